@@ -1,0 +1,98 @@
+# Hone: the plan of the building. Rooms, what each may use, what it takes from
+# outside, the programs in front of them, and the tests beside them.
+#
+#   make              build everything into $(O)
+#   make demo         set up, build, run the main job end to end (FAULT=name)
+#   make check        set up, build, pass all tests (also with sanitizers)
+#   make bench        measure, as ratios; make fuzz: try bad input; make rooms: prove that calls run one way
+#   make install      DESTDIR= PREFIX= ; SAN=address,undefined builds with sanitizers
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+# ---- rooms: each uses those named, and nothing else of ours ------------------
+ROOMS             := base wire analysis forest searchspace controlplane agent cli
+base_uses         :=
+wire_uses         := base
+analysis_uses     := wire base
+forest_uses       := analysis wire base
+searchspace_uses  := forest analysis wire base
+controlplane_uses := searchspace forest analysis wire base
+agent_uses        := wire base
+cli_uses          := wire base
+
+# ---- what a room takes from outside (pkg-config names, or -l flags) -----------
+base_libs         := nng
+analysis_libs     := gsl
+forest_libs       := sqlite3
+searchspace_libs  := sqlite3
+controlplane_libs := jansson
+agent_libs        := lttng-ctl
+cli_libs          := jansson
+
+PROGRAMS          := honed hone-agent hone
+honed_room        := controlplane
+hone-agent_room   := agent
+hone_room         := cli
+
+# ---- how --------------------------------------------------------------------
+VERSION := 0.1.0
+O       ?= build
+PREFIX  ?= /usr/local
+CC      ?= cc
+SAN     ?=
+OPT     ?= -O2 -g
+CFLAGS_ALL = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wno-missing-field-initializers -fno-omit-frame-pointer -fPIC -I. -DHONE_VERSION='"$(VERSION)"' -DPREFIX='"$(PREFIX)"' \
+	-MMD -MP $(SAN:%=-fsanitize=%) $(CFLAGS)
+LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
+
+lib_flags_nng       := -lnng
+lib_flags_gsl       := -lgsl -lgslcblas
+lib_flags_sqlite3   := -lsqlite3
+lib_flags_jansson   := -ljansson
+lib_flags_lttng-ctl := -llttng-ctl
+# $(call libs,room): its archive and those it uses, lower rooms last; $(call foreign,room): -l flags
+libs    = $(foreach r,$1 $($1_uses),$O/lib/lib$r.a)
+foreign = $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l))) -lm
+
+sources = $(filter-out %/main.c,$(wildcard $1/*.c))
+tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
+
+all: $(PROGRAMS:%=$O/bin/%) instrument examples
+
+define room
+$O/lib/lib$1.a: $(patsubst %.c,$O/%.o,$(call sources,$1))
+	@mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^
+$O/tests/unit/$1/%_test: $O/tests/unit/$1/%_test.o $(call libs,$1)
+	$$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1) -lcmocka
+$O/tests/fuzz/$1_%: tests/fuzz/$1_%.c $(foreach r,$1 $($1_uses),$(call sources,$r))
+	@mkdir -p $$(@D) && clang -std=gnu11 -O1 -g -I. -fsanitize=fuzzer,address,undefined -o $$@ $$^ $(call foreign,$1) -lpthread
+$O/bench/$1_%: $O/bench/$1_%.o $(call libs,$1)
+	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1)
+UNIT_TESTS += $(call tests,$1)
+endef
+$(foreach r,$(ROOMS),$(eval $(call room,$r)))
+
+define program
+$O/bin/$1: $O/$($1_room)/main.o $(call libs,$($1_room))
+	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$($1_room))
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program,$p)))
+
+$O/%.o: %.c
+	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+include instrument/instrument.mk
+include examples/shop/shop.mk
+
+examples: shop
+unit: $(UNIT_TESTS)
+	CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
+
+clean:
+	rm -rf $O
+
+-include $(shell find $O -name '*.d' 2>/dev/null)
+.PHONY: all instrument examples shop unit clean

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Strict configuration files: [section], key = value, # comments. A table of
+ * what is allowed is all that a program gives; unknown sections and keys,
+ * keys given twice, values out of range or without a needed unit are errors with
+ * file and line. One table, three uses: read, print back, describe.
+ */
+#ifndef BASE_INI_H
+#define BASE_INI_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+enum ini_type {
+	INI_TEXT,	/* char *, owned by the configuration */
+	INI_COUNT,	/* int64_t, a whole number */
+	INI_TIME,	/* int64_t ns; written with ns, us, ms, s, min, h */
+	INI_BYTES,	/* int64_t; written with B, KiB, MiB, GiB */
+	INI_SHARE,	/* double; written as 10% or 0.1; 1 is all */
+	INI_BOOL,	/* int; yes, no */
+};
+
+struct ini_key {
+	const char *section, *name;
+	enum ini_type type;
+	size_t offset;			/* of the value in the configuration struct */
+	const char *fallback;		/* the default, written as in a file */
+	double min, max;		/* for numbers, in the unit they are kept in */
+	const char *help;		/* one sentence */
+};
+
+/* Fills *config with the defaults of all keys. 0 or ERR_MEMORY. */
+int ini_defaults(const struct ini_key *keys, size_t nkeys, void *config, struct err *e);
+
+/* Reads path over what *config holds. On error *config is still valid to release. Lines up to 4096
+ * bytes, files up to 1 MiB. Words: "path:line: what, and what is allowed". */
+int ini_read(const struct ini_key *keys, size_t nkeys, void *config, const char *path, struct err *e);
+
+/* One value, as from the command line "section.name=value". */
+int ini_set(const struct ini_key *keys, size_t nkeys, void *config, const char *assignment, struct err *e);
+
+/* Writes a file that ini_read() reads back to the same values; with_help: each key under its sentence. */
+void ini_print(const struct ini_key *keys, size_t nkeys, const void *config, int with_help, FILE *out);
+void ini_release(const struct ini_key *keys, size_t nkeys, void *config);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table in shared memory through which a node's agent tells libhone how
+ * many requests of each type to sample and to probe, and until when.
+ *
+ * One file, /dev/shm/hone-policy (HONE_POLICY overrides the path), written by
+ * the agent alone, mapped read-only by every program. It is made once and kept
+ * when an agent restarts, so that old mappings stay true. Entries are only ever
+ * added; an entry's numbers are single aligned words, stored and loaded
+ * atomically, so no reader ever waits.
+ *
+ * A rate is a share of 2^32 ("32-bit fixed point": 0 never; 0xffffffff always).
+ * Past its lease a rate counts as 0, whoever died: the added tracepoints fall
+ * silent by themselves.
+ */
+#ifndef HONE_POLICY_H
+#define HONE_POLICY_H
+
+#include <stdint.h>
+
+#define HONE_POLICY_PATH "/dev/shm/hone-policy"
+#define HONE_POLICY_MAGIC UINT64_C(0x31796c706e6f68) /* "honply1" */
+
+enum { HONE_POLICY_VERSION = 1, HONE_POLICY_TYPES = 512 };
+
+struct hone_policy_entry {	/* 64-bit words first: no padding */
+	uint64_t probe_until_ns;	/* CLOCK_MONOTONIC of this machine */
+	uint32_t request_type;		/* hone_request_type(); 0: a free slot */
+	uint32_t sample_rate;
+	uint32_t probe_rate;
+	uint32_t reserved;
+};
+
+struct hone_policy {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t ntypes;		/* HONE_POLICY_TYPES */
+	uint64_t sample_until_ns;	/* the agent's own lease, for sampling */
+	uint32_t sample_rate;		/* types without an entry */
+	uint32_t reserved;
+	struct hone_policy_entry types[HONE_POLICY_TYPES];	/* open addressing from request_type % ntypes */
+};
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an agent says of itself and its node: hello, status, programs; and the controller's welcome. */
+#ifndef WIRE_AGENT_H
+#define WIRE_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "wire/record.h"
+
+enum { NODE_NAME_MAX = 63, PROGRAMS_MAX = 4096, TRACEPOINTS_MAX = 262144 };
+
+struct hello {
+	const char *node;	/* the node's name, terminated */
+	uint64_t incarnation;	/* this run of the agent; another number after each start */
+	uint64_t first_seq;	/* the oldest batch it still holds, or the next that it will make */
+	const char *version;	/* of the program, for people */
+};
+
+struct welcome {
+	uint64_t have_seq;	/* batches up to this one need not be sent */
+};
+
+enum queue { QUEUE_RING, QUEUE_AGENT, QUEUE_LINK, QUEUES };	/* tracer's buffers, unacknowledged batches, unsent bytes */
+
+struct status {
+	double fill[QUEUES];		/* shares of 1, the fullest since the last status */
+	uint64_t lost[LOSS_REASONS];	/* records, since the agent started */
+	uint64_t records, batches;	/* read, sent, since the agent started */
+	int64_t  cpu_us;		/* used by the agent, and */
+	int64_t  tracer_cpu_us;		/* by the session and consumer daemons, since it started */
+	int64_t  memory_bytes;		/* resident */
+	int64_t  ring_bytes;		/* of the tracer's buffers */
+	uint32_t programs;		/* traceable programs on the node now */
+	uint32_t added;			/* tracepoints on that Hone added */
+	uint64_t epoch;			/* of the state that holds */
+	bool     shed;			/* it switched added tracepoints off by itself: queues over 90 % */
+	bool     tracer_ok;		/* the session daemon answers and tracing runs */
+	const char *trouble;		/* "" or words for the operator */
+};
+
+struct program {
+	const char *service;		/* the process' name */
+	uint32_t pid;
+	uint32_t first, count;		/* its tracepoints, in programs.names */
+};
+
+/* Tracepoints of programs of the same service and the same list share one stretch of names. */
+struct programs {
+	uint32_t nprograms, nnames;
+	struct program *programs;
+	const char **names;		/* "provider:event" */
+};
+
+/* Encoders append to *b; decoders check everything and copy texts into the arena; ERR_INPUT, ERR_MEMORY. O(len). */
+void hello_encode(const struct hello *h, struct buf *b);
+int  hello_decode(struct hello *ret, struct arena *a, const void *data, size_t len, struct err *e);
+void welcome_encode(const struct welcome *w, struct buf *b);
+int  welcome_decode(struct welcome *ret, const void *data, size_t len, struct err *e);
+void status_encode(const struct status *s, struct buf *b);
+int  status_decode(struct status *ret, struct arena *a, const void *data, size_t len, struct err *e);
+void programs_encode(const struct programs *p, struct buf *b);
+int  programs_decode(struct programs *ret, struct arena *a, const void *data, size_t len, struct err *e);
+
+#endif
