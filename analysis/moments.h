@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Count, mean, variance and covariance, streaming and mergeable (Welford 1962;
+ * Chan, Golub & LeVeque 1979; for covariances Pebay 2008). All zeroes is empty.
+ */
+#ifndef ANALYSIS_MOMENTS_H
+#define ANALYSIS_MOMENTS_H
+
+#include <stdint.h>
+
+struct moments {
+	uint64_t n;
+	double mean, m2;
+};
+
+void   moments_add(struct moments *m, double x);
+void   moments_merge(struct moments *into, const struct moments *from);
+double moments_variance(const struct moments *m);	/* of the population: m2 / n; 0 when empty */
+double moments_cv(const struct moments *m);		/* standard deviation / mean; 0 when the mean is 0 */
+
+/* Two values that belong together: x an edge, y the response time. */
+struct comoments {
+	uint64_t n;
+	double mean_x, mean_y, m2_x, c_xy;
+};
+
+void   comoments_add(struct comoments *m, double x, double y);
+void   comoments_merge(struct comoments *into, const struct comoments *from);
+double comoments_covariance(const struct comoments *m);	/* c_xy / n */
+
+/* Quantiles in fixed memory: DDSketch (Masson, Rim & Lee, VLDB 2019), relative error at most 1 %, from
+ * 1 ns to 10 days; merging is addition. */
+enum { SKETCH_BUCKETS = 1792 };
+
+struct sketch {
+	uint64_t n;
+	uint32_t buckets[SKETCH_BUCKETS];
+};
+
+void   sketch_add(struct sketch *s, int64_t value_ns);
+void   sketch_merge(struct sketch *into, const struct sketch *from);
+double sketch_quantile(const struct sketch *s, double q);	/* q in 0..1; 0 when empty */
+
+#endif
