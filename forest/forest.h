@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The forest: runs (diagnoses), each with a tree of hypotheses and a verdict, and
+ * a log of what was switched and why. In memory for the engine; what changed goes
+ * to the store in one transaction a cycle, before the toggles of that cycle go out.
+ */
+#ifndef FOREST_FOREST_H
+#define FOREST_FOREST_H
+
+#include "base/err.h"
+#include "forest/hypothesis.h"
+
+enum run_state { RUN_ACTIVE, RUN_FOUND, RUN_NOT_FOUND, RUN_STOPPED, RUN_STATES };
+
+const char *run_word(enum run_state s);	/* "active", "found", "not found", "stopped" */
+
+struct run {
+	uint64_t id;		/* within the database, from 1 */
+	char *type;		/* the request type's name */
+	char *strategy;
+	uint64_t seed;
+	enum run_state state;
+	uint64_t verdict;	/* the hypothesis that holds it; 0: none */
+	char *words;		/* the verdict, or why there is none, in a sentence */
+	uint32_t cycles, tracepoints, tracepoints_all;	/* turned on in all; of how many that are known */
+	struct wall begun, ended;	/* ended.ns 0: not yet */
+};
+
+/* One change that went (or is about to go) out. */
+struct switched {
+	uint64_t run, hypothesis;
+	uint32_t cycle;
+	bool on;
+	const char *tracepoint;	/* "provider:event" */
+	const char *why;
+	struct wall when;
+};
+
+struct forest;
+
+struct forest *forest_new(void);	/* NULL: out of memory */
+void forest_free(struct forest *f);
+
+/* New ones get the next id; the returned pointer is the forest's, valid while it lives. NULL: out of memory.
+ * After changing what it points to, say forest_touch_*(), or the change is not stored. */
+struct run *forest_run_new(struct forest *f, const char *type);
+struct hypothesis *forest_hypothesis_new(struct forest *f, uint64_t run, uint64_t parent);
+void forest_touch_run(struct forest *f, const struct run *r);
+void forest_touch(struct forest *f, const struct hypothesis *h);
+int  forest_switched(struct forest *f, const struct switched *s, struct err *e);	/* copies */
+
+struct run *forest_run(const struct forest *f, uint64_t id);		/* or NULL */
+struct run *forest_run_latest(const struct forest *f, const char *type);	/* newest of that type (NULL: of all), or NULL */
+struct hypothesis *forest_get(const struct forest *f, uint64_t id);	/* or NULL */
+/* In order of id: *at = 0 begins, NULL ends. parent 0 with any: all of the run, else only the children. */
+struct hypothesis *forest_next(const struct forest *f, uint64_t run, uint64_t *at);
+struct run *forest_run_next(const struct forest *f, uint64_t *at);
+
+/* ---- the store: a door. store_sqlite.c is the one there is. ---- */
+struct store;
+
+/* Opens or creates. ERR_STORE (no database, damaged, full), ERR_VERSION (made by a newer Hone: names both
+ * versions), ERR_BUSY (another controller has it: names its pid). On success *ret is the caller's. Checks its
+ * integrity; steps an older schema up, one transaction for each step. */
+int  store_open(struct store **ret, const char *path, struct err *e);
+void store_close(struct store *s);	/* NULL is fine */
+/* All that was touched or switched since the last call, in one transaction; durable when it returns 0. On failure
+ * nothing is forgotten: the next call tries again. O(changes). */
+int  store_commit(struct store *s, struct forest *f, struct err *e);
+/* Reads all runs of the last `days` (0: all) and their hypotheses into an empty forest; ids continue. */
+int  store_load(struct store *s, struct forest *f, unsigned days, struct err *e);
+
+/* for the store: what is to be written */
+struct forest_changes {
+	struct run **runs;
+	struct hypothesis **hypotheses;
+	struct switched *switched;
+	uint32_t nruns, nhypotheses, nswitched;
+};
+const struct forest_changes *forest_changes(struct forest *f);
+void forest_written(struct forest *f);	/* the changes are safe: forget that they are changes */
+/* for the store, on load: takes over the texts; keeps the ids. */
+int forest_put_run(struct forest *f, struct run *r, struct err *e);
+int forest_put(struct forest *f, struct hypothesis *h, struct err *e);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What was learned of each request type: ONE merged graph of labels in their
+ * context, never a list of paths. A place is a label in the unit it occurs in
+ * (the label that began the unit) and the span it lies in (the label that opened
+ * it). Steps lead from place to place in program order, with how often each was
+ * taken and how long it took on average.
+ */
+#ifndef SEARCHSPACE_SPACE_H
+#define SEARCHSPACE_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/moments.h"
+#include "analysis/trace.h"
+
+struct place {
+	uint32_t label, unit, span;	/* labels; span LABEL_NONE: directly in the unit */
+	uint64_t traces;		/* in which it occurred */
+	uint64_t count;			/* occurrences in all */
+	double   offset_ns;		/* mean time since its unit's begin: its place in happens-before order */
+};
+
+struct space;
+
+struct space *space_new(const struct labels *labels);	/* NULL: out of memory */
+void space_free(struct space *s);
+
+/* Adds a whole trace (all its units) to the graph of its type. O(events). ERR_MEMORY. */
+int space_learn(struct space *s, const struct trace *t, struct err *e);
+
+struct space_stats {
+	uint64_t traces;
+	uint32_t places, steps, labels;	/* labels: distinct ones that can be switched (points) */
+	uint64_t new_in_last_tenth;	/* places first seen in the newest tenth of the traces: how far from complete */
+};
+/* type: label of request_begin, LABEL_NONE: all types together. false: nothing learned of it. */
+bool space_stats(const struct space *s, uint32_t type, struct space_stats *ret);
+/* The i-th type that was learned, or LABEL_NONE. */
+uint32_t space_type(const struct space *s, uint32_t i);
+
+/* What may lie between two neighbours of a critical path. */
+struct gap {
+	uint32_t from, to;		/* labels of the edge */
+	uint32_t from_unit, to_unit;	/* labels that began their units */
+};
+
+struct candidate {
+	uint32_t label;			/* of a point */
+	uint64_t count;			/* how often it was seen there */
+	double   offset_ns;		/* where in happens-before order */
+	double   share;			/* of the traces that pass the gap, how many pass it: 0..1 */
+};
+
+/*
+ * All labels of points that lie on a walk from the gap's one end to its other
+ * in the graph without passing either end again, nor a label in `absent` (known
+ * not to be on these traces' path: may be NULL), in happens-before order. At most
+ * max. When the ends are in different units nothing lies between (the link does).
+ * O(places + steps) of the unit. Returns how many, or ERR_MEMORY.
+ */
+int space_between(const struct space *s, uint32_t type, const struct gap *g, const struct label_set *absent,
+    struct candidate *out, uint32_t max, struct err *e);
+
+/* The space is a file of its own. Writes whole, to a temporary beside it, then renames: a crash leaves the old
+ * one. load: adds what the file has to *s. ERR_STORE, ERR_VERSION, ERR_MISSING (no such file). */
+int space_save(const struct space *s, const char *path, struct err *e);
+int space_load(struct space *s, struct labels *labels, const char *path, struct err *e);
+
+#endif
