@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The loop: records in, toggles out. One function of what came in, the time and a
+ * seed; it opens nothing, waits for nothing, prints nothing. The same calls with
+ * the same arguments give the same toggles to the last bit, so a test runs an
+ * hour of it in a second.
+ *
+ *	batches, statuses, questions --> engine_step(now) --> engine_want(node)
+ *	                                      |
+ *	                                      '-- forest: commit it before the wants go out
+ */
+#ifndef CONTROLPLANE_ENGINE_H
+#define CONTROLPLANE_ENGINE_H
+
+#include "analysis/variance.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "forest/forest.h"
+#include "searchspace/space.h"
+#include "searchspace/strategy.h"
+#include "wire/agent.h"
+#include "wire/toggle.h"
+
+struct engine;
+
+struct engine_options {
+	struct conditions conditions;
+	uint64_t seed;
+	int64_t memory_max_bytes;	/* of incomplete traces */
+	int64_t skew_ns, patience_ns;	/* see analysis/assemble.h */
+	int64_t groups_max, samples_max;	/* see analysis/group.h */
+	int64_t tracepoints_per_cycle;	/* k */
+	double  isolate_min;		/* a sub-edge with this part of its edge's share took it over */
+	double  explain_min;		/* a key explains with this r^2 (or share) */
+	double  pause_fill, resume_fill;	/* of any queue of any agent */
+	int64_t withdraw_ns;		/* paused for this long: the newest tracepoints go off */
+	int64_t cycle_max_ns;		/* a cycle that is not ripe by then is decided with what there is */
+	double  sampled;		/* share of requests that are sampled; of those under diagnosis all */
+	int64_t lease_ns;		/* of what was added */
+};
+
+int  engine_new(struct engine **ret, const struct engine_options *o, struct forest *f, struct err *e);
+void engine_free(struct engine *g);	/* not the forest */
+
+/* ---- agents: `node` is the engine's small number, given by join ---- */
+int  engine_join(struct engine *g, const char *name, struct mono now, uint32_t *node, struct err *e);
+void engine_leave(struct engine *g, uint32_t node, struct mono now);
+/* A RECORDS payload: decoded and taken when 0 is returned (then acknowledge). ERR_INPUT: malformed. */
+int  engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e);
+void engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now);
+int  engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e);
+void engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now);
+
+/* ---- operators ---- */
+struct start_options {
+	const char *strategy;		/* NULL: flat */
+	int64_t tracepoints_per_cycle;	/* 0: as configured */
+	uint64_t seed;			/* 0: the engine's */
+};
+/* ERR_MISSING: no agent, unknown type, nothing learned (words say what to do); ERR_BUSY: under diagnosis already. */
+int  engine_start(struct engine *g, const char *type, const struct start_options *o, struct mono now,
+    struct wall when, uint64_t *run, struct err *e);
+/* NULL: all, and learning too. ERR_MISSING: none runs. */
+int  engine_stop(struct engine *g, const char *type, struct wall when, struct err *e);
+int  engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err *e);
+bool engine_learned(struct engine *g);	/* true once after learning has ended: save the space */
+struct space *engine_space(struct engine *g);
+struct labels *engine_labels(struct engine *g);
+
+/* Takes all complete traces on, decides what is ripe. Changes the forest and what nodes should do. O(records since
+ * the last call), and O(groups) at most every 100 ms for each diagnosis. */
+int  engine_step(struct engine *g, struct mono now, struct wall when, struct err *e);
+
+/* What this node should do now. *ret points into the engine, valid until the next engine call; its epoch changes
+ * when it does. */
+const struct want *engine_want(struct engine *g, uint32_t node);
+
+/* Nothing that Hone added is wanted, and every connected agent has said that it is so. */
+bool engine_quiet(const struct engine *g);
+
+#endif
