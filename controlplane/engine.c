@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/engine_inside.h"
+
+static int take_trace(struct engine *g, const struct trace *t, struct mono now, struct err *e);
+static struct type *type_for(struct engine *g, uint32_t label);
+static int  type_named(struct engine *g, const char *name, struct type **ret, struct err *e);
+static void watch_queues(struct engine *g, struct mono now);
+
+int
+engine_new(struct engine **ret, const struct engine_options *o, struct forest *f, struct err *e)
+{
+	struct assemble_options ao = {
+		.memory_max_bytes = (size_t)o->memory_max_bytes,
+		.skew_ns = o->skew_ns,
+		.patience_ns = o->patience_ns,
+	};
+	struct engine *g = calloc(1, sizeof *g);
+
+	if (g == NULL)
+		return err_set(e, ERR_MEMORY, "engine: out of memory");
+	g->o = *o;
+	g->forest = f;
+	g->labels = labels_new();
+	g->plan = plan_new();
+	g->space = g->labels != NULL ? space_new(g->labels) : NULL;
+	if (g->labels == NULL || g->plan == NULL || g->space == NULL ||
+	    assemble_new(&g->assemble, &ao, g->labels, e) != 0) {
+		engine_free(g);
+		return err_set(e, ERR_MEMORY, "engine: out of memory");
+	}
+	*ret = g;
+	return 0;
+}
+
+void
+engine_free(struct engine *g)
+{
+	if (g == NULL)
+		return;
+	for (uint32_t i = 0; i < g->ntypes; i++) {
+		diagnosis_free(g->types[i].diagnosis);
+		free(g->types[i].name);
+		free(g->types[i].sketch);
+	}
+	for (uint32_t i = 0; i < g->nnodes; i++)
+		node_release(&g->nodes[i]);
+	map_release(&g->type_of);
+	space_free(g->space);
+	plan_free(g->plan);
+	assemble_free(g->assemble);
+	labels_free(g->labels);
+	arena_release(&g->scratch);
+	free(g);
+}
+
+int
+engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
+{
+	struct trace *t;
+	int rc = 0;
+
+	watch_queues(g, now);
+	while (rc == 0 && (t = assemble_next(g->assemble)) != NULL) {
+		rc = take_trace(g, t, now, e);
+		trace_free(t);
+	}
+	learn_step(g, now);
+	for (uint32_t i = 0; i < g->ntypes && rc == 0; i++) {
+		struct diagnosis *d = g->types[i].diagnosis;
+
+		if (d != NULL && d->phase != PHASE_ENDED)
+			rc = diagnose_step(g, d, now, when, e);
+		arena_reset(&g->scratch);
+	}
+	return rc;
+}
+
+static int
+take_trace(struct engine *g, const struct trace *t, struct mono now, struct err *e)
+{
+	struct type *type = type_for(g, t->type);
+	int64_t took_ns = t->end_ns - t->begin_ns;
+	int rc = 0;
+
+	if (type == NULL)
+		return 0;
+	type->traces++;
+	type->window_traces++;
+	if (mono_since_ns(now, type->window) >= 1000000000) {
+		type->per_second = (double)type->window_traces * 1e9 / (double)mono_since_ns(now, type->window);
+		type->window_traces = 0;
+		type->window = now;
+	}
+	moments_add(&type->total, (double)took_ns);
+	sketch_add(type->sketch, took_ns);
+	if (g->learning.active)
+		rc = learn_trace(g, t, e);
+	if (rc == 0 && type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED)
+		rc = diagnose_trace(g, type->diagnosis, t, e);
+	arena_reset(&g->scratch);
+	return rc;
+}
+
+/* The type of that label, made when it is new; NULL when there are too many or no memory. */
+static struct type *
+type_for(struct engine *g, uint32_t label)
+{
+	struct type *type = map_get(&g->type_of, (uint64_t)label + 1);
+	const struct label *l;
+
+	if (type != NULL || g->ntypes == TYPES_MAX)
+		return type;
+	l = labels_get(g->labels, label);
+	type = &g->types[g->ntypes];
+	*type = (struct type){ .label = label };
+	type->name = strndup(l->name, l->name_len);
+	type->sketch = calloc(1, sizeof *type->sketch);
+	if (type->name == NULL || type->sketch == NULL || !map_put(&g->type_of, (uint64_t)label + 1, type)) {
+		free(type->name);
+		free(type->sketch);
+		return NULL;
+	}
+	g->ntypes++;
+	nodes_changed(g);	/* while we learn, it is to be probed as well */
+	return type;
+}
+
+/*
+ * New tracepoints go on only while every queue on the way has room. The two
+ * thresholds lie apart, or a queue that hovers at one would make us flicker.
+ */
+static void
+watch_queues(struct engine *g, struct mono now)
+{
+	double fullest = 0;
+	const char *whose = "";
+
+	for (uint32_t i = 0; i < g->nnodes; i++)
+		if (g->nodes[i].connected && node_fill(&g->nodes[i]) > fullest) {
+			fullest = node_fill(&g->nodes[i]);
+			whose = g->nodes[i].name;
+		}
+	if (!g->paused && fullest > g->o.pause_fill) {
+		g->paused = true;
+		g->paused_since = now;
+	} else if (g->paused && fullest < g->o.resume_fill) {
+		g->paused = false;
+	}
+	if (g->paused && whose[0] != '\0')
+		snprintf(g->paused_why, sizeof g->paused_why, "the queues of agent %s are %.0f %% full", whose,
+		    fullest * 100);
+}
+
+static int
+type_named(struct engine *g, const char *name, struct type **ret, struct err *e)
+{
+	char seen[240] = "";
+	size_t len = 0;
+	struct type *found = NULL;
+
+	for (uint32_t i = 0; i < g->ntypes; i++) {
+		struct type *t = &g->types[i];
+		const struct label *l = labels_get(g->labels, t->label);
+		const char *slash = strchr(name, '/');
+		bool same = strcmp(t->name, name) == 0 ||
+		    (slash != NULL && (size_t)(slash - name) == l->service_len &&
+		    strncmp(l->text, name, l->service_len) == 0 && strcmp(slash + 1, t->name) == 0);
+
+		if (same && found != NULL)
+			return err_set(e, ERR_INPUT, "%s: several services have this request type; say %.*s/%s",
+			    name, (int)l->service_len, l->text, t->name);
+		if (same)
+			found = t;
+		if (len < sizeof seen - 1)
+			len += (size_t)snprintf(seen + len, sizeof seen - len, "%s%s", len > 0 ? ", " : "", t->name);
+	}
+	*ret = found;
+	if (found != NULL)
+		return 0;
+	if (g->ntypes == 0)
+		return err_set(e, ERR_MISSING, "%s: no request of any type has been seen yet; is the application "
+		    "instrumented with libhone, and under load? See 'hone agents'", name);
+	return err_set(e, ERR_MISSING, "%s: no request of this type has been seen; seen: %s", name, seen);
+}
+
+int
+engine_start(struct engine *g, const char *name, const struct start_options *o, struct mono now,
+    struct wall when, uint64_t *run, struct err *e)
+{
+	const struct strategy *strategy = strategy_find(o->strategy != NULL ? o->strategy : "flat");
+	struct space_stats learned;
+	struct diagnosis *d;
+	struct type *type;
+	uint32_t agents = 0;
+	int rc;
+
+	for (uint32_t i = 0; i < g->nnodes; i++)
+		agents += g->nodes[i].connected;
+	if (agents == 0)
+		return err_set(e, ERR_MISSING, "no agent is connected; start hone-agent on each node");
+	if (strategy == NULL)
+		return err_set(e, ERR_INPUT, "%s: no such strategy", o->strategy);
+	if ((rc = type_named(g, name, &type, e)) != 0)
+		return rc;
+	if (type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED)
+		return err_set(e, ERR_BUSY, "%s: is under diagnosis already (run %llu); 'hone stop %s' ends it",
+		    name, (unsigned long long)type->diagnosis->run->id, type->name);
+	if (!space_stats(g->space, type->label, &learned) || learned.traces == 0)
+		return err_set(e, ERR_MISSING, "%s: nothing has been learned of it yet; run 'hone learn' under a load "
+		    "that has such requests", name);
+
+	if ((d = calloc(1, sizeof *d)) == NULL || (d->run = forest_run_new(g->forest, type->name)) == NULL) {
+		free(d);
+		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
+	}
+	diagnosis_free(type->diagnosis);
+	type->diagnosis = d;
+	d->type = type->label;
+	d->strategy = strategy;
+	d->k = (uint32_t)(o->tracepoints_per_cycle > 0 ? o->tracepoints_per_cycle : g->o.tracepoints_per_cycle);
+	if (d->k > PICKS_MAX)
+		d->k = PICKS_MAX;
+	d->seed = o->seed != 0 ? o->seed : g->o.seed;
+	d->begun = d->cycle_begun = d->checked = d->ready = now;
+	d->phase = PHASE_WATCH;
+	d->run->seed = d->seed;
+	d->run->state = RUN_ACTIVE;
+	d->run->begun = when;
+	d->run->tracepoints_all = nodes_tracepoints(g);
+	if (!hypothesis_text(&d->run->strategy, strategy->name))
+		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
+	forest_touch_run(g->forest, d->run);
+	nodes_changed(g);
+	*run = d->run->id;
+	return 0;
+}
+
+int
+engine_stop(struct engine *g, const char *name, struct wall when, struct err *e)
+{
+	struct type *only = NULL;
+	bool any = g->learning.active;
+	int rc;
+
+	if (name != NULL && (rc = type_named(g, name, &only, e)) != 0)
+		return rc;
+	if (name == NULL)
+		learn_end(g);
+	else
+		any = false;
+	for (uint32_t i = 0; i < g->ntypes; i++) {
+		struct diagnosis *d = g->types[i].diagnosis;
+
+		if (d == NULL || d->phase == PHASE_ENDED || (only != NULL && only != &g->types[i]))
+			continue;
+		diagnose_end(g, d, RUN_STOPPED, "stopped by an operator", when);
+		any = true;
+	}
+	if (any)
+		return 0;
+	return err_set(e, ERR_MISSING, name != NULL ? "%s: is not under diagnosis" : "nothing runs%s",
+	    name != NULL ? name : "");
+}
+
+int
+engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e)
+{
+	struct node *n = &g->nodes[node];
+	struct batch b;
+	int64_t lag_ns;
+	int rc;
+
+	arena_reset(&g->scratch);
+	if ((rc = batch_decode(&b, &g->scratch, data, len, e)) == 0)
+		rc = assemble_batch(g->assemble, node, &b, e);
+	arena_reset(&g->scratch);
+	if (rc != 0)
+		return rc;
+	n->heard = now;
+	lag_ns = now.ns - b.watermark_ns;
+	if (!n->lag_known || lag_ns < n->lag_min_ns) {
+		n->lag_min_ns = lag_ns;
+		n->lag_known = true;
+	}
+	return 0;
+}
+
+struct space *
+engine_space(struct engine *g)
+{
+	return g->space;
+}
+
+struct labels *
+engine_labels(struct engine *g)
+{
+	return g->labels;
+}
+
+bool
+engine_quiet(const struct engine *g)
+{
+	return plan_count(g->plan) == 0 && nodes_done(g);
+}
+
+const char *
+tracepoint_of(const struct engine *g, uint32_t label, char out[LABEL_TEXT_MAX + 1])
+{
+	const struct label *l = labels_get(g->labels, label);
+
+	snprintf(out, LABEL_TEXT_MAX + 1, "%.*s", (int)l->event_len, l->event);
+	return out;
+}

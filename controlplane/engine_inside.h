@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the engine is made of; for its own files (engine, nodes, learn, diagnose) and for answer.c, which looks. */
+#ifndef CONTROLPLANE_ENGINE_INSIDE_H
+#define CONTROLPLANE_ENGINE_INSIDE_H
+
+#include "analysis/assemble.h"
+#include "controlplane/engine.h"
+#include "searchspace/plan.h"
+
+enum { NODES_MAX = 1024, TYPES_MAX = 512, PICKS_MAX = 16, ON_MAX = 256, CANDIDATES_MAX = 65536 };
+
+/* ---- nodes.c: what we know of an agent, and what we want of it ---- */
+struct node {
+	char name[NODE_NAME_MAX + 1];
+	char *version;			/* of the agent's program */
+	bool connected;
+	struct mono heard;		/* last message */
+	struct status status;		/* its trouble is in `trouble` */
+	struct status before;		/* the status a while ago, for rates */
+	struct mono status_at, before_at;
+	char trouble[200];
+	struct arena programs_arena;
+	struct programs programs;	/* in that arena */
+	struct texts *names;		/* of its tracepoints, and "provider:*" of each provider */
+	int64_t lag_min_ns;		/* least (our clock on arrival - its watermark): its clock's offset, and a little more */
+	bool    lag_known;
+	struct arena want_arena;
+	struct want want;		/* in that arena; epoch 0: nothing wanted yet */
+	uint64_t want_hash;		/* of its content */
+	uint64_t want_made_of;		/* engine.wants when it was made */
+	uint64_t done_epoch;
+	char failure[200];		/* the tracer's words of the last epoch, or "" */
+};
+
+/* ---- types ---- */
+struct type {
+	uint32_t label;			/* of its request_begin */
+	char *name;
+	uint64_t traces;
+	struct moments total;		/* ns */
+	struct sketch *sketch;
+	uint64_t window_traces;		/* in the second before the last */
+	double per_second;
+	struct mono window;
+	struct diagnosis *diagnosis;	/* the newest, running or ended; NULL */
+};
+
+/* ---- learn.c ---- */
+struct learning {
+	bool active, ended;		/* ended: engine_learned() has not been asked yet */
+	bool ready;			/* all nodes have everything on; the time counts from then */
+	struct mono since, until;
+	int64_t for_ns;
+	uint64_t traces;
+};
+
+/* ---- diagnose.c: one search for one request type ---- */
+enum phase { PHASE_WATCH, PHASE_SWITCH, PHASE_GATHER, PHASE_PAUSED, PHASE_ENDED };
+
+struct pick {			/* a tracepoint that is on, and for which hypothesis */
+	uint32_t label;
+	struct hypothesis *hypothesis;
+};
+
+struct diagnosis {
+	struct run *run;
+	uint32_t type;			/* label */
+	const struct strategy *strategy;
+	uint32_t k;
+	uint64_t seed;
+	enum phase phase;
+	struct mono begun, cycle_begun, checked, paused_since;
+
+	struct groups *groups;		/* of this cycle's traces */
+	struct sketch sketch;		/* response times of the type since it began */
+	struct label_set keep;		/* added labels that this cycle's paths are told apart by */
+	struct mono ready;		/* traces count that began after this; by our clock */
+	bool    is_ready;
+	uint64_t cycle_traces, skipped_lossy;
+
+	struct hash128 root_key;	/* of the group under diagnosis, by always-on labels alone */
+	bool has_gap;
+	struct gap gap;			/* the edge that the problem was narrowed down to */
+	double gap_share;		/* its share when it was found */
+	enum problem problem;
+	struct label_set tried;		/* labels that were on once */
+	struct label_set absent;	/* of those, the ones that these traces do not have */
+	struct hypothesis *root, *current;	/* current: the one that found the gap */
+	struct pick on[ON_MAX];		/* all that it has on; the last npicks are this cycle's */
+	uint32_t non, npicks;
+	uint32_t used;			/* tracepoints turned on in all */
+
+	struct verdict *verdict;	/* NULL: none */
+};
+
+struct verdict {
+	struct finding finding;		/* edges not kept: NULL */
+	struct edge_share edge;
+	char *from, *to, *path;		/* path: labels, one on each line */
+	uint64_t traces;
+	char *key;			/* or NULL */
+	struct key_finding key_finding;
+	struct what_if what_if;
+	struct exemplar slowest, fastest;
+	bool bottom;
+};
+
+struct engine {
+	struct engine_options o;
+	struct forest *forest;
+	struct labels *labels;
+	struct assemble *assemble;
+	struct space *space;
+	struct plan *plan;
+	struct node nodes[NODES_MAX];
+	const char *node_names[NODES_MAX];
+	uint32_t nnodes;
+	struct type types[TYPES_MAX];
+	uint32_t ntypes;
+	struct map type_of;		/* label + 1 -> struct type */
+	struct learning learning;
+	bool paused;
+	struct mono paused_since;
+	char paused_why[120];
+	struct arena scratch;		/* for the work on one trace, or one decision */
+	uint64_t wants;			/* grows when any node's want may have changed */
+	uint64_t moved;			/* steps that came before their cause */
+	uint64_t pathless;		/* traces without a path from end to begin */
+	struct moments decide_ns;
+};
+
+enum { OWNER_LEARN = 0 };	/* in the plan; hypotheses own by their id, from 1 */
+
+/* nodes.c */
+void nodes_changed(struct engine *g);
+bool nodes_done(const struct engine *g);	/* every connected agent has told that its latest want holds */
+/* A time of the node's clock by ours; see lag_min_ns. */
+int64_t node_time_ns(const struct engine *g, uint32_t node, int64_t time_ns);
+double node_fill(const struct node *n);		/* its fullest queue */
+void node_release(struct node *n);
+uint32_t nodes_tracepoints(const struct engine *g);	/* distinct ones that can be switched */
+
+/* learn.c */
+void learn_step(struct engine *g, struct mono now);
+int  learn_trace(struct engine *g, const struct trace *t, struct err *e);
+void learn_end(struct engine *g);
+
+/* diagnose.c */
+int  diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, struct err *e);
+int  diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
+void diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words, struct wall when);
+void diagnosis_free(struct diagnosis *d);
+/* "provider:event" of a label, terminated; at most LABEL_TEXT_MAX + 1 bytes. */
+const char *tracepoint_of(const struct engine *g, uint32_t label, char out[LABEL_TEXT_MAX + 1]);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Agents: what they say of their nodes, and what we want of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/engine_inside.h"
+
+static int  programs_keep(struct node *n, const struct programs *p, struct err *e);
+static bool names_add(struct texts *names, const char *name);
+static void want_make(struct engine *g, struct node *n, struct want *w, struct arena *a);
+static uint64_t want_content(const struct want *w);
+
+int
+engine_join(struct engine *g, const char *name, struct mono now, uint32_t *node, struct err *e)
+{
+	uint32_t i;
+	struct node *n;
+	int rc;
+
+	for (i = 0; i < g->nnodes && strcmp(g->nodes[i].name, name) != 0; i++)
+		;
+	if (i == NODES_MAX)
+		return err_set(e, ERR_FULL, "%s: %d nodes are the most that one controller takes", name, NODES_MAX);
+	if ((rc = assemble_join(g->assemble, i, e)) != 0)
+		return rc;
+	n = &g->nodes[i];
+	if (i == g->nnodes) {
+		snprintf(n->name, sizeof n->name, "%s", name);
+		g->node_names[i] = n->name;
+		g->nnodes++;
+	}
+	n->connected = true;
+	n->heard = now;
+	n->lag_known = false;
+	n->done_epoch = 0;	/* whoever it is now has to say anew what holds */
+	n->status = n->before = (struct status){ .tracer_ok = true, .trouble = "" };
+	n->status_at = n->before_at = now;
+	n->want_made_of = 0;
+	nodes_changed(g);
+	*node = i;
+	return 0;
+}
+
+void
+engine_leave(struct engine *g, uint32_t node, struct mono now)
+{
+	g->nodes[node].connected = false;
+	g->nodes[node].heard = now;
+	assemble_leave(g->assemble, node);
+	nodes_changed(g);
+}
+
+void
+engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now)
+{
+	struct node *n = &g->nodes[node];
+
+	if (mono_since_ns(now, n->before_at) > 5000000000) {
+		n->before = n->status;
+		n->before_at = n->status_at;
+	}
+	n->status = *s;
+	snprintf(n->trouble, sizeof n->trouble, "%s", s->trouble);
+	n->status.trouble = n->trouble;
+	n->status_at = n->heard = now;
+}
+
+int
+engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e)
+{
+	int rc = programs_keep(&g->nodes[node], p, e);
+
+	nodes_changed(g);
+	return rc;
+}
+
+/* The message's memory is not ours: keep a copy, and a set of the names for quick questions. */
+static int
+programs_keep(struct node *n, const struct programs *p, struct err *e)
+{
+	struct arena *a = &n->programs_arena;
+	struct texts *names = texts_new();
+	struct programs *to = &n->programs;
+
+	*to = (struct programs){ 0 };
+	arena_reset(a);
+	to->programs = arena_copy(a, p->programs, p->nprograms * sizeof *p->programs);
+	to->names = arena_calloc(a, p->nnames + 1, sizeof *p->names);
+	if (names == NULL || to->programs == NULL || to->names == NULL)
+		goto fail;
+	for (uint32_t i = 0; i < p->nprograms; i++)
+		if ((to->programs[i].service = arena_text(a, p->programs[i].service, strlen(p->programs[i].service))) == NULL)
+			goto fail;
+	for (uint32_t i = 0; i < p->nnames; i++)
+		if ((to->names[i] = arena_text(a, p->names[i], strlen(p->names[i]))) == NULL ||
+		    !names_add(names, p->names[i]))
+			goto fail;
+	to->nprograms = p->nprograms;
+	to->nnames = p->nnames;
+	texts_free(n->names);
+	n->names = names;
+	return 0;
+fail:
+	texts_free(names);
+	return err_set(e, ERR_MEMORY, "%s: out of memory for its programs", n->name);
+}
+
+static bool
+names_add(struct texts *names, const char *name)
+{
+	const char *colon = strchr(name, ':');
+	char all[TOGGLE_NAME_MAX + 1];
+	int len;
+
+	if (texts_intern(names, name, strlen(name)) == UINT32_MAX)
+		return false;
+	if (colon == NULL)
+		return true;
+	len = snprintf(all, sizeof all, "%.*s:*", (int)(colon - name), name);
+	return texts_intern(names, all, (size_t)len) != UINT32_MAX;
+}
+
+uint32_t
+nodes_tracepoints(const struct engine *g)
+{
+	struct texts *all = texts_new();
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; all != NULL && i < g->nnodes; i++)
+		for (uint32_t k = 0; k < g->nodes[i].programs.nnames; k++)
+			texts_intern(all, g->nodes[i].programs.names[k], strlen(g->nodes[i].programs.names[k]));
+	if (all != NULL)
+		count = texts_count(all);
+	texts_free(all);
+	return count;
+}
+
+void
+engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now)
+{
+	struct node *n = &g->nodes[node];
+
+	n->heard = now;
+	n->done_epoch = d->epoch;
+	snprintf(n->failure, sizeof n->failure, "%s", d->failure);
+}
+
+void
+nodes_changed(struct engine *g)
+{
+	g->wants++;
+}
+
+/* Makes the node's want anew when anything it is made of has changed; a new epoch only if it differs. */
+const struct want *
+engine_want(struct engine *g, uint32_t node)
+{
+	struct node *n = &g->nodes[node];
+	uint64_t made_of = g->wants + plan_version(g->plan) + 1, hash;
+	struct arena fresh = { 0 };
+	struct want w;
+
+	if (n->want_made_of == made_of && n->want.epoch != 0)
+		return &n->want;
+	want_make(g, n, &w, &fresh);
+	hash = want_content(&w);
+	if (n->want.epoch == 0)
+		w.epoch = (uint64_t)n->heard.ns;	/* above any epoch that a controller before us gave it */
+	else
+		w.epoch = n->want.epoch + (hash != n->want_hash);
+	arena_release(&n->want_arena);
+	n->want_arena = fresh;
+	n->want = w;
+	n->want_hash = hash;
+	n->want_made_of = made_of;
+	return &n->want;
+}
+
+static void
+want_make(struct engine *g, struct node *n, struct want *w, struct arena *a)
+{
+	uint32_t count = plan_count(g->plan);
+
+	*w = (struct want){ .lease_ms = g->o.lease_ns / 1000000, .sampled = g->o.sampled };
+	w->toggles = arena_calloc(a, count + 1, sizeof *w->toggles);
+	w->rates = arena_calloc(a, g->ntypes + 1, sizeof *w->rates);
+	if (w->toggles == NULL || w->rates == NULL)
+		return;
+	for (uint32_t i = 0; i < count && w->ntoggles < TOGGLES_MAX; i++) {
+		uint64_t owner;
+		const char *name = plan_at(g->plan, i, &owner);
+
+		if (n->names != NULL && texts_find(n->names, name, strlen(name)) != UINT32_MAX)
+			w->toggles[w->ntoggles++].name = arena_text(a, name, strlen(name));
+	}
+	for (uint32_t i = 0; i < g->ntypes && w->nrates < RATES_MAX; i++) {
+		const struct diagnosis *d = g->types[i].diagnosis;
+
+		if ((d == NULL || d->phase == PHASE_ENDED) && !g->learning.active)
+			continue;
+		w->rates[w->nrates++] = (struct rate){
+			.request_type = arena_text(a, g->types[i].name, strlen(g->types[i].name)),
+			.sampled = 1, .probed = 1 };
+	}
+}
+
+static uint64_t
+want_content(const struct want *w)
+{
+	struct want plain = *w;
+	struct buf b = { 0 };
+	uint64_t hash;
+
+	plain.epoch = 0;
+	want_encode(&plain, &b);
+	hash = hash_bytes(0, b.data, b.len);
+	buf_release(&b);
+	return hash;
+}
+
+bool
+nodes_done(const struct engine *g)
+{
+	for (uint32_t i = 0; i < g->nnodes; i++) {
+		const struct node *n = &g->nodes[i];
+
+		if (n->connected && (n->want.epoch == 0 || n->done_epoch != n->want.epoch ||
+		    n->want_made_of != g->wants + plan_version(g->plan) + 1))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Nodes' clocks start when their machines do. The least delay that we ever saw
+ * between a node's stamp and our clock is its offset and the shortest way to us.
+ * On one machine the clock is the same one, the offset is 0 and only the way is
+ * seen; so a small one is taken for that.
+ */
+int64_t
+node_time_ns(const struct engine *g, uint32_t node, int64_t time_ns)
+{
+	const struct node *n = &g->nodes[node];
+
+	if (!n->lag_known || (n->lag_min_ns >= 0 && n->lag_min_ns < 2000000000))
+		return time_ns;
+	return time_ns + n->lag_min_ns - 500000000;
+}
+
+double
+node_fill(const struct node *n)
+{
+	double fullest = 0;
+
+	for (int q = 0; q < QUEUES; q++)
+		if (n->status.fill[q] > fullest)
+			fullest = n->status.fill[q];
+	return fullest;
+}
+
+void
+node_release(struct node *n)
+{
+	free(n->version);
+	texts_free(n->names);
+	arena_release(&n->programs_arena);
+	arena_release(&n->want_arena);
+}
