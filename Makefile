@@ -88,11 +88,58 @@ include instrument/instrument.mk
 include examples/shop/shop.mk
 
 examples: shop
+
+# ---- tests --------------------------------------------------------------------
+SIMS      := $(wildcard tests/sim/*.sim)
+SCENARIOS  = $(sort $(wildcard tests/scenario/*_test.sh))
+FUZZERS   := $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
+FUZZ_SECONDS ?= 10
+MAN       := $(wildcard */*.[1358])
+
+$O/tests/sim/sim: $O/tests/sim/sim.o $(call libs,controlplane)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
+
 unit: $(UNIT_TESTS)
 	CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
+sim: $O/tests/sim/sim
+	prove -e '$<' $(SIMS)
+scenario: all $(SCENARIO_BINS)
+	O=$(abspath $O) prove -e bash $(SCENARIOS)
+fuzz: $(FUZZERS)
+	@for f in $(FUZZERS); do echo "fuzz: $$f, $(FUZZ_SECONDS) s"; \
+	    $$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 -verbosity=0 -print_final_stats=0 || exit 1; done
+rooms: $(foreach r,$(ROOMS),$O/lib/lib$r.a)
+	@tools/rooms.sh $O $(foreach r,$(ROOMS),"$r:$($r_uses)")
+man:
+	@mandoc -T lint -W warning $(MAN) && echo "man: $(words $(MAN)) pages without a warning"
+
+setup:
+	@tools/setup.sh
+setup-tests:
+	@tools/setup.sh tests
+check: setup-tests
+	$(MAKE) all
+	$(MAKE) rooms man
+	$(MAKE) unit sim
+	$(MAKE) O=$O-san SAN=address,undefined OPT="-O1 -g" unit sim
+	$(MAKE) O=$O-tsan SAN=thread OPT="-O1 -g" unit
+	$(MAKE) fuzz
+	$(MAKE) scenario
+demo: setup
+	@$(MAKE) --no-print-directory all
+	@O=$(abspath $O) examples/demo.sh $(FAULT)
+bench: setup-tests all
+	@O=$(abspath $O) bench/bench.sh
+
+# ---- install -------------------------------------------------------------------
+install: all install-instrument
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
+	install -m755 $O/bin/hone $(DESTDIR)$(PREFIX)/bin
+	install -m755 $O/bin/honed $O/bin/hone-agent $(DESTDIR)$(PREFIX)/sbin
+	$(foreach m,$(filter-out instrument/%,$(MAN)),install -m644 $m $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m));)
 
 clean:
-	rm -rf $O
+	rm -rf $O $O-san $O-tsan
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
-.PHONY: all instrument examples shop unit clean
+.PHONY: all instrument examples shop unit sim scenario fuzz rooms man setup setup-tests check demo bench install clean

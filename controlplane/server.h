@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The door to agents and operators. Threads accept, read and write; what came in
+ * lies in a mailbox that one thread, the caller's, empties:
+ *
+ *	agents.sock --> reader --.                                  .--> writer --> agent
+ *	agents.sock --> reader ---+--> mailbox --> server_next() ---+--> writer --> agent
+ *	honed.sock  --> reader --'                                  '--> writer --> operator
+ *
+ * A peer that stalls holds up nobody: each has threads of its own, and what waits
+ * to be written to it is one frame of each kind (an ACK or a WANT replaces the one
+ * before). When the mailbox is full the readers stop reading, and the agents'
+ * windows do the rest.
+ */
+#ifndef CONTROLPLANE_SERVER_H
+#define CONTROLPLANE_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "controlplane/conn.h"
+
+struct server;
+struct peer;	/* a connection: valid until the server_next() after its EVENT_LEFT, an operator's until the next server_next() */
+
+struct server_options {
+	const char *agents, *operators;	/* URLs; operators' must be ipc:// */
+	int connections_max;		/* of both kinds together */
+	size_t mailbox_max_bytes;
+	struct conn_limits limits;
+	int64_t replace_ns;		/* a node that was silent for this long may be replaced by its next incarnation */
+};
+
+enum event_kind {
+	EVENT_JOINED,	/* an agent: say server_welcome() or server_refuse() */
+	EVENT_FRAME,	/* of an agent that was welcomed: data[0..len) of kind `frame`; RECORDS have a seq */
+	EVENT_LEFT,	/* an agent that was welcomed is gone, or was replaced; text: why */
+	EVENT_ASKED,	/* an operator: data[0..len) is the question; say server_answer() */
+	EVENT_NOTE,	/* text: somebody was turned away, and why; for the log */
+};
+
+struct event {
+	enum event_kind kind;
+	struct peer *peer;		/* not of a NOTE */
+	uint32_t tag;			/* what server_welcome() was told */
+	const struct hello *hello;	/* of JOINED */
+	unsigned frame;			/* enum frame_kind */
+	uint64_t seq;
+	uint8_t *data;			/* the event's, with a 0 behind; freed by event_release() */
+	size_t len;
+	char *text;			/* the event's too */
+};
+
+/* Opens both listeners and starts the threads. ERR_BUSY: another controller listens there. Not to be called before
+ * a fork(). */
+int  server_open(struct server **ret, const struct server_options *o, struct err *e);
+/* Writes what waits to be written (at most 2 s), closes all. NULL is fine. */
+void server_close(struct server *s);
+const char *server_url(const struct server *s, enum door door);	/* as it is really bound */
+
+/* The next event, waiting at most timeout_ms; false: none. The caller releases it. O(1). */
+bool server_next(struct server *s, struct event *ret, int timeout_ms);
+void event_release(struct event *ev);
+size_t server_waiting_bytes(struct server *s);	/* in the mailbox */
+
+/* Tells the agent which batches need not be sent again: of this incarnation, those that server_took() was told. */
+void server_welcome(struct server *s, struct peer *p, uint32_t tag);
+/* Hangs up with words; nothing more of it comes out of the mailbox, but for EVENT_LEFT if it was welcomed. */
+void server_refuse(struct server *s, struct peer *p, const char *words);
+/* The batch is safe with us: acknowledge it. */
+void server_took(struct server *s, struct peer *p, uint64_t seq);
+void server_want(struct server *s, struct peer *p, const struct buf *payload);		/* copies; the latest wins */
+void server_answer(struct server *s, struct peer *p, const char *text, size_t len);	/* copies */
+
+#endif

@@ -1,0 +1,187 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# libhone under a real LTTng, on a node of its own: do the records of every provider carry the request that
+# they belong to, and is what should be silent silent? O: the folder that `make instrument-scenario` built.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+if [ "$(id -u)" != 0 ] || ! command -v lttng-sessiond babeltrace2 unshare > /dev/null; then
+	echo "1..0 # SKIP needs root, lttng-tools and babeltrace2"
+	exit 0
+fi
+# A node: whatever is mounted and started from here on is nobody else's.
+if [ "${HONE_NODE:-}" != "$PPID" ]; then
+	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
+	exit
+fi
+mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm || exit 1
+D=$(mktemp -d)
+export LTTNG_HOME=$D
+mkfifo "$D/in" "$D/out"
+: "${ASAN_OPTIONS=verify_asan_link_order=0}"
+export ASAN_OPTIONS
+
+# wait_for SECONDS COMMAND...: until it succeeds
+wait_for() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $until ] || return 1
+		sleep 0.05
+	done
+}
+gone() { ! kill -0 "$1" 2> /dev/null; }
+end() {
+	local pid
+	for pid in ${PLAIN_PID:-} $(cat "$D/sessiond.pid" 2> /dev/null); do
+		kill "$pid" 2> /dev/null
+		wait_for 20 gone "$pid" || kill -9 "$pid"
+	done
+	cp -r $D /tmp/instr-scen/last; rm -rf "$D"
+}
+trap end EXIT
+
+N=0 FAILED=0
+# check WHAT COMMAND...: one line of TAP; what the command says explains a failure
+check() {
+	local what=$1 said
+	shift
+	N=$((N + 1))
+	if said=$("$@" 2>&1); then
+		echo "ok $N - $what"
+	else
+		echo "not ok $N - $what"
+		printf '# %s\n' "$*" "$said" | head -c 2000 | sed '2,$s/^#* */# /'
+		FAILED=1
+	fi
+}
+equal() { [ "$1" = "$2" ] || { echo "wanted: $2"; echo "got: $1"; return 1; }; }
+
+# ---- recording: `flags` as an agent does it, `all` whatever there is -----------
+session_make() {
+	lttng -n create "$1" --output="$D/$1" && lttng -n enable-channel -u --buffers-pid -s "$1" c
+	for context in trace_id unit_id "${@:2}"; do
+		lttng -n add-context -u -s "$1" -c c -t "\$app.hone:$context"
+	done
+}
+session_start() {
+	rm -rf "$D/flags" "$D/all"
+	session_make flags
+	lttng -n enable-event -u -s flags -c c 'hone:*' --filter '$app.hone:sampled == 1'
+	lttng -n enable-event -u -s flags -c c 'example:*' --filter '$app.hone:probed == 1'
+	lttng -n enable-event -u -s flags -c c 'plain:*' --filter '$app.hone:probed == 1'
+	session_make all sampled probed request_type nonsense
+	lttng -n enable-event -u -s all -c c 'plain:*,example:*'
+	lttng -n start flags
+	lttng -n start all
+} > "$D/lttng.log" 2>&1
+
+# One line for each record: "event key=value ...", contexts by their plain names.
+session_end() {
+	for name in flags all; do
+		lttng -n stop $name >> "$D/lttng.log" 2>&1 && lttng -n destroy $name >> "$D/lttng.log" 2>&1 &&
+			session_print $name > "$D/$name.txt" 2>> "$D/lttng.log" || echo "session $name failed" > "$D/$name.txt"
+	done
+}
+session_print() {
+	babeltrace2 --no-delta --clock-seconds "$D/$1" | sed -E '
+		s/^\[[^]]*\] (\([^)]*\) )?[^ ]+ ([a-z_]+:[a-z_]+):/\2/
+		s/_app_hone_[a-z_]+_tag = \( "[^"]*" : container = [0-9]+ \),? ?//g
+		s/_app_hone_[a-z_]+ = \{ \{ \} \}//g
+		s/cpu_id = [0-9]+//; s/_app_hone_//g; s/[{},"]//g; s/ +/ /g; s/ = /=/g'
+}
+
+# have FILE REGEX: how many lines match
+have() { grep -cE "$2" "$D/$1.txt"; }
+# field NAME: of each line of standard input
+field() { sed -nE "s/.* $1=([^ ]*).*/\1/p"; }
+
+policy() { "$O/tests/scenario/instrument_policy" "$@"; }
+ask() { echo "$1" >&3; read -r -t 10 TRACE_ID UNIT_ID SAMPLED PROBED <&4; }
+ask_until() { ask GET_PLAIN && [ "$SAMPLED $PROBED" = "$1" ]; }
+
+lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-port=$((20000 + $$ % 20000)) \
+	2> "$D/sessiond.log" || { cat "$D/sessiond.log"; exit 1; }
+
+# ---- a program linked with libhone ---------------------------------------------
+policy GET_SUM ffffffff ffffffff 60 60
+session_start
+check "a sampled and probed program runs" equal "$("$O/bin/hone-example" 5)" "5 requests served"
+session_end
+for event in request_begin request_end fork unit_begin unit_end join; do
+	check "hone:$event: one for each request" equal "$(have flags "^hone:$event ")" 5
+done
+check "its own tracepoints are there too" equal "$(have flags '^example:work_(begin|end) ')" 10
+check "every record carries ids" equal "$(grep -cE ' trace_id=[1-9][0-9]* unit_id=[1-9][0-9]* ' "$D/flags.txt")" 40
+check "five requests have five trace ids" equal "$(field trace_id < "$D/flags.txt" | sort | uniq -c | awk '{ print $1 }' | xargs)" "8 8 8 8 8"
+check "and two units each" equal "$(field unit_id < "$D/flags.txt" | sort -u | wc -l)" 10
+check "own tracepoints lie in the worker's unit" equal \
+	"$(grep ^example:work_begin "$D/flags.txt" | field unit_id)" "$(grep ^hone:unit_begin "$D/flags.txt" | field unit_id)"
+check "the link is one from fork to join" equal \
+	"$(grep -E '^hone:(fork|unit_begin|unit_end|join)' "$D/flags.txt" | field link_id | sort | uniq -c | awk '{ print $1 }' | xargs)" "4 4 4 4 4"
+check "names, status and high half are recorded" equal \
+	"$(have flags '^hone:request_begin .*name=GET_SUM link_id=0 trace_id_high=[1-9][0-9]* probed=1 ?$') $(have flags '^hone:request_end .*name=GET_SUM status=200 ?$')" "5 5"
+
+# ---- what should be silent -----------------------------------------------------
+# Runs the program; how many records of hone:* and example:* pass the filters (the third number is of example:*
+# without a filter: it shows that the recorder was awake)
+records() {
+	session_start
+	"$O/bin/hone-example" 5 > "$D/served"
+	session_end
+	echo "$(have flags ^hone:) $(have flags ^example:) $(have all ^example:)"
+}
+policy GET_SUM ffffffff 0 60 60
+check "sampled alone: the structure, nothing added" equal "$(records)" "30 0 10"
+policy GET_SUM 0 ffffffff 60 60
+check "not sampled: nothing" equal "$(records)" "0 0 10"
+policy GET_SUM ffffffff ffffffff 60 -1
+check "the probes' lease is over: nothing added" equal "$(records)" "30 0 10"
+policy GET_SUM ffffffff ffffffff -1 60
+check "the agent's lease is over: nothing" equal "$(records)" "0 0 10"
+policy GET_OTHER ffffffff ffffffff 60 60
+rm /dev/shm/hone-policy
+check "no table: nothing" equal "$(records)" "0 0 10"
+export HONE_SAMPLE=1
+check "no table, but HONE_SAMPLE=1: the structure" equal "$(records)" "30 0 10"
+unset HONE_SAMPLE
+
+# ---- a program that is not, with the library preloaded; started before the table -----
+session_start
+LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/instrument_plain" < "$D/in" > "$D/out" & PLAIN_PID=$!
+exec 3> "$D/in" 4< "$D/out"
+ask GET_PLAIN
+check "before there is a table nothing is sampled" equal "$SAMPLED $PROBED" "0 0"
+FIRST="trace_id=$TRACE_ID unit_id=$UNIT_ID"
+policy GET_PLAIN ffffffff ffffffff 60 60
+check "a table that comes late is found" wait_for 10 ask_until "1 1"
+LAST="trace_id=$TRACE_ID unit_id=$UNIT_ID"
+ask GET_OTHER
+check "a type that nobody asked for is left alone" equal "$SAMPLED $PROBED" "0 0"
+policy GET_PLAIN ffffffff ffffffff 60 0.5
+check "a lease that is not renewed ends by itself" wait_for 10 ask_until "1 0"
+UNPROBED="trace_id=$TRACE_ID"
+policy GET_PLAIN ffffffff ffffffff 0.5 60
+check "and so does the agent's" wait_for 10 ask_until "0 0"
+exec 3>&- 4<&-
+wait "$PLAIN_PID"
+check "the program ends well" equal $? 0
+PLAIN_PID=
+session_end
+check "the probed request's step is recorded, with its ids" equal "$(have flags "^plain:step $LAST ")" 1
+check "an unprobed one's is not" equal "$(have flags "^plain:step $UNPROBED ")" 0
+check "steps outside of requests never pass the filter" equal "$(have flags 'where=outside')" 0
+check "unfiltered, they carry zeroes" equal \
+	"$(have all 'where=outside')" "$(have all '^plain:step trace_id=0 unit_id=0 sampled=0 probed=0 request_type=0 .*where=outside')"
+check "an unsampled request carries its ids all the same" equal "$(have all "^plain:step $FIRST sampled=0 probed=0 .*where=inside")" 1
+check "a sampled one its flags" equal "$(have all "^plain:step $LAST sampled=1 probed=1 request_type=[1-9][0-9]* .*where=inside")" 1
+check "a context that nobody knows is none" equal "$(have all ' nonsense=')" 0
+
+# ---- and without ---------------------------------------------------------------
+session_start
+check "without libhone the same program runs" equal "$(echo GET_PLAIN | "$O/tests/scenario/instrument_plain")" "without libhone"
+session_end
+check "and is traced, without contexts" equal "$(have all '^plain:step ') $(have all 'trace_id=') $(have flags .)" "2 0 0"
+
+echo "1..$N"
+exit $FAILED

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "instrument/inside.h"
+#include "instrument/policy.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define LEASE_NS  (100 * SECOND_NS)
+
+enum { IDS = 20000, TYPE = 4711 };
+
+static char folder[] = "/tmp/hone-policy-test.XXXXXX", path[64];
+static struct hone_policy *table;	/* as the agent has it: writable */
+
+static void
+table_make(size_t size)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	table = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(table != MAP_FAILED);
+	close(fd);
+	if (size < sizeof(*table))
+		return;		/* touching what is not there would kill us */
+	table->version = HONE_POLICY_VERSION;
+	table->ntypes = HONE_POLICY_TYPES;
+	table->sample_until_ns = LEASE_NS;
+	table->sample_rate = UINT32_MAX;
+	table->magic = HONE_POLICY_MAGIC;
+}
+
+static struct hone_policy_entry *
+entry_put(uint32_t slot, uint32_t type, uint32_t sample_rate, uint32_t probe_rate)
+{
+	struct hone_policy_entry *e = &table->types[slot % HONE_POLICY_TYPES];
+
+	e->sample_rate = sample_rate;
+	e->probe_rate = probe_rate;
+	e->probe_until_ns = LEASE_NS;
+	e->request_type = type;
+	return e;
+}
+
+static int
+fresh(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "%s/policy", folder);
+	unlink(path);
+	policy_init(path, true, false);
+	return 0;
+}
+
+static struct hone_carrier
+decided(uint64_t trace_id, uint32_t type, uint64_t now_ns)
+{
+	struct hone_carrier c = { .trace_id_high = 3, .trace_id = trace_id, .request_type = type, .sampled = 9, .probed = 9 };
+
+	policy_decide(&c, now_ns);
+	assert_true(c.sampled <= 1 && c.probed <= 1);
+	return c;
+}
+
+struct counts { int sampled, probed, probed_alone; };
+
+static struct counts
+decide_many(uint32_t type, uint64_t now_ns)
+{
+	struct counts n = { 0 };
+
+	for (uint64_t i = 0; i < IDS; i++) {
+		struct hone_carrier c = decided(mix64(i + 1), type, now_ns);
+
+		n.sampled += c.sampled;
+		n.probed += c.probed;
+		n.probed_alone += c.probed && !c.sampled;
+	}
+	return n;
+}
+
+static void
+assert_counts(struct counts n, double sampled, double probed)
+{
+	assert_in_range(n.sampled, (sampled - 0.02) * IDS < 0 ? 0 : (sampled - 0.02) * IDS, (sampled + 0.02) * IDS);
+	assert_in_range(n.probed, (probed - 0.02) * IDS < 0 ? 0 : (probed - 0.02) * IDS, (probed + 0.02) * IDS);
+	assert_int_equal(n.probed_alone, 0);
+}
+
+static void
+without_a_table_only_the_environment_samples(void **state)
+{
+	struct hone_carrier c = decided(1, TYPE, 1);
+	(void)state;
+
+	assert_true(c.sampled == 0 && c.probed == 0);
+	policy_init(path, true, true);
+	c = decided(1, TYPE, 1);
+	assert_true(c.sampled == 1 && c.probed == 0);
+}
+
+static void
+a_rate_of_0_is_never_and_of_all_ones_always(void **state)
+{
+	struct hone_policy_entry *e;
+	struct counts n;
+	(void)state;
+
+	table_make(sizeof(*table));
+	e = entry_put(TYPE, TYPE, UINT32_MAX, 0);
+	n = decide_many(TYPE, 1);
+	assert_true(n.sampled == IDS && n.probed == 0);
+	e->probe_rate = UINT32_MAX;
+	n = decide_many(TYPE, 1);
+	assert_true(n.sampled == IDS && n.probed == IDS);
+	e->sample_rate = 0;
+	n = decide_many(TYPE, 1);
+	assert_true(n.sampled == 0 && n.probed == 0);
+	table->sample_rate = 0;
+	n = decide_many(TYPE + 1, 1);
+	assert_true(n.sampled == 0 && n.probed == 0);
+}
+
+static void
+rates_are_shares_and_probed_is_among_sampled(void **state)
+{
+	struct hone_policy_entry *e;
+	(void)state;
+
+	table_make(sizeof(*table));
+	e = entry_put(TYPE, TYPE, 1u << 31, 1u << 30);
+	assert_counts(decide_many(TYPE, 1), 0.5, 0.25);
+	e->probe_rate = UINT32_MAX;
+	assert_counts(decide_many(TYPE, 1), 0.5, 0.5);
+	table->sample_rate = 1u << 29;
+	assert_counts(decide_many(TYPE + 1, 1), 0.125, 0);
+}
+
+/* Trace ids that strangers count up from 1, not random at all. */
+static void
+ids_that_are_not_random_are_shared_out_too(void **state)
+{
+	int sampled = 0;
+	(void)state;
+
+	table_make(sizeof(*table));
+	table->sample_rate = 1u << 31;
+	for (uint64_t i = 1; i <= IDS; i++)
+		sampled += decided(i, TYPE, 1).sampled;
+	assert_in_range(sampled, 0.48 * IDS, 0.52 * IDS);
+}
+
+static void
+who_decides_about_the_same_request_decides_the_same(void **state)
+{
+	(void)state;
+
+	table_make(sizeof(*table));
+	entry_put(TYPE, TYPE, 1u << 31, 1u << 30);
+	for (uint64_t i = 1; i < 1000; i++) {
+		struct hone_carrier a = decided(i, TYPE, 1), b = decided(i, TYPE, 50 * SECOND_NS);
+
+		assert_memory_equal(&a, &b, sizeof(a));
+	}
+}
+
+static void
+past_its_lease_a_rate_is_0(void **state)
+{
+	struct hone_policy_entry *e;
+	struct counts n;
+	(void)state;
+
+	table_make(sizeof(*table));
+	e = entry_put(TYPE, TYPE, UINT32_MAX, UINT32_MAX);
+	e->probe_until_ns = 10 * SECOND_NS;
+	n = decide_many(TYPE, 10 * SECOND_NS - 1);
+	assert_true(n.sampled == IDS && n.probed == IDS);
+	n = decide_many(TYPE, 10 * SECOND_NS);
+	assert_true(n.sampled == IDS && n.probed == 0);
+	e->probe_until_ns = 2 * LEASE_NS;	/* the probes' lease goes on, but nobody is there to read: */
+	n = decide_many(TYPE, LEASE_NS);
+	assert_true(n.sampled == 0 && n.probed == 0);
+	n = decide_many(TYPE + 1, LEASE_NS);
+	assert_int_equal(n.sampled, 0);
+	table->sample_until_ns = 2 * LEASE_NS;	/* renewed in time for the next */
+	n = decide_many(TYPE, LEASE_NS);
+	assert_true(n.sampled == IDS && n.probed == IDS);
+}
+
+/* A dead agent does not turn HONE_SAMPLE back on: that is for machines that never had one. */
+static void
+an_expired_table_is_still_a_table(void **state)
+{
+	(void)state;
+
+	table_make(sizeof(*table));
+	policy_init(path, true, true);
+	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
+	assert_int_equal(decided(1, TYPE, LEASE_NS).sampled, 0);
+}
+
+static void
+entries_that_collide_are_found_around_the_end(void **state)
+{
+	uint32_t type = 5 * HONE_POLICY_TYPES - 1;	/* its slot is the last one */
+	(void)state;
+
+	table_make(sizeof(*table));
+	entry_put(HONE_POLICY_TYPES - 1, type - HONE_POLICY_TYPES, 0, 0);
+	entry_put(0, type - 2 * HONE_POLICY_TYPES, 0, 0);
+	entry_put(1, type, UINT32_MAX, UINT32_MAX);
+	assert_int_equal(decided(1, type, 1).probed, 1);
+	assert_int_equal(decided(1, type - HONE_POLICY_TYPES, 1).sampled, 0);
+}
+
+static void
+a_full_table_ends_the_search(void **state)
+{
+	(void)state;
+
+	table_make(sizeof(*table));
+	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++)
+		entry_put(i, 1000000 + i, 0, 0);
+	assert_int_equal(decided(1, 77, 1).sampled, 1);	/* the rate of types without an entry */
+	assert_int_equal(decided(1, 77, 1).probed, 0);
+}
+
+static void
+a_table_that_comes_late_is_found_within_a_second(void **state)
+{
+	uint64_t now_ns = 50 * SECOND_NS;
+	(void)state;
+
+	assert_int_equal(decided(1, TYPE, now_ns).sampled, 0);
+	table_make(sizeof(*table));
+	assert_int_equal(decided(1, TYPE, now_ns + SECOND_NS - 1).sampled, 0);	/* no look at every request */
+	assert_int_equal(decided(1, TYPE, now_ns + SECOND_NS).sampled, 1);
+}
+
+static void
+a_table_that_was_replaced_is_found_when_the_old_one_expires(void **state)
+{
+	(void)state;
+
+	table_make(sizeof(*table));
+	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
+	assert_int_equal(rename(path, strcat(strcpy((char[80]){ 0 }, path), ".old")), 0);
+	table_make(sizeof(*table));
+	table->sample_until_ns = 2 * LEASE_NS;
+	assert_int_equal(decided(1, TYPE, LEASE_NS).sampled, 1);
+}
+
+static void
+assert_ignored(void)
+{
+	policy_init(path, true, true);	/* sampled: as if there were no table */
+	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
+	unlink(path);
+}
+
+static void
+a_table_that_is_not_one_is_ignored(void **state)
+{
+	(void)state;
+
+	for (size_t size = 0; size < sizeof(*table); size += 4095) {
+		table_make(size);
+		assert_ignored();
+	}
+	table_make(sizeof(*table) - 1);
+	assert_ignored();
+	for (int what = 0; what < 3; what++) {
+		table_make(sizeof(*table));
+		table->sample_rate = 0;
+		if (what == 0)
+			table->magic ^= 1;
+		else if (what == 1)
+			table->version++;
+		else
+			table->ntypes *= 2;
+		assert_ignored();
+	}
+	assert_int_equal(mkdir(path, 0755), 0);
+	policy_init(path, true, true);
+	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(mkfifo(path, 0644), 0);	/* must not block either */
+	assert_ignored();
+	assert_int_equal(symlink("/dev/zero", path), 0);
+	assert_ignored();
+}
+
+/* Whoever owns the file can shorten it under us, and that kills. */
+static void
+a_strangers_file_is_not_mapped(void **state)
+{
+	(void)state;
+
+	if (geteuid() != 0)
+		skip();
+	table_make(sizeof(*table));
+	table->sample_rate = 0;
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	policy_init(path, false, true);
+	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
+	assert_int_equal(chown(path, 0, 0), 0);
+	assert_int_equal(chmod(path, 0666), 0);
+	policy_init(path, false, true);
+	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
+	assert_int_equal(chmod(path, 0644), 0);
+	policy_init(path, false, true);
+	assert_int_equal(decided(1, TYPE, 1).sampled, 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup(f, fresh)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_a_table_only_the_environment_samples),
+		TEST(a_rate_of_0_is_never_and_of_all_ones_always),
+		TEST(rates_are_shares_and_probed_is_among_sampled),
+		TEST(ids_that_are_not_random_are_shared_out_too),
+		TEST(who_decides_about_the_same_request_decides_the_same),
+		TEST(past_its_lease_a_rate_is_0),
+		TEST(an_expired_table_is_still_a_table),
+		TEST(entries_that_collide_are_found_around_the_end),
+		TEST(a_full_table_ends_the_search),
+		TEST(a_table_that_comes_late_is_found_within_a_second),
+		TEST(a_table_that_was_replaced_is_found_when_the_old_one_expires),
+		TEST(a_table_that_is_not_one_is_ignored),
+		TEST(a_strangers_file_is_not_mapped),
+	};
+	int failed;
+
+	if (mkdtemp(folder) == NULL)
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	unlink(strcat(path, ".old"));
+	rmdir(folder);
+	return failed;
+}

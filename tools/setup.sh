@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Installs what building, the demo and the tests need and this machine lacks. Says what, and through what.
+# Debian and what derives from it: by apt-get. Elsewhere: names what is missing and exits 1.
+set -eu
+
+# Debian package : how to see that it is there (a header, a program, or a pkg-config name)
+NEEDS='
+gcc:cmd:gcc
+libc6-dev:header:stdio.h
+pkg-config:cmd:pkg-config
+liblttng-ust-dev:header:lttng/tracepoint.h
+liblttng-ctl-dev:header:lttng/lttng.h
+lttng-tools:cmd:lttng-sessiond
+libnng-dev:header:nng/nng.h
+libsqlite3-dev:header:sqlite3.h
+libgsl-dev:header:gsl/gsl_cdf.h
+libjansson-dev:header:jansson.h
+libmicrohttpd-dev:header:microhttpd.h
+libcurl4-openssl-dev:pkgconf:libcurl
+libhiredis-dev:header:hiredis/hiredis.h
+libpq-dev:pkgconf:libpq
+redis-server:cmd:redis-server
+postgresql:glob:/usr/lib/postgresql/*/bin/initdb
+util-linux:cmd:nsenter
+jq:cmd:jq
+'
+TEST_NEEDS='
+g++:cmd:g++
+libcmocka-dev:header:cmocka.h
+babeltrace2:cmd:babeltrace2
+mandoc:cmd:mandoc
+clang:cmd:clang
+libclang-rt-14-dev:glob:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
+perl:cmd:prove
+binutils:cmd:nm
+'
+
+present() {	# kind thing
+  case $1 in
+  cmd) command -v "$2" >/dev/null 2>&1 ;;
+  pkgconf) pkg-config --exists "$2" 2>/dev/null ;;
+  glob) set -- $2; [ -e "$1" ] ;;
+  header) [ -e "/usr/include/$2" ] || ls /usr/include/*/"$2" >/dev/null 2>&1 ;;
+  esac
+}
+
+missing=
+[ "${1:-}" = tests ] && NEEDS="$NEEDS$TEST_NEEDS"
+for need in $NEEDS; do
+  package=${need%%:*} rest=${need#*:}
+  present "${rest%%:*}" "${rest#*:}" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "setup: this machine lacks (by their Debian names):$missing" >&2
+  echo "setup: only Debian's package manager is known here; please install them by yours, then try again" >&2
+  exit 1
+fi
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null 2>&1 || {
+    echo "setup: not root and no sudo; as root, run: apt-get install$missing" >&2
+    exit 1
+  }
+  as_root=sudo
+fi
+echo "setup: installing through apt-get:$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { $as_root apt-get update && $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+  tail -n 20 "$log" >&2
+  echo "setup: apt-get could not install:$missing" >&2
+  exit 1
+fi
