@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "wire/record.h"
 
 enum { LABEL_NONE = UINT32_MAX };
@@ -36,6 +37,7 @@ uint32_t labels_intern(struct labels *l, enum record_kind kind, const char *text
     const char *const *fields, uint32_t nfields);
 uint32_t labels_find(const struct labels *l, const char *text, size_t len);	/* or LABEL_NONE */
 const struct label *labels_get(const struct labels *l, uint32_t id);		/* valid while l lives */
+struct hash128 labels_hash(const struct labels *l, uint32_t id);	/* of its text: the same on every run */
 uint32_t labels_count(const struct labels *l);
 
 /* A set of labels; all zeroes is empty. */

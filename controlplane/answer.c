@@ -244,7 +244,7 @@ ask_forest(struct engine *g, struct forest *f, const struct answer_context *c, c
 			json_array_append_new(runs, run_json(g, f, r, c, true));
 	}
 	if (json_array_size(runs) == 0 && (type != NULL || which != NULL)) {
-		char words[200];
+		char words[300];
 
 		json_decref(runs);
 		snprintf(words, sizeof words, "%.80s: there is no diagnosis of it; 'hone start %.80s' begins one",
@@ -399,13 +399,16 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 		if (d != NULL && d->phase != PHASE_ENDED)
 			json_array_append_new(runs, run_json(g, f, d->run, c, false));
 	}
-	return json_pack("{s:{s:s, s:i, s:f, s:s, s:s, s:s}, s:b, s:s, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:{s:s, s:i, s:f, s:s, s:s, s:s}, s:b, s:s, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o,"
+	    " s:{s:I, s:f, s:f}}",
 	    "controller", "version", HONE_VERSION, "pid", (int)getpid(),
 	    "uptime_s", (double)mono_since_ns(c->now, c->started) / 1e9, "database", c->database,
 	    "space", c->space_path, "store_trouble", c->store_trouble != NULL ? c->store_trouble : "",
 	    "paused", g->paused, "paused_why", g->paused ? g->paused_why : "", "agents", (int)agents,
 	    "added", (int)plan_count(g->plan), "added_names", on, "quiet", engine_quiet(g),
-	    "learning", learning_json(g, c), "types", types, "runs", runs, "counts", counts_json(g));
+	    "learning", learning_json(g, c), "types", types, "runs", runs, "counts", counts_json(g),
+	    "delay", "batches", (json_int_t)g->delay.n, "p50_ms", sketch_quantile(&g->delay, 0.5) / 1e6,
+	    "p99_ms", sketch_quantile(&g->delay, 0.99) / 1e6);
 }
 
 static double

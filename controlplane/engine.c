@@ -273,12 +273,14 @@ engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, stru
 {
 	struct node *n = &g->nodes[node];
 	struct batch b;
-	int64_t lag_ns;
+	int64_t lag_ns, oldest_ns = 0;
 	int rc;
 
 	arena_reset(&g->scratch);
 	if ((rc = batch_decode(&b, &g->scratch, data, len, e)) == 0)
 		rc = assemble_batch(g->assemble, node, &b, e);
+	if (rc == 0 && b.nrecords > 0)
+		oldest_ns = b.records[0].time_ns;
 	arena_reset(&g->scratch);
 	if (rc != 0)
 		return rc;
@@ -288,6 +290,8 @@ engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, stru
 		n->lag_min_ns = lag_ns;
 		n->lag_known = true;
 	}
+	if (oldest_ns != 0 && node_here(n) && now.ns > oldest_ns)
+		sketch_add(&g->delay, now.ns - oldest_ns);
 	return 0;
 }
 

@@ -126,7 +126,7 @@ struct engine {
 	uint64_t wants;			/* grows when any node's want may have changed */
 	uint64_t moved;			/* steps that came before their cause */
 	uint64_t pathless;		/* traces without a path from end to begin */
-	struct moments decide_ns;
+	struct sketch delay;		/* ns from the oldest record of each batch to us, where the clocks are one */
 };
 
 enum { OWNER_LEARN = 0 };	/* in the plan; hypotheses own by their id, from 1 */
@@ -134,6 +134,8 @@ enum { OWNER_LEARN = 0 };	/* in the plan; hypotheses own by their id, from 1 */
 /* nodes.c */
 void nodes_changed(struct engine *g);
 bool nodes_done(const struct engine *g);	/* every connected agent has told that its latest want holds */
+/* The node's clock is ours: it is on this machine, by all that we see. */
+bool node_here(const struct node *n);
 /* A time of the node's clock by ours; see lag_min_ns. */
 int64_t node_time_ns(const struct engine *g, uint32_t node, int64_t time_ns);
 double node_fill(const struct node *n);		/* its fullest queue */

@@ -238,12 +238,18 @@ nodes_done(const struct engine *g)
  * On one machine the clock is the same one, the offset is 0 and only the way is
  * seen; so a small one is taken for that.
  */
+bool
+node_here(const struct node *n)
+{
+	return n->lag_known && n->lag_min_ns >= 0 && n->lag_min_ns < 2000000000;
+}
+
 int64_t
 node_time_ns(const struct engine *g, uint32_t node, int64_t time_ns)
 {
 	const struct node *n = &g->nodes[node];
 
-	if (!n->lag_known || (n->lag_min_ns >= 0 && n->lag_min_ns < 2000000000))
+	if (!n->lag_known || node_here(n))
 		return time_ns;
 	return time_ns + n->lag_min_ns - 500000000;
 }

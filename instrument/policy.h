@@ -41,4 +41,17 @@ struct hone_policy {
 	struct hone_policy_entry types[HONE_POLICY_TYPES];	/* open addressing from request_type % ntypes */
 };
 
+/* The number that stands for a request type, never 0: FNV-1a of its first 63 bytes, folded to 31 bits.
+ * What libhone computes and what the agent computes must be the same, so this is the one place. */
+static inline uint32_t
+hone_policy_type(const char *type)
+{
+	uint32_t h = UINT32_C(2166136261);
+
+	for (int i = 0; type != 0 && i < 63 && type[i] != '\0'; i++)
+		h = (h ^ (unsigned char)type[i]) * UINT32_C(16777619);
+	h = (h >> 31) ^ (h & INT32_MAX);
+	return h != 0 ? h : 1;
+}
+
 #endif

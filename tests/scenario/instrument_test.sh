@@ -37,7 +37,7 @@ end() {
 		kill "$pid" 2> /dev/null
 		wait_for 20 gone "$pid" || kill -9 "$pid"
 	done
-	cp -r $D /tmp/instr-scen/last; rm -rf "$D"
+	rm -rf "$D"
 }
 trap end EXIT
 
@@ -154,15 +154,18 @@ ask GET_PLAIN
 check "before there is a table nothing is sampled" equal "$SAMPLED $PROBED" "0 0"
 FIRST="trace_id=$TRACE_ID unit_id=$UNIT_ID"
 policy GET_PLAIN ffffffff ffffffff 60 60
-check "a table that comes late is found" wait_for 10 ask_until "1 1"
+wait_for 10 ask_until "1 1"
+check "a table that comes late is found" equal "$SAMPLED $PROBED" "1 1"
 LAST="trace_id=$TRACE_ID unit_id=$UNIT_ID"
 ask GET_OTHER
 check "a type that nobody asked for is left alone" equal "$SAMPLED $PROBED" "0 0"
 policy GET_PLAIN ffffffff ffffffff 60 0.5
-check "a lease that is not renewed ends by itself" wait_for 10 ask_until "1 0"
+wait_for 10 ask_until "1 0"
+check "a lease that is not renewed ends by itself" equal "$SAMPLED $PROBED" "1 0"
 UNPROBED="trace_id=$TRACE_ID"
 policy GET_PLAIN ffffffff ffffffff 0.5 60
-check "and so does the agent's" wait_for 10 ask_until "0 0"
+wait_for 10 ask_until "0 0"
+check "and so does the agent's" equal "$SAMPLED $PROBED" "0 0"
 exec 3>&- 4<&-
 wait "$PLAIN_PID"
 check "the program ends well" equal $? 0
