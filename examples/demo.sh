@@ -7,6 +7,7 @@
 #   demo.sh --list       the faults there are
 #
 # O=: where the programs were built. KEEP=1: leave everything running and say where. LEARN_SECONDS, RATE.
+# DELAY_TO=FILE: the controller's status at the end, for the benchmarks.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 O=${O:-$here/../build}
@@ -114,6 +115,7 @@ step "hone start $type"
 found=0
 hone start "$type" --wait || found=$?
 hone forest "$type" --json >"$dir/verdict.json"
+[ -z "${DELAY_TO:-}" ] || hone status --json >"$DELAY_TO"
 
 on=$(added_on)
 check=$(jq -r --arg f "$fault" --slurpfile faults "$here/shop/faults.json" '

@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# All that is measured, one after the other. What each prints is a ratio in one run against something named.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+O=${O:-$PWD/build}
+export O
+part() { printf '\n== %s\n' "$1"; shift; "$@"; }
+for b in bench/*.c; do
+  name=$(basename "$b" .c)
+  [ -e "bench/$name.sh" ] || { make -s "$O/bench/$name"; part "$name" "$O/bench/$name"; }
+done
+for b in bench/*.sh; do
+  [ "$b" = bench/bench.sh ] || part "$(basename "$b" .sh)" "$b"
+done
