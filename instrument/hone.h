@@ -16,11 +16,14 @@
  *	hone_join(&c, "cart.get");		... when its answer has come
  *	hone_request_end(200);
  *
- * No call allocates, locks, blocks or fails visibly: outside of a request, or
- * with nonsense for arguments, each does nothing. Safe from any thread; a
- * thread's context is its own. Names are C strings that outlive the unit they
- * name (literals do). Programs that run several units on one thread
- * in turn (coroutines, event loops) use hone_detach() and hone_attach().
+ * No call allocates, locks, waits for anybody or fails visibly: outside of a
+ * request, or with nonsense for arguments, each does nothing. Safe from any
+ * thread, not from signal handlers; a thread's context is its own. Names are C
+ * strings that outlive the unit they name (literals do); at most 63 bytes of
+ * them are recorded. What is not sampled emits nothing. Programs that run
+ * several units on one thread in turn (coroutines, event loops) use
+ * hone_detach() and hone_attach(). A child of fork() is outside of any request
+ * until it is handed a carrier.
  */
 #ifndef HONE_H
 #define HONE_H
@@ -58,8 +61,11 @@ enum { HONE_TRACEPARENT_SIZE = 56, HONE_TRACESTATE_SIZE = 32 };	/* with the fina
  * 63 bytes are used; it should be one of few). `from`: the caller's carrier,
  * when the request came with a trace id of somebody who is not under Hone (its
  * id is then kept), else NULL. Decides, from the table that the node's agent
- * keeps in shared memory, whether this request is sampled and probed.
- * Emits hone:request_begin. Cost: one hash of `type` and a few loads. */
+ * keeps in shared memory, whether this request is sampled and probed. Whatever
+ * the thread was in before is forgotten, units put aside included.
+ * Emits hone:request_begin. Cost: one hash of `type` and a few loads (20 ns in
+ * all where the request is not sampled); once a second, while there is no agent,
+ * one thread tries to open its table. */
 void hone_request_begin(const char *type, const struct hone_carrier *from);
 
 /* Its reply has left. `status`: yours, e.g. the HTTP status. The thread is
@@ -71,7 +77,9 @@ void hone_request_end(int status);
 void hone_fork(const char *name, struct hone_carrier *out);
 
 /* Work that was handed on begins, on this thread; what the thread was in before
- * is put aside (four deep, deeper units are not traced) until hone_unit_end(). Emits hone:unit_begin. */
+ * is put aside (four deep; deeper units are in no request) until hone_unit_end().
+ * Each begin needs its end, also when the carrier is all zeroes. Emit
+ * hone:unit_begin and hone:unit_end. */
 void hone_unit_begin(const struct hone_carrier *c, const char *name);
 void hone_unit_end(void);
 
@@ -81,19 +89,22 @@ void hone_join(const struct hone_carrier *c, const char *name);
 
 /* Moves the unit off this thread, e.g. while it waits in an event loop; the
  * thread is then outside of any request. hone_attach() puts it on a thread
- * again, the same or another. Neither emits anything. */
+ * again, the same or another, in place of whatever that was in (a unit of all
+ * zeroes: nothing). What was put aside on the thread is forgotten by either: to
+ * nest units there, detach the outer one before the inner begins. Neither emits anything. */
 void hone_detach(struct hone_unit *out);
 void hone_attach(const struct hone_unit *u);
 
 /* The HTTP form: header `traceparent` (W3C Trace Context, version 00) and
- * `tracestate` with the member hone=. Both write a C string; the string is
- * empty where there is no request. Return: its length. */
+ * `tracestate` with the member hone=, to be put before others' members. Both
+ * write a C string; it is empty where there is no request. Return: its length. */
 size_t hone_traceparent(const struct hone_carrier *c, char out[HONE_TRACEPARENT_SIZE]);
 size_t hone_tracestate(const struct hone_carrier *c, char out[HONE_TRACESTATE_SIZE]);
 
 /* Reads them (either may be NULL; a tracestate may have other members; versions
  * above 00 are read by their first four fields, as W3C asks). 0: *out is set.
- * -1: malformed, *out is all zeroes and the work has no request.
+ * -1: malformed, or a trace id whose low half is 0; *out is all zeroes and the
+ * work has no request. Costs one pass over both.
  * hone_from_known(c): 1 when the sender was under Hone too (had hone= in its
  * tracestate), so that its link is one that we know: begin a unit. 0: begin a
  * request. */

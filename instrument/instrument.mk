@@ -1,8 +1,8 @@
 # libhone: the part that lives in the traced program. It uses no other room.
 
 HONE_OBJS := $(patsubst %.c,$O/%.o,$(addprefix instrument/,hone.c ids.c carrier.c policy_shm.c context_lttng.c tracepoints_lttng.c))
-# For programs built here; installed ones say `pkg-config --libs hone`.
-HONE_LINK  = -L$O/lib -lhone -Wl,-rpath,$(abspath $O/lib)
+# For programs in $O/bin; others say `pkg-config --libs hone`.
+HONE_LINK  = -L$O/lib -lhone -Wl,-rpath,'$$ORIGIN/../lib'
 
 instrument: $O/lib/libhone.so $O/bin/hone-example $O/bin/hone-example-cc
 

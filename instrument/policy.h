@@ -11,7 +11,17 @@
  *
  * A rate is a share of 2^32 ("32-bit fixed point": 0 never; 0xffffffff always).
  * Past its lease a rate counts as 0, whoever died: the added tracepoints fall
- * silent by themselves.
+ * silent by themselves. Past sample_until_ns nothing is sampled, whatever the type.
+ *
+ * Both rates are compared with the same hash of the trace id, so who decides
+ * twice decides the same, and a request is probed only if it is sampled: of two
+ * rates the smaller one holds for probes.
+ *
+ * The agent stores an entry's rates before its lease, and request_type of a new
+ * entry last of all (release); `magic` last of all when it makes the table. The
+ * file belongs to root or to the programs' own user and others cannot write it:
+ * libhone maps no other (who can shorten a mapped file can kill its readers),
+ * unless HONE_POLICY named it.
  */
 #ifndef HONE_POLICY_H
 #define HONE_POLICY_H

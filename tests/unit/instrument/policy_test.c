@@ -134,6 +134,27 @@ a_rate_of_0_is_never_and_of_all_ones_always(void **state)
 	assert_true(n.sampled == 0 && n.probed == 0);
 }
 
+/* The ids, together with decided()'s high half, whose hashes are the smallest and the greatest. */
+#define DRAWS_LEAST UINT64_C(0x883ee12c8a07ed22)
+#define DRAWS_MOST  UINT64_C(0x41455c9fa70ba4ee)
+
+static void
+the_ends_of_the_range_hold_for_the_rarest_ids(void **state)
+{
+	struct hone_policy_entry *e;
+	(void)state;
+
+	table_make(sizeof(*table));
+	e = entry_put(TYPE, TYPE, 0, 0);
+	assert_int_equal(decided(DRAWS_LEAST, TYPE, 1).sampled, 0);
+	e->sample_rate = 1;
+	assert_int_equal(decided(DRAWS_LEAST, TYPE, 1).sampled, 1);
+	e->sample_rate = UINT32_MAX - 1;
+	assert_int_equal(decided(DRAWS_MOST, TYPE, 1).sampled, 0);
+	e->sample_rate = UINT32_MAX;
+	assert_int_equal(decided(DRAWS_MOST, TYPE, 1).sampled, 1);
+}
+
 static void
 rates_are_shares_and_probed_is_among_sampled(void **state)
 {
@@ -334,6 +355,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_a_table_only_the_environment_samples),
 		TEST(a_rate_of_0_is_never_and_of_all_ones_always),
+		TEST(the_ends_of_the_range_hold_for_the_rarest_ids),
 		TEST(rates_are_shares_and_probed_is_among_sampled),
 		TEST(ids_that_are_not_random_are_shared_out_too),
 		TEST(who_decides_about_the_same_request_decides_the_same),

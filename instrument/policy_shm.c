@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading the agent's table. It is decided by a hash of the trace id, not by
+ * dice: whoever decides about the same request with the same rates decides the
+ * same, and what is probed is always among what is sampled.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "instrument/inside.h"
+#include "instrument/policy.h"
+
+#define LOOK_EVERY_NS UINT64_C(1000000000)
+
+#define load(p)       __atomic_load_n(p, __ATOMIC_RELAXED)
+#define load_first(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define store(p, v)   __atomic_store_n(p, v, __ATOMIC_RELEASE)
+
+static struct {
+	const struct hone_policy *table;
+	uint64_t look_after_ns;
+	uint64_t file_device, file_number;	/* of what is mapped */
+	bool trusted, sample_without;
+	char path[256];
+} policy;
+
+void
+policy_init(const char *path, bool trusted, bool sample_without)
+{
+	size_t len = path != NULL ? strlen(path) : 0;
+
+	memset(&policy, 0, sizeof(policy));
+	if (len < sizeof(policy.path))
+		memcpy(policy.path, path != NULL ? path : "", len);
+	policy.trusted = trusted;
+	policy.sample_without = sample_without;
+}
+
+/*
+ * /dev/shm is open to all. Whoever owns the file could shorten it under us,
+ * which kills (SIGBUS); so unless its path was given to us, it must be root's
+ * or our own.
+ */
+static bool
+file_fits(const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode) || st->st_size < (off_t)sizeof(struct hone_policy))
+		return false;
+	return policy.trusted || ((st->st_uid == 0 || st->st_uid == geteuid()) && (st->st_mode & S_IWOTH) == 0);
+}
+
+static const struct hone_policy *
+table_map(int fd)
+{
+	const struct hone_policy *t = mmap(NULL, sizeof(*t), PROT_READ, MAP_SHARED, fd, 0);
+
+	if (t == MAP_FAILED)
+		return NULL;
+	if (load_first(&t->magic) == HONE_POLICY_MAGIC && t->version == HONE_POLICY_VERSION &&
+	    t->ntypes == HONE_POLICY_TYPES)
+		return t;
+	munmap((void *)t, sizeof(*t));
+	return NULL;
+}
+
+/* A table that was replaced stays mapped: another thread may be reading it, and
+ * this happens when somebody has cleaned out /dev/shm, not every day. */
+static __attribute__((noinline, cold)) const struct hone_policy *
+table_look(const struct hone_policy *had)
+{
+	const struct hone_policy *t = NULL;
+	struct stat st;
+	int fd = open(policy.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return had;
+	if (fstat(fd, &st) == 0 && file_fits(&st) &&
+	    !(had != NULL && load(&policy.file_device) == st.st_dev && load(&policy.file_number) == st.st_ino))
+		t = table_map(fd);
+	close(fd);
+	if (t == NULL)
+		return had;
+	store(&policy.file_device, st.st_dev);
+	store(&policy.file_number, st.st_ino);
+	store(&policy.table, t);
+	return t;
+}
+
+/* The table; NULL while there is none. Where none is, or its agent is silent, one
+ * thread a second looks for a new one. */
+static const struct hone_policy *
+table_now(uint64_t now_ns)
+{
+	const struct hone_policy *t = load_first(&policy.table);
+	uint64_t after_ns = load(&policy.look_after_ns);
+
+	if (t != NULL && now_ns < load(&t->sample_until_ns))
+		return t;
+	if (now_ns < after_ns || !__atomic_compare_exchange_n(&policy.look_after_ns, &after_ns,
+	    now_ns + LOOK_EVERY_NS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return t;
+	return table_look(t);
+}
+
+static const struct hone_policy_entry *
+entry_find(const struct hone_policy *t, uint32_t request_type)
+{
+	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++) {
+		const struct hone_policy_entry *e = &t->types[(request_type + i) % HONE_POLICY_TYPES];
+		uint32_t type = load_first(&e->request_type);
+
+		if (type == request_type)
+			return e;
+		if (type == 0)
+			break;
+	}
+	return NULL;
+}
+
+static inline bool
+within(uint32_t draw, uint32_t rate)
+{
+	return draw < rate || rate == UINT32_MAX;
+}
+
+void
+policy_decide(struct hone_carrier *c, uint64_t now_ns)
+{
+	const struct hone_policy *t = table_now(now_ns);
+	const struct hone_policy_entry *e;
+	uint32_t draw = (uint32_t)(mix64(c->trace_id ^ mix64(c->trace_id_high)) >> 32);
+
+	c->sampled = t == NULL && policy.sample_without;
+	c->probed = 0;
+	if (t == NULL || now_ns >= load(&t->sample_until_ns))
+		return;
+	e = entry_find(t, c->request_type);
+	c->sampled = within(draw, load(e != NULL ? &e->sample_rate : &t->sample_rate));
+	if (c->sampled && e != NULL && now_ns < load_first(&e->probe_until_ns))
+		c->probed = within(draw, load(&e->probe_rate));
+}
