@@ -152,7 +152,7 @@ verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesi
 	    "share", number(v->edge.share), "share_low", number(v->edge.interval.low),
 	    "share_high", number(v->edge.interval.high), "latency_share", v->edge.latency_share,
 	    "confidence", g->o.conditions.confidence,
-	    "key", key_of(v->key, k->numeric ? k->r : sqrt(k->share), k->p, k->n),
+	    "key", key_of(v->key, v->key != NULL ? key_r(k) : 0, k->p, k->n),
 	    "exemplars", "slowest", id_text(v->slowest.trace_id), "fastest", id_text(v->fastest.trace_id),
 	    "what_if", "cv_now", number(w->cv_now), "cv_then", number(w->cv_then),
 	    "p50_then_ms", number(w->p50_then_ns / 1e6), "p95_now_ms", number(w->p95_now_ns / 1e6),
@@ -189,7 +189,7 @@ phase_words(const struct engine *g, const struct diagnosis *d)
 {
 	if (d == NULL || d->phase == PHASE_ENDED)
 		return json_string("ended");
-	if (d->phase == PHASE_PAUSED || (g->paused && d->phase == PHASE_SWITCH))
+	if (d->phase == PHASE_PAUSED || g->paused)
 		return json_sprintf("paused: %s", g->paused_why);
 	if (d->phase == PHASE_SWITCH)
 		return json_sprintf("cycle %u: switching %u tracepoint%s on", d->run->cycles, d->npicks,

@@ -304,6 +304,15 @@ settle_separated(struct engine *g, struct diagnosis *d, struct wall when, struct
 
 /* ---- the verdict ---- */
 
+/* One number for how well a key explains: the stronger of both correlations, or the root of a category's share. */
+double
+key_r(const struct key_finding *k)
+{
+	if (!k->numeric)
+		return sqrt(k->share);
+	return fabs(k->rho) > fabs(k->r) ? k->rho : k->r;
+}
+
 int
 conclude(struct engine *g, struct diagnosis *d, const struct choice *c, bool bottom, struct wall when,
     struct err *e)
@@ -318,7 +327,7 @@ conclude(struct engine *g, struct diagnosis *d, const struct choice *c, bool bot
 	hypothesis_motive(g, h, c);
 	if (v->key != NULL) {
 		hypothesis_text(&h->key, v->key);
-		h->key_r = v->key_finding.numeric ? v->key_finding.r : sqrt(v->key_finding.share);
+		h->key_r = key_r(&v->key_finding);
 		h->key_p = v->key_finding.p;
 		h->key_n = v->key_finding.n;
 	}
@@ -382,7 +391,7 @@ print_words(struct run *r, const struct verdict *v, struct engine *g)
 	    g->o.conditions.confidence * 100, v->finding.problem == PROBLEM_SLOW ? "latency" : "variance",
 	    (unsigned long long)v->traces, r->type, v->from, v->to);
 	if (v->key != NULL && v->key_finding.numeric)
-		buf_printf(&b, "; %s explains it (R = %.2f, n = %u)", v->key, v->key_finding.r, v->key_finding.n);
+		buf_printf(&b, "; %s explains it (R = %.2f, n = %u)", v->key, key_r(&v->key_finding), v->key_finding.n);
 	else if (v->key != NULL)
 		buf_printf(&b, "; %s explains it (%.0f %% of its variance, n = %u)", v->key, v->key_finding.share * 100,
 		    v->key_finding.n);

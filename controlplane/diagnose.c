@@ -106,8 +106,8 @@ diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wal
 		}
 		if (d->npicks > 0 && withdrawn)
 			return withdraw(g, d, now, when, e);
-		if (mono_since_ns(now, d->checked) < CHECK_NS)
-			return 0;
+		if (g->paused || mono_since_ns(now, d->checked) < CHECK_NS)
+			return 0;	/* paused: a decision would only turn more on */
 		d->checked = now;
 		return d->phase == PHASE_WATCH ? watched(g, d, now, when, e) : gathered(g, d, now, when, e);
 	case PHASE_ENDED:

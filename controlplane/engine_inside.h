@@ -151,6 +151,7 @@ void learn_end(struct engine *g);
 int  diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, struct err *e);
 int  diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
 void diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words, struct wall when);
+double key_r(const struct key_finding *k);
 void diagnosis_free(struct diagnosis *d);
 /* "provider:event" of a label, terminated; at most LABEL_TEXT_MAX + 1 bytes. */
 const char *tracepoint_of(const struct engine *g, uint32_t label, char out[LABEL_TEXT_MAX + 1]);

@@ -42,7 +42,8 @@ struct forest *forest_new(void);	/* NULL: out of memory */
 void forest_free(struct forest *f);
 
 /* New ones get the next id; the returned pointer is the forest's, valid while it lives. NULL: out of memory.
- * After changing what it points to, say forest_touch_*(), or the change is not stored. */
+ * After changing what it points to, say forest_touch_*(), or the change is not stored. The run and the parent
+ * (0: none) are the forest's. O(1). */
 struct run *forest_run_new(struct forest *f, const char *type);
 struct hypothesis *forest_hypothesis_new(struct forest *f, uint64_t run, uint64_t parent);
 void forest_touch_run(struct forest *f, const struct run *r);
@@ -52,22 +53,25 @@ int  forest_switched(struct forest *f, const struct switched *s, struct err *e);
 struct run *forest_run(const struct forest *f, uint64_t id);		/* or NULL */
 struct run *forest_run_latest(const struct forest *f, const char *type);	/* newest of that type (NULL: of all), or NULL */
 struct hypothesis *forest_get(const struct forest *f, uint64_t id);	/* or NULL */
-/* In order of id: *at = 0 begins, NULL ends. parent 0 with any: all of the run, else only the children. */
+/* All of a run, or all runs, in order of id, parents before their children: *at = 0 begins, NULL ends. */
 struct hypothesis *forest_next(const struct forest *f, uint64_t run, uint64_t *at);
 struct run *forest_run_next(const struct forest *f, uint64_t *at);
 
 /* ---- the store: a door. store_sqlite.c is the one there is. ---- */
 struct store;
 
-/* Opens or creates. ERR_STORE (no database, damaged, full), ERR_VERSION (made by a newer Hone: names both
- * versions), ERR_BUSY (another controller has it: names its pid). On success *ret is the caller's. Checks its
- * integrity; steps an older schema up, one transaction for each step. */
+/* Opens or creates. ERR_STORE (no database, of another application, damaged, not to be written), ERR_FULL,
+ * ERR_VERSION (made by a newer Hone: names both versions), ERR_BUSY (another controller has it: names its pid;
+ * path.lock is what it holds, until it closes or dies). On success *ret is the caller's, for one thread at a time.
+ * Checks its integrity, so O(size); steps an older schema up, one transaction for each step. */
 int  store_open(struct store **ret, const char *path, struct err *e);
 void store_close(struct store *s);	/* NULL is fine */
 /* All that was touched or switched since the last call, in one transaction; durable when it returns 0. On failure
- * nothing is forgotten: the next call tries again. O(changes). */
+ * (ERR_FULL: no space left; ERR_STORE, ERR_BUSY) nothing is forgotten: the next call tries again. What a database
+ * had before must have been loaded. O(changes). */
 int  store_commit(struct store *s, struct forest *f, struct err *e);
-/* Reads all runs of the last `days` (0: all) and their hypotheses into an empty forest; ids continue. */
+/* Reads all runs of the last `days` (0: all), and those that never ended, with their hypotheses into an empty
+ * forest; ids continue after the largest of the whole database. On failure the forest is of no use. O(rows). */
 int  store_load(struct store *s, struct forest *f, unsigned days, struct err *e);
 
 /* for the store: what is to be written */
@@ -79,8 +83,10 @@ struct forest_changes {
 };
 const struct forest_changes *forest_changes(struct forest *f);
 void forest_written(struct forest *f);	/* the changes are safe: forget that they are changes */
-/* for the store, on load: takes over the texts; keeps the ids. */
+/* for the store, on load: in order of id, which is kept; takes over the texts, on failure they stay the caller's.
+ * ERR_INPUT: an id again, a state that there is not, a run or parent that is missing. */
 int forest_put_run(struct forest *f, struct run *r, struct err *e);
 int forest_put(struct forest *f, struct hypothesis *h, struct err *e);
+void forest_continue(struct forest *f, uint64_t last_run, uint64_t last_hypothesis);	/* ids go on after these */
 
 #endif

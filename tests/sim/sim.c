@@ -269,7 +269,7 @@ emit(struct app *a, const struct place_sim *p, enum record_kind kind, const char
 	r->values = &n->values[n->nrecords];
 	r->trace_id = p->trace;
 	r->unit_id = p->unit;
-	r->link_id = p->link;
+	r->link_id = kind == RECORD_POINT ? 0 : p->link;
 	r->time_ns = at_ns;
 	r->pid = r->tid = 1;
 	r->label = label_number(a, kind, text, field);

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ *	            first record             end + skew <= least watermark
+ *	(nothing) ----------------> held ------------------------------------> whole ---> given out
+ *	                             |                                          '-------> malformed
+ *	                             '---> given up: first + patience <= least watermark, or memory
+ *
+ * Everything is decided by times in the records and by watermarks. When the least
+ * watermark has passed a time, all records up to that time are here, in whatever
+ * order they came; so the decision is the same for every interleaving. Records of
+ * a trace after its end + skew may be here or not, and never count: they are late.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/assemble.h"
+#include "analysis/pending.h"
+#include "base/hash.h"
+
+enum { BY_DUE, BY_FIRST, HEAPS };
+
+enum {
+	GONE_MAX = 65536,	/* ids of traces that were given out or up, to tell their late records */
+	LOSSES_MAX = 512,	/* kept apart; past it two neighbours become one that spans both */
+	SPARE_CHUNKS_MAX = 4096,
+	NO_FIELD = UINT8_MAX
+};
+
+#define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years since the machine started: no clock says that */
+
+struct heap_slot {
+	int64_t key_ns;
+	uint64_t id;		/* where keys tie */
+	struct pending *p;
+};
+
+struct heap {
+	struct heap_slot *slots;
+	uint32_t count, cap;
+};
+
+struct node {
+	bool joined;
+	int64_t watermark_ns;
+};
+
+struct kept_loss {
+	int64_t from_ns, to_ns;	/* widened by the skew */
+	int64_t since_ns;	/* the node's watermark before: traces due by then were whole without this batch */
+};
+
+struct known {			/* what a batch's label is here */
+	uint32_t id, nfields;
+	uint8_t kind;
+	uint8_t from[RECORD_VALUES_MAX];	/* for each field here, which one of the batch's, or NO_FIELD */
+};
+
+struct assemble {
+	struct assemble_options o;
+	struct labels *labels;
+	struct assemble_counts counts;
+	struct map held;		/* trace id to struct pending, or to `gone` */
+	struct pending gone;
+	uint64_t *gone_ids;		/* a ring */
+	uint64_t ngone;
+	struct heap heaps[HEAPS];
+	struct node *nodes;
+	uint32_t nnodes;
+	struct pending *whole, **whole_end;	/* a queue, in order of (end, id) */
+	size_t whole_bytes;
+	struct pending *spare;
+	struct chunk *spare_chunks;
+	uint32_t nspare_chunks;
+	struct kept_loss losses[LOSSES_MAX];
+	uint32_t nlosses;
+	struct known *known;
+	uint32_t known_cap;
+	struct pending *recent;		/* neighbours in a batch are often of one trace */
+	struct build *build;
+};
+
+int
+assemble_new(struct assemble **ret, const struct assemble_options *o, struct labels *labels, struct err *e)
+{
+	struct assemble *a = calloc(1, sizeof *a);
+
+	if (a == NULL || (a->gone_ids = calloc(GONE_MAX, sizeof *a->gone_ids)) == NULL ||
+	    (a->build = build_new()) == NULL) {
+		assemble_free(a);
+		return err_set(e, ERR_MEMORY, "no memory to assemble traces in");
+	}
+	a->o = *o;
+	a->labels = labels;
+	a->whole_end = &a->whole;
+	*ret = a;
+	return 0;
+}
+
+static void
+free_chunks(struct chunk *c)
+{
+	for (struct chunk *next; c != NULL; c = next) {
+		next = c->next;
+		free(c);
+	}
+}
+
+static void
+free_pendings(struct pending *p)
+{
+	for (struct pending *next; p != NULL; p = next) {
+		next = p->next;
+		free_chunks(p->first);
+		arena_release(&p->arena);
+		free(p);
+	}
+}
+
+void
+assemble_free(struct assemble *a)
+{
+	if (a == NULL)
+		return;
+	for (uint32_t i = 0; i < a->heaps[BY_FIRST].count; i++) {
+		a->heaps[BY_FIRST].slots[i].p->next = NULL;
+		free_pendings(a->heaps[BY_FIRST].slots[i].p);
+	}
+	free_pendings(a->whole);
+	free_pendings(a->spare);
+	free_chunks(a->spare_chunks);
+	for (int h = 0; h < HEAPS; h++)
+		free(a->heaps[h].slots);
+	map_release(&a->held);
+	build_free(a->build);
+	free(a->gone_ids);
+	free(a->nodes);
+	free(a->known);
+	free(a);
+}
+
+/* ---- heaps: the trace that is due first, and the one that began first ---- */
+
+static inline bool
+heap_less(const struct heap_slot *a, const struct heap_slot *b)
+{
+	return a->key_ns != b->key_ns ? a->key_ns < b->key_ns : a->id < b->id;
+}
+
+static inline void
+heap_set(struct assemble *a, int which, uint32_t at, struct heap_slot s)
+{
+	a->heaps[which].slots[at] = s;
+	s.p->heap_at[which] = at;
+}
+
+/* Puts s where it belongs, beginning at the free place `at`. */
+static void
+heap_sift(struct assemble *a, int which, uint32_t at, struct heap_slot s)
+{
+	struct heap *h = &a->heaps[which];
+	uint32_t child;
+
+	for (; at > 0 && heap_less(&s, &h->slots[(at - 1) / 2]); at = (at - 1) / 2)
+		heap_set(a, which, at, h->slots[(at - 1) / 2]);
+	while ((child = 2 * at + 1) < h->count) {
+		if (child + 1 < h->count && heap_less(&h->slots[child + 1], &h->slots[child]))
+			child++;
+		if (!heap_less(&h->slots[child], &s))
+			break;
+		heap_set(a, which, at, h->slots[child]);
+		at = child;
+	}
+	heap_set(a, which, at, s);
+}
+
+static bool
+heap_room(struct heap *h)
+{
+	uint32_t cap = h->cap != 0 ? h->cap * 2 : 256;
+	struct heap_slot *more;
+
+	if (h->count < h->cap)
+		return true;
+	if ((more = realloc(h->slots, cap * sizeof *more)) == NULL)
+		return false;
+	h->slots = more;
+	h->cap = cap;
+	return true;
+}
+
+static void
+heap_add(struct assemble *a, int which, struct pending *p, int64_t key_ns)
+{
+	struct heap *h = &a->heaps[which];
+
+	h->count++;
+	heap_sift(a, which, h->count - 1, (struct heap_slot){ key_ns, p->id, p });
+}
+
+static void
+heap_take(struct assemble *a, int which, struct pending *p)
+{
+	struct heap *h = &a->heaps[which];
+	uint32_t at = p->heap_at[which];
+
+	if (at != --h->count)
+		heap_sift(a, which, at, h->slots[h->count]);
+}
+
+static void
+heap_move(struct assemble *a, int which, struct pending *p, int64_t key_ns)
+{
+	heap_sift(a, which, p->heap_at[which], (struct heap_slot){ key_ns, p->id, p });
+}
+
+/* ---- traces that are held ---- */
+
+/* An end that comes later than patience lasts is no end. */
+static inline bool
+has_end(const struct assemble *a, const struct pending *p)
+{
+	return p->end_ns <= time_add(p->first_ns, a->o.patience_ns);
+}
+
+static int64_t
+due_ns(const struct assemble *a, const struct pending *p)
+{
+	return has_end(a, p) ? time_add(p->end_ns, a->o.skew_ns) : time_add(p->first_ns, a->o.patience_ns);
+}
+
+static struct pending *
+pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
+{
+	struct pending *p = a->spare;
+
+	if (!heap_room(&a->heaps[BY_DUE]) || !heap_room(&a->heaps[BY_FIRST]))
+		return NULL;
+	if (p != NULL)
+		a->spare = p->next;
+	else if ((p = malloc(sizeof *p)) == NULL)
+		return NULL;
+	*p = (struct pending){ .id = id, .first_ns = first_ns, .end_ns = INT64_MAX };
+	if (!map_put(&a->held, id, p)) {
+		free(p);
+		return NULL;
+	}
+	heap_add(a, BY_DUE, p, due_ns(a, p));
+	heap_add(a, BY_FIRST, p, first_ns);
+	return p;
+}
+
+static inline size_t
+pending_bytes(const struct pending *p)
+{
+	return p->nchunks * sizeof(struct chunk) + p->arena_bytes;
+}
+
+static struct chunk *
+chunk_new(struct assemble *a)
+{
+	struct chunk *c = a->spare_chunks;
+
+	if (c != NULL) {
+		a->spare_chunks = c->next;
+		a->nspare_chunks--;
+	} else if ((c = malloc(sizeof *c)) == NULL) {
+		return NULL;
+	}
+	c->next = NULL;
+	c->count = 0;
+	return c;
+}
+
+/* Gives back what it holds; the pending itself is kept for the next trace. */
+static void
+pending_drop(struct assemble *a, struct pending *p)
+{
+	struct chunk *c, *next;
+
+	a->counts.memory_bytes -= pending_bytes(p);
+	for (c = p->first; c != NULL; c = next) {
+		next = c->next;
+		if (a->nspare_chunks == SPARE_CHUNKS_MAX) {
+			free(c);
+			continue;
+		}
+		c->next = a->spare_chunks;
+		a->spare_chunks = c;
+		a->nspare_chunks++;
+	}
+	arena_release(&p->arena);
+	*p = (struct pending){ .next = a->spare };
+	a->spare = p;
+}
+
+/* From here on its records are late. Only the last GONE_MAX ids are remembered. */
+static void
+take_out(struct assemble *a, struct pending *p)
+{
+	uint64_t *place = &a->gone_ids[a->ngone % GONE_MAX];
+
+	heap_take(a, BY_DUE, p);
+	heap_take(a, BY_FIRST, p);
+	if (a->recent == p)
+		a->recent = NULL;
+	if (a->ngone++ >= GONE_MAX)
+		map_take(&a->held, *place);
+	*place = p->id;
+	map_put(&a->held, p->id, &a->gone);	/* replaces, so it needs no memory */
+}
+
+/* ---- losses ---- */
+
+static void
+keep_loss(struct assemble *a, const struct loss *l, int64_t since_ns)
+{
+	struct kept_loss k = { time_add(l->from_ns, -a->o.skew_ns), time_add(l->to_ns, a->o.skew_ns), since_ns };
+	struct kept_loss *last = a->nlosses > 0 ? &a->losses[a->nlosses - 1] : NULL;
+
+	if (l->reason < LOSS_REASONS)
+		a->counts.lost[l->reason] += l->count;
+	if (a->nlosses < LOSSES_MAX) {
+		a->losses[a->nlosses++] = k;
+		return;
+	}
+	last->from_ns = k.from_ns < last->from_ns ? k.from_ns : last->from_ns;
+	last->to_ns = k.to_ns > last->to_ns ? k.to_ns : last->to_ns;
+	last->since_ns = k.since_ns < last->since_ns ? k.since_ns : last->since_ns;
+}
+
+static bool
+lost_from(const struct assemble *a, const struct pending *p)
+{
+	int64_t due = due_ns(a, p);
+
+	for (uint32_t i = 0; i < a->nlosses; i++) {
+		const struct kept_loss *l = &a->losses[i];
+
+		if (l->from_ns <= p->end_ns && l->to_ns >= p->first_ns && l->since_ns < due)
+			return true;
+	}
+	return false;
+}
+
+/* Forgets losses that no trace can overlap any more, neither one that is held nor one that is still to begin. */
+static void
+forget_losses(struct assemble *a, int64_t watermark_ns)
+{
+	const struct heap *h = &a->heaps[BY_FIRST];
+	uint32_t n = 0;
+
+	if (h->count > 0 && h->slots[0].key_ns < watermark_ns)
+		watermark_ns = h->slots[0].key_ns;
+	for (uint32_t i = 0; i < a->nlosses; i++)
+		if (a->losses[i].to_ns >= watermark_ns)
+			a->losses[n++] = a->losses[i];
+	a->nlosses = n;
+}
+
+/* ---- what watermarks decide ---- */
+
+/* INT64_MIN while somebody has not said anything yet, and while nobody is there: then nothing is decided. */
+static int64_t
+least_watermark(const struct assemble *a)
+{
+	int64_t least = INT64_MAX;
+	bool any = false;
+
+	for (uint32_t i = 0; i < a->nnodes; i++)
+		if (a->nodes[i].joined) {
+			any = true;
+			least = a->nodes[i].watermark_ns < least ? a->nodes[i].watermark_ns : least;
+		}
+	return any ? least : INT64_MIN;
+}
+
+static void
+settle(struct assemble *a)
+{
+	const struct heap *due = &a->heaps[BY_DUE], *oldest = &a->heaps[BY_FIRST];
+	int64_t watermark = least_watermark(a);
+	struct pending *p;
+
+	while (due->count > 0 && due->slots[0].key_ns <= watermark && watermark != INT64_MIN) {
+		p = due->slots[0].p;
+		take_out(a, p);
+		if (has_end(a, p)) {
+			p->lossy |= a->nlosses > 0 && lost_from(a, p);
+			p->next = NULL;
+			*a->whole_end = p;
+			a->whole_end = &p->next;
+			a->whole_bytes += pending_bytes(p);
+		} else {
+			a->counts.given_up_patience++;
+			pending_drop(a, p);
+		}
+	}
+	while (a->counts.memory_bytes - a->whole_bytes > a->o.memory_max_bytes && oldest->count > 0) {
+		p = oldest->slots[0].p;
+		take_out(a, p);
+		a->counts.given_up_memory++;
+		pending_drop(a, p);
+	}
+	if (a->nlosses > 0)
+		forget_losses(a, watermark);
+}
+
+/* ---- nodes ---- */
+
+static int
+node_room(struct assemble *a, uint32_t node, struct err *e)
+{
+	struct node *more;
+
+	if (node < a->nnodes)
+		return 0;
+	if ((more = realloc(a->nodes, ((size_t)node + 1) * sizeof *more)) == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for node %u", node);
+	for (; a->nnodes <= node; a->nnodes++)
+		more[a->nnodes] = (struct node){ .watermark_ns = INT64_MIN };
+	a->nodes = more;
+	return 0;
+}
+
+int
+assemble_join(struct assemble *a, uint32_t node, struct err *e)
+{
+	int rc = node_room(a, node, e);
+
+	if (rc != 0 || a->nodes[node].joined)
+		return rc;
+	/* It may have been started anew in between, with another clock. */
+	a->nodes[node] = (struct node){ true, INT64_MIN };
+	return 0;
+}
+
+static bool
+took_part(const struct pending *p, uint32_t node)
+{
+	for (const struct chunk *c = p->first; c != NULL; c = c->next)
+		for (uint32_t i = 0; i < c->count; i++)
+			if (c->raws[i].event.node == node)
+				return true;
+	return false;
+}
+
+void
+assemble_leave(struct assemble *a, uint32_t node)
+{
+	const struct heap *h = &a->heaps[BY_FIRST];
+
+	if (node >= a->nnodes || !a->nodes[node].joined)
+		return;
+	for (uint32_t i = 0; i < h->count; i++)
+		h->slots[i].p->lossy |= took_part(h->slots[i].p, node);
+	a->nodes[node].joined = false;
+	settle(a);
+}
+
+/* ---- batches ---- */
+
+/* For each field as it was first seen, which of the batch's it is. */
+static void
+match_fields(struct known *k, const struct label *here, const struct batch_label *there)
+{
+	bool same = here->nfields == there->nfields;
+
+	k->nfields = here->nfields < RECORD_VALUES_MAX ? here->nfields : RECORD_VALUES_MAX;
+	for (uint32_t i = 0; i < k->nfields; i++) {
+		k->from[i] = (uint8_t)i;
+		same = same && strcmp(here->fields[i], there->fields[i]) == 0;
+	}
+	for (uint32_t i = 0; i < k->nfields && !same; i++) {
+		k->from[i] = NO_FIELD;
+		for (uint32_t j = 0; j < there->nfields && j < NO_FIELD && k->from[i] == NO_FIELD; j++)
+			if (strcmp(here->fields[i], there->fields[j]) == 0)
+				k->from[i] = (uint8_t)j;
+	}
+}
+
+static int
+know_labels(struct assemble *a, const struct batch *b, struct err *e)
+{
+	struct known *more;
+
+	if (b->nlabels > a->known_cap) {
+		if ((more = realloc(a->known, b->nlabels * sizeof *more)) == NULL)
+			return err_set(e, ERR_MEMORY, "no memory for the %u labels of a batch", b->nlabels);
+		a->known = more;
+		a->known_cap = b->nlabels;
+	}
+	for (uint32_t i = 0; i < b->nlabels; i++) {
+		const struct batch_label *l = &b->labels[i];
+		struct known *k = &a->known[i];
+
+		k->id = labels_intern(a->labels, l->kind, l->text, l->len, l->fields, l->nfields);
+		if (k->id == LABEL_NONE)
+			continue;
+		k->kind = labels_get(a->labels, k->id)->kind;
+		match_fields(k, labels_get(a->labels, k->id), l);
+	}
+	return 0;
+}
+
+/* Values in the order of the label's fields, and their texts, in one piece. */
+static bool
+copy_values(struct arena *arena, struct event *to, const struct record *r, const struct known *k)
+{
+	struct value picked[RECORD_VALUES_MAX], *v;
+	size_t texts = 0;
+	char *at;
+
+	for (uint32_t i = 0; i < k->nfields; i++) {
+		picked[i] = k->from[i] < r->nvalues ? r->values[k->from[i]] : (struct value){ .type = VALUE_NONE };
+		texts += picked[i].type == VALUE_TEXT ? picked[i].len : 0;
+	}
+	if ((v = arena_alloc(arena, k->nfields * sizeof *v + texts)) == NULL)
+		return false;
+	at = (char *)&v[k->nfields];
+	for (uint32_t i = 0; i < k->nfields; i++) {
+		v[i] = picked[i];
+		if (v[i].type == VALUE_TEXT) {
+			memcpy(at, picked[i].text, picked[i].len);
+			v[i].text = at;
+			at += picked[i].len;
+		}
+	}
+	to->values = v;
+	to->nvalues = k->nfields;
+	return true;
+}
+
+static bool
+add_record(struct assemble *a, struct pending *p, uint32_t node, const struct record *r, const struct known *k)
+{
+	struct chunk *c = p->last;
+	struct raw *raw;
+
+	if (c == NULL || c->count == CHUNK_RECORDS) {
+		if ((c = chunk_new(a)) == NULL)
+			return false;
+		*(p->last != NULL ? &p->last->next : &p->first) = c;
+		p->last = c;
+		p->nchunks++;
+		a->counts.memory_bytes += sizeof *c;
+	}
+	raw = &c->raws[c->count];
+	*raw = (struct raw){ { .time_ns = r->time_ns, .link_id = r->link_id, .label = k->id, .node = node,
+				 .pid = r->pid, .tid = r->tid }, r->unit_id };
+	if (r->nvalues > 0 && k->nfields > 0 && !copy_values(&p->arena, &raw->event, r, k))
+		return false;
+	c->count++;
+	a->counts.memory_bytes += p->arena.total_bytes - p->arena_bytes;
+	p->arena_bytes = p->arena.total_bytes;
+	return true;
+}
+
+/* What the record says about when its trace is due. */
+static void
+note_times(struct assemble *a, struct pending *p, int64_t time_ns, uint8_t kind)
+{
+	bool earlier = time_ns < p->first_ns, ends = kind == RECORD_REQUEST_END && time_ns < p->end_ns;
+
+	if (!earlier && !ends)
+		return;
+	if (earlier) {
+		p->first_ns = time_ns;
+		heap_move(a, BY_FIRST, p, time_ns);
+	}
+	if (ends)
+		p->end_ns = time_ns;
+	heap_move(a, BY_DUE, p, due_ns(a, p));
+}
+
+static bool
+take_record(struct assemble *a, uint32_t node, const struct record *r, const struct known *k)
+{
+	struct pending *p = a->recent;
+
+	if (k->id == LABEL_NONE || r->time_ns < 0 || r->time_ns > TIME_MAX_NS) {
+		a->counts.lost[LOSS_DECODE]++;
+		return true;
+	}
+	a->counts.records++;
+	if (p == NULL || p->id != r->trace_id)
+		p = map_get(&a->held, r->trace_id);
+	if (p == &a->gone) {
+		a->counts.late++;
+		return true;
+	}
+	if (p == NULL && (p = pending_new(a, r->trace_id, r->time_ns)) == NULL)
+		return false;
+	a->recent = p;
+	if (!add_record(a, p, node, r, k))
+		return false;
+	note_times(a, p, r->time_ns, k->kind);
+	return true;
+}
+
+int
+assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct err *e)
+{
+	int rc = node_room(a, node, e);
+
+	if (rc != 0 || (rc = know_labels(a, b, e)) != 0)
+		return rc;
+	for (uint32_t i = 0; i < b->nrecords && rc == 0; i++) {
+		const struct record *r = &b->records[i];
+
+		if (r->trace_id != 0 && !take_record(a, node, r, &a->known[r->label]))
+			rc = err_set(e, ERR_MEMORY, "no memory for records of trace %016llx",
+			    (unsigned long long)r->trace_id);
+	}
+	for (uint32_t i = 0; i < b->nlosses; i++)
+		keep_loss(a, &b->losses[i], a->nodes[node].watermark_ns);
+	if (rc == 0 && b->watermark_ns > a->nodes[node].watermark_ns)
+		a->nodes[node].watermark_ns = b->watermark_ns;
+	settle(a);
+	return rc;
+}
+
+struct trace *
+assemble_next(struct assemble *a)
+{
+	struct trace *t = NULL;
+	struct pending *p;
+	enum built built;
+
+	while (t == NULL && (p = a->whole) != NULL) {
+		if ((a->whole = p->next) == NULL)
+			a->whole_end = &a->whole;
+		a->whole_bytes -= pending_bytes(p);
+		built = build_trace(a->build, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels, &a->counts.late);
+		pending_drop(a, p);
+		if (built == BUILT) {
+			a->counts.complete++;
+			a->counts.lossy += t->lossy;
+		} else if (built == BUILT_MALFORMED) {
+			a->counts.given_up_malformed++;
+		} else {
+			a->counts.given_up_memory++;
+		}
+	}
+	return t;
+}
+
+void
+assemble_counts(const struct assemble *a, struct assemble_counts *ret)
+{
+	*ret = a->counts;
+	ret->incomplete = a->heaps[BY_FIRST].count;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * From the records of one trace, in the order they happened to arrive, to its
+ * graph. They are sorted by (time, node), and what ties keeps the order of
+ * arrival: a node's own records arrive in order, so the result is the same
+ * however the nodes' batches were interleaved. Units are numbered as they first
+ * appear in that order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/pending.h"
+#include "base/hash.h"
+
+struct slot {
+	int64_t time_ns;
+	const struct raw *raw;
+};
+
+struct place {			/* of a hash table that is emptied by counting `round` up */
+	uint64_t key;
+	uint32_t round;
+	uint32_t value;		/* unit, or the fork's event */
+	bool     begun, joined;	/* of links */
+};
+
+struct table {
+	struct place *places;
+	uint32_t mask, round;
+};
+
+struct build {
+	struct slot *slots, *spare;
+	uint32_t *units;	/* of each slot */
+	uint32_t cap;
+	struct table by_unit, by_link;
+};
+
+struct build *
+build_new(void)
+{
+	return calloc(1, sizeof(struct build));
+}
+
+void
+build_free(struct build *b)
+{
+	if (b == NULL)
+		return;
+	free(b->slots);
+	free(b->spare);
+	free(b->units);
+	free(b->by_unit.places);
+	free(b->by_link.places);
+	free(b);
+}
+
+void
+trace_free(struct trace *t)
+{
+	struct arena arena;
+
+	if (t == NULL)
+		return;
+	arena = t->arena;	/* which t lies in */
+	arena_release(&arena);
+}
+
+/* Empty, and never more than half full with n entries. */
+static bool
+table_ready(struct table *t, uint32_t n)
+{
+	uint32_t cap = t->places == NULL ? 64 : t->mask + 1;
+
+	if (t->places != NULL && n <= cap / 2 && ++t->round != 0)
+		return true;
+	while (cap / 2 < n)
+		cap *= 2;
+	free(t->places);
+	t->places = calloc(cap, sizeof *t->places);
+	t->mask = cap - 1;
+	t->round = 1;
+	return t->places != NULL;
+}
+
+static struct place *
+table_find(struct table *t, uint64_t key)
+{
+	uint32_t at = (uint32_t)hash_u64(key) & t->mask;
+
+	while (t->places[at].round == t->round && t->places[at].key != key)
+		at = (at + 1) & t->mask;
+	return &t->places[at];
+}
+
+/* The key's place; one that was free is made the key's, with this value. */
+static struct place *
+table_claim(struct table *t, uint64_t key, uint32_t value)
+{
+	struct place *p = table_find(t, key);
+
+	if (p->round != t->round)
+		*p = (struct place){ .key = key, .round = t->round, .value = value };
+	return p;
+}
+
+static bool
+make_room(struct build *b, uint32_t n)
+{
+	uint32_t cap = b->cap != 0 ? b->cap : 256;
+
+	if (n <= b->cap)
+		return true;
+	while (cap < n)
+		cap *= 2;
+	free(b->slots);
+	free(b->spare);
+	free(b->units);
+	b->slots = malloc(cap * sizeof *b->slots);
+	b->spare = malloc(cap * sizeof *b->spare);
+	b->units = malloc(cap * sizeof *b->units);
+	b->cap = b->slots != NULL && b->spare != NULL && b->units != NULL ? cap : 0;
+	return b->cap != 0;
+}
+
+static inline bool
+before(const struct slot *a, const struct slot *b)
+{
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->raw->event.node < b->raw->event.node;
+}
+
+static uint32_t
+run_end(const struct slot *s, uint32_t from, uint32_t n)
+{
+	uint32_t to = from + 1;
+
+	while (to < n && !before(&s[to], &s[to - 1]))
+		to++;
+	return to;
+}
+
+static void
+merge(struct slot *out, const struct slot *s, uint32_t a, uint32_t a_end, uint32_t b_end)
+{
+	uint32_t b = a_end, at = a;
+
+	while (a < a_end && b < b_end)
+		out[at++] = before(&s[b], &s[a]) ? s[b++] : s[a++];
+	memcpy(&out[at], &s[a], (a_end - a) * sizeof *out);
+	memcpy(&out[at + a_end - a], &s[b], (b_end - b) * sizeof *out);
+}
+
+/* Merges the runs that are there already, pair by pair: what came in order costs one look. Stable. */
+static void
+sort(struct build *b, uint32_t n)
+{
+	uint32_t runs, at, middle, end;
+	struct slot *swap;
+
+	do {
+		runs = 0;
+		for (at = 0; at < n; at = end, runs++) {
+			middle = run_end(b->slots, at, n);
+			if (at == 0 && middle == n)
+				return;
+			end = middle < n ? run_end(b->slots, middle, n) : n;
+			merge(b->spare, b->slots, at, middle, end);
+		}
+		swap = b->slots;
+		b->slots = b->spare;
+		b->spare = swap;
+	} while (runs > 1);
+}
+
+static uint32_t
+count_records(const struct pending *p)
+{
+	uint32_t n = 0;
+
+	for (const struct chunk *c = p->first; c != NULL; c = c->next)
+		n += c->count;
+	return n;
+}
+
+/* What counts, in order of arrival. */
+static uint32_t
+collect(struct build *b, const struct pending *p, int64_t until_ns)
+{
+	uint32_t n = 0;
+
+	for (const struct chunk *c = p->first; c != NULL; c = c->next)
+		for (uint32_t i = 0; i < c->count; i++)
+			if (c->raws[i].event.time_ns <= until_ns)
+				b->slots[n++] = (struct slot){ c->raws[i].event.time_ns, &c->raws[i] };
+	return n;
+}
+
+/* Numbers the units; how many there are. */
+static uint32_t
+number_units(struct build *b, uint32_t n)
+{
+	uint32_t nunits = 0;
+	uint64_t last_id = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t id = b->slots[i].raw->unit_id;
+
+		if (i > 0 && id == last_id) {
+			b->units[i] = b->units[i - 1];
+			continue;
+		}
+		b->units[i] = table_claim(&b->by_unit, id, nunits)->value;
+		nunits += b->units[i] == nunits;
+		last_id = id;
+	}
+	return nunits;
+}
+
+static void
+place_events(struct trace *t, const struct build *b, uint32_t n)
+{
+	uint32_t first = 0;
+
+	memset(t->units, 0, t->nunits * sizeof *t->units);
+	for (uint32_t i = 0; i < n; i++)
+		t->units[b->units[i]].count++;
+	for (uint32_t u = 0; u < t->nunits; u++) {
+		t->units[u].first = first;
+		t->units[u].fork = TRACE_NONE;
+		first += t->units[u].count;
+		t->units[u].count = 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct unit *u = &t->units[b->units[i]];
+		struct event *e = &t->events[u->first + u->count++];
+
+		*e = b->slots[i].raw->event;
+		e->unit = b->units[i];
+		u->id = b->slots[i].raw->unit_id;
+	}
+}
+
+/* Was the request chosen for tracepoints that were added? The agent of its node says so where it begins. */
+static bool
+is_probed(const struct event *e, const struct label *l)
+{
+	for (uint32_t i = 0; i < e->nvalues; i++)
+		if (strcmp(l->fields[i], "probed") == 0)
+			return e->values[i].type != VALUE_NONE && e->values[i].u != 0;
+	return false;
+}
+
+/* Finds where the request begins and ends, once each and in that order. */
+static bool
+frame(struct trace *t, const struct labels *labels)
+{
+	uint32_t begins = 0, ends = 0;
+
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		const struct event *e = &t->events[i];
+		const struct label *l = labels_get(labels, e->label);
+
+		if (l->kind == RECORD_REQUEST_BEGIN) {
+			begins++;
+			t->type = e->label;
+			t->root = e->unit;
+			t->begin_ns = e->time_ns;
+			t->probed = is_probed(e, l);
+		} else if (l->kind == RECORD_REQUEST_END) {
+			ends++;
+			t->end_ns = e->time_ns;
+		}
+	}
+	return begins == 1 && ends == 1 && t->begin_ns <= t->end_ns;
+}
+
+/* Ties units to the forks that handed their work on. A link that was forked and joined, and began nowhere, says
+ * that records are missing. */
+static void
+tie(struct trace *t, struct table *by_link, const struct labels *labels)
+{
+	for (uint32_t i = 0; i < t->nevents; i++)
+		if (labels_get(labels, t->events[i].label)->kind == RECORD_FORK)
+			table_claim(by_link, t->events[i].link_id, i);
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		const struct event *e = &t->events[i];
+		uint8_t kind = labels_get(labels, e->label)->kind;
+		struct place *p;
+
+		if (kind != RECORD_UNIT_BEGIN && kind != RECORD_JOIN)
+			continue;
+		if ((p = table_find(by_link, e->link_id))->round != by_link->round)
+			continue;
+		if (kind == RECORD_JOIN) {
+			p->joined = true;
+		} else {
+			p->begun = true;
+			t->units[e->unit].fork = p->value;
+		}
+	}
+	for (uint32_t i = 0; i < t->nevents && !t->lossy; i++)
+		if (labels_get(labels, t->events[i].label)->kind == RECORD_FORK) {
+			const struct place *p = table_find(by_link, t->events[i].link_id);
+
+			t->lossy = p->joined && !p->begun;
+		}
+}
+
+enum built
+build_trace(struct build *b, struct trace **ret, struct pending *p, int64_t until_ns, const struct labels *labels,
+    uint64_t *nlate)
+{
+	uint32_t all = count_records(p), n;
+	struct trace *t;
+
+	if (!make_room(b, all) || !table_ready(&b->by_unit, all) || !table_ready(&b->by_link, all))
+		return BUILT_NO_MEMORY;
+	n = collect(b, p, until_ns);
+	*nlate += all - n;
+	sort(b, n);
+	t = arena_calloc(&p->arena, 1, sizeof *t);
+	if (t == NULL)
+		return BUILT_NO_MEMORY;
+	t->id = p->id;
+	t->lossy = p->lossy;
+	t->nevents = n;
+	t->nunits = number_units(b, n);
+	t->events = arena_alloc(&p->arena, n * sizeof *t->events);
+	t->units = arena_alloc(&p->arena, t->nunits * sizeof *t->units);
+	if (t->events == NULL || t->units == NULL)
+		return BUILT_NO_MEMORY;
+	place_events(t, b, n);
+	if (!frame(t, labels))
+		return BUILT_MALFORMED;
+	tie(t, &b->by_link, labels);
+	t->arena = p->arena;
+	p->arena = (struct arena){ 0 };
+	*ret = t;
+	return BUILT;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * base/stream.h over nng_stream. What nng wants to be treated with care, as measured:
+ *
+ * - A transfer started after nng_stream_close() ends only at its timeout, so calls are
+ *   stopped (nng_aio_stop) before the stream is closed, and freed last.
+ * - nng_aio_abort() on a call that is not under way does nothing. So a call is started,
+ *   and aborted, under the lock of its direction, with a flag that outlasts the call.
+ * - A time limit of 0 fails at once, even if there is something to read: the least is 1 ms.
+ */
+#define _GNU_SOURCE
+#include "base/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <nng/nng.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static const char IPC[] = "ipc://", TCP[] = "tcp://";
+
+struct call {			/* one at a time, in one direction */
+	nng_aio *aio;
+	pthread_mutex_t lock;
+	bool aborted;
+};
+
+struct stream {
+	nng_stream *nng;
+	struct call read, write;
+	char *url;
+};
+
+struct listener {
+	nng_stream_listener *nng;
+	struct call accept;
+	char *url;
+};
+
+/* ---- calls ---- */
+
+static int
+call_init(struct call *c, struct err *e)
+{
+	pthread_mutex_init(&c->lock, NULL);
+	return nng_aio_alloc(&c->aio, NULL, NULL) == 0 ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+}
+
+static void
+call_release(struct call *c)
+{
+	nng_aio_free(c->aio);
+	pthread_mutex_destroy(&c->lock);
+}
+
+static void
+call_abort(struct call *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->aborted = true;
+	nng_aio_abort(c->aio, NNG_ECANCELED);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Starts `start(of, aio)` unless aborted, and waits. nng's code. */
+static int
+call_run(struct call *c, void (*start)(void *of, nng_aio *aio), void *of, int64_t limit_ms)
+{
+	bool aborted;
+
+	pthread_mutex_lock(&c->lock);
+	if (!(aborted = c->aborted)) {
+		nng_aio_set_timeout(c->aio, limit_ms < 1 ? 1 : (nng_duration)limit_ms);
+		start(of, c->aio);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (aborted)
+		return NNG_ECANCELED;
+	nng_aio_wait(c->aio);
+	return nng_aio_result(c->aio);
+}
+
+/* ---- words ---- */
+
+static int
+fail_transfer(struct err *e, const char *url, const char *what, int nng_code, int timeout_ms)
+{
+	switch (nng_code) {
+	case NNG_ETIMEDOUT:
+		return err_set(e, ERR_TIMEOUT, "%s: %s: nothing for %d ms: the other side hangs, or is overloaded", url,
+		    what, timeout_ms);
+	case NNG_ECANCELED:
+		return err_set(e, ERR_PEER, "%s: %s: given up on our side", url, what);
+	case NNG_ENOMEM:
+		return err_set(e, ERR_MEMORY, "%s: %s: out of memory", url, what);
+	default:
+		return err_set(e, ERR_PEER, "%s: %s: %s: the other side has hung up", url, what,
+		    nng_strerror(nng_code));
+	}
+}
+
+static int
+fail_dial(struct err *e, const char *url, int nng_code, int timeout_ms)
+{
+	const char *why = nng_strerror(nng_code);
+
+	switch (nng_code) {
+	case NNG_ETIMEDOUT:
+		return err_set(e, ERR_TIMEOUT, "%s: no connection within %d ms: is the host up, and the way free?", url,
+		    timeout_ms);
+	case NNG_ECONNREFUSED:
+	case NNG_ENOENT:
+		return err_set(e, ERR_PEER, "%s: %s: nobody listens there; is the daemon running?", url, why);
+	case NNG_EPERM:
+		return err_set(e, ERR_PEER, "%s: %s: the socket's owner and mode do not let us in", url, why);
+	case NNG_EADDRINVAL:
+		return err_set(e, ERR_PEER, "%s: %s: check host name and port", url, why);
+	case NNG_ENOMEM:
+		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
+	case NNG_ENOFILES:
+		return err_set(e, ERR_SYSTEM, "%s: %s: raise the limit of open files (ulimit -n)", url, why);
+	default:
+		return err_set(e, ERR_PEER, "%s: cannot connect: %s", url, why);
+	}
+}
+
+static int
+fail_listen(struct err *e, const char *url, int nng_code)
+{
+	const char *why = nng_strerror(nng_code);
+
+	switch (nng_code) {
+	case NNG_EADDRINUSE:
+		return err_set(e, ERR_BUSY, "%s: %s: another program listens there", url, why);
+	case NNG_EPERM:
+		return err_set(e, ERR_SYSTEM, "%s: %s: may we write to the folder, or use this port?", url, why);
+	case NNG_EADDRINVAL:
+	case NNG_ENOENT:
+		return err_set(e, ERR_SYSTEM, "%s: %s: is that folder there, or that address one of this machine?", url,
+		    why);
+	case NNG_ENOMEM:
+		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
+	default:
+		return err_set(e, ERR_SYSTEM, "%s: cannot listen: %s", url, why);
+	}
+}
+
+/* Only what this file handles; nng itself knows more kinds of URL. */
+static int
+check_url(const char *url, struct err *e)
+{
+	if (strncmp(url, IPC, strlen(IPC)) == 0) {
+		const char *path = url + strlen(IPC);
+
+		if (path[0] != '/' || strlen(path) >= sizeof((struct sockaddr_un *)NULL)->sun_path)
+			return err_set(e, ERR_INPUT, "%s: the path must begin with / and have under %zu bytes", url,
+			    sizeof((struct sockaddr_un *)NULL)->sun_path);
+		return 0;
+	}
+	if (strncmp(url, TCP, strlen(TCP)) == 0) {
+		const char *port = strrchr(url + strlen(TCP), ':');
+
+		if (port == NULL || port[1] == 0 || port[1 + strspn(port + 1, "0123456789")] != 0 ||
+		    strlen(port) > 6 || atoi(port + 1) > UINT16_MAX)
+			return err_set(e, ERR_INPUT, "%s: the port is missing or no number: tcp://host:port", url);
+		return 0;
+	}
+	return err_set(e, ERR_INPUT, "%s: want ipc:///path or tcp://host:port", url);
+}
+
+/* ---- streams ---- */
+
+/* Takes nng over, also when it fails. */
+static int
+stream_new(struct stream **ret, nng_stream *nng, const char *url, struct err *e)
+{
+	struct stream *s = calloc(1, sizeof *s);
+
+	if (s == NULL) {
+		nng_stream_free(nng);
+		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
+	}
+	s->nng = nng;
+	if (call_init(&s->read, e) != 0 || call_init(&s->write, e) != 0 || (s->url = strdup(url)) == NULL) {
+		stream_close(s);
+		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
+	}
+	*ret = s;
+	return 0;
+}
+
+int
+stream_dial(struct stream **ret, const char *url, int timeout_ms, struct err *e)
+{
+	nng_stream_dialer *dialer = NULL;
+	nng_aio *aio = NULL;
+	int rc;
+
+	if ((rc = check_url(url, e)) != 0)
+		return rc;
+	if ((rc = nng_stream_dialer_alloc(&dialer, url)) != 0 || (rc = nng_aio_alloc(&aio, NULL, NULL)) != 0) {
+		rc = fail_dial(e, url, rc, timeout_ms);
+		goto done;
+	}
+	nng_aio_set_timeout(aio, timeout_ms < 1 ? 1 : timeout_ms);
+	nng_stream_dialer_dial(dialer, aio);
+	nng_aio_wait(aio);
+	if ((rc = nng_aio_result(aio)) != 0)
+		rc = fail_dial(e, url, rc, timeout_ms);
+	else
+		rc = stream_new(ret, nng_aio_get_output(aio, 0), url, e);
+done:
+	nng_aio_free(aio);
+	if (dialer != NULL) {
+		nng_stream_dialer_close(dialer);
+		nng_stream_dialer_free(dialer);
+	}
+	return rc;
+}
+
+static void
+start_read(void *of, nng_aio *aio)
+{
+	nng_stream_recv(of, aio);
+}
+
+static void
+start_write(void *of, nng_aio *aio)
+{
+	nng_stream_send(of, aio);
+}
+
+/* nng moves what it can at once; we go on until all is moved, with one limit for the whole. */
+static int
+transfer(struct stream *s, struct call *c, void (*start)(void *, nng_aio *), void *data, size_t len,
+    int timeout_ms, const char *what, struct err *e)
+{
+	struct mono began = clock_mono();
+	int64_t left_ms = timeout_ms;
+	nng_iov part = { data, len };
+	size_t moved;
+	int rc;
+
+	while (part.iov_len > 0) {
+		nng_aio_set_iov(c->aio, 1, &part);
+		rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start, s->nng, left_ms);
+		if (rc != 0)
+			return fail_transfer(e, s->url, what, rc, timeout_ms);
+		moved = nng_aio_count(c->aio);
+		part.iov_buf = (char *)part.iov_buf + moved;
+		part.iov_len -= moved;
+		left_ms = timeout_ms - mono_since_ns(clock_mono(), began) / 1000000;
+	}
+	return 0;
+}
+
+int
+stream_read(struct stream *s, void *data, size_t len, int timeout_ms, struct err *e)
+{
+	return transfer(s, &s->read, start_read, data, len, timeout_ms, "reading", e);
+}
+
+int
+stream_write(struct stream *s, const void *data, size_t len, int timeout_ms, struct err *e)
+{
+	return transfer(s, &s->write, start_write, (void *)(uintptr_t)data, len, timeout_ms, "writing", e);
+}
+
+void
+stream_abort(struct stream *s)
+{
+	call_abort(&s->read);
+	call_abort(&s->write);
+}
+
+void
+stream_close(struct stream *s)
+{
+	if (s == NULL)
+		return;
+	if (s->read.aio != NULL)
+		nng_aio_stop(s->read.aio);
+	if (s->write.aio != NULL)
+		nng_aio_stop(s->write.aio);
+	nng_stream_close(s->nng);
+	nng_stream_free(s->nng);
+	call_release(&s->read);
+	call_release(&s->write);
+	free(s->url);
+	free(s);
+}
+
+int
+stream_peer(struct stream *s, int *uid, int *pid)
+{
+	uint64_t u, p;
+
+	if (nng_stream_get_uint64(s->nng, NNG_OPT_IPC_PEER_UID, &u) != 0 ||
+	    nng_stream_get_uint64(s->nng, NNG_OPT_IPC_PEER_PID, &p) != 0)
+		return ERR_MISSING;
+	*uid = (int)u;
+	*pid = (int)p;
+	return 0;
+}
+
+/* ---- listeners ---- */
+
+/*
+ * nng would remove a stale file too, but it takes any file that cannot be connected
+ * to for a stale socket, also one with somebody's data in it.
+ */
+static int
+clear_stale(const char *url, struct err *e)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const char *path = url + strlen(IPC);
+	struct stat st;
+	int fd, rc;
+
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : err_errno(e, "%s", url);
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(e, ERR_BUSY, "%s: there is a file that is no socket: move it away", url);
+	if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0)
+		return err_errno(e, "%s: socket", url);
+	memcpy(to.sun_path, path, strlen(path) + 1);
+	rc = connect(fd, (struct sockaddr *)&to, sizeof to);
+	if (rc == 0 || errno == EAGAIN)		/* EAGAIN: somebody with a full backlog */
+		rc = err_set(e, ERR_BUSY, "%s: another program listens there: stop it, or choose another path", url);
+	else if (errno != ECONNREFUSED)
+		rc = err_errno(e, "%s", url);
+	else
+		rc = unlink(path) == 0 || errno == ENOENT ? 0 : err_errno(e, "%s: cannot replace the stale socket", url);
+	close(fd);
+	return rc;
+}
+
+/* The URL with the port that the system chose in place of 0. */
+static int
+set_url(struct listener *l, const char *url, struct err *e)
+{
+	const char *port = strrchr(url, ':') + 1;
+	int bound = 0, n;
+
+	if (strncmp(url, TCP, strlen(TCP)) == 0 && atoi(port) == 0 &&
+	    nng_stream_listener_get_int(l->nng, NNG_OPT_TCP_BOUND_PORT, &bound) == 0)
+		n = asprintf(&l->url, "%.*s%d", (int)(port - url), url, bound);
+	else
+		n = asprintf(&l->url, "%s", url);
+	if (n < 0) {
+		l->url = NULL;
+		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
+	}
+	return 0;
+}
+
+int
+listener_open(struct listener **ret, const char *url, unsigned mode, struct err *e)
+{
+	bool ipc = strncmp(url, IPC, strlen(IPC)) == 0;
+	struct listener *l;
+	int rc;
+
+	if ((rc = check_url(url, e)) != 0 || (ipc && (rc = clear_stale(url, e)) != 0))
+		return rc;
+	if ((l = calloc(1, sizeof *l)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
+	if ((rc = call_init(&l->accept, e)) != 0)
+		goto fail;
+	if ((rc = nng_stream_listener_alloc(&l->nng, url)) != 0 ||
+	    (ipc && (rc = nng_stream_listener_set_int(l->nng, NNG_OPT_IPC_PERMISSIONS, (int)mode)) != 0) ||
+	    (rc = nng_stream_listener_listen(l->nng)) != 0) {
+		rc = fail_listen(e, url, rc);
+		goto fail;
+	}
+	if ((rc = set_url(l, url, e)) != 0)
+		goto fail;
+	*ret = l;
+	return 0;
+fail:
+	listener_close(l);
+	return rc;
+}
+
+const char *
+listener_url(const struct listener *l)
+{
+	return l->url;
+}
+
+static void
+start_accept(void *of, nng_aio *aio)
+{
+	nng_stream_listener_accept(of, aio);
+}
+
+int
+listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct err *e)
+{
+	int rc = call_run(&l->accept, start_accept, l->nng, timeout_ms);
+
+	switch (rc) {
+	case 0:
+		return stream_new(ret, nng_aio_get_output(l->accept.aio, 0), l->url, e);
+	case NNG_ETIMEDOUT:
+		return err_set(e, ERR_TIMEOUT, "%s: nobody came for %d ms", l->url, timeout_ms);
+	case NNG_ENOFILES:
+		return err_set(e, ERR_FULL, "%s: %s: raise the limit of open files (ulimit -n)", l->url,
+		    nng_strerror(rc));
+	default:
+		return fail_transfer(e, l->url, "accepting", rc, timeout_ms);
+	}
+}
+
+void
+listener_abort(struct listener *l)
+{
+	call_abort(&l->accept);
+}
+
+void
+listener_close(struct listener *l)
+{
+	if (l == NULL)
+		return;
+	if (l->accept.aio != NULL)
+		nng_aio_stop(l->accept.aio);
+	if (l->nng != NULL) {
+		nng_stream_listener_close(l->nng);
+		nng_stream_listener_free(l->nng);
+	}
+	call_release(&l->accept);
+	free(l->url);
+	free(l);
+}

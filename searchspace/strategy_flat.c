@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Binary search, or (k + 1)-ary: cuts the candidates into k + 1 parts whose sizes differ by one at most. */
+#include "searchspace/strategy.h"
+
+uint32_t
+strategy_flat(const struct candidate *candidates, uint32_t n, uint32_t k, uint32_t *picked)
+{
+	uint32_t picks = k < n ? k : n;
+
+	(void)candidates;
+	/* picks tracepoints leave n - picks others, to be shared out over picks + 1 parts */
+	for (uint32_t i = 0; i < picks; i++)
+		picked[i] = (uint32_t)((uint64_t)(n - picks) * (i + 1) / (picks + 1)) + i;
+	return picks;
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/stream.h"
+
+enum { LONG_MS = 30000, MB = 1 << 20 };
+
+static char folder[] = "/tmp/stream_test.XXXXXX", ipc_url[128];
+static const char *const tcp_url = "tcp://127.0.0.1:0";
+static const char *path;	/* of ipc_url */
+
+static int
+make_folder(void **state)
+{
+	(void)state;
+	if (mkdtemp(folder) == NULL)
+		return -1;
+	snprintf(ipc_url, sizeof ipc_url, "ipc://%s/socket", folder);
+	path = ipc_url + strlen("ipc://");
+	return 0;
+}
+
+static int
+remove_folder(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+/* A connected pair, a having dialed b. */
+struct pair {
+	struct listener *listener;
+	struct stream *a, *b;
+};
+
+static void
+pair_open(struct pair *p, const char *url)
+{
+	struct err e = { 0 };
+
+	if (listener_open(&p->listener, url, 0600, &e) != 0 ||
+	    stream_dial(&p->a, listener_url(p->listener), LONG_MS, &e) != 0 ||
+	    listener_accept(p->listener, &p->b, LONG_MS, &e) != 0)
+		fail_msg("%s", e.text);
+}
+
+static void
+pair_close(struct pair *p)
+{
+	stream_close(p->a);
+	stream_close(p->b);
+	listener_close(p->listener);
+}
+
+static int64_t
+ms_since(struct mono then)
+{
+	return mono_since_ns(clock_mono(), then) / 1000000;
+}
+
+static void
+pause_ms(int ms)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000l }, NULL);
+}
+
+/* ---- transfers ---- */
+
+enum { ECHO_BYTES = 10 * MB };
+
+/* Sends back all that comes, in pieces of changing size. */
+static void *
+echo(void *arg)
+{
+	uint8_t *bytes = malloc(MB);
+	struct rng r;
+	size_t n;
+
+	rng_seed(&r, 7);
+	for (size_t left = ECHO_BYTES; left > 0; left -= n) {
+		n = 1 + rng_below(&r, MB);
+		n = n < left ? n : left;
+		if (stream_read(arg, bytes, n, LONG_MS, NULL) != 0 || stream_write(arg, bytes, n, LONG_MS, NULL) != 0)
+			break;
+	}
+	free(bytes);
+	return NULL;
+}
+
+struct sending {
+	struct stream *to;
+	const uint8_t *bytes;
+	int rc;
+};
+
+static void *
+send_all(void *arg)
+{
+	struct sending *s = arg;
+
+	s->rc = stream_write(s->to, s->bytes, ECHO_BYTES, LONG_MS, NULL);
+	return NULL;
+}
+
+static void
+echo_of_ten_megabytes(const char *url)
+{
+	uint8_t *sent = malloc(ECHO_BYTES), *got = malloc(ECHO_BYTES);
+	struct sending sending;
+	pthread_t echoer, sender;
+	struct pair p;
+	struct err e;
+	struct rng r;
+
+	rng_seed(&r, 8);
+	for (size_t i = 0; i < ECHO_BYTES; i++)
+		sent[i] = (uint8_t)rng_next(&r);
+	pair_open(&p, url);
+	sending = (struct sending){ p.a, sent, -1 };
+	pthread_create(&echoer, NULL, echo, p.b);
+	pthread_create(&sender, NULL, send_all, &sending);
+	if (stream_read(p.a, got, ECHO_BYTES, LONG_MS, &e) != 0)
+		fail_msg("%s", e.text);
+	pthread_join(sender, NULL);
+	pthread_join(echoer, NULL);
+	assert_int_equal(sending.rc, 0);
+	assert_memory_equal(sent, got, ECHO_BYTES);
+	pair_close(&p);
+	free(sent);
+	free(got);
+}
+
+static void
+ipc_carries_ten_megabytes_both_ways(void **state)
+{
+	(void)state;
+	echo_of_ten_megabytes(ipc_url);
+}
+
+static void
+tcp_carries_ten_megabytes_both_ways(void **state)
+{
+	(void)state;
+	echo_of_ten_megabytes(tcp_url);
+}
+
+static void
+what_does_not_come_in_time_is_a_timeout(void **state)
+{
+	struct mono began;
+	char bytes[10];
+	struct pair p;
+	struct err e;
+	(void)state;
+
+	pair_open(&p, tcp_url);
+	assert_int_equal(stream_write(p.b, "abc", 3, LONG_MS, &e), 0);
+	began = clock_mono();
+	assert_int_equal(stream_read(p.a, bytes, sizeof bytes, 50, &e), ERR_TIMEOUT);
+	assert_in_range(ms_since(began), 45, 10000);
+	assert_memory_equal(bytes, "abc", 3);
+	assert_non_null(strstr(e.text, listener_url(p.listener)));
+	pair_close(&p);
+}
+
+static void *
+dribble(void *arg)
+{
+	while (stream_write(arg, "x", 1, LONG_MS, NULL) == 0)
+		pause_ms(5);
+	return NULL;
+}
+
+static void
+the_time_limit_is_for_the_whole_call(void **state)
+{
+	static char bytes[MB];
+	pthread_t thread;
+	struct mono began;
+	struct pair p;
+	struct err e;
+	(void)state;
+
+	pair_open(&p, ipc_url);
+	pthread_create(&thread, NULL, dribble, p.b);
+	began = clock_mono();
+	assert_int_equal(stream_read(p.a, bytes, sizeof bytes, 100, &e), ERR_TIMEOUT);
+	assert_in_range(ms_since(began), 95, 10000);
+	stream_abort(p.b);
+	pthread_join(thread, NULL);
+	pair_close(&p);
+}
+
+static void
+a_write_that_nobody_reads_is_a_timeout(void **state)
+{
+	uint8_t *bytes = calloc(1, 64 * MB);
+	struct pair p;
+	struct err e;
+	(void)state;
+
+	pair_open(&p, ipc_url);
+	assert_int_equal(stream_write(p.a, bytes, 64 * MB, 50, &e), ERR_TIMEOUT);
+	pair_close(&p);
+	free(bytes);
+}
+
+static void
+a_peer_that_closes_is_a_peer_that_is_gone(void **state)
+{
+	const char *urls[] = { ipc_url, tcp_url };
+	char bytes[10];
+	struct pair p;
+	struct err e;
+	int rc;
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		pair_open(&p, urls[i]);
+		assert_int_equal(stream_write(p.b, "abc", 3, LONG_MS, &e), 0);
+		stream_close(p.b);
+		p.b = NULL;
+		assert_int_equal(stream_read(p.a, bytes, 3, LONG_MS, &e), 0);	/* sent before it left */
+		assert_int_equal(stream_read(p.a, bytes, 1, LONG_MS, &e), ERR_PEER);
+		for (rc = 0; rc == 0;)	/* the first may still go into the kernel's buffer */
+			rc = stream_write(p.a, bytes, 1, LONG_MS, &e);
+		assert_int_equal(rc, ERR_PEER);
+		pair_close(&p);
+	}
+}
+
+/* ---- abort ---- */
+
+struct blocked {
+	struct pair *pair;
+	enum { IN_READ, IN_WRITE, IN_ACCEPT } in;
+	uint8_t *bytes;
+	int rc;
+};
+
+static void *
+block(void *arg)
+{
+	struct blocked *b = arg;
+	struct stream *nobody;
+
+	if (b->in == IN_READ)
+		b->rc = stream_read(b->pair->a, b->bytes, 1, LONG_MS, NULL);
+	else if (b->in == IN_WRITE)
+		b->rc = stream_write(b->pair->a, b->bytes, 8 * MB, LONG_MS, NULL);
+	else
+		b->rc = listener_accept(b->pair->listener, &nobody, LONG_MS, NULL);
+	return NULL;
+}
+
+/* Some aborts come before the call, some into its beginning, some when it waits. */
+static void
+abort_wakes_read_write_and_accept(void **state)
+{
+	uint8_t *bytes = calloc(1, 8 * MB);
+	struct mono began = clock_mono();
+	pthread_t thread;
+	struct pair p;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 9);
+	for (int i = 0; i < 90; i++) {
+		struct blocked b = { &p, i % 3, bytes, 1 };
+
+		pair_open(&p, i % 2 ? ipc_url : tcp_url);
+		pthread_create(&thread, NULL, block, &b);
+		if (i >= 30)
+			pause_ms((int)rng_below(&r, 4));
+		if (b.in == IN_ACCEPT)
+			listener_abort(p.listener);
+		else
+			stream_abort(p.a);
+		pthread_join(thread, NULL);
+		assert_int_equal(b.rc, ERR_PEER);
+		pair_close(&p);
+	}
+	assert_true(ms_since(began) < LONG_MS);	/* so no single one ran into its time limit */
+	free(bytes);
+}
+
+static void
+an_aborted_stream_stays_aborted(void **state)
+{
+	struct pair p;
+	struct err e;
+	char byte;
+	(void)state;
+
+	pair_open(&p, ipc_url);
+	assert_int_equal(stream_write(p.b, "x", 1, LONG_MS, &e), 0);
+	stream_abort(p.a);
+	assert_int_equal(stream_read(p.a, &byte, 1, LONG_MS, &e), ERR_PEER);
+	assert_int_equal(stream_write(p.a, &byte, 1, LONG_MS, &e), ERR_PEER);
+	pair_close(&p);
+}
+
+/* ---- listening and dialing ---- */
+
+static void
+leave_stale_socket(void)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof to), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	close(fd);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static void
+a_stale_socket_is_replaced(void **state)
+{
+	struct pair p;
+	struct err e;
+	(void)state;
+
+	leave_stale_socket();
+	assert_int_equal(stream_dial(&p.a, ipc_url, LONG_MS, &e), ERR_PEER);
+	pair_open(&p, ipc_url);
+	pair_close(&p);
+}
+
+static void
+a_live_socket_is_busy_and_stays(void **state)
+{
+	struct listener *other;
+	struct pair p;
+	struct err e;
+	char byte = 0;
+	(void)state;
+
+	pair_open(&p, ipc_url);
+	assert_int_equal(listener_open(&other, ipc_url, 0600, &e), ERR_BUSY);
+	assert_non_null(strstr(e.text, path));
+	assert_int_equal(stream_write(p.a, "x", 1, LONG_MS, &e), 0);
+	assert_int_equal(stream_read(p.b, &byte, 1, LONG_MS, &e), 0);
+	assert_int_equal(byte, 'x');
+	pair_close(&p);
+	pair_open(&p, tcp_url);
+	assert_int_equal(listener_open(&other, listener_url(p.listener), 0, &e), ERR_BUSY);
+	pair_close(&p);
+}
+
+static void
+a_file_that_is_no_socket_is_left_alone(void **state)
+{
+	FILE *f = fopen(path, "w");
+	struct listener *l;
+	struct stat st;
+	struct err e;
+	(void)state;
+
+	fputs("somebody's data", f);
+	fclose(f);
+	assert_int_equal(listener_open(&l, ipc_url, 0600, &e), ERR_BUSY);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 15);
+	unlink(path);
+}
+
+static void
+a_local_socket_has_its_mode_and_knows_its_peer(void **state)
+{
+	int uid = -1, pid = -1;
+	struct stat st;
+	struct pair p;
+	(void)state;
+
+	pair_open(&p, ipc_url);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_int_equal(stream_peer(p.b, &uid, &pid), 0);
+	assert_int_equal(uid, (int)getuid());
+	assert_int_equal(pid, (int)getpid());
+	pair_close(&p);
+	assert_int_equal(access(path, F_OK), -1);	/* closing took it away */
+	pair_open(&p, tcp_url);
+	assert_int_equal(stream_peer(p.b, &uid, &pid), ERR_MISSING);
+	assert_null(strstr(listener_url(p.listener), ":0"));
+	pair_close(&p);
+}
+
+static void
+nobody_came_is_a_timeout_and_the_next_may(void **state)
+{
+	struct listener *l;
+	struct stream *a, *b;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(listener_open(&l, tcp_url, 0, &e), 0);
+	assert_int_equal(listener_accept(l, &b, 20, &e), ERR_TIMEOUT);
+	assert_int_equal(stream_dial(&a, listener_url(l), LONG_MS, &e), 0);
+	assert_int_equal(listener_accept(l, &b, LONG_MS, &e), 0);
+	stream_close(a);
+	stream_close(b);
+	listener_close(l);
+}
+
+static void
+failures_name_the_url_and_what_to_do(void **state)
+{
+	static const struct {
+		const char *url;
+		int code;
+		const char *words;
+	} cases[] = {
+		{ "ipc:///tmp/no/such/socket", ERR_PEER, "is the daemon running" },
+		{ "tcp://127.0.0.1:1", ERR_PEER, "is the daemon running" },
+		{ "ipc://relative", ERR_INPUT, "must begin with /" },
+		{ "ipc:///tmp/"
+		  "a-path-that-is-longer-than-the-kernel-allows-for-a-socket-which-is-one-hundred-and-eight-bytes-with-its-end",
+		    ERR_INPUT, "under 108 bytes" },
+		{ "tcp://host", ERR_INPUT, "tcp://host:port" },
+		{ "tcp://host:http", ERR_INPUT, "tcp://host:port" },
+		{ "tcp://host:65536", ERR_INPUT, "tcp://host:port" },
+		{ "http://host:80/", ERR_INPUT, "ipc:///path or tcp://host:port" },
+		{ "", ERR_INPUT, "ipc:///path or tcp://host:port" },
+	};
+	struct listener *l;
+	struct stream *s;
+	struct err e;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(stream_dial(&s, cases[i].url, LONG_MS, &e), cases[i].code);
+		assert_non_null(strstr(e.text, cases[i].url));
+		assert_non_null(strstr(e.text, cases[i].words));
+		if (cases[i].code == ERR_INPUT)
+			assert_int_equal(listener_open(&l, cases[i].url, 0, &e), ERR_INPUT);
+	}
+	assert_int_equal(listener_open(&l, "ipc:///tmp/no/such/socket", 0600, &e), ERR_SYSTEM);
+	assert_non_null(strstr(e.text, "ipc:///tmp/no/such/socket"));
+}
+
+static int
+open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* nng closes behind our back, soon: wait for it, with a bound. */
+static void
+two_hundred_connections_leave_no_file_open(void **state)
+{
+	struct mono began;
+	struct pair p;
+	int before;
+	(void)state;
+
+	pair_open(&p, ipc_url);
+	pair_close(&p);
+	for (began = clock_mono(), before = open_files(); ms_since(began) < 300; pause_ms(10))
+		if (open_files() < before)
+			before = open_files();
+	for (int i = 0; i < 200; i++) {
+		pair_open(&p, i % 2 ? ipc_url : tcp_url);
+		pair_close(&p);
+	}
+	for (began = clock_mono(); open_files() > before && ms_since(began) < LONG_MS;)
+		pause_ms(10);
+	assert_int_equal(open_files(), before);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ipc_carries_ten_megabytes_both_ways),
+		cmocka_unit_test(tcp_carries_ten_megabytes_both_ways),
+		cmocka_unit_test(what_does_not_come_in_time_is_a_timeout),
+		cmocka_unit_test(the_time_limit_is_for_the_whole_call),
+		cmocka_unit_test(a_write_that_nobody_reads_is_a_timeout),
+		cmocka_unit_test(a_peer_that_closes_is_a_peer_that_is_gone),
+		cmocka_unit_test(abort_wakes_read_write_and_accept),
+		cmocka_unit_test(an_aborted_stream_stays_aborted),
+		cmocka_unit_test(a_stale_socket_is_replaced),
+		cmocka_unit_test(a_live_socket_is_busy_and_stays),
+		cmocka_unit_test(a_file_that_is_no_socket_is_left_alone),
+		cmocka_unit_test(a_local_socket_has_its_mode_and_knows_its_peer),
+		cmocka_unit_test(nobody_came_is_a_timeout_and_the_next_may),
+		cmocka_unit_test(failures_name_the_url_and_what_to_do),
+		cmocka_unit_test(two_hundred_connections_leave_no_file_open),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

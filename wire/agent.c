@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * uint, int, text: varints, and a varint length with its bytes (base/buf.h).
+ *
+ *	hello     node text | incarnation u64 | first_seq uint | version text
+ *	welcome   have_seq uint
+ *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint |
+ *	          cpu int, us | tracer cpu int, us | memory int | ring int | programs uint |
+ *	          added uint | epoch uint | flags u8: 1 shed, 2 tracer ok | trouble text
+ *	programs  nnames uint | nprograms uint | nnames x text |
+ *	          nprograms x (service text, pid uint, first uint, count uint)
+ */
+#include "wire/agent.h"
+
+#include "wire/text.h"
+
+enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
+enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 5 };
+enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2 };
+
+/* ---- hello and welcome ---- */
+
+void
+hello_encode(const struct hello *h, struct buf *b)
+{
+	put_name(b, h->node, NODE_NAME_MAX);
+	buf_u64(b, h->incarnation);
+	buf_uint(b, h->first_seq);
+	put_name(b, h->version, VERSION_TEXT_MAX);
+}
+
+int
+hello_decode(struct hello *ret, struct arena *a, const void *data, size_t len, struct err *e)
+{
+	struct reader r = reader_of(data, len);
+	struct hello h = { 0 };
+	int rc;
+
+	if ((rc = take_name(&h.node, &r, a, NODE_NAME_MAX)) != 0)
+		return err_set(e, rc, "hello: the node's name must have 1 to %d printable bytes", NODE_NAME_MAX);
+	h.incarnation = read_u64(&r);
+	h.first_seq = read_uint(&r);
+	if ((rc = take_text(&h.version, &r, a, VERSION_TEXT_MAX)) != 0)
+		return err_set(e, rc, "hello: cut off, or its version over %d bytes", VERSION_TEXT_MAX);
+	if ((rc = take_end(&r, "hello", e)) != 0)
+		return rc;
+	*ret = h;
+	return 0;
+}
+
+void
+welcome_encode(const struct welcome *w, struct buf *b)
+{
+	buf_uint(b, w->have_seq);
+}
+
+int
+welcome_decode(struct welcome *ret, const void *data, size_t len, struct err *e)
+{
+	struct reader r = reader_of(data, len);
+	struct welcome w = { .have_seq = read_uint(&r) };
+	int rc = take_end(&r, "welcome", e);
+
+	if (rc == 0)
+		*ret = w;
+	return rc;
+}
+
+/* ---- status ---- */
+
+void
+status_encode(const struct status *s, struct buf *b)
+{
+	for (int i = 0; i < QUEUES; i++)
+		buf_double(b, s->fill[i]);
+	for (int i = 0; i < LOSS_REASONS; i++)
+		buf_uint(b, s->lost[i]);
+	buf_uint(b, s->records);
+	buf_uint(b, s->batches);
+	buf_int(b, s->cpu_us);
+	buf_int(b, s->tracer_cpu_us);
+	buf_int(b, s->memory_bytes);
+	buf_int(b, s->ring_bytes);
+	buf_uint(b, s->programs);
+	buf_uint(b, s->added);
+	buf_uint(b, s->epoch);
+	buf_u8(b, (s->shed ? FLAG_SHED : 0) | (s->tracer_ok ? FLAG_TRACER_OK : 0));
+	put_name(b, s->trouble, TROUBLE_TEXT_MAX);
+}
+
+int
+status_decode(struct status *ret, struct arena *a, const void *data, size_t len, struct err *e)
+{
+	struct reader r = reader_of(data, len);
+	struct status s = { 0 };
+	uint64_t programs, added;
+	uint8_t flags;
+	int rc;
+
+	for (int i = 0; i < QUEUES; i++)
+		if (!take_share(&s.fill[i], &r))
+			return err_set(e, ERR_INPUT, "status: the fill of queue %d is no share between 0 and 1", i);
+	for (int i = 0; i < LOSS_REASONS; i++)
+		s.lost[i] = read_uint(&r);
+	s.records = read_uint(&r);
+	s.batches = read_uint(&r);
+	s.cpu_us = read_int(&r);
+	s.tracer_cpu_us = read_int(&r);
+	s.memory_bytes = read_int(&r);
+	s.ring_bytes = read_int(&r);
+	programs = read_uint(&r);
+	added = read_uint(&r);
+	s.epoch = read_uint(&r);
+	flags = read_u8(&r);
+	if (programs > UINT32_MAX || added > UINT32_MAX || flags > (FLAG_SHED | FLAG_TRACER_OK))
+		return err_set(e, ERR_INPUT, "status: a number is out of range");
+	s.programs = (uint32_t)programs;
+	s.added = (uint32_t)added;
+	s.shed = flags & FLAG_SHED;
+	s.tracer_ok = flags & FLAG_TRACER_OK;
+	if ((rc = take_text(&s.trouble, &r, a, TROUBLE_TEXT_MAX)) != 0)
+		return err_set(e, rc, "status: cut off, or its words over %d bytes", TROUBLE_TEXT_MAX);
+	if ((rc = take_end(&r, "status", e)) != 0)
+		return rc;
+	*ret = s;
+	return 0;
+}
+
+/* ---- programs ---- */
+
+void
+programs_encode(const struct programs *p, struct buf *b)
+{
+	buf_uint(b, p->nnames);
+	buf_uint(b, p->nprograms);
+	for (uint32_t i = 0; i < p->nnames; i++)
+		put_name(b, p->names[i], NAME_MAX_BYTES);
+	for (uint32_t i = 0; i < p->nprograms; i++) {
+		put_name(b, p->programs[i].service, NAME_MAX_BYTES);
+		buf_uint(b, p->programs[i].pid);
+		buf_uint(b, p->programs[i].first);
+		buf_uint(b, p->programs[i].count);
+	}
+}
+
+static int
+read_names(struct programs *p, struct reader *r, struct arena *a, struct err *e)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < p->nnames; i++) {
+		rc = take_name(&p->names[i], r, a, NAME_MAX_BYTES);
+		if (rc == 0 && !is_tracepoint(p->names[i]))
+			rc = ERR_INPUT;
+		if (rc != 0)
+			return err_set(e, rc, "programs: name %u is not of the form provider:event", i);
+	}
+	return 0;
+}
+
+static int
+read_program(struct program *ret, uint32_t nnames, struct reader *r, struct arena *a)
+{
+	uint64_t pid, first, count;
+	int rc = take_name(&ret->service, r, a, NAME_MAX_BYTES);
+
+	if (rc != 0)
+		return rc;
+	pid = read_uint(r);
+	first = read_uint(r);
+	count = read_uint(r);
+	if (r->failed || pid > UINT32_MAX || first > nnames || count > nnames - first)
+		return ERR_INPUT;
+	ret->pid = (uint32_t)pid;
+	ret->first = (uint32_t)first;
+	ret->count = (uint32_t)count;
+	return 0;
+}
+
+int
+programs_decode(struct programs *ret, struct arena *a, const void *data, size_t len, struct err *e)
+{
+	struct reader r = reader_of(data, len);
+	uint64_t nnames = read_uint(&r), nprograms = read_uint(&r);
+	struct programs p = { 0 };
+	int rc;
+
+	if (r.failed || nnames > TRACEPOINTS_MAX || nprograms > PROGRAMS_MAX ||
+	    nnames * NAME_MIN_BYTES + nprograms * PROGRAM_MIN_BYTES > reader_left(&r))
+		return err_set(e, ERR_INPUT, "programs: cut off, or over %d programs or %d tracepoints",
+		    PROGRAMS_MAX, TRACEPOINTS_MAX);
+	p.nnames = (uint32_t)nnames;
+	p.nprograms = (uint32_t)nprograms;
+	p.names = arena_alloc(a, p.nnames * sizeof *p.names);
+	p.programs = arena_alloc(a, p.nprograms * sizeof *p.programs);
+	if (p.names == NULL || p.programs == NULL)
+		return err_set(e, ERR_MEMORY, "programs: out of memory for %u tracepoints", p.nnames);
+	if ((rc = read_names(&p, &r, a, e)) != 0)
+		return rc;
+	for (uint32_t i = 0; i < p.nprograms; i++)
+		if ((rc = read_program(&p.programs[i], p.nnames, &r, a)) != 0)
+			return err_set(e, rc, "programs: program %u is malformed or cut off", i);
+	if ((rc = take_end(&r, "programs", e)) != 0)
+		return rc;
+	*ret = p;
+	return 0;
+}

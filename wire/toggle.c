@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * uint, int, text: varints, and a varint length with its bytes (base/buf.h).
+ *
+ *	want  epoch uint | lease int, ms | sampled double | nrates uint | ntoggles uint |
+ *	      nrates x (request type text, sampled double, probed double) | ntoggles x text
+ *	done  epoch uint | from int, ns | nresults uint | nresults x u8 | failure text
+ */
+#include "wire/toggle.h"
+
+#include <string.h>
+
+#include "wire/text.h"
+
+enum { RATE_MIN_BYTES = 18, TOGGLE_MIN_BYTES = 4, FAILURE_TEXT_MAX = 4096 };
+
+void
+want_encode(const struct want *w, struct buf *b)
+{
+	buf_uint(b, w->epoch);
+	buf_int(b, w->lease_ms);
+	buf_double(b, w->sampled);
+	buf_uint(b, w->nrates);
+	buf_uint(b, w->ntoggles);
+	for (uint32_t i = 0; i < w->nrates; i++) {
+		put_name(b, w->rates[i].request_type, TOGGLE_NAME_MAX);
+		buf_double(b, w->rates[i].sampled);
+		buf_double(b, w->rates[i].probed);
+	}
+	for (uint32_t i = 0; i < w->ntoggles; i++)
+		put_name(b, w->toggles[i].name, TOGGLE_NAME_MAX);
+}
+
+static int
+read_rates(struct want *w, struct reader *r, struct arena *a, struct err *e)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < w->nrates; i++) {
+		struct rate *rate = &w->rates[i];
+
+		if ((rc = take_name(&rate->request_type, r, a, TOGGLE_NAME_MAX)) != 0)
+			return err_set(e, rc, "want: the request type of rate %u is missing, too long or unprintable", i);
+		if (!take_share(&rate->sampled, r) || !take_share(&rate->probed, r))
+			return err_set(e, ERR_INPUT, "want: rate %u is no share between 0 and 1", i);
+	}
+	return 0;
+}
+
+static int
+read_toggles(struct want *w, struct reader *r, struct arena *a, struct err *e)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < w->ntoggles; i++) {
+		rc = take_name(&w->toggles[i].name, r, a, TOGGLE_NAME_MAX);
+		if (rc == 0 && !is_tracepoint(w->toggles[i].name))
+			rc = ERR_INPUT;
+		if (rc != 0)
+			return err_set(e, rc, "want: toggle %u is no name of the form provider:event", i);
+	}
+	return 0;
+}
+
+int
+want_decode(struct want *ret, struct arena *a, const void *data, size_t len, struct err *e)
+{
+	struct reader r = reader_of(data, len);
+	struct want w = { 0 };
+	uint64_t nrates, ntoggles;
+	int rc;
+
+	w.epoch = read_uint(&r);
+	w.lease_ms = read_int(&r);
+	if (!take_share(&w.sampled, &r) || w.lease_ms < 0)
+		return err_set(e, ERR_INPUT, "want: cut off, or its lease or sampling rate out of range");
+	nrates = read_uint(&r);
+	ntoggles = read_uint(&r);
+	if (r.failed || nrates > RATES_MAX || ntoggles > TOGGLES_MAX ||
+	    nrates * RATE_MIN_BYTES + ntoggles * TOGGLE_MIN_BYTES > reader_left(&r))
+		return err_set(e, ERR_INPUT, "want: cut off, or over %d rates or %d toggles", RATES_MAX, TOGGLES_MAX);
+	w.nrates = (uint32_t)nrates;
+	w.ntoggles = (uint32_t)ntoggles;
+	w.rates = arena_alloc(a, w.nrates * sizeof *w.rates);
+	w.toggles = arena_alloc(a, w.ntoggles * sizeof *w.toggles);
+	if (w.rates == NULL || w.toggles == NULL)
+		return err_set(e, ERR_MEMORY, "want: out of memory for %u toggles", w.ntoggles);
+	if ((rc = read_rates(&w, &r, a, e)) != 0 || (rc = read_toggles(&w, &r, a, e)) != 0 ||
+	    (rc = take_end(&r, "want", e)) != 0)
+		return rc;
+	*ret = w;
+	return 0;
+}
+
+void
+done_encode(const struct done *d, struct buf *b)
+{
+	buf_uint(b, d->epoch);
+	buf_int(b, d->from_ns);
+	buf_uint(b, d->nresults);
+	buf_bytes(b, d->results, d->nresults);
+	put_name(b, d->failure, FAILURE_TEXT_MAX);
+}
+
+int
+done_decode(struct done *ret, struct arena *a, const void *data, size_t len, struct err *e)
+{
+	struct reader r = reader_of(data, len);
+	struct done d = { 0 };
+	const uint8_t *results;
+	uint64_t n;
+	int rc;
+
+	d.epoch = read_uint(&r);
+	d.from_ns = read_int(&r);
+	n = read_uint(&r);
+	if (r.failed || n > TOGGLES_MAX || (results = read_bytes(&r, (size_t)n)) == NULL)
+		return err_set(e, ERR_INPUT, "done: cut off, or over %d results", TOGGLES_MAX);
+	for (uint64_t i = 0; i < n; i++)
+		if (results[i] > DONE_FAILED)
+			return err_set(e, ERR_INPUT, "done: result %llu is %u, which means nothing",
+			    (unsigned long long)i, results[i]);
+	d.nresults = (uint32_t)n;
+	if ((d.results = arena_copy(a, results, (size_t)n)) == NULL)
+		return err_set(e, ERR_MEMORY, "done: out of memory");
+	if ((rc = take_text(&d.failure, &r, a, FAILURE_TEXT_MAX)) != 0)
+		return err_set(e, rc, "done: the words of its failure are cut off or too long");
+	if ((rc = take_end(&r, "done", e)) != 0)
+		return rc;
+	*ret = d;
+	return 0;
+}
