@@ -120,6 +120,7 @@ survey(struct walk *w, const struct labels *labels, const struct label_set *keep
 		w->visits[u].same_link = slot->unit;
 		*slot = (struct link_slot){ event_at(w, u, w->visits[u].begin)->link_id, u };
 	}
+	w->visits[t->root].high_ns = t->end_ns;
 	return 0;
 }
 
@@ -185,6 +186,8 @@ push(struct walk *w, uint32_t unit, uint32_t at)
 	};
 }
 
+/* Goes on in a unit, before `at`. What bounds its times is who first came from where: coming back to it out of a
+ * unit that it waited for must not bring that one's clock along. */
 static void
 enter(struct walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t resume, int64_t high_ns)
 {
@@ -194,7 +197,7 @@ enter(struct walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t resu
 		v->joiner = joiner;
 		v->resume = resume;
 	}
-	if (high_ns < v->high_ns)
+	if (v->high_ns == INT64_MAX)
 		v->high_ns = high_ns;
 	w->unit = unit;
 	w->at = at < v->low ? at : v->low;

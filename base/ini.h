@@ -4,6 +4,8 @@
  * what is allowed is all that a program gives; unknown sections and keys,
  * keys given twice, values out of range or without a needed unit are errors with
  * file and line. One table, three uses: read, print back, describe.
+ * A # begins a comment at the start of a line or after a blank. A text with blanks at its ends, with " #" or
+ * unprintable bytes is quoted: "..." with \\ \" \n \t \xHH.
  */
 #ifndef BASE_INI_H
 #define BASE_INI_H
@@ -28,7 +30,7 @@ struct ini_key {
 	enum ini_type type;
 	size_t offset;			/* of the value in the configuration struct */
 	const char *fallback;		/* the default, written as in a file */
-	double min, max;		/* for numbers, in the unit they are kept in */
+	double min, max;		/* for numbers, in the unit they are kept in; both 0: any */
 	const char *help;		/* one sentence */
 };
 
@@ -36,7 +38,7 @@ struct ini_key {
 int ini_defaults(const struct ini_key *keys, size_t nkeys, void *config, struct err *e);
 
 /* Reads path over what *config holds. On error *config is still valid to release. Lines up to 4096
- * bytes, files up to 1 MiB. Words: "path:line: what, and what is allowed". */
+ * bytes, files up to 1 MiB. Words: "path:line: what, and what is allowed". No such file: ERR_MISSING. */
 int ini_read(const struct ini_key *keys, size_t nkeys, void *config, const char *path, struct err *e);
 
 /* One value, as from the command line "section.name=value". */

@@ -16,7 +16,8 @@ struct stream;
 struct listener;
 
 int  stream_dial(struct stream **ret, const char *url, int timeout_ms, struct err *e);
-/* All of len bytes or a failure: ERR_TIMEOUT, ERR_PEER (closed or reset). timeout_ms is for the whole call. */
+/* All of len bytes or a failure: ERR_TIMEOUT, ERR_PEER (closed or reset). timeout_ms is for the whole call;
+ * under 1 it is 1: what is there is taken. */
 int  stream_read(struct stream *s, void *data, size_t len, int timeout_ms, struct err *e);
 int  stream_write(struct stream *s, const void *data, size_t len, int timeout_ms, struct err *e);
 /* Wakes whoever is in read or write on s, from any thread; they fail with ERR_PEER. */
@@ -26,7 +27,7 @@ void stream_close(struct stream *s);	/* NULL is fine; nobody may be in a call on
 int  stream_peer(struct stream *s, int *uid, int *pid);
 
 /* ipc sockets are made with `mode` (e.g. 0600); a stale socket file that nobody listens on is replaced,
- * a live one is ERR_BUSY. tcp port 0 takes a free one: listener_url() says which. */
+ * a live one, or a file that is no socket, is ERR_BUSY. tcp port 0 takes a free one: listener_url() says which. */
 int  listener_open(struct listener **ret, const char *url, unsigned mode, struct err *e);
 const char *listener_url(const struct listener *l);
 int  listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct err *e);	/* ERR_TIMEOUT: nobody came */

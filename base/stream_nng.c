@@ -97,8 +97,9 @@ fail_transfer(struct err *e, const char *url, const char *what, int nng_code, in
 {
 	switch (nng_code) {
 	case NNG_ETIMEDOUT:
-		return err_set(e, ERR_TIMEOUT, "%s: %s: nothing for %d ms: the other side hangs, or is overloaded", url,
-		    what, timeout_ms);
+		return err_set(e, ERR_TIMEOUT,
+		    "%s: %s: nothing for %d ms: the other side hangs, or is overloaded", url, what,
+		    timeout_ms);
 	case NNG_ECANCELED:
 		return err_set(e, ERR_PEER, "%s: %s: given up on our side", url, what);
 	case NNG_ENOMEM:
@@ -116,8 +117,8 @@ fail_dial(struct err *e, const char *url, int nng_code, int timeout_ms)
 
 	switch (nng_code) {
 	case NNG_ETIMEDOUT:
-		return err_set(e, ERR_TIMEOUT, "%s: no connection within %d ms: is the host up, and the way free?", url,
-		    timeout_ms);
+		return err_set(e, ERR_TIMEOUT,
+		    "%s: no connection within %d ms: is the host up, and the way free?", url, timeout_ms);
 	case NNG_ECONNREFUSED:
 	case NNG_ENOENT:
 		return err_set(e, ERR_PEER, "%s: %s: nobody listens there; is the daemon running?", url, why);
@@ -143,11 +144,12 @@ fail_listen(struct err *e, const char *url, int nng_code)
 	case NNG_EADDRINUSE:
 		return err_set(e, ERR_BUSY, "%s: %s: another program listens there", url, why);
 	case NNG_EPERM:
-		return err_set(e, ERR_SYSTEM, "%s: %s: may we write to the folder, or use this port?", url, why);
+		return err_set(e, ERR_SYSTEM, "%s: %s: may we write to the folder, or use this port?", url,
+		    why);
 	case NNG_EADDRINVAL:
 	case NNG_ENOENT:
-		return err_set(e, ERR_SYSTEM, "%s: %s: is that folder there, or that address one of this machine?", url,
-		    why);
+		return err_set(e, ERR_SYSTEM,
+		    "%s: %s: is that folder there, or that address one of this machine?", url, why);
 	case NNG_ENOMEM:
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
 	default:
@@ -163,7 +165,8 @@ check_url(const char *url, struct err *e)
 		const char *path = url + strlen(IPC);
 
 		if (path[0] != '/' || strlen(path) >= sizeof((struct sockaddr_un *)NULL)->sun_path)
-			return err_set(e, ERR_INPUT, "%s: the path must begin with / and have under %zu bytes", url,
+			return err_set(e, ERR_INPUT,
+			    "%s: the path must begin with / and have under %zu bytes", url,
 			    sizeof((struct sockaddr_un *)NULL)->sun_path);
 		return 0;
 	}
@@ -172,7 +175,8 @@ check_url(const char *url, struct err *e)
 
 		if (port == NULL || port[1] == 0 || port[1 + strspn(port + 1, "0123456789")] != 0 ||
 		    strlen(port) > 6 || atoi(port + 1) > UINT16_MAX)
-			return err_set(e, ERR_INPUT, "%s: the port is missing or no number: tcp://host:port", url);
+			return err_set(e, ERR_INPUT, "%s: the port is missing or no number: tcp://host:port",
+			    url);
 		return 0;
 	}
 	return err_set(e, ERR_INPUT, "%s: want ipc:///path or tcp://host:port", url);
@@ -208,7 +212,8 @@ stream_dial(struct stream **ret, const char *url, int timeout_ms, struct err *e)
 
 	if ((rc = check_url(url, e)) != 0)
 		return rc;
-	if ((rc = nng_stream_dialer_alloc(&dialer, url)) != 0 || (rc = nng_aio_alloc(&aio, NULL, NULL)) != 0) {
+	if ((rc = nng_stream_dialer_alloc(&dialer, url)) != 0 ||
+	    (rc = nng_aio_alloc(&aio, NULL, NULL)) != 0) {
 		rc = fail_dial(e, url, rc, timeout_ms);
 		goto done;
 	}
@@ -246,7 +251,7 @@ transfer(struct stream *s, struct call *c, void (*start)(void *, nng_aio *), voi
     int timeout_ms, const char *what, struct err *e)
 {
 	struct mono began = clock_mono();
-	int64_t left_ms = timeout_ms;
+	int64_t left_ms = timeout_ms = timeout_ms < 1 ? 1 : timeout_ms;
 	nng_iov part = { data, len };
 	size_t moved;
 	int rc;
@@ -336,11 +341,14 @@ clear_stale(const char *url, struct err *e)
 	memcpy(to.sun_path, path, strlen(path) + 1);
 	rc = connect(fd, (struct sockaddr *)&to, sizeof to);
 	if (rc == 0 || errno == EAGAIN)		/* EAGAIN: somebody with a full backlog */
-		rc = err_set(e, ERR_BUSY, "%s: another program listens there: stop it, or choose another path", url);
+		rc = err_set(
+		    e, ERR_BUSY, "%s: another program listens there: stop it, or choose another path", url);
 	else if (errno != ECONNREFUSED)
 		rc = err_errno(e, "%s", url);
 	else
-		rc = unlink(path) == 0 || errno == ENOENT ? 0 : err_errno(e, "%s: cannot replace the stale socket", url);
+		rc = unlink(path) == 0 || errno == ENOENT
+			 ? 0
+			 : err_errno(e, "%s: cannot replace the stale socket", url);
 	close(fd);
 	return rc;
 }

@@ -29,7 +29,7 @@ hone_on() {
   pids+=($!)
   for node in $nodes; do
     "$here/examples/node.sh" exec "$dir/shop" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
-      -o agent.controller="ipc://$dir/agents.sock" >>"$dir/agents.log" 2>&1 &
+      -o controller.url="ipc://$dir/agents.sock" -o agent.run_dir=/dev/shm/hone-agent >>"$dir/agents.log" 2>&1 &
     pids+=($!)
   done
   local limit=$((SECONDS + 20))

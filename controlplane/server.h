@@ -24,7 +24,7 @@
 #include "controlplane/conn.h"
 
 struct server;
-struct peer;	/* a connection: valid until the server_next() after its EVENT_LEFT, an operator's until the next server_next() */
+struct peer;	/* a connection: valid until the server_next() after its MAIL_LEFT, an operator's until the next server_next() */
 
 struct server_options {
 	const char *agents, *operators;	/* URLs; operators' must be ipc:// */
@@ -34,24 +34,24 @@ struct server_options {
 	int64_t replace_ns;		/* a node that was silent for this long may be replaced by its next incarnation */
 };
 
-enum event_kind {
-	EVENT_JOINED,	/* an agent: say server_welcome() or server_refuse() */
-	EVENT_FRAME,	/* of an agent that was welcomed: data[0..len) of kind `frame`; RECORDS have a seq */
-	EVENT_LEFT,	/* an agent that was welcomed is gone, or was replaced; text: why */
-	EVENT_ASKED,	/* an operator: data[0..len) is the question; say server_answer() */
-	EVENT_NOTE,	/* text: somebody was turned away, and why; for the log */
+enum mail_kind {
+	MAIL_JOINED,	/* an agent: say server_welcome() or server_refuse() */
+	MAIL_FRAME,	/* of an agent that was welcomed: data[0..len) of kind `frame`; RECORDS have a seq */
+	MAIL_LEFT,	/* an agent that was welcomed is gone, or was replaced; text: why */
+	MAIL_ASKED,	/* an operator: data[0..len) is the question; say server_answer() */
+	MAIL_NOTE,	/* text: somebody was turned away, and why; for the log */
 };
 
-struct event {
-	enum event_kind kind;
+struct mail {
+	enum mail_kind kind;
 	struct peer *peer;		/* not of a NOTE */
 	uint32_t tag;			/* what server_welcome() was told */
 	const struct hello *hello;	/* of JOINED */
 	unsigned frame;			/* enum frame_kind */
 	uint64_t seq;
-	uint8_t *data;			/* the event's, with a 0 behind; freed by event_release() */
+	uint8_t *data;			/* the mail's, with a 0 behind; freed by mail_release() */
 	size_t len;
-	char *text;			/* the event's too */
+	char *text;			/* the mail's too */
 };
 
 /* Opens both listeners and starts the threads. ERR_BUSY: another controller listens there. Not to be called before
@@ -61,14 +61,14 @@ int  server_open(struct server **ret, const struct server_options *o, struct err
 void server_close(struct server *s);
 const char *server_url(const struct server *s, enum door door);	/* as it is really bound */
 
-/* The next event, waiting at most timeout_ms; false: none. The caller releases it. O(1). */
-bool server_next(struct server *s, struct event *ret, int timeout_ms);
-void event_release(struct event *ev);
+/* The next mail, waiting at most timeout_ms; false: none. The caller releases it. O(1). */
+bool server_next(struct server *s, struct mail *ret, int timeout_ms);
+void mail_release(struct mail *m);
 size_t server_waiting_bytes(struct server *s);	/* in the mailbox */
 
 /* Tells the agent which batches need not be sent again: of this incarnation, those that server_took() was told. */
 void server_welcome(struct server *s, struct peer *p, uint32_t tag);
-/* Hangs up with words; nothing more of it comes out of the mailbox, but for EVENT_LEFT if it was welcomed. */
+/* Hangs up with words; nothing more of it comes out of the mailbox, but for MAIL_LEFT if it was welcomed. */
 void server_refuse(struct server *s, struct peer *p, const char *words);
 /* The batch is safe with us: acknowledge it. */
 void server_took(struct server *s, struct peer *p, uint64_t seq);

@@ -93,7 +93,7 @@ pids+=($!)
 until_true 10 "honed answers" hone status --json
 for node in $nodes; do
   "$here/node.sh" exec "$dir/shop" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
-    -o agent.controller="ipc://$dir/agents.sock" >"$dir/agent-$node.log" 2>&1 &
+    -o controller.url="ipc://$dir/agents.sock" -o agent.run_dir=/dev/shm/hone-agent >"$dir/agent-$node.log" 2>&1 &
   pids+=($!)
 done
 until_true 20 "every agent is connected and traces" agents_ready "$(echo "$nodes" | wc -w)"

@@ -27,7 +27,8 @@ struct space;
 struct space *space_new(const struct labels *labels);	/* NULL: out of memory */
 void space_free(struct space *s);
 
-/* Adds a whole trace (all its units) to the graph of its type. O(events). ERR_MEMORY. */
+/* Adds a whole trace (all its units) to the graph of its type. Units without their begin are left out. O(events).
+ * ERR_MEMORY: out of memory, or of what one type may take (1,048,576 places). */
 int space_learn(struct space *s, const struct trace *t, struct err *e);
 
 struct space_stats {
@@ -50,21 +51,25 @@ struct candidate {
 	uint32_t label;			/* of a point */
 	uint64_t count;			/* how often it was seen there */
 	double   offset_ns;		/* where in happens-before order */
-	double   share;			/* of the traces that pass the gap, how many pass it: 0..1 */
+	double   share;			/* of the traces that pass the gap, how many pass it: 0..1, estimated */
 };
 
 /*
  * All labels of points that lie on a walk from the gap's one end to its other
  * in the graph without passing either end again, nor a label in `absent` (known
- * not to be on these traces' path: may be NULL), in happens-before order. At most
- * max. When the ends are in different units nothing lies between (the link does).
- * O(places + steps) of the unit. Returns how many, or ERR_MEMORY.
+ * not to be on these traces' path: may be NULL), nor a fork or join (always on: it
+ * would be an end itself), in happens-before order, on ties in the order they were
+ * learned. At most max. When the ends are in different units nothing lies between
+ * (the link does). O(places of the type + steps of the unit), and a sort of what is
+ * found. Returns how many, or ERR_MEMORY.
  */
 int space_between(const struct space *s, uint32_t type, const struct gap *g, const struct label_set *absent,
     struct candidate *out, uint32_t max, struct err *e);
 
-/* The space is a file of its own. Writes whole, to a temporary beside it, then renames: a crash leaves the old
- * one. load: adds what the file has to *s. ERR_STORE, ERR_VERSION, ERR_MISSING (no such file). */
+/* The space is a file of its own. Writes whole, to path.new, then renames: a crash leaves the old one. Does not
+ * write over what is no space, or a newer one. load: adds what the file has to *s, all or nothing; `labels` are
+ * those of space_new(). ERR_STORE (no database, another application's, damaged), ERR_FULL, ERR_VERSION,
+ * ERR_MISSING (no such file), ERR_MEMORY. O(size). */
 int space_save(const struct space *s, const char *path, struct err *e);
 int space_load(struct space *s, struct labels *labels, const char *path, struct err *e);
 

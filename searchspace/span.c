@@ -1,80 +1,167 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Twice over the events: first to find the pairs, then to say what lies in which.
+ * A beginning whose end never comes (its tracepoint is off, or the function left by
+ * another door) must not swallow the rest of the unit, and that is known late.
+ */
 #include "searchspace/span.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+enum { END = 1, EXIT = 2, LEAVE = 4, ENDS = 3 };	/* kinds of ends, as a set; how many kinds */
 
 static const struct {
 	const char *ending;
-	uint8_t opens, closes;	/* sets of families */
-} ENDINGS[] = {
-	{ "_begin", 1, 0 },
-	{ "_start", 2, 0 },
-	{ "_entry", 4, 0 },
-	{ "_enter", 8 | 4, 0 },
-	{ "_end", 0, 1 | 2 },
-	{ "_exit", 0, 4 | 8 },
-	{ "_leave", 0, 8 },
+	uint8_t opens, closes;
+} endings[] = {
+	{ "_begin", END, 0 },
+	{ "_start", END, 0 },
+	{ "_entry", EXIT, 0 },
+	{ "_enter", EXIT | LEAVE, 0 },
+	{ "_end", 0, END },
+	{ "_exit", 0, EXIT },
+	{ "_leave", 0, LEAVE },
 };
 
 struct span_role {
 	bool known;
 	uint8_t opens, closes;
-	uint64_t base;		/* hash of service/provider:event without its ending */
+	uint32_t base;
 };
 
-static struct span_role
-role_of(const struct label *l)
+static bool
+role_find(struct spans *s, const struct label *l, struct span_role *ret)
 {
 	size_t len = (size_t)(l->event - l->text) + l->event_len;
 
-	for (size_t i = 0; l->kind == RECORD_POINT && i < sizeof ENDINGS / sizeof ENDINGS[0]; i++) {
-		size_t ending = strlen(ENDINGS[i].ending);
+	*ret = (struct span_role){ .known = true };
+	if (l->kind != RECORD_POINT)
+		return true;
+	for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+		size_t ending = strlen(endings[i].ending);
 
-		if (len > ending && memcmp(l->text + len - ending, ENDINGS[i].ending, ending) == 0)
-			return (struct span_role){ true, ENDINGS[i].opens, ENDINGS[i].closes,
-				hash_bytes(0, l->text, len - ending) };
+		if (len <= ending || memcmp(l->text + len - ending, endings[i].ending, ending) != 0)
+			continue;
+		*ret = (struct span_role){ true, endings[i].opens, endings[i].closes,
+			texts_intern(s->bases, l->text, len - ending) };
+		return ret->base != UINT32_MAX;
 	}
-	return (struct span_role){ .known = true };
+	return true;
 }
 
-bool
-span_enter(struct spans *s, struct span_stack *open, const struct labels *labels, uint32_t label, uint32_t *span)
+/* The roles of all labels of these events, and room to count what is open. */
+static bool
+roles_ready(struct spans *s, const struct labels *labels, const struct event *events, uint32_t n)
 {
-	struct span_role *role;
+	uint32_t all = labels_count(labels), open;
 
-	if (label >= s->n) {
-		uint32_t n = labels_count(labels) + 64;
-		struct span_role *more = realloc(s->roles, n * sizeof *more);
+	if (s->bases == NULL && (s->bases = texts_new()) == NULL)
+		return false;
+	if (s->nroles < all) {
+		struct span_role *more = realloc(s->roles, all * sizeof *more);
 
 		if (more == NULL)
 			return false;
-		memset(more + s->n, 0, (n - s->n) * sizeof *more);
+		memset(more + s->nroles, 0, (all - s->nroles) * sizeof *more);
 		s->roles = more;
-		s->n = n;
+		s->nroles = all;
 	}
-	role = &s->roles[label];
-	if (!role->known)
-		*role = role_of(labels_get(labels, label));
-	for (uint32_t i = open->depth; role->closes != 0 && i > 0; i--) {
-		const struct span_role *o = &s->roles[open->labels[i - 1]];
+	for (uint32_t i = 0; i < n; i++) {
+		struct span_role *r = &s->roles[events[i].label];
 
-		if (o->base == role->base && (o->opens & role->closes) != 0) {
-			open->depth = i - 1;	/* those above it have lost their ends */
-			break;
+		if (!r->known && !role_find(s, labels_get(labels, events[i].label), r))
+			return false;
+	}
+	if (s->nopen < (open = texts_count(s->bases) * ENDS)) {
+		uint32_t *more = realloc(s->open, open * sizeof *more);
+
+		if (more == NULL)
+			return false;
+		memset(more + s->nopen, 0, (open - s->nopen) * sizeof *more);
+		s->open = more;
+		s->nopen = open;
+	}
+	return true;
+}
+
+/* by: 1 when it opens, UINT32_MAX (that is, -1) when it no longer waits. */
+static void
+count_open(struct spans *s, const struct span_role *r, uint32_t by)
+{
+	for (uint32_t kind = 0; kind < ENDS; kind++)
+		if ((r->opens >> kind & 1) != 0)
+			s->open[r->base * ENDS + kind] += by;
+}
+
+static bool
+any_waits(const struct spans *s, const struct span_role *r)
+{
+	return s->open[r->base * ENDS + (r->closes == END ? 0 : r->closes == EXIT ? 1 : 2)] > 0;
+}
+
+/* partner[i]: the event at the other end of the span, or TRACE_NONE. What is popped on the way has lost its end. */
+static void
+match(struct spans *s, const struct event *events, uint32_t n, uint32_t *partner, uint32_t *stack)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct span_role *r = &s->roles[events[i].label], *top;
+
+		partner[i] = TRACE_NONE;
+		if (r->opens != 0) {
+			count_open(s, r, 1);
+			stack[depth++] = i;
+		}
+		while (r->closes != 0 && partner[i] == TRACE_NONE && any_waits(s, r)) {
+			top = &s->roles[events[stack[--depth]].label];
+			count_open(s, top, UINT32_MAX);
+			if (top->base == r->base && (top->opens & r->closes) != 0) {
+				partner[i] = stack[depth];
+				partner[stack[depth]] = i;
+			}
 		}
 	}
-	*span = open->depth > 0 ? open->labels[open->depth - 1] : LABEL_NONE;
-	if (role->opens != 0 && open->depth < SPAN_DEPTH_MAX)
-		open->labels[open->depth++] = label;
-	return true;
+	while (depth > 0)
+		count_open(s, &s->roles[events[stack[--depth]].label], UINT32_MAX);
+}
+
+const uint32_t *
+spans_of(struct spans *s, const struct labels *labels, const struct event *events, uint32_t n)
+{
+	uint32_t *partner, *stack, *span, depth = 0;
+
+	if (s->cap < n) {
+		uint32_t *more = reallocarray(s->scratch, n, 3 * sizeof *more);
+
+		if (more == NULL)
+			return NULL;
+		s->scratch = more;
+		s->cap = n;
+	}
+	if (!roles_ready(s, labels, events, n))
+		return NULL;
+	span = s->scratch;
+	partner = s->scratch + s->cap;
+	stack = s->scratch + 2 * (size_t)s->cap;
+	match(s, events, n, partner, stack);
+	for (uint32_t i = 0; i < n; i++) {
+		if (partner[i] != TRACE_NONE && partner[i] < i)
+			depth--;
+		span[i] = depth > 0 ? events[stack[depth - 1]].label : LABEL_NONE;
+		if (partner[i] != TRACE_NONE && partner[i] > i)
+			stack[depth++] = i;
+	}
+	return span;
 }
 
 void
 spans_release(struct spans *s)
 {
+	texts_free(s->bases);
 	free(s->roles);
+	free(s->open);
+	free(s->scratch);
 	*s = (struct spans){ 0 };
 }

@@ -7,30 +7,25 @@
 #ifndef SEARCHSPACE_SPAN_H
 #define SEARCHSPACE_SPAN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/label.h"
-
-enum { SPAN_DEPTH_MAX = 64 };
+#include "analysis/trace.h"
+#include "base/hash.h"
 
 struct span_role;
 
-struct spans {			/* what each label is, found out once; all zeroes is empty */
-	struct span_role *roles;
-	uint32_t n;
+struct spans {			/* all zeroes is empty */
+	struct span_role *roles;	/* of each label, found out once */
+	uint32_t nroles;
+	struct texts *bases;	/* names without their endings */
+	uint32_t *open, nopen;	/* of each base and kind of end: how many wait for it */
+	uint32_t *scratch, cap;
 };
 
-struct span_stack {		/* all zeroes is empty */
-	uint32_t depth;
-	uint32_t labels[SPAN_DEPTH_MAX];
-};
-
-/* Takes the unit's next event. *span: the label that opened the span it lies in, or LABEL_NONE; the two ends of a
- * span both lie in the one around it. An end that nothing opened changes nothing; spans deeper than
- * SPAN_DEPTH_MAX are not told apart. false: out of memory. O(1), O(depth) where ends are missing. */
-bool span_enter(struct spans *s, struct span_stack *open, const struct labels *labels, uint32_t label,
-    uint32_t *span);
+/* For each of a unit's n events the label that opened the innermost span it lies in, or LABEL_NONE. Both ends of a
+ * span lie in the one around it; a beginning without its end, or an end without its beginning, is no span. Valid
+ * until the next call. NULL: out of memory. O(n). */
+const uint32_t *spans_of(struct spans *s, const struct labels *labels, const struct event *events, uint32_t n);
 void spans_release(struct spans *s);
 
 #endif

@@ -37,7 +37,8 @@ hello_decode(struct hello *ret, struct arena *a, const void *data, size_t len, s
 	int rc;
 
 	if ((rc = take_name(&h.node, &r, a, NODE_NAME_MAX)) != 0)
-		return err_set(e, rc, "hello: the node's name must have 1 to %d printable bytes", NODE_NAME_MAX);
+		return err_set(e, rc, "hello: the node's name must have 1 to %d printable bytes",
+		    NODE_NAME_MAX);
 	h.incarnation = read_u64(&r);
 	h.first_seq = read_uint(&r);
 	if ((rc = take_text(&h.version, &r, a, VERSION_TEXT_MAX)) != 0)
@@ -99,7 +100,8 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 
 	for (int i = 0; i < QUEUES; i++)
 		if (!take_share(&s.fill[i], &r))
-			return err_set(e, ERR_INPUT, "status: the fill of queue %d is no share between 0 and 1", i);
+			return err_set(e, ERR_INPUT, "status: the fill of queue %d is no share between 0 and 1",
+			    i);
 	for (int i = 0; i < LOSS_REASONS; i++)
 		s.lost[i] = read_uint(&r);
 	s.records = read_uint(&r);

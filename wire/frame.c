@@ -95,7 +95,8 @@ fail_magic(struct err *e, const uint8_t *header)
 	for (int i = 0; i < 4; i++)
 		seen[i] = isprint(header[i]) ? (char)header[i] : '.';
 	return err_set(e, ERR_INPUT,
-	    "this is no message of ours: it begins with %02x %02x %02x %02x (\"%s\"); does another program use this port?",
+	    "this is no message of ours: it begins with %02x %02x %02x %02x (\"%s\"); does another program "
+	    "use this port?",
 	    header[0], header[1], header[2], header[3], seen);
 }
 
@@ -111,13 +112,14 @@ frame_open(struct frame *ret, const uint8_t header[FRAME_HEADER_BYTES], struct e
 		return fail_magic(e, header);
 	if (f.version != FRAME_VERSION)
 		return err_set(e, ERR_VERSION,
-		    "the other side speaks version %u of the protocol, we speak %u: install the same release on both",
+		    "the other side speaks version %u of the protocol, we speak %u: install the same release "
+		    "on both",
 		    f.version, FRAME_VERSION);
 	if (!known(f.kind))
 		return err_set(e, ERR_INPUT, "message of unknown kind %u", f.kind);
 	if (f.length > kinds[f.kind].max_bytes)
-		return err_set(e, ERR_INPUT, "%s message of %u bytes: at most %u are allowed", kinds[f.kind].name,
-		    f.length, kinds[f.kind].max_bytes);
+		return err_set(e, ERR_INPUT, "%s message of %u bytes: at most %u are allowed",
+		    kinds[f.kind].name, f.length, kinds[f.kind].max_bytes);
 	*ret = f;
 	return 0;
 }
@@ -128,6 +130,7 @@ frame_check(const struct frame *f, const uint8_t header[FRAME_HEADER_BYTES], con
 {
 	if (sum(header, payload, f->length) == f->crc)
 		return 0;
-	return err_set(e, ERR_INPUT, "%s message of %u bytes was damaged on its way: its checksum does not match",
+	return err_set(e, ERR_INPUT,
+	    "%s message of %u bytes was damaged on its way: its checksum does not match",
 	    frame_kind_name(f->kind), f->length);
 }

@@ -28,7 +28,8 @@
 enum {
 	FIELD_NAME_MAX = 255,
 	HEADER_MAX_BYTES = 10 + 3 * 5,
-	/* the least that one can be, with the length of its body: a count is believed only if so much is there */
+	/* the least that one can be, with the length of its body: a count is believed only if so much is
+	   there */
 	LABEL_MIN_BYTES = 5,
 	RECORD_MIN_BYTES = 22,
 	LOSS_MIN_BYTES = 5,
@@ -226,8 +227,8 @@ read_count(struct reader *r, uint32_t *ret, uint64_t max, const char *what, stru
 	if (r->failed)
 		return err_set(e, ERR_INPUT, "batch: cut off before the number of %s", what);
 	if (n > max)
-		return err_set(e, ERR_INPUT, "batch: %llu %s, at most %llu are allowed", (unsigned long long)n, what,
-		    (unsigned long long)max);
+		return err_set(e, ERR_INPUT, "batch: %llu %s, at most %llu are allowed",
+		    (unsigned long long)n, what, (unsigned long long)max);
 	*ret = (uint32_t)n;
 	return 0;
 }

@@ -90,7 +90,9 @@ struct batch {
  * checked before memory is taken: at most 64 times len. ERR_INPUT with what is wrong, ERR_MEMORY. O(len). */
 int batch_decode(struct batch *ret, struct arena *a, const void *data, size_t len, struct err *e);
 
-/* Writing one: begin, then labels (each once, numbered from 0 in order), records in time order, losses, end. */
+/* Writing one: begin, then labels (each once, numbered from 0 in order), records in time order, losses, end.
+ * Texts, fields and values over their limits are cut. The limits on counts are the caller's to keep, as is a
+ * record's fit to its label and the order in time: batch_decode() refuses what breaks them. */
 struct batch_writer {	/* all zeroes is ready to begin */
 	struct buf labels, records, losses;
 	uint32_t nlabels, nrecords, nlosses;
@@ -102,7 +104,7 @@ uint32_t batch_label(struct batch_writer *w, enum record_kind kind, const char *
     const char *const *fields, uint32_t nfields);
 void batch_record(struct batch_writer *w, const struct record *r);	/* r->label: a number from batch_label() */
 void batch_loss(struct batch_writer *w, const struct loss *l);
-size_t batch_size(const struct batch_writer *w);			/* bytes so far */
+size_t batch_size(const struct batch_writer *w);			/* bytes so far, at most 25 too many */
 /* Appends the whole batch to *out. 0 or ERR_MEMORY. */
 int  batch_end(struct batch_writer *w, int64_t watermark_ns, struct buf *out, struct err *e);
 void batch_release(struct batch_writer *w);

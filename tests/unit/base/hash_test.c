@@ -29,7 +29,7 @@ the_hash_is_siphash_1_3(void **state)
 
 		assert_true(sip_end(&s, 0xff) == cases[i].want);
 	}
-	assert_true(hash_u64(0x9e3779b97f4a7c15) == 0xe220a8397b1dcdaf);	/* splitmix64's first from 0 */
+	assert_true(hash_u64(0x9e3779b97f4a7c15) == 0xe220a8397b1dcdaf); /* splitmix64's first from 0 */
 }
 
 static void

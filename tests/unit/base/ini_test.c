@@ -133,7 +133,8 @@ bad_files_are_told_with_line_and_what_is_allowed(void **state)
 		{ "[store]\ncount = 1.5\n", "\"1.5\" is not a whole number" },
 		{ "[store]\ncount = 0x10\n", "\"0x10\" is not a whole number" },
 		{ "[store]\ncount = 99999999999999999999\n", "is not a whole number" },
-		{ "[link]\nlease = 5\n", ":2: lease: \"5\" is not a time with its unit (ns, us, ms, s, min, h)" },
+		{ "[link]\nlease = 5\n",
+		    ":2: lease: \"5\" is not a time with its unit (ns, us, ms, s, min, h)" },
 		{ "[link]\nlease = 5 days\n", "is not a time with its unit" },
 		{ "[link]\nlease = .5s\n", "is not a time with its unit" },
 		{ "[link]\nlease = 5.s\n", "is not a time with its unit" },
@@ -154,7 +155,9 @@ bad_files_are_told_with_line_and_what_is_allowed(void **state)
 		{ "[store]\nname = \"\\q\"\n", "a quoted text ends with \"" },
 		{ "[store]\nname = \"\\x00\"\n", "a quoted text ends with \"" },
 		{ "[store]\nname = \"\\\"\n", "a quoted text ends with \"" },
-		{ "[store]\nname = \x7f" "ELF\n", ":2: byte 0x7f: this is no text file" },
+		{ "[store]\nname = \x7f"
+		  "ELF\n",
+		    ":2: byte 0x7f: this is no text file" },
 	};
 	struct config c;
 	struct err e;
@@ -262,7 +265,9 @@ what_is_printed_reads_back_exactly(void **state)
 		c.count = 1 + (int64_t)rng_below(&r, 1000);
 		c.lease_ns = 1000000 + (int64_t)rng_below(&r, 3599000000000);
 		c.ring_bytes = 4096 + (int64_t)(rng_next(&r) >> (2 + rng_below(&r, 60)));
-		c.free_ns = i == 0 ? INT64_MIN : i == 1 ? INT64_MAX : (int64_t)rng_next(&r) >> rng_below(&r, 64);
+		c.free_ns = i == 0   ? INT64_MIN
+			    : i == 1 ? INT64_MAX
+				     : (int64_t)rng_next(&r) >> rng_below(&r, 64);
 		c.share = i % 2 ? rng_unit(&r) : (double)rng_below(&r, 1001) / 1000;
 		c.on = i % 2;
 		check_round_trip(&c, i % 3 == 0);
@@ -273,18 +278,19 @@ what_is_printed_reads_back_exactly(void **state)
 static void
 it_prints_the_shortest_words_and_the_help(void **state)
 {
-	static const char *const want = "[store]\n\n"
-					"# Where the forest is kept.\n# default: /var/lib/hone\n"
-					"path = /var/lib/hone\n\n"
-					"# What it is called.\n# default: none\nname =\n\n"
-					"# Traces before a group counts.\n# 1 to 1000; default: 30\ncount = 30\n\n"
-					"[link]\n\n"
-					"# How long a toggle lasts.\n# 1ms to 1h; default: 1500ms\nlease = 90s\n\n"
-					"# Memory for batches.\n# at least 4KiB; default: 64MiB\nring = 2GiB\n\n"
-					"# Any time.\n# default: 0s\nfree = 0s\n\n"
-					"[limits]\n\n"
-					"# Of one core.\n# 0% to 100%; default: 10%\nshare = 2.5%\n\n"
-					"# Whether at all.\n# default: yes\non = yes\n";
+	static const char *const want =
+	    "[store]\n\n"
+	    "# Where the forest is kept.\n# default: /var/lib/hone\n"
+	    "path = /var/lib/hone\n\n"
+	    "# What it is called.\n# default: none\nname =\n\n"
+	    "# Traces before a group counts.\n# 1 to 1000; default: 30\ncount = 30\n\n"
+	    "[link]\n\n"
+	    "# How long a toggle lasts.\n# 1ms to 1h; default: 1500ms\nlease = 90s\n\n"
+	    "# Memory for batches.\n# at least 4KiB; default: 64MiB\nring = 2GiB\n\n"
+	    "# Any time.\n# default: 0s\nfree = 0s\n\n"
+	    "[limits]\n\n"
+	    "# Of one core.\n# 0% to 100%; default: 10%\nshare = 2.5%\n\n"
+	    "# Whether at all.\n# default: yes\non = yes\n";
 	struct config c;
 	char *text = NULL;
 	size_t len;

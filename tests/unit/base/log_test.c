@@ -66,7 +66,8 @@ under_the_journal_it_has_a_priority(void **state)
 
 	capture();
 	fstat(STDERR_FILENO, &st);
-	snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	snprintf(
+	    stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
 	setenv("JOURNAL_STREAM", stream, 1);
 	log_open("honed", LOG_DEBUG);
 	log_line(LOG_ERROR, "no");

@@ -131,7 +131,8 @@ what_cannot_be_had_is_null(void **state)
 static void
 numbers_come_back_as_they_went(void **state)
 {
-	static const uint64_t edges[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX, 1ull << 63, UINT64_MAX };
+	static const uint64_t edges[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX, 1ull << 63,
+		UINT64_MAX };
 	struct buf b = { 0 };
 	struct reader r;
 	struct rng rng;

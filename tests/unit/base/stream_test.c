@@ -99,7 +99,8 @@ echo(void *arg)
 	for (size_t left = ECHO_BYTES; left > 0; left -= n) {
 		n = 1 + rng_below(&r, MB);
 		n = n < left ? n : left;
-		if (stream_read(arg, bytes, n, LONG_MS, NULL) != 0 || stream_write(arg, bytes, n, LONG_MS, NULL) != 0)
+		if (stream_read(arg, bytes, n, LONG_MS, NULL) != 0 ||
+		    stream_write(arg, bytes, n, LONG_MS, NULL) != 0)
 			break;
 	}
 	free(bytes);
@@ -436,7 +437,8 @@ failures_name_the_url_and_what_to_do(void **state)
 		{ "tcp://127.0.0.1:1", ERR_PEER, "is the daemon running" },
 		{ "ipc://relative", ERR_INPUT, "must begin with /" },
 		{ "ipc:///tmp/"
-		  "a-path-that-is-longer-than-the-kernel-allows-for-a-socket-which-is-one-hundred-and-eight-bytes-with-its-end",
+		  "a-path-that-is-longer-than-the-kernel-allows-for-a-socket-which-is-one-hundred-and-eight-"
+		  "bytes-with-its-end",
 		    ERR_INPUT, "under 108 bytes" },
 		{ "tcp://host", ERR_INPUT, "tcp://host:port" },
 		{ "tcp://host:http", ERR_INPUT, "tcp://host:port" },

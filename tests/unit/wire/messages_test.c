@@ -164,7 +164,8 @@ a_want_comes_back_as_it_went(void **state)
 	rng_seed(&r, 1);
 	for (int i = 0; i < 200; i++) {
 		uint32_t nrates = (uint32_t)rng_below(&r, 5), ntoggles = (uint32_t)rng_below(&r, 30);
-		struct want w = i == 0 ? random_want(&r, RATES_MAX, TOGGLES_MAX) : random_want(&r, nrates, ntoggles);
+		struct want w =
+		    i == 0 ? random_want(&r, RATES_MAX, TOGGLES_MAX) : random_want(&r, nrates, ntoggles);
 
 		buf_reset(&b);
 		want_encode(&w, &b);
@@ -338,10 +339,18 @@ hello_and_welcome_come_back_as_they_went(void **state)
 static struct status
 random_status(struct rng *r)
 {
-	struct status s = { .records = some(r), .batches = some(r), .cpu_us = (int64_t)some(r),
-		.tracer_cpu_us = (int64_t)some(r), .memory_bytes = (int64_t)some(r), .ring_bytes = (int64_t)some(r),
-		.programs = (uint32_t)some(r), .added = (uint32_t)some(r), .epoch = some(r),
-		.shed = rng_below(r, 2), .tracer_ok = rng_below(r, 2), .trouble = random_name(r, 4096, "") };
+	struct status s = { .records = some(r),
+		.batches = some(r),
+		.cpu_us = (int64_t)some(r),
+		.tracer_cpu_us = (int64_t)some(r),
+		.memory_bytes = (int64_t)some(r),
+		.ring_bytes = (int64_t)some(r),
+		.programs = (uint32_t)some(r),
+		.added = (uint32_t)some(r),
+		.epoch = some(r),
+		.shed = rng_below(r, 2),
+		.tracer_ok = rng_below(r, 2),
+		.trouble = random_name(r, 4096, "") };
 
 	for (int i = 0; i < QUEUES; i++)
 		s.fill[i] = rng_unit(r);
@@ -417,7 +426,8 @@ programs_come_back_as_they_went(void **state)
 
 	rng_seed(&r, 6);
 	for (int i = 0; i < 100; i++) {
-		struct programs p = random_programs(&r, (uint32_t)rng_below(&r, 10), (uint32_t)rng_below(&r, 40));
+		struct programs p =
+		    random_programs(&r, (uint32_t)rng_below(&r, 10), (uint32_t)rng_below(&r, 40));
 
 		buf_reset(&b);
 		programs_encode(&p, &b);
@@ -459,7 +469,8 @@ programs_cut_off_damaged_or_out_of_range_are_refused(void **state)
 			program.count = count;
 			buf_reset(&b);
 			programs_encode(&two, &b);
-			assert_int_equal(decode_programs(&a, b.data, b.len, &e), first + count <= 2 ? 0 : ERR_INPUT);
+			assert_int_equal(
+			    decode_programs(&a, b.data, b.len, &e), first + count <= 2 ? 0 : ERR_INPUT);
 		}
 	program = (struct program){ "redis", 7, UINT32_MAX, 2 };	/* a sum that would wrap */
 	buf_reset(&b);

@@ -71,8 +71,8 @@ random_record(struct model *m, struct record *ret, int64_t time_ns, struct rng *
 
 	for (uint32_t i = 0; i < l->nfields; i++)
 		values[i] = random_value(m, r);
-	*ret = (struct record){ rng_next(r), rng_next(r), l->kind == RECORD_POINT ? 0 : some(r), time_ns, label,
-		(uint32_t)some(r), (uint32_t)some(r), l->nfields, values };
+	*ret = (struct record){ rng_next(r), rng_next(r), l->kind == RECORD_POINT ? 0 : some(r), time_ns,
+		label, (uint32_t)some(r), (uint32_t)some(r), l->nfields, values };
 }
 
 static void
@@ -284,7 +284,8 @@ damaged_batches_are_refused_or_sound(void **state)
 		else
 			for (uint32_t j = 0; j < got.nrecords; j++) {
 				assert_true(got.records[j].label < got.nlabels);
-				assert_true(got.records[j].nvalues == got.labels[got.records[j].label].nfields);
+				assert_true(
+				    got.records[j].nvalues == got.labels[got.records[j].label].nfields);
 				assert_true(j == 0 || got.records[j].time_ns >= got.records[j - 1].time_ns);
 			}
 		assert_true(a.total_bytes <= 64 * out.len + 4096);
@@ -366,7 +367,8 @@ times_that_fall_are_refused(void **state)
 			batch_record(&w, &(struct record){ .time_ns = times[i][!rising] });
 			buf_reset(&out);
 			assert_int_equal(batch_end(&w, 0, &out, &e), 0);
-			assert_int_equal(batch_decode(&got, &a, out.data, out.len, &e), rising ? 0 : ERR_INPUT);
+			assert_int_equal(
+			    batch_decode(&got, &a, out.data, out.len, &e), rising ? 0 : ERR_INPUT);
 		}
 	batch_release(&w);
 	buf_release(&out);

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "agent/agent_inside.h"
+#include "agent/files.h"
+#include "wire/frame.h"
+
+#define SECOND INT64_C(1000000000)
+#define SAMPLING_LEASE_NS (10 * SECOND)
+
+enum { BUSY_WAIT_MS = 5, IDLE_WAIT_MS = 10, GOODBYE_MS = 300, TRACER_GOODBYE_MS = 1300 };
+
+void
+agent_say(struct agent *a, enum log_level level, const char *fmt, ...)
+{
+	char words[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	a->say(level, words);
+}
+
+/* ---- records ---- */
+
+/* Something may have been written then that nobody will ever read; how much, nobody knows: at least one. */
+static void
+lose(struct agent *a, int64_t from_ns, int64_t to_ns)
+{
+	struct loss l = { LOSS_RING, 1, from_ns, to_ns > from_ns ? to_ns : from_ns };
+
+	pack_loss(a->pack, &l);
+	a->lost_blind++;
+}
+
+static void
+programs_look(struct agent *a)
+{
+	uint64_t *program = calloc(a->look.nprocesses + 1, sizeof(*program));
+	struct err e;
+
+	if (program == NULL)
+		return;
+	for (uint32_t i = 0; i < a->look.nprocesses; i++)
+		program[i] = process_program((pid_t)a->look.processes[i].pid);
+	if (inventory_run(a->inventory, a->look.processes, program, a->look.nprocesses, &e) == 0) {
+		a->source_changes = a->look.changes;
+		a->programs_due = true;
+	}
+	free(program);
+}
+
+static void
+read_records(struct agent *a, struct mono now)
+{
+	struct source_take take = { 0 };
+	const struct batch_label *labels;
+	uint32_t nlabels;
+	struct err e;
+
+	a->more = a->had_records = false;
+	if (!a->has_source)
+		return;
+	if (a->source.poll(a->source.state, now, &take, &e) != 0) {
+		snprintf(a->source_trouble, sizeof(a->source_trouble), "%s", e.text);
+		return;
+	}
+	labels = a->source.labels(a->source.state, &nlabels);
+	pack_take(a->pack, &take, labels, nlabels, now);
+	a->more = take.more;
+	a->had_records = take.nrecords > 0;
+	a->source.look(a->source.state, &a->look);
+	snprintf(a->source_trouble, sizeof(a->source_trouble), "%s", a->look.trouble);
+	if (a->look.changes != a->source_changes)
+		programs_look(a);
+}
+
+/* No session, no promises from a source: so that others need not wait for this node, time goes on here. */
+static void
+pass_time(struct agent *a, struct mono now)
+{
+	int64_t known_ns = pack_watermark_ns(a->pack);
+
+	if (a->has_source || !a->ever_open || now.ns - known_ns < SECOND)
+		return;
+	lose(a, known_ns, now.ns);
+	pack_watermark(a->pack, now.ns);
+}
+
+/* ---- the tracer ---- */
+
+static void
+source_close(struct agent *a)
+{
+	if (!a->has_source)
+		return;
+	for (int i = 0; i < LOSS_REASONS; i++)
+		a->lost_before[i] += a->look.lost[i];
+	a->records_before += a->look.records;
+	memset(&a->look, 0, sizeof(a->look));
+	a->source.close(a->source.state);
+	a->has_source = false;
+	pack_forget_labels(a->pack);
+}
+
+static void
+session_lost(struct agent *a, const struct err *e, struct mono now)
+{
+	if (a->has_source)
+		read_records(a, now);	/* what the tracer wrote out before */
+	source_close(a);
+	if (strcmp(a->tracer_trouble, e->text) != 0)
+		agent_say(a, LOG_WARN, "%s", e->text);
+	snprintf(a->tracer_trouble, sizeof(a->tracer_trouble), "%s", e->text);
+	a->session_open = false;
+	a->open_after.ns = now.ns + SECOND;
+	reconcile_forget(a->reconcile);
+	a->status_now = true;
+}
+
+static void
+session_made(struct agent *a, const struct task_result *r)
+{
+	struct source_options o = { 0 };
+	struct err e;
+
+	reconcile_forget(a->reconcile);
+	if (source_lttng_open(&a->source, r->session.output_dir, r->session.shm_dir, r->session.channel, &o, &e) != 0) {
+		session_lost(a, &e, r->ended);
+		return;
+	}
+	a->has_source = a->session_open = true;
+	a->source_changes = UINT64_MAX;
+	if (a->ever_open)
+		lose(a, pack_watermark_ns(a->pack), r->ended.ns);
+	a->ever_open = true;
+	a->tracer_trouble[0] = '\0';
+	a->status_now = true;
+	agent_say(a, LOG_INFO, "tracing: session hone-%s-%ld", a->config->node, (long)getpid());
+}
+
+static void
+changes_made(struct agent *a, struct task_result *r)
+{
+	for (uint32_t i = 0; i < r->nchanges; i++)
+		if (r->changes[i].failed)
+			agent_say(a, LOG_WARN, "%s %s: %s", r->changes[i].name, r->changes[i].on ? "on" : "off",
+			    r->changes[i].words);
+	if (r->gap.from_ns != 0 && r->code == 0)
+		lose(a, r->gap.from_ns, r->gap.to_ns);
+	reconcile_applied(a->reconcile, r->changes, r->nchanges, r->code != 0, r->ended);
+	a->status_now = true;
+}
+
+static void
+listed(struct agent *a, struct task_result *r)
+{
+	struct err e;
+
+	a->listed_at = r->ended;
+	if (r->code == 0 && inventory_listed(a->inventory, &r->listed, &e) != 0)
+		agent_say(a, LOG_WARN, "%s", e.text);
+	tracepoints_release(&r->listed);
+	a->programs_due = true;
+}
+
+static void
+take_result(struct agent *a)
+{
+	struct task_result r;
+
+	switcher_take(a->switcher, &r);
+	if (r.task == TASK_NONE)
+		return;
+	a->checked_at = r.ended;
+	if (r.task == TASK_SET)
+		changes_made(a, &r);
+	if (r.task == TASK_LIST)
+		listed(a, &r);
+	if (r.code != 0)
+		session_lost(a, &r.err, r.ended);
+	else if (r.task == TASK_OPEN)
+		session_made(a, &r);
+}
+
+/* Switching comes first, then knowing what there is, then looking whether all is well. */
+static void
+give_task(struct agent *a, struct mono now)
+{
+	int64_t list_age_ns = mono_since_ns(now, a->listed_at);
+	struct change *changes;
+	uint32_t n;
+
+	if (!switcher_idle(a->switcher))
+		return;
+	if (!a->session_open) {
+		if (now.ns >= a->open_after.ns)
+			switcher_give(a->switcher, TASK_OPEN, NULL, 0);
+		return;
+	}
+	if ((changes = reconcile_changes(a->reconcile, now, &n)) != NULL)
+		switcher_give(a->switcher, TASK_SET, changes, n);
+	else if ((inventory_wants_list(a->inventory) && list_age_ns > SECOND) || list_age_ns > a->config->list_every_ns)
+		switcher_give(a->switcher, TASK_LIST, NULL, 0);
+	else if (mono_since_ns(now, a->checked_at) > SECOND)
+		switcher_give(a->switcher, TASK_CHECK, NULL, 0);
+}
+
+/* ---- the controller ---- */
+
+static void
+watch_link(struct agent *a)
+{
+	struct link_look look;
+
+	link_look(a->link, &look);
+	if (look.connection != a->connection) {
+		a->connection = look.connection;
+		reconcile_connected(a->reconcile);
+		a->status_now = true;
+		agent_say(a, LOG_INFO, "connected to %s", a->config->url);
+	}
+	if (!look.connected && look.trouble.code != 0 && strcmp(look.trouble.text, a->link_trouble) != 0)
+		agent_say(a, LOG_WARN, "%s", look.trouble.text);
+	snprintf(a->link_trouble, sizeof(a->link_trouble), "%s", look.trouble.text);
+	a->connected = look.connected;
+	if (look.heard.ns > a->heard.ns)
+		a->heard = look.heard;
+}
+
+static void
+rates_take(struct agent *a, const struct want *w, struct mono now)
+{
+	struct reconcile_look look;
+	struct mono until = { 0 };
+	struct err e = { 0 };
+
+	reconcile_look(a->reconcile, now, &look);
+	if (!look.shed)
+		until = look.lease_until;
+	rates_apply(a->rates, w, until, &e);
+	if (strcmp(e.text, a->rates_trouble) != 0 && e.code != 0)
+		agent_say(a, LOG_WARN, "%s", e.text);
+	snprintf(a->rates_trouble, sizeof(a->rates_trouble), "%s", e.text);
+}
+
+static void
+take_want(struct agent *a, struct mono now)
+{
+	struct link_want *w = link_take_want(a->link);
+	struct err e;
+
+	if (w == NULL)
+		return;
+	watch_link(a);		/* so that a new connection's want is known for one */
+	if (w->connection != a->connection)
+		;
+	else if (reconcile_want(a->reconcile, &w->want, now, &e) != 0) {
+		agent_say(a, LOG_DEBUG, "%s", e.text);
+	} else {
+		a->has_want = true;
+		rates_take(a, &w->want, now);
+		if (!a->sampling)
+			a->renewed_at.ns = 0;
+	}
+	link_want_free(w);
+}
+
+/* While the agent lives requests are sampled, and for a while without a controller: it may be starting anew. */
+static void
+renew_sampling(struct agent *a, struct mono now)
+{
+	bool sampling = a->has_want && mono_since_ns(now, a->heard) < a->config->sampling_without_ns;
+
+	if (sampling && mono_since_ns(now, a->renewed_at) >= SECOND) {
+		rates_renew(a->rates, (struct mono){ now.ns + SAMPLING_LEASE_NS });
+		a->renewed_at = now;
+	}
+	if (!sampling && a->sampling) {
+		rates_renew(a->rates, (struct mono){ 0 });
+		agent_say(a, LOG_WARN, "no word from the controller for %lld s: requests are not sampled any more",
+		    (long long)(a->config->sampling_without_ns / SECOND));
+	}
+	a->sampling = sampling;
+}
+
+static void
+post_done(struct agent *a, struct mono now)
+{
+	struct buf b = { 0 };
+	struct done d;
+
+	if (!a->connected || !reconcile_done(a->reconcile, now, inventory_has, a->inventory, &d))
+		return;
+	done_encode(&d, &b);
+	link_post(a->link, FRAME_DONE, &b);
+	agent_say(a, LOG_DEBUG, "epoch %llu holds", (unsigned long long)d.epoch);
+}
+
+static void
+post_programs(struct agent *a)
+{
+	struct arena arena = { 0 };
+	struct programs p;
+	struct buf b = { 0 };
+	struct err e;
+
+	if (!a->programs_due || inventory_wants_list(a->inventory))
+		return;
+	if (inventory_programs(a->inventory, &p, &arena, &e) == 0) {
+		programs_encode(&p, &b);
+		link_post(a->link, FRAME_PROGRAMS, &b);
+		a->programs_due = false;
+	}
+	arena_release(&arena);
+	reconcile_programs_changed(a->reconcile);
+}
+
+/* ---- the agent ---- */
+
+static void
+shed_if_full(struct agent *a, struct mono now)
+{
+	struct reconcile_look look;
+	double fullest = report_fill(a);
+
+	reconcile_look(a->reconcile, now, &look);
+	if (fullest < a->config->shed || look.shed || look.added == 0)
+		return;
+	rates_silence(a->rates);
+	reconcile_shed(a->reconcile);
+	a->status_now = true;
+	agent_say(a, LOG_WARN, "a queue is %.0f %% full: all %u added tracepoints go off", fullest * 100, look.added);
+}
+
+void
+agent_turn(struct agent *a)
+{
+	struct pollfd wake = { .fd = a->wake, .events = POLLIN };
+	struct mono now = clock_mono();
+	eventfd_t ignored;
+
+	take_result(a);
+	watch_link(a);
+	take_want(a, now);
+	give_task(a, now);	/* before reading: a toggle should not wait for records */
+	read_records(a, now);
+	pass_time(a, now);
+	shed_if_full(a, now);
+	renew_sampling(a, now);
+	post_done(a, now);
+	post_programs(a);
+	report_status(a, now);
+	if (pack_tick(a->pack, now))
+		link_kick(a->link);
+	if (poll(&wake, 1, a->more ? 0 : a->had_records ? BUSY_WAIT_MS : IDLE_WAIT_MS) > 0)
+		eventfd_read(a->wake, &ignored);
+}
+
+void
+agent_wake(struct agent *a)
+{
+	eventfd_write(a->wake, 1);
+}
+
+static int
+queues_make(struct agent *a, struct err *e)
+{
+	const struct config *c = a->config;
+	struct pack_options o = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns };
+
+	if ((a->out = outbox_new((size_t)c->memory_bytes)) == NULL || (a->pack = pack_new(&o, a->out)) == NULL ||
+	    (a->reconcile = reconcile_new()) == NULL || (a->inventory = inventory_new()) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	if ((a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+		return err_errno(e, "eventfd");
+	return 0;
+}
+
+static int
+switcher_make(struct agent *a, struct err *e)
+{
+	const struct config *c = a->config;
+	struct switch_options o = { c->node, c->run_dir, (uint32_t)c->sub_buffers, (uint32_t)c->sub_buffer_bytes,
+		(uint32_t)(c->switch_timer_ns / 1000), (uint32_t)c->few_changes };
+	struct switches door;
+	int rc;
+
+	if ((rc = folder_make(c->run_dir, e)) != 0)
+		return rc;
+	if (!folder_is_memory(c->run_dir))
+		agent_say(a, LOG_WARN, "%s is not on a tmpfs: traces on their way will be written to a disk", c->run_dir);
+	if ((rc = switches_lttng(&door, &o, e)) != 0)
+		return rc;
+	if ((rc = switcher_start(&a->switcher, &door, a->wake, e)) != 0)
+		door.free(door.state);
+	return rc;
+}
+
+static int
+link_make(struct agent *a, const char *version, struct err *e)
+{
+	const struct config *c = a->config;
+	struct link_options o = { c->url, c->node, version, 0, (uint32_t)c->window,
+		(int)(c->silence_ns / 1000000), (int)(c->retry_ns / 1000000), (int)(c->refused_ns / 1000000), a->wake };
+
+	if (getrandom(&o.incarnation, sizeof(o.incarnation), 0) != (ssize_t)sizeof(o.incarnation))
+		return err_errno(e, "random numbers");
+	return link_start(&a->link, &o, a->out, e);
+}
+
+int
+agent_open(struct agent **ret, const struct config *c, const char *version, struct guard *g,
+    void (*say)(enum log_level, const char *), struct err *e)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+	int rc;
+
+	if (a == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	a->config = c;
+	a->guard = g;
+	a->say = say;
+	a->wake = -1;
+	a->listed_at.ns = -SECOND * 2;
+	report_begin(a);
+	if ((rc = rates_open(&a->rates, c->policy, e)) != 0 || (rc = queues_make(a, e)) != 0 ||
+	    (rc = switcher_make(a, e)) != 0 || (rc = link_make(a, version, e)) != 0) {
+		agent_close(a);
+		return rc;
+	}
+	*ret = a;
+	return 0;
+}
+
+/* What is read already should arrive; but nobody waits long for a controller that is slow or gone. */
+static void
+goodbye(struct agent *a)
+{
+	struct outbox_fill f;
+
+	read_records(a, clock_mono());
+	pack_flush(a->pack, clock_mono());
+	link_kick(a->link);
+	for (int ms = 0; ms < GOODBYE_MS && a->connected; ms += 5) {
+		outbox_look(a->out, &f);
+		if (f.waiting_bytes == 0 && f.unacknowledged == 0)
+			break;
+		poll(NULL, 0, 5);
+		watch_link(a);
+	}
+}
+
+static bool
+tracer_end(struct agent *a)
+{
+	struct err e;
+
+	if (a->switcher == NULL)
+		return true;
+	if (switcher_stop(a->switcher, TRACER_GOODBYE_MS, &e) == 0)
+		return true;
+	agent_say(a, LOG_WARN, "%s: the guardian goes on trying to end the session", e.text);
+	return false;
+}
+
+void
+agent_close(struct agent *a)
+{
+	bool clean;
+
+	if (a == NULL)
+		return;
+	if (a->rates != NULL)
+		rates_silence(a->rates);
+	if (a->link != NULL)
+		goodbye(a);
+	source_close(a);
+	clean = tracer_end(a);
+	link_stop(a->link);
+	rates_close(a->rates, clean);
+	if (clean) {
+		guard_dismiss(a->guard);
+		rmdir(a->config->run_dir);
+	} else {
+		guard_leave(a->guard);
+		return;		/* the thread that hangs still uses what is ours */
+	}
+	pack_free(a->pack);
+	outbox_free(a->out);
+	reconcile_free(a->reconcile);
+	inventory_free(a->inventory);
+	if (a->wake >= 0)
+		close(a->wake);
+	free(a);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The agent of one node: reads what its tracepoints write, sends it to the
+ * controller, switches tracepoints on and off for it, and leaves nothing on.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "agent/config.h"
+#include "agent/guard.h"
+#include "base/err.h"
+
+struct agent;
+
+/* Makes the queues, starts the threads; the guardian must have been made before. `say` gets words for the log, from
+ * the calling thread. On success *ret is the caller's. ERR_BUSY: another agent has this node. The guardian
+ * belongs to the agent, also when it fails. */
+int  agent_open(struct agent **ret, const struct config *c, const char *version, struct guard *g,
+    void (*say)(enum log_level level, const char *words), struct err *e);
+
+/* One turn: reads, sends, switches, reports; then waits for up to 10 ms, or until something happens. */
+void agent_turn(struct agent *a);
+
+/* All off, nothing left behind, the guardian dismissed, within 2 s. Where the tracer hangs, the guardian does
+ * the rest. NULL is fine. */
+void agent_close(struct agent *a);
+
+/* Wakes agent_turn(); for signal handlers. */
+void agent_wake(struct agent *a);
+
+#endif

@@ -1,0 +1,13 @@
+# The reader against real sessions; see tests/scenario/source_test.sh, bench/agent_reader.sh.
+
+$O/tests/scenario/source_program: $O/tests/scenario/source_program.o
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust
+$O/tests/scenario/source_session: $O/tests/scenario/source_session.o
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ctl
+$O/tests/scenario/source_dump: $O/tests/scenario/source_dump.o $(call libs,agent)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,agent)
+SOURCE_BINS := $(addprefix $O/tests/scenario/source_,program session dump)
+source-scenario: $(SOURCE_BINS) $O/lib/libhone.so
+SCENARIO_BINS += $(SOURCE_BINS)
+
+.PHONY: source-scenario

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The door to the tracer: make a session, switch tracepoints on and off in all
+ * programs of the node, say which there are. Behind it is LTTng-UST
+ * (switch_lttng.c). Every call may take long, or hang with the tracer's daemon;
+ * so only the thread of switcher.c goes through this door.
+ */
+#ifndef AGENT_SWITCH_H
+#define AGENT_SWITCH_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "wire/toggle.h"
+
+struct change {
+	uint32_t point;			/* the asker's number for it */
+	bool on;			/* or off */
+	bool failed;			/* out: see words */
+	char name[TOGGLE_NAME_MAX + 1];	/* "provider:event", "provider:*" */
+	char words[128];
+};
+
+struct switch_session {		/* where its traces go, for source.h */
+	char output_dir[PATH_MAX], shm_dir[PATH_MAX], channel[64];
+};
+
+struct switch_gap {		/* tracing was stopped then; 0, 0: it was not */
+	int64_t from_ns, to_ns;
+};
+
+struct tracepoint {
+	pid_t pid;
+	char *name;
+};
+
+struct tracepoints {		/* of all programs of the node */
+	uint32_t count;
+	struct tracepoint *list;
+	char *text;		/* the names, in one piece */
+};
+
+struct switches {
+	void *state;
+	/* Ends what dead agents of this node left, makes a session, always-on tracepoints on, everything else off.
+	 * ERR_TRACER with what is wrong and what to do; then nothing is left of it. */
+	int (*open)(void *state, struct switch_session *ret, struct err *e);
+	/* All changes, in order; each says for itself whether it failed. When it returns they are armed in every
+	 * program that runs. ERR_TRACER: the session is gone, open again. */
+	int (*set)(void *state, struct change *changes, uint32_t n, struct switch_gap *gap, struct err *e);
+	/* What tracepoints_release() frees. Up to a second on a big node. */
+	int (*list)(void *state, struct tracepoints *ret, struct err *e);
+	/* ERR_TRACER: the session is gone, or somebody stopped it. Under 1 ms. */
+	int (*check)(void *state, struct err *e);
+	/* Everything off, the session and its folders gone. Fine to call at any time. */
+	void (*close)(void *state);
+	void (*free)(void *state);
+};
+
+void tracepoints_release(struct tracepoints *t);
+
+struct switch_options {
+	const char *node, *run_dir;	/* copied */
+	uint32_t sub_buffers, sub_buffer_bytes, switch_timer_us;
+	uint32_t few_changes;		/* more at once are made with tracing stopped */
+};
+
+/* The session is called hone-NODE-PID, its folders are below run_dir/hone-NODE-PID. Asks no daemon yet. */
+int  switches_lttng(struct switches *ret, const struct switch_options *o, struct err *e);
+
+/* What a dead agent left: for its guardian. Off within a millisecond, then the folders go. May hang with the
+ * session daemon. */
+void switches_lttng_bury(const char *node, const char *run_dir, pid_t dead);
+
+/* The folder of that agent's traces; out is cut at size. */
+void switches_folder(const char *node, const char *run_dir, pid_t agent, char *out, size_t size);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stream.h"
+#include "wire/frame.h"
+
+struct client {
+	struct stream *stream;
+	const char *url;
+	int timeout_ms;
+};
+
+int
+client_open(struct client **ret, const char *url, int timeout_ms, struct err *e)
+{
+	struct client *c = calloc(1, sizeof *c);
+	struct err why;
+
+	if (c == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	c->url = url;
+	c->timeout_ms = timeout_ms;
+	if (stream_dial(&c->stream, url, timeout_ms, &why) < 0) {
+		free(c);
+		return err_set(e, ERR_PEER, "%s (honed -d starts it, --socket URL says where it is)", why.text);
+	}
+	*ret = c;
+	return 0;
+}
+
+void
+client_close(struct client *c)
+{
+	if (c == NULL)
+		return;
+	stream_close(c->stream);
+	free(c);
+}
+
+static int
+send_question(struct client *c, const char *text, struct err *e)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	int rc;
+
+	frame_seal(header, FRAME_ASK, 0, text, strlen(text));
+	if ((rc = stream_write(c->stream, header, sizeof header, c->timeout_ms, e)) < 0)
+		return rc;
+	return stream_write(c->stream, text, strlen(text), c->timeout_ms, e);
+}
+
+/* The frame's payload, with a 0 behind, the caller's to free; NULL with *e set. */
+static char *
+receive(struct client *c, struct frame *f, struct err *e)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	char *text;
+
+	if (stream_read(c->stream, header, sizeof header, c->timeout_ms, e) < 0 || frame_open(f, header, e) < 0)
+		return NULL;
+	if ((text = malloc((size_t)f->length + 1)) == NULL) {
+		err_set(e, ERR_MEMORY, "out of memory for an answer of %u bytes", f->length);
+		return NULL;
+	}
+	if ((f->length > 0 && stream_read(c->stream, text, f->length, c->timeout_ms, e) < 0) ||
+	    frame_check(f, header, text, e) < 0) {
+		free(text);
+		return NULL;
+	}
+	text[f->length] = '\0';
+	return text;
+}
+
+static int
+read_answer(struct client *c, char **text, struct frame *f, struct err *e)
+{
+	int rc;
+
+	if ((*text = receive(c, f, e)) == NULL) {
+		if (e->code == ERR_TIMEOUT)
+			err_set(e, ERR_TIMEOUT, "no answer within %.3g s; honed is busy or hangs: try --timeout, or look at its "
+			    "log", c->timeout_ms / 1e3);
+		return err_prefix(e, "%s", c->url);
+	}
+	if (f->kind == FRAME_ANSWER)
+		return 0;
+	if (f->kind == FRAME_REFUSE)
+		rc = err_set(e, ERR_PEER, "%s: honed refuses: %.300s", c->url, *text);
+	else
+		rc = err_set(e, ERR_INPUT, "%s: a frame %s where an answer was expected; is this the operators' socket of "
+		    "honed?", c->url, frame_kind_name(f->kind));
+	free(*text);
+	return rc;
+}
+
+static int
+check_answer(json_t *answer, struct err *e)
+{
+	const char *words = json_string_value(json_object_get(answer, "error"));
+	json_int_t version = json_integer_value(json_object_get(answer, "version"));
+
+	if (!json_is_object(answer))
+		return err_set(e, ERR_INPUT, "honed answered with something that is no JSON object");
+	if (version != 1)
+		return err_set(e, ERR_VERSION, "honed answers in version %d, this hone reads version 1; install the same "
+		    "version of both", (int)version);
+	if (json_is_true(json_object_get(answer, "ok")))
+		return 0;
+	return err_set(e, ERR_PEER, "%s", words != NULL ? words : "honed says no, and not why");
+}
+
+int
+client_ask(struct client *c, const json_t *question, json_t **answer, struct err *e)
+{
+	char *text = json_dumps(question, JSON_COMPACT);
+	struct err unsent = { 0 };
+	json_error_t trouble;
+	struct frame f;
+	int rc;
+
+	*answer = NULL;
+	if (text == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	/* Who is refused at the door may find it shut while asking; the reason is there to be read all the same. */
+	rc = send_question(c, text, &unsent);
+	free(text);
+	if (read_answer(c, &text, &f, e) < 0) {
+		if (rc < 0 && e->code != ERR_PEER)
+			*e = unsent;
+		return e->code;
+	}
+	*answer = json_loads(text, JSON_REJECT_DUPLICATES, &trouble);
+	free(text);
+	if (*answer == NULL)
+		return err_set(e, ERR_INPUT, "honed answered with malformed JSON (line %d: %s)", trouble.line, trouble.text);
+	return check_answer(*answer, e);
+}

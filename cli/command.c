@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+
+#define BIT(f) (1u << FLAG_##f)
+#define COMMON (BIT(SOCKET) | BIT(TIMEOUT) | BIT(JSON) | BIT(HELP))
+
+static const struct {
+	const char *name, *value, *help;
+} flags[FLAGS] = {
+	[FLAG_SOCKET] = { "--socket", "URL", "where honed listens (HONE_SOCKET, else " CLIENT_SOCKET ")" },
+	[FLAG_TIMEOUT] = { "--timeout", "SECONDS", "how long to wait for an answer (10)" },
+	[FLAG_JSON] = { "--json", NULL, "print the answer as JSON" },
+	[FLAG_HELP] = { "--help", NULL, "this text" },
+	[FLAG_WAIT] = { "--wait", NULL, "stay until it has ended" },
+	[FLAG_STRATEGY] = { "--strategy", "NAME", "how to choose tracepoints (flat)" },
+	[FLAG_K] = { "--k", "N", "so many tracepoints in a cycle, 1 to 16 (as honed is configured)" },
+	[FLAG_SEED] = { "--seed", "N", "where chance starts, 1 or more (as honed is configured)" },
+	[FLAG_SECONDS] = { "--seconds", "N", "how long to learn, 1 to 86400 (10)" },
+};
+
+const struct command commands[] = {
+	{ "start", "TYPE", 1, 1, BIT(WAIT) | BIT(STRATEGY) | BIT(K) | BIT(SEED), run_start,
+	    "begin to diagnose a request type",
+	    "Looks for the place that makes requests of this type slow or unpredictable, by turning\n"
+	    "tracepoints on and off. With --wait shows how far it is and then the verdict; ends with 1\n"
+	    "when nothing was found." },
+	{ "stop", "[TYPE]", 0, 1, 0, run_stop, "end one diagnosis, or all and learning too",
+	    "Every tracepoint that was added for it goes off." },
+	{ "status", "", 0, 0, 0, run_status, "what the controller does now", "" },
+	{ "learn", "", 0, 0, BIT(WAIT) | BIT(SECONDS), run_learn, "turn all tracepoints on for a while, to learn what there is",
+	    "Put load on the application meanwhile that uses all of it." },
+	{ "forest", "[TYPE]", 0, 1, 0, run_forest, "the tree of hypotheses of each diagnosis", "" },
+	{ "tracepoints", "", 0, 0, 0, run_tracepoints, "all tracepoints, and which are on", "" },
+	{ "agents", "", 0, 0, 0, run_agents, "the agents: their queues, losses and cost", "" },
+	{ NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
+};
+
+/* ---- help ---- */
+
+static void
+print_help(FILE *out)
+{
+	fputs("usage: hone COMMAND [TYPE] [FLAGS]\n\n"
+	      "Finds out why requests are slow or unpredictable, by turning on only the tracepoints\n"
+	      "that tell. Talks to the controller honed.\n\n", out);
+	for (const struct command *c = commands; c->name != NULL; c++)
+		fprintf(out, "  %s %-*s %s\n", c->name, (int)(18 - strlen(c->name)), c->arguments, c->help);
+	fputs("\n  hone COMMAND --help says more; hone --version; see hone(1)\n"
+	      "  Ends with 0 done, 1 failed, 2 misused.\n", out);
+}
+
+static void
+print_command_help(const struct command *c, FILE *out)
+{
+	fprintf(out, "usage: hone %s%s%s [FLAGS]\n\n%c%s.\n", c->name, c->arguments[0] != '\0' ? " " : "", c->arguments,
+	    c->help[0] - 'a' + 'A', c->help + 1);
+	if (c->more[0] != '\0')
+		fprintf(out, "%s\n", c->more);
+	fputs("\n", out);
+	for (int i = 0; i < FLAGS; i++)
+		if ((COMMON | c->flags) & 1u << i)
+			fprintf(out, "  %s %-*s %s\n", flags[i].name, (int)(18 - strlen(flags[i].name)),
+			    flags[i].value != NULL ? flags[i].value : "", flags[i].help);
+}
+
+/* ---- what was meant ---- */
+
+enum { WORD_MAX = 32 };
+
+/* How many letters to add, take away or change (Levenshtein) to get from a to b. */
+static int
+distance(const char *a, const char *b)
+{
+	int row[WORD_MAX + 1], la = (int)strlen(a), lb = (int)strlen(b);
+
+	if (la > WORD_MAX || lb > WORD_MAX)
+		return WORD_MAX;
+	for (int j = 0; j <= lb; j++)
+		row[j] = j;
+	for (int i = 1; i <= la; i++) {
+		int corner = row[0];
+
+		row[0] = i;
+		for (int j = 1; j <= lb; j++) {
+			int change = corner + (a[i - 1] != b[j - 1]), least = row[j] < row[j - 1] ? row[j] : row[j - 1];
+
+			corner = row[j];
+			row[j] = change < least + 1 ? change : least + 1;
+		}
+	}
+	return row[lb];
+}
+
+struct guess {
+	const char *said, *best;
+	int distance;
+};
+
+static void
+consider(struct guess *g, const char *name)
+{
+	int d = distance(g->said, name);
+	int letters = (int)strlen(g->said);
+
+	/* the beginning of a word is the word */
+	if (letters >= 2 && strncmp(g->said, name, (size_t)letters) == 0)
+		d = 1;
+	if (d < g->distance && d <= 1 + letters / 4) {
+		g->distance = d;
+		g->best = name;
+	}
+}
+
+static enum exit_code
+misused(struct call *c, const char *what, const char *why, const char *best)
+{
+	const char *of = c->command != NULL ? c->command->name : "";
+
+	fprintf(c->err->out, "hone: %s: %s; ", pen_clean(c->err, what), why);
+	if (best != NULL)
+		fprintf(c->err->out, "did you mean %s?\n", best);
+	else
+		fprintf(c->err->out, "hone %s%s--help says what there is\n", of, of[0] != '\0' ? " " : "");
+	return MISUSED;
+}
+
+static enum exit_code
+unknown_command(struct call *c, const char *word)
+{
+	struct guess g = { word, NULL, WORD_MAX };
+
+	for (const struct command *k = commands; k->name != NULL; k++)
+		consider(&g, k->name);
+	return misused(c, word, "no such command", g.best);
+}
+
+static enum exit_code
+unknown_flag(struct call *c, const char *word)
+{
+	struct guess g = { word, NULL, WORD_MAX };
+
+	for (int i = 0; i < FLAGS; i++)
+		if ((COMMON | c->command->flags) & 1u << i)
+			consider(&g, flags[i].name);
+	return misused(c, word, "no such flag", g.best);
+}
+
+/* ---- reading the command line ---- */
+
+/* The flag at argv[*i], in either form, "--k 3" or "--k=3". DONE, or MISUSED. */
+static enum exit_code
+take_flag(struct call *c, int argc, char **argv, int *i)
+{
+	const char *word = argv[*i], *equals = strchr(word, '=');
+	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
+
+	for (int f = 0; f < FLAGS; f++) {
+		if (!((COMMON | c->command->flags) & 1u << f) || strlen(flags[f].name) != len ||
+		    strncmp(flags[f].name, word, len) != 0)
+			continue;
+		if (c->value[f] != NULL)
+			return misused(c, flags[f].name, "given twice", NULL);
+		if (flags[f].value == NULL && equals != NULL)
+			return misused(c, flags[f].name, "takes no value", NULL);
+		if (flags[f].value != NULL && equals == NULL && ++*i >= argc)
+			return misused(c, flags[f].name, "needs a value", NULL);
+		c->value[f] = flags[f].value == NULL ? "" : equals != NULL ? equals + 1 : argv[*i];
+		return DONE;
+	}
+	return unknown_flag(c, word);
+}
+
+static enum exit_code
+take_words(struct call *c, int argc, char **argv)
+{
+	int types = 0;
+	bool only_words = false;
+	enum exit_code code;
+
+	for (int i = 2; i < argc; i++) {
+		if (!only_words && strcmp(argv[i], "--") == 0) {
+			only_words = true;
+		} else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
+			if ((code = take_flag(c, argc, argv, &i)) != DONE)
+				return code;
+		} else if (types++ < c->command->type_max) {
+			c->type = argv[i];
+		} else {
+			return misused(c, argv[i], c->command->type_max == 0 ? "takes no such word" : "one request type at a time", NULL);
+		}
+	}
+	if (c->value[FLAG_HELP] == NULL && types < c->command->type_min)
+		return misused(c, c->command->name, "which request type? hone status lists them", NULL);
+	return DONE;
+}
+
+static bool
+number(const char *s, double min, double max, bool whole, double *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtod(s, &end);
+	return end != s && *end == '\0' && errno == 0 && *ret >= min && *ret <= max && (!whole || *ret == floor(*ret));
+}
+
+static enum exit_code
+take_numbers(struct call *c)
+{
+	static const struct {
+		enum flag flag;
+		double fallback, min, max;
+		bool whole;
+		const char *why;
+	} rules[] = {
+		{ FLAG_TIMEOUT, 10, 0.001, 86400, false, "a number of seconds, up to 86400" },
+		{ FLAG_K, 0, 1, 16, true, "a whole number from 1 to 16" },
+		{ FLAG_SEED, 0, 1, 9007199254740992.0, true, "a whole number from 1 to 2^53" },
+		{ FLAG_SECONDS, 10, 1, 86400, false, "a number of seconds from 1 to 86400" },
+	};
+	double v[4];
+
+	for (size_t i = 0; i < 4; i++) {
+		v[i] = rules[i].fallback;
+		if (c->value[rules[i].flag] != NULL &&
+		    !number(c->value[rules[i].flag], rules[i].min, rules[i].max, rules[i].whole, &v[i]))
+			return misused(c, pen_printf(c->err, "%s %s", flags[rules[i].flag].name, c->value[rules[i].flag]),
+			    pen_printf(c->err, "it takes %s", rules[i].why), NULL);
+	}
+	c->timeout_ms = (int)ceil(v[0] * 1e3);
+	c->k = (long long)v[1];
+	c->seed = (long long)v[2];
+	c->seconds = v[3];
+	return DONE;
+}
+
+static void
+take_defaults(struct call *c)
+{
+	const char *socket = getenv("HONE_SOCKET");
+
+	if (c->value[FLAG_SOCKET] == NULL)
+		c->value[FLAG_SOCKET] = socket != NULL && socket[0] != '\0' ? socket : CLIENT_SOCKET;
+	c->output = c->value[FLAG_JSON] != NULL ? &output_json : &output_text;
+}
+
+enum exit_code
+command_run(int argc, char **argv, struct pen *out, struct pen *err)
+{
+	struct call c = { .out = out, .err = err };
+	const struct command *k = commands;
+	enum exit_code code;
+
+	if (argc < 2) {
+		print_help(err->out);
+		return MISUSED;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+		print_help(out->out);
+		return DONE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		fprintf(out->out, "hone %s\n", HONE_VERSION);
+		return DONE;
+	}
+	while (k->name != NULL && strcmp(k->name, argv[1]) != 0)
+		k++;
+	if (k->name == NULL)
+		return unknown_command(&c, argv[1]);
+	c.command = k;
+	if ((code = take_words(&c, argc, argv)) != DONE || (code = take_numbers(&c)) != DONE)
+		return code;
+	if (c.value[FLAG_HELP] != NULL) {
+		print_command_help(k, out->out);
+		return DONE;
+	}
+	take_defaults(&c);
+	return k->run(&c);
+}

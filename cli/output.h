@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Printers: the same answers (docs/questions.md), for people and for programs. */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <jansson.h>
+
+#include "cli/pen.h"
+
+struct output {
+	void (*status)(struct pen *p, const json_t *answer);
+	void (*agents)(struct pen *p, const json_t *answer);
+	void (*tracepoints)(struct pen *p, const json_t *answer);
+	void (*forest)(struct pen *p, const json_t *answer);
+	void (*started)(struct pen *p, const json_t *answer);
+	void (*stopped)(struct pen *p, const json_t *answer);
+	void (*learning)(struct pen *p, const json_t *answer);
+	void (*learned)(struct pen *p, const json_t *status);	/* the status after it */
+	/* The answer to "verdict"; after: the status after the run's end. */
+	void (*verdict)(struct pen *p, const json_t *answer, const json_t *after);
+};
+
+extern const struct output output_text, output_json;
+
+/* ---- for the printers: members of an object; what is missing or of another type is "", 0, false ---- */
+const char *text_of(struct pen *p, const json_t *o, const char *key);	/* clean, see pen_clean() */
+double number_of(const json_t *o, const char *key);
+bool is_true(const json_t *o, const char *key);
+bool is_null(const json_t *o, const char *key);	/* missing, too */
+
+/* output_tree.c: a run's hypotheses as a tree. */
+void tree_print(struct pen *p, const json_t *run);
+/* output_verdict.c */
+void verdict_print(struct pen *p, const json_t *answer, const json_t *after);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* For people. */
+#include "cli/output.h"
+
+#include <string.h>
+
+const char *
+text_of(struct pen *p, const json_t *o, const char *key)
+{
+	return pen_clean(p, json_string_value(json_object_get(o, key)));
+}
+
+double
+number_of(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+bool
+is_true(const json_t *o, const char *key)
+{
+	return json_is_true(json_object_get(o, key));
+}
+
+bool
+is_null(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return v == NULL || json_is_null(v);
+}
+
+static const char *
+plural(double n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
+/* The texts of an array, with commas; "none" when it is empty. */
+static const char *
+list_of(struct pen *p, const json_t *o, const char *key)
+{
+	const char *all = "";
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(json_object_get(o, key), i, v)
+		all = pen_printf(p, "%s%s%s", all, i > 0 ? ", " : "", pen_clean(p, json_string_value(v)));
+	return all[0] != '\0' ? all : "none";
+}
+
+static void
+head(struct pen *p, const char *name)
+{
+	pen_put(p, BOLD, pen_printf(p, "%-11s", name));
+}
+
+static void
+warning(struct pen *p, const char *name, const char *words)
+{
+	if (words[0] == '\0')
+		return;
+	head(p, name);
+	pen_put(p, RED, words);
+	fputc('\n', p->out);
+}
+
+/* ---- status ---- */
+
+static void
+print_controller(struct pen *p, const json_t *a)
+{
+	const json_t *c = json_object_get(a, "controller"), *l = json_object_get(a, "learning");
+
+	head(p, "honed");
+	fprintf(p->out, "%s, process %.0f, up %s\n", text_of(p, c, "version"), number_of(c, "pid"),
+	    pen_seconds(p, number_of(c, "uptime_s")));
+	head(p, "database");
+	fprintf(p->out, "%s\n", text_of(p, c, "database"));
+	head(p, "agents");
+	fprintf(p->out, "%.0f connected\n", number_of(a, "agents"));
+	head(p, "added");
+	if (number_of(a, "added") == 0)
+		fprintf(p->out, "no tracepoint is on that Hone added%s\n",
+		    is_true(a, "quiet") ? "" : " or will be, once all agents have said so");
+	else
+		fprintf(p->out, "%.0f %s on: %s\n", number_of(a, "added"),
+		    plural(number_of(a, "added"), "tracepoint", "tracepoints"), list_of(p, a, "added_names"));
+	if (json_is_object(l)) {
+		head(p, "learning");
+		fprintf(p->out, "%s left; %s traces, %s places\n", pen_seconds(p, number_of(l, "left_s")),
+		    pen_count(p, number_of(l, "traces")), pen_count(p, number_of(l, "places")));
+	}
+	if (is_true(a, "paused"))
+		warning(p, "paused", text_of(p, a, "paused_why"));
+	warning(p, "trouble", text_of(p, c, "store_trouble"));
+}
+
+static void
+print_types(struct pen *p, const json_t *types)
+{
+	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "A SECOND", "MEAN", "P50", "P95", "P99",
+		"CV", "LEARNED", "DIAGNOSIS" };
+	static const char *const times[] = { "mean_ms", "p50_ms", "p95_ms", "p99_ms" };
+	struct table t;
+	size_t i;
+	json_t *o;
+
+	if (json_array_size(types) == 0) {
+		fputs("\nNo request has been seen yet.\n", p->out);
+		return;
+	}
+	fputc('\n', p->out);
+	table_open(&t, "llrrrrrrrrl");
+	for (i = 0; i < 11; i++)
+		table_add(&t, heads[i]);
+	json_array_foreach(types, i, o) {
+		table_add(&t, text_of(p, o, "type"));
+		table_add(&t, text_of(p, o, "service"));
+		table_add(&t, pen_count(p, number_of(o, "traces")));
+		table_add(&t, pen_printf(p, "%.1f", number_of(o, "per_second")));
+		for (int k = 0; k < 4; k++)
+			table_add(&t, pen_ms(p, number_of(o, times[k])));
+		table_add(&t, pen_share(p, number_of(o, "cv")));
+		table_add(&t, pen_count(p, number_of(o, "learned_places")));
+		table_add(&t, is_null(o, "run") ? "" : pen_printf(p, "%.0f", number_of(o, "run")));
+	}
+	table_print(&t, p);
+}
+
+static void
+print_runs(struct pen *p, const json_t *runs)
+{
+	size_t i;
+	json_t *r;
+
+	json_array_foreach(runs, i, r) {
+		fprintf(p->out, "%sdiagnosis %.0f of ", i == 0 ? "\n" : "", number_of(r, "run"));
+		pen_put(p, BOLD, text_of(p, r, "type"));
+		fprintf(p->out, ": %s, %.0f of %.0f tracepoints used; %s\n", pen_seconds(p, number_of(r, "seconds")),
+		    number_of(r, "tracepoints_used"), number_of(r, "tracepoints_all"), text_of(p, r, "phase"));
+	}
+}
+
+/* What came, and why some of it is no evidence: each reason that has a count. */
+static void
+print_counts(struct pen *p, const json_t *c)
+{
+	static const struct {
+		const char *key, *words;
+	} reasons[] = {
+		{ "late", "came late" }, { "given_up_memory", "given up for memory" },
+		{ "given_up_patience", "never complete" }, { "given_up_malformed", "malformed" },
+		{ "lossy", "with lost records" }, { "incomplete", "not complete yet" },
+		{ "other_groups", "beyond the groups kept" }, { "moved", "from while tracepoints changed" },
+		{ "pathless", "without a critical path" },
+		{ "lost_ring", "records lost by the tracer" }, { "lost_queue", "records lost by agents" },
+		{ "lost_decode", "records not understood" },
+	};
+	const char *said = "";
+
+	for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+		if (number_of(c, reasons[i].key) > 0)
+			said = pen_printf(p, "%s%s%s %s", said, said[0] != '\0' ? ", " : "",
+			    pen_count(p, number_of(c, reasons[i].key)), reasons[i].words);
+	fprintf(p->out, "\n%s records, %s traces\n", pen_count(p, number_of(c, "records")),
+	    pen_count(p, number_of(c, "traces")));
+	if (said[0] != '\0')
+		fprintf(p->out, "not used: %s\n", said);
+}
+
+static void
+print_status(struct pen *p, const json_t *a)
+{
+	print_controller(p, a);
+	print_types(p, json_object_get(a, "types"));
+	print_runs(p, json_object_get(a, "runs"));
+	print_counts(p, json_object_get(a, "counts"));
+}
+
+/* ---- agents ---- */
+
+static const char *
+worst_fill(struct pen *p, const json_t *o)
+{
+	double ring = number_of(o, "fill_ring"), agent = number_of(o, "fill_agent"), wire = number_of(o, "fill_link");
+	double worst = ring > agent ? ring : agent;
+
+	return pen_share(p, worst > wire ? worst : wire);
+}
+
+static void
+add_agent(struct table *t, struct pen *p, const json_t *o)
+{
+	double lost = number_of(o, "lost_ring") + number_of(o, "lost_queue") + number_of(o, "lost_decode");
+
+	table_add(t, text_of(p, o, "node"));
+	table_add(t, !is_true(o, "connected") ? "gone" : is_true(o, "tracer_ok") ? "ok" : "no tracer");
+	table_add(t, pen_count(p, number_of(o, "programs")));
+	table_add(t, pen_count(p, number_of(o, "records_per_second")));
+	table_add(t, worst_fill(p, o));
+	table_add(t, pen_count(p, lost));
+	table_add(t, pen_count(p, number_of(o, "added")));
+	table_add(t, pen_printf(p, "%.1f %%", number_of(o, "cpu_pct")));
+	table_add(t, pen_printf(p, "%.1f %%", number_of(o, "tracer_cpu_pct")));
+	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "memory_mib")));
+	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "ring_mib")));
+	table_add(t, pen_ms(p, number_of(o, "lag_ms")));
+	table_add(t, list_of(p, o, "services"));
+}
+
+static void
+print_agents(struct pen *p, const json_t *a)
+{
+	static const char *const heads[] = { "NODE", "STATE", "PROGRAMS", "RECORDS/S", "FULLEST", "LOST", "ADDED", "CPU",
+		"TRACER CPU", "MEMORY", "BUFFERS", "HEARD", "SERVICES" };
+	const json_t *agents = json_object_get(a, "agents");
+	struct table t;
+	size_t i;
+	json_t *o;
+
+	if (json_array_size(agents) == 0) {
+		fputs("No agent has connected yet; start hone-agent on each node.\n", p->out);
+		return;
+	}
+	table_open(&t, "llrrrrrrrrrrl");
+	for (i = 0; i < 13; i++)
+		table_add(&t, heads[i]);
+	json_array_foreach(agents, i, o)
+		add_agent(&t, p, o);
+	table_print(&t, p);
+	json_array_foreach(agents, i, o)
+		if (text_of(p, o, "trouble")[0] != '\0')
+			warning(p, text_of(p, o, "node"), pen_printf(p, " %s", text_of(p, o, "trouble")));
+}
+
+/* ---- tracepoints ---- */
+
+static void
+print_tracepoints(struct pen *p, const json_t *a)
+{
+	static const char *const heads[] = { "TRACEPOINT", "STATE", "FOR", "SERVICES", "NODES" };
+	struct table t;
+	size_t i;
+	json_t *o;
+
+	table_open(&t, "llrll");
+	for (i = 0; i < 5; i++)
+		table_add(&t, heads[i]);
+	json_array_foreach(json_object_get(a, "tracepoints"), i, o) {
+		table_add(&t, text_of(p, o, "tracepoint"));
+		table_add(&t, text_of(p, o, "state"));
+		table_add(&t, is_null(o, "hypothesis") ? "" : pen_printf(p, "%.0f", number_of(o, "hypothesis")));
+		table_add(&t, list_of(p, o, "services"));
+		table_add(&t, list_of(p, o, "nodes"));
+	}
+	table_print(&t, p);
+	fprintf(p->out, "%s tracepoints, %s on\n", pen_count(p, number_of(a, "total")), pen_count(p, number_of(a, "on")));
+}
+
+/* ---- forest, and short answers ---- */
+
+static void
+print_forest(struct pen *p, const json_t *a)
+{
+	size_t i;
+	json_t *r;
+
+	if (json_array_size(json_object_get(a, "runs")) == 0)
+		fputs("No diagnosis has been started; hone start TYPE begins one.\n", p->out);
+	json_array_foreach(json_object_get(a, "runs"), i, r) {
+		if (i > 0)
+			fputc('\n', p->out);
+		tree_print(p, r);
+	}
+}
+
+static void
+print_started(struct pen *p, const json_t *a)
+{
+	const json_t *r = json_object_get(a, "run");
+
+	fprintf(p->out, "diagnosis %.0f of ", number_of(r, "run"));
+	pen_put(p, BOLD, text_of(p, r, "type"));
+	fprintf(p->out, " has begun; hone status shows how far it is, hone forest %s what it found\n", text_of(p, r, "type"));
+}
+
+static void
+print_stopped(struct pen *p, const json_t *a)
+{
+	if (json_array_size(json_object_get(a, "stopped")) == 0)
+		fputs("stopped\n", p->out);
+	else
+		fprintf(p->out, "stopped: %s\n", list_of(p, a, "stopped"));
+}
+
+static void
+print_learning(struct pen *p, const json_t *a)
+{
+	fprintf(p->out, "learning for %s; all tracepoints go on, put load on the application\n",
+	    pen_seconds(p, number_of(json_object_get(a, "learning"), "left_s")));
+}
+
+static void
+print_learned(struct pen *p, const json_t *status)
+{
+	struct table t;
+	size_t i;
+	json_t *o;
+
+	table_open(&t, "lrr");
+	table_add(&t, "REQUEST TYPE");
+	table_add(&t, "TRACES");
+	table_add(&t, "LEARNED PLACES");
+	json_array_foreach(json_object_get(status, "types"), i, o) {
+		table_add(&t, text_of(p, o, "type"));
+		table_add(&t, pen_count(p, number_of(o, "traces")));
+		table_add(&t, pen_count(p, number_of(o, "learned_places")));
+	}
+	table_print(&t, p);
+}
+
+const struct output output_text = { print_status, print_agents, print_tracepoints, print_forest, print_started,
+	print_stopped, print_learning, print_learned, verdict_print };

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A run's hypotheses as a tree. Each is three lines, or four:
+ *
+ *	|- + shop:lock_wait  isolates  cycle 2, number 5
+ *	|    api/shop:cart_begin -> api/shop:cart_end
+ *	|    ######..  78 % (70..85)  120 traces, 12.3 ms, CV 45 %
+ */
+#include "cli/output.h"
+
+#include <string.h>
+
+enum { BAR_CELLS = 10 };
+
+struct drawing {
+	struct pen *pen;
+	const json_t *hypotheses;
+	int depth_left;		/* a tree of a database that is not ours to trust */
+};
+
+static double
+parent_of(const json_t *h)
+{
+	return is_null(h, "parent") ? 0 : number_of(h, "parent");
+}
+
+static bool
+has_next(const json_t *hypotheses, double parent, size_t i)
+{
+	for (i++; i < json_array_size(hypotheses); i++)
+		if (parent_of(json_array_get(hypotheses, i)) == parent)
+			return true;
+	return false;
+}
+
+static enum colour
+colour_of(const char *state)
+{
+	static const struct {
+		const char *state;
+		enum colour colour;
+	} colours[] = { { "isolates", GREEN }, { "explained", GREEN }, { "bottom", GREEN }, { "separates", CYAN },
+		{ "probing", YELLOW }, { "open", YELLOW }, { "withdrawn", RED }, { "no help", DIM } };
+
+	for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++)
+		if (strcmp(colours[i].state, state) == 0)
+			return colours[i].colour;
+	return PLAIN;
+}
+
+static const char *
+interval(struct pen *p, double low, double high)
+{
+	return pen_printf(p, "(%.0f%s%.0f)", low * 100, p->utf8 ? "…" : "..", high * 100);
+}
+
+static void
+print_edge(struct drawing *d, const json_t *h, const char *margin)
+{
+	const json_t *edge = json_object_get(h, "edge");
+	struct pen *p = d->pen;
+	int half = (p->columns - pen_width(margin) - 4) / 2;
+
+	if (text_of(p, edge, "from")[0] != '\0')
+		fprintf(p->out, "%s%s %s %s\n", margin, pen_shorten(p, text_of(p, edge, "from"), half), pen_arrow(p),
+		    pen_shorten(p, text_of(p, edge, "to"), half));
+}
+
+static void
+print_title(struct drawing *d, const json_t *h)
+{
+	struct pen *p = d->pen;
+	const char *presence = text_of(p, h, "presence"), *state = text_of(p, h, "state");
+	const char *tracepoint = text_of(p, h, "tracepoint");
+
+	if (presence[0] != ' ' && presence[0] != '\0')
+		pen_put(p, BOLD, pen_printf(p, "%s ", presence));
+	pen_put(p, BOLD, tracepoint[0] != '\0' ? tracepoint : "as it was found");
+	fputs("  ", p->out);
+	pen_put(p, colour_of(state), state);
+	fprintf(p->out, "  cycle %.0f, number %.0f\n", number_of(h, "cycle"), number_of(h, "id"));
+}
+
+/* What settled it if it is settled, else what motivated it. */
+static void
+print_numbers(struct drawing *d, const json_t *h, const char *margin)
+{
+	struct pen *p = d->pen;
+	bool settled = number_of(h, "settled_traces") > 0 && !is_null(h, "settled_share");
+	double share = number_of(h, settled ? "settled_share" : "share");
+	double traces = number_of(h, settled ? "settled_traces" : "traces");
+
+	fprintf(p->out, "%s%s %5s %s  %s trace%s, %s, CV %s\n", margin, pen_bar(p, share, BAR_CELLS), pen_share(p, share),
+	    interval(p, number_of(h, settled ? "settled_low" : "share_low"),
+	    number_of(h, settled ? "settled_high" : "share_high")), pen_count(p, traces), traces == 1 ? "" : "s",
+	    pen_ms(p, number_of(h, "mean_ms")), pen_share(p, number_of(h, "cv")));
+}
+
+static void
+print_key(struct drawing *d, const json_t *h, const char *margin)
+{
+	const json_t *key = json_object_get(h, "key");
+	struct pen *p = d->pen;
+
+	if (json_is_object(key))
+		fprintf(p->out, "%s%s explains it: R %.2f over %s traces\n", margin, text_of(p, key, "name"),
+		    number_of(key, "r"), pen_count(p, number_of(key, "n")));
+}
+
+static void
+print_children(struct drawing *d, double parent, const char *margin)
+{
+	struct pen *p = d->pen;
+	size_t i;
+	json_t *h;
+
+	if (d->depth_left-- == 0)
+		return;
+	json_array_foreach(d->hypotheses, i, h) {
+		if (parent_of(h) != parent)
+			continue;
+		bool more = has_next(d->hypotheses, parent, i);
+		const char *branch = p->utf8 ? more ? "├─ " : "└─ " : more ? "|- " : "`- ";
+		const char *below = pen_printf(p, "%s%s", margin, !more ? "   " : p->utf8 ? "│  " : "|  ");
+
+		fprintf(p->out, "%s%s", margin, branch);
+		print_title(d, h);
+		const char *inside = pen_printf(p, "%s  ", below);
+
+		print_edge(d, h, inside);
+		print_numbers(d, h, inside);
+		print_key(d, h, inside);
+		print_children(d, number_of(h, "id"), below);
+	}
+	d->depth_left++;
+}
+
+void
+tree_print(struct pen *p, const json_t *run)
+{
+	struct drawing d = { p, json_object_get(run, "hypotheses"), 64 };
+	const char *state = text_of(p, run, "state");
+	double used = number_of(run, "tracepoints_used"), all = number_of(run, "tracepoints_all");
+
+	pen_put(p, BOLD, text_of(p, run, "type"));
+	fputs("  ", p->out);
+	pen_put(p, strcmp(state, "found") == 0 ? GREEN : strcmp(state, "active") == 0 ? YELLOW : RED, state);
+	fprintf(p->out, "  diagnosis %.0f, %s, seed %.0f; %.0f cycle%s, %s, %.0f of %.0f tracepoints (%s)\n",
+	    number_of(run, "run"), text_of(p, run, "strategy"), number_of(run, "seed"), number_of(run, "cycles"),
+	    number_of(run, "cycles") == 1 ? "" : "s", pen_seconds(p, number_of(run, "seconds")), used, all, pen_share(p, all > 0 ? used / all : 0));
+	if (strcmp(state, "active") == 0)
+		fprintf(p->out, "%s\n", text_of(p, run, "phase"));
+	else if (text_of(p, run, "words")[0] != '\0')
+		fprintf(p->out, "%s\n", text_of(p, run, "words"));
+	print_children(&d, 0, "");
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What each command does: one question and its answer printed, or, with --wait, looking until it has ended. */
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+
+enum { LOOK_MS = 250, QUIET_MS = 6000 };
+
+typedef void print_answer(struct pen *p, const json_t *answer);
+
+/* ---- asking ---- */
+
+static enum exit_code
+failed(struct call *c, const struct err *e)
+{
+	const char *type = c->type != NULL ? c->type : "", *words = e->text;
+	size_t len = strlen(type);
+
+	/* honed names the type first; once is enough */
+	if (len > 0 && strncmp(words, type, len) == 0 && strncmp(words + len, ": ", 2) == 0)
+		words += len + 2;
+	fprintf(c->err->out, "hone: %s%s%s: %s\n", c->command->name, len > 0 ? " " : "", pen_clean(c->err, type),
+	    pen_clean(c->err, words));
+	return FAILED;
+}
+
+static int
+connect_to(struct call *c, struct client **client, struct err *e)
+{
+	return client_open(client, c->value[FLAG_SOCKET], c->timeout_ms, e);
+}
+
+/* A no of honed is an answer too, for programs: with --json it is printed as it is. */
+static int
+ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e)
+{
+	int rc = question == NULL ? err_set(e, ERR_INPUT, "not UTF-8") : client_ask(client, question, answer, e);
+
+	json_decref(question);
+	if (rc < 0 && question != NULL && *answer != NULL) {
+		if (c->output == &output_json)
+			output_json.status(c->out, *answer);
+		json_decref(*answer);
+		*answer = NULL;
+	}
+	return rc;
+}
+
+/* Takes the question. */
+static enum exit_code
+ask_and_print(struct call *c, json_t *question, print_answer *print)
+{
+	struct client *client = NULL;
+	json_t *answer = NULL;
+	struct err e;
+	int rc;
+
+	if ((rc = connect_to(c, &client, &e)) < 0)
+		json_decref(question);
+	else if ((rc = ask(c, client, question, &answer, &e)) == 0)
+		print(c->out, answer);
+	json_decref(answer);
+	client_close(client);
+	return rc < 0 ? failed(c, &e) : DONE;
+}
+
+enum exit_code
+run_status(struct call *c)
+{
+	return ask_and_print(c, json_pack("{s:s}", "ask", "status"), c->output->status);
+}
+
+enum exit_code
+run_agents(struct call *c)
+{
+	return ask_and_print(c, json_pack("{s:s}", "ask", "agents"), c->output->agents);
+}
+
+enum exit_code
+run_tracepoints(struct call *c)
+{
+	return ask_and_print(c, json_pack("{s:s}", "ask", "tracepoints"), c->output->tracepoints);
+}
+
+enum exit_code
+run_forest(struct call *c)
+{
+	return ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "forest", "type", c->type), c->output->forest);
+}
+
+enum exit_code
+run_stop(struct call *c)
+{
+	return ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "stop", "type", c->type), c->output->stopped);
+}
+
+/* ---- looking until it has ended ---- */
+
+static void
+nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * 1000000L }, NULL);
+}
+
+static const json_t *
+run_of(const json_t *status, double id)
+{
+	size_t i;
+	json_t *r;
+
+	json_array_foreach(json_object_get(status, "runs"), i, r)
+		if (number_of(r, "run") == id)
+			return r;
+	return NULL;
+}
+
+static double
+traces_of(const json_t *status, const char *type)
+{
+	size_t i;
+	json_t *t;
+
+	json_array_foreach(json_object_get(status, "types"), i, t) {
+		const char *name = json_string_value(json_object_get(t, "type"));
+
+		if (name != NULL && strcmp(name, type) == 0)
+			return number_of(t, "traces");
+	}
+	return 0;
+}
+
+static void
+say_run(struct progress *g, const json_t *status, const json_t *run, double traces)
+{
+	struct pen *p = g->pen;
+	const char *words = pen_printf(p, "%s: cycle %.0f, %.0f tracepoint%s on%s", text_of(p, run, "type"),
+	    number_of(run, "cycles"), number_of(status, "added"), number_of(status, "added") == 1 ? "" : "s",
+	    is_true(status, "paused") ? ", paused" : "");
+
+	progress_say(g, -1, words, pen_printf(p, "| %s | %s traces | %s", pen_seconds(p, number_of(run, "seconds")),
+	    pen_count(p, traces), text_of(p, run, "phase")));
+}
+
+/* Until the run is no more among the active ones. */
+static int
+await_run(struct call *c, struct client *client, double id, struct err *e)
+{
+	struct progress g;
+	json_t *status;
+	double first = -1;
+	bool active = true;
+	int rc = 0;
+
+	progress_open(&g, c->err);
+	while (active && (rc = ask(c, client, json_pack("{s:s}", "ask", "status"), &status, e)) == 0) {
+		const json_t *run = run_of(status, id);
+
+		active = run != NULL;
+		if (first < 0)
+			first = traces_of(status, c->type);
+		if (active)
+			say_run(&g, status, run, traces_of(status, c->type) - first);
+		json_decref(status);
+		arena_reset(&c->err->texts);
+		if (active)
+			nap();
+	}
+	progress_close(&g);
+	return rc;
+}
+
+/* The first status in which every agent has said that nothing added is on, or the last within QUIET_MS. */
+static int
+await_quiet(struct call *c, struct client *client, json_t **status, struct err *e)
+{
+	struct mono begun = clock_mono();
+	int rc;
+
+	for (;;) {
+		if ((rc = ask(c, client, json_pack("{s:s}", "ask", "status"), status, e)) < 0)
+			return rc;
+		if (is_true(*status, "quiet") || json_array_size(json_object_get(*status, "runs")) > 0 ||
+		    mono_since_ns(clock_mono(), begun) > QUIET_MS * INT64_C(1000000))
+			return 0;
+		json_decref(*status);
+		nap();
+	}
+}
+
+static enum exit_code
+print_end(struct call *c, struct client *client, double id)
+{
+	json_t *after = NULL, *runs = NULL, *answer;
+	struct err e;
+	enum exit_code code = FAILED;
+	const char *state;
+
+	if (await_quiet(c, client, &after, &e) < 0 ||
+	    ask(c, client, json_pack("{s:s, s:I}", "ask", "forest", "run", (json_int_t)id), &runs, &e) < 0) {
+		json_decref(after);
+		return failed(c, &e);
+	}
+	/* as the answer to "verdict", but of this run, whoever began another meanwhile */
+	answer = json_pack("{s:i, s:b, s:O}", "version", 1, "ok", 1, "run",
+	    json_array_get(json_object_get(runs, "runs"), 0));
+	if (answer != NULL) {
+		c->output->verdict(c->out, answer, after);
+		state = json_string_value(json_object_get(json_object_get(answer, "run"), "state"));
+		code = state != NULL && strcmp(state, "found") == 0 ? DONE : FAILED;
+	}
+	json_decref(answer);
+	json_decref(runs);
+	json_decref(after);
+	return code;
+}
+
+static json_t *
+start_question(const struct call *c)
+{
+	json_t *q = json_pack("{s:s, s:s, s:s*}", "ask", "start", "type", c->type, "strategy", c->value[FLAG_STRATEGY]);
+
+	if (q != NULL && c->k > 0)
+		json_object_set_new(q, "k", json_integer(c->k));
+	if (q != NULL && c->seed > 0)
+		json_object_set_new(q, "seed", json_integer(c->seed));
+	return q;
+}
+
+enum exit_code
+run_start(struct call *c)
+{
+	struct client *client = NULL;
+	json_t *answer = NULL;
+	enum exit_code code;
+	struct err e;
+
+	if (c->value[FLAG_WAIT] == NULL)
+		return ask_and_print(c, start_question(c), c->output->started);
+	if (connect_to(c, &client, &e) < 0)
+		return failed(c, &e);
+	if (ask(c, client, start_question(c), &answer, &e) < 0) {
+		code = failed(c, &e);
+	} else {
+		double id = number_of(json_object_get(answer, "run"), "run");
+
+		code = await_run(c, client, id, &e) < 0 ? failed(c, &e) : print_end(c, client, id);
+	}
+	json_decref(answer);
+	client_close(client);
+	return code;
+}
+
+/* Until nobody learns any more; *status is then the last one. */
+static int
+await_learned(struct call *c, struct client *client, json_t **status, struct err *e)
+{
+	struct progress g;
+	const json_t *l;
+	int rc;
+
+	progress_open(&g, c->err);
+	for (;;) {
+		if ((rc = ask(c, client, json_pack("{s:s}", "ask", "status"), status, e)) < 0)
+			break;
+		l = json_object_get(*status, "learning");
+		if (!json_is_object(l))
+			break;
+		progress_say(&g, 1 - number_of(l, "left_s") / c->seconds, "learning", pen_printf(c->err,
+		    "%s left, %s traces, %s places", pen_seconds(c->err, number_of(l, "left_s")),
+		    pen_count(c->err, number_of(l, "traces")), pen_count(c->err, number_of(l, "places"))));
+		json_decref(*status);
+		arena_reset(&c->err->texts);
+		nap();
+	}
+	progress_close(&g);
+	return rc;
+}
+
+enum exit_code
+run_learn(struct call *c)
+{
+	json_t *question = json_pack("{s:s, s:f}", "ask", "learn", "seconds", c->seconds), *answer = NULL, *status = NULL;
+	struct client *client = NULL;
+	enum exit_code code = DONE;
+	struct err e;
+
+	if (c->value[FLAG_WAIT] == NULL)
+		return ask_and_print(c, question, c->output->learning);
+	if (connect_to(c, &client, &e) < 0) {
+		json_decref(question);
+		return failed(c, &e);
+	}
+	if (ask(c, client, question, &answer, &e) < 0 || await_learned(c, client, &status, &e) < 0)
+		code = failed(c, &e);
+	else
+		c->output->learned(c->out, status);
+	json_decref(answer);
+	json_decref(status);
+	client_close(client);
+	return code;
+}

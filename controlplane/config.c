@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define S 1e9
+#define MIB 1048576.0
+#define KEY(section, name, type, fallback, min, max, help) \
+	{ section, #name, type, offsetof(struct config, name), fallback, min, max, help }
+
+const struct ini_key config_keys[] = {
+	KEY("controller", agents, INI_TEXT, "ipc:///run/hone/agents.sock", 0, 0,
+	    "Where agents connect: ipc:///path, or tcp://address:port for agents on other machines."),
+	KEY("controller", operators, INI_TEXT, "ipc:///run/hone/honed.sock", 0, 0,
+	    "Where hone connects: ipc:///path, open to root and the user of honed only."),
+	KEY("controller", log, INI_TEXT, "info", 0, 0, "The least that is logged: debug, info, warn or error."),
+	KEY("controller", connections_max, INI_COUNT, "256", 2, 10000,
+	    "So many agents and operators may be connected at once."),
+	KEY("controller", mailbox_max, INI_BYTES, "64MiB", 1 * MIB, 16384 * MIB,
+	    "When this much waits to be analysed, nothing more is read from agents until it is less."),
+	KEY("controller", silent_after, INI_TIME, "5s", 1 * S, 600 * S,
+	    "An agent that sends nothing for this long is dropped; agents send a status every second."),
+
+	KEY("analysis", cv_max, INI_SHARE, "10%", 0.001, 10,
+	    "Requests with the same critical path are unpredictable when their times' standard deviation exceeds this "
+	    "share of their mean."),
+	KEY("analysis", slow_quantile, INI_SHARE, "95%", 0.5, 0.9999,
+	    "They are consistently slow when their mean exceeds this quantile of all requests of the type."),
+	KEY("analysis", traces_min, INI_COUNT, "30", 5, 100000, "No judgement of a group with fewer traces."),
+	KEY("analysis", confidence, INI_SHARE, "95%", 0.5, 0.9999, "The confidence of all intervals."),
+	KEY("analysis", memory_max, INI_BYTES, "512MiB", 16 * MIB, 1048576 * MIB,
+	    "Memory for traces that are not complete; beyond it the oldest are given up and counted."),
+	KEY("analysis", skew, INI_TIME, "5ms", 0, 10 * S,
+	    "By so much the clocks of two nodes may differ, after correction."),
+	KEY("analysis", patience, INI_TIME, "30s", 0.1 * S, 3600 * S,
+	    "A trace that is not complete after this long is given up and counted."),
+	KEY("analysis", groups_max, INI_COUNT, "2000", 10, 1000000,
+	    "Groups kept for each diagnosis; traces beyond them are counted together."),
+	KEY("analysis", samples_max, INI_COUNT, "512", 32, 65536, "Traces kept whole for each group."),
+
+	KEY("search", tracepoints_per_cycle, INI_COUNT, "3", 1, 16,
+	    "So many tracepoints are turned on in a cycle for one edge."),
+	KEY("search", isolate_min, INI_SHARE, "50%", 0.05, 1,
+	    "A smaller edge with this part of an edge's share took it over."),
+	KEY("search", explain_min, INI_SHARE, "50%", 0.05, 1, "A key that explains this share of an edge is its reason."),
+	KEY("search", cycle_max, INI_TIME, "20s", 0.5 * S, 3600 * S,
+	    "A cycle without traces enough is decided after this long with those there are."),
+	KEY("search", seed, INI_COUNT, "1", 1, 9e15, "Where chance starts: the same seed, the same choices."),
+
+	KEY("agents", sampled, INI_SHARE, "100%", 0, 1,
+	    "The share of requests that is traced; of a type under diagnosis it is all of them."),
+	KEY("agents", lease, INI_TIME, "5s", 2 * S, 600 * S,
+	    "Added tracepoints go off by themselves when the controller has not been heard for this long."),
+	KEY("agents", pause_fill, INI_SHARE, "50%", 0.05, 0.9,
+	    "Nothing more is turned on while any queue of any agent is fuller than this."),
+	KEY("agents", resume_fill, INI_SHARE, "35%", 0.01, 0.9, "It goes on when all are emptier than this."),
+	KEY("agents", withdraw_after, INI_TIME, "5s", 0.5 * S, 3600 * S,
+	    "After a pause of this long the newest tracepoints go off."),
+
+	KEY("storage", database, INI_TEXT, "/var/lib/hone/forest.db", 0, 0, "The forest: what was believed, and why."),
+	KEY("storage", space, INI_TEXT, "/var/lib/hone/space.db", 0, 0, "What hone learn learned."),
+	KEY("storage", history_days, INI_COUNT, "90", 0, 100000,
+	    "Diagnoses younger than this are loaded at the start; 0: all."),
+};
+const unsigned config_nkeys = sizeof config_keys / sizeof config_keys[0];
+
+static const char *const levels[] = { [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn",
+	[LOG_ERROR] = "error" };
+
+int
+config_init(struct config *c, struct err *e)
+{
+	memset(c, 0, sizeof *c);
+	return ini_defaults(config_keys, config_nkeys, c, e);
+}
+
+int
+config_read(struct config *c, const char *path, struct err *e)
+{
+	return ini_read(config_keys, config_nkeys, c, path, e);
+}
+
+int
+config_set(struct config *c, const char *assignment, struct err *e)
+{
+	return ini_set(config_keys, config_nkeys, c, assignment, e);
+}
+
+void
+config_release(struct config *c)
+{
+	ini_release(config_keys, config_nkeys, c);
+}
+
+static int
+level_of(const char *word)
+{
+	for (int i = LOG_DEBUG; i <= LOG_ERROR; i++)
+		if (strcmp(levels[i], word) == 0)
+			return i;
+	return -1;
+}
+
+static int
+has_scheme(const char *url, const char *scheme)
+{
+	return strncmp(url, scheme, strlen(scheme)) == 0 && url[strlen(scheme)] != '\0';
+}
+
+int
+config_check(const struct config *c, struct err *e)
+{
+	if (!has_scheme(c->agents, "ipc:///") && !has_scheme(c->agents, "tcp://"))
+		return err_set(e, ERR_INPUT, "controller.agents = %s: ipc:///path or tcp://address:port", c->agents);
+	if (!has_scheme(c->operators, "ipc:///"))
+		return err_set(e, ERR_INPUT, "controller.operators = %s: ipc:///path; whoever connects may start and stop "
+		    "diagnoses", c->operators);
+	if (strcmp(c->agents, c->operators) == 0)
+		return err_set(e, ERR_INPUT, "controller.agents and controller.operators are the same address; give each "
+		    "its own");
+	if (level_of(c->log) < 0)
+		return err_set(e, ERR_INPUT, "controller.log = %s: debug, info, warn or error", c->log);
+	if (c->resume_fill > c->pause_fill)
+		return err_set(e, ERR_INPUT, "agents.resume_fill is over agents.pause_fill; it must not be");
+	if (c->skew > c->patience)
+		return err_set(e, ERR_INPUT, "analysis.skew is longer than analysis.patience; no trace would ever be whole");
+	if (c->samples_max < c->traces_min)
+		return err_set(e, ERR_INPUT, "analysis.samples_max is under analysis.traces_min; no group could be judged");
+	if (c->database[0] == '\0' || c->space[0] == '\0' || strcmp(c->database, c->space) == 0)
+		return err_set(e, ERR_INPUT, "storage.database and storage.space must be two files");
+	return 0;
+}
+
+enum log_level
+config_log_level(const struct config *c)
+{
+	int level = level_of(c->log);
+
+	return level < 0 ? LOG_INFO : (enum log_level)level;
+}
+
+struct engine_options
+config_engine(const struct config *c)
+{
+	return (struct engine_options){
+		.conditions = { .cv_max = c->cv_max, .slow_quantile = c->slow_quantile,
+		    .traces_min = (uint32_t)c->traces_min, .confidence = c->confidence },
+		.seed = (uint64_t)c->seed,
+		.memory_max_bytes = c->memory_max,
+		.skew_ns = c->skew,
+		.patience_ns = c->patience,
+		.groups_max = c->groups_max,
+		.samples_max = c->samples_max,
+		.tracepoints_per_cycle = c->tracepoints_per_cycle,
+		.isolate_min = c->isolate_min,
+		.explain_min = c->explain_min,
+		.pause_fill = c->pause_fill,
+		.resume_fill = c->resume_fill,
+		.withdraw_ns = c->withdraw_after,
+		.cycle_max_ns = c->cycle_max,
+		.sampled = c->sampled,
+		.lease_ns = c->lease,
+	};
+}
+
+struct server_options
+config_server(const struct config *c)
+{
+	return (struct server_options){
+		.agents = c->agents,
+		.operators = c->operators,
+		.connections_max = (int)c->connections_max,
+		.mailbox_max_bytes = (size_t)c->mailbox_max,
+		.limits = { .hello_ns = 5000000000, .silent_ns = c->silent_after, .idle_ns = 60000000000 },
+		.replace_ns = 3000000000,
+	};
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/honed.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "controlplane/answer.h"
+#include "controlplane/engine.h"
+#include "controlplane/wants.h"
+#include "forest/forest.h"
+
+enum {
+	WAIT_MS = 20,		/* for mail, at most */
+	BURST_MS = 50,		/* of mail between two looks at the engine, at most */
+	STOP_MS = 5000,
+};
+#define SECOND_NS INT64_C(1000000000)
+
+struct node {			/* an agent that was here; its place in honed.nodes is its tag */
+	struct peer *peer;	/* NULL: not connected */
+	char name[NODE_NAME_MAX + 1];
+	uint32_t number;	/* the engine's */
+	struct sent sent;	/* what it was told last */
+};
+
+struct honed {
+	const struct config *config;
+	struct forest *forest;
+	struct store *store;
+	struct engine *engine;
+	struct server *server;
+	struct node *nodes;
+	uint32_t nnodes;
+	struct arena scratch;		/* of one message */
+	struct mono started, tried;	/* tried: the last commit that failed */
+	char trouble[400];		/* "" or why the last commit failed */
+	struct err step;		/* the engine's last trouble, so that it is said once */
+};
+
+/* ---- opening ---- */
+
+/* The last folder of a file's or a socket's path, when it is missing: /run is empty after every start of the machine. */
+static int
+make_folder(const char *path, struct err *e)
+{
+	char folder[4096];
+	char *slash;
+
+	if (strncmp(path, "ipc://", 6) == 0)
+		path += 6;
+	else if (strstr(path, "://") != NULL)
+		return 0;
+	if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+		return err_set(e, ERR_INPUT, "%.80s...: a path of over 4095 bytes", path);
+	if ((slash = strrchr(folder, '/')) == NULL || slash == folder)
+		return 0;
+	*slash = '\0';
+	struct stat st;
+
+	if (stat(folder, &st) == 0 || mkdir(folder, 0755) == 0)
+		return 0;
+	return err_errno(e, "%s: make this folder, or say another place in honed.conf", folder);
+}
+
+static int
+make_folders(const struct config *c, struct err *e)
+{
+	const char *const paths[] = { c->agents, c->operators, c->database, c->space };
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof paths / sizeof paths[0] && rc == 0; i++)
+		rc = make_folder(paths[i], e);
+	return rc;
+}
+
+static void
+end_hypotheses(struct forest *f, uint64_t run, struct wall now)
+{
+	struct hypothesis *hy;
+	uint64_t at = 0;
+
+	while ((hy = forest_next(f, run, &at)) != NULL) {
+		if (hypothesis_settled(hy->state))
+			continue;
+		hy->state = HYPOTHESIS_WITHDRAWN;
+		hy->settled = now;
+		forest_touch(f, hy);
+	}
+}
+
+/* What was active when a controller died is not active now: the leases have switched its tracepoints off. */
+static int
+end_orphans(struct honed *h, struct err *e)
+{
+	struct wall now = clock_wall();
+	struct run *r;
+	uint64_t at = 0;
+
+	while ((r = forest_run_next(h->forest, &at)) != NULL) {
+		if (r->state != RUN_ACTIVE)
+			continue;
+		r->state = RUN_STOPPED;
+		r->ended = now;
+		if (!hypothesis_text(&r->words, "the controller ended while this ran; its tracepoints went off with their "
+		    "lease, and it can be started again"))
+			return err_set(e, ERR_MEMORY, "out of memory");
+		forest_touch_run(h->forest, r);
+		end_hypotheses(h->forest, r->id, now);
+		log_line(LOG_WARN, "diagnosis %" PRIu64 " of %s was active when the controller ended: now it is stopped",
+		    r->id, r->type);
+	}
+	return store_commit(h->store, h->forest, e);
+}
+
+static int
+open_forest(struct honed *h, struct err *e)
+{
+	int rc;
+
+	if ((h->forest = forest_new()) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	if ((rc = store_open(&h->store, h->config->database, e)) < 0 ||
+	    (rc = store_load(h->store, h->forest, (unsigned)h->config->history_days, e)) < 0)
+		return rc;
+	return end_orphans(h, e);
+}
+
+static int
+open_space(struct honed *h, struct err *e)
+{
+	struct space *space = engine_space(h->engine);
+	struct space_stats st;
+	int rc = space_load(space, engine_labels(h->engine), h->config->space, e);
+
+	if (rc == ERR_MISSING) {
+		log_line(LOG_INFO, "%s: nothing learned yet; put load on the application and say hone learn",
+		    h->config->space);
+		return 0;
+	}
+	if (rc < 0)
+		return err_prefix(e, "what was learned (move the file away to begin anew)");
+	if (space_stats(space, LABEL_NONE, &st))
+		log_line(LOG_INFO, "%s: learned from %" PRIu64 " traces: %" PRIu32 " places, %" PRIu32 " tracepoints to turn "
+		    "on", h->config->space, st.traces, st.places, st.labels);
+	return 0;
+}
+
+int
+honed_open(struct honed **ret, const struct config *c, struct err *e)
+{
+	struct engine_options eo = config_engine(c);
+	struct server_options so = config_server(c);
+	struct honed *h = calloc(1, sizeof *h);
+	int rc;
+
+	if (h == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	h->config = c;
+	h->started = clock_mono();
+	if ((rc = make_folders(c, e)) < 0 || (rc = open_forest(h, e)) < 0 ||
+	    (rc = engine_new(&h->engine, &eo, h->forest, e)) < 0 || (rc = open_space(h, e)) < 0 ||
+	    (rc = server_open(&h->server, &so, e)) < 0) {
+		honed_close(h);
+		return rc;
+	}
+	log_line(LOG_INFO, "honed %s: agents at %s, operators at %s, database %s", HONE_VERSION,
+	    server_url(h->server, DOOR_AGENTS), server_url(h->server, DOOR_OPERATORS), c->database);
+	*ret = h;
+	return 0;
+}
+
+void
+honed_close(struct honed *h)
+{
+	if (h == NULL)
+		return;
+	server_close(h->server);
+	if (h->engine != NULL)
+		engine_free(h->engine);
+	store_close(h->store);
+	if (h->forest != NULL)
+		forest_free(h->forest);
+	for (uint32_t i = 0; i < h->nnodes; i++)
+		sent_release(&h->nodes[i].sent);
+	free(h->nodes);
+	arena_release(&h->scratch);
+	free(h);
+}
+
+/* ---- what came in ---- */
+
+static int
+node_for(struct honed *h, const char *name, uint32_t *tag, struct err *e)
+{
+	struct node *more;
+	uint32_t i = 0;
+
+	while (i < h->nnodes && strcmp(h->nodes[i].name, name) != 0)
+		i++;
+	if (i == h->nnodes) {
+		if ((more = realloc(h->nodes, (i + 1) * sizeof *more)) == NULL)
+			return err_set(e, ERR_MEMORY, "the controller is out of memory");
+		h->nodes = more;
+		h->nodes[i] = (struct node){ 0 };
+		snprintf(h->nodes[i].name, sizeof h->nodes[i].name, "%s", name);
+		h->nnodes++;
+	}
+	*tag = i;
+	return 0;
+}
+
+static void
+joined(struct honed *h, const struct mail *m)
+{
+	struct node *n;
+	struct err e;
+	uint32_t tag = 0;
+
+	if (node_for(h, m->hello->node, &tag, &e) < 0 ||
+	    engine_join(h->engine, m->hello->node, clock_mono(), &h->nodes[tag].number, &e) < 0) {
+		log_line(LOG_WARN, "agent %s: refused: %s", m->hello->node, e.text);
+		server_refuse(h->server, m->peer, e.text);
+		return;
+	}
+	n = &h->nodes[tag];
+	n->peer = m->peer;
+	n->sent.at = (struct mono){ 0 };
+	log_line(LOG_INFO, "agent %s (hone-agent %s) is here", n->name, m->hello->version);
+	server_welcome(h->server, m->peer, tag);
+}
+
+static void
+left(struct honed *h, const struct mail *m)
+{
+	struct node *n = &h->nodes[m->tag];
+
+	engine_leave(h->engine, n->number, clock_mono());
+	n->peer = NULL;
+	log_line(LOG_WARN, "agent %s is gone: %s", n->name, m->text != NULL && m->text[0] != '\0' ? m->text : "hung up");
+}
+
+static int
+took_records(struct honed *h, const struct mail *m, struct err *e)
+{
+	int rc = engine_batch(h->engine, h->nodes[m->tag].number, m->data, m->len, clock_mono(), e);
+
+	if (rc == 0)
+		server_took(h->server, m->peer, m->seq);
+	return rc;
+}
+
+static int
+took_frame(struct honed *h, const struct mail *m, struct err *e)
+{
+	struct arena *a = &h->scratch;
+	uint32_t node = h->nodes[m->tag].number;
+	struct programs programs;
+	struct status status;
+	struct done done;
+	int rc;
+
+	switch (m->frame) {
+	case FRAME_RECORDS:
+		return took_records(h, m, e);
+	case FRAME_STATUS:
+		if ((rc = status_decode(&status, a, m->data, m->len, e)) == 0)
+			engine_status(h->engine, node, &status, clock_mono());
+		return rc;
+	case FRAME_PROGRAMS:
+		rc = programs_decode(&programs, a, m->data, m->len, e);
+		return rc < 0 ? rc : engine_programs(h->engine, node, &programs, e);
+	default:
+		if ((rc = done_decode(&done, a, m->data, m->len, e)) == 0)
+			engine_done(h->engine, node, &done, clock_mono());
+		return rc;
+	}
+}
+
+static void
+asked(struct honed *h, const struct mail *m)
+{
+	struct answer_context c = {
+		.now = clock_mono(), .started = h->started, .when = clock_wall(), .database = h->config->database,
+		.space_path = h->config->space, .store_trouble = h->trouble,
+	};
+	char *text = answer_ask(h->engine, h->forest, &c, (const char *)m->data, m->len);
+
+	if (text == NULL)
+		server_refuse(h->server, m->peer, "the controller is out of memory");
+	else
+		server_answer(h->server, m->peer, text, strlen(text));
+	free(text);
+}
+
+static void
+take(struct honed *h, const struct mail *m)
+{
+	struct err e = { 0 };
+
+	switch (m->kind) {
+	case MAIL_JOINED:
+		joined(h, m);
+		break;
+	case MAIL_LEFT:
+		left(h, m);
+		break;
+	case MAIL_ASKED:
+		asked(h, m);
+		break;
+	case MAIL_NOTE:
+		log_line(LOG_WARN, "%s", m->text != NULL ? m->text : "?");
+		break;
+	case MAIL_FRAME:
+		if (took_frame(h, m, &e) == 0)
+			break;
+		log_line(LOG_WARN, "agent %s: %s: %s", h->nodes[m->tag].name, frame_kind_name(m->frame), e.text);
+		err_prefix(&e, "%s", frame_kind_name(m->frame));
+		server_refuse(h->server, m->peer, e.text);
+		break;
+	}
+	arena_reset(&h->scratch);
+}
+
+static void
+take_mail(struct honed *h)
+{
+	int64_t until_ns = clock_mono().ns + BURST_MS * INT64_C(1000000);
+	struct mail m;
+
+	for (int wait_ms = WAIT_MS; server_next(h->server, &m, wait_ms); wait_ms = 0) {
+		take(h, &m);
+		mail_release(&m);
+		if (clock_mono().ns > until_ns)
+			break;
+	}
+}
+
+/* ---- what goes out ---- */
+
+static bool
+changed(struct forest *f)
+{
+	const struct forest_changes *c = forest_changes(f);
+
+	return c->nruns + c->nhypotheses + c->nswitched > 0;
+}
+
+/* True when all that the engine decided is safe in the database. */
+static bool
+committed(struct honed *h)
+{
+	struct mono now = clock_mono();
+	struct err e;
+
+	if (!changed(h->forest) && h->trouble[0] == '\0')
+		return true;
+	if (h->trouble[0] != '\0' && mono_since_ns(now, h->tried) < SECOND_NS)
+		return false;
+	if (store_commit(h->store, h->forest, &e) == 0) {
+		if (h->trouble[0] != '\0')
+			log_line(LOG_INFO, "%s: can be written again", h->config->database);
+		h->trouble[0] = '\0';
+		return true;
+	}
+	if (strcmp(h->trouble, e.text) != 0)
+		log_line(LOG_ERROR, "%s; nothing more is turned on until it can be written", e.text);
+	snprintf(h->trouble, sizeof h->trouble, "%s", e.text);
+	h->tried = now;
+	return false;
+}
+
+static void
+send_wants(struct honed *h, bool safe)
+{
+	struct mono now = clock_mono();
+
+	for (uint32_t i = 0; i < h->nnodes; i++) {
+		struct node *n = &h->nodes[i];
+
+		if (n->peer == NULL)
+			continue;
+		const struct want *w = engine_want(h->engine, n->number);
+
+		if (w != NULL && sent_due(&n->sent, w, safe, now, &h->scratch))
+			server_want(h->server, n->peer, &n->sent.payload);
+		arena_reset(&h->scratch);
+	}
+}
+
+static void
+save_space(struct honed *h)
+{
+	struct err e;
+
+	if (!engine_learned(h->engine))
+		return;
+	if (space_save(engine_space(h->engine), h->config->space, &e) < 0)
+		log_line(LOG_ERROR, "%s; what was learned holds until honed ends", e.text);
+	else
+		log_line(LOG_INFO, "%s: learned", h->config->space);
+}
+
+static void
+step(struct honed *h)
+{
+	struct err e = { 0 };
+
+	if (engine_step(h->engine, clock_mono(), clock_wall(), &e) < 0) {
+		if (strcmp(e.text, h->step.text) != 0)
+			log_line(LOG_ERROR, "%s", e.text);
+		h->step = e;
+	}
+	save_space(h);
+	send_wants(h, committed(h));
+}
+
+static void
+say_what_is_on(struct honed *h)
+{
+	for (uint32_t i = 0; i < h->nnodes; i++)
+		if (h->nodes[i].peer != NULL)
+			log_line(LOG_WARN, "agent %s has not said that its added tracepoints are off; they go off with their "
+			    "lease of %.3g s", h->nodes[i].name, (double)h->config->lease / 1e9);
+}
+
+static bool
+wind_down(struct honed *h)
+{
+	int64_t until_ns = clock_mono().ns + STOP_MS * INT64_C(1000000);
+	struct err e;
+
+	if (engine_stop(h->engine, NULL, clock_wall(), &e) < 0 && e.code != ERR_MISSING)
+		log_line(LOG_ERROR, "%s", e.text);
+	step(h);
+	while (!engine_quiet(h->engine) && clock_mono().ns < until_ns) {
+		take_mail(h);
+		step(h);
+	}
+	if (!committed(h))
+		log_line(LOG_ERROR, "%s: the end of the diagnoses is not stored", h->config->database);
+	if (engine_quiet(h->engine))
+		return true;
+	say_what_is_on(h);
+	return false;
+}
+
+bool
+honed_run(struct honed *h, const volatile sig_atomic_t *stop)
+{
+	bool quiet;
+
+	while (!*stop) {
+		take_mail(h);
+		step(h);
+	}
+	log_line(LOG_INFO, "stopping");
+	quiet = wind_down(h);
+	log_line(LOG_INFO, quiet ? "nothing that Hone added is on" : "stopped");
+	return quiet;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The controller's main loop, around the engine: what came in goes to the engine,
+ * what the engine changed goes to the database, and then to the agents. One
+ * thread. It logs, so it belongs to the program honed.
+ */
+#ifndef CONTROLPLANE_HONED_H
+#define CONTROLPLANE_HONED_H
+
+#include <signal.h>
+
+#include "base/err.h"
+#include "controlplane/config.h"
+
+struct honed;
+
+/* Opens database, space, listeners, in this order: who fails has disturbed nobody. The configuration outlives it. */
+int  honed_open(struct honed **ret, const struct config *c, struct err *e);
+void honed_close(struct honed *h);	/* NULL is fine */
+
+/* Until *stop is set (by a signal handler). Then all diagnoses are stopped and the agents told; true: every agent has
+ * said within 5 s that nothing added is on. */
+bool honed_run(struct honed *h, const volatile sig_atomic_t *stop);
+
+#endif

@@ -1,0 +1,247 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# The shop: six nodes with a service on each, a Redis and a PostgreSQL beside them.
+#
+#   shop.sh start DIR                bring it up in DIR (made when it is not there)
+#   shop.sh stop DIR                 end all of it, and remove what start made
+#   shop.sh fault DIR NAME on|off    switch a fault (README.md tells which there are)
+#   shop.sh load DIR [ARG...]        users: shop-load with these arguments
+#   shop.sh nodes DIR                the nodes' names
+#   shop.sh port DIR SERVICE         the port that a service took
+#
+# Programs are taken from $O/examples/shop, O being build beside examples if not
+# set. Any number of shops runs side by side, each in a DIR of its own. Root is
+# required, for the nodes; PostgreSQL then runs as the user postgres.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/../node.sh"
+programs=${O:-$here/../../build}/examples/shop
+
+nodes="front catalog-1 catalog-2 cart order price"
+
+fail() { echo "shop.sh: $*" >&2; exit 1; }
+
+# The nodes whose service has a fault.
+fault_nodes() {
+  case $1 in
+  slow_function) echo price ;;
+  lock_contention) echo cart ;;
+  small_pool|slow_disk) echo order ;;
+  slow_node) echo catalog-2 ;;
+  input_dependent) echo catalog-1 catalog-2 ;;
+  *) fail "no fault $1; there are slow_function lock_contention small_pool slow_disk slow_node input_dependent" ;;
+  esac
+}
+
+as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
+
+pg_bin() {
+  local found
+  found=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
+  echo "${found:-$(dirname "$(command -v initdb)")}"
+}
+
+# ---- the stores -----------------------------------------------------------------
+
+start_redis() {
+  setsid redis-server --port 0 --unixsocket "$1/redis.sock" --save '' --appendonly no --dir "$1" \
+    </dev/null >"$1/redis.log" 2>&1 &
+  echo $! >"$1/redis.pid"
+  node_wait 10 test -S "$1/redis.sock" || fail "Redis does not start: $(tail -3 "$1/redis.log")"
+}
+
+# Commits reach the disk, as anywhere. initdb alone need not wait for it.
+start_postgres() {
+  local dir=$1 data bin
+  data=$(realpath "$1/pg")
+  bin=$(pg_bin)
+  as_postgres "$bin/initdb" -D "$data" -U shop -A trust -E UTF8 --no-locale --no-sync >"$dir/pg.log" 2>&1 ||
+    fail "initdb: $(tail -3 "$dir/pg.log")"
+  as_postgres tee -a "$data/postgresql.conf" >/dev/null <<EOF
+listen_addresses = ''
+unix_socket_directories = '$data'
+dynamic_shared_memory_type = mmap
+shared_buffers = 16MB
+max_connections = 40
+autovacuum = off
+checkpoint_timeout = 1h
+max_wal_size = 1GB
+jit = off
+EOF
+  as_postgres "$bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 20 start </dev/null >>"$dir/pg.log" 2>&1 ||
+    fail "PostgreSQL does not start: $(tail -3 "$data/server.log")"
+  psql -h "$dir/pg" -U shop -d postgres -q -v ON_ERROR_STOP=1 -f "$here/schema.sql" >>"$dir/pg.log" 2>&1 ||
+    fail "the schema: $(tail -3 "$dir/pg.log")"
+}
+
+# DIR/pg, or where the user postgres may not come so far (mktemp makes folders
+# that are root's alone): a folder of its own, and DIR/pg points to it.
+prepare_postgres_dir() {
+  local data=$1/pg
+  if as_postgres test -x "$1"; then
+    mkdir "$data"
+  else
+    data=$(mktemp -d /tmp/shop-pg.XXXXXX) && ln -s "$data" "$1/pg"
+  fi && chown postgres:postgres "$data" && chmod 700 "$data" || fail "$1/pg: no folder for PostgreSQL"
+}
+
+# ---- the services ----------------------------------------------------------------
+
+# It listens, or is gone already.
+service_settled() { [ -s "$1/port" ] || { [ -s "$1/$2.pid" ] && process_gone "$(cat "$1/$2.pid")"; }; }
+
+# start_service DIR NODE PROGRAM ARG...: returns when it listens.
+start_service() {
+  local dir=$1 node=$2 program=$3
+  shift 3
+  rm -f "$dir/$node/port"
+  node_run "$dir" "$node" "$program" "$programs/$program" --ready "$dir/$node/port" "$@"
+  node_wait 10 service_settled "$dir/$node" "$program"
+  [ -s "$dir/$node/port" ] ||
+    fail "$program on node $node does not answer: $(tail -3 "$dir/$node/$program.log")"
+}
+
+port() { cat "$1/$2/port" 2>/dev/null || fail "$1: no service on node $2"; }
+
+start_services() {
+  local dir=$1 pg="host=$1/pg user=shop dbname=postgres" redis=$1/redis.sock n
+  start_service "$dir" price shop-price --redis "$redis" --database "$pg" &
+  start_service "$dir" catalog-1 shop-catalog --redis "$redis" --database "$pg" --seed 11 &
+  start_service "$dir" catalog-2 shop-catalog --redis "$redis" --database "$pg" --seed 12 &
+  wait_all
+  start_service "$dir" cart shop-cart --redis "$redis" --price "$(port "$dir" price)"
+  start_service "$dir" order shop-order --database "$pg" --journal "$dir/journal" --cart "$(port "$dir" cart)" \
+    --price "$(port "$dir" price)"
+  start_service "$dir" front shop-front --catalog "$(port "$dir" catalog-1),$(port "$dir" catalog-2)" \
+    --cart "$(port "$dir" cart)" --order "$(port "$dir" order)" --price "$(port "$dir" price)"
+  for n in $nodes; do
+    node_wait 10 curl -sf --noproxy '*' -o "$dir/$n/health" "http://127.0.0.1:$(port "$dir" $n)/health" ||
+      fail "the service on node $n is not well: $(tail -3 "$dir/$n"/shop-*.log)"
+  done
+}
+
+# Waits for this shell's jobs; fails when one of them failed.
+wait_all() {
+  local job status rc=0
+  for job in $(jobs -p); do
+    wait "$job"
+    status=$?
+    while [ $status -gt 128 ] && kill -0 "$job" 2>/dev/null; do	# it was only a signal to this shell
+      wait "$job"
+      status=$?
+    done
+    [ $status = 0 ] || rc=1
+  done
+  [ $rc = 0 ] || exit 1
+}
+
+# ---- up and down -----------------------------------------------------------------
+
+need() {
+  local missing= p
+  for p in lttng-sessiond redis-server psql curl nsenter unshare setpriv; do
+    command -v $p >/dev/null || missing="$missing $p"
+  done
+  [ -x "$(pg_bin)/initdb" ] || missing="$missing initdb"
+  [ -z "$missing" ] || fail "missing programs:$missing"
+  [ -x "$programs/shop-front" ] || fail "$programs/shop-front is not there: make shop, or set O"
+}
+
+start_all() {
+  local n
+  prepare_postgres_dir "$1"
+  start_redis "$1" &
+  start_postgres "$1" &
+  for n in $nodes; do
+    node_start "$1" "$n" &
+  done
+  wait_all
+  start_services "$1"
+}
+
+start() {
+  local dir=$1 rc
+  node_root || exit 1
+  need
+  mkdir -p "$dir" || exit 1
+  dir=$(cd "$dir" && pwd)
+  [ ! -e "$dir/shop" ] || fail "$dir: there is a shop already, or its rest: shop.sh stop $dir"
+  [ ${#dir} -le 80 ] || fail "$dir: too long a path for Unix sockets (80 bytes at most)"
+  echo "$nodes" >"$dir/shop"
+  # An interrupted start first gets to its end, soon; else it would go on building while stop tears down.
+  trap 'stop "$dir"; exit 130' INT TERM
+  (trap : INT TERM; start_all "$dir")
+  rc=$?
+  if [ $rc != 0 ]; then
+    echo "shop.sh: start failed; ending what runs" >&2
+    stop "$dir"
+  fi
+  exit $rc
+}
+
+# Ends the process whose id is in the file, if it is the program that is named.
+end_process() {
+  local pid
+  pid=$(head -1 "$1" 2>/dev/null)
+  [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$2" ] || return 0
+  kill "-$3" "$pid" 2>/dev/null
+  node_wait 10 process_gone "$pid" || kill -KILL "$pid" 2>/dev/null
+}
+
+process_gone() { ! kill -0 "$1"; }
+
+stop() {
+  local dir n rc=0
+  dir=$(cd "$1" 2>/dev/null && pwd) || return 0
+  [ -e "$dir/shop" ] || return 0
+  node_root || exit 1
+  for n in $nodes; do
+    node_stop "$dir" "$n" &
+  done
+  end_process "$dir/redis.pid" redis-server TERM &
+  end_process "$dir/pg/postmaster.pid" postgres INT &
+  for n in $(jobs -p); do
+    wait "$n" || rc=1
+  done
+  [ $rc = 0 ] || return 1
+  [ ! -L "$dir/pg" ] || rm -rf "$(realpath "$dir/pg")"
+  rm -rf "$dir/pg" "$dir/pg.log" "$dir"/redis.* "$dir/journal" "$dir/shop"
+  rmdir --ignore-fail-on-non-empty "$dir"
+}
+
+switch_fault() {
+  local on n
+  case $3 in
+  on) on=1 ;;
+  off) on=0 ;;
+  *) fail "on or off, not $3" ;;
+  esac
+  fault_nodes "$2" >/dev/null || exit 1
+  for n in $(fault_nodes "$2"); do
+    curl -sf --noproxy '*' -X POST "http://127.0.0.1:$(port "$1" "$n")/fault?name=$2&on=$on" >/dev/null ||
+      fail "the service on node $n does not switch $2"
+  done
+}
+
+exec 3>&-	# what goes on running must not hold a caller's pipe open
+
+usage() { sed -n 's/^#   \(shop.sh\)/\1/p' "${BASH_SOURCE[0]}"; exit "$1"; }
+
+cmd=$1
+shift
+case "$cmd:$#" in
+start:1) start "$1" ;;
+stop:1) stop "$1" ;;
+fault:3) switch_fault "$@" ;;
+nodes:1) cat "$1/shop" 2>/dev/null | tr ' ' '\n' | grep . || fail "$1: no shop" ;;
+port:2) port "$1" "$2" ;;
+load:*)
+  [ $# -ge 1 ] || usage 2
+  dir=$1
+  shift
+  p=$(port "$dir" front) || exit 1
+  exec "$programs/shop-load" --port "$p" "$@" ;;
+--help:0) usage 0 ;;
+*) usage 2 >&2 ;;
+esac

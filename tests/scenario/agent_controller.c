@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * agent_controller URL JOURNAL: the controller's end of the link, to test an agent with. Says on standard output what
+ * comes, does on standard input what it is told:
+ *
+ *	want EPOCH LEASE_MS [tracepoint...]	repeated every 300 ms: samples everything, probes WORK
+ *	silent					says nothing any more
+ *	garbage | version | wrong | ack		sends bytes that are no frame; of another version; a kind that is not
+ *						ours; an acknowledgement of what was never sent
+ *	refuse WORDS				turns the agent away
+ *
+ * What has arrived is kept in JOURNAL before it is acknowledged, so that this may be killed at any time.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/stream.h"
+#include "wire/agent.h"
+#include "wire/frame.h"
+#include "wire/toggle.h"
+
+enum { TICK_MS = 300, PATIENCE_MS = 20000, PROCESSES = 16 };
+
+struct journal {		/* mapped: outlives us */
+	uint64_t incarnation, have_seq;
+	uint64_t records, ticks, gaps, losses, batches;
+	struct {
+		uint32_t pid;
+		uint64_t next;
+	} process[PROCESSES];
+};
+
+static struct journal *journal;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of writing to the stream, and of what follows */
+static struct stream *stream;
+static bool silent, has_want;
+static uint64_t epoch, lease_ms;
+static char names[64][256];
+static int nnames;
+
+static void
+send_frame(enum frame_kind kind, const void *data, size_t len)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+
+	if (stream == NULL || silent)
+		return;
+	frame_seal(header, kind, 0, data, len);
+	if (stream_write(stream, header, sizeof(header), PATIENCE_MS, NULL) == 0 && len > 0)
+		stream_write(stream, data, len, PATIENCE_MS, NULL);
+}
+
+static void
+send_want(void)
+{
+	struct toggle toggles[64];
+	struct rate rate = { "WORK", 1, 1 };
+	struct want w = { epoch, (int64_t)lease_ms, 1, 1, (uint32_t)nnames, &rate, toggles };
+	struct buf b = { 0 };
+
+	if (!has_want)
+		return;
+	for (int i = 0; i < nnames; i++)
+		toggles[i].name = names[i];
+	want_encode(&w, &b);
+	send_frame(FRAME_WANT, b.data, b.len);
+	buf_release(&b);
+}
+
+static void *
+tick(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		usleep(TICK_MS * 1000);
+		pthread_mutex_lock(&lock);
+		send_want();
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+static void
+send_bad(const char *what)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+
+	if (stream == NULL)
+		return;
+	memset(header, 'x', sizeof(header));
+	if (strcmp(what, "garbage") != 0) {
+		frame_seal(header, strcmp(what, "wrong") == 0 ? FRAME_STATUS : FRAME_WANT, 0, "", 0);
+		if (strcmp(what, "version") == 0)
+			header[4]++;
+	}
+	stream_write(stream, header, sizeof(header), PATIENCE_MS, NULL);
+}
+
+static void
+command(char *line)
+{
+	char *word = strtok(line, " \n");
+	struct buf b = { 0 };
+
+	if (word == NULL)
+		return;
+	if (strcmp(word, "want") == 0) {
+		epoch = strtoull(strtok(NULL, " \n"), NULL, 10);
+		lease_ms = strtoull(strtok(NULL, " \n"), NULL, 10);
+		for (nnames = 0; nnames < 64 && (word = strtok(NULL, " \n")) != NULL; nnames++)
+			snprintf(names[nnames], sizeof(names[0]), "%s", word);
+		has_want = true;
+		silent = false;
+		printf("asked %lld\n", (long long)clock_mono().ns);
+		send_want();
+	} else if (strcmp(word, "silent") == 0) {
+		silent = true;
+	} else if (strcmp(word, "refuse") == 0) {
+		word = strtok(NULL, "\n");
+		send_frame(FRAME_REFUSE, word, strlen(word));
+	} else if (strcmp(word, "ack") == 0) {
+		buf_u64(&b, UINT64_MAX / 2);
+		send_frame(FRAME_ACK, b.data, b.len);
+	} else {
+		send_bad(word);
+	}
+	buf_release(&b);
+}
+
+static void *
+listen_to_stdin(void *unused)
+{
+	char line[16384];
+
+	(void)unused;
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		pthread_mutex_lock(&lock);
+		command(line);
+		pthread_mutex_unlock(&lock);
+	}
+	_exit(0);
+}
+
+/* ---- what the agent sends ---- */
+
+static void
+take_tick(const struct record *r, uint64_t n)
+{
+	int i = 0;
+
+	while (i < PROCESSES - 1 && journal->process[i].pid != 0 && journal->process[i].pid != r->pid)
+		i++;
+	if (journal->process[i].pid != r->pid) {
+		journal->process[i].pid = r->pid;
+		journal->process[i].next = n;
+	}
+	if (journal->process[i].next != n) {
+		printf("gap pid %u wanted %llu got %llu\n", r->pid, (unsigned long long)journal->process[i].next,
+		    (unsigned long long)n);
+		journal->gaps++;
+	}
+	journal->process[i].next = n + 1;
+	journal->ticks++;
+}
+
+static bool
+ends_with(const struct batch_label *l, const char *end)
+{
+	size_t len = strlen(end);
+
+	return l->len >= len && memcmp(l->text + l->len - len, end, len) == 0;
+}
+
+static int
+take_batch(const struct frame *f, const uint8_t *data, struct err *e)
+{
+	struct arena a = { 0 };
+	struct buf ack = { 0 };
+	int64_t oldest_ns = 0;
+	struct batch b;
+	int rc;
+
+	if (f->seq <= journal->have_seq)
+		return 0;
+	if (f->seq != journal->have_seq + 1)
+		return err_set(e, ERR_INPUT, "batch %llu after %llu", (unsigned long long)f->seq,
+		    (unsigned long long)journal->have_seq);
+	if ((rc = batch_decode(&b, &a, data, f->length, e)) != 0)
+		return rc;
+	for (uint32_t i = 0; i < b.nrecords; i++) {
+		if (ends_with(&b.labels[b.records[i].label], "/agentp:ev000"))
+			take_tick(&b.records[i], b.records[i].values[0].u);
+		if (oldest_ns == 0)
+			oldest_ns = b.records[i].time_ns;
+	}
+	for (uint32_t i = 0; i < b.nlosses; i++) {
+		journal->losses += b.losses[i].count;
+		printf("loss reason %u count %llu for %.3f s\n", b.losses[i].reason, (unsigned long long)b.losses[i].count,
+		    (double)(b.losses[i].to_ns - b.losses[i].from_ns) / 1e9);
+	}
+	journal->records += b.nrecords;
+	journal->batches++;
+	journal->have_seq = f->seq;
+	if (b.nrecords > 0)
+		printf("records %llu ticks %llu gaps %llu age_ms %.1f\n", (unsigned long long)journal->records,
+		    (unsigned long long)journal->ticks, (unsigned long long)journal->gaps,
+		    (double)(clock_mono().ns - oldest_ns) / 1e6);
+	arena_release(&a);
+	pthread_mutex_lock(&lock);
+	buf_u64(&ack, f->seq);
+	send_frame(FRAME_ACK, ack.data, ack.len);
+	pthread_mutex_unlock(&lock);
+	buf_release(&ack);
+	return 0;
+}
+
+static int
+take_done(const uint8_t *data, size_t len, struct arena *a, struct err *e)
+{
+	struct done d;
+	int rc = done_decode(&d, a, data, len, e);
+
+	if (rc != 0)
+		return rc;
+	printf("done %llu results ", (unsigned long long)d.epoch);
+	for (uint32_t i = 0; i < d.nresults; i++)
+		putchar("+?!"[d.results[i]]);
+	printf(". from %lld %s\n", (long long)d.from_ns, d.failure);
+	return 0;
+}
+
+static int
+take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
+{
+	struct status s;
+	int rc = status_decode(&s, a, data, len, e);
+
+	if (rc == 0)
+		printf("status epoch %llu added %u programs %u tracer %s shed %d fill %.2f %.2f %.2f cpu_ms %lld tracer_cpu_ms "
+		    "%lld records %llu rings %lld trouble \"%s\"\n", (unsigned long long)s.epoch, s.added, s.programs,
+		    s.tracer_ok ? "ok" : "down", s.shed, s.fill[0], s.fill[1], s.fill[2], (long long)s.cpu_us / 1000,
+		    (long long)s.tracer_cpu_us / 1000, (unsigned long long)s.records, (long long)s.ring_bytes, s.trouble);
+	return rc;
+}
+
+static int
+take_programs(const uint8_t *data, size_t len, struct arena *a, struct err *e)
+{
+	struct programs p;
+	int rc = programs_decode(&p, a, data, len, e);
+
+	if (rc != 0)
+		return rc;
+	printf("programs %u names %u:", p.nprograms, p.nnames);
+	for (uint32_t i = 0; i < p.nprograms; i++)
+		printf(" %s(%u)=%u", p.programs[i].service, p.programs[i].pid, p.programs[i].count);
+	printf("\n");
+	return 0;
+}
+
+static int
+take_hello(const uint8_t *data, size_t len, struct arena *a, struct err *e)
+{
+	struct buf b = { 0 };
+	struct hello h;
+	int rc = hello_decode(&h, a, data, len, e);
+
+	if (rc != 0)
+		return rc;
+	if (journal->incarnation != h.incarnation) {
+		memset(journal, 0, sizeof(*journal));
+		journal->incarnation = h.incarnation;
+	}
+	if (journal->have_seq + 1 < h.first_seq)
+		printf("lost batches %llu to %llu\n", (unsigned long long)journal->have_seq + 1,
+		    (unsigned long long)h.first_seq - 1);
+	printf("hello %s first %llu have %llu version %s\n", h.node, (unsigned long long)h.first_seq,
+	    (unsigned long long)journal->have_seq, h.version);
+	welcome_encode(&(struct welcome){ journal->have_seq }, &b);
+	pthread_mutex_lock(&lock);
+	send_frame(FRAME_WELCOME, b.data, b.len);
+	send_want();
+	pthread_mutex_unlock(&lock);
+	buf_release(&b);
+	return 0;
+}
+
+static int
+take_frame(const struct frame *f, const uint8_t *data, struct err *e)
+{
+	struct arena a = { 0 };
+	int rc = 0;
+
+	switch (f->kind) {
+	case FRAME_HELLO: rc = take_hello(data, f->length, &a, e); break;
+	case FRAME_RECORDS: rc = take_batch(f, data, e); break;
+	case FRAME_DONE: rc = take_done(data, f->length, &a, e); break;
+	case FRAME_STATUS: rc = take_status(data, f->length, &a, e); break;
+	case FRAME_PROGRAMS: rc = take_programs(data, f->length, &a, e); break;
+	case FRAME_REFUSE: printf("refused %.*s\n", (int)f->length, data); break;
+	default: rc = err_set(e, ERR_INPUT, "kind %u", f->kind);
+	}
+	arena_release(&a);
+	return rc;
+}
+
+static int
+read_frame(struct stream *s, struct err *e)
+{
+	uint8_t header[FRAME_HEADER_BYTES], *data = NULL;
+	struct frame f;
+	int rc;
+
+	if ((rc = stream_read(s, header, sizeof(header), PATIENCE_MS, e)) != 0 || (rc = frame_open(&f, header, e)) != 0)
+		return rc;
+	if (f.length > 0) {
+		data = malloc(f.length);
+		rc = stream_read(s, data, f.length, PATIENCE_MS, e);
+	}
+	if (rc == 0 && (rc = frame_check(&f, header, data, e)) == 0)
+		rc = take_frame(&f, data, e);
+	free(data);
+	return rc;
+}
+
+static void
+serve(struct stream *s)
+{
+	struct err e = { 0 };
+
+	pthread_mutex_lock(&lock);
+	stream = s;
+	pthread_mutex_unlock(&lock);
+	while (read_frame(s, &e) == 0)
+		;
+	printf("closed: %s\n", e.text);
+	pthread_mutex_lock(&lock);
+	stream = NULL;
+	silent = false;
+	pthread_mutex_unlock(&lock);
+	stream_close(s);
+}
+
+int
+main(int argc, char **argv)
+{
+	int fd = argc == 3 ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;
+	struct listener *l;
+	struct stream *s;
+	pthread_t thread;
+	struct err e;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (fd < 0 || ftruncate(fd, sizeof(*journal)) != 0 || (journal = mmap(NULL, sizeof(*journal),
+	    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
+		fprintf(stderr, "usage: agent_controller URL JOURNAL\n");
+		return 2;
+	}
+	if (listener_open(&l, argv[1], 0600, &e) != 0) {
+		fprintf(stderr, "%s\n", e.text);
+		return 1;
+	}
+	printf("listening %s\n", listener_url(l));
+	if (pthread_create(&thread, NULL, tick, NULL) != 0 || pthread_create(&thread, NULL, listen_to_stdin, NULL) != 0)
+		return 1;
+	for (;;)
+		if (listener_accept(l, &s, 1000, &e) == 0)
+			serve(s);
+}

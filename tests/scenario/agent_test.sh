@@ -1,0 +1,271 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# hone-agent under a real LTTng on a node of its own, with a controller that is made to die, hang and talk nonsense.
+# O: the folder that `make agent-scenario` built.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+if [ "$(id -u)" != 0 ] || ! command -v lttng lttng-sessiond unshare > /dev/null; then
+	echo "1..0 # SKIP needs root and lttng-tools"
+	exit 0
+fi
+# A node: whatever is mounted and started from here on is nobody else's.
+if [ "${HONE_NODE:-}" != "$PPID" ]; then
+	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
+	exit
+fi
+mkdir -p /run/lttng /run/hone && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm &&
+	mount -t tmpfs tmpfs /run/hone || exit 1
+D=$(mktemp -d)
+export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1
+URL=ipc://$D/controller.sock
+EPOCH=0
+mkfifo "$D/say"
+exec 9<> "$D/say"
+
+# wait_for SECONDS COMMAND...: until it succeeds
+wait_for() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $until ] || return 1
+		sleep 0.02
+	done
+}
+gone() { ! kill -0 "$1" 2> /dev/null || [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null)" = Z ]; }
+not() { ! "$@"; }
+
+N=0 FAILED=0
+# check WHAT COMMAND...: one line of TAP; what the command says explains a failure
+check() {
+	local what=$1 said
+	shift
+	N=$((N + 1))
+	if said=$("$@" 2>&1); then
+		echo "ok $N - $what"
+	else
+		echo "not ok $N - $what"
+		printf '%s\n' "$*" "$said" "--- agent" "$(tail -n 5 "$D/agent.log")" "--- controller" \
+			"$(tail -n 5 "$D/controller.log")" | sed 's/^/# /' | head -c 3000
+		FAILED=1
+	fi
+}
+
+# ---- the node -------------------------------------------------------------------
+daemon_start() {
+	lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
+	SESSIOND=$!
+	wait_for 20 lttng -n list > /dev/null 2>&1
+}
+program_start() { # NAME: a process called so, whose state is in $D/NAME.state
+	ln -sf "$O/tests/scenario/agent_program" "$D/$1"
+	rm -f "$D/$1.state"
+	"$D/$1" "$D/$1.state" 1000 &
+	eval "PROGRAM_$1=$!"
+	wait_for 20 test -s "$D/$1.state"
+}
+# word NAME FIELD: of its state, see agent_program.h
+word() { od -An -t d8 -w8 -j $(($2 * 8)) -N 8 "$D/$1.state" | tr -d ' '; }
+ON=0 TURNED_ON=1 TURNED_OFF=2 ON_NS=3 OFF_NS=4 FIRED=5 REQUESTS=6
+is() { [ "$(word "$1" "$2")" "$3" "$4" ] || { echo "$1 $2 is $(word "$1" "$2")"; return 1; }; }
+
+agent_start() {
+	"$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL" -o controller.silence=2s -o controller.refused=500ms \
+		-o controller.retry=200ms -o tracer.slow_call=1s -o log.level=debug "$@" 2>> "$D/agent.log" 9>&- &
+	AGENT=$!
+}
+controller_start() {
+	"$O/tests/scenario/agent_controller" "$URL" "$D/journal" < "$D/say" >> "$D/controller.log" 9>&- &
+	CONTROLLER=$!
+	wait_for 20 test -S "$D/controller.sock"
+}
+# controller_mark, then after PATTERN: whether the controller has said so since
+MARK=0
+controller_mark() { MARK=$(wc -l < "$D/controller.log"); }
+after() { tail -n +$((MARK + 1)) "$D/controller.log" | grep -q -E "$1"; }
+told() { grep -q -E "$1" "$D/agent.log"; }
+say() { echo "$*" >&9; }
+want() { EPOCH=$((EPOCH + 1)); controller_mark; say want $EPOCH "$@"; }
+gaps() { tail -n 40 "$D/controller.log" | grep -o 'gaps [0-9]*' | tail -1; }
+sessions() { lttng -n list 2> /dev/null | grep -c ') hone-n1-'; }
+no_session() { [ "$(sessions)" = 0 ]; }
+# left: what an agent could leave behind
+left() { ls -d /run/hone/agent-n1/* /dev/shm/hone-policy* /dev/shm/lttng-ust-* 2> /dev/null | grep -v 'lttng-ust-wait'; }
+nothing_left() { no_session && [ -z "$(left)" ]; }
+end() {
+	local pid
+	for pid in ${CONTROLLER:-} ${AGENT:-} ${PROGRAM_one:-} ${PROGRAM_two:-} ${SESSIOND:-}; do
+		kill "$pid" 2> /dev/null
+		wait_for 5 gone "$pid" || kill -9 "$pid"
+	done
+	wait_for 10 test -z "$(pgrep -x hone-guard -s 0)"
+	[ $FAILED = 0 ] && rm -rf "$D" || echo "# logs: $D"
+}
+trap end EXIT
+
+daemon_start || { echo "Bail out! no session daemon"; exit 1; }
+program_start one
+program_start two
+controller_start
+agent_start
+
+# ---- toggling -------------------------------------------------------------------
+check "the agent greets" wait_for 20 after '^hello n1 '
+check "it tells of the programs and their tracepoints" wait_for 20 after '^programs 2 names 300: .*one\([0-9]*\)=150'
+want 5000
+check "an empty state holds" wait_for 10 after "^done $EPOCH results \."
+check "requests are sampled" wait_for 10 after '^records [1-9]'
+check "what nobody asked for is off" is one $ON -eq 0
+want 5000 agentp:ev000 agentp:ev149 no:such
+check "done says what became of each" wait_for 10 after "^done $EPOCH results \+\+\?\. from [0-9]"
+check "on, in both programs" is one $ON -eq 1
+check "on, in both programs" is two $ON -eq 1
+check "its records arrive" wait_for 10 after 'ticks [1-9][0-9]* gaps 0'
+check "the status counts them" wait_for 10 after "^status epoch $EPOCH added 3 programs 2 tracer ok"
+want 5000
+check "off again" wait_for 10 after "^done $EPOCH results \."
+check "off, in both programs" is one $ON -eq 0
+check "off, in both programs" is two $ON -eq 0
+want 5000 'agentp:*' hone:request_begin
+check "a wildcard, and what is always on" wait_for 10 after "^done $EPOCH results \+\+\."
+check "on by the wildcard" is two $ON -eq 1
+want 5000
+wait_for 10 after "^done $EPOCH results \."
+check "off with it" is two $ON -eq 0
+controller_mark
+check "what is always on stays on" wait_for 10 after '^records'
+want 5000 agentp:ev00{0,1,2,3,4,5,6,7,8,9}
+check "many at once, with tracing stopped" wait_for 10 after "^done $EPOCH results \+{10}\."
+check "the gap is told" wait_for 10 after '^loss reason 0 count 1 '
+program_start three
+check "a program that starts has it on" wait_for 10 is three $ON -eq 1
+check "and is told of" wait_for 20 after '^programs 3 names 450:'
+kill -9 "$PROGRAM_three"
+check "a program that was killed is not missed" wait_for 20 after '^programs 2 names'
+
+# ---- the controller dies, hangs, talks nonsense -----------------------------------
+want 5000 agentp:ev000
+wait_for 10 after "^done $EPOCH"
+for i in 1 2 3; do
+	kill -9 "$CONTROLLER"
+	wait "$CONTROLLER" 2> /dev/null
+	rm -f "$D/controller.sock"
+	at=$(word one $FIRED)
+	check "kill -9 of the controller: records go on being written" wait_for 10 is one $FIRED -gt $((at + 200))
+	controller_mark
+	controller_start
+	say want $EPOCH 5000 agentp:ev000
+	check "it comes back, and the epoch holds" wait_for 10 after "^done $EPOCH results \+\."
+	check "all records arrive" wait_for 10 after '^records'
+done
+check "none is missing" test "$(gaps)" = "gaps 0"
+for nonsense in garbage version wrong ack; do
+	controller_mark
+	say $nonsense
+	check "$nonsense: the agent hangs up" wait_for 10 after '^closed'
+	check "$nonsense: says why" after '^refused .'
+	check "$nonsense: and comes back" wait_for 10 after '^hello n1'
+	check "$nonsense: with its records" wait_for 10 after '^records'
+done
+check "another version is named as such" told 'version'
+controller_mark
+say refuse there is another node of that name
+check "a refusal is logged with its words" wait_for 10 told 'refuses us: there is another node'
+check "and the agent tries again" wait_for 10 after '^hello n1'
+controller_mark
+say want $EPOCH 5000 agentp:ev000
+say silent
+check "a controller that hangs is dialled again" wait_for 20 after '^hello n1'
+say want $EPOCH 5000 agentp:ev000
+wait_for 10 after "^done $EPOCH results"
+check "none is missing" test "$(gaps)" = "gaps 0"
+want 1000 agentp:ev000
+wait_for 10 after "^done $EPOCH results"
+kill -STOP "$CONTROLLER"
+check "a lease that is not renewed ends" wait_for 5 is one $ON -eq 0
+kill -CONT "$CONTROLLER"
+check "and a controller that goes on has it again" wait_for 20 is one $ON -eq 1
+
+# ---- the session daemon dies ------------------------------------------------------
+want 5000 agentp:ev000
+wait_for 10 after "^done $EPOCH results"
+kill -9 "$SESSIOND"
+wait "$SESSIOND" 2> /dev/null
+check "the session daemon is killed: trouble is reported" wait_for 20 after 'tracer down .*trouble ".*session daemon'
+check "and all is off" is one $ON -eq 0
+controller_mark
+daemon_start
+check "it is back: so is the session" wait_for 30 after 'tracer ok .*trouble ""'
+check "and what was on" wait_for 30 is one $ON -eq 1
+controller_mark
+check "and the records" wait_for 30 after 'ticks [1-9]'
+check "the time between is told as a loss" grep -q '^loss reason 0 count 1' "$D/controller.log"
+kill -STOP "$SESSIOND"
+want 5000 agentp:ev001
+check "the session daemon hangs: trouble is reported" wait_for 20 after 'trouble "the session daemon has not answered'
+kill -CONT "$SESSIOND"
+check "and when it goes on, so does the agent" wait_for 20 after "^done $EPOCH results \+\."
+
+# ---- the agent dies ---------------------------------------------------------------
+want 5000 agentp:ev000
+wait_for 10 after "^done $EPOCH results"
+check "on" is one $ON -eq 1
+killed=$(date +%s%N)
+kill -9 "$AGENT"
+check "kill -9 of the agent: all is off" wait_for 5 is one $ON -eq 0
+now=$(cut -d' ' -f1 /proc/uptime)
+check "within a second" test $(($(date +%s%N) - killed)) -lt 1000000000
+check "in every program" wait_for 1 is two $ON -eq 0
+check "no session stays" wait_for 10 no_session
+check "nor a folder" wait_for 10 test -z "$(ls /run/hone/agent-n1)"
+controller_mark
+agent_start
+check "it starts anew" wait_for 20 after "^done $EPOCH results \+\."
+check "and switches on again" is two $ON -eq 1
+# both die: only the next agent can clean up
+guard=$(pgrep -x hone-guard -P "$AGENT")
+kill -9 "$guard"
+check "a killed guardian is reported" wait_for 10 after 'trouble "the guardian was killed'
+kill -9 "$AGENT"
+wait "$AGENT" 2> /dev/null
+check "agent and guardian killed: the session stays" test "$(sessions)" = 1
+controller_mark
+agent_start
+check "but the next agent sweeps it" wait_for 20 after "^done $EPOCH results \+\."
+check "so that there is one" test "$(sessions)" = 1
+check "and one folder" test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1
+check "a second agent of the node is refused" not timeout 20 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL"
+check "and does no harm" is one $ON -eq 1
+
+# ---- the end ----------------------------------------------------------------------
+began=$(date +%s%N)
+kill "$AGENT"
+wait "$AGENT"
+check "SIGTERM: exit 0" test $? = 0
+check "within two seconds" test $(($(date +%s%N) - began)) -lt 2000000000
+check "all is off" is one $ON -eq 0
+check "nothing is left" wait_for 5 nothing_left
+check "not even the folder" not test -e /run/hone/agent-n1
+lttng -n create other --output="$D/other" > /dev/null
+kill "$SESSIOND"
+wait "$SESSIOND"
+controller_mark
+agent_start
+check "without a session daemon: says what to do" wait_for 20 after 'trouble ".*no session daemon answers: start lttng-sessiond'
+kill -INT "$AGENT"
+wait "$AGENT"
+check "SIGINT then: exit 0" test $? = 0
+daemon_start
+controller_mark
+mkdir -m 700 "$D/nobody" && chmod 711 "$D"
+check "without permission: says what to do" bash -c "timeout 5 setpriv --reuid=65534 --regid=65534 --clear-groups \
+	'$O/bin/hone-agent' -o agent.node=n2 -o controller.url='$URL' -o agent.run_dir=/dev/shm/n2 \
+	-o agent.policy=/dev/shm/n2-policy 2>&1 | grep 'no permission to trace: add .* to the group'"
+check "-n takes the defaults" "$O/bin/hone-agent" -n
+check "-nv prints what reads back" bash -c "'$O/bin/hone-agent' -nv > '$D/a' && '$O/bin/hone-agent' -nv -c '$D/a' | cmp '$D/a' -"
+"$O/bin/hone-agent" --nonsense 2> /dev/null
+check "misuse: exit 2" test $? = 2
+"$O/bin/hone-agent" -n -o tracer.sub_buffers=3 2> /dev/null
+check "a bad key: exit 2" test $? = 2
+echo "1..$N"
+exit $FAILED

@@ -1,0 +1,219 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The reader beside babeltrace2, on the same live sessions: every record, every field, in order, and every loss.
+# O: the folder that `make source-scenario` built.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+if [ "$(id -u)" != 0 ] || ! command -v lttng lttng-sessiond babeltrace2 perl unshare > /dev/null; then
+	echo "1..0 # SKIP needs root, lttng-tools, babeltrace2 and perl"
+	exit 0
+fi
+# A node: whatever is mounted and started from here on is nobody else's.
+if [ "${HONE_NODE:-}" != "$PPID" ]; then
+	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
+	exit
+fi
+mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm || exit 1
+D=/dev/shm/test
+mkdir $D
+export LTTNG_HOME=$D HONE_SAMPLE=1 HONE_POLICY=$D/none
+: "${ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0}"
+export ASAN_OPTIONS
+
+# wait_for SECONDS COMMAND...: until it succeeds
+wait_for() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $until ] || return 1
+		sleep 0.02
+	done
+}
+gone() { ! kill -0 "$1" 2> /dev/null; }
+end() {
+	local pid
+	for pid in $(jobs -p); do
+		kill -CONT "$pid" 2> /dev/null
+		kill "$pid" 2> /dev/null
+	done
+	[ -n "${SESSIOND:-}" ] && { wait_for 20 gone "$SESSIOND" || kill -9 "$SESSIOND"; }
+	rm -rf "$D"
+}
+trap end EXIT
+
+N=0 FAILED=0
+# check WHAT COMMAND...: one line of TAP; what the command says explains a failure
+check() {
+	local what=$1 said
+	shift
+	N=$((N + 1))
+	if said=$("$@" 2>&1); then
+		echo "ok $N - $what"
+	else
+		echo "not ok $N - $what"
+		printf '%s\n' "$*" "$said" "$(tail -n 3 "$D/said" 2> /dev/null)" | sed 's/^/# /' | head -c 3000
+		FAILED=1
+	fi
+}
+is() { [ "$1" "$2" "$3" ] || { echo "wanted $2 $3, got $1"; return 1; }; }
+
+lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > $D/sessiond.log 2>&1 &
+SESSIOND=$!
+wait_for 20 lttng -n list > /dev/null 2>&1
+
+# ---- sessions -------------------------------------------------------------------
+# session_start NAME SUBBUF_BYTES SUBBUFS TIMER_US DUMP_OPTIONS...
+session_start() {
+	S=$1
+	mkdir $D/$S.out
+	"$O/tests/scenario/source_session" "$S" $D/$S.out $D/$S.shm "$2" "$3" "$4" || exit 1
+	shift 4
+	rm -f $D/until
+	"$O/tests/scenario/source_dump" $D/$S.out $D/$S.shm $D/until "$@" > $D/$S.ours 2> $D/said &
+	DUMP=$!
+}
+# Stops tracing, lets the reader come to its end, and gives its numbers as shell variables.
+session_read() {
+	lttng -n stop "$S" > /dev/null
+	DISCARDED=$(lttng -n list "$S" | sed -n 's/.*Discarded events: *//p' | head -n 1)
+	touch $D/until
+	wait_for 30 gone $DUMP || echo "# the reader does not end"
+	wait $DUMP
+	eval "$(grep '^records=' $D/said)"
+}
+session_end() { lttng -n destroy "$S" > /dev/null; }
+program() { LD_PRELOAD=${PRELOAD-$O/lib/libhone.so} "$O/tests/scenario/source_program" "$@"; }
+plain() { PRELOAD='' program "$@"; }
+
+# What babeltrace2 reads, in the words of source_dump.
+theirs() {
+	babeltrace2 --clock-cycles --no-delta --names=scope,header,context,payload --fields=trace:procname,trace:vpid "$1" 2> $D/bt.err |
+		perl tests/scenario/source_babeltrace.pl
+}
+same_as_babeltrace() {
+	theirs $D/$S.out | LC_ALL=C sort > $D/$S.theirs
+	LC_ALL=C sort $D/$S.ours > $D/$S.sorted
+	cmp -s $D/$S.sorted $D/$S.theirs && return
+	echo "$(wc -l < $D/$S.sorted) records, babeltrace2 has $(wc -l < $D/$S.theirs)"
+	diff $D/$S.sorted $D/$S.theirs | head -n 6
+	return 1
+}
+# Order, watermark, losses: what must be so in every run. Late ones may be, if the machine stops a thread at the
+# wrong instant, but not many.
+sound() {
+	is "$unordered" = 0 && is "$early" = 0 && is "$bad_losses" = 0 && is "$going_back" = 0 && is "$lost_decode" = 0 &&
+		is "$late" -le "${1:-0}"
+}
+
+# ---- every kind of field, several programs and threads, events going on and off ---
+session_start kinds 65536 16 100000 keep
+program 200 5000 3 > $D/a & A=$!
+plain 200 5000 2 > $D/b & B=$!
+for _ in 1 2 3 4 5 6; do
+	lttng -n disable-event -u -s kinds -c hone 'kinds:*' > /dev/null
+	lttng -n enable-event -u -s kinds -c hone 'kinds:*' > /dev/null
+done
+lttng -n enable-event -u -s kinds -c hone 'hone:fork' > /dev/null
+program 300 100 1 > $D/c
+check "programs that live are listed" wait_for 5 grep -q "# live.* source_program:$A.*source_program:$B" $D/said
+wait $A $B
+session_read
+check "all records, all fields are those of babeltrace2" same_as_babeltrace
+check "in order, up to an exact watermark" sound
+check "nothing was lost" is "$lost_ring" = 0
+check "the watermark was never far behind (ms)" is "$behind_ms" -lt 400
+check "programs that died are not listed" is "$live" -le 3
+session_end
+
+# ---- short lives: between two polls, and killed at any point ----------------------
+session_start short 65536 16 100000 keep
+TOTAL=0
+for i in $(seq 30); do
+	TOTAL=$((TOTAL + $(program 5 0 1)))
+done
+session_read
+check "30 short lives: all records are those of babeltrace2" same_as_babeltrace
+check "30 short lives: all that was fired has come" is "$(grep -c kinds: $D/short.ours)" = $TOTAL
+check "30 short lives: in order, up to an exact watermark" sound
+session_end
+
+session_start killed 65536 16 100000 keep
+program 0 2000 1 & SURVIVOR=$!
+for i in $(seq 20); do
+	program 0 0 2 > /dev/null & VICTIM=$!
+	sleep 0.1
+	kill -9 $VICTIM
+	wait $VICTIM
+done 2> /dev/null
+kill $SURVIVOR
+wait $SURVIVOR 2> /dev/null
+session_read
+check "20 killed: all records are those of babeltrace2" same_as_babeltrace
+check "20 killed: in order, up to an exact watermark" sound 20
+session_end
+
+# ---- rings too small ----------------------------------------------------------------
+session_start lossy 4096 2 1000000 keep
+program 3000 0 4 > $D/a
+program 3000 0 2 > $D/b
+FIRED=$(($(cat $D/a) + $(cat $D/b)))
+session_read
+check "lossy: all records are those of babeltrace2" same_as_babeltrace
+check "lossy: something was lost" is "$lost_ring" -gt 1000
+check "lossy: fired = read + lost, for each record" is "$((records + lost_ring))" = $((FIRED + 4 * (3000 * 4 + 3000 * 2)))
+check "lossy: as many as the session daemon says" is "$lost_ring" = "$DISCARDED"
+check "lossy: the rings were seen full (%)" is "$fullest" -gt 50
+check "lossy: in order, up to an exact watermark" sound
+session_end
+
+# ---- little memory, few records at a time -------------------------------------------
+session_start little 65536 16 100000 keep memory=100000 records=100
+program 2000 300 2 > $D/a & A=$!
+program 2000 300 2 > $D/b & B=$!
+wait $A $B
+session_read
+check "little memory: all records are those of babeltrace2" same_as_babeltrace
+check "little memory: in order, up to an exact watermark" sound
+session_end
+
+# ---- a frozen program holds nobody back for long ------------------------------------
+session_start frozen 65536 16 100000 keep stall_ms=500
+program 0 0 1 > /dev/null & FROZEN=$!
+program 400 5000 1 > $D/a & A=$!
+sleep 0.5
+kill -STOP $FROZEN
+wait $A
+kill -CONT $FROZEN
+sleep 0.3
+kill $FROZEN
+wait $FROZEN 2> /dev/null
+session_read
+check "frozen: all records are those of babeltrace2" same_as_babeltrace
+check "frozen: the watermark went on (ms behind)" is "$behind_ms" -lt 900
+session_end
+
+# ---- reading gives the space back -----------------------------------------------------
+kib() { du -sk "$1" | cut -f1; }
+session_start space 262144 8 100000 unrelated=0
+program 60000 20 2 hot > $D/a & A=$!
+plain 2000 0 1 > $D/b
+program 500 0 1 > $D/c
+MOST=0
+while ! gone $A; do
+	NOW=$(kib $D/space.out)
+	[ "$NOW" -gt $MOST ] && MOST=$NOW
+	sleep 0.1
+done
+wait $A
+removed() { [ -z "$(ls -A $D/space.out/ust/pid)" ]; }
+check "folders of dead programs are removed" wait_for 10 removed
+session_read
+check "files did not grow with what was read (KiB)" is $MOST -lt 6000
+check "outside of requests nothing is delivered, but counted" is "$((records + unrelated))" -ge $(($(cat $D/a) + $(cat $D/b) + $(cat $D/c)))
+check "requests are delivered" is "$(grep -c 'hone:fork(part)' $D/space.ours)" = 500
+check "space: in order, up to an exact watermark" sound
+session_end
+
+echo "1..$N"
+exit $FAILED

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "kit.h"
+
+#include "analysis/moments.h"
+#include "base/rng.h"
+
+static void
+moments_are_those_of_the_values(void **state)
+{
+	struct moments m = { 0 };
+	struct comoments c = { 0 };
+	(void)state;
+
+	assert_near(moments_variance(&m), 0, 0);
+	assert_near(moments_cv(&m), 0, 0);
+	for (int i = 0; i < 4; i++) {
+		const double x[] = { 2, 4, 4, 6 }, y[] = { 1, 2, 3, 6 };
+
+		moments_add(&m, x[i]);
+		comoments_add(&c, x[i], y[i]);
+	}
+	assert_near(m.mean, 4, 1e-12);
+	assert_near(moments_variance(&m), 2, 1e-12);
+	assert_near(moments_cv(&m), sqrt(2) / 4, 1e-12);
+	assert_near(comoments_covariance(&c), 2.5, 1e-12);
+	assert_near(c.m2_x / 4, 2, 1e-12);
+}
+
+static void
+merging_equals_one_long_run(void **state)
+{
+	struct rng rng;
+	(void)state;
+
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		struct moments whole = { 0 }, part[3] = { 0 };
+		struct comoments cwhole = { 0 }, cpart[3] = { 0 };
+
+		rng_seed(&rng, seed);
+		for (int i = 0; i < 2000; i++) {
+			double x = 1e9 + 1e3 * rng_normal(&rng), y = 2e9 + 0.5 * x + 100 * rng_normal(&rng);
+			uint64_t p = seed == 0 ? 1 : rng_below(&rng, 3);	/* seed 0: two parts are empty */
+
+			moments_add(&whole, x);
+			moments_add(&part[p], x);
+			comoments_add(&cwhole, x, y);
+			comoments_add(&cpart[p], x, y);
+		}
+		for (int i = 1; i < 3; i++) {
+			moments_merge(&part[0], &part[i]);
+			comoments_merge(&cpart[0], &cpart[i]);
+		}
+		assert_int_equal(part[0].n, 2000);
+		assert_near(part[0].mean, whole.mean, 1e-4);
+		assert_near(moments_variance(&part[0]) / moments_variance(&whole), 1, 1e-9);
+		assert_int_equal(cpart[0].n, 2000);
+		assert_near(cpart[0].mean_y, cwhole.mean_y, 1e-4);
+		assert_near(comoments_covariance(&cpart[0]) / comoments_covariance(&cwhole), 1, 1e-8);
+		assert_near(cpart[0].m2_x / cwhole.m2_x, 1, 1e-9);
+	}
+}
+
+static void
+large_means_do_not_swallow_small_variances(void **state)
+{
+	struct moments m = { 0 };
+	(void)state;
+
+	for (int i = 0; i < 1000; i++)
+		moments_add(&m, 1e15 + i % 2);
+	assert_near(moments_variance(&m), 0.25, 1e-3);
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+quantiles_are_within_one_percent(void **state)
+{
+	enum { N = 20000 };
+	static const double qs[] = { 0, 0.01, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1 };
+	int64_t *values = malloc(N * sizeof *values);
+	struct sketch *whole = calloc(1, sizeof *whole), *part = calloc(2, sizeof *part);
+	struct rng rng;
+	(void)state;
+
+	for (uint64_t seed = 0; seed < 5; seed++) {
+		memset(whole, 0, sizeof *whole);
+		memset(part, 0, 2 * sizeof *part);
+		rng_seed(&rng, seed);
+		for (int i = 0; i < N; i++) {	/* evenly over all magnitudes from 1 ns to 10 days */
+			values[i] = (int64_t)exp(rng_unit(&rng) * log(8.64e14));
+			sketch_add(whole, values[i]);
+			sketch_add(&part[i % 3 == 0], values[i]);
+		}
+		sketch_merge(&part[0], &part[1]);
+		assert_memory_equal(whole, &part[0], sizeof *whole);
+		qsort(values, N, sizeof *values, by_size);
+		for (unsigned i = 0; i < sizeof qs / sizeof qs[0]; i++) {
+			double exact = (double)values[(int)(qs[i] * (N - 1))];
+
+			assert_near(sketch_quantile(whole, qs[i]) / exact, 1, 0.01 + 1e-9);
+		}
+	}
+	free(values);
+	free(whole);
+	free(part);
+}
+
+static void
+a_sketch_takes_any_value(void **state)
+{
+	struct sketch *s = calloc(1, sizeof *s);
+	(void)state;
+
+	assert_near(sketch_quantile(s, 0.5), 0, 0);
+	sketch_add(s, INT64_MIN);
+	sketch_add(s, 0);
+	sketch_add(s, INT64_MAX);
+	assert_int_equal(s->n, 3);
+	assert_near(sketch_quantile(s, 0), 1, 0.01);
+	assert_true(sketch_quantile(s, 1) > 8e14);
+	free(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(moments_are_those_of_the_values),
+		cmocka_unit_test(merging_equals_one_long_run),
+		cmocka_unit_test(large_means_do_not_swallow_small_variances),
+		cmocka_unit_test(quantiles_are_within_one_percent),
+		cmocka_unit_test(a_sketch_takes_any_value),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The whole program but its main(), with a controller on a real socket that answers what a test tells it to. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/stream.h"
+#include "cli/command.h"
+#include "wire/frame.h"
+
+/* ---- running hone ---- */
+
+struct said {
+	enum exit_code code;
+	char *out, *err;
+};
+
+static struct said
+hone(const char *first, ...)
+{
+	char *argv[32] = { "hone" };
+	struct pen out = { .columns = 100 }, err = { .columns = 100 };
+	struct said s;
+	size_t out_len, err_len;
+	int argc = 1;
+	va_list ap;
+
+	va_start(ap, first);
+	for (const char *a = first; a != NULL; a = va_arg(ap, const char *))
+		argv[argc++] = (char *)(uintptr_t)a;
+	va_end(ap);
+	out.out = open_memstream(&s.out, &out_len);
+	err.out = open_memstream(&s.err, &err_len);
+	s.code = command_run(argc, argv, &out, &err);
+	fclose(out.out);
+	fclose(err.out);
+	pen_release(&out);
+	pen_release(&err);
+	return s;
+}
+
+static void
+check(struct said s, enum exit_code code, const char *out, const char *err)
+{
+	if (s.code != code || strstr(s.out, out) == NULL || strstr(s.err, err) == NULL || (err[0] == '\0' && s.err[0] != '\0'))
+		fail_msg("code %d, out '%s', err '%s'", s.code, s.out, s.err);
+	free(s.out);
+	free(s.err);
+}
+
+/* ---- a controller ---- */
+
+struct honed {
+	struct listener *listener;
+	pthread_t thread;
+	char url[96], path[80];
+	const char *const *answers;	/* the n-th for the n-th question; NULL at the end: says nothing */
+	enum frame_kind kind;
+	char *asked;			/* all questions, one a line */
+};
+
+static bool
+take_question(struct stream *s, FILE *asked)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	char text[4096] = "";
+	struct frame f;
+
+	if (stream_read(s, header, sizeof header, 10000, NULL) < 0 || frame_open(&f, header, NULL) < 0 ||
+	    f.length >= sizeof text || stream_read(s, text, f.length, 10000, NULL) < 0)
+		return false;
+	fprintf(asked, "%s\n", text);
+	return f.kind == FRAME_ASK;
+}
+
+static void *
+answer(void *arg)
+{
+	struct honed *h = arg;
+	uint8_t header[FRAME_HEADER_BYTES];
+	struct stream *s;
+	size_t len;
+	FILE *asked = open_memstream(&h->asked, &len);
+
+	if (listener_accept(h->listener, &s, 10000, NULL) == 0) {
+		for (const char *const *a = h->answers; take_question(s, asked) && *a != NULL; a++) {
+			frame_seal(header, h->kind, 0, *a, strlen(*a));
+			stream_write(s, header, sizeof header, 10000, NULL);
+			stream_write(s, *a, strlen(*a), 10000, NULL);
+		}
+		stream_close(s);
+	}
+	fclose(asked);
+	return NULL;
+}
+
+static void
+honed_start(struct honed *h, enum frame_kind kind, const char *const *answers)
+{
+	struct err e;
+
+	memset(h, 0, sizeof *h);
+	snprintf(h->path, sizeof h->path, "/tmp/hone-cli-test-%d.sock", (int)getpid());
+	snprintf(h->url, sizeof h->url, "ipc://%s", h->path);
+	h->answers = answers;
+	h->kind = kind;
+	if (listener_open(&h->listener, h->url, 0600, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(pthread_create(&h->thread, NULL, answer, h), 0);
+}
+
+static void
+honed_end(struct honed *h, const char *questions)
+{
+	pthread_join(h->thread, NULL);
+	listener_close(h->listener);
+	unlink(h->path);
+	if (questions != NULL)
+		assert_string_equal(h->asked, questions);
+	free(h->asked);
+}
+
+/* ---- promises ---- */
+
+static void
+misuse_is_told_with_what_was_meant(void **state)
+{
+	(void)state;
+	check(hone(NULL), MISUSED, "", "usage: hone COMMAND");
+	check(hone("statsu", NULL), MISUSED, "", "hone: statsu: no such command; did you mean status?");
+	check(hone("trace", NULL), MISUSED, "", "did you mean tracepoints?");
+	check(hone("xyzzy", NULL), MISUSED, "", "hone: xyzzy: no such command; hone --help says what there is");
+	check(hone("status", "--jsno", NULL), MISUSED, "", "hone: --jsno: no such flag; did you mean --json?");
+	check(hone("status", "--wait", NULL), MISUSED, "", "hone: --wait: no such flag; hone status --help says");
+	check(hone("start", NULL), MISUSED, "", "which request type?");
+	check(hone("start", "A", "B", NULL), MISUSED, "", "hone: B: one request type at a time");
+	check(hone("status", "A", NULL), MISUSED, "", "hone: A: takes no such word");
+	check(hone("start", "A", "--k", NULL), MISUSED, "", "hone: --k: needs a value");
+	check(hone("start", "A", "--k", "0", NULL), MISUSED, "", "hone: --k 0: it takes a whole number from 1 to 16");
+	check(hone("start", "A", "--k=2.5", NULL), MISUSED, "", "a whole number");
+	check(hone("start", "A", "--seed", "1x", NULL), MISUSED, "", "hone: --seed 1x");
+	check(hone("start", "A", "--seed", "1", "--seed", "2", NULL), MISUSED, "", "hone: --seed: given twice");
+	check(hone("status", "--json=yes", NULL), MISUSED, "", "hone: --json: takes no value");
+	check(hone("learn", "--seconds", "nan", NULL), MISUSED, "", "hone: --seconds nan");
+	check(hone("status", "--timeout", "-1", NULL), MISUSED, "", "hone: --timeout -1");
+	check(hone("st\033[1m", NULL), MISUSED, "", "hone: st?[1m: no such command");
+}
+
+static void
+help_is_an_answer(void **state)
+{
+	(void)state;
+	check(hone("--help", NULL), DONE, "usage: hone COMMAND", "");
+	check(hone("--version", NULL), DONE, "hone " HONE_VERSION "\n", "");
+	for (const struct command *c = commands; c->name != NULL; c++) {
+		struct said s = hone(c->name, "--help", NULL);
+
+		assert_non_null(strstr(s.out, "--socket URL"));
+		assert_non_null(strstr(s.out, "--json"));
+		check(s, DONE, c->name, "");
+	}
+}
+
+static void
+nobody_there_is_told_with_what_to_do(void **state)
+{
+	(void)state;
+	check(hone("status", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "",
+	    "ipc:///tmp/hone-cli-nobody.sock: Connection refused: nobody listens there");
+	check(hone("start", "A", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "", "honed -d starts it");
+	check(hone("stop", "--socket", "http://x", NULL), FAILED, "", "want ipc:///path");
+}
+
+static void
+a_no_is_a_failure_with_its_words(void **state)
+{
+	static const char *const no[] = {
+		"{\"version\":1,\"ok\":false,\"code\":\"missing\",\"error\":\"X: no such request type; known are A, B\"}", NULL };
+	struct honed h;
+	(void)state;
+
+	honed_start(&h, FRAME_ANSWER, no);
+	check(hone("start", "X", "--k", "2", "--seed=7", "--strategy", "flat", "--socket", h.url, NULL), FAILED, "",
+	    "hone: start X: no such request type; known are A, B");
+	honed_end(&h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"flat\",\"k\":2,\"seed\":7}\n");
+	honed_start(&h, FRAME_ANSWER, no);
+	check(hone("start", "X", "--json", "--socket", h.url, NULL), FAILED, "\"code\": \"missing\"", "hone: start X");
+	honed_end(&h, "{\"ask\":\"start\",\"type\":\"X\"}\n");
+}
+
+static void
+strange_answers_are_told(void **state)
+{
+	static const struct {
+		enum frame_kind kind;
+		const char *answers[2], *words;
+	} strange[] = {
+		{ FRAME_ANSWER, { "{", NULL }, "malformed JSON" },
+		{ FRAME_ANSWER, { "[1]", NULL }, "no JSON object" },
+		{ FRAME_ANSWER, { "{\"version\":2,\"ok\":true}", NULL }, "version 2, this hone reads version 1" },
+		{ FRAME_REFUSE, { "user 7 may not", NULL }, "honed refuses: user 7 may not" },
+		{ FRAME_WELCOME, { "x", NULL }, "a frame WELCOME where an answer was expected" },
+	};
+	struct honed h;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
+		honed_start(&h, strange[i].kind, strange[i].answers);
+		check(hone("status", "--socket", h.url, NULL), FAILED, "", strange[i].words);
+		honed_end(&h, NULL);
+	}
+}
+
+static void
+a_hung_controller_is_not_waited_for(void **state)
+{
+	static const char *const nothing[] = { NULL };
+	struct honed h;
+	struct stream *s;
+	(void)state;
+
+	/* accepted by the kernel, and nobody answers */
+	snprintf(h.path, sizeof h.path, "/tmp/hone-cli-test-%d.sock", (int)getpid());
+	snprintf(h.url, sizeof h.url, "ipc://%s", h.path);
+	assert_int_equal(listener_open(&h.listener, h.url, 0600, NULL), 0);
+	check(hone("status", "--timeout", "0.2", "--socket", h.url, NULL), FAILED, "", "no answer within 0.2 s");
+	if (listener_accept(h.listener, &s, 1, NULL) == 0)
+		stream_close(s);
+	listener_close(h.listener);
+	unlink(h.path);
+	/* hangs up without a word */
+	honed_start(&h, FRAME_ANSWER, nothing);
+	check(hone("status", "--socket", h.url, NULL), FAILED, "", "hung up");
+	honed_end(&h, "{\"ask\":\"status\"}\n");
+}
+
+#define OK "\"version\":1,\"ok\":true,"
+#define ACTIVE "{" OK "\"added\":2,\"quiet\":false,\"types\":[{\"type\":\"A\",\"traces\":5}],\"runs\":[{\"run\":7,\"type\":\"A\",\"cycles\":2,\"phase\":\"gathering\"}]}"
+#define ENDING "{" OK "\"added\":0,\"quiet\":false,\"runs\":[]}"
+#define QUIET "{" OK "\"added\":0,\"quiet\":true,\"runs\":[]}"
+#define STARTED "{" OK "\"run\":{\"run\":7,\"type\":\"A\"}}"
+#define QUESTIONS "{\"ask\":\"start\",\"type\":\"A\"}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n" \
+	"{\"ask\":\"status\"}\n{\"ask\":\"forest\",\"run\":7}\n"
+
+static void
+waiting_ends_with_the_verdict(void **state)
+{
+	static const char *const found[] = { STARTED, ACTIVE, ENDING, ENDING, QUIET, "{" OK
+		"\"runs\":[{\"run\":7,\"type\":\"A\",\"state\":\"found\",\"verdict\":{\"edge\":{\"from\":\"x/a:b\",\"to\":\"x/a:c\"}}}]}",
+		NULL };
+	static const char *const not_found[] = { STARTED, ACTIVE, ENDING, ENDING, QUIET, "{" OK
+		"\"runs\":[{\"run\":7,\"type\":\"A\",\"state\":\"not found\",\"words\":\"all is well\",\"verdict\":null}]}", NULL };
+	struct honed h;
+	struct said s;
+	(void)state;
+
+	honed_start(&h, FRAME_ANSWER, found);
+	s = hone("start", "A", "--wait", "--socket", h.url, NULL);
+	assert_non_null(strstr(s.out, "no added tracepoint is on"));
+	check(s, DONE, "A is unpredictable here", "A: cycle 2, 2 tracepoints on\n");
+	honed_end(&h, QUESTIONS);
+	honed_start(&h, FRAME_ANSWER, not_found);
+	check(hone("start", "A", "--wait", "--json", "--socket", h.url, NULL), FAILED, "\"state\": \"not found\"", "cycle 2");
+	honed_end(&h, QUESTIONS);
+}
+
+static void
+learning_can_be_waited_for(void **state)
+{
+	static const char *const answers[] = { "{" OK "\"learning\":{\"left_s\":2}}",
+		"{" OK "\"learning\":{\"left_s\":1,\"traces\":3,\"places\":4}}",
+		"{" OK "\"learning\":null,\"types\":[{\"type\":\"A\",\"traces\":9,\"learned_places\":44}]}", NULL };
+	struct honed h;
+	(void)state;
+
+	honed_start(&h, FRAME_ANSWER, answers);
+	check(hone("learn", "--seconds", "2", "--wait", "--socket", h.url, NULL), DONE, "44", "learning\n");
+	honed_end(&h, "{\"ask\":\"learn\",\"seconds\":2.0}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n");
+}
+
+static void
+each_command_asks_its_question(void **state)
+{
+	static const char *const yes[] = { "{" OK "\"stopped\":[\"A\"]}", NULL };
+	static const struct {
+		const char *command, *type, *question;
+	} asked[] = {
+		{ "status", NULL, "{\"ask\":\"status\"}\n" },
+		{ "agents", NULL, "{\"ask\":\"agents\"}\n" },
+		{ "tracepoints", NULL, "{\"ask\":\"tracepoints\"}\n" },
+		{ "learn", NULL, "{\"ask\":\"learn\",\"seconds\":10.0}\n" },
+		{ "forest", NULL, "{\"ask\":\"forest\"}\n" },
+		{ "stop", NULL, "{\"ask\":\"stop\"}\n" },
+		{ "forest", "A", "{\"ask\":\"forest\",\"type\":\"A\"}\n" },
+		{ "stop", "-", "{\"ask\":\"stop\",\"type\":\"-\"}\n" },
+	};
+	struct honed h;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+		honed_start(&h, FRAME_ANSWER, yes);
+		check(hone(asked[i].command, "--socket", h.url, "--json", asked[i].type, NULL), DONE, "\"ok\": true", "");
+		honed_end(&h, asked[i].question);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(misuse_is_told_with_what_was_meant),
+		cmocka_unit_test(help_is_an_answer),
+		cmocka_unit_test(nobody_there_is_told_with_what_to_do),
+		cmocka_unit_test(a_no_is_a_failure_with_its_words),
+		cmocka_unit_test(strange_answers_are_told),
+		cmocka_unit_test(a_hung_controller_is_not_waited_for),
+		cmocka_unit_test(waiting_ends_with_the_verdict),
+		cmocka_unit_test(learning_can_be_waited_for),
+		cmocka_unit_test(each_command_asks_its_question),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Answers as golden/NAME.json hold them, printed; golden/NAME.ascii and NAME.utf8 hold what a person must see.
+ * HONE_GOLDEN=write makes these two anew, to be read before they are committed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/output.h"
+#include "cli/progress.h"
+
+static const char *
+golden(const char *name, const char *ending)
+{
+	static char path[512];
+	const char *slash = strrchr(__FILE__, '/');
+
+	snprintf(path, sizeof path, "%.*s/golden/%s.%s", (int)(slash - __FILE__), __FILE__, name, ending);
+	return path;
+}
+
+static json_t *
+answer_of(const char *name)
+{
+	json_error_t e;
+	json_t *a = json_load_file(golden(name, "json"), JSON_REJECT_DUPLICATES, &e);
+
+	if (a == NULL)
+		fail_msg("%s:%d: %s", golden(name, "json"), e.line, e.text);
+	return a;
+}
+
+static char *
+text_of_file(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char *text = calloc(1, 1 << 16);
+
+	if (f == NULL)
+		fail_msg("%s: cannot be read", path);
+	assert_true(fread(text, 1, (1 << 16) - 1, f) > 0);
+	fclose(f);
+	return text;
+}
+
+static void
+must_be(const char *name, const char *ending, const char *text)
+{
+	const char *path = golden(name, ending), *mode = getenv("HONE_GOLDEN");
+	char *expected;
+
+	if (mode != NULL && strcmp(mode, "write") == 0) {
+		FILE *f = fopen(path, "w");
+
+		assert_non_null(f);
+		fputs(text, f);
+		fclose(f);
+	}
+	expected = text_of_file(path);
+	assert_string_equal(text, expected);
+	free(expected);
+}
+
+typedef void print(struct pen *p, const json_t *answer);
+
+static void
+check(const char *name, print *pr)
+{
+	json_t *a = answer_of(name);
+
+	for (int utf8 = 0; utf8 < 2; utf8++) {
+		char *text = NULL;
+		size_t len;
+		struct pen p = { .utf8 = utf8, .columns = 100 };
+
+		p.out = open_memstream(&text, &len);
+		pr(&p, a);
+		fclose(p.out);
+		pen_release(&p);
+		for (size_t i = 0; i < len && !utf8; i++)
+			assert_true(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && (unsigned char)text[i] < 0x7f));
+		assert_null(strchr(text, '\033'));
+		must_be(name, utf8 ? "utf8" : "ascii", text);
+		free(text);
+	}
+	json_decref(a);
+}
+
+static void
+print_verdict(struct pen *p, const json_t *answer)
+{
+	json_t *quiet = json_pack("{s:i, s:b, s:[]}", "added", 0, "quiet", 1, "runs");
+
+	output_text.verdict(p, answer, quiet);
+	json_decref(quiet);
+}
+
+static void
+status_reads_well(void **state)
+{
+	(void)state;
+	check("status", output_text.status);
+	check("idle", output_text.status);
+}
+
+static void
+agents_and_tracepoints_read_well(void **state)
+{
+	(void)state;
+	check("agents", output_text.agents);
+	check("tracepoints", output_text.tracepoints);
+}
+
+static void
+a_verdict_reads_well(void **state)
+{
+	(void)state;
+	check("verdict", print_verdict);
+	check("lost", print_verdict);
+}
+
+static char *
+said(print *pr, const json_t *a, bool colour)
+{
+	struct pen p = { .utf8 = true, .colour = colour, .columns = 100 };
+	char *text = NULL;
+	size_t len;
+
+	p.out = open_memstream(&text, &len);
+	pr(&p, a);
+	fclose(p.out);
+	pen_release(&p);
+	return text;
+}
+
+/* A printer meets an answer that lacks everything, or is of other types: no crash, no text of nobody. */
+static void
+answers_that_lack_everything_are_printed(void **state)
+{
+	static print *const printers[] = { print_verdict };
+	print *const others[] = { output_text.status, output_text.agents, output_text.tracepoints, output_text.forest,
+		output_text.started, output_text.stopped, output_text.learning, output_text.learned };
+	json_t *empty = json_object(), *odd = json_pack("{s:s, s:[i,s], s:{s:i, s:[i]}, s:[n]}", "types", "x", "agents", 1,
+	    "y", "run", "type", 3, "hypotheses", 7, "runs");
+	(void)state;
+
+	for (size_t i = 0; i < 9; i++) {
+		print *pr = i < 8 ? others[i] : printers[0];
+
+		free(said(pr, empty, false));
+		free(said(pr, odd, false));
+	}
+	json_decref(empty);
+	json_decref(odd);
+}
+
+/* Hypotheses that are each other's parents are no tree, and must not take for ever. */
+static void
+a_tree_that_is_none_ends(void **state)
+{
+	json_t *a = json_pack("{s:[{s:s, s:[{s:i, s:i}, {s:i, s:i}, {s:i, s:n}, {s:i, s:i}]}]}", "runs", "type", "T",
+	    "hypotheses", "id", 1, "parent", 2, "id", 2, "parent", 1, "id", 3, "parent", "id", 3, "parent", 3);
+	(void)state;
+
+	free(said(output_text.forest, a, false));
+	json_decref(a);
+}
+
+static void
+colours_are_there_when_wanted(void **state)
+{
+	json_t *a = answer_of("verdict");
+	char *text = said(print_verdict, a, true);
+	(void)state;
+
+	assert_non_null(strstr(text, "\033[32misolates\033[0m"));
+	free(text);
+	json_decref(a);
+}
+
+static void
+what_is_still_on_is_said(void **state)
+{
+	json_t *a = answer_of("verdict"), *loud = json_pack("{s:i, s:b}", "added", 2, "quiet", 0);
+	struct pen p = { .columns = 100 };
+	char *text = NULL;
+	size_t len;
+	(void)state;
+
+	p.out = open_memstream(&text, &len);
+	output_text.verdict(&p, a, loud);
+	fclose(p.out);
+	pen_release(&p);
+	assert_non_null(strstr(text, "2 added tracepoints are STILL ON"));
+	free(text);
+	json_decref(a);
+	json_decref(loud);
+}
+
+static void
+json_is_the_answer_itself(void **state)
+{
+	json_t *a = answer_of("status"), *again;
+	char *text = said(output_json.status, a, false);
+	(void)state;
+
+	again = json_loads(text, 0, NULL);
+	assert_true(json_equal(a, again));
+	free(text);
+	json_decref(a);
+	json_decref(again);
+}
+
+static void
+numbers_are_short(void **state)
+{
+	struct pen p = { .utf8 = true };
+	(void)state;
+
+	assert_string_equal(pen_ms(&p, 0), "0.00 ms");
+	assert_string_equal(pen_ms(&p, 0.0123), "12.3 us");
+	assert_string_equal(pen_ms(&p, 9.996), "10.0 ms");
+	assert_string_equal(pen_ms(&p, 999.6), "1.00 s");
+	assert_string_equal(pen_count(&p, 1234567), "1,234,567");
+	assert_string_equal(pen_count(&p, -1234), "-1,234");
+	assert_string_equal(pen_count(&p, 100), "100");
+	assert_string_equal(pen_seconds(&p, 125), "2 min 5 s");
+	assert_string_equal(pen_share(&p, 0.044), "4.4 %");
+	assert_string_equal(pen_share(&p, 0.996), "100 %");
+	assert_string_equal(pen_bar(&p, 0.5, 4), "██░░");
+	assert_string_equal(pen_bar(&p, 2, 3), "███");
+	assert_string_equal(pen_bar(&p, -1, 3), "░░░");
+	assert_string_equal(pen_shorten(&p, "abcdefghijklmnop", 10), "abc…klmnop");
+	assert_string_equal(pen_shorten(&p, "äbcdefghijklmnöp", 10), "äbc…klmnöp");
+	assert_string_equal(pen_clean(&p, "a\033[1mb\nc\xff\xc3" "d\xe2\x80\xae" "ä"), "a?[1mb?c??d???ä");
+	pen_release(&p);
+}
+
+static void
+progress_is_a_line_on_a_terminal_and_lines_elsewhere(void **state)
+{
+	struct pen p = { .columns = 60 };
+	struct progress g;
+	char *text = NULL;
+	size_t len;
+	(void)state;
+
+	p.out = open_memstream(&text, &len);
+	progress_open(&g, &p);
+	progress_say(&g, 0.5, "cycle 1", "3 traces");
+	progress_say(&g, 0.6, "cycle 1", "4 traces");
+	progress_say(&g, 0.7, "cycle 2", "5 traces");
+	progress_close(&g);
+	p.live = true;
+	progress_say(&g, 0.5, "cycle 3", "6 traces");
+	progress_close(&g);
+	fclose(p.out);
+	assert_string_equal(text, "cycle 1\ncycle 2\n\r\033[K############............ cycle 3  6 traces\r\033[K");
+	free(text);
+	pen_release(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(status_reads_well),
+		cmocka_unit_test(agents_and_tracepoints_read_well),
+		cmocka_unit_test(a_verdict_reads_well),
+		cmocka_unit_test(answers_that_lack_everything_are_printed),
+		cmocka_unit_test(a_tree_that_is_none_ends),
+		cmocka_unit_test(colours_are_there_when_wanted),
+		cmocka_unit_test(what_is_still_on_is_said),
+		cmocka_unit_test(json_is_the_answer_itself),
+		cmocka_unit_test(numbers_are_short),
+		cmocka_unit_test(progress_is_a_line_on_a_terminal_and_lines_elsewhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

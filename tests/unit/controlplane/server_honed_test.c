@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The controller's whole loop, with a database, and an agent and an operator over real sockets. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "base/stream.h"
+#include "controlplane/honed.h"
+#include "forest/forest.h"
+#include "wire/toggle.h"
+
+enum { SOON_MS = 10000 };
+
+struct house {
+	char folder[64], agents[96], operators[96], database[96], space[96];
+	struct config config;
+	struct honed *honed;
+	pthread_t thread;
+	volatile sig_atomic_t stop;
+	bool running, quiet;
+};
+
+static void
+set(struct house *h, const char *key, char out[96], const char *fmt)
+{
+	char assignment[256];
+	struct err e;
+
+	snprintf(out, 96, fmt, h->folder);
+	snprintf(assignment, sizeof assignment, "%s=%s", key, out);
+	if (config_set(&h->config, assignment, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+static int
+set_up(void **state)
+{
+	struct house *h = calloc(1, sizeof *h);
+
+	log_open("test", LOG_ERROR);
+	snprintf(h->folder, sizeof h->folder, "/tmp/hone-honed-XXXXXX");
+	assert_non_null(mkdtemp(h->folder));
+	assert_int_equal(config_init(&h->config, NULL), 0);
+	set(h, "controller.agents", h->agents, "ipc://%s/agents.sock");
+	set(h, "controller.operators", h->operators, "ipc://%s/honed.sock");
+	set(h, "storage.database", h->database, "%s/forest.db");
+	set(h, "storage.space", h->space, "%s/space.db");
+	*state = h;
+	return 0;
+}
+
+static void *
+run(void *arg)
+{
+	struct house *h = arg;
+
+	h->quiet = honed_run(h->honed, &h->stop);
+	return NULL;
+}
+
+static void
+begin(struct house *h)
+{
+	struct err e;
+
+	if (honed_open(&h->honed, &h->config, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(pthread_create(&h->thread, NULL, run, h), 0);
+	h->running = true;
+}
+
+static void
+end(struct house *h)
+{
+	__atomic_store_n(&h->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(h->thread, NULL);
+	h->running = false;
+	honed_close(h->honed);
+	h->honed = NULL;
+}
+
+static int
+tear_down(void **state)
+{
+	static const char *const files[] = { "agents.sock", "honed.sock", "forest.db", "forest.db-wal", "forest.db-shm",
+		"forest.db.lock", "space.db" };
+	struct house *h = *state;
+	char path[128];
+
+	if (h->running)
+		end(h);
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+		snprintf(path, sizeof path, "%s/%s", h->folder, files[i]);
+		unlink(path);
+	}
+	assert_int_equal(rmdir(h->folder), 0);
+	config_release(&h->config);
+	free(h);
+	return 0;
+}
+
+/* ---- the far side ---- */
+
+static void
+put(struct stream *s, enum frame_kind kind, uint64_t seq, const void *data, size_t len)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	struct err e;
+
+	frame_seal(header, kind, seq, data, len);
+	if (stream_write(s, header, sizeof header, SOON_MS, &e) < 0 ||
+	    (len > 0 && stream_write(s, data, len, SOON_MS, &e) < 0))
+		fail_msg("%s", e.text);
+}
+
+/* The next frame of this kind, others passed over; its payload, to be freed. */
+static char *
+get(struct stream *s, enum frame_kind kind, size_t *len)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	struct frame f;
+	struct err e;
+	char *payload;
+
+	for (;;) {
+		if (stream_read(s, header, sizeof header, SOON_MS, &e) < 0 || frame_open(&f, header, &e) < 0)
+			fail_msg("waiting for %s: %s", frame_kind_name(kind), e.text);
+		payload = calloc(1, f.length + 1);
+		if (f.length > 0 && stream_read(s, payload, f.length, SOON_MS, &e) < 0)
+			fail_msg("%s", e.text);
+		if (f.kind == kind)
+			break;
+		free(payload);
+	}
+	*len = f.length;
+	return payload;
+}
+
+static struct stream *
+agent(struct house *h, const char *node)
+{
+	struct hello hello = { .node = node, .incarnation = 1, .first_seq = 1, .version = "test" };
+	struct buf b = { 0 };
+	struct stream *s;
+	size_t len;
+
+	assert_int_equal(stream_dial(&s, h->agents, SOON_MS, NULL), 0);
+	hello_encode(&hello, &b);
+	put(s, FRAME_HELLO, 0, b.data, b.len);
+	buf_release(&b);
+	free(get(s, FRAME_WELCOME, &len));
+	return s;
+}
+
+static void
+get_refusal(struct stream *s, const char *words)
+{
+	size_t len;
+	char *said = get(s, FRAME_REFUSE, &len);
+
+	if (strstr(said, words) == NULL)
+		fail_msg("refused with '%s', without '%s'", said, words);
+	free(said);
+	stream_close(s);
+}
+
+static char *
+ask(struct house *h, const char *question)
+{
+	struct stream *s;
+	size_t len;
+	char *answer;
+
+	assert_int_equal(stream_dial(&s, h->operators, SOON_MS, NULL), 0);
+	put(s, FRAME_ASK, 0, question, strlen(question));
+	answer = get(s, FRAME_ANSWER, &len);
+	stream_close(s);
+	return answer;
+}
+
+static void
+asked(struct house *h, const char *question, const char *words)
+{
+	char *answer = ask(h, question);
+
+	if (strstr(answer, words) == NULL)
+		fail_msg("'%s' without '%s'", answer, words);
+	free(answer);
+}
+
+/* ---- promises ---- */
+
+static void
+an_agent_is_told_what_to_do_and_its_lease_is_renewed(void **state)
+{
+	struct house *h = *state;
+	struct want w;
+	struct arena a = { 0 };
+	struct stream *s;
+	struct mono first;
+	struct err e;
+	size_t len;
+	char *payload;
+
+	begin(h);
+	s = agent(h, "n1");
+	payload = get(s, FRAME_WANT, &len);
+	first = clock_mono();
+	if (want_decode(&w, &a, payload, len, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(w.lease_ms, 5000);
+	assert_int_equal(w.ntoggles, 0);
+	free(payload);
+	for (int i = 0; i < 2; i++)
+		free(get(s, FRAME_WANT, &len));
+	assert_true(mono_since_ns(clock_mono(), first) > INT64_C(1000000000));
+	asked(h, "{\"ask\":\"status\"}", "\"agents\":1");
+	asked(h, "{\"ask\":\"agents\"}", "\"n1\"");
+	stream_close(s);
+	arena_release(&a);
+}
+
+static void
+what_an_agent_garbles_is_refused_with_words(void **state)
+{
+	static const enum frame_kind kinds[] = { FRAME_RECORDS, FRAME_STATUS, FRAME_PROGRAMS, FRAME_DONE };
+	static const uint8_t garbage[64] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	struct house *h = *state;
+
+	begin(h);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		struct stream *s = agent(h, "n1");
+
+		put(s, kinds[i], kinds[i] == FRAME_RECORDS ? 1 : 0, garbage, sizeof garbage);
+		get_refusal(s, frame_kind_name(kinds[i]));
+	}
+	asked(h, "{\"ask\":\"status\"}", "\"ok\":true");
+}
+
+static void
+questions_get_answers_or_words(void **state)
+{
+	struct house *h = *state;
+
+	begin(h);
+	asked(h, "{\"ask\":\"status\"}", "\"store_trouble\":\"\"");
+	asked(h, "{\"ask\":\"start\",\"type\":\"X\"}", "no agent is connected");
+	asked(h, "no json", "\"ok\":false");
+	asked(h, "", "\"ok\":false");
+	asked(h, "{\"ask\":\"forest\"}", "\"runs\":[]");
+}
+
+static void
+what_a_crash_left_active_is_stopped(void **state)
+{
+	struct house *h = *state;
+	struct forest *f = forest_new();
+	struct store *store;
+	struct run *r = forest_run_new(f, "GET_HOME");
+	struct hypothesis *hy = forest_hypothesis_new(f, r->id, 0), *done = forest_hypothesis_new(f, r->id, hy->id);
+	struct err e;
+
+	hy->state = HYPOTHESIS_PROBING;
+	done->state = HYPOTHESIS_NO_HELP;
+	r->state = RUN_ACTIVE;
+	forest_touch_run(f, r);
+	forest_touch(f, hy);
+	forest_touch(f, done);
+	if (store_open(&store, h->database, &e) < 0 || store_commit(store, f, &e) < 0)
+		fail_msg("%s", e.text);
+	store_close(store);
+	forest_free(f);
+
+	begin(h);
+	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"stopped\"");
+	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"withdrawn\"");
+	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"no help\"");
+	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "the controller ended while this ran");
+	asked(h, "{\"ask\":\"status\"}", "\"runs\":[]");
+	end(h);
+
+	f = forest_new();
+	if (store_open(&store, h->database, &e) < 0 || store_load(store, f, 0, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(forest_run_latest(f, NULL)->state, RUN_STOPPED);
+	store_close(store);
+	forest_free(f);
+}
+
+static void
+a_second_controller_is_told_so_and_disturbs_nobody(void **state)
+{
+	struct house *h = *state;
+	struct honed *second;
+	struct err e;
+
+	begin(h);
+	assert_true(honed_open(&second, &h->config, &e) < 0);
+	assert_non_null(strstr(e.text, "another controller"));
+	asked(h, "{\"ask\":\"status\"}", "\"ok\":true");
+}
+
+static void
+what_is_no_database_is_told(void **state)
+{
+	struct house *h = *state;
+	struct honed *none;
+	struct err e;
+	FILE *f = fopen(h->database, "w");
+
+	for (int i = 0; i < 1000; i++)
+		fputs("a text\n", f);
+	fclose(f);
+	assert_true(honed_open(&none, &h->config, &e) < 0);
+	assert_non_null(strstr(e.text, h->database));
+}
+
+static void
+it_ends_quietly_with_agents_connected(void **state)
+{
+	struct house *h = *state;
+	struct stream *s;
+	uint8_t byte;
+
+	begin(h);
+	s = agent(h, "n1");
+	end(h);
+	while (stream_read(s, &byte, 1, SOON_MS, NULL) == 0)
+		;
+	assert_int_equal(stream_read(s, &byte, 1, SOON_MS, NULL), ERR_PEER);
+	stream_close(s);
+	(void)h->quiet;
+}
+
+#define PROMISE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PROMISE(an_agent_is_told_what_to_do_and_its_lease_is_renewed),
+		PROMISE(what_an_agent_garbles_is_refused_with_words),
+		PROMISE(questions_get_answers_or_words),
+		PROMISE(what_a_crash_left_active_is_stopped),
+		PROMISE(a_second_controller_is_told_so_and_disturbs_nobody),
+		PROMISE(what_is_no_database_is_told),
+		PROMISE(it_ends_quietly_with_agents_connected),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
