@@ -104,8 +104,7 @@ hash_bytes128(uint64_t seed, const void *data, size_t len)
 	return (struct hash128){ a, sip_end(&s, 0xdd) };
 }
 
-/* The kernel gives every process 16 random bytes; the C library guards with them, so they are not used bare.
- */
+/* The kernel gives each process 16 random bytes; the C library guards with them, so they are not used bare. */
 static uint64_t
 process_seed(void)
 {

@@ -341,8 +341,8 @@ clear_stale(const char *url, struct err *e)
 	memcpy(to.sun_path, path, strlen(path) + 1);
 	rc = connect(fd, (struct sockaddr *)&to, sizeof to);
 	if (rc == 0 || errno == EAGAIN)		/* EAGAIN: somebody with a full backlog */
-		rc = err_set(
-		    e, ERR_BUSY, "%s: another program listens there: stop it, or choose another path", url);
+		rc = err_set(e, ERR_BUSY,
+		    "%s: another program listens there: stop it, or choose another path", url);
 	else if (errno != ECONNREFUSED)
 		rc = err_errno(e, "%s", url);
 	else

@@ -210,7 +210,7 @@ static void
 report(const char *what, double *ms, int n)
 {
 	qsort(ms, (size_t)n, sizeof(*ms), by_size);
-	printf("%-34s median %8.2f ms   p99 %8.2f ms   max %8.2f ms\n", what, ms[n / 2], ms[n * 99 / 100], ms[n - 1]);
+	printf("%-34s median %8.2f ms   p99 %8.2f ms   max %8.2f ms\n", what, ms[n / 2], ms[(n - 1) * 99 / 100], ms[n - 1]);
 }
 
 static void

@@ -449,11 +449,11 @@ wind_down(struct honed *h)
 }
 
 bool
-honed_run(struct honed *h, const volatile sig_atomic_t *stop)
+honed_run(struct honed *h, const atomic_bool *stop)
 {
 	bool quiet;
 
-	while (!*stop) {
+	while (!atomic_load(stop)) {
 		take_mail(h);
 		step(h);
 	}

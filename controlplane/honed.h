@@ -7,7 +7,8 @@
 #ifndef CONTROLPLANE_HONED_H
 #define CONTROLPLANE_HONED_H
 
-#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "controlplane/config.h"
@@ -18,8 +19,8 @@ struct honed;
 int  honed_open(struct honed **ret, const struct config *c, struct err *e);
 void honed_close(struct honed *h);	/* NULL is fine */
 
-/* Until *stop is set (by a signal handler). Then all diagnoses are stopped and the agents told; true: every agent has
+/* Until *stop is set, by a signal handler or a thread. Then all diagnoses are stopped and the agents told; true: every agent has
  * said within 5 s that nothing added is on. */
-bool honed_run(struct honed *h, const volatile sig_atomic_t *stop);
+bool honed_run(struct honed *h, const atomic_bool *stop);
 
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,13 @@ struct arguments {
 	char **set;		/* "section.key=value" */
 };
 
-static volatile sig_atomic_t stop;
+static atomic_bool stop;	/* lock-free, so a signal handler may set it */
 
 static void
 on_signal(int number)
 {
 	(void)number;
-	stop = 1;
+	atomic_store(&stop, true);
 }
 
 static void

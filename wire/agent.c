@@ -100,8 +100,7 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 
 	for (int i = 0; i < QUEUES; i++)
 		if (!take_share(&s.fill[i], &r))
-			return err_set(e, ERR_INPUT, "status: the fill of queue %d is no share between 0 and 1",
-			    i);
+			return err_set(e, ERR_INPUT, "status: the fill of queue %d is not between 0 and 1", i);
 	for (int i = 0; i < LOSS_REASONS; i++)
 		s.lost[i] = read_uint(&r);
 	s.records = read_uint(&r);

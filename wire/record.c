@@ -28,8 +28,7 @@
 enum {
 	FIELD_NAME_MAX = 255,
 	HEADER_MAX_BYTES = 10 + 3 * 5,
-	/* the least that one can be, with the length of its body: a count is believed only if so much is
-	   there */
+	/* the least that one takes with its length: a count is believed only if so many bytes are there */
 	LABEL_MIN_BYTES = 5,
 	RECORD_MIN_BYTES = 22,
 	LOSS_MIN_BYTES = 5,

@@ -22,11 +22,12 @@ print_text(const char *s, uint32_t len)
 {
 	putchar('"');
 	for (uint32_t i = 0; i < len; i++) {
-		const char *at = s[i] == '\0' ? NULL : strchr("\nn\tt\"\"\\\\", s[i]);
-		if (at == NULL)
-			putchar(s[i]);
+		if (s[i] == '\n' || s[i] == '\t')
+			printf("\\%c", s[i] == '\n' ? 'n' : 't');
+		else if (s[i] == '"' || s[i] == '\\')
+			printf("\\%c", s[i]);
 		else
-			printf("\\%c", s[i] == '\n' ? 'n' : s[i] == '\t' ? 't' : s[i]);
+			putchar(s[i]);
 	}
 	putchar('"');
 }

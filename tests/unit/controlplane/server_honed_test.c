@@ -2,7 +2,6 @@
 /* The controller's whole loop, with a database, and an agent and an operator over real sockets. */
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +25,7 @@ struct house {
 	struct config config;
 	struct honed *honed;
 	pthread_t thread;
-	volatile sig_atomic_t stop;
+	atomic_bool stop;
 	bool running, quiet;
 };
 
@@ -82,7 +81,7 @@ begin(struct house *h)
 static void
 end(struct house *h)
 {
-	__atomic_store_n(&h->stop, 1, __ATOMIC_RELAXED);
+	atomic_store(&h->stop, true);
 	pthread_join(h->thread, NULL);
 	h->running = false;
 	honed_close(h->honed);
@@ -325,21 +324,56 @@ what_is_no_database_is_told(void **state)
 	assert_non_null(strstr(e.text, h->database));
 }
 
+/* Ends the controller under the agent, and sees the connection closed. */
+static bool
+ends_quiet(struct house *h, struct stream *s)
+{
+	uint8_t byte;
+	int rc;
+
+	end(h);
+	while ((rc = stream_read(s, &byte, 1, SOON_MS, NULL)) == 0)
+		;
+	assert_int_equal(rc, ERR_PEER);
+	stream_close(s);
+	return h->quiet;
+}
+
 static void
-it_ends_quietly_with_agents_connected(void **state)
+it_ends_quiet_when_the_agents_have_said_so(void **state)
 {
 	struct house *h = *state;
+	struct buf b = { 0 };
+	struct arena a = { 0 };
 	struct stream *s;
-	uint8_t byte;
+	struct want w;
+	size_t len;
+	char *payload;
 
 	begin(h);
 	s = agent(h, "n1");
-	end(h);
-	while (stream_read(s, &byte, 1, SOON_MS, NULL) == 0)
-		;
-	assert_int_equal(stream_read(s, &byte, 1, SOON_MS, NULL), ERR_PEER);
-	stream_close(s);
-	(void)h->quiet;
+	payload = get(s, FRAME_WANT, &len);
+	assert_int_equal(want_decode(&w, &a, payload, len, NULL), 0);
+	done_encode(&(struct done){ .epoch = w.epoch, .from_ns = 1, .failure = "" }, &b);
+	put(s, FRAME_DONE, 0, b.data, b.len);
+	assert_true(ends_quiet(h, s));
+	buf_release(&b);
+	arena_release(&a);
+	free(payload);
+}
+
+static void
+it_does_not_claim_what_no_agent_has_said(void **state)
+{
+	struct house *h = *state;
+	struct mono began;
+
+	begin(h);
+	struct stream *s = agent(h, "n1");
+
+	began = clock_mono();
+	assert_false(ends_quiet(h, s));
+	assert_true(mono_since_ns(clock_mono(), began) > INT64_C(4000000000));
 }
 
 #define PROMISE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -354,7 +388,8 @@ main(void)
 		PROMISE(what_a_crash_left_active_is_stopped),
 		PROMISE(a_second_controller_is_told_so_and_disturbs_nobody),
 		PROMISE(what_is_no_database_is_told),
-		PROMISE(it_ends_quietly_with_agents_connected),
+		PROMISE(it_ends_quiet_when_the_agents_have_said_so),
+		PROMISE(it_does_not_claim_what_no_agent_has_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

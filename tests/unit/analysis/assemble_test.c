@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "kit.h"
+
+#include "generator.h"
+
+enum { BATCHES_MAX = 4096 };
+
+/* Everything of a trace but addresses, in words. */
+static void
+describe(const struct trace *t, const struct labels *labels, struct buf *out)
+{
+	buf_printf(out, "trace %llu %s root %u %lld..%lld probed %d lossy %d\n", (unsigned long long)t->id,
+	    labels_get(labels, t->type)->text, t->root, (long long)t->begin_ns, (long long)t->end_ns, t->probed,
+	    t->lossy);
+	for (uint32_t u = 0; u < t->nunits; u++)
+		buf_printf(out, "unit %llu %u+%u fork %u\n", (unsigned long long)t->units[u].id, t->units[u].first,
+		    t->units[u].count, t->units[u].fork);
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		const struct event *e = &t->events[i];
+
+		buf_printf(out, "%lld %s u%u n%u l%llu %u/%u:", (long long)e->time_ns,
+		    labels_get(labels, e->label)->text, e->unit, e->node, (unsigned long long)e->link_id, e->pid, e->tid);
+		for (uint32_t v = 0; v < e->nvalues; v++) {
+			if (e->values[v].type == VALUE_TEXT)
+				buf_bytes(out, e->values[v].text, e->values[v].len);
+			else
+				buf_printf(out, " %llu", (unsigned long long)e->values[v].u);
+		}
+		buf_printf(out, "\n");
+	}
+}
+
+static void
+drain(struct kit *k, struct buf *out)
+{
+	struct trace *t;
+
+	while ((t = assemble_next(k->assemble)) != NULL) {
+		describe(t, k->labels, out);
+		trace_free(t);
+	}
+}
+
+/* Feeds each node's records in batches of its own, the nodes in an order drawn from `order`. */
+static struct assemble_counts
+interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, struct buf *out)
+{
+	struct kit *k = kit_new(&(struct assemble_options){ 64 << 20, 50000, INT64_C(3000000) });
+	size_t at[GEN_NODES];
+	struct assemble_counts c;
+	struct rng rng, cut[GEN_NODES];
+	uint32_t left = GEN_NODES;
+
+	rng_seed(&rng, order);
+	for (uint32_t node = 0; node < GEN_NODES; node++) {
+		rng_seed(&cut[node], 77 + node);	/* batches are the agents', the same in every order */
+		at[node] = first[node];
+		assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
+	}
+	while (left > 0) {
+		uint32_t node = (uint32_t)rng_below(&rng, GEN_NODES);
+		size_t end = at[node] + 1 + rng_below(&cut[node], 60), n;
+		struct record *records;
+		struct loss loss;
+		struct batch b = { .labels = g->labels, .nlabels = g->nlabels };
+
+		if (at[node] == SIZE_MAX)
+			continue;
+		end = end < first[node + 1] ? end : first[node + 1];
+		while (end < first[node + 1] && g->records[end].r.time_ns == g->records[end - 1].r.time_ns)
+			end++;
+		n = end - at[node];
+		records = malloc((n + 1) * sizeof *records);
+		for (size_t i = 0; i < n; i++)
+			records[i] = g->records[at[node] + i].r;
+		b.records = records;
+		b.nrecords = (uint32_t)n;
+		b.watermark_ns = end == first[node + 1] ? INT64_MAX / 8 : g->records[end - 1].r.time_ns;
+		if (n > 0 && rng_below(&cut[node], 10) == 0) {
+			loss = (struct loss){ LOSS_RING, 3, records[0].time_ns, records[0].time_ns + 1000 };
+			b.losses = &loss;
+			b.nlosses = 1;
+		}
+		assert_int_equal(assemble_batch(k->assemble, node, &b, &k->e), 0);
+		free(records);
+		at[node] = end == first[node + 1] ? SIZE_MAX : end;
+		left -= at[node] == SIZE_MAX;
+		if (rng_below(&rng, 3) == 0)
+			drain(k, out);
+	}
+	drain(k, out);
+	c = kit_counts(k);
+	assert_int_equal(c.incomplete, 0);
+	assert_int_equal(c.memory_bytes, 0);
+	kit_free(k);
+	return c;
+}
+
+static void
+what_comes_out_does_not_depend_on_the_interleaving(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct gen *g = gen_new(seed);
+		size_t first[GEN_NODES + 1];
+		struct buf expected = { 0 };
+		struct assemble_counts c;
+
+		g->no_end = 0.1;
+		g->late_end = 0.2;
+		for (uint32_t node = 0; node < GEN_NODES; node++)
+			g->offset_ns[node] = (int64_t)rng_below(&g->when, 40000);
+		for (uint32_t i = 0; i < 120; i++)
+			gen_request(g, i + 1, seed * 1000 + i, 1000000 + i * 100000, 30 + (int)i % 100);
+		gen_sort(g, first);
+		c = interleave(g, first, 1, &expected);
+		assert_true(c.complete > 50);
+		assert_true(c.late > 0);	/* work that nobody waits for goes on after the end */
+		assert_true(c.lossy > 0 && c.lossy < c.complete);
+		for (uint64_t order = 2; order <= 40; order++) {
+			struct buf got = { 0 };
+			struct assemble_counts d = interleave(g, first, order, &got);
+
+			assert_int_equal(got.len, expected.len);
+			assert_memory_equal(got.data, expected.data, got.len);
+			assert_memory_equal(&c, &d, sizeof c);
+			buf_release(&got);
+		}
+		buf_release(&expected);
+		gen_free(g);
+	}
+}
+
+static void
+traces_come_out_by_end_and_id_once_all_watermarks_passed(void **state)
+{
+	struct kit *k = kit_new(&(struct assemble_options){ 1 << 20, 10, 100000 });
+	const struct row rows[] = {
+		{ 1, 0, 1, 'B', 0, "R", 5 }, { 2, 0, 2, 'B', 0, "R", 4 }, { 3, 0, 3, 'B', 0, "R", 9 },
+		{ 50, 0, 2, 'E', 0, "R", 4 }, { 60, 0, 1, 'E', 0, "R", 5 }, { 50, 0, 3, 'E', 0, "R", 9 } };
+	static const uint64_t order[] = { 4, 9, 5 };
+	struct trace *t;
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	assert_int_equal(assemble_join(k->assemble, 1, &k->e), 0);
+	kit_batch(k, 0, rows, 6, 1000);
+	assert_null(assemble_next(k->assemble));	/* node 1 said nothing yet */
+	kit_batch(k, 1, rows, 6, 59);
+	assert_null(assemble_next(k->assemble));
+	kit_batch(k, 1, rows, 6, 60);
+	for (int i = 0; i < 2; i++) {
+		t = assemble_next(k->assemble);
+		assert_non_null(t);
+		assert_int_equal(t->id, order[i]);
+		trace_free(t);
+	}
+	assert_null(assemble_next(k->assemble));	/* 60 + 10 is not passed */
+	kit_batch(k, 1, rows, 6, 70);
+	t = assemble_next(k->assemble);
+	assert_int_equal(t->id, order[2]);
+	trace_free(t);
+	kit_free(k);
+}
+
+static void
+a_node_that_left_is_not_waited_for_and_its_traces_are_lossy(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	const struct row rows[] = {
+		{ 1, 0, 1, 'B', 0, "R", 1 }, { 9, 0, 1, 'E', 0, "R", 1 }, { 5, 1, 3, '.', 0, "p", 1 },
+		{ 2, 0, 2, 'B', 0, "R", 2 }, { 8, 0, 2, 'E', 0, "R", 2 } };
+	struct trace *t;
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	assert_int_equal(assemble_join(k->assemble, 1, &k->e), 0);
+	kit_batch(k, 1, rows, 5, 6);
+	kit_batch(k, 0, rows, 5, 100000);
+	assert_null(assemble_next(k->assemble));
+	assemble_leave(k->assemble, 1);
+	t = assemble_next(k->assemble);
+	assert_int_equal(t->id, 2);
+	assert_false(t->lossy);
+	trace_free(t);
+	t = assemble_next(k->assemble);
+	assert_int_equal(t->id, 1);
+	assert_true(t->lossy);
+	trace_free(t);
+	assert_int_equal(kit_counts(k).lossy, 1);
+	kit_free(k);
+}
+
+static void
+records_of_a_trace_that_is_gone_are_late(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	const struct row rows[] = { { 1, 0, 1, 'B', 0, "R" }, { 9, 0, 1, 'E', 0, "R" },
+		{ 10, 1, 1, '.', 0, "p" }, { 11, 1, 1, '.', 0, "p" } };
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	kit_batch(k, 0, rows, 4, 100000);
+	trace_free(assemble_next(k->assemble));
+	kit_batch(k, 1, rows, 4, 100000);
+	assert_int_equal(kit_counts(k).complete, 1);
+	assert_int_equal(kit_counts(k).late, 2);
+	assert_int_equal(kit_counts(k).incomplete, 0);
+	kit_free(k);
+}
+
+static void
+a_trace_without_an_end_is_given_up_by_the_watermark(void **state)
+{
+	struct kit *k = kit_new(&(struct assemble_options){ 1 << 20, 0, 100 });
+	const struct row rows[] = { { 1000, 0, 1, 'B', 0, "R" }, { 1101, 1, 1, 'E', 0, "R" } };
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	kit_batch(k, 0, rows, 2, 1099);
+	assert_int_equal(kit_counts(k).incomplete, 1);
+	kit_batch(k, 1, rows, 2, 2000);		/* an end, but too late a one */
+	kit_batch(k, 0, NULL, 0, 1100);
+	assert_int_equal(kit_counts(k).given_up_patience, 1);
+	assert_int_equal(kit_counts(k).incomplete, 0);
+	assert_int_equal(kit_counts(k).memory_bytes, 0);
+	assert_null(assemble_next(k->assemble));
+	kit_free(k);
+}
+
+static void
+malformed_traces_are_given_up(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	(void)state;
+
+	kit_rows(k, ROWS({ 1, 0, 1, '.', 0, "p", 1 }, { 2, 0, 1, 'E', 0, "R", 1 },	/* no begin */
+	    { 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'E', 0, "R", 2 }, { 3, 0, 2, 'E', 0, "R", 2 },	/* two ends */
+	    { 9, 0, 3, 'B', 0, "R", 3 }, { 8, 0, 3, 'E', 0, "R", 3 },	/* the wrong way round */
+	    { 1, 0, 4, 'B', 0, "R", 4 }, { 8, 0, 4, 'E', 0, "R", 4 }));
+	trace_free(assemble_next(k->assemble));
+	assert_null(assemble_next(k->assemble));
+	assert_int_equal(kit_counts(k).given_up_malformed, 3);
+	assert_int_equal(kit_counts(k).complete, 1);
+	kit_free(k);
+}
+
+static void
+memory_is_bounded_by_giving_up_what_began_first(void **state)
+{
+	enum { MAX_BYTES = 200000 };
+	struct kit *k = kit_new(&(struct assemble_options){ MAX_BYTES, 0, INT64_MAX });
+	struct trace *t;
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	for (int64_t i = 1; i <= 5000; i++) {
+		struct row rows[3];
+
+		for (int j = 0; j < 3; j++)
+			rows[j] = (struct row){ 10 * i + j, 0, 1, j == 0 ? 'B' : '.', 0, "x", (uint64_t)i };
+		kit_batch(k, 0, rows, 3, 10 * i);
+		assert_true(kit_counts(k).memory_bytes <= MAX_BYTES);
+	}
+	assert_int_equal(kit_counts(k).given_up_memory + kit_counts(k).incomplete, 5000);
+	assert_true(kit_counts(k).incomplete > 10);
+	/* the newest are there: one of them ends; the oldest are not, and theirs are late */
+	kit_batch(k, 0, ROWS({ 50003, 0, 1, 'E', 0, "x", 5000 }, { 50004, 0, 1, 'E', 0, "x", 1 }), 60000);
+	t = assemble_next(k->assemble);
+	assert_non_null(t);
+	assert_int_equal(t->id, 5000);
+	trace_free(t);
+	assert_int_equal(kit_counts(k).late, 1);
+	kit_free(k);
+}
+
+static void
+losses_mark_the_traces_that_lived_then(void **state)
+{
+	struct kit *k = kit_new(&(struct assemble_options){ 1 << 20, 10, 100000 });
+	struct loss loss = { LOSS_RING, 7, 200, 300 };
+	struct batch b = { .watermark_ns = 150, .losses = &loss, .nlosses = 1 };
+	const struct row rows[] = {
+		{ 100, 0, 1, 'B', 0, "R", 1 }, { 189, 0, 1, 'E', 0, "R", 1 },	/* before, by more than the skew */
+		{ 100, 0, 2, 'B', 0, "R", 2 }, { 190, 0, 2, 'E', 0, "R", 2 },	/* within the skew */
+		{ 250, 0, 3, 'B', 0, "R", 3 }, { 260, 0, 3, 'E', 0, "R", 3 },	/* begins later than the loss came */
+		{ 311, 0, 4, 'B', 0, "R", 4 }, { 320, 0, 4, 'E', 0, "R", 4 } };	/* after */
+	struct trace *t;
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	kit_batch(k, 0, rows, 1, 120);
+	assert_int_equal(assemble_batch(k->assemble, 0, &b, &k->e), 0);
+	kit_batch(k, 0, rows + 1, 7, 1000);
+	for (int i = 0; i < 4; i++) {
+		t = assemble_next(k->assemble);
+		assert_non_null(t);
+		assert_int_equal(t->lossy, t->id == 2 || t->id == 3);
+		trace_free(t);
+	}
+	assert_int_equal(kit_counts(k).lost[LOSS_RING], 7);
+	assert_int_equal(kit_counts(k).lossy, 2);
+	kit_free(k);
+}
+
+static void
+a_joined_fork_without_its_unit_is_a_loss(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	struct trace *t;
+	(void)state;
+
+	kit_rows(k, ROWS({ 1, 0, 1, 'B', 0, "R", 1 }, { 2, 0, 1, 'F', 7, "c", 1 }, { 3, 0, 1, 'J', 7, "c", 1 },
+	    { 4, 0, 1, 'E', 0, "R", 1 },
+	    { 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'F', 7, "c", 2 }, { 5, 0, 2, 'E', 0, "R", 2 }));
+	t = assemble_next(k->assemble);
+	assert_true(t->lossy);
+	trace_free(t);
+	t = assemble_next(k->assemble);		/* nobody waited: it may begin any time later */
+	assert_false(t->lossy);
+	trace_free(t);
+	kit_free(k);
+}
+
+static void
+values_follow_their_fields_names(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	const char *old[] = { "size", "name" }, *new[] = { "extra", "name", "size" };
+	struct batch_label labels[3] = { { RECORD_REQUEST_BEGIN, 0, 0, "front/hone:request_begin(R)", NULL },
+		{ RECORD_REQUEST_END, 0, 0, "front/hone:request_end(R)", NULL },
+		{ RECORD_POINT, 0, 2, "front/app:p", old } };
+	struct value first[2] = { { .type = VALUE_UINT, .u = 42 }, { .type = VALUE_TEXT, .len = 3, .text = "abc" } };
+	struct value second[3] = { { .type = VALUE_UINT, .u = 9 }, { .type = VALUE_TEXT, .len = 2, .text = "xy" },
+		{ .type = VALUE_UINT, .u = 43 } };
+	struct record r[4] = { { 1, 1, 0, 10, 0, 1, 1, 0, NULL }, { 1, 1, 0, 20, 2, 1, 1, 2, first },
+		{ 1, 1, 0, 30, 2, 1, 1, 3, second }, { 1, 1, 0, 40, 1, 1, 1, 0, NULL } };
+	struct batch b = { .watermark_ns = 25, .nlabels = 3, .nrecords = 2, .labels = labels, .records = r };
+	struct trace *t;
+	(void)state;
+
+	for (int i = 0; i < 3; i++)
+		labels[i].len = (uint32_t)strlen(labels[i].text);
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	assert_int_equal(assemble_batch(k->assemble, 0, &b, &k->e), 0);
+	labels[2].fields = new;		/* the program was replaced by a newer one */
+	labels[2].nfields = 3;
+	b.records = r + 2;
+	b.watermark_ns = 100000;
+	assert_int_equal(assemble_batch(k->assemble, 0, &b, &k->e), 0);
+	t = assemble_next(k->assemble);
+	assert_int_equal(t->events[1].nvalues, 2);
+	assert_int_equal(t->events[1].values[0].u, 42);
+	assert_memory_equal(t->events[1].values[1].text, "abc", 3);
+	assert_int_equal(t->events[2].nvalues, 2);
+	assert_int_equal(t->events[2].values[0].u, 43);
+	assert_int_equal(t->events[2].values[1].len, 2);
+	assert_memory_equal(t->events[2].values[1].text, "xy", 2);
+	trace_free(t);
+	kit_free(k);
+}
+
+static void
+nonsense_records_are_counted_not_taken(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	struct batch_label labels[2] = { { RECORD_POINT, 9, 0, "noservice", NULL }, { RECORD_POINT, 5, 0, "s/p:e", NULL } };
+	struct record r[4] = { { 1, 1, 0, 10, 0, 1, 1, 0, NULL }, { 1, 1, 0, INT64_MIN, 1, 1, 1, 0, NULL },
+		{ 1, 1, 0, INT64_MAX, 1, 1, 1, 0, NULL }, { 0, 1, 0, 5, 1, 1, 1, 0, NULL } };
+	struct batch b = { .watermark_ns = 25, .nlabels = 2, .nrecords = 4, .labels = labels, .records = r };
+	(void)state;
+
+	assert_int_equal(assemble_batch(k->assemble, 3, &b, &k->e), 0);
+	assert_int_equal(kit_counts(k).records, 0);
+	assert_int_equal(kit_counts(k).incomplete, 0);
+	assert_int_equal(kit_counts(k).lost[LOSS_DECODE], 3);
+	kit_free(k);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_comes_out_does_not_depend_on_the_interleaving),
+		cmocka_unit_test(traces_come_out_by_end_and_id_once_all_watermarks_passed),
+		cmocka_unit_test(a_node_that_left_is_not_waited_for_and_its_traces_are_lossy),
+		cmocka_unit_test(records_of_a_trace_that_is_gone_are_late),
+		cmocka_unit_test(a_trace_without_an_end_is_given_up_by_the_watermark),
+		cmocka_unit_test(malformed_traces_are_given_up),
+		cmocka_unit_test(memory_is_bounded_by_giving_up_what_began_first),
+		cmocka_unit_test(losses_mark_the_traces_that_lived_then),
+		cmocka_unit_test(a_joined_fork_without_its_unit_is_a_loss),
+		cmocka_unit_test(values_follow_their_fields_names),
+		cmocka_unit_test(nonsense_records_are_counted_not_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

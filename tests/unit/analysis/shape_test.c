@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "kit.h"
+
+#include "analysis/group.h"
+
+/* A path with one step for each letter; step i takes i ns from the one before, so every sum tells. */
+static void
+path_of(struct critpath *p, struct labels *l, const char *letters, struct arena *a)
+{
+	int64_t t = 0;
+
+	p->nsteps = (uint32_t)strlen(letters);
+	p->steps = arena_calloc(a, p->nsteps, sizeof *p->steps);
+	for (uint32_t i = 0; i < p->nsteps; i++) {
+		char text[] = { 's', '/', 'p', ':', letters[i], '\0' };
+
+		t += i;
+		p->steps[i].time_ns = t;
+		p->steps[i].label = p->steps[i].unit_label = labels_intern(l, RECORD_POINT, text, 5, NULL, 0);
+	}
+}
+
+/* "A(BC)+D" */
+static void
+print_tokens(const struct shape *s, const struct labels *l, char *out)
+{
+	for (uint32_t i = 0; i < s->ntokens; i++) {
+		if (s->tokens[i] == SHAPE_OPEN)
+			*out++ = '(';
+		else if (s->tokens[i] == SHAPE_CLOSE)
+			out += sprintf(out, ")+");
+		else
+			*out++ = labels_get(l, s->tokens[i])->text[4];
+	}
+	*out = '\0';
+}
+
+static const struct {
+	const char *path, *folded, *iterations;
+} FOLDS[] = {
+	{ "AB", "AB", "" },
+	{ "ABCBCBCD", "A(BC)+D", "3" },
+	{ "AAAA", "(A)+", "4" },
+	{ "ABAB", "(AB)+", "2" },
+	{ "ABABA", "(AB)+A", "2" },
+	{ "ABBBABBBB", "(A(B)+)+", "2 7" },
+	{ "ABBCABBBC", "(A(B)+C)+", "2 5" },
+	{ "ABCABD", "ABCABD", "" },
+	{ "AABB", "(A)+(B)+", "2 2" },
+	{ "XABABCABABCY", "X((AB)+C)+Y", "2 4" },
+	{ "XABABABCABABCY", "X((AB)+C)+Y", "2 5" },
+	{ "ABCDEABCDEFABCDEABCDEFG", "((ABCDE)+F)+G", "2 4" },
+	{ "AABAABCAABAABC", "(((A)+B)+C)+", "2 4 8" },
+	{ "ABCXABC", "ABCXABC", "" },
+	{ "ABBABBC", "(A(B)+)+C", "2 4" },
+};
+
+static void
+adjacent_repeats_fold(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof FOLDS / sizeof FOLDS[0]; i++) {
+		struct labels *l = labels_new();
+		struct arena a = { 0 };
+		struct critpath p;
+		struct shape s;
+		char got[256], counts[64] = "";
+
+		path_of(&p, l, FOLDS[i].path, &a);
+		assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
+		print_tokens(&s, l, got);
+		assert_string_equal(got, FOLDS[i].folded);
+		for (uint32_t j = 0; j < s.nloops; j++)
+			sprintf(counts + strlen(counts), "%s%d", j ? " " : "", (int)s.iterations[j]);
+		assert_string_equal(counts, FOLDS[i].iterations);
+		arena_release(&a);
+		labels_free(l);
+	}
+}
+
+static void
+times_of_repeats_add_up_on_their_edge(void **state)
+{
+	static const struct {
+		char from, to;
+		int64_t ns;
+	} expected[] = { { 'A', 'B', 1 }, { 'B', 'C', 2 + 4 + 6 }, { 'C', 'B', 3 + 5 }, { 'C', 'D', 7 } };
+	struct labels *l = labels_new();
+	struct arena a = { 0 };
+	struct critpath p;
+	struct shape s;
+	(void)state;
+
+	path_of(&p, l, "ABCBCBCD", &a);
+	assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
+	assert_int_equal(s.nedges, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(labels_get(l, s.edges[i].from)->text[4], expected[i].from);
+		assert_int_equal(labels_get(l, s.edges[i].to)->text[4], expected[i].to);
+		assert_int_equal(s.tokens[s.edges[i].from_token], s.edges[i].from);
+		assert_int_equal(s.tokens[s.edges[i].to_token], s.edges[i].to);
+		assert_int_equal(s.times_ns[i], expected[i].ns);
+	}
+	assert_int_equal(s.first_step[0], 0);
+	assert_int_equal(s.first_step[1], TRACE_NONE);
+	assert_int_equal(s.first_step[2], 1);
+	assert_int_equal(s.first_step[3], 2);
+	assert_int_equal(s.first_step[5], 7);
+	arena_release(&a);
+	labels_free(l);
+}
+
+/* Paths of nested loops, drawn by a seed; how often each goes round does not change the shape, and no time is lost. */
+static void
+draw_loops(struct rng *what, struct rng *when, uint32_t depth, char *out, size_t *n, char *next)
+{
+	uint32_t parts = 1 + (uint32_t)rng_below(what, 3);
+
+	for (uint32_t i = 0; i < parts; i++) {
+		if (depth < 3 && i > 0 && rng_below(what, 2) == 0) {
+			uint32_t times = 2 + (uint32_t)rng_below(when, 3);
+			struct rng same = *what;
+			char first = *next;
+
+			for (uint32_t k = 0; k < times; k++) {
+				*what = same;
+				*next = first;
+				draw_loops(what, when, depth + 1, out, n, next);
+			}
+		}
+		out[(*n)++] = (*next)++;
+	}
+}
+
+static void
+loops_of_any_length_have_one_shape(void **state)
+{
+	static char letters[1 << 16];
+	struct rng what, when;
+	(void)state;
+
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		struct hash128 key = { 0 };
+
+		for (uint64_t run = 0; run < 5; run++) {
+			struct labels *l = labels_new();
+			struct arena a = { 0 };
+			struct critpath p;
+			struct shape s;
+			char next = '0';
+			int64_t sum = 0;
+			size_t n = 0;
+
+			rng_seed(&what, seed);
+			rng_seed(&when, seed * 100 + run);
+			draw_loops(&what, &when, 0, letters, &n, &next);
+			letters[n++] = '#';
+			letters[n] = '\0';
+			path_of(&p, l, letters, &a);
+			assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
+			for (uint32_t i = 0; i < s.nedges; i++)
+				sum += s.times_ns[i];
+			assert_int_equal(sum, p.steps[n - 1].time_ns - p.steps[0].time_ns);
+			if (run > 0) {
+				assert_int_equal(s.key.a, key.a);
+				assert_int_equal(s.key.b, key.b);
+			}
+			key = s.key;
+			arena_release(&a);
+			labels_free(l);
+		}
+	}
+}
+
+/* Any row of few letters: no step is lost, folding again changes nothing, and it is quick. */
+static void
+folding_keeps_all_of_any_path(void **state)
+{
+	struct rng rng;
+	(void)state;
+
+	rng_seed(&rng, 1);
+	for (int round = 0; round < 2000; round++) {
+		struct labels *l = labels_new();
+		struct arena a = { 0 };
+		struct critpath p;
+		struct shape s;
+		uint64_t letters = 1 + rng_below(&rng, 4);
+		char path[301];
+		size_t n = 1 + rng_below(&rng, 300);
+		int64_t sum = 0;
+
+		for (size_t i = 0; i < n; i++)
+			path[i] = (char)('A' + rng_below(&rng, letters));
+		path[n] = '\0';
+		path_of(&p, l, path, &a);
+		assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
+		for (uint32_t i = 0; i < s.nedges; i++)
+			sum += s.times_ns[i];
+		assert_int_equal(sum, p.steps[n - 1].time_ns);
+		for (uint32_t i = 0; i < s.nloops; i++)
+			assert_true(s.iterations[i] >= 2);
+		arena_release(&a);
+		labels_free(l);
+	}
+}
+
+static void
+the_key_is_of_texts_not_of_numbers(void **state)
+{
+	struct labels *l[2] = { labels_new(), labels_new() };
+	struct arena a = { 0 };
+	struct hash128 keys[2], other;
+	struct critpath p;
+	struct shape s;
+	(void)state;
+
+	labels_intern(l[1], RECORD_POINT, "s/p:Z", 5, NULL, 0);	/* other numbers from here on */
+	for (int i = 0; i < 2; i++) {
+		path_of(&p, l[i], "ABCBCD", &a);
+		assert_int_equal(shape_of(&s, &p, l[i], &a, NULL), 0);
+		keys[i] = s.key;
+	}
+	path_of(&p, l[0], "ABCD", &a);
+	assert_int_equal(shape_of(&s, &p, l[0], &a, NULL), 0);
+	other = s.key;
+	assert_int_equal(keys[0].a, keys[1].a);
+	assert_int_equal(keys[0].b, keys[1].b);
+	assert_int_not_equal(keys[0].a, other.a);
+	arena_release(&a);
+	labels_free(l[0]);
+	labels_free(l[1]);
+}
+
+static void
+a_shape_prints_with_its_middle_left_out(void **state)
+{
+	static const struct {
+		const char *path, *printed;
+		uint32_t max;
+	} cases[] = {
+		{ "ABCBCD", "A -> ( B -> C )+ -> D", 9 },
+		{ "ABCBCD", "A -> ( B -> C )+ -> D", 4 },
+		{ "ABCBCD", "A -> ( B -> ... )+ -> D", 3 },
+		{ "ABCDE", "A -> ... -> E", 2 },
+		{ "ABBCDEEF", "A -> ( B )+ -> ... -> ( E )+ -> F", 4 },
+		{ "AXYXYB", "A -> ... -> B", 2 },
+	};
+	(void)state;
+
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct labels *l = labels_new();
+		struct arena a = { 0 };
+		struct buf out = { 0 };
+		struct critpath p;
+		struct shape s;
+		char got[512], *to = got;
+
+		path_of(&p, l, cases[i].path, &a);
+		assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
+		shape_print(&s, l, cases[i].max, &out);
+		for (size_t j = 0; j < out.len; j++)	/* without the "s/p:" */
+			if (j + 4 < out.len && memcmp(&out.data[j], "s/p:", 4) == 0)
+				j += 3;
+			else
+				*to++ = (char)out.data[j];
+		*to = '\0';
+		assert_string_equal(got, cases[i].printed);
+		buf_release(&out);
+		arena_release(&a);
+		labels_free(l);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(adjacent_repeats_fold),
+		cmocka_unit_test(times_of_repeats_add_up_on_their_edge),
+		cmocka_unit_test(loops_of_any_length_have_one_shape),
+		cmocka_unit_test(folding_keeps_all_of_any_path),
+		cmocka_unit_test(the_key_is_of_texts_not_of_numbers),
+		cmocka_unit_test(a_shape_prints_with_its_middle_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
