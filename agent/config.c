@@ -28,7 +28,7 @@ static const struct ini_key KEYS[] = {
 	  "A controller that says nothing for so long is dialled again." },
 	{ "controller", "retry", INI_TIME, AT(retry_ns), "1s", 0.01 * SECOND, 600 * SECOND,
 	  "The longest wait between two attempts to reach it." },
-	{ "controller", "refused", INI_TIME, AT(refused_ns), "15s", 0.01 * SECOND, 3600 * SECOND,
+	{ "controller", "refused", INI_TIME, AT(refused_ns), "5s", 0.01 * SECOND, 3600 * SECOND,
 	  "The wait after it refused us, e.g. for another version." },
 	{ "controller", "sampling_without", INI_TIME, AT(sampling_without_ns), "30s", 0, 86400 * SECOND,
 	  "How long requests are still sampled after the controller was heard last." },

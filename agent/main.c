@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/guard.h"
+
+#define USUAL_FILE "/etc/hone/hone-agent.conf"	/* may be missing */
 
 enum { DONE = 0, FAILED = 1, MISUSED = 2, ASSIGNMENTS_MAX = 64 };
 
@@ -42,7 +45,7 @@ usage(FILE *out)
 	fprintf(out,
 	    "usage: hone-agent [-nv] [-c file] [-o section.key=value]...\n"
 	    "\n"
-	    "  -c, --config FILE   read this configuration (see hone-agent.conf(5))\n"
+	    "  -c, --config FILE   read this configuration, not " USUAL_FILE "\n"
 	    "  -o, --set S.K=VALUE set one key, over the file\n"
 	    "  -n, --check         check the configuration and exit\n"
 	    "  -v, --print         with -n: print it back, whole\n"
@@ -104,6 +107,7 @@ serve(const struct config *c)
 	struct agent *a;
 	struct err e;
 
+	prctl(PR_SET_NAME, "hone-agent");	/* by this others know that our session is alive */
 	if (guard_start(&guard, c->node, c->run_dir, c->policy, &e) != 0) {
 		log_line(LOG_ERROR, "%s", e.text);
 		return FAILED;
@@ -140,6 +144,8 @@ main(int argc, char **argv)
 		return DONE;
 	}
 	log_open("hone-agent", LOG_INFO);
+	if (a.file == NULL && access(USUAL_FILE, F_OK) == 0)
+		a.file = USUAL_FILE;
 	if (config_load(&c, a.file, a.assignments, a.nassignments, &e) != 0) {
 		log_line(LOG_ERROR, "%s", e.text);
 		rc = MISUSED;

@@ -374,6 +374,18 @@ least_watermark(const struct assemble *a)
 	return any ? least : INT64_MIN;
 }
 
+/* Records that would have been late, had they not come so early. */
+static uint64_t
+count_after(const struct pending *p, int64_t until_ns)
+{
+	uint64_t n = 0;
+
+	for (const struct chunk *c = p->first; c != NULL; c = c->next)
+		for (uint32_t i = 0; i < c->count; i++)
+			n += c->raws[i].event.time_ns > until_ns;
+	return n;
+}
+
 static void
 settle(struct assemble *a)
 {
@@ -392,6 +404,7 @@ settle(struct assemble *a)
 			a->whole_bytes += pending_bytes(p);
 		} else {
 			a->counts.given_up_patience++;
+			a->counts.late += count_after(p, due_ns(a, p));
 			pending_drop(a, p);
 		}
 	}

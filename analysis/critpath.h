@@ -58,7 +58,7 @@ struct shape {
 	uint32_t *first_step;		/* [ntokens]: the first step of the path on that token; brackets: TRACE_NONE */
 };
 
-/* Folds. In the arena. O(steps x longest loop body tried (64)). ERR_MEMORY. */
+/* Folds. In the arena. O(steps x longest loop body tried (64)) for each loop there is. ERR_MEMORY. */
 int shape_of(struct shape *ret, const struct critpath *p, const struct labels *labels, struct arena *a,
     struct err *e);
 

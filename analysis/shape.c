@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Folding. A path is a row of items, at first its labels. For bodies of 1 item,
- * then 2, and so on to 64, all stretches of two or more equal neighbours of that
- * many items, from left to right and each as long as it goes, become one item, a
- * loop; and all that again, since loops can be parts of loops, until nothing
- * folds. So the shortest bodies fold first, and a loop begins where its first whole
- * repeat begins: A B A B A is ( A B )+ A. Two loops are equal when their bodies
- * are, however often each went round; a body that ran once is no loop.
- *
- * A round that changes something makes loops of loops made before, which are of
- * twice as many steps at least: there are at most log2(steps) rounds.
+ * Folding. A path is a row of items, at first its labels. The shortest body that
+ * is there twice in a row, of 1 item, 2, up to 64, is folded wherever it is so,
+ * from left to right and each as long as it goes; each such stretch becomes one item,
+ * a loop. Then again from 1 item up, since loops are items of other loops, until
+ * nothing folds. So inner loops fold before those around them, and a loop begins
+ * where its first whole repeat begins: A B A B A is ( A B )+ A. Two loops are equal
+ * when their bodies are, however often each went round; a body that ran once is
+ * no loop.
  */
 #include <string.h>
 
@@ -161,8 +159,6 @@ fold_bodies(struct fold *f, uint32_t k)
 static int
 fold_path(struct fold *f, const struct critpath *p, struct arena *a, struct err *e)
 {
-	bool again = true;
-
 	f->owner = arena_alloc(a, p->nsteps * sizeof *f->owner);
 	if (f->owner == NULL || !row_alloc(&f->now, p->nsteps, a) || !row_alloc(&f->next, p->nsteps, a))
 		return err_set(e, ERR_MEMORY, "no memory for the shape of %u steps", p->nsteps);
@@ -172,11 +168,9 @@ fold_path(struct fold *f, const struct critpath *p, struct arena *a, struct err 
 		f->now.refs[i] = f->owner[i] = i;
 		f->now.items[i] = (struct item){ p->steps[i].label, i, 1 };
 	}
-	while (again) {
-		again = false;
-		for (uint32_t k = 1; k <= BODY_MAX && 2 * k <= f->now.nitems; k++)
-			again |= fold_bodies(f, k);
-	}
+	for (uint32_t k = 1; k <= BODY_MAX && 2 * k <= f->now.nitems; k++)
+		if (fold_bodies(f, k))
+			k = 0;
 	for (uint32_t i = 0; i < p->nsteps; i++)	/* owners come first */
 		f->owner[i] = f->owner[f->owner[i]];
 	return 0;

@@ -159,11 +159,12 @@ await_run(struct call *c, struct client *client, double id, struct err *e)
 	while (active && (rc = ask(c, client, json_pack("{s:s}", "ask", "status"), &status, e)) == 0) {
 		const json_t *run = run_of(status, id);
 
-		active = run != NULL;
-		if (first < 0)
-			first = traces_of(status, c->type);
-		if (active)
-			say_run(&g, status, run, traces_of(status, c->type) - first);
+		if ((active = run != NULL)) {
+			double traces = traces_of(status, text_of(c->err, run, "type"));
+
+			first = first < 0 ? traces : first;
+			say_run(&g, status, run, traces - first);
+		}
 		json_decref(status);
 		arena_reset(&c->err->texts);
 		if (active)

@@ -66,6 +66,29 @@ answer_ask(struct engine *g, struct forest *f, const struct answer_context *c, c
 	return text;
 }
 
+/* Names come from traced programs and may be any bytes; JSON takes UTF-8 only, so others are shown as '?'. */
+static json_t *
+textn(const char *s, size_t len)
+{
+	json_t *j = json_stringn(s, len);
+	char *plain;
+
+	if (j != NULL || (plain = strndup(s, len)) == NULL)
+		return j;
+	for (char *c = plain; *c != '\0'; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
+	j = json_string(plain);
+	free(plain);
+	return j;
+}
+
+static json_t *
+text(const char *s)
+{
+	return textn(s, strlen(s));
+}
+
 static json_t *
 id_text(uint64_t trace_id)
 {
@@ -101,7 +124,7 @@ key_of(const char *name, double r, double p, uint32_t n)
 {
 	if (name == NULL || name[0] == '\0')
 		return json_null();
-	return json_pack("{s:s, s:f, s:f, s:i}", "name", name, "r", r, "p", p, "n", (int)n);
+	return json_pack("{s:o, s:f, s:f, s:i}", "name", text(name), "r", r, "p", p, "n", (int)n);
 }
 
 static json_t *
@@ -109,11 +132,11 @@ hypothesis_json(const struct hypothesis *h)
 {
 	char presence[2] = { h->presence, '\0' };
 
-	return json_pack("{s:I, s:o, s:i, s:s, s:s, s:s, s:{s:s, s:s}, s:I, s:f, s:f, s:o, s:o, s:o, s:f, s:I, s:o, s:o,"
+	return json_pack("{s:I, s:o, s:i, s:s, s:s, s:o, s:{s:o, s:o}, s:I, s:f, s:f, s:o, s:o, s:o, s:f, s:I, s:o, s:o,"
 	    " s:o, s:o, s:o, s:o}",
 	    "id", (json_int_t)h->id, "parent", h->parent != 0 ? json_integer((json_int_t)h->parent) : json_null(),
-	    "cycle", (int)h->cycle, "state", hypothesis_word(h->state), "presence", presence, "tracepoint", h->tracepoint,
-	    "edge", "from", h->edge_from, "to", h->edge_to,
+	    "cycle", (int)h->cycle, "state", hypothesis_word(h->state), "presence", presence, "tracepoint", text(h->tracepoint),
+	    "edge", "from", text(h->edge_from), "to", text(h->edge_to),
 	    "traces", (json_int_t)h->traces, "mean_ms", h->mean_ns / 1e6, "cv", h->cv,
 	    "share", number(h->share), "share_low", number(h->share_low), "share_high", number(h->share_high),
 	    "latency_share", h->latency_share, "settled_traces", (json_int_t)h->settled_traces,
@@ -130,7 +153,7 @@ path_json(const char *lines)
 	while (*lines != '\0') {
 		size_t len = strcspn(lines, "\n");
 
-		json_array_append_new(a, json_stringn(lines, len));
+		json_array_append_new(a, textn(lines, len));
 		lines += len + (lines[len] == '\n');
 	}
 	return a;
@@ -143,12 +166,12 @@ verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesi
 	const struct what_if *w = &v->what_if;
 	const struct key_finding *k = &v->key_finding;
 
-	return json_pack("{s:I, s:s, s:{s:o, s:I, s:f, s:f}, s:{s:s, s:s}, s:o, s:o, s:o, s:f, s:f, s:o, s:{s:o, s:o},"
+	return json_pack("{s:I, s:s, s:{s:o, s:I, s:f, s:f}, s:{s:o, s:o}, s:o, s:o, s:o, s:f, s:f, s:o, s:{s:o, s:o},"
 	    " s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:I}",
 	    "hypothesis", (json_int_t)hypothesis,
 	    "problem", v->finding.problem == PROBLEM_SLOW ? "slow" : "unpredictable",
 	    "group", "path", path_json(v->path), "traces", (json_int_t)v->traces, "mean_ms", v->finding.mean_ns / 1e6,
-	    "cv", v->finding.cv, "edge", "from", v->from, "to", v->to,
+	    "cv", v->finding.cv, "edge", "from", text(v->from), "to", text(v->to),
 	    "share", number(v->edge.share), "share_low", number(v->edge.interval.low),
 	    "share_high", number(v->edge.interval.high), "latency_share", v->edge.latency_share,
 	    "confidence", g->o.conditions.confidence,
@@ -165,10 +188,10 @@ verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesi
 static json_t *
 verdict_stored(const struct engine *g, const struct hypothesis *h)
 {
-	return json_pack("{s:I, s:{s:o, s:I, s:f, s:f}, s:{s:s, s:s}, s:o, s:o, s:o, s:f, s:o, s:{s:o, s:o}, s:I}",
+	return json_pack("{s:I, s:{s:o, s:I, s:f, s:f}, s:{s:o, s:o}, s:o, s:o, s:o, s:f, s:o, s:{s:o, s:o}, s:I}",
 	    "hypothesis", (json_int_t)h->id,
 	    "group", "path", path_json(h->group_shape), "traces", (json_int_t)h->settled_traces,
-	    "mean_ms", h->mean_ns / 1e6, "cv", h->cv, "edge", "from", h->edge_from, "to", h->edge_to,
+	    "mean_ms", h->mean_ns / 1e6, "cv", h->cv, "edge", "from", text(h->edge_from), "to", text(h->edge_to),
 	    "share", number(h->settled_share), "share_low", number(h->settled_low), "share_high", number(h->settled_high),
 	    "latency_share", h->latency_share, "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
 	    "exemplars", "slowest", id_text(h->exemplar_slow), "fastest", id_text(h->exemplar_fast),
@@ -213,12 +236,12 @@ run_json(const struct engine *g, const struct forest *f, const struct run *r, co
 		v = verdict_json(g, d->verdict, r->verdict);
 	else if (h != NULL)
 		v = verdict_stored(g, h);
-	run = json_pack("{s:I, s:s, s:s, s:I, s:s, s:o, s:i, s:f, s:i, s:i, s:o, s:o, s:s, s:o}",
-	    "run", (json_int_t)r->id, "type", r->type, "strategy", r->strategy != NULL ? r->strategy : "",
+	run = json_pack("{s:I, s:o, s:s, s:I, s:s, s:o, s:i, s:f, s:i, s:i, s:o, s:o, s:o, s:o}",
+	    "run", (json_int_t)r->id, "type", text(r->type), "strategy", r->strategy != NULL ? r->strategy : "",
 	    "seed", (json_int_t)r->seed, "state", run_word(r->state), "phase", phase_words(g, d),
 	    "cycles", (int)r->cycles, "seconds", (double)(until_ns - r->begun.ns) / 1e9,
 	    "tracepoints_used", (int)r->tracepoints, "tracepoints_all", (int)r->tracepoints_all,
-	    "begun", when_text(r->begun), "ended", when_text(r->ended), "words", r->words != NULL ? r->words : "",
+	    "begun", when_text(r->begun), "ended", when_text(r->ended), "words", text(r->words != NULL ? r->words : ""),
 	    "verdict", v);
 	if (!tree)
 		return run;
@@ -303,7 +326,7 @@ ask_stop(struct engine *g, struct forest *f, const struct answer_context *c, con
 		const struct diagnosis *d = g->types[i].diagnosis;
 
 		if (d != NULL && d->phase != PHASE_ENDED && (type == NULL || strcmp(type, g->types[i].name) == 0))
-			json_array_append_new(stopped, json_string(g->types[i].name));
+			json_array_append_new(stopped, text(g->types[i].name));
 	}
 	if ((rc = engine_stop(g, type, c->when, &e)) != 0) {
 		json_decref(stopped);
@@ -351,8 +374,8 @@ type_json(const struct engine *g, const struct type *t)
 	bool runs = t->diagnosis != NULL && t->diagnosis->phase != PHASE_ENDED;
 
 	space_stats(g->space, t->label, &s);
-	return json_pack("{s:s, s:s%, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:o}", "type", t->name, "service", l->text,
-	    (size_t)l->service_len, "traces", (json_int_t)t->traces, "per_second", t->per_second,
+	return json_pack("{s:o, s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:o}", "type", text(t->name), "service",
+	    textn(l->text, l->service_len), "traces", (json_int_t)t->traces, "per_second", t->per_second,
 	    "mean_ms", t->total.mean / 1e6, "p50_ms", sketch_quantile(t->sketch, 0.5) / 1e6,
 	    "p95_ms", sketch_quantile(t->sketch, 0.95) / 1e6, "p99_ms", sketch_quantile(t->sketch, 0.99) / 1e6,
 	    "cv", moments_cv(&t->total), "learned_places", (int)s.places,
@@ -390,7 +413,7 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	for (uint32_t i = 0; i < plan_count(g->plan); i++) {
 		uint64_t owner;
 
-		json_array_append_new(on, json_string(plan_at(g->plan, i, &owner)));
+		json_array_append_new(on, text(plan_at(g->plan, i, &owner)));
 	}
 	for (uint32_t i = 0; i < g->ntypes; i++) {
 		const struct diagnosis *d = g->types[i].diagnosis;
@@ -430,11 +453,11 @@ agent_json(const struct node *n, const struct answer_context *c)
 		for (k = 0; k < i && strcmp(n->programs.programs[k].service, n->programs.programs[i].service) != 0; k++)
 			;
 		if (k == i)
-			json_array_append_new(services, json_string(n->programs.programs[i].service));
+			json_array_append_new(services, text(n->programs.programs[i].service));
 	}
-	return json_pack("{s:s, s:b, s:s, s:i, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:b,"
-	    " s:s, s:f}",
-	    "node", n->name, "connected", n->connected, "version", n->version != NULL ? n->version : "",
+	return json_pack("{s:o, s:b, s:o, s:i, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:b,"
+	    " s:o, s:f}",
+	    "node", text(n->name), "connected", n->connected, "version", text(n->version != NULL ? n->version : ""),
 	    "programs", (int)s->programs, "services", services,
 	    "fill_ring", s->fill[QUEUE_RING], "fill_agent", s->fill[QUEUE_AGENT], "fill_link", s->fill[QUEUE_LINK],
 	    "lost_ring", (json_int_t)s->lost[LOSS_RING], "lost_queue", (json_int_t)s->lost[LOSS_QUEUE],
@@ -443,7 +466,7 @@ agent_json(const struct node *n, const struct answer_context *c)
 	    "cpu_pct", rate((double)s->cpu_us, (double)b->cpu_us, seconds) / 1e4,
 	    "tracer_cpu_pct", rate((double)s->tracer_cpu_us, (double)b->tracer_cpu_us, seconds) / 1e4,
 	    "memory_mib", (double)s->memory_bytes / 1048576, "ring_mib", (double)s->ring_bytes / 1048576,
-	    "added", (int)s->added, "tracer_ok", s->tracer_ok, "trouble", n->trouble[0] != '\0' ? n->trouble : n->failure,
+	    "added", (int)s->added, "tracer_ok", s->tracer_ok, "trouble", text(n->trouble[0] != '\0' ? n->trouble : n->failure),
 	    "lag_ms", (double)mono_since_ns(c->now, n->heard) / 1e6);
 }
 
@@ -461,12 +484,12 @@ ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, c
 
 /* Adds a text to an array of them, once. */
 static void
-add_once(json_t *array, const char *text)
+add_once(json_t *array, const char *name)
 {
 	for (size_t i = 0; i < json_array_size(array); i++)
-		if (strcmp(json_string_value(json_array_get(array, i)), text) == 0)
+		if (strcmp(json_string_value(json_array_get(array, i)), name) == 0)
 			return;
-	json_array_append_new(array, json_string(text));
+	json_array_append_new(array, text(name));
 }
 
 static bool
@@ -506,7 +529,7 @@ ask_tracepoints(struct engine *g, struct forest *f, const struct answer_context 
 		for (uint32_t k = 0; k < p->nprograms; k++)
 			for (uint32_t t = p->programs[k].first; t < p->programs[k].first + p->programs[k].count; t++) {
 				if ((entry = json_object_get(all, p->names[t])) == NULL) {
-					entry = json_pack("{s:s, s:[], s:[]}", "tracepoint", p->names[t], "services", "nodes");
+					entry = json_pack("{s:o, s:[], s:[]}", "tracepoint", text(p->names[t]), "services", "nodes");
 					json_object_set_new(all, p->names[t], entry);
 				}
 				add_once(json_object_get(entry, "services"), p->programs[k].service);

@@ -7,8 +7,7 @@
 
 #include "controlplane/diagnose.h"
 
-enum { RANKED_MAX = 4, ROUNDS = 100, ROUNDS_VERDICT = 1000 };
-static const double WIDTH_MAX = 0.4;		/* of a share's interval, for it to be acted on before its time */
+enum { RANKED_MAX = 4, ROUNDS = 100, ROUNDS_VERDICT = 1000, PLENTY = 150 };
 static const double SEPARATES_MIN = 0.5;	/* between-group share of variance */
 
 static double rank(const struct group *g, double slow_ns);
@@ -16,6 +15,7 @@ static uint32_t rank_groups(const struct diagnosis *d, double slow_ns, uint64_t 
     struct group *best[RANKED_MAX]);
 static bool narrowest(const struct diagnosis *d, const struct group *g, const struct finding *f, uint32_t *edge,
     double *share, struct arena *a);
+static bool stands_out(const struct finding *f, uint32_t edge);
 static bool shape_has(const struct shape *s, uint32_t label);
 static double separation(const struct diagnosis *d, uint32_t label);
 static bool print_words(struct run *r, const struct verdict *v, struct engine *g);
@@ -38,7 +38,6 @@ choose(struct choice *ret, struct engine *g, struct diagnosis *d, bool late, str
 	*ret = (struct choice){ 0 };
 	for (uint32_t i = 0; i < n; i++) {
 		struct choice c = { .group = best[i] };
-		const struct edge_share *top;
 		double weight;
 
 		rc = finding_of(&c.finding, best[i], &g->o.conditions, slow, ROUNDS, d->seed, &g->scratch, e);
@@ -50,8 +49,7 @@ choose(struct choice *ret, struct engine *g, struct diagnosis *d, bool late, str
 		c.gap_share = 1;
 		if (d->has_gap && !narrowest(d, best[i], &c.finding, &c.edge, &c.gap_share, &g->scratch))
 			continue;
-		top = &c.finding.edges[c.edge];
-		if (!late && best[i]->total.n < 200 && top->interval.high - top->interval.low > WIDTH_MAX)
+		if (!late && best[i]->total.n < PLENTY && !stands_out(&c.finding, c.edge))
 			continue;
 		if (!late && d->has_gap && c.gap_share < d->gap_share / 2)
 			continue;	/* another problem than ours is in front just now */
@@ -62,6 +60,16 @@ choose(struct choice *ret, struct engine *g, struct diagnosis *d, bool late, str
 		}
 	}
 	return 0;
+}
+
+/* Whether an edge's share is surely larger than any other's: then a few traces are enough to go on with it. */
+static bool
+stands_out(const struct finding *f, uint32_t edge)
+{
+	for (uint32_t i = 0; i < f->nedges; i++)
+		if (i != edge && f->edges[i].interval.high >= f->edges[edge].interval.low)
+			return false;
+	return true;
 }
 
 /* The few groups by which most waiting is caused. */

@@ -248,13 +248,13 @@ locked_by(const char *path, int fd, struct err *e)
  * process ends, and closing another descriptor of the same file leaves it.
  */
 static int
-lock(struct store *s, struct err *e)
+lock(struct store *s, const char *real, struct err *e)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char *path = NULL, pid[24];
 	int len = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
 
-	if (asprintf(&path, "%s.lock", s->path) < 0)
+	if (asprintf(&path, "%s.lock", real) < 0)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", s->path);
 	s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	free(path);
@@ -324,16 +324,18 @@ int
 store_open(struct store **ret, const char *path, struct err *e)
 {
 	struct store *s = calloc(1, sizeof *s);
+	char *real;
 	int rc;
 
 	if (s == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
 	s->lock = -1;
-	/* Two names of one file are one database, with one lock. */
-	if ((s->path = realpath(path, NULL)) == NULL && (s->path = strdup(path)) == NULL)
+	real = realpath(path, NULL);	/* two names of one file are one database, with one lock */
+	if ((s->path = strdup(path)) == NULL)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", path);
-	else if ((rc = lock(s, e)) == 0 && (rc = open_database(s, e)) == 0)
+	else if ((rc = lock(s, real != NULL ? real : path, e)) == 0 && (rc = open_database(s, e)) == 0)
 		rc = prepare(s, e);
+	free(real);
 	if (rc < 0) {
 		store_close(s);
 		return rc;

@@ -25,10 +25,10 @@ exec 9<> "$D/say"
 
 # wait_for SECONDS COMMAND...: until it succeeds
 wait_for() {
-	local until=$((SECONDS + $1))
+	local until=$((SECONDS + $1)) said
 	shift
-	until "$@"; do
-		[ $SECONDS -lt $until ] || return 1
+	until said=$("$@" 2>&1); do
+		[ $SECONDS -lt $until ] || { echo "$said"; return 1; }
 		sleep 0.02
 	done
 }
@@ -66,7 +66,7 @@ program_start() { # NAME: a process called so, whose state is in $D/NAME.state
 }
 # word NAME FIELD: of its state, see agent_program.h
 word() { od -An -t d8 -w8 -j $(($2 * 8)) -N 8 "$D/$1.state" | tr -d ' '; }
-ON=0 TURNED_ON=1 TURNED_OFF=2 ON_NS=3 OFF_NS=4 FIRED=5 REQUESTS=6
+ON=0 TURNED_ON=1 TURNED_OFF=2 ON_NS=3 OFF_NS=4 FIRED=5 REQUESTS=6 PROBED=7
 is() { [ "$(word "$1" "$2")" "$3" "$4" ] || { echo "$1 $2 is $(word "$1" "$2")"; return 1; }; }
 
 agent_start() {
@@ -83,6 +83,7 @@ controller_start() {
 MARK=0
 controller_mark() { MARK=$(wc -l < "$D/controller.log"); }
 after() { tail -n +$((MARK + 1)) "$D/controller.log" | grep -q -E "$1"; }
+statuses() { [ "$(tail -n +$((MARK + 1)) "$D/controller.log" | grep -c '^status')" -ge "$1" ]; }
 told() { grep -q -E "$1" "$D/agent.log"; }
 say() { echo "$*" >&9; }
 want() { EPOCH=$((EPOCH + 1)); controller_mark; say want $EPOCH "$@"; }
@@ -213,7 +214,6 @@ check "on" is one $ON -eq 1
 killed=$(date +%s%N)
 kill -9 "$AGENT"
 check "kill -9 of the agent: all is off" wait_for 5 is one $ON -eq 0
-now=$(cut -d' ' -f1 /proc/uptime)
 check "within a second" test $(($(date +%s%N) - killed)) -lt 1000000000
 check "in every program" wait_for 1 is two $ON -eq 0
 check "no session stays" wait_for 10 no_session
@@ -236,6 +236,45 @@ check "so that there is one" test "$(sessions)" = 1
 check "and one folder" test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1
 check "a second agent of the node is refused" not timeout 20 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL"
 check "and does no harm" is one $ON -eq 1
+
+# ---- too much, too long -----------------------------------------------------------
+kill "$AGENT"
+wait "$AGENT"
+controller_mark
+agent_start -o queue.memory=1MiB
+want 600000 agentp:ev000
+wait_for 20 after "^done $EPOCH results \+\."
+kill -STOP "$CONTROLLER"
+check "queues fill up: the agent switches off by itself" wait_for 60 is one $ON -eq 0
+check "and says so" told 'a queue is 9[0-9] % full: all 1 added tracepoints go off'
+at=$(word one $REQUESTS)
+wait_for 60 is one $REQUESTS -gt $((at + 5000))
+kill -CONT "$CONTROLLER"
+check "the controller is told" wait_for 20 after '^status .* shed 1'
+check "and what had to be dropped is counted" wait_for 20 after '^loss reason 1 count [1-9]'
+controller_mark
+wait_for 20 statuses 5
+check "the same epoch does not bring it back" is one $ON -eq 0
+want 5000 agentp:ev000
+check "a newer one does" wait_for 10 after "^done $EPOCH results \+\."
+check "on again" is one $ON -eq 1
+kill -STOP "$SESSIOND"
+check "the session daemon hangs" wait_for 10 after 'trouble "the session daemon has not answered'
+began=$(date +%s%N)
+kill "$AGENT"
+wait "$AGENT"
+check "SIGTERM then: exit 0" test $? = 0
+check "within two seconds all the same" test $(($(date +%s%N) - began)) -lt 2000000000
+at=$(word one $PROBED)
+wait_for 10 is one $REQUESTS -gt $(($(word one $REQUESTS) + 200))
+check "nothing is probed, though it is on" test $(($(word one $PROBED) - at)) -lt 50
+kill -CONT "$SESSIOND"
+check "the guardian ends the session as soon as it can" wait_for 20 nothing_left
+check "off" is one $ON -eq 0
+controller_mark
+agent_start
+want 5000 agentp:ev000
+wait_for 20 after "^done $EPOCH results \+\."
 
 # ---- the end ----------------------------------------------------------------------
 began=$(date +%s%N)

@@ -1,0 +1,945 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/rng.h"
+#include "forest/forest.h"
+
+enum { SKIPPED = 77 };
+
+struct place {
+	char folder[32], path[64];
+};
+
+static int
+folder_make(void **state)
+{
+	struct place *p = calloc(1, sizeof *p);
+
+	strcpy(p->folder, "/tmp/hone-store-XXXXXX");
+	if (mkdtemp(p->folder) == NULL)
+		return -1;
+	snprintf(p->path, sizeof p->path, "%s/forest.db", p->folder);
+	*state = p;
+	return 0;
+}
+
+static int
+folder_remove(void **state)
+{
+	struct place *p = *state;
+	char command[96];
+	int rc;
+
+	snprintf(command, sizeof command, "chmod 755 %s; rm -rf %s", p->folder, p->folder);
+	rc = system(command);
+	free(p);
+	return rc;
+}
+
+/* ---- helpers ---- */
+
+static struct store *
+open_store(const char *path)
+{
+	struct store *s = NULL;
+	struct err e = { 0 };
+
+	if (store_open(&s, path, &e) != 0)
+		fail_msg("store_open: %s", e.text);
+	return s;
+}
+
+static void
+refuses_to_open(const char *path, int code, const char *words)
+{
+	struct store *s = NULL;
+	struct err e = { 0 };
+
+	assert_int_equal(store_open(&s, path, &e), code);
+	assert_int_equal(e.code, code);
+	assert_null(s);
+	if (strstr(e.text, words) == NULL || strstr(e.text, path) == NULL)
+		fail_msg("\"%s\" ought to say \"%s\" of %s", e.text, words, path);
+}
+
+static void
+commit(struct store *s, struct forest *f)
+{
+	struct err e = { 0 };
+
+	if (store_commit(s, f, &e) != 0)
+		fail_msg("store_commit: %s", e.text);
+}
+
+static struct forest *
+loaded(struct store *s, unsigned days)
+{
+	struct forest *f = forest_new();
+	struct err e = { 0 };
+
+	if (store_load(s, f, days, &e) != 0)
+		fail_msg("store_load: %s", e.text);
+	return f;
+}
+
+static void
+sql(const char *path, const char *text)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", text, sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+static int64_t
+sql_integer(const char *path, const char *text)
+{
+	sqlite3 *db;
+	sqlite3_stmt *q;
+	int64_t ret;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	if (sqlite3_prepare_v2(db, text, -1, &q, NULL) != SQLITE_OK || sqlite3_step(q) != SQLITE_ROW)
+		fail_msg("%s: %s", text, sqlite3_errmsg(db));
+	ret = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return ret;
+}
+
+static void
+file_write(const char *path, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), (ssize_t)len);
+	close(fd);
+}
+
+static uint8_t *
+file_read(const char *path, size_t *len)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY);
+	uint8_t *data;
+
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	data = malloc((size_t)st.st_size + 1);
+	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
+	close(fd);
+	*len = (size_t)st.st_size;
+	return data;
+}
+
+/* ---- random forests ---- */
+
+static double
+any_number(struct rng *r)
+{
+	switch (rng_below(r, 8)) {
+	case 0:
+		return NAN;
+	case 1:
+		return INFINITY;
+	case 2:
+		return 0;
+	default:
+		return rng_normal(r) * 1e9;
+	}
+}
+
+static const char *
+any_text(struct rng *r)
+{
+	static char text[5000];
+	size_t len = rng_below(r, 10) == 0 ? rng_below(r, sizeof text - 1) : rng_below(r, 30);
+
+	for (size_t i = 0; i < len; i++)
+		text[i] = (char)(' ' + rng_below(r, 95));
+	text[len] = '\0';
+	return rng_below(r, 5) == 0 ? "w\xc3\xa4hrend 'x'; -- \"" : text;
+}
+
+static void
+fill(struct rng *r, struct hypothesis *h)
+{
+	double *const numbers[] = { &h->mean_ns, &h->cv, &h->share, &h->share_low, &h->share_high, &h->latency_share,
+		&h->settled_share, &h->settled_low, &h->settled_high, &h->key_r, &h->key_p };
+	char **const texts[] = { &h->tracepoint, &h->edge_from, &h->edge_to, &h->group_shape, &h->key };
+
+	h->cycle = (uint32_t)rng_next(r);
+	h->state = (enum hypothesis_state)rng_below(r, 8);
+	h->presence = "+~ "[rng_below(r, 3)];
+	h->group_key[0] = rng_next(r);
+	h->group_key[1] = rng_next(r);
+	h->traces = rng_next(r);
+	h->settled_traces = rng_next(r);
+	h->key_n = (uint32_t)rng_next(r);
+	h->exemplar_slow = rng_next(r);
+	h->exemplar_fast = rng_next(r);
+	h->made.ns = (int64_t)rng_next(r);
+	h->settled.ns = (int64_t)rng_next(r);
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		*numbers[i] = any_number(r);
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		assert_true(hypothesis_text(texts[i], any_text(r)));
+}
+
+static void
+fill_run(struct rng *r, struct run *run)
+{
+	run->seed = rng_next(r);
+	run->state = (enum run_state)rng_below(r, RUN_STATES);
+	run->cycles = (uint32_t)rng_next(r);
+	run->tracepoints = (uint32_t)rng_next(r);
+	run->tracepoints_all = (uint32_t)rng_next(r);
+	run->begun.ns = (int64_t)(rng_next(r) >> 2);
+	run->ended.ns = (int64_t)(rng_next(r) >> 2);
+	assert_true(hypothesis_text(&run->strategy, any_text(r)));
+	assert_true(hypothesis_text(&run->words, any_text(r)));
+}
+
+static void
+same_number(double a, double b)
+{
+	assert_true(a == b || (isnan(a) && isnan(b)));
+}
+
+static void
+same_hypothesis(const struct hypothesis *a, const struct hypothesis *b)
+{
+	assert_non_null(b);
+	assert_true(a->id == b->id && a->run == b->run && a->parent == b->parent && a->cycle == b->cycle &&
+	    a->state == b->state && a->presence == b->presence && a->group_key[0] == b->group_key[0] &&
+	    a->group_key[1] == b->group_key[1] && a->traces == b->traces && a->settled_traces == b->settled_traces &&
+	    a->key_n == b->key_n && a->exemplar_slow == b->exemplar_slow && a->exemplar_fast == b->exemplar_fast &&
+	    a->made.ns == b->made.ns && a->settled.ns == b->settled.ns);
+	same_number(a->mean_ns, b->mean_ns);
+	same_number(a->cv, b->cv);
+	same_number(a->share, b->share);
+	same_number(a->share_low, b->share_low);
+	same_number(a->share_high, b->share_high);
+	same_number(a->latency_share, b->latency_share);
+	same_number(a->settled_share, b->settled_share);
+	same_number(a->settled_low, b->settled_low);
+	same_number(a->settled_high, b->settled_high);
+	same_number(a->key_r, b->key_r);
+	same_number(a->key_p, b->key_p);
+	assert_string_equal(a->tracepoint, b->tracepoint);
+	assert_string_equal(a->edge_from, b->edge_from);
+	assert_string_equal(a->edge_to, b->edge_to);
+	assert_string_equal(a->group_shape, b->group_shape);
+	assert_string_equal(a->key, b->key);
+}
+
+static void
+same_forest(const struct forest *a, const struct forest *b)
+{
+	const struct run *x, *y;
+	const struct hypothesis *h;
+	uint64_t at = 0, other = 0;
+
+	while ((x = forest_run_next(a, &at)) != NULL) {
+		uint64_t in = 0, in_other = 0;
+
+		y = forest_run_next(b, &other);
+		assert_non_null(y);
+		assert_true(x->id == y->id && x->seed == y->seed && x->state == y->state && x->verdict == y->verdict &&
+		    x->cycles == y->cycles && x->tracepoints == y->tracepoints && x->tracepoints_all == y->tracepoints_all &&
+		    x->begun.ns == y->begun.ns && x->ended.ns == y->ended.ns);
+		assert_string_equal(x->type, y->type);
+		assert_string_equal(x->strategy, y->strategy);
+		assert_string_equal(x->words, y->words);
+		while ((h = forest_next(a, x->id, &in)) != NULL)
+			same_hypothesis(h, forest_next(b, y->id, &in_other));
+		assert_null(forest_next(b, y->id, &in_other));
+	}
+	assert_null(forest_run_next(b, &other));
+}
+
+/* ---- promises ---- */
+
+static void
+what_was_committed_comes_back_to_the_last_bit(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = forest_new(), *g;
+	struct rng r;
+
+	rng_seed(&r, 11);
+	for (int cycle = 0; cycle < 60; cycle++) {
+		struct run *run = cycle % 10 == 0 ? forest_run_new(f, any_text(&r)) : forest_run_latest(f, NULL);
+
+		fill_run(&r, run);
+		forest_touch_run(f, run);
+		for (uint64_t n = rng_below(&r, 12); n > 0; n--) {
+			uint64_t at = 0, parent = 0, skip = rng_below(&r, 5);
+			struct hypothesis *h;
+
+			while ((h = forest_next(f, run->id, &at)) != NULL && skip-- > 0)
+				parent = h->id;
+			h = forest_hypothesis_new(f, run->id, parent);
+			fill(&r, h);
+			run->verdict = h->id;
+		}
+		if (run->verdict != 0) {	/* an old one changes again */
+			struct hypothesis *old = forest_get(f, 1 + rng_below(&r, run->verdict));
+
+			fill(&r, old);
+			forest_touch(f, old);
+		}
+		commit(s, f);
+		if (cycle % 15 == 7) {
+			store_close(s);
+			s = open_store(p->path);
+			g = loaded(s, 0);
+			same_forest(f, g);
+			forest_free(f);
+			f = g;
+		}
+	}
+	store_close(s);
+	s = open_store(p->path);
+	g = loaded(s, 0);
+	same_forest(f, g);
+	forest_free(f);
+	forest_free(g);
+	store_close(s);
+}
+
+static void
+the_log_tells_what_was_switched_when_and_why(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = forest_new();
+	struct switched w = { .tracepoint = "shop:query", .why = "learning", .on = true, .when = { 123456789 } };
+
+	assert_int_equal(forest_switched(f, &w, NULL), 0);	/* of no run */
+	w.run = forest_run_new(f, "A")->id;
+	w.hypothesis = forest_hypothesis_new(f, w.run, 0)->id;
+	w.cycle = 3;
+	w.on = false;
+	w.why = "no help";
+	assert_int_equal(forest_switched(f, &w, NULL), 0);
+	commit(s, f);
+	commit(s, f);	/* not twice */
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched"), 2);
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched WHERE run IS NULL AND hypothesis IS NULL AND"
+	    " \"on\" = 1 AND why = 'learning' AND tracepoint = 'shop:query' AND when_ns = 123456789"), 1);
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched JOIN hypothesis h ON h.id = hypothesis"
+	    " WHERE switched.run = 1 AND switched.cycle = 3 AND \"on\" = 0 AND why = 'no help'"), 1);
+	forest_free(f);
+	store_close(s);
+}
+
+static void
+the_file_says_that_it_is_ours(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+
+	assert_int_equal(sql_integer(p->path, "PRAGMA application_id"), 0x486f6e65);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 1);
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+	store_close(s);
+}
+
+static void
+old_runs_are_left_out_active_ones_are_not_and_ids_go_on(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = forest_new();
+	const int64_t day_ns = 86400000000000, now_ns = clock_wall().ns;
+	const int64_t ages[] = { 40, 31, 29, 1 };
+
+	for (int i = 0; i < 4; i++) {
+		struct run *r = forest_run_new(f, "A");
+
+		r->begun.ns = now_ns - ages[i] * day_ns;
+		r->ended.ns = i == 0 ? 0 : r->begun.ns + 1;
+		forest_hypothesis_new(f, r->id, 0);
+	}
+	commit(s, f);
+	forest_free(f);
+	f = loaded(s, 30);
+	assert_non_null(forest_run(f, 1));	/* never ended */
+	assert_null(forest_run(f, 2));
+	assert_null(forest_get(f, 2));
+	assert_non_null(forest_run(f, 3));
+	assert_non_null(forest_get(f, 4));
+	forest_free(f);
+	sql(p->path, "UPDATE run SET begun_ns = 5, ended_ns = 6");
+	f = loaded(s, 1);
+	assert_null(forest_run_latest(f, NULL));
+	assert_int_equal(forest_run_new(f, "B")->id, 5);
+	assert_int_equal(forest_hypothesis_new(f, 5, 0)->id, 5);
+	commit(s, f);
+	forest_free(f);
+	f = loaded(s, UINT32_MAX);
+	assert_int_equal(forest_run_latest(f, NULL)->id, 5);
+	assert_string_equal(forest_run(f, 2)->type, "A");
+	forest_free(f);
+	store_close(s);
+}
+
+static void
+what_was_not_loaded_is_not_written_over(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = forest_new();
+	struct err e;
+
+	forest_run_new(f, "A");
+	commit(s, f);
+	store_close(s);
+	forest_free(f);
+	f = forest_new();
+	s = open_store(p->path);
+	forest_run_new(f, "B");
+	assert_int_equal(store_commit(s, f, &e), ERR_STORE);
+	assert_non_null(strstr(e.text, "not loaded"));
+	forest_free(f);
+	f = loaded(s, 0);
+	assert_string_equal(forest_run(f, 1)->type, "A");
+	forest_free(f);
+	store_close(s);
+}
+
+/* ---- death ---- */
+
+enum { EACH = 5 };	/* hypotheses, and switches, of a cycle */
+
+/* Commits cycle after cycle, and says so for each that is safe, until it is killed. */
+static void
+commit_until_killed(const char *path, int tell)
+{
+	struct store *s;
+	struct forest *f = forest_new();
+	struct err e;
+
+	if (store_open(&s, path, &e) != 0 || store_load(s, f, 0, &e) != 0)
+		_exit(1);
+	for (;;) {
+		struct run *r = forest_run_latest(f, NULL);
+
+		if (r == NULL)
+			r = forest_run_new(f, "A");
+		r->cycles++;
+		forest_touch_run(f, r);
+		for (int i = 0; i < EACH; i++) {
+			struct hypothesis *h = forest_hypothesis_new(f, r->id, 0);
+			struct switched w = { r->id, h->id, r->cycles, true, "p:e", "because", { 1 } };
+
+			h->cycle = r->cycles;
+			hypothesis_text(&h->group_shape, "a -> b -> c -> d -> e -> f -> g -> h -> i -> j -> k");
+			forest_switched(f, &w, NULL);
+		}
+		if (store_commit(s, f, &e) != 0 || write(tell, &r->cycles, sizeof r->cycles) != sizeof r->cycles)
+			_exit(1);
+	}
+}
+
+static uint32_t
+kill_in_the_middle(struct rng *r, const char *path)
+{
+	uint32_t acknowledged = 0, more = (uint32_t)rng_below(r, 15);
+	int pipes[2], status;
+	pid_t child;
+
+	assert_int_equal(pipe(pipes), 0);
+	if ((child = fork()) == 0) {
+		close(pipes[0]);
+		commit_until_killed(path, pipes[1]);
+	}
+	assert_true(child > 0);
+	close(pipes[1]);
+	for (uint32_t i = 0; i <= more; i++)
+		assert_int_equal(read(pipes[0], &acknowledged, sizeof acknowledged), sizeof acknowledged);
+	for (volatile uint64_t spin = rng_below(r, 300000); spin > 0; spin--)
+		;
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	while (read(pipes[0], &acknowledged, sizeof acknowledged) == sizeof acknowledged)
+		;
+	close(pipes[0]);
+	return acknowledged;
+}
+
+static void
+no_acknowledged_commit_is_lost_by_kill_9(void **state)
+{
+	struct place *p = *state;
+	struct rng r;
+
+	rng_seed(&r, 9);
+	for (int i = 0; i < 40; i++) {
+		uint32_t acknowledged = kill_in_the_middle(&r, p->path);
+		struct store *s = open_store(p->path);
+		struct forest *f = loaded(s, 0);
+		uint32_t cycles = forest_run(f, 1)->cycles;
+
+		assert_in_range(cycles, acknowledged, acknowledged + 1);
+		assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM hypothesis"), cycles * EACH);
+		assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched"), cycles * EACH);
+		assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM (SELECT 1 FROM hypothesis GROUP BY cycle"
+		    " HAVING count(*) <> 5)"), 0);
+		forest_free(f);
+		store_close(s);
+	}
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_integrity_check"
+	    " WHERE integrity_check = 'ok'"), 1);
+}
+
+/* ---- what is not ours, or not whole ---- */
+
+static void
+a_newer_schema_is_left_alone(void **state)
+{
+	struct place *p = *state;
+	uint8_t *before, *after;
+	size_t len, len_after;
+
+	store_close(open_store(p->path));
+	sql(p->path, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 99; CREATE TABLE future (x)");
+	before = file_read(p->path, &len);
+	refuses_to_open(p->path, ERR_VERSION, "schema 99; this one knows up to 1");
+	after = file_read(p->path, &len_after);
+	assert_int_equal(len, len_after);
+	assert_memory_equal(before, after, len);
+	free(before);
+	free(after);
+}
+
+static void
+another_applications_database_is_left_alone(void **state)
+{
+	struct place *p = *state;
+	uint8_t *before, *after;
+	size_t len, len_after;
+
+	sql(p->path, "CREATE TABLE precious (x); INSERT INTO precious VALUES (1)");
+	before = file_read(p->path, &len);
+	refuses_to_open(p->path, ERR_STORE, "not a hypothesis forest");
+	after = file_read(p->path, &len_after);
+	assert_int_equal(len, len_after);
+	assert_memory_equal(before, after, len);
+	free(before);
+	free(after);
+	sql(p->path, "PRAGMA application_id = 1234");
+	refuses_to_open(p->path, ERR_STORE, "not a hypothesis forest");
+}
+
+static void
+what_is_no_database_is_told_so(void **state)
+{
+	struct place *p = *state;
+	uint8_t junk[5000];
+	struct rng r;
+
+	rng_seed(&r, 3);
+	for (size_t i = 0; i < sizeof junk; i++)
+		junk[i] = (uint8_t)rng_next(&r);
+	file_write(p->path, junk, sizeof junk);
+	refuses_to_open(p->path, ERR_STORE, "is no database");
+	file_write(p->path, "[honed]\n", 8);
+	refuses_to_open(p->path, ERR_STORE, "is no database");
+}
+
+static void
+an_empty_file_is_begun(void **state)
+{
+	struct place *p = *state;
+	struct store *s;
+	struct forest *f = forest_new();
+
+	file_write(p->path, "", 0);
+	s = open_store(p->path);
+	forest_run_new(f, "A");
+	commit(s, f);
+	forest_free(f);
+	store_close(s);
+}
+
+static void
+a_folder_or_nowhere_is_told_so(void **state)
+{
+	struct place *p = *state;
+	char nowhere[128];
+
+	snprintf(nowhere, sizeof nowhere, "%s/no/such/forest.db", p->folder);
+	refuses_to_open(nowhere, ERR_STORE, "does its folder exist");
+	refuses_to_open(p->folder, ERR_STORE, "may it and its folder be read and written");
+}
+
+/* A database with some pages in it. */
+static void
+grow_some(const char *path)
+{
+	struct store *s = open_store(path);
+	struct forest *f = forest_new();
+	struct rng r;
+
+	rng_seed(&r, 21);
+	forest_run_new(f, "A");
+	for (int i = 0; i < 200; i++)
+		fill(&r, forest_hypothesis_new(f, 1, 0));
+	commit(s, f);
+	forest_free(f);
+	store_close(s);
+	sql(path, "PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+static void
+a_truncated_database_is_told_so(void **state)
+{
+	struct place *p = *state;
+	uint8_t *data;
+	size_t len;
+
+	grow_some(p->path);
+	data = file_read(p->path, &len);
+	assert_true(len > 40000);
+	for (size_t keep = 4096; keep < len; keep += len / 7) {
+		file_write(p->path, data, keep);
+		refuses_to_open(p->path, ERR_STORE, "damaged");
+	}
+	file_write(p->path, data, 60);
+	refuses_to_open(p->path, ERR_STORE, "damaged");
+	file_write(p->path, data, len);
+	store_close(open_store(p->path));
+	free(data);
+}
+
+/* A flipped bit may be one that nobody can notice; what must not happen is a crash, or words without a cause. */
+static void
+flipped_bytes_are_an_error_or_harmless(void **state)
+{
+	struct place *p = *state;
+	uint8_t *data;
+	size_t len;
+	struct rng r;
+	int told = 0;
+
+	rng_seed(&r, 77);
+	grow_some(p->path);
+	data = file_read(p->path, &len);
+	for (int i = 0; i < 150; i++) {
+		size_t at = i % 3 == 0 ? rng_below(&r, 4096) : rng_below(&r, len);
+		uint8_t was = data[at];
+		struct store *s = NULL;
+		struct forest *f = forest_new();
+		struct err e = { 0 };
+		int rc;
+
+		data[at] ^= (uint8_t)(1 + rng_below(&r, 255));
+		file_write(p->path, data, len);
+		if ((rc = store_open(&s, p->path, &e)) == 0)
+			rc = store_load(s, f, 0, &e);
+		assert_true(rc == 0 || ((rc == ERR_STORE || rc == ERR_VERSION) && strlen(e.text) > 20));
+		told += rc != 0;
+		store_close(s);
+		forest_free(f);
+		data[at] = was;
+	}
+	assert_true(told > 10);
+	free(data);
+}
+
+static void
+rows_that_cannot_be_are_damage(void **state)
+{
+	static const char *const wrongs[] = {
+		"UPDATE hypothesis SET state = 77 WHERE id = 5",
+		"UPDATE hypothesis SET parent = 6 WHERE id = 5",
+		"UPDATE hypothesis SET parent = 5 WHERE id = 5",
+		"UPDATE run SET state = -1",
+		"UPDATE hypothesis SET id = 9223372036854775807 WHERE id = 200",
+		"UPDATE hypothesis SET id = -3 WHERE id = 200",
+	};
+	struct place *p = *state;
+	uint8_t *data;
+	size_t len;
+
+	grow_some(p->path);
+	data = file_read(p->path, &len);
+	for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+		struct store *s;
+		struct forest *f = forest_new();
+		struct err e = { 0 };
+
+		file_write(p->path, data, len);
+		sql(p->path, wrongs[i]);
+		s = open_store(p->path);
+		assert_int_equal(store_load(s, f, 0, &e), ERR_STORE);
+		assert_non_null(strstr(e.text, "damaged"));
+		forest_free(f);
+		store_close(s);
+	}
+	free(data);
+}
+
+/* ---- who else has it ---- */
+
+static void
+a_second_opener_is_told_who_has_it(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	char pid[32], other[160];
+
+	snprintf(pid, sizeof pid, "(pid %ld)", (long)getpid());
+	snprintf(other, sizeof other, "%s/another-name.db", p->folder);
+	refuses_to_open(p->path, ERR_BUSY, pid);
+	assert_int_equal(symlink(p->path, other), 0);
+	refuses_to_open(other, ERR_BUSY, pid);
+	store_close(s);
+	store_close(open_store(other));
+}
+
+static void
+the_lock_of_a_killed_controller_is_gone(void **state)
+{
+	struct place *p = *state;
+	int pipes[2], status;
+	char pid[32], byte;
+	pid_t child;
+
+	assert_int_equal(pipe(pipes), 0);
+	if ((child = fork()) == 0) {
+		struct store *s;
+
+		if (store_open(&s, p->path, NULL) != 0 || write(pipes[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(pipes[0], &byte, 1), 1);
+	snprintf(pid, sizeof pid, "(pid %ld)", (long)child);
+	refuses_to_open(p->path, ERR_BUSY, pid);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	store_close(open_store(p->path));
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void
+a_reader_beside_it_does_not_stop_it(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = forest_new();
+	sqlite3 *db;
+
+	forest_run_new(f, "A");
+	commit(s, f);
+	assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT * FROM run", NULL, NULL, NULL), SQLITE_OK);
+	forest_run_new(f, "B");
+	commit(s, f);
+	sqlite3_close(db);
+	forest_free(f);
+	store_close(s);
+}
+
+/* ---- what the disk and the system refuse; in children of our own, since they change what a process may ---- */
+
+#define CHECK(x) \
+	do { \
+		if (!(x)) { \
+			fprintf(stderr, "# %s:%d: %s (%s)\n", __FILE__, __LINE__, #x, e.text); \
+			_exit(1); \
+		} \
+	} while (0)
+
+static void
+in_child(void (*what)(const struct place *), const struct place *p, const char *skip_because)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		what(p);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SKIPPED) {
+		print_message("# skipped: %s\n", skip_because);
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void
+try_read_only(const struct place *p)
+{
+	struct err e = { 0 };
+	struct store *s;
+
+	if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+		_exit(SKIPPED);
+	CHECK(store_open(&s, p->path, &e) == ERR_STORE);
+	CHECK(strstr(e.text, "may it be written") != NULL && strstr(e.text, p->path) != NULL);
+}
+
+static void
+a_read_only_folder_is_told_so(void **state)
+{
+	struct place *p = *state;
+
+	assert_int_equal(chmod(p->folder, 0555), 0);
+	in_child(try_read_only, p, "cannot become another user");
+}
+
+static void
+try_read_only_file(const struct place *p)
+{
+	struct err e = { 0 };
+	struct store *s;
+
+	if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+		_exit(SKIPPED);
+	CHECK(store_open(&s, p->path, &e) == ERR_STORE);
+	CHECK(strstr(e.text, "may not be written") != NULL);
+}
+
+static void
+a_read_only_database_is_told_so(void **state)
+{
+	struct place *p = *state;
+	char lock[128];
+
+	grow_some(p->path);
+	snprintf(lock, sizeof lock, "%s.lock", p->path);
+	assert_int_equal(chmod(p->folder, 0777), 0);
+	assert_int_equal(chmod(lock, 0666), 0);
+	assert_int_equal(chmod(p->path, 0444), 0);
+	in_child(try_read_only_file, p, "cannot become another user");
+}
+
+static void
+fill_disk(const char *path)
+{
+	static const char zeroes[65536];
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	size_t piece = sizeof zeroes;
+
+	while (piece > 0)
+		if (write(fd, zeroes, piece) <= 0)
+			piece /= 2;
+	close(fd);
+}
+
+static void
+try_full_disk(const struct place *p)
+{
+	char filler[160];
+	struct err e = { 0 };
+	struct store *s, *again;
+	struct forest *f = forest_new(), *g = forest_new();
+	uint64_t runs = 0, at = 0;
+	int failures = 0;
+
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", p->folder, "tmpfs", 0, "size=1m") != 0)
+		_exit(SKIPPED);
+	snprintf(filler, sizeof filler, "%s/filler", p->folder);
+	fill_disk(filler);
+	CHECK(store_open(&s, p->path, &e) == ERR_FULL);
+	CHECK(strstr(e.text, "no space left") != NULL && strstr(e.text, p->path) != NULL);
+	unlink(filler);
+	CHECK(store_open(&s, p->path, &e) == 0);
+	for (int i = 0; i < 30; i++) {
+		if (i % 10 == 5)
+			fill_disk(filler);
+		if (i % 10 == 9)
+			unlink(filler);
+		for (int k = 0; k < 20; k++)
+			forest_hypothesis_new(f, forest_run_new(f, "A")->id, 0);
+		if (store_commit(s, f, &e) != 0) {
+			CHECK(e.code == ERR_FULL);
+			CHECK(strstr(e.text, "no space left") != NULL);
+			CHECK(forest_changes(f)->nruns >= 20);
+			failures++;
+		} else {
+			CHECK(forest_changes(f)->nruns == 0);
+		}
+	}
+	CHECK(failures > 3);
+	CHECK(forest_changes(f)->nruns == 0);	/* the last one found room */
+	store_close(s);
+	CHECK(store_open(&again, p->path, &e) == 0);
+	CHECK(store_load(again, g, 0, &e) == 0);
+	while (forest_run_next(g, &at) != NULL)
+		runs++;
+	CHECK(runs == 600);
+	store_close(again);
+	forest_free(f);
+	forest_free(g);
+	umount(p->folder);
+}
+
+static void
+a_full_disk_loses_nothing_and_goes_on(void **state)
+{
+	in_child(try_full_disk, *state, "no mounts of our own here (needs root)");
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(what_was_committed_comes_back_to_the_last_bit),
+		test(the_log_tells_what_was_switched_when_and_why),
+		test(the_file_says_that_it_is_ours),
+		test(old_runs_are_left_out_active_ones_are_not_and_ids_go_on),
+		test(what_was_not_loaded_is_not_written_over),
+		test(no_acknowledged_commit_is_lost_by_kill_9),
+		test(a_newer_schema_is_left_alone),
+		test(another_applications_database_is_left_alone),
+		test(what_is_no_database_is_told_so),
+		test(an_empty_file_is_begun),
+		test(a_folder_or_nowhere_is_told_so),
+		test(a_truncated_database_is_told_so),
+		test(flipped_bytes_are_an_error_or_harmless),
+		test(rows_that_cannot_be_are_damage),
+		test(a_second_opener_is_told_who_has_it),
+		test(the_lock_of_a_killed_controller_is_gone),
+		test(a_reader_beside_it_does_not_stop_it),
+		test(a_read_only_folder_is_told_so),
+		test(a_read_only_database_is_told_so),
+		test(a_full_disk_loses_nothing_and_goes_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
