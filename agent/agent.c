@@ -487,7 +487,7 @@ agent_close(struct agent *a)
 	source_close(a);
 	clean = tracer_end(a);
 	link_stop(a->link);
-	rates_close(a->rates, clean);
+	rates_close(a->rates, true);	/* old mappings of it stay, and stay silent */
 	if (clean) {
 		guard_dismiss(a->guard);
 		rmdir(a->config->run_dir);

@@ -10,8 +10,9 @@
  *    takes the place: options.inflight_ns is for that. Usually it is some 50 ns;
  *    it is more only if the thread is put off the processor between the two, and
  *    nobody else writes to the ring meanwhile (else it starts over, with a new time).
- *  - else up to the end of the last packet read: times in a ring only grow, and who
- *    closes a packet takes a time and a place like a record does. Exact.
+ *  - else up to just before the end of the last packet read: times in a ring only grow,
+ *    and who closes a packet takes a time and a place like a record does. The record that did
+ *    not fit any more closes it with its own time, and is the first of the next. Exact.
  *
  * A new packet's own header counts as produced, and says nothing.
  */
@@ -340,7 +341,7 @@ stream_poll(struct lttng_source *src, struct stream *s, int64_t now_ns)
 		s->stalled = false;
 		set_complete(s, now_ns - src->options.inflight_ns);
 	} else {
-		set_complete(s, s->last_end_ns);
+		set_complete(s, s->last_end_ns - 1);
 		check_stall(src, s, now_ns);
 	}
 }

@@ -41,7 +41,7 @@ hone_on() {
 }
 load() {	# requests a second
   "$here/examples/shop/shop.sh" load "$dir/shop" --seconds "$seconds" --think 0 --connections 8 --seed "$1" --json |
-    jq .throughput
+    jq .all.requests_per_s
 }
 
 "$here/examples/shop/shop.sh" start "$dir/shop"

@@ -457,7 +457,7 @@ agent_json(const struct node *n, const struct answer_context *c)
 	}
 	return json_pack("{s:o, s:b, s:o, s:i, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:b,"
 	    " s:o, s:f}",
-	    "node", text(n->name), "connected", n->connected, "version", text(n->version != NULL ? n->version : ""),
+	    "node", text(n->name), "connected", n->connected, "version", text(n->version),
 	    "programs", (int)s->programs, "services", services,
 	    "fill_ring", s->fill[QUEUE_RING], "fill_agent", s->fill[QUEUE_AGENT], "fill_link", s->fill[QUEUE_LINK],
 	    "lost_ring", (json_int_t)s->lost[LOSS_RING], "lost_queue", (json_int_t)s->lost[LOSS_QUEUE],

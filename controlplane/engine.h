@@ -43,7 +43,9 @@ int  engine_new(struct engine **ret, const struct engine_options *o, struct fore
 void engine_free(struct engine *g);	/* not the forest */
 
 /* ---- agents: `node` is the engine's small number, given by join ---- */
-int  engine_join(struct engine *g, const char *name, struct mono now, uint32_t *node, struct err *e);
+/* version: of the agent's program, for people. */
+int  engine_join(struct engine *g, const char *name, const char *version, struct mono now, uint32_t *node,
+    struct err *e);
 void engine_leave(struct engine *g, uint32_t node, struct mono now);
 /* A RECORDS payload: decoded and taken when 0 is returned (then acknowledge). ERR_INPUT: malformed. */
 int  engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e);

@@ -12,7 +12,7 @@ enum { NODES_MAX = 1024, TYPES_MAX = 512, PICKS_MAX = 16, ON_MAX = 256, CANDIDAT
 /* ---- nodes.c: what we know of an agent, and what we want of it ---- */
 struct node {
 	char name[NODE_NAME_MAX + 1];
-	char *version;			/* of the agent's program */
+	char version[32];		/* of the agent's program */
 	bool connected;
 	struct mono heard;		/* last message */
 	struct status status;		/* its trouble is in `trouble` */

@@ -221,7 +221,7 @@ joined(struct honed *h, const struct mail *m)
 	uint32_t tag = 0;
 
 	if (node_for(h, m->hello->node, &tag, &e) < 0 ||
-	    engine_join(h->engine, m->hello->node, clock_mono(), &h->nodes[tag].number, &e) < 0) {
+	    engine_join(h->engine, m->hello->node, m->hello->version, clock_mono(), &h->nodes[tag].number, &e) < 0) {
 		log_line(LOG_WARN, "agent %s: refused: %s", m->hello->node, e.text);
 		server_refuse(h->server, m->peer, e.text);
 		return;

@@ -12,7 +12,7 @@ static void want_make(struct engine *g, struct node *n, struct want *w, struct a
 static uint64_t want_content(const struct want *w);
 
 int
-engine_join(struct engine *g, const char *name, struct mono now, uint32_t *node, struct err *e)
+engine_join(struct engine *g, const char *name, const char *version, struct mono now, uint32_t *node, struct err *e)
 {
 	uint32_t i;
 	struct node *n;
@@ -30,6 +30,7 @@ engine_join(struct engine *g, const char *name, struct mono now, uint32_t *node,
 		g->node_names[i] = n->name;
 		g->nnodes++;
 	}
+	snprintf(n->version, sizeof n->version, "%s", version);
 	n->connected = true;
 	n->heard = now;
 	n->lag_known = false;
@@ -268,7 +269,6 @@ node_fill(const struct node *n)
 void
 node_release(struct node *n)
 {
-	free(n->version);
 	texts_free(n->names);
 	arena_release(&n->programs_arena);
 	arena_release(&n->want_arena);

@@ -87,6 +87,7 @@ statuses() { [ "$(tail -n +$((MARK + 1)) "$D/controller.log" | grep -c '^status'
 told() { grep -q -E "$1" "$D/agent.log"; }
 say() { echo "$*" >&9; }
 want() { EPOCH=$((EPOCH + 1)); controller_mark; say want $EPOCH "$@"; }
+losses() { grep -c '^loss' "$D/controller.log"; }
 gaps() { tail -n 40 "$D/controller.log" | grep -o 'gaps [0-9]*' | tail -1; }
 sessions() { lttng -n list 2> /dev/null | grep -c ') hone-n1-'; }
 no_session() { [ "$(sessions)" = 0 ]; }
@@ -147,6 +148,8 @@ check "a program that was killed is not missed" wait_for 20 after '^programs 2 n
 # ---- the controller dies, hangs, talks nonsense -----------------------------------
 want 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH"
+wait_for 10 after '^loss reason 0'	# nine off, with tracing stopped
+LOSSES=$(losses)
 for i in 1 2 3; do
 	kill -9 "$CONTROLLER"
 	wait "$CONTROLLER" 2> /dev/null
@@ -160,6 +163,7 @@ for i in 1 2 3; do
 	check "all records arrive" wait_for 10 after '^records'
 done
 check "none is missing" test "$(gaps)" = "gaps 0"
+check "and none said to be" test "$(losses)" = "$LOSSES"
 for nonsense in garbage version wrong ack; do
 	controller_mark
 	say $nonsense
@@ -180,6 +184,7 @@ check "a controller that hangs is dialled again" wait_for 20 after '^hello n1'
 say want $EPOCH 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH results"
 check "none is missing" test "$(gaps)" = "gaps 0"
+check "and none said to be" test "$(losses)" = "$LOSSES"
 want 1000 agentp:ev000
 wait_for 10 after "^done $EPOCH results"
 kill -STOP "$CONTROLLER"
@@ -275,6 +280,8 @@ controller_mark
 agent_start
 want 5000 agentp:ev000
 wait_for 20 after "^done $EPOCH results \+\."
+wait_for 20 after "^records"
+check "what is missing was said to be" test "$(gaps)" = "gaps 0"
 
 # ---- the end ----------------------------------------------------------------------
 began=$(date +%s%N)

@@ -22,11 +22,12 @@ sub value {
 		return { list => 1 };
 	}
 	if (accept_('\(')) {	# an enum: its first label, or its number where it has none
-		my $label;
-		until ($text =~ /\G\s*: container = (-?\w+)\s*\)/gc) {
+		my ($label, $number);
+		until (defined $number) {
+			if ($text =~ /\G\s*: container = (-?\w+)\s*\)/gc) { $number = $1; last }
 			if ($text =~ /\G\s*("(?:[^"\\]|\\.)*")/gc) { $label //= $1 } else { accept_('<unknown>') or accept_('\|') or fail('enum') }
 		}
-		return { text => $label // $1 };
+		return { text => $label // $number };
 	}
 	if (accept_('\{')) {	# a variant
 		return { text => 'none' } if accept_('\}');

@@ -94,14 +94,19 @@ STARTED=0
 
 # What babeltrace2 reads, in the words of source_dump.
 theirs() {
-	babeltrace2 --clock-cycles --no-delta --fields=trace:procname,trace:vpid "$1" 2> $D/bt.err |
-		perl tests/scenario/source_babeltrace.pl
+	local folder
+	for folder in "$1"/ust/pid/*; do	# one by one: it refuses all for one that was killed before it had begun
+		[ -s "$folder/metadata" ] || continue
+		babeltrace2 --clock-cycles --no-delta --fields=trace:procname,trace:vpid "$folder" 2>> $D/bt.err |
+			perl tests/scenario/source_babeltrace.pl
+	done
 }
 same_as_babeltrace() {
 	theirs $D/$S.out | LC_ALL=C sort > $D/$S.theirs
 	LC_ALL=C sort $D/$S.ours > $D/$S.sorted
 	cmp -s $D/$S.sorted $D/$S.theirs && return
 	echo "$(wc -l < $D/$S.sorted) records, babeltrace2 has $(wc -l < $D/$S.theirs)"
+	tail -n 3 $D/bt.err
 	diff $D/$S.sorted $D/$S.theirs | head -n 6
 	return 1
 }
@@ -170,7 +175,8 @@ session_read
 check "lossy: all records are those of babeltrace2" same_as_babeltrace
 check "lossy: something was lost" is "$lost_ring" -gt 1000
 check "lossy: fired = read + lost, for each record" is "$((records + lost_ring))" = $((FIRED + 4 * (3000 * 4 + 3000 * 2)))
-check "lossy: as many as the session daemon says" is "$lost_ring" = "$DISCARDED"
+check "lossy: no fewer than the session daemon knows of, which learns of them by later packets" \
+	is "$lost_ring" -ge "$DISCARDED"
 check "lossy: the rings were seen full (%)" is "$fullest" -gt 50
 check "lossy: in order, up to an exact watermark" sound
 session_end
@@ -189,7 +195,7 @@ session_end
 
 # ---- a frozen program holds nobody back for long ------------------------------------
 session_start frozen 65536 16 100000 keep stall_ms=500
-start 0 0 1
+start 0 200 1
 FROZEN=$PID
 start 400 5000 1
 A=$PID

@@ -577,7 +577,7 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 		n->epoch = 0;
 		n->nrecords = n->non = 0;
 		n->probed = false;
-		if (engine_join(a->g, n->name, (struct mono){ now_ns }, &n->number, &e) != 0)
+		if (engine_join(a->g, n->name, "sim", (struct mono){ now_ns }, &n->number, &e) != 0)
 			die("join", e.text);
 		node_programs(a, n);
 	}

@@ -80,7 +80,7 @@ join(struct house *h, const char *name)
 	struct err e;
 	uint32_t node;
 
-	assert_int_equal(engine_join(h->engine, name, (struct mono){ 1000 }, &node, &e), 0);
+	assert_int_equal(engine_join(h->engine, name, "1", (struct mono){ 1000 }, &node, &e), 0);
 	return node;
 }
 

@@ -595,7 +595,8 @@ a_folder_or_nowhere_is_told_so(void **state)
 
 	snprintf(nowhere, sizeof nowhere, "%s/no/such/forest.db", p->folder);
 	refuses_to_open(nowhere, ERR_STORE, "does its folder exist");
-	refuses_to_open(p->folder, ERR_STORE, "may it and its folder be read and written");
+	assert_int_equal(mkdir(p->path, 0755), 0);
+	refuses_to_open(p->path, ERR_STORE, "may it and its folder be read and written");
 }
 
 /* A database with some pages in it. */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Traces made from words, for tests: "R a b fork join E | U c d V" is two units of a request. */
+#ifndef TESTS_SEARCHSPACE_MADE_H
+#define TESTS_SEARCHSPACE_MADE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/trace.h"
+#include "searchspace/space.h"
+
+/* R E: request begin, end; U V: unit begin, end; F J: fork, join; what else: a point of that name. A digit after one
+ * of the letters tells its kin apart: F1, F2. */
+static inline uint32_t
+label_of(struct labels *labels, const char *word)
+{
+	static const struct {
+		char letter;
+		enum record_kind kind;
+		const char *event;
+	} kinds[] = {
+		{ 'R', RECORD_REQUEST_BEGIN, "request_begin" }, { 'E', RECORD_REQUEST_END, "request_end" },
+		{ 'U', RECORD_UNIT_BEGIN, "unit_begin" }, { 'V', RECORD_UNIT_END, "unit_end" },
+		{ 'F', RECORD_FORK, "fork" }, { 'J', RECORD_JOIN, "join" },
+	};
+	char text[LABEL_TEXT_MAX];
+	int len;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (word[0] == kinds[i].letter && (word[1] == '\0' || (word[1] >= '0' && word[1] <= '9'))) {
+			len = snprintf(text, sizeof text, "shop/hone:%s(%s)", kinds[i].event, word);
+			return labels_intern(labels, kinds[i].kind, text, (size_t)len, NULL, 0);
+		}
+	len = snprintf(text, sizeof text, "shop/app:%s", word);
+	return labels_intern(labels, RECORD_POINT, text, (size_t)len, NULL, 0);
+}
+
+/* Each event is 10 ns after the one before it in its unit, or as long as "word+25" says. The caller frees. */
+static inline struct trace *
+made(struct labels *labels, const char *words)
+{
+	struct trace *t = calloc(1, sizeof *t);
+	char *copy = strdup(words), *rest = copy, *word, *plus;
+	uint32_t cap = (uint32_t)strlen(words) + 2;
+	int64_t now = 1000;
+
+	t->events = calloc(cap, sizeof *t->events);
+	t->units = calloc(cap, sizeof *t->units);
+	t->nunits = 1;
+	while ((word = strsep(&rest, " ")) != NULL) {
+		struct event *e = &t->events[t->nevents];
+
+		if (word[0] == '\0')
+			continue;
+		if (word[0] == '|') {
+			t->units[t->nunits++].first = t->nevents;
+			continue;
+		}
+		now += (plus = strchr(word, '+')) != NULL ? atoll(plus + 1) : 10;
+		if (plus != NULL)
+			*plus = '\0';
+		*e = (struct event){ .time_ns = now, .label = label_of(labels, word), .unit = t->nunits - 1 };
+		if (labels_get(labels, e->label)->kind == RECORD_REQUEST_BEGIN) {
+			t->type = e->label;
+			t->root = t->nunits - 1;
+		}
+		t->units[t->nunits - 1].count++;
+		t->nevents++;
+	}
+	free(copy);
+	return t;
+}
+
+static inline void
+made_free(struct trace *t)
+{
+	free(t->events);
+	free(t->units);
+	free(t);
+}
+
+static inline void
+learn(struct space *s, struct labels *labels, const char *words)
+{
+	struct trace *t = made(labels, words);
+
+	assert_int_equal(space_learn(s, t, NULL), 0);
+	made_free(t);
+}
+
+/* Candidates as words: "a b c". Static memory. */
+static inline const char *
+between(const struct space *s, struct labels *labels, const char *unit, const char *from, const char *to,
+    const char *absent)
+{
+	static char text[65536];
+	static struct candidate found[4096];
+	struct gap g = { label_of(labels, from), label_of(labels, to), label_of(labels, unit), label_of(labels, unit) };
+	struct label_set set = { 0 };
+	char *copy = strdup(absent), *rest = copy, *word;
+	int n;
+
+	while ((word = strsep(&rest, " ")) != NULL)
+		if (word[0] != '\0')
+			label_set_add(&set, label_of(labels, word));
+	n = space_between(s, label_of(labels, "R"), &g, &set, found, 4096, NULL);
+	text[0] = '\0';
+	for (int i = 0; i < n; i++) {
+		strcat(text, i > 0 ? " " : "");
+		strcat(text, strchr(labels_get(labels, found[i].label)->text, ':') + 1);
+	}
+	label_set_release(&set);
+	free(copy);
+	return n < 0 ? "error" : text;
+}
+
+#endif
