@@ -138,8 +138,11 @@ install: all install-instrument
 	install -m755 $O/bin/honed $O/bin/hone-agent $(DESTDIR)$(PREFIX)/sbin
 	$(foreach m,$(filter-out instrument/%,$(MAN)),install -m644 $m $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m));)
 
+help:
+	@sed -n '/^#   make/s/^#   //p' Makefile
+	@echo 'alone: unit sim scenario fuzz rooms man setup setup-tests clean'
 clean:
 	rm -rf $O $O-san $O-tsan
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
-.PHONY: all instrument examples shop unit sim scenario fuzz rooms man setup setup-tests check demo bench install clean
+.PHONY: help all instrument examples shop unit sim scenario fuzz rooms man setup setup-tests check demo bench install clean

@@ -23,9 +23,10 @@ struct assemble_options {
 };
 
 struct assemble_counts {
-	uint64_t records;		/* taken */
+	uint64_t records;		/* that came, late ones too */
 	uint64_t complete;		/* traces given out */
-	uint64_t late;			/* records of traces that were given out or up already */
+	uint64_t late;			/* records of traces that were given out or up already, or would have been:
+					   later than the end by more than the skew */
 	uint64_t given_up_memory, given_up_patience, given_up_malformed;	/* traces: no room; no end; no begin,
 					   two ends, or a begin after the end */
 	uint64_t lossy;			/* given out, but marked */
@@ -37,12 +38,14 @@ struct assemble_counts {
 int  assemble_new(struct assemble **ret, const struct assemble_options *o, struct labels *labels, struct err *e);
 void assemble_free(struct assemble *a);
 
-/* From here on all traces wait for this node too. `node` is small: 0 up. A node that comes back keeps its number. */
+/* From here on all traces wait for this node too, for its first batch in any case; nothing completes while nobody
+ * is joined. `node` is small: 0 up. A node that comes back keeps its number. */
 int  assemble_join(struct assemble *a, uint32_t node, struct err *e);
 /* Nobody waits for it any more; incomplete traces that it took part in are marked lossy. */
 void assemble_leave(struct assemble *a, uint32_t node);
 
-/* Takes a batch: copies once what it keeps. O(records), plus O(incomplete) for each loss in it. ERR_MEMORY only. */
+/* Takes a batch: copies once what it keeps. O(records), plus O(log incomplete) and O(losses of late: at most 512) for
+ * each trace that is complete by it. ERR_MEMORY only. Memory is over its bound by one batch at most. */
 int  assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct err *e);
 
 /* The next complete trace, or NULL; the caller's, until trace_free(). Builds it: O(n log n) in its records for

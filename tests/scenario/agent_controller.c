@@ -161,6 +161,8 @@ take_tick(const struct record *r, uint64_t n)
 		journal->process[i].pid = r->pid;
 		journal->process[i].next = n;
 	}
+	if (n < journal->process[i].next)
+		return;		/* we were killed between taking it and noting the batch */
 	if (journal->process[i].next != n) {
 		printf("gap pid %u wanted %llu got %llu\n", r->pid, (unsigned long long)journal->process[i].next,
 		    (unsigned long long)n);
