@@ -86,6 +86,7 @@ $O/%.o: %.c
 
 include instrument/instrument.mk
 include examples/shop/shop.mk
+include $(wildcard agent/*.mk)
 
 examples: shop
 
@@ -103,7 +104,7 @@ unit: $(UNIT_TESTS)
 	CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
 sim: $O/tests/sim/sim
 	prove -e '$<' $(SIMS)
-scenario: all $(SCENARIO_BINS)
+scenario: all instrument-scenario agent-scenario source-scenario
 	O=$(abspath $O) prove -e bash $(SCENARIOS)
 fuzz: $(FUZZERS)
 	@for f in $(FUZZERS); do echo "fuzz: $$f, $(FUZZ_SECONDS) s"; \

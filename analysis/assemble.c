@@ -14,10 +14,9 @@
 #include <string.h>
 
 #include "analysis/assemble.h"
+#include "analysis/heap.h"
 #include "analysis/pending.h"
 #include "base/hash.h"
-
-enum { BY_DUE, BY_FIRST, HEAPS };
 
 enum {
 	GONE_MAX = 65536,	/* ids of traces that were given out or up, to tell their late records */
@@ -27,17 +26,6 @@ enum {
 };
 
 #define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years since the machine started: no clock says that */
-
-struct heap_slot {
-	int64_t key_ns;
-	uint64_t id;		/* where keys tie */
-	struct pending *p;
-};
-
-struct heap {
-	struct heap_slot *slots;
-	uint32_t count, cap;
-};
 
 struct node {
 	bool joined;
@@ -138,81 +126,6 @@ assemble_free(struct assemble *a)
 	free(a);
 }
 
-/* ---- heaps: the trace that is due first, and the one that began first ---- */
-
-static inline bool
-heap_less(const struct heap_slot *a, const struct heap_slot *b)
-{
-	return a->key_ns != b->key_ns ? a->key_ns < b->key_ns : a->id < b->id;
-}
-
-static inline void
-heap_set(struct assemble *a, int which, uint32_t at, struct heap_slot s)
-{
-	a->heaps[which].slots[at] = s;
-	s.p->heap_at[which] = at;
-}
-
-/* Puts s where it belongs, beginning at the free place `at`. */
-static void
-heap_sift(struct assemble *a, int which, uint32_t at, struct heap_slot s)
-{
-	struct heap *h = &a->heaps[which];
-	uint32_t child;
-
-	for (; at > 0 && heap_less(&s, &h->slots[(at - 1) / 2]); at = (at - 1) / 2)
-		heap_set(a, which, at, h->slots[(at - 1) / 2]);
-	while ((child = 2 * at + 1) < h->count) {
-		if (child + 1 < h->count && heap_less(&h->slots[child + 1], &h->slots[child]))
-			child++;
-		if (!heap_less(&h->slots[child], &s))
-			break;
-		heap_set(a, which, at, h->slots[child]);
-		at = child;
-	}
-	heap_set(a, which, at, s);
-}
-
-static bool
-heap_room(struct heap *h)
-{
-	uint32_t cap = h->cap != 0 ? h->cap * 2 : 256;
-	struct heap_slot *more;
-
-	if (h->count < h->cap)
-		return true;
-	if ((more = realloc(h->slots, cap * sizeof *more)) == NULL)
-		return false;
-	h->slots = more;
-	h->cap = cap;
-	return true;
-}
-
-static void
-heap_add(struct assemble *a, int which, struct pending *p, int64_t key_ns)
-{
-	struct heap *h = &a->heaps[which];
-
-	h->count++;
-	heap_sift(a, which, h->count - 1, (struct heap_slot){ key_ns, p->id, p });
-}
-
-static void
-heap_take(struct assemble *a, int which, struct pending *p)
-{
-	struct heap *h = &a->heaps[which];
-	uint32_t at = p->heap_at[which];
-
-	if (at != --h->count)
-		heap_sift(a, which, at, h->slots[h->count]);
-}
-
-static void
-heap_move(struct assemble *a, int which, struct pending *p, int64_t key_ns)
-{
-	heap_sift(a, which, p->heap_at[which], (struct heap_slot){ key_ns, p->id, p });
-}
-
 /* ---- traces that are held ---- */
 
 /* An end that comes later than patience lasts is no end. */
@@ -244,8 +157,8 @@ pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
 		free(p);
 		return NULL;
 	}
-	heap_add(a, BY_DUE, p, due_ns(a, p));
-	heap_add(a, BY_FIRST, p, first_ns);
+	heap_add(a->heaps, BY_DUE, p, due_ns(a, p));
+	heap_add(a->heaps, BY_FIRST, p, first_ns);
 	return p;
 }
 
@@ -299,8 +212,8 @@ take_out(struct assemble *a, struct pending *p)
 {
 	uint64_t *place = &a->gone_ids[a->ngone % GONE_MAX];
 
-	heap_take(a, BY_DUE, p);
-	heap_take(a, BY_FIRST, p);
+	heap_take(a->heaps, BY_DUE, p);
+	heap_take(a->heaps, BY_FIRST, p);
 	if (a->recent == p)
 		a->recent = NULL;
 	if (a->ngone++ >= GONE_MAX)
@@ -578,11 +491,11 @@ note_times(struct assemble *a, struct pending *p, int64_t time_ns, uint8_t kind)
 		return;
 	if (earlier) {
 		p->first_ns = time_ns;
-		heap_move(a, BY_FIRST, p, time_ns);
+		heap_move(a->heaps, BY_FIRST, p, time_ns);
 	}
 	if (ends)
 		p->end_ns = time_ns;
-	heap_move(a, BY_DUE, p, due_ns(a, p));
+	heap_move(a->heaps, BY_DUE, p, due_ns(a, p));
 }
 
 static bool

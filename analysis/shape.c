@@ -47,7 +47,8 @@ row_alloc(struct row *r, uint32_t nsteps, struct arena *a)
 static bool
 repeats(const struct row *r, uint32_t i, uint32_t k)
 {
-	uint32_t a = r->items[i].at, b = r->items[i + k].at, end = r->items[i + 2 * k - 1].at + r->items[i + 2 * k - 1].len;
+	const struct item *last = &r->items[i + 2 * k - 1];
+	uint32_t a = r->items[i].at, b = r->items[i + k].at, end = last->at + last->len;
 
 	return b - a == end - b && memcmp(&r->tokens[a], &r->tokens[b], (b - a) * sizeof *r->tokens) == 0;
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+
+#include "analysis/heap.h"
+
+static inline bool
+heap_less(const struct heap_slot *a, const struct heap_slot *b)
+{
+	return a->key_ns != b->key_ns ? a->key_ns < b->key_ns : a->id < b->id;
+}
+
+static inline void
+heap_set(struct heap *heaps, int which, uint32_t at, struct heap_slot s)
+{
+	heaps[which].slots[at] = s;
+	s.p->heap_at[which] = at;
+}
+
+/* Puts s where it belongs, beginning at the free place `at`. */
+static void
+heap_sift(struct heap *heaps, int which, uint32_t at, struct heap_slot s)
+{
+	struct heap *h = &heaps[which];
+	uint32_t child;
+
+	for (; at > 0 && heap_less(&s, &h->slots[(at - 1) / 2]); at = (at - 1) / 2)
+		heap_set(heaps, which, at, h->slots[(at - 1) / 2]);
+	while ((child = 2 * at + 1) < h->count) {
+		if (child + 1 < h->count && heap_less(&h->slots[child + 1], &h->slots[child]))
+			child++;
+		if (!heap_less(&h->slots[child], &s))
+			break;
+		heap_set(heaps, which, at, h->slots[child]);
+		at = child;
+	}
+	heap_set(heaps, which, at, s);
+}
+
+bool
+heap_room(struct heap *h)
+{
+	uint32_t cap = h->cap != 0 ? h->cap * 2 : 256;
+	struct heap_slot *more;
+
+	if (h->count < h->cap)
+		return true;
+	if ((more = realloc(h->slots, cap * sizeof *more)) == NULL)
+		return false;
+	h->slots = more;
+	h->cap = cap;
+	return true;
+}
+
+void
+heap_add(struct heap *heaps, int which, struct pending *p, int64_t key_ns)
+{
+	struct heap *h = &heaps[which];
+
+	h->count++;
+	heap_sift(heaps, which, h->count - 1, (struct heap_slot){ key_ns, p->id, p });
+}
+
+void
+heap_take(struct heap *heaps, int which, struct pending *p)
+{
+	struct heap *h = &heaps[which];
+	uint32_t at = p->heap_at[which];
+
+	if (at != --h->count)
+		heap_sift(heaps, which, at, h->slots[h->count]);
+}
+
+void
+heap_move(struct heap *heaps, int which, struct pending *p, int64_t key_ns)
+{
+	heap_sift(heaps, which, p->heap_at[which], (struct heap_slot){ key_ns, p->id, p });
+}

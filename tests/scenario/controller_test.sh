@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# honed and hone as an operator meets them when something is wrong: what they say, and with which exit code.
+# O: the folder that `make all` built.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+D=$(mktemp -d)
+export HONE_SOCKET="ipc://$D/honed.sock"
+honed_pid=
+end() { [ -z "$honed_pid" ] || { kill "$honed_pid"; wait "$honed_pid"; }; umount "$D/small" 2>/dev/null; rm -rf "$D"; }
+trap end EXIT
+n=0 failed=0
+check() {	# words command...
+  local words=$1
+  shift
+  n=$((n + 1))
+  if "$@" >"$D/said" 2>&1; then
+    echo "ok $n - $words"
+  else
+    failed=1
+    echo "not ok $n - $words"
+    sed 's/^/# /' "$D/said"
+  fi
+}
+# says CODE TEXT COMMAND...: it exits with that code and its output has that text
+says() {
+  local code=$1 text=$2 said rc=0
+  shift 2
+  said=$("$@" 2>&1) || rc=$?
+  echo "exit $rc: $said"
+  [ $rc = "$code" ] && grep -qF -- "$text" <<<"$said"
+}
+up() {	# honed with more arguments; waits until it answers
+  "$O/bin/honed" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
+    -o storage.database="${DB:-$D/forest.db}" -o storage.space="$D/space.db" "$@" >"$D/honed.log" 2>&1 &
+  honed_pid=$!
+  local limit=$((SECONDS + 20))
+  until "$O/bin/hone" status >/dev/null 2>&1; do
+    kill -0 $honed_pid 2>/dev/null && [ $SECONDS -lt $limit ] || { cat "$D/honed.log"; return 1; }
+    sleep 0.02
+  done
+}
+down() { kill "$honed_pid" && wait "$honed_pid"; local rc=$?; honed_pid=; return $rc; }
+second() {	# another controller, on the database $1, that is not to come up
+  timeout 20 "$O/bin/honed" -o controller.agents="ipc://$D/agents2.sock" -o controller.operators="ipc://$D/2.sock" \
+    -o storage.database="$1" -o storage.space="$D/space2.db"
+}
+
+echo 1..21
+check "without a controller hone says where it looked and how to start one" says 1 honed "$O/bin/hone" status
+check "an unknown command is misuse, with the nearest one" says 2 status "$O/bin/hone" statsu
+check "an unknown flag is misuse" says 2 "--frobnicate" "$O/bin/hone" status --frobnicate
+check "every command explains itself" says 0 usage "$O/bin/hone" start --help
+printf '[analysis]\ncv_max = 10%%\nnonsense = 1\n' >"$D/bad.conf"
+check "honed -n names file, line and key" says 1 "bad.conf:3" "$O/bin/honed" -n -c "$D/bad.conf"
+printf '[analysis]\ncv_max = 10%%\n' >"$D/good.conf"
+check "honed -nv prints a file that it reads back" bash -c \
+  "'$O/bin/honed' -nv -c '$D/good.conf' >'$D/back.conf' && '$O/bin/honed' -n -c '$D/back.conf'"
+check "hone-agent -nv as well" bash -c \
+  "'$O/bin/hone-agent' -nv >'$D/back.conf' && '$O/bin/hone-agent' -n -c '$D/back.conf'"
+
+check "honed comes up on an empty database" up
+check "no agent: start says so" says 1 "no agent is connected" "$O/bin/hone" start GET_HOME
+check "nothing to learn from: learn says so" says 1 "nothing to learn from" "$O/bin/hone" learn --seconds 1
+check "nothing runs: stop says so" says 1 "nothing runs" "$O/bin/hone" stop
+check "no diagnosis yet: forest says so" says 1 "no diagnosis" "$O/bin/hone" forest GET_HOME
+check "the JSON is valid and has its version" bash -c "'$O/bin/hone' status --json | jq -e '.version == 1 and .ok'"
+check "a second controller on the same database names the first" says 1 "$honed_pid" second "$D/forest.db"
+check "garbage on its sockets leaves it standing" bash -c "
+  for s in agents honed; do
+    head -c 4096 /dev/urandom | timeout 5 perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(\$ARGV[0])) or die; local \$/; print S <STDIN>; close S' '$D'/\$s.sock || exit 1
+  done; '$O/bin/hone' status"
+check "SIGTERM ends it cleanly" down
+
+head -c 8192 /dev/urandom >"$D/garbage.db"
+sums=$(sha256sum "$D/garbage.db")
+check "a file that is no database is refused" says 1 "garbage.db" second "$D/garbage.db"
+cp "$D/forest.db" "$D/newer.db"
+perl -e 'open F, "+<", $ARGV[0]; binmode F; seek F, 60, 0; print F pack("N", 4711)' "$D/newer.db"
+check "a database of a newer schema is refused, with both versions" says 1 4711 second "$D/newer.db"
+check "nothing was written to what was refused" bash -c "echo '$sums' | sha256sum -c --quiet"
+
+if [ "$(id -u)" = 0 ] && mkdir "$D/small" && mount -t tmpfs -o size=256k tmpfs "$D/small" 2>/dev/null; then
+  dd if=/dev/zero of="$D/small/ballast" bs=1k count=256 2>/dev/null
+  check "a full disk is named" says 1 "no space left" second "$D/small/forest.db"
+  rm "$D/small/ballast"
+  DB="$D/small/forest.db" check "with room again it comes up" up
+else
+  echo "ok 20 # SKIP needs root"
+  echo "ok 21 # SKIP needs root"
+fi
+exit $failed
