@@ -113,16 +113,16 @@ struct process *process_new(struct lttng_source *src, const char *name, bool liv
 void process_free(struct lttng_source *src, struct process *p);
 /* Maps rings that are new; after its death, finds what was missed. */
 void process_list(struct lttng_source *src, struct process *p);
-/* Reads what the metadata has grown by. False: it can't be decoded with yet. */
-bool process_metadata(struct lttng_source *src, struct process *p, int64_t now_ns);
+/* Reads what the metadata has grown by. */
+void process_metadata(struct lttng_source *src, struct process *p, int64_t now_ns);
 void process_remove_folder(struct lttng_source *src, const struct process *p);
 
 /* source_stream.c: one ring and its file */
 struct stream *stream_new(struct process *p, uint32_t cpu, int64_t complete_ns, int64_t now_ns);
 void stream_free(struct lttng_source *src, struct stream *s);
+/* Reads the packets that came, as far as there is metadata to understand them by. */
 void stream_poll(struct lttng_source *src, struct stream *s, int64_t now_ns);
-/* The same as long as its packets can't be understood yet: they stay where they are. */
-void stream_wait(struct lttng_source *src, struct stream *s, int64_t now_ns);
+uint32_t stream_head_bytes(const struct stream *s);	/* of a packet without records */
 void stream_drop_first(struct lttng_source *src, struct stream *s);	/* its first packet has been decoded */
 
 /* source_merge.c: records of all streams up to until_ns, in time order. Gives the time up to which that was

@@ -203,8 +203,7 @@ lost_tail(struct lttng_source *src, const struct process *p)
 {
 	for (uint32_t i = 0; i < p->nstreams; i++) {
 		const struct stream *s = p->streams[i];
-		uint32_t head = p->trace.nstreams > 0 ? p->trace.streams[0].head_bytes : 0;
-		if (s->ring.head != NULL && ring_produced(&s->ring) > s->taken + head)
+		if (s->ring.head != NULL && ring_produced(&s->ring) > s->taken + stream_head_bytes(s))
 			source_loss(src, LOSS_RING, 1, s->last_end_ns, p->died_ns);
 	}
 }
@@ -268,15 +267,13 @@ static void
 poll_process(struct lttng_source *src, struct process *p, int64_t now_ns)
 {
 	uint64_t packets = src->look.packets;
-	bool known = p->trace.nstreams > 0 || process_metadata(src, p, now_ns);
 
+	if (p->trace.nstreams == 0)
+		process_metadata(src, p, now_ns);
 	if (p->relist)
 		process_list(src, p);
 	for (uint32_t i = 0; i < p->nstreams; i++)
-		if (known || p->broken)
-			stream_poll(src, p->streams[i], now_ns);
-		else
-			stream_wait(src, p->streams[i], now_ns);
+		stream_poll(src, p->streams[i], now_ns);
 	if (p->broken)
 		give_up(src, p);
 	else if (src->look.packets != packets)

@@ -221,7 +221,7 @@ read_metadata(struct lttng_source *src, struct process *p, uint64_t size)
 
 /* A process that came and went between two polls has left only what is on disk. */
 static bool
-settled(const struct process *p, const struct stat *st, int64_t now_ns)
+settled(const struct process *p, const struct stat *st, bool last)
 {
 	struct timespec now;
 
@@ -229,28 +229,25 @@ settled(const struct process *p, const struct stat *st, int64_t now_ns)
 		return true;
 	clock_gettime(CLOCK_REALTIME, &now);
 	int64_t age_ms = (now.tv_sec - st->st_mtim.tv_sec) * 1000 + (now.tv_nsec - st->st_mtim.tv_nsec) / 1000000;
-	return age_ms < 0 || age_ms >= SETTLED_MS || now_ns - p->died_ns > GIVE_UP_S * INT64_C(1000000000);
+	return age_ms < 0 || age_ms >= SETTLED_MS || last;
 }
 
-bool
+void
 process_metadata(struct lttng_source *src, struct process *p, int64_t now_ns)
 {
-	struct stat st;
 	bool had_name = p->trace.procname != NULL;
+	bool last = !p->live && now_ns - p->died_ns > GIVE_UP_S * INT64_C(1000000000);
+	struct stat st;
 
 	if (p->broken)
-		return false;
-	if (!open_metadata(src, p) || fstat(p->metadata_fd, &st) != 0 || !settled(p, &st, now_ns)) {
-		p->broken = !p->live && now_ns - p->died_ns > GIVE_UP_S * INT64_C(1000000000);
-		return false;
-	}
-	if ((uint64_t)st.st_size > p->metadata_at)
+		return;
+	if (open_metadata(src, p) && fstat(p->metadata_fd, &st) == 0 && settled(p, &st, last) &&
+	    (uint64_t)st.st_size > p->metadata_at)
 		read_metadata(src, p, (uint64_t)st.st_size);
 	if (!had_name && p->trace.procname != NULL)
 		src->look.changes++;
-	if (!p->live && p->trace.nstreams == 0 && now_ns - p->died_ns > GIVE_UP_S * INT64_C(1000000000))
+	if (last && p->trace.nstreams == 0)
 		p->broken = true;
-	return p->trace.nstreams > 0;
 }
 
 /* Only what LTTng puts there; anything else stays, and so does its folder. */

@@ -238,7 +238,22 @@ may_hold(const struct lttng_source *src, const struct stream *s)
 	return s->first == NULL || (s->held_bytes < share && src->held_bytes < src->options.memory_bytes);
 }
 
-/* One entry. False: there is no memory for its packet, so it stays for later. */
+uint32_t
+stream_head_bytes(const struct stream *s)
+{
+	/* magic to cpu_id, as LTTng writes them; who has no stream in its metadata yet has written nothing else */
+	enum { HEAD_BYTES = 84 };
+
+	return s->process->trace.nstreams > 0 ? s->process->trace.streams[0].head_bytes : HEAD_BYTES;
+}
+
+static bool
+understood(const struct stream *s)
+{
+	return s->process->trace.nstreams > 0 || s->process->broken;
+}
+
+/* One entry. False: it has to stay for later, for want of memory or metadata. */
 static bool
 read_entry(struct lttng_source *src, struct stream *s, const uint8_t *entry, int64_t now_ns)
 {
@@ -246,7 +261,17 @@ read_entry(struct lttng_source *src, struct stream *s, const uint8_t *entry, int
 	struct err e;
 	int rc = ctf_index_entry(&index, entry, &e);
 
-	if (rc == 0 && (rc = hold(src, s, &index, &e)) == ERR_MEMORY) {
+	if (rc == 0 && index.content_bytes > stream_head_bytes(s)) {
+		if (!understood(s))
+			return false;
+		if (!may_hold(src, s)) {
+			src->more = true;
+			s->progress_ns = now_ns;	/* we are slow, not the daemon */
+			return false;
+		}
+		rc = hold(src, s, &index, &e);
+	}
+	if (rc == ERR_MEMORY) {
 		source_trouble(src, &e);
 		return false;
 	}
@@ -282,20 +307,11 @@ read_packets(struct lttng_source *src, struct stream *s, int64_t now_ns)
 			break;
 		}
 		for (ssize_t at = 0; at + CTF_INDEX_ENTRY <= n; at += CTF_INDEX_ENTRY)
-			if (!may_hold(src, s) || !read_entry(src, s, entries + at, now_ns)) {
-				src->more = true;
-				s->progress_ns = now_ns;	/* we are slow, not the daemon */
+			if (!read_entry(src, s, entries + at, now_ns))
 				goto out;
-			}
 	}
 out:
 	reclaim(src, s);
-}
-
-static uint32_t
-head_bytes(const struct stream *s)
-{
-	return s->process->trace.nstreams > 0 ? s->process->trace.streams[0].head_bytes : 0;
 }
 
 static void
@@ -319,24 +335,17 @@ check_stall(struct lttng_source *src, struct stream *s, int64_t now_ns)
 }
 
 void
-stream_wait(struct lttng_source *src, struct stream *s, int64_t now_ns)
-{
-	check_lost(src, s, now_ns);
-	check_stall(src, s, now_ns);
-}
-
-void
 stream_poll(struct lttng_source *src, struct stream *s, int64_t now_ns)
 {
 	bool mapped = s->ring.head != NULL, dead = !s->process->live;
 	uint64_t produced = mapped ? ring_produced(&s->ring) : 0;
 
 	check_lost(src, s, now_ns);
-	if (dead || !mapped || produced > s->taken + head_bytes(s))
+	if (dead || !mapped || produced > s->taken + stream_head_bytes(s))
 		read_packets(src, s, now_ns);
 	if (dead && s->drained) {
 		set_complete(s, now_ns);
-	} else if (mapped && produced <= s->taken + head_bytes(s)) {
+	} else if (mapped && produced <= s->taken + stream_head_bytes(s)) {
 		s->progress_ns = now_ns;
 		s->stalled = false;
 		set_complete(s, now_ns - src->options.inflight_ns);

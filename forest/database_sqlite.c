@@ -38,6 +38,8 @@ database_err(struct err *e, sqlite3 *db, const char *path)
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
 		return err_set(e, ERR_STORE, "%s: %s; may it and its folder be read and written?", path, sqlite3_errmsg(db));
+	case SQLITE_IOERR:
+		return err_set(e, ERR_STORE, "%s: %s (%s)", path, sqlite3_errmsg(db), strerror(sqlite3_system_errno(db)));
 	default:
 		return err_set(e, ERR_STORE, "%s: %s", path, sqlite3_errmsg(db));
 	}

@@ -208,27 +208,25 @@ struct found {
 	uint32_t order;		/* among the places, as they were learned */
 };
 
-/* Places of one label become one: a tracepoint is switched by its name, wherever it is. */
+/* Places of one label become one: a tracepoint is switched by its name, wherever it is. at: of each label, where it
+ * stands in found + 1. */
 static uint32_t
-merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct found *found, struct map *at)
+merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct found *found, uint32_t *at)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct place *p = &g->spots[spots[i]].place;
-		struct found *f = map_get(at, p->label);
+		struct candidate *c;
 
-		if (f == NULL) {
-			f = &found[count];
-			*f = (struct found){ .candidate.label = p->label, .order = count };
-			if (!map_put(at, p->label, f))
-				return GRAPH_NONE;
-			count++;
+		if (at[p->label] == 0) {
+			found[count] = (struct found){ .candidate.label = p->label, .order = count };
+			at[p->label] = ++count;
 		}
-		f->candidate.count += p->count;
-		f->candidate.offset_ns += (p->offset_ns - f->candidate.offset_ns) * (double)p->count /
-		    (double)f->candidate.count;
-		f->traces += p->traces;
+		c = &found[at[p->label] - 1].candidate;
+		c->count += p->count;
+		c->offset_ns += (p->offset_ns - c->offset_ns) * (double)p->count / (double)c->count;
+		found[at[p->label] - 1].traces += p->traces;
 	}
 	return count;
 }
@@ -276,22 +274,22 @@ space_between(const struct space *s, uint32_t type, const struct gap *gap, const
     struct candidate *out, uint32_t max, struct err *e)
 {
 	const struct graph *g = find(s, type);
-	struct map at = { 0 };
 	struct found *found = NULL;
-	uint32_t *spots, n = GRAPH_NONE;
+	uint32_t *spots, *at, n = GRAPH_NONE;
 
 	if (g == NULL || gap->from_unit != gap->to_unit)
 		return 0;
-	if ((spots = malloc((g->nspots + 1) * sizeof *spots)) != NULL)
+	spots = malloc((g->nspots + 1) * sizeof *spots);
+	at = calloc(labels_count(s->labels) + 1, sizeof *at);
+	if (spots != NULL && at != NULL)
 		n = graph_between(g, s->labels, gap, absent, spots);
-	if (n != GRAPH_NONE && (found = malloc((n + 1) * sizeof *found)) == NULL)
-		n = GRAPH_NONE;
-	if (n != GRAPH_NONE && (n = merge_places(g, spots, n, found, &at)) != GRAPH_NONE) {
+	if (n != GRAPH_NONE && (found = malloc((n + 1) * sizeof *found)) != NULL) {
+		n = merge_places(g, spots, n, found, at);
 		qsort(found, n, sizeof *found, by_offset);
 		n = put_out(g, gap, found, n, out, max);
 	}
-	map_release(&at);
+	free(at);
 	free(spots);
 	free(found);
-	return n != GRAPH_NONE ? (int)n : err_set(e, ERR_MEMORY, "search space: out of memory");
+	return found != NULL ? (int)n : err_set(e, ERR_MEMORY, "search space: out of memory");
 }

@@ -26,7 +26,7 @@
 #include "wire/frame.h"
 #include "wire/toggle.h"
 
-enum { TICK_MS = 300, PATIENCE_MS = 20000, PROCESSES = 16 };
+enum { TICK_MS = 300, PATIENCE_MS = 20000, PROCESSES = 16, LOSSES = 64 };
 
 struct journal {		/* mapped: outlives us */
 	uint64_t incarnation, have_seq;
@@ -34,7 +34,12 @@ struct journal {		/* mapped: outlives us */
 	struct {
 		uint32_t pid;
 		uint64_t next;
+		int64_t last_ns;
 	} process[PROCESSES];
+	struct {
+		int64_t from_ns, to_ns;
+	} told[LOSSES];			/* the newest losses */
+	uint32_t ntold;
 };
 
 static struct journal *journal;
@@ -150,6 +155,16 @@ listen_to_stdin(void *unused)
 
 /* ---- what the agent sends ---- */
 
+/* Whether a loss that we were told of lies between two records. */
+static bool
+explained(int64_t from_ns, int64_t to_ns)
+{
+	for (int i = 0; i < LOSSES; i++)
+		if (journal->told[i].from_ns <= to_ns && journal->told[i].to_ns >= from_ns)
+			return true;
+	return false;
+}
+
 static void
 take_tick(const struct record *r, uint64_t n)
 {
@@ -163,20 +178,21 @@ take_tick(const struct record *r, uint64_t n)
 	}
 	if (n < journal->process[i].next)
 		return;		/* we were killed between taking it and noting the batch */
-	if (journal->process[i].next != n) {
+	if (journal->process[i].next != n && !explained(journal->process[i].last_ns, r->time_ns)) {
 		printf("gap pid %u wanted %llu got %llu\n", r->pid, (unsigned long long)journal->process[i].next,
 		    (unsigned long long)n);
 		journal->gaps++;
 	}
 	journal->process[i].next = n + 1;
+	journal->process[i].last_ns = r->time_ns;
 	journal->ticks++;
 }
 
-/* It explains what is missing from the numbers, once. */
 static void
 take_loss(const struct loss *l)
 {
-	memset(journal->process, 0, sizeof(journal->process));
+	journal->told[journal->ntold % LOSSES].from_ns = l->from_ns;
+	journal->told[journal->ntold++ % LOSSES].to_ns = l->to_ns;
 	printf("loss reason %u count %llu for %.3f s\n", l->reason, (unsigned long long)l->count,
 	    (double)(l->to_ns - l->from_ns) / 1e9);
 }

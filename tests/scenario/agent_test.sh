@@ -218,8 +218,8 @@ check "on" is one $ON -eq 1
 killed=$(date +%s%N)
 kill -9 "$AGENT"
 check "kill -9 of the agent: all is off" wait_for 5 is one $ON -eq 0
+check "in every program" wait_for 5 is two $ON -eq 0
 check "within a second" test $(($(date +%s%N) - killed)) -lt 1000000000
-check "in every program" wait_for 1 is two $ON -eq 0
 check "no session stays" wait_for 10 no_session
 check "nor a folder" wait_for 10 test -z "$(ls /run/hone/agent-n1)"
 controller_mark

@@ -26,7 +26,8 @@ static int hot;
 static void
 fire(uint64_t i)
 {
-	static const char *const texts[] = { "", "plain", "two\nlines\t\"quoted\" \\", "caf\xc3\xa9" };
+	/* none is empty: babeltrace2 2.0.4 shows the text before it instead */
+	static const char *const texts[] = { "e", "plain", "two\nlines\t\"quoted\" \\", "caf\xc3\xa9" };
 	uint16_t list[4] = { (uint16_t)i, 2, 3, 0xffff };
 	char big[400];
 

@@ -80,6 +80,7 @@ session_read() {
 	touch $D/until
 	wait_for 30 gone $DUMP || echo "# the reader does not end"
 	wait $DUMP
+	sed -n "s/^records=/# $S: &/p" $D/said
 	eval "$(grep '^records=' $D/said)"
 }
 session_end() { lttng -n destroy "$S" > /dev/null; }
@@ -118,121 +119,138 @@ sound() {
 }
 
 # ---- every kind of field, several programs and threads, events going on and off ---
-session_start kinds 65536 16 100000 keep
-start 200 5000 3
-A=$PID
-"$O/tests/scenario/source_program" 200 5000 2 > $D/b & B=$!
-for _ in 1 2 3 4 5 6; do
-	lttng -n disable-event -u -s kinds -c hone 'kinds:*' > /dev/null
-	lttng -n enable-event -u -s kinds -c hone 'kinds:*' > /dev/null
-done
-lttng -n enable-event -u -s kinds -c hone 'hone:fork' > /dev/null
-program 300 100 1 > $D/c
-check "programs that live are listed" wait_for 5 grep -q "# live.* source_program:\($A\|$B\) source_program:\($A\|$B\)" $D/said
-wait $A $B
-session_read
-check "all records, all fields are those of babeltrace2" same_as_babeltrace
-check "in order, up to an exact watermark" sound
-check "nothing was lost" is "$lost_ring" = 0
-check "the watermark was never far behind (ms)" is "$behind_ms" -lt 400
-check "programs that died are not listed" is "$live" -le 3
-session_end
+kinds() {
+	session_start kinds 65536 16 100000 keep
+	start 200 5000 3
+	A=$PID
+	"$O/tests/scenario/source_program" 200 5000 2 > $D/b & B=$!
+	for _ in 1 2 3 4 5 6; do
+		lttng -n disable-event -u -s kinds -c hone 'kinds:*' > /dev/null
+		lttng -n enable-event -u -s kinds -c hone 'kinds:*' > /dev/null
+	done
+	lttng -n enable-event -u -s kinds -c hone 'hone:fork' > /dev/null
+	program 300 100 1 > $D/c
+	check "programs that live are listed" wait_for 5 grep -q "# live.* source_program:\($A\|$B\) source_program:\($A\|$B\)" $D/said
+	wait $A $B
+	session_read
+	check "all records, all fields are those of babeltrace2" same_as_babeltrace
+	check "in order, up to an exact watermark" sound
+	check "nothing was lost" is "$lost_ring" = 0
+	check "the watermark was never far behind (ms)" is "$behind_ms" -lt 400
+	check "programs that died are not listed" is "$live" -le 3
+	session_end
+}
 
 # ---- short lives: between two polls, and killed at any point ----------------------
-session_start short 65536 16 100000 keep
-TOTAL=0
-for i in $(seq 30); do
-	TOTAL=$((TOTAL + $(program 5 0 1)))
-done
-session_read
-check "30 short lives: all records are those of babeltrace2" same_as_babeltrace
-check "30 short lives: all that was fired has come" is "$(grep -c kinds: $D/short.ours)" = $TOTAL
-check "30 short lives: in order, up to an exact watermark" sound
-session_end
+short() {
+	session_start short 65536 16 100000 keep
+	TOTAL=0
+	for i in $(seq 30); do
+		TOTAL=$((TOTAL + $(program 5 0 1)))
+	done
+	session_read
+	check "30 short lives: all records are those of babeltrace2" same_as_babeltrace
+	check "30 short lives: all that was fired has come" is "$(grep -c kinds: $D/short.ours)" = $TOTAL
+	check "30 short lives: in order, up to an exact watermark" sound
+	session_end
+}
 
-session_start killed 65536 16 100000 keep
-start 0 2000 1
-SURVIVOR=$PID
-for i in $(seq 20); do
-	start 0 0 2
-	sleep 0.0$((i % 10))5	# at any point of its life
-	kill -9 $PID
-	wait $PID
-done 2> /dev/null
-kill $SURVIVOR
-wait $SURVIVOR 2> /dev/null
-session_read
-check "20 killed: all records are those of babeltrace2" same_as_babeltrace
-check "20 killed: in order, up to an exact watermark" sound 20
-session_end
+killed() {
+	session_start killed 65536 16 100000 keep
+	start 0 2000 1
+	SURVIVOR=$PID
+	for i in $(seq 20); do
+		start 0 20 2
+		sleep 0.0$((i % 10))5	# at any point of its life
+		kill -9 $PID
+		wait $PID
+	done 2> /dev/null
+	kill $SURVIVOR
+	wait $SURVIVOR 2> /dev/null
+	session_read
+	check "20 killed: all records are those of babeltrace2" same_as_babeltrace
+	check "20 killed: in order, up to an exact watermark" sound 20
+	session_end
+}
 
 # ---- rings too small ----------------------------------------------------------------
-session_start lossy 4096 2 1000000 keep
-program 3000 0 4 > $D/a
-program 3000 0 2 > $D/b
-FIRED=$(($(cat $D/a) + $(cat $D/b)))
-session_read
-check "lossy: all records are those of babeltrace2" same_as_babeltrace
-check "lossy: something was lost" is "$lost_ring" -gt 1000
-check "lossy: fired = read + lost, for each record" is "$((records + lost_ring))" = $((FIRED + 4 * (3000 * 4 + 3000 * 2)))
-check "lossy: no fewer than the session daemon knows of, which learns of them by later packets" \
-	is "$lost_ring" -ge "$DISCARDED"
-check "lossy: the rings were seen full (%)" is "$fullest" -gt 50
-check "lossy: in order, up to an exact watermark" sound
-session_end
+lossy() {
+	session_start lossy 4096 2 1000000 keep
+	program 3000 0 4 > $D/a
+	program 3000 0 2 > $D/b
+	FIRED=$(($(cat $D/a) + $(cat $D/b)))
+	session_read
+	check "lossy: all records are those of babeltrace2" same_as_babeltrace
+	check "lossy: something was lost" is "$lost_ring" -gt 1000
+	check "lossy: fired = read + lost, for each record" is "$((records + lost_ring))" = $((FIRED + 4 * (3000 * 4 + 3000 * 2)))
+	check "lossy: no fewer than the session daemon knows of, which learns of them by later packets" \
+		is "$lost_ring" -ge "$DISCARDED"
+	check "lossy: the rings were seen full (%)" is "$fullest" -ge 50
+	check "lossy: in order, up to an exact watermark" sound
+	session_end
+}
 
 # ---- little memory, few records at a time -------------------------------------------
-session_start little 65536 16 100000 keep memory=100000 records=100
-start 2000 300 2
-A=$PID
-start 2000 300 2
-B=$PID
-wait $A $B
-session_read
-check "little memory: all records are those of babeltrace2" same_as_babeltrace
-check "little memory: in order, up to an exact watermark" sound
-session_end
+little() {
+	session_start little 65536 16 100000 keep memory=100000 records=100
+	start 2000 300 2
+	A=$PID
+	start 2000 300 2
+	B=$PID
+	wait $A $B
+	session_read
+	check "little memory: all records are those of babeltrace2" same_as_babeltrace
+	check "little memory: in order, up to an exact watermark" sound
+	session_end
+}
 
 # ---- a frozen program holds nobody back for long ------------------------------------
-session_start frozen 65536 16 100000 keep stall_ms=500
-start 0 200 1
-FROZEN=$PID
-start 400 5000 1
-A=$PID
-sleep 0.5
-kill -STOP $FROZEN
-wait $A
-kill -CONT $FROZEN
-sleep 0.3
-kill $FROZEN
-wait $FROZEN 2> /dev/null
-session_read
-check "frozen: all records are those of babeltrace2" same_as_babeltrace
-check "frozen: the watermark went on (ms behind)" is "$behind_ms" -lt 900
-session_end
+frozen() {
+	session_start frozen 65536 16 100000 keep stall_ms=500
+	start 0 200 1
+	FROZEN=$PID
+	start 400 5000 1
+	A=$PID
+	sleep 0.5
+	kill -STOP $FROZEN
+	wait $A
+	kill -CONT $FROZEN
+	sleep 0.3
+	kill $FROZEN
+	wait $FROZEN 2> /dev/null
+	session_read
+	check "frozen: all records are those of babeltrace2" same_as_babeltrace
+	check "frozen: the watermark went on (ms behind)" is "$behind_ms" -lt 900
+	session_end
+}
 
 # ---- reading gives the space back -----------------------------------------------------
 kib() { du -sk "$1" | cut -f1; }
-session_start space 262144 8 100000 unrelated=0
-start 60000 20 2 hot
-A=$PID
-plain 2000 0 1 > $D/b
-program 500 0 1 > $D/c
-MOST=0
-while ! gone $A; do
-	NOW=$(kib $D/space.out)
-	[ "$NOW" -gt $MOST ] && MOST=$NOW
-	sleep 0.1
-done
-wait $A
-removed() { [ -z "$(ls -A $D/space.out/ust/pid)" ]; }
-check "folders of dead programs are removed" wait_for 10 removed
-session_read
-check "files did not grow with what was read (KiB)" is $MOST -lt 6000
-check "outside of requests nothing is delivered, but counted" is "$((records + unrelated))" -ge $(($(cat $D/fired.$STARTED) + $(cat $D/b) + $(cat $D/c)))
-check "requests are delivered" is "$(grep -c 'hone:fork(part)' $D/space.ours)" = 500
-check "space: in order, up to an exact watermark" sound
-session_end
+space() {
+	session_start space 262144 8 100000 unrelated=0
+	start 60000 20 2 hot
+	A=$PID
+	plain 2000 0 1 > $D/b
+	program 500 0 1 > $D/c
+	MOST=0
+	while ! gone $A; do
+		NOW=$(kib $D/space.out)
+		[ "$NOW" -gt $MOST ] && MOST=$NOW
+		sleep 0.1
+	done
+	wait $A
+	removed() { [ -z "$(ls -A $D/space.out/ust/pid)" ]; }
+	check "folders of dead programs are removed" wait_for 10 removed
+	session_read
+	check "files did not grow with what was read (KiB)" is $MOST -lt 6000
+	check "outside of requests nothing is delivered, but counted" is "$((records + unrelated))" -ge $(($(cat $D/fired.$STARTED) + $(cat $D/b) + $(cat $D/c)))
+	check "requests are delivered" is "$(grep -c 'hone:fork(part)' $D/space.ours)" = 500
+	check "space: in order, up to an exact watermark" sound
+	session_end
+}
 
+for section in ${*:-kinds short killed lossy little frozen space}; do
+	$section
+done
 echo "1..$N"
 exit $FAILED

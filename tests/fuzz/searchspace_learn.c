@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Traces with nonsense in them: units without begins, times that run backwards, spans
+ * that cross. Two bytes of input are an event. What holds whatever comes: candidates
+ * are points, each once, in order, none of them an end of the gap or absent.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/trace.h"
+#include "searchspace/space.h"
+
+enum { LABELS = 16, EVENTS_MAX = 512 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static const struct {
+	enum record_kind kind;
+	const char *text;
+} known[LABELS] = {
+	{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)" }, { RECORD_REQUEST_END, "s/hone:request_end(A)" },
+	{ RECORD_UNIT_BEGIN, "s/hone:unit_begin(u)" }, { RECORD_UNIT_END, "s/hone:unit_end(u)" },
+	{ RECORD_FORK, "s/hone:fork(u)" }, { RECORD_JOIN, "s/hone:join(u)" }, { RECORD_POINT, "s/p:a" },
+	{ RECORD_POINT, "s/p:b" }, { RECORD_POINT, "s/p:x_begin" }, { RECORD_POINT, "s/p:x_end" },
+	{ RECORD_POINT, "s/p:y_enter" }, { RECORD_POINT, "s/p:y_exit" }, { RECORD_POINT, "s/p:y_leave" },
+	{ RECORD_POINT, "s/p:_end" }, { RECORD_POINT, "s/_start" }, { RECORD_POINT, "t/p:x_end" },
+};
+
+static void
+ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t to, uint32_t unit, uint32_t hidden)
+{
+	struct gap g = { from, to, unit, unit };
+	struct label_set absent = { 0 };
+	struct candidate found[LABELS + 1];
+	uint32_t seen = 0;
+	int n;
+
+	if (!label_set_add(&absent, hidden))
+		abort();
+	n = space_between(s, 0, &g, &absent, found, LABELS + 1, NULL);
+	if (n < 0 || n > LABELS)
+		abort();
+	for (int i = 0; i < n; i++) {
+		const struct candidate *c = &found[i];
+
+		if (labels_get(labels, c->label)->kind != RECORD_POINT || (seen >> c->label & 1) != 0 ||
+		    c->label == from || c->label == to || c->label == hidden || c->count == 0 || !(c->share > 0) ||
+		    c->share > 1 || (i > 0 && found[i - 1].offset_ns > c->offset_ns))
+			abort();
+		seen |= 1u << c->label;
+	}
+	label_set_release(&absent);
+}
+
+static void
+learn(struct space *s, const uint8_t **data, size_t *len)
+{
+	struct event events[EVENTS_MAX];
+	struct unit units[EVENTS_MAX] = { { 0 } };
+	struct trace t = { .nunits = 1, .events = events, .units = units };
+	int64_t now = 0;
+
+	for (; *len >= 2 && t.nevents < EVENTS_MAX; *data += 2, *len -= 2) {
+		uint8_t what = (*data)[0];
+
+		if (what >= 0xf8)
+			break;
+		if (what >= 0xf0 && t.nunits < EVENTS_MAX)
+			units[t.nunits++].first = t.nevents;
+		now += (int8_t)(*data)[1];
+		events[t.nevents++] = (struct event){ .time_ns = now, .label = what % LABELS, .unit = t.nunits - 1 };
+		units[t.nunits - 1].count++;
+	}
+	if (*len >= 2) {
+		*data += 2;
+		*len -= 2;
+	}
+	if (space_learn(s, &t, NULL) != 0)
+		abort();
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct labels *labels = labels_new();
+	struct space *s = space_new(labels);
+	struct space_stats st;
+	uint8_t seed = len > 0 ? data[len - 1] : 0;
+
+	for (int i = 0; i < LABELS; i++) {
+		char text[64];
+		int n = snprintf(text, sizeof text, "%s", known[i].text);
+
+		if (labels_intern(labels, known[i].kind, text, (size_t)n, NULL, 0) != (uint32_t)i)
+			abort();
+	}
+	do
+		learn(s, &data, &len);
+	while (len >= 2);
+	for (uint32_t from = 0; from < LABELS; from++)
+		for (uint32_t to = 0; to < LABELS; to++)
+			ask(s, labels, from, to, to % 2 != 0 ? 0 : 2, (from + to + seed) % LABELS);
+	if (!space_stats(s, LABEL_NONE, &st) || st.new_in_last_tenth > st.places)
+		abort();
+	space_free(s);
+	labels_free(labels);
+	return 0;
+}

@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/rng.h"
+#include "tests/unit/searchspace/made.h"
+
+enum { SKIPPED = 77 };
+
+struct fixture {
+	char folder[32], path[64];
+	struct labels *labels;
+	struct space *space;
+};
+
+static int
+fixture_make(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+
+	strcpy(f->folder, "/tmp/hone-space-XXXXXX");
+	if (mkdtemp(f->folder) == NULL)
+		return -1;
+	snprintf(f->path, sizeof f->path, "%s/space.db", f->folder);
+	f->labels = labels_new();
+	f->space = space_new(f->labels);
+	*state = f;
+	return 0;
+}
+
+static int
+fixture_free(void **state)
+{
+	struct fixture *f = *state;
+	char command[96];
+	int rc;
+
+	snprintf(command, sizeof command, "chmod 755 %s; rm -rf %s", f->folder, f->folder);
+	rc = system(command);
+	space_free(f->space);
+	labels_free(f->labels);
+	free(f);
+	return rc;
+}
+
+/* ---- helpers ---- */
+
+static void
+learn_any(struct rng *r, struct space *s, struct labels *labels, int traces)
+{
+	static const char *const parts[] = { " a", " b", " c", " d_begin", " d_end", " e_entry", " e_exit", " F1", " J1",
+		" f+7", " g+133" };
+
+	while (traces-- > 0) {
+		char text[1024];
+
+		snprintf(text, sizeof text, "R%d", (int)rng_below(r, 3));
+		for (uint64_t n = rng_below(r, 25); n > 0; n--)
+			strcat(text, parts[rng_below(r, sizeof parts / sizeof parts[0])]);
+		strcat(text, " E | U1");
+		for (uint64_t n = rng_below(r, 10); n > 0; n--)
+			strcat(text, parts[rng_below(r, sizeof parts / sizeof parts[0])]);
+		strcat(text, " V1");
+		learn(s, labels, text);
+	}
+}
+
+static void
+same_stats(const struct space_stats *a, const struct space_stats *b)
+{
+	assert_true(a->traces == b->traces && a->places == b->places && a->steps == b->steps && a->labels == b->labels &&
+	    a->new_in_last_tenth == b->new_in_last_tenth);
+}
+
+/* Every question about every pair of words, to both; numbers of labels may differ. */
+static void
+same_answers(const struct space *a, struct labels *la, const struct space *b, struct labels *lb)
+{
+	static const char *const units[] = { "R0", "R1", "R2", "U1" };
+	static const char *const words[] = { "R0", "R1", "R2", "U1", "V1", "E", "a", "b", "c", "d_begin", "d_end",
+		"e_entry", "e_exit", "F1", "J1", "f", "g" };
+	enum { WORDS = sizeof words / sizeof words[0] };
+	struct candidate x[32], y[32];
+
+	for (int i = 0; i < 3 * 4 * WORDS * WORDS; i++) {
+		const char *type = units[i % 3], *unit = units[i / 3 % 4];
+		const char *from = words[i / 12 % WORDS], *to = words[i / 12 / WORDS];
+		struct gap ga = { label_of(la, from), label_of(la, to), label_of(la, unit), label_of(la, unit) };
+		struct gap gb = { label_of(lb, from), label_of(lb, to), label_of(lb, unit), label_of(lb, unit) };
+		int n = space_between(a, label_of(la, type), &ga, NULL, x, 32, NULL);
+
+		assert_int_equal(n, space_between(b, label_of(lb, type), &gb, NULL, y, 32, NULL));
+		for (int k = 0; k < n; k++) {
+			assert_string_equal(labels_get(la, x[k].label)->text, labels_get(lb, y[k].label)->text);
+			assert_true(x[k].count == y[k].count && x[k].offset_ns == y[k].offset_ns && x[k].share == y[k].share);
+		}
+	}
+	for (uint32_t i = 0; space_type(a, i) != LABEL_NONE || space_type(b, i) != LABEL_NONE; i++) {
+		struct space_stats sa, sb;
+
+		assert_string_equal(labels_get(la, space_type(a, i))->text, labels_get(lb, space_type(b, i))->text);
+		assert_true(space_stats(a, space_type(a, i), &sa));
+		assert_true(space_stats(b, space_type(b, i), &sb));
+		same_stats(&sa, &sb);
+	}
+}
+
+static void
+save(const struct space *s, const char *path)
+{
+	struct err e = { 0 };
+
+	if (space_save(s, path, &e) != 0)
+		fail_msg("space_save: %s", e.text);
+}
+
+static void
+load(struct space *s, struct labels *labels, const char *path)
+{
+	struct err e = { 0 };
+
+	if (space_load(s, labels, path, &e) != 0)
+		fail_msg("space_load: %s", e.text);
+}
+
+/* And that nothing was added. */
+static void
+refuses_to_load(const char *path, int code, const char *words)
+{
+	struct labels *labels = labels_new();
+	struct space *s = space_new(labels);
+	struct err e = { 0 };
+
+	assert_int_equal(space_load(s, labels, path, &e), code);
+	if (strstr(e.text, words) == NULL || strstr(e.text, path) == NULL)
+		fail_msg("\"%s\" ought to say \"%s\" of %s", e.text, words, path);
+	assert_int_equal(space_type(s, 0), LABEL_NONE);
+	space_free(s);
+	labels_free(labels);
+}
+
+static void
+sql(const char *path, const char *text)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", text, sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+static void
+file_write(const char *path, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), (ssize_t)len);
+	close(fd);
+}
+
+static uint8_t *
+file_read(const char *path, size_t *len)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY);
+	uint8_t *data;
+
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	data = malloc((size_t)st.st_size + 1);
+	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
+	close(fd);
+	*len = (size_t)st.st_size;
+	return data;
+}
+
+/* ---- promises ---- */
+
+static void
+what_was_saved_answers_the_same(void **state)
+{
+	struct fixture *f = *state;
+	struct rng r;
+
+	for (uint64_t seed = 1; seed <= 12; seed++) {
+		struct labels *labels = labels_new(), *other = labels_new();
+		struct space *s = space_new(labels), *t = space_new(other);
+
+		rng_seed(&r, seed);
+		learn_any(&r, s, labels, (int)(seed * seed));
+		for (char junk[8] = "junk_a"; seed % 2 != 0 && junk[5] <= 'z'; junk[5]++)
+			label_of(other, junk);
+		save(s, f->path);
+		load(t, other, f->path);
+		same_answers(s, labels, t, other);
+		save(t, f->path);	/* over the old one */
+		space_free(t);
+		t = space_new(other);
+		load(t, other, f->path);
+		same_answers(s, labels, t, other);
+		space_free(s);
+		space_free(t);
+		labels_free(labels);
+		labels_free(other);
+	}
+}
+
+static void
+learning_goes_on_after_loading(void **state)
+{
+	struct fixture *f = *state;
+	struct labels *other = labels_new();
+	struct space *t = space_new(other);
+	struct rng r, again;
+
+	rng_seed(&r, 8);
+	learn_any(&r, f->space, f->labels, 30);
+	save(f->space, f->path);
+	load(t, other, f->path);
+	again = r;
+	learn_any(&r, f->space, f->labels, 30);
+	learn_any(&again, t, other, 30);
+	same_answers(f->space, f->labels, t, other);
+	space_free(t);
+	labels_free(other);
+}
+
+static void
+loading_adds_to_what_is_known(void **state)
+{
+	struct fixture *f = *state;
+	struct labels *labels = labels_new();
+	struct space *s = space_new(labels);
+	struct space_stats st;
+	struct candidate found[4];
+	uint32_t unit = label_of(labels, "R");
+	struct gap g = { unit, label_of(labels, "E"), unit, unit };
+
+	learn(f->space, f->labels, "R a+20 b E");
+	save(f->space, f->path);
+	learn(s, labels, "R a+40 c E");
+	load(s, labels, f->path);
+	assert_int_equal(space_between(s, unit, &g, NULL, found, 4, NULL), 3);
+	assert_int_equal(found[0].label, label_of(labels, "a"));
+	assert_int_equal(found[0].count, 2);
+	assert_true(found[0].offset_ns == 30);
+	assert_true(found[0].share == 1);
+	assert_true(found[1].share == 0.5 && found[2].share == 0.5);
+	assert_true(space_stats(s, unit, &st));
+	assert_int_equal(st.traces, 2);
+	assert_int_equal(st.places, 5);
+	assert_int_equal(st.new_in_last_tenth, 1);	/* b, as if the file's trace had come last */
+	space_free(s);
+	labels_free(labels);
+}
+
+static void
+fields_and_odd_texts_come_back(void **state)
+{
+	static const char *const fields[] = { "rows", "\xc3\xbc 'quoted'" };
+	struct fixture *f = *state;
+	struct labels *other = labels_new();
+	struct space *t = space_new(other);
+	const char *text = "shop/app:o'dd \"x\"";
+	const struct label *l;
+
+	labels_intern(f->labels, RECORD_POINT, text, strlen(text), fields, 2);
+	learn(f->space, f->labels, "R o'dd+1 E");
+	{
+		struct event events[2] = { { .label = label_of(f->labels, "R") },
+			{ .label = labels_find(f->labels, text, strlen(text)) } };
+		struct unit unit = { .count = 2 };
+		struct trace trace = { .type = events[0].label, .nevents = 2, .nunits = 1, .events = events, .units = &unit };
+
+		assert_int_equal(space_learn(f->space, &trace, NULL), 0);
+	}
+	save(f->space, f->path);
+	load(t, other, f->path);
+	assert_int_not_equal(labels_find(other, text, strlen(text)), LABEL_NONE);
+	l = labels_get(other, labels_find(other, text, strlen(text)));
+	assert_int_equal(l->nfields, 2);
+	assert_string_equal(l->fields[0], fields[0]);
+	assert_string_equal(l->fields[1], fields[1]);
+	assert_int_equal(labels_get(other, label_of(other, "R"))->kind, RECORD_REQUEST_BEGIN);
+	space_free(t);
+	labels_free(other);
+}
+
+static void
+an_empty_space_comes_back_empty(void **state)
+{
+	struct fixture *f = *state;
+
+	save(f->space, f->path);
+	load(f->space, f->labels, f->path);
+	assert_int_equal(space_type(f->space, 0), LABEL_NONE);
+}
+
+/* ---- death ---- */
+
+static void
+save_until_killed(struct fixture *f, struct space *other, int tell)
+{
+	for (;;)
+		if (space_save(f->space, f->path, NULL) != 0 || write(tell, "1", 1) != 1 ||
+		    space_save(other, f->path, NULL) != 0 || write(tell, "2", 1) != 1)
+			_exit(1);
+}
+
+static void
+kill_9_leaves_the_old_or_the_new_file_whole(void **state)
+{
+	struct fixture *f = *state;
+	struct space *other = space_new(f->labels);
+	struct space_stats small, big, got;
+	char left[80];
+	struct rng r;
+
+	rng_seed(&r, 6);
+	learn_any(&r, f->space, f->labels, 3);
+	learn_any(&r, other, f->labels, 300);
+	assert_true(space_stats(f->space, LABEL_NONE, &small) && space_stats(other, LABEL_NONE, &big));
+	for (int i = 0; i < 25; i++) {
+		struct space *t = space_new(f->labels);
+		int pipes[2], status;
+		pid_t child;
+		char byte;
+
+		assert_int_equal(pipe(pipes), 0);
+		if ((child = fork()) == 0)
+			save_until_killed(f, other, pipes[1]);
+		close(pipes[1]);
+		for (uint64_t n = rng_below(&r, 4); n < 4; n++)
+			assert_int_equal(read(pipes[0], &byte, 1), 1);
+		for (volatile uint64_t spin = rng_below(&r, 3000000); spin > 0; spin--)
+			;
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+		assert_true(WIFSIGNALED(status));
+		close(pipes[0]);
+		load(t, f->labels, f->path);
+		assert_true(space_stats(t, LABEL_NONE, &got));
+		same_stats(&got, got.traces == small.traces ? &small : &big);
+		space_free(t);
+	}
+	save(f->space, f->path);	/* whatever was left beside it */
+	snprintf(left, sizeof left, "%s.new", f->path);
+	assert_int_not_equal(access(left, F_OK), 0);
+	space_free(other);
+}
+
+/* ---- what is not ours, or not whole ---- */
+
+static void
+what_is_missing_is_missing(void **state)
+{
+	struct fixture *f = *state;
+
+	refuses_to_load(f->path, ERR_MISSING, "no such file");
+}
+
+static void
+what_is_no_space_is_told_so_and_not_written_over(void **state)
+{
+	struct fixture *f = *state;
+	struct err e;
+	uint8_t *data;
+	size_t len;
+
+	file_write(f->path, "my thesis, only copy\n", 21);
+	refuses_to_load(f->path, ERR_STORE, "is no database");
+	assert_int_equal(space_save(f->space, f->path, &e), ERR_STORE);
+	data = file_read(f->path, &len);
+	assert_memory_equal(data, "my thesis, only copy\n", 21);
+	free(data);
+	file_write(f->path, "", 0);
+	refuses_to_load(f->path, ERR_STORE, "is empty");
+	sql(f->path, "CREATE TABLE precious (x)");
+	refuses_to_load(f->path, ERR_STORE, "not a search space");
+	assert_int_equal(space_save(f->space, f->path, &e), ERR_STORE);
+	sql(f->path, "PRAGMA application_id = 1215262309; PRAGMA user_version = 1");	/* a forest */
+	refuses_to_load(f->path, ERR_STORE, "not a search space");
+	assert_int_equal(unlink(f->path), 0);
+	assert_int_equal(mkdir(f->path, 0755), 0);
+	refuses_to_load(f->path, ERR_STORE, "Is a directory");
+	assert_int_equal(space_save(f->space, f->path, &e), ERR_STORE);
+}
+
+static void
+a_newer_schema_is_told_so_and_not_written_over(void **state)
+{
+	struct fixture *f = *state;
+	struct err e;
+
+	learn(f->space, f->labels, "R a E");
+	save(f->space, f->path);
+	sql(f->path, "PRAGMA user_version = 7");
+	refuses_to_load(f->path, ERR_VERSION, "schema 7; this one knows up to 1");
+	assert_int_equal(space_save(f->space, f->path, &e), ERR_VERSION);
+	assert_non_null(strstr(e.text, "schema 7"));
+}
+
+static void
+a_truncated_file_is_told_so(void **state)
+{
+	struct fixture *f = *state;
+	struct rng r;
+	uint8_t *data;
+	size_t len;
+
+	rng_seed(&r, 1);
+	learn_any(&r, f->space, f->labels, 300);
+	save(f->space, f->path);
+	data = file_read(f->path, &len);
+	assert_true(len > 20000);
+	for (size_t keep = 50; keep < len; keep += len / 9) {
+		file_write(f->path, data, keep);
+		refuses_to_load(f->path, ERR_STORE, "damaged");
+	}
+	free(data);
+}
+
+static void
+flipped_bytes_are_an_error_or_harmless(void **state)
+{
+	struct fixture *f = *state;
+	struct rng r;
+	uint8_t *data;
+	size_t len;
+	int told = 0;
+
+	rng_seed(&r, 17);
+	learn_any(&r, f->space, f->labels, 100);
+	save(f->space, f->path);
+	data = file_read(f->path, &len);
+	for (int i = 0; i < 200; i++) {
+		struct labels *labels = labels_new();
+		struct space *s = space_new(labels);
+		size_t at = rng_below(&r, i % 4 == 0 ? 200 : len);
+		uint8_t was = data[at];
+		struct err e = { 0 };
+		int rc;
+
+		data[at] ^= (uint8_t)(1 + rng_below(&r, 255));
+		file_write(f->path, data, len);
+		rc = space_load(s, labels, f->path, &e);
+		assert_true(rc == 0 || ((rc == ERR_STORE || rc == ERR_VERSION) && strlen(e.text) > 20));
+		assert_true(rc == 0 || space_type(s, 0) == LABEL_NONE);
+		told += rc != 0;
+		space_free(s);
+		labels_free(labels);
+		data[at] = was;
+	}
+	assert_true(told > 10);
+	free(data);
+}
+
+static void
+rows_that_cannot_be_are_damage(void **state)
+{
+	static const char *const wrongs[] = {
+		"DELETE FROM label WHERE id = 2",
+		"UPDATE label SET kind = 7 WHERE id = 1",
+		"UPDATE label SET kind = -1 WHERE id = 1",
+		"UPDATE label SET text = 'no service' WHERE id = 3",
+		"UPDATE type SET label = 9999 WHERE id = 0",
+		"UPDATE type SET label = -1 WHERE id = 0",
+		"UPDATE type SET id = 3 WHERE id = 0",
+		"UPDATE type SET label = (SELECT id FROM label WHERE kind = 0 LIMIT 1) WHERE id = 0",
+		"UPDATE type SET traces = 0 WHERE id = 0",
+		"UPDATE place SET unit = 4294967296",
+		"UPDATE place SET label = -1",
+		"UPDATE place SET span = 4711 WHERE id = 4",
+		"UPDATE place SET type = 77 WHERE id = 4",
+		"UPDATE place SET id = 999999 WHERE id = 4",
+		"UPDATE place SET count = 0 WHERE id = 4",
+		"UPDATE place SET traces = count + 1 WHERE id = 4",
+		"UPDATE place SET offset_ns = 9e999 WHERE id = 4",
+		"UPDATE place SET first = 0 WHERE id = 4",
+		"UPDATE place SET last = first - 1 WHERE id = 4",
+		"UPDATE place SET label = p.label, unit = p.unit, span = p.span FROM place p WHERE p.id = 1 AND place.id = 2",
+		"UPDATE step SET from_place = 99999 WHERE id = 1",
+		"UPDATE step SET to_place = -1 WHERE id = 1",
+		"UPDATE step SET to_place = (SELECT max(id) FROM place) WHERE id = 1",	/* of another type */
+		"UPDATE step SET count = 0 WHERE id = 1",
+		"UPDATE step SET mean_ns = -9e999 WHERE id = 1",
+		"UPDATE step SET from_place = s.from_place, to_place = s.to_place FROM step s WHERE s.id = 1 AND step.id = 2",
+	};
+	struct fixture *f = *state;
+	struct rng r;
+	uint8_t *data;
+	size_t len;
+
+	rng_seed(&r, 4);
+	learn_any(&r, f->space, f->labels, 40);
+	save(f->space, f->path);
+	data = file_read(f->path, &len);
+	for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+		file_write(f->path, data, len);
+		sql(f->path, wrongs[i]);
+		refuses_to_load(f->path, ERR_STORE, "damaged");
+	}
+	file_write(f->path, data, len);
+	sql(f->path, "DROP TABLE step");
+	refuses_to_load(f->path, ERR_STORE, "no such table");
+	free(data);
+}
+
+/* count(*) may be answered from an index, and an index can be made to have fewer rows than its table. */
+static void
+an_index_that_lies_about_the_rows_is_harmless(void **state)
+{
+	struct fixture *f = *state;
+	struct rng r;
+
+	rng_seed(&r, 4);
+	learn_any(&r, f->space, f->labels, 40);
+	save(f->space, f->path);
+	sql(f->path, "CREATE INDEX few ON place (id) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
+	    " 'CREATE INDEX few ON place (id)' WHERE name = 'few'");
+	refuses_to_load(f->path, ERR_STORE, "damaged");
+}
+
+/* ---- what the disk and the system refuse ---- */
+
+#define CHECK(x) \
+	do { \
+		if (!(x)) { \
+			fprintf(stderr, "# %s:%d: %s (%s)\n", __FILE__, __LINE__, #x, e.text); \
+			_exit(1); \
+		} \
+	} while (0)
+
+static void
+in_child(void (*what)(struct fixture *), struct fixture *f, const char *skip_because)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		what(f);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SKIPPED) {
+		print_message("# skipped: %s\n", skip_because);
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void
+fill_disk(const char *path)
+{
+	static const char zeroes[65536];
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	size_t piece = sizeof zeroes;
+
+	while (piece > 0)
+		if (write(fd, zeroes, piece) <= 0)
+			piece /= 2;
+	close(fd);
+}
+
+static void
+try_full_disk(struct fixture *f)
+{
+	char filler[80], left[80];
+	struct err e = { 0 };
+	struct space *t = space_new(f->labels);
+	struct space_stats st;
+
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", f->folder, "tmpfs", 0, "size=1m") != 0)
+		_exit(SKIPPED);
+	snprintf(filler, sizeof filler, "%s/filler", f->folder);
+	snprintf(left, sizeof left, "%s.new", f->path);
+	learn(f->space, f->labels, "R a E");
+	CHECK(space_save(f->space, f->path, &e) == 0);
+	fill_disk(filler);
+	learn(f->space, f->labels, "R b E");
+	CHECK(space_save(f->space, f->path, &e) == ERR_FULL);
+	CHECK(strstr(e.text, "no space left") != NULL && strstr(e.text, f->path) != NULL);
+	CHECK(access(left, F_OK) != 0);
+	CHECK(space_load(t, f->labels, f->path, &e) == 0);
+	CHECK(space_stats(t, LABEL_NONE, &st) && st.traces == 1);	/* the old one, whole */
+	unlink(filler);
+	CHECK(space_save(f->space, f->path, &e) == 0);
+	CHECK(space_load(t, f->labels, f->path, &e) == 0);
+	CHECK(space_stats(t, LABEL_NONE, &st) && st.traces == 3);
+	space_free(t);
+	umount(f->folder);
+}
+
+static void
+a_full_disk_leaves_the_old_file(void **state)
+{
+	in_child(try_full_disk, *state, "no mounts of our own here (needs root)");
+}
+
+static void
+try_read_only(struct fixture *f)
+{
+	struct err e = { 0 };
+
+	if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+		_exit(SKIPPED);
+	CHECK(space_save(f->space, f->path, &e) == ERR_STORE);
+	CHECK(strstr(e.text, "may it and its folder be read and written") != NULL);
+}
+
+static void
+a_read_only_folder_is_told_so(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(chmod(f->folder, 0555), 0);
+	in_child(try_read_only, f, "cannot become another user");
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, fixture_make, fixture_free)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(what_was_saved_answers_the_same),
+		test(learning_goes_on_after_loading),
+		test(loading_adds_to_what_is_known),
+		test(fields_and_odd_texts_come_back),
+		test(an_empty_space_comes_back_empty),
+		test(kill_9_leaves_the_old_or_the_new_file_whole),
+		test(what_is_missing_is_missing),
+		test(what_is_no_space_is_told_so_and_not_written_over),
+		test(a_newer_schema_is_told_so_and_not_written_over),
+		test(a_truncated_file_is_told_so),
+		test(flipped_bytes_are_an_error_or_harmless),
+		test(rows_that_cannot_be_are_damage),
+		test(an_index_that_lies_about_the_rows_is_harmless),
+		test(a_full_disk_leaves_the_old_file),
+		test(a_read_only_folder_is_told_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
