@@ -3,7 +3,7 @@
  * base/stream.h over nng_stream. What nng wants to be treated with care, as measured:
  *
  * - A transfer started after nng_stream_close() ends only at its timeout, so calls are
- *   stopped (nng_aio_stop) before the stream is closed, and freed last.
+ *   stopped (nng_aio_stop) and freed before the stream is closed.
  * - nng_aio_abort() on a call that is not under way does nothing. So a call is started,
  *   and aborted, under the lock of its direction, with a flag that outlasts the call.
  * - A time limit of 0 fails at once, even if there is something to read: the least is 1 ms.
@@ -56,9 +56,14 @@ call_init(struct call *c, struct err *e)
 	return nng_aio_alloc(&c->aio, NULL, NULL) == 0 ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
 
+/*
+ * Before the stream goes: nng's expiry thread may just be cancelling a call that
+ * timed out, and freeing the aio waits for that, where stopping it does not.
+ */
 static void
 call_release(struct call *c)
 {
+	nng_aio_stop(c->aio);
 	nng_aio_free(c->aio);
 	pthread_mutex_destroy(&c->lock);
 }
@@ -293,14 +298,10 @@ stream_close(struct stream *s)
 {
 	if (s == NULL)
 		return;
-	if (s->read.aio != NULL)
-		nng_aio_stop(s->read.aio);
-	if (s->write.aio != NULL)
-		nng_aio_stop(s->write.aio);
-	nng_stream_close(s->nng);
-	nng_stream_free(s->nng);
 	call_release(&s->read);
 	call_release(&s->write);
+	nng_stream_close(s->nng);
+	nng_stream_free(s->nng);
 	free(s->url);
 	free(s);
 }
@@ -441,13 +442,11 @@ listener_close(struct listener *l)
 {
 	if (l == NULL)
 		return;
-	if (l->accept.aio != NULL)
-		nng_aio_stop(l->accept.aio);
+	call_release(&l->accept);
 	if (l->nng != NULL) {
 		nng_stream_listener_close(l->nng);
 		nng_stream_listener_free(l->nng);
 	}
-	call_release(&l->accept);
 	free(l->url);
 	free(l);
 }

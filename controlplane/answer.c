@@ -124,7 +124,7 @@ key_of(const char *name, double r, double p, uint32_t n)
 {
 	if (name == NULL || name[0] == '\0')
 		return json_null();
-	return json_pack("{s:o, s:f, s:f, s:i}", "name", text(name), "r", r, "p", p, "n", (int)n);
+	return json_pack("{s:o, s:o, s:o, s:i}", "name", text(name), "r", number(r), "p", number(p), "n", (int)n);
 }
 
 static json_t *
@@ -132,14 +132,14 @@ hypothesis_json(const struct hypothesis *h)
 {
 	char presence[2] = { h->presence, '\0' };
 
-	return json_pack("{s:I, s:o, s:i, s:s, s:s, s:o, s:{s:o, s:o}, s:I, s:f, s:f, s:o, s:o, s:o, s:f, s:I, s:o, s:o,"
+	return json_pack("{s:I, s:o, s:i, s:s, s:s, s:o, s:{s:o, s:o}, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o,"
 	    " s:o, s:o, s:o, s:o}",
 	    "id", (json_int_t)h->id, "parent", h->parent != 0 ? json_integer((json_int_t)h->parent) : json_null(),
 	    "cycle", (int)h->cycle, "state", hypothesis_word(h->state), "presence", presence, "tracepoint", text(h->tracepoint),
 	    "edge", "from", text(h->edge_from), "to", text(h->edge_to),
-	    "traces", (json_int_t)h->traces, "mean_ms", h->mean_ns / 1e6, "cv", h->cv,
+	    "traces", (json_int_t)h->traces, "mean_ms", number(h->mean_ns / 1e6), "cv", number(h->cv),
 	    "share", number(h->share), "share_low", number(h->share_low), "share_high", number(h->share_high),
-	    "latency_share", h->latency_share, "settled_traces", (json_int_t)h->settled_traces,
+	    "latency_share", number(h->latency_share), "settled_traces", (json_int_t)h->settled_traces,
 	    "settled_share", number(h->settled_share), "settled_low", number(h->settled_low),
 	    "settled_high", number(h->settled_high), "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
 	    "made", when_text(h->made), "settled", when_text(h->settled));
@@ -166,14 +166,14 @@ verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesi
 	const struct what_if *w = &v->what_if;
 	const struct key_finding *k = &v->key_finding;
 
-	return json_pack("{s:I, s:s, s:{s:o, s:I, s:f, s:f}, s:{s:o, s:o}, s:o, s:o, s:o, s:f, s:f, s:o, s:{s:o, s:o},"
+	return json_pack("{s:I, s:s, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:f, s:o, s:{s:o, s:o},"
 	    " s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:I}",
 	    "hypothesis", (json_int_t)hypothesis,
 	    "problem", v->finding.problem == PROBLEM_SLOW ? "slow" : "unpredictable",
-	    "group", "path", path_json(v->path), "traces", (json_int_t)v->traces, "mean_ms", v->finding.mean_ns / 1e6,
-	    "cv", v->finding.cv, "edge", "from", text(v->from), "to", text(v->to),
+	    "group", "path", path_json(v->path), "traces", (json_int_t)v->traces, "mean_ms",
+	    number(v->finding.mean_ns / 1e6), "cv", number(v->finding.cv), "edge", "from", text(v->from), "to", text(v->to),
 	    "share", number(v->edge.share), "share_low", number(v->edge.interval.low),
-	    "share_high", number(v->edge.interval.high), "latency_share", v->edge.latency_share,
+	    "share_high", number(v->edge.interval.high), "latency_share", number(v->edge.latency_share),
 	    "confidence", g->o.conditions.confidence,
 	    "key", key_of(v->key, v->key != NULL ? key_r(k) : 0, k->p, k->n),
 	    "exemplars", "slowest", id_text(v->slowest.trace_id), "fastest", id_text(v->fastest.trace_id),
@@ -188,12 +188,12 @@ verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesi
 static json_t *
 verdict_stored(const struct engine *g, const struct hypothesis *h)
 {
-	return json_pack("{s:I, s:{s:o, s:I, s:f, s:f}, s:{s:o, s:o}, s:o, s:o, s:o, s:f, s:o, s:{s:o, s:o}, s:I}",
+	return json_pack("{s:I, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:I}",
 	    "hypothesis", (json_int_t)h->id,
 	    "group", "path", path_json(h->group_shape), "traces", (json_int_t)h->settled_traces,
-	    "mean_ms", h->mean_ns / 1e6, "cv", h->cv, "edge", "from", text(h->edge_from), "to", text(h->edge_to),
+	    "mean_ms", number(h->mean_ns / 1e6), "cv", number(h->cv), "edge", "from", text(h->edge_from), "to", text(h->edge_to),
 	    "share", number(h->settled_share), "share_low", number(h->settled_low), "share_high", number(h->settled_high),
-	    "latency_share", h->latency_share, "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
+	    "latency_share", number(h->latency_share), "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
 	    "exemplars", "slowest", id_text(h->exemplar_slow), "fastest", id_text(h->exemplar_fast),
 	    "added_on", (json_int_t)plan_count(g->plan));
 }

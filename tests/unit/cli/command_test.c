@@ -16,18 +16,6 @@
 #include "cli/command.h"
 #include "wire/frame.h"
 
-/*
- * nng counts the references to a dialer with atomics, and the last holder destroys its mutex. The library is not built
- * for the thread sanitizer, which sees the mutexes but not the atomics, and takes that for a race.
- */
-const char *__tsan_default_suppressions(void);
-
-const char *
-__tsan_default_suppressions(void)
-{
-	return "race:pthread_mutex_destroy\n";
-}
-
 /* ---- running hone ---- */
 
 struct said {
