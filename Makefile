@@ -44,7 +44,7 @@ CC      ?= cc
 SAN     ?=
 OPT     ?= -O2 -g
 CFLAGS_ALL = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
-	-Wno-missing-field-initializers -fno-omit-frame-pointer -fPIC -I. -DHONE_VERSION='"$(VERSION)"' -DPREFIX='"$(PREFIX)"' \
+	-Wno-missing-field-initializers -fno-omit-frame-pointer -fPIC -I. -DHONE_VERSION='"$(VERSION)"' \
 	-MMD -MP $(SAN:%=-fsanitize=%) $(CFLAGS)
 LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
 

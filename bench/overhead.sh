@@ -9,52 +9,27 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 O=${O:-$here/build}
 pairs=${1:-6} seconds=${2:-8}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/hone-overhead.XXXXXX")
-export HONE_SOCKET="ipc://$dir/honed.sock"
-pids=()
-
-hone_off() {
-  for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done
-  for p in "${pids[@]}"; do wait "$p" 2>/dev/null || true; done
-  pids=()
-}
-end() { local rc=$?; trap - EXIT; hone_off; "$here/examples/shop/shop.sh" stop "$dir/shop" || rc=1; rm -rf "$dir"; exit $rc; }
+here=$here/examples
+. "$here/stage.sh"
+end() { local rc=$?; trap - EXIT; stage_down || rc=1; exit $rc; }
 trap end EXIT
 trap 'exit 130' INT TERM
 
-hone_on() {
-  local node
-  "$O/bin/honed" -o controller.agents="ipc://$dir/agents.sock" -o controller.operators="$HONE_SOCKET" \
-    -o storage.database="$dir/forest.db" -o storage.space="$dir/space.db" >>"$dir/honed.log" 2>&1 &
-  pids+=($!)
-  for node in $nodes; do
-    "$here/examples/node.sh" exec "$dir/shop" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
-      -o controller.url="ipc://$dir/agents.sock" -o agent.run_dir=/dev/shm/hone-agent >>"$dir/agents.log" 2>&1 &
-    pids+=($!)
-  done
-  local limit=$((SECONDS + 20))
-  until [ "$("$O/bin/hone" agents --json 2>/dev/null |
-      jq '[.agents[] | select(.connected and .tracer_ok and .programs > 0)] | length' 2>/dev/null)" = "$count" ]; do
-    [ $SECONDS -lt $limit ] || { echo "overhead: the agents did not come up" >&2; tail "$dir"/*.log >&2; exit 1; }
-    sleep 0.1
-  done
-}
+hone_on() { stage_honed && stage_agents; }
 load() {	# requests a second
-  "$here/examples/shop/shop.sh" load "$dir/shop" --seconds "$seconds" --think 0 --connections 8 --seed "$1" --json |
+  "$here/shop/shop.sh" load "$stage/shop" --seconds "$seconds" --think 0 --connections 8 --seed "$1" --json |
     jq .all.requests_per_s
 }
 
-"$here/examples/shop/shop.sh" start "$dir/shop"
-nodes=$("$here/examples/shop/shop.sh" nodes "$dir/shop")
-count=$(echo "$nodes" | wc -w)
+stage_shop
 load 1 >/dev/null	# warm
 echo "pair  without_rps  with_rps  ratio"
 ratios=
 for i in $(seq "$pairs"); do
   if [ $((i % 2)) = 0 ]; then
-    hone_on; b=$(load "$i"); hone_off; a=$(load "$i")
+    hone_on; b=$(load "$i"); stage_unhone; a=$(load "$i")
   else
-    a=$(load "$i"); hone_on; b=$(load "$i"); hone_off
+    a=$(load "$i"); hone_on; b=$(load "$i"); stage_unhone
   fi
   ratio=$(jq -n "$b / $a")
   ratios="$ratios $ratio"

@@ -94,10 +94,13 @@ summary(struct source *s)
 static void
 show_live(struct source *s)
 {
-	static uint64_t changes = UINT64_MAX;
+	static uint64_t changes = UINT64_MAX, stalls;
 	struct source_look l;
 
 	s->look(s->state, &l);
+	if (l.stalls != stalls)
+		fprintf(stderr, "# stalls %" PRIu64 "\n", l.stalls);
+	stalls = l.stalls;
 	if (l.fullest > fullest)
 		fullest = l.fullest;
 	if (l.changes == changes)

@@ -86,9 +86,10 @@ session_read() {
 session_end() { lttng -n destroy "$S" > /dev/null; }
 program() { LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/source_program" "$@"; }
 plain() { "$O/tests/scenario/source_program" "$@"; }
-# start COMMAND...: program, in the background; its number is PID, what it says is in $D/PID
+# start COMMAND...: program, in the background; its number is PID, what it says is in $D/fired.$STARTED
 start() {
-	LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/source_program" "$@" > $D/fired.$((++STARTED)) &
+	STARTED=$((STARTED + 1))
+	LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/source_program" "$@" > $D/fired.$STARTED &
 	PID=$!
 }
 STARTED=0
@@ -224,6 +225,24 @@ frozen() {
 	session_end
 }
 
+# ---- a consumer daemon that hangs: time goes on without it, what it kept comes late --------
+hung() {
+	session_start hung 65536 16 100000 keep stall_ms=500
+	start 0 1000 1
+	sleep 0.3
+	CONSUMERD=$(pgrep -P $SESSIOND -f ustconsumerd64)
+	kill -STOP $CONSUMERD
+	check "hung: its rings are left behind" wait_for 10 grep -q "# stalls [1-9]" $D/said
+	kill -CONT $CONSUMERD
+	kill $PID
+	wait $PID 2> /dev/null
+	session_read
+	check "hung: all records are those of babeltrace2" same_as_babeltrace
+	check "hung: some are late, and said to be" is "$late" -gt 0
+	check "hung: in order, up to an exact watermark" sound $records
+	session_end
+}
+
 # ---- reading gives the space back -----------------------------------------------------
 kib() { du -sk "$1" | cut -f1; }
 space() {
@@ -249,7 +268,7 @@ space() {
 	session_end
 }
 
-for section in ${*:-kinds short killed lossy little frozen space}; do
+for section in ${*:-kinds short killed lossy little frozen hung space}; do
 	$section
 done
 echo "1..$N"

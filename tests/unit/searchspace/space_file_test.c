@@ -533,6 +533,10 @@ an_index_that_lies_about_the_rows_is_harmless(void **state)
 	sql(f->path, "CREATE INDEX few ON place (id) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
 	    " 'CREATE INDEX few ON place (id)' WHERE name = 'few'");
 	refuses_to_load(f->path, ERR_STORE, "damaged");
+	save(f->space, f->path);
+	sql(f->path, "CREATE INDEX few ON label (id) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
+	    " 'CREATE INDEX few ON label (id)' WHERE name = 'few'");
+	refuses_to_load(f->path, ERR_STORE, "damaged");
 }
 
 /* ---- what the disk and the system refuse ---- */

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sourced by the demo, the tests and the benchmarks: the shop in a folder of its own, with a controller and an agent on
+# each of its nodes. Needs $here (the examples' folder) and $O (where the programs were built).
+#
+#   stage_shop             the shop comes up; $stage is the folder, $nodes the nodes' names
+#   stage_honed            the controller, until it answers; $honed is its pid
+#   stage_agents           an agent on each node, until each is connected and traces
+#   stage_unhone           ends controller and agents (by their pids)
+#   stage_down             all of it, and removes the folder; 1 when the shop did not end cleanly
+#   stage_added            what the nodes' own session daemons have on, beside what is always on: "node event" lines
+#   hone ...               the operator's program, on this stage
+#   until_true SECONDS WORDS COMMAND...   waits for it; says WORDS when it does not come
+
+stage= nodes= honed=
+stage_agent_pids=()
+
+hone() { "$O/bin/hone" "$@"; }
+
+until_true() {
+  local limit=$((SECONDS + $1)) words=$2
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $limit ] || { echo "waited in vain: $words" >&2; return 1; }
+    sleep 0.1
+  done
+}
+
+stage_shop() {
+  stage=$(mktemp -d "${TMPDIR:-/tmp}/hone-stage.XXXXXX")
+  export HONE_SOCKET="ipc://$stage/honed.sock"
+  "$here/shop/shop.sh" start "$stage/shop" || return 1
+  nodes=$("$here/shop/shop.sh" nodes "$stage/shop")
+}
+
+stage_honed() {
+  "$O/bin/honed" -o controller.agents="ipc://$stage/agents.sock" -o controller.operators="$HONE_SOCKET" \
+    -o storage.database="$stage/forest.db" -o storage.space="$stage/space.db" "$@" >>"$stage/honed.log" 2>&1 &
+  honed=$!
+  until_true 10 "honed answers" hone status --json
+}
+
+stage_ready() {
+  [ "$(hone agents --json | jq '[.agents[] | select(.connected and .tracer_ok and .programs > 0)] | length')" = \
+    "$(echo "$nodes" | wc -w)" ] && hone tracepoints --json | jq -e '.total >= 150'
+}
+
+stage_agents() {
+  local node
+  for node in $nodes; do
+    "$here/node.sh" exec "$stage/shop" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
+      -o controller.url="ipc://$stage/agents.sock" -o agent.run_dir=/dev/shm/hone-agent \
+      >>"$stage/agent-$node.log" 2>&1 &
+    stage_agent_pids+=($!)
+  done
+  until_true 20 "every agent is connected, traces, and has told of its programs" stage_ready
+}
+
+stage_unhone() {
+  local p
+  for p in $honed "${stage_agent_pids[@]}"; do kill "$p" 2>/dev/null || true; done
+  for p in $honed "${stage_agent_pids[@]}"; do wait "$p" 2>/dev/null || true; done
+  honed=
+  stage_agent_pids=()
+}
+
+stage_logs() {
+  local log
+  for log in "$stage"/*.log; do
+    [ ! -s "$log" ] || { echo "--- ${log##*/}"; tail -n 15 "$log"; }
+  done
+}
+
+stage_down() {
+  local rc=0
+  stage_unhone
+  [ -z "$stage" ] || { "$here/shop/shop.sh" stop "$stage/shop" || rc=1; rm -rf "$stage"; }
+  stage=
+  return $rc
+}
+
+stage_added() {
+  local node session
+  for node in $nodes; do
+    for session in $("$here/node.sh" exec "$stage/shop" "$node" lttng list 2>/dev/null |
+        sed -n 's/^ *[0-9]*) \(hone-[^ ]*\).*/\1/p'); do
+      "$here/node.sh" exec "$stage/shop" "$node" lttng list "$session" 2>/dev/null |
+        sed -n "s/^ *\([A-Za-z_0-9]*:[^ ]*\) .*\[enabled\].*/$node \1/p" | grep -v ' hone:' || true
+    done
+  done
+}
+stage_nothing_added() { [ -z "$(stage_added)" ]; }
