@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ static const char *const words[] = { "lamp", "chair", "table", "green", "small",
 
 static int port, nconnections = 16, json;
 static double seconds = 10, rate, think_ms = 20;
+static volatile sig_atomic_t ended;	/* by a signal: the users leave, and what they met is told */
 static uint64_t seed = 1;
 static atomic_uint_fast64_t next_request;
 static pthread_mutex_t schedule = PTHREAD_MUTEX_INITIALIZER;
@@ -223,6 +225,13 @@ ask(struct connection *c, CURL *h, uint64_t k, double due)
 		fprintf(stderr, "shop-load: %s answered with status %ld\n", url, status);
 }
 
+static void
+end_early(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
 static void *
 use_shop(void *arg)
 {
@@ -234,7 +243,7 @@ use_shop(void *arg)
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(h, CURLOPT_TIMEOUT, 30L);
 	curl_easy_setopt(h, CURLOPT_PROXY, "");
-	while (since_start() < seconds) {
+	while (since_start() < seconds && !ended) {
 		uint64_t k = draw(&due);
 
 		if (rate > 0 && due >= seconds)
@@ -343,7 +352,7 @@ usage(FILE *to, int status)
 	for (int t = 0; t < TYPES; t++)
 		fprintf(to, "%s%s=%d", t ? "," : " ", types[t].name, types[t].weight);
 	fprintf(to, "\n  --seed N         default 1\n  --json           tell as JSON\n"
-		    "Exit status: 0 all answered with 200, 1 not all, 2 misused.\n");
+		    "SIGTERM and SIGINT end it early.\nExit status: 0 all answered with 200, 1 not all, 2 misused.\n");
 	return status;
 }
 
@@ -406,6 +415,8 @@ main(int argc, char **argv)
 	}
 	if (port < 1 || nconnections < 1 || nconnections > CONNECTIONS_MAX || seconds <= 0)
 		return usage(stderr, 2);
+	signal(SIGTERM, end_early);
+	signal(SIGINT, end_early);
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	clock_gettime(CLOCK_MONOTONIC, &start_time);
 	for (int i = 0; i < nconnections; i++)

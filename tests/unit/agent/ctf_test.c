@@ -150,7 +150,7 @@ wrapped_metadata_is_the_same_text(void **state)
 	assert_int_equal(step, 0);
 	assert_int_equal(at, len);
 	assert_int_equal(total, plain_len);
-	assert_int_equal(ctf_metadata_unwrap(data, len / 3, &text, &text_len, &e), 0);
+	assert_int_equal(ctf_metadata_unwrap(data, 4000, &text, &text_len, &e), 0);
 	assert_int_equal(ctf_metadata_unwrap(plain, plain_len, &text, &text_len, &e), ERR_INPUT);
 	free(data);
 	free(plain);
@@ -184,7 +184,8 @@ a_bad_statement_costs_only_itself(void **state)
 			assert_int_equal(rc, 0);
 			assert_int_equal(used, 0);
 		} else {
-			assert_int_equal(rc, ERR_INPUT);
+			if (rc != ERR_INPUT)
+				fail_msg("taken: %s", bad[i]);
 			assert_true(strlen(e.text) > 10);
 			at = used;
 			assert_int_equal(ctf_metadata(&t, text + at, (size_t)len - at, &used, &e), 0);
@@ -214,9 +215,9 @@ check_record(const struct ctf_event *ev, const struct record *r, const struct va
 		assert_int_equal(v[field(ev, "i32")].i, (int32_t)n);
 		assert_true(v[field(ev, "i64")].i == (int64_t)n);
 		assert_true(v[field(ev, "u64")].u == n);
-		assert_int_equal(v[field(ev, "net16")].u, (uint16_t)n);
-		assert_int_equal(v[field(ev, "net32")].i, (int32_t)n);
-		assert_true(v[field(ev, "net64")].u == n);
+		assert_int_equal(v[field(ev, "net16")].u, __builtin_bswap16((uint16_t)n));
+		assert_int_equal(v[field(ev, "net32")].i, (int32_t)__builtin_bswap32((uint32_t)n));
+		assert_true(v[field(ev, "net64")].u == __builtin_bswap64(n));
 		assert_int_equal(v[field(ev, "i8")].type, VALUE_INT);
 		assert_int_equal(v[field(ev, "u8")].type, VALUE_UINT);
 		assert_true(is_text(&v[field(ev, "quoted")], "a \"quoted\" one; with } and {"));

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The whole of it, with parts killed in the middle of a diagnosis: nothing that was added stays on, nothing that was
+# acted on is forgotten, the application goes on, and afterwards it all works again.
+# O: the folder that `make all` built.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+if [ "$(id -u)" != 0 ]; then
+  echo "1..0 # SKIP needs root"
+  exit 0
+fi
+here=$PWD/examples
+. "$here/stage.sh"
+load=
+end() { [ -z "$load" ] || { kill "$load"; wait "$load"; } 2>/dev/null; stage_down; }
+trap end EXIT
+n=0 failed=0
+check() {	# words command...
+  local words=$1
+  shift
+  n=$((n + 1))
+  if "$@" >"$stage/said" 2>&1; then
+    echo "ok $n - $words"
+  else
+    failed=1
+    echo "not ok $n - $words"
+    sed 's/^/# /' "$stage/said"
+    stage_logs | sed 's/^/# /'
+  fi
+}
+# A slow search: one tracepoint a cycle, so that there is time to kill somebody in it.
+begin() { hone start GET_PRODUCT --k 1; }
+something_added() { [ "$(hone status --json | jq .added)" -gt 0 ]; }
+seen() { hone status --json | jq -e 'any(.types[]; .type == "GET_PRODUCT" and .traces > 20)'; }
+state_is() { [ "$(hone forest GET_PRODUCT --json | jq -r '.runs[0].state')" = "$1" ]; }
+quiet() { hone status --json | jq -e .quiet; }
+loaded() { kill -0 "$load"; }
+
+echo 1..17
+stage_shop && stage_honed && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
+"$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 160 --json >"$stage/load.json" 2>&1 &
+load=$!
+until_true 30 "requests are seen" seen
+check "it learns" hone learn --seconds 6 --wait
+"$here/shop/shop.sh" fault "$stage/shop" slow_function on
+
+check "a diagnosis begins" begin
+check "it turns something on" until_true 30 "something is added" something_added
+kill -9 "$honed"; wait "$honed" 2>/dev/null
+check "10 s after kill -9 of the controller nothing that it added is on" until_true 10 "nothing is added" stage_nothing_added
+check "the controller comes back on its database" stage_honed
+check "it says that the diagnosis was cut off" until_true 10 "stopped" state_is stopped
+check "the agents come back to it" until_true 30 "the agents" stage_ready
+until_true 30 "requests are seen" seen
+
+check "another diagnosis begins, with what was learned before" begin
+check "it turns something on" until_true 30 "something is added" something_added
+victim=${stage_agent_pids[5]}	# of the node price, where the fault is
+kill -9 "$victim"; wait "$victim" 2>/dev/null
+no_session() { ! "$here/node.sh" exec "$stage/shop" price lttng list 2>/dev/null | grep -q hone-; }
+check "10 s after kill -9 of an agent its session is gone" until_true 10 "no session" no_session
+unset 'stage_agent_pids[5]'
+hone stop >/dev/null 2>&1
+check "hone stop turns all off" until_true 10 "nothing is added" stage_nothing_added
+
+"$here/node.sh" exec "$stage/shop" price "$O/bin/hone-agent" -o agent.node=price \
+  -o controller.url="ipc://$stage/agents.sock" -o agent.run_dir=/dev/shm/hone-agent >>"$stage/agent-price.log" 2>&1 &
+stage_agent_pids+=($!)
+
+check "a new agent takes its place" until_true 30 "the agents" stage_ready
+
+check "the fault is found all the same" hone start GET_PRODUCT --wait
+check "in the right place" bash -c "'$O/bin/hone' forest GET_PRODUCT --json |
+  jq -e '.runs[0].verdict.edge.from == \"shop-price/shop_price:tax_rate_end\"'"
+check "SIGTERM in a diagnosis: the controller turns all off before it ends" bash -c "
+  '$O/bin/hone' start GET_HOME && kill $honed && while kill -0 $honed 2>/dev/null; do sleep 0.05; done"
+wait "$honed"; honed=
+check "nothing that was added is on" stage_nothing_added
+kill "$load" 2>/dev/null; wait "$load"; load=
+check "no request failed meanwhile" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
+exit $failed
