@@ -67,8 +67,8 @@ $O/lib/lib$1.a: $(patsubst %.c,$O/%.o,$(call sources,$1))
 	@mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^
 $O/tests/unit/$1/%_test: $O/tests/unit/$1/%_test.o $(call libs,$1)
 	$$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1) -lcmocka
-$O/tests/fuzz/$1_%: tests/fuzz/$1_%.c $(foreach r,$1 $($1_uses),$(call sources,$r))
-	@mkdir -p $$(@D) && clang -std=gnu11 -O1 -g -I. -fsanitize=fuzzer,address,undefined -o $$@ $$^ $(call foreign,$1) -lpthread
+$O/tests/fuzz/$1_%: $O/tests/fuzz/$1_%.o $(call libs,$1)
+	$$(CC) -fsanitize=fuzzer -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1)
 $O/bench/$1_%: $O/bench/$1_%.o $(call libs,$1)
 	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1)
 UNIT_TESTS += $(call tests,$1)
@@ -93,7 +93,7 @@ examples: shop
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)
 SCENARIOS  = $(sort $(wildcard tests/scenario/*_test.sh))
-FUZZERS   := $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
+FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 10
 MAN       := $(wildcard */*.[1358])
 
@@ -106,9 +106,11 @@ sim: $O/tests/sim/sim
 	prove -e '$<' $(SIMS)
 scenario: all instrument-scenario agent-scenario source-scenario
 	O=$(abspath $O) prove -e bash $(SCENARIOS)
-fuzz: $(FUZZERS)
-	@for f in $(FUZZERS); do echo "fuzz: $$f, $(FUZZ_SECONDS) s"; \
-	    $$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 -verbosity=0 -print_final_stats=0 || exit 1; done
+fuzz:	# clang's libFuzzer, with objects of its own
+	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers
+fuzzers: $(FUZZERS)
+	@for f in $(FUZZERS); do echo "fuzz: $${f##*/}, $(FUZZ_SECONDS) s"; \
+	    $$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 -verbosity=0 || exit 1; done
 rooms: $(foreach r,$(ROOMS),$O/lib/lib$r.a)
 	@tools/rooms.sh $O $(foreach r,$(ROOMS),"$r:$($r_uses)")
 man:
@@ -144,7 +146,7 @@ help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
 	@echo 'alone: unit sim scenario fuzz rooms man setup setup-tests clean'
 clean:
-	rm -rf $O $O-san $O-tsan
+	rm -rf $O $O-san $O-tsan $O-fuzz
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
-.PHONY: help all instrument examples shop unit sim scenario fuzz rooms man setup setup-tests check demo bench install clean
+.PHONY: help all instrument examples shop unit sim scenario fuzz fuzzers rooms man setup setup-tests check demo bench install clean

@@ -20,8 +20,8 @@ $O/bin/hone-example-cc: instrument/example.cc instrument/hone.h $O/lib/libhone.s
 # Tests of the insides link the objects themselves: the library hides them.
 $O/tests/unit/instrument/%_test: $O/tests/unit/instrument/%_test.o $(HONE_OBJS)
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust -lcmocka
-$O/tests/fuzz/instrument_%: tests/fuzz/instrument_%.c instrument/carrier.c
-	@mkdir -p $(@D) && clang -std=gnu11 -O1 -g -I. -fsanitize=fuzzer,address,undefined -o $@ $^
+$O/tests/fuzz/instrument_%: $O/tests/fuzz/instrument_%.o $O/instrument/carrier.o
+	$(CC) -fsanitize=fuzzer -o $@ $^ $(LDFLAGS_ALL)
 UNIT_TESTS += $(patsubst %.c,$O/%,$(wildcard tests/unit/instrument/*_test.c))
 
 # A program that does not link libhone, and a pen for the agent's table.

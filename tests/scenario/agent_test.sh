@@ -23,33 +23,10 @@ EPOCH=0
 mkfifo "$D/say"
 exec 9<> "$D/say"
 
-# wait_for SECONDS COMMAND...: until it succeeds
-wait_for() {
-	local until=$((SECONDS + $1)) said
-	shift
-	until said=$("$@" 2>&1); do
-		[ $SECONDS -lt $until ] || { echo "$said"; return 1; }
-		sleep 0.02
-	done
-}
-gone() { ! kill -0 "$1" 2> /dev/null || [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2> /dev/null)" = Z ]; }
+. tests/scenario/lib.sh
 not() { ! "$@"; }
 
-N=0 FAILED=0
-# check WHAT COMMAND...: one line of TAP; what the command says explains a failure
-check() {
-	local what=$1 said
-	shift
-	N=$((N + 1))
-	if said=$("$@" 2>&1); then
-		echo "ok $N - $what"
-	else
-		echo "not ok $N - $what"
-		printf '%s\n' "$*" "$said" "--- agent" "$(tail -n 5 "$D/agent.log")" "--- controller" \
-			"$(tail -n 5 "$D/controller.log")" | sed 's/^/# /' | head -c 3000
-		FAILED=1
-	fi
-}
+why() { echo "--- agent"; tail -n 5 "$D/agent.log"; echo "--- controller"; tail -n 5 "$D/controller.log"; }
 
 # ---- the node -------------------------------------------------------------------
 daemon_start() {

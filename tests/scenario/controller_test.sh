@@ -10,19 +10,7 @@ export HONE_SOCKET="ipc://$D/honed.sock"
 honed_pid=
 end() { [ -z "$honed_pid" ] || { kill "$honed_pid"; wait "$honed_pid"; }; umount "$D/small" 2>/dev/null; rm -rf "$D"; }
 trap end EXIT
-n=0 failed=0
-check() {	# words command...
-  local words=$1
-  shift
-  n=$((n + 1))
-  if "$@" >"$D/said" 2>&1; then
-    echo "ok $n - $words"
-  else
-    failed=1
-    echo "not ok $n - $words"
-    sed 's/^/# /' "$D/said"
-  fi
-}
+. tests/scenario/lib.sh
 # says CODE TEXT COMMAND...: it exits with that code and its output has that text
 says() {
   local code=$1 text=$2 said rc=0
@@ -90,4 +78,4 @@ else
   echo "ok 20 # SKIP needs root"
   echo "ok 21 # SKIP needs root"
 fi
-exit $failed
+exit $FAILED

@@ -13,19 +13,7 @@ export TMPDIR
 TMPDIR=$(mktemp -d)
 chmod 755 "$TMPDIR"
 trap 'rm -rf "$TMPDIR"' EXIT
-n=0 failed=0
-check() {	# words command...
-  local words=$1 said
-  shift
-  n=$((n + 1))
-  if said=$("$@" 2>&1); then
-    echo "ok $n - $words"
-  else
-    failed=1
-    echo "not ok $n - $words"
-    echo "$said" | sed 's/^/# /'
-  fi
-}
+. tests/scenario/lib.sh
 no_files() { [ -z "$(ls -A "$TMPDIR")" ]; }
 no_programs() { ! pgrep -af "$O/(bin|examples/shop)/" && ! pgrep -af "$TMPDIR"; }
 
@@ -34,4 +22,4 @@ check "the demo finds a slow function" examples/demo.sh slow_function
 check "the demo finds a pool that is too small, and the key that says so" examples/demo.sh small_pool
 check "no folder is left" no_files
 check "no process is left" no_programs
-exit $failed
+exit $FAILED

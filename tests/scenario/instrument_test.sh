@@ -21,16 +21,7 @@ mkfifo "$D/in" "$D/out"
 : "${ASAN_OPTIONS=verify_asan_link_order=0}"
 export ASAN_OPTIONS
 
-# wait_for SECONDS COMMAND...: until it succeeds
-wait_for() {
-	local until=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ $SECONDS -lt $until ] || return 1
-		sleep 0.05
-	done
-}
-gone() { ! kill -0 "$1" 2> /dev/null; }
+. tests/scenario/lib.sh
 end() {
 	local pid
 	for pid in ${PLAIN_PID:-} $(cat "$D/sessiond.pid" 2> /dev/null); do
@@ -41,20 +32,6 @@ end() {
 }
 trap end EXIT
 
-N=0 FAILED=0
-# check WHAT COMMAND...: one line of TAP; what the command says explains a failure
-check() {
-	local what=$1 said
-	shift
-	N=$((N + 1))
-	if said=$("$@" 2>&1); then
-		echo "ok $N - $what"
-	else
-		echo "not ok $N - $what"
-		printf '# %s\n' "$*" "$said" | head -c 2000 | sed '2,$s/^#* */# /'
-		FAILED=1
-	fi
-}
 equal() { [ "$1" = "$2" ] || { echo "wanted: $2"; echo "got: $1"; return 1; }; }
 
 # ---- recording: `flags` as an agent does it, `all` whatever there is -----------

@@ -15,20 +15,8 @@ here=$PWD/examples
 load=
 end() { [ -z "$load" ] || { kill "$load"; wait "$load"; } 2>/dev/null; stage_down; }
 trap end EXIT
-n=0 failed=0
-check() {	# words command...
-  local words=$1
-  shift
-  n=$((n + 1))
-  if "$@" >"$stage/said" 2>&1; then
-    echo "ok $n - $words"
-  else
-    failed=1
-    echo "not ok $n - $words"
-    sed 's/^/# /' "$stage/said"
-    stage_logs | sed 's/^/# /'
-  fi
-}
+. tests/scenario/lib.sh
+why() { stage_logs; }
 # A slow search: one tracepoint a cycle, so that there is time to kill somebody in it.
 begin() { hone start GET_PRODUCT --k 1; }
 something_added() { [ "$(hone status --json | jq .added)" -gt 0 ]; }
@@ -79,4 +67,4 @@ wait "$honed"; honed=
 check "nothing that was added is on" stage_nothing_added
 kill "$load" 2>/dev/null; wait "$load"; load=
 check "no request failed meanwhile" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
-exit $failed
+exit $FAILED

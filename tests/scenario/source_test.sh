@@ -21,16 +21,7 @@ export LTTNG_HOME=$D HONE_SAMPLE=1 HONE_POLICY=$D/none
 : "${ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0}"
 export ASAN_OPTIONS
 
-# wait_for SECONDS COMMAND...: until it succeeds
-wait_for() {
-	local until=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		[ $SECONDS -lt $until ] || return 1
-		sleep 0.02
-	done
-}
-gone() { ! kill -0 "$1" 2> /dev/null; }
+. tests/scenario/lib.sh
 end() {
 	local pid
 	for pid in $(jobs -p); do
@@ -42,20 +33,7 @@ end() {
 }
 trap end EXIT
 
-N=0 FAILED=0
-# check WHAT COMMAND...: one line of TAP; what the command says explains a failure
-check() {
-	local what=$1 said
-	shift
-	N=$((N + 1))
-	if said=$("$@" 2>&1); then
-		echo "ok $N - $what"
-	else
-		echo "not ok $N - $what"
-		printf '%s\n' "$*" "$said" "$(tail -n 3 "$D/said" 2> /dev/null)" | sed 's/^/# /' | head -c 3000
-		FAILED=1
-	fi
-}
+why() { tail -n 3 "$D/said" 2> /dev/null; }
 is() { [ "$1" "$2" "$3" ] || { echo "wanted $2 $3, got $1"; return 1; }; }
 
 lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > $D/sessiond.log 2>&1 &

@@ -161,7 +161,7 @@ a_bad_statement_costs_only_itself(void **state)
 {
 	static const char *const bad[] = {
 		"event { name = \"a:b\"; id = 90; stream_id = 0; fields := struct { integer { size = 7; } x; }; };",
-		"event { name = \"a:b\"; id = 90; stream_id = 9; };", "event { id = 90; stream_id = 0; };",
+		"event { id = 90; stream_id = 0; };",
 		"event { name = \"a:b\"; id = 99999999999; stream_id = 0; };", "nonsense;", "typealias integer { } := x;",
 		"event { name = \"a:b\"; id = 90; stream_id = 0; fields := struct { unheard_of x; }; };",
 		"event { name = \"a:b\"; id = 90; stream_id = 0; fields := struct { integer { size = 8; } x[ n ]; }; };",
@@ -194,6 +194,34 @@ a_bad_statement_costs_only_itself(void **state)
 		assert_null(event(&t, "a:b"));
 		ctf_trace_release(&t);
 	}
+}
+
+/* A tracepoint that is on before a program's first channel is ready. */
+static void
+events_may_stand_before_their_stream(void **state)
+{
+	size_t len;
+	char *text = load("tests/data/ctf-kinds.metadata", &len), *moved = malloc(len + 200);
+	static const char EARLY[] = "event { name = \"a:early\"; id = 70; stream_id = 0; };\n";
+	struct ctf_trace t;
+	(void)state;
+
+	assert_non_null(moved);
+	char *stream = strstr(text, "\nstream {");
+	assert_non_null(stream);
+	size_t before = (size_t)(stream - text);
+	memcpy(moved, text, before);
+	memcpy(moved + before, EARLY, sizeof EARLY - 1);
+	memcpy(moved + before + sizeof EARLY - 1, stream, len - before);
+	trace_of(&t, moved, before + sizeof EARLY - 1);
+	assert_int_equal(t.nstreams, 0);
+	ctf_trace_release(&t);
+	trace_of(&t, moved, len + sizeof EARLY - 1);
+	assert_non_null(event(&t, "a:early"));
+	assert_non_null(event(&t, "kinds:wide"));
+	ctf_trace_release(&t);
+	free(moved);
+	free(text);
 }
 
 static bool
@@ -522,7 +550,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(metadata_becomes_event_classes), cmocka_unit_test(metadata_may_come_in_any_pieces),
 		cmocka_unit_test(wrapped_metadata_is_the_same_text), cmocka_unit_test(a_bad_statement_costs_only_itself),
-		cmocka_unit_test(packets_become_records), cmocka_unit_test(a_cut_packet_gives_what_is_whole),
+		cmocka_unit_test(events_may_stand_before_their_stream), cmocka_unit_test(packets_become_records), cmocka_unit_test(a_cut_packet_gives_what_is_whole),
 		cmocka_unit_test(garbage_is_no_packet_and_no_crash), cmocka_unit_test(compact_headers_widen_their_times),
 		cmocka_unit_test(a_context_may_be_of_any_type_or_none), cmocka_unit_test(an_index_says_where_packets_are),
 		cmocka_unit_test(memory_is_bounded),
