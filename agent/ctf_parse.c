@@ -357,10 +357,16 @@ parse_enum(struct ctf_parser *p)
 	if (base->kind != CTF_INT)
 		ctf_bad(p, "an enum that is no integer");
 	*t = *base;
-	if (!ctf_expect(p, '{', "{ is missing") ||
-	    (t->ranges = ctf_memory(p, count_members(&p->lex, ','), sizeof *t->ranges)) == NULL)
+	t->nranges = 0;
+	ctf_expect(p, '{', "{ is missing");
+	size_t room = count_members(&p->lex, ',') + 1;
+	if ((t->ranges = ctf_memory(p, room, sizeof *t->ranges)) == NULL)
 		return NULL;
 	while (p->rc == 0 && p->lex.token != '}') {
+		if (t->nranges == room) {
+			ctf_bad(p, "labels that cannot be");
+			break;
+		}
 		parse_range(p, &t->ranges[t->nranges], t->nranges > 0 ? t->ranges[t->nranges - 1].high + 1 : 0);
 		t->nranges++;
 		if (!ctf_accept(p, ','))
@@ -457,8 +463,12 @@ parse_members(struct ctf_parser *p, enum ctf_kind kind)
 	if (room > MEMBERS_MAX)
 		ctf_bad(p, "too many fields");
 	t->fields = ctf_memory(p, room, sizeof *t->fields);
-	while (p->rc == 0 && p->lex.token != '}')
-		parse_member(p, t);
+	while (p->rc == 0 && p->lex.token != '}') {
+		if (t->nfields == room)		/* counting and parsing stumble over nonsense differently */
+			ctf_bad(p, "fields that cannot be");
+		else
+			parse_member(p, t);
+	}
 	ctf_expect(p, '}', "} is missing");
 	if (kind == CTF_STRUCT)
 		parse_align(p, t);

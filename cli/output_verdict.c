@@ -121,6 +121,8 @@ print_found(struct pen *p, const json_t *run, const json_t *v)
 	line(p, "examples", pen_printf(p, "slowest trace %s, fastest %s", text_of(p, ex, "slowest"), text_of(p, ex, "fastest")));
 	if (is_true(v, "bottom"))
 		line(p, "bottom", "nothing is left to turn on inside this edge");
+	if (is_true(v, "spread"))
+		line(p, "spread", "it is spread over what lies inside this edge, no part has most of it");
 }
 
 void

@@ -167,7 +167,7 @@ verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesi
 	const struct key_finding *k = &v->key_finding;
 
 	return json_pack("{s:I, s:s, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:f, s:o, s:{s:o, s:o},"
-	    " s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:I}",
+	    " s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:b, s:I}",
 	    "hypothesis", (json_int_t)hypothesis,
 	    "problem", v->finding.problem == PROBLEM_SLOW ? "slow" : "unpredictable",
 	    "group", "path", path_json(v->path), "traces", (json_int_t)v->traces, "mean_ms",
@@ -181,7 +181,7 @@ verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesi
 	    "p50_then_ms", number(w->p50_then_ns / 1e6), "p95_now_ms", number(w->p95_now_ns / 1e6),
 	    "p95_then_ms", number(w->p95_then_ns / 1e6), "p99_now_ms", number(w->p99_now_ns / 1e6),
 	    "p99_then_ms", number(w->p99_then_ns / 1e6),
-	    "bottom", v->bottom, "added_on", (json_int_t)plan_count(g->plan));
+	    "bottom", v->bottom, "spread", v->spread, "added_on", (json_int_t)plan_count(g->plan));
 }
 
 /* The verdict of a run from before we started: what the database keeps of it. */

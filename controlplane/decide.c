@@ -229,15 +229,17 @@ hypothesis_settle(struct engine *g, struct hypothesis *h, enum hypothesis_state 
  * end any more. Those that these traces do not have tell where not to look.
  */
 int
-settle_picks(struct engine *g, struct diagnosis *d, const struct choice *c, struct wall when, struct err *e)
+settle_picks(struct engine *g, struct diagnosis *d, const struct choice *c, bool spread, struct wall when,
+    struct err *e)
 {
 	const struct shape_edge *edge = &c->group->shape.edges[c->edge];
+	uint32_t from = spread ? d->gap.from : edge->from, to = spread ? d->gap.to : edge->to;
 	uint32_t first = d->non - d->npicks;
 	struct hypothesis *heir = NULL;
 
 	for (uint32_t i = d->non; i-- > 0;) {
 		struct pick p = d->on[i];
-		bool end = p.label == edge->from || p.label == edge->to;
+		bool end = p.label == from || p.label == to;
 		bool absent = !shape_has(&c->group->shape, p.label);
 		double apart = absent ? separation(d, p.label) : 0;
 
@@ -332,6 +334,7 @@ conclude(struct engine *g, struct diagnosis *d, const struct choice *c, bool bot
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	v = d->verdict;
 	v->bottom = bottom;
+	v->spread = d->closing;
 	hypothesis_motive(g, h, c);
 	if (v->key != NULL) {
 		hypothesis_text(&h->key, v->key);
@@ -403,7 +406,8 @@ print_words(struct run *r, const struct verdict *v, struct engine *g)
 	else if (v->key != NULL)
 		buf_printf(&b, "; %s explains it (%.0f %% of its variance, n = %u)", v->key, v->key_finding.share * 100,
 		    v->key_finding.n);
-	buf_printf(&b, v->bottom ? "; no tracepoint is left between them" : "; the search was cut short there");
+	buf_printf(&b, v->bottom ? "; no tracepoint is left between them" : v->spread ?
+	    "; it is spread over what lies between them, no part has most of it" : "; the search was cut short there");
 	buf_u8(&b, 0);
 	ok = !b.failed && hypothesis_text(&r->words, (const char *)b.data);
 	buf_release(&b);

@@ -16,7 +16,7 @@
 #include "controlplane/diagnose.h"
 #include "controlplane/engine_inside.h"
 
-enum { CHECK_NS = 100000000, WATCH_MIN_NS = 1000000000, CYCLES_MAX = 64, SETTLE_NS = 50000000 };
+enum { CHECK_NS = 100000000, WATCH_MIN_NS = 1000000000, CYCLES_MAX = 64, SPREADS_MAX = 2, SETTLE_NS = 50000000 };
 static const int64_t SWITCH_MAX_NS = 20000000000;
 
 static int  groups_begin(struct engine *g, struct diagnosis *d, struct mono now, struct err *e);
@@ -24,6 +24,7 @@ static int  watched(struct engine *g, struct diagnosis *d, struct mono now, stru
 static int  gathered(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
 static int  next_cycle(struct engine *g, struct diagnosis *d, const struct choice *c, struct mono now,
     struct wall when, struct err *e);
+static int  close_in(struct engine *g, struct diagnosis *d, struct mono now, struct err *e);
 static int  turn_on(struct engine *g, struct diagnosis *d, uint32_t label, struct wall when, struct err *e);
 static int  withdraw(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
 static bool shed(const struct engine *g);
@@ -176,7 +177,7 @@ watched(struct engine *g, struct diagnosis *d, struct mono now, struct wall when
 static int
 gathered(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
 {
-	bool late = mono_since_ns(now, d->cycle_begun) > g->o.cycle_max_ns;
+	bool late = mono_since_ns(now, d->cycle_begun) > g->o.cycle_max_ns, spread;
 	struct choice c;
 	int rc;
 
@@ -194,10 +195,32 @@ gathered(struct engine *g, struct diagnosis *d, struct mono now, struct wall whe
 			    "went away", when);
 		return 0;
 	}
-	if ((rc = settle_picks(g, d, &c, when, e)) != 0)
+	if (d->closing)
+		return conclude(g, d, &c, false, when, e);
+	spread = d->npicks > 0 && c.finding.edges[c.edge].share < g->o.isolate_min * c.gap_share;
+	if ((rc = settle_picks(g, d, &c, spread, when, e)) != 0)
 		return rc;
-	narrow(d, &c);
+	if (!spread) {
+		narrow(d, &c);
+		d->spreads = 0;
+	} else if (++d->spreads == SPREADS_MAX) {
+		return close_in(g, d, now, e);
+	}
 	return next_cycle(g, d, &c, now, when, e);
+}
+
+/*
+ * Two cuts and no part of the edge has taken over: what makes it slow is spread
+ * over it, and smaller edges would each be a smaller truth. Measures the edge
+ * once more as it is, to end with that.
+ */
+static int
+close_in(struct engine *g, struct diagnosis *d, struct mono now, struct err *e)
+{
+	d->closing = true;
+	d->phase = PHASE_SWITCH;
+	d->is_ready = false;
+	return groups_begin(g, d, now, e);
 }
 
 /* The problem is now inside this smaller edge. */

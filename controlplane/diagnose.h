@@ -16,8 +16,10 @@ struct choice {
 /* late: decide with what there is. The choice lives until the scratch arena is reset. O(groups). */
 int choose(struct choice *ret, struct engine *g, struct diagnosis *d, bool late, struct err *e);
 
-/* Settles this cycle's hypotheses by the choice, lets go of those that did not help. */
-int settle_picks(struct engine *g, struct diagnosis *d, const struct choice *c, struct wall when, struct err *e);
+/* Settles this cycle's hypotheses by the choice, lets go of those that did not help. spread: no part of the gap took
+ * over, so none of them did. */
+int settle_picks(struct engine *g, struct diagnosis *d, const struct choice *c, bool spread, struct wall when,
+    struct err *e);
 
 /* When no group has a problem any more: if a pick tells slow from fast, that is the verdict. */
 int settle_separated(struct engine *g, struct diagnosis *d, struct wall when, struct err *e);

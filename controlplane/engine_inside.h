@@ -82,6 +82,8 @@ struct diagnosis {
 	bool has_gap;
 	struct gap gap;			/* the edge that the problem was narrowed down to */
 	double gap_share;		/* its share when it was found */
+	uint32_t spreads;		/* cycles in a row in which no part of it took over */
+	bool closing;			/* it is measured once more, to end with it */
 	enum problem problem;
 	struct label_set tried;		/* labels that were on once */
 	struct label_set absent;	/* of those, the ones that these traces do not have */
@@ -102,7 +104,7 @@ struct verdict {
 	struct key_finding key_finding;
 	struct what_if what_if;
 	struct exemplar slowest, fastest;
-	bool bottom;
+	bool bottom, spread;
 };
 
 struct engine {

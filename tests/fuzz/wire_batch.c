@@ -19,7 +19,7 @@ check(int ok)
 static void
 walk(const struct batch *b)
 {
-	volatile size_t seen = 0;
+	volatile size_t seen = 0;	/* so that the reads are not left out */
 
 	for (uint32_t i = 0; i < b->nlabels; i++) {
 		check(b->labels[i].kind < RECORD_KINDS && b->labels[i].nfields <= RECORD_VALUES_MAX);

@@ -43,7 +43,7 @@ names_become_part_of_the_label(void **state)
 	uint32_t numbers[600];
 	(void)state;
 
-	assert_int_equal(source_labels_init(&l, 1000), 0);
+	assert_int_equal(source_labels_init(&l, 2000), 0);
 	uint32_t base = source_labels_base(&l, RECORD_FORK, "cart", "hone:fork", AB, 0);
 	uint32_t other = source_labels_base(&l, RECORD_FORK, "order", "hone:fork", AB, 0);
 	assert_int_not_equal(base, other);
