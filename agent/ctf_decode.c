@@ -164,8 +164,8 @@ run(const struct ctf_code *code, const uint8_t *base, const uint8_t *at, const u
 {
 	uint64_t regs[REGS];
 
-	for (const struct ctf_op *op = code->ops, *last = op + code->nops; op < last && at != NULL; op++) {
-		const struct ctf_op *one = op;
+	for (uint32_t i = 0; i < code->nops && at != NULL; i++) {
+		const struct ctf_op *op = &code->ops[i], *one = op;
 		if (op->what == OP_VARIANT) {
 			bool known;
 			one = choose(op, regs[op->by], &known);

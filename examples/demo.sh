@@ -27,6 +27,10 @@ jq -e --arg f "$fault" 'has($f)' "$here/shop/faults.json" >/dev/null ||
   { echo "demo: $fault: no such fault; there are: $(jq -r 'keys | join(", ")' "$here/shop/faults.json")" >&2; exit 2; }
 type=$(jq -r --arg f "$fault" '.[$f].type' "$here/shop/faults.json")
 
+if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
+  echo "demo: nodes are mount namespaces, which only root may make: going on with sudo" >&2
+  exec sudo O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" KEEP="${KEEP:-}" "$0" "$@"
+fi
 [ $json = 0 ] || exec 3>&1 1>&2
 bold= plain= green= red=
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\e[1m' plain=$'\e[0m' green=$'\e[32m' red=$'\e[31m'; fi

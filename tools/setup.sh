@@ -24,6 +24,7 @@ redis-server:cmd:redis-server
 postgresql:glob:/usr/lib/postgresql/*/bin/initdb
 util-linux:cmd:nsenter
 jq:cmd:jq
+curl:cmd:curl
 '
 TEST_NEEDS='
 g++:cmd:g++
@@ -34,6 +35,7 @@ clang:cmd:clang
 libclang-rt-14-dev:glob:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 perl:cmd:prove
 binutils:cmd:nm
+procps:cmd:pgrep
 '
 
 present() {	# kind thing
