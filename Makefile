@@ -120,16 +120,18 @@ setup:
 	@tools/setup.sh
 setup-tests:
 	@tools/setup.sh tests
+# As many jobs as processors, unless we were told how many.
+JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(shell nproc))
 check: setup-tests
-	$(MAKE) all
+	$(MAKE) $(JOBS) all
 	$(MAKE) rooms man
-	$(MAKE) unit sim
-	$(MAKE) O=$O-san SAN=address,undefined OPT="-O1 -g" unit sim
-	$(MAKE) O=$O-tsan SAN=thread OPT="-O1 -g" unit
-	$(MAKE) fuzz
+	$(MAKE) $(JOBS) unit sim
+	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" unit sim
+	$(MAKE) $(JOBS) O=$O-tsan SAN=thread OPT="-O1 -g" unit
+	$(MAKE) $(JOBS) fuzz
 	$(MAKE) scenario
 demo: setup
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) examples/demo.sh $(FAULT)
 bench: setup-tests all
 	@O=$(abspath $O) bench/bench.sh

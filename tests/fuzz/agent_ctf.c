@@ -16,10 +16,11 @@ static size_t known_len;
 static void
 load_known(void)
 {
-	FILE *f = fopen("tests/data/ctf-kinds.metadata", "rb");
+	FILE *f;
 
 	if (known != NULL)
 		return;
+	f = fopen("tests/data/ctf-kinds.metadata", "rb");
 	known = malloc(1 << 16);
 	if (f == NULL || known == NULL) {
 		fprintf(stderr, "tests/data/ctf-kinds.metadata: run this in the project's folder\n");
