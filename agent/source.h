@@ -55,7 +55,7 @@ struct source_look {
 	uint32_t rings;
 	uint64_t changes;	/* grows when the list of processes changes */
 	uint32_t nprocesses;
-	const struct source_process *processes;	/* valid until the next poll */
+	const struct source_process *processes;	/* valid until the next poll or look */
 
 	/* since the source was opened */
 	uint64_t records;	/* delivered */
@@ -83,11 +83,13 @@ struct source {
 
 /*
  * A local LTTng-UST session, made by the caller: output path `output_dir` and
- * lttng_set_session_shm_path(`shm_dir`), both of this session alone, per-process buffers, channel `channel` in
+ * lttng_set_session_shm_path(`shm_dir`) (so that both hold ust/pid/...; the daemons make and
+ * remove shm_dir as they need it), both of this session alone, per-process buffers, channel `channel` in
  * discard mode with a switch timer T (num_subbuf * T of 1 s or more: it is how
  * long a stall is survived), context vtid, and for requests $app.hone:trace_id and $app.hone:unit_id.
  * The folders need not exist yet. Files of dead processes below output_dir are removed
- * once read. The watermark is behind by T at most while the daemons live.
+ * once read. The watermark is behind by T at most while the daemons live. Takes two file descriptors for each ring
+ * that ever had data, one for each program, and a watch of inotify's for each program.
  * On success *ret is the caller's until ret->close(ret->state). ERR_SYSTEM (e.g. no inotify), ERR_MEMORY, ERR_INPUT.
  */
 int source_lttng_open(struct source *ret, const char *output_dir, const char *shm_dir, const char *channel,

@@ -7,6 +7,7 @@ set -eu
 # Debian package : how to see that it is there (a header, a program, or a pkg-config name)
 NEEDS='
 gcc:cmd:gcc
+g++:cmd:g++
 libc6-dev:header:stdio.h
 pkg-config:cmd:pkg-config
 liblttng-ust-dev:header:lttng/tracepoint.h
@@ -27,7 +28,6 @@ jq:cmd:jq
 curl:cmd:curl
 '
 TEST_NEEDS='
-g++:cmd:g++
 libcmocka-dev:header:cmocka.h
 babeltrace2:cmd:babeltrace2
 mandoc:cmd:mandoc
