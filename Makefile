@@ -133,7 +133,7 @@ check: setup-tests
 demo: setup
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) examples/demo.sh $(FAULT)
-bench: setup-tests all
+bench: setup-tests all instrument-bench agent-bench source-scenario $O/bench/agent_reader
 	@O=$(abspath $O) bench/bench.sh
 
 # ---- install -------------------------------------------------------------------

@@ -8,6 +8,5 @@ $O/tests/scenario/source_dump: $O/tests/scenario/source_dump.o $(call libs,agent
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,agent)
 SOURCE_BINS := $(addprefix $O/tests/scenario/source_,program session dump)
 source-scenario: $(SOURCE_BINS) $O/lib/libhone.so
-SCENARIO_BINS += $(SOURCE_BINS)
 
 .PHONY: source-scenario

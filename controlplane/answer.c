@@ -392,13 +392,14 @@ counts_json(const struct engine *g)
 	for (uint32_t i = 0; i < g->ntypes; i++)
 		if (g->types[i].diagnosis != NULL && g->types[i].diagnosis->groups != NULL)
 			other += groups_other(g->types[i].diagnosis->groups);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 	    "records", (json_int_t)n.records, "traces", (json_int_t)n.complete, "late", (json_int_t)n.late,
 	    "given_up_memory", (json_int_t)n.given_up_memory, "given_up_patience", (json_int_t)n.given_up_patience,
 	    "given_up_malformed", (json_int_t)n.given_up_malformed, "lossy", (json_int_t)n.lossy,
 	    "lost_ring", (json_int_t)n.lost[LOSS_RING], "lost_queue", (json_int_t)n.lost[LOSS_QUEUE],
 	    "lost_decode", (json_int_t)n.lost[LOSS_DECODE], "incomplete", (json_int_t)n.incomplete,
-	    "other_groups", (json_int_t)other, "moved", (json_int_t)g->moved, "pathless", (json_int_t)g->pathless);
+	    "other_groups", (json_int_t)other, "moved", (json_int_t)g->moved, "pathless", (json_int_t)g->pathless,
+	    "untyped", (json_int_t)g->untyped);
 }
 
 static json_t *

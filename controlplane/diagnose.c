@@ -28,6 +28,7 @@ static int  close_in(struct engine *g, struct diagnosis *d, struct mono now, str
 static int  turn_on(struct engine *g, struct diagnosis *d, uint32_t label, struct wall when, struct err *e);
 static int  withdraw(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
 static bool shed(const struct engine *g);
+static const char *why_too_few(const struct diagnosis *d, const char *else_words);
 static void narrow(struct diagnosis *d, const struct choice *c);
 
 int
@@ -136,7 +137,7 @@ groups_begin(struct engine *g, struct diagnosis *d, struct mono now, struct err 
 	};
 
 	groups_free(d->groups);
-	d->cycle_traces = 0;
+	d->cycle_traces = d->skipped_lossy = 0;
 	d->cycle_begun = now;
 	d->groups = groups_new(&o, g->labels);
 	return d->groups != NULL ? 0 : err_set(e, ERR_MEMORY, "%s: out of memory for groups", d->run->type);
@@ -160,7 +161,7 @@ watched(struct engine *g, struct diagnosis *d, struct mono now, struct wall when
 			diagnose_end(g, d, RUN_NOT_FOUND, "no group of requests is unpredictable or slow by the conditions "
 			    "set", when);
 		else if (late && mono_since_ns(now, d->cycle_begun) > 3 * g->o.cycle_max_ns)
-			diagnose_end(g, d, RUN_NOT_FOUND, "too few whole traces of this request type came", when);
+			diagnose_end(g, d, RUN_NOT_FOUND, why_too_few(d, "too few requests of this type came"), when);
 		return 0;
 	}
 	if ((d->root = hypothesis_from(g, d, 0, when)) == NULL)
@@ -172,6 +173,14 @@ watched(struct engine *g, struct diagnosis *d, struct mono now, struct wall when
 	hypothesis_settle(g, d->root, HYPOTHESIS_ISOLATES, &c, when);
 	narrow(d, &c);
 	return next_cycle(g, d, &c, now, when, e);
+}
+
+/* Traces with a lost part prove nothing; when they are most of all, that is what has to be said. */
+static const char *
+why_too_few(const struct diagnosis *d, const char *else_words)
+{
+	return d->skipped_lossy > d->cycle_traces ? "most traces had lost records, and prove nothing; 'hone agents' shows "
+	    "where records are lost" : else_words;
 }
 
 static int
@@ -191,8 +200,8 @@ gathered(struct engine *g, struct diagnosis *d, struct mono now, struct wall whe
 		if ((rc = settle_separated(g, d, when, e)) != 0)
 			return rc;
 		if (d->phase != PHASE_ENDED)
-			diagnose_end(g, d, RUN_NOT_FOUND, "the requests under diagnosis stopped coming, or their problem "
-			    "went away", when);
+			diagnose_end(g, d, RUN_NOT_FOUND, why_too_few(d, "the requests under diagnosis stopped coming, or "
+			    "their problem went away"), when);
 		return 0;
 	}
 	if (d->closing)

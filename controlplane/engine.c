@@ -88,8 +88,10 @@ take_trace(struct engine *g, const struct trace *t, struct mono now, struct err 
 	int64_t took_ns = t->end_ns - t->begin_ns;
 	int rc = 0;
 
-	if (type == NULL)
+	if (type == NULL) {
+		g->untyped++;
 		return 0;
+	}
 	type->traces++;
 	type->window_traces++;
 	if (mono_since_ns(now, type->window) >= 1000000000) {

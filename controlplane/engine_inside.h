@@ -128,6 +128,7 @@ struct engine {
 	uint64_t wants;			/* grows when any node's want may have changed */
 	uint64_t moved;			/* steps that came before their cause */
 	uint64_t pathless;		/* traces without a path from end to begin */
+	uint64_t untyped;		/* traces of request types beyond TYPES_MAX */
 	struct sketch delay;		/* ns from the oldest record of each batch to us, where the clocks are one */
 };
 
