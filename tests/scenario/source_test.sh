@@ -17,7 +17,7 @@ fi
 mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm || exit 1
 D=/dev/shm/test
 mkdir $D
-export LTTNG_HOME=$D HONE_SAMPLE=1 HONE_POLICY=$D/none
+export LTTNG_HOME=$D HONE_SAMPLE=1 HONE_POLICY=$D/none LTTNG_UST_REGISTER_TIMEOUT=-1
 : "${ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0}"
 export ASAN_OPTIONS
 

@@ -9,6 +9,7 @@
  *	  point EVENT [KEY]             a tracepoint, with a field of that key's value
  *	  work MEAN_MS SD_MS            takes time
  *	  slow SHARE MEAN_MS SD_MS      takes that much longer in a share of requests, once the fault is on
+ *	  slow-at NODE MEAN_MS SD_MS    takes that much longer on that node, once the fault is on
  *	  per KEY MS                    takes MS for each of the key, once the fault is on
  *	  call UNIT ... ;               hands on to each, at the same time, and waits for all
  *	  send UNIT                     hands on, waits for nothing
@@ -18,6 +19,7 @@
  *	node SERVICE NAME NAME...       replicas (else one node of the service's name)
  *	fill NODE SHARE FROM_S FOR_S    its queues, counted from the start of the diagnosis
  *	lose NODE COUNT EVERY_S         it tells of lost records now and then
+ *	wire SHARE MEAN_MS SD_MS        the way to a called unit takes so long in a share of calls, once the fault is on
  *	expect found|not-found|paused
  *	from LABEL / to LABEL           any of them is right
  *	key-is TEXT
@@ -32,7 +34,7 @@
 #include "controlplane/engine_inside.h"
 
 enum { MS = 1000000, MAX = 64, OPS = 512, TICK_NS = 20 * MS };
-enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_LOOP, OP_END };
+enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_LOOP, OP_END };
 
 struct op {
 	enum op_kind kind;
@@ -58,7 +60,7 @@ struct node_sim {
 	int64_t told_ns;
 };
 struct app {
-	double rate, learn_s, fill, fill_from_s, fill_for_s, lose_every_s;
+	double rate, learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s, lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96];
 	int lose_count, nfrom, nto, used_max, seeds;
 	struct unit_text units[MAX];
@@ -111,16 +113,16 @@ node_add(struct app *a, const char *service, const char *name)
 static void
 op_read(struct app *a, struct unit_text *u, char *word[], int n)
 {
-	static const char *const NAMES[] = { "point", "work", "slow", "per", "call", "send", "maybe", "loop", ";" };
+	static const char *const NAMES[] = { "point", "work", "slow", "slow-at", "per", "call", "send", "maybe", "loop", ";" };
 	struct op *o = &u->ops[u->nops++];
 	size_t kind = 0;
 
-	while (kind < 9 && strcmp(NAMES[kind], word[0]) != 0)
+	while (kind < OP_END + 1 && strcmp(NAMES[kind], word[0]) != 0)
 		kind++;
-	if (kind == 9 || u->nops == OPS)
+	if (kind == OP_END + 1 || u->nops == OPS)
 		die("not understood", word[0]);
 	*o = (struct op){ .kind = (enum op_kind)kind };
-	if (kind == OP_POINT || kind == OP_PER || kind == OP_LOOP)
+	if (kind == OP_POINT || kind == OP_PER || kind == OP_LOOP || kind == OP_SLOW_AT)
 		snprintf(kind == OP_POINT ? o->name : o->key, 24, "%s", word[1]);
 	if (kind == OP_POINT && n > 2)
 		snprintf(o->key, sizeof o->key, "%s", word[2]);
@@ -131,6 +133,10 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 	}
 	if (kind == OP_PER)
 		o->a = atof(word[2]);
+	if (kind == OP_SLOW_AT) {
+		o->b = atof(word[2]);
+		o->c = atof(word[3]);
+	}
 	if (kind == OP_CALL || kind == OP_SEND)
 		for (int i = 1; i < n && i <= 4; i++)
 			o->unit[o->nunits++] = unit_number(a, word[i]);
@@ -165,6 +171,10 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		snprintf(a->lose_node, sizeof a->lose_node, "%s", word[1]);
 		a->lose_count = atoi(word[2]);
 		a->lose_every_s = atof(word[3]);
+	} else if (strcmp(w, "wire") == 0) {
+		a->wire_share = atof(word[1]);
+		a->wire_ms = atof(word[2]);
+		a->wire_sd_ms = atof(word[3]);
 	} else if (strcmp(w, "expect") == 0)
 		snprintf(a->expect, sizeof a->expect, "%s", word[1]);
 	else if (strcmp(w, "from") == 0)
@@ -196,6 +206,7 @@ app_read(const char *path)
 	a->rate = 300;
 	a->learn_s = 5;
 	a->seeds = 3;
+	a->used_max = -1;
 	while (fgets(line, sizeof line, f) != NULL) {
 		int n = 0;
 
@@ -329,12 +340,15 @@ static int64_t
 call_all(struct app *a, struct place_sim *p, const struct op *o, int64_t at_ns)
 {
 	uint64_t link[4];
-	int64_t back[4];
+	int64_t back[4], wire_ns;
 
 	for (int i = 0; i < o->nunits; i++) {
 		p->link = link[i] = ++a->next_id;
 		emit(a, p, RECORD_FORK, "hone:fork", a->units[o->unit[i]].name, NULL, 0, at_ns);
-		back[i] = play_unit(a, p, o->unit[i], link[i], at_ns + 100000) + 100000;
+		wire_ns = 100000;
+		if (a->fault && rng_unit(&a->rng) < a->wire_share)
+			wire_ns += spend(a, a->wire_ms, a->wire_sd_ms);
+		back[i] = play_unit(a, p, o->unit[i], link[i], at_ns + wire_ns) + 100000;
 		at_ns += 10000;
 	}
 	for (int i = 0; i < o->nunits && o->kind == OP_CALL; i++) {
@@ -373,6 +387,8 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 			} else if (o->kind == OP_WORK) {
 				at_ns += spend(a, o->a, o->b);
 			} else if (o->kind == OP_SLOW && a->fault && rng_unit(&a->rng) < o->a) {
+				at_ns += spend(a, o->b, o->c);
+			} else if (o->kind == OP_SLOW_AT && a->fault && strcmp(p->node->name, o->key) == 0) {
 				at_ns += spend(a, o->b, o->c);
 			} else if (o->kind == OP_PER && a->fault) {
 				at_ns += (int64_t)(key_value(a, o->key) * o->a * MS);
@@ -545,7 +561,7 @@ judge(struct app *a, const struct diagnosis *d, bool quiet, char *why, size_t si
 		return true;
 	return one_of(v->from, a->from, a->nfrom) && one_of(v->to, a->to, a->nto) &&
 	    (a->key_is[0] == '\0' || (v->key != NULL && strcmp(v->key, a->key_is) == 0)) &&
-	    (a->used_max == 0 || r->tracepoints <= (uint32_t)a->used_max);
+	    (a->used_max < 0 || (int)r->tracepoints <= a->used_max);
 }
 
 static bool
