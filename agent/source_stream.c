@@ -230,12 +230,16 @@ hold(struct lttng_source *src, struct stream *s, const struct ctf_index *index, 
 	return 0;
 }
 
+/* A stream that holds nothing up to its own complete_ns may be what all others wait for; so it always may. Such is
+ * also one that holds but the record that filled a packet to its last byte, for that has the packet's end as its time. */
 static bool
 may_hold(const struct lttng_source *src, const struct stream *s)
 {
 	size_t share = src->options.memory_bytes / (src->busy > 0 ? src->busy : 1);
 
-	return s->first == NULL || (s->held_bytes < share && src->held_bytes < src->options.memory_bytes);
+	if (s->first == NULL || (s->first == s->last && s->ready && s->cursor.time_ns > s->complete_ns))
+		return true;
+	return s->held_bytes < share && src->held_bytes < src->options.memory_bytes;
 }
 
 uint32_t

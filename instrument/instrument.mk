@@ -2,7 +2,7 @@
 
 HONE_OBJS := $(patsubst %.c,$O/%.o,$(addprefix instrument/,hone.c ids.c carrier.c policy_shm.c context_lttng.c tracepoints_lttng.c))
 # For programs in $O/bin; others say `pkg-config --libs hone`.
-HONE_LINK  = -L$O/lib -lhone -Wl,-rpath,'$$ORIGIN/../lib'
+HONE_LINK  = -L$O/lib -lhone -Wl,-rpath,'$$ORIGIN/../lib' -Wl,-rpath,$(abspath $O/lib)
 
 instrument: $O/lib/libhone.so $O/bin/hone-example $O/bin/hone-example-cc
 

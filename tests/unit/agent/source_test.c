@@ -335,6 +335,55 @@ records_past_the_watermark_wait(void **state)
 	node_close(&n);
 }
 
+/* Moves each packet's end to the time of its last record. */
+static void
+fill_packets(struct node *n)
+{
+	struct ctf_trace t;
+	size_t len, used;
+	struct err e;
+	char *text = (char *)load("tests/data/ctf-kinds.metadata", &len);
+
+	ctf_trace_init(&t, 1 << 24);
+	assert_int_equal(ctf_metadata(&t, text, len, &used, &e), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		struct ctf_packet p;
+		struct record r;
+		struct value v[CTF_SLOTS];
+		assert_int_equal(ctf_packet_open(&p, &t, n->packets + i * PACKET, PACKET, &e), 0);
+		while (ctf_packet_next(&p, &e) == 1)
+			assert_int_equal(ctf_packet_take(&p, &r, v, &e), 0);
+		uint64_t end = htobe64((uint64_t)p.time_ns);
+		memcpy(n->packets + i * PACKET + p.stream->end_at, &p.time_ns, 8);
+		memcpy(n->index + CTF_INDEX_HEAD + i * CTF_INDEX_ENTRY + 32, &end, 8);
+	}
+	ctf_trace_release(&t);
+	free(text);
+}
+
+static void
+little_memory_never_stops_the_reader(void **state)
+{
+	const struct source_options o = { .memory_bytes = 1, .unrelated = true };
+	struct node n;
+	unsigned polls = 0;
+	(void)state;
+
+	node_open(&n, &o);
+	fill_packets(&n);	/* as when a record fills a packet to its last byte */
+	process_starts(&n);
+	for (unsigned i = 0; i < 3; i++)
+		consume(&n, i);
+	word_set(&n, PRODUCED_AT, 3 * PACKET + HEAD + 1);
+	for (; look(&n).records < 18 && polls < 20; polls++)
+		take(&n, after(&n) + polls);
+	word_set(&n, PRODUCED_AT, 3 * PACKET);
+	take(&n, after(&n) + polls);
+	assert_int_equal(look(&n).records, 19);
+	assert_int_equal(look(&n).late, 0);
+	node_close(&n);
+}
+
 static void
 a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late(void **state)
 {
@@ -571,7 +620,7 @@ main(void)
 		cmocka_unit_test(without_programs_the_watermark_is_now_less_what_may_be_in_flight),
 		cmocka_unit_test(an_idle_ring_is_complete_and_one_with_data_is_not),
 		cmocka_unit_test(a_consumed_packet_without_its_index_holds_the_watermark),
-		cmocka_unit_test(records_past_the_watermark_wait),
+		cmocka_unit_test(records_past_the_watermark_wait), cmocka_unit_test(little_memory_never_stops_the_reader),
 		cmocka_unit_test(a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late),
 		cmocka_unit_test(losses_are_told_once_and_when_they_were),
 		cmocka_unit_test(garbage_is_counted_and_the_rest_goes_on),
