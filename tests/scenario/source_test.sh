@@ -120,6 +120,11 @@ kinds() {
 	session_end
 }
 
+# On a busy machine LTTng now and then keeps nothing at all of a program that ends some milliseconds after it began;
+# babeltrace2 does not find it either. Records out of the middle of a program may never be missing.
+lost_whole() { # MISSING RECORDS_OF_ONE
+	is $(($1 % $2)) = 0 && is "$1" -ge 0 && is "$1" -le $((2 * $2))
+}
 # ---- short lives: between two polls, and killed at any point ----------------------
 short() {
 	session_start short 65536 16 100000 keep
@@ -129,7 +134,8 @@ short() {
 	done
 	session_read
 	check "30 short lives: all records are those of babeltrace2" same_as_babeltrace
-	check "30 short lives: all that was fired has come" is "$(grep -c kinds: $D/short.ours)" = $TOTAL
+	check "30 short lives: all that was fired has come, but for programs that the tracer lost whole" \
+		lost_whole $((TOTAL - $(grep -c kinds: $D/short.ours))) $((TOTAL / 30))
 	check "30 short lives: in order, up to an exact watermark" sound
 	session_end
 }
