@@ -164,13 +164,11 @@ watched(struct engine *g, struct diagnosis *d, struct mono now, struct wall when
 			diagnose_end(g, d, RUN_NOT_FOUND, why_too_few(d, "too few requests of this type came"), when);
 		return 0;
 	}
-	if ((d->root = hypothesis_from(g, d, 0, when)) == NULL)
+	if ((d->current = hypothesis_from(g, d, 0, when)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	d->current = d->root;
 	d->root_key = c.group->shape.key;
-	d->problem = c.finding.problem;
-	hypothesis_motive(g, d->root, &c);
-	hypothesis_settle(g, d->root, HYPOTHESIS_ISOLATES, &c, when);
+	hypothesis_motive(g, d->current, &c);
+	hypothesis_settle(g, d->current, HYPOTHESIS_ISOLATES, &c, when);
 	narrow(d, &c);
 	return next_cycle(g, d, &c, now, when, e);
 }

@@ -229,7 +229,7 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	if (d->k > PICKS_MAX)
 		d->k = PICKS_MAX;
 	d->seed = o->seed != 0 ? o->seed : g->o.seed;
-	d->begun = d->cycle_begun = d->checked = d->ready = now;
+	d->cycle_begun = d->checked = d->ready = now;
 	d->phase = PHASE_WATCH;
 	d->run->seed = d->seed;
 	d->run->state = RUN_ACTIVE;

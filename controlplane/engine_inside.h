@@ -69,7 +69,7 @@ struct diagnosis {
 	uint32_t k;
 	uint64_t seed;
 	enum phase phase;
-	struct mono begun, cycle_begun, checked, paused_since;
+	struct mono cycle_begun, checked;
 
 	struct groups *groups;		/* of this cycle's traces */
 	struct sketch sketch;		/* response times of the type since it began */
@@ -84,10 +84,9 @@ struct diagnosis {
 	double gap_share;		/* its share when it was found */
 	uint32_t spreads;		/* cycles in a row in which no part of it took over */
 	bool closing;			/* it is measured once more, to end with it */
-	enum problem problem;
 	struct label_set tried;		/* labels that were on once */
 	struct label_set absent;	/* of those, the ones that these traces do not have */
-	struct hypothesis *root, *current;	/* current: the one that found the gap */
+	struct hypothesis *current;	/* the one that found the gap */
 	struct pick on[ON_MAX];		/* all that it has on; the last npicks are this cycle's */
 	uint32_t non, npicks;
 	uint32_t used;			/* tracepoints turned on in all */
