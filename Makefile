@@ -5,6 +5,7 @@
 #   make demo         set up, build, run the main job end to end (FAULT=name)
 #   make check        set up, build, pass all tests (also with sanitizers)
 #   make bench        measure, as ratios; make fuzz: try bad input; make rooms: prove that calls run one way
+#   make calibrate    how often findings are right, where the truth is known; make eval-nezha: on real faults
 #   make install      DESTDIR= PREFIX= ; SAN=address,undefined builds with sanitizers
 
 .DEFAULT_GOAL := all
@@ -12,19 +13,23 @@
 .SUFFIXES:
 
 # ---- rooms: each uses those named, and nothing else of ours ------------------
-ROOMS             := base wire analysis forest searchspace controlplane agent cli
+ROOMS             := base wire analysis formats report forest searchspace controlplane agent cli
 base_uses         :=
 wire_uses         := base
 analysis_uses     := wire base
+formats_uses      := analysis wire base
+report_uses       := analysis wire base
 forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
-controlplane_uses := searchspace forest analysis wire base
+controlplane_uses := searchspace forest report analysis wire base
 agent_uses        := wire base
-cli_uses          := wire base
+cli_uses          := report formats analysis wire base
 
 # ---- what a room takes from outside (pkg-config names, or -l flags) -----------
 base_libs         := nng
 analysis_libs     := gsl
+formats_libs      := z babeltrace2
+report_libs       := jansson gsl
 forest_libs       := sqlite3
 searchspace_libs  := sqlite3
 controlplane_libs := jansson
@@ -45,17 +50,19 @@ SAN     ?=
 OPT     ?= -O2 -g
 CFLAGS_ALL = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wno-missing-field-initializers -fno-omit-frame-pointer -fPIC -I. -DHONE_VERSION='"$(VERSION)"' \
-	-MMD -MP $(SAN:%=-fsanitize=%) $(CFLAGS)
+	-MMD -MP $(SAN:%=-fsanitize=% -DHONE_DEBUG) $(CFLAGS)
 LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
 lib_flags_nng       := -lnng
 lib_flags_gsl       := -lgsl -lgslcblas
+lib_flags_z         := -lz
+lib_flags_babeltrace2 := -lbabeltrace2
 lib_flags_sqlite3   := -lsqlite3
 lib_flags_jansson   := -ljansson
 lib_flags_lttng-ctl := -llttng-ctl
 # $(call libs,room): its archive and those it uses, lower rooms last; $(call foreign,room): -l flags
 libs    = $(foreach r,$1 $($1_uses),$O/lib/lib$r.a)
-foreign = $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l))) -lm
+foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l)))) -lm
 
 sources = $(filter-out %/main.c,$(wildcard $1/*.c))
 tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
@@ -84,9 +91,12 @@ $(foreach p,$(PROGRAMS),$(eval $(call program,$p)))
 $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
 
+# What .incbin reads, the compiler does not name among what the object depends on.
+$O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js change.js page.js)
+
 include instrument/instrument.mk
 include examples/shop/shop.mk
-include $(wildcard agent/*.mk)
+include $(wildcard agent/*.mk controlplane/*.mk)
 
 examples: shop
 
@@ -104,13 +114,14 @@ unit: $(UNIT_TESTS)
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
 sim: $O/tests/sim/sim
 	prove -e '$<' $(SIMS)
-scenario: all instrument-scenario agent-scenario source-scenario
+scenario: all instrument-scenario agent-scenario source-scenario clock-scenario
 	O=$(abspath $O) prove -e bash $(SCENARIOS)
 fuzz:	# clang's libFuzzer, with objects of its own
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers
 fuzzers: $(FUZZERS)
-	@for f in $(FUZZERS); do echo "fuzz: $${f##*/}, $(FUZZ_SECONDS) s"; \
-	    $$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 -verbosity=0 || exit 1; done
+	@for f in $(FUZZERS); do n=$${f##*/}; echo "fuzz: $$n, $(FUZZ_SECONDS) s"; mkdir -p $O/corpus/$$n; \
+	    $$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 -timeout=20 -verbosity=0 $O/corpus/$$n \
+	    $$(ls -d tests/fuzz/corpus/$$n 2>/dev/null) || exit 1; done
 rooms: $(foreach r,$(ROOMS),$O/lib/lib$r.a)
 	@tools/rooms.sh $O $(foreach r,$(ROOMS),"$r:$($r_uses)")
 man:
@@ -133,8 +144,17 @@ check: setup-tests
 demo: setup
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) examples/demo.sh $(FAULT)
+calibrate: $O/bench/analysis_calibrate	# how often the analysis is right, where the truth is known: docs/calibration.md
+	@$< $(CALIBRATE)
 bench: setup-tests all instrument-bench agent-bench source-scenario $O/bench/agent_reader
 	@O=$(abspath $O) bench/bench.sh
+
+# Real faults that others labelled; DATA: where the sets lie (docs/nezha.md)
+DATA ?= $(or $(HONE_DATA),../shared/data)
+$O/bench/report_nezha: $O/bench/report_nezha.o $O/lib/libreport.a $(call libs,formats)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(sort $(call foreign,report) $(call foreign,formats))
+eval-nezha: setup-tests $O/bench/report_nezha
+	@$O/bench/report_nezha $(DATA)/nezha/2022-08-22 $(DATA)/nezha/2023-01-29
 
 # ---- install -------------------------------------------------------------------
 install: all install-instrument
@@ -151,4 +171,4 @@ clean:
 	rm -rf $O $O-san $O-tsan $O-fuzz
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
-.PHONY: help all instrument examples shop unit sim scenario fuzz fuzzers rooms man setup setup-tests check demo bench install clean
+.PHONY: help all instrument examples shop unit sim scenario fuzz fuzzers rooms man setup setup-tests check demo bench calibrate eval-nezha install clean

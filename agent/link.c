@@ -14,8 +14,8 @@
 enum { DIAL_MS = 1000, FIRST_RETRY_MS = 50, LAST_WORDS_MS = 100, GOOD_CONNECTION_MS = 1000 };
 
 /* In the order in which they go. */
-static const enum frame_kind URGENT[] = { FRAME_DONE, FRAME_STATUS, FRAME_PROGRAMS };
-enum { NURGENT = sizeof(URGENT) / sizeof(URGENT[0]), PROGRAMS = 2 };
+static const enum frame_kind URGENT[] = { FRAME_CLOCK, FRAME_DONE, FRAME_STATUS, FRAME_PROGRAMS };
+enum { NURGENT = sizeof(URGENT) / sizeof(URGENT[0]), CLOCK = 0, PROGRAMS = 3 };
 
 struct slot {
 	struct buf bytes;
@@ -30,6 +30,7 @@ struct link {
 	pthread_cond_t wake;
 	bool stop;
 	struct slot slots[NURGENT];
+	struct clock_echo clock;	/* to be sent back, when its slot is due */
 	struct link_want *want;
 	struct link_look look;
 	struct stream *stream;		/* NULL: none */
@@ -106,6 +107,22 @@ take_want(struct link *l, const uint8_t *data, size_t len, struct err *e)
 	return 0;
 }
 
+/* The controller asks for our clock. What it asked before is answered by this. */
+static int
+take_clock(struct link *l, struct mono came, const uint8_t *data, size_t len, struct err *e)
+{
+	struct clock_echo c;
+	int rc = clock_decode(&c, data, len, e);
+
+	if (rc != 0)
+		return rc;
+	pthread_mutex_lock(&l->lock);
+	l->clock = (struct clock_echo){ .asked_ns = c.asked_ns, .came_ns = came.ns };
+	l->slots[CLOCK].due = true;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
 static int
 take_refusal(const uint8_t *data, size_t len, struct err *e)
 {
@@ -113,9 +130,11 @@ take_refusal(const uint8_t *data, size_t len, struct err *e)
 }
 
 static int
-take_frame(struct link *l, const struct frame *f, const uint8_t *payload, struct err *e)
+take_frame(struct link *l, const struct frame *f, struct mono came, const uint8_t *payload, struct err *e)
 {
 	switch (f->kind) {
+	case FRAME_CLOCK:
+		return take_clock(l, came, payload, f->length, e);
 	case FRAME_ACK:
 		return take_ack(l, payload, f->length, e);
 	case FRAME_WANT:
@@ -149,7 +168,7 @@ read_all(void *arg)
 	do {
 		rc = frame_read(l->stream, &f, &payload, l->options.silence_ms, &e);
 		if (rc == 0)
-			rc = take_frame(l, &f, payload, &e);
+			rc = take_frame(l, &f, clock_mono(), payload, &e);
 		free(payload);
 		if (rc == 0)
 			heard(l);
@@ -170,7 +189,7 @@ static int
 greet(struct link *l, struct stream *s, struct err *e)
 {
 	const struct link_options *o = &l->options;
-	struct hello hello = { o->node, o->incarnation, outbox_first(l->out), o->version };
+	struct hello hello = { o->node, o->incarnation, outbox_first(l->out), o->version, clock_mono().ns };
 	struct welcome welcome;
 	struct buf b = { 0 };
 	struct frame f;
@@ -195,6 +214,14 @@ greet(struct link *l, struct stream *s, struct err *e)
 	return rc;
 }
 
+/* Stamped just before it goes. */
+static void
+put_clock(struct link *l, struct buf *bytes)
+{
+	l->clock.went_ns = clock_mono().ns;
+	clock_encode(&l->clock, bytes);
+}
+
 /* Waits for something to send: 1 and it in *bytes, or 0: a batch. Negative: it is over. */
 static int
 wait_for_work(struct link *l, enum frame_kind *kind, struct buf *bytes, struct err *e)
@@ -214,7 +241,10 @@ wait_for_work(struct link *l, enum frame_kind *kind, struct buf *bytes, struct e
 		if (i < NURGENT) {
 			*kind = URGENT[i];
 			buf_reset(bytes);
-			buf_bytes(bytes, l->slots[i].bytes.data, l->slots[i].bytes.len);
+			if (i == CLOCK)
+				put_clock(l, bytes);
+			else
+				buf_bytes(bytes, l->slots[i].bytes.data, l->slots[i].bytes.len);
 			l->slots[i].due = false;
 			rc = 1;
 			break;

@@ -4,8 +4,8 @@
  * for ever; sends batches from the outbox within a window, and what is urgent
  * before them; hands on what the controller wants.
  *
- *	dial -> HELLO -> WELCOME -> RECORDS, DONE, STATUS, PROGRAMS ->
- *	                         <- ACK (8 bytes, little endian), WANT, REFUSE (words) <-
+ *	dial -> HELLO -> WELCOME -> CLOCK, RECORDS, DONE, STATUS, PROGRAMS ->
+ *	                         <- CLOCK, ACK (8 bytes, little endian), WANT, REFUSE (words) <-
  *
  * A controller that says nothing for silence_ms, or something that is no
  * message, is hung up on. Nothing that it sends can do more than that.

@@ -22,6 +22,7 @@ enum {
 	GONE_MAX = 65536,	/* ids of traces that were given out or up, to tell their late records */
 	LOSSES_MAX = 512,	/* kept apart; past it two neighbours become one that spans both */
 	SPARE_CHUNKS_MAX = 4096,
+	RECENT = 1024,
 	NO_FIELD = UINT8_MAX
 };
 
@@ -63,7 +64,7 @@ struct assemble {
 	uint32_t nlosses;
 	struct known *known;
 	uint32_t known_cap;
-	struct pending *recent;		/* neighbours in a batch are often of one trace */
+	struct pending *recent[RECENT];	/* those that records came for last, by their ids */
 	struct build *build;
 };
 
@@ -127,6 +128,12 @@ assemble_free(struct assemble *a)
 }
 
 /* ---- traces that are held ---- */
+
+static inline struct pending **
+recent_of(struct assemble *a, uint64_t id)
+{
+	return &a->recent[(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % RECENT];
+}
 
 /* An end that comes later than patience lasts is no end. */
 static inline bool
@@ -214,8 +221,8 @@ take_out(struct assemble *a, struct pending *p)
 
 	heap_take(a->heaps, BY_DUE, p);
 	heap_take(a->heaps, BY_FIRST, p);
-	if (a->recent == p)
-		a->recent = NULL;
+	if (*recent_of(a, p->id) == p)
+		*recent_of(a, p->id) = NULL;
 	if (a->ngone++ >= GONE_MAX)
 		map_take(&a->held, *place);
 	*place = p->id;
@@ -501,7 +508,7 @@ note_times(struct assemble *a, struct pending *p, int64_t time_ns, uint8_t kind)
 static bool
 take_record(struct assemble *a, uint32_t node, const struct record *r, const struct known *k)
 {
-	struct pending *p = a->recent;
+	struct pending **recent = recent_of(a, r->trace_id), *p = *recent;
 
 	if (k->id == LABEL_NONE || r->time_ns < 0 || r->time_ns > TIME_MAX_NS) {
 		a->counts.lost[LOSS_DECODE]++;
@@ -516,7 +523,7 @@ take_record(struct assemble *a, uint32_t node, const struct record *r, const str
 	}
 	if (p == NULL && (p = pending_new(a, r->trace_id, r->time_ns)) == NULL)
 		return false;
-	a->recent = p;
+	*recent = p;
 	if (!add_record(a, p, node, r, k))
 		return false;
 	note_times(a, p, r->time_ns, k->kind);
@@ -556,7 +563,8 @@ assemble_next(struct assemble *a)
 		if ((a->whole = p->next) == NULL)
 			a->whole_end = &a->whole;
 		a->whole_bytes -= pending_bytes(p);
-		built = build_trace(a->build, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels, &a->counts.late);
+		built = build_trace(a->build, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels, &a->counts.late,
+		    &a->counts.duplicate);
 		pending_drop(a, p);
 		if (built == BUILT) {
 			a->counts.complete++;

@@ -27,6 +27,7 @@ struct assemble_counts {
 	uint64_t complete;		/* traces given out */
 	uint64_t late;			/* records of traces that were given out or up already, or would have been:
 					   later than the end by more than the skew */
+	uint64_t duplicate;		/* records that were there already, in all they say; left out of their traces */
 	uint64_t given_up_memory, given_up_patience, given_up_malformed;	/* traces: no room; no end; no begin,
 					   two ends, or a begin after the end */
 	uint64_t lossy;			/* given out, but marked */

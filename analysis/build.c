@@ -12,6 +12,8 @@
 #include "analysis/pending.h"
 #include "base/hash.h"
 
+enum { TIES_MAX = 16 };	/* so far back are duplicates looked for */
+
 struct slot {
 	int64_t time_ns;
 	const struct raw *raw;
@@ -32,6 +34,7 @@ struct table {
 struct build {
 	struct slot *slots, *spare;
 	uint32_t *units;	/* of each slot */
+	uint8_t *kinds;		/* of each event */
 	uint32_t cap;
 	struct table by_unit, by_link;
 };
@@ -50,6 +53,7 @@ build_free(struct build *b)
 	free(b->slots);
 	free(b->spare);
 	free(b->units);
+	free(b->kinds);
 	free(b->by_unit.places);
 	free(b->by_link.places);
 	free(b);
@@ -86,7 +90,7 @@ table_ready(struct table *t, uint32_t n)
 static struct place *
 table_find(struct table *t, uint64_t key)
 {
-	uint32_t at = (uint32_t)hash_u64(key) & t->mask;
+	uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & t->mask;
 
 	while (t->places[at].round == t->round && t->places[at].key != key)
 		at = (at + 1) & t->mask;
@@ -116,10 +120,12 @@ make_room(struct build *b, uint32_t n)
 	free(b->slots);
 	free(b->spare);
 	free(b->units);
+	free(b->kinds);
 	b->slots = malloc(cap * sizeof *b->slots);
 	b->spare = malloc(cap * sizeof *b->spare);
 	b->units = malloc(cap * sizeof *b->units);
-	b->cap = b->slots != NULL && b->spare != NULL && b->units != NULL ? cap : 0;
+	b->kinds = malloc(cap);
+	b->cap = b->slots != NULL && b->spare != NULL && b->units != NULL && b->kinds != NULL ? cap : 0;
 	return b->cap != 0;
 }
 
@@ -195,6 +201,57 @@ collect(struct build *b, const struct pending *p, int64_t until_ns)
 	return n;
 }
 
+static bool
+same_value(const struct value *a, const struct value *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case VALUE_NONE:
+		return true;
+	case VALUE_TEXT:
+		return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
+	default:
+		return a->u == b->u;
+	}
+}
+
+static bool
+same_record(const struct raw *a, const struct raw *b)
+{
+	const struct event *x = &a->event, *y = &b->event;
+
+	if (x->time_ns != y->time_ns || x->node != y->node || x->label != y->label || x->link_id != y->link_id ||
+	    a->unit_id != b->unit_id || x->pid != y->pid || x->tid != y->tid || x->nvalues != y->nvalues)
+		return false;
+	for (uint32_t i = 0; i < x->nvalues; i++)
+		if (!same_value(&x->values[i], &y->values[i]))
+			return false;
+	return true;
+}
+
+/*
+ * A thread records nothing twice in one nanosecond: what is the same in all it
+ * says came twice. A second begin or end would make the trace nonsense, and any
+ * other a loop that was not. Sorted, the two are neighbours, or nearly, where others
+ * have the same time.
+ */
+static uint32_t
+leave_out_duplicates(struct slot *s, uint32_t n)
+{
+	uint32_t kept = 0;
+	bool twice;
+
+	for (uint32_t i = 0; i < n; i++) {
+		twice = false;
+		for (uint32_t j = kept; j-- > 0 && kept - j <= TIES_MAX && s[j].time_ns == s[i].time_ns && !twice;)
+			twice = same_record(s[j].raw, s[i].raw);
+		if (!twice)
+			s[kept++] = s[i];
+	}
+	return kept;
+}
+
 /* Numbers the units; how many there are. */
 static uint32_t
 number_units(struct build *b, uint32_t n)
@@ -217,7 +274,7 @@ number_units(struct build *b, uint32_t n)
 }
 
 static void
-place_events(struct trace *t, const struct build *b, uint32_t n)
+place_events(struct trace *t, const struct build *b, uint32_t n, const uint8_t *const *kinds)
 {
 	uint32_t first = 0;
 
@@ -236,37 +293,44 @@ place_events(struct trace *t, const struct build *b, uint32_t n)
 
 		*e = b->slots[i].raw->event;
 		e->unit = b->units[i];
+		b->kinds[e - t->events] = kind_in(kinds, e->label);
 		u->id = b->slots[i].raw->unit_id;
 	}
 }
 
-/* Was the request chosen for tracepoints that were added? The agent of its node says so where it begins. */
-static bool
-is_probed(const struct event *e, const struct label *l)
+/* What the request's begin says of it: whether it was chosen for tracepoints that were added, and the high half of
+ * its id. */
+static void
+read_begin(struct trace *t, const struct event *e, const struct label *l)
 {
-	for (uint32_t i = 0; i < e->nvalues; i++)
+	for (uint32_t i = 0; i < e->nvalues; i++) {
+		const struct value *v = &e->values[i];
+
+		if (v->type != VALUE_UINT && v->type != VALUE_INT)
+			continue;
 		if (strcmp(l->fields[i], "probed") == 0)
-			return e->values[i].type != VALUE_NONE && e->values[i].u != 0;
-	return false;
+			t->probed = v->u != 0;
+		else if (strcmp(l->fields[i], "trace_id_high") == 0)
+			t->id_high = v->u;
+	}
 }
 
 /* Finds where the request begins and ends, once each and in that order. */
 static bool
-frame(struct trace *t, const struct labels *labels)
+frame(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 {
 	uint32_t begins = 0, ends = 0;
 
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		const struct event *e = &t->events[i];
-		const struct label *l = labels_get(labels, e->label);
 
-		if (l->kind == RECORD_REQUEST_BEGIN) {
+		if (kinds[i] == RECORD_REQUEST_BEGIN) {
 			begins++;
 			t->type = e->label;
 			t->root = e->unit;
 			t->begin_ns = e->time_ns;
-			t->probed = is_probed(e, l);
-		} else if (l->kind == RECORD_REQUEST_END) {
+			read_begin(t, e, labels_get(labels, e->label));
+		} else if (kinds[i] == RECORD_REQUEST_END) {
 			ends++;
 			t->end_ns = e->time_ns;
 		}
@@ -277,14 +341,14 @@ frame(struct trace *t, const struct labels *labels)
 /* Ties units to the forks that handed their work on. A link that was forked and joined, and began nowhere, says
  * that records are missing. */
 static void
-tie(struct trace *t, struct table *by_link, const struct labels *labels)
+tie(struct trace *t, struct table *by_link, const uint8_t *kinds)
 {
 	for (uint32_t i = 0; i < t->nevents; i++)
-		if (labels_get(labels, t->events[i].label)->kind == RECORD_FORK)
+		if (kinds[i] == RECORD_FORK)
 			table_claim(by_link, t->events[i].link_id, i);
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		const struct event *e = &t->events[i];
-		uint8_t kind = labels_get(labels, e->label)->kind;
+		uint8_t kind = kinds[i];
 		struct place *p;
 
 		if (kind != RECORD_UNIT_BEGIN && kind != RECORD_JOIN)
@@ -299,7 +363,7 @@ tie(struct trace *t, struct table *by_link, const struct labels *labels)
 		}
 	}
 	for (uint32_t i = 0; i < t->nevents && !t->lossy; i++)
-		if (labels_get(labels, t->events[i].label)->kind == RECORD_FORK) {
+		if (kinds[i] == RECORD_FORK) {
 			const struct place *p = table_find(by_link, t->events[i].link_id);
 
 			t->lossy = p->joined && !p->begun;
@@ -308,16 +372,18 @@ tie(struct trace *t, struct table *by_link, const struct labels *labels)
 
 enum built
 build_trace(struct build *b, struct trace **ret, struct pending *p, int64_t until_ns, const struct labels *labels,
-    uint64_t *nlate)
+    uint64_t *nlate, uint64_t *nduplicate)
 {
-	uint32_t all = count_records(p), n;
+	uint32_t all = count_records(p), came, n;
 	struct trace *t;
 
 	if (!make_room(b, all) || !table_ready(&b->by_unit, all) || !table_ready(&b->by_link, all))
 		return BUILT_NO_MEMORY;
-	n = collect(b, p, until_ns);
-	*nlate += all - n;
-	sort(b, n);
+	came = collect(b, p, until_ns);
+	*nlate += all - came;
+	sort(b, came);
+	n = leave_out_duplicates(b->slots, came);
+	*nduplicate += came - n;
 	t = arena_calloc(&p->arena, 1, sizeof *t);
 	if (t == NULL)
 		return BUILT_NO_MEMORY;
@@ -329,10 +395,10 @@ build_trace(struct build *b, struct trace **ret, struct pending *p, int64_t unti
 	t->units = arena_alloc(&p->arena, t->nunits * sizeof *t->units);
 	if (t->events == NULL || t->units == NULL)
 		return BUILT_NO_MEMORY;
-	place_events(t, b, n);
-	if (!frame(t, labels))
+	place_events(t, b, n, labels_kinds(labels));
+	if (!frame(t, b->kinds, labels))
 		return BUILT_MALFORMED;
-	tie(t, &b->by_link, labels);
+	tie(t, &b->by_link, b->kinds);
 	t->arena = p->arena;
 	p->arena = (struct arena){ 0 };
 	*ret = t;

@@ -18,7 +18,7 @@
 
 #include "analysis/critpath.h"
 
-enum { SKIPPED = UINT8_MAX };	/* instead of a kind: an event that is not to be seen */
+enum { SKIPPED = 63 };	/* instead of a kind: an event that is not to be seen */
 
 struct link_slot {
 	uint64_t link;
@@ -29,6 +29,7 @@ struct visit {			/* one for each unit */
 	uint32_t low;		/* only events before this one, counted from the unit's first, are still to be walked */
 	uint32_t last;		/* its unit_end, else its last event to be seen; TRACE_NONE: nothing to see */
 	uint32_t begin;		/* its first unit_begin or request_begin; TRACE_NONE */
+	uint32_t name;		/* the label that it goes by: of `begin`, or of its first event if that is silent */
 	uint32_t same_link;	/* the next unit that the same link began (a message that was handled twice) */
 	uint32_t joiner, resume;	/* the unit that waited, and where it goes on if the way back to the fork is
 					   lost: events before `resume` */
@@ -66,27 +67,34 @@ event_at(const struct walk *w, uint32_t unit, uint32_t at)
 static inline uint8_t
 kind_at(const struct walk *w, uint32_t unit, uint32_t at)
 {
-	return w->kinds[w->t->units[unit].first + at];
+	return w->kinds[w->t->units[unit].first + at] & ~KIND_SILENT;
 }
 
 /* Looks at a unit's events once: which are to be seen, where it begins and ends. */
 static void
-survey_unit(struct walk *w, uint32_t unit, const struct labels *labels, const struct label_set *keep)
+survey_unit(struct walk *w, uint32_t unit, const uint8_t *const *kinds, const struct label_set *keep)
 {
 	const struct unit *u = &w->t->units[unit];
 	struct visit *v = &w->visits[unit];
 	bool ended = false;
 
-	*v = (struct visit){ u->count, TRACE_NONE, TRACE_NONE, TRACE_NONE, TRACE_NONE, 0, INT64_MAX, false };
+	*v = (struct visit){ .low = u->count, .last = TRACE_NONE, .begin = TRACE_NONE, .name = LABEL_NONE,
+		.same_link = TRACE_NONE, .joiner = TRACE_NONE, .high_ns = INT64_MAX };
 	for (uint32_t i = 0; i < u->count; i++) {
 		uint32_t label = w->t->events[u->first + i].label;
-		uint8_t kind = labels_get(labels, label)->kind;
+		uint8_t kind = kind_in(kinds, label);
 
-		if (kind == RECORD_POINT && keep != NULL && !label_set_has(keep, label))
-			kind = SKIPPED;
 		w->kinds[u->first + i] = kind;
-		if ((kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN) && v->begin == TRACE_NONE)
+		if (v->name == LABEL_NONE && !(kind & KIND_SILENT))
+			v->name = label;
+		kind &= ~KIND_SILENT;
+		if (kind == RECORD_POINT && keep != NULL && !label_set_has(keep, label))
+			w->kinds[u->first + i] = kind = SKIPPED;
+		if ((kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN) && v->begin == TRACE_NONE) {
 			v->begin = i;
+			if (!(w->kinds[u->first + i] & KIND_SILENT))
+				v->name = label;
+		}
 		if (kind != SKIPPED && (!ended || kind == RECORD_UNIT_END))
 			v->last = i;
 		ended |= kind == RECORD_UNIT_END;
@@ -113,7 +121,7 @@ survey(struct walk *w, const struct labels *labels, const struct label_set *keep
 	for (uint32_t u = 0; u < t->nunits; u++) {
 		struct link_slot *slot;
 
-		survey_unit(w, u, labels, keep);
+		survey_unit(w, u, labels_kinds(labels), keep);
 		if (w->visits[u].begin == TRACE_NONE || kind_at(w, u, w->visits[u].begin) != RECORD_UNIT_BEGIN)
 			continue;
 		slot = find_link(w, event_at(w, u, w->visits[u].begin)->link_id);
@@ -176,13 +184,12 @@ push(struct walk *w, uint32_t unit, uint32_t at)
 {
 	const struct visit *v = &w->visits[unit];
 	const struct event *e = event_at(w, unit, at);
-	uint32_t begin = v->begin != TRACE_NONE ? v->begin : 0;
 
 	w->steps[w->nsteps++] = (struct step){
 		.time_ns = e->time_ns < v->high_ns ? e->time_ns : v->high_ns,
 		.event = (uint32_t)(e - w->t->events),
 		.label = e->label,
-		.unit_label = event_at(w, unit, begin)->label,
+		.unit_label = v->name != LABEL_NONE ? v->name : e->label,
 	};
 }
 
@@ -314,13 +321,48 @@ make_causal(struct walk *w)
 	return moved;
 }
 
+/*
+ * Takes the silent steps out, and says where the time before each that is left
+ * was spent: in a unit if the walk stayed in it. Where silent ones lie in
+ * between, the longest stretch tells, and one within a unit before one on the way.
+ */
+static uint32_t
+keep_steps(struct walk *w)
+{
+	const struct event *events = w->t->events;
+	struct step *steps = w->steps;
+	uint32_t n = 1, owner = LABEL_NONE, last_unit = events[steps[0].event].unit;
+	int64_t longest_ns = -1, last_ns = steps[0].time_ns;
+
+	steps[0].owner = LABEL_NONE;
+	for (uint32_t i = 1; i < w->nsteps; i++) {
+		struct step s = steps[i];
+		uint32_t unit = events[s.event].unit, here = unit == last_unit ? s.unit_label : LABEL_NONE;
+		int64_t took_ns = s.time_ns - last_ns;
+
+		if (took_ns > longest_ns || (took_ns == longest_ns && owner == LABEL_NONE)) {
+			longest_ns = took_ns;
+			owner = here;
+		}
+		last_unit = unit;
+		last_ns = s.time_ns;
+		if (w->kinds[s.event] & KIND_SILENT)
+			continue;
+		s.owner = owner;
+		steps[n++] = s;
+		longest_ns = -1;
+		owner = LABEL_NONE;
+	}
+	return n;
+}
+
 static bool
-find_end(struct walk *w, const struct labels *labels)
+find_end(struct walk *w)
 {
 	const struct trace *t = w->t;
 
 	for (uint32_t i = t->nevents; i-- > 0;)
-		if (labels_get(labels, t->events[i].label)->kind == RECORD_REQUEST_END) {
+		if (w->kinds[i] == RECORD_REQUEST_END) {
 			enter(w, t->events[i].unit, i + 1 - t->units[t->events[i].unit].first, TRACE_NONE, 0,
 			    t->end_ns);
 			return true;
@@ -337,11 +379,11 @@ critpath_extract(struct critpath *ret, const struct trace *t, const struct label
 
 	if (rc != 0)
 		return rc;
-	if (!find_end(&w, labels) || !walk(&w) || w.nsteps < 2)
+	if (!find_end(&w) || !walk(&w) || w.nsteps < 2)
 		return err_set(e, ERR_INPUT, "trace %016llx has no path from its end to its begin",
 		    (unsigned long long)t->id);
 	ret->moved = make_causal(&w);
-	ret->nsteps = w.nsteps;
+	ret->nsteps = keep_steps(&w);
 	ret->steps = w.steps;
 	return 0;
 }

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Groups. A group's edges, loops and keys grow when a trace comes that went round
+ * where none had before; what has a number keeps it, so the arrays only get
+ * longer. For the traces that were there already, the way round took no time and
+ * was never passed: their moments become what they would be, had it been known.
+ */
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/group.h"
+#include "analysis/group_inside.h"
 
-enum { TEXTS_MAX = 256, KEYS_MAX = 1024 };
-
-/* A group and what belongs to it: all is in the arena but the moving parts of texts. */
-struct place {
-	struct group group;
-	struct arena arena;
-	struct place *same_hash;
-};
-
-struct groups {
-	struct groups_options o;
-	const struct labels *labels;
-	struct place **places;
-	uint32_t count, cap;
-	struct map by_key;	/* half of the key to the newest place with it */
-	uint64_t other;
-};
+enum { IGNORED_UNKNOWN, IGNORED_NO, IGNORED_YES };
 
 struct groups *
 groups_new(const struct groups_options *o, const struct labels *labels)
@@ -41,6 +32,8 @@ place_free(struct place *p)
 	struct arena arena = p->arena;	/* which p lies in */
 
 	texts_free(p->group.texts);
+	map_release(&p->loop_of);
+	free(p->numbers);
 	arena_release(&arena);
 }
 
@@ -52,149 +45,144 @@ groups_free(struct groups *g)
 	for (uint32_t i = 0; i < g->count; i++)
 		place_free(g->places[i]);
 	free(g->places);
+	free(g->ignored);
+	free(g->times);
 	map_release(&g->by_key);
 	free(g);
 }
 
-/* ---- keys ---- */
+/* ---- what is ignored ---- */
 
-/* Numbers that only tell requests apart: nothing follows from their size. */
 static bool
-is_identity(const struct label *l, const char *field)
+matches(const struct groups *gs, uint32_t label)
 {
-	return l->kind != RECORD_POINT && (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0);
-}
+	const char *text = labels_get(gs->labels, label)->text;
 
-static void
-add_key(struct group *g, struct key k)
-{
-	if (g->nkeys < KEYS_MAX)
-		g->keys[g->nkeys++] = k;
-}
-
-static void
-find_label_keys(struct group *g, uint32_t token, const struct label *l)
-{
-	for (uint32_t f = 0; f < l->nfields; f++)
-		if (!is_identity(l, l->fields[f]))
-			add_key(g, (struct key){ KEY_FIELD, VALUE_NONE, token, f });
-	/* The node stays what it is within a unit. */
-	if (l->kind == RECORD_REQUEST_BEGIN || l->kind == RECORD_UNIT_BEGIN)
-		add_key(g, (struct key){ KEY_NODE, VALUE_TEXT, token, 0 });
+	for (const char *const *p = gs->o.ignore; *p != NULL; p++)
+		if (fnmatch(*p, text, 0) == 0)
+			return true;
+	return false;
 }
 
 static bool
-find_keys(struct group *g, const struct labels *labels, struct arena *a)
+label_ignored(struct groups *gs, uint32_t label)
 {
-	size_t most = 0;
+	uint8_t *more;
 
-	for (uint32_t i = 0; i < g->shape.ntokens; i++)
-		most += 1 + (g->shape.tokens[i] < SHAPE_CLOSE ? labels_get(labels, g->shape.tokens[i])->nfields : 0);
-	g->keys = arena_alloc(a, (most < KEYS_MAX ? most : KEYS_MAX) * sizeof *g->keys);
-	if (g->keys == NULL)
+	if (gs->o.ignore == NULL)
 		return false;
-	for (uint32_t i = 0; i < g->shape.ntokens; i++) {
-		if (g->shape.tokens[i] == SHAPE_OPEN)
-			add_key(g, (struct key){ KEY_ITERATIONS, VALUE_UINT, i, 0 });
-		else if (g->shape.tokens[i] != SHAPE_CLOSE)
-			find_label_keys(g, i, labels_get(labels, g->shape.tokens[i]));
+	if (label >= gs->nignored) {
+		if ((more = realloc(gs->ignored, 2 * (size_t)label + 64)) == NULL)
+			return matches(gs, label);
+		memset(more + gs->nignored, IGNORED_UNKNOWN, 2 * (size_t)label + 64 - gs->nignored);
+		gs->ignored = more;
+		gs->nignored = 2 * label + 64;
 	}
-	return true;
+	if (gs->ignored[label] == IGNORED_UNKNOWN)
+		gs->ignored[label] = matches(gs, label) ? IGNORED_YES : IGNORED_NO;
+	return gs->ignored[label] == IGNORED_YES;
 }
 
-static double
-text_number(struct group *g, const char *s, size_t len)
+bool
+edge_is_ignored(struct groups *gs, const struct shape_edge *e)
 {
-	uint32_t id = texts_find(g->texts, s, len);
-
-	if (id == UINT32_MAX && texts_count(g->texts) < TEXTS_MAX)
-		id = texts_intern(g->texts, s, len);
-	return id != UINT32_MAX ? (double)id : (double)NAN;
+	return label_ignored(gs, e->from) || label_ignored(gs, e->to);
 }
 
-/* A key is of the type that it is first seen with; values of another kind are missing. */
-static double
-field_number(struct group *g, struct key *k, const struct event *e)
+static int64_t
+ignored_ns(struct groups *gs, const struct shape *s)
 {
-	const struct value *v = k->field < e->nvalues ? &e->values[k->field] : NULL;
+	int64_t sum = 0;
 
-	if (v == NULL || v->type == VALUE_NONE)
-		return (double)NAN;
-	if (k->type == VALUE_NONE)
-		k->type = v->type;
-	if ((v->type == VALUE_TEXT) != (k->type == VALUE_TEXT))
-		return (double)NAN;
-	switch (v->type) {
-	case VALUE_INT:
-		return (double)v->i;
-	case VALUE_UINT:
-		return (double)v->u;
-	case VALUE_REAL:
-		return isfinite(v->d) ? v->d : (double)NAN;
-	default:
-		return text_number(g, v->text, v->len);
-	}
-}
-
-static void
-read_keys(struct group *g, double *out, const struct trace *t, const struct critpath *p, const struct shape *s,
-    const char *const *node_names)
-{
-	uint32_t loop = 0;
-
-	for (uint32_t i = 0; i < g->nkeys; i++) {
-		struct key *k = &g->keys[i];
-		const struct event *e;
-
-		if (k->kind == KEY_ITERATIONS) {
-			out[i] = (double)s->iterations[loop++];
-			continue;
-		}
-		e = &t->events[p->steps[s->first_step[k->token]].event];
-		if (k->kind == KEY_FIELD)
-			out[i] = field_number(g, k, e);
-		else
-			out[i] = text_number(g, node_names[e->node], strlen(node_names[e->node]));
-	}
+	for (uint32_t i = 0; gs->o.ignore != NULL && i < s->nedges; i++)
+		sum += edge_is_ignored(gs, &s->edges[i]) ? s->times_ns[i] : 0;
+	return sum;
 }
 
 /* ---- making a group ---- */
 
-static bool
-copy_shape(struct shape *to, const struct shape *from, struct arena *a)
+void *
+group_more(struct place *p, const void *from, size_t size_bytes, size_t room_bytes)
 {
+	void *to = arena_calloc(&p->arena, 1, room_bytes);
+
+	if (to != NULL && size_bytes > 0)
+		memcpy(to, from, size_bytes);
+	return to;
+}
+
+/* The arrays by edge and by loop get a place of their own, with that much room. */
+bool
+group_widen(struct place *p, uint32_t edges_cap, uint32_t loops_cap)
+{
+	struct group *g = &p->group;
+	struct shape *s = &g->shape;
+	uint32_t counted = g->edges != NULL ? s->nedges : 0;
+
+	if (!MORE(s->edges, s->nedges, edges_cap) || !MORE(s->times_ns, s->nedges, edges_cap) ||
+	    !MORE(s->passes, s->nedges, edges_cap) || !MORE(s->loops, s->nloops, loops_cap) ||
+	    !MORE(s->iterations, s->nloops, loops_cap) || !MORE(g->edges, counted, edges_cap) ||
+	    !MORE(g->edge_ignored, counted, edges_cap))
+		return false;
+	p->edges_cap = edges_cap;
+	p->loops_cap = loops_cap;
+	return true;
+}
+
+static bool
+copy_shape(struct place *p, const struct shape *from)
+{
+	struct shape *to = &p->group.shape;
+
 	*to = *from;
-	to->tokens = arena_copy(a, from->tokens, from->ntokens * sizeof *from->tokens);
-	to->edges = arena_copy(a, from->edges, from->nedges * sizeof *from->edges);
-	to->times_ns = arena_copy(a, from->times_ns, from->nedges * sizeof *from->times_ns);
-	to->iterations = arena_copy(a, from->iterations, from->nloops * sizeof *from->iterations);
-	to->first_step = arena_copy(a, from->first_step, from->ntokens * sizeof *from->first_step);
-	return to->tokens != NULL && to->edges != NULL && to->times_ns != NULL && to->iterations != NULL &&
-	    to->first_step != NULL;
+	to->tokens = arena_copy(&p->arena, from->tokens, from->ntokens * sizeof *from->tokens);
+	to->bins = arena_copy(&p->arena, from->bins, from->ntokens * sizeof *from->bins);
+	to->first_step = arena_copy(&p->arena, from->first_step, from->ntokens * sizeof *from->first_step);
+	return to->tokens != NULL && to->bins != NULL && to->first_step != NULL &&
+	    group_widen(p, from->nedges + SPARE_LOOPS, from->nloops + SPARE_LOOPS);
+}
+
+static size_t
+stride(const struct place *p)
+{
+	return (size_t)p->edges_cap + p->keys_cap;
+}
+
+size_t
+place_bytes(const struct place *p)
+{
+	return p->arena.total_bytes + p->samples_cap * stride(p) * sizeof(double) +
+	    p->group.shape.nloops * (size_t)LOOP_BYTES;
 }
 
 static struct place *
-place_new(struct groups *gs, const struct trace *t, const struct shape *s)
+place_new(struct groups *gs, uint32_t type, const struct shape *s)
 {
 	struct arena arena = { 0 };
 	struct place *p = arena_calloc(&arena, 1, sizeof *p);
 	struct group *g;
+	bool ok;
 
 	if (p == NULL)
 		return NULL;
 	g = &p->group;
-	if (!copy_shape(&g->shape, s, &arena) || !find_keys(g, gs->labels, &arena) ||
-	    (g->edges = arena_calloc(&arena, s->nedges, sizeof *g->edges)) == NULL ||
-	    (g->sketch = arena_calloc(&arena, 1, sizeof *g->sketch)) == NULL ||
-	    (g->samples = arena_calloc(&arena, gs->o.samples_max, sizeof *g->samples)) == NULL ||
-	    (g->texts = texts_new()) == NULL) {
-		arena_release(&arena);
+	p->arena = arena;
+	ok = copy_shape(p, s) && keys_find(p, gs->labels) &&
+	    (g->sketch = arena_calloc(&p->arena, 1, sizeof *g->sketch)) != NULL &&
+	    (g->samples = arena_calloc(&p->arena, gs->o.samples_max, sizeof *g->samples)) != NULL &&
+	    (g->texts = texts_new()) != NULL;
+	for (uint32_t i = 0; ok && i < s->nedges; i++)
+		g->edge_ignored[i] = edge_is_ignored(gs, &s->edges[i]);
+	for (uint32_t i = 0; ok && i < s->nloops; i++)
+		ok = loops_know(p, i);
+	if (!ok) {
+		place_free(p);
 		return NULL;
 	}
-	g->type = t->type;
+	g->type = type;
 	g->samples_max = gs->o.samples_max;
+	g->slowest.total_ns = g->fastest.total_ns = -1;
 	rng_seed(&g->rng, gs->o.seed ^ s->key.a);	/* by the shape, not by which group came first */
-	p->arena = arena;
 	return p;
 }
 
@@ -208,95 +196,207 @@ find(const struct groups *gs, struct hash128 key)
 	return p;
 }
 
-static struct place *
-find_or_make(struct groups *gs, const struct trace *t, const struct shape *s)
+/* Half of the memory is left for the reservoirs of those that are there: many shapes come once. */
+static bool
+keep_place(struct groups *gs, struct place *p)
 {
-	struct place *p = find(gs, s->key), **more;
+	uint64_t key = p->group.shape.key.a;
+	struct place **more;
 
-	if (p != NULL || gs->count >= gs->o.groups_max)
-		return p;
+	if (gs->o.memory_max_bytes != 0 && gs->bytes + place_bytes(p) > gs->o.memory_max_bytes / 2) {
+		gs->full = true;
+		return false;
+	}
 	if (gs->count == gs->cap) {
 		uint32_t cap = gs->cap != 0 ? gs->cap * 2 : 16;
 
 		if ((more = realloc(gs->places, cap * sizeof *more)) == NULL)
-			return NULL;
+			return false;
 		gs->places = more;
 		gs->cap = cap;
 	}
-	if ((p = place_new(gs, t, s)) == NULL)
+	p->same_hash = map_get(&gs->by_key, key);
+	if (!map_put(&gs->by_key, key, p))
+		return false;
+	gs->places[gs->count++] = p;
+	gs->bytes += place_bytes(p);
+	return true;
+}
+
+struct place *
+groups_place(struct groups *gs, uint32_t type, const struct shape *s)
+{
+	struct place *p = find(gs, s->key);
+
+	if (p != NULL || gs->count >= gs->o.groups_max || gs->full)
+		return p;
+	if ((p = place_new(gs, type, s)) == NULL)
 		return NULL;
-	p->same_hash = map_get(&gs->by_key, s->key.a);
-	if (!map_put(&gs->by_key, s->key.a, p)) {
+	if (!keep_place(gs, p)) {
 		place_free(p);
 		return NULL;
 	}
-	gs->places[gs->count++] = p;
 	return p;
 }
 
-/* ---- adding to it ---- */
+/* ---- adding to a group ---- */
 
-/* The place in the reservoir for the trace just counted, or NULL: each of the n traces so far is in it with the
- * same probability. */
-static struct sample *
-choose_sample(struct place *p)
-{
-	struct group *g = &p->group;
-	struct sample *s;
-	uint64_t at;
-
-	if (g->nsamples == g->samples_max) {
-		at = rng_below(&g->rng, g->total.n);
-		return at < g->samples_max ? &g->samples[at] : NULL;
-	}
-	s = &g->samples[g->nsamples];
-	s->edges_ns = arena_alloc(&p->arena, (g->shape.nedges + g->nkeys) * sizeof *s->edges_ns);
-	if (s->edges_ns == NULL)
-		return NULL;
-	s->keys = s->edges_ns + g->shape.nedges;
-	g->nsamples++;
-	return s;
-}
-
-static void
+void
 note_exemplars(struct group *g, struct exemplar x)
 {
-	if (g->slowest.trace_id == 0 || x.total_ns > g->slowest.total_ns)
+	if (g->slowest.total_ns < 0 || x.total_ns > g->slowest.total_ns)
 		g->slowest = x;
-	if (g->fastest.trace_id == 0 || x.total_ns < g->fastest.total_ns)
+	if (g->fastest.total_ns < 0 || x.total_ns < g->fastest.total_ns)
 		g->fastest = x;
+}
+
+/* The trace's times by the group's edges, 0 where they are ignored; all of what is ignored goes to *ignored. */
+static const double *
+lay_times(struct groups *gs, const struct place *p, const struct shape *s, int64_t *ignored)
+{
+	const struct group *g = &p->group;
+	uint32_t plain = s->ntokens - 1;
+	double *times;
+
+	if (gs->ntimes < g->shape.nedges) {
+		if ((times = realloc(gs->times, 2 * (size_t)g->shape.nedges * sizeof *times)) == NULL)
+			return NULL;
+		gs->times = times;
+		gs->ntimes = 2 * g->shape.nedges;
+	}
+	times = gs->times;
+	for (uint32_t i = 0; i < plain; i++)
+		times[i] = (double)s->times_ns[i];
+	for (uint32_t i = plain; i < g->shape.nedges; i++)
+		times[i] = 0;
+	for (uint32_t i = 0; i < s->nloops; i++)
+		times[g->shape.loops[loops_number(p, &s->loops[i], i)].edge] = (double)s->times_ns[s->loops[i].edge];
+	*ignored = 0;
+	for (uint32_t i = 0; i < g->shape.nedges && gs->o.ignore != NULL; i++)
+		if (g->edge_ignored[i]) {
+			*ignored += (int64_t)times[i];
+			times[i] = 0;
+		}
+	return times;
+}
+
+bool
+same_path(const struct shape *a, const struct shape *b)
+{
+	return a->ntokens == b->ntokens && memcmp(a->tokens, b->tokens, a->ntokens * sizeof *a->tokens) == 0 &&
+	    memcmp(a->bins, b->bins, a->ntokens * sizeof *a->bins) == 0;
+}
+
+static struct group *
+to_other(struct groups *gs, const struct trace *t, const struct shape *s)
+{
+	gs->other.traces++;
+	moments_add(&gs->other.total, (double)(t->end_ns - t->begin_ns - ignored_ns(gs, s)));
+	return NULL;
 }
 
 struct group *
 groups_add(struct groups *gs, const struct trace *t, const struct critpath *p, const struct shape *s,
     const char *const *node_names)
 {
-	struct place *place = find_or_make(gs, t, s);
-	int64_t total_ns = t->end_ns - t->begin_ns;
+	struct place *place;
+	struct exemplar x = { { t->id_high, t->id }, t->end_ns - t->begin_ns };
+	const double *times;
 	struct sample *sample;
 	struct group *g;
+	int64_t ignored;
 
-	if (place == NULL || place->group.shape.ntokens != s->ntokens ||
-	    memcmp(place->group.shape.tokens, s->tokens, s->ntokens * sizeof *s->tokens) != 0) {
-		gs->other++;
-		return NULL;
+	if (!shape_exact(s, t)) {
+		gs->other.inexact++;
+		return to_other(gs, t, s);
 	}
+	if ((place = groups_place(gs, t->type, s)) == NULL)
+		return to_other(gs, t, s);
 	g = &place->group;
-	moments_add(&g->total, (double)total_ns);
-	for (uint32_t i = 0; i < s->nedges; i++)
-		comoments_add(&g->edges[i], (double)s->times_ns[i], (double)total_ns);
-	sketch_add(g->sketch, total_ns);
-	note_exemplars(g, (struct exemplar){ t->id, total_ns });
+	if (!same_path(&g->shape, s)) {
+		gs->other.collisions++;
+		return to_other(gs, t, s);
+	}
+	if (!loops_take(gs, place, s) || (times = lay_times(gs, place, s, &ignored)) == NULL)
+		return to_other(gs, t, s);
+	x.total_ns -= ignored;
+	moments_add(&g->total, (double)x.total_ns);
+	moments_add(&g->ignored, (double)ignored);
+	for (uint32_t i = 0; i < g->shape.nedges; i++)
+		comoments_add(&g->edges[i], times[i], (double)x.total_ns);
+	sketch_add(g->sketch, x.total_ns);
+	note_exemplars(g, x);
 	g->lossy += t->lossy;
-	if ((sample = choose_sample(place)) != NULL) {
-		sample->trace_id = t->id;
-		sample->total_ns = total_ns;
-		for (uint32_t i = 0; i < s->nedges; i++)
-			sample->edges_ns[i] = (double)s->times_ns[i];
-		read_keys(g, sample->keys, t, p, s, node_names);
+	g->moved += p->moved;
+	if ((sample = sample_choose(gs, place)) != NULL) {
+		sample->id = x.id;
+		sample->total_ns = x.total_ns;
+		memcpy(sample->edges_ns, times, g->shape.nedges * sizeof *times);
+		keys_read(gs, place, sample->keys, t, p, s, node_names);
 	}
 	return g;
 }
+
+/* ---- merging ---- */
+
+static void
+merge_counts(struct place *to, const struct place *from)
+{
+	struct group *g = &to->group;
+	const struct group *f = &from->group;
+
+	for (uint32_t i = 0; i + 1 < g->shape.ntokens; i++)
+		comoments_merge(&g->edges[i], &f->edges[i]);
+	for (uint32_t i = 0; i < g->shape.nloops; i++) {
+		const struct comoments none = { .n = f->total.n, .mean_y = f->total.mean };
+		uint32_t there = loops_number(from, &g->shape.loops[i], i);
+
+		comoments_merge(&g->edges[g->shape.loops[i].edge], there == UINT32_MAX ? &none :
+		    &f->edges[f->shape.loops[there].edge]);
+	}
+	moments_merge(&g->total, &f->total);
+	moments_merge(&g->ignored, &f->ignored);
+	sketch_merge(g->sketch, f->sketch);
+	if (f->slowest.total_ns >= 0) {
+		note_exemplars(g, f->slowest);
+		note_exemplars(g, f->fastest);
+	}
+	g->lossy += f->lossy;
+	g->moved += f->moved;
+}
+
+static int
+merge_place(struct groups *gs, const struct place *from)
+{
+	const struct group *f = &from->group;
+	struct place *to = groups_place(gs, f->type, &f->shape);
+
+	if (to == NULL || !same_path(&to->group.shape, &f->shape) || !loops_take(gs, to, &f->shape)) {
+		gs->other.collisions += to != NULL && !same_path(&to->group.shape, &f->shape) ? f->total.n : 0;
+		gs->other.traces += f->total.n;
+		moments_merge(&gs->other.total, &f->total);
+		return 0;
+	}
+	if (samples_merge(gs, to, from) != 0)
+		return ERR_MEMORY;
+	merge_counts(to, from);
+	return 0;
+}
+
+int
+groups_merge(struct groups *into, const struct groups *from, struct err *e)
+{
+	for (uint32_t i = 0; i < from->count; i++)
+		if (merge_place(into, from->places[i]) != 0)
+			return err_set(e, ERR_MEMORY, "no memory to merge %u groups", from->count);
+	into->other.traces += from->other.traces;
+	into->other.collisions += from->other.collisions;
+	into->other.inexact += from->other.inexact;
+	moments_merge(&into->other.total, &from->other.total);
+	return 0;
+}
+
+/* ---- asking ---- */
 
 uint32_t
 groups_count(const struct groups *gs)
@@ -318,8 +418,25 @@ groups_find(const struct groups *gs, struct hash128 key)
 	return p != NULL ? &p->group : NULL;
 }
 
-uint64_t
+const struct groups_other *
 groups_other(const struct groups *gs)
 {
-	return gs->other;
+	return &gs->other;
+}
+
+struct exemplar
+group_median(const struct group *g)
+{
+	double middle = sketch_quantile(g->sketch, 0.5), least = INFINITY;
+	struct exemplar x = { .total_ns = -1 };
+
+	for (uint32_t i = 0; i < g->nsamples; i++) {
+		double apart = fabs((double)g->samples[i].total_ns - middle);
+
+		if (apart < least) {
+			least = apart;
+			x = (struct exemplar){ g->samples[i].id, g->samples[i].total_ns };
+		}
+	}
+	return x;
 }

@@ -1,47 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Which keys tell why an edge takes long. A number is tried by Pearson's r and
- * by Spearman's rho, each against Student's t with n - 2 degrees of freedom; the
- * key's p is twice the smaller one, since two questions were asked. A text is
- * tried by the one-way analysis of variance. The p of all keys that were tried are
- * then corrected together.
- */
+/* Which keys tell why edges take long: all are tried, then all p corrected together, then what says the same is left out. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include <gsl/gsl_cdf.h>
-
-#include "analysis/variance.h"
+#include "analysis/key_test.h"
 
 enum { SAMPLES_MIN = 8 };
 
 #define MISSING_MAX 0.2
 
-struct pair {
-	double x, y, rank_x, rank_y;
+struct search {
+	const struct group *g;
+	struct ordering *keys;		/* [nkeys] */
+	struct ordering edge;		/* the one at hand */
+	struct key_work *work;
+	struct key_finding *found;	/* [nedges x nkeys] */
+	uint32_t nfound;
+	double q, explain_min;
 };
-
-struct columns {
-	struct pair *pairs;
-	uint32_t n;
-};
-
-static int
-by_x(const void *a, const void *b)
-{
-	double x = ((const struct pair *)a)->x, y = ((const struct pair *)b)->x;
-
-	return (x > y) - (x < y);
-}
-
-static int
-by_y(const void *a, const void *b)
-{
-	double x = ((const struct pair *)a)->y, y = ((const struct pair *)b)->y;
-
-	return (x > y) - (x < y);
-}
 
 static bool
 is_numeric(const struct key *k)
@@ -49,108 +27,35 @@ is_numeric(const struct key *k)
 	return k->type == VALUE_INT || k->type == VALUE_UINT || k->type == VALUE_REAL;
 }
 
-/* The key's values beside the edge's times, where both are known. */
-static void
-pick(struct columns *c, const struct group *g, uint32_t key, uint32_t edge)
+static int
+search_begin(struct search *s, const struct group *g, uint32_t nedges, struct arena *a)
 {
-	c->n = 0;
-	for (uint32_t i = 0; i < g->nsamples; i++)
-		if (!isnan(g->samples[i].keys[key]))
-			c->pairs[c->n++] = (struct pair){ g->samples[i].keys[key], g->samples[i].edges_ns[edge], 0, 0 };
+	s->keys = arena_alloc(a, g->nkeys * sizeof *s->keys);
+	s->found = arena_calloc(a, (size_t)nedges * g->nkeys, sizeof *s->found);
+	s->work = key_work_new(g->nsamples, a);
+	if (s->keys == NULL || s->found == NULL || s->work == NULL)
+		return ERR_MEMORY;
+	for (uint32_t k = 0; k < g->nkeys; k++)
+		if (ordering_of_key(&s->keys[k], g, k, a) != 0)
+			return ERR_MEMORY;
+	return 0;
 }
 
-/* Equal values share the mean of their ranks. */
-static void
-rank_pairs(struct columns *c)
+static int
+try_edge(struct search *s, uint32_t edge, struct arena *a)
 {
-	struct pair *p = c->pairs;
-	uint32_t end;
+	if (ordering_of_edge(&s->edge, s->g, edge, a) != 0)
+		return ERR_MEMORY;
+	for (uint32_t k = 0; k < s->g->nkeys && s->edge.distinct > 1; k++) {
+		struct key_finding *f = &s->found[s->nfound];
 
-	qsort(p, c->n, sizeof *p, by_y);
-	for (uint32_t i = 0; i < c->n; i = end) {
-		for (end = i + 1; end < c->n && p[end].y == p[i].y; end++)
-			;
-		for (uint32_t j = i; j < end; j++)
-			p[j].rank_y = (i + end - 1) / 2.0;
+		*f = (struct key_finding){ .edge = edge, .key = k };
+		if (s->keys[k].n < SAMPLES_MIN || s->keys[k].n < (1 - MISSING_MAX) * s->g->nsamples)
+			continue;
+		s->nfound += is_numeric(&s->g->keys[k]) ? key_test_number(f, &s->keys[k], &s->edge, s->work) :
+		    key_test_category(f, &s->keys[k], &s->edge, s->work);
 	}
-	qsort(p, c->n, sizeof *p, by_x);
-	for (uint32_t i = 0; i < c->n; i = end) {
-		for (end = i + 1; end < c->n && p[end].x == p[i].x; end++)
-			;
-		for (uint32_t j = i; j < end; j++)
-			p[j].rank_x = (i + end - 1) / 2.0;
-	}
-}
-
-static double
-correlation(const struct columns *c, bool of_ranks)
-{
-	struct comoments m = { 0 };
-	struct moments y = { 0 };
-
-	for (uint32_t i = 0; i < c->n; i++) {
-		const struct pair *p = &c->pairs[i];
-
-		comoments_add(&m, of_ranks ? p->rank_x : p->x, of_ranks ? p->rank_y : p->y);
-		moments_add(&y, of_ranks ? p->rank_y : p->y);
-	}
-	return m.m2_x > 0 && y.m2 > 0 ? fmax(-1, fmin(1, m.c_xy / sqrt(m.m2_x) / sqrt(y.m2))) : 0;
-}
-
-static double
-p_of_r(double r, uint32_t n)
-{
-	double rest = 1 - r * r;
-
-	return rest > 0 ? 2 * gsl_cdf_tdist_Q(fabs(r) * sqrt((n - 2) / rest), n - 2) : 0;
-}
-
-static bool
-try_number(struct key_finding *f, struct columns *c)
-{
-	rank_pairs(c);
-	if (c->pairs[0].x == c->pairs[c->n - 1].x)
-		return false;
-	f->numeric = true;
-	f->r = correlation(c, false);
-	f->rho = correlation(c, true);
-	f->p = fmin(1, 2 * fmin(p_of_r(f->r, c->n), p_of_r(f->rho, c->n)));
-	return true;
-}
-
-/* F = (between / (k - 1)) / (within / (n - k)). With categories of a sample or two each there is nothing to see. */
-static bool
-try_category(struct key_finding *f, struct columns *c)
-{
-	struct moments all = { 0 };
-	double within = 0, between;
-	uint32_t k = 0, end;
-
-	qsort(c->pairs, c->n, sizeof *c->pairs, by_x);
-	for (uint32_t i = 0; i < c->n; i = end, k++) {
-		struct moments one = { 0 };
-
-		for (end = i; end < c->n && c->pairs[end].x == c->pairs[i].x; end++)
-			moments_add(&one, c->pairs[end].y);
-		within += one.m2;
-		moments_merge(&all, &one);
-	}
-	if (k < 2 || k > c->n / 2)
-		return false;
-	between = fmax(0, all.m2 - within);
-	f->share = all.m2 > 0 ? between / all.m2 : 0;
-	f->p = within > 0 ? gsl_cdf_fdist_Q(between / (k - 1) / (within / (c->n - k)), k - 1, c->n - k) : 0;
-	return true;
-}
-
-static bool
-try_key(struct key_finding *f, const struct group *g, uint32_t key, uint32_t edge, struct columns *c)
-{
-	pick(c, g, key, edge);
-	*f = (struct key_finding){ .key = key, .n = c->n };
-	if (c->n < SAMPLES_MIN || c->n < (1 - MISSING_MAX) * g->nsamples)
-		return false;
-	return is_numeric(&g->keys[key]) ? try_number(f, c) : try_category(f, c);
+	return 0;
 }
 
 static int
@@ -158,7 +63,8 @@ by_p(const void *a, const void *b)
 {
 	const struct key_finding *x = a, *y = b;
 
-	return x->p != y->p ? (x->p > y->p) - (x->p < y->p) : (x->key > y->key) - (x->key < y->key);
+	return x->p != y->p ? (x->p > y->p) - (x->p < y->p) : x->edge != y->edge ? (x->edge > y->edge) -
+	    (x->edge < y->edge) : (x->key > y->key) - (x->key < y->key);
 }
 
 /* Benjamini & Hochberg's correction: p times how many were tried, over its rank; never more than for a larger p. */
@@ -174,16 +80,18 @@ correct(struct key_finding *f, uint32_t n)
 	}
 }
 
-static double
-explains(const struct key_finding *f)
+static void
+keep_what_explains(struct search *s)
 {
-	return f->numeric ? fmax(f->r * f->r, f->rho * f->rho) : f->share;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->nfound; i++)
+		if (s->found[i].p <= s->q && s->found[i].explains >= s->explain_min)
+			s->found[n++] = s->found[i];
+	s->nfound = n;
 }
 
-struct near {
-	const struct group *g;
-	const struct shape_edge *edge;
-};
+/* ---- order ---- */
 
 static uint32_t
 apart(uint32_t a, uint32_t b)
@@ -192,75 +100,139 @@ apart(uint32_t a, uint32_t b)
 }
 
 static uint32_t
-distance(const struct near *near, const struct key_finding *f)
+distance(const struct group *g, const struct key_finding *f)
 {
-	uint32_t token = near->g->keys[f->key].token;
-	uint32_t from = apart(token, near->edge->from_token), to = apart(token, near->edge->to_token);
+	const struct shape_edge *edge = &g->shape.edges[f->edge];
+	uint32_t from = apart(g->keys[f->key].token, edge->from_token), to = apart(g->keys[f->key].token, edge->to_token);
 
 	return from < to ? from : to;
 }
 
+/* Best first; of equals the nearest, then the coarsest kind. */
 static int
-by_worth(const void *a, const void *b, void *near)
+by_worth(const void *a, const void *b, void *group)
 {
-	double x = explains(a), y = explains(b);
-	uint32_t far_a = distance(near, a), far_b = distance(near, b);
+	const struct key_finding *x = a, *y = b;
+	const struct group *g = group;
+	uint32_t far_x = distance(g, x), far_y = distance(g, y);
 
-	if (x != y)
-		return (x < y) - (x > y);
-	if (far_a != far_b)
-		return far_a < far_b ? -1 : 1;
-	return ((const struct key_finding *)a)->key < ((const struct key_finding *)b)->key ? -1 : 1;
+	if (x->edge != y->edge)
+		return x->edge < y->edge ? -1 : 1;
+	if (x->explains != y->explains)
+		return (x->explains < y->explains) - (x->explains > y->explains);
+	if (far_x != far_y)
+		return far_x < far_y ? -1 : 1;
+	if (g->keys[x->key].kind != g->keys[y->key].kind)
+		return g->keys[x->key].kind < g->keys[y->key].kind ? -1 : 1;
+	return x->key < y->key ? -1 : 1;
 }
 
+/* Whether another of the same edge's findings says all that this one says. `i`: its place in the order. */
 static bool
-edge_varies(const struct group *g, uint32_t edge)
+says_nothing_new(struct search *s, const struct key_finding *f, uint32_t first, uint32_t n, uint32_t i)
 {
-	for (uint32_t i = 1; i < g->nsamples; i++)
-		if (g->samples[i].edges_ns[edge] != g->samples[0].edges_ns[edge])
+	for (uint32_t j = first; j < first + n; j++) {
+		enum nested nested;
+
+		if (j == i || s->found[j].numeric)
+			continue;
+		nested = key_test_nested(&s->keys[f->key], &s->keys[s->found[j].key], &s->edge, s->q, s->explain_min,
+		    s->work);
+		if (nested == NESTED_ADDS_NOTHING || (nested == NESTED_SAME && j < i))
 			return true;
+	}
 	return false;
+}
+
+/* Of the findings of one edge; they stay in their order. Returns how many are left. */
+static uint32_t
+leave_out(struct search *s, uint32_t first, uint32_t n, bool *out)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = first; i < first + n; i++)
+		out[i] = !s->found[i].numeric && says_nothing_new(s, &s->found[i], first, n, i);
+	for (uint32_t i = first; i < first + n; i++)
+		if (!out[i])
+			s->found[first + left++] = s->found[i];
+	return left;
+}
+
+/* The findings come by edge number; they go out by the order that the edges were asked in. */
+static int
+by_edges_asked(struct search *s, struct key_finding *ret, const uint32_t *edges, uint32_t nedges, struct arena *a)
+{
+	bool *out = arena_alloc(a, s->nfound * sizeof *out + 1);
+	uint32_t n = 0;
+
+	if (out == NULL)
+		return ERR_MEMORY;
+	for (uint32_t e = 0; e < nedges; e++) {
+		uint32_t first = 0, count = 0;
+
+		while (first < s->nfound && s->found[first].edge != edges[e])
+			first++;
+		while (first + count < s->nfound && s->found[first + count].edge == edges[e])
+			count++;
+		if (count > 1 && ordering_of_edge(&s->edge, s->g, edges[e], a) != 0)
+			return ERR_MEMORY;
+		if (count > 1)
+			count = leave_out(s, first, count, out);
+		memcpy(&ret[n], &s->found[first], count * sizeof *ret);
+		n += count;
+	}
+	return (int)n;
+}
+
+int
+keys_explain_edges(struct key_finding **ret, const struct group *g, const uint32_t *edges, uint32_t nedges,
+    double q, double explain_min, uint32_t *tried, struct arena *a, struct err *e)
+{
+	struct search s = { .g = g, .q = q, .explain_min = explain_min };
+	int n = search_begin(&s, g, nedges, a);
+
+	for (uint32_t i = 0; i < nedges && n == 0; i++)
+		n = try_edge(&s, edges[i], a);
+	if (n != 0)
+		return err_set(e, ERR_MEMORY, "no memory to try %u keys", g->nkeys);
+	if (tried != NULL)
+		*tried = s.nfound;
+	correct(s.found, s.nfound);
+	keep_what_explains(&s);
+	qsort_r(s.found, s.nfound, sizeof *s.found, by_worth, (void *)(uintptr_t)g);
+	*ret = arena_alloc(a, s.nfound * sizeof **ret + 1);
+	n = *ret != NULL ? by_edges_asked(&s, *ret, edges, nedges, a) : ERR_MEMORY;
+	return n >= 0 ? n : err_set(e, ERR_MEMORY, "no memory to try %u keys", g->nkeys);
 }
 
 int
 keys_explain(struct key_finding **ret, const struct group *g, uint32_t edge, double q, double explain_min,
     struct arena *a, struct err *e)
 {
-	struct columns c = { arena_alloc(a, g->nsamples * sizeof *c.pairs), 0 };
-	struct key_finding *found = arena_alloc(a, g->nkeys * sizeof *found);
-	struct near near = { g, &g->shape.edges[edge] };
-	uint32_t tried = 0, n = 0;
-
-	*ret = found;
-	if (c.pairs == NULL || found == NULL)
-		return err_set(e, ERR_MEMORY, "no memory to try %u keys", g->nkeys);
-	if (!edge_varies(g, edge))
-		return 0;
-	for (uint32_t k = 0; k < g->nkeys; k++)
-		tried += try_key(&found[tried], g, k, edge, &c);
-	correct(found, tried);
-	for (uint32_t i = 0; i < tried; i++)
-		if (found[i].p <= q && explains(&found[i]) >= explain_min)
-			found[n++] = found[i];
-	qsort_r(found, n, sizeof *found, by_worth, &near);
-	return (int)n;
+	return keys_explain_edges(ret, g, &edge, 1, q, explain_min, NULL, a, e);
 }
+
+/* ---- words ---- */
 
 void
 key_print(const struct group *g, const struct key *k, const struct labels *labels, struct buf *out)
 {
-	const struct shape *s = &g->shape;
-	uint32_t token = k->token;
+	const struct label *label = labels_get(labels, g->shape.tokens[k->token]);
 
-	if (k->kind == KEY_NODE) {
-		buf_printf(out, "node");
-		return;
+	switch (k->kind) {
+	case KEY_NODE:
+		buf_printf(out, "node of %s", label->text);
+		break;
+	case KEY_PROCESS:
+		buf_printf(out, "process of %s", label->text);
+		break;
+	case KEY_THREAD:
+		buf_printf(out, "thread of %s", label->text);
+		break;
+	case KEY_ITERATIONS:
+		buf_printf(out, "iterations of ( %s ... )+", label->text);
+		break;
+	default:
+		buf_printf(out, "%s.%s", label->text, label->fields[k->field]);
 	}
-	while (s->tokens[token] == SHAPE_OPEN)
-		token++;
-	if (k->kind == KEY_ITERATIONS)
-		buf_printf(out, "iterations of ( %s ... )+", labels_get(labels, s->tokens[token])->text);
-	else
-		buf_printf(out, "%s.%s", labels_get(labels, s->tokens[token])->text,
-		    labels_get(labels, s->tokens[token])->fields[k->field]);
 }

@@ -1,24 +1,45 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Labels. A label's number is the number of its text; what else is known of it stands in an array beside. */
+/*
+ * Labels. A label's number is the number of its text; what else is known of it stands
+ * in chunks that never move, nor does the table of chunks: who was handed a number
+ * finds its label there while another thread makes new ones.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/label.h"
 #include "base/arena.h"
 
-enum { TEXT_HASH_SEED = 0x686f6e65 };	/* a constant: a label's hash is the same on every run */
+enum {
+	TEXT_HASH_SEED = 0x686f6e65,	/* a constant: a label's hash is the same on every run */
+	CHUNK_LABELS = KINDS_EACH,
+	CHUNKS_MAX = 8192,
+	SILENT_LEN = 2			/* silent labels are told apart by texts that no other label can have */
+};
 
 struct entry {
 	struct label label;
 	struct hash128 hash;
 };
 
+struct chunk {
+	struct entry entries[CHUNK_LABELS];
+	uint8_t kinds[CHUNK_LABELS];
+};
+
 struct labels {
 	struct texts *texts;
-	struct arena arena;	/* entries and fields; entries never move, so labels_get() stays valid */
-	struct entry **entries;
-	uint32_t count, cap;
+	struct arena arena;	/* fields */
+	uint32_t count;
+	struct chunk *chunks[CHUNKS_MAX];
+	const uint8_t *kinds[CHUNKS_MAX];	/* each chunk's */
 };
+
+static inline struct entry *
+entry_at(const struct labels *l, uint32_t id)
+{
+	return &l->chunks[id / CHUNK_LABELS]->entries[id % CHUNK_LABELS];
+}
 
 struct labels *
 labels_new(void)
@@ -41,7 +62,8 @@ labels_free(struct labels *l)
 		return;
 	texts_free(l->texts);
 	arena_release(&l->arena);
-	free(l->entries);
+	for (uint32_t i = 0; i < CHUNKS_MAX && l->chunks[i] != NULL; i++)
+		free(l->chunks[i]);
 	free(l);
 }
 
@@ -86,19 +108,29 @@ copy_fields(struct labels *l, const char *const *fields, uint32_t n)
 	return copy;
 }
 
-static bool
+/* Room for one more; it is that of the next number. */
+static struct entry *
 make_room(struct labels *l)
 {
-	uint32_t cap = l->cap != 0 ? l->cap * 2 : 64;
-	struct entry **more;
+	uint32_t at = l->count / CHUNK_LABELS;
 
-	if (l->count < l->cap)
-		return true;
-	if ((more = realloc(l->entries, cap * sizeof *more)) == NULL)
-		return false;
-	l->entries = more;
-	l->cap = cap;
-	return true;
+	if (at == CHUNKS_MAX)
+		return NULL;
+	if (l->chunks[at] == NULL) {	/* written once: others read it */
+		if ((l->chunks[at] = calloc(1, sizeof *l->chunks[at])) == NULL)
+			return NULL;
+		l->kinds[at] = l->chunks[at]->kinds;
+	}
+	return entry_at(l, l->count);
+}
+
+/* The label that was put into that room counts from here on. */
+static uint32_t
+add(struct labels *l, const struct entry *e)
+{
+	l->chunks[l->count / CHUNK_LABELS]->kinds[l->count % CHUNK_LABELS] =
+	    e->label.kind | (e->label.silent ? KIND_SILENT : 0);
+	return l->count++;
 }
 
 uint32_t
@@ -113,15 +145,31 @@ labels_intern(struct labels *l, enum record_kind kind, const char *text, size_t 
 		return id;
 	if (len > LABEL_TEXT_MAX || !parse(&parsed, text, len, kind))
 		return LABEL_NONE;
-	e = arena_calloc(&l->arena, 1, sizeof *e);
-	if (e == NULL || !make_room(l) || (e->label.fields = copy_fields(l, fields, nfields)) == NULL ||
+	if ((e = make_room(l)) == NULL || (parsed.fields = copy_fields(l, fields, nfields)) == NULL ||
 	    (id = texts_intern(l->texts, text, len)) == UINT32_MAX)
 		return LABEL_NONE;
+	e->label = (struct label){ .fields = parsed.fields, .nfields = nfields };
 	parse(&e->label, texts_get(l->texts, id), len, kind);
-	e->label.nfields = nfields;
 	e->hash = hash_bytes128(TEXT_HASH_SEED, text, len);
-	l->entries[l->count++] = e;
-	return id;
+	return add(l, e);
+}
+
+uint32_t
+labels_silent(struct labels *l, enum record_kind kind)
+{
+	static const char *const no_fields[1];
+	const char text[SILENT_LEN] = { '\0', (char)kind };
+	uint32_t id = texts_find(l->texts, text, sizeof text);
+	struct entry *e;
+
+	if (id != UINT32_MAX)
+		return id;
+	if ((e = make_room(l)) == NULL || (id = texts_intern(l->texts, text, sizeof text)) == UINT32_MAX)
+		return LABEL_NONE;
+	e->label = (struct label){ .text = "", .event = "", .name = "", .fields = no_fields,
+		.kind = (uint8_t)kind, .silent = true };
+	e->hash = hash_bytes128(TEXT_HASH_SEED, text, sizeof text);
+	return add(l, e);
 }
 
 uint32_t
@@ -133,13 +181,19 @@ labels_find(const struct labels *l, const char *text, size_t len)
 const struct label *
 labels_get(const struct labels *l, uint32_t id)
 {
-	return &l->entries[id]->label;
+	return &entry_at(l, id)->label;
 }
 
 struct hash128
 labels_hash(const struct labels *l, uint32_t id)
 {
-	return l->entries[id]->hash;
+	return entry_at(l, id)->hash;
+}
+
+const uint8_t *const *
+labels_kinds(const struct labels *l)
+{
+	return l->kinds;
 }
 
 uint32_t

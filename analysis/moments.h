@@ -29,16 +29,19 @@ void   comoments_merge(struct comoments *into, const struct comoments *from);
 double comoments_covariance(const struct comoments *m);	/* c_xy / n */
 
 /* Quantiles in fixed memory: DDSketch (Masson, Rim & Lee, VLDB 2019), relative error at most 1 %, from
- * 1 ns to 10 days; merging is addition. */
+ * 1 ns to 10 days; merging is addition. When a bucket has counted 2^32 values, all counts are halved: quantiles
+ * stay what they are. */
 enum { SKETCH_BUCKETS = 1792 };
 
 struct sketch {
-	uint64_t n;
+	uint64_t n;		/* of all buckets; halved with them */
+	int64_t  min_ns, max_ns;	/* exact; no quantile is outside of them */
 	uint32_t buckets[SKETCH_BUCKETS];
 };
 
 void   sketch_add(struct sketch *s, int64_t value_ns);
 void   sketch_merge(struct sketch *into, const struct sketch *from);
 double sketch_quantile(const struct sketch *s, double q);	/* q in 0..1; 0 when empty */
+double sketch_quantile_most(const struct sketch *s, double q);	/* the quantile itself is not above this */
 
 #endif

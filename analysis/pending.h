@@ -43,10 +43,10 @@ void build_free(struct build *b);
 
 enum built { BUILT, BUILT_MALFORMED, BUILT_NO_MEMORY };
 
-/* Makes the trace of what came up to `until_ns`; counts in *nlate the records after that. On BUILT the arena
- * has moved into the trace. O(n log n). */
+/* Makes the trace of what came up to `until_ns`; counts in *nlate the records after that, and in *nduplicate those
+ * that were there already. On BUILT the arena has moved into the trace. O(n log n). */
 enum built build_trace(struct build *b, struct trace **ret, struct pending *p, int64_t until_ns,
-    const struct labels *labels, uint64_t *nlate);
+    const struct labels *labels, uint64_t *nlate, uint64_t *nduplicate);
 
 /* Times come from outside and may be anything: sums stop at the ends. */
 static inline int64_t

@@ -1,312 +1,334 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Folding. A path is a row of items, at first its labels. The shortest body that
- * is there twice in a row, of 1 item, 2, up to 64, is folded wherever it is so,
- * from left to right and each as long as it goes; each such stretch becomes one item,
- * a loop. Then again from 1 item up, since loops are items of other loops, until
- * nothing folds. So inner loops fold before those around them, and a loop begins
- * where its first whole repeat begins: A B A B A is ( A B )+ A. Two loops are equal
- * when their bodies are, however often each went round; a body that ran once is
- * no loop.
+ * Folding. The path is read from its begin to its end; what was read so far is a
+ * row of tokens in which nothing repeats. As soon as its last k tokens are the
+ * same as the k before them, the shortest such k first, they were another round
+ * of a loop: they are taken off again, and what they took is added to the round
+ * before, loops that they had inside too.
+ *
+ *	A B C   B C ->  A ( B C )+	read B, C: the row ends in B C B C
+ *
+ * So every token is put down once and taken off at most once, and whatever the
+ * path, that is all the work there is but for looking for repeats: a token's
+ * earlier places are chained, and only those up to BODY_MAX back are looked at.
  */
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/group.h"
+#include "analysis/critpath.h"
 
-enum { BODY_MAX = 64 };
+enum { BODY_MAX = 64, NOWHERE = UINT32_MAX };
 
-struct item {
-	uint64_t value;		/* a label, or for a loop a hash of its tokens: equal ones are compared in full */
-	uint32_t at, len;	/* its tokens */
+struct token {
+	uint64_t word;		/* label and bin */
+	uint32_t step;		/* the first one on it */
+	uint32_t same_slot;	/* the token before this one that hashes alike, or NOWHERE */
+	uint32_t loops;		/* the first of those that end here, or NOWHERE */
+	uint32_t passes;	/* of the edge that leads here from the token before */
+	int64_t  time_ns;	/* of that edge */
 };
 
-struct row {
-	uint32_t *tokens;
-	uint32_t *refs;		/* of a label: the first step on it; of SHAPE_OPEN: how often it went round */
-	struct item *items;
-	uint32_t ntokens, nitems;
+struct loop {
+	uint32_t first;
+	uint32_t next;		/* of those that end at the same token */
+	uint32_t step;		/* that first went round */
+	uint32_t passes;
+	int64_t  time_ns;
 };
 
 struct fold {
-	struct row now, next;
-	uint32_t *owner;	/* of each step: an earlier step on the same token, or itself */
+	struct token *row;
+	uint32_t n;
+	struct loop *loops;
+	uint32_t nloops;	/* ever made; some became part of others */
+	uint32_t *slots, mask;
 };
 
+static int
+fold_begin(struct fold *f, uint32_t nsteps, struct arena *a)
+{
+	uint32_t cap = 16;
+
+	while (cap < nsteps)
+		cap *= 2;
+	f->mask = cap - 1;
+	f->row = arena_alloc(a, nsteps * sizeof *f->row);
+	f->loops = arena_alloc(a, nsteps * sizeof *f->loops);
+	f->slots = arena_alloc(a, cap * sizeof *f->slots);
+	if (f->row == NULL || f->loops == NULL || f->slots == NULL)
+		return ERR_MEMORY;
+	memset(f->slots, 255, cap * sizeof *f->slots);
+	return 0;
+}
+
+static inline uint32_t *
+slot_of(const struct fold *f, uint64_t word)
+{
+	return &f->slots[(word * UINT64_C(0x9e3779b97f4a7c15) >> 32) & f->mask];
+}
+
+/* Are the last k tokens the k before them? */
 static bool
-row_alloc(struct row *r, uint32_t nsteps, struct arena *a)
+is_round(const struct fold *f, uint32_t k)
 {
-	/* A loop has two brackets and at least as many fewer labels than steps, and no loop is all of another's
-	 * body: three tokens for each step are never reached. */
-	r->tokens = arena_alloc(a, 3 * (size_t)nsteps * sizeof *r->tokens);
-	r->refs = arena_alloc(a, 3 * (size_t)nsteps * sizeof *r->refs);
-	r->items = arena_alloc(a, nsteps * sizeof *r->items);
-	return r->tokens != NULL && r->refs != NULL && r->items != NULL;
+	const struct token *last = &f->row[f->n - 1];
+
+	if (f->n < 2 * k)
+		return false;
+	for (uint32_t i = 0; i < k; i++)
+		if (last[-(int64_t)i].word != last[-(int64_t)i - (int64_t)k].word)
+			return false;
+	return true;
 }
 
-/* Are the k items at i the same as the k items after them? */
+/*
+ * A loop that began in the round before and ended in the last one would, with the
+ * rounds laid on each other, lead forward over tokens that it never passed. Then
+ * the two cross in a way that one row of tokens cannot tell, and it stays unfolded.
+ */
 static bool
-repeats(const struct row *r, uint32_t i, uint32_t k)
+is_crossed(const struct fold *f, uint32_t k)
 {
-	const struct item *last = &r->items[i + 2 * k - 1];
-	uint32_t a = r->items[i].at, b = r->items[i + k].at, end = last->at + last->len;
+	uint32_t middle = f->n - k;
 
-	return b - a == end - b && memcmp(&r->tokens[a], &r->tokens[b], (b - a) * sizeof *r->tokens) == 0;
-}
-
-static void
-append_token(struct row *r, uint32_t token, uint32_t ref)
-{
-	r->tokens[r->ntokens] = token;
-	r->refs[r->ntokens++] = ref;
-}
-
-static void
-append_item(struct row *to, const struct row *from, uint32_t i)
-{
-	const struct item *it = &from->items[i];
-
-	to->items[to->nitems++] = (struct item){ it->value, to->ntokens, it->len };
-	memcpy(&to->tokens[to->ntokens], &from->tokens[it->at], it->len * sizeof *to->tokens);
-	memcpy(&to->refs[to->ntokens], &from->refs[it->at], it->len * sizeof *to->refs);
-	to->ntokens += it->len;
-}
-
-static uint64_t
-loop_value(const uint32_t *tokens, uint32_t n)
-{
-	uint64_t h = n;
-
-	for (uint32_t i = 0; i < n; i++)
-		h = (h ^ tokens[i]) * UINT64_C(0x9e3779b97f4a7c15), h ^= h >> 29;
-	return h | UINT64_C(1) << 63;	/* no label */
-}
-
-/* The k items at i, `times` times over, become one loop of the next row. */
-static void
-append_loop(struct fold *f, uint32_t i, uint32_t k, uint32_t times)
-{
-	const struct row *r = &f->now;
-	struct row *to = &f->next;
-	uint32_t at = r->items[i].at, len = r->items[i + k].at - at, first = to->ntokens;
-
-	append_token(to, SHAPE_OPEN, times);
-	for (uint32_t j = 0; j < len; j++) {
-		uint32_t ref = r->refs[at + j];
-
-		for (uint32_t n = 1; n < times; n++) {
-			if (r->tokens[at + j] == SHAPE_OPEN)
-				ref += r->refs[at + n * len + j];
-			else if (r->tokens[at + j] != SHAPE_CLOSE)
-				f->owner[r->refs[at + n * len + j]] = ref;
-		}
-		append_token(to, r->tokens[at + j], ref);
-	}
-	append_token(to, SHAPE_CLOSE, 0);
-	to->items[to->nitems++] = (struct item){ loop_value(&to->tokens[first], len + 2), first, len + 2 };
-}
-
-/* Is there anything to fold with bodies of k items? Nearly always not, and then nothing is moved. */
-static bool
-any_repeat(const struct row *r, uint32_t k)
-{
-	uint32_t run = 0;
-
-	for (uint32_t i = 0; i + k < r->nitems; i++) {
-		run = r->items[i].value == r->items[i + k].value ? run + 1 : 0;
-		if (run == k)
-			return true;
-	}
+	for (uint32_t i = middle; i < f->n; i++)
+		for (uint32_t l = f->row[i].loops; l != NOWHERE; l = f->loops[l].next)
+			if (f->loops[l].first < middle && i - k < f->loops[l].first)
+				return true;
 	return false;
 }
 
-/* How many times in a row the k items at i are there. *differs: the first item from i on that is not like the one
- * k after it; it only moves on, so a whole row is compared once. */
-static uint32_t
-count_times(const struct row *r, uint32_t i, uint32_t k, uint32_t *differs)
+/* The loop `l` now leads from token `last` back; it may be one that is there. */
+static void
+give_loop(struct fold *f, uint32_t last, uint32_t l)
 {
-	uint32_t times = 1, most;
+	struct loop *it = &f->loops[l];
+	uint32_t same = f->row[last].loops;
 
-	if (*differs < i)
-		*differs = i;
-	while (*differs + k < r->nitems && r->items[*differs].value == r->items[*differs + k].value)
-		++*differs;
-	for (most = (*differs - i) / k + 1; times < most && repeats(r, i, k); times++)
-		i += k;
-	return times;
+	while (same != NOWHERE && f->loops[same].first != it->first)
+		same = f->loops[same].next;
+	if (same == NOWHERE) {
+		it->next = f->row[last].loops;
+		f->row[last].loops = l;
+		return;
+	}
+	f->loops[same].passes += it->passes;
+	f->loops[same].time_ns += it->time_ns;
+	if (it->step < f->loops[same].step)
+		f->loops[same].step = it->step;
+}
+
+/* Lays the last k tokens on the k before them. What led from these to those leads back now. */
+static void
+take_round(struct fold *f, uint32_t k)
+{
+	uint32_t middle = f->n - k, back = f->nloops++;
+
+	f->loops[back] = (struct loop){ .first = middle - k, .step = f->row[middle].step,
+		.passes = f->row[middle].passes, .time_ns = f->row[middle].time_ns };
+	for (uint32_t i = middle; i < f->n; i++) {
+		struct token *to = &f->row[i - k];
+
+		if (i > middle) {
+			to->passes += f->row[i].passes;
+			to->time_ns += f->row[i].time_ns;
+		}
+		for (uint32_t l = f->row[i].loops, next; l != NOWHERE; l = next) {
+			next = f->loops[l].next;
+			if (f->loops[l].first >= middle)
+				f->loops[l].first -= k;
+			give_loop(f, i - k, l);
+		}
+	}
+	give_loop(f, middle - 1, back);
+	while (f->n > middle) {
+		f->n--;
+		*slot_of(f, f->row[f->n].word) = f->row[f->n].same_slot;
+	}
+}
+
+static void
+read_step(struct fold *f, uint64_t word, uint32_t step, int64_t time_ns)
+{
+	uint32_t *slot = slot_of(f, word), at = f->n++, before = *slot;
+
+	f->row[at] = (struct token){ word, step, before, NOWHERE, at > 0, time_ns };
+	*slot = at;
+	for (; before != NOWHERE && at - before <= BODY_MAX; before = f->row[before].same_slot)
+		if (f->row[before].word == word && is_round(f, at - before) && !is_crossed(f, at - before)) {
+			take_round(f, at - before);
+			return;
+		}
+}
+
+static int
+fold_path(struct fold *f, const struct critpath *p, struct arena *a)
+{
+	const struct step *s = p->steps;
+
+	if (fold_begin(f, p->nsteps, a) != 0)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < p->nsteps; i++)
+		read_step(f, (uint64_t)s[i].bin << 32 | s[i].label, i, i > 0 ? s[i].time_ns - s[i - 1].time_ns : 0);
+	return 0;
+}
+
+/* ---- from the row to the shape ---- */
+
+struct found {
+	uint32_t first, last, loop;
+};
+
+static int
+inner_first(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	uint32_t x_len = x->last - x->first, y_len = y->last - y->first;
+
+	return x_len != y_len ? (x_len > y_len) - (x_len < y_len) : (x->first > y->first) - (x->first < y->first);
+}
+
+static struct found *
+find_loops(const struct fold *f, uint32_t *n, struct arena *a)
+{
+	struct found *found = arena_alloc(a, (f->nloops + 1) * sizeof *found);
+
+	*n = 0;
+	for (uint32_t i = 0; found != NULL && i < f->n && f->nloops > 0; i++)
+		for (uint32_t l = f->row[i].loops; l != NOWHERE; l = f->loops[l].next)
+			found[(*n)++] = (struct found){ f->loops[l].first, i, l };
+	if (*n > 1)
+		qsort(found, *n, sizeof *found, inner_first);
+	return found;
 }
 
 static bool
-fold_bodies(struct fold *f, uint32_t k)
+shape_room(struct shape *s, struct arena *a)
 {
-	struct row swap, *r = &f->now;
-	uint32_t times, differs = 0, before = r->nitems;
-
-	if (!any_repeat(r, k))
-		return false;
-	f->next.ntokens = f->next.nitems = 0;
-	for (uint32_t i = 0; i < before; i += times > 1 ? times * k : 1) {
-		times = count_times(r, i, k, &differs);
-		if (times > 1)
-			append_loop(f, i, k, times);
-		else
-			append_item(&f->next, r, i);
-	}
-	swap = f->now;
-	f->now = f->next;
-	f->next = swap;
-	return f->now.nitems < before;
+	s->tokens = arena_alloc(a, s->ntokens * sizeof *s->tokens);
+	s->bins = arena_alloc(a, s->ntokens * sizeof *s->bins);
+	s->first_step = arena_alloc(a, s->ntokens * sizeof *s->first_step);
+	s->edges = arena_alloc(a, s->nedges * sizeof *s->edges);
+	s->times_ns = arena_alloc(a, s->nedges * sizeof *s->times_ns);
+	s->passes = arena_alloc(a, s->nedges * sizeof *s->passes);
+	s->loops = arena_alloc(a, s->nloops * sizeof *s->loops);
+	s->iterations = arena_alloc(a, s->nloops * sizeof *s->iterations);
+	return s->tokens != NULL && s->bins != NULL && s->first_step != NULL && s->edges != NULL &&
+	    s->times_ns != NULL && s->passes != NULL && s->loops != NULL && s->iterations != NULL;
 }
 
-static int
-fold_path(struct fold *f, const struct critpath *p, struct arena *a, struct err *e)
+/* The edge that was first passed by reaching that step. */
+static void
+put_edge(struct shape *s, uint32_t edge, const struct critpath *p, uint32_t step, uint32_t from, uint32_t to)
 {
-	f->owner = arena_alloc(a, p->nsteps * sizeof *f->owner);
-	if (f->owner == NULL || !row_alloc(&f->now, p->nsteps, a) || !row_alloc(&f->next, p->nsteps, a))
-		return err_set(e, ERR_MEMORY, "no memory for the shape of %u steps", p->nsteps);
-	f->now.nitems = f->now.ntokens = p->nsteps;
-	for (uint32_t i = 0; i < p->nsteps; i++) {
-		f->now.tokens[i] = p->steps[i].label;
-		f->now.refs[i] = f->owner[i] = i;
-		f->now.items[i] = (struct item){ p->steps[i].label, i, 1 };
-	}
-	for (uint32_t k = 1; k <= BODY_MAX && 2 * k <= f->now.nitems; k++)
-		if (fold_bodies(f, k))
-			k = 0;
-	for (uint32_t i = 0; i < p->nsteps; i++)	/* owners come first */
-		f->owner[i] = f->owner[f->owner[i]];
-	return 0;
+	const struct step *before = &p->steps[step - 1], *at = &p->steps[step];
+
+	s->edges[edge] = (struct shape_edge){ before->label, at->label, before->unit_label, at->unit_label,
+		at->owner, from, to };
 }
-
-/* ---- from tokens to edges ---- */
-
-struct edges {
-	uint32_t *in;		/* [ntokens]: the edge from the label before it */
-	uint32_t *back;		/* [ntokens]: of a label that ends loops: the first of the edges back */
-};
 
 static void
-add_edge(struct shape *s, const struct critpath *p, uint32_t from, uint32_t to)
+put_tokens(struct shape *s, const struct fold *f, const struct critpath *p)
 {
-	const struct step *a = &p->steps[s->first_step[from]], *b = &p->steps[s->first_step[to]];
-
-	s->edges[s->nedges++] = (struct shape_edge){ a->label, b->label, a->unit_label, b->unit_label, from, to };
-}
-
-/* In the order in which one reads: into a label, then, at a bracket, back to the loop's first label. `open` is
- * room for a stack of the loops' first labels. */
-static void
-lay_edges(struct shape *s, const struct critpath *p, struct edges *x, uint32_t *open)
-{
-	uint32_t last = TRACE_NONE, depth = 0, entered = 0;
-
 	for (uint32_t i = 0; i < s->ntokens; i++) {
-		x->in[i] = x->back[i] = TRACE_NONE;
-		if (s->tokens[i] == SHAPE_OPEN) {
-			depth++;
-		} else if (s->tokens[i] == SHAPE_CLOSE) {
-			if (x->back[last] == TRACE_NONE)
-				x->back[last] = s->nedges;
-			add_edge(s, p, last, open[--depth]);
-			entered = depth;
-		} else {
-			for (; entered < depth; entered++)
-				open[entered] = i;
-			x->in[i] = s->nedges;
-			if (last != TRACE_NONE)
-				add_edge(s, p, last, i);
-			last = i;
-		}
+		const struct token *t = &f->row[i];
+
+		s->tokens[i] = (uint32_t)t->word;
+		s->bins[i] = (uint32_t)(t->word >> 32);
+		s->first_step[i] = t->step;
+		if (i == 0)
+			continue;
+		put_edge(s, i - 1, p, t->step, i - 1, i);
+		s->times_ns[i - 1] = t->time_ns;
+		s->passes[i - 1] = t->passes;
 	}
 }
 
-/* Gives each stretch of the path to its edge. */
 static void
-add_times(struct shape *s, const struct critpath *p, const struct fold *f, const struct edges *x,
-    const uint32_t *token_of)
+put_loops(struct shape *s, const struct fold *f, const struct critpath *p, const struct found *found)
 {
-	for (uint32_t i = 1; i < p->nsteps; i++) {
-		uint32_t from = token_of[f->owner[i - 1]], to = token_of[f->owner[i]], edge = x->in[to];
+	for (uint32_t i = 0; i < s->nloops; i++) {
+		const struct loop *l = &f->loops[found[i].loop];
+		uint32_t edge = s->ntokens - 1 + i;
 
-		if (from >= to || s->edges[edge].from_token != from)
-			for (edge = x->back[from]; s->edges[edge].to_token != to;)
-				edge++;
-		s->times_ns[edge] += p->steps[i].time_ns - p->steps[i - 1].time_ns;
+		s->loops[i] = (struct shape_loop){ found[i].first, found[i].last, edge };
+		put_edge(s, edge, p, l->step, found[i].last, found[i].first);
+		s->times_ns[edge] = l->time_ns;
+		s->passes[edge] = l->passes;
 	}
 }
 
-static int
-take_tokens(struct shape *ret, const struct fold *f, uint32_t *token_of, struct arena *a)
-{
-	const struct row *r = &f->now;
-
-	ret->ntokens = r->ntokens;
-	ret->tokens = r->tokens;
-	ret->nloops = 0;
-	ret->first_step = r->refs;
-	ret->iterations = arena_alloc(a, (r->ntokens / 3 + 1) * sizeof *ret->iterations);
-	if (ret->iterations == NULL)
-		return -1;
-	for (uint32_t i = 0; i < r->ntokens; i++) {
-		if (r->tokens[i] == SHAPE_OPEN)
-			ret->iterations[ret->nloops++] = r->refs[i];
-		if (r->tokens[i] == SHAPE_OPEN || r->tokens[i] == SHAPE_CLOSE)
-			ret->first_step[i] = TRACE_NONE;
-		else
-			token_of[r->refs[i]] = i;
-	}
-	return 0;
-}
-
-static struct hash128
-shape_key(const struct shape *s, const struct labels *labels, struct hash128 *room)
+/* See shape_runs(); for all loops at once, the longest of those with one first token before the shorter ones. */
+static void
+count_iterations(struct shape *s, uint64_t *came)
 {
 	for (uint32_t i = 0; i < s->ntokens; i++)
-		room[i] = s->tokens[i] >= SHAPE_CLOSE ? (struct hash128){ s->tokens[i], 0 } :
-		    labels_hash(labels, s->tokens[i]);
-	return hash_bytes128(0, room, s->ntokens * sizeof *room);
+		came[i] = i > 0 ? s->passes[i - 1] : 1;
+	for (uint32_t i = s->nloops; i-- > 0;) {
+		came[s->loops[i].first] += s->passes[s->loops[i].edge];
+		s->iterations[i] = came[s->loops[i].first];
+	}
+}
+
+uint64_t
+shape_runs(const struct shape *s, uint32_t first, uint32_t last)
+{
+	uint64_t runs = first > 0 ? s->passes[first - 1] : 1;
+
+	for (uint32_t i = 0; i < s->nloops; i++)
+		if (s->loops[i].first == first && s->loops[i].last >= last)
+			runs += s->passes[s->loops[i].edge];
+	return runs;
+}
+
+/* A token is a word: its text's hash is as good as the text, and a key that is another's is found out (group.c). */
+static struct hash128
+shape_key(const struct shape *s, const struct labels *labels, uint64_t *words)
+{
+	for (uint32_t i = 0; i < s->ntokens; i++) {
+		words[i] = labels_hash(labels, s->tokens[i]).a;
+		if (s->bins[i] != BIN_NONE)
+			words[i] = hash_u64(words[i] ^ s->bins[i]);
+	}
+	return hash_bytes128(0, words, s->ntokens * sizeof *words);
 }
 
 int
 shape_of(struct shape *ret, const struct critpath *p, const struct labels *labels, struct arena *a, struct err *e)
 {
 	struct fold f = { 0 };
-	struct edges x;
-	struct hash128 *room;
-	uint32_t *token_of, *open, n, nedges;
-	int rc;
+	struct found *found;
+	uint64_t *words;
 
 	*ret = (struct shape){ 0 };
-	if ((rc = fold_path(&f, p, a, e)) != 0)
-		return rc;
-	n = f.now.ntokens;
-	nedges = n;	/* one into each label but the first, one back for each loop: fewer than tokens */
-	token_of = arena_alloc(a, p->nsteps * sizeof *token_of);
-	open = arena_alloc(a, n * sizeof *open);
-	x.in = arena_alloc(a, n * sizeof *x.in);
-	x.back = arena_alloc(a, n * sizeof *x.back);
-	room = arena_alloc(a, n * sizeof *room);
-	ret->edges = arena_alloc(a, nedges * sizeof *ret->edges);
-	ret->times_ns = arena_calloc(a, nedges, sizeof *ret->times_ns);
-	if (token_of == NULL || open == NULL || x.in == NULL || x.back == NULL || room == NULL ||
-	    ret->edges == NULL || ret->times_ns == NULL || take_tokens(ret, &f, token_of, a) != 0)
-		return err_set(e, ERR_MEMORY, "no memory for a shape of %u tokens", n);
-	lay_edges(ret, p, &x, open);
-	add_times(ret, p, &f, &x, token_of);
-	ret->key = shape_key(ret, labels, room);
+	if (fold_path(&f, p, a) != 0 || (found = find_loops(&f, &ret->nloops, a)) == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for the shape of %u steps", p->nsteps);
+	ret->ntokens = f.n;
+	ret->nedges = f.n - 1 + ret->nloops;
+	if (!shape_room(ret, a) || (words = arena_alloc(a, f.n * sizeof *words)) == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for a shape of %u labels", f.n);
+	put_tokens(ret, &f, p);
+	put_loops(ret, &f, p, found);
+	count_iterations(ret, words);
+	ret->key = shape_key(ret, labels, words);
 	return 0;
 }
 
-/* ---- printed ---- */
-
-static uint32_t
-count_labels(const struct shape *s)
+bool
+shape_exact(const struct shape *s, const struct trace *t)
 {
-	uint32_t n = 0;
+	int64_t sum = 0;
 
-	for (uint32_t i = 0; i < s->ntokens; i++)
-		n += s->tokens[i] < SHAPE_CLOSE;
-	return n;
+	for (uint32_t i = 0; i < s->nedges; i++)
+		sum += s->times_ns[i];
+#ifdef HONE_DEBUG
+	assert(sum == t->end_ns - t->begin_ns);
+#endif
+	return sum == t->end_ns - t->begin_ns;
 }
+
+/* ---- printed ---- */
 
 /* The labels that are shown: the first `head`, and those from `tail` on. A bracket is shown when its loop has one
  * of them. */
@@ -320,45 +342,46 @@ shows(struct cut c, uint32_t from, uint32_t to)
 	return from < to && (from < c.head || to > c.tail);
 }
 
-/* How many labels lie between the bracket at i and its other half. */
 static uint32_t
-labels_inside(const struct shape *s, uint32_t i)
+brackets(const struct shape *s, uint32_t token, struct cut c, bool closing)
 {
-	uint32_t n = 0, depth = 0, other = s->tokens[i] == SHAPE_OPEN ? 1 : UINT32_MAX;
+	uint32_t n = 0;
 
-	do {
-		depth += s->tokens[i] == SHAPE_OPEN;
-		depth -= s->tokens[i] == SHAPE_CLOSE;
-		n += s->tokens[i] < SHAPE_CLOSE;
-		i += other;
-	} while (depth != 0);
+	for (uint32_t i = 0; i < s->nloops; i++)
+		n += (closing ? s->loops[i].last : s->loops[i].first) == token &&
+		    shows(c, s->loops[i].first, s->loops[i].last + 1);
 	return n;
+}
+
+uint32_t
+shape_opens(const struct shape *s, uint32_t token)
+{
+	return brackets(s, token, (struct cut){ UINT32_MAX, 0 }, false);
+}
+
+uint32_t
+shape_closes(const struct shape *s, uint32_t token)
+{
+	return brackets(s, token, (struct cut){ UINT32_MAX, 0 }, true);
 }
 
 void
 shape_print(const struct shape *s, const struct labels *labels, uint32_t max, struct buf *out)
 {
-	uint32_t all = count_labels(s), seen = 0;
-	struct cut c = { all <= max ? all : (max + 1) / 2, all <= max ? 0 : all - max / 2 };
+	uint32_t all = s->ntokens;
+	struct cut c = { all <= max ? all : max / 2 + max % 2, all <= max ? 0 : all - max / 2 };
 	const char *between = "";
 
-	for (uint32_t i = 0; i < s->ntokens; i++) {
-		uint32_t token = s->tokens[i];
-
-		if (token == SHAPE_OPEN && shows(c, seen, seen + labels_inside(s, i))) {
+	for (uint32_t i = 0; i < all; i++) {
+		for (uint32_t n = brackets(s, i, c, false); n > 0; n--, between = "")
 			buf_printf(out, "%s( ", between);
-			between = "";
-		} else if (token == SHAPE_CLOSE && shows(c, seen - labels_inside(s, i), seen)) {
-			buf_printf(out, " )+");
+		if (shows(c, i, i + 1))
+			buf_printf(out, "%s%s", between, labels_get(labels, s->tokens[i])->text);
+		else if (i == c.head)
+			buf_printf(out, "%s...", between);
+		if (shows(c, i, i + 1) || i == c.head)
 			between = " -> ";
-		} else if (token < SHAPE_CLOSE) {
-			if (shows(c, seen, seen + 1))
-				buf_printf(out, "%s%s", between, labels_get(labels, token)->text);
-			else if (seen == c.head)
-				buf_printf(out, "%s...", between);
-			if (shows(c, seen, seen + 1) || seen == c.head)
-				between = " -> ";
-			seen++;
-		}
+		for (uint32_t n = brackets(s, i, c, true); n > 0; n--, between = " -> ")
+			buf_printf(out, " )+");
 	}
 }

@@ -21,25 +21,58 @@ bucket_of(int64_t value_ns)
 	return i < SKETCH_BUCKETS ? (uint32_t)i : SKETCH_BUCKETS - 1;
 }
 
+/* What a bucket can count is over: half of everything has the same quantiles. */
+static void
+halve(struct sketch *s)
+{
+	s->n = 0;
+	for (int i = 0; i < SKETCH_BUCKETS; i++)
+		s->n += s->buckets[i] /= 2;
+}
+
+static void
+widen(struct sketch *s, int64_t min_ns, int64_t max_ns)
+{
+	s->min_ns = s->n == 0 || min_ns < s->min_ns ? min_ns : s->min_ns;
+	s->max_ns = s->n == 0 || max_ns > s->max_ns ? max_ns : s->max_ns;
+}
+
 void
 sketch_add(struct sketch *s, int64_t value_ns)
 {
+	uint32_t *bucket = &s->buckets[bucket_of(value_ns)];
+
+	if (*bucket == UINT32_MAX)
+		halve(s);
+	widen(s, value_ns, value_ns);
 	s->n++;
-	s->buckets[bucket_of(value_ns)]++;
+	++*bucket;
 }
 
 void
 sketch_merge(struct sketch *into, const struct sketch *from)
 {
-	into->n += from->n;
+	uint64_t most = 0;
+	int shift;
+
 	for (int i = 0; i < SKETCH_BUCKETS; i++)
-		into->buckets[i] += from->buckets[i];
+		if ((uint64_t)into->buckets[i] + from->buckets[i] > most)
+			most = (uint64_t)into->buckets[i] + from->buckets[i];
+	shift = most > UINT32_MAX;
+	if (from->n > 0)
+		widen(into, from->min_ns, from->max_ns);
+	into->n = 0;
+	for (int i = 0; i < SKETCH_BUCKETS; i++) {
+		into->buckets[i] = (uint32_t)(((uint64_t)into->buckets[i] + from->buckets[i]) >> shift);
+		into->n += into->buckets[i];
+	}
 }
 
 double
 sketch_quantile(const struct sketch *s, double q)
 {
 	uint64_t rank, seen = 0;
+	double value;
 	int i = 0;
 
 	if (s->n == 0)
@@ -47,5 +80,12 @@ sketch_quantile(const struct sketch *s, double q)
 	rank = (uint64_t)(q * (double)(s->n - 1));
 	while (i < SKETCH_BUCKETS - 1 && (seen += s->buckets[i]) <= rank)
 		i++;
-	return i == 0 ? 1 : 2 * pow(GROWTH, i) / (GROWTH + 1);
+	value = i == 0 ? 1 : 2 * pow(GROWTH, i) / (GROWTH + 1);
+	return fmin(fmax(value, (double)s->min_ns), (double)s->max_ns);
+}
+
+double
+sketch_quantile_most(const struct sketch *s, double q)
+{
+	return fmin(sketch_quantile(s, q) / 0.99, (double)s->max_ns);
 }

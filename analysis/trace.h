@@ -12,7 +12,7 @@
 enum { TRACE_NONE = UINT32_MAX };
 
 struct event {
-	int64_t  time_ns;	/* of its node's clock */
+	int64_t  time_ns;	/* of its node's clock; see clocks.h for how it comes to be the root's node's */
 	uint64_t link_id;	/* of structure events, else 0 */
 	uint32_t label;
 	uint32_t unit;		/* index into units */
@@ -29,7 +29,7 @@ struct unit {
 };
 
 struct trace {
-	uint64_t id;
+	uint64_t id, id_high;	/* id_high: of the full W3C trace id, 0 when not known */
 	uint32_t type;		/* label of its request_begin */
 	uint32_t root;		/* unit that the request began in */
 	int64_t  begin_ns, end_ns;	/* of request_begin and request_end; by the root's node's clock */

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From bytes of a batch to a group, on one core: decoding, assembly, critical
- * path, shape, group. The stream is of several nodes and request types, many
- * requests at a time. Prints one row for each stream, and how much slower that
- * is than copying the same bytes. It only tells; nothing here fails on time.
+ * How fast the analysis is, on one core, and whether that depends on how much there
+ * is. Three tables:
+ *
+ *	records to groups	assembly, critical path, shape, group of records in memory, in
+ *				streams of 10^3 to 10^7 records of many requests at a time on
+ *				four nodes; what decoding their batches takes stands apart
+ *	traces to groups	the same without assembly: traces as readers of files make
+ *				them of spans, four events each
+ *	folding			the shape of single long paths, the worst ones too
+ *
+ * It only tells; nothing here fails on time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +20,15 @@
 #include "analysis/assemble.h"
 #include "analysis/critpath.h"
 #include "analysis/group.h"
+#include "base/rng.h"
 #include "tests/unit/analysis/generator.h"
 
-enum { BATCH_RECORDS = 1000, TARGET_PER_S = 1000000, ROUNDS = 5 };
+enum {
+	BATCH_RECORDS = 1000,
+	STREAM_RECORDS = 100000,	/* longer streams are this one again, later and with other ids */
+	TARGET_PER_S = 10000000,
+	ROUNDS = 3			/* the best one counts */
+};
 
 struct piece {
 	uint32_t node;
@@ -28,6 +41,7 @@ struct stream {
 	struct piece *pieces;
 	uint32_t npieces;
 	size_t nrecords, ntraces;
+	int64_t span_ns;	/* from its first record to after its last */
 };
 
 static double
@@ -114,18 +128,22 @@ make_stream(struct stream *s, size_t records_each, size_t ntraces)
 		    1000000 + (int64_t)i * 100000, (int)(records_each * 9 / 10));
 	gen_sort(g, first);
 	*s = (struct stream){ .nrecords = g->nrecords, .ntraces = ntraces };
+	for (size_t i = 0; i < g->nrecords; i++)
+		if (g->records[i].r.time_ns >= s->span_ns)
+			s->span_ns = g->records[i].r.time_ns + 1;
 	s->pieces = calloc(g->nrecords / BATCH_RECORDS + 2 * GEN_NODES, sizeof *s->pieces);
 	for (uint32_t node = 0; node < GEN_NODES; node++) {
 		for (size_t at = first[node]; at < first[node + 1]; at = end) {
 			end = at + BATCH_RECORDS < first[node + 1] ? at + BATCH_RECORDS : first[node + 1];
 			while (end < first[node + 1] && g->records[end].r.time_ns == g->records[end - 1].r.time_ns)
 				end++;
-			encode(s, g, at, end, end < first[node + 1] ? g->records[end - 1].r.time_ns : INT64_MAX / 8);
+			encode(s, g, at, end, end < first[node + 1] ? g->records[end - 1].r.time_ns : s->span_ns);
 		}
 	}
 	qsort(s->pieces, s->npieces, sizeof *s->pieces, by_watermark);
 	gen_free(g);
 }
+
 
 struct engine {
 	struct labels *labels;
@@ -137,117 +155,348 @@ struct engine {
 
 /* What a run says of the stream. */
 struct seen {
-	double seconds;
-	size_t steps;
+	double decode_s, seconds;
+	size_t records, traces, steps;
 	uint32_t groups;
-	uint64_t other;
+	uint64_t other, inexact;
 };
 
+static const char *const NODES[GEN_NODES] = { "a", "b", "c", "d" };
+
 static void
-drain(struct engine *x)
+engine_begin(struct engine *x)
 {
-	static const char *const nodes[GEN_NODES] = { "a", "b", "c", "d" };
+	struct assemble_options o = { 1 << 30, 1000000, INT64_C(10000000000) };
+	struct groups_options go = { .groups_max = 1024, .samples_max = 512, .seed = 1 };
+	struct err e;
+
+	*x = (struct engine){ .labels = labels_new() };
+	if (assemble_new(&x->assemble, &o, x->labels, &e) != 0)
+		die(e.text);
+	x->groups = groups_new(&go, x->labels);
+	for (uint32_t node = 0; node < GEN_NODES; node++)
+		assemble_join(x->assemble, node, &e);
+}
+
+static void
+engine_end(struct engine *x)
+{
+	arena_release(&x->scratch);
+	groups_free(x->groups);
+	assemble_free(x->assemble);
+	labels_free(x->labels);
+}
+
+static void
+take_trace(struct engine *x, const struct trace *t)
+{
 	struct critpath path;
 	struct shape shape;
+	struct err e;
+
+	if (critpath_extract(&path, t, x->labels, NULL, &x->scratch, &e) != 0 ||
+	    shape_of(&shape, &path, x->labels, &x->scratch, &e) != 0)
+		die(e.text);
+	groups_add(x->groups, t, &path, &shape, NODES);
+	x->traces++;
+	x->steps += path.nsteps;
+	arena_reset(&x->scratch);
+}
+
+static void
+take_batch(struct engine *x, uint32_t node, const struct batch *b)
+{
 	struct trace *t;
 	struct err e;
 
-	for (; (t = assemble_next(x->assemble)) != NULL; x->traces++) {
-		if (critpath_extract(&path, t, x->labels, NULL, &x->scratch, &e) != 0 ||
-		    shape_of(&shape, &path, x->labels, &x->scratch, &e) != 0)
-			die(e.text);
-		groups_add(x->groups, t, &path, &shape, nodes);
-		x->steps += path.nsteps;
-		arena_reset(&x->scratch);
+	if (assemble_batch(x->assemble, node, b, &e) != 0)
+		die(e.text);
+	while ((t = assemble_next(x->assemble)) != NULL) {
+		take_trace(x, t);
 		trace_free(t);
 	}
 }
 
-static struct seen
-run(const struct stream *s)
+/* The same batch, `round` spans later, of other requests. */
+static void
+shift(struct batch *b, struct record *records, uint64_t round, int64_t span_ns)
 {
-	struct seen seen;
-	struct assemble_options o = { 1 << 30, 1000000, INT64_C(10000000000) };
-	struct groups_options go = { 1024, 512, 1 };
-	struct engine x = { .labels = labels_new() };
-	struct arena batch_arena = { 0 };
-	struct batch b;
-	struct err e;
-	double began;
-
-	if (assemble_new(&x.assemble, &o, x.labels, &e) != 0)
-		die(e.text);
-	x.groups = groups_new(&go, x.labels);
-	for (uint32_t node = 0; node < GEN_NODES; node++)
-		assemble_join(x.assemble, node, &e);
-	began = now_s();
-	for (uint32_t i = 0; i < s->npieces; i++) {
-		const struct piece *p = &s->pieces[i];
-
-		if (batch_decode(&b, &batch_arena, s->bytes.data + p->at, p->len, &e) != 0 ||
-		    assemble_batch(x.assemble, p->node, &b, &e) != 0)
-			die(e.text);
-		drain(&x);
-		arena_reset(&batch_arena);
+	for (uint32_t i = 0; i < b->nrecords; i++) {
+		records[i] = b->records[i];
+		records[i].time_ns += (int64_t)round * span_ns;
+		records[i].trace_id = hash_u64(records[i].trace_id + round);
 	}
-	seen = (struct seen){ now_s() - began, x.steps, groups_count(x.groups), groups_other(x.groups) };
-	if (x.traces != s->ntraces)
+	b->records = records;
+	b->watermark_ns += (int64_t)round * span_ns;
+}
+
+static struct seen
+run(const struct stream *s, uint64_t rounds)
+{
+	struct record *records = malloc(2 * BATCH_RECORDS * sizeof *records);
+	struct batch b, last = { .watermark_ns = INT64_MAX / 8 };
+	struct arena batch_arena = { 0 };
+	struct seen seen = { 0 };
+	struct engine x;
+	struct err e;
+	double at[4];
+
+	engine_begin(&x);
+	for (uint64_t round = 0; round < rounds; round++)
+		for (uint32_t i = 0; i < s->npieces; i++) {
+			const struct piece *p = &s->pieces[i];
+
+			at[0] = now_s();
+			if (batch_decode(&b, &batch_arena, s->bytes.data + p->at, p->len, &e) != 0)
+				die(e.text);
+			at[1] = now_s();
+			shift(&b, records, round, s->span_ns);
+			at[2] = now_s();
+			take_batch(&x, p->node, &b);
+			at[3] = now_s();
+			seen.decode_s += at[1] - at[0];
+			seen.seconds += at[3] - at[2];
+			arena_reset(&batch_arena);
+		}
+	at[0] = now_s();
+	for (uint32_t node = 0; node < GEN_NODES; node++)
+		take_batch(&x, node, &last);
+	seen.seconds += now_s() - at[0];
+	seen.records = s->nrecords * rounds;
+	seen.traces = x.traces;
+	seen.steps = x.steps;
+	seen.groups = groups_count(x.groups);
+	seen.other = groups_other(x.groups)->traces;
+	seen.inexact = groups_other(x.groups)->inexact;
+	if (x.traces != s->ntraces * rounds)
 		die("traces are missing");
 	arena_release(&batch_arena);
-	arena_release(&x.scratch);
-	groups_free(x.groups);
-	assemble_free(x.assemble);
-	labels_free(x.labels);
+	free(records);
+	engine_end(&x);
 	return seen;
 }
 
-static double
-copy(const struct stream *s)
+static void
+row(size_t records, size_t each, double *smallest_ns)
 {
-	char *to = malloc(s->bytes.len);
-	double best = 1e9;
+	size_t one = records < STREAM_RECORDS ? records : STREAM_RECORDS;
+	int rounds = records > 1000000 ? 1 : records > 100000 ? ROUNDS : 10 * ROUNDS;
+	struct seen best = { .seconds = 1e9 };
+	struct stream s;
+	double ns;
 
-	for (int i = 0; i < ROUNDS; i++) {
-		double began = now_s();
+	make_stream(&s, each, one / each);
+	for (int i = 0; i < rounds; i++) {
+		struct seen seen = run(&s, records / one);
 
-		memcpy(to, s->bytes.data, s->bytes.len);
-		__asm__ volatile("" : : "r"(to) : "memory");
-		began = now_s() - began;
-		best = began < best ? began : best;
+		best = seen.seconds < best.seconds ? seen : best;
 	}
-	free(to);
-	return best;
+	ns = best.seconds * 1e9 / (double)best.records;
+	if (*smallest_ns == 0)
+		*smallest_ns = ns;
+	printf("%10zu %9zu %7.1f %7u %7.1f %7.1f %9.1f %9.2fx %11.2fx\n", best.records, best.traces,
+	    (double)best.steps / (double)best.traces, best.groups, best.decode_s * 1e9 / (double)best.records, ns,
+	    1e3 / ns, 1e9 / ns / TARGET_PER_S, ns / *smallest_ns);
+	if (best.other > 0)
+		printf("  %llu traces found no room in a group, %llu were not exact\n", (unsigned long long)best.other,
+		    (unsigned long long)best.inexact);
+	buf_release(&s.bytes);
+	free(s.pieces);
+}
+
+static void
+records_to_groups(size_t most)
+{
+	static const size_t each[] = { 40, 250 };
+
+	for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {
+		double smallest_ns = 0;
+
+		printf("records to groups, about %zu records a trace (target %d M/s)\n", each[i], TARGET_PER_S / 1000000);
+		printf("%10s %9s %7s %7s %7s %7s %9s %10s %12s\n", "records", "traces", "steps", "groups", "decode", "ns each",
+		    "M/s", "of target", "of smallest");
+		for (size_t n = 1000; n <= most; n *= 10)
+			row(n, each[i], &smallest_ns);
+	}
+}
+
+/* ---- traces of spans ---- */
+
+struct spans {
+	struct labels *labels;
+	uint32_t fork, join;		/* silent */
+	uint32_t begin[64], end[64];
+	struct trace t;
+	uint64_t next_link;
+	struct rng rng;
+};
+
+static uint32_t
+span_label(struct labels *l, enum record_kind kind, const char *event, uint32_t i)
+{
+	char text[64];
+	int len = snprintf(text, sizeof text, "service%u/span:%s(op%u)", i % 7, event, i);
+
+	return labels_intern(l, kind, text, (size_t)len, NULL, 0);
+}
+
+static void
+spans_begin(struct spans *s)
+{
+	*s = (struct spans){ .labels = labels_new(), .next_link = 1 };
+	s->fork = labels_silent(s->labels, RECORD_FORK);
+	s->join = labels_silent(s->labels, RECORD_JOIN);
+	for (uint32_t i = 0; i < 64; i++) {
+		s->begin[i] = span_label(s->labels, i == 0 ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN, "begin", i);
+		s->end[i] = span_label(s->labels, i == 0 ? RECORD_REQUEST_END : RECORD_UNIT_END, "end", i);
+	}
+	rng_seed(&s->rng, 1);
+}
+
+/* A span with so many below it, each of which has some of these below itself; returns when it ends. */
+static int64_t
+put_span(struct spans *s, uint32_t unit, uint32_t op, uint32_t below, int64_t at, uint64_t link, struct event *own)
+{
+	struct trace *t = &s->t;
+	struct event *mine = own;
+	uint32_t first = t->nunits, children = below < 3 ? below : 3, share;
+
+	*mine++ = (struct event){ .time_ns = at, .link_id = link, .label = s->begin[op], .unit = unit };
+	t->nunits += children;
+	for (uint32_t i = 0; i < children; i++) {
+		struct unit *u = &t->units[first + i];
+		uint64_t next = s->next_link++;
+
+		share = (below - children) / children + (i < (below - children) % children);
+		*u = (struct unit){ next, t->nevents, 2 + 2 * (share < 3 ? share : 3), (uint32_t)(mine - t->events) };
+		t->nevents += u->count;
+		at += 10 + (int64_t)rng_below(&s->rng, 1000);
+		*mine++ = (struct event){ .time_ns = at, .link_id = next, .label = s->fork, .unit = unit };
+		at = put_span(s, first + i, 1 + (op * 3 + i) % 63, share, at, next, &t->events[u->first]);
+		*mine++ = (struct event){ .time_ns = at, .link_id = next, .label = s->join, .unit = unit };
+	}
+	at += 10 + (int64_t)rng_below(&s->rng, 1000);
+	*mine++ = (struct event){ .time_ns = at, .link_id = link, .label = s->end[op], .unit = unit };
+	return at;
+}
+
+static void
+make_trace(struct spans *s, uint32_t nspans)
+{
+	s->t.id++;
+	s->t.nunits = 1;
+	s->t.units[0] = (struct unit){ 1, 0, 2 + 2 * (nspans > 3 ? 3 : nspans - 1), TRACE_NONE };
+	s->t.nevents = s->t.units[0].count;
+	s->t.begin_ns = 1000;
+	s->t.type = s->begin[0];
+	s->t.end_ns = put_span(s, 0, 0, nspans - 1, 1000, 0, s->t.events);
+}
+
+static void
+traces_to_groups(void)
+{
+	static const uint32_t sizes[] = { 10, 44, 400, 4000 };
+
+	printf("traces to groups, by spans in a trace (4 events each)\n%10s %9s %9s %9s %9s\n", "spans", "steps", "ns/span",
+	    "ns/event", "traces/s");
+	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		uint32_t n = sizes[i], traces = 400000 / n;
+		struct spans s;
+		struct engine x;
+		double took = 0, began;
+
+		engine_begin(&x);
+		labels_free(x.labels);
+		spans_begin(&s);
+		x.labels = s.labels;
+		groups_free(x.groups);
+		x.groups = groups_new(&(struct groups_options){ .groups_max = 64, .samples_max = 512, .seed = 1 }, s.labels);
+		s.t.events = calloc(4 * (size_t)n, sizeof *s.t.events);
+		s.t.units = calloc(n, sizeof *s.t.units);
+		for (uint32_t k = 0; k < traces; k++) {
+			make_trace(&s, n);
+			began = now_s();
+			take_trace(&x, &s.t);
+			took += now_s() - began;
+		}
+		printf("%10u %9.1f %9.1f %9.1f %9.0f\n", n, (double)x.steps / traces, took * 1e9 / traces / n,
+		    took * 1e9 / traces / s.t.nevents, traces / took);
+		free(s.t.events);
+		free(s.t.units);
+		engine_end(&x);
+	}
+}
+
+/* ---- folding ---- */
+
+/* The word that has no square over three letters: how many 1s stand between the 0s of Thue and Morse's. */
+static uint32_t
+squarefree(uint32_t i)
+{
+	uint32_t a = (uint32_t)__builtin_popcount(i) % 2, b = (uint32_t)__builtin_popcount(i + 1) % 2;
+
+	return 1 + a - b;
+}
+
+static uint32_t
+letter(int how, uint32_t i, struct rng *rng)
+{
+	switch (how) {
+	case 0: return i;			/* no label twice */
+	case 1: return i % 60;			/* one long loop */
+	case 2: return i % 7 < 4 ? i % 7 % 2 : i % 7;	/* a loop in a loop */
+	case 3: return squarefree(i);		/* many places to look at, and no repeat */
+	default: return (uint32_t)rng_below(rng, 4);	/* crossing loops everywhere */
+	}
+}
+
+static void
+folding(void)
+{
+	static const char *const names[] = { "no repeat", "a loop of 60", "nested", "square-free", "four letters" };
+
+	printf("folding of one path\n%-14s %9s %9s %9s %9s\n", "path", "steps", "labels", "loops", "ns/step");
+	for (int how = 0; how < 5; how++)
+		for (uint32_t n = 1000; n <= 100000; n *= 100) {
+			struct step *steps = calloc(n, sizeof *steps);
+			struct critpath p = { n, steps, 0 };
+			struct labels *l = labels_new();
+			struct arena a = { 0 };
+			double best = 1e9;
+			struct shape shape;
+			struct rng rng;
+			struct err e;
+
+			rng_seed(&rng, 5);
+			for (uint32_t i = 0; i < n; i++) {
+				char text[32];
+				int len = snprintf(text, sizeof text, "s/p:%u", letter(how, i, &rng));
+
+				steps[i] = (struct step){ .time_ns = i, .event = i,
+					.label = labels_intern(l, RECORD_POINT, text, (size_t)len, NULL, 0) };
+			}
+			for (int round = 0; round < ROUNDS; round++) {
+				double began = now_s();
+
+				if (shape_of(&shape, &p, l, &a, &e) != 0)
+					die(e.text);
+				began = now_s() - began;
+				best = began < best ? began : best;
+				if (round + 1 < ROUNDS)
+					arena_reset(&a);
+			}
+			printf("%-14s %9u %9u %9u %9.1f\n", names[how], n, shape.ntokens, shape.nloops, best * 1e9 / n);
+			arena_release(&a);
+			labels_free(l);
+			free(steps);
+		}
 }
 
 int
 main(int argc, char **argv)
 {
-	static const size_t sizes[] = { 40, 250 };
-	size_t records = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000000;
-
-	printf("%-20s %9s %7s %7s %11s %11s %10s %10s\n", "stream", "records", "steps", "groups", "records/s",
-	    "target", "of target", "of memcpy");
-	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-		struct stream s;
-		struct seen best = { .seconds = 1e9 };
-		double rate;
-		char name[32];
-
-		make_stream(&s, sizes[i], records / sizes[i]);
-		for (int j = 0; j < ROUNDS; j++) {
-			struct seen t = run(&s);
-
-			best = t.seconds < best.seconds ? t : best;
-		}
-		rate = (double)s.nrecords / best.seconds;
-		snprintf(name, sizeof name, "about %zu a trace", sizes[i]);
-		printf("%-20s %9zu %7.1f %7u %11.0f %11d %9.2fx %9.4fx\n", name, s.nrecords,
-		    (double)best.steps / (double)s.ntraces, best.groups, rate, TARGET_PER_S, rate / TARGET_PER_S,
-		    copy(&s) / best.seconds);
-		if (best.other > 0)
-			printf("  %llu traces found no room in a group\n", (unsigned long long)best.other);
-		buf_release(&s.bytes);
-		free(s.pieces);
-	}
+	records_to_groups(argc > 1 ? strtoul(argv[1], NULL, 10) : 10000000);
+	traces_to_groups();
+	folding();
 	return 0;
 }

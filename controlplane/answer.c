@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 #include "controlplane/engine_inside.h"
+#include "report/document.h"
 
 typedef json_t *question(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask);
 
-static question ask_status, ask_agents, ask_tracepoints, ask_start, ask_stop, ask_learn, ask_forest, ask_verdict;
+static question ask_status, ask_agents, ask_tracepoints, ask_start, ask_stop, ask_learn, ask_forest, ask_verdict, ask_report;
 
 static const struct {
 	const char *name;
@@ -26,6 +27,7 @@ static const struct {
 	{ "learn", ask_learn },
 	{ "forest", ask_forest },
 	{ "verdict", ask_verdict },
+	{ "report", ask_report },
 };
 
 static json_t *
@@ -66,27 +68,10 @@ answer_ask(struct engine *g, struct forest *f, const struct answer_context *c, c
 	return text;
 }
 
-/* Names come from traced programs and may be any bytes; JSON takes UTF-8 only, so others are shown as '?'. */
-static json_t *
-textn(const char *s, size_t len)
-{
-	json_t *j = json_stringn(s, len);
-	char *plain;
-
-	if (j != NULL || (plain = strndup(s, len)) == NULL)
-		return j;
-	for (char *c = plain; *c != '\0'; c++)
-		if ((unsigned char)*c >= 0x80)
-			*c = '?';
-	j = json_string(plain);
-	free(plain);
-	return j;
-}
-
 static json_t *
 text(const char *s)
 {
-	return textn(s, strlen(s));
+	return text_json(s, strlen(s));
 }
 
 static json_t *
@@ -101,20 +86,9 @@ id_text(uint64_t trace_id)
 }
 
 static json_t *
-number(double x)
+exemplar_text(const struct exemplar *x)
 {
-	return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *
-when_text(struct wall w)
-{
-	char text[25];
-
-	if (w.ns == 0)
-		return json_null();
-	wall_print(w, text);
-	return json_string(text);
+	return x->total_ns < 0 ? json_null() : id_text(x->id.low);
 }
 
 /* ---- runs and their trees ---- */
@@ -124,7 +98,7 @@ key_of(const char *name, double r, double p, uint32_t n)
 {
 	if (name == NULL || name[0] == '\0')
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:i}", "name", text(name), "r", number(r), "p", number(p), "n", (int)n);
+	return json_pack("{s:o, s:o, s:o, s:i}", "name", text(name), "r", number_json(r), "p", number_json(p), "n", (int)n);
 }
 
 static json_t *
@@ -137,12 +111,12 @@ hypothesis_json(const struct hypothesis *h)
 	    "id", (json_int_t)h->id, "parent", h->parent != 0 ? json_integer((json_int_t)h->parent) : json_null(),
 	    "cycle", (int)h->cycle, "state", hypothesis_word(h->state), "presence", presence, "tracepoint", text(h->tracepoint),
 	    "edge", "from", text(h->edge_from), "to", text(h->edge_to),
-	    "traces", (json_int_t)h->traces, "mean_ms", number(h->mean_ns / 1e6), "cv", number(h->cv),
-	    "share", number(h->share), "share_low", number(h->share_low), "share_high", number(h->share_high),
-	    "latency_share", number(h->latency_share), "settled_traces", (json_int_t)h->settled_traces,
-	    "settled_share", number(h->settled_share), "settled_low", number(h->settled_low),
-	    "settled_high", number(h->settled_high), "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
-	    "made", when_text(h->made), "settled", when_text(h->settled));
+	    "traces", (json_int_t)h->traces, "mean_ms", number_json(h->mean_ns / 1e6), "cv", number_json(h->cv),
+	    "share", number_json(h->share), "share_low", number_json(h->share_low), "share_high", number_json(h->share_high),
+	    "latency_share", number_json(h->latency_share), "settled_traces", (json_int_t)h->settled_traces,
+	    "settled_share", number_json(h->settled_share), "settled_low", number_json(h->settled_low),
+	    "settled_high", number_json(h->settled_high), "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
+	    "made", wall_json(h->made), "settled", wall_json(h->settled));
 }
 
 static json_t *
@@ -153,7 +127,7 @@ path_json(const char *lines)
 	while (*lines != '\0') {
 		size_t len = strcspn(lines, "\n");
 
-		json_array_append_new(a, textn(lines, len));
+		json_array_append_new(a, text_json(lines, len));
 		lines += len + (lines[len] == '\n');
 	}
 	return a;
@@ -171,16 +145,16 @@ verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesi
 	    "hypothesis", (json_int_t)hypothesis,
 	    "problem", v->finding.problem == PROBLEM_SLOW ? "slow" : "unpredictable",
 	    "group", "path", path_json(v->path), "traces", (json_int_t)v->traces, "mean_ms",
-	    number(v->finding.mean_ns / 1e6), "cv", number(v->finding.cv), "edge", "from", text(v->from), "to", text(v->to),
-	    "share", number(v->edge.share), "share_low", number(v->edge.interval.low),
-	    "share_high", number(v->edge.interval.high), "latency_share", number(v->edge.latency_share),
+	    number_json(v->finding.mean_ns / 1e6), "cv", number_json(v->finding.cv), "edge", "from", text(v->from), "to", text(v->to),
+	    "share", number_json(v->edge.share), "share_low", number_json(v->edge.interval.low),
+	    "share_high", number_json(v->edge.interval.high), "latency_share", number_json(v->edge.latency_share),
 	    "confidence", g->o.conditions.confidence,
 	    "key", key_of(v->key, v->key != NULL ? key_r(k) : 0, k->p, k->n),
-	    "exemplars", "slowest", id_text(v->slowest.trace_id), "fastest", id_text(v->fastest.trace_id),
-	    "what_if", "cv_now", number(w->cv_now), "cv_then", number(w->cv_then),
-	    "p50_then_ms", number(w->p50_then_ns / 1e6), "p95_now_ms", number(w->p95_now_ns / 1e6),
-	    "p95_then_ms", number(w->p95_then_ns / 1e6), "p99_now_ms", number(w->p99_now_ns / 1e6),
-	    "p99_then_ms", number(w->p99_then_ns / 1e6),
+	    "exemplars", "slowest", exemplar_text(&v->slowest), "fastest", exemplar_text(&v->fastest),
+	    "what_if", "cv_now", number_json(w->now.cv), "cv_then", number_json(w->then.cv),
+	    "p50_then_ms", number_json(w->then.p50_ns / 1e6), "p95_now_ms", number_json(w->now.p95_ns / 1e6),
+	    "p95_then_ms", number_json(w->then.p95_ns / 1e6), "p99_now_ms", number_json(w->now.p99_ns / 1e6),
+	    "p99_then_ms", number_json(w->then.p99_ns / 1e6),
 	    "bottom", v->bottom, "spread", v->spread, "added_on", (json_int_t)plan_count(g->plan));
 }
 
@@ -191,9 +165,9 @@ verdict_stored(const struct engine *g, const struct hypothesis *h)
 	return json_pack("{s:I, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:I}",
 	    "hypothesis", (json_int_t)h->id,
 	    "group", "path", path_json(h->group_shape), "traces", (json_int_t)h->settled_traces,
-	    "mean_ms", number(h->mean_ns / 1e6), "cv", number(h->cv), "edge", "from", text(h->edge_from), "to", text(h->edge_to),
-	    "share", number(h->settled_share), "share_low", number(h->settled_low), "share_high", number(h->settled_high),
-	    "latency_share", number(h->latency_share), "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
+	    "mean_ms", number_json(h->mean_ns / 1e6), "cv", number_json(h->cv), "edge", "from", text(h->edge_from), "to", text(h->edge_to),
+	    "share", number_json(h->settled_share), "share_low", number_json(h->settled_low), "share_high", number_json(h->settled_high),
+	    "latency_share", number_json(h->latency_share), "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
 	    "exemplars", "slowest", id_text(h->exemplar_slow), "fastest", id_text(h->exemplar_fast),
 	    "added_on", (json_int_t)plan_count(g->plan));
 }
@@ -241,7 +215,7 @@ run_json(const struct engine *g, const struct forest *f, const struct run *r, co
 	    "seed", (json_int_t)r->seed, "state", run_word(r->state), "phase", phase_words(g, d),
 	    "cycles", (int)r->cycles, "seconds", (double)(until_ns - r->begun.ns) / 1e9,
 	    "tracepoints_used", (int)r->tracepoints, "tracepoints_all", (int)r->tracepoints_all,
-	    "begun", when_text(r->begun), "ended", when_text(r->ended), "words", text(r->words != NULL ? r->words : ""),
+	    "begun", wall_json(r->begun), "ended", wall_json(r->ended), "words", text(r->words != NULL ? r->words : ""),
 	    "verdict", v);
 	if (!tree)
 		return run;
@@ -375,7 +349,7 @@ type_json(const struct engine *g, const struct type *t)
 
 	space_stats(g->space, t->label, &s);
 	return json_pack("{s:o, s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:o}", "type", text(t->name), "service",
-	    textn(l->text, l->service_len), "traces", (json_int_t)t->traces, "per_second", t->per_second,
+	    text_json(l->text, l->service_len), "traces", (json_int_t)t->traces, "per_second", t->per_second,
 	    "mean_ms", t->total.mean / 1e6, "p50_ms", sketch_quantile(t->sketch, 0.5) / 1e6,
 	    "p95_ms", sketch_quantile(t->sketch, 0.95) / 1e6, "p99_ms", sketch_quantile(t->sketch, 0.99) / 1e6,
 	    "cv", moments_cv(&t->total), "learned_places", (int)s.places,
@@ -391,15 +365,27 @@ counts_json(const struct engine *g)
 	assemble_counts(g->assemble, &n);
 	for (uint32_t i = 0; i < g->ntypes; i++)
 		if (g->types[i].diagnosis != NULL && g->types[i].diagnosis->groups != NULL)
-			other += groups_other(g->types[i].diagnosis->groups);
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+			other += groups_other(g->types[i].diagnosis->groups)->traces;
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
 	    "records", (json_int_t)n.records, "traces", (json_int_t)n.complete, "late", (json_int_t)n.late,
 	    "given_up_memory", (json_int_t)n.given_up_memory, "given_up_patience", (json_int_t)n.given_up_patience,
 	    "given_up_malformed", (json_int_t)n.given_up_malformed, "lossy", (json_int_t)n.lossy,
 	    "lost_ring", (json_int_t)n.lost[LOSS_RING], "lost_queue", (json_int_t)n.lost[LOSS_QUEUE],
 	    "lost_decode", (json_int_t)n.lost[LOSS_DECODE], "incomplete", (json_int_t)n.incomplete,
 	    "other_groups", (json_int_t)other, "moved", (json_int_t)g->moved, "pathless", (json_int_t)g->pathless,
-	    "untyped", (json_int_t)g->untyped);
+	    "untyped", (json_int_t)g->untyped, "inexact", (json_int_t)g->inexact,
+	    "duplicate", (json_int_t)n.duplicate);
+}
+
+static json_t *
+with_clocks(json_t *counts, const struct engine *g)
+{
+	struct clocks_counts n;
+
+	clocks_counts(g->clocks, &n);
+	json_object_set_new(counts, "clock_corrected", json_integer((json_int_t)n.corrected));
+	json_object_set_new(counts, "clock_contradictory", json_integer((json_int_t)n.contradictory));
+	return counts;
 }
 
 static json_t *
@@ -430,7 +416,7 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	    "space", c->space_path, "store_trouble", c->store_trouble != NULL ? c->store_trouble : "",
 	    "paused", g->paused, "paused_why", g->paused ? g->paused_why : "", "agents", (int)agents,
 	    "added", (int)plan_count(g->plan), "added_names", on, "quiet", engine_quiet(g),
-	    "learning", learning_json(g, c), "types", types, "runs", runs, "counts", counts_json(g),
+	    "learning", learning_json(g, c), "types", types, "runs", runs, "counts", with_clocks(counts_json(g), g),
 	    "delay", "batches", (json_int_t)g->delay.n, "p50_ms", sketch_quantile(&g->delay, 0.5) / 1e6,
 	    "p99_ms", sketch_quantile(&g->delay, 0.99) / 1e6);
 }
@@ -439,6 +425,19 @@ static double
 rate(double later, double earlier, double seconds)
 {
 	return seconds > 0 && later >= earlier ? (later - earlier) / seconds : 0;
+}
+
+/* The node's clock: what ours is ahead of it, and by how much that may be wrong (null: nobody knows yet). */
+static void
+clock_json(json_t *agent, const struct engine *g, uint32_t node, const struct answer_context *c)
+{
+	struct clock_look look;
+
+	clocks_look(g->clocks, node, c->now.ns, &look);
+	json_object_set_new(agent, "offset_ms", look.known ? json_real((double)look.offset_ns / 1e6) : json_null());
+	json_object_set_new(agent, "uncertain_ms", look.bounded ? json_real((double)look.uncertain_ns / 1e6) : json_null());
+	json_object_set_new(agent, "same_clock", json_boolean(look.here));
+	json_object_set_new(agent, "clock_steps", json_integer((json_int_t)look.steps));
 }
 
 static json_t *
@@ -474,12 +473,15 @@ agent_json(const struct node *n, const struct answer_context *c)
 static json_t *
 ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
-	json_t *agents = json_array();
+	json_t *agents = json_array(), *agent;
 
 	(void)f;
 	(void)ask;
-	for (uint32_t i = 0; i < g->nnodes; i++)
-		json_array_append_new(agents, agent_json(&g->nodes[i], c));
+	for (uint32_t i = 0; i < g->nnodes; i++) {
+		agent = agent_json(&g->nodes[i], c);
+		clock_json(agent, g, i, c);
+		json_array_append_new(agents, agent);
+	}
 	return json_pack("{s:o}", "agents", agents);
 }
 
@@ -549,4 +551,70 @@ ask_tracepoints(struct engine *g, struct forest *f, const struct answer_context 
 	entry = json_pack("{s:o, s:i, s:i}", "tracepoints", list, "total", (int)json_array_size(list), "on", on);
 	json_decref(all);
 	return entry;
+}
+
+/* ---- the report ---- */
+
+static void
+add_skipped(json_t *all, const char *reason, uint64_t count, const char *why)
+{
+	if (count > 0)
+		json_array_append_new(all, json_pack("{s:s, s:I, s:n, s:n, s:o}", "reason", reason, "count",
+		    (json_int_t)count, "file", "offset", "why", text(why)));
+}
+
+static json_t *
+source_json(const struct engine *g)
+{
+	struct assemble_counts n;
+	struct report_counts r;
+	json_t *skipped = json_array();
+
+	assemble_counts(g->assemble, &n);
+	report_counts(g->report, &r);
+	add_skipped(skipped, "pathless", r.pathless, r.pathless_why);
+	add_skipped(skipped, "untyped", r.untyped, "requests of more types than are kept apart");
+	return json_pack("{s:[], s:b, s:o, s:[], s:{s:I, s:I, s:I, s:I, s:I}, s:o}", "files", "live", 1, "since",
+	    wall_json(g->reported), "failed", "counts", "events", (json_int_t)n.records, "traces", (json_int_t)r.traces,
+	    "moved", (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions", (json_int_t)r.collisions,
+	    "skipped", skipped);
+}
+
+static json_t *
+report_json(struct engine *g, const struct answer_context *c, uint32_t label, bool samples, struct err *e)
+{
+	struct document_options o = { .made = c->when, .samples = samples, .label = label };
+	json_t *document;
+
+	if (report_judge(g->report, e) != 0)
+		return NULL;
+	o.source = source_json(g);
+	if ((document = document_new(g->report, &o)) == NULL)
+		err_set(e, ERR_MEMORY, "no memory for the report");
+	return document;
+}
+
+static json_t *
+ask_report(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	const char *name = json_string_value(json_object_get(ask, "type"));
+	struct type *type = NULL;
+	json_t *document;
+	struct err e;
+	int rc;
+
+	(void)f;
+	if (g->report == NULL)
+		return refusal(ERR_MISSING, "no report is kept: analysis.report_max is 0 in honed.conf");
+	if (name != NULL && (rc = engine_type(g, name, &type, &e)) != 0)
+		return refusal(rc, e.text);
+	document = report_json(g, c, type != NULL ? type->label : LABEL_NONE, json_is_true(json_object_get(ask,
+	    "samples")), &e);
+	if (document == NULL)
+		return refusal(e.code, e.text);
+	if (json_is_true(json_object_get(ask, "reset")) && (rc = engine_report_reset(g, c->when, &e)) != 0) {
+		json_decref(document);
+		return refusal(rc, e.text);
+	}
+	return json_pack("{s:o}", "report", document);
 }

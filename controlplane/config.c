@@ -30,14 +30,18 @@ const struct ini_key config_keys[] = {
 	KEY("analysis", traces_min, INI_COUNT, "30", 5, 100000, "No judgement of a group with fewer traces."),
 	KEY("analysis", confidence, INI_SHARE, "95%", 0.5, 0.9999, "The confidence of all intervals."),
 	KEY("analysis", memory_max, INI_BYTES, "512MiB", 16 * MIB, 1048576 * MIB,
-	    "Memory for traces that are not complete; beyond it the oldest are given up and counted."),
+	    "Memory for traces that are not complete; beyond it the oldest are given up and counted. The groups of a "
+	    "diagnosis may take as much; traces beyond them are counted together."),
 	KEY("analysis", skew, INI_TIME, "5ms", 0, 10 * S,
-	    "By so much the clocks of two nodes may differ, after correction."),
+	    "A trace is complete when all nodes are past its end by this. It covers what is left of the difference of "
+	    "their clocks ('hone agents' shows how well each is known), and work that goes on after the end."),
 	KEY("analysis", patience, INI_TIME, "30s", 0.1 * S, 3600 * S,
 	    "A trace that is not complete after this long is given up and counted."),
 	KEY("analysis", groups_max, INI_COUNT, "2000", 10, 1000000,
 	    "Groups kept for each diagnosis; traces beyond them are counted together."),
 	KEY("analysis", samples_max, INI_COUNT, "512", 32, 65536, "Traces kept whole for each group."),
+	KEY("analysis", report_max, INI_BYTES, "64MiB", 0, 1048576 * MIB,
+	    "Memory for what hone report tells of all requests; groups beyond it are counted together. 0B: none is kept."),
 
 	KEY("search", tracepoints_per_cycle, INI_COUNT, "3", 1, 16,
 	    "So many tracepoints are turned on in a cycle for one edge."),
@@ -152,6 +156,7 @@ config_engine(const struct config *c)
 		.patience_ns = c->patience,
 		.groups_max = c->groups_max,
 		.samples_max = c->samples_max,
+		.report_max_bytes = c->report_max,
 		.tracepoints_per_cycle = c->tracepoints_per_cycle,
 		.isolate_min = c->isolate_min,
 		.explain_min = c->explain_min,

@@ -33,7 +33,8 @@ expected(const struct conn *c, unsigned kind)
 	case CONN_NEW:
 		return kind == FRAME_HELLO;
 	case CONN_OPEN:
-		return kind == FRAME_RECORDS || kind == FRAME_STATUS || kind == FRAME_PROGRAMS || kind == FRAME_DONE;
+		return kind == FRAME_RECORDS || kind == FRAME_STATUS || kind == FRAME_PROGRAMS || kind == FRAME_DONE ||
+		    kind == FRAME_CLOCK;
 	default:
 		return kind == FRAME_STATUS || kind == FRAME_PROGRAMS;
 	}
@@ -50,7 +51,7 @@ awaited(const struct conn *c)
 	case CONN_GREETED:
 		return "nothing but STATUS and PROGRAMS before WELCOME";
 	default:
-		return "RECORDS, STATUS, PROGRAMS or DONE";
+		return "RECORDS, STATUS, PROGRAMS, DONE or CLOCK";
 	}
 }
 

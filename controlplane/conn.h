@@ -2,7 +2,7 @@
 /*
  * What may come on a connection, and when: a state machine without sockets.
  *
- *	agents:	    NEW --HELLO--> GREETED --conn_welcome()--> OPEN --RECORDS, STATUS, PROGRAMS, DONE--> OPEN
+ *	agents:	    NEW --HELLO--> GREETED --conn_welcome()--> OPEN --RECORDS, STATUS, PROGRAMS, DONE, CLOCK--> OPEN
  *	operators:  OPEN --ASK--> ASKED --conn_answered()--> OPEN
  *
  * Anything else, from anybody, ends the connection with words.

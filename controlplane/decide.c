@@ -24,7 +24,7 @@ static bool verdict_keep(struct engine *g, struct diagnosis *d, const struct cho
 static int64_t
 slow_ns(const struct engine *g, const struct diagnosis *d)
 {
-	return (int64_t)sketch_quantile(&d->sketch, g->o.conditions.slow_quantile);
+	return (int64_t)sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile);
 }
 
 int
@@ -105,6 +105,51 @@ rank(const struct group *g, double slow)
 	return n * sqrt(moments_variance(&g->total)) + (g->total.mean > slow ? n * (g->total.mean - slow) : 0);
 }
 
+/* The smallest loop with that token and a gap's end before it; or NULL. */
+static const struct shape_loop *
+loop_back(const struct shape *s, uint32_t token, uint32_t to)
+{
+	const struct shape_loop *best = NULL;
+
+	for (uint32_t i = 0; i < s->nloops; i++) {
+		const struct shape_loop *l = &s->loops[i];
+		bool has_to = false;
+
+		if (token < l->first || token > l->last || (best != NULL && best->last - best->first <= l->last - l->first))
+			continue;
+		for (uint32_t j = l->first; j <= token && !has_to; j++)
+			has_to = s->tokens[j] == to;
+		if (has_to)
+			best = l;
+	}
+	return best;
+}
+
+/* From which tokens the gap's edges lead, if its end is behind its begin... */
+static void
+mark_ahead(const struct shape *s, const struct gap *gap, bool *inside)
+{
+	bool in = false;
+
+	for (uint32_t i = 0; i < s->ntokens; i++) {
+		in = s->tokens[i] == gap->from || (in && s->tokens[i] != gap->to);
+		inside[i] = in;
+	}
+}
+
+/* ... and if it goes round a loop: to that loop's last token. */
+static void
+mark_back(const struct shape *s, const struct gap *gap, bool *inside)
+{
+	for (uint32_t i = 0; i < s->ntokens; i++) {
+		const struct shape_loop *l = s->tokens[i] == gap->from ? loop_back(s, i, gap->to) : NULL;
+		uint32_t last = l != NULL ? l->last : s->ntokens - 1;
+
+		for (uint32_t j = i; s->tokens[i] == gap->from && j <= last; j++)
+			inside[j] = true;
+	}
+}
+
 /*
  * What the gap has become in this group: the edges from its one end to its
  * other. An edge that goes round a loop belongs to it when the whole loop does, or
@@ -115,35 +160,22 @@ narrowest(const struct diagnosis *d, const struct group *g, const struct finding
     struct arena *a)
 {
 	const struct shape *s = &g->shape;
-	bool *inside = arena_calloc(a, s->ntokens + 1, sizeof *inside);
-	bool in = false, ahead = false, any = false;
-	int depth = 0;
+	bool *inside = arena_calloc(a, s->ntokens, sizeof *inside);
+	bool seen = false, ahead = false, any = false;
 
 	if (inside == NULL)
 		return false;
-	for (uint32_t i = 0, seen = 0; i < s->ntokens; i++) {
-		seen |= s->tokens[i] == d->gap.from;
-		ahead |= seen && i > 0 && s->tokens[i] == d->gap.to;
-	}
 	for (uint32_t i = 0; i < s->ntokens; i++) {
-		if (s->tokens[i] == d->gap.from) {
-			in = true;
-			depth = 0;
-		} else if (in && s->tokens[i] == d->gap.to) {
-			in = false;
-		} else if (in && !ahead && s->tokens[i] == SHAPE_OPEN) {
-			depth++;
-		} else if (in && !ahead && s->tokens[i] == SHAPE_CLOSE && --depth < 0) {
-			in = false;
-		}
-		inside[i] = in;
+		ahead |= seen && s->tokens[i] == d->gap.to;
+		seen |= s->tokens[i] == d->gap.from;
 	}
+	(ahead ? mark_ahead : mark_back)(s, &d->gap, inside);
 	*share = 0;
 	for (uint32_t i = 0; i < s->nedges; i++) {
 		const struct shape_edge *x = &s->edges[i];
 		bool back = x->to_token <= x->from_token;
 
-		if (!inside[x->from_token] || (back && ahead && !inside[x->to_token]))
+		if (!inside[x->from_token] || (back == ahead && !inside[x->to_token]))
 			continue;
 		*share += f->edges[i].share;
 		if (!any || f->edges[i].share > f->edges[*edge].share)
@@ -201,8 +233,8 @@ hypothesis_motive(struct engine *g, struct hypothesis *h, const struct choice *c
 	h->share_low = s->interval.low;
 	h->share_high = s->interval.high;
 	h->latency_share = s->latency_share;
-	h->exemplar_slow = c->group->slowest.trace_id;
-	h->exemplar_fast = c->group->fastest.trace_id;
+	h->exemplar_slow = c->group->slowest.id.low;
+	h->exemplar_fast = c->group->fastest.id.low;
 	forest_touch(g->forest, h);
 }
 
@@ -350,6 +382,21 @@ conclude(struct engine *g, struct diagnosis *d, const struct choice *c, bool bot
 	return 0;
 }
 
+/* Labels and brackets, one on each line, terminated. */
+static void
+print_path(const struct shape *s, const struct labels *labels, struct buf *out)
+{
+	for (uint32_t i = 0; i < s->ntokens; i++) {
+		buf_printf(out, "%s", i > 0 ? "\n" : "");
+		for (uint32_t n = shape_opens(s, i); n > 0; n--)
+			buf_printf(out, "(\n");
+		buf_printf(out, "%s", labels_get(labels, s->tokens[i])->text);
+		for (uint32_t n = shape_closes(s, i); n > 0; n--)
+			buf_printf(out, "\n)+");
+	}
+	buf_u8(out, 0);
+}
+
 /* All that the verdict says outlives the groups it was read from. */
 static bool
 verdict_keep(struct engine *g, struct diagnosis *d, const struct choice *c, struct err *e)
@@ -361,7 +408,8 @@ verdict_keep(struct engine *g, struct diagnosis *d, const struct choice *c, stru
 	int found;
 
 	if (v == NULL || finding_of(&v->finding, c->group, &g->o.conditions, (double)slow_ns(g, d), ROUNDS_VERDICT,
-	    d->seed, &g->scratch, e) != 0)
+	    d->seed, &g->scratch, e) != 0 || what_if_of(&v->what_if, c->group, c->edge, g->o.conditions.confidence,
+	    ROUNDS_VERDICT, d->seed, &g->scratch, e) != 0)
 		return false;
 	v->edge = v->finding.edges[c->edge];
 	v->finding.edges = NULL;
@@ -370,14 +418,7 @@ verdict_keep(struct engine *g, struct diagnosis *d, const struct choice *c, stru
 	v->traces = c->group->total.n;
 	v->slowest = c->group->slowest;
 	v->fastest = c->group->fastest;
-	what_if_of(&v->what_if, c->group, c->edge, &g->scratch);
-	for (uint32_t i = 0; i < c->group->shape.ntokens; i++) {
-		uint32_t token = c->group->shape.tokens[i];
-
-		buf_printf(&text, "%s%s", i > 0 ? "\n" : "", token == SHAPE_OPEN ? "(" : token == SHAPE_CLOSE ? ")+" :
-		    labels_get(g->labels, token)->text);
-	}
-	buf_u8(&text, 0);
+	print_path(&c->group->shape, g->labels, &text);
 	v->path = text.failed ? NULL : (char *)text.data;
 	found = keys_explain(&keys, c->group, c->edge, 0.01, g->o.explain_min, &g->scratch, e);
 	if (found > 0) {

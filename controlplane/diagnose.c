@@ -34,7 +34,6 @@ static void narrow(struct diagnosis *d, const struct choice *c);
 int
 diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, struct err *e)
 {
-	uint32_t node = t->events[t->units[t->root].first].node;
 	struct critpath plain, path;
 	struct shape root, shape;
 	struct arena *a = &g->scratch;
@@ -47,7 +46,7 @@ diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, str
 		d->skipped_lossy++;
 		return 0;
 	}
-	if (!d->is_ready || node_time_ns(g, node, t->begin_ns) <= d->ready.ns + SETTLE_NS ||
+	if (!d->is_ready || !began_after(g, t, d->ready.ns + SETTLE_NS) ||
 	    (d->phase == PHASE_GATHER && !t->probed))
 		return 0;
 	if ((rc = critpath_extract(&plain, t, g->labels, &(struct label_set){ 0 }, a, e)) != 0) {
@@ -66,6 +65,7 @@ diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, str
 		    (rc = shape_of(&shape, &path, g->labels, a, e)) != 0)
 			return rc;
 	}
+	g->inexact += !shape_exact(&shape, t);
 	d->cycle_traces++;
 	groups_add(d->groups, t, &path, &shape, g->node_names);
 	return 0;
@@ -133,6 +133,7 @@ groups_begin(struct engine *g, struct diagnosis *d, struct mono now, struct err 
 	struct groups_options o = {
 		.groups_max = (uint32_t)g->o.groups_max,
 		.samples_max = (uint32_t)g->o.samples_max,
+		.memory_max_bytes = (size_t)g->o.memory_max_bytes,
 		.seed = d->seed + d->run->cycles,
 	};
 

@@ -7,9 +7,8 @@
 
 #include "controlplane/engine_inside.h"
 
-static int take_trace(struct engine *g, const struct trace *t, struct mono now, struct err *e);
+static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
 static struct type *type_for(struct engine *g, uint32_t label);
-static int  type_named(struct engine *g, const char *name, struct type **ret, struct err *e);
 static void watch_queues(struct engine *g, struct mono now);
 
 int
@@ -30,7 +29,8 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 	g->plan = plan_new();
 	g->space = g->labels != NULL ? space_new(g->labels) : NULL;
 	if (g->labels == NULL || g->plan == NULL || g->space == NULL ||
-	    assemble_new(&g->assemble, &ao, g->labels, e) != 0) {
+	    assemble_new(&g->assemble, &ao, g->labels, e) != 0 || clocks_new(&g->clocks, e) != 0 ||
+	    engine_report_reset(g, (struct wall){ 0 }, e) != 0) {
 		engine_free(g);
 		return err_set(e, ERR_MEMORY, "engine: out of memory");
 	}
@@ -51,9 +51,11 @@ engine_free(struct engine *g)
 	for (uint32_t i = 0; i < g->nnodes; i++)
 		node_release(&g->nodes[i]);
 	map_release(&g->type_of);
+	report_free(g->report);
 	space_free(g->space);
 	plan_free(g->plan);
 	assemble_free(g->assemble);
+	clocks_free(g->clocks);
 	labels_free(g->labels);
 	arena_release(&g->scratch);
 	free(g);
@@ -65,6 +67,8 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 	struct trace *t;
 	int rc = 0;
 
+	if (g->reported.ns == 0)
+		g->reported = when;
 	watch_queues(g, now);
 	while (rc == 0 && (t = assemble_next(g->assemble)) != NULL) {
 		rc = take_trace(g, t, now, e);
@@ -82,7 +86,7 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 }
 
 static int
-take_trace(struct engine *g, const struct trace *t, struct mono now, struct err *e)
+take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 {
 	struct type *type = type_for(g, t->type);
 	int64_t took_ns = t->end_ns - t->begin_ns;
@@ -92,6 +96,7 @@ take_trace(struct engine *g, const struct trace *t, struct mono now, struct err 
 		g->untyped++;
 		return 0;
 	}
+	t->lossy |= !clocks_trace(g->clocks, t, g->labels);	/* no evidence either */
 	type->traces++;
 	type->window_traces++;
 	if (mono_since_ns(now, type->window) >= 1000000000) {
@@ -101,7 +106,9 @@ take_trace(struct engine *g, const struct trace *t, struct mono now, struct err 
 	}
 	moments_add(&type->total, (double)took_ns);
 	sketch_add(type->sketch, took_ns);
-	if (g->learning.active)
+	if (g->report != NULL)
+		rc = report_add(g->report, t, g->node_names, e);
+	if (rc == 0 && g->learning.active)
 		rc = learn_trace(g, t, e);
 	if (rc == 0 && type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED)
 		rc = diagnose_trace(g, type->diagnosis, t, e);
@@ -159,8 +166,8 @@ watch_queues(struct engine *g, struct mono now)
 		    fullest * 100);
 }
 
-static int
-type_named(struct engine *g, const char *name, struct type **ret, struct err *e)
+int
+engine_type(struct engine *g, const char *name, struct type **ret, struct err *e)
 {
 	char seen[240] = "";
 	size_t len = 0;
@@ -208,7 +215,7 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 		return err_set(e, ERR_MISSING, "no agent is connected; start hone-agent on each node");
 	if (strategy == NULL)
 		return err_set(e, ERR_INPUT, "%s: no such strategy", o->strategy);
-	if ((rc = type_named(g, name, &type, e)) != 0)
+	if ((rc = engine_type(g, name, &type, e)) != 0)
 		return rc;
 	if (type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED)
 		return err_set(e, ERR_BUSY, "%s: is under diagnosis already (run %llu); 'hone stop %s' ends it",
@@ -250,7 +257,7 @@ engine_stop(struct engine *g, const char *name, struct wall when, struct err *e)
 	bool any = g->learning.active;
 	int rc;
 
-	if (name != NULL && (rc = type_named(g, name, &only, e)) != 0)
+	if (name != NULL && (rc = engine_type(g, name, &only, e)) != 0)
 		return rc;
 	if (name == NULL)
 		learn_end(g);
@@ -270,30 +277,68 @@ engine_stop(struct engine *g, const char *name, struct wall when, struct err *e)
 	    name != NULL ? name : "");
 }
 
+/* All times in the batch by our clock: records in their order, then the watermark, which is true of them. */
+static void
+map_times(struct engine *g, uint32_t node, struct batch *b)
+{
+	for (uint32_t i = 0; i < b->nrecords; i++)
+		b->records[i].time_ns = clocks_map(g->clocks, node, b->records[i].time_ns);
+	b->watermark_ns = clocks_map(g->clocks, node, b->watermark_ns);
+	for (uint32_t i = 0; i < b->nlosses; i++) {
+		b->losses[i].from_ns = clocks_near(g->clocks, node, b->losses[i].from_ns);
+		b->losses[i].to_ns = clocks_near(g->clocks, node, b->losses[i].to_ns);
+	}
+}
+
 int
 engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e)
 {
-	struct node *n = &g->nodes[node];
+	int64_t oldest_ns = 0;
 	struct batch b;
-	int64_t lag_ns, oldest_ns = 0;
 	int rc;
 
 	arena_reset(&g->scratch);
-	if ((rc = batch_decode(&b, &g->scratch, data, len, e)) == 0)
+	if ((rc = batch_decode(&b, &g->scratch, data, len, e)) == 0) {
+		map_times(g, node, &b);
 		rc = assemble_batch(g->assemble, node, &b, e);
+	}
 	if (rc == 0 && b.nrecords > 0)
 		oldest_ns = b.records[0].time_ns;
 	arena_reset(&g->scratch);
 	if (rc != 0)
 		return rc;
-	n->heard = now;
-	lag_ns = now.ns - b.watermark_ns;
-	if (!n->lag_known || lag_ns < n->lag_min_ns) {
-		n->lag_min_ns = lag_ns;
-		n->lag_known = true;
-	}
-	if (oldest_ns != 0 && node_here(n) && now.ns > oldest_ns)
+	g->nodes[node].heard = now;
+	if (oldest_ns > 0 && now.ns > oldest_ns)
 		sketch_add(&g->delay, now.ns - oldest_ns);
+	return 0;
+}
+
+/*
+ * Every request is in it, also those of types under diagnosis: their paths by
+ * always-on tracepoints alone, so that what a search turns on does not tear groups
+ * apart.
+ */
+int
+engine_report_reset(struct engine *g, struct wall when, struct err *e)
+{
+	struct report_options o = report_defaults();
+	struct report *fresh;
+
+	if (g->o.report_max_bytes == 0)
+		return 0;
+	o.conditions = g->o.conditions;
+	o.groups_max = (uint32_t)g->o.groups_max;
+	o.samples_max = (uint32_t)g->o.samples_max;
+	o.memory_max_bytes = (size_t)g->o.report_max_bytes;
+	o.types_max = TYPES_MAX;
+	o.seed = g->o.seed;
+	o.explain_min = g->o.explain_min;
+	o.structure_only = true;
+	if ((fresh = report_new(&o, g->labels)) == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for a report");
+	report_free(g->report);
+	g->report = fresh;
+	g->reported = when;
 	return 0;
 }
 

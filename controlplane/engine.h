@@ -29,6 +29,7 @@ struct engine_options {
 	int64_t memory_max_bytes;	/* of incomplete traces */
 	int64_t skew_ns, patience_ns;	/* see analysis/assemble.h */
 	int64_t groups_max, samples_max;	/* see analysis/group.h */
+	int64_t report_max_bytes;	/* of what is kept of all requests for reports; 0: nothing is */
 	int64_t tracepoints_per_cycle;	/* k */
 	double  isolate_min;		/* a sub-edge with this part of its edge's share took it over */
 	double  explain_min;		/* a key explains with this r^2 (or share) */
@@ -46,6 +47,10 @@ void engine_free(struct engine *g);	/* not the forest */
 /* version: of the agent's program, for people. */
 int  engine_join(struct engine *g, const char *name, const char *version, struct mono now, uint32_t *node,
     struct err *e);
+/* What the agent told of its node's clock, when that came (`at`, by ours): the answer to a question, or NULL and
+ * unasked, in its hello, `clock_ns`. Until then its clock is taken for ours. See analysis/clocks.h. True: it is
+ * another than was taken so far, by more than can be followed; incomplete traces of the node prove nothing. */
+bool engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer, int64_t clock_ns, struct mono at);
 void engine_leave(struct engine *g, uint32_t node, struct mono now);
 /* A RECORDS payload: decoded and taken when 0 is returned (then acknowledge). ERR_INPUT: malformed. */
 int  engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e);
@@ -68,6 +73,8 @@ int  engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err 
 bool engine_learned(struct engine *g);	/* true once after learning has ended: save the space */
 struct space *engine_space(struct engine *g);
 struct labels *engine_labels(struct engine *g);
+/* The window of traffic that is reported begins anew. ERR_MEMORY: it goes on as it was. */
+int  engine_report_reset(struct engine *g, struct wall when, struct err *e);
 
 /* Takes all complete traces on, decides what is ripe. Changes the forest and what nodes should do. O(records since
  * the last call), and O(groups) at most every 100 ms for each diagnosis. */

@@ -4,7 +4,9 @@
 #define CONTROLPLANE_ENGINE_INSIDE_H
 
 #include "analysis/assemble.h"
+#include "analysis/clocks.h"
 #include "controlplane/engine.h"
+#include "report/report.h"
 #include "searchspace/plan.h"
 
 enum { NODES_MAX = 1024, TYPES_MAX = 512, PICKS_MAX = 16, ON_MAX = 256, CANDIDATES_MAX = 65536 };
@@ -22,8 +24,6 @@ struct node {
 	struct arena programs_arena;
 	struct programs programs;	/* in that arena */
 	struct texts *names;		/* of its tracepoints, and "provider:*" of each provider */
-	int64_t lag_min_ns;		/* least (our clock on arrival - its watermark): its clock's offset, and a little more */
-	bool    lag_known;
 	struct arena want_arena;
 	struct want want;		/* in that arena; epoch 0: nothing wanted yet */
 	uint64_t want_hash;		/* of its content */
@@ -111,6 +111,7 @@ struct engine {
 	struct forest *forest;
 	struct labels *labels;
 	struct assemble *assemble;
+	struct clocks *clocks;
 	struct space *space;
 	struct plan *plan;
 	struct node nodes[NODES_MAX];
@@ -123,23 +124,27 @@ struct engine {
 	bool paused;
 	struct mono paused_since;
 	char paused_why[120];
+	struct report *report;		/* of all requests since `reported`, by always-on tracepoints; NULL: none is kept */
+	struct wall reported;
 	struct arena scratch;		/* for the work on one trace, or one decision */
 	uint64_t wants;			/* grows when any node's want may have changed */
 	uint64_t moved;			/* steps that came before their cause */
 	uint64_t pathless;		/* traces without a path from end to begin */
+	uint64_t inexact;		/* traces whose edges did not add up to the response time: never */
 	uint64_t untyped;		/* traces of request types beyond TYPES_MAX */
-	struct sketch delay;		/* ns from the oldest record of each batch to us, where the clocks are one */
+	struct sketch delay;		/* ns from the oldest record of each batch to us */
 };
+
+/* engine.c: the type of that name, or "service/name"; ERR_MISSING, ERR_INPUT (several). */
+int  engine_type(struct engine *g, const char *name, struct type **ret, struct err *e);
 
 enum { OWNER_LEARN = 0 };	/* in the plan; hypotheses own by their id, from 1 */
 
 /* nodes.c */
 void nodes_changed(struct engine *g);
 bool nodes_done(const struct engine *g);	/* every connected agent has told that its latest want holds */
-/* The node's clock is ours: it is on this machine, by all that we see. */
-bool node_here(const struct node *n);
-/* A time of the node's clock by ours; see lag_min_ns. */
-int64_t node_time_ns(const struct engine *g, uint32_t node, int64_t time_ns);
+/* The trace began after this, by our clock, however wrong its node's may be. */
+bool began_after(const struct engine *g, const struct trace *t, int64_t time_ns);
 double node_fill(const struct node *n);		/* its fullest queue */
 void node_release(struct node *n);
 uint32_t nodes_tracepoints(const struct engine *g);	/* distinct ones that can be switched */

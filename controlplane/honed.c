@@ -17,6 +17,8 @@ enum {
 	WAIT_MS = 20,		/* for mail, at most */
 	BURST_MS = 50,		/* of mail between two looks at the engine, at most */
 	STOP_MS = 5000,
+	ASK_FEW = 8,		/* clocks are asked for so often in quick succession, then in rest: */
+	ASK_QUICK_MS = 50, ASK_MS = 500,
 };
 #define SECOND_NS INT64_C(1000000000)
 
@@ -25,6 +27,8 @@ struct node {			/* an agent that was here; its place in honed.nodes is its tag *
 	char name[NODE_NAME_MAX + 1];
 	uint32_t number;	/* the engine's */
 	struct sent sent;	/* what it was told last */
+	struct mono asked;	/* for its clock, last; and how often on this connection */
+	uint32_t nasked;
 };
 
 struct honed {
@@ -228,7 +232,9 @@ joined(struct honed *h, const struct mail *m)
 	}
 	n = &h->nodes[tag];
 	n->peer = m->peer;
-	n->sent.at = (struct mono){ 0 };
+	n->sent.at = n->asked = (struct mono){ 0 };
+	n->nasked = 0;
+	engine_clock(h->engine, n->number, NULL, m->hello->clock_ns, m->at);
 	log_line(LOG_INFO, "agent %s (hone-agent %s) is here", n->name, m->hello->version);
 	server_welcome(h->server, m->peer, tag);
 }
@@ -259,6 +265,7 @@ took_frame(struct honed *h, const struct mail *m, struct err *e)
 	struct arena *a = &h->scratch;
 	uint32_t node = h->nodes[m->tag].number;
 	struct programs programs;
+	struct clock_echo clock;
 	struct status status;
 	struct done done;
 	int rc;
@@ -266,6 +273,12 @@ took_frame(struct honed *h, const struct mail *m, struct err *e)
 	switch (m->frame) {
 	case FRAME_RECORDS:
 		return took_records(h, m, e);
+	case FRAME_CLOCK:
+		if ((rc = clock_decode(&clock, m->data, m->len, e)) == 0 &&
+		    engine_clock(h->engine, node, &clock, 0, m->at))
+			log_line(LOG_INFO, "agent %s: its clock is not what it was; traces on their way are no evidence",
+			    h->nodes[m->tag].name);
+		return rc;
 	case FRAME_STATUS:
 		if ((rc = status_decode(&status, a, m->data, m->len, e)) == 0)
 			engine_status(h->engine, node, &status, clock_mono());
@@ -392,6 +405,23 @@ send_wants(struct honed *h, bool safe)
 }
 
 static void
+ask_clocks(struct honed *h)
+{
+	struct mono now = clock_mono();
+
+	for (uint32_t i = 0; i < h->nnodes; i++) {
+		struct node *n = &h->nodes[i];
+		int64_t every_ms = n->nasked < ASK_FEW ? ASK_QUICK_MS : ASK_MS;
+
+		if (n->peer == NULL || mono_since_ns(now, n->asked) < every_ms * 1000000)
+			continue;
+		n->asked = now;
+		n->nasked++;
+		server_clock(h->server, n->peer);
+	}
+}
+
+static void
 save_space(struct honed *h)
 {
 	struct err e;
@@ -415,6 +445,7 @@ step(struct honed *h)
 		h->step = e;
 	}
 	save_space(h);
+	ask_clocks(h);
 	send_wants(h, committed(h));
 }
 

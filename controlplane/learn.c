@@ -95,10 +95,7 @@ engine_learned(struct engine *g)
 int
 learn_trace(struct engine *g, const struct trace *t, struct err *e)
 {
-	uint32_t node = t->events[t->units[t->root].first].node;
-
-	if (!g->learning.ready || !t->probed || t->lossy ||
-	    node_time_ns(g, node, t->begin_ns) < g->learning.since.ns)
+	if (!g->learning.ready || !t->probed || t->lossy || !began_after(g, t, g->learning.since.ns))
 		return 0;
 	g->learning.traces++;
 	return space_learn(g->space, t, e);

@@ -22,7 +22,7 @@ engine_join(struct engine *g, const char *name, const char *version, struct mono
 		;
 	if (i == NODES_MAX)
 		return err_set(e, ERR_FULL, "%s: %d nodes are the most that one controller takes", name, NODES_MAX);
-	if ((rc = assemble_join(g->assemble, i, e)) != 0)
+	if ((rc = assemble_join(g->assemble, i, e)) != 0 || (rc = clocks_reset(g->clocks, i, e)) != 0)
 		return rc;
 	n = &g->nodes[i];
 	if (i == g->nnodes) {
@@ -33,7 +33,6 @@ engine_join(struct engine *g, const char *name, const char *version, struct mono
 	snprintf(n->version, sizeof n->version, "%s", version);
 	n->connected = true;
 	n->heard = now;
-	n->lag_known = false;
 	n->done_epoch = 0;	/* whoever it is now has to say anew what holds */
 	n->status = n->before = (struct status){ .tracer_ok = true, .trouble = "" };
 	n->status_at = n->before_at = now;
@@ -41,6 +40,46 @@ engine_join(struct engine *g, const char *name, const char *version, struct mono
 	nodes_changed(g);
 	*node = i;
 	return 0;
+}
+
+/* A clock that jumped: what is mapped already and what will be do not fit together. */
+static void
+clock_anew(struct engine *g, uint32_t node)
+{
+	if (!g->nodes[node].connected)
+		return;
+	assemble_leave(g->assemble, node);
+	assemble_join(g->assemble, node, NULL);		/* it was there: no memory is needed */
+}
+
+bool
+engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer, int64_t clock_ns, struct mono at)
+{
+	struct clock_sample s = { INT64_MIN, at.ns, clock_ns, clock_ns };
+
+	if (answer != NULL)
+		s = (struct clock_sample){ answer->asked_ns, at.ns, answer->came_ns, answer->went_ns };
+	g->nodes[node].heard = at;
+	if (!clocks_sample(g->clocks, node, &s))
+		return false;
+	clock_anew(g, node);
+	return true;
+}
+
+/*
+ * Times of traces are of their root's node's clock as it was mapped. Where round trips
+ * have not bounded it yet, it came with its hello: half a second is more than that
+ * takes, and little to lose.
+ */
+bool
+began_after(const struct engine *g, const struct trace *t, int64_t time_ns)
+{
+	struct clock_look look;
+	int64_t wrong_ns;
+
+	clocks_look(g->clocks, t->events[t->units[t->root].first].node, t->begin_ns, &look);
+	wrong_ns = !look.known || look.here ? 0 : look.bounded ? look.uncertain_ns : 500000000;
+	return t->begin_ns - wrong_ns > time_ns;
 }
 
 void
@@ -231,28 +270,6 @@ nodes_done(const struct engine *g)
 			return false;
 	}
 	return true;
-}
-
-/*
- * Nodes' clocks start when their machines do. The least delay that we ever saw
- * between a node's stamp and our clock is its offset and the shortest way to us.
- * On one machine the clock is the same one, the offset is 0 and only the way is
- * seen; so a small one is taken for that.
- */
-bool
-node_here(const struct node *n)
-{
-	return n->lag_known && n->lag_min_ns >= 0 && n->lag_min_ns < 2000000000;
-}
-
-int64_t
-node_time_ns(const struct engine *g, uint32_t node, int64_t time_ns)
-{
-	const struct node *n = &g->nodes[node];
-
-	if (!n->lag_known || node_here(n))
-		return time_ns;
-	return time_ns + n->lag_min_ns - 500000000;
 }
 
 double

@@ -51,6 +51,7 @@ struct mail {
 	uint64_t seq;
 	uint8_t *data;			/* the mail's, with a 0 behind; freed by mail_release() */
 	size_t len;
+	struct mono at;			/* of JOINED, FRAME and ASKED: when its last byte came, however long it lay here */
 	char *text;			/* the mail's too */
 };
 
@@ -73,6 +74,8 @@ void server_refuse(struct server *s, struct peer *p, const char *words);
 /* The batch is safe with us: acknowledge it. */
 void server_took(struct server *s, struct peer *p, uint64_t seq);
 void server_want(struct server *s, struct peer *p, const struct buf *payload);		/* copies; the latest wins */
+/* Asks the agent for its clock; a MAIL_FRAME of kind CLOCK will follow. */
+void server_clock(struct server *s, struct peer *p);
 void server_answer(struct server *s, struct peer *p, const char *text, size_t len);	/* copies */
 
 #endif

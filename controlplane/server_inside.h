@@ -35,7 +35,7 @@ void cond_init_mono(pthread_cond_t *c);
 struct timespec mono_in_ms(int ms);
 
 /* ---- connections ---- */
-enum slot { SLOT_WELCOME, SLOT_ACK, SLOT_WANT, SLOT_ANSWER, SLOT_REFUSE, SLOTS };	/* in the order they are written */
+enum slot { SLOT_WELCOME, SLOT_CLOCK, SLOT_ACK, SLOT_WANT, SLOT_ANSWER, SLOT_REFUSE, SLOTS };	/* in the order they are written */
 
 /* What was taken of a node, over all its connections: dedup for as long as its agent lives. */
 struct seen {

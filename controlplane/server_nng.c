@@ -396,6 +396,14 @@ server_want(struct server *s, struct peer *p, const struct buf *payload)
 }
 
 void
+server_clock(struct server *s, struct peer *p)
+{
+	pthread_mutex_lock(&s->lock);
+	peer_put(p, SLOT_CLOCK, NULL, 0);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void
 server_answer(struct server *s, struct peer *p, const char *text, size_t len)
 {
 	pthread_mutex_lock(&s->lock);

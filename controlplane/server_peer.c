@@ -12,7 +12,8 @@ enum {
 	DRAIN_MS = 300,
 };
 
-static const enum frame_kind slot_kinds[SLOTS] = { FRAME_WELCOME, FRAME_ACK, FRAME_WANT, FRAME_ANSWER, FRAME_REFUSE };
+static const enum frame_kind slot_kinds[SLOTS] = { FRAME_WELCOME, FRAME_CLOCK, FRAME_ACK, FRAME_WANT,
+	FRAME_ANSWER, FRAME_REFUSE };
 
 /* ---- writing ---- */
 
@@ -38,6 +39,14 @@ first_full(const struct peer *p)
 	return i;
 }
 
+/* The question says what our clock is as it leaves, not when somebody thought of asking. */
+static void
+stamp(struct buf *b)
+{
+	buf_reset(b);
+	clock_encode(&(struct clock_echo){ .asked_ns = clock_mono().ns }, b);
+}
+
 static void *
 writer(void *arg)
 {
@@ -60,6 +69,8 @@ writer(void *arg)
 		bool last = p->closing;
 
 		pthread_mutex_unlock(&s->lock);
+		if (i == SLOT_CLOCK)
+			stamp(&b);
 		rc = frame_write(p->stream, slot_kinds[i], &b, last ? FAREWELL_MS : WRITE_MS, NULL);
 		buf_reset(&b);
 		pthread_mutex_lock(&s->lock);
@@ -128,6 +139,7 @@ struct incoming {
 	uint8_t header[FRAME_HEADER_BYTES];
 	struct frame frame;
 	uint8_t *payload;	/* with a 0 behind */
+	struct mono at;		/* when it was whole */
 };
 
 static int
@@ -192,6 +204,7 @@ read_frame(struct peer *p, struct incoming *in, struct err *e)
 	if ((rc = frame_open(&in->frame, in->header, e)) < 0 || (rc = may_come(p, &in->frame, e)) < 0 ||
 	    (rc = read_payload(p, in, e)) < 0)
 		return rc;
+	in->at = clock_mono();
 	return frame_check(&in->frame, in->header, in->payload, e);
 }
 
@@ -218,7 +231,8 @@ deliver(struct peer *p, struct incoming *in, struct err *e)
 	if ((l = calloc(1, sizeof *l)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	l->mail = (struct mail){ .kind = mail_kind_of(in->frame.kind), .peer = p, .hello = &p->conn.hello,
-		.frame = in->frame.kind, .seq = in->frame.seq, .data = in->payload, .len = in->frame.length };
+		.frame = in->frame.kind, .seq = in->frame.seq, .data = in->payload, .len = in->frame.length,
+		.at = in->at };
 	in->payload = NULL;
 	mailbox_put(&s->mailbox, l);
 	return 0;

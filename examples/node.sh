@@ -11,6 +11,9 @@
 #   node.sh run DIR NAME LABEL CMD...      the same, in the background: DIR/NAME/LABEL.pid, .log
 #   node.sh stop DIR NAME                  end all that runs in the node, leave nothing
 #
+# NODE_CLOCKS="NAME=SECONDS...": these nodes' CLOCK_MONOTONIC is so far ahead of the
+# machine's (or behind, with a minus; not before 0), as if they had been started at another time: a time namespace.
+#
 # Root is required: only root may mount. Sourced, it gives node_start, node_exec,
 # node_run and node_stop instead.
 
@@ -47,10 +50,18 @@ node_pids() {
   grep -ls -- "$token " /proc/[0-9]*/mountinfo | cut -d/ -f3
 }
 
+# What NODE_CLOCKS says of a node: seconds, or nothing.
+node_clock() {
+  local word
+  for word in ${NODE_CLOCKS:-}; do
+    [ "${word%%=*}" != "$1" ] || echo "${word#*=}"
+  done
+}
+
 # The mounts bear a name that no other node has: by it the node's processes are
 # known when it is stopped, whoever started them.
 node_start() {
-  local dir=$1/$2 token ready
+  local dir=$1/$2 token ready clock
   node_root || return 1
   if [ -e "$dir/token" ]; then
     node_fail "$dir: there is such a node already, or its rest: node.sh stop $1 $2"
@@ -62,7 +73,10 @@ node_start() {
   echo "$token" >"$dir/token"
   rm -f "$dir/ready"
   mkfifo "$dir/ready" || return 1
-  setsid unshare -m --propagation private bash -c '
+  clock=$(node_clock "$2")
+  [ -z "$clock" ] || echo "$clock" >"$dir/clock"
+  setsid ${clock:+unshare --time --monotonic "$clock" --boottime "$clock" --fork} \
+    unshare -m --propagation private bash -c '
     echo $$ >"$1/holder.pid"
     mkdir -p /run/lttng && mount -t tmpfs "$2" /run/lttng && mount -t tmpfs "$2" /dev/shm ||
       { echo no >"$1/ready"; exit 1; }
@@ -87,12 +101,13 @@ node_start() {
 
 # Becomes CMD, in the node.
 node_enter() {
-  local dir=$1/$2 holder
+  local dir=$1/$2 holder time
   node_root || exit 1
   shift 2
   holder=$(cat "$dir/holder.pid" 2>/dev/null) || { node_fail "$dir: no such node"; exit 1; }
   dir=$(cd "$dir" && pwd)
-  exec nsenter -t "$holder" -m --wd="$PWD" env HOME="$dir/home" LTTNG_HOME="$dir/home" "$@"
+  [ -e "$dir/clock" ] && time=--time || time=
+  exec nsenter -t "$holder" -m $time --wd="$PWD" env HOME="$dir/home" LTTNG_HOME="$dir/home" "$@"
 }
 
 node_exec() { (node_enter "$@"); }

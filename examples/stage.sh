@@ -4,7 +4,8 @@
 #
 #   stage_shop             the shop comes up; $stage is the folder, $nodes the nodes' names
 #   stage_honed            the controller, until it answers; $honed is its pid
-#   stage_agents           an agent on each node, until each is connected and traces
+#   stage_agents           an agent on each node, until each is connected and traces; its two halves: stage_agents_start,
+#                          stage_agents_known
 #   stage_unhone           ends controller and agents (by their pids)
 #   stage_down             all of it, and removes the folder; 1 when the shop did not end cleanly
 #   stage_added            what the nodes' own session daemons have on, beside what is always on: "node event" lines
@@ -44,7 +45,7 @@ stage_ready() {
     "$(echo "$nodes" | wc -w)" ] && hone tracepoints --json | jq -e '.total >= 150'
 }
 
-stage_agents() {
+stage_agents_start() {
   local node
   for node in $nodes; do
     "$here/node.sh" exec "$stage/shop" "$node" "$O/bin/hone-agent" -o agent.node="$node" \
@@ -52,8 +53,13 @@ stage_agents() {
       >>"$stage/agent-$node.log" 2>&1 &
     stage_agent_pids+=($!)
   done
+}
+
+stage_agents_known() {
   until_true 20 "every agent is connected, traces, and has told of its programs" stage_ready
 }
+
+stage_agents() { stage_agents_start && stage_agents_known; }
 
 stage_unhone() {
   local p

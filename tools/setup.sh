@@ -26,6 +26,8 @@ postgresql:glob:/usr/lib/postgresql/*/bin/initdb
 util-linux:cmd:nsenter
 jq:cmd:jq
 curl:cmd:curl
+zlib1g-dev:header:zlib.h
+libbabeltrace2-dev:header:babeltrace2/babeltrace.h
 '
 TEST_NEEDS='
 libcmocka-dev:header:cmocka.h
@@ -36,6 +38,7 @@ libclang-rt-14-dev:glob:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer
 perl:cmd:prove
 binutils:cmd:nm
 procps:cmd:pgrep
+python3:cmd:python3
 '
 
 present() {	# kind thing

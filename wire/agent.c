@@ -2,8 +2,9 @@
 /*
  * uint, int, text: varints, and a varint length with its bytes (base/buf.h).
  *
- *	hello     node text | incarnation u64 | first_seq uint | version text
+ *	hello     node text | incarnation u64 | first_seq uint | version text | clock int, ns
  *	welcome   have_seq uint
+ *	clock     asked int, ns | came int, ns | went int, ns
  *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint |
  *	          cpu int, us | tracer cpu int, us | memory int | ring int | programs uint |
  *	          added uint | epoch uint | flags u8: 1 shed, 2 tracer ok | trouble text
@@ -18,7 +19,16 @@ enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
 enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 5 };
 enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2 };
 
-/* ---- hello and welcome ---- */
+#define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years since the machine started: no clock says that */
+
+/* ---- hello, welcome, clock ---- */
+
+static bool
+take_time(int64_t *ret, struct reader *r)
+{
+	*ret = read_int(r);
+	return !r->failed && *ret >= 0 && *ret <= TIME_MAX_NS;
+}
 
 void
 hello_encode(const struct hello *h, struct buf *b)
@@ -27,6 +37,7 @@ hello_encode(const struct hello *h, struct buf *b)
 	buf_u64(b, h->incarnation);
 	buf_uint(b, h->first_seq);
 	put_name(b, h->version, VERSION_TEXT_MAX);
+	buf_int(b, h->clock_ns);
 }
 
 int
@@ -43,6 +54,8 @@ hello_decode(struct hello *ret, struct arena *a, const void *data, size_t len, s
 	h.first_seq = read_uint(&r);
 	if ((rc = take_text(&h.version, &r, a, VERSION_TEXT_MAX)) != 0)
 		return err_set(e, rc, "hello: cut off, or its version over %d bytes", VERSION_TEXT_MAX);
+	if (!take_time(&h.clock_ns, &r))
+		return err_set(e, ERR_INPUT, "hello: cut off, or its clock says what no clock says");
 	if ((rc = take_end(&r, "hello", e)) != 0)
 		return rc;
 	*ret = h;
@@ -65,6 +78,29 @@ welcome_decode(struct welcome *ret, const void *data, size_t len, struct err *e)
 	if (rc == 0)
 		*ret = w;
 	return rc;
+}
+
+void
+clock_encode(const struct clock_echo *c, struct buf *b)
+{
+	buf_int(b, c->asked_ns);
+	buf_int(b, c->came_ns);
+	buf_int(b, c->went_ns);
+}
+
+int
+clock_decode(struct clock_echo *ret, const void *data, size_t len, struct err *e)
+{
+	struct reader r = reader_of(data, len);
+	struct clock_echo c;
+
+	if (!take_time(&c.asked_ns, &r) || !take_time(&c.came_ns, &r) || !take_time(&c.went_ns, &r) ||
+	    c.went_ns < c.came_ns)
+		return err_set(e, ERR_INPUT, "clock: cut off, or a time that no clock says");
+	if (take_end(&r, "clock", e) != 0)
+		return ERR_INPUT;
+	*ret = c;
+	return 0;
 }
 
 /* ---- status ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an agent says of itself and its node: hello, status, programs; and the controller's welcome. */
+/* What an agent says of itself and its node: hello, status, programs, its clock; and the controller's welcome. */
 #ifndef WIRE_AGENT_H
 #define WIRE_AGENT_H
 
@@ -19,10 +19,18 @@ struct hello {
 	uint64_t incarnation;	/* this run of the agent; another number after each start */
 	uint64_t first_seq;	/* the oldest batch it still holds, or the next that it will make */
 	const char *version;	/* of the program, for people */
+	int64_t clock_ns;	/* the node's CLOCK_MONOTONIC as this is sent */
 };
 
 struct welcome {
 	uint64_t have_seq;	/* batches up to this one need not be sent */
+};
+
+/* A round trip that tells two clocks apart (analysis/clocks.h). The controller asks with asked_ns, the rest being 0;
+ * the agent sends it back. Each stamp is made by the thread that reads or writes, as late or early as can be. */
+struct clock_echo {
+	int64_t asked_ns;		/* the controller's clock */
+	int64_t came_ns, went_ns;	/* the node's CLOCK_MONOTONIC */
 };
 
 enum queue { QUEUE_RING, QUEUE_AGENT, QUEUE_LINK, QUEUES };	/* tracer's buffers, unacknowledged batches, unsent bytes */
@@ -61,6 +69,8 @@ void hello_encode(const struct hello *h, struct buf *b);
 int  hello_decode(struct hello *ret, struct arena *a, const void *data, size_t len, struct err *e);
 void welcome_encode(const struct welcome *w, struct buf *b);
 int  welcome_decode(struct welcome *ret, const void *data, size_t len, struct err *e);
+void clock_encode(const struct clock_echo *c, struct buf *b);
+int  clock_decode(struct clock_echo *ret, const void *data, size_t len, struct err *e);
 void status_encode(const struct status *s, struct buf *b);
 int  status_decode(struct status *ret, struct arena *a, const void *data, size_t len, struct err *e);
 void programs_encode(const struct programs *p, struct buf *b);

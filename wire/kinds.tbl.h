@@ -11,3 +11,4 @@ KIND(PROGRAMS, 8, 16777216, "agent to controller: the node's traceable programs 
 KIND(ASK,      9,    65536, "operator to controller: a question, JSON")
 KIND(ANSWER,  10, 67108864, "controller to operator: the answer, JSON")
 KIND(REFUSE,  11,     4096, "either side, last: why I hang up")
+KIND(CLOCK,   12,       64, "controller to agent: my clock; and back: with the agent's, when it came and went")

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/assemble.h"
+#include "analysis/bins.h"
 #include "analysis/critpath.h"
 #include "analysis/group.h"
 #include "analysis/variance.h"
@@ -18,11 +19,14 @@ enum { NODES = 3, LABELS = 12, BATCH = 16 };
 struct engine {
 	struct labels *labels;
 	struct assemble *assemble;
-	struct groups *groups;
+	struct groups *groups[2], *merged;
+	struct bins *bins;
+	bool silence;
 	struct arena arena;
 };
 
 static const char *const FIELDS[2] = { "a", "b" };
+static const char *const IGNORE[] = { "*join(g)", NULL };
 
 static const struct batch_label KNOWN[LABELS] = {
 	{ RECORD_REQUEST_BEGIN, 0, 0, "s/hone:request_begin(R)", NULL },
@@ -47,6 +51,18 @@ check(int holds)
 }
 
 static void
+check_loops(const struct shape *s)
+{
+	check(s->nedges == s->ntokens - 1 + s->nloops);
+	for (uint32_t i = 0; i < s->nedges; i++)
+		check(s->passes[i] > 0 && s->times_ns[i] >= 0);
+	for (uint32_t i = 0; i < s->nloops; i++) {
+		check(s->loops[i].first <= s->loops[i].last && s->loops[i].last < s->ntokens);
+		check(s->iterations[i] >= 2 && s->iterations[i] == shape_runs(s, s->loops[i].first, s->loops[i].last));
+	}
+}
+
+static void
 take_trace(struct engine *x, struct trace *t)
 {
 	static const char *const names[NODES] = { "a", "b", "c" };
@@ -54,7 +70,15 @@ take_trace(struct engine *x, struct trace *t)
 	struct shape s;
 	int64_t sum = 0;
 
+	if (x->silence)		/* as if a reader of files had put the structure in */
+		for (uint32_t i = 0; i < t->nevents; i++) {
+			uint8_t kind = labels_get(x->labels, t->events[i].label)->kind;
+
+			if (kind == RECORD_FORK || kind == RECORD_JOIN || kind == RECORD_UNIT_BEGIN)
+				t->events[i].label = labels_silent(x->labels, kind);
+		}
 	if (critpath_extract(&p, t, x->labels, NULL, &x->arena, NULL) == 0) {
+		bins_apply(x->bins, t, x->labels, &p);
 		check(p.nsteps >= 2 && p.nsteps <= t->nevents);
 		check(p.steps[0].time_ns == t->begin_ns && p.steps[p.nsteps - 1].time_ns == t->end_ns);
 		for (uint32_t i = 1; i < p.nsteps; i++)
@@ -63,7 +87,8 @@ take_trace(struct engine *x, struct trace *t)
 		for (uint32_t i = 0; i < s.nedges; i++)
 			sum += s.times_ns[i];
 		check(sum == t->end_ns - t->begin_ns);
-		groups_add(x->groups, t, &p, &s, names);
+		check_loops(&s);
+		groups_add(x->groups[t->id % 2], t, &p, &s, names);
 	}
 	arena_reset(&x->arena);
 	trace_free(t);
@@ -111,13 +136,23 @@ judge(struct engine *x)
 	struct finding f;
 	struct what_if w;
 
-	for (uint32_t i = 0; i < groups_count(x->groups); i++) {
-		const struct group *g = groups_at(x->groups, i);
+	check(groups_merge(x->merged, x->groups[0], NULL) == 0 && groups_merge(x->merged, x->groups[1], NULL) == 0);
+	check(groups_other(x->merged)->inexact == 0);
+	for (uint32_t i = 0; i < groups_count(x->merged); i++) {
+		const struct group *g = groups_at(x->merged, i);
 		struct buf out = { 0 };
+
+		for (uint32_t k = 0; k < g->nsamples; k++) {
+			double sum = 0;
+
+			for (uint32_t j = 0; j < g->shape.nedges; j++)
+				sum += g->samples[k].edges_ns[j];
+			check(sum == (double)g->samples[k].total_ns);
+		}
 
 		check(finding_of(&f, g, &c, 100, 5, 1, &x->arena, NULL) == 0);
 		check(keys_explain(&keys, g, f.top, 0.5, 0.1, &x->arena, NULL) >= 0);
-		what_if_of(&w, g, f.top, &x->arena);
+		check(what_if_of(&w, g, f.top, 0.95, 5, 1, &x->arena, NULL) == 0);
 		shape_print(&g->shape, x->labels, 5, &out);
 		for (uint32_t k = 0; k < g->nkeys; k++)
 			key_print(g, &g->keys[k], x->labels, &out);
@@ -131,7 +166,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct assemble_options o = { 20000, 5, 2000 };
-	const struct groups_options go = { 16, 8, 1 };
+	const struct groups_options go = { .groups_max = 16, .samples_max = 8, .seed = 1,
+		.memory_max_bytes = 200000, .ignore = IGNORE };
 	struct engine x = { .labels = labels_new() };
 	struct batch_label labels[LABELS];
 	int64_t now = 1000;
@@ -140,7 +176,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < LABELS; i++)
 		labels[i].len = (uint32_t)strlen(labels[i].text);
 	check(assemble_new(&x.assemble, &o, x.labels, NULL) == 0);
-	x.groups = groups_new(&go, x.labels);
+	for (int i = 0; i < 2; i++)
+		x.groups[i] = groups_new(&go, x.labels);
+	x.merged = groups_new(&go, x.labels);
+	x.bins = bins_new();
+	check(bins_add(x.bins, "s/p:a.a=100,200", NULL) == 0 && bins_add(x.bins, "*.b", NULL) == 0);
+	x.silence = size > 0 && data[0] % 2;
 	for (uint32_t node = 0; node < NODES; node++)
 		check(assemble_join(x.assemble, node, NULL) == 0);
 	for (size_t n; size >= 4; data += 4 * n, size -= 4 * n) {
@@ -151,7 +192,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assemble_leave(x.assemble, node);
 	drain(&x);
 	judge(&x);
-	groups_free(x.groups);
+	groups_free(x.groups[0]);
+	groups_free(x.groups[1]);
+	groups_free(x.merged);
+	bins_free(x.bins);
 	assemble_free(x.assemble);
 	labels_free(x.labels);
 	arena_release(&x.arena);

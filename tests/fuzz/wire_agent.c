@@ -42,6 +42,9 @@ TRY(programs)
 #undef DECODE
 #define DECODE(message, m, data, len) message##_decode(m, data, len, NULL)
 TRY(welcome)
+#define clock_echo_encode clock_encode
+#define clock_echo_decode clock_decode
+TRY(clock_echo)
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -50,5 +53,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	try_status(data, len);
 	try_programs(data, len);
 	try_welcome(data, len);
+	try_clock_echo(data, len);
 	return 0;
 }

@@ -19,11 +19,14 @@
  *	node SERVICE NAME NAME...       replicas (else one node of the service's name)
  *	fill NODE SHARE FROM_S FOR_S    its queues, counted from the start of the diagnosis
  *	lose NODE COUNT EVERY_S         it tells of lost records now and then
+ *	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   its clock is so far ahead and runs so much too fast; and jumps
+ *	                                ahead, counted from the start of the diagnosis
  *	wire SHARE MEAN_MS SD_MS        the way to a called unit takes so long in a share of calls, once the fault is on
  *	expect found|not-found|paused
  *	from LABEL / to LABEL           any of them is right
  *	key-is TEXT
  *	used-max N
+ *	moved-max N                     so many steps of critical paths came before their causes, at most
  *	seeds N
  */
 #include <math.h>
@@ -34,6 +37,7 @@
 #include "controlplane/engine_inside.h"
 
 enum { MS = 1000000, MAX = 64, OPS = 512, TICK_NS = 20 * MS };
+#define START_NS INT64_C(1000000000000)
 enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_LOOP, OP_END };
 
 struct op {
@@ -57,19 +61,23 @@ struct node_sim {
 	char on[64][TOGGLE_NAME_MAX + 1];
 	int non;
 	bool probed;		/* the type is probed, by its want */
+	int64_t ahead_ns, step_ns, step_at_ns, asked_ns;	/* its clock; step_at: after the start of the diagnosis */
+	double drift_ppm;
 	int64_t told_ns;
 };
 struct app {
 	double rate, learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s, lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96];
-	int lose_count, nfrom, nto, used_max, seeds;
+	int lose_count, nfrom, nto, used_max, moved_max, seeds;
 	struct unit_text units[MAX];
 	struct { char name[24]; double low, high; } keys[16];
 	struct node_sim *nodes[MAX];
 	int nunits, nkeys, nnodes;
 	/* while it runs */
 	struct engine *g;
-	struct rng rng;
+	struct rng rng, wire_rng;	/* wire_rng: of what the controller and agents say to each other */
+	int64_t begun_ns;		/* the diagnosis; INT64_MAX: not yet */
+	bool has_clocks;
 	bool fault;
 	char labels[1024][200];
 	struct batch_label table[1024];
@@ -108,6 +116,16 @@ node_add(struct app *a, const char *service, const char *name)
 	snprintf(n->name, sizeof n->name, "%s", name);
 	snprintf(n->service, sizeof n->service, "%s", service);
 	return n;
+}
+
+/* A node that is to have a clock of its own: of a `node` line above, or one by the service's name. */
+static struct node_sim *
+node_named(struct app *a, const char *name)
+{
+	for (int i = 0; i < a->nnodes; i++)
+		if (strcmp(a->nodes[i]->name, name) == 0)
+			return a->nodes[i];
+	return node_add(a, name, name);
 }
 
 static void
@@ -171,6 +189,14 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		snprintf(a->lose_node, sizeof a->lose_node, "%s", word[1]);
 		a->lose_count = atoi(word[2]);
 		a->lose_every_s = atof(word[3]);
+	} else if (strcmp(w, "clock") == 0) {
+		struct node_sim *clock = node_named(a, word[1]);
+
+		a->has_clocks = true;
+		clock->ahead_ns = (int64_t)(atof(word[2]) * 1e9);
+		clock->drift_ppm = atof(word[3]);
+		clock->step_ns = n > 5 ? (int64_t)(atof(word[4]) * 1e6) : 0;
+		clock->step_at_ns = n > 5 ? (int64_t)(atof(word[5]) * 1e9) : 0;
 	} else if (strcmp(w, "wire") == 0) {
 		a->wire_share = atof(word[1]);
 		a->wire_ms = atof(word[2]);
@@ -182,9 +208,11 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 	else if (strcmp(w, "to") == 0)
 		snprintf(a->to[a->nto++], 160, "%s", word[1]);
 	else if (strcmp(w, "key-is") == 0)
-		snprintf(a->key_is, sizeof a->key_is, "%s", word[1]);
+		snprintf(a->key_is, sizeof a->key_is, n > 3 ? "%s %s %s" : "%s", word[1], word[2], word[3]);
 	else if (strcmp(w, "used-max") == 0)
 		a->used_max = atoi(word[1]);
+	else if (strcmp(w, "moved-max") == 0)
+		a->moved_max = atoi(word[1]);
 	else if (strcmp(w, "seeds") == 0)
 		a->seeds = atoi(word[1]);
 	else if (*u != NULL)
@@ -206,7 +234,7 @@ app_read(const char *path)
 	a->rate = 300;
 	a->learn_s = 5;
 	a->seeds = 3;
-	a->used_max = -1;
+	a->used_max = a->moved_max = -1;
 	while (fgets(line, sizeof line, f) != NULL) {
 		int n = 0;
 
@@ -425,6 +453,37 @@ by_time(const void *x, const void *y)
 	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
+/* What the node's own clock says when it is now_ns. */
+static int64_t
+its_clock(const struct app *a, const struct node_sim *n, int64_t now_ns)
+{
+	int64_t its_ns = now_ns + n->ahead_ns + (int64_t)((double)(now_ns - START_NS) * n->drift_ppm / 1e6);
+
+	return a->begun_ns != INT64_MAX && now_ns - a->begun_ns >= n->step_at_ns ? its_ns + n->step_ns : its_ns;
+}
+
+/* A way between agent and controller: mostly quick, now and then not. */
+static int64_t
+way_ns(struct app *a)
+{
+	int64_t ns = 30000 + (int64_t)rng_below(&a->wire_rng, 100000);
+
+	return rng_unit(&a->wire_rng) < 0.1 ? 100 * ns : ns;
+}
+
+/* The controller asks for the node's clock, as honed does. First: the hello. */
+static void
+node_clock(struct app *a, struct node_sim *n, int64_t now_ns, bool first)
+{
+	int64_t came_ns = now_ns + way_ns(a), back_ns = came_ns + way_ns(a);
+	struct clock_echo answer = { now_ns, its_clock(a, n, came_ns), its_clock(a, n, came_ns) };
+
+	if (!a->has_clocks || (!first && now_ns - n->asked_ns < 500 * MS))
+		return;
+	n->asked_ns = now_ns;
+	engine_clock(a->g, n->number, first ? NULL : &answer, answer.went_ns, (struct mono){ back_ns });
+}
+
 /* What has happened on the node by now goes to the controller as a batch; what has not waits. */
 static void
 node_tell(struct app *a, struct node_sim *n, int64_t now_ns, int64_t begun_ns)
@@ -440,14 +499,17 @@ node_tell(struct app *a, struct node_sim *n, int64_t now_ns, int64_t begun_ns)
 	batch_begin(&w);
 	for (uint32_t i = 0; i < a->nlabels; i++)
 		batch_label(&w, a->table[i].kind, a->table[i].text, a->table[i].len, a->table[i].fields, a->table[i].nfields);
-	while (ready < n->nrecords && n->records[ready].time_ns <= now_ns)
-		batch_record(&w, &n->records[ready++]);
+	for (; ready < n->nrecords && n->records[ready].time_ns <= now_ns; ready++) {
+		n->records[ready].time_ns = its_clock(a, n, n->records[ready].time_ns);
+		batch_record(&w, &n->records[ready]);
+	}
 	if (a->lose_count > 0 && strcmp(a->lose_node, n->name) == 0 &&
 	    (double)(now_ns - n->told_ns) > a->lose_every_s * 1e9) {
 		n->told_ns = now_ns;
-		batch_loss(&w, &(struct loss){ LOSS_RING, (uint64_t)a->lose_count, now_ns - 10 * MS, now_ns });
+		batch_loss(&w, &(struct loss){ LOSS_RING, (uint64_t)a->lose_count,
+			its_clock(a, n, now_ns - 10 * MS), its_clock(a, n, now_ns) });
 	}
-	if (batch_end(&w, now_ns, &out, &e) != 0 ||
+	if (batch_end(&w, its_clock(a, n, now_ns), &out, &e) != 0 ||
 	    engine_batch(a->g, n->number, out.data, out.len, (struct mono){ now_ns + MS }, &e) != 0)
 		die("batch", e.text);
 	for (int i = ready; i < n->nrecords; i++, left++) {
@@ -527,8 +589,10 @@ tick(struct app *a, int64_t *now_ns, double *owed, int64_t begun_ns)
 	for (*owed += a->rate * TICK_NS / 1e9; *owed >= 1; *owed -= 1)
 		request(a, *now_ns + (int64_t)rng_below(&a->rng, TICK_NS));
 	*now_ns += TICK_NS;
-	for (int i = 0; i < a->nnodes; i++)
+	for (int i = 0; i < a->nnodes; i++) {
+		node_clock(a, a->nodes[i], *now_ns, false);
 		node_tell(a, a->nodes[i], *now_ns, begun_ns);
+	}
 	if (engine_step(a->g, (struct mono){ *now_ns + 2 * MS }, (struct wall){ *now_ns }, &e) != 0)
 		die("step", e.text);
 	for (int i = 0; i < a->nnodes; i++)
@@ -551,10 +615,27 @@ judge(struct app *a, const struct diagnosis *d, bool quiet, char *why, size_t si
 	const struct verdict *v = d->verdict;
 	bool found = r->state == RUN_FOUND && v != NULL;
 	bool want_found = strcmp(a->expect, "not-found") != 0;
+	struct assemble_counts n;
+	uint64_t jumps = 0;
 
-	snprintf(why, size, "%s; %u cycles, %u of %u tracepoints; %s%s%s", run_word(r->state), r->cycles, r->tracepoints,
+	assemble_counts(a->g->assemble, &n);
+	for (int i = 0; i < a->nnodes; i++) {
+		struct clock_look look;
+
+		clocks_look(a->g->clocks, a->nodes[i]->number, INT64_MAX / 4, &look);
+		jumps += look.steps;
+	}
+	snprintf(why, size, "%s; %u cycles, %u of %u tracepoints; %s%s%s; %llu moved, %llu traces lossy, %llu clocks jumped",
+	    run_word(r->state), r->cycles, r->tracepoints,
 	    r->tracepoints_all, r->words != NULL ? r->words : "", quiet ? "" : " (NOT QUIET)",
-	    strcmp(a->expect, "paused") == 0 && !a->was_paused ? " (NEVER PAUSED)" : "");
+	    strcmp(a->expect, "paused") == 0 && !a->was_paused ? " (NEVER PAUSED)" : "",
+	    (unsigned long long)a->g->moved, (unsigned long long)n.lossy, (unsigned long long)jumps);
+	for (int i = 0; i < a->nnodes; i++)
+		jumps -= a->nodes[i]->step_ns != 0;
+	if (jumps != 0)
+		return false;
+	if (a->moved_max >= 0 && a->g->moved > (uint64_t)a->moved_max)
+		return false;
 	if (!quiet || found != want_found || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
 		return false;
 	if (!found)
@@ -574,7 +655,7 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 		.withdraw_ns = 5000000000, .cycle_max_ns = 20000000000, .sampled = 1, .lease_ns = 5000000000,
 	};
 	struct forest *f = forest_new();
-	int64_t now_ns = 1000000000000, begun_ns = 0;
+	int64_t now_ns = START_NS, begun_ns = 0;
 	double owed = 0;
 	struct err e;
 	uint64_t run;
@@ -582,6 +663,8 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 	bool right, quiet = false;
 
 	rng_seed(&a->rng, seed);
+	rng_seed(&a->wire_rng, seed);
+	a->begun_ns = INT64_MAX;
 	a->fault = a->was_paused = false;
 	a->nlabels = 0;
 	a->next_id = seed << 32;
@@ -595,16 +678,17 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 		n->probed = false;
 		if (engine_join(a->g, n->name, "sim", (struct mono){ now_ns }, &n->number, &e) != 0)
 			die("join", e.text);
+		node_clock(a, n, now_ns, true);
 		node_programs(a, n);
 	}
-	while (now_ns < 1001000000000)
+	while (now_ns < START_NS + 1000 * (int64_t)MS)
 		tick(a, &now_ns, &owed, 0);
 	if (engine_learn(a->g, (int64_t)(a->learn_s * 1e9), (struct mono){ now_ns }, &e) != 0)
 		die("learn", e.text);
 	while (a->g->learning.active)
 		tick(a, &now_ns, &owed, 0);
 	a->fault = true;
-	begun_ns = now_ns;
+	begun_ns = a->begun_ns = now_ns;
 	if (engine_start(a->g, a->units[a->nunits - 1].name, &(struct start_options){ 0 }, (struct mono){ now_ns },
 	    (struct wall){ now_ns }, &run, &e) != 0)
 		die("start", e.text);

@@ -377,6 +377,138 @@ nonsense_records_are_counted_not_taken(void **state)
 	kit_free(k);
 }
 
+/* Every record twice, in the same batch or in a later one: the trace is the same, and they are counted. */
+static void
+duplicates_are_left_out(void **state)
+{
+	static const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
+		{ 25, 1, 2, '.', 0, "p" }, { 25, 1, 2, '.', 0, "q" }, { 80, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" },
+		{ 100, 0, 1, 'E', 0, "R" } };
+	enum { N = sizeof rows / sizeof rows[0] };
+	struct buf expected = { 0 }, got = { 0 };
+	struct kit *k = kit_new(NULL);
+	struct assemble_counts c;
+	struct row twice[2 * N];
+	(void)state;
+
+	kit_rows(k, rows, N);
+	drain(k, &expected);
+	assert_int_equal(kit_counts(k).complete, 1);
+	assert_int_equal(kit_counts(k).duplicate, 0);
+	kit_free(k);
+
+	k = kit_new(NULL);
+	for (int i = 0; i < N; i++)
+		twice[2 * i] = twice[2 * i + 1] = rows[i];
+	for (uint32_t node = 0; node < 2; node++)
+		assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
+	for (uint32_t node = 0; node < 2; node++)
+		kit_batch(k, node, twice, 2 * N, 50);
+	for (uint32_t node = 0; node < 2; node++)
+		kit_batch(k, node, rows, N, INT64_MAX / 8);
+	drain(k, &got);
+	c = kit_counts(k);
+	assert_int_equal(c.complete, 1);
+	assert_int_equal(c.duplicate, 2 * N);
+	assert_int_equal(got.len, expected.len);
+	assert_memory_equal(got.data, expected.data, got.len);
+	buf_release(&expected);
+	buf_release(&got);
+	kit_free(k);
+}
+
+/* A node's own records out of order, in one batch or over many: only their times count. */
+static void
+the_order_of_records_in_a_batch_does_not_matter(void **state)
+{
+	struct row rows[60], shuffled[60];
+	struct buf expected = { 0 };
+	struct rng rng;
+	(void)state;
+
+	rng_seed(&rng, 1);
+	rows[0] = (struct row){ 0, 0, 1, 'B', 0, "R" };
+	for (int i = 1; i < 59; i++)
+		rows[i] = (struct row){ 10 * i, (uint32_t)i % 2, 1 + (uint64_t)i % 2, i == 1 ? 'b' : '.', i == 1 ? 7 : 0,
+			i % 3 ? "x" : "y" };
+	rows[59] = (struct row){ 1000, 0, 1, 'E', 0, "R" };
+	for (int round = 0; round < 50; round++) {
+		struct kit *k = kit_new(NULL);
+		struct buf got = { 0 };
+
+		memcpy(shuffled, rows, sizeof rows);
+		for (uint64_t i = 59; round > 0 && i > 0; i--) {
+			uint64_t j = rng_below(&rng, i + 1);
+			struct row swap = shuffled[i];
+
+			shuffled[i] = shuffled[j];
+			shuffled[j] = swap;
+		}
+		for (uint32_t node = 0; node < 2; node++)
+			assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
+		for (uint32_t node = 0; node < 2; node++)
+			for (int part = 0; part < 60; part += 20)
+				kit_batch(k, node, shuffled + part, 20, part < 40 ? INT64_MIN : INT64_MAX / 8);
+		drain(k, round == 0 ? &expected : &got);
+		assert_int_equal(kit_counts(k).complete, 1);
+		if (round > 0) {
+			assert_int_equal(got.len, expected.len);
+			assert_memory_equal(got.data, expected.data, got.len);
+		}
+		buf_release(&got);
+		kit_free(k);
+	}
+	buf_release(&expected);
+}
+
+/* The end never comes, and records go on coming: given up once, all later ones are late, and nothing is held. */
+static void
+a_trace_that_never_ends_holds_no_memory_for_ever(void **state)
+{
+	struct kit *k = kit_new(&(struct assemble_options){ 64 << 20, 5000, 1000000 });
+	struct assemble_counts c;
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	kit_batch(k, 0, ROWS({ 0, 0, 1, 'B', 0, "R" }), 0);
+	for (int64_t t = 1; t <= 5000; t++)
+		kit_batch(k, 0, ROWS({ t * 1000, 0, 1, '.', 0, "x" }), t * 1000);
+	c = kit_counts(k);
+	assert_int_equal(c.given_up_patience, 1);
+	assert_int_equal(c.records, 5001);
+	assert_int_equal(c.late, 4000);
+	assert_int_equal(c.incomplete, 0);
+	assert_int_equal(c.memory_bytes, 0);
+	assert_null(assemble_next(k->assemble));
+	kit_free(k);
+}
+
+static void
+the_begin_tells_the_whole_trace_id(void **state)
+{
+	static const char *const fields[] = { "probed", "trace_id_high" };
+	const struct value values[2] = { { .type = VALUE_UINT, .u = 1 }, { .type = VALUE_UINT, .u = 0xabcdef } };
+	const struct batch_label labels[2] = { { RECORD_REQUEST_BEGIN, 23, 2, "s/hone:request_begin(R)", (const char **)fields },
+		{ RECORD_REQUEST_END, 21, 0, "s/hone:request_end(R)", NULL } };
+	const struct record records[2] = { { .trace_id = 9, .unit_id = 1, .time_ns = 5, .nvalues = 2, .values = values },
+		{ .trace_id = 9, .unit_id = 1, .time_ns = 8, .label = 1 } };
+	const struct batch b = { .watermark_ns = INT64_MAX / 8, .nlabels = 2, .labels = (struct batch_label *)labels,
+		.nrecords = 2, .records = (struct record *)records };
+	struct kit *k = kit_new(NULL);
+	struct trace *t;
+	(void)state;
+
+	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
+	assert_int_equal(assemble_batch(k->assemble, 0, &b, &k->e), 0);
+	t = assemble_next(k->assemble);
+	assert_non_null(t);
+	assert_int_equal(t->id, 9);
+	assert_int_equal(t->id_high, 0xabcdef);
+	assert_true(t->probed);
+	trace_free(t);
+	kit_free(k);
+}
+
 int
 main(void)
 {
@@ -392,6 +524,10 @@ main(void)
 		cmocka_unit_test(a_joined_fork_without_its_unit_is_a_loss),
 		cmocka_unit_test(values_follow_their_fields_names),
 		cmocka_unit_test(nonsense_records_are_counted_not_taken),
+		cmocka_unit_test(duplicates_are_left_out),
+		cmocka_unit_test(the_order_of_records_in_a_batch_does_not_matter),
+		cmocka_unit_test(a_trace_that_never_ends_holds_no_memory_for_ever),
+		cmocka_unit_test(the_begin_tells_the_whole_trace_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -345,6 +345,130 @@ many_joins_of_one_link_are_walked_once(void **state)
 	kit_free(k);
 }
 
+/* The child took over between a span's begin and its end: the end is beside the path, and nothing is lost by it. */
+static void
+spans_may_end_off_the_path(void **state)
+{
+	(void)state;
+	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 5, 0, 1, '.', 0, "x_begin" }, { 10, 0, 1, 'F', 7, "c" },
+	    { 20, 1, 2, 'b', 7, "c" }, { 25, 1, 2, '.', 0, "y_begin" }, { 30, 0, 1, '.', 0, "x_end" },
+	    { 80, 1, 2, 'e', 7, "c" }, { 85, 1, 2, '.', 0, "y_end" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
+	    "BR@0 .x_begin@5 Fc@10 bc@20 .y_begin@25 ec@80 Jc@90 ER@100");
+}
+
+/* The work waits for somebody to take it up; that time is between fork and begin, in no unit. */
+static void
+time_in_a_queue_is_on_the_way(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	struct critpath p;
+	struct trace *t;
+	(void)state;
+
+	kit_rows(k, ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "q" }, { 70, 0, 2, 'b', 7, "q" },
+	    { 75, 0, 2, '.', 0, "p" }, { 80, 0, 2, 'e', 7, "q" }, { 90, 0, 1, 'J', 7, "q" }, { 100, 0, 1, 'E', 0, "R" }));
+	t = assemble_next(k->assemble);
+	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &k->arena, &k->e), 0);
+	assert_int_equal(p.nsteps, 7);
+	assert_int_equal(p.steps[0].owner, LABEL_NONE);
+	assert_int_equal(p.steps[1].owner, p.steps[0].label);	/* BR to Fq: in R */
+	assert_int_equal(p.steps[2].owner, LABEL_NONE);		/* Fq to bq */
+	assert_int_equal(p.steps[3].owner, p.steps[2].label);	/* bq to p: in q */
+	assert_int_equal(p.steps[4].owner, p.steps[2].label);
+	assert_int_equal(p.steps[5].owner, LABEL_NONE);		/* eq to Jq */
+	assert_int_equal(p.steps[6].owner, p.steps[0].label);
+	trace_free(t);
+	kit_free(k);
+}
+
+/* Makes structure of these kinds silent, as if a reader had put it in. */
+static void
+silence(struct kit *k, struct trace *t, const char *kinds)
+{
+	for (uint32_t i = 0; i < t->nevents; i++) {
+		uint8_t kind = labels_get(k->labels, t->events[i].label)->kind;
+
+		if (strchr(kinds, ".BEFbeJ"[kind]) != NULL)
+			t->events[i].label = labels_silent(k->labels, kind);
+	}
+}
+
+/* Spans: their own begin and end are seen, the forks and joins that tie them are not. */
+static void
+silent_structure_ties_and_is_no_step(void **state)
+{
+	struct kit *k = kit_new(NULL);
+	struct critpath p;
+	struct trace *t;
+	char got[512];
+	(void)state;
+
+	kit_rows(k, ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 10, 1, 2, 'b', 7, "c" },
+	    { 40, 1, 2, 'e', 7, "c" }, { 40, 0, 1, 'J', 7, "c" }, { 60, 0, 1, 'F', 8, "d" }, { 60, 1, 3, 'b', 8, "d" },
+	    { 95, 1, 3, 'e', 8, "d" }, { 95, 0, 1, 'J', 8, "d" }, { 100, 0, 1, 'E', 0, "R" }));
+	t = assemble_next(k->assemble);
+	silence(k, t, "FJ");
+	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &k->arena, &k->e), 0);
+	print_path(k, t, &p, got, sizeof got);
+	assert_string_equal(got, "BR@0 bc@10 ec@40 bd@60 ed@95 ER@100");
+	assert_int_equal(p.steps[1].owner, p.steps[0].label);	/* before the call: the caller's */
+	assert_int_equal(p.steps[2].owner, p.steps[1].label);
+	assert_int_equal(p.steps[3].owner, p.steps[0].label);	/* between the calls: the caller's */
+	assert_int_equal(p.steps[4].owner, p.steps[3].label);
+	assert_int_equal(p.steps[5].owner, p.steps[0].label);
+	trace_free(t);
+	kit_free(k);
+}
+
+/* Whatever is silent, the other steps stay where they are. */
+static void
+silence_changes_nothing_else(void **state)
+{
+	static const char *const silent[] = { "FJ", "be", "FbeJ", "J", "b" };
+	(void)state;
+
+	for (uint64_t what = 1; what <= 200; what++) {
+		struct kit *k = kit_new(NULL);
+		struct gen *g = gen_new(what);
+		struct critpath loud, quiet;
+		size_t first[GEN_NODES + 1];
+		struct trace *t;
+		uint32_t n = 0;
+
+		gen_request(g, 1, what, 1000, 120);
+		gen_sort(g, first);
+		for (uint32_t node = 0; node < GEN_NODES; node++)
+			assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
+		for (uint32_t node = 0; node < GEN_NODES; node++) {
+			struct record records[2048];
+			struct batch b = { .watermark_ns = INT64_MAX / 8, .nlabels = g->nlabels, .labels = g->labels,
+				.records = records };
+
+			for (size_t i = first[node]; i < first[node + 1]; i++)
+				records[b.nrecords++] = g->records[i].r;
+			assert_int_equal(assemble_batch(k->assemble, node, &b, &k->e), 0);
+		}
+		t = assemble_next(k->assemble);
+		assert_int_equal(critpath_extract(&loud, t, k->labels, NULL, &k->arena, &k->e), 0);
+		silence(k, t, silent[what % 5]);
+		assert_int_equal(critpath_extract(&quiet, t, k->labels, NULL, &k->arena, &k->e), 0);
+		for (uint32_t i = 0; i < loud.nsteps; i++) {
+			const struct event *e = &t->events[loud.steps[i].event];
+
+			if (labels_get(k->labels, e->label)->silent)
+				continue;
+			assert_true(n < quiet.nsteps);
+			assert_int_equal(quiet.steps[n].event, loud.steps[i].event);
+			assert_int_equal(quiet.steps[n++].time_ns, loud.steps[i].time_ns);
+		}
+		assert_int_equal(n, quiet.nsteps);
+		assert_exact(t, &quiet, k->labels, &k->arena);
+		trace_free(t);
+		gen_free(g);
+		kit_free(k);
+	}
+}
+
 int
 main(void)
 {
@@ -365,6 +489,10 @@ main(void)
 		cmocka_unit_test(edges_add_up_to_the_response_time_exactly),
 		cmocka_unit_test(edges_add_up_where_records_are_lost_too),
 		cmocka_unit_test(many_joins_of_one_link_are_walked_once),
+		cmocka_unit_test(spans_may_end_off_the_path),
+		cmocka_unit_test(time_in_a_queue_is_on_the_way),
+		cmocka_unit_test(silent_structure_ties_and_is_no_step),
+		cmocka_unit_test(silence_changes_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "kit.h"
 
 static uint32_t
@@ -113,6 +117,74 @@ a_set_holds_what_was_put_in(void **state)
 	assert_false(label_set_has(&a, 0));
 }
 
+/* Structure that no program recorded: one label for each kind, that no text finds. */
+static void
+silent_labels_have_a_kind_and_no_text(void **state)
+{
+	struct labels *l = labels_new();
+	uint32_t fork = labels_silent(l, RECORD_FORK), join = labels_silent(l, RECORD_JOIN), loud;
+	(void)state;
+
+	loud = labels_intern(l, RECORD_FORK, "s/hone:fork(x)", 14, NULL, 0);
+	assert_int_equal(labels_silent(l, RECORD_FORK), fork);
+	assert_int_not_equal(fork, join);
+	assert_int_not_equal(fork, loud);
+	assert_string_equal(labels_get(l, fork)->text, "");
+	assert_true(labels_get(l, fork)->silent && !labels_get(l, loud)->silent);
+	assert_int_equal(labels_get(l, join)->kind, RECORD_JOIN);
+	assert_int_equal(kind_in(labels_kinds(l), fork), RECORD_FORK | KIND_SILENT);
+	assert_int_equal(kind_in(labels_kinds(l), loud), RECORD_FORK);
+	assert_int_equal(labels_find(l, "", 0), LABEL_NONE);
+	assert_int_equal(labels_count(l), 3);
+	labels_free(l);
+}
+
+enum { HANDED = 20000 };
+
+struct hand {
+	struct labels *labels;
+	_Atomic uint32_t count;		/* labels 0 to count - 1 were handed over */
+};
+
+static void *
+look_up(void *arg)
+{
+	struct hand *h = arg;
+	char expected[32];
+
+	for (uint32_t i = 0; i < HANDED; i++) {
+		while (atomic_load(&h->count) <= i)
+			sched_yield();
+		snprintf(expected, sizeof expected, "s/p:%u", i);
+		if (strcmp(labels_get(h->labels, i)->text, expected) != 0 || labels_hash(h->labels, i).a == 0 ||
+		    kind_in(labels_kinds(h->labels), i) != RECORD_POINT)
+			return arg;
+	}
+	return NULL;
+}
+
+/* One thread makes labels; another looks up those it was handed, meanwhile. (Built with SAN=thread it proves more.) */
+static void
+labels_can_be_looked_up_while_others_are_made(void **state)
+{
+	struct hand h = { .labels = labels_new() };
+	pthread_t thread;
+	void *failed;
+	char text[32];
+	(void)state;
+
+	assert_int_equal(pthread_create(&thread, NULL, look_up, &h), 0);
+	for (uint32_t i = 0; i < HANDED; i++) {
+		int len = snprintf(text, sizeof text, "s/p:%u", i);
+
+		assert_int_equal(labels_intern(h.labels, RECORD_POINT, text, (size_t)len, NULL, 0), i);
+		atomic_store(&h.count, i + 1);
+	}
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	labels_free(h.labels);
+}
+
 int
 main(void)
 {
@@ -122,6 +194,8 @@ main(void)
 		cmocka_unit_test(fields_stay_those_first_seen),
 		cmocka_unit_test(malformed_labels_are_refused),
 		cmocka_unit_test(a_set_holds_what_was_put_in),
+		cmocka_unit_test(silent_labels_have_a_kind_and_no_text),
+		cmocka_unit_test(labels_can_be_looked_up_while_others_are_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ struct made {
 	uint32_t nedges;
 	uint32_t label[MADE_MAX + 1];
 	uint64_t traces;
+	uint32_t pid, tid;	/* of all events; 0: not known */
 };
 
 static const char *const made_fields[2] = { "size", "kind" };
@@ -24,7 +25,7 @@ static const char *const made_fields[2] = { "size", "kind" };
 static inline void
 made_begin(struct made *m, uint32_t nedges, uint32_t samples_max, uint64_t seed)
 {
-	struct groups_options o = { 8, samples_max, seed };
+	struct groups_options o = { .groups_max = 8, .samples_max = samples_max, .seed = seed };
 	char text[64];
 
 	*m = (struct made){ .labels = labels_new(), .nedges = nedges };
@@ -63,11 +64,13 @@ made_add(struct made *m, const int64_t *edges_ns, const struct value *values, ui
 		events[i].time_ns = i > 0 ? events[i - 1].time_ns + edges_ns[i - 1] : 1000;
 		events[i].label = m->label[i];
 		events[i].node = node;
+		events[i].pid = m->pid;
+		events[i].tid = m->tid;
 		if (i > 0 && i < m->nedges && values != NULL) {
 			events[i].nvalues = 2;
 			events[i].values = &values[2 * (i - 1)];
 		}
-		steps[i] = (struct step){ events[i].time_ns, i, m->label[i], m->label[0] };
+		steps[i] = (struct step){ events[i].time_ns, i, m->label[i], m->label[0], m->label[0], BIN_NONE };
 	}
 	t.begin_ns = 1000;
 	t.end_ns = events[m->nedges].time_ns;

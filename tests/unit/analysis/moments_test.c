@@ -128,6 +128,34 @@ a_sketch_takes_any_value(void **state)
 	free(s);
 }
 
+/* Days of traffic: a bucket that is full does not begin anew. */
+static void
+a_full_bucket_keeps_the_quantiles(void **state)
+{
+	static struct sketch s, t;
+	double before[3];
+	(void)state;
+
+	for (int i = 0; i < 4; i++) {
+		sketch_add(&s, 1000);
+		sketch_add(&s, i < 3 ? 1000 : 50000);
+	}
+	for (int i = 0; i < SKETCH_BUCKETS; i++)
+		s.buckets[i] *= UINT32_MAX / 7;
+	s.n *= UINT32_MAX / 7;
+	for (int i = 0; i < 3; i++)
+		before[i] = sketch_quantile(&s, 0.5 + 0.2 * i);
+	t = s;
+	sketch_merge(&t, &s);
+	for (int i = 0; i < 100; i++)
+		sketch_add(&s, 1000);
+	for (int i = 0; i < 3; i++) {
+		assert_near(sketch_quantile(&s, 0.5 + 0.2 * i), before[i], 0);
+		assert_near(sketch_quantile(&t, 0.5 + 0.2 * i), before[i], 0);
+	}
+	assert_true(s.n < 8ull * (UINT32_MAX / 7));
+}
+
 int
 main(void)
 {
@@ -137,6 +165,7 @@ main(void)
 		cmocka_unit_test(large_means_do_not_swallow_small_variances),
 		cmocka_unit_test(quantiles_are_within_one_percent),
 		cmocka_unit_test(a_sketch_takes_any_value),
+		cmocka_unit_test(a_full_bucket_keeps_the_quantiles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ what_is_printed_can_be_read_back(void **state)
 		"controller.connections_max=17", "controller.mailbox_max=3MiB", "controller.silent_after=7s",
 		"analysis.cv_max=12.5%", "analysis.slow_quantile=0.9", "analysis.traces_min=41", "analysis.confidence=99%",
 		"analysis.memory_max=64MiB", "analysis.skew=250us", "analysis.patience=2min", "analysis.groups_max=99",
-		"analysis.samples_max=100", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
+		"analysis.samples_max=100", "analysis.report_max=5MiB", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
 		"search.explain_min=44%", "search.cycle_max=1500ms", "search.seed=123456789", "agents.sampled=25%",
 		"agents.lease=2500ms", "agents.pause_fill=60%", "agents.resume_fill=20%", "agents.withdraw_after=1min",
 		"storage.database=/tmp/a.db", "storage.space=/tmp/b.db", "storage.history_days=0",

@@ -17,7 +17,7 @@ static const struct engine_options OPTIONS = {
 	.conditions = { 0.10, 0.95, 30, 0.95 }, .seed = 1, .memory_max_bytes = 1 << 24, .skew_ns = 1000000,
 	.patience_ns = 1000000000, .groups_max = 100, .samples_max = 64, .tracepoints_per_cycle = 3, .isolate_min = 0.5,
 	.explain_min = 0.5, .pause_fill = 0.5, .resume_fill = 0.35, .withdraw_ns = 5000000000,
-	.cycle_max_ns = 5000000000, .sampled = 1, .lease_ns = 5000000000,
+	.cycle_max_ns = 5000000000, .sampled = 1, .lease_ns = 5000000000, .report_max_bytes = 1 << 24,
 };
 
 struct house {
@@ -223,6 +223,189 @@ a_malformed_batch_changes_nothing(void **state)
 	assert_int_equal(engine_step(h->engine, (struct mono){ 1 }, (struct wall){ 0 }, &e), 0);
 }
 
+/* ---- clocks ---- */
+
+static const int64_t second_ns = 1000000000;
+
+/* One request that begins on node 0 and has a unit on node 1; the latter's clock is so far ahead. */
+static void
+send_pair(struct house *h, uint64_t id, int64_t at_ns, int64_t ahead_ns)
+{
+	static const struct { enum record_kind kind; const char *text; uint32_t node; uint64_t unit, link; } ROWS[] = {
+		{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 0, 1, 0 }, { RECORD_FORK, "s/hone:fork(c)", 0, 1, 7 },
+		{ RECORD_UNIT_BEGIN, "t/hone:unit_begin(c)", 1, 2, 7 }, { RECORD_UNIT_END, "t/hone:unit_end(c)", 1, 2, 7 },
+		{ RECORD_JOIN, "s/hone:join(c)", 0, 1, 7 }, { RECORD_REQUEST_END, "s/hone:request_end(A)", 0, 1, 0 },
+	};
+
+	for (uint32_t node = 0; node < 2; node++) {
+		int64_t off_ns = node == 1 ? ahead_ns : 0;
+		struct batch_writer w = { 0 };
+		struct buf out = { 0 };
+		struct err e;
+
+		batch_begin(&w);
+		for (size_t i = 0; i < 6; i++)
+			batch_label(&w, ROWS[i].kind, ROWS[i].text, strlen(ROWS[i].text), NULL, 0);
+		for (uint32_t i = 0; i < 6; i++)
+			if (ROWS[i].node == node)
+				batch_record(&w, &(struct record){ .trace_id = id, .unit_id = 10 * id + ROWS[i].unit,
+				    .link_id = ROWS[i].link, .pid = 1, .tid = 1, .label = i,
+				    .time_ns = at_ns + 100000 * (int64_t)i + off_ns });
+		assert_int_equal(batch_end(&w, at_ns + second_ns / 2 + off_ns, &out, &e), 0);
+		assert_int_equal(engine_batch(h->engine, node, out.data, out.len, (struct mono){ at_ns + second_ns / 2 }, &e), 0);
+		buf_release(&out);
+		batch_release(&w);
+	}
+}
+
+static void
+tell_clock(struct house *h, uint32_t node, int64_t at_ns, int64_t ahead_ns)
+{
+	const struct clock_echo answer = { at_ns, at_ns + 50000 + ahead_ns, at_ns + 60000 + ahead_ns };
+
+	engine_clock(h->engine, node, &answer, 0, (struct mono){ at_ns + 110000 });
+}
+
+/* Days apart, a trace is complete when it is, not days later; what arrives is not days old. */
+static void
+nodes_of_other_clocks_make_one_trace(void **state)
+{
+	const int64_t ahead_ns = 3 * 86400 * second_ns;
+	struct house *h = *state;
+	struct clocks_counts n;
+	json_t *j, *agent;
+	struct err e;
+
+	join(h, "here");
+	join(h, "there");
+	for (uint32_t node = 0; node < 2; node++) {
+		engine_clock(h->engine, node, NULL, 10 * second_ns + (node == 1 ? ahead_ns : 0),
+		    (struct mono){ 10 * second_ns + 90000 });
+		tell_clock(h, node, 11 * second_ns, node == 1 ? ahead_ns : 0);
+	}
+	for (uint64_t id = 1; id <= 20; id++)
+		send_pair(h, id, (11 + (int64_t)id) * second_ns, ahead_ns);
+	assert_int_equal(engine_step(h->engine, (struct mono){ 33 * second_ns }, (struct wall){ 1 }, &e), 0);
+	assert_int_equal(h->engine->ntypes, 1);
+	assert_int_equal(h->engine->types[0].traces, 20);
+	assert_true(sketch_quantile(&h->engine->delay, 1) < 1e9);
+	clocks_counts(h->engine->clocks, &n);
+	assert_int_equal(n.contradictory, 0);
+	j = ask(h, "{\"ask\":\"agents\"}");
+	agent = json_array_get(json_object_get(j, "agents"), 1);
+	assert_true(json_real_value(json_object_get(agent, "offset_ms")) + 3 * 86400e3 < 0.1);
+	assert_true(json_real_value(json_object_get(agent, "offset_ms")) + 3 * 86400e3 > -0.1);
+	assert_false(json_boolean_value(json_object_get(agent, "same_clock")));
+	json_decref(j);
+}
+
+/* An agent that was suspended for an hour: what comes after that is as good as what came before. */
+static void
+a_clock_that_jumps_is_followed(void **state)
+{
+	struct house *h = *state;
+	struct clock_look look;
+	struct err e;
+
+	join(h, "here");
+	join(h, "there");
+	for (uint32_t node = 0; node < 2; node++)
+		tell_clock(h, node, 4000 * second_ns, 0);
+	send_pair(h, 1, 4001 * second_ns, 0);
+	tell_clock(h, 1, 4010 * second_ns, -3600 * second_ns);
+	clocks_look(h->engine->clocks, 1, 4010 * second_ns, &look);
+	assert_int_equal(look.steps, 1);
+	send_pair(h, 2, 4011 * second_ns, -3600 * second_ns);
+	assert_int_equal(engine_step(h->engine, (struct mono){ 4012 * second_ns }, (struct wall){ 1 }, &e), 0);
+	assert_int_equal(h->engine->types[0].traces, 2);
+}
+
+/* ---- the report of all requests ---- */
+
+/* Requests of type A, of 1 ms and up to `spread` of that more, with a point in every other one. */
+static void
+send_requests(struct house *h, uint32_t node, uint64_t first, int count, double spread)
+{
+	struct batch_writer w = { 0 };
+	uint32_t begin, end, point;
+	struct buf out = { 0 };
+	struct err e;
+
+	batch_begin(&w);
+	begin = batch_label(&w, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 23, NULL, 0);
+	end = batch_label(&w, RECORD_REQUEST_END, "s/hone:request_end(A)", 21, NULL, 0);
+	point = batch_label(&w, RECORD_POINT, "s/app:p", 7, NULL, 0);
+	for (int i = 0; i < count; i++) {
+		struct record r = { .trace_id = first + (uint64_t)i, .unit_id = first + (uint64_t)i, .pid = 1, .tid = 1,
+			.time_ns = (int64_t)(first + (uint64_t)i) * 10000000, .label = begin };
+
+		batch_record(&w, &r);
+		r.time_ns += 500000;
+		r.label = point;
+		if (i % 2 == 0)
+			batch_record(&w, &r);
+		r.time_ns += 500000 + (int64_t)(1e6 * spread * i / count);
+		r.label = end;
+		batch_record(&w, &r);
+	}
+	assert_int_equal(batch_end(&w, (int64_t)first * 10000000 + 1000000000000, &out, &e), 0);
+	assert_int_equal(engine_batch(h->engine, node, out.data, out.len, (struct mono){ 1 }, &e), 0);
+	assert_int_equal(engine_step(h->engine, (struct mono){ 2 }, (struct wall){ 1000000000 }, &e), 0);
+	buf_release(&out);
+	batch_release(&w);
+}
+
+static json_int_t
+requests_in(const json_t *report)
+{
+	return json_integer_value(json_object_get(json_array_get(json_object_get(report, "types"), 0), "count"));
+}
+
+static void
+all_requests_are_in_the_report_by_structure_alone(void **state)
+{
+	struct house *h = *state;
+	json_t *j, *report, *type;
+
+	send_requests(h, join(h, "n1"), 1, 100, 1);
+	j = ask(h, "{\"ask\":\"report\",\"type\":\"A\",\"samples\":true}");
+	assert_true(json_is_true(json_object_get(j, "ok")));
+	report = json_object_get(j, "report");
+	assert_string_equal(json_string_value(json_object_get(report, "document")), "hone.analysis");
+	assert_true(json_is_true(json_object_get(json_object_get(report, "source"), "live")));
+	assert_string_equal(json_string_value(json_object_get(json_object_get(report, "source"), "since")),
+	    "1970-01-01T00:00:01.000Z");
+	type = json_array_get(json_object_get(report, "types"), 0);
+	assert_int_equal(requests_in(report), 100);
+	assert_int_equal(json_array_size(json_object_get(type, "groups")), 1);
+	assert_non_null(json_object_get(json_array_get(json_object_get(type, "groups"), 0), "samples"));
+	assert_int_equal(json_array_size(json_object_get(report, "problems")), 1);
+	json_decref(j);
+	refused(h, "{\"ask\":\"report\",\"type\":\"B\"}", "missing", "no request of this type");
+}
+
+static void
+a_report_can_begin_anew(void **state)
+{
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	json_t *j;
+
+	send_requests(h, node, 1, 100, 1);
+	j = ask(h, "{\"ask\":\"report\",\"reset\":true}");
+	assert_int_equal(requests_in(json_object_get(j, "report")), 100);
+	json_decref(j);
+	j = ask(h, "{\"ask\":\"report\"}");
+	assert_int_equal(requests_in(json_object_get(j, "report")), 0);
+	assert_string_equal(json_string_value(json_object_get(json_object_get(json_object_get(j, "report"), "source"),
+	    "since")), "1970-01-01T00:00:07.000Z");
+	json_decref(j);
+	send_requests(h, node, 1000000, 30, 1);
+	j = ask(h, "{\"ask\":\"report\"}");
+	assert_int_equal(requests_in(json_object_get(j, "report")), 30);
+	json_decref(j);
+}
+
 int
 main(void)
 {
@@ -234,6 +417,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(pausing_has_two_thresholds, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_want_keeps_its_epoch_until_it_differs, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_malformed_batch_changes_nothing, build, tear_down),
+		cmocka_unit_test_setup_teardown(nodes_of_other_clocks_make_one_trace, build, tear_down),
+		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_followed, build, tear_down),
+		cmocka_unit_test_setup_teardown(all_requests_are_in_the_report_by_structure_alone, build, tear_down),
+		cmocka_unit_test_setup_teardown(a_report_can_begin_anew, build, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

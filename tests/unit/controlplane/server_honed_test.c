@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "base/log.h"
 #include "base/stream.h"
@@ -146,9 +147,9 @@ get(struct stream *s, enum frame_kind kind, size_t *len)
 }
 
 static struct stream *
-agent(struct house *h, const char *node)
+agent_of(struct house *h, const char *node, int64_t clock_ns)
 {
-	struct hello hello = { .node = node, .incarnation = 1, .first_seq = 1, .version = "test" };
+	struct hello hello = { .node = node, .incarnation = 1, .first_seq = 1, .version = "test", .clock_ns = clock_ns };
 	struct buf b = { 0 };
 	struct stream *s;
 	size_t len;
@@ -159,6 +160,12 @@ agent(struct house *h, const char *node)
 	buf_release(&b);
 	free(get(s, FRAME_WELCOME, &len));
 	return s;
+}
+
+static struct stream *
+agent(struct house *h, const char *node)
+{
+	return agent_of(h, node, clock_mono().ns);
 }
 
 static void
@@ -229,10 +236,50 @@ an_agent_is_told_what_to_do_and_its_lease_is_renewed(void **state)
 	arena_release(&a);
 }
 
+/* It asks at once, and again and again; the answer counts from when it came, by threads that only read and write. */
+static void
+an_agent_is_asked_for_its_clock(void **state)
+{
+	const int64_t ahead_ns = INT64_C(86400000000000);
+	double off_ms, uncertain_ms;
+	struct house *h = *state;
+	struct clock_echo c;
+	struct buf b = { 0 };
+	struct stream *s;
+	json_t *j, *agent;
+	size_t len;
+	char *text;
+
+	begin(h);
+	s = agent_of(h, "n1", clock_mono().ns + ahead_ns);
+	for (int i = 0; i < 12; i++) {
+		text = get(s, FRAME_CLOCK, &len);
+		assert_int_equal(clock_decode(&c, text, len, NULL), 0);
+		c.came_ns = c.went_ns = clock_mono().ns + ahead_ns;
+		buf_reset(&b);
+		clock_encode(&c, &b);
+		put(s, FRAME_CLOCK, 0, b.data, b.len);
+		free(text);
+	}
+	free(get(s, FRAME_CLOCK, &len));	/* so that it has taken at least one answer */
+	text = ask(h, "{\"ask\":\"agents\"}");
+	j = json_loads(text, 0, NULL);
+	agent = json_array_get(json_object_get(j, "agents"), 0);
+	off_ms = json_real_value(json_object_get(agent, "offset_ms")) + 86400e3;
+	uncertain_ms = json_real_value(json_object_get(agent, "uncertain_ms"));
+	if (!(off_ms <= uncertain_ms + 1e-6 && -off_ms <= uncertain_ms + 1e-6 && uncertain_ms > 0 && uncertain_ms < 1000))
+		fail_msg("%s", text);
+	assert_int_equal(json_integer_value(json_object_get(agent, "clock_steps")), 0);
+	json_decref(j);
+	free(text);
+	buf_release(&b);
+	stream_close(s);
+}
+
 static void
 what_an_agent_garbles_is_refused_with_words(void **state)
 {
-	static const enum frame_kind kinds[] = { FRAME_RECORDS, FRAME_STATUS, FRAME_PROGRAMS, FRAME_DONE };
+	static const enum frame_kind kinds[] = { FRAME_RECORDS, FRAME_STATUS, FRAME_PROGRAMS, FRAME_DONE, FRAME_CLOCK };
 	static const uint8_t garbage[64] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 	struct house *h = *state;
 
@@ -383,6 +430,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PROMISE(an_agent_is_told_what_to_do_and_its_lease_is_renewed),
+		PROMISE(an_agent_is_asked_for_its_clock),
 		PROMISE(what_an_agent_garbles_is_refused_with_words),
 		PROMISE(questions_get_answers_or_words),
 		PROMISE(what_a_crash_left_active_is_stopped),

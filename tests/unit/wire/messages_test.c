@@ -78,6 +78,15 @@ decode_welcome(struct arena *a, const void *data, size_t len, struct err *e)
 }
 
 static int
+decode_clock(struct arena *a, const void *data, size_t len, struct err *e)
+{
+	struct clock_echo c;
+
+	(void)a;
+	return clock_decode(&c, data, len, e);
+}
+
+static int
 decode_status(struct arena *a, const void *data, size_t len, struct err *e)
 {
 	struct status s;
@@ -311,19 +320,23 @@ hello_and_welcome_come_back_as_they_went(void **state)
 	rng_seed(&r, 4);
 	for (int i = 0; i < 200; i++) {
 		struct hello h = { random_name(&r, NODE_NAME_MAX, ""), rng_next(&r), some(&r),
-			random_name(&r, 255, "") };
+			random_name(&r, 255, ""), (int64_t)(some(&r) >> 3) };
 
 		buf_reset(&b);
 		hello_encode(&h, &b);
 		assert_int_equal(hello_decode(&got, &a, b.data, b.len, &e), 0);
 		assert_string_equal(got.node, h.node);
 		assert_string_equal(got.version, h.version);
-		assert_true(got.incarnation == h.incarnation && got.first_seq == h.first_seq);
+		assert_true(got.incarnation == h.incarnation && got.first_seq == h.first_seq &&
+		    got.clock_ns == h.clock_ns);
 	}
 	assert_bounded(decode_hello, &b, &r);
 	assert_whole_or_refused(decode_hello, "hello: ", &b);
 	buf_reset(&b);
 	hello_encode(&(struct hello){ .node = "" }, &b);
+	assert_int_equal(hello_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
+	buf_reset(&b);
+	hello_encode(&(struct hello){ .node = "n", .version = "v", .clock_ns = -1 }, &b);
 	assert_int_equal(hello_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
 	buf_reset(&b);
 	welcome_encode(&(struct welcome){ UINT64_MAX }, &b);
@@ -332,6 +345,36 @@ hello_and_welcome_come_back_as_they_went(void **state)
 	assert_whole_or_refused(decode_welcome, "welcome: ", &b);
 	buf_release(&b);
 	arena_release(&a);
+}
+
+static void
+a_clock_comes_back_as_it_went(void **state)
+{
+	static const struct clock_echo nonsense[] = { { -1, 0, 0 }, { 0, -1, 0 }, { 0, 0, -1 }, { 0, 2, 1 },
+		{ INT64_MAX, 0, 0 }, { 0, 0, INT64_MAX } };
+	struct clock_echo got;
+	struct buf b = { 0 };
+	struct rng r;
+	struct err e;
+	(void)state;
+
+	rng_seed(&r, 5);
+	for (int i = 0; i < 200; i++) {
+		struct clock_echo c = { (int64_t)(some(&r) >> 3), (int64_t)(some(&r) >> 4), 0 };
+
+		c.went_ns = c.came_ns + (int64_t)(some(&r) >> 4);
+		buf_reset(&b);
+		clock_encode(&c, &b);
+		assert_int_equal(clock_decode(&got, b.data, b.len, &e), 0);
+		assert_memory_equal(&got, &c, sizeof c);
+	}
+	assert_whole_or_refused(decode_clock, "clock: ", &b);
+	for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+		buf_reset(&b);
+		clock_encode(&nonsense[i], &b);
+		assert_int_equal(clock_decode(&got, b.data, b.len, &e), ERR_INPUT);
+	}
+	buf_release(&b);
 }
 
 /* ---- status ---- */
@@ -490,6 +533,7 @@ main(void)
 		cmocka_unit_test_teardown(what_a_want_must_not_say, forget),
 		cmocka_unit_test_teardown(a_done_comes_back_as_it_went, forget),
 		cmocka_unit_test_teardown(hello_and_welcome_come_back_as_they_went, forget),
+		cmocka_unit_test(a_clock_comes_back_as_it_went),
 		cmocka_unit_test_teardown(a_status_comes_back_as_it_went, forget),
 		cmocka_unit_test_teardown(programs_come_back_as_they_went, forget),
 		cmocka_unit_test_teardown(programs_cut_off_damaged_or_out_of_range_are_refused, forget),

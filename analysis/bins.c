@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Bins. A bin of numbers is 1 + how many cuts it has reached; one of texts is a
+ * hash of the text, so that it is the same on every run, moved up by one in the
+ * rare case that another text has it already.
+ */
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/bins.h"
+
+enum {
+	CUTS_MAX = 64,
+	TEXTS_MAX = 4096,
+	TEXT_SEED = 0x62696e73,
+	BIN_FURTHER = UINT32_MAX	/* texts beyond TEXTS_MAX */
+};
+
+struct rule {
+	char *place;		/* "LABEL.FIELD" */
+	uint32_t ncuts;
+	double cuts[CUTS_MAX];
+};
+
+struct fit {			/* of a label */
+	bool known;
+	const struct rule *rule;	/* NULL: none fits */
+	uint32_t field;
+};
+
+struct bins {
+	struct rule **rules;
+	uint32_t nrules;
+	struct fit *fits;	/* by label */
+	uint32_t nfits;
+	struct texts *texts;
+	struct map text_of;	/* bin to its text's number + 1 */
+};
+
+struct bins *
+bins_new(void)
+{
+	struct bins *b = calloc(1, sizeof *b);
+
+	if (b != NULL && (b->texts = texts_new()) == NULL) {
+		free(b);
+		return NULL;
+	}
+	return b;
+}
+
+static void
+rule_free(struct rule *r)
+{
+	if (r != NULL)
+		free(r->place);
+	free(r);
+}
+
+void
+bins_free(struct bins *b)
+{
+	if (b == NULL)
+		return;
+	for (uint32_t i = 0; i < b->nrules; i++)
+		rule_free(b->rules[i]);
+	free(b->rules);
+	free(b->fits);
+	texts_free(b->texts);
+	map_release(&b->text_of);
+	free(b);
+}
+
+/* ---- rules ---- */
+
+static int
+read_cuts(struct rule *r, const char *s, const char *whole, struct err *e)
+{
+	char *end;
+
+	while (*s != '\0') {
+		double cut = strtod(s, &end);
+
+		if (end == s || !isfinite(cut) || (*end != ',' && *end != '\0') || (*end == ',' && end[1] == '\0'))
+			return err_set(e, ERR_INPUT, "%s: cuts are numbers with commas between them", whole);
+		if (r->ncuts == CUTS_MAX)
+			return err_set(e, ERR_INPUT, "%s: more than %d cuts", whole, CUTS_MAX);
+		if (r->ncuts > 0 && cut <= r->cuts[r->ncuts - 1])
+			return err_set(e, ERR_INPUT, "%s: cuts do not rise", whole);
+		r->cuts[r->ncuts++] = cut;
+		s = *end == ',' ? end + 1 : end;
+	}
+	return 0;
+}
+
+/* Is there a dot with a label before it and a field behind it? */
+static bool
+has_parts(const char *place)
+{
+	const char *dot = strchr(place, '.');
+
+	if (dot == place)
+		dot = strchr(place + 1, '.');
+	return dot != NULL && dot[1] != '\0';
+}
+
+static int
+rule_new(struct rule **ret, const char *text, struct err *e)
+{
+	const char *equals = strrchr(text, '=');
+	size_t len = equals != NULL ? (size_t)(equals - text) : strlen(text);
+	struct rule *r = calloc(1, sizeof *r);
+	int rc;
+
+	*ret = r;
+	if (r == NULL || (r->place = strndup(text, len)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", text);
+	if (!has_parts(r->place))
+		return err_set(e, ERR_INPUT, "%s: not LABEL.FIELD=CUT,CUT,...", text);
+	if (equals != NULL && (rc = read_cuts(r, equals + 1, text, e)) != 0)
+		return rc;
+	return 0;
+}
+
+int
+bins_add(struct bins *b, const char *text, struct err *e)
+{
+	struct rule *r, **more;
+	int rc = rule_new(&r, text, e);
+
+	if (rc == 0 && (more = realloc(b->rules, (b->nrules + 1) * sizeof *more)) == NULL)
+		rc = err_set(e, ERR_MEMORY, "%s: out of memory", text);
+	if (rc != 0) {
+		rule_free(r);
+		return rc;
+	}
+	b->rules = more;
+	b->rules[b->nrules++] = r;
+	for (uint32_t i = 0; i < b->nfits; i++)
+		b->fits[i].known = false;
+	return 0;
+}
+
+/* Labels and fields may both have dots in them: any may be the one between the two. */
+static bool
+fits(const struct rule *r, const struct label *l, uint32_t *field)
+{
+	char pattern[LABEL_TEXT_MAX + 1];
+
+	for (const char *dot = strchr(r->place, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+		if ((size_t)(dot - r->place) >= sizeof pattern)
+			return false;
+		memcpy(pattern, r->place, (size_t)(dot - r->place));
+		pattern[dot - r->place] = '\0';
+		for (*field = 0; *field < l->nfields && strcmp(l->fields[*field], dot + 1) != 0; ++*field)
+			;
+		if (*field < l->nfields && fnmatch(pattern, l->text, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+static struct fit
+find_fit(const struct bins *b, const struct labels *labels, uint32_t label)
+{
+	struct fit f = { .known = true };
+
+	for (uint32_t i = 0; i < b->nrules && f.rule == NULL; i++)
+		if (fits(b->rules[i], labels_get(labels, label), &f.field))
+			f.rule = b->rules[i];
+	return f;
+}
+
+static struct fit
+fit_of(struct bins *b, const struct labels *labels, uint32_t label)
+{
+	struct fit *more;
+
+	if (label >= b->nfits) {
+		uint32_t n = 2 * label + 64;
+
+		if ((more = realloc(b->fits, n * sizeof *more)) == NULL)
+			return find_fit(b, labels, label);
+		memset(more + b->nfits, 0, (n - b->nfits) * sizeof *more);
+		b->fits = more;
+		b->nfits = n;
+	}
+	if (!b->fits[label].known)
+		b->fits[label] = find_fit(b, labels, label);
+	return b->fits[label];
+}
+
+/* ---- values ---- */
+
+static uint32_t
+text_bin(struct bins *b, const char *s, size_t len)
+{
+	uint32_t bin = (uint32_t)hash_bytes(TEXT_SEED, s, len), id = texts_find(b->texts, s, len);
+	void *there;
+
+	for (;; bin++) {
+		if (bin == BIN_NONE || bin == BIN_FURTHER)
+			bin = 1;
+		if ((there = map_get(&b->text_of, bin)) == NULL)
+			break;
+		if ((uintptr_t)there == (uintptr_t)id + 1)
+			return bin;
+	}
+	if (texts_count(b->texts) == TEXTS_MAX || (id = texts_intern(b->texts, s, len)) == UINT32_MAX ||
+	    !map_put(&b->text_of, bin, (void *)((uintptr_t)id + 1)))
+		return BIN_FURTHER;
+	return bin;
+}
+
+static uint32_t
+cut_bin(const struct rule *r, double x)
+{
+	uint32_t n = 0;
+
+	while (n < r->ncuts && r->cuts[n] <= x)
+		n++;
+	return 1 + n;
+}
+
+static uint32_t
+bin_of(struct bins *b, const struct rule *r, const struct value *v)
+{
+	char text[32];
+	double x;
+
+	switch (v->type) {
+	case VALUE_TEXT:
+		return r->ncuts > 0 ? BIN_NONE : text_bin(b, v->text, v->len);
+	case VALUE_INT:
+		x = (double)v->i;
+		snprintf(text, sizeof text, "%lld", (long long)v->i);
+		break;
+	case VALUE_UINT:
+		x = (double)v->u;
+		snprintf(text, sizeof text, "%llu", (unsigned long long)v->u);
+		break;
+	case VALUE_REAL:
+		x = v->d;
+		snprintf(text, sizeof text, "%.17g", v->d);
+		break;
+	default:
+		return BIN_NONE;
+	}
+	if (isnan(x))
+		return BIN_NONE;
+	return r->ncuts > 0 ? cut_bin(r, x) : text_bin(b, text, strlen(text));
+}
+
+void
+bins_apply(struct bins *b, const struct trace *t, const struct labels *labels, struct critpath *p)
+{
+	for (uint32_t i = 0; b != NULL && b->nrules > 0 && i < p->nsteps; i++) {
+		const struct event *e = &t->events[p->steps[i].event];
+		struct fit f = fit_of(b, labels, p->steps[i].label);
+
+		if (f.rule != NULL && f.field < e->nvalues)
+			p->steps[i].bin = bin_of(b, f.rule, &e->values[f.field]);
+	}
+}
+
+void
+bin_print(const struct bins *b, const struct labels *labels, uint32_t label, uint32_t bin, struct buf *out)
+{
+	struct fit f = { .rule = NULL };
+	const char *name;
+	void *text;
+
+	if (b == NULL || bin == BIN_NONE || (f = find_fit(b, labels, label)).rule == NULL)
+		return;
+	name = labels_get(labels, label)->fields[f.field];
+	if (f.rule->ncuts == 0) {
+		text = map_get(&b->text_of, bin);
+		if (text != NULL)
+			buf_printf(out, "%s = %s", name, texts_get(b->texts, (uint32_t)(uintptr_t)text - 1));
+		else
+			buf_printf(out, "%s further", name);
+	} else if (bin == 1) {
+		buf_printf(out, "%s < %g", name, f.rule->cuts[0]);
+	} else if (bin - 2 < f.rule->ncuts - 1) {
+		buf_printf(out, "%g <= %s < %g", f.rule->cuts[bin - 2], name, f.rule->cuts[bin - 1]);
+	} else {
+		buf_printf(out, "%s >= %g", name, f.rule->cuts[f.rule->ncuts - 1]);
+	}
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gsl/gsl_randist.h>
+
+#include "analysis/bootstrap.h"
+
+/*
+ * GSL's own allocation ends the program when there is no memory, so the
+ * generator's state is in our arena.
+ */
+int
+bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a)
+{
+	*b = (struct bootstrap){ .n = n, .rng = { gsl_rng_taus2, arena_alloc(a, gsl_rng_taus2->size) } };
+	b->drawn = arena_alloc(a, n * sizeof *b->drawn);
+	b->times = arena_alloc(a, n * sizeof *b->times);
+	if (b->rng.state == NULL || b->drawn == NULL || b->times == NULL)
+		return ERR_MEMORY;
+	gsl_rng_set(&b->rng, (unsigned long)((seed ^ seed >> 32) & UINT32_MAX));
+	return 0;
+}
+
+/* A 32-bit number times n, shifted down: off by n / 2^32 at most, which is nothing to a few hundred rounds. */
+void
+bootstrap_draw(struct bootstrap *b)
+{
+	memset(b->times, 0, b->n * sizeof *b->times);
+	for (uint32_t i = 0; i < b->n; i++)
+		b->times[(uint64_t)gsl_rng_get(&b->rng) * b->n >> 32]++;
+	b->ndrawn = 0;
+	for (uint32_t i = 0; i < b->n; i++) {
+		b->drawn[b->ndrawn] = (struct draw){ i, b->times[i] };
+		b->ndrawn += b->times[i] > 0;
+	}
+}
+
+struct unseen
+unseen_of(uint32_t n, uint64_t n_all)
+{
+	double part = n_all > n ? (double)n / (double)n_all : 1;
+
+	return (struct unseen){ sqrt(part), sqrt(1 - part), 0 };
+}
+
+void
+unseen_draw(struct unseen *u, struct bootstrap *b)
+{
+	if (u->rest > 0)
+		u->normal = gsl_ran_gaussian_ziggurat(&b->rng, 1);
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+insert_sorted(double *v, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		double x = v[i];
+		uint32_t at = i;
+
+		for (; at > 0 && v[at - 1] > x; at--)
+			v[at] = v[at - 1];
+		v[at] = x;
+	}
+}
+
+static double
+median_of_three(double a, double b, double c)
+{
+	if (a > b)
+		return a < c ? a : b > c ? b : c;
+	return b < c ? b : a > c ? a : c;
+}
+
+/*
+ * Quicksort (Hoare 1962) by direct comparison: intervals are sorted rounds, edge by
+ * edge, and qsort()'s calls of a function would be half of all the work of judging.
+ * Where it splits badly, too often, qsort() takes over.
+ */
+static void
+sort_part(double *v, uint32_t n, uint32_t splits)
+{
+	while (n > 24) {
+		double pivot = median_of_three(v[0], v[n / 2], v[n - 1]);
+		int64_t i = -1, j = n;
+
+		if (splits-- == 0) {
+			qsort(v, n, sizeof *v, by_size);
+			return;
+		}
+		for (;;) {
+			double swap;
+
+			while (v[++i] < pivot)
+				;
+			while (v[--j] > pivot)
+				;
+			if (i >= j)
+				break;
+			swap = v[i];
+			v[i] = v[j];
+			v[j] = swap;
+		}
+		sort_part(v, (uint32_t)j + 1, splits);
+		v += j + 1;
+		n -= (uint32_t)j + 1;
+	}
+	insert_sorted(v, n);
+}
+
+void
+sort_doubles(double *values, uint32_t n)
+{
+	uint32_t splits = 2;
+
+	for (uint32_t left = n; left > 1; left /= 2)
+		splits += 2;
+	sort_part(values, n, splits);
+}
+
+double
+select_rank(double *v, uint32_t n, uint32_t rank)
+{
+	uint32_t low = 0, high = n - 1;
+
+	while (low < high) {
+		double pivot = v[low + (high - low) / 2];
+		int64_t i = (int64_t)low - 1, j = (int64_t)high + 1;
+
+		for (;;) {
+			double swap;
+
+			while (v[++i] < pivot)
+				;
+			while (v[--j] > pivot)
+				;
+			if (i >= j)
+				break;
+			swap = v[i];
+			v[i] = v[j];
+			v[j] = swap;
+		}
+		if (rank <= (uint32_t)j)
+			high = (uint32_t)j;
+		else
+			low = (uint32_t)j + 1;
+	}
+	return v[rank];
+}
+
+static double
+between(const double *sorted, uint32_t n, double at)
+{
+	uint32_t low = at > 0 ? (uint32_t)at : 0;
+
+	if (at <= 0 || n < 2)
+		return sorted[0];
+	return low + 1 < n ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
+}
+
+double
+quantile_of_rounds(const double *sorted, uint32_t n, double p)
+{
+	return between(sorted, n, p * (n + 1) - 1);
+}
+
+/* Behind the rank that select_rank() found, all are as large or larger: the next is the least of them. */
+double
+quantile_of_unsorted_rounds(double *values, uint32_t n, double p)
+{
+	double at = p * (n + 1) - 1, next;
+	uint32_t low = at > 0 ? (uint32_t)at : 0;
+
+	if (low >= n - 1)
+		low = n - 1;
+	next = select_rank(values, n, low);
+	if (at <= 0 || low == n - 1)
+		return next;
+	for (uint32_t i = low + 2; i < n; i++)
+		if (values[i] < values[low + 1])
+			values[low + 1] = values[i];
+	return next + (at - low) * (values[low + 1] - next);
+}
+
+double
+quantile_of_samples(const double *sorted, uint32_t n, double q)
+{
+	return between(sorted, n, q * (n - 1));
+}
+
+struct interval
+interval_with(struct interval v, double x)
+{
+	return (struct interval){ fmin(v.low, x), fmax(v.high, x) };
+}
+
+/* ---- spread ---- */
+
+struct once {
+	double mean, mean_se, log_cv, se;
+};
+
+/*
+ * Mean and log(cv) with their standard errors by the influence each value has: on
+ * log(cv) it is (u^2 / var - 1) / 2 - u / mean, with u what it is off the mean.
+ * The logarithm since spread is multiplied, not added: a sample's error there is much the
+ * same whatever the spread.
+ */
+static struct once
+once_of(const double *values, const struct draw *drawn, uint32_t ndrawn, double n)
+{
+	struct once o = { 0 };
+	double variance = 0, sum = 0;
+
+	for (uint32_t i = 0; i < ndrawn; i++)
+		o.mean += drawn[i].times * values[drawn[i].at];
+	o.mean /= n;
+	for (uint32_t i = 0; i < ndrawn; i++) {
+		double u = values[drawn[i].at] - o.mean;
+
+		variance += drawn[i].times * u * u;
+	}
+	variance /= n;
+	if (variance <= 1e-24 * o.mean * o.mean || o.mean <= 0)
+		return o;
+	for (uint32_t i = 0; i < ndrawn; i++) {
+		double u = values[drawn[i].at] - o.mean, f = (u * u * (1 / variance) - 1) / 2 - u * (1 / o.mean);
+
+		sum += drawn[i].times * f * f;
+	}
+	o.mean_se = sqrt(variance / n);
+	o.se = sqrt(sum) / n;
+	o.log_cv = log(variance * n / (n - 1)) / 2 - log(o.mean);
+	return o;
+}
+
+int
+spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, uint32_t rounds, uint64_t seed,
+    struct arena *a)
+{
+	struct unseen u = unseen_of(n, n_all);
+	struct bootstrap b;
+	struct once all, o;
+
+	if (bootstrap_begin(&b, n, seed, a) != 0)
+		return ERR_MEMORY;
+	*ret = (struct spread){ .rounds = rounds };
+	ret->t = arena_calloc(a, rounds, sizeof *ret->t);
+	ret->mean_t = arena_calloc(a, rounds, sizeof *ret->mean_t);
+	if (ret->t == NULL || ret->mean_t == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < n; i++)
+		b.drawn[i] = (struct draw){ i, 1 };
+	all = once_of(values, b.drawn, n, n);
+	for (uint32_t i = 0; i < rounds && all.se > 0; i++) {
+		bootstrap_draw(&b);
+		unseen_draw(&u, &b);
+		o = once_of(values, b.drawn, b.ndrawn, n);
+		if (o.se > 0) {
+			ret->t[i] = (u.seen * (o.log_cv - all.log_cv) + u.rest * u.normal * all.se) / o.se;
+			ret->mean_t[i] = (u.seen * (o.mean - all.mean) + u.rest * u.normal * all.mean_se) / o.mean_se;
+		}
+	}
+	sort_doubles(ret->t, rounds);
+	sort_doubles(ret->mean_t, rounds);
+	ret->log_cv = all.log_cv;
+	ret->mean = all.mean;
+	ret->se = all.se;
+	ret->mean_se = all.mean_se;
+	return 0;
+}
+
+/* The errors that rounds make, in their standard errors, are taken for ours. */
+static struct interval
+ends(double estimate, double se, const double *t, uint32_t rounds, double confidence, double stretch)
+{
+	double tail = (1 - confidence) / 2;
+	struct interval v = { estimate, estimate };
+
+	if (se > 0 && rounds > 0) {
+		v.low -= fmax(0, quantile_of_rounds(t, rounds, 1 - tail)) * stretch * se;
+		v.high -= fmin(0, quantile_of_rounds(t, rounds, tail)) * stretch * se;
+	}
+	return v;
+}
+
+struct interval
+spread_cv(const struct spread *s, double confidence, double stretch)
+{
+	struct interval v = ends(s->log_cv, s->se, s->t, s->rounds, confidence, stretch);
+
+	return s->se > 0 ? (struct interval){ exp(v.low), exp(v.high) } : (struct interval){ 0, 0 };
+}
+
+struct interval
+spread_mean(const struct spread *s, double confidence, double stretch)
+{
+	return ends(s->mean, s->mean_se, s->mean_t, s->rounds, confidence, stretch);
+}
+
+/* The part of rounds whose error, were it ours, leaves the truth above. */
+static double
+above(double estimate, double se, const double *t, uint32_t rounds, double threshold)
+{
+	uint32_t n = 0;
+
+	if (se <= 0 || rounds == 0)
+		return estimate > threshold;
+	for (uint32_t i = 0; i < rounds; i++)
+		n += estimate - t[i] * se > threshold;
+	return (n + 0.5) / (rounds + 1);
+}
+
+double
+spread_cv_above(const struct spread *s, double cv)
+{
+	return s->se > 0 ? above(s->log_cv, s->se, s->t, s->rounds, log(cv)) : 0 > cv;
+}
+
+double
+spread_mean_above(const struct spread *s, double mean)
+{
+	return above(s->mean, s->mean_se, s->mean_t, s->rounds, mean);
+}

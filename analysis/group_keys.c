@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Keys: which a group has, and their numbers of each request that is kept. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/group_inside.h"
+
+enum {
+	TEXTS_MAX = 256,
+	IDENTITIES_MAX = 128,	/* of these, so many may be processes and threads: there is room left for others */
+	TEXT_BYTES = 48		/* what a text takes beside itself */
+};
+
+/* Numbers that only tell requests apart: nothing follows from their size. */
+static bool
+is_identity(const struct label *l, const char *field)
+{
+	return l->kind != RECORD_POINT && (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0);
+}
+
+void
+keys_add(struct group *g, struct key k)
+{
+	if (g->nkeys < KEYS_MAX)
+		g->keys[g->nkeys++] = k;
+}
+
+static void
+find_label_keys(struct group *g, uint32_t token, const struct label *l)
+{
+	for (uint32_t f = 0; f < l->nfields; f++)
+		if (!is_identity(l, l->fields[f]))
+			keys_add(g, (struct key){ KEY_FIELD, VALUE_NONE, token, f });
+	/* These stay what they are within a unit. */
+	if (l->kind == RECORD_REQUEST_BEGIN || l->kind == RECORD_UNIT_BEGIN)
+		for (uint8_t kind = KEY_NODE; kind <= KEY_THREAD; kind++)
+			keys_add(g, (struct key){ kind, VALUE_TEXT, token, 0 });
+}
+
+bool
+keys_find(struct place *p, const struct labels *labels)
+{
+	struct group *g = &p->group;
+	size_t most = SPARE_LOOPS + g->shape.nloops;
+
+	for (uint32_t i = 0; i < g->shape.ntokens; i++)
+		most += 3 + labels_get(labels, g->shape.tokens[i])->nfields;
+	p->keys_cap = most < KEYS_MAX ? (uint32_t)most : KEYS_MAX;
+	if ((g->keys = arena_alloc(&p->arena, p->keys_cap * sizeof *g->keys)) == NULL)
+		return false;
+	for (uint32_t i = 0; i < g->shape.ntokens; i++)
+		find_label_keys(g, i, labels_get(labels, g->shape.tokens[i]));
+	for (uint32_t i = 0; i < g->shape.nloops; i++)
+		keys_add(g, (struct key){ KEY_ITERATIONS, VALUE_UINT, g->shape.loops[i].first, i });
+	return true;
+}
+
+/* Memory for one more text, if there is a bound. */
+static bool
+text_room(struct groups *gs, size_t len)
+{
+	if (gs->o.memory_max_bytes != 0 && gs->bytes + len + TEXT_BYTES > gs->o.memory_max_bytes)
+		return false;
+	gs->bytes += len + TEXT_BYTES;
+	return true;
+}
+
+double
+keys_text(struct groups *gs, struct place *p, const char *s, size_t len, bool identity)
+{
+	struct texts *texts = p->group.texts;
+	uint32_t id = texts_find(texts, s, len);
+
+	if (id == UINT32_MAX && texts_count(texts) < TEXTS_MAX && (!identity || p->nidentities < IDENTITIES_MAX) &&
+	    text_room(gs, len)) {
+		id = texts_intern(texts, s, len);
+		p->nidentities += identity;
+	}
+	return id != UINT32_MAX ? (double)id : (double)NAN;
+}
+
+/* A key is of the type that it is first seen with; values of another kind are missing. */
+static double
+field_number(struct groups *gs, struct place *p, struct key *k, const struct event *e)
+{
+	const struct value *v = k->field < e->nvalues ? &e->values[k->field] : NULL;
+
+	if (v == NULL || v->type == VALUE_NONE)
+		return (double)NAN;
+	if (k->type == VALUE_NONE)
+		k->type = v->type;
+	if ((v->type == VALUE_TEXT) != (k->type == VALUE_TEXT))
+		return (double)NAN;
+	switch (v->type) {
+	case VALUE_INT:
+		return (double)v->i;
+	case VALUE_UINT:
+		return (double)v->u;
+	case VALUE_REAL:
+		return isfinite(v->d) ? v->d : (double)NAN;
+	default:
+		return keys_text(gs, p, v->text, v->len, false);
+	}
+}
+
+/* Where a unit ran. A process or thread that nobody knows is missing. */
+static double
+where_number(struct groups *gs, struct place *p, uint8_t kind, const struct event *e, const char *node)
+{
+	uint32_t id = kind == KEY_PROCESS ? e->pid : e->tid;
+	char text[256];
+	int len;
+
+	if (kind == KEY_NODE)
+		return keys_text(gs, p, node, strlen(node), false);
+	if (id == 0)
+		return (double)NAN;
+	len = snprintf(text, sizeof text, "%.200s/%u", node, id);
+	return keys_text(gs, p, text, (size_t)len, true);
+}
+
+void
+keys_read(struct groups *gs, struct place *place, double *out, const struct trace *t, const struct critpath *p,
+    const struct shape *s, const char *const *node_names)
+{
+	struct group *g = &place->group;
+
+	for (uint32_t i = 0; i < g->nkeys; i++) {
+		struct key *k = &g->keys[i];
+		const struct event *e;
+
+		if (k->kind == KEY_ITERATIONS) {
+			out[i] = (double)shape_runs(s, g->shape.loops[k->field].first, g->shape.loops[k->field].last);
+			continue;
+		}
+		e = &t->events[p->steps[s->first_step[k->token]].event];
+		if (k->kind == KEY_FIELD)
+			out[i] = field_number(gs, place, k, e);
+		else
+			out[i] = where_number(gs, place, k->kind, e, node_names[e->node]);
+	}
+}

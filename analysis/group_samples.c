@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The reservoir: requests kept whole, each of all that came with the same probability, also when shards meet. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/group_inside.h"
+
+enum { SAMPLES_FIRST = 8 };
+
+/* Lays the samples' numbers out anew: more of them, or more of each. */
+bool
+samples_room(struct place *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap)
+{
+	struct group *g = &p->group;
+	double *numbers = calloc(samples * ((size_t)edges_cap + keys_cap), sizeof *numbers), *at = numbers;
+
+	if (numbers == NULL)
+		return false;
+	for (uint32_t i = 0; i < samples; i++, at += (size_t)edges_cap + keys_cap) {
+		if (i < g->nsamples) {
+			memcpy(at, g->samples[i].edges_ns, g->shape.nedges * sizeof *at);
+			memcpy(at + edges_cap, g->samples[i].keys, g->nkeys * sizeof *at);
+		}
+		g->samples[i].edges_ns = at;
+		g->samples[i].keys = at + edges_cap;
+	}
+	free(p->numbers);
+	p->numbers = numbers;
+	p->samples_cap = samples;
+	p->keys_cap = keys_cap;
+	return true;
+}
+
+/*
+ * Room for so many samples in all, or what there is memory for: then the reservoir
+ * stays as large as it is. It grows with the traces until it is as large as it gets, so whenever
+ * that is, all traces so far are in it, or each with the same probability.
+ */
+static void
+reserve(struct groups *gs, struct place *p, uint32_t samples)
+{
+	struct group *g = &p->group;
+	size_t before = place_bytes(p), more;
+
+	samples = samples < g->samples_max ? samples : g->samples_max;
+	if (samples <= p->samples_cap)
+		return;
+	more = (samples - p->samples_cap) * ((size_t)p->edges_cap + p->keys_cap) * sizeof(double);
+	if ((gs->o.memory_max_bytes == 0 || gs->bytes + more <= gs->o.memory_max_bytes) &&
+	    samples_room(p, samples, p->edges_cap, p->keys_cap))
+		gs->bytes += place_bytes(p) - before;
+	else
+		g->samples_max = p->samples_cap;
+}
+
+/* The place in the reservoir for the trace just counted, or NULL: each of the n traces so far is in it with the
+ * same probability. (Vitter, 1985, algorithm R.) */
+struct sample *
+sample_choose(struct groups *gs, struct place *p)
+{
+	struct group *g = &p->group;
+	uint64_t at;
+
+	if (g->nsamples == p->samples_cap)
+		reserve(gs, p, p->samples_cap == 0 ? SAMPLES_FIRST : 2 * p->samples_cap);
+	if (g->nsamples == g->samples_max) {
+		at = rng_below(&g->rng, g->total.n);
+		return at < g->samples_max ? &g->samples[at] : NULL;
+	}
+	return &g->samples[g->nsamples++];
+}
+
+/* ---- of two, one ---- */
+
+/* Of which group how many samples go on: as if they were drawn from all traces of both. */
+static void
+draw_parts(struct group *to, const struct group *from, uint32_t part[2])
+{
+	uint64_t left[2] = { to->total.n, from->total.n };
+	uint32_t have[2] = { to->nsamples, from->nsamples };
+
+	part[0] = part[1] = 0;
+	while (part[0] + part[1] < to->samples_max && part[0] + part[1] < have[0] + have[1]) {
+		int which = rng_below(&to->rng, left[0] + left[1]) >= left[0];
+
+		if (part[which] == have[which])	/* only where memory for samples was short */
+			which = !which;
+		part[which]++;
+		left[which] -= left[which] > 0;
+	}
+}
+
+/* Puts `part` of n numbers, drawn at random, in front. */
+static void
+shuffle(struct rng *rng, uint32_t *order, uint32_t n, uint32_t part)
+{
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	for (uint32_t i = 0; i < part; i++) {
+		uint32_t at = i + (uint32_t)rng_below(rng, n - i), swap = order[i];
+
+		order[i] = order[at];
+		order[at] = swap;
+	}
+}
+
+static void
+keep_samples(struct group *g, const uint32_t *order, uint32_t part, struct sample *room)
+{
+	memcpy(room, g->samples, g->nsamples * sizeof *room);
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		g->samples[i] = room[order[i]];
+	g->nsamples = part;
+}
+
+static double
+number_here(struct groups *gs, struct place *to, uint32_t key, const struct group *from, double x)
+{
+	struct key *k = &to->group.keys[key];
+	uint8_t type = from->keys[key].type;
+	const char *text;
+
+	if (isnan(x))
+		return x;
+	if (k->type == VALUE_NONE)
+		k->type = type;
+	if ((k->type == VALUE_TEXT) != (type == VALUE_TEXT))
+		return (double)NAN;
+	if (type != VALUE_TEXT)
+		return x;
+	text = texts_get(from->texts, (uint32_t)x);
+	return keys_text(gs, to, text, strlen(text), k->kind == KEY_PROCESS || k->kind == KEY_THREAD);
+}
+
+/* What a loop here is there: its number, or UINT32_MAX. */
+struct both {
+	uint32_t *loop_there;		/* [loops here] */
+	struct order *order;		/* of the loops there */
+	double *back_from;		/* room */
+};
+
+static bool
+both_room(struct both *b, const struct place *to, const struct place *from)
+{
+	const struct shape *here = &to->group.shape, *there = &from->group.shape;
+
+	b->loop_there = malloc((here->nloops + 1) * sizeof *b->loop_there);
+	b->order = malloc((there->nloops + 1) * sizeof *b->order);
+	b->back_from = malloc(here->ntokens * sizeof *b->back_from);
+	if (b->loop_there == NULL || b->order == NULL || b->back_from == NULL)
+		return false;
+	for (uint32_t i = 0; i < here->nloops; i++)
+		b->loop_there[i] = loops_number(from, &here->loops[i], i);
+	loops_order(b->order, there);
+	return true;
+}
+
+static void
+both_release(struct both *b)
+{
+	free(b->loop_there);
+	free(b->order);
+	free(b->back_from);
+}
+
+static void
+merge_sample(struct groups *gs, struct place *to, const struct place *from, const struct sample *s, struct both *b)
+{
+	struct group *g = &to->group;
+	const struct group *f = &from->group;
+	struct sample *mine = &g->samples[g->nsamples++];
+	uint32_t plain = g->shape.ntokens - 1, keyed = loops_with_keys(g), there_keyed = loops_with_keys(f);
+	uint32_t fields = g->nkeys - keyed;
+
+	mine->id = s->id;
+	mine->total_ns = s->total_ns;
+	memcpy(mine->edges_ns, s->edges_ns, plain * sizeof *s->edges_ns);
+	for (uint32_t i = 0; i < g->shape.nloops; i++)
+		mine->edges_ns[g->shape.loops[i].edge] = b->loop_there[i] == UINT32_MAX ? 0 :
+		    s->edges_ns[f->shape.loops[b->loop_there[i]].edge];
+	for (uint32_t i = 0; i < fields; i++)
+		mine->keys[i] = number_here(gs, to, i, f, s->keys[i]);
+	for (uint32_t i = 0; i < keyed; i++) {
+		double *runs = &mine->keys[fields + i];
+
+		if (b->loop_there[i] < there_keyed)
+			*runs = s->keys[fields + b->loop_there[i]];
+		else if (there_keyed == f->shape.nloops)
+			*runs = loops_runs_before(s->keys + fields, b->order, f->shape.nloops, &g->shape.loops[i], b->back_from);
+		else
+			*runs = (double)NAN;
+	}
+}
+
+int
+samples_merge(struct groups *gs, struct place *to, const struct place *from)
+{
+	struct group *g = &to->group;
+	const struct group *f = &from->group;
+	uint32_t most = g->nsamples > f->nsamples ? g->nsamples : f->nsamples, part[2];
+	uint32_t *order = malloc((most + 1) * sizeof *order);
+	struct sample *room = malloc((most + 1) * sizeof *room);
+	struct both b = { 0 };
+	bool ok = both_room(&b, to, from) && order != NULL && room != NULL;
+
+	if (ok) {
+		reserve(gs, to, g->nsamples + f->nsamples);
+		draw_parts(g, f, part);
+		shuffle(&g->rng, order, g->nsamples, part[0]);
+		keep_samples(g, order, part[0], room);
+		shuffle(&g->rng, order, f->nsamples, part[1]);
+		for (uint32_t i = 0; i < part[1]; i++)
+			merge_sample(gs, to, from, &f->samples[order[i]], &b);
+	}
+	both_release(&b);
+	free(order);
+	free(room);
+	return ok ? 0 : ERR_MEMORY;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/profile.h"
+
+enum { PER_OCTAVE = 8, FIRST_OCTAVE = 7, STEPS_PER_NODE = 8 };
+
+/* One trace on its way in; arrays in the scratch arena. */
+struct adding {
+	struct profile *p;
+	const struct trace *t;
+	const struct labels *labels;
+	uint32_t *first_kid, *next_kid;	/* [events], [units]: units that an event forked */
+	uint32_t *nkids, *kid;		/* [units]: how many it forked, and the last of them */
+	uint32_t *node, *depth;		/* [units] */
+	int64_t  *self_ns, *way_ns;	/* [units]; negative: none */
+};
+
+struct profile *
+profile_new(uint32_t nodes_max)
+{
+	struct profile *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return NULL;
+	p->nodes_max = nodes_max;
+	p->steps_max = nodes_max * STEPS_PER_NODE;
+	return p;
+}
+
+void
+profile_free(struct profile *p)
+{
+	if (p == NULL)
+		return;
+	free(p->nodes);
+	free(p->steps);
+	map_release(&p->node_index);
+	map_release(&p->step_index);
+	arena_release(&p->arena);
+	arena_release(&p->scratch);
+	free(p);
+}
+
+uint32_t
+profile_bucket(double ns)
+{
+	int octave;
+	double at;
+
+	if (!(ns > 0))
+		return 0;
+	octave = ilogb(ns);
+	if (octave < FIRST_OCTAVE)
+		return 0;
+	at = (octave - FIRST_OCTAVE) * PER_OCTAVE + floor(PER_OCTAVE * log2(scalbn(ns, -octave)));
+	return at < PROFILE_BUCKETS ? (uint32_t)at : PROFILE_BUCKETS - 1;
+}
+
+double
+profile_bucket_ns(uint32_t bucket)
+{
+	return exp2(FIRST_OCTAVE + bucket / (double)PER_OCTAVE);
+}
+
+static bool
+same_service(const struct labels *labels, uint32_t a, uint32_t b)
+{
+	const struct label *x = labels_get(labels, a), *y = labels_get(labels, b);
+
+	return a == b || (x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0);
+}
+
+/* Doubles an array that is full, up to its bound. False: out of memory. */
+static bool
+grow(void **array, uint32_t count, uint32_t max, size_t size)
+{
+	uint32_t cap = count == 0 ? 64 : 2 * count;
+	void *more;
+
+	if (count != 0 && (count < 64 || (count & (count - 1)) != 0))
+		return true;
+	more = realloc(*array, (cap < max || cap == 64 ? cap : max) * size);
+	if (more == NULL)
+		return false;
+	*array = more;
+	return true;
+}
+
+/* What is found by three numbers: its index plus 1 is in the map, under the first free key from their hash on. */
+static uint64_t
+key_of(uint32_t a, uint32_t b, uint32_t c)
+{
+	return hash_u64(hash_u64((uint64_t)a << 32 | b) ^ c);
+}
+
+/* The call's number, PROFILE_NONE when there is no room; -1: out of memory. */
+static int64_t
+node_of(struct profile *p, uint32_t parent, uint32_t label, uint32_t far)
+{
+	uint64_t key = key_of(parent, label, far);
+	uintptr_t at;
+
+	for (; (at = (uintptr_t)map_get(&p->node_index, key)) != 0; key++) {
+		const struct profile_node *n = &p->nodes[at - 1];
+
+		if (n->parent == parent && n->label == label && n->far == far)
+			return (int64_t)at - 1;
+	}
+	if (p->nnodes == p->nodes_max)
+		return PROFILE_NONE;
+	if (!grow((void **)&p->nodes, p->nnodes, p->nodes_max, sizeof *p->nodes) ||
+	    !map_put(&p->node_index, key, (void *)(uintptr_t)(p->nnodes + 1)))
+		return -1;
+	p->nodes[p->nnodes] = (struct profile_node){ .parent = parent, .label = label, .far = far };
+	return p->nnodes++;
+}
+
+static bool
+count_step(struct profile *p, uint32_t node, uint32_t after, uint32_t then)
+{
+	uint64_t key = key_of(node, after, then);
+	uintptr_t at;
+
+	for (; (at = (uintptr_t)map_get(&p->step_index, key)) != 0; key++) {
+		struct profile_step *s = &p->steps[at - 1];
+
+		if (s->node == node && s->after == after && s->then == then) {
+			s->count++;
+			return true;
+		}
+	}
+	if (p->nsteps == p->steps_max) {
+		p->steps_lost++;
+		return true;
+	}
+	if (!grow((void **)&p->steps, p->nsteps, p->steps_max, sizeof *p->steps) ||
+	    !map_put(&p->step_index, key, (void *)(uintptr_t)(p->nsteps + 1)))
+		return false;
+	p->steps[p->nsteps++] = (struct profile_step){ node, after, then, 1 };
+	return true;
+}
+
+static bool
+adding_begin(struct adding *d)
+{
+	struct arena *a = &d->p->scratch;
+	const struct trace *t = d->t;
+
+	arena_reset(a);
+	d->first_kid = arena_alloc(a, (t->nevents + 1) * sizeof *d->first_kid);
+	d->next_kid = arena_alloc(a, t->nunits * sizeof *d->next_kid);
+	d->nkids = arena_calloc(a, t->nunits, sizeof *d->nkids);
+	d->kid = arena_calloc(a, t->nunits, sizeof *d->kid);
+	d->node = arena_alloc(a, t->nunits * sizeof *d->node);
+	d->depth = arena_calloc(a, t->nunits, sizeof *d->depth);
+	d->self_ns = arena_alloc(a, t->nunits * sizeof *d->self_ns);
+	d->way_ns = arena_alloc(a, t->nunits * sizeof *d->way_ns);
+	if (!d->first_kid || !d->next_kid || !d->nkids || !d->kid || !d->node || !d->depth || !d->self_ns || !d->way_ns)
+		return false;
+	memset(d->first_kid, 0xff, (t->nevents + 1) * sizeof *d->first_kid);
+	for (uint32_t u = 0; u < t->nunits; u++) {
+		d->node[u] = PROFILE_NONE;
+		d->self_ns[u] = d->way_ns[u] = -1;
+	}
+	for (uint32_t u = t->nunits; u-- > 0;) {	/* backwards, so that lists are in the order of units */
+		uint32_t fork = t->units[u].fork;
+
+		if (fork == TRACE_NONE || u == t->root)
+			continue;
+		d->next_kid[u] = d->first_kid[fork];
+		d->first_kid[fork] = u;
+		d->nkids[t->events[fork].unit]++;
+		d->kid[t->events[fork].unit] = u;
+	}
+	return true;
+}
+
+static uint32_t
+begin_label(const struct adding *d, uint32_t u)
+{
+	return d->t->events[d->t->units[u].first].label;
+}
+
+/*
+ * Where spans were read, the fork is the reader's, and a client's span has
+ * nothing in it but the server's. In live traces a unit with one fork may be any
+ * worker, which does not become another one by whom it calls.
+ */
+static uint32_t
+far_of(const struct adding *d, uint32_t u)
+{
+	uint32_t kid = d->kid[u];
+
+	if (u == d->t->root || d->nkids[u] != 1 ||
+	    !labels_get(d->labels, d->t->events[d->t->units[kid].fork].label)->silent ||
+	    same_service(d->labels, begin_label(d, u), begin_label(d, kid)))
+		return LABEL_NONE;
+	return begin_label(d, kid);
+}
+
+/* The calls of one unit, in its order, and what came after what. */
+static bool
+walk_unit(struct adding *d, uint32_t u, uint32_t *stack, uint32_t *top)
+{
+	const struct unit *unit = &d->t->units[u];
+	uint32_t after = PROFILE_NONE;
+
+	for (uint32_t i = unit->first; i < unit->first + unit->count; i++)
+		for (uint32_t c = d->first_kid[i]; c != UINT32_MAX; c = d->next_kid[c]) {
+			int64_t n = node_of(d->p, d->node[u], begin_label(d, c), far_of(d, c));
+
+			if (n < 0)
+				return false;
+			if (n == PROFILE_NONE) {	/* and all under it */
+				d->p->calls_lost++;
+				continue;
+			}
+			d->node[c] = (uint32_t)n;
+			d->depth[c] = d->depth[u] + 1;
+			stack[(*top)++] = c;
+			if (!d->t->lossy && !count_step(d->p, d->node[u], after, (uint32_t)n))
+				return false;
+			after = (uint32_t)n;
+		}
+	return d->t->lossy || count_step(d->p, d->node[u], after, PROFILE_NONE);
+}
+
+static bool
+walk_units(struct adding *d)
+{
+	uint32_t *stack = arena_alloc(&d->p->scratch, (d->t->nunits + 1) * sizeof *stack), top = 0;
+	int64_t n = node_of(d->p, PROFILE_NONE, d->t->type, LABEL_NONE);
+
+	if (stack == NULL || n < 0)
+		return false;
+	if (n == PROFILE_NONE) {
+		d->p->calls_lost++;
+		return true;
+	}
+	d->node[d->t->root] = (uint32_t)n;
+	stack[top++] = d->t->root;
+	while (top > 0)
+		if (!walk_unit(d, stack[--top], stack, &top))
+			return false;
+	return true;
+}
+
+static void
+spend(int64_t *ns, int64_t more_ns)
+{
+	*ns = *ns < 0 ? more_ns : *ns + more_ns;
+}
+
+/* The innermost unit that both are in; TRACE_NONE: their forks are not known. */
+static uint32_t
+common_unit(const struct adding *d, uint32_t a, uint32_t b)
+{
+	while (a != b) {
+		uint32_t *deeper = d->depth[a] >= d->depth[b] ? &a : &b;
+		uint32_t fork = d->t->units[*deeper].fork;
+
+		if (*deeper == d->t->root || fork == TRACE_NONE)
+			return TRACE_NONE;
+		*deeper = d->t->events[fork].unit;
+	}
+	return a;
+}
+
+/*
+ * An edge of the path from a unit to one that it called, or back, is the way if it
+ * leads to another service or was handed on: who of both the time was lost with
+ * cannot be told from it. All other time is spent in the unit around both.
+ */
+static void
+spend_edge(struct adding *d, const struct step *from, const struct step *to)
+{
+	uint32_t a = d->t->events[from->event].unit, b = d->t->events[to->event].unit, inner;
+	uint32_t common = common_unit(d, a, b);
+
+	if (common == TRACE_NONE)
+		return;
+	inner = common == a ? b : a;
+	if (a != b && (common == a || common == b) &&
+	    (to->owner == LABEL_NONE || !same_service(d->labels, begin_label(d, a), begin_label(d, b))))
+		spend(&d->way_ns[inner], to->time_ns - from->time_ns);
+	else
+		spend(&d->self_ns[common], to->time_ns - from->time_ns);
+}
+
+static bool
+add_time(struct profile *p, struct profile_times **times, int64_t ns)
+{
+	if (ns < 0)
+		return true;
+	if (*times == NULL)
+		*times = arena_calloc(&p->arena, 1, sizeof **times);
+	if (*times == NULL)
+		return false;
+	moments_add(&(*times)->ns, (double)ns);
+	(*times)->buckets[profile_bucket((double)ns)]++;
+	return true;
+}
+
+static bool
+add_calls(struct adding *d)
+{
+	struct profile *p = d->p;
+	uint64_t serial = p->traces + p->lossy;
+
+	for (uint32_t u = 0; u < d->t->nunits; u++) {
+		struct profile_node *n;
+
+		if (d->node[u] == PROFILE_NONE)
+			continue;
+		n = &p->nodes[d->node[u]];
+		if (!d->t->lossy) {
+			n->calls++;
+			n->traces += n->last != serial;
+			n->last = serial;
+		}
+		if (!add_time(p, &n->self, d->self_ns[u]) || !add_time(p, &n->way, d->way_ns[u]))
+			return false;
+	}
+	return true;
+}
+
+int
+profile_add(struct profile *p, const struct trace *t, const struct critpath *path, const struct labels *labels,
+    struct err *e)
+{
+	struct adding d = { .p = p, .t = t, .labels = labels };
+
+	if (!adding_begin(&d) || !walk_units(&d))
+		return err_set(e, ERR_MEMORY, "out of memory for what requests call");
+	for (uint32_t i = 1; i < path->nsteps; i++)
+		spend_edge(&d, &path->steps[i - 1], &path->steps[i]);
+	if (t->lossy)
+		p->lossy++;
+	else
+		p->traces++;
+	return add_calls(&d) ? 0 : err_set(e, ERR_MEMORY, "out of memory for the times of calls");
+}

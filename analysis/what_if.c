@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Were an edge always at its median, each request would take its time without
+ * the edge, and the median more. So one sort of the times without the edge, and
+ * one of the edge's, do for all rounds: in a round the same order holds, with some
+ * requests several times and some not at all.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/bootstrap.h"
+
+enum { P50, P95, P99, QUANTILES };
+static const double QS[QUANTILES] = { 0.5, 0.95, 0.99 };
+
+struct ordered {
+	double value;
+	uint32_t at;		/* the sample */
+};
+
+static int
+by_value(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	return x->value != y->value ? (x->value > y->value) - (x->value < y->value) : (x->at > y->at) - (x->at < y->at);
+}
+
+/* The q-quantile of a round: linear between neighbours, as quantile_of_samples(). */
+static double
+round_quantile(const struct ordered *sorted, const struct bootstrap *b, double q, uint32_t *from, uint32_t *before)
+{
+	double at = q * (b->n - 1), low;
+	uint32_t rank = (uint32_t)at, i = *from;
+
+	while (*before + b->times[sorted[i].at] <= rank)
+		*before += b->times[sorted[i++].at];
+	*from = i;
+	low = sorted[i].value;
+	if (*before + b->times[sorted[i].at] > rank + 1 || rank + 1 >= b->n)
+		return low;
+	for (i++; b->times[sorted[i].at] == 0; i++)
+		;
+	return low + (at - rank) * (sorted[i].value - low);
+}
+
+struct work {
+	struct ordered *edge, *without;		/* [n], sorted by value */
+	double *then;				/* [n] */
+	double *rounds[QUANTILES];
+};
+
+static int
+work_begin(struct work *w, const struct group *g, uint32_t edge, uint32_t rounds, struct arena *a)
+{
+	uint32_t n = g->nsamples;
+
+	w->edge = arena_alloc(a, n * sizeof *w->edge);
+	w->without = arena_alloc(a, n * sizeof *w->without);
+	w->then = arena_alloc(a, n * sizeof *w->then);
+	for (int q = 0; q < QUANTILES; q++)
+		if ((w->rounds[q] = arena_alloc(a, (rounds + 1) * sizeof **w->rounds)) == NULL)
+			return ERR_MEMORY;
+	if (w->edge == NULL || w->without == NULL || w->then == NULL)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < n; i++) {
+		double x = g->samples[i].edges_ns[edge];
+
+		w->edge[i] = (struct ordered){ x, i };
+		w->without[i] = (struct ordered){ (double)g->samples[i].total_ns - x, i };
+	}
+	qsort(w->edge, n, sizeof *w->edge, by_value);
+	qsort(w->without, n, sizeof *w->without, by_value);
+	return 0;
+}
+
+/* The quantiles were the edge constant, in the round at hand. */
+static void
+round_measures(double ret[QUANTILES], const struct work *w, const struct bootstrap *b)
+{
+	uint32_t from = 0, before = 0;
+	double median = round_quantile(w->edge, b, 0.5, &from, &before);
+
+	from = before = 0;
+	for (int q = 0; q < QUANTILES; q++)
+		ret[q] = median + round_quantile(w->without, b, QS[q], &from, &before);
+}
+
+static struct measures
+measures_of(const double *values, uint32_t n)
+{
+	struct moments m = { 0 };
+
+	for (uint32_t i = 0; i < n; i++)
+		moments_add(&m, values[i]);
+	return (struct measures){ moments_cv(&m), quantile_of_samples(values, n, 0.5),
+		quantile_of_samples(values, n, 0.95), quantile_of_samples(values, n, 0.99) };
+}
+
+static void
+measure_points(struct what_if *ret, struct work *w, const struct group *g)
+{
+	uint32_t n = g->nsamples;
+	double median;
+
+	for (uint32_t i = 0; i < n; i++)
+		w->then[i] = w->edge[i].value;
+	median = quantile_of_samples(w->then, n, 0.5);
+	for (uint32_t i = 0; i < n; i++)
+		w->then[i] = (double)g->samples[i].total_ns;
+	sort_doubles(w->then, n);
+	ret->now = measures_of(w->then, n);
+	for (uint32_t i = 0; i < n; i++)
+		w->then[i] = w->without[i].value + median;
+	ret->then = measures_of(w->then, n);
+}
+
+/* No sample is slower than the true q-quantile with chance q^n: while that may well be, there is no upper end. */
+static struct interval
+middle(double *rounds, uint32_t n, double confidence, double estimate, double q, uint32_t samples)
+{
+	double tail = (1 - confidence) / 2;
+	struct interval v;
+
+	if (n == 0)
+		return (struct interval){ estimate, estimate };
+	sort_doubles(rounds, n);
+	v.low = quantile_of_rounds(rounds, n, tail);
+	v.high = pow(q, samples) > tail ? INFINITY : quantile_of_rounds(rounds, n, 1 - tail);
+	return interval_with(v, estimate);
+}
+
+/* Of quantiles by the percentile method (their errors have no density to divide by that is known); of the CV as a
+ * group's own. */
+static int
+measure_rounds(struct what_if *ret, struct work *w, uint32_t n, double confidence, uint32_t rounds, uint64_t seed,
+    struct arena *a)
+{
+	double one[QUANTILES];
+	struct bootstrap b;
+	struct spread s;
+
+	if (bootstrap_begin(&b, n, seed, a) != 0 || spread_of(&s, w->then, n, n, rounds, seed, a) != 0)
+		return ERR_MEMORY;
+	for (uint32_t i = 0; i < rounds; i++) {
+		bootstrap_draw(&b);
+		round_measures(one, w, &b);
+		for (int q = 0; q < QUANTILES; q++)
+			w->rounds[q][i] = one[q];
+	}
+	ret->then_interval.cv = interval_with(spread_cv(&s, confidence, 1), ret->then.cv);
+	ret->then_interval.p50_ns = middle(w->rounds[P50], rounds, confidence, ret->then.p50_ns, QS[P50], n);
+	ret->then_interval.p95_ns = middle(w->rounds[P95], rounds, confidence, ret->then.p95_ns, QS[P95], n);
+	ret->then_interval.p99_ns = middle(w->rounds[P99], rounds, confidence, ret->then.p99_ns, QS[P99], n);
+	return 0;
+}
+
+int
+what_if_of(struct what_if *ret, const struct group *g, uint32_t edge, double confidence, uint32_t rounds,
+    uint64_t seed, struct arena *a, struct err *e)
+{
+	struct work w;
+
+	*ret = (struct what_if){ 0 };
+	if (g->nsamples == 0 || edge >= g->shape.nedges)
+		return 0;
+	if (work_begin(&w, g, edge, rounds, a) != 0)
+		return err_set(e, ERR_MEMORY, "no memory for what if");
+	measure_points(ret, &w, g);
+	if (measure_rounds(ret, &w, g->nsamples, confidence, rounds, seed, a) != 0)
+		return err_set(e, ERR_MEMORY, "no memory for what if");
+	return 0;
+}

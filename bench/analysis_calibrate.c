@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How often the analysis is right, on requests whose truth is known: how many of
+ * 1,000 request types without any fault get a finding, and how often intervals at 95 % hold
+ * the true share, cell by cell. The same numbers on every run. docs/calibration.md.
+ *
+ *	analysis_calibrate [RUNS [TYPES [ROUNDS]]]	of each cell; 200, 1000, 200
+ */
+#include <time.h>
+
+#include "tests/unit/analysis/simulated.h"
+
+enum { SIZES = 5, CELLS_MAX = 128 };
+
+static const struct {
+	uint32_t n, samples_max;
+} sizes[SIZES] = { { 30, 512 }, { 64, 512 }, { 128, 512 }, { 512, 512 }, { 4096, 512 } };
+
+static const double shares[] = { 0.02, 0.2, 0.5, 0.8, 0.95 };
+
+static uint32_t
+cells_of(struct share_cell *cells)
+{
+	uint32_t n = 0;
+
+	for (int first = 0; first < FAMILIES; first++) {
+		for (int same = 1; same >= (first == GAMMA_2); same--)
+			for (size_t s = 0; s < sizeof shares / sizeof *shares; s++)
+				cells[n++] = (struct share_cell){ (enum family)first, same ? (enum family)first : GAMMA_2,
+					shares[s], 0, 1 };
+		cells[n++] = (struct share_cell){ (enum family)first, GAMMA_2, 0.3, 0.5, 1 };
+		cells[n++] = (struct share_cell){ (enum family)first, GAMMA_2, 0.3, 0.5, -1 };
+	}
+	return n;
+}
+
+static double
+pct(uint32_t part, uint32_t all)
+{
+	return all > 0 ? 100.0 * part / all : 0;
+}
+
+static void
+print_cell(const struct share_cell *c, const struct covered *held)
+{
+	printf("%-14s %-14s %5.2f %-9s", family_names[c->first], family_names[c->third], cell_share(c),
+	    c->common == 0 ? "" : c->sign > 0 ? "together" : "against");
+	for (int i = 0; i < SIZES; i++)
+		printf("  %5.1f", pct(held[i].held, held[i].runs));
+	printf("\n");
+}
+
+static void
+print_sums(const char *what, const struct covered *sums)
+{
+	printf("%-44s", what);
+	for (int i = 0; i < SIZES; i++)
+		printf("  %5.1f", pct(sums[i].held, sums[i].runs));
+	printf("\n");
+}
+
+static void
+print_coverage(uint32_t runs, uint32_t rounds)
+{
+	struct share_cell cells[CELLS_MAX];
+	struct covered sums[SIZES] = { { 0 } }, family[FAMILIES][SIZES] = { { { 0 } } }, all = { 0 };
+	struct covered cv[FAMILIES][SIZES] = { { { 0 } } };
+	uint32_t n = cells_of(cells);
+
+	printf("\nintervals at 95 %% that hold the true share, in %%: %u runs a cell (+-%.1f), %u rounds\n\n", runs,
+	    100 * 1.96 * sqrt(0.95 * 0.05 / runs), rounds);
+	printf("%-14s %-14s %5s %-9s", "edge", "the rest", "share", "common");
+	for (int i = 0; i < SIZES; i++)
+		printf(" n=%-4u", sizes[i].n);
+	printf("\n");
+	for (uint32_t c = 0; c < n; c++) {
+		struct covered held[SIZES];
+
+		for (int i = 0; i < SIZES; i++) {
+			held[i] = cell_run(&cells[c], sizes[i].n, sizes[i].samples_max, runs, rounds, 1000 * c + (uint64_t)i,
+			    &cv[cells[c].first][i]);
+			covered_add(&sums[i], &held[i]);
+			covered_add(&family[cells[c].first][i], &held[i]);
+			covered_add(&all, &held[i]);
+		}
+		print_cell(&cells[c], held);
+		fflush(stdout);
+	}
+	printf("\n");
+	for (int f = 0; f < FAMILIES; f++)
+		print_sums(family_names[f], family[f]);
+	print_sums("all", sums);
+	printf("%-44s", "all: from 0 to 1, nothing is known");
+	for (int i = 0; i < SIZES; i++)
+		printf("  %5.1f", pct(sums[i].wide, sums[i].runs));
+	printf("\nall sizes: held %.2f %%, truth below %.2f %%, above %.2f %% (asked: 95, 93 to 97)\n",
+	    pct(all.held, all.runs), pct(all.below, all.runs), pct(all.above, all.runs));
+	printf("\nintervals at 95 %% that hold the true CV; in brackets: the truth is below, which is what makes false findings\n");
+	for (int f = 0; f < FAMILIES; f++) {
+		printf("%-38s", family_names[f]);
+		for (int i = 0; i < SIZES; i++)
+			printf("  %5.1f (%3.1f)", pct(cv[f][i].held, cv[f][i].runs), pct(cv[f][i].below, cv[f][i].runs));
+		printf("\n");
+	}
+}
+
+static void
+print_false_findings(uint32_t types, uint32_t rounds)
+{
+	struct false_findings sum = { 0 };
+
+	for (uint32_t i = 0; i < types; i++) {
+		struct false_findings f = healthy_run(6, rounds, 77000 + i);
+
+		false_findings_add(&sum, &f);
+	}
+	printf("%u request types without a fault, %u groups, looked at %u times (30, 60, ... 1920 requests for each group)\n",
+	    sum.types, sum.groups, sum.looks);
+	printf("  with a finding at any look   %5.2f %%   (asked: 1 at most)\n", pct(sum.any, sum.types));
+	printf("    unpredictable              %5.2f %%\n", pct(sum.unpredictable, sum.types));
+	printf("    slow                       %5.2f %%\n", pct(sum.slow, sum.types));
+	printf("    explained by a key         %5.2f %%\n", pct(sum.key, sum.types));
+	printf("  for comparison\n");
+	printf("    unpredictable, were each look the only one      %5.2f %%\n", pct(sum.naive, sum.types));
+	printf("    a key with p <= 0.01, however little explained  %5.2f %%\n", pct(sum.key_any_p, sum.types));
+	fflush(stdout);
+}
+
+static void
+print_cost(void)
+{
+	static const struct conditions usual = { 0.10, 0.95, 30, 0.95 };
+	struct timespec from, to;
+	struct finding f;
+	struct group *g = NULL;
+	struct sim s;
+	struct rng r;
+	enum { TIMES = 50 };
+
+	rng_seed(&r, 1);
+	sim_begin(&s, 512, 1);
+	sim_shape(&s, 0, SIM_EDGES_MAX);
+	for (int i = 0; i < 512; i++) {
+		double x[SIM_EDGES_MAX];
+
+		for (int e = 0; e < SIM_EDGES_MAX; e++)
+			x[e] = 1e6 * family_draw((enum family)(e % FAMILIES), &r);
+		g = sim_add(&s, 0, x, NULL, 0, 1, 1);
+	}
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	for (int i = 0; i < TIMES; i++) {
+		finding_of(&f, g, &usual, 0, 200, 1, &s.scratch, NULL);
+		arena_reset(&s.scratch);
+	}
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	printf("\na group of %d edges, 512 samples, 200 rounds is judged in %.2f ms\n", SIM_EDGES_MAX,
+	    ((double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6) / TIMES);
+	sim_end(&s);
+}
+
+int
+main(int argc, char **argv)
+{
+	uint32_t runs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 200;
+	uint32_t types = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1000;
+	uint32_t rounds = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 200;
+
+	print_false_findings(types, rounds);
+	print_coverage(runs, rounds);
+	print_cost();
+	return 0;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/change_inside.h"
+
+enum { CALLS_MAX = 1 << 20 };		/* of a document; nobody's request does more that differs */
+
+double
+number_in(const json_t *object, const char *name)
+{
+	return json_number_value(json_object_get(object, name));
+}
+
+static uint64_t
+count_of(const json_t *v)
+{
+	double n = json_number_value(v);
+
+	return n > 0 && n < UINT32_MAX ? (uint64_t)n : n > 0 ? UINT32_MAX : 0;
+}
+
+static uint32_t
+text_of(struct pair *p, const json_t *o, const char *name)
+{
+	const json_t *v = json_object_get(o, name);
+
+	return json_is_string(v) ? texts_intern(p->texts, json_string_value(v), json_string_length(v)) : PROFILE_NONE;
+}
+
+static bool
+read_times(struct pair *p, struct call_times **ret, const json_t *o, const char *what)
+{
+	char calls[32], mean[32], buckets[32];
+	const json_t *list, *b;
+	size_t i;
+
+	snprintf(calls, sizeof calls, "%s_calls", what);
+	snprintf(mean, sizeof mean, "%s_mean_ms", what);
+	snprintf(buckets, sizeof buckets, "%s_buckets", what);
+	list = json_object_get(o, buckets);
+	if (!json_is_array(list))
+		return true;
+	if ((*ret = arena_calloc(p->arena, 1, sizeof **ret)) == NULL)
+		return false;
+	(*ret)->n = count_of(json_object_get(o, calls));
+	(*ret)->mean_ms = number_in(o, mean);
+	json_array_foreach(list, i, b) {
+		json_int_t at = json_integer_value(json_array_get(b, 0)), n = json_integer_value(json_array_get(b, 1));
+
+		if (at >= 0 && at < PROFILE_BUCKETS && n > 0 && n <= UINT32_MAX)
+			(*ret)->buckets[at] = (uint32_t)n;
+	}
+	return true;
+}
+
+static uint64_t
+key_of(uint32_t a, uint32_t b, uint32_t c)
+{
+	return hash_u64(hash_u64((uint64_t)a << 32 | b) ^ c);
+}
+
+/* A new entry at the end of an array that doubles; its number. */
+static int64_t
+append(void **array, uint32_t *count, size_t size, struct map *index, uint64_t key)
+{
+	if ((*count & (*count - 1)) == 0) {
+		void *more = realloc(*array, (*count == 0 ? 1 : 2 * (size_t)*count) * size);
+
+		if (more == NULL)
+			return -1;
+		*array = more;
+	}
+	if (!map_put(index, key, (void *)(uintptr_t)(*count + 1)))
+		return -1;
+	memset((char *)*array + *count * size, 0, size);
+	return (*count)++;
+}
+
+static int64_t
+call_of(struct pair *p, const json_t *o, uint32_t parent)
+{
+	uint32_t label = text_of(p, o, "operation"), far = text_of(p, o, "far");
+	uint64_t key = key_of(parent, label, far);
+	uintptr_t at;
+	int64_t n;
+
+	for (; (at = (uintptr_t)map_get(&p->call_index, key)) != 0; key++) {
+		const struct call *c = &p->calls[at - 1];
+
+		if (c->parent == parent && c->label == label && c->far == far)
+			return (int64_t)at - 1;
+	}
+	if ((n = append((void **)&p->calls, &p->ncalls, sizeof *p->calls, &p->call_index, key)) >= 0) {
+		struct call *c = &p->calls[n];
+
+		c->parent = parent;
+		c->label = label;
+		c->far = far;
+		c->service = text_of(p, o, "service");
+		c->far_service = far != PROFILE_NONE ? text_of(p, o, "far_service") : c->service;
+	}
+	return n;
+}
+
+static int64_t
+step_of(struct pair *p, uint32_t call, uint32_t after, uint32_t then)
+{
+	uint64_t key = key_of(call, after, then);
+	uintptr_t at;
+	int64_t n;
+
+	for (; (at = (uintptr_t)map_get(&p->step_index, key)) != 0; key++) {
+		const struct onward *s = &p->steps[at - 1];
+
+		if (s->call == call && s->after == after && s->then == then)
+			return (int64_t)at - 1;
+	}
+	if ((n = append((void **)&p->steps, &p->nsteps, sizeof *p->steps, &p->step_index, key)) >= 0) {
+		p->steps[n].call = call;
+		p->steps[n].after = after;
+		p->steps[n].then = then;
+	}
+	return n;
+}
+
+/* What the document's number of a call is in the pair; null is PROFILE_NONE. False: there is no such. */
+static bool
+number_of(uint32_t *ret, const json_t *v, const uint32_t *numbers, size_t n)
+{
+	*ret = PROFILE_NONE;
+	if (v == NULL || json_is_null(v))
+		return true;
+	if (!json_is_integer(v) || json_integer_value(v) < 0 || (size_t)json_integer_value(v) >= n)
+		return false;
+	*ret = numbers[json_integer_value(v)];
+	return true;
+}
+
+static int
+read_call(struct pair *p, enum side side, const json_t *o, uint32_t *numbers, size_t i, struct err *e)
+{
+	uint32_t parent;
+	int64_t n;
+
+	if (!json_is_string(json_object_get(o, "operation")) || !json_is_string(json_object_get(o, "service")) ||
+	    (json_is_string(json_object_get(o, "far")) && !json_is_string(json_object_get(o, "far_service"))) ||
+	    !number_of(&parent, json_object_get(o, "parent"), numbers, i))
+		return err_set(e, ERR_INPUT, "operation %zu: without its name or service, or not after its caller", i);
+	if ((n = call_of(p, o, parent)) < 0)
+		return err_set(e, ERR_MEMORY, "out of memory for a document's operations");
+	numbers[i] = (uint32_t)n;
+	p->calls[n].traces[side] += count_of(json_object_get(o, "traces"));
+	p->calls[n].calls[side] += count_of(json_object_get(o, "calls"));
+	if (!read_times(p, &p->calls[n].self[side], o, "self") || !read_times(p, &p->calls[n].way[side], o, "way"))
+		return err_set(e, ERR_MEMORY, "out of memory for a document's times");
+	return 0;
+}
+
+static int
+read_steps(struct pair *p, enum side side, const json_t *list, const uint32_t *numbers, size_t i, size_t n,
+    struct err *e)
+{
+	uint32_t after, then;
+	const json_t *s;
+	size_t k;
+	int64_t at;
+
+	json_array_foreach(list, k, s) {
+		if (!number_of(&after, json_array_get(s, 0), numbers, n) ||
+		    !number_of(&then, json_array_get(s, 1), numbers, n))
+			return err_set(e, ERR_INPUT, "operation %zu: goes on to one that is not there", i);
+		if ((at = step_of(p, numbers[i], after, then)) < 0)
+			return err_set(e, ERR_MEMORY, "out of memory for a document's operations");
+		p->steps[at].count[side] += count_of(json_array_get(s, 2));
+	}
+	return 0;
+}
+
+int
+pair_read(struct pair *p, enum side side, const json_t *type, struct err *e)
+{
+	const json_t *list = json_object_get(type, "operations"), *o;
+	size_t n = json_array_size(list), i;
+	uint32_t *numbers;
+	int rc = 0;
+
+	if (n > CALLS_MAX)
+		return err_set(e, ERR_INPUT, "%zu operations of one type: more than %d", n, CALLS_MAX);
+	if ((numbers = arena_alloc(p->arena, (n + 1) * sizeof *numbers)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for a document's operations");
+	p->traces[side] = number_in(type, "operations_traces");
+	json_array_foreach(list, i, o)
+		if ((rc = read_call(p, side, o, numbers, i, e)) != 0)
+			return rc;
+	json_array_foreach(list, i, o)
+		if ((rc = read_steps(p, side, json_object_get(o, "next"), numbers, i, n, e)) != 0)
+			return rc;
+	return 0;
+}
+
+static int
+compare_steps(const void *a, const void *b)
+{
+	const struct onward *x = a, *y = b;
+
+	if (x->call != y->call)
+		return x->call < y->call ? -1 : 1;
+	if (x->after != y->after)
+		return x->after < y->after ? -1 : 1;
+	return (x->then > y->then) - (x->then < y->then);
+}
+
+void
+pair_sort(struct pair *p)
+{
+	if (p->nsteps > 1)
+		qsort(p->steps, p->nsteps, sizeof *p->steps, compare_steps);
+}
+
+void
+pair_release(struct pair *p)
+{
+	free(p->calls);
+	free(p->steps);
+	map_release(&p->call_index);
+	map_release(&p->step_index);
+	*p = (struct pair){ 0 };
+}

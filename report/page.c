@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "report/page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+/* The files become bytes of this object; the Makefile knows that it depends on them, the compiler does not. */
+#define EMBED(name, file)                                                                          \
+	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name "_end:\n.popsection"); \
+	extern const char name[] __attribute__((visibility("hidden")));                            \
+	extern const char name##_end[] __attribute__((visibility("hidden")))
+
+EMBED(page_html, "report/page.html");
+EMBED(page_css, "report/page.css");
+EMBED(page_draw, "report/draw.js");
+EMBED(page_figures, "report/figures.js");
+EMBED(page_group, "report/group.js");
+EMBED(page_change, "report/change.js");
+EMBED(page_js, "report/page.js");
+
+struct page {
+	struct buf *out;
+	const json_t *document;
+	struct buf data;	/* the document as text for a script element */
+	char nonce[33];
+};
+
+static void
+put(struct buf *out, const char *s)
+{
+	buf_bytes(out, s, strlen(s));
+}
+
+/* Text as text of HTML, also inside of quotes. What no page may contain becomes a question mark. */
+static void
+put_text(struct buf *out, const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'')
+			buf_printf(out, "&#%d;", c);
+		else
+			buf_u8(out, (c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? '?' : c);
+	}
+}
+
+static void
+put_string(struct buf *out, const json_t *object, const char *member)
+{
+	const json_t *s = json_object_get(object, member);
+
+	if (json_is_string(s))
+		put_text(out, json_string_value(s), json_string_length(s));
+	else
+		put(out, "–");
+}
+
+/* ---- the document ------------------------------------------------------------ */
+
+/* Inside of a script element only `<` could end it or begin a comment; the others are for whoever pastes it elsewhere.
+ * None of them is part of JSON outside of its strings. */
+static int
+escape(const char *text, size_t len, void *to)
+{
+	struct buf *out = to;
+	size_t from = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] != '<' && text[i] != '>' && text[i] != '&')
+			continue;
+		buf_bytes(out, text + from, i - from);
+		buf_printf(out, "\\u%04x", text[i]);
+		from = i + 1;
+	}
+	buf_bytes(out, text + from, len - from);
+	return out->failed ? -1 : 0;
+}
+
+static void
+put_document(struct page *p)
+{
+	buf_bytes(p->out, p->data.data, p->data.len);
+}
+
+/* ---- the table without a script ---------------------------------------------- */
+
+/* Three digits in the unit that suits. */
+static void
+put_ms(struct buf *out, const json_t *v)
+{
+	double ms = json_number_value(v), size = fabs(ms);
+
+	if (!json_is_number(v))
+		put(out, "–");
+	else if (size >= 1000)
+		buf_printf(out, "%.4g s", ms / 1000);
+	else if (size >= 1 || size == 0)
+		buf_printf(out, "%.3g ms", ms);
+	else
+		buf_printf(out, "%.3g µs", ms * 1000);
+}
+
+static void
+put_pct(struct buf *out, const json_t *v)
+{
+	if (json_is_number(v))
+		buf_printf(out, "%.0f %%", json_number_value(v) * 100);
+	else
+		put(out, "–");
+}
+
+static void
+put_edge(struct buf *out, const json_t *edge)
+{
+	if (edge == NULL) {
+		put(out, "<td>–</td><td class=\"n\">–</td>");
+		return;
+	}
+	put(out, "<td><code>");
+	put_string(out, edge, "from");
+	put(out, "</code> → <code>");
+	put_string(out, edge, "to");
+	put(out, "</code></td><td class=\"n\">");
+	put_pct(out, json_object_get(edge, "share"));
+	put(out, " (");
+	put_pct(out, json_object_get(edge, "low"));
+	put(out, " to ");
+	put_pct(out, json_object_get(edge, "high"));
+	put(out, ")</td>");
+}
+
+static void
+put_problem(struct buf *out, const json_t *problem, const json_t *group)
+{
+	const json_t *top = json_object_get(group, "top"), *cv = json_object_get(group, "cv");
+
+	put(out, "<tr><td>");
+	put_string(out, problem, "type");
+	put(out, "</td><td><code>");
+	put_string(out, problem, "group");
+	put(out, "</code></td><td>");
+	put_string(out, problem, "problem");
+	put(out, "</td><td class=\"n\">");
+	put_ms(out, json_object_get(problem, "cost_ms"));
+	put(out, "</td><td class=\"n\">");
+	put_pct(out, cv);
+	put(out, "</td><td class=\"n\">");
+	put_ms(out, json_object_get(group, "p95_ms"));
+	put(out, "</td>");
+	put_edge(out, json_is_integer(top) && json_integer_value(top) >= 0 ?
+	    json_array_get(json_object_get(group, "edges"), (size_t)json_integer_value(top)) : NULL);
+	put(out, "</tr>\n");
+}
+
+/* Groups by "type group", since the same key may be in two types. The index borrows them. */
+static bool
+name_of(struct buf *ret, const json_t *type, const json_t *group)
+{
+	buf_reset(ret);
+	if (!json_is_string(type) || !json_is_string(group))
+		return false;
+	buf_printf(ret, "%s %s", json_string_value(type), json_string_value(group));
+	buf_u8(ret, 0);
+	return !ret->failed;
+}
+
+static json_t *
+index_groups(const json_t *document, struct buf *name)
+{
+	json_t *index = json_object(), *type, *group;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(document, "types"), i, type) {
+		json_array_foreach(json_object_get(type, "groups"), j, group) {
+			if (name_of(name, json_object_get(type, "type"), json_object_get(group, "group")))
+				json_object_set(index, (const char *)name->data, group);
+		}
+	}
+	return index;
+}
+
+static void
+put_problems(struct page *p)
+{
+	const json_t *problems = json_object_get(p->document, "problems");
+	struct buf name = { 0 };
+	json_t *index, *problem;
+	size_t i;
+
+	if (json_array_size(problems) == 0) {
+		put(p->out, "<p>None was found.</p>\n");
+		return;
+	}
+	index = index_groups(p->document, &name);
+	put(p->out, "<div class=\"wide\"><table id=\"plain\"><thead><tr><th>type</th><th>group</th><th>problem</th>"
+	    "<th class=\"n\">cost</th><th class=\"n\">CV</th><th class=\"n\">p95</th><th>edge</th>"
+	    "<th class=\"n\">share</th></tr></thead><tbody>\n");
+	json_array_foreach(problems, i, problem) {
+		bool known = name_of(&name, json_object_get(problem, "type"), json_object_get(problem, "group"));
+
+		put_problem(p->out, problem, known ? json_object_get(index, (const char *)name.data) : NULL);
+	}
+	put(p->out, "</tbody></table></div>\n");
+	p->out->failed |= name.failed || index == NULL;
+	buf_release(&name);
+	json_decref(index);
+}
+
+/* ---- the page ------------------------------------------------------------------ */
+
+static void
+put_title(struct page *p)
+{
+	const json_t *source = json_object_get(p->document, "source"), *files = json_object_get(source, "files");
+	size_t n = json_array_size(files);
+	const json_t *first = json_array_get(files, 0);
+
+	put(p->out, "Hone: ");
+	if (json_is_true(json_object_get(source, "live"))) {
+		put(p->out, "live traffic");
+	} else if (json_is_string(first)) {
+		put_text(p->out, json_string_value(first), json_string_length(first));
+		if (n > 1)
+			buf_printf(p->out, " and %zu more", n - 1);
+	} else {
+		put(p->out, "analysis");
+	}
+}
+
+static void
+put_nonce(struct page *p)
+{
+	put(p->out, p->nonce);
+}
+
+/* A file without its indentation, which nobody reads there. */
+static void
+put_lines(struct buf *out, const char *at, const char *end)
+{
+	while (at < end) {
+		const char *line = memchr(at, '\n', (size_t)(end - at)), *next = line != NULL ? line + 1 : end;
+
+		while (at < next && *at == '\t')
+			at++;
+		buf_bytes(out, at, (size_t)(next - at));
+		at = next;
+	}
+}
+
+static void
+put_style(struct page *p)
+{
+	put_lines(p->out, page_css, page_css_end);
+}
+
+static void
+put_draw(struct page *p)
+{
+	put_lines(p->out, page_draw, page_draw_end);
+}
+
+static void
+put_figures(struct page *p)
+{
+	put_lines(p->out, page_figures, page_figures_end);
+}
+
+static void
+put_group(struct page *p)
+{
+	put_lines(p->out, page_group, page_group_end);
+}
+
+static void
+put_change(struct page *p)
+{
+	put_lines(p->out, page_change, page_change_end);
+}
+
+static void
+put_page(struct page *p)
+{
+	put_lines(p->out, page_js, page_js_end);
+}
+
+static const struct {
+	const char *name;
+	void (*put)(struct page *p);
+} places[] = {
+	{ "{{title}}", put_title },
+	{ "{{nonce}}", put_nonce },
+	{ "{{style}}", put_style },
+	{ "{{problems}}", put_problems },
+	{ "{{document}}", put_document },
+	{ "{{draw}}", put_draw },
+	{ "{{figures}}", put_figures },
+	{ "{{group}}", put_group },
+	{ "{{change}}", put_change },
+	{ "{{page}}", put_page },
+};
+
+static size_t
+fill_place(struct page *p, const char *at, size_t left)
+{
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		size_t len = strlen(places[i].name);
+
+		if (left >= len && memcmp(at, places[i].name, len) == 0) {
+			places[i].put(p);
+			return len;
+		}
+	}
+	buf_u8(p->out, (uint8_t)*at);
+	return 1;
+}
+
+static int
+fill(struct page *p, struct err *e)
+{
+	for (const char *at = page_html; at < page_html_end;) {
+		const char *brace = memchr(at, '{', (size_t)(page_html_end - at));
+		const char *to = brace != NULL ? brace : page_html_end;
+
+		buf_bytes(p->out, at, (size_t)(to - at));
+		at = brace != NULL ? to + fill_place(p, to, (size_t)(page_html_end - to)) : to;
+	}
+	return p->out->failed ? err_set(e, ERR_MEMORY, "page: out of memory") : 0;
+}
+
+int
+page_write(struct buf *out, const json_t *document, struct err *e)
+{
+	struct page p = { .out = out, .document = document };
+	struct hash128 h;
+	int rc;
+
+	if (!json_is_object(document))
+		return err_set(e, ERR_INPUT, "page: not a document");
+	if (json_dump_callback(document, escape, &p.data, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) != 0) {
+		rc = p.data.failed ? err_set(e, ERR_MEMORY, "page: out of memory") :
+		    err_set(e, ERR_INPUT, "page: the document is no JSON");
+		goto done;
+	}
+	h = hash_bytes128(0, p.data.data, p.data.len);
+	snprintf(p.nonce, sizeof p.nonce, "%016" PRIx64 "%016" PRIx64, h.a, h.b);
+	rc = fill(&p, e);
+done:
+	buf_release(&p.data);
+	return rc;
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "report/report.h"
+
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/bootstrap.h"
+
+enum { EXPLAINED_MAX = 3, CALLS_MOST = 2048, CALLS_LEAST = 64 };
+#define EXPLAINED_SHARE 0.1
+
+struct report {
+	struct report_options o;
+	const struct labels *labels;
+	struct groups *groups;		/* of all types: a path begins with the label of its type */
+	struct report_type *types;
+	uint32_t ntypes;
+	struct map type_of;		/* label + 1 -> struct report_type */
+	uint32_t calls_left;		/* of calls_max, for profiles of further types */
+	struct report_counts counts;
+	struct label_set wanted, unwanted;	/* types by what the pattern said of them */
+	struct label_set waits, works;		/* labels by what the ignored patterns said of them */
+	struct label_set none;
+	struct arena scratch;		/* for one trace */
+	/* of the last judgement: */
+	struct judged *judged;
+	struct judged **by_type;
+	struct report_problem *problems;
+	uint32_t nproblems;
+	struct arena *arenas;		/* [threads], of what was found */
+};
+
+struct report_options
+report_defaults(void)
+{
+	return (struct report_options){
+		.conditions = { .cv_max = 0.10, .slow_quantile = 0.95, .traces_min = 30, .confidence = 0.95 },
+		.rounds = 200,
+		.types_max = 1024,
+		.groups_max = 2000,
+		.samples_max = 256,
+		.memory_max_bytes = 64 << 20,
+		.calls_max = 8192,
+		.seed = 1,
+		.key_q = 0.01,
+		.explain_min = 0.25,
+		.tail_part = 0.01,
+		.threads = 2,
+	};
+}
+
+struct report *
+report_new(const struct report_options *o, const struct labels *labels)
+{
+	struct report *r = calloc(1, sizeof *r);
+	struct groups_options go = { .groups_max = o->groups_max, .samples_max = o->samples_max,
+		.memory_max_bytes = o->memory_max_bytes, .seed = o->seed, .ignore = o->ignore };
+
+	if (r == NULL)
+		return NULL;
+	r->o = *o;
+	r->o.threads = o->threads > 0 ? o->threads : 1;
+	r->labels = labels;
+	r->calls_left = o->calls_max;
+	r->groups = groups_new(&go, labels);
+	r->types = calloc(o->types_max, sizeof *r->types);
+	r->arenas = calloc(r->o.threads, sizeof *r->arenas);
+	if (r->groups != NULL && r->types != NULL && r->arenas != NULL)
+		return r;
+	report_free(r);
+	return NULL;
+}
+
+static void
+forget_judgement(struct report *r)
+{
+	free(r->judged);
+	free(r->by_type);
+	free(r->problems);
+	r->judged = NULL;
+	r->by_type = NULL;
+	r->problems = NULL;
+	r->nproblems = 0;
+	for (uint32_t i = 0; i < r->ntypes; i++) {
+		r->types[i].groups = NULL;
+		r->types[i].ngroups = 0;
+	}
+	for (uint32_t i = 0; i < r->o.threads; i++)
+		arena_reset(&r->arenas[i]);
+}
+
+void
+report_free(struct report *r)
+{
+	if (r == NULL)
+		return;
+	for (uint32_t i = 0; i < r->ntypes; i++) {
+		free(r->types[i].sketch);
+		profile_free(r->types[i].profile);
+	}
+	if (r->arenas != NULL)
+		forget_judgement(r);
+	for (uint32_t i = 0; r->arenas != NULL && i < r->o.threads; i++)
+		arena_release(&r->arenas[i]);
+	free(r->arenas);
+	free(r->types);
+	groups_free(r->groups);
+	map_release(&r->type_of);
+	label_set_release(&r->wanted);
+	label_set_release(&r->unwanted);
+	label_set_release(&r->waits);
+	label_set_release(&r->works);
+	arena_release(&r->scratch);
+	free(r);
+}
+
+/* ---- traces ---- */
+
+const char *
+report_type_name(const struct report *r, uint32_t label, size_t *len)
+{
+	const struct label *l = labels_get(r->labels, label);
+
+	*len = l->name_len > 0 ? l->name_len : strlen(l->text);
+	return l->name_len > 0 ? l->name : l->text;
+}
+
+static bool
+name_fits(const struct report *r, uint32_t label)
+{
+	char name[LABEL_TEXT_MAX + 1];
+	size_t len;
+	const char *s = report_type_name(r, label, &len);
+
+	snprintf(name, sizeof name, "%.*s", (int)len, s);
+	return fnmatch(r->o.type, name, 0) == 0;
+}
+
+/* Patterns are tried once for each label. */
+static bool
+is_wanted(struct report *r, uint32_t label)
+{
+	if (r->o.type == NULL || label_set_has(&r->wanted, label))
+		return true;
+	if (label_set_has(&r->unwanted, label))
+		return false;
+	label_set_add(name_fits(r, label) ? &r->wanted : &r->unwanted, label);
+	return label_set_has(&r->wanted, label);
+}
+
+static bool
+is_wait(struct report *r, uint32_t label)
+{
+	bool fits = false;
+
+	if (label_set_has(&r->waits, label) || label_set_has(&r->works, label))
+		return label_set_has(&r->waits, label);
+	for (const char *const *p = r->o.ignore; *p != NULL && !fits; p++)
+		fits = fnmatch(*p, labels_get(r->labels, label)->text, 0) == 0;
+	label_set_add(fits ? &r->waits : &r->works, label);
+	return fits;
+}
+
+/* The response time as groups count it: without meant waits. */
+static int64_t
+time_of(struct report *r, const struct trace *t, const struct shape *s)
+{
+	int64_t took_ns = t->end_ns - t->begin_ns;
+
+	for (uint32_t i = 0; r->o.ignore != NULL && i < s->nedges; i++)
+		if (is_wait(r, s->edges[i].from) || is_wait(r, s->edges[i].to))
+			took_ns -= s->times_ns[i];
+	return took_ns;
+}
+
+/* The first types get most: half of what is left, within bounds. NULL without an error: nothing is left. */
+static int
+begin_profile(struct report *r, struct report_type *type, struct err *e)
+{
+	uint32_t calls = r->calls_left / 2 < CALLS_MOST ? r->calls_left / 2 : CALLS_MOST;
+
+	if (calls < CALLS_LEAST)
+		return 0;
+	if ((type->profile = profile_new(calls)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for a request type");
+	r->calls_left -= calls;
+	return 0;
+}
+
+/* NULL: there are too many; or no memory, which *e tells then. */
+static struct report_type *
+type_for(struct report *r, uint32_t label, struct err *e)
+{
+	struct report_type *type = map_get(&r->type_of, (uint64_t)label + 1);
+
+	if (type != NULL)
+		return type;
+	if (r->ntypes == r->o.types_max) {
+		r->counts.untyped++;
+		return NULL;
+	}
+	type = &r->types[r->ntypes];
+	*type = (struct report_type){ .label = label, .sketch = calloc(1, sizeof *type->sketch) };
+	if (type->sketch == NULL || !map_put(&r->type_of, (uint64_t)label + 1, type)) {
+		free(type->sketch);
+		err_set(e, ERR_MEMORY, "out of memory for a request type");
+		return NULL;
+	}
+	if (begin_profile(r, type, e) != 0) {
+		map_take(&r->type_of, (uint64_t)label + 1);
+		free(type->sketch);
+		return NULL;
+	}
+	r->ntypes++;
+	return type;
+}
+
+static int
+add_path(struct report *r, const struct trace *t, const char *const *nodes, const struct critpath *p, struct err *e)
+{
+	struct err why = { 0 };
+	struct report_type *type;
+	struct shape s;
+	double took_ns;
+	int rc;
+
+	if ((rc = shape_of(&s, p, r->labels, &r->scratch, e)) != 0)
+		return rc;
+	if ((type = type_for(r, t->type, &why)) == NULL) {
+		if (why.code != 0 && e != NULL)
+			*e = why;
+		return why.code;
+	}
+	took_ns = (double)time_of(r, t, &s);
+	r->counts.traces++;
+	r->counts.moved += p->moved;
+	moments_add(&type->total, took_ns);
+	sketch_add(type->sketch, (int64_t)took_ns);
+	if (groups_add(r->groups, t, p, &s, nodes) == NULL)
+		moments_add(&type->other, took_ns);
+	return type->profile != NULL ? profile_add(type->profile, t, p, r->labels, e) : 0;
+}
+
+static void
+count_pathless(struct report *r, const struct trace *t, const struct err *why)
+{
+	if (r->counts.pathless++ == 0)
+		snprintf(r->counts.pathless_why, sizeof r->counts.pathless_why, "trace %016llx: %.120s",
+		    (unsigned long long)t->id, why->text);
+}
+
+int
+report_add(struct report *r, const struct trace *t, const char *const *nodes, struct err *e)
+{
+	struct critpath p;
+	struct err why;
+	int rc;
+
+	if (!is_wanted(r, t->type)) {
+		r->counts.passed_over++;
+		return 0;
+	}
+	rc = critpath_extract(&p, t, r->labels, r->o.structure_only ? &r->none : NULL, &r->scratch, &why);
+	if (rc == 0) {
+		bins_apply(r->o.bins, t, r->labels, &p);
+		rc = add_path(r, t, nodes, &p, e);
+	} else if (rc == ERR_INPUT) {
+		count_pathless(r, t, &why);
+		rc = 0;
+	} else if (e != NULL) {
+		*e = why;
+	}
+	arena_reset(&r->scratch);
+	return rc;
+}
+
+/* ---- judging ---- */
+
+/* Which groups are still to be judged is all that the threads share. */
+struct work {
+	struct report *r;
+	uint32_t count;
+	atomic_uint next;
+	atomic_int failed;
+};
+
+struct worker {
+	struct work *work;
+	struct arena *found;
+	struct arena scratch;	/* of one group: its bootstrap rounds take far more than what comes of them */
+	struct err e;
+};
+
+static bool
+move(void *pieces, struct arena *found, uint32_t count, size_t size_bytes)
+{
+	void *from, *to;
+
+	memcpy(&from, pieces, sizeof from);
+	to = count > 0 ? arena_copy(found, from, count * size_bytes) : NULL;
+	memcpy(pieces, &to, sizeof to);
+	return to != NULL || count == 0;
+}
+
+/* What was found by means of the scratch arena moves to where it stays. */
+static int
+keep(struct judged *j, struct arena *found, struct err *e)
+{
+	struct finding *f = &j->finding;
+	struct tail *t = &j->tail;
+
+	if (!move(&f->edges, found, f->nedges, sizeof *f->edges) || !move(&j->keys, found, j->nkeys, sizeof *j->keys) ||
+	    !move(&t->edges, found, t->nedges, sizeof *t->edges))
+		return err_set(e, ERR_MEMORY, "no memory for the findings of a group");
+	return 0;
+}
+
+static int
+measure_edges(struct judged *j, struct worker *w, struct err *e)
+{
+	const struct group *g = j->group;
+	uint32_t n = g->nsamples;
+	double *times = arena_alloc(&w->scratch, (n + 1) * sizeof *times);
+
+	j->edges = arena_calloc(w->found, g->shape.nedges, sizeof *j->edges);
+	if (times == NULL || j->edges == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for the findings of a group");
+	for (uint32_t i = 0; i < g->shape.nedges && n > 0; i++) {
+		for (uint32_t k = 0; k < n; k++)
+			times[k] = g->samples[k].edges_ns[i];
+		j->edges[i].p50_ns = select_rank(times, n, (uint32_t)(0.50 * (n - 1) + 0.5));
+		j->edges[i].p95_ns = select_rank(times, n, (uint32_t)(0.95 * (n - 1) + 0.5));
+	}
+	return 0;
+}
+
+/* The edges with the largest shares, the top one first; others only when they carry something. */
+static uint32_t
+edges_to_explain(const struct finding *f, uint32_t edges[EXPLAINED_MAX])
+{
+	uint32_t n = 0;
+
+	edges[n++] = f->top;
+	while (n < EXPLAINED_MAX) {
+		uint32_t best = UINT32_MAX;
+
+		for (uint32_t i = 0; i < f->nedges; i++) {
+			bool taken = false;
+
+			for (uint32_t k = 0; k < n; k++)
+				taken |= edges[k] == i;
+			if (!taken && f->edges[i].share >= EXPLAINED_SHARE &&
+			    (best == UINT32_MAX || f->edges[i].share > f->edges[best].share))
+				best = i;
+		}
+		if (best == UINT32_MAX)
+			break;
+		edges[n++] = best;
+	}
+	return n;
+}
+
+static int
+explain(struct report *r, struct judged *j, uint64_t seed, struct arena *a, struct err *e)
+{
+	const struct conditions *c = &r->o.conditions;
+	uint32_t edges[EXPLAINED_MAX], nedges = edges_to_explain(&j->finding, edges), top = j->finding.top;
+	int n = keys_explain_edges(&j->keys, j->group, edges, nedges, r->o.key_q, r->o.explain_min, &j->keys_tried, a, e);
+	int rc;
+
+	if (n < 0)
+		return n;
+	j->nkeys = (uint32_t)n;
+	if ((rc = what_if_of(&j->what_if, j->group, top, c->confidence, r->o.rounds, seed, a, e)) != 0)
+		return rc;
+	j->has_what_if = true;
+	return tail_of(&j->tail, j->group, r->o.tail_part, c->confidence, r->o.rounds, seed, a, e);
+}
+
+/* The seed is of the group, not of the thread that happens to judge it. */
+static int
+judge(struct report *r, struct judged *j, struct worker *w, struct err *e)
+{
+	const struct report_type *type = map_get(&r->type_of, (uint64_t)j->group->type + 1);
+	uint64_t seed = r->o.seed ^ j->group->shape.key.b;
+	int rc;
+
+	j->deep = j->group->total.n >= r->o.conditions.traces_min;
+	rc = finding_of(&j->finding, j->group, &r->o.conditions, type->slow_ns, j->deep ? r->o.rounds : 0, seed,
+	    &w->scratch, e);
+	if (rc == 0 && j->deep && j->finding.problem != PROBLEM_NONE)
+		rc = explain(r, j, seed, &w->scratch, e);
+	if (rc == 0)
+		rc = measure_edges(j, w, e);
+	if (rc == 0)
+		rc = keep(j, w->found, e);
+	arena_reset(&w->scratch);
+	return rc;
+}
+
+static void *
+judge_some(void *arg)
+{
+	struct worker *w = arg;
+	struct work *all = w->work;
+	uint32_t i;
+
+	while (atomic_load(&all->failed) == 0 && (i = atomic_fetch_add(&all->next, 1)) < all->count)
+		if (judge(all->r, &all->r->judged[i], w, &w->e) != 0)
+			atomic_store(&all->failed, w->e.code);
+	arena_release(&w->scratch);
+	return NULL;
+}
+
+/* On our own thread, and on others where they can be had. */
+static int
+judge_all(struct report *r, struct err *e)
+{
+	struct work work = { .r = r, .count = groups_count(r->groups) };
+	uint32_t n = r->o.threads < work.count ? r->o.threads : 1;
+	struct worker workers[n];
+	pthread_t threads[n];
+	bool runs[n];
+
+	for (uint32_t i = 0; i < n; i++)
+		workers[i] = (struct worker){ .work = &work, .found = &r->arenas[i] };
+	for (uint32_t i = 1; i < n; i++)
+		runs[i] = pthread_create(&threads[i], NULL, judge_some, &workers[i]) == 0;
+	judge_some(&workers[0]);
+	for (uint32_t i = 1; i < n; i++)
+		if (runs[i])
+			pthread_join(threads[i], NULL);
+	for (uint32_t i = 0; i < n; i++)
+		if (workers[i].e.code != 0) {
+			if (e != NULL)
+				*e = workers[i].e;
+			return workers[i].e.code;
+		}
+	return 0;
+}
+
+static bool
+is_problem(const struct judged *j)
+{
+	return j->finding.problem == PROBLEM_UNPREDICTABLE || j->finding.problem == PROBLEM_SLOW;
+}
+
+/* Where costs tie, by the group's key: the order of the traces has no say in it. */
+static int
+by_cost(const struct judged *a, const struct judged *b)
+{
+	struct hash128 ka = a->group->shape.key, kb = b->group->shape.key;
+
+	if (is_problem(a) != is_problem(b))
+		return is_problem(a) ? -1 : 1;
+	if (a->finding.cost_ns != b->finding.cost_ns)
+		return a->finding.cost_ns > b->finding.cost_ns ? -1 : 1;
+	return ka.a != kb.a ? (ka.a > kb.a) - (ka.a < kb.a) : (ka.b > kb.b) - (ka.b < kb.b);
+}
+
+static int
+by_type_and_cost(const void *a, const void *b)
+{
+	const struct judged *x = *(struct judged *const *)a, *y = *(struct judged *const *)b;
+
+	if (x->group->type != y->group->type)
+		return x->group->type < y->group->type ? -1 : 1;
+	return by_cost(x, y);
+}
+
+static int
+problem_by_cost(const void *a, const void *b)
+{
+	return by_cost(((const struct report_problem *)a)->judged, ((const struct report_problem *)b)->judged);
+}
+
+static void
+rank(struct report *r, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		r->by_type[i] = &r->judged[i];
+	qsort(r->by_type, n, sizeof *r->by_type, by_type_and_cost);
+	for (uint32_t i = 0; i < n; i++) {
+		struct report_type *type = map_get(&r->type_of, (uint64_t)r->by_type[i]->group->type + 1);
+
+		if (type->ngroups++ == 0)
+			type->groups = &r->by_type[i];
+		if (is_problem(r->by_type[i]))
+			r->problems[r->nproblems++] = (struct report_problem){ r->by_type[i], type };
+	}
+	qsort(r->problems, r->nproblems, sizeof *r->problems, problem_by_cost);
+}
+
+/* The most that it may be: else requests that all take the same time would be slower than most of themselves. */
+static double
+slow_of(const struct report *r, const struct report_type *t)
+{
+	return sketch_quantile_most(t->sketch, r->o.conditions.slow_quantile);
+}
+
+int
+report_judge(struct report *r, struct err *e)
+{
+	uint32_t n = groups_count(r->groups);
+	int rc;
+
+	forget_judgement(r);
+	if (n == 0)
+		return 0;
+	r->judged = calloc(n, sizeof *r->judged);
+	r->by_type = calloc(n, sizeof *r->by_type);
+	r->problems = calloc(n, sizeof *r->problems);
+	if (r->judged == NULL || r->by_type == NULL || r->problems == NULL) {
+		forget_judgement(r);
+		return err_set(e, ERR_MEMORY, "no memory to judge %u groups", n);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		r->judged[i].group = groups_at(r->groups, i);
+	for (uint32_t i = 0; i < r->ntypes; i++)
+		r->types[i].slow_ns = slow_of(r, &r->types[i]);
+	if ((rc = judge_all(r, e)) != 0) {
+		forget_judgement(r);
+		return rc;
+	}
+	rank(r, n);
+	return 0;
+}
+
+/* ---- looking ---- */
+
+void
+report_counts(const struct report *r, struct report_counts *ret)
+{
+	const struct groups_other *other = groups_other(r->groups);
+
+	*ret = r->counts;
+	ret->other = other->traces;
+	ret->collisions = other->collisions;
+}
+
+const struct report_options *
+report_options(const struct report *r)
+{
+	return &r->o;
+}
+
+const struct labels *
+report_labels(const struct report *r)
+{
+	return r->labels;
+}
+
+struct report_type *
+report_type(const struct report *r, uint32_t i)
+{
+	return i < r->ntypes ? &r->types[i] : NULL;
+}
+
+const struct report_problem *
+report_problem(const struct report *r, uint32_t i)
+{
+	return i < r->nproblems ? &r->problems[i] : NULL;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "made.h"
+
+static void
+excesses_add_up_to_one(void **state)
+{
+	struct rng r;
+	(void)state;
+
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		double sum = 0, usual = 0, slow = 0;
+		struct group *g = NULL;
+		struct tail t;
+		struct made m;
+
+		rng_seed(&r, seed);
+		made_begin(&m, 5, 300, seed);
+		for (int i = 0; i < 300; i++) {
+			int64_t x[5];
+
+			for (int e = 0; e < 5; e++)
+				x[e] = (int64_t)(1e5 * (e + 1) * (1 - log1p(-rng_unit(&r))));
+			g = made_add(&m, x, NULL, 0);
+		}
+		assert_int_equal(tail_of(&t, g, 0.01, 0.95, 100, seed, &m.arena, NULL), 0);
+		assert_int_equal(t.nedges, 5);
+		for (uint32_t e = 0; e < 5; e++) {
+			sum += t.edges[e].excess_share;
+			slow += t.edges[e].slow_ns;
+			usual += t.edges[e].usual_ns;
+			assert_true(t.edges[e].interval.low <= t.edges[e].excess_share);
+			assert_true(t.edges[e].interval.high >= t.edges[e].excess_share);
+		}
+		assert_near(sum, 1, 1e-9);
+		assert_near(slow / t.slow_ns, 1, 1e-9);
+		assert_near(usual / t.usual_ns, 1, 1e-9);
+		made_end(&m);
+	}
+}
+
+/* 500 requests, the 5 slowest by their second edge; the usual ones by neither. */
+static void
+the_slowest_spend_it_where_they_do(void **state)
+{
+	struct group *g = NULL;
+	struct tail t;
+	struct made m;
+	(void)state;
+
+	made_begin(&m, 3, 500, 1);
+	for (int i = 0; i < 500; i++)
+		g = made_add(&m, (const int64_t[]){ 1000 + i, i % 100 == 7 ? 90000 : 2000, 300 }, NULL, 0);
+	assert_int_equal(tail_of(&t, g, 0.01, 0.95, 100, 1, &m.arena, NULL), 0);
+	assert_int_equal(t.nslow, 5);
+	assert_near(t.part, 0.01, 1e-12);
+	assert_near(t.edges[1].slow_ns, 90000, 1e-6);
+	assert_near(t.edges[1].usual_ns, 2000, 1e-6);
+	assert_near(t.edges[0].slow_ns, 1207, 1e-6);	/* of requests 7, 107, ... 407 */
+	assert_true(t.edges[1].excess_share > 0.99);
+	assert_near(t.edges[2].excess_share, 0, 1e-12);
+	made_end(&m);
+}
+
+static void
+too_few_samples_have_no_tail(void **state)
+{
+	struct group *g = NULL;
+	struct tail t;
+	struct made m;
+	(void)state;
+
+	made_begin(&m, 2, 500, 1);
+	for (int i = 1; i <= 31; i++) {
+		g = made_add(&m, (const int64_t[]){ 1000 + i, 10 }, NULL, 0);
+		assert_int_equal(tail_of(&t, g, 0.01, 0.95, 20, 1, &m.arena, NULL), 0);
+		assert_int_equal(t.nedges, i >= 30 ? 2 : 0);
+	}
+	assert_int_equal(t.nslow, 5);		/* at least */
+	assert_near(t.part, 5.0 / 31, 1e-12);
+	made_end(&m);
+}
+
+/* 20 % of requests wait, exponentially with mean 1 ms, on top of 1 ms exponential: of many such groups the mean
+ * excess share of the wait is what the intervals have to hold. */
+static void
+intervals_hold_the_excess(void **state)
+{
+	enum { RUNS = 200 };
+	struct interval held[RUNS];
+	double wait = 0, all = 0, truth;
+	uint32_t count = 0;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 11);
+	for (uint64_t run = 0; run < RUNS; run++) {
+		struct group *g = NULL;
+		struct tail t;
+		struct made m;
+
+		made_begin(&m, 2, 300, run);
+		for (int i = 0; i < 300; i++)
+			g = made_add(&m, (const int64_t[]){ (int64_t)(rng_unit(&r) < 0.2 ? -1e6 * log1p(-rng_unit(&r)) : 0),
+			    (int64_t)(-1e6 * log1p(-rng_unit(&r))) }, NULL, 0);
+		assert_int_equal(tail_of(&t, g, 0.01, 0.95, 100, run, &m.arena, NULL), 0);
+		held[run] = t.edges[0].interval;
+		wait += t.edges[0].slow_ns - t.edges[0].usual_ns;
+		all += t.slow_ns - t.usual_ns;
+		made_end(&m);
+	}
+	truth = wait / all;
+	for (int i = 0; i < RUNS; i++)
+		count += held[i].low <= truth && truth <= held[i].high;
+	assert_in_range(count, 0.90 * RUNS, 0.995 * RUNS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(excesses_add_up_to_one),
+		cmocka_unit_test(the_slowest_spend_it_where_they_do),
+		cmocka_unit_test(too_few_samples_have_no_tail),
+		cmocka_unit_test(intervals_hold_the_excess),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "shop.h"
+
+#include "report/document.h"
+
+static const struct judged *
+first_group(const struct shop *s)
+{
+	assert_int_equal(report_judge(s->report, &s->kit->e), 0);
+	assert_true(report_type(s->report, 0)->ngroups > 0);
+	return report_type(s->report, 0)->groups[0];
+}
+
+static void
+the_edge_that_varies_carries_the_variance(void **state)
+{
+	struct shop *s = shop_new(NULL);
+	const struct judged *j;
+	const struct shape_edge *top;
+	double sum = 0;
+	(void)state;
+
+	shop_requests(s, "HOME", 400, 0.8);
+	j = first_group(s);
+	top = &j->group->shape.edges[j->finding.top];
+	assert_true(j->deep);
+	assert_int_equal(j->finding.problem, PROBLEM_UNPREDICTABLE);
+	assert_string_equal(labels_get(s->kit->labels, top->from)->text, "s/hone:unit_begin(cart)");
+	assert_string_equal(labels_get(s->kit->labels, top->to)->text, "s/hone:unit_end(cart)");
+	for (uint32_t i = 0; i < j->finding.nedges; i++)
+		sum += j->finding.edges[i].share;
+	assert_near(sum, 1, 1e-9);
+	assert_near(j->finding.edges[j->finding.top].share, 1, 1e-9);
+	assert_true(j->has_what_if);
+	assert_true(j->what_if.then.cv < 0.01 && j->what_if.now.cv > 0.3);
+	assert_int_equal(j->tail.nedges, j->finding.nedges);
+	assert_near(j->tail.edges[j->finding.top].excess_share, 1, 1e-9);
+	assert_ptr_equal(report_problem(s->report, 0)->judged, j);
+	assert_null(report_problem(s->report, 1));
+	shop_free(s);
+}
+
+static void
+steady_requests_are_no_problem(void **state)
+{
+	struct shop *s = shop_new(NULL);
+	(void)state;
+
+	shop_requests(s, "HOME", 400, 0.01);
+	assert_int_equal(first_group(s)->finding.problem, PROBLEM_NONE);
+	assert_false(first_group(s)->has_what_if);
+	assert_null(report_problem(s->report, 0));
+	shop_free(s);
+}
+
+static void
+few_requests_are_not_judged(void **state)
+{
+	struct shop *s = shop_new(NULL);
+	(void)state;
+
+	shop_requests(s, "HOME", 29, 0.8);
+	assert_false(first_group(s)->deep);
+	assert_int_equal(first_group(s)->finding.problem, PROBLEM_UNSURE);
+	shop_requests(s, "HOME", 1, 0.8);
+	assert_true(first_group(s)->deep);
+	shop_free(s);
+}
+
+static char *
+text_of(struct shop *s)
+{
+	struct document_options o = { .source = json_object(), .samples = true, .label = LABEL_NONE };
+	json_t *document;
+	char *text;
+
+	assert_int_equal(report_judge(s->report, &s->kit->e), 0);
+	document = document_new(s->report, &o);
+	text = json_dumps(document, JSON_COMPACT);
+	json_decref(document);
+	return text;
+}
+
+static void
+any_number_of_threads_says_the_same(void **state)
+{
+	char *texts[3];
+	(void)state;
+
+	for (uint32_t threads = 1; threads <= 3; threads++) {
+		struct report_options o = report_defaults();
+		struct shop *s;
+		char name[16];
+
+		o.threads = threads;
+		s = shop_new(&o);
+		for (int i = 0; i < 12; i++) {
+			snprintf(name, sizeof name, "T%d", i);
+			shop_requests(s, name, 20 + 8 * i, 0.07 * i);
+		}
+		texts[threads - 1] = text_of(s);
+		shop_free(s);
+	}
+	assert_string_equal(texts[0], texts[1]);
+	assert_string_equal(texts[0], texts[2]);
+	for (int i = 0; i < 3; i++)
+		free(texts[i]);
+}
+
+static void
+problems_of_all_types_are_ranked_by_cost(void **state)
+{
+	struct shop *s = shop_new(NULL);
+	const struct report_problem *p;
+	double last = INFINITY;
+	uint32_t n = 0;
+	(void)state;
+
+	shop_requests(s, "A", 50, 0.5);
+	shop_requests(s, "B", 200, 0.5);
+	shop_requests(s, "C", 100, 0.5);
+	assert_int_equal(report_judge(s->report, &s->kit->e), 0);
+	for (; (p = report_problem(s->report, n)) != NULL; n++) {
+		assert_true(p->judged->finding.cost_ns <= last);
+		assert_int_equal(p->type->label, p->judged->group->type);
+		last = p->judged->finding.cost_ns;
+	}
+	assert_int_equal(n, 3);
+	assert_int_equal(report_problem(s->report, 0)->type->total.n, 200);
+	shop_free(s);
+}
+
+static void
+types_are_chosen_and_bounded(void **state)
+{
+	struct report_options o = report_defaults();
+	struct report_counts n;
+	struct shop *s;
+	(void)state;
+
+	o.type = "GET_*";
+	o.types_max = 2;
+	s = shop_new(&o);
+	shop_requests(s, "GET_A", 3, 0);
+	shop_requests(s, "PUT_A", 5, 0);
+	shop_requests(s, "GET_B", 7, 0);
+	shop_requests(s, "GET_C", 11, 0);
+	report_counts(s->report, &n);
+	assert_int_equal(n.traces, 10);
+	assert_int_equal(n.passed_over, 5);
+	assert_int_equal(n.untyped, 11);
+	assert_null(report_type(s->report, 2));
+	shop_free(s);
+}
+
+static void
+groups_without_room_are_counted_for_their_type(void **state)
+{
+	struct report_options o = report_defaults();
+	struct report_counts n;
+	struct shop *s;
+	(void)state;
+
+	o.groups_max = 1;
+	s = shop_new(&o);
+	shop_requests(s, "A", 3, 0);
+	shop_requests(s, "B", 5, 0);
+	report_counts(s->report, &n);
+	assert_int_equal(n.other, 5);
+	assert_int_equal(report_type(s->report, 1)->other.n, 5);
+	assert_int_equal(report_type(s->report, 1)->total.n, 5);
+	assert_int_equal(report_type(s->report, 0)->other.n, 0);
+	shop_free(s);
+}
+
+static void
+meant_waits_are_in_no_time(void **state)
+{
+	static const char *const ignore[] = { "*unit_begin(cart)", NULL };
+	struct report_options o = report_defaults();
+	const struct judged *j;
+	struct shop *s;
+	(void)state;
+
+	o.ignore = ignore;
+	s = shop_new(&o);
+	shop_requests(s, "A", 100, 0.9);
+	j = first_group(s);
+	/* 40 us to the fork, 10 from the cart's end to the join, 40 to the end */
+	assert_near(report_type(s->report, 0)->total.mean, 90000, 1e-6);
+	assert_near(j->group->total.mean, 90000, 1e-6);
+	assert_true(j->group->ignored.mean > 9e5);
+	assert_int_equal(j->finding.problem, PROBLEM_NONE);
+	shop_free(s);
+}
+
+static void
+structure_alone_when_asked_for(void **state)
+{
+	struct report_options o = report_defaults();
+	struct shop *s;
+	(void)state;
+
+	o.structure_only = true;
+	s = shop_new(&o);
+	shop_request(s, "A", 1000, 0);
+	shop_request(s, "A", 1000, 3);
+	assert_int_equal(first_group(s)->group->total.n, 2);
+	shop_free(s);
+}
+
+static void
+a_trace_without_a_path_is_counted(void **state)
+{
+	struct shop *s = shop_new(NULL);
+	struct event events[1] = { 0 };
+	struct unit units[1] = { { .id = 1, .count = 1, .fork = TRACE_NONE } };
+	struct trace t = { .id = 0xabc, .nevents = 1, .nunits = 1, .events = events, .units = units, .end_ns = 5 };
+	struct report_counts n;
+	(void)state;
+
+	t.type = events[0].label = labels_intern(s->kit->labels, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 23, NULL, 0);
+	assert_int_equal(report_add(s->report, &t, shop_nodes, &s->kit->e), 0);
+	report_counts(s->report, &n);
+	assert_int_equal(n.pathless, 1);
+	assert_int_equal(n.traces, 0);
+	assert_non_null(strstr(n.pathless_why, "0000000000000abc"));
+	assert_int_equal(report_judge(s->report, &s->kit->e), 0);
+	shop_free(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_edge_that_varies_carries_the_variance),
+		cmocka_unit_test(steady_requests_are_no_problem),
+		cmocka_unit_test(few_requests_are_not_judged),
+		cmocka_unit_test(any_number_of_threads_says_the_same),
+		cmocka_unit_test(problems_of_all_types_are_ranked_by_cost),
+		cmocka_unit_test(types_are_chosen_and_bounded),
+		cmocka_unit_test(groups_without_room_are_counted_for_their_type),
+		cmocka_unit_test(meant_waits_are_in_no_time),
+		cmocka_unit_test(structure_alone_when_asked_for),
+		cmocka_unit_test(a_trace_without_a_path_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
