@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Events become records, the same that agents send, and go through the same
+ * assembly: each node's in batches, with a watermark that trails the newest
+ * record of all by SLACK_NS.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/assemble.h"
+#include "formats/correlate.h"
+
+enum { BATCH_RECORDS = 8192, NODES_MAX = 4096, LABELS_MAX = 60000, NAME_MAX_BYTES = 63, RULE_MAX = 512 };
+
+#define SLACK_NS    INT64_C(1000000000)
+#define SKEW_NS     INT64_C(100000000)	/* of machines whose wall clocks NTP keeps, with plenty to spare */
+#define PATIENCE_NS INT64_C(600000000000)	/* a request that takes longer is taken for one that never ends */
+#define END_NS      (INT64_MAX / 2)
+
+struct pile {			/* a node's records that were not assembled yet */
+	bool joined;
+	struct record *records;
+	struct loss losses[8];
+	uint32_t nrecords, nlosses;
+};
+
+struct thread {			/* that is in a request */
+	uint64_t trace_id;
+};
+
+struct correlate {
+	struct reading *reading;
+	struct assemble *assemble;
+	struct pile *piles;
+	uint32_t npiles, count;		/* count: of records in all piles */
+	struct arena arena;		/* values and texts of the piles */
+	struct arena names;		/* of labels */
+	struct texts *keys;		/* kind and text of each label */
+	struct batch_label *labels;
+	uint32_t labels_cap;
+	int64_t  newest_ns;
+	uint64_t events, placed, threadless;
+	char     rule[RULE_MAX];
+	const char *begin, *end;	/* in rule; NULL: by context */
+	struct map threads;		/* hash of node, pid, tid -> struct thread */
+	uint64_t last_id;
+};
+
+static int
+parse_rule(struct correlate *c, const char *rule, struct err *e)
+{
+	char *dots;
+
+	if (rule == NULL)
+		return 0;
+	if (strncmp(rule, "thread=", 7) != 0 || strlen(rule) - 7 >= sizeof c->rule)
+		return err_set(e, ERR_INPUT, "must be thread=BEGIN..END, e.g. thread=nfs:rpc_begin..nfs:rpc_end");
+	snprintf(c->rule, sizeof c->rule, "%s", rule + 7);
+	if ((dots = strstr(c->rule, "..")) == NULL || dots == c->rule || dots[2] == '\0')
+		return err_set(e, ERR_INPUT, "names no pair of events; it must be thread=BEGIN..END");
+	*dots = '\0';
+	c->begin = c->rule;
+	c->end = dots + 2;
+	return 0;
+}
+
+int
+correlate_check(const char *rule, struct err *e)
+{
+	struct correlate c;
+
+	return parse_rule(&c, rule, e);
+}
+
+int
+correlate_new(struct correlate **ret, struct reading *r, const char *rule, struct err *e)
+{
+	size_t memory = reading_options(r)->memory_max_bytes;
+	struct assemble_options o = { memory != 0 ? memory : 64 << 20, SKEW_NS, PATIENCE_NS };
+	struct correlate *c = calloc(1, sizeof *c);
+	int rc;
+
+	if (c == NULL || (c->keys = texts_new()) == NULL) {
+		free(c);
+		return err_set(e, ERR_MEMORY, "no memory to read a tracer's events");
+	}
+	c->reading = r;
+	if ((rc = parse_rule(c, rule, e)) != 0 || (rc = assemble_new(&c->assemble, &o, reading_labels(r), e)) != 0) {
+		correlate_free(c);
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+void
+correlate_free(struct correlate *c)
+{
+	uint64_t key;
+	size_t at = 0;
+
+	if (c == NULL)
+		return;
+	for (void *t; (t = map_next(&c->threads, &at, &key)) != NULL;)
+		free(t);
+	map_release(&c->threads);
+	for (uint32_t i = 0; i < c->npiles; i++)
+		free(c->piles[i].records);
+	free(c->piles);
+	if (c->assemble != NULL)
+		assemble_free(c->assemble);
+	arena_release(&c->arena);
+	arena_release(&c->names);
+	texts_free(c->keys);
+	free(c->labels);
+	free(c);
+}
+
+/* ---- what is full goes to the assembler ---- */
+
+static int
+hand_out(struct correlate *c, struct err *e)
+{
+	struct trace *t;
+	int rc = 0;
+
+	while (rc == 0 && (t = assemble_next(c->assemble)) != NULL)
+		rc = reading_trace(c->reading, t, e);
+	return rc;
+}
+
+static int
+flush(struct correlate *c, int64_t watermark_ns, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < c->npiles && rc == 0; i++) {
+		struct pile *p = &c->piles[i];
+		struct batch b = { .watermark_ns = watermark_ns, .nlabels = texts_count(c->keys), .labels = c->labels,
+			.nrecords = p->nrecords, .records = p->records, .nlosses = p->nlosses, .losses = p->losses };
+
+		if (!p->joined)
+			continue;
+		rc = assemble_batch(c->assemble, i, &b, e);
+		p->nrecords = p->nlosses = 0;
+	}
+	c->count = 0;
+	arena_reset(&c->arena);
+	return rc != 0 ? rc : hand_out(c, e);
+}
+
+static int
+flush_full(struct correlate *c, struct err *e)
+{
+	return flush(c, c->newest_ns > SLACK_NS ? c->newest_ns - SLACK_NS : 0, e);
+}
+
+/* ---- records ---- */
+
+static struct pile *
+pile_of(struct correlate *c, uint32_t node, struct err *e)
+{
+	struct pile *p;
+
+	if (node >= NODES_MAX) {
+		err_set(e, ERR_MEMORY, "events of more than %d nodes", NODES_MAX);
+		return NULL;
+	}
+	if (node >= c->npiles) {
+		if ((p = realloc(c->piles, (node + 1) * sizeof *p)) == NULL)
+			goto none;
+		memset(&p[c->npiles], 0, (node + 1 - c->npiles) * sizeof *p);
+		c->piles = p;
+		c->npiles = node + 1;
+	}
+	p = &c->piles[node];
+	if (p->records == NULL && (p->records = malloc(BATCH_RECORDS * sizeof *p->records)) == NULL)
+		goto none;
+	if (!p->joined && assemble_join(c->assemble, node, e) != 0)
+		return NULL;
+	p->joined = true;
+	return p;
+none:
+	err_set(e, ERR_MEMORY, "no memory for the events of node %u", node);
+	return NULL;
+}
+
+static bool
+add_label(struct correlate *c, enum record_kind kind, const char *text, uint32_t len, const struct tracer_event *v)
+{
+	uint32_t n = texts_count(c->keys) - 1;
+	struct batch_label *l;
+	const char **fields = arena_alloc(&c->names, (v->nfields + 1) * sizeof *fields);
+
+	if (n == c->labels_cap) {
+		uint32_t cap = n != 0 ? 2 * n : 64;
+
+		if ((l = realloc(c->labels, cap * sizeof *l)) == NULL)
+			return false;
+		c->labels = l;
+		c->labels_cap = cap;
+	}
+	for (uint32_t i = 0; fields != NULL && i < v->nfields; i++)
+		if ((fields[i] = arena_text(&c->names, v->fields[i], strlen(v->fields[i]))) == NULL)
+			return false;
+	c->labels[n] = (struct batch_label){ kind, len, v->nfields, arena_text(&c->names, text, len), fields };
+	return fields != NULL && c->labels[n].text != NULL;
+}
+
+/* A label is shown to people and split at its slash: what a trace brings must do neither harm. */
+static size_t
+put_clean(char *out, struct text t, size_t most, bool slash)
+{
+	size_t len = t.len < most ? t.len : most;
+
+	for (size_t i = 0; i < len; i++)
+		out[i] = (unsigned char)t.s[i] < 0x20 || t.s[i] == 0x7f || (slash && t.s[i] == '/') ? '_' : t.s[i];
+	return len;
+}
+
+/* The number of "service/event", or of "service/event(name)". UINT32_MAX: out of memory, or over LABELS_MAX. */
+static uint32_t
+label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *v, struct text event,
+    const struct text *name)
+{
+	struct text unknown = { "unknown", 7 };
+	char key[512];
+	size_t len = 1;
+	uint32_t id;
+
+	key[0] = (char)('0' + kind);
+	len += put_clean(key + len, v->service.len > 0 ? v->service : unknown, NAME_MAX_BYTES, true);
+	key[len++] = '/';
+	len += put_clean(key + len, event, 200, false);
+	if (name != NULL) {
+		key[len++] = '(';
+		len += put_clean(key + len, *name, NAME_MAX_BYTES, false);
+		key[len++] = ')';
+	}
+	if ((id = texts_find(c->keys, key, len)) != UINT32_MAX)
+		return id;
+	if (texts_count(c->keys) >= LABELS_MAX || (id = texts_intern(c->keys, key, len)) == UINT32_MAX ||
+	    !add_label(c, kind, key + 1, (uint32_t)len - 1, v))
+		return UINT32_MAX;
+	return id;
+}
+
+/* The event's values, put in the order of the fields that its label was first seen with. */
+static const struct value *
+copy_values(struct correlate *c, const struct tracer_event *v, uint32_t label)
+{
+	const struct batch_label *l = &c->labels[label];
+	struct value *to = arena_calloc(&c->arena, l->nfields + 1, sizeof *to);
+
+	for (uint32_t i = 0, j = 0; to != NULL && i < l->nfields; i++) {
+		if (j >= v->nfields || strcmp(v->fields[j], l->fields[i]) != 0)
+			for (j = 0; j < v->nfields && strcmp(v->fields[j], l->fields[i]) != 0;)
+				j++;
+		if (j >= v->nfields)
+			continue;
+		to[i] = v->values[j++];
+		if (to[i].type != VALUE_TEXT)
+			continue;
+		to[i].len = to[i].len < VALUE_TEXT_MAX ? to[i].len : VALUE_TEXT_MAX;
+		if ((to[i].text = arena_text(&c->arena, to[i].text, to[i].len)) == NULL)
+			return NULL;
+	}
+	return to;
+}
+
+static int
+add_record(struct correlate *c, const struct tracer_event *v, uint32_t label, struct record r, struct err *e)
+{
+	struct pile *p = pile_of(c, v->node, e);
+
+	if (p == NULL)
+		return ERR_MEMORY;
+	if (label == UINT32_MAX)
+		return err_set(e, ERR_MEMORY, "more than %d different events, or no memory for them", LABELS_MAX);
+	r.time_ns = v->time_ns;
+	r.label = label;
+	r.pid = v->pid;
+	r.tid = v->tid;
+	r.nvalues = c->labels[label].nfields;
+	if ((r.values = copy_values(c, v, label)) == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for an event's values");
+	p->records[p->nrecords++] = r;
+	c->placed++;
+	if (v->time_ns > c->newest_ns)
+		c->newest_ns = v->time_ns;
+	return ++c->count == BATCH_RECORDS ? flush_full(c, e) : 0;
+}
+
+/* ---- by libhone's context ---- */
+
+static const struct {
+	const char *event;
+	enum record_kind kind;
+} structure[] = {
+	{ "hone:request_begin", RECORD_REQUEST_BEGIN }, { "hone:request_end", RECORD_REQUEST_END },
+	{ "hone:fork", RECORD_FORK }, { "hone:join", RECORD_JOIN },
+	{ "hone:unit_begin", RECORD_UNIT_BEGIN }, { "hone:unit_end", RECORD_UNIT_END },
+};
+
+static enum record_kind
+kind_of(struct text name)
+{
+	for (size_t i = 0; i < sizeof structure / sizeof structure[0]; i++)
+		if (name.len == strlen(structure[i].event) && memcmp(name.s, structure[i].event, name.len) == 0)
+			return structure[i].kind;
+	return RECORD_POINT;
+}
+
+/* Structure: "name" goes into the label, "link_id" into the record, and the other fields stay. */
+static int
+by_context(struct correlate *c, const struct tracer_event *v, struct err *e)
+{
+	enum record_kind kind = kind_of(v->name);
+	struct record r = { .trace_id = v->trace_id, .unit_id = v->unit_id };
+	const char *fields[RECORD_VALUES_MAX];
+	struct value values[RECORD_VALUES_MAX];
+	struct tracer_event rest = *v;
+	struct text name = { "", 0 };
+
+	if (!v->has_context || v->trace_id == 0)
+		return 0;
+	if (kind == RECORD_POINT)
+		return add_record(c, v, label_of(c, kind, v, v->name, NULL), r, e);
+	rest.nfields = 0;
+	for (uint32_t i = 0; i < v->nfields; i++) {
+		if (strcmp(v->fields[i], "name") == 0 && v->values[i].type == VALUE_TEXT) {
+			name = (struct text){ v->values[i].text, v->values[i].len };
+		} else if (strcmp(v->fields[i], "link_id") == 0) {
+			r.link_id = v->values[i].type == VALUE_UINT || v->values[i].type == VALUE_INT ? v->values[i].u : 0;
+		} else {
+			fields[rest.nfields] = v->fields[i];
+			values[rest.nfields++] = v->values[i];
+		}
+	}
+	rest.fields = fields;
+	rest.values = values;
+	return add_record(c, &rest, label_of(c, kind, &rest, rest.name, &name), r, e);
+}
+
+/* ---- by a pair of events on a thread ---- */
+
+static bool
+fits(const char *pattern, struct text name)
+{
+	char text[320];
+
+	snprintf(text, sizeof text, "%.*s", (int)(name.len < 300 ? name.len : 300), name.s);
+	return fnmatch(pattern, text, 0) == 0;
+}
+
+static struct thread *
+thread_of(struct correlate *c, const struct tracer_event *v, uint64_t *key)
+{
+	*key = hash_u64((uint64_t)v->pid << 32 | v->tid) ^ hash_u64(v->node + UINT64_C(1));
+	return map_get(&c->threads, *key);
+}
+
+/* On a thread of its own the request is one unit. A request that begins where another one has not ended puts an end
+ * to that one, which is then incomplete. */
+static int
+by_thread(struct correlate *c, const struct tracer_event *v, struct err *e)
+{
+	struct text hone_begin = { "hone:request_begin", 18 }, hone_end = { "hone:request_end", 16 };
+	bool begins = fits(c->begin, v->name), ends = fits(c->end, v->name);
+	struct record r = { .unit_id = 1 };
+	struct thread *t;
+	uint64_t key;
+	int rc;
+
+	if (!v->has_tid) {
+		c->threadless++;
+		return 0;
+	}
+	t = thread_of(c, v, &key);
+	if (begins && !(ends && t != NULL)) {
+		if (t == NULL && ((t = calloc(1, sizeof *t)) == NULL || !map_put(&c->threads, key, t))) {
+			free(t);
+			return err_set(e, ERR_MEMORY, "no memory for a thread");
+		}
+		r.trace_id = t->trace_id = ++c->last_id;
+		return add_record(c, v, label_of(c, RECORD_REQUEST_BEGIN, v, hone_begin, &v->name), r, e);
+	}
+	if (t == NULL)
+		return 0;
+	r.trace_id = t->trace_id;
+	if (!ends)
+		return add_record(c, v, label_of(c, RECORD_POINT, v, v->name, NULL), r, e);
+	rc = add_record(c, v, label_of(c, RECORD_REQUEST_END, v, hone_end, &v->name), r, e);
+	free(map_take(&c->threads, key));
+	return rc;
+}
+
+int
+correlate_event(struct correlate *c, const struct tracer_event *v, struct err *e)
+{
+	c->events++;
+	return c->begin != NULL ? by_thread(c, v, e) : by_context(c, v, e);
+}
+
+int
+correlate_loss(struct correlate *c, uint32_t node, uint64_t count, int64_t from_ns, int64_t to_ns, struct err *e)
+{
+	struct pile *p = pile_of(c, node, e);
+	struct loss *l;
+
+	if (p == NULL)
+		return ERR_MEMORY;
+	if (p->nlosses == sizeof p->losses / sizeof p->losses[0]) {	/* one that spans both is as true */
+		l = &p->losses[p->nlosses - 1];
+		l->count += count;
+		l->from_ns = from_ns < l->from_ns ? from_ns : l->from_ns;
+		l->to_ns = to_ns > l->to_ns ? to_ns : l->to_ns;
+		return 0;
+	}
+	p->losses[p->nlosses++] = (struct loss){ LOSS_RING, count, from_ns, to_ns };
+	return 0;
+}
+
+static void
+skip_many(struct correlate *c, enum skip why, uint64_t count, const char *words)
+{
+	if (count == 0)
+		return;
+	reading_skip(c->reading, why, NULL, "%s", words);
+	reading_count(c->reading)->skipped[why].count += count - 1;
+}
+
+static void
+count_skips(struct correlate *c)
+{
+	struct assemble_counts n;
+
+	assemble_counts(c->assemble, &n);
+	skip_many(c, SKIP_ROOTLESS, n.given_up_malformed + n.given_up_patience + n.incomplete,
+	    "a request whose begin or end is not in the trace");
+	skip_many(c, SKIP_SPLIT, n.given_up_memory, "too many requests at once for the memory they may take");
+	skip_many(c, SKIP_LATE, n.late, "an event of a request that had ended long before");
+}
+
+int
+correlate_end(struct correlate *c, struct err *e)
+{
+	int rc = flush(c, END_NS, e);
+
+	if (rc != 0)
+		return rc;
+	count_skips(c);
+	if (c->placed > 0 || c->events == 0)
+		return 0;
+	if (c->begin == NULL)
+		return err_set(e, ERR_INPUT, "none of its %llu events bears a request's id ($app.hone:trace_id): trace "
+		    "with libhone and its contexts, or say which events begin and end a request: --correlate "
+		    "thread=BEGIN..END", (unsigned long long)c->events);
+	if (c->threadless == c->events)
+		return err_set(e, ERR_INPUT, "its events do not say on which thread they were: record with the context "
+		    "vtid (lttng add-context -u -t vtid -t vpid)");
+	return err_set(e, ERR_INPUT, "no event of its %llu is called %s", (unsigned long long)c->events, c->begin);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ *	unit of p     p1 p2 fork fork                      p2 comes before a1 and b1
+ *	unit of a       (begin a1 a2)                      b2 after b1 and after a2, which was later:
+ *	unit of b            (begin b1)                      it is a2's, and joins b1's unit
+ *	unit of b2      a2 fork .. (begin join b2)
+ */
+#include <string.h>
+
+#include "formats/dag.h"
+
+static int
+no_memory(const struct dag *d, struct err *e)
+{
+	return err_set(e, ERR_MEMORY, "no memory for a graph of %u events", d->nevents);
+}
+
+struct index {			/* from ids to events */
+	uint32_t *slots;	/* event + 1; 0: free */
+	uint32_t mask;
+};
+
+static uint32_t *
+slot_of(const struct index *x, const struct dag *d, uint64_t id)
+{
+	uint32_t at = (uint32_t)hash_u64(id) & x->mask;
+
+	while (x->slots[at] != 0 && d->events[x->slots[at] - 1].id != id)
+		at = (at + 1) & x->mask;
+	return &x->slots[at];
+}
+
+/* Enters all events; those whose id is there already get no place. */
+static bool
+index_all(struct index *x, struct dag *d, struct arena *a)
+{
+	uint64_t cap = 4;
+
+	while (cap < 2 * (uint64_t)d->nevents)
+		cap *= 2;
+	x->mask = (uint32_t)(cap - 1);
+	if ((x->slots = arena_calloc(a, cap, sizeof *x->slots)) == NULL)
+		return false;
+	for (uint32_t i = 0; i < d->nevents; i++) {
+		uint32_t *slot = slot_of(x, d, d->events[i].id);
+
+		d->place[i] = *slot != 0 ? TRACE_NONE : 0;
+		d->duplicates += *slot != 0;
+		if (*slot == 0)
+			*slot = i + 1;
+	}
+	return true;
+}
+
+/* The preceding events of all, each once. */
+static bool
+resolve(struct dag *d, struct arena *a)
+{
+	struct index x;
+	uint32_t *seen = arena_calloc(a, d->nevents, sizeof *seen);	/* by which event + 1, last */
+	uint64_t total = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->nevents; i++)
+		total += d->events[i].nbefore;
+	d->preds = arena_alloc(a, (total + 1) * sizeof *d->preds);
+	if (seen == NULL || d->preds == NULL || !index_all(&x, d, a))
+		return false;
+	for (uint32_t i = 0; i < d->nevents; i++) {
+		const struct dag_event *v = &d->events[i];
+
+		d->begins[i] = n;
+		for (uint32_t k = 0; k < v->nbefore && d->place[i] != TRACE_NONE; k++) {
+			uint32_t p = *slot_of(&x, d, d->before[v->before + k]);
+
+			d->missing += p == 0;
+			d->selves += p == i + 1;
+			if (p == 0 || p == i + 1 || seen[p - 1] == i + 1)
+				continue;
+			seen[p - 1] = i + 1;
+			d->preds[n++] = p - 1;
+		}
+	}
+	d->begins[d->nevents] = n;
+	return true;
+}
+
+static uint32_t
+latest(const struct dag *d)
+{
+	uint32_t best = TRACE_NONE;
+
+	for (uint32_t i = 0; i < d->nevents; i++)
+		if (d->place[i] != TRACE_NONE && (best == TRACE_NONE || d->events[i].time_ns >= d->events[best].time_ns))
+			best = i;
+	return best;
+}
+
+struct search {
+	uint32_t *stack;	/* events that are being looked at, each before the one above it */
+	uint32_t *next;		/* of each event: which of its predecessors is to be looked at next */
+	uint8_t  *state;	/* of each event */
+};
+
+enum { UNSEEN, OPEN, ORDERED };
+
+/*
+ * Depth first from an event back through all before it, and puts them in order.
+ * Who is found to come before itself is at the bottom of a circle, which is cut
+ * there: seen from the latest event that is the step that goes on in time, mostly.
+ */
+static void
+order_from(struct dag *d, struct search *s, uint32_t start)
+{
+	uint32_t depth = 0;
+
+	s->state[start] = OPEN;
+	s->stack[depth++] = start;
+	while (depth > 0) {
+		uint32_t i = s->stack[depth - 1];
+		uint32_t k = s->next[i]++, p;
+
+		if (k == d->begins[i + 1]) {
+			s->state[i] = ORDERED;
+			d->place[i] = d->norder;
+			d->order[d->norder++] = i;
+			depth--;
+			continue;
+		}
+		p = d->preds[k];
+		if (s->state[p] == OPEN) {
+			d->preds[k] = TRACE_NONE;
+			d->cycles++;
+		} else if (s->state[p] == UNSEEN) {
+			s->state[p] = OPEN;
+			s->stack[depth++] = p;
+		}
+	}
+}
+
+/* Which begins and which ends the request, and how many come after each. */
+static void
+find_ends(struct dag *d)
+{
+	d->first = d->last = TRACE_NONE;
+	for (uint32_t o = 0; o < d->norder; o++) {
+		uint32_t i = d->order[o];
+		int64_t t = d->events[i].time_ns;
+		bool root = true;
+
+		for (uint32_t k = d->begins[i]; k < d->begins[i + 1]; k++)
+			if (d->preds[k] != TRACE_NONE) {
+				root = false;
+				d->nafter[d->preds[k]]++;
+			}
+		if (root && (d->first == TRACE_NONE || t < d->events[d->first].time_ns))
+			d->first = i;
+		if (d->last == TRACE_NONE || t >= d->events[d->last].time_ns)
+			d->last = i;
+	}
+}
+
+int
+dag_order(struct dag *d, struct arena *a, struct err *e)
+{
+	size_t n = d->nevents;
+	struct search s = { arena_alloc(a, n * sizeof *s.stack), arena_alloc(a, n * sizeof *s.next),
+		arena_calloc(a, n, sizeof *s.state) };
+
+	d->begins = arena_alloc(a, (n + 1) * sizeof *d->begins);
+	d->nafter = arena_calloc(a, n, sizeof *d->nafter);
+	d->order = arena_alloc(a, n * sizeof *d->order);
+	d->place = arena_alloc(a, n * sizeof *d->place);
+	d->duplicates = d->missing = d->cycles = d->selves = 0;
+	d->norder = 0;
+	if (s.stack == NULL || s.next == NULL || s.state == NULL || d->begins == NULL || d->nafter == NULL ||
+	    d->order == NULL || d->place == NULL || !resolve(d, a))
+		return no_memory(d, e);
+	memcpy(s.next, d->begins, n * sizeof *s.next);
+	order_from(d, &s, latest(d));
+	for (uint32_t i = d->nevents; i-- > 0;)
+		if (d->place[i] != TRACE_NONE && s.state[i] == UNSEEN)
+			order_from(d, &s, i);
+	find_ends(d);
+	return 0;
+}
+
+/* ---- the trace ---- */
+
+struct make {
+	const struct dag *d;
+	struct trace *t;
+	uint32_t *unit;		/* of each event of the graph */
+	uint32_t *fork_from;	/* of each unit: the event that it is forked after; TRACE_NONE: where the request begins */
+	uint32_t *next;		/* of each event: the one after it in its unit; TRACE_NONE */
+	uint32_t *head;		/* of each unit */
+	uint32_t *forks;	/* of each event of the graph: the first unit that is forked after it; TRACE_NONE */
+	uint32_t *more;		/* of each unit: the next that is forked where it is */
+	uint32_t further;	/* the first unit, but the root's, that comes after nothing */
+	uint32_t silent_begin, silent_fork, silent_join, begin, end;
+};
+
+/* What came last of those before an event; where times tie, what came after the other by the graph. */
+static uint32_t
+last_before(const struct dag *d, uint32_t i)
+{
+	uint32_t best = TRACE_NONE;
+
+	for (uint32_t k = d->begins[i]; k < d->begins[i + 1]; k++) {
+		uint32_t p = d->preds[k];
+
+		if (p == TRACE_NONE)
+			continue;
+		if (best == TRACE_NONE || d->events[p].time_ns > d->events[best].time_ns ||
+		    (d->events[p].time_ns == d->events[best].time_ns && d->place[p] > d->place[best]))
+			best = p;
+	}
+	return best;
+}
+
+static uint32_t
+count_before(const struct dag *d, uint32_t i)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = d->begins[i]; k < d->begins[i + 1]; k++)
+		n += d->preds[k] != TRACE_NONE;
+	return n;
+}
+
+static bool
+allocate(struct make *m, struct arena *a)
+{
+	size_t n = m->d->nevents;
+
+	m->unit = arena_alloc(a, n * sizeof *m->unit);
+	m->fork_from = arena_alloc(a, n * sizeof *m->fork_from);
+	m->next = arena_alloc(a, n * sizeof *m->next);
+	m->head = arena_alloc(a, n * sizeof *m->head);
+	m->forks = arena_alloc(a, n * sizeof *m->forks);
+	m->more = arena_alloc(a, n * sizeof *m->more);
+	return m->unit != NULL && m->fork_from != NULL && m->next != NULL && m->head != NULL && m->forks != NULL &&
+	    m->more != NULL;
+}
+
+/* A unit that begins with that event. */
+static void
+open_unit(struct make *m, uint32_t i, uint32_t from)
+{
+	uint32_t u = m->t->nunits++;
+	uint32_t *list = from != TRACE_NONE ? &m->forks[from] : &m->further;
+
+	m->head[u] = i;
+	m->unit[i] = u;
+	m->fork_from[u] = from;
+	if (i == m->d->first) {
+		m->t->root = u;
+		return;
+	}
+	m->more[u] = *list;
+	*list = u;
+}
+
+/* Sees which events make a unit, and what it is forked after. A unit's times rise: who is earlier than his cause, by another
+ * clock, begins one. */
+static void
+divide(struct make *m)
+{
+	const struct dag *d = m->d;
+
+	m->further = TRACE_NONE;
+	memset(m->next, 0xff, d->nevents * sizeof *m->next);
+	memset(m->forks, 0xff, d->nevents * sizeof *m->forks);
+	for (uint32_t o = 0; o < d->norder; o++) {
+		uint32_t i = d->order[o], p = last_before(d, i);
+
+		if (p != TRACE_NONE && d->nafter[p] == 1 && p != d->last && count_before(d, i) == 1 &&
+		    d->events[i].time_ns >= d->events[p].time_ns) {
+			m->next[p] = i;
+			m->unit[i] = m->unit[p];
+		} else {
+			open_unit(m, i, p);
+		}
+	}
+}
+
+static uint64_t
+link_of(uint32_t unit)
+{
+	return (uint64_t)unit + 1;
+}
+
+/* A record of structure, beside the graph's event `by`. */
+static struct event *
+put(struct make *m, uint32_t unit, uint32_t label, uint64_t link, int64_t time_ns, uint32_t by)
+{
+	const struct dag_event *v = &m->d->events[by];
+	struct event *to = &m->t->events[m->t->nevents++];
+
+	*to = (struct event){ .time_ns = time_ns, .link_id = link, .label = label, .unit = unit, .node = v->node,
+		.pid = v->pid, .tid = v->tid };
+	return to;
+}
+
+/* The forks of a list of units. */
+static void
+put_forks(struct make *m, uint32_t unit, uint32_t list, uint32_t by)
+{
+	for (uint32_t u = list; u != TRACE_NONE; u = m->more[u]) {
+		m->t->units[u].fork = m->t->nevents;
+		put(m, unit, m->silent_fork, link_of(u), m->d->events[by].time_ns, by);
+	}
+}
+
+/* How a unit begins. Its first event may be earlier than what it came after, by other clocks; its beginning never is
+ * later than that event. */
+static void
+put_beginning(struct make *m, uint32_t u)
+{
+	const struct dag *d = m->d;
+	uint32_t i = m->head[u], from = m->fork_from[u] != TRACE_NONE ? m->fork_from[u] : d->first;
+	int64_t t = d->events[i].time_ns, from_ns = d->events[from].time_ns;
+
+	if (u == m->t->root) {
+		put(m, u, m->begin, 0, t, i);
+		put_forks(m, u, m->further, i);
+		return;
+	}
+	put(m, u, m->silent_begin, link_of(u), from_ns < t ? from_ns : t, i);
+	for (uint32_t k = d->begins[i]; k < d->begins[i + 1]; k++) {
+		uint32_t p = d->preds[k];
+
+		if (p != TRACE_NONE && p != from && m->unit[p] != m->t->root)	/* nothing began the root's by a link */
+			put(m, u, m->silent_join, link_of(m->unit[p]), t, i);
+	}
+}
+
+/* Values with their texts. */
+static bool
+copy_values(struct event *to, const struct dag_event *v, struct arena *a)
+{
+	struct value *copy;
+
+	if (v->nvalues == 0)
+		return true;
+	if ((copy = arena_copy(a, v->values, v->nvalues * sizeof *copy)) == NULL)
+		return false;
+	for (uint32_t i = 0; i < v->nvalues; i++)
+		if (copy[i].type == VALUE_TEXT && (copy[i].text = arena_text(a, copy[i].text, copy[i].len)) == NULL)
+			return false;
+	to->nvalues = v->nvalues;
+	to->values = copy;
+	return true;
+}
+
+static bool
+put_unit(struct make *m, uint32_t u, struct arena *a)
+{
+	struct unit *unit = &m->t->units[u];
+
+	unit->id = m->d->events[m->head[u]].id;
+	unit->first = m->t->nevents;
+	put_beginning(m, u);
+	for (uint32_t i = m->head[u]; i != TRACE_NONE; i = m->next[i]) {
+		const struct dag_event *v = &m->d->events[i];
+
+		if (!copy_values(put(m, u, v->label, 0, v->time_ns, i), v, a))
+			return false;
+		put_forks(m, u, m->forks[i], i);
+		if (i == m->d->last)
+			put(m, u, m->end, 0, v->time_ns, i);
+	}
+	unit->count = m->t->nevents - unit->first;
+	return true;
+}
+
+/* An event is one record; a unit has a beginning and is forked; who comes after several joins all but one. */
+static size_t
+records_max(const struct dag *d)
+{
+	return 2 + 3 * (size_t)d->norder + d->begins[d->nevents];
+}
+
+int
+dag_trace(struct trace **ret, const struct dag *d, struct trace_id id, uint32_t begin, uint32_t end,
+    struct labels *labels, struct arena *a, struct err *e)
+{
+	struct make m = { .d = d, .begin = begin, .end = end,
+		.silent_begin = labels_silent(labels, RECORD_UNIT_BEGIN),
+		.silent_fork = labels_silent(labels, RECORD_FORK),
+		.silent_join = labels_silent(labels, RECORD_JOIN) };
+	struct arena own = { 0 };
+	struct trace *t = m.t = arena_calloc(&own, 1, sizeof *t);
+	bool ok = t != NULL && allocate(&m, a) && m.silent_begin != LABEL_NONE && m.silent_fork != LABEL_NONE &&
+	    m.silent_join != LABEL_NONE;
+
+	if (ok) {
+		divide(&m);
+		t->events = arena_alloc(&own, records_max(d) * sizeof *t->events);
+		t->units = arena_alloc(&own, t->nunits * sizeof *t->units);
+		ok = t->events != NULL && t->units != NULL;
+	}
+	if (ok)
+		t->units[t->root].fork = TRACE_NONE;
+	for (uint32_t u = 0; ok && u < t->nunits; u++)
+		ok = put_unit(&m, u, &own);
+	if (!ok) {
+		arena_release(&own);
+		return no_memory(d, e);
+	}
+	t->id = id.low;
+	t->id_high = id.high;
+	t->type = begin;
+	t->begin_ns = d->events[d->first].time_ns;
+	t->end_ns = d->events[d->last].time_ns;
+	t->lossy = d->missing > 0;
+	t->arena = own;
+	*ret = t;
+	return 0;
+}

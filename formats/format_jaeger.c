@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jaeger's JSON, as its query service and its user interface give it out:
+ *
+ *	{ "data": [ { "traceID": "..", "spans": [ { "traceID", "spanID", "operationName", "references": [ { "refType",
+ *	  "traceID", "spanID" } ], "startTime": us, "duration": us, "tags": [ { "key", "value" } ], "processID": "p1" } ],
+ *	  "processes": { "p1": { "serviceName": "..", "tags": [ .. ] } } } ] }
+ *
+ * Also a trace by itself, an array of them, and one after the other. Keys come in
+ * any order, so a trace's spans wait until its object ends; meanwhile its texts are
+ * held where they were read. A trace whose JSON is over INPUT_WINDOW_MAX_BYTES is
+ * counted as oversize and passed over.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "formats/json.h"
+
+enum { PROCESS_SLOTS = 64, ATTRIBUTES_MAX = 64, NONE = UINT32_MAX };
+
+struct waiting {		/* a span until its trace's end */
+	struct span span;
+	struct text process;
+	uint32_t first;		/* of its attributes */
+};
+
+struct process {
+	struct text id, service, node;
+	uint32_t next;		/* in the same slot */
+};
+
+struct jaeger {
+	struct reading *r;
+	struct json j;
+	struct err *e;
+	struct text trace;
+	struct waiting *spans;
+	struct attribute *attributes;
+	struct process *processes;
+	uint32_t nspans, nattributes, nprocesses;
+	uint32_t spans_cap, attributes_cap, processes_cap;
+	uint32_t slots[PROCESS_SLOTS];
+	bool lossy;
+};
+
+/* Room for one more of `size` bytes. */
+static bool
+room(void *array, uint32_t n, uint32_t *cap, size_t size)
+{
+	void **at = array, *more;
+	uint32_t to = *cap != 0 ? 2 * *cap : 64;
+
+	if (n < *cap)
+		return true;
+	if (to < *cap || (more = realloc(*at, to * size)) == NULL)
+		return false;
+	*at = more;
+	*cap = to;
+	return true;
+}
+
+static int
+no_memory(struct jaeger *g)
+{
+	return err_set(g->e, ERR_MEMORY, "no memory for the spans of a trace");
+}
+
+/* ---- tags ---- */
+
+/* Whether a tag called error says that it failed: true, "true", 1, or words for it. */
+static bool
+says_error(const struct value *v)
+{
+	switch (v->type) {
+	case VALUE_TEXT:
+		return v->len > 0 && !(v->len == 5 && memcmp(v->text, "false", 5) == 0);
+	case VALUE_INT:
+	case VALUE_UINT:
+		return v->u != 0;
+	default:
+		return false;
+	}
+}
+
+static inline bool
+value_is(const struct value *v, const char *text)
+{
+	return v->type == VALUE_TEXT && v->len == strlen(text) && memcmp(v->text, text, v->len) == 0;
+}
+
+/* { "key", "type", "value" } */
+static bool
+take_tag(struct json *j, struct text *key, struct value *v)
+{
+	struct text name;
+	bool has_key = false, has_value = false;
+
+	if (!json_enter_object(j))
+		return false;
+	while (json_key(j, &name))
+		if (text_is(name, "key"))
+			has_key |= json_text(j, key);
+		else if (text_is(name, "value"))
+			has_value |= json_value(j, v);
+	return has_key && has_value && j->code == 0;
+}
+
+static int
+take_tags(struct jaeger *g, struct waiting *w)
+{
+	struct text key;
+	struct value v;
+
+	if (!json_enter_array(&g->j))
+		return 0;
+	while (json_element(&g->j)) {
+		if (!take_tag(&g->j, &key, &v))
+			continue;
+		if (text_is(key, "error")) {
+			w->span.failed |= says_error(&v);
+		} else if (text_is(key, "otel.status_code")) {
+			w->span.failed |= value_is(&v, "ERROR");
+		} else if (text_is(key, "span.kind")) {
+			w->span.follows |= value_is(&v, "consumer");
+		} else if (g->nattributes - w->first < ATTRIBUTES_MAX && v.type != VALUE_NONE) {
+			if (!room(&g->attributes, g->nattributes, &g->attributes_cap, sizeof *g->attributes))
+				return no_memory(g);
+			g->attributes[g->nattributes++] = (struct attribute){ key.s, key.len, v };
+		}
+	}
+	return 0;
+}
+
+/* ---- spans ---- */
+
+/* Of several references the first to a span of this trace counts, one of a child before one that follows. */
+static void
+take_references(struct jaeger *g, struct span *s, struct text own_trace)
+{
+	struct json *j = &g->j;
+
+	if (!json_enter_array(j))
+		return;
+	while (json_element(j)) {
+		struct text key, type = { "", 0 }, trace = own_trace, id = { "", 0 };
+		bool follows;
+
+		if (!json_enter_object(j))
+			continue;
+		while (json_key(j, &key))
+			if (text_is(key, "spanID"))
+				json_text(j, &id);
+			else if (text_is(key, "traceID"))
+				json_text(j, &trace);
+			else if (text_is(key, "refType"))
+				json_text(j, &type);
+		follows = text_is(type, "FOLLOWS_FROM");
+		if (id.len == 0 || (s->has_parent && (follows || !s->follows)) || (own_trace.len > 0 &&
+		    (trace.len != own_trace.len || memcmp(trace.s, own_trace.s, trace.len) != 0)))
+			continue;
+		s->parent = span_id_of(id.s, id.len);
+		s->has_parent = true;
+		s->follows = follows;
+	}
+}
+
+static void
+count_incomplete(struct jaeger *g, const char *what)
+{
+	reading_skip(g->r, SKIP_INCOMPLETE, g->j.in, "a span without %s", what);
+}
+
+/* Microseconds to ns; what does not fit is far out, and refused there. */
+static int64_t
+from_us(int64_t us)
+{
+	int64_t ns;
+
+	if (!__builtin_mul_overflow(us, 1000, &ns))
+		return ns;
+	return us < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static void
+finish_span(struct jaeger *g, struct waiting *w, int64_t begin_us, int64_t duration_us, bool has_begin, bool has_duration)
+{
+	struct span *s = &w->span;
+	int64_t duration_ns = from_us(duration_us);
+
+	if (s->id == 0 || !has_begin || !has_duration) {
+		count_incomplete(g, s->id == 0 ? "an id" : !has_begin ? "a begin" : "a duration");
+		g->nattributes = w->first;
+		g->lossy = true;
+		return;
+	}
+	s->begin_ns = from_us(begin_us);
+	if (__builtin_add_overflow(s->begin_ns, duration_ns, &s->end_ns))
+		s->end_ns = INT64_MAX;
+	s->nattributes = g->nattributes - w->first;
+	g->nspans++;
+}
+
+static int
+take_span(struct jaeger *g)
+{
+	struct json *j = &g->j;
+	struct waiting *w;
+	struct text key, id, own = g->trace;
+	int64_t begin_us = 0, duration_us = 0;
+	bool has_begin = false, has_duration = false, consumer;
+	int rc = 0;
+
+	if (!room(&g->spans, g->nspans, &g->spans_cap, sizeof *g->spans))
+		return no_memory(g);
+	w = &g->spans[g->nspans];
+	*w = (struct waiting){ .process = { "", 0 }, .first = g->nattributes };
+	if (!json_enter_object(j)) {
+		if (j->code == 0)
+			reading_skip(g->r, SKIP_MALFORMED, j->in, "a span that is no object");
+		return 0;
+	}
+	while (rc == 0 && json_key(j, &key)) {
+		if (text_is(key, "spanID")) {
+			if (json_text(j, &id))
+				w->span.id = span_id_of(id.s, id.len);
+		} else if (text_is(key, "operationName")) {
+			json_text(j, &w->span.name);
+		} else if (text_is(key, "references")) {
+			consumer = w->span.follows;
+			w->span.follows = false;
+			take_references(g, &w->span, own);
+			w->span.follows |= consumer;
+		} else if (text_is(key, "startTime")) {
+			has_begin = json_int(j, &begin_us);
+		} else if (text_is(key, "duration")) {
+			has_duration = json_int(j, &duration_us);
+		} else if (text_is(key, "processID")) {
+			json_text(j, &w->process);
+		} else if (text_is(key, "tags")) {
+			rc = take_tags(g, w);
+		} else if (text_is(key, "traceID")) {
+			json_text(j, &own);
+		}
+	}
+	if (rc != 0 || j->code != 0) {
+		g->nattributes = w->first;
+		return rc;
+	}
+	if (g->trace.len == 0)
+		g->trace = own;
+	finish_span(g, w, begin_us, duration_us, has_begin, has_duration);
+	return 0;
+}
+
+/* 1: there is a way on behind the failure, in the array at `depth`. Where a piece was too large, there is none here. */
+static int
+go_on(struct jaeger *g, uint32_t depth)
+{
+	if (g->j.code == 0 || g->j.code == ERR_FULL)
+		return 0;
+	g->lossy = true;
+	return json_trouble(&g->j, g->r, depth, g->e);
+}
+
+static int
+take_spans(struct jaeger *g)
+{
+	uint32_t depth;
+	int rc = 0;
+
+	if (!json_enter_array(&g->j))
+		return 0;
+	depth = g->j.depth;
+	do {
+		while (rc >= 0 && json_element(&g->j))
+			rc = take_span(g);
+	} while (rc >= 0 && (rc = go_on(g, depth)) > 0);
+	return rc;
+}
+
+/* ---- processes ---- */
+
+static inline uint32_t
+slot_of(struct text id)
+{
+	uint64_t first = 0;
+
+	memcpy(&first, id.s, id.len < 8 ? id.len : 8);
+	return (uint32_t)(hash_u64(first + id.len) % PROCESS_SLOTS);
+}
+
+/* The host, or else its address. */
+static void
+take_process_tags(struct json *j, struct process *p)
+{
+	struct text key;
+	struct value v;
+
+	if (!json_enter_array(j))
+		return;
+	while (json_element(j))
+		if (take_tag(j, &key, &v) && v.type == VALUE_TEXT &&
+		    (text_is(key, "hostname") || (p->node.len == 0 && (text_is(key, "ip") || text_is(key, "host.name")))))
+			p->node = (struct text){ v.text, v.len };
+}
+
+static int
+take_processes(struct jaeger *g)
+{
+	struct json *j = &g->j;
+	struct text id, key;
+
+	if (!json_enter_object(j))
+		return 0;
+	while (json_key(j, &id)) {
+		struct process *p;
+		uint32_t *slot = &g->slots[slot_of(id)];
+
+		if (!room(&g->processes, g->nprocesses, &g->processes_cap, sizeof *g->processes))
+			return no_memory(g);
+		p = &g->processes[g->nprocesses];
+		*p = (struct process){ .id = id, .next = *slot };
+		*slot = g->nprocesses++;
+		if (!json_enter_object(j))
+			continue;
+		while (json_key(j, &key))
+			if (text_is(key, "serviceName"))
+				json_text(j, &p->service);
+			else if (text_is(key, "tags"))
+				take_process_tags(j, p);
+	}
+	return 0;
+}
+
+static const struct process *
+process_of(const struct jaeger *g, struct text id)
+{
+	for (uint32_t i = g->slots[slot_of(id)]; i != NONE; i = g->processes[i].next)
+		if (g->processes[i].id.len == id.len && memcmp(g->processes[i].id.s, id.s, id.len) == 0)
+			return &g->processes[i];
+	return NULL;
+}
+
+/* ---- traces ---- */
+
+static void
+begin_trace(struct jaeger *g)
+{
+	json_release(&g->j);
+	json_hold(&g->j);
+	g->trace = (struct text){ "", 0 };
+	g->nspans = g->nattributes = g->nprocesses = 0;
+	g->lossy = false;
+	for (uint32_t i = 0; i < PROCESS_SLOTS; i++)
+		g->slots[i] = NONE;
+}
+
+/* Its object has ended, or as much of it as there is. */
+static int
+end_trace(struct jaeger *g)
+{
+	struct trace_id id = trace_id_of(g->trace.s, g->trace.len);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < g->nspans && rc == 0; i++) {
+		struct waiting *w = &g->spans[i];
+		const struct process *p = process_of(g, w->process);
+
+		w->span.trace = id;
+		w->span.attributes = w->span.nattributes > 0 ? &g->attributes[w->first] : NULL;
+		if (p != NULL) {
+			w->span.service = p->service;
+			w->span.node = p->node;
+		}
+		rc = reading_span(g->r, &w->span, g->e);
+	}
+	if (rc == 0 && g->lossy)
+		reading_lossy(g->r, id);
+	if (rc == 0)
+		rc = reading_complete(g->r, id, g->e);
+	g->nspans = 0;
+	return rc;
+}
+
+/* What a key of a trace's object says. False: it is none of those. */
+static bool
+trace_key(struct jaeger *g, struct text key, int *rc)
+{
+	struct text t;
+
+	if (text_is(key, "traceID")) {
+		if (json_text(&g->j, &t))
+			g->trace = t;
+	} else if (text_is(key, "spans")) {
+		*rc = take_spans(g);
+	} else if (text_is(key, "processes")) {
+		*rc = take_processes(g);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static int
+take_trace(struct jaeger *g)
+{
+	struct text key;
+	int rc = 0;
+
+	begin_trace(g);
+	if (!json_enter_object(&g->j)) {
+		if (g->j.code == 0)
+			reading_skip(g->r, SKIP_MALFORMED, g->j.in, "a trace that is no object");
+		return 0;
+	}
+	while (rc == 0 && json_key(&g->j, &key))
+		trace_key(g, key, &rc);
+	/* Of a trace that was cut off somewhere nobody knows what is missing: better none than half of one. */
+	if (rc == 0 && g->j.code == 0 && !g->j.lost)
+		rc = end_trace(g);
+	return rc;
+}
+
+/* At an array of traces. */
+static int
+take_traces(struct jaeger *g)
+{
+	uint32_t depth;
+	int rc = 0;
+
+	if (!json_enter_array(&g->j))
+		return 0;
+	depth = g->j.depth;
+	do {
+		while (rc >= 0 && json_element(&g->j))
+			rc = take_trace(g);
+		json_release(&g->j);
+	} while (rc >= 0 && g->j.code != 0 && (rc = json_trouble(&g->j, g->r, depth, g->e)) > 0);
+	return rc;
+}
+
+/* An object that has "data", or is a trace. */
+static int
+take_object(struct jaeger *g)
+{
+	struct text key;
+	int rc = 0;
+
+	begin_trace(g);
+	if (!json_enter_object(&g->j))
+		return 0;
+	while (rc == 0 && json_key(&g->j, &key)) {
+		if (!text_is(key, "data")) {
+			trace_key(g, key, &rc);
+			continue;
+		}
+		g->nspans = 0;
+		rc = take_traces(g);
+		if (rc == 0)
+			begin_trace(g);
+	}
+	return rc == 0 && g->j.code == 0 && !g->j.lost && g->nspans > 0 ? end_trace(g) : rc;
+}
+
+static int
+take_document(struct jaeger *g, enum json_kind kind)
+{
+	int rc;
+
+	if (kind == JSON_OBJECT) {
+		rc = take_object(g);
+	} else if (kind == JSON_ARRAY) {
+		rc = take_traces(g);
+	} else {
+		json_skip(&g->j);
+		reading_skip(g->r, SKIP_MALFORMED, g->j.in, "neither a trace nor an array of them");
+		rc = 0;
+	}
+	json_release(&g->j);
+	return rc < 0 ? rc : json_trouble(&g->j, g->r, 0, g->e);
+}
+
+static int
+jaeger_read(struct reading *r, struct input *in, struct err *e)
+{
+	struct jaeger g = { .r = r, .e = e };
+	enum json_kind kind;
+	int rc = 0;
+
+	json_begin(&g.j, in);
+	for (;;) {
+		kind = json_next(&g.j);
+		if (kind == JSON_OVER && g.j.code == 0)
+			break;
+		if ((rc = kind != JSON_OVER ? take_document(&g, kind) : json_trouble(&g.j, r, 0, e)) < 0)
+			break;
+	}
+	json_end(&g.j);
+	free(g.spans);
+	free(g.attributes);
+	free(g.processes);
+	return rc < 0 ? rc : 0;
+}
+
+static int
+jaeger_sniff(const char *head, size_t len)
+{
+	const char *at = head;
+
+#define HAS(word) (memmem(head, len, "\"" word "\"", sizeof word + 1) != NULL)
+	while (at < head + len && memchr(" \t\r\n\xef\xbb\xbf", *at, 7) != NULL)
+		at++;
+	if (at == head + len || (*at != '{' && *at != '['))
+		return 0;
+	if (HAS("traceID") && HAS("spanID") && HAS("operationName"))
+		return 95;
+	if (HAS("traceID") && HAS("processes"))
+		return 80;
+	return HAS("traceID") || (HAS("data") && HAS("errors")) ? 30 : 0;
+#undef HAS
+}
+
+const struct format format_jaeger = {
+	.name = "jaeger",
+	.what = "Jaeger's JSON",
+	.resolution_ns = 1000,
+	.sniff = jaeger_sniff,
+	.read = jaeger_read,
+};

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ *	file --read--> raw --inflate--> [ block ] [ block ] [ block ] --> window
+ *	                 the thread              ready, in order          the parser
+ *
+ * A block has room in front of its bytes. When the window moves on, what the
+ * parser has not read of the old block is copied there, in front of the new one's
+ * bytes: a few bytes as a rule, since it asks for more in the middle of a word.
+ * When a word is longer than that room, the window becomes a large block that
+ * doubles, and new bytes are put behind.
+ *
+ * Blocks that a hold covers are kept as they are, whoever reads on.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "formats/input.h"
+
+enum {
+	BLOCK_BYTES = 256 << 10,
+	SMALL_BYTES = 16 << 10,	/* of a file that is smaller */
+	FRONT_BYTES = 64 << 10,
+	RAW_BYTES = 128 << 10,
+	READY_MAX = 4		/* blocks that wait for the parser */
+};
+
+struct block {
+	struct block *next;
+	size_t cap, len;	/* of bytes[]; those in front are not counted */
+	char *bytes;		/* FRONT_BYTES into the memory behind this */
+};
+
+/* Where bytes come from. The thread's alone while there is one. */
+struct source {
+	int fd;			/* -1: memory */
+	bool regular;
+	const uint8_t *memory;
+	size_t memory_left, piece;
+	bool sniffed, gzip, in_member, ended;
+	z_stream z;
+	uint8_t *raw;		/* [RAW_BYTES]; of a plain file its first bytes only */
+	size_t raw_at, raw_len;	/* of those first bytes */
+	uint64_t raw_offset;	/* of raw's end in the file */
+};
+
+struct input_inside {
+	struct source source;
+	bool threaded;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int wake[2];		/* closed to end a wait for a pipe's bytes */
+	/* under the lock */
+	struct block *ready, **ready_end, *spare;
+	unsigned nready;
+	bool stop, finished;
+	int code;		/* why it finished: 0 at the end */
+	struct err e;
+	/* the parser's */
+	struct block *current, *held;
+	size_t held_bytes;
+	bool hold;
+	_Atomic uint64_t read_bytes, size_bytes;
+};
+
+/* ---- blocks ---- */
+
+static struct block *
+block_new(size_t cap)
+{
+	struct block *b = malloc(sizeof *b + FRONT_BYTES + cap + INPUT_PAD_BYTES);
+
+	if (b == NULL)
+		return NULL;
+	b->next = NULL;
+	b->cap = cap;
+	b->len = 0;
+	b->bytes = (char *)(b + 1) + FRONT_BYTES;
+	return b;
+}
+
+static void
+blocks_free(struct block *b)
+{
+	for (struct block *next; b != NULL; b = next) {
+		next = b->next;
+		free(b);
+	}
+}
+
+static void
+block_done(struct block *b, size_t len)
+{
+	b->len = len;
+	memset(b->bytes + len, 0, INPUT_PAD_BYTES);
+}
+
+/* ---- the source ---- */
+
+/* Bytes of the file. More than 0; 0 at its end; negative: failed, or told to stop. */
+static ssize_t
+source_read(struct input_inside *in, void *to, size_t len, struct err *e)
+{
+	struct source *s = &in->source;
+	struct pollfd polled[2] = { { s->fd, POLLIN, 0 }, { in->wake[0], 0, 0 } };
+	ssize_t n;
+
+	if (s->fd < 0) {
+		n = (ssize_t)(len < s->memory_left ? len : s->memory_left);
+		memcpy(to, s->memory, (size_t)n);
+		s->memory += n;
+		s->memory_left -= (size_t)n;
+		in->read_bytes += (uint64_t)n;
+		return n;
+	}
+	do {
+		if (!s->regular && in->wake[0] >= 0 && poll(polled, 2, -1) > 0 && polled[1].revents != 0)
+			return err_set(e, ERR_SYSTEM, "stopped");
+		n = read(s->fd, to, len);
+	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
+	if (n < 0)
+		return err_errno(e, "cannot read");
+	in->read_bytes += (uint64_t)n;
+	return n;
+}
+
+static int
+raw_more(struct input_inside *in, struct err *e)
+{
+	struct source *s = &in->source;
+	ssize_t n = source_read(in, s->raw, RAW_BYTES, e);
+
+	if (n < 0)
+		return (int)n;
+	s->z.next_in = s->raw;
+	s->z.avail_in = (unsigned)n;
+	s->raw_offset += (uint64_t)n;
+	s->ended = n == 0;
+	return 0;
+}
+
+/* Looks at the first two bytes: gzip or not. */
+static int
+source_sniff(struct input_inside *in, struct err *e)
+{
+	struct source *s = &in->source;
+	ssize_t n = 1;
+
+	while (s->raw_len < 2 && n > 0) {
+		n = source_read(in, s->raw + s->raw_len, RAW_BYTES - s->raw_len, e);
+		if (n < 0)
+			return (int)n;
+		s->raw_len += (size_t)n;
+	}
+	s->raw_offset = s->raw_len;
+	s->ended = n == 0;
+	s->sniffed = true;
+	s->gzip = s->raw_len >= 2 && s->raw[0] == 0x1f && s->raw[1] == 0x8b;
+	if (!s->gzip)
+		return 0;
+	s->z.next_in = s->raw;
+	s->z.avail_in = (unsigned)s->raw_len;
+	if (inflateInit2(&s->z, 15 + 16) == Z_OK)
+		return 0;
+	s->gzip = false;
+	return err_set(e, ERR_MEMORY, "no memory to inflate in");
+}
+
+static int
+plain_fill(struct input_inside *in, char *to, size_t room, size_t *len, struct err *e)
+{
+	struct source *s = &in->source;
+	size_t first = s->raw_len - s->raw_at;
+	ssize_t n = 1;
+
+	if (first > 0) {
+		first = first < room ? first : room;
+		memcpy(to, s->raw + s->raw_at, first);
+		s->raw_at += first;
+		*len = first;
+	}
+	while (*len < room && !s->ended && n > 0) {
+		if ((n = source_read(in, to + *len, room - *len, e)) < 0)
+			return (int)n;
+		s->ended = n == 0;
+		*len += (size_t)n;
+	}
+	return 0;
+}
+
+static int
+damaged(const struct source *s, const char *what, struct err *e)
+{
+	return err_set(e, ERR_INPUT, "gzip: %s at byte %llu of the file", what,
+	    (unsigned long long)(s->raw_offset - s->z.avail_in));
+}
+
+/* One step: some bytes out, or more in. */
+static int
+inflate_step(struct input_inside *in, struct err *e)
+{
+	struct source *s = &in->source;
+	int z, rc;
+
+	if (s->z.avail_in == 0 && (rc = raw_more(in, e)) != 0)
+		return rc;
+	if (s->ended)
+		return s->in_member ? damaged(s, "it ends in the middle", e) : 0;
+	if (!s->in_member && *s->z.next_in == 0) {	/* what pads the last member to a block of a tape */
+		s->z.next_in++;
+		s->z.avail_in--;
+		return 0;
+	}
+	s->in_member = true;
+	z = inflate(&s->z, Z_NO_FLUSH);
+	if (z == Z_STREAM_END) {
+		s->in_member = false;
+		return inflateReset(&s->z) == Z_OK ? 0 : damaged(s, "damaged", e);
+	}
+	if (z == Z_MEM_ERROR)
+		return err_set(e, ERR_MEMORY, "no memory to inflate in");
+	return z == Z_OK || z == Z_BUF_ERROR ? 0 : damaged(s, s->z.msg != NULL ? s->z.msg : "damaged", e);
+}
+
+static int
+gzip_fill(struct input_inside *in, char *to, size_t room, size_t *len, struct err *e)
+{
+	struct source *s = &in->source;
+	int rc = 0;
+
+	s->z.next_out = (Bytef *)to;
+	s->z.avail_out = (unsigned)room;
+	while (rc == 0 && s->z.avail_out > 0 && !s->ended)
+		rc = inflate_step(in, e);
+	*len = room - s->z.avail_out;
+	return rc;
+}
+
+/* Fills a block as far as it goes. *len is good with a failure too: what came before it. */
+static int
+source_fill(struct input_inside *in, struct block *b, struct err *e)
+{
+	struct source *s = &in->source;
+	size_t room = s->piece != 0 && s->piece < b->cap ? s->piece : b->cap, len = 0;
+	int rc = s->sniffed ? 0 : source_sniff(in, e);
+
+	if (rc == 0)
+		rc = s->gzip ? gzip_fill(in, b->bytes, room, &len, e) : plain_fill(in, b->bytes, room, &len, e);
+	block_done(b, len);
+	return rc;
+}
+
+/* ---- reading ahead ---- */
+
+/* Puts a block in the queue. Under the lock. */
+static void
+make_ready(struct input_inside *in, struct block *b, int code, const struct err *e)
+{
+	if (b->len > 0) {
+		b->next = NULL;
+		*in->ready_end = b;
+		in->ready_end = &b->next;
+		in->nready++;
+	} else {
+		b->next = in->spare;
+		in->spare = b;
+	}
+	if (code != 0 || b->len == 0) {
+		in->finished = true;
+		in->code = code;
+		if (code != 0)
+			in->e = *e;
+	}
+}
+
+static struct block *
+take_spare(struct input_inside *in)
+{
+	struct block *b = in->spare;
+
+	if (b != NULL)
+		in->spare = b->next;
+	return b;
+}
+
+static void *
+read_ahead(void *arg)
+{
+	struct input_inside *in = arg;
+	struct block *b;
+	struct err e;
+	int rc;
+
+	pthread_mutex_lock(&in->lock);
+	while (!in->stop && !in->finished) {
+		if (in->nready >= READY_MAX) {
+			pthread_cond_wait(&in->changed, &in->lock);
+			continue;
+		}
+		b = take_spare(in);
+		pthread_mutex_unlock(&in->lock);
+		if (b == NULL)
+			b = block_new(BLOCK_BYTES);
+		rc = b != NULL ? source_fill(in, b, &e) : err_set(&e, ERR_MEMORY, "no memory to read into");
+		pthread_mutex_lock(&in->lock);
+		if (b != NULL) {
+			make_ready(in, b, rc, &e);
+		} else {
+			in->finished = true;
+			in->code = rc;
+			in->e = e;
+		}
+		pthread_cond_signal(&in->changed);
+	}
+	pthread_mutex_unlock(&in->lock);
+	return NULL;
+}
+
+/* Without a thread. */
+static void
+read_now(struct input_inside *in)
+{
+	struct block *b = take_spare(in);
+	struct err e;
+	int rc;
+
+	if (b == NULL)
+		b = block_new(in->source.piece != 0 ? in->source.piece : in->size_bytes < SMALL_BYTES ? SMALL_BYTES :
+		    BLOCK_BYTES);
+	if (b == NULL) {
+		in->finished = true;
+		in->code = err_set(&in->e, ERR_MEMORY, "no memory to read into");
+		return;
+	}
+	rc = source_fill(in, b, &e);
+	make_ready(in, b, rc, &e);
+}
+
+/* ---- the window ---- */
+
+/* The block is not the window any more. */
+static void
+put_away(struct input_inside *in, struct block *b)
+{
+	if (b == NULL)
+		return;
+	if (in->hold) {
+		b->next = in->held;
+		in->held = b;
+		in->held_bytes += b->cap;
+	} else if (b->cap <= BLOCK_BYTES) {
+		if (in->threaded)
+			pthread_mutex_lock(&in->lock);
+		b->next = in->spare;
+		in->spare = b;
+		if (in->threaded)
+			pthread_mutex_unlock(&in->lock);
+	} else {
+		free(b);
+	}
+}
+
+static void
+window_set(struct input *in, struct block *b, const char *at, const char *end)
+{
+	uint64_t offset = input_offset(in);
+
+	in->inside->current = b;
+	in->at = in->base = at;
+	in->offset = offset;
+	in->end = end;
+}
+
+/* A word that is longer than the room in front: into a larger block, with room behind for as much again. */
+static int
+window_grow(struct input *in, struct block *b, size_t tail, struct err *e)
+{
+	struct input_inside *inside = in->inside;
+	struct block *large = block_new(2 * (tail + b->len));
+
+	if (large == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for a piece of %zu bytes", tail);
+	memcpy(large->bytes, in->at, tail);
+	memcpy(large->bytes + tail, b->bytes, b->len);
+	block_done(large, tail + b->len);
+	put_away(inside, inside->current);
+	window_set(in, large, large->bytes, large->bytes + large->len);
+	return 0;
+}
+
+/* Takes in the next block, which is not queued any more. */
+static int
+window_move(struct input *in, struct block *b, struct err *e)
+{
+	struct input_inside *inside = in->inside;
+	struct block *old = inside->current;
+	size_t tail = (size_t)(in->end - in->at);
+	int rc = 0;
+
+	if (old != NULL && tail > 0 && old->cap - old->len >= b->len && old->cap > BLOCK_BYTES) {
+		memcpy(old->bytes + old->len, b->bytes, b->len);
+		block_done(old, old->len + b->len);
+		in->end = old->bytes + old->len;
+	} else if (tail > FRONT_BYTES) {
+		rc = window_grow(in, b, tail, e);
+	} else {
+		if (tail > 0)
+			memcpy(b->bytes - tail, in->at, tail);
+		put_away(inside, old);
+		window_set(in, b, b->bytes - tail, b->bytes + b->len);
+		return 0;
+	}
+	if (inside->hold)	/* its bytes were copied: nobody was handed them */
+		free(b);
+	else
+		put_away(inside, b);
+	return rc;
+}
+
+/* The first in the queue, if the window has room for it. */
+static int
+next_block(struct input *in, struct block **ret, struct err *e)
+{
+	struct input_inside *inside = in->inside;
+	struct block *b = inside->ready;
+
+	*ret = NULL;
+	if (b == NULL) {
+		in->over = inside->code == 0;
+		in->cut = inside->code == ERR_INPUT && inside->source.ended;
+		if (inside->code != 0 && e != NULL)
+			*e = inside->e;
+		return in->over ? 1 : inside->code;
+	}
+	if ((size_t)(in->end - in->at) + b->len + inside->held_bytes > INPUT_WINDOW_MAX_BYTES)
+		return err_set(e, ERR_FULL, "a piece of over %d MiB", INPUT_WINDOW_MAX_BYTES >> 20);
+	if ((inside->ready = b->next) == NULL)
+		inside->ready_end = &inside->ready;
+	inside->nready--;
+	*ret = b;
+	return 0;
+}
+
+int
+input_more(struct input *in, struct err *e)
+{
+	struct input_inside *inside = in->inside;
+	struct block *b;
+	int rc;
+
+	if (inside->threaded)
+		pthread_mutex_lock(&inside->lock);
+	while (inside->ready == NULL && !inside->finished)
+		if (inside->threaded)
+			pthread_cond_wait(&inside->changed, &inside->lock);
+		else
+			read_now(inside);
+	rc = next_block(in, &b, e);
+	if (inside->threaded) {
+		if (rc == 0)
+			pthread_cond_signal(&inside->changed);
+		pthread_mutex_unlock(&inside->lock);
+	}
+	return rc != 0 ? rc : window_move(in, b, e);
+}
+
+void
+input_hold(struct input *in)
+{
+	in->inside->hold = true;
+}
+
+void
+input_release(struct input *in)
+{
+	struct input_inside *inside = in->inside;
+
+	inside->hold = false;
+	for (struct block *b = inside->held, *next; b != NULL; b = next) {
+		next = b->next;
+		if (b->cap <= BLOCK_BYTES && inside->held_bytes <= 2 * READY_MAX * (size_t)BLOCK_BYTES)
+			put_away(inside, b);
+		else
+			free(b);
+	}
+	inside->held = NULL;
+	inside->held_bytes = 0;
+}
+
+/* ---- opening ---- */
+
+static const char nothing[INPUT_PAD_BYTES];
+
+static int
+inside_new(struct input *in, struct err *e)
+{
+	struct input_inside *inside = calloc(1, sizeof *inside);
+
+	*in = (struct input){ .at = nothing, .end = nothing, .base = nothing, .inside = inside };
+	if (inside == NULL || (inside->source.raw = malloc(RAW_BYTES)) == NULL) {
+		free(inside);
+		in->inside = NULL;
+		return err_set(e, ERR_MEMORY, "no memory to read into");
+	}
+	pthread_mutex_init(&inside->lock, NULL);
+	pthread_cond_init(&inside->changed, NULL);
+	inside->ready_end = &inside->ready;
+	inside->source.fd = inside->wake[0] = inside->wake[1] = -1;
+	return 0;
+}
+
+int
+input_memory(struct input *in, const void *data, size_t len, size_t piece, struct err *e)
+{
+	int rc = inside_new(in, e);
+
+	if (rc != 0)
+		return rc;
+	in->inside->source.memory = data;
+	in->inside->source.memory_left = len;
+	in->inside->source.piece = piece;
+	in->inside->size_bytes = len;
+	return 0;
+}
+
+/* A small file is read when it is asked for: a thread would cost more. */
+static int
+start_thread(struct input_inside *inside, bool ahead, struct err *e)
+{
+	if (!ahead && inside->source.regular && inside->size_bytes <= BLOCK_BYTES)
+		return 0;
+	if (!inside->source.regular && pipe2(inside->wake, O_CLOEXEC) != 0)
+		return err_errno(e, "cannot make a pipe");
+	if ((errno = pthread_create(&inside->thread, NULL, read_ahead, inside)) != 0)
+		return err_errno(e, "cannot start a thread to read ahead");
+	inside->threaded = true;
+	return 0;
+}
+
+static int
+open_path(struct input *in, const char *path, bool ahead, struct err *e)
+{
+	struct source *s;
+	struct stat st;
+	int rc = inside_new(in, e);
+
+	if (rc != 0)
+		return rc;
+	s = &in->inside->source;
+	s->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+	if (s->fd < 0 || fstat(s->fd, &st) != 0) {
+		rc = err_errno(e, "%s", path);
+	} else if (S_ISDIR(st.st_mode)) {
+		rc = err_set(e, ERR_SYSTEM, "%s: is a folder", path);
+	} else {
+		s->regular = S_ISREG(st.st_mode);
+		in->inside->size_bytes = s->regular ? (uint64_t)st.st_size : 0;
+		rc = start_thread(in->inside, ahead, e);
+	}
+	if (rc != 0)
+		input_close(in);
+	return rc;
+}
+
+int
+input_open(struct input *in, const char *path, struct err *e)
+{
+	return open_path(in, path, false, e);
+}
+
+int
+input_open_ahead(struct input *in, const char *path, struct err *e)
+{
+	return open_path(in, path, true, e);
+}
+
+void
+input_close(struct input *in)
+{
+	struct input_inside *inside = in->inside;
+
+	if (inside == NULL)
+		return;
+	if (inside->threaded) {
+		pthread_mutex_lock(&inside->lock);
+		inside->stop = true;
+		pthread_cond_signal(&inside->changed);
+		pthread_mutex_unlock(&inside->lock);
+		if (inside->wake[1] >= 0)
+			close(inside->wake[1]);
+		inside->wake[1] = -1;
+		pthread_join(inside->thread, NULL);
+	}
+	for (int i = 0; i < 2; i++)
+		if (inside->wake[i] >= 0)
+			close(inside->wake[i]);
+	if (inside->source.gzip)
+		inflateEnd(&inside->source.z);
+	if (inside->source.fd >= 0)
+		close(inside->source.fd);
+	blocks_free(inside->ready);
+	blocks_free(inside->spare);
+	blocks_free(inside->held);
+	free(inside->current);
+	free(inside->source.raw);
+	pthread_mutex_destroy(&inside->lock);
+	pthread_cond_destroy(&inside->changed);
+	free(inside);
+	*in = (struct input){ .at = nothing, .end = nothing, .base = nothing };
+}
+
+void
+input_progress(const struct input *in, uint64_t *read_bytes, uint64_t *size_bytes)
+{
+	*read_bytes = in->inside->read_bytes;
+	*size_bytes = in->inside->size_bytes;
+}

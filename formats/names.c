@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names are found by a keyed hash, since they come from outside; in front of that
+ * is a small table by a cheap one, that most spans are found in.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "formats/names.h"
+
+enum { RECENT = 1024, SERVICE_MAX = 100 };
+
+struct names {
+	struct labels *labels;
+	struct arena arena;
+	struct texts *texts;	/* service, 0, name: their numbers are indices into all */
+	struct name **all;
+	uint32_t count, cap;
+	struct buf key;
+	struct name *recent[RECENT];
+};
+
+struct names *
+names_new(struct labels *l)
+{
+	struct names *n = calloc(1, sizeof *n);
+
+	if (n == NULL || (n->texts = texts_new()) == NULL) {
+		free(n);
+		return NULL;
+	}
+	n->labels = l;
+	return n;
+}
+
+void
+names_free(struct names *n)
+{
+	if (n == NULL)
+		return;
+	arena_release(&n->arena);
+	texts_free(n->texts);
+	buf_release(&n->key);
+	free(n->all);
+	free(n);
+}
+
+/* ---- UTF-8 ---- */
+
+/* How long the character at s is; 0: it is none. */
+static size_t
+utf8_len(const unsigned char *s, size_t left)
+{
+	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+
+	if (n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)))	/* overlong; surrogate */
+		return 0;
+	if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
+		return 0;
+	return n;
+}
+
+static bool
+is_ascii(const char *s, size_t len)
+{
+	uint64_t word, seen = 0;
+	unsigned char last = 0;
+
+	for (; len >= sizeof word; s += sizeof word, len -= sizeof word) {
+		memcpy(&word, s, sizeof word);
+		seen |= word;
+	}
+	while (len-- > 0)
+		last |= (unsigned char)*s++;
+	return (seen & 0x8080808080808080) == 0 && last < 0x80;
+}
+
+void
+text_clean(char *s, size_t len)
+{
+	size_t n;
+
+	if (is_ascii(s, len))
+		return;
+	for (size_t i = 0; i < len; i += n) {
+		n = utf8_len((const unsigned char *)s + i, len - i);
+		if (n == 0) {
+			s[i] = '?';
+			n = 1;
+		}
+	}
+}
+
+/* Appends, fit for a label: at most `max` bytes, clean, nothing unprintable. A '/' would end a service. */
+static void
+put_part(struct buf *b, struct text t, size_t max, bool service)
+{
+	size_t len = t.len, from = b->len;
+	char *at;
+
+	if (len > max)
+		for (len = max; len > 0 && ((unsigned char)t.s[len] & 0xc0) == 0x80;)
+			len--;
+	if (len == 0) {
+		t = (struct text){ "unknown", 7 };
+		len = 7;
+	}
+	buf_bytes(b, t.s, len);
+	if (b->failed)
+		return;
+	at = (char *)b->data + from;
+	text_clean(at, len);
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)at[i] < ' ' || at[i] == 0x7f)
+			at[i] = '?';
+		else if (service && at[i] == '/')
+			at[i] = '.';
+}
+
+/* ---- finding ---- */
+
+static inline bool
+same_text(struct text a, struct text b)
+{
+	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
+}
+
+static struct name *
+name_new(struct names *n, struct text service, struct text what)
+{
+	struct name *name = arena_calloc(&n->arena, 1, sizeof *name);
+	uint32_t cap = n->cap != 0 ? 2 * n->cap : 64;
+	struct name **more;
+
+	if (name == NULL)
+		return NULL;
+	if (n->count == n->cap) {
+		if ((more = realloc(n->all, cap * sizeof *more)) == NULL)
+			return NULL;
+		n->all = more;
+		n->cap = cap;
+	}
+	name->service = (struct text){ arena_text(&n->arena, service.s, service.len), service.len };
+	name->name = (struct text){ arena_text(&n->arena, what.s, what.len), what.len };
+	if (name->service.s == NULL || name->name.s == NULL)
+		return NULL;
+	for (int i = 0; i < NAME_USES; i++)
+		name->labels[i] = LABEL_NONE;
+	name->failed = UINT32_MAX;
+	return n->all[n->count++] = name;
+}
+
+static struct name *
+find(struct names *n, struct text service, struct text what, bool *other)
+{
+	static const struct text others = { "(other)", 7 };
+	uint32_t id;
+
+	buf_reset(&n->key);
+	buf_bytes(&n->key, service.s, service.len);
+	buf_u8(&n->key, 0);
+	buf_bytes(&n->key, what.s, what.len);
+	if (n->key.failed)
+		return NULL;
+	id = texts_find(n->texts, (char *)n->key.data, n->key.len);
+	if (id != UINT32_MAX)
+		return n->all[id];
+	if (n->count >= NAMES_MAX && !same_text(what, others)) {
+		*other = true;
+		return find(n, n->count < NAMES_MAX + 1024 ? service : others, others, other);
+	}
+	if (texts_intern(n->texts, (char *)n->key.data, n->key.len) == UINT32_MAX)
+		return NULL;
+	return name_new(n, service, what);
+}
+
+/* The first and the last bytes, and the lengths. */
+static inline uint32_t
+cheap_hash(struct text a, struct text b)
+{
+	uint64_t first = 0, last = 0, service = 0;
+
+	memcpy(&first, b.s, b.len < 8 ? b.len : 8);
+	if (b.len > 8)
+		memcpy(&last, b.s + b.len - 8, 8);
+	if (a.len >= 8)
+		memcpy(&service, a.s + (a.len > 12 ? 4 : 0), 8);
+	else
+		memcpy(&service, a.s, a.len);
+	return (uint32_t)(hash_u64(first ^ (last << 1 | last >> 63) ^ service * 0x9e3779b97f4a7c15 ^
+	    (uint64_t)a.len << 32 ^ b.len) % RECENT);
+}
+
+struct name *
+names_of(struct names *n, const struct span *s, bool *other)
+{
+	struct text service = { s->service.len > 0 ? s->service.s : "", s->service.len };
+	struct text what = { s->name.len > 0 ? s->name.s : "", s->name.len };
+	struct name **place = &n->recent[cheap_hash(service, what)], *found;
+
+	*other = false;
+	if (*place != NULL && same_text((*place)->service, service) && same_text((*place)->name, what))
+		return *place;
+	found = find(n, service, what, other);
+	if (found != NULL && !*other)
+		*place = found;
+	return found;
+}
+
+/* ---- values ---- */
+
+/* Which field a key is; one that is new is added. UINT32_MAX: there is no room for it. */
+static uint32_t
+field_of(struct names *n, struct name *name, const char *key, uint32_t len, bool *failed)
+{
+	char *copy, *raw;
+
+	for (uint32_t i = 0; i < name->nfields; i++)
+		if (name->lens[i] == len && memcmp(name->keys[i], key, len) == 0)
+			return i;
+	if (name->fixed || name->nfields == RECORD_VALUES_MAX || len == 0 || len > VALUE_TEXT_MAX ||
+	    memchr(key, 0, len) != NULL)
+		return UINT32_MAX;
+	copy = raw = arena_text(&n->arena, key, len);
+	if (raw != NULL && !is_ascii(key, len) && (copy = arena_text(&n->arena, key, len)) != NULL)
+		text_clean(copy, len);
+	if (copy == NULL) {
+		*failed = true;
+		return UINT32_MAX;
+	}
+	name->fields[name->nfields] = copy;
+	name->keys[name->nfields] = raw;
+	name->lens[name->nfields] = len;
+	return name->nfields++;
+}
+
+static bool
+copy_value(struct value *to, const struct value *from, struct arena *a)
+{
+	char *text;
+
+	*to = *from;
+	if (from->type != VALUE_TEXT)
+		return true;
+	to->len = from->len < VALUE_TEXT_MAX ? from->len : VALUE_TEXT_MAX;
+	if ((text = arena_copy(a, from->len > 0 ? from->text : "", to->len)) == NULL)
+		return false;
+	text_clean(text, to->len);
+	to->text = text;
+	return true;
+}
+
+bool
+names_values(struct names *n, struct name *name, const struct span *s, struct arena *a, const struct value **values,
+    uint32_t *nvalues)
+{
+	struct value *v;
+	bool failed = false;
+
+	*nvalues = 0;
+	*values = NULL;
+	if (s->nattributes == 0 && !s->failed)
+		return true;
+	if (name->failed == UINT32_MAX)
+		name->failed = field_of(n, name, "failed", 6, &failed);
+	/* Fields are found before the values are put: there may be more of them then. */
+	for (uint32_t i = 0; i < s->nattributes && !name->fixed; i++)
+		field_of(n, name, s->attributes[i].key, s->attributes[i].key_len, &failed);
+	if (failed)
+		return false;
+	if (name->nfields == 0)
+		return true;
+	if ((v = arena_calloc(a, name->nfields, sizeof *v)) == NULL)
+		return false;
+	for (uint32_t i = 0; i < s->nattributes; i++) {
+		const struct attribute *at = &s->attributes[i];
+		/* The field behind the last one's, where attributes come in the same order. */
+		uint32_t f = i + 1 < name->nfields && name->lens[i + 1] == at->key_len &&
+		    memcmp(name->keys[i + 1], at->key, at->key_len) == 0 ? i + 1 :
+		    field_of(n, name, at->key, at->key_len, &failed);
+
+		if (f < name->nfields && !copy_value(&v[f], &at->value, a))
+			return false;
+	}
+	if (name->failed < name->nfields && v[name->failed].type == VALUE_NONE)
+		v[name->failed] = (struct value){ .type = VALUE_UINT, .u = s->failed };
+	*values = v;
+	*nvalues = name->nfields;
+	return true;
+}
+
+/* ---- labels ---- */
+
+static bool
+has_fields(const struct label *l, const struct name *name)
+{
+	bool same = l->nfields == name->nfields;
+
+	for (uint32_t i = 0; i < name->nfields && same; i++)
+		same = strcmp(l->fields[i], name->fields[i]) == 0;
+	return same;
+}
+
+uint32_t
+names_label(struct names *n, struct name *name, enum name_use use)
+{
+	static const char *const events[] = { "request_begin", "request_end", "unit_begin", "unit_end" };
+	static const uint8_t kinds[] = { RECORD_REQUEST_BEGIN, RECORD_REQUEST_END, RECORD_UNIT_BEGIN, RECORD_UNIT_END };
+	bool begins = use == NAME_REQUEST_BEGIN || use == NAME_UNIT_BEGIN;
+	uint32_t id = name->labels[use];
+
+	if (id != LABEL_NONE)
+		return id;
+	buf_reset(&n->key);
+	put_part(&n->key, name->service, SERVICE_MAX, true);
+	buf_printf(&n->key, "/hone:%s(", events[use]);
+	put_part(&n->key, name->name, LABEL_TEXT_MAX - n->key.len - 1, false);
+	buf_u8(&n->key, ')');
+	if (n->key.failed)
+		return LABEL_NONE;
+	id = labels_intern(n->labels, kinds[use], (char *)n->key.data, n->key.len, begins ? name->fields : NULL,
+	    begins ? name->nfields : 0);
+	if (id == LABEL_NONE)
+		return LABEL_NONE;
+	name->fixed = true;
+	/* Names that differ only in what a label cannot have share one; its fields are the first's. */
+	if (begins && !has_fields(labels_get(n->labels, id), name))
+		name->nfields = 0;
+	return name->labels[use] = id;
+}

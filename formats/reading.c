@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which format a file is of, what becomes of what it finds, and what was not used.
+ * One thread reads; `lock` is for those who ask how far it is, `names` for those
+ * who were handed a trace: it is as large as it can get from the beginning.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "formats/reading.h"
+#include "formats/spans.h"
+
+enum {
+	HEAD_BYTES = 64 << 10,	/* that formats are told by */
+	NODES_MAX = 65536,	/* further ones are all called "(other)" */
+	SURE = 90,		/* of a format: no other has to be asked */
+	FOLDER_DEPTH_MAX = 16
+};
+
+#define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years before or after 1970: room for sums and differences */
+
+struct reading {
+	struct reading_options o;
+	struct labels *labels;
+	struct reading_counts counts;
+	struct spans *spans;
+	struct texts *nodes;
+	const char **names;		/* [NODES_MAX + 1] */
+	uint32_t last_node;
+	const struct format *format;	/* of the file being read */
+	const struct format *before;	/* of the file before it */
+	char *coming;			/* the file that comes after it, or NULL; */
+	char *ahead_path;		/* that file, once it is open; NULL: none is */
+	struct input ahead;
+	char file[sizeof ((struct skipped *)NULL)->file];
+	pthread_mutex_t lock;
+	const struct input *input;	/* being read; under the lock */
+};
+
+static void
+drop_ahead(struct reading *r)
+{
+	if (r->ahead_path != NULL)
+		input_close(&r->ahead);
+	free(r->ahead_path);
+	r->ahead_path = NULL;
+}
+
+int
+reading_new(struct reading **ret, const struct reading_options *o, struct labels *labels, struct err *e)
+{
+	struct reading *r = calloc(1, sizeof *r);
+
+	if (r == NULL)
+		return err_set(e, ERR_MEMORY, "no memory to read traces in");
+	pthread_mutex_init(&r->lock, NULL);
+	r->o = *o;
+	r->labels = labels;
+	r->last_node = UINT32_MAX;
+	r->names = calloc(NODES_MAX + 1, sizeof *r->names);
+	r->nodes = texts_new();
+	if (r->names != NULL && r->nodes != NULL && (r->spans = spans_new(r)) != NULL) {
+		*ret = r;
+		return 0;
+	}
+	reading_free(r);
+	return err_set(e, ERR_MEMORY, "no memory to read traces in");
+}
+
+void
+reading_free(struct reading *r)
+{
+	if (r == NULL)
+		return;
+	drop_ahead(r);
+	free(r->coming);
+	spans_free(r->spans);
+	texts_free(r->nodes);
+	free(r->names);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+/* ---- files ---- */
+
+static const struct format *
+find_format(const char *name)
+{
+	for (const struct format *const *f = formats; *f != NULL; f++)
+		if (strcmp((*f)->name, name) == 0)
+			return *f;
+	return NULL;
+}
+
+/* The surest of them, by the first bytes. NULL: none. */
+static const struct format *
+sniff(const struct format *before, const char *head, size_t len)
+{
+	const struct format *best = NULL;
+	int most = 0;
+
+	/* Files that come together are of one kind as a rule. */
+	if (before != NULL && before->sniff != NULL && before->sniff(head, len) >= SURE)
+		return before;
+	for (const struct format *const *f = formats; *f != NULL; f++) {
+		int sure = (*f)->sniff != NULL ? (*f)->sniff(head, len) : 0;
+
+		if (sure > most) {
+			most = sure;
+			best = *f;
+		}
+	}
+	return best;
+}
+
+static void
+set_input(struct reading *r, const struct input *in)
+{
+	pthread_mutex_lock(&r->lock);
+	r->input = in;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Fills the window with what a format is told by. A damaged file may have that much. */
+static int
+fill_head(struct input *in, struct err *e)
+{
+	int rc = 0;
+
+	while (rc == 0 && in->end - in->at < HEAD_BYTES)
+		rc = input_more(in, e);
+	return rc == 1 || in->end > in->at ? 0 : rc;
+}
+
+/* Whether anything came of it since. */
+static uint64_t
+found(const struct reading *r)
+{
+	return r->counts.spans + r->counts.events;
+}
+
+static uint64_t
+skipped(const struct reading *r)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < SKIPS; i++)
+		n += r->counts.skipped[i].count;
+	return n;
+}
+
+static int
+read_input(struct reading *r, struct input *in, struct err *e)
+{
+	uint64_t before = found(r), skips = skipped(r);
+	int rc = fill_head(in, e);
+
+	if (rc != 0)
+		return rc;
+	r->format = r->o.format != NULL ? find_format(r->o.format) : sniff(r->before, in->at, (size_t)(in->end - in->at));
+	if (r->format == NULL || r->format->read == NULL)
+		return err_set(e, ERR_INPUT, "%s", in->at == in->end ? "is empty" : r->o.format == NULL ?
+		    "is of no format that is known here" : "cannot be read as that");
+	r->before = r->format;
+	rc = r->format->read(r, in, e);
+	if (rc == 0 && found(r) == before && skipped(r) > skips)
+		return err_set(e, ERR_INPUT, "nothing in it could be read as %s", r->format->what);
+	return rc;
+}
+
+/* A file that is of no use: counted, with its reason. */
+static int
+failed(struct reading *r, const char *path, int rc, struct err *e)
+{
+	if (rc != 0)
+		err_prefix(e, "%s", path);
+	if (rc != ERR_INPUT)
+		return rc;
+	r->counts.files_failed++;
+	reading_skip(r, SKIP_FILE, NULL, "%s", e->text);
+	return rc;
+}
+
+void
+reading_ahead(struct reading *r, const char *path)
+{
+	free(r->coming);
+	r->coming = path != NULL && strcmp(path, "-") != 0 ? strdup(path) : NULL;
+}
+
+/* What is wrong with a file is said when its turn has come. */
+static void
+open_ahead(struct reading *r)
+{
+	drop_ahead(r);
+	if (r->coming != NULL && input_open_ahead(&r->ahead, r->coming, NULL) == 0)
+		r->ahead_path = r->coming;
+	else
+		free(r->coming);
+	r->coming = NULL;
+}
+
+/* Takes the one that is open already, if it is this one, and opens the one that comes after it. */
+static int
+open_next(struct reading *r, struct input *in, const char *path, struct err *e)
+{
+	int rc = 0;
+
+	if (r->ahead_path != NULL && strcmp(r->ahead_path, path) == 0) {
+		*in = r->ahead;
+		free(r->ahead_path);
+		r->ahead_path = NULL;
+	} else {
+		rc = input_open(in, path, e);
+	}
+	open_ahead(r);
+	return rc;
+}
+
+static int
+read_one(struct reading *r, const char *path, bool in_folder, struct err *e)
+{
+	struct input in;
+	int rc;
+
+	snprintf(r->file, sizeof r->file, "%s", path);
+	if ((rc = open_next(r, &in, path, e)) != 0 && !in_folder)
+		return rc;
+	r->counts.files++;
+	if (rc != 0) {
+		r->counts.files_failed++;
+		reading_skip(r, SKIP_FILE, NULL, "%s", e->text);
+		return ERR_INPUT;
+	}
+	set_input(r, &in);
+	rc = read_input(r, &in, e);
+	set_input(r, NULL);
+	input_close(&in);
+	r->format = NULL;
+	return failed(r, path, rc, e);
+}
+
+static const struct format *
+folder_format(const struct reading *r, const char *path)
+{
+	for (const struct format *const *f = formats; *f != NULL; f++)
+		if ((r->o.format == NULL || strcmp(r->o.format, (*f)->name) == 0) && (*f)->is_folder != NULL &&
+		    (*f)->is_folder(path))
+			return *f;
+	return NULL;
+}
+
+static int
+visible(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
+static int read_path(struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e);
+
+/* Files and folders; not what could wait for ever, and no link to a folder: it may lead back here. */
+static bool
+may_be_read(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return false;
+	return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+	    (S_ISLNK(st.st_mode) && stat(path, &st) == 0 && S_ISREG(st.st_mode));
+}
+
+/* What is in the folder, by name, as paths; what cannot be read is left out. Negative: failed. */
+static int
+list_folder(const char *path, char ***ret, struct err *e)
+{
+	struct dirent **all;
+	int n = scandir(path, &all, visible, alphasort), kept = 0;
+	char **paths;
+
+	if (n < 0)
+		return err_errno(e, "%s", path);
+	paths = calloc((size_t)n + 1, sizeof *paths);
+	for (int i = 0; i < n; i++) {
+		if (paths != NULL && asprintf(&paths[kept], "%s/%s", path, all[i]->d_name) >= 0) {
+			if (may_be_read(paths[kept]))
+				kept++;
+			else
+				free(paths[kept]);
+		}
+		free(all[i]);
+	}
+	free(all);
+	*ret = paths;
+	return paths != NULL ? kept : err_set(e, ERR_MEMORY, "no memory for the files of %s", path);
+}
+
+/* ERR_INPUT of one of them is no reason not to read the others. */
+static int
+read_folder(struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e)
+{
+	char **paths = NULL;
+	int n, rc = 0;
+
+	if (depth == FOLDER_DEPTH_MAX)
+		return err_set(e, ERR_INPUT, "%s: folders are too deep in each other", path);
+	if ((n = list_folder(path, &paths, e)) <= 0) {
+		if (n == 0)
+			free(paths);
+		return n < 0 ? n : err_set(e, ERR_INPUT, "%s: has no files", path);
+	}
+	for (int i = 0; i < n; i++) {
+		if (rc == 0 || rc == ERR_INPUT) {
+			if (i + 1 < n)
+				reading_ahead(r, paths[i + 1]);
+			rc = read_path(r, paths[i], depth + 1, nread, e);
+		}
+		free(paths[i]);
+	}
+	free(paths);
+	return rc;
+}
+
+/* *nread: files of which something was read. */
+static int
+read_path(struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e)
+{
+	const struct format *f;
+	struct stat st;
+	int rc;
+
+	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
+		rc = read_one(r, path, depth > 0, e);
+	} else if ((f = folder_format(r, path)) != NULL) {
+		snprintf(r->file, sizeof r->file, "%s", path);
+		r->counts.files++;
+		r->format = f;
+		rc = failed(r, path, f->read_folder(r, path, e), e);
+		r->format = NULL;
+	} else {
+		return read_folder(r, path, depth, nread, e);
+	}
+	*nread += rc == 0;
+	return rc;
+}
+
+int
+reading_file(struct reading *r, const char *path, struct err *e)
+{
+	struct err inside;
+	uint64_t nread = 0;
+	int rc;
+
+	if (r->o.format != NULL && find_format(r->o.format) == NULL)
+		return err_set(e, ERR_MISSING, "%s: no such format", r->o.format);
+	rc = read_path(r, path, 0, &nread, &inside);
+	if (rc == ERR_INPUT && nread > 0)
+		return 0;
+	if (rc != 0 && e != NULL)
+		*e = inside;
+	return rc;
+}
+
+int
+reading_end(struct reading *r, struct err *e)
+{
+	r->file[0] = '\0';
+	return spans_end(r->spans, e);
+}
+
+/* ---- what formats find ---- */
+
+static bool
+in_range(int64_t ns)
+{
+	return ns >= -TIME_MAX_NS && ns <= TIME_MAX_NS;
+}
+
+int
+reading_span(struct reading *r, const struct span *s, struct err *e)
+{
+	if (s->id == 0 || (s->trace.high == 0 && s->trace.low == 0)) {
+		reading_skip(r, SKIP_INCOMPLETE, r->input, "a span without an id, or of no trace");
+		return 0;
+	}
+	if (!in_range(s->begin_ns) || !in_range(s->end_ns)) {
+		reading_skip(r, SKIP_INCOMPLETE, r->input, "span %016llx: a time that cannot be",
+		    (unsigned long long)s->id);
+		return 0;
+	}
+	if (s->end_ns < s->begin_ns) {
+		reading_skip(r, SKIP_NEGATIVE, r->input, "span %016llx ends before it begins", (unsigned long long)s->id);
+		return 0;
+	}
+	r->counts.spans++;
+	return spans_add(r->spans, s, r->format != NULL ? r->format->resolution_ns : 0, e);
+}
+
+int
+reading_complete(struct reading *r, struct trace_id id, struct err *e)
+{
+	return spans_complete(r->spans, id, e);
+}
+
+void
+reading_lossy(struct reading *r, struct trace_id id)
+{
+	spans_lossy(r->spans, id);
+}
+
+int
+reading_trace(struct reading *r, struct trace *t, struct err *e)
+{
+	r->counts.traces++;
+	return r->o.take(r->o.ctx, t, e);
+}
+
+uint32_t
+reading_node(struct reading *r, const char *name, size_t len)
+{
+	static const char other[] = "(other)";
+	uint32_t id = r->last_node;
+
+	if (len == 0)
+		name = "";
+	if (id != UINT32_MAX && strncmp(r->names[id], name, len) == 0 && r->names[id][len] == '\0')
+		return id;
+	id = texts_find(r->nodes, name, len);
+	if (id == UINT32_MAX && texts_count(r->nodes) >= NODES_MAX) {
+		name = other;
+		len = sizeof other - 1;
+	}
+	if (id == UINT32_MAX && (id = texts_intern(r->nodes, name, len)) == UINT32_MAX)
+		return id;
+	r->names[id] = texts_get(r->nodes, id);
+	return r->last_node = id;
+}
+
+void
+reading_skip(struct reading *r, enum skip why, const struct input *in, const char *format, ...)
+{
+	struct skipped *s = &r->counts.skipped[why];
+	va_list args;
+
+	if (s->count++ > 0)
+		return;
+	snprintf(s->file, sizeof s->file, "%s", r->file);
+	s->offset = in != NULL ? input_offset(in) : 0;
+	va_start(args, format);
+	vsnprintf(s->why, sizeof s->why, format, args);
+	va_end(args);
+}
+
+/* ---- being asked ---- */
+
+void
+reading_counts(const struct reading *r, struct reading_counts *ret)
+{
+	*ret = r->counts;
+}
+
+void
+reading_progress(const struct reading *r, uint64_t *read_bytes, uint64_t *size_bytes)
+{
+	pthread_mutex_t *lock = (pthread_mutex_t *)&r->lock;
+
+	*read_bytes = *size_bytes = 0;
+	pthread_mutex_lock(lock);
+	if (r->input != NULL)
+		input_progress(r->input, read_bytes, size_bytes);
+	pthread_mutex_unlock(lock);
+}
+
+const char *const *
+reading_nodes(const struct reading *r)
+{
+	return (const char *const *)r->names;
+}
+
+struct labels *
+reading_labels(struct reading *r)
+{
+	return r->labels;
+}
+
+const struct reading_options *
+reading_options(const struct reading *r)
+{
+	return &r->o;
+}
+
+struct reading_counts *
+reading_count(struct reading *r)
+{
+	return &r->counts;
+}

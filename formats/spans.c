@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A list in the order of the last news, newest at its end; a map by id. What was
+ * handed out for want of memory is remembered for a while, so that its late spans
+ * are told from new traces.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "formats/spans.h"
+#include "formats/tree.h"
+
+enum { GONE_MAX = 65536, SPARES_MAX = 64, MEMORY_DEFAULT_BYTES = 64 << 20 };
+
+struct pending {
+	struct trace_id id;
+	uint64_t key;			/* in the map */
+	uint64_t number;		/* in the order of their first spans */
+	struct pending *older, *newer;	/* by last news */
+	struct kept *spans;
+	uint32_t count, cap;
+	struct arena arena;		/* values; becomes the trace's */
+	size_t arena_bytes;		/* as counted */
+	int64_t resolution_ns;
+	bool lossy;
+};
+
+struct spans {
+	struct reading *r;
+	struct names *names;
+	struct tree *tree;
+	struct map held;		/* key to struct pending, or to `gone` or `split` */
+	struct pending gone, split;	/* handed out; and then late spans came */
+	uint64_t *gone_keys;		/* a ring; NULL while nothing had to be */
+	uint64_t ngone;
+	struct pending *oldest, *newest;
+	struct pending *recent;
+	struct pending *spares;
+	uint32_t nspares;
+	uint64_t next_number;
+	size_t bytes, bytes_max;
+};
+
+struct spans *
+spans_new(struct reading *r)
+{
+	struct spans *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return NULL;
+	s->r = r;
+	s->bytes_max = reading_options(r)->memory_max_bytes;
+	if (s->bytes_max == 0)
+		s->bytes_max = MEMORY_DEFAULT_BYTES;
+	s->names = names_new(reading_labels(r));
+	s->tree = s->names != NULL ? tree_new(s->names, reading_labels(r)) : NULL;
+	if (s->tree != NULL)
+		return s;
+	spans_free(s);
+	return NULL;
+}
+
+static void
+pendings_free(struct pending *p)
+{
+	for (struct pending *next; p != NULL; p = next) {
+		next = p->newer;
+		arena_release(&p->arena);
+		free(p->spans);
+		free(p);
+	}
+}
+
+void
+spans_free(struct spans *s)
+{
+	if (s == NULL)
+		return;
+	pendings_free(s->oldest);
+	pendings_free(s->spares);
+	map_release(&s->held);
+	tree_free(s->tree);
+	names_free(s->names);
+	free(s->gone_keys);
+	free(s);
+}
+
+/* ---- the list and the map ---- */
+
+static void
+unlink_pending(struct spans *s, struct pending *p)
+{
+	*(p->older != NULL ? &p->older->newer : &s->oldest) = p->newer;
+	*(p->newer != NULL ? &p->newer->older : &s->newest) = p->older;
+}
+
+static void
+link_newest(struct spans *s, struct pending *p)
+{
+	p->newer = NULL;
+	p->older = s->newest;
+	*(s->newest != NULL ? &s->newest->newer : &s->oldest) = p;
+	s->newest = p;
+}
+
+static inline bool
+same_id(struct trace_id a, struct trace_id b)
+{
+	return a.high == b.high && a.low == b.low;
+}
+
+static bool
+is_gone(const struct spans *s, const struct pending *p)
+{
+	return p == &s->gone || p == &s->split;
+}
+
+/* What is known of a trace. Both halves make the key; where two ids have the same, the second goes to another. */
+static struct pending *
+find(const struct spans *s, struct trace_id id, uint64_t *key)
+{
+	struct pending *p;
+
+	*key = id.high != 0 ? hash_u64(id.high) + id.low : id.low;
+	while ((p = map_get(&s->held, *key)) != NULL && !is_gone(s, p) && !same_id(p->id, id))
+		*key = hash_u64(*key + 1);
+	return p;
+}
+
+static struct pending *
+pending_new(struct spans *s, struct trace_id id, uint64_t key, int64_t resolution_ns)
+{
+	struct pending *p = s->spares;
+	struct kept *spans = NULL;
+	uint32_t cap = 0;
+
+	if (p != NULL) {
+		s->spares = p->newer;
+		s->nspares--;
+		spans = p->spans;
+		cap = p->cap;
+	} else if ((p = malloc(sizeof *p)) == NULL) {
+		return NULL;
+	}
+	*p = (struct pending){ .id = id, .key = key, .number = s->next_number++, .spans = spans, .cap = cap,
+		.resolution_ns = resolution_ns };
+	if (!map_put(&s->held, key, p)) {
+		free(spans);
+		free(p);
+		return NULL;
+	}
+	s->bytes += sizeof *p + cap * sizeof *spans;
+	link_newest(s, p);
+	return p;
+}
+
+/* Gives it back. One that was large is not kept for the next. */
+static void
+pending_drop(struct spans *s, struct pending *p)
+{
+	enum { LARGE = 4096 };
+
+	s->bytes -= sizeof *p + p->cap * sizeof *p->spans + p->arena_bytes;
+	if (s->recent == p)
+		s->recent = NULL;
+	unlink_pending(s, p);
+	arena_release(&p->arena);
+	if (s->nspares < SPARES_MAX && p->cap <= LARGE) {
+		p->newer = s->spares;
+		s->spares = p;
+		s->nspares++;
+	} else {
+		free(p->spans);
+		free(p);
+	}
+}
+
+/* ---- handing out ---- */
+
+/* Its spans that come from now on are late. False: out of memory. */
+static bool
+remember(struct spans *s, uint64_t key)
+{
+	uint64_t *place;
+
+	if (s->gone_keys == NULL && (s->gone_keys = calloc(GONE_MAX, sizeof *s->gone_keys)) == NULL)
+		return false;
+	place = &s->gone_keys[s->ngone % GONE_MAX];
+	if (s->ngone++ >= GONE_MAX && is_gone(s, map_get(&s->held, *place)))
+		map_take(&s->held, *place);
+	*place = key;
+	return map_put(&s->held, key, &s->gone);
+}
+
+static int
+hand_out(struct spans *s, struct pending *p, struct err *e)
+{
+	struct trace *t;
+	int rc = tree_build(&t, s->tree, s->r, p->id, p->spans, p->count, p->resolution_ns, p->lossy, &p->arena, e);
+
+	pending_drop(s, p);
+	if (rc == 0 && t != NULL)
+		rc = reading_trace(s->r, t, e);
+	return rc;
+}
+
+int
+spans_complete(struct spans *s, struct trace_id id, struct err *e)
+{
+	uint64_t key;
+	struct pending *p = find(s, id, &key);
+
+	if (p == NULL || is_gone(s, p))
+		return 0;
+	map_take(&s->held, key);
+	return hand_out(s, p, e);
+}
+
+void
+spans_lossy(struct spans *s, struct trace_id id)
+{
+	uint64_t key;
+	struct pending *p = find(s, id, &key);
+
+	if (p != NULL && !is_gone(s, p))
+		p->lossy = true;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const struct pending *const *p = a, *const *q = b;
+
+	return (*p)->number < (*q)->number ? -1 : 1;
+}
+
+int
+spans_end(struct spans *s, struct err *e)
+{
+	struct pending **all;
+	size_t n = 0, i = 0;
+	int rc = 0;
+
+	for (struct pending *p = s->oldest; p != NULL; p = p->newer)
+		n++;
+	if (n == 0)
+		return 0;
+	if ((all = malloc(n * sizeof *all)) == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for %zu traces", n);
+	for (struct pending *p = s->oldest; p != NULL; p = p->newer)
+		all[i++] = p;
+	qsort(all, n, sizeof *all, by_number);
+	for (i = 0; i < n && rc == 0; i++) {
+		map_take(&s->held, all[i]->key);
+		rc = hand_out(s, all[i], e);
+	}
+	free(all);
+	return rc;
+}
+
+/* ---- taking in ---- */
+
+static int
+late(struct spans *s, uint64_t key, const struct pending *what)
+{
+	if (what == &s->gone) {
+		reading_skip(s->r, SKIP_SPLIT, NULL, "more of it came after it had been handed out for want of memory");
+		map_put(&s->held, key, &s->split);	/* replaces */
+	}
+	reading_skip(s->r, SKIP_LATE, NULL, "its trace had been handed out");
+	return 0;
+}
+
+static struct kept *
+room(struct spans *s, struct pending *p)
+{
+	uint32_t cap = p->cap != 0 ? 2 * p->cap : 16;
+	struct kept *more;
+
+	if (p->count < p->cap)
+		return &p->spans[p->count];
+	if (cap < p->cap || (more = realloc(p->spans, cap * sizeof *more)) == NULL)
+		return NULL;
+	s->bytes += (cap - p->cap) * sizeof *more;
+	p->spans = more;
+	p->cap = cap;
+	return &p->spans[p->count];
+}
+
+static int
+keep(struct spans *s, struct pending *p, const struct span *span, struct err *e)
+{
+	struct kept *k = room(s, p);
+	bool other;
+
+	if (k == NULL)
+		goto memory;
+	*k = (struct kept){ .id = span->id, .parent = span->parent, .has_parent = span->has_parent,
+		.begin_ns = span->begin_ns, .end_ns = span->end_ns, .follows = span->follows,
+		.node_known = span->node.len > 0 };
+	k->node = reading_node(s->r, span->node.s, span->node.len);
+	k->name = names_of(s->names, span, &other);
+	if (k->node == UINT32_MAX || k->name == NULL ||
+	    !names_values(s->names, k->name, span, &p->arena, &k->values, &k->nvalues))
+		goto memory;
+	if (other)
+		reading_skip(s->r, SKIP_NAMES, NULL, "%.*s", (int)span->name.len, span->name.s);
+	p->count++;
+	s->bytes += p->arena.total_bytes - p->arena_bytes;
+	p->arena_bytes = p->arena.total_bytes;
+	return 0;
+memory:
+	return err_set(e, ERR_MEMORY, "no memory for the spans of a trace");
+}
+
+/* At most one trace is handed out for each span: that frees more than a span takes. */
+static int
+make_room(struct spans *s, struct err *e)
+{
+	struct pending *p = s->oldest;
+
+	if (s->bytes <= s->bytes_max || p == NULL)
+		return 0;
+	if (!remember(s, p->key))
+		return err_set(e, ERR_MEMORY, "no memory for what was handed out");
+	return hand_out(s, p, e);
+}
+
+int
+spans_add(struct spans *s, const struct span *span, int64_t resolution_ns, struct err *e)
+{
+	struct pending *p = s->recent;
+	uint64_t key;
+	int rc;
+
+	if (p == NULL || !same_id(p->id, span->trace)) {
+		p = find(s, span->trace, &key);
+		if (p != NULL && is_gone(s, p))
+			return late(s, key, p);
+		if (p == NULL && (p = pending_new(s, span->trace, key, resolution_ns)) == NULL)
+			return err_set(e, ERR_MEMORY, "no memory for the spans of a trace");
+		if (p != s->newest) {
+			unlink_pending(s, p);
+			link_newest(s, p);
+		}
+		s->recent = p;
+	}
+	rc = keep(s, p, span, e);
+	return rc != 0 ? rc : make_room(s, e);
+}
+
+/* ---- ids ---- */
+
+static const uint8_t hex_digit[256] = {		/* 16 more than its worth; 0: none */
+	['0'] = 16, ['1'] = 17, ['2'] = 18, ['3'] = 19, ['4'] = 20, ['5'] = 21, ['6'] = 22, ['7'] = 23, ['8'] = 24,
+	['9'] = 25, ['a'] = 26, ['b'] = 27, ['c'] = 28, ['d'] = 29, ['e'] = 30, ['f'] = 31,
+	['A'] = 26, ['B'] = 27, ['C'] = 28, ['D'] = 29, ['E'] = 30, ['F'] = 31
+};
+
+static bool
+hex(const char *s, size_t len, uint64_t *ret)
+{
+	uint64_t v = 0;
+	uint8_t all = 16;
+
+	for (size_t i = 0; i < len; i++) {
+		uint8_t d = hex_digit[(unsigned char)s[i]];
+
+		all &= d;
+		v = v << 4 | (d & 15);
+	}
+	*ret = v;
+	return all != 0;
+}
+
+enum { ID_HASH_SEED = 0x1d5 };
+
+struct trace_id
+trace_id_of(const char *s, size_t len)
+{
+	struct trace_id id = { 0, 0 };
+	size_t high = len > 16 ? len - 16 : 0;
+	struct hash128 h;
+
+	if (len > 0 && len <= 32 && hex(s, high, &id.high) && hex(s + high, len - high, &id.low))
+		return id;
+	h = hash_bytes128(ID_HASH_SEED, s, len);
+	return (struct trace_id){ h.a, h.b };
+}
+
+uint64_t
+span_id_of(const char *s, size_t len)
+{
+	uint64_t id;
+
+	return len > 0 && len <= 16 && hex(s, len, &id) ? id : hash_bytes(ID_HASH_SEED, s, len);
+}

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Spans are numbered as they came; units in the order of a breadth-first walk from
+ * the root, so that a parent's times are settled before its children are looked at,
+ * and nothing recurses.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "formats/tree.h"
+
+enum { NONE = UINT32_MAX, INSERTION_MAX = 24 };
+
+#define TIME_MAX_NS (INT64_MAX / 2)	/* so that differences fit */
+
+enum fate { UNKNOWN, USED, VISITED, DROPPED, ORPHAN, FURTHER, SELF, CIRCLE };
+
+struct place {			/* of the table by id */
+	uint64_t id;
+	uint32_t span;
+	uint32_t round;		/* which trace it is of */
+};
+
+struct member {			/* what is found out about a span */
+	int64_t  begin_ns, end_ns;	/* on the root's clock, as far as that was corrected; not cut */
+	int64_t  shift_ns;
+	uint32_t parent, first_child, last_child, next;
+	uint32_t unit, fork;	/* fork: the event */
+	uint8_t  fate;		/* enum fate */
+	bool     joined;
+};
+
+struct mark {			/* a fork or a join in the parent's unit */
+	int64_t  time_ns;
+	uint64_t order;		/* where times are equal */
+	uint32_t span;
+	bool     join;
+};
+
+struct tree {
+	struct names *names;
+	uint32_t fork_label, join_label;
+	struct member *members;
+	uint32_t *queue;	/* spans in the order of their units */
+	struct mark *marks, *spare;
+	uint32_t cap;
+	struct place *table;
+	uint32_t mask, round;
+};
+
+struct building {
+	struct tree *t;
+	struct reading *r;
+	struct trace *trace;
+	struct kept *spans;
+	uint32_t n, nused;
+	int64_t resolution_ns;
+};
+
+struct tree *
+tree_new(struct names *n, struct labels *l)
+{
+	struct tree *t = calloc(1, sizeof *t);
+
+	if (t == NULL)
+		return NULL;
+	t->names = n;
+	t->fork_label = labels_silent(l, RECORD_FORK);
+	t->join_label = labels_silent(l, RECORD_JOIN);
+	if (t->fork_label != LABEL_NONE && t->join_label != LABEL_NONE)
+		return t;
+	tree_free(t);
+	return NULL;
+}
+
+void
+tree_free(struct tree *t)
+{
+	if (t == NULL)
+		return;
+	free(t->members);
+	free(t->queue);
+	free(t->marks);
+	free(t->spare);
+	free(t->table);
+	free(t);
+}
+
+static bool
+make_room(struct tree *t, uint32_t n)
+{
+	uint32_t cap = t->cap != 0 ? t->cap : 256;
+
+	if (n <= t->cap)
+		return true;
+	while (cap < n)
+		cap *= 2;
+	free(t->members);
+	free(t->queue);
+	free(t->marks);
+	free(t->spare);
+	free(t->table);
+	t->members = malloc(cap * sizeof *t->members);
+	t->queue = malloc(cap * sizeof *t->queue);
+	t->marks = malloc(2 * (size_t)cap * sizeof *t->marks);
+	t->spare = malloc(2 * (size_t)cap * sizeof *t->spare);
+	t->table = calloc(2 * (size_t)cap, sizeof *t->table);
+	t->mask = 2 * cap - 1;
+	t->round = 0;
+	t->cap = t->members != NULL && t->queue != NULL && t->marks != NULL && t->spare != NULL && t->table != NULL ?
+	    cap : 0;
+	return t->cap != 0;
+}
+
+/* ---- who is whose child ---- */
+
+static inline struct place *
+place_of(struct tree *t, uint64_t id)
+{
+	uint32_t at = (uint32_t)hash_u64(id) & t->mask;
+
+	while (t->table[at].round == t->round && t->table[at].id != id)
+		at = (at + 1) & t->mask;
+	return &t->table[at];
+}
+
+static void
+leave_out(struct building *b, uint32_t span, enum skip why, const char *words)
+{
+	reading_skip(b->r, why, NULL, "span %016llx of trace %016llx%016llx%s",
+	    (unsigned long long)b->spans[span].id, (unsigned long long)b->trace->id_high,
+	    (unsigned long long)b->trace->id, words);
+}
+
+static void
+index_ids(struct building *b)
+{
+	struct tree *t = b->t;
+
+	if (++t->round == 0) {
+		memset(t->table, 0, ((size_t)t->mask + 1) * sizeof *t->table);
+		t->round = 1;
+	}
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct place *p = place_of(t, b->spans[i].id);
+
+		t->members[i] = (struct member){ .parent = NONE, .first_child = NONE, .next = NONE };
+		if (p->round == t->round) {
+			t->members[i].fate = DROPPED;
+			leave_out(b, i, SKIP_DUPLICATE, " was there already");
+			continue;
+		}
+		*p = (struct place){ b->spans[i].id, i, t->round };
+	}
+}
+
+/* The earliest, of those the longest. */
+static uint32_t
+better_root(const struct building *b, uint32_t a, uint32_t c)
+{
+	const struct kept *x, *y;
+
+	if (a == NONE)
+		return c;
+	x = &b->spans[a];
+	y = &b->spans[c];
+	return y->begin_ns < x->begin_ns || (y->begin_ns == x->begin_ns && y->end_ns > x->end_ns) ? c : a;
+}
+
+/* Finds parents, and the root among those without. NONE: there is none. */
+static uint32_t
+find_parents(struct building *b)
+{
+	struct tree *t = b->t;
+	uint32_t root = NONE, self = NONE, orphan = NONE, norphans = 0;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct member *m = &t->members[i];
+		const struct kept *s = &b->spans[i];
+		const struct place *p;
+
+		if (m->fate == DROPPED)
+			continue;
+		if (!s->has_parent) {
+			m->fate = FURTHER;
+			root = better_root(b, root, i);
+		} else if (s->parent == s->id) {
+			m->fate = SELF;
+			self = better_root(b, self, i);
+		} else if ((p = place_of(t, s->parent))->round != t->round) {
+			m->fate = ORPHAN;
+			orphan = i;
+			norphans++;
+		} else {
+			m->parent = p->span;
+		}
+	}
+	return root != NONE ? root : self != NONE ? self : norphans == 1 ? orphan : NONE;
+}
+
+static void
+link_children(struct building *b)
+{
+	struct member *m = b->t->members;
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		struct member *p;
+
+		if (m[i].parent == NONE)
+			continue;
+		p = &m[m[i].parent];
+		*(p->first_child == NONE ? &p->first_child : &m[p->last_child].next) = i;
+		p->last_child = i;
+	}
+}
+
+/* All that can be reached from the root, breadth first. */
+static void
+reach(struct building *b, uint32_t root)
+{
+	struct tree *t = b->t;
+	uint32_t n = 0;
+
+	t->queue[n++] = root;
+	for (uint32_t at = 0; at < n; at++) {
+		struct member *m = &t->members[t->queue[at]];
+
+		m->fate = USED;
+		m->unit = at;
+		for (uint32_t c = m->first_child; c != NONE; c = t->members[c].next)
+			t->queue[n++] = c;
+	}
+	b->nused = n;
+}
+
+/* ---- those that cannot be reached ---- */
+
+/* What became of the topmost that it hangs on. */
+static enum fate
+fate_of(struct building *b, uint32_t span)
+{
+	struct member *m = b->t->members;
+	uint32_t at = span, next;
+	enum fate fate;
+
+	for (; m[at].fate == UNKNOWN; at = m[at].parent)
+		m[at].fate = VISITED;
+	fate = m[at].fate == VISITED ? CIRCLE : m[at].fate;
+	for (at = span; m[at].fate == VISITED; at = next) {
+		next = m[at].parent;
+		m[at].fate = (uint8_t)fate;
+	}
+	return m[span].fate;
+}
+
+static void
+count_unreached(struct building *b)
+{
+	for (uint32_t i = 0; i < b->n; i++)
+		switch (b->t->members[i].fate == USED ? USED : fate_of(b, i)) {
+		case ORPHAN:
+			leave_out(b, i, SKIP_ORPHAN, ": its parent, or an ancestor, is not there");
+			b->trace->lossy = true;
+			break;
+		case FURTHER:
+			leave_out(b, i, SKIP_ROOTS, " is of a further root");
+			break;
+		case SELF:
+			leave_out(b, i, SKIP_SELF_PARENT, " is, or is below, its own parent");
+			break;
+		case CIRCLE:
+			leave_out(b, i, SKIP_CYCLE, ": its ancestors go round in a circle");
+			b->trace->lossy = true;
+			break;
+		default:
+			break;
+		}
+}
+
+/* ---- times ---- */
+
+static inline int64_t
+add_ns(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		sum = a < 0 ? INT64_MIN : INT64_MAX;
+	return sum > TIME_MAX_NS ? TIME_MAX_NS : sum < -TIME_MAX_NS ? -TIME_MAX_NS : sum;
+}
+
+/* How far a child of another clock has to be moved. */
+static int64_t
+skew_ns(const struct member *p, const struct member *c, bool follows)
+{
+	bool fits = c->end_ns - c->begin_ns <= p->end_ns - p->begin_ns;
+
+	if (c->begin_ns < p->begin_ns && (fits || follows))
+		return p->begin_ns - c->begin_ns;
+	if (c->begin_ns >= p->end_ns && c->end_ns > p->end_ns && fits && !follows)
+		return p->end_ns - c->end_ns;
+	return 0;
+}
+
+static void
+move(struct building *b, const struct member *p, uint32_t parent, uint32_t child)
+{
+	struct member *c = &b->t->members[child];
+	const struct kept *ps = &b->spans[parent], *cs = &b->spans[child];
+	int64_t skew;
+
+	c->shift_ns = p->shift_ns;
+	c->begin_ns = add_ns(cs->begin_ns, c->shift_ns);
+	c->end_ns = add_ns(cs->end_ns, c->shift_ns);
+	if (!ps->node_known || !cs->node_known || ps->node == cs->node ||
+	    (skew = skew_ns(p, c, cs->follows)) == 0)
+		return;
+	reading_count(b->r)->corrected++;
+	c->shift_ns = add_ns(c->shift_ns, skew);
+	c->begin_ns = add_ns(c->begin_ns, skew);
+	c->end_ns = add_ns(c->end_ns, skew);
+}
+
+/* Cuts a child that overlaps the parent's ends, and says whether it was waited for. The times that events get are
+ * the span's. */
+static void
+cut(struct building *b, uint32_t parent, uint32_t child)
+{
+	struct member *c = &b->t->members[child];
+	struct kept *ps = &b->spans[parent], *cs = &b->spans[child];
+	bool before = c->begin_ns < ps->begin_ns, after = c->end_ns > ps->end_ns;
+	bool outside = (before && c->end_ns <= ps->begin_ns) || (after && c->begin_ns >= ps->end_ns);
+
+	c->joined = !outside && !(after && cs->follows);
+	cs->begin_ns = before && c->joined ? ps->begin_ns : c->begin_ns;
+	cs->end_ns = after && c->joined ? ps->end_ns : c->end_ns;
+}
+
+/* ---- forks and joins ---- */
+
+static inline bool
+comes_before(const struct mark *a, const struct mark *b)
+{
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
+}
+
+static void
+insertion_sort(struct mark *m, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		struct mark x = m[i];
+		uint32_t j = i;
+
+		for (; j > 0 && comes_before(&x, &m[j - 1]); j--)
+			m[j] = m[j - 1];
+		m[j] = x;
+	}
+}
+
+/* Merges what is sorted already: O(n) for children in order, O(n log n) at worst. */
+static void
+sort_marks(struct tree *t, uint32_t n)
+{
+	uint32_t runs = 2;
+
+	if (n <= INSERTION_MAX) {
+		insertion_sort(t->marks, n);
+		return;
+	}
+	while (runs > 1) {
+		struct mark *m = t->marks, *out = t->spare;
+		uint32_t at = 0;
+
+		for (runs = 0; at < n; runs++) {
+			uint32_t a = at, a_end, c, c_end, to = at;
+
+			for (a_end = a + 1; a_end < n && !comes_before(&m[a_end], &m[a_end - 1]);)
+				a_end++;
+			for (c = c_end = a_end; c_end < n && (c_end == c || !comes_before(&m[c_end], &m[c_end - 1]));)
+				c_end++;
+			while (a < a_end && c < c_end)
+				out[to++] = comes_before(&m[c], &m[a]) ? m[c++] : m[a++];
+			memcpy(&out[to], &m[a], (a_end - a) * sizeof *out);
+			memcpy(&out[to + a_end - a], &m[c], (c_end - c) * sizeof *out);
+			at = c_end;
+		}
+		t->marks = out;
+		t->spare = m;
+	}
+}
+
+/* Where times are equal: who ends comes before who begins; in between those that take no time, each whole. */
+static uint32_t
+make_marks(struct building *b, uint32_t parent)
+{
+	struct tree *t = b->t;
+	const struct kept *p = &b->spans[parent];
+	uint32_t n = 0, seq = 0;
+
+	for (uint32_t c = t->members[parent].first_child; c != NONE; c = t->members[c].next, seq++) {
+		const struct kept *s = &b->spans[c];
+		bool joined = t->members[c].joined, none = joined && s->begin_ns == s->end_ns;
+		int64_t at = s->begin_ns < p->begin_ns ? p->begin_ns : s->begin_ns > p->end_ns ? p->end_ns : s->begin_ns;
+
+		t->marks[n++] = (struct mark){ at, (uint64_t)(none ? 1 : 2) << 40 | (uint64_t)seq << 1, c, false };
+		if (joined)
+			t->marks[n++] = (struct mark){ s->end_ns, (uint64_t)none << 40 | (uint64_t)seq << 1 | 1, c,
+				true };
+	}
+	sort_marks(t, n);
+	return n;
+}
+
+/*
+ *	 c ---------------------.
+ *	                 s -----|----------------
+ *	                 ^      ^
+ *	            marks[i-1]  marks[i]: c's end, moved to s' begin if nothing else is in between
+ */
+static void
+cut_overlaps(struct building *b, uint32_t parent, uint32_t n)
+{
+	struct mark *m = b->t->marks;
+	const struct kept *p = &b->spans[parent];
+	int64_t most = (p->end_ns - p->begin_ns - 1) / 100;
+
+	if (most < b->resolution_ns)
+		most = b->resolution_ns;
+	for (uint32_t i = 2; i < n; i++) {
+		struct mark end = m[i], begin = m[i - 1];
+
+		if (!end.join || begin.join || end.span == begin.span || !b->t->members[begin.span].joined ||
+		    end.time_ns - begin.time_ns > most || b->spans[end.span].begin_ns >= begin.time_ns ||
+		    m[i - 2].time_ns >= begin.time_ns || (i + 1 < n && m[i + 1].time_ns <= end.time_ns))
+			continue;
+		b->spans[end.span].end_ns = end.time_ns = begin.time_ns;
+		m[i - 1] = end;
+		m[i] = begin;
+	}
+}
+
+/* ---- events ---- */
+
+/* The values, as many as the label has fields. */
+static bool
+set_values(struct building *b, struct event *e, const struct kept *s)
+{
+	struct value *v;
+
+	if (s->nvalues == 0 || s->name->nfields == 0)
+		return true;
+	e->nvalues = s->name->nfields;
+	e->values = s->values;
+	if (s->nvalues >= e->nvalues)
+		return true;
+	if ((v = arena_calloc(&b->trace->arena, e->nvalues, sizeof *v)) == NULL)
+		return false;
+	memcpy(v, s->values, s->nvalues * sizeof *v);
+	e->values = v;
+	return true;
+}
+
+static bool
+emit_unit(struct building *b, uint32_t unit, uint32_t *nevents)
+{
+	struct tree *t = b->t;
+	uint32_t span = t->queue[unit], nmarks;
+	const struct kept *s = &b->spans[span];
+	struct event *e = &b->trace->events[*nevents];
+	uint32_t begin = names_label(t->names, s->name, unit == 0 ? NAME_REQUEST_BEGIN : NAME_UNIT_BEGIN);
+	uint32_t end = names_label(t->names, s->name, unit == 0 ? NAME_REQUEST_END : NAME_UNIT_END);
+
+	if (begin == LABEL_NONE || end == LABEL_NONE)
+		return false;
+	for (uint32_t c = t->members[span].first_child; c != NONE; c = t->members[c].next) {
+		move(b, &t->members[span], span, c);
+		cut(b, span, c);
+	}
+	nmarks = make_marks(b, span);
+	cut_overlaps(b, span, nmarks);
+	*e = (struct event){ .time_ns = s->begin_ns, .link_id = unit == 0 ? 0 : s->id, .label = begin, .unit = unit,
+		.node = s->node };
+	if (!set_values(b, e++, s))
+		return false;
+	for (uint32_t i = 0; i < nmarks; i++, e++) {
+		const struct mark *m = &t->marks[i];
+
+		*e = (struct event){ .time_ns = m->time_ns, .link_id = b->spans[m->span].id,
+			.label = m->join ? t->join_label : t->fork_label, .unit = unit, .node = s->node };
+		if (!m->join)
+			t->members[m->span].fork = (uint32_t)(e - b->trace->events);
+	}
+	*e++ = (struct event){ .time_ns = s->end_ns, .link_id = unit == 0 ? 0 : s->id, .label = end, .unit = unit,
+		.node = s->node };
+	b->trace->units[unit] = (struct unit){ s->id, *nevents, nmarks + 2, unit == 0 ? TRACE_NONE :
+		t->members[span].fork };
+	*nevents += nmarks + 2;
+	return true;
+}
+
+static bool
+emit(struct building *b, uint32_t root)
+{
+	struct trace *tr = b->trace;
+	const struct kept *s = &b->spans[root];
+	struct member *m = &b->t->members[root];
+
+	tr->units = arena_alloc(&tr->arena, b->nused * sizeof *tr->units);
+	tr->events = arena_alloc(&tr->arena, 4 * (size_t)b->nused * sizeof *tr->events);
+	if (tr->units == NULL || tr->events == NULL)
+		return false;
+	m->begin_ns = tr->begin_ns = s->begin_ns;
+	m->end_ns = tr->end_ns = s->end_ns;
+	tr->nunits = b->nused;
+	for (uint32_t u = 0; u < b->nused; u++)
+		if (!emit_unit(b, u, &tr->nevents))
+			return false;
+	tr->type = tr->events[0].label;
+	return true;
+}
+
+int
+tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_id id, struct kept *spans, uint32_t n,
+    int64_t resolution_ns, bool lossy, struct arena *a, struct err *e)
+{
+	struct trace trace = { .id = id.low, .id_high = id.high, .lossy = lossy }, *made;
+	struct building b = { t, r, &trace, spans, n, 0, resolution_ns };
+	uint32_t root;
+
+	*ret = NULL;
+	if (n == 0)
+		return 0;
+	if (n > UINT32_MAX / 8 || !make_room(t, n))
+		return err_set(e, ERR_MEMORY, "no memory for a trace of %u spans", n);
+	index_ids(&b);
+	if ((root = find_parents(&b)) == NONE) {
+		reading_skip(r, SKIP_ROOTLESS, NULL, "trace %016llx%016llx, of %u spans", (unsigned long long)id.high,
+		    (unsigned long long)id.low, n);
+		return 0;
+	}
+	link_children(&b);
+	reach(&b, root);
+	if (b.nused < n)
+		count_unreached(&b);
+	trace.arena = *a;
+	if (!emit(&b, root) || (made = arena_alloc(&trace.arena, sizeof *made)) == NULL) {
+		*a = trace.arena;
+		return err_set(e, ERR_MEMORY, "no memory for a trace of %u spans", n);
+	}
+	*a = (struct arena){ 0 };
+	*made = trace;
+	*ret = made;
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Formats that write all values as texts: cells of a CSV, tags of Zipkin, fields of X-Trace. */
+#ifndef FORMATS_TYPED_H
+#define FORMATS_TYPED_H
+
+#include "formats/json.h"
+
+/* A text as what it looks like: VALUE_INT when it is a whole number that fits, VALUE_REAL when it is another number, else
+ * VALUE_TEXT, not copied, cut at VALUE_TEXT_MAX; "" is VALUE_NONE. O(length). */
+static inline struct value
+typed_value(struct text s)
+{
+	struct value v = { .type = s.len > 0 ? VALUE_INT : VALUE_NONE };
+	bool numeric = s.len > 0, whole = true;
+
+	for (uint32_t i = 0; i < s.len && numeric; i++) {
+		bool digit = s.s[i] >= '0' && s.s[i] <= '9';
+
+		numeric = digit || (i > 0 && memchr(".eE+-", s.s[i], 5) != NULL) || s.s[i] == '-';
+		whole &= digit || i == 0;
+	}
+	if (!numeric)
+		v.type = s.len > 0 ? VALUE_TEXT : VALUE_NONE;
+	else if (whole && json_number_int(s.s, s.len, &v.i))
+		v.type = VALUE_INT;
+	else
+		v.type = json_number_real(s.s, s.len, &v.d) ? VALUE_REAL : VALUE_TEXT;
+	if (v.type == VALUE_TEXT) {
+		v.text = s.s;
+		v.len = s.len < VALUE_TEXT_MAX ? s.len : VALUE_TEXT_MAX;
+	}
+	return v;
+}
+
+#endif

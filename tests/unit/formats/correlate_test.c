@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "formats/correlate.h"
+
+enum { TRACES_MAX = 4096 };
+
+struct room {
+	struct labels *labels;
+	struct reading *reading;
+	struct trace *traces[TRACES_MAX];
+	uint32_t ntraces;
+};
+
+static int
+take(void *ctx, struct trace *t, struct err *e)
+{
+	struct room *r = ctx;
+
+	(void)e;
+	assert_true(r->ntraces < TRACES_MAX);
+	r->traces[r->ntraces++] = t;
+	return 0;
+}
+
+static void
+open_room(struct room *r)
+{
+	struct reading_options o = { .take = take, .ctx = r };
+	struct err e;
+
+	memset(r, 0, sizeof *r);
+	r->labels = labels_new();
+	assert_int_equal(reading_new(&r->reading, &o, r->labels, &e), 0);
+}
+
+static void
+close_room(struct room *r)
+{
+	for (uint32_t i = 0; i < r->ntraces; i++)
+		trace_free(r->traces[i]);
+	reading_free(r->reading);
+	labels_free(r->labels);
+}
+
+static struct text
+text(const char *s)
+{
+	return (struct text){ s, (uint32_t)strlen(s) };
+}
+
+static struct tracer_event
+event_at(struct room *r, const char *node, uint32_t tid, int64_t time_ns, const char *name)
+{
+	return (struct tracer_event){ .time_ns = time_ns, .node = reading_node(r->reading, node, strlen(node)), .pid = 7,
+		.tid = tid, .has_tid = true, .service = text("nfsd"), .name = text(name) };
+}
+
+static void
+say(struct room *r, struct correlate *c, uint32_t tid, int64_t time_ns, const char *name)
+{
+	struct tracer_event v = event_at(r, "host", tid, time_ns, name);
+	struct err e;
+
+	assert_int_equal(correlate_event(c, &v, &e), 0);
+}
+
+static const char *
+label_at(const struct room *r, const struct trace *t, uint32_t i)
+{
+	return labels_get(r->labels, t->events[i].label)->text;
+}
+
+static void
+a_pair_on_a_thread_is_a_request_with_all_between_them_on_that_thread(void **state)
+{
+	struct correlate *c;
+	struct room r;
+	struct err e;
+
+	(void)state;
+	open_room(&r);
+	assert_int_equal(correlate_new(&c, r.reading, "thread=nfs:rpc_begin..nfs:rpc_end", &e), 0);
+	say(&r, c, 1, 1000, "nfs:idle");
+	say(&r, c, 1, 2000, "nfs:rpc_begin");
+	say(&r, c, 2, 2100, "nfs:rpc_begin");
+	say(&r, c, 1, 2200, "nfs:lookup");
+	say(&r, c, 2, 2300, "nfs:read");
+	say(&r, c, 1, 3000, "nfs:rpc_end");
+	say(&r, c, 1, 3100, "nfs:idle");
+	say(&r, c, 2, 4100, "nfs:rpc_end");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(r.ntraces, 2);
+	assert_int_equal(r.traces[0]->nevents, 3);
+	assert_int_equal(r.traces[0]->end_ns - r.traces[0]->begin_ns, 1000);
+	assert_string_equal(label_at(&r, r.traces[0], 0), "nfsd/hone:request_begin(nfs:rpc_begin)");
+	assert_string_equal(label_at(&r, r.traces[0], 1), "nfsd/nfs:lookup");
+	assert_string_equal(label_at(&r, r.traces[1], 1), "nfsd/nfs:read");
+	assert_int_equal(r.traces[1]->end_ns - r.traces[1]->begin_ns, 2000);
+	correlate_free(c);
+	close_room(&r);
+}
+
+static void
+a_request_whose_end_is_missing_is_counted_and_not_handed_out(void **state)
+{
+	struct reading_counts n;
+	struct correlate *c;
+	struct room r;
+	struct err e;
+
+	(void)state;
+	open_room(&r);
+	assert_int_equal(correlate_new(&c, r.reading, "thread=*_begin..*_end", &e), 0);
+	say(&r, c, 1, 1000, "a:x_begin");
+	say(&r, c, 1, 2000, "a:x_begin");
+	say(&r, c, 1, 3000, "a:x_end");
+	say(&r, c, 1, 4000, "a:x_end");
+	say(&r, c, 1, 5000, "a:x_begin");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(r.ntraces, 1);
+	assert_int_equal(r.traces[0]->begin_ns, 2000);
+	reading_counts(r.reading, &n);
+	assert_int_equal(n.skipped[SKIP_ROOTLESS].count, 2);
+	correlate_free(c);
+	close_room(&r);
+}
+
+static void
+by_context_structure_ties_units_over_nodes(void **state)
+{
+	static const char *const fields[] = { "name", "link_id", "size" };
+	static const struct { const char *node, *name; uint64_t unit; int64_t time_ns; } script[] = {
+		{ "a", "hone:request_begin", 1, 1000 }, { "a", "hone:fork", 1, 1100 }, { "b", "hone:unit_begin", 2, 1200 },
+		{ "b", "disk:read", 2, 1300 }, { "b", "hone:unit_end", 2, 1400 }, { "a", "hone:join", 1, 1500 },
+		{ "a", "hone:request_end", 1, 1600 },
+	};
+	struct value values[] = { { .type = VALUE_TEXT, .len = 3, .text = "get" }, { .type = VALUE_UINT, .u = 77 },
+		{ .type = VALUE_INT, .i = 5 } };
+	struct correlate *c;
+	struct room r;
+	struct err e;
+
+	(void)state;
+	open_room(&r);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	for (size_t i = 0; i < sizeof script / sizeof script[0]; i++) {
+		struct tracer_event v = event_at(&r, script[i].node, 1, script[i].time_ns, script[i].name);
+
+		v.has_context = true;
+		v.trace_id = 99;
+		v.unit_id = script[i].unit;
+		v.fields = fields;
+		v.values = values;
+		v.nfields = 3;
+		assert_int_equal(correlate_event(c, &v, &e), 0);
+	}
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(r.ntraces, 1);
+	assert_int_equal(r.traces[0]->nunits, 2);
+	assert_int_equal(r.traces[0]->units[1].fork, 1);
+	assert_false(r.traces[0]->lossy);
+	assert_string_equal(label_at(&r, r.traces[0], 1), "nfsd/hone:fork(get)");
+	assert_int_equal(labels_get(r.labels, r.traces[0]->events[1].label)->nfields, 1);
+	assert_int_equal(r.traces[0]->events[1].values[0].i, 5);
+	correlate_free(c);
+	close_room(&r);
+}
+
+static void
+what_is_missing_is_said(void **state)
+{
+	struct correlate *c;
+	struct room r;
+	struct err e;
+
+	(void)state;
+	open_room(&r);
+	assert_int_equal(correlate_new(&c, r.reading, "thread=nothing", &e), ERR_INPUT);
+	assert_int_equal(correlate_new(&c, r.reading, "pid=a..b", &e), ERR_INPUT);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	say(&r, c, 1, 1000, "a:x");
+	assert_int_equal(correlate_end(c, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "--correlate"));
+	correlate_free(c);
+	assert_int_equal(correlate_new(&c, r.reading, "thread=a:x..a:y", &e), 0);
+	for (int i = 0; i < 3; i++) {
+		struct tracer_event v = event_at(&r, "host", 1, 1000, "a:x");
+
+		v.has_tid = false;
+		assert_int_equal(correlate_event(c, &v, &e), 0);
+	}
+	assert_int_equal(correlate_end(c, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "vtid"));
+	correlate_free(c);
+	close_room(&r);
+}
+
+static void
+losses_mark_the_traces_of_their_time(void **state)
+{
+	struct correlate *c;
+	struct room r;
+	struct err e;
+	int64_t second = 1000000000;
+
+	(void)state;
+	open_room(&r);
+	assert_int_equal(correlate_new(&c, r.reading, "thread=a:begin..a:end", &e), 0);
+	say(&r, c, 1, 1 * second, "a:begin");
+	say(&r, c, 1, 2 * second, "a:end");
+	assert_int_equal(correlate_loss(c, 0, 3, 4 * second, 5 * second, &e), 0);
+	say(&r, c, 1, 3 * second, "a:begin");
+	say(&r, c, 1, 6 * second, "a:end");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(r.ntraces, 2);
+	assert_false(r.traces[0]->lossy);
+	assert_true(r.traces[1]->lossy);
+	correlate_free(c);
+	close_room(&r);
+}
+
+static void
+many_requests_on_many_threads_come_out_whole(void **state)
+{
+	enum { REQUESTS = 3000, THREADS = 8 };
+	struct correlate *c;
+	struct rng rng;
+	struct room r;
+	struct err e;
+	int64_t at = 1000;
+	uint32_t open[THREADS] = { 0 }, begun = 0;
+
+	(void)state;
+	open_room(&r);
+	rng_seed(&rng, 5);
+	assert_int_equal(correlate_new(&c, r.reading, "thread=a:begin..a:end", &e), 0);
+	for (uint32_t done = 0; done < REQUESTS; at += 1 + (int64_t)rng_below(&rng, 1000000)) {
+		uint32_t t = (uint32_t)rng_below(&rng, THREADS);
+
+		if (open[t] == 0 && begun < REQUESTS) {
+			say(&r, c, t, at, "a:begin");
+			open[t] = 1;
+			begun++;
+		} else if (open[t] > 0 && open[t] < 6) {
+			say(&r, c, t, at, "a:step");
+			open[t]++;
+		} else if (open[t] == 6) {
+			say(&r, c, t, at, "a:end");
+			open[t] = 0;
+			done++;
+		}
+	}
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(r.ntraces, REQUESTS);
+	for (uint32_t i = 0; i < REQUESTS; i++)
+		assert_int_equal(r.traces[i]->nevents, 7);
+	correlate_free(c);
+	close_room(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pair_on_a_thread_is_a_request_with_all_between_them_on_that_thread),
+		cmocka_unit_test(a_request_whose_end_is_missing_is_counted_and_not_handed_out),
+		cmocka_unit_test(by_context_structure_ties_units_over_nodes),
+		cmocka_unit_test(what_is_missing_is_said),
+		cmocka_unit_test(losses_mark_the_traces_of_their_time),
+		cmocka_unit_test(many_requests_on_many_threads_come_out_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

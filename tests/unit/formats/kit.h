@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* For tests of formats: read something, keep its traces, and say their critical paths. */
+#ifndef TESTS_UNIT_FORMATS_KIT_H
+#define TESTS_UNIT_FORMATS_KIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analysis/critpath.h"
+#include "formats/reading.h"
+
+struct kit {
+	struct labels *labels;
+	struct reading *r;
+	struct trace **traces;
+	uint32_t ntraces;
+	struct err e;
+};
+
+static inline int
+kit_take(void *ctx, struct trace *t, struct err *e)
+{
+	struct kit *k = ctx;
+	struct trace **more = realloc(k->traces, (k->ntraces + 1) * sizeof *more);
+
+	(void)e;
+	assert_non_null(more);
+	k->traces = more;
+	k->traces[k->ntraces++] = t;
+	return 0;
+}
+
+/* memory_max_bytes: 0, or of spans that wait. */
+static inline void
+kit_begin(struct kit *k, size_t memory_max_bytes)
+{
+	struct reading_options o = { .memory_max_bytes = memory_max_bytes, .take = kit_take, .ctx = k };
+
+	*k = (struct kit){ .labels = labels_new() };
+	assert_int_equal(reading_new(&k->r, &o, k->labels, &k->e), 0);
+}
+
+static inline void
+kit_end(struct kit *k)
+{
+	for (uint32_t i = 0; i < k->ntraces; i++)
+		trace_free(k->traces[i]);
+	free(k->traces);
+	reading_free(k->r);
+	labels_free(k->labels);
+}
+
+static inline struct reading_counts
+kit_counts(const struct kit *k)
+{
+	struct reading_counts c;
+
+	reading_counts(k->r, &c);
+	return c;
+}
+
+static inline uint64_t
+kit_skipped(const struct kit *k, enum skip why)
+{
+	return kit_counts(k).skipped[why].count;
+}
+
+/* Reads bytes by one format, in pieces of that many bytes (0: all at once). */
+static inline int
+kit_read_pieces(struct kit *k, const struct format *f, const void *data, size_t len, size_t piece)
+{
+	struct input in;
+	int rc;
+
+	assert_int_equal(input_memory(&in, data, len, piece, &k->e), 0);
+	rc = f->read(k->r, &in, &k->e);
+	input_close(&in);
+	return rc;
+}
+
+static inline int
+kit_read(struct kit *k, const struct format *f, const char *text)
+{
+	return kit_read_pieces(k, f, text, strlen(text), 0);
+}
+
+/* The path of a file of the real traces; false, after a word about it: they are not there. */
+static inline bool
+kit_data(char path[512], const char *file)
+{
+	const char *data = getenv("HONE_DATA");
+
+	snprintf(path, 512, "%s/%s", data != NULL ? data : "../shared/data", file);
+	if (access(path, R_OK) == 0)
+		return true;
+	print_message("# %s is not there (HONE_DATA says where real traces are): skipped\n", path);
+	return false;
+}
+
+/* "service.name" of a structure label. */
+static inline void
+kit_name(const struct labels *labels, uint32_t label, char *ret, size_t size)
+{
+	const struct label *l = labels_get(labels, label);
+
+	snprintf(ret, size, "%.*s.%.*s", (int)l->service_len, l->text, (int)l->name_len, l->name);
+}
+
+/* The critical path as "S1.O1 10 S2.O2 50 S1.O1 40": whose time passed, in units of unit_ns; pieces of no time are left
+ * out. Checks that they add up to the response time. */
+static inline const char *
+kit_path(const struct kit *k, const struct trace *t, int64_t unit_ns)
+{
+	static char text[65536];
+	struct arena a = { 0 };
+	struct critpath p;
+	struct err e;
+	int64_t sum = 0, run = 0;
+	size_t len = 0;
+
+	text[0] = '\0';
+	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &a, &e), 0);
+	for (uint32_t i = 1; i < p.nsteps; i++) {
+		char name[512];
+		bool last = i + 1 == p.nsteps || p.steps[i + 1].owner != p.steps[i].owner;
+
+		run += p.steps[i].time_ns - p.steps[i - 1].time_ns;
+		sum += p.steps[i].time_ns - p.steps[i - 1].time_ns;
+		if (!last || run == 0)
+			continue;
+		if (p.steps[i].owner == LABEL_NONE)
+			snprintf(name, sizeof name, "-");
+		else
+			kit_name(k->labels, p.steps[i].owner, name, sizeof name);
+		len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %lld", len > 0 ? " " : "", name,
+		    (long long)(run / unit_ns));
+		assert_true(len < sizeof text);
+		run = 0;
+	}
+	assert_int_equal(sum, t->end_ns - t->begin_ns);
+	arena_release(&a);
+	return text;
+}
+
+#endif

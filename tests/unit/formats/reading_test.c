@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Files and folders: what format they are of, what is counted with its place, and who may ask meanwhile. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "tests/unit/formats/kit.h"
+
+#define TRACE(id) "{\"traceID\":\"" id "\",\"spans\":[{\"traceID\":\"" id "\",\"spanID\":\"1\",\"operationName\":\"op\"," \
+	"\"references\":[],\"startTime\":0,\"duration\":100,\"processID\":\"p1\"}],\"processes\":{\"p1\":{\"serviceName\":" \
+	"\"s\",\"tags\":[]}}}"
+
+static char folder[] = "/tmp/reading_test.XXXXXX";
+
+static int
+make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) == NULL;
+}
+
+static int
+remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof command, "rm -r %s", folder);
+	return system(command);
+}
+
+static const char *
+put(const char *name, const char *data)
+{
+	static char path[256];
+	char *slash;
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	mkdir(path, 0700);
+	*slash = '/';
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, strlen(data), f), strlen(data));
+	fclose(f);
+	return path;
+}
+
+static const char *
+in_folder(const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return path;
+}
+
+static void
+formats_are_told_by_content(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, 0);
+	assert_int_equal(reading_file(k.r, put("anything.txt", "[" TRACE("1") "]"), &k.e), 0);
+	assert_int_equal(k.ntraces, 1);
+	assert_int_equal(kit_counts(&k).files, 1);
+	assert_int_equal(kit_counts(&k).files_failed, 0);
+	kit_end(&k);
+}
+
+/* Each with its reason, and the reading goes on. */
+static void
+what_is_no_trace_file_is_said(void **state)
+{
+	static const struct { const char *data, *words; } files[] = {
+		{ "Dear reader,\n", "no format" }, { "", "empty" }, { "{\"data\":[{\"traceID\":\"1\",\"spans\":[{\"spanID\":",
+		  "nothing in it" }, { "{}", "no format" }, { "\x7f""ELF\x01", "no format" },
+	};
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, 0);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		const char *path = put("bad", files[i].data);
+
+		assert_int_equal(reading_file(k.r, path, &k.e), ERR_INPUT);
+		assert_non_null(strstr(k.e.text, files[i].words));
+		assert_non_null(strstr(k.e.text, path));
+		assert_int_equal(kit_counts(&k).files_failed, i + 1);
+		assert_int_equal(kit_skipped(&k, SKIP_FILE), i + 1);
+	}
+	assert_string_equal(kit_counts(&k).skipped[SKIP_FILE].file, in_folder("bad"));
+	assert_int_equal(reading_file(k.r, put("good", TRACE("1")), &k.e), 0);
+	assert_int_equal(k.ntraces, 1);
+	assert_int_equal(reading_file(k.r, in_folder("missing"), &k.e), ERR_SYSTEM);
+	kit_end(&k);
+}
+
+static void
+a_format_can_be_named(void **state)
+{
+	struct labels *labels = labels_new();
+	struct reading_options o = { .take = kit_take, .format = "jaeger" };
+	struct reading *r;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(reading_new(&r, &o, labels, &e), 0);
+	assert_int_equal(reading_file(r, put("x", "Dear reader,\n"), &e), ERR_INPUT);
+	reading_free(r);
+	o.format = "nonsense";
+	assert_int_equal(reading_new(&r, &o, labels, &e), 0);
+	assert_int_equal(reading_file(r, put("x", TRACE("1")), &e), ERR_MISSING);
+	reading_free(r);
+	labels_free(labels);
+}
+
+static void
+folders_are_read_by_name(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	put("all/b.json", TRACE("2"));
+	put("all/a.json", TRACE("1"));
+	put("all/README", "Dear reader,\n");
+	put("all/c/1.json", "[" TRACE("3") "," TRACE("4") "]");
+	put("all/.hidden", TRACE("5"));
+	put("none/README", "Dear reader,\n");
+	assert_int_equal(mkfifo(in_folder("all/b.pipe"), 0600), 0);	/* nobody writes */
+	assert_int_equal(symlink("a.json", in_folder("all/d.json")), 0);
+	assert_int_equal(symlink("nowhere", in_folder("all/e.json")), 0);
+	kit_begin(&k, 0);
+	assert_int_equal(reading_file(k.r, in_folder("all"), &k.e), 0);
+	assert_int_equal(k.ntraces, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(k.traces[i]->id, i < 4 ? i + 1 : 1);
+	assert_int_equal(kit_counts(&k).files, 5);
+	assert_int_equal(kit_counts(&k).files_failed, 1);
+	assert_int_equal(reading_file(k.r, in_folder("none"), &k.e), ERR_INPUT);
+	kit_end(&k);
+}
+
+static void
+a_folder_in_itself_ends(void **state)
+{
+	struct kit k;
+	(void)state;
+
+	put("round/a.json", TRACE("1"));
+	assert_int_equal(symlink(".", in_folder("round/self")), 0);
+	kit_begin(&k, 0);
+	assert_int_equal(reading_file(k.r, in_folder("round"), &k.e), 0);
+	assert_int_equal(k.ntraces, 1);
+	kit_end(&k);
+}
+
+/* File, offset and words of the first; the count of all. */
+static void
+skips_have_a_place(void **state)
+{
+	static const char text[] = TRACE("1") "\n{\"traceID\":\"2\",\"spans\":[nope]}\n" TRACE("3") "\n[nope\n";
+	const struct skipped *s;
+	struct reading_counts c;
+	struct kit k;
+	(void)state;
+
+	kit_begin(&k, 0);
+	assert_int_equal(reading_file(k.r, put("places", text), &k.e), 0);
+	assert_int_equal(k.ntraces, 2);
+	c = kit_counts(&k);
+	s = &c.skipped[SKIP_MALFORMED];
+	assert_int_equal(s->count, 2);
+	assert_string_equal(s->file, in_folder("places"));
+	assert_int_equal(s->offset, strstr(text, "nope") - text);
+	assert_int_not_equal(strlen(s->why), 0);
+	kit_end(&k);
+}
+
+static int
+refuse(void *ctx, struct trace *t, struct err *e)
+{
+	trace_free(t);
+	return ++*(int *)ctx == 2 ? err_set(e, ERR_PEER, "no more") : 0;
+}
+
+static void
+who_takes_can_end_it(void **state)
+{
+	int taken = 0;
+	struct reading_options o = { .take = refuse, .ctx = &taken };
+	struct labels *labels = labels_new();
+	struct reading *r;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(reading_new(&r, &o, labels, &e), 0);
+	assert_int_equal(reading_file(r, put("three", TRACE("1") TRACE("2") TRACE("3")), &e), ERR_PEER);
+	assert_int_equal(taken, 2);
+	assert_non_null(strstr(e.text, "no more"));
+	reading_free(r);
+	labels_free(labels);
+}
+
+/* ---- threads ---- */
+
+struct asked {
+	struct reading *r;
+	_Atomic bool done;
+	uint64_t most;
+};
+
+static void *
+ask(void *arg)
+{
+	struct asked *a = arg;
+	uint64_t done, size;
+
+	while (!a->done) {
+		reading_progress(a->r, &done, &size);
+		a->most = done > a->most ? done : a->most;
+	}
+	return NULL;
+}
+
+/* Another thread asks all the time; the one that is handed a trace looks up its nodes. (ThreadSanitizer looks on.) */
+static void
+progress_may_be_asked_by_others(void **state)
+{
+	struct kit k;
+	struct asked a = { 0 };
+	pthread_t thread;
+	FILE *f;
+	(void)state;
+
+	f = fopen(in_folder("large"), "w");
+	assert_non_null(f);
+	for (int i = 0; i < 5000; i++)
+		fputs(TRACE("1") "\n", f);
+	fclose(f);
+	kit_begin(&k, 0);
+	a.r = k.r;
+	assert_int_equal(pthread_create(&thread, NULL, ask, &a), 0);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(reading_file(k.r, in_folder("large"), &k.e), 0);
+	a.done = true;
+	pthread_join(thread, NULL);
+	assert_int_equal(k.ntraces, 25000);
+	assert_string_equal(reading_nodes(k.r)[k.traces[0]->events[0].node], "");
+	kit_end(&k);
+}
+
+static void
+nodes_have_numbers(void **state)
+{
+	struct kit k;
+	char name[32];
+	(void)state;
+
+	kit_begin(&k, 0);
+	for (uint32_t i = 0; i < 70000; i++) {
+		uint32_t id = reading_node(k.r, name, (size_t)snprintf(name, sizeof name, "node%u", i));
+
+		assert_int_equal(id, i < 65536 ? i : 65536);
+		assert_int_equal(reading_node(k.r, name, strlen(name)), id);
+	}
+	assert_string_equal(reading_nodes(k.r)[7], "node7");
+	assert_string_equal(reading_nodes(k.r)[65536], "(other)");
+	assert_int_equal(reading_node(k.r, "node7", 5), 7);
+	assert_int_equal(reading_node(k.r, "node70", 5), 7);
+	kit_end(&k);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(formats_are_told_by_content),
+		cmocka_unit_test(what_is_no_trace_file_is_said),
+		cmocka_unit_test(a_format_can_be_named),
+		cmocka_unit_test(folders_are_read_by_name),
+		cmocka_unit_test(a_folder_in_itself_ends),
+		cmocka_unit_test(skips_have_a_place),
+		cmocka_unit_test(who_takes_can_end_it),
+		cmocka_unit_test(progress_may_be_asked_by_others),
+		cmocka_unit_test(nodes_have_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
