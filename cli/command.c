@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,10 @@
 #include "cli/client.h"
 
 #define BIT(f) (1u << FLAG_##f)
-#define COMMON (BIT(SOCKET) | BIT(TIMEOUT) | BIT(JSON) | BIT(HELP))
+#define COMMON (BIT(JSON) | BIT(HELP))
+#define ASK (BIT(SOCKET) | BIT(TIMEOUT))
+#define ANALYSE (BIT(FORMAT) | BIT(CORRELATE) | BIT(TYPE) | BIT(IGNORE) | BIT(BIN) | BIT(CONFIDENCE) | BIT(CV) | \
+	BIT(MIN_TRACES) | BIT(SEED) | BIT(MEMORY))
 
 static const struct {
 	const char *name, *value, *help;
@@ -21,24 +25,48 @@ static const struct {
 	[FLAG_WAIT] = { "--wait", NULL, "stay until it has ended" },
 	[FLAG_STRATEGY] = { "--strategy", "NAME", "how to choose tracepoints (flat)" },
 	[FLAG_K] = { "--k", "N", "so many tracepoints in a cycle, 1 to 16 (as honed is configured)" },
-	[FLAG_SEED] = { "--seed", "N", "where chance starts, 1 or more (as honed is configured)" },
+	[FLAG_SEED] = { "--seed", "N", "where chance starts, 1 or more" },
 	[FLAG_SECONDS] = { "--seconds", "N", "how long to learn, 1 to 86400 (10)" },
+	[FLAG_FORMAT] = { "--format", "NAME", "of the files (by their content)" },
+	[FLAG_CORRELATE] = { "--correlate", "HOW", "thread=BEGIN..END: a request is what a thread does between these" },
+	[FLAG_TYPE] = { "--type", "PATTERN", "only request types of such names" },
+	[FLAG_IGNORE] = { "--ignore", "PATTERN", "labels whose waits are meant; may be repeated" },
+	[FLAG_BIN] = { "--bin", "RULE", "LABEL.FIELD=CUT,..: groups apart by it; may be repeated" },
+	[FLAG_BASELINE] = { "--baseline", "NAME", "what has changed since then; a name or a file" },
+	[FLAG_CONFIDENCE] = { "--confidence", "SHARE", "of all intervals, 50% to 99.99% (95%)" },
+	[FLAG_CV] = { "--cv", "SHARE", "more is unpredictable: standard deviation / mean (10%)" },
+	[FLAG_MIN_TRACES] = { "--min-traces", "N", "no judgement of groups with fewer traces (30)" },
+	[FLAG_SAMPLES] = { "--samples", NULL, "with single requests in the document" },
+	[FLAG_MEMORY] = { "--memory", "MIB", "for what is kept, 16 to 1048576 (128)" },
+	[FLAG_HTML] = { "--html", "FILE", "write a page with pictures there, too" },
+	[FLAG_RESET] = { "--reset", NULL, "and begin the window of traffic anew" },
 };
 
 const struct command commands[] = {
-	{ "start", "TYPE", 1, 1, BIT(WAIT) | BIT(STRATEGY) | BIT(K) | BIT(SEED), run_start,
+	{ "start", "TYPE", 1, 1, ASK | BIT(WAIT) | BIT(STRATEGY) | BIT(K) | BIT(SEED), run_start,
 	    "begin to diagnose a request type",
 	    "Looks for the place that makes requests of this type slow or unpredictable, by turning\n"
 	    "tracepoints on and off. With --wait shows how far it is and then the verdict; ends with 1\n"
 	    "when nothing was found." },
-	{ "stop", "[TYPE]", 0, 1, 0, run_stop, "end one diagnosis, or all and learning too",
+	{ "stop", "[TYPE]", 0, 1, ASK, run_stop, "end one diagnosis, or all and learning too",
 	    "Every tracepoint that was added for it goes off." },
-	{ "status", "", 0, 0, 0, run_status, "what the controller does now", "" },
-	{ "learn", "", 0, 0, BIT(WAIT) | BIT(SECONDS), run_learn, "turn all tracepoints on for a while, to learn what there is",
+	{ "status", "", 0, 0, ASK, run_status, "what the controller does now", "" },
+	{ "learn", "", 0, 0, ASK | BIT(WAIT) | BIT(SECONDS), run_learn, "turn all tracepoints on for a while, to learn what there is",
 	    "Put load on the application meanwhile that uses all of it." },
-	{ "forest", "[TYPE]", 0, 1, 0, run_forest, "the tree of hypotheses of each diagnosis", "" },
-	{ "tracepoints", "", 0, 0, 0, run_tracepoints, "all tracepoints, and which are on", "" },
-	{ "agents", "", 0, 0, 0, run_agents, "the agents: their queues, losses and cost", "" },
+	{ "forest", "[TYPE]", 0, 1, ASK, run_forest, "the tree of hypotheses of each diagnosis", "" },
+	{ "tracepoints", "", 0, 0, ASK, run_tracepoints, "all tracepoints, and which are on", "" },
+	{ "agents", "", 0, 0, ASK, run_agents, "the agents: their queues, losses and cost", "" },
+	{ "analyze", "FILE...", 1, INT_MAX, ANALYSE | BIT(BASELINE) | BIT(SAMPLES) | BIT(HTML), run_analyze,
+	    "what makes requests slow or unpredictable, from trace files",
+	    "Reads files and folders in all formats that hone(1) names, gzip too; - is standard\n"
+	    "input. Needs no controller. Ends with 1 only when nothing could be analysed." },
+	{ "report", "[TYPE]", 0, 1, ASK | BIT(BASELINE) | BIT(SAMPLES) | BIT(HTML) | BIT(RESET), run_report,
+	    "the same, of the traffic that the controller sees",
+	    "Of all sampled requests since honed was started, or since --reset." },
+	{ "baseline", "save|list|show|delete [NAME [FILE...]]", 1, INT_MAX, ASK | ANALYSE, run_baseline,
+	    "keep a healthy window under a name, to compare with",
+	    "save NAME FILE... keeps what these files say, save NAME what the controller sees now;\n"
+	    "analyze and report compare with it by --baseline NAME." },
 	{ NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
 
@@ -49,9 +77,10 @@ print_help(FILE *out)
 {
 	fputs("usage: hone COMMAND [TYPE] [FLAGS]\n\n"
 	      "Finds out why requests are slow or unpredictable, by turning on only the tracepoints\n"
-	      "that tell. Talks to the controller honed.\n\n", out);
+	      "that tell. Talks to the controller honed; analyze works on files alone.\n\n", out);
 	for (const struct command *c = commands; c->name != NULL; c++)
-		fprintf(out, "  %s %-*s %s\n", c->name, (int)(18 - strlen(c->name)), c->arguments, c->help);
+		fprintf(out, "  %s %-*s %s\n", c->name, (int)(18 - strlen(c->name)),
+		    strlen(c->arguments) < 12 ? c->arguments : "...", c->help);
 	fputs("\n  hone COMMAND --help says more; hone --version; see hone(1)\n"
 	      "  Ends with 0 done, 1 failed, 2 misused.\n", out);
 }
@@ -154,6 +183,20 @@ unknown_flag(struct call *c, const char *word)
 
 /* ---- reading the command line ---- */
 
+static enum exit_code
+take_repeated(struct call *c, enum flag f, const char *value)
+{
+	const char **list = f == FLAG_IGNORE ? c->ignore : c->bins;
+	int n = 0;
+
+	while (list[n] != NULL)
+		n++;
+	if (n == FLAG_REPEATS_MAX)
+		return misused(c, flags[f].name, "given over 64 times", NULL);
+	list[n] = value;
+	return DONE;
+}
+
 /* The flag at argv[*i], in either form, "--k 3" or "--k=3". DONE, or MISUSED. */
 static enum exit_code
 take_flag(struct call *c, int argc, char **argv, int *i)
@@ -165,49 +208,59 @@ take_flag(struct call *c, int argc, char **argv, int *i)
 		if (!((COMMON | c->command->flags) & 1u << f) || strlen(flags[f].name) != len ||
 		    strncmp(flags[f].name, word, len) != 0)
 			continue;
-		if (c->value[f] != NULL)
+		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN;
+
+		if (c->value[f] != NULL && !repeats)
 			return misused(c, flags[f].name, "given twice", NULL);
 		if (flags[f].value == NULL && equals != NULL)
 			return misused(c, flags[f].name, "takes no value", NULL);
 		if (flags[f].value != NULL && equals == NULL && ++*i >= argc)
 			return misused(c, flags[f].name, "needs a value", NULL);
 		c->value[f] = flags[f].value == NULL ? "" : equals != NULL ? equals + 1 : argv[*i];
-		return DONE;
+		return repeats ? take_repeated(c, (enum flag)f, c->value[f]) : DONE;
 	}
 	return unknown_flag(c, word);
 }
 
+/* Moves the words that are no flags to the front of argv + 2, where the call finds them. */
 static enum exit_code
 take_words(struct call *c, int argc, char **argv)
 {
-	int types = 0;
 	bool only_words = false;
 	enum exit_code code;
 
+	c->words = argv + 2;
 	for (int i = 2; i < argc; i++) {
 		if (!only_words && strcmp(argv[i], "--") == 0) {
 			only_words = true;
 		} else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
 			if ((code = take_flag(c, argc, argv, &i)) != DONE)
 				return code;
-		} else if (types++ < c->command->type_max) {
-			c->type = argv[i];
+		} else if (c->nwords < c->command->words_max) {
+			argv[2 + c->nwords++] = argv[i];
 		} else {
-			return misused(c, argv[i], c->command->type_max == 0 ? "takes no such word" : "one request type at a time", NULL);
+			return misused(c, argv[i], c->command->words_max == 0 ? "takes no such word" : "one request type at a time", NULL);
 		}
 	}
-	if (c->value[FLAG_HELP] == NULL && types < c->command->type_min)
-		return misused(c, c->command->name, "which request type? hone status lists them", NULL);
-	return DONE;
+	c->type = c->nwords > 0 ? c->words[0] : NULL;
+	if (c->value[FLAG_HELP] != NULL || c->nwords >= c->command->words_min)
+		return DONE;
+	return misused(c, c->command->name, c->command->run == run_start ? "which request type? hone status lists them" :
+	    c->command->run == run_analyze ? "which files? - is standard input" : "to do what?", NULL);
 }
 
+/* Shares may be written as 0.1 or 10%. */
 static bool
-number(const char *s, double min, double max, bool whole, double *ret)
+number(const char *s, double min, double max, bool whole, bool share, double *ret)
 {
 	char *end;
 
 	errno = 0;
 	*ret = strtod(s, &end);
+	if (share && end != s && *end == '%') {
+		*ret /= 100;
+		end++;
+	}
 	return end != s && *end == '\0' && errno == 0 && *ret >= min && *ret <= max && (!whole || *ret == floor(*ret));
 }
 
@@ -217,27 +270,29 @@ take_numbers(struct call *c)
 	static const struct {
 		enum flag flag;
 		double fallback, min, max;
-		bool whole;
+		bool whole, share;
 		const char *why;
 	} rules[] = {
-		{ FLAG_TIMEOUT, 10, 0.001, 86400, false, "a number of seconds, up to 86400" },
-		{ FLAG_K, 0, 1, 16, true, "a whole number from 1 to 16" },
-		{ FLAG_SEED, 0, 1, 9007199254740992.0, true, "a whole number from 1 to 2^53" },
-		{ FLAG_SECONDS, 10, 1, 86400, false, "a number of seconds from 1 to 86400" },
+		{ FLAG_TIMEOUT, 10, 0.001, 86400, false, false, "a number of seconds, up to 86400" },
+		{ FLAG_K, 0, 1, 16, true, false, "a whole number from 1 to 16" },
+		{ FLAG_SEED, 1, 1, 9007199254740992.0, true, false, "a whole number from 1 to 2^53" },
+		{ FLAG_SECONDS, 10, 1, 86400, false, false, "a number of seconds from 1 to 86400" },
+		{ FLAG_CONFIDENCE, 0.95, 0.5, 0.9999, false, true, "a share from 50% to 99.99%" },
+		{ FLAG_CV, 0.1, 0.001, 10, false, true, "a share from 0.1% to 1000%" },
+		{ FLAG_MIN_TRACES, 30, 5, 1e6, true, false, "a whole number from 5 to 1000000" },
+		{ FLAG_MEMORY, 128, 16, 1048576, true, false, "a whole number of MiB from 16 to 1048576" },
 	};
-	double v[4];
 
-	for (size_t i = 0; i < 4; i++) {
-		v[i] = rules[i].fallback;
-		if (c->value[rules[i].flag] != NULL &&
-		    !number(c->value[rules[i].flag], rules[i].min, rules[i].max, rules[i].whole, &v[i]))
-			return misused(c, pen_printf(c->err, "%s %s", flags[rules[i].flag].name, c->value[rules[i].flag]),
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+		enum flag f = rules[i].flag;
+
+		c->number[f] = rules[i].fallback;
+		if (c->value[f] != NULL && !number(c->value[f], rules[i].min, rules[i].max, rules[i].whole, rules[i].share,
+		    &c->number[f]))
+			return misused(c, pen_printf(c->err, "%s %s", flags[f].name, c->value[f]),
 			    pen_printf(c->err, "it takes %s", rules[i].why), NULL);
 	}
-	c->timeout_ms = (int)ceil(v[0] * 1e3);
-	c->k = (long long)v[1];
-	c->seed = (long long)v[2];
-	c->seconds = v[3];
+	c->timeout_ms = (int)ceil(c->number[FLAG_TIMEOUT] * 1e3);
 	return DONE;
 }
 

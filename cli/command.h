@@ -5,29 +5,37 @@
 
 #include <stdbool.h>
 
+#include "base/err.h"
 #include "cli/output.h"
 #include "cli/pen.h"
 
 enum exit_code { DONE = 0, FAILED = 1, MISUSED = 2 };
 
 enum flag {
-	FLAG_SOCKET, FLAG_TIMEOUT, FLAG_JSON, FLAG_HELP, FLAG_WAIT, FLAG_STRATEGY, FLAG_K, FLAG_SEED, FLAG_SECONDS, FLAGS
+	FLAG_SOCKET, FLAG_TIMEOUT, FLAG_JSON, FLAG_HELP, FLAG_WAIT, FLAG_STRATEGY, FLAG_K, FLAG_SEED, FLAG_SECONDS,
+	FLAG_FORMAT, FLAG_CORRELATE, FLAG_TYPE, FLAG_IGNORE, FLAG_BIN, FLAG_BASELINE, FLAG_CONFIDENCE, FLAG_CV,
+	FLAG_MIN_TRACES, FLAG_SAMPLES, FLAG_MEMORY, FLAG_HTML, FLAG_RESET, FLAGS
 };
+
+enum { FLAG_REPEATS_MAX = 64 };
 
 struct call {			/* a command with what was said of it */
 	const struct command *command;
-	const char *type;	/* NULL: not said */
+	char *const *words;	/* what is no flag, in order */
+	int nwords;
+	const char *type;	/* the first of them; NULL: not said */
 	const char *value[FLAGS];	/* NULL: not said; "" for a flag without a value */
+	const char *ignore[FLAG_REPEATS_MAX + 1], *bins[FLAG_REPEATS_MAX + 1];	/* flags that may be repeated; NULL at
+				   the end */
+	double number[FLAGS];	/* of flags that take one, or what holds without */
 	int timeout_ms;
-	long long k, seed;	/* 0: not said */
-	double seconds;
 	const struct output *output;
 	struct pen *out, *err;
 };
 
 struct command {
 	const char *name, *arguments;
-	int type_min, type_max;		/* how many TYPEs */
+	int words_min, words_max;	/* how many words that are no flags */
 	unsigned flags;			/* bits of the flags beyond the common ones */
 	enum exit_code (*run)(struct call *c);
 	const char *help;		/* a line */
@@ -46,5 +54,17 @@ enum exit_code run_learn(struct call *c);
 enum exit_code run_forest(struct call *c);
 enum exit_code run_tracepoints(struct call *c);
 enum exit_code run_agents(struct call *c);
+enum exit_code run_analyze(struct call *c);
+enum exit_code run_report(struct call *c);
+enum exit_code run_baseline(struct call *c);
+
+/* ---- for those ---- */
+struct client;
+
+/* Says on standard error what failed. FAILED. */
+enum exit_code call_failed(struct call *c, const struct err *e);
+int call_connect(struct call *c, struct client **client, struct err *e);
+/* Takes the question; *answer is the caller's, NULL unless 0 is returned. A no of honed is printed with --json. */
+int call_ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e);
 
 #endif

@@ -1,31 +1,56 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Completion of hone for bash: commands, flags, and the request types that honed knows.
 
+_hone_baselines() {
+	hone baseline list --json 2>/dev/null | sed -n 's/^ *"name": "\([^"]*\)",*$/\1/p'
+}
 _hone() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
-	local flags="--json --socket --timeout --help"
+	local flags="--json --help" asks="--socket --timeout"
+	local analyse="--format --correlate --type --ignore --bin --confidence --cv --min-traces --seed --memory"
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		COMPREPLY=($(compgen -W "start stop status learn forest tracepoints agents --help --version" -- "$word"))
+		COMPREPLY=($(compgen -W "start stop status learn forest tracepoints agents analyze report baseline --help --version" -- "$word"))
 		return
 	fi
 	case $before in
 	--strategy)
 		COMPREPLY=($(compgen -W "flat" -- "$word"))
 		return ;;
-	--k|--seed|--seconds|--timeout|--socket)
+	--format)
+		COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word"))
+		return ;;
+	--baseline)
+		COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word"))
+		return ;;
+	--html)
+		COMPREPLY=($(compgen -f -- "$word"))
+		return ;;
+	--k|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
 		return ;;
 	esac
 	case $command in
-	start) flags="$flags --strategy --k --seed --wait" ;;
-	learn) flags="$flags --seconds --wait" ;;
+	start) flags="$flags $asks --strategy --k --seed --wait" ;;
+	learn) flags="$flags $asks --seconds --wait" ;;
+	analyze) flags="$flags $analyse --baseline --samples --html" ;;
+	report) flags="$flags $asks --baseline --samples --html --reset" ;;
+	baseline) flags="$flags $asks $analyse" ;;
+	*) flags="$flags $asks" ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
 		COMPREPLY=($(compgen -W "$flags" -- "$word"))
 		return
 	fi
 	case $command in
-	start|stop|forest)
+	analyze)
+		COMPREPLY=($(compgen -f -- "$word")) ;;
+	baseline)
+		case $COMP_CWORD in
+		2) COMPREPLY=($(compgen -W "save list show delete" -- "$word")) ;;
+		3) COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word")) ;;
+		*) COMPREPLY=($(compgen -f -- "$word")) ;;
+		esac ;;
+	start|stop|forest|report)
 		COMPREPLY=($(compgen -W "$(hone status --json --timeout 1 2>/dev/null |
 		    sed -n 's/^ *"type": "\([^"]*\)",*$/\1/p' | sort -u)" -- "$word")) ;;
 	esac

@@ -18,6 +18,8 @@ struct output {
 	void (*learned)(struct pen *p, const json_t *status);	/* the status after it */
 	/* The answer to "verdict"; after: the status after the run's end. */
 	void (*verdict)(struct pen *p, const json_t *answer, const json_t *after);
+	void (*analysis)(struct pen *p, const json_t *document);	/* docs/report.md */
+	void (*baselines)(struct pen *p, const json_t *list);	/* of baseline_list() */
 };
 
 extern const struct output output_text, output_json;
@@ -30,6 +32,13 @@ bool is_null(const json_t *o, const char *key);	/* missing, too */
 
 /* output_tree.c: a run's hypotheses as a tree. */
 void tree_print(struct pen *p, const json_t *run);
+enum { PROBLEMS_SHOWN = 10 };	/* to people; --json has all */
+
+/* output_change.c */
+void change_print(struct pen *p, const json_t *change);
+/* output_analysis.c */
+void analysis_print(struct pen *p, const json_t *document);
+void baselines_print(struct pen *p, const json_t *list);
 /* output_verdict.c */
 void verdict_print(struct pen *p, const json_t *answer, const json_t *after);
 

@@ -149,11 +149,11 @@ print_counts(struct pen *p, const json_t *c)
 	static const struct {
 		const char *key, *words;
 	} reasons[] = {
-		{ "late", "came late" }, { "given_up_memory", "given up for memory" },
+		{ "late", "came late" }, { "duplicate", "came twice" }, { "given_up_memory", "given up for memory" },
 		{ "given_up_patience", "never complete" }, { "given_up_malformed", "malformed" },
 		{ "lossy", "with lost records" }, { "incomplete", "not complete yet" },
-		{ "other_groups", "beyond the groups kept" }, { "moved", "from while tracepoints changed" },
-		{ "pathless", "without a critical path" },
+		{ "other_groups", "beyond the groups kept" }, { "pathless", "without a critical path" },
+		{ "inexact", "whose edges did not add up" }, { "clock_contradictory", "from while a clock jumped" },
 		{ "lost_ring", "records lost by the tracer" }, { "lost_queue", "records lost by agents" },
 		{ "lost_decode", "records not understood" },
 	};
@@ -167,6 +167,9 @@ print_counts(struct pen *p, const json_t *c)
 	    pen_count(p, number_of(c, "traces")));
 	if (said[0] != '\0')
 		fprintf(p->out, "not used: %s\n", said);
+	if (number_of(c, "clock_corrected") > 0 || number_of(c, "moved") > 0)
+		fprintf(p->out, "clocks: %s traces brought onto one, %s steps of paths moved behind their causes\n",
+		    pen_count(p, number_of(c, "clock_corrected")), pen_count(p, number_of(c, "moved")));
 }
 
 static void
@@ -189,6 +192,22 @@ worst_fill(struct pen *p, const json_t *o)
 	return pen_share(p, worst > wire ? worst : wire);
 }
 
+/* By how much the node's clock is ahead of the controller's: machines were started at different times. */
+static const char *
+clock_of(struct pen *p, const json_t *o)
+{
+	const char *ahead;
+
+	if (is_true(o, "same_clock"))
+		return "same";
+	if (!json_is_number(json_object_get(o, "offset_ms")))
+		return "?";
+	ahead = pen_printf(p, "%+.3f s", -number_of(o, "offset_ms") / 1e3);
+	if (!json_is_number(json_object_get(o, "uncertain_ms")))
+		return ahead;
+	return pen_printf(p, "%s +-%.2f ms", ahead, number_of(o, "uncertain_ms"));
+}
+
 static void
 add_agent(struct table *t, struct pen *p, const json_t *o)
 {
@@ -206,6 +225,7 @@ add_agent(struct table *t, struct pen *p, const json_t *o)
 	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "memory_mib")));
 	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "ring_mib")));
 	table_add(t, pen_ms(p, number_of(o, "lag_ms")));
+	table_add(t, clock_of(p, o));
 	table_add(t, list_of(p, o, "services"));
 }
 
@@ -213,7 +233,7 @@ static void
 print_agents(struct pen *p, const json_t *a)
 {
 	static const char *const heads[] = { "NODE", "STATE", "PROGRAMS", "RECORDS/S", "FULLEST", "LOST", "ADDED", "CPU",
-		"TRACER CPU", "MEMORY", "BUFFERS", "HEARD", "SERVICES" };
+		"TRACER CPU", "MEMORY", "BUFFERS", "HEARD", "CLOCK", "SERVICES" };
 	const json_t *agents = json_object_get(a, "agents");
 	struct table t;
 	size_t i;
@@ -223,8 +243,8 @@ print_agents(struct pen *p, const json_t *a)
 		fputs("No agent has connected yet; start hone-agent on each node.\n", p->out);
 		return;
 	}
-	table_open(&t, "llrrrrrrrrrrl");
-	for (i = 0; i < 13; i++)
+	table_open(&t, "llrrrrrrrrrrrl");
+	for (i = 0; i < 14; i++)
 		table_add(&t, heads[i]);
 	json_array_foreach(agents, i, o)
 		add_agent(&t, p, o);
@@ -321,4 +341,4 @@ print_learned(struct pen *p, const json_t *status)
 }
 
 const struct output output_text = { print_status, print_agents, print_tracepoints, print_forest, print_started,
-	print_stopped, print_learning, print_learned, verdict_print };
+	print_stopped, print_learning, print_learned, verdict_print, analysis_print, baselines_print };

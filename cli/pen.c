@@ -289,6 +289,12 @@ table_print(struct table *t, struct pen *p)
 
 		print_cell(p, t->cell[i], width[c], t->align[c], i < t->columns, c == t->columns - 1);
 	}
+	table_release(t);
+}
+
+void
+table_release(struct table *t)
+{
 	free(t->cell);
 	t->cell = NULL;
 	t->cells = t->cap = 0;

@@ -50,5 +50,6 @@ struct table {
 void table_open(struct table *t, const char *align);
 void table_add(struct table *t, const char *s);	/* not copied */
 void table_print(struct table *t, struct pen *p);	/* and releases it */
+void table_release(struct table *t);
 
 #endif

@@ -14,8 +14,8 @@ typedef void print_answer(struct pen *p, const json_t *answer);
 
 /* ---- asking ---- */
 
-static enum exit_code
-failed(struct call *c, const struct err *e)
+enum exit_code
+call_failed(struct call *c, const struct err *e)
 {
 	const char *type = c->type != NULL ? c->type : "", *words = e->text;
 	size_t len = strlen(type);
@@ -28,15 +28,15 @@ failed(struct call *c, const struct err *e)
 	return FAILED;
 }
 
-static int
-connect_to(struct call *c, struct client **client, struct err *e)
+int
+call_connect(struct call *c, struct client **client, struct err *e)
 {
 	return client_open(client, c->value[FLAG_SOCKET], c->timeout_ms, e);
 }
 
 /* A no of honed is an answer too, for programs: with --json it is printed as it is. */
-static int
-ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e)
+int
+call_ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e)
 {
 	int rc = question == NULL ? err_set(e, ERR_INPUT, "not UTF-8") : client_ask(client, question, answer, e);
 
@@ -59,13 +59,13 @@ ask_and_print(struct call *c, json_t *question, print_answer *print)
 	struct err e;
 	int rc;
 
-	if ((rc = connect_to(c, &client, &e)) < 0)
+	if ((rc = call_connect(c, &client, &e)) < 0)
 		json_decref(question);
-	else if ((rc = ask(c, client, question, &answer, &e)) == 0)
+	else if ((rc = call_ask(c, client, question, &answer, &e)) == 0)
 		print(c->out, answer);
 	json_decref(answer);
 	client_close(client);
-	return rc < 0 ? failed(c, &e) : DONE;
+	return rc < 0 ? call_failed(c, &e) : DONE;
 }
 
 enum exit_code
@@ -156,7 +156,7 @@ await_run(struct call *c, struct client *client, double id, struct err *e)
 	int rc = 0;
 
 	progress_open(&g, c->err);
-	while (active && (rc = ask(c, client, json_pack("{s:s}", "ask", "status"), &status, e)) == 0) {
+	while (active && (rc = call_ask(c, client, json_pack("{s:s}", "ask", "status"), &status, e)) == 0) {
 		const json_t *run = run_of(status, id);
 
 		if ((active = run != NULL)) {
@@ -182,7 +182,7 @@ await_quiet(struct call *c, struct client *client, json_t **status, struct err *
 	int rc;
 
 	for (;;) {
-		if ((rc = ask(c, client, json_pack("{s:s}", "ask", "status"), status, e)) < 0)
+		if ((rc = call_ask(c, client, json_pack("{s:s}", "ask", "status"), status, e)) < 0)
 			return rc;
 		if (is_true(*status, "quiet") || json_array_size(json_object_get(*status, "runs")) > 0 ||
 		    mono_since_ns(clock_mono(), begun) > QUIET_MS * INT64_C(1000000))
@@ -201,9 +201,9 @@ print_end(struct call *c, struct client *client, double id)
 	const char *state;
 
 	if (await_quiet(c, client, &after, &e) < 0 ||
-	    ask(c, client, json_pack("{s:s, s:I}", "ask", "forest", "run", (json_int_t)id), &runs, &e) < 0) {
+	    call_ask(c, client, json_pack("{s:s, s:I}", "ask", "forest", "run", (json_int_t)id), &runs, &e) < 0) {
 		json_decref(after);
-		return failed(c, &e);
+		return call_failed(c, &e);
 	}
 	/* as the answer to "verdict", but of this run, whoever began another meanwhile */
 	answer = json_pack("{s:i, s:b, s:O}", "version", 1, "ok", 1, "run",
@@ -224,10 +224,10 @@ start_question(const struct call *c)
 {
 	json_t *q = json_pack("{s:s, s:s, s:s*}", "ask", "start", "type", c->type, "strategy", c->value[FLAG_STRATEGY]);
 
-	if (q != NULL && c->k > 0)
-		json_object_set_new(q, "k", json_integer(c->k));
-	if (q != NULL && c->seed > 0)
-		json_object_set_new(q, "seed", json_integer(c->seed));
+	if (q != NULL && c->value[FLAG_K] != NULL)
+		json_object_set_new(q, "k", json_integer((json_int_t)c->number[FLAG_K]));
+	if (q != NULL && c->value[FLAG_SEED] != NULL)
+		json_object_set_new(q, "seed", json_integer((json_int_t)c->number[FLAG_SEED]));
 	return q;
 }
 
@@ -241,14 +241,14 @@ run_start(struct call *c)
 
 	if (c->value[FLAG_WAIT] == NULL)
 		return ask_and_print(c, start_question(c), c->output->started);
-	if (connect_to(c, &client, &e) < 0)
-		return failed(c, &e);
-	if (ask(c, client, start_question(c), &answer, &e) < 0) {
-		code = failed(c, &e);
+	if (call_connect(c, &client, &e) < 0)
+		return call_failed(c, &e);
+	if (call_ask(c, client, start_question(c), &answer, &e) < 0) {
+		code = call_failed(c, &e);
 	} else {
 		double id = number_of(json_object_get(answer, "run"), "run");
 
-		code = await_run(c, client, id, &e) < 0 ? failed(c, &e) : print_end(c, client, id);
+		code = await_run(c, client, id, &e) < 0 ? call_failed(c, &e) : print_end(c, client, id);
 	}
 	json_decref(answer);
 	client_close(client);
@@ -265,12 +265,12 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 
 	progress_open(&g, c->err);
 	for (;;) {
-		if ((rc = ask(c, client, json_pack("{s:s}", "ask", "status"), status, e)) < 0)
+		if ((rc = call_ask(c, client, json_pack("{s:s}", "ask", "status"), status, e)) < 0)
 			break;
 		l = json_object_get(*status, "learning");
 		if (!json_is_object(l))
 			break;
-		progress_say(&g, 1 - number_of(l, "left_s") / c->seconds, "learning", pen_printf(c->err,
+		progress_say(&g, 1 - number_of(l, "left_s") / c->number[FLAG_SECONDS], "learning", pen_printf(c->err,
 		    "%s left, %s traces, %s places", pen_seconds(c->err, number_of(l, "left_s")),
 		    pen_count(c->err, number_of(l, "traces")), pen_count(c->err, number_of(l, "places"))));
 		json_decref(*status);
@@ -284,19 +284,19 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 enum exit_code
 run_learn(struct call *c)
 {
-	json_t *question = json_pack("{s:s, s:f}", "ask", "learn", "seconds", c->seconds), *answer = NULL, *status = NULL;
+	json_t *question = json_pack("{s:s, s:f}", "ask", "learn", "seconds", c->number[FLAG_SECONDS]), *answer = NULL, *status = NULL;
 	struct client *client = NULL;
 	enum exit_code code = DONE;
 	struct err e;
 
 	if (c->value[FLAG_WAIT] == NULL)
 		return ask_and_print(c, question, c->output->learning);
-	if (connect_to(c, &client, &e) < 0) {
+	if (call_connect(c, &client, &e) < 0) {
 		json_decref(question);
-		return failed(c, &e);
+		return call_failed(c, &e);
 	}
-	if (ask(c, client, question, &answer, &e) < 0 || await_learned(c, client, &status, &e) < 0)
-		code = failed(c, &e);
+	if (call_ask(c, client, question, &answer, &e) < 0 || await_learned(c, client, &status, &e) < 0)
+		code = call_failed(c, &e);
 	else
 		c->output->learned(c->out, status);
 	json_decref(answer);

@@ -126,6 +126,14 @@ a_verdict_reads_well(void **state)
 	check("lost", print_verdict);
 }
 
+static void
+an_analysis_reads_well(void **state)
+{
+	(void)state;
+	check("analysis", output_text.analysis);
+	check("baselines", output_text.baselines);
+}
+
 static char *
 said(print *pr, const json_t *a, bool colour)
 {
@@ -274,6 +282,7 @@ main(void)
 		cmocka_unit_test(status_reads_well),
 		cmocka_unit_test(agents_and_tracepoints_read_well),
 		cmocka_unit_test(a_verdict_reads_well),
+		cmocka_unit_test(an_analysis_reads_well),
 		cmocka_unit_test(answers_that_lack_everything_are_printed),
 		cmocka_unit_test(a_tree_that_is_none_ends),
 		cmocka_unit_test(colours_are_there_when_wanted),

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _XOPEN_SOURCE 700	/* for nftw() */
+#include "cli/analysis.h"
+
+#include <ftw.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "cli/progress.h"
+#include "cli/trace_queue.h"
+#include "formats/correlate.h"
+#include "formats/reading.h"
+#include "report/document.h"
+
+enum { TAKE_MS = 100, BAR_AFTER_MS = 300, POOL_KEEPS_BYTES = 32 << 20 };
+
+struct analysis {
+	struct call *call;
+	char *const *files;
+	int nfiles;
+	struct labels *labels;
+	struct bins *bins;
+	struct reading *reading;
+	struct trace_queue *queue;
+	struct report *report;
+	json_t *failed;			/* [{"file", "why"}] that the reader could not read */
+	struct err ended;		/* why the reader ended early */
+	atomic_ullong done_bytes;	/* of files that are finished */
+	uint64_t all_bytes;		/* of all files; 0: not known */
+	struct mono begun;
+	struct progress progress;
+	double traces;
+};
+
+/* ---- the reader's thread ---- */
+
+static int
+take(void *ctx, struct trace *t, struct err *e)
+{
+	struct analysis *a = ctx;
+
+	if (trace_queue_put(a->queue, t))
+		return 0;
+	return err_set(e, ERR_BUSY, "the analysis has ended");
+}
+
+static uint64_t tree_bytes;	/* nftw() has no other place; only the thread that analyses walks */
+
+static int
+add_size(const char *path, const struct stat *st, int what, struct FTW *ftw)
+{
+	(void)path;
+	(void)ftw;
+	if (what == FTW_F)
+		tree_bytes += (uint64_t)st->st_size;
+	return 0;
+}
+
+/* How much standard input holds nobody knows. */
+static void
+measure(struct analysis *a)
+{
+	bool known = true;
+
+	tree_bytes = 0;
+	for (int i = 0; i < a->nfiles; i++) {
+		known &= strcmp(a->files[i], "-") != 0;
+		nftw(a->files[i], add_size, 16, FTW_PHYS);
+	}
+	a->all_bytes = known ? tree_bytes : 0;
+}
+
+static void
+note_failure(struct analysis *a, const char *file, const struct err *e)
+{
+	json_array_append_new(a->failed, json_pack("{s:o, s:o}", "file", text_json(file, strlen(file)), "why",
+	    text_json(e->text, strlen(e->text))));
+}
+
+/* What one file is not good for says nothing about the others. */
+static void *
+read_files(void *arg)
+{
+	struct analysis *a = arg;
+	struct err e;
+	struct stat st;
+	int rc = 0;
+
+	for (int i = 0; i < a->nfiles && rc == 0; i++) {
+		reading_ahead(a->reading, i + 1 < a->nfiles ? a->files[i + 1] : NULL);
+		rc = reading_file(a->reading, a->files[i], &e);
+		if (rc == ERR_INPUT || rc == ERR_SYSTEM || rc == ERR_MISSING) {
+			note_failure(a, a->files[i], &e);
+			rc = 0;
+		}
+		if (strcmp(a->files[i], "-") != 0 && stat(a->files[i], &st) == 0 && S_ISREG(st.st_mode))
+			atomic_fetch_add(&a->done_bytes, (unsigned long long)st.st_size);
+	}
+	if (rc == 0)
+		rc = reading_end(a->reading, &e);
+	if (rc != 0)
+		a->ended = e;
+	trace_queue_end(a->queue);
+	return NULL;
+}
+
+/* ---- the analyst's ---- */
+
+static void
+say(struct analysis *a)
+{
+	struct pen *p = a->call->err;
+	uint64_t at, size;
+	double done, share = -1;
+
+	if (!p->live || mono_since_ns(clock_mono(), a->begun) < BAR_AFTER_MS * INT64_C(1000000))
+		return;
+	reading_progress(a->reading, &at, &size);
+	done = (double)at + (double)atomic_load(&a->done_bytes);
+	if (a->all_bytes > 0)
+		share = done < (double)a->all_bytes ? done / (double)a->all_bytes : 1;
+	progress_say(&a->progress, share, pen_printf(p, "%s traces", pen_count(p, a->traces)),
+	    share < 0 ? pen_printf(p, "%s MiB", pen_count(p, done / 1048576)) :
+	    pen_printf(p, "%s of %s MiB", pen_count(p, share * (double)a->all_bytes / 1048576),
+	    pen_count(p, (double)a->all_bytes / 1048576)));
+	arena_reset(&p->texts);
+}
+
+static int
+add_batch(struct analysis *a, struct trace_batch *b, int rc, struct err *e)
+{
+	const char *const *nodes = reading_nodes(a->reading);
+
+	for (uint32_t i = 0; i < b->n; i++) {
+		if (rc == 0)
+			rc = report_add(a->report, b->traces[i], nodes, e);
+		trace_free(b->traces[i]);
+	}
+	a->traces += b->n;
+	return rc;
+}
+
+static int
+take_all(struct analysis *a, struct err *e)
+{
+	struct trace_batch *b;
+	struct mono said = a->begun;
+	bool over = false;
+	int rc = 0;
+
+	while (!over) {
+		if ((b = trace_queue_take(a->queue, TAKE_MS, &over)) != NULL && (rc = add_batch(a, b, rc, e)) != 0)
+			trace_queue_close(a->queue);
+		if (mono_since_ns(clock_mono(), said) > TAKE_MS * INT64_C(1000000)) {
+			said = clock_mono();
+			say(a);
+		}
+	}
+	return rc;
+}
+
+static int
+read_and_add(struct analysis *a, struct err *e)
+{
+	pthread_t reader;
+	int rc;
+
+	progress_open(&a->progress, a->call->err);
+	if (pthread_create(&reader, NULL, read_files, a) != 0)
+		return err_set(e, ERR_SYSTEM, "no thread can be had to read files with");
+	rc = take_all(a, e);
+	pthread_join(reader, NULL);
+	if (a->progress.open)
+		progress_close(&a->progress);
+	if (rc == 0 && a->ended.code != 0) {
+		*e = a->ended;
+		rc = e->code;
+	}
+	return rc;
+}
+
+/* ---- the document ---- */
+
+static const char *
+skip_word(enum skip s)
+{
+	static const char *const words[SKIPS] = {
+#define X(name, word, what) [SKIP_##name] = word,
+#include "formats/skips.tbl.h"
+#undef X
+	};
+
+	return words[s];
+}
+
+static json_t *
+skipped_json(const struct reading_counts *n, const struct report_counts *r)
+{
+	json_t *all = json_array();
+
+	for (int i = 0; i < SKIPS; i++) {
+		const struct skipped *s = &n->skipped[i];
+
+		if (s->count > 0)
+			json_array_append_new(all, json_pack("{s:s, s:I, s:o, s:I, s:o}", "reason", skip_word((enum skip)i), "count",
+			    (json_int_t)s->count, "file", text_json(s->file, strlen(s->file)), "offset",
+			    (json_int_t)s->offset, "why", text_json(s->why, strlen(s->why))));
+	}
+	if (r->pathless > 0)
+		json_array_append_new(all, json_pack("{s:s, s:I, s:n, s:n, s:o}", "reason", skip_word(SKIP_PATHLESS), "count",
+		    (json_int_t)r->pathless, "file", "offset", "why", text_json(r->pathless_why, strlen(r->pathless_why))));
+	if (r->untyped > 0)
+		json_array_append_new(all, json_pack("{s:s, s:I, s:n, s:n, s:s}", "reason", "untyped", "count",
+		    (json_int_t)r->untyped, "file", "offset", "why", "traces of more request types than are kept apart"));
+	return all;
+}
+
+static json_t *
+source_json(const struct analysis *a)
+{
+	struct reading_counts n;
+	struct report_counts r;
+	json_t *files = json_array();
+
+	reading_counts(a->reading, &n);
+	report_counts(a->report, &r);
+	for (int i = 0; i < a->nfiles; i++)
+		json_array_append_new(files, text_json(a->files[i], strlen(a->files[i])));
+	return json_pack("{s:o, s:b, s:O, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:o}",
+	    "files", files, "live", 0, "failed", a->failed, "counts", "files", (json_int_t)n.files,
+	    "files_failed", (json_int_t)n.files_failed, "spans", (json_int_t)n.spans, "events", (json_int_t)n.events,
+	    "traces", (json_int_t)n.traces, "passed_over", (json_int_t)r.passed_over, "corrected", (json_int_t)n.corrected,
+	    "moved", (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions", (json_int_t)r.collisions,
+	    "skipped", skipped_json(&n, &r));
+}
+
+static void
+say_failures(const struct analysis *a)
+{
+	struct pen *p = a->call->err;
+	size_t i;
+	json_t *f;
+
+	json_array_foreach(a->failed, i, f) {
+		const char *file = text_of(p, f, "file"), *why = text_of(p, f, "why");
+
+		fprintf(p->out, "hone: %s%s%s\n", strstr(why, file) == NULL ? file : "", strstr(why, file) == NULL ? ": " : "", why);
+	}
+}
+
+/* Nobody sees more of the document than is printed of it. */
+static bool
+for_people_alone(const struct call *c)
+{
+	return c->output == &output_text && c->value[FLAG_BASELINE] == NULL && c->value[FLAG_HTML] == NULL &&
+	    c->command->run == run_analyze;
+}
+
+static int
+judge(struct analysis *a, bool samples, json_t **document, struct err *e)
+{
+	struct document_options o = { .made = clock_wall(), .samples = samples, .label = LABEL_NONE,
+		.details = for_people_alone(a->call) ? PROBLEMS_SHOWN : 0 };
+	struct report_counts n;
+	int rc;
+
+	say_failures(a);
+	report_counts(a->report, &n);
+	if (n.traces == 0)
+		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace%s%s", n.passed_over > 0 ? " of such a type" : "",
+		    n.pathless > 0 ? " with a path from its end to its beginning" : "");
+	if ((rc = report_judge(a->report, e)) != 0)
+		return rc;
+	o.source = source_json(a);
+	*document = document_new(a->report, &o);
+	return *document != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for the document");
+}
+
+/* ---- all together ---- */
+
+static int
+check_format(const char *name, struct err *e)
+{
+	const struct format *const *f = formats;
+
+	while (name != NULL && *f != NULL && strcmp((*f)->name, name) != 0)
+		f++;
+	return name == NULL || *f != NULL ? 0 : err_set(e, ERR_INPUT, "no such format; hone(1) names them");
+}
+
+static int
+check_bins(const char *const *rules, struct err *e)
+{
+	struct bins *b = bins_new();
+	int rc = b != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+
+	for (; rc == 0 && *rules != NULL; rules++)
+		rc = bins_add(b, *rules, e);
+	bins_free(b);
+	return rc;
+}
+
+enum exit_code
+analysis_check(struct call *c)
+{
+	const char *correlate = c->value[FLAG_CORRELATE], *flag = "--format", *value = c->value[FLAG_FORMAT];
+	struct err e;
+	int rc = check_format(value, &e);
+
+	if (rc == 0 && correlate != NULL && (rc = correlate_check(correlate, &e)) != 0) {
+		flag = "--correlate";
+		value = correlate;
+	}
+	if (rc == 0 && (rc = check_bins(c->bins, &e)) != 0) {
+		flag = "--bin";
+		value = "";
+	}
+	if (rc == 0)
+		return DONE;
+	fprintf(c->err->out, "hone: %s%s%s: %s\n", flag, value[0] != '\0' ? " " : "", pen_clean(c->err, value),
+	    pen_clean(c->err, e.text));
+	return MISUSED;
+}
+
+/* Most is for what is kept of groups, the rest for spans that wait for the rest of their trace. */
+static int
+open_all(struct analysis *a, struct err *e)
+{
+	struct call *c = a->call;
+	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
+	struct report_options ro = report_defaults();
+	struct reading_options o = { .memory_max_bytes = memory_bytes / 4, .format = c->value[FLAG_FORMAT],
+		.correlate = c->value[FLAG_CORRELATE], .take = take, .ctx = a };
+	int rc = 0;
+
+	a->labels = labels_new();
+	a->bins = bins_new();
+	a->queue = trace_queue_new();
+	a->failed = json_array();
+	if (a->labels == NULL || a->bins == NULL || a->queue == NULL || a->failed == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	for (int i = 0; c->bins[i] != NULL && rc == 0; i++)
+		rc = bins_add(a->bins, c->bins[i], e);
+	if (rc != 0)
+		return rc;
+	ro.conditions.cv_max = c->number[FLAG_CV];
+	ro.conditions.confidence = c->number[FLAG_CONFIDENCE];
+	ro.conditions.traces_min = (uint32_t)c->number[FLAG_MIN_TRACES];
+	ro.memory_max_bytes = memory_bytes / 4 * 3;
+	if (for_people_alone(c))
+		ro.calls_max = 0;
+	ro.seed = (uint64_t)c->number[FLAG_SEED];
+	ro.type = c->value[FLAG_TYPE];
+	ro.ignore = c->ignore[0] != NULL ? c->ignore : NULL;
+	ro.bins = c->bins[0] != NULL ? a->bins : NULL;
+	ro.bin_rules = c->bins[0] != NULL ? c->bins : NULL;
+	if ((a->report = report_new(&ro, a->labels)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	return reading_new(&a->reading, &o, a->labels, e);
+}
+
+int
+analysis_run(struct call *c, char *const *files, int nfiles, bool samples, json_t **document, struct err *e)
+{
+	struct analysis a = { .call = c, .files = files, .nfiles = nfiles, .begun = clock_mono() };
+	int rc;
+
+	/* Traces are made on one thread and freed on another: in one pool, their memory is soon there again. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TRIM_THRESHOLD, POOL_KEEPS_BYTES);
+	mallopt(M_MMAP_THRESHOLD, POOL_KEEPS_BYTES / 8);
+	rc = open_all(&a, e);
+	measure(&a);
+	if (rc == 0)
+		rc = read_and_add(&a, e);
+	if (rc == 0)
+		rc = judge(&a, samples, document, e);
+	reading_free(a.reading);
+	trace_queue_free(a.queue);
+	report_free(a.report);
+	bins_free(a.bins);
+	labels_free(a.labels);
+	json_decref(a.failed);
+	return rc;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hone analyze, hone report: an analysis document, compared, drawn, printed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/analysis.h"
+#include "cli/client.h"
+#include "report/baseline_files.h"
+#include "report/change.h"
+#include "report/document.h"
+#include "report/page.h"
+
+/* ---- with the document ---- */
+
+static int
+compare(struct call *c, json_t *document, struct err *e)
+{
+	struct change_options o = { .confidence = number_of(json_object_get(document, "options"), "confidence") };
+	json_t *then = NULL, *change;
+	int rc;
+
+	if (c->value[FLAG_BASELINE] == NULL)
+		return 0;
+	if ((rc = baseline_load(c->value[FLAG_BASELINE], &then, e)) != 0)
+		return rc;
+	if ((change = change_json(document, then, c->value[FLAG_BASELINE], &o, e)) == NULL)
+		rc = e->code;
+	else if (json_object_set_new(document, "baseline", change) != 0)
+		rc = err_set(e, ERR_MEMORY, "no memory for what changed");
+	json_decref(then);
+	return rc;
+}
+
+/* Single requests are for the page, and for who asked for them. */
+static void
+drop_samples(json_t *document)
+{
+	size_t i, k;
+	json_t *type, *group;
+
+	json_array_foreach(json_object_get(document, "types"), i, type)
+		json_array_foreach(json_object_get(type, "groups"), k, group) {
+			json_object_del(group, "samples");
+			json_object_del(group, "sample_keys");
+		}
+}
+
+static int
+write_page(struct call *c, const json_t *document, struct err *e)
+{
+	const char *path = c->value[FLAG_HTML];
+	struct buf page = { 0 };
+	FILE *f = NULL;
+	int rc;
+
+	if (path == NULL)
+		return 0;
+	if ((rc = page_write(&page, document, e)) == 0 && ((f = fopen(path, "w")) == NULL ||
+	    fwrite(page.data, 1, page.len, f) != page.len || fflush(f) != 0))
+		rc = err_errno(e, "%s: cannot be written", path);
+	if (f != NULL)
+		fclose(f);
+	buf_release(&page);
+	return rc;
+}
+
+/* Takes the document. */
+static enum exit_code
+finish(struct call *c, json_t *document, struct err *e)
+{
+	int rc;
+
+	if ((rc = compare(c, document, e)) == 0)
+		rc = write_page(c, document, e);
+	if (rc == 0 && c->value[FLAG_SAMPLES] == NULL)
+		drop_samples(document);
+	if (rc == 0)
+		c->output->analysis(c->out, document);
+	json_decref(document);
+	return rc == 0 ? DONE : call_failed(c, e);
+}
+
+static bool
+wants_samples(const struct call *c)
+{
+	return c->value[FLAG_SAMPLES] != NULL || c->value[FLAG_HTML] != NULL;
+}
+
+/* ---- the commands ---- */
+
+enum exit_code
+run_analyze(struct call *c)
+{
+	json_t *document = NULL;
+	struct err e = { 0 };
+
+	enum exit_code code = analysis_check(c);
+
+	c->type = NULL;
+	if (code != DONE)
+		return code;
+	if (analysis_run(c, c->words, c->nwords, wants_samples(c), &document, &e) != 0)
+		return call_failed(c, &e);
+	return finish(c, document, &e);
+}
+
+/* *document is the caller's. */
+int
+report_fetch(struct call *c, const char *type, bool samples, json_t **document, struct err *e)
+{
+	json_t *question = json_pack("{s:s, s:s*, s:b, s:b}", "ask", "report", "type", type, "samples", samples,
+	    "reset", c->value[FLAG_RESET] != NULL), *answer = NULL;
+	struct client *client = NULL;
+	int rc;
+
+	if ((rc = call_connect(c, &client, e)) < 0)
+		json_decref(question);
+	else if ((rc = call_ask(c, client, question, &answer, e)) == 0) {
+		*document = json_incref(json_object_get(answer, "report"));
+		if ((rc = document_check(*document, "honed", e)) != 0)
+			json_decref(*document);
+	}
+	json_decref(answer);
+	client_close(client);
+	return rc;
+}
+
+enum exit_code
+run_report(struct call *c)
+{
+	json_t *document = NULL;
+	struct err e = { 0 };
+
+	if (report_fetch(c, c->type, wants_samples(c), &document, &e) != 0)
+		return call_failed(c, &e);
+	return finish(c, document, &e);
+}

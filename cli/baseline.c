@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hone baseline save, list, show, delete. */
+#include <string.h>
+
+#include "cli/analysis.h"
+#include "report/baseline_files.h"
+#include "report/document.h"
+
+static enum exit_code
+ended(struct call *c, int rc, const struct err *e)
+{
+	return rc == 0 ? DONE : call_failed(c, e);
+}
+
+/* Of files, or of what honed sees. */
+static enum exit_code
+save(struct call *c)
+{
+	const char *name = c->words[1];
+	json_t *document = NULL;
+	struct err e = { 0 };
+	enum exit_code code = analysis_check(c);
+	int rc;
+
+	if (code != DONE)
+		return code;
+	if ((rc = baseline_name_check(name, &e)) == 0)
+		rc = c->nwords > 2 ? analysis_run(c, c->words + 2, c->nwords - 2, false, &document, &e) :
+		    report_fetch(c, c->value[FLAG_TYPE], false, &document, &e);
+	if (rc == 0) {
+		rc = baseline_save(name, document, &e);
+		json_decref(document);
+	}
+	return ended(c, rc, &e);
+}
+
+static enum exit_code
+list(struct call *c)
+{
+	json_t *all = NULL;
+	struct err e = { 0 };
+	int rc = baseline_list(&all, &e);
+
+	if (rc == 0)
+		c->output->baselines(c->out, all);
+	json_decref(all);
+	return ended(c, rc, &e);
+}
+
+static enum exit_code
+show(struct call *c)
+{
+	json_t *document = NULL;
+	struct err e = { 0 };
+	int rc = baseline_load(c->words[1], &document, &e);
+
+	if (rc == 0)
+		c->output->analysis(c->out, document);
+	json_decref(document);
+	return ended(c, rc, &e);
+}
+
+static enum exit_code
+delete(struct call *c)
+{
+	struct err e = { 0 };
+
+	return ended(c, baseline_delete(c->words[1], &e), &e);
+}
+
+enum exit_code
+run_baseline(struct call *c)
+{
+	static const struct {
+		const char *name;
+		int words_min, words_max;
+		enum exit_code (*run)(struct call *c);
+	} verbs[] = {
+		{ "save", 2, 1 << 30, save },
+		{ "list", 1, 1, list },
+		{ "show", 2, 2, show },
+		{ "delete", 2, 2, delete },
+	};
+	const char *verb = c->words[0];
+
+	c->type = NULL;
+	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+		if (strcmp(verbs[i].name, verb) != 0)
+			continue;
+		if (c->nwords >= verbs[i].words_min && c->nwords <= verbs[i].words_max)
+			return verbs[i].run(c);
+		fprintf(c->err->out, "hone: baseline %s: %s\n", verb, verbs[i].words_max == 1 ? "takes no name" :
+		    c->nwords == 1 ? "which name? hone baseline list says which there are" : "one name at a time");
+		return MISUSED;
+	}
+	fprintf(c->err->out, "hone: baseline %s: no such thing; save, list, show or delete\n", pen_clean(c->err, verb));
+	return MISUSED;
+}

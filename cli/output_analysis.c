@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An analysis document for people: problems first, then all request types, then what was not used. */
+#include "cli/output.h"
+
+#include <string.h>
+
+enum { KEYS_SHOWN = 3 };
+
+static void
+line(struct pen *p, const char *name, const char *words)
+{
+	fputs("     ", p->out);
+	pen_put(p, BOLD, pen_printf(p, "%-9s", name));
+	fprintf(p->out, " %s\n", words);
+}
+
+static void
+title(struct pen *p, const char *words)
+{
+	fputc('\n', p->out);
+	pen_put(p, BOLD, words);
+	fputs("\n\n", p->out);
+}
+
+static const char *
+plural(struct pen *p, double n, const char *one, const char *many)
+{
+	return pen_printf(p, "%s %s", pen_count(p, n), n == 1 ? one : many);
+}
+
+/* ---- a problem ---- */
+
+/* Ends of a text that may go on; nothing where it was empty. */
+struct words {
+	const char *text;
+	bool open;		/* a loop has just begun: no arrow */
+};
+
+static void
+add_word(struct pen *p, struct words *w, const char *word, bool opens, bool closes)
+{
+	const char *between = w->text[0] == '\0' || closes ? "" : w->open ? " " : pen_printf(p, " %s ", pen_arrow(p));
+
+	w->text = pen_printf(p, "%s%s%s%s", w->text, between, closes ? " " : "", word);
+	w->open = opens;
+}
+
+static const char *
+service_of(struct pen *p, const char *label)
+{
+	int len = 0;
+
+	while (label[len] != '\0' && label[len] != '/')
+		len++;
+	return pen_printf(p, "%.*s", len, label);
+}
+
+/* The services that a path leads through, one after the other; what happens in each is the edges' to tell. */
+static void
+print_path(struct pen *p, const json_t *path)
+{
+	struct words w = { "", false };
+	const char *last = "";
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(path, i, v) {
+		const char *label = pen_clean(p, json_string_value(v));
+		const char *service = service_of(p, label);
+		bool opens = strcmp(label, "(") == 0, closes = strcmp(label, ")+") == 0;
+
+		if (!opens && !closes && strcmp(service, last) == 0)
+			continue;
+		add_word(p, &w, service, opens, closes);
+		last = opens || closes ? "" : service;
+	}
+	line(p, "path", pen_shorten(p, w.text, 2 * (p->columns - 16)));
+	line(p, "", pen_printf(p, "%s in all", plural(p, (double)json_array_size(path), "label", "labels")));
+}
+
+static void
+print_times(struct pen *p, const json_t *g)
+{
+	const char *sure = is_null(g, "cv_low") ? "" : pen_printf(p, " (%s to %s)", pen_share(p, number_of(g, "cv_low")),
+	    pen_share(p, number_of(g, "cv_high")));
+
+	line(p, "times", pen_printf(p, "mean %s, CV %s%s, p50 %s, p95 %s, p99 %s", pen_ms(p, number_of(g, "mean_ms")),
+	    pen_share(p, number_of(g, "cv")), sure, pen_ms(p, number_of(g, "p50_ms")), pen_ms(p, number_of(g, "p95_ms")),
+	    pen_ms(p, number_of(g, "p99_ms"))));
+	if (number_of(g, "ignored_mean_ms") > 0)
+		line(p, "", pen_printf(p, "without %s of meant waits", pen_ms(p, number_of(g, "ignored_mean_ms"))));
+}
+
+static void
+print_edge(struct pen *p, const json_t *g, const json_t *edge)
+{
+	bool slow = strcmp(text_of(p, g, "problem"), "slow") == 0;
+	const char *owner = text_of(p, edge, "owner_service");
+	const json_t *tail = json_object_get(edge, "tail");
+
+	line(p, "edge", text_of(p, edge, "from"));
+	line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
+	line(p, "share", pen_printf(p, "%s %s of the %s (%s to %s), %s, %s", pen_bar(p, number_of(edge, "share"), 10),
+	    pen_share(p, number_of(edge, "share")), slow ? "mean" : "variance", pen_share(p, number_of(edge, "low")),
+	    pen_share(p, number_of(edge, "high")), slow ? pen_ms(p, number_of(edge, "mean_ms")) :
+	    pen_printf(p, "%s of the mean", pen_share(p, number_of(edge, "latency_share"))),
+	    owner[0] != '\0' ? pen_printf(p, "in %s", owner) : "on the way"));
+	if (json_is_object(tail))
+		line(p, "slowest", pen_printf(p, "%s here, usually %s: %s of what they take longer", pen_ms(p, number_of(tail,
+		    "slow_ms")), pen_ms(p, number_of(tail, "usual_ms")), pen_share(p, number_of(tail, "excess_share"))));
+}
+
+static const char *
+key_words(struct pen *p, const json_t *key)
+{
+	double pv = number_of(key, "p");
+
+	return pen_printf(p, "%s: %s, %s, n %s", text_of(p, key, "name"), is_true(key, "numeric") ?
+	    pen_printf(p, "R %.2f, rank R %.2f", number_of(key, "r"), number_of(key, "rho")) :
+	    pen_printf(p, "%s of its variance", pen_share(p, number_of(key, "share"))),
+	    pv < 1e-12 ? "p < 1e-12" : pen_printf(p, "p %.1g", pv), pen_count(p, number_of(key, "n")));
+}
+
+static void
+print_keys(struct pen *p, const json_t *g)
+{
+	const json_t *keys = json_object_get(g, "keys");
+	int shown = 0;
+
+	for (size_t i = 0; i < json_array_size(keys) && shown < KEYS_SHOWN; i++) {
+		const json_t *key = json_array_get(keys, i);
+
+		if (number_of(key, "edge") == number_of(g, "top"))
+			line(p, shown++ == 0 ? "because" : "", key_words(p, key));
+	}
+	if (shown == 0)
+		line(p, "because", pen_printf(p, "no key explains it, of %s tried", pen_count(p, number_of(g, "keys_tried"))));
+}
+
+static void
+print_what_if(struct pen *p, const json_t *w)
+{
+	const json_t *now = json_object_get(w, "now"), *then = json_object_get(w, "then");
+
+	if (!json_is_object(w))
+		return;
+	line(p, "what if", pen_printf(p, "always at its median: CV %s %s %s (%s to %s), p95 %s %s %s, p99 %s %s %s",
+	    pen_share(p, number_of(now, "cv")), pen_arrow(p), pen_share(p, number_of(then, "cv")),
+	    pen_share(p, number_of(then, "cv_low")), pen_share(p, number_of(then, "cv_high")),
+	    pen_ms(p, number_of(now, "p95_ms")), pen_arrow(p), pen_ms(p, number_of(then, "p95_ms")),
+	    pen_ms(p, number_of(now, "p99_ms")), pen_arrow(p), pen_ms(p, number_of(then, "p99_ms"))));
+}
+
+static const char *
+exemplar(struct pen *p, const json_t *g, const char *which)
+{
+	const json_t *x = json_object_get(json_object_get(g, "exemplars"), which);
+
+	return pen_printf(p, "%s %s (%s)", which, text_of(p, x, "trace"), pen_ms(p, number_of(x, "total_ms")));
+}
+
+static const json_t *
+member_with(const json_t *array, const char *key, const char *value)
+{
+	size_t i;
+	json_t *o;
+
+	json_array_foreach(array, i, o) {
+		const char *s = json_string_value(json_object_get(o, key));
+
+		if (s != NULL && value != NULL && strcmp(s, value) == 0)
+			return o;
+	}
+	return NULL;
+}
+
+/* A request type's name may be several services'. */
+static const json_t *
+group_of(const json_t *document, const json_t *problem)
+{
+	const char *hash = json_string_value(json_object_get(problem, "group"));
+	const json_t *g = NULL;
+	size_t i;
+	json_t *type;
+
+	json_array_foreach(json_object_get(document, "types"), i, type)
+		if ((g = member_with(json_object_get(type, "groups"), "group", hash)) != NULL)
+			break;
+	return g;
+}
+
+static void
+print_problem(struct pen *p, const json_t *document, const json_t *problem)
+{
+	const json_t *g = group_of(document, problem);
+	const json_t *edge = json_array_get(json_object_get(g, "edges"), (size_t)number_of(g, "top"));
+
+	pen_put(p, CYAN, pen_printf(p, "%3.0f  %s", number_of(problem, "rank"), text_of(p, problem, "type")));
+	fprintf(p->out, " of %s is ", text_of(p, problem, "service"));
+	pen_put(p, RED, text_of(p, problem, "problem"));
+	fprintf(p->out, ": %s lost in %s\n", pen_ms(p, number_of(problem, "cost_ms")),
+	    plural(p, number_of(g, "count"), "request", "requests"));
+	print_path(p, json_object_get(g, "path"));
+	print_times(p, g);
+	print_edge(p, g, edge);
+	print_keys(p, g);
+	print_what_if(p, json_object_get(g, "what_if"));
+	line(p, "traces", pen_printf(p, "%s, %s, %s", exemplar(p, g, "slowest"), exemplar(p, g, "median"),
+	    exemplar(p, g, "fastest")));
+	fputc('\n', p->out);
+}
+
+static void
+print_problems(struct pen *p, const json_t *document)
+{
+	const json_t *all = json_object_get(document, "problems");
+	size_t n = json_array_size(all);
+
+	if (n == 0) {
+		title(p, "no problem");
+		fprintf(p->out, "  no group of %s or more requests is unpredictable (CV over %s) or consistently slow\n",
+		    pen_count(p, number_of(json_object_get(document, "options"), "traces_min")),
+		    pen_share(p, number_of(json_object_get(document, "options"), "cv_max")));
+		return;
+	}
+	title(p, "problems, dearest first");
+	for (size_t i = 0; i < n && i < PROBLEMS_SHOWN; i++)
+		print_problem(p, document, json_array_get(all, i));
+	if (n > PROBLEMS_SHOWN)
+		fprintf(p->out, "     and %zu more; --json has all\n", n - PROBLEMS_SHOWN);
+}
+
+/* ---- all types ---- */
+
+static size_t
+problems_of(const json_t *type)
+{
+	size_t i, n = 0;
+	json_t *g;
+
+	json_array_foreach(json_object_get(type, "groups"), i, g) {
+		const char *word = json_string_value(json_object_get(g, "problem"));
+
+		n += word != NULL && (strcmp(word, "unpredictable") == 0 || strcmp(word, "slow") == 0);
+	}
+	return n;
+}
+
+static void
+print_types(struct pen *p, const json_t *document)
+{
+	static const char *const heads[] = { "  type", "service", "requests", "mean", "CV", "p50", "p95", "p99", "groups",
+		"problems" };
+	struct table t;
+	size_t i;
+	json_t *type;
+
+	title(p, "request types");
+	table_open(&t, "llrrrrrrrr");
+	for (i = 0; i < sizeof heads / sizeof heads[0]; i++)
+		table_add(&t, heads[i]);
+	json_array_foreach(json_object_get(document, "types"), i, type) {
+		table_add(&t, pen_printf(p, "  %s", pen_shorten(p, text_of(p, type, "type"), 40)));
+		table_add(&t, pen_shorten(p, text_of(p, type, "service"), 24));
+		table_add(&t, pen_count(p, number_of(type, "count")));
+		table_add(&t, pen_ms(p, number_of(type, "mean_ms")));
+		table_add(&t, pen_share(p, number_of(type, "cv")));
+		table_add(&t, pen_ms(p, number_of(type, "p50_ms")));
+		table_add(&t, pen_ms(p, number_of(type, "p95_ms")));
+		table_add(&t, pen_ms(p, number_of(type, "p99_ms")));
+		table_add(&t, pen_count(p, (double)json_array_size(json_object_get(type, "groups"))));
+		table_add(&t, pen_count(p, (double)problems_of(type)));
+	}
+	table_print(&t, p);
+}
+
+/* ---- what it was made of, and what was not used ---- */
+
+static void
+print_source(struct pen *p, const json_t *document)
+{
+	const json_t *source = json_object_get(document, "source"), *n = json_object_get(source, "counts");
+	double traces = 0, groups = 0;
+	size_t i;
+	json_t *type;
+
+	json_array_foreach(json_object_get(document, "types"), i, type) {
+		traces += number_of(type, "count");
+		groups += (double)json_array_size(json_object_get(type, "groups"));
+	}
+	fprintf(p->out, "%s of %s in %s", plural(p, traces, "request", "requests"), plural(p, (double)i, "type", "types"),
+	    plural(p, groups, "group", "groups"));
+	if (is_true(source, "live"))
+		fprintf(p->out, ", live since %s\n", text_of(p, source, "since"));
+	else
+		fprintf(p->out, ", from %s in %s\n", number_of(n, "spans") > 0 ? plural(p, number_of(n, "spans"), "span",
+		    "spans") : plural(p, number_of(n, "events"), "event", "events"),
+		    plural(p, number_of(n, "files"), "file", "files"));
+}
+
+static void
+print_count(struct table *t, struct pen *p, double n, const char *words, const char *where)
+{
+	if (n == 0)
+		return;
+	table_add(t, pen_printf(p, "  %s", pen_count(p, n)));
+	table_add(t, words);
+	table_add(t, where);
+}
+
+static void
+print_skipped(struct pen *p, const json_t *document)
+{
+	const json_t *source = json_object_get(document, "source"), *n = json_object_get(source, "counts"), *s;
+	struct table t;
+	size_t i;
+
+	table_open(&t, "rll");
+	table_add(&t, "");
+	table_add(&t, "what");
+	table_add(&t, "first");
+	json_array_foreach(json_object_get(source, "skipped"), i, s) {
+		const char *file = text_of(p, s, "file");
+
+		print_count(&t, p, number_of(s, "count"), text_of(p, s, "reason"), pen_printf(p, "%s%s", file[0] != '\0' ?
+		    pen_printf(p, "%s at byte %.0f: ", file, number_of(s, "offset")) : "", text_of(p, s, "why")));
+	}
+	print_count(&t, p, number_of(n, "other_groups"), "traces of groups that there was no room for", "");
+	print_count(&t, p, number_of(n, "corrected"), "spans moved into their parents (clocks)", "");
+	print_count(&t, p, number_of(n, "moved"), "steps moved behind their causes (clocks)", "");
+	if (t.cells > 3) {
+		title(p, "not used, or not as it was");
+		table_print(&t, p);
+		return;
+	}
+	table_release(&t);
+}
+
+void
+analysis_print(struct pen *p, const json_t *document)
+{
+	print_source(p, document);
+	print_problems(p, document);
+	if (json_is_object(json_object_get(document, "baseline")))
+		change_print(p, json_object_get(document, "baseline"));
+	print_types(p, document);
+	print_skipped(p, document);
+}
+
+void
+baselines_print(struct pen *p, const json_t *list)
+{
+	struct table t;
+	size_t i;
+	json_t *b;
+
+	if (json_array_size(list) == 0) {
+		fputs("no baselines; hone baseline save NAME FILE... keeps one\n", p->out);
+		return;
+	}
+	table_open(&t, "llr");
+	table_add(&t, "name");
+	table_add(&t, "saved");
+	table_add(&t, "KiB");
+	json_array_foreach(list, i, b) {
+		table_add(&t, text_of(p, b, "name"));
+		table_add(&t, text_of(p, b, "saved"));
+		table_add(&t, pen_count(p, number_of(b, "bytes") / 1024));
+	}
+	table_print(&t, p);
+}

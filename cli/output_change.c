@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What changed since a baseline, for people: the member "baseline" of an analysis document. */
+#include "cli/output.h"
+
+enum { SHOWN = 3, SUSPECTS_SHOWN = 5 };
+
+static void
+line(struct pen *p, const char *name, const char *words)
+{
+	fputs("     ", p->out);
+	pen_put(p, BOLD, pen_printf(p, "%-9s", name));
+	fprintf(p->out, " %s\n", words);
+}
+
+static const char *
+signed_ms(struct pen *p, double ms)
+{
+	return pen_printf(p, "%s%s", ms >= 0 ? "+" : "", pen_ms(p, ms));
+}
+
+static const char *
+chance(struct pen *p, const json_t *o)
+{
+	double pv = number_of(o, "p");
+
+	return pv < 1e-12 ? "p < 1e-12" : pen_printf(p, "p %.1g", pv);
+}
+
+static void
+print_suspects(struct pen *p, const json_t *suspects)
+{
+	const char *words = "";
+	size_t i;
+	json_t *s;
+
+	json_array_foreach(suspects, i, s)
+		if (i < SUSPECTS_SHOWN)
+			words = pen_printf(p, "%s%s%s (%.2f)", words, i > 0 ? ", " : "", text_of(p, s, "service"),
+			    number_of(s, "score"));
+	if (i > SUSPECTS_SHOWN)
+		words = pen_printf(p, "%s, %zu more", words, i - SUSPECTS_SHOWN);
+	line(p, "suspects", words[0] != '\0' ? words : "none: no call takes longer, or goes on otherwise, than chance does");
+}
+
+static void
+print_edges(struct pen *p, const json_t *edges)
+{
+	size_t i;
+	json_t *e;
+	int shown = 0;
+
+	json_array_foreach(edges, i, e) {
+		if (number_of(e, "p") > 0.01 || shown == SHOWN)
+			continue;
+		line(p, shown++ == 0 ? "edges" : "", text_of(p, e, "from"));
+		line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, e, "to")));
+		line(p, "", pen_printf(p, "  %s %s %s: %s of all requests' mean, %s", pen_ms(p, number_of(e, "mean_then_ms")),
+		    pen_arrow(p), pen_ms(p, number_of(e, "mean_ms")), signed_ms(p, number_of(e, "change_ms")), chance(p, e)));
+	}
+}
+
+static const char *
+call_of(struct pen *p, const json_t *o, const char *call, const char *far)
+{
+	const char *there = text_of(p, o, far);
+
+	return is_null(o, call) ? "nothing" : there[0] != '\0' ? there : text_of(p, o, call);
+}
+
+static void
+print_operations(struct pen *p, const json_t *operations)
+{
+	size_t i;
+	json_t *o;
+
+	json_array_foreach(operations, i, o) {
+		if (i == SHOWN)
+			break;
+		line(p, i == 0 ? "slower" : "", call_of(p, o, "operation", "far"));
+		line(p, "", pen_printf(p, "  %s %s %s %s; %s of %s calls take longer, %s", text_of(p, o, "what")[0] == 'w' ?
+		    "on the way there and back" : "by itself", pen_ms(p, number_of(o, "mean_then_ms")), pen_arrow(p),
+		    pen_ms(p, number_of(o, "mean_ms")), pen_share(p, number_of(o, "slower_share")),
+		    pen_count(p, number_of(o, "calls")), chance(p, o)));
+	}
+}
+
+static void
+print_steps(struct pen *p, const json_t *steps)
+{
+	size_t i;
+	json_t *s;
+
+	json_array_foreach(steps, i, s) {
+		if (i == SHOWN)
+			break;
+		line(p, i == 0 ? "otherwise" : "", pen_printf(p, "after %s", is_null(s, "after") ? "the beginning" :
+		    call_of(p, s, "after", "after_far")));
+		line(p, "", pen_printf(p, "  %s comes next, not %s: %s of %s, before %s of %s, %s", is_null(s, "then") ? "the end" :
+		    call_of(p, s, "then", "then_far"), call_of(p, s, "instead_of", "instead_of_far"),
+		    pen_count(p, number_of(s, "count")), pen_count(p, number_of(s, "of")), pen_count(p, number_of(s, "count_then")),
+		    pen_count(p, number_of(s, "of_then")), chance(p, s)));
+	}
+}
+
+static void
+print_calls(struct pen *p, const json_t *type)
+{
+	size_t appeared = json_array_size(json_object_get(type, "appeared"));
+	size_t vanished = json_array_size(json_object_get(type, "vanished"));
+
+	if (appeared + vanished > 0)
+		line(p, "calls", pen_printf(p, "%zu that were not there before, %zu that are there no more", appeared, vanished));
+}
+
+static void
+print_type(struct pen *p, const json_t *type)
+{
+	fputs("\n  ", p->out);
+	pen_put(p, CYAN, text_of(p, type, "type"));
+	fprintf(p->out, " of %s: mean %s %s %s\n", text_of(p, type, "service"), pen_ms(p, number_of(type, "mean_then_ms")),
+	    pen_arrow(p), pen_ms(p, number_of(type, "mean_ms")));
+	line(p, "change", pen_printf(p, "%s (%s to %s) in %s requests, before %s", signed_ms(p, number_of(type, "change_ms")),
+	    signed_ms(p, number_of(type, "low_ms")), signed_ms(p, number_of(type, "high_ms")), pen_count(p, number_of(type,
+	    "count")), pen_count(p, number_of(type, "count_then"))));
+	line(p, "", pen_printf(p, "%s on the same paths, %s by taking others", signed_ms(p, number_of(type, "within_ms")),
+	    signed_ms(p, number_of(type, "mix_ms"))));
+	print_edges(p, json_object_get(type, "edges"));
+	print_operations(p, json_object_get(type, "operations"));
+	print_steps(p, json_object_get(type, "steps"));
+	print_calls(p, type);
+}
+
+static void
+print_names(struct pen *p, const char *name, const json_t *names)
+{
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(names, i, v)
+		line(p, i == 0 ? name : "", pen_clean(p, json_string_value(v)));
+}
+
+void
+change_print(struct pen *p, const json_t *change)
+{
+	size_t i;
+	json_t *type;
+
+	fputc('\n', p->out);
+	pen_put(p, BOLD, pen_printf(p, "what changed since %s", text_of(p, change, "name")));
+	fprintf(p->out, " (%s)\n\n", text_of(p, change, "made"));
+	print_suspects(p, json_object_get(change, "suspects"));
+	json_array_foreach(json_object_get(change, "types"), i, type)
+		print_type(p, type);
+	print_names(p, "new types", json_object_get(change, "types_appeared"));
+	print_names(p, "gone", json_object_get(change, "types_vanished"));
+}

@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# hone analyze and hone baseline on trace files: made here with a known fault, and real ones from the folder HONE_DATA.
+# O: the folder that `make all` built.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+DATA=$(realpath -m "${HONE_DATA:-../shared/data}")
+D=$(mktemp -d)
+export XDG_DATA_HOME=$D/home
+honed_pid=
+trap '[ -z "$honed_pid" ] || kill "$honed_pid"; rm -rf "$D"' EXIT
+. tests/scenario/lib.sh
+hone() { "$O/bin/hone" "$@"; }
+# says CODE TEXT COMMAND...: it exits with that code and its output has that text
+says() {
+  local code=$1 text=$2 said rc=0
+  shift 2
+  said=$("$@" 2>&1) || rc=$?
+  echo "exit $rc: $said"
+  [ $rc = "$code" ] && grep -qF -- "$text" <<<"$said"
+}
+# is FILTER WORDS...: hone analyze --json WORDS gives a document of which the filter of jq is true
+is() {
+  local filter=$1
+  shift
+  hone analyze --json "$@" >"$D/said.json" || return 1
+  jq -e "$filter" "$D/said.json" >"$D/jq.txt" || { cat "$D/jq.txt"; jq -c 'del(.types)' "$D/said.json"; return 1; }
+}
+# the same but for when it was made and of what files
+same() { cmp <(jq -S 'del(.made, .source)' "$1") <(jq -S 'del(.made, .source)' "$2"); }
+
+# jaeger FILE FIRST LAST CART_US SPREAD_US [LOCK]: requests HOME of a front that asks cart and then ads; cart takes CART_US and
+# up to SPREAD_US more. LOCK: cart waits for a lock half of that time, in a span of its own.
+jaeger() {
+  awk -v first="$2" -v last="$3" -v cart="$4" -v spread="$5" -v lock="${6:-}" '
+  function span(id, parent, name, start, took, process, tags) {
+    printf "%s{\"traceID\":\"%016x\",\"spanID\":\"%s\",\"operationName\":\"%s\",\"references\":[%s],\"startTime\":%.0f,\"duration\":%d,\"processID\":\"%s\",\"tags\":[%s]}",
+      (id == "a1" ? "" : ","), trace, id, name, (parent == "" ? "" : sprintf("{\"refType\":\"CHILD_OF\",\"traceID\":\"%016x\",\"spanID\":\"%s\"}", trace, parent)), start, took, process, tags
+  }
+  BEGIN {
+    srand(7 + first)
+    printf "{\"data\":["
+    for (trace = first; trace <= last; trace++) {
+      items = int(rand() * 100); long = cart + int(spread * items / 100); t = 1600000000000000 + trace * 1000000
+      printf "%s{\"traceID\":\"%016x\",\"spans\":[", (trace == first ? "" : ","), trace
+      span("a1", "", "HOME", t, 900 + long, "p1", "")
+      span("a2", "a1", "get", t + 200, long, "p2", sprintf("{\"key\":\"items\",\"type\":\"int64\",\"value\":%d}", items))
+      if (lock != "") span("a4", "a2", "lock", t + 210, int(long / 2), "p2", "")
+      span("a3", "a1", "ads", t + 400 + long, 300 + int(rand() * 20), "p3", "")
+      printf "],\"processes\":{\"p1\":{\"serviceName\":\"front\"},\"p2\":{\"serviceName\":\"cart\"},\"p3\":{\"serviceName\":\"ads\"}}}"
+    }
+    print "]}"
+  }' >"$1"
+}
+
+jaeger "$D/all.json" 1 200 1000 4000
+jaeger "$D/steady.json" 1 200 1000 10
+TOP='.problems[0] as $p | .types[0].groups[] | select(.group == $p.group) | . as $g | .edges[$g.top]'
+
+# ---- what it finds
+check "the document has its name and version" is '.document == "hone.analysis" and .version == 1' "$D/all.json"
+check "the planted edge carries the variance, in the service that is slow" \
+  is "$TOP | .owner_service == \"cart\" and .share > 0.9 and .low <= .share and .share <= .high" "$D/all.json"
+check "its key explains it" is '.types[0].groups[0].keys | any(.name | test("items")) and all(.p < 0.01)' "$D/all.json"
+check "without it requests would be steady" is '.types[0].groups[0].what_if | .then.cv < 0.05 and .now.cv > 0.2' "$D/all.json"
+check "shares add up to 1, edges to the mean, steps end at it" is '.types[0].groups[0] |
+  ((.edges | map(.share) | add) - 1 | fabs) < 1e-6 and ((.edges | map(.mean_ms) | add) - .mean_ms | fabs) < 1e-6 and
+  (.steps[-1].first_ms - .mean_ms | fabs) < 1e-6' "$D/all.json"
+check "exemplars are requests of the file" is '.types[0].groups[0].exemplars |
+  .slowest.total_ms > .median.total_ms and .median.total_ms > .fastest.total_ms and (.slowest.trace | length) >= 16' "$D/all.json"
+check "steady requests are no problem" is '.problems == [] and .types[0].groups[0].problem == "none"' "$D/steady.json"
+check "people are told the same" says 0 "HOME of front is unpredictable" hone analyze "$D/all.json"
+check "what is steady is said to be" says 0 "no problem" hone analyze "$D/steady.json"
+
+# ---- how it is asked
+hone analyze --json "$D/all.json" >"$D/once.json"
+hone analyze --json "$D/all.json" >"$D/again.json"
+check "the same input and seed give the same document" same "$D/once.json" "$D/again.json"
+gzip -k "$D/all.json"
+hone analyze --json "$D/all.json.gz" >"$D/gz.json"
+check "gzip is read as it is" same "$D/once.json" "$D/gz.json"
+hone analyze --json - <"$D/all.json" >"$D/stdin.json"
+check "- is standard input" same "$D/once.json" "$D/stdin.json"
+hone analyze --json - <"$D/all.json.gz" >"$D/stdin.json"
+check "there gzip as well" same "$D/once.json" "$D/stdin.json"
+mkdir "$D/parts"
+jaeger "$D/parts/1.json" 1 100 1000 4000
+jaeger "$D/parts/2.json" 101 200 1000 4000
+check "several files are one window" is '.types[0].count == 200 and .source.counts.files == 2' "$D/parts/1.json" "$D/parts/2.json"
+hone analyze --json "$D/parts/1.json" "$D/parts/2.json" >"$D/two.json"
+hone analyze --json "$D/parts" >"$D/folder.json"
+check "a folder stands for its files, by name" same "$D/two.json" "$D/folder.json"
+check "the format can be named" is '.types[0].count == 200' --format jaeger "$D/all.json"
+check "--type chooses requests by name" is '.types[0].count == 200' --type 'HO*' "$D/all.json"
+check "no request of such a type is a failure that says so" says 1 "of such a type" hone analyze --type NONE "$D/all.json"
+check "--ignore takes meant waits out" is '.problems == [] and .types[0].groups[0].ignored_mean_ms > 1' --ignore 'cart/*' "$D/all.json"
+check "--bin tells requests apart" is '.types[0].groups | length == 2 and all(.path | any(test("items.*50")))' \
+  --bin '*unit_begin(get).items=50' "$D/all.json"
+check "--cv moves the threshold" is '.problems == []' --cv 300% "$D/all.json"
+check "--min-traces too" is '.problems == [] and .types[0].groups[0].problem == "unsure"' --min-traces 201 "$D/all.json"
+check "--confidence makes intervals wider" bash -c "
+  w() { '$O/bin/hone' analyze --json --confidence \$1 '$D/all.json' | jq '.types[0].groups[0] | .cv_high - .cv_low'; }
+  jq -en \"\$(w 99%) > \$(w 80%)\""
+check "--samples gives single requests" is '.types[0].groups[0] | (.samples | length) >= 200 and
+  (.samples[0].keys | length) == (.sample_keys | length)' --samples "$D/all.json"
+check "without it there are none" is '.types[0].groups[0] | has("samples") | not' "$D/all.json"
+
+# ---- bad input
+check "no file is misuse" says 2 "which files" hone analyze
+check "an unknown flag is misuse" says 2 "--frob" hone analyze --frob "$D/all.json"
+check "an impossible value is misuse" says 2 "it takes" hone analyze --confidence 3 "$D/all.json"
+check "an unknown format too" says 2 "no such format" hone analyze --format word "$D/all.json"
+check "and a malformed rule" says 2 "nonsense" hone analyze --bin nonsense "$D/all.json"
+check "a missing file is named" says 1 "$D/missing" hone analyze "$D/missing"
+head -c 4096 /dev/urandom >"$D/garbage"
+check "garbage is named" says 1 "$D/garbage" hone analyze "$D/garbage"
+: >"$D/empty"
+check "nothing can be analysed in an empty file" says 1 "nothing could be analysed" hone analyze "$D/empty"
+check "the other files are analysed all the same" is '.types[0].count == 200 and (.source.failed | length) == 1' "$D/garbage" "$D/all.json"
+head -c 60000 "$D/all.json" >"$D/cut.json"
+check "of a file cut off the whole traces are used, and the end is counted with its place" is "
+  .types[0].count > 50 and (.source.skipped | any(.count > 0 and (.file | endswith(\"cut.json\")) and .offset > 0))" "$D/cut.json"
+head -c $(($(stat -c %s "$D/all.json.gz") / 2)) "$D/all.json.gz" >"$D/cut.json.gz"
+check "gzip cut off as well" is '.types[0].count > 0 and (.source.skipped | length) > 0' "$D/cut.json.gz"
+check "what cannot be printed is a failure" says 1 "standard output" bash -c "'$O/bin/hone' analyze --json '$D/all.json' >/dev/full"
+
+# ---- baselines
+check "a baseline is kept" says 0 "" hone baseline save healthy "$D/steady.json"
+check "it is listed" bash -c "'$O/bin/hone' baseline list --json | jq -e '.[0].name == \"healthy\"'"
+check "it is a document" bash -c "'$O/bin/hone' baseline show healthy --json | jq -e '.types[0].count == 200'"
+check "an analysis is compared with it" is '.baseline.name == "healthy"' --baseline healthy "$D/all.json"
+check "a document in a file is a baseline, too" is '.baseline != null' --baseline "$D/once.json" "$D/all.json"
+check "a baseline that is not there is named" says 1 "nobody" hone analyze --baseline nobody "$D/all.json"
+check "no name leads out of the folder" says 1 "letters" hone baseline save ../x "$D/steady.json"
+check "what could not be analysed replaces nothing" bash -c "
+  ! '$O/bin/hone' baseline save healthy '$D/garbage' && '$O/bin/hone' baseline show healthy --json | jq -e '.types[0].count == 200'"
+check "it can be deleted" says 0 "" hone baseline delete healthy
+check "once" says 1 "no such baseline" hone baseline delete healthy
+check "an unknown verb is misuse" says 2 "save, list, show or delete" hone baseline frob
+
+# ---- pictures
+check "--html writes a page that holds the document, and loads nothing" bash -c "
+  '$O/bin/hone' analyze --html '$D/page.html' '$D/all.json' && grep -q 'hone.analysis' '$D/page.html' &&
+  ! grep -E '(src|href)=\"?(http|//)' '$D/page.html'"
+check "with --json beside it, single requests are in the page alone" is '.types[0].groups[0] | has("samples") | not' \
+  --html "$D/page.html" "$D/all.json"
+check "a page that cannot be written is named" says 1 "$D/no/page.html" hone analyze --html "$D/no/page.html" "$D/all.json"
+
+# ---- live, of a controller that has seen nothing yet
+export HONE_SOCKET=ipc://$D/honed.sock
+"$O/bin/honed" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
+  -o storage.database="$D/forest.db" -o storage.space="$D/space.db" >"$D/honed.log" 2>&1 &
+honed_pid=$!
+check "honed answers" wait_for 20 hone status
+check "its report is a document" bash -c "'$O/bin/hone' report --json | jq -e '.document == \"hone.analysis\" and .source.live and .types == []'"
+check "people are told since when" says 0 "live since" hone report
+check "it can be begun anew, compared, and kept" bash -c "
+  '$O/bin/hone' report --reset --baseline '$D/once.json' --json | jq -e '.baseline.types_vanished == [\"HOME\"]' &&
+  '$O/bin/hone' baseline save live && '$O/bin/hone' baseline show live --json | jq -e .source.live"
+check "a type that was never seen is said to be missing" says 1 "no request of any type has been seen" hone report NOBODY
+
+# ---- real traces
+if [ -d "$DATA/nezha" ]; then
+  check "a day of TrainTicket" is '(.types | map(.count) | add) > 4000 and (.problems | length) > 0' "$DATA"/nezha/2023-01-29/*.csv.gz
+  check "every group's shares add up to 1" jq -e '[.types[].groups[] | select(.cv > 0) |
+    ((.edges | map(.share) | add) - 1 | fabs) < 1e-6] | all' "$D/said.json"
+  check "every group's edges add up to its mean" jq -e '[.types[].groups[] |
+    ((.edges | map(.mean_ms) | add) - .mean_ms | fabs) < 1e-6 * (1 + .mean_ms)] | all' "$D/said.json"
+  check "groups and others are all requests" jq -e '[.types[] | (.groups | map(.count) | add // 0) + .other.traces == .count] | all' "$D/said.json"
+  check "an X-Trace report of HDFS" is '.source.counts.traces >= 1' "$DATA/xtrace"/*.json
+else
+  echo "# SKIP real traces: $DATA/nezha is not there; HONE_DATA says where"
+fi
+echo "1..$N"
+exit $FAILED

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# hone analyze on folders that a real LTTng wrote: by libhone's context, and by a pair of events on a thread.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+if [ "$(id -u)" != 0 ] || ! command -v lttng-sessiond unshare > /dev/null; then
+	echo "1..0 # SKIP needs root and lttng-tools"
+	exit 0
+fi
+# A node: whatever is mounted and started from here on is nobody else's.
+if [ "${HONE_NODE:-}" != "$PPID" ]; then
+	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
+	exit
+fi
+mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm || exit 1
+D=$(mktemp -d)
+export LTTNG_HOME=$D
+. tests/scenario/lib.sh
+end() {
+	local pid
+	for pid in $(cat "$D/sessiond.pid" 2> /dev/null); do
+		kill "$pid" 2> /dev/null
+		wait_for 20 gone "$pid" || kill -9 "$pid"
+	done
+	rm -rf "$D"
+}
+trap end EXIT
+
+# record NAME BUFFERS CONTEXT...: while five requests are served by each of two programs
+record() {
+	local name=$1 buffers=$2
+	shift 2
+	lttng -n create "$name" --output="$D/$name" && lttng -n enable-channel -u "$buffers" -s "$name" c || return 1
+	for context in "$@"; do lttng -n add-context -u -s "$name" -c c -t "$context" || return 1; done
+	lttng -n enable-event -u -s "$name" -c c 'hone:*,example:*' && lttng -n start "$name" || return 1
+	HONE_SAMPLE=1 "$O/bin/hone-example" 40 && HONE_SAMPLE=1 "$O/bin/hone-example" 40 || return 1
+	lttng -n stop "$name" && lttng -n destroy "$name"
+}
+# says FOLDER FILTER WANTED [FLAGS...]: what jq finds in the document
+says() {
+	local got folder=$1 filter=$2 wanted=$3
+	shift 3
+	"$O/bin/hone" analyze "$folder" --json "$@" > "$D/document" || return 1
+	got=$(jq -c "$filter" "$D/document") && [ "$got" = "$wanted" ] || { echo "wanted $wanted, got $got"; return 1; }
+}
+refused() {
+	local code=$1 words=$2 rc
+	shift 2
+	"$O/bin/hone" analyze "$@" > "$D/out" 2>&1
+	rc=$?
+	cat "$D/out"
+	[ $rc = "$code" ] && grep -q -- "$words" "$D/out"
+}
+
+lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-port=$((20000 + $$ % 20000)) \
+	2> "$D/sessiond.log" || { cat "$D/sessiond.log"; exit 1; }
+check "LTTng records two programs, a folder for each" record pids --buffers-pid vtid '$app.hone:trace_id' '$app.hone:unit_id'
+check "LTTng records two programs in one folder" record uid --buffers-uid vpid vtid procname '$app.hone:trace_id' '$app.hone:unit_id'
+check "LTTng records without contexts" record bare --buffers-pid
+
+for kind in pids uid; do
+	check "$kind: every request is a trace" says "$D/$kind" '.source.counts.traces' 80
+	check "$kind: they are one type" says "$D/$kind" '[.types[].type]' '["GET_SUM"]'
+	check "$kind: they are one group" says "$D/$kind" '[.types[0].groups[].count]' '[80]'
+	check "$kind: its path goes through the other thread" says "$D/$kind" '.types[0].groups[0].path' '["hone-example/hone:request_begin(GET_SUM)","hone-example/hone:fork(sum)","hone-example/hone:unit_begin(sum)","hone-example/example:work_begin","hone-example/example:work_end","hone-example/hone:unit_end(sum)","hone-example/hone:join(sum)","hone-example/hone:request_end(GET_SUM)"]'
+	check "$kind: its edges are the whole of it" says "$D/$kind" '.types[0].groups[0] | ([.edges[].mean_ms] | add) - .mean_ms | fabs < 1e-6' true
+	check "$kind: nothing was skipped" says "$D/$kind" '.source.skipped' '[]'
+	check "$kind: a pair of events on a thread is a request" says "$D/$kind" \
+	    '[.source.counts.traces, .types[0].type, .types[0].groups[0].count]' '[80,"example:work_begin",80]' \
+	    --correlate thread=example:work_begin..example:work_end
+done
+check "fields of its events are tried as keys" says "$D/pids" '.types[0].groups[0].keys_tried > 0' true
+check "without contexts it says what is missing" refused 1 'app.hone:trace_id' "$D/bare"
+check "nor is a thread known" refused 1 'vtid' "$D/bare" --correlate thread=example:work_begin..example:work_end
+check "a rule that is none is misuse" refused 2 'thread=BEGIN..END' "$D/pids" --correlate thread=x
+cut_short() {
+	find "$D/pids" -name 'c_*' -not -name '*.idx' -size +0 | sort | head -1 | xargs -I% truncate -s 5000 %
+	find "$D/pids" -name '*.idx' -delete
+	"$O/bin/hone" analyze "$D/pids" --json > "$D/document"
+	[ "$(jq '.source.counts.traces' "$D/document")" -ge 40 ] && jq -e '.source.skipped | length > 0' "$D/document"
+}
+check "of a folder that was cut short the rest is analysed, and the loss told" cut_short
+echo "1..$N"
+exit $FAILED
