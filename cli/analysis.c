@@ -207,9 +207,10 @@ skipped_json(const struct reading_counts *n, const struct report_counts *r)
 		const struct skipped *s = &n->skipped[i];
 
 		if (s->count > 0)
-			json_array_append_new(all, json_pack("{s:s, s:I, s:o, s:I, s:o}", "reason", skip_word((enum skip)i), "count",
-			    (json_int_t)s->count, "file", text_json(s->file, strlen(s->file)), "offset",
-			    (json_int_t)s->offset, "why", text_json(s->why, strlen(s->why))));
+			json_array_append_new(all, json_pack("{s:s, s:I, s:o, s:o, s:o}", "reason", skip_word((enum skip)i), "count",
+			    (json_int_t)s->count, "file", s->file[0] != '\0' ? text_json(s->file, strlen(s->file)) : json_null(),
+			    "offset", s->placed ? json_integer((json_int_t)s->offset) : json_null(), "why",
+			    text_json(s->why, strlen(s->why))));
 	}
 	if (r->pathless > 0)
 		json_array_append_new(all, json_pack("{s:s, s:I, s:n, s:n, s:o}", "reason", skip_word(SKIP_PATHLESS), "count",
@@ -234,7 +235,7 @@ source_json(const struct analysis *a)
 	return json_pack("{s:o, s:b, s:O, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:o}",
 	    "files", files, "live", 0, "failed", a->failed, "counts", "files", (json_int_t)n.files,
 	    "files_failed", (json_int_t)n.files_failed, "spans", (json_int_t)n.spans, "events", (json_int_t)n.events,
-	    "traces", (json_int_t)n.traces, "passed_over", (json_int_t)r.passed_over, "corrected", (json_int_t)n.corrected,
+	    "traces", (json_int_t)n.traces, "passed_over", (json_int_t)r.passed_over, "corrected", (json_int_t)n.skipped[SKIP_SKEW].count,
 	    "moved", (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions", (json_int_t)r.collisions,
 	    "skipped", skipped_json(&n, &r));
 }

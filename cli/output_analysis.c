@@ -298,6 +298,36 @@ print_source(struct pen *p, const json_t *document)
 		    plural(p, number_of(n, "files"), "file", "files"));
 }
 
+/* What a reason's word says; one that is not known here stays as it is. */
+static const char *
+reason_of(struct pen *p, const json_t *skipped)
+{
+	static const char *const words[][2] = {
+#define X(name, word, what) { word, what },
+#include "formats/skips.tbl.h"
+#undef X
+		{ "untyped", "traces of request types that there was no room for" },
+	};
+	const char *reason = text_of(p, skipped, "reason");
+
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (strcmp(words[i][0], reason) == 0)
+			return words[i][1];
+	return reason;
+}
+
+/* "FILE at byte N: WHY", as far as that is known and not said yet. */
+static const char *
+first_of(struct pen *p, const json_t *skipped)
+{
+	const char *file = text_of(p, skipped, "file"), *why = text_of(p, skipped, "why");
+	const char *place = is_null(skipped, "offset") ? "" : pen_printf(p, " at byte %.0f", number_of(skipped, "offset"));
+
+	if (is_null(skipped, "file") || file[0] == '\0' || strncmp(why, file, strlen(file)) == 0)
+		return why;
+	return pen_printf(p, "%s%s: %s", file, place, why);
+}
+
 static void
 print_count(struct table *t, struct pen *p, double n, const char *words, const char *where)
 {
@@ -319,14 +349,9 @@ print_skipped(struct pen *p, const json_t *document)
 	table_add(&t, "");
 	table_add(&t, "what");
 	table_add(&t, "first");
-	json_array_foreach(json_object_get(source, "skipped"), i, s) {
-		const char *file = text_of(p, s, "file");
-
-		print_count(&t, p, number_of(s, "count"), text_of(p, s, "reason"), pen_printf(p, "%s%s", file[0] != '\0' ?
-		    pen_printf(p, "%s at byte %.0f: ", file, number_of(s, "offset")) : "", text_of(p, s, "why")));
-	}
+	json_array_foreach(json_object_get(source, "skipped"), i, s)
+		print_count(&t, p, number_of(s, "count"), reason_of(p, s), first_of(p, s));
 	print_count(&t, p, number_of(n, "other_groups"), "traces of groups that there was no room for", "");
-	print_count(&t, p, number_of(n, "corrected"), "spans moved into their parents (clocks)", "");
 	print_count(&t, p, number_of(n, "moved"), "steps moved behind their causes (clocks)", "");
 	if (t.cells > 3) {
 		title(p, "not used, or not as it was");

@@ -214,7 +214,7 @@ take_span(struct jaeger *g)
 	if (!room(&g->spans, g->nspans, &g->spans_cap, sizeof *g->spans))
 		return no_memory(g);
 	w = &g->spans[g->nspans];
-	*w = (struct waiting){ .process = { "", 0 }, .first = g->nattributes };
+	*w = (struct waiting){ .span.offset = input_offset(j->in), .process = { "", 0 }, .first = g->nattributes };
 	if (!json_enter_object(j)) {
 		if (j->code == 0)
 			reading_skip(g->r, SKIP_MALFORMED, j->in, "a span that is no object");

@@ -282,7 +282,7 @@ take_span(struct csv *c, struct err *e)
 {
 	struct attribute attributes[COLUMNS_MAX];
 	struct text known[KNOWN] = { 0 };
-	struct span s = { .attributes = attributes };
+	struct span s = { .attributes = attributes, .offset = input_offset(c->in) };
 	int64_t duration_ns = 0;
 	bool timed;
 

@@ -214,7 +214,7 @@ read_span(struct json *j, struct otlp_span *s)
 {
 	struct text key;
 
-	s->span = (struct span){ 0 };
+	s->span = (struct span){ .offset = input_offset(j->in) - 1 };	/* of the bracket */
 	s->trace_len = s->id_len = s->parent_len = s->nattributes = 0;
 	while (json_key(j, &key)) {
 		if (is_either(key, "traceId", "trace_id"))
@@ -241,7 +241,7 @@ read_span(struct json *j, struct otlp_span *s)
 static int
 hand_on(struct otlp_json *x, struct otlp_span *s, struct err *e)
 {
-	return otlp_hand_on(x->r, x->in, s, &x->resource, e);
+	return otlp_hand_on(x->r, s, &x->resource, e);
 }
 
 /* Its resource is known, or will not be: those that waited go on. */

@@ -213,7 +213,8 @@ take_span(struct otlp_proto *x, const struct field *message, struct err *e)
 		fail(x, SKIP_MALFORMED, "a span that is not of protobuf");
 		return 0;
 	}
-	return otlp_hand_on(x->r, x->in, &x->span, &x->resource, e);
+	x->span.span.offset = input_offset(x->in) + (uint64_t)((const char *)message->bytes - x->in->at);
+	return otlp_hand_on(x->r, &x->span, &x->resource, e);
 }
 
 static int

@@ -236,7 +236,7 @@ static int
 read_span(struct zipkin *x, struct err *e)
 {
 	struct json *j = &x->j;
-	struct span s = { 0 };
+	struct span s = { .offset = input_offset(x->in) - 1 };	/* of the bracket */
 	struct times times = { 0 };
 	struct text key, trace = { 0 }, id = { 0 }, parent = { 0 }, kind = { 0 };
 	bool shared = false, timed;

@@ -44,7 +44,7 @@ number_of(const uint8_t *b, uint32_t len)
 }
 
 int
-otlp_hand_on(struct reading *r, const struct input *in, struct otlp_span *s, const struct otlp_resource *o, struct err *e)
+otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource *o, struct err *e)
 {
 	struct span *span = &s->span;
 	uint32_t high = s->trace_len > 8 ? s->trace_len - 8 : 0;
@@ -55,7 +55,8 @@ otlp_hand_on(struct reading *r, const struct input *in, struct otlp_span *s, con
 	span->parent = number_of(s->parent, s->parent_len);
 	span->has_parent = span->parent != 0;
 	if (span->begin_ns <= 0 || span->end_ns <= 0) {
-		reading_skip(r, SKIP_INCOMPLETE, in, "span %016llx: without its times", (unsigned long long)span->id);
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, span), "span %016llx: without its times",
+		    (unsigned long long)span->id);
 		return 0;
 	}
 	span->service = o->service;

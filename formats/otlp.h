@@ -34,7 +34,6 @@ struct otlp_span {
 };
 
 /* Hands it on, with the names of its resource; what lacks a time is counted. As reading_span(). */
-int  otlp_hand_on(struct reading *r, const struct input *in, struct otlp_span *s, const struct otlp_resource *o,
-    struct err *e);
+int  otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource *o, struct err *e);
 
 #endif

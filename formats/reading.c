@@ -20,6 +20,7 @@
 enum {
 	HEAD_BYTES = 64 << 10,	/* that formats are told by */
 	NODES_MAX = 65536,	/* further ones are all called "(other)" */
+	FILES_MAX = 65536,	/* that spans remember they are of */
 	SURE = 90,		/* of a format: no other has to be asked */
 	FOLDER_DEPTH_MAX = 16
 };
@@ -31,7 +32,8 @@ struct reading {
 	struct labels *labels;
 	struct reading_counts counts;
 	struct spans *spans;
-	struct texts *nodes;
+	struct texts *nodes, *files;
+	uint32_t file_number;		/* of `file` among them, or UINT32_MAX */
 	const char **names;		/* [NODES_MAX + 1] */
 	uint32_t last_node;
 	const struct format *format;	/* of the file being read */
@@ -63,10 +65,11 @@ reading_new(struct reading **ret, const struct reading_options *o, struct labels
 	pthread_mutex_init(&r->lock, NULL);
 	r->o = *o;
 	r->labels = labels;
-	r->last_node = UINT32_MAX;
+	r->last_node = r->file_number = UINT32_MAX;
 	r->names = calloc(NODES_MAX + 1, sizeof *r->names);
 	r->nodes = texts_new();
-	if (r->names != NULL && r->nodes != NULL && (r->spans = spans_new(r)) != NULL) {
+	r->files = texts_new();
+	if (r->names != NULL && r->nodes != NULL && r->files != NULL && (r->spans = spans_new(r)) != NULL) {
 		*ret = r;
 		return 0;
 	}
@@ -83,6 +86,7 @@ reading_free(struct reading *r)
 	free(r->coming);
 	spans_free(r->spans);
 	texts_free(r->nodes);
+	texts_free(r->files);
 	free(r->names);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
@@ -224,13 +228,23 @@ open_next(struct reading *r, struct input *in, const char *path, struct err *e)
 	return rc;
 }
 
+/* From here on it is the file that things are of. Without memory for its name, spans do not know it: no more than that. */
+static void
+set_file(struct reading *r, const char *path)
+{
+	snprintf(r->file, sizeof r->file, "%s", path);
+	r->file_number = texts_find(r->files, r->file, strlen(r->file));
+	if (r->file_number == UINT32_MAX && texts_count(r->files) < FILES_MAX)
+		r->file_number = texts_intern(r->files, r->file, strlen(r->file));
+}
+
 static int
 read_one(struct reading *r, const char *path, bool in_folder, struct err *e)
 {
 	struct input in;
 	int rc;
 
-	snprintf(r->file, sizeof r->file, "%s", path);
+	set_file(r, path);
 	if ((rc = open_next(r, &in, path, e)) != 0 && !in_folder)
 		return rc;
 	r->counts.files++;
@@ -339,7 +353,7 @@ read_path(struct reading *r, const char *path, int depth, uint64_t *nread, struc
 	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
 		rc = read_one(r, path, depth > 0, e);
 	} else if ((f = folder_format(r, path)) != NULL) {
-		snprintf(r->file, sizeof r->file, "%s", path);
+		set_file(r, path);
 		r->counts.files++;
 		r->format = f;
 		rc = failed(r, path, f->read_folder(r, path, e), e);
@@ -387,16 +401,17 @@ int
 reading_span(struct reading *r, const struct span *s, struct err *e)
 {
 	if (s->id == 0 || (s->trace.high == 0 && s->trace.low == 0)) {
-		reading_skip(r, SKIP_INCOMPLETE, r->input, "a span without an id, or of no trace");
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, s), "a span without an id, or of no trace");
 		return 0;
 	}
 	if (!in_range(s->begin_ns) || !in_range(s->end_ns)) {
-		reading_skip(r, SKIP_INCOMPLETE, r->input, "span %016llx: a time that cannot be",
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, s), "span %016llx: a time that cannot be",
 		    (unsigned long long)s->id);
 		return 0;
 	}
 	if (s->end_ns < s->begin_ns) {
-		reading_skip(r, SKIP_NEGATIVE, r->input, "span %016llx ends before it begins", (unsigned long long)s->id);
+		reading_skip_at(r, SKIP_NEGATIVE, reading_whence(r, s), "span %016llx ends before it begins",
+		    (unsigned long long)s->id);
 		return 0;
 	}
 	r->counts.spans++;
@@ -443,6 +458,12 @@ reading_node(struct reading *r, const char *name, size_t len)
 	return r->last_node = id;
 }
 
+struct whence
+reading_whence(const struct reading *r, const struct span *s)
+{
+	return (struct whence){ r->file_number, s->offset };
+}
+
 void
 reading_skip(struct reading *r, enum skip why, const struct input *in, const char *format, ...)
 {
@@ -452,7 +473,25 @@ reading_skip(struct reading *r, enum skip why, const struct input *in, const cha
 	if (s->count++ > 0)
 		return;
 	snprintf(s->file, sizeof s->file, "%s", r->file);
+	s->placed = in != NULL;
 	s->offset = in != NULL ? input_offset(in) : 0;
+	va_start(args, format);
+	vsnprintf(s->why, sizeof s->why, format, args);
+	va_end(args);
+}
+
+void
+reading_skip_at(struct reading *r, enum skip why, struct whence at, const char *format, ...)
+{
+	struct skipped *s = &r->counts.skipped[why];
+	va_list args;
+
+	if (s->count++ > 0)
+		return;
+	s->placed = at.file != UINT32_MAX;
+	s->offset = s->placed ? at.offset : 0;
+	if (s->placed)
+		snprintf(s->file, sizeof s->file, "%s", texts_get(r->files, at.file));
 	va_start(args, format);
 	vsnprintf(s->why, sizeof s->why, format, args);
 	va_end(args);

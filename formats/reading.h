@@ -21,7 +21,8 @@ enum skip {		/* skips.tbl.h has their words */
 
 struct skipped {
 	uint64_t count;
-	char     file[256];		/* where the first was; "" when none was */
+	char     file[256];		/* where the first was; "": not known */
+	bool     placed;		/* it is known where in the file: */
 	uint64_t offset;		/* in its (inflated) bytes */
 	char     why[160];
 };
@@ -30,7 +31,6 @@ struct reading_counts {
 	uint64_t files, files_failed;	/* tried; failed: nothing of it could be read */
 	uint64_t spans, events;		/* that were read */
 	uint64_t traces;		/* handed out */
-	uint64_t corrected;		/* spans that lay outside of their parents by the clocks of two nodes, and were moved */
 	struct skipped skipped[SKIPS];
 };
 
@@ -103,8 +103,17 @@ struct labels *reading_labels(struct reading *r);
 const struct reading_options *reading_options(const struct reading *r);
 struct reading_counts *reading_count(struct reading *r);	/* to add to */
 
+struct whence {			/* of a span that is kept, for words about it later */
+	uint32_t file;		/* its number; UINT32_MAX: not known */
+	uint64_t offset;
+};
+
+struct whence reading_whence(const struct reading *r, const struct span *s);	/* of one that is being read */
+
 /* Counts what could not be used; the place is the input's now (`in` NULL: no place), the words are printf's. */
 void reading_skip(struct reading *r, enum skip why, const struct input *in, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void reading_skip_at(struct reading *r, enum skip why, struct whence at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 #endif

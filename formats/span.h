@@ -32,6 +32,7 @@ struct span {
 	struct text node;		/* host, pod or instance; "" is not known */
 	uint32_t nattributes;
 	const struct attribute *attributes;
+	uint64_t offset;		/* where it begins in its file, in (inflated) bytes */
 };
 
 /* Ids are hexadecimal as a rule, and then read exactly (the low 64 or 128 bits); any other text is hashed. */

@@ -262,13 +262,13 @@ spans_end(struct spans *s, struct err *e)
 /* ---- taking in ---- */
 
 static int
-late(struct spans *s, uint64_t key, const struct pending *what)
+late(struct spans *s, uint64_t key, const struct pending *what, struct whence at)
 {
 	if (what == &s->gone) {
-		reading_skip(s->r, SKIP_SPLIT, NULL, "more of it came after it had been handed out for want of memory");
+		reading_skip_at(s->r, SKIP_SPLIT, at, "more of it came after it had been handed out for want of memory");
 		map_put(&s->held, key, &s->split);	/* replaces */
 	}
-	reading_skip(s->r, SKIP_LATE, NULL, "its trace had been handed out");
+	reading_skip_at(s->r, SKIP_LATE, at, "its trace had been handed out");
 	return 0;
 }
 
@@ -291,21 +291,24 @@ room(struct spans *s, struct pending *p)
 static int
 keep(struct spans *s, struct pending *p, const struct span *span, struct err *e)
 {
+	struct whence at = reading_whence(s->r, span);
 	struct kept *k = room(s, p);
+	uint32_t nvalues;
 	bool other;
 
 	if (k == NULL)
 		goto memory;
 	*k = (struct kept){ .id = span->id, .parent = span->parent, .has_parent = span->has_parent,
 		.begin_ns = span->begin_ns, .end_ns = span->end_ns, .follows = span->follows,
-		.node_known = span->node.len > 0 };
+		.node_known = span->node.len > 0, .file = at.file, .offset = at.offset };
 	k->node = reading_node(s->r, span->node.s, span->node.len);
 	k->name = names_of(s->names, span, &other);
 	if (k->node == UINT32_MAX || k->name == NULL ||
-	    !names_values(s->names, k->name, span, &p->arena, &k->values, &k->nvalues))
+	    !names_values(s->names, k->name, span, &p->arena, &k->values, &nvalues))
 		goto memory;
+	k->nvalues = nvalues;
 	if (other)
-		reading_skip(s->r, SKIP_NAMES, NULL, "%.*s", (int)span->name.len, span->name.s);
+		reading_skip_at(s->r, SKIP_NAMES, at, "%.*s", (int)span->name.len, span->name.s);
 	p->count++;
 	s->bytes += p->arena.total_bytes - p->arena_bytes;
 	p->arena_bytes = p->arena.total_bytes;
@@ -337,7 +340,7 @@ spans_add(struct spans *s, const struct span *span, int64_t resolution_ns, struc
 	if (p == NULL || !same_id(p->id, span->trace)) {
 		p = find(s, span->trace, &key);
 		if (p != NULL && is_gone(s, p))
-			return late(s, key, p);
+			return late(s, key, p, reading_whence(s->r, span));
 		if (p == NULL && (p = pending_new(s, span->trace, key, resolution_ns)) == NULL)
 			return err_set(e, ERR_MEMORY, "no memory for the spans of a trace");
 		if (p != s->newest) {

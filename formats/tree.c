@@ -125,10 +125,16 @@ place_of(struct tree *t, uint64_t id)
 	return &t->table[at];
 }
 
-static void
-leave_out(struct building *b, uint32_t span, enum skip why, const char *words)
+static struct whence
+whence(const struct kept *s)
 {
-	reading_skip(b->r, why, NULL, "span %016llx of trace %016llx%016llx%s",
+	return (struct whence){ s->file, s->offset };
+}
+
+static void
+count_span(struct building *b, uint32_t span, enum skip why, const char *words)
+{
+	reading_skip_at(b->r, why, whence(&b->spans[span]), "span %016llx of trace %016llx%016llx%s",
 	    (unsigned long long)b->spans[span].id, (unsigned long long)b->trace->id_high,
 	    (unsigned long long)b->trace->id, words);
 }
@@ -148,7 +154,7 @@ index_ids(struct building *b)
 		t->members[i] = (struct member){ .parent = NONE, .first_child = NONE, .next = NONE };
 		if (p->round == t->round) {
 			t->members[i].fate = DROPPED;
-			leave_out(b, i, SKIP_DUPLICATE, " was there already");
+			count_span(b, i, SKIP_DUPLICATE, " was there already");
 			continue;
 		}
 		*p = (struct place){ b->spans[i].id, i, t->round };
@@ -260,17 +266,17 @@ count_unreached(struct building *b)
 	for (uint32_t i = 0; i < b->n; i++)
 		switch (b->t->members[i].fate == USED ? USED : fate_of(b, i)) {
 		case ORPHAN:
-			leave_out(b, i, SKIP_ORPHAN, ": its parent, or an ancestor, is not there");
+			count_span(b, i, SKIP_ORPHAN, ": its parent, or an ancestor, is not there");
 			b->trace->lossy = true;
 			break;
 		case FURTHER:
-			leave_out(b, i, SKIP_ROOTS, " is of a further root");
+			count_span(b, i, SKIP_ROOTS, " is of a further root");
 			break;
 		case SELF:
-			leave_out(b, i, SKIP_SELF_PARENT, " is, or is below, its own parent");
+			count_span(b, i, SKIP_SELF_PARENT, " is, or is below, its own parent");
 			break;
 		case CIRCLE:
-			leave_out(b, i, SKIP_CYCLE, ": its ancestors go round in a circle");
+			count_span(b, i, SKIP_CYCLE, ": its ancestors go round in a circle");
 			b->trace->lossy = true;
 			break;
 		default:
@@ -316,7 +322,7 @@ move(struct building *b, const struct member *p, uint32_t parent, uint32_t child
 	if (!ps->node_known || !cs->node_known || ps->node == cs->node ||
 	    (skew = skew_ns(p, c, cs->follows)) == 0)
 		return;
-	reading_count(b->r)->corrected++;
+	count_span(b, child, SKIP_SKEW, " lay outside of its parent by another node's clock, and was moved");
 	c->shift_ns = add_ns(c->shift_ns, skew);
 	c->begin_ns = add_ns(c->begin_ns, skew);
 	c->end_ns = add_ns(c->end_ns, skew);
@@ -535,7 +541,7 @@ tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_i
 		return err_set(e, ERR_MEMORY, "no memory for a trace of %u spans", n);
 	index_ids(&b);
 	if ((root = find_parents(&b)) == NONE) {
-		reading_skip(r, SKIP_ROOTLESS, NULL, "trace %016llx%016llx, of %u spans", (unsigned long long)id.high,
+		reading_skip_at(r, SKIP_ROOTLESS, whence(&spans[0]), "trace %016llx%016llx, of %u spans", (unsigned long long)id.high,
 		    (unsigned long long)id.low, n);
 		return 0;
 	}

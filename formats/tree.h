@@ -33,8 +33,11 @@ struct kept {			/* a span that waits for the rest of its trace */
 	int64_t  begin_ns, end_ns;
 	struct name *name;
 	const struct value *values;	/* in the trace's arena */
-	uint32_t nvalues, node;
-	bool     has_parent, follows, node_known;
+	uint32_t node;
+	uint32_t file;			/* where it was read, for words about it */
+	uint64_t offset : 48;
+	uint64_t nvalues : 8;		/* at most RECORD_VALUES_MAX */
+	uint64_t has_parent : 1, follows : 1, node_known : 1;
 };
 
 struct tree;			/* working memory, kept from trace to trace */

@@ -359,7 +359,7 @@ function head() {
 					h(
 						'summary',
 						count(skipped.reduce((n, k) => n + (k.count || 0), 0)) +
-							' skipped, for ' +
+							' not used, or not as it was, for ' +
 							skipped.length +
 							(skipped.length === 1 ? ' reason' : ' reasons')
 					),
