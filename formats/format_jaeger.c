@@ -41,7 +41,7 @@ struct jaeger {
 	uint32_t nspans, nattributes, nprocesses;
 	uint32_t spans_cap, attributes_cap, processes_cap;
 	uint32_t slots[PROCESS_SLOTS];
-	bool lossy;
+	bool has_spans, lossy;
 };
 
 /* Room for one more of `size` bytes. */
@@ -165,12 +165,6 @@ take_references(struct jaeger *g, struct span *s, struct text own_trace)
 	}
 }
 
-static void
-count_incomplete(struct jaeger *g, const char *what)
-{
-	reading_skip(g->r, SKIP_INCOMPLETE, g->j.in, "a span without %s", what);
-}
-
 /* Microseconds to ns; what does not fit is far out, and refused there. */
 static int64_t
 from_us(int64_t us)
@@ -189,7 +183,8 @@ finish_span(struct jaeger *g, struct waiting *w, int64_t begin_us, int64_t durat
 	int64_t duration_ns = from_us(duration_us);
 
 	if (s->id == 0 || !has_begin || !has_duration) {
-		count_incomplete(g, s->id == 0 ? "an id" : !has_begin ? "a begin" : "a duration");
+		reading_skip_at(g->r, SKIP_INCOMPLETE, reading_whence(g->r, s), "a span without %s",
+		    s->id == 0 ? "an id" : !has_begin ? "a begin" : "a duration");
 		g->nattributes = w->first;
 		g->lossy = true;
 		return;
@@ -253,18 +248,9 @@ take_span(struct jaeger *g)
 	return 0;
 }
 
-/* 1: there is a way on behind the failure, in the array at `depth`. Where a piece was too large, there is none here. */
+/* All elements of an array. Between failures `go_on` says whether (1) there is a way on in the array at that depth. */
 static int
-go_on(struct jaeger *g, uint32_t depth)
-{
-	if (g->j.code == 0 || g->j.code == ERR_FULL)
-		return 0;
-	g->lossy = true;
-	return json_trouble(&g->j, g->r, depth, g->e);
-}
-
-static int
-take_spans(struct jaeger *g)
+for_all(struct jaeger *g, int (*take)(struct jaeger *g), int (*go_on)(struct jaeger *g, uint32_t depth))
 {
 	uint32_t depth;
 	int rc = 0;
@@ -274,9 +260,19 @@ take_spans(struct jaeger *g)
 	depth = g->j.depth;
 	do {
 		while (rc >= 0 && json_element(&g->j))
-			rc = take_span(g);
+			rc = take(g);
 	} while (rc >= 0 && (rc = go_on(g, depth)) > 0);
 	return rc;
+}
+
+/* Where a piece was too large, there is no way on here. */
+static int
+behind_span(struct jaeger *g, uint32_t depth)
+{
+	if (g->j.code == 0 || g->j.code == ERR_FULL)
+		return 0;
+	g->lossy = true;
+	return json_trouble(&g->j, g->r, depth, g->e);
 }
 
 /* ---- processes ---- */
@@ -351,7 +347,7 @@ begin_trace(struct jaeger *g)
 	json_hold(&g->j);
 	g->trace = (struct text){ "", 0 };
 	g->nspans = g->nattributes = g->nprocesses = 0;
-	g->lossy = false;
+	g->has_spans = g->lossy = false;
 	for (uint32_t i = 0; i < PROCESS_SLOTS; i++)
 		g->slots[i] = NONE;
 }
@@ -393,7 +389,8 @@ trace_key(struct jaeger *g, struct text key, int *rc)
 		if (json_text(&g->j, &t))
 			g->trace = t;
 	} else if (text_is(key, "spans")) {
-		*rc = take_spans(g);
+		g->has_spans = true;
+		*rc = for_all(g, take_span, behind_span);
 	} else if (text_is(key, "processes")) {
 		*rc = take_processes(g);
 	} else {
@@ -416,34 +413,26 @@ take_trace(struct jaeger *g)
 	}
 	while (rc == 0 && json_key(&g->j, &key))
 		trace_key(g, key, &rc);
+	if (rc == 0 && g->j.code == 0 && !g->j.lost && !g->has_spans)
+		reading_skip(g->r, SKIP_MALFORMED, g->j.in, "a trace without spans");
 	/* Of a trace that was cut off somewhere nobody knows what is missing: better none than half of one. */
 	if (rc == 0 && g->j.code == 0 && !g->j.lost)
 		rc = end_trace(g);
 	return rc;
 }
 
-/* At an array of traces. */
 static int
-take_traces(struct jaeger *g)
+behind_trace(struct jaeger *g, uint32_t depth)
 {
-	uint32_t depth;
-	int rc = 0;
-
-	if (!json_enter_array(&g->j))
-		return 0;
-	depth = g->j.depth;
-	do {
-		while (rc >= 0 && json_element(&g->j))
-			rc = take_trace(g);
-		json_release(&g->j);
-	} while (rc >= 0 && g->j.code != 0 && (rc = json_trouble(&g->j, g->r, depth, g->e)) > 0);
-	return rc;
+	json_release(&g->j);
+	return g->j.code != 0 ? json_trouble(&g->j, g->r, depth, g->e) : 0;
 }
 
 /* An object that has "data", or is a trace. */
 static int
 take_object(struct jaeger *g)
 {
+	bool any = false;
 	struct text key;
 	int rc = 0;
 
@@ -455,11 +444,14 @@ take_object(struct jaeger *g)
 			trace_key(g, key, &rc);
 			continue;
 		}
+		any = true;
 		g->nspans = 0;
-		rc = take_traces(g);
+		rc = for_all(g, take_trace, behind_trace);
 		if (rc == 0)
 			begin_trace(g);
 	}
+	if (rc == 0 && g->j.code == 0 && !g->j.lost && !any && !g->has_spans)
+		reading_skip(g->r, SKIP_MALFORMED, g->j.in, "an object with neither data nor spans");
 	return rc == 0 && g->j.code == 0 && !g->j.lost && g->nspans > 0 ? end_trace(g) : rc;
 }
 
@@ -471,7 +463,7 @@ take_document(struct jaeger *g, enum json_kind kind)
 	if (kind == JSON_OBJECT) {
 		rc = take_object(g);
 	} else if (kind == JSON_ARRAY) {
-		rc = take_traces(g);
+		rc = for_all(g, take_trace, behind_trace);
 	} else {
 		json_skip(&g->j);
 		reading_skip(g->r, SKIP_MALFORMED, g->j.in, "neither a trace nor an array of them");

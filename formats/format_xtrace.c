@@ -71,10 +71,11 @@ first_text(struct xtrace *x)
 	struct text ret = { 0 }, value;
 	bool have = false;
 
-	if (!json_enter_array(&x->j)) {
+	if (json_next(&x->j) != JSON_ARRAY) {
 		json_text(&x->j, &ret);
 		return ret;
 	}
+	json_enter_array(&x->j);
 	while (json_element(&x->j))
 		if (!have && (have = json_text(&x->j, &value)))
 			ret = value;

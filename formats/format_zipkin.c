@@ -267,7 +267,8 @@ read_span(struct zipkin *x, struct err *e)
 		return 0;
 	timed = to_ns(&times, &s);
 	if (trace.len == 0 || id.len == 0 || !timed) {
-		fail(x, SKIP_INCOMPLETE, timed ? "a span without an id" : "a span without its times");
+		reading_skip_at(x->r, SKIP_INCOMPLETE, reading_whence(x->r, &s), "a span without %s",
+		    timed ? "an id" : "its times");
 		return 0;
 	}
 	s.trace = trace_id_of(trace.s, trace.len);

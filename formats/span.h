@@ -35,7 +35,7 @@ struct span {
 	uint64_t offset;		/* where it begins in its file, in (inflated) bytes */
 };
 
-/* Ids are hexadecimal as a rule, and then read exactly (the low 64 or 128 bits); any other text is hashed. */
+/* Ids are hexadecimal as a rule, and then read exactly (the low 64 or 128 bits); any other text is hashed; "" is 0. */
 struct trace_id trace_id_of(const char *s, size_t len);
 uint64_t span_id_of(const char *s, size_t len);
 

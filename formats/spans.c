@@ -386,7 +386,9 @@ trace_id_of(const char *s, size_t len)
 	size_t high = len > 16 ? len - 16 : 0;
 	struct hash128 h;
 
-	if (len > 0 && len <= 32 && hex(s, high, &id.high) && hex(s + high, len - high, &id.low))
+	if (len == 0)
+		return id;
+	if (len <= 32 && hex(s, high, &id.high) && hex(s + high, len - high, &id.low))
 		return id;
 	h = hash_bytes128(ID_HASH_SEED, s, len);
 	return (struct trace_id){ h.a, h.b };
@@ -397,5 +399,7 @@ span_id_of(const char *s, size_t len)
 {
 	uint64_t id;
 
-	return len > 0 && len <= 16 && hex(s, len, &id) ? id : hash_bytes(ID_HASH_SEED, s, len);
+	if (len == 0)
+		return 0;
+	return len <= 16 && hex(s, len, &id) ? id : hash_bytes(ID_HASH_SEED, s, len);
 }
