@@ -125,6 +125,7 @@ share_out(struct finding *f, const struct group *g)
 		s->own = m->n > 0 ? ratio(m->m2_x / (double)m->n, variance) : 0;
 		s->share = f->problem == PROBLEM_SLOW ? s->latency_share :
 		    ratio(comoments_covariance(m), variance);
+		s->interval = (struct interval){ s->share, s->share };
 		if (s->share > f->edges[f->top].share)
 			f->top = e;
 	}
@@ -143,7 +144,7 @@ excess_ns(const struct group *g, double usual_ns)
 }
 
 int
-finding_of(struct finding *ret, const struct group *g, const struct conditions *c, double slow_ns, uint32_t rounds,
+finding_judge(struct finding *ret, const struct group *g, const struct conditions *c, double slow_ns, uint32_t rounds,
     uint64_t seed, struct arena *a, struct err *e)
 {
 	struct judged j = { 0 };
@@ -160,8 +161,24 @@ finding_of(struct finding *ret, const struct group *g, const struct conditions *
 	}
 	ret->cost_ns = excess_ns(g, ret->problem == PROBLEM_SLOW ? slow_ns : sketch_quantile(g->sketch, 0.5));
 	share_out(ret, g);
-	if (share_intervals(ret->edges, g, ret->problem == PROBLEM_SLOW ? SHARE_OF_MEAN : SHARE_OF_VARIANCE,
-	    c->confidence, rounds, seed, a) != 0)
-		return err_set(e, ERR_MEMORY, "no memory to judge a group of %u edges", ret->nedges);
 	return 0;
+}
+
+int
+finding_intervals(struct finding *f, const struct group *g, double confidence, uint32_t rounds, uint64_t seed,
+    struct arena *a, struct err *e)
+{
+	if (share_intervals(f->edges, g, f->problem == PROBLEM_SLOW ? SHARE_OF_MEAN : SHARE_OF_VARIANCE, confidence, rounds,
+	    seed, a) != 0)
+		return err_set(e, ERR_MEMORY, "no memory for the shares of a group of %u edges", f->nedges);
+	return 0;
+}
+
+int
+finding_of(struct finding *ret, const struct group *g, const struct conditions *c, double slow_ns, uint32_t rounds,
+    uint64_t seed, struct arena *a, struct err *e)
+{
+	int rc = finding_judge(ret, g, c, slow_ns, rounds, seed, a, e);
+
+	return rc != 0 ? rc : finding_intervals(ret, g, c->confidence, rounds, seed, a, e);
 }

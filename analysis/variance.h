@@ -60,6 +60,13 @@ struct finding {
 int finding_of(struct finding *ret, const struct group *g, const struct conditions *c, double slow_ns,
     uint32_t rounds, uint64_t seed, struct arena *a, struct err *e);
 
+/* The two halves of it: all but the intervals of shares (each is its share alone then), in O(samples x rounds); and
+ * those, which take nearly all of the time. */
+int finding_judge(struct finding *ret, const struct group *g, const struct conditions *c, double slow_ns,
+    uint32_t rounds, uint64_t seed, struct arena *a, struct err *e);
+int finding_intervals(struct finding *f, const struct group *g, double confidence, uint32_t rounds, uint64_t seed,
+    struct arena *a, struct err *e);
+
 /* A key that tells why an edge takes long. */
 struct key_finding {
 	uint32_t edge;

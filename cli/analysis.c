@@ -265,8 +265,7 @@ for_people_alone(const struct call *c)
 static int
 judge(struct analysis *a, bool samples, json_t **document, struct err *e)
 {
-	struct document_options o = { .made = clock_wall(), .samples = samples, .label = LABEL_NONE,
-		.details = for_people_alone(a->call) ? PROBLEMS_SHOWN : 0 };
+	struct document_options o = { .made = clock_wall(), .samples = samples, .label = LABEL_NONE };
 	struct report_counts n;
 	int rc;
 
@@ -353,8 +352,10 @@ open_all(struct analysis *a, struct err *e)
 	ro.conditions.confidence = c->number[FLAG_CONFIDENCE];
 	ro.conditions.traces_min = (uint32_t)c->number[FLAG_MIN_TRACES];
 	ro.memory_max_bytes = memory_bytes / 4 * 3;
-	if (for_people_alone(c))
+	if (for_people_alone(c)) {
 		ro.calls_max = 0;
+		ro.details = PROBLEMS_SHOWN;
+	}
 	ro.seed = (uint64_t)c->number[FLAG_SEED];
 	ro.type = c->value[FLAG_TYPE];
 	ro.ignore = c->ignore[0] != NULL ? c->ignore : NULL;

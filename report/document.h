@@ -14,12 +14,10 @@ struct document_options {
 	struct wall made;
 	json_t *source;		/* what becomes "source"; taken, also on failure */
 	bool    samples;	/* with samples, for pictures */
-	uint32_t details;	/* only the groups of so many problems, the dearest, have more than their measures, for
-				   who prints no more; 0: all have */
 	uint32_t label;		/* only this request type; LABEL_NONE: all */
 };
 
-/* The whole document, of what report_judge() said last; the caller's to json_decref(). NULL: out of memory. Names that are
+/* The whole document, of what report_judge() said last; groups that it did not look into have their measures only. The caller's to json_decref(). NULL: out of memory. Names that are
  * not UTF-8 are shown with '?'. O(groups x (edges + samples)). */
 json_t *document_new(const struct report *r, const struct document_options *o);
 

@@ -354,17 +354,6 @@ put_finding(json_t *j, const struct judged *judged)
 	put_count(j, "top", f->top);
 }
 
-static bool
-has_details(const struct document *d, const struct judged *judged)
-{
-	const struct report_problem *p;
-
-	for (uint32_t i = 0; i < d->o->details && (p = report_problem(d->report, i)) != NULL; i++)
-		if (p->judged == judged)
-			return true;
-	return d->o->details == 0;
-}
-
 json_t *
 document_group(struct document *d, const struct judged *judged)
 {
@@ -381,7 +370,7 @@ document_group(struct document *d, const struct judged *judged)
 	put_ms(j, "ignored_mean_ms", g->ignored.mean);
 	put_count(j, "lossy", g->lossy);
 	put_count(j, "moved", g->moved);
-	if (!has_details(d, judged))
+	if (judged->edges == NULL)
 		return j;
 	put(j, "path", path_json(d, &g->shape));
 	edges = json_array();

@@ -280,9 +280,14 @@ report_add(struct report *r, const struct trace *t, const char *const *nodes, st
 
 /* ---- judging ---- */
 
-/* Which groups are still to be judged is all that the threads share. */
+struct worker;
+
+typedef int work_on(struct report *r, uint32_t i, struct worker *w, struct err *e);
+
+/* Which groups are still to be worked on is all that the threads share. */
 struct work {
 	struct report *r;
+	work_on *fn;
 	uint32_t count;
 	atomic_uint next;
 	atomic_int failed;
@@ -310,11 +315,9 @@ move(void *pieces, struct arena *found, uint32_t count, size_t size_bytes)
 static int
 keep(struct judged *j, struct arena *found, struct err *e)
 {
-	struct finding *f = &j->finding;
 	struct tail *t = &j->tail;
 
-	if (!move(&f->edges, found, f->nedges, sizeof *f->edges) || !move(&j->keys, found, j->nkeys, sizeof *j->keys) ||
-	    !move(&t->edges, found, t->nedges, sizeof *t->edges))
+	if (!move(&j->keys, found, j->nkeys, sizeof *j->keys) || !move(&t->edges, found, t->nedges, sizeof *t->edges))
 		return err_set(e, ERR_MEMORY, "no memory for the findings of a group");
 	return 0;
 }
@@ -382,45 +385,74 @@ explain(struct report *r, struct judged *j, uint64_t seed, struct arena *a, stru
 }
 
 /* The seed is of the group, not of the thread that happens to judge it. */
-static int
-judge(struct report *r, struct judged *j, struct worker *w, struct err *e)
+static uint64_t
+seed_of(const struct report *r, const struct judged *j)
 {
+	return r->o.seed ^ j->group->shape.key.b;
+}
+
+static int
+judge(struct report *r, uint32_t i, struct worker *w, struct err *e)
+{
+	struct judged *j = &r->judged[i];
 	const struct report_type *type = map_get(&r->type_of, (uint64_t)j->group->type + 1);
-	uint64_t seed = r->o.seed ^ j->group->shape.key.b;
 	int rc;
 
 	j->deep = j->group->total.n >= r->o.conditions.traces_min;
-	rc = finding_of(&j->finding, j->group, &r->o.conditions, type->slow_ns, j->deep ? r->o.rounds : 0, seed,
+	rc = finding_judge(&j->finding, j->group, &r->o.conditions, type->slow_ns, j->deep ? r->o.rounds : 0,
+	    seed_of(r, j), &w->scratch, e);
+	if (rc == 0 && !move(&j->finding.edges, w->found, j->finding.nedges, sizeof *j->finding.edges))
+		rc = err_set(e, ERR_MEMORY, "no memory for the findings of a group");
+	return rc;
+}
+
+static int
+look_into(struct report *r, struct judged *j, struct worker *w, struct err *e)
+{
+	uint64_t seed = seed_of(r, j);
+	int rc = finding_intervals(&j->finding, j->group, r->o.conditions.confidence, j->deep ? r->o.rounds : 0, seed,
 	    &w->scratch, e);
+
 	if (rc == 0 && j->deep && j->finding.problem != PROBLEM_NONE)
 		rc = explain(r, j, seed, &w->scratch, e);
 	if (rc == 0)
 		rc = measure_edges(j, w, e);
-	if (rc == 0)
-		rc = keep(j, w->found, e);
-	arena_reset(&w->scratch);
-	return rc;
+	return rc != 0 ? rc : keep(j, w->found, e);
+}
+
+static int
+look_into_group(struct report *r, uint32_t i, struct worker *w, struct err *e)
+{
+	return look_into(r, &r->judged[i], w, e);
+}
+
+static int
+look_into_problem(struct report *r, uint32_t i, struct worker *w, struct err *e)
+{
+	return look_into(r, r->problems[i].judged, w, e);
 }
 
 static void *
-judge_some(void *arg)
+work_some(void *arg)
 {
 	struct worker *w = arg;
 	struct work *all = w->work;
 	uint32_t i;
 
-	while (atomic_load(&all->failed) == 0 && (i = atomic_fetch_add(&all->next, 1)) < all->count)
-		if (judge(all->r, &all->r->judged[i], w, &w->e) != 0)
+	while (atomic_load(&all->failed) == 0 && (i = atomic_fetch_add(&all->next, 1)) < all->count) {
+		if (all->fn(all->r, i, w, &w->e) != 0)
 			atomic_store(&all->failed, w->e.code);
+		arena_reset(&w->scratch);
+	}
 	arena_release(&w->scratch);
 	return NULL;
 }
 
 /* On our own thread, and on others where they can be had. */
 static int
-judge_all(struct report *r, struct err *e)
+work_all(struct report *r, uint32_t count, work_on *fn, struct err *e)
 {
-	struct work work = { .r = r, .count = groups_count(r->groups) };
+	struct work work = { .r = r, .fn = fn, .count = count };
 	uint32_t n = r->o.threads < work.count ? r->o.threads : 1;
 	struct worker workers[n];
 	pthread_t threads[n];
@@ -429,8 +461,8 @@ judge_all(struct report *r, struct err *e)
 	for (uint32_t i = 0; i < n; i++)
 		workers[i] = (struct worker){ .work = &work, .found = &r->arenas[i] };
 	for (uint32_t i = 1; i < n; i++)
-		runs[i] = pthread_create(&threads[i], NULL, judge_some, &workers[i]) == 0;
-	judge_some(&workers[0]);
+		runs[i] = pthread_create(&threads[i], NULL, work_some, &workers[i]) == 0;
+	work_some(&workers[0]);
 	for (uint32_t i = 1; i < n; i++)
 		if (runs[i])
 			pthread_join(threads[i], NULL);
@@ -522,12 +554,16 @@ report_judge(struct report *r, struct err *e)
 		r->judged[i].group = groups_at(r->groups, i);
 	for (uint32_t i = 0; i < r->ntypes; i++)
 		r->types[i].slow_ns = slow_of(r, &r->types[i]);
-	if ((rc = judge_all(r, e)) != 0) {
-		forget_judgement(r);
-		return rc;
+	if ((rc = work_all(r, n, judge, e)) == 0) {
+		rank(r, n);
+		if (r->o.details == 0)
+			rc = work_all(r, n, look_into_group, e);
+		else
+			rc = work_all(r, r->nproblems < r->o.details ? r->nproblems : r->o.details, look_into_problem, e);
 	}
-	rank(r, n);
-	return 0;
+	if (rc != 0)
+		forget_judgement(r);
+	return rc;
 }
 
 /* ---- looking ---- */

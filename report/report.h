@@ -30,6 +30,8 @@ struct report_options {
 	struct bins *bins;		/* or NULL */
 	const char *const *bin_rules;	/* what the bins are made of, for the document; NULL at the end, or NULL */
 	bool     structure_only;	/* paths are told apart by structure (label.h) alone, without what else is on */
+	uint32_t details;		/* only the groups of so many problems, the dearest, are looked into beyond their measures and
+					   shares, for who prints no more; 0: all are */
 	uint32_t threads;		/* that judge, 1 or more */
 };
 
@@ -44,7 +46,8 @@ struct judged {			/* a group, and what is to be said of it */
 	struct group *group;
 	bool deep;		/* it has traces enough to judge; else the rest is without intervals, and below is nothing */
 	struct finding finding;
-	struct edge_times *edges;	/* [nedges] */
+	/* of groups that were looked into (`details`), as are the intervals of shares: */
+	struct edge_times *edges;	/* [nedges]; NULL: it was not */
 	uint32_t nkeys, keys_tried;	/* keys that explain the top edge, or one of the two after it */
 	struct key_finding *keys;
 	bool has_what_if;	/* of the top edge */
