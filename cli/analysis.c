@@ -250,7 +250,9 @@ say_failures(const struct analysis *a)
 	json_array_foreach(a->failed, i, f) {
 		const char *file = text_of(p, f, "file"), *why = text_of(p, f, "why");
 
-		fprintf(p->out, "hone: %s%s%s\n", strstr(why, file) == NULL ? file : "", strstr(why, file) == NULL ? ": " : "", why);
+		bool said = strcmp(file, "-") == 0 || strstr(why, file) != NULL;
+
+		fprintf(p->out, "hone: %s%s%s\n", said ? "" : file, said ? "" : ": ", why);
 	}
 }
 
@@ -260,6 +262,33 @@ for_people_alone(const struct call *c)
 {
 	return c->output == &output_text && c->value[FLAG_BASELINE] == NULL && c->value[FLAG_HTML] == NULL &&
 	    c->command->run == run_analyze;
+}
+
+/* Why there is nothing: what most was not used for, if anything was read. */
+static int
+nothing(struct analysis *a, const struct report_counts *r, struct err *e)
+{
+	static const char *const whats[SKIPS] = {
+#define X(name, word, what) [SKIP_##name] = what,
+#include "formats/skips.tbl.h"
+#undef X
+	};
+	struct reading_counts n;
+	const struct skipped *most;
+
+	reading_counts(a->reading, &n);
+	most = &n.skipped[SKIP_FILE + 1];
+	for (const struct skipped *s = most; s < n.skipped + SKIPS; s++)
+		if (s->count > most->count)
+			most = s;
+	if (r->pathless > 0 || r->passed_over > 0)
+		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace%s%s", r->passed_over > 0 ? " of such a type" : "",
+		    r->pathless > 0 ? " with a path from its end to its beginning" : "");
+	if (most->count == 0)
+		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace");
+	return err_set(e, ERR_INPUT, "nothing could be analysed: no trace, but %llu %s; first%s%s%s: %s",
+	    (unsigned long long)most->count, whats[most - n.skipped], most->file[0] != '\0' ? " " : "", most->file,
+	    most->placed ? pen_printf(a->call->err, " at byte %llu", (unsigned long long)most->offset) : "", most->why);
 }
 
 static int
@@ -272,8 +301,7 @@ judge(struct analysis *a, bool samples, json_t **document, struct err *e)
 	say_failures(a);
 	report_counts(a->report, &n);
 	if (n.traces == 0)
-		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace%s%s", n.passed_over > 0 ? " of such a type" : "",
-		    n.pathless > 0 ? " with a path from its end to its beginning" : "");
+		return nothing(a, &n, e);
 	if ((rc = report_judge(a->report, e)) != 0)
 		return rc;
 	o.source = source_json(a);

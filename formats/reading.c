@@ -179,12 +179,12 @@ read_input(struct reading *r, struct input *in, struct err *e)
 	return rc;
 }
 
-/* A file that is of no use: counted, with its reason. */
+/* A file that is of no use: counted, with its reason. In a folder one that cannot even be opened is no more than that. */
 static int
-failed(struct reading *r, const char *path, int rc, struct err *e)
+failed(struct reading *r, bool in_folder, int rc, struct err *e)
 {
-	if (rc != 0)
-		err_prefix(e, "%s", path);
+	if (in_folder && rc == ERR_SYSTEM)
+		rc = e->code = ERR_INPUT;
 	if (rc != ERR_INPUT)
 		return rc;
 	r->counts.files_failed++;
@@ -248,17 +248,16 @@ read_one(struct reading *r, const char *path, bool in_folder, struct err *e)
 	if ((rc = open_next(r, &in, path, e)) != 0 && !in_folder)
 		return rc;
 	r->counts.files++;
-	if (rc != 0) {
-		r->counts.files_failed++;
-		reading_skip(r, SKIP_FILE, NULL, "%s", e->text);
-		return ERR_INPUT;
-	}
+	if (rc != 0)
+		return failed(r, in_folder, rc, e);
 	set_input(r, &in);
 	rc = read_input(r, &in, e);
 	set_input(r, NULL);
 	input_close(&in);
 	r->format = NULL;
-	return failed(r, path, rc, e);
+	if (rc != 0)
+		err_prefix(e, "%s", strcmp(path, "-") != 0 ? path : "standard input");
+	return failed(r, in_folder, rc, e);
 }
 
 static const struct format *
@@ -279,7 +278,8 @@ visible(const struct dirent *d)
 
 static int read_path(struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e);
 
-/* Files and folders; not what could wait for ever, and no link to a folder: it may lead back here. */
+/* Files and folders, and links that lead nowhere, to be told of; not what could wait for ever, and no link to a folder: it may
+ * lead back here. */
 static bool
 may_be_read(const char *path)
 {
@@ -288,10 +288,10 @@ may_be_read(const char *path)
 	if (lstat(path, &st) != 0)
 		return false;
 	return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
-	    (S_ISLNK(st.st_mode) && stat(path, &st) == 0 && S_ISREG(st.st_mode));
+	    (S_ISLNK(st.st_mode) && (stat(path, &st) != 0 || S_ISREG(st.st_mode)));
 }
 
-/* What is in the folder, by name, as paths; what cannot be read is left out. Negative: failed. */
+/* What is in the folder, by name, as paths; what is no file or folder is left out. Negative: failed. */
 static int
 list_folder(const char *path, char ***ret, struct err *e)
 {
@@ -323,13 +323,17 @@ read_folder(struct reading *r, const char *path, int depth, uint64_t *nread, str
 	char **paths = NULL;
 	int n, rc = 0;
 
+	set_file(r, path);
 	if (depth == FOLDER_DEPTH_MAX)
-		return err_set(e, ERR_INPUT, "%s: folders are too deep in each other", path);
-	if ((n = list_folder(path, &paths, e)) <= 0) {
-		if (n == 0)
-			free(paths);
-		return n < 0 ? n : err_set(e, ERR_INPUT, "%s: has no files", path);
+		n = err_set(e, ERR_INPUT, "%s: folders are too deep in each other", path);
+	else
+		n = list_folder(path, &paths, e);
+	if (n < 0) {
+		r->counts.files++;
+		return failed(r, depth > 0, n, e);
 	}
+	if (n == 0)
+		rc = err_set(e, ERR_INPUT, "%s: has no files", path);
 	for (int i = 0; i < n; i++) {
 		if (rc == 0 || rc == ERR_INPUT) {
 			if (i + 1 < n)
@@ -356,7 +360,9 @@ read_path(struct reading *r, const char *path, int depth, uint64_t *nread, struc
 		set_file(r, path);
 		r->counts.files++;
 		r->format = f;
-		rc = failed(r, path, f->read_folder(r, path, e), e);
+		if ((rc = f->read_folder(r, path, e)) != 0)
+			err_prefix(e, "%s", path);
+		rc = failed(r, depth > 0, rc, e);
 		r->format = NULL;
 	} else {
 		return read_folder(r, path, depth, nread, e);

@@ -233,6 +233,23 @@ def byte_cases(name, data):
     yield 'a-number-for-a-span', data[:at] + b'17,' + data[at:], 0, None, 'malformed', '-'
 
 
+def hostile(path):
+    """Names and tags of what JSON can say and a terminal should not get."""
+    words = [b'a\\u0000b', b'\\u001b[2J', b'\\ud800', b'\\udc00x', b'\xff\xfe', b'\xc3', b'</script>', b'\\u202e', b'\\"\\\\', b'\xed\xa0\x80',
+             b'\\n\\t', b'\xf0\x9f\x98\x80' * 100]
+    with open(path, 'wb') as f:
+        f.write(b'{"data":[')
+        for t in range(1, 41):
+            spans = [b'{"traceID":"%x","spanID":"%x","operationName":"%s","references":[%s],"startTime":%d,"duration":%d,"processID"'
+                     b':"p","tags":[{"key":"%s","value":"%s"}]}' % (
+                         t, i + 1, word, b'' if i == 0 else b'{"refType":"CHILD_OF","traceID":"%x","spanID":"1"}' % t,
+                         t * 10**6 + i * 100, 5000 * t if i == 0 else 50 * t, word, words[t % len(words)])
+                     for i, word in enumerate(words)]
+            f.write(b'%s{"traceID":"%x","spans":[%s],"processes":{"p":{"serviceName":"%s"}}}' % (
+                b',' if t > 1 else b'', t, b','.join(spans), words[1] + words[4]))
+        f.write(b']}')
+
+
 def case(name, case_name, data, flags, status, traces, reason, offset):
     path = '%s/%s-%s' % (sys.argv[1], name, case_name)
     with open(path, 'wb') as f:
@@ -242,6 +259,7 @@ def case(name, case_name, data, flags, status, traces, reason, offset):
 
 def main():
     files = {}
+    hostile(sys.argv[1] + '/hostile')
     for name, write in FORMATS.items():
         files[name], _ = written(write(GOODS))
         for case_name, spans, traces, reason in (xtrace_cases() if name == 'xtrace' else span_cases()):

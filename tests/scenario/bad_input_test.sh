@@ -32,5 +32,52 @@ python3 tests/scenario/bad_input.py "$D" > "$D/cases" || exit 1
 while IFS=$'\t' read -r -a words; do
 	check "${words[0]##*/}${words[4]:+: ${words[4]}}" said "${words[@]}"
 done < "$D/cases"
+
+# ---- folders, of which not all can be read
+# nobody COMMAND...: as somebody to whom permissions mean something
+nobody() { if [ "$(id -u)" = 0 ]; then setpriv --reuid 65534 --clear-groups "$@"; else "$@"; fi; }
+# says CODE TEXT COMMAND...: it exits with that code, and its output has that text
+says() {
+	local code=$1 text=$2 out rc=0
+	shift 2
+	out=$("$@" 2>&1) || rc=$?
+	echo "exit $rc: $out"
+	[ $rc = "$code" ] && grep -qF -- "$text" <<< "$out"
+}
+all_but_unreadable() {
+	nobody "$O/bin/hone" analyze --json "$D/folder" > "$D/out" || return 1
+	jq -c .source "$D/out"
+	jq -e '.source | .counts.files == 6 and .counts.files_failed == 5 and .counts.traces == 5 and
+	    (.skipped | any(.reason == "file" and .count == 5))' "$D/out"
+}
+chmod 755 "$D"
+mkdir -p "$D/folder/below" "$D/void"
+cp "$D/jaeger-garbage" "$D/folder/a"
+cp "$D/jaeger-good" "$D/folder/below/b" && cp "$D/jaeger-good" "$D/folder/c" && chmod 0 "$D/folder/c"
+ln -s nowhere "$D/folder/d"
+mkdir -m 0 "$D/folder/e"
+cp "$D/jaeger-garbage" "$D/folder/g"
+check "of a folder all is read that can be, and the rest counted" all_but_unreadable
+check "a folder that cannot be read is named" says 1 "$D/folder/e: Permission denied" nobody "$O/bin/hone" analyze "$D/folder/e"
+check "an empty folder too" says 1 "$D/void: has no files" "$O/bin/hone" analyze "$D/void"
+check "standard input is called that" says 1 "hone: standard input: is empty" "$O/bin/hone" analyze - < /dev/null
+check "where nothing is left it is said why" says 1 "1 traces without a root; first $D/rootless at byte" \
+	bash -c "head -n 1 '$D/nezha-good' > '$D/rootless'; echo 1,1,2,p,o,10,20,1 >> '$D/rootless'
+	    echo 1,2,1,p,o,10,20,1 >> '$D/rootless'; '$O/bin/hone' analyze '$D/rootless'"
+
+# ---- LTTng's folders
+mkdir -p "$D/ctf/words" "$D/ctf/cut" "$D/ctf/mixed"
+echo "no metadata" > "$D/ctf/words/metadata"
+cp tests/data/ctf-kinds.metadata "$D/ctf/cut/metadata" && truncate -s 7000 "$D/ctf/cut/metadata"
+cp tests/data/ctf-kinds.metadata "$D/ctf/mixed/metadata" && head -c 5000 /dev/urandom > "$D/ctf/mixed/stream_0"
+for what in words cut mixed; do
+	check "a CTF trace that is broken ($what) is named, and with what" says 1 "hone: $D/ctf/$what: " "$O/bin/hone" analyze "$D/ctf/$what"
+done
+
+# ---- words that would break what they are printed on
+check "names of control characters, broken UTF-8 and lone surrogates are JSON that is read, and harm no terminal" bash -c "
+	'$O/bin/hone' analyze --json --samples '$D/hostile' > '$D/out' && jq -e '.types[0].count == 40' '$D/out' &&
+	iconv -f UTF-8 -t UTF-8 '$D/out' > /dev/null && '$O/bin/hone' analyze '$D/hostile' > '$D/out' &&
+	! LC_ALL=C grep -P '[\\x00-\\x09\\x0b-\\x1f\\x7f]' '$D/out' && iconv -f UTF-8 -t UTF-8 '$D/out' > /dev/null"
 echo "1..$N"
 exit $FAILED
