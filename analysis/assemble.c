@@ -191,15 +191,17 @@ chunk_new(struct assemble *a)
 	return c;
 }
 
-/* Gives back what it holds; the pending itself is kept for the next trace. */
-static void
+/* Gives back what it holds; the pending itself is kept for the next trace. How many records these were. */
+static uint64_t
 pending_drop(struct assemble *a, struct pending *p)
 {
 	struct chunk *c, *next;
+	uint64_t n = 0;
 
 	a->counts.memory_bytes -= pending_bytes(p);
 	for (c = p->first; c != NULL; c = next) {
 		next = c->next;
+		n += c->count;
 		if (a->nspare_chunks == SPARE_CHUNKS_MAX) {
 			free(c);
 			continue;
@@ -211,6 +213,8 @@ pending_drop(struct assemble *a, struct pending *p)
 	arena_release(&p->arena);
 	*p = (struct pending){ .next = a->spare };
 	a->spare = p;
+	a->counts.held -= n;
+	return n;
 }
 
 /* From here on its records are late. Only the last GONE_MAX ids are remembered. */
@@ -312,6 +316,7 @@ settle(struct assemble *a)
 	const struct heap *due = &a->heaps[BY_DUE], *oldest = &a->heaps[BY_FIRST];
 	int64_t watermark = least_watermark(a);
 	struct pending *p;
+	uint64_t late;
 
 	while (due->count > 0 && due->slots[0].key_ns <= watermark && watermark != INT64_MIN) {
 		p = due->slots[0].p;
@@ -323,16 +328,17 @@ settle(struct assemble *a)
 			a->whole_end = &p->next;
 			a->whole_bytes += pending_bytes(p);
 		} else {
+			late = count_after(p, due_ns(a, p));
 			a->counts.given_up_patience++;
-			a->counts.late += count_after(p, due_ns(a, p));
-			pending_drop(a, p);
+			a->counts.late += late;
+			a->counts.given_up += pending_drop(a, p) - late;
 		}
 	}
 	while (a->counts.memory_bytes - a->whole_bytes > a->o.memory_max_bytes && oldest->count > 0) {
 		p = oldest->slots[0].p;
 		take_out(a, p);
 		a->counts.given_up_memory++;
-		pending_drop(a, p);
+		a->counts.given_up += pending_drop(a, p);
 	}
 	if (a->nlosses > 0)
 		forget_losses(a, watermark);
@@ -483,6 +489,7 @@ add_record(struct assemble *a, struct pending *p, uint32_t node, const struct re
 	if (r->nvalues > 0 && k->nfields > 0 && !copy_values(&p->arena, &raw->event, r, k))
 		return false;
 	c->count++;
+	a->counts.held++;
 	a->counts.memory_bytes += p->arena.total_bytes - p->arena_bytes;
 	p->arena_bytes = p->arena.total_bytes;
 	return true;
@@ -540,7 +547,9 @@ assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct 
 	for (uint32_t i = 0; i < b->nrecords && rc == 0; i++) {
 		const struct record *r = &b->records[i];
 
-		if (r->trace_id != 0 && !take_record(a, node, r, &a->known[r->label]))
+		if (r->trace_id == 0)
+			a->counts.outside++;
+		else if (!take_record(a, node, r, &a->known[r->label]))
 			rc = err_set(e, ERR_MEMORY, "no memory for records of trace %016llx",
 			    (unsigned long long)r->trace_id);
 	}
@@ -558,14 +567,18 @@ assemble_next(struct assemble *a)
 	struct trace *t = NULL;
 	struct pending *p;
 	enum built built;
+	uint64_t late, duplicate, rest;
 
 	while (t == NULL && (p = a->whole) != NULL) {
 		if ((a->whole = p->next) == NULL)
 			a->whole_end = &a->whole;
 		a->whole_bytes -= pending_bytes(p);
-		built = build_trace(a->build, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels, &a->counts.late,
-		    &a->counts.duplicate);
-		pending_drop(a, p);
+		late = duplicate = 0;
+		built = build_trace(a->build, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels, &late, &duplicate);
+		rest = pending_drop(a, p) - late - duplicate;
+		a->counts.late += late;
+		a->counts.duplicate += duplicate;
+		*(built == BUILT ? &a->counts.used : &a->counts.given_up) += rest;
 		if (built == BUILT) {
 			a->counts.complete++;
 			a->counts.lossy += t->lossy;

@@ -23,7 +23,11 @@ struct assemble_options {
 };
 
 struct assemble_counts {
-	uint64_t records;		/* that came, late ones too */
+	uint64_t records;		/* that came: used + late + duplicate + given_up + held, always */
+	uint64_t used;			/* of traces given out */
+	uint64_t given_up;		/* of traces that were */
+	uint64_t held;			/* of traces that are not given out yet */
+	uint64_t outside;		/* records of no trace, not among `records` */
 	uint64_t complete;		/* traces given out */
 	uint64_t late;			/* records of traces that were given out or up already, or would have been:
 					   later than the end by more than the skew */

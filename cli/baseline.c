@@ -12,6 +12,22 @@ ended(struct call *c, int rc, const struct err *e)
 	return rc == 0 ? DONE : call_failed(c, e);
 }
 
+/* How honed reads and judges what it sees, its configuration says. */
+static enum exit_code
+check_live(struct call *c)
+{
+	static const enum flag of_files[] = { FLAG_FORMAT, FLAG_CORRELATE, FLAG_IGNORE, FLAG_BIN, FLAG_CONFIDENCE, FLAG_CV,
+		FLAG_MIN_TRACES, FLAG_SEED, FLAG_MEMORY };
+
+	for (size_t i = 0; c->nwords == 2 && i < sizeof of_files / sizeof of_files[0]; i++)
+		if (c->value[of_files[i]] != NULL) {
+			fprintf(c->err->out, "hone: baseline save: %s is for files; without any it is honed's traffic that is kept, "
+			    "which honed.conf(5) says how to judge\n", command_flag(of_files[i]));
+			return MISUSED;
+		}
+	return DONE;
+}
+
 /* Of files, or of what honed sees. */
 static enum exit_code
 save(struct call *c)
@@ -22,7 +38,7 @@ save(struct call *c)
 	enum exit_code code = analysis_check(c);
 	int rc;
 
-	if (code != DONE)
+	if (code != DONE || (code = check_live(c)) != DONE)
 		return code;
 	if ((rc = baseline_name_check(name, &e)) == 0)
 		rc = c->nwords > 2 ? analysis_run(c, c->words + 2, c->nwords - 2, false, &document, &e) :

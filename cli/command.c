@@ -70,6 +70,12 @@ const struct command commands[] = {
 	{ NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
 
+const char *
+command_flag(enum flag f)
+{
+	return flags[f].name;
+}
+
 /* ---- help ---- */
 
 static void

@@ -44,6 +44,9 @@ struct command {
 
 extern const struct command commands[];
 
+/* How it is written: "--seed". */
+const char *command_flag(enum flag f);
+
 /* The whole program. Writes answers to out, all else to err. */
 enum exit_code command_run(int argc, char **argv, struct pen *out, struct pen *err);
 

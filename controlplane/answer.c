@@ -356,25 +356,43 @@ type_json(const struct engine *g, const struct type *t)
 	    "run", runs ? json_integer((json_int_t)t->diagnosis->run->id) : json_null());
 }
 
+/* The report takes every request, so what diagnoses counted of the same ones is in its counts already. */
+static void
+path_counts(const struct engine *g, struct report_counts *ret)
+{
+	*ret = (struct report_counts){ .moved = g->moved, .pathless = g->pathless, .inexact = g->inexact };
+	if (g->report == NULL)
+		return;
+	report_counts(g->report, ret);
+	ret->moved += g->windows.moved;
+	ret->pathless += g->windows.pathless;
+	ret->inexact += g->windows.inexact + g->inexact;	/* paths with more steps are others */
+}
+
 static json_t *
 counts_json(const struct engine *g)
 {
 	struct assemble_counts n;
-	uint64_t other = 0;
+	struct report_counts r;
+	uint64_t other;
 
 	assemble_counts(g->assemble, &n);
+	path_counts(g, &r);
+	other = r.other;
 	for (uint32_t i = 0; i < g->ntypes; i++)
 		if (g->types[i].diagnosis != NULL && g->types[i].diagnosis->groups != NULL)
 			other += groups_other(g->types[i].diagnosis->groups)->traces;
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+	    " s:I, s:I, s:I, s:I}",
 	    "records", (json_int_t)n.records, "traces", (json_int_t)n.complete, "late", (json_int_t)n.late,
 	    "given_up_memory", (json_int_t)n.given_up_memory, "given_up_patience", (json_int_t)n.given_up_patience,
 	    "given_up_malformed", (json_int_t)n.given_up_malformed, "lossy", (json_int_t)n.lossy,
 	    "lost_ring", (json_int_t)n.lost[LOSS_RING], "lost_queue", (json_int_t)n.lost[LOSS_QUEUE],
 	    "lost_decode", (json_int_t)n.lost[LOSS_DECODE], "incomplete", (json_int_t)n.incomplete,
-	    "other_groups", (json_int_t)other, "moved", (json_int_t)g->moved, "pathless", (json_int_t)g->pathless,
-	    "untyped", (json_int_t)g->untyped, "inexact", (json_int_t)g->inexact,
-	    "duplicate", (json_int_t)n.duplicate);
+	    "other_groups", (json_int_t)other, "moved", (json_int_t)r.moved, "pathless", (json_int_t)r.pathless,
+	    "untyped", (json_int_t)g->untyped, "inexact", (json_int_t)r.inexact,
+	    "duplicate", (json_int_t)n.duplicate, "used", (json_int_t)n.used, "given_up", (json_int_t)n.given_up,
+	    "held", (json_int_t)n.held, "outside", (json_int_t)n.outside);
 }
 
 static json_t *
@@ -574,10 +592,10 @@ source_json(const struct engine *g)
 	report_counts(g->report, &r);
 	add_skipped(skipped, "pathless", r.pathless, r.pathless_why);
 	add_skipped(skipped, "untyped", r.untyped, "requests of more types than are kept apart");
-	return json_pack("{s:[], s:b, s:o, s:[], s:{s:I, s:I, s:I, s:I, s:I}, s:o}", "files", "live", 1, "since",
+	return json_pack("{s:[], s:b, s:o, s:[], s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:o}", "files", "live", 1, "since",
 	    wall_json(g->reported), "failed", "counts", "events", (json_int_t)n.records, "traces", (json_int_t)r.traces,
 	    "moved", (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions", (json_int_t)r.collisions,
-	    "skipped", skipped);
+	    "inexact", (json_int_t)r.inexact, "skipped", skipped);
 }
 
 static json_t *

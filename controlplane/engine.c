@@ -313,6 +313,18 @@ engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, stru
 	return 0;
 }
 
+/* What was counted stays counted. */
+static void
+end_window(struct engine *g)
+{
+	struct report_counts n;
+
+	report_counts(g->report, &n);
+	g->windows.moved += n.moved;
+	g->windows.pathless += n.pathless;
+	g->windows.inexact += n.inexact;
+}
+
 /*
  * Every request is in it, also those of types under diagnosis: their paths by
  * always-on tracepoints alone, so that what a search turns on does not tear groups
@@ -336,6 +348,8 @@ engine_report_reset(struct engine *g, struct wall when, struct err *e)
 	o.structure_only = true;
 	if ((fresh = report_new(&o, g->labels)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for a report");
+	if (g->report != NULL)
+		end_window(g);
 	report_free(g->report);
 	g->report = fresh;
 	g->reported = when;

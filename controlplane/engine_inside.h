@@ -126,8 +126,10 @@ struct engine {
 	char paused_why[120];
 	struct report *report;		/* of all requests since `reported`, by always-on tracepoints; NULL: none is kept */
 	struct wall reported;
+	struct report_counts windows;	/* of the windows before that one: moved, pathless, inexact */
 	struct arena scratch;		/* for the work on one trace, or one decision */
 	uint64_t wants;			/* grows when any node's want may have changed */
+	/* of diagnoses; reports count their own: */
 	uint64_t moved;			/* steps that came before their cause */
 	uint64_t pathless;		/* traces without a path from end to begin */
 	uint64_t inexact;		/* traces whose edges did not add up to the response time: never */

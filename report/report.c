@@ -576,6 +576,7 @@ report_counts(const struct report *r, struct report_counts *ret)
 	*ret = r->counts;
 	ret->other = other->traces;
 	ret->collisions = other->collisions;
+	ret->inexact = other->inexact;
 }
 
 const struct report_options *

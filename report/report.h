@@ -78,7 +78,7 @@ struct report_counts {
 	char     pathless_why[160];	/* of the first */
 	uint64_t untyped;	/* of request types beyond types_max */
 	uint64_t passed_over;	/* of types that were not asked for */
-	uint64_t other, collisions;	/* see analysis/group.h */
+	uint64_t other, collisions, inexact;	/* see analysis/group.h */
 	uint64_t moved;		/* steps that came before their cause */
 };
 

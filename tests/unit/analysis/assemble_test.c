@@ -90,6 +90,7 @@ interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, str
 	}
 	drain(k, out);
 	c = kit_counts(k);
+	assert_int_equal(c.held, 0);
 	assert_int_equal(c.incomplete, 0);
 	assert_int_equal(c.memory_bytes, 0);
 	kit_free(k);

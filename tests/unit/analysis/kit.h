@@ -130,12 +130,14 @@ kit_rows(struct kit *k, const struct row *rows, size_t n)
 		kit_batch(k, node, rows, n, INT64_MAX / 8);
 }
 
+/* Whatever was done: what became of every record is told. */
 static inline struct assemble_counts
 kit_counts(const struct kit *k)
 {
 	struct assemble_counts c;
 
 	assemble_counts(k->assemble, &c);
+	assert_int_equal(c.records, c.used + c.late + c.duplicate + c.given_up + c.held);
 	return c;
 }
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * report_rounds: requests of type ROUNDS, one after the other until SIGTERM. Each goes one to three rounds, and
+ * in a round takes one or two steps of a millisecond: loops whose ends depend on the data, one inside the other.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "instrument/hone.h"
+
+enum { STEP_US = 1000, PAUSE_US = 5000 };
+
+static volatile sig_atomic_t ended;
+
+static void
+end(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
+static void
+wait_us(long us)
+{
+	nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
+}
+
+static void
+take_step(void)
+{
+	struct hone_carrier c;
+
+	hone_fork("step", &c);
+	hone_unit_begin(&c, "step");
+	wait_us(STEP_US);
+	hone_unit_end();
+	hone_join(&c, "step");
+}
+
+static void
+go_round(unsigned steps)
+{
+	struct hone_carrier c;
+
+	hone_fork("round", &c);
+	hone_unit_begin(&c, "round");
+	for (unsigned i = 0; i < steps; i++)
+		take_step();
+	hone_unit_end();
+	hone_join(&c, "round");
+}
+
+int
+main(void)
+{
+	signal(SIGTERM, end);
+	for (uint64_t n = 0; !ended; n++) {
+		hone_request_begin("ROUNDS", NULL);
+		for (uint64_t i = 0; i <= n % 3; i++)
+			go_round(1 + (unsigned)((n / 3 >> i) % 2));
+		hone_request_end(200);
+		wait_us(PAUSE_US);
+	}
+}

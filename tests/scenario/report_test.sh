@@ -1,0 +1,130 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What `hone report` says of a live application: groups, edges that add up, intervals, keys, loops; a baseline, and what
+# has changed since then; a window that begins anew; and that no record is lost without being counted.
+# O: the folder that `make all report-scenario` built.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+if [ "$(id -u)" != 0 ]; then
+  echo "1..0 # SKIP needs root"
+  exit 0
+fi
+here=$PWD/examples
+. "$here/stage.sh"
+load= mute=
+end() {
+  local p
+  for p in $load $mute; do kill "$p"; wait "$p"; done 2>/dev/null
+  stage_down
+}
+trap end EXIT
+. tests/scenario/lib.sh
+save_report() { hone report "${@:2}" --json >"$stage/$1.json"; }
+# doc FILE FILTER: of a document that was saved
+doc() { jq -e "$2" "$stage/$1.json"; }
+# Of each of the shop's types so many requests in the report, and of these types too.
+enough() {
+  hone report --json | jq -e --argjson n "$1" '[.types[] | select(.count >= $n) | .type] | contains($ARGS.positional)' \
+    --args GET_HOME GET_PRODUCT SEARCH ADD_TO_CART CHECKOUT GET_ORDERS "${@:2}"
+}
+# found FILTER IS: of what changed; says what was found
+found() { jq -c "$1" "$stage/changed.json"; jq -e "$1 | $2" "$stage/changed.json"; }
+load_on() {
+  "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 120 --json >"$stage/load.json" 2>&1 &
+  load=$!
+}
+load_off() { kill "$load"; wait "$load"; load=; } 2>/dev/null
+
+echo 1..32
+stage_shop && stage_honed && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
+export XDG_DATA_HOME=$stage/data
+check "before there are requests, a report says so" bash -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
+load_on
+"$here/node.sh" run "$stage/shop" front rounds "$O/tests/scenario/report_rounds"
+
+# ---- what it says ----------------------------------------------------------------
+check "requests of all types come" until_true 30 "enough of each" enough 40 ROUNDS
+save_report all
+save_report one GET_PRODUCT
+check "a document, live, of all types" doc all '.document == "hone.analysis" and .version == 1 and .source.live and (.types | length) == 7'
+check "of one type" doc one '(.types | length) == 1 and .types[0].type == "GET_PRODUCT" and .types[0].count >= 40'
+check "each group has a path from its begin to its end" doc all '[.types[].groups[]] | length > 0 and all(
+  (.group | test("^[0-9a-f]{32}$")) and (.path[0] | test("hone:request_begin")) and (.path[-1] | test("hone:request_end")))'
+check "a request's groups and the rest are all of it" doc all '.types | all(.count == ([.groups[].count] | add) + .other.traces)'
+check "edges add up to the mean, but for the digits printed" doc all '[.types[].groups[]] | all(
+  . as $g | ([.edges[].mean_ms] | add) - $g.mean_ms | fabs <= 1e-7 * $g.mean_ms)'
+check "shares add up to 1" doc all '[.types[].groups[] | select(.count > 1)] | all(([.edges[].share] | add) - 1 | fabs < 1e-6)'
+check "each share lies in its interval, each CV too" doc all '[.types[].groups[] | select(.count >= 30)] | length >= 5 and all(
+  .cv_low <= .cv and .cv <= .cv_high and .probability >= 0 and (.edges | all(.low <= .share and .share <= .high)))'
+check "exemplars are known by whole ids" doc all '[.types[].groups[].exemplars[]] | length > 0 and all(
+  . != null and (.trace | test("^[0-9a-f]{32}$")) and .total_ms > 0)'
+check "each edge has an owner, or is on the way" doc all '[.types[].groups[].edges[]] | all(has("owner_service")) and
+  ([.[].owner_service] | unique | contains(["shop-front", "shop-catalog", "shop-cart", "shop-order", "shop-price", null]))'
+check "it states what was moved and what had no room" doc all '.source.counts | .moved >= 0 and .other_groups == 0 and .collisions == 0 and .inexact == 0'
+check "people can read it" bash -c "'$O/bin/hone' report GET_PRODUCT | grep -q 'GET_PRODUCT'"
+
+# ---- loops ----------------------------------------------------------------------
+save_report loops ROUNDS
+check "requests that go round one to three times are one group" doc loops '.types[0].groups | length == 1'
+check "with its loops drawn, one inside the other" doc loops '.types[0].groups[0].path |
+  map(select(. == "(" or . == ")+")) == ["(", "(", ")+", ")+"] and
+  (index("(") | type) == "number" and .[index("(") + 1] == "report_rounds/hone:fork(round)"'
+check "how often they went round explains the time" doc loops '.types[0].groups[0] as $g | $g.problem == "unpredictable" and
+  all("round", "step"; . as $loop | any($g.keys[]; .numeric and .rho > 0.5 and .p < 1e-6 and
+    .name == "iterations of ( report_rounds/hone:fork(" + $loop + ") ... )+"))'
+
+# ---- a baseline --------------------------------------------------------------------
+hone report --reset --json >/dev/null	# caches are warm now
+check "a healthy window" until_true 30 "enough of each" enough 50 ROUNDS
+check "is kept under a name" hone baseline save healthy
+check "and is listed" bash -c "'$O/bin/hone' baseline list | grep '^healthy '"
+rounds=$(cat "$stage/shop/front/rounds.pid")
+save_report before --reset
+save_report after
+check "--reset prints the window, and begins another" jq -e --slurpfile old "$stage/before.json" '
+  .source.since > $old[0].source.since and .source.counts.traces < $old[0].source.counts.traces / 4' "$stage/after.json"
+kill "$rounds"
+until_true 10 "the program of rounds ends" gone "$rounds"
+# What ended before does not come after what ended later; 30 requests are longer than records are on their way.
+no_rounds() { hone report --reset --json | jq -e '.source.counts.traces >= 30 and all(.types[]; .type != "ROUNDS")'; }
+until_true 30 "its last requests" no_rounds
+"$here/shop/shop.sh" fault "$stage/shop" small_pool on
+check "requests with a fault come" until_true 30 "enough of each" enough 50
+hone report --reset --baseline healthy --html "$stage/page.html" --json >"$stage/changed.json"
+check "the service with the fault is the first suspect" found '.baseline.suspects[:3]' '.[0] | .service == "shop-order" and .sure'
+check "what the mean changed by goes to its edges" found '.baseline.types[] | select(.type == "GET_ORDERS") | {change_ms, low_ms, p,
+  edges: .edges[:2]}' '.low_ms > 10 and .edges[0].owner_service == "shop-order" and .edges[0].share > 0.5'
+check "a type that came no more is told" found '.baseline | {types_appeared, types_vanished}' '. == {types_appeared: [], types_vanished: ["ROUNDS"]}'
+check "the page needs nothing else, and has the data" bash -c "
+  grep -q 'shop-price' '$stage/page.html' && grep -q 'hone.analysis' '$stage/page.html' &&
+  ! grep -E -i '(src|href|url|@import|fetch|import)[^a-z]{1,3}(https?:)?//' '$stage/page.html'"
+
+# ---- no ----------------------------------------------------------------------------
+check "a type that nobody has seen: which there are, and 1" bash -c "'$O/bin/hone' report NO_SUCH 2>'$stage/said'; [ \$? = 1 ] &&
+  grep 'no request of this type has been seen; seen: .*GET_PRODUCT' '$stage/said'"
+"$O/bin/honed" -o controller.agents="ipc://$stage/mute-agents.sock" -o controller.operators="ipc://$stage/mute.sock" \
+  -o storage.database="$stage/mute.db" -o storage.space="$stage/mute-space.db" -o analysis.report_max=0B >"$stage/mute.log" 2>&1 &
+mute=$!
+until_true 10 "a second controller answers" hone status --socket "ipc://$stage/mute.sock"
+check "where no report is kept, it says why, and 1" bash -c "'$O/bin/hone' report --socket 'ipc://$stage/mute.sock' 2>'$stage/said'; [ \$? = 1 ] &&
+  grep 'report_max' '$stage/said'"
+
+# ---- what became of every record ---------------------------------------------------
+load_off
+all_here() {
+  local sent
+  sent=$(hone agents --json | jq '[.agents[] | .records - .lost_queue] | add')
+  hone status --json | jq -e --argjson sent "$sent" '.counts | .records + .outside == $sent and .held == 0'
+}
+check "what agents sent is what arrived" until_true 15 "the last records" all_here
+hone status --json >"$stage/status.json"
+check "each record was used, or is counted for why not" doc status '.counts |
+  .records > 10000 and .records == .used + .late + .duplicate + .given_up + .held and .used > 0.99 * .records'
+check "no reason but chance at the end: none lost, none inexact" doc status '.counts |
+  .inexact == 0 and .lost_ring == 0 and .lost_queue == 0 and .lost_decode == 0 and .pathless == 0 and .untyped == 0 and
+  .given_up_memory == 0 and .given_up_malformed == 0 and .duplicate == 0 and .other_groups == 0 and .moved >= 0'
+hone report --reset --json >/dev/null
+check "nothing came since the last reset" bash -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
+check "no request failed meanwhile" jq -e '.all.requests > 500 and .all.errors == 0' "$stage/load.json"
+exit $FAILED
