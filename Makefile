@@ -28,7 +28,7 @@ cli_uses          := report formats analysis wire base
 # ---- what a room takes from outside (pkg-config names, or -l flags) -----------
 base_libs         := nng
 analysis_libs     := gsl
-formats_libs      := z babeltrace2
+formats_libs      := z deflate babeltrace2
 report_libs       := jansson gsl
 forest_libs       := sqlite3
 searchspace_libs  := sqlite3
@@ -56,6 +56,7 @@ LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
 lib_flags_nng       := -lnng
 lib_flags_gsl       := -lgsl -lgslcblas
 lib_flags_z         := -lz
+lib_flags_deflate   := -ldeflate
 lib_flags_babeltrace2 := -lbabeltrace2
 lib_flags_sqlite3   := -lsqlite3
 lib_flags_jansson   := -ljansson

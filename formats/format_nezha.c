@@ -45,6 +45,9 @@ struct csv {
 	const char *limit;			/* how far the record at hand may reach */
 	const char *looked;			/* how far a failed one was looked at */
 	uint64_t plain_until;			/* offset: up to here a record is a line */
+	char id_text[32];			/* of the trace before, as it was written: its lines mostly stand together */
+	size_t id_len;
+	struct trace_id id;
 };
 
 /* The cell in quotes that begins at s: what is in it goes to *ret. After it; NULL: it is not closed before the end. */
@@ -238,15 +241,10 @@ take_header(struct csv *c, struct err *e)
  * kinds of pods are left as they are: in "redis-0" or "mail-smtpx" nothing says
  * what is a name and what is not.
  */
-static inline bool
-is_generated(char c)
-{
-	enum { AEIOUY = 1 << 0 | 1 << 4 | 1 << 8 | 1 << 14 | 1 << 20 | 1 << 24 };
-
-	if (c >= 'a' && c <= 'z')
-		return (AEIOUY >> (c - 'a') & 1) == 0;
-	return c == '2' || (c >= '4' && c <= '9');
-}
+static const bool generated[256] = {
+	['2'] = true, ['4' ... '9'] = true, ['b' ... 'd'] = true, ['f' ... 'h'] = true, ['j' ... 'n'] = true,
+	['p' ... 't'] = true, ['v' ... 'x'] = true, ['z'] = true
+};
 
 /* How long "-GENERATED" at the end is; 0: there is none of `least` to `most` characters, or nothing before it. */
 static uint32_t
@@ -254,7 +252,7 @@ generated_tail(const char *s, uint32_t len, uint32_t least, uint32_t most)
 {
 	uint32_t n = 0;
 
-	while (n < len && n <= most && is_generated(s[len - 1 - n]))
+	while (n < len && n <= most && generated[(unsigned char)s[len - 1 - n]])
 		n++;
 	return n >= least && n <= most && n + 1 < len && s[len - 1 - n] == '-' ? n + 1 : 0;
 }
@@ -274,6 +272,17 @@ to_ns(struct text cell, int64_t scale, int64_t *ret)
 	int64_t v;
 
 	return cell.len > 0 && json_number_int(cell.s, cell.len, &v) && !__builtin_mul_overflow(v, scale, ret);
+}
+
+static struct trace_id
+trace_of(struct csv *c, struct text cell)
+{
+	if (cell.len == c->id_len && memcmp(cell.s, c->id_text, cell.len) == 0)
+		return c->id;
+	c->id = trace_id_of(cell.s, cell.len);
+	c->id_len = cell.len <= sizeof c->id_text ? cell.len : 0;
+	memcpy(c->id_text, cell.s, c->id_len);
+	return c->id;
 }
 
 /* The record at hand is a span. */
@@ -300,7 +309,7 @@ take_span(struct csv *c, struct err *e)
 		fail(c, SKIP_INCOMPLETE, timed ? "a line without an id" : "a line without its times");
 		return 0;
 	}
-	s.trace = trace_id_of(known[TRACE].s, known[TRACE].len);
+	s.trace = trace_of(c, known[TRACE]);
 	s.id = span_id_of(known[SPAN].s, known[SPAN].len);
 	s.has_parent = known[PARENT].len != 0 && !text_is(known[PARENT], "root");
 	if (s.has_parent)

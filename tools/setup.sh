@@ -27,6 +27,7 @@ util-linux:cmd:nsenter
 jq:cmd:jq
 curl:cmd:curl
 zlib1g-dev:header:zlib.h
+libdeflate-dev:header:libdeflate.h
 libbabeltrace2-dev:header:babeltrace2/babeltrace.h
 '
 TEST_NEEDS='
