@@ -229,6 +229,7 @@ clean_copy(struct arena *a, const char *s, size_t len)
 static uint32_t
 label_of(struct xtrace *x, const struct report *p)
 {
+	static const struct text other = WORD("(other)/(other):(other)");
 	struct labels *labels = reading_labels(x->r);
 	const char *names[RECORD_VALUES_MAX];
 	struct arena a = { 0 };
@@ -237,6 +238,12 @@ label_of(struct xtrace *x, const struct report *p)
 
 	write_label(&x->label, p);
 	ret = labels_find(labels, x->label.s, x->label.len);
+	if (ret == LABEL_NONE && labels_count(labels) >= NAMES_MAX) {
+		reading_skip(x->r, SKIP_NAMES, x->in, "%.*s", (int)x->label.len, x->label.s);
+		x->label.len = 0;
+		words_text(&x->label, other, UINT32_MAX);
+		ret = labels_find(labels, x->label.s, x->label.len);
+	}
 	if (ret != LABEL_NONE)
 		return ret;
 	for (uint32_t i = 0; ok && i < p->nfields; i++)

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "formats/names.h"
 
-enum { RECENT = 1024, SERVICE_MAX = 100 };
+enum { RECENT = 1024, SERVICE_MAX = 100, FIELDS_FIRST = 4, FURTHER_MAX = 1024 };
 
 struct names {
 	struct labels *labels;
@@ -17,6 +17,8 @@ struct names {
 	struct texts *texts;	/* service, 0, name: their numbers are indices into all */
 	struct name **all;
 	uint32_t count, cap;
+	size_t text_bytes;
+	uint32_t further;	/* that are called "(other)" */
 	struct buf key;
 	struct name *recent[RECENT];
 };
@@ -131,9 +133,11 @@ same_text(struct text a, struct text b)
 	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
 }
 
+/* The number of its text is the next. */
 static struct name *
-name_new(struct names *n, struct text service, struct text what)
+name_new(struct names *n, uint32_t service_len, uint32_t name_len)
 {
+	const char *text = texts_get(n->texts, n->count);
 	struct name *name = arena_calloc(&n->arena, 1, sizeof *name);
 	uint32_t cap = n->cap != 0 ? 2 * n->cap : 64;
 	struct name **more;
@@ -146,14 +150,19 @@ name_new(struct names *n, struct text service, struct text what)
 		n->all = more;
 		n->cap = cap;
 	}
-	name->service = (struct text){ arena_text(&n->arena, service.s, service.len), service.len };
-	name->name = (struct text){ arena_text(&n->arena, what.s, what.len), what.len };
-	if (name->service.s == NULL || name->name.s == NULL)
-		return NULL;
+	name->service = (struct text){ text, service_len };
+	name->name = (struct text){ text + service_len + 1, name_len };
+	n->text_bytes += service_len + name_len;
 	for (int i = 0; i < NAME_USES; i++)
 		name->labels[i] = LABEL_NONE;
 	name->failed = UINT32_MAX;
 	return n->all[n->count++] = name;
+}
+
+static bool
+is_full(const struct names *n)
+{
+	return n->count >= NAMES_MAX || n->arena.total_bytes + n->text_bytes > NAMES_MAX_BYTES;
 }
 
 static struct name *
@@ -171,13 +180,16 @@ find(struct names *n, struct text service, struct text what, bool *other)
 	id = texts_find(n->texts, (char *)n->key.data, n->key.len);
 	if (id != UINT32_MAX)
 		return n->all[id];
-	if (n->count >= NAMES_MAX && !same_text(what, others)) {
-		*other = true;
-		return find(n, n->count < NAMES_MAX + 1024 ? service : others, others, other);
+	if (is_full(n)) {
+		if (!same_text(what, others)) {
+			*other = true;
+			return find(n, n->further < FURTHER_MAX ? service : others, others, other);
+		}
+		n->further++;
 	}
 	if (texts_intern(n->texts, (char *)n->key.data, n->key.len) == UINT32_MAX)
 		return NULL;
-	return name_new(n, service, what);
+	return name_new(n, service.len, what.len);
 }
 
 /* The first and the last bytes, and the lengths. */
@@ -197,11 +209,16 @@ cheap_hash(struct text a, struct text b)
 	    (uint64_t)a.len << 32 ^ b.len) % RECENT);
 }
 
+static inline struct text
+cut(struct text t)
+{
+	return (struct text){ t.len > 0 ? t.s : "", t.len < LABEL_TEXT_MAX ? t.len : LABEL_TEXT_MAX };
+}
+
 struct name *
 names_of(struct names *n, const struct span *s, bool *other)
 {
-	struct text service = { s->service.len > 0 ? s->service.s : "", s->service.len };
-	struct text what = { s->name.len > 0 ? s->name.s : "", s->name.len };
+	struct text service = cut(s->service), what = cut(s->name);
 	struct name **place = &n->recent[cheap_hash(service, what)], *found;
 
 	*other = false;
@@ -214,6 +231,33 @@ names_of(struct names *n, const struct span *s, bool *other)
 }
 
 /* ---- values ---- */
+
+/* Room for one more field. */
+static bool
+fields_room(struct names *n, struct name *name)
+{
+	uint32_t cap = name->fields_cap != 0 ? 2 * name->fields_cap : FIELDS_FIRST;
+	const char **fields, **keys;
+	uint32_t *lens;
+
+	if (name->nfields < name->fields_cap)
+		return true;
+	fields = arena_alloc(&n->arena, cap * sizeof *fields);
+	keys = arena_alloc(&n->arena, cap * sizeof *keys);
+	lens = arena_alloc(&n->arena, cap * sizeof *lens);
+	if (fields == NULL || keys == NULL || lens == NULL)
+		return false;
+	for (uint32_t i = 0; i < name->nfields; i++) {
+		fields[i] = name->fields[i];
+		keys[i] = name->keys[i];
+		lens[i] = name->lens[i];
+	}
+	name->fields = fields;
+	name->keys = keys;
+	name->lens = lens;
+	name->fields_cap = cap;
+	return true;
+}
 
 /* Which field a key is; one that is new is added. UINT32_MAX: there is no room for it. */
 static uint32_t
@@ -230,7 +274,7 @@ field_of(struct names *n, struct name *name, const char *key, uint32_t len, bool
 	copy = raw = arena_text(&n->arena, key, len);
 	if (raw != NULL && !is_ascii(key, len) && (copy = arena_text(&n->arena, key, len)) != NULL)
 		text_clean(copy, len);
-	if (copy == NULL) {
+	if (copy == NULL || !fields_room(n, name)) {
 		*failed = true;
 		return UINT32_MAX;
 	}

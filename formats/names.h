@@ -11,19 +11,22 @@
 #include "base/arena.h"
 #include "formats/span.h"
 
-enum { NAMES_MAX = 65536 };	/* further ones are called "(other)": some tools put ids into names */
+enum {				/* further ones are called "(other)": some tools put ids into names */
+	NAMES_MAX = 65536,
+	NAMES_MAX_BYTES = 16 << 20	/* of their texts and fields; their labels take as much again */
+};
 
 enum name_use { NAME_REQUEST_BEGIN, NAME_REQUEST_END, NAME_UNIT_BEGIN, NAME_UNIT_END, NAME_USES };
 
 struct name {
-	struct text service, name;
+	struct text service, name;	/* at most LABEL_TEXT_MAX bytes of each: more does not go into a label */
 	uint32_t labels[NAME_USES];	/* LABEL_NONE: not made yet */
 	bool     fixed;			/* no field is added any more */
-	uint32_t nfields;
+	uint32_t nfields, fields_cap;
 	uint32_t failed;		/* which field says whether a span failed; UINT32_MAX: none */
-	const char *fields[RECORD_VALUES_MAX];	/* terminated, UTF-8 */
-	const char *keys[RECORD_VALUES_MAX];	/* as they came */
-	uint32_t lens[RECORD_VALUES_MAX];	/* of both */
+	const char **fields;		/* terminated, UTF-8 */
+	const char **keys;		/* as they came */
+	uint32_t *lens;			/* of both */
 };
 
 struct names;

@@ -20,6 +20,7 @@
 enum {
 	HEAD_BYTES = 64 << 10,	/* that formats are told by */
 	NODES_MAX = 65536,	/* further ones are all called "(other)" */
+	NODE_TEXT_MAX = 255,
 	FILES_MAX = 65536,	/* that spans remember they are of */
 	SURE = 90,		/* of a format: no other has to be asked */
 	FOLDER_DEPTH_MAX = 16
@@ -451,6 +452,7 @@ reading_node(struct reading *r, const char *name, size_t len)
 
 	if (len == 0)
 		name = "";
+	len = len < NODE_TEXT_MAX ? len : NODE_TEXT_MAX;
 	if (id != UINT32_MAX && strncmp(r->names[id], name, len) == 0 && r->names[id][len] == '\0')
 		return id;
 	id = texts_find(r->nodes, name, len);

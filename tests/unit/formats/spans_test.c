@@ -574,6 +574,36 @@ names_are_bounded(void **state)
 	kit_end(&k);
 }
 
+/* However long names are: of each no more is kept than a label has, and of all no more than a bound. */
+static void
+memory_for_names_is_bounded(void **state)
+{
+	static char name[1 << 16], key[100];
+	struct attribute attributes[RECORD_VALUES_MAX];
+	struct kit k;
+	uint64_t i;
+	(void)state;
+
+	memset(name, 'x', sizeof name);
+	kit_begin(&k, 0);
+	for (i = 1; kit_skipped(&k, SKIP_NAMES) == 0; i++) {
+		struct span s = { .trace = { 0, i }, .id = 1, .end_ns = 10, .name = { name, sizeof name },
+			.attributes = attributes, .nattributes = RECORD_VALUES_MAX };
+
+		name[snprintf(name, sizeof name, "%llu", (unsigned long long)i)] = 'x';
+		snprintf(key, sizeof key, "%099llu", (unsigned long long)i);
+		for (uint32_t a = 0; a < RECORD_VALUES_MAX; a++)
+			attributes[a] = (struct attribute){ key + a, 99 - a, { .type = VALUE_UINT, .u = i } };
+		assert_int_equal(reading_span(k.r, &s, &k.e), 0);
+		assert_int_equal(reading_complete(k.r, s.trace, &k.e), 0);
+		assert_true(i * LABEL_TEXT_MAX < NAMES_MAX_BYTES);
+	}
+	assert_true(i > 1000);
+	assert_string_equal(labels_get(k.labels, k.traces[k.ntraces - 1]->type)->text, "unknown/hone:request_begin((other))");
+	assert_memory_equal(labels_get(k.labels, k.traces[0]->type)->name, "1xxxx", 5);
+	kit_end(&k);
+}
+
 static void
 ids_are_hexadecimal_or_hashed(void **state)
 {
@@ -588,7 +618,9 @@ ids_are_hexadecimal_or_hashed(void **state)
 	assert_true(span_id_of("0123456789abcdef0", 17) != 0x123456789abcdef0);
 	id = trace_id_of("not hexadecimal", 15);
 	assert_true(id.high != 0 && id.low != 0);
-	assert_true(trace_id_of("", 0).low != 0);
+	id = trace_id_of("", 0);
+	assert_true(id.high == 0 && id.low == 0);
+	assert_true(span_id_of("", 0) == 0);
 }
 
 int
@@ -620,6 +652,7 @@ main(void)
 		cmocka_unit_test(attributes_go_by_name),
 		cmocka_unit_test(keys_may_be_no_utf8),
 		cmocka_unit_test(names_are_bounded),
+		cmocka_unit_test(memory_for_names_is_bounded),
 		cmocka_unit_test(ids_are_hexadecimal_or_hashed),
 	};
 
