@@ -11,8 +11,16 @@
 
 #include "analysis/assemble.h"
 #include "formats/correlate.h"
+#include "formats/names.h"
 
-enum { BATCH_RECORDS = 8192, NODES_MAX = 4096, LABELS_MAX = 60000, NAME_MAX_BYTES = 63, RULE_MAX = 512 };
+enum {
+	BATCH_RECORDS = 8192,
+	NODES_MAX = 4096,
+	LABELS_MAX = 60000,
+	NAMED_MAX = 50000,	/* of these: further names of requests and units are all "(other)" */
+	NAME_MAX_BYTES = 63,
+	RULE_MAX = 512
+};
 
 #define SLACK_NS    INT64_C(1000000000)
 #define SKEW_NS     INT64_C(100000000)	/* of machines whose wall clocks NTP keeps, with plenty to spare */
@@ -217,14 +225,17 @@ put_clean(char *out, struct text t, size_t most, bool slash)
 
 	for (size_t i = 0; i < len; i++)
 		out[i] = (unsigned char)t.s[i] < 0x20 || t.s[i] == 0x7f || (slash && t.s[i] == '/') ? '_' : t.s[i];
+	text_clean(out, len);
 	return len;
 }
 
-/* The number of "service/event", or of "service/event(name)". UINT32_MAX: out of memory, or over LABELS_MAX. */
+/* The number of "service/event", or of "service/event(name)"; past NAMED_MAX names are "(other)". UINT32_MAX: out of memory, or
+ * over LABELS_MAX. */
 static uint32_t
 label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *v, struct text event,
     const struct text *name)
 {
+	static const struct text other = { "(other)", 7 };
 	struct text unknown = { "unknown", 7 };
 	char key[512];
 	size_t len = 1;
@@ -241,6 +252,10 @@ label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *
 	}
 	if ((id = texts_find(c->keys, key, len)) != UINT32_MAX)
 		return id;
+	if (name != NULL && name != &other && texts_count(c->keys) >= NAMED_MAX) {
+		reading_skip(c->reading, SKIP_NAMES, NULL, "%.*s", (int)len - 1, key + 1);
+		return label_of(c, kind, v, event, &other);
+	}
 	if (texts_count(c->keys) >= LABELS_MAX || (id = texts_intern(c->keys, key, len)) == UINT32_MAX ||
 	    !add_label(c, kind, key + 1, (uint32_t)len - 1, v))
 		return UINT32_MAX;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,6 +266,48 @@ many_requests_on_many_threads_come_out_whole(void **state)
 	close_room(&r);
 }
 
+/* Ids in names of requests, and bytes that are no text. */
+static void
+names_without_end_are_one_in_the_end(void **state)
+{
+	const char *fields[] = { "name" };
+	struct value value = { .type = VALUE_TEXT };
+	struct reading_counts n;
+	struct correlate *c;
+	struct room r;
+	struct err e;
+	char name[32];
+
+	(void)state;
+	open_room(&r);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	for (uint32_t i = 0; i < 50010; i++) {
+		struct tracer_event v = event_at(&r, "host", 1, 1000 + i, "hone:request_begin");
+
+		v.has_context = true;
+		v.trace_id = v.unit_id = i < 50000 ? 1 : i;	/* the last ones are traces of their own */
+		value.len = (uint32_t)snprintf(name, sizeof name, "GET \xff%u", i);
+		value.text = name;
+		v.fields = fields;
+		v.values = &value;
+		v.nfields = 1;
+		assert_int_equal(correlate_event(c, &v, &e), 0);
+		v.name = text("hone:request_end");
+		v.nfields = 0;
+		v.time_ns += 1;
+		if (i >= 50000)
+			assert_int_equal(correlate_event(c, &v, &e), 0);
+	}
+	assert_int_equal(correlate_end(c, &e), 0);
+	reading_counts(r.reading, &n);
+	assert_true(n.skipped[SKIP_NAMES].count >= 9);
+	assert_non_null(strstr(n.skipped[SKIP_NAMES].why, "nfsd/hone:request_begin(GET ?"));
+	assert_true(r.ntraces >= 9);
+	assert_string_equal(label_at(&r, r.traces[r.ntraces - 1], 0), "nfsd/hone:request_begin((other))");
+	correlate_free(c);
+	close_room(&r);
+}
+
 int
 main(void)
 {
@@ -275,6 +318,7 @@ main(void)
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(losses_mark_the_traces_of_their_time),
 		cmocka_unit_test(many_requests_on_many_threads_come_out_whole),
+		cmocka_unit_test(names_without_end_are_one_in_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
