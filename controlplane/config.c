@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "controlplane/rules.h"
+
 #define S 1e9
 #define MIB 1048576.0
 #define KEY(section, name, type, fallback, min, max, help) \
@@ -42,6 +44,12 @@ const struct ini_key config_keys[] = {
 	KEY("analysis", samples_max, INI_COUNT, "512", 32, 65536, "Traces kept whole for each group."),
 	KEY("analysis", report_max, INI_BYTES, "64MiB", 0, 1048576 * MIB,
 	    "Memory for what hone report tells of all requests; groups beyond it are counted together. 0B: none is kept."),
+	KEY("analysis", ignore, INI_TEXT, "", 0, 0,
+	    "In reports: waits at labels that fit one of these patterns (with blanks between) are meant; their time is taken "
+	    "out of all others."),
+	KEY("analysis", bins, INI_TEXT, "", 0, 0,
+	    "In reports: requests are told apart by these rules (with blanks between), each LABEL.FIELD=CUT,CUT,... or "
+	    "LABEL.FIELD, as of hone analyze --bin."),
 
 	KEY("search", tracepoints_per_cycle, INI_COUNT, "3", 1, 16,
 	    "So many tracepoints are turned on in a cycle for one edge."),
@@ -112,6 +120,17 @@ has_scheme(const char *url, const char *scheme)
 	return strncmp(url, scheme, strlen(scheme)) == 0 && url[strlen(scheme)] != '\0';
 }
 
+static int
+check_rules(const struct config *c, struct err *e)
+{
+	struct rules r;
+	struct err why = { 0 };
+	int rc = rules_init(&r, c->ignore, c->bins, &why);
+
+	rules_release(&r);
+	return rc == 0 ? 0 : err_set(e, rc, "analysis.bins: %s", why.text);
+}
+
 int
 config_check(const struct config *c, struct err *e)
 {
@@ -133,7 +152,7 @@ config_check(const struct config *c, struct err *e)
 		return err_set(e, ERR_INPUT, "analysis.samples_max is under analysis.traces_min; no group could be judged");
 	if (c->database[0] == '\0' || c->space[0] == '\0' || strcmp(c->database, c->space) == 0)
 		return err_set(e, ERR_INPUT, "storage.database and storage.space must be two files");
-	return 0;
+	return check_rules(c, e);
 }
 
 enum log_level
@@ -157,6 +176,8 @@ config_engine(const struct config *c)
 		.groups_max = c->groups_max,
 		.samples_max = c->samples_max,
 		.report_max_bytes = c->report_max,
+		.ignore = c->ignore,
+		.bins = c->bins,
 		.tracepoints_per_cycle = c->tracepoints_per_cycle,
 		.isolate_min = c->isolate_min,
 		.explain_min = c->explain_min,

@@ -18,6 +18,7 @@ struct config {		/* times in ns, sizes in bytes, shares of 1 */
 	/* [analysis] */
 	double cv_max, slow_quantile, confidence;
 	int64_t traces_min, memory_max, skew, patience, groups_max, samples_max, report_max;
+	char *ignore, *bins;
 	/* [search] */
 	int64_t tracepoints_per_cycle, cycle_max, seed;
 	double isolate_min, explain_min;

@@ -20,9 +20,14 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 		.patience_ns = o->patience_ns,
 	};
 	struct engine *g = calloc(1, sizeof *g);
+	int rc;
 
 	if (g == NULL)
 		return err_set(e, ERR_MEMORY, "engine: out of memory");
+	if ((rc = rules_init(&g->rules, o->ignore, o->bins, e)) != 0) {
+		engine_free(g);
+		return rc;
+	}
 	g->o = *o;
 	g->forest = f;
 	g->labels = labels_new();
@@ -52,6 +57,7 @@ engine_free(struct engine *g)
 		node_release(&g->nodes[i]);
 	map_release(&g->type_of);
 	report_free(g->report);
+	rules_release(&g->rules);
 	space_free(g->space);
 	plan_free(g->plan);
 	assemble_free(g->assemble);
@@ -346,6 +352,9 @@ engine_report_reset(struct engine *g, struct wall when, struct err *e)
 	o.seed = g->o.seed;
 	o.explain_min = g->o.explain_min;
 	o.structure_only = true;
+	o.ignore = g->rules.ignore;
+	o.bins = g->rules.made;
+	o.bin_rules = g->rules.bins;
 	if ((fresh = report_new(&o, g->labels)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for a report");
 	if (g->report != NULL)

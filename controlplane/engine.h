@@ -30,6 +30,7 @@ struct engine_options {
 	int64_t skew_ns, patience_ns;	/* see analysis/assemble.h */
 	int64_t groups_max, samples_max;	/* see analysis/group.h */
 	int64_t report_max_bytes;	/* of what is kept of all requests for reports; 0: nothing is */
+	const char *ignore, *bins;	/* of reports, see rules.h; engine_new() copies them */
 	int64_t tracepoints_per_cycle;	/* k */
 	double  isolate_min;		/* a sub-edge with this part of its edge's share took it over */
 	double  explain_min;		/* a key explains with this r^2 (or share) */

@@ -6,6 +6,7 @@
 #include "analysis/assemble.h"
 #include "analysis/clocks.h"
 #include "controlplane/engine.h"
+#include "controlplane/rules.h"
 #include "report/report.h"
 #include "searchspace/plan.h"
 
@@ -125,6 +126,7 @@ struct engine {
 	struct mono paused_since;
 	char paused_why[120];
 	struct report *report;		/* of all requests since `reported`, by always-on tracepoints; NULL: none is kept */
+	struct rules rules;
 	struct wall reported;
 	struct report_counts windows;	/* of the windows before that one: moved, pathless, inexact */
 	struct arena scratch;		/* for the work on one trace, or one decision */

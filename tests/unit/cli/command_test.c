@@ -159,6 +159,7 @@ misuse_is_told_with_what_was_meant(void **state)
 	check(hone("baseline", NULL), MISUSED, "", "to do what?");
 	check(hone("baseline", "keep", "x", NULL), MISUSED, "", "save, list, show or delete");
 	check(hone("baseline", "save", NULL), MISUSED, "", "which name?");
+	check(hone("baseline", "save", "a", "--ignore", "x", NULL), MISUSED, "", "--ignore is for files");
 	check(hone("baseline", "delete", "a", "b", NULL), MISUSED, "", "one name at a time");
 	check(hone("report", "A", "B", NULL), MISUSED, "", "one request type at a time");
 	check(hone("st\033[1m", NULL), MISUSED, "", "hone: st?[1m: no such command");

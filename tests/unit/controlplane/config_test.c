@@ -58,7 +58,8 @@ what_is_printed_can_be_read_back(void **state)
 		"controller.connections_max=17", "controller.mailbox_max=3MiB", "controller.silent_after=7s",
 		"analysis.cv_max=12.5%", "analysis.slow_quantile=0.9", "analysis.traces_min=41", "analysis.confidence=99%",
 		"analysis.memory_max=64MiB", "analysis.skew=250us", "analysis.patience=2min", "analysis.groups_max=99",
-		"analysis.samples_max=100", "analysis.report_max=5MiB", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
+		"analysis.samples_max=100", "analysis.report_max=5MiB",
+		"analysis.ignore=*:poll_* s/x:y#z", "analysis.bins=*:request_end*.status=400,500 a.b", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
 		"search.explain_min=44%", "search.cycle_max=1500ms", "search.seed=123456789", "agents.sampled=25%",
 		"agents.lease=2500ms", "agents.pause_fill=60%", "agents.resume_fill=20%", "agents.withdraw_after=1min",
 		"storage.database=/tmp/a.db", "storage.space=/tmp/b.db", "storage.history_days=0",
@@ -132,6 +133,8 @@ what_cannot_be_is_said(void **state)
 	refused("agents.pause_fill=30%", NULL, "resume_fill");
 	refused("analysis.patience=1s", "analysis.skew=2s", "skew");
 	refused("analysis.samples_max=32", "analysis.traces_min=33", "samples_max");
+	refused("analysis.bins=a.b c", NULL, "analysis.bins: c: not LABEL.FIELD");
+	refused("analysis.bins=a.b=2,1", NULL, "do not rise");
 	refused("storage.space=/var/lib/hone/forest.db", NULL, "two files");
 }
 
@@ -170,7 +173,8 @@ every_key_is_in_the_manual_with_its_default(void **state)
 	assert_true(fread(page, 1, (1 << 16) - 1, f) > 0);
 	fclose(f);
 	for (unsigned i = 0; i < config_nkeys; i++) {
-		snprintf(line, sizeof line, ".It Cm %s No = Ar %s\n", config_keys[i].name, config_keys[i].fallback);
+		snprintf(line, sizeof line, ".It Cm %s No =%s%s\n", config_keys[i].name,
+		    config_keys[i].fallback[0] != '\0' ? " Ar " : "", config_keys[i].fallback);
 		if (strstr(page, line) == NULL)
 			fail_msg("honed.conf(5) lacks: %s", line);
 	}

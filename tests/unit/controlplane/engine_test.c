@@ -322,18 +322,21 @@ a_clock_that_jumps_is_followed(void **state)
 
 /* ---- the report of all requests ---- */
 
-/* Requests of type A, of 1 ms and up to `spread` of that more, with a point in every other one. */
+/* Requests of type A, of 1 ms and up to `spread` of that more, with a point in every other one; every fourth ends with
+ * status 500. */
 static void
 send_requests(struct house *h, uint32_t node, uint64_t first, int count, double spread)
 {
 	struct batch_writer w = { 0 };
 	uint32_t begin, end, point;
+	const char *const fields[] = { "status" };
+	struct value status = { .type = VALUE_INT };
 	struct buf out = { 0 };
 	struct err e;
 
 	batch_begin(&w);
 	begin = batch_label(&w, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 23, NULL, 0);
-	end = batch_label(&w, RECORD_REQUEST_END, "s/hone:request_end(A)", 21, NULL, 0);
+	end = batch_label(&w, RECORD_REQUEST_END, "s/hone:request_end(A)", 21, fields, 1);
 	point = batch_label(&w, RECORD_POINT, "s/app:p", 7, NULL, 0);
 	for (int i = 0; i < count; i++) {
 		struct record r = { .trace_id = first + (uint64_t)i, .unit_id = first + (uint64_t)i, .pid = 1, .tid = 1,
@@ -346,6 +349,9 @@ send_requests(struct house *h, uint32_t node, uint64_t first, int count, double 
 			batch_record(&w, &r);
 		r.time_ns += 500000 + (int64_t)(1e6 * spread * i / count);
 		r.label = end;
+		status.i = i % 4 == 0 ? 500 : 200;
+		r.values = &status;
+		r.nvalues = 1;
 		batch_record(&w, &r);
 	}
 	assert_int_equal(batch_end(&w, (int64_t)first * 10000000 + 1000000000000, &out, &e), 0);
@@ -406,6 +412,68 @@ a_report_can_begin_anew(void **state)
 	json_decref(j);
 }
 
+/* The engine again, with other rules of labels. */
+static void
+rebuild(struct house *h, const char *ignore, const char *bins)
+{
+	struct engine_options o = OPTIONS;
+	struct err e;
+
+	o.ignore = ignore;
+	o.bins = bins;
+	engine_free(h->engine);
+	assert_int_equal(engine_new(&h->engine, &o, h->forest, &e), 0);
+}
+
+static void
+rules_of_labels_hold_for_the_report(void **state)
+{
+	struct house *h = *state;
+	json_t *j, *groups, *g;
+
+	rebuild(h, NULL, " s/x:y.z  *:request_end*.status=400 ");
+	send_requests(h, join(h, "n1"), 1, 100, 1);
+	j = ask(h, "{\"ask\":\"report\"}");
+	groups = json_object_get(json_array_get(json_object_get(json_object_get(j, "report"), "types"), 0), "groups");
+	assert_int_equal(json_array_size(groups), 2);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(groups, 0), "count")) +
+	    json_integer_value(json_object_get(json_array_get(groups, 1), "count")), 100);
+	json_decref(j);
+
+	rebuild(h, "s/none:* *:request_end*", "");
+	send_requests(h, join(h, "n1"), 1, 100, 1);
+	j = ask(h, "{\"ask\":\"report\"}");
+	g = json_array_get(json_object_get(json_array_get(json_object_get(json_object_get(j, "report"), "types"), 0),
+	    "groups"), 0);
+	assert_true(json_number_value(json_object_get(g, "mean_ms")) == 0);
+	assert_true(json_number_value(json_object_get(g, "ignored_mean_ms")) > 1);
+	json_decref(j);
+}
+
+/* What became of every record is told, and of every trace, also after the window began anew. */
+static void
+counts_balance(void **state)
+{
+	static const char *const parts[] = { "used", "late", "duplicate", "given_up", "held" };
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	json_t *j, *counts;
+	json_int_t sum = 0;
+
+	send_requests(h, node, 1, 100, 1);
+	json_decref(ask(h, "{\"ask\":\"report\",\"reset\":true}"));
+	send_requests(h, node, 1, 50, 1);	/* all of them late */
+	j = ask(h, "{\"ask\":\"status\"}");
+	counts = json_object_get(j, "counts");
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		sum += json_integer_value(json_object_get(counts, parts[i]));
+	assert_int_equal(json_integer_value(json_object_get(counts, "records")), 375);
+	assert_int_equal(sum, 375);
+	assert_int_equal(json_integer_value(json_object_get(counts, "late")), 125);
+	assert_int_equal(json_integer_value(json_object_get(counts, "outside")), 0);
+	json_decref(j);
+}
+
 int
 main(void)
 {
@@ -421,6 +489,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_followed, build, tear_down),
 		cmocka_unit_test_setup_teardown(all_requests_are_in_the_report_by_structure_alone, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_report_can_begin_anew, build, tear_down),
+		cmocka_unit_test_setup_teardown(rules_of_labels_hold_for_the_report, build, tear_down),
+		cmocka_unit_test_setup_teardown(counts_balance, build, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an operator says of labels: which waits are meant, and what tells requests apart. For the report. */
+#ifndef CONTROLPLANE_RULES_H
+#define CONTROLPLANE_RULES_H
+
+#include "analysis/bins.h"
+#include "base/err.h"
+
+struct rules {
+	char *texts[2];			/* what the lists point into */
+	const char **ignore, **bins;	/* NULL at the end, or NULL: none */
+	struct bins *made;		/* of the bins; NULL: none */
+};
+
+/* Both are words with blanks between: patterns of labels (fnmatch), and rules as analysis/bins.h has them; NULL: none.
+ * They are copied. ERR_INPUT: no such rule; ERR_MEMORY. *r is to be released in any case. O(bytes). */
+int  rules_init(struct rules *r, const char *ignore, const char *bins, struct err *e);
+void rules_release(struct rules *r);	/* all zeroes is fine */
+
+#endif
