@@ -29,15 +29,6 @@ die(const struct err *e)
 	exit(1);
 }
 
-static int
-take(void *ctx, struct trace *t, struct err *e)
-{
-	(void)ctx;
-	(void)e;
-	trace_free(t);
-	return 0;
-}
-
 static double
 plain_s(char **files, int n, uint64_t *bytes)
 {
@@ -60,7 +51,7 @@ plain_s(char **files, int n, uint64_t *bytes)
 static double
 read_s(char **files, int n, struct reading_counts *counts, double *cpu_s)
 {
-	struct reading_options o = { .take = take };
+	struct reading_options o = { 0 };
 	struct labels *labels = labels_new();
 	double begin = now_s(CLOCK_MONOTONIC), cpu = now_s(CLOCK_THREAD_CPUTIME_ID), took;
 	struct reading *r;

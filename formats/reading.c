@@ -441,6 +441,10 @@ int
 reading_trace(struct reading *r, struct trace *t, struct err *e)
 {
 	r->counts.traces++;
+	if (r->o.take == NULL) {
+		trace_free(t);
+		return 0;
+	}
 	return r->o.take(r->o.ctx, t, e);
 }
 

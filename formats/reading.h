@@ -39,7 +39,8 @@ struct reading_options {
 					   longest without news is handed out as it is. 0: 64 MiB */
 	const char *format;		/* its name, or NULL: by content */
 	const char *correlate;		/* for CTF: "thread=BEGIN..END", or NULL: by libhone's context */
-	/* Takes a trace, to be freed with trace_free() by whoever, on any thread. Not 0: reading ends with that code. */
+	/* Takes a trace, to be freed with trace_free() by whoever, on any thread. Not 0: reading ends with that code. NULL:
+	 * they are only counted. */
 	int  (*take)(void *ctx, struct trace *t, struct err *e);
 	void *ctx;
 };

@@ -15,15 +15,6 @@ check(int ok)
 		abort();
 }
 
-static int
-take(void *ctx, struct trace *t, struct err *e)
-{
-	(void)ctx;
-	(void)e;
-	trace_free(t);
-	return 0;
-}
-
 static uint64_t
 mix(uint64_t h, uint64_t x)
 {
@@ -91,7 +82,7 @@ walk(struct json *j, struct reading *r, uint64_t h)
 static uint64_t
 read_all(const uint8_t *data, size_t len, size_t piece, bool hold)
 {
-	struct reading_options o = { .take = take };
+	struct reading_options o = { 0 };
 	struct reading_counts counts;
 	struct labels *labels = labels_new();
 	struct reading *r;

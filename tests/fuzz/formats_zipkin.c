@@ -1,17 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as Zipkin's JSON: sound traces, the same wherever the window moves. */
-#include "tests/fuzz/formats_traces.h"
-
-extern const struct format format_zipkin;
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
-{
-	int sure = format_zipkin.sniff((const char *)data, len);
-
-	check(sure >= 0 && sure <= 100);
-	check(seen_read(&format_zipkin, data, len, 0) == seen_read(&format_zipkin, data, len, 5));
-	return 0;
-}
+/* Any bytes as Zipkin's JSON. */
+#define FORMAT format_zipkin
+#include "tests/fuzz/formats_format.h"

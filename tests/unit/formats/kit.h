@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For tests of formats: read something, keep its traces, and say their critical paths. */
+/*
+ * For tests of formats: read something, keep its traces, and say their critical paths. Either bit by bit, from
+ * kit_begin() to kit_end(); or all of a file as a user's would be, by kit_file(), kit_bytes() or kit_text(), to kit_free().
+ */
 #ifndef TESTS_UNIT_FORMATS_KIT_H
 #define TESTS_UNIT_FORMATS_KIT_H
 
@@ -8,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "analysis/critpath.h"
+#include "base/buf.h"
 #include "formats/reading.h"
 
 struct kit {
@@ -21,6 +26,11 @@ struct kit {
 	struct trace **traces;
 	uint32_t ntraces;
 	struct err e;
+	/* of a whole file: */
+	int rc;			/* of reading_file() */
+	struct reading_counts counts;
+	struct critpath path;	/* of the last kit_steps() */
+	struct arena arena;	/* of that, and of texts that are given out */
 };
 
 static inline int
@@ -54,6 +64,7 @@ kit_end(struct kit *k)
 	free(k->traces);
 	reading_free(k->r);
 	labels_free(k->labels);
+	arena_release(&k->arena);
 }
 
 static inline struct reading_counts
@@ -146,6 +157,134 @@ kit_path(const struct kit *k, const struct trace *t, int64_t unit_ns)
 	assert_int_equal(sum, t->end_ns - t->begin_ns);
 	arena_release(&a);
 	return text;
+}
+
+/* ---- whole files ---- */
+
+/* Reads that file; format: NULL tells it by its content. */
+static inline struct kit *
+kit_file(const char *path, const char *format)
+{
+	struct kit *k = calloc(1, sizeof *k);
+	struct reading_options o = { .format = format, .take = kit_take, .ctx = k };
+
+	k->labels = labels_new();
+	assert_int_equal(reading_new(&k->r, &o, k->labels, &k->e), 0);
+	k->rc = reading_file(k->r, path, &k->e);
+	assert_int_equal(reading_end(k->r, NULL), 0);
+	reading_counts(k->r, &k->counts);
+	return k;
+}
+
+static inline struct kit *
+kit_bytes(const void *data, size_t len, const char *format)
+{
+	char path[] = "/tmp/hone-readers-XXXXXX";
+	int fd = mkstemp(path);
+	struct kit *k;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), len);
+	close(fd);
+	k = kit_file(path, format);
+	unlink(path);
+	return k;
+}
+
+/* Text, of a format that is told by its content. */
+static inline struct kit *
+kit_text(const char *text)
+{
+	return kit_bytes(text, strlen(text), NULL);
+}
+
+static inline void
+kit_free(struct kit *k)
+{
+	kit_end(k);
+	free(k);
+}
+
+/* Nothing was passed over. */
+static inline void
+kit_assert_clean(const struct kit *k)
+{
+	for (int i = 0; i < SKIPS; i++)
+		if (k->counts.skipped[i].count != 0)
+			fail_msg("%s: %s", k->counts.skipped[i].file, k->counts.skipped[i].why);
+	assert_int_equal(k->rc, 0);
+}
+
+/*
+ * The critical path of trace i as "label@time label@time ...", with times since its
+ * begin in microseconds. What comes before "hone:" or ends with it is left out of labels of structure: "service:name+" begins
+ * a unit or the request, "service:name-" ends it.
+ */
+static inline const char *
+kit_steps(struct kit *k, uint32_t i)
+{
+	const struct trace *t = k->traces[i];
+	struct buf b = { 0 };
+	char *text;
+
+	assert_true(i < k->ntraces);
+	if (critpath_extract(&k->path, t, k->labels, NULL, &k->arena, &k->e) != 0)
+		fail_msg("%s", k->e.text);
+	for (uint32_t s = 0; s < k->path.nsteps; s++) {
+		const struct label *l = labels_get(k->labels, k->path.steps[s].label);
+		long long us = (k->path.steps[s].time_ns - t->begin_ns) / 1000;
+
+		buf_printf(&b, s == 0 ? "" : " ");
+		if (l->kind == RECORD_POINT)
+			buf_printf(&b, "%s", l->text);
+		else
+			buf_printf(&b, "%.*s:%.*s%s", (int)l->service_len, l->text, (int)l->name_len, l->name,
+			    l->kind == RECORD_REQUEST_END || l->kind == RECORD_UNIT_END ? "-" : "+");
+		buf_printf(&b, "@%lld", us);
+	}
+	text = arena_text(&k->arena, (const char *)b.data, b.len);
+	buf_release(&b);
+	return text;
+}
+
+/* The value that the first event with that label text has in a field, as text; "" is none. */
+static inline const char *
+kit_value(struct kit *k, uint32_t i, const char *label, const char *field)
+{
+	const struct trace *t = k->traces[i];
+	char *text = arena_alloc(&k->arena, VALUE_TEXT_MAX + 1);
+
+	for (uint32_t v = 0; v < t->nevents; v++) {
+		const struct event *x = &t->events[v];
+		const struct label *l = labels_get(k->labels, x->label);
+
+		if (strcmp(l->text, label) != 0)
+			continue;
+		for (uint32_t f = 0; f < x->nvalues; f++) {
+			const struct value *value = &x->values[f];
+
+			if (strcmp(l->fields[f], field) != 0)
+				continue;
+			text[0] = '\0';
+			if (value->type == VALUE_TEXT)
+				snprintf(text, VALUE_TEXT_MAX + 1, "%.*s", (int)value->len, value->text);
+			else if (value->type == VALUE_INT)
+				snprintf(text, VALUE_TEXT_MAX + 1, "%lld", (long long)value->i);
+			else if (value->type == VALUE_UINT)
+				snprintf(text, VALUE_TEXT_MAX + 1, "%llu", (unsigned long long)value->u);
+			else if (value->type == VALUE_REAL)
+				snprintf(text, VALUE_TEXT_MAX + 1, "%g", value->d);
+			return text;
+		}
+	}
+	return "";
+}
+
+/* The name of the node of trace i's event v. */
+static inline const char *
+kit_node(const struct kit *k, uint32_t i, uint32_t v)
+{
+	return reading_nodes(k->r)[k->traces[i]->events[v].node];
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "readers_kit.h"
+#include "tests/unit/formats/kit.h"
 
 #define HEADER "TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration\n"
 #define ROOT "0a,01,root,front-579b9bff58-t2dbm,get,1661140374000000000,1661140374000100000,100\n"
@@ -13,7 +13,7 @@ a_line_is_a_span(void **state)
 
 	kit_assert_clean(k);
 	assert_int_equal(k->counts.spans, 2);
-	assert_string_equal(kit_path(k, 0), "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100");
+	assert_string_equal(kit_steps(k, 0), "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100");
 	assert_int_equal(k->traces[0]->id, 0x0a);
 	assert_string_equal(kit_node(k, 0, 0), "front-579b9bff58-t2dbm");
 	kit_free(k);
@@ -27,7 +27,7 @@ columns_come_in_any_order_and_further_ones_are_attributes(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), "front:get+@0 front:get-@100");
+	assert_string_equal(kit_steps(k, 0), "front:get+@0 front:get-@100");
 	assert_string_equal(kit_value(k, 0, "front/hone:request_begin(get)", "size"), "12");
 	assert_string_equal(kit_value(k, 0, "front/hone:request_begin(get)", "shard"), "eu");
 	assert_string_equal(kit_value(k, 0, "front/hone:request_begin(get)", "load"), "0.5");
@@ -65,7 +65,7 @@ services_are_pods_without_what_kubernetes_made_up(void **state)
 		    pods[i][0]);
 		k = kit_text(text);
 		snprintf(expected, sizeof expected, "%s:get+@0 %s:get-@100", pods[i][1], pods[i][1]);
-		assert_string_equal(kit_path(k, 0), expected);
+		assert_string_equal(kit_steps(k, 0), expected);
 		kit_free(k);
 	}
 }
@@ -79,8 +79,8 @@ cells_in_quotes_hold_commas_lines_and_quotes(void **state)
 
 	kit_assert_clean(k);
 	assert_int_equal(k->ntraces, 2);
-	assert_non_null(strstr(kit_path(k, 0), "get \"a, b\""));
-	assert_string_equal(kit_path(k, 1), "unknown:unknown+@0 unknown:unknown-@100");
+	assert_non_null(strstr(kit_steps(k, 0), "get \"a, b\""));
+	assert_string_equal(kit_steps(k, 1), "unknown:unknown+@0 unknown:unknown-@100");
 	kit_free(k);
 }
 
@@ -96,7 +96,7 @@ a_quote_that_nobody_closes_costs_its_line_only(void **state)
 	assert_int_equal(kit_skipped(k, SKIP_MALFORMED), 2);
 	assert_int_equal(k->counts.skipped[SKIP_MALFORMED].offset, sizeof HEADER - 1);
 	assert_int_equal(k->counts.spans, 2);
-	assert_string_equal(kit_path(k, 0), "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100");
+	assert_string_equal(kit_steps(k, 0), "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100");
 	kit_free(k);
 }
 
@@ -130,7 +130,7 @@ a_line_that_is_too_long_is_passed_over(void **state)
 	strcpy(text + strlen(HEADER) + long_len, "\n" ROOT);
 	k = kit_text(text);
 	assert_int_equal(kit_skipped(k, SKIP_OVERSIZE), 1);
-	assert_string_equal(kit_path(k, 0), "front:get+@0 front:get-@100");
+	assert_string_equal(kit_steps(k, 0), "front:get+@0 front:get-@100");
 	kit_free(k);
 	free(text);
 }
@@ -156,7 +156,7 @@ a_real_minute_is_read(void **state)
 	struct kit *k;
 	(void)state;
 
-	if (kit_data("nezha/2022-08-22/03_53_trace.csv.gz", path, sizeof path) == NULL)
+	if (!kit_data(path, "nezha/2022-08-22/03_53_trace.csv.gz"))
 		return;
 	k = kit_file(path, NULL);
 	assert_int_equal(k->rc, 0);

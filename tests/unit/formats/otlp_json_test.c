@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "readers_kit.h"
+#include "tests/unit/formats/kit.h"
 
 #define TRACE "5b8efff798038103d269b633813fc60c"
 #define TIMES(begin_us, end_us) "\"startTimeUnixNano\":\"1544712660000" begin_us "000\"," \
@@ -23,7 +23,7 @@ spans_stand_below_their_resource(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	assert_true(k->traces[0]->id_high == UINT64_C(0x5b8efff798038103));
 	assert_true(k->traces[0]->id == UINT64_C(0xd269b633813fc60c));
 	kit_free(k);
@@ -38,11 +38,11 @@ documents_may_be_a_line_each_or_an_array(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	kit_free(k);
 	k = kit_text("[" TREE "]");
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	kit_free(k);
 }
 
@@ -55,7 +55,7 @@ a_resource_may_stand_behind_its_spans(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	assert_string_equal(kit_value(k, 0, "front/hone:request_begin(get)", "http.method"), "PUT");
 	kit_free(k);
 }
@@ -70,7 +70,7 @@ older_and_other_names_are_known(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	kit_free(k);
 }
 
@@ -108,7 +108,7 @@ a_pod_names_the_node_before_a_host_does(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), "front:get+@0 unknown:add+@10 unknown:add-@90 front:get-@100");
+	assert_string_equal(kit_steps(k, 0), "front:get+@0 unknown:add+@10 unknown:add-@90 front:get-@100");
 	assert_string_equal(kit_node(k, 0, 0), "front-1");
 	for (uint32_t i = 0; i < k->traces[0]->nevents; i++)
 		other |= strcmp(kit_node(k, 0, i), "h") == 0;
@@ -125,7 +125,7 @@ a_consumer_is_not_waited_for(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), "front:get+@0 front:get-@100");
+	assert_string_equal(kit_steps(k, 0), "front:get+@0 front:get-@100");
 	kit_free(k);
 }
 
@@ -140,7 +140,7 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 	(void)state;
 
 	assert_int_equal(k->rc, 0);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	assert_int_equal(kit_skipped(k, SKIP_MALFORMED), 3);
 	assert_int_equal(kit_skipped(k, SKIP_INCOMPLETE), 3);
 	assert_int_equal(kit_skipped(k, SKIP_TRUNCATED), 1);
@@ -162,7 +162,7 @@ deep_nesting_is_passed_over(void **state)
 	strcpy(text + strlen(head) + 2 * DEEP, "}]}");
 	k = kit_text(text);
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), "front:get+@0 front:get-@100");
+	assert_string_equal(kit_steps(k, 0), "front:get+@0 front:get-@100");
 	kit_free(k);
 	free(text);
 }
@@ -174,11 +174,11 @@ the_specifications_example_is_read(void **state)
 	struct kit *k;
 	(void)state;
 
-	if (kit_data("otlp/trace.json", path, sizeof path) == NULL)
+	if (!kit_data(path, "otlp/trace.json"))
 		return;
 	k = kit_file(path, NULL);
 	assert_int_equal(k->rc, 0);
-	assert_string_equal(kit_path(k, 0), "my.service:I'm a server span+@0 my.service:I'm a server span-@1000000");
+	assert_string_equal(kit_steps(k, 0), "my.service:I'm a server span+@0 my.service:I'm a server span-@1000000");
 	assert_string_equal(kit_value(k, 0, "my.service/hone:request_begin(I'm a server span)", "my.span.attr"),
 	    "some value");
 	kit_free(k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "readers_kit.h"
+#include "tests/unit/formats/kit.h"
 
 /* ---- writing protobuf ---- */
 
@@ -111,7 +111,7 @@ assert_tree(struct buf *b)
 
 	kit_assert_clean(k);
 	assert_int_equal(k->counts.spans, 2);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	assert_true(k->traces[0]->id_high == UINT64_C(0x0102030405060708));
 	assert_true(k->traces[0]->id == UINT64_C(0x090a0b0c0d0e0f10));
 	kit_free(k);
@@ -276,7 +276,7 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 	put_cart(&b);
 	k = kit_bytes(b.data, b.len, NULL);
 	assert_int_equal(k->rc, 0);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	assert_int_equal(kit_skipped(k, SKIP_MALFORMED), 3);
 	assert_int_equal(kit_skipped(k, SKIP_INCOMPLETE), 1);
 	kit_free(k);

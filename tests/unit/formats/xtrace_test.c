@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
-#include "readers_kit.h"
+#include "tests/unit/formats/kit.h"
 
 #define REPORT(id, edges, time, more) "{\"X-Trace\":[\"190000000000000001" id "\"],\"Edge\":[" edges "]," \
 	"\"Timestamp\":[\"" time "\"],\"Host\":[\"h1\"],\"ProcessID\":[\"26617@h1\"],\"ThreadID\":[\"7\"]," more "}"
@@ -23,7 +23,7 @@ reports_are_events_and_the_path_goes_through_who_came_last(void **state)
 
 	kit_assert_clean(k);
 	assert_int_equal(k->counts.events, 4);
-	assert_string_equal(kit_path(k, 0), "cli:start+@0 cli/x.Main:start@0 srv/x.Far:far@50000 "
+	assert_string_equal(kit_steps(k, 0), "cli:start+@0 cli/x.Main:start@0 srv/x.Far:far@50000 "
 	    "cli/x.Main:done@60000 cli:start-@60000");
 	assert_int_equal(k->traces[0]->id, 1);
 	assert_false(k->traces[0]->lossy);
@@ -55,7 +55,7 @@ what_names_one_thing_is_no_part_of_a_label(void **state)
 		kit_assert_clean(k);
 		snprintf(expected, sizeof expected, "a.g-#:%s+@0 a.g-#/C:%s@0 a.g-#:%s-@0", texts[i][1], texts[i][1],
 		    texts[i][1]);
-		assert_string_equal(kit_path(k, 0), expected);
+		assert_string_equal(kit_steps(k, 0), expected);
 		kit_free(k);
 	}
 }
@@ -70,7 +70,7 @@ reports_without_a_label_say_what_they_did_and_where(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_non_null(strstr(kit_path(k, 0), label));
+	assert_non_null(strstr(kit_steps(k, 0), label));
 	assert_string_equal(kit_value(k, 0, label, "Bytes"), "4096");
 	assert_string_equal(kit_value(k, 0, label, "Tag"), "one");
 	assert_string_equal(kit_value(k, 0, label, "version"), "");
@@ -112,7 +112,7 @@ nonsense_in_a_graph_is_counted(void **state)
 	assert_int_equal(kit_skipped(k, SKIP_ORPHAN), 1);
 	assert_int_equal(kit_skipped(k, SKIP_DUPLICATE), 1);
 	assert_true(k->traces[0]->lossy);
-	assert_string_equal(kit_path(k, 0), "a:one+@0 a/c:one@0 a/c:two@10000 a/c:three@20000 a:one-@20000");
+	assert_string_equal(kit_steps(k, 0), "a:one+@0 a/c:one@0 a/c:two@10000 a/c:three@20000 a:one-@20000");
 	kit_free(k);
 }
 
@@ -130,7 +130,7 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 	assert_int_equal(kit_skipped(k, SKIP_INCOMPLETE), 2);
 	assert_int_equal(kit_skipped(k, SKIP_MALFORMED), 4);
 	assert_int_equal(kit_skipped(k, SKIP_TRUNCATED), 1);
-	assert_string_equal(kit_path(k, 0), "a:one+@0 a/c:one@0 a/c:two@20000 a:one-@20000");
+	assert_string_equal(kit_steps(k, 0), "a:one+@0 a/c:one@0 a/c:two@20000 a:one-@20000");
 	assert_true(k->traces[0]->lossy);
 	assert_true(k->traces[1]->lossy);
 	kit_free(k);
@@ -311,14 +311,14 @@ compare_real(const char *name)
 	struct kit *k;
 	uint32_t n, len, at = 0;
 
-	if (kit_data(name, path, sizeof path) == NULL)
+	if (!kit_data(path, name))
 		return;
 	all = simple_reports(text = slurp(path), &n);
 	len = simple_path(all, n, expected);
 	k = kit_file(path, NULL);
 	assert_int_equal(k->ntraces, 1);
 	assert_int_equal(k->counts.events, n);
-	kit_path(k, 0);
+	kit_steps(k, 0);
 	assert_int_equal(k->path.nsteps, len + 2);
 	for (uint32_t s = 1; s + 1 < k->path.nsteps; s++, at++) {
 		const struct event *v = &k->traces[0]->events[k->path.steps[s].event];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "readers_kit.h"
+#include "tests/unit/formats/kit.h"
 
 #define SPAN(id, parent, service, name, begin_us, duration_us, more) "{\"traceId\":\"86154a4ba6e91385\",\"id\":\"" id "\"," \
 	"\"parentId\":\"" parent "\",\"name\":\"" name "\",\"timestamp\":1472470996000" begin_us "," \
@@ -22,7 +22,7 @@ spans_come_in_an_array_in_arrays_or_in_lines(void **state)
 		struct kit *k = kit_text(texts[i]);
 
 		kit_assert_clean(k);
-		assert_string_equal(kit_path(k, 0), TREE_PATH);
+		assert_string_equal(kit_steps(k, 0), TREE_PATH);
 		assert_true(k->traces[0]->id == UINT64_C(0x86154a4ba6e91385));
 		assert_string_equal(kit_node(k, 0, 0), "10.0.0.1");
 		kit_free(k);
@@ -50,7 +50,7 @@ the_servers_half_is_a_child_of_the_clients(void **state)
 		    spans[orders[o][3]]);
 		k = kit_text(text);
 		kit_assert_clean(k);
-		assert_string_equal(kit_path(k, 0), "front:get+@0 front:call+@10 cart:add+@20 cart:select+@30 "
+		assert_string_equal(kit_steps(k, 0), "front:get+@0 front:call+@10 cart:add+@20 cart:select+@30 "
 		    "cart:select-@70 cart:add-@80 front:call-@90 front:get-@100");
 		kit_free(k);
 	}
@@ -65,7 +65,7 @@ a_servers_half_alone_keeps_its_place(void **state)
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_path(k, 0), "front:get+@0 cart:add+@10 cart:select+@30 cart:select-@70 cart:add-@90 "
+	assert_string_equal(kit_steps(k, 0), "front:get+@0 cart:add+@10 cart:select+@30 cart:select-@70 cart:add-@90 "
 	    "front:get-@100");
 	kit_free(k);
 }
@@ -99,7 +99,7 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 	(void)state;
 
 	assert_int_equal(k->rc, 0);
-	assert_string_equal(kit_path(k, 0), TREE_PATH);
+	assert_string_equal(kit_steps(k, 0), TREE_PATH);
 	assert_int_equal(kit_skipped(k, SKIP_MALFORMED), 3);
 	assert_int_equal(kit_skipped(k, SKIP_INCOMPLETE), 3);
 	assert_int_equal(kit_skipped(k, SKIP_NEGATIVE), 1);
