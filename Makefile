@@ -28,7 +28,7 @@ cli_uses          := report formats analysis wire base
 # ---- what a room takes from outside (pkg-config names, or -l flags) -----------
 base_libs         := nng
 analysis_libs     := gsl
-formats_libs      := z deflate babeltrace2
+formats_libs      := z deflate
 report_libs       := jansson gsl
 forest_libs       := sqlite3
 searchspace_libs  := sqlite3
@@ -40,6 +40,10 @@ PROGRAMS          := honed hone-agent hone
 honed_room        := controlplane
 hone-agent_room   := agent
 hone_room         := cli
+
+# What hone loads when it is needed (formats/format_ctf.c), and what of hone that uses.
+LOADED            := formats/format_ctf_babeltrace.c
+hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_*
 
 # ---- how --------------------------------------------------------------------
 VERSION := 0.1.0
@@ -53,22 +57,23 @@ CFLAGS_ALL = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmiss
 	-MMD -MP $(SAN:%=-fsanitize=% -DHONE_DEBUG) $(CFLAGS)
 LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
+# Small ones are linked in where their archive is there: each that has to be loaded makes a start longer.
+small = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1)
 lib_flags_nng       := -lnng
-lib_flags_gsl       := -lgsl -lgslcblas
-lib_flags_z         := -lz
-lib_flags_deflate   := -ldeflate
-lib_flags_babeltrace2 := -lbabeltrace2
+lib_flags_gsl       := $(call small,gsl) $(call small,gslcblas)
+lib_flags_z         := $(call small,z)
+lib_flags_deflate   := $(call small,deflate)
 lib_flags_sqlite3   := -lsqlite3
-lib_flags_jansson   := -ljansson
+lib_flags_jansson   := $(call small,jansson)
 lib_flags_lttng-ctl := -llttng-ctl
 # $(call libs,room): its archive and those it uses, lower rooms last; $(call foreign,room): -l flags
 libs    = $(foreach r,$1 $($1_uses),$O/lib/lib$r.a)
 foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l)))) -lm
 
-sources = $(filter-out %/main.c,$(wildcard $1/*.c))
+sources = $(filter-out %/main.c $(LOADED),$(wildcard $1/*.c))
 tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
-all: $(PROGRAMS:%=$O/bin/%) instrument examples
+all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so instrument examples
 
 define room
 $O/lib/lib$1.a: $(patsubst %.c,$O/%.o,$(call sources,$1))
@@ -85,9 +90,13 @@ $(foreach r,$(ROOMS),$(eval $(call room,$r)))
 
 define program
 $O/bin/$1: $O/$($1_room)/main.o $(call libs,$($1_room))
-	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$($1_room))
+	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(foreach e,$($1_exports),'-Wl,--export-dynamic-symbol=$e') \
+	    $(call foreign,$($1_room))
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$p)))
+
+$O/lib/hone/ctf.so: $(LOADED:%.c=$O/%.o)
+	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
 
 $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
@@ -161,6 +170,7 @@ eval-nezha: setup-tests $O/bench/report_nezha
 install: all install-instrument
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
 	install -m755 $O/bin/hone $(DESTDIR)$(PREFIX)/bin
+	install -Dm755 $O/lib/hone/ctf.so $(DESTDIR)$(PREFIX)/lib/hone/ctf.so
 	install -Dm644 cli/hone.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hone
 	install -m755 $O/bin/honed $O/bin/hone-agent $(DESTDIR)$(PREFIX)/sbin
 	$(foreach m,$(filter-out instrument/%,$(MAN)),install -m644 $m $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m));)
