@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * report_rounds: requests of type ROUNDS, one after the other until SIGTERM. Each goes one to three rounds, and
- * in a round takes one or two steps of a millisecond: loops whose ends depend on the data, one inside the other.
+ * in a round takes one or two steps of a millisecond: loops whose ends depend on the data, one inside the other. Then it
+ * waits for news for two. Every fourth fails.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -9,7 +10,7 @@
 
 #include "instrument/hone.h"
 
-enum { STEP_US = 1000, PAUSE_US = 5000 };
+enum { STEP_US = 1000, NEWS_US = 2000, PAUSE_US = 5000 };
 
 static volatile sig_atomic_t ended;
 
@@ -26,16 +27,17 @@ wait_us(long us)
 	nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
 }
 
+/* A piece of work that takes so long. */
 static void
-take_step(void)
+work(const char *name, long us)
 {
 	struct hone_carrier c;
 
-	hone_fork("step", &c);
-	hone_unit_begin(&c, "step");
-	wait_us(STEP_US);
+	hone_fork(name, &c);
+	hone_unit_begin(&c, name);
+	wait_us(us);
 	hone_unit_end();
-	hone_join(&c, "step");
+	hone_join(&c, name);
 }
 
 static void
@@ -46,7 +48,7 @@ go_round(unsigned steps)
 	hone_fork("round", &c);
 	hone_unit_begin(&c, "round");
 	for (unsigned i = 0; i < steps; i++)
-		take_step();
+		work("step", STEP_US);
 	hone_unit_end();
 	hone_join(&c, "round");
 }
@@ -59,7 +61,8 @@ main(void)
 		hone_request_begin("ROUNDS", NULL);
 		for (uint64_t i = 0; i <= n % 3; i++)
 			go_round(1 + (unsigned)((n / 3 >> i) % 2));
-		hone_request_end(200);
+		work("news", NEWS_US);
+		hone_request_end(n % 4 == 3 ? 500 : 200);
 		wait_us(PAUSE_US);
 	}
 }

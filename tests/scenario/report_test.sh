@@ -36,8 +36,8 @@ load_on() {
 }
 load_off() { kill "$load"; wait "$load"; load=; } 2>/dev/null
 
-echo 1..32
-stage_shop && stage_honed && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
+echo 1..33
+stage_shop && stage_honed -o analysis.ignore="*/hone:unit_begin(news)" -o analysis.bins="*/hone:request_end*.status=400" && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
 export XDG_DATA_HOME=$stage/data
 check "before there are requests, a report says so" bash -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
 load_on
@@ -64,15 +64,20 @@ check "each edge has an owner, or is on the way" doc all '[.types[].groups[].edg
 check "it states what was moved and what had no room" doc all '.source.counts | .moved >= 0 and .other_groups == 0 and .collisions == 0 and .inexact == 0'
 check "people can read it" bash -c "'$O/bin/hone' report GET_PRODUCT | grep -q 'GET_PRODUCT'"
 
-# ---- loops ----------------------------------------------------------------------
+# ---- loops, bins, meant waits --------------------------------------------------------
 save_report loops ROUNDS
-check "requests that go round one to three times are one group" doc loops '.types[0].groups | length == 1'
-check "with its loops drawn, one inside the other" doc loops '.types[0].groups[0].path |
-  map(select(. == "(" or . == ")+")) == ["(", "(", ")+", ")+"] and
-  (index("(") | type) == "number" and .[index("(") + 1] == "report_rounds/hone:fork(round)"'
-check "how often they went round explains the time" doc loops '.types[0].groups[0] as $g | $g.problem == "unpredictable" and
-  all("round", "step"; . as $loop | any($g.keys[]; .numeric and .rho > 0.5 and .p < 1e-6 and
-    .name == "iterations of ( report_rounds/hone:fork(" + $loop + ") ... )+"))'
+check "requests that go round one to three times are one group, those that fail another" doc loops '.types[0].groups |
+  [.[].path[-1]] | sort == ["report_rounds/hone:request_end(ROUNDS) [status < 400]",
+  "report_rounds/hone:request_end(ROUNDS) [status >= 400]"]'
+check "with their loops drawn, one inside the other" doc loops '[.types[0].groups[].path] | all(
+  map(select(. == "(" or . == ")+")) == ["(", "(", ")+", ")+"] and .[index("(") + 1] == "report_rounds/hone:fork(round)")'
+check "how often they went round explains the time" doc loops '[.types[0].groups[] | select(.count >= 60)] |
+  length > 0 and all(. as $g | $g.problem == "unpredictable" and
+  all("round", "step"; . as $loop | any($g.keys[]; .numeric and .rho > 0.5 and .p < 1e-3 and
+    .name == "iterations of ( report_rounds/hone:fork(" + $loop + ") ... )+")))'
+check "the wait for news is no part of their time" doc loops '[.types[0].groups[]] | all(.ignored_mean_ms >= 2 and
+  ([.edges[] | select(.ignored)] | length == 2 and all(.to == "report_rounds/hone:unit_begin(news)" or
+  .from == "report_rounds/hone:unit_begin(news)")))'
 
 # ---- a baseline --------------------------------------------------------------------
 hone report --reset --json >/dev/null	# caches are warm now
