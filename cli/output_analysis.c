@@ -380,7 +380,7 @@ baselines_print(struct pen *p, const json_t *list)
 	json_t *b;
 
 	if (json_array_size(list) == 0) {
-		fputs("no baselines; hone baseline save NAME FILE... keeps one\n", p->out);
+		fputs("no baselines; hone baseline save NAME [FILE...] keeps one\n", p->out);
 		return;
 	}
 	table_open(&t, "llr");

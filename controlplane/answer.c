@@ -593,7 +593,7 @@ source_json(const struct engine *g)
 	add_skipped(skipped, "pathless", r.pathless, r.pathless_why);
 	add_skipped(skipped, "untyped", r.untyped, "requests of more types than are kept apart");
 	return json_pack("{s:[], s:b, s:o, s:[], s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:o}", "files", "live", 1, "since",
-	    wall_json(g->reported), "failed", "counts", "events", (json_int_t)n.records, "traces", (json_int_t)r.traces,
+	    wall_json(g->reported), "failed", "counts", "events", (json_int_t)(n.used - g->reported_used), "traces", (json_int_t)r.traces,
 	    "moved", (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions", (json_int_t)r.collisions,
 	    "inexact", (json_int_t)r.inexact, "skipped", skipped);
 }

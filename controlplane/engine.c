@@ -340,6 +340,7 @@ int
 engine_report_reset(struct engine *g, struct wall when, struct err *e)
 {
 	struct report_options o = report_defaults();
+	struct assemble_counts n;
 	struct report *fresh;
 
 	if (g->o.report_max_bytes == 0)
@@ -362,6 +363,8 @@ engine_report_reset(struct engine *g, struct wall when, struct err *e)
 	report_free(g->report);
 	g->report = fresh;
 	g->reported = when;
+	assemble_counts(g->assemble, &n);
+	g->reported_used = n.used;
 	return 0;
 }
 

@@ -128,6 +128,7 @@ struct engine {
 	struct report *report;		/* of all requests since `reported`, by always-on tracepoints; NULL: none is kept */
 	struct rules rules;
 	struct wall reported;
+	uint64_t reported_used;		/* records of traces that came out before it */
 	struct report_counts windows;	/* of the windows before that one: moved, pathless, inexact */
 	struct arena scratch;		/* for the work on one trace, or one decision */
 	uint64_t wants;			/* grows when any node's want may have changed */

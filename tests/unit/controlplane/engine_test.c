@@ -409,6 +409,8 @@ a_report_can_begin_anew(void **state)
 	send_requests(h, node, 1000000, 30, 1);
 	j = ask(h, "{\"ask\":\"report\"}");
 	assert_int_equal(requests_in(json_object_get(j, "report")), 30);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(json_object_get(json_object_get(j, "report"),
+	    "source"), "counts"), "events")), 75);
 	json_decref(j);
 }
 
