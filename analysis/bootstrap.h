@@ -30,10 +30,9 @@ int bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena
 void bootstrap_draw(struct bootstrap *b);	/* the next round. O(n) */
 
 /*
- * An estimate is by all that was ever seen, its error by the reservoir. Of n_all
- * requests, n are there to draw from; the others' part of the estimate's error is independent of
- * what is drawn, and they are many: normal. So a round's error, in the standard
- * error of all, is the sum of both parts.
+ * An estimate and its standard error are by all that was ever seen; what its error is in standard errors, the
+ * reservoir tells. Of n_all requests, n are there to draw from; the others' part of the error is independent of
+ * what is drawn, and they are many: normal. So a round's error is the sum of both parts.
  */
 struct unseen {
 	double seen, rest;	/* the weights of both parts; their squares add up to 1 */

@@ -320,10 +320,10 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p, c
 	if (!loops_take(gs, place, s) || (times = lay_times(gs, place, s, &ignored)) == NULL)
 		return to_other(gs, t, s);
 	x.total_ns -= ignored;
+	comoments_add_high(g->edges, times, g->shape.nedges, (double)x.total_ns, &g->total, &g->total_high);
+	moments_high_add(&g->total_high, &g->total, (double)x.total_ns);
 	moments_add(&g->total, (double)x.total_ns);
 	moments_add(&g->ignored, (double)ignored);
-	for (uint32_t i = 0; i < g->shape.nedges; i++)
-		comoments_add(&g->edges[i], times[i], (double)x.total_ns);
 	sketch_add(g->sketch, x.total_ns);
 	note_exemplars(g, x);
 	g->lossy += t->lossy;
@@ -340,20 +340,26 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p, c
 /* ---- merging ---- */
 
 static void
+merge_edge(struct group *g, uint32_t edge, const struct group *f, const struct comoments *from)
+{
+	comoments_merge_high(&g->edges[edge], &g->total, &g->total_high, from, &f->total, &f->total_high);
+}
+
+static void
 merge_counts(struct place *to, const struct place *from)
 {
 	struct group *g = &to->group;
 	const struct group *f = &from->group;
 
 	for (uint32_t i = 0; i + 1 < g->shape.ntokens; i++)
-		comoments_merge(&g->edges[i], &f->edges[i]);
+		merge_edge(g, i, f, &f->edges[i]);
 	for (uint32_t i = 0; i < g->shape.nloops; i++) {
 		const struct comoments none = { .n = f->total.n, .mean_y = f->total.mean };
 		uint32_t there = loops_number(from, &g->shape.loops[i], i);
 
-		comoments_merge(&g->edges[g->shape.loops[i].edge], there == UINT32_MAX ? &none :
-		    &f->edges[f->shape.loops[there].edge]);
+		merge_edge(g, g->shape.loops[i].edge, f, there == UINT32_MAX ? &none : &f->edges[f->shape.loops[there].edge]);
 	}
+	moments_high_merge(&g->total_high, &g->total, &f->total_high, &f->total);
 	moments_merge(&g->total, &f->total);
 	moments_merge(&g->ignored, &f->ignored);
 	sketch_merge(g->sketch, f->sketch);

@@ -48,6 +48,7 @@ struct group {
 				   trace's */
 	uint32_t type;		/* label of request_begin */
 	struct moments total;		/* ns; without what is ignored, as all that follows */
+	struct moments_high total_high;	/* of the same */
 	struct moments ignored;		/* ns of meant waits */
 	struct comoments *edges;	/* [nedges], x the edge's ns, y the response time's; an ignored edge's are 0 */
 	bool  *edge_ignored;		/* [nedges] */

@@ -12,7 +12,10 @@
  * slope to itself, and is then thought to fit. Where few slow requests make up the
  * variance, this one has no end: any share would do.
  *
- * c: how far out z is in the rounds of a bootstrap, in its standard errors; by
+ * z's standard error is by all that was ever seen: its square is made of fourth moments, E(u^2 v^2),
+ * E(u^3 v) and E(u^4), which stream as the second do.
+ *
+ * c: how far out z is in the rounds of a bootstrap of the reservoir, in its standard errors; by
  * size, not by side (symmetric bootstrap-t: Hall 1988), whose error in coverage is of
  * order n^-2 and not n^-1.
  *
@@ -22,6 +25,8 @@
  */
 #include <math.h>
 #include <string.h>
+
+#include <gsl/gsl_cdf.h>
 
 #include "analysis/bootstrap.h"
 
@@ -36,13 +41,11 @@ struct columns {
 	double *u;		/* [n]: total less its mean, over its deviation; of the mean: total over its mean */
 	lanes  *rest;		/* [ntiles][n]: edge less what `share` of the total says, over its deviation */
 	double *weights;	/* [ndrawn][3], of the round at hand: times, times u, times u^2 */
-	struct unseen unseen;
 };
 
-/* What share_bounds() needs: means over the reservoir, in units of u. */
+/* Of everything that was seen: z(s) = z(0) - s d, how both parts vary, and together, in the mean of d. */
 struct products {
-	double uu, uv, uuvv, uuuv, uuuu;
-	double rest;		/* the deviation of the sum of z at the reservoir's share, in the rest's unit */
+	double zz, zd, dd;
 };
 
 /* One edge off its mean, in the unit that u is in. */
@@ -80,29 +83,23 @@ scale_totals(struct columns *c, const struct group *g)
 	return unit;
 }
 
-/* The edge's rest in its column, its products, and the share that the reservoir alone would give. */
-static struct products
+/* The edge's rest in its column. Returns the deviation of the sum of z at the reservoir's share, in the rest's unit. */
+static double
 scale_edge(struct columns *c, const struct group *g, uint32_t edge, double unit)
 {
 	lanes *column = &c->rest[(size_t)(edge / LANES) * c->n];
-	struct products p = { 0 };
-	double mean = 0, share, sum = 0, deviation;
+	double mean = 0, uu = 0, uv = 0, sum = 0, deviation;
 
 	for (uint32_t i = 0; i < c->n && c->of == SHARE_OF_VARIANCE; i++)
 		mean += g->samples[i].edges_ns[edge] / c->n;
 	for (uint32_t i = 0; i < c->n; i++) {
-		double v = edge_at(g, i, edge, mean, unit), u = c->u[i];
-		double f = c->of == SHARE_OF_VARIANCE ? u : 1;
+		double f = c->of == SHARE_OF_VARIANCE ? c->u[i] : 1;
 
-		p.uu += f * u / c->n;
-		p.uv += f * v / c->n;
-		p.uuvv += f * f * v * v / c->n;
-		p.uuuv += f * f * u * v / c->n;
-		p.uuuu += f * f * u * u / c->n;
+		uu += f * c->u[i];
+		uv += f * edge_at(g, i, edge, mean, unit);
 	}
-	share = p.uv / p.uu;
 	for (uint32_t i = 0; i < c->n; i++) {
-		double r = edge_at(g, i, edge, mean, unit) - share * c->u[i];
+		double r = edge_at(g, i, edge, mean, unit) - uv / uu * c->u[i];
 
 		column[i][edge % LANES] = r;
 		sum += r * r / c->n;
@@ -116,8 +113,7 @@ scale_edge(struct columns *c, const struct group *g, uint32_t edge, double unit)
 		column[i][edge % LANES] = r;
 		sum += f * f * r * r;
 	}
-	p.rest = sqrt(sum);
-	return p;
+	return sqrt(sum);
 }
 
 struct sums {			/* of the round at hand, for a tile: rest and its square, each times u to 0, 1, 2 */
@@ -168,12 +164,11 @@ off_mean(const struct sums *s, int l, double n)
 
 /* How far z is off 0 in a round, in the standard errors that the round would give. */
 static void
-round_of(double *out, struct columns *c, struct bootstrap *b, const struct products *p, uint32_t rounds)
+round_of(double *out, const struct columns *c, struct bootstrap *b, const double *rests, uint32_t rounds)
 {
 	double mu = 0, uu = 0, n = c->n;
 
 	bootstrap_draw(b);
-	unseen_draw(&c->unseen, b);
 	for (uint32_t i = 0; i < b->ndrawn; i++) {
 		double u = c->u[b->drawn[i].at], *w = &c->weights[3 * i];
 
@@ -188,9 +183,8 @@ round_of(double *out, struct columns *c, struct bootstrap *b, const struct produ
 
 		for (uint32_t l = 0; l < LANES && tile * LANES + l < c->nedges; l++) {
 			struct off off = c->of == SHARE_OF_VARIANCE ? off_variance(&s, (int)l, n, mu, uu) : off_mean(&s, (int)l, n);
-			double rest = p[tile * LANES + l].rest;
+			double rest = rests[tile * LANES + l];
 
-			off.sum = c->unseen.seen * off.sum + c->unseen.rest * c->unseen.normal * rest;
 			out[(size_t)(tile * LANES + l) * rounds] = off.square > 1e-12 * rest * rest ?
 			    fabs(off.sum) / sqrt(off.square) : 0;
 		}
@@ -209,9 +203,9 @@ share_bounds(const struct products *p, double share, double c, double n_all)
 	double k = c * c / n_all, a, b, d, root, plain;
 	struct interval v = { -INFINITY, INFINITY };
 
-	a = p->uu * p->uu - k * (p->uuuu - p->uu * p->uu);
-	b = share * p->uu * p->uu - k * (p->uuuv - p->uv * p->uu);
-	d = share * share * p->uu * p->uu - k * (p->uuvv - p->uv * p->uv);
+	a = 1 - k * p->dd;
+	b = share - k * p->zd;
+	d = share * share - k * p->zz;
 	root = b * b - a * d > 0 ? sqrt(b * b - a * d) : 0;
 	if (a > 0)
 		v = (struct interval){ (b - root) / a, (b + root) / a };
@@ -219,42 +213,63 @@ share_bounds(const struct products *p, double share, double c, double n_all)
 		v.high = (b + root) / a;
 	else if (a < 0 && b * b - a * d > 0)
 		v.low = (b - root) / a;
-	plain = p->uuvv - p->uv * p->uv - 2 * share * (p->uuuv - p->uv * p->uu) +
-	    share * share * (p->uuuu - p->uu * p->uu);
-	plain = fmin(sqrt(k), 1) * sqrt(fmax(0, plain)) / p->uu;
+	plain = p->zz - 2 * share * p->zd + share * share * p->dd;
+	plain = fmin(sqrt(k), 1) * sqrt(fmax(0, plain));
 	v.low = fmin(share - plain, fmax(v.low, 0));
 	v.high = fmax(share + plain, fmin(v.high, 1));
 	return v;
 }
 
-/*
- * The share is by all that was ever seen, its error by the reservoir. Where what the reservoir
- * alone would say does not hold the share, rare requests that it has not kept make
- * the share, and how sure that is nobody knows: then both are in the interval.
- */
-static struct interval
-bounds_of(const struct products *p, double share, double c, const struct group *g)
+/* z(0) is u v, and d u u; of shares of the mean they are edge and total as such. */
+static struct products
+products_of(const struct group *g, uint32_t edge, enum share_of of)
 {
-	struct interval all = share_bounds(p, share, c, (double)g->total.n), kept;
+	const struct comoments *m = &g->edges[edge];
+	double n = (double)g->total.n, square = n * g->total.mean * g->total.mean, var, cov;
+
+	if (of == SHARE_OF_MEAN)
+		return (struct products){ m->m2_x / square, m->c_xy / square, g->total.m2 / square };
+	var = moments_variance(&g->total);
+	cov = comoments_covariance(m) / var;
+	square = n * var * var;
+	return (struct products){ m->c_xxyy / square - cov * cov, m->c_xyyy / square - cov, g->total_high.m4 / square - 1 };
+}
+
+/*
+ * c for everything that was seen. The rounds tell of as many requests as were kept; what c is beyond the
+ * normal quantile goes with 1/n (Hall 1988). Never less than that: rare requests may not have been kept.
+ */
+static double
+critical(double *off, uint32_t rounds, double confidence, const struct group *g)
+{
+	double c = quantile_of_unsorted_rounds(off, rounds, confidence);
+	double normal = gsl_cdf_ugaussian_Pinv((1 + confidence) / 2);
 
 	if (g->total.n <= g->nsamples)
-		return all;
-	kept = share_bounds(p, p->uv / p->uu, c, g->nsamples);
-	return kept.low <= share && share <= kept.high ? all : interval_with(kept, share);
+		return c;
+	return normal + fmax(0, c - normal) * g->nsamples / (double)g->total.n;
+}
+
+/* The reservoir has nothing to share out, others had: so rare, that how sure a share is cannot be told. */
+static void
+nothing_known(struct edge_share *edges, const struct group *g)
+{
+	for (uint32_t e = 0; e < g->shape.nedges && g->total.n > g->nsamples && g->total.m2 > 0; e++)
+		edges[e].interval = interval_with((struct interval){ 0, 1 }, edges[e].share);
 }
 
 int
 share_intervals(struct edge_share *edges, const struct group *g, enum share_of of, double confidence,
     uint32_t rounds, uint64_t seed, struct arena *a)
 {
-	struct columns c = { .n = g->nsamples, .nedges = g->shape.nedges, .of = of,
-		.unseen = unseen_of(g->nsamples, g->total.n) };
-	struct products *products = arena_alloc(a, c.nedges * sizeof *products);
+	struct columns c = { .n = g->nsamples, .nedges = g->shape.nedges, .of = of };
+	double *rests = arena_alloc(a, c.nedges * sizeof *rests);
 	struct bootstrap b;
 	double *out, unit;
 
 	for (uint32_t e = 0; e < c.nedges; e++)
 		edges[e].interval = (struct interval){ edges[e].share, edges[e].share };
+	nothing_known(edges, g);
 	if (c.n < 2 || rounds == 0)
 		return 0;
 	c.ntiles = (c.nedges + LANES - 1) / LANES;
@@ -262,18 +277,20 @@ share_intervals(struct edge_share *edges, const struct group *g, enum share_of o
 	c.rest = arena_calloc(a, (size_t)c.ntiles * c.n, sizeof *c.rest);
 	c.weights = arena_alloc(a, 3 * c.n * sizeof *c.weights);
 	out = arena_alloc(a, (size_t)c.ntiles * LANES * rounds * sizeof *out);
-	if (products == NULL || c.u == NULL || c.rest == NULL || c.weights == NULL || out == NULL ||
+	if (rests == NULL || c.u == NULL || c.rest == NULL || c.weights == NULL || out == NULL ||
 	    bootstrap_begin(&b, c.n, seed, a) != 0)
 		return ERR_MEMORY;
 	if ((unit = scale_totals(&c, g)) <= 0)
 		return 0;
 	for (uint32_t e = 0; e < c.nedges; e++)
-		products[e] = scale_edge(&c, g, e, unit);
+		rests[e] = scale_edge(&c, g, e, unit);
 	for (uint32_t i = 0; i < rounds; i++)
-		round_of(&out[i], &c, &b, products, rounds);
+		round_of(&out[i], &c, &b, rests, rounds);
 	for (uint32_t e = 0; e < c.nedges; e++) {
-		edges[e].interval = bounds_of(&products[e], edges[e].share,
-		    quantile_of_unsorted_rounds(&out[(size_t)e * rounds], rounds, confidence), g);
+		struct products p = products_of(g, e, of);
+
+		edges[e].interval = share_bounds(&p, edges[e].share, critical(&out[(size_t)e * rounds], rounds, confidence, g),
+		    (double)g->total.n);
 	}
 	return 0;
 }

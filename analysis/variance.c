@@ -28,17 +28,25 @@ looks_stretch(const struct conditions *c, double n)
 	return sqrt((n + rho) / n * (log((n + rho) / rho) + wrong)) / gsl_cdf_ugaussian_Pinv((1 + c->confidence) / 2);
 }
 
-/* The spread of the reservoir as one of everything that was seen: centred there, and as sure as so many make it. */
+/*
+ * The spread of everything that was seen: errors by the influence of each request, as once_of() takes them, whose
+ * square's mean the third and fourth moments tell; how these errors are distributed, by the reservoir's rounds.
+ */
 static struct spread
 of_everything(const struct spread *kept, const struct group *g)
 {
-	double n = g->nsamples, n_all = (double)g->total.n, cv = moments_cv(&g->total);
+	double n = (double)g->total.n, mean = g->total.mean, variance = moments_variance(&g->total);
 	struct spread s = *kept;
 
-	s.mean = g->total.mean;
-	s.log_cv = cv > 0 ? log(cv) + log(n_all / (n_all - 1)) / 2 : -INFINITY;
-	s.se *= sqrt(n / n_all);
-	s.mean_se *= sqrt(n / n_all);
+	s.mean = mean;
+	s.mean_se = sqrt(variance / n);
+	s.log_cv = -INFINITY;
+	s.se = 0;
+	if (variance <= 1e-24 * mean * mean || mean <= 0)
+		return s;
+	s.log_cv = log(variance * n / (n - 1)) / 2 - log(mean);
+	s.se = sqrt(fmax(0, (g->total_high.m4 / n / variance / variance - 1) / 4 - g->total_high.m3 / n / variance / mean +
+	    variance / mean / mean) / n);
 	return s;
 }
 
@@ -48,18 +56,34 @@ struct judged {
 	double cv_low, mean_low;		/* at all looks */
 };
 
-/* As in share_interval.c: what the reservoir has not kept, it cannot make us sure of. */
+static struct interval
+both(struct interval a, struct interval b)
+{
+	return interval_with(interval_with(a, b.low), b.high);
+}
+
+static bool
+within(struct interval v, double x)
+{
+	return v.low <= x && x <= v.high;
+}
+
+/*
+ * Where what the reservoir alone would say does not hold what all say, rare requests that it has not kept
+ * make the difference: perhaps a single one, from which even its own rarity cannot be told. Then
+ * intervals hold both, and what is judged by is the more careful one.
+ */
 static void
 judged_with(struct judged *j, const struct spread *kept, const struct conditions *c, double stretch)
 {
 	struct interval cv = spread_cv(kept, c->confidence, 1), mean = spread_mean(kept, c->confidence, 1);
 
-	if (kept->se <= 0 || exp(j->all.log_cv) < cv.low || exp(j->all.log_cv) > cv.high) {
-		j->cv = interval_with(cv, exp(j->all.log_cv));
+	if (!within(cv, exp(j->all.log_cv))) {
+		j->cv = both(j->cv, cv);
 		j->cv_low = fmin(j->cv_low, spread_cv(kept, c->confidence, stretch).low);
 	}
-	if (j->all.mean < mean.low || j->all.mean > mean.high) {
-		j->mean = interval_with(mean, j->all.mean);
+	if (!within(mean, j->all.mean)) {
+		j->mean = both(j->mean, mean);
 		j->mean_low = fmin(j->mean_low, spread_mean(kept, c->confidence, stretch).low);
 	}
 }

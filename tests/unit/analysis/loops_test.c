@@ -193,6 +193,8 @@ assert_same_moments(const struct group *a, const struct group *b)
 	assert_int_equal(a->total.n, b->total.n);
 	assert_near(a->total.mean, b->total.mean, 1e-9 * a->total.mean);
 	assert_near(a->total.m2, b->total.m2, 1e-9 * a->total.m2 + 1e-6);
+	assert_near(a->total_high.m3, b->total_high.m3, 1e-9 * pow(a->total.m2, 1.5) + 1e-6);
+	assert_near(a->total_high.m4, b->total_high.m4, 1e-9 * a->total.m2 * a->total.m2 + 1e-6);
 	for (uint32_t i = 0; i < a->shape.nedges; i++) {
 		const struct comoments *x = &a->edges[i], *y;
 		uint32_t at;
@@ -204,6 +206,10 @@ assert_same_moments(const struct group *a, const struct group *b)
 		assert_near(x->mean_y, y->mean_y, 1e-9 * x->mean_y);
 		assert_near(x->m2_x, y->m2_x, 1e-9 * x->m2_x + 1e-6);
 		assert_near(x->c_xy, y->c_xy, 1e-9 * (fabs(x->c_xy) + x->m2_x + a->total.m2) + 1e-6);
+		assert_near(x->c_xxy, y->c_xxy, 1e-9 * x->m2_x * sqrt(a->total.m2) + 1e-6);
+		assert_near(x->c_xyy, y->c_xyy, 1e-9 * a->total.m2 * sqrt(x->m2_x) + 1e-6);
+		assert_near(x->c_xxyy, y->c_xxyy, 1e-9 * x->m2_x * a->total.m2 + 1e-6);
+		assert_near(x->c_xyyy, y->c_xyyy, 1e-9 * pow(a->total.m2, 1.5) * sqrt(x->m2_x) + 1e-6);
 	}
 }
 

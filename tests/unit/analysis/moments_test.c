@@ -60,6 +60,136 @@ merging_equals_one_long_run(void **state)
 	}
 }
 
+enum { PAIRS = 3000, PARTS = 4, EDGES = 3 };
+
+struct pairs {			/* edges 0 and 1 vary, 2 is nearly always the same */
+	double x[PAIRS][EDGES], y[PAIRS];
+};
+
+struct summed {
+	struct moments y;
+	struct moments_high high;
+	struct comoments x[EDGES];
+};
+
+static void
+heavy_pairs(struct pairs *p, struct rng *rng)
+{
+	for (int i = 0; i < PAIRS; i++) {
+		p->x[i][0] = 1e9 + 1e5 * exp(rng_normal(rng));
+		p->x[i][1] = 3e8 + 1e5 * rng_normal(rng);
+		p->x[i][2] = rng_below(rng, 500) == 0 ? 7e6 : 0;
+		p->y[i] = p->x[i][0] + p->x[i][1] + p->x[i][2];
+	}
+}
+
+static void
+sum_pair(struct summed *s, const struct pairs *p, int i)
+{
+	comoments_add_high(s->x, p->x[i], EDGES, p->y[i], &s->y, &s->high);
+	moments_high_add(&s->high, &s->y, p->y[i]);
+	moments_add(&s->y, p->y[i]);
+}
+
+static void
+merge_summed(struct summed *into, const struct summed *from)
+{
+	for (int e = 0; e < EDGES; e++)
+		comoments_merge_high(&into->x[e], &into->y, &into->high, &from->x[e], &from->y, &from->high);
+	moments_high_merge(&into->high, &into->y, &from->high, &from->y);
+	moments_merge(&into->y, &from->y);
+}
+
+/* The sum of (x - its mean)^px (y - its mean)^py, in two passes; and of its sizes, to which errors are held. */
+static void
+assert_sum(double is, const struct pairs *p, int edge, int px, int py)
+{
+	long double mx = 0, my = 0, sum = 0, size = 0;
+
+	for (int i = 0; i < PAIRS; i++) {
+		mx += (long double)p->x[i][edge] / PAIRS;
+		my += (long double)p->y[i] / PAIRS;
+	}
+	for (int i = 0; i < PAIRS; i++) {
+		long double each = powl((long double)p->x[i][edge] - mx, px) * powl((long double)p->y[i] - my, py);
+
+		sum += each;
+		size += fabsl(each);
+	}
+	assert_near(is, (double)sum, 1e-9 * (double)size);
+}
+
+static void
+assert_sums(const struct summed *s, const struct pairs *p)
+{
+	assert_int_equal(s->y.n, PAIRS);
+	assert_sum(s->high.m3, p, 0, 0, 3);
+	assert_sum(s->high.m4, p, 0, 0, 4);
+	for (int e = 0; e < EDGES; e++) {
+		assert_int_equal(s->x[e].n, PAIRS);
+		assert_sum(s->x[e].m2_x, p, e, 2, 0);
+		assert_sum(s->x[e].c_xy, p, e, 1, 1);
+		assert_sum(s->x[e].c_xxy, p, e, 2, 1);
+		assert_sum(s->x[e].c_xyy, p, e, 1, 2);
+		assert_sum(s->x[e].c_xxyy, p, e, 2, 2);
+		assert_sum(s->x[e].c_xyyy, p, e, 1, 3);
+	}
+}
+
+static void
+fourth_moments_are_those_of_the_values_however_they_are_parted(void **state)
+{
+	static struct pairs p;
+	struct rng rng;
+	(void)state;
+
+	for (uint64_t seed = 0; seed < 30; seed++) {
+		struct summed whole = { 0 }, part[PARTS] = { 0 };
+
+		rng_seed(&rng, seed);
+		heavy_pairs(&p, &rng);
+		for (int i = 0; i < PAIRS; i++) {	/* seed 0: the first two parts are empty; 1: parts are of other times */
+			uint64_t at = seed == 0 ? 2 + rng_below(&rng, 2) : seed == 1 ? (uint64_t)i * PARTS / PAIRS :
+			    rng_below(&rng, PARTS);
+
+			sum_pair(&whole, &p, i);
+			sum_pair(&part[at], &p, i);
+		}
+		assert_sums(&whole, &p);
+		for (int i = 1; i < PARTS; i++)
+			merge_summed(&part[0], &part[i]);
+		assert_sums(&part[0], &p);
+	}
+}
+
+static void
+moments_of_none_one_and_the_same_are_zero(void **state)
+{
+	static const double x[EDGES] = { 1e12, 3, 0 };
+	struct summed s = { 0 }, none = { 0 };
+	(void)state;
+
+	merge_summed(&s, &none);
+	assert_memory_equal(&s, &none, sizeof s);
+	for (int i = 0; i < 100; i++) {
+		comoments_add_high(s.x, x, EDGES, 1e12 + 3, &s.y, &s.high);
+		moments_high_add(&s.high, &s.y, 1e12 + 3);
+		moments_add(&s.y, 1e12 + 3);
+		assert_near(s.high.m3, 0, 0);
+		assert_near(s.high.m4, 0, 0);
+		for (int e = 0; e < EDGES; e++) {
+			assert_near(s.x[e].mean_x, x[e], 0);
+			assert_near(s.x[e].c_xxyy, 0, 0);
+			assert_near(s.x[e].c_xyyy, 0, 0);
+		}
+	}
+	none = s;
+	merge_summed(&s, &none);
+	assert_int_equal(s.y.n, 200);
+	assert_near(s.high.m4, 0, 0);
+	assert_near(s.x[0].c_xyyy, 0, 0);
+}
+
 static void
 large_means_do_not_swallow_small_variances(void **state)
 {
@@ -162,6 +292,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(moments_are_those_of_the_values),
 		cmocka_unit_test(merging_equals_one_long_run),
+		cmocka_unit_test(fourth_moments_are_those_of_the_values_however_they_are_parted),
+		cmocka_unit_test(moments_of_none_one_and_the_same_are_zero),
 		cmocka_unit_test(large_means_do_not_swallow_small_variances),
 		cmocka_unit_test(quantiles_are_within_one_percent),
 		cmocka_unit_test(a_sketch_takes_any_value),

@@ -250,6 +250,58 @@ one_request_of_very_many_is_no_proof(void **state)
 	made_end(&m);
 }
 
+/* All that were kept took the same, to the last ns: of the few others nothing can be said. */
+static void
+a_reservoir_of_equals_says_nothing_of_shares(void **state)
+{
+	struct finding f;
+	struct group *g = NULL;
+	struct made m;
+	(void)state;
+
+	made_begin(&m, 2, 64, 1);
+	for (int i = 0; i < 5000; i++)
+		g = made_add(&m, (const int64_t[]){ i == 100 ? 1000000000 : 10000000, 10 }, NULL, 0);
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		assert_int_equal(g->samples[i].total_ns, 10000010);
+	assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
+	assert_int_equal(f.problem, PROBLEM_UNSURE);
+	assert_near(f.cv_interval.low, 0, 0);
+	assert_true(f.cv_interval.high >= f.cv);
+	assert_near(f.edges[0].share, 1, 1e-9);
+	for (int e = 0; e < 2; e++)
+		assert_true(f.edges[e].interval.low <= 0 && f.edges[e].interval.high >= 1);
+	made_end(&m);
+}
+
+/* Times of a day and of a nanosecond: powers of four stay numbers. */
+static void
+very_long_and_very_short_times_have_intervals(void **state)
+{
+	static const double scale_ns[] = { 2, 8.64e13 };
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		struct finding f;
+		struct group *g = NULL;
+		struct made m;
+		struct rng r;
+
+		rng_seed(&r, 5);
+		made_begin(&m, 2, 64, 1);
+		for (int k = 0; k < 400; k++)
+			g = made_add(&m, (const int64_t[]){ (int64_t)(scale_ns[i] * (1 + rng_unit(&r))),
+			    (int64_t)(scale_ns[i] * (1 + rng_unit(&r))) }, NULL, 0);
+		assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
+		assert_int_equal(f.problem, PROBLEM_UNPREDICTABLE);
+		for (int e = 0; e < 2; e++) {
+			assert_near(f.edges[e].share, 0.5, 0.1);
+			assert_true(f.edges[e].interval.low > 0.35 && f.edges[e].interval.high < 0.65);
+		}
+		made_end(&m);
+	}
+}
+
 int
 main(void)
 {
@@ -262,6 +314,8 @@ main(void)
 		cmocka_unit_test(a_slow_group_is_shared_out_by_its_mean),
 		cmocka_unit_test(looking_often_does_not_find_more),
 		cmocka_unit_test(one_request_of_very_many_is_no_proof),
+		cmocka_unit_test(a_reservoir_of_equals_says_nothing_of_shares),
+		cmocka_unit_test(very_long_and_very_short_times_have_intervals),
 		cmocka_unit_test(an_empty_group_is_unsure),
 	};
 
