@@ -16,6 +16,9 @@
  */
 #define _GNU_SOURCE
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/buf.h"
 #include "formats/typed.h"
@@ -82,6 +85,48 @@ line_end(const struct csv *c, const char *s, const char *limit)
 	return end == NULL && c->in->over && limit == c->in->end ? limit : end;
 }
 
+static inline void
+put_cell(struct csv *c, const char *s, const char *stop)
+{
+	if (c->ncells++ < COLUMNS_MAX)
+		c->cells[c->ncells - 1] = (struct text){ s, (uint32_t)(stop - s) };
+}
+
+/* Cuts a line without quotes, 16 bytes at once: cells are so short that looking for each comma takes longer. What
+ * lies behind the line is looked at, too. false: there is a quote, and nothing was cut. */
+static bool
+cut_plain(struct csv *c, const char *s, const char *line)
+{
+#ifdef __SSE2__
+	const __m128i comma = _mm_set1_epi8(','), quote = _mm_set1_epi8('"');
+
+	for (const char *p = s; p < line; p += 16) {
+		__m128i v = _mm_loadu_si128((const __m128i *)p);
+		unsigned commas = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, comma));
+
+		if (_mm_movemask_epi8(_mm_cmpeq_epi8(v, quote)) != 0) {
+			c->ncells = 0;
+			return false;
+		}
+		if (line - p < 16)
+			commas &= (1U << (line - p)) - 1;
+		for (; commas != 0; commas &= commas - 1) {
+			const char *stop = p + __builtin_ctz(commas);
+
+			put_cell(c, s, stop);
+			s = stop + 1;
+		}
+	}
+	put_cell(c, s, line > s && line[-1] == '\r' ? line - 1 : line);
+	return true;
+#else
+	(void)c;
+	(void)s;
+	(void)line;
+	return false;
+#endif
+}
+
 /* Cuts the record at the input's place into cells; *end is where it ends. */
 static enum cut
 cut_record(struct csv *c, const char **end)
@@ -98,6 +143,10 @@ cut_record(struct csv *c, const char **end)
 		return CUT_SHORT;
 	if (line == s || (line == s + 1 && *s == '\r'))
 		return CUT_BLANK;
+	if (cut_plain(c, s, line)) {
+		*end = c->looked = line;
+		return CUT_DONE;
+	}
 	for (;; s = stop + 1) {
 		struct text cell;
 
@@ -117,8 +166,7 @@ cut_record(struct csv *c, const char **end)
 			cell = (struct text){ s, (uint32_t)(stop - s) };
 			cell.len -= stop == line && stop > s && stop[-1] == '\r';
 		}
-		if (c->ncells++ < COLUMNS_MAX)
-			c->cells[c->ncells - 1] = cell;
+		put_cell(c, cell.s, cell.s + cell.len);
 		if (stop == line)
 			break;
 	}
