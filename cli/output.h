@@ -37,6 +37,7 @@ enum { PROBLEMS_SHOWN = 10 };	/* to people; --json has all */
 /* output_change.c */
 void change_print(struct pen *p, const json_t *change);
 /* output_analysis.c */
+void document_line(struct pen *p, const char *name, const char *words);	/* "     name      words" */
 void analysis_print(struct pen *p, const json_t *document);
 void baselines_print(struct pen *p, const json_t *list);
 /* output_verdict.c */

@@ -6,8 +6,8 @@
 
 enum { KEYS_SHOWN = 3 };
 
-static void
-line(struct pen *p, const char *name, const char *words)
+void
+document_line(struct pen *p, const char *name, const char *words)
 {
 	fputs("     ", p->out);
 	pen_put(p, BOLD, pen_printf(p, "%-9s", name));
@@ -74,8 +74,8 @@ print_path(struct pen *p, const json_t *path)
 		add_word(p, &w, service, opens, closes);
 		last = opens || closes ? "" : service;
 	}
-	line(p, "path", pen_shorten(p, w.text, 2 * (p->columns - 16)));
-	line(p, "", pen_printf(p, "%s in all", plural(p, (double)json_array_size(path), "label", "labels")));
+	document_line(p, "path", pen_shorten(p, w.text, 2 * (p->columns - 16)));
+	document_line(p, "", pen_printf(p, "%s in all", plural(p, (double)json_array_size(path), "label", "labels")));
 }
 
 static void
@@ -84,11 +84,11 @@ print_times(struct pen *p, const json_t *g)
 	const char *sure = is_null(g, "cv_low") ? "" : pen_printf(p, " (%s to %s)", pen_share(p, number_of(g, "cv_low")),
 	    pen_share(p, number_of(g, "cv_high")));
 
-	line(p, "times", pen_printf(p, "mean %s, CV %s%s, p50 %s, p95 %s, p99 %s", pen_ms(p, number_of(g, "mean_ms")),
+	document_line(p, "times", pen_printf(p, "mean %s, CV %s%s, p50 %s, p95 %s, p99 %s", pen_ms(p, number_of(g, "mean_ms")),
 	    pen_share(p, number_of(g, "cv")), sure, pen_ms(p, number_of(g, "p50_ms")), pen_ms(p, number_of(g, "p95_ms")),
 	    pen_ms(p, number_of(g, "p99_ms"))));
 	if (number_of(g, "ignored_mean_ms") > 0)
-		line(p, "", pen_printf(p, "without %s of meant waits", pen_ms(p, number_of(g, "ignored_mean_ms"))));
+		document_line(p, "", pen_printf(p, "without %s of meant waits", pen_ms(p, number_of(g, "ignored_mean_ms"))));
 }
 
 static void
@@ -98,15 +98,15 @@ print_edge(struct pen *p, const json_t *g, const json_t *edge)
 	const char *owner = text_of(p, edge, "owner_service");
 	const json_t *tail = json_object_get(edge, "tail");
 
-	line(p, "edge", text_of(p, edge, "from"));
-	line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
-	line(p, "share", pen_printf(p, "%s %s of the %s (%s to %s), %s, %s", pen_bar(p, number_of(edge, "share"), 10),
+	document_line(p, "edge", text_of(p, edge, "from"));
+	document_line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
+	document_line(p, "share", pen_printf(p, "%s %s of the %s (%s to %s), %s, %s", pen_bar(p, number_of(edge, "share"), 10),
 	    pen_share(p, number_of(edge, "share")), slow ? "mean" : "variance", pen_share(p, number_of(edge, "low")),
 	    pen_share(p, number_of(edge, "high")), slow ? pen_ms(p, number_of(edge, "mean_ms")) :
 	    pen_printf(p, "%s of the mean", pen_share(p, number_of(edge, "latency_share"))),
 	    owner[0] != '\0' ? pen_printf(p, "in %s", owner) : "on the way"));
 	if (json_is_object(tail))
-		line(p, "slowest", pen_printf(p, "%s here, usually %s: %s of what they take longer", pen_ms(p, number_of(tail,
+		document_line(p, "slowest", pen_printf(p, "%s here, usually %s: %s of what they take longer", pen_ms(p, number_of(tail,
 		    "slow_ms")), pen_ms(p, number_of(tail, "usual_ms")), pen_share(p, number_of(tail, "excess_share"))));
 }
 
@@ -131,10 +131,10 @@ print_keys(struct pen *p, const json_t *g)
 		const json_t *key = json_array_get(keys, i);
 
 		if (number_of(key, "edge") == number_of(g, "top"))
-			line(p, shown++ == 0 ? "because" : "", key_words(p, key));
+			document_line(p, shown++ == 0 ? "because" : "", key_words(p, key));
 	}
 	if (shown == 0)
-		line(p, "because", pen_printf(p, "no key explains it, of %s tried", pen_count(p, number_of(g, "keys_tried"))));
+		document_line(p, "because", pen_printf(p, "no key explains it, of %s tried", pen_count(p, number_of(g, "keys_tried"))));
 }
 
 static void
@@ -144,7 +144,7 @@ print_what_if(struct pen *p, const json_t *w)
 
 	if (!json_is_object(w))
 		return;
-	line(p, "what if", pen_printf(p, "always at its median: CV %s %s %s (%s to %s), p95 %s %s %s, p99 %s %s %s",
+	document_line(p, "what if", pen_printf(p, "always at its median: CV %s %s %s (%s to %s), p95 %s %s %s, p99 %s %s %s",
 	    pen_share(p, number_of(now, "cv")), pen_arrow(p), pen_share(p, number_of(then, "cv")),
 	    pen_share(p, number_of(then, "cv_low")), pen_share(p, number_of(then, "cv_high")),
 	    pen_ms(p, number_of(now, "p95_ms")), pen_arrow(p), pen_ms(p, number_of(then, "p95_ms")),
@@ -205,7 +205,7 @@ print_problem(struct pen *p, const json_t *document, const json_t *problem)
 	print_edge(p, g, edge);
 	print_keys(p, g);
 	print_what_if(p, json_object_get(g, "what_if"));
-	line(p, "traces", pen_printf(p, "%s, %s, %s", exemplar(p, g, "slowest"), exemplar(p, g, "median"),
+	document_line(p, "traces", pen_printf(p, "%s, %s, %s", exemplar(p, g, "slowest"), exemplar(p, g, "median"),
 	    exemplar(p, g, "fastest")));
 	fputc('\n', p->out);
 }
