@@ -230,6 +230,8 @@ def byte_cases(name, data):
     yield 'nested-deeply', data[:at] + deep + b',' + data[at:], 0, GOOD, 'incomplete', '-'
     yield 'control-character', data[:at] + b'{"a":"\x01"},' + data[at:], 0, None, 'malformed', str(at + 6)
     yield 'bad-escape', data[:at] + b'{"%s":"\\x"},' % KEY[name] + data[at:], 0, None, 'malformed', '-'
+    huge = b'{"%s":"%s"},' % (KEY[name], b'x' * (70 << 20))
+    yield 'huge-text', gzip.compress(data[:at] + huge + data[at:], 1), 0, None, 'oversize', '-'
     yield 'a-number-for-a-span', data[:at] + b'17,' + data[at:], 0, None, 'malformed', '-'
 
 
