@@ -74,6 +74,12 @@ check "fields of its events are tried as keys" says "$D/pids" '.types[0].groups[
 check "without contexts it says what is missing" refused 1 'app.hone:trace_id' "$D/bare"
 check "nor is a thread known" refused 1 'vtid' "$D/bare" --correlate thread=example:work_begin..example:work_end
 check "a rule that is none is misuse" refused 2 'thread=BEGIN..END' "$D/pids" --correlate thread=x
+alone() {	# hone, without what lies beside it
+	mkdir "$D/bin" && cp "$O/bin/hone" "$D/bin" || return 1
+	"$D/bin/hone" analyze "$D/pids" > "$D/out" 2>&1
+	[ $? = 1 ] && grep "cannot be loaded: .*lib/hone/ctf.so" "$D/out"
+}
+check "without the object that reads CTF it says which is missing" alone
 cut_short() {
 	find "$D/pids" -name 'c_*' -not -name '*.idx' -size +0 | sort | head -1 | xargs -I% truncate -s 5000 %
 	find "$D/pids" -name '*.idx' -delete

@@ -130,6 +130,45 @@ problems_of_all_types_are_ranked_by_cost(void **state)
 	shop_free(s);
 }
 
+/* Who asks for the dearest problems alone is told the same of them, and of the others their measures. */
+static void
+only_the_problems_asked_for_are_looked_into(void **state)
+{
+	struct report_options o = report_defaults();
+	struct shop *all = shop_new(NULL), *some;
+	(void)state;
+
+	o.details = 2;
+	some = shop_new(&o);
+	for (int i = 0; i < 4; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "T%d", i);
+		shop_requests(all, name, 60 + 20 * i, 0.8);
+		shop_requests(some, name, 60 + 20 * i, 0.8);
+	}
+	assert_int_equal(report_judge(all->report, &all->kit->e), 0);
+	assert_int_equal(report_judge(some->report, &some->kit->e), 0);
+	assert_non_null(report_problem(some->report, 3));
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct judged *a = report_problem(all->report, i)->judged, *s = report_problem(some->report, i)->judged;
+
+		assert_non_null(a->edges);
+		assert_int_equal(s->edges != NULL, i < 2);
+		assert_int_equal(s->has_what_if, i < 2);
+		assert_true(a->finding.cost_ns == s->finding.cost_ns && a->finding.probability == s->finding.probability);
+		for (uint32_t e = 0; e < a->finding.nedges; e++) {
+			const struct edge_share *x = &a->finding.edges[e], *y = &s->finding.edges[e];
+
+			assert_true(x->share == y->share);
+			assert_true(y->interval.low == (i < 2 ? x->interval.low : x->share));
+			assert_true(y->interval.high == (i < 2 ? x->interval.high : x->share));
+		}
+	}
+	shop_free(all);
+	shop_free(some);
+}
+
 static void
 types_are_chosen_and_bounded(void **state)
 {
@@ -238,6 +277,7 @@ main(void)
 		cmocka_unit_test(few_requests_are_not_judged),
 		cmocka_unit_test(any_number_of_threads_says_the_same),
 		cmocka_unit_test(problems_of_all_types_are_ranked_by_cost),
+		cmocka_unit_test(only_the_problems_asked_for_are_looked_into),
 		cmocka_unit_test(types_are_chosen_and_bounded),
 		cmocka_unit_test(groups_without_room_are_counted_for_their_type),
 		cmocka_unit_test(meant_waits_are_in_no_time),
