@@ -125,6 +125,26 @@ head -c $(($(stat -c %s "$D/all.json.gz") / 2)) "$D/all.json.gz" >"$D/cut.json.g
 check "gzip cut off as well" is '.types[0].count > 0 and (.source.skipped | length) > 0' "$D/cut.json.gz"
 check "what cannot be printed is a failure" says 1 "standard output" bash -c "'$O/bin/hone' analyze --json '$D/all.json' >/dev/full"
 
+# ---- interrupted
+# Ctrl-C while the bar is there: the line is taken away, and it ended by the signal. The terminal is script's.
+interrupts() {
+  local pid
+  mkfifo "$D/fifo"
+  script -qefc "echo \$\$ >'$D/pid'; exec '$O/bin/hone' analyze - <'$D/fifo'" "$D/typescript" </dev/null >/dev/null &
+  exec 9>"$D/fifo"
+  cat "$D/all.json" >&9
+  wait_for 20 grep -q traces "$D/typescript" || return 1
+  pid=$(cat "$D/pid") && kill -INT "$pid" && wait_for 20 gone "$pid" || return 1
+  exec 9>&-
+  wait
+  grep -aq $'\r\033\\[K$' "$D/typescript"
+}
+if command -v script >/dev/null; then
+  check "Ctrl-C ends it at once, and leaves a clean line" interrupts
+fi
+check "who reads no further gets no words about it" bash -c "
+  '$O/bin/hone' analyze --json --samples '$D/all.json' 2>'$D/err' | head -c 1 >/dev/null; [ ! -s '$D/err' ]"
+
 # ---- baselines
 check "a baseline is kept" says 0 "" hone baseline save healthy "$D/steady.json"
 check "it is listed" bash -c "'$O/bin/hone' baseline list --json | jq -e '.[0].name == \"healthy\"'"
