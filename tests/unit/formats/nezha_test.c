@@ -124,7 +124,8 @@ a_line_that_is_too_long_is_passed_over(void **state)
 	char *text = malloc(long_len + 1024);
 	struct kit *k;
 	(void)state;
-
+	assert_non_null(text);
+	strcpy(text, HEADER);
 	strcpy(text, HEADER);
 	memset(text + strlen(HEADER), 'x', long_len);
 	strcpy(text + strlen(HEADER) + long_len, "\n" ROOT);
