@@ -126,11 +126,11 @@ check "gzip cut off as well" is '.types[0].count > 0 and (.source.skipped | leng
 check "what cannot be printed is a failure" says 1 "standard output" bash -c "'$O/bin/hone' analyze --json '$D/all.json' >/dev/full"
 
 # ---- interrupted
-# Ctrl-C while the bar is there: the line is taken away, and it ended by the signal. The terminal is script's.
+# Ctrl-C while the bar is there: the line is taken away, and it ended by the signal. The terminal is script's, and not a dumb one.
 interrupts() {
   local pid
   mkfifo "$D/fifo"
-  script -qefc "echo \$\$ >'$D/pid'; exec '$O/bin/hone' analyze - <'$D/fifo'" "$D/typescript" </dev/null >/dev/null &
+  TERM=xterm script -qefc "echo \$\$ >'$D/pid'; exec '$O/bin/hone' analyze - <'$D/fifo'" "$D/typescript" </dev/null >/dev/null &
   exec 9>"$D/fifo"
   cat "$D/all.json" >&9
   wait_for 20 grep -q traces "$D/typescript" || return 1
