@@ -81,6 +81,27 @@ median_of_three(double a, double b, double c)
 	return b < c ? b : a > c ? a : c;
 }
 
+/* Hoare's partition: what is not above the pivot comes first, what is not below it after; says how many come first. */
+static uint32_t
+split(double *v, uint32_t n, double pivot)
+{
+	int64_t i = -1, j = n;
+
+	for (;;) {
+		double swap;
+
+		while (v[++i] < pivot)
+			;
+		while (v[--j] > pivot)
+			;
+		if (i >= j)
+			return (uint32_t)j + 1;
+		swap = v[i];
+		v[i] = v[j];
+		v[j] = swap;
+	}
+}
+
 /*
  * Quicksort (Hoare 1962) by direct comparison: intervals are sorted rounds, edge by
  * edge, and qsort()'s calls of a function would be half of all the work of judging.
@@ -91,28 +112,16 @@ sort_part(double *v, uint32_t n, uint32_t splits)
 {
 	while (n > 24) {
 		double pivot = median_of_three(v[0], v[n / 2], v[n - 1]);
-		int64_t i = -1, j = n;
+		uint32_t left;
 
 		if (splits-- == 0) {
 			qsort(v, n, sizeof *v, by_size);
 			return;
 		}
-		for (;;) {
-			double swap;
-
-			while (v[++i] < pivot)
-				;
-			while (v[--j] > pivot)
-				;
-			if (i >= j)
-				break;
-			swap = v[i];
-			v[i] = v[j];
-			v[j] = swap;
-		}
-		sort_part(v, (uint32_t)j + 1, splits);
-		v += j + 1;
-		n -= (uint32_t)j + 1;
+		left = split(v, n, pivot);
+		sort_part(v, left, splits);
+		v += left;
+		n -= left;
 	}
 	insert_sorted(v, n);
 }
@@ -134,25 +143,12 @@ select_rank(double *v, uint32_t n, uint32_t rank)
 
 	while (low < high) {
 		double pivot = v[low + (high - low) / 2];
-		int64_t i = (int64_t)low - 1, j = (int64_t)high + 1;
+		uint32_t left = low + split(v + low, high - low + 1, pivot);
 
-		for (;;) {
-			double swap;
-
-			while (v[++i] < pivot)
-				;
-			while (v[--j] > pivot)
-				;
-			if (i >= j)
-				break;
-			swap = v[i];
-			v[i] = v[j];
-			v[j] = swap;
-		}
-		if (rank <= (uint32_t)j)
-			high = (uint32_t)j;
+		if (rank < left)
+			high = left - 1;
 		else
-			low = (uint32_t)j + 1;
+			low = left;
 	}
 	return v[rank];
 }
