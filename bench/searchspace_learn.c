@@ -70,7 +70,7 @@ run(uint32_t n, double per_label_ns)
 {
 	struct labels *labels = labels_new();
 	struct space *s = space_new(labels), *loaded = space_new(labels);
-	struct candidate *found = calloc(n, sizeof *found);
+	struct between *found = calloc(n, sizeof *found);
 	struct trace first = trace_of(labels, n, 0), again = trace_of(labels, n, 1);
 	struct gap g = { first.type, first.events[first.nevents - 1].label, first.type, first.type };
 	char path[] = "/tmp/hone-bench-XXXXXX";
@@ -95,7 +95,7 @@ run(uint32_t n, double per_label_ns)
 	must(space_save(s, path, &e), &e);
 	save_ms = ms_since(begin);
 	begin = clock_mono();
-	must(space_load(loaded, labels, path, &e), &e);
+	must(space_load(loaded, labels, path, &e), NULL, &e);
 	load_ms = ms_since(begin);
 	unlink(path);
 	printf("%8u %9d %9.2f %9.2f %9.2f %9.1f %9.1f %9.2f\n", n, got, first_ms, again_ms, ask_ms, save_ms, load_ms,

@@ -135,7 +135,7 @@ path_json(const char *lines)
 
 /* The verdict of a run that ended while we have run: with all that was measured. */
 static json_t *
-verdict_json(const struct engine *g, const struct verdict *v, uint64_t hypothesis)
+verdict_json(const struct engine *g, const struct run_verdict *v, uint64_t hypothesis)
 {
 	const struct what_if *w = &v->what_if;
 	const struct key_finding *k = &v->key_finding;

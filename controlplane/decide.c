@@ -18,7 +18,7 @@ static bool narrowest(const struct diagnosis *d, const struct group *g, const st
 static bool stands_out(const struct finding *f, uint32_t edge);
 static bool shape_has(const struct shape *s, uint32_t label);
 static double separation(const struct diagnosis *d, uint32_t label);
-static bool print_words(struct run *r, const struct verdict *v, struct engine *g);
+static bool print_words(struct run *r, const struct run_verdict *v, struct engine *g);
 static bool verdict_keep(struct engine *g, struct diagnosis *d, const struct choice *c, struct err *e);
 
 static int64_t
@@ -360,7 +360,7 @@ conclude(struct engine *g, struct diagnosis *d, const struct choice *c, bool bot
     struct err *e)
 {
 	struct hypothesis *h = hypothesis_from(g, d, d->current->id, when);
-	struct verdict *v;
+	struct run_verdict *v;
 
 	if (h == NULL || !verdict_keep(g, d, c, e))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
@@ -401,7 +401,7 @@ print_path(const struct shape *s, const struct labels *labels, struct buf *out)
 static bool
 verdict_keep(struct engine *g, struct diagnosis *d, const struct choice *c, struct err *e)
 {
-	struct verdict *v = d->verdict = calloc(1, sizeof *v);
+	struct run_verdict *v = d->verdict = calloc(1, sizeof *v);
 	const struct shape_edge *edge = &c->group->shape.edges[c->edge];
 	struct key_finding *keys;
 	struct buf text = { 0 };
@@ -433,7 +433,7 @@ verdict_keep(struct engine *g, struct diagnosis *d, const struct choice *c, stru
 }
 
 static bool
-print_words(struct run *r, const struct verdict *v, struct engine *g)
+print_words(struct run *r, const struct run_verdict *v, struct engine *g)
 {
 	struct buf b = { 0 };
 	bool ok;

@@ -247,11 +247,12 @@ static int
 next_cycle(struct engine *g, struct diagnosis *d, const struct choice *c, struct mono now, struct wall when,
     struct err *e)
 {
-	struct candidate *all = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof *all);
+	struct between *all = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof *all);
+	struct candidate *some = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof *some);
 	uint32_t picked[PICKS_MAX], left = 0, n;
 	int found, rc = 0;
 
-	if (all == NULL)
+	if (all == NULL || some == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	found = space_between(g->space, d->type, &d->gap, &d->absent, all, CANDIDATES_MAX, e);
 	if (found < 0)
@@ -261,7 +262,7 @@ next_cycle(struct engine *g, struct diagnosis *d, const struct choice *c, struct
 			all[left++] = all[i];
 	if (left == 0 || d->run->cycles >= CYCLES_MAX || d->non == ON_MAX)
 		return conclude(g, d, c, left == 0, when, e);
-	n = d->strategy->propose(all, left, d->k < ON_MAX - d->non ? d->k : ON_MAX - d->non, picked);
+	n = d->strategy->propose(some, left, NULL, d->k < ON_MAX - d->non ? d->k : ON_MAX - d->non, NULL, picked);
 	d->run->cycles++;
 	d->npicks = 0;
 	for (uint32_t i = 0; i < n && rc == 0; i++)
@@ -366,7 +367,7 @@ diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const 
 }
 
 static void
-verdict_free(struct verdict *v)
+verdict_free(struct run_verdict *v)
 {
 	if (v == NULL)
 		return;

@@ -31,7 +31,10 @@ struct engine_options {
 	int64_t groups_max, samples_max;	/* see analysis/group.h */
 	int64_t report_max_bytes;	/* of what is kept of all requests for reports; 0: nothing is */
 	const char *ignore, *bins;	/* of reports, see rules.h; engine_new() copies them */
-	int64_t tracepoints_per_cycle;	/* k */
+	int64_t tracepoints_per_cycle;	/* k: cuts of each gap */
+	int64_t searches_max;		/* groups of one request type that are searched side by side */
+	int64_t effort_cycles;		/* of one diagnosis */
+	double  budget_share;		/* of one core, on each node: what added tracepoints may cost */
 	double  isolate_min;		/* a sub-edge with this part of its edge's share took it over */
 	double  explain_min;		/* a key explains with this r^2 (or share) */
 	double  pause_fill, resume_fill;	/* of any queue of any agent */
@@ -64,6 +67,7 @@ struct start_options {
 	const char *strategy;		/* NULL: flat */
 	int64_t tracepoints_per_cycle;	/* 0: as configured */
 	uint64_t seed;			/* 0: the engine's */
+	int64_t effort_cycles;		/* it gives up after so many; 0: as configured */
 };
 /* ERR_MISSING: no agent, unknown type, nothing learned (words say what to do); ERR_BUSY: under diagnosis already. */
 int  engine_start(struct engine *g, const char *type, const struct start_options *o, struct mono now,

@@ -92,10 +92,10 @@ struct diagnosis {
 	uint32_t non, npicks;
 	uint32_t used;			/* tracepoints turned on in all */
 
-	struct verdict *verdict;	/* NULL: none */
+	struct run_verdict *verdict;	/* NULL: none */
 };
 
-struct verdict {
+struct run_verdict {
 	struct finding finding;		/* edges not kept: NULL */
 	struct edge_share edge;
 	char *from, *to, *path;		/* path: labels, one on each line */

@@ -138,7 +138,7 @@ open_space(struct honed *h, struct err *e)
 {
 	struct space *space = engine_space(h->engine);
 	struct space_stats st;
-	int rc = space_load(space, engine_labels(h->engine), h->config->space, e);
+	int rc = space_load(space, engine_labels(h->engine), h->config->space, NULL, e);
 
 	if (rc == ERR_MISSING) {
 		log_line(LOG_INFO, "%s: nothing learned yet; put load on the application and say hone learn",

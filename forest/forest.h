@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "forest/hypothesis.h"
+#include "forest/verdict.h"
 
 enum run_state { RUN_ACTIVE, RUN_FOUND, RUN_NOT_FOUND, RUN_STOPPED, RUN_STATES };
 
@@ -20,9 +21,13 @@ struct run {
 	char *strategy;
 	uint64_t seed;
 	enum run_state state;
-	uint64_t verdict;	/* the hypothesis that holds it; 0: none */
-	char *words;		/* the verdict, or why there is none, in a sentence */
+	uint64_t verdict;	/* the hypothesis of its first verdict; 0: none */
+	char *words;		/* that verdict, or why there is none and what was excluded, in a sentence */
 	uint32_t cycles, tracepoints, tracepoints_all;	/* turned on in all; of how many that are known */
+	uint32_t tracepoints_most;	/* on at once */
+	uint64_t requests;	/* whose traces were looked at */
+	uint32_t effort;	/* cycles that it might take */
+	char *version;		/* of the search space; "" */
 	struct wall begun, ended;	/* ended.ns 0: not yet */
 };
 
@@ -53,6 +58,16 @@ int  forest_switched(struct forest *f, const struct switched *s, struct err *e);
 struct run *forest_run(const struct forest *f, uint64_t id);		/* or NULL */
 struct run *forest_run_latest(const struct forest *f, const char *type);	/* newest of that type (NULL: of all), or NULL */
 struct hypothesis *forest_get(const struct forest *f, uint64_t id);	/* or NULL */
+/* A verdict of this run: copied, ranked by cost among those there are. NULL: out of memory. */
+const struct verdict *forest_verdict_new(struct forest *f, const struct verdict *v);
+const struct verdict *forest_verdict(const struct forest *f, uint64_t run, uint32_t rank);	/* or NULL */
+/* Kept for as long as the run is. At most EVIDENCE_MAX of a hypothesis, further ones are left out. ERR_MEMORY. */
+enum { EVIDENCE_MAX = 128 };
+int  forest_evidence_add(struct forest *f, const struct evidence *v, struct err *e);
+/* Of that trace (high 0: any high half), newest runs first; *at = 0 begins, NULL ends. O(log all) each. */
+const struct evidence *forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at);
+/* The log of switches, oldest first: of a tracepoint ("provider:event"), or of all. */
+const struct switched *forest_switched_next(const struct forest *f, const char *tracepoint, uint64_t *at);
 /* All of a run, or all runs, in order of id, parents before their children: *at = 0 begins, NULL ends. */
 struct hypothesis *forest_next(const struct forest *f, uint64_t run, uint64_t *at);
 struct run *forest_run_next(const struct forest *f, uint64_t *at);
@@ -74,12 +89,28 @@ int  store_commit(struct store *s, struct forest *f, struct err *e);
  * forest; ids continue after the largest of the whole database. On failure the forest is of no use. O(rows). */
 int  store_load(struct store *s, struct forest *f, unsigned days, struct err *e);
 
+/* Deletes whole runs that have ended, oldest first: those that ended before `before` (ns 0: none), and, while the file
+ * is larger than max_bytes (0: any size), further ones; gives the space back to the disk. Also from *f. How many
+ * runs, or a negative code. O(rows deleted). */
+int  store_prune(struct store *s, struct forest *f, struct wall before, int64_t max_bytes, struct err *e);
+
+/* What of a damaged database can still be read goes into a new one at `to`, which must not exist; `from` is only read.
+ * Rows without those they belong to are left out and counted. ERR_STORE: nothing of it can be read, or `to` is there;
+ * ERR_FULL, ERR_VERSION. */
+struct salvaged {
+	uint64_t runs, hypotheses, verdicts, switches, evidence;	/* saved */
+	uint64_t orphans, unreadable;					/* rows left out; pages that could not be read */
+};
+int  store_salvage(const char *from, const char *to, struct salvaged *ret, struct err *e);
+
 /* for the store: what is to be written */
 struct forest_changes {
 	struct run **runs;
 	struct hypothesis **hypotheses;
 	struct switched *switched;
-	uint32_t nruns, nhypotheses, nswitched;
+	struct verdict **verdicts;
+	struct evidence *evidence;
+	uint32_t nruns, nhypotheses, nswitched, nverdicts, nevidence;
 };
 const struct forest_changes *forest_changes(struct forest *f);
 void forest_written(struct forest *f);	/* the changes are safe: forget that they are changes */

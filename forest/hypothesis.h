@@ -3,12 +3,7 @@
  * A hypothesis: "telling these traces apart by this tracepoint localises the
  * problem". One node of the forest; a tree for each diagnosis of a request type.
  *
- *	open ----> probing ----> separates    traces with and without it differ
- *	  |           |--------> isolates     a smaller edge took the edge's share over
- *	  |           |--------> explained    a key of the edge says why
- *	  |           |--------> no help
- *	  |           '--------> withdrawn    congestion, or the diagnosis was stopped
- *	  '--------------------> bottom       nothing more to turn on inside its edge
+ * What it can become: ways.tbl.h. docs/forest.md draws it, from that table.
  */
 #ifndef FOREST_HYPOTHESIS_H
 #define FOREST_HYPOTHESIS_H
@@ -26,6 +21,7 @@ enum hypothesis_state {
 
 const char *hypothesis_word(enum hypothesis_state s);	/* "probing"; "?" for none of them */
 bool hypothesis_settled(enum hypothesis_state s);
+bool hypothesis_may(enum hypothesis_state from, enum hypothesis_state to);	/* there is such a way */
 
 /* Texts are terminated; "" where there is none. What is measured is of the moment the state was entered. */
 struct hypothesis {
@@ -42,19 +38,24 @@ struct hypothesis {
 	/* what motivated it */
 	uint64_t traces;
 	double mean_ns, cv, share, share_low, share_high, latency_share;
+	double cost_ns;		/* of waiting that the group's problem caused while it was watched; see variance.h */
 	/* what settled it */
 	uint64_t settled_traces;
 	double settled_share, settled_low, settled_high;	/* of the sub-edge, or between the groups */
+	double separation;	/* share of the variance that lies between traces with the tracepoint and without it */
+	char *why;		/* WITHDRAWN: "congestion", "budget", "lost evidence", "stopped"; else "" or a few words */
 	char *key;		/* "label.field" that explains; "" */
 	double key_r, key_p;	/* correlation, or root of the share for categories; corrected p */
 	uint32_t key_n;
-	uint64_t exemplar_slow, exemplar_fast;	/* trace ids */
+	uint64_t exemplar_slow, exemplar_fast;	/* trace ids, low halves */
 	struct wall made, settled;
 };
 
 /* Copies texts; false: out of memory (*to is then empty). Release frees texts. */
 bool hypothesis_copy(struct hypothesis *to, const struct hypothesis *from);
 void hypothesis_release(struct hypothesis *h);
+/* The only way to another state: asserts that ways.tbl.h has it. Sets settled when it is. */
+void hypothesis_enter(struct hypothesis *h, enum hypothesis_state s, struct wall when);
 /* Replaces one text of it (NULL is ""); false: out of memory, unchanged. */
 bool hypothesis_text(char **field, const char *text);
 

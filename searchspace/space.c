@@ -203,7 +203,7 @@ space_stats(const struct space *s, uint32_t type, struct space_stats *ret)
 /* ---- what may lie between ---- */
 
 struct found {
-	struct candidate candidate;
+	struct between candidate;
 	uint64_t traces;
 	uint32_t order;		/* among the places, as they were learned */
 };
@@ -217,7 +217,7 @@ merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct fo
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct place *p = &g->spots[spots[i]].place;
-		struct candidate *c;
+		struct between *c;
 
 		if (at[p->label] == 0) {
 			found[count] = (struct found){ .candidate.label = p->label, .order = count };
@@ -254,7 +254,7 @@ passing(const struct graph *g, uint32_t unit, uint32_t label)
 }
 
 static uint32_t
-put_out(const struct graph *g, const struct gap *gap, const struct found *found, uint32_t n, struct candidate *out,
+put_out(const struct graph *g, const struct gap *gap, const struct found *found, uint32_t n, struct between *out,
     uint32_t max)
 {
 	uint64_t from = passing(g, gap->from_unit, gap->from), to = passing(g, gap->to_unit, gap->to);
@@ -271,7 +271,7 @@ put_out(const struct graph *g, const struct gap *gap, const struct found *found,
 
 int
 space_between(const struct space *s, uint32_t type, const struct gap *gap, const struct label_set *absent,
-    struct candidate *out, uint32_t max, struct err *e)
+    struct between *out, uint32_t max, struct err *e)
 {
 	const struct graph *g = find(s, type);
 	struct found *found = NULL;

@@ -41,13 +41,24 @@ bool space_stats(const struct space *s, uint32_t type, struct space_stats *ret);
 /* The i-th type that was learned, or LABEL_NONE. */
 uint32_t space_type(const struct space *s, uint32_t i);
 
+/* How much is not yet covered, from how many places were seen in one trace only (f1) and in two (f2). */
+struct space_cover {
+	double unseen;		/* places that were not seen yet, at least (Chao 1984, with his correction for small f2) */
+	double next_new;	/* chance that the next trace shows a place that is new (Good 1953): f1 / traces, at most 1 */
+};
+bool space_cover(const struct space *s, uint32_t type, struct space_cover *ret);
+
+/* Adds what a trace taught of which only some tracepoints were on: new places with the steps around them, and counts
+ * and times of what is known; no new step between places that are known, since it may lead past what was off. */
+int space_learn_more(struct space *s, const struct trace *t, struct err *e);
+
 /* What may lie between two neighbours of a critical path. */
 struct gap {
 	uint32_t from, to;		/* labels of the edge */
 	uint32_t from_unit, to_unit;	/* labels that began their units */
 };
 
-struct candidate {
+struct between {			/* goes when match.h stands */
 	uint32_t label;			/* of a point */
 	uint64_t count;			/* how often it was seen there */
 	double   offset_ns;		/* where in happens-before order */
@@ -64,13 +75,61 @@ struct candidate {
  * found. Returns how many, or ERR_MEMORY.
  */
 int space_between(const struct space *s, uint32_t type, const struct gap *g, const struct label_set *absent,
-    struct candidate *out, uint32_t max, struct err *e);
+    struct between *out, uint32_t max, struct err *e);
+
+/* ---- what else a place knows ---- */
+
+/* Where a place hands work on or gets it back: the label of the unit that it begins, or began. */
+struct concurrency {
+	uint32_t place, unit;	/* place: index, in the order learned; unit: label of the unit_begin */
+	uint64_t count;
+};
+/* What a field of a place's tracepoint held: numbers by their range, texts by how many different ones. */
+struct place_key {
+	uint32_t place;
+	const char *field;
+	uint8_t  type;		/* enum value_type */
+	uint64_t count;
+	double   low, high;	/* of numbers */
+	uint32_t texts;		/* different ones, at most 256 */
+};
+/* All of a type, as read-only arrays until the space is taught more. false: nothing learned of it. */
+struct space_look {
+	const struct place *places;
+	const struct space_step { uint32_t from, to; uint64_t count; double mean_ns; } *steps;
+	const struct concurrency *concurrency;
+	const struct place_key *keys;
+	uint32_t nplaces, nsteps, nconcurrency, nkeys;
+	uint64_t traces;
+};
+bool space_look(struct space *s, uint32_t type, struct space_look *ret);
+
+/* ---- versions of an application ---- */
+
+/* A space is of one version of the application. fingerprint: of which tracepoints its programs have, 0: not known. */
+struct space_version {
+	uint64_t fingerprint;
+	char     name[64];
+	int64_t  learned_ns;	/* wall clock, last taught */
+	uint64_t traces;
+};
+const struct space_version *space_version(const struct space *s);
+int  space_version_set(struct space *s, uint64_t fingerprint, const char *name, int64_t learned_ns, struct err *e);
+/* The versions that the file has, newest first; *ret is the caller's, free(). */
+int  space_versions(struct space_version **ret, uint32_t *n, const char *path, struct err *e);
+/* Labels of points that the space knows and `has` (by its words "service", "provider:event") does not: they are gone;
+ * calls gone() for each. O(labels). */
+void space_stale(const struct space *s, bool (*has)(void *ctx, const char *service, const char *event), void *ctx,
+    void (*gone)(void *ctx, uint32_t label));
+/* As if all that `from` was taught had been taught to s as well. Same labels. ERR_MEMORY. */
+int  space_merge(struct space *s, const struct space *from, struct err *e);
 
 /* The space is a file of its own. Writes whole, to path.new, then renames: a crash leaves the old one. Does not
- * write over what is no space, or a newer one. load: adds what the file has to *s, all or nothing; `labels` are
- * those of space_new(). ERR_STORE (no database, another application's, damaged), ERR_FULL, ERR_VERSION,
+ * write over what is no space, or a newer one, and keeps the other versions that the file has. load: adds what the file has of that version (by its name;
+ * NULL: the newest) to *s, all or nothing; `labels` are those of space_new(); a space without a version takes the
+ * file's. ERR_STORE (no database, another application's, damaged), ERR_FULL, ERR_VERSION,
  * ERR_MISSING (no such file), ERR_MEMORY. O(size). */
 int space_save(const struct space *s, const char *path, struct err *e);
-int space_load(struct space *s, struct labels *labels, const char *path, struct err *e);
+int space_load(struct space *s, struct labels *labels, const char *path, const char *version, struct err *e);
 
 #endif

@@ -452,13 +452,14 @@ read_whole(struct file *f, struct space *s, struct labels *labels, struct err *e
 
 /* All is read and checked before anything is added. */
 int
-space_load(struct space *s, struct labels *labels, const char *path, struct err *e)
+space_load(struct space *s, struct labels *labels, const char *path, const char *version, struct err *e)
 {
 	struct file f = { .path = path };
 	struct space *fresh;
 	const struct graph *g;
 	int rc;
 
+	(void)version;
 	if (access(path, F_OK) < 0 && errno == ENOENT)
 		return err_set(e, ERR_MISSING, "%s: no such file", path);
 	if ((fresh = space_new(labels)) == NULL)

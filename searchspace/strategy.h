@@ -3,11 +3,17 @@
 #ifndef SEARCHSPACE_STRATEGY_H
 #define SEARCHSPACE_STRATEGY_H
 
-#include "searchspace/space.h"
+#include "base/rng.h"
+#include "searchspace/match.h"
 
-/* Picks at most k of candidates[0..n) (in happens-before order, none of them tried before) so that the gap falls
- * into parts of equal size; writes their indices, ascending. O(n). Returns how many: 0 only when n is 0. */
-typedef uint32_t strategy_propose(const struct candidate *candidates, uint32_t n, uint32_t k, uint32_t *picked);
+/*
+ * Cuts the gap at up to k places: picks candidates[0..n) (as match_between() gives them, none of them tried before) and
+ * writes their indices, ascending, to picked[n]. A cut is one point, or for `hierarchical` a span: then both its ends.
+ * gap: its learned time as a whole. rng: only `random` draws from it. O(n), random O(n log n). Returns how
+ * many: 0 only when n is 0.
+ */
+typedef uint32_t strategy_propose(const struct candidate *candidates, uint32_t n, const struct gap_time *gap, uint32_t k,
+    struct rng *rng, uint32_t *picked);
 
 struct strategy {
 	const char *name, *help;

@@ -3,11 +3,14 @@
 #include "searchspace/strategy.h"
 
 uint32_t
-strategy_flat(const struct candidate *candidates, uint32_t n, uint32_t k, uint32_t *picked)
+strategy_flat(const struct candidate *candidates, uint32_t n, const struct gap_time *gap, uint32_t k, struct rng *rng,
+    uint32_t *picked)
 {
 	uint32_t picks = k < n ? k : n;
 
 	(void)candidates;
+	(void)gap;
+	(void)rng;
 	/* picks tracepoints leave n - picks others, to be shared out over picks + 1 parts */
 	for (uint32_t i = 0; i < picks; i++)
 		picked[i] = (uint32_t)((uint64_t)(n - picks) * (i + 1) / (picks + 1)) + i;

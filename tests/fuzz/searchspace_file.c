@@ -73,7 +73,7 @@ make_good(void)
 static void
 use(struct space *s, const struct labels *labels)
 {
-	struct candidate found[16];
+	struct between found[16];
 	uint32_t type, n = labels_count(labels);
 
 	unlink(path);
@@ -100,7 +100,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	for (; len >= 3; data += 3, len -= 3)
 		bytes[(size_t)(data[0] << 8 | data[1]) % good_len] = data[2];
 	write_file(bytes, good_len - len * (good_len / 3));
-	if (space_load(s, labels, path, &e) == 0)
+	if (space_load(s, labels, path, NULL, &e) == 0)
 		use(s, labels);
 	else
 		must(e.text[0] != '\0' && e.code < 0 && space_type(s, 0) == LABEL_NONE);

@@ -31,7 +31,7 @@ ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t 
 {
 	struct gap g = { from, to, unit, unit };
 	struct label_set absent = { 0 };
-	struct candidate found[LABELS + 1];
+	struct between found[LABELS + 1];
 	uint32_t seen = 0;
 	int n;
 
@@ -41,7 +41,7 @@ ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t 
 	if (n < 0 || n > LABELS)
 		abort();
 	for (int i = 0; i < n; i++) {
-		const struct candidate *c = &found[i];
+		const struct between *c = &found[i];
 
 		if (labels_get(labels, c->label)->kind != RECORD_POINT || (seen >> c->label & 1) != 0 ||
 		    c->label == from || c->label == to || c->label == hidden || c->count == 0 || !(c->share > 0) ||

@@ -612,7 +612,7 @@ static bool
 judge(struct app *a, const struct diagnosis *d, bool quiet, char *why, size_t size)
 {
 	const struct run *r = d->run;
-	const struct verdict *v = d->verdict;
+	const struct run_verdict *v = d->verdict;
 	bool found = r->state == RUN_FOUND && v != NULL;
 	bool want_found = strcmp(a->expect, "not-found") != 0;
 	struct assemble_counts n;

@@ -95,7 +95,7 @@ between(const struct space *s, struct labels *labels, const char *unit, const ch
     const char *absent)
 {
 	static char text[65536];
-	static struct candidate found[4096];
+	static struct between found[4096];
 	struct gap g = { label_of(labels, from), label_of(labels, to), label_of(labels, unit), label_of(labels, unit) };
 	struct label_set set = { 0 };
 	char *copy = strdup(absent), *rest = copy, *word;

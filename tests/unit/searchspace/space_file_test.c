@@ -93,7 +93,7 @@ same_answers(const struct space *a, struct labels *la, const struct space *b, st
 	static const char *const words[] = { "R0", "R1", "R2", "U1", "V1", "E", "a", "b", "c", "d_begin", "d_end",
 		"e_entry", "e_exit", "F1", "J1", "f", "g" };
 	enum { WORDS = sizeof words / sizeof words[0] };
-	struct candidate x[32], y[32];
+	struct between x[32], y[32];
 
 	for (int i = 0; i < 3 * 4 * WORDS * WORDS; i++) {
 		const char *type = units[i % 3], *unit = units[i / 3 % 4];
@@ -132,7 +132,7 @@ load(struct space *s, struct labels *labels, const char *path)
 {
 	struct err e = { 0 };
 
-	if (space_load(s, labels, path, &e) != 0)
+	if (space_load(s, labels, path, NULL, &e) != 0)
 		fail_msg("space_load: %s", e.text);
 }
 
@@ -144,7 +144,7 @@ refuses_to_load(const char *path, int code, const char *words)
 	struct space *s = space_new(labels);
 	struct err e = { 0 };
 
-	assert_int_equal(space_load(s, labels, path, &e), code);
+	assert_int_equal(space_load(s, labels, path, NULL, &e), code);
 	if (strstr(e.text, words) == NULL || strstr(e.text, path) == NULL)
 		fail_msg("\"%s\" ought to say \"%s\" of %s", e.text, words, path);
 	assert_int_equal(space_type(s, 0), LABEL_NONE);
@@ -246,7 +246,7 @@ loading_adds_to_what_is_known(void **state)
 	struct labels *labels = labels_new();
 	struct space *s = space_new(labels);
 	struct space_stats st;
-	struct candidate found[4];
+	struct between found[4];
 	uint32_t unit = label_of(labels, "R");
 	struct gap g = { unit, label_of(labels, "E"), unit, unit };
 
@@ -457,7 +457,7 @@ flipped_bytes_are_an_error_or_harmless(void **state)
 
 		data[at] ^= (uint8_t)(1 + rng_below(&r, 255));
 		file_write(f->path, data, len);
-		rc = space_load(s, labels, f->path, &e);
+		rc = space_load(s, labels, f->path, NULL, &e);
 		assert_true(rc == 0 || ((rc == ERR_STORE || rc == ERR_VERSION) && strlen(e.text) > 20));
 		assert_true(rc == 0 || space_type(s, 0) == LABEL_NONE);
 		told += rc != 0;
@@ -601,11 +601,11 @@ try_full_disk(struct fixture *f)
 	CHECK(space_save(f->space, f->path, &e) == ERR_FULL);
 	CHECK(strstr(e.text, "no space left") != NULL && strstr(e.text, f->path) != NULL);
 	CHECK(access(left, F_OK) != 0);
-	CHECK(space_load(t, f->labels, f->path, &e) == 0);
+	CHECK(space_load(t, f->labels, f->path, NULL, &e) == 0);
 	CHECK(space_stats(t, LABEL_NONE, &st) && st.traces == 1);	/* the old one, whole */
 	unlink(filler);
 	CHECK(space_save(f->space, f->path, &e) == 0);
-	CHECK(space_load(t, f->labels, f->path, &e) == 0);
+	CHECK(space_load(t, f->labels, f->path, NULL, &e) == 0);
 	CHECK(space_stats(t, LABEL_NONE, &st) && st.traces == 3);
 	space_free(t);
 	umount(f->folder);

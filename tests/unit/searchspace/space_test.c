@@ -37,10 +37,10 @@ fixture_free(void **state)
 }
 
 /* Of one candidate of a gap in the request's own unit. */
-static struct candidate
+static struct between
 candidate(struct fixture *f, const char *from, const char *to, const char *label)
 {
-	static struct candidate found[64];
+	static struct between found[64];
 	uint32_t unit = label_of(f->labels, "R");
 	struct gap g = { label_of(f->labels, from), label_of(f->labels, to), unit, unit };
 	int n = space_between(f->space, unit, &g, NULL, found, 64, NULL);
@@ -72,7 +72,7 @@ static void
 candidates_tell_how_often_when_and_on_how_many(void **state)
 {
 	struct fixture *f = *state;
-	struct candidate c;
+	struct between c;
 
 	for (int i = 0; i < 3; i++)
 		learn(f->space, f->labels, "R a+100 b+50 b+50 E");
@@ -145,7 +145,7 @@ static void
 nothing_lies_between_units(void **state)
 {
 	struct fixture *f = *state;
-	struct candidate found[8];
+	struct between found[8];
 	struct gap g = { label_of(f->labels, "R"), label_of(f->labels, "V"), label_of(f->labels, "R"),
 		label_of(f->labels, "U") };
 
@@ -176,7 +176,7 @@ static void
 one_label_in_many_places_is_one_candidate(void **state)
 {
 	struct fixture *f = *state;
-	struct candidate c;
+	struct between c;
 
 	learn(f->space, f->labels, "R x_begin lock x_end y_begin lock y_end E");
 	BETWEEN("R", "R", "E", "", "x_begin x_end lock y_begin y_end");
@@ -190,7 +190,7 @@ static void
 types_are_learned_apart(void **state)
 {
 	struct fixture *f = *state;
-	struct candidate found[8];
+	struct between found[8];
 	uint32_t one = label_of(f->labels, "R1"), other = label_of(f->labels, "R2");
 	struct gap g = { one, label_of(f->labels, "E"), one, one };
 
@@ -221,7 +221,7 @@ static void
 no_more_than_asked_for_and_the_first_ones(void **state)
 {
 	struct fixture *f = *state;
-	struct candidate found[3] = { { .count = 99 }, { .count = 99 }, { .count = 99 } };
+	struct between found[3] = { { .count = 99 }, { .count = 99 }, { .count = 99 } };
 	uint32_t unit = label_of(f->labels, "R");
 	struct gap g = { unit, label_of(f->labels, "E"), unit, unit };
 
@@ -377,7 +377,7 @@ ask_both(struct fixture *f, struct brute *b, struct rng *r)
 	uint32_t unit = label_of(f->labels, "R"), blocked = 0, got = 0;
 	struct gap g = { label_of(f->labels, words[from]), label_of(f->labels, words[to]), unit, unit };
 	struct label_set absent = { 0 };
-	struct candidate found[64];
+	struct between found[64];
 
 	for (int w = 3; w < WORDS; w++)
 		if (rng_below(r, 6) == 0) {

@@ -13,7 +13,7 @@ flat(uint32_t n, uint32_t k, uint32_t *picked)
 {
 	static struct candidate candidates[512];
 
-	return strategy_flat(candidates, n, k, picked);
+	return strategy_flat(candidates, n, NULL, k, NULL, picked);
 }
 
 static void
@@ -73,7 +73,7 @@ flat_halves(void **state)
 		uint32_t low = 0, n = 1000000, looks = 0, picked = 0;
 
 		while (n > 0 && low + picked != at) {
-			assert_int_equal(strategy_flat(NULL, n, 1, &picked), 1);
+			assert_int_equal(strategy_flat(NULL, n, NULL, 1, NULL, &picked), 1);
 			looks++;
 			if (low + picked < at) {
 				low += picked + 1;

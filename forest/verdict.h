@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a search ended with: a place, and how sure that is. A run may have several
+ * (several groups had problems of their own); none: not found. And the traces
+ * that were its evidence.
+ */
+#ifndef FOREST_VERDICT_H
+#define FOREST_VERDICT_H
+
+#include "analysis/variance.h"
+#include "base/clock.h"
+
+enum verdict_kind {
+#define VERDICT(name, number, word, help) VERDICT_##name = number,
+#include "forest/verdicts.tbl.h"
+#undef VERDICT
+};
+
+const char *verdict_word(enum verdict_kind k);	/* "place"; "?" for none of them */
+
+struct verdict {
+	uint64_t run, hypothesis;	/* the hypothesis that ended the search: unique */
+	uint32_t rank;			/* in its run, from 1, by what the problem costs; final when the run has ended */
+	enum verdict_kind kind;
+	enum problem problem;		/* UNPREDICTABLE or SLOW */
+	char *from, *to;		/* labels: the edge */
+	char *path;			/* of the group: labels and brackets of loops, one on each line */
+	char *tracepoint;		/* SEPARATED: the label that tells slow from fast; else "" */
+	char *words;			/* all of it in a sentence */
+	uint64_t traces;		/* that it was measured with */
+	double confidence;		/* of all intervals here */
+	double mean_ns, cv, share, share_low, share_high, latency_share;
+	double probability;		/* that the group is beyond its threshold; see variance.h */
+	double cost_ns;
+	/* what would be, were the edge always at its median; not a number: not known */
+	double cv_now, cv_then, cv_then_low, cv_then_high;
+	double p50_then_ns, p95_now_ns, p95_then_ns, p99_now_ns, p99_then_ns;
+	char *key;			/* "label.field" that explains; "" */
+	double key_r, key_p;
+	uint32_t key_n;
+	struct trace_id slowest, fastest;	/* exemplars; 0: none */
+	int64_t slowest_ns, fastest_ns;
+	struct wall when;
+};
+
+/* Copies texts; false: out of memory (*to is then empty). Release frees texts. */
+bool verdict_copy(struct verdict *to, const struct verdict *from);
+void verdict_release(struct verdict *v);
+
+/* A trace that a hypothesis was judged with. */
+struct evidence {
+	struct trace_id trace;
+	uint64_t run, hypothesis;
+	int64_t total_ns, edge_ns;	/* response time; of that inside the hypothesis' edge */
+};
+
+#endif
