@@ -124,7 +124,7 @@ unit: $(UNIT_TESTS)
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
 sim: $O/tests/sim/sim
 	prove -e '$<' $(SIMS)
-scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario
+scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
 	O=$(abspath $O) prove -e bash $(SCENARIOS)
 fuzz:	# clang's libFuzzer, with objects of its own
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers

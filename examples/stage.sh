@@ -12,6 +12,7 @@
 #   hone ...               the operator's program, on this stage
 #   until_true SECONDS WORDS COMMAND...   waits for it; says WORDS when it does not come
 
+set -o pipefail	# jq -e takes no answer at all for yes
 stage= nodes= honed=
 stage_agent_pids=()
 

@@ -59,7 +59,7 @@ controller_start() {
 # controller_mark, then after PATTERN: whether the controller has said so since
 MARK=0
 controller_mark() { MARK=$(wc -l < "$D/controller.log"); }
-after() { tail -n +$((MARK + 1)) "$D/controller.log" | grep -q -E "$1"; }
+after() { tail -n +$((MARK + 1)) "$D/controller.log" | grep -E "$1" > /dev/null; }
 statuses() { [ "$(tail -n +$((MARK + 1)) "$D/controller.log" | grep -c '^status')" -ge "$1" ]; }
 told() { grep -q -E "$1" "$D/agent.log"; }
 say() { echo "$*" >&9; }

@@ -99,7 +99,7 @@ check "--bin tells requests apart" is '.types[0].groups | length == 2 and all(.p
   --bin '*unit_begin(get).items=50' "$D/all.json"
 check "--cv moves the threshold" is '.problems == []' --cv 300% "$D/all.json"
 check "--min-traces too" is '.problems == [] and .types[0].groups[0].problem == "unsure"' --min-traces 201 "$D/all.json"
-check "--confidence makes intervals wider" bash -c "
+check "--confidence makes intervals wider" bash -o pipefail -c "
   w() { '$O/bin/hone' analyze --json --confidence \$1 '$D/all.json' | jq '.types[0].groups[0] | .cv_high - .cv_low'; }
   jq -en \"\$(w 99%) > \$(w 80%)\""
 check "--samples gives single requests" is '.types[0].groups[0] | (.samples | length) >= 200 and
@@ -147,13 +147,13 @@ check "who reads no further gets no words about it" bash -c "
 
 # ---- baselines
 check "a baseline is kept" says 0 "" hone baseline save healthy "$D/steady.json"
-check "it is listed" bash -c "'$O/bin/hone' baseline list --json | jq -e '.[0].name == \"healthy\"'"
-check "it is a document" bash -c "'$O/bin/hone' baseline show healthy --json | jq -e '.types[0].count == 200'"
+check "it is listed" bash -o pipefail -c "'$O/bin/hone' baseline list --json | jq -e '.[0].name == \"healthy\"'"
+check "it is a document" bash -o pipefail -c "'$O/bin/hone' baseline show healthy --json | jq -e '.types[0].count == 200'"
 check "an analysis is compared with it" is '.baseline.name == "healthy"' --baseline healthy "$D/all.json"
 check "a document in a file is a baseline, too" is '.baseline != null' --baseline "$D/once.json" "$D/all.json"
 check "a baseline that is not there is named" says 1 "nobody" hone analyze --baseline nobody "$D/all.json"
 check "no name leads out of the folder" says 1 "letters" hone baseline save ../x "$D/steady.json"
-check "what could not be analysed replaces nothing" bash -c "
+check "what could not be analysed replaces nothing" bash -o pipefail -c "
   ! '$O/bin/hone' baseline save healthy '$D/garbage' && '$O/bin/hone' baseline show healthy --json | jq -e '.types[0].count == 200'"
 check "it can be deleted" says 0 "" hone baseline delete healthy
 check "once" says 1 "no such baseline" hone baseline delete healthy
@@ -173,9 +173,9 @@ export HONE_SOCKET=ipc://$D/honed.sock
   -o storage.database="$D/forest.db" -o storage.space="$D/space.db" >"$D/honed.log" 2>&1 &
 honed_pid=$!
 check "honed answers" wait_for 20 hone status
-check "its report is a document" bash -c "'$O/bin/hone' report --json | jq -e '.document == \"hone.analysis\" and .source.live and .types == []'"
+check "its report is a document" bash -o pipefail -c "'$O/bin/hone' report --json | jq -e '.document == \"hone.analysis\" and .source.live and .types == []'"
 check "people are told since when" says 0 "live since" hone report
-check "it can be begun anew, compared, and kept" bash -c "
+check "it can be begun anew, compared, and kept" bash -o pipefail -c "
   '$O/bin/hone' report --reset --baseline '$D/once.json' --json | jq -e '.baseline.types_vanished == [\"HOME\"]' &&
   '$O/bin/hone' baseline save live && '$O/bin/hone' baseline show live --json | jq -e .source.live"
 check "a type that was never seen is said to be missing" says 1 "no request of any type has been seen" hone report NOBODY

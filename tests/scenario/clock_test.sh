@@ -87,11 +87,11 @@ check "honed knows each node's clock" until_true 10 "clocks" agents_right
 check "it learns" hone learn --seconds 6 --wait
 "$here/shop/shop.sh" fault "$stage/shop" slow_function on
 check "a fault on a node whose clock is behind is found" hone start GET_PRODUCT --wait
-check "in the right place" bash -c "'$O/bin/hone' forest GET_PRODUCT --json |
+check "in the right place" bash -o pipefail -c "'$O/bin/hone' forest GET_PRODUCT --json |
   jq -e '.runs[0].verdict.edge.from == \"shop-price/shop_price:tax_rate_end\"'"
-check "steps that had to be moved: few" bash -c "'$O/bin/hone' status --json |
+check "steps that had to be moved: few" bash -o pipefail -c "'$O/bin/hone' status --json |
   jq -e '.counts | .moved <= 0.01 * .traces and .clock_corrected > 100'"
-check "records are seconds old when they arrive, not days" bash -c "'$O/bin/hone' status --json |
+check "records are seconds old when they arrive, not days" bash -o pipefail -c "'$O/bin/hone' status --json |
   jq -e '.delay.batches > 100 and .delay.p99_ms < 5000'"
 check "nothing that was added is on" until_true 10 "nothing is added" stage_nothing_added
 kill "$load" 2>/dev/null; wait "$load"; load=

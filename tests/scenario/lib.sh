@@ -7,6 +7,9 @@
 #   gone PID                        there is no such process any more (or it only waits to be reaped)
 # N, FAILED: checks so far, and 1 if one has failed.
 
+# Who asks a program that is not there gets no answer, and jq -e takes no answer for yes.
+set -o pipefail
+
 N=0 FAILED=0
 check() {
 	local words=$1 said

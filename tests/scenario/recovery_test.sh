@@ -46,7 +46,7 @@ check "another diagnosis begins, with what was learned before" begin
 check "it turns something on" until_true 30 "something is added" something_added
 victim=${stage_agent_pids[5]}	# of the node price, where the fault is
 kill -9 "$victim"; wait "$victim" 2>/dev/null
-no_session() { ! "$here/node.sh" exec "$stage/shop" price lttng list 2>/dev/null | grep -q hone-; }
+no_session() { ! "$here/node.sh" exec "$stage/shop" price lttng list 2>/dev/null | grep hone- >/dev/null; }
 check "10 s after kill -9 of an agent its session is gone" until_true 10 "no session" no_session
 unset 'stage_agent_pids[5]'
 hone stop >/dev/null 2>&1
@@ -59,7 +59,7 @@ stage_agent_pids+=($!)
 check "a new agent takes its place" until_true 30 "the agents" stage_ready
 
 check "the fault is found all the same" hone start GET_PRODUCT --wait
-check "in the right place" bash -c "'$O/bin/hone' forest GET_PRODUCT --json |
+check "in the right place" bash -o pipefail -c "'$O/bin/hone' forest GET_PRODUCT --json |
   jq -e '.runs[0].verdict.edge.from == \"shop-price/shop_price:tax_rate_end\"'"
 check "SIGTERM in a diagnosis: the controller turns all off before it ends" bash -c "
   '$O/bin/hone' start GET_HOME && kill $honed && while kill -0 $honed 2>/dev/null; do sleep 0.05; done"

@@ -39,7 +39,7 @@ load_off() { kill "$load"; wait "$load"; load=; } 2>/dev/null
 echo 1..33
 stage_shop && stage_honed -o analysis.ignore="*/hone:unit_begin(news)" -o analysis.bins="*/hone:request_end*.status=400" && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
 export XDG_DATA_HOME=$stage/data
-check "before there are requests, a report says so" bash -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
+check "before there are requests, a report says so" bash -o pipefail -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
 load_on
 "$here/node.sh" run "$stage/shop" front rounds "$O/tests/scenario/report_rounds"
 
@@ -130,6 +130,6 @@ check "no reason but chance at the end: none lost, none inexact" doc status '.co
   .inexact == 0 and .lost_ring == 0 and .lost_queue == 0 and .lost_decode == 0 and .pathless == 0 and .untyped == 0 and
   .given_up_memory == 0 and .given_up_malformed == 0 and .duplicate == 0 and .other_groups == 0 and .moved >= 0'
 hone report --reset --json >/dev/null
-check "nothing came since the last reset" bash -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
+check "nothing came since the last reset" bash -o pipefail -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
 check "no request failed meanwhile" jq -e '.all.requests > 500 and .all.errors == 0' "$stage/load.json"
 exit $FAILED

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# honed killed with -9 at the points of a diagnosis that matter: before each write to its database, after each sync,
+# before and after each message that turns something on or off. Whatever the point: the database is whole, all that
+# is on stands in it, nothing stays on, and a new controller goes on from there.
+# O: the folder that `make all` built. KILL_POINTS: how many of the points, spread over all by KILL_SEED (12, 1), or "all".
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+if [ "$(id -u)" != 0 ]; then
+  echo "1..0 # SKIP needs root"
+  exit 0
+fi
+here=$PWD/examples
+. "$here/stage.sh"
+load=
+end() { [ -z "$load" ] || { kill "$load"; wait "$load"; } 2>/dev/null; stage_down; }
+trap end EXIT
+. tests/scenario/lib.sh
+why() { stage_logs; }
+TYPE=GET_PRODUCT LEASE=2s
+quiet() { hone status --json | jq -e .quiet; }
+seen() { hone status --json | jq -e 'any(.types[]; .type == "GET_PRODUCT" and .traces > 20)'; }
+ended() { gone "$honed" || hone forest $TYPE --json | jq -e '.runs[0].state != "active"'; }
+
+# honed with the shim in it; killed at point $1 of a diagnosis (0: not), points listed in $2
+shimmed() {
+  LD_PRELOAD=$O/tests/scenario/kill_shim.so KILL_AT=$1 KILL_COUNT=$2 "$O/bin/honed" \
+    -o controller.agents="ipc://$stage/agents.sock" -o controller.operators="$HONE_SOCKET" -o agents.lease=$LEASE \
+    -o storage.database="$stage/forest.db" -o storage.space="$stage/space.db" >>"$stage/honed.log" 2>&1 &
+  honed=$!
+}
+# A diagnosis, one tracepoint a cycle, to its end or honed's.
+diagnosis() {
+  until_true 20 "requests are seen, or honed is dead" eval 'gone "$honed" || seen' || return 1
+  gone "$honed" || hone start $TYPE --k 1 --seed 1 >/dev/null 2>&1 || gone "$honed" || return 1
+  until_true 60 "the diagnosis or honed has ended" ended
+}
+finish() { kill "$honed" 2>/dev/null; wait "$honed" 2>/dev/null; honed=; }
+
+# All that is on must stand in the database as switched on; the database must be whole.
+remembered() {
+  python3 - "$stage/forest.db" <<PYTHON
+import shutil, sqlite3, sys, os, tempfile
+added = """$(cat "$stage/added")""".split("\n")
+with tempfile.TemporaryDirectory() as folder:        # a copy: nobody's recovery but honed's own touches it
+    for end in ("", "-wal"):
+        if os.path.exists(sys.argv[1] + end):
+            shutil.copy(sys.argv[1] + end, folder + "/forest.db" + end)
+    db = sqlite3.connect(folder + "/forest.db")
+    whole = db.execute("PRAGMA integrity_check").fetchone()[0]
+    broken = db.execute("PRAGMA foreign_key_check").fetchall()
+    known = {row[0] for row in db.execute('SELECT tracepoint FROM switched WHERE "on" = 1')}
+forgotten = [a for a in added if a and a.split(" ", 1)[1] not in known]
+print(whole, broken, forgotten)
+sys.exit(whole != "ok" or bool(broken) or bool(forgotten))
+PYTHON
+}
+
+# Kills at point $1 and looks; words in $trouble.
+try() {
+  trouble=
+  shimmed "$1" /dev/null
+  diagnosis || trouble="the diagnosis did not begin or end"
+  stage_added >"$stage/added"
+  if ! gone "$honed"; then finish; return 2; fi		# it has ended before it came to that point
+  wait "$honed" 2>/dev/null; honed=
+  remembered >"$stage/remembered" 2>&1 || trouble="$trouble; database: $(tail -n 1 "$stage/remembered")"
+  until_true 10 "nothing is added" stage_nothing_added || trouble="$trouble; still on: $(stage_added | tr '\n' ' ')"
+  stage_honed || { trouble="$trouble; no new controller"; return 1; }
+  hone forest --json | jq -e 'all(.runs[]; .state != "active" and all(.hypotheses[]; .state != "probing" and
+    .state != "open"))' >/dev/null || trouble="$trouble; a diagnosis that nobody runs is active"
+  finish
+  [ -z "$trouble" ]
+}
+
+stage_shop && stage_honed && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
+"$here/shop/shop.sh" load "$stage/shop" --seconds 7200 --rate 200 --json >"$stage/load.json" 2>&1 &
+load=$!
+until_true 30 "requests are seen" seen
+hone learn --seconds 5 --wait >/dev/null || { echo "Bail out! nothing is learned"; exit 1; }
+"$here/shop/shop.sh" fault "$stage/shop" slow_function on
+finish
+
+shimmed 0 "$stage/points"
+check "a diagnosis ends that nobody kills" diagnosis
+finish
+total=$(wc -l <"$stage/points")
+check "it passes points to be killed at" [ "$total" -ge 20 ]
+if [ "${KILL_POINTS:=12}" = all ]; then
+  chosen=$(seq 1 "$total")
+else
+  chosen=$(shuf --random-source=<(yes "${KILL_SEED:-1}") -i 1-"$total" -n "$KILL_POINTS" | sort -n)
+fi
+passed=0
+for at in $chosen; do
+  try "$at"
+  case $? in
+  0) passed=$((passed + 1)) ;;
+  2) echo "# point $at of $total: this time it ended before" ;;
+  *) check "killed at point $at ($(sed -n "${at}p" "$stage/points"))$trouble" false ;;
+  esac
+done
+check "killed at $passed points of $total, it has always remembered what it did, and nothing stayed on" \
+  [ "$passed" -ge $(($(echo "$chosen" | wc -w) * 2 / 3)) ]
+stage_honed
+until_true 20 "the agents" stage_ready
+until_true 20 "requests are seen" seen
+check "after all that the fault is found" hone start $TYPE --wait
+check "in the right place" bash -o pipefail -c "'$O/bin/hone' forest $TYPE --json |
+  jq -e '.runs[0].verdict.edge.from == \"shop-price/shop_price:tax_rate_end\"'"
+kill "$load" 2>/dev/null; wait "$load"; load=
+check "no request failed meanwhile" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
+echo "1..$N"
+exit $FAILED
