@@ -4,30 +4,12 @@
  * so that pointers stay valid. Room for the list of changes is made where things
  * are made: to touch one can then not fail.
  */
-#include "forest/forest.h"
+#include "forest/forest_inside.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct tree_run {
-	struct run run;		/* first: a pointer to one is a pointer to the other */
-	bool touched;
-};
-
-struct node {
-	struct hypothesis hypothesis;	/* first, too */
-	bool touched;
-};
-
-struct forest {
-	struct tree_run **runs;
-	struct node **nodes;
-	uint32_t nruns, runs_cap, nnodes, nodes_cap;
-	uint64_t next_run, next_hypothesis;
-	struct forest_changes changes;
-	uint32_t switched_cap;
-};
 
 const char *
 run_word(enum run_state s)
@@ -44,9 +26,22 @@ forest_new(void)
 {
 	struct forest *f = calloc(1, sizeof *f);
 
-	if (f != NULL)
-		f->next_run = f->next_hypothesis = 1;
+	if (f == NULL || (f->texts = texts_new()) == NULL) {
+		free(f);
+		return NULL;
+	}
+	f->next_run = f->next_hypothesis = 1;
 	return f;
+}
+
+void
+run_release(struct run *r)
+{
+	free(r->type);
+	free(r->strategy);
+	free(r->words);
+	free(r->version);
+	memset(r, 0, sizeof *r);
 }
 
 static void
@@ -54,9 +49,12 @@ run_free(struct tree_run *r)
 {
 	if (r == NULL)
 		return;
-	free(r->run.type);
-	free(r->run.strategy);
-	free(r->run.words);
+	for (uint32_t i = 0; i < r->nverdicts; i++) {
+		verdict_release(&r->verdicts[i]->verdict);
+		free(r->verdicts[i]);
+	}
+	free(r->verdicts);
+	run_release(&r->run);
 	free(r);
 }
 
@@ -69,13 +67,6 @@ node_free(struct node *n)
 	free(n);
 }
 
-static void
-switched_release(struct switched *s)
-{
-	free((char *)s->tracepoint);
-	free((char *)s->why);
-}
-
 void
 forest_free(struct forest *f)
 {
@@ -85,11 +76,11 @@ forest_free(struct forest *f)
 		run_free(f->runs[i]);
 	for (uint32_t i = 0; i < f->nnodes; i++)
 		node_free(f->nodes[i]);
-	for (uint32_t i = 0; i < f->changes.nswitched; i++)
-		switched_release(&f->changes.switched[i]);
+	forest_log_release(f);
+	texts_free(f->texts);
 	free(f->changes.runs);
 	free(f->changes.hypotheses);
-	free(f->changes.switched);
+	free(f->changes.verdicts);
 	free(f->runs);
 	free(f->nodes);
 	free(f);
@@ -97,8 +88,8 @@ forest_free(struct forest *f)
 
 /* ---- arrays ---- */
 
-static bool
-grow(void *array, uint32_t cap, size_t size_bytes)
+bool
+forest_grow(void *array, uint32_t cap, size_t size_bytes)
 {
 	void *more, *old;
 
@@ -117,7 +108,7 @@ runs_room(struct forest *f)
 
 	if (f->nruns < f->runs_cap)
 		return true;
-	if (!grow(&f->runs, cap, sizeof *f->runs) || !grow(&f->changes.runs, cap, sizeof *f->changes.runs))
+	if (!forest_grow(&f->runs, cap, sizeof *f->runs) || !forest_grow(&f->changes.runs, cap, sizeof *f->changes.runs))
 		return false;
 	f->runs_cap = cap;
 	return true;
@@ -130,11 +121,24 @@ nodes_room(struct forest *f)
 
 	if (f->nnodes < f->nodes_cap)
 		return true;
-	if (!grow(&f->nodes, cap, sizeof *f->nodes) ||
-	    !grow(&f->changes.hypotheses, cap, sizeof *f->changes.hypotheses))
+	if (!forest_grow(&f->nodes, cap, sizeof *f->nodes) ||
+	    !forest_grow(&f->changes.hypotheses, cap, sizeof *f->changes.hypotheses))
 		return false;
 	f->nodes_cap = cap;
 	return true;
+}
+
+static bool
+verdicts_room(struct forest *f, struct tree_run *r)
+{
+	uint32_t cap = f->verdicts_cap != 0 ? f->verdicts_cap * 2 : 16, n = r->nverdicts;
+
+	if (f->nverdicts == f->verdicts_cap) {
+		if (!forest_grow(&f->changes.verdicts, cap, sizeof *f->changes.verdicts))
+			return false;
+		f->verdicts_cap = cap;
+	}
+	return (n & (n - 1)) != 0 || forest_grow(&r->verdicts, n != 0 ? n * 2 : 1, sizeof *r->verdicts);
 }
 
 /* Where the first with at least this id is, or would be. */
@@ -178,7 +182,8 @@ forest_run_new(struct forest *f, const char *type)
 	struct tree_run *r = calloc(1, sizeof *r);
 
 	if (r == NULL || !runs_room(f) || !hypothesis_text(&r->run.type, type) ||
-	    !hypothesis_text(&r->run.strategy, NULL) || !hypothesis_text(&r->run.words, NULL)) {
+	    !hypothesis_text(&r->run.strategy, NULL) || !hypothesis_text(&r->run.words, NULL) ||
+	    !hypothesis_text(&r->run.version, NULL)) {
 		run_free(r);
 		return NULL;
 	}
@@ -188,20 +193,32 @@ forest_run_new(struct forest *f, const char *type)
 	return &r->run;
 }
 
+static void
+node_append(struct forest *f, struct tree_run *r, struct node *n)
+{
+	f->nodes[f->nnodes++] = n;
+	if (r->last != NULL)
+		r->last->next = n;
+	else
+		r->nodes = n;
+	r->last = n;
+}
+
 struct hypothesis *
 forest_hypothesis_new(struct forest *f, uint64_t run, uint64_t parent)
 {
 	const struct hypothesis blank = { .run = run, .parent = parent, .presence = ' ' };
+	struct tree_run *r = forest_tree(f, run);
 	struct node *n;
 
-	assert(forest_run(f, run) != NULL && (parent == 0 || forest_get(f, parent) != NULL));
+	assert(r != NULL && (parent == 0 || forest_get(f, parent) != NULL));
 	n = calloc(1, sizeof *n);
 	if (n == NULL || !nodes_room(f) || !hypothesis_copy(&n->hypothesis, &blank)) {
 		node_free(n);
 		return NULL;
 	}
 	n->hypothesis.id = f->next_hypothesis++;
-	f->nodes[f->nnodes++] = n;
+	node_append(f, r, n);
 	forest_touch(f, &n->hypothesis);
 	return &n->hypothesis;
 }
@@ -228,36 +245,75 @@ forest_touch(struct forest *f, const struct hypothesis *h)
 	f->changes.hypotheses[f->changes.nhypotheses++] = &n->hypothesis;
 }
 
-int
-forest_switched(struct forest *f, const struct switched *s, struct err *e)
+static void
+touch_verdict(struct forest *f, struct tree_verdict *v)
 {
-	struct forest_changes *c = &f->changes;
-	uint32_t cap = f->switched_cap != 0 ? f->switched_cap * 2 : 16;
-	struct switched copy = *s;
+	if (v->touched)
+		return;
+	v->touched = true;
+	f->changes.verdicts[f->changes.nverdicts++] = &v->verdict;
+}
 
-	if (c->nswitched == f->switched_cap) {
-		if (!grow(&c->switched, cap, sizeof *c->switched))
-			return err_set(e, ERR_MEMORY, "out of memory for the log of what was switched");
-		f->switched_cap = cap;
+/* What is not a number costs least; of equals the earlier one ranks higher. */
+static bool
+costs_more(const struct verdict *a, const struct verdict *b)
+{
+	return !isnan(a->cost_ns) && (isnan(b->cost_ns) || a->cost_ns > b->cost_ns);
+}
+
+const struct verdict *
+forest_verdict_new(struct forest *f, const struct verdict *v)
+{
+	struct tree_run *r = forest_tree(f, v->run);
+	const struct hypothesis *h = forest_get(f, v->hypothesis);
+	struct tree_verdict *made;
+	uint32_t at;
+
+	assert(r != NULL && h != NULL && h->run == v->run);
+	for (uint32_t i = 0; i < r->nverdicts; i++)
+		assert(r->verdicts[i]->verdict.hypothesis != v->hypothesis);
+	if ((made = calloc(1, sizeof *made)) == NULL || !verdicts_room(f, r) || !verdict_copy(&made->verdict, v)) {
+		free(made);
+		return NULL;
 	}
-	copy.tracepoint = strdup(s->tracepoint != NULL ? s->tracepoint : "");
-	copy.why = strdup(s->why != NULL ? s->why : "");
-	if (copy.tracepoint == NULL || copy.why == NULL) {
-		switched_release(&copy);
-		return err_set(e, ERR_MEMORY, "out of memory for the log of what was switched");
+	for (at = r->nverdicts++; at > 0 && costs_more(v, &r->verdicts[at - 1]->verdict); at--) {
+		r->verdicts[at] = r->verdicts[at - 1];
+		r->verdicts[at]->verdict.rank = at + 1;
+		touch_verdict(f, r->verdicts[at]);
 	}
-	c->switched[c->nswitched++] = copy;
-	return 0;
+	r->verdicts[at] = made;
+	made->verdict.rank = at + 1;
+	f->nverdicts++;
+	touch_verdict(f, made);
+	r->run.verdict = r->verdicts[0]->verdict.hypothesis;
+	forest_touch_run(f, &r->run);
+	return &made->verdict;
 }
 
 /* ---- asking ---- */
 
-struct run *
-forest_run(const struct forest *f, uint64_t id)
+struct tree_run *
+forest_tree(const struct forest *f, uint64_t id)
 {
 	uint32_t at = run_at_least(f, id);
 
-	return at < f->nruns && f->runs[at]->run.id == id ? &f->runs[at]->run : NULL;
+	return at < f->nruns && f->runs[at]->run.id == id ? f->runs[at] : NULL;
+}
+
+struct run *
+forest_run(const struct forest *f, uint64_t id)
+{
+	struct tree_run *r = forest_tree(f, id);
+
+	return r != NULL ? &r->run : NULL;
+}
+
+const struct verdict *
+forest_verdict(const struct forest *f, uint64_t run, uint32_t rank)
+{
+	const struct tree_run *r = forest_tree(f, run);
+
+	return r != NULL && rank > 0 && rank <= r->nverdicts ? &r->verdicts[rank - 1]->verdict : NULL;
 }
 
 struct run *
@@ -280,15 +336,14 @@ forest_get(const struct forest *f, uint64_t id)
 struct hypothesis *
 forest_next(const struct forest *f, uint64_t run, uint64_t *at)
 {
-	for (uint32_t i = node_at_least(f, *at + 1); i < f->nnodes; i++) {
-		struct hypothesis *h = &f->nodes[i]->hypothesis;
+	const struct node *last = *at != 0 ? (const struct node *)forest_get(f, *at) : NULL;
+	const struct tree_run *r = forest_tree(f, run);
+	struct node *n = last != NULL ? last->next : r != NULL && *at == 0 ? r->nodes : NULL;
 
-		if (h->run == run) {
-			*at = h->id;
-			return h;
-		}
-	}
-	return NULL;
+	if (n == NULL)
+		return NULL;
+	*at = n->hypothesis.id;
+	return &n->hypothesis;
 }
 
 struct run *
@@ -307,7 +362,11 @@ forest_run_next(const struct forest *f, uint64_t *at)
 const struct forest_changes *
 forest_changes(struct forest *f)
 {
-	return &f->changes;
+	struct forest_changes *c = &f->changes;
+
+	c->switched = f->switched != NULL ? f->switched + (f->nswitched - c->nswitched) : NULL;
+	c->evidence = f->evidence != NULL ? f->evidence + (f->nevidence - c->nevidence) : NULL;
+	return c;
 }
 
 void
@@ -319,9 +378,9 @@ forest_written(struct forest *f)
 		((struct tree_run *)c->runs[i])->touched = false;
 	for (uint32_t i = 0; i < c->nhypotheses; i++)
 		((struct node *)c->hypotheses[i])->touched = false;
-	for (uint32_t i = 0; i < c->nswitched; i++)
-		switched_release(&c->switched[i]);
-	c->nruns = c->nhypotheses = c->nswitched = 0;
+	for (uint32_t i = 0; i < c->nverdicts; i++)
+		((struct tree_verdict *)c->verdicts[i])->touched = false;
+	c->nruns = c->nhypotheses = c->nverdicts = c->nswitched = c->nevidence = 0;
 }
 
 int
@@ -346,12 +405,13 @@ int
 forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 {
 	const struct hypothesis *parent = h->parent != 0 ? forest_get(f, h->parent) : NULL;
+	struct tree_run *r = forest_tree(f, h->run);
 	unsigned long long id = h->id;
 	struct node *n;
 
 	if (h->id < f->next_hypothesis || h->id >= INT64_MAX)
 		return err_set(e, ERR_INPUT, "hypothesis %llu comes twice, or out of order", id);
-	if (forest_run(f, h->run) == NULL)
+	if (r == NULL)
 		return err_set(e, ERR_INPUT, "hypothesis %llu is of a run that there is not", id);
 	if (h->parent != 0 && (parent == NULL || parent->run != h->run))
 		return err_set(e, ERR_INPUT, "hypothesis %llu has a parent that its run does not have", id);
@@ -360,9 +420,87 @@ forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 	if (!nodes_room(f) || (n = calloc(1, sizeof *n)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for hypothesis %llu", id);
 	n->hypothesis = *h;
-	f->nodes[f->nnodes++] = n;
+	node_append(f, r, n);
 	f->next_hypothesis = h->id + 1;
 	return 0;
+}
+
+int
+forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
+{
+	const struct hypothesis *h = forest_get(f, v->hypothesis);
+	struct tree_run *r = forest_tree(f, v->run);
+	unsigned long long id = v->hypothesis;
+	struct tree_verdict *t;
+
+	if (r == NULL || h == NULL || h->run != v->run)
+		return err_set(e, ERR_INPUT, "the verdict of hypothesis %llu is of a run that does not have it", id);
+	if (v->rank != r->nverdicts + 1)
+		return err_set(e, ERR_INPUT, "the verdict of hypothesis %llu has rank %u, after %u others", id, v->rank,
+		    r->nverdicts);
+	if (verdict_word(v->kind)[0] == '?')
+		return err_set(e, ERR_INPUT, "the verdict of hypothesis %llu is of kind %u, which there is not", id, v->kind);
+	if (v->problem > PROBLEM_UNSURE)
+		return err_set(e, ERR_INPUT, "the verdict of hypothesis %llu has problem %u, which there is not", id,
+		    v->problem);
+	if (!verdicts_room(f, r) || (t = calloc(1, sizeof *t)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for the verdict of hypothesis %llu", id);
+	t->verdict = *v;
+	r->verdicts[r->nverdicts++] = t;
+	f->nverdicts++;
+	return 0;
+}
+
+/* Those that still wait to be written keep their order. */
+static void
+drop_changes(struct forest *f, const struct tree_run *r)
+{
+	struct forest_changes *c = &f->changes;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < c->nruns; i++)
+		if (c->runs[i] != &r->run)
+			c->runs[kept++] = c->runs[i];
+	c->nruns = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < c->nhypotheses; i++)
+		if (c->hypotheses[i]->run != r->run.id)
+			c->hypotheses[kept++] = c->hypotheses[i];
+	c->nhypotheses = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < c->nverdicts; i++)
+		if (c->verdicts[i]->run != r->run.id)
+			c->verdicts[kept++] = c->verdicts[i];
+	c->nverdicts = kept;
+}
+
+void
+forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall before)
+{
+	uint32_t kept = 0, left = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct tree_run *r = forest_tree(f, runs[i]);
+
+		if (r != NULL) {
+			drop_changes(f, r);
+			f->nverdicts -= r->nverdicts;
+			r->run.state = RUN_STATES;	/* marks it */
+		}
+	}
+	for (uint32_t i = 0; i < f->nnodes; i++)
+		if (forest_run(f, f->nodes[i]->hypothesis.run)->state == RUN_STATES)
+			node_free(f->nodes[i]);
+		else
+			f->nodes[kept++] = f->nodes[i];
+	f->nnodes = kept;
+	for (uint32_t i = 0; i < f->nruns; i++)
+		if (f->runs[i]->run.state == RUN_STATES)
+			run_free(f->runs[i]);
+		else
+			f->runs[left++] = f->runs[i];
+	f->nruns = left;
+	forest_log_forget(f, before);
 }
 
 void

@@ -58,15 +58,18 @@ int  forest_switched(struct forest *f, const struct switched *s, struct err *e);
 struct run *forest_run(const struct forest *f, uint64_t id);		/* or NULL */
 struct run *forest_run_latest(const struct forest *f, const char *type);	/* newest of that type (NULL: of all), or NULL */
 struct hypothesis *forest_get(const struct forest *f, uint64_t id);	/* or NULL */
-/* A verdict of this run: copied, ranked by cost among those there are. NULL: out of memory. */
+/* A verdict of this run: copied, ranked by cost among those there are, whose ranks and run.verdict follow. The
+ * hypothesis is the run's and has none yet; v->rank is not looked at. NULL: out of memory. O(those of the run). */
 const struct verdict *forest_verdict_new(struct forest *f, const struct verdict *v);
 const struct verdict *forest_verdict(const struct forest *f, uint64_t run, uint32_t rank);	/* or NULL */
-/* Kept for as long as the run is. At most EVIDENCE_MAX of a hypothesis, further ones are left out. ERR_MEMORY. */
+/* Kept for as long as the run is. At most EVIDENCE_MAX of a hypothesis, further ones are left out, as is a trace that
+ * it has already. The run and the hypothesis are the forest's. ERR_MEMORY. O(1) expected. */
 enum { EVIDENCE_MAX = 128 };
 int  forest_evidence_add(struct forest *f, const struct evidence *v, struct err *e);
-/* Of that trace (high 0: any high half), newest runs first; *at = 0 begins, NULL ends. O(log all) each. */
+/* Of that trace (high 0: any high half), newest runs first; *at = 0 begins, NULL ends. O(1) expected each. It, and
+ * what the next one gives, is valid until something is added or forgotten. */
 const struct evidence *forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at);
-/* The log of switches, oldest first: of a tracepoint ("provider:event"), or of all. */
+/* The log of switches, oldest first: of a tracepoint ("provider:event"), or (NULL) of all. All together O(log). */
 const struct switched *forest_switched_next(const struct forest *f, const char *tracepoint, uint64_t *at);
 /* All of a run, or all runs, in order of id, parents before their children: *at = 0 begins, NULL ends. */
 struct hypothesis *forest_next(const struct forest *f, uint64_t run, uint64_t *at);
@@ -118,6 +121,14 @@ void forest_written(struct forest *f);	/* the changes are safe: forget that they
  * ERR_INPUT: an id again, a state that there is not, a run or parent that is missing. */
 int forest_put_run(struct forest *f, struct run *r, struct err *e);
 int forest_put(struct forest *f, struct hypothesis *h, struct err *e);
+/* Of each run by rank, from 1. */
+int forest_put_verdict(struct forest *f, struct verdict *v, struct err *e);
+/* These two copy, and want a forest without changes. */
+int forest_put_switched(struct forest *f, const struct switched *s, struct err *e);
+int forest_put_evidence(struct forest *f, const struct evidence *v, struct err *e);
+/* Removes these runs with all that is theirs, and what was switched for no run before then. O(all). */
+void forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall before);
+void run_release(struct run *r);	/* frees texts */
 void forest_continue(struct forest *f, uint64_t last_run, uint64_t last_hypothesis);	/* ids go on after these */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "forest/hypothesis.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,24 @@ hypothesis_settled(enum hypothesis_state s)
 }
 
 bool
+hypothesis_may(enum hypothesis_state from, enum hypothesis_state to)
+{
+#define WAY(a, b, when) if (from == HYPOTHESIS_##a && to == HYPOTHESIS_##b) return true;
+#include "forest/ways.tbl.h"
+#undef WAY
+	return false;
+}
+
+void
+hypothesis_enter(struct hypothesis *h, enum hypothesis_state s, struct wall when)
+{
+	assert(hypothesis_may(h->state, s));
+	h->state = s;
+	if (hypothesis_settled(s))
+		h->settled = when;
+}
+
+bool
 hypothesis_text(char **field, const char *text)
 {
 	char *copy = strdup(text != NULL ? text : "");
@@ -43,10 +62,10 @@ bool
 hypothesis_copy(struct hypothesis *to, const struct hypothesis *from)
 {
 	*to = *from;
-	to->tracepoint = to->edge_from = to->edge_to = to->group_shape = to->key = NULL;
+	to->tracepoint = to->edge_from = to->edge_to = to->group_shape = to->why = to->key = NULL;
 	if (hypothesis_text(&to->tracepoint, from->tracepoint) && hypothesis_text(&to->edge_from, from->edge_from) &&
 	    hypothesis_text(&to->edge_to, from->edge_to) && hypothesis_text(&to->group_shape, from->group_shape) &&
-	    hypothesis_text(&to->key, from->key))
+	    hypothesis_text(&to->why, from->why) && hypothesis_text(&to->key, from->key))
 		return true;
 	hypothesis_release(to);
 	return false;
@@ -59,6 +78,7 @@ hypothesis_release(struct hypothesis *h)
 	free(h->edge_from);
 	free(h->edge_to);
 	free(h->group_shape);
+	free(h->why);
 	free(h->key);
 	memset(h, 0, sizeof *h);
 }

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,200 @@ putting_back_keeps_ids_and_refuses_what_cannot_be(void **state)
 	forest_free(f);
 }
 
+/* ---- verdicts ---- */
+
+static const struct verdict *
+judged(struct forest *f, uint64_t run, double cost_ns)
+{
+	struct verdict v = { .run = run, .hypothesis = forest_hypothesis_new(f, run, 0)->id, .cost_ns = cost_ns };
+
+	return forest_verdict_new(f, &v);
+}
+
+/* In each of all orders in which four verdicts, two of them alike and one without a cost, can come. */
+static void
+verdicts_are_ranked_by_cost_however_they_come(void **state)
+{
+	const double costs[] = { 5, 20, 5, NAN };
+	(void)state;
+
+	for (int order = 0; order < 24; order++) {
+		struct forest *f = forest_new();
+		const struct verdict *came[4], *v;
+		int left[4] = { 0, 1, 2, 3 }, n = order;
+
+		forest_run_new(f, "A");
+		forest_run_new(f, "B");
+		judged(f, 2, 100);	/* of another run: does not count */
+		for (int i = 0; i < 4; i++) {
+			int pick = n % (4 - i);
+
+			n /= 4 - i;
+			came[i] = judged(f, 1, costs[left[pick]]);
+			left[pick] = left[3 - i];
+			assert_int_equal(forest_run(f, 1)->verdict, forest_verdict(f, 1, 1)->hypothesis);
+		}
+		for (uint32_t rank = 1; (v = forest_verdict(f, 1, rank)) != NULL; rank++) {
+			const struct verdict *next = forest_verdict(f, 1, rank + 1);
+
+			assert_int_equal(v->rank, rank);
+			assert_true(rank <= 4 && (rank == 4) == (next == NULL));
+			assert_true(next == NULL || isnan(next->cost_ns) || v->cost_ns > next->cost_ns ||
+			    (v->cost_ns == next->cost_ns && v->hypothesis < next->hypothesis));
+		}
+		for (int i = 0; i < 4; i++)
+			assert_ptr_equal(forest_verdict(f, 1, came[i]->rank), came[i]);
+		assert_int_equal(forest_changes(f)->nverdicts, 5);
+		forest_written(f);
+		assert_int_equal(judged(f, 1, 10)->rank, 2);	/* moves three */
+		assert_int_equal(forest_changes(f)->nverdicts, 4);
+		assert_null(forest_verdict(f, 1, 0));
+		assert_null(forest_verdict(f, 1, 6));
+		assert_null(forest_verdict(f, 3, 1));
+		forest_free(f);
+	}
+}
+
+/* ---- evidence, and the log ---- */
+
+static int
+witness(struct forest *f, uint64_t hypothesis, uint64_t high, uint64_t low)
+{
+	struct evidence v = { { high, low }, forest_get(f, hypothesis)->run, hypothesis, 1000, 10 };
+
+	return forest_evidence_add(f, &v, NULL);
+}
+
+/* Beside a plain list: what of it is of a trace, with the newest runs first. */
+static void
+a_traces_evidence_is_found_newest_runs_first(void **state)
+{
+	enum { N = 3000, TRACES = 400 };
+	struct forest *f = forest_new();
+	uint32_t count[TRACES] = { 0 };
+	const struct evidence *v;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 6);
+	assert_null(forest_evidence(f, (struct trace_id){ 0, 1 }, &(uint64_t){ 0 }));
+	for (uint64_t i = 1; i <= 60; i++)
+		forest_hypothesis_new(f, forest_run_new(f, "A")->id, 0);
+	for (int i = 0; i < N; i++) {
+		uint64_t low = rng_below(&r, TRACES), before = forest_changes(f)->nevidence;
+
+		assert_int_equal(witness(f, 1 + rng_below(&r, 60), 7, low), 0);
+		count[low] += forest_changes(f)->nevidence > before;	/* not twice for one hypothesis */
+	}
+	for (uint64_t low = 0; low < TRACES; low++) {
+		uint64_t at = 0, run = UINT64_MAX;
+
+		while ((v = forest_evidence(f, (struct trace_id){ low % 2 * 7, low }, &at)) != NULL) {
+			assert_int_equal(v->trace.low, low);
+			assert_true(v->run < run);
+			run = v->run;
+			count[low]--;
+		}
+		assert_int_equal(count[low], 0);
+		assert_null(forest_evidence(f, (struct trace_id){ 8, low }, &at));
+	}
+	forest_free(f);
+}
+
+static void
+a_hypothesis_keeps_so_much_evidence_and_no_more(void **state)
+{
+	struct forest *f = forest_new();
+	(void)state;
+
+	forest_run_new(f, "A");
+	for (uint64_t h = 1; h <= 2; h++) {
+		forest_hypothesis_new(f, 1, 0);
+		for (uint64_t i = 0; i < 2 * EVIDENCE_MAX; i++)
+			assert_int_equal(witness(f, h, i % 2, i / 2), 0);	/* high halves tell apart */
+		assert_int_equal(forest_changes(f)->nevidence, h * EVIDENCE_MAX);
+		assert_int_equal(forest_changes(f)->evidence[h * EVIDENCE_MAX - 1].trace.low, EVIDENCE_MAX / 2 - 1);
+	}
+	forest_free(f);
+}
+
+static void
+the_log_is_asked_by_tracepoint_and_outlives_being_written(void **state)
+{
+	struct forest *f = forest_new();
+	struct switched s = { .tracepoint = "p:a", .why = "x" };
+	const struct switched *w;
+	uint64_t at = 0;
+	(void)state;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		s.tracepoint = i % 4 == 0 ? "p:a" : "p:b";
+		s.cycle = i;
+		assert_int_equal(forest_switched(f, &s, NULL), 0);
+		if (i == 25)
+			forest_written(f);
+	}
+	assert_int_equal(forest_changes(f)->nswitched, 14);
+	assert_int_equal(forest_changes(f)->switched[0].cycle, 26);
+	for (uint32_t i = 0; i < 40; i += 4) {
+		assert_non_null(w = forest_switched_next(f, "p:a", &at));
+		assert_int_equal(w->cycle, i);
+	}
+	assert_null(forest_switched_next(f, "p:a", &at));
+	at = 0;
+	assert_null(forest_switched_next(f, "p:c", &at));
+	for (uint32_t i = 0; i < 40; i++)
+		assert_int_equal(forest_switched_next(f, NULL, &at)->cycle, i);
+	assert_null(forest_switched_next(f, NULL, &at));
+	forest_free(f);
+}
+
+static void
+what_is_forgotten_is_gone_everywhere_the_rest_stays(void **state)
+{
+	struct forest *f = forest_new();
+	const uint64_t gone[] = { 1, 3, 77 };
+	struct switched s = { .tracepoint = "p:a", .why = "x" };
+	uint64_t at = 0, n = 0;
+	(void)state;
+
+	for (uint64_t run = 1; run <= 4; run++) {
+		forest_run_new(f, "A");
+		judged(f, run, (double)run);
+		witness(f, run, 0, 50);
+		s.run = s.hypothesis = run;
+		s.when.ns = (int64_t)run;
+		forest_switched(f, &s, NULL);
+		s.run = s.hypothesis = 0;
+		forest_switched(f, &s, NULL);
+		if (run == 2)
+			forest_written(f);
+	}
+	forest_forget(f, gone, 3, (struct wall){ 3 });
+	assert_null(forest_run(f, 1));
+	assert_null(forest_get(f, 3));
+	assert_null(forest_verdict(f, 3, 1));
+	assert_int_equal(forest_verdict(f, 4, 1)->hypothesis, 4);
+	assert_int_equal(forest_run_next(f, &at)->id, 2);
+	assert_int_equal(forest_run_next(f, &at)->id, 4);
+	at = 0;
+	assert_int_equal(forest_evidence(f, (struct trace_id){ 0, 50 }, &at)->run, 4);
+	assert_int_equal(forest_evidence(f, (struct trace_id){ 0, 50 }, &at)->run, 2);
+	assert_null(forest_evidence(f, (struct trace_id){ 0, 50 }, &at));
+	for (at = 0; forest_switched_next(f, NULL, &at) != NULL; n++)
+		;
+	assert_int_equal(n, 2 + 2);	/* of runs 2 and 4; of none, at 3 and 4 */
+	assert_int_equal(forest_changes(f)->nruns, 1);
+	assert_int_equal(forest_changes(f)->nhypotheses, 1);
+	assert_int_equal(forest_changes(f)->nverdicts, 1);
+	assert_int_equal(forest_changes(f)->nevidence, 1);
+	assert_int_equal(forest_changes(f)->nswitched, 3);
+	assert_int_equal(forest_changes(f)->evidence[0].run, 4);
+	assert_int_equal(forest_changes(f)->switched[0].when.ns, 3);
+	assert_int_equal(forest_run_new(f, "A")->id, 5);
+	forest_free(f);
+}
+
 static void
 states_of_runs_have_words(void **state)
 {
@@ -209,6 +404,11 @@ main(void)
 		cmocka_unit_test(what_changed_is_listed_once_until_it_is_written),
 		cmocka_unit_test(the_log_keeps_its_own_texts),
 		cmocka_unit_test(putting_back_keeps_ids_and_refuses_what_cannot_be),
+		cmocka_unit_test(verdicts_are_ranked_by_cost_however_they_come),
+		cmocka_unit_test(a_traces_evidence_is_found_newest_runs_first),
+		cmocka_unit_test(a_hypothesis_keeps_so_much_evidence_and_no_more),
+		cmocka_unit_test(the_log_is_asked_by_tracepoint_and_outlives_being_written),
+		cmocka_unit_test(what_is_forgotten_is_gone_everywhere_the_rest_stays),
 		cmocka_unit_test(states_of_runs_have_words),
 	};
 

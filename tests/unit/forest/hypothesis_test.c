@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "forest/hypothesis.h"
+#include "forest/verdict.h"
 
 static void
 each_state_has_its_word_and_only_two_are_unsettled(void **state)
@@ -71,6 +72,64 @@ a_text_can_be_set_to_itself_and_to_nothing(void **state)
 	hypothesis_release(&h);
 }
 
+/* The table's ways, told apart from it: what no way says is refused, a settled state is left by none. */
+static void
+ways_lead_only_from_what_is_not_settled(void **state)
+{
+	int ways = 0;
+	(void)state;
+
+	for (int from = HYPOTHESIS_OPEN; from <= HYPOTHESIS_WITHDRAWN; from++)
+		for (int to = HYPOTHESIS_OPEN; to <= HYPOTHESIS_WITHDRAWN; to++) {
+			bool may = hypothesis_may((enum hypothesis_state)from, (enum hypothesis_state)to);
+
+			ways += may;
+			assert_false(may && hypothesis_settled((enum hypothesis_state)from));
+			assert_false(may && to == HYPOTHESIS_OPEN);
+		}
+	assert_in_range(ways, 8, 13);	/* both may become all of the six others, and open may be probed */
+	assert_true(hypothesis_may(HYPOTHESIS_OPEN, HYPOTHESIS_PROBING));
+	assert_true(hypothesis_may(HYPOTHESIS_PROBING, HYPOTHESIS_WITHDRAWN));
+	assert_false(hypothesis_may(HYPOTHESIS_OPEN, HYPOTHESIS_NO_HELP));	/* it was not tried */
+	assert_false(hypothesis_may(HYPOTHESIS_PROBING, HYPOTHESIS_PROBING));
+	assert_false(hypothesis_may((enum hypothesis_state)-1, HYPOTHESIS_OPEN));
+}
+
+static void
+entering_a_settled_state_sets_when(void **state)
+{
+	struct hypothesis h = { 0 };
+	(void)state;
+
+	hypothesis_enter(&h, HYPOTHESIS_PROBING, (struct wall){ 5 });
+	assert_int_equal(h.state, HYPOTHESIS_PROBING);
+	assert_int_equal(h.settled.ns, 0);
+	hypothesis_enter(&h, HYPOTHESIS_ISOLATES, (struct wall){ 7 });
+	assert_int_equal(h.state, HYPOTHESIS_ISOLATES);
+	assert_int_equal(h.settled.ns, 7);
+}
+
+static void
+a_verdict_is_copied_with_its_texts(void **state)
+{
+	struct verdict a = { .hypothesis = 3, .kind = VERDICT_KEY, .cost_ns = 8, .slowest = { 1, 2 } }, b;
+	char place[] = "shop:begin";
+	(void)state;
+
+	a.from = place;
+	assert_true(verdict_copy(&b, &a));
+	place[0] = 'X';
+	assert_string_equal(b.from, "shop:begin");
+	assert_string_equal(b.words, "");
+	assert_true(b.slowest.low == 2 && b.hypothesis == 3 && b.kind == VERDICT_KEY);
+	verdict_release(&b);
+	assert_null(b.from);
+	assert_string_equal(verdict_word(VERDICT_PLACE), "place");
+	assert_string_equal(verdict_word(VERDICT_CUT), "cut");
+	assert_string_equal(verdict_word((enum verdict_kind)(VERDICT_CUT + 1)), "?");
+	assert_string_equal(verdict_word((enum verdict_kind)-1), "?");
+}
+
 int
 main(void)
 {
@@ -78,6 +137,9 @@ main(void)
 		cmocka_unit_test(each_state_has_its_word_and_only_two_are_unsettled),
 		cmocka_unit_test(what_is_no_state_says_so),
 		cmocka_unit_test(a_copy_shares_no_text),
+		cmocka_unit_test(ways_lead_only_from_what_is_not_settled),
+		cmocka_unit_test(entering_a_settled_state_sets_when),
+		cmocka_unit_test(a_verdict_is_copied_with_its_texts),
 		cmocka_unit_test(a_text_can_be_set_to_itself_and_to_nothing),
 	};
 

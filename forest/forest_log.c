@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What was switched, and the traces that were evidence. Both only grow at their
+ * end, and what is not written yet is their end: the changes are a part of them.
+ * Pruning, which takes from their middle, moves what stays together.
+ */
+#include "forest/forest_inside.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* ---- switches ---- */
+
+static const char *
+intern(struct forest *f, const char *s)
+{
+	uint32_t id = texts_intern(f->texts, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
+
+	return id != UINT32_MAX ? texts_get(f->texts, id) : NULL;
+}
+
+static int
+switched_append(struct forest *f, const struct switched *s, struct err *e)
+{
+	uint32_t cap = f->switched_cap != 0 ? f->switched_cap * 2 : 16;
+	struct switched copy = *s;
+
+	if (f->nswitched == f->switched_cap && forest_grow(&f->switched, cap, sizeof *f->switched))
+		f->switched_cap = cap;
+	copy.tracepoint = intern(f, s->tracepoint);
+	copy.why = intern(f, s->why);
+	if (f->nswitched == f->switched_cap || copy.tracepoint == NULL || copy.why == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for the log of what was switched");
+	f->switched[f->nswitched++] = copy;
+	return 0;
+}
+
+int
+forest_switched(struct forest *f, const struct switched *s, struct err *e)
+{
+	int rc = switched_append(f, s, e);
+
+	if (rc == 0)
+		f->changes.nswitched++;
+	return rc;
+}
+
+int
+forest_put_switched(struct forest *f, const struct switched *s, struct err *e)
+{
+	const struct hypothesis *h = s->hypothesis != 0 ? forest_get(f, s->hypothesis) : NULL;
+
+	assert(f->changes.nswitched == 0);
+	if (s->run != 0 && forest_run(f, s->run) == NULL)
+		return err_set(e, ERR_INPUT, "a switch of %s is of a run that there is not", s->tracepoint);
+	if (s->hypothesis != 0 && (h == NULL || h->run != s->run))
+		return err_set(e, ERR_INPUT, "a switch of %s is of a hypothesis that its run does not have", s->tracepoint);
+	return switched_append(f, s, e);
+}
+
+/* Interned texts: equal ones are one. */
+const struct switched *
+forest_switched_next(const struct forest *f, const char *tracepoint, uint64_t *at)
+{
+	uint32_t id = tracepoint != NULL ? texts_find(f->texts, tracepoint, strlen(tracepoint)) : UINT32_MAX;
+	const char *wanted = id != UINT32_MAX ? texts_get(f->texts, id) : NULL;
+
+	if (tracepoint != NULL && wanted == NULL)
+		return NULL;
+	for (; *at < f->nswitched; ++*at)
+		if (wanted == NULL || f->switched[*at].tracepoint == wanted)
+			return &f->switched[(*at)++];
+	return NULL;
+}
+
+/* ---- evidence ---- */
+
+static uint32_t *
+head_of(const struct by_trace *b, uint64_t low)
+{
+	return &b->heads[hash_u64(low ^ b->seed) & (b->cap - 1)];
+}
+
+static void
+link_in(struct forest *f, uint32_t i)
+{
+	uint32_t *link = head_of(&f->by_trace, f->evidence[i].trace.low);
+
+	while (*link != 0 && f->evidence[*link - 1].run > f->evidence[i].run)
+		link = &f->by_trace.next[*link - 1];
+	f->by_trace.next[i] = *link;
+	*link = i + 1;
+}
+
+static void
+link_all(struct forest *f)
+{
+	memset(f->by_trace.heads, 0, f->by_trace.cap * sizeof *f->by_trace.heads);
+	for (uint32_t i = 0; i < f->nevidence; i++)
+		link_in(f, i);
+}
+
+static bool
+evidence_room(struct forest *f)
+{
+	uint32_t cap = f->evidence_cap != 0 ? f->evidence_cap * 2 : 64;
+
+	if (f->nevidence < f->evidence_cap)
+		return true;
+	if (f->by_trace.cap == 0 && getrandom(&f->by_trace.seed, sizeof f->by_trace.seed, GRND_NONBLOCK) < 0)
+		f->by_trace.seed = (uintptr_t)f;
+	if (!forest_grow(&f->evidence, cap, sizeof *f->evidence) ||
+	    !forest_grow(&f->by_trace.next, cap, sizeof *f->by_trace.next) ||
+	    !forest_grow(&f->by_trace.heads, cap, sizeof *f->by_trace.heads))
+		return false;
+	f->evidence_cap = f->by_trace.cap = cap;
+	link_all(f);
+	return true;
+}
+
+/* The first in a chain, from link on, of that trace. */
+static uint32_t
+find(const struct forest *f, uint32_t link, struct trace_id id)
+{
+	for (; link != 0; link = f->by_trace.next[link - 1]) {
+		const struct trace_id *is = &f->evidence[link - 1].trace;
+
+		if (is->low == id.low && (id.high == 0 || is->high == id.high))
+			break;
+	}
+	return link;
+}
+
+static bool
+has_already(const struct forest *f, const struct evidence *v)
+{
+	uint64_t at = 0;
+	const struct evidence *old;
+
+	while ((old = forest_evidence(f, v->trace, &at)) != NULL)
+		if (old->hypothesis == v->hypothesis && old->trace.high == v->trace.high)
+			return true;
+	return false;
+}
+
+static int
+evidence_append(struct forest *f, const struct evidence *v, struct err *e)
+{
+	if (!evidence_room(f))
+		return err_set(e, ERR_MEMORY, "out of memory for the evidence of hypothesis %llu",
+		    (unsigned long long)v->hypothesis);
+	f->evidence[f->nevidence] = *v;
+	link_in(f, f->nevidence++);
+	return 0;
+}
+
+int
+forest_evidence_add(struct forest *f, const struct evidence *v, struct err *e)
+{
+	struct node *n = (struct node *)forest_get(f, v->hypothesis);
+	int rc;
+
+	assert(n != NULL && n->hypothesis.run == v->run);
+	if (n->nevidence == EVIDENCE_MAX || has_already(f, v))
+		return 0;
+	if ((rc = evidence_append(f, v, e)) < 0)
+		return rc;
+	n->nevidence++;
+	f->changes.nevidence++;
+	return 0;
+}
+
+int
+forest_put_evidence(struct forest *f, const struct evidence *v, struct err *e)
+{
+	struct node *n = (struct node *)forest_get(f, v->hypothesis);
+	int rc;
+
+	assert(f->changes.nevidence == 0);
+	if (n == NULL || n->hypothesis.run != v->run)
+		return err_set(e, ERR_INPUT, "evidence is of hypothesis %llu, which its run does not have",
+		    (unsigned long long)v->hypothesis);
+	if ((rc = evidence_append(f, v, e)) == 0)
+		n->nevidence++;
+	return rc;
+}
+
+const struct evidence *
+forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at)
+{
+	uint32_t link;
+
+	if (f->nevidence == 0)
+		return NULL;
+	link = find(f, *at == 0 ? *head_of(&f->by_trace, id.low) : f->by_trace.next[*at - 1], id);
+	*at = link;
+	return link != 0 ? &f->evidence[link - 1] : NULL;
+}
+
+/* ---- forgetting ---- */
+
+void
+forest_log_forget(struct forest *f, struct wall before)
+{
+	struct forest_changes *c = &f->changes;
+	uint32_t kept = 0, fresh = f->nswitched - c->nswitched, waiting = 0;
+
+	for (uint32_t i = 0; i < f->nswitched; i++) {
+		const struct switched *s = &f->switched[i];
+
+		if (s->run != 0 ? forest_run(f, s->run) == NULL : s->when.ns < before.ns)
+			continue;
+		waiting += i >= fresh;
+		f->switched[kept++] = *s;
+	}
+	f->nswitched = kept;
+	c->nswitched = waiting;
+	fresh = f->nevidence - c->nevidence;
+	kept = waiting = 0;
+	for (uint32_t i = 0; i < f->nevidence; i++) {
+		if (forest_run(f, f->evidence[i].run) == NULL)
+			continue;
+		waiting += i >= fresh;
+		f->evidence[kept++] = f->evidence[i];
+	}
+	f->nevidence = kept;
+	c->nevidence = waiting;
+	if (f->by_trace.cap != 0)
+		link_all(f);
+}
+
+void
+forest_log_release(struct forest *f)
+{
+	free(f->switched);
+	free(f->evidence);
+	free(f->by_trace.heads);
+	free(f->by_trace.next);
+}
