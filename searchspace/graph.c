@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "searchspace/graph.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Numbers are kept in maps as pointers one above them, since a map keeps no NULL. */
@@ -22,6 +23,43 @@ pair(uint32_t high, uint32_t low)
 	return (uint64_t)high << 32 | low;
 }
 
+void
+graph_release(struct graph *g)
+{
+	for (uint32_t i = 0; i < g->nkeys; i++)
+		free(g->keys[i].texts);
+	free(g->spots);
+	free(g->ways);
+	free(g->links);
+	free(g->keys);
+	free(g->look.places);
+	free(g->look.steps);
+	free(g->look.concurrency);
+	free(g->look.keys);
+	map_release(&g->context_of);
+	map_release(&g->spot_of);
+	map_release(&g->way_of);
+	map_release(&g->link_of);
+	map_release(&g->known_of);
+	*g = (struct graph){ .type = g->type };
+}
+
+/* One more element of an array that doubles, up to a limit. */
+static bool
+room(void **array, uint32_t n, uint32_t *cap, uint32_t max, size_t size_bytes)
+{
+	uint32_t more_cap = *cap != 0 ? *cap * 2 : 64;
+	void *more;
+
+	if (n < *cap)
+		return true;
+	if (n >= max || (more = reallocarray(*array, more_cap, size_bytes)) == NULL)
+		return false;
+	*array = more;
+	*cap = more_cap;
+	return true;
+}
+
 static uint32_t
 context(struct graph *g, uint32_t unit, uint32_t span)
 {
@@ -32,34 +70,18 @@ context(struct graph *g, uint32_t unit, uint32_t span)
 	return number_put(&g->context_of, pair(unit, span), g->ncontexts) ? g->ncontexts++ : GRAPH_NONE;
 }
 
-static bool
-spots_room(struct graph *g)
+uint32_t
+graph_context(const struct graph *g, uint32_t unit, uint32_t span)
 {
-	uint32_t cap = g->spots_cap != 0 ? g->spots_cap * 2 : 64;
-	struct spot *more;
-
-	if (g->nspots < g->spots_cap)
-		return true;
-	if (g->nspots >= GRAPH_PLACES_MAX || (more = realloc(g->spots, cap * sizeof *more)) == NULL)
-		return false;
-	g->spots = more;
-	g->spots_cap = cap;
-	return true;
+	return number_of(&g->context_of, pair(unit, span));
 }
 
-static bool
-ways_room(struct graph *g)
+uint32_t
+graph_find(const struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 {
-	uint32_t cap = g->ways_cap != 0 ? g->ways_cap * 2 : 64;
-	struct way *more;
+	uint32_t in = graph_context(g, unit, span);
 
-	if (g->nways < g->ways_cap)
-		return true;
-	if (g->nways >= GRAPH_STEPS_MAX || (more = realloc(g->ways, cap * sizeof *more)) == NULL)
-		return false;
-	g->ways = more;
-	g->ways_cap = cap;
-	return true;
+	return in == GRAPH_NONE ? GRAPH_NONE : number_of(&g->spot_of, pair(in, label));
 }
 
 uint32_t
@@ -69,11 +91,12 @@ graph_spot(struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 
 	if (in == GRAPH_NONE || (n = number_of(&g->spot_of, pair(in, label))) != GRAPH_NONE)
 		return in == GRAPH_NONE ? GRAPH_NONE : n;
-	if (!spots_room(g) || !number_put(&g->spot_of, pair(in, label), g->nspots))
+	if (!room((void **)&g->spots, g->nspots, &g->spots_cap, GRAPH_PLACES_MAX, sizeof *g->spots) ||
+	    !number_put(&g->spot_of, pair(in, label), g->nspots))
 		return GRAPH_NONE;
 	g->spots[g->nspots] = (struct spot){
-		.place = { .label = label, .unit = unit, .span = span }, .first = g->traces,
-		.out = GRAPH_NONE, .in = GRAPH_NONE,
+		.place = { .label = label, .unit = unit, .span = span },
+		.out = GRAPH_NONE, .in = GRAPH_NONE, .keys = GRAPH_NONE, .twin = GRAPH_NONE,
 	};
 	return g->nspots++;
 }
@@ -85,7 +108,8 @@ graph_way(struct graph *g, uint32_t from, uint32_t to)
 
 	if (n != GRAPH_NONE)
 		return n;
-	if (!ways_room(g) || !number_put(&g->way_of, pair(from, to), g->nways))
+	if (!room((void **)&g->ways, g->nways, &g->ways_cap, GRAPH_STEPS_MAX, sizeof *g->ways) ||
+	    !number_put(&g->way_of, pair(from, to), g->nways))
 		return GRAPH_NONE;
 	g->ways[g->nways] = (struct way){ .from = from, .to = to, .next_out = g->spots[from].out,
 		.next_in = g->spots[to].in };
@@ -93,121 +117,133 @@ graph_way(struct graph *g, uint32_t from, uint32_t to)
 	return g->nways++;
 }
 
-/* ---- merging ---- */
-
-static double
-mean_of(double a, uint64_t na, double b, uint64_t nb)
+uint32_t
+graph_link(struct graph *g, uint32_t spot, uint32_t unit)
 {
-	return na == 0 ? b : nb == 0 ? a : a + (b - a) * ((double)nb / ((double)na + (double)nb));
+	uint32_t n = number_of(&g->link_of, pair(spot, unit));
+
+	if (n != GRAPH_NONE)
+		return n;
+	if (!room((void **)&g->links, g->nlinks, &g->links_cap, GRAPH_LINKS_MAX, sizeof *g->links) ||
+	    !number_put(&g->link_of, pair(spot, unit), g->nlinks))
+		return GRAPH_NONE;
+	g->links[g->nlinks] = (struct link){ .spot = spot, .unit = unit };
+	return g->nlinks++;
 }
 
-static void
-spot_merge(struct spot *into, const struct spot *from, uint64_t traces_before)
-{
-	struct place *p = &into->place;
-
-	if (p->count == 0)
-		into->first = traces_before + from->first;
-	into->last = traces_before + from->last;
-	p->offset_ns = mean_of(p->offset_ns, p->count, from->place.offset_ns, from->place.count);
-	p->count += from->place.count;
-	p->traces += from->place.traces;
-}
+/* ---- what was glimpsed ---- */
 
 int
-graph_merge(struct graph *g, const struct graph *from, struct err *e)
+graph_known(struct graph *g, uint32_t unit, uint32_t label, uint32_t *ret, struct err *e)
 {
-	uint32_t *spots = malloc((from->nspots + 1) * sizeof *spots);
-	bool ok = spots != NULL;
+	for (; g->ntwins < g->nspots; g->ntwins++) {
+		struct spot *s = &g->spots[g->ntwins];
+		uint64_t key = pair(s->place.unit, s->place.label);
 
-	for (uint32_t i = 0; i < from->nspots && ok; i++) {
-		const struct place *p = &from->spots[i].place;
-
-		if ((ok = (spots[i] = graph_spot(g, p->unit, p->span, p->label)) != GRAPH_NONE))
-			spot_merge(&g->spots[spots[i]], &from->spots[i], g->traces);
+		s->twin = number_of(&g->known_of, key);
+		if (!number_put(&g->known_of, key, g->ntwins))
+			return err_set(e, ERR_MEMORY, "search space: out of memory");
 	}
-	for (uint32_t i = 0; i < from->nways && ok; i++) {
-		const struct way *w = &from->ways[i];
-		uint32_t n = graph_way(g, spots[w->from], spots[w->to]);
-
-		if (!(ok = n != GRAPH_NONE))
-			break;
-		g->ways[n].mean_ns = mean_of(g->ways[n].mean_ns, g->ways[n].count, w->mean_ns, w->count);
-		g->ways[n].count += w->count;
-	}
-	g->traces += from->traces;
-	free(spots);
-	return ok ? 0 : err_set(e, ERR_MEMORY, "search space: out of memory, or of what one request type may take");
+	*ret = number_of(&g->known_of, pair(unit, label));
+	return 0;
 }
 
-/* ---- walking ---- */
-
-enum { AFTER = 1, BEFORE = 2 };
-
-struct walk {
-	const struct graph *g;
-	const struct labels *labels;
-	const struct gap *gap;
-	const struct label_set *absent;
-	uint8_t *marks;		/* of each spot */
-	uint32_t *queue, n;
-};
-
-/*
- * Structure is always on: had these traces passed a fork or a join there, it would be an end of the gap. The same
- * holds for the ends themselves.
- */
-static bool
-may_pass(const struct walk *w, uint32_t label)
+uint64_t
+graph_glimpses_max(const struct graph *g)
 {
-	return label != w->gap->from && label != w->gap->to && (w->absent == NULL || !label_set_has(w->absent, label)) &&
-	    labels_get(w->labels, label)->kind == RECORD_POINT;
+	return g->traces > 0 ? g->traces : 1;
 }
 
-static void
-reach(struct walk *w, uint32_t spot, uint8_t mark)
+/* Its steps stay, as ways that are there, but weigh no more than one that was taken once. */
+void
+graph_learned(struct graph *g, uint32_t spot)
 {
-	if ((w->marks[spot] & mark) != 0 || !may_pass(w, w->g->spots[spot].place.label))
-		return;
-	w->marks[spot] |= mark;
-	w->queue[w->n++] = spot;
+	struct spot *s = &g->spots[spot];
+
+	for (uint32_t i = s->out; i != GRAPH_NONE; i = g->ways[i].next_out)
+		g->ways[i].count = 1;
+	for (uint32_t i = s->in; i != GRAPH_NONE; i = g->ways[i].next_in)
+		g->ways[i].count = 1;
+	for (uint32_t i = s->keys; i != GRAPH_NONE; i = g->keys[i].next)
+		g->keys[i].count = 0;
+	s->place.count = s->place.traces = 0;
+	s->last = 0;
+	s->first = g->traces;
 }
 
-/* Marks all that a walk from the gap's begin (or, against the steps, from its end) can reach. */
-static void
-spread(struct walk *w, uint8_t mark)
-{
-	const struct graph *g = w->g;
-	uint32_t start = mark == AFTER ? w->gap->from : w->gap->to;
-
-	w->n = 0;
-	for (uint32_t i = 0; i < g->nspots; i++)
-		if (g->spots[i].place.label == start && g->spots[i].place.unit == w->gap->from_unit)
-			w->queue[w->n++] = i;
-	for (uint32_t at = 0; at < w->n; at++) {
-		const struct spot *s = &g->spots[w->queue[at]];
-
-		for (uint32_t i = s->out; mark == AFTER && i != GRAPH_NONE; i = g->ways[i].next_out)
-			reach(w, g->ways[i].to, mark);
-		for (uint32_t i = s->in; mark == BEFORE && i != GRAPH_NONE; i = g->ways[i].next_in)
-			reach(w, g->ways[i].from, mark);
-	}
-}
+/* ---- keys ---- */
 
 uint32_t
-graph_between(const struct graph *g, const struct labels *labels, const struct gap *gap,
-    const struct label_set *absent, uint32_t *between)
+graph_key(struct graph *g, uint32_t spot, uint32_t field, uint8_t type)
 {
-	struct walk w = { g, labels, gap, absent, calloc(g->nspots + 1, 1), between, 0 };
-	uint32_t n = 0;
+	uint32_t *at = &g->spots[spot].keys, last = GRAPH_NONE;
 
-	if (w.marks == NULL)
+	for (uint32_t i = *at; i != GRAPH_NONE; last = i, i = g->keys[i].next)
+		if (g->keys[i].field == field && g->keys[i].type == type)
+			return i;
+	if (!room((void **)&g->keys, g->nkeys, &g->keys_cap, GRAPH_KEYS_MAX, sizeof *g->keys))
 		return GRAPH_NONE;
-	spread(&w, AFTER);
-	spread(&w, BEFORE);
-	for (uint32_t i = 0; i < g->nspots; i++)
-		if (w.marks[i] == (AFTER | BEFORE))
-			between[n++] = i;
-	free(w.marks);
-	return n;
+	*(last == GRAPH_NONE ? at : &g->keys[last].next) = g->nkeys;
+	g->keys[g->nkeys] = (struct key){ .spot = spot, .next = GRAPH_NONE, .field = (uint16_t)field, .type = type };
+	return g->nkeys++;
+}
+
+static bool
+texts_room(struct key *k)
+{
+	uint32_t cap = k->texts_cap != 0 ? k->texts_cap * 2 : 8, *more;
+
+	if (k->ntexts * 2 < k->texts_cap)
+		return true;
+	if ((more = calloc(cap, sizeof *more)) == NULL)
+		return false;
+	for (uint32_t i = 0; i < k->texts_cap; i++)
+		if (k->texts[i] != 0) {
+			uint32_t at = k->texts[i] & (cap - 1);
+
+			while (more[at] != 0)
+				at = (at + 1) & (cap - 1);
+			more[at] = k->texts[i];
+		}
+	free(k->texts);
+	k->texts = more;
+	k->texts_cap = cap;
+	return true;
+}
+
+bool
+key_text(struct key *k, uint32_t hash)
+{
+	uint32_t at;
+
+	if (k->ntexts >= KEY_TEXTS_MAX)
+		return true;
+	if (!texts_room(k))
+		return false;
+	for (at = hash & (k->texts_cap - 1); k->texts[at] != 0; at = (at + 1) & (k->texts_cap - 1))
+		if (k->texts[at] == hash)
+			return true;
+	k->texts[at] = hash;
+	k->ntexts++;
+	return true;
+}
+
+/* The seed is fixed: hashes of texts stand in files. */
+bool
+key_value(struct key *k, const struct value *v)
+{
+	double x = v->type == VALUE_INT ? (double)v->i : v->type == VALUE_UINT ? (double)v->u : v->d;
+
+	if (v->type == VALUE_TEXT) {
+		uint32_t hash = (uint32_t)hash_bytes(1, v->text, v->len);
+
+		k->count++;
+		return k->ntexts >= KEY_TEXTS_MAX || key_text(k, hash != 0 ? hash : 1);
+	}
+	if (!isfinite(x))
+		return true;	/* in no range */
+	k->low = k->count == 0 || x < k->low ? x : k->low;
+	k->high = k->count == 0 || x > k->high ? x : k->high;
+	k->count++;
+	return true;
 }

@@ -5,17 +5,28 @@
 
 #include "base/hash.h"
 #include "searchspace/space.h"
+#include "searchspace/span.h"
 
 enum {
 	GRAPH_NONE = UINT32_MAX,
 	GRAPH_PLACES_MAX = 1 << 20,	/* of one type; traces of bad input must not take all memory */
-	GRAPH_STEPS_MAX = 1 << 22
+	GRAPH_STEPS_MAX = 1 << 22,
+	GRAPH_LINKS_MAX = 1 << 20,
+	GRAPH_KEYS_MAX = 1 << 22,
+	KEY_TEXTS_MAX = 256		/* more different texts than this are not told apart */
 };
 
+/*
+ * What was seen in no whole trace, but where only some tracepoints were on
+ * (space_learn_more()), is glimpsed: `first` is 0, its counts stop at what they would be
+ * if every trace had it, and they begin anew when a whole trace shows it.
+ */
 struct spot {
 	struct place place;
 	uint64_t first, last;	/* numbers of the traces that had it first and last, from 1 */
 	uint32_t out, in;	/* its newest steps, or GRAPH_NONE */
+	uint32_t keys;		/* its first key, or GRAPH_NONE */
+	uint32_t twin;		/* the next older one of the same unit and label: see graph_known() */
 };
 
 struct way {			/* a step that was taken */
@@ -25,31 +36,89 @@ struct way {			/* a step that was taken */
 	double   mean_ns;
 };
 
+struct link {			/* a spot hands work to a unit, or gets it back */
+	uint32_t spot, unit;
+	uint64_t count;
+};
+
+struct key {			/* values of one field, of one type, at one spot */
+	uint32_t spot, next;	/* the spot's next key, or GRAPH_NONE */
+	uint16_t field;		/* among its label's */
+	uint8_t  type;		/* enum value_type */
+	uint32_t ntexts, texts_cap;
+	uint64_t count;
+	double   low, high;
+	uint32_t *texts;	/* hashes of the different ones, in a table; 0: free */
+};
+
 struct graph {
 	uint32_t type;		/* label of request_begin */
-	uint64_t traces;
+	uint64_t traces;	/* whole ones */
+	uint64_t glimpses;	/* others, since it is in memory */
 	struct spot *spots;
 	struct way *ways;
-	uint32_t nspots, spots_cap, nways, ways_cap, ncontexts;
+	struct link *links;
+	struct key *keys;
+	uint32_t nspots, spots_cap, nways, ways_cap, nlinks, links_cap, nkeys, keys_cap, ncontexts;
+	uint32_t ntwins;	/* spots that known_of knows */
 	struct map context_of;	/* unit << 32 | span -> number of the pair + 1 */
 	struct map spot_of;	/* that number << 32 | label -> spot + 1 */
 	struct map way_of;	/* from << 32 | to -> way + 1 */
+	struct map link_of;	/* spot << 32 | unit -> link + 1 */
+	struct map known_of;	/* unit << 32 | label -> newest spot + 1; of the first ntwins spots */
+	struct look {		/* what space_look() gave out */
+		struct place *places;
+		struct space_step *steps;
+		struct concurrency *concurrency;
+		struct place_key *keys;
+	} look;
 };
+
+void graph_release(struct graph *g);	/* of its type, it is empty then */
 
 /* Found or made; GRAPH_NONE: out of memory, or of what a graph may take. O(1). */
 uint32_t graph_spot(struct graph *g, uint32_t unit, uint32_t span, uint32_t label);
 uint32_t graph_way(struct graph *g, uint32_t from, uint32_t to);
+uint32_t graph_link(struct graph *g, uint32_t spot, uint32_t unit);
+uint32_t graph_key(struct graph *g, uint32_t spot, uint32_t field, uint8_t type);	/* O(keys of the spot) */
+/* The number of a pair of unit and span that some spot lies in, or GRAPH_NONE; the spot of exactly this context, or
+ * GRAPH_NONE. O(1). */
+uint32_t graph_context(const struct graph *g, uint32_t unit, uint32_t span);
+uint32_t graph_find(const struct graph *g, uint32_t unit, uint32_t span, uint32_t label);
 
-/* Adds what the traces of `from` taught, as if they had come after those of g. 0 or ERR_MEMORY. */
+/* The newest spot of this label in this unit, whatever span it lies in, or GRAPH_NONE; spots[].twin leads to the
+ * others. ERR_MEMORY. O(1), and once O(spots). */
+int  graph_known(struct graph *g, uint32_t unit, uint32_t label, uint32_t *ret, struct err *e);
+
+/* A whole trace shows what so far was glimpsed, or new. O(its steps and keys). */
+void graph_learned(struct graph *g, uint32_t spot);
+/* As many traces as a glimpsed spot may claim. */
+uint64_t graph_glimpses_max(const struct graph *g);
+
+bool key_value(struct key *k, const struct value *v);		/* adds one; false: out of memory */
+bool key_text(struct key *k, uint32_t hash);			/* adds a text by its hash, not 0, if it is new */
+double mean_of(double a, uint64_t na, double b, uint64_t nb);	/* of all, from the means of two */
+
+/* Adds what the traces of `from` taught, as if they had come after those of g. 0 or ERR_MEMORY. O(size of from). */
 int  graph_merge(struct graph *g, const struct graph *from, struct err *e);
 
-/* Writes to between[nspots], ascending, all spots of points that a walk can pass from the gap's one end to its
- * other (space_between() says which walks). How many, or GRAPH_NONE: out of memory. O(spots + steps of the unit). */
-uint32_t graph_between(const struct graph *g, const struct labels *labels, const struct gap *gap,
-    const struct label_set *absent, uint32_t *between);
+/* Do its rows contradict each other? NULL: no; else what does, with its number in *at: "place", "step". Steps that
+ * lead from unit to unit, spans that lie in nothing but each other, more steps into a place than it was seen. O(size). */
+const char *graph_wrong(const struct graph *g, const struct labels *labels, uint32_t *at);
 
 /* ---- of a space ---- */
 
+struct space {
+	const struct labels *labels;
+	struct graph **graphs;	/* in the order they were learned */
+	uint32_t ngraphs, graphs_cap;
+	struct space_version version;
+	struct spans spans;
+	uint32_t *at, at_cap;	/* of the events of the trace being learned: their spots */
+	uint32_t *names, names_cap;	/* of its units */
+};
+
+struct graph *space_find(const struct space *s, uint32_t type);		/* or NULL */
 const struct labels *space_labels(const struct space *s);
 const struct graph *space_graph(const struct space *s, uint32_t i);	/* in the order they were learned, or NULL */
 struct graph *space_graph_of(struct space *s, uint32_t type);		/* found or made; NULL: out of memory */

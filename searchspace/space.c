@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "searchspace/space.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "searchspace/graph.h"
-#include "searchspace/span.h"
-
-struct space {
-	const struct labels *labels;
-	struct graph **graphs;
-	uint32_t ngraphs, graphs_cap;
-	struct spans spans;
-};
 
 struct space *
 space_new(const struct labels *labels)
@@ -23,25 +17,18 @@ space_new(const struct labels *labels)
 	return s;
 }
 
-static void
-graph_free(struct graph *g)
-{
-	free(g->spots);
-	free(g->ways);
-	map_release(&g->context_of);
-	map_release(&g->spot_of);
-	map_release(&g->way_of);
-	free(g);
-}
-
 void
 space_free(struct space *s)
 {
 	if (s == NULL)
 		return;
-	for (uint32_t i = 0; i < s->ngraphs; i++)
-		graph_free(s->graphs[i]);
+	for (uint32_t i = 0; i < s->ngraphs; i++) {
+		graph_release(s->graphs[i]);
+		free(s->graphs[i]);
+	}
 	free(s->graphs);
+	free(s->at);
+	free(s->names);
 	spans_release(&s->spans);
 	free(s);
 }
@@ -66,8 +53,8 @@ space_type(const struct space *s, uint32_t i)
 	return i < s->ngraphs ? s->graphs[i]->type : LABEL_NONE;
 }
 
-static struct graph *
-find(const struct space *s, uint32_t type)
+struct graph *
+space_find(const struct space *s, uint32_t type)
 {
 	for (uint32_t i = 0; i < s->ngraphs; i++)
 		if (s->graphs[i]->type == type)
@@ -78,7 +65,7 @@ find(const struct space *s, uint32_t type)
 struct graph *
 space_graph_of(struct space *s, uint32_t type)
 {
-	struct graph *g = find(s, type);
+	struct graph *g = space_find(s, type);
 
 	if (g != NULL)
 		return g;
@@ -95,74 +82,6 @@ space_graph_of(struct space *s, uint32_t type)
 		return NULL;
 	g->type = type;
 	return s->graphs[s->ngraphs++] = g;
-}
-
-/* ---- learning ---- */
-
-static void
-see_spot(struct graph *g, uint32_t spot, double offset_ns)
-{
-	struct spot *s = &g->spots[spot];
-
-	s->place.count++;
-	s->place.offset_ns += (offset_ns - s->place.offset_ns) / (double)s->place.count;
-	s->place.traces += s->last != g->traces;
-	s->last = g->traces;
-}
-
-static void
-see_way(struct way *w, double took_ns)
-{
-	w->count++;
-	w->mean_ns += (took_ns - w->mean_ns) / (double)w->count;
-}
-
-/* `events` begin with the one that began the unit. */
-static bool
-learn_events(struct space *s, struct graph *g, const struct event *events, uint32_t n)
-{
-	const uint32_t *spans = spans_of(&s->spans, s->labels, events, n);
-	uint32_t before = GRAPH_NONE, spot, way;
-
-	if (spans == NULL)
-		return false;
-	for (uint32_t i = 0; i < n; i++, before = spot) {
-		if ((spot = graph_spot(g, events[0].label, spans[i], events[i].label)) == GRAPH_NONE)
-			return false;
-		see_spot(g, spot, (double)(events[i].time_ns - events[0].time_ns));
-		if (before == GRAPH_NONE)
-			continue;
-		if ((way = graph_way(g, before, spot)) == GRAPH_NONE)
-			return false;
-		see_way(&g->ways[way], (double)(events[i].time_ns - events[i - 1].time_ns));
-	}
-	return true;
-}
-
-/* A unit whose begin was lost is none that a path could name; what came before the begin lies on no path. */
-static bool
-learn_unit(struct space *s, struct graph *g, const struct event *events, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t kind = labels_get(s->labels, events[i].label)->kind;
-
-		if (kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN)
-			return learn_events(s, g, events + i, n - i);
-	}
-	return true;
-}
-
-int
-space_learn(struct space *s, const struct trace *t, struct err *e)
-{
-	struct graph *g = space_graph_of(s, t->type);
-	bool ok = g != NULL;
-
-	if (ok)
-		g->traces++;
-	for (uint32_t i = 0; i < t->nunits && ok; i++)
-		ok = learn_unit(s, g, &t->events[t->units[i].first], t->units[i].count);
-	return ok ? 0 : err_set(e, ERR_MEMORY, "search space: out of memory, or of what one request type may take");
 }
 
 /* ---- how much is known ---- */
@@ -200,96 +119,117 @@ space_stats(const struct space *s, uint32_t type, struct space_stats *ret)
 	return any;
 }
 
-/* ---- what may lie between ---- */
-
-struct found {
-	struct between candidate;
-	uint64_t traces;
-	uint32_t order;		/* among the places, as they were learned */
-};
-
-/* Places of one label become one: a tracepoint is switched by its name, wherever it is. at: of each label, where it
- * stands in found + 1. */
-static uint32_t
-merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct found *found, uint32_t *at)
+/*
+ * Places come in the order they were learned, so those that one trace alone has shown
+ * stand together.
+ */
+static void
+add_cover(const struct graph *g, double *unseen, uint64_t *showed)
 {
-	uint32_t count = 0;
+	double once = 0, twice = 0, m = (double)g->traces;
+	uint64_t last = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct place *p = &g->spots[spots[i]].place;
-		struct between *c;
+	for (uint32_t i = 0; i < g->nspots; i++) {
+		const struct spot *s = &g->spots[i];
 
-		if (at[p->label] == 0) {
-			found[count] = (struct found){ .candidate.label = p->label, .order = count };
-			at[p->label] = ++count;
+		if (s->first == 0)
+			continue;
+		once += s->place.traces == 1;
+		twice += s->place.traces == 2;
+		if (s->place.traces != 1 || s->first == last)
+			continue;
+		last = s->first;
+		++*showed;
+	}
+	*unseen += (m - 1) / m * once * (once - 1) / (2 * (twice + 1));
+}
+
+bool
+space_cover(const struct space *s, uint32_t type, struct space_cover *ret)
+{
+	uint64_t traces = 0, showed = 0;
+
+	*ret = (struct space_cover){ 0 };
+	for (uint32_t i = 0; i < s->ngraphs; i++)
+		if ((type == LABEL_NONE || s->graphs[i]->type == type) && s->graphs[i]->traces > 0) {
+			add_cover(s->graphs[i], &ret->unseen, &showed);
+			traces += s->graphs[i]->traces;
 		}
-		c = &found[at[p->label] - 1].candidate;
-		c->count += p->count;
-		c->offset_ns += (p->offset_ns - c->offset_ns) * (double)p->count / (double)c->count;
-		found[at[p->label] - 1].traces += p->traces;
-	}
-	return count;
+	if (traces == 0)
+		return false;
+	ret->next_new = showed < traces ? (double)showed / (double)traces : 1;
+	return true;
 }
 
-static int
-by_offset(const void *x, const void *y)
+/* ---- versions ---- */
+
+const struct space_version *
+space_version(const struct space *s)
 {
-	const struct found *a = (const struct found *)x, *b = (const struct found *)y;
-
-	if (a->candidate.offset_ns != b->candidate.offset_ns)
-		return a->candidate.offset_ns < b->candidate.offset_ns ? -1 : 1;
-	return a->order < b->order ? -1 : 1;
-}
-
-/* Traces that had this end of the gap; never 0. */
-static uint64_t
-passing(const struct graph *g, uint32_t unit, uint32_t label)
-{
-	uint64_t traces = 0;
-
-	for (uint32_t i = 0; i < g->nspots; i++)
-		if (g->spots[i].place.label == label && g->spots[i].place.unit == unit)
-			traces += g->spots[i].place.traces;
-	return traces > 0 ? traces : 1;
-}
-
-static uint32_t
-put_out(const struct graph *g, const struct gap *gap, const struct found *found, uint32_t n, struct between *out,
-    uint32_t max)
-{
-	uint64_t from = passing(g, gap->from_unit, gap->from), to = passing(g, gap->to_unit, gap->to);
-	double through = (double)(from < to ? from : to);
-
-	if (n > max)
-		n = max;
-	for (uint32_t i = 0; i < n; i++) {
-		out[i] = found[i].candidate;
-		out[i].share = (double)found[i].traces < through ? (double)found[i].traces / through : 1;
-	}
-	return n;
+	return &s->version;
 }
 
 int
-space_between(const struct space *s, uint32_t type, const struct gap *gap, const struct label_set *absent,
-    struct between *out, uint32_t max, struct err *e)
+space_version_set(struct space *s, uint64_t fingerprint, const char *name, int64_t learned_ns, struct err *e)
 {
-	const struct graph *g = find(s, type);
-	struct found *found = NULL;
-	uint32_t *spots, *at, n = GRAPH_NONE;
+	size_t len = strlen(name);
 
-	if (g == NULL || gap->from_unit != gap->to_unit)
-		return 0;
-	spots = malloc((g->nspots + 1) * sizeof *spots);
-	at = calloc(labels_count(s->labels) + 1, sizeof *at);
-	if (spots != NULL && at != NULL)
-		n = graph_between(g, s->labels, gap, absent, spots);
-	if (n != GRAPH_NONE && (found = malloc((n + 1) * sizeof *found)) != NULL) {
-		n = merge_places(g, spots, n, found, at);
-		qsort(found, n, sizeof *found, by_offset);
-		n = put_out(g, gap, found, n, out, max);
+	if (len >= sizeof s->version.name)
+		return err_set(e, ERR_INPUT, "%.40s...: a version's name has at most %zu bytes", name,
+		    sizeof s->version.name - 1);
+	s->version.fingerprint = fingerprint;
+	memset(s->version.name, 0, sizeof s->version.name);
+	memcpy(s->version.name, name, len);
+	if (learned_ns != 0)
+		s->version.learned_ns = learned_ns;
+	return 0;
+}
+
+int
+space_merge(struct space *s, const struct space *from, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < from->ngraphs && rc == 0; i++) {
+		struct graph *into = space_graph_of(s, from->graphs[i]->type);
+
+		rc = into != NULL ? graph_merge(into, from->graphs[i], e) : err_set(e, ERR_MEMORY, "search space: out of "
+		    "memory");
+		if (rc == 0)
+			s->version.traces += from->graphs[i]->traces;
 	}
-	free(at);
-	free(spots);
-	free(found);
-	return found != NULL ? (int)n : err_set(e, ERR_MEMORY, "search space: out of memory");
+	if (rc == 0 && from->version.learned_ns > s->version.learned_ns)
+		s->version.learned_ns = from->version.learned_ns;
+	return rc;
+}
+
+static void
+ask_for(const struct space *s, uint32_t label, bool (*has)(void *ctx, const char *service, const char *event), void *ctx,
+    void (*gone)(void *ctx, uint32_t label))
+{
+	const struct label *l = labels_get(s->labels, label);
+	char service[LABEL_TEXT_MAX + 1], event[LABEL_TEXT_MAX + 1];
+
+	if (l->kind != RECORD_POINT)
+		return;
+	snprintf(service, sizeof service, "%.*s", (int)l->service_len, l->text);
+	snprintf(event, sizeof event, "%.*s", (int)l->event_len, l->event);
+	if (!has(ctx, service, event))
+		gone(ctx, label);
+}
+
+void
+space_stale(const struct space *s, bool (*has)(void *ctx, const char *service, const char *event), void *ctx,
+    void (*gone)(void *ctx, uint32_t label))
+{
+	struct label_set seen = { 0 };
+
+	for (uint32_t i = 0; i < s->ngraphs; i++)
+		for (uint32_t k = 0; k < s->graphs[i]->nspots; k++) {
+			uint32_t label = s->graphs[i]->spots[k].place.label;
+
+			if (!label_set_has(&seen, label) && label_set_add(&seen, label))
+				ask_for(s, label, has, ctx, gone);
+		}
+	label_set_release(&seen);
 }

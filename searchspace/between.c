@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What may lie in a gap, by its two ends alone; goes when match.h stands. */
+#include <stdlib.h>
+
+#include "searchspace/graph.h"
+
+/* ---- walking ---- */
+
+enum { AFTER = 1, BEFORE = 2 };
+
+struct walk {
+	const struct graph *g;
+	const struct labels *labels;
+	const struct gap *gap;
+	const struct label_set *absent;
+	uint8_t *marks;		/* of each spot */
+	uint32_t *queue, n;
+};
+
+/*
+ * Structure is always on: had these traces passed a fork or a join there, it would be an end of the gap. The same
+ * holds for the ends themselves.
+ */
+static bool
+may_pass(const struct walk *w, uint32_t label)
+{
+	return label != w->gap->from && label != w->gap->to && (w->absent == NULL || !label_set_has(w->absent, label)) &&
+	    labels_get(w->labels, label)->kind == RECORD_POINT;
+}
+
+static void
+reach(struct walk *w, uint32_t spot, uint8_t mark)
+{
+	if ((w->marks[spot] & mark) != 0 || !may_pass(w, w->g->spots[spot].place.label))
+		return;
+	w->marks[spot] |= mark;
+	w->queue[w->n++] = spot;
+}
+
+/* Marks all that a walk from the gap's begin (or, against the steps, from its end) can reach. */
+static void
+spread(struct walk *w, uint8_t mark)
+{
+	const struct graph *g = w->g;
+	uint32_t start = mark == AFTER ? w->gap->from : w->gap->to;
+
+	w->n = 0;
+	for (uint32_t i = 0; i < g->nspots; i++)
+		if (g->spots[i].place.label == start && g->spots[i].place.unit == w->gap->from_unit)
+			w->queue[w->n++] = i;
+	for (uint32_t at = 0; at < w->n; at++) {
+		const struct spot *s = &g->spots[w->queue[at]];
+
+		for (uint32_t i = s->out; mark == AFTER && i != GRAPH_NONE; i = g->ways[i].next_out)
+			reach(w, g->ways[i].to, mark);
+		for (uint32_t i = s->in; mark == BEFORE && i != GRAPH_NONE; i = g->ways[i].next_in)
+			reach(w, g->ways[i].from, mark);
+	}
+}
+
+/* Writes to between[nspots], ascending, all spots of points that a walk can pass from the gap's one end to its
+ * other (space_between() says which walks). How many, or GRAPH_NONE: out of memory. O(spots + steps of the unit). */
+static uint32_t
+graph_between(const struct graph *g, const struct labels *labels, const struct gap *gap,
+    const struct label_set *absent, uint32_t *between)
+{
+	struct walk w = { g, labels, gap, absent, calloc(g->nspots + 1, 1), between, 0 };
+	uint32_t n = 0;
+
+	if (w.marks == NULL)
+		return GRAPH_NONE;
+	spread(&w, AFTER);
+	spread(&w, BEFORE);
+	for (uint32_t i = 0; i < g->nspots; i++)
+		if (w.marks[i] == (AFTER | BEFORE))
+			between[n++] = i;
+	free(w.marks);
+	return n;
+}
+
+/* ---- what may lie between ---- */
+
+struct found {
+	struct between candidate;
+	uint64_t traces;
+	uint32_t order;		/* among the places, as they were learned */
+};
+
+/* Places of one label become one: a tracepoint is switched by its name, wherever it is. at: of each label, where it
+ * stands in found + 1. */
+static uint32_t
+merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct found *found, uint32_t *at)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct place *p = &g->spots[spots[i]].place;
+		struct between *c;
+
+		if (at[p->label] == 0) {
+			found[count] = (struct found){ .candidate.label = p->label, .order = count };
+			at[p->label] = ++count;
+		}
+		c = &found[at[p->label] - 1].candidate;
+		c->count += p->count;
+		c->offset_ns += (p->offset_ns - c->offset_ns) * (double)p->count / (double)c->count;
+		found[at[p->label] - 1].traces += p->traces;
+	}
+	return count;
+}
+
+static int
+by_offset(const void *x, const void *y)
+{
+	const struct found *a = (const struct found *)x, *b = (const struct found *)y;
+
+	if (a->candidate.offset_ns != b->candidate.offset_ns)
+		return a->candidate.offset_ns < b->candidate.offset_ns ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+/* Traces that had this end of the gap; never 0. */
+static uint64_t
+passing(const struct graph *g, uint32_t unit, uint32_t label)
+{
+	uint64_t traces = 0;
+
+	for (uint32_t i = 0; i < g->nspots; i++)
+		if (g->spots[i].place.label == label && g->spots[i].place.unit == unit)
+			traces += g->spots[i].place.traces;
+	return traces > 0 ? traces : 1;
+}
+
+static uint32_t
+put_out(const struct graph *g, const struct gap *gap, const struct found *found, uint32_t n, struct between *out,
+    uint32_t max)
+{
+	uint64_t from = passing(g, gap->from_unit, gap->from), to = passing(g, gap->to_unit, gap->to);
+	double through = (double)(from < to ? from : to);
+
+	if (n > max)
+		n = max;
+	for (uint32_t i = 0; i < n; i++) {
+		out[i] = found[i].candidate;
+		out[i].share = (double)found[i].traces < through ? (double)found[i].traces / through : 1;
+	}
+	return n;
+}
+
+int
+space_between(const struct space *s, uint32_t type, const struct gap *gap, const struct label_set *absent,
+    struct between *out, uint32_t max, struct err *e)
+{
+	const struct graph *g = space_find(s, type);
+	struct found *found = NULL;
+	uint32_t *spots, *at, n = GRAPH_NONE;
+
+	if (g == NULL || gap->from_unit != gap->to_unit)
+		return 0;
+	spots = malloc((g->nspots + 1) * sizeof *spots);
+	at = calloc(labels_count(s->labels) + 1, sizeof *at);
+	if (spots != NULL && at != NULL)
+		n = graph_between(g, s->labels, gap, absent, spots);
+	if (n != GRAPH_NONE && (found = malloc((n + 1) * sizeof *found)) != NULL) {
+		n = merge_places(g, spots, n, found, at);
+		qsort(found, n, sizeof *found, by_offset);
+		n = put_out(g, gap, found, n, out, max);
+	}
+	free(at);
+	free(spots);
+	free(found);
+	return found != NULL ? (int)n : err_set(e, ERR_MEMORY, "search space: out of memory");
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+
+#include "searchspace/graph.h"
+
+/* A trace that is being taught: whole, or one of which only some tracepoints were on. */
+struct lesson {
+	struct space *s;
+	struct graph *g;
+	const struct trace *t;
+	bool whole;
+	uint32_t *at;		/* of each event: its spot, of a silent one that before it (a join: after it), or GRAPH_NONE */
+	uint32_t *names;	/* of each unit: the label that began it, or LABEL_NONE */
+};
+
+enum { UNCERTAIN = GRAPH_NONE - 1 };	/* it is one of several spots */
+
+static int
+too_much(struct err *e)
+{
+	return err_set(e, ERR_MEMORY, "search space: out of memory, or of what one request type may take");
+}
+
+static const struct label *
+label_at(const struct lesson *l, uint32_t event)
+{
+	return labels_get(l->s->labels, l->t->events[event].label);
+}
+
+/* ---- one event ---- */
+
+static bool
+see_keys(struct lesson *l, uint32_t spot, const struct event *e)
+{
+	uint32_t next = l->g->spots[spot].keys;
+
+	for (uint32_t i = 0; i < e->nvalues; i++) {
+		uint32_t n = next;
+
+		if (e->values[i].type == VALUE_NONE)
+			continue;
+		/* they come in the same order each time, but for odd ones */
+		if (n == GRAPH_NONE || l->g->keys[n].field != i || l->g->keys[n].type != e->values[i].type)
+			n = graph_key(l->g, spot, i, e->values[i].type);
+		if (n == GRAPH_NONE || !key_value(&l->g->keys[n], &e->values[i]))
+			return false;
+		next = l->g->keys[n].next;
+	}
+	return true;
+}
+
+static void
+see_spot(struct lesson *l, uint32_t spot, double offset_ns, uint64_t number)
+{
+	struct spot *s = &l->g->spots[spot];
+
+	if (l->whole && s->first == 0)
+		graph_learned(l->g, spot);
+	s->place.count++;
+	s->place.offset_ns += (offset_ns - s->place.offset_ns) / (double)s->place.count;
+	s->place.traces += s->last != number;
+	s->last = number;
+}
+
+static bool
+see_way(struct lesson *l, uint32_t from, uint32_t to, double took_ns)
+{
+	uint32_t n = graph_way(l->g, from, to);
+	struct way *w;
+
+	if (n == GRAPH_NONE)
+		return false;
+	w = &l->g->ways[n];
+	w->count++;
+	w->mean_ns += (took_ns - w->mean_ns) / (double)w->count;
+	return true;
+}
+
+/* ---- what was on only in part ---- */
+
+/*
+ * A span that is off is not there, and what lies in it seems to lie in the one around.
+ * So a label that is known in this unit is where it was, whatever span it seems to be
+ * in; where it may be several places, nothing can be told.
+ */
+static uint32_t
+recognise(struct lesson *l, uint32_t unit, uint32_t span, uint32_t label)
+{
+	uint32_t n = graph_find(l->g, unit, span, label);
+
+	if (n != GRAPH_NONE)
+		return n;
+	if (graph_known(l->g, unit, label, &n, NULL) < 0)
+		return GRAPH_NONE;
+	if (n == GRAPH_NONE)
+		return graph_spot(l->g, unit, span, label);
+	return l->g->spots[n].twin == GRAPH_NONE ? n : UNCERTAIN;
+}
+
+static bool
+counts(const struct graph *g, uint32_t spot)
+{
+	const struct spot *s = &g->spots[spot];
+
+	return s->first == 0 && (s->last == g->glimpses || s->place.traces < graph_glimpses_max(g));
+}
+
+/*
+ * Times are told from the place before it, if that is known: those of few tracepoints
+ * that are on now cannot be compared with those that were learned with all on.
+ */
+static bool
+glimpse(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e, double offset_ns, double took_ns)
+{
+	struct graph *g = l->g;
+	bool first = before != GRAPH_NONE && counts(g, before), second = counts(g, spot);
+
+	if (second) {
+		see_spot(l, spot, before != GRAPH_NONE ? g->spots[before].place.offset_ns + took_ns : offset_ns, g->glimpses);
+		if (!see_keys(l, spot, e))
+			return false;
+	}
+	return before == GRAPH_NONE || (!first && !second) || see_way(l, before, spot, took_ns);
+}
+
+/* ---- units ---- */
+
+static bool
+learn_event(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e, double offset_ns, double took_ns)
+{
+	if (!l->whole)
+		return glimpse(l, before, spot, e, offset_ns, took_ns);
+	see_spot(l, spot, offset_ns, l->g->traces);
+	return see_keys(l, spot, e) && (before == GRAPH_NONE || see_way(l, before, spot, took_ns));
+}
+
+/* Events from `begin` on, which began the unit. */
+static bool
+learn_events(struct lesson *l, uint32_t unit, uint32_t begin, uint32_t n)
+{
+	const struct event *events = &l->t->events[begin];
+	const uint32_t *spans = spans_of(&l->s->spans, l->s->labels, events, n);
+	uint32_t before = GRAPH_NONE, spot;
+	int64_t before_ns = 0;
+
+	if (spans == NULL)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (label_at(l, begin + i)->silent) {
+			l->at[begin + i] = before;
+			continue;
+		}
+		if (l->names[unit] == LABEL_NONE)
+			l->names[unit] = events[i].label;
+		spot = l->whole ? graph_spot(l->g, l->names[unit], spans[i], events[i].label) :
+		    recognise(l, l->names[unit], spans[i], events[i].label);
+		if (spot == GRAPH_NONE)
+			return false;
+		if (spot == UNCERTAIN)
+			spot = GRAPH_NONE;
+		else if (!learn_event(l, before, spot, &events[i], (double)(events[i].time_ns - events[0].time_ns),
+		    (double)(events[i].time_ns - before_ns)))
+			return false;
+		for (uint32_t k = begin + i; k > begin && label_at(l, k - 1)->silent &&
+		    label_at(l, k - 1)->kind == RECORD_JOIN; k--)
+			l->at[k - 1] = spot;
+		l->at[begin + i] = before = spot;
+		before_ns = events[i].time_ns;
+	}
+	return true;
+}
+
+/* A unit whose begin was lost is none that a path could name; what came before the begin lies on no path. */
+static bool
+learn_unit(struct lesson *l, uint32_t unit)
+{
+	const struct unit *u = &l->t->units[unit];
+
+	for (uint32_t i = 0; i < u->count; i++) {
+		uint8_t kind = label_at(l, u->first + i)->kind;
+
+		if (kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN)
+			return learn_events(l, unit, u->first + i, u->count - i);
+	}
+	return true;
+}
+
+/* ---- who hands work to whom ---- */
+
+static bool
+see_link(struct lesson *l, uint32_t event, uint32_t name)
+{
+	uint32_t spot = l->at[event], n;
+
+	if (spot == GRAPH_NONE || name == LABEL_NONE)
+		return true;
+	if ((n = graph_link(l->g, spot, name)) == GRAPH_NONE)
+		return false;
+	l->g->links[n].count += l->whole || l->g->links[n].count == 0;
+	return true;
+}
+
+static bool
+is_fork(const struct lesson *l, const struct unit *u)
+{
+	return u->fork < l->t->nevents && label_at(l, u->fork)->kind == RECORD_FORK;
+}
+
+static bool
+learn_joins(struct lesson *l, uint32_t first)
+{
+	struct map unit_of = { 0 };	/* of a link: its unit + 1 */
+	bool ok = true;
+
+	for (uint32_t i = 0; i < l->t->nunits && ok; i++) {
+		const struct unit *u = &l->t->units[i];
+
+		if (is_fork(l, u) && l->t->events[u->fork].link_id != 0)
+			ok = map_put(&unit_of, l->t->events[u->fork].link_id, (void *)((uintptr_t)i + 1));
+	}
+	for (uint32_t i = first; i < l->t->nevents && ok; i++) {
+		uintptr_t unit;
+
+		if (label_at(l, i)->kind != RECORD_JOIN)
+			continue;
+		if ((unit = (uintptr_t)map_get(&unit_of, l->t->events[i].link_id)) != 0)
+			ok = see_link(l, i, l->names[unit - 1]);
+	}
+	map_release(&unit_of);
+	return ok;
+}
+
+static bool
+learn_links(struct lesson *l)
+{
+	for (uint32_t i = 0; i < l->t->nunits; i++)
+		if (is_fork(l, &l->t->units[i]) && !see_link(l, l->t->units[i].fork, l->names[i]))
+			return false;
+	for (uint32_t i = 0; i < l->t->nevents; i++)
+		if (label_at(l, i)->kind == RECORD_JOIN)
+			return learn_joins(l, i);
+	return true;
+}
+
+/* ---- a trace ---- */
+
+static uint32_t *
+room(uint32_t **array, uint32_t *cap, uint32_t n)
+{
+	if (n > *cap) {
+		uint32_t *more = reallocarray(*array, n, sizeof *more);
+
+		if (more == NULL)
+			return NULL;
+		*array = more;
+		*cap = n;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		(*array)[i] = UINT32_MAX;	/* GRAPH_NONE, LABEL_NONE */
+	return *array;
+}
+
+static int
+teach(struct lesson *l, struct err *e)
+{
+	const struct trace *t = l->t;
+
+	l->at = room(&l->s->at, &l->s->at_cap, t->nevents);
+	l->names = room(&l->s->names, &l->s->names_cap, t->nunits);
+	if ((l->at == NULL && t->nevents > 0) || (l->names == NULL && t->nunits > 0))
+		return too_much(e);
+	for (uint32_t i = 0; i < t->nunits; i++)
+		if (!learn_unit(l, i))
+			return too_much(e);
+	return learn_links(l) ? 0 : too_much(e);
+}
+
+/* Steps that were glimpsed before anything was learned whole may lead past anything: they go. */
+int
+space_learn(struct space *s, const struct trace *t, struct err *e)
+{
+	struct lesson l = { .s = s, .g = space_graph_of(s, t->type), .t = t, .whole = true };
+
+	if (l.g == NULL)
+		return too_much(e);
+	if (l.g->traces == 0)
+		graph_release(l.g);
+	l.g->traces++;
+	s->version.traces++;
+	return teach(&l, e);
+}
+
+int
+space_learn_more(struct space *s, const struct trace *t, struct err *e)
+{
+	struct lesson l = { .s = s, .g = space_graph_of(s, t->type), .t = t };
+
+	if (l.g == NULL)
+		return too_much(e);
+	l.g->glimpses++;
+	return teach(&l, e);
+}
