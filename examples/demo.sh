@@ -7,12 +7,16 @@
 #   demo.sh --list       the faults there are
 #
 # O=: where the programs were built. KEEP=1: leave everything running and say where. LEARN_SECONDS, RATE.
+# ONLY=1: all requests are of the type that the fault is in. STRATEGY, K: of the search.
 # DELAY_TO=FILE: the controller's status at the end, for the benchmarks.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 O=${O:-$here/../build}
 LEARN_SECONDS=${LEARN_SECONDS:-10}
 RATE=${RATE:-160}
+ONLY=${ONLY:-}
+STRATEGY=${STRATEGY:-}
+K=${K:-}
 json=0
 fault=slow_function
 for arg in "$@"; do
@@ -29,7 +33,7 @@ type=$(jq -r --arg f "$fault" '.[$f].type' "$here/shop/faults.json")
 
 if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
   echo "demo: nodes are mount namespaces, which only root may make: going on with sudo" >&2
-  exec sudo O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" KEEP="${KEEP:-}" "$0" "$@"
+  exec sudo O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" KEEP="${KEEP:-}" "$0" "$@"
 fi
 [ $json = 0 ] || exec 3>&1 1>&2
 bold= plain= green= red=
@@ -63,8 +67,8 @@ step "the controller, and an agent on each of $(echo "$nodes" | wc -w) nodes"
 stage_honed
 stage_agents
 
-step "load: $RATE requests a second, of several types"
-"$here/shop/shop.sh" load "$stage/shop" --seconds 600 --rate "$RATE" --seed 1 >"$stage/load.log" 2>&1 &
+step "load: $RATE requests a second, of $([ -n "$ONLY" ] && echo "type $type" || echo "several types")"
+"$here/shop/shop.sh" load "$stage/shop" --seconds 600 --rate "$RATE" ${ONLY:+--mix "$type=1"} --seed 1 >"$stage/load.log" 2>&1 &
 load=$!
 until_true 20 "requests of type $type are seen" types_seen
 hone agents
@@ -77,7 +81,7 @@ step "the fault '$fault' is planted; nobody tells Hone where"
 
 step "hone start $type"
 found=0
-hone start "$type" --wait || found=$?
+hone start "$type" ${STRATEGY:+--strategy "$STRATEGY"} ${K:+--k "$K"} --wait || found=$?
 hone forest "$type" --json >"$stage/verdict.json"
 [ -z "${DELAY_TO:-}" ] || hone status --json >"$DELAY_TO"
 
