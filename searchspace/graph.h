@@ -102,8 +102,9 @@ double mean_of(double a, uint64_t na, double b, uint64_t nb);	/* of all, from th
 /* Adds what the traces of `from` taught, as if they had come after those of g. 0 or ERR_MEMORY. O(size of from). */
 int  graph_merge(struct graph *g, const struct graph *from, struct err *e);
 
-/* Do its rows contradict each other? NULL: no; else what does, with its number in *at: "place", "step". Steps that
- * lead from unit to unit, spans that lie in nothing but each other, more steps into a place than it was seen. O(size). */
+/* Do its rows contradict each other? NULL: no; else what does, in words that a place's number follows, which is in *at:
+ * steps that lead from unit to unit, spans that lie in nothing but each other, more steps to or from a place than it
+ * was seen. O(size). */
 const char *graph_wrong(const struct graph *g, const struct labels *labels, uint32_t *at);
 
 /* ---- of a space ---- */
