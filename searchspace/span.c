@@ -30,24 +30,44 @@ struct span_role {
 	uint32_t base;
 };
 
-static bool
-role_find(struct spans *s, const struct label *l, struct span_role *ret)
+/* How much of a label's text stands before such an ending; 0: it has none. */
+static size_t
+name_split(const struct label *l, uint8_t *opens, uint8_t *closes)
 {
 	size_t len = (size_t)(l->event - l->text) + l->event_len;
 
-	*ret = (struct span_role){ .known = true };
-	if (l->kind != RECORD_POINT)
-		return true;
-	for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+	for (size_t i = 0; i < sizeof endings / sizeof endings[0] && l->kind == RECORD_POINT; i++) {
 		size_t ending = strlen(endings[i].ending);
 
 		if (len <= ending || memcmp(l->text + len - ending, endings[i].ending, ending) != 0)
 			continue;
-		*ret = (struct span_role){ true, endings[i].opens, endings[i].closes,
-			texts_intern(s->bases, l->text, len - ending) };
-		return ret->base != UINT32_MAX;
+		*opens = endings[i].opens;
+		*closes = endings[i].closes;
+		return len - ending;
 	}
-	return true;
+	return 0;
+}
+
+bool
+spans_pair(const struct label *begin, const struct label *end)
+{
+	uint8_t opens = 0, closes = 0, none;
+	size_t base = name_split(end, &none, &closes);
+
+	return closes != 0 && name_split(begin, &opens, &none) == base && (opens & closes) != 0 &&
+	    memcmp(begin->text, end->text, base) == 0;
+}
+
+static bool
+role_find(struct spans *s, const struct label *l, struct span_role *ret)
+{
+	size_t base;
+
+	*ret = (struct span_role){ .known = true };
+	if ((base = name_split(l, &ret->opens, &ret->closes)) == 0)
+		return true;
+	ret->base = texts_intern(s->bases, l->text, base);
+	return ret->base != UINT32_MAX;
 }
 
 /* The roles of all labels of these events, and room to count what is open. */

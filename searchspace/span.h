@@ -28,4 +28,7 @@ struct spans {			/* all zeroes is empty */
 const uint32_t *spans_of(struct spans *s, const struct labels *labels, const struct event *events, uint32_t n);
 void spans_release(struct spans *s);
 
+/* Whether their names make these two the ends of a span. */
+bool spans_pair(const struct label *begin, const struct label *end);
+
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/trace.h"
-#include "searchspace/space.h"
+#include "searchspace/match.h"
 
 /* R E: request begin, end; U V: unit begin, end; F J: fork, join; what else: a point of that name. A digit after one
  * of the letters tells its kin apart: F1, F2. */
@@ -111,6 +111,80 @@ between(const struct space *s, struct labels *labels, const char *unit, const ch
 		strcat(text, strchr(labels_get(labels, found[i].label)->text, ':') + 1);
 	}
 	label_set_release(&set);
+	free(copy);
+	return n < 0 ? "error" : text;
+}
+
+/* A path in the words of made(), units by their marks: "R a F | U c V | J b E" goes into a unit and back: a unit that
+ * was left is gone on with where the words do not begin with a U. The caller frees both arrays. */
+static inline struct match_path
+made_path(struct labels *labels, const char *words)
+{
+	struct match_path p = { 0 };
+	size_t cap = strlen(words) + 2;
+	uint32_t *tokens = calloc(cap, sizeof *tokens), *units = calloc(cap, sizeof *units);
+	uint32_t open[64] = { 0 }, depth = 0;
+	char *copy = strdup(words), *rest = copy, *word;
+	bool ended = true;
+
+	while ((word = strsep(&rest, " ")) != NULL) {
+		if (word[0] == '\0')
+			continue;
+		if (word[0] == '|') {
+			ended = true;
+			continue;
+		}
+		tokens[p.ntokens] = label_of(labels, word);
+		if (ended && (word[0] == 'U' || word[0] == 'R'))
+			open[depth++] = tokens[p.ntokens];
+		else if (ended)
+			depth--;
+		ended = false;
+		units[p.ntokens++] = open[depth - 1];
+	}
+	free(copy);
+	p.tokens = tokens;
+	p.units = units;
+	return p;
+}
+
+static inline void
+made_path_free(struct match_path *p)
+{
+	free((void *)p->tokens);
+	free((void *)p->units);
+}
+
+/* What lies in a gap of a path as words: the edge after the edge-th token, or back to the one of edge_to. Static. */
+static inline const char *
+matched(const struct space *s, struct labels *labels, const char *path, uint32_t edge, uint32_t edge_to, const char *absent,
+    uint64_t seed)
+{
+	static char text[65536];
+	struct match_path p = made_path(labels, path);
+	struct label_set set = { 0 };
+	struct arena a = { 0 };
+	struct candidate *found;
+	struct gap_time gap;
+	struct rng rng;
+	char *copy = strdup(absent), *rest = copy, *word;
+	int n;
+
+	rng_seed(&rng, seed);
+	p.edge = edge;
+	p.edge_to = edge_to;
+	while ((word = strsep(&rest, " ")) != NULL)
+		if (word[0] != '\0')
+			label_set_add(&set, label_of(labels, word));
+	n = match_between(&found, &gap, s, label_of(labels, "R"), &p, &set, NULL, &rng, &a, NULL);
+	text[0] = '\0';
+	for (int i = 0; i < n; i++) {
+		strcat(text, i > 0 ? " " : "");
+		strcat(text, strchr(labels_get(labels, found[i].label)->text, ':') + 1);
+	}
+	label_set_release(&set);
+	arena_release(&a);
+	made_path_free(&p);
 	free(copy);
 	return n < 0 ? "error" : text;
 }

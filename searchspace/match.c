@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The path is cut into the stays of its units: at a fork it goes on in another
+ * unit and comes back at the join. Steps of the graph never leave a unit, so
+ * only the stay that the gap lies in has to be matched:
+ *
+ *	path    R a F [U c V] J b E
+ *	stay    R a F . . . . J b E      F to J: the path was elsewhere, and what the unit
+ *	                                 did meanwhile took no time of the request
+ *
+ * Forward from the stay's first token to the gap's begin, each token's set of spots
+ * from the set before it; backward from its last to the gap's end; then what lies
+ * between. Between neighbours of the path nothing can lie that is on it elsewhere: it
+ * is switched on, so it would be a neighbour itself. While the path was elsewhere,
+ * anything can.
+ */
+#include <string.h>
+
+#include "searchspace/match_inside.h"
+
+enum { NONE = UINT32_MAX };
+
+struct stay {
+	uint32_t unit, n;
+	uint32_t *labels;
+	bool *away;		/* between this one and the next the path was in other units */
+	uint32_t from, to;	/* the gap's ends in it; NONE: not known there, nor anything further that way */
+	bool round;		/* the gap leads back */
+};
+
+static uint8_t
+kind_of(const struct matching *m, uint32_t label)
+{
+	return kind_in(m->kinds, label) & ~KIND_SILENT;
+}
+
+/* ---- the path: which token belongs to which stay ---- */
+
+struct level {
+	uint32_t unit, stay;
+};
+
+/*
+ * A unit's begin opens a stay, its end closes it; else the unit's label says which of those that are open
+ * goes on. What was opened above that one has ended.
+ */
+static uint32_t *
+stays_of(const struct matching *m, const struct match_path *p)
+{
+	uint32_t *stay = arena_alloc(m->tmp, p->ntokens * sizeof *stay), depth = 0, count = 0;
+	struct level *open = arena_alloc(m->tmp, p->ntokens * sizeof *open);
+
+	if (stay == NULL || open == NULL)
+		return NULL;
+	for (uint32_t i = 0; i < p->ntokens; i++) {
+		bool begins = p->tokens[i] == p->units[i] && kind_of(m, p->tokens[i]) == RECORD_UNIT_BEGIN;
+		uint32_t at = depth;
+
+		if (i > 0 && kind_of(m, p->tokens[i - 1]) == RECORD_UNIT_END && at > 1 && !begins)
+			at--;
+		while (at > 0 && open[at - 1].unit != p->units[i])
+			at--;
+		if (begins || at == 0) {
+			open[depth] = (struct level){ p->units[i], count++ };
+			at = depth + 1;
+		}
+		depth = at;
+		stay[i] = open[depth - 1].stay;
+	}
+	return stay;
+}
+
+static bool
+known(const struct matching *m, uint32_t unit, uint32_t label)
+{
+	for (uint32_t s = label < labels_count(m->labels) ? m->newest[label] : NONE; s != NONE; s = m->same[s])
+		if (place_of(m, s)->unit == unit)
+			return true;
+	return false;
+}
+
+/* Those tokens of one stay that the graph knows. from, to: tokens; NONE: the gap has no such end here. */
+static bool
+stay_read(struct stay *ret, const struct matching *m, const struct match_path *p, const uint32_t *stays, uint32_t which,
+    uint32_t from, uint32_t to)
+{
+	bool away = false;
+
+	*ret = (struct stay){ .from = NONE, .to = NONE, .round = from != NONE && to != NONE && to <= from };
+	ret->labels = arena_alloc(m->tmp, p->ntokens * sizeof *ret->labels);
+	ret->away = arena_alloc(m->tmp, p->ntokens * sizeof *ret->away);
+	if (ret->labels == NULL || ret->away == NULL)
+		return false;
+	for (uint32_t i = 0; i < p->ntokens; i++) {
+		away |= stays[i] != which && ret->n > 0;
+		if (stays[i] != which)
+			continue;
+		ret->unit = p->units[i];
+		if (!known(m, p->units[i], p->tokens[i]))
+			continue;
+		if (ret->n > 0)
+			ret->away[ret->n - 1] = away;
+		away = false;
+		if (from != NONE && i <= from)
+			ret->from = ret->n;
+		if (to != NONE && i >= to && ret->to == NONE)
+			ret->to = ret->n;
+		ret->labels[ret->n++] = p->tokens[i];
+	}
+	/* of a loop's body nothing is known: the gap is between what is known around it */
+	if (ret->round && (ret->from == NONE || ret->to == NONE || ret->to > ret->from))
+		ret->round = false;
+	return true;
+}
+
+/* ---- walking ---- */
+
+static bool
+may_pass(const struct matching *m, uint32_t label)
+{
+	uint8_t kind = kind_in(m->kinds, label);
+
+	return (kind == RECORD_POINT || (kind & KIND_SILENT) != 0) && !m->blocked[label];
+}
+
+static uint32_t
+way_next(const struct matching *m, uint32_t way, bool forward, uint32_t *spot)
+{
+	const struct way *w = &m->g->ways[way];
+
+	*spot = forward ? w->to : w->from;
+	return forward ? w->next_out : w->next_in;
+}
+
+static void
+take(struct matching *m, struct spot_list *l, uint32_t spot)
+{
+	if (m->taken[spot] == m->stamp)
+		return;
+	m->taken[spot] = m->stamp;
+	l->at[l->n++] = spot;
+}
+
+/* All spots of that label in the unit. */
+static void
+take_all(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label)
+{
+	m->stamp++;
+	l->n = 0;
+	for (uint32_t s = m->newest[label]; s != NONE; s = m->same[s])
+		if (place_of(m, s)->unit == unit)
+			take(m, l, s);
+}
+
+/*
+ * The spots of `label` that walks from (or, not forward, to) those of the list come to. Where the space knows no
+ * such walk, it lacks a step: all of that label, so that the match goes on behind.
+ */
+static void
+advance(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label, bool away, bool forward)
+{
+	uint32_t n = l->n;
+
+	memcpy(m->queue, l->at, n * sizeof *m->queue);
+	l->n = 0;
+	m->stamp++;
+	for (uint32_t at = 0; at < n; at++) {
+		const struct spot *s = &m->g->spots[m->queue[at]];
+		uint32_t next;
+
+		for (uint32_t w = forward ? s->out : s->in; w != GRAPH_NONE;) {
+			w = way_next(m, w, forward, &next);
+			if (place_of(m, next)->label == label)
+				take(m, l, next);
+			if (m->seen[next] == m->stamp || (!away && !may_pass(m, place_of(m, next)->label)))
+				continue;
+			m->seen[next] = m->stamp;
+			m->queue[n++] = next;
+		}
+	}
+	if (l->n == 0)
+		take_all(m, l, unit, label);
+}
+
+/* From one of the stay's tokens to another one; towards the smaller index it goes backwards. */
+static void
+advance_to(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t from, uint32_t to)
+{
+	for (; from < to; from++)
+		advance(m, l, s->unit, s->labels[from + 1], s->away[from], true);
+	for (; from > to; from--)
+		advance(m, l, s->unit, s->labels[from - 1], s->away[from - 1], false);
+}
+
+/* Adds those of `more` that are not there. Whether there were such. */
+static bool
+join(struct matching *m, struct spot_list *l, const struct spot_list *more)
+{
+	uint32_t before = l->n;
+
+	m->stamp++;
+	for (uint32_t i = 0; i < l->n; i++)
+		m->taken[l->at[i]] = m->stamp;
+	for (uint32_t i = 0; i < more->n; i++)
+		take(m, l, more->at[i]);
+	return l->n > before;
+}
+
+static bool
+list_new(struct matching *m, struct spot_list *l)
+{
+	l->n = 0;
+	return (l->at = arena_alloc(m->tmp, (m->g->nspots + 1) * sizeof *l->at)) != NULL;
+}
+
+/*
+ * The set at one end of the gap (`near`), which was come to from that side of the stay where `near` lies; a gap that
+ * goes round is passed any number of times, so what a round leads to counts as well. Each time around the set at
+ * `far`, where a round begins, grows, or it was the last.
+ */
+static bool
+go_round(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t far, uint32_t near, bool forward)
+{
+	struct spot_list begins, more;
+
+	if (!list_new(m, &begins) || !list_new(m, &more))
+		return false;
+	memcpy(begins.at, l->at, l->n * sizeof *l->at);
+	begins.n = l->n;
+	for (;;) {
+		memcpy(l->at, begins.at, begins.n * sizeof *l->at);
+		l->n = begins.n;
+		advance_to(m, l, s, far, near);
+		memcpy(more.at, l->at, l->n * sizeof *l->at);
+		more.n = l->n;
+		advance(m, &more, s->unit, s->labels[far], false, forward);
+		if (!join(m, &begins, &more))
+			return true;
+	}
+}
+
+/* The gap's begin: where the tokens before it lead to. Without any, the unit's begin. */
+static bool
+set_from(struct matching *m, struct spot_list *l, const struct stay *s)
+{
+	if (!list_new(m, l))
+		return false;
+	if (s->from == NONE) {
+		if (s->unit < labels_count(m->labels))
+			take_all(m, l, s->unit, s->unit);
+		return true;
+	}
+	take_all(m, l, s->unit, s->labels[0]);
+	if (!s->round) {
+		advance_to(m, l, s, 0, s->from);
+		return true;
+	}
+	advance_to(m, l, s, 0, s->to);
+	return go_round(m, l, s, s->to, s->from, true);
+}
+
+/* The gap's end: from where the tokens behind it are come to. Without any, none. */
+static bool
+set_to(struct matching *m, struct spot_list *l, const struct stay *s)
+{
+	if (!list_new(m, l))
+		return false;
+	if (s->to == NONE)
+		return true;
+	take_all(m, l, s->unit, s->labels[s->n - 1]);
+	if (!s->round) {
+		advance_to(m, l, s, s->n - 1, s->to);
+		return true;
+	}
+	advance_to(m, l, s, s->n - 1, s->from);
+	return go_round(m, l, s, s->from, s->to, false);
+}
+
+/* ---- between ---- */
+
+/* Marks what walks from (or to) these come to. Where the path leaves a unit by structure that is silent (`ends`), such
+ * structure is the end as well. */
+static void
+spread(struct matching *m, const struct spot_list *start, uint8_t mark, bool ends)
+{
+	uint32_t n = 0;
+
+	for (; n < start->n; n++) {
+		m->queue[n] = start->at[n];
+		m->hops[start->at[n]] = 0;
+	}
+	for (uint32_t at = 0; at < n; at++) {
+		const struct spot *s = &m->g->spots[m->queue[at]];
+		uint32_t next, hops = at < start->n ? 0 : m->hops[m->queue[at]];
+
+		for (uint32_t w = mark == AFTER ? s->out : s->in; w != GRAPH_NONE;) {
+			w = way_next(m, w, mark == AFTER, &next);
+			m->met |= (m->marks[next] & LAST) != 0 && mark == AFTER;
+			if ((m->marks[next] & mark) != 0 || !may_pass(m, place_of(m, next)->label) ||
+			    (ends && kind_in(m->kinds, place_of(m, next)->label) != RECORD_POINT))
+				continue;
+			m->marks[next] |= mark;
+			if (mark == BEFORE)
+				m->hops[next] = hops + 1;
+			m->queue[n++] = next;
+		}
+	}
+}
+
+static void
+keep_inside(struct matching *m, uint8_t marks, bool all)
+{
+	for (uint32_t i = 0; i < m->g->nspots; i++) {
+		uint8_t of = m->marks[i] & marks;
+
+		if ((all ? of != marks : of == 0) || (m->marks[i] & INSIDE) != 0)
+			continue;
+		m->marks[i] |= INSIDE;
+		m->inside.at[m->inside.n++] = i;
+	}
+}
+
+/* Which of the begin's spots a walk to the gap's end may start from. */
+static void
+mark_first(struct matching *m, const struct spot_list *from)
+{
+	for (uint32_t i = 0; i < from->n; i++)
+		for (uint32_t w = m->g->spots[from->at[i]].out; w != GRAPH_NONE; w = m->g->ways[w].next_out)
+			if ((m->marks[m->g->ways[w].to] & (INSIDE | LAST)) != 0)
+				m->marks[from->at[i]] |= FIRST;
+}
+
+/* Traces that had this end of the gap. */
+static uint64_t
+traces_of(const struct matching *m, const struct spot_list *l)
+{
+	uint64_t traces = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		traces += place_of(m, l->at[i])->traces;
+	return traces;
+}
+
+static void
+spread_between(struct matching *m, const struct spot_list *from, const struct spot_list *to)
+{
+	memset(m->marks, 0, m->g->nspots);
+	for (uint32_t i = 0; i < to->n; i++)
+		m->marks[to->at[i]] |= LAST;
+	spread(m, from, AFTER, false);
+	spread(m, to, BEFORE, false);
+}
+
+/*
+ * Where the space has a walk that the whole path matches, what lies on such; else it lacks a step somewhere, and what
+ * lies on any walk between the gap's ends is meant. Where there is not even such, or an end is not known, what
+ * lies behind the one or before the other is the best there is.
+ */
+static bool
+in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t *passing)
+{
+	struct spot_list from, to, all_from, all_to;
+	uint64_t before, behind;
+
+	if (!set_from(m, &from, s) || !set_to(m, &to, s) || !list_new(m, &all_from) || !list_new(m, &all_to))
+		return false;
+	spread_between(m, &from, &to);
+	if (!m->met && s->from != NONE && s->to != NONE) {
+		take_all(m, &all_from, s->unit, s->labels[s->from]);
+		take_all(m, &all_to, s->unit, s->labels[s->to]);
+		spread_between(m, &all_from, &all_to);
+		if (m->met) {
+			from = all_from;
+			to = all_to;
+		} else {
+			spread_between(m, &from, &to);
+		}
+	}
+	keep_inside(m, AFTER | BEFORE, m->met);
+	mark_first(m, &from);
+	before = traces_of(m, &from);
+	behind = traces_of(m, &to);
+	*passing = to.n == 0 || before < behind ? before : behind;
+	return match_draw(m, &from, rng) && match_place(m, &from, &to);
+}
+
+/*
+ * From one unit to another. The link has nothing inside; but where its structure is silent or was not recorded, what
+ * the one unit did after `from` lies on the way, and what the other did before `to`.
+ */
+static bool
+in_two_units(struct matching *m, const struct stay *s, const struct stay *t, bool leaves, bool enters,
+    uint64_t *passing)
+{
+	struct spot_list from, to, none = { 0 };
+
+	if (!set_from(m, &from, s) || !set_to(m, &to, t))
+		return false;
+	*passing = traces_of(m, leaves ? &to : &from);
+	if (!leaves) {
+		spread(m, &from, AFTER, true);
+		keep_inside(m, AFTER, true);
+		if (!match_place(m, &from, &none))
+			return false;
+	}
+	if (!enters) {
+		spread(m, &to, BEFORE, true);
+		keep_inside(m, BEFORE, true);
+		return match_place(m, &none, &to);
+	}
+	return true;
+}
+
+/* ---- all of it ---- */
+
+static bool
+matching_init(struct matching *m, const struct match_path *p, const struct label_set *absent)
+{
+	const struct graph *g = m->g;
+	uint32_t nlabels = labels_count(m->labels), n = g->nspots + 1;
+
+	m->blocked = arena_calloc(m->tmp, nlabels + 1, sizeof *m->blocked);
+	m->newest = arena_alloc(m->tmp, (nlabels + 1) * sizeof *m->newest);
+	m->same = arena_alloc(m->tmp, n * sizeof *m->same);
+	m->seen = arena_calloc(m->tmp, n, sizeof *m->seen);
+	m->taken = arena_calloc(m->tmp, n, sizeof *m->taken);
+	m->queue = arena_alloc(m->tmp, 2 * n * sizeof *m->queue);	/* where a walk begins, and again when it is come to */
+	m->marks = arena_calloc(m->tmp, n, sizeof *m->marks);
+	m->hops = arena_alloc(m->tmp, n * sizeof *m->hops);
+	m->walk_at = arena_calloc(m->tmp, n, sizeof *m->walk_at);
+	m->when_ns = arena_alloc(m->tmp, n * sizeof *m->when_ns);
+	m->after = arena_calloc(m->tmp, n, sizeof *m->after);
+	if (m->blocked == NULL || m->newest == NULL || m->same == NULL || m->seen == NULL || m->taken == NULL ||
+	    m->queue == NULL || m->marks == NULL || m->hops == NULL || m->walk_at == NULL || m->when_ns == NULL ||
+	    m->after == NULL || !list_new(m, &m->inside))
+		return false;
+	memset(m->newest, 0xff, (nlabels + 1) * sizeof *m->newest);
+	for (uint32_t i = 0; i < g->nspots; i++) {
+		m->same[i] = m->newest[g->spots[i].place.label];
+		m->newest[g->spots[i].place.label] = i;
+	}
+	for (uint32_t i = 0; i < p->ntokens; i++)
+		if (p->tokens[i] < nlabels)
+			m->blocked[p->tokens[i]] = true;
+	for (uint32_t i = 0; absent != NULL && i < absent->nwords; i++)
+		for (uint64_t left = absent->words[i]; left != 0; left &= left - 1) {
+			uint64_t label = (uint64_t)i * 64 + (uint64_t)__builtin_ctzll(left);
+
+			if (label < nlabels)
+				m->blocked[label] = true;
+		}
+	return true;
+}
+
+static bool
+look(struct matching *m, const struct match_path *p, struct rng *rng, uint64_t *passing)
+{
+	const uint32_t *stays = stays_of(m, p);
+	uint8_t leaves = kind_of(m, p->tokens[p->edge]), enters = kind_of(m, p->tokens[p->edge_to]);
+	struct stay s, t;
+
+	if (stays == NULL)
+		return false;
+	if (stays[p->edge] == stays[p->edge_to])
+		return stay_read(&s, m, p, stays, stays[p->edge], p->edge, p->edge_to) &&
+		    in_one_unit(m, &s, rng, passing);
+	return stay_read(&s, m, p, stays, stays[p->edge], p->edge, NONE) &&
+	    stay_read(&t, m, p, stays, stays[p->edge_to], NONE, p->edge_to) &&
+	    in_two_units(m, &s, &t, leaves == RECORD_FORK || leaves == RECORD_UNIT_END || leaves == RECORD_REQUEST_END,
+	    enters == RECORD_JOIN || enters == RECORD_UNIT_BEGIN || enters == RECORD_REQUEST_BEGIN, passing);
+}
+
+int
+match_between(struct candidate **ret, struct gap_time *gap, const struct space *s, uint32_t type,
+    const struct match_path *path, const struct label_set *absent, const struct label_set *without, struct rng *rng,
+    struct arena *a, struct err *e)
+{
+	struct arena tmp = { 0 };
+	struct matching m = { .labels = space_labels(s), .tmp = &tmp };
+	uint64_t passing = 1;
+	int n = 0;
+
+	*ret = NULL;
+	*gap = (struct gap_time){ 0 };
+	for (uint32_t i = 0; (m.g = space_graph(s, i)) != NULL && m.g->type != type; i++)
+		;
+	if (m.g == NULL)
+		return 0;
+	m.kinds = labels_kinds(m.labels);
+	if (!matching_init(&m, path, absent) || !look(&m, path, rng, &passing))
+		n = err_set(e, ERR_MEMORY, "search space: out of memory");
+	else
+		n = match_collect(&m, passing, without, ret, a, e);
+	*gap = m.time;
+	arena_release(&tmp);
+	return n;
+}

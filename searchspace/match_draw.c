@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One walk through the gap, drawn at random by how often its steps were taken, among
+ * those only that still lead to the gap's end. And where beside it the other
+ * spots stand: between the last of the walk's that leads to them and the first that they
+ * lead to, there in proportion to their learned times.
+ */
+#include "searchspace/match_inside.h"
+
+static double
+weight(uint64_t count)
+{
+	return count > 0 ? (double)count : 1;
+}
+
+static uint32_t
+draw_start(const struct matching *m, const struct spot_list *from, struct rng *rng)
+{
+	double all = 0, at;
+	uint32_t last = GRAPH_NONE;
+
+	for (uint32_t i = 0; i < from->n; i++)
+		if ((m->marks[from->at[i]] & FIRST) != 0)
+			all += weight(place_of(m, from->at[i])->count);
+	at = rng_unit(rng) * all;
+	for (uint32_t i = 0; i < from->n && (last == GRAPH_NONE || at >= 0); i++)
+		if ((m->marks[from->at[i]] & FIRST) != 0) {
+			last = from->at[i];
+			at -= weight(place_of(m, last)->count);
+		}
+	return last;
+}
+
+static bool
+leads_on(const struct matching *m, uint32_t spot)
+{
+	return (m->marks[spot] & (INSIDE | LAST)) != 0;
+}
+
+static uint32_t
+draw_way(const struct matching *m, uint32_t spot, struct rng *rng)
+{
+	uint32_t last = GRAPH_NONE, n = 0;
+	double all = 0, at;
+
+	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE; w = m->g->ways[w].next_out)
+		if (leads_on(m, m->g->ways[w].to)) {
+			all += weight(m->g->ways[w].count);
+			last = w;
+			n++;
+		}
+	if (n <= 1)
+		return last;
+	at = rng_unit(rng) * all;
+	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE && at >= 0; w = m->g->ways[w].next_out)
+		if (leads_on(m, m->g->ways[w].to)) {
+			last = w;
+			at -= weight(m->g->ways[w].count);
+		}
+	return last;
+}
+
+/* When the walk has gone round long enough: by the fewest steps to the end. */
+static uint32_t
+shortest_way(const struct matching *m, uint32_t spot)
+{
+	uint32_t best = GRAPH_NONE, hops = UINT32_MAX;
+
+	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE; w = m->g->ways[w].next_out) {
+		uint32_t to = m->g->ways[w].to, left = (m->marks[to] & LAST) != 0 ? 0 : m->hops[to];
+
+		if (leads_on(m, to) && left < hops) {
+			best = w;
+			hops = left;
+		}
+	}
+	return best;
+}
+
+bool
+match_draw(struct matching *m, const struct spot_list *from, struct rng *rng)
+{
+	uint64_t left = 2 * (uint64_t)m->inside.n + 64;
+	uint32_t spot, way;
+	double now_ns = 0;
+
+	if ((m->walk.at = arena_alloc(m->tmp, (m->inside.n + 1) * sizeof *m->walk.at)) == NULL)
+		return false;
+	if (!m->met || (spot = draw_start(m, from, rng)) == GRAPH_NONE)
+		return true;
+	do {
+		way = left > 0 ? draw_way(m, spot, rng) : shortest_way(m, spot);
+		left -= left > 0;
+		spot = m->g->ways[way].to;
+		now_ns += m->g->ways[way].mean_ns;
+		if ((m->marks[spot] & LAST) == 0 && m->walk_at[spot] == 0) {
+			m->walk.at[m->walk.n] = spot;
+			m->walk_at[spot] = ++m->walk.n;
+			m->when_ns[spot] = now_ns;
+		}
+	} while ((m->marks[spot] & LAST) == 0);
+	m->time.mean_ns = now_ns;
+	return true;
+}
+
+/* ---- the others ---- */
+
+/* Of each spot beside the walk: the last (forward) or first of the walk's from which (to which) it can be come to. */
+static void
+spread_from(struct matching *m, uint32_t *of, const uint32_t *start, uint32_t n, uint32_t number, bool forward)
+{
+	for (uint32_t i = 0; i < n; i++)
+		m->queue[i] = start[i];
+	for (uint32_t at = 0; at < n; at++) {
+		const struct spot *s = &m->g->spots[m->queue[at]];
+
+		for (uint32_t w = forward ? s->out : s->in; w != GRAPH_NONE;) {
+			uint32_t next = forward ? m->g->ways[w].to : m->g->ways[w].from;
+
+			w = forward ? m->g->ways[w].next_out : m->g->ways[w].next_in;
+			if ((m->marks[next] & INSIDE) == 0 || m->walk_at[next] != 0 || of[next] != UINT32_MAX)
+				continue;
+			of[next] = number;
+			m->queue[n++] = next;
+		}
+	}
+}
+
+static double
+mean_offset(const struct matching *m, const struct spot_list *l)
+{
+	double sum = 0, n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		const struct place *p = place_of(m, l->at[i]);
+
+		sum += p->offset_ns * weight(p->count);
+		n += weight(p->count);
+	}
+	return n > 0 ? sum / n : 0;
+}
+
+struct post {		/* where something stands, by the walk's time and by the time since the unit's begin */
+	double when_ns, offset_ns;
+};
+
+static double
+in_proportion(struct post a, struct post b, double offset_ns)
+{
+	double part = b.offset_ns > a.offset_ns ? (offset_ns - a.offset_ns) / (b.offset_ns - a.offset_ns) : 0;
+
+	return a.when_ns + (b.when_ns - a.when_ns) * (part < 0 ? 0 : part > 1 ? 1 : part);
+}
+
+static struct post
+post_of(const struct matching *m, uint32_t number, struct post begin, struct post end)
+{
+	uint32_t spot;
+
+	if (number == 0 || number == UINT32_MAX)
+		return begin;
+	if (number > m->walk.n)
+		return end;
+	spot = m->walk.at[number - 1];
+	return (struct post){ m->when_ns[spot], place_of(m, spot)->offset_ns };
+}
+
+/* By a walk: the begin is 0, its spots are 1 and up, the end is one more than they are. */
+static bool
+place_by_walk(struct matching *m, const struct spot_list *from, const struct spot_list *to)
+{
+	uint32_t *before = arena_alloc(m->tmp, (m->g->nspots + 1) * sizeof *before), end = m->walk.n + 1;
+	struct post begins = { 0, mean_offset(m, from) }, ends = { m->time.mean_ns, mean_offset(m, to) };
+
+	if (before == NULL)
+		return false;
+	for (uint32_t i = 0; i < m->inside.n; i++)
+		before[m->inside.at[i]] = m->after[m->inside.at[i]] = UINT32_MAX;
+	for (uint32_t i = m->walk.n; i > 0; i--)
+		spread_from(m, m->after, &m->walk.at[i - 1], 1, i, true);
+	spread_from(m, m->after, from->at, from->n, 0, true);
+	for (uint32_t i = 1; i < end; i++)
+		spread_from(m, before, &m->walk.at[i - 1], 1, i, false);
+	spread_from(m, before, to->at, to->n, end, false);
+	for (uint32_t i = 0; i < m->inside.n; i++) {
+		uint32_t spot = m->inside.at[i];
+		struct post a, b;
+
+		if (m->walk_at[spot] != 0) {
+			m->after[spot] = m->walk_at[spot];
+			continue;
+		}
+		a = post_of(m, m->after[spot], begins, ends);
+		b = post_of(m, before[spot], begins, ends);
+		if (b.when_ns < a.when_ns)	/* on a way back */
+			b = a;
+		m->when_ns[spot] = in_proportion(a, b, place_of(m, spot)->offset_ns);
+	}
+	return true;
+}
+
+/* Without a walk: by the time since the gap's begin, or else since the first of them; what has a place keeps it. */
+static void
+place_by_offset(struct matching *m, const struct spot_list *from, const struct spot_list *to, uint32_t first)
+{
+	double begin_ns = mean_offset(m, from), was_ns = m->time.mean_ns;
+
+	for (uint32_t i = first; from->n == 0 && i < m->inside.n; i++) {
+		double offset_ns = place_of(m, m->inside.at[i])->offset_ns;
+
+		begin_ns = i == first || offset_ns < begin_ns ? offset_ns : begin_ns;
+	}
+	for (uint32_t i = first; i < m->inside.n; i++) {
+		double since_ns = place_of(m, m->inside.at[i])->offset_ns - begin_ns;
+
+		m->when_ns[m->inside.at[i]] = was_ns + (since_ns > 0 ? since_ns : 0);
+		if (was_ns + since_ns > m->time.mean_ns)
+			m->time.mean_ns = was_ns + since_ns;
+	}
+	if (to->n > 0 && was_ns + mean_offset(m, to) - begin_ns > m->time.mean_ns && m->inside.n > first)
+		m->time.mean_ns = was_ns + mean_offset(m, to) - begin_ns;
+}
+
+bool
+match_place(struct matching *m, const struct spot_list *from, const struct spot_list *to)
+{
+	if (m->met)
+		return place_by_walk(m, from, to);
+	place_by_offset(m, from, to, m->placed);
+	m->placed = m->inside.n;
+	return true;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One look for what may lie in a gap; shared by match.c, match_draw.c and match_order.c. */
+#ifndef SEARCHSPACE_MATCH_INSIDE_H
+#define SEARCHSPACE_MATCH_INSIDE_H
+
+#include "searchspace/graph.h"
+#include "searchspace/match.h"
+
+enum {			/* what a spot is in the gap */
+	AFTER = 1,	/* a walk from the gap's begin comes there */
+	BEFORE = 2,	/* a walk from there comes to the gap's end */
+	INSIDE = 4,	/* may lie in it */
+	FIRST = 8,	/* the gap's begin, and a walk leads from there to its end */
+	LAST = 16	/* the gap's end */
+};
+
+struct spot_list {
+	uint32_t *at, n;
+};
+
+struct matching {
+	const struct graph *g;
+	const struct labels *labels;
+	const uint8_t *const *kinds;
+	struct arena *tmp;
+	bool *blocked;			/* of each label: on the path, or absent: it would be a neighbour itself */
+	uint32_t *newest, *same;	/* of each label its newest spot; of each spot the next older one of its label */
+	uint32_t *seen, *taken, stamp;	/* of each spot: when it was last come to, and put into a list */
+	uint32_t *queue;
+
+	uint8_t *marks;			/* of each spot */
+	uint32_t *hops;			/* of each spot with BEFORE: steps to the gap's end */
+	struct spot_list inside;
+	uint32_t placed;		/* of inside: that many have their place (when_ns) */
+	bool met;			/* a walk leads from the gap's begin to its end */
+
+	struct spot_list walk;		/* that was drawn: its spots, each where it came first */
+	uint32_t *walk_at;		/* of each spot: where on the walk + 1 */
+	double *when_ns;		/* of each spot inside: its place in the gap */
+	uint32_t *after;		/* of each spot inside: how many of the walk's lie before it */
+	struct gap_time time;
+};
+
+static inline const struct place *
+place_of(const struct matching *m, uint32_t spot)
+{
+	return &m->g->spots[spot].place;
+}
+
+/* Draws a walk through the gap, if it was met. false: out of memory. O(inside + their steps). */
+bool match_draw(struct matching *m, const struct spot_list *from, struct rng *rng);
+/* Where in the gap the spots are that the walk does not pass. O(inside + their steps). */
+bool match_place(struct matching *m, const struct spot_list *from, const struct spot_list *to);
+/* Of spots to candidates. How many, or ERR_MEMORY. */
+int  match_collect(struct matching *m, uint64_t passing, const struct label_set *without, struct candidate **ret,
+    struct arena *a, struct err *e);
+
+#endif
