@@ -88,6 +88,8 @@ UNIT_TESTS += $(call tests,$1)
 endef
 $(foreach r,$(ROOMS),$(eval $(call room,$r)))
 
+$(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
+
 define program
 $O/bin/$1: $O/$($1_room)/main.o $(call libs,$($1_room))
 	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(foreach e,$($1_exports),'-Wl,--export-dynamic-symbol=$e') \

@@ -383,6 +383,20 @@ forest_written(struct forest *f)
 	c->nruns = c->nhypotheses = c->nverdicts = c->nswitched = c->nevidence = 0;
 }
 
+void
+forest_touch_all(struct forest *f)
+{
+	for (uint32_t i = 0; i < f->nruns; i++) {
+		forest_touch_run(f, &f->runs[i]->run);
+		for (uint32_t v = 0; v < f->runs[i]->nverdicts; v++)
+			touch_verdict(f, f->runs[i]->verdicts[v]);
+	}
+	for (uint32_t i = 0; i < f->nnodes; i++)
+		forest_touch(f, &f->nodes[i]->hypothesis);
+	f->changes.nswitched = f->nswitched;
+	f->changes.nevidence = f->nevidence;
+}
+
 int
 forest_put_run(struct forest *f, struct run *run, struct err *e)
 {

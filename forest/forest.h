@@ -92,17 +92,20 @@ int  store_commit(struct store *s, struct forest *f, struct err *e);
  * forest; ids continue after the largest of the whole database. On failure the forest is of no use. O(rows). */
 int  store_load(struct store *s, struct forest *f, unsigned days, struct err *e);
 
-/* Deletes whole runs that have ended, oldest first: those that ended before `before` (ns 0: none), and, while the file
- * is larger than max_bytes (0: any size), further ones; gives the space back to the disk. Also from *f. How many
- * runs, or a negative code. O(rows deleted). */
+/* Deletes whole runs that have ended, oldest first: those that ended before `before` (ns 0: none), and, while what is
+ * used of the file is more than max_bytes (0: any size), further ones; never the newest of a type, which an engine may
+ * still hold. Switches of no run go with the runs of their time. Gives the space back to the disk. Also from *f,
+ * whatever of it waited to be written. How many runs, or a negative code. A call does a few runs and megabytes, in one
+ * transaction of some ms: call again until it says 0. What was there before must have been loaded. O(forest in memory). */
 int  store_prune(struct store *s, struct forest *f, struct wall before, int64_t max_bytes, struct err *e);
 
-/* What of a damaged database can still be read goes into a new one at `to`, which must not exist; `from` is only read.
+/* What of a damaged database can still be read goes into a new one at `to`, which must not exist; `from` is only read,
+ * with the log of writes beside it, and copied for that (so there has to be room for it twice beside `to`).
  * Rows without those they belong to are left out and counted. ERR_STORE: nothing of it can be read, or `to` is there;
- * ERR_FULL, ERR_VERSION. */
+ * ERR_BUSY: a controller has it; ERR_FULL, ERR_VERSION. O(size), in time and memory. */
 struct salvaged {
 	uint64_t runs, hypotheses, verdicts, switches, evidence;	/* saved */
-	uint64_t orphans, unreadable;					/* rows left out; pages that could not be read */
+	uint64_t orphans, unreadable;					/* rows left out; gaps where pages could not be read */
 };
 int  store_salvage(const char *from, const char *to, struct salvaged *ret, struct err *e);
 
@@ -128,6 +131,7 @@ int forest_put_switched(struct forest *f, const struct switched *s, struct err *
 int forest_put_evidence(struct forest *f, const struct evidence *v, struct err *e);
 /* Removes these runs with all that is theirs, and what was switched for no run before then. O(all). */
 void forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall before);
+void forest_touch_all(struct forest *f);	/* all of it is to be written: into another store */
 void run_release(struct run *r);	/* frees texts */
 void forest_continue(struct forest *f, uint64_t last_run, uint64_t last_hypothesis);	/* ids go on after these */
 

@@ -1,34 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The forest in SQLite. Write-ahead log and synchronous=FULL: what was committed
- * outlives the process and the power. One table of columns for each struct makes
- * the statements and carries the values both ways.
- *
- * 64-bit ids are kept as SQLite's signed integers with the same bits.
+ * outlives the process and the power.
  */
 #define _GNU_SOURCE
-#include "forest/forest.h"
+#include "forest/store_inside.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <sqlite3.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/buf.h"
-#include "forest/database.h"
-
-struct store {
-	char *path;
-	int lock;		/* open on path.lock while the store is ours */
-	sqlite3 *db;
-	sqlite3_stmt *put_run, *put_hypothesis, *put_switched;
-	bool loaded;		/* else ids might begin again over rows that are there */
-};
 
 /* ---- the schema: a step for each version; a step that was released is never changed ---- */
 
@@ -57,166 +41,74 @@ static const char *const steps[] = {
 	" when_ns INTEGER NOT NULL) STRICT;"
 	"CREATE INDEX switched_run ON switched (run);"
 	"CREATE INDEX switched_tracepoint ON switched (tracepoint);",
+	"ALTER TABLE run ADD COLUMN tracepoints_most INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN requests INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN effort INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN version TEXT NOT NULL DEFAULT '';"
+	"CREATE INDEX run_type ON run (type);"
+	"CREATE INDEX run_ended ON run (ended_ns);"
+	"ALTER TABLE hypothesis ADD COLUMN cost_ns REAL;"
+	"ALTER TABLE hypothesis ADD COLUMN separation REAL;"
+	"ALTER TABLE hypothesis ADD COLUMN why TEXT NOT NULL DEFAULT '';"
+	"CREATE TABLE verdict ("
+	" hypothesis INTEGER PRIMARY KEY REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
+	" run INTEGER NOT NULL REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
+	" rank INTEGER NOT NULL, kind INTEGER NOT NULL, problem INTEGER NOT NULL,"
+	" edge_from TEXT NOT NULL, edge_to TEXT NOT NULL, path TEXT NOT NULL, tracepoint TEXT NOT NULL,"
+	" words TEXT NOT NULL, traces INTEGER NOT NULL, confidence REAL, mean_ns REAL, cv REAL,"
+	" share REAL, share_low REAL, share_high REAL, latency_share REAL, probability REAL, cost_ns REAL,"
+	" cv_now REAL, cv_then REAL, cv_then_low REAL, cv_then_high REAL, p50_then_ns REAL,"
+	" p95_now_ns REAL, p95_then_ns REAL, p99_now_ns REAL, p99_then_ns REAL,"
+	" \"key\" TEXT NOT NULL, key_r REAL, key_p REAL, key_n INTEGER NOT NULL,"
+	" slowest_high INTEGER NOT NULL, slowest_low INTEGER NOT NULL, slowest_ns INTEGER NOT NULL,"
+	" fastest_high INTEGER NOT NULL, fastest_low INTEGER NOT NULL, fastest_ns INTEGER NOT NULL,"
+	" when_ns INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX verdict_run ON verdict (run, rank);"
+	"CREATE TABLE evidence ("
+	" run INTEGER NOT NULL REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
+	" hypothesis INTEGER NOT NULL REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
+	" trace_high INTEGER NOT NULL, trace_low INTEGER NOT NULL,"
+	" total_ns INTEGER NOT NULL, edge_ns INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX evidence_run ON evidence (run);",
 };
 
-enum { SCHEMA = sizeof steps / sizeof steps[0] };
+_Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");
 
-/* ---- columns ---- */
+/* ---- what goes wrong ---- */
 
-enum kind { U64, U32, REF, FLAG, CHAR, REAL, TEXT };	/* REF: 0 is NULL; REAL: not a number is NULL */
-
-struct column {
-	const char *name;
-	enum kind kind;
-	size_t offset;
-};
-
-#define RUN(name, kind, member) { name, kind, offsetof(struct run, member) }
-static const struct column run_columns[] = {
-	RUN("id", U64, id), RUN("type", TEXT, type), RUN("strategy", TEXT, strategy), RUN("seed", U64, seed),
-	RUN("state", U32, state), RUN("verdict", REF, verdict), RUN("words", TEXT, words),
-	RUN("cycles", U32, cycles), RUN("tracepoints", U32, tracepoints), RUN("tracepoints_all", U32, tracepoints_all),
-	RUN("begun_ns", U64, begun.ns), RUN("ended_ns", U64, ended.ns),
-};
-
-#define HYP(name, kind, member) { name, kind, offsetof(struct hypothesis, member) }
-static const struct column hypothesis_columns[] = {
-	HYP("id", U64, id), HYP("run", U64, run), HYP("parent", REF, parent), HYP("cycle", U32, cycle),
-	HYP("state", U32, state), HYP("presence", CHAR, presence), HYP("tracepoint", TEXT, tracepoint),
-	HYP("edge_from", TEXT, edge_from), HYP("edge_to", TEXT, edge_to), HYP("group_shape", TEXT, group_shape),
-	HYP("group_key_a", U64, group_key[0]), HYP("group_key_b", U64, group_key[1]), HYP("traces", U64, traces),
-	HYP("mean_ns", REAL, mean_ns), HYP("cv", REAL, cv), HYP("share", REAL, share),
-	HYP("share_low", REAL, share_low), HYP("share_high", REAL, share_high),
-	HYP("latency_share", REAL, latency_share), HYP("settled_traces", U64, settled_traces),
-	HYP("settled_share", REAL, settled_share), HYP("settled_low", REAL, settled_low),
-	HYP("settled_high", REAL, settled_high), HYP("\"key\"", TEXT, key), HYP("key_r", REAL, key_r),
-	HYP("key_p", REAL, key_p), HYP("key_n", U32, key_n), HYP("exemplar_slow", U64, exemplar_slow),
-	HYP("exemplar_fast", U64, exemplar_fast), HYP("made_ns", U64, made.ns), HYP("settled_ns", U64, settled.ns),
-};
-
-#define SWI(name, kind, member) { name, kind, offsetof(struct switched, member) }
-static const struct column switched_columns[] = {
-	SWI("run", REF, run), SWI("hypothesis", REF, hypothesis), SWI("cycle", U32, cycle), SWI("\"on\"", FLAG, on),
-	SWI("tracepoint", TEXT, tracepoint), SWI("why", TEXT, why), SWI("when_ns", U64, when.ns),
-};
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-static void
-bind(sqlite3_stmt *q, int i, const struct column *c, const void *row)
+int
+store_damaged(const char *path, const char *words, struct err *e)
 {
-	const char *at = (const char *)row + c->offset;
-	const char *text;
+	const char *page = words;
 
-	switch (c->kind) {
-	case U64:
-		sqlite3_bind_int64(q, i, *(const int64_t *)at);
-		break;
-	case U32:
-		sqlite3_bind_int64(q, i, *(const uint32_t *)at);
-		break;
-	case REF:
-		if (*(const uint64_t *)at == 0)
-			sqlite3_bind_null(q, i);
-		else
-			sqlite3_bind_int64(q, i, *(const int64_t *)at);
-		break;
-	case FLAG:
-		sqlite3_bind_int(q, i, *(const bool *)at);
-		break;
-	case CHAR:
-		sqlite3_bind_int(q, i, *(const unsigned char *)at);
-		break;
-	case REAL:
-		sqlite3_bind_double(q, i, *(const double *)at);
-		break;
-	case TEXT:
-		text = *(const char *const *)at;
-		sqlite3_bind_text(q, i, text != NULL ? text : "", -1, SQLITE_STATIC);
-		break;
-	}
+	while ((page = strcasestr(page, "page ")) != NULL && strspn(page + 5, "0123456789") == 0)
+		page += 5;
+	return err_set(e, ERR_STORE, "%s: is damaged%s%.*s (%.120s); hone forest --salvage %s NEW saves what can be read of "
+	    "it, or put a copy in its place", path, page != NULL ? " at page " : "",
+	    page != NULL ? (int)strspn(page + 5, "0123456789") : 0, page != NULL ? page + 5 : "", words, path);
 }
 
-static int
-write_row(struct store *s, sqlite3_stmt *q, const struct column *columns, size_t n, const void *row, struct err *e)
+int
+store_failed(struct store *s, int rc, struct err *e)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < n; i++)
-		bind(q, (int)i + 1, &columns[i], row);
-	if (sqlite3_step(q) != SQLITE_DONE)
-		rc = database_err(e, s->db, s->path);
-	sqlite3_reset(q);
-	sqlite3_clear_bindings(q);
+	if (rc == ERR_STORE && s->db != NULL && (sqlite3_errcode(s->db) & 0xff) == SQLITE_CORRUPT)
+		return store_damaged(s->path, sqlite3_errmsg(s->db), e);
 	return rc;
 }
 
-/* false: out of memory for a text. */
-static bool
-read_column(sqlite3_stmt *q, int i, const struct column *c, void *row)
+int
+store_begin(struct store *s, struct err *e)
 {
-	char *at = (char *)row + c->offset;
-
-	switch (c->kind) {
-	case U64:
-	case REF:
-		*(int64_t *)at = sqlite3_column_int64(q, i);
-		break;
-	case U32:
-		*(uint32_t *)at = (uint32_t)sqlite3_column_int64(q, i);
-		break;
-	case FLAG:
-		*(bool *)at = sqlite3_column_int(q, i) != 0;
-		break;
-	case CHAR:
-		*at = (char)sqlite3_column_int(q, i);
-		break;
-	case REAL:
-		*(double *)at = sqlite3_column_type(q, i) == SQLITE_NULL ? NAN : sqlite3_column_double(q, i);
-		break;
-	case TEXT:
-		return hypothesis_text((char **)at, (const char *)sqlite3_column_text(q, i));
-	}
-	return true;
+	return store_failed(s, database_exec(s->db, s->path, "BEGIN IMMEDIATE", e), e);
 }
 
-static bool
-read_row(sqlite3_stmt *q, const struct column *columns, size_t n, void *row)
+int
+store_end(struct store *s, int rc, struct err *e)
 {
-	bool ok = true;
-
-	for (size_t i = 0; i < n; i++)
-		ok = read_column(q, (int)i, &columns[i], row) && ok;
-	return ok;
-}
-
-static void
-names(struct buf *b, const struct column *columns, size_t n, const char *before)
-{
-	for (size_t i = 0; i < n; i++)
-		buf_printf(b, "%s%s%s", i > 0 ? ", " : "", before, columns[i].name);
-}
-
-/* update: the first column is the row's id; a row with it is replaced in place. */
-static int
-prepare_put(struct store *s, const char *table, const struct column *columns, size_t n, bool update,
-    sqlite3_stmt **ret, struct err *e)
-{
-	struct buf b = { 0 };
-	int rc;
-
-	buf_printf(&b, "INSERT INTO %s (", table);
-	names(&b, columns, n, "");
-	buf_printf(&b, ") VALUES (?");
-	for (size_t i = 1; i < n; i++)
-		buf_printf(&b, ", ?");
-	buf_printf(&b, update ? ") ON CONFLICT (id) DO UPDATE SET " : ")");
-	for (size_t i = 1; update && i < n; i++)
-		buf_printf(&b, "%s%s = excluded.%s", i > 1 ? ", " : "", columns[i].name, columns[i].name);
-	buf_u8(&b, 0);
-	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", s->path) :
-	    database_prepare(s->db, s->path, (const char *)b.data, ret, e);
-	buf_release(&b);
+	if (rc == 0)
+		rc = store_failed(s, database_exec(s->db, s->path, "COMMIT", e), e);
+	if (rc < 0)
+		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
 	return rc;
 }
 
@@ -267,23 +159,56 @@ lock(struct store *s, const char *real, struct err *e)
 	return 0;
 }
 
+/* All that the step does, or nothing of it. */
 static int
 step_up(struct store *s, int version, struct err *e)
 {
 	char stamp[96];
-	int rc = database_exec(s->db, s->path, "BEGIN IMMEDIATE", e);
+	int rc = store_begin(s, e);
 
 	if (rc < 0)
 		return rc;
-	snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", DATABASE_FOREST,
-	    version + 1);
-	if ((rc = database_exec(s->db, s->path, steps[version], e)) < 0 ||
-	    (rc = database_exec(s->db, s->path, stamp, e)) < 0)
-		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d", DATABASE_FOREST, version + 1);
+	if ((rc = database_exec(s->db, s->path, steps[version], e)) == 0)
+		rc = database_exec(s->db, s->path, stamp, e);
+	return store_end(s, rc, e);
+}
+
+/*
+ * So that pruning can give space back piece by piece. A file that was begun
+ * without has to be written anew for that, once; where there is no room for it,
+ * or somebody reads, it stays as it is: its free pages are used again.
+ */
+static int
+make_shrinkable(struct store *s, struct err *e)
+{
+	int64_t mode;
+	int rc = database_integer(s->db, s->path, "PRAGMA auto_vacuum", &mode, e);
+
+	if (rc == 0 && mode != 2)
+		sqlite3_exec(s->db, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", NULL, NULL, NULL);
 	return rc;
 }
 
-/* Nothing is written before it is known to be ours. */
+static int
+check_whole(struct store *s, struct err *e)
+{
+	sqlite3_stmt *q = NULL;
+	char words[160] = "";
+	int rc = database_prepare(s->db, s->path, "PRAGMA quick_check(1)", &q, e);
+
+	if (rc == 0 && sqlite3_step(q) != SQLITE_ROW)
+		rc = database_err(e, s->db, s->path);
+	else if (rc == 0)
+		snprintf(words, sizeof words, "%s", (const char *)sqlite3_column_text(q, 0));
+	rc = store_failed(s, rc, e);
+	sqlite3_finalize(q);
+	for (char *c = words; *c != '\0'; c++)
+		*c = *c == '\n' ? ' ' : *c;
+	return rc == 0 && strcmp(words, "ok") != 0 ? store_damaged(s->path, words, e) : rc;
+}
+
+/* Nothing is written before it is known to be ours, and whole. */
 static int
 open_database(struct store *s, struct err *e)
 {
@@ -294,30 +219,29 @@ open_database(struct store *s, struct err *e)
 	sqlite3_busy_timeout(s->db, 2000);	/* somebody who looks into it */
 	if (sqlite3_db_readonly(s->db, "main") == 1)
 		return err_set(e, ERR_STORE, "%s: may not be written; change its permissions, or name another file", s->path);
-	if ((rc = database_identify(s->db, s->path, "hypothesis forest", DATABASE_FOREST, SCHEMA, &version, e)) < 0 ||
-	    (rc = database_check(s->db, s->path, e)) < 0 ||
-	    (rc = database_exec(s->db, s->path, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-	    "PRAGMA foreign_keys = ON", e)) < 0)
+	if ((rc = database_identify(s->db, s->path, "hypothesis forest", DATABASE_FOREST, STORE_SCHEMA, &version, e)) < 0 ||
+	    (rc = check_whole(s, e)) < 0)
 		return rc;
-	for (; version < SCHEMA && rc == 0; version++)
+	if (version == 0)	/* is heard only by a database in which nothing is yet */
+		sqlite3_exec(s->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL);
+	if ((rc = database_exec(s->db, s->path, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+	    "PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 4194304", e)) < 0)
+		return rc;
+	for (; version < STORE_SCHEMA && rc == 0; version++)
 		rc = step_up(s, version, e);
-	return rc;
+	return rc == 0 ? make_shrinkable(s, e) : rc;
 }
 
 static int
 prepare(struct store *s, struct err *e)
 {
 	int64_t rows = 0;
-	int rc;
+	int rc = database_integer(s->db, s->path, "SELECT count(*) FROM (SELECT 1 FROM run LIMIT 1)", &rows, e);
 
-	if ((rc = database_integer(s->db, s->path, "SELECT count(*) FROM (SELECT 1 FROM run LIMIT 1)", &rows, e)) < 0)
-		return rc;
 	s->loaded = rows == 0;
-	if ((rc = prepare_put(s, "run", run_columns, COUNT(run_columns), true, &s->put_run, e)) < 0 ||
-	    (rc = prepare_put(s, "hypothesis", hypothesis_columns, COUNT(hypothesis_columns), true, &s->put_hypothesis,
-	    e)) < 0)
-		return rc;
-	return prepare_put(s, "switched", switched_columns, COUNT(switched_columns), false, &s->put_switched, e);
+	for (enum table t = 0; t < TABLES && rc == 0; t++)
+		rc = row_prepare_put(s, t, e);
+	return rc;
 }
 
 int
@@ -333,8 +257,9 @@ store_open(struct store **ret, const char *path, struct err *e)
 	real = realpath(path, NULL);	/* two names of one file are one database, with one lock */
 	if ((s->path = strdup(path)) == NULL)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", path);
-	else if ((rc = lock(s, real != NULL ? real : path, e)) == 0 && (rc = open_database(s, e)) == 0)
-		rc = prepare(s, e);
+	else if ((rc = lock(s, real != NULL ? real : path, e)) == 0 && ((rc = open_database(s, e)) < 0 ||
+	    (rc = prepare(s, e)) < 0))
+		rc = store_failed(s, rc, e);
 	free(real);
 	if (rc < 0) {
 		store_close(s);
@@ -349,9 +274,8 @@ store_close(struct store *s)
 {
 	if (s == NULL)
 		return;
-	sqlite3_finalize(s->put_run);
-	sqlite3_finalize(s->put_hypothesis);
-	sqlite3_finalize(s->put_switched);
+	for (enum table t = 0; t < TABLES; t++)
+		sqlite3_finalize(s->put[t]);
 	sqlite3_close(s->db);
 	if (s->lock >= 0)
 		close(s->lock);
@@ -367,11 +291,15 @@ write_changes(struct store *s, const struct forest_changes *c, struct err *e)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < c->nruns && rc == 0; i++)
-		rc = write_row(s, s->put_run, run_columns, COUNT(run_columns), c->runs[i], e);
+		rc = row_put(s, TABLE_RUN, c->runs[i], e);
 	for (uint32_t i = 0; i < c->nhypotheses && rc == 0; i++)
-		rc = write_row(s, s->put_hypothesis, hypothesis_columns, COUNT(hypothesis_columns), c->hypotheses[i], e);
+		rc = row_put(s, TABLE_HYPOTHESIS, c->hypotheses[i], e);
+	for (uint32_t i = 0; i < c->nverdicts && rc == 0; i++)
+		rc = row_put(s, TABLE_VERDICT, c->verdicts[i], e);
 	for (uint32_t i = 0; i < c->nswitched && rc == 0; i++)
-		rc = write_row(s, s->put_switched, switched_columns, COUNT(switched_columns), &c->switched[i], e);
+		rc = row_put(s, TABLE_SWITCHED, &c->switched[i], e);
+	for (uint32_t i = 0; i < c->nevidence && rc == 0; i++)
+		rc = row_put(s, TABLE_EVIDENCE, &c->evidence[i], e);
 	return rc;
 }
 
@@ -381,88 +309,62 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 	const struct forest_changes *c = forest_changes(f);
 	int rc;
 
-	if (c->nruns + c->nhypotheses + c->nswitched == 0)
+	if (c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence == 0)
 		return 0;
 	if (!s->loaded)
 		return err_set(e, ERR_STORE, "%s: holds diagnoses that were not loaded, and would be written over", s->path);
-	if ((rc = database_exec(s->db, s->path, "BEGIN IMMEDIATE", e)) < 0)
+	if ((rc = store_begin(s, e)) < 0 || (rc = store_end(s, write_changes(s, c, e), e)) < 0)
 		return rc;
-	if ((rc = write_changes(s, c, e)) < 0 || (rc = database_exec(s->db, s->path, "COMMIT", e)) < 0) {
-		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-		return rc;
-	}
 	forest_written(f);
 	return 0;
 }
 
 /* ---- reading ---- */
 
-static int
-put_run(struct store *s, sqlite3_stmt *q, struct forest *f, struct err *e)
-{
-	struct run r = { 0 };
-	int rc;
-
-	if (!read_row(q, run_columns, COUNT(run_columns), &r))
-		rc = err_set(e, ERR_MEMORY, "%s: out of memory", s->path);
-	else if ((rc = forest_put_run(f, &r, e)) == 0)
-		return 0;
-	free(r.type);
-	free(r.strategy);
-	free(r.words);
-	return rc;
-}
-
-static int
-put_hypothesis(struct store *s, sqlite3_stmt *q, struct forest *f, struct err *e)
-{
-	struct hypothesis h = { 0 };
-	int rc;
-
-	if (!read_row(q, hypothesis_columns, COUNT(hypothesis_columns), &h))
-		rc = err_set(e, ERR_MEMORY, "%s: out of memory", s->path);
-	else if ((rc = forest_put(f, &h, e)) == 0)
-		return 0;
-	hypothesis_release(&h);
-	return rc;
-}
-
 /* A row that no Hone would have written is damage, as is a page that SQLite cannot read. */
 static int
-read_rows(struct store *s, sqlite3_stmt *q, int (*put)(struct store *, sqlite3_stmt *, struct forest *, struct err *),
-    struct forest *f, struct err *e)
+read_rows(struct store *s, sqlite3_stmt *q, enum table t, struct forest *f, struct err *e)
 {
-	int rc = 0, step;
+	union { struct run r; struct hypothesis h; struct verdict v; struct switched s; struct evidence e; } row;
 	struct err why;
+	int rc = 0, step;
 
-	while ((step = sqlite3_step(q)) == SQLITE_ROW && rc == 0)
-		rc = put(s, q, f, &why);
+	while ((step = sqlite3_step(q)) == SQLITE_ROW && rc == 0) {
+		memset(&row, 0, sizeof row);
+		rc = row_read(q, t, &row) ? row_keep(f, t, &row, &why) : err_set(&why, ERR_MEMORY, "out of memory");
+	}
 	if (rc == ERR_INPUT)
-		return err_set(e, ERR_STORE, "%s: is damaged (%s); put a copy in its place, or move it away to begin anew",
-		    s->path, why.text);
+		return store_damaged(s->path, why.text, e);
 	if (rc < 0)
-		return err_set(e, rc, "%s", why.text);
-	return step == SQLITE_DONE ? 0 : database_err(e, s->db, s->path);
+		return err_set(e, rc, "%s: %s", s->path, why.text);
+	return step == SQLITE_DONE ? 0 : store_failed(s, database_err(e, s->db, s->path), e);
 }
 
 static int
-load(struct store *s, struct forest *f, const char *table, const struct column *columns, size_t n, const char *where,
-    int64_t since_ns, int (*put)(struct store *, sqlite3_stmt *, struct forest *, struct err *), struct err *e)
+load(struct store *s, struct forest *f, enum table t, int64_t since_ns, struct err *e)
 {
+	static const char *const which[TABLES] = {
+		[TABLE_RUN] = "WHERE it.begun_ns >= ?1 OR it.ended_ns = 0 ORDER BY it.id",
+		[TABLE_HYPOTHESIS] = "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.id",
+		[TABLE_VERDICT] = "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0"
+		    " ORDER BY it.run, it.rank",
+		[TABLE_SWITCHED] = "LEFT JOIN run ON run.id = it.run WHERE (it.run IS NULL AND it.when_ns >= ?1)"
+		    " OR run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
+		[TABLE_EVIDENCE] = "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
+	};
 	struct buf b = { 0 };
 	sqlite3_stmt *q = NULL;
 	int rc;
 
-	buf_printf(&b, "SELECT ");
-	names(&b, columns, n, "it.");
-	buf_printf(&b, " FROM %s it %s ORDER BY it.id", table, where);
+	row_select(&b, t, STORE_SCHEMA, "");
+	buf_printf(&b, " %s", which[t]);
 	buf_u8(&b, 0);
 	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", s->path) :
 	    database_prepare(s->db, s->path, (const char *)b.data, &q, e);
 	buf_release(&b);
 	if (rc == 0) {
 		sqlite3_bind_int64(q, 1, since_ns);
-		rc = read_rows(s, q, put, f, e);
+		rc = read_rows(s, q, t, f, e);
 	}
 	sqlite3_finalize(q);
 	return rc;
@@ -474,15 +376,13 @@ store_load(struct store *s, struct forest *f, unsigned days, struct err *e)
 	const int64_t day_ns = 86400000000000, century = 36525;
 	int64_t since_ns = days == 0 || days > century ? INT64_MIN : clock_wall().ns - days * day_ns;
 	int64_t run = 0, hypothesis = 0;
-	int rc;
+	int rc = 0;
 
-	if ((rc = load(s, f, "run", run_columns, COUNT(run_columns), "WHERE it.begun_ns >= ? OR it.ended_ns = 0", since_ns,
-	    put_run, e)) < 0 ||
-	    (rc = load(s, f, "hypothesis", hypothesis_columns, COUNT(hypothesis_columns),
-	    "JOIN run ON run.id = it.run WHERE run.begun_ns >= ? OR run.ended_ns = 0", since_ns, put_hypothesis, e)) < 0 ||
-	    (rc = database_integer(s->db, s->path, "SELECT max(id) FROM run", &run, e)) < 0 ||
+	for (enum table t = 0; t < TABLES && rc == 0; t++)
+		rc = load(s, f, t, since_ns, e);
+	if (rc < 0 || (rc = database_integer(s->db, s->path, "SELECT max(id) FROM run", &run, e)) < 0 ||
 	    (rc = database_integer(s->db, s->path, "SELECT max(id) FROM hypothesis", &hypothesis, e)) < 0)
-		return rc;
+		return store_failed(s, rc, e);
 	forest_continue(f, (uint64_t)run, (uint64_t)hypothesis);
 	s->loaded = true;
 	return 0;

@@ -20,53 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/rng.h"
-#include "forest/forest.h"
+#include "tests/unit/forest/made.h"
 
 enum { SKIPPED = 77 };
-
-struct place {
-	char folder[32], path[64];
-};
-
-static int
-folder_make(void **state)
-{
-	struct place *p = calloc(1, sizeof *p);
-
-	strcpy(p->folder, "/tmp/hone-store-XXXXXX");
-	if (mkdtemp(p->folder) == NULL)
-		return -1;
-	snprintf(p->path, sizeof p->path, "%s/forest.db", p->folder);
-	*state = p;
-	return 0;
-}
-
-static int
-folder_remove(void **state)
-{
-	struct place *p = *state;
-	char command[96];
-	int rc;
-
-	snprintf(command, sizeof command, "chmod 755 %s; rm -rf %s", p->folder, p->folder);
-	rc = system(command);
-	free(p);
-	return rc;
-}
-
-/* ---- helpers ---- */
-
-static struct store *
-open_store(const char *path)
-{
-	struct store *s = NULL;
-	struct err e = { 0 };
-
-	if (store_open(&s, path, &e) != 0)
-		fail_msg("store_open: %s", e.text);
-	return s;
-}
 
 static void
 refuses_to_open(const char *path, int code, const char *words)
@@ -81,204 +37,6 @@ refuses_to_open(const char *path, int code, const char *words)
 		fail_msg("\"%s\" ought to say \"%s\" of %s", e.text, words, path);
 }
 
-static void
-commit(struct store *s, struct forest *f)
-{
-	struct err e = { 0 };
-
-	if (store_commit(s, f, &e) != 0)
-		fail_msg("store_commit: %s", e.text);
-}
-
-static struct forest *
-loaded(struct store *s, unsigned days)
-{
-	struct forest *f = forest_new();
-	struct err e = { 0 };
-
-	if (store_load(s, f, days, &e) != 0)
-		fail_msg("store_load: %s", e.text);
-	return f;
-}
-
-static void
-sql(const char *path, const char *text)
-{
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", text, sqlite3_errmsg(db));
-	sqlite3_close(db);
-}
-
-static int64_t
-sql_integer(const char *path, const char *text)
-{
-	sqlite3 *db;
-	sqlite3_stmt *q;
-	int64_t ret;
-
-	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-	if (sqlite3_prepare_v2(db, text, -1, &q, NULL) != SQLITE_OK || sqlite3_step(q) != SQLITE_ROW)
-		fail_msg("%s: %s", text, sqlite3_errmsg(db));
-	ret = sqlite3_column_int64(q, 0);
-	sqlite3_finalize(q);
-	sqlite3_close(db);
-	return ret;
-}
-
-static void
-file_write(const char *path, const void *data, size_t len)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, data, len), (ssize_t)len);
-	close(fd);
-}
-
-static uint8_t *
-file_read(const char *path, size_t *len)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY);
-	uint8_t *data;
-
-	assert_true(fd >= 0 && fstat(fd, &st) == 0);
-	data = malloc((size_t)st.st_size + 1);
-	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
-	close(fd);
-	*len = (size_t)st.st_size;
-	return data;
-}
-
-/* ---- random forests ---- */
-
-static double
-any_number(struct rng *r)
-{
-	switch (rng_below(r, 8)) {
-	case 0:
-		return NAN;
-	case 1:
-		return INFINITY;
-	case 2:
-		return 0;
-	default:
-		return rng_normal(r) * 1e9;
-	}
-}
-
-static const char *
-any_text(struct rng *r)
-{
-	static char text[5000];
-	size_t len = rng_below(r, 10) == 0 ? rng_below(r, sizeof text - 1) : rng_below(r, 30);
-
-	for (size_t i = 0; i < len; i++)
-		text[i] = (char)(' ' + rng_below(r, 95));
-	text[len] = '\0';
-	return rng_below(r, 5) == 0 ? "w\xc3\xa4hrend 'x'; -- \"" : text;
-}
-
-static void
-fill(struct rng *r, struct hypothesis *h)
-{
-	double *const numbers[] = { &h->mean_ns, &h->cv, &h->share, &h->share_low, &h->share_high, &h->latency_share,
-		&h->settled_share, &h->settled_low, &h->settled_high, &h->key_r, &h->key_p };
-	char **const texts[] = { &h->tracepoint, &h->edge_from, &h->edge_to, &h->group_shape, &h->key };
-
-	h->cycle = (uint32_t)rng_next(r);
-	h->state = (enum hypothesis_state)rng_below(r, 8);
-	h->presence = "+~ "[rng_below(r, 3)];
-	h->group_key[0] = rng_next(r);
-	h->group_key[1] = rng_next(r);
-	h->traces = rng_next(r);
-	h->settled_traces = rng_next(r);
-	h->key_n = (uint32_t)rng_next(r);
-	h->exemplar_slow = rng_next(r);
-	h->exemplar_fast = rng_next(r);
-	h->made.ns = (int64_t)rng_next(r);
-	h->settled.ns = (int64_t)rng_next(r);
-	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-		*numbers[i] = any_number(r);
-	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-		assert_true(hypothesis_text(texts[i], any_text(r)));
-}
-
-static void
-fill_run(struct rng *r, struct run *run)
-{
-	run->seed = rng_next(r);
-	run->state = (enum run_state)rng_below(r, RUN_STATES);
-	run->cycles = (uint32_t)rng_next(r);
-	run->tracepoints = (uint32_t)rng_next(r);
-	run->tracepoints_all = (uint32_t)rng_next(r);
-	run->begun.ns = (int64_t)(rng_next(r) >> 2);
-	run->ended.ns = (int64_t)(rng_next(r) >> 2);
-	assert_true(hypothesis_text(&run->strategy, any_text(r)));
-	assert_true(hypothesis_text(&run->words, any_text(r)));
-}
-
-static void
-same_number(double a, double b)
-{
-	assert_true(a == b || (isnan(a) && isnan(b)));
-}
-
-static void
-same_hypothesis(const struct hypothesis *a, const struct hypothesis *b)
-{
-	assert_non_null(b);
-	assert_true(a->id == b->id && a->run == b->run && a->parent == b->parent && a->cycle == b->cycle &&
-	    a->state == b->state && a->presence == b->presence && a->group_key[0] == b->group_key[0] &&
-	    a->group_key[1] == b->group_key[1] && a->traces == b->traces && a->settled_traces == b->settled_traces &&
-	    a->key_n == b->key_n && a->exemplar_slow == b->exemplar_slow && a->exemplar_fast == b->exemplar_fast &&
-	    a->made.ns == b->made.ns && a->settled.ns == b->settled.ns);
-	same_number(a->mean_ns, b->mean_ns);
-	same_number(a->cv, b->cv);
-	same_number(a->share, b->share);
-	same_number(a->share_low, b->share_low);
-	same_number(a->share_high, b->share_high);
-	same_number(a->latency_share, b->latency_share);
-	same_number(a->settled_share, b->settled_share);
-	same_number(a->settled_low, b->settled_low);
-	same_number(a->settled_high, b->settled_high);
-	same_number(a->key_r, b->key_r);
-	same_number(a->key_p, b->key_p);
-	assert_string_equal(a->tracepoint, b->tracepoint);
-	assert_string_equal(a->edge_from, b->edge_from);
-	assert_string_equal(a->edge_to, b->edge_to);
-	assert_string_equal(a->group_shape, b->group_shape);
-	assert_string_equal(a->key, b->key);
-}
-
-static void
-same_forest(const struct forest *a, const struct forest *b)
-{
-	const struct run *x, *y;
-	const struct hypothesis *h;
-	uint64_t at = 0, other = 0;
-
-	while ((x = forest_run_next(a, &at)) != NULL) {
-		uint64_t in = 0, in_other = 0;
-
-		y = forest_run_next(b, &other);
-		assert_non_null(y);
-		assert_true(x->id == y->id && x->seed == y->seed && x->state == y->state && x->verdict == y->verdict &&
-		    x->cycles == y->cycles && x->tracepoints == y->tracepoints && x->tracepoints_all == y->tracepoints_all &&
-		    x->begun.ns == y->begun.ns && x->ended.ns == y->ended.ns);
-		assert_string_equal(x->type, y->type);
-		assert_string_equal(x->strategy, y->strategy);
-		assert_string_equal(x->words, y->words);
-		while ((h = forest_next(a, x->id, &in)) != NULL)
-			same_hypothesis(h, forest_next(b, y->id, &in_other));
-		assert_null(forest_next(b, y->id, &in_other));
-	}
-	assert_null(forest_run_next(b, &other));
-}
-
 /* ---- promises ---- */
 
 static void
@@ -287,6 +45,7 @@ what_was_committed_comes_back_to_the_last_bit(void **state)
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
 	struct forest *f = forest_new(), *g;
+	struct switched w = { .tracepoint = "p:e", .why = "because", .on = true, .when = { 5 } };
 	struct rng r;
 
 	rng_seed(&r, 11);
@@ -303,10 +62,16 @@ what_was_committed_comes_back_to_the_last_bit(void **state)
 				parent = h->id;
 			h = forest_hypothesis_new(f, run->id, parent);
 			fill(&r, h);
-			run->verdict = h->id;
+			if (n % 4 == 0)
+				fill_verdict(&r, f, h);
+			for (int i = 0; i < 9; i++)
+				fill_evidence(&r, f, h);
+			w.run = h->run;
+			w.hypothesis = h->id;
+			assert_int_equal(forest_switched(f, &w, NULL), 0);
 		}
-		if (run->verdict != 0) {	/* an old one changes again */
-			struct hypothesis *old = forest_get(f, 1 + rng_below(&r, run->verdict));
+		if (forest_get(f, 1) != NULL) {	/* an old one changes again */
+			struct hypothesis *old = forest_get(f, 1);
 
 			fill(&r, old);
 			forest_touch(f, old);
@@ -351,7 +116,7 @@ the_log_tells_what_was_switched_when_and_why(void **state)
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched WHERE run IS NULL AND hypothesis IS NULL AND"
 	    " \"on\" = 1 AND why = 'learning' AND tracepoint = 'shop:query' AND when_ns = 123456789"), 1);
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched JOIN hypothesis h ON h.id = hypothesis"
-	    " WHERE switched.run = 1 AND switched.cycle = 3 AND \"on\" = 0 AND why = 'no help'"), 1);
+	    " WHERE switched.run = 1 AND switched.cycle = 3 AND \"on\" = 0 AND switched.why = 'no help'"), 1);
 	forest_free(f);
 	store_close(s);
 }
@@ -363,7 +128,7 @@ the_file_says_that_it_is_ours(void **state)
 	struct store *s = open_store(p->path);
 
 	assert_int_equal(sql_integer(p->path, "PRAGMA application_id"), 0x486f6e65);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 1);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 2);
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
 	store_close(s);
 }
@@ -529,7 +294,7 @@ a_newer_schema_is_left_alone(void **state)
 	store_close(open_store(p->path));
 	sql(p->path, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 99; CREATE TABLE future (x)");
 	before = file_read(p->path, &len);
-	refuses_to_open(p->path, ERR_VERSION, "schema 99; this one knows up to 1");
+	refuses_to_open(p->path, ERR_VERSION, "schema 99; this one knows up to 2");
 	after = file_read(p->path, &len_after);
 	assert_int_equal(len, len_after);
 	assert_memory_equal(before, after, len);

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tests/unit/forest/made.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int
+folder_make(void **state)
+{
+	struct place *p = calloc(1, sizeof *p);
+
+	strcpy(p->folder, "/tmp/hone-store-XXXXXX");
+	if (mkdtemp(p->folder) == NULL)
+		return -1;
+	snprintf(p->path, sizeof p->path, "%s/forest.db", p->folder);
+	*state = p;
+	return 0;
+}
+
+int
+folder_remove(void **state)
+{
+	struct place *p = *state;
+	char command[96];
+	int rc;
+
+	snprintf(command, sizeof command, "chmod 755 %s; rm -rf %s", p->folder, p->folder);
+	rc = system(command);
+	free(p);
+	return rc;
+}
+
+struct store *
+open_store(const char *path)
+{
+	struct store *s = NULL;
+	struct err e = { 0 };
+
+	if (store_open(&s, path, &e) != 0)
+		fail_msg("store_open: %s", e.text);
+	return s;
+}
+
+void
+commit(struct store *s, struct forest *f)
+{
+	struct err e = { 0 };
+
+	if (store_commit(s, f, &e) != 0)
+		fail_msg("store_commit: %s", e.text);
+}
+
+struct forest *
+loaded(struct store *s, unsigned days)
+{
+	struct forest *f = forest_new();
+	struct err e = { 0 };
+
+	if (store_load(s, f, days, &e) != 0)
+		fail_msg("store_load: %s", e.text);
+	return f;
+}
+
+void
+sql(const char *path, const char *text)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", text, sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+int64_t
+sql_integer(const char *path, const char *text)
+{
+	sqlite3 *db;
+	sqlite3_stmt *q;
+	int64_t ret;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	if (sqlite3_prepare_v2(db, text, -1, &q, NULL) != SQLITE_OK || sqlite3_step(q) != SQLITE_ROW)
+		fail_msg("%s: %s", text, sqlite3_errmsg(db));
+	ret = sqlite3_column_int64(q, 0);
+	sqlite3_finalize(q);
+	sqlite3_close(db);
+	return ret;
+}
+
+void
+file_write(const char *path, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), (ssize_t)len);
+	close(fd);
+}
+
+uint8_t *
+file_read(const char *path, size_t *len)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY);
+	uint8_t *data;
+
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	data = malloc((size_t)st.st_size + 1);
+	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
+	close(fd);
+	*len = (size_t)st.st_size;
+	return data;
+}
+
+/* ---- random forests ---- */
+
+static double
+any_number(struct rng *r)
+{
+	switch (rng_below(r, 8)) {
+	case 0:
+		return NAN;
+	case 1:
+		return INFINITY;
+	case 2:
+		return 0;
+	default:
+		return rng_normal(r) * 1e9;
+	}
+}
+
+const char *
+any_text(struct rng *r)
+{
+	static char text[5000];
+	size_t len = rng_below(r, 10) == 0 ? rng_below(r, sizeof text - 1) : rng_below(r, 30);
+
+	for (size_t i = 0; i < len; i++)
+		text[i] = (char)(' ' + rng_below(r, 95));
+	text[len] = '\0';
+	return rng_below(r, 5) == 0 ? "w\xc3\xa4hrend 'x'; -- \"" : text;
+}
+
+void
+fill(struct rng *r, struct hypothesis *h)
+{
+	double *const numbers[] = { &h->mean_ns, &h->cv, &h->share, &h->share_low, &h->share_high, &h->latency_share,
+		&h->settled_share, &h->settled_low, &h->settled_high, &h->key_r, &h->key_p, &h->cost_ns, &h->separation };
+	char **const texts[] = { &h->tracepoint, &h->edge_from, &h->edge_to, &h->group_shape, &h->why, &h->key };
+
+	h->cycle = (uint32_t)rng_next(r);
+	h->state = (enum hypothesis_state)rng_below(r, 8);
+	h->presence = "+~ "[rng_below(r, 3)];
+	h->group_key[0] = rng_next(r);
+	h->group_key[1] = rng_next(r);
+	h->traces = rng_next(r);
+	h->settled_traces = rng_next(r);
+	h->key_n = (uint32_t)rng_next(r);
+	h->exemplar_slow = rng_next(r);
+	h->exemplar_fast = rng_next(r);
+	h->made.ns = (int64_t)rng_next(r);
+	h->settled.ns = (int64_t)rng_next(r);
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		*numbers[i] = any_number(r);
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		assert_true(hypothesis_text(texts[i], any_text(r)));
+}
+
+void
+fill_run(struct rng *r, struct run *run)
+{
+	run->seed = rng_next(r);
+	run->state = (enum run_state)rng_below(r, RUN_STATES);
+	run->cycles = (uint32_t)rng_next(r);
+	run->tracepoints = (uint32_t)rng_next(r);
+	run->tracepoints_all = (uint32_t)rng_next(r);
+	run->tracepoints_most = (uint32_t)rng_next(r);
+	run->requests = rng_next(r);
+	run->effort = (uint32_t)rng_next(r);
+	assert_true(hypothesis_text(&run->version, any_text(r)));
+	run->begun.ns = (int64_t)(rng_next(r) >> 2);
+	run->ended.ns = (int64_t)(rng_next(r) >> 2);
+	assert_true(hypothesis_text(&run->strategy, any_text(r)));
+	assert_true(hypothesis_text(&run->words, any_text(r)));
+}
+
+static void
+same_number(double a, double b)
+{
+	assert_true(a == b || (isnan(a) && isnan(b)));
+}
+
+static void
+same_hypothesis(const struct hypothesis *a, const struct hypothesis *b)
+{
+	assert_non_null(b);
+	assert_true(a->id == b->id && a->run == b->run && a->parent == b->parent && a->cycle == b->cycle &&
+	    a->state == b->state && a->presence == b->presence && a->group_key[0] == b->group_key[0] &&
+	    a->group_key[1] == b->group_key[1] && a->traces == b->traces && a->settled_traces == b->settled_traces &&
+	    a->key_n == b->key_n && a->exemplar_slow == b->exemplar_slow && a->exemplar_fast == b->exemplar_fast &&
+	    a->made.ns == b->made.ns && a->settled.ns == b->settled.ns);
+	same_number(a->mean_ns, b->mean_ns);
+	same_number(a->cv, b->cv);
+	same_number(a->share, b->share);
+	same_number(a->share_low, b->share_low);
+	same_number(a->share_high, b->share_high);
+	same_number(a->latency_share, b->latency_share);
+	same_number(a->settled_share, b->settled_share);
+	same_number(a->settled_low, b->settled_low);
+	same_number(a->settled_high, b->settled_high);
+	same_number(a->key_r, b->key_r);
+	same_number(a->key_p, b->key_p);
+	same_number(a->cost_ns, b->cost_ns);
+	same_number(a->separation, b->separation);
+	assert_string_equal(a->why, b->why);
+	assert_string_equal(a->tracepoint, b->tracepoint);
+	assert_string_equal(a->edge_from, b->edge_from);
+	assert_string_equal(a->edge_to, b->edge_to);
+	assert_string_equal(a->group_shape, b->group_shape);
+	assert_string_equal(a->key, b->key);
+}
+
+static void
+same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
+{
+	const struct verdict *x, *y;
+
+	for (uint32_t rank = 1; (x = forest_verdict(a, run, rank)) != NULL; rank++) {
+		const double mine[] = { x->confidence, x->mean_ns, x->cv, x->share, x->share_low, x->share_high,
+			x->latency_share, x->probability, x->cost_ns, x->cv_now, x->cv_then, x->cv_then_low, x->cv_then_high,
+			x->p50_then_ns, x->p95_now_ns, x->p95_then_ns, x->p99_now_ns, x->p99_then_ns, x->key_r, x->key_p };
+
+		assert_non_null(y = forest_verdict(b, run, rank));
+		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low, y->share_high,
+			y->latency_share, y->probability, y->cost_ns, y->cv_now, y->cv_then, y->cv_then_low, y->cv_then_high,
+			y->p50_then_ns, y->p95_now_ns, y->p95_then_ns, y->p99_now_ns, y->p99_then_ns, y->key_r, y->key_p };
+
+		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
+			same_number(mine[i], others[i]);
+		assert_true(x->run == y->run && x->hypothesis == y->hypothesis && x->rank == y->rank && x->kind == y->kind &&
+		    x->problem == y->problem && x->traces == y->traces && x->key_n == y->key_n &&
+		    x->slowest.high == y->slowest.high && x->slowest.low == y->slowest.low &&
+		    x->fastest.high == y->fastest.high && x->fastest.low == y->fastest.low &&
+		    x->slowest_ns == y->slowest_ns && x->fastest_ns == y->fastest_ns && x->when.ns == y->when.ns);
+		assert_string_equal(x->from, y->from);
+		assert_string_equal(x->to, y->to);
+		assert_string_equal(x->path, y->path);
+		assert_string_equal(x->tracepoint, y->tracepoint);
+		assert_string_equal(x->words, y->words);
+		assert_string_equal(x->key, y->key);
+	}
+	for (uint32_t rank = 1; rank <= 3; rank++)
+		assert_int_equal(forest_verdict(a, run, rank) == NULL, forest_verdict(b, run, rank) == NULL);
+}
+
+/* Evidence is asked by trace: the ids that play() and fill_evidence() give. */
+static void
+same_logs(const struct forest *a, const struct forest *b)
+{
+	const struct switched *s, *t;
+	const struct evidence *v, *w;
+	uint64_t at = 0, other = 0;
+
+	while ((s = forest_switched_next(a, NULL, &at)) != NULL) {
+		assert_non_null(t = forest_switched_next(b, NULL, &other));
+		assert_true(s->run == t->run && s->hypothesis == t->hypothesis && s->cycle == t->cycle && s->on == t->on &&
+		    s->when.ns == t->when.ns);
+		assert_string_equal(s->tracepoint, t->tracepoint);
+		assert_string_equal(s->why, t->why);
+	}
+	assert_null(forest_switched_next(b, NULL, &other));
+	for (uint64_t low = 0; low < TRACES; low++) {
+		at = other = 0;
+		while ((v = forest_evidence(a, (struct trace_id){ 0, low }, &at)) != NULL) {
+			assert_non_null(w = forest_evidence(b, (struct trace_id){ 0, low }, &other));
+			assert_true(v->trace.high == w->trace.high && v->run == w->run && v->hypothesis == w->hypothesis &&
+			    v->total_ns == w->total_ns && v->edge_ns == w->edge_ns);
+		}
+		assert_null(forest_evidence(b, (struct trace_id){ 0, low }, &other));
+	}
+}
+
+void
+fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
+{
+	struct verdict v = { .run = h->run, .hypothesis = h->id, .kind = (enum verdict_kind)rng_below(r, 5),
+		.problem = (enum problem)rng_below(r, 4), .traces = rng_next(r), .key_n = (uint32_t)rng_next(r),
+		.slowest = { rng_next(r), rng_next(r) }, .fastest = { rng_next(r), rng_next(r) },
+		.slowest_ns = (int64_t)rng_next(r), .fastest_ns = (int64_t)rng_next(r), .when = { (int64_t)rng_next(r) } };
+	double *const numbers[] = { &v.confidence, &v.mean_ns, &v.cv, &v.share, &v.share_low, &v.share_high,
+		&v.latency_share, &v.probability, &v.cost_ns, &v.cv_now, &v.cv_then, &v.cv_then_low, &v.cv_then_high,
+		&v.p50_then_ns, &v.p95_now_ns, &v.p95_then_ns, &v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p };
+	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.words, &v.key };
+
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		*numbers[i] = any_number(r);
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		assert_true(hypothesis_text(texts[i], any_text(r)));
+	assert_non_null(forest_verdict_new(f, &v));
+	verdict_release(&v);
+}
+
+void
+fill_evidence(struct rng *r, struct forest *f, const struct hypothesis *h)
+{
+	struct evidence v = { { rng_next(r), rng_below(r, TRACES) }, h->run, h->id, (int64_t)rng_next(r),
+		(int64_t)rng_next(r) };
+
+	assert_int_equal(forest_evidence_add(f, &v, NULL), 0);
+}
+
+/*
+ * Odd cycles probe two hypotheses, even ones settle them and look deeper; every
+ * fifth ends the run with two verdicts and begins the next one.
+ */
+void
+play(struct forest *f, uint32_t cycle)
+{
+	struct run *r = cycle % 5 == 1 ? forest_run_new(f, cycle % 2 ? "GET_HOME" : "PUT_ORDER") : forest_run_latest(f, NULL);
+	const struct hypothesis *last[2] = { 0 };
+	struct hypothesis *h;
+	struct wall now = { cycle * INT64_C(1000000000) };
+	uint64_t at = 0;
+	struct rng rng;
+
+	rng_seed(&rng, cycle);
+	if (cycle % 5 == 1)
+		r->begun = now;
+	r->cycles++;
+	forest_touch_run(f, r);
+	while ((h = forest_next(f, r->id, &at)) != NULL) {
+		if (h->state == HYPOTHESIS_PROBING) {
+			hypothesis_enter(h, h->id % 2 ? HYPOTHESIS_ISOLATES : HYPOTHESIS_NO_HELP, now);
+			forest_touch(f, h);
+		}
+		last[h->id % 2] = h;
+	}
+	for (int i = 0; i < 2; i++) {
+		struct switched s = { r->id, 0, cycle, true, i ? "shop:begin" : "shop:end", "looking", now };
+
+		h = forest_hypothesis_new(f, r->id, last[1] != NULL ? last[1]->id : 0);
+		assert_non_null(h);
+		hypothesis_enter(h, HYPOTHESIS_PROBING, now);
+		assert_true(hypothesis_text(&h->tracepoint, s.tracepoint));
+		s.hypothesis = h->id;
+		assert_int_equal(forest_switched(f, &s, NULL), 0);
+		for (int n = 0; n < 40; n++)
+			fill_evidence(&rng, f, h);
+	}
+	if (cycle % 5 != 0)
+		return;
+	fill_verdict(&rng, f, last[0]);
+	fill_verdict(&rng, f, last[1]);
+	r->state = RUN_FOUND;
+	r->ended = now;
+}
+
+struct forest *
+played(uint32_t cycles)
+{
+	struct forest *f = forest_new();
+
+	for (uint32_t i = 1; i <= cycles; i++)
+		play(f, i);
+	forest_written(f);
+	return f;
+}
+
+void
+same_forest(const struct forest *a, const struct forest *b)
+{
+	const struct run *x, *y;
+	const struct hypothesis *h;
+	uint64_t at = 0, other = 0;
+
+	while ((x = forest_run_next(a, &at)) != NULL) {
+		uint64_t in = 0, in_other = 0;
+
+		y = forest_run_next(b, &other);
+		assert_non_null(y);
+		assert_true(x->id == y->id && x->seed == y->seed && x->state == y->state && x->verdict == y->verdict &&
+		    x->cycles == y->cycles && x->tracepoints == y->tracepoints && x->tracepoints_all == y->tracepoints_all &&
+		    x->begun.ns == y->begun.ns && x->ended.ns == y->ended.ns && x->requests == y->requests &&
+		    x->tracepoints_most == y->tracepoints_most && x->effort == y->effort);
+		assert_string_equal(x->version, y->version);
+		assert_string_equal(x->type, y->type);
+		assert_string_equal(x->strategy, y->strategy);
+		assert_string_equal(x->words, y->words);
+		while ((h = forest_next(a, x->id, &in)) != NULL)
+			same_hypothesis(h, forest_next(b, y->id, &in_other));
+		assert_null(forest_next(b, y->id, &in_other));
+		same_verdicts(a, b, x->id);
+	}
+	assert_null(forest_run_next(b, &other));
+	same_logs(a, b);
+}
