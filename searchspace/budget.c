@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "searchspace/budget.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rates are summed as whole thousandths of a record a second: what comes and goes leaves nothing behind. */
+#define RATE_MAX_MILLI ((uint64_t)1 << 50)	/* 10^12 records a second: more than any machine makes */
+
+struct key {
+	uint32_t type, node, label;
+};
+
+struct entry {			/* a tracepoint that is on, for a type, on a node */
+	struct key key;
+	uint64_t milli;		/* records a second if all requests were probed, x 1000 */
+	double   records, probed;	/* of the windows measured, each half as heavy as the next */
+};
+
+struct load {			/* all of a type on one node */
+	uint32_t type, node;
+	uint32_t share;		/* index of the type's, while shares are dealt */
+	uint64_t milli;
+};
+
+struct share {			/* of a type's requests */
+	uint32_t type;
+	bool     fixed, fresh;	/* its fair share stands; it has none yet */
+	double   now, fair, could;	/* fair: dealt now; could: if the others kept theirs, beyond 1 where there is room */
+};
+
+struct spender {		/* a node */
+	double   record_ns, rejected_ns;	/* 0: not told */
+	uint64_t milli;		/* of all its loads */
+	double   left, weight;	/* ns a second; while shares are dealt, what all that still rise take of it at 1 */
+};
+
+/* Sorted by type, node, label: what is asked for is a range, and the same calls give the same sums. */
+struct budget {
+	struct budget_options o;
+	struct entry *entries;
+	struct load *loads;
+	struct share *shares;
+	struct spender *nodes;
+	uint32_t nentries, nloads, nshares, nnodes;
+	uint32_t entries_cap, loads_cap, shares_cap, nodes_cap;
+	bool dirty;		/* shares are of before the last change */
+};
+
+static void deal(struct budget *b);
+
+struct budget *
+budget_new(const struct budget_options *o)
+{
+	struct budget *b = calloc(1, sizeof *b);
+
+	if (b != NULL)
+		b->o = *o;
+	return b;
+}
+
+void
+budget_free(struct budget *b)
+{
+	if (b == NULL)
+		return;
+	free(b->entries);
+	free(b->loads);
+	free(b->shares);
+	free(b->nodes);
+	free(b);
+}
+
+/* ---- tables ---- */
+
+/* Room for `want` things; NULL: there is none, and the old ones stay. */
+static void *
+grown(void *old, uint32_t want, uint32_t *cap, size_t size)
+{
+	uint32_t more = *cap != 0 ? *cap : 16;
+	void *p;
+
+	if (want <= *cap)
+		return old;
+	while (more < want)
+		more *= 2;
+	if ((p = realloc(old, more * size)) == NULL)
+		return NULL;
+	*cap = more;
+	return p;
+}
+
+static int
+key_order(const struct key *a, const struct key *b)
+{
+	if (a->type != b->type)
+		return a->type < b->type ? -1 : 1;
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return a->label == b->label ? 0 : a->label < b->label ? -1 : 1;
+}
+
+/* The first entry that is not before the key; and so for loads and shares. */
+static uint32_t
+entry_at(const struct budget *b, const struct key *k)
+{
+	uint32_t low = 0, high = b->nentries;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (key_order(&b->entries[mid].key, k) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static uint32_t
+load_at(const struct budget *b, uint32_t type, uint32_t node)
+{
+	uint32_t low = 0, high = b->nloads;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+		const struct load *l = &b->loads[mid];
+
+		if (l->type < type || (l->type == type && l->node < node))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static uint32_t
+share_at(const struct budget *b, uint32_t type)
+{
+	uint32_t low = 0, high = b->nshares;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (b->shares[mid].type < type)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct entry *
+entry_find(const struct budget *b, const struct key *k)
+{
+	uint32_t i = entry_at(b, k);
+
+	return i < b->nentries && key_order(&b->entries[i].key, k) == 0 ? &b->entries[i] : NULL;
+}
+
+static int
+node_there(struct budget *b, uint32_t node, struct err *e)
+{
+	struct spender *p;
+
+	if (node < b->nnodes)
+		return 0;
+	if (node >= BUDGET_NODES_MAX)
+		return err_set(e, ERR_FULL, "budget: node %u is over the %d that there may be", node, BUDGET_NODES_MAX);
+	if ((p = grown(b->nodes, node + 1, &b->nodes_cap, sizeof *p)) == NULL)
+		return err_set(e, ERR_MEMORY, "budget: out of memory");
+	b->nodes = p;
+	memset(&p[b->nnodes], 0, (node + 1 - b->nnodes) * sizeof *p);
+	b->nnodes = node + 1;
+	return 0;
+}
+
+/* All the memory that one more entry may need, before anything changes. */
+static int
+room(struct budget *b, uint32_t node, struct err *e)
+{
+	struct entry *entries = grown(b->entries, b->nentries + 1, &b->entries_cap, sizeof *entries);
+	struct load *loads = grown(b->loads, b->nloads + 1, &b->loads_cap, sizeof *loads);
+	struct share *shares = grown(b->shares, b->nshares + 1, &b->shares_cap, sizeof *shares);
+
+	if (entries != NULL)
+		b->entries = entries;
+	if (loads != NULL)
+		b->loads = loads;
+	if (shares != NULL)
+		b->shares = shares;
+	if (entries == NULL || loads == NULL || shares == NULL)
+		return err_set(e, ERR_MEMORY, "budget: out of memory");
+	return node_there(b, node, e);
+}
+
+/* The entry, a new one of rate 0 where there was none; NULL: out of memory. */
+static struct entry *
+entry_make(struct budget *b, const struct key *k, struct err *e)
+{
+	uint32_t at = entry_at(b, k), l, s;
+
+	if (at < b->nentries && key_order(&b->entries[at].key, k) == 0)
+		return &b->entries[at];
+	if (room(b, k->node, e) != 0)
+		return NULL;
+	memmove(&b->entries[at + 1], &b->entries[at], (b->nentries++ - at) * sizeof b->entries[0]);
+	b->entries[at] = (struct entry){ .key = *k };
+	l = load_at(b, k->type, k->node);
+	if (l == b->nloads || b->loads[l].type != k->type || b->loads[l].node != k->node) {
+		memmove(&b->loads[l + 1], &b->loads[l], (b->nloads++ - l) * sizeof b->loads[0]);
+		b->loads[l] = (struct load){ .type = k->type, .node = k->node };
+	}
+	s = share_at(b, k->type);
+	if (s == b->nshares || b->shares[s].type != k->type) {
+		memmove(&b->shares[s + 1], &b->shares[s], (b->nshares++ - s) * sizeof b->shares[0]);
+		b->shares[s] = (struct share){ .type = k->type, .fresh = true };
+	}
+	return &b->entries[at];
+}
+
+/* ---- what comes in ---- */
+
+int
+budget_node(struct budget *b, uint32_t node, double record_ns, double rejected_ns, struct err *e)
+{
+	struct spender *n;
+	int rc;
+
+	if ((rc = node_there(b, node, e)) != 0)
+		return rc;
+	n = &b->nodes[node];
+	if (n->record_ns == record_ns && n->rejected_ns == rejected_ns)
+		return 0;
+	n->record_ns = record_ns;
+	n->rejected_ns = rejected_ns;
+	b->dirty = true;
+	return 0;
+}
+
+static uint64_t
+milli_of(double per_second)
+{
+	if (!(per_second > 0))
+		return 0;
+	return per_second * 1e3 < (double)RATE_MAX_MILLI ? (uint64_t)llround(per_second * 1e3) : RATE_MAX_MILLI;
+}
+
+static void
+entry_rate(struct budget *b, struct entry *t, double per_second)
+{
+	struct load *l = &b->loads[load_at(b, t->key.type, t->key.node)];
+	uint64_t milli = milli_of(per_second);
+
+	if (milli == t->milli)
+		return;
+	l->milli += milli - t->milli;
+	b->nodes[t->key.node].milli += milli - t->milli;
+	t->milli = milli;
+	b->dirty = true;
+}
+
+int
+budget_predict(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second, struct err *e)
+{
+	struct entry *t = entry_make(b, &(struct key){ type, node, label }, e);
+
+	if (t == NULL)
+		return ERR_MEMORY;
+	if (t->probed == 0)
+		entry_rate(b, t, per_second);
+	return 0;
+}
+
+int
+budget_measured(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second, double probed,
+    struct err *e)
+{
+	struct entry *t;
+
+	if (!(probed > 0) || !(per_second >= 0))
+		return 0;
+	if ((t = entry_make(b, &(struct key){ type, node, label }, e)) == NULL)
+		return ERR_MEMORY;
+	t->records = t->records / 2 + per_second;
+	t->probed = t->probed / 2 + probed;
+	entry_rate(b, t, t->records / t->probed);
+	return 0;
+}
+
+/* Its entries are apart by node: all of the type are looked at. */
+void
+budget_drop(struct budget *b, uint32_t type, uint32_t label)
+{
+	uint32_t first = entry_at(b, &(struct key){ .type = type }), to = first, i, s = share_at(b, type), l;
+
+	for (i = first; i < b->nentries && b->entries[i].key.type == type; i++) {
+		if (b->entries[i].key.label == label)
+			entry_rate(b, &b->entries[i], 0);
+		else
+			b->entries[to++] = b->entries[i];
+	}
+	if (to == i)
+		return;
+	memmove(&b->entries[to], &b->entries[i], (b->nentries - i) * sizeof b->entries[0]);
+	b->nentries -= i - to;
+	b->dirty = true;
+	if (to > first)
+		return;
+	/* Its last: what it was lowered to is forgotten. */
+	memmove(&b->shares[s], &b->shares[s + 1], (--b->nshares - s) * sizeof b->shares[0]);
+	l = load_at(b, type, 0);
+	for (i = l; i < b->nloads && b->loads[i].type == type; i++)
+		;
+	memmove(&b->loads[l], &b->loads[i], (b->nloads - i) * sizeof b->loads[0]);
+	b->nloads -= i - l;
+}
+
+/* ---- what it comes to ---- */
+
+static double
+allowed_ns(const struct budget *b)
+{
+	return b->o.share * 1e9;
+}
+
+static double
+rejected_ns(const struct budget *b, const struct spender *n)
+{
+	return n->record_ns > 0 ? n->rejected_ns : b->o.rejected_ns;
+}
+
+/* What a record of a probed request costs more than one that the filter rejects. */
+static double
+taken_ns(const struct budget *b, const struct spender *n)
+{
+	double record_ns = n->record_ns > 0 ? n->record_ns : b->o.record_ns;
+
+	return fmax(record_ns - rejected_ns(b, n), 0);
+}
+
+/* What a load costs at 1, beyond what it costs at 0: ns each second. */
+static double
+weight_of(const struct budget *b, const struct load *l)
+{
+	return (double)l->milli / 1e3 * taken_ns(b, &b->nodes[l->node]);
+}
+
+bool
+budget_affords(const struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second)
+{
+	const struct entry *there = entry_find(b, &(struct key){ type, node, label });
+	struct spender n = { 0 };
+	double records;
+
+	if (node < b->nnodes)
+		n = b->nodes[node];
+	if (there != NULL)
+		n.milli -= there->milli;
+	records = (double)(n.milli + milli_of(per_second)) / 1e3;
+	return records * (rejected_ns(b, &n) + b->o.probed_min * taken_ns(b, &n)) <= allowed_ns(b);
+}
+
+/* ---- dealing shares ---- */
+
+/* What is left on each node by those whose share is fixed, and what the others would take of it at 1. */
+static void
+count_left(struct budget *b)
+{
+	for (uint32_t i = 0; i < b->nnodes; i++) {
+		struct spender *n = &b->nodes[i];
+
+		n->left = allowed_ns(b) - (double)n->milli / 1e3 * rejected_ns(b, n);
+		n->weight = 0;
+	}
+	for (uint32_t i = 0; i < b->nloads; i++) {
+		const struct load *l = &b->loads[i];
+		const struct share *s = &b->shares[l->share];
+
+		if (s->fixed)
+			b->nodes[l->node].left -= s->fair * weight_of(b, l);
+		else
+			b->nodes[l->node].weight += weight_of(b, l);
+	}
+}
+
+static double
+level_of(const struct spender *n)
+{
+	return n->weight > 0 ? fmax(n->left, 0) / n->weight : HUGE_VAL;
+}
+
+/* All rise alike until a node is full, or they are whole; those that have to do with it stop. False: all have. */
+static bool
+deal_round(struct budget *b)
+{
+	double level = 1;
+
+	count_left(b);
+	for (uint32_t i = 0; i < b->nnodes; i++)
+		level = fmin(level, level_of(&b->nodes[i]));
+	for (uint32_t i = 0; i < b->nshares; i++)
+		if (!b->shares[i].fixed)
+			b->shares[i].fair = level;
+	if (level >= 1)
+		return false;
+	for (uint32_t i = 0; i < b->nloads; i++)
+		if (b->loads[i].milli > 0 && level_of(&b->nodes[b->loads[i].node]) <= level)
+			b->shares[b->loads[i].share].fixed = true;
+	return true;
+}
+
+static void
+deal_fair(struct budget *b)
+{
+	uint32_t s = 0;
+
+	for (uint32_t i = 0; i < b->nloads; i++) {
+		while (b->shares[s].type != b->loads[i].type)
+			s++;
+		b->loads[i].share = s;
+	}
+	for (uint32_t i = 0; i < b->nshares; i++)
+		b->shares[i].fixed = false;
+	while (deal_round(b))
+		;
+}
+
+/* How far each could go if the others kept their fair share. */
+static void
+count_room(struct budget *b)
+{
+	for (uint32_t i = 0; i < b->nshares; i++) {
+		b->shares[i].could = HUGE_VAL;
+		b->shares[i].fixed = true;
+	}
+	count_left(b);
+	for (uint32_t i = 0; i < b->nloads; i++) {
+		struct share *s = &b->shares[b->loads[i].share];
+		double weight = weight_of(b, &b->loads[i]);
+
+		if (weight > 0)
+			s->could = fmin(s->could, fmax(b->nodes[b->loads[i].node].left, 0) / weight + s->fair);
+	}
+}
+
+/* What is left on each node at the shares of now. */
+static void
+count_now(struct budget *b)
+{
+	for (uint32_t i = 0; i < b->nnodes; i++)
+		b->nodes[i].left = allowed_ns(b) - (double)b->nodes[i].milli / 1e3 * rejected_ns(b, &b->nodes[i]);
+	for (uint32_t i = 0; i < b->nloads; i++) {
+		const struct load *l = &b->loads[i];
+
+		b->nodes[l->node].left -= b->shares[l->share].now * weight_of(b, l);
+	}
+}
+
+/*
+ * Who could have much more gets what is fair; then, on nodes that are over, nobody
+ * keeps more than that. A node where all have at most what is fair is not over, and
+ * lowering one cannot bring another node over: one pass is enough.
+ */
+static void
+deal(struct budget *b)
+{
+	b->dirty = false;
+	deal_fair(b);
+	count_room(b);
+	for (uint32_t i = 0; i < b->nshares; i++) {
+		struct share *s = &b->shares[i];
+
+		if (s->fresh || (s->fair > s->now && s->could >= b->o.slack * s->now))
+			s->now = s->fair;
+		s->fresh = false;
+	}
+	count_now(b);
+	for (uint32_t i = 0; i < b->nloads; i++) {
+		struct share *s = &b->shares[b->loads[i].share];
+
+		if (b->nodes[b->loads[i].node].left < 0)
+			s->now = fmin(s->now, s->fair);
+	}
+	count_now(b);
+}
+
+double
+budget_probed(struct budget *b, uint32_t type)
+{
+	uint32_t s;
+
+	if (b->dirty)
+		deal(b);
+	s = share_at(b, type);
+	return s < b->nshares && b->shares[s].type == type ? b->shares[s].now : 1;
+}
+
+double
+budget_spent(struct budget *b, uint32_t node)
+{
+	if (node >= b->nnodes)
+		return 0;
+	if (b->dirty)
+		deal(b);
+	return (allowed_ns(b) - b->nodes[node].left) / 1e9;
+}
