@@ -85,12 +85,6 @@ id_text(uint64_t trace_id)
 	return json_string(text);
 }
 
-static json_t *
-exemplar_text(const struct exemplar *x)
-{
-	return x->total_ns < 0 ? json_null() : id_text(x->id.low);
-}
-
 /* ---- runs and their trees ---- */
 
 static json_t *
@@ -133,29 +127,25 @@ path_json(const char *lines)
 	return a;
 }
 
-/* The verdict of a run that ended while we have run: with all that was measured. */
+/* A verdict with all that was measured. */
 static json_t *
-verdict_json(const struct engine *g, const struct run_verdict *v, uint64_t hypothesis)
+verdict_json(const struct engine *g, const struct verdict *v)
 {
-	const struct what_if *w = &v->what_if;
-	const struct key_finding *k = &v->key_finding;
-
-	return json_pack("{s:I, s:s, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:f, s:o, s:{s:o, s:o},"
+	return json_pack("{s:I, s:s, s:s, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:f, s:o, s:{s:o, s:o},"
 	    " s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o}, s:b, s:b, s:I}",
-	    "hypothesis", (json_int_t)hypothesis,
-	    "problem", v->finding.problem == PROBLEM_SLOW ? "slow" : "unpredictable",
+	    "hypothesis", (json_int_t)v->hypothesis, "kind", verdict_word(v->kind),
+	    "problem", v->problem == PROBLEM_SLOW ? "slow" : "unpredictable",
 	    "group", "path", path_json(v->path), "traces", (json_int_t)v->traces, "mean_ms",
-	    number_json(v->finding.mean_ns / 1e6), "cv", number_json(v->finding.cv), "edge", "from", text(v->from), "to", text(v->to),
-	    "share", number_json(v->edge.share), "share_low", number_json(v->edge.interval.low),
-	    "share_high", number_json(v->edge.interval.high), "latency_share", number_json(v->edge.latency_share),
-	    "confidence", g->o.conditions.confidence,
-	    "key", key_of(v->key, v->key != NULL ? key_r(k) : 0, k->p, k->n),
-	    "exemplars", "slowest", exemplar_text(&v->slowest), "fastest", exemplar_text(&v->fastest),
-	    "what_if", "cv_now", number_json(w->now.cv), "cv_then", number_json(w->then.cv),
-	    "p50_then_ms", number_json(w->then.p50_ns / 1e6), "p95_now_ms", number_json(w->now.p95_ns / 1e6),
-	    "p95_then_ms", number_json(w->then.p95_ns / 1e6), "p99_now_ms", number_json(w->now.p99_ns / 1e6),
-	    "p99_then_ms", number_json(w->then.p99_ns / 1e6),
-	    "bottom", v->bottom, "spread", v->spread, "added_on", (json_int_t)plan_count(g->plan));
+	    number_json(v->mean_ns / 1e6), "cv", number_json(v->cv), "edge", "from", text(v->from), "to", text(v->to),
+	    "share", number_json(v->share), "share_low", number_json(v->share_low),
+	    "share_high", number_json(v->share_high), "latency_share", number_json(v->latency_share),
+	    "confidence", v->confidence, "key", key_of(v->key, v->key_r, v->key_p, v->key_n),
+	    "exemplars", "slowest", id_text(v->slowest.low), "fastest", id_text(v->fastest.low),
+	    "what_if", "cv_now", number_json(v->cv_now), "cv_then", number_json(v->cv_then),
+	    "p50_then_ms", number_json(v->p50_then_ns / 1e6), "p95_now_ms", number_json(v->p95_now_ns / 1e6),
+	    "p95_then_ms", number_json(v->p95_then_ns / 1e6), "p99_now_ms", number_json(v->p99_now_ns / 1e6),
+	    "p99_then_ms", number_json(v->p99_then_ns / 1e6), "bottom", v->kind != VERDICT_SPREAD && v->kind != VERDICT_CUT,
+	    "spread", v->kind == VERDICT_SPREAD, "added_on", (json_int_t)plan_count(g->plan));
 }
 
 /* The verdict of a run from before we started: what the database keeps of it. */
@@ -192,7 +182,7 @@ phase_words(const struct engine *g, const struct diagnosis *d)
 		return json_sprintf("cycle %u: switching %u tracepoint%s on", d->run->cycles, d->npicks,
 		    d->npicks == 1 ? "" : "s");
 	return json_sprintf("%s %u: %llu traces in %u groups", d->phase == PHASE_WATCH ? "watching, cycle" :
-	    "gathering, cycle", d->run->cycles, (unsigned long long)d->cycle_traces,
+	    "gathering, cycle", d->run->cycles, (unsigned long long)d->traces,
 	    d->groups != NULL ? groups_count(d->groups) : 0);
 }
 
@@ -206,8 +196,8 @@ run_json(const struct engine *g, const struct forest *f, const struct run *r, co
 	json_t *v = json_null(), *run, *all;
 	uint64_t at = 0;
 
-	if (d != NULL && d->verdict != NULL)
-		v = verdict_json(g, d->verdict, r->verdict);
+	if (forest_verdict(f, r->id, 1) != NULL)
+		v = verdict_json(g, forest_verdict(f, r->id, 1));
 	else if (h != NULL)
 		v = verdict_stored(g, h);
 	run = json_pack("{s:I, s:o, s:s, s:I, s:s, s:o, s:i, s:f, s:i, s:i, s:o, s:o, s:o, s:o}",

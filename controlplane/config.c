@@ -53,7 +53,7 @@ const struct ini_key config_keys[] = {
 
 	KEY("search", tracepoints_per_cycle, INI_COUNT, "3", 1, 16,
 	    "So many tracepoints are turned on in a cycle for one edge."),
-	KEY("search", isolate_min, INI_SHARE, "50%", 0.05, 1,
+	KEY("search", isolate_min, INI_SHARE, "30%", 0.05, 1,
 	    "A smaller edge with this part of an edge's share took it over."),
 	KEY("search", explain_min, INI_SHARE, "50%", 0.05, 1, "A key that explains this share of an edge is its reason."),
 	KEY("search", cycle_max, INI_TIME, "20s", 0.5 * S, 3600 * S,

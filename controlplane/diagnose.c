@@ -1,360 +1,317 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One search. A cycle gathers traces until the group that matters is ripe,
- * decides, and turns on the next tracepoints inside the edge that carries the
- * problem; until nothing is left to turn on inside it.
- *
- *	watch ---> [decide] ---> switch ---> gather ---> [decide] ---> ...
- *	               |  ^         |           |            |
- *	               |  '------ paused <------'            |
- *	               '----------------> ended <------------'
+ * A diagnosis: watches a request type's groups for as long as it runs, begins a
+ * search for each problem that is worth one, and ends when all have ended.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/diagnose.h"
-#include "controlplane/engine_inside.h"
+#include "controlplane/search.h"
 
-enum { CHECK_NS = 100000000, WATCH_MIN_NS = 1000000000, CYCLES_MAX = 64, SPREADS_MAX = 2, SETTLE_NS = 50000000 };
-static const int64_t SWITCH_MAX_NS = 20000000000;
+enum { CHECK_NS = 100000000, WATCH_MIN_NS = 1000000000, SETTLE_NS = 50000000, SEARCHES_MAX = 32, SHARES_OF_MEMORY = 4 };
+static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2;	/* of what the costliest problem costs */
 
-static int  groups_begin(struct engine *g, struct diagnosis *d, struct mono now, struct err *e);
-static int  watched(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
-static int  gathered(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
-static int  next_cycle(struct engine *g, struct diagnosis *d, const struct choice *c, struct mono now,
-    struct wall when, struct err *e);
-static int  close_in(struct engine *g, struct diagnosis *d, struct mono now, struct err *e);
-static int  turn_on(struct engine *g, struct diagnosis *d, uint32_t label, struct wall when, struct err *e);
-static int  withdraw(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
-static bool shed(const struct engine *g);
-static const char *why_too_few(const struct diagnosis *d, const char *else_words);
-static void narrow(struct diagnosis *d, const struct choice *c);
+/* ---- traces ---- */
 
 int
 diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, struct err *e)
 {
-	struct critpath plain, path;
-	struct shape root, shape;
+	struct critpath path;
+	struct shape root;
 	struct arena *a = &g->scratch;
 	int rc;
 
 	if (t->type != d->type)
 		return 0;
 	sketch_add(&d->sketch, t->end_ns - t->begin_ns);
+	d->run->requests++;
 	if (t->lossy) {
 		d->skipped_lossy++;
+		for (uint32_t i = 0; i < d->nsearches; i++)
+			d->searches[i]->skipped_lossy++;
 		return 0;
 	}
-	if (!d->is_ready || !began_after(g, t, d->ready.ns + SETTLE_NS) ||
-	    (d->phase == PHASE_GATHER && !t->probed))
+	if (!began_after(g, t, d->begun.ns + SETTLE_NS))
 		return 0;
-	if ((rc = critpath_extract(&plain, t, g->labels, &(struct label_set){ 0 }, a, e)) != 0) {
+	if ((rc = critpath_extract(&path, t, g->labels, &(struct label_set){ 0 }, a, e)) != 0) {
 		g->pathless += rc == ERR_INPUT;
 		return rc == ERR_INPUT ? 0 : rc;
 	}
-	g->moved += plain.moved;
-	if ((rc = shape_of(&root, &plain, g->labels, a, e)) != 0)
+	g->moved += path.moved;
+	if ((rc = shape_of(&root, &path, g->labels, a, e)) != 0)
 		return rc;
-	path = plain;
-	shape = root;
-	if (d->phase == PHASE_GATHER) {
-		if (root.key.a != d->root_key.a || root.key.b != d->root_key.b)
-			return 0;
-		if ((rc = critpath_extract(&path, t, g->labels, &d->keep, a, e)) != 0 ||
-		    (rc = shape_of(&shape, &path, g->labels, a, e)) != 0)
-			return rc;
+	if (d->is_ready && d->groups != NULL && began_after(g, t, d->ready.ns + SETTLE_NS)) {
+		g->inexact += !shape_exact(&root, t);
+		d->traces++;
+		groups_add(d->groups, t, &path, &root, g->node_names);
 	}
-	g->inexact += !shape_exact(&shape, t);
-	d->cycle_traces++;
-	groups_add(d->groups, t, &path, &shape, g->node_names);
-	return 0;
+	for (uint32_t i = 0; i < d->nsearches && rc == 0; i++) {
+		struct search *s = d->searches[i];
+
+		if (s->root_key.a == root.key.a && s->root_key.b == root.key.b)
+			rc = search_trace(g, s, t, e);
+	}
+	return rc;
 }
 
-int
-diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
-{
-	bool withdrawn = (g->paused && mono_since_ns(now, g->paused_since) > g->o.withdraw_ns) || shed(g);
+/* ---- searches ---- */
 
-	if (d->groups == NULL)
-		return groups_begin(g, d, now, e);
-	switch (d->phase) {
-	case PHASE_SWITCH:
-		if (withdrawn)
-			return withdraw(g, d, now, when, e);
-		if (nodes_done(g)) {
-			d->phase = PHASE_GATHER;
-			d->is_ready = true;
-			d->ready = d->cycle_begun = now;
-		} else if (mono_since_ns(now, d->cycle_begun) > SWITCH_MAX_NS) {
-			diagnose_end(g, d, RUN_NOT_FOUND, "given up: an agent did not confirm that its tracepoints are "
-			    "on; see 'hone agents'", when);
-		}
-		return 0;
-	case PHASE_PAUSED:
-		if (g->paused || shed(g))
-			return 0;
-		d->phase = PHASE_GATHER;	/* what was gathered decides again, once more is there */
-		d->is_ready = false;
-		return groups_begin(g, d, now, e);
-	case PHASE_WATCH:
-	case PHASE_GATHER:
-		/* While an agent is being told something new, or a new one has come, its traces prove nothing. */
-		if (d->is_ready && !nodes_done(g))
-			d->is_ready = false;
-		else if (!d->is_ready && nodes_done(g)) {
-			d->is_ready = true;
-			d->ready = now;
-		}
-		if (d->npicks > 0 && withdrawn)
-			return withdraw(g, d, now, when, e);
-		if (g->paused || mono_since_ns(now, d->checked) < CHECK_NS)
-			return 0;	/* paused: a decision would only turn more on */
-		d->checked = now;
-		return d->phase == PHASE_WATCH ? watched(g, d, now, when, e) : gathered(g, d, now, when, e);
-	case PHASE_ENDED:
-		break;
+static struct search *
+add_search(struct engine *g, struct diagnosis *d, const struct gap *gap, struct hash128 root_key)
+{
+	struct search *s;
+
+	(void)g;
+	if (d->nsearches == d->searches_cap) {
+		uint32_t cap = d->searches_cap != 0 ? 2 * d->searches_cap : 8;
+		struct search **more = reallocarray(d->searches, cap, sizeof *more);
+
+		if (more == NULL)
+			return NULL;
+		d->searches = more;
+		d->searches_cap = cap;
 	}
-	return 0;
+	if ((s = search_new(gap, root_key, d->nsearches, d->seed)) != NULL)
+		d->searches[d->nsearches++] = s;
+	return s;
+}
+
+/* Another search is about that edge, or was when it began. */
+static bool
+is_known(const struct diagnosis *d, const struct gap *gap)
+{
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (same_gap(&d->searches[i]->gap, gap) || same_gap(&d->searches[i]->root_gap, gap))
+			return true;
+	return false;
 }
 
 static bool
-shed(const struct engine *g)
+is_searched(const struct diagnosis *d, struct hash128 root_key)
 {
-	for (uint32_t i = 0; i < g->nnodes; i++)
-		if (g->nodes[i].connected && g->nodes[i].status.shed)
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (d->searches[i]->root_key.a == root_key.a && d->searches[i]->root_key.b == root_key.b)
 			return true;
 	return false;
 }
 
 static int
-groups_begin(struct engine *g, struct diagnosis *d, struct mono now, struct err *e)
+search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t edge, struct wall when, struct err *e)
+{
+	const struct shape *shape = &r->group->shape;
+	const struct edge_share *share = &r->finding.edges[edge];
+	struct gap gap = gap_of(&shape->edges[edge]);
+	struct search *s;
+	struct hypothesis *h;
+
+	if (is_known(d, &gap) || d->nsearches == SEARCHES_MAX)
+		return 0;
+	if ((s = add_search(g, d, &gap, shape->key)) == NULL || (h = hypothesis_from(g, d, NULL, when)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	s->root_gap = gap;
+	s->root = h;
+	s->problem = r->finding.problem;
+	s->by_latency = s->problem == PROBLEM_SLOW;
+	s->of_group = s->root_share = s->share = share->share;
+	s->carried = s->by_latency ? r->group->edges[edge].mean_x : comoments_covariance(&r->group->edges[edge]);
+	hypothesis_motive(g, h, r->group, edge);
+	h->share = h->settled_share = share->share;
+	h->share_low = h->settled_low = share->interval.low;
+	h->share_high = h->settled_high = share->interval.high;
+	h->settled_traces = h->traces;
+	h->cost_ns = r->finding.cost_ns;
+	return settle_evidence(g, h, r->group, edge, e);
+}
+
+/* Its main edge, and others that have as much as is followed inside an edge. */
+static int
+searches_for(struct engine *g, struct diagnosis *d, const struct ripe *r, struct wall when, struct err *e)
+{
+	const struct finding *f = &r->finding;
+	int rc = search_for(g, d, r, f->top, when, e);
+
+	for (uint32_t i = 0; i < f->nedges && f->problem == PROBLEM_UNPREDICTABLE && rc == 0; i++)
+		if (i != f->top && f->edges[i].share >= g->o.isolate_min && f->edges[i].interval.low >= g->o.isolate_min / 2)
+			rc = search_for(g, d, r, i, when, e);
+	return rc;
+}
+
+int
+diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by, const struct measured *m,
+    const struct part *p, struct wall when, struct err *e)
+{
+	struct search *s;
+
+	if (is_known(d, &p->gap) || d->nsearches == SEARCHES_MAX)
+		return 0;
+	if ((s = add_search(g, d, &p->gap, by->root_key)) == NULL || (s->root = hypothesis_from(g, d, by->current, when)) == NULL ||
+	    !label_set_copy(&s->must, &by->must) || !label_set_copy(&s->mustnot, &by->mustnot) ||
+	    !label_set_copy(&s->absent, &by->absent))
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	s->root_gap = p->gap;
+	s->problem = by->problem;
+	s->of_group = by->of_group * p->of_gap;
+	s->root_share = s->share = m->share * p->of_gap;
+	s->carried = p->carries;
+	hypothesis_motive(g, s->root, m->model->group, p->edge);
+	hypothesis_text(&s->root->edge_to, labels_get(g->labels, p->gap.to)->text);
+	s->root->share = s->root->settled_share = s->share;
+	s->root->settled_traces = (uint64_t)m->pooled;
+	s->root->cost_ns = by->root->cost_ns * p->of_gap;
+	return remember_path(s, &m->model->group->shape, &g->scratch, e);
+}
+
+/* Those that wait begin while there is room, in the order in which they were found. */
+static int
+begin_waiting(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
+{
+	int64_t on = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		on += search_on(d->searches[i]);
+	for (uint32_t i = 0; i < d->nsearches && on < g->o.searches_max && rc == 0; i++) {
+		struct search *s = d->searches[i];
+
+		if (s->phase != PHASE_WAIT)
+			continue;
+		rc = search_begin(g, d, s, s->npath == 0 ? groups_find(d->groups, s->root_key) : NULL, now, when, e);
+		on += search_on(s);
+	}
+	return rc;
+}
+
+/* ---- watching ---- */
+
+/* What is ripe and worth it gets a search. ended: all that were are over. */
+static int
+watch(struct engine *g, struct diagnosis *d, bool late, bool ended, struct mono now, struct wall when, struct err *e)
+{
+	struct ripe ripe[RIPE_MAX];
+	int n = ripe_groups(ripe, g, d, late || d->nsearches > 0, e), rc = 0;
+
+	for (int i = 0; i < n && rc == 0; i++) {
+		double worth = ripe[i].finding.cost_ns / ripe[0].finding.cost_ns;
+
+		if (worth >= (ended ? WAITS_MIN : BEGINS_MIN) && !is_searched(d, ripe[i].group->shape.key))
+			rc = searches_for(g, d, &ripe[i], when, e);
+	}
+	return n < 0 ? n : rc != 0 ? rc : begin_waiting(g, d, now, when, e);
+}
+
+static int
+groups_begin(struct engine *g, struct diagnosis *d, struct err *e)
 {
 	struct groups_options o = {
 		.groups_max = (uint32_t)g->o.groups_max,
 		.samples_max = (uint32_t)g->o.samples_max,
-		.memory_max_bytes = (size_t)g->o.memory_max_bytes,
-		.seed = d->seed + d->run->cycles,
+		.memory_max_bytes = (size_t)g->o.memory_max_bytes / SHARES_OF_MEMORY,
+		.seed = d->seed,
 	};
 
-	groups_free(d->groups);
-	d->cycle_traces = d->skipped_lossy = 0;
-	d->cycle_begun = now;
 	d->groups = groups_new(&o, g->labels);
 	return d->groups != NULL ? 0 : err_set(e, ERR_MEMORY, "%s: out of memory for groups", d->run->type);
 }
 
-/* ---- what a cycle decides ---- */
+/* ---- the end ---- */
 
-static int
-watched(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
-{
-	bool late = mono_since_ns(now, d->cycle_begun) > g->o.cycle_max_ns;
-	struct choice c;
-	int rc;
-
-	if (mono_since_ns(now, d->cycle_begun) < WATCH_MIN_NS)
-		return 0;
-	if ((rc = choose(&c, g, d, late, e)) != 0)
-		return rc;
-	if (c.group == NULL) {
-		if (late && d->cycle_traces >= g->o.conditions.traces_min)
-			diagnose_end(g, d, RUN_NOT_FOUND, "no group of requests is unpredictable or slow by the conditions "
-			    "set", when);
-		else if (late && mono_since_ns(now, d->cycle_begun) > 3 * g->o.cycle_max_ns)
-			diagnose_end(g, d, RUN_NOT_FOUND, why_too_few(d, "too few requests of this type came"), when);
-		return 0;
-	}
-	if ((d->current = hypothesis_from(g, d, 0, when)) == NULL)
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	d->root_key = c.group->shape.key;
-	hypothesis_motive(g, d->current, &c);
-	hypothesis_settle(g, d->current, HYPOTHESIS_ISOLATES, &c, when);
-	narrow(d, &c);
-	return next_cycle(g, d, &c, now, when, e);
-}
-
-/* Traces with a lost part prove nothing; when they are most of all, that is what has to be said. */
-static const char *
-why_too_few(const struct diagnosis *d, const char *else_words)
-{
-	return d->skipped_lossy > d->cycle_traces ? "most traces had lost records, and prove nothing; 'hone agents' shows "
-	    "where records are lost" : else_words;
-}
-
-static int
-gathered(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
-{
-	bool late = mono_since_ns(now, d->cycle_begun) > g->o.cycle_max_ns, spread;
-	struct choice c;
-	int rc;
-
-	if (!d->is_ready)
-		return 0;
-	if ((rc = choose(&c, g, d, late, e)) != 0)
-		return rc;
-	if (c.group == NULL) {
-		if (!late)
-			return 0;
-		if ((rc = settle_separated(g, d, when, e)) != 0)
-			return rc;
-		if (d->phase != PHASE_ENDED)
-			diagnose_end(g, d, RUN_NOT_FOUND, why_too_few(d, "the requests under diagnosis stopped coming, or "
-			    "their problem went away"), when);
-		return 0;
-	}
-	if (d->closing)
-		return conclude(g, d, &c, false, when, e);
-	spread = d->npicks > 0 && c.finding.edges[c.edge].share < g->o.isolate_min * c.gap_share;
-	if ((rc = settle_picks(g, d, &c, spread, when, e)) != 0)
-		return rc;
-	if (!spread) {
-		narrow(d, &c);
-		d->spreads = 0;
-	} else if (++d->spreads == SPREADS_MAX) {
-		return close_in(g, d, now, e);
-	}
-	return next_cycle(g, d, &c, now, when, e);
-}
-
-/*
- * Two cuts and no part of the edge has taken over: what makes it slow is spread
- * over it, and smaller edges would each be a smaller truth. Measures the edge
- * once more as it is, to end with that.
- */
-static int
-close_in(struct engine *g, struct diagnosis *d, struct mono now, struct err *e)
-{
-	d->closing = true;
-	d->phase = PHASE_SWITCH;
-	d->is_ready = false;
-	return groups_begin(g, d, now, e);
-}
-
-/* The problem is now inside this smaller edge. */
+/* No search has come to a verdict: why the last one has not. */
 static void
-narrow(struct diagnosis *d, const struct choice *c)
+end_without(struct engine *g, struct diagnosis *d, struct wall when)
 {
-	const struct shape_edge *edge = &c->group->shape.edges[c->edge];
-
-	d->gap = (struct gap){ edge->from, edge->to, edge->from_unit, edge->to_unit };
-	d->gap_share = c->finding.edges[c->edge].share;
-	d->has_gap = true;
+	diagnose_end(g, d, RUN_NOT_FOUND, d->searches[d->nsearches - 1]->words, when);
 }
 
-/* Turns on what the strategy wants inside the gap; or, with nothing left there, says what was found. */
-static int
-next_cycle(struct engine *g, struct diagnosis *d, const struct choice *c, struct mono now, struct wall when,
-    struct err *e)
+static void
+end_found(struct engine *g, struct diagnosis *d, struct wall when)
 {
-	struct between *all = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof *all);
-	struct candidate *some = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof *some);
-	uint32_t picked[PICKS_MAX], left = 0, n;
-	int found, rc = 0;
+	const struct verdict *v = forest_verdict(g->forest, d->run->id, 1);
 
-	if (all == NULL || some == NULL)
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	found = space_between(g->space, d->type, &d->gap, &d->absent, all, CANDIDATES_MAX, e);
-	if (found < 0)
-		return found;
-	for (int i = 0; i < found; i++)
-		if (!label_set_has(&d->tried, all[i].label) && !label_set_has(&d->keep, all[i].label))
-			all[left++] = all[i];
-	if (left == 0 || d->run->cycles >= CYCLES_MAX || d->non == ON_MAX)
-		return conclude(g, d, c, left == 0, when, e);
-	n = d->strategy->propose(some, left, NULL, d->k < ON_MAX - d->non ? d->k : ON_MAX - d->non, NULL, picked);
-	d->run->cycles++;
-	d->npicks = 0;
-	for (uint32_t i = 0; i < n && rc == 0; i++)
-		rc = turn_on(g, d, all[picked[i]].label, when, e);
-	if (rc != 0)
-		return rc;
-	d->run->tracepoints = d->used;
-	forest_touch_run(g->forest, d->run);
-	d->phase = PHASE_SWITCH;
-	d->is_ready = false;
-	return groups_begin(g, d, now, e);
+	d->run->verdict = v->hypothesis;
+	diagnose_end(g, d, RUN_FOUND, v->words, when);
+}
+
+static void
+end_unfound(struct engine *g, struct diagnosis *d, int64_t waited_ns, struct wall when)
+{
+	if (d->traces >= g->o.conditions.traces_min)
+		diagnose_end(g, d, RUN_NOT_FOUND, "no group of requests is unpredictable or slow by the conditions set", when);
+	else if (waited_ns > 3 * g->o.cycle_max_ns)
+		diagnose_end(g, d, RUN_NOT_FOUND, d->skipped_lossy > d->traces ? "most traces had lost records, and prove "
+		    "nothing; 'hone agents' shows where records are lost" : "too few requests of this type came", when);
+}
+
+static bool
+all_ended(const struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (d->searches[i]->phase != PHASE_ENDED)
+			return false;
+	return d->nsearches > 0;
 }
 
 static int
-turn_on(struct engine *g, struct diagnosis *d, uint32_t label, struct wall when, struct err *e)
+check(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
 {
-	char name[LABEL_TEXT_MAX + 1];
-	struct hypothesis *h = hypothesis_from(g, d, d->current->id, when);
-	struct switched s;
+	int64_t waited_ns = mono_since_ns(now, d->begun);
+	bool late = waited_ns > g->o.cycle_max_ns, ended = all_ended(d);
 	int rc;
 
-	if (h == NULL || !hypothesis_text(&h->tracepoint, labels_get(g->labels, label)->text) ||
-	    !label_set_add(&d->keep, label) || !label_set_add(&d->tried, label))
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	h->state = HYPOTHESIS_PROBING;
-	h->presence = '+';
-	hypothesis_text(&h->edge_from, labels_get(g->labels, d->gap.from)->text);
-	hypothesis_text(&h->edge_to, labels_get(g->labels, d->gap.to)->text);
-	h->traces = d->current->settled_traces;
-	h->share = d->gap_share;
-	forest_touch(g->forest, h);
-	if ((rc = plan_want(g->plan, tracepoint_of(g, label, name), h->id, e)) != 0)
+	if (waited_ns < WATCH_MIN_NS)
+		return 0;
+	if ((rc = watch(g, d, late, ended, now, when, e)) != 0)
 		return rc;
-	s = (struct switched){ .run = d->run->id, .hypothesis = h->id, .cycle = d->run->cycles, .on = true,
-		.tracepoint = name, .why = "lies in the middle of the edge that carries most", .when = when };
-	if ((rc = forest_switched(g->forest, &s, e)) != 0)
-		return rc;
-	d->on[d->non++] = (struct pick){ label, h };
-	d->npicks++;
-	d->used++;
+	if (d->nsearches == 0 && late)
+		end_unfound(g, d, waited_ns, when);
+	else if (all_ended(d) && forest_verdict(g->forest, d->run->id, 1) != NULL)
+		end_found(g, d, when);
+	else if (all_ended(d))
+		end_without(g, d, when);
 	return 0;
 }
 
-void
-turn_off(struct engine *g, struct diagnosis *d, uint32_t label, const char *why, struct wall when)
+static enum phase
+phase_of(const struct diagnosis *d)
 {
-	char name[LABEL_TEXT_MAX + 1];
-	struct switched s = { .run = d->run->id, .cycle = d->run->cycles, .on = false, .why = why, .when = when };
-	uint32_t i;
-
-	for (i = 0; i < d->non && d->on[i].label != label; i++)
-		;
-	if (i == d->non)
-		return;
-	s.hypothesis = d->on[i].hypothesis->id;
-	s.tracepoint = tracepoint_of(g, label, name);
-	plan_release(g->plan, name, s.hypothesis);
-	label_set_del(&d->keep, label);
-	forest_switched(g->forest, &s, NULL);
-	if (i + d->npicks >= d->non)
-		d->npicks--;
-	d->non--;
-	memmove(&d->on[i], &d->on[i + 1], (d->non - i) * sizeof d->on[0]);
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (search_on(d->searches[i]))
+			return d->searches[i]->phase;
+	return PHASE_WATCH;
 }
 
-/* Congestion: the newest tracepoints go off; what was known before them stays known, and they may be tried again. */
-static int
-withdraw(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
+int
+diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
 {
-	while (d->npicks > 0) {
-		struct pick p = d->on[d->non - 1];
+	int64_t every_ns = phase_of(d) == PHASE_WATCH ? CHECK_NS : 10 * CHECK_NS;
+	int rc = 0;
 
-		turn_off(g, d, p.label, "withdrawn: queues are full", when);
-		label_set_del(&d->tried, p.label);
-		hypothesis_settle(g, p.hypothesis, HYPOTHESIS_WITHDRAWN, NULL, when);
+	if (d->groups == NULL)
+		return groups_begin(g, d, e);
+	if (d->is_ready && !nodes_done(g)) {
+		d->is_ready = false;
+	} else if (!d->is_ready && nodes_done(g)) {
+		d->is_ready = true;
+		d->ready = now;
 	}
-	d->phase = PHASE_PAUSED;
-	d->is_ready = false;
-	return groups_begin(g, d, now, e);
+	for (uint32_t i = 0; i < d->nsearches && rc == 0; i++) {
+		rc = search_step(g, d, d->searches[i], now, when, e);
+		arena_reset(&g->scratch);
+	}
+	if (rc == 0 && !g->paused && mono_since_ns(now, d->checked) >= every_ns) {
+		d->checked = now;
+		rc = check(g, d, now, when, e);
+	}
+	if (d->phase != PHASE_ENDED)
+		d->phase = phase_of(d);
+	return rc;
 }
 
 void
 diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words, struct wall when)
 {
-	uint64_t at = 0;
-	struct hypothesis *h;
-
-	while (d->non > 0)
-		turn_off(g, d, d->on[d->non - 1].label, "the diagnosis ended", when);
-	while ((h = forest_next(g->forest, d->run->id, &at)) != NULL)
-		if (!hypothesis_settled(h->state))
-			hypothesis_settle(g, h, HYPOTHESIS_WITHDRAWN, NULL, when);
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (d->searches[i]->phase != PHASE_ENDED)
+			search_end(g, d, d->searches[i], words, when);
 	d->run->state = state;
 	d->run->ended = when;
 	if (words != NULL)
@@ -366,27 +323,14 @@ diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const 
 	nodes_changed(g);
 }
 
-static void
-verdict_free(struct run_verdict *v)
-{
-	if (v == NULL)
-		return;
-	free(v->from);
-	free(v->to);
-	free(v->path);
-	free(v->key);
-	free(v);
-}
-
 void
 diagnosis_free(struct diagnosis *d)
 {
 	if (d == NULL)
 		return;
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		search_free(d->searches[i]);
+	free(d->searches);
 	groups_free(d->groups);
-	label_set_release(&d->keep);
-	label_set_release(&d->tried);
-	label_set_release(&d->absent);
-	verdict_free(d->verdict);
 	free(d);
 }

@@ -29,6 +29,8 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 		return rc;
 	}
 	g->o = *o;
+	g->o.searches_max = o->searches_max > 0 ? o->searches_max : 3;
+	g->o.effort_cycles = o->effort_cycles > 0 ? o->effort_cycles : 64;
 	g->forest = f;
 	g->labels = labels_new();
 	g->plan = plan_new();
@@ -239,11 +241,10 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	d->type = type->label;
 	d->strategy = strategy;
 	d->k = (uint32_t)(o->tracepoints_per_cycle > 0 ? o->tracepoints_per_cycle : g->o.tracepoints_per_cycle);
-	if (d->k > PICKS_MAX)
-		d->k = PICKS_MAX;
 	d->seed = o->seed != 0 ? o->seed : g->o.seed;
-	d->cycle_begun = d->checked = d->ready = now;
+	d->begun = d->checked = d->ready = now;
 	d->phase = PHASE_WATCH;
+	d->run->effort = (uint32_t)(o->effort_cycles > 0 ? o->effort_cycles : g->o.effort_cycles);
 	d->run->seed = d->seed;
 	d->run->state = RUN_ACTIVE;
 	d->run->begun = when;

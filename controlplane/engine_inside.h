@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the engine is made of; for its own files (engine, nodes, learn, diagnose) and for answer.c, which looks. */
+/* What the engine is made of; for its own files (engine, nodes, learn, diagnose and those beside it) and for answer.c, which looks. */
 #ifndef CONTROLPLANE_ENGINE_INSIDE_H
 #define CONTROLPLANE_ENGINE_INSIDE_H
 
@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "searchspace/plan.h"
 
-enum { NODES_MAX = 1024, TYPES_MAX = 512, PICKS_MAX = 16, ON_MAX = 256, CANDIDATES_MAX = 65536 };
+enum { NODES_MAX = 1024, TYPES_MAX = 512, PICKS_MAX = 16, CANDIDATES_MAX = 65536 };
 
 /* ---- nodes.c: what we know of an agent, and what we want of it ---- */
 struct node {
@@ -55,56 +55,28 @@ struct learning {
 	uint64_t traces;
 };
 
-/* ---- diagnose.c: one search for one request type ---- */
-enum phase { PHASE_WATCH, PHASE_SWITCH, PHASE_GATHER, PHASE_PAUSED, PHASE_ENDED };
+/* ---- diagnose.c: all searches for one request type ---- */
+enum phase { PHASE_WATCH, PHASE_WAIT, PHASE_SWITCH, PHASE_GATHER, PHASE_PAUSED, PHASE_ENDED };
 
-struct pick {			/* a tracepoint that is on, and for which hypothesis */
-	uint32_t label;
-	struct hypothesis *hypothesis;
-};
+struct search;			/* see search.h */
 
 struct diagnosis {
 	struct run *run;
 	uint32_t type;			/* label */
 	const struct strategy *strategy;
-	uint32_t k;
+	uint32_t k;			/* cuts of a gap in one cycle */
 	uint64_t seed;
-	enum phase phase;
-	struct mono cycle_begun, checked;
+	enum phase phase;		/* ENDED, or WATCH, or that of the first search that goes on */
+	struct mono begun, checked, ready;	/* ready: traces count that began after this; by our clock */
+	bool   is_ready;
 
-	struct groups *groups;		/* of this cycle's traces */
+	struct groups *groups;		/* of all traces since it began, by always-on labels alone */
 	struct sketch sketch;		/* response times of the type since it began */
-	struct label_set keep;		/* added labels that this cycle's paths are told apart by */
-	struct mono ready;		/* traces count that began after this; by our clock */
-	bool    is_ready;
-	uint64_t cycle_traces, skipped_lossy;
+	uint64_t traces, skipped_lossy;
 
-	struct hash128 root_key;	/* of the group under diagnosis, by always-on labels alone */
-	bool has_gap;
-	struct gap gap;			/* the edge that the problem was narrowed down to */
-	double gap_share;		/* its share when it was found */
-	uint32_t spreads;		/* cycles in a row in which no part of it took over */
-	bool closing;			/* it is measured once more, to end with it */
-	struct label_set tried;		/* labels that were on once */
-	struct label_set absent;	/* of those, the ones that these traces do not have */
-	struct hypothesis *current;	/* the one that found the gap */
-	struct pick on[ON_MAX];		/* all that it has on; the last npicks are this cycle's */
-	uint32_t non, npicks;
-	uint32_t used;			/* tracepoints turned on in all */
-
-	struct run_verdict *verdict;	/* NULL: none */
-};
-
-struct run_verdict {
-	struct finding finding;		/* edges not kept: NULL */
-	struct edge_share edge;
-	char *from, *to, *path;		/* path: labels, one on each line */
-	uint64_t traces;
-	char *key;			/* or NULL */
-	struct key_finding key_finding;
-	struct what_if what_if;
-	struct exemplar slowest, fastest;
-	bool bottom, spread;
+	struct search **searches;	/* in the order of their making */
+	uint32_t nsearches, searches_cap;
+	uint32_t npicks;		/* tracepoints that go on just now */
 };
 
 struct engine {
@@ -163,7 +135,6 @@ void learn_end(struct engine *g);
 int  diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, struct err *e);
 int  diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
 void diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words, struct wall when);
-double key_r(const struct key_finding *k);
 void diagnosis_free(struct diagnosis *d);
 /* "provider:event" of a label, terminated; at most LABEL_TEXT_MAX + 1 bytes. */
 const char *tracepoint_of(const struct engine *g, uint32_t label, char out[LABEL_TEXT_MAX + 1]);

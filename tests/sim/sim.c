@@ -612,7 +612,7 @@ static bool
 judge(struct app *a, const struct diagnosis *d, bool quiet, char *why, size_t size)
 {
 	const struct run *r = d->run;
-	const struct run_verdict *v = d->verdict;
+	const struct verdict *v = forest_verdict(a->g->forest, r->id, 1);
 	bool found = r->state == RUN_FOUND && v != NULL;
 	bool want_found = strcmp(a->expect, "not-found") != 0;
 	struct assemble_counts n;
@@ -641,7 +641,7 @@ judge(struct app *a, const struct diagnosis *d, bool quiet, char *why, size_t si
 	if (!found)
 		return true;
 	return one_of(v->from, a->from, a->nfrom) && one_of(v->to, a->to, a->nto) &&
-	    (a->key_is[0] == '\0' || (v->key != NULL && strcmp(v->key, a->key_is) == 0)) &&
+	    (a->key_is[0] == '\0' || (strcmp(v->key, a->key_is) == 0)) &&
 	    (a->used_max < 0 || (int)r->tracepoints <= a->used_max);
 }
 
@@ -651,7 +651,7 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 	struct engine_options o = {
 		.conditions = { 0.10, 0.95, 30, 0.95 }, .seed = seed, .memory_max_bytes = 64 << 20, .skew_ns = 5 * MS,
 		.patience_ns = 30000000000, .groups_max = 500, .samples_max = 512, .tracepoints_per_cycle = 3,
-		.isolate_min = 0.5, .explain_min = 0.5, .pause_fill = 0.5, .resume_fill = 0.35,
+		.isolate_min = 0.3, .explain_min = 0.5, .pause_fill = 0.5, .resume_fill = 0.35,
 		.withdraw_ns = 5000000000, .cycle_max_ns = 20000000000, .sampled = 1, .lease_ns = 5000000000,
 	};
 	struct forest *f = forest_new();

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The gap becomes smaller; the next tracepoints inside it go on, those that are of no use any more off. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/search.h"
+
+void
+narrow(struct search *s, const struct measured *m, const struct part *p)
+{
+	bool first = s->root_share == 0;
+
+	if (first)
+		s->root_share = m->share;
+	if (m->nparts == 1 && !first)
+		return;
+	s->gap = p->gap;
+	s->share = m->share * p->of_gap;
+	s->carried = p->carries;
+}
+
+/* From now on only the slow side counts. It may well be predictable in itself, so its parts are told by what they take. */
+int
+follow(struct search *s, const struct separation *sep, struct err *e)
+{
+	if (!label_set_add(sep->with ? &s->must : &s->mustnot, sep->label) ||
+	    (!sep->with && !label_set_add(&s->absent, sep->label)))
+		return err_set(e, ERR_MEMORY, "out of memory for a search");
+	s->sep = *sep;
+	s->follows = s->by_latency = true;
+	s->root_share = s->share = s->carried = 0;
+	return 0;
+}
+
+bool
+needed(const struct search *s, uint32_t label)
+{
+	return label == s->gap.from || label == s->gap.to || label == s->sep.label || label_set_has(&s->must, label) ||
+	    label_set_has(&s->mustnot, label);
+}
+
+/* ---- the path that the gap is on ---- */
+
+static int
+path_room(struct search *s, uint32_t n, struct err *e)
+{
+	uint32_t *path = reallocarray(s->path, n, sizeof *path), *units;
+
+	s->path = path != NULL ? path : s->path;
+	units = path != NULL ? reallocarray(s->units, n, sizeof *units) : NULL;
+	if (units == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for a search");
+	s->units = units;
+	s->npath = 0;
+	return 0;
+}
+
+/* The first stretch of the path that is the gap. */
+static void
+find_stretch(const struct shape *shape, const struct gap *gap, const bool *inside, uint32_t *first, uint32_t *last)
+{
+	uint32_t edge = gap_edge(shape, gap), i = 0;
+
+	if (edge != UINT32_MAX) {
+		*first = shape->edges[edge].from_token;
+		*last = shape->edges[edge].to_token;
+		return;
+	}
+	while (i + 1 < shape->ntokens && !inside[i])
+		i++;
+	*first = i;
+	while (i + 1 < shape->ntokens && inside[i])
+		i++;
+	*last = i;
+}
+
+int
+remember_path(struct search *s, const struct shape *shape, struct arena *a, struct err *e)
+{
+	bool *inside = arena_calloc(a, shape->nedges, sizeof *inside);
+	uint32_t first, last;
+	int rc = path_room(s, shape->ntokens, e);
+
+	if (rc != 0 || inside == NULL)
+		return rc != 0 ? rc : err_set(e, ERR_MEMORY, "out of memory for a search");
+	gap_edges(shape, &s->gap, inside, a);
+	find_stretch(shape, &s->gap, inside, &first, &last);
+	for (uint32_t i = 0; i < shape->ntokens; i++) {
+		if (i > first && i < last)
+			continue;
+		if (i == first)
+			s->at = s->npath;
+		if (i == last)
+			s->to = s->npath;
+		s->path[s->npath] = shape->tokens[i];
+		s->units[s->npath++] = shape_unit(shape, i);
+	}
+	return 0;
+}
+
+/* ---- what may go on ---- */
+
+/* Those that may lie inside the gap and were not tried. */
+static int
+candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, const struct search *s,
+    struct gap_time *time, struct err *e)
+{
+	struct between *all = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof *all);
+	int found, left = 0;
+
+	*time = (struct gap_time){ 0 };
+	*ret = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof **ret);
+	if (all == NULL || *ret == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	found = space_between(g->space, d->type, &s->gap, &s->absent, all, CANDIDATES_MAX, e);
+	if (found < 0)
+		return found;
+	for (int i = 0; i < found; i++)
+		if (!label_set_has(&s->tried, all[i].label) && !label_set_has(&s->keep, all[i].label))
+			(*ret)[left++] = (struct candidate){ .label = all[i].label, .partner = UINT32_MAX,
+			    .around = UINT32_MAX, .drawn = true, .count = all[i].count, .offset_ns = all[i].offset_ns,
+			    .share = all[i].share, .per_trace = 1 };
+	return left;
+}
+
+static int
+on_room(struct search *s, struct err *e)
+{
+	uint32_t cap = s->on_cap != 0 ? 2 * s->on_cap : 16;
+	struct pick *more;
+
+	if (s->non < s->on_cap)
+		return 0;
+	if ((more = reallocarray(s->on, cap, sizeof *more)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for a search");
+	s->on = more;
+	s->on_cap = cap;
+	return 0;
+}
+
+/* It is on for that hypothesis; counted unless it was on for another. */
+static int
+switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct pick *p, const char *why,
+    struct wall when, struct err *e)
+{
+	char name[LABEL_TEXT_MAX + 1];
+	const struct switched log = { .run = d->run->id, .hypothesis = p->hypothesis->id, .cycle = d->run->cycles,
+		.on = true, .tracepoint = tracepoint_of(g, p->label, name), .why = why, .when = when };
+	int rc;
+
+	if (!label_set_add(&s->keep, p->label) || !label_set_add(&s->tried, p->label))
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	d->run->tracepoints += !plan_wants(g->plan, name);
+	if ((rc = on_room(s, e)) != 0 || (rc = plan_want(g->plan, name, p->hypothesis->id, e)) != 0)
+		return rc;
+	s->on[s->non++] = *p;
+	return forest_switched(g->forest, &log, e);
+}
+
+static int
+turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
+{
+	struct hypothesis *h = hypothesis_from(g, d, s->current, when);
+
+	if (h == NULL || !hypothesis_text(&h->tracepoint, labels_get(g->labels, label)->text) ||
+	    !hypothesis_text(&h->edge_from, labels_get(g->labels, s->gap.from)->text) ||
+	    !hypothesis_text(&h->edge_to, labels_get(g->labels, s->gap.to)->text))
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	h->presence = '+';
+	h->traces = s->current->settled_traces;
+	h->share = s->share;
+	hypothesis_enter(h, HYPOTHESIS_PROBING, when);
+	forest_touch(g->forest, h);
+	return switch_on(g, d, s, &(struct pick){ label, true, h }, "cuts the edge that carries most", when, e);
+}
+
+int
+hold_ends(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->npath && rc == 0; i++) {
+		uint32_t label = s->path[i];
+
+		if (labels_get(g->labels, label)->kind == RECORD_POINT && needed(s, label) && !label_set_has(&s->keep, label))
+			rc = switch_on(g, d, s, &(struct pick){ label, false, s->root }, "is an end of the edge", when, e);
+	}
+	for (uint32_t w = 0; w < s->mustnot.nwords && rc == 0; w++)
+		for (uint64_t left = s->mustnot.words[w]; left != 0 && rc == 0; left &= left - 1)
+			rc = switch_on(g, d, s, &(struct pick){ w * 64 + (uint32_t)__builtin_ctzll(left), false, s->root },
+			    "tells the traces apart", when, e);
+	return rc;
+}
+
+static uint32_t
+on_in_all(const struct diagnosis *d)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		n += d->searches[i]->non;
+	return n;
+}
+
+int
+propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+{
+	struct gap_time time;
+	struct candidate *some;
+	uint32_t *picked, n;
+	int left = candidates(&some, g, d, s, &time, e), rc = 0;
+
+	if (left <= 0)
+		return left;
+	if ((picked = arena_calloc(&g->scratch, (size_t)left, sizeof *picked)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	n = d->strategy->propose(some, (uint32_t)left, &time, d->k, &s->rng, picked);
+	d->run->cycles++;
+	for (uint32_t i = 0; i < n && rc == 0; i++)
+		rc = turn_on(g, d, s, some[picked[i]].label, when, e);
+	if (rc != 0)
+		return rc;
+	d->npicks = n;
+	if (on_in_all(d) > d->run->tracepoints_most)
+		d->run->tracepoints_most = on_in_all(d);
+	forest_touch_run(g->forest, d->run);
+	return (int)n;
+}
+
+void
+turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why, struct wall when)
+{
+	char name[LABEL_TEXT_MAX + 1];
+	struct pick p = s->on[at];
+	const struct switched log = { .run = d->run->id, .hypothesis = p.hypothesis->id, .cycle = d->run->cycles,
+		.tracepoint = tracepoint_of(g, p.label, name), .why = why, .when = when };
+
+	plan_release(g->plan, name, p.hypothesis->id);
+	label_set_del(&s->keep, p.label);
+	forest_switched(g->forest, &log, NULL);
+	s->non--;
+	memmove(&s->on[at], &s->on[at + 1], (s->non - at) * sizeof s->on[0]);
+}

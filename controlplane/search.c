@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A search's cycle.
+ *
+ *	wait ---> switch ---> gather ---> [decide] ---> switch ...
+ *	             ^          |  ^          |
+ *	             |          v  |          '--> ended
+ *	             '-------- paused
+ */
+#include "controlplane/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CHECK_NS = 100000000, SETTLE_NS = 50000000, SPREADS_MAX = 2, ROUNDS_MAX = 16, SHARES_OF_MEMORY = 8 };
+static const int64_t SWITCH_MAX_NS = 20000000000;
+static const double BESIDE_SURE = 2, OF_ROOT_MIN = 0.25;
+
+struct search *
+search_new(const struct gap *gap, struct hash128 root_key, uint32_t number, uint64_t seed)
+{
+	struct search *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return NULL;
+	s->gap = *gap;
+	s->root_key = root_key;
+	s->number = number;
+	s->phase = PHASE_WAIT;
+	s->sep.label = LABEL_NONE;
+	rng_seed(&s->rng, seed + number);
+	return s;
+}
+
+void
+search_free(struct search *s)
+{
+	if (s == NULL)
+		return;
+	groups_free(s->groups);
+	label_set_release(&s->keep);
+	label_set_release(&s->must);
+	label_set_release(&s->mustnot);
+	label_set_release(&s->tried);
+	label_set_release(&s->absent);
+	free(s->path);
+	free(s->units);
+	free(s->on);
+	free(s);
+}
+
+bool
+search_on(const struct search *s)
+{
+	return s->phase != PHASE_WAIT && s->phase != PHASE_ENDED;
+}
+
+bool
+queues_shed(const struct engine *g)
+{
+	for (uint32_t i = 0; i < g->nnodes; i++)
+		if (g->nodes[i].connected && g->nodes[i].status.shed)
+			return true;
+	return false;
+}
+
+/* ---- traces ---- */
+
+/* What was gathered belongs to the cycle before. */
+static int
+cycle_begin(struct engine *g, struct search *s, enum phase phase, struct mono now, struct err *e)
+{
+	struct groups_options o = {
+		.groups_max = (uint32_t)g->o.groups_max,
+		.samples_max = (uint32_t)g->o.samples_max,
+		.memory_max_bytes = (size_t)g->o.memory_max_bytes / SHARES_OF_MEMORY,
+		.seed = rng_next(&s->rng),
+	};
+
+	groups_free(s->groups);
+	s->traces = s->skipped_lossy = 0;
+	s->phase = phase;
+	s->is_ready = false;
+	s->cycle_begun = now;
+	s->groups = groups_new(&o, g->labels);
+	return s->groups != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory for groups");
+}
+
+/* The trace's path by the labels that this search has on: what others turned on is not there. */
+int
+search_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e)
+{
+	struct critpath path;
+	struct shape shape;
+	int rc;
+
+	if (s->phase != PHASE_GATHER || !s->is_ready || !t->probed || !began_after(g, t, s->ready.ns + SETTLE_NS))
+		return 0;
+	if ((rc = critpath_extract(&path, t, g->labels, &s->keep, &g->scratch, e)) != 0 ||
+	    (rc = shape_of(&shape, &path, g->labels, &g->scratch, e)) != 0)
+		return rc == ERR_INPUT ? 0 : rc;
+	g->inexact += !shape_exact(&shape, t);
+	s->traces++;
+	groups_add(s->groups, t, &path, &shape, g->node_names);
+	return 0;
+}
+
+/* ---- what a cycle decides ---- */
+
+/* Of all groups that have the gap as one edge, the largest. */
+static struct group *
+one_edge(const struct measured *m, const struct gap *gap, uint32_t *edge)
+{
+	struct group *best = NULL;
+
+	for (uint32_t i = 0; i < m->nmembers; i++) {
+		struct group *group = m->members[i].group;
+		uint32_t its = gap_edge(&group->shape, gap);
+
+		if (its != UINT32_MAX && (best == NULL || group->total.n > best->total.n)) {
+			best = group;
+			*edge = its;
+		}
+	}
+	return best;
+}
+
+/* Ends with the gap as it is; where it was cut by what did not help, after it was measured once more as one edge. */
+static int
+finish(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m, enum verdict_kind kind,
+    struct mono now, struct wall when, struct err *e)
+{
+	uint32_t edge;
+	struct group *group = one_edge(m, &s->gap, &edge);
+
+	if (group != NULL && group->total.n >= g->o.conditions.traces_min / 2)
+		return conclude(g, d, s, group, edge, kind, when, e);
+	if (s->closing && group != NULL)
+		return conclude(g, d, s, group, edge, kind, when, e);
+	if (s->closing) {
+		search_end(g, d, s, "the path that had the problem did not come back", when);
+		return 0;
+	}
+	s->closing = true;
+	s->ending = kind;
+	return cycle_begin(g, s, PHASE_SWITCH, now, e);
+}
+
+/* A new cycle, or the end. *again: there is a slow side to follow first. */
+static int
+go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m, bool spread, bool *again,
+    struct mono now, struct wall when, struct err *e)
+{
+	bool cut = d->run->cycles >= d->run->effort;
+	int n = 0;
+
+	if (!cut && (n = propose(g, d, s, when, e)) < 0)
+		return n;
+	if (n > 0)
+		return cycle_begin(g, s, PHASE_SWITCH, now, e);
+	if (!cut && s->sep.label != LABEL_NONE && !s->follows) {
+		*again = true;
+		return follow(s, &s->sep, e);
+	}
+	return finish(g, d, s, m, cut ? VERDICT_CUT : spread ? VERDICT_SPREAD : VERDICT_PLACE, now, when, e);
+}
+
+/* Other parts of the gap that are surely as large as what is followed has to be: several causes in one edge. */
+static int
+others_beside(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, struct wall when,
+    struct err *e)
+{
+	const struct measured *m = &x->m;
+	int rc = 0;
+
+	if (s->by_latency || x->sep.label != LABEL_NONE || x->what != DECIDE_NARROW)
+		return 0;
+	for (uint32_t i = 0; i < m->nparts && rc == 0; i++) {
+		const struct part *p = &m->parts[i];
+
+		if (i != m->top && p->of_gap >= g->o.isolate_min && p->of_gap >= BESIDE_SURE * p->of_gap_se &&
+		    p->of_gap * m->share >= OF_ROOT_MIN * s->root_share)
+			rc = diagnose_beside(g, d, s, m, p, when, e);
+	}
+	return rc;
+}
+
+/* By what was decided: hypotheses, the smaller gap, the next tracepoints. */
+static int
+act(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, bool *again, struct mono now,
+    struct wall when, struct err *e)
+{
+	bool spread = x->what == DECIDE_SPREAD;
+	int rc;
+
+	if (s->closing)
+		return finish(g, d, s, &x->m, s->ending, now, when, e);
+	if ((rc = others_beside(g, d, s, x, when, e)) != 0)
+		return rc;
+	if (!spread)
+		narrow(s, &x->m, &x->m.parts[x->m.top]);
+	if ((rc = settle_picks(g, d, s, x, when, e)) != 0 ||
+	    (rc = remember_path(s, &x->m.model->group->shape, &g->scratch, e)) != 0)
+		return rc;
+	s->spreads = spread ? s->spreads + 1 : 0;
+	if (s->spreads == SPREADS_MAX)
+		return finish(g, d, s, &x->m, VERDICT_SPREAD, now, when, e);
+	return go_on(g, d, s, &x->m, spread, again, now, when, e);
+}
+
+/* Traces with a lost part prove nothing; when they are most of all, that is what has to be said. */
+static const char *
+why_gone(const struct search *s)
+{
+	return s->skipped_lossy > s->traces ? "most traces had lost records, and prove nothing; 'hone agents' shows "
+	    "where records are lost" : "the requests under diagnosis stopped coming, or their problem went away";
+}
+
+static int
+gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
+{
+	bool late = mono_since_ns(now, s->cycle_begun) > g->o.cycle_max_ns, again = true;
+	int rc = 0;
+
+	for (int round = 0; round < ROUNDS_MAX && again && rc == 0; round++) {
+		struct decision x;
+
+		again = false;
+		if ((rc = decide(&x, g, s, late, &g->scratch, e)) != 0)
+			return rc;
+		if (x.what == DECIDE_WAIT) {
+			if (late)
+				search_end(g, d, s, why_gone(s), when);
+			return 0;
+		}
+		if (x.what == DECIDE_FOLLOW) {
+			again = true;
+			if ((rc = settle_picks(g, d, s, &x, when, e)) == 0)
+				rc = follow(s, &x.sep, e);
+		} else {
+			rc = act(g, d, s, &x, &again, now, when, e);
+		}
+	}
+	return rc;
+}
+
+int
+search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct group *model, struct mono now,
+    struct wall when, struct err *e)
+{
+	struct measured m = { 0 };
+	struct member member = { .group = model };
+	bool again;
+	int rc;
+
+	hypothesis_enter(s->root, HYPOTHESIS_ISOLATES, when);
+	forest_touch(g->forest, s->root);
+	s->current = s->root;
+	if ((model != NULL && (rc = remember_path(s, &model->shape, &g->scratch, e)) != 0) ||
+	    (rc = hold_ends(g, d, s, when, e)) != 0)
+		return rc;
+	m.members = &member;
+	m.nmembers = model != NULL;
+	return go_on(g, d, s, &m, false, &again, now, when, e);
+}
+
+/* ---- from step to step ---- */
+
+/* Congestion: the newest tracepoints go off; what was known before them stays known, and they may be tried again. */
+static int
+withdraw(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
+{
+	for (uint32_t i = s->non; i-- > 0;) {
+		struct pick p = s->on[i];
+
+		if (!p.fresh)
+			continue;
+		turn_off(g, d, s, i, "withdrawn: queues are full", when);
+		label_set_del(&s->tried, p.label);
+		hypothesis_text(&p.hypothesis->why, "congestion");
+		hypothesis_enter(p.hypothesis, HYPOTHESIS_WITHDRAWN, when);
+		forest_touch(g->forest, p.hypothesis);
+	}
+	return cycle_begin(g, s, PHASE_PAUSED, now, e);
+}
+
+static bool
+has_fresh(const struct search *s)
+{
+	for (uint32_t i = 0; i < s->non; i++)
+		if (s->on[i].fresh)
+			return true;
+	return false;
+}
+
+/* While an agent is being told something new, or a new one has come, its traces prove nothing. */
+static void
+note_ready(const struct engine *g, struct search *s, struct mono now)
+{
+	if (s->is_ready && !nodes_done(g)) {
+		s->is_ready = false;
+	} else if (!s->is_ready && nodes_done(g)) {
+		s->is_ready = true;
+		s->ready = now;
+	}
+}
+
+static int
+gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, struct mono now, struct wall when,
+    struct err *e)
+{
+	note_ready(g, s, now);
+	if (withdrawn && has_fresh(s))
+		return withdraw(g, d, s, now, when, e);
+	if (g->paused || !s->is_ready || mono_since_ns(now, s->checked) < CHECK_NS)
+		return 0;	/* paused: a decision would only turn more on */
+	s->checked = now;
+	return gathered(g, d, s, now, when, e);
+}
+
+int
+search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
+{
+	bool withdrawn = (g->paused && mono_since_ns(now, g->paused_since) > g->o.withdraw_ns) || queues_shed(g);
+
+	switch (s->phase) {
+	case PHASE_SWITCH:
+		if (withdrawn)
+			return withdraw(g, d, s, now, when, e);
+		if (nodes_done(g)) {
+			s->phase = PHASE_GATHER;
+			s->is_ready = true;
+			s->ready = s->cycle_begun = now;
+		} else if (mono_since_ns(now, s->cycle_begun) > SWITCH_MAX_NS) {
+			search_end(g, d, s, "given up: an agent did not confirm that its tracepoints are on; see 'hone agents'",
+			    when);
+		}
+		return 0;
+	case PHASE_PAUSED:
+		if (g->paused || queues_shed(g))
+			return 0;
+		return cycle_begin(g, s, PHASE_GATHER, now, e);	/* decides anew, once traces are there */
+	case PHASE_GATHER:
+		return gather(g, d, s, withdrawn, now, when, e);
+	case PHASE_WATCH:
+	case PHASE_WAIT:
+	case PHASE_ENDED:
+		break;
+	}
+	return 0;
+}
+
+static void
+give_up(struct engine *g, struct hypothesis *h, struct wall when)
+{
+	if (h == NULL || hypothesis_settled(h->state))
+		return;
+	hypothesis_text(&h->why, "stopped");
+	hypothesis_enter(h, HYPOTHESIS_WITHDRAWN, when);
+	forest_touch(g->forest, h);
+}
+
+void
+search_end(struct engine *g, struct diagnosis *d, struct search *s, const char *words, struct wall when)
+{
+	while (s->non > 0) {
+		give_up(g, s->on[s->non - 1].hypothesis, when);
+		turn_off(g, d, s, s->non - 1, "the search ended", when);
+	}
+	give_up(g, s->root, when);
+	if (words != NULL)
+		snprintf(s->words, sizeof s->words, "%s", words);
+	groups_free(s->groups);
+	s->groups = NULL;
+	s->phase = PHASE_ENDED;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One search: where, inside an edge that carries a group's problem, it sits. A
+ * cycle turns a few tracepoints on inside the gap, gathers traces that have them,
+ * decides which part of the gap has the problem, and goes on inside that part, until
+ * nothing is left to turn on. docs/search.md says what is decided when, and why.
+ *
+ *	diagnose.c  what of a type is searched, and when all is done
+ *	watch.c     which groups have a problem, and what it costs
+ *	search.c    a search's cycle: wait, switch, gather, decide
+ *	gap.c       which edges of a path a gap has become
+ *	measure.c   how the problem is spread over a gap's parts
+ *	decide.c    what that says to do
+ *	narrow.c    the next tracepoints, on and off
+ *	settle.c    what the forest is told
+ *	conclude.c  the verdict
+ */
+#ifndef CONTROLPLANE_SEARCH_H
+#define CONTROLPLANE_SEARCH_H
+
+#include "base/rng.h"
+#include "controlplane/engine_inside.h"
+
+struct pick {			/* a tracepoint that is on, and for which hypothesis */
+	uint32_t label;
+	bool fresh;		/* of this cycle */
+	struct hypothesis *hypothesis;
+};
+
+struct separation {
+	uint32_t label;		/* LABEL_NONE: none */
+	double   between;	/* share of what the gap carries that lies between traces with it and without it */
+	bool     with;		/* those with it are the slow ones */
+	double   nwith, nwithout, slow_ns, fast_ns;	/* traces; mean time in the gap */
+};
+
+struct search {
+	uint32_t number;		/* within the diagnosis, from 0 */
+	enum phase phase;		/* WAIT: for room */
+	struct hash128 root_key;	/* of the group under search, by always-on labels alone */
+	enum problem problem;		/* that group's */
+	double of_group;		/* how much of the group's problem it is about: share of the first gap */
+	struct hypothesis *root, *current;	/* current: the one that found the gap */
+
+	struct gap root_gap, gap;	/* where the problem was found, and where it is now */
+	bool   by_latency;		/* parts are told by their share of the mean, not of the variance */
+	double root_share, share;	/* of the first gap, of this one, when found; 0: since it follows, not yet known */
+	double carried;			/* covariance (ns^2) or mean (ns) of the gap when found */
+	uint32_t *path, *units;		/* labels: the path with the gap, and what began their units */
+	uint32_t npath, at, to;		/* the gap: from path[at] to path[to]; to <= at: back round a loop */
+	uint32_t spreads;		/* cycles in a row in which no part of it took over */
+
+	struct label_set keep;		/* added labels that its paths are told apart by */
+	struct label_set must, mustnot;	/* of these: what a trace must have on its path, or lack */
+	struct label_set tried;		/* labels that were on once */
+	struct label_set absent;	/* of those, the ones that its traces do not have */
+	struct separation sep;		/* of the label that tells slow from fast, and stays on */
+	bool     follows;		/* only its slow side is looked at */
+
+	struct pick *on;		/* all that it has on */
+	uint32_t non, on_cap;
+
+	bool closing;			/* the gap is measured once more, as one edge, to end with it */
+	enum verdict_kind ending;	/* then as this */
+	const struct verdict *verdict;	/* the forest's; NULL: none yet, or none */
+	char words[200];		/* ended without a verdict: why */
+
+	struct groups *groups;		/* of this cycle's traces */
+	uint64_t traces, skipped_lossy;
+	struct mono cycle_begun, checked, ready;
+	bool   is_ready;
+	struct rng rng;
+};
+
+/* ---- watch.c ---- */
+struct ripe {			/* a group whose problem is sure, and its edge */
+	struct group *group;
+	struct finding finding;	/* in the engine's scratch arena */
+};
+enum { RIPE_MAX = 16 };
+/* Those by which most waiting is caused, costliest first. late: also where no edge stands out. O(groups), and some ms
+ * for those that come in question. A number up to RIPE_MAX, or ERR_MEMORY. */
+int ripe_groups(struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bool late, struct err *e);
+
+/* ---- search.c ---- */
+/* NULL: out of memory. It waits. */
+struct search *search_new(const struct gap *gap, struct hash128 root_key, uint32_t number, uint64_t seed);
+void search_free(struct search *s);
+/* Its first cycle. model: a group with the gap as one edge, or NULL: its path is remembered. */
+int  search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct group *model, struct mono now,
+    struct wall when, struct err *e);
+/* A trace with its root key. */
+int  search_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e);
+int  search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when,
+    struct err *e);
+/* All it turned on goes off; what it had not settled is withdrawn. words: why, without a verdict; or NULL. */
+void search_end(struct engine *g, struct diagnosis *d, struct search *s, const char *words, struct wall when);
+bool search_on(const struct search *s);		/* has begun, has not ended */
+bool same_gap(const struct gap *a, const struct gap *b);
+bool queues_shed(const struct engine *g);	/* an agent has let go of tracepoints by itself */
+
+/* ---- gap.c ---- */
+/* Which edges of the shape the gap has become, into inside[nedges]: from its one end to its other. An edge that goes
+ * round a loop belongs to it when the whole loop does, or when the gap itself goes round (its end stands before its
+ * begin). false: the path does not have the gap. O(tokens x loops). */
+bool gap_edges(const struct shape *s, const struct gap *gap, bool *inside, struct arena *a);
+struct gap gap_of(const struct shape_edge *edge);
+uint32_t gap_edge(const struct shape *s, const struct gap *gap);	/* the edge that it is, or UINT32_MAX: it is several */
+uint32_t shape_unit(const struct shape *s, uint32_t token);	/* label of the event that began its unit */
+
+/* ---- measure.c ---- */
+struct member {			/* a group that the search looks at */
+	struct group *group;
+	bool  *inside;		/* [nedges]: is part of the gap */
+	double n, x, t, xt, tt;	/* traces; means of time in the gap and of all; sums of their product and of the square, off the means */
+};
+struct part {			/* of the gap, in the model's path */
+	struct gap gap;
+	uint32_t edge;		/* of the model: the first; if it is one edge, that */
+	bool     one;
+	double   carries;	/* covariance with the response time, ns^2; or mean, ns */
+	double   of_gap;	/* of what the gap carries; parts add up to 1 */
+	double   of_gap_se;	/* its standard error */
+};
+struct measured {
+	struct member *members;
+	uint32_t nmembers;
+	double n;		/* traces of all */
+	double carries, share;	/* of the gap as a whole; share: of the variance (or mean) of all */
+
+	/* set by measure_parts(): */
+	struct member *model;	/* the group whose path the parts are of */
+	double pooled;		/* traces of all groups that have these parts */
+	double mean_ns, variance;	/* of their response times */
+	struct part *parts;
+	uint32_t nparts, top;
+	double ahead;		/* of the top part before the next one, in standard errors; INFINITY: there is no other */
+};
+/* The groups that have what they must and the gap, and what it carries in them. */
+int measure_gap(struct measured *m, struct engine *g, const struct search *s, struct arena *a, struct err *e);
+/* common: parts between those labels that all groups have; else as the group has that carries most. */
+int measure_parts(struct measured *m, struct engine *g, const struct search *s, bool common, struct arena *a,
+    struct err *e);
+/* The label among those that are on whose presence alone tells most. */
+int measure_separation(struct separation *ret, const struct measured *m, struct engine *g, const struct search *s,
+    struct arena *a, struct err *e);
+
+/* ---- diagnose.c ---- */
+/* A part of a gap that is not the one that is followed has a problem of its own: a search for it, which waits. */
+int  diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by, const struct measured *m,
+    const struct part *p, struct wall when, struct err *e);
+
+/* ---- decide.c ---- */
+enum what { DECIDE_WAIT, DECIDE_NARROW, DECIDE_SPREAD, DECIDE_FOLLOW };
+struct decision {
+	enum what what;
+	struct measured m;
+	struct separation sep;	/* label LABEL_NONE: nothing separates */
+};
+/* In the arena. late: with what there is; still WAIT means that there is nothing. O(groups x edges + samples x parts). */
+int decide(struct decision *ret, struct engine *g, const struct search *s, bool late, struct arena *a, struct err *e);
+
+/* ---- narrow.c ---- */
+/* The problem is in this part of the gap. */
+void narrow(struct search *s, const struct measured *m, const struct part *p);
+int  follow(struct search *s, const struct separation *sep, struct err *e);
+/* How the path leads past the gap, what is inside left out. O(path). */
+int  remember_path(struct search *s, const struct shape *shape, struct arena *a, struct err *e);
+/* Turns on what the strategy wants inside the gap. How many, or a negative code. */
+int  propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+/* Turns on the ends of its gap, and what traces are told apart by, where they are not always on. */
+int  hold_ends(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+void turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why, struct wall when);
+bool needed(const struct search *s, uint32_t label);	/* an end of the gap, or what traces are told apart by */
+
+/* ---- settle.c ---- */
+struct hypothesis *hypothesis_from(struct engine *g, struct diagnosis *d, const struct hypothesis *parent,
+    struct wall when);	/* NULL: out of memory */
+/* What is known of the group and of that edge of it (UINT32_MAX: none). */
+void hypothesis_motive(struct engine *g, struct hypothesis *h, const struct group *group, uint32_t edge);
+/* Of this cycle's tracepoints: which helped. The others go off. spread: no part took over. */
+int  settle_picks(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, struct wall when,
+    struct err *e);
+int  settle_evidence(struct engine *g, const struct hypothesis *h, const struct group *group, uint32_t edge,
+    struct err *e);
+
+/* ---- conclude.c ---- */
+int  conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *group, uint32_t edge,
+    enum verdict_kind kind, struct wall when, struct err *e);
+
+#endif
