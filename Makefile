@@ -119,7 +119,7 @@ FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c
 FUZZ_SECONDS ?= 10
 MAN       := $(wildcard */*.[1358])
 
-$O/tests/sim/sim: $O/tests/sim/sim.o $(call libs,controlplane)
+$O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlplane)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
 
 unit: $(UNIT_TESTS)

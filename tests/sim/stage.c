@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/stage.h"
+
+enum { BATCH_MOST = 60000 };
+
+static void node_programs(struct stage *s, struct stage_node *n);
+static void node_clock(struct stage *s, struct stage_node *n, bool first);
+static void node_tell(struct stage *s, struct stage_node *n);
+static void node_status(struct stage *s, struct stage_node *n);
+static void node_obey(struct stage *s, struct stage_node *n);
+
+void
+stage_die(const char *what, const char *with)
+{
+	printf("Bail out! %s: %s\n", what, with);
+	fflush(stdout);
+	_Exit(1);
+}
+
+struct engine_options
+stage_options(uint64_t seed)
+{
+	return (struct engine_options){
+		.conditions = { 0.10, 0.95, 30, 0.95 }, .seed = seed, .memory_max_bytes = 512 << 20, .skew_ns = 5 * MS,
+		.patience_ns = 30000000000, .groups_max = 500, .samples_max = 512, .tracepoints_per_cycle = 3,
+		.searches_max = 4, .effort_cycles = 64, .budget_share = 0.01,
+		.isolate_min = 0.3, .explain_min = 0.5, .pause_fill = 0.5, .resume_fill = 0.35,
+		.withdraw_ns = 5000000000, .cycle_max_ns = 20000000000, .sampled = 1, .lease_ns = 5000000000,
+	};
+}
+
+static void *
+must(void *p)
+{
+	if (p == NULL)
+		stage_die("out of memory", "stage");
+	return p;
+}
+
+struct stage_node *
+stage_node(struct stage *s, const char *service, const char *name)
+{
+	struct stage_node *n = must(calloc(1, sizeof *n));
+
+	if (s->nnodes == STAGE_NODES_MAX)
+		stage_die("too many nodes", name);
+	s->nodes[s->nnodes++] = n;
+	snprintf(n->name, sizeof n->name, "%s", name);
+	snprintf(n->service, sizeof n->service, "%s", service);
+	n->has = must(texts_new());
+	return n;
+}
+
+struct stage_node *
+stage_node_named(const struct stage *s, const char *name)
+{
+	for (int i = 0; i < s->nnodes; i++)
+		if (strcmp(s->nodes[i]->name, name) == 0)
+			return s->nodes[i];
+	return NULL;
+}
+
+void
+stage_has(struct stage_node *n, const char *tracepoint)
+{
+	texts_intern(n->has, tracepoint, strlen(tracepoint));
+}
+
+void
+stage_open(struct stage *s, const struct engine_options *o, uint64_t seed)
+{
+	struct err e;
+
+	rng_seed(&s->rng, seed);
+	rng_seed(&s->wire_rng, seed);
+	s->now_ns = START_NS;
+	s->begun_ns = INT64_MAX;
+	s->owed = 0;
+	s->requests = 0;
+	s->next_id = seed << 32;
+	s->forest = must(forest_new());
+	if (s->labels == NULL)
+		s->labels = must(texts_new());
+	if (engine_new(&s->g, o, s->forest, &e) != 0)
+		stage_die("engine", e.text);
+	for (int i = 0; i < s->nnodes; i++) {
+		struct stage_node *n = s->nodes[i];
+
+		n->epoch = 0;
+		n->nrecords = 0;
+		n->sampled = 1;
+		n->probed = 0;
+		n->told_ns = n->asked_ns = n->status_ns = 0;
+		if (engine_join(s->g, n->name, "sim", (struct mono){ s->now_ns }, &n->number, &e) != 0)
+			stage_die("join", e.text);
+		node_clock(s, n, true);
+		node_programs(s, n);
+	}
+}
+
+void
+stage_close(struct stage *s)
+{
+	engine_free(s->g);
+	forest_free(s->forest);
+	s->g = NULL;
+	s->forest = NULL;
+}
+
+void
+stage_release(struct stage *s)
+{
+	for (int i = 0; i < s->nnodes; i++) {
+		free(s->nodes[i]->records);
+		texts_free(s->nodes[i]->has);
+		free(s->nodes[i]);
+	}
+	texts_free(s->labels);
+	free(s->label);
+	s->nnodes = 0;
+	s->labels = NULL;
+	s->label = NULL;
+	s->label_room = 0;
+}
+
+/* ---- records ---- */
+
+uint32_t
+stage_label(struct stage *s, enum record_kind kind, const char *text, const char *field)
+{
+	uint32_t was, n;
+
+	if (s->labels == NULL)
+		s->labels = must(texts_new());
+	was = texts_count(s->labels);
+	n = texts_intern(s->labels, text, strlen(text));
+	if (n < was)
+		return n;
+	if (n >= s->label_room) {
+		s->label_room = s->label_room > 0 ? 2 * s->label_room : 256;
+		s->label = must(realloc(s->label, s->label_room * sizeof *s->label));
+	}
+	s->label[n] = (struct stage_label){ .kind = (uint8_t)kind, .field = field };
+	return n;
+}
+
+void
+stage_emit(struct stage *s, struct stage_node *n, const struct stage_record *r)
+{
+	if (n->nrecords == n->room) {
+		n->room = n->room > 0 ? 2 * n->room : 256;
+		n->records = must(realloc(n->records, n->room * sizeof *n->records));
+	}
+	n->records[n->nrecords] = *r;
+	n->records[n->nrecords++].seq = s->seq++;
+}
+
+static int
+by_time(const void *x, const void *y)
+{
+	const struct stage_record *a = x, *b = y;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return (int32_t)(a->seq - b->seq) < 0 ? -1 : 1;
+}
+
+/* ---- an agent ---- */
+
+static void
+node_programs(struct stage *s, struct stage_node *n)
+{
+	uint32_t count = texts_count(n->has);
+	const char **list = must(malloc((count + 1) * sizeof *list));
+	struct program one = { n->service, 1, 0, count };
+	struct programs p = { .nprograms = 1, .programs = &one, .nnames = count, .names = list };
+	struct err e;
+
+	for (uint32_t i = 0; i < count; i++)
+		list[i] = texts_get(n->has, i);
+	if (engine_programs(s->g, n->number, &p, &e) != 0)
+		stage_die("programs", e.text);
+	free(list);
+}
+
+/* What the node's own clock says at that time. */
+static int64_t
+its_clock(const struct stage *s, const struct stage_node *n, int64_t at_ns)
+{
+	int64_t its_ns = at_ns + n->ahead_ns + (int64_t)((double)(at_ns - START_NS) * n->drift_ppm / 1e6);
+
+	return s->begun_ns != INT64_MAX && at_ns - s->begun_ns >= n->step_at_ns ? its_ns + n->step_ns : its_ns;
+}
+
+/* A way between agent and controller: mostly quick, now and then not. */
+static int64_t
+way_ns(struct stage *s)
+{
+	int64_t ns = 30000 + (int64_t)rng_below(&s->wire_rng, 100000);
+
+	return rng_unit(&s->wire_rng) < 0.1 ? 100 * ns : ns;
+}
+
+/* The controller asks for the node's clock, as honed does. First: the hello. */
+static void
+node_clock(struct stage *s, struct stage_node *n, bool first)
+{
+	int64_t came_ns, back_ns;
+	struct clock_echo answer;
+
+	if (!s->has_clocks || (!first && s->now_ns - n->asked_ns < 500 * MS))
+		return;
+	came_ns = s->now_ns + way_ns(s);
+	back_ns = came_ns + way_ns(s);
+	answer = (struct clock_echo){ s->now_ns, its_clock(s, n, came_ns), its_clock(s, n, came_ns) };
+	n->asked_ns = s->now_ns;
+	engine_clock(s->g, n->number, first ? NULL : &answer, answer.went_ns, (struct mono){ back_ns });
+}
+
+/* The label's number in the batch being made. */
+static uint32_t
+number_in(struct stage *s, struct batch_writer *w, uint32_t label)
+{
+	struct stage_label *l = &s->label[label];
+	const char *text = texts_get(s->labels, label);
+
+	if (l->batch != s->batches) {
+		l->batch = s->batches;
+		l->number = batch_label(w, l->kind, text, strlen(text), &l->field, l->field != NULL);
+	}
+	return l->number;
+}
+
+static void
+write_record(struct stage *s, const struct stage_node *n, struct batch_writer *w, const struct stage_record *r)
+{
+	struct value value = { .type = VALUE_INT, .i = r->value };
+	struct record out = {
+		.trace_id = r->trace, .unit_id = r->unit, .link_id = r->link, .time_ns = its_clock(s, n, r->time_ns),
+		.label = number_in(s, w, r->label), .pid = 1, .tid = 1, .nvalues = s->label[r->label].field != NULL,
+		.values = &value,
+	};
+
+	batch_record(w, &out);
+}
+
+/* Sends records[0..count) and the watermark, by true time. */
+static void
+send_batch(struct stage *s, struct stage_node *n, size_t from, size_t count, int64_t watermark_ns, const struct loss *loss)
+{
+	struct batch_writer w = { 0 };
+	struct buf out = { 0 };
+	struct err e;
+
+	s->batches++;
+	batch_begin(&w);
+	for (size_t i = from; i < from + count; i++)
+		write_record(s, n, &w, &n->records[i]);
+	if (loss != NULL)
+		batch_loss(&w, loss);
+	if (batch_end(&w, its_clock(s, n, watermark_ns), &out, &e) != 0 ||
+	    engine_batch(s->g, n->number, out.data, out.len, (struct mono){ s->now_ns + MS }, &e) != 0)
+		stage_die("batch", e.text);
+	batch_release(&w);
+	buf_release(&out);
+}
+
+/* Now and then the newest of what is ready is lost: the last of 10 ms, so many at most. Returns what is left. */
+static size_t
+lose(const struct stage *s, struct stage_node *n, size_t ready, int64_t until_ns, struct loss *loss)
+{
+	size_t gone = 0;
+
+	*loss = (struct loss){ .reason = LOSS_RING, .from_ns = its_clock(s, n, until_ns - 10 * MS),
+		.to_ns = its_clock(s, n, until_ns) };
+	if (n->lose_count == 0 || (double)(s->now_ns - n->told_ns) <= n->lose_every_s * 1e9)
+		return ready;
+	n->told_ns = s->now_ns;
+	while (gone < ready && gone < (size_t)n->lose_count && n->records[ready - 1 - gone].time_ns > until_ns - 10 * MS)
+		gone++;
+	loss->count = gone;
+	memmove(&n->records[ready - gone], &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
+	n->nrecords -= gone;
+	return ready - gone;
+}
+
+/* What has happened on the node by now goes to the controller as batches; what has not waits. */
+static void
+node_tell(struct stage *s, struct stage_node *n)
+{
+	int64_t until_ns = s->now_ns - n->late_ns, before_ns = until_ns - TICK_NS;
+	size_t ready = 0, sent = 0;
+	struct loss loss;
+
+	qsort(n->records, n->nrecords, sizeof n->records[0], by_time);
+	while (ready < n->nrecords && n->records[ready].time_ns <= until_ns)
+		ready++;
+	ready = lose(s, n, ready, until_ns, &loss);
+	for (; ready - sent > BATCH_MOST; sent += BATCH_MOST)
+		send_batch(s, n, sent, BATCH_MOST, before_ns, NULL);
+	send_batch(s, n, sent, ready - sent, until_ns, loss.count > 0 ? &loss : NULL);
+	memmove(n->records, &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
+	n->nrecords -= ready;
+}
+
+/* At least once a second; with every tick while its queues may be full. */
+static void
+node_status(struct stage *s, struct stage_node *n)
+{
+	double at_s = (double)(s->now_ns - s->begun_ns) / 1e9;
+	struct status status = { .trouble = "", .tracer_ok = true, .programs = 1, .epoch = n->epoch };
+
+	if (s->begun_ns == INT64_MAX || (n->fill <= 0 && s->now_ns - n->status_ns < 1000 * (int64_t)MS))
+		return;
+	n->status_ns = s->now_ns;
+	status.fill[QUEUE_RING] = at_s >= n->fill_from_s && at_s < n->fill_from_s + n->fill_for_s ? n->fill : 0.05;
+	engine_status(s->g, n->number, &status, (struct mono){ s->now_ns });
+}
+
+static bool
+has(const struct stage_node *n, const char *toggle)
+{
+	size_t len = strlen(toggle);
+
+	return (len > 2 && strcmp(toggle + len - 2, ":*") == 0) || texts_find(n->has, toggle, len) != UINT32_MAX;
+}
+
+static void
+node_obey(struct stage *s, struct stage_node *n)
+{
+	const struct want *w = engine_want(s->g, n->number);
+	uint8_t *results;
+
+	if (w->epoch == n->epoch)
+		return;
+	results = must(calloc(w->ntoggles + 1, 1));
+	for (uint32_t i = 0; i < w->ntoggles; i++)
+		results[i] = has(n, w->toggles[i].name) ? DONE_ON : DONE_NO_SUCH;
+	n->epoch = w->epoch;
+	n->sampled = w->sampled;
+	n->probed = 0;
+	for (uint32_t i = 0; i < w->nrates; i++) {	/* one request type is all that these applications have */
+		n->sampled = w->rates[i].sampled;
+		n->probed = w->rates[i].probed;
+	}
+	if (s->obeyed != NULL)
+		s->obeyed(s->app, n, w);
+	engine_done(s->g, n->number, &(struct done){ .epoch = w->epoch, .from_ns = its_clock(s, n, s->now_ns + 3 * MS),
+		.nresults = w->ntoggles, .results = results, .failure = "" }, (struct mono){ s->now_ns + 3 * MS });
+	free(results);
+}
+
+/* ---- time ---- */
+
+void
+stage_tick(struct stage *s)
+{
+	struct err e;
+
+	for (s->owed += s->rate * TICK_NS / 1e9; s->owed >= 1; s->owed -= 1, s->requests++)
+		s->request(s->app, s->now_ns + (int64_t)rng_below(&s->rng, TICK_NS));
+	s->now_ns += TICK_NS;
+	for (int i = 0; i < s->nnodes; i++) {
+		node_clock(s, s->nodes[i], false);
+		node_tell(s, s->nodes[i]);
+		node_status(s, s->nodes[i]);
+	}
+	if (engine_step(s->g, (struct mono){ s->now_ns + 2 * MS }, (struct wall){ s->now_ns }, &e) != 0)
+		stage_die("step", e.text);
+	for (int i = 0; i < s->nnodes; i++)
+		node_obey(s, s->nodes[i]);
+}
+
+void
+stage_learn(struct stage *s, double seconds)
+{
+	struct err e;
+
+	for (int64_t until = s->now_ns + 1000 * (int64_t)MS; s->now_ns < until;)
+		stage_tick(s);
+	if (engine_learn(s->g, (int64_t)(seconds * 1e9), (struct mono){ s->now_ns }, &e) != 0)
+		stage_die("learn", e.text);
+	while (!engine_learned(s->g))
+		stage_tick(s);
+}
+
+struct run *
+stage_diagnose(struct stage *s, const char *type, const struct start_options *o, double seconds_max,
+    void (*watch)(void *app), bool *quiet)
+{
+	struct run *r;
+	struct err e;
+	uint64_t id;
+
+	s->begun_ns = s->now_ns;
+	s->requests = 0;
+	if (engine_start(s->g, type, o, (struct mono){ s->now_ns }, (struct wall){ s->now_ns }, &id, &e) != 0)
+		stage_die("start", e.text);
+	r = forest_run(s->forest, id);
+	while (r->state == RUN_ACTIVE && (double)(s->now_ns - s->begun_ns) < seconds_max * 1e9) {
+		stage_tick(s);
+		if (watch != NULL)
+			watch(s->app);
+	}
+	*quiet = false;
+	for (int i = 0; i < 100 && !*quiet; i++) {
+		stage_tick(s);
+		*quiet = engine_quiet(s->g);
+	}
+	return r;
+}
