@@ -160,6 +160,8 @@ calibrate: $O/bench/analysis_calibrate	# how often the analysis is right, where 
 	@$< $(CALIBRATE)
 bench: setup-tests all instrument-bench agent-bench source-scenario $O/bench/agent_reader
 	@O=$(abspath $O) bench/bench.sh
+$O/bench/controlplane_decide: $O/bench/controlplane_decide.o $O/tests/sim/stage.o $(call libs,controlplane)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
 
 # Real faults that others labelled; DATA: where the sets lie (docs/nezha.md)
 DATA ?= $(or $(HONE_DATA),../shared/data)

@@ -356,11 +356,25 @@ node_obey(struct stage *s, struct stage_node *n)
 
 /* ---- time ---- */
 
+/* From what came to what is wanted. */
+static void
+step(struct stage *s)
+{
+	int64_t begun_ns = clock_mono().ns;
+	bool decided = false;
+	struct err e;
+
+	if (engine_step(s->g, (struct mono){ s->now_ns + 2 * MS }, (struct wall){ s->now_ns }, &e) != 0)
+		stage_die("step", e.text);
+	for (int i = 0; i < s->nnodes; i++)
+		decided |= engine_want(s->g, s->nodes[i]->number)->epoch != s->nodes[i]->epoch;
+	if (s->decisions != NULL)
+		sketch_add(decided ? s->decisions : s->steps, clock_mono().ns - begun_ns);
+}
+
 void
 stage_tick(struct stage *s)
 {
-	struct err e;
-
 	for (s->owed += s->rate * TICK_NS / 1e9; s->owed >= 1; s->owed -= 1, s->requests++)
 		s->request(s->app, s->now_ns + (int64_t)rng_below(&s->rng, TICK_NS));
 	s->now_ns += TICK_NS;
@@ -369,8 +383,7 @@ stage_tick(struct stage *s)
 		node_tell(s, s->nodes[i]);
 		node_status(s, s->nodes[i]);
 	}
-	if (engine_step(s->g, (struct mono){ s->now_ns + 2 * MS }, (struct wall){ s->now_ns }, &e) != 0)
-		stage_die("step", e.text);
+	step(s);
 	for (int i = 0; i < s->nnodes; i++)
 		node_obey(s, s->nodes[i]);
 }

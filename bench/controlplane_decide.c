@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How long a decision takes, from the step in which its groups are ripe to the
+ * wants that go out, and what memory the engine takes: a request type of 1,024
+ * groups (any of ten services is called or not) whose search space has 100,000 tracepoints.
+ * Wanted: under 10 ms, under 256 MiB.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "analysis/moments.h"
+#include "tests/sim/stage.h"
+
+enum { SERVICES = 10, POINTS = 10000, LEARN_S = 2, FAULT_AT = 6173, FAULTY = 3 };
+
+struct service {
+	struct stage_node *node;
+	char name[16];
+	uint32_t fork, begin, end, join;	/* labels */
+	uint32_t points[POINTS];
+	uint32_t *on, non;			/* points, ascending */
+};
+struct app {
+	struct stage stage;
+	struct stage_node *front;
+	uint32_t request_begin, request_end;
+	struct service services[SERVICES];
+	bool fault;
+};
+
+static void
+emit(struct app *a, struct stage_node *n, uint32_t label, uint64_t trace, uint64_t unit, uint64_t link, int64_t at_ns,
+    int64_t value)
+{
+	stage_emit(&a->stage, n, &(struct stage_record){ at_ns, trace, unit, link, value, label, 0 });
+}
+
+/* 1 us from point to point; where the fault is, now and then 40 ms. */
+static int64_t
+call(struct app *a, struct service *s, uint64_t trace, uint64_t unit, bool probed, int64_t at_ns)
+{
+	struct stage_node *f = a->front;
+	uint64_t child = ++a->stage.next_id, link = ++a->stage.next_id;
+	int64_t late_ns = 0, begun_ns = at_ns + 50000;
+
+	emit(a, f, s->fork, trace, unit, link, at_ns, 0);
+	emit(a, s->node, s->begin, trace, child, link, begun_ns, 0);
+	if (a->fault && s == &a->services[FAULTY] && rng_unit(&a->stage.rng) < 0.3)
+		late_ns = 30 * MS + (int64_t)rng_below(&a->stage.rng, 20 * MS);
+	for (uint32_t i = 0; probed && i < s->non; i++)
+		emit(a, s->node, s->points[s->on[i]], trace, child, 0, begun_ns + 1000 * (s->on[i] + 1) +
+		    (s->on[i] > FAULT_AT ? late_ns : 0), 0);
+	at_ns = begun_ns + 1000 * (POINTS + 1) + late_ns + (int64_t)rng_below(&a->stage.rng, 500000);
+	emit(a, s->node, s->end, trace, child, link, at_ns, 0);
+	emit(a, f, s->join, trace, unit, link, at_ns + 50000, 0);
+	return at_ns + 60000;
+}
+
+static void
+request(void *app, int64_t at_ns)
+{
+	struct app *a = app;
+	uint64_t trace = rng_next(&a->stage.rng) | 1, unit = ++a->stage.next_id;
+	uint64_t which = rng_below(&a->stage.rng, 1 << SERVICES);
+	bool probed = rng_unit(&a->stage.rng) < a->front->probed;
+
+	emit(a, a->front, a->request_begin, trace, unit, 0, at_ns, probed);
+	at_ns += 10000;
+	for (int i = 0; i < SERVICES; i++)
+		if ((which >> i & 1) != 0)
+			at_ns = call(a, &a->services[i], trace, unit, probed, at_ns);
+	emit(a, a->front, a->request_end, trace, unit, 0, at_ns, 0);
+}
+
+static int
+by_number(const void *x, const void *y)
+{
+	const uint32_t *a = x, *b = y;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static void
+obeyed(void *app, struct stage_node *n, const struct want *w)
+{
+	struct app *a = app;
+	struct service *s = n->ctx;
+
+	(void)a;
+	if (s == NULL)
+		return;
+	s->non = 0;
+	for (uint32_t i = 0; i < w->ntoggles; i++) {
+		const char *event = strrchr(w->toggles[i].name, ':') + 1;
+
+		if (strncmp(w->toggles[i].name, s->name, strlen(s->name)) != 0 || w->toggles[i].name[strlen(s->name)] != ':')
+			continue;
+		if (*event == '*')
+			for (s->non = 0; s->non < POINTS; s->non++)
+				s->on[s->non] = s->non;
+		else if (s->non < POINTS)
+			s->on[s->non++] = (uint32_t)atol(event + 1);
+	}
+	qsort(s->on, s->non, sizeof *s->on, by_number);
+}
+
+static void
+make_service(struct app *a, int i)
+{
+	struct service *s = &a->services[i];
+	char text[80];
+
+	snprintf(s->name, sizeof s->name, "s%d", i);
+	s->node = stage_node(&a->stage, s->name, s->name);
+	s->node->ctx = s;
+	s->on = malloc(POINTS * sizeof *s->on);
+	for (uint32_t p = 0; p < POINTS; p++) {
+		snprintf(text, sizeof text, "%s:p%u", s->name, p);
+		stage_has(s->node, text);
+	}
+}
+
+/* Labels live in the stage once it is open. */
+static void
+label_service(struct app *a, int i)
+{
+	struct service *s = &a->services[i];
+	char text[80];
+
+#define LABEL(kind, format, ...) (snprintf(text, sizeof text, format, __VA_ARGS__), stage_label(&a->stage, kind, text, NULL))
+	s->fork = LABEL(RECORD_FORK, "front/hone:fork(%s)", s->name);
+	s->join = LABEL(RECORD_JOIN, "front/hone:join(%s)", s->name);
+	s->begin = LABEL(RECORD_UNIT_BEGIN, "%s/hone:unit_begin(%s)", s->name, s->name);
+	s->end = LABEL(RECORD_UNIT_END, "%s/hone:unit_end(%s)", s->name, s->name);
+	for (uint32_t p = 0; p < POINTS; p++)
+		s->points[p] = LABEL(RECORD_POINT, "%s/%s:p%u", s->name, s->name, p);
+}
+
+static void
+say(const char *what, const struct sketch *s)
+{
+	printf("%-28s %6llu, median %6.2f ms, p99 %6.2f ms, most %6.2f ms\n", what, (unsigned long long)s->n,
+	    sketch_quantile(s, 0.5) / MS, sketch_quantile(s, 0.99) / MS, sketch_quantile_most(s, 1) / MS);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct app a;
+	static struct sketch decisions, steps;
+	struct engine_options o = stage_options(1);
+	struct start_options start = { .strategy = argc > 1 ? argv[1] : "bisect", .tracepoints_per_cycle = 1 };
+	struct rusage use;
+	const struct run *r;
+	bool quiet;
+
+	o.groups_max = 1100;
+	o.cycle_max_ns = 120000000000;
+	a.stage.rate = 1000;
+	a.stage.app = &a;
+	a.stage.request = request;
+	a.stage.obeyed = obeyed;
+	a.front = stage_node(&a.stage, "front", "front");
+	for (int i = 0; i < SERVICES; i++)
+		make_service(&a, i);
+	stage_open(&a.stage, &o, 1);
+	a.request_begin = stage_label(&a.stage, RECORD_REQUEST_BEGIN, "front/hone:request_begin(GET)", "probed");
+	a.request_end = stage_label(&a.stage, RECORD_REQUEST_END, "front/hone:request_end(GET)", NULL);
+	for (int i = 0; i < SERVICES; i++)
+		label_service(&a, i);
+	a.stage.rate = 10;
+	stage_learn(&a.stage, LEARN_S);
+	a.stage.rate = 1000;
+	a.fault = true;
+	a.stage.decisions = &decisions;
+	a.stage.steps = &steps;
+	r = stage_diagnose(&a.stage, "GET", &start, 600, NULL, &quiet);
+	getrusage(RUSAGE_SELF, &use);
+	printf("%s: %s\n", run_word(r->state), r->words);
+	printf("%d groups, %d tracepoints, strategy %s: %u cycles, %u tracepoints turned on, %llu requests\n", 1 << SERVICES,
+	    SERVICES * POINTS, start.strategy, r->cycles, r->tracepoints, (unsigned long long)a.stage.requests);
+	say("decisions", &decisions);
+	say("other steps (20 ms of records)", &steps);
+	printf("memory, with the application played: %.0f MiB\n", (double)use.ru_maxrss / 1024);
+	stage_close(&a.stage);
+	stage_release(&a.stage);
+	return 0;
+}
