@@ -36,7 +36,7 @@ struct way {			/* a step that was taken */
 	double   mean_ns;
 };
 
-struct link {			/* a spot hands work to a unit, or gets it back */
+struct link {			/* a spot hands work to a unit, or gets it back; the unit has a spot of that label, in no span */
 	uint32_t spot, unit;
 	uint64_t count;
 };
@@ -102,7 +102,8 @@ double mean_of(double a, uint64_t na, double b, uint64_t nb);	/* of all, from th
 /* Adds what the traces of `from` taught, as if they had come after those of g. 0 or ERR_MEMORY. O(size of from). */
 int  graph_merge(struct graph *g, const struct graph *from, struct err *e);
 
-/* Do its rows contradict each other? NULL: no; else what does, in words that a place's number follows, which is in *at:
+/* Do its rows contradict each other? NULL: no; "": out of memory; else what does, in words that a place's number follows,
+ * which is in *at:
  * steps that lead from unit to unit, spans that lie in nothing but each other, more steps to or from a place than it
  * was seen. O(size). */
 const char *graph_wrong(const struct graph *g, const struct labels *labels, uint32_t *at);

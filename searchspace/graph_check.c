@@ -100,10 +100,9 @@ graph_wrong(const struct graph *g, const struct labels *labels, uint32_t *at)
 
 	for (size_t i = 0; c.head != NULL && i < contexts; i++)
 		c.head[i] = GRAPH_NONE;
-	if (c.head == NULL || c.next == NULL || c.reached == NULL || c.queue == NULL || in == NULL || out == NULL) {
-		*at = 0;
-		what = "no memory to check place";
-	} else if ((*at = between_units(g)) != GRAPH_NONE)
+	if (c.head == NULL || c.next == NULL || c.reached == NULL || c.queue == NULL || in == NULL || out == NULL)
+		what = "";
+	else if ((*at = between_units(g)) != GRAPH_NONE)
 		what = "a step to another unit from place";
 	else if ((*at = no_span(g, labels)) != GRAPH_NONE)
 		what = "no span around place";

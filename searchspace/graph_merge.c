@@ -85,10 +85,14 @@ around_merge(struct graph *g, const struct graph *from, const uint32_t *spots)
 			ok = way_merge(g, a, b, w);
 	}
 	for (uint32_t i = 0; i < from->nlinks && ok; i++) {
-		uint32_t n = graph_link(g, spots[from->links[i].spot], from->links[i].unit);
+		const struct link *k = &from->links[i];
+		uint32_t unit = graph_find(from, k->unit, LABEL_NONE, k->unit), n;
+		bool whole = !glimpsed(from, k->spot) && !glimpsed(from, unit);
 
-		if ((ok = n != GRAPH_NONE))
-			g->links[n].count += from->links[i].count;
+		if (!whole && !glimpsed(g, spots[k->spot]) && !glimpsed(g, spots[unit]))
+			continue;
+		if ((ok = (n = graph_link(g, spots[k->spot], k->unit)) != GRAPH_NONE))
+			g->links[n].count += k->count;
 	}
 	for (uint32_t i = 0; i < from->nkeys && ok; i++) {
 		const struct key *k = &from->keys[i];

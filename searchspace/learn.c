@@ -194,6 +194,9 @@ see_link(struct lesson *l, uint32_t event, uint32_t name)
 
 	if (spot == GRAPH_NONE || name == LABEL_NONE)
 		return true;
+	if (!l->whole && l->g->spots[spot].first != 0 &&
+	    ((n = graph_find(l->g, name, LABEL_NONE, name)) == GRAPH_NONE || l->g->spots[n].first != 0))
+		return true;	/* both are known: so are those that belong together */
 	if ((n = graph_link(l->g, spot, name)) == GRAPH_NONE)
 		return false;
 	l->g->links[n].count += l->whole || l->g->links[n].count == 0;

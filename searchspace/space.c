@@ -121,7 +121,7 @@ space_stats(const struct space *s, uint32_t type, struct space_stats *ret)
 
 /*
  * Places come in the order they were learned, so those that one trace alone has shown
- * stand together.
+ * stand together (but for those that had been glimpsed: a trace may count once more).
  */
 static void
 add_cover(const struct graph *g, double *unseen, uint64_t *showed)

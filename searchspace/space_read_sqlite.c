@@ -14,6 +14,7 @@ enum { LABELS_MAX = 1 << 20, TYPES_MAX = 4096 };
 
 struct file {
 	const char *path;	/* that words name */
+	struct labels *all;	/* of this process */
 	sqlite3 *db;
 	sqlite3_stmt *field;	/* names of a label's fields */
 	int64_t version;
@@ -75,14 +76,14 @@ static int
 read_label(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
 	const char *fields[RECORD_VALUES_MAX], *text = (const char *)sqlite3_column_text(q, 1);
-	struct labels *labels = (struct labels *)space_labels(s);
 	uint32_t n, id;
 
+	(void)s;
 	if (f->nlabels == f->labels_max || sqlite3_column_int64(q, 0) != f->nlabels || text == NULL ||
 	    number(q, 2, RECORD_KINDS) < 0)
 		return damaged(f, "label", q, e);
 	n = read_fields(f, f->nlabels, fields);
-	id = labels_intern(labels, (enum record_kind)sqlite3_column_int(q, 2), text, strlen(text), fields, n);
+	id = labels_intern(f->all, (enum record_kind)sqlite3_column_int(q, 2), text, strlen(text), fields, n);
 	while (n > 0)
 		free((char *)fields[--n]);
 	f->labels[f->nlabels++] = id;
@@ -306,6 +307,8 @@ check_graphs(struct file *f, const struct space *s, struct err *e)
 
 		if (what == NULL)
 			continue;
+		if (what[0] == '\0')
+			return err_set(e, ERR_MEMORY, "%s: out of memory", f->path);
 		while (id < f->nplaces && (f->places[id].graph != g || f->places[id].spot != at))
 			id++;
 		return space_damaged(e, f->path, what, id);
@@ -392,11 +395,39 @@ read_file(struct file *f, struct space *s, const char *name, struct err *e)
 	return rc;
 }
 
+/* What was read becomes the space's; into an empty one without a copy. */
+static int
+take(struct space *s, struct space *fresh, struct err *e)
+{
+	struct space_version was = s->version, *now = &fresh->version;
+	struct graph **graphs = s->graphs;
+	uint32_t cap = s->graphs_cap;
+	int rc;
+
+	if (s->ngraphs > 0) {
+		if ((rc = space_merge(s, fresh, e)) < 0)
+			return rc;
+	} else {
+		s->graphs = fresh->graphs;
+		s->ngraphs = fresh->ngraphs;
+		s->graphs_cap = fresh->graphs_cap;
+		fresh->graphs = graphs;
+		fresh->ngraphs = 0;
+		fresh->graphs_cap = cap;
+		s->version.traces = now->traces;
+		if (now->learned_ns > was.learned_ns)
+			s->version.learned_ns = now->learned_ns;
+	}
+	if (was.name[0] != '\0' || was.fingerprint != 0)
+		return 0;
+	return space_version_set(s, now->fingerprint, now->name, s->version.learned_ns, e);
+}
+
 /* All is read and checked before anything is added. */
 int
 space_load(struct space *s, struct labels *labels, const char *path, const char *version, struct err *e)
 {
-	struct file f = { .path = path };
+	struct file f = { .path = path, .all = labels };
 	struct space *fresh;
 	int rc;
 
@@ -409,8 +440,8 @@ space_load(struct space *s, struct labels *labels, const char *path, const char 
 	sqlite3_close(f.db);
 	free(f.labels);
 	free(f.places);
-	if (rc == 0 && (rc = space_merge(s, fresh, e)) == 0 && s->version.name[0] == '\0' && s->version.fingerprint == 0)
-		rc = space_version_set(s, fresh->version.fingerprint, fresh->version.name, s->version.learned_ns, e);
+	if (rc == 0)
+		rc = take(s, fresh, e);
 	space_free(fresh);
 	return rc;
 }

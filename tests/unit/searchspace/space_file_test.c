@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -134,6 +135,14 @@ load(struct space *s, struct labels *labels, const char *path)
 
 	if (space_load(s, labels, path, NULL, &e) != 0)
 		fail_msg("space_load: %s", e.text);
+}
+
+/* An empty one in place of the fixture's. */
+static struct space *
+space_renewed(struct fixture *f)
+{
+	space_free(f->space);
+	return f->space = space_new(f->labels);
 }
 
 /* And that nothing was added. */
@@ -409,7 +418,7 @@ a_newer_schema_is_told_so_and_not_written_over(void **state)
 	learn(f->space, f->labels, "R a E");
 	save(f->space, f->path);
 	sql(f->path, "PRAGMA user_version = 7");
-	refuses_to_load(f->path, ERR_VERSION, "schema 7; this one knows up to 1");
+	refuses_to_load(f->path, ERR_VERSION, "schema 7; this one knows up to 2");
 	assert_int_equal(space_save(f->space, f->path, &e), ERR_VERSION);
 	assert_non_null(strstr(e.text, "schema 7"));
 }
@@ -530,13 +539,424 @@ an_index_that_lies_about_the_rows_is_harmless(void **state)
 	rng_seed(&r, 4);
 	learn_any(&r, f->space, f->labels, 40);
 	save(f->space, f->path);
-	sql(f->path, "CREATE INDEX few ON place (id) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
-	    " 'CREATE INDEX few ON place (id)' WHERE name = 'few'");
+	sql(f->path, "CREATE INDEX few ON place (version) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET"
+	    " sql = 'CREATE INDEX few ON place (version)' WHERE name = 'few'");
 	refuses_to_load(f->path, ERR_STORE, "damaged");
+	assert_int_equal(unlink(f->path), 0);
 	save(f->space, f->path);
-	sql(f->path, "CREATE INDEX few ON label (id) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql ="
-	    " 'CREATE INDEX few ON label (id)' WHERE name = 'few'");
+	sql(f->path, "CREATE INDEX few ON label (version) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET"
+	    " sql = 'CREATE INDEX few ON label (version)' WHERE name = 'few'");
 	refuses_to_load(f->path, ERR_STORE, "damaged");
+}
+
+/* Each row may be as it is; together they are of no application. */
+static void
+rows_that_contradict_each_other_are_damage(void **state)
+{
+	static const struct {
+		const char *sql, *words;
+	} wrongs[] = {
+		/* x lies in y and y in x, and neither in the unit */
+		{ "UPDATE place SET span = (SELECT id FROM label WHERE text LIKE '%:y_begin') WHERE label = (SELECT id FROM"
+		  " label WHERE text LIKE '%:x_begin')", "spans lie in nothing but each other" },
+		{ "UPDATE place SET span = (SELECT id FROM label WHERE text LIKE '%(U1)') WHERE label = (SELECT id FROM label"
+		  " WHERE text LIKE '%:p')", "no span around place" },
+		{ "UPDATE step SET to_place = (SELECT id FROM place WHERE label = (SELECT id FROM label WHERE text LIKE"
+		  " '%:q')) WHERE id = 0", "a step to another unit" },
+		{ "UPDATE step SET count = 4 WHERE id = 1", "more steps than it was seen" },
+		{ "UPDATE step SET count = 9223372036854775806 WHERE id = 1", "more steps than it was seen" },
+		{ "UPDATE place SET traces = 2, count = 2, first = 1, last = 1 WHERE id = 1", "place 1" },
+		{ "UPDATE place SET first = 0 WHERE id = 1", "place 1" },
+		{ "UPDATE place SET first = 3 WHERE id = 1", "place 1" },
+		{ "UPDATE type SET traces = 1", "damaged" },
+		{ "UPDATE concurrency SET place = 999", "concurrency 0" },
+		{ "UPDATE concurrency SET count = 0", "concurrency 0" },
+		{ "UPDATE concurrency SET unit = (SELECT id FROM label WHERE text LIKE '%:p')", "concurrency 0" },
+		{ "UPDATE place_key SET count = 5 WHERE id = 0", "key 0" },
+		{ "UPDATE place_key SET field = 5 WHERE id = 0", "key 0" },
+		{ "UPDATE place_key SET type = 0 WHERE id = 0", "key 0" },
+		{ "UPDATE place_key SET type = 5 WHERE id = 0", "key 0" },
+		{ "UPDATE place_key SET low = 10, high = 9 WHERE id = 0", "key 0" },
+		{ "UPDATE place_key SET high = 9e999 WHERE id = 0", "key 0" },
+		{ "UPDATE place_key SET texts = x'010203' WHERE id = 1", "key 1" },
+		{ "UPDATE place_key SET texts = x'0102030401020304' WHERE id = 1", "key 1" },
+		{ "UPDATE place_key SET texts = x'00000000' WHERE id = 1", "key 1" },
+		{ "UPDATE place_key SET texts = zeroblob(1028) WHERE id = 1", "key 1" },
+		{ "UPDATE place_key SET type = 1, field = 0 WHERE id = 1", "key 1" },
+	};
+	static const char *const fields[] = { "rows", "shard" };
+	const struct value values[2] = { { .type = VALUE_INT, .i = 7 }, { .type = VALUE_TEXT, .len = 2, .text = "eu" } };
+	struct fixture *f = *state;
+	struct trace *t;
+	uint8_t *data;
+	size_t len;
+
+	labels_intern(f->labels, RECORD_POINT, "shop/app:p", 10, fields, 2);
+	t = made(f->labels, "R x_begin y_begin p y_end x_end F1 J1 E | U1 q V1");
+	t->events[3].values = values;
+	t->events[3].nvalues = 2;
+	t->events[6].link_id = 9;
+	t->units[0].fork = TRACE_NONE;
+	t->units[1].fork = 6;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(space_learn(f->space, t, NULL), 0);
+	made_free(t);
+	save(f->space, f->path);
+	data = file_read(f->path, &len);
+	for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+		file_write(f->path, data, len);
+		load(space_renewed(f), f->labels, f->path);
+		sql(f->path, wrongs[i].sql);
+		refuses_to_load(f->path, ERR_STORE, wrongs[i].words);
+	}
+	free(data);
+}
+
+/* ---- versions ---- */
+
+static void
+save_version(struct fixture *f, uint64_t fingerprint, const char *name, int64_t learned_ns, const char *words)
+{
+	struct space *s = space_new(f->labels);
+
+	assert_int_equal(space_version_set(s, fingerprint, name, learned_ns, NULL), 0);
+	learn(s, f->labels, words);
+	save(s, f->path);
+	space_free(s);
+}
+
+static void
+knows(struct fixture *f, const char *version, const char *points)
+{
+	struct space *s = space_new(f->labels);
+	struct err e = { 0 };
+
+	if (space_load(s, f->labels, f->path, version, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_string_equal(between(s, f->labels, "R", "R", "E", ""), points);
+	space_free(s);
+}
+
+static void
+versions_stand_side_by_side(void **state)
+{
+	struct fixture *f = *state;
+	struct space_version *v;
+	uint32_t n;
+
+	save_version(f, 1, "1.0", 100, "R a E");
+	save_version(f, UINT64_MAX, "1.1", 300, "R a b E");
+	save_version(f, 3, "0.9", 200, "R c E");
+	save_version(f, 4, "1.0", 100, "R a d E");	/* learned again */
+	assert_int_equal(space_versions(&v, &n, f->path, NULL), 0);
+	assert_int_equal(n, 3);
+	assert_true(strcmp(v[0].name, "1.1") == 0 && v[0].fingerprint == UINT64_MAX && v[0].learned_ns == 300);
+	assert_true(strcmp(v[1].name, "0.9") == 0 && v[1].traces == 1);
+	assert_true(strcmp(v[2].name, "1.0") == 0 && v[2].fingerprint == 4);
+	free(v);
+	knows(f, "1.0", "a d");
+	knows(f, "1.1", "a b");
+	knows(f, "0.9", "c");
+	knows(f, NULL, "a b");
+}
+
+static void
+a_version_that_is_not_there_is_told_so(void **state)
+{
+	struct fixture *f = *state;
+	struct space *s = space_new(f->labels);
+	struct err e = { 0 };
+
+	save_version(f, 1, "1.0", 100, "R a E");
+	save_version(f, 2, "1.1", 300, "R b E");
+	assert_int_equal(space_load(s, f->labels, f->path, "2.0", &e), ERR_MISSING);
+	assert_non_null(strstr(e.text, "has no version '2.0' of the application; it has: 1.1, 1.0"));
+	assert_int_equal(space_type(s, 0), LABEL_NONE);
+	assert_string_equal(space_version(s)->name, "");
+	space_free(s);
+}
+
+static void
+a_space_takes_the_version_that_it_loads_unless_it_has_one(void **state)
+{
+	struct fixture *f = *state;
+	struct space *s = space_new(f->labels);
+
+	save_version(f, 11, "1.0", 100, "R a E");
+	load(s, f->labels, f->path);
+	assert_string_equal(space_version(s)->name, "1.0");
+	assert_true(space_version(s)->fingerprint == 11 && space_version(s)->learned_ns == 100);
+	assert_int_equal(space_version(s)->traces, 1);
+	save_version(f, 12, "2.0", 200, "R b E");
+	load(s, f->labels, f->path);
+	assert_string_equal(space_version(s)->name, "1.0");
+	assert_int_equal(space_version(s)->traces, 2);
+	assert_string_equal(between(s, f->labels, "R", "R", "E", ""), "a b");
+	space_free(s);
+}
+
+static void
+no_versions_of_what_is_no_space(void **state)
+{
+	struct fixture *f = *state;
+	struct space_version *v;
+	struct err e = { 0 };
+	uint32_t n;
+
+	assert_int_equal(space_versions(&v, &n, f->path, &e), ERR_MISSING);
+	file_write(f->path, "my thesis, only copy\n", 21);
+	assert_int_equal(space_versions(&v, &n, f->path, &e), ERR_STORE);
+	assert_true(v == NULL && n == 0 && strstr(e.text, "is no database") != NULL);
+}
+
+/* As Hone 0.1 wrote them: a file with one version of the application, that had no name. */
+static const char first_schema[] =
+	"CREATE TABLE label (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE field (label INTEGER NOT NULL REFERENCES label, number INTEGER NOT NULL, name TEXT NOT NULL,"
+	" PRIMARY KEY (label, number)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE type (id INTEGER PRIMARY KEY, label INTEGER NOT NULL UNIQUE REFERENCES label,"
+	" traces INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE place (id INTEGER PRIMARY KEY, type INTEGER NOT NULL REFERENCES type,"
+	" unit INTEGER NOT NULL REFERENCES label, span INTEGER REFERENCES label,"
+	" label INTEGER NOT NULL REFERENCES label, traces INTEGER NOT NULL, count INTEGER NOT NULL,"
+	" offset_ns REAL NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE step (id INTEGER PRIMARY KEY, from_place INTEGER NOT NULL REFERENCES place,"
+	" to_place INTEGER NOT NULL REFERENCES place, count INTEGER NOT NULL, mean_ns REAL NOT NULL) STRICT;"
+	"INSERT INTO label VALUES (0, 'shop/hone:request_begin(R)', 1), (1, 'shop/app:x_begin', 0), (2, 'shop/app:a', 0),"
+	" (3, 'shop/app:x_end', 0), (4, 'shop/hone:request_end(E)', 2);"
+	"INSERT INTO field VALUES (2, 0, 'rows');"
+	"INSERT INTO type VALUES (0, 0, 2);"
+	"INSERT INTO place VALUES (0, 0, 0, NULL, 0, 2, 2, 0, 1, 2), (1, 0, 0, NULL, 1, 2, 2, 10, 1, 2),"
+	" (2, 0, 0, 1, 2, 2, 2, 25, 1, 2), (3, 0, 0, NULL, 3, 2, 2, 30, 1, 2), (4, 0, 0, NULL, 4, 2, 2, 40, 1, 2);"
+	"INSERT INTO step VALUES (1, 0, 1, 2, 10), (2, 1, 2, 2, 15), (3, 2, 3, 2, 5), (4, 3, 4, 2, 10);"
+	"PRAGMA application_id = 1215262323; PRAGMA user_version = 1;";
+
+static void
+a_file_of_the_first_schema_loads_and_is_stepped_up_on_saving(void **state)
+{
+	struct fixture *f = *state;
+	struct space *s = space_new(f->labels);
+	struct space_version *v;
+	struct space_stats st;
+	uint8_t *before, *after;
+	size_t len, len_after;
+	uint32_t n;
+
+	sql(f->path, first_schema);
+	before = file_read(f->path, &len);
+	assert_int_equal(space_versions(&v, &n, f->path, NULL), 0);
+	assert_true(n == 1 && v[0].name[0] == '\0' && v[0].traces == 2 && v[0].fingerprint == 0);
+	free(v);
+	load(s, f->labels, f->path);
+	after = file_read(f->path, &len_after);
+	assert_true(len == len_after && memcmp(before, after, len) == 0);	/* reading changes nothing */
+	assert_string_equal(between(s, f->labels, "R", "R", "E", ""), "x_begin a x_end");
+	assert_true(space_stats(s, LABEL_NONE, &st) && st.traces == 2 && st.places == 5 && st.steps == 4);
+	save_version(f, 5, "1.0", 100, "R b E");	/* the old one is kept beside it */
+	knows(f, "", "x_begin a x_end");
+	knows(f, "1.0", "b");
+	learn(s, f->labels, "R x_begin a x_end c E");
+	save(s, f->path);			/* it still has no name, and stands for the old one */
+	assert_int_equal(space_versions(&v, &n, f->path, NULL), 0);
+	assert_true(n == 2 && strcmp(v[0].name, "1.0") == 0 && v[1].traces == 3);
+	free(v);
+	knows(f, "", "x_begin a x_end c");
+	free(before);
+	free(after);
+	space_free(s);
+}
+
+static void
+damage_of_the_first_schema_is_told_too(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = { 0 };
+	uint8_t *before, *after;
+	size_t len, len_after;
+
+	sql(f->path, first_schema);
+	sql(f->path, "UPDATE step SET count = 9 WHERE id = 2");
+	refuses_to_load(f->path, ERR_STORE, "more steps than it was seen at place 1");
+	sql(f->path, "DROP TABLE step");
+	refuses_to_load(f->path, ERR_STORE, "no such table");
+	before = file_read(f->path, &len);
+	assert_int_equal(space_version_set(f->space, 1, "1.0", 1, NULL), 0);
+	learn(f->space, f->labels, "R a E");
+	assert_int_equal(space_save(f->space, f->path, &e), ERR_STORE);
+	after = file_read(f->path, &len_after);
+	assert_true(len == len_after && memcmp(before, after, len) == 0);
+	free(before);
+	free(after);
+}
+
+/* Nor is what it has of other versions lost without a word. */
+static void
+a_damaged_file_is_not_written_over(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = { 0 };
+	struct rng r;
+	uint8_t *data, *after;
+	size_t len, len_after;
+	char page[32];
+
+	rng_seed(&r, 5);
+	learn_any(&r, f->space, f->labels, 200);
+	save(f->space, f->path);
+	data = file_read(f->path, &len);
+	memset(data + len / 4096 / 2 * 4096, 0xa5, 4096);
+	file_write(f->path, data, len);
+	snprintf(page, sizeof page, "age %zu", len / 4096 / 2 + 1);
+	refuses_to_load(f->path, ERR_STORE, page);
+	assert_int_equal(space_version_set(f->space, 1, "1.0", 1, NULL), 0);
+	assert_int_equal(space_save(f->space, f->path, &e), ERR_STORE);
+	assert_non_null(strstr(e.text, "damaged"));
+	after = file_read(f->path, &len_after);
+	assert_true(len == len_after && memcmp(data, after, len) == 0);
+	free(data);
+	free(after);
+}
+
+static void
+two_do_not_save_at_once(void **state)
+{
+	struct fixture *f = *state;
+	struct err e = { 0 };
+	char left[80];
+	int fd;
+
+	snprintf(left, sizeof left, "%s.new", f->path);
+	learn(f->space, f->labels, "R a E");
+	fd = open(left, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(space_save(f->space, f->path, &e), ERR_BUSY);
+	assert_non_null(strstr(e.text, "another program is saving it"));
+	assert_int_equal(access(left, F_OK), 0);	/* theirs */
+	close(fd);
+	save(f->space, f->path);
+	assert_int_not_equal(access(left, F_OK), 0);
+}
+
+/* The last one to save knows all that the others learned, whoever died on the way. */
+static void
+versions_saved_by_many_at_once_are_all_there(void **state)
+{
+	struct fixture *f = *state;
+	struct space_version *v;
+	uint32_t n;
+
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0) {
+			char name[8], words[16];
+			struct err e = { 0 };
+
+			snprintf(name, sizeof name, "%d", i);
+			snprintf(words, sizeof words, "R a%d E", i);
+			learn(f->space, f->labels, words);
+			space_version_set(f->space, 0, name, i + 1, NULL);
+			for (int k = 0; k < 20;)
+				if (space_save(f->space, f->path, &e) == 0)
+					k++;
+				else if (e.code != ERR_BUSY)
+					_exit(1);
+			_exit(0);
+		}
+	for (int i = 0; i < 4; i++) {
+		int status;
+
+		assert_true(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	assert_int_equal(space_versions(&v, &n, f->path, NULL), 0);
+	assert_int_equal(n, 4);
+	free(v);
+	knows(f, "0", "a0");
+	knows(f, NULL, "a3");
+}
+
+/* Keys, forks, what was glimpsed: all of it, twice through the file. */
+static void
+all_that_a_place_knows_comes_back(void **state)
+{
+	static const char *const fields[] = { "rows", "shard" };
+	struct fixture *f = *state;
+	struct labels *other = labels_new();
+	struct space *t = space_new(other), *u = space_new(other);
+	struct space_look a, b;
+	struct trace *trace;
+
+	labels_intern(f->labels, RECORD_POINT, "shop/app:a", 10, fields, 2);
+	trace = made(f->labels, "R F1 a J1 E | U1 a V1");
+	trace->events[1].link_id = trace->events[3].link_id = 4;
+	trace->units[1].fork = 1;
+	for (int i = 0; i < 500; i++) {
+		char text[8];
+		struct value v[2] = { { .type = VALUE_INT, .i = i - 3 }, { .type = VALUE_TEXT, .text = text } };
+
+		v[1].len = (uint32_t)snprintf(text, sizeof text, "%d", i % 99);
+		trace->events[2].values = v;
+		trace->events[2].nvalues = 2;
+		assert_int_equal(space_learn(f->space, trace, NULL), 0);
+	}
+	made_free(trace);
+	trace = made(f->labels, "R n a E");
+	assert_int_equal(space_learn_more(f->space, trace, NULL), 0);
+	made_free(trace);
+	save(f->space, f->path);
+	label_of(other, "junk");
+	load(t, other, f->path);
+	save(t, f->path);
+	load(u, other, f->path);
+	assert_true(space_look(f->space, label_of(f->labels, "R"), &a) && space_look(u, label_of(other, "R"), &b));
+	assert_true(a.nplaces == b.nplaces && a.nsteps == b.nsteps && a.nconcurrency == b.nconcurrency && a.nkeys == b.nkeys);
+	assert_true(a.nkeys == 2 && a.nconcurrency == 2 && b.keys[1].texts == 99 && b.keys[0].low == -3);
+	for (uint32_t i = 0; i < a.nkeys; i++) {
+		assert_string_equal(a.keys[i].field, b.keys[i].field);
+		assert_true(a.keys[i].place == b.keys[i].place && a.keys[i].type == b.keys[i].type &&
+		    a.keys[i].count == b.keys[i].count && a.keys[i].low == b.keys[i].low &&
+		    a.keys[i].high == b.keys[i].high && a.keys[i].texts == b.keys[i].texts);
+	}
+	for (uint32_t i = 0; i < a.nconcurrency; i++)
+		assert_true(a.concurrency[i].place == b.concurrency[i].place && a.concurrency[i].count == 500 &&
+		    b.concurrency[i].count == 500 && b.concurrency[i].unit == label_of(other, "U1"));
+	for (uint32_t i = 0; i < a.nplaces; i++)
+		assert_true(a.places[i].count == b.places[i].count && a.places[i].traces == b.places[i].traces);
+	learn(u, other, "R n a E");	/* that it was glimpsed, too: its counts begin anew */
+	learn(u, other, "R n a E");
+	assert_true(space_look(u, label_of(other, "R"), &b));
+	for (uint32_t i = 0; i < b.nplaces; i++)
+		assert_true(b.places[i].label != label_of(other, "n") || b.places[i].count == 2);
+	space_free(t);
+	space_free(u);
+	labels_free(other);
+}
+
+/* A tracepoint of another build may carry other fields: keys go by names, not by numbers. */
+static void
+keys_go_by_the_names_of_fields(void **state)
+{
+	static const char *const here[] = { "rows", "shard" }, *const there[] = { "user", "shard" };
+	const struct value v[2] = { { .type = VALUE_INT, .i = 5 }, { .type = VALUE_INT, .i = 6 } };
+	struct fixture *f = *state;
+	struct labels *other = labels_new();
+	struct space *t = space_new(other);
+	struct trace *trace;
+	struct space_look l;
+
+	labels_intern(f->labels, RECORD_POINT, "shop/app:a", 10, here, 2);
+	labels_intern(other, RECORD_POINT, "shop/app:a", 10, there, 2);
+	trace = made(f->labels, "R a E");
+	trace->events[1].values = v;
+	trace->events[1].nvalues = 2;
+	assert_int_equal(space_learn(f->space, trace, NULL), 0);
+	made_free(trace);
+	save(f->space, f->path);
+	load(t, other, f->path);
+	assert_true(space_look(t, label_of(other, "R"), &l));
+	assert_int_equal(l.nkeys, 1);
+	assert_string_equal(l.keys[0].field, "shard");
+	assert_true(l.keys[0].low == 6);
+	space_free(t);
+	labels_free(other);
 }
 
 /* ---- what the disk and the system refuse ---- */
@@ -656,6 +1076,18 @@ main(void)
 		test(flipped_bytes_are_an_error_or_harmless),
 		test(rows_that_cannot_be_are_damage),
 		test(an_index_that_lies_about_the_rows_is_harmless),
+		test(rows_that_contradict_each_other_are_damage),
+		test(versions_stand_side_by_side),
+		test(a_version_that_is_not_there_is_told_so),
+		test(a_space_takes_the_version_that_it_loads_unless_it_has_one),
+		test(no_versions_of_what_is_no_space),
+		test(a_file_of_the_first_schema_loads_and_is_stepped_up_on_saving),
+		test(damage_of_the_first_schema_is_told_too),
+		test(a_damaged_file_is_not_written_over),
+		test(two_do_not_save_at_once),
+		test(versions_saved_by_many_at_once_are_all_there),
+		test(all_that_a_place_knows_comes_back),
+		test(keys_go_by_the_names_of_fields),
 		test(a_full_disk_leaves_the_old_file),
 		test(a_read_only_folder_is_told_so),
 	};
