@@ -11,7 +11,7 @@ enum {
 	SIDE_MIN = 10,		/* traces of each side of a separation */
 	SIDE_LATE = 5
 };
-static const double SEPARATES_MIN = 0.5, SURE = 3, TWICE = 2, OF_ROOT_MIN = 0.25;
+static const double SEPARATES_MIN = 0.5, SURE = 3, MUCH = 4, OF_ROOT_MIN = 0.25;
 
 /* The problem is back as it was when the gap was found: else what is seen now is not what is searched. */
 static bool
@@ -34,12 +34,48 @@ separates(struct separation *sep, const struct measured *m, bool late, bool *wai
 	return false;
 }
 
+/*
+ * What the slow side takes longer may be in any of its parts; but what the fast side
+ * takes between the same two labels, the slow side may take as well, before it
+ * leaves the fast one's path or after it has come back: in its first part or its last. So
+ * what these have of the excess is known within bounds.
+ */
+static bool
+excess_is_sure(struct measured *m, const struct search *s)
+{
+	double both = 0, least = -1, outer_most;
+	uint32_t outer = 0;
+
+	for (uint32_t i = 0; i < m->nparts; i++)
+		if (m->parts[i].gap.from == s->since.from || m->parts[i].gap.to == s->since.to) {
+			both += m->parts[i].mean_ns;
+			outer++;
+		}
+	outer_most = both > s->sep.fast_ns ? both - s->sep.fast_ns : 0;
+	for (int round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < m->nparts; i++) {
+			struct part *p = &m->parts[i];
+			bool is_outer = p->gap.from == s->since.from || p->gap.to == s->since.to;
+			double most = is_outer && outer > 1 && p->mean_ns > outer_most ? outer_most : p->mean_ns;
+			double its = !is_outer ? p->mean_ns : p->mean_ns > s->sep.fast_ns ? p->mean_ns - s->sep.fast_ns : 0;
+
+			if (round == 0 && its > least) {
+				least = its;
+				m->top = i;
+			}
+			if (round == 1 && i != m->top && most > least)
+				return false;
+		}
+	return true;
+}
+
 int
 decide(struct decision *ret, struct engine *g, const struct search *s, bool late, struct arena *a, struct err *e)
 {
 	struct measured *m = &ret->m;
 	bool wait = false;
 	const struct part *top;
+	uint32_t by_mean;
 	int rc = measure_gap(m, g, s, a, e);
 
 	ret->what = DECIDE_WAIT;
@@ -54,16 +90,24 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 		ret->sep.label = LABEL_NONE;
 	if (wait)
 		return 0;
-	if (ret->sep.label != LABEL_NONE && ret->sep.slow_ns >= TWICE * ret->sep.fast_ns) {
+	if (ret->sep.label != LABEL_NONE && ret->sep.slow_ns >= MUCH * ret->sep.fast_ns) {
 		ret->what = DECIDE_FOLLOW;
 		return 0;
 	}
-	if ((rc = measure_parts(m, g, s, ret->sep.label != LABEL_NONE, a, e)) != 0)
+	if ((rc = measure_parts(m, g, s, ret->sep.label != LABEL_NONE ? &ret->sep : NULL, a, e)) != 0)
 		return rc;
 	if (!late && (m->pooled < g->o.conditions.traces_min || (m->ahead < SURE && m->pooled < PLENTY)))
 		return 0;
+	by_mean = m->top;
+	if (s->follows && m->nparts > 1 && !excess_is_sure(m, s)) {
+		m->top = by_mean;
+		if (!s->forced) {
+			ret->what = DECIDE_UNSURE;
+			return 0;
+		}
+	}
 	top = &m->parts[m->top];
-	ret->what = m->nparts == 1 || (top->of_gap >= g->o.isolate_min &&
+	ret->what = m->nparts == 1 || s->forced || (top->of_gap >= g->o.isolate_min &&
 	    top->of_gap * m->share >= OF_ROOT_MIN * s->root_share) ? DECIDE_NARROW : DECIDE_SPREAD;
 	return 0;
 }

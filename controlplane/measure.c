@@ -16,6 +16,8 @@
 
 #include "controlplane/search.h"
 
+enum { SAMPLES_MAX = 2048, SAMPLES_MIN = 8 };	/* that errors are read from: of all groups together, of each more */
+
 static int
 no_memory(struct err *e)
 {
@@ -375,9 +377,10 @@ errors(struct measured *m, const struct pool *p, const struct sums *gap, const d
 		return ERR_MEMORY;
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct group *group = p->members[k]->group;
-		double weight = group->nsamples > 0 ? (double)group->total.n / group->nsamples : 0;
+		uint32_t n = group->nsamples < SAMPLES_MAX / p->n + SAMPLES_MIN ? group->nsamples : SAMPLES_MAX / p->n + SAMPLES_MIN;
+		double weight = n > 0 ? (double)group->total.n / n : 0;
 
-		for (uint32_t i = 0; i < group->nsamples; i++) {
+		for (uint32_t i = 0; i < n; i++) {
 			double all = sample_parts(p, k, i, m->nparts, parts);
 			double dt = (double)group->samples[i].total_ns - gap->t;
 			double pull = by_latency ? all : (all - gap->x) * dt, top = 0;
@@ -419,7 +422,7 @@ shares(struct measured *m, const struct pool *p, bool by_latency, struct arena *
 	for (uint32_t j = 0; j < m->nparts; j++) {
 		struct sums s = part_sums(p, j);
 
-		means[j] = s.x;
+		means[j] = m->parts[j].mean_ns = s.x;
 		m->parts[j].carries = by_latency ? s.x : ratio(s.xt, s.n);
 		carries += m->parts[j].carries;
 	}
@@ -434,17 +437,28 @@ shares(struct measured *m, const struct pool *p, bool by_latency, struct arena *
 	return errors(m, p, &gap, means, by_latency, a);
 }
 
+static bool
+path_has(const struct shape *s, uint32_t label)
+{
+	for (uint32_t i = 0; i < s->ntokens; i++)
+		if (s->tokens[i] == label)
+			return true;
+	return false;
+}
+
 /* The group whose own requests carry most: most is to be learned from its path. */
 static struct member *
-heaviest(const struct measured *m, bool by_latency)
+heaviest(const struct measured *m, bool by_latency, const struct separation *slow)
 {
 	struct member *best = NULL;
 	double most = 0;
 
 	for (uint32_t k = 0; k < m->nmembers; k++) {
 		struct member *x = &m->members[k];
-		double its = by_latency ? x->n * x->x : x->xt;
+		double its = by_latency || slow != NULL ? x->n * x->x : x->xt;
 
+		if (slow != NULL && path_has(&x->group->shape, slow->label) != slow->with)
+			continue;
 		if (best == NULL || its > most) {
 			most = its;
 			best = x;
@@ -482,8 +496,8 @@ pool_of(struct pool *p, struct measured *m, const struct row *row, struct map *n
 }
 
 int
-measure_parts(struct measured *m, struct engine *g, const struct search *s, bool common, struct arena *a,
-    struct err *e)
+measure_parts(struct measured *m, struct engine *g, const struct search *s, const struct separation *common,
+    struct arena *a, struct err *e)
 {
 	struct map names = { 0 };
 	struct pool pool = { 0 };
@@ -491,9 +505,9 @@ measure_parts(struct measured *m, struct engine *g, const struct search *s, bool
 	int rc;
 
 	(void)g;
-	m->model = heaviest(m, s->by_latency);
+	m->model = heaviest(m, s->by_latency, common);
 	m->nparts = m->top = 0;
-	if ((rc = row_of(&row, m, common, a)) == 0 && (rc = pool_of(&pool, m, &row, &names, a)) == 0)
+	if ((rc = row_of(&row, m, common != NULL, a)) == 0 && (rc = pool_of(&pool, m, &row, &names, a)) == 0)
 		rc = shares(m, &pool, s->by_latency, a);
 	map_release(&names);
 	return rc == 0 ? 0 : no_memory(e);

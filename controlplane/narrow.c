@@ -5,18 +5,24 @@
 
 #include "controlplane/search.h"
 
+static const double MOST = 0.5, ALL_PASS = 0.9;
+
 void
 narrow(struct search *s, const struct measured *m, const struct part *p)
 {
 	bool first = s->root_share == 0;
 
-	if (first)
+	if (first) {
 		s->root_share = m->share;
+		s->most = s->gap;
+	}
 	if (m->nparts == 1 && !first)
 		return;
 	s->gap = p->gap;
 	s->share = m->share * p->of_gap;
 	s->carried = p->carries;
+	if (s->share >= MOST * s->root_share)
+		s->most = s->gap;
 }
 
 /* From now on only the slow side counts. It may well be predictable in itself, so its parts are told by what they take. */
@@ -27,6 +33,7 @@ follow(struct search *s, const struct separation *sep, struct err *e)
 	    (!sep->with && !label_set_add(&s->absent, sep->label)))
 		return err_set(e, ERR_MEMORY, "out of memory for a search");
 	s->sep = *sep;
+	s->since = s->gap;
 	s->follows = s->by_latency = true;
 	s->root_share = s->share = s->carried = 0;
 	return 0;
@@ -35,8 +42,8 @@ follow(struct search *s, const struct separation *sep, struct err *e)
 bool
 needed(const struct search *s, uint32_t label)
 {
-	return label == s->gap.from || label == s->gap.to || label == s->sep.label || label_set_has(&s->must, label) ||
-	    label_set_has(&s->mustnot, label);
+	return label == s->gap.from || label == s->gap.to || label == s->most.from || label == s->most.to ||
+	    label == s->sep.label || label_set_has(&s->must, label) || label_set_has(&s->mustnot, label);
 }
 
 /* ---- the path that the gap is on ---- */
@@ -100,12 +107,13 @@ remember_path(struct search *s, const struct shape *shape, struct arena *a, stru
 
 /* ---- what may go on ---- */
 
-/* Those that may lie inside the gap and were not tried. */
+/* Those that may lie inside the gap and were not tried; while two kinds of requests are compared, those that both have. */
 static int
 candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, const struct search *s,
     struct gap_time *time, struct err *e)
 {
 	struct between *all = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof *all);
+	bool both = s->sep.label != LABEL_NONE && !s->follows;
 	int found, left = 0;
 
 	*time = (struct gap_time){ 0 };
@@ -116,7 +124,8 @@ candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, 
 	if (found < 0)
 		return found;
 	for (int i = 0; i < found; i++)
-		if (!label_set_has(&s->tried, all[i].label) && !label_set_has(&s->keep, all[i].label))
+		if (!label_set_has(&s->tried, all[i].label) && !label_set_has(&s->keep, all[i].label) &&
+		    (!both || all[i].share >= ALL_PASS))
 			(*ret)[left++] = (struct candidate){ .label = all[i].label, .partner = UINT32_MAX,
 			    .around = UINT32_MAX, .drawn = true, .count = all[i].count, .offset_ns = all[i].offset_ns,
 			    .share = all[i].share, .per_trace = 1 };

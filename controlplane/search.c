@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CHECK_NS = 100000000, SETTLE_NS = 50000000, SPREADS_MAX = 2, ROUNDS_MAX = 16, SHARES_OF_MEMORY = 8 };
+enum { CHECK_NS = 100000000, SETTLE_NS = 50000000, SPREADS_MAX = 2, ROUNDS_MAX = 16, PLENTY = 150, FEW = 5, SHARES_OF_MEMORY = 8 };
 static const int64_t SWITCH_MAX_NS = 20000000000;
 static const double BESIDE_SURE = 2, OF_ROOT_MIN = 0.25;
 
@@ -23,7 +23,7 @@ search_new(const struct gap *gap, struct hash128 root_key, uint32_t number, uint
 
 	if (s == NULL)
 		return NULL;
-	s->gap = *gap;
+	s->gap = s->root_gap = s->most = *gap;
 	s->root_key = root_key;
 	s->number = number;
 	s->phase = PHASE_WAIT;
@@ -125,25 +125,46 @@ one_edge(const struct measured *m, const struct gap *gap, uint32_t *edge)
 	return best;
 }
 
-/* Ends with the gap as it is; where it was cut by what did not help, after it was measured once more as one edge. */
+/*
+ * Ends with the gap as it is, and if it is spread, with the smallest that had most of it. What is said of it
+ * rests on traces enough: until these are there, or where the gap was cut by what did not help, it is measured once more.
+ */
 static int
 finish(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m, enum verdict_kind kind,
     struct mono now, struct wall when, struct err *e)
 {
+	struct group *group;
 	uint32_t edge;
-	struct group *group = one_edge(m, &s->gap, &edge);
 
-	if (group != NULL && group->total.n >= g->o.conditions.traces_min / 2)
+	if (kind == VERDICT_SPREAD)
+		s->gap = s->most;
+	group = one_edge(m, &s->gap, &edge);
+	if (group != NULL && group->total.n >= PLENTY)
 		return conclude(g, d, s, group, edge, kind, when, e);
-	if (s->closing && group != NULL)
-		return conclude(g, d, s, group, edge, kind, when, e);
-	if (s->closing) {
-		search_end(g, d, s, "the path that had the problem did not come back", when);
-		return 0;
-	}
 	s->closing = true;
 	s->ending = kind;
-	return cycle_begin(g, s, PHASE_SWITCH, now, e);
+	for (uint32_t i = s->non; i-- > 0;)
+		if (!needed(s, s->on[i].label))
+			turn_off(g, d, s, i, "the edge is measured as it is", when);
+	return group != NULL && s->groups != NULL ? 0 : cycle_begin(g, s, PHASE_SWITCH, now, e);
+}
+
+static int
+closed(struct engine *g, struct diagnosis *d, struct search *s, bool late, struct wall when, struct err *e)
+{
+	struct measured m;
+	struct group *group;
+	uint32_t edge;
+	int rc = measure_gap(&m, g, s, &g->scratch, e);
+
+	if (rc != 0)
+		return rc;
+	group = one_edge(&m, &s->gap, &edge);
+	if (group != NULL && (group->total.n >= PLENTY || (late && group->total.n >= FEW)))
+		return conclude(g, d, s, group, edge, s->ending, when, e);
+	if (late)
+		search_end(g, d, s, "the path that had the problem did not come back", when);
+	return 0;
 }
 
 /* A new cycle, or the end. *again: there is a slow side to follow first. */
@@ -162,6 +183,8 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 		*again = true;
 		return follow(s, &s->sep, e);
 	}
+	if (!cut && s->unsure && !s->forced)
+		return *again = s->forced = true, 0;
 	return finish(g, d, s, m, cut ? VERDICT_CUT : spread ? VERDICT_SPREAD : VERDICT_PLACE, now, when, e);
 }
 
@@ -190,11 +213,12 @@ static int
 act(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, bool *again, struct mono now,
     struct wall when, struct err *e)
 {
-	bool spread = x->what == DECIDE_SPREAD;
+	bool spread = x->what == DECIDE_SPREAD || x->what == DECIDE_UNSURE;
 	int rc;
 
-	if (s->closing)
-		return finish(g, d, s, &x->m, s->ending, now, when, e);
+	s->unsure = x->what == DECIDE_UNSURE;
+	s->forced = false;
+
 	if ((rc = others_beside(g, d, s, x, when, e)) != 0)
 		return rc;
 	if (!spread)
@@ -202,7 +226,7 @@ act(struct engine *g, struct diagnosis *d, struct search *s, const struct decisi
 	if ((rc = settle_picks(g, d, s, x, when, e)) != 0 ||
 	    (rc = remember_path(s, &x->m.model->group->shape, &g->scratch, e)) != 0)
 		return rc;
-	s->spreads = spread ? s->spreads + 1 : 0;
+	s->spreads = !spread ? 0 : s->unsure ? s->spreads : s->spreads + 1;
 	if (s->spreads == SPREADS_MAX)
 		return finish(g, d, s, &x->m, VERDICT_SPREAD, now, when, e);
 	return go_on(g, d, s, &x->m, spread, again, now, when, e);
@@ -222,6 +246,8 @@ gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 	bool late = mono_since_ns(now, s->cycle_begun) > g->o.cycle_max_ns, again = true;
 	int rc = 0;
 
+	if (s->closing)
+		return closed(g, d, s, late, when, e);
 	for (int round = 0; round < ROUNDS_MAX && again && rc == 0; round++) {
 		struct decision x;
 

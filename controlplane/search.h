@@ -43,6 +43,7 @@ struct search {
 	struct hypothesis *root, *current;	/* current: the one that found the gap */
 
 	struct gap root_gap, gap;	/* where the problem was found, and where it is now */
+	struct gap most;		/* the smallest one that had half of what the first has: the verdict, if it is spread */
 	bool   by_latency;		/* parts are told by their share of the mean, not of the variance */
 	double root_share, share;	/* of the first gap, of this one, when found; 0: since it follows, not yet known */
 	double carried;			/* covariance (ns^2) or mean (ns) of the gap when found */
@@ -55,12 +56,14 @@ struct search {
 	struct label_set tried;		/* labels that were on once */
 	struct label_set absent;	/* of those, the ones that its traces do not have */
 	struct separation sep;		/* of the label that tells slow from fast, and stays on */
-	bool     follows;		/* only its slow side is looked at */
+	bool     follows;		/* only its slow side is looked at ... */
+	struct gap since;		/* ... since this was the gap: what the fast side takes there, the slow one may as well */
+	bool     unsure, forced;	/* which part has the excess is not sure; it is decided all the same */
 
 	struct pick *on;		/* all that it has on */
 	uint32_t non, on_cap;
 
-	bool closing;			/* the gap is measured once more, as one edge, to end with it */
+	bool closing;			/* the gap is measured as one edge, with traces enough, to end with it */
 	enum verdict_kind ending;	/* then as this */
 	const struct verdict *verdict;	/* the forest's; NULL: none yet, or none */
 	char words[200];		/* ended without a verdict: why */
@@ -119,6 +122,7 @@ struct part {			/* of the gap, in the model's path */
 	uint32_t edge;		/* of the model: the first; if it is one edge, that */
 	bool     one;
 	double   carries;	/* covariance with the response time, ns^2; or mean, ns */
+	double   mean_ns;
 	double   of_gap;	/* of what the gap carries; parts add up to 1 */
 	double   of_gap_se;	/* its standard error */
 };
@@ -138,9 +142,10 @@ struct measured {
 };
 /* The groups that have what they must and the gap, and what it carries in them. */
 int measure_gap(struct measured *m, struct engine *g, const struct search *s, struct arena *a, struct err *e);
-/* common: parts between those labels that all groups have; else as the group has that carries most. */
-int measure_parts(struct measured *m, struct engine *g, const struct search *s, bool common, struct arena *a,
-    struct err *e);
+/* common: of which the labels separate; then the parts are between those labels that all groups have, as they stand
+ * on the slow side. NULL: as the group has that carries most. */
+int measure_parts(struct measured *m, struct engine *g, const struct search *s, const struct separation *common,
+    struct arena *a, struct err *e);
 /* The label among those that are on whose presence alone tells most. */
 int measure_separation(struct separation *ret, const struct measured *m, struct engine *g, const struct search *s,
     struct arena *a, struct err *e);
@@ -151,7 +156,7 @@ int  diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by, c
     const struct part *p, struct wall when, struct err *e);
 
 /* ---- decide.c ---- */
-enum what { DECIDE_WAIT, DECIDE_NARROW, DECIDE_SPREAD, DECIDE_FOLLOW };
+enum what { DECIDE_WAIT, DECIDE_NARROW, DECIDE_SPREAD, DECIDE_UNSURE, DECIDE_FOLLOW };
 struct decision {
 	enum what what;
 	struct measured m;

@@ -14,6 +14,7 @@
  *	  call UNIT ... ;               hands on to each, at the same time, and waits for all
  *	  send UNIT                     hands on, waits for nothing
  *	  maybe SHARE ... ;             a branch
+ *	  else ... ;                    is taken where the branch before it was not
  *	  loop KEY ... ;                as often as the key says
  *	key NAME LOW HIGH               drawn for each request
  *	node SERVICE NAME NAME...       replicas (else one node of the service's name)
@@ -25,6 +26,8 @@
  *	expect found|not-found|paused
  *	from LABEL / to LABEL           any of them is right
  *	key-is TEXT
+ *	kind WORD                       of the first verdict
+ *	verdicts N                      so many, all of them right and none twice
  *	used-max N
  *	moved-max N                     so many steps of critical paths came before their causes, at most
  *	seeds N
@@ -38,7 +41,7 @@
 #include "tests/sim/stage.h"
 
 enum { MAX = 64, OPS = 512 };
-enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_LOOP, OP_END };
+enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_ELSE, OP_LOOP, OP_END };
 
 struct op {
 	enum op_kind kind;
@@ -58,8 +61,8 @@ struct node_sim {			/* what is on there */
 struct app {
 	struct stage stage;
 	double learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s, lose_every_s;
-	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96];
-	int lose_count, nfrom, nto, used_max, moved_max, seeds;
+	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96], kind[16];
+	int lose_count, nfrom, nto, used_max, moved_max, seeds, verdicts;
 	struct unit_text units[MAX];
 	struct { char name[24]; double low, high; } keys[16];
 	int nunits, nkeys;
@@ -102,7 +105,7 @@ node_named(struct app *a, const char *name)
 static void
 op_read(struct app *a, struct unit_text *u, char *word[], int n)
 {
-	static const char *const NAMES[] = { "point", "work", "slow", "slow-at", "per", "call", "send", "maybe", "loop", ";" };
+	static const char *const NAMES[] = { "point", "work", "slow", "slow-at", "per", "call", "send", "maybe", "else", "loop", ";" };
 	struct op *o = &u->ops[u->nops++];
 	size_t kind = 0;
 
@@ -180,6 +183,10 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		snprintf(a->to[a->nto++], 160, "%s", word[1]);
 	else if (strcmp(w, "key-is") == 0)
 		snprintf(a->key_is, sizeof a->key_is, n > 3 ? "%s %s %s" : "%s", word[1], word[2], word[3]);
+	else if (strcmp(w, "kind") == 0)
+		snprintf(a->kind, sizeof a->kind, "%s", word[1]);
+	else if (strcmp(w, "verdicts") == 0)
+		a->verdicts = atoi(word[1]);
 	else if (strcmp(w, "used-max") == 0)
 		a->used_max = atoi(word[1]);
 	else if (strcmp(w, "moved-max") == 0)
@@ -370,15 +377,18 @@ call_all(struct app *a, struct place_sim *p, const struct op *o, int64_t at_ns)
 static int64_t
 play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, int *end, bool doing, int64_t at_ns)
 {
+	bool taken = false;
 	int i;
 
 	for (i = from; i < u->nops && u->ops[i].kind != OP_END; i++) {
 		const struct op *o = &u->ops[i];
 
-		if (o->kind == OP_MAYBE || o->kind == OP_LOOP) {
-			int times = o->kind == OP_LOOP ? (int)key_value(a, o->key) : rng_unit(&a->stage.rng) < o->a;
+		if (o->kind == OP_MAYBE || o->kind == OP_ELSE || o->kind == OP_LOOP) {
+			int times = !doing ? 0 : o->kind == OP_LOOP ? (int)key_value(a, o->key) : o->kind == OP_ELSE ? !taken :
+			    rng_unit(&a->stage.rng) < o->a;
 			int next = i;
 
+			taken = times > 0;
 			play(a, p, u, i + 1, &next, false, 0);
 			for (int k = 0; k < times && doing; k++)
 				at_ns = play(a, p, u, i + 1, &next, true, at_ns);
@@ -452,6 +462,25 @@ one_of(const char *text, char (*of)[160], int n)
 	return n == 0;
 }
 
+/* Each verdict is at one of the places, each place at most once. */
+static bool
+all_right(const struct app *a, uint64_t run)
+{
+	const struct verdict *v;
+	uint32_t n = 0;
+	char seen[8] = { 0 };
+
+	for (; (v = forest_verdict(a->stage.forest, run, n + 1)) != NULL; n++) {
+		int at = 0;
+
+		while (at < a->nfrom && (strcmp(a->from[at], v->from) != 0 || strcmp(a->to[at], v->to) != 0))
+			at++;
+		if (at == a->nfrom || seen[at]++ > 0)
+			return false;
+	}
+	return n == (uint32_t)a->verdicts;
+}
+
 static bool
 judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 {
@@ -483,6 +512,10 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 		return false;
 	if (!found)
 		return true;
+	if (a->kind[0] != '\0' && strcmp(verdict_word(v->kind), a->kind) != 0)
+		return false;
+	if (a->verdicts > 0 && !all_right(a, r->id))
+		return false;
 	return one_of(v->from, a->from, a->nfrom) && one_of(v->to, a->to, a->nto) &&
 	    (a->key_is[0] == '\0' || strcmp(v->key, a->key_is) == 0) &&
 	    (a->used_max < 0 || (int)r->tracepoints <= a->used_max);
