@@ -23,7 +23,7 @@ forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
 controlplane_uses := searchspace forest report analysis wire base
 agent_uses        := wire base
-cli_uses          := report formats analysis wire base
+cli_uses          := report formats searchspace forest analysis wire base
 
 # ---- what a room takes from outside (pkg-config names, or -l flags) -----------
 base_libs         := nng
@@ -63,7 +63,7 @@ lib_flags_nng       := -lnng
 lib_flags_gsl       := $(call small,gsl) $(call small,gslcblas)
 lib_flags_z         := $(call small,z)
 lib_flags_deflate   := $(call small,deflate)
-lib_flags_sqlite3   := -lsqlite3
+lib_flags_sqlite3   := $(call small,sqlite3)
 lib_flags_jansson   := $(call small,jansson)
 lib_flags_lttng-ctl := -llttng-ctl
 # $(call libs,room): its archive and those it uses, lower rooms last; $(call foreign,room): -l flags
@@ -105,6 +105,7 @@ $O/%.o: %.c
 
 # What .incbin reads, the compiler does not name among what the object depends on.
 $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js change.js page.js)
+$O/cli/forest_page.o: report/page.css cli/forest.css
 
 include instrument/instrument.mk
 include examples/shop/shop.mk

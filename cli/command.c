@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "searchspace/strategy.h"
 
 #define BIT(f) (1u << FLAG_##f)
 #define COMMON (BIT(JSON) | BIT(HELP))
@@ -23,7 +24,7 @@ static const struct {
 	[FLAG_JSON] = { "--json", NULL, "print the answer as JSON" },
 	[FLAG_HELP] = { "--help", NULL, "this text" },
 	[FLAG_WAIT] = { "--wait", NULL, "stay until it has ended" },
-	[FLAG_STRATEGY] = { "--strategy", "NAME", "how to choose tracepoints (flat)" },
+	[FLAG_STRATEGY] = { "--strategy", "NAME", "how to choose tracepoints, see below" },
 	[FLAG_K] = { "--k", "N", "so many tracepoints in a cycle, 1 to 16 (as honed is configured)" },
 	[FLAG_SEED] = { "--seed", "N", "where chance starts, 1 or more" },
 	[FLAG_SECONDS] = { "--seconds", "N", "how long to learn, 1 to 86400 (10)" },
@@ -40,10 +41,18 @@ static const struct {
 	[FLAG_MEMORY] = { "--memory", "MIB", "for what is kept, 16 to 1048576 (128)" },
 	[FLAG_HTML] = { "--html", "FILE", "write a page with pictures there, too" },
 	[FLAG_RESET] = { "--reset", NULL, "and begin the window of traffic anew" },
+	[FLAG_EFFORT] = { "--effort", "CYCLES", "give up after so many, 1 to 10000 (as honed is configured)" },
+	[FLAG_RUN] = { "--run", "N", "that diagnosis; hone history lists them" },
+	[FLAG_DOT] = { "--dot", "FILE", "write a graph for graphviz there, too; - is standard output" },
+	[FLAG_SALVAGE] = { "--salvage", NULL, "read what can be read of a damaged database" },
+	[FLAG_TRACEPOINT] = { "--tracepoint", "NAME", "provider:event" },
+	[FLAG_LIMIT] = { "--limit", "N", "at most so many, 1 to 100000 (50)" },
+	[FLAG_VERSION] = { "--version", "NAME", "of the application" },
+	[FLAG_SPACE] = { "--space", "FILE", "the space's file (where honed has it)" },
 };
 
 const struct command commands[] = {
-	{ "start", "TYPE", 1, 1, ASK | BIT(WAIT) | BIT(STRATEGY) | BIT(K) | BIT(SEED), run_start,
+	{ "start", "TYPE", 1, 1, ASK | BIT(WAIT) | BIT(STRATEGY) | BIT(K) | BIT(SEED) | BIT(EFFORT), run_start,
 	    "begin to diagnose a request type",
 	    "Looks for the place that makes requests of this type slow or unpredictable, by turning\n"
 	    "tracepoints on and off. With --wait shows how far it is and then the verdict; ends with 1\n"
@@ -51,9 +60,27 @@ const struct command commands[] = {
 	{ "stop", "[TYPE]", 0, 1, ASK, run_stop, "end one diagnosis, or all and learning too",
 	    "Every tracepoint that was added for it goes off." },
 	{ "status", "", 0, 0, ASK, run_status, "what the controller does now", "" },
-	{ "learn", "", 0, 0, ASK | BIT(WAIT) | BIT(SECONDS), run_learn, "turn all tracepoints on for a while, to learn what there is",
-	    "Put load on the application meanwhile that uses all of it." },
-	{ "forest", "[TYPE]", 0, 1, ASK, run_forest, "the tree of hypotheses of each diagnosis", "" },
+	{ "learn", "", 0, 0, ASK | BIT(WAIT) | BIT(SECONDS) | BIT(VERSION), run_learn,
+	    "turn all tracepoints on for a while, to learn what there is",
+	    "Put load on the application meanwhile that uses all of it. With --version NAME what is\n"
+	    "learned is kept apart, beside that of other versions of the application." },
+	{ "space", "show|stats|versions|export|import|merge|use ...", 1, INT_MAX, ASK | BIT(SPACE) | BIT(VERSION) | BIT(DOT),
+	    run_space, "what was learned of the application",
+	    "show TYPE draws what was learned of a request type, by unit and span; stats says how much\n"
+	    "there is, what is not covered and what is stale; versions lists the versions in the file;\n"
+	    "export FILE writes one of them to a file of its own, merge OUT FILE... several as one;\n"
+	    "import FILE has honed learn what is in it, use NAME search with that version." },
+	{ "forest", "[TYPE]", 0, 2, ASK | BIT(RUN) | BIT(DOT) | BIT(HTML) | BIT(SALVAGE), run_forest,
+	    "the tree of hypotheses of each diagnosis",
+	    "The newest of each type, or of this one, or --run N. hone forest --salvage FILE NEW writes\n"
+	    "what can still be read of a damaged database to a new one, and needs no controller." },
+	{ "why", "TRACE-ID | [slowest] [TYPE]", 0, 2, ASK | BIT(TRACEPOINT), run_why, "what is known of a trace, or a tracepoint",
+	    "Which hypotheses a trace belongs to, what they say, and where its time went beside what its\n"
+	    "group usually takes; of the slowest trace of the newest verdict (of this type), or of any\n"
+	    "whose id is known. With --tracepoint: who turned it on, when, for what, with what outcome." },
+	{ "history", "[TYPE]", 0, 1, ASK | BIT(LIMIT), run_history, "all diagnoses, newest first", "" },
+	{ "diff", "RUN RUN", 2, 2, ASK, run_diff, "what has changed between two diagnoses of a type",
+	    "Verdicts that are gone, new or moved; and whether what was foretold has happened." },
 	{ "tracepoints", "", 0, 0, ASK, run_tracepoints, "all tracepoints, and which are on", "" },
 	{ "agents", "", 0, 0, ASK, run_agents, "the agents: their queues, losses and cost", "" },
 	{ "analyze", "FILE...", 1, INT_MAX, ANALYSE | BIT(BASELINE) | BIT(SAMPLES) | BIT(HTML), run_analyze,
@@ -92,6 +119,14 @@ print_help(FILE *out)
 }
 
 static void
+print_strategies(FILE *out)
+{
+	fputs("\nStrategies:\n", out);
+	for (unsigned i = 0; strategy_at(i) != NULL; i++)
+		fprintf(out, "  %-18s  %s\n", strategy_at(i)->name, strategy_at(i)->help);
+}
+
+static void
 print_command_help(const struct command *c, FILE *out)
 {
 	fprintf(out, "usage: hone %s%s%s [FLAGS]\n\n%c%s.\n", c->name, c->arguments[0] != '\0' ? " " : "", c->arguments,
@@ -103,6 +138,8 @@ print_command_help(const struct command *c, FILE *out)
 		if ((COMMON | c->flags) & 1u << i)
 			fprintf(out, "  %s %-*s %s\n", flags[i].name, (int)(18 - strlen(flags[i].name)),
 			    flags[i].value != NULL ? flags[i].value : "", flags[i].help);
+	if (c->flags & BIT(STRATEGY))
+		print_strategies(out);
 }
 
 /* ---- what was meant ---- */
@@ -153,8 +190,8 @@ consider(struct guess *g, const char *name)
 	}
 }
 
-static enum exit_code
-misused(struct call *c, const char *what, const char *why, const char *best)
+enum exit_code
+call_misused(struct call *c, const char *what, const char *why, const char *best)
 {
 	const char *of = c->command != NULL ? c->command->name : "";
 
@@ -166,6 +203,14 @@ misused(struct call *c, const char *what, const char *why, const char *best)
 	return MISUSED;
 }
 
+enum exit_code
+call_either(struct call *c, enum flag a, enum flag b)
+{
+	if (c->value[a] == NULL || c->value[b] == NULL)
+		return DONE;
+	return call_misused(c, flags[a].name, pen_printf(c->err, "not together with %s", flags[b].name), NULL);
+}
+
 static enum exit_code
 unknown_command(struct call *c, const char *word)
 {
@@ -173,7 +218,7 @@ unknown_command(struct call *c, const char *word)
 
 	for (const struct command *k = commands; k->name != NULL; k++)
 		consider(&g, k->name);
-	return misused(c, word, "no such command", g.best);
+	return call_misused(c, word, "no such command", g.best);
 }
 
 static enum exit_code
@@ -184,7 +229,7 @@ unknown_flag(struct call *c, const char *word)
 	for (int i = 0; i < FLAGS; i++)
 		if ((COMMON | c->command->flags) & 1u << i)
 			consider(&g, flags[i].name);
-	return misused(c, word, "no such flag", g.best);
+	return call_misused(c, word, "no such flag", g.best);
 }
 
 /* ---- reading the command line ---- */
@@ -198,7 +243,7 @@ take_repeated(struct call *c, enum flag f, const char *value)
 	while (list[n] != NULL)
 		n++;
 	if (n == FLAG_REPEATS_MAX)
-		return misused(c, flags[f].name, "given over 64 times", NULL);
+		return call_misused(c, flags[f].name, "given over 64 times", NULL);
 	list[n] = value;
 	return DONE;
 }
@@ -217,11 +262,11 @@ take_flag(struct call *c, int argc, char **argv, int *i)
 		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN;
 
 		if (c->value[f] != NULL && !repeats)
-			return misused(c, flags[f].name, "given twice", NULL);
+			return call_misused(c, flags[f].name, "given twice", NULL);
 		if (flags[f].value == NULL && equals != NULL)
-			return misused(c, flags[f].name, "takes no value", NULL);
+			return call_misused(c, flags[f].name, "takes no value", NULL);
 		if (flags[f].value != NULL && equals == NULL && ++*i >= argc)
-			return misused(c, flags[f].name, "needs a value", NULL);
+			return call_misused(c, flags[f].name, "needs a value", NULL);
 		c->value[f] = flags[f].value == NULL ? "" : equals != NULL ? equals + 1 : argv[*i];
 		return repeats ? take_repeated(c, (enum flag)f, c->value[f]) : DONE;
 	}
@@ -245,14 +290,16 @@ take_words(struct call *c, int argc, char **argv)
 		} else if (c->nwords < c->command->words_max) {
 			argv[2 + c->nwords++] = argv[i];
 		} else {
-			return misused(c, argv[i], c->command->words_max == 0 ? "takes no such word" : "one request type at a time", NULL);
+			return call_misused(c, argv[i], c->command->words_max == 0 ? "takes no such word" : c->command->run == run_diff ?
+			    "two diagnoses at a time" : "one request type at a time", NULL);
 		}
 	}
 	c->type = c->nwords > 0 ? c->words[0] : NULL;
 	if (c->value[FLAG_HELP] != NULL || c->nwords >= c->command->words_min)
 		return DONE;
-	return misused(c, c->command->name, c->command->run == run_start ? "which request type? hone status lists them" :
-	    c->command->run == run_analyze ? "which files? - is standard input" : "to do what?", NULL);
+	return call_misused(c, c->command->name, c->command->run == run_start ? "which request type? hone status lists them" :
+	    c->command->run == run_analyze ? "which files? - is standard input" :
+	    c->command->run == run_diff ? "which two diagnoses? hone history lists them" : "to do what?", NULL);
 }
 
 /* Shares may be written as 0.1 or 10%. */
@@ -286,6 +333,9 @@ take_numbers(struct call *c)
 		{ FLAG_CONFIDENCE, 0.95, 0.5, 0.9999, false, true, "a share from 50% to 99.99%" },
 		{ FLAG_CV, 0.1, 0.001, 10, false, true, "a share from 0.1% to 1000%" },
 		{ FLAG_MIN_TRACES, 30, 5, 1e6, true, false, "a whole number from 5 to 1000000" },
+		{ FLAG_EFFORT, 0, 1, 10000, true, false, "a whole number of cycles from 1 to 10000" },
+		{ FLAG_RUN, 0, 1, 9007199254740992.0, true, false, "the number of a diagnosis; hone history lists them" },
+		{ FLAG_LIMIT, 50, 1, 100000, true, false, "a whole number from 1 to 100000" },
 		{ FLAG_MEMORY, 128, 16, 1048576, true, false, "a whole number of MiB from 16 to 1048576" },
 	};
 
@@ -295,11 +345,24 @@ take_numbers(struct call *c)
 		c->number[f] = rules[i].fallback;
 		if (c->value[f] != NULL && !number(c->value[f], rules[i].min, rules[i].max, rules[i].whole, rules[i].share,
 		    &c->number[f]))
-			return misused(c, pen_printf(c->err, "%s %s", flags[f].name, c->value[f]),
+			return call_misused(c, pen_printf(c->err, "%s %s", flags[f].name, c->value[f]),
 			    pen_printf(c->err, "it takes %s", rules[i].why), NULL);
 	}
 	c->timeout_ms = (int)ceil(c->number[FLAG_TIMEOUT] * 1e3);
 	return DONE;
+}
+
+static enum exit_code
+take_strategy(struct call *c)
+{
+	const char *name = c->value[FLAG_STRATEGY], *all = "";
+
+	if (name == NULL || strategy_find(name) != NULL)
+		return DONE;
+	for (unsigned i = 0; strategy_at(i) != NULL; i++)
+		all = pen_printf(c->err, "%s%s%s", all, i == 0 ? "" : strategy_at(i + 1) != NULL ? ", " : " and ", strategy_at(i)->name);
+	return call_misused(c, pen_printf(c->err, "--strategy %s", name), pen_printf(c->err, "no such strategy, there are %s", all),
+	    NULL);
 }
 
 static void
@@ -336,7 +399,8 @@ command_run(int argc, char **argv, struct pen *out, struct pen *err)
 	if (k->name == NULL)
 		return unknown_command(&c, argv[1]);
 	c.command = k;
-	if ((code = take_words(&c, argc, argv)) != DONE || (code = take_numbers(&c)) != DONE)
+	if ((code = take_words(&c, argc, argv)) != DONE || (code = take_numbers(&c)) != DONE ||
+	    (code = take_strategy(&c)) != DONE)
 		return code;
 	if (c.value[FLAG_HELP] != NULL) {
 		print_command_help(k, out->out);

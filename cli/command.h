@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "cli/output.h"
 #include "cli/pen.h"
@@ -14,7 +15,8 @@ enum exit_code { DONE = 0, FAILED = 1, MISUSED = 2 };
 enum flag {
 	FLAG_SOCKET, FLAG_TIMEOUT, FLAG_JSON, FLAG_HELP, FLAG_WAIT, FLAG_STRATEGY, FLAG_K, FLAG_SEED, FLAG_SECONDS,
 	FLAG_FORMAT, FLAG_CORRELATE, FLAG_TYPE, FLAG_IGNORE, FLAG_BIN, FLAG_BASELINE, FLAG_CONFIDENCE, FLAG_CV,
-	FLAG_MIN_TRACES, FLAG_SAMPLES, FLAG_MEMORY, FLAG_HTML, FLAG_RESET, FLAGS
+	FLAG_MIN_TRACES, FLAG_SAMPLES, FLAG_MEMORY, FLAG_HTML, FLAG_RESET, FLAG_EFFORT, FLAG_RUN, FLAG_DOT, FLAG_SALVAGE,
+	FLAG_TRACEPOINT, FLAG_LIMIT, FLAG_VERSION, FLAG_SPACE, FLAGS
 };
 
 enum { FLAG_REPEATS_MAX = 64 };
@@ -60,14 +62,28 @@ enum exit_code run_agents(struct call *c);
 enum exit_code run_analyze(struct call *c);
 enum exit_code run_report(struct call *c);
 enum exit_code run_baseline(struct call *c);
+enum exit_code run_why(struct call *c);
+enum exit_code run_history(struct call *c);
+enum exit_code run_diff(struct call *c);
+enum exit_code run_space(struct call *c);
 
 /* ---- for those ---- */
 struct client;
 
 /* Says on standard error what failed. FAILED. */
 enum exit_code call_failed(struct call *c, const struct err *e);
+/* Says what is wrong with the command line: "hone: WHAT: WHY", or what was meant. MISUSED. */
+enum exit_code call_misused(struct call *c, const char *what, const char *why, const char *best);
+/* These two contradict each other, if both were said. DONE or MISUSED. */
+enum exit_code call_either(struct call *c, enum flag a, enum flag b);
 int call_connect(struct call *c, struct client **client, struct err *e);
 /* Takes the question; *answer is the caller's, NULL unless 0 is returned. A no of honed is printed with --json. */
 int call_ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e);
+/* Connects and asks one question, which is taken; *answer is the caller's. */
+int call_ask_once(struct call *c, json_t *question, json_t **answer, struct err *e);
+/* The same, and prints the answer. */
+enum exit_code call_ask_and_print(struct call *c, json_t *question, void (*print)(struct pen *p, const json_t *answer));
+/* Writes all of it to the file, "-": standard output. */
+int call_write(struct call *c, const char *path, const struct buf *text, struct err *e);
 
 #endif

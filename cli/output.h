@@ -20,6 +20,13 @@ struct output {
 	void (*verdict)(struct pen *p, const json_t *answer, const json_t *after);
 	void (*analysis)(struct pen *p, const json_t *document);	/* docs/report.md */
 	void (*baselines)(struct pen *p, const json_t *list);	/* of baseline_list() */
+	void (*why)(struct pen *p, const json_t *answer);
+	void (*history)(struct pen *p, const json_t *answer);
+	void (*diff)(struct pen *p, const json_t *answer);
+	void (*space)(struct pen *p, const json_t *document);	/* of space_document() */
+	void (*space_stats)(struct pen *p, const json_t *document);
+	void (*versions)(struct pen *p, const json_t *document);
+	void (*done)(struct pen *p, const json_t *words);	/* {"words": ...}: what was done */
 };
 
 extern const struct output output_text, output_json;
@@ -42,5 +49,24 @@ void analysis_print(struct pen *p, const json_t *document);
 void baselines_print(struct pen *p, const json_t *list);
 /* output_verdict.c */
 void verdict_print(struct pen *p, const json_t *answer, const json_t *after);
+void line_print(struct pen *p, const char *name, const char *words);	/* "  name       words" */
+/* output_why.c, output_diff.c, output_space.c */
+void why_print(struct pen *p, const json_t *answer);
+void history_print(struct pen *p, const json_t *answer);
+void diff_print(struct pen *p, const json_t *answer);
+void space_print(struct pen *p, const json_t *document);
+void space_stats_print(struct pen *p, const json_t *document);
+void versions_print(struct pen *p, const json_t *document);
+const char *interval_of(struct pen *p, double low, double high);	/* "(79…88)", of shares */
+/* "provider:event(name)" of a label, without its service. */
+const char *event_of(const char *label);
+
+/* output_dot.c: for graphviz. Append; texts are shown as they are, but what would end a string. */
+struct buf;
+void dot_forest(struct buf *out, const json_t *answer);		/* to "forest" */
+void dot_space(struct buf *out, const json_t *document);
+/* forest_page.c: the forest as a page of HTML that loads nothing. Appends. ERR_MEMORY. */
+struct err;
+int forest_page_write(struct buf *out, const json_t *answer, struct err *e);
 
 #endif

@@ -2,6 +2,7 @@
 /* For people. */
 #include "cli/output.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *
@@ -28,6 +29,16 @@ is_null(const json_t *o, const char *key)
 	const json_t *v = json_object_get(o, key);
 
 	return v == NULL || json_is_null(v);
+}
+
+const char *
+event_of(const char *label)
+{
+	const char *colon = strchr(label, ':'), *slash = colon;
+
+	while (slash != NULL && slash > label && slash[-1] != '/')
+		slash--;
+	return slash != NULL ? slash : label;
 }
 
 static const char *
@@ -88,8 +99,9 @@ print_controller(struct pen *p, const json_t *a)
 		    plural(number_of(a, "added"), "tracepoint", "tracepoints"), list_of(p, a, "added_names"));
 	if (json_is_object(l)) {
 		head(p, "learning");
-		fprintf(p->out, "%s left; %s traces, %s places\n", pen_seconds(p, number_of(l, "left_s")),
-		    pen_count(p, number_of(l, "traces")), pen_count(p, number_of(l, "places")));
+		fprintf(p->out, "%s left; %s traces, %s places%s\n", pen_seconds(p, number_of(l, "left_s")),
+		    pen_count(p, number_of(l, "traces")), pen_count(p, number_of(l, "places")), is_null(l, "unseen") ? "" :
+		    pen_printf(p, ", about %s not seen yet", pen_count(p, ceil(number_of(l, "unseen")))));
 	}
 	if (is_true(a, "paused"))
 		warning(p, "paused", text_of(p, a, "paused_why"));
@@ -328,17 +340,28 @@ print_learned(struct pen *p, const json_t *status)
 	size_t i;
 	json_t *o;
 
-	table_open(&t, "lrr");
+	table_open(&t, "lrrrr");
 	table_add(&t, "REQUEST TYPE");
 	table_add(&t, "TRACES");
 	table_add(&t, "LEARNED PLACES");
+	table_add(&t, "NOT SEEN YET");
+	table_add(&t, "NEXT SHOWS NEW");
 	json_array_foreach(json_object_get(status, "types"), i, o) {
 		table_add(&t, text_of(p, o, "type"));
 		table_add(&t, pen_count(p, number_of(o, "traces")));
 		table_add(&t, pen_count(p, number_of(o, "learned_places")));
+		table_add(&t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
+		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
 	table_print(&t, p);
 }
 
+static void
+print_done(struct pen *p, const json_t *o)
+{
+	fprintf(p->out, "%s\n", text_of(p, o, "words"));
+}
+
 const struct output output_text = { print_status, print_agents, print_tracepoints, print_forest, print_started,
-	print_stopped, print_learning, print_learned, verdict_print, analysis_print, baselines_print };
+	print_stopped, print_learning, print_learned, verdict_print, analysis_print, baselines_print, why_print, history_print,
+	diff_print, space_print, space_stats_print, versions_print, print_done };

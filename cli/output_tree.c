@@ -48,8 +48,8 @@ colour_of(const char *state)
 	return PLAIN;
 }
 
-static const char *
-interval(struct pen *p, double low, double high)
+const char *
+interval_of(struct pen *p, double low, double high)
 {
 	return pen_printf(p, "(%.0f%s%.0f)", low * 100, p->utf8 ? "…" : "..", high * 100);
 }
@@ -78,6 +78,8 @@ print_title(struct drawing *d, const json_t *h)
 	pen_put(p, BOLD, tracepoint[0] != '\0' ? tracepoint : "as it was found");
 	fputs("  ", p->out);
 	pen_put(p, colour_of(state), state);
+	if (text_of(p, h, "why")[0] != '\0')
+		fprintf(p->out, " (%s)", text_of(p, h, "why"));
 	fprintf(p->out, "  cycle %.0f, number %.0f\n", number_of(h, "cycle"), number_of(h, "id"));
 }
 
@@ -91,9 +93,19 @@ print_numbers(struct drawing *d, const json_t *h, const char *margin)
 	double traces = number_of(h, settled ? "settled_traces" : "traces");
 
 	fprintf(p->out, "%s%s %5s %s  %s trace%s, %s, CV %s\n", margin, pen_bar(p, share, BAR_CELLS), pen_share(p, share),
-	    interval(p, number_of(h, settled ? "settled_low" : "share_low"),
+	    interval_of(p, number_of(h, settled ? "settled_low" : "share_low"),
 	    number_of(h, settled ? "settled_high" : "share_high")), pen_count(p, traces), traces == 1 ? "" : "s",
 	    pen_ms(p, number_of(h, "mean_ms")), pen_share(p, number_of(h, "cv")));
+}
+
+static void
+print_separation(struct drawing *d, const json_t *h, const char *margin)
+{
+	struct pen *p = d->pen;
+
+	if (strcmp(text_of(p, h, "state"), "separates") == 0 && !is_null(h, "separation"))
+		fprintf(p->out, "%s%s of the variance lies between requests with it and without it\n", margin,
+		    pen_share(p, number_of(h, "separation")));
 }
 
 static void
@@ -129,6 +141,7 @@ print_children(struct drawing *d, double parent, const char *margin)
 
 		print_edge(d, h, inside);
 		print_numbers(d, h, inside);
+		print_separation(d, h, inside);
 		print_key(d, h, inside);
 		print_children(d, number_of(h, "id"), below);
 	}

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static void
-line(struct pen *p, const char *name, const char *words)
+void
+line_print(struct pen *p, const char *name, const char *words)
 {
 	fputs("  ", p->out);
 	pen_put(p, BOLD, pen_printf(p, "%-10s", name));
@@ -17,8 +17,8 @@ print_edge(struct pen *p, const json_t *v)
 {
 	const json_t *edge = json_object_get(v, "edge");
 
-	line(p, "edge", text_of(p, edge, "from"));
-	line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
+	line_print(p, "edge", text_of(p, edge, "from"));
+	line_print(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
 }
 
 static void
@@ -27,10 +27,10 @@ print_share(struct pen *p, const json_t *v, bool slow)
 	const char *sure = is_null(v, "confidence") ? "" :
 	    pen_printf(p, " with %s confidence", pen_share(p, number_of(v, "confidence")));
 
-	line(p, "share", pen_printf(p, "%s of the %s (%s to %s%s)", pen_share(p, number_of(v, "share")),
+	line_print(p, "share", pen_printf(p, "%s of the %s (%s to %s%s)", pen_share(p, number_of(v, "share")),
 	    slow ? "response time" : "variance of the response time", pen_share(p, number_of(v, "share_low")),
 	    pen_share(p, number_of(v, "share_high")), sure));
-	line(p, "latency", pen_printf(p, "%s of the mean of %s", pen_share(p, number_of(v, "latency_share")),
+	line_print(p, "latency", pen_printf(p, "%s of the mean of %s", pen_share(p, number_of(v, "latency_share")),
 	    pen_ms(p, number_of(json_object_get(v, "group"), "mean_ms"))));
 }
 
@@ -40,20 +40,24 @@ print_key(struct pen *p, const json_t *key)
 	double pv = number_of(key, "p");
 
 	if (!json_is_object(key)) {
-		line(p, "because", "no key explains it");
+		line_print(p, "because", "no key explains it");
 		return;
 	}
-	line(p, "because", pen_printf(p, "%s explains it: R %.2f, %s, n %s", text_of(p, key, "name"), number_of(key, "r"),
+	line_print(p, "because", pen_printf(p, "%s explains it: R %.2f, %s, n %s", text_of(p, key, "name"), number_of(key, "r"),
 	    pv < 1e-12 ? "p < 1e-12" : pen_printf(p, "p %.1g", pv), pen_count(p, number_of(key, "n"))));
 }
 
 static void
 print_what_if(struct pen *p, const json_t *w)
 {
+	const char *sure = "";
+
 	if (!json_is_object(w))
 		return;
-	line(p, "what if", pen_printf(p, "always at its median: CV %s %s %s, p95 %s %s %s, p99 %s %s %s",
-	    pen_share(p, number_of(w, "cv_now")), pen_arrow(p), pen_share(p, number_of(w, "cv_then")),
+	if (!is_null(w, "cv_then_low") && !is_null(w, "cv_then_high"))
+		sure = pen_printf(p, " (%s to %s)", pen_share(p, number_of(w, "cv_then_low")), pen_share(p, number_of(w, "cv_then_high")));
+	line_print(p, "what if", pen_printf(p, "always at its median: CV %s %s %s%s, p95 %s %s %s, p99 %s %s %s",
+	    pen_share(p, number_of(w, "cv_now")), pen_arrow(p), pen_share(p, number_of(w, "cv_then")), sure,
 	    pen_ms(p, number_of(w, "p95_now_ms")), pen_arrow(p), pen_ms(p, number_of(w, "p95_then_ms")),
 	    pen_ms(p, number_of(w, "p99_now_ms")), pen_arrow(p), pen_ms(p, number_of(w, "p99_then_ms"))));
 }
@@ -66,7 +70,7 @@ print_group(struct pen *p, const json_t *group)
 	const json_t *path = json_object_get(group, "path");
 	size_t n = json_array_size(path);
 
-	line(p, "group", pen_printf(p, "%s requests with this critical path, CV %s:", pen_count(p, number_of(group, "traces")),
+	line_print(p, "group", pen_printf(p, "%s requests with this critical path, CV %s:", pen_count(p, number_of(group, "traces")),
 	    pen_share(p, number_of(group, "cv"))));
 	for (size_t i = 0; i < n; i++) {
 		if (n > 2 * ENDS + 1 && i == ENDS) {
@@ -83,7 +87,7 @@ print_effort(struct pen *p, const json_t *run)
 {
 	double used = number_of(run, "tracepoints_used"), all = number_of(run, "tracepoints_all");
 
-	line(p, "effort", pen_printf(p, "%.0f of %.0f tracepoints turned on (%s), %.0f %s, %s", used, all,
+	line_print(p, "effort", pen_printf(p, "%.0f of %.0f tracepoints turned on (%s), %.0f %s, %s", used, all,
 	    pen_share(p, all > 0 ? used / all : 0), number_of(run, "cycles"), number_of(run, "cycles") == 1 ? "cycle" :
 	    "cycles", pen_seconds(p, number_of(run, "seconds"))));
 }
@@ -97,32 +101,94 @@ print_after(struct pen *p, const json_t *after)
 	if (after == NULL)
 		return;
 	if (added == 0 && is_true(after, "quiet"))
-		line(p, "after", "no added tracepoint is on: every agent has said so");
+		line_print(p, "after", "no added tracepoint is on: every agent has said so");
 	else if (added == 0)
-		line(p, "after", "no added tracepoint is wanted; not every agent has said yet that all are off");
+		line_print(p, "after", "no added tracepoint is wanted; not every agent has said yet that all are off");
 	else
-		line(p, "after", pen_printf(p, "%.0f added tracepoint%s STILL ON%s", added, added == 1 ? " is" : "s are",
+		line_print(p, "after", pen_printf(p, "%.0f added tracepoint%s STILL ON%s", added, added == 1 ? " is" : "s are",
 		    json_array_size(json_object_get(after, "runs")) > 0 ? ", other diagnoses run" : ""));
 }
 
+/* What kind of an end the search came to, and so what to do next. */
 static void
-print_found(struct pen *p, const json_t *run, const json_t *v)
+print_kind(struct pen *p, const json_t *run, const json_t *v)
+{
+	const char *kind = text_of(p, v, "kind");
+	const json_t *edge = json_object_get(v, "edge");
+
+	if (strcmp(kind, "place") == 0 || strcmp(kind, "key") == 0)
+		line_print(p, "place", pen_printf(p, "no tracepoint left between %s and %s: instrument here",
+		    event_of(text_of(p, edge, "from")), event_of(text_of(p, edge, "to"))));
+	else if (strcmp(kind, "separated") == 0)
+		line_print(p, "separated", pen_printf(p, "%s tells them apart: requests with it, and requests without it, are predictable",
+		    text_of(p, v, "tracepoint")));
+	else if (strcmp(kind, "spread") == 0)
+		line_print(p, "spread", "it is spread over what lies inside this edge, no part has most of it");
+	else if (strcmp(kind, "cut") == 0)
+		line_print(p, "cut", pen_printf(p, "the search inside it ended with the effort of %.0f cycles; --effort gives it more",
+		    number_of(run, "effort")));
+}
+
+static void
+print_cost(struct pen *p, const json_t *v)
+{
+	if (number_of(v, "cost_ms") > 0)
+		line_print(p, "cost", pen_printf(p, "%s lost in %s requests", pen_ms(p, number_of(v, "cost_ms")),
+		    pen_count(p, number_of(json_object_get(v, "group"), "traces"))));
+}
+
+static void
+print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 {
 	bool slow = strcmp(text_of(p, v, "problem"), "slow") == 0;
 	const json_t *ex = json_object_get(v, "exemplars");
 
 	pen_put(p, BOLD, text_of(p, run, "type"));
-	fprintf(p->out, " is %s here:\n\n", slow ? "slow" : "unpredictable");
+	fprintf(p->out, " is %s%s here:\n\n", first ? "" : "also ", slow ? "slow" : "unpredictable");
 	print_edge(p, v);
 	print_share(p, v, slow);
 	print_key(p, json_object_get(v, "key"));
+	print_kind(p, run, v);
 	print_what_if(p, json_object_get(v, "what_if"));
+	print_cost(p, v);
 	print_group(p, json_object_get(v, "group"));
-	line(p, "examples", pen_printf(p, "slowest trace %s, fastest %s", text_of(p, ex, "slowest"), text_of(p, ex, "fastest")));
-	if (is_true(v, "bottom"))
-		line(p, "bottom", "nothing is left to turn on inside this edge");
-	if (is_true(v, "spread"))
-		line(p, "spread", "it is spread over what lies inside this edge, no part has most of it");
+	line_print(p, "examples", pen_printf(p, "slowest trace %s, fastest %s", text_of(p, ex, "slowest"), text_of(p, ex, "fastest")));
+}
+
+/* What it is not: tracepoints that did not help, and edges whose share is small even at its upper end. */
+static void
+print_excluded(struct pen *p, const json_t *excluded)
+{
+	enum { SHOWN = 8 };
+	size_t i;
+	json_t *x;
+
+	json_array_foreach(excluded, i, x) {
+		const json_t *edge = json_object_get(x, "edge");
+		const char *tracepoint = text_of(p, x, "tracepoint");
+
+		if (i == SHOWN) {
+			line_print(p, "", pen_printf(p, "and %zu more; --json has all", json_array_size(excluded) - SHOWN));
+			break;
+		}
+		line_print(p, i == 0 ? "excluded" : "", pen_printf(p, "%s%s%s %s %s: %s", tracepoint, tracepoint[0] != '\0' ? " in " : "",
+		    event_of(text_of(p, edge, "from")), pen_arrow(p), event_of(text_of(p, edge, "to")), is_null(x, "share") ?
+		    text_of(p, x, "state") : pen_printf(p, "%s %s", pen_share(p, number_of(x, "share")), interval_of(p,
+		    number_of(x, "share_low"), number_of(x, "share_high")))));
+	}
+}
+
+/* The first of all is in "verdict" too. */
+static void
+print_verdicts(struct pen *p, const json_t *run, const json_t *first)
+{
+	const json_t *all = json_object_get(run, "verdicts");
+
+	print_found(p, run, first, true);
+	for (size_t i = 1; i < json_array_size(all); i++) {
+		fputc('\n', p->out);
+		print_found(p, run, json_array_get(all, i), false);
+	}
 }
 
 void
@@ -131,10 +197,11 @@ verdict_print(struct pen *p, const json_t *answer, const json_t *after)
 	const json_t *run = json_object_get(answer, "run"), *v = json_object_get(run, "verdict");
 
 	if (json_is_object(v)) {
-		print_found(p, run, v);
+		print_verdicts(p, run, v);
 	} else {
 		pen_put(p, BOLD, text_of(p, run, "type"));
 		fprintf(p->out, ": %s: %s\n\n", text_of(p, run, "state"), text_of(p, run, "words"));
+		print_excluded(p, json_object_get(run, "excluded"));
 	}
 	print_effort(p, run);
 	print_after(p, after);

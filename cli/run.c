@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What each command does: one question and its answer printed, or, with --wait, looking until it has ended. */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -50,52 +51,70 @@ call_ask(struct call *c, struct client *client, json_t *question, json_t **answe
 	return rc;
 }
 
-/* Takes the question. */
-static enum exit_code
-ask_and_print(struct call *c, json_t *question, print_answer *print)
+int
+call_ask_once(struct call *c, json_t *question, json_t **answer, struct err *e)
 {
 	struct client *client = NULL;
-	json_t *answer = NULL;
-	struct err e;
 	int rc;
 
-	if ((rc = call_connect(c, &client, &e)) < 0)
+	*answer = NULL;
+	if ((rc = call_connect(c, &client, e)) < 0)
 		json_decref(question);
-	else if ((rc = call_ask(c, client, question, &answer, &e)) == 0)
-		print(c->out, answer);
-	json_decref(answer);
+	else
+		rc = call_ask(c, client, question, answer, e);
 	client_close(client);
-	return rc < 0 ? call_failed(c, &e) : DONE;
+	return rc;
+}
+
+enum exit_code
+call_ask_and_print(struct call *c, json_t *question, print_answer *print)
+{
+	json_t *answer;
+	struct err e;
+
+	if (call_ask_once(c, question, &answer, &e) < 0)
+		return call_failed(c, &e);
+	print(c->out, answer);
+	json_decref(answer);
+	return DONE;
+}
+
+int
+call_write(struct call *c, const char *path, const struct buf *text, struct err *e)
+{
+	bool here = strcmp(path, "-") == 0;
+	FILE *f = here ? c->out->out : fopen(path, "w");
+	int rc = 0;
+
+	if (f == NULL || fwrite(text->data, 1, text->len, f) != text->len || fflush(f) != 0)
+		rc = err_errno(e, "%s: cannot be written", path);
+	if (f != NULL && !here && fclose(f) != 0 && rc == 0)
+		rc = err_errno(e, "%s: cannot be written", path);
+	return rc;
 }
 
 enum exit_code
 run_status(struct call *c)
 {
-	return ask_and_print(c, json_pack("{s:s}", "ask", "status"), c->output->status);
+	return call_ask_and_print(c, json_pack("{s:s}", "ask", "status"), c->output->status);
 }
 
 enum exit_code
 run_agents(struct call *c)
 {
-	return ask_and_print(c, json_pack("{s:s}", "ask", "agents"), c->output->agents);
+	return call_ask_and_print(c, json_pack("{s:s}", "ask", "agents"), c->output->agents);
 }
 
 enum exit_code
 run_tracepoints(struct call *c)
 {
-	return ask_and_print(c, json_pack("{s:s}", "ask", "tracepoints"), c->output->tracepoints);
-}
-
-enum exit_code
-run_forest(struct call *c)
-{
-	return ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "forest", "type", c->type), c->output->forest);
+	return call_ask_and_print(c, json_pack("{s:s}", "ask", "tracepoints"), c->output->tracepoints);
 }
 
 enum exit_code
 run_stop(struct call *c)
 {
-	return ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "stop", "type", c->type), c->output->stopped);
+	return call_ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "stop", "type", c->type), c->output->stopped);
 }
 
 /* ---- looking until it has ended ---- */
@@ -228,6 +247,8 @@ start_question(const struct call *c)
 		json_object_set_new(q, "k", json_integer((json_int_t)c->number[FLAG_K]));
 	if (q != NULL && c->value[FLAG_SEED] != NULL)
 		json_object_set_new(q, "seed", json_integer((json_int_t)c->number[FLAG_SEED]));
+	if (q != NULL && c->value[FLAG_EFFORT] != NULL)
+		json_object_set_new(q, "effort", json_integer((json_int_t)c->number[FLAG_EFFORT]));
 	return q;
 }
 
@@ -240,7 +261,7 @@ run_start(struct call *c)
 	struct err e;
 
 	if (c->value[FLAG_WAIT] == NULL)
-		return ask_and_print(c, start_question(c), c->output->started);
+		return call_ask_and_print(c, start_question(c), c->output->started);
 	if (call_connect(c, &client, &e) < 0)
 		return call_failed(c, &e);
 	if (call_ask(c, client, start_question(c), &answer, &e) < 0) {
@@ -271,8 +292,10 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 		if (!json_is_object(l))
 			break;
 		progress_say(&g, 1 - number_of(l, "left_s") / c->number[FLAG_SECONDS], "learning", pen_printf(c->err,
-		    "%s left, %s traces, %s places", pen_seconds(c->err, number_of(l, "left_s")),
-		    pen_count(c->err, number_of(l, "traces")), pen_count(c->err, number_of(l, "places"))));
+		    "%s left, %s traces, %s places%s", pen_seconds(c->err, number_of(l, "left_s")),
+		    pen_count(c->err, number_of(l, "traces")), pen_count(c->err, number_of(l, "places")),
+		    is_null(l, "unseen") ? "" : pen_printf(c->err, ", about %s not seen yet", pen_count(c->err,
+		    ceil(number_of(l, "unseen"))))));
 		json_decref(*status);
 		arena_reset(&c->err->texts);
 		nap();
@@ -284,13 +307,14 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 enum exit_code
 run_learn(struct call *c)
 {
-	json_t *question = json_pack("{s:s, s:f}", "ask", "learn", "seconds", c->number[FLAG_SECONDS]), *answer = NULL, *status = NULL;
+	json_t *question = json_pack("{s:s, s:f, s:s*}", "ask", "learn", "seconds", c->number[FLAG_SECONDS], "name",
+	    c->value[FLAG_VERSION]), *answer = NULL, *status = NULL;
 	struct client *client = NULL;
 	enum exit_code code = DONE;
 	struct err e;
 
 	if (c->value[FLAG_WAIT] == NULL)
-		return ask_and_print(c, question, c->output->learning);
+		return call_ask_and_print(c, question, c->output->learning);
 	if (call_connect(c, &client, &e) < 0) {
 		json_decref(question);
 		return call_failed(c, &e);

@@ -597,6 +597,12 @@ report_type(const struct report *r, uint32_t i)
 	return i < r->ntypes ? &r->types[i] : NULL;
 }
 
+const struct group *
+report_group(const struct report *r, uint32_t i)
+{
+	return i < groups_count(r->groups) ? groups_at(r->groups, i) : NULL;
+}
+
 const struct report_problem *
 report_problem(const struct report *r, uint32_t i)
 {

@@ -102,6 +102,8 @@ const struct labels *report_labels(const struct report *r);
 
 /* In the order they were first seen; NULL: there is no such. */
 struct report_type *report_type(const struct report *r, uint32_t i);
+/* All groups, in the order they were first seen, judged or not; NULL: there is no such. */
+const struct group *report_group(const struct report *r, uint32_t i);
 /* Of the last report_judge(): the problems of all types, dearest first; NULL: there is no such. */
 const struct report_problem *report_problem(const struct report *r, uint32_t i);
 

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hone forest, why, history, diff: what diagnoses found, and how they came to it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/client.h"
+#include "cli/command.h"
+#include "forest/forest.h"
+
+/* ---- forest ---- */
+
+static enum exit_code
+salvage(struct call *c)
+{
+	struct salvaged n;
+	struct err e;
+	json_t *done;
+
+	c->type = NULL;
+	if (store_salvage(c->words[0], c->words[1], &n, &e) != 0)
+		return call_failed(c, &e);
+	done = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "runs", (json_int_t)n.runs,
+	    "hypotheses", (json_int_t)n.hypotheses, "verdicts", (json_int_t)n.verdicts, "switches", (json_int_t)n.switches,
+	    "evidence", (json_int_t)n.evidence, "orphans", (json_int_t)n.orphans, "unreadable", (json_int_t)n.unreadable,
+	    "words", json_sprintf("%llu diagnoses with %llu hypotheses and %llu verdicts saved; %llu rows left out that belong to "
+	    "nothing, %llu pages could not be read", (unsigned long long)n.runs, (unsigned long long)n.hypotheses,
+	    (unsigned long long)n.verdicts, (unsigned long long)n.orphans, (unsigned long long)n.unreadable));
+	c->output->done(c->out, done);
+	json_decref(done);
+	return DONE;
+}
+
+static enum exit_code
+check_salvage(struct call *c)
+{
+	static const enum flag others[] = { FLAG_RUN, FLAG_DOT, FLAG_HTML };
+	enum exit_code code = DONE;
+
+	for (size_t i = 0; i < sizeof others / sizeof others[0] && code == DONE; i++)
+		code = call_either(c, FLAG_SALVAGE, others[i]);
+	if (code == DONE && c->nwords != 2)
+		code = call_misused(c, "--salvage", "it takes the damaged file and a new one", NULL);
+	return code;
+}
+
+static enum exit_code
+check_forest(struct call *c)
+{
+	const char *dot = c->value[FLAG_DOT], *html = c->value[FLAG_HTML];
+	enum exit_code code = call_either(c, FLAG_DOT, FLAG_JSON);
+
+	if (code == DONE && c->nwords > 1)
+		code = call_misused(c, c->words[1], "one request type at a time", NULL);
+	if (code == DONE && html != NULL && strcmp(html, "-") == 0)
+		code = call_misused(c, "--html -", "it takes the name of a file", NULL);
+	if (code == DONE && dot != NULL && html != NULL && strcmp(dot, html) == 0)
+		code = call_misused(c, "--html", "not the same file as of --dot", NULL);
+	return code;
+}
+
+static int
+write_drawings(struct call *c, const json_t *answer, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc = 0;
+
+	if (c->value[FLAG_HTML] != NULL && (rc = forest_page_write(&text, answer, e)) == 0)
+		rc = call_write(c, c->value[FLAG_HTML], &text, e);
+	if (rc == 0 && c->value[FLAG_DOT] != NULL) {
+		buf_reset(&text);
+		dot_forest(&text, answer);
+		rc = text.failed ? err_set(e, ERR_MEMORY, "out of memory") : call_write(c, c->value[FLAG_DOT], &text, e);
+	}
+	buf_release(&text);
+	return rc;
+}
+
+enum exit_code
+run_forest(struct call *c)
+{
+	json_t *question, *answer = NULL;
+	enum exit_code code = c->value[FLAG_SALVAGE] != NULL ? check_salvage(c) : check_forest(c);
+	struct err e;
+	int rc;
+
+	if (code != DONE)
+		return code;
+	if (c->value[FLAG_SALVAGE] != NULL)
+		return salvage(c);
+	question = json_pack("{s:s, s:s*}", "ask", "forest", "type", c->type);
+	if (question != NULL && c->value[FLAG_RUN] != NULL)
+		json_object_set_new(question, "run", json_integer((json_int_t)c->number[FLAG_RUN]));
+	if ((rc = call_ask_once(c, question, &answer, &e)) == 0 && (rc = write_drawings(c, answer, &e)) == 0 &&
+	    (c->value[FLAG_DOT] == NULL || strcmp(c->value[FLAG_DOT], "-") != 0))
+		c->output->forest(c->out, answer);
+	json_decref(answer);
+	return rc == 0 ? DONE : call_failed(c, &e);
+}
+
+/* ---- why ---- */
+
+static bool
+all_hex(const char *s)
+{
+	return s[strspn(s, "0123456789abcdefABCDEF")] == '\0';
+}
+
+/* A word of hex digits that has a decimal one among them is meant for a trace id, and must then be one. */
+static enum exit_code
+trace_or_type(struct call *c, const char **key)
+{
+	const char *word = c->words[0];
+	size_t len = strlen(word);
+
+	if (strcmp(word, "slowest") == 0) {
+		c->type = c->nwords > 1 ? c->words[1] : NULL;
+		*key = "type";
+		return DONE;
+	}
+	if (c->nwords > 1)
+		return call_misused(c, c->words[1], "one trace or request type at a time", NULL);
+	*key = all_hex(word) && (len == 16 || len == 32) ? "trace" : "type";
+	if (strcmp(*key, "type") == 0 && len >= 8 && strpbrk(word, "0123456789") != NULL &&
+	    all_hex(strncmp(word, "0x", 2) == 0 ? word + 2 : word))
+		return call_misused(c, word, "malformed trace id: it has 16 or 32 hex digits", NULL);
+	return DONE;
+}
+
+enum exit_code
+run_why(struct call *c)
+{
+	const char *tracepoint = c->value[FLAG_TRACEPOINT], *key = "type";
+	enum exit_code code;
+
+	if (tracepoint != NULL && c->nwords > 0)
+		return call_misused(c, c->words[0], "not together with --tracepoint", NULL);
+	if (tracepoint != NULL)
+		return call_ask_and_print(c, json_pack("{s:s, s:s}", "ask", "why", "tracepoint", tracepoint), c->output->why);
+	if (c->nwords == 0)
+		return call_misused(c, "why", "which trace? its id, slowest, or the type of the slowest", NULL);
+	if ((code = trace_or_type(c, &key)) != DONE)
+		return code;
+	return call_ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "why", key, c->type), c->output->why);
+}
+
+/* ---- history, diff ---- */
+
+enum exit_code
+run_history(struct call *c)
+{
+	return call_ask_and_print(c, json_pack("{s:s, s:s*, s:I}", "ask", "history", "type", c->type, "limit",
+	    (json_int_t)c->number[FLAG_LIMIT]), c->output->history);
+}
+
+enum exit_code
+run_diff(struct call *c)
+{
+	json_int_t run[2];
+
+	for (int i = 0; i < 2; i++) {
+		const char *word = c->words[i];
+
+		run[i] = strtoll(word, NULL, 10);
+		if (word[0] == '\0' || word[strspn(word, "0123456789")] != '\0' || strlen(word) > 15 || run[i] == 0)
+			return call_misused(c, word, "no number of a diagnosis; hone history lists them", NULL);
+	}
+	if (run[0] == run[1])
+		return call_misused(c, c->words[1], "the same diagnosis twice", NULL);
+	c->type = NULL;
+	return call_ask_and_print(c, json_pack("{s:s, s:[I, I]}", "ask", "diff", "runs", run[0], run[1]), c->output->diff);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What was learned. A type's graph is listed by unit; in it places in order of time, each under the one that opened
+ * its span:
+ *
+ *	TRACES  EACH       AT     NEXT  PLACE
+ *	 100 %   1.0     0 ms  0.12 ms  hone:unit_begin(cart.get)
+ *	  84 %   2.3  0.12 ms  1.20 ms    shop:lock_begin
+ */
+#include "cli/output.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 32 };
+
+/* ---- a type ---- */
+
+struct listing {
+	struct pen *pen;
+	const json_t *places;
+	struct table table;
+};
+
+static const char *
+notes_of(struct pen *p, const json_t *place)
+{
+	const char *notes = "";
+	size_t i;
+	json_t *o;
+
+	json_array_foreach(json_object_get(place, "units"), i, o)
+		notes = pen_printf(p, "%s%s %s", notes, p->utf8 ? " ⇒" : " =>", text_of(p, o, "unit"));
+	json_array_foreach(json_object_get(place, "keys"), i, o) {
+		const char *range = !is_null(o, "texts") ? pen_printf(p, "%.0f texts", number_of(o, "texts")) :
+		    pen_printf(p, "%.6g to %.6g", number_of(o, "low"), number_of(o, "high"));
+
+		notes = pen_printf(p, "%s%s%s: %s", notes, i == 0 ? "  [" : ", ", text_of(p, o, "field"), range);
+	}
+	return i > 0 ? pen_printf(p, "%s]", notes) : notes;
+}
+
+static void
+add_place(struct listing *l, const json_t *place, int depth)
+{
+	struct pen *p = l->pen;
+
+	table_add(&l->table, is_null(place, "share") ? "" : pen_share(p, number_of(place, "share")));
+	table_add(&l->table, is_null(place, "per_trace") ? "" : pen_printf(p, "%.1f", number_of(place, "per_trace")));
+	table_add(&l->table, pen_ms(p, number_of(place, "at_ms")));
+	table_add(&l->table, is_null(place, "next_ms") ? "" : pen_ms(p, number_of(place, "next_ms")));
+	table_add(&l->table, pen_printf(p, "%*s%s%s", 2 * depth, "", event_of(text_of(p, place, "label")), notes_of(p, place)));
+}
+
+/* Those of the unit that lie directly in this place's span; NULL: in no span whose begin is known. */
+static void
+add_inside(struct listing *l, const char *unit, const json_t *around, int depth)
+{
+	size_t i;
+	json_t *place;
+
+	if (depth > DEPTH_MAX)
+		return;
+	json_array_foreach(l->places, i, place) {
+		bool here = around == NULL ? is_null(place, "around") : !is_null(place, "around") &&
+		    number_of(place, "around") == number_of(around, "place");
+
+		if (!here || strcmp(text_of(l->pen, place, "unit"), unit) != 0)
+			continue;
+		add_place(l, place, depth);
+		add_inside(l, unit, place, depth + 1);
+	}
+}
+
+static void
+print_unit(struct listing *l, const char *unit)
+{
+	static const char *const heads[] = { "TRACES", "EACH", "AT", "NEXT", "PLACE" };
+	struct pen *p = l->pen;
+
+	fputc('\n', p->out);
+	pen_put(p, BOLD, unit);
+	fputc('\n', p->out);
+	table_open(&l->table, "rrrrl");
+	for (int i = 0; i < 5; i++)
+		table_add(&l->table, heads[i]);
+	add_inside(l, unit, NULL, 0);
+	table_print(&l->table, p);
+}
+
+static bool
+seen_before(struct pen *p, const json_t *places, size_t at, const char *unit)
+{
+	for (size_t i = 0; i < at; i++)
+		if (strcmp(text_of(p, json_array_get(places, i), "unit"), unit) == 0)
+			return true;
+	return false;
+}
+
+static const char *
+cover_words(struct pen *p, const json_t *type)
+{
+	if (is_null(type, "unseen"))
+		return "nothing is known of what is not covered";
+	return pen_printf(p, "about %s places not seen yet, the next trace shows a new one with %s", pen_count(p,
+	    ceil(number_of(type, "unseen"))), pen_share(p, number_of(type, "next_new")));
+}
+
+void
+space_print(struct pen *p, const json_t *document)
+{
+	const json_t *type = json_array_get(json_object_get(document, "types"), 0), *place;
+	struct listing l = { .pen = p, .places = json_object_get(type, "graph") };
+	size_t i;
+
+	pen_put(p, BOLD, text_of(p, type, "type"));
+	fprintf(p->out, "  %s traces, %s places, %s steps\n%s\n", pen_count(p, number_of(type, "traces")),
+	    pen_count(p, number_of(type, "places")), pen_count(p, number_of(type, "steps")), cover_words(p, type));
+	json_array_foreach(l.places, i, place) {
+		const char *unit = text_of(p, place, "unit");
+
+		if (!seen_before(p, l.places, i, unit))
+			print_unit(&l, unit);
+	}
+}
+
+/* ---- numbers ---- */
+
+static void
+print_version(struct pen *p, const json_t *document)
+{
+	const json_t *v = json_object_get(document, "space_version");
+	const char *name = text_of(p, v, "name");
+
+	fprintf(p->out, "%s: %s, %s traces%s%s\n\n", text_of(p, document, "path"), name[0] != '\0' ? pen_printf(p, "version %s", name) :
+	    "of no version that has a name", pen_count(p, number_of(v, "traces")), is_null(v, "learned") ? "" : ", learned ",
+	    text_of(p, v, "learned"));
+}
+
+static void
+print_labels(struct pen *p, const json_t *document, const char *key, const char *words)
+{
+	enum { SHOWN = 20 };
+	const json_t *all = json_object_get(document, key);
+	size_t i, n = json_array_size(all);
+	json_t *label;
+
+	if (all == NULL)
+		return;
+	fprintf(p->out, "\n%zu %s%s\n", n, words, n > 0 ? ":" : "");
+	json_array_foreach(all, i, label) {
+		if (i == SHOWN) {
+			fprintf(p->out, "  and %zu more; --json has all\n", n - SHOWN);
+			break;
+		}
+		fprintf(p->out, "  %s\n", pen_clean(p, json_string_value(label)));
+	}
+}
+
+void
+space_stats_print(struct pen *p, const json_t *document)
+{
+	static const char *const heads[] = { "REQUEST TYPE", "TRACES", "PLACES", "STEPS", "TRACEPOINTS", "NOT SEEN YET",
+		"NEXT SHOWS NEW" };
+	struct table t;
+	size_t i;
+	json_t *o;
+
+	print_version(p, document);
+	table_open(&t, "lrrrrrr");
+	for (i = 0; i < 7; i++)
+		table_add(&t, heads[i]);
+	json_array_foreach(json_object_get(document, "types"), i, o) {
+		table_add(&t, text_of(p, o, "type"));
+		table_add(&t, pen_count(p, number_of(o, "traces")));
+		table_add(&t, pen_count(p, number_of(o, "places")));
+		table_add(&t, pen_count(p, number_of(o, "steps")));
+		table_add(&t, pen_count(p, number_of(o, "labels")));
+		table_add(&t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
+		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
+	}
+	table_print(&t, p);
+	print_labels(p, document, "stale", "learned tracepoints that no program has any more");
+	print_labels(p, document, "never_seen", "tracepoints of programs that were never seen");
+}
+
+void
+versions_print(struct pen *p, const json_t *document)
+{
+	struct table t;
+	size_t i;
+	json_t *v;
+
+	table_open(&t, "llrl");
+	table_add(&t, "VERSION");
+	table_add(&t, "LEARNED");
+	table_add(&t, "TRACES");
+	table_add(&t, "FINGERPRINT");
+	json_array_foreach(json_object_get(document, "versions"), i, v) {
+		table_add(&t, text_of(p, v, "name"));
+		table_add(&t, text_of(p, v, "learned"));
+		table_add(&t, pen_count(p, number_of(v, "traces")));
+		table_add(&t, text_of(p, v, "fingerprint"));
+	}
+	table_print(&t, p);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is known of a trace: the hypotheses it belongs to, and where its time went; or of a tracepoint. */
+#include "cli/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BAR_CELLS = 10, EDGES_SHOWN = 5 };
+
+/* "80.1 ms, usually 1.20 ms (67 times that)" */
+static const char *
+beside(struct pen *p, const json_t *o, const char *key, const char *usual_key)
+{
+	double here = number_of(o, key), usual = number_of(o, usual_key);
+	const char *words = is_null(o, key) ? "not kept" : pen_ms(p, here);
+
+	if (is_null(o, usual_key))
+		return words;
+	words = pen_printf(p, "%s, usually %s", words, pen_ms(p, usual));
+	if (is_null(o, key) || !(usual > 0) || here < 1.5 * usual)
+		return words;
+	return pen_printf(p, "%s (%.3g times that)", words, here / usual);
+}
+
+static void
+print_match(struct pen *p, const json_t *m)
+{
+	const json_t *edge = json_object_get(m, "edge"), *key = json_object_get(m, "key");
+	bool settled = number_of(m, "settled_traces") > 0 && !is_null(m, "settled_share");
+	const char *presence = text_of(p, m, "presence"), *tracepoint = text_of(p, m, "tracepoint");
+
+	fputs("\n", p->out);
+	pen_put(p, BOLD, pen_printf(p, "%s%s", presence[0] == ' ' || presence[0] == '\0' ? "" : pen_printf(p, "%s ", presence),
+	    tracepoint[0] != '\0' ? tracepoint : "as it was found"));
+	fprintf(p->out, "  %s  diagnosis %.0f of %s, cycle %.0f, number %.0f\n", text_of(p, m, "state"), number_of(m, "run"),
+	    text_of(p, m, "type"), number_of(m, "cycle"), number_of(m, "id"));
+	line_print(p, "edge", text_of(p, edge, "from"));
+	line_print(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
+	line_print(p, "here", pen_printf(p, "%s on this edge", beside(p, m, "edge_ms", "usual_edge_ms")));
+	line_print(p, "in all", beside(p, m, "total_ms", "usual_total_ms"));
+	line_print(p, "share", pen_printf(p, "%s %s %s over %s traces", pen_bar(p, number_of(m, settled ? "settled_share" : "share"),
+	    BAR_CELLS), pen_share(p, number_of(m, settled ? "settled_share" : "share")), interval_of(p, number_of(m, settled ?
+	    "settled_low" : "share_low"), number_of(m, settled ? "settled_high" : "share_high")), pen_count(p, number_of(m,
+	    settled ? "settled_traces" : "traces"))));
+	if (json_is_object(key))
+		line_print(p, "because", pen_printf(p, "%s explains it: R %.2f", text_of(p, key, "name"), number_of(key, "r")));
+	if (text_of(p, m, "why")[0] != '\0')
+		line_print(p, "why", text_of(p, m, "why"));
+}
+
+/* ---- as the live report has it ---- */
+
+static double
+excess_ms(const json_t *edge)
+{
+	return number_of(edge, "ms") - number_of(edge, "usual_ms");
+}
+
+static int
+by_excess(const void *a, const void *b)
+{
+	double x = excess_ms(*(json_t *const *)a), y = excess_ms(*(json_t *const *)b);
+
+	return (x < y) - (x > y);
+}
+
+/* The edges on which it took longer than its group usually does, most first. */
+static void
+print_live(struct pen *p, const json_t *live)
+{
+	const json_t *edges = json_object_get(live, "edges");
+	size_t n = json_array_size(edges);
+	json_t **sorted = calloc(n + 1, sizeof *sorted);
+
+	fputs("\n", p->out);
+	pen_put(p, BOLD, "by what is always on");
+	fprintf(p->out, "  %s, one of %s requests on this path\n", text_of(p, live, "type"), pen_count(p, number_of(live, "traces")));
+	line_print(p, "in all", beside(p, live, "total_ms", "usual_total_ms"));
+	for (size_t i = 0; sorted != NULL && i < n; i++)
+		sorted[i] = json_array_get(edges, i);
+	if (sorted != NULL)
+		qsort(sorted, n, sizeof *sorted, by_excess);
+	for (size_t i = 0; sorted != NULL && i < n && i < EDGES_SHOWN && excess_ms(sorted[i]) > 0; i++) {
+		line_print(p, i == 0 ? "longer" : "", pen_printf(p, "%s %s %s", text_of(p, sorted[i], "from"), pen_arrow(p),
+		    text_of(p, sorted[i], "to")));
+		line_print(p, "", pen_printf(p, "  %s", beside(p, sorted[i], "ms", "usual_ms")));
+	}
+	free(sorted);
+}
+
+static void
+print_trace(struct pen *p, const json_t *a)
+{
+	const json_t *v = json_object_get(a, "verdict"), *live = json_object_get(a, "live");
+	size_t i;
+	json_t *m;
+
+	pen_put(p, BOLD, pen_printf(p, "trace %s", text_of(p, a, "trace")));
+	if (json_is_object(v))
+		fprintf(p->out, "  the slowest of the verdict of diagnosis %.0f of %s", number_of(a, "run"), text_of(p, a, "type"));
+	fputc('\n', p->out);
+	if (json_is_object(v) && text_of(p, v, "words")[0] != '\0')
+		fprintf(p->out, "%s\n", text_of(p, v, "words"));
+	json_array_foreach(json_object_get(a, "matches"), i, m)
+		print_match(p, m);
+	if (json_array_size(json_object_get(a, "matches")) == 0)
+		fputs("No diagnosis was about requests like this one.\n", p->out);
+	if (json_is_object(live))
+		print_live(p, live);
+}
+
+/* ---- tracepoints ---- */
+
+static void
+print_log(struct pen *p, const json_t *log)
+{
+	static const char *const heads[] = { "WHEN", "", "DIAGNOSIS", "OF", "CYCLE", "HYPOTHESIS", "WHY", "OUTCOME" };
+	struct table t;
+	size_t i;
+	json_t *s;
+
+	table_open(&t, "llrlrrll");
+	for (i = 0; i < 8; i++)
+		table_add(&t, heads[i]);
+	json_array_foreach(log, i, s) {
+		const char *outcome = text_of(p, s, "outcome"), *why = text_of(p, s, "outcome_why");
+
+		table_add(&t, text_of(p, s, "when"));
+		table_add(&t, is_true(s, "on") ? "on" : "off");
+		table_add(&t, is_null(s, "run") ? "" : pen_printf(p, "%.0f", number_of(s, "run")));
+		table_add(&t, text_of(p, s, "type"));
+		table_add(&t, pen_printf(p, "%.0f", number_of(s, "cycle")));
+		table_add(&t, is_null(s, "hypothesis") ? "" : pen_printf(p, "%.0f", number_of(s, "hypothesis")));
+		table_add(&t, text_of(p, s, "why"));
+		table_add(&t, why[0] != '\0' ? pen_printf(p, "%s (%s)", outcome, why) : outcome);
+	}
+	table_print(&t, p);
+}
+
+static void
+print_tracepoint(struct pen *p, const json_t *a)
+{
+	const json_t *log = json_object_get(a, "switched"), *services = json_object_get(a, "services");
+	size_t i;
+	json_t *s;
+
+	pen_put(p, BOLD, text_of(p, a, "tracepoint"));
+	json_array_foreach(services, i, s)
+		fprintf(p->out, "%s%s", i == 0 ? " of " : ", ", pen_clean(p, json_string_value(s)));
+	fprintf(p->out, " is %s now", is_true(a, "on") ? "on" : "off");
+	if (is_true(a, "learning"))
+		fputs(", for learning", p->out);
+	else if (is_true(a, "on"))
+		fprintf(p->out, ", for hypothesis %.0f", number_of(a, "hypothesis"));
+	fputs("\n", p->out);
+	if (json_array_size(services) == 0)
+		fputs("No program that is known now has it.\n", p->out);
+	if (json_array_size(log) == 0) {
+		fputs("No diagnosis has ever turned it on.\n", p->out);
+		return;
+	}
+	fputc('\n', p->out);
+	print_log(p, log);
+}
+
+void
+why_print(struct pen *p, const json_t *a)
+{
+	if (json_object_get(a, "tracepoint") != NULL)
+		print_tracepoint(p, a);
+	else
+		print_trace(p, a);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hone space: what was learned. All but import and use read its file, and need honed only to say where that is. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/space_look.h"
+
+/* A space in memory with the labels it speaks in. */
+struct loaded {
+	struct labels *labels;
+	struct space *space;
+};
+
+static void
+release(struct loaded *l)
+{
+	space_free(l->space);
+	labels_free(l->labels);
+}
+
+static int
+open_empty(struct loaded *l, struct err *e)
+{
+	l->labels = labels_new();
+	l->space = l->labels != NULL ? space_new(l->labels) : NULL;
+	return l->space != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+}
+
+/* The file that was said, or the one that honed says it has. */
+static int
+find_path(struct call *c, const char **path, struct err *e)
+{
+	json_t *answer;
+	int rc;
+
+	if ((*path = c->value[FLAG_SPACE]) != NULL)
+		return 0;
+	if ((rc = call_ask_once(c, json_pack("{s:s}", "ask", "status"), &answer, e)) < 0)
+		return err_prefix(e, "where is the space? --space FILE says so");
+	*path = pen_printf(c->out, "%s", json_string_value(json_object_get(json_object_get(answer, "controller"), "space")));
+	json_decref(answer);
+	return 0;
+}
+
+static int
+load(struct call *c, struct loaded *l, const char **path, struct err *e)
+{
+	int rc = find_path(c, path, e);
+
+	if (rc == 0 && (rc = open_empty(l, e)) == 0)
+		rc = space_load(l->space, l->labels, *path, c->value[FLAG_VERSION], e);
+	return rc;
+}
+
+static enum exit_code
+finish(struct call *c, int rc, const struct err *e)
+{
+	return rc == 0 ? DONE : call_failed(c, e);
+}
+
+static enum exit_code
+done(struct call *c, const char *key, const char *value, const char *words)
+{
+	json_t *o = json_pack("{s:i, s:b, s:s, s:s}", "version", 1, "ok", 1, key, value, "words", words);
+
+	c->output->done(c->out, o);
+	json_decref(o);
+	return DONE;
+}
+
+/* ---- show, stats, versions ---- */
+
+static int
+write_dot(struct call *c, const json_t *document, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc;
+
+	if (c->value[FLAG_DOT] == NULL)
+		return 0;
+	dot_space(&text, document);
+	rc = text.failed ? err_set(e, ERR_MEMORY, "out of memory") : call_write(c, c->value[FLAG_DOT], &text, e);
+	buf_release(&text);
+	return rc;
+}
+
+static enum exit_code
+show(struct call *c)
+{
+	struct loaded l = { 0 };
+	json_t *document = NULL;
+	const char *path;
+	uint32_t type;
+	struct err e;
+	int rc;
+
+	if ((rc = load(c, &l, &path, &e)) == 0 && (rc = space_find_type(&type, l.space, l.labels, c->words[1], &e)) == 0) {
+		document = space_document(l.space, l.labels, type, path);
+		rc = write_dot(c, document, &e);
+	}
+	if (rc == 0 && (c->value[FLAG_DOT] == NULL || strcmp(c->value[FLAG_DOT], "-") != 0))
+		c->output->space(c->out, document);
+	json_decref(document);
+	release(&l);
+	return finish(c, rc, &e);
+}
+
+/* What honed knows beyond the file: which tracepoints are gone, and which it never saw. Of another file it cannot say. */
+static int
+add_live(struct call *c, json_t *document, struct err *e)
+{
+	json_t *answer;
+	int rc;
+
+	if (c->value[FLAG_SPACE] != NULL)
+		return 0;
+	if ((rc = call_ask_once(c, json_pack("{s:s}", "ask", "space"), &answer, e)) < 0)
+		return rc;
+	if (strcmp(text_of(c->out, json_object_get(answer, "space_version"), "name"),
+	    text_of(c->out, json_object_get(document, "space_version"), "name")) == 0) {
+		json_object_set(document, "stale", json_object_get(answer, "stale"));
+		json_object_set(document, "never_seen", json_object_get(answer, "never_seen"));
+	}
+	json_decref(answer);
+	return 0;
+}
+
+static enum exit_code
+stats(struct call *c)
+{
+	struct loaded l = { 0 };
+	json_t *document = NULL;
+	const char *path;
+	uint32_t type = LABEL_NONE;
+	struct err e;
+	int rc;
+
+	if ((rc = load(c, &l, &path, &e)) == 0 && c->nwords > 1)
+		rc = space_find_type(&type, l.space, l.labels, c->words[1], &e);
+	if (rc == 0) {
+		document = space_document(l.space, l.labels, type, path);
+		if (type != LABEL_NONE)
+			json_object_del(json_array_get(json_object_get(document, "types"), 0), "graph");
+		rc = add_live(c, document, &e);
+	}
+	if (rc == 0)
+		c->output->space_stats(c->out, document);
+	json_decref(document);
+	release(&l);
+	return finish(c, rc, &e);
+}
+
+static enum exit_code
+versions(struct call *c)
+{
+	json_t *document = NULL;
+	const char *path;
+	struct err e;
+	int rc;
+
+	if ((rc = find_path(c, &path, &e)) == 0 && (rc = space_versions_document(&document, path, &e)) == 0)
+		c->output->versions(c->out, document);
+	json_decref(document);
+	return finish(c, rc, &e);
+}
+
+/* ---- export, merge ---- */
+
+/* Whole beside it first, then by a link, which the system refuses where something is already: nothing is written over,
+ * whoever makes a file of that name meanwhile. */
+static int
+save_new(const struct space *s, const char *path, struct err *e)
+{
+	char beside[PATH_MAX];
+	int rc;
+
+	if (snprintf(beside, sizeof beside, "%s.hone-%d", path, (int)getpid()) >= (int)sizeof beside)
+		return err_set(e, ERR_INPUT, "the name of the file is too long");
+	if (access(path, F_OK) == 0)
+		return err_set(e, ERR_STORE, "%s: is there already, and stays as it is", path);
+	if ((rc = space_save(s, beside, e)) != 0)
+		return rc;
+	if (link(beside, path) != 0)
+		rc = errno == EEXIST ? err_set(e, ERR_STORE, "%s: is there already, and stays as it is", path) :
+		    err_errno(e, "%s: cannot be made", path);
+	unlink(beside);
+	return rc;
+}
+
+static enum exit_code
+export(struct call *c)
+{
+	struct loaded l = { 0 };
+	const char *path;
+	struct err e;
+	int rc;
+
+	if ((rc = load(c, &l, &path, &e)) == 0)
+		rc = save_new(l.space, c->words[1], &e);
+	if (rc == 0)
+		done(c, "path", c->words[1], pen_printf(c->out, "%s: version '%s' is there now", c->words[1],
+		    space_version(l.space)->name));
+	release(&l);
+	return finish(c, rc, &e);
+}
+
+/* Of different versions a merger would be of none, unless it is said which. */
+static int
+merge_one(struct call *c, struct loaded *all, const char *path, struct err *e)
+{
+	struct space *one = space_new(all->labels);
+	const struct space_version *first = space_version(all->space), *v;
+	int rc = one != NULL ? space_load(one, all->labels, path, NULL, e) : err_set(e, ERR_MEMORY, "out of memory");
+
+	if (rc == 0) {
+		v = space_version(one);
+		if (space_type(all->space, 0) == LABEL_NONE)
+			rc = space_version_set(all->space, v->fingerprint, c->value[FLAG_VERSION] != NULL ? c->value[FLAG_VERSION] : v->name,
+			    v->learned_ns, e);
+		else if (c->value[FLAG_VERSION] == NULL && strcmp(first->name, v->name) != 0)
+			rc = err_set(e, ERR_INPUT, "%s: is of version '%s', the first of '%s'; --version NAME merges them all the same",
+			    path, v->name, first->name);
+	}
+	if (rc == 0)
+		rc = space_merge(all->space, one, e);
+	space_free(one);
+	return rc;
+}
+
+static enum exit_code
+merge(struct call *c)
+{
+	struct loaded l = { 0 };
+	struct err e;
+	int rc = open_empty(&l, &e);
+
+	for (int i = 2; i < c->nwords && rc == 0; i++)
+		rc = merge_one(c, &l, c->words[i], &e);
+	if (rc == 0)
+		rc = save_new(l.space, c->words[1], &e);
+	if (rc == 0)
+		done(c, "path", c->words[1], pen_printf(c->out, "%s: version '%s', of %d files", c->words[1],
+		    space_version(l.space)->name, c->nwords - 2));
+	release(&l);
+	return finish(c, rc, &e);
+}
+
+/* ---- import, use: honed does it ---- */
+
+static enum exit_code
+print_taken(struct call *c, json_t *question, const char *what)
+{
+	json_t *answer;
+	const char *name;
+	struct err e;
+
+	if (call_ask_once(c, question, &answer, &e) < 0)
+		return call_failed(c, &e);
+	name = text_of(c->out, json_object_get(answer, "space_version"), "name");
+	json_object_set_new(answer, "words", json_string(is_true(answer, "beside") ?
+	    pen_printf(c->out, "%s: kept beside version '%s', which is searched; hone space versions lists all", what, name) :
+	    pen_printf(c->out, "%s: version '%s' is searched", what, name)));
+	c->output->done(c->out, answer);
+	json_decref(answer);
+	return DONE;
+}
+
+static enum exit_code
+import(struct call *c)
+{
+	char path[PATH_MAX];
+	struct err e;
+
+	if (realpath(c->words[1], path) == NULL) {
+		err_errno(&e, "%s", c->words[1]);
+		return call_failed(c, &e);
+	}
+	return print_taken(c, json_pack("{s:s, s:s, s:s*}", "ask", "space_import", "path", path, "name",
+	    c->value[FLAG_VERSION]), c->words[1]);
+}
+
+static enum exit_code
+use(struct call *c)
+{
+	return print_taken(c, json_pack("{s:s, s:s}", "ask", "space_use", "name", c->words[1]), c->words[1]);
+}
+
+/* ---- which ---- */
+
+#define BIT(f) (1u << FLAG_##f)
+
+static const struct {
+	const char *name, *words;
+	int min, max;		/* words after it */
+	unsigned flags;		/* of those that not every one takes */
+	enum exit_code (*run)(struct call *c);
+} verbs[] = {
+	{ "show", "which request type?", 1, 1, BIT(SPACE) | BIT(VERSION) | BIT(DOT), show },
+	{ "stats", "", 0, 1, BIT(SPACE) | BIT(VERSION), stats },
+	{ "versions", "", 0, 0, BIT(SPACE), versions },
+	{ "export", "to which file?", 1, 1, BIT(SPACE) | BIT(VERSION), export },
+	{ "import", "which file?", 1, 1, BIT(VERSION), import },
+	{ "merge", "to which file, from which?", 2, INT_MAX, BIT(VERSION), merge },
+	{ "use", "which version?", 1, 1, 0, use },
+};
+
+enum exit_code
+run_space(struct call *c)
+{
+	static const enum flag some[] = { FLAG_SPACE, FLAG_VERSION, FLAG_DOT };
+	size_t n = sizeof verbs / sizeof verbs[0], v = 0;
+	enum exit_code code;
+
+	while (v < n && strcmp(verbs[v].name, c->words[0]) != 0)
+		v++;
+	if (v == n)
+		return call_misused(c, c->words[0], "it is show, stats, versions, export, import, merge or use", NULL);
+	if (c->nwords - 1 < verbs[v].min)
+		return call_misused(c, pen_printf(c->err, "space %s", verbs[v].name), verbs[v].words, NULL);
+	if (c->nwords - 1 > verbs[v].max)
+		return call_misused(c, c->words[verbs[v].max + 1], "one word too many", NULL);
+	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+		if (c->value[some[i]] != NULL && !(verbs[v].flags & 1u << some[i]))
+			return call_misused(c, command_flag(some[i]), pen_printf(c->err, "not with space %s", verbs[v].name), NULL);
+	if ((code = call_either(c, FLAG_DOT, FLAG_JSON)) != DONE)
+		return code;
+	c->type = verbs[v].name;
+	return verbs[v].run(c);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/space_look.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/document.h"
+
+/* ---- types ---- */
+
+static bool
+type_is(const struct label *l, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (strcmp(l->text, name) == 0 || (l->name_len == len && memcmp(l->name, name, len) == 0))
+		return true;
+	return len == (size_t)l->service_len + 1 + l->name_len && memcmp(name, l->text, l->service_len) == 0 &&
+	    name[l->service_len] == '/' && memcmp(name + l->service_len + 1, l->name, l->name_len) == 0;
+}
+
+static int
+no_type(const struct space *s, const struct labels *labels, const char *name, struct err *e)
+{
+	char known[240] = "";
+	size_t len = 0;
+	uint32_t type;
+
+	for (uint32_t i = 0; (type = space_type(s, i)) != LABEL_NONE && len < sizeof known - 1; i++) {
+		const struct label *l = labels_get(labels, type);
+
+		len += (size_t)snprintf(known + len, sizeof known - len, "%s%.*s", i > 0 ? ", " : "",
+		    l->name_len > 0 ? (int)l->name_len : (int)strlen(l->text), l->name_len > 0 ? l->name : l->text);
+	}
+	if (known[0] == '\0')
+		return err_set(e, ERR_MISSING, "nothing has been learned yet; 'hone learn' does");
+	return err_set(e, ERR_MISSING, "%.80s: nothing was learned of such a request type; known are %s", name, known);
+}
+
+int
+space_find_type(uint32_t *ret, const struct space *s, const struct labels *labels, const char *name, struct err *e)
+{
+	uint32_t type;
+	int found = 0;
+
+	for (uint32_t i = 0; (type = space_type(s, i)) != LABEL_NONE; i++)
+		if (type_is(labels_get(labels, type), name)) {
+			*ret = type;
+			found++;
+		}
+	if (found == 1)
+		return 0;
+	if (found > 1)
+		return err_set(e, ERR_INPUT, "%.80s: several services have this request type; say SERVICE/TYPE", name);
+	return no_type(s, labels, name, e);
+}
+
+/* ---- a type's graph ---- */
+
+struct look {
+	const struct labels *labels;
+	struct space_look look;
+	json_t **places;	/* as they become */
+	uint32_t *order;	/* by unit, then by time */
+};
+
+static const char *
+label_of(const struct look *l, uint32_t label)
+{
+	return label != LABEL_NONE ? labels_get(l->labels, label)->text : "";
+}
+
+static const struct look *sorting;	/* qsort() hands nothing on */
+
+static int
+by_time(const void *a, const void *b)
+{
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct place *x = &sorting->look.places[i], *y = &sorting->look.places[k];
+
+	if (x->offset_ns != y->offset_ns)
+		return x->offset_ns < y->offset_ns ? -1 : 1;
+	return (i > k) - (i < k);
+}
+
+/* The place that opened this one's span: of several with that label in the unit, the last before it in time. What is
+ * sought among those before it in `order` only, so nothing is ever inside of itself. */
+static json_t *
+around(const struct look *l, uint32_t at)
+{
+	const struct place *p = &l->look.places[l->order[at]];
+
+	while (p->span != LABEL_NONE && at-- > 0) {
+		const struct place *q = &l->look.places[l->order[at]];
+
+		if (q->label == p->span && q->unit == p->unit)
+			return json_integer((json_int_t)l->order[at]);
+	}
+	return json_null();
+}
+
+static json_t *
+place_json(const struct look *l, uint32_t at)
+{
+	const struct place *p = &l->look.places[l->order[at]];
+	double traces = (double)l->look.traces;
+
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:[], s:[], s:[]}", "place", (int)l->order[at],
+	    "label", text_json(label_of(l, p->label), strlen(label_of(l, p->label))),
+	    "unit", text_json(label_of(l, p->unit), strlen(label_of(l, p->unit))),
+	    "span", text_json(label_of(l, p->span), strlen(label_of(l, p->span))), "around", around(l, at),
+	    "traces", (json_int_t)p->traces, "share", number_json(traces > 0 ? (double)p->traces / traces : NAN),
+	    "count", (json_int_t)p->count, "per_trace", number_json(traces > 0 ? (double)p->count / traces : NAN),
+	    "at_ms", number_json(p->offset_ns / 1e6), "steps", "units", "keys");
+}
+
+/* Each step at the place it leads from, with its part of all steps from there. */
+static void
+add_steps(const struct look *l)
+{
+	double *all = calloc(l->look.nplaces + 1, sizeof *all), *took = calloc(l->look.nplaces + 1, sizeof *took);
+
+	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nsteps; i++) {
+		const struct space_step *s = &l->look.steps[i];
+
+		all[s->from] += (double)s->count;
+		took[s->from] += (double)s->count * s->mean_ns;
+	}
+	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nsteps; i++) {
+		const struct space_step *s = &l->look.steps[i];
+
+		json_array_append_new(json_object_get(l->places[s->from], "steps"), json_pack("{s:i, s:I, s:o, s:o}",
+		    "to", (int)s->to, "count", (json_int_t)s->count, "share", number_json((double)s->count / all[s->from]),
+		    "mean_ms", number_json(s->mean_ns / 1e6)));
+	}
+	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nplaces; i++)
+		json_object_set_new(l->places[i], "next_ms", number_json(all[i] > 0 ? took[i] / all[i] / 1e6 : NAN));
+	free(all);
+	free(took);
+}
+
+static void
+add_others(const struct look *l)
+{
+	static const char *const types[] = { "none", "integer", "integer", "real", "text" };
+
+	for (uint32_t i = 0; i < l->look.nconcurrency; i++) {
+		const struct concurrency *c = &l->look.concurrency[i];
+
+		json_array_append_new(json_object_get(l->places[c->place], "units"), json_pack("{s:o, s:I}", "unit",
+		    text_json(label_of(l, c->unit), strlen(label_of(l, c->unit))), "count", (json_int_t)c->count));
+	}
+	for (uint32_t i = 0; i < l->look.nkeys; i++) {
+		const struct place_key *k = &l->look.keys[i];
+		bool text = k->type == VALUE_TEXT;
+
+		json_array_append_new(json_object_get(l->places[k->place], "keys"), json_pack("{s:o, s:s, s:I, s:o, s:o, s:o}",
+		    "field", text_json(k->field, strlen(k->field)), "type", k->type < 5 ? types[k->type] : "none", "count",
+		    (json_int_t)k->count, "low", number_json(text ? NAN : k->low), "high", number_json(text ? NAN : k->high),
+		    "texts", text ? json_integer(k->texts) : json_null()));
+	}
+}
+
+/* All places in order of time; who prints them finds units and spans by what each says. */
+static json_t *
+places_json(struct look *l)
+{
+	json_t *list = json_array();
+
+	l->places = calloc(l->look.nplaces + 1, sizeof *l->places);
+	l->order = calloc(l->look.nplaces + 1, sizeof *l->order);
+	if (l->places != NULL && l->order != NULL) {
+		for (uint32_t i = 0; i < l->look.nplaces; i++)
+			l->order[i] = i;
+		sorting = l;
+		qsort(l->order, l->look.nplaces, sizeof *l->order, by_time);
+		for (uint32_t i = 0; i < l->look.nplaces; i++)
+			json_array_append_new(list, l->places[l->order[i]] = place_json(l, i));
+		add_steps(l);
+		add_others(l);
+	}
+	free(l->places);
+	free(l->order);
+	return list;
+}
+
+static json_t *
+type_json(struct space *s, const struct labels *labels, uint32_t type, bool whole)
+{
+	struct look l = { .labels = labels };
+	struct space_stats st = { 0 };
+	struct space_cover c = { NAN, NAN };
+	json_t *j;
+
+	space_stats(s, type, &st);
+	space_cover(s, type, &c);
+	j = json_pack("{s:o, s:I, s:i, s:i, s:i, s:o, s:o}", "type", text_json(label_of(&l, type), strlen(label_of(&l, type))),
+	    "traces", (json_int_t)st.traces, "places", (int)st.places, "steps", (int)st.steps, "labels", (int)st.labels,
+	    "unseen", number_json(c.unseen), "next_new", number_json(c.next_new));
+	if (whole && space_look(s, type, &l.look))
+		json_object_set_new(j, "graph", places_json(&l));
+	return j;
+}
+
+/* ---- versions, and the whole ---- */
+
+static json_t *
+version_json(const struct space_version *v)
+{
+	return json_pack("{s:o, s:o, s:o, s:I}", "name", text_json(v->name, strlen(v->name)), "fingerprint",
+	    v->fingerprint != 0 ? json_sprintf("%016llx", (unsigned long long)v->fingerprint) : json_null(), "learned",
+	    wall_json((struct wall){ v->learned_ns }), "traces", (json_int_t)v->traces);
+}
+
+json_t *
+space_document(struct space *s, const struct labels *labels, uint32_t type, const char *path)
+{
+	json_t *types = json_array();
+	uint32_t t;
+
+	for (uint32_t i = 0; (t = space_type(s, i)) != LABEL_NONE; i++)
+		if (type == LABEL_NONE || type == t)
+			json_array_append_new(types, type_json(s, labels, t, type != LABEL_NONE));
+	return json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "path", text_json(path, strlen(path)), "space_version",
+	    version_json(space_version(s)), "types", types);
+}
+
+int
+space_versions_document(json_t **ret, const char *path, struct err *e)
+{
+	struct space_version *all = NULL;
+	uint32_t n = 0;
+	json_t *list;
+	int rc = space_versions(&all, &n, path, e);
+
+	if (rc != 0)
+		return rc;
+	list = json_array();
+	for (uint32_t i = 0; i < n; i++)
+		json_array_append_new(list, version_json(&all[i]));
+	free(all);
+	*ret = json_pack("{s:i, s:o, s:o}", "version", 1, "path", text_json(path, strlen(path)), "versions", list);
+	return *ret != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+}
