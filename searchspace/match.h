@@ -15,10 +15,12 @@ struct candidate {
 	uint32_t label;		/* of a point */
 	uint32_t partner;	/* index of the candidate that is the other end of its span; UINT32_MAX: it is none, or its
 				   other end is no candidate */
-	uint32_t around;	/* index of the candidate that opens the innermost span it lies in; UINT32_MAX: none */
+	uint32_t around;	/* index of the candidate that opens the innermost span it lies in, less than its own;
+				   UINT32_MAX: none */
 	bool     drawn;		/* lies on the walk that was drawn */
 	uint64_t count;		/* how often it was seen there */
-	double   offset_ns;	/* on the walk: learned mean time from the gap's begin to it; else by its unit's begin */
+	double   offset_ns;	/* from the gap's begin to it: on the walk the steps' learned means; else between what of the walk
+				   lies before and behind it, in proportion to the learned times since the unit's begin */
 	double   share;		/* of the traces that pass the gap, how many pass it: 0..1, estimated */
 	double   per_trace;	/* how often a trace of the type passes it, on average: for its cost */
 };
@@ -36,14 +38,26 @@ struct match_path {
 };
 
 /*
- * What may lie inside the path's gap: points on some walk that the whole path matches (labels of structure that the
- * path does not have cannot be passed, nor those in `absent`, which may be NULL), without `without` (tried before; may be
- * NULL, they can be passed). Those on the drawn walk first in the walk's order, with the others sorted in by their learned
- * offset; each label once. Tokens that the graph does not know are passed over: the match goes on with its neighbours,
- * and a gap whose end is not known reaches to the nearest known token of its unit. Ends in different units: nothing lies
- * between, but for what is left of either unit when `from` or `to` is not its edge (see match.c).
- * In the arena. O((places + steps) of the gap's unit x passes of the path through it), and a sort of what is found.
- * Returns how many, or ERR_MEMORY.
+ * What may lie inside the path's gap: points on some walk that the whole path matches. Between neighbours of the path
+ * nothing is passed that is always on or switched on, since it would be a neighbour itself: structure (but silent
+ * one), labels that the path has elsewhere, nor those in `absent` (may be NULL). While the path is in another unit,
+ * its own one may do anything. `without` (tried before; may be NULL) can be passed, but is not returned. A gap that
+ * goes round a loop may be passed any number of times.
+ *
+ * In the order of the drawn walk, with the others sorted in by their times; each label once, an end of the gap never.
+ *
+ * Tokens that the graph does not know are passed over: the match goes on with its neighbours, and a gap whose end is not
+ * known reaches to the nearest known token of its unit's stay. Where the space knows no walk that the whole path
+ * matches, any walk between the gap's ends counts; where not even such, what lies behind the one or before the other: a
+ * tracepoint too many costs a cycle, one too few the cause. Then nothing is drawn.
+ *
+ * Ends in different units: the link has nothing inside. But if `from` is no fork nor end of a unit, the structure
+ * behind it is silent or was not recorded, and what its unit does after it, up to structure, counts; so does what
+ * the other unit does before `to`, if that is no join nor begin. Nothing is drawn.
+ *
+ * Labels are those of the space's table. Result in the arena. O(places of the type) to look up the path, O((places +
+ * steps) that lie between neighbours of the path in the gap's unit), more often for loops; a sort of what is found beside
+ * the walk. Returns how many, or ERR_MEMORY.
  */
 int match_between(struct candidate **ret, struct gap_time *gap, const struct space *s, uint32_t type,
     const struct match_path *path, const struct label_set *absent, const struct label_set *without, struct rng *rng,

@@ -52,8 +52,12 @@ bool
 spans_pair(const struct label *begin, const struct label *end)
 {
 	uint8_t opens = 0, closes = 0, none;
-	size_t base = name_split(end, &none, &closes);
+	size_t base;
 
+	/* most names have no such ending, and their last letter shows it */
+	if (end->event_len == 0 || strchr("dte", end->event[end->event_len - 1]) == NULL)
+		return false;
+	base = name_split(end, &none, &closes);
 	return closes != 0 && name_split(begin, &opens, &none) == base && (opens & closes) != 0 &&
 	    memcmp(begin->text, end->text, base) == 0;
 }

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/rng.h"
+#include "searchspace/span.h"
 #include "tests/unit/searchspace/made.h"
 
 struct fixture {
@@ -306,6 +308,234 @@ where_links_have_no_structure_what_is_left_of_both_units_is_between(void **state
 	assert_int_equal(found[1].label, label_of(f->labels, "c"));
 }
 
+/* ---- against enumeration: every walk of a small graph, one by one ---- */
+
+enum { WORDS = 12, PLACES = WORDS * (WORDS + 1), STAY_MAX = 16, LOOKS_MAX = 300000 };
+
+static const char *const words[WORDS] = { "R", "E", "F", "J", "a", "b", "c", "d", "x_begin", "x_end", "y_enter",
+	"y_leave" };
+
+struct brute {
+	bool step[PLACES][PLACES];
+	int stay[STAY_MAX], n;		/* words of the path in this unit */
+	bool away[STAY_MAX];
+	int from, to;			/* the gap, as indices into stay; to <= from: back */
+	uint32_t blocked;		/* words */
+	uint32_t found;
+	bool matches;
+	struct {
+		int place;
+		bool in_gap;
+	} walk[4096];
+	uint8_t visits[STAY_MAX][2][2][PLACES];
+	long looks;
+};
+
+static void
+brute_learn(struct brute *b, struct spans *s, struct labels *labels, const struct trace *t, uint32_t n)
+{
+	const uint32_t *in = spans_of(s, labels, t->events, n);
+	int before = -1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int word = -1, span = WORDS;
+
+		for (int w = 0; w < WORDS; w++) {
+			word = t->events[i].label == label_of(labels, words[w]) ? w : word;
+			span = in[i] == label_of(labels, words[w]) ? w : span;
+		}
+		if (before >= 0)
+			b->step[before][span * WORDS + word] = true;
+		before = span * WORDS + word;
+	}
+}
+
+/*
+ * On from here: the walk has matched the stay up to `token`, or is on its way back in the gap (in_gap), which it passed
+ * `passes` times (0, or 1 for any number). Everything in the same standing is passed twice at most: a walk to
+ * any place and on from it needs no more.
+ */
+static void
+walk_on(struct brute *b, int depth, int place, int token, bool back, int passes)
+{
+	bool is_gap = back || (b->to > b->from && token == b->from);
+
+	if (++b->looks > LOOKS_MAX || b->visits[token][back][passes][place] == 2)
+		return;
+	b->walk[depth].place = place;
+	b->walk[depth].in_gap = is_gap;
+	if (token == b->n - 1 && !back && (b->to > b->from || passes > 0) && place % WORDS == b->stay[token]) {
+		b->matches = true;
+		for (int i = 0; i <= depth; i++)
+			if (b->walk[i].in_gap && b->walk[i].place % WORDS > 3)
+				b->found |= 1u << b->walk[i].place % WORDS & ~b->blocked;
+	}
+	b->visits[token][back][passes][place]++;
+	for (int next = 0; next < PLACES; next++) {
+		int word = next % WORDS;
+		bool may = word > 3 && (b->blocked >> word & 1) == 0;
+
+		if (!b->step[place][next])
+			continue;
+		/* the next token; or the gap's way back, which begins behind its first end */
+		if (!back && token + 1 < b->n && word == b->stay[token + 1])
+			walk_on(b, depth + 1, next, token + 1, false, passes);
+		if ((back || token == b->from) && b->to <= b->from && word == b->stay[b->to])
+			walk_on(b, depth + 1, next, b->to, false, 1);
+		if (!back && token + 1 < b->n && (may || b->away[token]))
+			walk_on(b, depth + 1, next, token, false, passes);
+		if ((back || (token == b->from && place % WORDS == b->stay[token])) && b->to <= b->from && may)
+			walk_on(b, depth + 1, next, token, true, passes);
+	}
+	b->visits[token][back][passes][place]--;
+}
+
+static uint32_t
+brute_between(struct brute *b)
+{
+	b->found = 0;
+	b->matches = false;
+	b->looks = 0;
+	memset(b->visits, 0, sizeof b->visits);
+	for (int start = b->stay[0]; start < PLACES; start += WORDS)
+		walk_on(b, 0, start, 0, false, 0);
+	return b->found;
+}
+
+/* What a trace's path may look like: all structure, and the points that are on; now and then elsewhere meanwhile. */
+static void
+path_of(struct brute *b, struct rng *r, const int *trace, int n, uint32_t on, char *text, uint32_t *token)
+{
+	int at = 0, tokens = 0;
+
+	b->n = 0;
+	text[0] = '\0';
+	for (at = 0; at < n && b->n < STAY_MAX; at++) {
+		int join = at + 1;
+
+		if (trace[at] > 3 && (on >> trace[at] & 1) == 0)
+			continue;
+		strcat(text, text[0] != '\0' ? " " : "");
+		strcat(text, words[trace[at]]);
+		b->away[b->n] = false;
+		token[b->n] = (uint32_t)tokens++;
+		b->stay[b->n++] = trace[at];
+		b->blocked |= 1u << trace[at];
+		if (trace[at] != 2 || rng_below(r, 2) == 0)
+			continue;
+		while (join < n && trace[join] != 3)
+			join++;
+		if (join == n)
+			continue;
+		strcat(text, " | U V |");
+		tokens += 2;
+		b->away[b->n - 1] = true;
+		at = join - 1;
+	}
+}
+
+static bool
+ask_both(struct fixture *f, struct brute *b, struct rng *r, const int *trace, int n)
+{
+	char text[512];
+	uint32_t on = (uint32_t)rng_next(r) & (uint32_t)rng_next(r), token[STAY_MAX], got = 0, expected;
+	struct label_set absent = { 0 };
+	struct match_path p;
+	struct candidate *found;
+	struct rng walk;
+	int count;
+
+	b->blocked = 0;
+	path_of(b, r, trace, n, on, text, token);
+	for (int w = 4; w < WORDS; w++)
+		if ((b->blocked >> w & 1) == 0 && rng_below(r, 6) == 0) {
+			b->blocked |= 1u << w;
+			label_set_add(&absent, label_of(f->labels, words[w]));
+		}
+	b->from = (int)rng_below(r, (uint64_t)b->n);
+	b->to = rng_below(r, 2) == 0 ? b->from + 1 : (int)rng_below(r, (uint64_t)b->from + 1);
+	expected = brute_between(b);
+	if (b->to == b->n || b->away[b->from] || !b->matches || b->looks > LOOKS_MAX) {
+		label_set_release(&absent);
+		return false;
+	}
+	p = made_path(f->labels, text);
+	p.edge = token[b->from];
+	p.edge_to = token[b->to];
+	rng_seed(&walk, rng_next(r));
+	count = match_between(&found, &f->gap, f->space, label_of(f->labels, "R"), &p, &absent, NULL, &walk, &f->arena,
+	    NULL);
+	assert_true(count >= 0);
+	for (int i = 0; i < count; i++) {
+		for (int w = 0; w < WORDS; w++)
+			if (found[i].label == label_of(f->labels, words[w])) {
+				assert_false(got >> w & 1);
+				got |= 1u << w;
+			}
+		assert_true(found[i].share > 0 && found[i].share <= 1 && found[i].count > 0 && found[i].per_trace > 0);
+		assert_true(i == 0 || found[i - 1].offset_ns <= found[i].offset_ns);
+		assert_true(found[i].offset_ns >= 0 && found[i].offset_ns <= f->gap.mean_ns);
+		assert_true(found[i].around == UINT32_MAX || found[i].around < (uint32_t)i);
+		assert_true(found[i].partner == UINT32_MAX || found[found[i].partner].partner == (uint32_t)i);
+	}
+	if (got != expected)
+		fail_msg("%s, from %u to %u: %x, not %x", text, p.edge, p.edge_to, got, expected);
+	made_path_free(&p);
+	label_set_release(&absent);
+	arena_release(&f->arena);
+	return true;
+}
+
+static void
+what_lies_between_equals_every_walk_enumerated(void **state)
+{
+	static struct brute b;
+	int compared = 0, traces[3][10], lengths[3], some = 0;
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 41);
+	for (int round = 0; round < 1500; round++) {
+		int ntraces = 1 + (int)rng_below(&r, 3);
+		struct spans s = { 0 };
+		struct fixture *f;
+
+		fixture_make((void **)&f);
+		memset(&b, 0, sizeof b);
+		for (int i = 0; i < ntraces; i++) {
+			char text[256] = "R";
+			struct trace *t;
+			int n = 1;
+
+			traces[i][0] = 0;
+			for (uint64_t left = rng_below(&r, 8); left > 0; left--) {
+				traces[i][n] = 2 + (int)rng_below(&r, WORDS - 2);
+				strcat(text, " ");
+				strcat(text, words[traces[i][n++]]);
+			}
+			strcat(text, " E");
+			traces[i][n++] = 1;
+			lengths[i] = n;
+			t = made(f->labels, text);
+			assert_int_equal(space_learn(f->space, t, NULL), 0);
+			brute_learn(&b, &s, f->labels, t, t->nevents);
+			made_free(t);
+		}
+		for (int i = 0; i < 10; i++) {
+			int which = (int)rng_below(&r, (uint64_t)ntraces);
+
+			if (ask_both(f, &b, &r, traces[which], lengths[which])) {
+				compared++;
+				some += b.found != 0;
+			}
+		}
+		spans_release(&s);
+		fixture_free((void **)&f);
+	}
+	if (compared < 4000 || some < 2000)
+		fail_msg("only %d compared, %d of them with something between", compared, some);
+}
+
 #define test(name) cmocka_unit_test_setup_teardown(name, fixture_make, fixture_free)
 
 int
@@ -326,6 +556,7 @@ main(void)
 		test(walks_are_drawn_by_how_often_they_were_taken),
 		test(spans_know_their_ends_and_what_is_around),
 		test(where_links_have_no_structure_what_is_left_of_both_units_is_between),
+		cmocka_unit_test(what_lies_between_equals_every_walk_enumerated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
