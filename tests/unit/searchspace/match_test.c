@@ -199,6 +199,22 @@ what_only_later_rounds_pass_counts(void **state)
 	MATCH("R l g E", 1, "", "s");
 }
 
+/* One round goes by x; two rounds may go through the span and back out of it. */
+static void
+rounds_lead_to_places_where_further_rounds_begin(void **state)
+{
+	struct fixture *f = *state;
+	const struct candidate *c;
+
+	LEARN("R l x l E");
+	LEARN("R l p h_begin l h_end q l E");
+	c = ask(f, "R l E", 1, 1, NULL, 1);
+	assert_int_equal(f->n, 5);
+	named(f, c, "x");
+	named(f, c, "h_begin");
+	named(f, c, "q");
+}
+
 static void
 unknown_tokens_are_passed_over(void **state)
 {
@@ -551,6 +567,7 @@ main(void)
 		test(what_is_absent_hides_what_lies_behind_it_only),
 		test(a_loop_goes_round),
 		test(what_only_later_rounds_pass_counts),
+		test(rounds_lead_to_places_where_further_rounds_begin),
 		test(unknown_tokens_are_passed_over),
 		test(the_drawn_walk_tells_learned_times),
 		test(walks_are_drawn_by_how_often_they_were_taken),
