@@ -153,6 +153,17 @@ while_the_path_is_elsewhere_anything_may_pass(void **state)
 	MATCH("R F1 F2 J2 E", 2, "", "c");	/* J1 is always on: no walk, but c is before J2 */
 }
 
+/* F2 lies between F1 and the one join that the path can have come back to. */
+static void
+what_passed_meanwhile_tells_places_apart(void **state)
+{
+	struct fixture *f = *state;
+
+	LEARN("R F1 F2 x_begin J1 m p x_end E | U1 V1");
+	LEARN("R y_begin J1 m q y_end E");
+	MATCH("R F1 | U1 V1 | J1 m E", 5, "", "p x_end");
+}
+
 static void
 a_unit_that_ended_is_not_gone_on_with(void **state)
 {
@@ -563,6 +574,7 @@ main(void)
 		test(what_the_path_has_elsewhere_is_not_between),
 		test(structure_that_the_path_lacks_is_not_passed),
 		test(while_the_path_is_elsewhere_anything_may_pass),
+		test(what_passed_meanwhile_tells_places_apart),
 		test(a_unit_that_ended_is_not_gone_on_with),
 		test(what_is_absent_hides_what_lies_behind_it_only),
 		test(a_loop_goes_round),
