@@ -171,6 +171,10 @@ $O/bench/report_nezha: $O/bench/report_nezha.o $O/lib/libreport.a $(call libs,fo
 eval-nezha: setup-tests $O/bench/report_nezha
 	@$O/bench/report_nezha $(DATA)/nezha/2022-08-22 $(DATA)/nezha/2023-01-29
 
+# The space is learned from real traces, too, which formats read.
+$O/bench/searchspace_learn: $O/bench/searchspace_learn.o $O/lib/libsearchspace.a $O/lib/libforest.a $(call libs,formats)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(sort $(call foreign,searchspace) $(call foreign,formats))
+
 # ---- install -------------------------------------------------------------------
 install: all install-instrument
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)

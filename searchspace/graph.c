@@ -104,9 +104,12 @@ graph_spot(struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 uint32_t
 graph_way(struct graph *g, uint32_t from, uint32_t to)
 {
-	uint32_t n = number_of(&g->way_of, pair(from, to));
+	uint32_t newest = g->spots[from].out, n;
 
-	if (n != GRAPH_NONE)
+	/* most places are left by one step only: those need no look into the map, which is far away when it is large */
+	if (newest != GRAPH_NONE && g->ways[newest].to == to)
+		return newest;
+	if (newest != GRAPH_NONE && (n = number_of(&g->way_of, pair(from, to))) != GRAPH_NONE)
 		return n;
 	if (!room((void **)&g->ways, g->nways, &g->ways_cap, GRAPH_STEPS_MAX, sizeof *g->ways) ||
 	    !number_put(&g->way_of, pair(from, to), g->nways))
@@ -154,16 +157,16 @@ graph_glimpses_max(const struct graph *g)
 	return g->traces > 0 ? g->traces : 1;
 }
 
-/* Its steps stay, as ways that are there, but weigh no more than one that was taken once. */
+/* Its steps stay, as ways that are there; how often they are taken is to be told yet. */
 void
 graph_learned(struct graph *g, uint32_t spot)
 {
 	struct spot *s = &g->spots[spot];
 
 	for (uint32_t i = s->out; i != GRAPH_NONE; i = g->ways[i].next_out)
-		g->ways[i].count = 1;
+		g->ways[i].count = 0;
 	for (uint32_t i = s->in; i != GRAPH_NONE; i = g->ways[i].next_in)
-		g->ways[i].count = 1;
+		g->ways[i].count = 0;
 	for (uint32_t i = s->keys; i != GRAPH_NONE; i = g->keys[i].next)
 		g->keys[i].count = 0;
 	s->place.count = s->place.traces = 0;

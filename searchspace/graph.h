@@ -32,7 +32,7 @@ struct spot {
 struct way {			/* a step that was taken */
 	uint32_t from, to;	/* spots */
 	uint32_t next_out, next_in;	/* the next older one of the same from, of the same to */
-	uint64_t count;
+	uint64_t count;		/* 0: it was glimpsed only, between spots that are known whole since */
 	double   mean_ns;
 };
 

@@ -47,10 +47,7 @@ unreached(struct check *c)
 	return GRAPH_NONE;
 }
 
-/*
- * Each time that a place was passed it was come to once, and left once. Steps that were
- * first glimpsed are taken for once more than that (graph_learned()).
- */
+/* Each time that a place was passed it was come to once, and left once. What was glimpsed is another count. */
 static uint32_t
 too_often(const struct graph *g, double *in, double *out)
 {
@@ -59,8 +56,8 @@ too_often(const struct graph *g, double *in, double *out)
 
 		if (g->spots[w->from].first == 0 || g->spots[w->to].first == 0)
 			continue;
-		out[w->from] += (double)(w->count - 1);
-		in[w->to] += (double)(w->count - 1);
+		out[w->from] += (double)w->count;
+		in[w->to] += (double)w->count;
 	}
 	for (uint32_t i = 0; i < g->nspots; i++)
 		if (in[i] > (double)g->spots[i].place.count || out[i] > (double)g->spots[i].place.count)

@@ -32,8 +32,8 @@ spot_merge(struct graph *g, uint32_t n, const struct graph *from, const struct s
 	a->place.offset_ns = mean_of(a->place.offset_ns, a->place.count, b->place.offset_ns, b->place.count);
 	a->place.count += b->place.count;
 	a->place.traces += b->place.traces;
-	if (a->place.traces > traces && traces > 0)
-		a->place.traces = traces;
+	if (a->place.traces > traces)
+		a->place.traces = traces > 0 ? traces : 1;
 }
 
 static bool

@@ -108,7 +108,8 @@ struct place_key {
  * false: nothing learned of it, or out of memory. O(size). */
 struct space_look {
 	const struct place *places;
-	const struct space_step { uint32_t from, to; uint64_t count; double mean_ns; } *steps;	/* from, to: places */
+	const struct space_step { uint32_t from, to; uint64_t count; double mean_ns; } *steps;	/* from, to: places;
+				   count 0: taken only while other tracepoints were off */
 	const struct concurrency *concurrency;
 	const struct place_key *keys;
 	uint32_t nplaces, nsteps, nconcurrency, nkeys;

@@ -155,7 +155,7 @@ read_step(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 	uint32_t before, way;
 
 	(void)s;
-	if (from < 0 || to < 0 || count < 1 || !isfinite(mean_ns) || f->places[from].graph != f->places[to].graph)
+	if (from < 0 || to < 0 || count < 0 || !isfinite(mean_ns) || f->places[from].graph != f->places[to].graph)
 		return damaged(f, "step", q, e);
 	g = f->places[from].graph;
 	before = g->nways;

@@ -48,6 +48,7 @@ make_good(void)
 {
 	static const char *const texts[] = { "s/hone:request_begin(A)", "s/p:x_begin", "s/p:a", "s/p:x_end", "s/p:b" };
 	static const char *const fields[] = { "rows" };
+	static const struct value seven = { .type = VALUE_INT, .i = 7 }, eu = { .type = VALUE_TEXT, .len = 2, .text = "eu" };
 	struct labels *labels = labels_new();
 	struct space *s = space_new(labels);
 	struct event events[5];
@@ -57,11 +58,13 @@ make_good(void)
 
 	for (uint32_t i = 0; i < 5; i++)
 		events[i] = (struct event){ .time_ns = i * 10, .label = labels_intern(labels, i == 0 ? RECORD_REQUEST_BEGIN :
-		    RECORD_POINT, texts[i], strlen(texts[i]), fields, i > 0) };
+		    RECORD_POINT, texts[i], strlen(texts[i]), fields, i > 0), .nvalues = i > 0,
+			.values = i == 2 ? &seven : &eu };
 	t.type = events[0].label;
 	snprintf(path, sizeof path, "/dev/shm/hone-fuzz-%ld.db", (long)getpid());
 	atexit(forget);
 	must(space_learn(s, &t, NULL) == 0 && space_save(s, path, NULL) == 0);
+	must(space_version_set(s, 1, "1.0", 100, NULL) == 0 && space_save(s, path, NULL) == 0);
 	fd = open(path, O_RDONLY);
 	good_len = (size_t)read(fd, good, sizeof good);
 	close(fd);
@@ -74,10 +77,13 @@ static void
 use(struct space *s, const struct labels *labels)
 {
 	struct between found[16];
+	struct space_look look;
 	uint32_t type, n = labels_count(labels);
 
 	unlink(path);
 	must(space_save(s, path, NULL) == 0);
+	for (uint32_t i = 0; (type = space_type(s, i)) != LABEL_NONE; i++)
+		must(space_look(s, type, &look) && look.nplaces > 0);
 	for (uint32_t i = 0; (type = space_type(s, i)) != LABEL_NONE; i++)
 		for (uint32_t k = 0; k < n && n < 100; k++) {
 			struct gap g = { type, k, type, type };

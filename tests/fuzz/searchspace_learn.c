@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/trace.h"
-#include "searchspace/space.h"
+#include "searchspace/graph.h"
 
 enum { LABELS = 16, EVENTS_MAX = 512 };
 
@@ -52,8 +52,9 @@ ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t 
 	label_set_release(&absent);
 }
 
+/* more: of which only some tracepoints were on; also into another space, to be merged. */
 static void
-learn(struct space *s, const uint8_t **data, size_t *len)
+learn(struct space *s, struct space *other, bool more, const uint8_t **data, size_t *len)
 {
 	struct event events[EVENTS_MAX];
 	struct unit units[EVENTS_MAX] = { { 0 } };
@@ -66,24 +67,44 @@ learn(struct space *s, const uint8_t **data, size_t *len)
 		if (what >= 0xf8)
 			break;
 		if (what >= 0xf0 && t.nunits < EVENTS_MAX)
-			units[t.nunits++].first = t.nevents;
+			units[t.nunits++] = (struct unit){ .first = t.nevents, .fork = (*data)[1] % 8 };
 		now += (int8_t)(*data)[1];
-		events[t.nevents++] = (struct event){ .time_ns = now, .label = what % LABELS, .unit = t.nunits - 1 };
+		events[t.nevents++] = (struct event){ .time_ns = now, .label = what % LABELS, .unit = t.nunits - 1,
+			.link_id = (*data)[1] % 4 };
 		units[t.nunits - 1].count++;
 	}
 	if (*len >= 2) {
 		*data += 2;
 		*len -= 2;
 	}
-	if (space_learn(s, &t, NULL) != 0)
+	if ((more ? space_learn_more(s, &t, NULL) : space_learn(s, &t, NULL)) != 0 || space_learn(other, &t, NULL) != 0)
 		abort();
+}
+
+/* Whatever was taught, it can be: what a file may not say is never said. */
+static void
+check(struct space *s, const struct labels *labels)
+{
+	struct space_look l;
+	struct space_cover c;
+	uint32_t at;
+
+	for (uint32_t i = 0; space_type(s, i) != LABEL_NONE; i++) {
+		if (graph_wrong(space_graph(s, i), labels, &at) != NULL || !space_look(s, space_type(s, i), &l))
+			abort();
+		for (uint32_t k = 0; k < l.nplaces; k++)
+			if (l.places[k].traces == 0 || l.places[k].count < l.places[k].traces)
+				abort();
+		if (space_cover(s, space_type(s, i), &c) && !(c.next_new >= 0 && c.next_new <= 1 && c.unseen >= 0))
+			abort();
+	}
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct labels *labels = labels_new();
-	struct space *s = space_new(labels);
+	struct space *s = space_new(labels), *other = space_new(labels);
 	struct space_stats st;
 	uint8_t seed = len > 0 ? data[len - 1] : 0;
 
@@ -95,14 +116,19 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			abort();
 	}
 	do
-		learn(s, &data, &len);
+		learn(s, other, seed / 16 % 2 != 0 && len % 3 == 0, &data, &len);
 	while (len >= 2);
 	for (uint32_t from = 0; from < LABELS; from++)
 		for (uint32_t to = 0; to < LABELS; to++)
 			ask(s, labels, from, to, to % 2 != 0 ? 0 : 2, (from + to + seed) % LABELS);
+	check(s, labels);
+	if (space_merge(s, other, NULL) != 0)
+		abort();
+	check(s, labels);
 	if (!space_stats(s, LABEL_NONE, &st) || st.new_in_last_tenth > st.places)
 		abort();
 	space_free(s);
+	space_free(other);
 	labels_free(labels);
 	return 0;
 }
