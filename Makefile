@@ -75,11 +75,13 @@ tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
 all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so instrument examples
 
+$(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
+
 define room
 $O/lib/lib$1.a: $(patsubst %.c,$O/%.o,$(call sources,$1))
 	@mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^
 $O/tests/unit/$1/%_test: $O/tests/unit/$1/%_test.o $(call libs,$1)
-	$$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1) -lcmocka
+	$$(CC) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDFLAGS_ALL) $(call foreign,$1) -lcmocka
 $O/tests/fuzz/$1_%: $O/tests/fuzz/$1_%.o $(call libs,$1)
 	$$(CC) -fsanitize=fuzzer -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1)
 $O/bench/$1_%: $O/bench/$1_%.o $(call libs,$1)
@@ -87,8 +89,6 @@ $O/bench/$1_%: $O/bench/$1_%.o $(call libs,$1)
 UNIT_TESTS += $(call tests,$1)
 endef
 $(foreach r,$(ROOMS),$(eval $(call room,$r)))
-
-$(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 
 define program
 $O/bin/$1: $O/$($1_room)/main.o $(call libs,$($1_room))
@@ -140,6 +140,14 @@ rooms: $(foreach r,$(ROOMS),$O/lib/lib$r.a)
 man:
 	@mandoc -T lint -W warning $(MAN) && echo "man: $(words $(MAN)) pages without a warning"
 
+# The part of docs/forest.md that is made from the code
+$O/tools/forest_docs: $O/tools/forest_docs.o $(call libs,forest)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,forest)
+docs: $O/tools/forest_docs
+	@$< docs/forest.md >$O/forest.md && cp $O/forest.md docs/forest.md
+docs-check: $O/tools/forest_docs
+	@$< docs/forest.md | diff -u docs/forest.md - && echo "docs: as the code has it"
+
 setup:
 	@tools/setup.sh
 setup-tests:
@@ -148,7 +156,7 @@ setup-tests:
 JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(shell nproc))
 check: setup-tests
 	$(MAKE) $(JOBS) all
-	$(MAKE) rooms man
+	$(MAKE) rooms man docs-check
 	$(MAKE) $(JOBS) unit sim
 	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" unit sim
 	$(MAKE) $(JOBS) O=$O-tsan SAN=thread OPT="-O1 -g" unit
@@ -186,9 +194,9 @@ install: all install-instrument
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
-	@echo 'alone: unit sim scenario fuzz rooms man setup setup-tests clean'
+	@echo 'alone: unit sim scenario fuzz rooms man docs docs-check setup setup-tests clean'
 clean:
 	rm -rf $O $O-san $O-tsan $O-fuzz
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
-.PHONY: help all instrument examples shop unit sim scenario fuzz fuzzers rooms man setup setup-tests check demo bench calibrate eval-nezha install clean
+.PHONY: help all instrument examples shop unit sim scenario fuzz fuzzers rooms man docs docs-check setup setup-tests check demo bench calibrate eval-nezha install clean

@@ -73,7 +73,10 @@ const struct ini_key config_keys[] = {
 	KEY("storage", database, INI_TEXT, "/var/lib/hone/forest.db", 0, 0, "The forest: what was believed, and why."),
 	KEY("storage", space, INI_TEXT, "/var/lib/hone/space.db", 0, 0, "What hone learn learned."),
 	KEY("storage", history_days, INI_COUNT, "90", 0, 100000,
-	    "Diagnoses younger than this are loaded at the start; 0: all."),
+	    "Diagnoses that ended longer ago are deleted, but for the last of each request type; 0: none is."),
+	KEY("storage", size_max, INI_BYTES, "1GiB", 0, 1048576 * MIB,
+	    "While the database is larger, the oldest diagnoses are deleted, but for the last of each request type. 0B: it "
+	    "may grow."),
 };
 const unsigned config_nkeys = sizeof config_keys / sizeof config_keys[0];
 

@@ -27,7 +27,7 @@ struct config {		/* times in ns, sizes in bytes, shares of 1 */
 	int64_t withdraw_after, lease;
 	/* [storage] */
 	char *database, *space;
-	int64_t history_days;
+	int64_t history_days, size_max;
 };
 
 extern const struct ini_key config_keys[];

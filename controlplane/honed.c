@@ -19,8 +19,10 @@ enum {
 	STOP_MS = 5000,
 	ASK_FEW = 8,		/* clocks are asked for so often in quick succession, then in rest: */
 	ASK_QUICK_MS = 50, ASK_MS = 500,
+	PRUNE_S = 60,		/* between two looks whether old diagnoses are to go */
 };
 #define SECOND_NS INT64_C(1000000000)
+#define DAY_NS (86400 * SECOND_NS)
 
 struct node {			/* an agent that was here; its place in honed.nodes is its tag */
 	struct peer *peer;	/* NULL: not connected */
@@ -42,7 +44,8 @@ struct honed {
 	struct arena scratch;		/* of one message */
 	struct mono started, tried;	/* tried: the last commit that failed */
 	char trouble[400];		/* "" or why the last commit failed */
-	struct err step;		/* the engine's last trouble, so that it is said once */
+	struct err step, prune;		/* the engine's last trouble, so that it is said once; and pruning's */
+	struct mono pruned;		/* when nothing more was to go, last */
 };
 
 /* ---- opening ---- */
@@ -90,8 +93,8 @@ end_hypotheses(struct forest *f, uint64_t run, struct wall now)
 	while ((hy = forest_next(f, run, &at)) != NULL) {
 		if (hypothesis_settled(hy->state))
 			continue;
-		hy->state = HYPOTHESIS_WITHDRAWN;
-		hy->settled = now;
+		hypothesis_enter(hy, HYPOTHESIS_WITHDRAWN, now);
+		hypothesis_text(&hy->why, "stopped");	/* without memory, the words of its run say it */
 		forest_touch(f, hy);
 	}
 }
@@ -359,7 +362,7 @@ changed(struct forest *f)
 {
 	const struct forest_changes *c = forest_changes(f);
 
-	return c->nruns + c->nhypotheses + c->nswitched > 0;
+	return c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence > 0;
 }
 
 /* True when all that the engine decided is safe in the database. */
@@ -434,10 +437,33 @@ save_space(struct honed *h)
 		log_line(LOG_INFO, "%s: learned", h->config->space);
 }
 
+/* A few old diagnoses at a time: between two of these calls the engine has its turn. */
+static void
+prune(struct honed *h)
+{
+	const struct config *c = h->config;
+	struct wall before = { c->history_days > 0 ? clock_wall().ns - c->history_days * DAY_NS : 0 };
+	struct mono now = clock_mono();
+	struct err e = { 0 };
+	int gone;
+
+	if (h->pruned.ns != 0 && mono_since_ns(now, h->pruned) < PRUNE_S * SECOND_NS)
+		return;
+	gone = store_prune(h->store, h->forest, before, c->size_max, &e);
+	if (gone > 0)
+		log_line(LOG_INFO, "%s: %d old diagnos%s deleted", c->database, gone, gone == 1 ? "is" : "es");
+	if (gone < 0 && strcmp(h->prune.text, e.text) != 0)
+		log_line(LOG_WARN, "%s; old diagnoses stay", e.text);
+	h->prune = e;
+	if (gone <= 0)
+		h->pruned = now;
+}
+
 static void
 step(struct honed *h)
 {
 	struct err e = { 0 };
+	bool safe;
 
 	if (engine_step(h->engine, clock_mono(), clock_wall(), &e) < 0) {
 		if (strcmp(e.text, h->step.text) != 0)
@@ -446,7 +472,10 @@ step(struct honed *h)
 	}
 	save_space(h);
 	ask_clocks(h);
-	send_wants(h, committed(h));
+	safe = committed(h);
+	send_wants(h, safe);
+	if (safe)
+		prune(h);
 }
 
 static void

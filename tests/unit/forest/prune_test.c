@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stepping an older schema up, and pruning. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/forest/made.h"
+
+/* The schema as version 1 was released, with a run, a tree and a switch. */
+static const char version_1[] =
+	"PRAGMA journal_mode = WAL; BEGIN;"
+	"CREATE TABLE run (id INTEGER PRIMARY KEY, type TEXT NOT NULL, strategy TEXT NOT NULL, seed INTEGER NOT NULL,"
+	" state INTEGER NOT NULL, verdict INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
+	" words TEXT NOT NULL, cycles INTEGER NOT NULL, tracepoints INTEGER NOT NULL,"
+	" tracepoints_all INTEGER NOT NULL, begun_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE hypothesis ("
+	" id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
+	" parent INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
+	" cycle INTEGER NOT NULL, state INTEGER NOT NULL, presence INTEGER NOT NULL,"
+	" tracepoint TEXT NOT NULL, edge_from TEXT NOT NULL, edge_to TEXT NOT NULL, group_shape TEXT NOT NULL,"
+	" group_key_a INTEGER NOT NULL, group_key_b INTEGER NOT NULL, traces INTEGER NOT NULL,"
+	" mean_ns REAL, cv REAL, share REAL, share_low REAL, share_high REAL, latency_share REAL,"
+	" settled_traces INTEGER NOT NULL, settled_share REAL, settled_low REAL, settled_high REAL,"
+	" \"key\" TEXT NOT NULL, key_r REAL, key_p REAL, key_n INTEGER NOT NULL,"
+	" exemplar_slow INTEGER NOT NULL, exemplar_fast INTEGER NOT NULL,"
+	" made_ns INTEGER NOT NULL, settled_ns INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX hypothesis_run ON hypothesis (run);"
+	"CREATE TABLE switched ("
+	" run INTEGER REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
+	" hypothesis INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
+	" cycle INTEGER NOT NULL, \"on\" INTEGER NOT NULL, tracepoint TEXT NOT NULL, why TEXT NOT NULL,"
+	" when_ns INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX switched_run ON switched (run);"
+	"CREATE INDEX switched_tracepoint ON switched (tracepoint);"
+	"INSERT INTO run VALUES (1, 'GET_HOME', 'flat', 7, 1, 2, 'it is there', 3, 9, 30, 1000, 2000);"
+	"INSERT INTO hypothesis VALUES (1, 1, NULL, 0, 3, 32, '', 'a', 'b', 'a b', 5, 6, 70, 1.5, 0.5, 0.9, 0.8, 1, 0.7,"
+	" 80, 0.6, 0.5, 0.7, '', NULL, NULL, 0, 11, 12, 1000, 1500);"
+	"INSERT INTO hypothesis VALUES (2, 1, 1, 3, 6, 43, 'p:e', 'a', 'b', 'a b', 5, 6, 70, 1.5, 0.5, 0.9, 0.8, 1, 0.7,"
+	" 80, 0.6, 0.5, 0.7, 'p:e.f', 0.9, 0.01, 44, 11, 12, 1000, 1500);"
+	"INSERT INTO switched VALUES (1, 2, 3, 1, 'p:e', 'looking', 1200);"
+	"PRAGMA application_id = 0x486f6e65; PRAGMA user_version = 1; COMMIT";
+
+static void
+version_1_steps_up_and_keeps_all(void **state)
+{
+	struct place *p = *state;
+	const struct hypothesis *h;
+	const struct switched *w;
+	const struct run *r;
+	struct forest *f;
+	struct store *s;
+	uint64_t at = 0;
+
+	sql(p->path, version_1);
+	s = open_store(p->path);
+	f = loaded(s, 0);
+	r = forest_run(f, 1);
+	assert_true(r->seed == 7 && r->state == RUN_FOUND && r->verdict == 2 && r->cycles == 3 && r->ended.ns == 2000);
+	assert_true(r->requests == 0 && r->effort == 0 && r->version[0] == '\0');
+	assert_string_equal(r->words, "it is there");
+	h = forest_get(f, 2);
+	assert_true(h->parent == 1 && h->state == HYPOTHESIS_BOTTOM && h->presence == '+' && h->key_n == 44);
+	assert_true(isnan(h->cost_ns) && isnan(h->separation) && h->why[0] == '\0');
+	assert_string_equal(h->key, "p:e.f");
+	assert_non_null(w = forest_switched_next(f, "p:e", &at));
+	assert_true(w->hypothesis == 2 && w->when.ns == 1200);
+	play(f, 1);
+	commit(s, f);
+	store_close(s);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 2);
+	assert_int_equal(sql_integer(p->path, "PRAGMA auto_vacuum"), 2);	/* it can shrink from now on */
+	forest_free(f);
+}
+
+/* ---- pruning ---- */
+
+static int64_t
+size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+/* Runs of two types, in turns, of three cycles each; a switch of no run in each. */
+static struct forest *
+history(struct store *s, uint32_t runs)
+{
+	struct forest *f = forest_new();
+
+	for (uint32_t cycle = 1; cycle <= 3 * runs; cycle++) {
+		struct switched w = { .cycle = cycle, .tracepoint = "p:learn", .why = "learning",
+			.when = { cycle * INT64_C(1000000000) } };
+
+		assert_int_equal(forest_switched(f, &w, NULL), 0);
+		play(f, cycle);
+		commit(s, f);
+	}
+	return f;
+}
+
+static uint32_t
+prune_all(struct store *s, struct forest *f, int64_t before_ns, int64_t max_bytes)
+{
+	struct err e = { 0 };
+	uint32_t n = 0;
+	int gone;
+
+	while ((gone = store_prune(s, f, (struct wall){ before_ns }, max_bytes, &e)) > 0) {
+		assert_true(gone <= 16);	/* a call is small */
+		n += (uint32_t)gone;
+	}
+	if (gone < 0)
+		fail_msg("store_prune: %s", e.text);
+	return n;
+}
+
+static void
+what_is_old_goes_and_the_file_shrinks(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = history(s, 60), *g;
+	const struct switched *w;
+	int64_t full_bytes;
+	uint64_t at = 0;
+
+	store_close(s);	/* so that its log is in it */
+	full_bytes = size_of(p->path);
+	s = open_store(p->path);
+	forest_free(f);
+	f = loaded(s, 0);
+	assert_int_equal(prune_all(s, f, 0, 0), 0);	/* nothing was asked */
+	assert_int_equal(prune_all(s, f, 31 * INT64_C(3000000000), 0), 30);
+	assert_null(forest_run(f, 30));
+	assert_non_null(forest_run(f, 31));
+	assert_int_equal(forest_run_next(f, &at)->id, 31);
+	at = 0;
+	assert_non_null(w = forest_switched_next(f, "p:learn", &at));
+	assert_int_equal(w->cycle, 93);
+	assert_true(size_of(p->path) < full_bytes * 7 / 10);	/* while it is open */
+	g = loaded(s, 0);
+	same_forest(f, g);
+	forest_free(g);
+	play(f, 181);	/* and it goes on */
+	commit(s, f);
+	store_close(s);
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	assert_int_equal(sql_integer(p->path, "SELECT (SELECT count(DISTINCT run) FROM evidence) * 1000"
+	    " + (SELECT count(*) FROM verdict)"), 31060);
+	s = open_store(p->path);
+	g = loaded(s, 0);
+	same_forest(f, g);
+	forest_free(f);
+	forest_free(g);
+	store_close(s);
+}
+
+static void
+what_is_too_much_goes_but_the_newest_of_each_type_stays(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = history(s, 60);
+	int64_t half = sql_integer(p->path, "SELECT page_count * 4096 FROM pragma_page_count") / 2;
+	uint32_t gone = prune_all(s, f, 0, half);
+
+	assert_in_range(gone, 25, 40);
+	assert_null(forest_run(f, gone));	/* the oldest ones */
+	assert_non_null(forest_run(f, gone + 1));
+	assert_true(sql_integer(p->path, "SELECT page_count * 4096 FROM pragma_page_count") <= half);
+	assert_int_equal(prune_all(s, f, 0, half), 0);
+	assert_int_equal(prune_all(s, f, 0, 1) + gone, 58);
+	assert_non_null(forest_run(f, 59));
+	assert_non_null(forest_run(f, 60));
+	assert_int_equal(prune_all(s, f, INT64_MAX, 0), 0);
+	forest_free(f);
+	store_close(s);
+}
+
+static void
+what_has_not_ended_stays_and_a_reader_does_not_block(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = history(s, 20);
+	sqlite3 *db;
+
+	forest_run(f, 3)->ended.ns = 0;
+	forest_touch_run(f, forest_run(f, 3));
+	commit(s, f);
+	assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT * FROM evidence", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(prune_all(s, f, INT64_MAX, 0), 17);
+	assert_non_null(forest_run(f, 3));
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM run"), 3);
+	sqlite3_close(db);
+	forest_free(f);
+	store_close(s);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		test(version_1_steps_up_and_keeps_all),
+		test(what_is_old_goes_and_the_file_shrinks),
+		test(what_is_too_much_goes_but_the_newest_of_each_type_stays),
+		test(what_has_not_ended_stays_and_a_reader_does_not_block),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
