@@ -10,12 +10,12 @@ _hone() {
 	local analyse="--format --correlate --type --ignore --bin --confidence --cv --min-traces --seed --memory"
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		COMPREPLY=($(compgen -W "start stop status learn forest tracepoints agents analyze report baseline --help --version" -- "$word"))
+		COMPREPLY=($(compgen -W "start stop status learn space forest why history diff tracepoints agents analyze report baseline --help --version" -- "$word"))
 		return
 	fi
 	case $before in
 	--strategy)
-		COMPREPLY=($(compgen -W "flat" -- "$word"))
+		COMPREPLY=($(compgen -W "flat hierarchical bisect random exhaustive" -- "$word"))
 		return ;;
 	--format)
 		COMPREPLY=($(compgen -W "jaeger otlp_json otlp_proto zipkin xtrace nezha ctf" -- "$word"))
@@ -23,15 +23,23 @@ _hone() {
 	--baseline)
 		COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word"))
 		return ;;
-	--html)
+	--html|--dot|--space)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return ;;
-	--k|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
+	--tracepoint)
+		COMPREPLY=($(compgen -W "$(hone tracepoints --json --timeout 1 2>/dev/null |
+		    sed -n 's/^ *"tracepoint": "\([^"]*\)",*$/\1/p')" -- "$word"))
+		return ;;
+	--k|--effort|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
 		return ;;
 	esac
 	case $command in
-	start) flags="$flags $asks --strategy --k --seed --wait" ;;
-	learn) flags="$flags $asks --seconds --wait" ;;
+	start) flags="$flags $asks --strategy --k --seed --effort --wait" ;;
+	learn) flags="$flags $asks --seconds --wait --version" ;;
+	space) flags="$flags $asks --space --version --dot" ;;
+	forest) flags="$flags $asks --run --dot --html --salvage" ;;
+	why) flags="$flags $asks --tracepoint" ;;
+	history) flags="$flags $asks --limit" ;;
 	analyze) flags="$flags $analyse --baseline --samples --html" ;;
 	report) flags="$flags $asks --baseline --samples --html --reset" ;;
 	baseline) flags="$flags $asks $analyse" ;;
@@ -44,13 +52,19 @@ _hone() {
 	case $command in
 	analyze)
 		COMPREPLY=($(compgen -f -- "$word")) ;;
+	space)
+		if [ "$COMP_CWORD" -eq 2 ]; then
+			COMPREPLY=($(compgen -W "show stats versions export import merge use" -- "$word"))
+		else
+			COMPREPLY=($(compgen -f -- "$word"))
+		fi ;;
 	baseline)
 		case $COMP_CWORD in
 		2) COMPREPLY=($(compgen -W "save list show delete" -- "$word")) ;;
 		3) COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word")) ;;
 		*) COMPREPLY=($(compgen -f -- "$word")) ;;
 		esac ;;
-	start|stop|forest|report)
+	start|stop|forest|report|why|history)
 		COMPREPLY=($(compgen -W "$(hone status --json --timeout 1 2>/dev/null |
 		    sed -n 's/^ *"type": "\([^"]*\)",*$/\1/p' | sort -u)" -- "$word")) ;;
 	esac

@@ -48,13 +48,22 @@ find_path(struct call *c, const char **path, struct err *e)
 	return 0;
 }
 
+/* Where nothing was said of a file, that it is missing is no mistake of who asks. */
+static int
+not_yet(const struct call *c, const char *path, int rc, struct err *e)
+{
+	if (rc != ERR_MISSING || c->value[FLAG_SPACE] != NULL || access(path, F_OK) == 0)
+		return rc;
+	return err_set(e, ERR_MISSING, "%s: nothing has been learned yet; 'hone learn' does", path);
+}
+
 static int
 load(struct call *c, struct loaded *l, const char **path, struct err *e)
 {
 	int rc = find_path(c, path, e);
 
 	if (rc == 0 && (rc = open_empty(l, e)) == 0)
-		rc = space_load(l->space, l->labels, *path, c->value[FLAG_VERSION], e);
+		rc = not_yet(c, *path, space_load(l->space, l->labels, *path, c->value[FLAG_VERSION], e), e);
 	return rc;
 }
 
@@ -164,7 +173,9 @@ versions(struct call *c)
 	struct err e;
 	int rc;
 
-	if ((rc = find_path(c, &path, &e)) == 0 && (rc = space_versions_document(&document, path, &e)) == 0)
+	if ((rc = find_path(c, &path, &e)) == 0)
+		rc = not_yet(c, path, space_versions_document(&document, path, &e), &e);
+	if (rc == 0)
 		c->output->versions(c->out, document);
 	json_decref(document);
 	return finish(c, rc, &e);

@@ -14,6 +14,8 @@
 
 #include "base/stream.h"
 #include "cli/command.h"
+#include "forest/forest.h"
+#include "searchspace/space.h"
 #include "wire/frame.h"
 
 /* ---- running hone ---- */
@@ -162,6 +164,33 @@ misuse_is_told_with_what_was_meant(void **state)
 	check(hone("baseline", "save", "a", "--ignore", "x", NULL), MISUSED, "", "--ignore is for files");
 	check(hone("baseline", "delete", "a", "b", NULL), MISUSED, "", "one name at a time");
 	check(hone("report", "A", "B", NULL), MISUSED, "", "one request type at a time");
+	check(hone("start", "A", "--strategy", "psychic", NULL), MISUSED, "", "hone: --strategy psychic: no such strategy, there are flat");
+	check(hone("start", "A", "--effort", "0", NULL), MISUSED, "", "a whole number of cycles from 1 to 10000");
+	check(hone("forest", "A", "B", NULL), MISUSED, "", "hone: B: one request type at a time");
+	check(hone("forest", "--dot", "x", "--json", NULL), MISUSED, "", "hone: --dot: not together with --json");
+	check(hone("forest", "--html", "-", NULL), MISUSED, "", "it takes the name of a file");
+	check(hone("forest", "--html", "x", "--dot", "x", NULL), MISUSED, "", "not the same file");
+	check(hone("forest", "--run", "0", NULL), MISUSED, "", "the number of a diagnosis");
+	check(hone("forest", "--salvage", "a", NULL), MISUSED, "", "the damaged file and a new one");
+	check(hone("forest", "--salvage", "a", "b", "--run", "1", NULL), MISUSED, "", "--salvage: not together with --run");
+	check(hone("why", NULL), MISUSED, "", "which trace?");
+	check(hone("why", "0123456789abcde", NULL), MISUSED, "", "hone: 0123456789abcde: malformed trace id: it has 16 or 32");
+	check(hone("why", "0x0123456789abcdef", NULL), MISUSED, "", "malformed trace id");
+	check(hone("why", "A", "B", NULL), MISUSED, "", "one trace or request type at a time");
+	check(hone("why", "A", "--tracepoint", "a:b", NULL), MISUSED, "", "not together with --tracepoint");
+	check(hone("history", "--limit", "0", NULL), MISUSED, "", "from 1 to 100000");
+	check(hone("diff", NULL), MISUSED, "", "which two diagnoses?");
+	check(hone("diff", "1", NULL), MISUSED, "", "which two diagnoses?");
+	check(hone("diff", "1", "x", NULL), MISUSED, "", "hone: x: no number of a diagnosis");
+	check(hone("diff", "2", "2", NULL), MISUSED, "", "the same diagnosis twice");
+	check(hone("diff", "1", "2", "3", NULL), MISUSED, "", "two diagnoses at a time");
+	check(hone("space", NULL), MISUSED, "", "to do what?");
+	check(hone("space", "look", NULL), MISUSED, "", "show, stats, versions, export, import, merge or use");
+	check(hone("space", "show", NULL), MISUSED, "", "which request type?");
+	check(hone("space", "merge", "a", NULL), MISUSED, "", "to which file, from which?");
+	check(hone("space", "use", "1", "2", NULL), MISUSED, "", "hone: 2: one word too many");
+	check(hone("space", "use", "1", "--space", "x", NULL), MISUSED, "", "--space: not with space use");
+	check(hone("space", "show", "A", "--dot", "-", "--json", NULL), MISUSED, "", "--dot: not together with --json");
 	check(hone("st\033[1m", NULL), MISUSED, "", "hone: st?[1m: no such command");
 }
 
@@ -299,6 +328,188 @@ learning_can_be_waited_for(void **state)
 }
 
 static void
+asks(const char *question, struct honed *h, struct said s)
+{
+	check(s, DONE, "\"ok\": true", "");
+	honed_end(h, question);
+}
+
+static void
+questions_say_what_was_said(void **state)
+{
+	static const char *const yes[] = { "{" OK "\"runs\":[]}", NULL };
+	struct honed h;
+	(void)state;
+
+#define ASKS(question, ...) (honed_start(&h, FRAME_ANSWER, yes), \
+	asks(question "\n", &h, hone(__VA_ARGS__, "--json", "--socket", h.url, NULL)))
+	ASKS("{\"ask\":\"start\",\"type\":\"A\",\"strategy\":\"flat\",\"k\":2,\"seed\":3,\"effort\":9}", "start", "A", "--strategy",
+	    "flat", "--k", "2", "--seed", "3", "--effort", "9");
+	ASKS("{\"ask\":\"learn\",\"seconds\":10.0,\"name\":\"2.0\"}", "learn", "--version", "2.0");
+	ASKS("{\"ask\":\"forest\",\"type\":\"A\",\"run\":7}", "forest", "A", "--run", "7");
+	ASKS("{\"ask\":\"why\",\"trace\":\"0123456789abcdef\"}", "why", "0123456789abcdef");
+	ASKS("{\"ask\":\"why\"}", "why", "slowest");
+	ASKS("{\"ask\":\"why\",\"type\":\"A\"}", "why", "slowest", "A");
+	ASKS("{\"ask\":\"why\",\"type\":\"GET_HOME\"}", "why", "GET_HOME");
+	ASKS("{\"ask\":\"why\",\"tracepoint\":\"a:b\"}", "why", "--tracepoint", "a:b");
+	ASKS("{\"ask\":\"history\",\"type\":\"A\",\"limit\":3}", "history", "A", "--limit", "3");
+	ASKS("{\"ask\":\"diff\",\"runs\":[1,3]}", "diff", "1", "3");
+	ASKS("{\"ask\":\"space_use\",\"name\":\"2.0\"}", "space", "use", "2.0");
+	ASKS("{\"ask\":\"space_import\",\"path\":\"/etc/passwd\",\"name\":\"2.0\"}", "space", "import", "/etc/passwd", "--version", "2.0");
+}
+
+/* ---- what works on files ---- */
+
+struct folder {
+	char name[40], a[64], b[64], out[64];
+};
+
+static int
+make_folder(void **state)
+{
+	struct folder *f = calloc(1, sizeof *f);
+
+	strcpy(f->name, "/tmp/hone-cli-XXXXXX");
+	assert_non_null(mkdtemp(f->name));
+	snprintf(f->a, sizeof f->a, "%s/a.db", f->name);
+	snprintf(f->b, sizeof f->b, "%s/b.db", f->name);
+	snprintf(f->out, sizeof f->out, "%s/out.db", f->name);
+	*state = f;
+	return 0;
+}
+
+static int
+drop_folder(void **state)
+{
+	struct folder *f = *state;
+	char line[80];
+
+	snprintf(line, sizeof line, "rm -rf '%s'", f->name);
+	assert_int_equal(system(line), 0);
+	free(f);
+	return 0;
+}
+
+/* A space of one version in which requests of two services called GET went a step. */
+static void
+write_space(const char *path, const char *version, const char *middle)
+{
+	static const char *const services[] = { "front", "cart" };
+	struct labels *labels = labels_new();
+	struct space *s = space_new(labels);
+	struct err e;
+
+	for (int i = 0; i < 2; i++) {
+		struct event events[3] = { 0 };
+		struct unit unit = { .id = 1, .count = 3, .fork = TRACE_NONE };
+		struct trace t = { .id = 1, .nevents = 3, .nunits = 1, .events = events, .units = &unit, .probed = true };
+		char text[3][80];
+
+		snprintf(text[0], sizeof text[0], "%s/hone:request_begin(%s)", services[i], i == 0 ? "HOME" : "GET");
+		snprintf(text[1], sizeof text[1], "%s/%s", services[i], middle);
+		snprintf(text[2], sizeof text[2], "%s/hone:request_end", services[i]);
+		for (int k = 0; k < 3; k++)
+			events[k] = (struct event){ .time_ns = 1000000 * k, .label = labels_intern(labels, k == 0 ? RECORD_REQUEST_BEGIN :
+			    k == 1 ? RECORD_POINT : RECORD_REQUEST_END, text[k], strlen(text[k]), NULL, 0) };
+		t.type = events[0].label;
+		t.end_ns = 2000000;
+		assert_int_equal(space_learn(s, &t, &e), 0);
+	}
+	assert_int_equal(space_version_set(s, 0, version, 1000000000, &e), 0);
+	if (space_save(s, path, &e) != 0)
+		fail_msg("%s", e.text);
+	space_free(s);
+	labels_free(labels);
+}
+
+static void
+a_space_is_looked_at_without_a_controller(void **state)
+{
+	struct folder *f = *state;
+
+	write_space(f->a, "1.0", "shop:middle");
+	check(hone("space", "show", "HOME", "--space", f->a, NULL), DONE, "shop:middle", "");
+	check(hone("space", "show", "front/HOME", "--space", f->a, "--json", NULL), DONE, "\"per_trace\": 1.0", "");
+	check(hone("space", "show", "HOME", "--space", f->a, "--dot", "-", NULL), DONE, "digraph space {", "");
+	check(hone("space", "show", "NOPE", "--space", f->a, NULL), FAILED, "", "known are HOME, GET");
+	check(hone("space", "show", "HOME", "--space", f->b, NULL), FAILED, "", "no such file");
+	check(hone("space", "show", "HOME", "--space", f->a, "--version", "9", NULL), FAILED, "", "9");
+	check(hone("space", "stats", "--space", f->a, NULL), DONE, "cart/hone:request_begin(GET)", "");
+	check(hone("space", "versions", "--space", f->a, NULL), DONE, "1.0", "");
+	check(hone("space", "stats", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "", "--space FILE says so");
+	check(hone("space", "show", "HOME", "--space", "/etc/passwd", NULL), FAILED, "", "/etc/passwd");
+}
+
+static void
+what_is_there_is_never_written_over(void **state)
+{
+	struct folder *f = *state;
+	struct said s;
+
+	write_space(f->a, "1.0", "shop:middle");
+	write_space(f->b, "2.0", "shop:other");
+	check(hone("space", "export", f->out, "--space", f->a, NULL), DONE, "version '1.0' is there now", "");
+	check(hone("space", "export", f->out, "--space", f->b, NULL), FAILED, "", "is there already, and stays as it is");
+	check(hone("space", "versions", "--space", f->out, NULL), DONE, "1.0", "");
+	check(hone("space", "merge", f->b, f->a, f->a, NULL), FAILED, "", "is there already, and stays as it is");
+	check(hone("space", "show", "HOME", "--space", f->b, NULL), DONE, "shop:other", "");
+	unlink(f->out);
+	check(hone("space", "merge", f->out, f->a, f->b, NULL), FAILED, "", "is of version '2.0', the first of '1.0'");
+	assert_int_equal(access(f->out, F_OK), -1);
+	check(hone("space", "merge", f->out, f->a, f->b, "--version", "3.0", NULL), DONE, "version '3.0', of 2 files", "");
+	s = hone("space", "show", "HOME", "--space", f->out, NULL);
+	assert_non_null(strstr(s.out, "shop:other"));
+	check(s, DONE, "shop:middle", "");
+}
+
+static void
+what_is_damaged_can_be_salvaged(void **state)
+{
+	struct folder *f = *state;
+	struct forest *forest = forest_new();
+	struct store *store;
+	struct err e;
+	FILE *file;
+
+	assert_int_equal(store_open(&store, f->a, &e), 0);
+	assert_non_null(forest_run_new(forest, "A"));
+	assert_int_equal(store_commit(store, forest, &e), 0);
+	store_close(store);
+	forest_free(forest);
+	check(hone("forest", "--salvage", f->a, f->out, NULL), DONE, "1 diagnoses with 0 hypotheses", "");
+	check(hone("forest", "--salvage", f->a, f->out, NULL), FAILED, "", "out.db");
+	file = fopen(f->b, "w");
+	fputs("nothing of a database", file);
+	fclose(file);
+	unlink(f->out);
+	check(hone("forest", "--salvage", f->b, f->out, NULL), FAILED, "", "b.db");
+	assert_int_equal(access(f->out, F_OK), -1);
+}
+
+static void
+drawings_are_written_where_they_are_wanted(void **state)
+{
+	static const char *const answer[] = { "{" OK "\"runs\":[{\"run\":1,\"type\":\"A\",\"state\":\"found\",\"hypotheses\":[]}]}", NULL };
+	struct folder *f = *state;
+	struct honed h;
+	struct said s;
+
+	honed_start(&h, FRAME_ANSWER, answer);
+	s = hone("forest", "--dot", "-", "--socket", h.url, NULL);
+	assert_null(strstr(s.out, "0 cycles"));	/* the graph alone */
+	check(s, DONE, "digraph forest {", "");
+	honed_end(&h, NULL);
+	honed_start(&h, FRAME_ANSWER, answer);
+	check(hone("forest", "--html", f->a, "--dot", f->b, "--socket", h.url, NULL), DONE, "diagnosis 1", "");
+	honed_end(&h, NULL);
+	assert_int_equal(access(f->a, R_OK), 0);
+	assert_int_equal(access(f->b, R_OK), 0);
+	honed_start(&h, FRAME_ANSWER, answer);
+	check(hone("forest", "--html", "/nowhere/x", "--socket", h.url, NULL), FAILED, "", "/nowhere/x: cannot be written");
+	honed_end(&h, NULL);
+}
+
+static void
 each_command_asks_its_question(void **state)
 {
 	static const char *const yes[] = { "{" OK "\"stopped\":[\"A\"]}", NULL };
@@ -337,6 +548,11 @@ main(void)
 		cmocka_unit_test(waiting_ends_with_the_verdict),
 		cmocka_unit_test(learning_can_be_waited_for),
 		cmocka_unit_test(each_command_asks_its_question),
+		cmocka_unit_test(questions_say_what_was_said),
+		cmocka_unit_test_setup_teardown(a_space_is_looked_at_without_a_controller, make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(what_is_there_is_never_written_over, make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(what_is_damaged_can_be_salvaged, make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(drawings_are_written_where_they_are_wanted, make_folder, drop_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 
@@ -70,10 +72,13 @@ must_be(const char *name, const char *ending, const char *text)
 
 typedef void print(struct pen *p, const json_t *answer);
 
+static char *said(print *pr, const json_t *a, bool colour);
+
+/* The answer of that name, printed, must be what is kept under the other name. */
 static void
-check(const char *name, print *pr)
+check_as(const char *answer, const char *name, print *pr)
 {
-	json_t *a = answer_of(name);
+	json_t *a = answer_of(answer);
 
 	for (int utf8 = 0; utf8 < 2; utf8++) {
 		char *text = NULL;
@@ -85,12 +90,18 @@ check(const char *name, print *pr)
 		fclose(p.out);
 		pen_release(&p);
 		for (size_t i = 0; i < len && !utf8; i++)
-			assert_true(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && (unsigned char)text[i] < 0x7f));
+			assert_true(text[i] == '\n' || text[i] == '\t' || ((unsigned char)text[i] >= 0x20 && (unsigned char)text[i] < 0x7f));
 		assert_null(strchr(text, '\033'));
 		must_be(name, utf8 ? "utf8" : "ascii", text);
 		free(text);
 	}
 	json_decref(a);
+}
+
+static void
+check(const char *name, print *pr)
+{
+	check_as(name, name, pr);
 }
 
 static void
@@ -127,6 +138,96 @@ a_verdict_reads_well(void **state)
 }
 
 static void
+print_dot(struct pen *p, const json_t *answer)
+{
+	struct buf text = { 0 };
+
+	if (json_object_get(answer, "runs") != NULL)
+		dot_forest(&text, answer);
+	else
+		dot_space(&text, answer);
+	assert_false(text.failed);
+	fwrite(text.data, 1, text.len, p->out);
+	buf_release(&text);
+}
+
+static void
+what_diagnoses_found_reads_well(void **state)
+{
+	(void)state;
+	check("forest", output_text.forest);
+	check("why", output_text.why);
+	check("whytp", output_text.why);
+	check("history", output_text.history);
+	check("diff", output_text.diff);
+}
+
+static void
+a_space_reads_well(void **state)
+{
+	(void)state;
+	check("space", output_text.space);
+	check("versions", output_text.versions);
+	check_as("space", "stats", output_text.space_stats);
+}
+
+/* What graphviz takes; and texts that would end a string of it do not. */
+static void
+graphs_are_as_graphviz_wants_them(void **state)
+{
+	json_t *odd = json_pack("{s:[{s:i, s:s, s:s, s:[{s:i, s:n, s:s, s:s}], s:[]}]}", "runs", "run", 1, "type", "a\"];b\\",
+	    "state", "x\ny", "hypotheses", "id", 1, "parent", "tracepoint", "\\\"", "presence", "+", "verdicts");
+	char *text = said(print_dot, odd, false);
+	(void)state;
+
+	check_as("forest", "forest-dot", print_dot);
+	check_as("space", "space-dot", print_dot);
+	assert_non_null(strstr(text, "label=\"a\\\"];b\\\\: diagnosis 1, x?y\""));
+	assert_non_null(strstr(text, "+\\\\\\\""));
+	free(text);
+	json_decref(odd);
+}
+
+static char *
+page_of(const json_t *answer)
+{
+	struct buf page = { 0 };
+	struct err e;
+	char *text;
+
+	assert_int_equal(forest_page_write(&page, answer, &e), 0);
+	buf_u8(&page, 0);
+	text = strdup((const char *)page.data);
+	buf_release(&page);
+	return text;
+}
+
+static void
+a_page_has_it_all_and_loads_nothing(void **state)
+{
+	json_t *a = answer_of("forest"), *h = json_array_get(json_object_get(json_array_get(json_object_get(a, "runs"), 0),
+	    "hypotheses"), 0);
+	char *text;
+	(void)state;
+
+	json_object_set_new(h, "tracepoint", json_string("<script>alert(1)</script>&\""));
+	json_object_set_new(h, "state", json_string("x\" onload=\"y"));
+	text = page_of(a);
+	assert_non_null(strstr(text, "&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;"));
+	assert_non_null(strstr(text, "class=\"state x--onload--y\""));
+	assert_null(strstr(text, "<script"));
+	assert_null(strstr(text, "http://"));
+	assert_null(strstr(text, "https://"));
+	assert_null(strstr(text, "url("));
+	assert_null(strstr(text, " style="));
+	assert_non_null(strstr(text, "default-src 'none'"));
+	assert_non_null(strstr(text, "shop:lock_begin"));
+	assert_true(strlen(text) < 40000);
+	free(text);
+	json_decref(a);
+}
+
+static void
 an_analysis_reads_well(void **state)
 {
 	(void)state;
@@ -154,17 +255,21 @@ answers_that_lack_everything_are_printed(void **state)
 {
 	static print *const printers[] = { print_verdict };
 	print *const others[] = { output_text.status, output_text.agents, output_text.tracepoints, output_text.forest,
-		output_text.started, output_text.stopped, output_text.learning, output_text.learned };
+		output_text.started, output_text.stopped, output_text.learning, output_text.learned, output_text.why,
+		output_text.history, output_text.diff, output_text.space, output_text.space_stats, output_text.versions,
+		output_text.done, print_dot };
 	json_t *empty = json_object(), *odd = json_pack("{s:s, s:[i,s], s:{s:i, s:[i]}, s:[n]}", "types", "x", "agents", 1,
 	    "y", "run", "type", 3, "hypotheses", 7, "runs");
 	(void)state;
 
-	for (size_t i = 0; i < 9; i++) {
-		print *pr = i < 8 ? others[i] : printers[0];
+	for (size_t i = 0; i < 17; i++) {
+		print *pr = i < 16 ? others[i] : printers[0];
 
 		free(said(pr, empty, false));
 		free(said(pr, odd, false));
 	}
+	free(page_of(empty));
+	free(page_of(odd));
 	json_decref(empty);
 	json_decref(odd);
 }
@@ -282,6 +387,10 @@ main(void)
 		cmocka_unit_test(status_reads_well),
 		cmocka_unit_test(agents_and_tracepoints_read_well),
 		cmocka_unit_test(a_verdict_reads_well),
+		cmocka_unit_test(what_diagnoses_found_reads_well),
+		cmocka_unit_test(a_space_reads_well),
+		cmocka_unit_test(graphs_are_as_graphviz_wants_them),
+		cmocka_unit_test(a_page_has_it_all_and_loads_nothing),
 		cmocka_unit_test(an_analysis_reads_well),
 		cmocka_unit_test(answers_that_lack_everything_are_printed),
 		cmocka_unit_test(a_tree_that_is_none_ends),
