@@ -123,6 +123,9 @@ MAN       := $(wildcard */*.[1358])
 $O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlplane)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
 
+$O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/tests/sim/stage.o $(call libs,controlplane)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
+
 unit: $(UNIT_TESTS)
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
 sim: $O/tests/sim/sim

@@ -8,6 +8,7 @@
 enum {
 	PLENTY = 150,		/* traces after which what is still not sure is decided by what is likelier */
 	MANY = 1000,		/* and after which what was seen before is forgotten */
+	WEIGHTY = 8,		/* slow traces, so to speak, that a decision rests on */
 	SIDE_MIN = 10,		/* traces of each side of a separation */
 	SIDE_LATE = 5
 };
@@ -96,7 +97,8 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 	}
 	if ((rc = measure_parts(m, g, s, ret->sep.label != LABEL_NONE ? &ret->sep : NULL, a, e)) != 0)
 		return rc;
-	if (!late && (m->pooled < g->o.conditions.traces_min || (m->ahead < SURE && m->pooled < PLENTY)))
+	if (!late && (m->pooled < g->o.conditions.traces_min || (m->ahead < SURE && m->pooled < PLENTY) ||
+	    (m->weighty < WEIGHTY && m->pooled < 2 * MANY)))
 		return 0;
 	by_mean = m->top;
 	if (s->follows && m->nparts > 1 && !excess_is_sure(m, s)) {

@@ -371,7 +371,7 @@ errors(struct measured *m, const struct pool *p, const struct sums *gap, const d
 {
 	double *parts = arena_calloc(a, m->nparts, sizeof *parts);
 	double *apart = arena_calloc(a, m->nparts, sizeof *apart), *own = arena_calloc(a, m->nparts, sizeof *own);
-	double weights = 0, carries = by_latency ? gap->x : gap->xt / gap->n;
+	double weights = 0, pulls = 0, squares = 0, carries = by_latency ? gap->x : gap->xt / gap->n;
 
 	if (parts == NULL || apart == NULL || own == NULL)
 		return ERR_MEMORY;
@@ -386,6 +386,8 @@ errors(struct measured *m, const struct pool *p, const struct sums *gap, const d
 			double pull = by_latency ? all : (all - gap->x) * dt, top = 0;
 
 			weights += weight;
+			pulls += weight * fabs(pull);
+			squares += weight * pull * pull;
 			for (uint32_t j = 0; j < m->nparts; j++)
 				parts[j] = (by_latency ? parts[j] : (parts[j] - means[j]) * dt) - m->parts[j].of_gap * pull;
 			top = parts[m->top];
@@ -396,6 +398,7 @@ errors(struct measured *m, const struct pool *p, const struct sums *gap, const d
 		}
 	}
 	m->ahead = INFINITY;
+	m->weighty = ratio(pulls * pulls, squares);
 	for (uint32_t j = 0; j < m->nparts && weights > 0 && carries > 0; j++) {
 		double se = sqrt(apart[j]) / weights / carries;
 

@@ -107,29 +107,60 @@ remember_path(struct search *s, const struct shape *shape, struct arena *a, stru
 
 /* ---- what may go on ---- */
 
-/* Those that may lie inside the gap and were not tried; while two kinds of requests are compared, those that both have. */
+/* Labels that stay out of the question: tried, or on. */
+static bool
+out_of_question(struct label_set *ret, const struct search *s)
+{
+	if (!label_set_copy(ret, &s->tried))
+		return false;
+	for (uint32_t i = 0; i < s->non; i++)
+		if (!label_set_add(ret, s->on[i].label))
+			return false;
+	return true;
+}
+
+/* While two kinds of requests are compared, only what both pass cuts both. What is left keeps its order; a span whose
+ * other end is gone is none any more. */
 static int
-candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, const struct search *s,
+keep_common(struct candidate *c, int n, uint32_t *number)
+{
+	int left = 0;
+
+	for (int i = 0; i < n; i++)
+		number[i] = c[i].share >= ALL_PASS ? (uint32_t)left++ : UINT32_MAX;
+	for (int i = 0; i < n; i++) {
+		struct candidate x = c[i];
+
+		if (number[i] == UINT32_MAX)
+			continue;
+		x.partner = x.partner != UINT32_MAX ? number[x.partner] : UINT32_MAX;
+		x.around = x.around != UINT32_MAX ? number[x.around] : UINT32_MAX;
+		c[number[i]] = x;
+	}
+	return left;
+}
+
+/* Those that may lie inside the gap and were not tried. */
+static int
+candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, struct search *s,
     struct gap_time *time, struct err *e)
 {
-	struct between *all = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof *all);
-	bool both = s->sep.label != LABEL_NONE && !s->follows;
-	int found, left = 0;
+	const struct match_path path = { .ntokens = s->npath, .tokens = s->path, .units = s->units, .edge = s->at,
+		.edge_to = s->to };
+	struct label_set without = { 0 };
+	int n = ERR_MEMORY;
 
-	*time = (struct gap_time){ 0 };
-	*ret = arena_calloc(&g->scratch, CANDIDATES_MAX, sizeof **ret);
-	if (all == NULL || *ret == NULL)
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	found = space_between(g->space, d->type, &s->gap, &s->absent, all, CANDIDATES_MAX, e);
-	if (found < 0)
-		return found;
-	for (int i = 0; i < found; i++)
-		if (!label_set_has(&s->tried, all[i].label) && !label_set_has(&s->keep, all[i].label) &&
-		    (!both || all[i].share >= ALL_PASS))
-			(*ret)[left++] = (struct candidate){ .label = all[i].label, .partner = UINT32_MAX,
-			    .around = UINT32_MAX, .drawn = true, .count = all[i].count, .offset_ns = all[i].offset_ns,
-			    .share = all[i].share, .per_trace = 1 };
-	return left;
+	if (out_of_question(&without, s))
+		n = match_between(ret, time, g->space, d->type, &path, &s->absent, &without, &s->rng, &g->scratch, e);
+	else
+		err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	label_set_release(&without);
+	if (n > 0 && s->sep.label != LABEL_NONE && !s->follows) {
+		uint32_t *number = arena_calloc(&g->scratch, (size_t)n, sizeof *number);
+
+		return number != NULL ? keep_common(*ret, n, number) : err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	}
+	return n;
 }
 
 static int

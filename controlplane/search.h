@@ -54,7 +54,7 @@ struct search {
 	struct label_set keep;		/* added labels that its paths are told apart by */
 	struct label_set must, mustnot;	/* of these: what a trace must have on its path, or lack */
 	struct label_set tried;		/* labels that were on once */
-	struct label_set absent;	/* of those, the ones that its traces do not have */
+	struct label_set absent;	/* of those, the ones that are not inside the gap in its traces */
 	struct separation sep;		/* of the label that tells slow from fast, and stays on */
 	bool     follows;		/* only its slow side is looked at ... */
 	struct gap since;		/* ... since this was the gap: what the fast side takes there, the slow one may as well */
@@ -138,6 +138,7 @@ struct measured {
 	double mean_ns, variance;	/* of their response times */
 	struct part *parts;
 	uint32_t nparts, top;
+	double weighty;		/* how many requests it rests on: as many, were they all alike (Kish 1965) */
 	double ahead;		/* of the top part before the next one, in standard errors; INFINITY: there is no other */
 };
 /* The groups that have what they must and the gap, and what it carries in them. */

@@ -77,6 +77,18 @@ on_path(const struct shape *s, uint32_t label)
 	return false;
 }
 
+/* Strictly inside what was the gap when it was measured: what stands elsewhere on the path is not. */
+static bool
+in_gap(const struct member *m, uint32_t label)
+{
+	const struct shape *s = &m->group->shape;
+
+	for (uint32_t i = 0; i + 1 < s->ntokens; i++)
+		if (s->tokens[i + 1] == label && m->inside[i] && (i + 2 == s->ntokens || m->inside[i + 1]))
+			return true;
+	return false;
+}
+
 /* What was measured of the part that has it now. */
 static void
 settle_share(struct hypothesis *h, const struct measured *m)
@@ -104,7 +116,7 @@ settle_one(struct engine *g, struct search *s, struct pick *p, const struct deci
 
 	p->fresh = false;
 	*heir = end || separates;
-	if (absent && !separates && !label_set_add(&s->absent, p->label))
+	if (model != NULL && !separates && !in_gap(x->m.model, p->label) && !label_set_add(&s->absent, p->label))
 		return err_set(e, ERR_MEMORY, "out of memory for a search");
 	if (absent)
 		p->hypothesis->presence = '~';

@@ -40,7 +40,7 @@ defaults_are_valid_and_reach_the_engine(void **state)
 	assert_int_equal(o.groups_max, 2000);
 	assert_int_equal(o.samples_max, 512);
 	assert_int_equal(o.tracepoints_per_cycle, 3);
-	assert_true(o.isolate_min == 0.5 && o.explain_min == 0.5 && o.pause_fill == 0.5 && o.resume_fill == 0.35);
+	assert_true(o.isolate_min == 0.3 && o.explain_min == 0.5 && o.pause_fill == 0.5 && o.resume_fill == 0.35);
 	assert_int_equal(o.withdraw_ns, INT64_C(5000000000));
 	assert_int_equal(o.cycle_max_ns, INT64_C(20000000000));
 	assert_true(o.sampled == 1.0);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Holds what the forest says against what was planted, and counts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/random.h"
+
+#pragma weak forest_verdict	/* until all of the forest's verdicts are there */
+#pragma weak verdict_word
+
+struct said {
+	const char *from, *to, *tracepoint, *key;
+	bool separates;
+};
+
+/* The first verdict. */
+static bool
+said_by(const struct made *m, const struct run *r, struct said *ret)
+{
+	const struct verdict *v = forest_verdict != NULL ? forest_verdict(m->stage.forest, r->id, 1) : NULL;
+	const struct hypothesis *h = forest_get(m->stage.forest, r->verdict);
+
+	if (r->state != RUN_FOUND)
+		return false;
+	if (v != NULL)
+		*ret = (struct said){ v->from, v->to, v->tracepoint, v->key, v->kind == VERDICT_SEPARATED };
+	else if (h != NULL)
+		*ret = (struct said){ h->edge_from, h->edge_to, h->tracepoint, h->key, h->state == HYPOTHESIS_SEPARATES };
+	return v != NULL || h != NULL;
+}
+
+static const char *
+text(const struct made *m, uint32_t label)
+{
+	return texts_get(m->stage.labels, label);
+}
+
+static bool
+one_of(const struct made *m, const char *is, const uint32_t *labels, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(is, text(m, labels[i])) == 0)
+			return true;
+	return false;
+}
+
+void
+judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
+{
+	struct said said = { "", "", "", "", false };
+
+	ret->class = m->class;
+	ret->trouble = m->trouble;
+	ret->ncauses = m->ncauses;
+	ret->ended = r->state != RUN_ACTIVE;
+	ret->quiet = quiet;
+	ret->size = m->size;
+	ret->cycles = r->cycles;
+	ret->used = m->used;
+	ret->on_most = m->on_most;
+	ret->healthy_cv = m->healthy_cv;
+	ret->cause_cv = m->cause_cv;
+	ret->cause_share = m->cause_share;
+	ret->found = said_by(m, r, &said);
+	for (int i = 0; i < m->ncauses && ret->found; i++) {
+		const struct cause *c = &m->causes[i];
+		bool from = one_of(m, said.from, c->from, c->nfrom), to = one_of(m, said.to, c->to, c->nto);
+		bool tells = said.separates && one_of(m, said.tracepoint, c->own, c->nown);
+
+		ret->both |= (from && to) || tells;
+		ret->either |= from || to || tells;
+		ret->key |= said.key[0] != '\0';
+	}
+	snprintf(ret->words, sizeof ret->words, "%s", r->words != NULL ? r->words : "");
+}
+
+void
+judge_truth(const struct made *m)
+{
+	printf("seed %llu: %d x %s, trouble %s, %u tracepoints, %d units on %d nodes, %.0f/s, mean %.2f ms, %s noise\n"
+	    "healthy CV %.1f %%, with causes %.1f %%, which make %.0f %% of %s; learned %s\n",
+	    (unsigned long long)m->seed, m->ncauses, class_word(m->class), trouble_word(m->trouble), m->size, m->nunits,
+	    m->stage.nnodes, m->rate, m->mean_ns / 1e6, m->heavy ? "heavy-tailed" : "log-normal", m->healthy_cv * 100,
+	    m->cause_cv * 100, m->cause_share * 100, m->class == CAUSE_SLOW ? "the slow group's latency" : "the variance",
+	    m->learn_faulty ? "with them" : "before them");
+	for (int i = 0; i < m->ncauses; i++) {
+		const struct cause *c = &m->causes[i];
+
+		printf("truth %d: from", i + 1);
+		for (int k = 0; k < c->nfrom; k++)
+			printf(" %s", text(m, c->from[k]));
+		printf(" to");
+		for (int k = 0; k < c->nto; k++)
+			printf(" %s", text(m, c->to[k]));
+		printf("; %.2f ms, share %.2f, sd %.2f ms\n", c->ns / 1e6, c->share, c->sd_ns / 1e6);
+	}
+}
+
+void
+judge_verbose(const struct made *m, const struct run *r)
+{
+	const struct hypothesis *h;
+	uint64_t at = 0;
+
+	while ((h = forest_next(m->stage.forest, r->id, &at)) != NULL)
+		printf("  cycle %u, %llu of %llu, %c%s %s: [%s .. %s] %.0f %% (CV %.1f %%, n %llu, mean %.2f ms) -> "
+		    "%.0f %% (%.0f to %.0f, n %llu)%s%s\n", h->cycle, (unsigned long long)h->id,
+		    (unsigned long long)h->parent, h->presence, h->tracepoint, hypothesis_word(h->state), h->edge_from,
+		    h->edge_to, h->share * 100, h->cv * 100, (unsigned long long)h->traces, h->mean_ns / 1e6,
+		    h->settled_share * 100, h->settled_low * 100, h->settled_high * 100,
+		    (unsigned long long)h->settled_traces, h->key[0] != '\0' ? ", key " : "", h->key);
+	for (uint32_t rank = 1; forest_verdict != NULL; rank++) {
+		const struct verdict *v = forest_verdict(m->stage.forest, r->id, rank);
+
+		if (v == NULL)
+			break;
+		printf("  verdict %u: %s: %s\n", rank, verdict_word(v->kind), v->words);
+	}
+}

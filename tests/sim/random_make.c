@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Makes an application from a seed: structure, tracepoints, times, causes; and draws again what would not be fair. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/random.h"
+
+enum { PLACES_MAX = 40, TRIES = 60 };
+
+/* Something that stands between two points of a block. */
+struct insert {
+	uint32_t at;		/* so many points stand before it */
+	struct seg seg;
+};
+
+static const char *const CLASS[] = { "sometimes", "contention", "key", "slow", "node", "thirdparty" };
+static const char *const TROUBLE[] = { "-", "lost", "late", "congestion", "clocks" };
+static const char *const SERVICE[] = { "front", "cart", "order", "price", "stock", "mail", "search", "pay" };
+
+const char *
+class_word(enum cause_class c)
+{
+	return CLASS[c];
+}
+
+const char *
+trouble_word(enum trouble t)
+{
+	return TROUBLE[t];
+}
+
+static void *
+room(struct made *m, size_t n, size_t size)
+{
+	void *p = arena_calloc(&m->arena, n > 0 ? n : 1, size);
+
+	if (p == NULL)
+		stage_die("out of memory", "random");
+	return p;
+}
+
+static double
+between(struct made *m, double low, double high)
+{
+	return low + rng_unit(&m->rng) * (high - low);
+}
+
+static double
+log_between(struct made *m, double low, double high)
+{
+	return exp(between(m, log(low), log(high)));
+}
+
+static int
+whole(struct made *m, int low, int high)
+{
+	return low + (int)rng_below(&m->rng, (uint64_t)(high - low + 1));
+}
+
+static bool
+chance(struct made *m, double p)
+{
+	return rng_unit(&m->rng) < p;
+}
+
+/* ---- tracepoints ---- */
+
+static void
+add_point(struct made *m, struct unit_made *u, uint32_t i, const char *event, int key)
+{
+	static const char *const KEY[KEYS_MAX] = { "items", "size", "depth", "rows" };
+	const char *service = SERVICE[u->service];
+	struct point *p = &m->points[i];
+	char text[200];
+
+	snprintf(text, sizeof text, "%s:%s", service, event);
+	p->tracepoint = texts_intern(m->names, text, strlen(text));
+	p->next = m->points_of[p->tracepoint];
+	m->points_of[p->tracepoint] = i;
+	snprintf(text, sizeof text, "%s/%s:%s", service, service, event);
+	p->label = stage_label(&m->stage, RECORD_POINT, text, key >= 0 ? KEY[key] : NULL);
+	p->key = key;
+}
+
+static struct stretch *
+add_stretch(struct made *m, uint32_t first, uint32_t n, bool varies)
+{
+	struct stretch *s;
+
+	if (m->nstretches == m->stretch_room)
+		stage_die("too many stretches", "random");
+	s = &m->stretches[m->nstretches];
+	*s = (struct stretch){ .first = first, .n = n, .sigma = between(m, 0.5, 1.5), .varies = varies };
+	for (uint32_t i = first; i < first + n; i++) {
+		m->points[i].stretch = m->nstretches;
+		m->points[i].offset_ns = s->mean_ns;
+		s->mean_ns += exp(rng_normal(&m->rng)) * 1000;
+	}
+	m->nstretches++;
+	return s;
+}
+
+/* Names for points [first, first + n): spans that nest, and single points, now and then a name used before. */
+static void
+name_points(struct made *m, struct unit_made *u, uint32_t first, uint32_t n)
+{
+	uint32_t open[8], depth = 0;
+	char event[64];
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t left = n - i;
+
+		if (depth > 0 && (left == depth || chance(m, 0.35)))
+			snprintf(event, sizeof event, "%s_%u_end", u->name, open[--depth]);
+		else if (depth < 8 && left > depth + 1 && chance(m, 0.5)) {
+			snprintf(event, sizeof event, "%s_%u_begin", u->name, first + i);
+			open[depth++] = first + i;
+		} else if (i > 20 && chance(m, 0.01))
+			snprintf(event, sizeof event, "%s_log", u->name);
+		else
+			snprintf(event, sizeof event, "%s_%u", u->name, first + i);
+		add_point(m, u, first + i, event, -1);
+	}
+}
+
+/* ---- blocks ---- */
+
+static int
+by_place(const void *x, const void *y)
+{
+	const struct insert *a = x, *b = y;
+
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* A block of n points with these between them; each at another place, so that a point is between any two. */
+static void
+make_block(struct made *m, struct unit_made *u, struct block *b, uint32_t n, bool varies, struct insert *places, int nplaces)
+{
+	uint32_t first = m->npoints, done = 0;
+
+	m->npoints += n;
+	name_points(m, u, first, n);
+	for (int i = 0; i < nplaces; i++) {
+		bool taken;
+
+		do {
+			places[i].at = (uint32_t)rng_below(&m->rng, n + 1);
+			taken = false;
+			for (int k = 0; k < i; k++)
+				taken |= places[k].at == places[i].at;
+		} while (taken);
+	}
+	qsort(places, (size_t)nplaces, sizeof places[0], by_place);
+	b->segs = room(m, 2 * (size_t)nplaces + 1, sizeof b->segs[0]);
+	for (int i = 0; i <= nplaces; i++) {
+		uint32_t upto = i < nplaces ? places[i].at : n;
+
+		if (upto > done) {
+			b->segs[b->nsegs++] = (struct seg){ .kind = SEG_STRETCH, .what = (int)m->nstretches };
+			add_stretch(m, first + done, upto - done, varies);
+		}
+		done = upto;
+		if (i < nplaces)
+			b->segs[b->nsegs++] = places[i].seg;
+	}
+}
+
+static int
+add_wait(struct made *m)
+{
+	struct wait *w = &m->waits[m->nwaits];
+	double load = between(m, 0.4, 0.7);
+
+	w->long_share = between(m, 0.05, 0.3);
+	w->long_times = between(m, 2, 8);
+	w->gap_ns = log_between(m, 2e6, 1e7);
+	w->serve_ns = load * w->gap_ns / (1 + w->long_share * (w->long_times - 1));
+	w->scale = 1;
+	rng_seed(&w->rng, rng_next(&m->rng));
+	return m->nwaits++;
+}
+
+/* ---- units ---- */
+
+static struct unit_made *
+add_unit(struct made *m, int parent, bool critical)
+{
+	struct unit_made *u = &m->units[m->nunits];
+
+	*u = (struct unit_made){ .parent = parent, .critical = critical };
+	u->service = parent < 0 ? 0 : (int)rng_below(&m->rng, (uint64_t)m->nservices);
+	u->depth = parent < 0 ? 0 : m->units[parent].depth + 1;
+	snprintf(u->name, sizeof u->name, parent < 0 ? "GET_%d" : "do%d", m->nunits);
+	m->nunits++;
+	return u;
+}
+
+static uint32_t
+structure(struct made *m, enum record_kind kind, int service, const char *what, const char *name)
+{
+	char text[128];
+
+	snprintf(text, sizeof text, "%s/hone:%s(%s)", SERVICE[service], what, name);
+	return stage_label(&m->stage, kind, text, kind == RECORD_REQUEST_BEGIN ? "probed" : NULL);
+}
+
+static void
+label_unit(struct made *m, struct unit_made *u)
+{
+	bool root = u->parent < 0;
+
+	u->begin = structure(m, root ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN, u->service,
+	    root ? "request_begin" : "unit_begin", u->name);
+	u->end = structure(m, root ? RECORD_REQUEST_END : RECORD_UNIT_END, u->service, root ? "request_end" : "unit_end",
+	    u->name);
+	if (root)
+		return;
+	u->fork = structure(m, RECORD_FORK, m->units[u->parent].service, "fork", u->name);
+	u->join = structure(m, RECORD_JOIN, m->units[u->parent].service, "join", u->name);
+}
+
+/* A tree of calls. Of calls at the same time only the first is critical. Slow causes bring units of their own. */
+static void
+make_tree(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
+{
+	int want = whole(m, 2, m->size < 300 ? 4 : 14);
+	bool has_rare = false;	/* one is enough: few groups */
+
+	add_unit(m, -1, true);
+	while (m->nunits < want) {
+		int parent = (int)rng_below(&m->rng, (uint64_t)m->nunits), n = chance(m, 0.3) ? whole(m, 2, CALLS_MAX) : 1;
+		bool rare = n == 1 && m->units[parent].depth == 0 && !has_rare && chance(m, 0.15);
+		struct seg s = { .kind = SEG_CALL, .what = n };
+
+		if (m->units[parent].depth >= 3 || ncalls[parent] >= 6)
+			continue;
+		for (int i = 0; i < n && m->nunits < UNITS_MAX - CAUSES_MAX; i++) {
+			s.unit[i] = m->nunits;
+			add_unit(m, parent, m->units[parent].critical && i == 0 && !rare);
+		}
+		if (rare) {
+			struct seg *call = room(m, 1, sizeof *call);
+
+			*call = s;
+			s = (struct seg){ .kind = SEG_BRANCH, .share = between(m, 0.2, 0.8), .body = { call, 1 } };
+			has_rare = true;
+		}
+		calls[parent][ncalls[parent]++] = s;
+	}
+}
+
+/* Where causes go: to units that all requests pass; slow ones bring a branch with a unit. */
+static void
+place_causes(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
+{
+	for (int i = 0; i < m->ncauses; i++) {
+		struct cause *c = &m->causes[i];
+		int unit;
+
+		do
+			unit = (int)rng_below(&m->rng, (uint64_t)m->nunits);
+		while (!m->units[unit].critical);
+		*c = (struct cause){ .class = m->class, .unit = unit };
+		if (c->class == CAUSE_SLOW) {
+			struct seg *call = room(m, 1, sizeof *call);
+
+			c->unit = m->nunits;
+			add_unit(m, unit, false);
+			*call = (struct seg){ .kind = SEG_CALL, .what = 1, .unit = { c->unit } };
+			c->share = between(m, 0.02, 0.035) / (m->ncauses > 1 ? 2 : 1);
+			calls[unit][ncalls[unit]++] = (struct seg){ .kind = SEG_BRANCH, .share = c->share,
+				.body = { call, 1 } };
+		} else if (c->class == CAUSE_SOMETIMES) {
+			c->share = between(m, 0.1, 0.4);
+			c->nown = chance(m, 0.5) ? whole(m, 1, OWN_MAX) : 0;
+		} else if (c->class == CAUSE_KEY) {
+			c->key = m->nkeys;
+			m->key_high[m->nkeys++] = whole(m, 4, 20);
+		} else if (c->class == CAUSE_NODE) {
+			int *replicas = &m->replicas[m->units[unit].service];
+
+			if (*replicas == 1)
+				*replicas = whole(m, 2, REPLICAS_MAX);
+			c->bad = (int)rng_below(&m->rng, (uint64_t)*replicas);
+		} else if (c->class == CAUSE_THIRDPARTY) {
+			c->share = between(m, 0.5, 1);
+		} else {
+			c->wait = add_wait(m);
+		}
+	}
+}
+
+/* The slow path's own points, numbered as a stretch from the end. */
+static void
+make_own(struct made *m, struct cause *c, int number)
+{
+	struct unit_made *u = &m->units[c->unit];
+	char event[64];
+
+	c->slow = (struct stretch){ .first = m->npoints, .n = (uint32_t)c->nown };
+	for (int i = 0; i < c->nown; i++) {
+		struct point *p = &m->points[m->npoints];
+
+		snprintf(event, sizeof event, "%s_slow%d_%d", u->name, number, i);
+		add_point(m, u, m->npoints++, event, -1);
+		p->stretch = UINT32_MAX - 1 - (uint32_t)number;
+		p->offset_ns = 500 + 1000 * i;
+		c->own[i] = p->label;
+	}
+	c->slow.mean_ns = c->nown * 1000;
+	c->own_at = c->nown > 0 ? (int)rng_below(&m->rng, (uint64_t)c->nown) : 0;
+}
+
+/* Branches and loops with a few points of their own, and queues and locks that hardly ever make wait. */
+static int
+make_extras(struct made *m, struct unit_made *u, uint32_t *budget, struct insert *places, int nplaces)
+{
+	int want = whole(m, 0, 3 + (int)log10((double)*budget));
+
+	for (int i = 0; i < want && *budget > 12; i++) {
+		struct seg *s = &places[nplaces].seg;
+		uint32_t n = (uint32_t)whole(m, 1, *budget > 100 ? 12 : 3);
+		int kind = whole(m, 0, 3);
+
+		if (kind == 3 && m->nwaits < 8) {
+			*s = (struct seg){ .kind = SEG_WAIT, .what = add_wait(m) };
+			m->waits[s->what].scale = 0.02;
+		} else if (kind == 2) {
+			*s = (struct seg){ .kind = SEG_LOOP, .low = whole(m, 1, 8) };
+			s->high = s->low + (chance(m, 0.5) ? whole(m, 1, 4) : 0);
+			make_block(m, u, &s->body, n, s->high > s->low, NULL, 0);
+			*budget -= n;
+		} else {
+			*s = (struct seg){ .kind = SEG_BRANCH, .share = between(m, 0.05, 0.95) };
+			make_block(m, u, &s->body, n, true, NULL, 0);
+			*budget -= n;
+		}
+		nplaces++;
+	}
+	return nplaces;
+}
+
+static void
+make_unit(struct made *m, int number, uint32_t budget, struct seg *calls, int ncalls)
+{
+	struct unit_made *u = &m->units[number];
+	struct insert places[PLACES_MAX];
+	int n = 0;
+
+	for (int i = 0; i < ncalls; i++)
+		places[n++].seg = calls[i];
+	for (int i = 0; i < m->ncauses; i++)
+		if (m->causes[i].unit == number) {
+			places[n++].seg = (struct seg){ .kind = SEG_CAUSE, .what = i };
+			make_own(m, &m->causes[i], i);
+			budget -= (uint32_t)m->causes[i].nown;
+		}
+	if (budget > (uint32_t)n + 10)
+		n = make_extras(m, u, &budget, places, n);
+	make_block(m, u, &u->block, budget, false, places, n);
+}
+
+/* ---- the truth ---- */
+
+static uint32_t
+label_at(const struct made *m, const struct unit_made *u, int seg, bool last)
+{
+	const struct seg *s;
+
+	if (seg < 0)
+		return u->begin;
+	if (seg == u->block.nsegs)
+		return u->end;
+	s = &u->block.segs[seg];
+	if (s->kind != SEG_STRETCH)
+		stage_die("a cause stands beside what is no tracepoint", u->name);
+	return m->points[m->stretches[s->what].first + (last ? m->stretches[s->what].n - 1 : 0)].label;
+}
+
+/* A key is carried by the tracepoint before the gap, or where that is none, by the one behind. */
+static void
+give_key(struct made *m, struct cause *c, uint32_t label)
+{
+	for (uint32_t i = 0; i < m->npoints; i++)
+		if (m->points[i].label == label)
+			m->points[i].key = c->key;
+	m->stage.label[label].field = "amount";
+}
+
+static void
+find_truth(struct made *m)
+{
+	for (int i = 0; i < m->ncauses; i++) {
+		struct cause *c = &m->causes[i];
+		const struct unit_made *u = &m->units[c->unit];
+		int at = 0;
+
+		while (u->block.segs[at].kind != SEG_CAUSE || u->block.segs[at].what != i)
+			at++;
+		c->from[c->nfrom++] = label_at(m, u, at - 1, true);
+		c->to[c->nto++] = label_at(m, u, at + 1, false);
+		if (c->class == CAUSE_KEY)
+			give_key(m, c, at > 0 ? c->from[0] : c->to[0]);
+		for (int k = 0; k < c->nown; k++)
+			c->from[c->nfrom++] = c->to[c->nto++] = c->own[k];
+	}
+}
+
+/* ---- times ---- */
+
+static double
+block_mean(const struct made *m, const struct block *b, double times)
+{
+	double sum = 0;
+
+	for (int i = 0; i < b->nsegs; i++) {
+		const struct seg *s = &b->segs[i];
+
+		if (s->kind == SEG_STRETCH)
+			sum += times * m->stretches[s->what].mean_ns;
+		else if (s->kind == SEG_LOOP)
+			sum += block_mean(m, &s->body, times * (s->low + s->high) / 2);
+		else if (s->kind == SEG_BRANCH)
+			sum += block_mean(m, &s->body, times * s->share);
+		else if (s->kind == SEG_CALL)
+			sum += block_mean(m, &m->units[s->unit[0]].block, times);
+	}
+	return sum;
+}
+
+/* All times of the block, and of what it calls, times that. */
+static void
+stretch_block(struct made *m, const struct block *b, double times)
+{
+	for (int i = 0; i < b->nsegs; i++) {
+		const struct seg *s = &b->segs[i];
+
+		if (s->kind == SEG_STRETCH) {
+			struct stretch *x = &m->stretches[s->what];
+
+			x->mean_ns *= times;
+			for (uint32_t k = x->first; k < x->first + x->n; k++)
+				m->points[k].offset_ns *= times;
+		}
+		stretch_block(m, &s->body, times);
+		for (int k = 0; s->kind == SEG_CALL && k < s->what; k++)
+			stretch_block(m, &m->units[s->unit[k]].block, times);
+	}
+}
+
+/* Of calls at the same time the first takes twice as long as the others, with what the wire takes. */
+static void
+dominate(struct made *m, const struct block *b)
+{
+	for (int i = 0; i < b->nsegs; i++) {
+		const struct seg *s = &b->segs[i];
+
+		dominate(m, &s->body);
+		for (int k = 0; s->kind == SEG_CALL && k < s->what; k++)
+			dominate(m, &m->units[s->unit[k]].block);
+		for (int k = 1; s->kind == SEG_CALL && k < s->what; k++) {
+			double first = block_mean(m, &m->units[s->unit[0]].block, 1);
+			double other = block_mean(m, &m->units[s->unit[k]].block, 1);
+
+			stretch_block(m, &m->units[s->unit[k]].block, between(m, 0.1, 0.45) * first / other);
+		}
+	}
+}
+
+/* ---- all of it ---- */
+
+static void
+make_services(struct made *m)
+{
+	m->nservices = whole(m, 2, SERVICES_MAX);
+	for (int i = 0; i < m->nservices; i++)
+		m->replicas[i] = chance(m, 0.6) ? 1 : whole(m, 2, REPLICAS_MAX);
+}
+
+static void
+make_nodes(struct made *m)
+{
+	uint32_t n = texts_count(m->names);
+
+	for (int i = 0; i < m->nservices; i++)
+		for (int k = 0; k < m->replicas[i]; k++) {
+			char name[32];
+			struct replica *r = room(m, 1, sizeof *r);
+
+			snprintf(name, sizeof name, "%s%d", SERVICE[i], k + 1);
+			m->nodes[i][k] = stage_node(&m->stage, SERVICE[i], name);
+			m->nodes[i][k]->ctx = r;
+			r->number = k;
+			for (uint32_t t = 0; t < n; t++)
+				if (strncmp(texts_get(m->names, t), SERVICE[i], strlen(SERVICE[i])) == 0)
+					stage_has(m->nodes[i][k], texts_get(m->names, t));
+		}
+}
+
+static void
+make_troubles(struct made *m)
+{
+	struct stage_node *n = m->stage.nodes[rng_below(&m->rng, (uint64_t)m->stage.nnodes)];
+
+	if (m->trouble == TROUBLE_LOST) {
+		n->lose_count = whole(m, 3, 40);
+		n->lose_every_s = between(m, 0.3, 2);
+	} else if (m->trouble == TROUBLE_LATE) {
+		n->late_ns = (int64_t)(between(m, 0.1, 1.5) * 1e9);
+	} else if (m->trouble == TROUBLE_CONGESTION) {
+		n->fill = 0.7;
+		n->fill_from_s = between(m, 0.5, 4);
+		n->fill_for_s = between(m, 1, 9);
+	} else if (m->trouble == TROUBLE_CLOCKS) {
+		m->stage.has_clocks = true;
+		for (int i = 0; i < m->stage.nnodes; i++) {
+			m->stage.nodes[i]->ahead_ns = (int64_t)(between(m, -900, 86400) * 1e9);
+			m->stage.nodes[i]->drift_ppm = between(m, -150, 150);
+		}
+	}
+}
+
+/* Tracepoints are shared out over units at random; some are in code that this request never reaches. */
+static void
+share_out(struct made *m, uint32_t budget[UNITS_MAX])
+{
+	double weight[UNITS_MAX], sum = 0;
+	uint32_t least = m->size < 300 ? 4 : 10, left = m->size - m->spare - least * (uint32_t)m->nunits -
+	    OWN_MAX * CAUSES_MAX;
+
+	for (int i = 0; i < m->nunits; i++)
+		sum += weight[i] = exp(rng_normal(&m->rng));
+	for (int i = 0; i < m->nunits; i++)
+		budget[i] = least + (uint32_t)(left * weight[i] / sum);
+	for (int i = 0; i < m->ncauses; i++)
+		budget[m->causes[i].unit] += OWN_MAX;
+}
+
+static void
+make_once(struct made *m)
+{
+	struct seg (*calls)[UNITS_MAX] = room(m, UNITS_MAX, sizeof *calls);
+	int ncalls[UNITS_MAX] = { 0 };
+	uint32_t budget[UNITS_MAX];
+
+	make_services(m);
+	make_tree(m, calls, ncalls);
+	place_causes(m, calls, ncalls);
+	share_out(m, budget);
+	for (int i = m->nunits; i-- > 0;) {
+		uint32_t need = 2 * (uint32_t)ncalls[i] + 4;
+
+		label_unit(m, &m->units[i]);
+		m->units[i].npoints = budget[i] > need ? budget[i] : need;
+		make_unit(m, i, m->units[i].npoints, calls[i], ncalls[i]);
+	}
+	for (uint32_t i = 0; i < m->spare; i++) {
+		char text[64];
+
+		snprintf(text, sizeof text, "%s:spare_%u", SERVICE[i % (uint32_t)m->nservices], i);
+		m->points_of[texts_intern(m->names, text, strlen(text))] = UINT32_MAX;
+	}
+	m->size = texts_count(m->names);
+	find_truth(m);
+	dominate(m, &m->units[0].block);
+	m->mean_ns = fmax(log_between(m, 5e6, 4e7), 300.0 * m->npoints);
+	stretch_block(m, &m->units[0].block, m->mean_ns / block_mean(m, &m->units[0].block, 1));
+	make_nodes(m);
+	make_troubles(m);
+}
+
+static struct made *
+draw(uint64_t seed, uint64_t again)
+{
+	struct made *m = calloc(1, sizeof *m);
+	uint32_t most;
+
+	if (m == NULL)
+		stage_die("out of memory", "random");
+	m->seed = seed;
+	rng_seed(&m->rng, hash_u64(seed));
+	m->ncauses = chance(m, 0.2) ? 0 : chance(m, 0.5) ? 1 : whole(m, 2, CAUSES_MAX);
+	m->class = (enum cause_class)rng_below(&m->rng, CAUSE_CLASSES);
+	m->size = (uint32_t)log_between(m, 100, 100000);
+	m->rate = m->class == CAUSE_SLOW ? between(m, 500, 1000) : log_between(m, 100, 1000);
+	m->trouble = chance(m, 0.75) ? TROUBLE_NONE : (enum trouble)whole(m, 1, TROUBLES - 1);
+	rng_seed(&m->rng, hash_u64(seed) + again);
+	m->heavy = chance(m, 0.4);
+	m->learn_faulty = chance(m, 0.5);
+	m->spare = (uint32_t)(m->size * between(m, 0, 0.2));
+	most = 2 * m->size + 2000;
+	m->points = room(m, most, sizeof m->points[0]);
+	m->points_of = room(m, most, sizeof m->points_of[0]);
+	memset(m->points_of, 0xff, most * sizeof m->points_of[0]);
+	m->stretch_room = UNITS_MAX * (PLACES_MAX * 2 + 1);
+	m->stretches = room(m, m->stretch_room, sizeof m->stretches[0]);
+	m->on_now = room(m, most, 1);
+	m->on_ever = room(m, most, 1);
+	m->names = texts_new();
+	m->sigma = m->calm = 1;
+	m->stage.app = m;
+	m->stage.request = play_request;
+	m->stage.obeyed = play_obeyed;
+	make_once(m);
+	return m;
+}
+
+struct made *
+made_new(uint64_t seed)
+{
+	for (uint64_t again = 0; again < TRIES; again++) {
+		struct made *m = draw(seed, again);
+
+		if (fair(m))
+			return m;
+		made_free(m);
+	}
+	stage_die("nothing fair was drawn", "random");
+}
+
+void
+made_free(struct made *m)
+{
+	for (uint32_t i = 0; i < m->nstretches; i++)
+		for (int k = 0; k < REPLICAS_MAX; k++)
+			free(m->stretches[i].on[k].points);
+	for (int i = 0; i < m->ncauses; i++)
+		for (int k = 0; k < REPLICAS_MAX; k++)
+			free(m->causes[i].slow.on[k].points);
+	for (int i = 0; i < m->nwaits; i++) {
+		free(m->waits[i].at_ns);
+		free(m->waits[i].after_ns);
+	}
+	for (int i = 0; i < m->stage.nnodes; i++)
+		free(((struct replica *)m->stage.nodes[i]->ctx)->on);
+	stage_release(&m->stage);
+	texts_free(m->names);
+	arena_release(&m->arena);
+	free(m);
+}

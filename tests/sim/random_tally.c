@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Counts what was reached. A target is missed when what came out would come by
+ * chance in less than one of a hundred tries, were the target just met: a sample of
+ * 60 does not fail for one unlucky seed, one of 1,000 is held to it closely.
+ * Shares by the binomial's tail; medians by the sign test (how many lie above).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/random.h"
+
+#define CHANCE 0.01
+
+struct row {			/* of those results that it takes */
+	uint32_t n, found, either, both, keys, unquiet;
+	uint32_t ncycles;
+	double *cycles, *used, *most, *requests;
+};
+
+/* Chance of k or fewer of n, each with p. O(n). */
+static double
+binomial_at_most(uint32_t k, uint32_t n, double p)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i <= k; i++)
+		sum += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * log(p) + (n - i) * log1p(-p));
+	return sum < 1 ? sum : 1;
+}
+
+static int
+by_size(const void *x, const void *y)
+{
+	double a = *(const double *)x, b = *(const double *)y;
+
+	return a < b ? -1 : a > b;
+}
+
+static double
+median(double *of, uint32_t n)
+{
+	qsort(of, n, sizeof *of, by_size);
+	return n > 0 ? (of[(n - 1) / 2] + of[n / 2]) / 2 : 0;
+}
+
+static void
+row_add(struct row *w, const struct result *r)
+{
+	w->n++;
+	w->found += r->found;
+	w->either += r->either;
+	w->both += r->both;
+	w->keys += r->key;
+	w->unquiet += !r->quiet;
+	if (r->ncauses == 0)
+		return;
+	w->cycles[w->ncycles] = r->cycles;
+	w->used[w->ncycles] = 100.0 * r->used / r->size;
+	w->most[w->ncycles] = 100.0 * r->on_most / r->size;
+	w->requests[w->ncycles++] = (double)r->requests;
+}
+
+static void
+row_print(struct row *w, const char *name)
+{
+	double cycles = median(w->cycles, w->ncycles);
+
+	if (w->n == 0)
+		return;
+	printf("%-22s %6u %6u %6u %6u %6u", name, w->n, w->found, w->either, w->both, w->keys);
+	if (w->ncycles > 0)
+		printf(" %6.1f %4.0f %8.3f %8.3f %9.0f", cycles, w->cycles[w->ncycles - 1], median(w->used, w->ncycles),
+		    median(w->most, w->ncycles), median(w->requests, w->ncycles));
+	printf("\n");
+}
+
+/* Those with this class (negative: all), from so many causes to so many, of that size. */
+static void
+row_of(struct row *w, const struct result *results, uint32_t n, int class, int low, int high, double from, double to)
+{
+	w->n = w->found = w->either = w->both = w->keys = w->unquiet = w->ncycles = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct result *r = &results[i];
+
+		if ((class < 0 || (int)r->class == class) && r->ncauses >= low && r->ncauses <= high && r->size >= from &&
+		    r->size < to)
+			row_add(w, r);
+	}
+}
+
+static void
+tables(struct row *w, const struct result *results, uint32_t n, const char *strategy)
+{
+	char name[64];
+
+	printf("\n%-22s %6s %6s %6s %6s %6s %6s %4s %8s %8s %9s\n", strategy, "apps", "found", "either", "both", "key",
+	    "cycles", "max", "on %", "once %", "requests");
+	for (int class = 0; class < CAUSE_CLASSES; class++)
+		for (int several = 0; several < 2; several++) {
+			snprintf(name, sizeof name, "%s, %s", class_word((enum cause_class)class), several ? "2 or 3" : "1");
+			row_of(w, results, n, class, several ? 2 : 1, several ? CAUSES_MAX : 1, 0, INFINITY);
+			row_print(w, name);
+		}
+	row_of(w, results, n, -1, 0, 0, 0, INFINITY);
+	row_print(w, "none planted");
+	for (double from = 100; from < 1e5; from *= 10) {
+		snprintf(name, sizeof name, "%.0f to %.0f", from, from * 10);
+		row_of(w, results, n, -1, 1, CAUSES_MAX, from == 100 ? 0 : from, from >= 1e4 ? INFINITY : from * 10);
+		row_print(w, name);
+	}
+}
+
+static int
+share_target(const char *what, uint32_t good, uint32_t n, double want)
+{
+	bool missed = n > 0 && binomial_at_most(good, n, want) < CHANCE;
+
+	if (n > 0)
+		printf("%s: %s: %u of %u, %.1f %% (target %.0f %%)\n", missed ? "MISSED" : "ok", what, good, n,
+		    100.0 * good / n, want * 100);
+	return missed;
+}
+
+static int
+median_target(const char *what, uint32_t above, uint32_t n)
+{
+	bool missed = n > 0 && binomial_at_most(n - above, n, 0.5) < CHANCE;
+
+	if (n > 0)
+		printf("%s: %s: %u of %u are above (target: not more than half)\n", missed ? "MISSED" : "ok", what, above, n);
+	return missed;
+}
+
+static int
+effort_targets(const struct result *results, uint32_t n, const char *strategy, int per_cycle)
+{
+	uint32_t apps = 0, above = 0, near = 0, many = 0;
+	int missed = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct result *r = &results[i];
+
+		if (r->ncauses == 0 || !r->found)
+			continue;
+		apps++;
+		above += r->cycles > log2(r->size) + 4;
+		if (r->size >= 500 && r->size < 2000) {
+			near++;
+			many += r->used > 0.03 * r->size;
+		}
+	}
+	if (strcmp(strategy, "hierarchical") == 0 || strcmp(strategy, "bisect") == 0)
+		missed += median_target("at 500 to 2,000 tracepoints, more than 3 % of them turned on", many, near);
+	if (per_cycle == 1 && strcmp(strategy, "random") != 0 && strcmp(strategy, "exhaustive") != 0)
+		missed += median_target("more than log2(tracepoints) + 4 cycles", above, apps);
+	return missed;
+}
+
+static void
+list_misses(const struct result *results, uint32_t n, const char *strategy)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct result *r = &results[i];
+
+		if (r->crashed)
+			printf("crashed: --seed %llu --strategy %s\n", (unsigned long long)r->seed, strategy);
+		else if (!r->ended || !r->quiet || (r->ncauses > 0 ? !r->both : r->found))
+			printf("miss: --seed %llu --strategy %s: %d x %s, %s, %u tracepoints, %u cycles: %s%s%s\n",
+			    (unsigned long long)r->seed, strategy, r->ncauses, class_word(r->class), trouble_word(r->trouble),
+			    r->size, r->cycles, !r->ended ? "DID NOT END " : "", !r->quiet ? "NOT QUIET " : "", r->words);
+	}
+}
+
+int
+tally(const struct result *results, uint32_t n, const char *strategy, int per_cycle)
+{
+	struct row w = { .cycles = calloc(n + 1, sizeof (double)), .used = calloc(n + 1, sizeof (double)),
+		.most = calloc(n + 1, sizeof (double)), .requests = calloc(n + 1, sizeof (double)) };
+	uint32_t crashed = 0, unquiet = 0;
+	int missed = 0;
+
+	if (w.cycles == NULL || w.used == NULL || w.most == NULL || w.requests == NULL)
+		stage_die("out of memory", "tally");
+	list_misses(results, n, strategy);
+	tables(&w, results, n, strategy);
+	for (uint32_t i = 0; i < n; i++) {
+		crashed += results[i].crashed;
+		unquiet += !results[i].crashed && (!results[i].quiet || !results[i].ended);
+	}
+	row_of(&w, results, n, -1, 1, 1, 0, INFINITY);
+	missed += share_target("the planted edge is the first finding, one cause", w.both, w.n, 0.99);
+	row_of(&w, results, n, -1, 2, CAUSES_MAX, 0, INFINITY);
+	missed += share_target("the planted edge is the first finding, several causes", w.both, w.n, 0.95);
+	row_of(&w, results, n, -1, 0, 0, 0, INFINITY);
+	missed += share_target("none found where none is planted", w.n - w.found, w.n, 0.99);
+	missed += effort_targets(results, n, strategy, per_cycle);
+	if (crashed + unquiet > 0)
+		printf("MISSED: %u crashed, %u did not end, or left something on\n", crashed, unquiet);
+	free(w.cycles);
+	free(w.used);
+	free(w.most);
+	free(w.requests);
+	return missed + (crashed + unquiet > 0);
+}
