@@ -62,7 +62,7 @@ what_is_printed_can_be_read_back(void **state)
 		"analysis.ignore=*:poll_* s/x:y#z", "analysis.bins=*:request_end*.status=400,500 a.b", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
 		"search.explain_min=44%", "search.cycle_max=1500ms", "search.seed=123456789", "agents.sampled=25%",
 		"agents.lease=2500ms", "agents.pause_fill=60%", "agents.resume_fill=20%", "agents.withdraw_after=1min",
-		"storage.database=/tmp/a.db", "storage.space=/tmp/b.db", "storage.history_days=0",
+		"storage.database=/tmp/a.db", "storage.space=/tmp/b.db", "storage.history_days=0", "storage.size_max=5MiB",
 	};
 	char path[] = "/tmp/hone-config-XXXXXX", *first = NULL, *second = NULL;
 	size_t first_len, second_len;
