@@ -5,6 +5,7 @@
 #   make demo         set up, build, run the main job end to end (FAULT=name)
 #   make check        set up, build, pass all tests (also with sanitizers)
 #   make bench        measure, as ratios; make fuzz: try bad input; make rooms: prove that calls run one way
+#   make sim          text simulations, and random ones with planted causes: APPS=1000 SEED=1 STRATEGY="flat bisect"
 #   make calibrate    how often findings are right, where the truth is known; make eval-nezha: on real faults
 #   make install      DESTDIR= PREFIX= ; SAN=address,undefined builds with sanitizers
 
@@ -128,8 +129,12 @@ $O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/t
 
 unit: $(UNIT_TESTS)
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
-sim: $O/tests/sim/sim
+APPS ?= 40
+SEED ?= 1
+sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1
 	prove -e '$<' $(SIMS)
+	$O/tests/sim/random --apps $(APPS) --seed $(SEED) $(if $(STRATEGY),--strategy "$(STRATEGY)") \
+	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE))
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
 	O=$(abspath $O) prove -e bash $(SCENARIOS)
 fuzz:	# clang's libFuzzer, with objects of its own

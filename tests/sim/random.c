@@ -3,6 +3,8 @@
  * Plays random applications (random.h) through the real engine, each in a process
  * of its own, and says how often their causes are found and with what effort.
  *
+ * Without --strategy: all there are, but for the yardsticks random and exhaustive.
+ *
  *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--jobs N]
  *	random --seed N --strategy NAME --verbose	one of them: its truth, all hypotheses, the verdict
  *
@@ -158,7 +160,7 @@ options_of(struct options *o, int argc, char **argv)
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
-	*o = (struct options){ .apps = 60, .seed = 1, .strategies = "flat", .per_cycle = 1 };
+	*o = (struct options){ .apps = 60, .seed = 1, .per_cycle = 1 };
 	o->jobs = cores > 0 && cores < JOBS_MAX ? (uint32_t)cores : 1;
 	while ((c = getopt_long(argc, argv, "", LONG, NULL)) != -1)
 		if (c == 'a')
@@ -182,14 +184,18 @@ int
 main(int argc, char **argv)
 {
 	struct options o;
-	char *names, *save;
+	char names[400], *save;
 	int missed = 0;
 
-	if (options_of(&o, argc, argv) != 0 || (names = strdup(o.strategies)) == NULL) {
+	if (options_of(&o, argc, argv) != 0) {
 		fprintf(stderr, "usage: random [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--jobs N] "
 		    "[--verbose]\n");
 		return 2;
 	}
+	snprintf(names, sizeof names, "%s", o.strategies != NULL ? o.strategies : "");
+	for (unsigned i = 0; o.strategies == NULL && strategy_at(i) != NULL; i++)
+		if (strcmp(strategy_at(i)->name, "random") != 0 && strcmp(strategy_at(i)->name, "exhaustive") != 0)
+			snprintf(names + strlen(names), sizeof names - strlen(names), "%s ", strategy_at(i)->name);
 	for (char *name = strtok_r(names, " ,", &save); name != NULL; name = strtok_r(NULL, " ,", &save))
 		if (strategy_find(name) == NULL) {
 			fprintf(stderr, "random: there is no strategy %s\n", name);
@@ -199,6 +205,5 @@ main(int argc, char **argv)
 		} else {
 			missed += play_all(&o, name);
 		}
-	free(names);
 	return missed > 0;
 }

@@ -19,7 +19,7 @@
  *  - Of calls at the same time one takes twice as long as the others, and causes are planted where all requests
  *    pass (`slow` but for): else the cause itself would change the critical path.
  *
- * Where a cause is. Its gap is the two tracepoints nearest around it that this application has, A and B (at the begin or
+ * Where a cause is. A queue for a unit's threads: from its fork to its begin. Else its gap is the two tracepoints nearest around it that this application has, A and B (at the begin or
  * end of a unit that is a label always on, hone:unit_begin and the like). A `sometimes` with tracepoints of its own
  * has C1..Ck on the slow path between A and B.
  *  - both ends: the first verdict's edge leads from A (or a C) to B (or a C); or it says that a C separates.
@@ -38,6 +38,7 @@ enum cause_class {
 	CAUSE_SOMETIMES, CAUSE_CONTENTION, CAUSE_KEY, CAUSE_SLOW, CAUSE_NODE, CAUSE_THIRDPARTY, CAUSE_CLASSES
 };
 enum trouble { TROUBLE_NONE, TROUBLE_LOST, TROUBLE_LATE, TROUBLE_CONGESTION, TROUBLE_CLOCKS, TROUBLES };
+enum reuse { REUSE_NONE, REUSE_NEAR, REUSE_FAR };	/* labels in several places: near each other, all over a unit */
 enum seg_kind { SEG_STRETCH, SEG_CALL, SEG_BRANCH, SEG_LOOP, SEG_WAIT, SEG_CAUSE };
 enum { REPLICAS_MAX = 4, UNITS_MAX = 24, SERVICES_MAX = 8, CAUSES_MAX = 3, CALLS_MAX = 3, KEYS_MAX = 4, OWN_MAX = 6 };
 
@@ -81,6 +82,7 @@ struct wait {
 };
 struct unit_made {
 	int service, parent, depth;
+	int queue;		/* the cause that is its queue; -1: none */
 	bool critical;		/* all requests pass it, and wait for it */
 	uint32_t npoints;
 	char name[24];
@@ -90,6 +92,7 @@ struct unit_made {
 struct cause {
 	enum cause_class class;
 	int unit, key, bad, wait;	/* bad: replica */
+	bool queue;			/* CONTENTION: before the unit begins, else inside */
 	double share, ns, sd_ns;	/* how often, how long, by how much that varies */
 	double want_sd_ns;
 	uint32_t from[OWN_MAX + 1], to[OWN_MAX + 1], own[OWN_MAX];	/* labels: the truth */
@@ -107,6 +110,8 @@ struct made {
 	uint32_t size;			/* tracepoints */
 	double rate, mean_ns, healthy_cv, cause_cv, cause_share;
 	bool heavy, learn_faulty;
+	enum reuse reuse;
+	double reused;			/* share of points whose label stands elsewhere too */
 	int nservices, replicas[SERVICES_MAX];
 	struct stage_node *nodes[SERVICES_MAX][REPLICAS_MAX];
 	int nunits, nwaits, ncauses, nkeys;
@@ -151,6 +156,7 @@ struct result {
 	uint64_t seed;
 	enum cause_class class;
 	enum trouble trouble;
+	enum reuse reuse;
 	int ncauses;
 	bool crashed, ended, found, both, either, quiet, key;
 	uint32_t size, cycles, used, on_most;

@@ -62,6 +62,7 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 	ret->healthy_cv = m->healthy_cv;
 	ret->cause_cv = m->cause_cv;
 	ret->cause_share = m->cause_share;
+	ret->reuse = m->reuse;
 	ret->found = said_by(m, r, &said);
 	for (int i = 0; i < m->ncauses && ret->found; i++) {
 		const struct cause *c = &m->causes[i];
@@ -79,11 +80,13 @@ void
 judge_truth(const struct made *m)
 {
 	printf("seed %llu: %d x %s, trouble %s, %u tracepoints, %d units on %d nodes, %.0f/s, mean %.2f ms, %s noise\n"
-	    "healthy CV %.1f %%, with causes %.1f %%, which make %.0f %% of %s; learned %s\n",
+	    "healthy CV %.1f %%, with causes %.1f %%, which make %.0f %% of %s; learned %s%s\n",
 	    (unsigned long long)m->seed, m->ncauses, class_word(m->class), trouble_word(m->trouble), m->size, m->nunits,
 	    m->stage.nnodes, m->rate, m->mean_ns / 1e6, m->heavy ? "heavy-tailed" : "log-normal", m->healthy_cv * 100,
 	    m->cause_cv * 100, m->cause_share * 100, m->class == CAUSE_SLOW ? "the slow group's latency" : "the variance",
-	    m->learn_faulty ? "with them" : "before them");
+	    m->learn_faulty ? "with them" : "before them",
+	    m->reuse == REUSE_NONE ? "" : m->reuse == REUSE_NEAR ? "; some labels stand in several places, near each other" :
+	    "; some labels stand in several places, all over a unit");
 	for (int i = 0; i < m->ncauses; i++) {
 		const struct cause *c = &m->causes[i];
 
@@ -93,7 +96,10 @@ judge_truth(const struct made *m)
 		printf(" to");
 		for (int k = 0; k < c->nto; k++)
 			printf(" %s", text(m, c->to[k]));
-		printf("; %.2f ms, share %.2f, sd %.2f ms\n", c->ns / 1e6, c->share, c->sd_ns / 1e6);
+		if (m->class == CAUSE_SLOW)
+			printf("; %.2f ms in %.1f %%\n", c->ns / 1e6, c->share * 100);
+		else
+			printf("; standard deviation %.2f ms\n", c->sd_ns / 1e6);
 	}
 }
 

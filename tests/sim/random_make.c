@@ -6,7 +6,7 @@
 
 #include "tests/sim/random.h"
 
-enum { PLACES_MAX = 40, TRIES = 60 };
+enum { PLACES_MAX = 40, TRIES = 60, DEPTH_MAX = 3 };
 
 /* Something that stands between two points of a block. */
 struct insert {
@@ -116,7 +116,9 @@ name_points(struct made *m, struct unit_made *u, uint32_t first, uint32_t n)
 		else if (depth < 8 && left > depth + 1 && chance(m, 0.5)) {
 			snprintf(event, sizeof event, "%s_%u_begin", u->name, first + i);
 			open[depth++] = first + i;
-		} else if (i > 20 && chance(m, 0.01))
+		} else if (m->reuse == REUSE_NEAR && i > 20 && chance(m, m->reused))
+			snprintf(event, sizeof event, "%s_note%u", u->name, i / 300);
+		else if (m->reuse == REUSE_FAR && i > 20 && chance(m, m->reused))
 			snprintf(event, sizeof event, "%s_log", u->name);
 		else
 			snprintf(event, sizeof event, "%s_%u", u->name, first + i);
@@ -189,7 +191,7 @@ add_unit(struct made *m, int parent, bool critical)
 {
 	struct unit_made *u = &m->units[m->nunits];
 
-	*u = (struct unit_made){ .parent = parent, .critical = critical };
+	*u = (struct unit_made){ .parent = parent, .critical = critical, .queue = -1 };
 	u->service = parent < 0 ? 0 : (int)rng_below(&m->rng, (uint64_t)m->nservices);
 	u->depth = parent < 0 ? 0 : m->units[parent].depth + 1;
 	snprintf(u->name, sizeof u->name, parent < 0 ? "GET_%d" : "do%d", m->nunits);
@@ -221,6 +223,16 @@ label_unit(struct made *m, struct unit_made *u)
 	u->join = structure(m, RECORD_JOIN, m->units[u->parent].service, "join", u->name);
 }
 
+/* A branch or loop around a call. */
+static struct seg
+around(struct made *m, enum seg_kind kind, const struct seg *call)
+{
+	struct seg *body = room(m, 1, sizeof *body);
+
+	*body = *call;
+	return (struct seg){ .kind = kind, .body = { body, 1 } };
+}
+
 /* A tree of calls. Of calls at the same time only the first is critical. Slow causes bring units of their own. */
 static void
 make_tree(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
@@ -232,20 +244,23 @@ make_tree(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNI
 	while (m->nunits < want) {
 		int parent = (int)rng_below(&m->rng, (uint64_t)m->nunits), n = chance(m, 0.3) ? whole(m, 2, CALLS_MAX) : 1;
 		bool rare = n == 1 && m->units[parent].depth == 0 && !has_rare && chance(m, 0.15);
+		bool again = n == 1 && !rare && chance(m, 0.15);
 		struct seg s = { .kind = SEG_CALL, .what = n };
 
-		if (m->units[parent].depth >= 3 || ncalls[parent] >= 6)
+		if (m->units[parent].depth >= DEPTH_MAX || ncalls[parent] >= 6)
 			continue;
 		for (int i = 0; i < n && m->nunits < UNITS_MAX - CAUSES_MAX; i++) {
 			s.unit[i] = m->nunits;
-			add_unit(m, parent, m->units[parent].critical && i == 0 && !rare);
+			add_unit(m, parent, m->units[parent].critical && i == 0 && !rare && !again);
 		}
 		if (rare) {
-			struct seg *call = room(m, 1, sizeof *call);
-
-			*call = s;
-			s = (struct seg){ .kind = SEG_BRANCH, .share = between(m, 0.2, 0.8), .body = { call, 1 } };
+			s = around(m, SEG_BRANCH, &s);
+			s.share = between(m, 0.2, 0.8);
 			has_rare = true;
+		} else if (again) {
+			m->units[m->nunits - 1].depth = DEPTH_MAX;	/* calls nothing: each round is like the others */
+			s = around(m, SEG_LOOP, &s);
+			s.low = s.high = whole(m, 2, 5);
 		}
 		calls[parent][ncalls[parent]++] = s;
 	}
@@ -264,14 +279,12 @@ place_causes(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[
 		while (!m->units[unit].critical);
 		*c = (struct cause){ .class = m->class, .unit = unit };
 		if (c->class == CAUSE_SLOW) {
-			struct seg *call = room(m, 1, sizeof *call);
+			struct seg *branch = &calls[unit][ncalls[unit]++];
 
 			c->unit = m->nunits;
 			add_unit(m, unit, false);
-			*call = (struct seg){ .kind = SEG_CALL, .what = 1, .unit = { c->unit } };
-			c->share = between(m, 0.02, 0.035) / (m->ncauses > 1 ? 2 : 1);
-			calls[unit][ncalls[unit]++] = (struct seg){ .kind = SEG_BRANCH, .share = c->share,
-				.body = { call, 1 } };
+			*branch = around(m, SEG_BRANCH, &(struct seg){ .kind = SEG_CALL, .what = 1, .unit = { c->unit } });
+			branch->share = c->share = between(m, 0.02, 0.035) / (m->ncauses > 1 ? 2 : 1);
 		} else if (c->class == CAUSE_SOMETIMES) {
 			c->share = between(m, 0.1, 0.4);
 			c->nown = chance(m, 0.5) ? whole(m, 1, OWN_MAX) : 0;
@@ -288,6 +301,9 @@ place_causes(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[
 			c->share = between(m, 0.5, 1);
 		} else {
 			c->wait = add_wait(m);
+			c->queue = unit > 0 && m->units[unit].queue < 0 && chance(m, 0.25);
+			if (c->queue)
+				m->units[unit].queue = i;
 		}
 	}
 }
@@ -352,7 +368,7 @@ make_unit(struct made *m, int number, uint32_t budget, struct seg *calls, int nc
 	for (int i = 0; i < ncalls; i++)
 		places[n++].seg = calls[i];
 	for (int i = 0; i < m->ncauses; i++)
-		if (m->causes[i].unit == number) {
+		if (m->causes[i].unit == number && !m->causes[i].queue) {
 			places[n++].seg = (struct seg){ .kind = SEG_CAUSE, .what = i };
 			make_own(m, &m->causes[i], i);
 			budget -= (uint32_t)m->causes[i].nown;
@@ -397,6 +413,11 @@ find_truth(struct made *m)
 		const struct unit_made *u = &m->units[c->unit];
 		int at = 0;
 
+		if (c->queue) {		/* for a thread of the pool: between labels that are always on */
+			c->from[c->nfrom++] = u->fork;
+			c->to[c->nto++] = u->begin;
+			continue;
+		}
 		while (u->block.segs[at].kind != SEG_CAUSE || u->block.segs[at].what != i)
 			at++;
 		c->from[c->nfrom++] = label_at(m, u, at - 1, true);
@@ -589,6 +610,8 @@ draw(uint64_t seed, uint64_t again)
 	rng_seed(&m->rng, hash_u64(seed) + again);
 	m->heavy = chance(m, 0.4);
 	m->learn_faulty = chance(m, 0.5);
+	m->reuse = chance(m, 0.5) ? REUSE_NONE : chance(m, 0.6) ? REUSE_NEAR : REUSE_FAR;
+	m->reused = log_between(m, 0.003, 0.03);
 	m->spare = (uint32_t)(m->size * between(m, 0, 0.2));
 	most = 2 * m->size + 2000;
 	m->points = room(m, most, sizeof m->points[0]);

@@ -20,6 +20,7 @@ struct here {			/* a unit being played */
 };
 
 static int64_t play_block(struct playing *p, struct here *h, const struct block *b, int64_t at_ns);
+static int64_t play_cause(struct playing *p, struct here *h, int number, int64_t at_ns);
 
 /* ---- waiting ---- */
 
@@ -159,7 +160,10 @@ play_call(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 	for (int i = 0; i < s->what; i++) {
 		link[i] = ++p->m->stage.next_id;
 		emit(p, h, p->m->units[s->unit[i]].fork, link[i], 0, at_ns);
-		back_ns[i] = play_unit(p, s->unit[i], link[i], &path[i], at_ns + 30000) + 30000;
+		back_ns[i] = at_ns + 30000;
+		if (p->m->units[s->unit[i]].queue >= 0)
+			back_ns[i] = play_cause(p, h, p->m->units[s->unit[i]].queue, back_ns[i]);
+		back_ns[i] = play_unit(p, s->unit[i], link[i], &path[i], back_ns[i]) + 30000;
 		at_ns += 2000;
 	}
 	for (int i = 0; i < s->what; i++) {
@@ -249,9 +253,13 @@ static int64_t
 play_loop(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 {
 	int rounds = s->low + (int)rng_below(p->rng, (uint64_t)(s->high - s->low + 1));
+	uint64_t path = 0;
 
-	for (int i = 0; i < rounds; i++)
+	for (int i = 0; i < rounds; i++) {
 		at_ns = play_block(p, h, &s->body, at_ns);
+		path = i == 0 ? h->path : path;
+	}
+	h->path = path;		/* rounds are laid on each other */
 	return at_ns;
 }
 

@@ -167,9 +167,10 @@ list_misses(const struct result *results, uint32_t n, const char *strategy)
 		if (r->crashed)
 			printf("crashed: --seed %llu --strategy %s\n", (unsigned long long)r->seed, strategy);
 		else if (!r->ended || !r->quiet || (r->ncauses > 0 ? !r->both : r->found))
-			printf("miss: --seed %llu --strategy %s: %d x %s, %s, %u tracepoints, %u cycles: %s%s%s\n",
+			printf("miss: --seed %llu --strategy %s: %d x %s, %s, %u tracepoints%s, %u cycles: %s%s%s\n",
 			    (unsigned long long)r->seed, strategy, r->ncauses, class_word(r->class), trouble_word(r->trouble),
-			    r->size, r->cycles, !r->ended ? "DID NOT END " : "", !r->quiet ? "NOT QUIET " : "", r->words);
+			    r->size, r->reuse == REUSE_NONE ? "" : r->reuse == REUSE_NEAR ? " (reused near)" : " (reused far)",
+			    r->cycles, !r->ended ? "DID NOT END " : "", !r->quiet ? "NOT QUIET " : "", r->words);
 	}
 }
 
@@ -196,6 +197,10 @@ tally(const struct result *results, uint32_t n, const char *strategy, int per_cy
 	row_of(&w, results, n, -1, 0, 0, 0, INFINITY);
 	missed += share_target("none found where none is planted", w.n - w.found, w.n, 0.99);
 	missed += effort_targets(results, n, strategy, per_cycle);
+	if (strcmp(strategy, "random") == 0 || strcmp(strategy, "exhaustive") == 0) {
+		printf("%s is a yardstick: no target is its own\n", strategy);
+		missed = 0;
+	}
 	if (crashed + unquiet > 0)
 		printf("MISSED: %u crashed, %u did not end, or left something on\n", crashed, unquiet);
 	free(w.cycles);
