@@ -21,6 +21,14 @@ is_back(const struct measured *m, const struct search *s)
 	return m->share >= s->share / 2 && m->carries >= s->carried / 4;
 }
 
+double
+part_of_root(const struct search *s, const struct measured *m, const struct part *p)
+{
+	double now = s->root_share > 0 ? m->share * p->of_gap / s->root_share : 1, then = s->of_root * p->of_gap;
+
+	return now > then ? now : then;
+}
+
 /* Whether a separation is one, or waits for more traces of its smaller side. */
 static bool
 separates(struct separation *sep, const struct measured *m, bool late, bool *wait)
@@ -110,6 +118,6 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 	}
 	top = &m->parts[m->top];
 	ret->what = m->nparts == 1 || s->forced || (top->of_gap >= g->o.isolate_min &&
-	    top->of_gap * m->share >= OF_ROOT_MIN * s->root_share) ? DECIDE_NARROW : DECIDE_SPREAD;
+	    part_of_root(s, m, top) >= OF_ROOT_MIN) ? DECIDE_NARROW : DECIDE_SPREAD;
 	return 0;
 }

@@ -18,11 +18,12 @@ narrow(struct search *s, const struct measured *m, const struct part *p)
 	}
 	if (m->nparts == 1 && !first)
 		return;
+	if (part_of_root(s, m, p) >= MOST)
+		s->most = p->gap;
 	s->gap = p->gap;
 	s->share = m->share * p->of_gap;
+	s->of_root *= p->of_gap;
 	s->carried = p->carries;
-	if (s->share >= MOST * s->root_share)
-		s->most = s->gap;
 }
 
 /* From now on only the slow side counts. It may well be predictable in itself, so its parts are told by what they take. */
@@ -36,6 +37,7 @@ follow(struct search *s, const struct separation *sep, struct err *e)
 	s->since = s->gap;
 	s->follows = s->by_latency = true;
 	s->root_share = s->share = s->carried = 0;
+	s->of_root = 1;
 	return 0;
 }
 

@@ -26,6 +26,7 @@ search_new(const struct gap *gap, struct hash128 root_key, uint32_t number, uint
 	s->gap = s->root_gap = s->most = *gap;
 	s->root_key = root_key;
 	s->number = number;
+	s->of_root = 1;
 	s->phase = PHASE_WAIT;
 	s->sep.label = LABEL_NONE;
 	rng_seed(&s->rng, seed + number);
@@ -202,7 +203,7 @@ others_beside(struct engine *g, struct diagnosis *d, struct search *s, const str
 		const struct part *p = &m->parts[i];
 
 		if (i != m->top && p->of_gap >= g->o.isolate_min && p->of_gap >= BESIDE_SURE * p->of_gap_se &&
-		    p->of_gap * m->share >= OF_ROOT_MIN * s->root_share)
+		    part_of_root(s, m, p) >= OF_ROOT_MIN)
 			rc = diagnose_beside(g, d, s, m, p, when, e);
 	}
 	return rc;

@@ -46,6 +46,7 @@ struct search {
 	struct gap most;		/* the smallest one that had half of what the first has: the verdict, if it is spread */
 	bool   by_latency;		/* parts are told by their share of the mean, not of the variance */
 	double root_share, share;	/* of the first gap, of this one, when found; 0: since it follows, not yet known */
+	double of_root;			/* parts of parts: what was followed at each cut, multiplied */
 	double carried;			/* covariance (ns^2) or mean (ns) of the gap when found */
 	uint32_t *path, *units;		/* labels: the path with the gap, and what began their units */
 	uint32_t npath, at, to;		/* the gap: from path[at] to path[to]; to <= at: back round a loop */
@@ -157,6 +158,9 @@ int  diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by, c
     const struct part *p, struct wall when, struct err *e);
 
 /* ---- decide.c ---- */
+/* How much of what the search began with that part still has: as it is now, or as it was at each cut, whichever is
+ * more. Several causes do not come equally often at all times. */
+double part_of_root(const struct search *s, const struct measured *m, const struct part *p);
 enum what { DECIDE_WAIT, DECIDE_NARROW, DECIDE_SPREAD, DECIDE_UNSURE, DECIDE_FOLLOW };
 struct decision {
 	enum what what;
