@@ -31,10 +31,8 @@ put(struct buf *out, const char *s)
 }
 
 static void
-put_text(struct buf *out, const json_t *o, const char *key)
+put_escaped(struct buf *out, const char *s)
 {
-	const char *s = json_string_value(json_object_get(o, key));
-
 	for (; s != NULL && *s != '\0'; s++) {
 		switch (*s) {
 		case '<': put(out, "&lt;"); break;
@@ -44,6 +42,12 @@ put_text(struct buf *out, const json_t *o, const char *key)
 		default: buf_u8(out, (uint8_t)*s);
 		}
 	}
+}
+
+static void
+put_text(struct buf *out, const json_t *o, const char *key)
+{
+	put_escaped(out, json_string_value(json_object_get(o, key)));
 }
 
 /* Words as the name of a class: nothing but letters and hyphens. */
@@ -114,10 +118,7 @@ put_hypothesis(struct buf *out, const json_t *h)
 	put(out, "<span class=\"sign\">");
 	put_text(out, h, "presence");
 	put(out, "</span> <b>");
-	if (json_string_length(json_object_get(h, "tracepoint")) > 0)
-		put_text(out, h, "tracepoint");
-	else
-		put(out, "as it was found");
+	put_escaped(out, title_of(h));
 	put(out, "</b> ");
 	put_state(out, h);
 	put(out, " <span class=\"soft small\">");
@@ -127,8 +128,10 @@ put_hypothesis(struct buf *out, const json_t *h)
 	put(out, "<br>");
 	put_share(out, number_of(h, settled ? "settled_share" : "share"), number_of(h, settled ? "settled_low" : "share_low"),
 	    number_of(h, settled ? "settled_high" : "share_high"));
-	buf_printf(out, " <span class=\"soft\">%.0f traces, mean %.3g ms, CV %.0f %%</span>", number_of(h, settled ?
-	    "settled_traces" : "traces"), number_of(h, "mean_ms"), number_of(h, "cv") * 100);
+	buf_printf(out, " <span class=\"soft\">%.0f traces", number_of(h, settled ? "settled_traces" : "traces"));
+	if (number_of(h, "mean_ms") > 0)
+		buf_printf(out, ", mean %.3g ms, CV %.0f %%", number_of(h, "mean_ms"), number_of(h, "cv") * 100);
+	put(out, "</span>");
 	put_key(out, json_object_get(h, "key"));
 }
 

@@ -39,6 +39,7 @@ bool is_null(const json_t *o, const char *key);	/* missing, too */
 
 /* output_tree.c: a run's hypotheses as a tree. */
 void tree_print(struct pen *p, const json_t *run);
+const char *title_of(const json_t *h);	/* of a hypothesis: its tracepoint, or what there is instead; not clean */
 enum { PROBLEMS_SHOWN = 10 };	/* to people; --json has all */
 
 /* output_change.c */

@@ -53,11 +53,12 @@ static void
 put_hypothesis(struct buf *out, const json_t *h)
 {
 	const json_t *edge = json_object_get(h, "edge");
-	const char *tracepoint = word_of(h, "tracepoint"), *presence = word_of(h, "presence");
+	const char *presence = word_of(h, "presence");
 
 	buf_printf(out, "\t\th%.0f [fillcolor=\"%s\", label=\"", number_of(h, "id"), fill_of(word_of(h, "state")));
 	put(out, presence[0] == ' ' ? "" : presence);
-	put(out, tracepoint[0] != '\0' ? tracepoint : "as it was found");
+	put(out, presence[0] == ' ' || presence[0] == '\0' ? "" : " ");
+	put(out, title_of(h));
 	buf_printf(out, "\\n");
 	put(out, word_of(h, "state"));
 	buf_printf(out, "\\n");

@@ -102,6 +102,8 @@ cover_words(struct pen *p, const json_t *type)
 {
 	if (is_null(type, "unseen"))
 		return "nothing is known of what is not covered";
+	if (number_of(type, "unseen") == 0 && number_of(type, "next_new") == 0)
+		return "nothing hints at places that were not seen yet";
 	return pen_printf(p, "about %s places not seen yet, the next trace shows a new one with %s", pen_count(p,
 	    ceil(number_of(type, "unseen"))), pen_share(p, number_of(type, "next_new")));
 }

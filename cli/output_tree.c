@@ -66,16 +66,25 @@ print_edge(struct drawing *d, const json_t *h, const char *margin)
 		    pen_shorten(p, text_of(p, edge, "to"), half));
 }
 
+const char *
+title_of(const json_t *h)
+{
+	const char *tracepoint = json_string_value(json_object_get(h, "tracepoint"));
+
+	if (tracepoint != NULL && tracepoint[0] != '\0')
+		return tracepoint;
+	return parent_of(h) == 0 ? "as it was found" : "measured once more";
+}
+
 static void
 print_title(struct drawing *d, const json_t *h)
 {
 	struct pen *p = d->pen;
 	const char *presence = text_of(p, h, "presence"), *state = text_of(p, h, "state");
-	const char *tracepoint = text_of(p, h, "tracepoint");
 
 	if (presence[0] != ' ' && presence[0] != '\0')
 		pen_put(p, BOLD, pen_printf(p, "%s ", presence));
-	pen_put(p, BOLD, tracepoint[0] != '\0' ? tracepoint : "as it was found");
+	pen_put(p, BOLD, pen_clean(p, title_of(h)));
 	fputs("  ", p->out);
 	pen_put(p, colour_of(state), state);
 	if (text_of(p, h, "why")[0] != '\0')
@@ -92,10 +101,12 @@ print_numbers(struct drawing *d, const json_t *h, const char *margin)
 	double share = number_of(h, settled ? "settled_share" : "share");
 	double traces = number_of(h, settled ? "settled_traces" : "traces");
 
-	fprintf(p->out, "%s%s %5s %s  %s trace%s, %s, CV %s\n", margin, pen_bar(p, share, BAR_CELLS), pen_share(p, share),
+	fprintf(p->out, "%s%s %5s %s  %s trace%s", margin, pen_bar(p, share, BAR_CELLS), pen_share(p, share),
 	    interval_of(p, number_of(h, settled ? "settled_low" : "share_low"),
-	    number_of(h, settled ? "settled_high" : "share_high")), pen_count(p, traces), traces == 1 ? "" : "s",
-	    pen_ms(p, number_of(h, "mean_ms")), pen_share(p, number_of(h, "cv")));
+	    number_of(h, settled ? "settled_high" : "share_high")), pen_count(p, traces), traces == 1 ? "" : "s");
+	if (number_of(h, "mean_ms") > 0)
+		fprintf(p->out, ", %s, CV %s", pen_ms(p, number_of(h, "mean_ms")), pen_share(p, number_of(h, "cv")));
+	fputc('\n', p->out);
 }
 
 static void

@@ -22,18 +22,38 @@ beside(struct pen *p, const json_t *o, const char *key, const char *usual_key)
 	return pen_printf(p, "%s (%.3g times that)", words, here / usual);
 }
 
+/* Of each hypothesis on the way its tracepoint, without its service. */
+static void
+print_way(struct pen *p, const json_t *way)
+{
+	const char *words = "";
+	size_t i;
+	json_t *h;
+
+	json_array_foreach(way, i, h) {
+		const char *presence = text_of(p, h, "presence"), *tracepoint = text_of(p, h, "tracepoint");
+
+		if (tracepoint[0] != '\0')
+			words = pen_printf(p, "%s%s%s%s%s", words, words[0] != '\0' ? ", then " : "", presence[0] != ' ' ? presence : "",
+			    presence[0] != ' ' ? " " : "", event_of(tracepoint));
+	}
+	if (words[0] != '\0')
+		line_print(p, "found by", words);
+}
+
 static void
 print_match(struct pen *p, const json_t *m)
 {
 	const json_t *edge = json_object_get(m, "edge"), *key = json_object_get(m, "key");
 	bool settled = number_of(m, "settled_traces") > 0 && !is_null(m, "settled_share");
-	const char *presence = text_of(p, m, "presence"), *tracepoint = text_of(p, m, "tracepoint");
+	const char *presence = text_of(p, m, "presence");
 
 	fputs("\n", p->out);
 	pen_put(p, BOLD, pen_printf(p, "%s%s", presence[0] == ' ' || presence[0] == '\0' ? "" : pen_printf(p, "%s ", presence),
-	    tracepoint[0] != '\0' ? tracepoint : "as it was found"));
+	    pen_clean(p, title_of(m))));
 	fprintf(p->out, "  %s  diagnosis %.0f of %s, cycle %.0f, number %.0f\n", text_of(p, m, "state"), number_of(m, "run"),
 	    text_of(p, m, "type"), number_of(m, "cycle"), number_of(m, "id"));
+	print_way(p, json_object_get(m, "way"));
 	line_print(p, "edge", text_of(p, edge, "from"));
 	line_print(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
 	line_print(p, "here", pen_printf(p, "%s on this edge", beside(p, m, "edge_ms", "usual_edge_ms")));

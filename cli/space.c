@@ -83,6 +83,13 @@ done(struct call *c, const char *key, const char *value, const char *words)
 	return DONE;
 }
 
+/* "version 2.0", for people. */
+static const char *
+version_words(struct call *c, const char *name)
+{
+	return name[0] != '\0' ? pen_printf(c->out, "version %s", name) : "what is of no version";
+}
+
 /* ---- show, stats, versions ---- */
 
 static int
@@ -215,8 +222,8 @@ export(struct call *c)
 	if ((rc = load(c, &l, &path, &e)) == 0)
 		rc = save_new(l.space, c->words[1], &e);
 	if (rc == 0)
-		done(c, "path", c->words[1], pen_printf(c->out, "%s: version '%s' is there now", c->words[1],
-		    space_version(l.space)->name));
+		done(c, "path", c->words[1], pen_printf(c->out, "%s: %s is there now", c->words[1], version_words(c,
+		    space_version(l.space)->name)));
 	release(&l);
 	return finish(c, rc, &e);
 }
@@ -256,8 +263,8 @@ merge(struct call *c)
 	if (rc == 0)
 		rc = save_new(l.space, c->words[1], &e);
 	if (rc == 0)
-		done(c, "path", c->words[1], pen_printf(c->out, "%s: version '%s', of %d files", c->words[1],
-		    space_version(l.space)->name, c->nwords - 2));
+		done(c, "path", c->words[1], pen_printf(c->out, "%s: %s, of %d files", c->words[1], version_words(c,
+		    space_version(l.space)->name), c->nwords - 2));
 	release(&l);
 	return finish(c, rc, &e);
 }
@@ -275,8 +282,8 @@ print_taken(struct call *c, json_t *question, const char *what)
 		return call_failed(c, &e);
 	name = text_of(c->out, json_object_get(answer, "space_version"), "name");
 	json_object_set_new(answer, "words", json_string(is_true(answer, "beside") ?
-	    pen_printf(c->out, "%s: kept beside version '%s', which is searched; hone space versions lists all", what, name) :
-	    pen_printf(c->out, "%s: version '%s' is searched", what, name)));
+	    pen_printf(c->out, "%s: kept beside %s, which is searched; hone space versions lists all", what, version_words(c, name)) :
+	    pen_printf(c->out, "%s: %s is searched", what, version_words(c, name))));
 	c->output->done(c->out, answer);
 	json_decref(answer);
 	return DONE;

@@ -9,6 +9,21 @@
 
 /* ---- a trace that was evidence ---- */
 
+/* From the root of its tree down to the hypothesis itself: how it was come to. */
+static json_t *
+way_json(const struct forest *f, const struct hypothesis *h)
+{
+	json_t *way = json_array();
+
+	for (; h != NULL; h = h->parent != 0 ? forest_get(f, h->parent) : NULL) {
+		char presence[2] = { h->presence, '\0' };
+
+		json_array_insert_new(way, 0, json_pack("{s:I, s:s, s:o, s:s}", "id", (json_int_t)h->id, "presence", presence,
+		    "tracepoint", answer_text(h->tracepoint), "state", hypothesis_word(h->state)));
+	}
+	return way;
+}
+
 /* What the hypothesis says, with this trace's time on its edge beside what its group takes on average. */
 static json_t *
 match_json(const struct forest *f, const struct hypothesis *h, double total_ns, double edge_ns, double usual_total_ns,
@@ -19,6 +34,7 @@ match_json(const struct forest *f, const struct hypothesis *h, double total_ns, 
 
 	json_object_set_new(j, "run", json_integer((json_int_t)h->run));
 	json_object_set_new(j, "type", answer_text(r != NULL ? r->type : ""));
+	json_object_set_new(j, "way", way_json(f, h));
 	json_object_set_new(j, "total_ms", number_json(total_ns / 1e6));
 	json_object_set_new(j, "usual_total_ms", number_json(usual_total_ns / 1e6));
 	json_object_set_new(j, "edge_ms", number_json(edge_ns / 1e6));
@@ -35,9 +51,11 @@ add_evidence(const struct forest *f, struct trace_id id, json_t *matches)
 	while ((v = forest_evidence(f, id, &at)) != NULL) {
 		const struct hypothesis *h = forest_get(f, v->hypothesis);
 
+		double mean_ns = h != NULL && h->mean_ns > 0 ? h->mean_ns : NAN;	/* 0: it was not measured */
+
 		if (h != NULL)
-			json_array_append_new(matches, match_json(f, h, (double)v->total_ns, (double)v->edge_ns, h->mean_ns,
-			    h->mean_ns * h->latency_share));
+			json_array_append_new(matches, match_json(f, h, (double)v->total_ns, (double)v->edge_ns, mean_ns,
+			    mean_ns * h->latency_share));
 	}
 }
 

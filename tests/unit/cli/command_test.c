@@ -448,7 +448,7 @@ what_is_there_is_never_written_over(void **state)
 
 	write_space(f->a, "1.0", "shop:middle");
 	write_space(f->b, "2.0", "shop:other");
-	check(hone("space", "export", f->out, "--space", f->a, NULL), DONE, "version '1.0' is there now", "");
+	check(hone("space", "export", f->out, "--space", f->a, NULL), DONE, "version 1.0 is there now", "");
 	check(hone("space", "export", f->out, "--space", f->b, NULL), FAILED, "", "is there already, and stays as it is");
 	check(hone("space", "versions", "--space", f->out, NULL), DONE, "1.0", "");
 	check(hone("space", "merge", f->b, f->a, f->a, NULL), FAILED, "", "is there already, and stays as it is");
@@ -456,7 +456,7 @@ what_is_there_is_never_written_over(void **state)
 	unlink(f->out);
 	check(hone("space", "merge", f->out, f->a, f->b, NULL), FAILED, "", "is of version '2.0', the first of '1.0'");
 	assert_int_equal(access(f->out, F_OK), -1);
-	check(hone("space", "merge", f->out, f->a, f->b, "--version", "3.0", NULL), DONE, "version '3.0', of 2 files", "");
+	check(hone("space", "merge", f->out, f->a, f->b, "--version", "3.0", NULL), DONE, "version 3.0, of 2 files", "");
 	s = hone("space", "show", "HOME", "--space", f->out, NULL);
 	assert_non_null(strstr(s.out, "shop:other"));
 	check(s, DONE, "shop:middle", "");

@@ -183,7 +183,7 @@ graphs_are_as_graphviz_wants_them(void **state)
 	check_as("forest", "forest-dot", print_dot);
 	check_as("space", "space-dot", print_dot);
 	assert_non_null(strstr(text, "label=\"a\\\"];b\\\\: diagnosis 1, x?y\""));
-	assert_non_null(strstr(text, "+\\\\\\\""));
+	assert_non_null(strstr(text, "+ \\\\\\\""));
 	free(text);
 	json_decref(odd);
 }

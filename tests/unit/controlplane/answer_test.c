@@ -320,6 +320,8 @@ a_trace_is_matched_to_what_it_was_evidence_of(void **state)
 	assert_int_equal(json_array_size(at(j, "matches")), 1);
 	says(j, "matches.0.tracepoint", "shop:lock_begin");
 	says(j, "matches.0.type", "GET_HOME");
+	assert_int_equal(json_array_size(at(j, "matches.0.way")), 2);
+	counts(j, "matches.0.way.1.id", 2);
 	counts(j, "matches.0.edge_ms", 80);
 	counts(j, "matches.0.usual_edge_ms", 6);	/* half of 12 ms */
 	counts(j, "matches.0.total_ms", 90);
