@@ -187,6 +187,17 @@ $O/bench/report_nezha: $O/bench/report_nezha.o $O/lib/libreport.a $(call libs,fo
 eval-nezha: setup-tests $O/bench/report_nezha
 	@$O/bench/report_nezha $(DATA)/nezha/2022-08-22 $(DATA)/nezha/2023-01-29
 
+# The part of docs/space.md that is made from the code
+$O/tools/space_docs: $O/tools/space_docs.o
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
+docs: docs-space
+docs-check: docs-space-check
+docs-space: $O/tools/space_docs
+	@$< docs/space.md >$O/space.md && cp $O/space.md docs/space.md
+docs-space-check: $O/tools/space_docs
+	@$< docs/space.md | diff -u docs/space.md - && echo "docs: the space's tables are as the code has them"
+.PHONY: docs docs-check docs-space docs-space-check
+
 # The space is learned from real traces, too, which formats read.
 $O/bench/searchspace_learn: $O/bench/searchspace_learn.o $O/lib/libsearchspace.a $O/lib/libforest.a $(call libs,formats)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(sort $(call foreign,searchspace) $(call foreign,formats))

@@ -322,6 +322,17 @@ an_empty_space_comes_back_empty(void **state)
 /* ---- death ---- */
 
 static void
+save_version(struct fixture *f, uint64_t fingerprint, const char *name, int64_t learned_ns, const char *words)
+{
+	struct space *s = space_new(f->labels);
+
+	assert_int_equal(space_version_set(s, fingerprint, name, learned_ns, NULL), 0);
+	learn(s, f->labels, words);
+	save(s, f->path);
+	space_free(s);
+}
+
+static void
 save_until_killed(struct fixture *f, struct space *other, int tell)
 {
 	for (;;)
@@ -343,9 +354,12 @@ kill_9_leaves_the_old_or_the_new_file_whole(void **state)
 	learn_any(&r, f->space, f->labels, 3);
 	learn_any(&r, other, f->labels, 300);
 	assert_true(space_stats(f->space, LABEL_NONE, &small) && space_stats(other, LABEL_NONE, &big));
+	save_version(f, 1, "another version", -1, "R a E");	/* taught before the others */
 	for (int i = 0; i < 25; i++) {
 		struct space *t = space_new(f->labels);
+		struct space_version *versions;
 		int pipes[2], status;
+		uint32_t nversions;
 		pid_t child;
 		char byte;
 
@@ -364,6 +378,9 @@ kill_9_leaves_the_old_or_the_new_file_whole(void **state)
 		load(t, f->labels, f->path);
 		assert_true(space_stats(t, LABEL_NONE, &got));
 		same_stats(&got, got.traces == small.traces ? &small : &big);
+		assert_int_equal(space_versions(&versions, &nversions, f->path, NULL), 0);
+		assert_true(nversions == 2 && strcmp(versions[1].name, "another version") == 0 && versions[1].traces == 1);
+		free(versions);
 		space_free(t);
 	}
 	save(f->space, f->path);	/* whatever was left beside it */
@@ -613,17 +630,6 @@ rows_that_contradict_each_other_are_damage(void **state)
 }
 
 /* ---- versions ---- */
-
-static void
-save_version(struct fixture *f, uint64_t fingerprint, const char *name, int64_t learned_ns, const char *words)
-{
-	struct space *s = space_new(f->labels);
-
-	assert_int_equal(space_version_set(s, fingerprint, name, learned_ns, NULL), 0);
-	learn(s, f->labels, words);
-	save(s, f->path);
-	space_free(s);
-}
 
 static void
 knows(struct fixture *f, const char *version, const char *points)
