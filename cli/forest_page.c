@@ -98,6 +98,18 @@ put_share(struct buf *out, double share, double low, double high)
 	    within(high) * BAR_WIDTH + 0.5, share * 100, low * 100, high * 100);
 }
 
+/* Three digits in the unit that suits. */
+static void
+put_ms(struct buf *out, double ms)
+{
+	if (ms >= 999.5)
+		buf_printf(out, "%.*f s", ms < 9995 ? 2 : ms < 99950 ? 1 : 0, ms / 1e3);
+	else if (ms >= 0.9995 || ms == 0)
+		buf_printf(out, "%.3g ms", ms);
+	else
+		buf_printf(out, "%.3g µs", ms * 1e3);
+}
+
 /* ---- hypotheses ---- */
 
 static void
@@ -129,8 +141,11 @@ put_hypothesis(struct buf *out, const json_t *h)
 	put_share(out, number_of(h, settled ? "settled_share" : "share"), number_of(h, settled ? "settled_low" : "share_low"),
 	    number_of(h, settled ? "settled_high" : "share_high"));
 	buf_printf(out, " <span class=\"soft\">%.0f traces", number_of(h, settled ? "settled_traces" : "traces"));
-	if (number_of(h, "mean_ms") > 0)
-		buf_printf(out, ", mean %.3g ms, CV %.0f %%", number_of(h, "mean_ms"), number_of(h, "cv") * 100);
+	if (number_of(h, "mean_ms") > 0) {
+		put(out, ", mean ");
+		put_ms(out, number_of(h, "mean_ms"));
+		buf_printf(out, ", CV %.0f %%", number_of(h, "cv") * 100);
+	}
 	put(out, "</span>");
 	put_key(out, json_object_get(h, "key"));
 }
@@ -172,14 +187,18 @@ put_verdict(struct buf *out, const json_t *v)
 	put_text(out, v, "kind");
 	put(out, "</td><td>");
 	put_edge(out, json_object_get(v, "edge"));
-	put(out, "<br><span class=\"soft\">");
-	put_text(out, v, "words");
-	put(out, "</span>");
+	if (number_of(v, "rank") > 1) {		/* those of the first stand above */
+		put(out, "<br><span class=\"soft\">");
+		put_text(out, v, "words");
+		put(out, "</span>");
+	}
 	put_key(out, json_object_get(v, "key"));
 	put(out, "</td><td class=\"n\">");
-	buf_printf(out, "%.0f %% (%.0f to %.0f)</td><td class=\"n\">%.0f %%</td><td class=\"n\">%.3g ms</td><td><code>",
+	buf_printf(out, "%.0f %% (%.0f to %.0f)</td><td class=\"n\">%.0f %%</td><td class=\"n\">",
 	    number_of(v, "share") * 100, number_of(v, "share_low") * 100, number_of(v, "share_high") * 100,
-	    number_of(json_object_get(v, "group"), "cv") * 100, number_of(v, "cost_ms"));
+	    number_of(json_object_get(v, "group"), "cv") * 100);
+	put_ms(out, number_of(v, "cost_ms"));
+	put(out, "</td><td><code>");
 	put_text(out, ex, "slowest");
 	put(out, "</code></td></tr>\n");
 }
@@ -222,9 +241,8 @@ put_run(struct buf *out, const json_t *run)
 	put_fact(out, "cycles", number_of(run, "cycles"));
 	put_fact(out, "seconds", number_of(run, "seconds"));
 	put_fact(out, "requests", number_of(run, "requests"));
-	put_fact(out, "tracepoints turned on", number_of(run, "tracepoints_used"));
-	put_fact(out, "of", number_of(run, "tracepoints_all"));
-	put(out, "</dl>\n");
+	buf_printf(out, "<div><dt>tracepoints turned on</dt><dd>%.0f of %.0f</dd></div></dl>\n", number_of(run, "tracepoints_used"),
+	    number_of(run, "tracepoints_all"));
 	put_verdicts(out, json_object_get(run, "verdicts"));
 	put(out, "<h3>The tree</h3>\n");
 	put_children(out, json_object_get(run, "hypotheses"), 0, 0);
