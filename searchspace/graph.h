@@ -97,7 +97,6 @@ uint64_t graph_glimpses_max(const struct graph *g);
 
 bool key_value(struct key *k, const struct value *v);		/* adds one; false: out of memory */
 bool key_text(struct key *k, uint32_t hash);			/* adds a text by its hash, not 0, if it is new */
-double mean_of(double a, uint64_t na, double b, uint64_t nb);	/* of all, from the means of two */
 
 /* Adds what the traces of `from` taught, as if they had come after those of g. 0 or ERR_MEMORY. O(size of from). */
 int  graph_merge(struct graph *g, const struct graph *from, struct err *e);

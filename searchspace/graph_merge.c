@@ -3,7 +3,8 @@
 
 #include "searchspace/graph.h"
 
-double
+/* Of all, from the means of two parts. */
+static double
 mean_of(double a, uint64_t na, double b, uint64_t nb)
 {
 	return na == 0 ? b : nb == 0 ? a : a + (b - a) * ((double)nb / ((double)na + (double)nb));

@@ -69,25 +69,6 @@ struct gap {
 	uint32_t from_unit, to_unit;	/* labels that began their units */
 };
 
-struct between {			/* goes when match.h stands */
-	uint32_t label;			/* of a point */
-	uint64_t count;			/* how often it was seen there */
-	double   offset_ns;		/* where in happens-before order */
-	double   share;			/* of the traces that pass the gap, how many pass it: 0..1, estimated */
-};
-
-/*
- * All labels of points that lie on a walk from the gap's one end to its other
- * in the graph without passing either end again, nor a label in `absent` (known
- * not to be on these traces' path: may be NULL), nor a fork or join (always on: it
- * would be an end itself), in happens-before order, on ties in the order they were
- * learned. At most max. When the ends are in different units nothing lies between
- * (the link does). O(places of the type + steps of the unit), and a sort of what is
- * found. Returns how many, or ERR_MEMORY.
- */
-int space_between(const struct space *s, uint32_t type, const struct gap *g, const struct label_set *absent,
-    struct between *out, uint32_t max, struct err *e);
-
 /* ---- what else a place knows ---- */
 
 /* Where a place hands work on or gets it back: the label of the unit that it begins, or began. */

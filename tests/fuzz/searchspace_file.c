@@ -12,6 +12,7 @@
 
 #include "analysis/trace.h"
 #include "searchspace/space.h"
+#include "tests/unit/searchspace/between.h"
 
 enum { FILE_MAX_BYTES = 1 << 16 };
 

@@ -9,6 +9,7 @@
 
 #include "analysis/trace.h"
 #include "searchspace/graph.h"
+#include "tests/unit/searchspace/between.h"
 
 enum { LABELS = 16, EVENTS_MAX = 512 };
 

@@ -9,6 +9,7 @@
 
 #include "analysis/trace.h"
 #include "searchspace/match.h"
+#include "tests/unit/searchspace/between.h"
 
 /* R E: request begin, end; U V: unit begin, end; F J: fork, join; what else: a point of that name. A digit after one
  * of the letters tells its kin apart: F1, F2. */

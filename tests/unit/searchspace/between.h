@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What may lie in a gap, by its two ends alone; goes when match.h stands. */
+/*
+ * What may lie in a gap by its two ends alone, for tests that ask a graph what it has learned: all points that a walk
+ * from one end to the other can pass without passing either again, a label in `absent`, a fork or a join. match.h
+ * looks at a whole path; this is simpler, and can be checked by enumeration.
+ */
+#ifndef TESTS_SEARCHSPACE_BETWEEN_H
+#define TESTS_SEARCHSPACE_BETWEEN_H
+
 #include <stdlib.h>
 
 #include "searchspace/graph.h"
+
+struct between {
+	uint32_t label;			/* of a point */
+	uint64_t count;			/* how often it was seen there */
+	double   offset_ns;		/* where in happens-before order */
+	double   share;			/* of the traces that pass the gap, how many pass it: 0..1, estimated */
+};
 
 /* ---- walking ---- */
 
@@ -21,14 +35,14 @@ struct walk {
  * Structure is always on: had these traces passed a fork or a join there, it would be an end of the gap. The same
  * holds for the ends themselves.
  */
-static bool
+static inline bool
 may_pass(const struct walk *w, uint32_t label)
 {
 	return label != w->gap->from && label != w->gap->to && (w->absent == NULL || !label_set_has(w->absent, label)) &&
 	    labels_get(w->labels, label)->kind == RECORD_POINT;
 }
 
-static void
+static inline void
 reach(struct walk *w, uint32_t spot, uint8_t mark)
 {
 	if ((w->marks[spot] & mark) != 0 || !may_pass(w, w->g->spots[spot].place.label))
@@ -38,7 +52,7 @@ reach(struct walk *w, uint32_t spot, uint8_t mark)
 }
 
 /* Marks all that a walk from the gap's begin (or, against the steps, from its end) can reach. */
-static void
+static inline void
 spread(struct walk *w, uint8_t mark)
 {
 	const struct graph *g = w->g;
@@ -60,7 +74,7 @@ spread(struct walk *w, uint8_t mark)
 
 /* Writes to between[nspots], ascending, all spots of points that a walk can pass from the gap's one end to its
  * other (space_between() says which walks). How many, or GRAPH_NONE: out of memory. O(spots + steps of the unit). */
-static uint32_t
+static inline uint32_t
 graph_between(const struct graph *g, const struct labels *labels, const struct gap *gap,
     const struct label_set *absent, uint32_t *between)
 {
@@ -88,7 +102,7 @@ struct found {
 
 /* Places of one label become one: a tracepoint is switched by its name, wherever it is. at: of each label, where it
  * stands in found + 1. */
-static uint32_t
+static inline uint32_t
 merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct found *found, uint32_t *at)
 {
 	uint32_t count = 0;
@@ -109,7 +123,7 @@ merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct fo
 	return count;
 }
 
-static int
+static inline int
 by_offset(const void *x, const void *y)
 {
 	const struct found *a = (const struct found *)x, *b = (const struct found *)y;
@@ -120,7 +134,7 @@ by_offset(const void *x, const void *y)
 }
 
 /* Traces that had this end of the gap; never 0. */
-static uint64_t
+static inline uint64_t
 passing(const struct graph *g, uint32_t unit, uint32_t label)
 {
 	uint64_t traces = 0;
@@ -131,7 +145,7 @@ passing(const struct graph *g, uint32_t unit, uint32_t label)
 	return traces > 0 ? traces : 1;
 }
 
-static uint32_t
+static inline uint32_t
 put_out(const struct graph *g, const struct gap *gap, const struct found *found, uint32_t n, struct between *out,
     uint32_t max)
 {
@@ -147,7 +161,8 @@ put_out(const struct graph *g, const struct gap *gap, const struct found *found,
 	return n;
 }
 
-int
+/* How many, or ERR_MEMORY; at most max. */
+static inline int
 space_between(const struct space *s, uint32_t type, const struct gap *gap, const struct label_set *absent,
     struct between *out, uint32_t max, struct err *e)
 {
@@ -171,3 +186,5 @@ space_between(const struct space *s, uint32_t type, const struct gap *gap, const
 	free(found);
 	return found != NULL ? (int)n : err_set(e, ERR_MEMORY, "search space: out of memory");
 }
+
+#endif
