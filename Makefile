@@ -131,10 +131,10 @@ unit: $(UNIT_TESTS)
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
 APPS ?= 40
 SEED ?= 1
-sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1
+sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1 SIZE=100000
 	prove -e '$<' $(SIMS)
 	$O/tests/sim/random --apps $(APPS) --seed $(SEED) $(if $(STRATEGY),--strategy "$(STRATEGY)") \
-	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE))
+	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE)) $(if $(SIZE),--size-max $(SIZE))
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
 	O=$(abspath $O) prove -e bash $(SCENARIOS)
 fuzz:	# clang's libFuzzer, with objects of its own
@@ -166,7 +166,7 @@ check: setup-tests
 	$(MAKE) $(JOBS) all
 	$(MAKE) rooms man docs-check
 	$(MAKE) $(JOBS) unit sim
-	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" unit sim
+	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" APPS=20 SIZE=3000 unit sim
 	$(MAKE) $(JOBS) O=$O-tsan SAN=thread OPT="-O1 -g" unit
 	$(MAKE) $(JOBS) fuzz
 	$(MAKE) scenario

@@ -5,8 +5,9 @@
  *
  * Without --strategy: all there are, but for the yardsticks random and exhaustive.
  *
- *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--jobs N]
- *	random --seed N --strategy NAME --verbose	one of them: its truth, all hypotheses, the verdict
+ *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs N]
+ *	random --seed N --strategy NAME --verbose	one of them (with the same --size-max): its truth, all hypotheses,
+ *							the verdict
  *
  * Application i has the seed --seed + i, so a miss is played again by its own. Exit 1: a target of the search was missed
  * (random_tally.c); 2: misused.
@@ -25,7 +26,7 @@
 enum { JOBS_MAX = 64, LEARN_TRACES = 45 };
 
 struct options {
-	uint32_t apps, jobs;
+	uint32_t apps, jobs, size_max;
 	uint64_t seed;
 	const char *strategies;
 	int per_cycle;
@@ -42,7 +43,7 @@ static void
 play(const struct options *o, const char *strategy, uint64_t seed, struct result *ret)
 {
 	struct mono begin = clock_mono();
-	struct made *m = made_new(seed);
+	struct made *m = made_new(seed, o->size_max);
 	struct engine_options options = stage_options(seed);
 	const struct run *r;
 	bool quiet;
@@ -155,12 +156,12 @@ options_of(struct options *o, int argc, char **argv)
 	static const struct option LONG[] = {
 		{ "apps", required_argument, NULL, 'a' }, { "seed", required_argument, NULL, 's' },
 		{ "strategy", required_argument, NULL, 't' }, { "per-cycle", required_argument, NULL, 'k' },
-		{ "jobs", required_argument, NULL, 'j' }, { "verbose", no_argument, NULL, 'v' }, { 0 },
+		{ "jobs", required_argument, NULL, 'j' }, { "size-max", required_argument, NULL, 'm' }, { "verbose", no_argument, NULL, 'v' }, { 0 },
 	};
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
 
-	*o = (struct options){ .apps = 60, .seed = 1, .per_cycle = 1 };
+	*o = (struct options){ .apps = 60, .seed = 1, .per_cycle = 1, .size_max = 100000 };
 	o->jobs = cores > 0 && cores < JOBS_MAX ? (uint32_t)cores : 1;
 	while ((c = getopt_long(argc, argv, "", LONG, NULL)) != -1)
 		if (c == 'a')
@@ -173,11 +174,14 @@ options_of(struct options *o, int argc, char **argv)
 			o->per_cycle = atoi(optarg);
 		else if (c == 'j')
 			o->jobs = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (c == 'm')
+			o->size_max = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (c == 'v')
 			o->verbose = true;
 		else
 			return -1;
-	return optind == argc && o->apps > 0 && o->jobs > 0 && o->jobs <= JOBS_MAX && o->per_cycle > 0 ? 0 : -1;
+	return optind == argc && o->apps > 0 && o->jobs > 0 && o->jobs <= JOBS_MAX && o->per_cycle > 0 &&
+	    o->size_max > 100 && o->size_max <= 200000 ? 0 : -1;
 }
 
 int
@@ -188,7 +192,7 @@ main(int argc, char **argv)
 	int missed = 0;
 
 	if (options_of(&o, argc, argv) != 0) {
-		fprintf(stderr, "usage: random [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--jobs N] "
+		fprintf(stderr, "usage: random [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N] [--jobs N] "
 		    "[--verbose]\n");
 		return 2;
 	}

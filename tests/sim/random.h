@@ -131,8 +131,8 @@ struct made {
 	uint32_t non, on_most, used;
 };
 
-/* random_make.c: all of it from the seed; aborts the program where that cannot be. */
-struct made *made_new(uint64_t seed);
+/* random_make.c: all of it from the seed, of 100 to size_max tracepoints; aborts the program where that cannot be. */
+struct made *made_new(uint64_t seed, uint32_t size_max);
 void made_free(struct made *m);
 const char *class_word(enum cause_class c);
 const char *trouble_word(enum trouble t);

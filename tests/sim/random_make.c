@@ -154,7 +154,8 @@ make_block(struct made *m, struct unit_made *u, struct block *b, uint32_t n, boo
 				taken |= places[k].at == places[i].at;
 		} while (taken);
 	}
-	qsort(places, (size_t)nplaces, sizeof places[0], by_place);
+	if (nplaces > 0)
+		qsort(places, (size_t)nplaces, sizeof places[0], by_place);
 	b->segs = room(m, 2 * (size_t)nplaces + 1, sizeof b->segs[0]);
 	for (int i = 0; i <= nplaces; i++) {
 		uint32_t upto = i < nplaces ? places[i].at : n;
@@ -593,7 +594,7 @@ make_once(struct made *m)
 }
 
 static struct made *
-draw(uint64_t seed, uint64_t again)
+draw(uint64_t seed, uint32_t size_max, uint64_t again)
 {
 	struct made *m = calloc(1, sizeof *m);
 	uint32_t most;
@@ -604,7 +605,7 @@ draw(uint64_t seed, uint64_t again)
 	rng_seed(&m->rng, hash_u64(seed));
 	m->ncauses = chance(m, 0.2) ? 0 : chance(m, 0.5) ? 1 : whole(m, 2, CAUSES_MAX);
 	m->class = (enum cause_class)rng_below(&m->rng, CAUSE_CLASSES);
-	m->size = (uint32_t)log_between(m, 100, 100000);
+	m->size = (uint32_t)log_between(m, 100, size_max);
 	m->rate = m->class == CAUSE_SLOW ? between(m, 500, 1000) : log_between(m, 100, 1000);
 	m->trouble = chance(m, 0.75) ? TROUBLE_NONE : (enum trouble)whole(m, 1, TROUBLES - 1);
 	rng_seed(&m->rng, hash_u64(seed) + again);
@@ -631,10 +632,10 @@ draw(uint64_t seed, uint64_t again)
 }
 
 struct made *
-made_new(uint64_t seed)
+made_new(uint64_t seed, uint32_t size_max)
 {
 	for (uint64_t again = 0; again < TRIES; again++) {
-		struct made *m = draw(seed, again);
+		struct made *m = draw(seed, size_max, again);
 
 		if (fair(m))
 			return m;

@@ -283,7 +283,8 @@ lose(const struct stage *s, struct stage_node *n, size_t ready, int64_t until_ns
 	while (gone < ready && gone < (size_t)n->lose_count && n->records[ready - 1 - gone].time_ns > until_ns - 10 * MS)
 		gone++;
 	loss->count = gone;
-	memmove(&n->records[ready - gone], &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
+	if (gone > 0)
+		memmove(&n->records[ready - gone], &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
 	n->nrecords -= gone;
 	return ready - gone;
 }
@@ -296,14 +297,16 @@ node_tell(struct stage *s, struct stage_node *n)
 	size_t ready = 0, sent = 0;
 	struct loss loss;
 
-	qsort(n->records, n->nrecords, sizeof n->records[0], by_time);
+	if (n->nrecords > 0)
+		qsort(n->records, n->nrecords, sizeof n->records[0], by_time);
 	while (ready < n->nrecords && n->records[ready].time_ns <= until_ns)
 		ready++;
 	ready = lose(s, n, ready, until_ns, &loss);
 	for (; ready - sent > BATCH_MOST; sent += BATCH_MOST)
 		send_batch(s, n, sent, BATCH_MOST, before_ns, NULL);
 	send_batch(s, n, sent, ready - sent, until_ns, loss.count > 0 ? &loss : NULL);
-	memmove(n->records, &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
+	if (ready > 0)
+		memmove(n->records, &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
 	n->nrecords -= ready;
 }
 
