@@ -6,19 +6,16 @@
 
 #include "tests/sim/random.h"
 
-#pragma weak forest_verdict	/* until all of the forest's verdicts are there */
-#pragma weak verdict_word
-
 struct said {
 	const char *from, *to, *tracepoint, *key;
 	bool separates;
 };
 
-/* The first verdict. */
+/* The first verdict; where no edge could be kept, what the hypothesis that ended the run says. */
 static bool
 said_by(const struct made *m, const struct run *r, struct said *ret)
 {
-	const struct verdict *v = forest_verdict != NULL ? forest_verdict(m->stage.forest, r->id, 1) : NULL;
+	const struct verdict *v = forest_verdict(m->stage.forest, r->id, 1);
 	const struct hypothesis *h = forest_get(m->stage.forest, r->verdict);
 
 	if (r->state != RUN_FOUND)
@@ -116,7 +113,7 @@ judge_verbose(const struct made *m, const struct run *r)
 		    h->edge_to, h->share * 100, h->cv * 100, (unsigned long long)h->traces, h->mean_ns / 1e6,
 		    h->settled_share * 100, h->settled_low * 100, h->settled_high * 100,
 		    (unsigned long long)h->settled_traces, h->key[0] != '\0' ? ", key " : "", h->key);
-	for (uint32_t rank = 1; forest_verdict != NULL; rank++) {
+	for (uint32_t rank = 1;; rank++) {
 		const struct verdict *v = forest_verdict(m->stage.forest, r->id, rank);
 
 		if (v == NULL)

@@ -14,7 +14,7 @@
 #define CHANCE 0.01
 
 struct row {			/* of those results that it takes */
-	uint32_t n, found, either, both, keys, unquiet;
+	uint32_t n, found, either, both, keys;
 	uint32_t ncycles;
 	double *cycles, *used, *most, *requests;
 };
@@ -53,7 +53,6 @@ row_add(struct row *w, const struct result *r)
 	w->either += r->either;
 	w->both += r->both;
 	w->keys += r->key;
-	w->unquiet += !r->quiet;
 	if (r->ncauses == 0)
 		return;
 	w->cycles[w->ncycles] = r->cycles;
@@ -80,7 +79,7 @@ row_print(struct row *w, const char *name)
 static void
 row_of(struct row *w, const struct result *results, uint32_t n, int class, int low, int high, double from, double to)
 {
-	w->n = w->found = w->either = w->both = w->keys = w->unquiet = w->ncycles = 0;
+	w->n = w->found = w->either = w->both = w->keys = w->ncycles = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct result *r = &results[i];
 
