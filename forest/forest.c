@@ -499,11 +499,13 @@ forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall be
 		if (r != NULL) {
 			drop_changes(f, r);
 			f->nverdicts -= r->nverdicts;
-			r->run.state = RUN_STATES;	/* marks it */
+			r->run.state = RUN_STATES;	/* marks it, */
+			for (struct node *node = r->nodes; node != NULL; node = node->next)
+				node->hypothesis.run = 0;	/* and those */
 		}
 	}
 	for (uint32_t i = 0; i < f->nnodes; i++)
-		if (forest_run(f, f->nodes[i]->hypothesis.run)->state == RUN_STATES)
+		if (f->nodes[i]->hypothesis.run == 0)
 			node_free(f->nodes[i]);
 		else
 			f->nodes[kept++] = f->nodes[i];

@@ -201,16 +201,29 @@ forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at)
 
 /* ---- forgetting ---- */
 
+/* Those of a run stand together mostly: *known is one that is there. */
+static bool
+gone(const struct forest *f, uint64_t run, uint64_t *known)
+{
+	if (run == *known)
+		return false;
+	if (forest_run(f, run) == NULL)
+		return true;
+	*known = run;
+	return false;
+}
+
 void
 forest_log_forget(struct forest *f, struct wall before)
 {
 	struct forest_changes *c = &f->changes;
 	uint32_t kept = 0, fresh = f->nswitched - c->nswitched, waiting = 0;
+	uint64_t known = 0;
 
 	for (uint32_t i = 0; i < f->nswitched; i++) {
 		const struct switched *s = &f->switched[i];
 
-		if (s->run != 0 ? forest_run(f, s->run) == NULL : s->when.ns < before.ns)
+		if (s->run != 0 ? gone(f, s->run, &known) : s->when.ns < before.ns)
 			continue;
 		waiting += i >= fresh;
 		f->switched[kept++] = *s;
@@ -220,7 +233,7 @@ forest_log_forget(struct forest *f, struct wall before)
 	fresh = f->nevidence - c->nevidence;
 	kept = waiting = 0;
 	for (uint32_t i = 0; i < f->nevidence; i++) {
-		if (forest_run(f, f->evidence[i].run) == NULL)
+		if (gone(f, f->evidence[i].run, &known))
 			continue;
 		waiting += i >= fresh;
 		f->evidence[kept++] = f->evidence[i];

@@ -79,7 +79,8 @@ static int
 delete_all(struct store *s, struct goes *g, struct err *e)
 {
 	static const char *const sql[] = {
-		"DELETE FROM evidence WHERE run = ?1 AND ?2 = 0", "DELETE FROM switched WHERE run = ?1 AND ?2 = 0",
+		"DELETE FROM evidence WHERE hypothesis IN (SELECT id FROM hypothesis WHERE run = ?1) AND ?2 = 0",
+		"DELETE FROM switched WHERE run = ?1 AND ?2 = 0",
 		"DELETE FROM verdict WHERE run = ?1 AND ?2 = 0", "DELETE FROM hypothesis WHERE run = ?1 AND ?2 = 0",
 		"DELETE FROM run WHERE id = ?1 AND ?2 = 0",
 	};

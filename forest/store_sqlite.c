@@ -65,11 +65,15 @@ static const char *const steps[] = {
 	" when_ns INTEGER NOT NULL) STRICT;"
 	"CREATE INDEX verdict_run ON verdict (run, rank);"
 	"CREATE TABLE evidence ("
-	" run INTEGER NOT NULL REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
+	" run INTEGER NOT NULL,"
 	" hypothesis INTEGER NOT NULL REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
 	" trace_high INTEGER NOT NULL, trace_low INTEGER NOT NULL,"
 	" total_ns INTEGER NOT NULL, edge_ns INTEGER NOT NULL) STRICT;"
-	"CREATE INDEX evidence_run ON evidence (run);",
+	/* SQLite looks for all that might refer to a new row while any reference is open, as a verdict's is. */
+	"CREATE INDEX run_verdict ON run (verdict);"
+	"CREATE INDEX hypothesis_parent ON hypothesis (parent);"
+	"CREATE INDEX switched_hypothesis ON switched (hypothesis);"
+	"CREATE INDEX evidence_hypothesis ON evidence (hypothesis);",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

@@ -29,7 +29,7 @@ must(int ok)
 static void
 forget(void)
 {
-	static const char *const endings[] = { "", "-wal", "-shm", "-journal", ".lock" };
+	static const char *const endings[] = { "", "-wal", "-shm", "-journal", ".lock", "-saved", "-saved.lock" };
 	char name[96];
 
 	for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
@@ -47,7 +47,11 @@ change(struct forest *f)
 
 	w.run = r->id;
 	w.hypothesis = h->id;
+	struct evidence v = { { 1, 2 }, r->id, h->id, 30, 4 };
+	struct verdict u = { .run = r->id, .hypothesis = h->id, .cost_ns = 5 };
+
 	must(forest_hypothesis_new(f, r->id, h->id) != NULL && forest_switched(f, &w, NULL) == 0);
+	must(forest_evidence_add(f, &v, NULL) == 0 && forest_verdict_new(f, &u) != NULL);
 }
 
 static void
@@ -76,6 +80,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct forest *f = forest_new();
 	struct store *s = NULL;
 	struct err e = { 0 };
+	struct salvaged n;
+	char saved[80];
 	int fd, rc;
 
 	if (good_len == 0)
@@ -94,5 +100,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	must(rc == 0 || (rc < 0 && e.code == rc && e.text[0] != '\0'));
 	store_close(s);
 	forest_free(f);
+	snprintf(saved, sizeof saved, "%s-saved", path);
+	rc = store_salvage(path, saved, &n, &e);	/* whatever it saves, opens and loads */
+	must(rc == 0 || (rc < 0 && e.code == rc && e.text[0] != '\0'));
+	if (rc == 0) {
+		f = forest_new();
+		s = NULL;
+		must(store_open(&s, saved, &e) == 0 && store_load(s, f, 0, &e) == 0);
+		store_close(s);
+		forest_free(f);
+	}
 	return 0;
 }
