@@ -207,6 +207,7 @@ install: all install-instrument
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
 	install -m755 $O/bin/hone $(DESTDIR)$(PREFIX)/bin
 	install -Dm755 $O/lib/hone/ctf.so $(DESTDIR)$(PREFIX)/lib/hone/ctf.so
+	install -Dm755 $O/lib/hone/hone-cost $(DESTDIR)$(PREFIX)/lib/hone/hone-cost
 	install -Dm644 cli/hone.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hone
 	install -m755 $O/bin/honed $O/bin/hone-agent $(DESTDIR)$(PREFIX)/sbin
 	$(foreach m,$(filter-out instrument/%,$(MAN)),install -m644 $m $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m));)

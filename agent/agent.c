@@ -42,21 +42,27 @@ lose(struct agent *a, int64_t from_ns, int64_t to_ns)
 	a->lost_blind++;
 }
 
+/* Our own measuring is none of the node's programs. */
 static void
 programs_look(struct agent *a)
 {
 	uint64_t *program = calloc(a->look.nprocesses + 1, sizeof(*program));
+	struct source_process *list = calloc(a->look.nprocesses + 1, sizeof(*list));
+	uint32_t n = 0;
 	struct err e;
 
-	if (program == NULL)
-		return;
-	for (uint32_t i = 0; i < a->look.nprocesses; i++)
-		program[i] = process_program((pid_t)a->look.processes[i].pid);
-	if (inventory_run(a->inventory, a->look.processes, program, a->look.nprocesses, &e) == 0) {
+	for (uint32_t i = 0; program != NULL && list != NULL && i < a->look.nprocesses; i++) {
+		if (strcmp(a->look.processes[i].service, "hone-cost") == 0)
+			continue;
+		program[n] = process_program((pid_t)a->look.processes[i].pid);
+		list[n++] = a->look.processes[i];
+	}
+	if (program != NULL && list != NULL && inventory_run(a->inventory, list, program, n, &e) == 0) {
 		a->source_changes = a->look.changes;
 		a->programs_due = true;
 	}
 	free(program);
+	free(list);
 }
 
 static void
@@ -327,6 +333,22 @@ post_programs(struct agent *a)
 
 /* ---- the agent ---- */
 
+/* When all else is on its way: the controller knows us, the session stands, nothing waits. */
+static void
+measure_cost(struct agent *a, struct mono now)
+{
+	bool may = a->connected && a->session_open && switcher_idle(a->switcher);
+
+	if (!cost_step(&a->cost, a->config->node, a->config->run_dir, may, now))
+		return;
+	if (a->cost.record_ns > 0)
+		agent_say(a, LOG_INFO, "a record costs %.0f ns here, a rejected one %.0f ns", a->cost.record_ns,
+		    a->cost.rejected_ns);
+	else
+		agent_say(a, LOG_WARN, "what a record costs here could not be measured (attempt %d)", a->cost.attempts);
+	a->status_now = true;
+}
+
 static void
 shed_if_full(struct agent *a, struct mono now)
 {
@@ -359,6 +381,7 @@ agent_turn(struct agent *a)
 	renew_sampling(a, now);
 	post_done(a, now);
 	post_programs(a);
+	measure_cost(a, now);
 	report_status(a, now);
 	if (pack_tick(a->pack, now))
 		link_kick(a->link);
@@ -485,6 +508,7 @@ agent_close(struct agent *a)
 	if (a->link != NULL)
 		goodbye(a);
 	source_close(a);
+	cost_end(&a->cost);
 	clean = tracer_end(a);
 	link_stop(a->link);
 	rates_close(a->rates, true);	/* old mappings of it stay, and stay silent */

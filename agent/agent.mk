@@ -1,10 +1,16 @@
+# What a record costs: a program of its own, run by hone-agent (agent/cost.c).
+$O/lib/hone/hone-cost: $O/agent/cost/main.o $O/lib/libhone.so $(call libs,agent)
+	@mkdir -p $(@D) && $(CC) -o $@ $(filter %.o %.a,$^) $(LDFLAGS_ALL) -L$O/lib -lhone -Wl,-rpath,'$$ORIGIN/..' \
+	    $(call foreign,agent) -llttng-ust
+all: $O/lib/hone/hone-cost
+
 # hone-agent's own tests and measurements on a real tracer; see tests/scenario/agent_test.sh, bench/agent_toggle.sh.
 
 $O/tests/scenario/agent_program: $O/tests/scenario/agent_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
 $O/tests/scenario/agent_controller: $O/tests/scenario/agent_controller.o $(call libs,wire)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
-agent-scenario: $O/bin/hone-agent $O/tests/scenario/agent_program $O/tests/scenario/agent_controller
+agent-scenario: $O/bin/hone-agent $O/lib/hone/hone-cost $O/tests/scenario/agent_program $O/tests/scenario/agent_controller
 agent-bench: agent-scenario $O/bench/agent_toggle
 
 .PHONY: agent-scenario agent-bench

@@ -4,6 +4,7 @@
 #define AGENT_AGENT_INSIDE_H
 
 #include "agent/agent.h"
+#include "agent/cost.h"
 #include "agent/inventory.h"
 #include "agent/link.h"
 #include "agent/outbox.h"
@@ -33,6 +34,7 @@ struct agent {
 	uint64_t source_changes;	/* of its processes, as inventory knows them */
 	bool has_source, more, had_records;
 
+	struct cost cost;		/* of a record */
 	bool session_open, ever_open;
 	struct mono open_after, checked_at, listed_at;
 	bool programs_due;

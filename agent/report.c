@@ -121,6 +121,8 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	s->added = r.added;
 	s->epoch = r.epoch;
 	s->shed = r.shed;
+	s->record_ns = a->cost.record_ns;
+	s->rejected_ns = a->cost.rejected_ns;
 	s->trouble = trouble(a, now);
 	s->tracer_ok = a->session_open && !a->hanging;
 }

@@ -75,6 +75,13 @@ int  switches_lttng(struct switches *ret, const struct switch_options *o, struct
  * session daemon. */
 void switches_lttng_bury(const char *node, const char *run_dir, pid_t dead);
 
+/* Of the session in which that agent measures what a record costs (agent/cost/): hone-NODE-PID-cost. Who ends the agent's
+ * session ends that one, too. Texts are cut at their sizes. */
+void switches_cost(const char *node, const char *run_dir, pid_t agent, char *session, size_t session_size, char *folder,
+    size_t folder_size);
+/* Ends a session, and takes its folder away. May hang with the session daemon. */
+void switches_lttng_end(const char *session, const char *folder);
+
 /* The folder of that agent's traces; out is cut at size. */
 void switches_folder(const char *node, const char *run_dir, pid_t agent, char *out, size_t size);
 

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 
 #define CHANNEL "hone"
+#define COST "-cost"
 #define ALWAYS_ON "hone:*"
 #define SAMPLED "$app.hone:sampled == 1"
 #define PROBED "$app.hone:probed == 1"
@@ -68,7 +69,7 @@ switches_folder(const char *node, const char *run_dir, pid_t agent, char *out, s
 	snprintf(out, size, "%s/hone-%s-%ld", run_dir, node, (long)agent);
 }
 
-/* Whether text is "hone-NODE-PID": node "a" does not own the sessions of node "a-1". */
+/* Whether text is "hone-NODE-PID", or that with COST behind: node "a" does not own the sessions of node "a-1". */
 static pid_t
 pid_of_name(const char *node, const char *text)
 {
@@ -80,7 +81,7 @@ pid_of_name(const char *node, const char *text)
 	if (strncmp(text, prefix, len) != 0 || !isdigit((unsigned char)text[len]))
 		return 0;
 	pid = strtol(text + len, &end, 10);
-	return *end == '\0' && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+	return (*end == '\0' || strcmp(end, COST) == 0) && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
 static bool
@@ -130,6 +131,31 @@ session_bury(const char *name, const char *folder)
 }
 
 void
+switches_cost(const char *node, const char *run_dir, pid_t agent, char *session, size_t session_size, char *folder,
+    size_t folder_size)
+{
+	snprintf(session, session_size, "hone-%s-%ld" COST, node, (long)agent);
+	snprintf(folder, folder_size, "%s/%s", run_dir, session);
+}
+
+void
+switches_lttng_end(const char *session, const char *folder)
+{
+	session_bury(session, folder);
+}
+
+/* While it measures, or where that was killed, there is a folder. */
+static void
+cost_bury(const char *node, const char *run_dir, pid_t agent)
+{
+	char name[128], folder[PATH_MAX];
+
+	switches_cost(node, run_dir, agent, name, sizeof(name), folder, sizeof(folder));
+	if (access(folder, F_OK) == 0)
+		session_bury(name, folder);
+}
+
+void
 switches_lttng_bury(const char *node, const char *run_dir, pid_t dead)
 {
 	char name[128], folder[PATH_MAX];
@@ -137,6 +163,7 @@ switches_lttng_bury(const char *node, const char *run_dir, pid_t dead)
 	snprintf(name, sizeof(name), "hone-%s-%ld", node, (long)dead);
 	switches_folder(node, run_dir, dead, folder, sizeof(folder));
 	session_bury(name, folder);
+	cost_bury(node, run_dir, dead);
 }
 
 static void
@@ -247,6 +274,7 @@ tracer_close(void *state)
 		lttng_destroy_handle(t->handle);
 	t->handle = NULL;
 	session_bury(t->session, t->folder);
+	cost_bury(t->node, t->run_dir, getpid());
 }
 
 static int

@@ -236,6 +236,8 @@ add_agent(struct table *t, struct pen *p, const json_t *o)
 	table_add(t, pen_printf(p, "%.1f %%", number_of(o, "tracer_cpu_pct")));
 	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "memory_mib")));
 	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "ring_mib")));
+	table_add(t, pen_printf(p, "%.0f ns%s", number_of(o, "record_ns"), is_true(o, "record_assumed") ? ", assumed" : ""));
+	table_add(t, pen_printf(p, "%.3f of %g %%", number_of(o, "spent_pct"), number_of(o, "budget_pct")));
 	table_add(t, pen_ms(p, number_of(o, "lag_ms")));
 	table_add(t, clock_of(p, o));
 	table_add(t, list_of(p, o, "services"));
@@ -245,7 +247,7 @@ static void
 print_agents(struct pen *p, const json_t *a)
 {
 	static const char *const heads[] = { "NODE", "STATE", "PROGRAMS", "RECORDS/S", "FULLEST", "LOST", "ADDED", "CPU",
-		"TRACER CPU", "MEMORY", "BUFFERS", "HEARD", "CLOCK", "SERVICES" };
+		"TRACER CPU", "MEMORY", "BUFFERS", "A RECORD", "SPENT", "HEARD", "CLOCK", "SERVICES" };
 	const json_t *agents = json_object_get(a, "agents");
 	struct table t;
 	size_t i;
@@ -255,8 +257,8 @@ print_agents(struct pen *p, const json_t *a)
 		fputs("No agent has connected yet; start hone-agent on each node.\n", p->out);
 		return;
 	}
-	table_open(&t, "llrrrrrrrrrrrl");
-	for (i = 0; i < 14; i++)
+	table_open(&t, "llrrrrrrrrrrrrrl");
+	for (i = 0; i < 16; i++)
 		table_add(&t, heads[i]);
 	json_array_foreach(agents, i, o)
 		add_agent(&t, p, o);

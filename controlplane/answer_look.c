@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What there is now: the controller, its types and counts, agents, tracepoints. */
+#include "controlplane/afford.h"
 #include "controlplane/answer_inside.h"
 
 #include <math.h>
@@ -18,8 +19,9 @@ answer_learning(const struct engine *g, const struct answer_context *c)
 	if (!l->active)
 		return json_null();
 	space_stats(g->space, LABEL_NONE, &s);
-	j = json_pack("{s:f, s:I, s:i, s:n, s:n}", "left_s", l->ready ? (double)mono_since_ns(l->until, c->now) / 1e9 :
-	    (double)l->for_ns / 1e9, "traces", (json_int_t)l->traces, "places", (int)s.places, "unseen", "next_new");
+	j = json_pack("{s:f, s:I, s:i, s:f, s:i, s:i, s:n, s:n}", "left_s", learn_left_s(g, c->now), "traces",
+	    (json_int_t)l->traces, "places", (int)s.places, "probed", learn_probed(g), "group", (int)l->group + 1, "groups",
+	    (int)l->ngroups, "unseen", "next_new");
 	if (space_cover(g->space, LABEL_NONE, &cover)) {
 		json_object_set_new(j, "unseen", number_json(cover.unseen));
 		json_object_set_new(j, "next_new", number_json(cover.next_new));
@@ -37,8 +39,9 @@ type_json(const struct engine *g, const struct type *t)
 
 	if (space_stats(g->space, t->label, &s))
 		space_cover(g->space, t->label, &cover);
-	return json_pack("{s:o, s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:o, s:o, s:o}", "type", answer_text(t->name), "service",
+	return json_pack("{s:o, s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:o, s:o, s:o}", "type", answer_text(t->name), "service",
 	    text_json(l->text, l->service_len), "traces", (json_int_t)t->traces, "per_second", t->per_second,
+	    "probed", runs || g->learning.active ? afford_probed(g, t) : 0.0,
 	    "mean_ms", t->total.mean / 1e6, "p50_ms", sketch_quantile(t->sketch, 0.5) / 1e6,
 	    "p95_ms", sketch_quantile(t->sketch, 0.95) / 1e6, "p99_ms", sketch_quantile(t->sketch, 0.99) / 1e6,
 	    "cv", moments_cv(&t->total), "learned_places", (int)s.places,
@@ -178,6 +181,18 @@ agent_json(const struct node *n, const struct answer_context *c)
 	    "lag_ms", (double)mono_since_ns(c->now, n->heard) / 1e6);
 }
 
+/* What a record costs there, and what is spent of what a core can do, of what may be. */
+static void
+cost_json(json_t *agent, struct engine *g, uint32_t node)
+{
+	bool assumed;
+
+	json_object_set_new(agent, "record_ns", json_real(afford_record_ns(g, node, &assumed)));
+	json_object_set_new(agent, "record_assumed", json_boolean(assumed));
+	json_object_set_new(agent, "spent_pct", json_real(afford_spent(g, node) * 100));
+	json_object_set_new(agent, "budget_pct", json_real(afford_share(g) * 100));
+}
+
 json_t *
 ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
@@ -188,6 +203,7 @@ ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, c
 	for (uint32_t i = 0; i < g->nnodes; i++) {
 		agent = agent_json(&g->nodes[i], c);
 		clock_json(agent, g, i, c);
+		cost_json(agent, g, i);
 		json_array_append_new(agents, agent);
 	}
 	return json_pack("{s:o}", "agents", agents);

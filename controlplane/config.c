@@ -53,12 +53,18 @@ const struct ini_key config_keys[] = {
 
 	KEY("search", tracepoints_per_cycle, INI_COUNT, "3", 1, 16,
 	    "So many tracepoints are turned on in a cycle for one edge."),
+	KEY("search", budget, INI_SHARE, "1%", 0.00001, 1,
+	    "Of one core, on each node: what tracepoints that a diagnosis added may cost the programs there. Where they would "
+	    "cost more, fewer requests are probed, and what is too dear even so is not turned on."),
 	KEY("search", isolate_min, INI_SHARE, "30%", 0.05, 1,
 	    "A smaller edge with this part of an edge's share took it over."),
 	KEY("search", explain_min, INI_SHARE, "50%", 0.05, 1, "A key that explains this share of an edge is its reason."),
 	KEY("search", cycle_max, INI_TIME, "20s", 0.5 * S, 3600 * S,
 	    "A cycle without traces enough is decided after this long with those there are."),
 	KEY("search", seed, INI_COUNT, "1", 1, 9e15, "Where chance starts: the same seed, the same choices."),
+
+	{ "learn", "budget", INI_SHARE, offsetof(struct config, learn_budget), "5%", 0.00001, 1,
+	    "Of one core, on each node: what learning may cost the programs there, with every tracepoint on." },
 
 	KEY("agents", sampled, INI_SHARE, "100%", 0, 1,
 	    "The share of requests that is traced; of a type under diagnosis it is all of them."),
@@ -182,6 +188,8 @@ config_engine(const struct config *c)
 		.ignore = c->ignore,
 		.bins = c->bins,
 		.tracepoints_per_cycle = c->tracepoints_per_cycle,
+		.budget_share = c->budget,
+		.learn_share = c->learn_budget,
 		.isolate_min = c->isolate_min,
 		.explain_min = c->explain_min,
 		.pause_fill = c->pause_fill,

@@ -21,7 +21,9 @@ struct config {		/* times in ns, sizes in bytes, shares of 1 */
 	char *ignore, *bins;
 	/* [search] */
 	int64_t tracepoints_per_cycle, cycle_max, seed;
-	double isolate_min, explain_min;
+	double budget, isolate_min, explain_min;
+	/* [learn] */
+	double learn_budget;
 	/* [agents] */
 	double sampled, pause_fill, resume_fill;
 	int64_t withdraw_after, lease;

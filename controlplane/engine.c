@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/afford.h"
 #include "controlplane/engine_inside.h"
 
 static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
@@ -31,11 +32,14 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 	g->o = *o;
 	g->o.searches_max = o->searches_max > 0 ? o->searches_max : 3;
 	g->o.effort_cycles = o->effort_cycles > 0 ? o->effort_cycles : 64;
+	g->o.budget_share = o->budget_share > 0 ? o->budget_share : 0.01;
+	g->o.learn_share = o->learn_share > 0 ? o->learn_share : 0.05;
 	g->forest = f;
 	g->labels = labels_new();
 	g->plan = plan_new();
+	g->afford = afford_new(&g->o);
 	g->space = g->labels != NULL ? space_new(g->labels) : NULL;
-	if (g->labels == NULL || g->plan == NULL || g->space == NULL ||
+	if (g->labels == NULL || g->plan == NULL || g->space == NULL || g->afford == NULL ||
 	    assemble_new(&g->assemble, &ao, g->labels, e) != 0 || clocks_new(&g->clocks, e) != 0 ||
 	    engine_report_reset(g, (struct wall){ 0 }, e) != 0) {
 		engine_free(g);
@@ -62,6 +66,7 @@ engine_free(struct engine *g)
 	rules_release(&g->rules);
 	space_free(g->space);
 	plan_free(g->plan);
+	afford_free(g->afford);
 	assemble_free(g->assemble);
 	clocks_free(g->clocks);
 	labels_free(g->labels);
@@ -82,7 +87,8 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 		rc = take_trace(g, t, now, e);
 		trace_free(t);
 	}
-	learn_step(g, now);
+	if (rc == 0)
+		rc = learn_step(g, now, when, e);
 	for (uint32_t i = 0; i < g->ntypes && rc == 0; i++) {
 		struct diagnosis *d = g->types[i].diagnosis;
 
@@ -90,7 +96,7 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 			rc = diagnose_step(g, d, now, when, e);
 		arena_reset(&g->scratch);
 	}
-	return rc;
+	return rc != 0 ? rc : afford_step(g, now, e);
 }
 
 static int
@@ -116,6 +122,8 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	sketch_add(type->sketch, took_ns);
 	if (g->report != NULL)
 		rc = report_add(g->report, t, g->node_names, e);
+	if (rc == 0)
+		rc = afford_trace(g, type, t, e);
 	if (rc == 0 && g->learning.active)
 		rc = learn_trace(g, t, e);
 	if (rc == 0 && type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED)

@@ -35,6 +35,7 @@ struct engine_options {
 	int64_t searches_max;		/* groups of one request type that are searched side by side */
 	int64_t effort_cycles;		/* of one diagnosis */
 	double  budget_share;		/* of one core, on each node: what added tracepoints may cost */
+	double  learn_share;		/* of one core, on each node: what learning may cost */
 	double  isolate_min;		/* a sub-edge with this part of its edge's share took it over */
 	double  explain_min;		/* a key explains with this r^2 (or share) */
 	double  pause_fill, resume_fill;	/* of any queue of any agent */
@@ -75,6 +76,9 @@ int  engine_start(struct engine *g, const char *type, const struct start_options
 /* NULL: all, and learning too. ERR_MISSING: none runs. */
 int  engine_stop(struct engine *g, const char *type, struct wall when, struct err *e);
 int  engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err *e);
+/* name: of the version of the application, NULL: as it is, or made up. Where its tracepoints are others than those of
+ * the space, or its name, the space begins anew; ERR_BUSY as well when it is in use then. */
+int  engine_learn_as(struct engine *g, int64_t for_ns, const char *name, struct mono now, struct err *e);
 bool engine_learned(struct engine *g);	/* true once after learning has ended: save the space */
 struct space *engine_space(struct engine *g);
 struct labels *engine_labels(struct engine *g);

@@ -51,8 +51,13 @@ struct learning {
 	bool active, ended;		/* ended: engine_learned() has not been asked yet */
 	bool ready;			/* all nodes have everything on; the time counts from then */
 	struct mono since, until;
-	int64_t for_ns;
+	int64_t for_ns;			/* in all; the groups share it */
 	uint64_t traces;
+	struct mono begun, shrunk;
+	struct wall when;		/* of the last step */
+	double shrink;			/* of the share that is probed, by full queues: 1, a half, ... */
+	uint32_t group, ngroups;	/* of providers, that take turns: this one, from 0 */
+	uint32_t providers;		/* in all */
 };
 
 /* ---- diagnose.c: all searches for one request type ---- */
@@ -103,6 +108,7 @@ struct engine {
 	uint64_t reported_used;		/* records of traces that came out before it */
 	struct report_counts windows;	/* of the windows before that one: moved, pathless, inexact */
 	struct arena scratch;		/* for the work on one trace, or one decision */
+	struct afford *afford;		/* what tracepoints cost; see afford.h */
 	uint64_t wants;			/* grows when any node's want may have changed */
 	/* of diagnoses; reports count their own: */
 	uint64_t moved;			/* steps that came before their cause */
@@ -124,12 +130,16 @@ bool nodes_done(const struct engine *g);	/* every connected agent has told that 
 bool began_after(const struct engine *g, const struct trace *t, int64_t time_ns);
 double node_fill(const struct node *n);		/* its fullest queue */
 void node_release(struct node *n);
+/* Of all (service, tracepoint) of all nodes, whatever their order: which version of the application runs. Never 0. */
+uint64_t nodes_fingerprint(const struct engine *g);
 uint32_t nodes_tracepoints(const struct engine *g);	/* distinct ones that can be switched */
 
 /* learn.c */
-void learn_step(struct engine *g, struct mono now);
+int  learn_step(struct engine *g, struct mono now, struct wall when, struct err *e);
 int  learn_trace(struct engine *g, const struct trace *t, struct err *e);
 void learn_end(struct engine *g);
+double learn_left_s(const struct engine *g, struct mono now);	/* while it is active */
+double learn_probed(const struct engine *g);		/* the least share of any type's requests */
 
 /* diagnose.c */
 int  diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, struct err *e);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/afford.h"
 #include "controlplane/engine_inside.h"
 
 static int  programs_keep(struct node *n, const struct programs *p, struct err *e);
@@ -38,6 +39,8 @@ engine_join(struct engine *g, const char *name, const char *version, struct mono
 	n->status_at = n->before_at = now;
 	n->want_made_of = 0;
 	nodes_changed(g);
+	if ((rc = afford_node(g, i, 0, 0, e)) != 0)
+		return rc;
 	*node = i;
 	return 0;
 }
@@ -104,6 +107,7 @@ engine_status(struct engine *g, uint32_t node, const struct status *s, struct mo
 	snprintf(n->trouble, sizeof n->trouble, "%s", s->trouble);
 	n->status.trouble = n->trouble;
 	n->status_at = n->heard = now;
+	afford_node(g, node, s->record_ns, s->rejected_ns, NULL);	/* the node is known: no memory is needed */
 }
 
 int
@@ -176,6 +180,31 @@ nodes_tracepoints(const struct engine *g)
 	return count;
 }
 
+/* Sums do not mind the order; each pair counts once, on however many nodes it is. */
+uint64_t
+nodes_fingerprint(const struct engine *g)
+{
+	struct texts *pairs = texts_new();
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; pairs != NULL && i < g->nnodes; i++) {
+		const struct programs *p = &g->nodes[i].programs;
+
+		for (uint32_t k = 0; k < p->nprograms; k++)
+			for (uint32_t t = p->programs[k].first; t < p->programs[k].first + p->programs[k].count; t++) {
+				char pair[2 * TOGGLE_NAME_MAX + 2];
+				int len = snprintf(pair, sizeof pair, "%s/%s", p->programs[k].service, p->names[t]);
+
+				len = len < (int)sizeof pair ? len : (int)sizeof pair - 1;
+				texts_intern(pairs, pair, (size_t)len);
+			}
+	}
+	for (uint32_t i = 0; pairs != NULL && i < texts_count(pairs); i++)
+		sum += hash_bytes(0, texts_get(pairs, i), strlen(texts_get(pairs, i)));
+	texts_free(pairs);
+	return sum != 0 ? sum : 1;
+}
+
 void
 engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now)
 {
@@ -217,6 +246,13 @@ engine_want(struct engine *g, uint32_t node)
 	return &n->want;
 }
 
+/*
+ * What a want costs: each new name is a round trip of the tracer with every program
+ * of the node, and a rule that stays until the session ends (LTTng can disable a rule,
+ * not take it away), which every later change and every program that starts has to look
+ * at. So names come back as they were, rates change in steps, and a wildcard stands for
+ * a whole provider where all of it is wanted. Rates alone cost a write to shared memory.
+ */
 static void
 want_make(struct engine *g, struct node *n, struct want *w, struct arena *a)
 {
@@ -241,7 +277,7 @@ want_make(struct engine *g, struct node *n, struct want *w, struct arena *a)
 			continue;
 		w->rates[w->nrates++] = (struct rate){
 			.request_type = arena_text(a, g->types[i].name, strlen(g->types[i].name)),
-			.sampled = 1, .probed = 1 };
+			.sampled = 1, .probed = afford_probed(g, &g->types[i]) };
 	}
 }
 

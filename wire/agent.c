@@ -7,7 +7,7 @@
  *	clock     asked int, ns | came int, ns | went int, ns
  *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint |
  *	          cpu int, us | tracer cpu int, us | memory int | ring int | programs uint |
- *	          added uint | epoch uint | flags u8: 1 shed, 2 tracer ok | trouble text
+ *	          added uint | epoch uint | record double, ns | rejected double, ns | flags u8: 1 shed, 2 tracer ok | trouble text
  *	programs  nnames uint | nprograms uint | nnames x text |
  *	          nprograms x (service text, pid uint, first uint, count uint)
  */
@@ -19,6 +19,7 @@ enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
 enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 5 };
 enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2 };
 
+#define COST_MAX_NS 1e9	/* a second for one record: no machine is that slow */
 #define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years since the machine started: no clock says that */
 
 /* ---- hello, welcome, clock ---- */
@@ -121,6 +122,8 @@ status_encode(const struct status *s, struct buf *b)
 	buf_uint(b, s->programs);
 	buf_uint(b, s->added);
 	buf_uint(b, s->epoch);
+	buf_double(b, s->record_ns);
+	buf_double(b, s->rejected_ns);
 	buf_u8(b, (s->shed ? FLAG_SHED : 0) | (s->tracer_ok ? FLAG_TRACER_OK : 0));
 	put_name(b, s->trouble, TROUBLE_TEXT_MAX);
 }
@@ -148,6 +151,10 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 	programs = read_uint(&r);
 	added = read_uint(&r);
 	s.epoch = read_uint(&r);
+	s.record_ns = read_double(&r);
+	s.rejected_ns = read_double(&r);
+	if (!(s.rejected_ns >= 0 && s.rejected_ns <= s.record_ns && s.record_ns <= COST_MAX_NS))
+		return err_set(e, ERR_INPUT, "status: the cost of a record is not one");
 	flags = read_u8(&r);
 	if (programs > UINT32_MAX || added > UINT32_MAX || flags > (FLAG_SHED | FLAG_TRACER_OK))
 		return err_set(e, ERR_INPUT, "status: a number is out of range");

@@ -46,6 +46,8 @@ struct status {
 	uint32_t programs;		/* traceable programs on the node now */
 	uint32_t added;			/* tracepoints on that Hone added */
 	uint64_t epoch;			/* of the state that holds */
+	double   record_ns, rejected_ns;	/* what one of its records costs a program there, and one that a filter
+					   rejects, as measured; 0, 0: not measured (yet) */
 	bool     shed;			/* it switched added tracepoints off by itself: queues over 90 % */
 	bool     tracer_ok;		/* the session daemon answers and tracing runs */
 	const char *trouble;		/* "" or words for the operator */

@@ -44,6 +44,7 @@ defaults_are_valid_and_reach_the_engine(void **state)
 	assert_int_equal(o.withdraw_ns, INT64_C(5000000000));
 	assert_int_equal(o.cycle_max_ns, INT64_C(20000000000));
 	assert_true(o.sampled == 1.0);
+	assert_true(o.budget_share == 0.01 && o.learn_share == 0.05);
 	assert_int_equal(o.lease_ns, INT64_C(5000000000));
 	assert_int_equal(o.seed, 1);
 	config_release(&c);
@@ -60,6 +61,7 @@ what_is_printed_can_be_read_back(void **state)
 		"analysis.memory_max=64MiB", "analysis.skew=250us", "analysis.patience=2min", "analysis.groups_max=99",
 		"analysis.samples_max=100", "analysis.report_max=5MiB",
 		"analysis.ignore=*:poll_* s/x:y#z", "analysis.bins=*:request_end*.status=400,500 a.b", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
+		"search.budget=2.5%", "learn.budget=15%",
 		"search.explain_min=44%", "search.cycle_max=1500ms", "search.seed=123456789", "agents.sampled=25%",
 		"agents.lease=2500ms", "agents.pause_fill=60%", "agents.resume_fill=20%", "agents.withdraw_after=1min",
 		"storage.database=/tmp/a.db", "storage.space=/tmp/b.db", "storage.history_days=0", "storage.size_max=5MiB",

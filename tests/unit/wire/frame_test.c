@@ -40,7 +40,7 @@ what_is_sealed_opens(void **state)
 static void
 the_header_is_as_drawn(void **state)
 {
-	static const uint8_t want[] = { 'H', 'O', 'N', 'E', 2, 0, 3, 0, 2, 0, 0, 0 };
+	static const uint8_t want[] = { 'H', 'O', 'N', 'E', 3, 0, 3, 0, 2, 0, 0, 0 };
 	static const uint8_t seq[] = { 8, 7, 6, 5, 4, 3, 2, 1 };
 	uint8_t header[FRAME_HEADER_BYTES];
 	(void)state;
@@ -85,7 +85,7 @@ another_version_is_named_with_ours(void **state)
 	header[4] = 9;
 	assert_int_equal(frame_open(&f, header, &e), ERR_VERSION);
 	assert_non_null(strstr(e.text, "version 9"));
-	assert_non_null(strstr(e.text, "we speak 2"));
+	assert_non_null(strstr(e.text, "we speak 3"));
 	header[6] = 200;	/* what another version says of kinds is none of our business */
 	assert_int_equal(frame_open(&f, header, &e), ERR_VERSION);
 }

@@ -395,6 +395,8 @@ random_status(struct rng *r)
 		.tracer_ok = rng_below(r, 2),
 		.trouble = random_name(r, 4096, "") };
 
+	s.record_ns = rng_below(r, 2) ? 1e4 * rng_unit(r) : 0;
+	s.rejected_ns = s.record_ns * rng_unit(r);
 	for (int i = 0; i < QUEUES; i++)
 		s.fill[i] = rng_unit(r);
 	for (int i = 0; i < LOSS_REASONS; i++)
@@ -425,6 +427,7 @@ a_status_comes_back_as_it_went(void **state)
 		assert_true(got.cpu_us == s.cpu_us && got.tracer_cpu_us == s.tracer_cpu_us);
 		assert_true(got.memory_bytes == s.memory_bytes && got.ring_bytes == s.ring_bytes);
 		assert_true(got.programs == s.programs && got.added == s.added);
+		assert_true(got.record_ns == s.record_ns && got.rejected_ns == s.rejected_ns);
 		assert_true(got.shed == s.shed && got.tracer_ok == s.tracer_ok);
 		assert_string_equal(got.trouble, s.trouble);
 	}
@@ -433,6 +436,14 @@ a_status_comes_back_as_it_went(void **state)
 	buf_reset(&b);
 	status_encode(&(struct status){ .fill = { 0, 1.5, 0 } }, &b);
 	assert_int_equal(status_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
+	for (int i = 0; i < 4; i++) {
+		static const double COSTS[][2] = { { -1, -2 }, { 100, 101 }, { 2e9, 40 }, { NAN, 1 } };
+
+		buf_reset(&b);
+		status_encode(&(struct status){ .record_ns = COSTS[i][0], .rejected_ns = COSTS[i][1] }, &b);
+		assert_int_equal(status_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
+		assert_non_null(strstr(e.text, "cost of a record"));
+	}
 	buf_release(&b);
 	arena_release(&a);
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * hone-cost SESSION FOLDER: what a record costs on this machine, in ns of CPU: one
+ * that is taken, and one that the filter rejects. For hone-agent, which runs it once.
+ *
+ * It makes a session of its own, as like Hone's as can be (per-process buffers, its
+ * contexts, its filter), in memory, overwritten and read by nobody; a table of rates
+ * of its own, in which one request type is probed and another is not; and runs itself
+ * as the traced program. Whatever happens, FOLDER and SESSION go at the end, and if
+ * this is killed, by the agent or its guardian, who know both names.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lttng/lttng.h>
+
+#include "agent/files.h"
+#include "agent/rates.h"
+#include "agent/switch.h"
+#include "instrument/hone.h"
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "agent/cost/six_tp.h"
+
+enum { ROUNDS = 5, CALLS = 20000, SECONDS_MAX = 4 };
+
+#define CHANNEL "cost"
+
+static double
+cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Within a request of that type; the median of the rounds, since any of them may have been disturbed. */
+static double
+measure(const char *type)
+{
+	double ns[ROUNDS];
+
+	hone_request_begin(type, NULL);
+	for (int round = -1; round < ROUNDS; round++) {	/* the first is for the caches */
+		double begin_ns = cpu_ns();
+
+		for (int i = 0; i < CALLS; i++)
+			lttng_ust_tracepoint(hone_cost, six, i);
+		if (round >= 0)
+			ns[round] = (cpu_ns() - begin_ns) / CALLS;
+	}
+	hone_request_end(0);
+	qsort(ns, ROUNDS, sizeof(ns[0]), by_size);
+	return ns[ROUNDS / 2];
+}
+
+/* The tracepoint was enabled before this began: so it is armed before main(), or the daemon does not answer. */
+static int
+traced(void)
+{
+	double taken_ns, rejected_ns;
+
+	if (!lttng_ust_tracepoint_enabled(hone_cost, six))
+		return 1;
+	taken_ns = measure("taken");
+	rejected_ns = measure("rejected");
+	if (!(rejected_ns > 0 && taken_ns > rejected_ns))
+		return 1;	/* no filter that tells them apart: libhone's context was not there */
+	printf("%.1f %.1f\n", taken_ns, rejected_ns);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int
+channel_make(struct lttng_handle *h, struct lttng_domain *d)
+{
+	static char provider[] = "hone", trace_id[] = "trace_id", unit_id[] = "unit_id";
+	struct lttng_event_context context[3] = { { .ctx = LTTNG_EVENT_CONTEXT_VTID },
+		{ .ctx = LTTNG_EVENT_CONTEXT_APP_CONTEXT }, { .ctx = LTTNG_EVENT_CONTEXT_APP_CONTEXT } };
+	struct lttng_channel *c = lttng_channel_create(d);
+	int rc;
+
+	if (c == NULL)
+		return -1;
+	strcpy(c->name, CHANNEL);
+	c->enabled = 1;
+	c->attr.overwrite = 1;
+	c->attr.subbuf_size = 64 << 10;
+	c->attr.num_subbuf = 4;
+	c->attr.output = LTTNG_EVENT_MMAP;
+	rc = lttng_enable_channel(h, c);
+	lttng_channel_destroy(c);
+	context[1].u.app_ctx.provider_name = context[2].u.app_ctx.provider_name = provider;
+	context[1].u.app_ctx.ctx_name = trace_id;
+	context[2].u.app_ctx.ctx_name = unit_id;
+	for (int i = 0; i < 3 && rc >= 0; i++)
+		rc = lttng_add_context(h, &context[i], NULL, CHANNEL);
+	return rc;
+}
+
+static int
+session_make(const char *session)
+{
+	struct lttng_domain d = { .type = LTTNG_DOMAIN_UST, .buf_type = LTTNG_BUFFER_PER_PID };
+	struct lttng_handle *h = NULL;
+	struct lttng_event *event = lttng_event_create();
+	int rc = event == NULL ? -1 : lttng_create_session_snapshot(session, NULL);
+
+	if (rc >= 0 && ((h = lttng_create_handle(session, &d)) == NULL || (rc = channel_make(h, &d)) < 0))
+		rc = -1;
+	if (rc >= 0) {
+		event->type = LTTNG_EVENT_TRACEPOINT;
+		event->loglevel_type = LTTNG_EVENT_LOGLEVEL_ALL;
+		event->loglevel = -1;
+		strcpy(event->name, "hone_cost:six");
+		rc = lttng_enable_event_with_filter(h, event, CHANNEL, "$app.hone:probed == 1");
+	}
+	if (rc >= 0)
+		rc = lttng_start_tracing(session);
+	if (event != NULL)
+		lttng_event_destroy(event);
+	if (h != NULL)
+		lttng_destroy_handle(h);
+	return rc;
+}
+
+static int
+table_make(struct rates **ret, const char *path)
+{
+	struct rate list[] = { { "taken", 1, 1 }, { "rejected", 1, 0 } };
+	struct want w = { .nrates = 2, .rates = list };
+	struct mono until = { clock_mono().ns + SECONDS_MAX * INT64_C(1000000000) };
+	int rc = rates_open(ret, path, NULL);
+
+	if (rc == 0 && (rc = rates_apply(*ret, &w, until, NULL)) == 0)
+		rates_renew(*ret, until);
+	return rc;
+}
+
+/* This program once more, as the one that is traced: libhone and the tracer are there before its main(). */
+static int
+run(const char *policy)
+{
+	pid_t parent = getpid(), pid = fork();
+	int status;
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+		alarm(SECONDS_MAX);
+		setenv("HONE_POLICY", policy, 1);
+		unsetenv("HONE_SAMPLE");
+		execl("/proc/self/exe", "hone-cost", "--traced", (char *)NULL);
+		_exit(127);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int
+main(int argc, char **argv)
+{
+	char policy[4200];
+	struct rates *rates = NULL;
+	int rc = 1;
+
+	if (argc == 2 && strcmp(argv[1], "--traced") == 0)
+		return traced();
+	if (argc != 3) {
+		fprintf(stderr, "usage: hone-cost session folder\n");
+		return 2;
+	}
+	setpriority(PRIO_PROCESS, 0, 10);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(policy, sizeof(policy), "%s/policy", argv[2]);
+	if (folder_make(argv[2], NULL) == 0 && table_make(&rates, policy) == 0 && session_make(argv[1]) >= 0)
+		rc = run(policy);
+	rates_close(rates, true);
+	switches_lttng_end(argv[1], argv[2]);
+	return rc;
+}

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What tracepoints cost is measured on each node and kept under a budget: with a tiny one fewer requests are probed, and
+# the diagnosis still ends with what is wrong. Nothing of the measuring stays.
+# O: the folder that `make all` built.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+O=$(realpath "${O:-build}")
+if [ "$(id -u)" != 0 ]; then
+  echo "1..0 # SKIP needs root"
+  exit 0
+fi
+here=$PWD/examples
+. "$here/stage.sh"
+load= watcher=
+end() { for pid in $load $watcher; do kill "$pid"; wait "$pid"; done 2>/dev/null; stage_down; }
+trap end EXIT
+. tests/scenario/lib.sh
+why() { hone agents; hone status; cat "$stage/spent"; stage_logs; }
+SHARE_PCT=0.02	# of a core: 200 us a second, for some hundred records a second of 100 to 300 ns beside their filters
+measured() {	# by every agent, and what a machine can be
+  hone agents --json | jq -e --argjson n "$(echo "$nodes" | wc -w)" \
+    '[.agents[] | select(.connected and (.record_assumed | not) and .record_ns >= 20 and .record_ns <= 2000)] | length == $n'
+}
+nothing_stays() {	# of the measuring: neither a session nor a folder
+  local node
+  for node in $nodes; do
+    ! "$here/node.sh" exec "$stage/shop" "$node" bash -c 'lttng -n list; ls /dev/shm/hone-agent' 2>/dev/null | grep -e -cost || return 1
+  done
+}
+seen() { hone status --json | jq -e 'any(.types[]; .type == "GET_PRODUCT" and .traces > 20)'; }
+state() { hone forest GET_PRODUCT --json | jq -r '.runs[0].state'; }
+ended() { [ "$(state)" != active ]; }
+watch() {	# what each node spends, and the least share of requests that was probed, as long as the diagnosis goes on
+  while sleep 0.2; do
+    hone agents --json | jq -c '.agents[] | [.spent_pct, .budget_pct]'
+    hone status --json | jq -c '.types[] | select(.type == "GET_PRODUCT") | {probed}'
+  done >"$stage/spent"
+}
+spent_ok() { jq -se '[.[] | arrays] | length > 10 and all(.[0] <= .[1] * 1.001)' "$stage/spent"; }
+spent_some() { jq -se 'any(.[] | arrays; .[0] > 0)' "$stage/spent"; }
+probed_less() { jq -se '[.[] | objects | .probed] | min < 1 and min > 0' "$stage/spent"; }
+
+echo 1..9
+stage_shop && stage_honed -o search.budget="$SHARE_PCT%" && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
+check "every agent measures what a record costs: between 20 and 2000 ns" wait_for 30 measured
+check "nothing of the measuring stays" wait_for 10 nothing_stays
+check "its program is none of the node's" bash -c "! '$O/bin/hone' tracepoints --json | grep hone_cost"
+"$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 300 --json >"$stage/load.json" 2>&1 &
+load=$!
+until_true 30 "requests are seen" seen
+check "it learns" hone learn --seconds 6 --wait
+"$here/shop/shop.sh" fault "$stage/shop" slow_function on
+watch &
+watcher=$!
+check "a diagnosis begins" hone start GET_PRODUCT
+check "it ends, and has found what is wrong" eval 'wait_for 120 ended && [ "$(state)" = found ]'
+kill "$watcher"; wait "$watcher" 2>/dev/null; watcher=
+check "it turned tracepoints on, and they cost something" spent_some
+check "no node ever spent more than its budget" spent_ok
+check "fewer than all requests were probed" probed_less
+exit $FAILED
