@@ -220,6 +220,7 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 {
 	const struct strategy *strategy = strategy_find(o->strategy != NULL ? o->strategy : "flat");
 	struct space_stats learned;
+	bool explores = false;
 	struct diagnosis *d;
 	struct type *type;
 	uint32_t agents = 0;
@@ -236,10 +237,6 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	if (type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED)
 		return err_set(e, ERR_BUSY, "%s: is under diagnosis already (run %llu); 'hone stop %s' ends it",
 		    name, (unsigned long long)type->diagnosis->run->id, type->name);
-	if (!space_stats(g->space, type->label, &learned) || learned.traces == 0)
-		return err_set(e, ERR_MISSING, "%s: nothing has been learned of it yet; run 'hone learn' under a load "
-		    "that has such requests", name);
-
 	if ((d = calloc(1, sizeof *d)) == NULL || (d->run = forest_run_new(g->forest, type->name)) == NULL) {
 		free(d);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
@@ -257,7 +254,11 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	d->run->state = RUN_ACTIVE;
 	d->run->begun = when;
 	d->run->tracepoints_all = nodes_tracepoints(g);
-	if (!hypothesis_text(&d->run->strategy, strategy->name))
+	explores = !space_stats(g->space, type->label, &learned) || learned.traces == 0;
+	if (!hypothesis_text(&d->run->strategy, strategy->name) ||
+	    !hypothesis_text(&d->run->version, space_version(g->space)->name) ||
+	    !hypothesis_text(&d->run->words, explores ? "nothing has been learned of it: what is inside an edge is explored first; "
+	    "after 'hone learn' fewer tracepoints would do" : ""))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
 	forest_touch_run(g->forest, d->run);
 	nodes_changed(g);

@@ -70,7 +70,8 @@ struct start_options {
 	uint64_t seed;			/* 0: the engine's */
 	int64_t effort_cycles;		/* it gives up after so many; 0: as configured */
 };
-/* ERR_MISSING: no agent, unknown type, nothing learned (words say what to do); ERR_BUSY: under diagnosis already. */
+/* Where nothing was learned of the type it begins all the same, says so, and explores. ERR_MISSING: no agent, unknown
+ * type (words say what to do); ERR_BUSY: under diagnosis already. */
 int  engine_start(struct engine *g, const char *type, const struct start_options *o, struct mono now,
     struct wall when, uint64_t *run, struct err *e);
 /* NULL: all, and learning too. ERR_MISSING: none runs. */

@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "searchspace/plan.h"
 
-enum { NODES_MAX = 1024, TYPES_MAX = 512, PICKS_MAX = 16, CANDIDATES_MAX = 65536 };
+enum { NODES_MAX = 1024, TYPES_MAX = 512, PICKS_MAX = 16 };
 
 /* ---- nodes.c: what we know of an agent, and what we want of it ---- */
 struct node {

@@ -102,6 +102,8 @@ search_trace(struct engine *g, struct search *s, const struct trace *t, struct e
 		return rc == ERR_INPUT ? 0 : rc;
 	g->inexact += !shape_exact(&shape, t);
 	s->traces++;
+	if (s->explorer != NULL && (rc = explore_trace(g, s, t, e)) != 0)
+		return rc;
 	groups_add(s->groups, t, &path, &shape, g->node_names);
 	return 0;
 }
@@ -178,6 +180,8 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 
 	if (!cut && (n = propose(g, d, s, when, e)) < 0)
 		return n;
+	if (n == 0 && !cut && (n = explore(g, d, s, when, e)) < 0)
+		return n;
 	if (n > 0)
 		return cycle_begin(g, s, PHASE_SWITCH, now, e);
 	if (!cut && s->sep.label != LABEL_NONE && !s->follows) {
@@ -249,12 +253,16 @@ gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 
 	if (s->closing)
 		return closed(g, d, s, late, when, e);
+	if (s->explorer != NULL && !explored_enough(s, late))
+		return 0;
 	for (int round = 0; round < ROUNDS_MAX && again && rc == 0; round++) {
 		struct decision x;
 
 		again = false;
 		if ((rc = decide(&x, g, s, late, &g->scratch, e)) != 0)
 			return rc;
+		if (x.what != DECIDE_WAIT && s->explorer != NULL)
+			explore_end(g, d, s, when);
 		if (x.what == DECIDE_WAIT) {
 			if (late)
 				search_end(g, d, s, why_gone(s), when);
@@ -308,6 +316,10 @@ withdraw(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 		hypothesis_enter(p.hypothesis, HYPOTHESIS_WITHDRAWN, when);
 		forest_touch(g->forest, p.hypothesis);
 	}
+	if (s->explorer != NULL) {
+		explore_end(g, d, s, when);
+		s->explored = 0;
+	}
 	return cycle_begin(g, s, PHASE_PAUSED, now, e);
 }
 
@@ -317,7 +329,7 @@ has_fresh(const struct search *s)
 	for (uint32_t i = 0; i < s->non; i++)
 		if (s->on[i].fresh)
 			return true;
-	return false;
+	return s->explorer != NULL;
 }
 
 /* While an agent is being told something new, or a new one has come, its traces prove nothing. */
@@ -394,6 +406,8 @@ search_end(struct engine *g, struct diagnosis *d, struct search *s, const char *
 		give_up(g, s->on[s->non - 1].hypothesis, when);
 		turn_off(g, d, s, s->non - 1, "the search ended", when);
 	}
+	if (s->explorer != NULL)
+		explore_end(g, d, s, when);
 	give_up(g, s->root, when);
 	if (words != NULL)
 		snprintf(s->words, sizeof s->words, "%s", words);

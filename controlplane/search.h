@@ -12,6 +12,7 @@
  *	measure.c   how the problem is spread over a gap's parts
  *	decide.c    what that says to do
  *	narrow.c    the next tracepoints, on and off
+ *	explore.c   what may be inside a gap of which nothing was learned
  *	settle.c    what the forest is told
  *	conclude.c  the verdict
  */
@@ -63,6 +64,10 @@ struct search {
 
 	struct pick *on;		/* all that it has on */
 	uint32_t non, on_cap;
+
+	struct hypothesis *explorer;	/* owns what is on to explore; NULL: nothing is */
+	uint32_t explored;		/* of the service's tracepoints, in the order their agents tell them */
+	uint32_t taught;		/* traces that taught the space meanwhile */
 
 	bool closing;			/* the gap is measured as one edge, with traces enough, to end with it */
 	enum verdict_kind ending;	/* then as this */
@@ -182,6 +187,14 @@ int  propose(struct engine *g, struct diagnosis *d, struct search *s, struct wal
 int  hold_ends(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 void turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why, struct wall when);
 bool needed(const struct search *s, uint32_t label);	/* an end of the gap, or what traces are told apart by */
+
+/* ---- explore.c ---- */
+/* Turns on some tracepoints of the gap's service that the space has never seen for this type. How many, or a negative
+ * code; 0: there are none, or all were explored. */
+int  explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+int  explore_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e);
+bool explored_enough(const struct search *s, bool late);
+void explore_end(struct engine *g, struct diagnosis *d, struct search *s, struct wall when);
 
 /* ---- settle.c ---- */
 struct hypothesis *hypothesis_from(struct engine *g, struct diagnosis *d, const struct hypothesis *parent,

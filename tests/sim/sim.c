@@ -4,7 +4,7 @@
  * fake clock, and checks what the diagnosis ends with. Prints TAP.
  *
  *	rate 300                        requests a second
- *	learn 5                         seconds with everything on
+ *	learn 5                         seconds with everything on; 0: nothing is learned
  *	unit SERVICE NAME               a unit's program follows; the first unit is the request, NAME its type
  *	  point EVENT [KEY]             a tracepoint, with a field of that key's value
  *	  work MEAN_MS SD_MS            takes time

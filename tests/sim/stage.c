@@ -398,6 +398,8 @@ stage_learn(struct stage *s, double seconds)
 
 	for (int64_t until = s->now_ns + 1000 * (int64_t)MS; s->now_ns < until;)
 		stage_tick(s);
+	if (seconds <= 0)
+		return;
 	if (engine_learn(s->g, (int64_t)(seconds * 1e9), (struct mono){ s->now_ns }, &e) != 0)
 		stage_die("learn", e.text);
 	while (!engine_learned(s->g))

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The space knows no tracepoint of the gap's service for this type, but its programs
+ * have some. (Where it knows some, those that it has not seen are rare.) Some at a time go on, a few traces
+ * teach the space, and the search goes on with what it then knows.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "controlplane/search.h"
+
+enum { AT_ONCE = 256, TRACES = 50 };
+
+/* All labels that the space has seen for this type. */
+static bool
+seen_labels(struct label_set *ret, struct engine *g, uint32_t type)
+{
+	struct space_look look;
+
+	if (!space_look(g->space, type, &look))
+		return true;
+	for (uint32_t i = 0; i < look.nplaces; i++)
+		if (!label_set_add(ret, look.places[i].label))
+			return false;
+	return true;
+}
+
+struct asked {			/* what is explored: names of one service, one after the other */
+	const struct label *of;	/* a label of that service */
+	struct label_set seen;
+	uint32_t at;
+};
+
+static bool
+is_seen(const struct engine *g, const struct asked *a, const char *name)
+{
+	char text[LABEL_TEXT_MAX + 1];
+	int len = snprintf(text, sizeof text, "%.*s/%s", (int)a->of->service_len, a->of->text, name);
+	uint32_t label = len < (int)sizeof text ? labels_find(g->labels, text, (size_t)len) : LABEL_NONE;
+
+	return label != LABEL_NONE && label_set_has(&a->seen, label);
+}
+
+static int
+turn_on(struct engine *g, struct diagnosis *d, const struct search *s, const char *name, struct wall when, struct err *e)
+{
+	const struct switched log = { .run = d->run->id, .hypothesis = s->explorer->id, .cycle = d->run->cycles, .on = true,
+		.tracepoint = name, .why = "explores: nothing was learned of what is inside the edge", .when = when };
+	int rc;
+
+	if (plan_wants(g->plan, name))
+		return 0;
+	d->run->tracepoints++;
+	rc = plan_want(g->plan, name, s->explorer->id, e);
+	return rc == 0 ? forest_switched(g->forest, &log, e) : rc;
+}
+
+/* Those of one program, past what was explored before. */
+static int
+of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct programs *all, const struct program *p,
+    struct asked *a, uint32_t *on, struct wall when, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < p->count && *on < AT_ONCE && rc == 0; i++) {
+		const char *name = all->names[p->first + i];
+
+		if (a->at++ < s->explored)
+			continue;
+		s->explored = a->at;
+		if (is_seen(g, a, name))
+			continue;
+		rc = turn_on(g, d, s, name, when, e);
+		++*on;
+	}
+	return rc;
+}
+
+static int
+of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked *a, uint32_t *on, struct wall when,
+    struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t n = 0; n < g->nnodes; n++) {
+		const struct programs *all = &g->nodes[n].programs;
+
+		for (uint32_t i = 0; i < all->nprograms && *on < AT_ONCE && rc == 0; i++) {
+			const char *service = all->programs[i].service;
+
+			if (strlen(service) == a->of->service_len && strncmp(service, a->of->text, a->of->service_len) == 0)
+				rc = of_program(g, d, s, all, &all->programs[i], a, on, when, e);
+		}
+	}
+	return rc;
+}
+
+/* Whether a tracepoint of that service was ever seen. */
+static bool
+knows_service(const struct engine *g, const struct asked *a)
+{
+	for (uint32_t w = 0; w < a->seen.nwords; w++)
+		for (uint64_t left = a->seen.words[w]; left != 0; left &= left - 1) {
+			const struct label *l = labels_get(g->labels, w * 64 + (uint32_t)__builtin_ctzll(left));
+
+			if (l->kind == RECORD_POINT && l->service_len == a->of->service_len &&
+			    strncmp(l->text, a->of->text, l->service_len) == 0)
+				return true;
+		}
+	return false;
+}
+
+int
+explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+{
+	struct asked a = { .of = labels_get(g->labels, s->gap.from_unit) };
+	uint32_t on = 0;
+	int rc;
+
+	if (s->gap.from_unit != s->gap.to_unit)
+		return 0;	/* between units lies their link alone */
+	if (!seen_labels(&a.seen, g, d->type)) {
+		label_set_release(&a.seen);
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	}
+	if ((s->explored == 0 && knows_service(g, &a)) || (s->explorer = hypothesis_from(g, d, s->current, when)) == NULL) {
+		label_set_release(&a.seen);
+		return 0;
+	}
+	hypothesis_enter(s->explorer, HYPOTHESIS_PROBING, when);
+	rc = of_service(g, d, s, &a, &on, when, e);
+	label_set_release(&a.seen);
+	s->taught = 0;
+	d->run->cycles += on > 0;
+	if (on == 0 || rc != 0)
+		explore_end(g, d, s, when);
+	forest_touch_run(g->forest, d->run);
+	return rc != 0 ? rc : (int)on;
+}
+
+int
+explore_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e)
+{
+	s->taught++;
+	return space_learn_more(g->space, t, e);
+}
+
+bool
+explored_enough(const struct search *s, bool late)
+{
+	return late || s->taught >= TRACES;
+}
+
+void
+explore_end(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+{
+	struct hypothesis *h = s->explorer;
+
+	(void)d;
+	s->explorer = NULL;
+	plan_release_owner(g->plan, h->id);
+	h->settled_traces = s->taught;
+	hypothesis_text(&h->why, "explored");
+	hypothesis_enter(h, HYPOTHESIS_NO_HELP, when);
+	forest_touch(g->forest, h);
+}
