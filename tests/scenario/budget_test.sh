@@ -17,7 +17,7 @@ end() { for pid in $load $watcher; do kill "$pid"; wait "$pid"; done 2>/dev/null
 trap end EXIT
 . tests/scenario/lib.sh
 why() { hone agents; hone status; cat "$stage/spent"; stage_logs; }
-SHARE_PCT=0.02	# of a core: 200 us a second, for some hundred records a second of 100 to 300 ns beside their filters
+SHARE_PCT=0.004	# of a core, 40 us a second: a few hundred records of 100 to 300 ns, and what their filters cost
 measured() {	# by every agent, and what a machine can be
   hone agents --json | jq -e --argjson n "$(echo "$nodes" | wc -w)" \
     '[.agents[] | select(.connected and (.record_assumed | not) and .record_ns >= 20 and .record_ns <= 2000)] | length == $n'
@@ -39,7 +39,7 @@ watch() {	# what each node spends, and the least share of requests that was prob
 }
 spent_ok() { jq -se '[.[] | arrays] | length > 10 and all(.[0] <= .[1] * 1.001)' "$stage/spent"; }
 spent_some() { jq -se 'any(.[] | arrays; .[0] > 0)' "$stage/spent"; }
-probed_less() { jq -se '[.[] | objects | .probed] | min < 1 and min > 0' "$stage/spent"; }
+probed_less() { jq -se '[.[] | objects | .probed | select(. > 0)] | length > 0 and min < 1' "$stage/spent"; }
 
 echo 1..9
 stage_shop && stage_honed -o search.budget="$SHARE_PCT%" && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
