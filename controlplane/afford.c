@@ -284,6 +284,8 @@ is_probed(const struct type *t)
 	return t->diagnosis != NULL && t->diagnosis->phase != PHASE_ENDED;
 }
 
+static int tell(struct engine *g, const struct type *type, uint32_t point, uint32_t node, struct err *e);
+
 bool
 afford(struct engine *g, uint32_t type, uint32_t label)
 {
@@ -303,6 +305,11 @@ afford(struct engine *g, uint32_t type, uint32_t label)
 		if (sum > 0 && !budget_affords(a->budget, type, point, n, sum))
 			return false;
 	}
+	a->told_of = 0;
+	for (uint32_t n = 0; n < g->nnodes; n++)
+		for (uint32_t i = 0; i < g->ntypes; i++)
+			if (is_probed(&g->types[i]) && predicted(g, &g->types[i], point, n) > 0)
+				tell(g, &g->types[i], point, n, NULL);	/* without memory the step tells */
 	return true;
 }
 

@@ -44,6 +44,7 @@ int  afford_step(struct engine *g, struct mono now, struct err *e);
 
 /* May this label's tracepoint be turned on for the type (a label too)? False: some node would be over its budget, even
  * with as few probed requests as make sense. True for what is on already, or what the space does not know. */
+/* Then it is reckoned with from now on, as what is turned on at once has to be, until the next step finds it off. */
 bool afford(struct engine *g, uint32_t type, uint32_t label);
 /* What is on costs more than there is, with as few probed requests as make sense: let go of something. */
 bool afford_over(struct engine *g, uint32_t type);

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/afford.h"
 #include "controlplane/search.h"
 
 static const double MOST = 0.5, ALL_PASS = 0.9;
+enum { DEAR_MOST = 16 };	/* proposals, all of which cost too much, before it gives up */
 
 void
 narrow(struct search *s, const struct measured *m, const struct part *p)
@@ -109,12 +111,16 @@ remember_path(struct search *s, const struct shape *shape, struct arena *a, stru
 
 /* ---- what may go on ---- */
 
-/* Labels that stay out of the question: tried, or on. */
+/* Labels that stay out of the question: tried, too dear, or on. */
 static bool
 out_of_question(struct label_set *ret, const struct search *s)
 {
 	if (!label_set_copy(ret, &s->tried))
 		return false;
+	for (uint32_t w = 0; w < s->dear.nwords; w++)
+		for (uint64_t left = s->dear.words[w]; left != 0; left &= left - 1)
+			if (!label_set_add(ret, w * 64 + (uint32_t)__builtin_ctzll(left)))
+				return false;
 	for (uint32_t i = 0; i < s->non; i++)
 		if (!label_set_add(ret, s->on[i].label))
 			return false;
@@ -244,19 +250,40 @@ on_in_all(const struct diagnosis *d)
 	return n;
 }
 
-int
-propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+/* Of what the strategy wants, what its node can afford; the rest is out of the question from now on. How many. */
+static int
+afforded(struct engine *g, const struct diagnosis *d, struct search *s, const struct candidate *some, uint32_t *picked,
+    uint32_t n, struct err *e)
+{
+	int left = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (afford(g, d->type, some[picked[i]].label))
+			picked[left++] = picked[i];
+		else if (!label_set_add(&s->dear, some[picked[i]].label))
+			return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	return left;
+}
+
+/* *dear: all that it wanted. */
+static int
+propose_once(struct engine *g, struct diagnosis *d, struct search *s, bool *dear, struct wall when, struct err *e)
 {
 	struct gap_time time;
 	struct candidate *some;
 	uint32_t *picked, n;
 	int left = candidates(&some, g, d, s, &time, e), rc = 0;
 
+	*dear = false;
 	if (left <= 0)
 		return left;
 	if ((picked = arena_calloc(&g->scratch, (size_t)left, sizeof *picked)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	n = d->strategy->propose(some, (uint32_t)left, &time, d->k, &s->rng, picked);
+	if (n > 0 && (rc = afforded(g, d, s, some, picked, n, e)) <= 0)
+		return *dear = rc == 0, rc;
+	n = (uint32_t)rc;
+	rc = 0;
 	d->run->cycles++;
 	for (uint32_t i = 0; i < n && rc == 0; i++)
 		rc = turn_on(g, d, s, some[picked[i]].label, when, e);
@@ -267,6 +294,17 @@ propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 		d->run->tracepoints_most = on_in_all(d);
 	forest_touch_run(g->forest, d->run);
 	return (int)n;
+}
+
+int
+propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+{
+	bool dear = true;
+	int n = 0;
+
+	for (int i = 0; i < DEAR_MOST && dear; i++)
+		n = propose_once(g, d, s, &dear, when, e);
+	return n;
 }
 
 void

@@ -43,6 +43,7 @@ search_free(struct search *s)
 	label_set_release(&s->must);
 	label_set_release(&s->mustnot);
 	label_set_release(&s->tried);
+	label_set_release(&s->dear);
 	label_set_release(&s->absent);
 	free(s->path);
 	free(s->units);
@@ -180,6 +181,8 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 
 	if (!cut && (n = propose(g, d, s, when, e)) < 0)
 		return n;
+	if (n == 0 && s->dear.nwords > 0)
+		cut = true;		/* there would have been more */
 	if (n == 0 && !cut && (n = explore(g, d, s, when, e)) < 0)
 		return n;
 	if (n > 0)

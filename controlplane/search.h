@@ -55,6 +55,7 @@ struct search {
 
 	struct label_set keep;		/* added labels that its paths are told apart by */
 	struct label_set must, mustnot;	/* of these: what a trace must have on its path, or lack */
+	struct label_set dear;		/* labels that would have been next, and cost more than there is: searchspace/budget.h */
 	struct label_set tried;		/* labels that were on once */
 	struct label_set absent;	/* of those, the ones that are not inside the gap in its traces */
 	struct separation sep;		/* of the label that tells slow from fast, and stays on */
