@@ -77,7 +77,9 @@ step "learning for $LEARN_SECONDS s: every tracepoint on, then off again"
 hone learn --seconds "$LEARN_SECONDS" --wait
 
 step "the fault '$fault' is planted; nobody tells Hone where"
-"$here/shop/shop.sh" fault "$stage/shop" "$fault" on
+how=on
+[ -z "$ONLY" ] || how=$(jq -r --arg f "$fault" '.[$f].only // "on"' "$here/shop/faults.json")
+"$here/shop/shop.sh" fault "$stage/shop" "$fault" "$how"
 
 step "hone start $type"
 found=0

@@ -30,9 +30,9 @@ static struct dbpool *pool;
 static struct crew *crew;
 
 static void
-small_pool_changed(int on)
+small_pool_changed(int connections)
 {
-	dbpool_limit(pool, on ? 1 : POOL);
+	dbpool_limit(pool, connections > 0 && connections < POOL ? connections : POOL);
 }
 
 static struct fault faults[] = { { "small_pool", small_pool_changed }, { "slow_disk" }, { 0 } };

@@ -52,7 +52,7 @@ switch_fault(struct exchange *x)
 	int64_t on = exchange_number(x, "on", -1);
 
 	for (struct fault *f = self->faults; f && f->name; f++) {
-		if (strcmp(f->name, name) != 0 || on < 0 || on > 1)
+		if (strcmp(f->name, name) != 0 || on < 0 || on > FAULT_MAX)
 			continue;
 		atomic_store(&f->on, (int)on);
 		if (f->changed)
@@ -60,7 +60,7 @@ switch_fault(struct exchange *x)
 		text_addf(&x->reply, "%s %s\n", name, on ? "on" : "off");
 		return 200;
 	}
-	text_addf(&x->reply, "%s has no fault %s, or on is neither 0 nor 1\n", self->name, name);
+	text_addf(&x->reply, "%s has no fault %s, or on is not 0 to %d\n", self->name, name, FAULT_MAX);
 	return 404;
 }
 

@@ -35,7 +35,9 @@ struct route {
 	int (*handle)(struct exchange *x);	/* returns the HTTP status */
 };
 
-/* Something that can go wrong when it is told to. `changed` may be NULL. */
+/* Something that can go wrong when it is told to: 0 is off, else how, where it has degrees. `changed` may be NULL. */
+enum { FAULT_MAX = 32 };
+
 struct fault {
 	const char *name;
 	void (*changed)(int on);
@@ -60,7 +62,7 @@ struct service {
 /*
  * Serves until SIGTERM or SIGINT. --port 0 takes a free one; when the service
  * answers, its port is written to the file given by --ready. Every service
- * answers GET /health with its name, and POST /fault?name=X&on=1|0. Returns the
+ * answers GET /health with its name, and POST /fault?name=X&on=N. Returns the
  * exit status.
  */
 int service_main(int argc, char **argv, const struct service *s);

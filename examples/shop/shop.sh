@@ -5,7 +5,7 @@
 #
 #   shop.sh start DIR                bring it up in DIR (made when it is not there)
 #   shop.sh stop DIR                 end all of it, and remove what start made
-#   shop.sh fault DIR NAME on|off    switch a fault (README.md tells which there are)
+#   shop.sh fault DIR NAME on|off|N  switch a fault (README.md tells which there are, and what N is)
 #   shop.sh load DIR [ARG...]        users: shop-load with these arguments
 #   shop.sh nodes DIR                the nodes' names
 #   shop.sh port DIR SERVICE         the port that a service took
@@ -215,7 +215,8 @@ switch_fault() {
   case $3 in
   on) on=1 ;;
   off) on=0 ;;
-  *) fail "on or off, not $3" ;;
+  [1-9] | [1-9][0-9]) on=$3 ;;
+  *) fail "on, off or a number, not $3" ;;
   esac
   fault_nodes "$2" >/dev/null || exit 1
   for n in $(fault_nodes "$2"); do
