@@ -4,13 +4,14 @@
  * that is taken, and one that the filter rejects. For hone-agent, which runs it once.
  *
  * It makes a session of its own, as like Hone's as can be (per-process buffers, its
- * contexts, its filter), in memory, overwritten and read by nobody; a table of rates
- * of its own, in which one request type is probed and another is not; and runs itself
- * as the traced program. Whatever happens, FOLDER and SESSION go at the end, and if
+ * contexts, its filter), in memory, overwritten and read by nobody; and runs itself
+ * as the traced program, in work that is probed, or not, but not sampled: nobody who
+ * traces the node sees a request that was none. Whatever happens, FOLDER and SESSION go at the end, and if
  * this is killed, by the agent or its guardian, who know both names.
  */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,6 @@
 #include <lttng/lttng.h>
 
 #include "agent/files.h"
-#include "agent/rates.h"
 #include "agent/switch.h"
 #include "instrument/hone.h"
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -51,13 +51,14 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Within a request of that type; the median of the rounds, since any of them may have been disturbed. */
+/* In work of such a request; the median of the rounds, since any of them may have been disturbed. */
 static double
-measure(const char *type)
+measure(bool probed)
 {
+	const struct hone_carrier c = { .trace_id = 1, .probed = probed };
 	double ns[ROUNDS];
 
-	hone_request_begin(type, NULL);
+	hone_unit_begin(&c, "cost");
 	for (int round = -1; round < ROUNDS; round++) {	/* the first is for the caches */
 		double begin_ns = cpu_ns();
 
@@ -66,7 +67,7 @@ measure(const char *type)
 		if (round >= 0)
 			ns[round] = (cpu_ns() - begin_ns) / CALLS;
 	}
-	hone_request_end(0);
+	hone_unit_end();
 	qsort(ns, ROUNDS, sizeof(ns[0]), by_size);
 	return ns[ROUNDS / 2];
 }
@@ -79,8 +80,8 @@ traced(void)
 
 	if (!lttng_ust_tracepoint_enabled(hone_cost, six))
 		return 1;
-	taken_ns = measure("taken");
-	rejected_ns = measure("rejected");
+	taken_ns = measure(true);
+	rejected_ns = measure(false);
 	if (!(rejected_ns > 0 && taken_ns > rejected_ns))
 		return 1;	/* no filter that tells them apart: libhone's context was not there */
 	printf("%.1f %.1f\n", taken_ns, rejected_ns);
@@ -140,22 +141,9 @@ session_make(const char *session)
 	return rc;
 }
 
-static int
-table_make(struct rates **ret, const char *path)
-{
-	struct rate list[] = { { "taken", 1, 1 }, { "rejected", 1, 0 } };
-	struct want w = { .nrates = 2, .rates = list };
-	struct mono until = { clock_mono().ns + SECONDS_MAX * INT64_C(1000000000) };
-	int rc = rates_open(ret, path, NULL);
-
-	if (rc == 0 && (rc = rates_apply(*ret, &w, until, NULL)) == 0)
-		rates_renew(*ret, until);
-	return rc;
-}
-
 /* This program once more, as the one that is traced: libhone and the tracer are there before its main(). */
 static int
-run(const char *policy)
+run(void)
 {
 	pid_t parent = getpid(), pid = fork();
 	int status;
@@ -165,8 +153,6 @@ run(const char *policy)
 		if (getppid() != parent)
 			_exit(1);
 		alarm(SECONDS_MAX);
-		setenv("HONE_POLICY", policy, 1);
-		unsetenv("HONE_SAMPLE");
 		execl("/proc/self/exe", "hone-cost", "--traced", (char *)NULL);
 		_exit(127);
 	}
@@ -176,8 +162,6 @@ run(const char *policy)
 int
 main(int argc, char **argv)
 {
-	char policy[4200];
-	struct rates *rates = NULL;
 	int rc = 1;
 
 	if (argc == 2 && strcmp(argv[1], "--traced") == 0)
@@ -188,10 +172,8 @@ main(int argc, char **argv)
 	}
 	setpriority(PRIO_PROCESS, 0, 10);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(policy, sizeof(policy), "%s/policy", argv[2]);
-	if (folder_make(argv[2], NULL) == 0 && table_make(&rates, policy) == 0 && session_make(argv[1]) >= 0)
-		rc = run(policy);
-	rates_close(rates, true);
+	if (folder_make(argv[2], NULL) == 0 && session_make(argv[1]) >= 0)
+		rc = run();
 	switches_lttng_end(argv[1], argv[2]);
 	return rc;
 }

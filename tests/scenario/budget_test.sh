@@ -41,11 +41,12 @@ spent_ok() { jq -se '[.[] | arrays] | length > 10 and all(.[0] <= .[1] * 1.001)'
 spent_some() { jq -se 'any(.[] | arrays; .[0] > 0)' "$stage/spent"; }
 probed_less() { jq -se '[.[] | objects | .probed | select(. > 0)] | length > 0 and min < 1' "$stage/spent"; }
 
-echo 1..9
+echo 1..10
 stage_shop && stage_honed -o search.budget="$SHARE_PCT%" && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
 check "every agent measures what a record costs: between 20 and 2000 ns" wait_for 30 measured
 check "nothing of the measuring stays" wait_for 10 nothing_stays
 check "its program is none of the node's" bash -c "! '$O/bin/hone' tracepoints --json | grep hone_cost"
+check "nor is its work a request" eval 'hone status --json | jq -e ".types == []"'
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 300 --json >"$stage/load.json" 2>&1 &
 load=$!
 until_true 30 "requests are seen" seen
