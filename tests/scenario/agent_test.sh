@@ -199,11 +199,23 @@ check "in every program" wait_for 5 is two $ON -eq 0
 check "within a second" test $(($(date +%s%N) - killed)) -lt 1000000000
 check "no session stays" wait_for 10 no_session
 check "nor a folder" wait_for 10 test -z "$(ls /run/hone/agent-n1)"
+# while it measures what a record costs there are two sessions
+measuring() { local pid; pid=$(pgrep -x hone-cost -P "$AGENT") && kill -STOP $pid; }
+no_folder() { test -z "$(ls /run/hone/agent-n1)"; }
+agent_start
+check "it measures what a record costs" wait_for 20 measuring
+kill -9 "$AGENT"
+wait "$AGENT" 2> /dev/null
+check "killed meanwhile: neither session stays" wait_for 10 no_session
+check "nor a folder of either" wait_for 10 no_folder
+check "nor what measured" wait_for 10 not pgrep -x hone-cost
 controller_mark
 agent_start
 check "it starts anew" wait_for 20 after "^done $EPOCH results \+\."
 check "and switches on again" is two $ON -eq 1
+one_session() { test "$(sessions)" = 1 && test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1; }
 # both die: only the next agent can clean up
+wait_for 10 one_session	# it has measured what a record costs
 guard=$(pgrep -x hone-guard -P "$AGENT")
 kill -9 "$guard"
 check "a killed guardian is reported" wait_for 10 after 'trouble "the guardian was killed'
@@ -213,8 +225,7 @@ check "agent and guardian killed: the session stays" test "$(sessions)" = 1
 controller_mark
 agent_start
 check "but the next agent sweeps it" wait_for 20 after "^done $EPOCH results \+\."
-check "so that there is one" test "$(sessions)" = 1
-check "and one folder" test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1
+check "so that there is one, and one folder" wait_for 10 one_session	# when it has measured what a record costs
 check "a second agent of the node is refused" not timeout 20 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL"
 check "and does no harm" is one $ON -eq 1
 
