@@ -99,7 +99,7 @@ static int
 search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t edge, struct wall when, struct err *e)
 {
 	const struct shape *shape = &r->group->shape;
-	const struct edge_share *share = &r->finding.edges[edge];
+	const struct edge_share *share = &r->looked->finding.edges[edge];
 	struct gap gap = gap_of(&shape->edges[edge]);
 	struct search *s;
 	struct hypothesis *h;
@@ -110,7 +110,7 @@ search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	s->root_gap = gap;
 	s->root = h;
-	s->problem = r->finding.problem;
+	s->problem = r->looked->finding.problem;
 	s->by_latency = s->problem == PROBLEM_SLOW;
 	s->of_group = s->root_share = s->share = share->share;
 	s->carried = s->by_latency ? r->group->edges[edge].mean_x : comoments_covariance(&r->group->edges[edge]);
@@ -119,7 +119,7 @@ search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t
 	h->share_low = h->settled_low = share->interval.low;
 	h->share_high = h->settled_high = share->interval.high;
 	h->settled_traces = h->traces;
-	h->cost_ns = r->finding.cost_ns;
+	h->cost_ns = r->looked->finding.cost_ns;
 	return settle_evidence(g, h, r->group, edge, e);
 }
 
@@ -127,7 +127,7 @@ search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t
 static int
 searches_for(struct engine *g, struct diagnosis *d, const struct ripe *r, struct wall when, struct err *e)
 {
-	const struct finding *f = &r->finding;
+	const struct finding *f = &r->looked->finding;
 	int rc = search_for(g, d, r, f->top, when, e);
 
 	for (uint32_t i = 0; i < f->nedges && f->problem == PROBLEM_UNPREDICTABLE && rc == 0; i++)
@@ -183,20 +183,48 @@ begin_waiting(struct engine *g, struct diagnosis *d, struct mono now, struct wal
 
 /* ---- watching ---- */
 
-/* What is ripe and worth it gets a search. ended: all that were are over. */
+/* Its main edge, or another that has as much as is followed, is not searched yet. */
+static bool
+has_news(const struct engine *g, const struct diagnosis *d, const struct ripe *r)
+{
+	const struct finding *f = &r->looked->finding;
+
+	if (d->nsearches == SEARCHES_MAX || is_searched(d, r->group->shape.key))
+		return false;
+	for (uint32_t i = 0; i < f->nedges; i++) {
+		struct gap gap = gap_of(&r->group->shape.edges[i]);
+
+		if ((i == f->top || (f->problem == PROBLEM_UNPREDICTABLE && f->edges[i].share >= g->o.isolate_min)) &&
+		    !is_known(d, &gap))
+			return true;
+	}
+	return false;
+}
+
+/* What is ripe and worth it gets a search. ended: all that were are over. What has no news is looked at no further: most
+ * groups have the problem that is searched already. */
 static int
 watch(struct engine *g, struct diagnosis *d, bool late, bool ended, struct mono now, struct wall when, struct err *e)
 {
 	struct ripe ripe[RIPE_MAX];
-	int n = ripe_groups(ripe, g, d, late || d->nsearches > 0, e), rc = 0;
+	bool enough = late || d->nsearches > 0;
+	int n = ripe_groups(ripe, g, d, late, e), rc = n < 0 ? n : 0;
+	double worth_ns = 0;
 
 	for (int i = 0; i < n && rc == 0; i++) {
-		double worth = ripe[i].finding.cost_ns / ripe[0].finding.cost_ns;
+		double cost_ns = ripe[i].looked->finding.cost_ns;
+		int sure = 1;
 
-		if (worth >= (ended ? WAITS_MIN : BEGINS_MIN) && !is_searched(d, ripe[i].group->shape.key))
+		if (cost_ns <= 0 || cost_ns < worth_ns)
+			break;
+		if (has_news(g, d, &ripe[i]) && (sure = ripe_surely(&ripe[i], g, d, enough, e)) > 0)
 			rc = searches_for(g, d, &ripe[i], when, e);
+		if (sure < 0)
+			return sure;
+		if (sure > 0 && worth_ns <= 0)
+			worth_ns = cost_ns * (ended ? WAITS_MIN : BEGINS_MIN);
 	}
-	return n < 0 ? n : rc != 0 ? rc : begin_waiting(g, d, now, when, e);
+	return rc != 0 ? rc : begin_waiting(g, d, now, when, e);
 }
 
 static int
@@ -317,6 +345,8 @@ diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const 
 	if (words != NULL)
 		hypothesis_text(&d->run->words, words);
 	forest_touch_run(g->forest, d->run);
+	watched_free(d->watched);
+	d->watched = NULL;
 	groups_free(d->groups);
 	d->groups = NULL;
 	d->phase = PHASE_ENDED;
@@ -331,6 +361,7 @@ diagnosis_free(struct diagnosis *d)
 	for (uint32_t i = 0; i < d->nsearches; i++)
 		search_free(d->searches[i]);
 	free(d->searches);
+	watched_free(d->watched);
 	groups_free(d->groups);
 	free(d);
 }

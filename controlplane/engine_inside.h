@@ -64,6 +64,7 @@ struct learning {
 enum phase { PHASE_WATCH, PHASE_WAIT, PHASE_SWITCH, PHASE_GATHER, PHASE_PAUSED, PHASE_ENDED };
 
 struct search;			/* see search.h */
+struct watched;
 
 struct diagnosis {
 	struct run *run;
@@ -78,6 +79,7 @@ struct diagnosis {
 	struct groups *groups;		/* of all traces since it began, by always-on labels alone */
 	struct sketch sketch;		/* response times of the type since it began */
 	uint64_t traces, skipped_lossy;
+	struct watched *watched;	/* watch.c's; see search.h */
 
 	struct search **searches;	/* in the order of their making */
 	uint32_t nsearches, searches_cap;

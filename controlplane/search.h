@@ -83,14 +83,27 @@ struct search {
 };
 
 /* ---- watch.c ---- */
-struct ripe {			/* a group whose problem is sure, and its edge */
-	struct group *group;
-	struct finding finding;	/* in the engine's scratch arena */
+struct looked {			/* a group and what was found of it when it had n traces */
+	const struct group *group;
+	uint64_t n;		/* 0: never yet */
+	struct finding finding;	/* its edges are allocated */
 };
 enum { RIPE_MAX = 16 };
-/* Those by which most waiting is caused, costliest first. late: also where no edge stands out. O(groups), and some ms
- * for those that come in question. A number up to RIPE_MAX, or ERR_MEMORY. */
+struct watched {		/* what is known of the groups that come in question, from one look to the next */
+	uint32_t n;
+	struct looked looked[RIPE_MAX];
+};
+struct ripe {			/* a group with a problem */
+	struct group *group;
+	struct looked *looked;	/* the diagnosis's, until its next look */
+};
+/* Those by which most waiting is caused, costliest first. A group is judged anew when it has grown by a sixteenth, or
+ * late, at all. O(groups), and 0.2 ms for each that is judged. A number up to RIPE_MAX, or ERR_MEMORY. */
 int ripe_groups(struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bool late, struct err *e);
+/* Judges it by all its traces, with the intervals of shares: 1: it is a problem, and an edge stands out, or it is late, or
+ * there are traces plenty; 0: not; or ERR_MEMORY. Some tenths of a ms. */
+int ripe_surely(const struct ripe *r, struct engine *g, struct diagnosis *d, bool late, struct err *e);
+void watched_free(struct watched *w);
 
 /* ---- search.c ---- */
 /* NULL: out of memory. It waits. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which groups have a problem, by always-on labels alone. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "controlplane/search.h"
 
-enum { ROUNDS = 100, PLENTY = 150 };
+enum { ROUNDS = 100, PLENTY = 150, NEWS = 16 };	/* a group is judged again when it has 1/NEWS more traces */
 
 /* A cheap stand-in for what a group's problem costs. */
 static double
@@ -52,38 +53,105 @@ stands_out(const struct finding *f, uint32_t edge)
 	return true;
 }
 
-static uint32_t
+static void
 insert(struct ripe out[RIPE_MAX], uint32_t n, const struct ripe *r)
 {
 	uint32_t at;
 
-	for (at = n; at > 0 && out[at - 1].finding.cost_ns < r->finding.cost_ns; at--)
+	for (at = n; at > 0 && out[at - 1].looked->finding.cost_ns < r->looked->finding.cost_ns; at--)
 		out[at] = out[at - 1];
 	out[at] = *r;
-	return n + 1;
+}
+
+/* ---- what was judged before ---- */
+
+static bool
+is_problem(const struct finding *f)
+{
+	return f->problem == PROBLEM_UNPREDICTABLE || f->problem == PROBLEM_SLOW;
+}
+
+static int
+judge(struct looked *j, struct engine *g, const struct diagnosis *d, double slow_ns, struct err *e)
+{
+	struct finding f;
+	struct edge_share *edges;
+	int rc = finding_judge(&f, j->group, &g->o.conditions, slow_ns, ROUNDS, d->seed, &g->scratch, e);
+
+	if (rc != 0)
+		return rc;
+	if ((edges = reallocarray(j->finding.edges, f.nedges + 1, sizeof *edges)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	memcpy(edges, f.edges, f.nedges * sizeof *edges);
+	j->finding = f;
+	j->finding.edges = edges;
+	j->n = j->group->total.n;
+	return 0;
+}
+
+/* Those groups are looked at from now on; what is known of them stays, of others goes. */
+static void
+look_at(struct watched *w, struct group *const *best, uint32_t n)
+{
+	struct watched next = { .n = n };
+
+	for (uint32_t i = 0; i < n; i++) {
+		next.looked[i].group = best[i];
+		for (uint32_t k = 0; k < w->n; k++)
+			if (w->looked[k].group == best[i]) {
+				next.looked[i] = w->looked[k];
+				w->looked[k].finding.edges = NULL;
+			}
+	}
+	for (uint32_t k = 0; k < w->n; k++)
+		free(w->looked[k].finding.edges);
+	*w = next;
+}
+
+void
+watched_free(struct watched *w)
+{
+	if (w != NULL)
+		look_at(w, NULL, 0);
+	free(w);
 }
 
 int
 ripe_groups(struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bool late, struct err *e)
 {
-	const struct conditions *c = &g->o.conditions;
-	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
+	double slow_ns = sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile);
 	struct group *best[RIPE_MAX];
-	uint32_t n = rank_groups(d, slow_ns, c->traces_min, best), ripe = 0;
+	uint32_t n = rank_groups(d, slow_ns, g->o.conditions.traces_min, best), nripe = 0;
 	int rc;
 
+	if (d->watched == NULL && (d->watched = calloc(1, sizeof *d->watched)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	look_at(d->watched, best, n);
 	for (uint32_t i = 0; i < n; i++) {
-		struct ripe r = { .group = best[i] };
+		struct looked *j = &d->watched->looked[i];
+		uint64_t old = late ? 0 : j->n / NEWS;
 
-		if ((rc = finding_judge(&r.finding, r.group, c, slow_ns, ROUNDS, d->seed, &g->scratch, e)) != 0)
+		if ((j->n == 0 || best[i]->total.n > j->n + old) && (rc = judge(j, g, d, slow_ns, e)) != 0)
 			return rc;
-		if (r.finding.problem != PROBLEM_UNPREDICTABLE && r.finding.problem != PROBLEM_SLOW)
-			continue;
-		rc = finding_intervals(&r.finding, r.group, c->confidence, ROUNDS, d->seed, &g->scratch, e);
-		if (rc != 0)
-			return rc;
-		if (late || r.group->total.n >= PLENTY || stands_out(&r.finding, r.finding.top))
-			ripe = insert(out, ripe, &r);
+		if (is_problem(&j->finding))
+			insert(out, nripe++, &(struct ripe){ best[i], j });
 	}
-	return (int)ripe;
+	return (int)nripe;
+}
+
+int
+ripe_surely(const struct ripe *r, struct engine *g, struct diagnosis *d, bool late, struct err *e)
+{
+	const struct conditions *c = &g->o.conditions;
+	struct looked *j = r->looked;
+	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
+	int rc;
+
+	if (j->n != r->group->total.n && (rc = judge(j, g, d, slow_ns, e)) != 0)
+		return rc;
+	if (!is_problem(&j->finding))
+		return 0;
+	if ((rc = finding_intervals(&j->finding, r->group, c->confidence, ROUNDS, d->seed, &g->scratch, e)) != 0)
+		return rc;
+	return late || r->group->total.n >= PLENTY || stands_out(&j->finding, j->finding.top);
 }

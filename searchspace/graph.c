@@ -41,6 +41,7 @@ graph_release(struct graph *g)
 	map_release(&g->way_of);
 	map_release(&g->link_of);
 	map_release(&g->known_of);
+	map_release(&g->same_of);
 	*g = (struct graph){ .type = g->type };
 }
 
@@ -85,6 +86,33 @@ graph_find(const struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 }
 
 uint32_t
+graph_known(const struct graph *g, uint32_t unit, uint32_t label)
+{
+	return number_of(&g->known_of, pair(unit, label));
+}
+
+/* Puts the newest spot where those of its label lead to each other. false: out of memory, nothing is changed. */
+static bool
+join_same(struct graph *g, uint32_t spot)
+{
+	struct spot *s = &g->spots[spot];
+	uint32_t first = number_of(&g->same_of, s->place.label), newest = graph_known(g, s->place.unit, s->place.label);
+
+	if (first == GRAPH_NONE && !number_put(&g->same_of, s->place.label, spot))
+		return false;
+	if (!number_put(&g->known_of, pair(s->place.unit, s->place.label), spot)) {
+		if (first == GRAPH_NONE)
+			map_take(&g->same_of, s->place.label);
+		return false;
+	}
+	s->twin = newest;
+	s->same = first == GRAPH_NONE ? spot : g->spots[first].same;
+	if (first != GRAPH_NONE)
+		g->spots[first].same = spot;
+	return true;
+}
+
+uint32_t
 graph_spot(struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 {
 	uint32_t in = context(g, unit, span), n;
@@ -96,8 +124,12 @@ graph_spot(struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 		return GRAPH_NONE;
 	g->spots[g->nspots] = (struct spot){
 		.place = { .label = label, .unit = unit, .span = span },
-		.out = GRAPH_NONE, .in = GRAPH_NONE, .keys = GRAPH_NONE, .twin = GRAPH_NONE,
+		.out = GRAPH_NONE, .in = GRAPH_NONE, .keys = GRAPH_NONE,
 	};
+	if (!join_same(g, g->nspots)) {
+		map_take(&g->spot_of, pair(in, label));
+		return GRAPH_NONE;
+	}
 	return g->nspots++;
 }
 
@@ -135,21 +167,6 @@ graph_link(struct graph *g, uint32_t spot, uint32_t unit)
 }
 
 /* ---- what was glimpsed ---- */
-
-int
-graph_known(struct graph *g, uint32_t unit, uint32_t label, uint32_t *ret, struct err *e)
-{
-	for (; g->ntwins < g->nspots; g->ntwins++) {
-		struct spot *s = &g->spots[g->ntwins];
-		uint64_t key = pair(s->place.unit, s->place.label);
-
-		s->twin = number_of(&g->known_of, key);
-		if (!number_put(&g->known_of, key, g->ntwins))
-			return err_set(e, ERR_MEMORY, "search space: out of memory");
-	}
-	*ret = number_of(&g->known_of, pair(unit, label));
-	return 0;
-}
 
 uint64_t
 graph_glimpses_max(const struct graph *g)

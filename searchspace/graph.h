@@ -27,6 +27,7 @@ struct spot {
 	uint32_t out, in;	/* its newest steps, or GRAPH_NONE */
 	uint32_t keys;		/* its first key, or GRAPH_NONE */
 	uint32_t twin;		/* the next older one of the same unit and label: see graph_known() */
+	uint32_t same;		/* another one of the same label in any unit; in a ring of all of these */
 };
 
 struct way {			/* a step that was taken */
@@ -60,12 +61,12 @@ struct graph {
 	struct link *links;
 	struct key *keys;
 	uint32_t nspots, spots_cap, nways, ways_cap, nlinks, links_cap, nkeys, keys_cap, ncontexts;
-	uint32_t ntwins;	/* spots that known_of knows */
 	struct map context_of;	/* unit << 32 | span -> number of the pair + 1 */
 	struct map spot_of;	/* that number << 32 | label -> spot + 1 */
 	struct map way_of;	/* from << 32 | to -> way + 1 */
 	struct map link_of;	/* spot << 32 | unit -> link + 1 */
-	struct map known_of;	/* unit << 32 | label -> newest spot + 1; of the first ntwins spots */
+	struct map known_of;	/* unit << 32 | label -> newest spot + 1 */
+	struct map same_of;	/* label -> first spot + 1 */
 	struct look {		/* what space_look() gave out */
 		struct place *places;
 		struct space_step *steps;
@@ -87,8 +88,8 @@ uint32_t graph_context(const struct graph *g, uint32_t unit, uint32_t span);
 uint32_t graph_find(const struct graph *g, uint32_t unit, uint32_t span, uint32_t label);
 
 /* The newest spot of this label in this unit, whatever span it lies in, or GRAPH_NONE; spots[].twin leads to the
- * others. ERR_MEMORY. O(1), and once O(spots). */
-int  graph_known(struct graph *g, uint32_t unit, uint32_t label, uint32_t *ret, struct err *e);
+ * others. O(1). */
+uint32_t graph_known(const struct graph *g, uint32_t unit, uint32_t label);
 
 /* A whole trace shows what so far was glimpsed, or new. O(its steps and keys). */
 void graph_learned(struct graph *g, uint32_t spot);

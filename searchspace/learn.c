@@ -90,9 +90,7 @@ recognise(struct lesson *l, uint32_t unit, uint32_t span, uint32_t label)
 
 	if (n != GRAPH_NONE)
 		return n;
-	if (graph_known(l->g, unit, label, &n, NULL) < 0)
-		return GRAPH_NONE;
-	if (n == GRAPH_NONE)
+	if ((n = graph_known(l->g, unit, label)) == GRAPH_NONE)
 		return graph_spot(l->g, unit, span, label);
 	return l->g->spots[n].twin == GRAPH_NONE ? n : UNCERTAIN;
 }

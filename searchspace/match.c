@@ -14,6 +14,7 @@
  * is switched on, so it would be a neighbour itself. While the path was elsewhere,
  * anything can.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "searchspace/match_inside.h"
@@ -73,10 +74,7 @@ stays_of(const struct matching *m, const struct match_path *p)
 static bool
 known(const struct matching *m, uint32_t unit, uint32_t label)
 {
-	for (uint32_t s = label < labels_count(m->labels) ? m->newest[label] : NONE; s != NONE; s = m->same[s])
-		if (place_of(m, s)->unit == unit)
-			return true;
-	return false;
+	return graph_known(m->g, unit, label) != NONE;
 }
 
 /* Those tokens of one stay that the graph knows. from, to: tokens; NONE: the gap has no such end here. */
@@ -135,9 +133,9 @@ way_next(const struct matching *m, uint32_t way, bool forward, uint32_t *spot)
 static void
 take(struct matching *m, struct spot_list *l, uint32_t spot)
 {
-	if (m->taken[spot] == m->stamp)
+	if (m->at[spot].taken == m->stamp)
 		return;
-	m->taken[spot] = m->stamp;
+	m->at[spot].taken = m->stamp;
 	l->at[l->n++] = spot;
 }
 
@@ -147,9 +145,8 @@ take_all(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label)
 {
 	m->stamp++;
 	l->n = 0;
-	for (uint32_t s = m->newest[label]; s != NONE; s = m->same[s])
-		if (place_of(m, s)->unit == unit)
-			take(m, l, s);
+	for (uint32_t s = graph_known(m->g, unit, label); s != NONE; s = m->g->spots[s].twin)
+		take(m, l, s);
 }
 
 /*
@@ -172,9 +169,9 @@ advance(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label, 
 			w = way_next(m, w, forward, &next);
 			if (place_of(m, next)->label == label)
 				take(m, l, next);
-			if (m->seen[next] == m->stamp || (!away && !may_pass(m, place_of(m, next)->label)))
+			if (m->at[next].seen == m->stamp || (!away && !may_pass(m, place_of(m, next)->label)))
 				continue;
-			m->seen[next] = m->stamp;
+			m->at[next].seen = m->stamp;
 			m->queue[n++] = next;
 		}
 	}
@@ -200,7 +197,7 @@ join(struct matching *m, struct spot_list *l, const struct spot_list *more)
 
 	m->stamp++;
 	for (uint32_t i = 0; i < l->n; i++)
-		m->taken[l->at[i]] = m->stamp;
+		m->at[l->at[i]].taken = m->stamp;
 	for (uint32_t i = 0; i < more->n; i++)
 		take(m, l, more->at[i]);
 	return l->n > before;
@@ -239,6 +236,28 @@ go_round(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t
 	}
 }
 
+/*
+ * Where to begin to walk to the token `to`: at the nearest one towards `at` that only one place can be. Whatever leads to
+ * it, that is where the path is.
+ */
+static uint32_t
+nearest_sure(const struct matching *m, const struct stay *s, uint32_t at, uint32_t to)
+{
+	for (; to != at; to = to > at ? to - 1 : to + 1)
+		if (m->g->spots[graph_known(m->g, s->unit, s->labels[to])].twin == NONE)
+			break;
+	return to;
+}
+
+/* The set at token `to`, from that at `at` or nearer. */
+static void
+walk_to(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t at, uint32_t to)
+{
+	at = nearest_sure(m, s, at, to);
+	take_all(m, l, s->unit, s->labels[at]);
+	advance_to(m, l, s, at, to);
+}
+
 /* The gap's begin: where the tokens before it lead to. Without any, the unit's begin. */
 static bool
 set_from(struct matching *m, struct spot_list *l, const struct stay *s)
@@ -250,13 +269,8 @@ set_from(struct matching *m, struct spot_list *l, const struct stay *s)
 			take_all(m, l, s->unit, s->unit);
 		return true;
 	}
-	take_all(m, l, s->unit, s->labels[0]);
-	if (!s->round) {
-		advance_to(m, l, s, 0, s->from);
-		return true;
-	}
-	advance_to(m, l, s, 0, s->to);
-	return go_round(m, l, s, s->to, s->from, true);
+	walk_to(m, l, s, 0, s->round ? s->to : s->from);
+	return !s->round || go_round(m, l, s, s->to, s->from, true);
 }
 
 /* The gap's end: from where the tokens behind it are come to. Without any, none. */
@@ -267,13 +281,8 @@ set_to(struct matching *m, struct spot_list *l, const struct stay *s)
 		return false;
 	if (s->to == NONE)
 		return true;
-	take_all(m, l, s->unit, s->labels[s->n - 1]);
-	if (!s->round) {
-		advance_to(m, l, s, s->n - 1, s->to);
-		return true;
-	}
-	advance_to(m, l, s, s->n - 1, s->from);
-	return go_round(m, l, s, s->from, s->to, false);
+	walk_to(m, l, s, s->n - 1, s->round ? s->from : s->to);
+	return !s->round || go_round(m, l, s, s->from, s->to, false);
 }
 
 /* ---- between ---- */
@@ -281,27 +290,35 @@ set_to(struct matching *m, struct spot_list *l, const struct stay *s)
 /* Marks what walks from (or to) these come to. Where the path leaves a unit by structure that is silent (`ends`), such
  * structure is the end as well. */
 static void
-spread(struct matching *m, const struct spot_list *start, uint8_t mark, bool ends)
+mark(struct matching *m, uint32_t spot, uint32_t as)
+{
+	if ((m->at[spot].marks & (AFTER | BEFORE | LAST)) == 0)
+		m->marked.at[m->marked.n++] = spot;
+	m->at[spot].marks |= as;
+}
+
+static void
+spread(struct matching *m, const struct spot_list *start, uint8_t as, bool ends)
 {
 	uint32_t n = 0;
 
 	for (; n < start->n; n++) {
 		m->queue[n] = start->at[n];
-		m->hops[start->at[n]] = 0;
+		m->at[start->at[n]].hops = 0;
 	}
 	for (uint32_t at = 0; at < n; at++) {
 		const struct spot *s = &m->g->spots[m->queue[at]];
-		uint32_t next, hops = at < start->n ? 0 : m->hops[m->queue[at]];
+		uint32_t next, hops = at < start->n ? 0 : m->at[m->queue[at]].hops;
 
-		for (uint32_t w = mark == AFTER ? s->out : s->in; w != GRAPH_NONE;) {
-			w = way_next(m, w, mark == AFTER, &next);
-			m->met |= (m->marks[next] & LAST) != 0 && mark == AFTER;
-			if ((m->marks[next] & mark) != 0 || !may_pass(m, place_of(m, next)->label) ||
+		for (uint32_t w = as == AFTER ? s->out : s->in; w != GRAPH_NONE;) {
+			w = way_next(m, w, as == AFTER, &next);
+			m->met |= (m->at[next].marks & LAST) != 0 && as == AFTER;
+			if ((m->at[next].marks & as) != 0 || !may_pass(m, place_of(m, next)->label) ||
 			    (ends && kind_in(m->kinds, place_of(m, next)->label) != RECORD_POINT))
 				continue;
-			m->marks[next] |= mark;
-			if (mark == BEFORE)
-				m->hops[next] = hops + 1;
+			mark(m, next, as);
+			if (as == BEFORE)
+				m->at[next].hops = hops + 1;
 			m->queue[n++] = next;
 		}
 	}
@@ -310,13 +327,13 @@ spread(struct matching *m, const struct spot_list *start, uint8_t mark, bool end
 static void
 keep_inside(struct matching *m, uint8_t marks, bool all)
 {
-	for (uint32_t i = 0; i < m->g->nspots; i++) {
-		uint8_t of = m->marks[i] & marks;
+	for (uint32_t i = 0; i < m->marked.n; i++) {
+		struct mark *x = &m->at[m->marked.at[i]];
 
-		if ((all ? of != marks : of == 0) || (m->marks[i] & INSIDE) != 0)
+		if ((all ? (x->marks & marks) != marks : (x->marks & marks) == 0) || (x->marks & INSIDE) != 0)
 			continue;
-		m->marks[i] |= INSIDE;
-		m->inside.at[m->inside.n++] = i;
+		x->marks |= INSIDE;
+		m->inside.at[m->inside.n++] = m->marked.at[i];
 	}
 }
 
@@ -326,8 +343,8 @@ mark_first(struct matching *m, const struct spot_list *from)
 {
 	for (uint32_t i = 0; i < from->n; i++)
 		for (uint32_t w = m->g->spots[from->at[i]].out; w != GRAPH_NONE; w = m->g->ways[w].next_out)
-			if ((m->marks[m->g->ways[w].to] & (INSIDE | LAST)) != 0)
-				m->marks[from->at[i]] |= FIRST;
+			if ((m->at[m->g->ways[w].to].marks & (INSIDE | LAST)) != 0)
+				m->at[from->at[i]].marks |= FIRST;
 }
 
 /* Traces that had this end of the gap. */
@@ -344,9 +361,11 @@ traces_of(const struct matching *m, const struct spot_list *l)
 static void
 spread_between(struct matching *m, const struct spot_list *from, const struct spot_list *to)
 {
-	memset(m->marks, 0, m->g->nspots);
+	for (uint32_t i = 0; i < m->marked.n; i++)
+		m->at[m->marked.at[i]].marks = 0;
+	m->marked.n = 0;
 	for (uint32_t i = 0; i < to->n; i++)
-		m->marks[to->at[i]] |= LAST;
+		mark(m, to->at[i], LAST);
 	spread(m, from, AFTER, false);
 	spread(m, to, BEFORE, false);
 }
@@ -416,29 +435,13 @@ in_two_units(struct matching *m, const struct stay *s, const struct stay *t, boo
 static bool
 matching_init(struct matching *m, const struct match_path *p, const struct label_set *absent)
 {
-	const struct graph *g = m->g;
-	uint32_t nlabels = labels_count(m->labels), n = g->nspots + 1;
+	uint32_t nlabels = labels_count(m->labels), n = m->g->nspots + 1;
 
 	m->blocked = arena_calloc(m->tmp, nlabels + 1, sizeof *m->blocked);
-	m->newest = arena_alloc(m->tmp, (nlabels + 1) * sizeof *m->newest);
-	m->same = arena_alloc(m->tmp, n * sizeof *m->same);
-	m->seen = arena_calloc(m->tmp, n, sizeof *m->seen);
-	m->taken = arena_calloc(m->tmp, n, sizeof *m->taken);
+	m->at = calloc(n, sizeof *m->at);	/* of the kernel's zeroes only those are touched that are come to */
 	m->queue = arena_alloc(m->tmp, 2 * n * sizeof *m->queue);	/* where a walk begins, and again when it is come to */
-	m->marks = arena_calloc(m->tmp, n, sizeof *m->marks);
-	m->hops = arena_alloc(m->tmp, n * sizeof *m->hops);
-	m->walk_at = arena_calloc(m->tmp, n, sizeof *m->walk_at);
-	m->when_ns = arena_alloc(m->tmp, n * sizeof *m->when_ns);
-	m->after = arena_calloc(m->tmp, n, sizeof *m->after);
-	if (m->blocked == NULL || m->newest == NULL || m->same == NULL || m->seen == NULL || m->taken == NULL ||
-	    m->queue == NULL || m->marks == NULL || m->hops == NULL || m->walk_at == NULL || m->when_ns == NULL ||
-	    m->after == NULL || !list_new(m, &m->inside))
+	if (m->blocked == NULL || m->at == NULL || m->queue == NULL || !list_new(m, &m->marked) || !list_new(m, &m->inside))
 		return false;
-	memset(m->newest, 0xff, (nlabels + 1) * sizeof *m->newest);
-	for (uint32_t i = 0; i < g->nspots; i++) {
-		m->same[i] = m->newest[g->spots[i].place.label];
-		m->newest[g->spots[i].place.label] = i;
-	}
 	for (uint32_t i = 0; i < p->ntokens; i++)
 		if (p->tokens[i] < nlabels)
 			m->blocked[p->tokens[i]] = true;
@@ -482,9 +485,7 @@ match_between(struct candidate **ret, struct gap_time *gap, const struct space *
 
 	*ret = NULL;
 	*gap = (struct gap_time){ 0 };
-	for (uint32_t i = 0; (m.g = space_graph(s, i)) != NULL && m.g->type != type; i++)
-		;
-	if (m.g == NULL)
+	if ((m.g = space_find(s, type)) == NULL)
 		return 0;
 	m.kinds = labels_kinds(m.labels);
 	if (!matching_init(&m, path, absent) || !look(&m, path, rng, &passing))
@@ -492,6 +493,7 @@ match_between(struct candidate **ret, struct gap_time *gap, const struct space *
 	else
 		n = match_collect(&m, passing, without, ret, a, e);
 	*gap = m.time;
+	free(m.at);
 	arena_release(&tmp);
 	return n;
 }

@@ -20,11 +20,11 @@ draw_start(const struct matching *m, const struct spot_list *from, struct rng *r
 	uint32_t last = GRAPH_NONE;
 
 	for (uint32_t i = 0; i < from->n; i++)
-		if ((m->marks[from->at[i]] & FIRST) != 0)
+		if ((m->at[from->at[i]].marks & FIRST) != 0)
 			all += weight(place_of(m, from->at[i])->count);
 	at = rng_unit(rng) * all;
 	for (uint32_t i = 0; i < from->n && (last == GRAPH_NONE || at >= 0); i++)
-		if ((m->marks[from->at[i]] & FIRST) != 0) {
+		if ((m->at[from->at[i]].marks & FIRST) != 0) {
 			last = from->at[i];
 			at -= weight(place_of(m, last)->count);
 		}
@@ -34,7 +34,7 @@ draw_start(const struct matching *m, const struct spot_list *from, struct rng *r
 static bool
 leads_on(const struct matching *m, uint32_t spot)
 {
-	return (m->marks[spot] & (INSIDE | LAST)) != 0;
+	return (m->at[spot].marks & (INSIDE | LAST)) != 0;
 }
 
 static uint32_t
@@ -67,7 +67,7 @@ shortest_way(const struct matching *m, uint32_t spot)
 	uint32_t best = GRAPH_NONE, hops = UINT32_MAX;
 
 	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE; w = m->g->ways[w].next_out) {
-		uint32_t to = m->g->ways[w].to, left = (m->marks[to] & LAST) != 0 ? 0 : m->hops[to];
+		uint32_t to = m->g->ways[w].to, left = (m->at[to].marks & LAST) != 0 ? 0 : m->at[to].hops;
 
 		if (leads_on(m, to) && left < hops) {
 			best = w;
@@ -93,12 +93,12 @@ match_draw(struct matching *m, const struct spot_list *from, struct rng *rng)
 		left -= left > 0;
 		spot = m->g->ways[way].to;
 		now_ns += m->g->ways[way].mean_ns;
-		if ((m->marks[spot] & LAST) == 0 && m->walk_at[spot] == 0) {
+		if ((m->at[spot].marks & LAST) == 0 && m->at[spot].walk_at == 0) {
 			m->walk.at[m->walk.n] = spot;
-			m->walk_at[spot] = ++m->walk.n;
-			m->when_ns[spot] = now_ns;
+			m->at[spot].walk_at = ++m->walk.n;
+			m->at[spot].when_ns = now_ns;
 		}
-	} while ((m->marks[spot] & LAST) == 0);
+	} while ((m->at[spot].marks & LAST) == 0);
 	m->time.mean_ns = now_ns;
 	return true;
 }
@@ -107,7 +107,7 @@ match_draw(struct matching *m, const struct spot_list *from, struct rng *rng)
 
 /* Of each spot beside the walk: the last (forward) or first of the walk's from which (to which) it can be come to. */
 static void
-spread_from(struct matching *m, uint32_t *of, const uint32_t *start, uint32_t n, uint32_t number, bool forward)
+spread_from(struct matching *m, const uint32_t *start, uint32_t n, uint32_t number, bool forward)
 {
 	for (uint32_t i = 0; i < n; i++)
 		m->queue[i] = start[i];
@@ -116,11 +116,13 @@ spread_from(struct matching *m, uint32_t *of, const uint32_t *start, uint32_t n,
 
 		for (uint32_t w = forward ? s->out : s->in; w != GRAPH_NONE;) {
 			uint32_t next = forward ? m->g->ways[w].to : m->g->ways[w].from;
+			struct mark *x;
 
 			w = forward ? m->g->ways[w].next_out : m->g->ways[w].next_in;
-			if ((m->marks[next] & INSIDE) == 0 || m->walk_at[next] != 0 || of[next] != UINT32_MAX)
+			x = &m->at[next];
+			if ((x->marks & INSIDE) == 0 || x->walk_at != 0 || (forward ? x->after : x->before) != UINT32_MAX)
 				continue;
-			of[next] = number;
+			*(forward ? &x->after : &x->before) = number;
 			m->queue[n++] = next;
 		}
 	}
@@ -162,39 +164,37 @@ post_of(const struct matching *m, uint32_t number, struct post begin, struct pos
 	if (number > m->walk.n)
 		return end;
 	spot = m->walk.at[number - 1];
-	return (struct post){ m->when_ns[spot], place_of(m, spot)->offset_ns };
+	return (struct post){ m->at[spot].when_ns, place_of(m, spot)->offset_ns };
 }
 
 /* By a walk: the begin is 0, its spots are 1 and up, the end is one more than they are. */
 static bool
 place_by_walk(struct matching *m, const struct spot_list *from, const struct spot_list *to)
 {
-	uint32_t *before = arena_alloc(m->tmp, (m->g->nspots + 1) * sizeof *before), end = m->walk.n + 1;
+	uint32_t end = m->walk.n + 1;
 	struct post begins = { 0, mean_offset(m, from) }, ends = { m->time.mean_ns, mean_offset(m, to) };
 
-	if (before == NULL)
-		return false;
 	for (uint32_t i = 0; i < m->inside.n; i++)
-		before[m->inside.at[i]] = m->after[m->inside.at[i]] = UINT32_MAX;
+		m->at[m->inside.at[i]].before = m->at[m->inside.at[i]].after = UINT32_MAX;
 	for (uint32_t i = m->walk.n; i > 0; i--)
-		spread_from(m, m->after, &m->walk.at[i - 1], 1, i, true);
-	spread_from(m, m->after, from->at, from->n, 0, true);
+		spread_from(m, &m->walk.at[i - 1], 1, i, true);
+	spread_from(m, from->at, from->n, 0, true);
 	for (uint32_t i = 1; i < end; i++)
-		spread_from(m, before, &m->walk.at[i - 1], 1, i, false);
-	spread_from(m, before, to->at, to->n, end, false);
+		spread_from(m, &m->walk.at[i - 1], 1, i, false);
+	spread_from(m, to->at, to->n, end, false);
 	for (uint32_t i = 0; i < m->inside.n; i++) {
 		uint32_t spot = m->inside.at[i];
 		struct post a, b;
 
-		if (m->walk_at[spot] != 0) {
-			m->after[spot] = m->walk_at[spot];
+		if (m->at[spot].walk_at != 0) {
+			m->at[spot].after = m->at[spot].walk_at;
 			continue;
 		}
-		a = post_of(m, m->after[spot], begins, ends);
-		b = post_of(m, before[spot], begins, ends);
+		a = post_of(m, m->at[spot].after, begins, ends);
+		b = post_of(m, m->at[spot].before, begins, ends);
 		if (b.when_ns < a.when_ns)	/* on a way back */
 			b = a;
-		m->when_ns[spot] = in_proportion(a, b, place_of(m, spot)->offset_ns);
+		m->at[spot].when_ns = in_proportion(a, b, place_of(m, spot)->offset_ns);
 	}
 	return true;
 }
@@ -213,7 +213,7 @@ place_by_offset(struct matching *m, const struct spot_list *from, const struct s
 	for (uint32_t i = first; i < m->inside.n; i++) {
 		double since_ns = place_of(m, m->inside.at[i])->offset_ns - begin_ns;
 
-		m->when_ns[m->inside.at[i]] = was_ns + (since_ns > 0 ? since_ns : 0);
+		m->at[m->inside.at[i]].when_ns = was_ns + (since_ns > 0 ? since_ns : 0);
 		if (was_ns + since_ns > m->time.mean_ns)
 			m->time.mean_ns = was_ns + since_ns;
 	}

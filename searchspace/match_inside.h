@@ -18,26 +18,31 @@ struct spot_list {
 	uint32_t *at, n;
 };
 
+/* What is known of a spot. All zeroes until it is come to: whoever looks for a narrow gap pays for what lies near it. */
+struct mark {
+	uint32_t seen, taken;	/* when it was last come to, and put into a list */
+	uint32_t hops;		/* with BEFORE: steps to the gap's end */
+	uint32_t walk_at;	/* where on the walk + 1 */
+	uint32_t after, before;	/* inside: which of the walk's lie next before and behind it */
+	uint32_t marks;
+	double   when_ns;	/* inside: its place in the gap */
+};
+
 struct matching {
 	const struct graph *g;
 	const struct labels *labels;
 	const uint8_t *const *kinds;
 	struct arena *tmp;
 	bool *blocked;			/* of each label: on the path, or absent: it would be a neighbour itself */
-	uint32_t *newest, *same;	/* of each label its newest spot; of each spot the next older one of its label */
-	uint32_t *seen, *taken, stamp;	/* of each spot: when it was last come to, and put into a list */
+	struct mark *at;		/* [nspots] */
+	uint32_t stamp;
 	uint32_t *queue;
-
-	uint8_t *marks;			/* of each spot */
-	uint32_t *hops;			/* of each spot with BEFORE: steps to the gap's end */
+	struct spot_list marked;	/* those that are AFTER, BEFORE or LAST */
 	struct spot_list inside;
 	uint32_t placed;		/* of inside: that many have their place (when_ns) */
 	bool met;			/* a walk leads from the gap's begin to its end */
 
 	struct spot_list walk;		/* that was drawn: its spots, each where it came first */
-	uint32_t *walk_at;		/* of each spot: where on the walk + 1 */
-	double *when_ns;		/* of each spot inside: its place in the gap */
-	uint32_t *after;		/* of each spot inside: how many of the walk's lie before it */
 	struct gap_time time;
 };
 

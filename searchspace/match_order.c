@@ -30,7 +30,7 @@ static void
 stand(struct found *f, const struct matching *m, uint32_t spot)
 {
 	f->spot = spot;
-	f->after = m->after[spot];
+	f->after = m->at[spot].after;
 }
 
 static void
@@ -38,7 +38,7 @@ merge(struct collecting *c, uint32_t spot)
 {
 	const struct matching *m = c->m;
 	const struct place *p = place_of(m, spot);
-	bool drawn = m->walk_at[spot] != 0;
+	bool drawn = m->at[spot].walk_at != 0;
 	struct found *f;
 
 	if (c->at[p->label] == 0) {
@@ -48,13 +48,13 @@ merge(struct collecting *c, uint32_t spot)
 	f = &c->found[c->at[p->label] - 1];
 	f->c.count += p->count;
 	f->traces += p->traces;
-	if (drawn ? !f->c.drawn || m->walk_at[spot] < m->walk_at[f->spot] :
+	if (drawn ? !f->c.drawn || m->at[spot].walk_at < m->at[f->spot].walk_at :
 	    !f->c.drawn && (f->spot == NONE || p->count > place_of(m, f->spot)->count))
 		stand(f, m, spot);
 	if (drawn)
-		f->c.offset_ns = m->when_ns[f->spot];
+		f->c.offset_ns = m->at[f->spot].when_ns;
 	else if (!f->c.drawn)
-		f->c.offset_ns += (m->when_ns[spot] - f->c.offset_ns) * (double)p->count / (double)(f->c.count > 0 ? f->c.count : 1);
+		f->c.offset_ns += (m->at[spot].when_ns - f->c.offset_ns) * (double)p->count / (double)(f->c.count > 0 ? f->c.count : 1);
 	f->c.drawn |= drawn;
 }
 
@@ -98,7 +98,7 @@ find_partners(struct collecting *c)
 			const struct place *next = place_of(m, way->to);
 			struct found *end;
 
-			if ((m->marks[way->to] & INSIDE) == 0 || next->span == p->label)
+			if ((m->at[way->to].marks & INSIDE) == 0 || next->span == p->label)
 				continue;
 			end = found_of(c, next->label);
 			if (next->span == p->span)
@@ -178,13 +178,13 @@ give_out(const struct collecting *c, struct found *const *order, uint32_t n, uin
 	for (uint32_t i = 0; i < n; i++) {
 		const struct found *f = order[i];
 		struct candidate *o = &out[i];
-		uint64_t everywhere = 0;
+		uint64_t everywhere = place_of(m, f->spot)->count;
 
 		*o = f->c;
 		o->partner = f->c.partner != NONE ? c->found[f->c.partner].out : NONE;
 		o->around = around(c, f);
 		o->share = (double)f->traces < through ? (double)f->traces / through : 1;
-		for (uint32_t s = m->newest[o->label]; s != NONE; s = m->same[s])
+		for (uint32_t s = m->g->spots[f->spot].same; s != f->spot; s = m->g->spots[s].same)
 			everywhere += place_of(m, s)->count;
 		o->per_trace = (double)everywhere / traces;
 	}

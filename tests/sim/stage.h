@@ -52,7 +52,7 @@ struct stage {
 	double  rate, owed;		/* requests a second */
 	bool    has_clocks;
 	uint64_t requests, next_id;
-	struct sketch *decisions, *steps;	/* real time, ns: of steps after which something else is wanted, of others; or NULL */
+	struct sketch *decisions, *steps;	/* time of a core, ns: of steps after which something else is wanted, of others; or NULL */
 	/* the application */
 	void  (*request)(void *app, int64_t at_ns);
 	void  (*obeyed)(void *app, struct stage_node *n, const struct want *w);	/* may be NULL */
