@@ -31,7 +31,8 @@ history_print(struct pen *p, const json_t *a)
 		    text_of(p, r, "strategy"), number_of(r, "cycles"), number_of(r, "cycles") == 1 ? "" : "s",
 		    number_of(r, "tracepoints_used"), number_of(r, "tracepoints_all"), pen_seconds(p, number_of(r, "seconds")));
 		if (text_of(p, r, "words")[0] != '\0')
-			fprintf(p->out, "     %s%s\n", text_of(p, r, "words"), more > 1 ? pen_printf(p, " (and %zu more)", more - 1) : "");
+			pen_wrap(p, "     ", pen_printf(p, "%s%s", text_of(p, r, "words"), more > 1 ? pen_printf(p, " (and %zu more)",
+			    more - 1) : ""));
 	}
 	if (number_of(a, "left_off") > 0)
 		fprintf(p->out, "%s older ones are not shown; --limit says how many are\n", pen_count(p, number_of(a, "left_off")));
@@ -95,7 +96,8 @@ print_measures(struct pen *p, const json_t *change)
 	table_open(&t, "llll");
 	add_row(&t, "", json_is_object(before) ? "BEFORE" : "", json_is_object(after) ? "AFTER" : "", "");
 	if (share_of(p, before)[0] != '\0' || share_of(p, after)[0] != '\0')
-		add_row(&t, "  share", share_of(p, before), share_of(p, after), overlap_words(change, "share_overlaps"));
+		add_row(&t, "  share", share_of(p, before), share_of(p, after), strcmp(text_of(p, change, "what"), "moved") == 0 ? "of another edge" :
+		    overlap_words(change, "share_overlaps"));
 	add_row(&t, "  CV", cv_of(p, before), cv_of(p, after), "");
 	add_row(&t, "  mean", mean_of(p, before), mean_of(p, after), overlap_words(change, "mean_overlaps"));
 	if (p95_of(p, before)[0] != '\0' || p95_of(p, after)[0] != '\0')

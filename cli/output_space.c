@@ -32,8 +32,9 @@ notes_of(struct pen *p, const json_t *place)
 	json_array_foreach(json_object_get(place, "units"), i, o)
 		notes = pen_printf(p, "%s%s %s", notes, p->utf8 ? " ⇒" : " =>", text_of(p, o, "unit"));
 	json_array_foreach(json_object_get(place, "keys"), i, o) {
-		const char *range = !is_null(o, "texts") ? pen_printf(p, "%.0f texts", number_of(o, "texts")) :
-		    pen_printf(p, "%.6g to %.6g", number_of(o, "low"), number_of(o, "high"));
+		double low = number_of(o, "low"), high = number_of(o, "high"), texts = number_of(o, "texts");
+		const char *range = !is_null(o, "texts") ? pen_printf(p, "%.0f text%s", texts, texts == 1 ? "" : "s") :
+		    low == high ? pen_printf(p, "%.6g", low) : pen_printf(p, "%.6g to %.6g", low, high);
 
 		notes = pen_printf(p, "%s%s%s: %s", notes, i == 0 ? "  [" : ", ", text_of(p, o, "field"), range);
 	}
@@ -140,7 +141,7 @@ print_version(struct pen *p, const json_t *document)
 }
 
 static void
-print_labels(struct pen *p, const json_t *document, const char *key, const char *words)
+print_labels(struct pen *p, const json_t *document, const char *key, const char *one, const char *many)
 {
 	enum { SHOWN = 20 };
 	const json_t *all = json_object_get(document, key);
@@ -149,7 +150,10 @@ print_labels(struct pen *p, const json_t *document, const char *key, const char 
 
 	if (all == NULL)
 		return;
-	fprintf(p->out, "\n%zu %s%s\n", n, words, n > 0 ? ":" : "");
+	if (n == 0)
+		fprintf(p->out, "\nno tracepoint %s\n", one);
+	else
+		fprintf(p->out, "\n%zu tracepoint%s %s:\n", n, n == 1 ? "" : "s", n == 1 ? one : many);
 	json_array_foreach(all, i, label) {
 		if (i == SHOWN) {
 			fprintf(p->out, "  and %zu more; --json has all\n", n - SHOWN);
@@ -162,18 +166,22 @@ print_labels(struct pen *p, const json_t *document, const char *key, const char 
 void
 space_stats_print(struct pen *p, const json_t *document)
 {
-	static const char *const heads[] = { "REQUEST TYPE", "TRACES", "PLACES", "STEPS", "TRACEPOINTS", "NOT SEEN YET",
-		"NEXT SHOWS NEW" };
+	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "PLACES", "STEPS", "TRACEPOINTS", "UNSEEN",
+		"NEXT IS NEW" };
 	struct table t;
 	size_t i;
 	json_t *o;
 
 	print_version(p, document);
-	table_open(&t, "lrrrrrr");
-	for (i = 0; i < 7; i++)
+	table_open(&t, "llrrrrrr");
+	for (i = 0; i < 8; i++)
 		table_add(&t, heads[i]);
 	json_array_foreach(json_object_get(document, "types"), i, o) {
-		table_add(&t, text_of(p, o, "type"));
+		const char *label = text_of(p, o, "type"), *name = strchr(label, '('), *slash = strchr(label, '/');
+
+		/* service/provider:event(TYPE), where it is of that form */
+		table_add(&t, name != NULL ? pen_printf(p, "%.*s", (int)strcspn(name + 1, ")"), name + 1) : label);
+		table_add(&t, slash != NULL ? pen_printf(p, "%.*s", (int)(slash - label), label) : "");
 		table_add(&t, pen_count(p, number_of(o, "traces")));
 		table_add(&t, pen_count(p, number_of(o, "places")));
 		table_add(&t, pen_count(p, number_of(o, "steps")));
@@ -182,8 +190,10 @@ space_stats_print(struct pen *p, const json_t *document)
 		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
 	table_print(&t, p);
-	print_labels(p, document, "stale", "learned tracepoints that no program has any more");
-	print_labels(p, document, "never_seen", "tracepoints of programs that were never seen");
+	print_labels(p, document, "stale", "was learned and is in no program any more",
+	    "were learned and are in no program any more");
+	print_labels(p, document, "never_seen", "of the programs has never fired while Hone learned",
+	    "of the programs have never fired while Hone learned");
 }
 
 void

@@ -108,12 +108,14 @@ print_controller(struct pen *p, const json_t *a)
 	warning(p, "trouble", text_of(p, c, "store_trouble"));
 }
 
+/* What a narrow terminal has no room for can be done without: the service, and two of the times. */
 static void
 print_types(struct pen *p, const json_t *types)
 {
 	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "A SECOND", "MEAN", "P50", "P95", "P99",
 		"CV", "LEARNED", "DIAGNOSIS" };
 	static const char *const times[] = { "mean_ms", "p50_ms", "p95_ms", "p99_ms" };
+	bool wide = p->columns >= 100;
 	struct table t;
 	size_t i;
 	json_t *o;
@@ -123,16 +125,19 @@ print_types(struct pen *p, const json_t *types)
 		return;
 	}
 	fputc('\n', p->out);
-	table_open(&t, "llrrrrrrrrl");
+	table_open(&t, wide ? "llrrrrrrrrl" : "lrrrrrrl");
 	for (i = 0; i < 11; i++)
-		table_add(&t, heads[i]);
+		if (wide || (i != 1 && i != 5 && i != 7))
+			table_add(&t, heads[i]);
 	json_array_foreach(types, i, o) {
 		table_add(&t, text_of(p, o, "type"));
-		table_add(&t, text_of(p, o, "service"));
+		if (wide)
+			table_add(&t, text_of(p, o, "service"));
 		table_add(&t, pen_count(p, number_of(o, "traces")));
 		table_add(&t, pen_printf(p, "%.1f", number_of(o, "per_second")));
 		for (int k = 0; k < 4; k++)
-			table_add(&t, pen_ms(p, number_of(o, times[k])));
+			if (wide || k % 2 == 0)
+				table_add(&t, pen_ms(p, number_of(o, times[k])));
 		table_add(&t, pen_share(p, number_of(o, "cv")));
 		table_add(&t, pen_count(p, number_of(o, "learned_places")));
 		table_add(&t, is_null(o, "run") ? "" : pen_printf(p, "%.0f", number_of(o, "run")));
@@ -317,6 +322,8 @@ print_started(struct pen *p, const json_t *a)
 	fprintf(p->out, "diagnosis %.0f of ", number_of(r, "run"));
 	pen_put(p, BOLD, text_of(p, r, "type"));
 	fprintf(p->out, " has begun; hone status shows how far it is, hone forest %s what it found\n", text_of(p, r, "type"));
+	if (text_of(p, r, "words")[0] != '\0')
+		pen_wrap(p, "", text_of(p, r, "words"));
 }
 
 static void

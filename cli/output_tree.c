@@ -51,6 +51,8 @@ colour_of(const char *state)
 const char *
 interval_of(struct pen *p, double low, double high)
 {
+	if (low == high)	/* of a share that only led on, no interval was made */
+		return "";
 	return pen_printf(p, "(%.0f%s%.0f)", low * 100, p->utf8 ? "…" : "..", high * 100);
 }
 
@@ -66,6 +68,15 @@ print_edge(struct drawing *d, const json_t *h, const char *margin)
 		    pen_shorten(p, text_of(p, edge, "to"), half));
 }
 
+/* It turned on what nobody had learned, only to learn it; it measures nothing. */
+static bool
+is_explorer(const json_t *h)
+{
+	const char *why = json_string_value(json_object_get(h, "why"));
+
+	return why != NULL && strcmp(why, "explored") == 0;
+}
+
 const char *
 title_of(const json_t *h)
 {
@@ -73,6 +84,8 @@ title_of(const json_t *h)
 
 	if (tracepoint != NULL && tracepoint[0] != '\0')
 		return tracepoint;
+	if (is_explorer(h))
+		return "all that may be inside, to see what is there";
 	return parent_of(h) == 0 ? "as it was found" : "measured once more";
 }
 
@@ -86,8 +99,8 @@ print_title(struct drawing *d, const json_t *h)
 		pen_put(p, BOLD, pen_printf(p, "%s ", presence));
 	pen_put(p, BOLD, pen_clean(p, title_of(h)));
 	fputs("  ", p->out);
-	pen_put(p, colour_of(state), state);
-	if (text_of(p, h, "why")[0] != '\0')
+	pen_put(p, colour_of(state), is_explorer(h) ? "explored" : state);
+	if (text_of(p, h, "why")[0] != '\0' && !is_explorer(h))
 		fprintf(p->out, " (%s)", text_of(p, h, "why"));
 	fprintf(p->out, "  cycle %.0f, number %.0f\n", number_of(h, "cycle"), number_of(h, "id"));
 }
@@ -100,10 +113,16 @@ print_numbers(struct drawing *d, const json_t *h, const char *margin)
 	bool settled = number_of(h, "settled_traces") > 0 && !is_null(h, "settled_share");
 	double share = number_of(h, settled ? "settled_share" : "share");
 	double traces = number_of(h, settled ? "settled_traces" : "traces");
+	const char *interval;
 
-	fprintf(p->out, "%s%s %5s %s  %s trace%s", margin, pen_bar(p, share, BAR_CELLS), pen_share(p, share),
-	    interval_of(p, number_of(h, settled ? "settled_low" : "share_low"),
-	    number_of(h, settled ? "settled_high" : "share_high")), pen_count(p, traces), traces == 1 ? "" : "s");
+	if (is_explorer(h)) {
+		fprintf(p->out, "%sshown by %s trace%s\n", margin, pen_count(p, traces), traces == 1 ? "" : "s");
+		return;
+	}
+	interval = interval_of(p, number_of(h, settled ? "settled_low" : "share_low"),
+	    number_of(h, settled ? "settled_high" : "share_high"));
+	fprintf(p->out, "%s%s %5s%s%s  %s trace%s", margin, pen_bar(p, share, BAR_CELLS), pen_share(p, share),
+	    interval[0] != '\0' ? " " : "", interval, pen_count(p, traces), traces == 1 ? "" : "s");
 	if (number_of(h, "mean_ms") > 0)
 		fprintf(p->out, ", %s, CV %s", pen_ms(p, number_of(h, "mean_ms")), pen_share(p, number_of(h, "cv")));
 	fputc('\n', p->out);
@@ -175,6 +194,6 @@ tree_print(struct pen *p, const json_t *run)
 	if (strcmp(state, "active") == 0)
 		fprintf(p->out, "%s\n", text_of(p, run, "phase"));
 	else if (text_of(p, run, "words")[0] != '\0')
-		fprintf(p->out, "%s\n", text_of(p, run, "words"));
+		pen_wrap(p, "", text_of(p, run, "words"));
 	print_children(&d, 0, "");
 }

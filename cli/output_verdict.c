@@ -125,8 +125,8 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	else if (strcmp(kind, "spread") == 0)
 		line_print(p, "spread", "it is spread over what lies inside this edge, no part has most of it");
 	else if (strcmp(kind, "cut") == 0)
-		line_print(p, "cut", pen_printf(p, "the search inside it ended with the effort of %.0f cycles; --effort gives it more",
-		    number_of(run, "effort")));
+		line_print(p, "cut", pen_printf(p, "the search inside it ended with the effort given, %.0f cycle%s; --effort gives it more",
+		    number_of(run, "effort"), number_of(run, "effort") == 1 ? "" : "s"));
 }
 
 static void

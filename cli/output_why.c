@@ -131,30 +131,29 @@ print_trace(struct pen *p, const json_t *a)
 
 /* ---- tracepoints ---- */
 
+/* Two lines each: what happened; why, and what came of it. */
 static void
 print_log(struct pen *p, const json_t *log)
 {
-	static const char *const heads[] = { "WHEN", "", "DIAGNOSIS", "OF", "CYCLE", "HYPOTHESIS", "WHY", "OUTCOME" };
-	struct table t;
 	size_t i;
 	json_t *s;
 
-	table_open(&t, "llrlrrll");
-	for (i = 0; i < 8; i++)
-		table_add(&t, heads[i]);
 	json_array_foreach(log, i, s) {
 		const char *outcome = text_of(p, s, "outcome"), *why = text_of(p, s, "outcome_why");
 
-		table_add(&t, text_of(p, s, "when"));
-		table_add(&t, is_true(s, "on") ? "on" : "off");
-		table_add(&t, is_null(s, "run") ? "" : pen_printf(p, "%.0f", number_of(s, "run")));
-		table_add(&t, text_of(p, s, "type"));
-		table_add(&t, pen_printf(p, "%.0f", number_of(s, "cycle")));
-		table_add(&t, is_null(s, "hypothesis") ? "" : pen_printf(p, "%.0f", number_of(s, "hypothesis")));
-		table_add(&t, text_of(p, s, "why"));
-		table_add(&t, why[0] != '\0' ? pen_printf(p, "%s (%s)", outcome, why) : outcome);
+		fprintf(p->out, "%s  ", text_of(p, s, "when"));
+		pen_put(p, is_true(s, "on") ? YELLOW : PLAIN, is_true(s, "on") ? "on " : "off");
+		if (!is_null(s, "run"))
+			fprintf(p->out, "  diagnosis %.0f of %s, cycle %.0f", number_of(s, "run"), text_of(p, s, "type"), number_of(s, "cycle"));
+		if (!is_null(s, "hypothesis"))
+			fprintf(p->out, ", hypothesis %.0f", number_of(s, "hypothesis"));
+		fprintf(p->out, "\n  %s", text_of(p, s, "why"));
+		if (is_true(s, "on") && outcome[0] != '\0')
+			fprintf(p->out, " %s %s", pen_arrow(p), strcmp(why, "explored") == 0 ? why : outcome);
+		if (is_true(s, "on") && why[0] != '\0' && strcmp(why, "explored") != 0)
+			fprintf(p->out, " (%s)", why);
+		fputc('\n', p->out);
 	}
-	table_print(&t, p);
 }
 
 static void

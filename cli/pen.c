@@ -153,6 +153,26 @@ pen_shorten(struct pen *p, const char *s, int columns)
 	return pen_printf(p, "%.*s%s%s", (int)offset_of(s, head), s, gap, s + offset_of(s, width - tail));
 }
 
+void
+pen_wrap(struct pen *p, const char *margin, const char *text)
+{
+	int room = p->live ? p->columns - pen_width(margin) : 0, used = 0;
+
+	fputs(margin, p->out);
+	while (*text != '\0') {
+		int len = (int)strcspn(text, " "), width = pen_width(pen_printf(p, "%.*s", len, text));
+
+		if (used > 0 && room > 0 && used + 1 + width > room) {
+			fprintf(p->out, "\n%s", margin);
+			used = 0;
+		}
+		fprintf(p->out, "%s%.*s", used > 0 ? " " : "", len, text);
+		used += width + (used > 0);
+		text += len + strspn(text + len, " ");
+	}
+	fputc('\n', p->out);
+}
+
 const char *
 pen_count(struct pen *p, double n)
 {

@@ -30,6 +30,9 @@ int  pen_width(const char *s);		/* in columns: one for each character of UTF-8 *
 /* At most `columns` wide, with the middle left out. */
 const char *pen_shorten(struct pen *p, const char *s, int columns);
 
+/* A paragraph: every line behind the margin, broken between words where a terminal ends; elsewhere one line. */
+void pen_wrap(struct pen *p, const char *margin, const char *text);
+
 const char *pen_count(struct pen *p, double n);		/* 12,345 */
 const char *pen_ms(struct pen *p, double ms);		/* 12.3 ms, 1.50 s, 120 us */
 const char *pen_seconds(struct pen *p, double s);	/* 12.3 s, 2 min 5 s, 3 h 4 min */

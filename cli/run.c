@@ -267,8 +267,11 @@ run_start(struct call *c)
 	if (call_ask(c, client, start_question(c), &answer, &e) < 0) {
 		code = call_failed(c, &e);
 	} else {
-		double id = number_of(json_object_get(answer, "run"), "run");
+		const json_t *run = json_object_get(answer, "run");
+		double id = number_of(run, "run");
 
+		if (text_of(c->err, run, "words")[0] != '\0')
+			fprintf(c->err->out, "%s: %s\n", c->type, text_of(c->err, run, "words"));
 		code = await_run(c, client, id, &e) < 0 ? call_failed(c, &e) : print_end(c, client, id);
 	}
 	json_decref(answer);

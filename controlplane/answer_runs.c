@@ -180,6 +180,8 @@ diagnosis_of(const struct engine *g, const struct run *r)
 static json_t *
 phase_words(const struct engine *g, const struct diagnosis *d)
 {
+	unsigned groups = d != NULL && d->groups != NULL ? groups_count(d->groups) : 0;
+
 	if (d == NULL || d->phase == PHASE_ENDED)
 		return json_string("ended");
 	if (d->phase == PHASE_PAUSED || g->paused)
@@ -187,9 +189,9 @@ phase_words(const struct engine *g, const struct diagnosis *d)
 	if (d->phase == PHASE_SWITCH)
 		return json_sprintf("cycle %u: switching %u tracepoint%s on", d->run->cycles, d->npicks,
 		    d->npicks == 1 ? "" : "s");
-	return json_sprintf("%s %u: %llu traces in %u groups", d->phase == PHASE_WATCH ? "watching, cycle" :
-	    "gathering, cycle", d->run->cycles, (unsigned long long)d->traces,
-	    d->groups != NULL ? groups_count(d->groups) : 0);
+	return json_sprintf("%s %u: %llu trace%s in %u group%s", d->phase == PHASE_WATCH ? "watching, cycle" :
+	    "gathering, cycle", d->run->cycles, (unsigned long long)d->traces, d->traces == 1 ? "" : "s", groups,
+	    groups == 1 ? "" : "s");
 }
 
 static json_t *
