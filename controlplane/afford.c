@@ -29,6 +29,11 @@ struct count {			/* on a node, for a type; for a point, or of traces that came b
 };
 enum { POINT_NONE = (1 << 30) - 1 };
 
+struct passes {			/* of a point on a node, by what was measured since the space is this one */
+	uint64_t records, traces;	/* traces: of the type, probed while it was on */
+};
+enum { PASSES_SURE = 10 };
+
 struct told {			/* the budget knows of it */
 	uint32_t type, point, node;
 };
@@ -39,11 +44,14 @@ struct afford {
 	struct known types[TYPES_MAX];
 	struct map came;		/* traces that came by a node, ever: struct count */
 	struct map counts;		/* records, this window: struct count */
-	struct arena came_arena, counts_arena;
+	struct map passes;		/* struct passes */
+	struct arena came_arena, counts_arena, passes_arena;
+	struct label_set unknown;	/* points that were asked for and are not in the space */
 	struct told *told;
 	uint32_t ntold, told_cap;
 	uint64_t traces;		/* stamps */
 	uint64_t window_of, told_of;	/* wants and plan as they were */
+	uint64_t measured_of;		/* the plan's version in the last window that was measured */
 	bool     steady;
 	struct mono since;
 };
@@ -84,6 +92,9 @@ afford_free(struct afford *a)
 	map_release(&a->counts);
 	arena_release(&a->came_arena);
 	arena_release(&a->counts_arena);
+	map_release(&a->passes);
+	arena_release(&a->passes_arena);
+	label_set_release(&a->unknown);
 	free(a->told);
 	free(a);
 }
@@ -252,15 +263,19 @@ share_of(const struct engine *g, const struct type *type, uint32_t node, const s
 	return c != NULL ? fmin(1, (double)c->n / (double)type->traces) : 0;
 }
 
-/* Records a second of a tracepoint there if all requests of the type were probed. O(log places), and services. */
+/* Records a second of a tracepoint there if all requests of the type were probed: as it was when it was on, or else as
+ * learned. O(log places), and services. */
 static double
 predicted(const struct engine *g, const struct type *type, uint32_t point, uint32_t node)
 {
 	const struct known *k = known_of(g, type);
 	const char *name = texts_get(g->afford->points, point);
+	const struct passes *was = map_get(&g->afford->passes, count_key(index_of(g, type), point, node));
 	uint32_t low = 0, high = k->npassed;
 	double sum = 0;
 
+	if (was != NULL && was->traces >= PASSES_SURE)
+		return (double)was->records / (double)was->traces * type->per_second;
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
@@ -275,6 +290,9 @@ predicted(const struct engine *g, const struct type *type, uint32_t point, uint3
 		if (node_has(&g->nodes[node], l, name))
 			sum += k->passed[low].per_trace * type->per_second * share_of(g, type, node, l, name);
 	}
+	if (sum == 0 && label_set_has(&g->afford->unknown, point) && g->nodes[node].names != NULL &&
+	    texts_find(g->nodes[node].names, name, strlen(name)) != UINT32_MAX)
+		return AFFORD_PASSES * type->per_second;
 	return sum;
 }
 
@@ -284,14 +302,10 @@ is_probed(const struct type *t)
 	return t->diagnosis != NULL && t->diagnosis->phase != PHASE_ENDED;
 }
 
-static int tell(struct engine *g, const struct type *type, uint32_t point, uint32_t node, struct err *e);
-
-bool
-afford(struct engine *g, uint32_t type, uint32_t label)
+static bool
+affords(struct engine *g, uint32_t type, uint32_t point)
 {
 	struct afford *a = g->afford;
-	const struct label *l = labels_get(g->labels, label);
-	uint32_t point = point_of(a, l);
 
 	if (point == UINT32_MAX || plan_wants(g->plan, texts_get(a->points, point)))
 		return true;
@@ -305,18 +319,33 @@ afford(struct engine *g, uint32_t type, uint32_t label)
 		if (sum > 0 && !budget_affords(a->budget, type, point, n, sum))
 			return false;
 	}
-	a->told_of = 0;
-	for (uint32_t n = 0; n < g->nnodes; n++)
-		for (uint32_t i = 0; i < g->ntypes; i++)
-			if (is_probed(&g->types[i]) && predicted(g, &g->types[i], point, n) > 0)
-				tell(g, &g->types[i], point, n, NULL);	/* without memory the step tells */
 	return true;
+}
+
+bool
+afford(struct engine *g, uint32_t type, uint32_t label)
+{
+	return affords(g, type, point_of(g->afford, labels_get(g->labels, label)));
+}
+
+bool
+afford_unknown(struct engine *g, uint32_t type, const char *name)
+{
+	uint32_t point = texts_intern(g->afford->points, name, strlen(name));
+
+	return point == UINT32_MAX || !label_set_add(&g->afford->unknown, point) || affords(g, type, point);
+}
+
+static uint64_t
+made_of(const struct engine *g)
+{
+	return g->wants + plan_version(g->plan) + 1;
 }
 
 bool
 afford_over(struct engine *g, uint32_t type)
 {
-	return budget_probed(g->afford->budget, type) < AFFORD_PROBED_MIN;
+	return g->afford->told_of == made_of(g) && budget_probed(g->afford->budget, type) < AFFORD_PROBED_MIN;
 }
 
 /* ---- what is on ---- */
@@ -340,6 +369,18 @@ tell(struct engine *g, const struct type *type, uint32_t point, uint32_t node, s
 }
 
 static int
+tell_name(struct engine *g, const struct type *type, const char *name, struct err *e)
+{
+	uint32_t point = texts_intern(g->afford->points, name, strlen(name));
+	int rc = point != UINT32_MAX ? 0 : err_set(e, ERR_MEMORY, "budget: out of memory");
+
+	for (uint32_t n = 0; rc == 0 && n < g->nnodes; n++)
+		if (g->nodes[n].names != NULL && texts_find(g->nodes[n].names, name, strlen(name)) != UINT32_MAX)
+			rc = tell(g, type, point, n, e);
+	return rc;
+}
+
+static int
 tell_type(struct engine *g, const struct type *type, struct err *e)
 {
 	uint64_t owner;
@@ -347,17 +388,21 @@ tell_type(struct engine *g, const struct type *type, struct err *e)
 
 	for (uint32_t i = 0; rc == 0 && i < plan_count(g->plan); i++) {
 		const char *name = plan_at(g->plan, i, &owner);
-		uint32_t point;
 
-		if (name[strlen(name) - 1] == '*')
-			continue;	/* learning has a budget of its own */
-		if ((point = texts_intern(g->afford->points, name, strlen(name))) == UINT32_MAX)
-			return err_set(e, ERR_MEMORY, "budget: out of memory");
-		for (uint32_t n = 0; rc == 0 && n < g->nnodes; n++)
-			if (g->nodes[n].names != NULL &&
-			    texts_find(g->nodes[n].names, name, strlen(name)) != UINT32_MAX)
-				rc = tell(g, type, point, n, e);
+		if (name[strlen(name) - 1] != '*')	/* learning has a budget of its own */
+			rc = tell_name(g, type, name, e);
 	}
+	return rc;
+}
+
+int
+afford_on(struct engine *g, const char *name, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < g->ntypes; i++)
+		if (is_probed(&g->types[i]) && (rc = know(g, &g->types[i], e)) == 0)
+			rc = tell_name(g, &g->types[i], name, e);
 	return rc;
 }
 
@@ -388,11 +433,18 @@ static int
 measure(struct engine *g, const struct told *t, struct err *e)
 {
 	const struct known *k = &g->afford->types[t->type];
-	const struct count *c = map_get(&g->afford->counts, count_key(t->type, t->point, t->node));
+	const uint64_t key = count_key(t->type, t->point, t->node);
+	const struct count *c = map_get(&g->afford->counts, key);
+	struct passes *p = map_get(&g->afford->passes, key);
 	double share;
 
 	if (k->probed == 0)
 		return 0;
+	if (p == NULL && ((p = arena_calloc(&g->afford->passes_arena, 1, sizeof *p)) == NULL ||
+	    !map_put(&g->afford->passes, key, p)))
+		return err_set(e, ERR_MEMORY, "budget: out of memory");
+	p->records += c != NULL ? c->n : 0;
+	p->traces += k->probed;
 	share = (double)k->probed / (double)k->traces;
 	return budget_measured(g->afford->budget, g->types[t->type].label, t->point, t->node,
 	    (c != NULL ? (double)c->n : 0) / (double)k->traces * g->types[t->type].per_second, share, e);
@@ -473,8 +525,15 @@ window_step(struct engine *g, struct mono now, struct err *e)
 		rc = measure(g, &a->told[i], e);
 	if (rc == 0 && g->learning.active && (rc = sum_by_node(a, e)) == 0)
 		rc = measure_learning(g, e);
+	a->measured_of = plan_version(g->plan);
 	window_begin(g, now, true);
 	return rc;
+}
+
+bool
+afford_measured(const struct engine *g)
+{
+	return g->afford->measured_of == plan_version(g->plan);
 }
 
 /* ---- what follows ---- */
@@ -508,6 +567,8 @@ afford_learning_probed(struct engine *g, const struct type *type)
 void
 afford_forget(struct engine *g)
 {
+	map_release(&g->afford->passes);
+	arena_reset(&g->afford->passes_arena);
 	for (uint32_t i = 0; i < g->ntypes; i++) {
 		g->afford->types[i].npassed = 0;
 		g->afford->types[i].made_of = 0;
@@ -537,14 +598,13 @@ int
 afford_step(struct engine *g, struct mono now, struct err *e)
 {
 	struct afford *a = g->afford;
-	uint64_t made_of = g->wants + plan_version(g->plan) + 1;
 	int rc = 0;
 
-	if (a->told_of != made_of) {
+	if (a->told_of != made_of(g)) {
 		rc = tell_all(g, e);
 		if (rc == 0 && g->learning.active)
 			rc = afford_learning(g, false, e);
-		a->told_of = made_of;
+		a->told_of = made_of(g);
 	}
 	if (rc == 0)
 		rc = window_step(g, now, e);

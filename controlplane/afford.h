@@ -27,6 +27,7 @@
 #define AFFORD_REJECTED_NS 40.0
 #define AFFORD_PROBED_MIN  0.01
 #define AFFORD_SLACK       1.5
+#define AFFORD_PASSES      4.0
 
 struct afford;
 struct type;
@@ -44,10 +45,16 @@ int  afford_step(struct engine *g, struct mono now, struct err *e);
 
 /* May this label's tracepoint be turned on for the type (a label too)? False: some node would be over its budget, even
  * with as few probed requests as make sense. True for what is on already, or what the space does not know. */
-/* Then it is reckoned with from now on, as what is turned on at once has to be, until the next step finds it off. */
 bool afford(struct engine *g, uint32_t type, uint32_t label);
-/* What is on costs more than there is, with as few probed requests as make sense: let go of something. */
+/* The same of a tracepoint ("provider:event") of which the space knows nothing: until it is measured it is taken to be
+ * passed AFFORD_PASSES times by each request of each type that is probed. */
+bool afford_unknown(struct engine *g, uint32_t type, const char *name);
+/* It is in the plan from now on: what is asked for after it, in the same step, is beside it. ERR_MEMORY. */
+int  afford_on(struct engine *g, const char *name, struct err *e);
+/* What is on costs more than there is, with as few probed requests as make sense: let go of something. False while
+ * something went on or off that is not reckoned with yet: so one thing goes at a time. */
 bool afford_over(struct engine *g, uint32_t type);
+bool afford_measured(const struct engine *g);	/* what is on was measured, since it is on */
 
 /* ---- of learning, with a budget of its own ---- */
 /* Types and nodes are as they are now; anew: nothing was measured yet. ERR_MEMORY. */

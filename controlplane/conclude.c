@@ -150,7 +150,11 @@ print_words(struct buf *b, const struct verdict *v, const struct search *s, cons
 	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, type, v->from, v->to);
 	if (v->key[0] != '\0')
 		buf_printf(b, "; %s explains it (R = %.2f, n = %u)", v->key, v->key_r, v->key_n);
-	buf_printf(b, "; %s", ENDS[v->kind]);
+	if (v->kind == VERDICT_CUT && s->dear > 0)
+		buf_printf(b, "; %u tracepoint%s that may lie between them cost%s more than the budget allows: raise "
+		    "search.budget", s->dear, s->dear == 1 ? "" : "s", s->dear == 1 ? "s" : "");
+	else
+		buf_printf(b, "; %s", ENDS[v->kind]);
 	buf_u8(b, 0);
 }
 

@@ -363,5 +363,6 @@ diagnosis_free(struct diagnosis *d)
 	free(d->searches);
 	watched_free(d->watched);
 	groups_free(d->groups);
+	label_set_release(&d->dear);
 	free(d);
 }

@@ -84,6 +84,7 @@ struct diagnosis {
 	struct search **searches;	/* in the order of their making */
 	uint32_t nsearches, searches_cap;
 	uint32_t npicks;		/* tracepoints that go on just now */
+	struct label_set dear;		/* labels that turned out to cost more than there is */
 };
 
 struct engine {

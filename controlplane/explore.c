@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "controlplane/afford.h"
 #include "controlplane/search.h"
 
 enum { AT_ONCE = 256, TRACES = 50 };
@@ -29,6 +30,7 @@ struct asked {			/* what is explored: names of one service, one after the other 
 	const struct label *of;	/* a label of that service */
 	struct label_set seen;
 	uint32_t at;
+	bool full;
 };
 
 static bool
@@ -51,8 +53,9 @@ turn_on(struct engine *g, struct diagnosis *d, const struct search *s, const cha
 	if (plan_wants(g->plan, name))
 		return 0;
 	d->run->tracepoints++;
-	rc = plan_want(g->plan, name, s->explorer->id, e);
-	return rc == 0 ? forest_switched(g->forest, &log, e) : rc;
+	if ((rc = plan_want(g->plan, name, s->explorer->id, e)) != 0 || (rc = afford_on(g, name, e)) != 0)
+		return rc;
+	return forest_switched(g->forest, &log, e);
 }
 
 /* Those of one program, past what was explored before. */
@@ -62,14 +65,24 @@ of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < p->count && *on < AT_ONCE && rc == 0; i++) {
+	for (uint32_t i = 0; i < p->count && *on < s->explore_most && rc == 0; i++) {
 		const char *name = all->names[p->first + i];
 
-		if (a->at++ < s->explored)
+		if (a->at < s->explored) {
+			a->at++;
 			continue;
-		s->explored = a->at;
+		}
+		if (!is_seen(g, a, name) && *on > 0 && !afford_unknown(g, d->type, name)) {
+			a->full = true;		/* the others when these are off again */
+			return 0;
+		}
+		s->explored = ++a->at;
 		if (is_seen(g, a, name))
 			continue;
+		if (*on == 0 && !afford_unknown(g, d->type, name)) {
+			s->unexplored++;
+			continue;
+		}
 		rc = turn_on(g, d, s, name, when, e);
 		++*on;
 	}
@@ -85,7 +98,7 @@ of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked
 	for (uint32_t n = 0; n < g->nnodes; n++) {
 		const struct programs *all = &g->nodes[n].programs;
 
-		for (uint32_t i = 0; i < all->nprograms && *on < AT_ONCE && rc == 0; i++) {
+		for (uint32_t i = 0; i < all->nprograms && *on < s->explore_most && !a->full && rc == 0; i++) {
 			const char *service = all->programs[i].service;
 
 			if (strlen(service) == a->of->service_len && strncmp(service, a->of->text, a->of->service_len) == 0)
@@ -123,11 +136,13 @@ explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 		label_set_release(&a.seen);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	}
-	if ((s->explored == 0 && knows_service(g, &a)) || (s->explorer = hypothesis_from(g, d, s->current, when)) == NULL) {
+	if ((s->explore_most == 0 && knows_service(g, &a)) || (s->explorer = hypothesis_from(g, d, s->current, when)) == NULL) {
 		label_set_release(&a.seen);
 		return 0;
 	}
 	hypothesis_enter(s->explorer, HYPOTHESIS_PROBING, when);
+	s->explore_most = s->explore_most == 0 ? AT_ONCE : s->explore_most;
+	s->explored_before = s->explored;
 	rc = of_service(g, d, s, &a, &on, when, e);
 	label_set_release(&a.seen);
 	s->taught = 0;
@@ -146,21 +161,45 @@ explore_trace(struct engine *g, struct search *s, const struct trace *t, struct 
 }
 
 bool
-explored_enough(const struct search *s, bool late)
+explored_enough(const struct engine *g, const struct search *s, bool late)
 {
-	return late || s->taught >= TRACES;
+	return late || (s->taught >= TRACES && afford_measured(g));
+}
+
+static void
+end(struct engine *g, struct search *s, enum hypothesis_state state, const char *why, struct wall when)
+{
+	struct hypothesis *h = s->explorer;
+
+	s->explorer = NULL;
+	plan_release_owner(g->plan, h->id);
+	h->settled_traces = s->taught;
+	hypothesis_text(&h->why, why);
+	hypothesis_enter(h, state, when);
+	forest_touch(g->forest, h);
 }
 
 void
 explore_end(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
 {
-	struct hypothesis *h = s->explorer;
+	(void)d;
+	s->explore_most = s->explore_most < AT_ONCE ? 2 * s->explore_most : AT_ONCE;
+	end(g, s, HYPOTHESIS_NO_HELP, "explored", when);
+}
+
+void
+explore_less(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+{
+	uint32_t were = s->explored - s->explored_before;
 
 	(void)d;
-	s->explorer = NULL;
-	plan_release_owner(g->plan, h->id);
-	h->settled_traces = s->taught;
-	hypothesis_text(&h->why, "explored");
-	hypothesis_enter(h, HYPOTHESIS_NO_HELP, when);
-	forest_touch(g->forest, h);
+	if (s->explore_most > were)
+		s->explore_most = were;
+	if (s->explore_most > 1) {
+		s->explore_most /= 2;
+		s->explored = s->explored_before;
+	} else {
+		s->unexplored++;
+	}
+	end(g, s, HYPOTHESIS_WITHDRAWN, "budget", when);
 }

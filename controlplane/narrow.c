@@ -7,7 +7,6 @@
 #include "controlplane/search.h"
 
 static const double MOST = 0.5, ALL_PASS = 0.9;
-enum { DEAR_MOST = 16 };	/* proposals, all of which cost too much, before it gives up */
 
 void
 narrow(struct search *s, const struct measured *m, const struct part *p)
@@ -111,16 +110,12 @@ remember_path(struct search *s, const struct shape *shape, struct arena *a, stru
 
 /* ---- what may go on ---- */
 
-/* Labels that stay out of the question: tried, too dear, or on. */
+/* Labels that stay out of the question: tried, or on. */
 static bool
 out_of_question(struct label_set *ret, const struct search *s)
 {
 	if (!label_set_copy(ret, &s->tried))
 		return false;
-	for (uint32_t w = 0; w < s->dear.nwords; w++)
-		for (uint64_t left = s->dear.words[w]; left != 0; left &= left - 1)
-			if (!label_set_add(ret, w * 64 + (uint32_t)__builtin_ctzll(left)))
-				return false;
 	for (uint32_t i = 0; i < s->non; i++)
 		if (!label_set_add(ret, s->on[i].label))
 			return false;
@@ -199,44 +194,69 @@ switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct 
 	if (!label_set_add(&s->keep, p->label) || !label_set_add(&s->tried, p->label))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	d->run->tracepoints += !plan_wants(g->plan, name);
-	if ((rc = on_room(s, e)) != 0 || (rc = plan_want(g->plan, name, p->hypothesis->id, e)) != 0)
+	if ((rc = on_room(s, e)) != 0 || (rc = plan_want(g->plan, name, p->hypothesis->id, e)) != 0 ||
+	    (rc = afford_on(g, name, e)) != 0)
 		return rc;
 	s->on[s->non++] = *p;
 	return forest_switched(g->forest, &log, e);
 }
 
-static int
-turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
+/* That a tracepoint, turned on, would show a smaller edge. */
+static struct hypothesis *
+hypothesis_of(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
 {
 	struct hypothesis *h = hypothesis_from(g, d, s->current, when);
 
 	if (h == NULL || !hypothesis_text(&h->tracepoint, labels_get(g->labels, label)->text) ||
 	    !hypothesis_text(&h->edge_from, labels_get(g->labels, s->gap.from)->text) ||
-	    !hypothesis_text(&h->edge_to, labels_get(g->labels, s->gap.to)->text))
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	    !hypothesis_text(&h->edge_to, labels_get(g->labels, s->gap.to)->text)) {
+		err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+		return NULL;
+	}
 	h->presence = '+';
 	h->traces = s->current->settled_traces;
 	h->share = s->share;
+	return h;
+}
+
+static int
+turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
+{
+	struct hypothesis *h = hypothesis_of(g, d, s, label, when, e);
+
+	if (h == NULL)
+		return ERR_MEMORY;
 	hypothesis_enter(h, HYPOTHESIS_PROBING, when);
 	forest_touch(g->forest, h);
 	return switch_on(g, d, s, &(struct pick){ label, true, h }, "cuts the edge that carries most", when, e);
 }
 
+static int
+hold(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, uint32_t *dear, const char *why,
+    struct wall when, struct err *e)
+{
+	if (label_set_has(&d->dear, label) || !afford(g, d->type, label)) {
+		*dear = label;
+		return 0;
+	}
+	return switch_on(g, d, s, &(struct pick){ label, false, s->root }, why, when, e);
+}
+
 int
-hold_ends(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dear, struct wall when, struct err *e)
 {
 	int rc = 0;
 
+	*dear = LABEL_NONE;
 	for (uint32_t i = 0; i < s->npath && rc == 0; i++) {
 		uint32_t label = s->path[i];
 
 		if (labels_get(g->labels, label)->kind == RECORD_POINT && needed(s, label) && !label_set_has(&s->keep, label))
-			rc = switch_on(g, d, s, &(struct pick){ label, false, s->root }, "is an end of the edge", when, e);
+			rc = hold(g, d, s, label, dear, "is an end of the edge", when, e);
 	}
 	for (uint32_t w = 0; w < s->mustnot.nwords && rc == 0; w++)
 		for (uint64_t left = s->mustnot.words[w]; left != 0 && rc == 0; left &= left - 1)
-			rc = switch_on(g, d, s, &(struct pick){ w * 64 + (uint32_t)__builtin_ctzll(left), false, s->root },
-			    "tells the traces apart", when, e);
+			rc = hold(g, d, s, w * 64 + (uint32_t)__builtin_ctzll(left), dear, "tells the traces apart", when, e);
 	return rc;
 }
 
@@ -250,61 +270,116 @@ on_in_all(const struct diagnosis *d)
 	return n;
 }
 
-/* Of what the strategy wants, what its node can afford; the rest is out of the question from now on. How many. */
-static int
-afforded(struct engine *g, const struct diagnosis *d, struct search *s, const struct candidate *some, uint32_t *picked,
-    uint32_t n, struct err *e)
-{
-	int left = 0;
+/* ---- within the budget ---- */
 
-	for (uint32_t i = 0; i < n; i++)
-		if (afford(g, d->type, some[picked[i]].label))
-			picked[left++] = picked[i];
-		else if (!label_set_add(&s->dear, some[picked[i]].label))
-			return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	return left;
+struct offer {			/* candidates, in their order */
+	struct candidate *some;
+	uint32_t n;
+	bool    *out;		/* was picked, or is too dear */
+	uint32_t dear;
+};
+
+/* What was picked, or of its neighbours the nearest that the budget has room for; UINT32_MAX: it has for none. */
+static uint32_t
+nearest(struct offer *o, struct engine *g, const struct diagnosis *d, uint32_t pick)
+{
+	for (uint32_t away = 0; away < o->n; away++)
+		for (int side = 0; side < (away > 0 ? 2 : 1); side++) {
+			uint32_t i = side == 0 ? pick + away : pick - away;
+
+			if (i >= o->n || o->out[i])
+				continue;	/* before the first one, too: it wraps */
+			o->out[i] = true;
+			if (!label_set_has(&d->dear, o->some[i].label) && afford(g, d->type, o->some[i].label))
+				return i;
+			o->dear++;
+		}
+	return UINT32_MAX;
 }
 
-/* *dear: all that it wanted. */
+/* None of what may lie inside the gap can be paid for: kept as what was believed and could not be searched. */
 static int
-propose_once(struct engine *g, struct diagnosis *d, struct search *s, bool *dear, struct wall when, struct err *e)
+give_up_gap(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
 {
-	struct gap_time time;
-	struct candidate *some;
-	uint32_t *picked, n;
-	int left = candidates(&some, g, d, s, &time, e), rc = 0;
+	struct hypothesis *h;
 
-	*dear = false;
-	if (left <= 0)
-		return left;
-	if ((picked = arena_calloc(&g->scratch, (size_t)left, sizeof *picked)) == NULL)
+	if (same_gap(&s->given_up, &s->gap))
+		return 0;
+	s->given_up = s->gap;
+	if ((h = hypothesis_of(g, d, s, label, when, e)) == NULL || !hypothesis_text(&h->why, "budget"))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	n = d->strategy->propose(some, (uint32_t)left, &time, d->k, &s->rng, picked);
-	if (n > 0 && (rc = afforded(g, d, s, some, picked, n, e)) <= 0)
-		return *dear = rc == 0, rc;
-	n = (uint32_t)rc;
-	rc = 0;
-	d->run->cycles++;
-	for (uint32_t i = 0; i < n && rc == 0; i++)
-		rc = turn_on(g, d, s, some[picked[i]].label, when, e);
-	if (rc != 0)
-		return rc;
-	d->npicks = n;
-	if (on_in_all(d) > d->run->tracepoints_most)
-		d->run->tracepoints_most = on_in_all(d);
-	forest_touch_run(g->forest, d->run);
-	return (int)n;
+	hypothesis_enter(h, HYPOTHESIS_WITHDRAWN, when);
+	forest_touch(g->forest, h);
+	return 0;
+}
+
+/* Turns on what was picked, or what is beside it. How many. */
+static int
+turn_on_all(struct engine *g, struct diagnosis *d, struct search *s, struct offer *o, const uint32_t *picked, uint32_t n,
+    struct wall when, struct err *e)
+{
+	int on = 0, rc = 0;
+
+	for (uint32_t i = 0; i < n && rc == 0; i++) {
+		uint32_t at = nearest(o, g, d, picked[i]);
+
+		if (at == UINT32_MAX)
+			break;
+		rc = turn_on(g, d, s, o->some[at].label, when, e);
+		on++;
+	}
+	s->dear += on > 0 ? 0 : o->dear;
+	if (rc == 0 && on == 0)
+		rc = give_up_gap(g, d, s, o->some[picked[0]].label, when, e);
+	return rc != 0 ? rc : on;
 }
 
 int
 propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
 {
-	bool dear = true;
-	int n = 0;
+	struct gap_time time;
+	struct offer o = { 0 };
+	uint32_t *picked, n;
+	int left = candidates(&o.some, g, d, s, &time, e), on;
 
-	for (int i = 0; i < DEAR_MOST && dear; i++)
-		n = propose_once(g, d, s, &dear, when, e);
-	return n;
+	s->dear = s->unexplored;
+	if (left <= 0)
+		return left;
+	o.n = (uint32_t)left;
+	picked = arena_calloc(&g->scratch, o.n, sizeof *picked);
+	o.out = arena_calloc(&g->scratch, o.n, sizeof *o.out);
+	if (picked == NULL || o.out == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	n = d->strategy->propose(o.some, o.n, &time, d->k, &s->rng, picked);
+	d->run->cycles++;	/* what goes on is of the cycle that begins */
+	if ((on = turn_on_all(g, d, s, &o, picked, n, when, e)) <= 0) {
+		d->run->cycles--;
+		return on;
+	}
+	d->npicks = (uint32_t)on;
+	if (on_in_all(d) > d->run->tracepoints_most)
+		d->run->tracepoints_most = on_in_all(d);
+	forest_touch_run(g->forest, d->run);
+	return on;
+}
+
+bool
+let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+{
+	for (uint32_t i = s->non; i-- > 0;) {
+		struct pick p = s->on[i];
+
+		if (!p.fresh)
+			continue;
+		turn_off(g, d, s, i, "withdrawn: it costs more than the budget allows", when);
+		if (label_set_add(&d->dear, p.label))
+			label_set_del(&s->tried, p.label);	/* it is asked for again, refused, and counted */
+		hypothesis_text(&p.hypothesis->why, "budget");
+		hypothesis_enter(p.hypothesis, HYPOTHESIS_WITHDRAWN, when);
+		forest_touch(g->forest, p.hypothesis);
+		return true;
+	}
+	return false;
 }
 
 void

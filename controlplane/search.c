@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "controlplane/afford.h"
+
 enum { CHECK_NS = 100000000, SETTLE_NS = 50000000, SPREADS_MAX = 2, ROUNDS_MAX = 16, PLENTY = 150, FEW = 5, SHARES_OF_MEMORY = 8 };
 static const int64_t SWITCH_MAX_NS = 20000000000;
 static const double BESIDE_SURE = 2, OF_ROOT_MIN = 0.25;
@@ -43,7 +45,6 @@ search_free(struct search *s)
 	label_set_release(&s->must);
 	label_set_release(&s->mustnot);
 	label_set_release(&s->tried);
-	label_set_release(&s->dear);
 	label_set_release(&s->absent);
 	free(s->path);
 	free(s->units);
@@ -181,19 +182,18 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 
 	if (!cut && (n = propose(g, d, s, when, e)) < 0)
 		return n;
-	if (n == 0 && s->dear.nwords > 0)
-		cut = true;		/* there would have been more */
 	if (n == 0 && !cut && (n = explore(g, d, s, when, e)) < 0)
 		return n;
 	if (n > 0)
 		return cycle_begin(g, s, PHASE_SWITCH, now, e);
+	s->dear = n == 0 && s->dear < s->unexplored ? s->unexplored : s->dear;
 	if (!cut && s->sep.label != LABEL_NONE && !s->follows) {
 		*again = true;
 		return follow(s, &s->sep, e);
 	}
 	if (!cut && s->unsure && !s->forced)
 		return *again = s->forced = true, 0;
-	return finish(g, d, s, m, cut ? VERDICT_CUT : spread ? VERDICT_SPREAD : VERDICT_PLACE, now, when, e);
+	return finish(g, d, s, m, cut || s->dear > 0 ? VERDICT_CUT : spread ? VERDICT_SPREAD : VERDICT_PLACE, now, when, e);
 }
 
 /* Other parts of the gap that are surely as large as what is followed has to be: several causes in one edge. */
@@ -256,7 +256,7 @@ gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 
 	if (s->closing)
 		return closed(g, d, s, late, when, e);
-	if (s->explorer != NULL && !explored_enough(s, late))
+	if (s->explorer != NULL && !explored_enough(g, s, late))
 		return 0;
 	for (int round = 0; round < ROUNDS_MAX && again && rc == 0; round++) {
 		struct decision x;
@@ -282,21 +282,42 @@ gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 	return rc;
 }
 
+/* An end of its gap costs more than there is: the gap cannot even be seen. */
+static void
+end_dear(struct engine *g, struct diagnosis *d, struct search *s, uint32_t dear, struct wall when)
+{
+	char words[200];
+
+	snprintf(words, sizeof words, "%s, where the edge ends, costs more than the budget allows: raise search.budget",
+	    labels_get(g->labels, dear)->text);
+	if (!hypothesis_settled(s->root->state)) {
+		hypothesis_text(&s->root->why, "budget");
+		hypothesis_enter(s->root, HYPOTHESIS_WITHDRAWN, when);
+		forest_touch(g->forest, s->root);
+	}
+	search_end(g, d, s, words, when);
+}
+
 int
 search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct group *model, struct mono now,
     struct wall when, struct err *e)
 {
 	struct measured m = { 0 };
 	struct member member = { .group = model };
+	uint32_t dear;
 	bool again;
 	int rc;
 
-	hypothesis_enter(s->root, HYPOTHESIS_ISOLATES, when);
-	forest_touch(g->forest, s->root);
 	s->current = s->root;
 	if ((model != NULL && (rc = remember_path(s, &model->shape, &g->scratch, e)) != 0) ||
-	    (rc = hold_ends(g, d, s, when, e)) != 0)
+	    (rc = hold_ends(g, d, s, &dear, when, e)) != 0)
 		return rc;
+	if (dear != LABEL_NONE) {
+		end_dear(g, d, s, dear, when);
+		return 0;
+	}
+	hypothesis_enter(s->root, HYPOTHESIS_ISOLATES, when);
+	forest_touch(g->forest, s->root);
 	m.members = &member;
 	m.nmembers = model != NULL;
 	return go_on(g, d, s, &m, false, &again, now, when, e);
@@ -335,6 +356,30 @@ has_fresh(const struct search *s)
 	return s->explorer != NULL;
 }
 
+static bool
+any_fresh(const struct engine *g)
+{
+	for (uint32_t t = 0; t < g->ntypes; t++)
+		for (uint32_t i = 0; g->types[t].diagnosis != NULL && i < g->types[t].diagnosis->nsearches; i++)
+			if (has_fresh(g->types[t].diagnosis->searches[i]))
+				return true;
+	return false;
+}
+
+/* What is on costs more than there is, as measuring has shown: one thing at a time goes off, until it does not. */
+static int
+spend_less(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
+{
+	if (s->explorer != NULL) {
+		explore_less(g, d, s, when);
+	} else if (!let_go(g, d, s, when)) {
+		if (!any_fresh(g))
+			end_dear(g, d, s, s->on[s->non - 1].label, when);
+		return 0;
+	}
+	return cycle_begin(g, s, PHASE_SWITCH, now, e);
+}
+
 /* While an agent is being told something new, or a new one has come, its traces prove nothing. */
 static void
 note_ready(const struct engine *g, struct search *s, struct mono now)
@@ -354,6 +399,8 @@ gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, 
 	note_ready(g, s, now);
 	if (withdrawn && has_fresh(s))
 		return withdraw(g, d, s, now, when, e);
+	if (s->non + (s->explorer != NULL) > 0 && afford_over(g, d->type))
+		return spend_less(g, d, s, now, when, e);
 	if (g->paused || !s->is_ready || mono_since_ns(now, s->checked) < CHECK_NS)
 		return 0;	/* paused: a decision would only turn more on */
 	s->checked = now;

@@ -55,7 +55,6 @@ struct search {
 
 	struct label_set keep;		/* added labels that its paths are told apart by */
 	struct label_set must, mustnot;	/* of these: what a trace must have on its path, or lack */
-	struct label_set dear;		/* labels that would have been next, and cost more than there is: searchspace/budget.h */
 	struct label_set tried;		/* labels that were on once */
 	struct label_set absent;	/* of those, the ones that are not inside the gap in its traces */
 	struct separation sep;		/* of the label that tells slow from fast, and stays on */
@@ -66,8 +65,13 @@ struct search {
 	struct pick *on;		/* all that it has on */
 	uint32_t non, on_cap;
 
+	uint32_t dear;			/* tracepoints that may be inside the gap and that the budget has no room for ... */
+	uint32_t unexplored;		/* ... of these, those that were too dear to explore */
+	struct gap given_up;		/* the forest was told that this one could not be searched for them */
+
 	struct hypothesis *explorer;	/* owns what is on to explore; NULL: nothing is */
-	uint32_t explored;		/* of the service's tracepoints, in the order their agents tell them */
+	uint32_t explored, explored_before;	/* of the service's tracepoints, in the order their agents tell them */
+	uint32_t explore_most;		/* so many at once: fewer when they were too dear */
 	uint32_t taught;		/* traces that taught the space meanwhile */
 
 	bool closing;			/* the gap is measured as one edge, with traces enough, to end with it */
@@ -198,7 +202,10 @@ int  remember_path(struct search *s, const struct shape *shape, struct arena *a,
 /* Turns on what the strategy wants inside the gap. How many, or a negative code. */
 int  propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 /* Turns on the ends of its gap, and what traces are told apart by, where they are not always on. */
-int  hold_ends(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+/* The budget has no room for one of them: *dear is its name. */
+int  hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dear, struct wall when, struct err *e);
+/* Measured, what is on costs more than there is: the newest of this cycle goes off. True: one did. */
+bool let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when);
 void turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why, struct wall when);
 bool needed(const struct search *s, uint32_t label);	/* an end of the gap, or what traces are told apart by */
 
@@ -207,8 +214,11 @@ bool needed(const struct search *s, uint32_t label);	/* an end of the gap, or wh
  * code; 0: there are none, or all were explored. */
 int  explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 int  explore_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e);
-bool explored_enough(const struct search *s, bool late);
+/* The space was taught, and it is known what they cost. */
+bool explored_enough(const struct engine *g, const struct search *s, bool late);
 void explore_end(struct engine *g, struct diagnosis *d, struct search *s, struct wall when);
+/* Measured, they cost more than there is: once more, half as many at a time; a single one is left out. */
+void explore_less(struct engine *g, struct diagnosis *d, struct search *s, struct wall when);
 
 /* ---- settle.c ---- */
 struct hypothesis *hypothesis_from(struct engine *g, struct diagnosis *d, const struct hypothesis *parent,

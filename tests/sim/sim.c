@@ -23,11 +23,17 @@
  *	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   its clock is so far ahead and runs so much too fast; and jumps
  *	                                ahead, counted from the start of the diagnosis
  *	wire SHARE MEAN_MS SD_MS        the way to a called unit takes so long in a share of calls, once the fault is on
+ *	budget SHARE [RECORD_NS REJECTED_NS]   of one core, on each node; what a record costs there, kept or rejected by the
+ *	                                filter, else 150 and 40. No node ever spends more: by the controller's sums at any
+ *	                                time, and by what it does in any 5 s, but for chance
  *	expect found|not-found|paused
  *	from LABEL / to LABEL           any of them is right
  *	key-is TEXT
  *	kind WORD                       of the first verdict
  *	verdicts N                      so many, all of them right and none twice
+ *	words TEXT...                   are in what the run ends with
+ *	over-max N                      in so many periods of 5 s a node may spend more, since nothing was known of what went on
+ *	probed-max SHARE                less was probed at some time
  *	used-max N
  *	moved-max N                     so many steps of critical paths came before their causes, at most
  *	seeds N
@@ -37,10 +43,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/afford.h"
 #include "controlplane/engine_inside.h"
 #include "tests/sim/stage.h"
 
 enum { MAX = 64, OPS = 512 };
+#define WINDOW_NS INT64_C(5000000000)
+#define CHANCE 0.25		/* which requests are probed is chance: some hundred in a window */
 enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_ELSE, OP_LOOP, OP_END };
 
 struct op {
@@ -57,11 +66,15 @@ struct unit_text {
 struct node_sim {			/* what is on there */
 	char on[64][TOGGLE_NAME_MAX + 1];
 	int non;
+	uint64_t kept, rejected;	/* passes of what is on, in this window */
 };
 struct app {
 	struct stage stage;
 	double learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s, lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96], kind[16];
+	double budget, record_ns, rejected_ns, probed_max;
+	char words[160];
+	int over_max, overs;
 	int lose_count, nfrom, nto, used_max, moved_max, seeds, verdicts;
 	struct unit_text units[MAX];
 	struct { char name[24]; double low, high; } keys[16];
@@ -70,6 +83,8 @@ struct app {
 	bool fault;
 	double value[16];
 	bool was_paused;
+	double spent, reckoned, probed_least;	/* the most of any node, of one core: in a window, by the controller's sums */
+	int64_t window_ns;
 };
 
 /* ---- reading ---- */
@@ -171,6 +186,18 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		clock->drift_ppm = atof(word[3]);
 		clock->step_ns = n > 5 ? (int64_t)(atof(word[4]) * 1e6) : 0;
 		clock->step_at_ns = n > 5 ? (int64_t)(atof(word[5]) * 1e9) : 0;
+	} else if (strcmp(w, "budget") == 0) {
+		a->budget = atof(word[1]);
+		a->record_ns = n > 2 ? atof(word[2]) : a->record_ns;
+		a->rejected_ns = n > 3 ? atof(word[3]) : a->rejected_ns;
+	} else if (strcmp(w, "probed-max") == 0) {
+		a->probed_max = atof(word[1]);
+	} else if (strcmp(w, "over-max") == 0) {
+		a->over_max = atoi(word[1]);
+	} else if (strcmp(w, "words") == 0) {
+		for (int i = 1; i < n; i++)
+			snprintf(a->words + strlen(a->words), sizeof a->words - strlen(a->words), "%s%s", i > 1 ? " " : "",
+			    word[i]);
 	} else if (strcmp(w, "wire") == 0) {
 		a->wire_share = atof(word[1]);
 		a->wire_ms = atof(word[2]);
@@ -229,6 +256,8 @@ app_nodes(struct app *a)
 		for (int u = 0; u < a->nunits; u++)
 			if (strcmp(a->units[u].service, n->service) == 0)
 				node_has(n, &a->units[u]);
+		n->record_ns = a->record_ns;
+		n->rejected_ns = a->rejected_ns;
 		if (strcmp(n->name, a->fill_node) == 0) {
 			n->fill = a->fill;
 			n->fill_from_s = a->fill_from_s;
@@ -255,6 +284,10 @@ app_read(const char *path)
 	a->learn_s = 5;
 	a->seeds = 3;
 	a->used_max = a->moved_max = -1;
+	a->budget = 0.01;
+	a->record_ns = 150;
+	a->rejected_ns = 40;
+	a->probed_max = 1;
 	while (fgets(line, sizeof line, f) != NULL) {
 		int n = 0;
 
@@ -311,6 +344,19 @@ is_on(const struct stage_node *node, const char *service, const char *event)
 		if (strcmp(n->on[i], one) == 0 || strcmp(n->on[i], all) == 0)
 			return true;
 	return false;
+}
+
+/* A tracepoint that is on is passed: its filter keeps it, or not. */
+static bool
+passes(struct place_sim *p, const char *event)
+{
+	struct node_sim *n = p->node->ctx;
+
+	if (!is_on(p->node, p->service, event))
+		return false;
+	n->kept += p->probed;
+	n->rejected += !p->probed;
+	return p->probed;
 }
 
 static struct stage_node *
@@ -394,7 +440,7 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 				at_ns = play(a, p, u, i + 1, &next, true, at_ns);
 			i = next - 1;
 		} else if (doing) {
-			if (o->kind == OP_POINT && p->probed && is_on(p->node, u->service, o->name)) {
+			if (o->kind == OP_POINT && passes(p, o->name)) {
 				char event[80];
 
 				snprintf(event, sizeof event, "%s:%s", u->service, o->name);
@@ -445,12 +491,50 @@ obeyed(void *app, struct stage_node *node, const struct want *w)
 		snprintf(n->on[n->non++], sizeof n->on[0], "%s", w->toggles[i].name);
 }
 
+/* What nodes spend, by the controller's sums now, and by what was passed in the window that ends. */
+static void
+look_at_spending(struct app *a)
+{
+	const struct stage *s = &a->stage;
+	bool ends = s->now_ns - a->window_ns >= WINDOW_NS;
+
+	for (int i = 0; i < s->nnodes; i++) {
+		struct node_sim *n = s->nodes[i]->ctx;
+		double ns = (double)n->kept * a->record_ns + (double)n->rejected * a->rejected_ns;
+
+		a->reckoned = fmax(a->reckoned, afford_spent(s->g, s->nodes[i]->number));
+		if (s->nodes[i]->probed > 0)
+			a->probed_least = fmin(a->probed_least, s->nodes[i]->probed);
+		if (ends) {
+			a->spent = fmax(a->spent, ns / (double)(s->now_ns - a->window_ns));
+			a->overs += ns / (double)(s->now_ns - a->window_ns) > a->budget * (1 + CHANCE);
+			n->kept = n->rejected = 0;
+		}
+	}
+	if (ends)
+		a->window_ns = s->now_ns;
+}
+
+static void
+spending_begins(struct app *a)
+{
+	for (int i = 0; i < a->stage.nnodes; i++) {
+		struct node_sim *n = a->stage.nodes[i]->ctx;
+
+		n->kept = n->rejected = 0;
+	}
+	a->spent = a->reckoned = a->overs = 0;
+	a->probed_least = 1;
+	a->window_ns = a->stage.now_ns;
+}
+
 static void
 watch(void *app)
 {
 	struct app *a = app;
 
 	a->was_paused |= a->stage.g->paused;
+	look_at_spending(a);
 }
 
 static bool
@@ -497,14 +581,18 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 		clocks_look(a->stage.g->clocks, a->stage.nodes[i]->number, INT64_MAX / 4, &look);
 		jumps += look.steps;
 	}
-	snprintf(why, size, "%s; %u cycles, %u of %u tracepoints; %s%s%s; %llu moved, %llu traces lossy, %llu clocks jumped",
+	snprintf(why, size, "%s; %u cycles, %u of %u tracepoints; %s%s%s; %llu moved, %llu traces lossy, %llu clocks jumped; "
+	    "spent %.4f %% of %.4f %%, reckoned %.4f %%, probed %.3f",
 	    run_word(r->state), r->cycles, r->tracepoints,
 	    r->tracepoints_all, r->words != NULL ? r->words : "", quiet ? "" : " (NOT QUIET)",
 	    strcmp(a->expect, "paused") == 0 && !a->was_paused ? " (NEVER PAUSED)" : "",
-	    (unsigned long long)a->stage.g->moved, (unsigned long long)n.lossy, (unsigned long long)jumps);
+	    (unsigned long long)a->stage.g->moved, (unsigned long long)n.lossy, (unsigned long long)jumps,
+	    a->spent * 100, a->budget * 100, a->reckoned * 100, a->probed_least);
 	for (int i = 0; i < a->stage.nnodes; i++)
 		jumps -= a->stage.nodes[i]->step_ns != 0;
-	if (jumps != 0)
+	if (jumps != 0 || (a->over_max == 0 && a->reckoned > a->budget * (1 + 1e-9)) || a->overs > a->over_max)
+		return false;
+	if (a->probed_least > a->probed_max || (r->words != NULL ? strstr(r->words, a->words) : NULL) == NULL)
 		return false;
 	if (a->moved_max >= 0 && a->stage.g->moved > (uint64_t)a->moved_max)
 		return false;
@@ -529,8 +617,10 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 	bool right, quiet;
 
 	a->fault = a->was_paused = false;
+	o.budget_share = a->budget;
 	stage_open(&a->stage, &o, seed);
 	stage_learn(&a->stage, a->learn_s);
+	spending_begins(a);
 	a->fault = true;
 	r = stage_diagnose(&a->stage, a->units[a->nunits - 1].name, &(struct start_options){ 0 }, 300, watch, &quiet);
 	right = judge(a, r, quiet, why, size);

@@ -321,6 +321,8 @@ node_status(struct stage *s, struct stage_node *n)
 	if (s->begun_ns == INT64_MAX || (n->fill <= 0 && s->now_ns - n->status_ns < 1000 * (int64_t)MS))
 		return;
 	n->status_ns = s->now_ns;
+	status.record_ns = n->record_ns;
+	status.rejected_ns = n->rejected_ns;
 	status.fill[QUEUE_RING] = at_s >= n->fill_from_s && at_s < n->fill_from_s + n->fill_for_s ? n->fill : 0.05;
 	engine_status(s->g, n->number, &status, (struct mono){ s->now_ns });
 }

@@ -36,6 +36,7 @@ struct stage_node {
 	double  drift_ppm;
 	int64_t late_ns;			/* it tells what is older than that */
 	double  fill, fill_from_s, fill_for_s;	/* its queues, after begun_ns */
+	double  record_ns, rejected_ns;		/* what a record costs there, and one that the filter rejects; 0: it does not tell */
 	int     lose_count;			/* records that it loses, at most, ... */
 	double  lose_every_s;
 	int64_t told_ns, asked_ns, status_ns;
