@@ -8,6 +8,7 @@
 #include "controlplane/search.h"
 
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
+static const double OF_ROOT_MIN = 0.25;
 
 /* What the search is about, whatever the group itself would be judged to be. */
 static int
@@ -158,6 +159,32 @@ print_words(struct buf *b, const struct verdict *v, const struct search *s, cons
 	buf_u8(b, 0);
 }
 
+/*
+ * What led to the edge was measured while other tracepoints were on, at another time; the last word has what is
+ * measured of it alone. An edge that then has surely less than what is followed at all, or that might as well have
+ * nothing, is not where the problem is.
+ */
+static bool
+contradicted(const struct verdict *v, const struct search *s)
+{
+	return v->share_low <= 0 || v->share_high < OF_ROOT_MIN * s->root_share;
+}
+
+/* Back to the smallest edge that had most of it, or the one that all began with; else the end. */
+static int
+take_back(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+{
+	const struct gap *back = !same_gap(&s->gap, &s->most) ? &s->most : &s->root_gap;
+
+	if (same_gap(&s->gap, back) || s->follows)
+		return search_end(g, d, s, "what was measured last contradicts what led there: the edge that was left has "
+		    "no sure share of the problem", when), 0;
+	s->most = s->gap = *back;
+	s->closing = true;
+	s->ending = VERDICT_SPREAD;
+	return 0;
+}
+
 /* What a hypothesis that ends a search has become. */
 static enum hypothesis_state
 state_of(const struct verdict *v)
@@ -217,6 +244,10 @@ conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *
 		goto end;
 	}
 	measured(&v, group, &f, edge);
+	if (contradicted(&v, s)) {
+		rc = take_back(g, d, s, when);
+		goto end;
+	}
 	if (kind == VERDICT_PLACE && s->sep.label != LABEL_NONE)
 		v.kind = VERDICT_SEPARATED;
 	else if (kind == VERDICT_PLACE && v.key[0] != '\0')

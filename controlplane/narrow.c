@@ -215,6 +215,9 @@ hypothesis_of(struct engine *g, struct diagnosis *d, struct search *s, uint32_t 
 	}
 	h->presence = '+';
 	h->traces = s->current->settled_traces;
+	h->mean_ns = s->current->mean_ns;
+	h->cv = s->current->cv;
+	h->latency_share = s->current->latency_share;
 	h->share = s->share;
 	return h;
 }
@@ -332,6 +335,15 @@ turn_on_all(struct engine *g, struct diagnosis *d, struct search *s, struct offe
 	if (rc == 0 && on == 0)
 		rc = give_up_gap(g, d, s, o->some[picked[0]].label, when, e);
 	return rc != 0 ? rc : on;
+}
+
+int
+anything_left(struct engine *g, struct diagnosis *d, struct search *s, struct err *e)
+{
+	struct gap_time time;
+	struct candidate *some;
+
+	return candidates(&some, g, d, s, &time, e);
 }
 
 int

@@ -180,6 +180,10 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 	bool cut = d->run->cycles >= d->run->effort;
 	int n = 0;
 
+	if (cut && (n = anything_left(g, d, s, e)) < 0)
+		return n;
+	cut = n > 0;		/* the effort is used, but nothing is left that it would have gone to: that is no cut */
+	n = 0;
 	if (!cut && (n = propose(g, d, s, when, e)) < 0)
 		return n;
 	if (n == 0 && !cut && (n = explore(g, d, s, when, e)) < 0)

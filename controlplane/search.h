@@ -201,6 +201,8 @@ int  follow(struct search *s, const struct separation *sep, struct err *e);
 int  remember_path(struct search *s, const struct shape *shape, struct arena *a, struct err *e);
 /* Turns on what the strategy wants inside the gap. How many, or a negative code. */
 int  propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+/* How many there are that could be turned on inside the gap. */
+int  anything_left(struct engine *g, struct diagnosis *d, struct search *s, struct err *e);
 /* Turns on the ends of its gap, and what traces are told apart by, where they are not always on. */
 /* The budget has no room for one of them: *dear is its name. */
 int  hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dear, struct wall when, struct err *e);
@@ -232,6 +234,8 @@ int  settle_evidence(struct engine *g, const struct hypothesis *h, const struct 
     struct err *e);
 
 /* ---- conclude.c ---- */
+/* The verdict, unless what was measured last contradicts it: then the search ends without, or goes on to measure the
+ * smallest edge that had most of it. */
 int  conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *group, uint32_t edge,
     enum verdict_kind kind, struct wall when, struct err *e);
 

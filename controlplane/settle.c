@@ -89,19 +89,32 @@ in_gap(const struct member *m, uint32_t label)
 	return false;
 }
 
-/* What was measured of the part that has it now. */
-static void
-settle_share(struct hypothesis *h, const struct measured *m)
+/* Of the parts that a tracepoint made the one that has most; NULL: it stands nowhere in the gap. */
+static const struct part *
+part_at(const struct measured *m, uint32_t label)
 {
-	const struct part *top = m->nparts > 0 ? &m->parts[m->top] : NULL;
+	const struct part *best = NULL;
 
-	h->settled_traces = (uint64_t)(top != NULL ? m->pooled : m->n);
-	h->settled_share = m->share * (top != NULL ? top->of_gap : 1);
-	h->settled_low = h->settled_high = h->settled_share;
-	if (top != NULL) {
-		h->settled_low -= 1.96 * top->of_gap_se * m->share;
-		h->settled_high += 1.96 * top->of_gap_se * m->share;
+	for (uint32_t i = 0; i < m->nparts; i++) {
+		const struct part *p = &m->parts[i];
+
+		if ((p->gap.from == label || p->gap.to == label) && (best == NULL || p->of_gap > best->of_gap))
+			best = p;
 	}
+	return best;
+}
+
+/* What was measured of that part; of nparts 0 the whole gap, of none of them nothing. */
+static void
+settle_share(struct hypothesis *h, const struct measured *m, const struct part *p)
+{
+	double of_gap = p != NULL ? p->of_gap : m->nparts == 0;
+	double error = p != NULL ? 1.96 * p->of_gap_se * m->share : 0;
+
+	h->settled_traces = (uint64_t)(m->nparts > 0 ? m->pooled : m->n);
+	h->settled_share = m->share * of_gap;
+	h->settled_low = h->settled_share - error;
+	h->settled_high = h->settled_share + error;
 }
 
 /* One tracepoint of this cycle. Heir: the search goes on from it. */
@@ -120,7 +133,7 @@ settle_one(struct engine *g, struct search *s, struct pick *p, const struct deci
 		return err_set(e, ERR_MEMORY, "out of memory for a search");
 	if (absent)
 		p->hypothesis->presence = '~';
-	settle_share(p->hypothesis, &x->m);
+	settle_share(p->hypothesis, &x->m, x->m.nparts > 0 && *heir ? &x->m.parts[x->m.top] : part_at(&x->m, p->label));
 	if (separates)
 		p->hypothesis->separation = x->sep.between;
 	if (*heir && model != NULL)
@@ -129,6 +142,14 @@ settle_one(struct engine *g, struct search *s, struct pick *p, const struct deci
 	    HYPOTHESIS_NO_HELP, when);
 	forest_touch(g->forest, p->hypothesis);
 	return *heir && model != NULL ? settle_evidence(g, p->hypothesis, model, edge, e) : 0;
+}
+
+/* Why it goes off. */
+static const char *
+no_more(const struct pick *p)
+{
+	return p->hypothesis->state == HYPOTHESIS_ISOLATES || p->hypothesis->state == HYPOTHESIS_SEPARATES ?
+	    "it is no end of the edge any more" : "it did not help";
 }
 
 int
@@ -149,7 +170,7 @@ settle_picks(struct engine *g, struct diagnosis *d, struct search *s, const stru
 		if (heir)
 			s->current = p->hypothesis;
 		if (!only && !needed(s, p->label))
-			turn_off(g, d, s, i, "it did not help", when);
+			turn_off(g, d, s, i, no_more(p), when);
 	}
 	return rc;
 }

@@ -61,6 +61,7 @@ play(const struct options *o, const char *strategy, uint64_t seed, struct result
 	r = stage_diagnose(&m->stage, m->units[0].name, &(struct start_options){ .strategy = strategy,
 		.tracepoints_per_cycle = o->per_cycle }, 600, NULL, &quiet);
 	judge(m, r, quiet, ret);
+	claims_of(m, r, o->verbose, &ret->claims);
 	ret->requests = m->stage.requests;
 	ret->seconds = (double)(m->stage.now_ns - m->stage.begun_ns) / 1e9;
 	ret->wall_s = (double)mono_since_ns(clock_mono(), begin) / 1e9;

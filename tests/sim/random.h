@@ -97,6 +97,7 @@ struct cause {
 	double want_sd_ns;
 	uint32_t from[OWN_MAX + 1], to[OWN_MAX + 1], own[OWN_MAX];	/* labels: the truth */
 	int nfrom, nto, nown, own_at;	/* own_at: where on the slow path the time passes */
+	uint32_t key_label;		/* KEY: carries it */
 	struct stretch slow;		/* its points, if it has some of its own */
 };
 
@@ -129,6 +130,7 @@ struct made {
 	bool faulty, learning;
 	uint8_t *on_now, *on_ever;	/* [tracepoints]: on how many nodes; once, in the diagnosis */
 	uint32_t non, on_most, used;
+	struct map path_of;		/* traces of the diagnosis: which way they went; struct went */
 };
 
 /* random_make.c: all of it from the seed, of 100 to size_max tracepoints; aborts the program where that cannot be. */
@@ -141,15 +143,35 @@ const char *trouble_word(enum trouble t);
 bool fair(struct made *m);
 
 /* random_play.c */
-struct outing {			/* of one request that was played dry */
-	double total_ns, cause_ns[CAUSES_MAX];
+struct went {			/* which way a request of the diagnosis took */
+	uint64_t path;
+	uint32_t took;
+};
+struct outing {			/* of one request */
+	double total_ns, cause_ns[CAUSES_MAX];	/* cause_ns: on its critical path */
+	double edge_ns[CAUSES_MAX];		/* of the planted edge: that, and what healthy time lies on it */
 	uint64_t path;		/* of the structure on its critical path */
 	bool slow;		/* a `slow` cause was in it */
+	uint32_t took;		/* causes whose slow path it took, as bits */
 };
 void play_dry(struct made *m, int64_t at_ns, struct outing *ret);
 void play_request(void *made, int64_t at_ns);
 void play_obeyed(void *made, struct stage_node *n, const struct want *w);
 double wait_at(struct wait *w, int64_t at_ns);		/* ns, at scale 1 */
+
+/* random_claims.c */
+struct claims {			/* of all verdicts of a run, not only the first */
+	uint32_t verdicts, planted;	/* how many; of these those whose edge is a cause's */
+	uint32_t found;			/* causes that a verdict names */
+	uint32_t keys, false_keys;	/* verdicts with a key; with one that has nothing to do with the cause */
+	uint32_t keys_due, keys_missed;	/* verdicts of a cause that has a key; of these those that do not name it */
+	uint32_t intervals, held;	/* shares whose truth is known; whose interval holds it */
+	uint32_t kinds, words;		/* verdicts of a kind, and words, that are not so */
+	uint32_t unsettled;		/* hypotheses that the end left open */
+	uint32_t log;			/* tracepoints that were on without a line in the log, or without their off */
+	uint32_t blank;			/* settled hypotheses that say nothing of what was measured */
+};
+void claims_of(struct made *m, const struct run *r, bool verbose, struct claims *ret);
 
 /* random_judge.c */
 struct result {
@@ -162,8 +184,10 @@ struct result {
 	uint32_t size, cycles, used, on_most;
 	uint64_t requests;
 	double healthy_cv, cause_cv, cause_share, seconds, wall_s;
+	struct claims claims;
 	char words[400];
 };
+bool judge_edge(const struct made *m, const struct cause *c, const char *from, const char *to);
 void judge(struct made *m, const struct run *r, bool quiet, struct result *ret);
 void judge_truth(const struct made *m);			/* prints */
 void judge_verbose(const struct made *m, const struct run *r);

@@ -42,6 +42,12 @@ one_of(const struct made *m, const char *is, const uint32_t *labels, int n)
 	return false;
 }
 
+bool
+judge_edge(const struct made *m, const struct cause *c, const char *from, const char *to)
+{
+	return one_of(m, from, c->from, c->nfrom) && one_of(m, to, c->to, c->nto);
+}
+
 void
 judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 {

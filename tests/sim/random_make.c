@@ -404,6 +404,7 @@ give_key(struct made *m, struct cause *c, uint32_t label)
 		if (m->points[i].label == label)
 			m->points[i].key = c->key;
 	m->stage.label[label].field = "amount";
+	c->key_label = label;
 }
 
 static void
@@ -659,6 +660,7 @@ made_free(struct made *m)
 	}
 	for (int i = 0; i < m->stage.nnodes; i++)
 		free(((struct replica *)m->stage.nodes[i]->ctx)->on);
+	map_release(&m->path_of);
 	stage_release(&m->stage);
 	texts_free(m->names);
 	arena_release(&m->arena);

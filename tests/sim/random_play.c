@@ -11,6 +11,7 @@ struct playing {
 	bool dry, probed;
 	uint64_t trace;
 	int keys[KEYS_MAX];
+	double tail_ns;		/* of the latest stretch: behind its last point */
 	struct outing *out;
 };
 struct here {			/* a unit being played */
@@ -130,6 +131,7 @@ play_stretch(struct playing *p, const struct here *h, const struct stretch *s, i
 	double times = noise(p->rng, s->sigma * p->m->sigma, p->m->heavy) * (s->varies ? p->m->calm : 1);
 
 	emit_stretch(p, h, s, times, at_ns);
+	p->tail_ns = (s->mean_ns - p->m->points[s->first + s->n - 1].offset_ns) * times;
 	return at_ns + (int64_t)(s->mean_ns * times) + 1;
 }
 
@@ -242,7 +244,9 @@ play_cause(struct playing *p, struct here *h, int number, int64_t at_ns)
 		ns = 0;
 	if (p->out != NULL) {
 		p->out->cause_ns[number] += ns;
+		p->out->edge_ns[number] += ns + (taken && c->slow.n > 0 ? 1000 : c->queue ? 30000 : p->tail_ns);
 		p->out->slow |= c->class == CAUSE_SLOW;
+		p->out->took |= (uint32_t)taken << number;
 	}
 	if (taken && c->slow.n > 0)
 		return play_own(p, h, c, ns, at_ns);
@@ -281,6 +285,7 @@ play_block(struct playing *p, struct here *h, const struct block *b, int64_t at_
 			at_ns += (int64_t)(wait_at(&p->m->waits[s->what], at_ns) * p->m->waits[s->what].scale * p->m->calm);
 		else
 			at_ns = play_cause(p, h, s->what, at_ns);
+		p->tail_ns = s->kind == SEG_STRETCH ? p->tail_ns : 0;
 		at_ns += 10;
 	}
 	return at_ns;
@@ -305,6 +310,19 @@ play_dry(struct made *m, int64_t at_ns, struct outing *ret)
 	ret->path = h.path;
 }
 
+/* For what is said of a trace later. */
+static void
+remember(struct made *m, uint64_t trace, uint64_t path, uint32_t took)
+{
+	struct went *w = arena_calloc(&m->arena, 1, sizeof *w);
+
+	if (w == NULL)
+		stage_die("out of memory", "ways of traces");
+	*w = (struct went){ path, took };
+	if (!map_put(&m->path_of, trace, w))
+		stage_die("out of memory", "ways of traces");
+}
+
 void
 play_request(void *made, int64_t at_ns)
 {
@@ -313,13 +331,17 @@ play_request(void *made, int64_t at_ns)
 	struct playing p = { .m = m, .rng = &m->stage.rng, .trace = rng_next(&m->stage.rng) | 1 };
 	struct here h = { u->service, (int)rng_below(p.rng, (uint64_t)m->replicas[u->service]), ++m->stage.next_id, 0 };
 	const struct stage_node *n = m->nodes[h.service][h.replica];
+	struct outing out = { 0 };
 
+	p.out = &out;
 	p.dry = rng_unit(p.rng) >= n->sampled;
 	p.probed = !p.dry && rng_unit(p.rng) < n->probed;
 	draw_keys(&p);
 	emit(&p, &h, u->begin, 0, p.probed, at_ns);
 	at_ns = play_block(&p, &h, &u->block, at_ns + 1000);
 	emit(&p, &h, u->end, 0, 0, at_ns);
+	if (!p.dry && !m->learning)
+		remember(m, p.trace, h.path, out.took);
 }
 
 /* ---- what is on ---- */

@@ -30,6 +30,12 @@ binomial_at_most(uint32_t k, uint32_t n, double p)
 	return sum < 1 ? sum : 1;
 }
 
+static uint32_t
+umin(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 static int
 by_size(const void *x, const void *y)
 {
@@ -157,6 +163,73 @@ effort_targets(const struct result *results, uint32_t n, const char *strategy, i
 	return missed;
 }
 
+/* What all verdicts together claim; none of it is asked of a yardstick. */
+static int
+claim_targets(const struct result *results, uint32_t n)
+{
+	struct claims all = { 0 };
+	uint32_t causes = 0, several = 0, of_several = 0;
+	int missed = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct claims *c = &results[i].claims;
+
+		all.verdicts += c->verdicts;
+		all.planted += c->planted;
+		all.keys += c->keys;
+		all.false_keys += c->false_keys;
+		all.keys_due += c->keys_due;
+		all.keys_missed += c->keys_missed;
+		all.intervals += c->intervals;
+		all.held += c->held;
+		all.kinds += c->kinds;
+		all.words += c->words;
+		all.unsettled += c->unsettled;
+		all.log += c->log;
+		all.blank += c->blank;
+		if (results[i].ncauses < 2)
+			continue;
+		several++;
+		causes += (uint32_t)results[i].ncauses;
+		of_several += c->found;
+	}
+	missed += share_target("verdicts that name a planted edge", all.planted, all.verdicts, 0.95);
+	missed += share_target("verdicts without a false key", all.verdicts - all.false_keys, all.verdicts, 0.98);
+	missed += share_target("intervals of shares that hold the truth", all.held, all.intervals, 0.90);
+	missed += share_target("verdicts of a kind, and with words, that are so", all.verdicts - umin(all.kinds + all.words,
+	    all.verdicts), all.verdicts, 0.98);
+	if (several > 0)
+		printf("of 2 or 3 planted causes %u of %u were named, %.0f %%\n", of_several, causes,
+		    100.0 * of_several / causes);
+	if (all.keys_due > 0)
+		printf("where a key was planted, %u of %u verdicts name one\n", all.keys_due - all.keys_missed, all.keys_due);
+	printf("%s: verdicts of a wrong kind %u, with false words %u; hypotheses left open %u, blank %u; faults in the log %u\n",
+	    all.unsettled + all.blank + all.log > 0 ? "MISSED" : "ok", all.kinds, all.words, all.unsettled, all.blank, all.log);
+	return missed + (all.unsettled + all.blank + all.log > 0);
+}
+
+static bool
+claims_are_so(const struct claims *c)
+{
+	return c->planted == c->verdicts && c->held == c->intervals &&
+	    c->false_keys + c->kinds + c->words + c->unsettled + c->log + c->blank == 0;
+}
+
+static void
+list_claims(const struct result *results, uint32_t n, const char *strategy)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct claims *c = &results[i].claims;
+
+		if (!results[i].crashed && !claims_are_so(c))
+			printf("claims: --seed %llu --strategy %s: %d x %s, %u verdicts: %u not planted, %u of %u intervals do not hold, "
+			    "%u false keys, kinds %u, words %u; left open %u, blank %u, log %u\n",
+			    (unsigned long long)results[i].seed, strategy, results[i].ncauses, class_word(results[i].class),
+			    c->verdicts, c->verdicts - c->planted, c->intervals - c->held, c->intervals, c->false_keys, c->kinds,
+			    c->words, c->unsettled, c->blank, c->log);
+	}
+}
+
 static void
 list_misses(const struct result *results, uint32_t n, const char *strategy)
 {
@@ -184,6 +257,7 @@ tally(const struct result *results, uint32_t n, const char *strategy, int per_cy
 	if (w.cycles == NULL || w.used == NULL || w.most == NULL || w.requests == NULL)
 		stage_die("out of memory", "tally");
 	list_misses(results, n, strategy);
+	list_claims(results, n, strategy);
 	tables(&w, results, n, strategy);
 	for (uint32_t i = 0; i < n; i++) {
 		crashed += results[i].crashed;
@@ -196,6 +270,7 @@ tally(const struct result *results, uint32_t n, const char *strategy, int per_cy
 	row_of(&w, results, n, -1, 0, 0, 0, INFINITY);
 	missed += share_target("none found where none is planted", w.n - w.found, w.n, 0.99);
 	missed += effort_targets(results, n, strategy, per_cycle);
+	missed += claim_targets(results, n);
 	if (strcmp(strategy, "random") == 0 || strcmp(strategy, "exhaustive") == 0) {
 		printf("%s is a yardstick: no target is its own\n", strategy);
 		missed = 0;

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Everything that a run claims, held against the truth: each verdict's edge, kind, key, words and interval, the
+ * states of its hypotheses, the log of what was switched.
+ *
+ * The truth of a share is what the planted edge makes of the variance (of the latency, where that is claimed) in the same
+ * group of requests: those that went the way of the verdict's slowest exemplar. Many more of them are played dry.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/random.h"
+
+enum { OUTINGS = 12000, OUTINGS_MIN = 300, APART_NS = 7 * MS };
+
+/* ---- shares ---- */
+
+struct moment {			/* of a cause's time x and the response time t */
+	double n, x, t, xt, tt;
+};
+
+static void
+add(struct moment *m, double x, double t)
+{
+	double dx = x - m->x, dt = t - m->t;
+
+	m->n++;
+	m->x += dx / m->n;
+	m->t += dt / m->n;
+	m->xt += dx * (t - m->t);
+	m->tt += dt * (t - m->t);
+}
+
+/* Whether the requests that the verdict speaks of are those that took that way. */
+static bool
+is_of(const struct verdict *v, const struct cause *c, int number, const struct went *like, const struct outing *o)
+{
+	bool split = v->kind == VERDICT_SEPARATED || c->nown > 0;
+
+	return o->path == like->path && (!split || (o->took >> number & 1) == (like->took >> number & 1));
+}
+
+/* Does the edge lead over the point in time where the cause is? Else it is beside it, on the slow path. */
+static bool
+over_cause(const struct made *m, const struct cause *c, const struct verdict *v)
+{
+	int from = -1, to = c->nown;
+
+	for (int i = 0; i < c->nown; i++) {
+		const char *own = texts_get(m->stage.labels, c->own[i]);
+
+		from = strcmp(own, v->from) == 0 ? i : from;
+		to = strcmp(own, v->to) == 0 ? i : to;
+	}
+	return c->nown == 0 || (from <= c->own_at && to > c->own_at);
+}
+
+static bool
+true_share(double *ret, struct made *m, const struct verdict *v, int number, bool latency)
+{
+	const struct cause *c = &m->causes[number];
+	const struct went *like = map_get(&m->path_of, v->slowest.low);
+	struct moment all = { 0 };
+
+	if (like == NULL || !over_cause(m, c, v))
+		return false;
+	for (int i = 0; i < OUTINGS; i++) {
+		struct outing o;
+
+		play_dry(m, m->stage.begun_ns + i * (int64_t)APART_NS, &o);
+		if (is_of(v, c, number, like, &o))
+			add(&all, o.edge_ns[number], o.total_ns);
+	}
+	*ret = latency ? all.x / all.t : all.xt / all.tt;
+	return all.n >= OUTINGS_MIN && all.tt > 0;
+}
+
+/* ---- keys ---- */
+
+static bool
+has(const char *text, const char *what)
+{
+	return strstr(text, what) != NULL;
+}
+
+/* A unit's own events have its name in theirs; forks and joins are its parent's. */
+static bool
+of_unit(const char *label, const struct unit_made *u)
+{
+	char own[40], structure[40];
+
+	snprintf(own, sizeof own, ":%s_", u->name);
+	snprintf(structure, sizeof structure, "(%s)", u->name);
+	return has(label, own) || (has(label, structure) && !has(label, ":fork(") && !has(label, ":join("));
+}
+
+/* Whether that key has to do with the cause by the way the application is made. */
+static bool
+key_is_fair(const struct made *m, const struct cause *c, const char *key)
+{
+	char amount[300];
+
+	if (c->class == CAUSE_NODE)
+		return (strncmp(key, "node of ", 8) == 0 || strncmp(key, "process of ", 11) == 0 ||
+		    strncmp(key, "thread of ", 10) == 0) && of_unit(key, &m->units[c->unit]);
+	if (c->class != CAUSE_KEY)
+		return false;
+	snprintf(amount, sizeof amount, "%s.amount", texts_get(m->stage.labels, c->key_label));
+	return strcmp(key, amount) == 0;
+}
+
+/* ---- verdicts ---- */
+
+static int
+cause_of(const struct made *m, const struct verdict *v)
+{
+	for (int i = 0; i < m->ncauses; i++) {
+		const struct cause *c = &m->causes[i];
+
+		if (judge_edge(m, c, v->from, v->to))
+			return i;
+		for (int k = 0; k < c->nown; k++)
+			if (v->kind == VERDICT_SEPARATED && strcmp(v->tracepoint, texts_get(m->stage.labels, c->own[k])) == 0)
+				return i;
+	}
+	return -1;
+}
+
+/* One end is a cause's, the other one not: what lies between is the cause's other end, a tracepoint. */
+static bool
+beyond(const struct made *m, const struct verdict *v)
+{
+	for (int i = 0; i < m->ncauses; i++) {
+		const struct cause *c = &m->causes[i];
+		const char *from = texts_get(m->stage.labels, c->from[0]), *to = texts_get(m->stage.labels, c->to[0]);
+
+		if ((strcmp(from, v->from) == 0) != (strcmp(to, v->to) == 0) && !judge_edge(m, c, v->from, v->to))
+			return true;
+	}
+	return false;
+}
+
+static void
+kind_and_words(const struct made *m, const struct run *r, const struct verdict *v, int cause, struct claims *ret)
+{
+	bool says_none = has(v->words, "no tracepoint is left"), cut = v->kind == VERDICT_CUT;
+
+	ret->kinds += (cut && r->cycles < r->effort) || (cause >= 0 && v->kind == VERDICT_SPREAD) ||
+	    (cause >= 0 && v->kind == VERDICT_SEPARATED && m->causes[cause].nown == 0) ||
+	    (cause >= 0 && (v->problem == PROBLEM_SLOW) != (m->causes[cause].class == CAUSE_SLOW)) ||
+	    (v->kind == VERDICT_KEY && v->key[0] == '\0');
+	ret->words += (says_none && beyond(m, v)) || (cut && has(v->words, "no tracepoint")) ||
+	    !has(v->words, v->from) || !has(v->words, v->to) || (v->key[0] != '\0' && !has(v->words, v->key));
+}
+
+static void
+verdict_claims(struct made *m, const struct run *r, const struct verdict *v, bool verbose, uint32_t *found,
+    struct claims *ret)
+{
+	int cause = cause_of(m, v);
+	struct claims was = *ret;
+	bool latency = has(v->words, "of the latency of"), known;
+	double truth = 0;
+
+	ret->verdicts++;
+	ret->planted += cause >= 0;
+	ret->keys += v->key[0] != '\0';
+	kind_and_words(m, r, v, cause, ret);
+	if (cause < 0) {
+		ret->false_keys += v->key[0] != '\0';
+	} else {
+		const struct cause *c = &m->causes[cause];
+		bool due = c->class == CAUSE_KEY || c->class == CAUSE_NODE;
+
+		*found |= UINT32_C(1) << cause;
+		ret->false_keys += v->key[0] != '\0' && !key_is_fair(m, c, v->key);
+		ret->keys_due += due;
+		ret->keys_missed += due && v->key[0] == '\0';
+	}
+	known = cause >= 0 && true_share(&truth, m, v, cause, latency);
+	ret->intervals += known;
+	ret->held += known && truth >= v->share_low && truth <= v->share_high;
+	if (verbose)
+		printf("  claim %u: %s%s%s%s%s; share %.3f (%.3f to %.3f)%s", v->rank, cause >= 0 ? "planted" : "NOT PLANTED",
+		    ret->kinds > was.kinds ? ", KIND" : "", ret->words > was.words ? ", WORDS" : "",
+		    ret->false_keys > was.false_keys ? ", FALSE KEY" : "", ret->keys_missed > was.keys_missed ? ", no key" : "",
+		    v->share, v->share_low, v->share_high, known ? ", true " : "\n");
+	if (verbose && known)
+		printf("%.3f%s\n", truth, ret->held > was.held ? "" : ", NOT HELD");
+}
+
+/* ---- hypotheses and the log ---- */
+
+static void
+hypothesis_claims(const struct made *m, const struct run *r, struct claims *ret)
+{
+	const struct hypothesis *h;
+	uint64_t at = 0;
+
+	while ((h = forest_next(m->stage.forest, r->id, &at)) != NULL) {
+		bool told = hypothesis_settled(h->state) && h->state != HYPOTHESIS_WITHDRAWN;
+
+		ret->unsettled += !hypothesis_settled(h->state);
+		ret->blank += told && (h->settled_traces == 0 || h->mean_ns <= 0 || h->cv <= 0);
+	}
+}
+
+/* For each hypothesis and tracepoint as many offs as ons, and an on for each that a node had on. */
+static void
+log_claims(const struct made *m, const struct run *r, struct claims *ret)
+{
+	uint32_t n = texts_count(m->names), *logged = calloc(n + 1, sizeof *logged);
+	struct map open = { 0 };
+	const struct switched *s;
+	uint64_t at = 0, key;
+	size_t slot = 0;
+
+	if (logged == NULL)
+		stage_die("out of memory", "log");
+	while ((s = forest_switched_next(m->stage.forest, NULL, &at)) != NULL) {
+		uint32_t t = texts_find(m->names, s->tracepoint, strlen(s->tracepoint));
+		uintptr_t now;
+
+		if (s->run != r->id || t == UINT32_MAX)
+			continue;
+		key = ((uint64_t)t << 32 | s->hypothesis) + 1;
+		now = (uintptr_t)map_get(&open, key);
+		logged[t] |= s->on;
+		ret->log += !s->on && now == 0;
+		if (s->on)
+			map_put(&open, key, (void *)(now + 1));
+		else if (now > 1)
+			map_put(&open, key, (void *)(now - 1));
+		else
+			map_take(&open, key);
+	}
+	while (map_next(&open, &slot, &key) != NULL)
+		ret->log++;
+	for (uint32_t t = 0; t < n; t++)
+		ret->log += m->on_ever[t] && !logged[t];
+	map_release(&open);
+	free(logged);
+}
+
+void
+claims_of(struct made *m, const struct run *r, bool verbose, struct claims *ret)
+{
+	const struct verdict *v;
+	uint32_t found = 0;
+
+	*ret = (struct claims){ 0 };
+	m->faulty = true;
+	for (uint32_t rank = 1; (v = forest_verdict(m->stage.forest, r->id, rank)) != NULL; rank++)
+		verdict_claims(m, r, v, verbose, &found, ret);
+	ret->found = (uint32_t)__builtin_popcount(found);
+	hypothesis_claims(m, r, ret);
+	log_claims(m, r, ret);
+}
