@@ -13,11 +13,13 @@
 enum { NONE = UINT32_MAX };
 
 struct found {
-	struct candidate c;	/* partner and around: indices into found, until they are given out */
-	uint64_t traces, end_count;	/* end_count: of the step to the partner; the most frequent wins */
+	uint64_t count, traces, end_count;	/* end_count: of the step to the partner; the most frequent wins */
+	double   offset_ns;
+	uint32_t label, partner;	/* partner: index into found, or NONE */
 	uint32_t spot;		/* that it stands at: on the walk the first one, else the most frequent */
 	uint32_t after;		/* how many of the walk's spots lie before it */
 	uint32_t out;		/* its index among the candidates; NONE: it is none */
+	bool     drawn;
 };
 
 struct collecting {
@@ -42,20 +44,20 @@ merge(struct collecting *c, uint32_t spot)
 	struct found *f;
 
 	if (c->at[p->label] == 0) {
-		c->found[c->n] = (struct found){ .c = { .label = p->label, .partner = NONE, .around = NONE }, .spot = NONE };
+		c->found[c->n] = (struct found){ .label = p->label, .partner = NONE, .spot = NONE };
 		c->at[p->label] = ++c->n;
 	}
 	f = &c->found[c->at[p->label] - 1];
-	f->c.count += p->count;
+	f->count += p->count;
 	f->traces += p->traces;
-	if (drawn ? !f->c.drawn || m->at[spot].walk_at < m->at[f->spot].walk_at :
-	    !f->c.drawn && (f->spot == NONE || p->count > place_of(m, f->spot)->count))
+	if (drawn ? !f->drawn || m->at[spot].walk_at < m->at[f->spot].walk_at :
+	    !f->drawn && (f->spot == NONE || p->count > place_of(m, f->spot)->count))
 		stand(f, m, spot);
 	if (drawn)
-		f->c.offset_ns = m->at[f->spot].when_ns;
-	else if (!f->c.drawn)
-		f->c.offset_ns += (m->at[spot].when_ns - f->c.offset_ns) * (double)p->count / (double)(f->c.count > 0 ? f->c.count : 1);
-	f->c.drawn |= drawn;
+		f->offset_ns = m->at[f->spot].when_ns;
+	else if (!f->drawn)
+		f->offset_ns += (m->at[spot].when_ns - f->offset_ns) * (double)p->count / (double)(f->count > 0 ? f->count : 1);
+	f->drawn |= drawn;
 }
 
 /* ---- spans ---- */
@@ -72,14 +74,14 @@ pair_up(struct collecting *c, struct found *begin, struct found *end, uint64_t c
 	const struct labels *l = c->m->labels;
 
 	if (begin == NULL || begin == end || count <= begin->end_count || count <= end->end_count ||
-	    !spans_pair(labels_get(l, begin->c.label), labels_get(l, end->c.label)))
+	    !spans_pair(labels_get(l, begin->label), labels_get(l, end->label)))
 		return;
-	if (begin->c.partner != NONE)
-		c->found[begin->c.partner].c.partner = NONE;
-	if (end->c.partner != NONE)
-		c->found[end->c.partner].c.partner = NONE;
-	begin->c.partner = (uint32_t)(end - c->found);
-	end->c.partner = (uint32_t)(begin - c->found);
+	if (begin->partner != NONE)
+		c->found[begin->partner].partner = NONE;
+	if (end->partner != NONE)
+		c->found[end->partner].partner = NONE;
+	begin->partner = (uint32_t)(end - c->found);
+	end->partner = (uint32_t)(begin - c->found);
 	begin->end_count = end->end_count = count;
 }
 
@@ -116,8 +118,8 @@ by_place(const void *x, const void *y)
 {
 	const struct found *a = *(struct found *const *)x, *b = *(struct found *const *)y;
 
-	if (a->c.offset_ns != b->c.offset_ns)
-		return a->c.offset_ns < b->c.offset_ns ? -1 : 1;
+	if (a->offset_ns != b->offset_ns)
+		return a->offset_ns < b->offset_ns ? -1 : 1;
 	if (a->after != b->after)
 		return a->after < b->after ? -1 : 1;
 	return a->spot < b->spot ? -1 : 1;
@@ -134,7 +136,7 @@ put_in_order(struct collecting *c, struct found **order)
 	if (others == NULL)
 		return false;
 	for (uint32_t i = 0; i < c->n; i++)
-		if (!c->found[i].c.drawn)
+		if (!c->found[i].drawn)
 			others[nothers++] = &c->found[i];
 	qsort(others, nothers, sizeof *others, by_place);
 	for (uint32_t i = 0; i < m->walk.n; i++) {
@@ -180,9 +182,8 @@ give_out(const struct collecting *c, struct found *const *order, uint32_t n, uin
 		struct candidate *o = &out[i];
 		uint64_t everywhere = place_of(m, f->spot)->count;
 
-		*o = f->c;
-		o->partner = f->c.partner != NONE ? c->found[f->c.partner].out : NONE;
-		o->around = around(c, f);
+		*o = (struct candidate){ .label = f->label, .around = around(c, f), .drawn = f->drawn, .count = f->count,
+			.offset_ns = f->offset_ns, .partner = f->partner != NONE ? c->found[f->partner].out : NONE };
 		o->share = (double)f->traces < through ? (double)f->traces / through : 1;
 		for (uint32_t s = m->g->spots[f->spot].same; s != f->spot; s = m->g->spots[s].same)
 			everywhere += place_of(m, s)->count;
@@ -211,7 +212,7 @@ match_collect(struct matching *m, uint64_t passing, const struct label_set *with
 	if (!put_in_order(&c, order))
 		goto full;
 	for (uint32_t i = 0; i < c.n; i++) {
-		order[i]->out = without != NULL && label_set_has(without, order[i]->c.label) ? NONE : n;
+		order[i]->out = without != NULL && label_set_has(without, order[i]->label) ? NONE : n;
 		if (order[i]->out != NONE)
 			order[n++] = order[i];
 	}
