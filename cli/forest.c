@@ -23,8 +23,9 @@ salvage(struct call *c)
 	    "hypotheses", (json_int_t)n.hypotheses, "verdicts", (json_int_t)n.verdicts, "switches", (json_int_t)n.switches,
 	    "evidence", (json_int_t)n.evidence, "orphans", (json_int_t)n.orphans, "unreadable", (json_int_t)n.unreadable,
 	    "words", json_sprintf("%llu diagnoses with %llu hypotheses and %llu verdicts saved; %llu rows left out that belong to "
-	    "nothing, %llu pages could not be read", (unsigned long long)n.runs, (unsigned long long)n.hypotheses,
-	    (unsigned long long)n.verdicts, (unsigned long long)n.orphans, (unsigned long long)n.unreadable));
+	    "nothing, %llu page%s could not be read", (unsigned long long)n.runs, (unsigned long long)n.hypotheses,
+	    (unsigned long long)n.verdicts, (unsigned long long)n.orphans, (unsigned long long)n.unreadable,
+	    n.unreadable == 1 ? "" : "s"));
 	c->output->done(c->out, done);
 	json_decref(done);
 	return DONE;

@@ -141,7 +141,8 @@ print_version(struct pen *p, const json_t *document)
 }
 
 static void
-print_labels(struct pen *p, const json_t *document, const char *key, const char *one, const char *many)
+print_labels(struct pen *p, const json_t *document, const char *key, const char *none, const char *one,
+    const char *many)
 {
 	enum { SHOWN = 20 };
 	const json_t *all = json_object_get(document, key);
@@ -151,7 +152,7 @@ print_labels(struct pen *p, const json_t *document, const char *key, const char 
 	if (all == NULL)
 		return;
 	if (n == 0)
-		fprintf(p->out, "\nno tracepoint %s\n", one);
+		fprintf(p->out, "\n%s\n", none);
 	else
 		fprintf(p->out, "\n%zu tracepoint%s %s:\n", n, n == 1 ? "" : "s", n == 1 ? one : many);
 	json_array_foreach(all, i, label) {
@@ -190,9 +191,10 @@ space_stats_print(struct pen *p, const json_t *document)
 		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
 	table_print(&t, p);
-	print_labels(p, document, "stale", "was learned and is in no program any more",
-	    "were learned and are in no program any more");
-	print_labels(p, document, "never_seen", "of the programs has never fired while Hone learned",
+	print_labels(p, document, "stale", "every learned tracepoint is in a program still",
+	    "was learned and is in no program any more", "were learned and are in no program any more");
+	print_labels(p, document, "never_seen", "every tracepoint of the programs has fired while Hone learned",
+	    "of the programs has never fired while Hone learned",
 	    "of the programs have never fired while Hone learned");
 }
 

@@ -51,9 +51,10 @@ colour_of(const char *state)
 const char *
 interval_of(struct pen *p, double low, double high)
 {
-	if (low == high)	/* of a share that only led on, no interval was made */
-		return "";
-	return pen_printf(p, "(%.0f%s%.0f)", low * 100, p->utf8 ? "…" : "..", high * 100);
+	const char *from = pen_printf(p, "%.0f", low * 100), *to = pen_printf(p, "%.0f", high * 100);
+
+	/* a share that only led on has no interval to speak of */
+	return strcmp(from, to) == 0 ? "" : pen_printf(p, "(%s%s%s)", from, p->utf8 ? "…" : "..", to);
 }
 
 static void

@@ -120,7 +120,7 @@ print_trace(struct pen *p, const json_t *a)
 		fprintf(p->out, "  the slowest of the verdict of diagnosis %.0f of %s", number_of(a, "run"), text_of(p, a, "type"));
 	fputc('\n', p->out);
 	if (json_is_object(v) && text_of(p, v, "words")[0] != '\0')
-		fprintf(p->out, "%s\n", text_of(p, v, "words"));
+		pen_wrap(p, "", text_of(p, v, "words"));
 	json_array_foreach(json_object_get(a, "matches"), i, m)
 		print_match(p, m);
 	if (json_array_size(json_object_get(a, "matches")) == 0)
@@ -145,9 +145,10 @@ print_log(struct pen *p, const json_t *log)
 		pen_put(p, is_true(s, "on") ? YELLOW : PLAIN, is_true(s, "on") ? "on " : "off");
 		if (!is_null(s, "run"))
 			fprintf(p->out, "  diagnosis %.0f of %s, cycle %.0f", number_of(s, "run"), text_of(p, s, "type"), number_of(s, "cycle"));
+		fputs("\n  ", p->out);
 		if (!is_null(s, "hypothesis"))
-			fprintf(p->out, ", hypothesis %.0f", number_of(s, "hypothesis"));
-		fprintf(p->out, "\n  %s", text_of(p, s, "why"));
+			fprintf(p->out, "hypothesis %.0f: ", number_of(s, "hypothesis"));
+		fputs(text_of(p, s, "why"), p->out);
 		if (is_true(s, "on") && outcome[0] != '\0')
 			fprintf(p->out, " %s %s", pen_arrow(p), strcmp(why, "explored") == 0 ? why : outcome);
 		if (is_true(s, "on") && why[0] != '\0' && strcmp(why, "explored") != 0)

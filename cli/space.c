@@ -263,8 +263,8 @@ merge(struct call *c)
 	if (rc == 0)
 		rc = save_new(l.space, c->words[1], &e);
 	if (rc == 0)
-		done(c, "path", c->words[1], pen_printf(c->out, "%s: %s, of %d files", c->words[1], version_words(c,
-		    space_version(l.space)->name), c->nwords - 2));
+		done(c, "path", c->words[1], pen_printf(c->out, "%s: %s, of %d file%s", c->words[1], version_words(c,
+		    space_version(l.space)->name), c->nwords - 2, c->nwords == 3 ? "" : "s"));
 	release(&l);
 	return finish(c, rc, &e);
 }

@@ -40,11 +40,13 @@ tax=shop-price/shop_price:tax_rate_end
 : >>"$SAID"
 
 stage_shop && stage_honed && stage_agents || { echo "Bail out! the stage does not come up"; stage_logs; exit 1; }
-"$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 200 --json >"$stage/load.json" 2>&1 &
+"$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 200 \
+  --mix GET_PRODUCT=5,ADD_TO_CART=3,GET_HOME=1,CHECKOUT=1 --json >"$stage/load.json" 2>&1 &
 load=$!
 until_true 30 "requests are seen" seen
 
 # ---- nothing yet ----
+check "Hone's own programs are no requests" answers '[.types[].type] - ["GET_PRODUCT", "ADD_TO_CART", "GET_HOME", "CHECKOUT"] == []' status
 check "no diagnosis: history says so, and how to begin" says 0 "No diagnosis.*hone start TYPE" hone history
 check "no verdict: why says so" says 1 "no diagnosis has a verdict" hone why slowest
 check "nothing learned: the space says so" says 1 "nothing has been learned" hone space stats
@@ -60,7 +62,7 @@ fault slow_function off
 check "learning says what it covers, under a version's name" says 0 "NOT SEEN YET" \
   hone learn --seconds 5 --version 1.0 --wait
 check "the version is there" says 0 "^1\.0 " hone space versions
-check "how much was learned, and what was never seen" says 0 "GET_PRODUCT +[0-9]" hone space stats
+check "how much was learned, and what was never seen" says 0 "GET_PRODUCT +shop-front +[0-9]" hone space stats
 check "what was learned of a type" says 0 "shop_price:tax_rate_begin" hone space show GET_PRODUCT
 check "as a graph" says 0 "^digraph" hone space show GET_PRODUCT --dot -
 check "the space of a type that was not learned" says 1 "NOTHING" hone space show NOTHING
@@ -143,6 +145,33 @@ self_contained() {
 }
 check "the page needs nothing else" self_contained "$stage/tree.html"
 
+# What a command prints on a terminal of 80 columns.
+on_terminal() {
+  python3 - "$O/bin/hone" "$@" <<'PYTHON'
+import fcntl, os, pty, re, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.execvp(sys.argv[1], sys.argv[1:])
+said = b""
+try:
+    while part := os.read(fd, 65536):
+        said += part
+except OSError:
+    pass
+said = re.sub("\x1b\\[[0-9;]*m", "", said.decode()).replace("\r", "")
+print(said)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) or any(len(line) > 80 for line in said.split("\n")))
+PYTHON
+}
+fits() { says 0 "." on_terminal "$@"; }
+check "the state fits a terminal of 80 columns" fits status
+check "so does the history" fits history
+check "and the life of a tracepoint" fits why --tracepoint shop_price:tax_rate_end
+on_terminal forest $ids >>"$SAID" 2>&1
+on_terminal why GET_PRODUCT >>"$SAID" 2>&1
+on_terminal space stats >>"$SAID" 2>&1
+
 # ---- the same after a restart ----
 answered() {
   local run
@@ -189,8 +218,8 @@ check "but when it is said" says 0 "of 2 files" hone space merge "$stage/both.sp
   "$stage/two.space" --version 1.1
 twice() {
   local one two
-  one=$(hone space show GET_PRODUCT --space "$stage/one.space" --json | jq '[.graph[].count] | add')
-  two=$(hone space show GET_PRODUCT --space "$stage/both.space" --json | jq '[.graph[].count] | add')
+  one=$(hone space show GET_PRODUCT --space "$stage/one.space" --json | jq '[.types[0].graph[].count] | add')
+  two=$(hone space show GET_PRODUCT --space "$stage/both.space" --json | jq '[.types[0].graph[].count] | add')
   echo "$one $two"; [ "$one" -gt 0 ] && [ "$two" = $((2 * one)) ]
 }
 check "merged with itself it counts all twice" twice
