@@ -106,6 +106,8 @@ print_controller(struct pen *p, const json_t *a)
 	if (is_true(a, "paused"))
 		warning(p, "paused", text_of(p, a, "paused_why"));
 	warning(p, "trouble", text_of(p, c, "store_trouble"));
+	if (json_is_true(json_object_get(c, "space_stale")))
+		warning(p, "stale", "what was learned is of other programs than those that run: hone learn, or hone space versions");
 }
 
 /* What a narrow terminal has no room for can be done without: the service, and two of the times. */

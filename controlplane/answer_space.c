@@ -168,8 +168,7 @@ take_over(struct engine *g, const struct answer_context *c, struct space *fresh,
 		space_free(fresh);
 		return rc;
 	}
-	space_free(g->space);
-	g->space = fresh;
+	engine_space_use(g, fresh);
 	return 0;
 }
 

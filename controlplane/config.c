@@ -45,14 +45,18 @@ const struct ini_key config_keys[] = {
 	KEY("analysis", report_max, INI_BYTES, "64MiB", 0, 1048576 * MIB,
 	    "Memory for what hone report tells of all requests; groups beyond it are counted together. 0B: none is kept."),
 	KEY("analysis", ignore, INI_TEXT, "", 0, 0,
-	    "In reports: waits at labels that fit one of these patterns (with blanks between) are meant; their time is taken "
-	    "out of all others."),
+	    "Waits at labels that fit one of these patterns (with blanks between) are meant: their time is taken out of all "
+	    "others, in reports and diagnoses."),
 	KEY("analysis", bins, INI_TEXT, "", 0, 0,
-	    "In reports: requests are told apart by these rules (with blanks between), each LABEL.FIELD=CUT,CUT,... or "
+	    "Requests are told apart, in reports and diagnoses, by these rules (with blanks between), each LABEL.FIELD=CUT,CUT,... or "
 	    "LABEL.FIELD, as of hone analyze --bin."),
 
 	KEY("search", tracepoints_per_cycle, INI_COUNT, "3", 1, 16,
 	    "So many tracepoints are turned on in a cycle for one edge."),
+	KEY("search", searches_max, INI_COUNT, "3", 1, 32,
+	    "So many edges with a problem of their own are searched side by side for one request type; further ones wait."),
+	KEY("search", effort_cycles, INI_COUNT, "64", 1, 100000,
+	    "A diagnosis gives up after so many cycles, unless hone start --effort says otherwise."),
 	KEY("search", budget, INI_SHARE, "1%", 0.00001, 1,
 	    "Of one core, on each node: what tracepoints that a diagnosis added may cost the programs there. Where they would "
 	    "cost more, fewer requests are probed, and what is too dear even so is not turned on."),
@@ -188,6 +192,8 @@ config_engine(const struct config *c)
 		.ignore = c->ignore,
 		.bins = c->bins,
 		.tracepoints_per_cycle = c->tracepoints_per_cycle,
+		.searches_max = c->searches_max,
+		.effort_cycles = c->effort_cycles,
 		.budget_share = c->budget,
 		.learn_share = c->learn_budget,
 		.isolate_min = c->isolate_min,

@@ -20,7 +20,7 @@ struct config {		/* times in ns, sizes in bytes, shares of 1 */
 	int64_t traces_min, memory_max, skew, patience, groups_max, samples_max, report_max;
 	char *ignore, *bins;
 	/* [search] */
-	int64_t tracepoints_per_cycle, cycle_max, seed;
+	int64_t tracepoints_per_cycle, searches_max, effort_cycles, cycle_max, seed;
 	double budget, isolate_min, explain_min;
 	/* [learn] */
 	double learn_budget;

@@ -37,6 +37,7 @@ diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, str
 		g->pathless += rc == ERR_INPUT;
 		return rc == ERR_INPUT ? 0 : rc;
 	}
+	bins_apply(g->rules.made, t, g->labels, &path);
 	g->moved += path.moved;
 	if ((rc = shape_of(&root, &path, g->labels, a, e)) != 0)
 		return rc;
@@ -235,6 +236,7 @@ groups_begin(struct engine *g, struct diagnosis *d, struct err *e)
 		.samples_max = (uint32_t)g->o.samples_max,
 		.memory_max_bytes = (size_t)g->o.memory_max_bytes / SHARES_OF_MEMORY,
 		.seed = d->seed,
+		.ignore = g->rules.ignore,
 	};
 
 	d->groups = groups_new(&o, g->labels);
@@ -350,7 +352,17 @@ diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const 
 	groups_free(d->groups);
 	d->groups = NULL;
 	d->phase = PHASE_ENDED;
+	learn_keep(g, when);
 	nodes_changed(g);
+}
+
+bool
+diagnosis_explores(const struct diagnosis *d)
+{
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (d->searches[i]->explorer != NULL)
+			return true;
+	return false;
 }
 
 void

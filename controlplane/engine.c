@@ -58,6 +58,7 @@ engine_free(struct engine *g)
 		diagnosis_free(g->types[i].diagnosis);
 		free(g->types[i].name);
 		free(g->types[i].sketch);
+		map_release(&g->types[i].seen);
 	}
 	for (uint32_t i = 0; i < g->nnodes; i++)
 		node_release(&g->nodes[i]);
@@ -126,8 +127,12 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 		rc = afford_trace(g, type, t, e);
 	if (rc == 0 && g->learning.active)
 		rc = learn_trace(g, t, e);
-	if (rc == 0 && type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED)
-		rc = diagnose_trace(g, type->diagnosis, t, e);
+	if (rc == 0 && type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED) {
+		if (!g->learning.active)
+			rc = learn_new(g, type, t, diagnosis_explores(type->diagnosis), e);
+		if (rc == 0)
+			rc = diagnose_trace(g, type->diagnosis, t, e);
+	}
 	arena_reset(&g->scratch);
 	return rc;
 }
@@ -382,6 +387,44 @@ struct space *
 engine_space(struct engine *g)
 {
 	return g->space;
+}
+
+void
+engine_space_use(struct engine *g, struct space *s)
+{
+	space_free(g->space);
+	g->space = s;
+	g->spaces++;
+	g->taught = false;
+	afford_forget(g);
+}
+
+uint64_t
+engine_fingerprint(struct engine *g)
+{
+	if (g->fingerprint_of != g->programs) {
+		g->fingerprint = nodes_fingerprint(g);
+		g->fingerprint_of = g->programs;
+	}
+	return g->fingerprint;
+}
+
+bool
+engine_stale(struct engine *g)
+{
+	uint64_t learned = space_version(g->space)->fingerprint;
+
+	return learned != 0 && g->programs > 0 && learned != engine_fingerprint(g);
+}
+
+bool
+engine_busy(const struct engine *g)
+{
+	bool busy = g->learning.active;
+
+	for (uint32_t i = 0; i < g->ntypes; i++)
+		busy |= g->types[i].diagnosis != NULL && g->types[i].diagnosis->phase != PHASE_ENDED;
+	return busy;
 }
 
 struct labels *

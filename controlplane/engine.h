@@ -30,7 +30,7 @@ struct engine_options {
 	int64_t skew_ns, patience_ns;	/* see analysis/assemble.h */
 	int64_t groups_max, samples_max;	/* see analysis/group.h */
 	int64_t report_max_bytes;	/* of what is kept of all requests for reports; 0: nothing is */
-	const char *ignore, *bins;	/* of reports, see rules.h; engine_new() copies them */
+	const char *ignore, *bins;	/* see rules.h; engine_new() copies them */
 	int64_t tracepoints_per_cycle;	/* k: cuts of each gap */
 	int64_t searches_max;		/* groups of one request type that are searched side by side */
 	int64_t effort_cycles;		/* of one diagnosis */
@@ -80,8 +80,15 @@ int  engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err 
 /* name: of the version of the application, NULL: as it is, or made up. Where its tracepoints are others than those of
  * the space, or its name, the space begins anew; ERR_BUSY as well when it is in use then. */
 int  engine_learn_as(struct engine *g, int64_t for_ns, const char *name, struct mono now, struct err *e);
-bool engine_learned(struct engine *g);	/* true once after learning has ended: save the space */
+/* True once after learning has ended, or a diagnosis that taught the space something: save it. */
+bool engine_learned(struct engine *g);
 struct space *engine_space(struct engine *g);
+void engine_space_use(struct engine *g, struct space *s);	/* takes it; the former one is freed */
+/* Which version of the application runs, by what its programs have; and whether the space is of another. Of no programs,
+ * or a space that does not know its version: not stale. O(tracepoints of all nodes) when these changed. */
+uint64_t engine_fingerprint(struct engine *g);
+bool engine_stale(struct engine *g);
+bool engine_busy(const struct engine *g);	/* a diagnosis or learning goes on */
 struct labels *engine_labels(struct engine *g);
 /* The window of traffic that is reported begins anew. ERR_MEMORY: it goes on as it was. */
 int  engine_report_reset(struct engine *g, struct wall when, struct err *e);

@@ -44,6 +44,8 @@ struct type {
 	double per_second;
 	struct mono window;
 	struct diagnosis *diagnosis;	/* the newest, running or ended; NULL */
+	struct map seen;		/* (label of a unit's begin, label) that the space has seen of it; see learn.c */
+	uint64_t seen_of;		/* engine.spaces then */
 };
 
 /* ---- learn.c ---- */
@@ -94,6 +96,10 @@ struct engine {
 	struct assemble *assemble;
 	struct clocks *clocks;
 	struct space *space;
+	uint64_t spaces;		/* so many there were, this one included */
+	uint64_t programs;		/* grows when any node's programs may have changed */
+	uint64_t fingerprint, fingerprint_of;	/* of engine.programs then */
+	bool taught, learned;		/* it knows more since it was saved; and it is time to save it */
 	struct plan *plan;
 	struct node nodes[NODES_MAX];
 	const char *node_names[NODES_MAX];
@@ -141,6 +147,10 @@ uint32_t nodes_tracepoints(const struct engine *g);	/* distinct ones that can be
 int  learn_step(struct engine *g, struct mono now, struct wall when, struct err *e);
 int  learn_trace(struct engine *g, const struct trace *t, struct err *e);
 void learn_end(struct engine *g);
+/* Of a diagnosis: what the space has never seen, or anything. O(events), and once O(places). */
+int  learn_new(struct engine *g, struct type *type, const struct trace *t, bool anything, struct err *e);
+/* A diagnosis has ended: what it taught is to be saved. */
+void learn_keep(struct engine *g, struct wall when);
 double learn_left_s(const struct engine *g, struct mono now);	/* while it is active */
 double learn_probed(const struct engine *g);		/* the least share of any type's requests */
 
@@ -149,6 +159,7 @@ int  diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t
 int  diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
 void diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words, struct wall when);
 void diagnosis_free(struct diagnosis *d);
+bool diagnosis_explores(const struct diagnosis *d);
 /* "provider:event" of a label, terminated; at most LABEL_TEXT_MAX + 1 bytes. */
 const char *tracepoint_of(const struct engine *g, uint32_t label, char out[LABEL_TEXT_MAX + 1]);
 

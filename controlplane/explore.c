@@ -153,13 +153,6 @@ explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 	return rc != 0 ? rc : (int)on;
 }
 
-int
-explore_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e)
-{
-	s->taught++;
-	return space_learn_more(g->space, t, e);
-}
-
 bool
 explored_enough(const struct engine *g, const struct search *s, bool late)
 {

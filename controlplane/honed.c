@@ -20,6 +20,7 @@ enum {
 	ASK_FEW = 8,		/* clocks are asked for so often in quick succession, then in rest: */
 	ASK_QUICK_MS = 50, ASK_MS = 500,
 	PRUNE_S = 60,		/* between two looks whether old diagnoses are to go */
+	CHOOSE_S = 2,		/* programs that are the same for so long are all there */
 };
 #define SECOND_NS INT64_C(1000000000)
 #define DAY_NS (86400 * SECOND_NS)
@@ -46,6 +47,9 @@ struct honed {
 	char trouble[400];		/* "" or why the last commit failed */
 	struct err step, prune;		/* the engine's last trouble, so that it is said once; and pruning's */
 	struct mono pruned;		/* when nothing more was to go, last */
+	uint64_t fingerprint;		/* of the programs that run, and since when; and that the space was chosen for */
+	struct mono fingerprinted;
+	uint64_t chosen;
 };
 
 /* ---- opening ---- */
@@ -437,6 +441,72 @@ save_space(struct honed *h)
 		log_line(LOG_INFO, "%s: learned", h->config->space);
 }
 
+/* The newest version of the file that was learned of these programs; 0: there is none, or a negative code. */
+static int
+version_for(const struct honed *h, uint64_t fingerprint, struct space_version *ret, struct err *e)
+{
+	struct space_version *all = NULL;
+	uint32_t n = 0;
+	int rc = space_versions(&all, &n, h->config->space, e), found = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < n && !found; i++)
+		if (all[i].fingerprint == fingerprint) {
+			*ret = all[i];
+			found = 1;
+		}
+	free(all);
+	return rc == ERR_MISSING ? 0 : rc < 0 ? rc : found;
+}
+
+static int
+use_version(struct honed *h, const struct space_version *v, struct err *e)
+{
+	struct space *space = space_new(engine_labels(h->engine));
+	int rc = space == NULL ? err_set(e, ERR_MEMORY, "out of memory") :
+	    space_load(space, engine_labels(h->engine), h->config->space, v->name, e);
+
+	if (rc < 0) {
+		space_free(space);
+		return rc;
+	}
+	engine_space_use(h->engine, space);
+	log_line(LOG_INFO, "%s: the programs that run are those of version %s; it is used", h->config->space,
+	    v->name[0] != '\0' ? v->name : "(no name)");
+	return 0;
+}
+
+/*
+ * Once for each set of programs, when it has stood for a while: after a start, a roll-out
+ * or a roll-back the space is the one that was learned of what runs. What an operator
+ * chooses after that stays until the programs change.
+ */
+static void
+choose_space(struct honed *h)
+{
+	uint64_t now_runs = engine_fingerprint(h->engine);
+	struct space_version v;
+	struct err e = { 0 };
+	int rc;
+
+	if (now_runs != h->fingerprint) {
+		h->fingerprint = now_runs;
+		h->fingerprinted = clock_mono();
+	}
+	if (now_runs == h->chosen || mono_since_ns(clock_mono(), h->fingerprinted) < CHOOSE_S * SECOND_NS ||
+	    engine_busy(h->engine))
+		return;
+	h->chosen = now_runs;
+	if (!engine_stale(h->engine))
+		return;
+	if ((rc = version_for(h, now_runs, &v, &e)) > 0)
+		rc = use_version(h, &v, &e);
+	if (rc < 0)
+		log_line(LOG_ERROR, "%s; the space stays as it is", e.text);
+	else if (engine_stale(h->engine))
+		log_line(LOG_WARN, "%s: what was learned is of other programs than those that run; say hone learn",
+		    h->config->space);
+}
+
 /* A few old diagnoses at a time: between two of these calls the engine has its turn. */
 static void
 prune(struct honed *h)
@@ -471,6 +541,7 @@ step(struct honed *h)
 		h->step = e;
 	}
 	save_space(h);
+	choose_space(h);
 	ask_clocks(h);
 	safe = committed(h);
 	send_wants(h, safe);

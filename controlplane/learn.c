@@ -112,9 +112,7 @@ version_begin(struct engine *g, const char *name, struct err *e)
 		space_free(fresh);
 		return rc;
 	}
-	space_free(g->space);
-	g->space = fresh;
-	afford_forget(g);
+	engine_space_use(g, fresh);
 	return 0;
 }
 
@@ -266,10 +264,10 @@ learn_end(struct engine *g)
 bool
 engine_learned(struct engine *g)
 {
-	bool ended = g->learning.ended;
+	bool save = g->learning.ended || g->learned;
 
-	g->learning.ended = false;
-	return ended;
+	g->learning.ended = g->learned = false;
+	return save;
 }
 
 /* Only what was seen whole, with everything on, tells what may follow what. */
@@ -280,4 +278,85 @@ learn_trace(struct engine *g, const struct trace *t, struct err *e)
 		return 0;
 	g->learning.traces++;
 	return g->learning.ngroups > 1 ? space_learn_more(g->space, t, e) : space_learn(g->space, t, e);
+}
+
+/* ---- from diagnoses ---- */
+
+static uint64_t
+seen_key(uint32_t unit, uint32_t label)
+{
+	return ((uint64_t)unit << 32 | label) + 1;
+}
+
+/* What the space knows of the type, for one quick question an event. */
+static int
+see_again(struct engine *g, struct type *type, struct err *e)
+{
+	struct space_look look;
+	bool ok = true;
+
+	map_release(&type->seen);
+	if (space_look(g->space, type->label, &look))
+		for (uint32_t i = 0; i < look.nplaces && ok; i++)
+			ok = map_put(&type->seen, seen_key(look.places[i].unit, look.places[i].label), type);
+	if (!ok)
+		return err_set(e, ERR_MEMORY, "search space: out of memory");
+	type->seen_of = g->spaces + 1;
+	return 0;
+}
+
+/* Whether the unit shows a label that is new in its kind; notes what it shows. */
+static int
+see_unit(struct engine *g, struct type *type, const struct trace *t, const struct unit *u, bool *fresh)
+{
+	uint32_t begin = LABEL_NONE;
+
+	for (uint32_t i = u->first; i < u->first + u->count; i++) {
+		uint32_t label = t->events[i].label;
+		uint8_t kind = labels_get(g->labels, label)->kind;
+
+		if (begin == LABEL_NONE && (kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN))
+			begin = label;
+		if (begin == LABEL_NONE || map_get(&type->seen, seen_key(begin, label)) != NULL)
+			continue;
+		*fresh = true;
+		if (!map_put(&type->seen, seen_key(begin, label), type))
+			return ERR_MEMORY;
+	}
+	return 0;
+}
+
+/* Most traces show nothing new: they are not taught, and cost a look at each event. */
+int
+learn_new(struct engine *g, struct type *type, const struct trace *t, bool anything, struct err *e)
+{
+	bool fresh = false;
+	int rc = 0;
+
+	if (!t->probed || t->lossy)
+		return 0;
+	if (type->seen_of != g->spaces + 1 && (rc = see_again(g, type, e)) != 0)
+		return rc;
+	for (uint32_t i = 0; i < t->nunits; i++)
+		if (see_unit(g, type, t, &t->units[i], &fresh) != 0)
+			return err_set(e, ERR_MEMORY, "search space: out of memory");
+	if (!fresh && !anything)
+		return 0;
+	g->taught = true;
+	return space_learn_more(g->space, t, e);
+}
+
+/* Learned by a diagnosis alone, the space is of the programs that are there. */
+void
+learn_keep(struct engine *g, struct wall when)
+{
+	const struct space_version *v = space_version(g->space);
+	char name[sizeof v->name];
+
+	if (!g->taught)
+		return;
+	snprintf(name, sizeof name, "%s", v->name);
+	space_version_set(g->space, v->fingerprint != 0 ? v->fingerprint : nodes_fingerprint(g), name, when.ns, NULL);
+	g->taught = false;
+	g->learned = true;
 }

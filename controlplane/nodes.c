@@ -115,6 +115,7 @@ engine_programs(struct engine *g, uint32_t node, const struct programs *p, struc
 {
 	int rc = programs_keep(&g->nodes[node], p, e);
 
+	g->programs++;
 	nodes_changed(g);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an operator says of labels: which waits are meant, and what tells requests apart. For the report. */
+/* What an operator says of labels: which waits are meant, and what tells requests apart. For reports and diagnoses. */
 #ifndef CONTROLPLANE_RULES_H
 #define CONTROLPLANE_RULES_H
 

@@ -78,6 +78,7 @@ cycle_begin(struct engine *g, struct search *s, enum phase phase, struct mono no
 		.samples_max = (uint32_t)g->o.samples_max,
 		.memory_max_bytes = (size_t)g->o.memory_max_bytes / SHARES_OF_MEMORY,
 		.seed = rng_next(&s->rng),
+		.ignore = g->rules.ignore,
 	};
 
 	groups_free(s->groups);
@@ -99,13 +100,15 @@ search_trace(struct engine *g, struct search *s, const struct trace *t, struct e
 
 	if (s->phase != PHASE_GATHER || !s->is_ready || !t->probed || !began_after(g, t, s->ready.ns + SETTLE_NS))
 		return 0;
-	if ((rc = critpath_extract(&path, t, g->labels, &s->keep, &g->scratch, e)) != 0 ||
-	    (rc = shape_of(&shape, &path, g->labels, &g->scratch, e)) != 0)
+	if ((rc = critpath_extract(&path, t, g->labels, &s->keep, &g->scratch, e)) == 0) {
+		bins_apply(g->rules.made, t, g->labels, &path);
+		rc = shape_of(&shape, &path, g->labels, &g->scratch, e);
+	}
+	if (rc != 0)
 		return rc == ERR_INPUT ? 0 : rc;
 	g->inexact += !shape_exact(&shape, t);
 	s->traces++;
-	if (s->explorer != NULL && (rc = explore_trace(g, s, t, e)) != 0)
-		return rc;
+	s->taught += s->explorer != NULL;
 	groups_add(s->groups, t, &path, &shape, g->node_names);
 	return 0;
 }

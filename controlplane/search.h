@@ -72,7 +72,7 @@ struct search {
 	struct hypothesis *explorer;	/* owns what is on to explore; NULL: nothing is */
 	uint32_t explored, explored_before;	/* of the service's tracepoints, in the order their agents tell them */
 	uint32_t explore_most;		/* so many at once: fewer when they were too dear */
-	uint32_t taught;		/* traces that taught the space meanwhile */
+	uint32_t taught;		/* traces of its own that taught the space meanwhile (learn_new() does it) */
 
 	bool closing;			/* the gap is measured as one edge, with traces enough, to end with it */
 	enum verdict_kind ending;	/* then as this */
@@ -215,7 +215,6 @@ bool needed(const struct search *s, uint32_t label);	/* an end of the gap, or wh
 /* Turns on some tracepoints of the gap's service that the space has never seen for this type. How many, or a negative
  * code; 0: there are none, or all were explored. */
 int  explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
-int  explore_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e);
 /* The space was taught, and it is known what they cost. */
 bool explored_enough(const struct engine *g, const struct search *s, bool late);
 void explore_end(struct engine *g, struct diagnosis *d, struct search *s, struct wall when);

@@ -26,6 +26,8 @@
  *	budget SHARE [RECORD_NS REJECTED_NS]   of one core, on each node; what a record costs there, kept or rejected by the
  *	                                filter, else 150 and 40. No node ever spends more: by the controller's sums at any
  *	                                time, and by what it does in any 5 s, but for chance
+ *	ignore PATTERN...               meant waits
+ *	bin RULE...                     what tells requests apart
  *	expect found|not-found|paused
  *	from LABEL / to LABEL           any of them is right
  *	key-is TEXT
@@ -73,7 +75,7 @@ struct app {
 	double learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s, lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96], kind[16];
 	double budget, record_ns, rejected_ns, probed_max;
-	char words[160];
+	char words[160], ignore[160], bins[160];
 	int over_max, overs;
 	int lose_count, nfrom, nto, used_max, moved_max, seeds, verdicts;
 	struct unit_text units[MAX];
@@ -149,6 +151,14 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 			o->unit[o->nunits++] = unit_number(a, word[i]);
 }
 
+/* All words but the first. */
+static void
+join(char *to, size_t size, char *word[], int n)
+{
+	for (int i = 1; i < n; i++)
+		snprintf(to + strlen(to), size - strlen(to), "%s%s", i > 1 ? " " : "", word[i]);
+}
+
 static void
 line_read(struct app *a, char *word[], int n, struct unit_text **u)
 {
@@ -195,9 +205,11 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 	} else if (strcmp(w, "over-max") == 0) {
 		a->over_max = atoi(word[1]);
 	} else if (strcmp(w, "words") == 0) {
-		for (int i = 1; i < n; i++)
-			snprintf(a->words + strlen(a->words), sizeof a->words - strlen(a->words), "%s%s", i > 1 ? " " : "",
-			    word[i]);
+		join(a->words, sizeof a->words, word, n);
+	} else if (strcmp(w, "ignore") == 0) {
+		join(a->ignore, sizeof a->ignore, word, n);
+	} else if (strcmp(w, "bin") == 0) {
+		join(a->bins, sizeof a->bins, word, n);
 	} else if (strcmp(w, "wire") == 0) {
 		a->wire_share = atof(word[1]);
 		a->wire_ms = atof(word[2]);
@@ -618,6 +630,8 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 
 	a->fault = a->was_paused = false;
 	o.budget_share = a->budget;
+	o.ignore = a->ignore;
+	o.bins = a->bins;
 	stage_open(&a->stage, &o, seed);
 	stage_learn(&a->stage, a->learn_s);
 	spending_begins(a);

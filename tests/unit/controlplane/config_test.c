@@ -40,6 +40,8 @@ defaults_are_valid_and_reach_the_engine(void **state)
 	assert_int_equal(o.groups_max, 2000);
 	assert_int_equal(o.samples_max, 512);
 	assert_int_equal(o.tracepoints_per_cycle, 3);
+	assert_int_equal(o.searches_max, 3);
+	assert_int_equal(o.effort_cycles, 64);
 	assert_true(o.isolate_min == 0.3 && o.explain_min == 0.5 && o.pause_fill == 0.5 && o.resume_fill == 0.35);
 	assert_int_equal(o.withdraw_ns, INT64_C(5000000000));
 	assert_int_equal(o.cycle_max_ns, INT64_C(20000000000));
@@ -61,7 +63,7 @@ what_is_printed_can_be_read_back(void **state)
 		"analysis.memory_max=64MiB", "analysis.skew=250us", "analysis.patience=2min", "analysis.groups_max=99",
 		"analysis.samples_max=100", "analysis.report_max=5MiB",
 		"analysis.ignore=*:poll_* s/x:y#z", "analysis.bins=*:request_end*.status=400,500 a.b", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
-		"search.budget=2.5%", "learn.budget=15%",
+		"search.searches_max=5", "search.effort_cycles=12", "search.budget=2.5%", "learn.budget=15%",
 		"search.explain_min=44%", "search.cycle_max=1500ms", "search.seed=123456789", "agents.sampled=25%",
 		"agents.lease=2500ms", "agents.pause_fill=60%", "agents.resume_fill=20%", "agents.withdraw_after=1min",
 		"storage.database=/tmp/a.db", "storage.space=/tmp/b.db", "storage.history_days=0", "storage.size_max=5MiB",
