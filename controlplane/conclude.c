@@ -167,7 +167,9 @@ print_words(struct buf *b, const struct verdict *v, const struct search *s, cons
 static bool
 contradicted(const struct verdict *v, const struct search *s)
 {
-	return v->share_low <= 0 || v->share_high < OF_ROOT_MIN * s->root_share;
+	double least = OF_ROOT_MIN * s->root_share;
+
+	return v->share_high < least || (v->share < least && v->share_low <= 0);
 }
 
 /* Back to the smallest edge that had most of it, or the one that all began with; else the end. */

@@ -70,36 +70,46 @@ mark_ahead(const struct shape *s, const struct gap *gap, bool *from)
 	}
 }
 
-/* And if it goes round a loop: to that loop's last token. */
+/* And if it goes round a loop: to that loop's last token, and from its first one to the gap's end. What lies there
+ * is passed in the first round as well, before the gap: rounds are laid on each other, and cannot be told apart. */
 static void
-mark_back(const struct shape *s, const struct gap *gap, bool *from)
+mark_back(const struct shape *s, const struct gap *gap, bool *from, bool *end)
 {
 	for (uint32_t i = 0; i < s->ntokens; i++) {
 		const struct shape_loop *l = is_from(s, i, gap) ? loop_back(s, i, gap) : NULL;
+		uint32_t to;
 
-		for (uint32_t j = i; l != NULL && j <= l->last; j++)
+		if (l == NULL)
+			continue;
+		for (uint32_t j = i; j <= l->last; j++)
 			from[j] = true;
+		for (to = l->first; !is_to(s, to, gap); to++)
+			from[to] = true;
+		end[to] = true;
 	}
 }
 
 bool
 gap_edges(const struct shape *s, const struct gap *gap, bool *inside, struct arena *a)
 {
-	bool *from = arena_calloc(a, s->ntokens, sizeof *from);
+	bool *from = arena_calloc(a, s->ntokens, sizeof *from), *end = arena_calloc(a, s->ntokens, sizeof *end);
 	bool seen = false, ahead = false, any = false;
 
-	if (from == NULL)
+	if (from == NULL || end == NULL)
 		return false;
 	for (uint32_t i = 0; i < s->ntokens; i++) {
 		ahead |= seen && is_to(s, i, gap);
 		seen |= is_from(s, i, gap);
 	}
-	(ahead ? mark_ahead : mark_back)(s, gap, from);
+	if (ahead)
+		mark_ahead(s, gap, from);
+	else
+		mark_back(s, gap, from, end);
 	for (uint32_t i = 0; i < s->nedges; i++) {
 		const struct shape_edge *x = &s->edges[i];
 		bool back = x->to_token <= x->from_token;
 
-		inside[i] = from[x->from_token] && (back != ahead || from[x->to_token]);
+		inside[i] = from[x->from_token] && (back != ahead || from[x->to_token] || end[x->to_token]);
 		any |= inside[i];
 	}
 	return any;

@@ -216,11 +216,26 @@ others_beside(struct engine *g, struct diagnosis *d, struct search *s, const str
 	for (uint32_t i = 0; i < m->nparts && rc == 0; i++) {
 		const struct part *p = &m->parts[i];
 
-		if (i != m->top && p->of_gap >= g->o.isolate_min && p->of_gap >= BESIDE_SURE * p->of_gap_se &&
+		if (i != m->top && m->share * p->of_gap >= g->o.isolate_min / 2 && p->of_gap >= g->o.isolate_min && p->of_gap >= BESIDE_SURE * p->of_gap_se &&
 		    part_of_root(s, m, p) >= OF_ROOT_MIN)
 			rc = diagnose_beside(g, d, s, m, p, when, e);
 	}
 	return rc;
+}
+
+/* Another search of the same requests is at that edge, or has said it already: a unit that is called from two places,
+ * a loop's first round and the others. */
+static bool
+is_double(const struct diagnosis *d, const struct search *s)
+{
+	for (uint32_t i = 0; i < d->nsearches; i++) {
+		const struct search *x = d->searches[i];
+
+		if (x != s && (search_on(x) || x->verdict != NULL) && same_gap(&x->gap, &s->gap) &&
+		    x->root_key.a == s->root_key.a && x->root_key.b == s->root_key.b && x->follows == s->follows)
+			return true;
+	}
+	return false;
 }
 
 /* By what was decided: hypotheses, the smaller gap, the next tracepoints. */
@@ -241,6 +256,10 @@ act(struct engine *g, struct diagnosis *d, struct search *s, const struct decisi
 	if ((rc = settle_picks(g, d, s, x, when, e)) != 0 ||
 	    (rc = remember_path(s, &x->m.model->group->shape, &g->scratch, e)) != 0)
 		return rc;
+	if (!spread && is_double(d, s)) {
+		search_end(g, d, s, "another search has come to the same edge", when);
+		return 0;
+	}
 	s->spreads = !spread ? 0 : s->unsure ? s->spreads : s->spreads + 1;
 	if (s->spreads == SPREADS_MAX)
 		return finish(g, d, s, &x->m, VERDICT_SPREAD, now, when, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the forest is told of what was decided. */
 #include <math.h>
+#include <string.h>
 
 #include "controlplane/search.h"
 
@@ -117,6 +118,23 @@ settle_share(struct hypothesis *h, const struct measured *m, const struct part *
 	h->settled_high = h->settled_share + error;
 }
 
+/* Of another version than was learned: that it is not seen says nothing of the way a request takes. Nodes that have not
+ * said what they have count as having it. O(nodes). */
+static bool
+is_gone(const struct engine *g, uint32_t label)
+{
+	char name[LABEL_TEXT_MAX + 1];
+	const char *is = tracepoint_of(g, label, name);
+
+	for (uint32_t i = 0; i < g->nnodes; i++) {
+		const struct node *n = &g->nodes[i];
+
+		if (n->connected && (n->names == NULL || texts_find(n->names, is, strlen(is)) != UINT32_MAX))
+			return false;
+	}
+	return true;
+}
+
 /* One tracepoint of this cycle. Heir: the search goes on from it. */
 static int
 settle_one(struct engine *g, struct search *s, struct pick *p, const struct decision *x, bool *heir, struct wall when,
@@ -129,7 +147,8 @@ settle_one(struct engine *g, struct search *s, struct pick *p, const struct deci
 
 	p->fresh = false;
 	*heir = end || separates;
-	if (model != NULL && !separates && !in_gap(x->m.model, p->label) && !label_set_add(&s->absent, p->label))
+	if (model != NULL && !separates && !in_gap(x->m.model, p->label) && !is_gone(g, p->label) &&
+	    !label_set_add(&s->absent, p->label))
 		return err_set(e, ERR_MEMORY, "out of memory for a search");
 	if (absent)
 		p->hypothesis->presence = '~';

@@ -23,7 +23,7 @@
 #include "searchspace/strategy.h"
 #include "tests/sim/random.h"
 
-enum { JOBS_MAX = 64, LEARN_TRACES = 45 };
+enum { JOBS_MAX = 64, LEARN_TRACES = 45, FEW_TRACES = 10 };
 
 struct options {
 	uint32_t apps, jobs, size_max;
@@ -54,8 +54,10 @@ play(const struct options *o, const char *strategy, uint64_t seed, struct result
 	m->learning = true;
 	m->faulty = m->learn_faulty;
 	m->stage.rate = 10;
-	stage_learn(&m->stage, LEARN_TRACES / m->stage.rate);
+	stage_learn(&m->stage, (m->hard == HARD_FEW ? FEW_TRACES : LEARN_TRACES) / m->stage.rate);
 	m->learning = false;
+	if (m->hard == HARD_VERSION)
+		play_version(m);
 	m->faulty = true;
 	m->stage.rate = m->rate;
 	r = stage_diagnose(&m->stage, m->units[0].name, &(struct start_options){ .strategy = strategy,

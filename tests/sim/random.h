@@ -37,10 +37,19 @@
 enum cause_class {
 	CAUSE_SOMETIMES, CAUSE_CONTENTION, CAUSE_KEY, CAUSE_SLOW, CAUSE_NODE, CAUSE_THIRDPARTY, CAUSE_CLASSES
 };
-enum trouble { TROUBLE_NONE, TROUBLE_LOST, TROUBLE_LATE, TROUBLE_CONGESTION, TROUBLE_CLOCKS, TROUBLES };
+enum trouble { TROUBLE_NONE, TROUBLE_LOST, TROUBLE_LATE, TROUBLE_CONGESTION, TROUBLE_CLOCKS, TROUBLE_KILLED, TROUBLES };
+/* What makes an application harder, one of it in half of them:
+ *  - loop: causes are inside loops, of fixed, random, or (by key) keyed rounds
+ *  - places: a unit with a cause is called from two places
+ *  - alone: work that nobody joins, begun after a delay that varies by as much as the request takes
+ *  - weak: the cause makes 30 to 60 % of the variance, the rest varies nearly as much as what is a problem
+ *  - few: ten traces are all that was learned
+ *  - version: it was learned before an eighth of its tracepoints went and another one came */
+enum hard { HARD_NONE, HARD_LOOP, HARD_PLACES, HARD_ALONE, HARD_WEAK, HARD_FEW, HARD_VERSION, HARDS };
+enum life { LIFE_ALL, LIFE_OLD, LIFE_NEW };	/* of a tracepoint: OLD ended with what was learned, NEW began after it */
 enum reuse { REUSE_NONE, REUSE_NEAR, REUSE_FAR };	/* labels in several places: near each other, all over a unit */
-enum seg_kind { SEG_STRETCH, SEG_CALL, SEG_BRANCH, SEG_LOOP, SEG_WAIT, SEG_CAUSE };
-enum { REPLICAS_MAX = 4, UNITS_MAX = 24, SERVICES_MAX = 8, CAUSES_MAX = 3, CALLS_MAX = 3, KEYS_MAX = 4, OWN_MAX = 6 };
+enum seg_kind { SEG_STRETCH, SEG_CALL, SEG_ALONE, SEG_BRANCH, SEG_LOOP, SEG_WAIT, SEG_CAUSE };
+enum { REPLICAS_MAX = 4, UNITS_MAX = 24, SERVICES_MAX = 8, CAUSES_MAX = 3, CALLS_MAX = 3, KEYS_MAX = 4, OWN_MAX = 6, ENDS_MAX = 16 };
 
 struct block {
 	struct seg *segs;
@@ -52,6 +61,7 @@ struct seg {
 	int unit[CALLS_MAX];	/* CALL: at the same time */
 	double share;		/* BRANCH: of requests that take it */
 	int low, high;		/* LOOP: rounds */
+	int by_key;		/* LOOP: rounds are this key's value, counted from 1; 0: they are not */
 	struct block body;	/* BRANCH, LOOP */
 };
 struct point {
@@ -86,16 +96,20 @@ struct unit_made {
 	bool critical;		/* all requests pass it, and wait for it */
 	uint32_t npoints;
 	char name[24];
-	uint32_t begin, end, fork, join;	/* labels; fork, join: at the parent */
+	uint32_t begin, end;		/* labels */
+	uint32_t fork[SERVICES_MAX], join[SERVICES_MAX];	/* at who calls it */
+	int other;		/* parent, if it is called from two places; -1 */
 	struct block block;
 };
 struct cause {
 	enum cause_class class;
 	int unit, key, bad, wait;	/* bad: replica */
+	bool looped;			/* inside a loop, ... */
+	bool rounds;			/* ... whose rounds are its key */
 	bool queue;			/* CONTENTION: before the unit begins, else inside */
 	double share, ns, sd_ns;	/* how often, how long, by how much that varies */
 	double want_sd_ns;
-	uint32_t from[OWN_MAX + 1], to[OWN_MAX + 1], own[OWN_MAX];	/* labels: the truth */
+	uint32_t from[ENDS_MAX], to[ENDS_MAX], own[OWN_MAX];	/* labels: the truth */
 	int nfrom, nto, nown, own_at;	/* own_at: where on the slow path the time passes */
 	uint32_t key_label;		/* KEY: carries it */
 	struct stretch slow;		/* its points, if it has some of its own */
@@ -108,6 +122,8 @@ struct made {
 	struct rng rng;			/* of making; playing has the stage's */
 	enum cause_class class;
 	enum trouble trouble;
+	enum hard hard;
+	uint8_t *life;			/* [tracepoints]: enum life */
 	uint32_t size;			/* tracepoints */
 	double rate, mean_ns, healthy_cv, cause_cv, cause_share;
 	bool heavy, learn_faulty;
@@ -138,6 +154,7 @@ struct made *made_new(uint64_t seed, uint32_t size_max);
 void made_free(struct made *m);
 const char *class_word(enum cause_class c);
 const char *trouble_word(enum trouble t);
+const char *hard_word(enum hard h);
 
 /* random_fair.c: scales noise and causes, and checks that it is fair by playing dry. */
 bool fair(struct made *m);
@@ -156,6 +173,8 @@ struct outing {			/* of one request */
 };
 void play_dry(struct made *m, int64_t at_ns, struct outing *ret);
 void play_request(void *made, int64_t at_ns);
+/* The new version is installed: agents say anew what they have. */
+void play_version(struct made *m);
 void play_obeyed(void *made, struct stage_node *n, const struct want *w);
 double wait_at(struct wait *w, int64_t at_ns);		/* ns, at scale 1 */
 
@@ -179,6 +198,7 @@ struct result {
 	enum cause_class class;
 	enum trouble trouble;
 	enum reuse reuse;
+	enum hard hard;
 	int ncauses;
 	bool crashed, ended, found, both, either, quiet, key;
 	uint32_t size, cycles, used, on_most;

@@ -104,6 +104,8 @@ key_is_fair(const struct made *m, const struct cause *c, const char *key)
 	if (c->class == CAUSE_NODE)
 		return (strncmp(key, "node of ", 8) == 0 || strncmp(key, "process of ", 11) == 0 ||
 		    strncmp(key, "thread of ", 10) == 0) && of_unit(key, &m->units[c->unit]);
+	if (c->looped && strncmp(key, "iterations of ", 14) == 0)
+		return true;		/* the more rounds, the longer */
 	if (c->class != CAUSE_KEY)
 		return false;
 	snprintf(amount, sizeof amount, "%s.amount", texts_get(m->stage.labels, c->key_label));

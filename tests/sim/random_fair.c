@@ -101,7 +101,7 @@ cv_most(const struct seen *s)
 static bool
 calm_down(struct made *m, struct seen *s)
 {
-	double want = 0.03 + 0.035 * rng_unit(&m->rng), got = 0;
+	double want = m->hard == HARD_WEAK ? 0.083 + 0.008 * rng_unit(&m->rng) : 0.03 + 0.035 * rng_unit(&m->rng), got = 0;
 
 	m->sigma = 0;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -135,7 +135,7 @@ healthy(struct made *m, struct seen *s)
 		sum += p->sum;
 		if (!p->slow && p->n >= OUTINGS * 0.005 && p->sum / p->n > p95_ns)
 			return false;
-		if (counts(p) && (cv(p) < 0.025 || cv(p) > 0.075))
+		if (counts(p) && (cv(p) < 0.025 || cv(p) > (m->hard == HARD_WEAK ? 0.095 : 0.075)))
 			return false;
 	}
 	m->mean_ns = sum / OUTINGS;
@@ -219,10 +219,10 @@ causes_are_fair(struct made *m, const struct seen *s)
 		}
 		m->cause_cv = fmin(m->cause_cv, cv(p));
 		m->cause_share = fmin(m->cause_share, causes / all);
-		if (m->ncauses == 1 ? causes < 0.6 * all : least < fmax(most / 4, all - causes))
+		if (m->hard == HARD_WEAK ? causes < 0.3 * all || causes > 0.6 * all : m->ncauses == 1 ? causes < 0.6 * all : least < fmax(most / 4, all - causes))
 			return false;
 	}
-	return m->cause_cv >= 0.14;
+	return m->cause_cv >= (m->hard == HARD_WEAK ? 0.115 : 0.14);
 }
 
 static bool
@@ -230,6 +230,8 @@ plant(struct made *m, struct seen *s)
 {
 	double sd_ns = m->mean_ns * (0.3 + 0.4 * rng_unit(&m->rng)) / sqrt(m->ncauses), times[CAUSES_MAX];
 
+	if (m->hard == HARD_WEAK)
+		sd_ns = m->mean_ns * 0.05;
 	for (int k = 0; k < m->ncauses; k++) {
 		times[k] = 0.9 + 0.2 * rng_unit(&m->rng);
 		m->causes[k].ns = m->mean_ns * (1.6 + 2.4 * rng_unit(&m->rng));	/* of slow ones */

@@ -66,6 +66,7 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 	ret->cause_cv = m->cause_cv;
 	ret->cause_share = m->cause_share;
 	ret->reuse = m->reuse;
+	ret->hard = m->hard;
 	ret->found = said_by(m, r, &said);
 	for (int i = 0; i < m->ncauses && ret->found; i++) {
 		const struct cause *c = &m->causes[i];
@@ -82,9 +83,9 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 void
 judge_truth(const struct made *m)
 {
-	printf("seed %llu: %d x %s, trouble %s, %u tracepoints, %d units on %d nodes, %.0f/s, mean %.2f ms, %s noise\n"
+	printf("seed %llu: %d x %s, trouble %s, harder by %s, %u tracepoints, %d units on %d nodes, %.0f/s, mean %.2f ms, %s noise\n"
 	    "healthy CV %.1f %%, with causes %.1f %%, which make %.0f %% of %s; learned %s%s\n",
-	    (unsigned long long)m->seed, m->ncauses, class_word(m->class), trouble_word(m->trouble), m->size, m->nunits,
+	    (unsigned long long)m->seed, m->ncauses, class_word(m->class), trouble_word(m->trouble), hard_word(m->hard), m->size, m->nunits,
 	    m->stage.nnodes, m->rate, m->mean_ns / 1e6, m->heavy ? "heavy-tailed" : "log-normal", m->healthy_cv * 100,
 	    m->cause_cv * 100, m->cause_share * 100, m->class == CAUSE_SLOW ? "the slow group's latency" : "the variance",
 	    m->learn_faulty ? "with them" : "before them",

@@ -15,7 +15,8 @@ struct insert {
 };
 
 static const char *const CLASS[] = { "sometimes", "contention", "key", "slow", "node", "thirdparty" };
-static const char *const TROUBLE[] = { "-", "lost", "late", "congestion", "clocks" };
+static const char *const TROUBLE[] = { "-", "lost", "late", "congestion", "clocks", "killed" };
+static const char *const HARD[] = { "-", "loop", "places", "alone", "weak", "few", "version" };
 static const char *const SERVICE[] = { "front", "cart", "order", "price", "stock", "mail", "search", "pay" };
 
 const char *
@@ -28,6 +29,12 @@ const char *
 trouble_word(enum trouble t)
 {
 	return TROUBLE[t];
+}
+
+const char *
+hard_word(enum hard h)
+{
+	return HARD[h];
 }
 
 static void *
@@ -192,7 +199,7 @@ add_unit(struct made *m, int parent, bool critical)
 {
 	struct unit_made *u = &m->units[m->nunits];
 
-	*u = (struct unit_made){ .parent = parent, .critical = critical, .queue = -1 };
+	*u = (struct unit_made){ .parent = parent, .critical = critical, .queue = -1, .other = -1 };
 	u->service = parent < 0 ? 0 : (int)rng_below(&m->rng, (uint64_t)m->nservices);
 	u->depth = parent < 0 ? 0 : m->units[parent].depth + 1;
 	snprintf(u->name, sizeof u->name, parent < 0 ? "GET_%d" : "do%d", m->nunits);
@@ -220,8 +227,10 @@ label_unit(struct made *m, struct unit_made *u)
 	    u->name);
 	if (root)
 		return;
-	u->fork = structure(m, RECORD_FORK, m->units[u->parent].service, "fork", u->name);
-	u->join = structure(m, RECORD_JOIN, m->units[u->parent].service, "join", u->name);
+	for (int i = 0; i < m->nservices; i++) {
+		u->fork[i] = structure(m, RECORD_FORK, i, "fork", u->name);
+		u->join[i] = structure(m, RECORD_JOIN, i, "join", u->name);
+	}
 }
 
 /* A branch or loop around a call. */
@@ -309,6 +318,59 @@ place_causes(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[
 	}
 }
 
+/* A second call of a unit that has a cause, or of any; callees have larger numbers, so nothing calls itself. */
+static void
+call_twice(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
+{
+	int unit = m->ncauses > 0 && m->class != CAUSE_SLOW ? m->causes[0].unit : m->nunits - 1, parent;
+
+	if (unit == 0 || !m->units[unit].critical) {
+		m->hard = HARD_NONE;
+		return;
+	}
+	do
+		parent = (int)rng_below(&m->rng, (uint64_t)unit);
+	while (!m->units[parent].critical);
+	m->units[unit].other = parent;
+	calls[parent][ncalls[parent]++] = (struct seg){ .kind = SEG_CALL, .what = 1, .unit = { unit } };
+}
+
+static void
+call_alone(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
+{
+	int parent;
+
+	do
+		parent = (int)rng_below(&m->rng, (uint64_t)m->nunits);
+	while (!m->units[parent].critical);
+	calls[parent][ncalls[parent]++] = (struct seg){ .kind = SEG_ALONE, .what = 1, .unit = { m->nunits } };
+	add_unit(m, parent, false);
+}
+
+/* A cause inside a loop, with points before and after it. */
+static struct seg
+make_loop(struct made *m, struct unit_made *u, int cause, uint32_t *budget)
+{
+	struct cause *c = &m->causes[cause];
+	uint32_t before = (uint32_t)whole(m, 1, 3), n = before + (uint32_t)whole(m, 1, 3), first = m->npoints;
+	struct seg *body = room(m, 3, sizeof *body);
+	struct seg s = { .kind = SEG_LOOP, .low = whole(m, 2, 4), .body = { body, 3 } };
+
+	c->looped = true;
+	s.high = s.low + (chance(m, 0.5) ? whole(m, 1, 3) : 0);
+	c->rounds = c->class == CAUSE_KEY && chance(m, 0.5);
+	s.by_key = c->rounds ? c->key + 1 : 0;
+	m->npoints += n;
+	*budget -= n;
+	name_points(m, u, first, n);
+	body[0] = (struct seg){ .kind = SEG_STRETCH, .what = (int)m->nstretches };
+	add_stretch(m, first, before, c->rounds || s.high > s.low);
+	body[1] = (struct seg){ .kind = SEG_CAUSE, .what = cause };
+	body[2] = (struct seg){ .kind = SEG_STRETCH, .what = (int)m->nstretches };
+	add_stretch(m, first + before, n - before, c->rounds || s.high > s.low);
+	return s;
+}
+
 /* The slow path's own points, numbered as a stretch from the end. */
 static void
 make_own(struct made *m, struct cause *c, int number)
@@ -370,7 +432,10 @@ make_unit(struct made *m, int number, uint32_t budget, struct seg *calls, int nc
 		places[n++].seg = calls[i];
 	for (int i = 0; i < m->ncauses; i++)
 		if (m->causes[i].unit == number && !m->causes[i].queue) {
-			places[n++].seg = (struct seg){ .kind = SEG_CAUSE, .what = i };
+			if (m->hard == HARD_LOOP)
+				places[n++].seg = make_loop(m, u, i, &budget);
+			else
+				places[n++].seg = (struct seg){ .kind = SEG_CAUSE, .what = i };
 			make_own(m, &m->causes[i], i);
 			budget -= (uint32_t)m->causes[i].nown;
 		}
@@ -381,19 +446,84 @@ make_unit(struct made *m, int number, uint32_t budget, struct seg *calls, int nc
 
 /* ---- the truth ---- */
 
-static uint32_t
-label_at(const struct made *m, const struct unit_made *u, int seg, bool last)
+/* The block of the unit that has the cause, and where in it. */
+static const struct block *
+block_of(const struct block *b, int cause, int *at)
 {
-	const struct seg *s;
+	for (int i = 0; i < b->nsegs; i++) {
+		const struct block *inside;
 
-	if (seg < 0)
-		return u->begin;
-	if (seg == u->block.nsegs)
-		return u->end;
-	s = &u->block.segs[seg];
-	if (s->kind != SEG_STRETCH)
+		*at = i;
+		if (b->segs[i].kind == SEG_CAUSE && b->segs[i].what == cause)
+			return b;
+		if (b->segs[i].body.nsegs > 0 && (inside = block_of(&b->segs[i].body, cause, at)) != NULL)
+			return inside;
+	}
+	return NULL;
+}
+
+/*
+ * The tracepoints beside a cause that may be an end of its edge, nearest first: at that segment, from its last point
+ * (or its first). Of an application that was learned in another version the nearest is one that was known then;
+ * what came since and is nearer will do as well.
+ */
+static int
+ends_at(const struct made *m, const struct unit_made *u, const struct block *b, int seg, bool last, uint32_t *ret)
+{
+	const struct stretch *s;
+	int n = 0;
+
+	if (seg < 0 || seg == b->nsegs) {
+		ret[0] = seg < 0 ? u->begin : u->end;
+		return 1;
+	}
+	if (b->segs[seg].kind != SEG_STRETCH)
 		stage_die("a cause stands beside what is no tracepoint", u->name);
-	return m->points[m->stretches[s->what].first + (last ? m->stretches[s->what].n - 1 : 0)].label;
+	s = &m->stretches[b->segs[seg].what];
+	for (uint32_t i = 0; i < s->n && n < ENDS_MAX - OWN_MAX; i++) {
+		const struct point *p = &m->points[last ? s->first + s->n - 1 - i : s->first + i];
+
+		if (m->life[p->tracepoint] != LIFE_OLD)
+			ret[n++] = p->label;
+		if (m->life[p->tracepoint] == LIFE_ALL)
+			break;
+	}
+	return n;
+}
+
+/* Some tracepoints are of one version only; beside a cause there is one of both in each stretch. */
+static void
+live(struct made *m, const struct block *b, int seg, bool last)
+{
+	const struct stretch *s;
+	uint32_t near, next;
+
+	if (seg < 0 || seg == b->nsegs)
+		return;
+	s = &m->stretches[b->segs[seg].what];
+	near = last ? s->first + s->n - 1 : s->first;
+	next = s->n == 1 ? near : last ? near - 1 : near + 1;
+	m->life[m->points[near].tracepoint] = (uint8_t)whole(m, LIFE_OLD, LIFE_NEW);
+	m->life[m->points[next].tracepoint] = LIFE_ALL;
+}
+
+static void
+live_all(struct made *m)
+{
+	for (uint32_t i = 0; i < texts_count(m->names); i++)
+		m->life[i] = chance(m, 0.75) ? LIFE_ALL : (uint8_t)whole(m, LIFE_OLD, LIFE_NEW);
+	for (int i = 0; i < m->ncauses; i++) {
+		const struct cause *c = &m->causes[i];
+		const struct block *b;
+		int at;
+
+		for (int k = 0; k < c->nown; k++)
+			m->life[m->points[c->slow.first + (uint32_t)k].tracepoint] = LIFE_ALL;
+		if (c->queue || (b = block_of(&m->units[c->unit].block, i, &at)) == NULL)
+			continue;
+		live(m, b, at - 1, true);
+		live(m, b, at + 1, false);
+	}
 }
 
 /* A key is carried by the tracepoint before the gap, or where that is none, by the one behind. */
@@ -413,19 +543,24 @@ find_truth(struct made *m)
 	for (int i = 0; i < m->ncauses; i++) {
 		struct cause *c = &m->causes[i];
 		const struct unit_made *u = &m->units[c->unit];
+		const struct block *b;
 		int at = 0;
 
 		if (c->queue) {		/* for a thread of the pool: between labels that are always on */
-			c->from[c->nfrom++] = u->fork;
+			c->from[c->nfrom++] = u->fork[m->units[u->parent].service];
+			if (u->other >= 0)
+				c->from[c->nfrom++] = u->fork[m->units[u->other].service];
 			c->to[c->nto++] = u->begin;
 			continue;
 		}
-		while (u->block.segs[at].kind != SEG_CAUSE || u->block.segs[at].what != i)
-			at++;
-		c->from[c->nfrom++] = label_at(m, u, at - 1, true);
-		c->to[c->nto++] = label_at(m, u, at + 1, false);
+		if ((b = block_of(&u->block, i, &at)) == NULL)
+			stage_die("a cause is nowhere", u->name);
+		c->nfrom = ends_at(m, u, b, at - 1, true, c->from);
+		c->nto = ends_at(m, u, b, at + 1, false, c->to);
+		if (c->nfrom == 0 || c->nto == 0)
+			stage_die("a cause has no ends", u->name);
 		if (c->class == CAUSE_KEY)
-			give_key(m, c, at > 0 ? c->from[0] : c->to[0]);
+			give_key(m, c, at > 0 ? c->from[c->nfrom - 1] : c->to[c->nto - 1]);
 		for (int k = 0; k < c->nown; k++)
 			c->from[c->nfrom++] = c->to[c->nto++] = c->own[k];
 	}
@@ -453,9 +588,9 @@ block_mean(const struct made *m, const struct block *b, double times)
 	return sum;
 }
 
-/* All times of the block, and of what it calls, times that. */
+/* All times of the block, and of what it calls, times that; each unit once, wherever it is called. */
 static void
-stretch_block(struct made *m, const struct block *b, double times)
+stretch_once(struct made *m, const struct block *b, double times, uint32_t *seen)
 {
 	for (int i = 0; i < b->nsegs; i++) {
 		const struct seg *s = &b->segs[i];
@@ -467,10 +602,21 @@ stretch_block(struct made *m, const struct block *b, double times)
 			for (uint32_t k = x->first; k < x->first + x->n; k++)
 				m->points[k].offset_ns *= times;
 		}
-		stretch_block(m, &s->body, times);
-		for (int k = 0; s->kind == SEG_CALL && k < s->what; k++)
-			stretch_block(m, &m->units[s->unit[k]].block, times);
+		stretch_once(m, &s->body, times, seen);
+		for (int k = 0; (s->kind == SEG_CALL || s->kind == SEG_ALONE) && k < s->what; k++)
+			if ((*seen >> s->unit[k] & 1) == 0) {
+				*seen |= UINT32_C(1) << s->unit[k];
+				stretch_once(m, &m->units[s->unit[k]].block, times, seen);
+			}
 	}
+}
+
+static void
+stretch_block(struct made *m, const struct block *b, double times)
+{
+	uint32_t seen = 0;
+
+	stretch_once(m, b, times, &seen);
 }
 
 /* Of calls at the same time the first takes twice as long as the others, with what the wire takes. */
@@ -536,6 +682,9 @@ make_troubles(struct made *m)
 		n->fill = 0.7;
 		n->fill_from_s = between(m, 0.5, 4);
 		n->fill_for_s = between(m, 1, 9);
+	} else if (m->trouble == TROUBLE_KILLED) {
+		n->gone_from_s = between(m, 0.3, 6);
+		n->gone_for_s = between(m, 0.5, 4);
 	} else if (m->trouble == TROUBLE_CLOCKS) {
 		m->stage.has_clocks = true;
 		for (int i = 0; i < m->stage.nnodes; i++) {
@@ -551,14 +700,14 @@ share_out(struct made *m, uint32_t budget[UNITS_MAX])
 {
 	double weight[UNITS_MAX], sum = 0;
 	uint32_t least = m->size < 300 ? 4 : 10, left = m->size - m->spare - least * (uint32_t)m->nunits -
-	    OWN_MAX * CAUSES_MAX;
+	    2 * OWN_MAX * CAUSES_MAX;
 
 	for (int i = 0; i < m->nunits; i++)
 		sum += weight[i] = exp(rng_normal(&m->rng));
 	for (int i = 0; i < m->nunits; i++)
 		budget[i] = least + (uint32_t)(left * weight[i] / sum);
 	for (int i = 0; i < m->ncauses; i++)
-		budget[m->causes[i].unit] += OWN_MAX;
+		budget[m->causes[i].unit] += 2 * OWN_MAX;
 }
 
 static void
@@ -571,6 +720,10 @@ make_once(struct made *m)
 	make_services(m);
 	make_tree(m, calls, ncalls);
 	place_causes(m, calls, ncalls);
+	if (m->hard == HARD_PLACES)
+		call_twice(m, calls, ncalls);
+	else if (m->hard == HARD_ALONE)
+		call_alone(m, calls, ncalls);
 	share_out(m, budget);
 	for (int i = m->nunits; i-- > 0;) {
 		uint32_t need = 2 * (uint32_t)ncalls[i] + 4;
@@ -586,6 +739,8 @@ make_once(struct made *m)
 		m->points_of[texts_intern(m->names, text, strlen(text))] = UINT32_MAX;
 	}
 	m->size = texts_count(m->names);
+	if (m->hard == HARD_VERSION)
+		live_all(m);
 	find_truth(m);
 	dominate(m, &m->units[0].block);
 	m->mean_ns = fmax(log_between(m, 5e6, 4e7), 300.0 * m->npoints);
@@ -609,6 +764,13 @@ draw(uint64_t seed, uint32_t size_max, uint64_t again)
 	m->size = (uint32_t)log_between(m, 100, size_max);
 	m->rate = m->class == CAUSE_SLOW ? between(m, 500, 1000) : log_between(m, 100, 1000);
 	m->trouble = chance(m, 0.75) ? TROUBLE_NONE : (enum trouble)whole(m, 1, TROUBLES - 1);
+	m->hard = chance(m, 0.5) ? HARD_NONE : (enum hard)whole(m, 1, HARDS - 1);
+	if (m->hard == HARD_WEAK && (m->class == CAUSE_SLOW || m->ncauses == 0 || again > TRIES / 2))
+		m->hard = HARD_NONE;
+	if (m->hard == HARD_LOOP && m->class == CAUSE_SLOW)
+		m->hard = HARD_FEW;
+	if (m->hard == HARD_WEAK)
+		m->ncauses = 1;
 	rng_seed(&m->rng, hash_u64(seed) + again);
 	m->heavy = chance(m, 0.4);
 	m->learn_faulty = chance(m, 0.5);
@@ -622,6 +784,7 @@ draw(uint64_t seed, uint32_t size_max, uint64_t again)
 	m->stretch_room = UNITS_MAX * (PLACES_MAX * 2 + 1);
 	m->stretches = room(m, m->stretch_room, sizeof m->stretches[0]);
 	m->on_now = room(m, most, 1);
+	m->life = room(m, most, 1);
 	m->on_ever = room(m, most, 1);
 	m->names = texts_new();
 	m->sigma = m->calm = 1;

@@ -106,6 +106,8 @@ emit_point(struct playing *p, const struct here *h, uint32_t i, double times, in
 {
 	const struct point *q = &p->m->points[i];
 
+	if (p->m->life[q->tracepoint] == (p->m->learning ? LIFE_NEW : LIFE_OLD))
+		return;
 	emit(p, h, q->label, 0, q->key >= 0 ? p->keys[q->key] : 0, at_ns + (int64_t)(q->offset_ns * times));
 }
 
@@ -161,7 +163,7 @@ play_call(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 
 	for (int i = 0; i < s->what; i++) {
 		link[i] = ++p->m->stage.next_id;
-		emit(p, h, p->m->units[s->unit[i]].fork, link[i], 0, at_ns);
+		emit(p, h, p->m->units[s->unit[i]].fork[h->service], link[i], 0, at_ns);
 		back_ns[i] = at_ns + 30000;
 		if (p->m->units[s->unit[i]].queue >= 0)
 			back_ns[i] = play_cause(p, h, p->m->units[s->unit[i]].queue, back_ns[i]);
@@ -175,10 +177,21 @@ play_call(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 		} else {
 			at_ns += 1000;
 		}
-		emit(p, h, p->m->units[s->unit[i]].join, link[i], 0, at_ns);
+		emit(p, h, p->m->units[s->unit[i]].join[h->service], link[i], 0, at_ns);
 	}
 	h->path = mix(mix(h->path, path[last]), (uint64_t)last);
 	return at_ns;
+}
+
+/* Nobody waits for it, and it begins late. */
+static int64_t
+play_alone(struct playing *p, const struct here *h, const struct seg *s, int64_t at_ns)
+{
+	uint64_t link = ++p->m->stage.next_id, path;
+
+	emit(p, h, p->m->units[s->unit[0]].fork[h->service], link, 0, at_ns);
+	play_unit(p, s->unit[0], link, &path, at_ns + 30000 + (int64_t)exponential(p->rng, p->m->mean_ns));
+	return at_ns + 2000;
 }
 
 static bool
@@ -235,7 +248,7 @@ play_cause(struct playing *p, struct here *h, int number, int64_t at_ns)
 	else if (c->class == CAUSE_THIRDPARTY)
 		ns = lognormal(p->rng, c->ns, c->share);
 	else if (c->class == CAUSE_KEY)
-		ns = c->ns * p->keys[c->key];
+		ns = c->rounds ? c->ns : c->ns * p->keys[c->key];
 	else if (c->class == CAUSE_NODE)
 		ns = lognormal(p->rng, c->ns, 0.05) * (h->replica == c->bad);
 	else
@@ -259,6 +272,9 @@ play_loop(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 	int rounds = s->low + (int)rng_below(p->rng, (uint64_t)(s->high - s->low + 1));
 	uint64_t path = 0;
 
+	if (s->by_key > 0)
+		rounds = p->keys[s->by_key - 1];
+
 	for (int i = 0; i < rounds; i++) {
 		at_ns = play_block(p, h, &s->body, at_ns);
 		path = i == 0 ? h->path : path;
@@ -277,6 +293,8 @@ play_block(struct playing *p, struct here *h, const struct block *b, int64_t at_
 			at_ns = play_stretch(p, h, &p->m->stretches[s->what], at_ns);
 		else if (s->kind == SEG_CALL)
 			at_ns = play_call(p, h, s, at_ns);
+		else if (s->kind == SEG_ALONE)
+			at_ns = play_alone(p, h, s, at_ns);
 		else if (s->kind == SEG_BRANCH)
 			at_ns = in_branch(p, s->share) ? play_block(p, h, &s->body, at_ns) : at_ns;
 		else if (s->kind == SEG_LOOP)
@@ -414,6 +432,26 @@ put_in_order(struct made *m, const struct replica *r, int replica)
 				qsort(on->points, on->n, sizeof on->points[0], by_number);
 			on->mixed = false;
 		}
+}
+
+void
+play_version(struct made *m)
+{
+	for (int i = 0; i < m->stage.nnodes; i++) {
+		struct stage_node *n = m->stage.nodes[i];
+		struct texts *had = n->has;
+
+		if ((n->has = texts_new()) == NULL)
+			stage_die("out of memory", "version");
+		for (uint32_t k = 0; k < texts_count(had); k++) {
+			const char *name = texts_get(had, k);
+
+			if (m->life[texts_find(m->names, name, strlen(name))] != (m->learning ? LIFE_NEW : LIFE_OLD))
+				stage_has(n, name);
+		}
+		texts_free(had);
+		stage_programs(&m->stage, n);
+	}
 }
 
 void

@@ -81,11 +81,35 @@ row_print(struct row *w, const char *name)
 	printf("\n");
 }
 
+static void
+row_clear(struct row *w)
+{
+	w->n = w->found = w->either = w->both = w->keys = w->ncycles = 0;
+}
+
+static void
+row_of_hard(struct row *w, const struct result *results, uint32_t n, enum hard hard)
+{
+	row_clear(w);
+	for (uint32_t i = 0; i < n; i++)
+		if (results[i].hard == hard && results[i].ncauses > 0)
+			row_add(w, &results[i]);
+}
+
+static void
+row_of_trouble(struct row *w, const struct result *results, uint32_t n, enum trouble trouble)
+{
+	row_clear(w);
+	for (uint32_t i = 0; i < n; i++)
+		if (results[i].trouble == trouble && results[i].ncauses > 0)
+			row_add(w, &results[i]);
+}
+
 /* Those with this class (negative: all), from so many causes to so many, of that size. */
 static void
 row_of(struct row *w, const struct result *results, uint32_t n, int class, int low, int high, double from, double to)
 {
-	w->n = w->found = w->either = w->both = w->keys = w->ncycles = 0;
+	row_clear(w);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct result *r = &results[i];
 
@@ -110,6 +134,16 @@ tables(struct row *w, const struct result *results, uint32_t n, const char *stra
 		}
 	row_of(w, results, n, -1, 0, 0, 0, INFINITY);
 	row_print(w, "none planted");
+	for (int hard = 0; hard < HARDS; hard++) {
+		snprintf(name, sizeof name, "harder: %s", hard_word((enum hard)hard));
+		row_of_hard(w, results, n, (enum hard)hard);
+		row_print(w, name);
+	}
+	for (int trouble = 0; trouble < TROUBLES; trouble++) {
+		snprintf(name, sizeof name, "trouble: %s", trouble_word((enum trouble)trouble));
+		row_of_trouble(w, results, n, (enum trouble)trouble);
+		row_print(w, name);
+	}
 	for (double from = 100; from < 1e5; from *= 10) {
 		snprintf(name, sizeof name, "%.0f to %.0f", from, from * 10);
 		row_of(w, results, n, -1, 1, CAUSES_MAX, from == 100 ? 0 : from, from >= 1e4 ? INFINITY : from * 10);
@@ -239,9 +273,9 @@ list_misses(const struct result *results, uint32_t n, const char *strategy)
 		if (r->crashed)
 			printf("crashed: --seed %llu --strategy %s\n", (unsigned long long)r->seed, strategy);
 		else if (!r->ended || !r->quiet || (r->ncauses > 0 ? !r->both : r->found))
-			printf("miss: --seed %llu --strategy %s: %d x %s, %s, %u tracepoints%s, %u cycles: %s%s%s\n",
-			    (unsigned long long)r->seed, strategy, r->ncauses, class_word(r->class), trouble_word(r->trouble),
-			    r->size, r->reuse == REUSE_NONE ? "" : r->reuse == REUSE_NEAR ? " (reused near)" : " (reused far)",
+			printf("miss: --seed %llu --strategy %s: %d x %s, %s, %s, %u tracepoints%s, %u cycles: %s%s%s\n",
+			    (unsigned long long)r->seed, strategy, r->ncauses, class_word(r->class), hard_word(r->hard),
+			    trouble_word(r->trouble),			    r->size, r->reuse == REUSE_NONE ? "" : r->reuse == REUSE_NEAR ? " (reused near)" : " (reused far)",
 			    r->cycles, !r->ended ? "DID NOT END " : "", !r->quiet ? "NOT QUIET " : "", r->words);
 	}
 }

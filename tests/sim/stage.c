@@ -8,7 +8,6 @@
 
 enum { BATCH_MOST = 60000 };
 
-static void node_programs(struct stage *s, struct stage_node *n);
 static void node_clock(struct stage *s, struct stage_node *n, bool first);
 static void node_tell(struct stage *s, struct stage_node *n);
 static void node_status(struct stage *s, struct stage_node *n);
@@ -99,7 +98,7 @@ stage_open(struct stage *s, const struct engine_options *o, uint64_t seed)
 		if (engine_join(s->g, n->name, "sim", (struct mono){ s->now_ns }, &n->number, &e) != 0)
 			stage_die("join", e.text);
 		node_clock(s, n, true);
-		node_programs(s, n);
+		stage_programs(s, n);
 	}
 }
 
@@ -172,8 +171,8 @@ by_time(const void *x, const void *y)
 
 /* ---- an agent ---- */
 
-static void
-node_programs(struct stage *s, struct stage_node *n)
+void
+stage_programs(struct stage *s, struct stage_node *n)
 {
 	uint32_t count = texts_count(n->has);
 	const char **list = must(malloc((count + 1) * sizeof *list));
@@ -360,6 +359,50 @@ node_obey(struct stage *s, struct stage_node *n)
 	free(results);
 }
 
+/* ---- killed, and back ---- */
+
+static void
+node_gone(struct stage *s, struct stage_node *n)
+{
+	static const struct want NOTHING = { 0 };
+
+	n->gone = true;
+	n->epoch = 0;
+	n->sampled = 1;
+	n->probed = 0;
+	engine_leave(s->g, n->number, (struct mono){ s->now_ns });
+	if (s->obeyed != NULL)
+		s->obeyed(s->app, n, &NOTHING);
+}
+
+static void
+node_back(struct stage *s, struct stage_node *n)
+{
+	struct err e;
+
+	n->gone = false;
+	if (engine_join(s->g, n->name, "sim", (struct mono){ s->now_ns }, &n->number, &e) != 0)
+		stage_die("join", e.text);
+	node_clock(s, n, true);
+	stage_programs(s, n);
+}
+
+/* What its application does while it is gone nobody hears of. */
+static void
+node_lives(struct stage *s, struct stage_node *n)
+{
+	double at_s = (double)(s->now_ns - s->begun_ns) / 1e9;
+	bool gone = s->begun_ns != INT64_MAX && n->gone_for_s > 0 && at_s >= n->gone_from_s &&
+	    at_s < n->gone_from_s + n->gone_for_s;
+
+	if (gone && !n->gone)
+		node_gone(s, n);
+	else if (!gone && n->gone)
+		node_back(s, n);
+	if (gone)
+		n->nrecords = 0;
+}
+
 /* ---- time ---- */
 
 /* Of this thread: what else runs on the machine is not measured. */
@@ -383,7 +426,7 @@ step(struct stage *s)
 	if (engine_step(s->g, (struct mono){ s->now_ns + 2 * MS }, (struct wall){ s->now_ns }, &e) != 0)
 		stage_die("step", e.text);
 	for (int i = 0; i < s->nnodes; i++)
-		decided |= engine_want(s->g, s->nodes[i]->number)->epoch != s->nodes[i]->epoch;
+		decided |= !s->nodes[i]->gone && engine_want(s->g, s->nodes[i]->number)->epoch != s->nodes[i]->epoch;
 	if (s->decisions != NULL)
 		sketch_add(decided ? s->decisions : s->steps, cpu_ns() - begun_ns);
 }
@@ -395,13 +438,17 @@ stage_tick(struct stage *s)
 		s->request(s->app, s->now_ns + (int64_t)rng_below(&s->rng, TICK_NS));
 	s->now_ns += TICK_NS;
 	for (int i = 0; i < s->nnodes; i++) {
+		node_lives(s, s->nodes[i]);
+		if (s->nodes[i]->gone)
+			continue;
 		node_clock(s, s->nodes[i], false);
 		node_tell(s, s->nodes[i]);
 		node_status(s, s->nodes[i]);
 	}
 	step(s);
 	for (int i = 0; i < s->nnodes; i++)
-		node_obey(s, s->nodes[i]);
+		if (!s->nodes[i]->gone)
+			node_obey(s, s->nodes[i]);
 }
 
 void

@@ -34,6 +34,8 @@ struct stage_node {
 	/* trouble */
 	int64_t ahead_ns, step_ns, step_at_ns;	/* its clock; step_at: after stage.begun_ns */
 	double  drift_ppm;
+	double  gone_from_s, gone_for_s;	/* it is killed, after begun_ns; its records until it is back are lost */
+	bool    gone;
 	int64_t late_ns;			/* it tells what is older than that */
 	double  fill, fill_from_s, fill_for_s;	/* its queues, after begun_ns */
 	double  record_ns, rejected_ns;		/* what a record costs there, and one that the filter rejects; 0: it does not tell */
@@ -76,6 +78,8 @@ struct stage_node *stage_node(struct stage *s, const char *service, const char *
 struct stage_node *stage_node_named(const struct stage *s, const char *name);		/* or NULL */
 /* A tracepoint that a program on that node has. Each once. */
 void stage_has(struct stage_node *n, const char *tracepoint);
+/* It tells what it has, now. */
+void stage_programs(struct stage *s, struct stage_node *n);
 /* Makes the engine, joins all agents. Several times with the same nodes, each after stage_close(). */
 void stage_open(struct stage *s, const struct engine_options *o, uint64_t seed);
 void stage_close(struct stage *s);
