@@ -6,25 +6,44 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_text(const json_t *v) { return json_is_string(v); }
+static bool is_whole(const json_t *v) { return json_is_integer(v); }
+static bool is_number(const json_t *v) { return json_is_number(v); }
+static bool is_bool(const json_t *v) { return json_is_boolean(v); }
+static bool is_list(const json_t *v) { return json_is_array(v); }
+
 static const struct {
 	const char *name;
 	question *answer;
+	const char *fields;	/* that it may have */
 } QUESTIONS[] = {
-	{ "status", ask_status },
-	{ "agents", ask_agents },
-	{ "tracepoints", ask_tracepoints },
-	{ "start", ask_start },
-	{ "stop", ask_stop },
-	{ "learn", ask_learn },
-	{ "forest", ask_forest },
-	{ "verdict", ask_verdict },
-	{ "history", ask_history },
-	{ "why", ask_why },
-	{ "diff", ask_diff },
-	{ "space", ask_space },
-	{ "space_import", ask_space_import },
-	{ "space_use", ask_space_use },
-	{ "report", ask_report },
+	{ "status", ask_status, "" },
+	{ "agents", ask_agents, "" },
+	{ "tracepoints", ask_tracepoints, "" },
+	{ "start", ask_start, "type strategy k seed effort" },
+	{ "stop", ask_stop, "type" },
+	{ "learn", ask_learn, "seconds name" },
+	{ "forest", ask_forest, "type run" },
+	{ "verdict", ask_verdict, "type" },
+	{ "history", ask_history, "type limit" },
+	{ "why", ask_why, "trace type tracepoint" },
+	{ "diff", ask_diff, "runs" },
+	{ "space", ask_space, "" },
+	{ "space_import", ask_space_import, "path name" },
+	{ "space_use", ask_space_use, "name" },
+	{ "report", ask_report, "type samples reset" },
+};
+
+/* A field means the same in every question. */
+static const struct {
+	const char *name, *what;
+	bool (*is)(const json_t *v);
+} FIELDS[] = {
+	{ "type", "a text", is_text }, { "strategy", "a text", is_text }, { "name", "a text", is_text },
+	{ "trace", "a text", is_text }, { "tracepoint", "a text", is_text }, { "path", "a text", is_text },
+	{ "k", "a whole number", is_whole }, { "seed", "a whole number", is_whole }, { "effort", "a whole number", is_whole },
+	{ "run", "a whole number", is_whole }, { "limit", "a whole number", is_whole }, { "seconds", "a number", is_number },
+	{ "samples", "true or false", is_bool }, { "reset", "true or false", is_bool }, { "runs", "a list", is_list },
 };
 
 json_t *
@@ -41,6 +60,44 @@ answer_refuse(int code, const char *fmt, ...)
 	return json_pack("{s:b, s:o, s:s}", "ok", 0, "error", answer_text(words), "code", name);
 }
 
+static bool
+among(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (; *words != '\0'; words += strspn(words, " ")) {
+		size_t n = strcspn(words, " ");
+
+		if (n == len && memcmp(words, word, len) == 0)
+			return true;
+		words += n;
+	}
+	return false;
+}
+
+/*
+ * A field that is not understood must not pass for one that is absent: "stop" without
+ * a type stops everything. NULL: all are as they ought to be.
+ */
+static json_t *
+refuse_fields(const json_t *ask, const char *asked, const char *fields)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach((json_t *)ask, name, v) {
+		if (strcmp(name, "ask") == 0)
+			continue;
+		if (!among(fields, name))
+			return answer_refuse(ERR_INPUT, "%s has no field \"%.80s\"%s%s", asked, name, fields[0] != '\0' ?
+			    "; it has " : "", fields);
+		for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++)
+			if (strcmp(FIELDS[i].name, name) == 0 && !FIELDS[i].is(v))
+				return answer_refuse(ERR_INPUT, "\"%s\" is %s", name, FIELDS[i].what);
+	}
+	return NULL;
+}
+
 char *
 answer_ask(struct engine *g, struct forest *f, const struct answer_context *c, const char *ask, size_t len)
 {
@@ -53,7 +110,7 @@ answer_ask(struct engine *g, struct forest *f, const struct answer_context *c, c
 		a = answer_refuse(ERR_INPUT, "the question is not a JSON object with \"ask\"%s%s", q == NULL ? ": " : "",
 		    q == NULL ? why.text : "");
 	for (size_t i = 0; a == NULL && i < sizeof QUESTIONS / sizeof QUESTIONS[0]; i++)
-		if (strcmp(QUESTIONS[i].name, name) == 0)
+		if (strcmp(QUESTIONS[i].name, name) == 0 && (a = refuse_fields(q, name, QUESTIONS[i].fields)) == NULL)
 			a = QUESTIONS[i].answer(g, f, c, q);
 	if (a == NULL)
 		a = answer_refuse(ERR_INPUT, "%.80s: no such question", name);
@@ -92,5 +149,5 @@ answer_whole(const json_t *ask, const char *key, int64_t min, int64_t max, int64
 	const json_t *v = json_object_get(ask, key);
 
 	*ret = v != NULL ? json_integer_value(v) : otherwise;
-	return v == NULL || (json_is_integer(v) && *ret >= min && *ret <= max);
+	return v == NULL || (*ret >= min && *ret <= max);
 }

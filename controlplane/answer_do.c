@@ -93,7 +93,7 @@ ask_learn(struct engine *g, struct forest *f, const struct answer_context *c, co
 		return answer_refuse(ERR_INPUT, "seconds: from 0.1 to 86400");
 	if (name != NULL && (rc = answer_version(g, c, json_string_value(name), true, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
-	if ((rc = engine_learn(g, (int64_t)(seconds * 1e9), c->now, &e)) != 0)
+	if ((rc = engine_learn_as(g, (int64_t)(seconds * 1e9), json_string_value(name), c->now, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
 	return json_pack("{s:o}", "learning", answer_learning(g, c));
 }

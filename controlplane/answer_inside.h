@@ -9,7 +9,8 @@
 #include "controlplane/engine_inside.h"
 #include "report/document.h"
 
-/* An answer, without "ok" where that is true. Never NULL but for lack of memory. */
+/* An answer, without "ok" where that is true. Never NULL but for lack of memory. `ask` has fields of the question only,
+ * each of the type that it ought to have. */
 typedef json_t *question(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask);
 
 question ask_start, ask_stop, ask_learn;				/* answer_do.c */
@@ -25,7 +26,7 @@ json_t *answer_refuse(int code, const char *fmt, ...) __attribute__((format(prin
 json_t *answer_text(const char *s);		/* NULL is "" */
 json_t *answer_id(struct trace_id id);		/* hex digits; null at 0 */
 json_t *answer_number_id(uint64_t id);		/* of a run, or a hypothesis; null at 0 */
-/* A whole number from min to max; absent: `otherwise`. False: it is there, and is none. */
+/* A whole number; absent: `otherwise`. False: it is there, and not from min to max. */
 bool answer_whole(const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret);
 
 /* ---- answer_runs.c: all of it from the forest alone, so that it is the same after a restart ---- */

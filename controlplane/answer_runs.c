@@ -251,7 +251,7 @@ ask_forest(struct engine *g, struct forest *f, const struct answer_context *c, c
 	uint64_t at = 0;
 
 	while ((r = forest_run_next(f, &at)) != NULL) {
-		bool wanted = which != NULL ? json_is_integer(which) && r->id == (uint64_t)json_integer_value(which) :
+		bool wanted = which != NULL ? r->id == (uint64_t)json_integer_value(which) :
 		    r == forest_run_latest(f, r->type);
 
 		if (wanted && (type == NULL || strcmp(type, r->type) == 0))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What was learned, against what the agents' programs have; spaces that come from elsewhere; versions. */
+#include "controlplane/afford.h"
 #include "controlplane/answer_inside.h"
 
 #include <stdio.h>
@@ -133,16 +134,6 @@ ask_space(struct engine *g, struct forest *f, const struct answer_context *c, co
 
 /* ---- versions ---- */
 
-static bool
-searched(const struct engine *g)
-{
-	bool any = g->learning.active;
-
-	for (uint32_t i = 0; i < g->ntypes; i++)
-		any |= g->types[i].diagnosis != NULL && g->types[i].diagnosis->phase != PHASE_ENDED;
-	return any;
-}
-
 /* 1: the file has that version, 0: it has not (or there is no file), or a negative code. */
 static int
 file_has(const char *path, const char *name, struct err *e)
@@ -199,7 +190,7 @@ answer_version(struct engine *g, const struct answer_context *c, const char *nam
 
 	if (name == NULL || name[0] == '\0' || strlen(name) >= sizeof v->name)
 		return err_set(e, ERR_INPUT, "the name of a version has 1 to %zu bytes", sizeof v->name - 1);
-	if (searched(g))
+	if (g->learning.active || under_diagnosis(g))
 		return err_set(e, ERR_BUSY, "not while a diagnosis or learning goes on; 'hone stop' ends them");
 	if (strcmp(v->name, name) == 0)
 		return 0;
@@ -228,6 +219,7 @@ teach(struct engine *g, const struct answer_context *c, const struct space *from
 {
 	int rc = space_merge(g->space, from, e);
 
+	afford_forget(g);
 	return rc != 0 ? rc : space_save(g->space, c->space_path, e);
 }
 

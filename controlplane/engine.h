@@ -76,9 +76,10 @@ int  engine_start(struct engine *g, const char *type, const struct start_options
     struct wall when, uint64_t *run, struct err *e);
 /* NULL: all, and learning too. ERR_MISSING: none runs. */
 int  engine_stop(struct engine *g, const char *type, struct wall when, struct err *e);
+/* For so long all tracepoints are on. ERR_BUSY: it learns already, or queues are full; ERR_MISSING: no programs.
+ * _as: of the version of the application with this name. Where the space has another one, or (NULL) was learned of other
+ * tracepoints than its programs have, it begins anew; ERR_BUSY as well while a diagnosis searches it. */
 int  engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err *e);
-/* name: of the version of the application, NULL: as it is, or made up. Where its tracepoints are others than those of
- * the space, or its name, the space begins anew; ERR_BUSY as well when it is in use then. */
 int  engine_learn_as(struct engine *g, int64_t for_ns, const char *name, struct mono now, struct err *e);
 /* True once after learning has ended, or a diagnosis that taught the space something: save it. */
 bool engine_learned(struct engine *g);

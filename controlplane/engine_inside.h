@@ -151,6 +151,7 @@ void learn_end(struct engine *g);
 int  learn_new(struct engine *g, struct type *type, const struct trace *t, bool anything, struct err *e);
 /* A diagnosis has ended: what it taught is to be saved. */
 void learn_keep(struct engine *g, struct wall when);
+bool under_diagnosis(const struct engine *g);		/* any type is */
 double learn_left_s(const struct engine *g, struct mono now);	/* while it is active */
 double learn_probed(const struct engine *g);		/* the least share of any type's requests */
 

@@ -76,7 +76,7 @@ engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err *e)
 
 /* ---- versions ---- */
 
-static bool
+bool
 under_diagnosis(const struct engine *g)
 {
 	for (uint32_t i = 0; i < g->ntypes; i++)
@@ -87,28 +87,29 @@ under_diagnosis(const struct engine *g)
 
 /*
  * Other programs, or another name: a space of its own; the former one stays in its
- * file. What was learned before we knew of versions is taken to be of this one.
+ * file. What was learned before we knew of versions is taken to be of this one, and
+ * who says the name says that these programs are of it.
  */
 static int
 version_begin(struct engine *g, const char *name, struct err *e)
 {
 	const struct space_version *was = space_version(g->space);
 	uint64_t fingerprint = nodes_fingerprint(g);
-	char fresh_name[sizeof was->name], kept[sizeof was->name];
+	char made_up[sizeof was->name], kept[sizeof was->name];
 	struct space *fresh;
 	int rc;
 
 	if (was->fingerprint == fingerprint && (name == NULL || strcmp(name, was->name) == 0))
 		return 0;
-	snprintf(fresh_name, sizeof fresh_name, "%08x", (unsigned)(fingerprint >> 32));
-	if (was->fingerprint == 0)
+	snprintf(made_up, sizeof made_up, "%08x", (unsigned)(fingerprint >> 32));
+	if (was->fingerprint == 0 || (name != NULL && strcmp(name, was->name) == 0))
 		return space_version_set(g->space, fingerprint, name != NULL ? name : strcpy(kept, was->name), 0, e);
 	if (under_diagnosis(g))
 		return err_set(e, ERR_BUSY, "the application is another one than was learned: hone stop first, or wait until "
 		    "the diagnoses have ended");
 	if ((fresh = space_new(g->labels)) == NULL)
 		return err_set(e, ERR_MEMORY, "search space: out of memory");
-	if ((rc = space_version_set(fresh, fingerprint, name != NULL ? name : fresh_name, 0, e)) != 0) {
+	if ((rc = space_version_set(fresh, fingerprint, name != NULL ? name : made_up, 0, e)) != 0) {
 		space_free(fresh);
 		return rc;
 	}

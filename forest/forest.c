@@ -34,7 +34,7 @@ forest_new(void)
 	return f;
 }
 
-void
+static void
 run_release(struct run *r)
 {
 	free(r->type);
@@ -174,6 +174,15 @@ node_at_least(const struct forest *f, uint64_t id)
 	return low;
 }
 
+/* Or NULL. */
+static struct tree_run *
+tree_of(const struct forest *f, uint64_t id)
+{
+	uint32_t at = run_at_least(f, id);
+
+	return at < f->nruns && f->runs[at]->run.id == id ? f->runs[at] : NULL;
+}
+
 /* ---- what is new ---- */
 
 struct run *
@@ -208,7 +217,7 @@ struct hypothesis *
 forest_hypothesis_new(struct forest *f, uint64_t run, uint64_t parent)
 {
 	const struct hypothesis blank = { .run = run, .parent = parent, .presence = ' ' };
-	struct tree_run *r = forest_tree(f, run);
+	struct tree_run *r = tree_of(f, run);
 	struct node *n;
 
 	assert(r != NULL && (parent == 0 || forest_get(f, parent) != NULL));
@@ -264,7 +273,7 @@ costs_more(const struct verdict *a, const struct verdict *b)
 const struct verdict *
 forest_verdict_new(struct forest *f, const struct verdict *v)
 {
-	struct tree_run *r = forest_tree(f, v->run);
+	struct tree_run *r = tree_of(f, v->run);
 	const struct hypothesis *h = forest_get(f, v->hypothesis);
 	struct tree_verdict *made;
 	uint32_t at;
@@ -292,18 +301,10 @@ forest_verdict_new(struct forest *f, const struct verdict *v)
 
 /* ---- asking ---- */
 
-struct tree_run *
-forest_tree(const struct forest *f, uint64_t id)
-{
-	uint32_t at = run_at_least(f, id);
-
-	return at < f->nruns && f->runs[at]->run.id == id ? f->runs[at] : NULL;
-}
-
 struct run *
 forest_run(const struct forest *f, uint64_t id)
 {
-	struct tree_run *r = forest_tree(f, id);
+	struct tree_run *r = tree_of(f, id);
 
 	return r != NULL ? &r->run : NULL;
 }
@@ -311,7 +312,7 @@ forest_run(const struct forest *f, uint64_t id)
 const struct verdict *
 forest_verdict(const struct forest *f, uint64_t run, uint32_t rank)
 {
-	const struct tree_run *r = forest_tree(f, run);
+	const struct tree_run *r = tree_of(f, run);
 
 	return r != NULL && rank > 0 && rank <= r->nverdicts ? &r->verdicts[rank - 1]->verdict : NULL;
 }
@@ -337,7 +338,7 @@ struct hypothesis *
 forest_next(const struct forest *f, uint64_t run, uint64_t *at)
 {
 	const struct node *last = *at != 0 ? (const struct node *)forest_get(f, *at) : NULL;
-	const struct tree_run *r = forest_tree(f, run);
+	const struct tree_run *r = tree_of(f, run);
 	struct node *n = last != NULL ? last->next : r != NULL && *at == 0 ? r->nodes : NULL;
 
 	if (n == NULL)
@@ -419,7 +420,7 @@ int
 forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 {
 	const struct hypothesis *parent = h->parent != 0 ? forest_get(f, h->parent) : NULL;
-	struct tree_run *r = forest_tree(f, h->run);
+	struct tree_run *r = tree_of(f, h->run);
 	unsigned long long id = h->id;
 	struct node *n;
 
@@ -431,6 +432,9 @@ forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 		return err_set(e, ERR_INPUT, "hypothesis %llu has a parent that its run does not have", id);
 	if (hypothesis_word(h->state)[0] == '?')
 		return err_set(e, ERR_INPUT, "hypothesis %llu is in state %u, which there is not", id, h->state);
+	if (h->presence != '+' && h->presence != '~' && h->presence != ' ')
+		return err_set(e, ERR_INPUT, "hypothesis %llu has presence %u, which there is not", id,
+		    (unsigned char)h->presence);
 	if (!nodes_room(f) || (n = calloc(1, sizeof *n)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for hypothesis %llu", id);
 	n->hypothesis = *h;
@@ -443,7 +447,7 @@ int
 forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 {
 	const struct hypothesis *h = forest_get(f, v->hypothesis);
-	struct tree_run *r = forest_tree(f, v->run);
+	struct tree_run *r = tree_of(f, v->run);
 	unsigned long long id = v->hypothesis;
 	struct tree_verdict *t;
 
@@ -494,7 +498,7 @@ forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall be
 	uint32_t kept = 0, left = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct tree_run *r = forest_tree(f, runs[i]);
+		struct tree_run *r = tree_of(f, runs[i]);
 
 		if (r != NULL) {
 			drop_changes(f, r);

@@ -132,7 +132,6 @@ int forest_put_evidence(struct forest *f, const struct evidence *v, struct err *
 /* Removes these runs with all that is theirs, and what was switched for no run before then. O(all). */
 void forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall before);
 void forest_touch_all(struct forest *f);	/* all of it is to be written: into another store */
-void run_release(struct run *r);	/* frees texts */
 void forest_continue(struct forest *f, uint64_t last_run, uint64_t last_hypothesis);	/* ids go on after these */
 
 #endif

@@ -51,7 +51,6 @@ struct forest {
 };
 
 bool forest_grow(void *array, uint32_t cap, size_t size_bytes);	/* false: out of memory, unchanged */
-struct tree_run *forest_tree(const struct forest *f, uint64_t run);	/* or NULL */
 /* Room for what is kept of switches and evidence; what they leave out has no run any more. */
 void forest_log_release(struct forest *f);
 void forest_log_forget(struct forest *f, struct wall before);

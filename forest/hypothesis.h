@@ -43,7 +43,7 @@ struct hypothesis {
 	uint64_t settled_traces;
 	double settled_share, settled_low, settled_high;	/* of the sub-edge, or between the groups */
 	double separation;	/* share of the variance that lies between traces with the tracepoint and without it */
-	char *why;		/* WITHDRAWN: "congestion", "budget", "lost evidence", "stopped"; else "" or a few words */
+	char *why;		/* WITHDRAWN: "congestion", "budget", "stopped"; else "" or a few words */
 	char *key;		/* "label.field" that explains; "" */
 	double key_r, key_p;	/* correlation, or root of the share for categories; corrected p */
 	uint32_t key_n;

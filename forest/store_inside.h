@@ -45,9 +45,7 @@ struct store {
 	bool loaded;		/* else ids might begin again over rows that are there */
 };
 
-/* ERR_STORE: what is damaged (and where, if the words say so), and how what is left of it can be saved. */
-int  store_damaged(const char *path, const char *words, struct err *e);
-/* rc; when it is because SQLite found damage, with words that say so. */
+/* rc; when it is because SQLite found damage, with words that say so, and how what is left can be saved. */
 int  store_failed(struct store *s, int rc, struct err *e);
 /* BEGIN IMMEDIATE, and when rc is 0 COMMIT, else ROLLBACK; what went wrong. */
 int  store_begin(struct store *s, struct err *e);

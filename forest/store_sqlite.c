@@ -80,8 +80,9 @@ _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each 
 
 /* ---- what goes wrong ---- */
 
-int
-store_damaged(const char *path, const char *words, struct err *e)
+/* Where, if the words say so. */
+static int
+damaged(const char *path, const char *words, struct err *e)
 {
 	const char *page = words;
 
@@ -96,7 +97,7 @@ int
 store_failed(struct store *s, int rc, struct err *e)
 {
 	if (rc == ERR_STORE && s->db != NULL && (sqlite3_errcode(s->db) & 0xff) == SQLITE_CORRUPT)
-		return store_damaged(s->path, sqlite3_errmsg(s->db), e);
+		return damaged(s->path, sqlite3_errmsg(s->db), e);
 	return rc;
 }
 
@@ -209,7 +210,7 @@ check_whole(struct store *s, struct err *e)
 	sqlite3_finalize(q);
 	for (char *c = words; *c != '\0'; c++)
 		*c = *c == '\n' ? ' ' : *c;
-	return rc == 0 && strcmp(words, "ok") != 0 ? store_damaged(s->path, words, e) : rc;
+	return rc == 0 && strcmp(words, "ok") != 0 ? damaged(s->path, words, e) : rc;
 }
 
 /* Nothing is written before it is known to be ours, and whole. */
@@ -338,7 +339,7 @@ read_rows(struct store *s, sqlite3_stmt *q, enum table t, struct forest *f, stru
 		rc = row_read(q, t, &row) ? row_keep(f, t, &row, &why) : err_set(&why, ERR_MEMORY, "out of memory");
 	}
 	if (rc == ERR_INPUT)
-		return store_damaged(s->path, why.text, e);
+		return damaged(s->path, why.text, e);
 	if (rc < 0)
 		return err_set(e, rc, "%s: %s", s->path, why.text);
 	return step == SQLITE_DONE ? 0 : store_failed(s, database_err(e, s->db, s->path), e);

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CELL_MAX_BYTES = 1 << 16 };
@@ -40,8 +41,12 @@ space_damaged(struct err *e, const char *path, const char *what, long long id)
 int
 space_open(sqlite3 **db, const char *path, int *schema, struct err *e)
 {
+	struct stat st;
 	int rc;
 
+	*db = NULL;
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))	/* a pipe would keep us until somebody writes into it */
+		return err_set(e, ERR_STORE, "%s: is no file", path);
 	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
 		return database_err(e, *db, path);
 	sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, CELL_MAX_BYTES);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -282,7 +283,8 @@ a_run_tells_all_its_verdicts_dearest_first(void **state)
 	json_decref(j);
 	refused(h, "{\"ask\":\"forest\",\"run\":9}", "missing", "no diagnosis 9");
 	refused(h, "{\"ask\":\"forest\",\"run\":1,\"type\":\"LOGIN\"}", "missing", "no diagnosis 1 of LOGIN");
-	refused(h, "{\"ask\":\"forest\",\"run\":\"x\"}", "missing", "no diagnosis");
+	refused(h, "{\"ask\":\"forest\",\"run\":-1}", "missing", "no diagnosis -1");
+	refused(h, "{\"ask\":\"forest\",\"run\":\"x\"}", "input", "\"run\" is a whole number");
 }
 
 static void
@@ -549,9 +551,72 @@ a_start_names_what_there_is_to_choose(void **state)
 
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"psychic\"}", "input", "psychic: no such strategy; there are flat");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":17}", "input", "k is from 1 to 16");
-	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":1.5}", "input", "k is from 1 to 16");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":1.5}", "input", "\"k\" is a whole number");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effort\":0}", "input", "effort");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"seed\":-1}", "input", "seed");
+}
+
+/* Or "stop" with a type that is none would stop everything. */
+static void
+a_field_that_is_not_understood_is_refused(void **state)
+{
+	struct house *h = *state;
+
+	tell_programs(h);
+	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1}"));
+	refused(h, "{\"ask\":\"stop\",\"type\":7}", "input", "\"type\" is a text");
+	refused(h, "{\"ask\":\"stop\",\"type\":null}", "input", "\"type\" is a text");
+	refused(h, "{\"ask\":\"stop\",\"typo\":\"GET_HOME\"}", "input", "stop has no field \"typo\"; it has type");
+	refused(h, "{\"ask\":\"stop\",\"t\":\"GET_HOME\"}", "input", "stop has no field \"t\"");
+	refused(h, "{\"ask\":\"status\",\"type\":\"GET_HOME\"}", "input", "status has no field \"type\"");
+	refused(h, "{\"ask\":\"report\",\"reset\":1}", "input", "\"reset\" is true or false");
+	refused(h, "{\"ask\":\"learn\",\"seconds\":\"1\"}", "input", "\"seconds\" is a number");
+	refused(h, "{\"ask\":\"diff\",\"runs\":{}}", "input", "\"runs\" is a list");
+	assert_true(h->engine->learning.active);
+	json_decref(told(h, "{\"ask\":\"stop\"}"));
+	assert_false(h->engine->learning.active);
+}
+
+static void
+other_programs(struct space *s)
+{
+	struct err e;
+
+	assert_int_equal(space_version_set(s, space_version(s)->fingerprint ^ 1, "1.0", 0, &e), 0);
+}
+
+static void
+a_version_that_is_named_is_taught_whatever_its_programs_have(void **state)
+{
+	struct house *h = *state;
+
+	tell_programs(h);
+	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1,\"name\":\"1.0\"}"));
+	json_decref(told(h, "{\"ask\":\"stop\"}"));
+	learn_one(h->engine->space, h->engine->labels);
+	/* as if its programs had had others than they have */
+	other_programs(h->engine->space);
+	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1,\"name\":\"1.0\"}"));
+	assert_string_equal(space_version(h->engine->space)->name, "1.0");
+	assert_int_not_equal(space_type(h->engine->space, 0), LABEL_NONE);
+	json_decref(told(h, "{\"ask\":\"stop\"}"));
+	/* not named: another application, a space of its own */
+	other_programs(h->engine->space);
+	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1}"));
+	assert_string_not_equal(space_version(h->engine->space)->name, "1.0");
+	assert_int_equal(space_type(h->engine->space, 0), LABEL_NONE);
+}
+
+static void
+a_pipe_is_not_waited_for(void **state)
+{
+	struct house *h = *state;
+	char question[160], path[100];
+
+	snprintf(path, sizeof path, "%s/pipe", h->folder);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	snprintf(question, sizeof question, "{\"ask\":\"space_import\",\"path\":\"%s\"}", path);
+	refused(h, question, "store", "is no file");
 }
 
 int
@@ -567,6 +632,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(the_space_is_held_against_what_programs_have, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_space_from_elsewhere_is_taught_or_kept_beside, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_start_names_what_there_is_to_choose, build, tear_down),
+		cmocka_unit_test_setup_teardown(a_field_that_is_not_understood_is_refused, build, tear_down),
+		cmocka_unit_test_setup_teardown(a_version_that_is_named_is_taught_whatever_its_programs_have, build, tear_down),
+		cmocka_unit_test_setup_teardown(a_pipe_is_not_waited_for, build, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

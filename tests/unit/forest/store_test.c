@@ -443,6 +443,7 @@ rows_that_cannot_be_are_damage(void **state)
 {
 	static const char *const wrongs[] = {
 		"UPDATE hypothesis SET state = 77 WHERE id = 5",
+		"UPDATE hypothesis SET presence = 200 WHERE id = 5",
 		"UPDATE hypothesis SET parent = 6 WHERE id = 5",
 		"UPDATE hypothesis SET parent = 5 WHERE id = 5",
 		"UPDATE run SET state = -1",
