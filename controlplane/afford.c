@@ -205,12 +205,10 @@ static int
 know(struct engine *g, const struct type *type, struct err *e)
 {
 	struct known *k = known_of(g, type);
-	struct space_stats s;
+	uint64_t traces = space_traces(g->space, type->label);
 	struct space_look look;
 
-	if (!space_stats(g->space, type->label, &s) || s.traces == 0)
-		return 0;
-	if (k->made_of <= s.traces && s.traces - k->made_of <= k->made_of / 10 && k->made_of != 0)
+	if (traces == 0 || (k->made_of <= traces && traces - k->made_of <= k->made_of / 10 && k->made_of != 0))
 		return 0;
 	if (!space_look(g->space, type->label, &look))
 		return 0;
@@ -227,10 +225,10 @@ know(struct engine *g, const struct type *type, struct err *e)
 		if ((point = point_of(g->afford, l)) == UINT32_MAX)
 			return err_set(e, ERR_MEMORY, "budget: out of memory");
 		k->passed[k->npassed++] = (struct passed){ point, look.places[i].label,
-			(double)look.places[i].count / (double)s.traces };
+			(double)look.places[i].count / (double)traces };
 	}
 	qsort(k->passed, k->npassed, sizeof *k->passed, by_point);
-	k->made_of = s.traces;
+	k->made_of = traces;
 	return 0;
 }
 

@@ -103,6 +103,14 @@ add_stats(const struct space *s, const struct graph *g, struct label_set *seen, 
 	}
 }
 
+uint64_t
+space_traces(const struct space *s, uint32_t type)
+{
+	const struct graph *g = space_find(s, type);
+
+	return g != NULL ? g->traces : 0;
+}
+
 bool
 space_stats(const struct space *s, uint32_t type, struct space_stats *ret)
 {

@@ -38,6 +38,7 @@ struct space_stats {
 };
 /* type: label of request_begin, LABEL_NONE: all types together. false: nothing learned of it. */
 bool space_stats(const struct space *s, uint32_t type, struct space_stats *ret);
+uint64_t space_traces(const struct space *s, uint32_t type);	/* whole ones that it was learned from. O(types) */
 /* The i-th type that was learned, or LABEL_NONE. */
 uint32_t space_type(const struct space *s, uint32_t i);
 
