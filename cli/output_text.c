@@ -185,7 +185,7 @@ print_counts(struct pen *p, const json_t *c)
 	fprintf(p->out, "\n%s records, %s traces\n", pen_count(p, number_of(c, "records")),
 	    pen_count(p, number_of(c, "traces")));
 	if (said[0] != '\0')
-		fprintf(p->out, "not used: %s\n", said);
+		pen_wrap(p, "", pen_printf(p, "not used: %s", said));
 	if (number_of(c, "clock_corrected") > 0 || number_of(c, "moved") > 0)
 		fprintf(p->out, "clocks: %s traces brought onto one, %s steps of paths moved behind their causes\n",
 		    pen_count(p, number_of(c, "clock_corrected")), pen_count(p, number_of(c, "moved")));

@@ -139,21 +139,21 @@ print_log(struct pen *p, const json_t *log)
 	json_t *s;
 
 	json_array_foreach(log, i, s) {
-		const char *outcome = text_of(p, s, "outcome"), *why = text_of(p, s, "outcome_why");
+		const char *outcome = text_of(p, s, "outcome"), *why = text_of(p, s, "outcome_why"), *said;
+		bool explored = strcmp(why, "explored") == 0;
 
 		fprintf(p->out, "%s  ", text_of(p, s, "when"));
 		pen_put(p, is_true(s, "on") ? YELLOW : PLAIN, is_true(s, "on") ? "on " : "off");
 		if (!is_null(s, "run"))
 			fprintf(p->out, "  diagnosis %.0f of %s, cycle %.0f", number_of(s, "run"), text_of(p, s, "type"), number_of(s, "cycle"));
-		fputs("\n  ", p->out);
-		if (!is_null(s, "hypothesis"))
-			fprintf(p->out, "hypothesis %.0f: ", number_of(s, "hypothesis"));
-		fputs(text_of(p, s, "why"), p->out);
-		if (is_true(s, "on") && outcome[0] != '\0')
-			fprintf(p->out, " %s %s", pen_arrow(p), strcmp(why, "explored") == 0 ? why : outcome);
-		if (is_true(s, "on") && why[0] != '\0' && strcmp(why, "explored") != 0)
-			fprintf(p->out, " (%s)", why);
 		fputc('\n', p->out);
+		said = is_null(s, "hypothesis") ? "" : pen_printf(p, "hypothesis %.0f: ", number_of(s, "hypothesis"));
+		said = pen_printf(p, "%s%s", said, text_of(p, s, "why"));
+		if (is_true(s, "on") && outcome[0] != '\0')
+			said = pen_printf(p, "%s %s %s", said, pen_arrow(p), explored ? why : outcome);
+		if (is_true(s, "on") && why[0] != '\0' && !explored)
+			said = pen_printf(p, "%s (%s)", said, why);
+		pen_wrap(p, "  ", said);
 	}
 }
 

@@ -179,10 +179,27 @@ live_json(const struct engine *g, const struct live *l)
 
 /* ---- of a trace ---- */
 
-/* v: the verdict that names it, or NULL. */
+/* The verdict that has it as an example. Of many traces only some are kept as evidence: not always its examples. */
+static const struct verdict *
+named_by(const struct forest *f, struct trace_id id)
+{
+	const struct verdict *v;
+	const struct run *r;
+	uint64_t at = 0;
+
+	while ((r = forest_run_next(f, &at)) != NULL)
+		for (uint32_t rank = 1; (v = forest_verdict(f, r->id, rank)) != NULL; rank++)
+			if ((v->slowest.low == id.low && (id.high == 0 || v->slowest.high == id.high)) ||
+			    (v->fastest.low == id.low && (id.high == 0 || v->fastest.high == id.high)))
+				return v;
+	return NULL;
+}
+
+/* v: the verdict whose slowest it was asked as, or NULL. */
 static json_t *
 why_trace(const struct engine *g, const struct forest *f, struct trace_id id, const struct verdict *v)
 {
+	const struct verdict *named = v != NULL ? v : named_by(f, id);
 	json_t *matches = json_array(), *live = json_null();
 	struct live found;
 
@@ -192,9 +209,9 @@ why_trace(const struct engine *g, const struct forest *f, struct trace_id id, co
 			add_live(g, f, &found, matches);
 		live = live_json(g, &found);
 	}
-	if (json_array_size(matches) == 0 && v != NULL && forest_get(f, v->hypothesis) != NULL)
-		json_array_append_new(matches, match_json(f, forest_get(f, v->hypothesis), (double)v->slowest_ns, NAN, v->mean_ns,
-		    v->mean_ns * v->latency_share));
+	if (json_array_size(matches) == 0 && named != NULL && forest_get(f, named->hypothesis) != NULL)
+		json_array_append_new(matches, match_json(f, forest_get(f, named->hypothesis), named->slowest.low == id.low ?
+		    (double)named->slowest_ns : (double)named->fastest_ns, NAN, named->mean_ns, named->mean_ns * named->latency_share));
 	if (json_array_size(matches) == 0 && json_is_null(live)) {
 		json_decref(matches);
 		return answer_refuse(ERR_MISSING, "nothing is known of this trace: it is neither among the evidence of a diagnosis nor "
