@@ -77,6 +77,7 @@ tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
+$O/tests/unit/controlplane/engine_runs_test: $O/tests/sim/stage.o
 
 define room
 $O/lib/lib$1.a: $(patsubst %.c,$O/%.o,$(call sources,$1))

@@ -120,7 +120,7 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 		if (d != NULL && d->phase != PHASE_ENDED)
 			json_array_append_new(runs, answer_run(g, f, d->run, c, false));
 	}
-	return json_pack("{s:{s:s, s:i, s:f, s:s, s:o, s:b, s:s}, s:b, s:s, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o,"
+	return json_pack("{s:{s:s, s:i, s:f, s:s, s:s, s:o, s:b, s:s}, s:b, s:s, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o,"
 	    " s:{s:I, s:f, s:f}}",
 	    "controller", "version", HONE_VERSION, "pid", (int)getpid(),
 	    "uptime_s", (double)mono_since_ns(c->now, c->started) / 1e9, "database", c->database,
