@@ -27,7 +27,7 @@ find(struct finding *f, struct engine *g, const struct diagnosis *d, const struc
 	return finding_intervals(f, group, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
 }
 
-/* Of the group that the search began with: how sure its problem is, and what it costs. */
+/* Of the group that the search began with: how sure its problem is, and what of its cost lies in the edge. */
 static int
 of_root(struct verdict *v, struct engine *g, const struct diagnosis *d, const struct search *s, struct err *e)
 {
@@ -42,7 +42,7 @@ of_root(struct verdict *v, struct engine *g, const struct diagnosis *d, const st
 	    sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile), ROUNDS, d->seed, &g->scratch, e);
 	if (rc == 0) {
 		v->probability = f.probability;
-		v->cost_ns = f.cost_ns * s->of_group;
+		v->cost_ns = f.cost_ns * (s->by_latency ? s->of_group : fmin(1, fmax(0, v->share)));
 	}
 	return rc;
 }
@@ -132,8 +132,24 @@ measured(struct verdict *v, const struct group *group, const struct finding *f, 
 	}
 }
 
+/* How often the path has an edge with these ends: work that is called from several places. It is the first that is
+ * measured. */
+static uint32_t
+places(const struct shape *s, uint32_t edge)
+{
+	struct gap of = gap_of(&s->edges[edge]);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->nedges; i++) {
+		struct gap its = gap_of(&s->edges[i]);
+
+		n += same_gap(&its, &of);
+	}
+	return n;
+}
+
 static void
-print_words(struct buf *b, const struct verdict *v, const struct search *s, const char *type)
+print_words(struct buf *b, const struct verdict *v, const struct search *s, const char *type, uint32_t nplaces)
 {
 	static const char *const ENDS[] = {
 		[VERDICT_PLACE] = "no tracepoint is left between them: instrument there",
@@ -149,6 +165,8 @@ print_words(struct buf *b, const struct verdict *v, const struct search *s, cons
 	buf_printf(b, "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %llu requests %s lies between %s and %s",
 	    v->share * 100, v->share_low * 100, v->share_high * 100, v->confidence * 100,
 	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, type, v->from, v->to);
+	if (nplaces > 1)
+		buf_printf(b, ", the first of %u times that they pass there", nplaces);
 	if (v->key[0] != '\0')
 		buf_printf(b, "; %s explains it (R = %.2f, n = %u)", v->key, v->key_r, v->key_n);
 	if (v->kind == VERDICT_CUT && s->dear > 0)
@@ -238,7 +256,7 @@ conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *
 	v.tracepoint = s->sep.label != LABEL_NONE ? (char *)labels_get(g->labels, s->sep.label)->text : "";
 	print_path(&group->shape, g->labels, &path);
 	v.path = (char *)path.data;
-	if ((rc = find(&f, g, d, s, group, e)) != 0 || (rc = of_root(&v, g, d, s, e)) != 0 ||
+	if ((rc = find(&f, g, d, s, group, e)) != 0 ||
 	    (rc = find_key(&v, &key, g, group, edge, e)) != 0 || (rc = find_what_if(&v, g, d, group, edge, e)) != 0)
 		goto end;
 	if (path.failed || key.failed) {
@@ -250,11 +268,13 @@ conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *
 		rc = take_back(g, d, s, when);
 		goto end;
 	}
+	if ((rc = of_root(&v, g, d, s, e)) != 0)
+		goto end;
 	if (kind == VERDICT_PLACE && s->sep.label != LABEL_NONE)
 		v.kind = VERDICT_SEPARATED;
 	else if (kind == VERDICT_PLACE && v.key[0] != '\0')
 		v.kind = VERDICT_KEY;
-	print_words(&words, &v, s, d->run->type);
+	print_words(&words, &v, s, d->run->type, places(&group->shape, edge));
 	v.words = (char *)words.data;
 	if (words.failed)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);

@@ -19,6 +19,11 @@
  *  - Of calls at the same time one takes twice as long as the others, and causes are planted where all requests
  *    pass (`slow` but for): else the cause itself would change the critical path.
  *
+ * Harder ones (enum hard) may: with `weak` a healthy group's CV is 8 to 9.5 %, the cause makes 30 to 60 % of its
+ * variance, and CV is 11.5 % or more.
+ *
+ * All that a run claims is judged, see random_claims.c.
+ *
  * Where a cause is. A queue for a unit's threads: from its fork to its begin. Else its gap is the two tracepoints nearest around it that this application has, A and B (at the begin or
  * end of a unit that is a label always on, hone:unit_begin and the like). A `sometimes` with tracepoints of its own
  * has C1..Ck on the slow path between A and B.
@@ -167,6 +172,7 @@ struct went {			/* which way a request of the diagnosis took */
 struct outing {			/* of one request */
 	double total_ns, cause_ns[CAUSES_MAX];	/* cause_ns: on its critical path */
 	double edge_ns[CAUSES_MAX];		/* of the planted edge: that, and what healthy time lies on it */
+	double first_ns[CAUSES_MAX];		/* of that, where it stands first */
 	uint64_t path;		/* of the structure on its critical path */
 	bool slow;		/* a `slow` cause was in it */
 	uint32_t took;		/* causes whose slow path it took, as bits */
@@ -180,11 +186,13 @@ double wait_at(struct wait *w, int64_t at_ns);		/* ns, at scale 1 */
 
 /* random_claims.c */
 struct claims {			/* of all verdicts of a run, not only the first */
-	uint32_t verdicts, planted;	/* how many; of these those whose edge is a cause's */
+	uint32_t verdicts, planted;	/* how many name a place; of these those whose edge is a cause's */
+	uint32_t spread;		/* verdicts that name none: spread over an edge */
 	uint32_t found;			/* causes that a verdict names */
 	uint32_t keys, false_keys;	/* verdicts with a key; with one that has nothing to do with the cause */
 	uint32_t keys_due, keys_missed;	/* verdicts of a cause that has a key; of these those that do not name it */
 	uint32_t intervals, held;	/* shares whose truth is known; whose interval holds it */
+	uint32_t waits, waits_held;	/* the same of queues and locks, where requests near each other wait alike */
 	uint32_t kinds, words;		/* verdicts of a kind, and words, that are not so */
 	uint32_t unsettled;		/* hypotheses that the end left open */
 	uint32_t log;			/* tracepoints that were on without a line in the log, or without their off */

@@ -70,7 +70,7 @@ true_share(double *ret, struct made *m, const struct verdict *v, int number, boo
 
 		play_dry(m, m->stage.begun_ns + i * (int64_t)APART_NS, &o);
 		if (is_of(v, c, number, like, &o))
-			add(&all, o.edge_ns[number], o.total_ns);
+			add(&all, o.first_ns[number], o.total_ns);
 	}
 	*ret = latency ? all.x / all.t : all.xt / all.tt;
 	return all.n >= OUTINGS_MIN && all.tt > 0;
@@ -162,10 +162,13 @@ verdict_claims(struct made *m, const struct run *r, const struct verdict *v, boo
 {
 	int cause = cause_of(m, v);
 	struct claims was = *ret;
-	bool latency = has(v->words, "of the latency of"), known;
+	bool latency = has(v->words, "of the latency of"), known, holds;
 	double truth = 0;
 
-	ret->verdicts++;
+	if (cause < 0 && v->kind == VERDICT_SPREAD)
+		ret->spread++;		/* no place: it says where healthy noise is, and that it is everywhere there */
+	else
+		ret->verdicts++;
 	ret->planted += cause >= 0;
 	ret->keys += v->key[0] != '\0';
 	kind_and_words(m, r, v, cause, ret);
@@ -181,15 +184,21 @@ verdict_claims(struct made *m, const struct run *r, const struct verdict *v, boo
 		ret->keys_missed += due && v->key[0] == '\0';
 	}
 	known = cause >= 0 && true_share(&truth, m, v, cause, latency);
-	ret->intervals += known;
-	ret->held += known && truth >= v->share_low && truth <= v->share_high;
+	holds = known && truth >= v->share_low && truth <= v->share_high;
+	if (cause >= 0 && m->causes[cause].class == CAUSE_CONTENTION) {
+		ret->waits += known;
+		ret->waits_held += holds;
+	} else {
+		ret->intervals += known;
+		ret->held += holds;
+	}
 	if (verbose)
 		printf("  claim %u: %s%s%s%s%s; share %.3f (%.3f to %.3f)%s", v->rank, cause >= 0 ? "planted" : "NOT PLANTED",
 		    ret->kinds > was.kinds ? ", KIND" : "", ret->words > was.words ? ", WORDS" : "",
 		    ret->false_keys > was.false_keys ? ", FALSE KEY" : "", ret->keys_missed > was.keys_missed ? ", no key" : "",
 		    v->share, v->share_low, v->share_high, known ? ", true " : "\n");
 	if (verbose && known)
-		printf("%.3f%s\n", truth, ret->held > was.held ? "" : ", NOT HELD");
+		printf("%.3f%s\n", truth, holds ? "" : ", NOT HELD");
 }
 
 /* ---- hypotheses and the log ---- */

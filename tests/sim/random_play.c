@@ -241,7 +241,7 @@ play_cause(struct playing *p, struct here *h, int number, int64_t at_ns)
 {
 	struct cause *c = &p->m->causes[number];
 	bool taken = c->class != CAUSE_SOMETIMES || in_branch(p, c->share);
-	double ns = 0;
+	double ns = 0, edge_ns;
 
 	if (c->class == CAUSE_SOMETIMES || c->class == CAUSE_SLOW)
 		ns = lognormal(p->rng, c->ns, 0.05) * taken;
@@ -257,7 +257,10 @@ play_cause(struct playing *p, struct here *h, int number, int64_t at_ns)
 		ns = 0;
 	if (p->out != NULL) {
 		p->out->cause_ns[number] += ns;
-		p->out->edge_ns[number] += ns + (taken && c->slow.n > 0 ? 1000 : c->queue ? 30000 : p->tail_ns);
+		edge_ns = ns + (taken && c->slow.n > 0 ? 1000 : c->queue ? 30000 : p->tail_ns);
+		if (p->out->edge_ns[number] == 0 || p->m->units[c->unit].other < 0)
+			p->out->first_ns[number] += edge_ns;
+		p->out->edge_ns[number] += edge_ns;
 		p->out->slow |= c->class == CAUSE_SLOW;
 		p->out->took |= (uint32_t)taken << number;
 	}

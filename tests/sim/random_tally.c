@@ -216,6 +216,9 @@ claim_targets(const struct result *results, uint32_t n)
 		all.keys_missed += c->keys_missed;
 		all.intervals += c->intervals;
 		all.held += c->held;
+		all.waits += c->waits;
+		all.waits_held += c->waits_held;
+		all.spread += c->spread;
 		all.kinds += c->kinds;
 		all.words += c->words;
 		all.unsettled += c->unsettled;
@@ -232,6 +235,10 @@ claim_targets(const struct result *results, uint32_t n)
 	missed += share_target("intervals of shares that hold the truth", all.held, all.intervals, 0.90);
 	missed += share_target("verdicts of a kind, and with words, that are so", all.verdicts - umin(all.kinds + all.words,
 	    all.verdicts), all.verdicts, 0.98);
+	if (all.waits > 0)
+		printf("of queues and locks, whose requests wait like those before them: %u of %u\n", all.waits_held, all.waits);
+	if (all.spread > 0)
+		printf("verdicts that name no place, but where it is spread: %u\n", all.spread);
 	if (several > 0)
 		printf("of 2 or 3 planted causes %u of %u were named, %.0f %%\n", of_several, causes,
 		    100.0 * of_several / causes);
