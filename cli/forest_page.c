@@ -12,12 +12,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "cli/output.h"
-
-/* The files become bytes of this object; the Makefile knows that it depends on them, the compiler does not. */
-#define EMBED(name, file)                                                                          \
-	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name "_end:\n.popsection"); \
-	extern const char name[] __attribute__((visibility("hidden")));                            \
-	extern const char name##_end[] __attribute__((visibility("hidden")))
+#include "report/html.h"
 
 EMBED(forest_style, "report/page.css");
 EMBED(forest_style_more, "cli/forest.css");
@@ -25,29 +20,12 @@ EMBED(forest_style_more, "cli/forest.css");
 enum { BAR_WIDTH = 160, DEPTH_MAX = 64 };
 
 static void
-put(struct buf *out, const char *s)
-{
-	buf_bytes(out, s, strlen(s));
-}
-
-static void
-put_escaped(struct buf *out, const char *s)
-{
-	for (; s != NULL && *s != '\0'; s++) {
-		switch (*s) {
-		case '<': put(out, "&lt;"); break;
-		case '>': put(out, "&gt;"); break;
-		case '&': put(out, "&amp;"); break;
-		case '"': put(out, "&quot;"); break;
-		default: buf_u8(out, (uint8_t)*s);
-		}
-	}
-}
-
-static void
 put_text(struct buf *out, const json_t *o, const char *key)
 {
-	put_escaped(out, json_string_value(json_object_get(o, key)));
+	const json_t *s = json_object_get(o, key);
+
+	if (json_is_string(s))
+		html_text(out, json_string_value(s), json_string_length(s));
 }
 
 /* Words as the name of a class: nothing but letters and hyphens. */
@@ -63,21 +41,21 @@ put_class(struct buf *out, const json_t *o, const char *key)
 static void
 put_state(struct buf *out, const json_t *o)
 {
-	put(out, "<span class=\"state ");
+	html_put(out, "<span class=\"state ");
 	put_class(out, o, "state");
-	put(out, "\">");
+	html_put(out, "\">");
 	put_text(out, o, "state");
-	put(out, "</span>");
+	html_put(out, "</span>");
 }
 
 static void
 put_edge(struct buf *out, const json_t *edge)
 {
-	put(out, "<code>");
+	html_put(out, "<code>");
 	put_text(out, edge, "from");
-	put(out, "</code> → <code>");
+	html_put(out, "</code> → <code>");
 	put_text(out, edge, "to");
-	put(out, "</code>");
+	html_put(out, "</code>");
 }
 
 static double
@@ -117,7 +95,7 @@ put_key(struct buf *out, const json_t *key)
 {
 	if (!json_is_object(key))
 		return;
-	put(out, "<br>because of <code>");
+	html_put(out, "<br>because of <code>");
 	put_text(out, key, "name");
 	buf_printf(out, "</code>: R %.2f over %.0f traces", number_of(key, "r"), number_of(key, "n"));
 }
@@ -127,26 +105,26 @@ put_hypothesis(struct buf *out, const json_t *h)
 {
 	bool settled = number_of(h, "settled_traces") > 0 && !is_null(h, "settled_share");
 
-	put(out, "<span class=\"sign\">");
+	html_put(out, "<span class=\"sign\">");
 	put_text(out, h, "presence");
-	put(out, "</span> <b>");
-	put_escaped(out, title_of(h));
-	put(out, "</b> ");
+	html_put(out, "</span> <b>");
+	html_text(out, title_of(h), strlen(title_of(h)));
+	html_put(out, "</b> ");
 	put_state(out, h);
-	put(out, " <span class=\"soft small\">");
+	html_put(out, " <span class=\"soft small\">");
 	put_text(out, h, "why");
 	buf_printf(out, " cycle %.0f, number %.0f</span><br>", number_of(h, "cycle"), number_of(h, "id"));
 	put_edge(out, json_object_get(h, "edge"));
-	put(out, "<br>");
+	html_put(out, "<br>");
 	put_share(out, number_of(h, settled ? "settled_share" : "share"), number_of(h, settled ? "settled_low" : "share_low"),
 	    number_of(h, settled ? "settled_high" : "share_high"));
 	buf_printf(out, " <span class=\"soft\">%.0f traces", number_of(h, settled ? "settled_traces" : "traces"));
 	if (number_of(h, "mean_ms") > 0) {
-		put(out, ", mean ");
+		html_put(out, ", mean ");
 		put_ms(out, number_of(h, "mean_ms"));
 		buf_printf(out, ", CV %.0f %%", number_of(h, "cv") * 100);
 	}
-	put(out, "</span>");
+	html_put(out, "</span>");
 	put_key(out, json_object_get(h, "key"));
 }
 
@@ -166,14 +144,14 @@ put_children(struct buf *out, const json_t *all, double parent, int depth)
 	json_array_foreach(all, i, h) {
 		if (parent_of(h) != parent || depth > DEPTH_MAX)
 			continue;
-		put(out, any ? "" : depth == 0 ? "<ul class=\"tree\">\n" : "<ul>\n");
+		html_put(out, any ? "" : depth == 0 ? "<ul class=\"tree\">\n" : "<ul>\n");
 		any = true;
-		put(out, "<li>");
+		html_put(out, "<li>");
 		put_hypothesis(out, h);
 		put_children(out, all, number_of(h, "id"), depth + 1);
-		put(out, "</li>\n");
+		html_put(out, "</li>\n");
 	}
-	put(out, any ? "</ul>\n" : "");
+	html_put(out, any ? "</ul>\n" : "");
 }
 
 /* ---- runs ---- */
@@ -183,24 +161,24 @@ put_verdict(struct buf *out, const json_t *v)
 {
 	const json_t *ex = json_object_get(v, "exemplars");
 
-	put(out, "<tr><td>");
+	html_put(out, "<tr><td>");
 	put_text(out, v, "kind");
-	put(out, "</td><td>");
+	html_put(out, "</td><td>");
 	put_edge(out, json_object_get(v, "edge"));
 	if (number_of(v, "rank") > 1) {		/* those of the first stand above */
-		put(out, "<br><span class=\"soft\">");
+		html_put(out, "<br><span class=\"soft\">");
 		put_text(out, v, "words");
-		put(out, "</span>");
+		html_put(out, "</span>");
 	}
 	put_key(out, json_object_get(v, "key"));
-	put(out, "</td><td class=\"n\">");
+	html_put(out, "</td><td class=\"n\">");
 	buf_printf(out, "%.0f %% (%.0f to %.0f)</td><td class=\"n\">%.0f %%</td><td class=\"n\">",
 	    number_of(v, "share") * 100, number_of(v, "share_low") * 100, number_of(v, "share_high") * 100,
 	    number_of(json_object_get(v, "group"), "cv") * 100);
 	put_ms(out, number_of(v, "cost_ms"));
-	put(out, "</td><td><code>");
+	html_put(out, "</td><td><code>");
 	put_text(out, ex, "slowest");
-	put(out, "</code></td></tr>\n");
+	html_put(out, "</code></td></tr>\n");
 }
 
 static void
@@ -211,11 +189,11 @@ put_verdicts(struct buf *out, const json_t *verdicts)
 
 	if (json_array_size(verdicts) == 0)
 		return;
-	put(out, "<div class=\"wide\"><table><thead><tr><th>verdict</th><th>edge</th><th class=\"n\">share</th><th class=\"n\">CV</th>"
+	html_put(out, "<div class=\"wide\"><table><thead><tr><th>verdict</th><th>edge</th><th class=\"n\">share</th><th class=\"n\">CV</th>"
 	    "<th class=\"n\">cost</th><th>slowest trace</th></tr></thead><tbody>\n");
 	json_array_foreach(verdicts, i, v)
 		put_verdict(out, v);
-	put(out, "</tbody></table></div>\n");
+	html_put(out, "</tbody></table></div>\n");
 }
 
 static void
@@ -227,43 +205,29 @@ put_fact(struct buf *out, const char *name, double value)
 static void
 put_run(struct buf *out, const json_t *run)
 {
-	put(out, "<section>\n<h2>");
+	html_put(out, "<section>\n<h2>");
 	put_text(out, run, "type");
-	put(out, " ");
+	html_put(out, " ");
 	put_state(out, run);
 	buf_printf(out, "</h2>\n<p class=\"soft small\">diagnosis %.0f, strategy ", number_of(run, "run"));
 	put_text(out, run, "strategy");
-	put(out, ", begun ");
+	html_put(out, ", begun ");
 	put_text(out, run, "begun");
-	put(out, "</p>\n<p class=\"verdict\">");
+	html_put(out, "</p>\n<p class=\"verdict\">");
 	put_text(out, run, "words");
-	put(out, "</p>\n<dl class=\"facts\">");
+	html_put(out, "</p>\n<dl class=\"facts\">");
 	put_fact(out, "cycles", number_of(run, "cycles"));
 	put_fact(out, "seconds", number_of(run, "seconds"));
 	put_fact(out, "requests", number_of(run, "requests"));
 	buf_printf(out, "<div><dt>tracepoints turned on</dt><dd>%.0f of %.0f</dd></div></dl>\n", number_of(run, "tracepoints_used"),
 	    number_of(run, "tracepoints_all"));
 	put_verdicts(out, json_object_get(run, "verdicts"));
-	put(out, "<h3>The tree</h3>\n");
+	html_put(out, "<h3>The tree</h3>\n");
 	put_children(out, json_object_get(run, "hypotheses"), 0, 0);
-	put(out, "</section>\n");
+	html_put(out, "</section>\n");
 }
 
 /* ---- the page ---- */
-
-/* A file without its indentation, which nobody reads there. */
-static void
-put_lines(struct buf *out, const char *at, const char *end)
-{
-	while (at < end) {
-		const char *line = memchr(at, '\n', (size_t)(end - at)), *next = line != NULL ? line + 1 : end;
-
-		while (at < next && *at == '\t')
-			at++;
-		buf_bytes(out, at, (size_t)(next - at));
-		at = next;
-	}
-}
 
 static void
 put_head(struct buf *out, const char *nonce)
@@ -273,9 +237,9 @@ put_head(struct buf *out, const char *nonce)
 	    "form-action 'none'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	    "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
 	    "<meta name=\"generator\" content=\"Hone\">\n<title>Hone: the forest</title>\n<style nonce=\"%s\">\n", nonce, nonce);
-	put_lines(out, forest_style, forest_style_end);
-	put_lines(out, forest_style_more, forest_style_more_end);
-	put(out, "</style>\n</head>\n<body>\n<header id=\"head\">\n<h1>The forest</h1>\n</header>\n<main>\n");
+	html_lines(out, forest_style, forest_style_end);
+	html_lines(out, forest_style_more, forest_style_more_end);
+	html_put(out, "</style>\n</head>\n<body>\n<header id=\"head\">\n<h1>The forest</h1>\n</header>\n<main>\n");
 }
 
 int
@@ -291,12 +255,12 @@ forest_page_write(struct buf *out, const json_t *answer, struct err *e)
 	json_array_foreach(runs, i, run)
 		put_run(&body, run);
 	if (json_array_size(runs) == 0)
-		put(&body, "<p>No diagnosis has been started.</p>\n");
+		html_put(&body, "<p>No diagnosis has been started.</p>\n");
 	h = hash_bytes128(0, body.data, body.len);
 	snprintf(nonce, sizeof nonce, "%016" PRIx64 "%016" PRIx64, h.a, h.b);
 	put_head(out, nonce);
 	buf_bytes(out, body.data, body.len);
-	put(out, "</main>\n</body>\n</html>\n");
+	html_put(out, "</main>\n</body>\n</html>\n");
 	out->failed |= body.failed;
 	buf_release(&body);
 	return out->failed ? err_set(e, ERR_MEMORY, "page: out of memory") : 0;

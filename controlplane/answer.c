@@ -98,22 +98,34 @@ refuse_fields(const json_t *ask, const char *asked, const char *fields)
 	return NULL;
 }
 
+static json_t *
+answer_to(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask, const char *name)
+{
+	json_t *a;
+
+	for (size_t i = 0; i < sizeof QUESTIONS / sizeof QUESTIONS[0]; i++) {
+		if (strcmp(QUESTIONS[i].name, name) != 0)
+			continue;
+		if ((a = refuse_fields(ask, name, QUESTIONS[i].fields)) == NULL)
+			a = QUESTIONS[i].answer(g, f, c, ask);
+		return a != NULL ? a : answer_refuse(ERR_MEMORY, "%s: no memory for the answer", name);
+	}
+	return answer_refuse(ERR_INPUT, "%.80s: no such question", name);
+}
+
 char *
 answer_ask(struct engine *g, struct forest *f, const struct answer_context *c, const char *ask, size_t len)
 {
 	json_error_t why = { 0 };
-	json_t *q = json_loadb(ask, len, 0, &why), *a = NULL;
+	json_t *q = json_loadb(ask, len, 0, &why), *a;
 	const char *name = json_string_value(json_object_get(q, "ask"));
 	char *text;
 
-	if (name == NULL)
+	if (name != NULL)
+		a = answer_to(g, f, c, q, name);
+	else
 		a = answer_refuse(ERR_INPUT, "the question is not a JSON object with \"ask\"%s%s", q == NULL ? ": " : "",
 		    q == NULL ? why.text : "");
-	for (size_t i = 0; a == NULL && i < sizeof QUESTIONS / sizeof QUESTIONS[0]; i++)
-		if (strcmp(QUESTIONS[i].name, name) == 0 && (a = refuse_fields(q, name, QUESTIONS[i].fields)) == NULL)
-			a = QUESTIONS[i].answer(g, f, c, q);
-	if (a == NULL)
-		a = answer_refuse(ERR_INPUT, "%.80s: no such question", name);
 	if (json_object_get(a, "ok") == NULL)
 		json_object_set_new(a, "ok", json_true());
 	json_object_set_new(a, "version", json_integer(1));

@@ -147,11 +147,11 @@ uint32_t nodes_tracepoints(const struct engine *g);	/* distinct ones that can be
 int  learn_step(struct engine *g, struct mono now, struct wall when, struct err *e);
 int  learn_trace(struct engine *g, const struct trace *t, struct err *e);
 void learn_end(struct engine *g);
+bool under_diagnosis(const struct engine *g);		/* any type is */
 /* Of a diagnosis: what the space has never seen, or anything. O(events), and once O(places). */
 int  learn_new(struct engine *g, struct type *type, const struct trace *t, bool anything, struct err *e);
 /* A diagnosis has ended: what it taught is to be saved. */
 void learn_keep(struct engine *g, struct wall when);
-bool under_diagnosis(const struct engine *g);		/* any type is */
 double learn_left_s(const struct engine *g, struct mono now);	/* while it is active */
 double learn_probed(const struct engine *g);		/* the least share of any type's requests */
 

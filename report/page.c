@@ -7,12 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-
-/* The files become bytes of this object; the Makefile knows that it depends on them, the compiler does not. */
-#define EMBED(name, file)                                                                          \
-	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name "_end:\n.popsection"); \
-	extern const char name[] __attribute__((visibility("hidden")));                            \
-	extern const char name##_end[] __attribute__((visibility("hidden")))
+#include "report/html.h"
 
 EMBED(page_html, "report/page.html");
 EMBED(page_css, "report/page.css");
@@ -30,34 +25,14 @@ struct page {
 };
 
 static void
-put(struct buf *out, const char *s)
-{
-	buf_bytes(out, s, strlen(s));
-}
-
-/* Text as text of HTML, also inside of quotes. What no page may contain becomes a question mark. */
-static void
-put_text(struct buf *out, const char *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'')
-			buf_printf(out, "&#%d;", c);
-		else
-			buf_u8(out, (c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? '?' : c);
-	}
-}
-
-static void
 put_string(struct buf *out, const json_t *object, const char *member)
 {
 	const json_t *s = json_object_get(object, member);
 
 	if (json_is_string(s))
-		put_text(out, json_string_value(s), json_string_length(s));
+		html_text(out, json_string_value(s), json_string_length(s));
 	else
-		put(out, "–");
+		html_put(out, "–");
 }
 
 /* ---- the document ------------------------------------------------------------ */
@@ -96,7 +71,7 @@ put_ms(struct buf *out, const json_t *v)
 	double ms = json_number_value(v), size = fabs(ms);
 
 	if (!json_is_number(v))
-		put(out, "–");
+		html_put(out, "–");
 	else if (size >= 1000)
 		buf_printf(out, "%.4g s", ms / 1000);
 	else if (size >= 1 || size == 0)
@@ -111,27 +86,27 @@ put_pct(struct buf *out, const json_t *v)
 	if (json_is_number(v))
 		buf_printf(out, "%.0f %%", json_number_value(v) * 100);
 	else
-		put(out, "–");
+		html_put(out, "–");
 }
 
 static void
 put_edge(struct buf *out, const json_t *edge)
 {
 	if (edge == NULL) {
-		put(out, "<td>–</td><td class=\"n\">–</td>");
+		html_put(out, "<td>–</td><td class=\"n\">–</td>");
 		return;
 	}
-	put(out, "<td><code>");
+	html_put(out, "<td><code>");
 	put_string(out, edge, "from");
-	put(out, "</code> → <code>");
+	html_put(out, "</code> → <code>");
 	put_string(out, edge, "to");
-	put(out, "</code></td><td class=\"n\">");
+	html_put(out, "</code></td><td class=\"n\">");
 	put_pct(out, json_object_get(edge, "share"));
-	put(out, " (");
+	html_put(out, " (");
 	put_pct(out, json_object_get(edge, "low"));
-	put(out, " to ");
+	html_put(out, " to ");
 	put_pct(out, json_object_get(edge, "high"));
-	put(out, ")</td>");
+	html_put(out, ")</td>");
 }
 
 static void
@@ -139,22 +114,22 @@ put_problem(struct buf *out, const json_t *problem, const json_t *group)
 {
 	const json_t *top = json_object_get(group, "top"), *cv = json_object_get(group, "cv");
 
-	put(out, "<tr><td>");
+	html_put(out, "<tr><td>");
 	put_string(out, problem, "type");
-	put(out, "</td><td><code>");
+	html_put(out, "</td><td><code>");
 	put_string(out, problem, "group");
-	put(out, "</code></td><td>");
+	html_put(out, "</code></td><td>");
 	put_string(out, problem, "problem");
-	put(out, "</td><td class=\"n\">");
+	html_put(out, "</td><td class=\"n\">");
 	put_ms(out, json_object_get(problem, "cost_ms"));
-	put(out, "</td><td class=\"n\">");
+	html_put(out, "</td><td class=\"n\">");
 	put_pct(out, cv);
-	put(out, "</td><td class=\"n\">");
+	html_put(out, "</td><td class=\"n\">");
 	put_ms(out, json_object_get(group, "p95_ms"));
-	put(out, "</td>");
+	html_put(out, "</td>");
 	put_edge(out, json_is_integer(top) && json_integer_value(top) >= 0 ?
 	    json_array_get(json_object_get(group, "edges"), (size_t)json_integer_value(top)) : NULL);
-	put(out, "</tr>\n");
+	html_put(out, "</tr>\n");
 }
 
 /* Groups by "type group", since the same key may be in two types. The index borrows them. */
@@ -193,11 +168,11 @@ put_problems(struct page *p)
 	size_t i;
 
 	if (json_array_size(problems) == 0) {
-		put(p->out, "<p>None was found.</p>\n");
+		html_put(p->out, "<p>None was found.</p>\n");
 		return;
 	}
 	index = index_groups(p->document, &name);
-	put(p->out, "<div class=\"wide\"><table id=\"plain\"><thead><tr><th>type</th><th>group</th><th>problem</th>"
+	html_put(p->out, "<div class=\"wide\"><table id=\"plain\"><thead><tr><th>type</th><th>group</th><th>problem</th>"
 	    "<th class=\"n\">cost</th><th class=\"n\">CV</th><th class=\"n\">p95</th><th>edge</th>"
 	    "<th class=\"n\">share</th></tr></thead><tbody>\n");
 	json_array_foreach(problems, i, problem) {
@@ -205,7 +180,7 @@ put_problems(struct page *p)
 
 		put_problem(p->out, problem, known ? json_object_get(index, (const char *)name.data) : NULL);
 	}
-	put(p->out, "</tbody></table></div>\n");
+	html_put(p->out, "</tbody></table></div>\n");
 	p->out->failed |= name.failed || index == NULL;
 	buf_release(&name);
 	json_decref(index);
@@ -220,72 +195,58 @@ put_title(struct page *p)
 	size_t n = json_array_size(files);
 	const json_t *first = json_array_get(files, 0);
 
-	put(p->out, "Hone: ");
+	html_put(p->out, "Hone: ");
 	if (json_is_true(json_object_get(source, "live"))) {
-		put(p->out, "live traffic");
+		html_put(p->out, "live traffic");
 	} else if (json_is_string(first)) {
-		put_text(p->out, json_string_value(first), json_string_length(first));
+		html_text(p->out, json_string_value(first), json_string_length(first));
 		if (n > 1)
 			buf_printf(p->out, " and %zu more", n - 1);
 	} else {
-		put(p->out, "analysis");
+		html_put(p->out, "analysis");
 	}
 }
 
 static void
 put_nonce(struct page *p)
 {
-	put(p->out, p->nonce);
-}
-
-/* A file without its indentation, which nobody reads there. */
-static void
-put_lines(struct buf *out, const char *at, const char *end)
-{
-	while (at < end) {
-		const char *line = memchr(at, '\n', (size_t)(end - at)), *next = line != NULL ? line + 1 : end;
-
-		while (at < next && *at == '\t')
-			at++;
-		buf_bytes(out, at, (size_t)(next - at));
-		at = next;
-	}
+	html_put(p->out, p->nonce);
 }
 
 static void
 put_style(struct page *p)
 {
-	put_lines(p->out, page_css, page_css_end);
+	html_lines(p->out, page_css, page_css_end);
 }
 
 static void
 put_draw(struct page *p)
 {
-	put_lines(p->out, page_draw, page_draw_end);
+	html_lines(p->out, page_draw, page_draw_end);
 }
 
 static void
 put_figures(struct page *p)
 {
-	put_lines(p->out, page_figures, page_figures_end);
+	html_lines(p->out, page_figures, page_figures_end);
 }
 
 static void
 put_group(struct page *p)
 {
-	put_lines(p->out, page_group, page_group_end);
+	html_lines(p->out, page_group, page_group_end);
 }
 
 static void
 put_change(struct page *p)
 {
-	put_lines(p->out, page_change, page_change_end);
+	html_lines(p->out, page_change, page_change_end);
 }
 
 static void
 put_page(struct page *p)
 {
-	put_lines(p->out, page_js, page_js_end);
+	html_lines(p->out, page_js, page_js_end);
 }
 
 static const struct {

@@ -45,7 +45,7 @@ space_open(sqlite3 **db, const char *path, int *schema, struct err *e)
 	int rc;
 
 	*db = NULL;
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))	/* a pipe would keep us until somebody writes into it */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))	/* a pipe would keep us until somebody writes into it */
 		return err_set(e, ERR_STORE, "%s: is no file", path);
 	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
 		return database_err(e, *db, path);

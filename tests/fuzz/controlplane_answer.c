@@ -91,6 +91,7 @@ ask(struct engine *g, struct forest *f, const struct buf *question, int64_t now_
 	MUST(json_integer_value(json_object_get(a, "version")) == 1 && json_is_boolean(json_object_get(a, "ok")));
 	MUST(json_is_true(json_object_get(a, "ok")) ||
 	    (json_string_length(json_object_get(a, "error")) > 0 && json_string_length(json_object_get(a, "code")) > 0));
+	MUST(strstr(text, "no memory for the answer") == NULL);	/* a member of it was no JSON */
 	json_decref(a);
 	free(text);
 }

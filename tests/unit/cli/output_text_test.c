@@ -213,7 +213,7 @@ a_page_has_it_all_and_loads_nothing(void **state)
 	json_object_set_new(h, "tracepoint", json_string("<script>alert(1)</script>&\""));
 	json_object_set_new(h, "state", json_string("x\" onload=\"y"));
 	text = page_of(a);
-	assert_non_null(strstr(text, "&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;"));
+	assert_non_null(strstr(text, "&#60;script&#62;alert(1)&#60;/script&#62;&#38;&#34;"));
 	assert_non_null(strstr(text, "class=\"state x--onload--y\""));
 	assert_null(strstr(text, "<script"));
 	assert_null(strstr(text, "http://"));

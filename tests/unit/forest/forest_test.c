@@ -143,7 +143,7 @@ the_log_keeps_its_own_texts(void **state)
 static struct hypothesis
 bare(uint64_t id, uint64_t run, uint64_t parent)
 {
-	struct hypothesis h = { .id = id, .run = run, .parent = parent };
+	struct hypothesis h = { .id = id, .run = run, .parent = parent, .presence = '+' };
 
 	hypothesis_text(&h.tracepoint, "");
 	return h;

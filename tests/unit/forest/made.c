@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 int
@@ -72,17 +71,6 @@ loaded(struct store *s, unsigned days)
 	return f;
 }
 
-void
-sql(const char *path, const char *text)
-{
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", text, sqlite3_errmsg(db));
-	sqlite3_close(db);
-}
-
 int64_t
 sql_integer(const char *path, const char *text)
 {
@@ -97,31 +85,6 @@ sql_integer(const char *path, const char *text)
 	sqlite3_finalize(q);
 	sqlite3_close(db);
 	return ret;
-}
-
-void
-file_write(const char *path, const void *data, size_t len)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, data, len), (ssize_t)len);
-	close(fd);
-}
-
-uint8_t *
-file_read(const char *path, size_t *len)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY);
-	uint8_t *data;
-
-	assert_true(fd >= 0 && fstat(fd, &st) == 0);
-	data = malloc((size_t)st.st_size + 1);
-	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
-	close(fd);
-	*len = (size_t)st.st_size;
-	return data;
 }
 
 /* ---- random forests ---- */

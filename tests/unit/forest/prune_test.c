@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
 /* Stepping an older schema up, and pruning. */
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/unit/disk.h"
 #include "tests/unit/forest/made.h"
 
 /* The schema as version 1 was released, with a run, a tree and a switch. */

@@ -9,20 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/disk.h"
 #include "tests/unit/forest/made.h"
-
-enum { SKIPPED = 77 };
 
 static void
 refuses_to_open(const char *path, int code, const char *words)
@@ -536,43 +533,16 @@ a_reader_beside_it_does_not_stop_it(void **state)
 	store_close(s);
 }
 
-/* ---- what the disk and the system refuse; in children of our own, since they change what a process may ---- */
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "# %s:%d: %s (%s)\n", __FILE__, __LINE__, #x, e.text); \
-			_exit(1); \
-		} \
-	} while (0)
+/* ---- what the disk and the system refuse ---- */
 
 static void
-in_child(void (*what)(const struct place *), const struct place *p, const char *skip_because)
+try_read_only(void *arg)
 {
-	int status;
-	pid_t child = fork();
-
-	if (child == 0) {
-		what(p);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == SKIPPED) {
-		print_message("# skipped: %s\n", skip_because);
-		return;	/* cmocka's skip() is "not ok" in TAP */
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void
-try_read_only(const struct place *p)
-{
+	const struct place *p = arg;
 	struct err e = { 0 };
 	struct store *s;
 
-	if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
-		_exit(SKIPPED);
+	become_nobody();
 	CHECK(store_open(&s, p->path, &e) == ERR_STORE);
 	CHECK(strstr(e.text, "may it be written") != NULL && strstr(e.text, p->path) != NULL);
 }
@@ -587,13 +557,13 @@ a_read_only_folder_is_told_so(void **state)
 }
 
 static void
-try_read_only_file(const struct place *p)
+try_read_only_file(void *arg)
 {
+	const struct place *p = arg;
 	struct err e = { 0 };
 	struct store *s;
 
-	if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
-		_exit(SKIPPED);
+	become_nobody();
 	CHECK(store_open(&s, p->path, &e) == ERR_STORE);
 	CHECK(strstr(e.text, "may not be written") != NULL);
 }
@@ -613,21 +583,9 @@ a_read_only_database_is_told_so(void **state)
 }
 
 static void
-fill_disk(const char *path)
+try_full_disk(void *arg)
 {
-	static const char zeroes[65536];
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	size_t piece = sizeof zeroes;
-
-	while (piece > 0)
-		if (write(fd, zeroes, piece) <= 0)
-			piece /= 2;
-	close(fd);
-}
-
-static void
-try_full_disk(const struct place *p)
-{
+	const struct place *p = arg;
 	char filler[160];
 	struct err e = { 0 };
 	struct store *s, *again;
@@ -635,9 +593,7 @@ try_full_disk(const struct place *p)
 	uint64_t runs = 0, at = 0;
 	int failures = 0;
 
-	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tmpfs", p->folder, "tmpfs", 0, "size=1m") != 0)
-		_exit(SKIPPED);
+	mount_small_disk(p->folder);
 	snprintf(filler, sizeof filler, "%s/filler", p->folder);
 	fill_disk(filler);
 	CHECK(store_open(&s, p->path, &e) == ERR_FULL);

@@ -7,34 +7,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "tests/unit/searchspace/fixture.h"
 #include "tests/unit/searchspace/made.h"
-
-struct fixture {
-	struct labels *labels;
-	struct space *space;
-};
-
-static int
-fixture_make(void **state)
-{
-	struct fixture *f = calloc(1, sizeof *f);
-
-	f->labels = labels_new();
-	f->space = space_new(f->labels);
-	*state = f;
-	return 0;
-}
-
-static int
-fixture_free(void **state)
-{
-	struct fixture *f = *state;
-
-	space_free(f->space);
-	labels_free(f->labels);
-	free(f);
-	return 0;
-}
 
 /* ---- helpers ---- */
 

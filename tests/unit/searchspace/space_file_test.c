@@ -7,19 +7,16 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/file.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "tests/unit/disk.h"
 #include "tests/unit/searchspace/made.h"
-
-enum { SKIPPED = 77 };
 
 struct fixture {
 	char folder[32], path[64];
@@ -159,42 +156,6 @@ refuses_to_load(const char *path, int code, const char *words)
 	assert_int_equal(space_type(s, 0), LABEL_NONE);
 	space_free(s);
 	labels_free(labels);
-}
-
-static void
-sql(const char *path, const char *text)
-{
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", text, sqlite3_errmsg(db));
-	sqlite3_close(db);
-}
-
-static void
-file_write(const char *path, const void *data, size_t len)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, data, len), (ssize_t)len);
-	close(fd);
-}
-
-static uint8_t *
-file_read(const char *path, size_t *len)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY);
-	uint8_t *data;
-
-	assert_true(fd >= 0 && fstat(fd, &st) == 0);
-	data = malloc((size_t)st.st_size + 1);
-	assert_int_equal(read(fd, data, (size_t)st.st_size), st.st_size);
-	close(fd);
-	*len = (size_t)st.st_size;
-	return data;
 }
 
 /* ---- promises ---- */
@@ -1007,57 +968,16 @@ keys_go_by_the_names_of_fields(void **state)
 
 /* ---- what the disk and the system refuse ---- */
 
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "# %s:%d: %s (%s)\n", __FILE__, __LINE__, #x, e.text); \
-			_exit(1); \
-		} \
-	} while (0)
-
 static void
-in_child(void (*what)(struct fixture *), struct fixture *f, const char *skip_because)
+try_full_disk(void *arg)
 {
-	int status;
-	pid_t child = fork();
-
-	if (child == 0) {
-		what(f);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == SKIPPED) {
-		print_message("# skipped: %s\n", skip_because);
-		return;	/* cmocka's skip() is "not ok" in TAP */
-	}
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void
-fill_disk(const char *path)
-{
-	static const char zeroes[65536];
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	size_t piece = sizeof zeroes;
-
-	while (piece > 0)
-		if (write(fd, zeroes, piece) <= 0)
-			piece /= 2;
-	close(fd);
-}
-
-static void
-try_full_disk(struct fixture *f)
-{
+	struct fixture *f = arg;
 	char filler[80], left[80];
 	struct err e = { 0 };
 	struct space *t = space_new(f->labels);
 	struct space_stats st;
 
-	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tmpfs", f->folder, "tmpfs", 0, "size=1m") != 0)
-		_exit(SKIPPED);
+	mount_small_disk(f->folder);
 	snprintf(filler, sizeof filler, "%s/filler", f->folder);
 	snprintf(left, sizeof left, "%s.new", f->path);
 	learn(f->space, f->labels, "R a E");
@@ -1084,12 +1004,12 @@ a_full_disk_leaves_the_old_file(void **state)
 }
 
 static void
-try_read_only(struct fixture *f)
+try_read_only(void *arg)
 {
+	struct fixture *f = arg;
 	struct err e = { 0 };
 
-	if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
-		_exit(SKIPPED);
+	become_nobody();
 	CHECK(space_save(f->space, f->path, &e) == ERR_STORE);
 	CHECK(strstr(e.text, "may it and its folder be read and written") != NULL);
 }
