@@ -23,7 +23,7 @@
 #include "base/err.h"
 #include "controlplane/engine.h"
 
-#define AFFORD_RECORD_NS   150.0	/* what a record is taken to cost where that was not measured; docs: FACTS of LTTng */
+#define AFFORD_RECORD_NS   150.0	/* what a record is taken to cost where that was not measured; about what docs/architecture.md tells of one machine */
 #define AFFORD_REJECTED_NS 40.0
 #define AFFORD_PROBED_MIN  0.01
 #define AFFORD_SLACK       1.5
