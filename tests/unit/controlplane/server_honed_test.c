@@ -425,6 +425,82 @@ it_does_not_claim_what_no_agent_has_said(void **state)
 
 #define PROMISE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* ---- versions of the application ---- */
+
+static void
+tell_programs(struct stream *s, const struct programs *p)
+{
+	struct buf b = { 0 };
+
+	programs_encode(p, &b);
+	put(s, FRAME_PROGRAMS, 0, b.data, b.len);
+	buf_release(&b);
+}
+
+/* In the file, as learned of these programs. */
+static void
+save_version(struct house *h, const char *name, const struct programs *p, int64_t learned_ns)
+{
+	struct engine_options o = config_engine(&h->config);
+	struct forest *f = forest_new();
+	struct engine *g;
+	uint32_t node;
+	struct err e;
+
+	assert_int_equal(engine_new(&g, &o, f, &e), 0);
+	assert_int_equal(engine_join(g, "n1", "test", (struct mono){ 1 }, &node, &e), 0);
+	assert_int_equal(engine_programs(g, node, p, &e), 0);
+	assert_int_equal(space_version_set(engine_space(g), engine_fingerprint(g), name, learned_ns, &e), 0);
+	if (space_save(engine_space(g), h->space, &e) < 0)
+		fail_msg("%s", e.text);
+	engine_free(g);
+	forest_free(f);
+}
+
+/* Asks until it is so. */
+static void
+becomes(struct house *h, const char *words)
+{
+	int64_t until_ns = clock_mono().ns + SOON_MS * INT64_C(1000000);
+	char *answer = ask(h, "{\"ask\":\"status\"}");
+
+	while (strstr(answer, words) == NULL && clock_mono().ns < until_ns) {
+		free(answer);
+		usleep(20000);
+		answer = ask(h, "{\"ask\":\"status\"}");
+	}
+	if (strstr(answer, words) == NULL)
+		fail_msg("'%s' without '%s'", answer, words);
+	free(answer);
+}
+
+/* A roll-back gets its old space back by itself; of programs that nothing was learned of, the space is stale. */
+static void
+the_space_is_the_one_of_the_programs_that_run(void **state)
+{
+	const char *names[] = { "s:one", "s:two", "s:three" };
+	struct program one = { "s", 1, 0, 1 }, two = { "s", 1, 0, 2 }, three = { "s", 1, 0, 3 };
+	const struct programs old = { .nprograms = 1, .programs = &one, .nnames = 1, .names = names },
+	    recent = { .nprograms = 1, .programs = &two, .nnames = 2, .names = names },
+	    other = { .nprograms = 1, .programs = &three, .nnames = 3, .names = names };
+	struct house *h = *state;
+	struct stream *s;
+
+	save_version(h, "old", &old, 1000);
+	save_version(h, "recent", &recent, 2000);
+	begin(h);
+	asked(h, "{\"ask\":\"status\"}", "\"space_version\":\"recent\",\"space_stale\":false");
+	s = agent(h, "n1");
+	tell_programs(s, &old);
+	becomes(h, "\"space_version\":\"old\",\"space_stale\":false");
+	tell_programs(s, &other);
+	becomes(h, "\"space_version\":\"old\",\"space_stale\":true");
+	tell_programs(s, &recent);
+	becomes(h, "\"space_version\":\"recent\",\"space_stale\":false");
+	stream_close(s);
+	end(h);
+}
+
 int
 main(void)
 {
@@ -438,6 +514,7 @@ main(void)
 		PROMISE(what_is_no_database_is_told),
 		PROMISE(it_ends_quiet_when_the_agents_have_said_so),
 		PROMISE(it_does_not_claim_what_no_agent_has_said),
+		PROMISE(the_space_is_the_one_of_the_programs_that_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
