@@ -8,7 +8,6 @@
 #include "controlplane/search.h"
 
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
-static const double OF_ROOT_MIN = 0.25;
 
 /* What the search is about, whatever the group itself would be judged to be. */
 static int

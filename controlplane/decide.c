@@ -6,13 +6,12 @@
 #include "controlplane/search.h"
 
 enum {
-	PLENTY = 150,		/* traces after which what is still not sure is decided by what is likelier */
 	MANY = 1000,		/* and after which what was seen before is forgotten */
 	WEIGHTY = 8,		/* slow traces, so to speak, that a decision rests on */
 	SIDE_MIN = 10,		/* traces of each side of a separation */
 	SIDE_LATE = 5
 };
-static const double SEPARATES_MIN = 0.5, SURE = 3, MUCH = 4, OF_ROOT_MIN = 0.25;
+static const double SEPARATES_MIN = 0.5, SURE = 3, MUCH = 4;
 
 /* The problem is back as it was when the gap was found: else what is seen now is not what is searched. */
 static bool

@@ -8,7 +8,7 @@
 
 #include "controlplane/search.h"
 
-enum { CHECK_NS = 100000000, WATCH_MIN_NS = 1000000000, SETTLE_NS = 50000000, SEARCHES_MAX = 32, SHARES_OF_MEMORY = 4 };
+enum { WATCH_MIN_NS = 1000000000, SEARCHES_MAX = 32, SHARES_OF_MEMORY = 4 };
 static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2;	/* of what the costliest problem costs */
 
 /* ---- traces ---- */

@@ -148,7 +148,7 @@ explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 	s->taught = 0;
 	d->run->cycles += on > 0;
 	if (on == 0 || rc != 0)
-		explore_end(g, d, s, when);
+		explore_end(g, s, when);
 	forest_touch_run(g->forest, d->run);
 	return rc != 0 ? rc : (int)on;
 }
@@ -173,19 +173,17 @@ end(struct engine *g, struct search *s, enum hypothesis_state state, const char 
 }
 
 void
-explore_end(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+explore_end(struct engine *g, struct search *s, struct wall when)
 {
-	(void)d;
 	s->explore_most = s->explore_most < AT_ONCE ? 2 * s->explore_most : AT_ONCE;
 	end(g, s, HYPOTHESIS_NO_HELP, "explored", when);
 }
 
 void
-explore_less(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+explore_less(struct engine *g, struct search *s, struct wall when)
 {
 	uint32_t were = s->explored - s->explored_before;
 
-	(void)d;
 	if (s->explore_most > were)
 		s->explore_most = were;
 	if (s->explore_most > 1) {

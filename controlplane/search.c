@@ -14,9 +14,9 @@
 
 #include "controlplane/afford.h"
 
-enum { CHECK_NS = 100000000, SETTLE_NS = 50000000, SPREADS_MAX = 2, ROUNDS_MAX = 16, PLENTY = 150, FEW = 5, SHARES_OF_MEMORY = 8 };
+enum { SPREADS_MAX = 2, ROUNDS_MAX = 16, FEW = 5, SHARES_OF_MEMORY = 8 };
 static const int64_t SWITCH_MAX_NS = 20000000000;
-static const double BESIDE_SURE = 2, OF_ROOT_MIN = 0.25;
+static const double BESIDE_SURE = 2;
 
 struct search *
 search_new(const struct gap *gap, struct hash128 root_key, uint32_t number, uint64_t seed)
@@ -58,7 +58,8 @@ search_on(const struct search *s)
 	return s->phase != PHASE_WAIT && s->phase != PHASE_ENDED;
 }
 
-bool
+/* An agent has let go of tracepoints by itself. */
+static bool
 queues_shed(const struct engine *g)
 {
 	for (uint32_t i = 0; i < g->nnodes; i++)
@@ -291,7 +292,7 @@ gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 		if ((rc = decide(&x, g, s, late, &g->scratch, e)) != 0)
 			return rc;
 		if (x.what != DECIDE_WAIT && s->explorer != NULL)
-			explore_end(g, d, s, when);
+			explore_end(g, s, when);
 		if (x.what == DECIDE_WAIT) {
 			if (late)
 				search_end(g, d, s, why_gone(s), when);
@@ -367,7 +368,7 @@ withdraw(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 		forest_touch(g->forest, p.hypothesis);
 	}
 	if (s->explorer != NULL) {
-		explore_end(g, d, s, when);
+		explore_end(g, s, when);
 		s->explored = 0;
 	}
 	return cycle_begin(g, s, PHASE_PAUSED, now, e);
@@ -397,7 +398,7 @@ static int
 spend_less(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
 {
 	if (s->explorer != NULL) {
-		explore_less(g, d, s, when);
+		explore_less(g, s, when);
 	} else if (!let_go(g, d, s, when)) {
 		if (!any_fresh(g))
 			end_dear(g, d, s, s->on[s->non - 1].label, when);
@@ -483,7 +484,7 @@ search_end(struct engine *g, struct diagnosis *d, struct search *s, const char *
 		turn_off(g, d, s, s->non - 1, "the search ended", when);
 	}
 	if (s->explorer != NULL)
-		explore_end(g, d, s, when);
+		explore_end(g, s, when);
 	give_up(g, s->root, when);
 	if (words != NULL)
 		snprintf(s->words, sizeof s->words, "%s", words);

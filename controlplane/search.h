@@ -22,6 +22,13 @@
 #include "base/rng.h"
 #include "controlplane/engine_inside.h"
 
+enum {
+	CHECK_NS = 100000000,	/* between two looks at what has come */
+	SETTLE_NS = 50000000,	/* after a toggle holds: requests that were on their way are over their first records */
+	PLENTY = 150		/* traces after which what is still not sure is decided by what is likelier */
+};
+#define OF_ROOT_MIN 0.25	/* less of what the search began with is not followed, and no verdict */
+
 struct pick {			/* a tracepoint that is on, and for which hypothesis */
 	uint32_t label;
 	bool fresh;		/* of this cycle */
@@ -124,7 +131,6 @@ int  search_step(struct engine *g, struct diagnosis *d, struct search *s, struct
 void search_end(struct engine *g, struct diagnosis *d, struct search *s, const char *words, struct wall when);
 bool search_on(const struct search *s);		/* has begun, has not ended */
 bool same_gap(const struct gap *a, const struct gap *b);
-bool queues_shed(const struct engine *g);	/* an agent has let go of tracepoints by itself */
 
 /* ---- gap.c ---- */
 /* Which edges of the shape the gap has become, into inside[nedges]: from its one end to its other. An edge that goes
@@ -217,9 +223,9 @@ bool needed(const struct search *s, uint32_t label);	/* an end of the gap, or wh
 int  explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 /* The space was taught, and it is known what they cost. */
 bool explored_enough(const struct engine *g, const struct search *s, bool late);
-void explore_end(struct engine *g, struct diagnosis *d, struct search *s, struct wall when);
+void explore_end(struct engine *g, struct search *s, struct wall when);
 /* Measured, they cost more than there is: once more, half as many at a time; a single one is left out. */
-void explore_less(struct engine *g, struct diagnosis *d, struct search *s, struct wall when);
+void explore_less(struct engine *g, struct search *s, struct wall when);
 
 /* ---- settle.c ---- */
 struct hypothesis *hypothesis_from(struct engine *g, struct diagnosis *d, const struct hypothesis *parent,

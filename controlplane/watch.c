@@ -6,7 +6,7 @@
 
 #include "controlplane/search.h"
 
-enum { ROUNDS = 100, PLENTY = 150, NEWS = 16 };	/* a group is judged again when it has 1/NEWS more traces */
+enum { ROUNDS = 100, NEWS = 16 };	/* a group is judged again when it has 1/NEWS more traces */
 
 /* A cheap stand-in for what a group's problem costs. */
 static double
