@@ -215,7 +215,7 @@ install: all install-instrument
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
-	@echo 'alone: unit sim scenario fuzz rooms man docs docs-check setup setup-tests clean'
+	@echo 'alone: unit sim scenario kill-matrix fuzz rooms man docs docs-check setup setup-tests clean'
 clean:
 	rm -rf $O $O-san $O-tsan $O-fuzz
 

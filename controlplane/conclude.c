@@ -109,8 +109,24 @@ find_what_if(struct verdict *v, struct engine *g, const struct diagnosis *d, con
 	return 0;
 }
 
+/*
+ * Requests that wait in the same queue one after the other wait alike: so many say no more than fewer that are
+ * independent would. How many times more there are of them, by the correlation r of neighbours, as if it fell off
+ * like r, r^2, r^3, ... (effective sample size of an AR(1) process: Wilks, J. Climate 10, 1997). 1 where r may be chance.
+ */
+static double
+alike(const struct comoments *serial)
+{
+	double n = (double)serial->n, r;
+
+	if (n < 3 || serial->m2_x <= 0)
+		return 1;
+	r = fmin(serial->c_xy / serial->m2_x, 0.98);	/* both series are the same, but for one at each end */
+	return r * sqrt(n) > 2 ? (1 + r) / (1 - r) : 1;
+}
+
 static void
-measured(struct verdict *v, const struct group *group, const struct finding *f, uint32_t edge)
+measured(struct verdict *v, const struct group *group, const struct finding *f, uint32_t edge, double times)
 {
 	const struct edge_share *share = &f->edges[edge];
 
@@ -118,8 +134,8 @@ measured(struct verdict *v, const struct group *group, const struct finding *f, 
 	v->mean_ns = f->mean_ns;
 	v->cv = f->cv;
 	v->share = share->share;
-	v->share_low = share->interval.low;
-	v->share_high = share->interval.high;
+	v->share_low = share->share - (share->share - share->interval.low) * sqrt(times);
+	v->share_high = share->share + (share->interval.high - share->share) * sqrt(times);
 	v->latency_share = share->latency_share;
 	if (group->slowest.total_ns >= 0) {
 		v->slowest = group->slowest.id;
@@ -164,6 +180,8 @@ print_words(struct buf *b, const struct verdict *v, const struct search *s, cons
 	buf_printf(b, "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %llu requests %s lies between %s and %s",
 	    v->share * 100, v->share_low * 100, v->share_high * 100, v->confidence * 100,
 	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, type, v->from, v->to);
+	if (alike(&s->serial) >= 2)
+		buf_printf(b, " (they wait alike: worth %.0f that are independent)", (double)v->traces / alike(&s->serial));
 	if (nplaces > 1)
 		buf_printf(b, ", the first of %u times that they pass there", nplaces);
 	if (v->key[0] != '\0')
@@ -262,7 +280,7 @@ conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 		goto end;
 	}
-	measured(&v, group, &f, edge);
+	measured(&v, group, &f, edge, alike(&s->serial));
 	if (contradicted(&v, s)) {
 		rc = take_back(g, d, s, when);
 		goto end;

@@ -84,6 +84,7 @@ cycle_begin(struct engine *g, struct search *s, enum phase phase, struct mono no
 
 	groups_free(s->groups);
 	s->traces = s->skipped_lossy = 0;
+	s->serial = (struct comoments){ 0 };
 	s->phase = phase;
 	s->is_ready = false;
 	s->cycle_begun = now;
@@ -108,7 +109,9 @@ search_trace(struct engine *g, struct search *s, const struct trace *t, struct e
 	if (rc != 0)
 		return rc == ERR_INPUT ? 0 : rc;
 	g->inexact += !shape_exact(&shape, t);
-	s->traces++;
+	if (s->traces++ > 0)
+		comoments_add(&s->serial, (double)s->before_ns, (double)(t->end_ns - t->begin_ns));
+	s->before_ns = t->end_ns - t->begin_ns;
 	s->taught += s->explorer != NULL;
 	groups_add(s->groups, t, &path, &shape, g->node_names);
 	return 0;

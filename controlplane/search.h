@@ -87,6 +87,8 @@ struct search {
 	char words[200];		/* ended without a verdict: why */
 
 	struct groups *groups;		/* of this cycle's traces */
+	struct comoments serial;	/* of these: a response time beside the one before it */
+	int64_t before_ns;
 	uint64_t traces, skipped_lossy;
 	struct mono cycle_begun, checked, ready;
 	bool   is_ready;
