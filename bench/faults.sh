@@ -23,7 +23,7 @@ jq -rs --slurpfile faults "$here/examples/shop/faults.json" '
   "|---|---|---|---|---|---|---|---|",
   (group_by(.fault)[] | "| `\(.[0].fault)` | \($faults[0][.[0].fault].service) | \(map(select(.check == "right")) | length) of \(length) | "
     + "\([.[].verdict.share // 0] | span) % | "
-    + (map(.verdict.key // empty) | if length == 0 then "none" else "\(.[0].name | sub(".*:"; "")), R \([.[].r] | min | . * 100 | round / 100)" end)
+    + (map(.verdict.key // empty) | if length == 0 then "none" else "\(.[0].name | if startswith("node of ") then "node" else sub(".*:"; "") end), R \([.[].r] | min | . * 100 | round / 100)" end)
     + " | \([.[].tracepoints_used] | max) (\([.[] | .tracepoints_used / .tracepoints_all] | max * 1000 | round / 10) %)"
     + " | \([.[].cycles] | max) | \([.[].seconds] | sort | .[length / 2 | floor] * 10 | round / 10), \([.[].seconds] | max * 10 | round / 10) |")' "$all"
 exit $missed
