@@ -13,15 +13,16 @@ void
 pen_open(struct pen *p, FILE *out)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-	bool terminal = isatty(fileno(out)), dumb = term == NULL || strcmp(term, "dumb") == 0;
+	bool dumb = term == NULL || strcmp(term, "dumb") == 0;
 	struct winsize w;
 
 	memset(p, 0, sizeof *p);
 	p->out = out;
 	p->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-	p->live = terminal && !dumb;
+	p->terminal = isatty(fileno(out));
+	p->live = p->terminal && !dumb;
 	p->colour = p->live && (no_color == NULL || no_color[0] == '\0');
-	p->columns = terminal && ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : 100;
+	p->columns = p->terminal && ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : 100;
 }
 
 void
@@ -156,7 +157,7 @@ pen_shorten(struct pen *p, const char *s, int columns)
 void
 pen_wrap(struct pen *p, const char *margin, const char *text)
 {
-	int room = p->live ? p->columns - pen_width(margin) : 0, used = 0;
+	int room = p->terminal ? p->columns - pen_width(margin) : 0, used = 0;
 
 	fputs(margin, p->out);
 	while (*text != '\0') {

@@ -11,7 +11,7 @@
 
 struct pen {
 	FILE *out;
-	bool utf8, colour, live;	/* live: a terminal that can be written over */
+	bool utf8, colour, terminal, live;	/* live: a terminal that can be written over */
 	int columns;
 	struct arena texts;		/* what the functions below return lives here, until pen_release() */
 };
