@@ -5,8 +5,12 @@
 #   make demo         set up, build, run the main job end to end (FAULT=name)
 #   make check        set up, build, pass all tests (also with sanitizers)
 #   make bench        measure, as ratios; make fuzz: try bad input; make rooms: prove that calls run one way
+#   make overhead     what the application notices: ROUNDS=10 SECONDS=6 RATE=150 SETTLE=12 SHOP_HOSTS=1
 #   make sim          text simulations, and random ones with planted causes: APPS=1000 SEED=1 STRATEGY="flat bisect"
+#   make eval         is every planted fault found: ROUNDS=5 FAULT="row_lock big_key"; docs/evaluation.md
 #   make calibrate    how often findings are right, where the truth is known; make eval-nezha: on real faults
+#   make nginx redis postgres   the modules for these servers, alone (docs/servers.md); part of all where it can be built
+#   make ganesha      fetch and build a real NFS server that has tracepoints of its own (docs/ganesha.md)
 #   make install      DESTDIR= PREFIX= ; SAN=address,undefined builds with sanitizers
 
 .DEFAULT_GOAL := all
@@ -14,20 +18,21 @@
 .SUFFIXES:
 
 # ---- rooms: each uses those named, and nothing else of ours ------------------
-ROOMS             := base wire analysis formats report forest searchspace controlplane agent cli
+ROOMS             := base wire mapping analysis formats report forest searchspace controlplane agent cli
 base_uses         :=
 wire_uses         := base
+mapping_uses      := wire base
 analysis_uses     := wire base
-formats_uses      := analysis wire base
+formats_uses      := analysis mapping wire base
 report_uses       := analysis wire base
 forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
 controlplane_uses := searchspace forest report analysis wire base
-agent_uses        := wire base
-cli_uses          := report formats searchspace forest analysis wire base
+agent_uses        := mapping wire base
+cli_uses          := report formats searchspace forest analysis mapping wire base
 
 # ---- what a room takes from outside (pkg-config names, or -l flags) -----------
-base_libs         := nng
+base_libs         := nng openssl
 analysis_libs     := gsl
 formats_libs      := z deflate
 report_libs       := jansson gsl
@@ -42,12 +47,14 @@ honed_room        := controlplane
 hone-agent_room   := agent
 hone_room         := cli
 
-# What hone loads when it is needed (formats/format_ctf.c), and what of hone that uses.
+# What hone loads when it is needed (formats/format_ctf.c, cli/keys.c), and what of hone that uses.
 LOADED            := formats/format_ctf_babeltrace.c
+LOADED_KEYS       := base/keys_openssl.c base/keys_files_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_*
 
 # ---- how --------------------------------------------------------------------
 VERSION := 0.1.0
+NPROC   := $(shell nproc)
 O       ?= build
 PREFIX  ?= /usr/local
 CC      ?= cc
@@ -67,6 +74,8 @@ lib_flags_deflate   := $(call small,deflate)
 lib_flags_sqlite3   := $(call small,sqlite3)
 lib_flags_jansson   := $(call small,jansson)
 lib_flags_lttng-ctl := -llttng-ctl
+# Not for who never calls tls_open(): hone does not, and need not wait for OpenSSL to be loaded. One word, since flags are sorted.
+lib_flags_openssl   := -Wl,--push-state,--as-needed,-lssl,-lcrypto,--pop-state
 # $(call libs,room): its archive and those it uses, lower rooms last; $(call foreign,room): -l flags
 libs    = $(foreach r,$1 $($1_uses),$O/lib/lib$r.a)
 foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l)))) -lm
@@ -74,10 +83,10 @@ foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l
 sources = $(filter-out %/main.c $(LOADED),$(wildcard $1/*.c))
 tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
-all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so instrument examples
+all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/keys.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
-$O/tests/unit/controlplane/engine_runs_test: $O/tests/sim/stage.o
+$O/tests/unit/controlplane/engine_runs_test $O/tests/unit/controlplane/queues_test $O/tests/unit/controlplane/sampler_test $O/tests/unit/controlplane/steady_test: $O/tests/sim/stage.o
 
 define room
 $O/lib/lib$1.a: $(patsubst %.c,$O/%.o,$(call sources,$1))
@@ -101,6 +110,8 @@ $(foreach p,$(PROGRAMS),$(eval $(call program,$p)))
 
 $O/lib/hone/ctf.so: $(LOADED:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
+$O/lib/hone/keys.so: $(LOADED_KEYS:%.c=$O/%.o)
+	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lcrypto
 
 $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
@@ -110,16 +121,24 @@ $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js grou
 $O/cli/forest_page.o: report/page.css cli/forest.css
 
 include instrument/instrument.mk
-include examples/shop/shop.mk
-include $(wildcard agent/*.mk controlplane/*.mk)
+include $(wildcard agent/*.mk controlplane/*.mk examples/*/*.mk instrument/*/*.mk)
 
 examples: shop
 
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)
-SCENARIOS  = $(sort $(wildcard tests/scenario/*_test.sh))
+# Each has session daemons of its own and waits most of its time, so two at once, the longest first; those that measure a
+# processor's time, clocks, or how fast something fills, alone.
+SCENARIO_JOBS ?= 2
+scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
+LONG      := $(call scenario_files,overhead kill questions demo bad_peer map agent guard report \
+	matrix budget nginx redis postgres)
+ALONE     := $(call scenario_files,burst clock cost soak source)
+SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
+# Why a check failed is said once more at the end; what else they say stays in $O/scenarios.
+scenarios  = $(if $2,O=$(abspath $O) prove $1 --timer -e bash $2 2>>$O/scenarios || failed=1;)
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SECONDS ?= 10
+FUZZ_SECONDS ?= 4
 MAN       := $(wildcard */*.[1358])
 
 $O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlplane)
@@ -128,22 +147,28 @@ $O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlpla
 $O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/tests/sim/stage.o $(call libs,controlplane)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
 
-unit: $(UNIT_TESTS)
-	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -e '' $(sort $^)
+# Of UNIT only: ROOM/%, ROOM/NAME_test. They wait most of their time, so twice as many at once as there are processors.
+UNIT      ?= %
+unit: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS))
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e '' $(sort $^)
+# Those that have threads, for the sanitizer of threads; of others it has nothing to say.
+THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $r/*.c),$r/%)) \
+	$(patsubst tests/unit/%.c,%,$(shell grep -l pthread_ tests/unit/*/*_test.c))
 APPS ?= 40
 SEED ?= 1
 sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1 SIZE=100000
-	prove -e '$<' $(SIMS)
+	prove -j$(NPROC) -e '$<' $(SIMS)
 	$O/tests/sim/random --apps $(APPS) --seed $(SEED) $(if $(STRATEGY),--strategy "$(STRATEGY)") \
 	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE)) $(if $(SIZE),--size-max $(SIZE))
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
-	O=$(abspath $O) prove -e bash $(SCENARIOS)
+	@: >$O/scenarios
+	@$(call scenarios,-j$(SCENARIO_JOBS),$(filter-out $(ALONE),$(SCENARIOS))) \
+	    $(call scenarios,,$(filter $(ALONE),$(SCENARIOS))) [ -z "$$failed" ] || \
+	    { grep '^#' $O/scenarios; echo "failed:"; grep -o '^# tests/scenario/[^ ]*.sh, [0-9]* - [^:]*' $O/scenarios; false; }
 fuzz:	# clang's libFuzzer, with objects of its own
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers
 fuzzers: $(FUZZERS)
-	@for f in $(FUZZERS); do n=$${f##*/}; echo "fuzz: $$n, $(FUZZ_SECONDS) s"; mkdir -p $O/corpus/$$n; \
-	    $$f -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=1024 -timeout=20 -verbosity=0 $O/corpus/$$n \
-	    $$(ls -d tests/fuzz/corpus/$$n 2>/dev/null) || exit 1; done
+	@tools/fuzz.sh $(FUZZ_SECONDS) $O/corpus $(sort $(FUZZERS))
 rooms: $(foreach r,$(ROOMS),$O/lib/lib$r.a)
 	@tools/rooms.sh $O $(foreach r,$(ROOMS),"$r:$($r_uses)")
 man:
@@ -162,13 +187,13 @@ setup:
 setup-tests:
 	@tools/setup.sh tests
 # As many jobs as processors, unless we were told how many.
-JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(shell nproc))
+JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(NPROC))
 check: setup-tests
 	$(MAKE) $(JOBS) all
 	$(MAKE) rooms man docs-check
 	$(MAKE) $(JOBS) unit sim
 	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" APPS=20 SIZE=3000 unit sim
-	$(MAKE) $(JOBS) O=$O-tsan SAN=thread OPT="-O1 -g" unit
+	$(MAKE) $(JOBS) O=$O-tsan SAN=thread OPT="-O1 -g" UNIT="$(THREADED)" unit
 	$(MAKE) $(JOBS) fuzz
 	$(MAKE) scenario
 demo: setup
@@ -176,7 +201,17 @@ demo: setup
 	@O=$(abspath $O) examples/demo.sh $(FAULT)
 calibrate: $O/bench/analysis_calibrate	# how often the analysis is right, where the truth is known: docs/calibration.md
 	@$< $(CALIBRATE)
-bench: setup-tests all instrument-bench agent-bench source-scenario $O/bench/agent_reader
+ROUNDS ?= 10
+SECONDS ?= 6
+RATE ?= 150
+SETTLE ?= 12
+overhead: setup-tests all instrument-bench
+	@O=$(abspath $O) bench/instrument_cost.sh
+	@O=$(abspath $O) bench/overhead.sh $(ROUNDS) $(SECONDS) $(RATE) $(SETTLE)
+eval: setup-tests	# all faults of the shop, ROUNDS times each
+	@$(MAKE) --no-print-directory $(JOBS) all
+	@O=$(abspath $O) ROUNDS=$(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) bench/eval.sh $(FAULT)
+bench: setup-tests all instrument-bench agent-bench source-scenario preload-bench $O/bench/agent_reader
 	@O=$(abspath $O) bench/bench.sh
 $O/bench/controlplane_decide: $O/bench/controlplane_decide.o $O/tests/sim/stage.o $(call libs,controlplane)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
@@ -208,16 +243,24 @@ install: all install-instrument
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
 	install -m755 $O/bin/hone $(DESTDIR)$(PREFIX)/bin
 	install -Dm755 $O/lib/hone/ctf.so $(DESTDIR)$(PREFIX)/lib/hone/ctf.so
+	install -Dm755 $O/lib/hone/keys.so $(DESTDIR)$(PREFIX)/lib/hone/keys.so
 	install -Dm755 $O/lib/hone/hone-cost $(DESTDIR)$(PREFIX)/lib/hone/hone-cost
+	install -d $(DESTDIR)$(PREFIX)/share/hone/maps
+	install -m644 $(wildcard examples/*/*.map) $(DESTDIR)$(PREFIX)/share/hone/maps
 	install -Dm644 cli/hone.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hone
 	install -m755 $O/bin/honed $O/bin/hone-agent $(DESTDIR)$(PREFIX)/sbin
+	install -d $(foreach d,systemd/system sysusers.d tmpfiles.d,$(DESTDIR)$(PREFIX)/lib/$d)
+	$(foreach u,honed hone-agent,sed 's|@sbindir@|$(PREFIX)/sbin|' units/$u.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/$u.service;)
+	install -m644 units/hone.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/hone.conf
+	install -m644 units/hone.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/hone.conf
 	$(foreach m,$(filter-out instrument/%,$(MAN)),install -m644 $m $(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m));)
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
 	@echo 'alone: unit sim scenario kill-matrix fuzz rooms man docs docs-check setup setup-tests clean'
 clean:
-	rm -rf $O $O-san $O-tsan $O-fuzz
+	rm -rf $O $O-san $O-tsan $O-fuzz $O-ganesha
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
-.PHONY: help all instrument examples shop unit sim scenario fuzz fuzzers rooms man docs docs-check setup setup-tests check demo bench calibrate eval-nezha install clean
+export SHOP_HOSTS
+.PHONY: overhead help all instrument examples shop unit sim scenario fuzz fuzzers rooms man docs docs-check setup setup-tests check demo eval bench calibrate eval-nezha install clean

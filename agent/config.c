@@ -21,9 +21,13 @@ static const struct ini_key KEYS[] = {
 	  "Folder for traces on their way, on a tmpfs; empty: /run/hone/agent-NODE." },
 	{ "agent", "policy", INI_TEXT, AT(policy), "/dev/shm/hone-policy", 0, 0,
 	  "The table of rates that libhone reads in every program (HONE_POLICY there)." },
+	{ "agent", "user", INI_TEXT, AT(user), "", 0, 0,
+	  "Who it becomes when it was started as root; empty: hone, if there are such a user and a group tracing." },
+	{ "agent", "hang", INI_TIME, AT(hang_ns), "10s", SECOND, 600 * SECOND,
+	  "An agent that does not move for so long hangs: its guardian switches off what it had on." },
 	{ "log", "level", INI_TEXT, AT(log_level), "info", 0, 0, "The least that is logged: debug, info, warn, error." },
 	{ "controller", "url", INI_TEXT, AT(url), "ipc:///run/hone/agents.sock", 0, 0,
-	  "Where honed listens for agents: ipc:///path or tcp://host:port." },
+	  "Where honed listens for agents: ipc:///path, or tls://host:port, which needs the keys of [tls]." },
 	{ "controller", "silence", INI_TIME, AT(silence_ns), "5s", 0.1 * SECOND, 600 * SECOND,
 	  "A controller that says nothing for so long is dialled again." },
 	{ "controller", "retry", INI_TIME, AT(retry_ns), "1s", 0.01 * SECOND, 600 * SECOND,
@@ -32,10 +36,19 @@ static const struct ini_key KEYS[] = {
 	  "The wait after it refused us, e.g. for another version." },
 	{ "controller", "sampling_without", INI_TIME, AT(sampling_without_ns), "30s", 0, 86400 * SECOND,
 	  "How long requests are still sampled after the controller was heard last." },
+	{ "tls", "ca", INI_TEXT, AT(ca), "/etc/hone/keys/ca.pem", 0, 0,
+	  "For tls://, as hone keys agent NODE makes them: the CA of the controller that we talk to." },
+	{ "tls", "certificate", INI_TEXT, AT(certificate), "/etc/hone/keys/agent.pem", 0, 0,
+	  "The node's certificate; it must be for the name that agent.node says." },
+	{ "tls", "key", INI_TEXT, AT(key), "/etc/hone/keys/agent.key", 0, 0, "Its key, which nobody else may read." },
+	{ "tls", "revoked", INI_TEXT, AT(revoked), "", 0, 0,
+	  "A copy of the controller's revoked.pem; empty: it is not asked whether the controller's certificate is revoked." },
 	{ "queue", "memory", INI_BYTES, AT(memory_bytes), "64MiB", 1 << 20, 1e11,
 	  "The most that unacknowledged batches may take; beyond, the oldest unsent are dropped and counted." },
+	{ "queue", "files", INI_BYTES, AT(files_bytes), "64MiB", 1 << 20, 1e11,
+	  "The most that the tracer's files in run_dir may hold unread; beyond, no request is sampled until under half." },
 	{ "queue", "batch", INI_BYTES, AT(batch_bytes), "64KiB", 1 << 10, 512 << 10, "A batch of this size is sent at once." },
-	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "20ms", 0, 10 * SECOND, "A batch that is this old is sent." },
+	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "20ms", 0, 10 * SECOND, "With records, a batch goes so long after the one before; what comes after a pause goes at once." },
 	{ "queue", "watermark", INI_TIME, AT(watermark_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
 	  "At least so often a batch goes out, if only to say that nothing happened." },
 	{ "queue", "window", INI_COUNT, AT(window), "64", 1, 4096, "Batches on their way without an acknowledgement." },
@@ -44,14 +57,22 @@ static const struct ini_key KEYS[] = {
 	  "stall is survived." },
 	{ "tracer", "sub_buffer_size", INI_BYTES, AT(sub_buffer_bytes), "32KiB", 4096, 1 << 26,
 	  "The size of one, a power of two." },
-	{ "tracer", "switch_timer", INI_TIME, AT(switch_timer_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
+	{ "tracer", "switch_timer", INI_TIME, AT(switch_timer_ns), "250ms", 0.001 * SECOND, SECOND,
 	  "How long a record may lie in a sub-buffer that is not full." },
 	{ "tracer", "slow_call", INI_TIME, AT(slow_call_ns), "2s", 0.05 * SECOND, 600 * SECOND,
 	  "A session daemon that takes longer for one request is reported as trouble." },
 	{ "tracer", "list_every", INI_TIME, AT(list_every_ns), "5min", SECOND, 86400 * SECOND,
 	  "How often the tracepoints of known programs are listed again, for providers that were loaded late." },
-	{ "tracer", "few_changes", INI_COUNT, AT(few_changes), "5", 0, 1e6,
-	  "More changes than this at once are made with tracing stopped, which is faster and leaves a gap." },
+	{ "tracer", "rules_per_session", INI_COUNT, AT(rules_per_session), "8", 1, 1e6,
+	  "Added tracepoints in one LTTng session: a change costs as many walks over all tracepoints of the node." },
+	{ "tracer", "sessions", INI_COUNT, AT(sessions), "16", 0, 256,
+	  "Sessions for added tracepoints; when all are full they take more. 0: all in the one of what is always on." },
+	{ "tracer", "added_sub_buffer_size", INI_BYTES, AT(added_sub_buffer_bytes), "8KiB", 4096, 1 << 26,
+	  "As sub_buffer_size, in the sessions of added tracepoints." },
+	{ "tracer", "idle_session", INI_TIME, AT(idle_session_ns), "60s", 0, 86400 * SECOND,
+	  "When nothing added has been on for so long, sessions but one are ended and their memory is given back." },
+	{ "maps", "folder", INI_TEXT, AT(maps), "/etc/hone/maps", 0, 0,
+	  "Mappings (*.map): which tracepoints are requests, in programs that do not know libhone; read again on SIGHUP." },
 	{ "status", "every", INI_TIME, AT(status_ns), "500ms", 0.01 * SECOND, SECOND,
 	  "How often the agent reports its occupancy, losses and cost." },
 	{ "status", "shed", INI_SHARE, AT(shed), "90%", 0.1, 1,
@@ -106,10 +127,16 @@ check(const struct config *c, struct err *e)
 		    PATH_MAX / 4);
 	if (c->policy[0] != '/' || strlen(c->policy) > 255)
 		return err_set(e, ERR_INPUT, "agent.policy: \"%s\": a path from / of at most 255 bytes", c->policy);
-	if (strncmp(c->url, "ipc:///", 7) != 0 && strncmp(c->url, "tcp://", 6) != 0)
-		return err_set(e, ERR_INPUT, "controller.url: \"%s\": ipc:///path or tcp://host:port", c->url);
-	if (!power_of_two(c->sub_buffers) || !power_of_two(c->sub_buffer_bytes))
-		return err_set(e, ERR_INPUT, "tracer.sub_buffers and tracer.sub_buffer_size: powers of two");
+	if (c->maps[0] != '/')
+		return err_set(e, ERR_INPUT, "maps.folder: \"%s\": a path from /", c->maps);
+	if (strncmp(c->url, "tcp://", 6) == 0)
+		return err_set(e, ERR_INPUT, "controller.url: \"%s\": not in the clear; use tls://host:port, with keys that hone keys "
+		    "agent %s makes", c->url, c->node);
+	if (strncmp(c->url, "ipc:///", 7) != 0 && strncmp(c->url, "tls://", 6) != 0)
+		return err_set(e, ERR_INPUT, "controller.url: \"%s\": ipc:///path or tls://host:port", c->url);
+	if (!power_of_two(c->sub_buffers) || !power_of_two(c->sub_buffer_bytes) || !power_of_two(c->added_sub_buffer_bytes))
+		return err_set(e, ERR_INPUT, "tracer.sub_buffers, tracer.sub_buffer_size and tracer.added_sub_buffer_size: "
+		    "powers of two");
 	return 0;
 }
 

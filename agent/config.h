@@ -10,11 +10,15 @@
 #include "base/log.h"
 
 struct config {
-	char *node, *run_dir, *policy, *log_level;
+	char *node, *run_dir, *policy, *user, *log_level;
+	int64_t hang_ns;
 	char *url;
+	char *ca, *certificate, *key, *revoked;		/* for tls:// */
 	int64_t silence_ns, retry_ns, refused_ns, sampling_without_ns;
-	int64_t memory_bytes, batch_bytes, batch_ns, watermark_ns, window;
-	int64_t sub_buffers, sub_buffer_bytes, switch_timer_ns, slow_call_ns, list_every_ns, few_changes;
+	int64_t memory_bytes, files_bytes, batch_bytes, batch_ns, watermark_ns, window;
+	int64_t sub_buffers, sub_buffer_bytes, switch_timer_ns, slow_call_ns, list_every_ns;
+	int64_t rules_per_session, sessions, added_sub_buffer_bytes, idle_session_ns;
+	char *maps;
 	double shed;
 	int64_t status_ns;
 };

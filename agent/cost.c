@@ -42,8 +42,8 @@ program_path(char *out, size_t size)
 static bool
 begin(struct cost *c, const char *node, const char *run_dir)
 {
-	char path[PATH_MAX], session[128], folder[PATH_MAX];
-	char *args[] = { path, session, folder, NULL };
+	char path[PATH_MAX], session[128], folder[PATH_MAX], end[] = "--end";
+	char *args[] = { path, session, folder, c->left ? end : NULL, NULL };
 	posix_spawn_file_actions_t files;
 	int ends[2], rc;
 
@@ -56,6 +56,7 @@ begin(struct cost *c, const char *node, const char *run_dir)
 	posix_spawn_file_actions_destroy(&files);
 	close(ends[1]);
 	c->from = ends[0];
+	c->ends = c->left;
 	if (rc == 0)
 		return true;
 	close(ends[0]);
@@ -81,23 +82,27 @@ take(struct cost *c)
 bool
 cost_step(struct cost *c, const char *node, const char *run_dir, bool may, struct mono now)
 {
+	int status = 0;
+
 	if (c->pid == 0) {
-		if (!may || c->record_ns > 0 || c->attempts == ATTEMPTS || now.ns < c->next.ns)
+		if (!may || now.ns < c->next.ns || (!c->left && (c->record_ns > 0 || c->attempts == ATTEMPTS)))
 			return false;
-		c->attempts++;
+		c->attempts += !c->left;
 		c->begun = now;
 		c->next.ns = now.ns + LIMIT_NS;
-		return !begin(c, node, run_dir);
+		return !begin(c, node, run_dir) && !c->left;
 	}
-	if (waitpid(c->pid, NULL, WNOHANG) == 0) {
+	if (waitpid(c->pid, &status, WNOHANG) == 0) {
 		if (mono_since_ns(now, c->begun) > LIMIT_NS)
 			kill(c->pid, SIGKILL);		/* the next look finds it dead */
 		return false;
 	}
-	take(c);
+	if (!c->ends)
+		take(c);
 	close(c->from);
 	c->pid = 0;
-	return true;
+	c->left = !WIFEXITED(status) || WEXITSTATUS(status) == COST_LEFT;
+	return !c->ends;
 }
 
 void

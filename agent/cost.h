@@ -2,7 +2,8 @@
 /*
  * What a record costs a program on this machine. A small program beside us
  * (lib/hone/hone-cost) measures it, once, in the background and niced, in some tenths
- * of a second; where it fails or hangs it is tried twice more, and then it is not known.
+ * of a second; where it fails or hangs it is tried twice more, and then it is not known. It ends its
+ * session; should it be killed before it has, since all takes long here, it is run again, for that alone.
  * Nothing of it is kept: the next agent measures anew, as the machine may be another one.
  */
 #ifndef AGENT_COST_H
@@ -13,11 +14,15 @@
 
 #include "base/clock.h"
 
+enum { COST_LEFT = 3 };		/* that program's exit status: its session is still there */
+
 struct cost {			/* all zeroes: not begun */
 	double record_ns, rejected_ns;	/* 0: not measured */
 	pid_t pid;		/* of the program while it runs */
 	int   from;		/* what it prints */
 	int   attempts;
+	bool  left;		/* a session, that is to be ended */
+	bool  ends;		/* that is what the program is at */
 	struct mono next, begun;
 };
 

@@ -47,6 +47,7 @@ struct ctf_event {
 	const char **fields;		/* names of the values, terminated */
 	struct ctf_code payload;
 	uint32_t label;			/* the caller's; UINT32_MAX at first */
+	bool of_address;		/* the caller's: its first value is the address of a lock or a function */
 };
 
 struct ctf_stream {

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/glob.h"
 #include "agent/inventory.h"
+#include "agent/own.h"
 #include "base/hash.h"
 
 enum { SERVICE_MAX = 63, ATTEMPTS = 3 };
@@ -10,18 +12,21 @@ enum { SERVICE_MAX = 63, ATTEMPTS = 3 };
 struct kind {			/* of program: a service and its file */
 	uint32_t *names, count;	/* numbers in v->names */
 	bool listed;
+	bool sure;			/* and once more, some time later */
 	uint32_t missed;	/* lists that it was not in */
 };
 
 struct running {
 	char service[SERVICE_MAX + 1];
 	uint32_t pid;
+	bool mapped;
 	struct kind *kind;
 };
 
 struct inventory {
 	struct texts *names;
 	uint32_t *users;	/* by name: processes that have it, now */
+	uint32_t *mapped;	/* of them, those with a mapping */
 	struct map kinds;
 	struct running *now;
 	uint32_t nnow;
@@ -55,6 +60,7 @@ inventory_free(struct inventory *v)
 	map_release(&v->kinds);
 	texts_free(v->names);
 	free(v->users);
+	free(v->mapped);
 	free(v->now);
 	free(v);
 }
@@ -82,15 +88,22 @@ static int
 count_users(struct inventory *v, struct err *e)
 {
 	uint32_t count = texts_count(v->names);
-	uint32_t *users = calloc(count + 1, sizeof(*users));
+	uint32_t *users = calloc(count + 1, sizeof(*users)), *mapped = calloc(count + 1, sizeof(*mapped));
 
-	if (users == NULL)
+	if (users == NULL || mapped == NULL) {
+		free(users);
+		free(mapped);
 		return err_set(e, ERR_MEMORY, "out of memory for %u tracepoints", count);
+	}
 	for (uint32_t i = 0; i < v->nnow; i++)
-		for (uint32_t j = 0; j < v->now[i].kind->count; j++)
+		for (uint32_t j = 0; j < v->now[i].kind->count; j++) {
 			users[v->now[i].kind->names[j]]++;
+			mapped[v->now[i].kind->names[j]] += v->now[i].mapped;
+		}
 	free(v->users);
+	free(v->mapped);
 	v->users = users;
+	v->mapped = mapped;
 	return 0;
 }
 
@@ -107,6 +120,7 @@ inventory_run(struct inventory *v, const struct source_process *p, const uint64_
 	for (uint32_t i = 0; i < n; i++) {
 		strncpy(now[i].service, p[i].service, SERVICE_MAX);
 		now[i].pid = p[i].pid;
+		now[i].mapped = p[i].mapped;
 		if ((now[i].kind = kind_of(v, p[i].service, program[i], p[i].pid)) == NULL) {
 			free(now);
 			return err_set(e, ERR_MEMORY, "out of memory for %u programs", n);
@@ -130,7 +144,16 @@ inventory_wants_list(const struct inventory *v)
 static bool
 is_ours_or_the_tracers(const char *name)
 {
-	return strncmp(name, "hone:", 5) == 0 || strncmp(name, "lttng_", 6) == 0;
+	return strncmp(name, "hone:", 5) == 0 || is_tracers_own(name);
+}
+
+bool
+inventory_wants_another(const struct inventory *v)
+{
+	for (uint32_t i = 0; i < v->nnow; i++)
+		if (v->now[i].kind->listed && !v->now[i].kind->sure)
+			return true;
+	return false;
 }
 
 /* A process' tracepoints are list[from..to). */
@@ -150,9 +173,15 @@ kind_fill(struct inventory *v, struct kind *k, const struct tracepoint *list, ui
 			return ERR_MEMORY;
 		}
 	}
+	if (count < k->count) {		/* this one was starting: of its like we know more */
+		free(names);
+		k->sure = false;
+		return 0;
+	}
 	free(k->names);
 	k->names = names;
 	k->count = count;
+	k->sure = k->listed;
 	k->listed = true;
 	return 0;
 }
@@ -196,7 +225,7 @@ inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e
 		uint32_t from = lower(t->list, t->count, pid), to = lower(t->list, t->count, pid + 1);
 
 		if (from == to)
-			k->listed = k->listed || ++k->missed >= ATTEMPTS;
+			k->sure = k->listed = k->listed || ++k->missed >= ATTEMPTS;
 		else if (kind_fill(v, k, t->list, from, to) != 0)
 			return err_set(e, ERR_MEMORY, "out of memory for %u tracepoints", to - from);
 	}
@@ -204,36 +233,36 @@ inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e
 }
 
 static bool
-matches(const char *pattern, const char *text)
+has_user(const struct inventory *v, const uint32_t *users, const char *name)
 {
-	for (; *pattern != '*'; pattern++, text++)
-		if (*pattern != *text)
-			return false;
-		else if (*pattern == '\0')
+	uint32_t id;
+
+	if (users == NULL)
+		return false;
+	if (strchr(name, '*') == NULL) {
+		id = texts_find(v->names, name, strlen(name));
+		return id != UINT32_MAX && users[id] > 0;
+	}
+	for (id = 0; id < texts_count(v->names); id++)
+		if (users[id] > 0 && glob_matches(name, texts_get(v->names, id)))
 			return true;
-	for (pattern++;; text++)
-		if (matches(pattern, text))
-			return true;
-		else if (*text == '\0')
-			return false;
+	return false;
 }
 
 bool
 inventory_has(void *inventory, const char *name)
 {
 	const struct inventory *v = inventory;
-	uint32_t id;
 
-	if (v->users == NULL)
-		return false;
-	if (strchr(name, '*') == NULL) {
-		id = texts_find(v->names, name, strlen(name));
-		return id != UINT32_MAX && v->users[id] > 0;
-	}
-	for (id = 0; id < texts_count(v->names); id++)
-		if (v->users[id] > 0 && matches(name, texts_get(v->names, id)))
-			return true;
-	return false;
+	return has_user(v, v->users, name);
+}
+
+bool
+inventory_mapped(void *inventory, const char *name)
+{
+	const struct inventory *v = inventory;
+
+	return has_user(v, v->mapped, name);
 }
 
 /* Where an earlier process of the same kind put the names, or where they go now. */

@@ -8,10 +8,12 @@
 
 #include "agent/link.h"
 #include "base/stream.h"
+#include "base/tls.h"
 #include "wire/agent.h"
 #include "wire/frame.h"
 
-enum { DIAL_MS = 1000, FIRST_RETRY_MS = 50, LAST_WORDS_MS = 100, GOOD_CONNECTION_MS = 1000 };
+enum { SMALL_FRAME = 2048 };	/* is written as one: a second write costs more than copying it does */
+enum { DIAL_MS = 1000, SECURE_MS = 5000, FIRST_RETRY_MS = 50, LAST_WORDS_MS = 100, GOOD_CONNECTION_MS = 1000 };
 
 /* In the order in which they go. */
 static const enum frame_kind URGENT[] = { FRAME_CLOCK, FRAME_DONE, FRAME_STATUS, FRAME_PROGRAMS };
@@ -44,11 +46,15 @@ static int
 frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *payload, size_t len, int limit_ms,
     struct err *e)
 {
-	uint8_t header[FRAME_HEADER_BYTES];
+	uint8_t frame[SMALL_FRAME];
 	int rc;
 
-	frame_seal(header, kind, seq, payload, len);
-	if ((rc = stream_write(s, header, sizeof(header), limit_ms, e)) != 0)
+	frame_seal(frame, kind, seq, payload, len);
+	if (len > 0 && len <= sizeof(frame) - FRAME_HEADER_BYTES) {
+		memcpy(frame + FRAME_HEADER_BYTES, payload, len);
+		return stream_write(s, frame, FRAME_HEADER_BYTES + len, limit_ms, e);
+	}
+	if ((rc = stream_write(s, frame, FRAME_HEADER_BYTES, limit_ms, e)) != 0)
 		return rc;
 	return len > 0 ? stream_write(s, payload, len, limit_ms, e) : 0;
 }
@@ -146,13 +152,18 @@ take_frame(struct link *l, const struct frame *f, struct mono came, const uint8_
 	}
 }
 
+/* Who writes is woken only if there is something to write now. */
 static void
 heard(struct link *l)
 {
+	bool ready = outbox_ready(l->out, l->options.window);
+
 	pthread_mutex_lock(&l->lock);
 	l->look.heard = clock_mono();
-	pthread_cond_signal(&l->wake);
+	ready |= l->slots[CLOCK].due;
 	pthread_mutex_unlock(&l->lock);
+	if (ready)
+		pthread_cond_signal(&l->wake);
 }
 
 /* What the peer got wrong it shall be told, by the thread that writes; else both ends of the call are over. */
@@ -259,6 +270,14 @@ wait_for_work(struct link *l, enum frame_kind *kind, struct buf *bytes, struct e
 	return rc;
 }
 
+static void
+count_sent(struct link *l, size_t payload_bytes)
+{
+	pthread_mutex_lock(&l->lock);
+	l->look.sent_bytes += FRAME_HEADER_BYTES + payload_bytes;
+	pthread_mutex_unlock(&l->lock);
+}
+
 static int
 send_batch(struct link *l, struct stream *s, struct err *e)
 {
@@ -271,6 +290,8 @@ send_batch(struct link *l, struct stream *s, struct err *e)
 		return 0;
 	rc = frame_write(s, FRAME_RECORDS, seq, data, len, l->options.silence_ms, e);
 	outbox_sent(l->out);
+	if (rc == 0)
+		count_sent(l, len);
 	return rc;
 }
 
@@ -284,8 +305,8 @@ write_all(struct link *l, struct stream *s, struct err *e)
 	while (rc == 0 && (what = wait_for_work(l, &kind, &bytes, e)) >= 0) {
 		if (what == 0)
 			rc = send_batch(l, s, e);
-		else if (!bytes.failed)
-			rc = frame_write(s, kind, 0, bytes.data, bytes.len, l->options.silence_ms, e);
+		else if (!bytes.failed && (rc = frame_write(s, kind, 0, bytes.data, bytes.len, l->options.silence_ms, e)) == 0)
+			count_sent(l, bytes.len);
 	}
 	buf_release(&bytes);
 }
@@ -309,13 +330,19 @@ connected(struct link *l, struct stream *s)
 	eventfd_write(l->options.wake, 1);
 }
 
+static bool
+refused(const struct err *e)
+{
+	return e->code == ERR_BUSY || e->code == ERR_VERSION || e->code == ERR_DENIED;
+}
+
 static void
 disconnected(struct link *l, const struct err *e)
 {
 	pthread_mutex_lock(&l->lock);
 	l->stream = NULL;
 	l->look.connected = false;
-	l->look.refused = e->code == ERR_BUSY || e->code == ERR_VERSION;
+	l->look.refused = refused(e);
 	l->look.trouble = *e;
 	pthread_mutex_unlock(&l->lock);
 	eventfd_write(l->options.wake, 1);
@@ -349,19 +376,57 @@ converse(struct link *l, struct stream *s, struct err *e)
 	*e = why;
 }
 
+/* The stream that link_stop() may abort; it is not closed meanwhile. False: it has been told to stop. */
+static bool
+hold(struct link *l, struct stream *s)
+{
+	bool on;
+
+	pthread_mutex_lock(&l->lock);
+	l->stream = s;
+	on = !l->stop;
+	pthread_mutex_unlock(&l->lock);
+	return on;
+}
+
+/* Keys that cannot be read now: those that were read before may still do; if not, new ones may be what is wanted. */
+static void
+blame_keys(struct err *e, const struct err *keys)
+{
+	struct err handshake = *e;
+
+	if (keys->code != 0)
+		err_set(e, e->code, "%s; the keys that were read earlier are in use, since those of now cannot be read: %s",
+		    handshake.text, keys->text);
+}
+
 /* Dials and serves one connection to its end, with the reason in *e. */
 static void
 connect_once(struct link *l, struct err *e)
 {
 	struct stream *s;
+	struct err keys = { 0 };
 
 	memset(e, 0, sizeof(*e));
-	if (stream_dial(&s, l->options.url, DIAL_MS, e) != 0)
+	if (l->options.tls != NULL)
+		tls_refresh(l->options.tls, &keys);
+	if (stream_dial(&s, l->options.url, DIAL_MS, e) != 0) {
+		/* A socket that is just being made lets nobody in yet: that is no refusal, so soon again. */
+		if (e->code == ERR_DENIED)
+			e->code = ERR_PEER;
 		return;
-	if (greet(l, s, e) == 0)
-		converse(l, s, e);
-	else
-		say_why(s, e);
+	}
+	if (!hold(l, s)) {
+		;
+	} else if (stream_secure(s, l->options.tls, SECURE_MS, e) != 0) {
+		blame_keys(e, &keys);
+	} else {
+		if (greet(l, s, e) == 0)
+			converse(l, s, e);
+		else
+			say_why(s, e);
+	}
+	hold(l, NULL);
 	stream_close(s);
 }
 
@@ -400,7 +465,7 @@ run(void *arg)
 		disconnected(l, &e);
 		if (mono_since_ns(clock_mono(), began) / 1000000 > DIAL_MS + GOOD_CONNECTION_MS)
 			wait_ms = FIRST_RETRY_MS;
-		on = pause_ms(l, e.code == ERR_BUSY || e.code == ERR_VERSION ? l->options.refused_ms : wait_ms);
+		on = pause_ms(l, refused(&e) ? l->options.refused_ms : wait_ms);
 		wait_ms = wait_ms * 2 < l->options.retry_ms ? wait_ms * 2 : l->options.retry_ms;
 	}
 	return NULL;
@@ -465,9 +530,9 @@ link_stop(struct link *l)
 void
 link_kick(struct link *l)
 {
-	pthread_mutex_lock(&l->lock);
-	pthread_cond_signal(&l->wake);
+	pthread_mutex_lock(&l->lock);	/* not between its look and its wait */
 	pthread_mutex_unlock(&l->lock);
+	pthread_cond_signal(&l->wake);	/* and after the lock, which it would only wait for again */
 }
 
 void
@@ -483,9 +548,9 @@ link_post(struct link *l, int frame_kind, struct buf *payload)
 		s->bytes = *payload;
 		s->due = l->look.connected;
 		memset(payload, 0, sizeof(*payload));
-		pthread_cond_signal(&l->wake);
 	}
 	pthread_mutex_unlock(&l->lock);
+	pthread_cond_signal(&l->wake);
 	buf_release(payload);
 }
 

@@ -24,9 +24,11 @@
 #include "wire/toggle.h"
 
 struct link;
+struct tls;		/* base/tls.h */
 
 struct link_options {		/* texts are copied */
 	const char *url, *node, *version;
+	struct tls *tls;	/* for tls://; kept, and read again before each dial if its files have changed */
 	uint64_t incarnation;
 	uint32_t window;	/* unacknowledged batches */
 	int silence_ms, retry_ms, refused_ms;	/* retry: the longest wait between dials; refused: after a REFUSE */
@@ -43,6 +45,7 @@ struct link_look {
 	bool connected, refused;
 	uint64_t connection;	/* how many there were */
 	struct mono heard;	/* the last frame of the controller; 0: never */
+	uint64_t sent_bytes;	/* in frames, on all connections */
 	struct err trouble;	/* why it is not connected */
 };
 

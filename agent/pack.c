@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ struct pack {
 	struct seen *seen;
 	uint32_t nseen;
 	uint64_t batch;			/* its number, from 1 */
-	struct mono begun, flushed;	/* begun: the batch's first record came */
+	struct mono flushed;
 	int64_t watermark_ns, last_ns;
 };
 
@@ -108,15 +109,13 @@ seen_grow(struct pack *p, uint32_t nlabels)
 }
 
 static void
-add(struct pack *p, const struct record *from, const struct batch_label *labels, struct mono now)
+add(struct pack *p, const struct record *from, const struct batch_label *labels)
 {
 	struct record r = *from;
 	struct parcel *q = &p->parcel;
 
 	r.label = label_number(p, labels, from->label);
 	batch_record(&p->w, &r);
-	if (q->records == 0)
-		p->begun = now;
 	if (q->records == 0 || r.time_ns < q->from_ns)
 		q->from_ns = r.time_ns;
 	if (q->records == 0 || r.time_ns > q->to_ns)
@@ -155,7 +154,7 @@ pack_take(struct pack *p, const struct source_take *t, const struct batch_label 
 		for (uint32_t i = 0; i < t->nrecords; i++) {
 			if (full(p) || t->records[i].time_ns < p->last_ns)
 				flush_within(p, now);
-			add(p, &t->records[i], labels, now);
+			add(p, &t->records[i], labels);
 		}
 	}
 	pack_watermark(p, t->watermark_ns);
@@ -183,14 +182,31 @@ pack_watermark(struct pack *p, int64_t watermark_ns)
 		p->watermark_ns = watermark_ns;
 }
 
+/* After the last batch. */
+static int64_t
+due_ns(const struct pack *p)
+{
+	const struct pack_options *o = &p->options;
+
+	return p->parcel.records > 0 && o->batch_ns < o->watermark_ns ? o->batch_ns : o->watermark_ns;
+}
+
 bool
 pack_tick(struct pack *p, struct mono now)
 {
-	bool old = p->parcel.records > 0 && mono_since_ns(now, p->begun) >= p->options.batch_ns;
-
-	if (full(p) || old || mono_since_ns(now, p->flushed) >= p->options.watermark_ns)
+	if (full(p) || mono_since_ns(now, p->flushed) >= due_ns(p))
 		return pack_flush(p, now);
 	return false;
+}
+
+int
+pack_due_ms(const struct pack *p, struct mono now)
+{
+	int64_t left_ns = due_ns(p) - mono_since_ns(now, p->flushed);
+
+	if (p->watermark_ns == INT64_MIN)
+		return INT_MAX;
+	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 1;
 }
 
 void

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 
 struct rates {
 	int fd;
+	int knocks;			/* an inotify of the table alone */
+	struct mono listened, unwritten_until;
 	struct hone_policy *table;
 	char path[256];
 };
@@ -64,13 +67,22 @@ table_make(const char *path, struct err *e)
 	return rc;
 }
 
+/* Whoever owns it could shorten it under us, as under any program that maps it. */
+static bool
+is_ours(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & S_IWOTH) == 0;
+}
+
 /* Whether what we locked is what others find under that name. */
 static bool
 is_at(int fd, const char *path)
 {
 	struct stat a, b;
 
-	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static int
@@ -78,12 +90,16 @@ table_lock(struct rates *r, struct err *e)
 {
 	for (int attempt = 0; attempt < 10; attempt++) {
 		r->fd = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-		if (r->fd < 0 && errno != ENOENT)
+		if (r->fd < 0 && errno == EACCES)
+			return err_set(e, ERR_SYSTEM, "%s belongs to somebody else: start hone-agent as root, or as that "
+			    "user, or give it a table of its own (agent.policy)", r->path);
+		/* ELOOP: a link, which anybody can make in /dev/shm; the rename takes its place, not its target's. */
+		if (r->fd < 0 && errno != ENOENT && errno != ELOOP)
 			return err_errno(e, "%s", r->path);
-		if (r->fd >= 0 && flock(r->fd, LOCK_EX | LOCK_NB) != 0)
+		if (r->fd >= 0 && is_ours(r->fd) && flock(r->fd, LOCK_EX | LOCK_NB) != 0)
 			return err_set(e, ERR_BUSY, "%s is held by another hone-agent; end it, or give this one a "
 			    "table of its own (agent.policy)", r->path);
-		if (r->fd >= 0 && table_fits(r->fd) && is_at(r->fd, r->path))
+		if (r->fd >= 0 && is_ours(r->fd) && table_fits(r->fd) && is_at(r->fd, r->path))
 			return 0;
 		if (r->fd < 0 || is_at(r->fd, r->path)) {
 			int rc = table_make(r->path, e);
@@ -96,6 +112,21 @@ table_lock(struct rates *r, struct err *e)
 		r->fd = -1;
 	}
 	return err_set(e, ERR_BUSY, "%s is made anew by somebody else all the time", r->path);
+}
+
+/* By the descriptor: it is this file, whatever has its name by now. */
+static int
+knocks_open(struct rates *r, struct err *e)
+{
+	char at[32];
+
+	snprintf(at, sizeof(at), "/proc/self/fd/%d", r->fd);
+	if ((r->knocks = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0)
+		return err_errno(e, "inotify (see fs.inotify.max_user_instances)");
+	if (inotify_add_watch(r->knocks, at, IN_ACCESS) < 0)
+		return err_errno(e, "%s: watching it", r->path);
+	r->listened = clock_mono();
+	return 0;
 }
 
 static void
@@ -115,7 +146,7 @@ rates_open(struct rates **ret, const char *path, struct err *e)
 
 	if (r == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	r->fd = -1;
+	r->fd = r->knocks = -1;
 	snprintf(r->path, sizeof(r->path), "%s", path);
 	if ((rc = table_lock(r, e)) != 0)
 		goto fail;
@@ -123,6 +154,8 @@ rates_open(struct rates **ret, const char *path, struct err *e)
 		rc = err_errno(e, "%s", path);
 		goto fail;
 	}
+	if ((rc = knocks_open(r, e)) != 0)
+		goto fail;
 	silence(r->table);
 	put(&r->table->sample_until_ns, 0);
 	*ret = r;
@@ -193,10 +226,45 @@ rates_apply(struct rates *r, const struct want *w, struct mono probe_until, stru
 	return rc;
 }
 
+static bool
+within(uint32_t draw, uint32_t rate)
+{
+	return draw < rate || rate == UINT32_MAX;
+}
+
+int
+rates_choose(const struct rates *r, const char *request_type, struct mono now, uint32_t draw)
+{
+	const struct hone_policy *t = r->table;
+	uint32_t type = hone_policy_type(request_type);
+	const struct hone_policy_entry *e = entry_of(r->table, type);
+	bool named = e != NULL && e->request_type == type;
+
+	if ((uint64_t)now.ns >= t->sample_until_ns || !within(draw, named ? e->sample_rate : t->sample_rate))
+		return 0;
+	return named && (uint64_t)now.ns < e->probe_until_ns && within(draw, e->probe_rate) ? 2 : 1;
+}
+
 void
 rates_renew(struct rates *r, struct mono sample_until)
 {
 	put(&r->table->sample_until_ns, (uint64_t)sample_until.ns);
+}
+
+/* A knock is heard some time after it was made, and stands for the time after it. */
+bool
+rates_unwritten(struct rates *r, struct mono now, struct mono *from)
+{
+	char events[4096];
+	bool knocked = false;
+
+	while (read(r->knocks, events, sizeof(events)) > 0)
+		knocked = true;
+	if (knocked)
+		r->unwritten_until.ns = clock_mono().ns + HONE_POLICY_KNOCK_NS;
+	*from = r->listened;
+	r->listened = now;
+	return knocked || from->ns < r->unwritten_until.ns;
 }
 
 void
@@ -217,22 +285,31 @@ rates_close(struct rates *r, bool remove)
 			unlink(r->path);
 		munmap(r->table, sizeof(*r->table));
 	}
+	if (r->knocks >= 0)
+		close(r->knocks);
 	if (r->fd >= 0)
 		close(r->fd);
 	free(r);
 }
 
-void
-rates_silence_path(const char *path)
+int
+rates_spare(const struct rates *r)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 || is_at(fd, r->path))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void
+rates_silence_fd(int fd)
+{
 	struct hone_policy *t;
 
-	if (fd < 0)
+	if (fd < 0 || !table_fits(fd) || (t = table_map(fd)) == NULL)
 		return;
-	if (table_fits(fd) && (t = table_map(fd)) != NULL) {
-		silence(t);
-		munmap(t, sizeof(*t));
-	}
-	close(fd);
+	silence(t);
+	munmap(t, sizeof(*t));
 }

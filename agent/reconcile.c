@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/own.h"
 #include "agent/reconcile.h"
 #include "base/hash.h"
 
@@ -9,6 +10,7 @@
 
 struct point {			/* one name, for the agent's life */
 	bool wanted, on, refused;
+	bool standing, plain;	/* plain: it is on without a filter */
 	bool failed;		/* the last attempt, at: */
 	struct mono failed_at;
 	char words[128];
@@ -20,6 +22,9 @@ struct reconcile {
 	uint32_t cap_points;
 
 	bool has_want, first, shed;
+	bool stand;		/* standing ones are to be on */
+	bool (*mapped)(void *of, const char *name);
+	void *of;
 	uint64_t epoch, held_epoch, shed_epoch;
 	struct mono lease_until, held_since, want_at;
 	uint32_t *order, norder, cap_order;	/* the want's toggles: numbers of names */
@@ -74,7 +79,7 @@ why_refused(const char *name)
 		return "no wildcards in the provider's name";
 	if (strncmp(name, "hone:", 5) == 0)
 		return "always on";
-	if (strncmp(name, "lttng_", 6) == 0)
+	if (is_tracers_own(name))
 		return "the tracer's own";
 	return NULL;
 }
@@ -196,7 +201,7 @@ void
 reconcile_forget(struct reconcile *r)
 {
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
-		r->points[i].on = r->points[i].failed = false;
+		r->points[i].on = r->points[i].plain = r->points[i].failed = false;
 	r->say = true;
 }
 
@@ -212,15 +217,55 @@ live(const struct reconcile *r, struct mono now)
 	return r->has_want && !r->shed && now.ns < r->lease_until.ns;
 }
 
-/* -1: to be switched off, +1: on, 0: as it should be, or not to be tried yet. */
-static int
-due(const struct point *p, bool is_live, struct mono now)
+bool
+reconcile_standing(struct reconcile *r, const char *name)
 {
-	bool wanted = p->wanted && is_live && !p->refused;
+	uint32_t id = point_of(r, name);
 
-	if (wanted == p->on || (p->failed && now.ns - p->failed_at.ns < RETRY_NS))
+	if (id == UINT32_MAX)
+		return false;
+	r->points[id].standing = strncmp(name, "hone:", 5) != 0;
+	return true;
+}
+
+void
+reconcile_standing_none(struct reconcile *r)
+{
+	for (uint32_t i = 0; i < texts_count(r->names); i++)
+		r->points[i].standing = false;
+}
+
+void
+reconcile_stand(struct reconcile *r, bool on)
+{
+	r->stand = on;
+}
+
+void
+reconcile_mapped(struct reconcile *r, bool (*mapped)(void *of, const char *name), void *of)
+{
+	r->mapped = mapped;
+	r->of = of;
+}
+
+static bool
+is_plain(const struct reconcile *r, uint32_t id)
+{
+	return r->points[id].standing || (r->mapped != NULL && r->mapped(r->of, texts_get(r->names, id)));
+}
+
+/* -1: to be switched off, +1: on, or on for more records, 0: as it should be, or not to be tried yet. */
+static int
+due(const struct reconcile *r, uint32_t id, bool is_live, struct mono now)
+{
+	const struct point *p = &r->points[id];
+	bool wanted = (p->wanted && is_live && !p->refused) || (p->standing && r->stand);
+
+	if (p->failed && now.ns - p->failed_at.ns < RETRY_NS)
 		return 0;
-	return wanted ? 1 : -1;
+	if (wanted != p->on)
+		return wanted ? 1 : -1;
+	return wanted && !p->plain && is_plain(r, id);
 }
 
 struct change *
@@ -231,17 +276,19 @@ reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
 	struct change *list, *c;
 
 	*n = 0;
-	for (uint32_t i = 0; !r->busy && i < names; i++)
-		count += due(&r->points[i], is_live, now) != 0;
+	for (uint32_t i = 0; !r->busy && i < names && count < RECONCILE_CHANGES_MAX; i++)
+		count += due(r, i, is_live, now) != 0;
 	if (count == 0 || (list = calloc(count, sizeof(*list))) == NULL)
 		return NULL;
 	c = list;
 	for (int way = -1; way <= 1; way += 2) {
-		for (uint32_t i = 0; i < names; i++) {
-			if (due(&r->points[i], is_live, now) != way)
+		for (uint32_t i = 0; i < names && c < list + count; i++) {
+			if (due(r, i, is_live, now) != way)
 				continue;
 			c->point = i;
 			c->on = way > 0;
+			c->plain = c->on && is_plain(r, i);
+			c->standing = r->points[i].standing;
 			strncpy(c->name, texts_get(r->names, i), sizeof(c->name) - 1);
 			c++;
 		}
@@ -263,8 +310,10 @@ reconcile_applied(struct reconcile *r, struct change *changes, uint32_t n, bool 
 		p->failed = changes[i].failed;
 		p->failed_at = now;
 		memcpy(p->words, changes[i].words, sizeof(p->words));
-		if (!changes[i].failed)
-			p->on = changes[i].on;
+		if (changes[i].failed)
+			continue;
+		p->plain = changes[i].on && (p->plain || changes[i].plain);
+		p->on = changes[i].on;
 	}
 	r->busy = false;
 	free(changes);
@@ -298,7 +347,7 @@ reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, cons
 	if ((!r->say && !r->again) || (!live(r, now) && r->norder > 0) || !r->has_want || r->first || r->busy)
 		return false;
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
-		if (due(&r->points[i], true, now) != 0)
+		if (due(r, i, true, now) != 0)
 			return false;
 	r->failure[0] = '\0';
 	for (uint32_t i = 0; i < r->norder; i++) {
@@ -320,8 +369,8 @@ reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, cons
 void
 reconcile_look(const struct reconcile *r, struct mono now, struct reconcile_look *ret)
 {
-	*ret = (struct reconcile_look){ .epoch = r->held_epoch, .shed = r->shed, .lease_until = r->lease_until,
+	*ret = (struct reconcile_look){ .epoch = r->held_epoch, .wanted = r->norder, .shed = r->shed, .lease_until = r->lease_until,
 		.leased = r->has_want && now.ns < r->lease_until.ns };
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
-		ret->added += r->points[i].on;
+		ret->added += r->points[i].on && !(r->points[i].standing && r->stand);
 }

@@ -6,8 +6,11 @@
  * and asks no clock: time is an argument.
  *
  * A tracepoint is wanted while the newest epoch names it, its lease has not
- * ended, and the agent has not shed. A change that failed is tried again after
- * a second.
+ * ended, and the agent has not shed; or while it is a standing one, of a mapping,
+ * and these are to be on. A change that failed is tried again after a second.
+ *
+ * In programs without libhone no request is probed: what they have goes on without
+ * that filter (change.plain), also when such a program comes after it was switched on.
  */
 #ifndef AGENT_RECONCILE_H
 #define AGENT_RECONCILE_H
@@ -20,7 +23,10 @@
 #include "base/err.h"
 #include "wire/toggle.h"
 
-enum { RECONCILE_NAMES_MAX = 65536 };	/* different names in the agent's life */
+enum {
+	RECONCILE_NAMES_MAX = 65536,	/* different names in the agent's life */
+	RECONCILE_CHANGES_MAX = 16	/* at once, so that what comes meanwhile does not wait for hundreds */
+};
 #define RECONCILE_LEASE_MAX_MS 600000
 
 struct reconcile;
@@ -43,7 +49,15 @@ void reconcile_forget(struct reconcile *r);
 /* Other programs run now, so that done may read differently. */
 void reconcile_programs_changed(struct reconcile *r);
 
-/* What is to be changed now, off first; the caller's array, to be given to reconcile_applied() whatever became of
+/* Of a mapping. False: out of memory, or too many names. */
+bool reconcile_standing(struct reconcile *r, const char *name);
+void reconcile_standing_none(struct reconcile *r);	/* there is none any more; while nothing is on */
+/* Whether those are to be on, from now on; at first they are not. */
+void reconcile_stand(struct reconcile *r, bool on);
+/* What else goes on without a filter: names (may be wildcards) of which mapped() says so. */
+void reconcile_mapped(struct reconcile *r, bool (*mapped)(void *of, const char *name), void *of);
+
+/* What is to be changed now, off first, not too many at once; the caller's array, to be given to reconcile_applied() whatever became of
  * it, and until then nothing else is due. NULL with *n 0: nothing, or out of memory. O(names). */
 struct change *reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n);
 
@@ -57,7 +71,8 @@ bool reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *a
 
 struct reconcile_look {
 	uint64_t epoch;			/* that holds */
-	uint32_t added;			/* on now, as far as we know */
+	uint32_t added;			/* on now, as far as we know; without standing ones */
+	uint32_t wanted;		/* named by the newest epoch */
 	bool shed;
 	bool leased;			/* somebody's lease runs */
 	struct mono lease_until;

@@ -96,6 +96,12 @@ ring_produced(const struct ring *r)
 	return word_at(r, r->produced_at);
 }
 
+const uint64_t *
+ring_produced_word(const struct ring *r)
+{
+	return (const uint64_t *)(const void *)(r->head + r->produced_at);
+}
+
 uint64_t
 ring_consumed(const struct ring *r)
 {

@@ -29,6 +29,7 @@ void ring_unmap(struct ring *r);
 /* Bytes since the ring was made: written so far (by reservation), and read out by the consumer daemon. Whole
  * packets in steps of packet_bytes; what is reserved before the call is counted. One load. */
 uint64_t ring_produced(const struct ring *r);
+const uint64_t *ring_produced_word(const struct ring *r);	/* where it stands; valid while mapped */
 uint64_t ring_consumed(const struct ring *r);
 
 /* Records that found the ring full since it was made. Not part of the ABI, only known of liblttng-ust 2.13: false where

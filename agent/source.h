@@ -28,8 +28,10 @@ struct source_options {		/* a zero takes the default */
 	int64_t inflight_ns;	/* a tracepoint takes its time before it takes its place in the ring;
 				 * how long that may take on a ring that is otherwise idle: 5 ms */
 	int64_t stall_ns;	/* a ring that nobody drains (frozen program) holds the watermark back
-				 * for so long: 2 s; its records come late then */
-	bool    unrelated;	/* also records outside of any request (trace_id 0) */
+				 * for so long, as two polls at least saw: 2 s; its records come late then */
+	bool    unrelated;	/* also records outside of any request (trace_id 0); or only those of programs of these names: */
+	bool  (*maps)(void *of, const char *service);	/* NULL: of none. Asked once for each program */
+	void   *of;
 	bool    keep;		/* do not reclaim space of what was read, do not remove dead processes' folders */
 };
 
@@ -47,11 +49,13 @@ struct source_take {
 struct source_process {		/* a traced program that lives */
 	const char *service;	/* its name (comm, at most 15 bytes) */
 	uint32_t pid;		/* in its own pid namespace */
+	bool     mapped;	/* as options.maps() said */
 };
 
 struct source_look {
 	double   fullest;	/* share of the fullest ring that waits to be read out, 0 to 1 */
 	int64_t  ring_bytes;	/* of all rings */
+	int64_t  files_bytes;	/* read out of the rings, and not delivered yet: in the files, and held of them */
 	uint32_t rings;
 	uint64_t changes;	/* grows when the list of processes changes */
 	uint32_t nprocesses;
@@ -60,8 +64,12 @@ struct source_look {
 	/* since the source was opened */
 	uint64_t records;	/* delivered */
 	uint64_t unrelated;	/* outside of any request, and dropped for that */
+	uint64_t mapped;	/* written by tracepoints without a filter, for mappings; none fewer for fewer sampled requests: */
+	uint64_t dropped;	/* so many of these were dropped after reading. Both 0 without mappings (source_mapped.h) */
+	uint64_t given_up, orphans;	/* requests that never ended, ends of none that was known */
+	uint64_t endless;	/* requests with so many of their own kind inside that their end may never come (mapper.h) */
 	uint64_t late;		/* delivered after their watermark */
-	uint64_t packets;
+	uint64_t packets, bytes;
 	uint64_t lost[LOSS_REASONS];
 	uint64_t stalls;	/* times a ring was left behind, see stall_ns */
 	const char *trouble;	/* the last thing that was malformed, or "" */
@@ -70,10 +78,11 @@ struct source_look {
 struct source {
 	void *state;
 	/* All that came since, up to a new watermark; now: CLOCK_MONOTONIC, read just before the call.
-	 * 0, or ERR_MEMORY, ERR_SYSTEM: try again later. Cost: one system call, one load for each ring,
-	 * and under 0.2 us a record. Never blocks. */
+	 * 0, or ERR_MEMORY, ERR_SYSTEM: try again later. Cost: one system call, one load for each ring that is
+	 * idle, and under 0.2 us a record. Never blocks. */
 	int (*poll)(void *state, struct mono now, struct source_take *ret, struct err *e);
-	/* Exact and always: straight from the rings, no daemon is asked. Two loads for each ring. */
+	/* Exact and always: straight from the rings, no daemon is asked. Two loads for each ring that was not idle
+	 * in the last poll. */
 	void (*look)(void *state, struct source_look *ret);
 	/* All labels so far; ids are indexes, stable while the source lives. Texts and field names are
 	 * terminated. The array may move with the next poll, what it points to does not. */
@@ -89,10 +98,19 @@ struct source {
  * long a stall is survived), context vtid, and for requests $app.hone:trace_id and $app.hone:unit_id.
  * The folders need not exist yet. Files of dead processes below output_dir are removed
  * once read. The watermark is behind by T at most while the daemons live. Takes two file descriptors for each ring
- * that ever had data, one for each program, and a watch of inotify's for each program.
+ * that was ever written to, one for each program, and a watch of inotify's for each program.
  * On success *ret is the caller's until ret->close(ret->state). ERR_SYSTEM (e.g. no inotify), ERR_MEMORY, ERR_INPUT.
  */
 int source_lttng_open(struct source *ret, const char *output_dir, const char *shm_dir, const char *channel,
     const struct source_options *options, struct err *e);
+
+/*
+ * All sessions of one agent at once: those of the folders FOLDER/N, N a number, with out/ and shm/ in each as above. They
+ * may come and go while this runs. Records of all are in one order, under one watermark: a folder must be there before
+ * anything is switched on in its session. A program that is in several is listed once. Who ends a session in which nothing has been on
+ * for a while first renames its folder to something else than a number: what the daemons write then is not looked at.
+ */
+int source_lttng_follow(struct source *ret, const char *folder, const char *channel, const struct source_options *options,
+    struct err *e);
 
 #endif

@@ -2,11 +2,13 @@
 
 $O/tests/scenario/source_program: $O/tests/scenario/source_program.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust
+$O/tests/scenario/source_brief: $O/tests/scenario/source_brief.o
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust
 $O/tests/scenario/source_session: $O/tests/scenario/source_session.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ctl
 $O/tests/scenario/source_dump: $O/tests/scenario/source_dump.o $(call libs,agent)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,agent)
-SOURCE_BINS := $(addprefix $O/tests/scenario/source_,program session dump)
+SOURCE_BINS := $(addprefix $O/tests/scenario/source_,program brief session dump)
 source-scenario: $(SOURCE_BINS) $O/lib/libhone.so
 
 .PHONY: source-scenario

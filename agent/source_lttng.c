@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The door to a local LTTng-UST session: finds processes, and asks each stream once a poll. */
+/* The door to local LTTng-UST sessions: asks each stream that may have something once a poll. */
 #define _GNU_SOURCE
 #include "agent/source.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,147 +43,6 @@ source_loss(struct lttng_source *src, enum loss_reason reason, uint64_t count, i
 	src->losses[src->nlosses++] = (struct loss){
 		.reason = (uint8_t)reason, .count = count, .from_ns = from_ns, .to_ns = to_ns < from_ns ? from_ns : to_ns,
 	};
-}
-
-static void
-watch(struct lttng_source *src, struct root *r)
-{
-	if (r->watch >= 0)
-		return;
-	r->watch = inotify_add_watch(src->inotify, r->path,
-	    IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_ONLYDIR);
-	if (r->watch >= 0)
-		src->relist = true;
-}
-
-static void
-watch_event(struct lttng_source *src, const struct inotify_event *i)
-{
-	struct root *roots[] = { &src->shm, &src->output };
-
-	if ((i->mask & IN_Q_OVERFLOW) != 0) {
-		src->relist = true;
-		for (uint32_t k = 0; k < src->nprocesses; k++)
-			src->processes[k]->relist = true;
-		return;
-	}
-	for (int k = 0; k < 2; k++)
-		if (roots[k]->watch == i->wd) {
-			src->relist = true;
-			if ((i->mask & IN_IGNORED) != 0)
-				roots[k]->watch = -1;
-			return;
-		}
-	for (uint32_t k = 0; k < src->nprocesses; k++) {
-		struct process *p = src->processes[k];
-		if (p->watch != i->wd)
-			continue;
-		p->relist = true;
-		if ((i->mask & IN_IGNORED) != 0)
-			p->watch = -1;
-		return;
-	}
-}
-
-/* What happened in the folders up to now. The kernel queues an event before the call that caused it returns. */
-static void
-read_watches(struct lttng_source *src)
-{
-	char events[16384] __attribute__((aligned(__alignof__(struct inotify_event))));
-	ssize_t n;
-
-	while ((n = read(src->inotify, events, sizeof events)) > 0)
-		for (char *at = events; at < events + n; ) {
-			const struct inotify_event *i = (const struct inotify_event *)(const void *)at;
-			watch_event(src, i);
-			at += sizeof *i + i->len;
-		}
-}
-
-static struct process *
-find_process(const struct lttng_source *src, const char *name)
-{
-	for (uint32_t i = 0; i < src->nprocesses; i++)
-		if (strcmp(src->processes[i]->name, name) == 0)
-			return src->processes[i];
-	return NULL;
-}
-
-static void
-add_process(struct lttng_source *src, const char *name, bool live, int64_t now_ns)
-{
-	struct process *p;
-
-	if (src->nprocesses == src->processes_cap) {
-		uint32_t cap = src->processes_cap > 0 ? src->processes_cap * 2 : 16;
-		struct process **grown = realloc(src->processes, cap * sizeof *grown);
-		if (grown == NULL)
-			return;
-		src->processes = grown;
-		src->processes_cap = cap;
-	}
-	if ((p = process_new(src, name, live, now_ns)) == NULL)
-		return;
-	p->seen = live;
-	src->processes[src->nprocesses++] = p;
-}
-
-/* The daemons make the shm folder first and remove it before the other is complete; so who is only
- * in a listing of the output that is older than that of the shm folders, has come and gone. */
-static void
-list_root(struct lttng_source *src, const struct root *r, bool live, char ***names, size_t *n, int64_t now_ns)
-{
-	DIR *dir = opendir(r->path);
-	struct dirent *d;
-
-	while (dir != NULL && (d = readdir(dir)) != NULL) {
-		if (d->d_name[0] == '.')
-			continue;
-		if (live) {
-			struct process *p = find_process(src, d->d_name);
-			if (p != NULL)
-				p->seen = true;
-			else
-				add_process(src, d->d_name, true, now_ns);
-			continue;
-		}
-		char **grown = realloc(*names, (*n + 1) * sizeof **names);
-		if (grown == NULL)
-			break;
-		*names = grown;
-		if (((*names)[*n] = strdup(d->d_name)) != NULL)
-			++*n;
-	}
-	if (dir != NULL)
-		closedir(dir);
-}
-
-static void
-list_roots(struct lttng_source *src, int64_t now_ns)
-{
-	char **names = NULL;
-	size_t n = 0;
-
-	src->relist = false;
-	for (uint32_t i = 0; i < src->nprocesses; i++)
-		src->processes[i]->seen = false;
-	list_root(src, &src->output, false, &names, &n, now_ns);
-	list_root(src, &src->shm, true, NULL, NULL, now_ns);
-	for (size_t i = 0; i < n; i++) {
-		if (find_process(src, names[i]) == NULL)
-			add_process(src, names[i], false, now_ns);
-		free(names[i]);
-	}
-	free(names);
-	for (uint32_t i = 0; i < src->nprocesses; i++) {
-		struct process *p = src->processes[i];
-		if (!p->live || p->seen)
-			continue;
-		p->live = false;
-		p->died_ns = now_ns;
-		p->relist = true;
-		src->look.changes++;
-	}
 }
 
 static bool
@@ -263,17 +120,27 @@ give_up(struct lttng_source *src, struct process *p)
 	}
 }
 
+/* In the first session a program is known by its metadata's name; in others they matter when it writes. */
+static bool
+wants_metadata(const struct process *p)
+{
+	return p->folder->number == 0 || p->nquiet < p->nstreams || !p->live;
+}
+
 static void
 poll_process(struct lttng_source *src, struct process *p, int64_t now_ns)
 {
 	uint64_t packets = src->look.packets;
 
-	if (p->trace.nstreams == 0)
+	if (p->trace.nstreams == 0 && wants_metadata(p))
 		process_metadata(src, p, now_ns);
 	if (p->relist)
 		process_list(src, p);
+	if (p->nquiet == p->nstreams)
+		return;
 	for (uint32_t i = 0; i < p->nstreams; i++)
-		stream_poll(src, p->streams[i], now_ns);
+		if (p->streams[i]->quiet_at == 0)
+			stream_poll(src, p->streams[i], now_ns);
 	if (p->broken)
 		give_up(src, p);
 	else if (src->look.packets != packets)
@@ -285,10 +152,12 @@ watermark_of(const struct lttng_source *src, int64_t now_ns)
 {
 	int64_t least = now_ns - src->options.inflight_ns;
 
-	for (uint32_t i = 0; i < src->nprocesses; i++)
-		for (uint32_t k = 0; k < src->processes[i]->nstreams; k++)
-			if (src->processes[i]->streams[k]->complete_ns < least)
-				least = src->processes[i]->streams[k]->complete_ns;
+	for (uint32_t i = 0; i < src->nprocesses; i++) {
+		const struct process *p = src->processes[i];
+		for (uint32_t k = 0; p->nquiet < p->nstreams && k < p->nstreams; k++)
+			if (p->streams[k]->quiet_at == 0 && p->streams[k]->complete_ns < least)
+				least = p->streams[k]->complete_ns;
+	}
 	return least;
 }
 
@@ -302,7 +171,11 @@ grow_heap(struct lttng_source *src)
 	if (grown == NULL)
 		return false;
 	src->heap = grown;
-	src->heap_cap = cap;
+	struct quiet *quiet = realloc(src->quiet, cap * sizeof *quiet);
+	if (quiet == NULL)
+		return false;
+	src->quiet = quiet;
+	src->heap_cap = src->quiet_cap = cap;
 	return true;
 }
 
@@ -317,6 +190,16 @@ begin_poll(struct lttng_source *src)
 	src->more = false;
 }
 
+/* A node that was suspended stood still as a whole: a ring that was not drained meanwhile is no stall. So of the time
+ * between two polls no more than half a stall counts. */
+static void
+watch(struct lttng_source *src, int64_t now_ns)
+{
+	int64_t since_ns = src->polled_ns > 0 ? now_ns - src->polled_ns : 0, most_ns = src->options.stall_ns / 2;
+
+	src->unwatched_ns = since_ns > most_ns ? since_ns - most_ns : 0;
+}
+
 static int
 lttng_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
 {
@@ -325,15 +208,14 @@ lttng_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
 	struct err short_of;
 
 	begin_poll(src);
+	watch(src, now.ns);
 	retire(src, now.ns);
-	watch(src, &src->shm);
-	watch(src, &src->output);
-	read_watches(src);
-	if (src->relist)
-		list_roots(src, now.ns);
+	folders_poll(src, now.ns);
+	streams_wake(src);
 	for (uint32_t i = 0; i < src->nprocesses; i++)
 		if (!src->processes[i]->finished)
 			poll_process(src, src->processes[i], now.ns);
+	src->polled_ns = now.ns;
 	if (!grow_heap(src))
 		return err_set(e, ERR_MEMORY, "no memory for %u rings", src->nstreams);
 	/* records that there was no memory for are counted as lost, the others are good */
@@ -350,31 +232,100 @@ lttng_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
 	return 0;
 }
 
+static int
+by_pid(const void *a, const void *b)
+{
+	const struct source_process *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return strcmp(x->service, y->service);
+}
+
+static void
+free_shown(struct source_process *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		free((char *)(uintptr_t)list[i].service);
+	free(list);
+}
+
+/* Those that live and have a name, each once, though it is in the folders of several sessions. */
+static struct source_process *
+living(const struct lttng_source *src, uint32_t *n)
+{
+	struct source_process *list = calloc(src->nprocesses + 1, sizeof *list);
+	uint32_t found = 0;
+
+	*n = 0;
+	for (uint32_t i = 0; list != NULL && i < src->nprocesses; i++) {
+		const struct process *p = src->processes[i];
+		if (p->live && p->trace.procname != NULL)
+			list[found++] = (struct source_process){ p->trace.procname, p->trace.vpid, p->mapped };
+	}
+	if (list != NULL)
+		qsort(list, found, sizeof *list, by_pid);
+	for (uint32_t i = 0; i < found; i++)
+		if (*n == 0 || by_pid(&list[*n - 1], &list[i]) != 0)
+			list[(*n)++] = list[i];
+	return list;
+}
+
+static bool
+own_texts(struct source_process *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if ((list[i].service = strdup(list[i].service)) == NULL) {
+			free_shown(list, i);
+			return false;
+		}
+	return true;
+}
+
 static void
 show_processes(struct lttng_source *src)
 {
-	struct source_process *grown = realloc(src->shown, (src->nprocesses + 1) * sizeof *grown);
+	uint32_t n;
+	struct source_process *list = living(src, &n);
+	bool same = n == src->nshown;
 
-	src->nshown = 0;
-	if (grown == NULL)
+	for (uint32_t i = 0; list != NULL && same && i < n; i++)
+		same = by_pid(&list[i], &src->shown[i]) == 0;
+	if (list == NULL || same || !own_texts(list, n)) {
+		if (list == NULL || same)
+			free(list);
+		src->changed = !same;
 		return;
-	src->shown = grown;
-	for (uint32_t i = 0; i < src->nprocesses; i++) {
-		const struct process *p = src->processes[i];
-		if (p->live && p->trace.procname != NULL)
-			src->shown[src->nshown++] = (struct source_process){ p->trace.procname, p->trace.vpid };
 	}
+	free_shown(src->shown, src->nshown);
+	src->shown = list;
+	src->nshown = n;
+	src->look.changes++;
+	src->changed = false;
+}
+
+/* The whole of what is mapped. */
+static void
+count_rings(struct lttng_source *src)
+{
+	src->look.ring_bytes = 0;
+	src->look.rings = 0;
+	for (uint32_t i = 0; i < src->nprocesses; i++)
+		for (uint32_t k = 0; src->processes[i]->live && k < src->processes[i]->nstreams; k++) {
+			const struct ring *r = &src->processes[i]->streams[k]->ring;
+			src->look.ring_bytes += (int64_t)r->bytes;
+			src->look.rings += r->head != NULL;
+		}
 }
 
 static void
 look_ring(struct source_look *l, const struct stream *s)
 {
-	if (s->ring.head == NULL)
+	l->files_bytes += (int64_t)stream_waiting_bytes(s);
+	if (s->ring.head == NULL || !s->process->live)
 		return;
 	uint64_t consumed = ring_consumed(&s->ring), produced = ring_produced(&s->ring);
 	double fill = produced > consumed ? (double)(produced - consumed) / (double)s->ring.bytes : 0;
-	l->ring_bytes += (int64_t)s->ring.bytes;
-	l->rings++;
 	if (fill > l->fullest)
 		l->fullest = fill > 1 ? 1 : fill;
 }
@@ -384,14 +335,19 @@ lttng_look(void *state, struct source_look *ret)
 {
 	struct lttng_source *src = state;
 
-	show_processes(src);
+	if (src->changed) {
+		count_rings(src);
+		show_processes(src);
+	}
 	*ret = src->look;
 	ret->fullest = 0;
-	ret->ring_bytes = 0;
-	ret->rings = 0;
-	for (uint32_t i = 0; i < src->nprocesses; i++)
-		for (uint32_t k = 0; src->processes[i]->live && k < src->processes[i]->nstreams; k++)
-			look_ring(ret, src->processes[i]->streams[k]);
+	ret->files_bytes = 0;
+	for (uint32_t i = 0; i < src->nprocesses; i++) {
+		const struct process *p = src->processes[i];
+		for (uint32_t k = 0; p->nquiet < p->nstreams && k < p->nstreams; k++)
+			if (p->streams[k]->quiet_at == 0)
+				look_ring(ret, p->streams[k]);
+	}
 	ret->processes = src->shown;
 	ret->nprocesses = src->nshown;
 	ret->trouble = src->trouble;
@@ -415,6 +371,7 @@ lttng_close(void *state)
 		return;
 	for (uint32_t i = 0; i < src->nprocesses; i++)
 		process_free(src, src->processes[i]);
+	untraced_release(src);
 	free_spent(src);
 	if (src->inotify >= 0)
 		close(src->inotify);
@@ -424,9 +381,9 @@ lttng_close(void *state)
 	free(src->heap);
 	free(src->records);
 	free(src->losses);
-	free(src->shown);
-	free(src->shm.path);
-	free(src->output.path);
+	free_shown(src->shown, src->nshown);
+	folders_release(src);
+	free(src->quiet);
 	free(src->channel);
 	free(src);
 }
@@ -450,14 +407,33 @@ set_defaults(struct source_options *o)
 		o->stall_ns = INT64_C(2000000000);
 }
 
-static char *
-root_path(const char *dir)
+static int
+source_make(struct lttng_source **ret, const char *channel, const struct source_options *options, struct err *e)
 {
-	char *path = NULL;
+	struct lttng_source *src;
 
-	if (strlen(dir) > 3800 || asprintf(&path, "%s/ust/pid", dir) < 0)
-		return NULL;
-	return path;
+	if (channel == NULL || channel[0] == '\0' || strlen(channel) > 255)
+		return err_set(e, ERR_INPUT, "a source needs a channel");
+	if ((src = calloc(1, sizeof *src)) == NULL)
+		return err_set(e, ERR_MEMORY, "no memory for a source");
+	src->followed.watch = -1;
+	src->changed = true;
+	src->opened_ns = clock_mono().ns;
+	if (options != NULL)
+		src->options = *options;
+	set_defaults(&src->options);
+	src->channel = strdup(channel);
+	if ((src->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0) {
+		err_errno(e, "inotify (see fs.inotify.max_user_instances)");
+		lttng_close(src);
+		return ERR_SYSTEM;
+	}
+	if (src->channel == NULL || source_labels_init(&src->labels, src->options.labels_max) != 0) {
+		lttng_close(src);
+		return err_set(e, ERR_MEMORY, "no memory for a source");
+	}
+	*ret = src;
+	return 0;
 }
 
 int
@@ -467,29 +443,33 @@ source_lttng_open(struct source *ret, const char *output_dir, const char *shm_di
 	struct lttng_source *src;
 	int rc;
 
-	if (output_dir == NULL || shm_dir == NULL || channel == NULL || channel[0] == '\0' || strlen(channel) > 255)
-		return err_set(e, ERR_INPUT, "a source needs an output folder, a shm folder and a channel");
-	if ((src = calloc(1, sizeof *src)) == NULL)
-		return err_set(e, ERR_MEMORY, "no memory for a source");
-	src->inotify = -1;
-	if (options != NULL)
-		src->options = *options;
-	set_defaults(&src->options);
-	src->shm = (struct root){ root_path(shm_dir), -1 };
-	src->output = (struct root){ root_path(output_dir), -1 };
-	src->channel = strdup(channel);
-	if (src->shm.path == NULL || src->output.path == NULL || src->channel == NULL ||
-	    source_labels_init(&src->labels, src->options.labels_max) != 0) {
-		rc = err_set(e, ERR_MEMORY, "no memory for a source, or a folder's name is too long");
-		goto fail;
-	}
-	if ((src->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0) {
-		rc = err_errno(e, "inotify (see fs.inotify.max_user_instances)");
-		goto fail;
+	if (output_dir == NULL || shm_dir == NULL)
+		return err_set(e, ERR_INPUT, "a source needs an output folder and a shm folder");
+	if ((rc = source_make(&src, channel, options, e)) != 0)
+		return rc;
+	if (folder_add(src, 0, output_dir, shm_dir) == NULL) {
+		lttng_close(src);
+		return err_set(e, ERR_MEMORY, "no memory for a source, or a folder's name is too long");
 	}
 	*ret = (struct source){ src, lttng_poll, lttng_look, lttng_labels, lttng_close };
 	return 0;
-fail:
-	lttng_close(src);
-	return rc;
+}
+
+int
+source_lttng_follow(struct source *ret, const char *folder, const char *channel, const struct source_options *options,
+    struct err *e)
+{
+	struct lttng_source *src;
+	int rc;
+
+	if (folder == NULL || strlen(folder) > 3700)
+		return err_set(e, ERR_INPUT, "a source needs a folder, with a name that is not too long");
+	if ((rc = source_make(&src, channel, options, e)) != 0)
+		return rc;
+	if ((src->followed.path = strdup(folder)) == NULL) {
+		lttng_close(src);
+		return err_set(e, ERR_MEMORY, "no memory for a source");
+	}
+	*ret = (struct source){ src, lttng_poll, lttng_look, lttng_labels, lttng_close };
+	return 0;
 }

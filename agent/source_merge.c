@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/files.h"
 #include "agent/source_inside.h"
 
 enum { VALUES_CHUNK = 4096 };
@@ -71,7 +72,7 @@ make_heap(struct lttng_source *src, int64_t until_ns)
 	src->busy = 0;
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
 		struct process *p = src->processes[i];
-		for (uint32_t k = 0; k < p->nstreams; k++) {
+		for (uint32_t k = 0; p->nquiet < p->nstreams && k < p->nstreams; k++) {
 			src->busy += p->streams[k]->first != NULL;
 			if (p->streams[k]->first != NULL && ready(src, p->streams[k]) &&
 			    p->streams[k]->cursor.time_ns <= until_ns)
@@ -108,6 +109,9 @@ label_of(struct lttng_source *src, const struct process *p, struct ctf_event *ev
 	const char *service = p->trace.procname != NULL ? p->trace.procname : "unknown";
 	bool named = event->kind != RECORD_POINT;
 
+	if (event->label == UINT32_MAX)
+		event->of_address = strncmp(event->name, "lttng_ust_pthread:", 18) == 0 ||
+		    strncmp(event->name, "lttng_ust_cyg_profile", 21) == 0;
 	if (event->label == UINT32_MAX && named)
 		event->label = source_labels_base(&src->labels, event->kind, service, event->name, event->fields,
 		    event->nfields);
@@ -118,6 +122,22 @@ label_of(struct lttng_source *src, const struct process *p, struct ctf_event *ev
 		return event->label;
 	return source_labels_named(&src->labels, event->label, event->kind, name->type == VALUE_TEXT ? name->text : "",
 	    name->type == VALUE_TEXT ? name->len : 0, event->fields, event->nfields);
+}
+
+/* An address says nothing of the next process: which lock it is does. A program in another namespace of processes has
+ * another number here: that one's name is another. */
+static void
+name_address(struct process *p, const struct ctf_event *event, struct value *v)
+{
+	const char *name;
+
+	if (!event->of_address || event->nfields == 0 || v->type != VALUE_UINT || p->trace.procname == NULL)
+		return;
+	if (!p->symbols_asked && process_is((pid_t)p->trace.vpid, p->trace.procname))
+		p->symbols = symbols_new(p->trace.vpid);
+	p->symbols_asked = true;
+	if (p->symbols != NULL && (name = symbols_name(p->symbols, v->u)) != NULL)
+		*v = (struct value){ .type = VALUE_TEXT, .len = (uint32_t)strlen(name), .text = name };
 }
 
 /* 0; ERR_INPUT: the record is malformed, ERR_MEMORY. */
@@ -131,13 +151,14 @@ take(struct lttng_source *src, struct stream *s, struct err *e)
 	int rc = ctf_packet_take(&s->cursor, r, src->values, e);
 	if (rc != 0)
 		return rc;
-	if (r->trace_id == 0 && !src->options.unrelated) {
+	if (r->trace_id == 0 && !src->options.unrelated && !s->process->mapped) {
 		src->look.unrelated++;
 		return 0;
 	}
 	r->label = label_of(src, s->process, s->cursor.event, &src->values[CTF_NAME]);
 	if (r->label == UINT32_MAX)
 		return err_set(e, ERR_MEMORY, "no memory for labels");
+	name_address(s->process, s->cursor.event, src->values);
 	r->values = src->values;
 	src->values += r->nvalues;
 	src->values_left -= r->nvalues;

@@ -18,7 +18,7 @@
 enum { SETTLED_MS = 300, GIVE_UP_S = 10, CPUS_MAX = 65536, READ_BYTES = 1 << 20 };
 
 struct process *
-process_new(struct lttng_source *src, const char *name, bool live, int64_t now_ns)
+process_new(struct lttng_source *src, struct folder *f, const char *name, bool live, int64_t now_ns)
 {
 	struct process *p = calloc(1, sizeof *p);
 	char path[4352];
@@ -27,6 +27,7 @@ process_new(struct lttng_source *src, const char *name, bool live, int64_t now_n
 		free(p);
 		return NULL;
 	}
+	p->folder = f;
 	p->live = live;
 	p->relist = true;
 	p->watch = p->metadata_fd = -1;
@@ -34,10 +35,22 @@ process_new(struct lttng_source *src, const char *name, bool live, int64_t now_n
 	p->died_ns = live ? 0 : now_ns;
 	ctf_trace_init(&p->trace, src->options.metadata_max_bytes);
 	if (live) {
-		snprintf(path, sizeof path, "%s/%s", src->shm.path, name);
+		snprintf(path, sizeof path, "%s/%s", p->folder->shm.path, name);
 		p->watch = inotify_add_watch(src->inotify, path, IN_CREATE | IN_ONLYDIR);
 	}
 	return p;
+}
+
+void
+process_died(struct lttng_source *src, struct process *p, int64_t now_ns)
+{
+	for (uint32_t i = 0; i < p->nstreams; i++)
+		if (p->streams[i]->quiet_at != 0)
+			stream_wake(src, p->streams[i]);
+	p->live = false;
+	p->died_ns = now_ns;
+	p->relist = true;
+	src->changed = true;
 }
 
 void
@@ -51,6 +64,7 @@ process_free(struct lttng_source *src, struct process *p)
 	free(p->name);
 	buf_release(&p->text);
 	ctf_trace_release(&p->trace);
+	symbols_free(p->symbols);
 	free(p);
 }
 
@@ -84,6 +98,7 @@ add_stream(struct lttng_source *src, struct process *p, uint32_t cpu)
 	if (s != NULL || (s = stream_new(p, cpu, src->watermark_ns, clock_mono().ns)) == NULL)
 		return s;
 	src->nstreams++;
+	src->changed = true;
 	return s;
 }
 
@@ -108,6 +123,7 @@ add_ring(struct lttng_source *src, struct process *p, int dir, const char *file,
 		ring_unmap(&ring);
 	else
 		s->ring = ring;
+	src->changed = true;
 }
 
 void
@@ -119,9 +135,9 @@ process_list(struct lttng_source *src, struct process *p)
 
 	p->relist = p->live && p->watch < 0;
 	if (p->live)
-		snprintf(path, sizeof path, "%s/%s", src->shm.path, p->name);
+		snprintf(path, sizeof path, "%s/%s", p->folder->shm.path, p->name);
 	else
-		snprintf(path, sizeof path, "%s/%s/index", src->output.path, p->name);
+		snprintf(path, sizeof path, "%s/%s/index", p->folder->output.path, p->name);
 	if ((dir = opendir(path)) == NULL)
 		return;
 	while ((d = readdir(dir)) != NULL) {
@@ -135,13 +151,13 @@ process_list(struct lttng_source *src, struct process *p)
 }
 
 static bool
-open_metadata(struct lttng_source *src, struct process *p)
+open_metadata(struct process *p)
 {
 	char path[4352];
 
 	if (p->metadata_fd >= 0)
 		return true;
-	snprintf(path, sizeof path, "%s/%s/metadata", p->live ? src->shm.path : src->output.path, p->name);
+	snprintf(path, sizeof path, "%s/%s/metadata", p->live ? p->folder->shm.path : p->folder->output.path, p->name);
 	p->metadata_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	p->plain = p->live;
 	return p->metadata_fd >= 0;
@@ -201,8 +217,9 @@ read_metadata(struct lttng_source *src, struct process *p, uint64_t size)
 	size_t used;
 
 	while (p->metadata_at < size && into->len < src->options.metadata_max_bytes) {
-		uint8_t *room = buf_reserve(into, READ_BYTES);
-		ssize_t n = room == NULL ? -1 : pread(p->metadata_fd, room, READ_BYTES, (off_t)p->metadata_at);
+		size_t step = size - p->metadata_at < READ_BYTES ? (size_t)(size - p->metadata_at) : READ_BYTES;
+		uint8_t *room = buf_reserve(into, step);
+		ssize_t n = room == NULL ? -1 : pread(p->metadata_fd, room, step, (off_t)p->metadata_at);
 		if (n <= 0)
 			break;
 		into->len += (size_t)n;
@@ -241,11 +258,13 @@ process_metadata(struct lttng_source *src, struct process *p, int64_t now_ns)
 
 	if (p->broken)
 		return;
-	if (open_metadata(src, p) && fstat(p->metadata_fd, &st) == 0 && settled(p, &st, last) &&
+	if (open_metadata(p) && fstat(p->metadata_fd, &st) == 0 && settled(p, &st, last) &&
 	    (uint64_t)st.st_size > p->metadata_at)
 		read_metadata(src, p, (uint64_t)st.st_size);
-	if (!had_name && p->trace.procname != NULL)
-		src->look.changes++;
+	if (!had_name && p->trace.procname != NULL) {
+		p->mapped = src->options.maps != NULL && src->options.maps(src->options.of, p->trace.procname);
+		src->changed = true;
+	}
 	if (last && p->trace.nstreams == 0)
 		p->broken = true;
 }
@@ -272,7 +291,7 @@ remove_files(int at, const char *folder, const char *channel, const char *suffix
 void
 process_remove_folder(struct lttng_source *src, const struct process *p)
 {
-	int root = open(src->output.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int root = open(p->folder->output.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char index[512];
 
 	if (root < 0)

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/source_inside.h"
@@ -55,6 +56,8 @@ stream_free(struct lttng_source *src, struct stream *s)
 {
 	while (s->first != NULL)
 		stream_drop_first(src, s);
+	if (s->quiet_at != 0)
+		stream_wake(src, s);
 	ring_unmap(&s->ring);
 	if (s->data_fd >= 0)
 		close(s->data_fd);
@@ -83,7 +86,7 @@ open_file(struct lttng_source *src, struct stream *s, const char *folder, const 
 {
 	char path[4352];
 
-	snprintf(path, sizeof path, "%s/%s/%s%s_%u%s", src->output.path, s->process->name, folder, src->channel, s->cpu,
+	snprintf(path, sizeof path, "%s/%s/%s%s_%u%s", s->process->folder->output.path, s->process->name, folder, src->channel, s->cpu,
 	    suffix);
 	/* writing is for giving space back only */
 	int fd = open(path, (src->options.keep ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW);
@@ -194,6 +197,9 @@ account(struct lttng_source *src, struct stream *s, const struct ctf_index *inde
 	}
 	s->next_seq++;
 	s->taken = s->next_seq * size;
+	if (index->offset + index->packet_bytes > s->data_read)
+		s->data_read = index->offset + index->packet_bytes;
+	src->look.bytes += index->packet_bytes;
 	packet_lost(src, s, index);
 	if (end_ns > s->last_end_ns)
 		s->last_end_ns = end_ns;
@@ -215,6 +221,7 @@ hold(struct lttng_source *src, struct stream *s, const struct ctf_index *index, 
 		free(h);
 		return err_set(e, ERR_INPUT, "%s: a packet that the index tells of is not there", s->process->name);
 	}
+	s->written = true;
 	h->next = NULL;
 	h->index = *index;
 	h->len = index->content_bytes;
@@ -225,8 +232,6 @@ hold(struct lttng_source *src, struct stream *s, const struct ctf_index *index, 
 	s->last = h;
 	s->held_bytes += h->len;
 	src->held_bytes += h->len;
-	if (index->offset + index->packet_bytes > s->data_read)
-		s->data_read = index->offset + index->packet_bytes;
 	return 0;
 }
 
@@ -249,6 +254,21 @@ stream_head_bytes(const struct stream *s)
 	enum { HEAD_BYTES = 84 };
 
 	return s->process->trace.nstreams > 0 ? s->process->trace.streams[0].head_bytes : HEAD_BYTES;
+}
+
+/* What the ring calls consumed and we have not taken is in the file, which says how large it is: packets are cut to
+ * what is in them when they are written. */
+uint64_t
+stream_waiting_bytes(const struct stream *s)
+{
+	uint64_t consumed = s->ring.head != NULL ? ring_consumed(&s->ring) : 0;
+	struct stat st;
+
+	if (s->ring.head != NULL ? consumed <= s->taken : s->drained)
+		return s->held_bytes;
+	if (s->data_fd < 0 || fstat(s->data_fd, &st) != 0)
+		return s->held_bytes + (consumed > s->taken ? consumed - s->taken : 0);
+	return s->held_bytes + ((uint64_t)st.st_size > s->data_read ? (uint64_t)st.st_size - s->data_read : 0);
 }
 
 static bool
@@ -329,6 +349,7 @@ set_complete(struct stream *s, int64_t ns)
 static void
 check_stall(struct lttng_source *src, struct stream *s, int64_t now_ns)
 {
+	s->progress_ns += src->unwatched_ns;
 	if (now_ns - s->progress_ns < src->options.stall_ns) {
 		s->stalled = false;
 		return;
@@ -336,6 +357,51 @@ check_stall(struct lttng_source *src, struct stream *s, int64_t now_ns)
 	src->look.stalls += !s->stalled;
 	s->stalled = true;
 	set_complete(s, now_ns - src->options.stall_ns);
+}
+
+static void
+close_files(struct stream *s)
+{
+	if (s->data_fd >= 0)
+		close(s->data_fd);
+	if (s->index_fd >= 0)
+		close(s->index_fd);
+	s->data_fd = s->index_fd = -1;
+}
+
+/* A ring that is idle, of which nothing waits, need only be asked whether it is so still. Each begins with a
+ * packet of nothing; that alone is no reason to keep files open. */
+static void
+fall_quiet(struct lttng_source *src, struct stream *s, uint64_t produced)
+{
+	if (s->first != NULL || src->nquiet >= src->quiet_cap)
+		return;
+	if (!s->written)
+		close_files(s);
+	src->quiet[src->nquiet++] = (struct quiet){ ring_produced_word(&s->ring), produced, s };
+	s->quiet_at = src->nquiet;
+	s->process->nquiet++;
+}
+
+void
+stream_wake(struct lttng_source *src, struct stream *s)
+{
+	uint32_t at = s->quiet_at - 1;
+
+	src->quiet[at] = src->quiet[--src->nquiet];
+	src->quiet[at].stream->quiet_at = at + 1;
+	s->quiet_at = 0;
+	s->process->nquiet--;
+	s->progress_ns = s->checked_ns = src->polled_ns;
+	set_complete(s, src->polled_ns - src->options.inflight_ns);
+}
+
+void
+streams_wake(struct lttng_source *src)
+{
+	for (uint32_t i = 0; i < src->nquiet; i++)
+		if (__atomic_load_n(src->quiet[i].produced, __ATOMIC_ACQUIRE) != src->quiet[i].was)
+			stream_wake(src, src->quiet[i--].stream);
 }
 
 void
@@ -353,6 +419,8 @@ stream_poll(struct lttng_source *src, struct stream *s, int64_t now_ns)
 		s->progress_ns = now_ns;
 		s->stalled = false;
 		set_complete(s, now_ns - src->options.inflight_ns);
+		if (!dead)
+			fall_quiet(src, s, produced);
 	} else {
 		set_complete(s, s->last_end_ns - 1);
 		check_stall(src, s, now_ns);

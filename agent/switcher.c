@@ -38,6 +38,9 @@ run(struct switcher *s, enum task task)
 	case TASK_CHECK:
 		r->code = s->door.check(s->door.state, &r->err);
 		break;
+	case TASK_TEND:
+		r->code = s->door.tend(s->door.state, clock_mono(), &r->err);
+		break;
 	case TASK_NONE:
 		break;
 	}

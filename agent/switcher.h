@@ -13,7 +13,7 @@
 
 struct switcher;
 
-enum task { TASK_NONE, TASK_OPEN, TASK_SET, TASK_LIST, TASK_CHECK };
+enum task { TASK_NONE, TASK_OPEN, TASK_SET, TASK_LIST, TASK_CHECK, TASK_TEND };
 
 struct task_result {
 	enum task task;			/* NONE: nothing has ended since */

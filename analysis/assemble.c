@@ -14,12 +14,12 @@
 #include <string.h>
 
 #include "analysis/assemble.h"
+#include "analysis/gone.h"
 #include "analysis/heap.h"
 #include "analysis/pending.h"
 #include "base/hash.h"
 
 enum {
-	GONE_MAX = 65536,	/* ids of traces that were given out or up, to tell their late records */
 	LOSSES_MAX = 512,	/* kept apart; past it two neighbours become one that spans both */
 	SPARE_CHUNKS_MAX = 4096,
 	RECENT = 1024,
@@ -48,10 +48,8 @@ struct assemble {
 	struct assemble_options o;
 	struct labels *labels;
 	struct assemble_counts counts;
-	struct map held;		/* trace id to struct pending, or to `gone` */
-	struct pending gone;
-	uint64_t *gone_ids;		/* a ring */
-	uint64_t ngone;
+	struct map held;		/* trace id to struct pending */
+	struct gone *gone;		/* given out or up */
 	struct heap heaps[HEAPS];
 	struct node *nodes;
 	uint32_t nnodes;
@@ -73,8 +71,7 @@ assemble_new(struct assemble **ret, const struct assemble_options *o, struct lab
 {
 	struct assemble *a = calloc(1, sizeof *a);
 
-	if (a == NULL || (a->gone_ids = calloc(GONE_MAX, sizeof *a->gone_ids)) == NULL ||
-	    (a->build = build_new()) == NULL) {
+	if (a == NULL || (a->gone = gone_new()) == NULL || (a->build = build_new()) == NULL) {
 		assemble_free(a);
 		return err_set(e, ERR_MEMORY, "no memory to assemble traces in");
 	}
@@ -121,7 +118,7 @@ assemble_free(struct assemble *a)
 		free(a->heaps[h].slots);
 	map_release(&a->held);
 	build_free(a->build);
-	free(a->gone_ids);
+	gone_free(a->gone);
 	free(a->nodes);
 	free(a->known);
 	free(a);
@@ -217,20 +214,16 @@ pending_drop(struct assemble *a, struct pending *p)
 	return n;
 }
 
-/* From here on its records are late. Only the last GONE_MAX ids are remembered. */
+/* From here on its records are late. */
 static void
 take_out(struct assemble *a, struct pending *p)
 {
-	uint64_t *place = &a->gone_ids[a->ngone % GONE_MAX];
-
 	heap_take(a->heaps, BY_DUE, p);
 	heap_take(a->heaps, BY_FIRST, p);
 	if (*recent_of(a, p->id) == p)
 		*recent_of(a, p->id) = NULL;
-	if (a->ngone++ >= GONE_MAX)
-		map_take(&a->held, *place);
-	*place = p->id;
-	map_put(&a->held, p->id, &a->gone);	/* replaces, so it needs no memory */
+	map_take(&a->held, p->id);
+	gone_add(a->gone, p->id);
 }
 
 /* ---- losses ---- */
@@ -524,7 +517,7 @@ take_record(struct assemble *a, uint32_t node, const struct record *r, const str
 	a->counts.records++;
 	if (p == NULL || p->id != r->trace_id)
 		p = map_get(&a->held, r->trace_id);
-	if (p == &a->gone) {
+	if (p == NULL && gone_has(a->gone, r->trace_id)) {
 		a->counts.late++;
 		return true;
 	}

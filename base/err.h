@@ -16,6 +16,7 @@ enum err_code {
 	ERR_FULL = -9,		/* a queue, a table, a disk */
 	ERR_MISSING = -10,	/* no such thing */
 	ERR_BUSY = -11,		/* somebody else holds it */
+	ERR_DENIED = -12,	/* who asks may not */
 };
 
 struct err {

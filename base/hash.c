@@ -105,8 +105,8 @@ hash_bytes128(uint64_t seed, const void *data, size_t len)
 }
 
 /* The kernel gives each process 16 random bytes; the C library guards with them, so they are not used bare. */
-static uint64_t
-process_seed(void)
+uint64_t
+hash_seed(void)
 {
 	const void *random = (const void *)getauxval(AT_RANDOM);
 
@@ -169,7 +169,7 @@ map_rebuild(struct map *m)
 	fresh.slots = calloc(1, (1 + room(fresh.cap)) * sizeof *fresh.slots + fresh.cap * sizeof(uint32_t));
 	if (fresh.slots == NULL)
 		return false;
-	fresh.slots[0].key = m->slots == NULL ? process_seed() : m->slots[0].key;
+	fresh.slots[0].key = m->slots == NULL ? hash_seed() : m->slots[0].key;
 	for (size_t i = 1; i <= m->filled; i++)
 		if (m->slots[i].value != NULL)
 			map_append(&fresh, map_find(&fresh, m->slots[i].key), m->slots[i].key,
@@ -264,7 +264,7 @@ texts_new(void)
 	struct texts *t = calloc(1, sizeof *t);
 
 	if (t != NULL)
-		t->seed = process_seed();
+		t->seed = hash_seed();
 	return t;
 }
 

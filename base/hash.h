@@ -16,6 +16,7 @@ struct hash128 {
 };
 
 uint64_t hash_u64(uint64_t x);		/* mixes all bits (splitmix64's finaliser) */
+uint64_t hash_seed(void);		/* of this process, the same all its life, and nobody outside knows it */
 uint64_t hash_bytes(uint64_t seed, const void *data, size_t len);
 /* Two independent 64-bit hashes, for keys whose collisions must not happen (and are checked all the same). */
 struct hash128 hash_bytes128(uint64_t seed, const void *data, size_t len);

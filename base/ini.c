@@ -88,10 +88,10 @@ find_key(
 
 /* ---- files ---- */
 
-struct file {
-	struct table table;
-	struct piece section;	/* s is NULL before the first */
-	int *line_of;		/* for each key of the table, where it was given; 0: not yet */
+struct walk {
+	const struct ini_reader *reader;
+	bool in_section;
+	char name[INI_LINE_MAX_BYTES + 1];	/* of a section or a key */
 };
 
 /* Up to a # that begins a comment: the first, or one after a blank. */
@@ -125,40 +125,46 @@ value_of(struct piece p)
 	return p;
 }
 
-static int
-read_section(struct file *f, struct piece p, struct err *e)
+static const char *
+name_of(struct walk *w, struct piece p)
 {
-	if (p.len < 2 || p.s[p.len - 1] != ']')
-		return err_set(e, ERR_INPUT, "a section is written [name]");
-	f->section = piece_trim((struct piece){ p.s + 1, p.len - 2 });
-	return has_section(&f->table, f->section) ? 0 : fail_section(&f->table, f->section, e);
+	memcpy(w->name, p.s, p.len);
+	w->name[p.len] = '\0';
+	return w->name;
 }
 
 static int
-read_line(struct file *f, struct piece line, int number, struct err *e)
+read_section(struct walk *w, struct piece p, int number, struct err *e)
+{
+	if (p.len < 2 || p.s[p.len - 1] != ']')
+		return err_set(e, ERR_INPUT, "a section is written [name]");
+	w->in_section = true;
+	return w->reader->section(
+	    w->reader->of, name_of(w, piece_trim((struct piece){ p.s + 1, p.len - 2 })), number, e);
+}
+
+static int
+read_line(struct walk *w, struct piece line, int number, struct err *e)
 {
 	struct piece p = piece_trim(line), name, value;
 	const struct ini_key *k;
 	const char *equals;
-	int rc, *given;
+	void *into;
+	int rc;
 
 	if (p.len == 0 || *p.s == '#')
 		return 0;
 	if (*p.s == '[')
-		return read_section(f, without_comment(p), e);
+		return read_section(w, without_comment(p), number, e);
 	if ((equals = memchr(p.s, '=', p.len)) == NULL)
 		return err_set(e, ERR_INPUT, "want [section], key = value, or # comment");
-	if (f->section.s == NULL)
+	if (!w->in_section)
 		return err_set(e, ERR_INPUT, "a key before the first [section]");
 	name = piece_trim((struct piece){ p.s, (size_t)(equals - p.s) });
 	value = value_of((struct piece){ equals + 1, (size_t)(p.s + p.len - equals - 1) });
-	if ((rc = find_key(&f->table, f->section, name, &k, e)) != 0)
+	if ((rc = w->reader->key(w->reader->of, name_of(w, name), number, &k, &into, e)) != 0)
 		return rc;
-	given = &f->line_of[k - f->table.keys];
-	if (*given != 0)
-		return err_set(e, ERR_INPUT, "%s was given in line %d already", k->name, *given);
-	*given = number;
-	if ((rc = ini_value_set(k, f->table.config, value, e)) != 0)
+	if ((rc = ini_value_set(k, into, value, e)) != 0)
 		err_prefix(e, "%s", k->name);
 	return rc;
 }
@@ -176,7 +182,7 @@ check_line(struct piece line, struct err *e)
 }
 
 static int
-read_text_file(struct file *f, const char *path, struct piece text, struct err *e)
+read_text_file(struct walk *w, const char *path, struct piece text, struct err *e)
 {
 	int rc = 0;
 
@@ -187,7 +193,7 @@ read_text_file(struct file *f, const char *path, struct piece text, struct err *
 
 		if (line.len > 0 && line.s[line.len - 1] == '\r')	/* written on Windows */
 			line.len--;
-		if ((rc = check_line(line, e)) != 0 || (rc = read_line(f, line, number, e)) != 0)
+		if ((rc = check_line(line, e)) != 0 || (rc = read_line(w, line, number, e)) != 0)
 			err_prefix(e, "%s:%d", path, number);
 		text.s += step;
 		text.len -= step;
@@ -249,17 +255,71 @@ ini_defaults(const struct ini_key *keys, size_t nkeys, void *config, struct err 
 }
 
 int
+ini_walk(const struct ini_reader *r, const char *path, struct err *e)
+{
+	struct walk w = { .reader = r };
+	struct buf text = { 0 };
+	int rc;
+
+	if ((rc = slurp(&text, path, e)) == 0)
+		rc = read_text_file(&w, path, (struct piece){ (const char *)text.data, text.len }, e);
+	buf_release(&text);
+	return rc;
+}
+
+/* ---- a file that a table describes ---- */
+
+struct file {
+	struct table table;
+	char *section;
+	int *line_of;		/* for each key of the table, where it was given; 0: not yet */
+};
+
+static struct piece
+piece_of(const char *s)
+{
+	return (struct piece){ s, strlen(s) };
+}
+
+static int
+take_section(void *of, const char *name, int line, struct err *e)
+{
+	struct file *f = of;
+
+	(void)line;
+	if (!has_section(&f->table, piece_of(name)))
+		return fail_section(&f->table, piece_of(name), e);
+	free(f->section);
+	return (f->section = strdup(name)) != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+}
+
+static int
+take_key(void *of, const char *name, int line, const struct ini_key **k, void **into, struct err *e)
+{
+	struct file *f = of;
+	int rc = find_key(&f->table, piece_of(f->section), piece_of(name), k, e), *given;
+
+	if (rc != 0)
+		return rc;
+	given = &f->line_of[*k - f->table.keys];
+	if (*given != 0)
+		return err_set(e, ERR_INPUT, "%s was given in line %d already", name, *given);
+	*given = line;
+	*into = f->table.config;
+	return 0;
+}
+
+int
 ini_read(const struct ini_key *keys, size_t nkeys, void *config, const char *path, struct err *e)
 {
 	struct file f = { .table = { keys, nkeys, config } };
-	struct buf text = { 0 };
+	const struct ini_reader r = { &f, take_section, take_key };
 	int rc;
 
 	if ((f.line_of = calloc(nkeys + 1, sizeof *f.line_of)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
-	if ((rc = slurp(&text, path, e)) == 0)
-		rc = read_text_file(&f, path, (struct piece){ (const char *)text.data, text.len }, e);
-	buf_release(&text);
+	rc = ini_walk(&r, path, e);
+	free(f.section);
 	free(f.line_of);
 	return rc;
 }

@@ -41,6 +41,20 @@ int ini_defaults(const struct ini_key *keys, size_t nkeys, void *config, struct 
  * bytes, files up to 1 MiB. Words: "path:line: what, and what is allowed". No such file: ERR_MISSING. */
 int ini_read(const struct ini_key *keys, size_t nkeys, void *config, const char *path, struct err *e);
 
+/*
+ * Files of another form: sections that repeat, keys that do. The reader says for each section and each key of the
+ * last one what to do with it; lines, quotes and values are read as above, and so is what is said of them.
+ */
+struct ini_reader {
+	void *of;
+	int (*section)(void *of, const char *name, int line, struct err *e);
+	/* Which key that is, and the struct that its value goes into; a text there is freed before. */
+	int (*key)(void *of, const char *name, int line, const struct ini_key **k, void **into, struct err *e);
+};
+
+/* As ini_read(). What the reader refuses gets "path:line: " in front, and ends it. */
+int ini_walk(const struct ini_reader *r, const char *path, struct err *e);
+
 /* One value, as from the command line "section.name=value". */
 int ini_set(const struct ini_key *keys, size_t nkeys, void *config, const char *assignment, struct err *e);
 

@@ -78,6 +78,21 @@ write_all(const char *at, size_t len)
 	}
 }
 
+/* Words from outside shall not make lines of their own, nor tell a terminal what to do: ASCII's control characters, and
+ * U+0080 to U+009F, which are 0xc2 and one more in UTF-8. */
+static void
+tame(char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)line[i], next = i + 1 < len ? (unsigned char)line[i + 1] : 0;
+
+		if (c < ' ' || c == 0x7f)
+			line[i] = ' ';
+		else if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+			line[i] = line[i + 1] = ' ';
+	}
+}
+
 void
 log_line(enum log_level level, const char *fmt, ...)
 {
@@ -98,9 +113,7 @@ log_line(enum log_level level, const char *fmt, ...)
 		n = (int)(sizeof line - len) - 1;
 	}
 	len += n < 0 ? 0 : (size_t)n;
-	for (size_t i = 0; i < len; i++)	/* words from outside shall not make lines of their own */
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = ' ';
+	tame(line, len);
 	line[len++] = '\n';
 	write_all(line, len);
 	pthread_mutex_unlock(&lock);

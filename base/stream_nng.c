@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "base/stream.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <nng/nng.h>
@@ -26,8 +27,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/stream_inside.h"
 
-static const char IPC[] = "ipc://", TCP[] = "tcp://";
+static const char IPC[] = "ipc://", TCP[] = "tcp://", TLS[] = "tls://";
 
 struct call {			/* one at a time, in one direction */
 	nng_aio *aio;
@@ -35,10 +37,9 @@ struct call {			/* one at a time, in one direction */
 	bool aborted;
 };
 
-struct stream {
+struct wire {
 	nng_stream *nng;
 	struct call read, write;
-	char *url;
 };
 
 struct listener {
@@ -124,11 +125,14 @@ fail_dial(struct err *e, const char *url, int nng_code, int timeout_ms)
 	case NNG_ETIMEDOUT:
 		return err_set(e, ERR_TIMEOUT,
 		    "%s: no connection within %d ms: is the host up, and the way free?", url, timeout_ms);
+	case NNG_EAGAIN:
+		return err_set(e, ERR_TIMEOUT, "%s: so many wait there to be let in that there was no place for %d ms", url,
+		    timeout_ms);
 	case NNG_ECONNREFUSED:
 	case NNG_ENOENT:
 		return err_set(e, ERR_PEER, "%s: %s: nobody listens there; is the daemon running?", url, why);
 	case NNG_EPERM:
-		return err_set(e, ERR_PEER, "%s: %s: the socket's owner and mode do not let us in", url, why);
+		return err_set(e, ERR_DENIED, "%s: %s: the socket's owner and mode do not let us in", url, why);
 	case NNG_EADDRINVAL:
 		return err_set(e, ERR_PEER, "%s: %s: check host name and port", url, why);
 	case NNG_ENOMEM:
@@ -175,32 +179,53 @@ check_url(const char *url, struct err *e)
 			    sizeof((struct sockaddr_un *)NULL)->sun_path);
 		return 0;
 	}
-	if (strncmp(url, TCP, strlen(TCP)) == 0) {
+	if (strncmp(url, TCP, strlen(TCP)) == 0 || url_is_tls(url)) {
 		const char *port = strrchr(url + strlen(TCP), ':');
 
 		if (port == NULL || port[1] == 0 || port[1 + strspn(port + 1, "0123456789")] != 0 ||
 		    strlen(port) > 6 || atoi(port + 1) > UINT16_MAX)
-			return err_set(e, ERR_INPUT, "%s: the port is missing or no number: tcp://host:port",
-			    url);
+			return err_set(e, ERR_INPUT, "%s: the port is missing or no number: %.6shost:port", url, url);
 		return 0;
 	}
-	return err_set(e, ERR_INPUT, "%s: want ipc:///path or tcp://host:port", url);
+	return err_set(e, ERR_INPUT, "%s: want ipc:///path or tls://host:port", url);
+}
+
+bool
+url_is_tls(const char *url)
+{
+	return strncmp(url, TLS, strlen(TLS)) == 0;
+}
+
+/* As nng is to know it: what it calls tls+tcp is TLS of its own. The caller's to free(). */
+static char *
+url_for_nng(const char *url)
+{
+	char *own = strdup(url);
+
+	if (own != NULL && url_is_tls(url))
+		memcpy(own, TCP, strlen(TCP));
+	return own;
 }
 
 /* ---- streams ---- */
 
 /* Takes nng over, also when it fails. */
 static int
-stream_new(struct stream **ret, nng_stream *nng, const char *url, struct err *e)
+stream_new(struct stream **ret, nng_stream *nng, const char *url, bool dialled, struct err *e)
 {
 	struct stream *s = calloc(1, sizeof *s);
+	struct wire *w = s != NULL ? calloc(1, sizeof *w) : NULL;
 
-	if (s == NULL) {
+	if (w == NULL) {
+		free(s);
 		nng_stream_free(nng);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
 	}
-	s->nng = nng;
-	if (call_init(&s->read, e) != 0 || call_init(&s->write, e) != 0 || (s->url = strdup(url)) == NULL) {
+	s->wire = w;
+	w->nng = nng;
+	s->dialled = dialled;
+	s->tls = url_is_tls(url);
+	if (call_init(&w->read, e) != 0 || call_init(&w->write, e) != 0 || (s->url = strdup(url)) == NULL) {
 		stream_close(s);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
 	}
@@ -211,31 +236,14 @@ stream_new(struct stream **ret, nng_stream *nng, const char *url, struct err *e)
 int
 stream_dial(struct stream **ret, const char *url, int timeout_ms, struct err *e)
 {
-	nng_stream_dialer *dialer = NULL;
-	nng_aio *aio = NULL;
+	struct nng_stream *nng = NULL;
 	int rc;
 
 	if ((rc = check_url(url, e)) != 0)
 		return rc;
-	if ((rc = nng_stream_dialer_alloc(&dialer, url)) != 0 ||
-	    (rc = nng_aio_alloc(&aio, NULL, NULL)) != 0) {
-		rc = fail_dial(e, url, rc, timeout_ms);
-		goto done;
-	}
-	nng_aio_set_timeout(aio, timeout_ms < 1 ? 1 : timeout_ms);
-	nng_stream_dialer_dial(dialer, aio);
-	nng_aio_wait(aio);
-	if ((rc = nng_aio_result(aio)) != 0)
-		rc = fail_dial(e, url, rc, timeout_ms);
-	else
-		rc = stream_new(ret, nng_aio_get_output(aio, 0), url, e);
-done:
-	nng_aio_free(aio);
-	if (dialer != NULL) {
-		nng_stream_dialer_close(dialer);
-		nng_stream_dialer_free(dialer);
-	}
-	return rc;
+	if ((rc = wire_dial(&nng, url, timeout_ms)) != 0)
+		return fail_dial(e, url, rc, timeout_ms);
+	return stream_new(ret, nng, url, true, e);
 }
 
 static void
@@ -250,47 +258,83 @@ start_write(void *of, nng_aio *aio)
 	nng_stream_send(of, aio);
 }
 
-/* nng moves what it can at once; we go on until all is moved, with one limit for the whole. */
-static int
-transfer(struct stream *s, struct call *c, void (*start)(void *, nng_aio *), void *data, size_t len,
-    int timeout_ms, const char *what, struct err *e)
+static int64_t
+left_of_ms(struct mono until)
 {
-	struct mono began = clock_mono();
-	int64_t left_ms = timeout_ms = timeout_ms < 1 ? 1 : timeout_ms;
-	nng_iov part = { data, len };
-	size_t moved;
+	return mono_since_ns(until, clock_mono()) / 1000000;
+}
+
+int
+wire_read_some(struct stream *s, void *data, size_t size, size_t *n, struct limit limit, struct err *e)
+{
+	struct call *c = &s->wire->read;
+	nng_iov part = { data, size };
+	int64_t left_ms = left_of_ms(limit.until);
 	int rc;
 
-	while (part.iov_len > 0) {
+	nng_aio_set_iov(c->aio, 1, &part);
+	rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start_read, s->wire->nng, left_ms);
+	if (rc != 0)
+		return fail_transfer(e, s->url, "reading", rc, limit.ms);
+	*n = nng_aio_count(c->aio);
+	return 0;
+}
+
+/* nng moves what it can at once; we go on until all is moved, with one limit for the whole. */
+int
+wire_write(struct stream *s, const void *data, size_t len, struct limit limit, struct err *e)
+{
+	struct call *c = &s->wire->write;
+	nng_iov part = { (void *)(uintptr_t)data, len };
+	int rc;
+
+	for (int64_t left_ms = limit.ms; part.iov_len > 0; left_ms = left_of_ms(limit.until)) {
 		nng_aio_set_iov(c->aio, 1, &part);
-		rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start, s->nng, left_ms);
+		rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start_write, s->wire->nng, left_ms);
 		if (rc != 0)
-			return fail_transfer(e, s->url, what, rc, timeout_ms);
-		moved = nng_aio_count(c->aio);
-		part.iov_buf = (char *)part.iov_buf + moved;
-		part.iov_len -= moved;
-		left_ms = timeout_ms - mono_since_ns(clock_mono(), began) / 1000000;
+			return fail_transfer(e, s->url, "writing", rc, limit.ms);
+		part.iov_buf = (char *)part.iov_buf + nng_aio_count(c->aio);
+		part.iov_len -= nng_aio_count(c->aio);
 	}
 	return 0;
+}
+
+struct limit
+limit_in_ms(int ms)
+{
+	ms = ms < 1 ? 1 : ms;
+	return (struct limit){ ms, { clock_mono().ns + (int64_t)ms * 1000000 } };
 }
 
 int
 stream_read(struct stream *s, void *data, size_t len, int timeout_ms, struct err *e)
 {
-	return transfer(s, &s->read, start_read, data, len, timeout_ms, "reading", e);
+	struct limit limit = limit_in_ms(timeout_ms);
+	char *at = data;
+	size_t n = 0;
+	int rc;
+
+	if (s->tls)
+		return secure_read(s, data, len, limit, e);
+	for (; len > 0; at += n, len -= n)
+		if ((rc = wire_read_some(s, at, len, &n, limit, e)) != 0)
+			return rc;
+	return 0;
 }
 
 int
 stream_write(struct stream *s, const void *data, size_t len, int timeout_ms, struct err *e)
 {
-	return transfer(s, &s->write, start_write, (void *)(uintptr_t)data, len, timeout_ms, "writing", e);
+	struct limit limit = limit_in_ms(timeout_ms);
+
+	return s->tls ? secure_write(s, data, len, limit, e) : wire_write(s, data, len, limit, e);
 }
 
 void
 stream_abort(struct stream *s)
 {
-	call_abort(&s->read);
-	call_abort(&s->write);
+	call_abort(&s->wire->read);
+	call_abort(&s->wire->write);
 }
 
 void
@@ -298,10 +342,12 @@ stream_close(struct stream *s)
 {
 	if (s == NULL)
 		return;
-	call_release(&s->read);
-	call_release(&s->write);
-	nng_stream_close(s->nng);
-	nng_stream_free(s->nng);
+	call_release(&s->wire->read);
+	call_release(&s->wire->write);
+	nng_stream_close(s->wire->nng);
+	nng_stream_free(s->wire->nng);
+	secure_free(atomic_load(&s->secure));
+	free(s->wire);
 	free(s->url);
 	free(s);
 }
@@ -311,8 +357,8 @@ stream_peer(struct stream *s, int *uid, int *pid)
 {
 	uint64_t u, p;
 
-	if (nng_stream_get_uint64(s->nng, NNG_OPT_IPC_PEER_UID, &u) != 0 ||
-	    nng_stream_get_uint64(s->nng, NNG_OPT_IPC_PEER_PID, &p) != 0)
+	if (nng_stream_get_uint64(s->wire->nng, NNG_OPT_IPC_PEER_UID, &u) != 0 ||
+	    nng_stream_get_uint64(s->wire->nng, NNG_OPT_IPC_PEER_PID, &p) != 0)
 		return ERR_MISSING;
 	*uid = (int)u;
 	*pid = (int)p;
@@ -361,7 +407,7 @@ set_url(struct listener *l, const char *url, struct err *e)
 	const char *port = strrchr(url, ':') + 1;
 	int bound = 0, n;
 
-	if (strncmp(url, TCP, strlen(TCP)) == 0 && atoi(port) == 0 &&
+	if (strncmp(url, IPC, strlen(IPC)) != 0 && atoi(port) == 0 &&
 	    nng_stream_listener_get_int(l->nng, NNG_OPT_TCP_BOUND_PORT, &bound) == 0)
 		n = asprintf(&l->url, "%.*s%d", (int)(port - url), url, bound);
 	else
@@ -378,6 +424,7 @@ listener_open(struct listener **ret, const char *url, unsigned mode, struct err 
 {
 	bool ipc = strncmp(url, IPC, strlen(IPC)) == 0;
 	struct listener *l;
+	char *at = NULL;
 	int rc;
 
 	if ((rc = check_url(url, e)) != 0 || (ipc && (rc = clear_stale(url, e)) != 0))
@@ -386,7 +433,11 @@ listener_open(struct listener **ret, const char *url, unsigned mode, struct err 
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
 	if ((rc = call_init(&l->accept, e)) != 0)
 		goto fail;
-	if ((rc = nng_stream_listener_alloc(&l->nng, url)) != 0 ||
+	if ((at = url_for_nng(url)) == NULL) {
+		rc = err_set(e, ERR_MEMORY, "%s: out of memory", url);
+		goto fail;
+	}
+	if ((rc = nng_stream_listener_alloc(&l->nng, at)) != 0 ||
 	    (ipc && (rc = nng_stream_listener_set_int(l->nng, NNG_OPT_IPC_PERMISSIONS, (int)mode)) != 0) ||
 	    (rc = nng_stream_listener_listen(l->nng)) != 0) {
 		rc = fail_listen(e, url, rc);
@@ -394,9 +445,11 @@ listener_open(struct listener **ret, const char *url, unsigned mode, struct err 
 	}
 	if ((rc = set_url(l, url, e)) != 0)
 		goto fail;
+	free(at);
 	*ret = l;
 	return 0;
 fail:
+	free(at);
 	listener_close(l);
 	return rc;
 }
@@ -413,6 +466,25 @@ start_accept(void *of, nng_aio *aio)
 	nng_stream_listener_accept(of, aio);
 }
 
+/* Who comes from another machine is named by its address. Memory that cannot be had leaves the listener's URL. */
+static void
+name_by_address(struct stream *s)
+{
+	char address[INET6_ADDRSTRLEN] = "", *words;
+	nng_sockaddr a;
+
+	if (!s->tls || nng_stream_get_addr(s->wire->nng, NNG_OPT_REMADDR, &a) != 0)
+		return;
+	if (a.s_family == NNG_AF_INET)
+		inet_ntop(AF_INET, &a.s_in.sa_addr, address, sizeof address);
+	else if (a.s_family == NNG_AF_INET6)
+		inet_ntop(AF_INET6, a.s_in6.sa_addr, address, sizeof address);
+	if (address[0] == '\0' || asprintf(&words, "%s at %s", address, s->url) < 0)
+		return;
+	free(s->url);
+	s->url = words;
+}
+
 int
 listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct err *e)
 {
@@ -420,7 +492,9 @@ listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct 
 
 	switch (rc) {
 	case 0:
-		return stream_new(ret, nng_aio_get_output(l->accept.aio, 0), l->url, e);
+		if ((rc = stream_new(ret, nng_aio_get_output(l->accept.aio, 0), l->url, false, e)) == 0)
+			name_by_address(*ret);
+		return rc;
 	case NNG_ETIMEDOUT:
 		return err_set(e, ERR_TIMEOUT, "%s: nobody came for %d ms", l->url, timeout_ms);
 	case NNG_ENOFILES:

@@ -31,7 +31,7 @@
 
 enum { ROUNDS = 21, CALLS = 200000, WITHOUT = 0, WITH = 1 };
 
-enum work { EMPTY, DORMANT, PLAIN, CONTEXT, FILTERED, REQUEST_OFF, REQUEST_ON, UNITS_OFF, UNITS_ON, WORKS };
+enum work { EMPTY, DORMANT, PLAIN, CONTEXT, FILTERED, WHOLE, REQUEST_OFF, REQUEST_ON, UNITS_OFF, UNITS_ON, WORKS };
 
 static const struct pair {
 	const char *what;
@@ -43,7 +43,8 @@ static const struct pair {
 	{ "dormant tracepoint", "without libhone", "with libhone", WITHOUT, DORMANT, DORMANT },
 	{ "record, six integers", "without libhone", "with libhone", WITHOUT, PLAIN, PLAIN },
 	{ "record, six integers", "no contexts", "trace_id, unit_id", WITH, PLAIN, CONTEXT },
-	{ "record, six integers", "recorded", "probed == 0", WITH, PLAIN, FILTERED },
+	{ "record, six integers", "recorded", "rejected by the filter", WITH, PLAIN, FILTERED },
+	{ "record, six integers", "no contexts", "filter, ids, vtid", WITH, PLAIN, WHOLE },
 	{ "request", "dormant tracepoint", "not sampled", WITH, DORMANT, REQUEST_OFF },
 	{ "request", "not sampled", "sampled, recorded", WITH, REQUEST_OFF, REQUEST_ON },
 	{ "request, fork, unit, join", "not sampled", "sampled, recorded", WITH, UNITS_OFF, UNITS_ON },
@@ -76,6 +77,7 @@ run(enum work work, int calls)
 	case PLAIN: LOOP(lttng_ust_tracepoint(bench, plain, i));
 	case CONTEXT: LOOP(lttng_ust_tracepoint(bench, context, i));
 	case FILTERED: LOOP(lttng_ust_tracepoint(bench, filtered, i));
+	case WHOLE: LOOP(lttng_ust_tracepoint(bench, whole, i));
 	case REQUEST_OFF: LOOP(request("GET_OFF", 0));
 	case REQUEST_ON: LOOP(request("GET_ON", 0));
 	case UNITS_OFF: LOOP(request("GET_OFF", 1));
@@ -208,10 +210,10 @@ main(int argc, char **argv)
 	}
 	for (int round = 0; round < ROUNDS; round++)
 		round_run(peers, round);
-	printf("%-26s %-20s %8s   %-20s %8s %8s   (CPU ns a call, medians of %d rounds)\n", "what", "against", "ns",
+	printf("%-26s %-20s %8s   %-22s %8s %8s   (CPU ns a call, medians of %d rounds)\n", "what", "against", "ns",
 	    "this", "ns", "ratio", ROUNDS);
 	for (int i = 0; i < PAIRS; i++)
-		printf("%-26s %-20s %8.2f   %-20s %8.2f %8.3f\n", pairs[i].what, pairs[i].base_name, median(base_ns[i]),
+		printf("%-26s %-20s %8.2f   %-22s %8.2f %8.3f\n", pairs[i].what, pairs[i].base_name, median(base_ns[i]),
 		    pairs[i].name, median(ns[i]), median(ratio[i]));
 	for (int i = 0; i < 2; i++) {
 		fclose(peers[i].to);

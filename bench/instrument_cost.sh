@@ -24,11 +24,13 @@ lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-
 # In memory, overwritten, read by nobody: what is measured is the program, not a disk.
 {
 	lttng -n create cost --snapshot --output="$D/trace"
-	for channel in plain context; do
+	for channel in plain context whole; do
 		lttng -n enable-channel -u --buffers-pid --num-subbuf=4 --subbuf-size=256k $channel
 	done
 	lttng -n add-context -u -c context -t '$app.hone:trace_id' -t '$app.hone:unit_id'
+	lttng -n add-context -u -c whole -t vtid -t '$app.hone:trace_id' -t '$app.hone:unit_id'
 	lttng -n enable-event -u -c plain bench:plain
+	lttng -n enable-event -u -c whole bench:whole --filter '$app.hone:probed == 0'
 	lttng -n enable-event -u -c context bench:context
 	lttng -n enable-event -u -c context bench:filtered --filter '$app.hone:probed == 1'
 	lttng -n enable-event -u -c context 'hone:*' --filter '$app.hone:sampled == 1'

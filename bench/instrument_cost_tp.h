@@ -9,7 +9,7 @@
 
 #include <lttng/tracepoint.h>
 
-/* One record, recorded in four ways: never; as it is; with contexts; if a filter lets it. */
+/* One record, recorded in five ways: never; as it is; with contexts; if a filter lets it; as the agent has it. */
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(bench, six,
 	LTTNG_UST_TP_ARGS(int, i),
 	LTTNG_UST_TP_FIELDS(
@@ -21,6 +21,7 @@ LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(bench, six, bench, dormant, LTTNG_UST_TP_ARG
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(bench, six, bench, plain, LTTNG_UST_TP_ARGS(int, i))
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(bench, six, bench, context, LTTNG_UST_TP_ARGS(int, i))
 LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(bench, six, bench, filtered, LTTNG_UST_TP_ARGS(int, i))
+LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(bench, six, bench, whole, LTTNG_UST_TP_ARGS(int, i))
 
 #endif
 #include <lttng/tracepoint-event.h>

@@ -17,6 +17,7 @@
 #include "cli/trace_queue.h"
 #include "formats/correlate.h"
 #include "formats/reading.h"
+#include "mapping/map.h"
 #include "report/document.h"
 
 enum { TAKE_MS = 100, BAR_AFTER_MS = 300, POOL_KEEPS_BYTES = 32 << 20, POOL_BYTES = 64 << 20,
@@ -28,6 +29,7 @@ struct analysis {
 	int nfiles;
 	struct labels *labels;
 	struct bins *bins;
+	struct mapping *map;		/* or NULL */
 	struct reading *reading;
 	struct trace_queue *queue;
 	struct report *report;
@@ -352,7 +354,7 @@ analysis_check(struct call *c)
 		value = "";
 	}
 	if (rc == 0)
-		return DONE;
+		return call_either(c, FLAG_MAP, FLAG_CORRELATE);
 	fprintf(c->err->out, "hone: %s%s%s: %s\n", flag, value[0] != '\0' ? " " : "", pen_clean(c->err, value),
 	    pen_clean(c->err, e.text));
 	return MISUSED;
@@ -375,6 +377,9 @@ open_all(struct analysis *a, struct err *e)
 	a->failed = json_array();
 	if (a->labels == NULL || a->bins == NULL || a->queue == NULL || a->failed == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
+	if (c->value[FLAG_MAP] != NULL)
+		rc = map_load(&a->map, c->value[FLAG_MAP], e);
+	o.map = a->map;
 	for (int i = 0; c->bins[i] != NULL && rc == 0; i++)
 		rc = bins_add(a->bins, c->bins[i], e);
 	if (rc != 0)
@@ -436,6 +441,7 @@ analysis_run(struct call *c, char *const *files, int nfiles, bool samples, json_
 	if (rc == 0)
 		rc = judge(&a, samples, document, e);
 	reading_free(a.reading);
+	map_free(a.map);
 	trace_queue_free(a.queue);
 	report_free(a.report);
 	bins_free(a.bins);

@@ -13,6 +13,19 @@ struct client {
 	int timeout_ms;
 };
 
+static const char *
+dial_advice(int code)
+{
+	switch (code) {
+	case ERR_DENIED:
+		return " (root can: operators.look and operators.diagnose in honed.conf say who else may)";
+	case ERR_TIMEOUT:
+		return "";
+	default:
+		return " (honed -d starts it, --socket URL says where it is)";
+	}
+}
+
 int
 client_open(struct client **ret, const char *url, int timeout_ms, struct err *e)
 {
@@ -25,7 +38,7 @@ client_open(struct client **ret, const char *url, int timeout_ms, struct err *e)
 	c->timeout_ms = timeout_ms;
 	if (stream_dial(&c->stream, url, timeout_ms, &why) < 0) {
 		free(c);
-		return err_set(e, ERR_PEER, "%s (honed -d starts it, --socket URL says where it is)", why.text);
+		return err_set(e, ERR_PEER, "%s%s", why.text, dial_advice(why.code));
 	}
 	*ret = c;
 	return 0;

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/client.h"
 #include "searchspace/strategy.h"
 
-#define BIT(f) (1u << FLAG_##f)
+#define BIT(f) (UINT64_C(1) << FLAG_##f)
 #define COMMON (BIT(JSON) | BIT(HELP))
 #define ASK (BIT(SOCKET) | BIT(TIMEOUT))
-#define ANALYSE (BIT(FORMAT) | BIT(CORRELATE) | BIT(TYPE) | BIT(IGNORE) | BIT(BIN) | BIT(CONFIDENCE) | BIT(CV) | \
+#define ANALYSE (BIT(FORMAT) | BIT(CORRELATE) | BIT(MAP) | BIT(TYPE) | BIT(IGNORE) | BIT(BIN) | BIT(CONFIDENCE) | BIT(CV) | \
 	BIT(MIN_TRACES) | BIT(SEED) | BIT(MEMORY))
 
 static const struct {
@@ -30,6 +31,9 @@ static const struct {
 	[FLAG_SECONDS] = { "--seconds", "N", "how long to learn, 1 to 86400 (10)" },
 	[FLAG_FORMAT] = { "--format", "NAME", "of the files (by their content)" },
 	[FLAG_CORRELATE] = { "--correlate", "HOW", "thread=BEGIN..END: a request is what a thread does between these" },
+	[FLAG_MAP] = { "--map", "FILE", "which tracepoints begin and end requests, of a program without libhone" },
+	[FLAG_EVENTS] = { "--events", "FILE", "what lttng list --userspace --fields wrote, in place of asking" },
+	[FLAG_NO_PROGRAM] = { "--no-program", NULL, "look at the file alone" },
 	[FLAG_TYPE] = { "--type", "PATTERN", "only request types of such names" },
 	[FLAG_IGNORE] = { "--ignore", "PATTERN", "labels whose waits are meant; may be repeated" },
 	[FLAG_BIN] = { "--bin", "RULE", "LABEL.FIELD=CUT,..: groups apart by it; may be repeated" },
@@ -48,6 +52,11 @@ static const struct {
 	[FLAG_TRACEPOINT] = { "--tracepoint", "NAME", "provider:event" },
 	[FLAG_LIMIT] = { "--limit", "N", "at most so many, 1 to 100000 (50)" },
 	[FLAG_VERSION] = { "--version", "NAME", "of the application" },
+	[FLAG_DIR] = { "--dir", "DIR", "of keys (/etc/hone/keys)" },
+	[FLAG_HOST] = { "--host", "NAME", "the controller is dialled by this, and no other; may be repeated" },
+	[FLAG_DAYS] = { "--days", "N", "so long is it valid, 1 to 36500 (365)" },
+	[FLAG_AGAIN] = { "--again", NULL, "in place of the one that is there" },
+	[FLAG_SINCE] = { "--since", "TIME", "90s, 10min, 2h or 3d ago; or 2026-11-21, 2026-11-21T14:30" },
 	[FLAG_SPACE] = { "--space", "FILE", "the space's file (where honed has it)" },
 };
 
@@ -81,7 +90,11 @@ const struct command commands[] = {
 	{ "history", "[TYPE]", 0, 1, ASK | BIT(LIMIT), run_history, "all diagnoses, newest first", "" },
 	{ "diff", "RUN RUN", 2, 2, ASK, run_diff, "what has changed between two diagnoses of a type",
 	    "Verdicts that are gone, new or moved; and whether what was foretold has happened." },
-	{ "tracepoints", "", 0, 0, ASK, run_tracepoints, "all tracepoints, and which are on", "" },
+	{ "audit", "", 0, 0, ASK | BIT(SINCE) | BIT(LIMIT), run_audit, "who asked for what, newest first",
+	    "All that operators asked that changes something, with what came of it; what they were refused;\n"
+	    "and what Hone switched off by itself." },
+	{ "tracepoints", "[PATTERN]", 0, 1, ASK, run_tracepoints, "all tracepoints, and which are on",
+	    "Or those of such names: * stands for any text, so 'shop_cart:*'." },
 	{ "agents", "", 0, 0, ASK, run_agents, "the agents: their queues, losses and cost", "" },
 	{ "analyze", "FILE...", 1, INT_MAX, ANALYSE | BIT(BASELINE) | BIT(SAMPLES) | BIT(HTML), run_analyze,
 	    "what makes requests slow or unpredictable, from trace files",
@@ -94,6 +107,16 @@ const struct command commands[] = {
 	    "keep a healthy window under a name, to compare with",
 	    "save NAME FILE... keeps what these files say, save NAME what the controller sees now;\n"
 	    "analyze and report compare with it by --baseline NAME." },
+	{ "keys", "init|agent|controller|show|revoke [NAME]", 1, 2, BIT(DIR) | BIT(HOST) | BIT(DAYS) | BIT(AGAIN), run_keys,
+	    "certificates, for agents on other machines",
+	    "init makes a CA and the controller's keys; agent NODE a folder with the three files that\n"
+	    "belong on that node; revoke NODE has honed hang up on it; show lists all, or what is of one\n"
+	    "name or in a FILE, and warns of what expires within 30 days. agent NODE --again and\n"
+	    "controller --again make new ones; daemons take them without a restart." },
+	{ "map", "check|show FILE", 1, 2, BIT(TIMEOUT) | BIT(EVENTS) | BIT(NO_PROGRAM), run_map,
+	    "which tracepoints of a program without libhone are its requests",
+	    "check reads the file, asks LTTng what the program that runs has, and tells each name and field\n"
+	    "that does not exist; it ends with 1 when something is wrong. show says what Hone understands." },
 	{ NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
 
@@ -135,7 +158,7 @@ print_command_help(const struct command *c, FILE *out)
 		fprintf(out, "%s\n", c->more);
 	fputs("\n", out);
 	for (int i = 0; i < FLAGS; i++)
-		if ((COMMON | c->flags) & 1u << i)
+		if ((COMMON | c->flags) & UINT64_C(1) << i)
 			fprintf(out, "  %s %-*s %s\n", flags[i].name, (int)(18 - strlen(flags[i].name)),
 			    flags[i].value != NULL ? flags[i].value : "", flags[i].help);
 	if (c->flags & BIT(STRATEGY))
@@ -143,52 +166,6 @@ print_command_help(const struct command *c, FILE *out)
 }
 
 /* ---- what was meant ---- */
-
-enum { WORD_MAX = 32 };
-
-/* How many letters to add, take away or change (Levenshtein) to get from a to b. */
-static int
-distance(const char *a, const char *b)
-{
-	int row[WORD_MAX + 1], la = (int)strlen(a), lb = (int)strlen(b);
-
-	if (la > WORD_MAX || lb > WORD_MAX)
-		return WORD_MAX;
-	for (int j = 0; j <= lb; j++)
-		row[j] = j;
-	for (int i = 1; i <= la; i++) {
-		int corner = row[0];
-
-		row[0] = i;
-		for (int j = 1; j <= lb; j++) {
-			int change = corner + (a[i - 1] != b[j - 1]), least = row[j] < row[j - 1] ? row[j] : row[j - 1];
-
-			corner = row[j];
-			row[j] = change < least + 1 ? change : least + 1;
-		}
-	}
-	return row[lb];
-}
-
-struct guess {
-	const char *said, *best;
-	int distance;
-};
-
-static void
-consider(struct guess *g, const char *name)
-{
-	int d = distance(g->said, name);
-	int letters = (int)strlen(g->said);
-
-	/* the beginning of a word is the word */
-	if (letters >= 2 && strncmp(g->said, name, (size_t)letters) == 0)
-		d = 1;
-	if (d < g->distance && d <= 1 + letters / 4) {
-		g->distance = d;
-		g->best = name;
-	}
-}
 
 enum exit_code
 call_misused(struct call *c, const char *what, const char *why, const char *best)
@@ -214,21 +191,21 @@ call_either(struct call *c, enum flag a, enum flag b)
 static enum exit_code
 unknown_command(struct call *c, const char *word)
 {
-	struct guess g = { word, NULL, WORD_MAX };
+	struct nearest g = { .said = word };
 
 	for (const struct command *k = commands; k->name != NULL; k++)
-		consider(&g, k->name);
+		nearest_try(&g, k->name);
 	return call_misused(c, word, "no such command", g.best);
 }
 
 static enum exit_code
 unknown_flag(struct call *c, const char *word)
 {
-	struct guess g = { word, NULL, WORD_MAX };
+	struct nearest g = { .said = word };
 
 	for (int i = 0; i < FLAGS; i++)
-		if ((COMMON | c->command->flags) & 1u << i)
-			consider(&g, flags[i].name);
+		if ((COMMON | c->command->flags) & UINT64_C(1) << i)
+			nearest_try(&g, flags[i].name);
 	return call_misused(c, word, "no such flag", g.best);
 }
 
@@ -237,7 +214,7 @@ unknown_flag(struct call *c, const char *word)
 static enum exit_code
 take_repeated(struct call *c, enum flag f, const char *value)
 {
-	const char **list = f == FLAG_IGNORE ? c->ignore : c->bins;
+	const char **list = f == FLAG_IGNORE ? c->ignore : f == FLAG_HOST ? c->hosts : c->bins;
 	int n = 0;
 
 	while (list[n] != NULL)
@@ -256,10 +233,10 @@ take_flag(struct call *c, int argc, char **argv, int *i)
 	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
 
 	for (int f = 0; f < FLAGS; f++) {
-		if (!((COMMON | c->command->flags) & 1u << f) || strlen(flags[f].name) != len ||
+		if (!((COMMON | c->command->flags) & UINT64_C(1) << f) || strlen(flags[f].name) != len ||
 		    strncmp(flags[f].name, word, len) != 0)
 			continue;
-		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN;
+		bool repeats = f == FLAG_IGNORE || f == FLAG_BIN || f == FLAG_HOST;
 
 		if (c->value[f] != NULL && !repeats)
 			return call_misused(c, flags[f].name, "given twice", NULL);
@@ -336,6 +313,7 @@ take_numbers(struct call *c)
 		{ FLAG_EFFORT, 0, 1, 10000, true, false, "a whole number of cycles from 1 to 10000" },
 		{ FLAG_RUN, 0, 1, 9007199254740992.0, true, false, "the number of a diagnosis; hone history lists them" },
 		{ FLAG_LIMIT, 50, 1, 100000, true, false, "a whole number from 1 to 100000" },
+		{ FLAG_DAYS, 365, 1, 36500, false, false, "a number of days from 1 to 36500" },
 		{ FLAG_MEMORY, 128, 16, 1048576, true, false, "a whole number of MiB from 16 to 1048576" },
 	};
 

@@ -4,6 +4,7 @@
 #define CLI_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -16,7 +17,8 @@ enum flag {
 	FLAG_SOCKET, FLAG_TIMEOUT, FLAG_JSON, FLAG_HELP, FLAG_WAIT, FLAG_STRATEGY, FLAG_K, FLAG_SEED, FLAG_SECONDS,
 	FLAG_FORMAT, FLAG_CORRELATE, FLAG_TYPE, FLAG_IGNORE, FLAG_BIN, FLAG_BASELINE, FLAG_CONFIDENCE, FLAG_CV,
 	FLAG_MIN_TRACES, FLAG_SAMPLES, FLAG_MEMORY, FLAG_HTML, FLAG_RESET, FLAG_EFFORT, FLAG_RUN, FLAG_DOT, FLAG_SALVAGE,
-	FLAG_TRACEPOINT, FLAG_LIMIT, FLAG_VERSION, FLAG_SPACE, FLAGS
+	FLAG_TRACEPOINT, FLAG_LIMIT, FLAG_VERSION, FLAG_SPACE, FLAG_SINCE, FLAG_DIR, FLAG_HOST, FLAG_DAYS, FLAG_AGAIN, FLAG_MAP,
+	FLAG_EVENTS, FLAG_NO_PROGRAM, FLAGS
 };
 
 enum { FLAG_REPEATS_MAX = 64 };
@@ -27,8 +29,8 @@ struct call {			/* a command with what was said of it */
 	int nwords;
 	const char *type;	/* the first of them; NULL: not said */
 	const char *value[FLAGS];	/* NULL: not said; "" for a flag without a value */
-	const char *ignore[FLAG_REPEATS_MAX + 1], *bins[FLAG_REPEATS_MAX + 1];	/* flags that may be repeated; NULL at
-				   the end */
+	const char *ignore[FLAG_REPEATS_MAX + 1], *bins[FLAG_REPEATS_MAX + 1], *hosts[FLAG_REPEATS_MAX + 1];	/* flags that
+				   may be repeated; NULL at the end */
 	double number[FLAGS];	/* of flags that take one, or what holds without */
 	int timeout_ms;
 	const struct output *output;
@@ -38,7 +40,7 @@ struct call {			/* a command with what was said of it */
 struct command {
 	const char *name, *arguments;
 	int words_min, words_max;	/* how many words that are no flags */
-	unsigned flags;			/* bits of the flags beyond the common ones */
+	uint64_t flags;			/* bits of the flags beyond the common ones */
 	enum exit_code (*run)(struct call *c);
 	const char *help;		/* a line */
 	const char *more;		/* for --help */
@@ -65,7 +67,10 @@ enum exit_code run_baseline(struct call *c);
 enum exit_code run_why(struct call *c);
 enum exit_code run_history(struct call *c);
 enum exit_code run_diff(struct call *c);
+enum exit_code run_audit(struct call *c);
 enum exit_code run_space(struct call *c);
+enum exit_code run_keys(struct call *c);
+enum exit_code run_map(struct call *c);
 
 /* ---- for those ---- */
 struct client;

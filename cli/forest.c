@@ -19,9 +19,9 @@ salvage(struct call *c)
 	c->type = NULL;
 	if (store_salvage(c->words[0], c->words[1], &n, &e) != 0)
 		return call_failed(c, &e);
-	done = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "runs", (json_int_t)n.runs,
+	done = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "runs", (json_int_t)n.runs,
 	    "hypotheses", (json_int_t)n.hypotheses, "verdicts", (json_int_t)n.verdicts, "switches", (json_int_t)n.switches,
-	    "evidence", (json_int_t)n.evidence, "orphans", (json_int_t)n.orphans, "unreadable", (json_int_t)n.unreadable,
+	    "evidence", (json_int_t)n.evidence, "audits", (json_int_t)n.audits, "orphans", (json_int_t)n.orphans, "unreadable", (json_int_t)n.unreadable,
 	    "words", json_sprintf("%llu diagnoses with %llu hypotheses and %llu verdicts saved; %llu rows left out that belong to "
 	    "nothing, %llu page%s could not be read", (unsigned long long)n.runs, (unsigned long long)n.hypotheses,
 	    (unsigned long long)n.verdicts, (unsigned long long)n.orphans, (unsigned long long)n.unreadable,

@@ -17,7 +17,7 @@
 EMBED(forest_style, "report/page.css");
 EMBED(forest_style_more, "cli/forest.css");
 
-enum { BAR_WIDTH = 160, DEPTH_MAX = 64 };
+enum { BAR_WIDTH = 160 };
 
 static void
 put_text(struct buf *out, const json_t *o, const char *key)
@@ -128,30 +128,25 @@ put_hypothesis(struct buf *out, const json_t *h)
 	put_key(out, json_object_get(h, "key"));
 }
 
-static double
-parent_of(const json_t *h)
-{
-	return is_null(h, "parent") ? 0 : number_of(h, "parent");
-}
-
 static void
-put_children(struct buf *out, const json_t *all, double parent, int depth)
+put_children(struct buf *out, const json_t *all, double parent, struct tree_left *left)
 {
 	bool any = false;
-	size_t i;
-	json_t *h;
 
-	json_array_foreach(all, i, h) {
-		if (parent_of(h) != parent || depth > DEPTH_MAX)
-			continue;
-		html_put(out, any ? "" : depth == 0 ? "<ul class=\"tree\">\n" : "<ul>\n");
+	if (left->depth == 0)
+		return;
+	left->depth--;
+	for (const json_t *h = NULL; (h = tree_child(all, parent, h)) != NULL && left->shown > 0; ) {
+		left->shown--;
+		html_put(out, any ? "" : parent == 0 ? "<ul class=\"tree\">\n" : "<ul>\n");
 		any = true;
 		html_put(out, "<li>");
 		put_hypothesis(out, h);
-		put_children(out, all, number_of(h, "id"), depth + 1);
+		put_children(out, all, number_of(h, "id"), left);
 		html_put(out, "</li>\n");
 	}
 	html_put(out, any ? "</ul>\n" : "");
+	left->depth++;
 }
 
 /* ---- runs ---- */
@@ -205,6 +200,9 @@ put_fact(struct buf *out, const char *name, double value)
 static void
 put_run(struct buf *out, const json_t *run)
 {
+	const json_t *hypotheses = json_object_get(run, "hypotheses");
+	struct tree_left left = tree_left(hypotheses);
+
 	html_put(out, "<section>\n<h2>");
 	put_text(out, run, "type");
 	html_put(out, " ");
@@ -223,7 +221,7 @@ put_run(struct buf *out, const json_t *run)
 	    number_of(run, "tracepoints_all"));
 	put_verdicts(out, json_object_get(run, "verdicts"));
 	html_put(out, "<h3>The tree</h3>\n");
-	put_children(out, json_object_get(run, "hypotheses"), 0, 0);
+	put_children(out, hypotheses, 0, &left);
 	html_put(out, "</section>\n");
 }
 

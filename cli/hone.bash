@@ -4,13 +4,16 @@
 _hone_baselines() {
 	hone baseline list --json 2>/dev/null | sed -n 's/^ *"name": "\([^"]*\)",*$/\1/p'
 }
+_hone_keys() {
+	hone keys show --json 2>/dev/null | sed -n 's/^ *"name": "\([^"]*\)",*$/\1/p' | sort -u
+}
 _hone() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
 	local flags="--json --help" asks="--socket --timeout"
-	local analyse="--format --correlate --type --ignore --bin --confidence --cv --min-traces --seed --memory"
+	local analyse="--format --correlate --map --type --ignore --bin --confidence --cv --min-traces --seed --memory"
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		COMPREPLY=($(compgen -W "start stop status learn space forest why history diff tracepoints agents analyze report baseline --help --version" -- "$word"))
+		COMPREPLY=($(compgen -W "start stop status learn space forest why history diff audit tracepoints agents analyze report baseline keys map --help --version" -- "$word"))
 		return
 	fi
 	case $before in
@@ -23,14 +26,20 @@ _hone() {
 	--baseline)
 		COMPREPLY=($(compgen -W "$(_hone_baselines)" -- "$word"))
 		return ;;
-	--html|--dot|--space)
+	--dir)
+		COMPREPLY=($(compgen -d -- "$word"))
+		return ;;
+	--html|--dot|--space|--map|--events)
 		COMPREPLY=($(compgen -f -- "$word"))
 		return ;;
 	--tracepoint)
 		COMPREPLY=($(compgen -W "$(hone tracepoints --json --timeout 1 2>/dev/null |
 		    sed -n 's/^ *"tracepoint": "\([^"]*\)",*$/\1/p')" -- "$word"))
 		return ;;
-	--k|--effort|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
+	--since)
+		COMPREPLY=($(compgen -W "10min 1h 1d 7d" -- "$word"))
+		return ;;
+	--host|--days|--k|--effort|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
 		return ;;
 	esac
 	case $command in
@@ -40,9 +49,12 @@ _hone() {
 	forest) flags="$flags $asks --run --dot --html --salvage" ;;
 	why) flags="$flags $asks --tracepoint" ;;
 	history) flags="$flags $asks --limit" ;;
+	audit) flags="$flags $asks --limit --since" ;;
 	analyze) flags="$flags $analyse --baseline --samples --html" ;;
 	report) flags="$flags $asks --baseline --samples --html --reset" ;;
 	baseline) flags="$flags $asks $analyse" ;;
+	keys) flags="$flags --dir --host --days --again" ;;
+	map) flags="$flags --events --no-program --timeout" ;;
 	*) flags="$flags $asks" ;;
 	esac
 	if [ "${word#-}" != "$word" ]; then
@@ -55,6 +67,17 @@ _hone() {
 	space)
 		if [ "$COMP_CWORD" -eq 2 ]; then
 			COMPREPLY=($(compgen -W "show stats versions export import merge use" -- "$word"))
+		else
+			COMPREPLY=($(compgen -f -- "$word"))
+		fi ;;
+	keys)
+		case $COMP_CWORD:${COMP_WORDS[2]} in
+		2:*) COMPREPLY=($(compgen -W "init agent controller show revoke" -- "$word")) ;;
+		3:show|3:revoke|3:agent) COMPREPLY=($(compgen -W "$(_hone_keys)" -- "$word")) ;;
+		esac ;;
+	map)
+		if [ "$COMP_CWORD" -eq 2 ]; then
+			COMPREPLY=($(compgen -W "check show" -- "$word"))
 		else
 			COMPREPLY=($(compgen -f -- "$word"))
 		fi ;;

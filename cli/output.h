@@ -26,6 +26,7 @@ struct output {
 	void (*space)(struct pen *p, const json_t *document);	/* of space_document() */
 	void (*space_stats)(struct pen *p, const json_t *document);
 	void (*versions)(struct pen *p, const json_t *document);
+	void (*audit)(struct pen *p, const json_t *answer);
 	void (*done)(struct pen *p, const json_t *words);	/* {"words": ...}: what was done */
 };
 
@@ -40,8 +41,20 @@ bool is_null(const json_t *o, const char *key);	/* missing, too */
 /* output_tree.c: a run's hypotheses as a tree. */
 void tree_print(struct pen *p, const json_t *run);
 const char *title_of(const json_t *h);	/* of a hypothesis: its tracepoint, or what there is instead; not clean */
+/* What may still be shown of a tree that came from somebody else: each hypothesis once, down to some depth. */
+struct tree_left {
+	size_t shown;
+	int depth;
+};
+struct tree_left tree_left(const json_t *hypotheses);
+/* The child of that parent (0: a root) that follows `after` (NULL: the first), or NULL. Children have higher numbers than their
+ * parents, else they are none. O(hypotheses). */
+const json_t *tree_child(const json_t *hypotheses, double parent, const json_t *after);
 enum { PROBLEMS_SHOWN = 10 };	/* to people; --json has all */
 
+/* output_cost.c: of a status; of all agents */
+void cost_print(struct pen *p, const json_t *status);
+void costs_print(struct pen *p, const json_t *agents);
 /* output_change.c */
 void change_print(struct pen *p, const json_t *change);
 /* output_analysis.c */
@@ -54,6 +67,7 @@ void line_print(struct pen *p, const char *name, const char *words);	/* "  name 
 /* output_why.c, output_diff.c, output_space.c */
 void why_print(struct pen *p, const json_t *answer);
 void history_print(struct pen *p, const json_t *answer);
+void audit_print(struct pen *p, const json_t *answer);	/* output_audit.c */
 void diff_print(struct pen *p, const json_t *answer);
 void space_print(struct pen *p, const json_t *document);
 void space_stats_print(struct pen *p, const json_t *document);

@@ -27,7 +27,8 @@ history_print(struct pen *p, const json_t *a)
 		pen_put(p, BOLD, pen_printf(p, "%-4.0f %s", number_of(r, "run"), text_of(p, r, "type")));
 		fputs("  ", p->out);
 		pen_put(p, colour_of(text_of(p, r, "state")), text_of(p, r, "state"));
-		fprintf(p->out, "  %s\n     %s, %.0f cycle%s, %.0f of %.0f tracepoints, %s\n", text_of(p, r, "begun"),
+		fprintf(p->out, "  %s%s%s\n     %s, %.0f cycle%s, %.0f of %.0f tracepoints, %s\n", text_of(p, r, "begun"),
+		    text_of(p, r, "by")[0] != '\0' ? "  by " : "", text_of(p, r, "by"),
 		    text_of(p, r, "strategy"), number_of(r, "cycles"), number_of(r, "cycles") == 1 ? "" : "s",
 		    number_of(r, "tracepoints_used"), number_of(r, "tracepoints_all"), pen_seconds(p, number_of(r, "seconds")));
 		if (text_of(p, r, "words")[0] != '\0')

@@ -33,4 +33,4 @@ print_verdict(struct pen *p, const json_t *answer, const json_t *after)
 
 const struct output output_json = { print_answer, print_answer, print_answer, print_answer, print_answer, print_answer,
 	print_answer, print_answer, print_verdict, print_document, print_answer, print_answer, print_answer, print_answer,
-	print_answer, print_answer, print_answer, print_answer };
+	print_answer, print_answer, print_answer, print_answer, print_answer };

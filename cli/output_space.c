@@ -109,6 +109,14 @@ cover_words(struct pen *p, const json_t *type)
 	    ceil(number_of(type, "unseen"))), pen_share(p, number_of(type, "next_new")));
 }
 
+/* Why there are more places than so few traces would tell. */
+static const char *
+glimpsed_words(struct pen *p, const json_t *type)
+{
+	return pen_printf(p, "%s of the places were never seen in a whole trace: learned while tracepoints took turns, since all "
+	    "at once cost more than the budget allows, or by diagnoses", pen_count(p, number_of(type, "glimpsed")));
+}
+
 void
 space_print(struct pen *p, const json_t *document)
 {
@@ -117,8 +125,12 @@ space_print(struct pen *p, const json_t *document)
 	size_t i;
 
 	pen_put(p, BOLD, text_of(p, type, "type"));
-	fprintf(p->out, "  %s traces, %s places, %s steps\n%s\n", pen_count(p, number_of(type, "traces")),
-	    pen_count(p, number_of(type, "places")), pen_count(p, number_of(type, "steps")), cover_words(p, type));
+	fprintf(p->out, "  %s%s traces, %s places, %s steps\n", pen_count(p, number_of(type, "traces")),
+	    number_of(type, "glimpsed") > 0 ? " whole" : "", pen_count(p, number_of(type, "places")),
+	    pen_count(p, number_of(type, "steps")));
+	if (number_of(type, "glimpsed") > 0)
+		pen_wrap(p, "", glimpsed_words(p, type));
+	fprintf(p->out, "%s\n", cover_words(p, type));
 	json_array_foreach(l.places, i, place) {
 		const char *unit = text_of(p, place, "unit");
 
@@ -141,12 +153,12 @@ print_version(struct pen *p, const json_t *document)
 }
 
 static void
-print_labels(struct pen *p, const json_t *document, const char *key, const char *none, const char *one,
+print_labels(struct pen *p, const json_t *document, const char *key, size_t left_off, const char *none, const char *one,
     const char *many)
 {
 	enum { SHOWN = 20 };
 	const json_t *all = json_object_get(document, key);
-	size_t i, n = json_array_size(all);
+	size_t i, n = json_array_size(all) + left_off;
 	json_t *label;
 
 	if (all == NULL)
@@ -157,7 +169,7 @@ print_labels(struct pen *p, const json_t *document, const char *key, const char 
 		fprintf(p->out, "\n%zu tracepoint%s %s:\n", n, n == 1 ? "" : "s", n == 1 ? one : many);
 	json_array_foreach(all, i, label) {
 		if (i == SHOWN) {
-			fprintf(p->out, "  and %zu more; --json has all\n", n - SHOWN);
+			fprintf(p->out, "  and %zu more; --json has them\n", n - SHOWN);
 			break;
 		}
 		fprintf(p->out, "  %s\n", pen_clean(p, json_string_value(label)));
@@ -191,10 +203,10 @@ space_stats_print(struct pen *p, const json_t *document)
 		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
 	table_print(&t, p);
-	print_labels(p, document, "stale", "every learned tracepoint is in a program still",
+	print_labels(p, document, "stale", 0, "every learned tracepoint is in a program still",
 	    "was learned and is in no program any more", "were learned and are in no program any more");
-	print_labels(p, document, "never_seen", "every tracepoint of the programs has fired while Hone learned",
-	    "of the programs has never fired while Hone learned",
+	print_labels(p, document, "never_seen", (size_t)number_of(document, "never_seen_left_off"),
+	    "every tracepoint of the programs has fired while Hone learned", "of the programs has never fired while Hone learned",
 	    "of the programs have never fired while Hone learned");
 }
 

@@ -78,6 +78,28 @@ warning(struct pen *p, const char *name, const char *words)
 
 /* ---- status ---- */
 
+/* Who has a queue that keeps us from going on, and what pauses and agents that let go there were so far. */
+static void
+print_queues(struct pen *p, const json_t *q)
+{
+	const json_t *list = json_object_get(q, "congested"), *o;
+	const char *who = "";
+	size_t i;
+
+	json_array_foreach(list, i, o)
+		who = pen_printf(p, "%s, %s %s %s", who, text_of(p, o, "node"), text_of(p, o, "queue"),
+		    pen_share(p, number_of(o, "fill")));
+	head(p, "queues");
+	fprintf(p->out, "mailbox %s%s", pen_share(p, number_of(q, "mailbox")), who);
+	if (number_of(q, "pauses") > 0)
+		fprintf(p->out, "; %s %s so far, %s", pen_count(p, number_of(q, "pauses")),
+		    plural(number_of(q, "pauses"), "pause", "pauses"), pen_seconds(p, number_of(q, "paused_s")));
+	if (number_of(q, "sheds") > 0)
+		fprintf(p->out, "; agents let go %s %s, the last: %s", pen_count(p, number_of(q, "sheds")),
+		    plural(number_of(q, "sheds"), "time", "times"), text_of(p, q, "shed_why"));
+	fputc('\n', p->out);
+}
+
 static void
 print_controller(struct pen *p, const json_t *a)
 {
@@ -103,6 +125,7 @@ print_controller(struct pen *p, const json_t *a)
 		    pen_count(p, number_of(l, "traces")), pen_count(p, number_of(l, "places")), is_null(l, "unseen") ? "" :
 		    pen_printf(p, ", about %s not seen yet", pen_count(p, ceil(number_of(l, "unseen")))));
 	}
+	print_queues(p, json_object_get(a, "queues"));
 	if (is_true(a, "paused"))
 		warning(p, "paused", text_of(p, a, "paused_why"));
 	warning(p, "trouble", text_of(p, c, "store_trouble"));
@@ -195,6 +218,7 @@ static void
 print_status(struct pen *p, const json_t *a)
 {
 	print_controller(p, a);
+	cost_print(p, a);
 	print_types(p, json_object_get(a, "types"));
 	print_runs(p, json_object_get(a, "runs"));
 	print_counts(p, json_object_get(a, "counts"));
@@ -202,13 +226,17 @@ print_status(struct pen *p, const json_t *a)
 
 /* ---- agents ---- */
 
+/* The fullest queue, by name. */
 static const char *
 worst_fill(struct pen *p, const json_t *o)
 {
-	double ring = number_of(o, "fill_ring"), agent = number_of(o, "fill_agent"), wire = number_of(o, "fill_link");
-	double worst = ring > agent ? ring : agent;
+	static const char *const FILLS[] = { "fill_ring", "fill_files", "fill_agent", "fill_link" };
+	size_t worst = 0;
 
-	return pen_share(p, worst > wire ? worst : wire);
+	for (size_t i = 1; i < sizeof FILLS / sizeof FILLS[0]; i++)
+		if (number_of(o, FILLS[i]) > number_of(o, FILLS[worst]))
+			worst = i;
+	return pen_printf(p, "%s %s", pen_share(p, number_of(o, FILLS[worst])), FILLS[worst] + strlen("fill_"));
 }
 
 /* By how much the node's clock is ahead of the controller's: machines were started at different times. */
@@ -251,6 +279,18 @@ add_agent(struct table *t, struct pen *p, const json_t *o)
 }
 
 static void
+print_refused(struct pen *p, const json_t *refused)
+{
+	size_t i;
+	json_t *o;
+
+	json_array_foreach(refused, i, o)
+		warning(p, "refused", pen_printf(p, " %s ago, %s: %s", pen_seconds(p, number_of(o, "ago_s")),
+		    number_of(o, "times") > 1 ? pen_printf(p, "%s times", pen_count(p, number_of(o, "times"))) : "once",
+		    text_of(p, o, "words")));
+}
+
+static void
 print_agents(struct pen *p, const json_t *a)
 {
 	static const char *const heads[] = { "NODE", "STATE", "PROGRAMS", "RECORDS/S", "FULLEST", "LOST", "ADDED", "CPU",
@@ -262,6 +302,7 @@ print_agents(struct pen *p, const json_t *a)
 
 	if (json_array_size(agents) == 0) {
 		fputs("No agent has connected yet; start hone-agent on each node.\n", p->out);
+		print_refused(p, json_object_get(a, "refused"));
 		return;
 	}
 	table_open(&t, "llrrrrrrrrrrrrrl");
@@ -270,9 +311,16 @@ print_agents(struct pen *p, const json_t *a)
 	json_array_foreach(agents, i, o)
 		add_agent(&t, p, o);
 	table_print(&t, p);
+	costs_print(p, agents);
+	json_array_foreach(agents, i, o)
+		if (number_of(o, "rests_s") > 0)
+			warning(p, text_of(p, o, "node"), pen_printf(p, " has let go of its tracepoints, and gets none for %s%s",
+			    pen_seconds(p, number_of(o, "rests_s")), is_true(o, "shed") ? pen_printf(p, " (%s full)",
+			    text_of(p, o, "shed_by")) : ""));
 	json_array_foreach(agents, i, o)
 		if (text_of(p, o, "trouble")[0] != '\0')
 			warning(p, text_of(p, o, "node"), pen_printf(p, " %s", text_of(p, o, "trouble")));
+	print_refused(p, json_object_get(a, "refused"));
 }
 
 /* ---- tracepoints ---- */
@@ -297,6 +345,9 @@ print_tracepoints(struct pen *p, const json_t *a)
 	}
 	table_print(&t, p);
 	fprintf(p->out, "%s tracepoints, %s on\n", pen_count(p, number_of(a, "total")), pen_count(p, number_of(a, "on")));
+	if (number_of(a, "left_off") > 0)
+		fprintf(p->out, "%s of them are off and not shown; hone tracepoints 'PROVIDER:*' shows those of one provider\n",
+		    pen_count(p, number_of(a, "left_off")));
 }
 
 /* ---- forest, and short answers ---- */
@@ -344,6 +395,7 @@ print_learning(struct pen *p, const json_t *a)
 	    pen_seconds(p, number_of(json_object_get(a, "learning"), "left_s")));
 }
 
+/* Of the requests that came, those that were probed are learned from: fewer where the budget has no room for all. */
 static void
 print_learned(struct pen *p, const json_t *status)
 {
@@ -351,15 +403,17 @@ print_learned(struct pen *p, const json_t *status)
 	size_t i;
 	json_t *o;
 
-	table_open(&t, "lrrrr");
+	table_open(&t, "lrrrrr");
 	table_add(&t, "REQUEST TYPE");
 	table_add(&t, "TRACES");
+	table_add(&t, "LEARNED WHOLE");
 	table_add(&t, "LEARNED PLACES");
 	table_add(&t, "NOT SEEN YET");
 	table_add(&t, "NEXT SHOWS NEW");
 	json_array_foreach(json_object_get(status, "types"), i, o) {
 		table_add(&t, text_of(p, o, "type"));
 		table_add(&t, pen_count(p, number_of(o, "traces")));
+		table_add(&t, pen_count(p, number_of(o, "learned_traces")));
 		table_add(&t, pen_count(p, number_of(o, "learned_places")));
 		table_add(&t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
 		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
@@ -375,4 +429,4 @@ print_done(struct pen *p, const json_t *o)
 
 const struct output output_text = { print_status, print_agents, print_tracepoints, print_forest, print_started,
 	print_stopped, print_learning, print_learned, verdict_print, analysis_print, baselines_print, why_print, history_print,
-	diff_print, space_print, space_stats_print, versions_print, print_done };
+	diff_print, space_print, space_stats_print, versions_print, audit_print, print_done };

@@ -10,12 +10,12 @@
 
 #include <string.h>
 
-enum { BAR_CELLS = 10 };
+enum { BAR_CELLS = 10, DEPTH_MAX = 64 };
 
 struct drawing {
 	struct pen *pen;
 	const json_t *hypotheses;
-	int depth_left;		/* a tree of a database that is not ours to trust */
+	struct tree_left left;
 };
 
 static double
@@ -24,13 +24,25 @@ parent_of(const json_t *h)
 	return is_null(h, "parent") ? 0 : number_of(h, "parent");
 }
 
-static bool
-has_next(const json_t *hypotheses, double parent, size_t i)
+struct tree_left
+tree_left(const json_t *hypotheses)
 {
-	for (i++; i < json_array_size(hypotheses); i++)
-		if (parent_of(json_array_get(hypotheses, i)) == parent)
-			return true;
-	return false;
+	return (struct tree_left){ json_array_size(hypotheses), DEPTH_MAX };
+}
+
+const json_t *
+tree_child(const json_t *hypotheses, double parent, const json_t *after)
+{
+	bool past = after == NULL;
+	size_t i;
+	json_t *h;
+
+	json_array_foreach(hypotheses, i, h) {
+		if (past && parent_of(h) == parent && number_of(h, "id") > parent)
+			return h;
+		past = past || h == after;
+	}
+	return NULL;
 }
 
 static enum colour
@@ -154,17 +166,16 @@ static void
 print_children(struct drawing *d, double parent, const char *margin)
 {
 	struct pen *p = d->pen;
-	size_t i;
-	json_t *h;
+	const json_t *next = tree_child(d->hypotheses, parent, NULL), *h;
 
-	if (d->depth_left-- == 0)
+	if (d->left.depth == 0)
 		return;
-	json_array_foreach(d->hypotheses, i, h) {
-		if (parent_of(h) != parent)
-			continue;
-		bool more = has_next(d->hypotheses, parent, i);
-		const char *branch = p->utf8 ? more ? "├─ " : "└─ " : more ? "|- " : "`- ";
-		const char *below = pen_printf(p, "%s%s", margin, !more ? "   " : p->utf8 ? "│  " : "|  ");
+	d->left.depth--;
+	while ((h = next) != NULL && d->left.shown > 0) {
+		next = tree_child(d->hypotheses, parent, h);
+		d->left.shown--;
+		const char *branch = p->utf8 ? next != NULL ? "├─ " : "└─ " : next != NULL ? "|- " : "`- ";
+		const char *below = pen_printf(p, "%s%s", margin, next == NULL ? "   " : p->utf8 ? "│  " : "|  ");
 
 		fprintf(p->out, "%s%s", margin, branch);
 		print_title(d, h);
@@ -176,13 +187,14 @@ print_children(struct drawing *d, double parent, const char *margin)
 		print_key(d, h, inside);
 		print_children(d, number_of(h, "id"), below);
 	}
-	d->depth_left++;
+	d->left.depth++;
 }
 
 void
 tree_print(struct pen *p, const json_t *run)
 {
-	struct drawing d = { p, json_object_get(run, "hypotheses"), 64 };
+	const json_t *hypotheses = json_object_get(run, "hypotheses");
+	struct drawing d = { p, hypotheses, tree_left(hypotheses) };
 	const char *state = text_of(p, run, "state");
 	double used = number_of(run, "tracepoints_used"), all = number_of(run, "tracepoints_all");
 

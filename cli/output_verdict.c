@@ -27,9 +27,10 @@ print_share(struct pen *p, const json_t *v, bool slow)
 	const char *sure = is_null(v, "confidence") ? "" :
 	    pen_printf(p, " with %s confidence", pen_share(p, number_of(v, "confidence")));
 
-	line_print(p, "share", pen_printf(p, "%s of the %s (%s to %s%s)", pen_share(p, number_of(v, "share")),
+	line_print(p, "share", pen_printf(p, "%s of the %s (%s to %s%s)%s", pen_share(p, number_of(v, "share")),
 	    slow ? "response time" : "variance of the response time", pen_share(p, number_of(v, "share_low")),
-	    pen_share(p, number_of(v, "share_high")), sure));
+	    pen_share(p, number_of(v, "share_high")), sure,
+	    number_of(v, "share_low") > 0 ? "" : ": not sure, it may as well have none"));
 	line_print(p, "latency", pen_printf(p, "%s of the mean of %s", pen_share(p, number_of(v, "latency_share")),
 	    pen_ms(p, number_of(json_object_get(v, "group"), "mean_ms"))));
 }
@@ -109,6 +110,15 @@ print_after(struct pen *p, const json_t *after)
 		    json_array_size(json_object_get(after, "runs")) > 0 ? ", other diagnoses run" : ""));
 }
 
+/* What a preloaded helper tells of the time between two of the program's own tracepoints; NULL: nothing. */
+static const char *
+deeper_of(const char *words)
+{
+	const char *at = strstr(words, "; the time between ");
+
+	return at != NULL ? at + 2 : NULL;
+}
+
 /* What kind of an end the search came to, and so what to do next. */
 static void
 print_kind(struct pen *p, const json_t *run, const json_t *v)
@@ -116,6 +126,10 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	const char *kind = text_of(p, v, "kind");
 	const json_t *edge = json_object_get(v, "edge");
 
+	if (deeper_of(text_of(p, v, "words")) != NULL)
+		line_print(p, "inside", deeper_of(text_of(p, v, "words")));
+	if (deeper_of(text_of(p, v, "words")) != NULL && strcmp(kind, "separated") != 0)
+		return;
 	if (strcmp(kind, "place") == 0 || strcmp(kind, "key") == 0)
 		line_print(p, "place", pen_printf(p, "no tracepoint left between %s and %s: instrument here",
 		    event_of(text_of(p, edge, "from")), event_of(text_of(p, edge, "to"))));

@@ -24,7 +24,7 @@ void pen_release(struct pen *p);	/* the texts, not the file */
 
 /* Texts come from traced programs: what could steer a terminal is shown as '?'. NULL is "". */
 const char *pen_clean(struct pen *p, const char *s);
-const char *pen_printf(struct pen *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *pen_printf(struct pen *p, const char *fmt, ...) __attribute__((format(printf, 2, 3), nonnull(2)));
 void pen_put(struct pen *p, enum colour c, const char *s);	/* in this colour, if there are colours */
 int  pen_width(const char *s);		/* in columns: one for each character of UTF-8 */
 /* At most `columns` wide, with the middle left out. */

@@ -108,7 +108,7 @@ run_agents(struct call *c)
 enum exit_code
 run_tracepoints(struct call *c)
 {
-	return call_ask_and_print(c, json_pack("{s:s}", "ask", "tracepoints"), c->output->tracepoints);
+	return call_ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "tracepoints", "tracepoint", c->type), c->output->tracepoints);
 }
 
 enum exit_code

@@ -142,6 +142,7 @@ add_live(struct call *c, json_t *document, struct err *e)
 	    text_of(c->out, json_object_get(document, "space_version"), "name")) == 0) {
 		json_object_set(document, "stale", json_object_get(answer, "stale"));
 		json_object_set(document, "never_seen", json_object_get(answer, "never_seen"));
+		json_object_set(document, "never_seen_left_off", json_object_get(answer, "never_seen_left_off"));
 	}
 	json_decref(answer);
 	return 0;

@@ -196,8 +196,9 @@ type_json(struct space *s, const struct labels *labels, uint32_t type, bool whol
 
 	space_stats(s, type, &st);
 	space_cover(s, type, &c);
-	j = json_pack("{s:o, s:I, s:i, s:i, s:i, s:o, s:o}", "type", text_json(label_of(&l, type), strlen(label_of(&l, type))),
-	    "traces", (json_int_t)st.traces, "places", (int)st.places, "steps", (int)st.steps, "labels", (int)st.labels,
+	j = json_pack("{s:o, s:I, s:i, s:i, s:i, s:i, s:o, s:o}", "type", text_json(label_of(&l, type), strlen(label_of(&l, type))),
+	    "traces", (json_int_t)st.traces, "places", (int)st.places, "glimpsed", (int)st.glimpsed,
+	    "steps", (int)st.steps, "labels", (int)st.labels,
 	    "unseen", number_json(c.unseen), "next_new", number_json(c.next_new));
 	if (whole && space_look(s, type, &l.look))
 		json_object_set_new(j, "graph", places_json(&l));

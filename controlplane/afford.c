@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/deep.h"
 #include "controlplane/engine_inside.h"
 #include "searchspace/budget.h"
 
@@ -273,7 +274,7 @@ predicted(const struct engine *g, const struct type *type, uint32_t point, uint3
 	double sum = 0;
 
 	if (was != NULL && was->traces >= PASSES_SURE)
-		return (double)was->records / (double)was->traces * type->per_second;
+		return (double)was->records / (double)was->traces * type->offered;
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
@@ -286,11 +287,11 @@ predicted(const struct engine *g, const struct type *type, uint32_t point, uint3
 		const struct label *l = labels_get(g->labels, k->passed[low].label);
 
 		if (node_has(&g->nodes[node], l, name))
-			sum += k->passed[low].per_trace * type->per_second * share_of(g, type, node, l, name);
+			sum += k->passed[low].per_trace * type->offered * share_of(g, type, node, l, name);
 	}
 	if (sum == 0 && label_set_has(&g->afford->unknown, point) && g->nodes[node].names != NULL &&
 	    texts_find(g->nodes[node].names, name, strlen(name)) != UINT32_MAX)
-		return AFFORD_PASSES * type->per_second;
+		return (deep_is(g, name) ? AFFORD_DEEP_PASSES : AFFORD_PASSES) * type->offered;
 	return sum;
 }
 
@@ -445,7 +446,7 @@ measure(struct engine *g, const struct told *t, struct err *e)
 	p->traces += k->probed;
 	share = (double)k->probed / (double)k->traces;
 	return budget_measured(g->afford->budget, g->types[t->type].label, t->point, t->node,
-	    (c != NULL ? (double)c->n : 0) / (double)k->traces * g->types[t->type].per_second, share, e);
+	    (c != NULL ? (double)c->n : 0) / (double)k->traces * g->types[t->type].offered, share, e);
 }
 
 /* Of learning: all that a type leaves on a node, as one. */
@@ -462,7 +463,7 @@ measure_learning(struct engine *g, struct err *e)
 			struct count *all = map_get(&a->counts, count_key(i, POINT_NONE, n));
 
 			rc = budget_measured(a->learning, g->types[i].label, 0, n,
-			    (all != NULL ? (double)all->n : 0) / (double)k->traces * g->types[i].per_second,
+			    (all != NULL ? (double)all->n : 0) / (double)k->traces * g->types[i].offered,
 			    (double)k->probed / (double)k->traces, e);
 		}
 	}
@@ -551,7 +552,7 @@ afford_learning(struct engine *g, bool anew, struct err *e)
 			budget_drop(a->learning, g->types[i].label, 0);
 		for (uint32_t n = 0; rc == 0 && n < g->nnodes; n++)
 			rc = budget_predict(a->learning, g->types[i].label, 0, n,
-			    4.0 * g->nodes[n].programs.nnames / g->learning.ngroups * g->types[i].per_second, e);
+			    4.0 * g->nodes[n].programs.nnames / g->learning.ngroups * g->types[i].offered, e);
 	}
 	return rc;
 }
@@ -635,6 +636,12 @@ double
 afford_spent(struct engine *g, uint32_t node)
 {
 	return budget_spent(g->learning.active ? g->afford->learning : g->afford->budget, node);
+}
+
+double
+afford_rejected(struct engine *g, uint32_t node)
+{
+	return budget_rejected(g->learning.active ? g->afford->learning : g->afford->budget, node);
 }
 
 double

@@ -28,6 +28,7 @@
 #define AFFORD_PROBED_MIN  0.01
 #define AFFORD_SLACK       1.5
 #define AFFORD_PASSES      4.0
+#define AFFORD_DEEP_PASSES 32.0	/* mutexes and mallocs are passed often: few requests are probed until it is known how often */
 
 struct afford;
 struct type;
@@ -47,7 +48,7 @@ int  afford_step(struct engine *g, struct mono now, struct err *e);
  * with as few probed requests as make sense. True for what is on already, or what the space does not know. */
 bool afford(struct engine *g, uint32_t type, uint32_t label);
 /* The same of a tracepoint ("provider:event") of which the space knows nothing: until it is measured it is taken to be
- * passed AFFORD_PASSES times by each request of each type that is probed. */
+ * passed AFFORD_PASSES times by each request of each type that is probed, of the deeper layer AFFORD_DEEP_PASSES. */
 bool afford_unknown(struct engine *g, uint32_t type, const char *name);
 /* It is in the plan from now on: what is asked for after it, in the same step, is beside it. ERR_MEMORY. */
 int  afford_on(struct engine *g, const char *name, struct err *e);
@@ -65,6 +66,7 @@ void afford_forget(struct engine *g);		/* the space is another one */
 /* For wants, and for people. */
 double afford_probed(const struct engine *g, const struct type *type);	/* share of its requests to probe */
 double afford_spent(struct engine *g, uint32_t node);			/* share of one core, now */
+double afford_rejected(struct engine *g, uint32_t node);	/* of that, what filters take to reject */
 double afford_share(const struct engine *g);	/* what may be spent: of learning while we learn */
 double afford_record_ns(const struct engine *g, uint32_t node, bool *assumed);
 

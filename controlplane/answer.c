@@ -12,26 +12,29 @@ static bool is_number(const json_t *v) { return json_is_number(v); }
 static bool is_bool(const json_t *v) { return json_is_boolean(v); }
 static bool is_list(const json_t *v) { return json_is_array(v); }
 
-static const struct {
+static const struct asked {
 	const char *name;
 	question *answer;
 	const char *fields;	/* that it may have */
+	enum role role;		/* who may ask it; DIAGNOSE: it changes something, and is audited */
+	const char *changing;	/* NULL, or the field that makes it change something, where it is true */
 } QUESTIONS[] = {
-	{ "status", ask_status, "" },
-	{ "agents", ask_agents, "" },
-	{ "tracepoints", ask_tracepoints, "" },
-	{ "start", ask_start, "type strategy k seed effort" },
-	{ "stop", ask_stop, "type" },
-	{ "learn", ask_learn, "seconds name" },
-	{ "forest", ask_forest, "type run" },
-	{ "verdict", ask_verdict, "type" },
-	{ "history", ask_history, "type limit" },
-	{ "why", ask_why, "trace type tracepoint" },
-	{ "diff", ask_diff, "runs" },
-	{ "space", ask_space, "" },
-	{ "space_import", ask_space_import, "path name" },
-	{ "space_use", ask_space_use, "name" },
-	{ "report", ask_report, "type samples reset" },
+	{ "status", ask_status, "", ROLE_LOOK, NULL },
+	{ "agents", ask_agents, "", ROLE_LOOK, NULL },
+	{ "tracepoints", ask_tracepoints, "tracepoint", ROLE_LOOK, NULL },
+	{ "start", ask_start, "type strategy k seed effort", ROLE_DIAGNOSE, NULL },
+	{ "stop", ask_stop, "type", ROLE_DIAGNOSE, NULL },
+	{ "learn", ask_learn, "seconds name", ROLE_DIAGNOSE, NULL },
+	{ "forest", ask_forest, "type run", ROLE_LOOK, NULL },
+	{ "verdict", ask_verdict, "type", ROLE_LOOK, NULL },
+	{ "history", ask_history, "type limit", ROLE_LOOK, NULL },
+	{ "why", ask_why, "trace type tracepoint", ROLE_LOOK, NULL },
+	{ "diff", ask_diff, "runs", ROLE_LOOK, NULL },
+	{ "space", ask_space, "", ROLE_LOOK, NULL },
+	{ "space_import", ask_space_import, "path name", ROLE_DIAGNOSE, NULL },
+	{ "space_use", ask_space_use, "name", ROLE_DIAGNOSE, NULL },
+	{ "report", ask_report, "type samples reset", ROLE_LOOK, "reset" },
+	{ "audit", ask_audit, "since limit", ROLE_LOOK, NULL },
 };
 
 /* A field means the same in every question. */
@@ -43,6 +46,7 @@ static const struct {
 	{ "trace", "a text", is_text }, { "tracepoint", "a text", is_text }, { "path", "a text", is_text },
 	{ "k", "a whole number", is_whole }, { "seed", "a whole number", is_whole }, { "effort", "a whole number", is_whole },
 	{ "run", "a whole number", is_whole }, { "limit", "a whole number", is_whole }, { "seconds", "a number", is_number },
+	{ "since", "a number", is_number },
 	{ "samples", "true or false", is_bool }, { "reset", "true or false", is_bool }, { "runs", "a list", is_list },
 };
 
@@ -50,7 +54,7 @@ json_t *
 answer_refuse(int code, const char *fmt, ...)
 {
 	const char *name = code == ERR_MISSING ? "missing" : code == ERR_BUSY ? "busy" : code == ERR_INPUT ? "input" :
-	    code == ERR_STORE ? "store" : "failed";
+	    code == ERR_STORE ? "store" : code == ERR_DENIED ? "denied" : "failed";
 	char words[600];
 	va_list ap;
 
@@ -99,17 +103,37 @@ refuse_fields(const json_t *ask, const char *asked, const char *fields)
 }
 
 static json_t *
-answer_to(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask, const char *name)
+refuse_role(const struct answer_context *c, const char *name, enum role needed)
 {
-	json_t *a;
+	struct err e = { 0 };
 
-	for (size_t i = 0; i < sizeof QUESTIONS / sizeof QUESTIONS[0]; i++) {
-		if (strcmp(QUESTIONS[i].name, name) != 0)
-			continue;
-		if ((a = refuse_fields(ask, name, QUESTIONS[i].fields)) == NULL)
-			a = QUESTIONS[i].answer(g, f, c, ask);
-		return a != NULL ? a : answer_refuse(ERR_MEMORY, "%s: no memory for the answer", name);
-	}
+	roles_refuse(c->roles, &c->who, needed, name, &e);
+	return answer_refuse(ERR_DENIED, "%s", e.text);
+}
+
+static json_t *
+answer_to(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask, const struct asked *q)
+{
+	bool changes = q->role == ROLE_DIAGNOSE || (q->changing != NULL && json_is_true(json_object_get(ask, q->changing)));
+	enum role needed = changes ? ROLE_DIAGNOSE : q->role;
+	bool refused = c->who.role < needed;
+	json_t *a = refused ? refuse_role(c, q->name, needed) : refuse_fields(ask, q->name, q->fields);
+
+	if (a == NULL)
+		a = q->answer(g, f, c, ask);
+	if (a == NULL)
+		a = answer_refuse(ERR_MEMORY, "%s: no memory for the answer", q->name);
+	if (changes || refused)
+		answer_audit(f, c, ask, a, refused);
+	return a;
+}
+
+static json_t *
+answer_named(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask, const char *name)
+{
+	for (size_t i = 0; i < sizeof QUESTIONS / sizeof QUESTIONS[0]; i++)
+		if (strcmp(QUESTIONS[i].name, name) == 0)
+			return answer_to(g, f, c, ask, &QUESTIONS[i]);
 	return answer_refuse(ERR_INPUT, "%.80s: no such question", name);
 }
 
@@ -122,7 +146,7 @@ answer_ask(struct engine *g, struct forest *f, const struct answer_context *c, c
 	char *text;
 
 	if (name != NULL)
-		a = answer_to(g, f, c, q, name);
+		a = answer_named(g, f, c, q, name);
 	else
 		a = answer_refuse(ERR_INPUT, "the question is not a JSON object with \"ask\"%s%s", q == NULL ? ": " : "",
 		    q == NULL ? why.text : "");

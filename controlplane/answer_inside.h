@@ -20,6 +20,10 @@ question ask_why;							/* answer_why.c */
 question ask_diff;							/* answer_diff.c */
 question ask_space, ask_space_import, ask_space_use;			/* answer_space.c */
 question ask_report;							/* answer_report.c */
+question ask_audit;							/* answer_audit.c */
+
+/* Tracepoints that one answer lists: agents may tell of millions. */
+enum { ANSWER_LISTED_MAX = 20000 };
 
 /* ---- answer.c ---- */
 json_t *answer_refuse(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -28,6 +32,10 @@ json_t *answer_id(struct trace_id id);		/* hex digits; null at 0 */
 json_t *answer_number_id(uint64_t id);		/* of a run, or a hypothesis; null at 0 */
 /* A whole number; absent: `otherwise`. False: it is there, and not from min to max. */
 bool answer_whole(const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret);
+
+/* ---- answer_audit.c ---- */
+/* A row for a question that changes something, and its answer. refused: who asked may not. */
+void answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask, const json_t *answer, bool refused);
 
 /* ---- answer_runs.c: all of it from the forest alone, so that it is the same after a restart ---- */
 json_t *answer_run(const struct engine *g, const struct forest *f, const struct run *r, const struct answer_context *c,
@@ -41,6 +49,10 @@ const struct run *answer_last_verdict(const struct forest *f, const char *type);
 
 /* ---- answer_look.c ---- */
 json_t *answer_learning(const struct engine *g, const struct answer_context *c);
+
+/* ---- answer_cost.c: of one node (null: nothing is known of it), and of all ---- */
+json_t *answer_cost(const struct engine *g, uint32_t node, const struct answer_context *c);
+json_t *answer_costs(const struct engine *g, const struct answer_context *c);
 
 /* ---- answer_space.c ---- */
 /* From now on it is this version of the application that is searched and learned. `create`: begins it where the file

@@ -199,14 +199,14 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 {
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
-	return json_pack("{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy", answer_text(r->strategy),
 	    "seed", (json_int_t)r->seed, "state", run_word(r->state), "phase", phase_words(g, diagnosis_of(g, r)),
 	    "cycles", (int)r->cycles, "effort", (int)r->effort, "seconds", (double)(until_ns - r->begun.ns) / 1e9,
 	    "requests", (json_int_t)r->requests, "tracepoints_used", (int)r->tracepoints,
 	    "tracepoints_most", (int)r->tracepoints_most, "tracepoints_all", (int)r->tracepoints_all,
 	    "space_version", answer_text(r->version), "begun", wall_json(r->begun), "ended", wall_json(r->ended),
-	    "words", answer_text(r->words));
+	    "words", answer_text(r->words), "by", answer_text(r->by));
 }
 
 json_t *

@@ -9,21 +9,22 @@
 
 /* ---- what the programs have ---- */
 
-/* "service/provider:event" of every tracepoint, and "service" of every program that is known. */
-static json_t *
+/* "service/provider:event" of every tracepoint, and "service" of every program that is known. NULL: out of memory. */
+static struct texts *
 what_programs_have(const struct engine *g)
 {
-	json_t *all = json_object();
+	struct texts *all = texts_new();
 	char key[2 * LABEL_TEXT_MAX];
+	int len;
 
-	for (uint32_t i = 0; i < g->nnodes; i++) {
+	for (uint32_t i = 0; all != NULL && i < g->nnodes; i++) {
 		const struct programs *p = &g->nodes[i].programs;
 
 		for (uint32_t k = 0; k < p->nprograms; k++) {
-			json_object_set_new_nocheck(all, p->programs[k].service, json_true());
+			texts_intern(all, p->programs[k].service, strlen(p->programs[k].service));
 			for (uint32_t t = p->programs[k].first; t < p->programs[k].first + p->programs[k].count; t++) {
-				snprintf(key, sizeof key, "%s/%s", p->programs[k].service, p->names[t]);
-				json_object_set_new_nocheck(all, key, json_true());
+				len = snprintf(key, sizeof key, "%s/%s", p->programs[k].service, p->names[t]);
+				texts_intern(all, key, (size_t)len < sizeof key ? (size_t)len : sizeof key - 1);
 			}
 		}
 	}
@@ -32,9 +33,15 @@ what_programs_have(const struct engine *g)
 
 struct known {
 	const struct labels *labels;
-	const json_t *have;
+	const struct texts *have;
 	json_t *stale;
 };
+
+static bool
+is_there(const struct texts *have, const char *key)
+{
+	return texts_find(have, key, strlen(key)) != UINT32_MAX;
+}
 
 /* Of a service that does not run now, nobody can say that a tracepoint is gone. */
 static bool
@@ -44,7 +51,7 @@ has(void *ctx, const char *service, const char *event)
 	char key[2 * LABEL_TEXT_MAX];
 
 	snprintf(key, sizeof key, "%s/%s", service, event);
-	return json_object_get(known->have, service) == NULL || json_object_get(known->have, key) != NULL;
+	return !is_there(known->have, service) || is_there(known->have, key);
 }
 
 static void
@@ -55,32 +62,45 @@ gone(void *ctx, uint32_t label)
 	json_array_append_new(known->stale, answer_text(labels_get(known->labels, label)->text));
 }
 
-static void
-forget_learned(struct engine *g, json_t *all)
+/* The labels of all places, whatever the type. */
+static struct texts *
+what_was_learned(struct engine *g)
 {
+	struct texts *all = texts_new();
 	struct space_look look;
 	uint32_t type;
 
-	for (uint32_t i = 0; (type = space_type(g->space, i)) != LABEL_NONE; i++) {
+	for (uint32_t i = 0; all != NULL && (type = space_type(g->space, i)) != LABEL_NONE; i++) {
 		if (!space_look(g->space, type, &look))
 			continue;
-		for (uint32_t k = 0; k < look.nplaces; k++)
-			json_object_del(all, labels_get(g->labels, look.places[k].label)->text);
+		for (uint32_t k = 0; k < look.nplaces; k++) {
+			const char *label = labels_get(g->labels, look.places[k].label)->text;
+
+			texts_intern(all, label, strlen(label));
+		}
 	}
+	return all;
 }
 
 /* Tracepoints that can be switched and never fired while it learned. Structure is always on: libhone's are none. */
 static json_t *
-never_seen(struct engine *g, const json_t *have)
+never_seen(struct engine *g, const struct texts *have, json_int_t *left_off)
 {
-	json_t *left = json_copy((json_t *)have), *list = json_array(), *v;
-	const char *key, *slash;
+	struct texts *learned = what_was_learned(g);
+	json_t *list = learned != NULL ? json_array() : NULL;
 
-	forget_learned(g, left);
-	json_object_foreach(left, key, v)
-		if ((slash = strrchr(key, '/')) != NULL && strchr(slash, ':') != NULL && strncmp(slash, "/hone:", 6) != 0)
+	*left_off = 0;
+	for (uint32_t i = 0; list != NULL && i < texts_count(have); i++) {
+		const char *key = texts_get(have, i), *slash = strrchr(key, '/');
+
+		if (slash == NULL || strchr(slash, ':') == NULL || strncmp(slash, "/hone:", 6) == 0 || is_there(learned, key))
+			continue;
+		if (json_array_size(list) < ANSWER_LISTED_MAX)
 			json_array_append_new(list, answer_text(key));
-	json_decref(left);
+		else
+			++*left_off;
+	}
+	texts_free(learned);
 	return list;
 }
 
@@ -102,26 +122,34 @@ type_json(const struct engine *g, uint32_t type)
 
 	space_stats(g->space, type, &s);
 	space_cover(g->space, type, &c);
-	return json_pack("{s:o, s:I, s:i, s:i, s:i, s:o, s:o}", "type", answer_text(labels_get(g->labels, type)->text),
-	    "traces", (json_int_t)s.traces, "places", (int)s.places, "steps", (int)s.steps, "labels", (int)s.labels,
+	return json_pack("{s:o, s:I, s:i, s:i, s:i, s:i, s:o, s:o}", "type", answer_text(labels_get(g->labels, type)->text),
+	    "traces", (json_int_t)s.traces, "places", (int)s.places, "glimpsed", (int)s.glimpsed,
+	    "steps", (int)s.steps, "labels", (int)s.labels,
 	    "unseen", number_json(c.unseen), "next_new", number_json(c.next_new));
 }
 
 static json_t *
 space_json(struct engine *g, const struct answer_context *c)
 {
-	json_t *types = json_array(), *have = what_programs_have(g);
+	struct texts *have = what_programs_have(g);
 	struct known known = { g->labels, have, json_array() };
+	json_t *types = json_array(), *a = NULL;
+	json_int_t left_off;
 	uint32_t type;
 
 	for (uint32_t i = 0; (type = space_type(g->space, i)) != LABEL_NONE; i++)
 		json_array_append_new(types, type_json(g, type));
-	space_stale(g->space, has, &known, gone);
-	types = json_pack("{s:o, s:o, s:o, s:o, s:o}", "path", answer_text(c->space_path),
-	    "space_version", version_json(space_version(g->space)), "types", types, "stale", known.stale,
-	    "never_seen", never_seen(g, have));
-	json_decref(have);
-	return types;
+	if (have != NULL) {
+		space_stale(g->space, has, &known, gone);
+		a = json_pack("{s:o, s:o, s:O, s:O, s:o}", "path", answer_text(c->space_path), "space_version",
+		    version_json(space_version(g->space)), "types", types, "stale", known.stale, "never_seen",
+		    never_seen(g, have, &left_off));
+		json_object_set_new(a, "never_seen_left_off", json_integer(left_off));
+	}
+	json_decref(types);
+	json_decref(known.stale);
+	texts_free(have);
+	return a;
 }
 
 json_t *
@@ -275,7 +303,7 @@ ask_space_import(struct engine *g, struct forest *f, const struct answer_context
 		return answer_refuse(ERR_BUSY, "not while learning goes on; 'hone stop' ends it");
 	if ((rc = import(g, c, path, version, &beside, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
-	a = space_json(g, c);
-	json_object_set_new(a, "beside", json_boolean(beside));
+	if ((a = space_json(g, c)) != NULL)
+		json_object_set_new(a, "beside", json_boolean(beside));
 	return a;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controlplane/deep.h"
 #include "controlplane/search.h"
 
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
@@ -147,24 +148,20 @@ measured(struct verdict *v, const struct group *group, const struct finding *f, 
 	}
 }
 
-/* How often the path has an edge with these ends: work that is called from several places. It is the first that is
- * measured. */
-static uint32_t
-places(const struct shape *s, uint32_t edge)
+/* Where on the path it is, if that passes its ends at several places. */
+static void
+print_place(struct buf *b, const struct shape *shape, uint32_t edge)
 {
-	struct gap of = gap_of(&s->edges[edge]);
-	uint32_t n = 0;
+	uint32_t before, n = gap_places(shape, edge, &before);
 
-	for (uint32_t i = 0; i < s->nedges; i++) {
-		struct gap its = gap_of(&s->edges[i]);
-
-		n += same_gap(&its, &of);
-	}
-	return n;
+	if (n > 1)
+		buf_printf(b, ", at place %u of the %u where the path passes them%s", before + 1, n,
+		    shape->edges[edge].to_token <= shape->edges[edge].from_token ? " (round a loop)" : "");
 }
 
 static void
-print_words(struct buf *b, const struct verdict *v, const struct search *s, const char *type, uint32_t nplaces)
+print_words(struct buf *b, struct engine *g, const struct verdict *v, const struct search *s, const char *type,
+    const struct shape *shape, uint32_t edge)
 {
 	static const char *const ENDS[] = {
 		[VERDICT_PLACE] = "no tracepoint is left between them: instrument there",
@@ -182,15 +179,21 @@ print_words(struct buf *b, const struct verdict *v, const struct search *s, cons
 	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, type, v->from, v->to);
 	if (alike(&s->serial) >= 2)
 		buf_printf(b, " (they wait alike: worth %.0f that are independent)", (double)v->traces / alike(&s->serial));
-	if (nplaces > 1)
-		buf_printf(b, ", the first of %u times that they pass there", nplaces);
+	print_place(b, shape, edge);
+	if (!verdict_sure(v))
+		buf_printf(b, "; that is not sure: it may as well have none of it");
 	if (v->key[0] != '\0')
 		buf_printf(b, "; %s explains it (R = %.2f, n = %u)", v->key, v->key_r, v->key_n);
-	if (v->kind == VERDICT_CUT && s->dear > 0)
+	if (v->kind != VERDICT_SPREAD && deep_words(b, g, s))
+		;
+	else if (v->kind == VERDICT_CUT && s->dear > 0)
 		buf_printf(b, "; %u tracepoint%s that may lie between them cost%s more than the budget allows: raise "
 		    "search.budget", s->dear, s->dear == 1 ? "" : "s", s->dear == 1 ? "s" : "");
 	else
 		buf_printf(b, "; %s", ENDS[v->kind]);
+	if (s->deep.dear > 0)
+		buf_printf(b, "; %u tracepoint%s of preloaded helpers cost%s more than the budget allows", s->deep.dear,
+		    s->deep.dear == 1 ? "" : "s", s->deep.dear == 1 ? "s" : "");
 	buf_u8(b, 0);
 }
 
@@ -207,6 +210,16 @@ contradicted(const struct verdict *v, const struct search *s)
 	return v->share_high < least || (v->share < least && v->share_low <= 0);
 }
 
+/* By twice as many traces it may be surer. */
+static int
+wait_for_more(struct search *s, const struct verdict *v)
+{
+	s->closing = true;
+	s->ending = v->kind;
+	s->enough = 2 * v->traces;
+	return 0;
+}
+
 /* Back to the smallest edge that had most of it, or the one that all began with; else the end. */
 static int
 take_back(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
@@ -216,8 +229,15 @@ take_back(struct engine *g, struct diagnosis *d, struct search *s, struct wall w
 	if (same_gap(&s->gap, back) || s->follows)
 		return search_end(g, d, s, "what was measured last contradicts what led there: the edge that was left has "
 		    "no sure share of the problem", when), 0;
+	for (uint32_t i = s->non; i-- > 0;)
+		if (s->deep.found && deep_label(g, s->on[i].label))
+			turn_off(g, d, s, i, "what was measured last contradicts it", when);
+	if (s->deep.found)
+		back = &s->deep.above;
+	s->deep.found = s->deep.probing = false;
 	s->most = s->gap = *back;
 	s->closing = true;
+	s->enough = 0;
 	s->ending = VERDICT_SPREAD;
 	return 0;
 }
@@ -285,13 +305,17 @@ conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *
 		rc = take_back(g, d, s, when);
 		goto end;
 	}
+	if (!verdict_sure(&v) && !s->late) {
+		rc = wait_for_more(s, &v);
+		goto end;
+	}
 	if ((rc = of_root(&v, g, d, s, e)) != 0)
 		goto end;
 	if (kind == VERDICT_PLACE && s->sep.label != LABEL_NONE)
 		v.kind = VERDICT_SEPARATED;
 	else if (kind == VERDICT_PLACE && v.key[0] != '\0')
 		v.kind = VERDICT_KEY;
-	print_words(&words, &v, s, d->run->type, places(&group->shape, edge));
+	print_words(&words, g, &v, s, d->run->type, &group->shape, edge);
 	v.words = (char *)words.data;
 	if (words.failed)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);

@@ -2,7 +2,9 @@
 #include "controlplane/config.h"
 
 #include <stddef.h>
+#include <pwd.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "controlplane/rules.h"
 
@@ -13,16 +15,30 @@
 
 const struct ini_key config_keys[] = {
 	KEY("controller", agents, INI_TEXT, "ipc:///run/hone/agents.sock", 0, 0,
-	    "Where agents connect: ipc:///path, or tcp://address:port for agents on other machines."),
+	    "Where agents connect: ipc:///path, or tls://address:port for agents on other machines, which needs the keys of [tls]."),
 	KEY("controller", operators, INI_TEXT, "ipc:///run/hone/honed.sock", 0, 0,
-	    "Where hone connects: ipc:///path, open to root and the user of honed only."),
+	    "Where hone connects: ipc:///path. Who may ask, and what: see operators.look."),
+	KEY("controller", user, INI_TEXT, "", 0, 0,
+	    "Who honed becomes when it was started as root; empty: honed, if there is such a user."),
 	KEY("controller", log, INI_TEXT, "info", 0, 0, "The least that is logged: debug, info, warn or error."),
 	KEY("controller", connections_max, INI_COUNT, "256", 2, 10000,
-	    "So many agents and operators may be connected at once."),
+	    "So many agents and operators may be connected at once. An eighth of them, but at least 8 (and at most half), is for "
+	    "operators, the rest for agents; a quarter of the operators' for root and the user of honed."),
+	KEY("controller", strangers_max, INI_COUNT, "64", 1, 10000,
+	    "So many may be connected at once, of agents and of operators each, that have not said yet who they are, or asked. "
+	    "When another one comes, the one that has been silent for longest goes."),
 	KEY("controller", mailbox_max, INI_BYTES, "64MiB", 1 * MIB, 16384 * MIB,
 	    "When this much waits to be analysed, nothing more is read from agents until it is less."),
 	KEY("controller", silent_after, INI_TIME, "5s", 1 * S, 600 * S,
 	    "An agent that sends nothing for this long is dropped; agents send a status every second."),
+
+	KEY("operators", look, INI_TEXT, "", 0, 0,
+	    "Names of users and @groups, with blanks between, who may ask for everything that changes nothing. root and the user "
+	    "of honed may do all. While this and operators.diagnose are empty, nobody else can open the socket."),
+	KEY("operators", diagnose, INI_TEXT, "", 0, 0,
+	    "The same, who may also start, stop, learn, choose what was learned, and reset the report."),
+	KEY("operators", questions_per_second, INI_COUNT, "50", 1, 100000,
+	    "A user who asks more is answered more slowly; twice as many may come at once."),
 
 	KEY("analysis", cv_max, INI_SHARE, "10%", 0.001, 10,
 	    "Requests with the same critical path are unpredictable when their times' standard deviation exceeds this "
@@ -65,6 +81,9 @@ const struct ini_key config_keys[] = {
 	KEY("search", explain_min, INI_SHARE, "50%", 0.05, 1, "A key that explains this share of an edge is its reason."),
 	KEY("search", cycle_max, INI_TIME, "20s", 0.5 * S, 3600 * S,
 	    "A cycle without traces enough is decided after this long with those there are."),
+	KEY("search", deep, INI_TEXT, "lttng_ust_pthread, lttng_ust_dl, lttng_ust_libc, lttng_ust_cyg_profile*", 0, 0,
+	    "Providers (patterns, with commas or blanks between) that are turned on only inside an edge that has no tracepoint of "
+	    "the program's own left, one after the other: LTTng's preloaded helpers. Learning leaves them out. Empty: none."),
 	KEY("search", seed, INI_COUNT, "1", 1, 9e15, "Where chance starts: the same seed, the same choices."),
 
 	{ "learn", "budget", INI_SHARE, offsetof(struct config, learn_budget), "5%", 0.00001, 1,
@@ -72,13 +91,41 @@ const struct ini_key config_keys[] = {
 
 	KEY("agents", sampled, INI_SHARE, "100%", 0, 1,
 	    "The share of requests that is traced; of a type under diagnosis it is all of them."),
+	KEY("agents", enough, INI_COUNT, "10", 0, 1e6,
+	    "Requests of a type that are traced each second while it is under no diagnosis: more of them tell nothing new. 0: all."),
+	{ "agents", "budget", INI_SHARE, offsetof(struct config, idle_budget), "1%", 0, 1,
+	    "Of one core, on each node: what all of Hone may cost there while nothing is diagnosed: the agent, the tracer's "
+	    "daemons, and the programs' own records. Over it fewer requests are sampled. A diagnosis may cost search.budget "
+	    "more. 0%: no limit." },
+	KEY("agents", network_max, INI_BYTES, "0B", 0, 1048576 * MIB,
+	    "Bytes a second that an agent may send; over it fewer requests are sampled. 0B: no limit."),
+	{ "agents", "memory_max", INI_BYTES, offsetof(struct config, memory_max_rings), "256MiB", 0, 1048576 * MIB,
+	    "Memory of the tracer's buffers on a node. It follows the number of programs there, so more of it is only "
+	    "said, by hone status and hone agents. 0B: never." },
 	KEY("agents", lease, INI_TIME, "5s", 2 * S, 600 * S,
 	    "Added tracepoints go off by themselves when the controller has not been heard for this long."),
+	KEY("agents", allow, INI_TEXT, "", 0, 0,
+	    "Names of users and @groups, with blanks between, beside root and the user of honed, who may run an agent over a local "
+	    "socket. It may speak only for the node that has this host's name. Empty: hone, if there is such a user, since hone-agent "
+	    "becomes that."),
+	KEY("agents", frames_per_second, INI_COUNT, "100", 10, 100000,
+	    "An agent that sends more, records not counted, is read more slowly; twice as many may come at once."),
 	KEY("agents", pause_fill, INI_SHARE, "50%", 0.05, 0.9,
 	    "Nothing more is turned on while any queue of any agent is fuller than this."),
 	KEY("agents", resume_fill, INI_SHARE, "35%", 0.01, 0.9, "It goes on when all are emptier than this."),
 	KEY("agents", withdraw_after, INI_TIME, "5s", 0.5 * S, 3600 * S,
 	    "After a pause of this long the newest tracepoints go off."),
+	KEY("agents", shed_for, INI_TIME, "10s", 0.1 * S, 3600 * S,
+	    "An agent that is so full that it lets go of its tracepoints by itself gets none for this long, and for twice as long "
+	    "each time that it happens soon again, up to 32 times."),
+
+	KEY("tls", ca, INI_TEXT, "/etc/hone/keys/ca.pem", 0, 0,
+	    "For tls://, as hone keys init makes them: the CA whose agents are let in."),
+	KEY("tls", certificate, INI_TEXT, "/etc/hone/keys/controller.pem", 0, 0, "The controller's certificate."),
+	KEY("tls", key, INI_TEXT, "/etc/hone/keys/controller.key", 0, 0, "Its key, which nobody else may read."),
+	KEY("tls", revoked, INI_TEXT, "/etc/hone/keys/revoked.pem", 0, 0,
+	    "The certificates that are not let in any more (hone keys revoke NODE). All four are read again when they change. "
+	    "Empty: none is revoked."),
 
 	KEY("storage", database, INI_TEXT, "/var/lib/hone/forest.db", 0, 0, "The forest: what was believed, and why."),
 	KEY("storage", space, INI_TEXT, "/var/lib/hone/space.db", 0, 0, "What hone learn learned."),
@@ -138,17 +185,50 @@ check_rules(const struct config *c, struct err *e)
 {
 	struct rules r;
 	struct err why = { 0 };
-	int rc = rules_init(&r, c->ignore, c->bins, &why);
+	int rc = rules_init(&r, c->ignore, c->bins, c->deep, &why);
 
+	if (rc != 0)
+		err_set(e, rc, "analysis.bins: %s", why.text);
+	for (const char **p = r.deep; rc == 0 && p != NULL && *p != NULL; p++)
+		if (strpbrk(*p, ":/") != NULL)
+			rc = err_set(e, ERR_INPUT, "search.deep: %s: names of providers, without their events or services", *p);
 	rules_release(&r);
-	return rc == 0 ? 0 : err_set(e, rc, "analysis.bins: %s", why.text);
+	return rc;
+}
+
+/* Root's agent becomes hone (agent.user there), and would not be let in by a honed that is somebody else. */
+static const char *
+agents_allowed(const struct config *c)
+{
+	return c->allow[0] == '\0' && getpwnam("hone") != NULL ? "hone" : c->allow;
+}
+
+int
+config_roles(const struct config *c, struct roles **ret, struct err *e)
+{
+	return roles_new(ret, &(struct roles_options){ .look = c->look, .diagnose = c->diagnose, .agents = agents_allowed(c),
+	    .own_uid = (int)geteuid() }, e);
+}
+
+static int
+check_roles(const struct config *c, struct err *e)
+{
+	struct roles *roles;
+	int rc = config_roles(c, &roles, e);
+
+	if (rc == 0)
+		roles_free(roles);
+	return rc;
 }
 
 int
 config_check(const struct config *c, struct err *e)
 {
-	if (!has_scheme(c->agents, "ipc:///") && !has_scheme(c->agents, "tcp://"))
-		return err_set(e, ERR_INPUT, "controller.agents = %s: ipc:///path or tcp://address:port", c->agents);
+	if (has_scheme(c->agents, "tcp://"))
+		return err_set(e, ERR_INPUT, "controller.agents = %s: not in the clear; use tls://address:port, with keys that hone "
+		    "keys init makes", c->agents);
+	if (!has_scheme(c->agents, "ipc:///") && !has_scheme(c->agents, "tls://"))
+		return err_set(e, ERR_INPUT, "controller.agents = %s: ipc:///path or tls://address:port", c->agents);
 	if (!has_scheme(c->operators, "ipc:///"))
 		return err_set(e, ERR_INPUT, "controller.operators = %s: ipc:///path; whoever connects may start and stop "
 		    "diagnoses", c->operators);
@@ -165,7 +245,7 @@ config_check(const struct config *c, struct err *e)
 		return err_set(e, ERR_INPUT, "analysis.samples_max is under analysis.traces_min; no group could be judged");
 	if (c->database[0] == '\0' || c->space[0] == '\0' || strcmp(c->database, c->space) == 0)
 		return err_set(e, ERR_INPUT, "storage.database and storage.space must be two files");
-	return check_rules(c, e);
+	return check_roles(c, e) < 0 ? e->code : check_rules(c, e);
 }
 
 enum log_level
@@ -191,18 +271,24 @@ config_engine(const struct config *c)
 		.report_max_bytes = c->report_max,
 		.ignore = c->ignore,
 		.bins = c->bins,
+		.deep = c->deep,
 		.tracepoints_per_cycle = c->tracepoints_per_cycle,
 		.searches_max = c->searches_max,
 		.effort_cycles = c->effort_cycles,
 		.budget_share = c->budget,
 		.learn_share = c->learn_budget,
+		.idle_share = c->idle_budget,
+		.network_max = c->network_max,
+		.rings_max_bytes = c->memory_max_rings,
 		.isolate_min = c->isolate_min,
 		.explain_min = c->explain_min,
 		.pause_fill = c->pause_fill,
 		.resume_fill = c->resume_fill,
 		.withdraw_ns = c->withdraw_after,
+		.shed_ns = c->shed_for,
 		.cycle_max_ns = c->cycle_max,
 		.sampled = c->sampled,
+		.enough = c->enough,
 		.lease_ns = c->lease,
 	};
 }
@@ -215,7 +301,10 @@ config_server(const struct config *c)
 		.operators = c->operators,
 		.connections_max = (int)c->connections_max,
 		.mailbox_max_bytes = (size_t)c->mailbox_max,
-		.limits = { .hello_ns = 5000000000, .silent_ns = c->silent_after, .idle_ns = 60000000000 },
+		.limits = { .hello_ns = 5000000000, .silent_ns = c->silent_after, .idle_ns = 60000000000,
+		    .frames_per_s = (double)c->frames_per_second },
+		.strangers_max = (int)c->strangers_max,
+		.questions_per_s = (double)c->questions_per_second,
 		.replace_ns = 3000000000,
 	};
 }

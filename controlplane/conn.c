@@ -13,6 +13,8 @@ conn_init(struct conn *c, enum door door, const struct conn_limits *l, struct mo
 	c->stage = door == DOOR_AGENTS ? CONN_NEW : CONN_OPEN;
 	c->limits = *l;
 	c->opened = c->heard = now;
+	c->who = (struct who){ .uid = -1, .pid = -1 };
+	bucket_init(&c->pace, l->frames_per_s, 2 * l->frames_per_s, now);
 }
 
 void
@@ -56,12 +58,29 @@ awaited(const struct conn *c)
 }
 
 int
-conn_header(const struct conn *c, const struct frame *f, struct err *e)
+conn_header(struct conn *c, const struct frame *f, struct err *e)
 {
 	if (!expected(c, f->kind))
 		return err_set(e, ERR_INPUT, "a frame %s where %s was expected%s", frame_kind_name(f->kind), awaited(c),
 		    c->door == DOOR_OPERATORS && f->kind == FRAME_HELLO ? "; agents have another address" : "");
+	c->spoke = true;
 	return 0;
+}
+
+int64_t
+conn_slow_ns(struct conn *c, unsigned kind, struct mono now)
+{
+	if (c->door != DOOR_AGENTS || kind == FRAME_RECORDS || kind == FRAME_REFUSE)
+		return 0;
+	return bucket_wait_ns(&c->pace, now);
+}
+
+bool
+conn_goes_before(const struct conn *c, const struct conn *other)
+{
+	if (c->spoke != other->spoke)
+		return !c->spoke;
+	return c->opened.ns < other->opened.ns;
 }
 
 /* A node's name is shown to people and is a key of traces: printable, without blanks. */
@@ -85,7 +104,13 @@ take_hello(struct conn *c, const struct frame *f, const void *payload, struct er
 	}
 	if (check_node(c->hello.node, e) < 0)
 		return CONN_REFUSE;
+	if (c->only_node != NULL && strcmp(c->hello.node, c->only_node) != 0) {
+		err_set(e, ERR_DENIED, "%s%smay speak for node %s only, not for %s", c->who.user, c->who.user[0] != '\0' ? " " :
+		    "it ", c->only_node, c->hello.node);
+		return CONN_REFUSE;
+	}
 	c->stage = CONN_GREETED;
+	c->known = true;
 	return CONN_TAKE;
 }
 
@@ -139,6 +164,7 @@ conn_frame(struct conn *c, const struct frame *f, const void *payload, struct mo
 		return take_records(c, f, e);
 	case FRAME_ASK:
 		c->stage = CONN_ASKED;
+		c->known = true;
 		return CONN_TAKE;
 	default:
 		return CONN_TAKE;
@@ -164,9 +190,9 @@ conn_patience_ms(const struct conn *c, struct mono now)
 {
 	int64_t left_ns;
 
-	if (c->door == DOOR_OPERATORS)
+	if (c->door == DOOR_OPERATORS && c->known)
 		left_ns = c->limits.idle_ns - mono_since_ns(now, c->heard);
-	else if (c->stage == CONN_NEW)
+	else if (!c->known)
 		left_ns = c->limits.hello_ns - mono_since_ns(now, c->opened);
 	else
 		left_ns = c->limits.silent_ns - mono_since_ns(now, c->heard);
@@ -179,6 +205,8 @@ conn_patience_ms(const struct conn *c, struct mono now)
 int
 conn_late(const struct conn *c, struct err *e)
 {
+	if (c->door == DOOR_OPERATORS && !c->known)
+		return err_set(e, ERR_TIMEOUT, "no question within %.3g s", (double)c->limits.hello_ns / 1e9);
 	if (c->door == DOOR_OPERATORS)
 		return err_set(e, ERR_TIMEOUT, "no question for %.3g s", (double)c->limits.idle_ns / 1e9);
 	if (c->stage == CONN_NEW)

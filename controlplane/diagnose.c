@@ -82,7 +82,7 @@ static bool
 is_known(const struct diagnosis *d, const struct gap *gap)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
-		if (same_gap(&d->searches[i]->gap, gap) || same_gap(&d->searches[i]->root_gap, gap))
+		if (same_ends(&d->searches[i]->gap, gap) || same_ends(&d->searches[i]->root_gap, gap))
 			return true;
 	return false;
 }
@@ -101,7 +101,7 @@ search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t
 {
 	const struct shape *shape = &r->group->shape;
 	const struct edge_share *share = &r->looked->finding.edges[edge];
-	struct gap gap = gap_of(&shape->edges[edge]);
+	struct gap gap = gap_of(shape, edge);
 	struct search *s;
 	struct hypothesis *h;
 
@@ -193,7 +193,7 @@ has_news(const struct engine *g, const struct diagnosis *d, const struct ripe *r
 	if (d->nsearches == SEARCHES_MAX || is_searched(d, r->group->shape.key))
 		return false;
 	for (uint32_t i = 0; i < f->nedges; i++) {
-		struct gap gap = gap_of(&r->group->shape.edges[i]);
+		struct gap gap = gap_of(&r->group->shape, i);
 
 		if ((i == f->top || (f->problem == PROBLEM_UNPREDICTABLE && f->edges[i].share >= g->o.isolate_min)) &&
 		    !is_known(d, &gap))
@@ -252,13 +252,14 @@ end_without(struct engine *g, struct diagnosis *d, struct wall when)
 	diagnose_end(g, d, RUN_NOT_FOUND, d->searches[d->nsearches - 1]->words, when);
 }
 
+/* The sure ones come first. */
 static void
 end_found(struct engine *g, struct diagnosis *d, struct wall when)
 {
 	const struct verdict *v = forest_verdict(g->forest, d->run->id, 1);
 
 	d->run->verdict = v->hypothesis;
-	diagnose_end(g, d, RUN_FOUND, v->words, when);
+	diagnose_end(g, d, verdict_sure(v) ? RUN_FOUND : RUN_UNSURE, v->words, when);
 }
 
 static void
@@ -360,8 +361,8 @@ bool
 diagnosis_explores(const struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
-		if (d->searches[i]->explorer != NULL)
-			return true;
+		if (d->searches[i]->explorer != NULL && !d->searches[i]->deep.begun)
+			return true;	/* of the deeper layer nothing is learned */
 	return false;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/engine.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,11 @@
 #include "controlplane/afford.h"
 #include "controlplane/engine_inside.h"
 
+#define CHANCE      5.0		/* standard deviations of a count: once in hours, looked at every second */
+#define OFFERED_NEW 0.2		/* what one second weighs beside those before */
+
 static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
 static struct type *type_for(struct engine *g, uint32_t label);
-static void watch_queues(struct engine *g, struct mono now);
 
 int
 engine_new(struct engine **ret, const struct engine_options *o, struct forest *f, struct err *e)
@@ -25,7 +28,7 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 
 	if (g == NULL)
 		return err_set(e, ERR_MEMORY, "engine: out of memory");
-	if ((rc = rules_init(&g->rules, o->ignore, o->bins, e)) != 0) {
+	if ((rc = rules_init(&g->rules, o->ignore, o->bins, o->deep, e)) != 0) {
 		engine_free(g);
 		return rc;
 	}
@@ -34,12 +37,14 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 	g->o.effort_cycles = o->effort_cycles > 0 ? o->effort_cycles : 64;
 	g->o.budget_share = o->budget_share > 0 ? o->budget_share : 0.01;
 	g->o.learn_share = o->learn_share > 0 ? o->learn_share : 0.05;
+	g->o.shed_ns = o->shed_ns > 0 ? o->shed_ns : 10000000000;
 	g->forest = f;
 	g->labels = labels_new();
 	g->plan = plan_new();
 	g->afford = afford_new(&g->o);
+	g->sampler = sampler_new(&(struct sampler_options){ o->idle_share, (double)o->network_max });
 	g->space = g->labels != NULL ? space_new(g->labels) : NULL;
-	if (g->labels == NULL || g->plan == NULL || g->space == NULL || g->afford == NULL ||
+	if (g->labels == NULL || g->plan == NULL || g->space == NULL || g->afford == NULL || g->sampler == NULL ||
 	    assemble_new(&g->assemble, &ao, g->labels, e) != 0 || clocks_new(&g->clocks, e) != 0 ||
 	    engine_report_reset(g, (struct wall){ 0 }, e) != 0) {
 		engine_free(g);
@@ -65,9 +70,11 @@ engine_free(struct engine *g)
 	map_release(&g->type_of);
 	report_free(g->report);
 	rules_release(&g->rules);
+	label_set_release(&g->deep);
 	space_free(g->space);
 	plan_free(g->plan);
 	afford_free(g->afford);
+	sampler_free(g->sampler);
 	assemble_free(g->assemble);
 	clocks_free(g->clocks);
 	labels_free(g->labels);
@@ -83,7 +90,7 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 
 	if (g->reported.ns == 0)
 		g->reported = when;
-	watch_queues(g, now);
+	queues_watch(g, now);
 	while (rc == 0 && (t = assemble_next(g->assemble)) != NULL) {
 		rc = take_trace(g, t, now, e);
 		trace_free(t);
@@ -97,7 +104,36 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 			rc = diagnose_step(g, d, now, when, e);
 		arena_reset(&g->scratch);
 	}
+	if (rc == 0)
+		rc = nodes_sample(g, now, e);
 	return rc != 0 ? rc : afford_step(g, now, e);
+}
+
+/* Of few that are sampled one second has half as many and the next twice as many: what chance explains moves it a little,
+ * what it does not explain is another load, and taken at once. */
+static void
+offered_take(struct type *type, double sampled, double seconds)
+{
+	double expected = type->offered * sampled * seconds, came = (double)type->window_traces;
+
+	if (type->offered == 0 || fabs(came - expected) > CHANCE * sqrt(expected + 1))
+		type->offered = came / seconds / sampled;
+	else
+		type->offered += OFFERED_NEW * (came / seconds / sampled - type->offered);
+}
+
+/* Where another share was sampled meanwhile, what was offered cannot be told: it is as it was. */
+static void
+window_end(struct engine *g, struct type *type, struct mono now)
+{
+	double sampled = nodes_sampled(g, type), seconds = (double)mono_since_ns(now, type->window) / 1e9;
+
+	type->per_second = (double)type->window_traces / seconds;
+	if (sampled > 0 && (sampled == type->window_sampled || type->offered == 0))
+		offered_take(type, sampled, seconds);
+	type->window_sampled = sampled;
+	type->window_traces = 0;
+	type->window = now;
 }
 
 static int
@@ -114,17 +150,16 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	t->lossy |= !clocks_trace(g->clocks, t, g->labels);	/* no evidence either */
 	type->traces++;
 	type->window_traces++;
-	if (mono_since_ns(now, type->window) >= 1000000000) {
-		type->per_second = (double)type->window_traces * 1e9 / (double)mono_since_ns(now, type->window);
-		type->window_traces = 0;
-		type->window = now;
-	}
+	if (mono_since_ns(now, type->window) >= 1000000000)
+		window_end(g, type, now);
 	moments_add(&type->total, (double)took_ns);
 	sketch_add(type->sketch, took_ns);
 	if (g->report != NULL)
 		rc = report_add(g->report, t, g->node_names, e);
 	if (rc == 0)
 		rc = afford_trace(g, type, t, e);
+	if (rc == 0)
+		rc = nodes_trace(g, type, t, e);
 	if (rc == 0 && g->learning.active)
 		rc = learn_trace(g, t, e);
 	if (rc == 0 && type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED) {
@@ -161,32 +196,6 @@ type_for(struct engine *g, uint32_t label)
 	return type;
 }
 
-/*
- * New tracepoints go on only while every queue on the way has room. The two
- * thresholds lie apart, or a queue that hovers at one would make us flicker.
- */
-static void
-watch_queues(struct engine *g, struct mono now)
-{
-	double fullest = 0;
-	const char *whose = "";
-
-	for (uint32_t i = 0; i < g->nnodes; i++)
-		if (g->nodes[i].connected && node_fill(&g->nodes[i]) > fullest) {
-			fullest = node_fill(&g->nodes[i]);
-			whose = g->nodes[i].name;
-		}
-	if (!g->paused && fullest > g->o.pause_fill) {
-		g->paused = true;
-		g->paused_since = now;
-	} else if (g->paused && fullest < g->o.resume_fill) {
-		g->paused = false;
-	}
-	if (g->paused && whose[0] != '\0')
-		snprintf(g->paused_why, sizeof g->paused_why, "the queues of agent %s are %.0f %% full", whose,
-		    fullest * 100);
-}
-
 int
 engine_type(struct engine *g, const char *name, struct type **ret, struct err *e)
 {
@@ -219,15 +228,11 @@ engine_type(struct engine *g, const char *name, struct type **ret, struct err *e
 	return err_set(e, ERR_MISSING, "%s: no request of this type has been seen; seen: %s", name, seen);
 }
 
-int
-engine_start(struct engine *g, const char *name, const struct start_options *o, struct mono now,
-    struct wall when, uint64_t *run, struct err *e)
+/* What a diagnosis needs: agents, a strategy, requests of the type, none of it under way. */
+static int
+may_start(struct engine *g, const char *name, const char *strategy_name, struct type **type,
+    const struct strategy **strategy, struct err *e)
 {
-	const struct strategy *strategy = strategy_find(o->strategy != NULL ? o->strategy : "flat");
-	struct space_stats learned;
-	bool explores = false;
-	struct diagnosis *d;
-	struct type *type;
 	uint32_t agents = 0;
 	int rc;
 
@@ -235,13 +240,48 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 		agents += g->nodes[i].connected;
 	if (agents == 0)
 		return err_set(e, ERR_MISSING, "no agent is connected; start hone-agent on each node");
-	if (strategy == NULL)
-		return err_set(e, ERR_INPUT, "%s: no such strategy", o->strategy);
-	if ((rc = engine_type(g, name, &type, e)) != 0)
+	if ((*strategy = strategy_find(strategy_name != NULL ? strategy_name : "flat")) == NULL)
+		return err_set(e, ERR_INPUT, "%s: no such strategy", strategy_name);
+	if ((rc = engine_type(g, name, type, e)) != 0)
 		return rc;
-	if (type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED)
+	if ((*type)->diagnosis != NULL && (*type)->diagnosis->phase != PHASE_ENDED)
 		return err_set(e, ERR_BUSY, "%s: is under diagnosis already (run %llu); 'hone stop %s' ends it",
-		    name, (unsigned long long)type->diagnosis->run->id, type->name);
+		    name, (unsigned long long)(*type)->diagnosis->run->id, (*type)->name);
+	return 0;
+}
+
+static int
+run_begin(struct engine *g, const struct type *type, struct diagnosis *d, int64_t effort_cycles, struct wall when)
+{
+	struct space_stats learned;
+	bool explores = !space_stats(g->space, type->label, &learned) || learned.traces == 0;
+	struct run *run = d->run;
+
+	run->effort = (uint32_t)(effort_cycles > 0 ? effort_cycles : g->o.effort_cycles);
+	run->seed = d->seed;
+	run->state = RUN_ACTIVE;
+	run->begun = when;
+	run->tracepoints_all = nodes_tracepoints(g, true);
+	if (!hypothesis_text(&run->strategy, d->strategy->name) ||
+	    !hypothesis_text(&run->version, space_version(g->space)->name) ||
+	    !hypothesis_text(&run->words, explores ? "nothing has been learned of it: what is inside an edge is explored first; "
+	    "after 'hone learn' fewer tracepoints would do" : ""))
+		return ERR_MEMORY;
+	forest_touch_run(g->forest, run);
+	return 0;
+}
+
+int
+engine_start(struct engine *g, const char *name, const struct start_options *o, struct mono now,
+    struct wall when, uint64_t *run, struct err *e)
+{
+	const struct strategy *strategy = NULL;
+	struct diagnosis *d;
+	struct type *type = NULL;
+	int rc = may_start(g, name, o->strategy, &type, &strategy, e);
+
+	if (rc != 0)
+		return rc;
 	if ((d = calloc(1, sizeof *d)) == NULL || (d->run = forest_run_new(g->forest, type->name)) == NULL) {
 		free(d);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
@@ -254,18 +294,8 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	d->seed = o->seed != 0 ? o->seed : g->o.seed;
 	d->begun = d->checked = d->ready = now;
 	d->phase = PHASE_WATCH;
-	d->run->effort = (uint32_t)(o->effort_cycles > 0 ? o->effort_cycles : g->o.effort_cycles);
-	d->run->seed = d->seed;
-	d->run->state = RUN_ACTIVE;
-	d->run->begun = when;
-	d->run->tracepoints_all = nodes_tracepoints(g);
-	explores = !space_stats(g->space, type->label, &learned) || learned.traces == 0;
-	if (!hypothesis_text(&d->run->strategy, strategy->name) ||
-	    !hypothesis_text(&d->run->version, space_version(g->space)->name) ||
-	    !hypothesis_text(&d->run->words, explores ? "nothing has been learned of it: what is inside an edge is explored first; "
-	    "after 'hone learn' fewer tracepoints would do" : ""))
+	if (run_begin(g, type, d, o->effort_cycles, when) != 0)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
-	forest_touch_run(g->forest, d->run);
 	nodes_changed(g);
 	*run = d->run->id;
 	return 0;

@@ -30,18 +30,23 @@ struct engine_options {
 	int64_t skew_ns, patience_ns;	/* see analysis/assemble.h */
 	int64_t groups_max, samples_max;	/* see analysis/group.h */
 	int64_t report_max_bytes;	/* of what is kept of all requests for reports; 0: nothing is */
-	const char *ignore, *bins;	/* see rules.h; engine_new() copies them */
+	const char *ignore, *bins, *deep;	/* see rules.h; engine_new() copies them */
 	int64_t tracepoints_per_cycle;	/* k: cuts of each gap */
 	int64_t searches_max;		/* groups of one request type that are searched side by side */
 	int64_t effort_cycles;		/* of one diagnosis */
 	double  budget_share;		/* of one core, on each node: what added tracepoints may cost */
 	double  learn_share;		/* of one core, on each node: what learning may cost */
+	double  idle_share;		/* of one core, on each node: what all of Hone may cost while nothing is diagnosed; 0: no limit */
+	int64_t network_max;		/* bytes a second from each agent; 0: no limit */
+	int64_t rings_max_bytes;	/* of the tracer's buffers on each node: more is said; 0: nothing is */
 	double  isolate_min;		/* a sub-edge with this part of its edge's share took it over */
 	double  explain_min;		/* a key explains with this r^2 (or share) */
 	double  pause_fill, resume_fill;	/* of any queue of any agent */
 	int64_t withdraw_ns;		/* paused for this long: the newest tracepoints go off */
+	int64_t shed_ns;		/* nothing is on for this long where an agent let go by itself, then twice as long, ... */
 	int64_t cycle_max_ns;		/* a cycle that is not ripe by then is decided with what there is */
 	double  sampled;		/* share of requests that are sampled; of those under diagnosis all */
+	int64_t enough;			/* of a type under no diagnosis, so many a second; 0: all of that share */
 	int64_t lease_ns;		/* of what was added */
 };
 
@@ -62,6 +67,18 @@ int  engine_batch(struct engine *g, uint32_t node, const void *data, size_t len,
 void engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now);
 int  engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e);
 void engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now);
+/* How full the caller's own queue is, through which all this comes: a share of 1. It counts like those of agents. */
+void engine_mailbox(struct engine *g, double fill);
+
+struct engine_queues {
+	bool paused;			/* nothing more is turned on ... */
+	const char *why;		/* ... since; "" */
+	const char *shed_why;		/* the last agent that let go of what was added by itself; "" */
+	uint64_t pauses, sheds;		/* so often, since the engine was made */
+	struct mono since;		/* the last pause began then */
+	int64_t paused_ns;		/* in all, without the one that lasts */
+};
+void engine_queues(const struct engine *g, struct engine_queues *ret);	/* texts: the engine's, until its next call */
 
 /* ---- operators ---- */
 struct start_options {

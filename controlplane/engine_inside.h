@@ -7,6 +7,7 @@
 #include "analysis/clocks.h"
 #include "controlplane/engine.h"
 #include "controlplane/rules.h"
+#include "controlplane/sampler.h"
 #include "report/report.h"
 #include "searchspace/plan.h"
 
@@ -31,6 +32,9 @@ struct node {
 	uint64_t want_made_of;		/* engine.wants when it was made */
 	uint64_t done_epoch;
 	char failure[200];		/* the tracer's words of the last epoch, or "" */
+	bool rests;			/* it has shed: nothing is wanted of it until then */
+	struct mono rests_until;
+	int64_t rest_ns;		/* so long, the last time; 0: it never did */
 };
 
 /* ---- types ---- */
@@ -41,7 +45,10 @@ struct type {
 	struct moments total;		/* ns */
 	struct sketch *sketch;
 	uint64_t window_traces;		/* in the second before the last */
-	double per_second;
+	double per_second;		/* traces; sampled ones */
+	double offered;			/* requests: as many as that stands for */
+	double window_sampled;		/* the share that was sampled when the window began */
+	double enough;			/* the share that is enough of them, over 1 where there are fewer; 0: not known */
 	struct mono window;
 	struct diagnosis *diagnosis;	/* the newest, running or ended; NULL */
 	struct map seen;		/* (label of a unit's begin, label) that the space has seen of it; see learn.c */
@@ -110,14 +117,21 @@ struct engine {
 	struct learning learning;
 	bool paused;
 	struct mono paused_since;
-	char paused_why[120];
+	char paused_why[240], shed_why[200];
+	double mailbox_fill;
+	bool rest;			/* an agent rests: what it does not record proves nothing */
+	uint64_t pauses, sheds;
+	int64_t paused_ns;
 	struct report *report;		/* of all requests since `reported`, by always-on tracepoints; NULL: none is kept */
 	struct rules rules;
+	struct label_set deep;		/* labels of the deeper layer, of the first deep_known; see deep.h */
+	uint32_t deep_known;
 	struct wall reported;
 	uint64_t reported_used;		/* records of traces that came out before it */
 	struct report_counts windows;	/* of the windows before that one: moved, pathless, inexact */
 	struct arena scratch;		/* for the work on one trace, or one decision */
 	struct afford *afford;		/* what tracepoints cost; see afford.h */
+	struct sampler *sampler;	/* what all costs, and how many requests are sampled for it */
 	uint64_t wants;			/* grows when any node's want may have changed */
 	/* of diagnoses; reports count their own: */
 	uint64_t moved;			/* steps that came before their cause */
@@ -137,11 +151,20 @@ void nodes_changed(struct engine *g);
 bool nodes_done(const struct engine *g);	/* every connected agent has told that its latest want holds */
 /* The trace began after this, by our clock, however wrong its node's may be. */
 bool began_after(const struct engine *g, const struct trace *t, int64_t time_ns);
-double node_fill(const struct node *n);		/* its fullest queue */
+/* Counts a trace's records, by node; decides how many requests are sampled. O(units); as sampler_step(). ERR_MEMORY. */
+int  nodes_trace(struct engine *g, const struct type *type, const struct trace *t, struct err *e);
+int  nodes_sample(struct engine *g, struct mono now, struct err *e);
+double nodes_sampled(const struct engine *g, const struct type *type);	/* share of its requests that is sampled now */
 void node_release(struct node *n);
 /* Of all (service, tracepoint) of all nodes, whatever their order: which version of the application runs. Never 0. */
 uint64_t nodes_fingerprint(const struct engine *g);
-uint32_t nodes_tracepoints(const struct engine *g);	/* distinct ones that can be switched */
+uint32_t nodes_tracepoints(const struct engine *g, bool deep);	/* distinct ones that can be switched; or not deep: of the
+				   programs' own */
+
+/* queues.c */
+double node_fill(const struct node *n, enum queue *which);	/* its fullest queue */
+void queues_watch(struct engine *g, struct mono now);		/* O(nodes) */
+void queues_shed(struct engine *g, struct node *n, struct mono now);	/* its status says that it has */
 
 /* learn.c */
 int  learn_step(struct engine *g, struct mono now, struct wall when, struct err *e);

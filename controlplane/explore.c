@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controlplane/afford.h"
+#include "controlplane/deep.h"
 #include "controlplane/search.h"
 
 enum { AT_ONCE = 256, TRACES = 50 };
@@ -33,6 +34,13 @@ struct asked {			/* what is explored: names of one service, one after the other 
 	bool full;
 };
 
+/* In question at all: the program's own, or those of one provider of the deeper layer. */
+static bool
+is_asked(const struct engine *g, const struct search *s, const char *name)
+{
+	return s->deep.begun ? deep_of(g, s, name) : !deep_is(g, name);
+}
+
 static bool
 is_seen(const struct engine *g, const struct asked *a, const char *name)
 {
@@ -44,15 +52,22 @@ is_seen(const struct engine *g, const struct asked *a, const char *name)
 }
 
 static int
-turn_on(struct engine *g, struct diagnosis *d, const struct search *s, const char *name, struct wall when, struct err *e)
+explore_one(struct engine *g, struct diagnosis *d, struct search *s, const char *name, struct wall when, struct err *e)
 {
-	const struct switched log = { .run = d->run->id, .hypothesis = s->explorer->id, .cycle = d->run->cycles, .on = true,
-		.tracepoint = name, .why = "explores: nothing was learned of what is inside the edge", .when = when };
+	struct switched log = { .run = d->run->id, .cycle = d->run->cycles, .on = true, .tracepoint = name,
+		.why = s->deep.begun ? "explores: no tracepoint of the program's own is left inside the edge" :
+		"explores: nothing was learned of what is inside the edge", .when = when };
 	int rc;
 
-	if (plan_wants(g->plan, name))
+	if (s->explorer == NULL) {
+		if ((s->explorer = hypothesis_from(g, d, s->current, when)) == NULL)
+			return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+		hypothesis_enter(s->explorer, HYPOTHESIS_PROBING, when);
+	}
+	log.hypothesis = s->explorer->id;
+	if (plan_wants(g->plan, name) && !s->deep.begun)
 		return 0;
-	d->run->tracepoints++;
+	d->run->tracepoints += !plan_wants(g->plan, name);
 	if ((rc = plan_want(g->plan, name, s->explorer->id, e)) != 0 || (rc = afford_on(g, name, e)) != 0)
 		return rc;
 	return forest_switched(g->forest, &log, e);
@@ -67,23 +82,27 @@ of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct
 
 	for (uint32_t i = 0; i < p->count && *on < s->explore_most && rc == 0; i++) {
 		const char *name = all->names[p->first + i];
+		bool seen;
 
+		if (!is_asked(g, s, name))
+			continue;
+		seen = !s->deep.begun && is_seen(g, a, name);
 		if (a->at < s->explored) {
 			a->at++;
 			continue;
 		}
-		if (!is_seen(g, a, name) && *on > 0 && !afford_unknown(g, d->type, name)) {
+		if (!seen && *on > 0 && !afford_unknown(g, d->type, name)) {
 			a->full = true;		/* the others when these are off again */
 			return 0;
 		}
 		s->explored = ++a->at;
-		if (is_seen(g, a, name))
+		if (seen)
 			continue;
 		if (*on == 0 && !afford_unknown(g, d->type, name)) {
-			s->unexplored++;
+			++*(s->deep.begun ? &s->deep.dear : &s->unexplored);
 			continue;
 		}
-		rc = turn_on(g, d, s, name, when, e);
+		rc = explore_one(g, d, s, name, when, e);
 		++*on;
 	}
 	return rc;
@@ -108,15 +127,16 @@ of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked
 	return rc;
 }
 
-/* Whether a tracepoint of that service was ever seen. */
+/* Whether a tracepoint of that service's own was ever seen. */
 static bool
-knows_service(const struct engine *g, const struct asked *a)
+knows_service(struct engine *g, const struct asked *a)
 {
 	for (uint32_t w = 0; w < a->seen.nwords; w++)
 		for (uint64_t left = a->seen.words[w]; left != 0; left &= left - 1) {
-			const struct label *l = labels_get(g->labels, w * 64 + (uint32_t)__builtin_ctzll(left));
+			uint32_t label = w * 64 + (uint32_t)__builtin_ctzll(left);
+			const struct label *l = labels_get(g->labels, label);
 
-			if (l->kind == RECORD_POINT && l->service_len == a->of->service_len &&
+			if (l->kind == RECORD_POINT && !deep_label(g, label) && l->service_len == a->of->service_len &&
 			    strncmp(l->text, a->of->text, l->service_len) == 0)
 				return true;
 		}
@@ -136,18 +156,17 @@ explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 		label_set_release(&a.seen);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	}
-	if ((s->explore_most == 0 && knows_service(g, &a)) || (s->explorer = hypothesis_from(g, d, s->current, when)) == NULL) {
+	if (!s->deep.begun && s->explore_most == 0 && knows_service(g, &a)) {
 		label_set_release(&a.seen);
 		return 0;
 	}
-	hypothesis_enter(s->explorer, HYPOTHESIS_PROBING, when);
 	s->explore_most = s->explore_most == 0 ? AT_ONCE : s->explore_most;
 	s->explored_before = s->explored;
 	rc = of_service(g, d, s, &a, &on, when, e);
 	label_set_release(&a.seen);
 	s->taught = 0;
 	d->run->cycles += on > 0;
-	if (on == 0 || rc != 0)
+	if (s->explorer != NULL && (on == 0 || rc != 0))
 		explore_end(g, s, when);
 	forest_touch_run(g->forest, d->run);
 	return rc != 0 ? rc : (int)on;
@@ -160,11 +179,23 @@ explored_enough(const struct engine *g, const struct search *s, bool late)
 }
 
 static void
-end(struct engine *g, struct search *s, enum hypothesis_state state, const char *why, struct wall when)
+log_off(struct engine *g, const struct hypothesis *h, const char *why, struct wall when)
+{
+	struct switched log = { .run = h->run, .hypothesis = h->id, .cycle = h->cycle, .why = why, .when = when };
+	uint64_t owner;
+
+	for (uint32_t i = 0; (log.tracepoint = plan_at(g->plan, i, &owner)) != NULL; i++)
+		if (owner == h->id)
+			forest_switched(g->forest, &log, NULL);
+}
+
+static void
+end(struct engine *g, struct search *s, enum hypothesis_state state, const char *why, const char *words, struct wall when)
 {
 	struct hypothesis *h = s->explorer;
 
 	s->explorer = NULL;
+	log_off(g, h, words, when);
 	plan_release_owner(g->plan, h->id);
 	h->settled_traces = s->taught;
 	hypothesis_text(&h->why, why);
@@ -176,7 +207,14 @@ void
 explore_end(struct engine *g, struct search *s, struct wall when)
 {
 	s->explore_most = s->explore_most < AT_ONCE ? 2 * s->explore_most : AT_ONCE;
-	end(g, s, HYPOTHESIS_NO_HELP, "explored", when);
+	end(g, s, HYPOTHESIS_NO_HELP, "explored", "explored", when);
+}
+
+void
+explore_withdraw(struct engine *g, struct search *s, const char *words, struct wall when)
+{
+	s->explored = s->explored_before;
+	end(g, s, HYPOTHESIS_WITHDRAWN, "congestion", words, when);
 }
 
 void
@@ -190,7 +228,7 @@ explore_less(struct engine *g, struct search *s, struct wall when)
 		s->explore_most /= 2;
 		s->explored = s->explored_before;
 	} else {
-		s->unexplored++;
+		++*(s->deep.begun ? &s->deep.dear : &s->unexplored);
 	}
-	end(g, s, HYPOTHESIS_WITHDRAWN, "budget", when);
+	end(g, s, HYPOTHESIS_WITHDRAWN, "budget", "withdrawn: exploring them costs more than the budget allows", when);
 }

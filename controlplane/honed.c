@@ -2,12 +2,18 @@
 #include "controlplane/honed.h"
 
 #include <inttypes.h>
+#include <malloc.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/notify.h"
+#include "base/stream.h"
+#include "base/tls.h"
 #include "controlplane/answer.h"
 #include "controlplane/engine.h"
 #include "controlplane/wants.h"
@@ -20,8 +26,11 @@ enum {
 	ASK_FEW = 8,		/* clocks are asked for so often in quick succession, then in rest: */
 	ASK_QUICK_MS = 50, ASK_MS = 500,
 	PRUNE_S = 60,		/* between two looks whether old diagnoses are to go */
+	GIVE_BACK_S = 60,	/* memory that is free */
 	CHOOSE_S = 2,		/* programs that are the same for so long are all there */
+	SAYS_AT_ONCE = 50, LINE_BYTES = 640,
 };
+#define SAYS_PER_S 0.2
 #define SECOND_NS INT64_C(1000000000)
 #define DAY_NS (86400 * SECOND_NS)
 
@@ -32,6 +41,7 @@ struct node {			/* an agent that was here; its place in honed.nodes is its tag *
 	struct sent sent;	/* what it was told last */
 	struct mono asked;	/* for its clock, last; and how often on this connection */
 	uint32_t nasked;
+	bool shed;		/* it said last that it switched off what was added, by itself */
 };
 
 struct honed {
@@ -39,14 +49,22 @@ struct honed {
 	struct forest *forest;
 	struct store *store;
 	struct engine *engine;
+	struct roles *roles;
+	struct audit_book book;
+	struct refusals refusals;	/* of agents */
+	struct bucket says;		/* lines that others make us write; and how many were left out since one said so */
+	uint64_t unsaid;
 	struct server *server;
+	struct tls *tls;		/* NULL where agents come by a local socket */
 	struct node *nodes;
 	uint32_t nnodes;
 	struct arena scratch;		/* of one message */
 	struct mono started, tried;	/* tried: the last commit that failed */
 	char trouble[400];		/* "" or why the last commit failed */
+	struct engine_queues queues;	/* as it was said last; its texts are not kept */
 	struct err step, prune;		/* the engine's last trouble, so that it is said once; and pruning's */
 	struct mono pruned;		/* when nothing more was to go, last */
+	struct mono gave_back;
 	uint64_t fingerprint;		/* of the programs that run, and since when; and that the space was chosen for */
 	struct mono fingerprinted;
 	uint64_t chosen;
@@ -54,38 +72,71 @@ struct honed {
 
 /* ---- opening ---- */
 
-/* The last folder of a file's or a socket's path, when it is missing: /run is empty after every start of the machine. */
+/* The folder of a file or a local socket. False: there is none to make. ERR_INPUT: too long. */
 static int
-make_folder(const char *path, struct err *e)
+folder_of(const char *path, char out[4096], struct err *e)
 {
-	char folder[4096];
 	char *slash;
 
+	out[0] = '\0';
 	if (strncmp(path, "ipc://", 6) == 0)
 		path += 6;
 	else if (strstr(path, "://") != NULL)
 		return 0;
-	if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+	if (snprintf(out, 4096, "%s", path) >= 4096)
 		return err_set(e, ERR_INPUT, "%.80s...: a path of over 4095 bytes", path);
-	if ((slash = strrchr(folder, '/')) == NULL || slash == folder)
-		return 0;
-	*slash = '\0';
-	struct stat st;
-
-	if (stat(folder, &st) == 0 || mkdir(folder, 0755) == 0)
-		return 0;
-	return err_errno(e, "%s: make this folder, or say another place in honed.conf", folder);
+	if ((slash = strrchr(out, '/')) == NULL)
+		strcpy(out, ".");
+	else
+		slash[slash == out] = '\0';
+	return 0;
 }
 
+/* The last one, when it is missing: /run is empty after every start of the machine. */
 static int
-make_folders(const struct config *c, struct err *e)
+make_folder(const struct privilege *who, const char *path, struct err *e)
+{
+	char folder[4096];
+	struct stat st;
+	int rc;
+
+	if ((rc = folder_of(path, folder, e)) != 0 || folder[0] == '\0' || stat(folder, &st) == 0)
+		return rc;
+	if ((rc = privilege_folder(who, folder, 0755, e)) != 0)
+		return err_prefix(e, "make this folder, or say another place in honed.conf");
+	return 0;
+}
+
+int
+honed_folders(const struct config *c, const struct privilege *who, struct err *e)
 {
 	const char *const paths[] = { c->agents, c->operators, c->database, c->space };
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof paths / sizeof paths[0] && rc == 0; i++)
-		rc = make_folder(paths[i], e);
+		rc = make_folder(who, paths[i], e);
 	return rc;
+}
+
+/* As whom we have become: a database that cannot be written is better told here than by SQLite. */
+static int
+check_folders(const struct config *c, struct err *e)
+{
+	const char *const paths[] = { c->agents, c->operators, c->database, c->space };
+	char folder[4096];
+	int rc;
+
+	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+		if ((rc = folder_of(paths[i], folder, e)) != 0)
+			return rc;
+		if (folder[0] != '\0' && access(folder, W_OK | X_OK) != 0)
+			return err_errno(e, "%s: honed runs as user %ld and must be able to write there: give it to that user "
+			    "(chown), or say another controller.user or another place in honed.conf", folder, (long)geteuid());
+		if (folder[0] != '\0' && access(paths[i], F_OK) == 0 && access(paths[i], W_OK) != 0)
+			return err_errno(e, "%s: honed runs as user %ld and must be able to write it: give it to that user "
+			    "(chown)", paths[i], (long)geteuid());
+	}
+	return 0;
 }
 
 static void
@@ -121,6 +172,7 @@ end_orphans(struct honed *h, struct err *e)
 			return err_set(e, ERR_MEMORY, "out of memory");
 		forest_touch_run(h->forest, r);
 		end_hypotheses(h->forest, r->id, now);
+		audit_own(h->forest, "the lease", "off: all that it had added", r->id, "the controller ended while this ran", now);
 		log_line(LOG_WARN, "diagnosis %" PRIu64 " of %s was active when the controller ended: now it is stopped",
 		    r->id, r->type);
 	}
@@ -160,11 +212,26 @@ open_space(struct honed *h, struct err *e)
 	return 0;
 }
 
+/* The doors for agents and operators; that for agents of other machines with our keys. */
+static int
+open_doors(struct honed *h, struct err *e)
+{
+	const struct config *c = h->config;
+	const struct tls_files keys = { c->ca, c->certificate, c->key, c->revoked };
+	struct server_options so = config_server(c);
+	int rc;
+
+	if (url_is_tls(c->agents) && (rc = tls_open(&h->tls, &keys, e)) < 0)
+		return err_prefix(e, "[tls] in honed.conf");
+	so.tls = h->tls;
+	so.roles = h->roles;
+	return server_open(&h->server, &so, e);
+}
+
 int
 honed_open(struct honed **ret, const struct config *c, struct err *e)
 {
 	struct engine_options eo = config_engine(c);
-	struct server_options so = config_server(c);
 	struct honed *h = calloc(1, sizeof *h);
 	int rc;
 
@@ -172,9 +239,10 @@ honed_open(struct honed **ret, const struct config *c, struct err *e)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	h->config = c;
 	h->started = clock_mono();
-	if ((rc = make_folders(c, e)) < 0 || (rc = open_forest(h, e)) < 0 ||
+	bucket_init(&h->says, SAYS_PER_S, SAYS_AT_ONCE, h->started);
+	if ((rc = check_folders(c, e)) < 0 || (rc = open_forest(h, e)) < 0 ||
 	    (rc = engine_new(&h->engine, &eo, h->forest, e)) < 0 || (rc = open_space(h, e)) < 0 ||
-	    (rc = server_open(&h->server, &so, e)) < 0) {
+	    (rc = config_roles(c, &h->roles, e)) < 0 || (rc = open_doors(h, e)) < 0) {
 		honed_close(h);
 		return rc;
 	}
@@ -190,6 +258,8 @@ honed_close(struct honed *h)
 	if (h == NULL)
 		return;
 	server_close(h->server);
+	tls_close(h->tls);
+	roles_free(h->roles);
 	if (h->engine != NULL)
 		engine_free(h->engine);
 	store_close(h->store);
@@ -241,6 +311,7 @@ joined(struct honed *h, const struct mail *m)
 	n->peer = m->peer;
 	n->sent.at = n->asked = (struct mono){ 0 };
 	n->nasked = 0;
+	n->shed = false;
 	engine_clock(h->engine, n->number, NULL, m->hello->clock_ns, m->at);
 	log_line(LOG_INFO, "agent %s (hone-agent %s) is here", n->name, m->hello->version);
 	server_welcome(h->server, m->peer, tag);
@@ -250,10 +321,59 @@ static void
 left(struct honed *h, const struct mail *m)
 {
 	struct node *n = &h->nodes[m->tag];
+	const struct want *w = engine_want(h->engine, n->number);
+	char did[120];
 
+	if (w != NULL && w->ntoggles > 0) {
+		snprintf(did, sizeof did, "off: %u added on agent %s", w->ntoggles, n->name);
+		audit_own(h->forest, "the lease", did, 0, "the agent is gone; what it has on goes off when its lease ends",
+		    clock_wall());
+	}
 	engine_leave(h->engine, n->number, clock_mono());
 	n->peer = NULL;
 	log_line(LOG_WARN, "agent %s is gone: %s", n->name, m->text != NULL && m->text[0] != '\0' ? m->text : "hung up");
+}
+
+/* A line that somebody else makes us write: whoever sends nonsense a thousand times a second fills no disk. */
+static void __attribute__((format(printf, 2, 3)))
+say(struct honed *h, const char *fmt, ...)
+{
+	char words[LINE_BYTES];
+	va_list ap;
+
+	if (bucket_wait_ns(&h->says, clock_mono()) > 0) {
+		h->unsaid++;
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof words, fmt, ap);
+	va_end(ap);
+	log_line(LOG_WARN, "%s", words);
+}
+
+static void
+say_how_many_more(struct honed *h)
+{
+	if (h->unsaid == 0 || bucket_wait_ns(&h->says, clock_mono()) > 0)
+		return;
+	log_line(LOG_WARN, "and %" PRIu64 " more of such lines, which were left out", h->unsaid);
+	h->unsaid = 0;
+}
+
+/* Why nothing more goes on, when that begins; and who let go by itself, each time. */
+static void
+say_queues(struct honed *h)
+{
+	struct engine_queues q;
+
+	engine_queues(h->engine, &q);
+	if (q.sheds > h->queues.sheds)
+		log_line(LOG_WARN, "%s", q.shed_why);
+	if (q.pauses > h->queues.pauses)
+		log_line(LOG_WARN, "paused: %s", q.why);
+	if (h->queues.paused && !q.paused)
+		log_line(LOG_INFO, "goes on after a pause of %.1f s", (double)mono_since_ns(clock_mono(), h->queues.since) / 1e9);
+	h->queues = q;
 }
 
 static int
@@ -264,6 +384,20 @@ took_records(struct honed *h, const struct mail *m, struct err *e)
 	if (rc == 0)
 		server_took(h->server, m->peer, m->seq);
 	return rc;
+}
+
+/* It says so with each status, until it may switch on again. */
+static void
+note_shed(struct honed *h, struct node *n, const struct status *s)
+{
+	char by[NODE_NAME_MAX + 8], words[80];
+
+	if (s->shed && !n->shed) {
+		snprintf(by, sizeof by, "agent %s", n->name);
+		snprintf(words, sizeof words, "its queue \"%s\" is nearly full", queue_name(s->shed_by));
+		audit_own(h->forest, by, "off: all that was added there", 0, words, clock_wall());
+	}
+	n->shed = s->shed;
 }
 
 static int
@@ -287,8 +421,11 @@ took_frame(struct honed *h, const struct mail *m, struct err *e)
 			    h->nodes[m->tag].name);
 		return rc;
 	case FRAME_STATUS:
-		if ((rc = status_decode(&status, a, m->data, m->len, e)) == 0)
-			engine_status(h->engine, node, &status, clock_mono());
+		if ((rc = status_decode(&status, a, m->data, m->len, e)) == 0) {
+			engine_status(h->engine, node, &status, m->at);
+			note_shed(h, &h->nodes[m->tag], &status);
+			say_queues(h);
+		}
 		return rc;
 	case FRAME_PROGRAMS:
 		rc = programs_decode(&programs, a, m->data, m->len, e);
@@ -305,7 +442,8 @@ asked(struct honed *h, const struct mail *m)
 {
 	struct answer_context c = {
 		.now = clock_mono(), .started = h->started, .when = clock_wall(), .database = h->config->database,
-		.space_path = h->config->space, .store_trouble = h->trouble,
+		.space_path = h->config->space, .store_trouble = h->trouble, .who = m->who,
+		.roles = h->roles, .book = &h->book, .refusals = &h->refusals,
 	};
 	char *text = answer_ask(h->engine, h->forest, &c, (const char *)m->data, m->len);
 
@@ -314,6 +452,21 @@ asked(struct honed *h, const struct mail *m)
 	else
 		server_answer(h->server, m->peer, text, strlen(text));
 	free(text);
+}
+
+static void
+refused(struct honed *h, const struct mail *m)
+{
+	const char *words = m->text != NULL ? m->text : "", *others = m->times > 1 ? ", and others" : "";
+
+	if (m->who.pid >= 0)
+		say(h, "refused: %s (process %d%s)", words, m->who.pid, others);
+	else
+		say(h, "refused: %s%s", words, others);
+	if (m->door == DOOR_AGENTS)
+		refusals_add(&h->refusals, words, m->times, clock_wall());
+	audit_asked(&h->book, h->forest, &m->who, m->door == DOOR_AGENTS ? "connect as an agent" : "connect", AUDIT_REFUSED, 0,
+	    m->times, words, clock_mono(), clock_wall(), NULL);
 }
 
 static void
@@ -332,12 +485,15 @@ take(struct honed *h, const struct mail *m)
 		asked(h, m);
 		break;
 	case MAIL_NOTE:
-		log_line(LOG_WARN, "%s", m->text != NULL ? m->text : "?");
+		say(h, "%s", m->text != NULL ? m->text : "?");
+		break;
+	case MAIL_REFUSED:
+		refused(h, m);
 		break;
 	case MAIL_FRAME:
 		if (took_frame(h, m, &e) == 0)
 			break;
-		log_line(LOG_WARN, "agent %s: %s: %s", h->nodes[m->tag].name, frame_kind_name(m->frame), e.text);
+		say(h, "agent %s: %s: %s", h->nodes[m->tag].name, frame_kind_name(m->frame), e.text);
 		err_prefix(&e, "%s", frame_kind_name(m->frame));
 		server_refuse(h->server, m->peer, e.text);
 		break;
@@ -359,6 +515,24 @@ take_mail(struct honed *h)
 	}
 }
 
+/*
+ * A decision and its commit take their time. What agents said of their queues meanwhile
+ * counts before anything goes out: from the moment it came nothing more is turned on.
+ */
+static bool
+room_for_more(struct honed *h)
+{
+	struct engine_queues q;
+	struct mail m;
+
+	while (server_next_status(h->server, &m)) {
+		take(h, &m);
+		mail_release(&m);
+	}
+	engine_queues(h->engine, &q);
+	return !q.paused;
+}
+
 /* ---- what goes out ---- */
 
 static bool
@@ -366,7 +540,7 @@ changed(struct forest *f)
 {
 	const struct forest_changes *c = forest_changes(f);
 
-	return c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence > 0;
+	return c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence + c->naudit > 0;
 }
 
 /* True when all that the engine decided is safe in the database. */
@@ -529,24 +703,41 @@ prune(struct honed *h)
 		h->pruned = now;
 }
 
+/* What answers and diagnoses took and freed lies between what stays, where the allocator keeps it: half of a small heap. */
+static void
+give_back(struct honed *h)
+{
+	struct mono now = clock_mono();
+
+	if (mono_since_ns(now, h->gave_back) < GIVE_BACK_S * SECOND_NS)
+		return;
+	malloc_trim(0);
+	h->gave_back = now;
+}
+
 static void
 step(struct honed *h)
 {
 	struct err e = { 0 };
 	bool safe;
 
+	engine_mailbox(h->engine, (double)server_waiting_bytes(h->server) / (double)h->config->mailbox_max);
 	if (engine_step(h->engine, clock_mono(), clock_wall(), &e) < 0) {
 		if (strcmp(e.text, h->step.text) != 0)
 			log_line(LOG_ERROR, "%s", e.text);
 		h->step = e;
 	}
+	say_queues(h);
 	save_space(h);
 	choose_space(h);
 	ask_clocks(h);
+	audit_flush(&h->book, h->forest, clock_mono(), clock_wall());
+	say_how_many_more(h);
 	safe = committed(h);
-	send_wants(h, safe);
+	send_wants(h, room_for_more(h) && safe);
 	if (safe)
 		prune(h);
+	give_back(h);
 }
 
 static void
@@ -564,6 +755,8 @@ wind_down(struct honed *h)
 	int64_t until_ns = clock_mono().ns + STOP_MS * INT64_C(1000000);
 	struct err e;
 
+	if (engine_busy(h->engine))
+		audit_own(h->forest, "the controller", "stop", 0, "it was told to end", clock_wall());
 	if (engine_stop(h->engine, NULL, clock_wall(), &e) < 0 && e.code != ERR_MISSING)
 		log_line(LOG_ERROR, "%s", e.text);
 	step(h);
@@ -587,8 +780,10 @@ honed_run(struct honed *h, const atomic_bool *stop)
 	while (!atomic_load(stop)) {
 		take_mail(h);
 		step(h);
+		notify_alive(clock_mono());
 	}
 	log_line(LOG_INFO, "stopping");
+	notify("STOPPING=1");
 	quiet = wind_down(h);
 	log_line(LOG_INFO, quiet ? "nothing that Hone added is on" : "stopped");
 	return quiet;

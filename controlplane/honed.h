@@ -11,9 +11,13 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/privilege.h"
 #include "controlplane/config.h"
 
 struct honed;
+
+/* Makes the folders of sockets and databases where they are missing, for whom honed will become. Before that. */
+int  honed_folders(const struct config *c, const struct privilege *who, struct err *e);
 
 /* Opens database, space, listeners, in this order: who fails has disturbed nobody. The configuration outlives it. */
 int  honed_open(struct honed **ret, const struct config *c, struct err *e);

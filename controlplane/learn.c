@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "controlplane/afford.h"
+#include "controlplane/audit.h"
+#include "controlplane/deep.h"
 #include "controlplane/engine_inside.h"
 
 #define SHRINK_NS INT64_C(500000000)	/* between two steps of the rate while queues are full, or empty again */
@@ -50,7 +52,7 @@ engine_learn_as(struct engine *g, int64_t for_ns, const char *name, struct mono 
 
 	if (g->learning.active)
 		return err_set(e, ERR_BUSY, "learning already; 'hone status' shows how far it is");
-	if (nodes_tracepoints(g) == 0)
+	if (nodes_tracepoints(g, false) == 0)
 		return err_set(e, ERR_MISSING, "there is nothing to learn from: no agent has told of a program with "
 		    "tracepoints; see 'hone agents'");
 	if (g->paused)
@@ -119,7 +121,8 @@ version_begin(struct engine *g, const char *name, struct err *e)
 
 /* ---- what is on ---- */
 
-/* One wildcard for each provider: few rules cost little, however many tracepoints they stand for. */
+/* One wildcard for each provider: few rules cost little, however many tracepoints they stand for. Every mutex and every
+ * malloc would swamp what is learned: the deep layer is left out. */
 static int
 want_provider(struct engine *g, struct texts *seen, const char *tracepoint, struct err *e)
 {
@@ -127,7 +130,7 @@ want_provider(struct engine *g, struct texts *seen, const char *tracepoint, stru
 	uint32_t before = texts_count(seen), number;
 	char all[TOGGLE_NAME_MAX + 1];
 
-	if (colon == NULL)
+	if (colon == NULL || deep_is(g, tracepoint))
 		return 0;
 	snprintf(all, sizeof all, "%.*s:*", (int)(colon - tracepoint), tracepoint);
 	if ((number = texts_intern(seen, all, strlen(all))) == UINT32_MAX)
@@ -211,8 +214,15 @@ shrink(struct engine *g, struct mono now)
 static bool
 too_much(const struct engine *g, struct mono now)
 {
-	return g->paused && g->learning.shrink * SHRINK_MOST <= 1 &&
+	return g->paused && !g->rest && g->learning.shrink * SHRINK_MOST <= 1 &&
 	    mono_since_ns(now, g->paused_since) > g->o.withdraw_ns;
+}
+
+static void
+end_by(struct engine *g, const char *by, const char *words)
+{
+	audit_own(g->forest, by, "off: all tracepoints", 0, words, g->learning.when);
+	learn_end(g);
 }
 
 /* What was learned by the time it ends stays, whatever ended it. */
@@ -225,24 +235,29 @@ learn_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 	if (!l->active)
 		return 0;
 	l->when = when;
-	shrink(g, now);
-	if (!l->ready && nodes_done(g)) {
+	if (g->rest) {	/* what that agent does not record proves nothing; the time counts anew after it */
+		l->shrink /= l->ready && l->shrink * SHRINK_MOST > 1 ? 2 : 1;
+		l->ready = false;
+	} else {
+		shrink(g, now);
+	}
+	if (!l->ready && nodes_done(g) && !g->rest) {
 		l->ready = true;
 		l->since = now;
 		l->until = (struct mono){ now.ns + l->for_ns / l->ngroups };
 	}
 	if (too_much(g, now))
-		learn_end(g);
+		end_by(g, "full queues", g->paused_why);
 	else if (mono_since_ns(now, l->until) >= (l->ready ? 0 : ANSWER_NS)) {
 		if (l->group + 1 < l->ngroups)
 			rc = next_group(g, l->group + 1, now, e);
 		else
-			learn_end(g);
+			end_by(g, "learning", "its time is over");
 	} else {
 		rc = split(g, now, e);
 	}
 	if (rc != 0)
-		learn_end(g);
+		end_by(g, "learning", e != NULL ? e->text : "");
 	return rc;
 }
 
@@ -275,7 +290,7 @@ engine_learned(struct engine *g)
 int
 learn_trace(struct engine *g, const struct trace *t, struct err *e)
 {
-	if (!g->learning.ready || !t->probed || t->lossy || !began_after(g, t, g->learning.since.ns))
+	if (!g->learning.ready || g->rest || !t->probed || t->lossy || !began_after(g, t, g->learning.since.ns))
 		return 0;
 	g->learning.traces++;
 	return g->learning.ngroups > 1 ? space_learn_more(g->space, t, e) : space_learn(g->space, t, e);
@@ -318,7 +333,7 @@ see_unit(struct engine *g, struct type *type, const struct trace *t, const struc
 
 		if (begin == LABEL_NONE && (kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN))
 			begin = label;
-		if (begin == LABEL_NONE || map_get(&type->seen, seen_key(begin, label)) != NULL)
+		if (begin == LABEL_NONE || map_get(&type->seen, seen_key(begin, label)) != NULL || deep_label(g, label))
 			continue;
 		*fresh = true;
 		if (!map_put(&type->seen, seen_key(begin, label), type))

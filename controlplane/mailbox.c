@@ -2,6 +2,7 @@
 #include "controlplane/server_inside.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 void
@@ -23,11 +24,23 @@ mono_in_ms(int ms)
 	return (struct timespec){ .tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000 };
 }
 
+struct letter *
+letter_new(enum mail_kind kind, const char *text)
+{
+	struct letter *l = calloc(1, sizeof *l);
+
+	if (l == NULL)
+		return NULL;
+	l->mail.kind = kind;
+	l->mail.text = strdup(text);
+	return l;
+}
+
 void
 mailbox_init(struct mailbox *m, size_t max_bytes)
 {
 	m->first = NULL;
-	m->last = &m->first;
+	m->last = m->urgent = &m->first;
 	m->max_bytes = max_bytes;
 	cond_init_mono(&m->mail);
 	cond_init_mono(&m->room);
@@ -52,16 +65,22 @@ count(struct mailbox *m, const struct letter *l, bool in)
 	size_t bytes = l->mail.len + sizeof *l;
 
 	m->bytes += in ? bytes : 0 - bytes;
-	if (l->mail.kind == MAIL_NOTE)
+	if (l->mail.kind == MAIL_NOTE || l->mail.kind == MAIL_REFUSED)
 		m->notes += in ? 1u : 0u - 1u;
 }
 
 void
 mailbox_put(struct mailbox *m, struct letter *l)
 {
-	l->next = NULL;
-	*m->last = l;
-	m->last = &l->next;
+	bool urgent = l->mail.kind == MAIL_FRAME && l->mail.frame == FRAME_STATUS;
+	struct letter **at = urgent ? m->urgent : m->last;
+
+	l->next = *at;
+	*at = l;
+	if (m->last == at)
+		m->last = &l->next;
+	if (urgent)
+		m->urgent = &l->next;
 	count(m, l, true);
 	pthread_cond_signal(&m->mail);
 }
@@ -86,6 +105,8 @@ mailbox_take(struct mailbox *m)
 	m->first = l->next;
 	if (m->first == NULL)
 		m->last = &m->first;
+	if (m->urgent == &l->next)
+		m->urgent = &m->first;
 	count(m, l, false);
 	if (!mailbox_full(m))
 		pthread_cond_broadcast(&m->room);

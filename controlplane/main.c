@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,12 +12,15 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/notify.h"
+#include "base/privilege.h"
 #include "controlplane/config.h"
 #include "controlplane/honed.h"
 
+#define USUAL_USER "honed"
 #define CONFIG_FILE "/etc/hone/honed.conf"
 
-enum { DONE = 0, FAILED = 1, MISUSED = 2 };
+enum { DONE = 0, FAILED = 1, MISUSED = 2, LARGE_BYTES = 256 << 10, ARENAS = 2 };
 
 struct arguments {
 	const char *file;
@@ -171,6 +175,23 @@ tell_parent(int ready)
 	close(ready);
 }
 
+/* It needs no privilege at all, but for making folders in /run and /var/lib. */
+static int
+prepare(const struct config *c, struct err *e)
+{
+	struct privilege who;
+	int rc;
+
+	if ((rc = privilege_find(&who, c->user, USUAL_USER, NULL, e)) < 0 || (rc = honed_folders(c, &who, e)) < 0 ||
+	    (rc = privilege_drop(&who, e)) < 0)
+		return rc;
+	if (who.become)
+		log_line(LOG_INFO, "runs as user %s", who.user);
+	else if (geteuid() == 0)
+		log_line(LOG_INFO, "stays root, without capabilities: see controller.user in honed.conf(5)");
+	return 0;
+}
+
 static int
 serve(const struct config *c, const struct arguments *a)
 {
@@ -183,15 +204,25 @@ serve(const struct config *c, const struct arguments *a)
 		return FAILED;
 	log_open("honed", a->verbose ? LOG_DEBUG : config_log_level(c));
 	catch_signals();
-	if (honed_open(&h, c, &e) < 0) {
+	if (prepare(c, &e) < 0 || honed_open(&h, c, &e) < 0) {
 		log_line(LOG_ERROR, "%s", e.text);
 		return FAILED;
 	}
 	if (a->detach)
 		tell_parent(ready);
+	notify("READY=1");
 	quiet = honed_run(h, &stop);
 	honed_close(h);
 	return quiet ? DONE : FAILED;
+}
+
+/* What is large goes back to the system when it is freed, always; and threads that come and go leave few arenas behind. */
+static void
+give_memory_back(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
+	mallopt(M_ARENA_MAX, ARENAS);
 }
 
 int
@@ -216,6 +247,7 @@ main(int argc, char **argv)
 			ini_print(config_keys, config_nkeys, &c, 1, stdout);
 		code = DONE;
 	} else {
+		give_memory_back();
 		code = serve(&c, &a);
 	}
 	config_release(&c);

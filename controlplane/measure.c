@@ -253,7 +253,7 @@ model_parts(struct measured *m, const struct row *row, struct map *names, uint32
 			at = ++m->nparts;
 			if (!map_put(names, name + 1, (void *)at))
 				return ERR_MEMORY;
-			m->parts[at - 1] = (struct part){ .gap = gap_of(&s->edges[i]), .edge = i, .one = true };
+			m->parts[at - 1] = (struct part){ .gap = gap_of(s, i), .edge = i, .one = true };
 		} else {
 			m->parts[at - 1].one = false;
 			m->parts[at - 1].gap.to = s->edges[i].to;

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "controlplane/afford.h"
+#include "controlplane/audit.h"
+#include "controlplane/deep.h"
 #include "controlplane/search.h"
 
 static const double MOST = 0.5, ALL_PASS = 0.9;
@@ -45,6 +47,8 @@ follow(struct search *s, const struct separation *sep, struct err *e)
 bool
 needed(const struct search *s, uint32_t label)
 {
+	if (s->deep.begun && (label == s->deep.above.from || label == s->deep.above.to))
+		return true;	/* what lies between them is told by them */
 	return label == s->gap.from || label == s->gap.to || label == s->most.from || label == s->most.to ||
 	    label == s->sep.label || label_set_has(&s->must, label) || label_set_has(&s->mustnot, label);
 }
@@ -110,12 +114,18 @@ remember_path(struct search *s, const struct shape *shape, struct arena *a, stru
 
 /* ---- what may go on ---- */
 
-/* Labels that stay out of the question: tried, or on. */
+/* Labels that stay out of the question: tried, or on, or of the deeper layer, which has its turn later. */
 static bool
-out_of_question(struct label_set *ret, const struct search *s)
+out_of_question(struct label_set *ret, struct engine *g, const struct search *s)
 {
+	const struct label_set *deep = deep_labels(g);
+
 	if (!label_set_copy(ret, &s->tried))
 		return false;
+	for (uint32_t w = 0; w < deep->nwords; w++)
+		for (uint64_t left = deep->words[w]; left != 0; left &= left - 1)
+			if (!label_set_add(ret, w * 64 + (uint32_t)__builtin_ctzll(left)))
+				return false;
 	for (uint32_t i = 0; i < s->non; i++)
 		if (!label_set_add(ret, s->on[i].label))
 			return false;
@@ -153,7 +163,7 @@ candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, 
 	struct label_set without = { 0 };
 	int n = ERR_MEMORY;
 
-	if (out_of_question(&without, s))
+	if (out_of_question(&without, g, s))
 		n = match_between(ret, time, g->space, d->type, &path, &s->absent, &without, &s->rng, &g->scratch, e);
 	else
 		err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
@@ -193,7 +203,7 @@ switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct 
 
 	if (!label_set_add(&s->keep, p->label) || !label_set_add(&s->tried, p->label))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	d->run->tracepoints += !plan_wants(g->plan, name);
+	d->run->tracepoints += !plan_wants(g->plan, name) && !deep_label(g, p->label);	/* exploring counted those */
 	if ((rc = on_room(s, e)) != 0 || (rc = plan_want(g->plan, name, p->hypothesis->id, e)) != 0 ||
 	    (rc = afford_on(g, name, e)) != 0)
 		return rc;
@@ -222,7 +232,7 @@ hypothesis_of(struct engine *g, struct diagnosis *d, struct search *s, uint32_t 
 	return h;
 }
 
-static int
+int
 turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
 {
 	struct hypothesis *h = hypothesis_of(g, d, s, label, when, e);
@@ -375,23 +385,29 @@ propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 	return on;
 }
 
+/* Of the deeper layer a pair goes as a whole: its one end tells nothing. */
 bool
 let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
 {
+	bool any = false;
+
 	for (uint32_t i = s->non; i-- > 0;) {
 		struct pick p = s->on[i];
 
 		if (!p.fresh)
 			continue;
 		turn_off(g, d, s, i, "withdrawn: it costs more than the budget allows", when);
+		audit_own(g->forest, "the budget", "off: a tracepoint", d->run->id, "it costs more than the budget allows", when);
 		if (label_set_add(&d->dear, p.label))
 			label_set_del(&s->tried, p.label);	/* it is asked for again, refused, and counted */
 		hypothesis_text(&p.hypothesis->why, "budget");
 		hypothesis_enter(p.hypothesis, HYPOTHESIS_WITHDRAWN, when);
 		forest_touch(g->forest, p.hypothesis);
-		return true;
+		if (!s->deep.probing)
+			return true;
+		any = true;
 	}
-	return false;
+	return any;
 }
 
 void

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Agents: what they say of their nodes, and what we want of them. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "controlplane/afford.h"
+#include "controlplane/deep.h"
 #include "controlplane/engine_inside.h"
+
+/* Of what a record costs, where there is no filter to reject it: so little that nothing is gained, and not 0, so that who is
+ * over its budget has a share that falls. */
+#define MAPPED_SAVES 0.01
+#define FAR_OFF 2.0		/* shares that differ by this factor */
 
 static int  programs_keep(struct node *n, const struct programs *p, struct err *e);
 static bool names_add(struct texts *names, const char *name);
@@ -94,20 +101,55 @@ engine_leave(struct engine *g, uint32_t node, struct mono now)
 	nodes_changed(g);
 }
 
+/*
+ * In programs without libhone there is no filter: a record of a request that is not probed costs as much as one of a
+ * probed request, and only the agent is spared its way. The whole node is reckoned with like that where there
+ * is such a program: so what is added there is paid for at full price, and what it comes to cannot be lowered by
+ * probing less, only by letting go of some.
+ */
+static void
+costs_take(struct engine *g, uint32_t node, const struct status *s)
+{
+	double record_ns = s->record_ns, rejected_ns = s->rejected_ns;
+
+	if (s->mapped > 0) {
+		record_ns = record_ns > 0 ? record_ns : AFFORD_RECORD_NS;
+		rejected_ns = (1 - MAPPED_SAVES) * record_ns;
+	}
+	afford_node(g, node, record_ns, rejected_ns, NULL);	/* the node is known: no memory is needed */
+}
+
+/* What filters take to reject, share of a core; what mapped programs write instead, the agent counts. */
+static double
+rejected(struct engine *g, uint32_t node, const struct status *s)
+{
+	bool assumed;
+	double record_ns = afford_record_ns(g, node, &assumed);
+	double whole = s->mapped > 0 ? (s->rejected_ns > 0 ? s->rejected_ns : AFFORD_REJECTED_NS) / record_ns : 1;
+
+	return afford_rejected(g, node) * whole;
+}
+
 void
 engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now)
 {
 	struct node *n = &g->nodes[node];
+	bool shed_before = n->status.shed;
+	bool assumed;
 
 	if (mono_since_ns(now, n->before_at) > 5000000000) {
 		n->before = n->status;
 		n->before_at = n->status_at;
 	}
+	sampler_status(g->sampler, node, s, afford_record_ns(g, node, &assumed), rejected(g, node, s), now, NULL);
 	n->status = *s;
 	snprintf(n->trouble, sizeof n->trouble, "%s", s->trouble);
 	n->status.trouble = n->trouble;
 	n->status_at = n->heard = now;
-	afford_node(g, node, s->record_ns, s->rejected_ns, NULL);	/* the node is known: no memory is needed */
+	costs_take(g, node, s);
+	if (s->shed && !shed_before)
+		queues_shed(g, n, now);
+	queues_watch(g, now);		/* at once: a step may be some time off */
 }
 
 int
@@ -167,21 +209,26 @@ names_add(struct texts *names, const char *name)
 }
 
 uint32_t
-nodes_tracepoints(const struct engine *g)
+nodes_tracepoints(const struct engine *g, bool deep)
 {
 	struct texts *all = texts_new();
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; all != NULL && i < g->nnodes; i++)
-		for (uint32_t k = 0; k < g->nodes[i].programs.nnames; k++)
-			texts_intern(all, g->nodes[i].programs.names[k], strlen(g->nodes[i].programs.names[k]));
+		for (uint32_t k = 0; k < g->nodes[i].programs.nnames; k++) {
+			const char *name = g->nodes[i].programs.names[k];
+
+			if (deep || !deep_is(g, name))
+				texts_intern(all, name, strlen(name));
+		}
 	if (all != NULL)
 		count = texts_count(all);
 	texts_free(all);
 	return count;
 }
 
-/* Sums do not mind the order; each pair counts once, on however many nodes it is. */
+/* Sums do not mind the order; each pair counts once, on however many nodes it is. What a program was started with is
+ * not its version: helpers do not count. */
 uint64_t
 nodes_fingerprint(const struct engine *g)
 {
@@ -194,7 +241,11 @@ nodes_fingerprint(const struct engine *g)
 		for (uint32_t k = 0; k < p->nprograms; k++)
 			for (uint32_t t = p->programs[k].first; t < p->programs[k].first + p->programs[k].count; t++) {
 				char pair[2 * TOGGLE_NAME_MAX + 2];
-				int len = snprintf(pair, sizeof pair, "%s/%s", p->programs[k].service, p->names[t]);
+				int len;
+
+				if (deep_is(g, p->names[t]))
+					continue;
+				len = snprintf(pair, sizeof pair, "%s/%s", p->programs[k].service, p->names[t]);
 
 				len = len < (int)sizeof pair ? len : (int)sizeof pair - 1;
 				texts_intern(pairs, pair, (size_t)len);
@@ -247,6 +298,65 @@ engine_want(struct engine *g, uint32_t node)
 	return &n->want;
 }
 
+/* ---- how many requests are sampled ---- */
+
+static bool
+is_dear(const struct type *type)
+{
+	return type->diagnosis != NULL && type->diagnosis->phase != PHASE_ENDED;
+}
+
+int
+nodes_trace(struct engine *g, const struct type *type, const struct trace *t, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < t->nunits; i++)
+		if (t->units[i].count > 0)
+			rc = sampler_records(g->sampler, (uint32_t)(type - g->types), t->events[t->units[i].first].node,
+			    t->units[i].count, e);
+	return rc;
+}
+
+/* Requests come now faster, now slower, and each new share is a message to all nodes: so it moves when it is far off. */
+static double
+enough(const struct engine *g, struct type *type)
+{
+	double share = (double)g->o.enough / type->offered;
+
+	if (g->o.enough == 0 || type->offered <= 0)
+		return 1;
+	if (type->enough <= 0 || share > FAR_OFF * type->enough || share < type->enough / FAR_OFF)
+		type->enough = share;
+	return fmin(type->enough, 1);
+}
+
+/* A diagnosis may cost something more; learning is held by a budget of its own, and ends. */
+int
+nodes_sample(struct engine *g, struct mono now, struct err *e)
+{
+	struct sampler_type types[TYPES_MAX];
+	bool any = false, changed;
+	int rc;
+
+	for (uint32_t i = 0; i < g->ntypes; i++) {
+		bool dear = is_dear(&g->types[i]);
+
+		types[i] = (struct sampler_type){ dear ? 1 : fmin(g->o.sampled, enough(g, &g->types[i])), dear };
+		any |= dear;
+	}
+	rc = sampler_step(g->sampler, types, g->ntypes, any ? g->o.budget_share : 0, g->learning.active, now, &changed, e);
+	if (rc == 0 && changed)
+		nodes_changed(g);
+	return rc;
+}
+
+double
+nodes_sampled(const struct engine *g, const struct type *type)
+{
+	return g->learning.active ? 1 : sampler_share(g->sampler, (uint32_t)(type - g->types));
+}
+
 /*
  * What a want costs: each new name is a round trip of the tracer with every program
  * of the node, and a rule that stays until the session ends (LTTng can disable a rule,
@@ -264,7 +374,7 @@ want_make(struct engine *g, struct node *n, struct want *w, struct arena *a)
 	w->rates = arena_calloc(a, g->ntypes + 1, sizeof *w->rates);
 	if (w->toggles == NULL || w->rates == NULL)
 		return;
-	for (uint32_t i = 0; i < count && w->ntoggles < TOGGLES_MAX; i++) {
+	for (uint32_t i = 0; i < count && w->ntoggles < TOGGLES_MAX && !n->rests; i++) {
 		uint64_t owner;
 		const char *name = plan_at(g->plan, i, &owner);
 
@@ -272,13 +382,14 @@ want_make(struct engine *g, struct node *n, struct want *w, struct arena *a)
 			w->toggles[w->ntoggles++].name = arena_text(a, name, strlen(name));
 	}
 	for (uint32_t i = 0; i < g->ntypes && w->nrates < RATES_MAX; i++) {
-		const struct diagnosis *d = g->types[i].diagnosis;
+		double sampled = nodes_sampled(g, &g->types[i]);
+		bool probed = is_dear(&g->types[i]) || g->learning.active;
 
-		if ((d == NULL || d->phase == PHASE_ENDED) && !g->learning.active)
+		if (!probed && sampled == g->o.sampled)
 			continue;
 		w->rates[w->nrates++] = (struct rate){
-			.request_type = arena_text(a, g->types[i].name, strlen(g->types[i].name)),
-			.sampled = 1, .probed = afford_probed(g, &g->types[i]) };
+			.request_type = arena_text(a, g->types[i].name, strlen(g->types[i].name)), .sampled = sampled,
+			.probed = probed && !n->rests ? fmin(afford_probed(g, &g->types[i]), sampled) : 0 };
 	}
 }
 
@@ -307,17 +418,6 @@ nodes_done(const struct engine *g)
 			return false;
 	}
 	return true;
-}
-
-double
-node_fill(const struct node *n)
-{
-	double fullest = 0;
-
-	for (int q = 0; q < QUEUES; q++)
-		if (n->status.fill[q] > fullest)
-			fullest = n->status.fill[q];
-	return fullest;
 }
 
 void

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "controlplane/afford.h"
+#include "controlplane/audit.h"
 
 enum { SPREADS_MAX = 2, ROUNDS_MAX = 16, FEW = 5, SHARES_OF_MEMORY = 8 };
 static const int64_t SWITCH_MAX_NS = 20000000000;
@@ -46,6 +47,7 @@ search_free(struct search *s)
 	label_set_release(&s->mustnot);
 	label_set_release(&s->tried);
 	label_set_release(&s->absent);
+	label_set_release(&s->deep.inside);
 	free(s->path);
 	free(s->units);
 	free(s->on);
@@ -56,16 +58,6 @@ bool
 search_on(const struct search *s)
 {
 	return s->phase != PHASE_WAIT && s->phase != PHASE_ENDED;
-}
-
-/* An agent has let go of tracepoints by itself. */
-static bool
-queues_shed(const struct engine *g)
-{
-	for (uint32_t i = 0; i < g->nnodes; i++)
-		if (g->nodes[i].connected && g->nodes[i].status.shed)
-			return true;
-	return false;
 }
 
 /* ---- traces ---- */
@@ -85,6 +77,7 @@ cycle_begin(struct engine *g, struct search *s, enum phase phase, struct mono no
 	groups_free(s->groups);
 	s->traces = s->skipped_lossy = 0;
 	s->serial = (struct comoments){ 0 };
+	s->deep.which = (struct which){ 0 };
 	s->phase = phase;
 	s->is_ready = false;
 	s->cycle_begun = now;
@@ -100,9 +93,12 @@ search_trace(struct engine *g, struct search *s, const struct trace *t, struct e
 	struct shape shape;
 	int rc;
 
-	if (s->phase != PHASE_GATHER || !s->is_ready || !t->probed || !began_after(g, t, s->ready.ns + SETTLE_NS))
+	if (s->phase != PHASE_GATHER || !s->is_ready || g->rest || !t->probed || !began_after(g, t, s->ready.ns + SETTLE_NS))
 		return 0;
-	if ((rc = critpath_extract(&path, t, g->labels, &s->keep, &g->scratch, e)) == 0) {
+	if ((rc = deep_note(g, s, t, e)) != 0)
+		return rc;
+	if ((rc = critpath_extract(&path, t, g->labels, &s->keep, &g->scratch, e)) == 0 &&
+	    (rc = deep_path(g, s, t, &path, e)) == 0) {
 		bins_apply(g->rules.made, t, g->labels, &path);
 		rc = shape_of(&shape, &path, g->labels, &g->scratch, e);
 	}
@@ -147,17 +143,21 @@ finish(struct engine *g, struct diagnosis *d, struct search *s, const struct mea
 {
 	struct group *group;
 	uint32_t edge;
+	int rc;
 
 	if (kind == VERDICT_SPREAD)
 		s->gap = s->most;
 	group = one_edge(m, &s->gap, &edge);
-	if (group != NULL && group->total.n >= PLENTY)
-		return conclude(g, d, s, group, edge, kind, when, e);
-	s->closing = true;
-	s->ending = kind;
-	for (uint32_t i = s->non; i-- > 0;)
-		if (!needed(s, s->on[i].label))
-			turn_off(g, d, s, i, "the edge is measured as it is", when);
+	if (group != NULL && group->total.n >= PLENTY) {
+		if ((rc = conclude(g, d, s, group, edge, kind, when, e)) != 0 || s->phase == PHASE_ENDED)
+			return rc;
+	} else {
+		s->closing = true;
+		s->ending = kind;
+		for (uint32_t i = s->non; i-- > 0;)
+			if (!needed(s, s->on[i].label))
+				turn_off(g, d, s, i, "the edge is measured as it is", when);
+	}
 	return group != NULL && s->groups != NULL ? 0 : cycle_begin(g, s, PHASE_SWITCH, now, e);
 }
 
@@ -172,7 +172,7 @@ closed(struct engine *g, struct diagnosis *d, struct search *s, bool late, struc
 	if (rc != 0)
 		return rc;
 	group = one_edge(&m, &s->gap, &edge);
-	if (group != NULL && (group->total.n >= PLENTY || (late && group->total.n >= FEW)))
+	if (group != NULL && ((group->total.n >= PLENTY && group->total.n >= s->enough) || (late && group->total.n >= FEW)))
 		return conclude(g, d, s, group, edge, s->ending, when, e);
 	if (late)
 		search_end(g, d, s, "the path that had the problem did not come back", when);
@@ -187,13 +187,13 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 	bool cut = d->run->cycles >= d->run->effort;
 	int n = 0;
 
-	if (cut && (n = anything_left(g, d, s, e)) < 0)
+	if (cut && !s->deep.begun && (n = anything_left(g, d, s, e)) < 0)
 		return n;
 	cut = n > 0;		/* the effort is used, but nothing is left that it would have gone to: that is no cut */
 	n = 0;
-	if (!cut && (n = propose(g, d, s, when, e)) < 0)
+	if (!cut && !s->deep.begun && (n = propose(g, d, s, when, e)) < 0)
 		return n;
-	if (n == 0 && !cut && (n = explore(g, d, s, when, e)) < 0)
+	if (n == 0 && !cut && !s->deep.begun && (n = explore(g, d, s, when, e)) < 0)
 		return n;
 	if (n > 0)
 		return cycle_begin(g, s, PHASE_SWITCH, now, e);
@@ -204,6 +204,8 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 	}
 	if (!cut && s->unsure && !s->forced)
 		return *again = s->forced = true, 0;
+	if (!cut && !spread && s->dear == 0 && (n = deepen(g, d, s, when, e)) != 0)
+		return n < 0 ? n : cycle_begin(g, s, PHASE_SWITCH, now, e);
 	return finish(g, d, s, m, cut || s->dear > 0 ? VERDICT_CUT : spread ? VERDICT_SPREAD : VERDICT_PLACE, now, when, e);
 }
 
@@ -235,7 +237,7 @@ is_double(const struct diagnosis *d, const struct search *s)
 	for (uint32_t i = 0; i < d->nsearches; i++) {
 		const struct search *x = d->searches[i];
 
-		if (x != s && (search_on(x) || x->verdict != NULL) && same_gap(&x->gap, &s->gap) &&
+		if (x != s && (search_on(x) || x->verdict != NULL) && same_ends(&x->gap, &s->gap) &&
 		    x->root_key.a == s->root_key.a && x->root_key.b == s->root_key.b && x->follows == s->follows)
 			return true;
 	}
@@ -247,16 +249,18 @@ static int
 act(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, bool *again, struct mono now,
     struct wall when, struct err *e)
 {
-	bool spread = x->what == DECIDE_SPREAD || x->what == DECIDE_UNSURE;
-	int rc;
+	int kept = deep_keeps(g, s, x, e), rc;
+	bool deep = s->deep.probing, spread = x->what == DECIDE_SPREAD || x->what == DECIDE_UNSURE || kept == 0;
 
-	s->unsure = x->what == DECIDE_UNSURE;
+	if (kept < 0)
+		return kept;
+	s->unsure = x->what == DECIDE_UNSURE && !deep;	/* of the deeper layer only what is sure is followed */
 	s->forced = false;
-
-	if ((rc = others_beside(g, d, s, x, when, e)) != 0)
+	if (!deep && (rc = others_beside(g, d, s, x, when, e)) != 0)
 		return rc;
 	if (!spread)
 		narrow(s, &x->m, &x->m.parts[x->m.top]);
+	s->deep.found |= deep && !spread && x->m.nparts > 1;
 	if ((rc = settle_picks(g, d, s, x, when, e)) != 0 ||
 	    (rc = remember_path(s, &x->m.model->group->shape, &g->scratch, e)) != 0)
 		return rc;
@@ -264,6 +268,8 @@ act(struct engine *g, struct diagnosis *d, struct search *s, const struct decisi
 		search_end(g, d, s, "another search has come to the same edge", when);
 		return 0;
 	}
+	if (deep)		/* what it shows or not, the edge stays the place that it was */
+		return go_on(g, d, s, &x->m, false, again, now, when, e);
 	s->spreads = !spread ? 0 : s->unsure ? s->spreads : s->spreads + 1;
 	if (s->spreads == SPREADS_MAX)
 		return finish(g, d, s, &x->m, VERDICT_SPREAD, now, when, e);
@@ -284,6 +290,7 @@ gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 	bool late = mono_since_ns(now, s->cycle_begun) > g->o.cycle_max_ns, again = true;
 	int rc = 0;
 
+	s->late = late;
 	if (s->closing)
 		return closed(g, d, s, late, when, e);
 	if (s->explorer != NULL && !explored_enough(g, s, late))
@@ -355,25 +362,43 @@ search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct gro
 
 /* ---- from step to step ---- */
 
+/* What stays wanted is off, or on again, where agents rest: the log says so. */
+static void
+log_rest(struct engine *g, const struct diagnosis *d, const struct search *s, bool on, struct wall when)
+{
+	char name[LABEL_TEXT_MAX + 1];
+
+	for (uint32_t i = 0; i < s->non; i++)
+		forest_switched(g->forest, &(struct switched){ .run = d->run->id, .hypothesis = s->on[i].hypothesis->id,
+		    .cycle = d->run->cycles, .on = on, .tracepoint = tracepoint_of(g, s->on[i].label, name),
+		    .why = on ? "the agent that let go has rested" : g->shed_why, .when = when }, NULL);
+}
+
 /* Congestion: the newest tracepoints go off; what was known before them stays known, and they may be tried again. */
 static int
 withdraw(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
 {
+	const char *words = g->rest ? g->shed_why : "withdrawn: queues are full";
+
+	s->rests = g->rest;
+	if (s->non > 0 || s->explorer != NULL)
+		audit_own(g->forest, "full queues", "off: the newest tracepoints", d->run->id, s->rests ? g->shed_why : g->paused_why,
+		    when);
 	for (uint32_t i = s->non; i-- > 0;) {
 		struct pick p = s->on[i];
 
 		if (!p.fresh)
 			continue;
-		turn_off(g, d, s, i, "withdrawn: queues are full", when);
+		turn_off(g, d, s, i, words, when);
 		label_set_del(&s->tried, p.label);
 		hypothesis_text(&p.hypothesis->why, "congestion");
 		hypothesis_enter(p.hypothesis, HYPOTHESIS_WITHDRAWN, when);
 		forest_touch(g->forest, p.hypothesis);
 	}
-	if (s->explorer != NULL) {
-		explore_end(g, s, when);
-		s->explored = 0;
-	}
+	if (s->explorer != NULL)
+		explore_withdraw(g, s, words, when);
+	if (s->rests)
+		log_rest(g, d, s, false, when);
 	return cycle_begin(g, s, PHASE_PAUSED, now, e);
 }
 
@@ -414,9 +439,9 @@ spend_less(struct engine *g, struct diagnosis *d, struct search *s, struct mono 
 static void
 note_ready(const struct engine *g, struct search *s, struct mono now)
 {
-	if (s->is_ready && !nodes_done(g)) {
+	if (s->is_ready && (!nodes_done(g) || g->rest)) {
 		s->is_ready = false;
-	} else if (!s->is_ready && nodes_done(g)) {
+	} else if (!s->is_ready && nodes_done(g) && !g->rest) {
 		s->is_ready = true;
 		s->ready = now;
 	}
@@ -427,7 +452,7 @@ gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, 
     struct err *e)
 {
 	note_ready(g, s, now);
-	if (withdrawn && has_fresh(s))
+	if (withdrawn)
 		return withdraw(g, d, s, now, when, e);
 	if (s->non + (s->explorer != NULL) > 0 && afford_over(g, d->type))
 		return spend_less(g, d, s, now, when, e);
@@ -440,7 +465,8 @@ gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, 
 int
 search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
 {
-	bool withdrawn = (g->paused && mono_since_ns(now, g->paused_since) > g->o.withdraw_ns) || queues_shed(g);
+	bool long_paused = g->paused && mono_since_ns(now, g->paused_since) > g->o.withdraw_ns;
+	bool withdrawn = g->rest || (long_paused && has_fresh(s));
 
 	switch (s->phase) {
 	case PHASE_SWITCH:
@@ -450,14 +476,17 @@ search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono
 			s->phase = PHASE_GATHER;
 			s->is_ready = true;
 			s->ready = s->cycle_begun = now;
-		} else if (mono_since_ns(now, s->cycle_begun) > SWITCH_MAX_NS) {
+		} else if (!g->paused && mono_since_ns(now, s->cycle_begun) > SWITCH_MAX_NS) {
 			search_end(g, d, s, "given up: an agent did not confirm that its tracepoints are on; see 'hone agents'",
 			    when);
 		}
 		return 0;
 	case PHASE_PAUSED:
-		if (g->paused || queues_shed(g))
+		if (g->paused)
 			return 0;
+		if (s->rests)
+			log_rest(g, d, s, true, when);
+		s->rests = false;
 		return cycle_begin(g, s, PHASE_GATHER, now, e);	/* decides anew, once traces are there */
 	case PHASE_GATHER:
 		return gather(g, d, s, withdrawn, now, when, e);

@@ -13,6 +13,7 @@
  *	decide.c    what that says to do
  *	narrow.c    the next tracepoints, on and off
  *	explore.c   what may be inside a gap of which nothing was learned
+ *	deep.c      what lies below the program's own tracepoints
  *	settle.c    what the forest is told
  *	conclude.c  the verdict
  */
@@ -40,6 +41,24 @@ struct separation {
 	double   between;	/* share of what the gap carries that lies between traces with it and without it */
 	bool     with;		/* those with it are the slow ones */
 	double   nwith, nwithout, slow_ns, fast_ns;	/* traces; mean time in the gap */
+};
+
+enum { WHICHES_MAX = 32, WHICH_MAX = 96 };
+struct which {			/* whose time it is: by the first field of a pair's begin, the lock's address */
+	uint32_t n;
+	double ns;		/* of all */
+	struct { char text[WHICH_MAX]; double ns; } each[WHICHES_MAX];
+};
+
+struct deeper {			/* see deep.h */
+	bool     begun;		/* tracepoints of the program's own are used up ... */
+	struct gap above;	/* ... in this gap */
+	uint32_t provider;	/* of rules.deep: explored now, or next */
+	struct label_set inside;	/* labels that lay in the gap while they were explored */
+	bool     probing;	/* some of them are on in this cycle */
+	bool     found;		/* one took over: the search's gap is that part of `above` */
+	uint32_t dear;		/* tracepoints that the budget has no room for */
+	struct which which;	/* of this cycle */
 };
 
 struct search {
@@ -81,8 +100,12 @@ struct search {
 	uint32_t explore_most;		/* so many at once: fewer when they were too dear */
 	uint32_t taught;		/* traces of its own that taught the space meanwhile (learn_new() does it) */
 
+	struct deeper deep;
+
 	bool closing;			/* the gap is measured as one edge, with traces enough, to end with it */
 	enum verdict_kind ending;	/* then as this */
+	uint64_t enough;		/* traces that it is judged by then: more, while its interval holds 0 */
+	bool   late;			/* the cycle has lasted as long as it may */
 	const struct verdict *verdict;	/* the forest's; NULL: none yet, or none */
 	char words[200];		/* ended without a verdict: why */
 
@@ -91,6 +114,7 @@ struct search {
 	int64_t before_ns;
 	uint64_t traces, skipped_lossy;
 	struct mono cycle_begun, checked, ready;
+	bool   rests;			/* PAUSED, since an agent has let go of what was on there */
 	bool   is_ready;
 	struct rng rng;
 };
@@ -132,15 +156,19 @@ int  search_step(struct engine *g, struct diagnosis *d, struct search *s, struct
 /* All it turned on goes off; what it had not settled is withdrawn. words: why, without a verdict; or NULL. */
 void search_end(struct engine *g, struct diagnosis *d, struct search *s, const char *words, struct wall when);
 bool search_on(const struct search *s);		/* has begun, has not ended */
-bool same_gap(const struct gap *a, const struct gap *b);
 
 /* ---- gap.c ---- */
-/* Which edges of the shape the gap has become, into inside[nedges]: from its one end to its other. An edge that goes
- * round a loop belongs to it when the whole loop does, or when the gap itself goes round (its end stands before its
- * begin). false: the path does not have the gap. O(tokens x loops). */
+/* Which edges of the shape the gap has become, into inside[nedges]: from its one end to its other, at its place. An edge
+ * that goes round a loop belongs to it when the whole loop does, or when the gap itself goes round. On a path that has not
+ * its place, but its ends, all places where these are. false: the path does not have the gap. O(tokens x loops). */
 bool gap_edges(const struct shape *s, const struct gap *gap, bool *inside, struct arena *a);
-struct gap gap_of(const struct shape_edge *edge);
-uint32_t gap_edge(const struct shape *s, const struct gap *gap);	/* the edge that it is, or UINT32_MAX: it is several */
+struct gap gap_of(const struct shape *s, uint32_t edge);	/* O(tokens) */
+bool same_gap(const struct gap *a, const struct gap *b);
+bool same_ends(const struct gap *a, const struct gap *b);	/* at whatever place */
+/* The edge that it is, or UINT32_MAX: it is several, or it is not known which. O(edges x tokens). */
+uint32_t gap_edge(const struct shape *s, const struct gap *gap);
+/* How many edges have the same ends as this one; *before: how many of them the path passes first. O(edges x tokens). */
+uint32_t gap_places(const struct shape *s, uint32_t edge, uint32_t *before);
 uint32_t shape_unit(const struct shape *s, uint32_t token);	/* label of the event that began its unit */
 
 /* ---- measure.c ---- */
@@ -211,6 +239,8 @@ int  remember_path(struct search *s, const struct shape *shape, struct arena *a,
 int  propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 /* How many there are that could be turned on inside the gap. */
 int  anything_left(struct engine *g, struct diagnosis *d, struct search *s, struct err *e);
+/* One of them, for a hypothesis of its own in the cycle that begins. 0 or a negative code. */
+int  turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e);
 /* Turns on the ends of its gap, and what traces are told apart by, where they are not always on. */
 /* The budget has no room for one of them: *dear is its name. */
 int  hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dear, struct wall when, struct err *e);
@@ -220,14 +250,31 @@ void turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t 
 bool needed(const struct search *s, uint32_t label);	/* an end of the gap, or what traces are told apart by */
 
 /* ---- explore.c ---- */
-/* Turns on some tracepoints of the gap's service that the space has never seen for this type. How many, or a negative
- * code; 0: there are none, or all were explored. */
+/* Turns on some tracepoints of the gap's service that the space has never seen for this type; once the deeper layer is
+ * come to, those of its provider at hand. How many, or a negative code; 0: there are none, or all were explored. */
 int  explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 /* The space was taught, and it is known what they cost. */
 bool explored_enough(const struct engine *g, const struct search *s, bool late);
 void explore_end(struct engine *g, struct search *s, struct wall when);
+/* Queues are full: the same ones once more, when they are not. words: for the log. */
+void explore_withdraw(struct engine *g, struct search *s, const char *words, struct wall when);
 /* Measured, they cost more than there is: once more, half as many at a time; a single one is left out. */
 void explore_less(struct engine *g, struct search *s, struct wall when);
+
+/* ---- deep.c ---- */
+/* Nothing of the program's own is left inside the gap: explores the next provider of the deeper layer, or turns on what
+ * was found of it there. How many, or a negative code; 0: nothing is left there either. */
+int  deepen(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+/* Whether "provider:event" is of that provider, and might tell anything. */
+bool deep_of(const struct engine *g, const struct search *s, const char *name);
+/* What of it a trace has inside the gap, while it is explored. O(events). 0 or ERR_MEMORY. */
+int  deep_note(struct engine *g, struct search *s, const struct trace *t, struct err *e);
+/* Takes it out of a path wherever it is not inside the gap; counts whose time it is. O(steps). 0 or ERR_MEMORY. */
+int  deep_path(struct engine *g, struct search *s, const struct trace *t, struct critpath *p, struct err *e);
+/* 0: what was decided follows a part that only happens to lie beside a helper's tracepoint; 1; or a negative code. */
+int  deep_keeps(struct engine *g, const struct search *s, const struct decision *x, struct err *e);
+/* "; the time between ... is ..."; false: it has nothing to say. */
+bool deep_words(struct buf *b, struct engine *g, const struct search *s);
 
 /* ---- settle.c ---- */
 struct hypothesis *hypothesis_from(struct engine *g, struct diagnosis *d, const struct hypothesis *parent,
@@ -242,7 +289,7 @@ int  settle_evidence(struct engine *g, const struct hypothesis *h, const struct 
 
 /* ---- conclude.c ---- */
 /* The verdict, unless what was measured last contradicts it: then the search ends without, or goes on to measure the
- * smallest edge that had most of it. */
+ * smallest edge that had most of it. Where it is not sure, and there is time, twice as many traces are gathered first. */
 int  conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *group, uint32_t edge,
     enum verdict_kind kind, struct wall when, struct err *e);
 

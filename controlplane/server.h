@@ -10,7 +10,7 @@
  * A peer that stalls holds up nobody: each has threads of its own, and what waits
  * to be written to it is one frame of each kind (an ACK or a WANT replaces the one
  * before). When the mailbox is full the readers stop reading, and the agents'
- * windows do the rest.
+ * windows do the rest. A peer that sends or asks too fast is read more slowly.
  */
 #ifndef CONTROLPLANE_SERVER_H
 #define CONTROLPLANE_SERVER_H
@@ -23,13 +23,20 @@
 #include "base/err.h"
 #include "controlplane/conn.h"
 
+struct tls;	/* base/tls.h */
 struct server;
 struct peer;	/* a connection: valid until the server_next() after its MAIL_LEFT, an operator's until the next server_next() */
 
+enum { DEFAULT_STRANGERS = 64 };
+
 struct server_options {
 	const char *agents, *operators;	/* URLs; operators' must be ipc:// */
-	int connections_max;		/* of both kinds together */
-	size_t mailbox_max_bytes;
+	struct tls *tls;		/* of agents that come by tls://; else NULL. Kept, and read again when its files change */
+	int connections_max;		/* of both kinds together, that have said who they are, or asked */
+	int strangers_max;		/* of each kind, that have not; 0: DEFAULT_STRANGERS */
+	size_t mailbox_max_bytes;	/* of frames that wait; and as much again of frames that are read just now */
+	double questions_per_s;		/* of an operator's user; twice as many at once; 0: no bound */
+	struct roles *roles;		/* who may; kept by the caller. NULL: root and our own user alone */
 	struct conn_limits limits;
 	int64_t replace_ns;		/* a node that was silent for this long may be replaced by its next incarnation */
 };
@@ -40,11 +47,15 @@ enum mail_kind {
 	MAIL_LEFT,	/* an agent that was welcomed is gone, or was replaced; text: why */
 	MAIL_ASKED,	/* an operator: data[0..len) is the question; say server_answer() */
 	MAIL_NOTE,	/* text: somebody was turned away, and why; for the log */
+	MAIL_REFUSED,	/* text: `who` may not connect at `door`, and why; for the audit. `times`: so often */
 };
 
 struct mail {
 	enum mail_kind kind;
-	struct peer *peer;		/* not of a NOTE */
+	struct peer *peer;		/* not of a NOTE, or of REFUSED */
+	struct who who;			/* of ASKED and REFUSED */
+	enum door door;
+	uint64_t times;
 	uint32_t tag;			/* what server_welcome() was told */
 	const struct hello *hello;	/* of JOINED */
 	unsigned frame;			/* enum frame_kind */
@@ -64,8 +75,11 @@ const char *server_url(const struct server *s, enum door door);	/* as it is real
 
 /* The next mail, waiting at most timeout_ms; false: none. The caller releases it. O(1). */
 bool server_next(struct server *s, struct mail *ret, int timeout_ms);
+/* The same of what an agent says of its queues, which waits behind nothing else; never waits itself. */
+bool server_next_status(struct server *s, struct mail *ret);
 void mail_release(struct mail *m);
 size_t server_waiting_bytes(struct server *s);	/* in the mailbox */
+size_t server_reading_bytes(struct server *s);	/* of agents' frames that are being read, or wait to get into it */
 
 /* Tells the agent which batches need not be sent again: of this incarnation, those that server_took() was told. */
 void server_welcome(struct server *s, struct peer *p, uint32_t tag);

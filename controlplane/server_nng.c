@@ -17,54 +17,16 @@ server_note(struct server *s, const char *fmt, ...)
 	va_list ap;
 
 	/* Who knocks a thousand times a second fills no memory and no log. */
-	if (s->mailbox.notes >= MAILBOX_NOTES_MAX || (l = calloc(1, sizeof *l)) == NULL)
+	if (s->mailbox.notes >= MAILBOX_NOTES_MAX)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(words, sizeof words, fmt, ap);
 	va_end(ap);
-	l->mail.kind = MAIL_NOTE;
-	l->mail.text = strdup(words);
-	mailbox_put(&s->mailbox, l);
+	if ((l = letter_new(MAIL_NOTE, words)) != NULL)
+		mailbox_put(&s->mailbox, l);
 }
 
 /* ---- coming in ---- */
-
-/* Over a local socket the kernel says who it is: only root and our own user. */
-static void
-check_peer(struct stream *st, struct err *forbidden)
-{
-	int uid, pid;
-
-	forbidden->code = 0;
-	if (stream_peer(st, &uid, &pid) < 0)
-		return;
-	if (uid != 0 && uid != (int)geteuid())
-		err_set(forbidden, ERR_INPUT, "user %d (process %d) may not talk to this controller; it runs as user %d", uid,
-		    pid, (int)geteuid());
-}
-
-static void
-admit(struct gate *g, struct stream *st)
-{
-	struct server *s = g->server;
-	struct err forbidden, e = { 0 };
-	int rc;
-
-	check_peer(st, &forbidden);
-	pthread_mutex_lock(&s->lock);
-	if (s->stopping)
-		rc = err_set(&e, ERR_PEER, "the controller is stopping");
-	else if (s->npeers >= s->options.connections_max)
-		rc = err_set(&e, ERR_FULL, "there are %d connections, and no more are allowed; see connections_max in honed.conf",
-		    s->npeers);
-	else
-		rc = peer_start(s, g->door, st, &forbidden, &e);
-	if (rc < 0)
-		server_note(s, "turned away: %s", e.text);
-	pthread_mutex_unlock(&s->lock);
-	if (rc < 0)
-		stream_turn_away(st, e.text);
-}
 
 static bool
 stopping(struct server *s)
@@ -86,8 +48,10 @@ gatekeeper(void *arg)
 	int rc;
 
 	while (!stopping(g->server)) {
+		if (g->door == DOOR_AGENTS)
+			server_keys(g->server);
 		if ((rc = listener_accept(g->listener, &st, 1000, &e)) == 0) {
-			admit(g, st);
+			server_admit(g, st);
 		} else if (rc != ERR_TIMEOUT && !stopping(g->server)) {
 			pthread_mutex_lock(&g->server->lock);
 			server_note(g->server, "%s: %s", listener_url(g->listener), e.text);
@@ -103,16 +67,33 @@ static int
 gate_open(struct server *s, enum door door, const char *url, struct err *e)
 {
 	struct gate *g = &s->gates[door];
+	bool open;
 	int rc;
 
 	g->server = s;
 	g->door = door;
-	if ((rc = listener_open(&g->listener, url, 0600, e)) < 0)
+	open = door == DOOR_AGENTS ? roles_agents_open(s->roles) : roles_operators_open(s->roles);
+	/* Whoever may open it, the kernel says who that is, and that decides before anything is read. */
+	if ((rc = listener_open(&g->listener, url, open ? 0666 : 0600, e)) < 0)
 		return rc;
 	if (pthread_create(&g->thread, NULL, gatekeeper, g) != 0)
 		return err_set(e, ERR_SYSTEM, "no thread to listen on %s", url);
 	g->running = true;
 	return 0;
+}
+
+/* Who may, and what this host is called: an agent of it by another user may speak for it alone. */
+static int
+know_ourselves(struct server *s, struct err *e)
+{
+	int rc = 0;
+
+	if (gethostname(s->host, sizeof s->host - 1) < 0)
+		return err_errno(e, "the name of this host");
+	s->roles = s->options.roles;
+	if (s->roles == NULL && (rc = roles_new(&s->made_roles, &(struct roles_options){ .own_uid = (int)geteuid() }, e)) == 0)
+		s->roles = s->made_roles;
+	return rc;
 }
 
 int
@@ -126,9 +107,12 @@ server_open(struct server **ret, const struct server_options *o, struct err *e)
 	if ((s = calloc(1, sizeof *s)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	s->options = *o;
+	if (o->strangers_max <= 0)
+		s->options.strangers_max = DEFAULT_STRANGERS;
 	pthread_mutex_init(&s->lock, NULL);
+	cond_init_mono(&s->ended);
 	mailbox_init(&s->mailbox, o->mailbox_max_bytes);
-	if ((rc = gate_open(s, DOOR_AGENTS, o->agents, e)) < 0 || (rc = gate_open(s, DOOR_OPERATORS, o->operators, e)) < 0) {
+	if ((rc = know_ourselves(s, e)) < 0 || (rc = gate_open(s, DOOR_AGENTS, o->agents, e)) < 0 || (rc = gate_open(s, DOOR_OPERATORS, o->operators, e)) < 0) {
 		server_close(s);
 		return rc;
 	}
@@ -171,7 +155,10 @@ server_close(struct server *s)
 		if (!p->closing)
 			peer_hang_up(p, NULL);
 	pthread_mutex_unlock(&s->lock);
-	/* Nobody adds to or takes from the list any more. */
+	pthread_mutex_lock(&s->lock);
+	server_reap(s);
+	pthread_mutex_unlock(&s->lock);
+	/* Nobody adds to or takes from the list any more: whoever ends while we stop says so in the mailbox. */
 	for (p = s->peers; p != NULL; p = next) {
 		next = p->next;
 		pthread_join(p->reader, NULL);
@@ -183,6 +170,8 @@ server_close(struct server *s)
 	for (uint32_t i = 0; i < s->nseen; i++)
 		free(s->seen[i]);
 	free(s->seen);
+	roles_free(s->made_roles);
+	pthread_cond_destroy(&s->ended);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -241,6 +230,22 @@ forget(struct server *s, struct peer *p)
 	*at = p->next;
 	s->npeers--;
 	s->gone = p;
+	pthread_cond_broadcast(&s->ended);
+}
+
+void
+server_reap(struct server *s)
+{
+	struct peer *p;
+
+	while ((p = s->dead) != NULL) {
+		s->dead = p->next;
+		s->npeers--;
+		pthread_mutex_unlock(&s->lock);
+		pthread_join(p->reader, NULL);	/* it died as its last act */
+		peer_free(p);
+		pthread_mutex_lock(&s->lock);
+	}
 }
 
 /* An agent said hello. Returns true when there is something to tell: that the older connection of its name left
@@ -314,6 +319,7 @@ server_next(struct server *s, struct mail *ret, int timeout_ms)
 
 	pthread_mutex_lock(&s->lock);
 	while (!told) {
+		server_reap(s);
 		if (s->gone != NULL)
 			peer_free(s->gone);
 		s->gone = NULL;
@@ -326,6 +332,18 @@ server_next(struct server *s, struct mail *ret, int timeout_ms)
 	return told;
 }
 
+bool
+server_next_status(struct server *s, struct mail *ret)
+{
+	bool told = false;
+
+	pthread_mutex_lock(&s->lock);
+	while (!told && s->mailbox.urgent != &s->mailbox.first)
+		told = open_letter(s, mailbox_take(&s->mailbox), ret);
+	pthread_mutex_unlock(&s->lock);
+	return told;
+}
+
 size_t
 server_waiting_bytes(struct server *s)
 {
@@ -333,6 +351,17 @@ server_waiting_bytes(struct server *s)
 
 	pthread_mutex_lock(&s->lock);
 	bytes = s->mailbox.bytes;
+	pthread_mutex_unlock(&s->lock);
+	return bytes;
+}
+
+size_t
+server_reading_bytes(struct server *s)
+{
+	size_t bytes;
+
+	pthread_mutex_lock(&s->lock);
+	bytes = s->reading_bytes;
 	pthread_mutex_unlock(&s->lock);
 	return bytes;
 }

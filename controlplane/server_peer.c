@@ -193,6 +193,49 @@ may_come(struct peer *p, const struct frame *f, struct err *e)
 	return rc;
 }
 
+/*
+ * What is read just now, of all agents together, takes no more memory than the mailbox
+ * may: who sends more waits. One that is alone may send any frame there is. Of operators
+ * there are few, and their frames are small.
+ */
+static int
+wait_for_memory(struct peer *p, size_t bytes)
+{
+	struct server *s = p->server;
+	struct timespec until;
+	bool waited = false;
+
+	pthread_mutex_lock(&s->lock);
+	while (p->conn.door == DOOR_AGENTS && p->conn.known && !p->closing && !s->stopping && s->reading_bytes > 0 &&
+	    s->reading_bytes + bytes > s->options.mailbox_max_bytes) {
+		p->blocked = waited = true;
+		until = mono_in_ms(1000);
+		pthread_cond_timedwait(&s->mailbox.room, &s->lock, &until);
+	}
+	p->blocked = false;
+	if (waited)
+		p->conn.heard = clock_mono();
+	p->reading_bytes = p->conn.door == DOOR_AGENTS ? bytes : 0;
+	s->reading_bytes += p->reading_bytes;
+	bool closing = p->closing || s->stopping;
+
+	pthread_mutex_unlock(&s->lock);
+	return closing ? ERR_PEER : 0;
+}
+
+/* With the lock held. */
+static void
+give_memory_back(struct peer *p)
+{
+	struct server *s = p->server;
+
+	if (p->reading_bytes == 0)
+		return;
+	s->reading_bytes -= p->reading_bytes;
+	p->reading_bytes = 0;
+	pthread_cond_broadcast(&s->mailbox.room);
+}
+
 static int
 read_frame(struct peer *p, struct incoming *in, struct err *e)
 {
@@ -202,7 +245,7 @@ read_frame(struct peer *p, struct incoming *in, struct err *e)
 	if ((rc = patient_read(p, in->header, sizeof in->header, e)) < 0)
 		return rc;
 	if ((rc = frame_open(&in->frame, in->header, e)) < 0 || (rc = may_come(p, &in->frame, e)) < 0 ||
-	    (rc = read_payload(p, in, e)) < 0)
+	    (rc = wait_for_memory(p, in->frame.length)) < 0 || (rc = read_payload(p, in, e)) < 0)
 		return rc;
 	in->at = clock_mono();
 	return frame_check(&in->frame, in->header, in->payload, e);
@@ -231,11 +274,48 @@ deliver(struct peer *p, struct incoming *in, struct err *e)
 	if ((l = calloc(1, sizeof *l)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	l->mail = (struct mail){ .kind = mail_kind_of(in->frame.kind), .peer = p, .hello = &p->conn.hello,
-		.frame = in->frame.kind, .seq = in->frame.seq, .data = in->payload, .len = in->frame.length,
+		.who = p->conn.who, .door = p->conn.door, .frame = in->frame.kind, .seq = in->frame.seq, .data = in->payload, .len = in->frame.length,
 		.at = in->at };
 	in->payload = NULL;
+	p->posted = true;
 	mailbox_put(&s->mailbox, l);
 	return 0;
+}
+
+/* With the lock held: who comes too fast is not killed but read more slowly. */
+static int
+slow_down(struct peer *p, unsigned kind, struct err *e)
+{
+	struct server *s = p->server;
+	int64_t wait_ns;
+	bool waited = false;
+
+	while (!p->closing && !s->stopping && (wait_ns = server_slow_ns(s, p, kind, clock_mono())) > 0) {
+		struct timespec until = mono_in_ms(wait_ns > 1000000000 ? 1000 : (int)(wait_ns / 1000000) + 1);
+
+		if (!p->slowed)
+			server_note(s, "%s %s %s faster than it may, and is read more slowly from now on",
+			    p->conn.door == DOOR_AGENTS ? "agent" : "operator", p->conn.door == DOOR_AGENTS &&
+			    p->conn.hello.node != NULL ? p->conn.hello.node : p->conn.who.user,
+			    p->conn.door == DOOR_AGENTS ? "sends" : "asks");
+		p->slowed = p->blocked = waited = true;
+		pthread_cond_timedwait(&s->mailbox.room, &s->lock, &until);
+	}
+	p->blocked = false;
+	if (waited)
+		p->conn.heard = clock_mono();
+	return p->closing || s->stopping ? err_set(e, ERR_PEER, "closed") : 0;
+}
+
+/* With the lock held: one that was a stranger until now needs a place among the known. */
+static int
+take_place(struct peer *p, bool was_known, struct err *e)
+{
+	int rc = 0;
+
+	if (!was_known && p->conn.known && (rc = server_place(p->server, p, e)) < 0)
+		p->conn.known = false;
+	return rc;
 }
 
 /* One whole frame, with the lock held. */
@@ -243,14 +323,14 @@ static int
 take_frame(struct peer *p, struct incoming *in, struct err *e)
 {
 	struct buf ack = { 0 };
+	bool was_known = p->conn.known;
+	int rc;
 
-	if (p->forbidden.code != 0) {
-		*e = p->forbidden;
-		return e->code;
-	}
+	if ((rc = slow_down(p, in->frame.kind, e)) < 0)
+		return rc;
 	switch (conn_frame(&p->conn, &in->frame, in->payload, clock_mono(), e)) {
 	case CONN_TAKE:
-		return deliver(p, in, e);
+		return (rc = take_place(p, was_known, e)) < 0 ? rc : deliver(p, in, e);
 	case CONN_AGAIN:
 		/* what the engine took, not what lies in the mailbox: an ACK is a promise */
 		buf_u64(&ack, p->seen->have_seq);
@@ -268,11 +348,11 @@ read_on(struct peer *p, struct err *e)
 	struct incoming in;
 	int rc = read_frame(p, &in, e);
 
-	if (rc == 0) {
-		pthread_mutex_lock(&p->server->lock);
+	pthread_mutex_lock(&p->server->lock);
+	if (rc == 0)
 		rc = take_frame(p, &in, e);
-		pthread_mutex_unlock(&p->server->lock);
-	}
+	give_memory_back(p);
+	pthread_mutex_unlock(&p->server->lock);
 	free(in.payload);
 	return rc;
 }
@@ -283,11 +363,31 @@ was_our_word(const struct err *e)
 	return e->code != ERR_PEER && e->code != ERR_SYSTEM;
 }
 
+/* Of whom nobody was told there is nothing to say: the next one that comes clears it away. */
+static void
+die(struct peer *p)
+{
+	struct server *s = p->server;
+	struct peer **at = &s->peers;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	p->next = s->dead;
+	s->dead = p;
+	pthread_cond_broadcast(&s->ended);
+}
+
 static void
 say_end(struct peer *p)
 {
-	struct letter *l = calloc(1, sizeof *l);
+	struct letter *l;
 
+	if (!p->posted && !p->server->stopping) {
+		die(p);
+		return;
+	}
+	l = calloc(1, sizeof *l);
 	/* A few bytes cannot be had: the peer stays in the table, and is freed with the server. */
 	if (l == NULL)
 		return;
@@ -303,15 +403,20 @@ reader(void *arg)
 	struct server *s = p->server;
 	struct err e = { 0 };
 
-	while (read_on(p, &e) == 0)
-		;
+	if (p->forbidden.code != 0)
+		e = p->forbidden;
+	else if (peer_secure(p, &e) == 0)
+		while (read_on(p, &e) == 0)
+			;
 	pthread_mutex_lock(&s->lock);
 	bool by_us = p->closing;
 
 	if (!by_us) {
 		p->end = e;
 		peer_hang_up(p, was_our_word(&e) ? e.text : NULL);
-		if (was_our_word(&e) && !s->stopping)
+		if (e.code == ERR_DENIED && p->forbidden.code == 0)
+			server_refused(s, p->conn.door, &p->conn.who, &e);
+		else if (was_our_word(&e) && p->forbidden.code == 0 && !s->stopping)
 			server_note(s, "%s %s: %s", p->conn.door == DOOR_AGENTS ? "agent" : "operator",
 			    p->conn.hello.node != NULL ? p->conn.hello.node : "(unnamed)", e.text);
 	}
@@ -328,7 +433,8 @@ reader(void *arg)
 }
 
 int
-peer_start(struct server *s, enum door door, struct stream *stream, const struct err *forbidden, struct err *e)
+peer_start(struct server *s, enum door door, struct stream *stream, const struct who *who, const char *only_node,
+    const struct err *forbidden, struct err *e)
 {
 	struct peer *p = calloc(1, sizeof *p);
 
@@ -339,6 +445,8 @@ peer_start(struct server *s, enum door door, struct stream *stream, const struct
 	p->forbidden = *forbidden;
 	cond_init_mono(&p->out);
 	conn_init(&p->conn, door, &s->options.limits, clock_mono());
+	p->conn.who = *who;
+	p->conn.only_node = only_node;
 	if (pthread_create(&p->writer, NULL, writer, p) != 0)
 		goto fail;
 	if (pthread_create(&p->reader, NULL, reader, p) != 0) {

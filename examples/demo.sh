@@ -6,17 +6,21 @@
 #   demo.sh --json ...   the verdict as JSON on standard output, all else on standard error
 #   demo.sh --list       the faults there are
 #
-# O=: where the programs were built. KEEP=1: leave everything running and say where. LEARN_SECONDS, RATE.
+# O=: where the programs were built. KEEP=1: leave everything running and say where. LEARN_SECONDS, RATE; DEGREE: of the
+# fault, where it has degrees (shop/README.md).
 # ONLY=1: all requests are of the type that the fault is in. STRATEGY, K: of the search.
-# DELAY_TO=FILE: the controller's status at the end, for the benchmarks.
+# For the benchmarks: DELAY_TO=FILE, the controller's status at the end; BEFORE_SECONDS: the fault is on for so long
+# before the diagnosis begins, and the JSON says what other requests took then, and meanwhile.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 O=${O:-$here/../build}
 LEARN_SECONDS=${LEARN_SECONDS:-10}
 RATE=${RATE:-160}
+DEGREE=${DEGREE:-on}
 ONLY=${ONLY:-}
 STRATEGY=${STRATEGY:-}
 K=${K:-}
+BEFORE_SECONDS=${BEFORE_SECONDS:-0}
 json=0
 fault=slow_function
 for arg in "$@"; do
@@ -33,7 +37,8 @@ type=$(jq -r --arg f "$fault" '.[$f].type' "$here/shop/faults.json")
 
 if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
   echo "demo: nodes are mount namespaces, which only root may make: going on with sudo" >&2
-  exec sudo O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" KEEP="${KEEP:-}" "$0" "$@"
+  exec sudo O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" DEGREE="$DEGREE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" KEEP="${KEEP:-}" \
+    BEFORE_SECONDS="$BEFORE_SECONDS" "$0" "$@"
 fi
 [ $json = 0 ] || exec 3>&1 1>&2
 bold= plain= green= red=
@@ -59,6 +64,12 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# p50_between FROM TO: of the requests of other types that were answered then, in ms; how many there were.
+p50_between() {
+  awk -v from="$1" -v to="$2" -v type="$type" '$1 >= from && $1 < to && $2 != type && $4 == 200 { print $3 }' "$stage/answers" |
+    sort -n | awk '{ ms[NR] = $1 } END { print NR ? ms[int((NR + 1) / 2)] : "null", NR }'
+}
+
 types_seen() { hone status --json | jq -e --arg t "$type" 'any(.types[]; .type == $t and .traces > 20)'; }
 
 step "a shop of several services comes up, each on a node of its own"
@@ -68,7 +79,7 @@ stage_honed
 stage_agents
 
 step "load: $RATE requests a second, of $([ -n "$ONLY" ] && echo "type $type" || echo "several types")"
-"$here/shop/shop.sh" load "$stage/shop" --seconds 600 --rate "$RATE" ${ONLY:+--mix "$type=1"} --seed 1 >"$stage/load.log" 2>&1 &
+"$here/shop/shop.sh" load "$stage/shop" --seconds 600 --rate "$RATE" ${ONLY:+--mix "$type=1"} --seed 1 --log "$stage/answers" >"$stage/load.log" 2>&1 &
 load=$!
 until_true 20 "requests of type $type are seen" types_seen
 hone agents
@@ -77,13 +88,17 @@ step "learning for $LEARN_SECONDS s: every tracepoint on, then off again"
 hone learn --seconds "$LEARN_SECONDS" --wait
 
 step "the fault '$fault' is planted; nobody tells Hone where"
-how=on
-[ -z "$ONLY" ] || how=$(jq -r --arg f "$fault" '.[$f].only // "on"' "$here/shop/faults.json")
+how=$DEGREE
+[ -z "$ONLY" ] || how=$(jq -r --arg f "$fault" --arg on "$DEGREE" '.[$f].only // $on' "$here/shop/faults.json")
 "$here/shop/shop.sh" fault "$stage/shop" "$fault" "$how"
+planted_at=$EPOCHREALTIME
+sleep "$BEFORE_SECONDS"
 
 step "hone start $type"
 found=0
+begun_at=$EPOCHREALTIME
 hone start "$type" ${STRATEGY:+--strategy "$STRATEGY"} ${K:+--k "$K"} --wait || found=$?
+ended_at=$EPOCHREALTIME
 hone forest "$type" --json >"$stage/verdict.json"
 [ -z "${DELAY_TO:-}" ] || hone status --json >"$DELAY_TO"
 
@@ -102,7 +117,13 @@ else
   echo "${red}STILL ON:${plain}"
   echo "$on"
 fi
-[ $json = 0 ] || jq -c --arg fault "$fault" --arg check "$check" '.runs[0] + {fault: $fault, check: $check}' "$stage/verdict.json" >&3
+if [ $json = 1 ]; then
+  read -r p50_before n_before <<<"$(p50_between "$planted_at" "$begun_at")"
+  read -r p50_during n_during <<<"$(p50_between "$begun_at" "$ended_at")"
+  jq -c --arg fault "$fault" --arg check "$check" --argjson before "$p50_before" --argjson nbefore "$n_before" \
+    --argjson during "$p50_during" --argjson nduring "$n_during" '.runs[0] + {fault: $fault, check: $check,
+    others: {before_p50_ms: $before, before: $nbefore, during_p50_ms: $during, during: $nduring}}' "$stage/verdict.json" >&3
+fi
 if [ "$check" = right ] && [ -z "$on" ] && [ $found = 0 ]; then
   echo "${green}The verdict is right: '$fault' was planted there.${plain}"
   exit 0

@@ -9,6 +9,8 @@
 #   node.sh start DIR NAME                 make the node; its things are in DIR/NAME
 #   node.sh exec DIR NAME CMD...           run CMD in the node
 #   node.sh run DIR NAME LABEL CMD...      the same, in the background: DIR/NAME/LABEL.pid, .log
+#   node.sh join DIR NAME OTHER            another name for a node that is there, with things of its own in DIR/NAME
+#   node.sh pids DIR NAME                  the processes that run in the node
 #   node.sh stop DIR NAME                  end all that runs in the node, leave nothing
 #
 # NODE_CLOCKS="NAME=SECONDS...": these nodes' CLOCK_MONOTONIC is so far ahead of the
@@ -82,7 +84,8 @@ node_start() {
       { echo no >"$1/ready"; exit 1; }
     echo yes >"$1/ready"
     exec sleep infinity' node "$dir" "$token" </dev/null >"$dir/node.log" 2>&1 &
-  read -r -t 10 ready <>"$dir/ready"
+  disown	# killed by node_stop: nothing that a shell need tell of
+  read -r -t 30 ready <>"$dir/ready"
   rm -f "$dir/ready"
   if [ "$ready" != yes ]; then
     node_fail "$dir: no mount namespace: $(cat "$dir/node.log")"
@@ -97,6 +100,11 @@ node_start() {
   node_fail "$dir: no session daemon: $(cat "$dir/sessiond.log")"
   node_stop "$1" "$2"
   return 1
+}
+
+node_join() {
+  mkdir -p "$1/$2/home" && cp "$1/$3/token" "$1/$3/holder.pid" "$1/$2" || return 1
+  [ ! -e "$1/$3/clock" ] || cp "$1/$3/clock" "$1/$2"
 }
 
 # Becomes CMD, in the node.
@@ -147,7 +155,7 @@ node_stop() {
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
   cmd=$1
   case "$cmd:$#" in
-  start:3|stop:3) ;;
+  start:3|pids:3|stop:3|join:4) ;;
   exec:[4-9]*|exec:[1-9][0-9]*) cmd=enter ;;
   run:[5-9]*|run:[1-9][0-9]*) ;;
   *)

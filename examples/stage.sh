@@ -6,9 +6,10 @@
 #   stage_honed            the controller, until it answers; $honed is its pid
 #   stage_agents           an agent on each node, until each is connected and traces; its two halves: stage_agents_start,
 #                          stage_agents_known
-#   stage_unhone           ends controller and agents (by their pids)
+#   stage_unhone           ends controller and agents (by their pids), and waits for what they started
 #   stage_down             all of it, and removes the folder; 1 when the shop did not end cleanly
-#   stage_added            what the nodes' own session daemons have on, beside what is always on: "node event" lines
+#   stage_added            what the nodes' own session daemons have on, beside what is always on and what an agent measures
+#                          with: "node event" lines
 #   hone ...               the operator's program, on this stage
 #   until_true SECONDS WORDS COMMAND...   waits for it; says WORDS when it does not come
 
@@ -38,7 +39,7 @@ stage_honed() {
   "$O/bin/honed" -o controller.agents="ipc://$stage/agents.sock" -o controller.operators="$HONE_SOCKET" \
     -o storage.database="$stage/forest.db" -o storage.space="$stage/space.db" "$@" >>"$stage/honed.log" 2>&1 &
   honed=$!
-  until_true 10 "honed answers" hone status --json
+  until_true 30 "honed answers" hone status --json
 }
 
 stage_ready() {
@@ -57,15 +58,24 @@ stage_agents_start() {
 }
 
 stage_agents_known() {
-  until_true 20 "every agent is connected, traces, and has told of its programs" stage_ready
+  until_true 60 "every agent is connected, traces, and has told of its programs" stage_ready
 }
 
 stage_agents() { stage_agents_start && stage_agents_known; }
+
+stage_hone() {	# Hone's processes on the nodes; that one ends meanwhile says nothing of the others
+  local node
+  for node in $nodes; do
+    "$here/node.sh" pids "$stage/shop" "$node"
+  done | sed 's|.*|/proc/&/comm|' | { xargs -r cat 2>/dev/null || true; } | grep '^hone-'
+}
+stage_hone_gone() { ! stage_hone; }
 
 stage_unhone() {
   local p
   for p in $honed "${stage_agent_pids[@]}"; do kill "$p" 2>/dev/null || true; done
   for p in $honed "${stage_agent_pids[@]}"; do wait "$p" 2>/dev/null || true; done
+  [ "${#stage_agent_pids[@]}" = 0 ] || until_true 30 "the guardians end" stage_hone_gone || true
   honed=
   stage_agent_pids=()
 }
@@ -91,7 +101,7 @@ stage_added() {
     for session in $("$here/node.sh" exec "$stage/shop" "$node" lttng list 2>/dev/null |
         sed -n 's/^ *[0-9]*) \(hone-[^ ]*\).*/\1/p'); do
       "$here/node.sh" exec "$stage/shop" "$node" lttng list "$session" 2>/dev/null |
-        sed -n "s/^ *\([A-Za-z_0-9]*:[^ ]*\) .*\[enabled\].*/$node \1/p" | grep -v ' hone:' || true
+        sed -n "s/^ *\([A-Za-z_0-9]*:[^ ]*\) .*\[enabled\].*/$node \1/p" | grep -v ' hone[:_]' || true
     done
   done
 }

@@ -16,6 +16,7 @@ run_word(enum run_state s)
 {
 	static const char *const words[RUN_STATES] = {
 		[RUN_ACTIVE] = "active", [RUN_FOUND] = "found", [RUN_NOT_FOUND] = "not found", [RUN_STOPPED] = "stopped",
+		[RUN_UNSURE] = "unsure",
 	};
 
 	return (unsigned)s < RUN_STATES ? words[s] : "?";
@@ -41,6 +42,7 @@ run_release(struct run *r)
 	free(r->strategy);
 	free(r->words);
 	free(r->version);
+	free(r->by);
 	memset(r, 0, sizeof *r);
 }
 
@@ -265,8 +267,10 @@ touch_verdict(struct forest *f, struct tree_verdict *v)
 
 /* What is not a number costs least; of equals the earlier one ranks higher. */
 static bool
-costs_more(const struct verdict *a, const struct verdict *b)
+comes_before(const struct verdict *a, const struct verdict *b)
 {
+	if (verdict_sure(a) != verdict_sure(b))
+		return verdict_sure(a);
 	return !isnan(a->cost_ns) && (isnan(b->cost_ns) || a->cost_ns > b->cost_ns);
 }
 
@@ -285,7 +289,7 @@ forest_verdict_new(struct forest *f, const struct verdict *v)
 		free(made);
 		return NULL;
 	}
-	for (at = r->nverdicts++; at > 0 && costs_more(v, &r->verdicts[at - 1]->verdict); at--) {
+	for (at = r->nverdicts++; at > 0 && comes_before(v, &r->verdicts[at - 1]->verdict); at--) {
 		r->verdicts[at] = r->verdicts[at - 1];
 		r->verdicts[at]->verdict.rank = at + 1;
 		touch_verdict(f, r->verdicts[at]);
@@ -367,6 +371,7 @@ forest_changes(struct forest *f)
 
 	c->switched = f->switched != NULL ? f->switched + (f->nswitched - c->nswitched) : NULL;
 	c->evidence = f->evidence != NULL ? f->evidence + (f->nevidence - c->nevidence) : NULL;
+	c->audit = f->audit != NULL ? f->audit + (f->naudit - c->naudit) : NULL;
 	return c;
 }
 
@@ -381,7 +386,8 @@ forest_written(struct forest *f)
 		((struct node *)c->hypotheses[i])->touched = false;
 	for (uint32_t i = 0; i < c->nverdicts; i++)
 		((struct tree_verdict *)c->verdicts[i])->touched = false;
-	c->nruns = c->nhypotheses = c->nverdicts = c->nswitched = c->nevidence = 0;
+	c->nruns = c->nhypotheses = c->nverdicts = c->nswitched = c->nevidence = c->naudit = 0;
+	forest_log_tidy(f);
 }
 
 void
@@ -396,6 +402,7 @@ forest_touch_all(struct forest *f)
 		forest_touch(f, &f->nodes[i]->hypothesis);
 	f->changes.nswitched = f->nswitched;
 	f->changes.nevidence = f->nevidence;
+	f->changes.naudit = f->naudit;
 }
 
 int

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The forest: runs (diagnoses), each with a tree of hypotheses and a verdict, and
- * a log of what was switched and why. In memory for the engine; what changed goes
- * to the store in one transaction a cycle, before the toggles of that cycle go out.
+ * The forest: runs (diagnoses), each with a tree of hypotheses and a verdict, a
+ * log of what was switched and why, and the audit: who asked for it. In memory for the
+ * engine; what changed goes to the store in one transaction a cycle, before the toggles
+ * of that cycle go out.
  */
 #ifndef FOREST_FOREST_H
 #define FOREST_FOREST_H
@@ -11,9 +12,10 @@
 #include "forest/hypothesis.h"
 #include "forest/verdict.h"
 
-enum run_state { RUN_ACTIVE, RUN_FOUND, RUN_NOT_FOUND, RUN_STOPPED, RUN_STATES };
+enum run_state { RUN_ACTIVE, RUN_FOUND, RUN_NOT_FOUND, RUN_STOPPED, RUN_UNSURE, RUN_STATES };
 
-const char *run_word(enum run_state s);	/* "active", "found", "not found", "stopped" */
+const char *run_word(enum run_state s);	/* "active", "found", "not found", "stopped", "unsure": a verdict whose
+				   edge may as well have nothing of the problem */
 
 struct run {
 	uint64_t id;		/* within the database, from 1 */
@@ -28,6 +30,7 @@ struct run {
 	uint64_t requests;	/* whose traces were looked at */
 	uint32_t effort;	/* cycles that it might take */
 	char *version;		/* of the search space; "" */
+	char *by;		/* who started it, by name; "": not known */
 	struct wall begun, ended;	/* ended.ns 0: not yet */
 };
 
@@ -39,6 +42,22 @@ struct switched {
 	const char *tracepoint;	/* "provider:event" */
 	const char *why;
 	struct wall when;
+};
+
+enum audit_outcome { AUDIT_DONE, AUDIT_FAILED, AUDIT_REFUSED, AUDIT_OUTCOMES };	/* refused: who asked may not */
+
+const char *audit_word(enum audit_outcome o);	/* "done", "failed", "refused" */
+
+/* Something that somebody asked for, and that changes something; or that Hone did unasked. */
+struct audit {
+	struct wall when;
+	int64_t uid, pid;	/* -1: Hone itself */
+	const char *user;	/* its name, or what of Hone it was: "the budget", "agent n1" */
+	const char *asked;	/* the question as compact JSON, or a few words */
+	enum audit_outcome outcome;
+	uint64_t run;		/* 0: none. Not a reference: the row may outlive it */
+	uint64_t times;		/* that it stands for: refusals in quick succession share a row */
+	const char *words;	/* what came of it */
 };
 
 struct forest;
@@ -54,12 +73,15 @@ struct hypothesis *forest_hypothesis_new(struct forest *f, uint64_t run, uint64_
 void forest_touch_run(struct forest *f, const struct run *r);
 void forest_touch(struct forest *f, const struct hypothesis *h);
 int  forest_switched(struct forest *f, const struct switched *s, struct err *e);	/* copies */
+/* Of the newest AUDIT_KEPT at least are in memory; the store has those before. Copies. ERR_MEMORY. O(1) expected. */
+enum { AUDIT_KEPT = 10000 };
+int  forest_audit_add(struct forest *f, const struct audit *a, struct err *e);
 
 struct run *forest_run(const struct forest *f, uint64_t id);		/* or NULL */
 struct run *forest_run_latest(const struct forest *f, const char *type);	/* newest of that type (NULL: of all), or NULL */
 struct hypothesis *forest_get(const struct forest *f, uint64_t id);	/* or NULL */
-/* A verdict of this run: copied, ranked by cost among those there are, whose ranks and run.verdict follow. The
- * hypothesis is the run's and has none yet; v->rank is not looked at. NULL: out of memory. O(those of the run). */
+/* A verdict of this run: copied, ranked among those there are (the sure first, then by cost), whose ranks and run.verdict
+ * follow. The hypothesis is the run's and has none yet; v->rank is not looked at. NULL: out of memory. O(those of the run). */
 const struct verdict *forest_verdict_new(struct forest *f, const struct verdict *v);
 const struct verdict *forest_verdict(const struct forest *f, uint64_t run, uint32_t rank);	/* or NULL */
 /* Kept for as long as the run is. At most EVIDENCE_MAX of a hypothesis, further ones are left out, as is a trace that
@@ -69,8 +91,11 @@ int  forest_evidence_add(struct forest *f, const struct evidence *v, struct err 
 /* Of that trace (high 0: any high half), newest runs first; *at = 0 begins, NULL ends. O(1) expected each. It, and
  * what the next one gives, is valid until something is added or forgotten. */
 const struct evidence *forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at);
-/* The log of switches, oldest first: of a tracepoint ("provider:event"), or (NULL) of all. All together O(log). */
+/* The log of switches, oldest first: of a tracepoint ("provider:event"), or (NULL) of all. Valid until something is added,
+ * forgotten or written. All together O(log). */
 const struct switched *forest_switched_next(const struct forest *f, const char *tracepoint, uint64_t *at);
+/* The audit, newest first: *at = 0 begins, NULL ends. Valid until something is added, forgotten or written. O(1). */
+const struct audit *forest_audit_next(const struct forest *f, uint64_t *at);
 /* All of a run, or all runs, in order of id, parents before their children: *at = 0 begins, NULL ends. */
 struct hypothesis *forest_next(const struct forest *f, uint64_t run, uint64_t *at);
 struct run *forest_run_next(const struct forest *f, uint64_t *at);
@@ -94,7 +119,8 @@ int  store_load(struct store *s, struct forest *f, unsigned days, struct err *e)
 
 /* Deletes whole runs that have ended, oldest first: those that ended before `before` (ns 0: none), and, while what is
  * used of the file is more than max_bytes (0: any size), further ones; never the newest of a type, which an engine may
- * still hold. Switches of no run go with the runs of their time. Gives the space back to the disk. Also from *f,
+ * still hold. Switches of no run, and the audit, go with the runs of their time; and the oldest of the audit where the
+ * file is too large and no run can go. Gives the space back to the disk. Also from *f,
  * whatever of it waited to be written. How many runs, or a negative code. A call does a few runs and megabytes, in one
  * transaction of some ms: call again until it says 0. What was there before must have been loaded. O(forest in memory). */
 int  store_prune(struct store *s, struct forest *f, struct wall before, int64_t max_bytes, struct err *e);
@@ -104,7 +130,7 @@ int  store_prune(struct store *s, struct forest *f, struct wall before, int64_t 
  * Rows without those they belong to are left out and counted. ERR_STORE: nothing of it can be read, or `to` is there;
  * ERR_BUSY: a controller has it; ERR_FULL, ERR_VERSION. O(size), in time and memory. */
 struct salvaged {
-	uint64_t runs, hypotheses, verdicts, switches, evidence;	/* saved */
+	uint64_t runs, hypotheses, verdicts, switches, evidence, audits;	/* saved */
 	uint64_t orphans, unreadable;					/* rows left out; gaps where pages could not be read */
 };
 int  store_salvage(const char *from, const char *to, struct salvaged *ret, struct err *e);
@@ -116,20 +142,22 @@ struct forest_changes {
 	struct switched *switched;
 	struct verdict **verdicts;
 	struct evidence *evidence;
-	uint32_t nruns, nhypotheses, nswitched, nverdicts, nevidence;
+	struct audit *audit;
+	uint32_t nruns, nhypotheses, nswitched, nverdicts, nevidence, naudit;
 };
 const struct forest_changes *forest_changes(struct forest *f);
-void forest_written(struct forest *f);	/* the changes are safe: forget that they are changes */
+void forest_written(struct forest *f);	/* the changes are safe: forget that they are changes. O(changes) amortised */
 /* for the store, on load: in order of id, which is kept; takes over the texts, on failure they stay the caller's.
  * ERR_INPUT: an id again, a state that there is not, a run or parent that is missing. */
 int forest_put_run(struct forest *f, struct run *r, struct err *e);
 int forest_put(struct forest *f, struct hypothesis *h, struct err *e);
 /* Of each run by rank, from 1. */
 int forest_put_verdict(struct forest *f, struct verdict *v, struct err *e);
-/* These two copy, and want a forest without changes. */
+/* These copy, and want a forest without changes. */
 int forest_put_switched(struct forest *f, const struct switched *s, struct err *e);
 int forest_put_evidence(struct forest *f, const struct evidence *v, struct err *e);
-/* Removes these runs with all that is theirs, and what was switched for no run before then. O(all). */
+int forest_put_audit(struct forest *f, const struct audit *a, struct err *e);
+/* Removes these runs with all that is theirs, and what was switched for no run, or audited, before then. O(all). */
 void forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall before);
 void forest_touch_all(struct forest *f);	/* all of it is to be written: into another store */
 void forest_continue(struct forest *f, uint64_t last_run, uint64_t last_hypothesis);	/* ids go on after these */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What a forest is made of: for forest.c (runs, hypotheses, verdicts) and
- * forest_log.c (switches, evidence), and nobody else.
+ * forest_log.c (switches, evidence, the audit), and nobody else.
  */
 #ifndef FOREST_FOREST_INSIDE_H
 #define FOREST_FOREST_INSIDE_H
@@ -43,16 +43,19 @@ struct forest {
 	uint32_t nverdicts, verdicts_cap;	/* of all runs; room among the changes */
 	struct switched *switched;	/* oldest first; the last ones are not written yet */
 	struct evidence *evidence;	/* the same */
-	uint32_t nswitched, switched_cap, nevidence, evidence_cap;
+	struct audit *audit;		/* the same */
+	uint32_t nswitched, switched_cap, nevidence, evidence_cap, naudit, audit_cap;
 	struct by_trace by_trace;	/* of evidence; has its capacity */
-	struct texts *texts;		/* of switched: the same few again and again */
+	struct texts *texts;		/* of switched and audit; equal ones are one */
+	uint64_t texts_due;		/* when there are so many, those that no row has any more go */
 	uint64_t next_run, next_hypothesis;
 	struct forest_changes changes;
 };
 
 bool forest_grow(void *array, uint32_t cap, size_t size_bytes);	/* false: out of memory, unchanged */
-/* Room for what is kept of switches and evidence; what they leave out has no run any more. */
+/* Room for what is kept of switches, evidence and the audit; what they leave out has no run any more. */
 void forest_log_release(struct forest *f);
 void forest_log_forget(struct forest *f, struct wall before);
+void forest_log_tidy(struct forest *f);		/* texts of rows move. O(1) amortised */
 
 #endif

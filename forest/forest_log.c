@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What was switched, and the traces that were evidence. Both only grow at their
- * end, and what is not written yet is their end: the changes are a part of them.
+ * What was switched, the traces that were evidence, and who asked. All only grow at
+ * their end, and what is not written yet is their end: the changes are a part of them.
  * Pruning, which takes from their middle, moves what stays together.
  */
 #include "forest/forest_inside.h"
@@ -14,11 +14,11 @@
 /* ---- switches ---- */
 
 static const char *
-intern(struct forest *f, const char *s)
+intern(struct texts *t, const char *s)
 {
-	uint32_t id = texts_intern(f->texts, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
+	uint32_t id = texts_intern(t, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
 
-	return id != UINT32_MAX ? texts_get(f->texts, id) : NULL;
+	return id != UINT32_MAX ? texts_get(t, id) : NULL;
 }
 
 static int
@@ -29,8 +29,8 @@ switched_append(struct forest *f, const struct switched *s, struct err *e)
 
 	if (f->nswitched == f->switched_cap && forest_grow(&f->switched, cap, sizeof *f->switched))
 		f->switched_cap = cap;
-	copy.tracepoint = intern(f, s->tracepoint);
-	copy.why = intern(f, s->why);
+	copy.tracepoint = intern(f->texts, s->tracepoint);
+	copy.why = intern(f->texts, s->why);
 	if (f->nswitched == f->switched_cap || copy.tracepoint == NULL || copy.why == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the log of what was switched");
 	f->switched[f->nswitched++] = copy;
@@ -73,6 +73,76 @@ forest_switched_next(const struct forest *f, const char *tracepoint, uint64_t *a
 		if (wanted == NULL || f->switched[*at].tracepoint == wanted)
 			return &f->switched[(*at)++];
 	return NULL;
+}
+
+/* ---- the audit ---- */
+
+const char *
+audit_word(enum audit_outcome o)
+{
+	static const char *const words[AUDIT_OUTCOMES] = {
+		[AUDIT_DONE] = "done", [AUDIT_FAILED] = "failed", [AUDIT_REFUSED] = "refused",
+	};
+
+	return (unsigned)o < AUDIT_OUTCOMES ? words[o] : "?";
+}
+
+/* Twice as many as are kept: then the older half goes, but for what is not written yet. */
+static bool
+audit_room(struct forest *f)
+{
+	uint32_t cap = f->audit_cap != 0 ? f->audit_cap * 2 : 64, written = f->naudit - f->changes.naudit, drop;
+
+	if (f->naudit >= 2 * AUDIT_KEPT && written > 0) {
+		drop = f->naudit - AUDIT_KEPT < written ? f->naudit - AUDIT_KEPT : written;
+		f->naudit -= drop;
+		memmove(f->audit, f->audit + drop, f->naudit * sizeof *f->audit);
+	}
+	if (f->naudit < f->audit_cap)
+		return true;
+	if (!forest_grow(&f->audit, cap, sizeof *f->audit))
+		return false;
+	f->audit_cap = cap;
+	return true;
+}
+
+static int
+audit_append(struct forest *f, const struct audit *a, struct err *e)
+{
+	struct audit copy = *a;
+
+	copy.user = intern(f->texts, a->user);
+	copy.asked = intern(f->texts, a->asked);
+	copy.words = intern(f->texts, a->words);
+	if (copy.user == NULL || copy.asked == NULL || copy.words == NULL || !audit_room(f))
+		return err_set(e, ERR_MEMORY, "out of memory for the audit");
+	f->audit[f->naudit++] = copy;
+	return 0;
+}
+
+int
+forest_audit_add(struct forest *f, const struct audit *a, struct err *e)
+{
+	int rc = audit_append(f, a, e);
+
+	if (rc == 0)
+		f->changes.naudit++;
+	return rc;
+}
+
+int
+forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
+{
+	assert(f->changes.naudit == 0);
+	if ((unsigned)a->outcome >= AUDIT_OUTCOMES)
+		return err_set(e, ERR_INPUT, "a row of the audit has outcome %u, which there is not", (unsigned)a->outcome);
+	return audit_append(f, a, e);
+}
+
+const struct audit *
+forest_audit_next(const struct forest *f, uint64_t *at)
+{
+	return *at < f->naudit ? &f->audit[f->naudit - ++*at] : NULL;
 }
 
 /* ---- evidence ---- */
@@ -199,6 +269,52 @@ forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at)
 	return link != 0 ? &f->evidence[link - 1] : NULL;
 }
 
+/* ---- texts ---- */
+
+enum { SWITCHED_TEXTS = 2, AUDIT_TEXTS = 3, TEXTS_DUE_MIN = 256 };
+
+static uint64_t
+count_texts(const struct forest *f)
+{
+	return SWITCHED_TEXTS * (uint64_t)f->nswitched + AUDIT_TEXTS * (uint64_t)f->naudit;
+}
+
+/* The i-th of all rows' texts. */
+static const char **
+text_at(struct forest *f, uint64_t i)
+{
+	if (i < SWITCHED_TEXTS * (uint64_t)f->nswitched) {
+		struct switched *s = &f->switched[i / SWITCHED_TEXTS];
+
+		return i % SWITCHED_TEXTS == 0 ? &s->tracepoint : &s->why;
+	}
+	i -= SWITCHED_TEXTS * (uint64_t)f->nswitched;
+	struct audit *a = &f->audit[i / AUDIT_TEXTS];
+
+	return i % AUDIT_TEXTS == 0 ? &a->user : i % AUDIT_TEXTS == 1 ? &a->asked : &a->words;
+}
+
+/* A seed, a number, a name: what is asked is rarely the same twice. Where most of the texts may be of rows that went,
+ * those of rows that are there move; without memory for it they stay for now. */
+void
+forest_log_tidy(struct forest *f)
+{
+	uint64_t n = count_texts(f);
+	struct texts *fresh;
+	bool ok;
+
+	if (texts_count(f->texts) < f->texts_due)
+		return;
+	ok = (fresh = texts_new()) != NULL;
+	for (uint64_t i = 0; i < n && ok; i++)
+		ok = intern(fresh, *text_at(f, i)) != NULL;
+	for (uint64_t i = 0; i < n && ok; i++)
+		*text_at(f, i) = intern(fresh, *text_at(f, i));	/* all are there: no memory is needed any more */
+	texts_free(ok ? f->texts : fresh);
+	f->texts = ok ? fresh : f->texts;
+	f->texts_due = 2 * texts_count(f->texts) > TEXTS_DUE_MIN ? 2 * texts_count(f->texts) : TEXTS_DUE_MIN;
+}
+
 /* ---- forgetting ---- */
 
 /* Those of a run stand together mostly: *known is one that is there. */
@@ -211,6 +327,21 @@ gone(const struct forest *f, uint64_t run, uint64_t *known)
 		return true;
 	*known = run;
 	return false;
+}
+
+static void
+audit_forget(struct forest *f, struct wall before)
+{
+	uint32_t kept = 0, fresh = f->naudit - f->changes.naudit, waiting = 0;
+
+	for (uint32_t i = 0; i < f->naudit; i++) {
+		if (f->audit[i].when.ns < before.ns)
+			continue;
+		waiting += i >= fresh;
+		f->audit[kept++] = f->audit[i];
+	}
+	f->naudit = kept;
+	f->changes.naudit = waiting;
 }
 
 void
@@ -240,6 +371,7 @@ forest_log_forget(struct forest *f, struct wall before)
 	}
 	f->nevidence = kept;
 	c->nevidence = waiting;
+	audit_forget(f, before);
 	if (f->by_trace.cap != 0)
 		link_all(f);
 }
@@ -249,6 +381,7 @@ forest_log_release(struct forest *f)
 {
 	free(f->switched);
 	free(f->evidence);
+	free(f->audit);
 	free(f->by_trace.heads);
 	free(f->by_trace.next);
 }

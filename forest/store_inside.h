@@ -14,7 +14,7 @@
 #include "forest/forest.h"
 
 /* In the order in which they are written and read: each row's run, parent and hypothesis come before it. */
-enum table { TABLE_RUN, TABLE_HYPOTHESIS, TABLE_VERDICT, TABLE_SWITCHED, TABLE_EVIDENCE, TABLES };
+enum table { TABLE_RUN, TABLE_HYPOTHESIS, TABLE_VERDICT, TABLE_SWITCHED, TABLE_EVIDENCE, TABLE_AUDIT, TABLES };
 
 enum kind { U64, U32, REF, FLAG, CHAR, REAL, TEXT };	/* REF: 0 is NULL; REAL: not a number is NULL */
 
@@ -35,7 +35,7 @@ struct table_info {
 };
 
 extern const struct table_info store_tables[TABLES];
-enum { STORE_SCHEMA = 2 };	/* the newest */
+enum { STORE_SCHEMA = 3 };	/* the newest */
 
 struct store {
 	char *path;

@@ -10,12 +10,14 @@
 
 #include <stdio.h>
 
-enum { RUNS_MAX = 4, SWITCHES_MAX = 4096, PAGES_MAX = 1024 };	/* of a call */
+enum { RUNS_MAX = 4, SWITCHES_MAX = 4096, AUDITS_MAX = 4096, PAGES_MAX = 1024 };	/* of a call */
+enum { AUDITS_KEPT = 1000 };	/* however large the file */
 
 struct goes {
 	uint64_t runs[RUNS_MAX];
 	uint32_t n;
-	struct wall before;	/* switches of no run before this go as well */
+	struct wall before;	/* switches of no run, and audit, before this go as well */
+	struct wall audit_before;	/* and audit before this, the file being too large */
 	int64_t rows;		/* that went */
 };
 
@@ -57,6 +59,16 @@ choose(struct store *s, struct goes *g, int64_t before_ns, struct err *e)
 	return rc;
 }
 
+/* No run can go: then the oldest of the audit, but for some. */
+static int
+choose_audit(struct store *s, struct goes *g, struct err *e)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof sql, "SELECT (SELECT when_ns FROM audit ORDER BY when_ns DESC LIMIT 1 OFFSET %d)", AUDITS_KEPT - 1);
+	return database_integer(s->db, s->path, sql, &g->audit_before.ns, e);
+}
+
 static int
 delete_with(struct store *s, struct goes *g, const char *sql, int64_t a, int64_t b, struct err *e)
 {
@@ -92,6 +104,10 @@ delete_all(struct store *s, struct goes *g, struct err *e)
 	if (rc == 0)
 		rc = delete_with(s, g, "DELETE FROM switched WHERE rowid IN"
 		    " (SELECT rowid FROM switched WHERE run IS NULL AND when_ns < ?1 LIMIT ?2)", g->before.ns, SWITCHES_MAX, e);
+	if (rc == 0)
+		rc = delete_with(s, g, "DELETE FROM audit WHERE rowid IN"
+		    " (SELECT rowid FROM audit WHERE when_ns < ?1 ORDER BY when_ns LIMIT ?2)",
+		    g->before.ns > g->audit_before.ns ? g->before.ns : g->audit_before.ns, AUDITS_MAX, e);
 	return rc;
 }
 
@@ -121,6 +137,8 @@ prune(struct store *s, struct forest *f, struct goes *g, struct wall before, int
 		return rc;
 	if (g->n == 0 && max_bytes > 0 && ((rc = used_bytes(s, &bytes, e)) < 0 ||
 	    (bytes > max_bytes && (rc = choose(s, g, INT64_MAX, e)) < 0)))
+		return rc;
+	if (g->n == 0 && max_bytes > 0 && bytes > max_bytes && (rc = choose_audit(s, g, e)) < 0)
 		return rc;
 	if (g->before.ns < before.ns)
 		g->before = before;

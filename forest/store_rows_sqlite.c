@@ -18,7 +18,7 @@ static const struct column run_columns[] = {
 	RUN("tracepoints_all", U32, tracepoints_all, 1), RUN("begun_ns", U64, begun.ns, 1),
 	RUN("ended_ns", U64, ended.ns, 1),
 	RUN("tracepoints_most", U32, tracepoints_most, 2), RUN("requests", U64, requests, 2),
-	RUN("effort", U32, effort, 2), RUN("version", TEXT, version, 2),
+	RUN("effort", U32, effort, 2), RUN("version", TEXT, version, 2), RUN("\"by\"", TEXT, by, 3),
 };
 
 #define HYP(name, kind, member, since) { name, kind, offsetof(struct hypothesis, member), since }
@@ -66,6 +66,13 @@ static const struct column evidence_columns[] = {
 	EVI("trace_low", U64, trace.low), EVI("total_ns", U64, total_ns), EVI("edge_ns", U64, edge_ns),
 };
 
+#define AUD(name, kind, member) { name, kind, offsetof(struct audit, member), 3 }
+static const struct column audit_columns[] = {
+	AUD("when_ns", U64, when.ns), AUD("uid", U64, uid), AUD("user", TEXT, user), AUD("pid", U64, pid),
+	AUD("asked", TEXT, asked), AUD("outcome", U32, outcome), AUD("run", REF, run), AUD("times", U64, times),
+	AUD("words", TEXT, words),
+};
+
 #define TABLE(name, since, replaces) \
 	{ #name, name##_columns, sizeof name##_columns / sizeof name##_columns[0], since, replaces, sizeof(struct name) }
 const struct table_info store_tables[TABLES] = {
@@ -74,6 +81,7 @@ const struct table_info store_tables[TABLES] = {
 	[TABLE_VERDICT] = TABLE(verdict, 2, true),
 	[TABLE_SWITCHED] = TABLE(switched, 1, false),
 	[TABLE_EVIDENCE] = TABLE(evidence, 2, false),
+	[TABLE_AUDIT] = TABLE(audit, 3, false),
 };
 
 /* ---- writing ---- */
@@ -241,6 +249,10 @@ row_keep(struct forest *f, enum table t, void *row, struct err *e)
 		return rc;
 	case TABLE_EVIDENCE:
 		return forest_put_evidence(f, row, e);
+	case TABLE_AUDIT:
+		rc = forest_put_audit(f, row, e);
+		row_release(t, row);
+		return rc;
 	case TABLES:
 		break;
 	}

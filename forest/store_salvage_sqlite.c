@@ -42,6 +42,7 @@ union row {
 	struct verdict verdict;
 	struct switched switched;
 	struct evidence evidence;
+	struct audit audit;
 };
 
 /* ---- the copy ---- */
@@ -352,6 +353,7 @@ count(struct rescue *r)
 	r->ret->hypotheses = c->nhypotheses;
 	r->ret->switches = c->nswitched;
 	r->ret->evidence = c->nevidence;
+	r->ret->audits = c->naudit;
 	while ((run = forest_run_next(r->forest, &at)) != NULL) {
 		const struct verdict *first = forest_verdict(r->forest, run->id, 1);
 		const struct hypothesis *h = forest_get(r->forest, run->verdict);
@@ -375,7 +377,7 @@ read_all(struct rescue *r, struct err *e)
 	if (rc < 0)
 		return rc;
 	count(r);
-	return r->ret->runs > 0 ? 0 : err_set(e, ERR_STORE, "%s: nothing of it can be read", r->from);
+	return r->ret->runs + r->ret->audits > 0 ? 0 : err_set(e, ERR_STORE, "%s: nothing of it can be read", r->from);
 }
 
 static int

@@ -74,6 +74,13 @@ static const char *const steps[] = {
 	"CREATE INDEX hypothesis_parent ON hypothesis (parent);"
 	"CREATE INDEX switched_hypothesis ON switched (hypothesis);"
 	"CREATE INDEX evidence_hypothesis ON evidence (hypothesis);",
+	"ALTER TABLE run ADD COLUMN \"by\" TEXT NOT NULL DEFAULT '';"
+	/* Its run is no reference: who asked for what stays known for as long as history goes, whatever had to go before. */
+	"CREATE TABLE audit ("
+	" when_ns INTEGER NOT NULL, uid INTEGER NOT NULL, user TEXT NOT NULL, pid INTEGER NOT NULL,"
+	" asked TEXT NOT NULL, outcome INTEGER NOT NULL, run INTEGER, times INTEGER NOT NULL,"
+	" words TEXT NOT NULL) STRICT;"
+	"CREATE INDEX audit_when ON audit (when_ns);",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");
@@ -305,6 +312,8 @@ write_changes(struct store *s, const struct forest_changes *c, struct err *e)
 		rc = row_put(s, TABLE_SWITCHED, &c->switched[i], e);
 	for (uint32_t i = 0; i < c->nevidence && rc == 0; i++)
 		rc = row_put(s, TABLE_EVIDENCE, &c->evidence[i], e);
+	for (uint32_t i = 0; i < c->naudit && rc == 0; i++)
+		rc = row_put(s, TABLE_AUDIT, &c->audit[i], e);
 	return rc;
 }
 
@@ -314,7 +323,7 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 	const struct forest_changes *c = forest_changes(f);
 	int rc;
 
-	if (c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence == 0)
+	if (c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence + c->naudit == 0)
 		return 0;
 	if (!s->loaded)
 		return err_set(e, ERR_STORE, "%s: holds diagnoses that were not loaded, and would be written over", s->path);
@@ -330,7 +339,7 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 static int
 read_rows(struct store *s, sqlite3_stmt *q, enum table t, struct forest *f, struct err *e)
 {
-	union { struct run r; struct hypothesis h; struct verdict v; struct switched s; struct evidence e; } row;
+	union { struct run r; struct hypothesis h; struct verdict v; struct switched s; struct evidence e; struct audit a; } row;
 	struct err why;
 	int rc = 0, step;
 
@@ -356,6 +365,7 @@ load(struct store *s, struct forest *f, enum table t, int64_t since_ns, struct e
 		[TABLE_SWITCHED] = "LEFT JOIN run ON run.id = it.run WHERE (it.run IS NULL AND it.when_ns >= ?1)"
 		    " OR run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
 		[TABLE_EVIDENCE] = "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
+		[TABLE_AUDIT] = "WHERE it.when_ns >= ?1 AND it.rowid > (SELECT max(rowid) - ?2 FROM audit) ORDER BY it.rowid",
 	};
 	struct buf b = { 0 };
 	sqlite3_stmt *q = NULL;
@@ -369,6 +379,8 @@ load(struct store *s, struct forest *f, enum table t, int64_t since_ns, struct e
 	buf_release(&b);
 	if (rc == 0) {
 		sqlite3_bind_int64(q, 1, since_ns);
+		if (t == TABLE_AUDIT)
+			sqlite3_bind_int64(q, 2, AUDIT_KEPT);
 		rc = read_rows(s, q, t, f, e);
 	}
 	sqlite3_finalize(q);

@@ -19,6 +19,12 @@ verdict_word(enum verdict_kind k)
 }
 
 bool
+verdict_sure(const struct verdict *v)
+{
+	return v->share_low > 0;
+}
+
+bool
 verdict_copy(struct verdict *to, const struct verdict *from)
 {
 	*to = *from;

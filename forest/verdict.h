@@ -20,7 +20,7 @@ const char *verdict_word(enum verdict_kind k);	/* "place"; "?" for none of them 
 
 struct verdict {
 	uint64_t run, hypothesis;	/* the hypothesis that ended the search: unique */
-	uint32_t rank;			/* in its run, from 1, by what the problem costs; final when the run has ended */
+	uint32_t rank;			/* in its run, from 1: the sure ones first, then by what the problem costs; final when the run has ended */
 	enum verdict_kind kind;
 	enum problem problem;		/* UNPREDICTABLE or SLOW */
 	char *from, *to;		/* labels: the edge */
@@ -42,6 +42,8 @@ struct verdict {
 	int64_t slowest_ns, fastest_ns;
 	struct wall when;
 };
+
+bool verdict_sure(const struct verdict *v);	/* its edge has some of the problem: the share's interval lies above 0 */
 
 /* Copies texts; false: out of memory (*to is then empty). Release frees texts. */
 bool verdict_copy(struct verdict *to, const struct verdict *from);

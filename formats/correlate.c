@@ -4,14 +4,15 @@
  * assembly: each node's in batches, with a watermark that trails the newest
  * record of all by SLACK_NS.
  */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/assemble.h"
+#include "base/glob.h"
 #include "formats/correlate.h"
 #include "formats/names.h"
+#include "mapping/mapper.h"
 
 enum {
 	BATCH_RECORDS = 8192,
@@ -32,10 +33,7 @@ struct pile {			/* a node's records that were not assembled yet */
 	struct record *records;
 	struct loss losses[8];
 	uint32_t nrecords, nlosses;
-};
-
-struct thread {			/* that is in a request */
-	uint64_t trace_id;
+	struct mapper *mapper;	/* NULL: none was needed yet */
 };
 
 struct correlate {
@@ -49,37 +47,34 @@ struct correlate {
 	struct batch_label *labels;
 	uint32_t labels_cap;
 	int64_t  newest_ns;
-	uint64_t events, placed, threadless;
-	char     rule[RULE_MAX];
-	const char *begin, *end;	/* in rule; NULL: by context */
-	struct map threads;		/* hash of node, pid, tid -> struct thread */
-	uint64_t last_id;
+	uint64_t events, placed, threadless, foreign;	/* foreign: of programs that the mapping is not of */
+	struct mapping *pair;		/* of the rule; NULL: none */
+	const struct mapping *map;	/* that, or the reading's; NULL: by context alone */
 };
 
 static int
-parse_rule(struct correlate *c, const char *rule, struct err *e)
+read_rule(struct mapping **ret, const char *rule, struct err *e)
 {
-	char *dots;
+	char words[RULE_MAX], *dots;
 
-	if (rule == NULL)
-		return 0;
-	if (strncmp(rule, "thread=", 7) != 0 || strlen(rule) - 7 >= sizeof c->rule)
+	if (strncmp(rule, "thread=", 7) != 0 || strlen(rule) - 7 >= sizeof words)
 		return err_set(e, ERR_INPUT, "must be thread=BEGIN..END, e.g. thread=nfs:rpc_begin..nfs:rpc_end");
-	snprintf(c->rule, sizeof c->rule, "%s", rule + 7);
-	if ((dots = strstr(c->rule, "..")) == NULL || dots == c->rule || dots[2] == '\0')
+	snprintf(words, sizeof words, "%s", rule + 7);
+	if ((dots = strstr(words, "..")) == NULL || dots == words || dots[2] == '\0')
 		return err_set(e, ERR_INPUT, "names no pair of events; it must be thread=BEGIN..END");
 	*dots = '\0';
-	c->begin = c->rule;
-	c->end = dots + 2;
-	return 0;
+	return map_of_pair(ret, words, dots + 2, e);
 }
 
 int
 correlate_check(const char *rule, struct err *e)
 {
-	struct correlate c;
+	struct mapping *pair;
+	int rc = read_rule(&pair, rule, e);
 
-	return parse_rule(&c, rule, e);
+	if (rc == 0)
+		map_free(pair);
+	return rc;
 }
 
 int
@@ -88,14 +83,17 @@ correlate_new(struct correlate **ret, struct reading *r, const char *rule, struc
 	size_t memory = reading_options(r)->memory_max_bytes;
 	struct assemble_options o = { memory != 0 ? memory : 64 << 20, SKEW_NS, PATIENCE_NS };
 	struct correlate *c = calloc(1, sizeof *c);
-	int rc;
+	int rc = 0;
 
 	if (c == NULL || (c->keys = texts_new()) == NULL) {
 		free(c);
 		return err_set(e, ERR_MEMORY, "no memory to read a tracer's events");
 	}
 	c->reading = r;
-	if ((rc = parse_rule(c, rule, e)) != 0 || (rc = assemble_new(&c->assemble, &o, reading_labels(r), e)) != 0) {
+	c->map = reading_options(r)->map;
+	if (rule != NULL && (rc = read_rule(&c->pair, rule, e)) == 0)
+		c->map = c->pair;
+	if (rc != 0 || (rc = assemble_new(&c->assemble, &o, reading_labels(r), e)) != 0) {
 		correlate_free(c);
 		return rc;
 	}
@@ -106,17 +104,14 @@ correlate_new(struct correlate **ret, struct reading *r, const char *rule, struc
 void
 correlate_free(struct correlate *c)
 {
-	uint64_t key;
-	size_t at = 0;
-
 	if (c == NULL)
 		return;
-	for (void *t; (t = map_next(&c->threads, &at, &key)) != NULL;)
-		free(t);
-	map_release(&c->threads);
-	for (uint32_t i = 0; i < c->npiles; i++)
+	for (uint32_t i = 0; i < c->npiles; i++) {
 		free(c->piles[i].records);
+		mapper_free(c->piles[i].mapper);
+	}
 	free(c->piles);
+	map_free(c->pair);
 	if (c->assemble != NULL)
 		assemble_free(c->assemble);
 	arena_release(&c->arena);
@@ -152,6 +147,8 @@ flush(struct correlate *c, int64_t watermark_ns, struct err *e)
 		if (!p->joined)
 			continue;
 		rc = assemble_batch(c->assemble, i, &b, e);
+		if (p->mapper != NULL)
+			mapper_expire(p->mapper, watermark_ns);
 		p->nrecords = p->nlosses = 0;
 	}
 	c->count = 0;
@@ -262,20 +259,27 @@ label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *
 	return id;
 }
 
-/* The event's values, put in the order of the fields that its label was first seen with. */
-static const struct value *
-copy_values(struct correlate *c, const struct tracer_event *v, uint32_t label)
+/* The event's values, put in the order of the fields that its label was first seen with. Texts stay where they are. */
+static void
+arrange(const struct correlate *c, const struct tracer_event *v, uint32_t label, struct value to[RECORD_VALUES_MAX])
 {
 	const struct batch_label *l = &c->labels[label];
-	struct value *to = arena_calloc(&c->arena, l->nfields + 1, sizeof *to);
 
-	for (uint32_t i = 0, j = 0; to != NULL && i < l->nfields; i++) {
+	for (uint32_t i = 0, j = 0; i < l->nfields; i++) {
 		if (j >= v->nfields || strcmp(v->fields[j], l->fields[i]) != 0)
 			for (j = 0; j < v->nfields && strcmp(v->fields[j], l->fields[i]) != 0;)
 				j++;
-		if (j >= v->nfields)
-			continue;
-		to[i] = v->values[j++];
+		to[i] = j < v->nfields ? v->values[j++] : (struct value){ .type = VALUE_NONE };
+	}
+}
+
+static const struct value *
+keep_values(struct correlate *c, const struct value *values, uint32_t n)
+{
+	struct value *to = arena_alloc(&c->arena, (n + 1) * sizeof *to);
+
+	for (uint32_t i = 0; to != NULL && i < n; i++) {
+		to[i] = values[i];
 		if (to[i].type != VALUE_TEXT)
 			continue;
 		to[i].len = to[i].len < VALUE_TEXT_MAX ? to[i].len : VALUE_TEXT_MAX;
@@ -286,20 +290,28 @@ copy_values(struct correlate *c, const struct tracer_event *v, uint32_t label)
 }
 
 static int
+no_label(struct err *e)
+{
+	return err_set(e, ERR_MEMORY, "more than %d different events, or no memory for them", LABELS_MAX);
+}
+
+static int
 add_record(struct correlate *c, const struct tracer_event *v, uint32_t label, struct record r, struct err *e)
 {
+	struct value values[RECORD_VALUES_MAX];
 	struct pile *p = pile_of(c, v->node, e);
 
 	if (p == NULL)
 		return ERR_MEMORY;
 	if (label == UINT32_MAX)
-		return err_set(e, ERR_MEMORY, "more than %d different events, or no memory for them", LABELS_MAX);
+		return no_label(e);
+	arrange(c, v, label, values);
 	r.time_ns = v->time_ns;
 	r.label = label;
 	r.pid = v->pid;
 	r.tid = v->tid;
 	r.nvalues = c->labels[label].nfields;
-	if ((r.values = copy_values(c, v, label)) == NULL)
+	if ((r.values = keep_values(c, values, r.nvalues)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for an event's values");
 	p->records[p->nrecords++] = r;
 	c->placed++;
@@ -359,64 +371,93 @@ by_context(struct correlate *c, const struct tracer_event *v, struct err *e)
 	return add_record(c, &rest, label_of(c, kind, &rest, rest.name, &name), r, e);
 }
 
-/* ---- by a pair of events on a thread ---- */
+/* ---- by a mapping ---- */
 
-static bool
-fits(const char *pattern, struct text name)
+static struct mapper *
+mapper_of(struct correlate *c, uint32_t node, struct err *e)
 {
-	char text[320];
+	struct mapper_options o = { .seed = node };
+	struct pile *p = pile_of(c, node, e);
 
-	snprintf(text, sizeof text, "%.*s", (int)(name.len < 300 ? name.len : 300), name.s);
-	return fnmatch(pattern, text, 0) == 0;
+	if (p == NULL || (p->mapper == NULL && mapper_new(&p->mapper, c->map, &o, e) != 0))
+		return NULL;
+	return p->mapper;
 }
 
-static struct thread *
-thread_of(struct correlate *c, const struct tracer_event *v, uint64_t *key)
-{
-	*key = hash_u64((uint64_t)v->pid << 32 | v->tid) ^ hash_u64(v->node + UINT64_C(1));
-	return map_get(&c->threads, *key);
-}
-
-/* On a thread of its own the request is one unit. A request that begins where another one has not ended puts an end
- * to that one, which is then incomplete. */
+/* What the mapper says of an event: its name and fields are those of its label, which are always the same. */
 static int
-by_thread(struct correlate *c, const struct tracer_event *v, struct err *e)
+ask_mapper(struct correlate *c, const struct tracer_event *v, uint32_t label, struct mapper_place *ret, struct err *e)
 {
-	struct text hone_begin = { "hone:request_begin", 18 }, hone_end = { "hone:request_end", 16 };
-	bool begins = fits(c->begin, v->name), ends = fits(c->end, v->name);
-	struct record r = { .unit_id = 1 };
-	struct thread *t;
-	uint64_t key;
+	const struct batch_label *l = &c->labels[label];
+	struct value values[RECORD_VALUES_MAX];
+	struct mapper_event event = { .time_ns = v->time_ns, .pid = v->pid, .tid = v->tid, .name = strchr(l->text, '/') + 1,
+		.name_id = label, .nfields = l->nfields, .fields = l->fields, .values = values };
+	struct mapper *m = mapper_of(c, v->node, e);
+
+	if (m == NULL)
+		return ERR_MEMORY;
+	arrange(c, v, label, values);
+	return mapper_event(m, &event, ret, e);
+}
+
+/* A record that begins or ends the request, at the same time. */
+static int
+add_end(struct correlate *c, const struct tracer_event *v, enum record_kind kind, const struct mapper_place *place,
+    struct err *e)
+{
+	struct text event = { kind == RECORD_REQUEST_BEGIN ? "hone:request_begin" : "hone:request_end", 0 };
+	struct text type = { place->type, (uint32_t)strlen(place->type) };
+	struct record r = { .trace_id = place->trace_id, .unit_id = place->unit_id };
+	struct tracer_event bare = *v;
+
+	event.len = (uint32_t)strlen(event.s);
+	bare.nfields = 0;
+	return add_record(c, &bare, label_of(c, kind, &bare, event, &type), r, e);
+}
+
+static int
+by_mapping(struct correlate *c, const struct tracer_event *v, struct err *e)
+{
+	struct mapper_place place;
+	uint32_t label;
 	int rc;
 
 	if (!v->has_tid) {
 		c->threadless++;
 		return 0;
 	}
-	t = thread_of(c, v, &key);
-	if (begins && !(ends && t != NULL)) {
-		if (t == NULL && ((t = calloc(1, sizeof *t)) == NULL || !map_put(&c->threads, key, t))) {
-			free(t);
-			return err_set(e, ERR_MEMORY, "no memory for a thread");
-		}
-		r.trace_id = t->trace_id = ++c->last_id;
-		return add_record(c, v, label_of(c, RECORD_REQUEST_BEGIN, v, hone_begin, &v->name), r, e);
-	}
-	if (t == NULL)
-		return 0;
-	r.trace_id = t->trace_id;
-	if (!ends)
-		return add_record(c, v, label_of(c, RECORD_POINT, v, v->name, NULL), r, e);
-	rc = add_record(c, v, label_of(c, RECORD_REQUEST_END, v, hone_end, &v->name), r, e);
-	free(map_take(&c->threads, key));
-	return rc;
+	if ((label = label_of(c, RECORD_POINT, v, v->name, NULL)) == UINT32_MAX)
+		return no_label(e);
+	if ((rc = ask_mapper(c, v, label, &place, e)) != 0 || place.trace_id == 0)
+		return rc;
+	if (place.begins && (rc = add_end(c, v, RECORD_REQUEST_BEGIN, &place, e)) != 0)
+		return rc;
+	rc = add_record(c, v, label, (struct record){ .trace_id = place.trace_id, .unit_id = place.unit_id }, e);
+	return rc != 0 || !place.ends ? rc : add_end(c, v, RECORD_REQUEST_END, &place, e);
+}
+
+/* Who has libhone's context knows it better, but for who asks for a pair of events; a program without a name may be any. */
+static bool
+is_mapped(struct correlate *c, const struct tracer_event *v)
+{
+	char name[64];
+
+	if (c->map == NULL || c->pair != NULL)
+		return c->map != NULL;
+	if (v->has_context && v->trace_id != 0)
+		return false;
+	snprintf(name, sizeof name, "%.*s", (int)(v->service.len < 63 ? v->service.len : 63), v->service.s);
+	if (v->service.len == 0 || glob_matches(c->map->service, name))
+		return true;
+	c->foreign++;
+	return false;
 }
 
 int
 correlate_event(struct correlate *c, const struct tracer_event *v, struct err *e)
 {
 	c->events++;
-	return c->begin != NULL ? by_thread(c, v, e) : by_context(c, v, e);
+	return is_mapped(c, v) ? by_mapping(c, v, e) : by_context(c, v, e);
 }
 
 int
@@ -427,6 +468,8 @@ correlate_loss(struct correlate *c, uint32_t node, uint64_t count, int64_t from_
 
 	if (p == NULL)
 		return ERR_MEMORY;
+	if (p->mapper != NULL && c->pair == NULL)	/* where pairs nest, one that lost its end would be in for long */
+		mapper_lost(p->mapper);
 	if (p->nlosses == sizeof p->losses / sizeof p->losses[0]) {	/* one that spans both is as true */
 		l = &p->losses[p->nlosses - 1];
 		l->count += count;
@@ -469,12 +512,19 @@ correlate_end(struct correlate *c, struct err *e)
 	count_skips(c);
 	if (c->placed > 0 || c->events == 0)
 		return 0;
-	if (c->begin == NULL)
+	if (c->map == NULL)
 		return err_set(e, ERR_INPUT, "none of its %llu events bears a request's id ($app.hone:trace_id): trace "
 		    "with libhone and its contexts, or say which events begin and end a request: --correlate "
-		    "thread=BEGIN..END", (unsigned long long)c->events);
+		    "thread=BEGIN..END, --map FILE", (unsigned long long)c->events);
 	if (c->threadless == c->events)
 		return err_set(e, ERR_INPUT, "its events do not say on which thread they were: record with the context "
 		    "vtid (lttng add-context -u -t vtid -t vpid)");
-	return err_set(e, ERR_INPUT, "no event of its %llu is called %s", (unsigned long long)c->events, c->begin);
+	if (c->foreign == c->events)
+		return err_set(e, ERR_INPUT, "none of its %llu events is of a program called %s, which the mapping is of",
+		    (unsigned long long)c->events, c->map->service);
+	if (c->pair != NULL)
+		return err_set(e, ERR_INPUT, "no event of its %llu is called %s", (unsigned long long)c->events,
+		    c->pair->rules[0].begin);
+	return err_set(e, ERR_INPUT, "none of its %llu events begins a request as %s says", (unsigned long long)c->events,
+	    c->map->path);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A tracer's events to traces: by the trace contract (libhone's context says
- * which request an event belongs to), or, for programs without libhone, by a pair of
- * events on one thread that begin and end a request.
+ * which request an event belongs to), or, for programs without libhone, by a mapping
+ * (mapping/mapper.h) of the program, or by a pair of events on one thread that begin and end a request.
  */
 #ifndef FORMATS_CORRELATE_H
 #define FORMATS_CORRELATE_H
@@ -23,8 +23,9 @@ struct tracer_event {
 
 struct correlate;
 
-/* rule: "thread=BEGIN..END", each "provider:event" or a pattern of such (fnmatch); NULL: by context. Traces go to
- * the reading. ERR_INPUT: the rule is not of that form. */
+/* rule: "thread=BEGIN..END", each "provider:event" or a pattern of such, in which * stands for any text; a begin inside of
+ * such a request puts an end to it, which is then incomplete. NULL: by the mapping of the reading's options, in programs
+ * of its name, and else by context. Traces go to the reading. ERR_INPUT: the rule is not of that form. */
 int  correlate_check(const char *rule, struct err *e);	/* the rule alone */
 int  correlate_new(struct correlate **ret, struct reading *r, const char *rule, struct err *e);
 void correlate_free(struct correlate *c);

@@ -34,11 +34,14 @@ struct reading_counts {
 	struct skipped skipped[SKIPS];
 };
 
+struct mapping;
+
 struct reading_options {
 	size_t memory_max_bytes;	/* of spans that wait for the rest of their traces; past it the trace that was
 					   longest without news is handed out as it is. 0: 64 MiB */
 	const char *format;		/* its name, or NULL: by content */
-	const char *correlate;		/* for CTF: "thread=BEGIN..END", or NULL: by libhone's context */
+	const char *correlate;		/* for CTF: "thread=BEGIN..END", or NULL: */
+	const struct mapping *map;	/* of the program that was traced, or NULL: by libhone's context */
 	/* Takes a trace, to be freed with trace_free() by whoever, on any thread. Not 0: reading ends with that code. NULL:
 	 * they are only counted. */
 	int  (*take)(void *ctx, struct trace *t, struct err *e);

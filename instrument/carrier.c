@@ -23,6 +23,12 @@ hex_put(char *at, uint64_t value, int digits)
 	return at + digits;
 }
 
+/* 1 more than a digit is worth; 0: it is none. */
+static const uint8_t DIGITS[256] = {
+	['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8, ['8'] = 9, ['9'] = 10,
+	['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16
+};
+
 /* Exactly `digits` lower-case digits, or -1. Never reads past a final 0. */
 static int
 hex_get(const char *at, int digits, uint64_t *ret)
@@ -30,14 +36,11 @@ hex_get(const char *at, int digits, uint64_t *ret)
 	uint64_t value = 0;
 
 	for (int i = 0; i < digits; i++) {
-		char c = at[i];
+		uint8_t digit = DIGITS[(uint8_t)at[i]];
 
-		if (c >= '0' && c <= '9')
-			value = value << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			value = value << 4 | (uint64_t)(c - 'a' + 10);
-		else
+		if (digit == 0)
 			return -1;
+		value = value << 4 | (uint64_t)(digit - 1);
 	}
 	*ret = value;
 	return 0;
@@ -118,6 +121,12 @@ state_find(const char *s)
 	}
 }
 
+static bool
+is_end(char c)
+{
+	return c == '\0' || c == '-' || c == ',' || c == ' ' || c == '\t';
+}
+
 /* A member that we cannot read was not written by anybody we know. What later
  * versions may append after another dash is left alone. */
 static void
@@ -130,7 +139,7 @@ state_read(struct hone_carrier *c, const char *s)
 		return;
 	if (hex_get(s + 17, 8, &type) != 0 || hex_get(s + 25, 1, &flags) != 0)
 		return;
-	if (strchr("-, \t", s[STATE_DIGITS]) == NULL || link == 0 || type == 0 || type > INT32_MAX)
+	if (!is_end(s[STATE_DIGITS]) || link == 0 || type == 0 || type > INT32_MAX)
 		return;
 	c->link_id = link;
 	c->request_type = (uint32_t)type;

@@ -103,6 +103,7 @@ context_size(void *priv, struct lttng_ust_probe_ctx *probe_ctx, size_t offset)
 	return size;
 }
 
+/* Where records are packed, tag and value lie side by side and go in one piece: each piece is a call. */
 static void
 context_record(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_ust_ring_buffer_ctx *ctx,
     struct lttng_ust_channel_buffer *chan)
@@ -110,6 +111,14 @@ context_record(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_u
 	const struct field *f = field_of(priv);
 	(void)probe_ctx;
 
+#ifndef LTTNG_UST_RING_BUFFER_NATURAL_ALIGN
+	if (f->size == 8) {
+		struct __attribute__((packed)) { uint8_t dyn; uint64_t value; } both = { f->dyn, *(const uint64_t *)field_at(f) };
+
+		chan->ops->event_write(ctx, &both, sizeof(both), 1);
+		return;
+	}
+#endif
 	chan->ops->event_write(ctx, &f->dyn, 1, 1);
 	if (f->size != 0)
 		chan->ops->event_write(ctx, field_at(f), f->size, f->size);
@@ -124,6 +133,8 @@ context_value(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_us
 	uint64_t v = 0;
 	(void)probe_ctx;
 
+	if (f == &SAMPLED)
+		hone_self.asked = true;
 	switch (f->size) {
 	case 8: v = *(const uint64_t *)field_at(f); break;
 	case 4: v = *(const uint32_t *)field_at(f); break;

@@ -60,10 +60,21 @@ name_cut(const char *name, char room[NAME_MAX_BYTES + 1])
 	return room;
 }
 
+static __attribute__((noinline, cold)) void
+unwritten(void)
+{
+	policy_unwritten(now_ns());
+}
+
+/* What the agent records has a filter that asks whether the request is sampled. That it asks is more than that the
+ * tracepoint is on: LTTng switches it on some time before the session. */
 #define EMIT(event, name, ...) do {								\
 		char room_[NAME_MAX_BYTES + 1];							\
+		hone_self.asked = false;							\
 		if (lttng_ust_tracepoint_enabled(hone, event))					\
 			lttng_ust_do_tracepoint(hone, event, name_cut(name, room_), __VA_ARGS__);	\
+		if (__builtin_expect(!hone_self.asked, 0))					\
+			unwritten();								\
 	} while (0)
 
 uint32_t
@@ -211,6 +222,12 @@ uint64_t
 hone_unit_id(void)
 {
 	return hone_self.now.unit_id;
+}
+
+int
+hone_listening(void)
+{
+	return lttng_ust_tracepoint_enabled(hone, unit_begin) != 0;
 }
 
 int

@@ -116,6 +116,10 @@ uint64_t hone_trace_id(void);
 uint64_t hone_unit_id(void);
 int hone_probed(void);
 
+/* Whether somebody records what units do here (hone:unit_begin is on). Who is handed contexts that cost something to read
+ * need not read them while it is 0: nothing that this process did with them would be seen. One load. */
+int hone_listening(void);
+
 /* The 31-bit number that stands for a request type, never 0 (FNV-1a, folded). */
 uint32_t hone_request_type(const char *type);
 

@@ -22,6 +22,7 @@ struct hone_thread {
 	uint32_t beyond;		/* units begun deeper than that */
 	uint64_t random[4];
 	uint32_t random_generation;	/* 0: not seeded yet */
+	bool asked;			/* LTTng has asked whether this is sampled: it is about to write a record */
 };
 
 /* initial-exec: one load from the thread pointer, no call, also where the
@@ -48,6 +49,10 @@ void policy_init(const char *path, bool trusted, bool sample_without);
 /* Sets sampled and probed, by request type, trace id and CLOCK_MONOTONIC. A few loads; at most
  * once a second, while no agent answers, it looks whether there is a table now. */
 void policy_decide(struct hone_carrier *c, uint64_t now_ns);
+
+/* A record of a sampled request was not written by anybody, by CLOCK_MONOTONIC_COARSE: tells the agent, if there is one.
+ * Four system calls, at most once in 10 ms; else a comparison. Leaves errno as it is. */
+void policy_unwritten(uint64_t now_ns);
 
 #pragma GCC visibility pop
 #endif

@@ -20,7 +20,7 @@ $O/bin/hone-example-cc: instrument/example.cc instrument/hone.h $O/lib/libhone.s
 # Tests of the insides link the objects themselves: the library hides them.
 $O/tests/unit/instrument/%_test: $O/tests/unit/instrument/%_test.o $(HONE_OBJS)
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust -lcmocka
-$O/tests/fuzz/instrument_%: $O/tests/fuzz/instrument_%.o $O/instrument/carrier.o
+$O/tests/fuzz/instrument_%: $O/tests/fuzz/instrument_%.o $O/instrument/carrier.o $O/instrument/policy_shm.o
 	$(CC) -fsanitize=fuzzer -o $@ $^ $(LDFLAGS_ALL)
 UNIT_TESTS += $(patsubst %.c,$O/%,$(wildcard tests/unit/instrument/*_test.c))
 

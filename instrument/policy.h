@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table in shared memory through which a node's agent tells libhone how
- * many requests of each type to sample and to probe, and until when.
+ * many requests of each type to sample and to probe, and until when; and the one
+ * thing that libhone has to say to the agent.
  *
  * One file, /dev/shm/hone-policy (HONE_POLICY overrides the path), written by
  * the agent alone, mapped read-only by every program. It is made once and kept
@@ -22,6 +23,12 @@
  * file belongs to root or to the programs' own user and others cannot write it:
  * libhone maps no other (who can shorten a mapped file can kill its readers),
  * unless HONE_POLICY named it.
+ *
+ * Programs map the table and never read() it. So that is how they knock: a byte of it is read by who has sampled a
+ * request and sees that nobody records it. LTTng lets a program go on untraced when its session daemon took too long to
+ * take it in, and one that ends soon after leaves no trace anywhere; the agent, which is told of each access to
+ * the file, then knows that records are missing, though not of whom. A knock stands for HONE_POLICY_KNOCK_NS after it:
+ * no program does it more than twice in that time.
  */
 #ifndef HONE_POLICY_H
 #define HONE_POLICY_H
@@ -30,6 +37,8 @@
 
 #define HONE_POLICY_PATH "/dev/shm/hone-policy"
 #define HONE_POLICY_MAGIC UINT64_C(0x31796c706e6f68) /* "honply1" */
+
+#define HONE_POLICY_KNOCK_NS INT64_C(20000000)
 
 enum { HONE_POLICY_VERSION = 1, HONE_POLICY_TYPES = 512 };
 

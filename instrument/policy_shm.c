@@ -5,6 +5,7 @@
  * same, and what is probed is always among what is sampled.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,7 +23,7 @@
 
 static struct {
 	const struct hone_policy *table;
-	uint64_t look_after_ns;
+	uint64_t look_after_ns, knock_after_ns;
 	uint64_t file_device, file_number;	/* of what is mapped */
 	bool trusted, sample_without;
 	char path[256];
@@ -67,6 +68,18 @@ table_map(int fd)
 	return NULL;
 }
 
+static int
+table_open(struct stat *st)
+{
+	int fd = open(policy.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd >= 0 && fstat(fd, st) == 0 && file_fits(st))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 /* A table that was replaced stays mapped: another thread may be reading it, and
  * this happens when somebody has cleaned out /dev/shm, not every day. */
 static __attribute__((noinline, cold)) const struct hone_policy *
@@ -74,12 +87,11 @@ table_look(const struct hone_policy *had)
 {
 	const struct hone_policy *t = NULL;
 	struct stat st;
-	int fd = open(policy.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = table_open(&st);
 
 	if (fd < 0)
 		return had;
-	if (fstat(fd, &st) == 0 && file_fits(&st) &&
-	    !(had != NULL && load(&policy.file_device) == st.st_dev && load(&policy.file_number) == st.st_ino))
+	if (!(had != NULL && load(&policy.file_device) == st.st_dev && load(&policy.file_number) == st.st_ino))
 		t = table_map(fd);
 	close(fd);
 	if (t == NULL)
@@ -142,4 +154,23 @@ policy_decide(struct hone_carrier *c, uint64_t now_ns)
 	c->sampled = within(draw, load(e != NULL ? &e->sample_rate : &t->sample_rate));
 	if (c->sampled && e != NULL && now_ns < load_first(&e->probe_until_ns))
 		c->probed = within(draw, load(&e->probe_rate));
+}
+
+/* Where several threads come at once each of them knocks: who is held up half-way must not silence the others. The clock
+ * has steps of up to 10 ms, so half of the time is what is left. */
+__attribute__((cold)) void
+policy_unwritten(uint64_t now_ns)
+{
+	int was = errno, fd;
+	struct stat st;
+	char byte;
+
+	if (now_ns < load(&policy.knock_after_ns))
+		return;
+	if ((fd = table_open(&st)) >= 0) {
+		(void)!read(fd, &byte, 1);
+		close(fd);
+	}
+	store(&policy.knock_after_ns, now_ns + HONE_POLICY_KNOCK_NS / 2);
+	errno = was;
 }

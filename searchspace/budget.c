@@ -506,3 +506,18 @@ budget_spent(struct budget *b, uint32_t node)
 		deal(b);
 	return (allowed_ns(b) - b->nodes[node].left) / 1e9;
 }
+
+double
+budget_rejected(struct budget *b, uint32_t node)
+{
+	double records = 0;
+
+	if (node >= b->nnodes)
+		return 0;
+	if (b->dirty)
+		deal(b);
+	for (uint32_t i = 0; i < b->nloads; i++)
+		if (b->loads[i].node == node)
+			records += (1 - b->shares[b->loads[i].share].now) * (double)b->loads[i].milli / 1e3;
+	return records * rejected_ns(b, &b->nodes[node]) / 1e9;
+}

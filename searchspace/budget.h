@@ -60,5 +60,7 @@ bool budget_affords(const struct budget *b, uint32_t type, uint32_t label, uint3
 double budget_probed(struct budget *b, uint32_t type);
 /* For people: what a node spends now, as a share of one core, at the shares that budget_probed() gives. */
 double budget_spent(struct budget *b, uint32_t node);
+/* Of that, what filters take to reject the records of requests that are not probed. O(types on nodes). */
+double budget_rejected(struct budget *b, uint32_t node);
 
 #endif

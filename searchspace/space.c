@@ -97,6 +97,7 @@ add_stats(const struct space *s, const struct graph *g, struct label_set *seen, 
 	for (uint32_t i = 0; i < g->nspots; i++) {
 		uint32_t label = g->spots[i].place.label;
 
+		ret->glimpsed += g->spots[i].first == 0;
 		ret->new_in_last_tenth += g->spots[i].first > g->traces - newest;
 		if (labels_get(s->labels, label)->kind == RECORD_POINT && !label_set_has(seen, label))
 			ret->labels += label_set_add(seen, label);

@@ -32,8 +32,9 @@ void space_free(struct space *s);
 int space_learn(struct space *s, const struct trace *t, struct err *e);
 
 struct space_stats {
-	uint64_t traces;
+	uint64_t traces;		/* whole ones */
 	uint32_t places, steps, labels;	/* labels: distinct ones that can be switched (points) */
+	uint32_t glimpsed;		/* places that no whole trace has shown (space_learn_more()) */
 	uint64_t new_in_last_tenth;	/* places first seen in the newest tenth of the traces: how far from complete */
 };
 /* type: label of request_begin, LABEL_NONE: all types together. false: nothing learned of it. */
@@ -68,6 +69,9 @@ int space_learn_more(struct space *s, const struct trace *t, struct err *e);
 struct gap {
 	uint32_t from, to;		/* labels of the edge */
 	uint32_t from_unit, to_unit;	/* labels that began their units */
+	/* A path may pass these ends at several places, after one another and round a loop: */
+	uint32_t nth;			/* so many times `from` stands on the path before where this one begins */
+	bool     back;			/* it goes round a loop, from its last label to its first */
 };
 
 /* ---- what else a place knows ---- */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { END = 1, EXIT = 2, LEAVE = 4, ENDS = 3 };	/* kinds of ends, as a set; how many kinds */
+enum { END = 1, EXIT = 2, LEAVE = 4, ACQ = 8, ENDS = 4 };	/* kinds of ends, as a set; how many kinds */
 
 static const struct {
 	const char *ending;
@@ -19,9 +19,11 @@ static const struct {
 	{ "_start", END, 0 },
 	{ "_entry", EXIT, 0 },
 	{ "_enter", EXIT | LEAVE, 0 },
+	{ "_req", ACQ, 0 },
 	{ "_end", 0, END },
 	{ "_exit", 0, EXIT },
 	{ "_leave", 0, LEAVE },
+	{ "_acq", 0, ACQ },
 };
 
 struct span_role {
@@ -55,7 +57,7 @@ spans_pair(const struct label *begin, const struct label *end)
 	size_t base;
 
 	/* most names have no such ending, and their last letter shows it */
-	if (end->event_len == 0 || strchr("dte", end->event[end->event_len - 1]) == NULL)
+	if (end->event_len == 0 || strchr("dteq", end->event[end->event_len - 1]) == NULL)
 		return false;
 	base = name_split(end, &none, &closes);
 	return closes != 0 && name_split(begin, &opens, &none) == base && (opens & closes) != 0 &&
@@ -121,7 +123,7 @@ count_open(struct spans *s, const struct span_role *r, uint32_t by)
 static bool
 any_waits(const struct spans *s, const struct span_role *r)
 {
-	return s->open[r->base * ENDS + (r->closes == END ? 0 : r->closes == EXIT ? 1 : 2)] > 0;
+	return s->open[r->base * ENDS + (uint32_t)__builtin_ctz(r->closes)] > 0;
 }
 
 /* partner[i]: the event at the other end of the span, or TRACE_NONE. What is popped on the way has lost its end. */

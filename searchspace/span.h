@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Spans inside a unit: pairs of tracepoints whose names differ in their ending
- * only (x_begin/x_end, _start/_end, _entry/_exit, _enter/_leave, _enter/_exit),
- * matched on the unit's stack.
+ * only (x_begin/x_end, _start/_end, _entry/_exit, _enter/_leave, _enter/_exit, and
+ * _req/_acq: asked for, got), matched on the unit's stack.
  */
 #ifndef SEARCHSPACE_SPAN_H
 #define SEARCHSPACE_SPAN_H

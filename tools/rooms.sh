@@ -48,7 +48,7 @@ for arg in "$@"; do
   done
 done
 # a foreign library belongs behind a door: only files named role_foreign.c include it
-for pair in nng:nng/ sqlite:sqlite3.h lttng:lttng/lttng.h; do
+for pair in nng:nng/ sqlite:sqlite3.h lttng:lttng/lttng.h openssl:openssl/; do
   for f in $(grep -l "#include <${pair#*:}" $(for r in $all; do ls "$r"/*.c; done) 2>/dev/null || true); do
     case $f in
     *_"${pair%%:*}".c) ;;

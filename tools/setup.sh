@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs what building, the demo and the tests need and this machine lacks. Says what, and through what.
+# Installs what building, the demo and the tests need and this machine lacks. Says what, and through what. Starts nothing.
 # Debian and what derives from it: by apt-get. Elsewhere: names what is missing and exits 1.
 set -eu
 
@@ -14,6 +14,7 @@ liblttng-ust-dev:header:lttng/tracepoint.h
 liblttng-ctl-dev:header:lttng/lttng.h
 lttng-tools:cmd:lttng-sessiond
 libnng-dev:header:nng/nng.h
+libssl-dev:header:openssl/ssl.h
 libsqlite3-dev:header:sqlite3.h
 libgsl-dev:header:gsl/gsl_cdf.h
 libjansson-dev:header:jansson.h
@@ -21,8 +22,11 @@ libmicrohttpd-dev:header:microhttpd.h
 libcurl4-openssl-dev:pkgconf:libcurl
 libhiredis-dev:header:hiredis/hiredis.h
 libpq-dev:pkgconf:libpq
+nginx:cmd:nginx
+nginx-dev:glob:/usr/share/nginx/src/configure
 redis-server:cmd:redis-server
 postgresql:glob:/usr/lib/postgresql/*/bin/initdb
+postgresql-server-dev-all:glob:/usr/include/postgresql/*/server/postgres.h
 util-linux:cmd:nsenter
 jq:cmd:jq
 curl:cmd:curl
@@ -39,7 +43,22 @@ libclang-rt-14-dev:glob:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer
 perl:cmd:prove
 binutils:cmd:nm
 procps:cmd:pgrep
+iproute2:cmd:ip
+wrk:cmd:wrk
 python3:cmd:python3
+'
+# For make ganesha
+GANESHA_NEEDS='
+cmake:cmd:cmake
+bison:cmd:bison
+flex:cmd:flex
+libntirpc-dev:glob:/usr/include/ntirpc
+libnfs-dev:header:nfsc/libnfs.h
+liburcu-dev:header:urcu-bp.h
+libacl1-dev:header:sys/acl.h
+libblkid-dev:header:blkid/blkid.h
+libcap-dev:header:sys/capability.h
+uuid-dev:header:uuid/uuid.h
 '
 
 present() {	# kind thing
@@ -53,6 +72,7 @@ present() {	# kind thing
 
 missing=
 [ "${1:-}" = tests ] && NEEDS="$NEEDS$TEST_NEEDS"
+[ "${1:-}" = ganesha ] && NEEDS="$NEEDS$GANESHA_NEEDS"
 for need in $NEEDS; do
   package=${need%%:*} rest=${need#*:}
   present "${rest%%:*}" "${rest#*:}" || missing="$missing $package"
@@ -73,11 +93,26 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=sudo
 fi
 echo "setup: installing through apt-get:$missing"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$(mktemp) policy=/usr/sbin/policy-rc.d ours=
+end() {
+  rm -f "$log"
+  [ -z "$ours" ] || $as_root rm -f "$policy"
+}
+trap end EXIT
+trap 'exit 1' INT TERM
+# Servers come with a service of the system, which Debian starts at once. All that we need are their programs.
+if [ ! -e "$policy" ]; then
+  ours=yes
+  $as_root sh -c "printf '#!/bin/sh\nexit 101\n' > $policy && chmod 755 $policy"
+fi
 if ! { $as_root apt-get update && $as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
   tail -n 20 "$log" >&2
   echo "setup: apt-get could not install:$missing" >&2
   exit 1
 fi
+for server in nginx redis-server postgresql; do
+  case " $missing " in *" $server "*)
+    echo "setup: $server was not started; where it is not wanted at the next boot: systemctl disable $server" ;;
+  esac
+done

@@ -5,7 +5,7 @@
  *	hello     node text | incarnation u64 | first_seq uint | version text | clock int, ns
  *	welcome   have_seq uint
  *	clock     asked int, ns | came int, ns | went int, ns
- *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint |
+ *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint | dropped uint |
  *	          cpu int, us | tracer cpu int, us | memory int | ring int | programs uint |
  *	          added uint | epoch uint | record double, ns | rejected double, ns | flags u8: 1 shed, 2 tracer ok | trouble text
  *	programs  nnames uint | nprograms uint | nnames x text |
@@ -17,7 +17,16 @@
 
 enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
 enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 5 };
-enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2 };
+enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2, FLAG_GUARD_OK = 4, FLAGS_ALL = 7 };
+
+const char *
+queue_name(enum queue q)
+{
+	static const char *const NAMES[QUEUES] = { [QUEUE_RING] = "ring", [QUEUE_FILES] = "files", [QUEUE_AGENT] = "agent",
+		[QUEUE_LINK] = "link" };
+
+	return NAMES[q];
+}
 
 #define COST_MAX_NS 1e9	/* a second for one record: no machine is that slow */
 #define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years since the machine started: no clock says that */
@@ -115,17 +124,45 @@ status_encode(const struct status *s, struct buf *b)
 		buf_uint(b, s->lost[i]);
 	buf_uint(b, s->records);
 	buf_uint(b, s->batches);
+	buf_uint(b, s->mapped);
+	buf_uint(b, s->dropped);
 	buf_int(b, s->cpu_us);
 	buf_int(b, s->tracer_cpu_us);
 	buf_int(b, s->memory_bytes);
 	buf_int(b, s->ring_bytes);
+	buf_int(b, s->files_bytes);
+	buf_uint(b, s->sent_bytes);
 	buf_uint(b, s->programs);
 	buf_uint(b, s->added);
 	buf_uint(b, s->epoch);
 	buf_double(b, s->record_ns);
 	buf_double(b, s->rejected_ns);
-	buf_u8(b, (s->shed ? FLAG_SHED : 0) | (s->tracer_ok ? FLAG_TRACER_OK : 0));
+	buf_u8(b, (s->shed ? FLAG_SHED : 0) | (s->tracer_ok ? FLAG_TRACER_OK : 0) | (s->guard_ok ? FLAG_GUARD_OK : 0));
+	buf_u8(b, (uint8_t)s->shed_by);
 	put_name(b, s->trouble, TROUBLE_TEXT_MAX);
+}
+
+static int
+take_fills(struct status *s, struct reader *r, struct err *e)
+{
+	for (int i = 0; i < QUEUES; i++)
+		if (!take_share(&s->fill[i], r))
+			return err_set(e, ERR_INPUT, "status: the fill of queue %d is not between 0 and 1", i);
+	return 0;
+}
+
+static int
+take_flags(struct status *s, struct reader *r, struct err *e)
+{
+	uint8_t flags = read_u8(r), shed_by = read_u8(r);
+
+	if (flags > FLAGS_ALL || shed_by >= QUEUES)
+		return err_set(e, ERR_INPUT, "status: a number is out of range");
+	s->shed = flags & FLAG_SHED;
+	s->shed_by = (enum queue)shed_by;
+	s->tracer_ok = flags & FLAG_TRACER_OK;
+	s->guard_ok = flags & FLAG_GUARD_OK;
+	return 0;
 }
 
 int
@@ -134,34 +171,35 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 	struct reader r = reader_of(data, len);
 	struct status s = { 0 };
 	uint64_t programs, added;
-	uint8_t flags;
 	int rc;
 
-	for (int i = 0; i < QUEUES; i++)
-		if (!take_share(&s.fill[i], &r))
-			return err_set(e, ERR_INPUT, "status: the fill of queue %d is not between 0 and 1", i);
+	if ((rc = take_fills(&s, &r, e)) != 0)
+		return rc;
 	for (int i = 0; i < LOSS_REASONS; i++)
 		s.lost[i] = read_uint(&r);
 	s.records = read_uint(&r);
 	s.batches = read_uint(&r);
+	s.mapped = read_uint(&r);
+	s.dropped = read_uint(&r);
 	s.cpu_us = read_int(&r);
 	s.tracer_cpu_us = read_int(&r);
 	s.memory_bytes = read_int(&r);
 	s.ring_bytes = read_int(&r);
+	s.files_bytes = read_int(&r);
+	s.sent_bytes = read_uint(&r);
 	programs = read_uint(&r);
 	added = read_uint(&r);
+	if (programs > UINT32_MAX || added > UINT32_MAX)
+		return err_set(e, ERR_INPUT, "status: a number is out of range");
+	s.programs = (uint32_t)programs;
+	s.added = (uint32_t)added;
 	s.epoch = read_uint(&r);
 	s.record_ns = read_double(&r);
 	s.rejected_ns = read_double(&r);
 	if (!(s.rejected_ns >= 0 && s.rejected_ns <= s.record_ns && s.record_ns <= COST_MAX_NS))
 		return err_set(e, ERR_INPUT, "status: the cost of a record is not one");
-	flags = read_u8(&r);
-	if (programs > UINT32_MAX || added > UINT32_MAX || flags > (FLAG_SHED | FLAG_TRACER_OK))
-		return err_set(e, ERR_INPUT, "status: a number is out of range");
-	s.programs = (uint32_t)programs;
-	s.added = (uint32_t)added;
-	s.shed = flags & FLAG_SHED;
-	s.tracer_ok = flags & FLAG_TRACER_OK;
+	if ((rc = take_flags(&s, &r, e)) != 0)
+		return rc;
 	if ((rc = take_text(&s.trouble, &r, a, TROUBLE_TEXT_MAX)) != 0)
 		return err_set(e, rc, "status: cut off, or its words over %d bytes", TROUBLE_TEXT_MAX);
 	if ((rc = take_end(&r, "status", e)) != 0)

@@ -33,23 +33,32 @@ struct clock_echo {
 	int64_t came_ns, went_ns;	/* the node's CLOCK_MONOTONIC */
 };
 
-enum queue { QUEUE_RING, QUEUE_AGENT, QUEUE_LINK, QUEUES };	/* tracer's buffers, unacknowledged batches, unsent bytes */
+/* The tracer's buffers; its files that nobody has read yet; unacknowledged batches; unsent bytes. A record passes them in
+ * this order. */
+enum queue { QUEUE_RING, QUEUE_FILES, QUEUE_AGENT, QUEUE_LINK, QUEUES };
+const char *queue_name(enum queue q);	/* "ring", "files", "agent", "link" */
 
 struct status {
 	double fill[QUEUES];		/* shares of 1, the fullest since the last status */
 	uint64_t lost[LOSS_REASONS];	/* records, since the agent started */
 	uint64_t records, batches;	/* read, sent, since the agent started */
+	uint64_t mapped, dropped;	/* records written by programs without libhone, however few of their requests are
+					   sampled, and of those that the agent read and dropped: these are not in `records` */
 	int64_t  cpu_us;		/* used by the agent, and */
 	int64_t  tracer_cpu_us;		/* by the session and consumer daemons, since it started */
 	int64_t  memory_bytes;		/* resident */
 	int64_t  ring_bytes;		/* of the tracer's buffers */
+	int64_t  files_bytes;		/* written by the tracer, not read yet */
+	uint64_t sent_bytes;		/* to the controller, since the agent started */
 	uint32_t programs;		/* traceable programs on the node now */
 	uint32_t added;			/* tracepoints on that Hone added */
 	uint64_t epoch;			/* of the state that holds */
 	double   record_ns, rejected_ns;	/* what one of its records costs a program there, and one that a filter
 					   rejects, as measured; 0, 0: not measured (yet) */
-	bool     shed;			/* it switched added tracepoints off by itself: queues over 90 % */
+	bool     shed;			/* it switched added tracepoints off by itself, because of */
+	enum queue shed_by;		/* this queue */
 	bool     tracer_ok;		/* the session daemon answers and tracing runs */
+	bool     guard_ok;		/* a guardian is there */
 	const char *trouble;		/* "" or words for the operator */
 };
 

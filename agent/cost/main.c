@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hone-cost SESSION FOLDER: what a record costs on this machine, in ns of CPU: one
- * that is taken, and one that the filter rejects. For hone-agent, which runs it once.
+ * hone-cost SESSION FOLDER [--end]: what a record costs on this machine, in ns of CPU: one
+ * that is taken, and one that the filter rejects. For hone-agent, which runs it once; again with
+ * --end, which only ends the session, when one before was killed at it.
  *
  * It makes a session of its own, as like Hone's as can be (per-process buffers, its
  * contexts, its filter), in memory, overwritten and read by nobody; and runs itself
@@ -23,6 +24,7 @@
 
 #include <lttng/lttng.h>
 
+#include "agent/cost.h"
 #include "agent/files.h"
 #include "agent/switch.h"
 #include "instrument/hone.h"
@@ -162,18 +164,18 @@ run(void)
 int
 main(int argc, char **argv)
 {
+	bool only_end = argc == 4 && strcmp(argv[3], "--end") == 0;
 	int rc = 1;
 
 	if (argc == 2 && strcmp(argv[1], "--traced") == 0)
 		return traced();
-	if (argc != 3) {
-		fprintf(stderr, "usage: hone-cost session folder\n");
+	if (argc != 3 && !only_end) {
+		fprintf(stderr, "usage: hone-cost session folder [--end]\n");
 		return 2;
 	}
 	setpriority(PRIO_PROCESS, 0, 10);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (folder_make(argv[2], NULL) == 0 && session_make(argv[1]) >= 0)
+	if (!only_end && folder_make(argv[2], NULL) == 0 && session_make(argv[1]) >= 0)
 		rc = run();
-	switches_lttng_end(argv[1], argv[2]);
-	return rc;
+	return switches_lttng_end(argv[1], argv[2]) ? rc : COST_LEFT;
 }

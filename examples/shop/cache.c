@@ -3,13 +3,25 @@
 
 #include <hiredis/hiredis.h>
 #include <pthread.h>
-#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/time.h>
+#include "instrument/hone.h"
+
+/* Room before a command for HONE.X, traceparent, tracestate. */
+enum { WRAP = 3, WORDS = WRAP + 6 };
+
+struct command {
+	const char *word[WORDS];
+	size_t length[WORDS];
+	int n;
+};
 
 static const char *path;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key_of_thread;
+static atomic_int wraps;	/* Redis has HONE.X: 1 yes, -1 no, 0 not asked yet */
 
 static void
 end_connection(void *redis)
@@ -47,21 +59,74 @@ connection(void)
 	return redis;
 }
 
-/* A second try reconnects: Redis may have been started anew in between. */
+/* ---- commands, and the request that they are for ---------------------------------- */
+
+static void
+command_word(struct command *c, const char *word, size_t length)
+{
+	c->word[c->n] = word;
+	c->length[c->n++] = length;
+}
+
+static struct command
+command(const char *verb, const char *key)
+{
+	struct command c = { .n = WRAP };
+
+	command_word(&c, verb, strlen(verb));
+	command_word(&c, key, strlen(key));
+	return c;
+}
+
+static int
+redis_wraps(redisContext *redis)
+{
+	int known = atomic_load(&wraps);
+	redisReply *reply;
+
+	if (known)
+		return known > 0;
+	reply = redisCommand(redis, "COMMAND INFO HONE.X");
+	known = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
+		reply->element[0]->type == REDIS_REPLY_ARRAY ? 1 : -1;
+	if (reply)
+		atomic_store(&wraps, known);
+	freeReplyObject(reply);
+	return known > 0;
+}
+
+/* As it is, or as "HONE.X traceparent tracestate" and the command. */
 static redisReply *
-command(const char *format, ...)
+send_command(redisContext *redis, struct command *c, const struct hone_carrier *link)
+{
+	char parent[HONE_TRACEPARENT_SIZE], state[HONE_TRACESTATE_SIZE];
+	int from = WRAP, n = c->n;
+
+	if (hone_traceparent(link, parent) && hone_tracestate(link, state) && redis_wraps(redis)) {
+		from = c->n = 0;
+		command_word(c, "HONE.X", 6);
+		command_word(c, parent, strlen(parent));
+		command_word(c, state, strlen(state));
+		c->n = n;
+	}
+	return redisCommandArgv(redis, n - from, c->word + from, c->length + from);
+}
+
+/* A second try reconnects: Redis may have been started anew in between. `name` says what was asked for. */
+static redisReply *
+run(const char *name, struct command c)
 {
 	redisContext *redis = NULL;
 	redisReply *reply = NULL;
-	va_list args;
+	struct hone_carrier link;
 
 	for (int attempt = 0; attempt < 2 && !reply; attempt++) {
 		redis = connection();
 		if (!redis || redis->err)
 			continue;
-		va_start(args, format);
-		reply = redisvCommand(redis, format, args);
-		va_end(args);
+		hone_fork(name, &link);
+		reply = send_command(redis, &c, &link);
+		hone_join(&link, name);
 	}
 	if (!reply)
 		fprintf(stderr, "%s: %s\n", path, redis ? redis->errstr : "out of memory");
@@ -79,10 +144,12 @@ settle(redisReply *reply)
 	return failed ? -1 : 0;
 }
 
+/* ---- what the shop asks ------------------------------------------------------------- */
+
 int
 cache_get(const char *key, struct text *value)
 {
-	redisReply *reply = command("GET %s", key);
+	redisReply *reply = run("cache.get", command("GET", key));
 	int found = reply && reply->type == REDIS_REPLY_STRING;
 
 	if (found)
@@ -93,13 +160,32 @@ cache_get(const char *key, struct text *value)
 int
 cache_put(const char *key, const char *value, size_t length, int seconds)
 {
-	if (seconds)
-		return settle(command("SET %s %b EX %d", key, value, length, seconds));
-	return settle(command("SET %s %b", key, value, length));
+	struct command c = command("SET", key);
+	char expiry[16];
+
+	command_word(&c, value, length);
+	if (seconds) {
+		command_word(&c, "EX", 2);
+		command_word(&c, expiry, (size_t)snprintf(expiry, sizeof expiry, "%d", seconds));
+	}
+	return settle(run("cache.put", c));
 }
 
 int
 cache_drop(const char *key)
 {
-	return settle(command("DEL %s", key));
+	return settle(run("cache.drop", command("DEL", key)));
+}
+
+int
+cache_list_has(const char *key, const char *value)
+{
+	struct command c = command("LPOS", key);
+	redisReply *reply;
+	int found;
+
+	command_word(&c, value, strlen(value));
+	reply = run("cache.list", c);
+	found = reply && reply->type == REDIS_REPLY_INTEGER;
+	return settle(reply) == 0 ? found : -1;
 }

@@ -37,8 +37,7 @@ compact_index(void *unused)
 	for (;;) {
 		service_pause(atomic_load(&faults[0].on) ? 4 + 30 * service_random() : 50);
 		pthread_mutex_lock(&visits.mutex);
-		if (atomic_load(&faults[0].on))
-			service_pause(5 + 55 * service_random());
+		service_pause(atomic_load(&faults[0].on) * (5 + 55 * service_random()));
 		pthread_mutex_unlock(&visits.mutex);
 	}
 	return NULL;
@@ -200,6 +199,21 @@ limits_check(struct goods *g)
 	span_end(limits_check, dropped);
 }
 
+/* Goods that were called back are not sold on. Each group of customers has a list of its own. */
+static int
+recall_check(int64_t user, int64_t product)
+{
+	char key[40], value[24];
+	int recalled;
+
+	span_begin(recall_check, product);
+	snprintf(key, sizeof key, "recalled:%" PRId64, user % 6);
+	snprintf(value, sizeof value, "%" PRId64, product);
+	recalled = cache_list_has(key, value);
+	span_end(recall_check, recalled);
+	return recalled;
+}
+
 static void
 line_merge(struct goods *g, int64_t product, int64_t quantity)
 {
@@ -272,6 +286,8 @@ add(struct exchange *x)
 	status = product >= 1 ? user_check(user) : 400;
 	if (status == 200 && cart_load(user, &g) != 0)
 		status = 500;
+	if (status == 200 && recall_check(user, product) != 0)
+		status = 409;
 	if (status == 200) {
 		cart_change(&g, user, product, exchange_number(x, "quantity", 1));
 		status = cart_save(user, &g) == 0 ? 200 : 500;

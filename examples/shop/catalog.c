@@ -49,7 +49,8 @@ query(int64_t product, struct text *record)
 	span_end(connection_wait, turn.waiters);
 	snprintf(id, sizeof id, "%" PRId64, product);
 	span_begin(query, product);
-	r = db_run(db, "SELECT id, stock, cents, name, description FROM product WHERE id = $1", 1, params);
+	r = db_run(db, "db.product", "SELECT id, stock, cents, name, description FROM product WHERE id = $1", 1,
+	    params);
 	rows = r ? PQntuples(r) : 0;
 	span_end(query, rows);
 	dbpool_give(pool, db);
@@ -395,7 +396,7 @@ start(void)
 	if (!pool)
 		return -1;
 	db = dbpool_take(pool, dbpool_line_up(pool));
-	r = db_run(db, "SELECT id, name FROM product", 0, NULL);
+	r = db_run(db, "db.names", "SELECT id, name FROM product", 0, NULL);
 	for (int i = 0; r && i < PQntuples(r); i++)
 		if (atoi(PQgetvalue(r, i, 0)) <= GOODS_PRODUCTS)
 			snprintf(

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include "instrument/hone.h"
 
 enum { DBPOOL_MAX = 32 };
 
@@ -84,15 +86,43 @@ dbpool_limit(struct dbpool *p, int connections)
 	pthread_mutex_unlock(&p->mutex);
 }
 
-PGresult *
-db_run(PGconn *db, const char *sql, int nparams, const char *const params[])
+/* The statement with a comment behind it that says for whom it is; tracestate's "=" is %3D there. */
+static const char *
+with_comment(const char *sql, const struct hone_carrier *link, char *out, size_t size)
 {
-	PGresult *r = PQexecParams(db, sql, nparams, NULL, params, NULL, NULL, 0);
+	char parent[HONE_TRACEPARENT_SIZE], state[HONE_TRACESTATE_SIZE], *value;
+	int n;
+
+	if (!hone_traceparent(link, parent) || !hone_tracestate(link, state) || !(value = strchr(state, '=')))
+		return sql;
+	*value++ = 0;
+	n = snprintf(out, size, "%s /*traceparent='%s',tracestate='%s%%3D%s'*/", sql, parent, state, value);
+	return n > 0 && (size_t)n < size ? out : sql;
+}
+
+static PGresult *
+run(PGconn *db, const char *name, const char *sql, int nparams, const char *const params[])
+{
+	struct hone_carrier link;
+	char commented[1024];
+	PGresult *r;
+
+	hone_fork(name, &link);
+	r = PQexecParams(db, with_comment(sql, &link, commented, sizeof commented), nparams, NULL, params, NULL,
+	    NULL, 0);
+	hone_join(&link, name);
+	return r;
+}
+
+PGresult *
+db_run(PGconn *db, const char *name, const char *sql, int nparams, const char *const params[])
+{
+	PGresult *r = run(db, name, sql, nparams, params);
 
 	if (PQstatus(db) != CONNECTION_OK) {
 		PQclear(r);
 		PQreset(db);
-		r = PQexecParams(db, sql, nparams, NULL, params, NULL, NULL, 0);
+		r = run(db, name, sql, nparams, params);
 	}
 	if (PQresultStatus(r) == PGRES_TUPLES_OK || PQresultStatus(r) == PGRES_COMMAND_OK)
 		return r;

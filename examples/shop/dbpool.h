@@ -6,6 +6,9 @@
  *	turn = dbpool_line_up(pool);
  *	db = dbpool_take(pool, turn);	... waits
  *	dbpool_give(pool, db);
+ *
+ * Within a request each statement is work handed on and joined; the request goes
+ * along in a comment, as sqlcommenter writes it (https://google.github.io/sqlcommenter/spec/).
  */
 #ifndef SHOP_DBPOOL_H
 #define SHOP_DBPOOL_H
@@ -30,7 +33,8 @@ void dbpool_give(struct dbpool *p, PGconn *db);
 void dbpool_limit(struct dbpool *p, int connections);
 
 /* Runs one statement with up to eight text parameters; reconnects when the
- * server had gone. NULL: it failed, said on stderr; else the caller's to clear. */
-PGresult *db_run(PGconn *db, const char *sql, int nparams, const char *const params[]);
+ * server had gone. `name`, a literal, says in traces what is asked.
+ * NULL: it failed, said on stderr; else the caller's to clear. */
+PGresult *db_run(PGconn *db, const char *name, const char *sql, int nparams, const char *const params[]);
 
 #endif

@@ -34,13 +34,14 @@ page_plan(int64_t user)
 static PGresult *
 rows_query(PGconn *db, int64_t user, int limit)
 {
+	static const char usual[] =
+	    "SELECT id, items, cents FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
+	static const char slow[] = "WITH pause AS MATERIALIZED (SELECT pg_sleep(0.018)) SELECT id, items, cents "
+				   "FROM pause, orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
 	PGresult *r;
 
 	span_begin(rows_query, user);
-	if (order_slow_queries())
-		PQclear(db_run(db, "SELECT pg_sleep(0.018)", 0, NULL));
-	r = order_run(db, "SELECT id, items, cents FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2",
-	    2, (int64_t[]){ user, limit });
+	r = order_run(db, "db.history", order_slow_queries() ? slow : usual, 2, (int64_t[]){ user, limit });
 	span_end(rows_query, r ? PQntuples(r) : 0);
 	return r;
 }

@@ -38,7 +38,7 @@ struct connection {
 };
 
 static struct type types[TYPES] = {
-	{ "GET_HOME", 22 }, { "GET_PRODUCT", 24 }, { "SEARCH", 16 }, { "ADD_TO_CART", 16 }, { "CHECKOUT", 8 },
+	{ "GET_HOME", 20 }, { "GET_PRODUCT", 22 }, { "SEARCH", 14 }, { "ADD_TO_CART", 16 }, { "CHECKOUT", 14 },
 	{ "GET_ORDERS", 14 },
 };
 static const char *const words[] = { "lamp", "chair", "table", "green", "small", "oak", "steel", "garden",
@@ -48,6 +48,8 @@ static int port, nconnections = 16, json;
 static double seconds = 10, rate, think_ms = 20;
 static volatile sig_atomic_t ended;	/* by a signal: the users leave, and what they met is told */
 static uint64_t seed = 1;
+static const char *log_path;
+static FILE *told;	/* each answer, as it comes: --log */
 static atomic_uint_fast64_t next_request;
 static pthread_mutex_t schedule = PTHREAD_MUTEX_INITIALIZER;
 static double schedule_at;	/* when the next request is due, in s since the start */
@@ -175,6 +177,19 @@ times_add(struct times *t, double ms)
 	t->ms[t->n++] = ms;
 }
 
+/* When the answer came (s since the epoch), what was asked, how long it took (ms), and the status. */
+static void
+log_answer(int type, double ms, long status)
+{
+	struct timespec now;
+
+	if (!told)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	fprintf(told, "%lld.%06ld %s %.3f %ld\n", (long long)now.tv_sec, now.tv_nsec / 1000, types[type].name, ms,
+	    status);
+}
+
 static size_t
 drop(char *bytes, size_t size, size_t n, void *unused)
 {
@@ -205,7 +220,7 @@ ask(struct connection *c, CURL *h, uint64_t k, double due)
 	int type = type_of(k), post;
 	char path[256], url[320];
 	long status = 0;
-	double begin = rate > 0 ? due : since_start();
+	double begin = rate > 0 ? due : since_start(), ms;
 
 	post = path_of(k, type, path, sizeof path);
 	snprintf(url, sizeof url, "http://127.0.0.1:%d%s", port, path);
@@ -219,8 +234,10 @@ ask(struct connection *c, CURL *h, uint64_t k, double due)
 	}
 	if (curl_easy_perform(h) == CURLE_OK)
 		curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);
+	ms = (since_start() - begin) * 1e3;
+	log_answer(type, ms, status);
 	if (status == 200)
-		times_add(&c->times[type], (since_start() - begin) * 1e3);
+		times_add(&c->times[type], ms);
 	else if (c->errors[type]++ == 0)
 		fprintf(stderr, "shop-load: %s answered with status %ld\n", url, status);
 }
@@ -352,6 +369,7 @@ usage(FILE *to, int status)
 	for (int t = 0; t < TYPES; t++)
 		fprintf(to, "%s%s=%d", t ? "," : " ", types[t].name, types[t].weight);
 	fprintf(to, "\n  --seed N         default 1\n  --json           tell as JSON\n"
+		    "  --log FILE       a line for each answer: when it came, type, milliseconds, status\n"
 		    "SIGTERM and SIGINT end it early.\nExit status: 0 all answered with 200, 1 not all, 2 misused.\n");
 	return status;
 }
@@ -396,6 +414,8 @@ take_flag(const char *name, char *value)
 		nconnections = atoi(value);
 	else if (strcmp(name, "--seed") == 0)
 		seed = strtoull(value, NULL, 10);
+	else if (strcmp(name, "--log") == 0)
+		log_path = value;
 	else if (strcmp(name, "--mix") != 0 || take_mix(value) != 0)
 		return 0;
 	return 2;
@@ -415,6 +435,13 @@ main(int argc, char **argv)
 	}
 	if (port < 1 || nconnections < 1 || nconnections > CONNECTIONS_MAX || seconds <= 0)
 		return usage(stderr, 2);
+	told = log_path ? fopen(log_path, "w") : NULL;
+	if (log_path && !told) {
+		fprintf(stderr, "shop-load: %s: %s\n", log_path, strerror(errno));
+		return 1;
+	}
+	if (told)
+		setvbuf(told, NULL, _IOLBF, 0);	/* whoever reads it meanwhile sees whole lines */
 	signal(SIGTERM, end_early);
 	signal(SIGINT, end_early);
 	curl_global_init(CURL_GLOBAL_DEFAULT);

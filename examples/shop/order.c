@@ -5,6 +5,7 @@
 #include "order_trace.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ order_connection_give(PGconn *db)
 }
 
 PGresult *
-order_run(PGconn *db, const char *sql, int n, const int64_t numbers[])
+order_run(PGconn *db, const char *name, const char *sql, int n, const int64_t numbers[])
 {
 	char text[4][24];
 	const char *params[4];
@@ -71,7 +72,7 @@ order_run(PGconn *db, const char *sql, int n, const int64_t numbers[])
 		snprintf(text[i], sizeof text[i], "%" PRId64, numbers[i]);
 		params[i] = text[i];
 	}
-	return db_run(db, sql, n, params);
+	return db_run(db, name, sql, n, params);
 }
 
 int64_t
@@ -100,7 +101,8 @@ reserve(void *arg)
 	span_end(reserve_pick, o->goods.n);
 	db = order_connection();
 	span_begin(stock_query, o->goods.n);
-	r = order_run(db, "SELECT id, stock FROM product WHERE id BETWEEN $1 AND $2 AND id % 8 = $1 % 8", 2,
+	r = order_run(db, "db.stock",
+	    "SELECT id, stock FROM product WHERE id BETWEEN $1 AND $2 AND id % 8 = $1 % 8", 2,
 	    (int64_t[]){ least, most });
 	rows = r ? PQntuples(r) : 0;
 	span_end(stock_query, rows);
@@ -175,7 +177,8 @@ insert_order(PGconn *db, struct order *o)
 	int rows;
 
 	span_begin(order_insert, o->goods.n, o->cents);
-	r = order_run(db, "INSERT INTO orders (user_id, items, cents) VALUES ($1, $2, $3) RETURNING id", 3,
+	r = order_run(db, "db.order",
+	    "INSERT INTO orders (user_id, items, cents) VALUES ($1, $2, $3) RETURNING id", 3,
 	    (int64_t[]){ o->user, o->goods.n, o->cents });
 	rows = r ? PQntuples(r) : 0;
 	o->id = rows ? order_cell(r, 0, 0) : 0;
@@ -184,37 +187,75 @@ insert_order(PGconn *db, struct order *o)
 	return rows;
 }
 
-static int
-insert_line(PGconn *db, int64_t order, const struct line *l)
+/* Of each line one number, as an array of PostgreSQL's. */
+static const char *
+column(const struct goods *g, size_t offset, struct text *to)
 {
-	PGresult *r;
+	for (int i = 0; i < g->n; i++)
+		text_addf(to, "%c%" PRId64, i ? ',' : '{', *(const int64_t *)((const char *)&g->lines[i] + offset));
+	text_adds(to, "}");
+	return text_string(to);
+}
 
-	span_begin(line_insert, l->product, l->quantity);
-	r = order_run(db,
-	    "INSERT INTO order_line (order_id, product, quantity, cents) VALUES ($1, $2, $3, $4)", 4,
-	    (int64_t[]){ order, l->product, l->quantity, l->cents });
+static int
+insert_lines(PGconn *db, const struct order *o)
+{
+	struct text columns[3] = { 0 };
+	char id[24];
+	const char *params[] = { id, column(&o->goods, offsetof(struct line, product), &columns[0]),
+		column(&o->goods, offsetof(struct line, quantity), &columns[1]),
+		column(&o->goods, offsetof(struct line, cents), &columns[2]) };
+	PGresult *r;
+	int rows;
+
+	snprintf(id, sizeof id, "%" PRId64, o->id);
+	span_begin(lines_insert, o->goods.n);
+	r = db_run(db, "db.lines",
+	    "INSERT INTO order_line (order_id, product, quantity, cents) "
+	    "SELECT $1, * FROM unnest($2::int[], $3::int[], $4::bigint[])",
+	    4, params);
+	rows = r ? atoi(PQcmdTuples(r)) : 0;
+	span_end(lines_insert, rows);
 	PQclear(r);
-	span_end(line_insert, r != NULL);
-	return r != NULL;
+	for (int i = 0; i < 3; i++)
+		text_release(&columns[i]);
+	return rows;
+}
+
+/* In one order, or two customers with the same goods could wait for each other. */
+static int
+hold_goods(PGconn *db, const struct goods *g)
+{
+	struct text ids = { 0 };
+	const char *params[] = { column(g, offsetof(struct line, product), &ids) };
+	PGresult *r;
+	int rows;
+
+	span_begin(goods_hold, g->n);
+	r = db_run(db, "db.hold",
+	    "SELECT id FROM product WHERE id = ANY($1::int[]) ORDER BY id FOR NO KEY UPDATE", 1, params);
+	rows = r ? PQntuples(r) : 0;
+	span_end(goods_hold, rows);
+	PQclear(r);
+	text_release(&ids);
+	return rows;
 }
 
 static int
 transaction(PGconn *db, struct order *o)
 {
 	PGresult *r;
-	int rows, status;
+	int done, status;
 
 	span_begin(transaction, o->goods.n);
-	PQclear(db_run(db, "BEGIN", 0, NULL));
-	rows = insert_order(db, o);
-	for (int i = 0; rows && i < o->goods.n; i++)
-		rows += insert_line(db, o->id, &o->goods.lines[i]);
+	PQclear(db_run(db, "db.begin", "BEGIN", 0, NULL));
+	done = hold_goods(db, &o->goods) && insert_order(db, o) && insert_lines(db, o) == o->goods.n;
 	span_begin(transaction_commit, o->goods.n);
-	r = db_run(db, rows == o->goods.n + 1 ? "COMMIT" : "ROLLBACK", 0, NULL);
-	status = r && rows == o->goods.n + 1 ? 0 : -1;
+	r = db_run(db, "db.commit", done ? "COMMIT" : "ROLLBACK", 0, NULL);
+	status = r && done ? 0 : -1;
 	PQclear(r);
 	span_end(transaction_commit, status);
-	span_end(transaction, rows);
+	span_end(transaction, done);
 	return status;
 }
 

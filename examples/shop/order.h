@@ -11,9 +11,9 @@
 PGconn *order_connection(void);
 void order_connection_give(PGconn *db);
 
-/* Runs a statement whose parameters, at most four, are numbers. NULL: it failed,
+/* As db_run(); the parameters, at most four, are numbers. NULL: it failed,
  * said on stderr; else the caller's to clear. */
-PGresult *order_run(PGconn *db, const char *sql, int n, const int64_t numbers[]);
+PGresult *order_run(PGconn *db, const char *name, const char *sql, int n, const int64_t numbers[]);
 int64_t order_cell(const PGresult *r, int row, int column);
 
 /* The fault small_pool: 1 while it is on. */

@@ -173,9 +173,10 @@ static int64_t
 spread_rest(struct bill *b, int64_t rate)
 {
 	int64_t net = b->base_cents - b->discount_cents, rest = net * rate % 1000;
+	int degree = atomic_load(&faults[0].on);
 
-	if (atomic_load(&faults[0].on) && service_random() < 0.25)
-		service_pause(24 + 2 * service_random());
+	if (degree > 0 && service_random() < 0.25)
+		service_pause(degree * (24 + 2 * service_random()));
 	for (int i = 0; rest > 0 && i < b->goods.n; i++)
 		rest -= b->goods.lines[i].quantity;
 	return rest > 0 ? rest : 0;
@@ -292,7 +293,7 @@ start(void)
 	if (!pool)
 		return -1;
 	db = dbpool_take(pool, dbpool_line_up(pool));
-	r = db_run(db, "SELECT id, cents FROM product", 0, NULL);
+	r = db_run(db, "db.prices", "SELECT id, cents FROM product", 0, NULL);
 	for (int i = 0; r && i < PQntuples(r); i++)
 		if (atoi(PQgetvalue(r, i, 0)) <= GOODS_PRODUCTS)
 			list_cents[atoi(PQgetvalue(r, i, 0))] = atoi(PQgetvalue(r, i, 1));

@@ -13,7 +13,7 @@ CREATE TABLE orders (
 	cents bigint NOT NULL,
 	placed timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX ON orders (user_id, id);
+CREATE INDEX orders_of_user ON orders (user_id, id);
 CREATE TABLE order_line (
 	order_id bigint NOT NULL REFERENCES orders,
 	product integer NOT NULL REFERENCES product,
@@ -31,8 +31,8 @@ SELECT id,
 	repeat('Made with care, number ' || id || ', and kept in store for you. ', 3 + id % 4)
 FROM generate_series(1, 400) AS id;
 
--- Everybody has ordered before.
+-- Everybody has ordered before: one customer after the other, as a shop grows.
 INSERT INTO orders (user_id, items, cents)
-SELECT 1 + n % 300, 1 + n % 7, 500 + n * 7919 % 50000 FROM generate_series(1, 6000) AS n;
+SELECT 1 + n / 600, 1 + n % 7, 500 + n::bigint * 7919 % 50000 FROM generate_series(0, 179999) AS n;
 
 ANALYZE;

@@ -1,26 +1,31 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# The shop: six nodes with a service on each, a Redis and a PostgreSQL beside them.
+# The shop: nine nodes. nginx in front, a service on each of six, Redis, PostgreSQL.
 #
 #   shop.sh start DIR                bring it up in DIR (made when it is not there)
 #   shop.sh stop DIR                 end all of it, and remove what start made
 #   shop.sh fault DIR NAME on|off|N  switch a fault (README.md tells which there are, and what N is)
 #   shop.sh load DIR [ARG...]        users: shop-load with these arguments
-#   shop.sh nodes DIR                the nodes' names
-#   shop.sh port DIR SERVICE         the port that a service took
+#   shop.sh nodes DIR                the nodes' names: those with a session daemon of their own
+#   shop.sh port DIR NODE            the port that a node's service took; edge: nginx, where users come in
 #
 # Programs are taken from $O/examples/shop, O being build beside examples if not
 # set. Any number of shops runs side by side, each in a DIR of its own. Root is
-# required, for the nodes; PostgreSQL then runs as the user postgres.
+# required, for the nodes; PostgreSQL then runs as the user postgres, nginx' workers as www-data.
+#
+# A server whose module was not built runs all the same, untraced, on no node of its own.
+# SHOP_HOSTS=1: all on one node, with one session daemon.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../node.sh"
 programs=${O:-$here/../../build}/examples/shop
 
 nodes="front catalog-1 catalog-2 cart order price"
+server_nodes="edge cache store"
 
 fail() { echo "shop.sh: $*" >&2; exit 1; }
+. "$here/servers.sh"
 
 # The nodes whose service has a fault.
 fault_nodes() {
@@ -30,60 +35,8 @@ fault_nodes() {
   small_pool|slow_disk) echo order ;;
   slow_node) echo catalog-2 ;;
   input_dependent) echo catalog-1 catalog-2 ;;
-  *) fail "no fault $1; there are slow_function lock_contention small_pool slow_disk slow_node input_dependent" ;;
+  *) fail "no fault $1; there are $(sed -n 's|^  "\([a-z_]*\)": {|\1|p' "$here/faults.json" | tr '\n' ' ')" ;;
   esac
-}
-
-as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
-
-pg_bin() {
-  local found
-  found=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
-  echo "${found:-$(dirname "$(command -v initdb)")}"
-}
-
-# ---- the stores -----------------------------------------------------------------
-
-start_redis() {
-  setsid redis-server --port 0 --unixsocket "$1/redis.sock" --save '' --appendonly no --dir "$1" \
-    </dev/null >"$1/redis.log" 2>&1 &
-  echo $! >"$1/redis.pid"
-  node_wait 10 test -S "$1/redis.sock" || fail "Redis does not start: $(tail -3 "$1/redis.log")"
-}
-
-# Commits reach the disk, as anywhere. initdb alone need not wait for it.
-start_postgres() {
-  local dir=$1 data bin
-  data=$(realpath "$1/pg")
-  bin=$(pg_bin)
-  as_postgres "$bin/initdb" -D "$data" -U shop -A trust -E UTF8 --no-locale --no-sync >"$dir/pg.log" 2>&1 ||
-    fail "initdb: $(tail -3 "$dir/pg.log")"
-  as_postgres tee -a "$data/postgresql.conf" >/dev/null <<EOF
-listen_addresses = ''
-unix_socket_directories = '$data'
-dynamic_shared_memory_type = mmap
-shared_buffers = 16MB
-max_connections = 40
-autovacuum = off
-checkpoint_timeout = 1h
-max_wal_size = 1GB
-jit = off
-EOF
-  as_postgres "$bin/pg_ctl" -D "$data" -l "$data/server.log" -w -t 20 start </dev/null >>"$dir/pg.log" 2>&1 ||
-    fail "PostgreSQL does not start: $(tail -3 "$data/server.log")"
-  psql -h "$dir/pg" -U shop -d postgres -q -v ON_ERROR_STOP=1 -f "$here/schema.sql" >>"$dir/pg.log" 2>&1 ||
-    fail "the schema: $(tail -3 "$dir/pg.log")"
-}
-
-# DIR/pg, or where the user postgres may not come so far (mktemp makes folders
-# that are root's alone): a folder of its own, and DIR/pg points to it.
-prepare_postgres_dir() {
-  local data=$1/pg
-  if as_postgres test -x "$1"; then
-    mkdir "$data"
-  else
-    data=$(mktemp -d /tmp/shop-pg.XXXXXX) && ln -s "$data" "$1/pg"
-  fi && chown postgres:postgres "$data" && chmod 700 "$data" || fail "$1/pg: no folder for PostgreSQL"
 }
 
 # ---- the services ----------------------------------------------------------------
@@ -119,6 +72,7 @@ start_services() {
     node_wait 10 curl -sf --noproxy '*' -o "$dir/$n/health" "http://127.0.0.1:$(port "$dir" $n)/health" ||
       fail "the service on node $n is not well: $(tail -3 "$dir/$n"/shop-*.log)"
   done
+  start_nginx "$dir"
 }
 
 # Waits for this shell's jobs; fails when one of them failed.
@@ -140,7 +94,7 @@ wait_all() {
 
 need() {
   local missing= p
-  for p in lttng-sessiond redis-server psql curl nsenter unshare setpriv; do
+  for p in lttng-sessiond nginx redis-server redis-cli psql curl nsenter unshare setpriv; do
     command -v $p >/dev/null || missing="$missing $p"
   done
   [ -x "$(pg_bin)/initdb" ] || missing="$missing initdb"
@@ -151,13 +105,27 @@ need() {
 start_all() {
   local n
   prepare_postgres_dir "$1"
-  start_redis "$1" &
-  start_postgres "$1" &
-  for n in $nodes; do
+  for n in $(cat "$1/shop"); do
     node_start "$1" "$n" &
   done
   wait_all
+  for n in $nodes $server_nodes; do
+    [ -e "$1/$n/token" ] || node_join "$1" "$n" front || fail "$n cannot join the node front"
+  done
+  start_redis "$1" &
+  start_postgres "$1" &
+  wait_all
   start_services "$1"
+}
+
+# Those that get a session daemon.
+shop_nodes() {
+  local untraced n
+  untraced=" $(servers_untraced | tr '\n' ' ')"
+  [ "${SHOP_HOSTS:-}" != 1 ] || { echo front; return; }
+  for n in $nodes $server_nodes; do
+    [[ $untraced == *" $n "* ]] || echo "$n"
+  done | tr '\n' ' '
 }
 
 start() {
@@ -168,7 +136,7 @@ start() {
   dir=$(cd "$dir" && pwd)
   [ ! -e "$dir/shop" ] || fail "$dir: there is a shop already, or its rest: shop.sh stop $dir"
   [ ${#dir} -le 80 ] || fail "$dir: too long a path for Unix sockets (80 bytes at most)"
-  echo "$nodes" >"$dir/shop"
+  shop_nodes >"$dir/shop"
   # An interrupted start first gets to its end, soon; else it would go on building while stop tears down.
   trap 'stop "$dir"; exit 130' INT TERM
   (trap : INT TERM; start_all "$dir")
@@ -180,33 +148,21 @@ start() {
   exit $rc
 }
 
-# Ends the process whose id is in the file, if it is the program that is named.
-end_process() {
-  local pid
-  pid=$(head -1 "$1" 2>/dev/null)
-  [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$2" ] || return 0
-  kill "-$3" "$pid" 2>/dev/null
-  node_wait 10 process_gone "$pid" || kill -KILL "$pid" 2>/dev/null
-}
-
-process_gone() { ! kill -0 "$1"; }
-
 stop() {
   local dir n rc=0
   dir=$(cd "$1" 2>/dev/null && pwd) || return 0
   [ -e "$dir/shop" ] || return 0
   node_root || exit 1
-  for n in $nodes; do
+  end_servers "$dir"
+  for n in $nodes $server_nodes; do
     node_stop "$dir" "$n" &
   done
-  end_process "$dir/redis.pid" redis-server TERM &
-  end_process "$dir/pg/postmaster.pid" postgres INT &
   for n in $(jobs -p); do
     wait "$n" || rc=1
   done
   [ $rc = 0 ] || return 1
   [ ! -L "$dir/pg" ] || rm -rf "$(realpath "$dir/pg")"
-  rm -rf "$dir/pg" "$dir/pg.log" "$dir"/redis.* "$dir/journal" "$dir/shop"
+  rm -rf "$dir/pg" "$dir/redis.sock" "$dir/journal" "$dir/shop"
   rmdir --ignore-fail-on-non-empty "$dir"
 }
 
@@ -217,6 +173,9 @@ switch_fault() {
   off) on=0 ;;
   [1-9] | [1-9][0-9]) on=$3 ;;
   *) fail "on, off or a number, not $3" ;;
+  esac
+  case $2 in
+  edge_limit|big_key|missing_index|row_lock|checkpoint) server_fault "$@"; return ;;
   esac
   fault_nodes "$2" >/dev/null || exit 1
   for n in $(fault_nodes "$2"); do
@@ -241,7 +200,7 @@ load:*)
   [ $# -ge 1 ] || usage 2
   dir=$1
   shift
-  p=$(port "$dir" front) || exit 1
+  p=$(port "$dir" edge) || exit 1
   exec "$programs/shop-load" --port "$p" "$@" ;;
 --help:0) usage 0 ;;
 *) usage 2 >&2 ;;

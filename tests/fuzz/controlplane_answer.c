@@ -19,9 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define COUNT(a) (sizeof (a) / sizeof (a)[0])
 
 static const char *const NAMES[] = { "status", "agents", "tracepoints", "start", "stop", "learn", "forest", "verdict",
-	"history", "why", "diff", "space", "space_import", "space_use", "report", "nothing" };
+	"history", "why", "diff", "space", "space_import", "space_use", "report", "audit", "nothing" };
 static const char *const FIELDS[] = { "type", "strategy", "k", "seed", "effort", "seconds", "name", "run", "limit", "trace",
-	"tracepoint", "runs", "path", "samples", "reset", "other" };
+	"tracepoint", "runs", "path", "samples", "reset", "since", "other" };
 static const char *const VALUES[] = { "\"GET\"", "\"flat\"", "\"\"", "1", "0", "-1", "2", "1.5", "9223372036854775807", "1e300",
 	"null", "true", "false", "[1,2]", "[1,1]", "[1,\"2\"]", "[]", "{}", "\"0000000000000007\"", "\"00000000000000010000000000000007\"",
 	"\"shop:a\"", "\"s/shop:a\"", "\"1.0\"", "\"/dev/zero\"", "\"/nowhere\"", "\"\\u00e4\\ud83d\\ude00\"" };
@@ -82,8 +82,9 @@ write_question(struct buf *b, struct reader *r)
 static void
 ask(struct engine *g, struct forest *f, const struct buf *question, int64_t now_ns)
 {
+	static struct audit_book book;
 	const struct answer_context c = { .now = { now_ns }, .when = { now_ns }, .database = "", .space_path = space,
-		.store_trouble = "" };
+		.store_trouble = "", .who = { .user = "root", .role = ROLE_DIAGNOSE }, .book = &book };
 	char *text = answer_ask(g, f, &c, (const char *)question->data, question->len);
 	json_t *a;
 

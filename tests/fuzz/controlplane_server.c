@@ -23,6 +23,7 @@ struct seen {
 static void
 took(struct conn *c, struct seen *s, const struct frame *f, unsigned choice)
 {
+	MUST(c->known && c->spoke);
 	switch (f->kind) {
 	case FRAME_HELLO:
 		MUST(c->door == DOOR_AGENTS && ++s->hellos == 1 && c->hello.node[0] != '\0');

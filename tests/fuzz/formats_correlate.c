@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "formats/correlate.h"
+#include "mapping/map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,10 +45,30 @@ one_event(struct reading *r, struct correlate *c, const uint8_t *d)
 		correlate_event(c, &v, &e);
 }
 
+static const struct mapping *
+map(void)
+{
+	static const char text[] = "[program]\nservice = *\n[request r]\nbegin = a:begin\nend = a:end\ncorrelate = thread\n"
+	    "[request f]\nbegin = b:*\nbegin_id = link_id\nend = a:x\nend_id = size\nstep = a:x name -> link_id\n"
+	    "correlate = field\ntype_field = name\n";
+	static struct mapping *m;
+	char path[] = "/tmp/fuzz_correlate.XXXXXX";
+	int fd;
+
+	if (m != NULL)
+		return m;
+	fd = mkstemp(path);
+	if (fd < 0 || write(fd, text, sizeof text - 1) < 0 || map_load(&m, path, NULL) != 0)
+		abort();
+	close(fd);
+	unlink(path);
+	return m;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct reading_options o = { .take = take, .memory_max_bytes = 1 << 16 };
+	struct reading_options o = { .take = take, .memory_max_bytes = 1 << 16, .map = size > 0 && data[0] & 64 ? map() : NULL };
 	struct labels *labels = labels_new();
 	struct correlate *c = NULL;
 	struct reading *r;

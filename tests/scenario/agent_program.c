@@ -9,33 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "instrument/hone.h"
 #include "tests/scenario/agent_program.h"
+#include "tests/scenario/program.h"
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "tests/scenario/agent_program_tp.h"
 
-#define put(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
-
 static struct program_state *state;
-
-static int64_t
-now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
-static void
-wait_us(long us)
-{
-	nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
-}
 
 /* Whether a tracepoint is armed is one word in the program's memory. */
 static void *

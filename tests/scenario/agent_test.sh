@@ -2,20 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # hone-agent under a real LTTng on a node of its own, with a controller that is made to die, hang and talk nonsense.
 # O: the folder that `make agent-scenario` built.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-O=$(realpath "${O:-build}")
-if [ "$(id -u)" != 0 ] || ! command -v lttng lttng-sessiond unshare > /dev/null; then
-	echo "1..0 # SKIP needs root and lttng-tools"
-	exit 0
-fi
-# A node: whatever is mounted and started from here on is nobody else's.
-if [ "${HONE_NODE:-}" != "$PPID" ]; then
-	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
-	exit
-fi
-mkdir -p /run/lttng /run/hone && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm &&
-	mount -t tmpfs tmpfs /run/hone || exit 1
+. "$(dirname "$0")/lib.sh"
+needs root lttng lttng-sessiond
+own_node /run/hone
 D=$(mktemp -d)
 export LTTNG_HOME=$D LTTNG_APP_SOCKET_TIMEOUT=1
 URL=ipc://$D/controller.sock
@@ -23,7 +12,6 @@ EPOCH=0
 mkfifo "$D/say"
 exec 9<> "$D/say"
 
-. tests/scenario/lib.sh
 not() { ! "$@"; }
 
 why() { echo "--- agent"; tail -n 5 "$D/agent.log"; echo "--- controller"; tail -n 5 "$D/controller.log"; }
@@ -44,6 +32,8 @@ program_start() { # NAME: a process called so, whose state is in $D/NAME.state
 # word NAME FIELD: of its state, see agent_program.h
 word() { od -An -t d8 -w8 -j $(($2 * 8)) -N 8 "$D/$1.state" | tr -d ' '; }
 ON=0 TURNED_ON=1 TURNED_OFF=2 ON_NS=3 OFF_NS=4 FIRED=5 REQUESTS=6 PROBED=7
+# in ns, to 10 ms, as programs have it
+now() { sed "s/\.//; s/ .*/0000000/" /proc/uptime; }
 is() { [ "$(word "$1" "$2")" "$3" "$4" ] || { echo "$1 $2 is $(word "$1" "$2")"; return 1; }; }
 
 agent_start() {
@@ -67,6 +57,15 @@ want() { EPOCH=$((EPOCH + 1)); controller_mark; say want $EPOCH "$@"; }
 losses() { grep -c '^loss' "$D/controller.log"; }
 gaps() { tail -n 40 "$D/controller.log" | grep -o 'gaps [0-9]*' | tail -1; }
 sessions() { lttng -n list 2> /dev/null | grep -c ') hone-n1-'; }
+# one_each N [SESSION]: N rules for probed requests are on, of different names, all in that session
+one_each() {
+	local s all
+	all=$(for s in $(lttng -n list | sed -n "s/.*) \(hone-n1-[^ ]*\) .*/\1/p"); do
+		lttng -n list "$s" | grep 'agentp:.*\[enabled\]' | sed "s/^ *\([^ ]*\) .*/\1 $s/"
+	done)
+	[ "$(wc -l <<< "$all")" = "$1" ] && [ "$(cut -d' ' -f1 <<< "$all" | sort -u | wc -l)" = "$1" ] || { echo "$all"; return 1; }
+	[ $# = 1 ] || ! grep -v " $2\$" <<< "$all"
+}
 no_session() { [ "$(sessions)" = 0 ]; }
 # left: what an agent could leave behind
 left() { ls -d /run/hone/agent-n1/* /dev/shm/hone-policy* /dev/shm/lttng-ust-* 2> /dev/null | grep -v 'lttng-ust-wait'; }
@@ -75,7 +74,7 @@ end() {
 	local pid
 	for pid in ${CONTROLLER:-} ${AGENT:-} ${PROGRAM_one:-} ${PROGRAM_two:-} ${SESSIOND:-}; do
 		kill "$pid" 2> /dev/null
-		wait_for 5 gone "$pid" || kill -9 "$pid"
+		wait_for 20 gone "$pid" || kill -9 "$pid"
 	done
 	[ $FAILED = 0 ] && rm -rf "$D" || echo "# logs: $D"
 }
@@ -112,9 +111,27 @@ wait_for 10 after "^done $EPOCH results \."
 check "off with it" is two $ON -eq 0
 controller_mark
 check "what is always on stays on" wait_for 10 after '^records'
-want 5000 agentp:ev00{0,1,2,3,4,5,6,7,8,9}
-check "many at once, with tracing stopped" wait_for 10 after "^done $EPOCH results \+{10}\."
-check "the gap is told" wait_for 10 after '^loss reason 0 count 1 '
+# ---- many at once, in several sessions ----------------------------------------------
+want 5000 agentp:ev000
+wait_for 10 after "^done $EPOCH results \+\."
+LOSSES=$(losses)
+want 5000 agentp:ev0{00..39}
+check "forty at once" wait_for 20 after "^done $EPOCH results \+{40}\."
+check "in sessions of eight" test "$(sessions)" -ge 6
+check "each on once, in one of them" one_each 40
+controller_mark
+check "the records of what was on before go on" wait_for 10 after 'ticks [1-9]'
+check "without a gap" test "$(gaps)" = "gaps 0"
+check "and none said to be" test "$(losses)" = "$LOSSES"
+want 5000 'agentp:*' agentp:ev0{00..39}
+check "a wildcard over all of them" wait_for 20 after "^done $EPOCH results \+{41}\."
+check "they are with it in one session, or each would be written twice" one_each 41 "hone-n1-$AGENT"
+check "what was off meanwhile is told as a gap" wait_for 10 after '^loss reason 0 count 1 '
+want 5000 agentp:ev000
+check "all off but one" wait_for 20 after "^done $EPOCH results \+\."
+check "it is on" is one $ON -eq 1
+controller_mark
+check "and written once" wait_for 10 after 'ticks [1-9][0-9]* gaps 0'
 program_start three
 check "a program that starts has it on" wait_for 10 is three $ON -eq 1
 check "and is told of" wait_for 20 after '^programs 3 names 450:'
@@ -124,7 +141,6 @@ check "a program that was killed is not missed" wait_for 20 after '^programs 2 n
 # ---- the controller dies, hangs, talks nonsense -----------------------------------
 want 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH"
-wait_for 10 after '^loss reason 0'	# nine off, with tracing stopped
 LOSSES=$(losses)
 for i in 1 2 3; do
 	kill -9 "$CONTROLLER"
@@ -164,7 +180,7 @@ check "and none said to be" test "$(losses)" = "$LOSSES"
 want 1000 agentp:ev000
 wait_for 10 after "^done $EPOCH results"
 kill -STOP "$CONTROLLER"
-check "a lease that is not renewed ends" wait_for 5 is one $ON -eq 0
+check "a lease that is not renewed ends" wait_for 20 is one $ON -eq 0
 kill -CONT "$CONTROLLER"
 check "and a controller that goes on has it again" wait_for 20 is one $ON -eq 1
 
@@ -192,15 +208,18 @@ check "and when it goes on, so does the agent" wait_for 20 after "^done $EPOCH r
 want 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH results"
 check "on" is one $ON -eq 1
-killed=$(date +%s%N)
+killed=$(now)
 kill -9 "$AGENT"
-check "kill -9 of the agent: all is off" wait_for 5 is one $ON -eq 0
-check "in every program" wait_for 5 is two $ON -eq 0
-check "within a second" test $(($(date +%s%N) - killed)) -lt 1000000000
+check "kill -9 of the agent: all is off" wait_for 20 is one $ON -eq 0
+check "in every program" wait_for 20 is two $ON -eq 0
+check "within a second" test $(($(word one $OFF_NS) - killed)) -lt 1000000000
 check "no session stays" wait_for 10 no_session
 check "nor a folder" wait_for 10 test -z "$(ls /run/hone/agent-n1)"
 # while it measures what a record costs there are two sessions
-measuring() { local pid; pid=$(pgrep -x hone-cost -P "$AGENT") && kill -STOP $pid; }
+measuring() {
+	local pid
+	lttng -n list 2> /dev/null | grep -q "hone-n1-$AGENT-cost" && pid=$(pgrep -x hone-cost -P "$AGENT") && kill -STOP $pid
+}
 no_folder() { test -z "$(ls /run/hone/agent-n1)"; }
 agent_start
 check "it measures what a record costs" wait_for 20 measuring
@@ -208,24 +227,37 @@ kill -9 "$AGENT"
 wait "$AGENT" 2> /dev/null
 check "killed meanwhile: neither session stays" wait_for 10 no_session
 check "nor a folder of either" wait_for 10 no_folder
-check "nor what measured" wait_for 10 not pgrep -x hone-cost
+check "nor what measured" wait_for 10 not pgrep -f "hone-cost hone-n1-$AGENT-cost"
+# what measures stands still when the program that it runs has measured, before it ends its session
+has_measured() {
+	local pid
+	pid=$(pgrep -x hone-cost -P "$AGENT") && pgrep -P "$pid" > /dev/null && kill -STOP "$pid"
+}
+no_cost() { told 'a record costs' && ! lttng -n list 2> /dev/null | grep -- "hone-n1-$AGENT-cost"; }
+: > "$D/agent.log"
+agent_start
+check "what measures hangs" wait_for 40 has_measured
+check "its session is ended all the same, though it is known what a record costs" wait_for 60 no_cost
+kill -9 "$AGENT"
+wait "$AGENT" 2> /dev/null
+wait_for 20 no_session
 controller_mark
 agent_start
 check "it starts anew" wait_for 20 after "^done $EPOCH results \+\."
 check "and switches on again" is two $ON -eq 1
-one_session() { test "$(sessions)" = 1 && test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1; }
+# two: that of what is always on, and one ahead of need
+its_sessions() { test "$(sessions)" = 2 && test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1; }
 # both die: only the next agent can clean up
-wait_for 10 one_session	# it has measured what a record costs
+wait_for 60 its_sessions	# it has measured what a record costs
 guard=$(pgrep -x hone-guard -P "$AGENT")
-kill -9 "$guard"
-check "a killed guardian is reported" wait_for 10 after 'trouble "the guardian was killed'
-kill -9 "$AGENT"
+kill -STOP "$guard"	# so that it sees nothing in between
+kill -9 "$AGENT" "$guard"
 wait "$AGENT" 2> /dev/null
-check "agent and guardian killed: the session stays" test "$(sessions)" = 1
+check "agent and guardian killed: the sessions stay" test "$(sessions)" = 2
 controller_mark
 agent_start
 check "but the next agent sweeps it" wait_for 20 after "^done $EPOCH results \+\."
-check "so that there is one, and one folder" wait_for 10 one_session	# when it has measured what a record costs
+check "so that there are its own, and one folder" wait_for 60 its_sessions	# when it has measured what a record costs
 check "a second agent of the node is refused" not timeout 20 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL"
 check "and does no harm" is one $ON -eq 1
 
@@ -238,7 +270,7 @@ want 600000 agentp:ev000
 wait_for 20 after "^done $EPOCH results \+\."
 kill -STOP "$CONTROLLER"
 check "queues fill up: the agent switches off by itself" wait_for 60 is one $ON -eq 0
-check "and says so" told 'a queue is 9[0-9] % full: all 1 added tracepoints go off'
+check "and says so" told 'queue "agent" is 9[0-9] % full: all 1 added tracepoints go off'
 at=$(word one $REQUESTS)
 wait_for 60 is one $REQUESTS -gt $((at + 5000))
 kill -CONT "$CONTROLLER"
@@ -256,7 +288,8 @@ began=$(date +%s%N)
 kill "$AGENT"
 wait "$AGENT"
 check "SIGTERM then: exit 0" test $? = 0
-check "within two seconds all the same" test $(($(date +%s%N) - began)) -lt 2000000000
+# A second or two; but closing an inotify descriptor waits for the kernel's own threads, seconds where the machine is full.
+check "within ten seconds all the same" test $(($(date +%s%N) - began)) -lt 10000000000
 at=$(word one $PROBED)
 wait_for 10 is one $REQUESTS -gt $(($(word one $REQUESTS) + 200))
 check "nothing is probed, though it is on" test $(($(word one $PROBED) - at)) -lt 50
@@ -264,11 +297,21 @@ kill -CONT "$SESSIOND"
 check "the guardian ends the session as soon as it can" wait_for 20 nothing_left
 check "off" is one $ON -eq 0
 controller_mark
-agent_start
+agent_start -o tracer.idle_session=1s
 want 5000 agentp:ev000
 wait_for 20 after "^done $EPOCH results \+\."
 wait_for 20 after "^records"
 check "what is missing was said to be" test "$(gaps)" = "gaps 0"
+
+want 5000 agentp:ev0{00..19}
+check "twenty at once" wait_for 20 after "^done $EPOCH results \+{20}\."
+check "in more sessions" test "$(sessions)" -ge 4
+want 5000
+check "off" wait_for 20 after "^done $EPOCH results \."
+sessions_are() { [ "$(sessions)" = "$1" ] || { sessions; return 1; }; }
+check "and when they have been for a while, sessions are ended" wait_for 20 sessions_are 2
+controller_mark
+check "which loses nothing" wait_for 10 after 'ticks [0-9]* gaps 0'
 
 # ---- the end ----------------------------------------------------------------------
 began=$(date +%s%N)
@@ -277,8 +320,8 @@ wait "$AGENT"
 check "SIGTERM: exit 0" test $? = 0
 check "within two seconds" test $(($(date +%s%N) - began)) -lt 2000000000
 check "all is off" is one $ON -eq 0
-check "nothing is left" wait_for 5 nothing_left
-check "not even the folder" not test -e /run/hone/agent-n1
+check "nothing is left" wait_for 20 nothing_left
+check "not even the folder" wait_for 20 not test -e /run/hone/agent-n1
 lttng -n create other --output="$D/other" > /dev/null
 kill "$SESSIOND"
 wait "$SESSIOND"

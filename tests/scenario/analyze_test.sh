@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # hone analyze and hone baseline on trace files: made here with a known fault, and real ones from the folder HONE_DATA.
 # O: the folder that `make all` built.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-O=$(realpath "${O:-build}")
+. "$(dirname "$0")/lib.sh"
 DATA=$(realpath -m "${HONE_DATA:-../shared/data}")
 D=$(mktemp -d)
 export XDG_DATA_HOME=$D/home
 honed_pid=
 trap '[ -z "$honed_pid" ] || kill "$honed_pid"; rm -rf "$D"' EXIT
-. tests/scenario/lib.sh
 hone() { "$O/bin/hone" "$@"; }
 # says CODE TEXT COMMAND...: it exits with that code and its output has that text
 says() {

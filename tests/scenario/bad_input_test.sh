@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # hone analyze on files with one thing wrong in each, in every format: bad_input.py makes them, and says what is to be said.
 # O: the folder that `make all` built.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-O=$(realpath "${O:-build}")
+. "$(dirname "$0")/lib.sh"
 D=$(mktemp -d)
 trap 'rm -rf "$D"' EXIT
-. tests/scenario/lib.sh
 
 # said FILE FLAGS STATUS TRACES REASON OFFSET: see bad_input.py
 said() {

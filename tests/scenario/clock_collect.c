@@ -3,7 +3,7 @@
  * A controller that diagnoses nothing: takes real agents' records through the
  * engine's clocks and assembly, and prints what becomes of time between nodes.
  *
- *	clock_collect AGENTS_URL OPERATORS_URL TRACES SECONDS
+ *	clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS	traces count that began when so many agents traced
  *
  *	traces COUNT lossy COUNT given-up COUNT late COUNT
  *	steps COUNT moved COUNT moved-before COUNT	of critical paths; before: without the correction by pairs of nodes
@@ -24,6 +24,7 @@ struct agent {
 	struct peer *peer;
 	uint32_t node;
 	struct mono asked, told;
+	bool tracing;
 };
 
 struct edge {
@@ -40,6 +41,8 @@ static struct collect {
 	struct edge edges[EDGES_MAX];
 	uint32_t nedges;
 	uint64_t traces, lossy, steps, moved, moved_before;
+	uint32_t wanted, tracing;	/* agents */
+	struct mono since;		/* all of them trace */
 	struct arena arena;
 } all;
 
@@ -51,6 +54,16 @@ die(const char *words)
 }
 
 /* ---- agents ---- */
+
+static void
+now_tracing(struct agent *a)
+{
+	if (a->tracing)
+		return;
+	a->tracing = true;
+	if (++all.tracing == all.wanted)
+		all.since = clock_mono();
+}
 
 static void
 joined(const struct mail *m)
@@ -80,9 +93,11 @@ took(const struct mail *m, struct arena *a, struct err *e)
 		server_took(all.server, m->peer, m->seq);
 	else if (m->frame == FRAME_CLOCK && (rc = clock_decode(&clock, m->data, m->len, e)) == 0)
 		engine_clock(all.engine, node, &clock, 0, m->at);
-	else if (m->frame == FRAME_STATUS && (rc = status_decode(&status, a, m->data, m->len, e)) == 0)
+	else if (m->frame == FRAME_STATUS && (rc = status_decode(&status, a, m->data, m->len, e)) == 0) {
 		engine_status(all.engine, node, &status, clock_mono());
-	else if (m->frame == FRAME_DONE && (rc = done_decode(&done, a, m->data, m->len, e)) == 0)
+		if (status.tracer_ok)
+			now_tracing(&all.agents[node]);
+	} else if (m->frame == FRAME_DONE && (rc = done_decode(&done, a, m->data, m->len, e)) == 0)
 		engine_done(all.engine, node, &done, clock_mono());
 	return rc;
 }
@@ -151,6 +166,13 @@ edge_add(const struct trace *t, const struct step *from, const struct step *to)
 	edge->count++;
 	edge->least_ns = ns < edge->least_ns ? ns : edge->least_ns;
 	sketch_add(&edge->sketch, ns);
+}
+
+/* What began before every node was traced may lack what some of them did. The users' node has our own clock. */
+static bool
+in_full(const struct trace *t)
+{
+	return all.since.ns > 0 && t->begin_ns > all.since.ns;
 }
 
 static void
@@ -229,8 +251,8 @@ main(int argc, char **argv)
 	uint64_t wanted;
 	struct err e;
 
-	if (argc != 5) {
-		fprintf(stderr, "usage: clock_collect AGENTS_URL OPERATORS_URL TRACES SECONDS\n");
+	if (argc != 6) {
+		fprintf(stderr, "usage: clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS\n");
 		return 2;
 	}
 	if (config_init(&c, &e) != 0)
@@ -239,15 +261,17 @@ main(int argc, char **argv)
 	so = config_server(&c);
 	so.agents = argv[1];
 	so.operators = argv[2];
-	wanted = strtoull(argv[3], NULL, 10);
-	until = (struct mono){ clock_mono().ns + strtoll(argv[4], NULL, 10) * 1000 * MS };
+	all.wanted = (uint32_t)strtoul(argv[3], NULL, 10);
+	wanted = strtoull(argv[4], NULL, 10);
+	until = (struct mono){ clock_mono().ns + strtoll(argv[5], NULL, 10) * 1000 * MS };
 	if (engine_new(&all.engine, &eo, forest, &e) != 0 || server_open(&all.server, &so, &e) != 0)
 		die(e.text);
 	do {
 		take_mail();
 		now = clock_mono();
 		while ((t = assemble_next(all.engine->assemble)) != NULL) {
-			trace_take(t);
+			if (in_full(t))
+				trace_take(t);
 			trace_free(t);
 		}
 		for (int i = 0; i < AGENTS_MAX; i++)

@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # honed and hone as an operator meets them when something is wrong: what they say, and with which exit code.
 # O: the folder that `make all` built.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-O=$(realpath "${O:-build}")
+. "$(dirname "$0")/lib.sh"
 D=$(mktemp -d)
 export HONE_SOCKET="ipc://$D/honed.sock"
 honed_pid=
 end() { [ -z "$honed_pid" ] || { kill "$honed_pid"; wait "$honed_pid"; }; umount "$D/small" 2>/dev/null; rm -rf "$D"; }
 trap end EXIT
-. tests/scenario/lib.sh
 # says CODE TEXT COMMAND...: it exits with that code and its output has that text
 says() {
   local code=$1 text=$2 said rc=0

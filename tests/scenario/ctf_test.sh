@@ -1,22 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # hone analyze on folders that a real LTTng wrote: by libhone's context, and by a pair of events on a thread.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-O=$(realpath "${O:-build}")
-if [ "$(id -u)" != 0 ] || ! command -v lttng-sessiond unshare > /dev/null; then
-	echo "1..0 # SKIP needs root and lttng-tools"
-	exit 0
-fi
-# A node: whatever is mounted and started from here on is nobody else's.
-if [ "${HONE_NODE:-}" != "$PPID" ]; then
-	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
-	exit
-fi
-mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm || exit 1
+. "$(dirname "$0")/lib.sh"
+needs root lttng-sessiond
+own_node
 D=$(mktemp -d)
 export LTTNG_HOME=$D
-. tests/scenario/lib.sh
 end() {
 	local pid
 	for pid in $(cat "$D/sessiond.pid" 2> /dev/null); do
@@ -31,7 +20,7 @@ trap end EXIT
 record() {
 	local name=$1 buffers=$2
 	shift 2
-	lttng -n create "$name" --output="$D/$name" && lttng -n enable-channel -u "$buffers" -s "$name" c || return 1
+	lttng -n create "$name" --output="$D/$name" && lttng -n enable-channel -u "$buffers" --num-subbuf=8 --subbuf-size=64k -s "$name" c || return 1
 	for context in "$@"; do lttng -n add-context -u -s "$name" -c c -t "$context" || return 1; done
 	lttng -n enable-event -u -s "$name" -c c 'hone:*,example:*' && lttng -n start "$name" || return 1
 	HONE_SAMPLE=1 "$O/bin/hone-example" 40 && HONE_SAMPLE=1 "$O/bin/hone-example" 40 || return 1

@@ -2,26 +2,15 @@
 # SPDX-License-Identifier: MIT
 # libhone under a real LTTng, on a node of its own: do the records of every provider carry the request that
 # they belong to, and is what should be silent silent? O: the folder that `make instrument-scenario` built.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-O=$(realpath "${O:-build}")
-if [ "$(id -u)" != 0 ] || ! command -v lttng-sessiond babeltrace2 unshare > /dev/null; then
-	echo "1..0 # SKIP needs root, lttng-tools and babeltrace2"
-	exit 0
-fi
-# A node: whatever is mounted and started from here on is nobody else's.
-if [ "${HONE_NODE:-}" != "$PPID" ]; then
-	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
-	exit
-fi
-mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm || exit 1
+. "$(dirname "$0")/lib.sh"
+needs root lttng-sessiond babeltrace2
+own_node
 D=$(mktemp -d)
 export LTTNG_HOME=$D
 mkfifo "$D/in" "$D/out"
 : "${ASAN_OPTIONS=verify_asan_link_order=0}"
 export ASAN_OPTIONS
 
-. tests/scenario/lib.sh
 end() {
 	local pid
 	for pid in ${PLAIN_PID:-} $(cat "$D/sessiond.pid" 2> /dev/null); do
@@ -36,7 +25,7 @@ equal() { [ "$1" = "$2" ] || { echo "wanted: $2"; echo "got: $1"; return 1; }; }
 
 # ---- recording: `flags` as an agent does it, `all` whatever there is -----------
 session_make() {
-	lttng -n create "$1" --output="$D/$1" && lttng -n enable-channel -u --buffers-pid -s "$1" c
+	lttng -n create "$1" --output="$D/$1" && lttng -n enable-channel -u --buffers-pid --num-subbuf=8 --subbuf-size=64k -s "$1" c
 	for context in trace_id unit_id "${@:2}"; do
 		lttng -n add-context -u -s "$1" -c c -t "\$app.hone:$context"
 	done

@@ -3,19 +3,13 @@
 # All that an operator can ask, of a live shop: learning, diagnoses of every kind, what they believed and why, the
 # learned space, what has changed; before and after a restart; and files that are damaged, too new, or something else.
 # O: the folder that `make all` built. SAID=FILE: what every command printed, to be read by a person.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-O=$(realpath "${O:-build}")
-if [ "$(id -u)" != 0 ]; then
-  echo "1..0 # SKIP needs root"
-  exit 0
-fi
+. "$(dirname "$0")/lib.sh"
+needs root
 here=$PWD/examples
 . "$here/stage.sh"
 load=
 end() { [ -z "$load" ] || { kill "$load"; wait "$load"; } 2>/dev/null; stage_down; }
 trap end EXIT
-. tests/scenario/lib.sh
 why() { [ -z "$stage" ] || { tail -n 12 "$stage/honed.log"; hone history; }; }
 SAID=${SAID:-/dev/null}
 
@@ -33,17 +27,17 @@ answers() { local filter=$1; shift; hone "$@" --json | jq -e "$filter"; }
 fault() { "$here/shop/shop.sh" fault "$stage/shop" "$1" "$2"; }
 seen() { answers 'any(.types[]; .type == "CHECKOUT" and .traces > 20)' status; }
 ended() { answers 'all(.runs[]; .state != "active")' history; }
-until_ended() { until_true 60 "no diagnosis goes on" ended; }
+until_ended() { until_true 180 "no diagnosis goes on" ended; }
 verdict_at() { answers ".runs[0].verdict.edge.from == \"$2\"" forest "$1"; }
 newest() { hone history --limit 1 --json | jq .runs[0].run; }
 tax=shop-price/shop_price:tax_rate_end
 : >>"$SAID"
 
-stage_shop && stage_honed && stage_agents || { echo "Bail out! the stage does not come up"; stage_logs; exit 1; }
-"$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 200 \
+stage_shop && stage_honed "${ALL_TRACED[@]}" && stage_agents || { echo "Bail out! the stage does not come up"; stage_logs; exit 1; }
+"$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 120 \
   --mix GET_PRODUCT=5,ADD_TO_CART=3,GET_HOME=1,CHECKOUT=1 --json >"$stage/load.json" 2>&1 &
 load=$!
-until_true 30 "requests are seen" seen
+until_true 60 "requests are seen" seen
 
 # ---- nothing yet ----
 check "Hone's own programs are no requests" answers '[.types[].type] - ["GET_PRODUCT", "ADD_TO_CART", "GET_HOME", "CHECKOUT"] == []' status
@@ -52,7 +46,7 @@ check "no verdict: why says so" says 1 "no diagnosis has a verdict" hone why slo
 check "nothing learned: the space says so" says 1 "nothing has been learned" hone space stats
 check "a tracepoint that was never on" says 0 "No diagnosis has ever turned it on" hone why --tracepoint shop_price:tax_rate_end
 check "a request type that nobody has seen" says 1 "no request of this type.*GET_HOME" hone start GET_HOUSE
-fault slow_function on
+fault slow_function 8
 check "where nothing is learned a diagnosis says that it explores" says 0 "nothing has been learned.* explored" hone start GET_PRODUCT
 check "it ends" until_ended
 check "with what it has found" says 0 "GET_PRODUCT" hone forest GET_PRODUCT
@@ -62,7 +56,7 @@ fault slow_function off
 check "learning says what it covers, under a version's name" says 0 "NOT SEEN YET" \
   hone learn --seconds 5 --version 1.0 --wait
 check "the version is there" says 0 "^1\.0 " hone space versions
-check "how much was learned, and what was never seen" says 0 "GET_PRODUCT +shop-front +[0-9]" hone space stats
+check "how much was learned, and what was never seen" says 0 "GET_PRODUCT +nginx +[0-9]" hone space stats
 check "what was learned of a type" says 0 "shop_price:tax_rate_begin" hone space show GET_PRODUCT
 check "as a graph" says 0 "^digraph" hone space show GET_PRODUCT --dot -
 check "the space of a type that was not learned" says 1 "NOTHING" hone space show NOTHING
@@ -70,22 +64,24 @@ check "a version is written to a file of its own" says 0 "is there now" hone spa
 check "never over another" says 1 "is there already" hone space export "$stage/one.space"
 
 # ---- diagnoses ----
-fault slow_function on
-fault lock_contention on
+fault slow_function 8
+fault lock_contention 5
 check "a diagnosis begins" says 0 "has begun" hone start GET_PRODUCT --k 1
 check "and one of another type beside it" says 0 "has begun" hone start ADD_TO_CART --strategy bisect --k 2
 check "a second one of the same type does not" says 1 "under diagnosis already" hone start GET_PRODUCT
 added() { hone status --json | jq -e -r '.added_names[0]' >"$stage/on"; }
-check "something is turned on" until_true 30 "something is on" added
+check "something is turned on" until_true 90 "something is on" added
 on_now() { added && says 0 "is on now" hone why --tracepoint "$(cat "$stage/on")"; }
 check "why it is on" wait_for 10 on_now
 check "what goes on" says 0 "diagnosis [0-9]+ of" hone status
 check "the version cannot be changed meanwhile" says 1 "not while" hone space use 1.0
 check "both end" until_ended
 check "the slow function is found" verdict_at GET_PRODUCT $tax
-check "the lock is found" verdict_at ADD_TO_CART shop-cart/shop_cart:index_lock_begin
+# Both faults are in what it does: which of them carries more is the machine's affair.
+check "the lock is found, too" answers '[.runs[0].verdicts[].edge.from] | index("shop-cart/shop_cart:index_lock_begin")' forest ADD_TO_CART
 before=$(hone forest GET_PRODUCT --json | jq .runs[0].run)
 fault lock_contention off
+fault slow_function 8
 for s in hierarchical bisect exhaustive; do
   check "$s finds it" says 0 "tax_rate_end" hone start GET_PRODUCT --strategy $s --seed 7 --wait
   check "$s has the right place" verdict_at GET_PRODUCT $tax
@@ -125,6 +121,11 @@ check "the slowest of all" says 0 "usual" hone why slowest
 check "who turned a tracepoint on, for what, with what outcome" says 0 "GET_PRODUCT" \
   hone why --tracepoint shop_price:tax_rate_end
 check "all diagnoses" says 0 "bisect" hone history
+began_by_root() {
+  answers 'all(.runs[]; .by == "root")' history &&
+    answers 'any(.rows[]; .outcome == "done" and .run != null and .user == "root" and (.asked | test("start")))' audit
+}
+check "who began them stands with them, and in the audit" began_by_root
 check "the tree as a graph and as a page" says 0 "GET_PRODUCT" \
   hone forest $ids --dot "$stage/tree.dot" --html "$stage/tree.html"
 # The grammar of dot, as far as it is used: statements in braces, strings in quotes.
@@ -194,12 +195,12 @@ answered() {
 }
 answered >"$stage/before" 2>&1
 kill "$honed"; wait "$honed" 2>/dev/null
-check "the controller comes back on its database" stage_honed
+check "the controller comes back on its database" stage_honed "${ALL_TRACED[@]}"
 answered >"$stage/after" 2>&1
 check "and answers the same, to the byte" diff "$stage/before" "$stage/after"
 check "with something in it" test "$(wc -l <"$stage/before")" -gt 500
-check "the agents come back" until_true 30 "the agents" stage_ready
-until_true 30 "requests are seen" seen
+check "the agents come back" until_true 60 "the agents" stage_ready
+until_true 60 "requests are seen" seen
 
 # ---- what has changed ----
 fault slow_function off

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * report_rounds: requests of type ROUNDS, one after the other until SIGTERM. Each goes one to three rounds, and
- * in a round takes one or two steps of a millisecond: loops whose ends depend on the data, one inside the other. Then it
+ * in a round takes one or two steps of ten milliseconds: loops whose ends depend on the data, one inside the other. Then it
  * waits for news for two. Every fourth fails.
  */
 #include <signal.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "instrument/hone.h"
+#include "tests/scenario/program.h"
 
-enum { STEP_US = 1000, NEWS_US = 2000, PAUSE_US = 5000 };
+enum { STEP_US = 10000, NEWS_US = 2000, PAUSE_US = 5000 };
 
 static volatile sig_atomic_t ended;
 
@@ -19,12 +19,6 @@ end(int sig)
 {
 	(void)sig;
 	ended = 1;
-}
-
-static void
-wait_us(long us)
-{
-	nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
 }
 
 /* A piece of work that takes so long. */

@@ -2,7 +2,7 @@
 /*
  * source_dump OUTPUT SHM UNTIL [keep] [memory=BYTES] [records=N] [unrelated=0] [stall_ms=N]: reads a session until the
  * file UNTIL is there and the watermark has passed that moment; records go to standard output, one a line, numbers
- * for the test's shell to standard error.
+ * for the test's shell to standard error. SHM is "follow": the sessions in OUTPUT/0, OUTPUT/1..., as they come and go.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -133,7 +133,8 @@ main(int argc, char **argv)
 		if (strcmp(argv[i], "unrelated=0") == 0)
 			o.unrelated = false;
 	}
-	if (source_lttng_open(&s, argv[1], argv[2], "hone", &o, &e) != 0) {
+	if ((strcmp(argv[2], "follow") == 0 ? source_lttng_follow(&s, argv[1], "hone", &o, &e) :
+	    source_lttng_open(&s, argv[1], argv[2], "hone", &o, &e)) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}

@@ -2,26 +2,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The reader beside babeltrace2, on the same live sessions: every record, every field, in order, and every loss.
 # O: the folder that `make source-scenario` built.
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-O=$(realpath "${O:-build}")
-if [ "$(id -u)" != 0 ] || ! command -v lttng lttng-sessiond babeltrace2 perl unshare > /dev/null; then
-	echo "1..0 # SKIP needs root, lttng-tools, babeltrace2 and perl"
-	exit 0
-fi
-# A node: whatever is mounted and started from here on is nobody else's.
-if [ "${HONE_NODE:-}" != "$PPID" ]; then
-	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
-	exit
-fi
-mkdir -p /run/lttng && mount -t tmpfs tmpfs /run/lttng && mount -t tmpfs tmpfs /dev/shm || exit 1
+. "$(dirname "$0")/lib.sh"
+needs root lttng lttng-sessiond babeltrace2 perl
+own_node
 D=/dev/shm/test
 mkdir $D
 export LTTNG_HOME=$D HONE_SAMPLE=1 HONE_POLICY=$D/none LTTNG_UST_REGISTER_TIMEOUT=-1
 : "${ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0}"
 export ASAN_OPTIONS
 
-. tests/scenario/lib.sh
 end() {
 	local pid
 	for pid in $(jobs -p); do
@@ -109,7 +98,7 @@ kinds() {
 	done
 	lttng -n enable-event -u -s kinds -c hone 'hone:fork' > /dev/null
 	program 300 100 1 > $D/c
-	check "programs that live are listed" wait_for 5 grep -q "# live.* source_program:\($A\|$B\) source_program:\($A\|$B\)" $D/said
+	check "programs that live are listed" wait_for 20 grep -q "# live.* source_program:\($A\|$B\) source_program:\($A\|$B\)" $D/said
 	wait $A $B
 	session_read
 	check "all records, all fields are those of babeltrace2" same_as_babeltrace
@@ -137,6 +126,28 @@ short() {
 	check "30 short lives: all that was fired has come, but for programs that the tracer lost whole" \
 		lost_whole $((TOTAL - $(grep -c kinds: $D/short.ours))) $((TOTAL / 30))
 	check "30 short lives: in order, up to an exact watermark" sound
+	session_end
+}
+
+# ---- hundreds of programs that live for milliseconds, ten at once; some become another by exec ---------
+brief() {
+	session_start brief 65536 16 100000 keep
+	rm -f $D/lives
+	LTTNG_UST_REGISTER_TIMEOUT=3000 LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/source_brief" "${BRIEF_LIVES:-100}" \
+		"${BRIEF_AT_ONCE:-10}" $D/lives "${BRIEF_SEED:-1}"
+	sleep 6	# so long it takes until one that became another by exec is given up
+	session_read
+	theirs $D/brief.out > $D/brief.theirs
+	python3 tests/scenario/source_brief.py $D/lives $D/brief.ours $D/said $D/brief.theirs > $D/brief.sums 2> $D/brief.missing
+	sed 's/^/# /' $D/brief.sums
+	eval "$(cat $D/brief.sums)"
+	cat $D/brief.missing
+	check "brief lives: all that is in the files was delivered" is "$undelivered" = 0
+	check "brief lives: nothing that was armed is missing" is "$unwritten" = 0
+	check "brief lives: who lived untraced is told as lost, from main() to its end" is $((told + unseen)) = "$unarmed"
+	check "brief lives: but for a few of milliseconds, after an exec or a wait for the daemon" is "$unseen" -le 6
+	check "brief lives: in order, up to an exact watermark" sound 20
+	[ -z "${BRIEF_KEEP:-}" ] || cp -a $D "$BRIEF_KEEP"
 	session_end
 }
 
@@ -178,9 +189,9 @@ lossy() {
 # ---- little memory, few records at a time -------------------------------------------
 little() {
 	session_start little 65536 16 100000 keep memory=100000 records=100
-	start 2000 300 2
+	start 800 300 2
 	A=$PID
-	start 2000 300 2
+	start 800 300 2
 	B=$PID
 	wait $A $B
 	session_read
@@ -194,7 +205,7 @@ frozen() {
 	session_start frozen 65536 16 100000 keep stall_ms=500
 	start 0 200 1
 	FROZEN=$PID
-	start 400 5000 1
+	start 200 5000 1
 	A=$PID
 	sleep 0.5
 	kill -STOP $FROZEN
@@ -252,7 +263,54 @@ space() {
 	session_end
 }
 
-for section in ${*:-kinds short killed lossy little frozen hung space}; do
+# ---- several sessions at once, that come while records are written --------------------
+more() { # NUMBER
+	mkdir -p $D/many/$1/out
+	"$O/tests/scenario/source_session" many$1 $D/many/$1/out $D/many/$1/shm 65536 16 100000 || exit 1
+}
+many() {
+	S=many0
+	mkdir -p $D/many
+	rm -f $D/until
+	"$O/tests/scenario/source_dump" $D/many follow $D/until keep > $D/many.ours 2> $D/said &
+	DUMP=$!
+	more 0
+	start 300 3000 2
+	A=$PID
+	more 1
+	start 250 3000 1
+	B=$PID
+	more 2
+	wait $A $B
+	for i in 1 2; do lttng -n stop many$i > /dev/null; done
+	session_read
+	for i in 0 1 2; do theirs $D/many/$i/out; done | LC_ALL=C sort > $D/many.theirs
+	LC_ALL=C sort $D/many.ours > $D/many.sorted
+	check "several sessions: all records are those of babeltrace2, of each session" cmp $D/many.sorted $D/many.theirs
+	check "several sessions: there are records of each" is "$records" -gt "$(theirs $D/many/0/out | wc -l)"
+	check "several sessions: in one order, up to an exact watermark" sound
+	check "several sessions: a program is listed once" not_twice
+	for i in 0 1 2; do lttng -n destroy many$i > /dev/null; done
+}
+not_twice() { ! grep '^# live' $D/said | grep -E '(source_program:[0-9]+) .*\1( |$)'; }
+
+# ---- traces that others made: as babeltrace2 reads them, where the layout is LTTng-UST's -----------
+recorded() {
+	local metadata folder n=0 foreign=0
+	while read -r metadata; do
+		folder=$(dirname "$metadata")
+		case $folder in */ust/pid/*) ;; *) foreign=$((foreign + 1)); continue ;; esac
+		n=$((n + 1))
+		touch $D/until
+		"$O/tests/scenario/source_dump" "${folder%/ust/pid/*}" /nowhere $D/until keep > $D/recorded.ours 2> $D/said
+		theirs "${folder%/ust/pid/*}" | LC_ALL=C sort > $D/recorded.theirs
+		LC_ALL=C sort -o $D/recorded.ours $D/recorded.ours
+		check "recorded: $folder" cmp $D/recorded.ours $D/recorded.theirs
+	done < <(find "${HONE_DATA:-../shared/data}" -name metadata -type f 2> /dev/null)
+	echo "# recorded: $n traces of our layout, $foreign of a foreign one"
+}
+
+for section in ${*:-kinds short brief killed lossy little frozen hung space many recorded}; do
 	$section
 done
 echo "1..$N"

@@ -6,7 +6,8 @@
  *	rate 300                        requests a second
  *	learn 5                         seconds with everything on; 0: nothing is learned
  *	unit SERVICE NAME               a unit's program follows; the first unit is the request, NAME its type
- *	  point EVENT [KEY]             a tracepoint, with a field of that key's value
+ *	  point EVENT [KEY]             a tracepoint, with a field of that key's value; of the service's provider, or
+ *	                                PROVIDER:EVENT
  *	  work MEAN_MS SD_MS            takes time
  *	  slow SHARE MEAN_MS SD_MS      takes that much longer in a share of requests, once the fault is on
  *	  slow-at NODE MEAN_MS SD_MS    takes that much longer on that node, once the fault is on
@@ -28,7 +29,10 @@
  *	                                time, and by what it does in any 5 s, but for chance
  *	ignore PATTERN...               meant waits
  *	bin RULE...                     what tells requests apart
- *	expect found|not-found|paused
+ *	deep PATTERN...                 providers of the deeper layer: some of their tracepoints go on, and from then on none of
+ *	                                the program's own
+ *	has SERVICE PROVIDER:EVENT...   that it can switch and never passes
+ *	expect found|unsure|not-found|paused
  *	from LABEL / to LABEL           any of them is right
  *	key-is TEXT
  *	kind WORD                       of the first verdict
@@ -49,7 +53,7 @@
 #include "controlplane/engine_inside.h"
 #include "tests/sim/stage.h"
 
-enum { MAX = 64, OPS = 512 };
+enum { MAX = 64, OPS = 512, FULL_NAME = 80 };
 #define WINDOW_NS INT64_C(5000000000)
 #define CHANCE 0.25		/* which requests are probed is chance: some hundred in a window */
 enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_ELSE, OP_LOOP, OP_END };
@@ -75,7 +79,7 @@ struct app {
 	double learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s, lose_every_s;
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96], kind[16];
 	double budget, record_ns, rejected_ns, probed_max;
-	char words[160], ignore[160], bins[160];
+	char words[160], ignore[160], bins[160], deep[160];
 	int over_max, overs;
 	int lose_count, nfrom, nto, used_max, moved_max, seeds, verdicts;
 	struct unit_text units[MAX];
@@ -84,7 +88,7 @@ struct app {
 	/* while it runs */
 	bool fault;
 	double value[16];
-	bool was_paused;
+	bool was_paused, was_deep, was_late;	/* late: an own tracepoint went on after one of the deeper layer */
 	double spent, reckoned, probed_least;	/* the most of any node, of one core: in a window, by the controller's sums */
 	int64_t window_ns;
 };
@@ -132,7 +136,7 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 		stage_die("not understood", word[0]);
 	*o = (struct op){ .kind = (enum op_kind)kind };
 	if (kind == OP_POINT || kind == OP_PER || kind == OP_LOOP || kind == OP_SLOW_AT)
-		snprintf(kind == OP_POINT ? o->name : o->key, 24, "%s", word[1]);
+		snprintf(kind == OP_POINT ? o->name : o->key, kind == OP_POINT ? sizeof o->name : sizeof o->key, "%s", word[1]);
 	if (kind == OP_POINT && n > 2)
 		snprintf(o->key, sizeof o->key, "%s", word[2]);
 	if (kind == OP_WORK || kind == OP_SLOW || kind == OP_MAYBE) {
@@ -210,6 +214,11 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		join(a->ignore, sizeof a->ignore, word, n);
 	} else if (strcmp(w, "bin") == 0) {
 		join(a->bins, sizeof a->bins, word, n);
+	} else if (strcmp(w, "deep") == 0) {
+		join(a->deep, sizeof a->deep, word, n);
+	} else if (strcmp(w, "has") == 0) {
+		for (int i = 2; i < n; i++)
+			stage_has(node_named(a, word[1]), word[i]);
 	} else if (strcmp(w, "wire") == 0) {
 		a->wire_share = atof(word[1]);
 		a->wire_ms = atof(word[2]);
@@ -238,14 +247,22 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		stage_die("not understood", w);
 }
 
+/* Of a point: its service's provider, unless it says one. */
+static void
+full_name(char name[FULL_NAME], const char *service, const char *event)
+{
+	snprintf(name, FULL_NAME, "%s%s%s", strchr(event, ':') != NULL ? "" : service,
+	    strchr(event, ':') != NULL ? "" : ":", event);
+}
+
 static void
 node_has(struct stage_node *n, const struct unit_text *u)
 {
-	char name[80];
+	char name[FULL_NAME];
 
 	for (int i = 0; i < u->nops; i++)
 		if (u->ops[i].kind == OP_POINT) {
-			snprintf(name, sizeof name, "%s:%s", u->service, u->ops[i].name);
+			full_name(name, u->service, u->ops[i].name);
 			stage_has(n, name);
 		}
 }
@@ -348,10 +365,10 @@ static bool
 is_on(const struct stage_node *node, const char *service, const char *event)
 {
 	const struct node_sim *n = node->ctx;
-	char one[TOGGLE_NAME_MAX + 1], all[TOGGLE_NAME_MAX + 1];
+	char one[FULL_NAME], all[FULL_NAME + 2];
 
-	snprintf(one, sizeof one, "%s:%s", service, event);
-	snprintf(all, sizeof all, "%s:*", service);
+	full_name(one, service, event);
+	snprintf(all, sizeof all, "%.*s:*", (int)strcspn(one, ":"), one);
 	for (int i = 0; i < n->non; i++)
 		if (strcmp(n->on[i], one) == 0 || strcmp(n->on[i], all) == 0)
 			return true;
@@ -453,9 +470,9 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 			i = next - 1;
 		} else if (doing) {
 			if (o->kind == OP_POINT && passes(p, o->name)) {
-				char event[80];
+				char event[FULL_NAME];
 
-				snprintf(event, sizeof event, "%s:%s", u->service, o->name);
+				full_name(event, u->service, o->name);
 				emit(a, p, RECORD_POINT, event, NULL, o->key[0] != '\0' ? o->key : NULL,
 				    o->key[0] != '\0' ? key_value(a, o->key) : 0, at_ns);
 			} else if (o->kind == OP_WORK) {
@@ -492,12 +509,28 @@ request(void *app, int64_t at_ns)
 	emit(a, &p, RECORD_REQUEST_END, "hone:request_end", u->name, NULL, 0, at_ns);
 }
 
+static bool
+one_on(const struct node_sim *n, const char *name)
+{
+	for (int i = 0; i < n->non; i++)
+		if (strcmp(n->on[i], name) == 0)
+			return true;
+	return false;
+}
+
 static void
 obeyed(void *app, struct stage_node *node, const struct want *w)
 {
 	struct node_sim *n = node->ctx;
 
-	(void)app;
+	struct app *a = app;
+
+	for (uint32_t i = 0; i < w->ntoggles && a->fault; i++) {
+		bool deep = strncmp(w->toggles[i].name, "lttng_ust_", 10) == 0;
+
+		a->was_deep |= deep;
+		a->was_late |= !deep && a->was_deep && !one_on(n, w->toggles[i].name);
+	}
 	n->non = 0;
 	for (uint32_t i = 0; i < w->ntoggles && i < 64; i++)
 		snprintf(n->on[n->non++], sizeof n->on[0], "%s", w->toggles[i].name);
@@ -582,7 +615,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 {
 	const struct verdict *v = forest_verdict(a->stage.forest, r->id, 1);
 	bool found = r->state == RUN_FOUND && v != NULL;
-	bool want_found = strcmp(a->expect, "not-found") != 0;
+	bool want_unsure = strcmp(a->expect, "unsure") == 0, want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure;
 	struct assemble_counts n;
 	uint64_t jumps = 0;
 
@@ -604,11 +637,13 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 		jumps -= a->stage.nodes[i]->step_ns != 0;
 	if (jumps != 0 || (a->over_max == 0 && a->reckoned > a->budget * (1 + 1e-9)) || a->overs > a->over_max)
 		return false;
+	if (a->was_late || a->was_deep != (a->deep[0] != '\0'))
+		return false;
 	if (a->probed_least > a->probed_max || (r->words != NULL ? strstr(r->words, a->words) : NULL) == NULL)
 		return false;
 	if (a->moved_max >= 0 && a->stage.g->moved > (uint64_t)a->moved_max)
 		return false;
-	if (!quiet || found != want_found || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
+	if (!quiet || found != want_found || (r->state == RUN_UNSURE) != want_unsure || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
 		return false;
 	if (!found)
 		return true;
@@ -628,10 +663,11 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 	const struct run *r;
 	bool right, quiet;
 
-	a->fault = a->was_paused = false;
+	a->fault = a->was_paused = a->was_deep = a->was_late = false;
 	o.budget_share = a->budget;
 	o.ignore = a->ignore;
 	o.bins = a->bins;
+	o.deep = a->deep;
 	stage_open(&a->stage, &o, seed);
 	stage_learn(&a->stage, a->learn_s);
 	spending_begins(a);

@@ -29,7 +29,7 @@ stage_options(uint64_t seed)
 		.patience_ns = 30000000000, .groups_max = 500, .samples_max = 512, .tracepoints_per_cycle = 3,
 		.searches_max = 4, .effort_cycles = 64, .budget_share = 0.01,
 		.isolate_min = 0.3, .explain_min = 0.5, .pause_fill = 0.5, .resume_fill = 0.35,
-		.withdraw_ns = 5000000000, .cycle_max_ns = 20000000000, .sampled = 1, .lease_ns = 5000000000,
+		.withdraw_ns = 5000000000, .shed_ns = 10000000000, .cycle_max_ns = 20000000000, .sampled = 1, .lease_ns = 5000000000,
 	};
 }
 
@@ -91,10 +91,14 @@ stage_open(struct stage *s, const struct engine_options *o, uint64_t seed)
 		struct stage_node *n = s->nodes[i];
 
 		n->epoch = 0;
+		n->on = n->sheds = 0;
+		n->shed = false;
 		n->nrecords = 0;
 		n->sampled = 1;
 		n->probed = 0;
 		n->told_ns = n->asked_ns = n->status_ns = 0;
+		n->told = n->sent_bytes = 0;
+		n->cpu_ns = 0;
 		if (engine_join(s->g, n->name, "sim", (struct mono){ s->now_ns }, &n->number, &e) != 0)
 			stage_die("join", e.text);
 		node_clock(s, n, true);
@@ -265,11 +269,14 @@ send_batch(struct stage *s, struct stage_node *n, size_t from, size_t count, int
 	if (batch_end(&w, its_clock(s, n, watermark_ns), &out, &e) != 0 ||
 	    engine_batch(s->g, n->number, out.data, out.len, (struct mono){ s->now_ns + MS }, &e) != 0)
 		stage_die("batch", e.text);
+	n->told += count;
+	n->sent_bytes += out.len;
+	n->cpu_ns += n->record_cpu_ns * (double)count;
 	batch_release(&w);
 	buf_release(&out);
 }
 
-/* Now and then the newest of what is ready is lost: the last of 10 ms, so many at most. Returns what is left. */
+/* Now and then the newest of what is ready are lost: of the last 10 ms, so many at most. Returns what is left. */
 static size_t
 lose(const struct stage *s, struct stage_node *n, size_t ready, int64_t until_ns, struct loss *loss)
 {
@@ -280,12 +287,16 @@ lose(const struct stage *s, struct stage_node *n, size_t ready, int64_t until_ns
 	if (n->lose_count == 0 || (double)(s->now_ns - n->told_ns) <= n->lose_every_s * 1e9)
 		return ready;
 	n->told_ns = s->now_ns;
-	while (gone < ready && gone < (size_t)n->lose_count && n->records[ready - 1 - gone].time_ns > until_ns - 10 * MS)
+	for (size_t i = ready; i-- > 0 && gone < (size_t)n->lose_count && n->records[i].time_ns > until_ns - 10 * MS;) {
+		if (n->lose_label != 0 && n->records[i].label + 1 != n->lose_label)
+			continue;
+		if (s->lost != NULL)
+			s->lost(s->app, n, &n->records[i]);
+		memmove(&n->records[i], &n->records[i + 1], (n->nrecords - i - 1) * sizeof n->records[0]);
+		n->nrecords--;
 		gone++;
+	}
 	loss->count = gone;
-	if (gone > 0)
-		memmove(&n->records[ready - gone], &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
-	n->nrecords -= gone;
 	return ready - gone;
 }
 
@@ -310,19 +321,44 @@ node_tell(struct stage *s, struct stage_node *n)
 	n->nrecords -= ready;
 }
 
-/* At least once a second; with every tick while its queues may be full. */
+/* By itself, and at once: it is too full to ask. */
+static void
+node_sheds(struct stage *s, struct stage_node *n)
+{
+	static const struct want NOTHING = { 0 };
+
+	n->shed = true;
+	n->sheds++;
+	n->on = 0;
+	n->probed = 0;
+	if (s->obeyed != NULL)
+		s->obeyed(s->app, n, &NOTHING);
+}
+
+/* At least once a second; with every tick while its queues may be full; twice a second if it tells what it costs. */
 static void
 node_status(struct stage *s, struct stage_node *n)
 {
 	double at_s = (double)(s->now_ns - s->begun_ns) / 1e9;
 	struct status status = { .trouble = "", .tracer_ok = true, .programs = 1, .epoch = n->epoch };
+	bool costs = n->idle_core > 0 || n->record_cpu_ns > 0;
 
-	if (s->begun_ns == INT64_MAX || (n->fill <= 0 && s->now_ns - n->status_ns < 1000 * (int64_t)MS))
+	if ((s->begun_ns == INT64_MAX && !costs) ||
+	    (n->fill <= 0 && s->now_ns - n->status_ns < (costs ? 500 : 1000) * (int64_t)MS))
 		return;
+	n->cpu_ns += n->idle_core * (double)(n->status_ns > 0 ? s->now_ns - n->status_ns : 0);
 	n->status_ns = s->now_ns;
+	status.cpu_us = (int64_t)(n->cpu_ns / 2e3);
+	status.tracer_cpu_us = (int64_t)(n->cpu_ns / 2e3);
+	status.records = n->told;
+	status.sent_bytes = n->sent_bytes;
 	status.record_ns = n->record_ns;
 	status.rejected_ns = n->rejected_ns;
 	status.fill[QUEUE_RING] = at_s >= n->fill_from_s && at_s < n->fill_from_s + n->fill_for_s ? n->fill : 0.05;
+	if (status.fill[QUEUE_RING] >= SHED && n->on > 0)
+		node_sheds(s, n);
+	status.shed = n->shed;
+	status.added = n->on;
 	engine_status(s->g, n->number, &status, (struct mono){ s->now_ns });
 }
 
@@ -346,6 +382,8 @@ node_obey(struct stage *s, struct stage_node *n)
 	for (uint32_t i = 0; i < w->ntoggles; i++)
 		results[i] = has(n, w->toggles[i].name) ? DONE_ON : DONE_NO_SUCH;
 	n->epoch = w->epoch;
+	n->on = w->ntoggles;
+	n->shed = false;
 	n->sampled = w->sampled;
 	n->probed = 0;
 	for (uint32_t i = 0; i < w->nrates; i++) {	/* one request type is all that these applications have */
@@ -367,7 +405,9 @@ node_gone(struct stage *s, struct stage_node *n)
 	static const struct want NOTHING = { 0 };
 
 	n->gone = true;
+	n->shed = false;
 	n->epoch = 0;
+	n->on = 0;
 	n->sampled = 1;
 	n->probed = 0;
 	engine_leave(s->g, n->number, (struct mono){ s->now_ns });

@@ -14,6 +14,7 @@
 
 enum { MS = 1000000, TICK_NS = 20 * MS, STAGE_NODES_MAX = 64 };
 #define START_NS INT64_C(1000000000000)
+#define SHED 0.9
 
 struct stage_record {
 	int64_t  time_ns;	/* true time; told by the node's clock */
@@ -37,10 +38,16 @@ struct stage_node {
 	double  gone_from_s, gone_for_s;	/* it is killed, after begun_ns; its records until it is back are lost */
 	bool    gone;
 	int64_t late_ns;			/* it tells what is older than that */
-	double  fill, fill_from_s, fill_for_s;	/* its queues, after begun_ns */
+	double  fill, fill_from_s, fill_for_s;	/* its queues, after begun_ns; at SHED it lets go of what was added, until a new epoch */
+	bool    shed;
+	uint32_t on, sheds;			/* toggles of its epoch; how often it has let go */
 	double  record_ns, rejected_ns;		/* what a record costs there, and one that the filter rejects; 0: it does not tell */
+	double  idle_core, record_cpu_ns;	/* what agent and tracer use: share of a core, and for each record told; 0, 0: it does not tell */
+	double  cpu_ns;				/* used so far, and */
+	uint64_t told, sent_bytes;		/* records, and all their bytes */
 	int     lose_count;			/* records that it loses, at most, ... */
 	double  lose_every_s;
+	uint32_t lose_label;			/* of this label only, + 1; 0: of any */
 	int64_t told_ns, asked_ns, status_ns;
 	void   *ctx;				/* the application's */
 };
@@ -59,6 +66,7 @@ struct stage {
 	/* the application */
 	void  (*request)(void *app, int64_t at_ns);
 	void  (*obeyed)(void *app, struct stage_node *n, const struct want *w);	/* may be NULL */
+	void  (*lost)(void *app, struct stage_node *n, const struct stage_record *r);	/* may be NULL: a record of those that it loses */
 	void   *app;
 	/* labels, and which number each has in the batch being made */
 	struct texts *labels;

@@ -27,7 +27,7 @@ static void
 what_is_printed_reads_back_the_same(void **state)
 {
 	char *set[] = { "agent.node=web-7", "tracer.sub_buffers=8", "queue.memory=3MiB", "status.shed=75%",
-		"controller.url=tcp://10.0.0.1:7777", "queue.batch_time=7ms" };
+		"controller.url=tls://10.0.0.1:7777", "queue.batch_time=7ms" };
 	char path[] = "/tmp/hone-config-test-XXXXXX", *text, *again;
 	struct config c, d;
 	struct err e;
@@ -61,7 +61,7 @@ defaults_work_on_one_machine(void **state)
 	assert_int_equal(config_load(&c, NULL, NULL, 0, &e), 0);
 	assert_int_equal(c.sub_buffers, 16);
 	assert_int_equal(c.sub_buffer_bytes, 32768);
-	assert_int_equal(c.switch_timer_ns, 100000000);
+	assert_int_equal(c.switch_timer_ns, 250000000);
 	assert_string_equal(c.url, "ipc:///run/hone/agents.sock");
 	assert_true(c.node[0] != '\0');
 	config_release(&c);

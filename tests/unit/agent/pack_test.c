@@ -126,10 +126,43 @@ silence_is_said_in_time(void **state)
 
 	t = (struct source_take){ .records = &rec, .nrecords = 1, .watermark_ns = 9 };
 	pack_take(p, &t, labels, 2, (struct mono){ 1110 * MS });
-	assert_false(pack_tick(p, (struct mono){ 1129 * MS }));
-	assert_true(pack_tick(p, (struct mono){ 1130 * MS }));
+	assert_int_equal(pack_due_ms(p, (struct mono){ 1110 * MS }), 10);
+	assert_false(pack_tick(p, (struct mono){ 1119 * MS }));
+	assert_true(pack_tick(p, (struct mono){ 1120 * MS }));
 	pack_free(p);
 	outbox_free(o);
+}
+
+/* With 1, 10, 100 records in each turn of 5 ms: as few batches as the time allows, and what comes after a pause waits for
+ * nothing. */
+static void
+batches_grow_with_the_load(void **state)
+{
+	struct pack_options options = { 1 << 18, 20 * MS, 100 * MS };
+	struct value v = { .type = VALUE_UINT };
+	struct record list[100];
+	(void)state;
+
+	for (uint32_t each = 1; each <= 100; each *= 10) {
+		struct outbox *o = outbox_new(1 << 24);
+		struct pack *p = pack_new(&options, o);
+		struct seen s = { 0 };
+		int64_t now = 1000 * MS;
+
+		for (int turn = 0; turn < 200; turn++, now += 5 * MS) {
+			struct source_take t = { .records = list, .nrecords = each, .watermark_ns = now };
+
+			for (uint32_t i = 0; i < each; i++)
+				list[i] = (struct record){ .trace_id = 1, .time_ns = now, .nvalues = 1, .values = &v };
+			pack_take(p, &t, labels, 2, (struct mono){ now });
+			assert_int_equal(pack_tick(p, (struct mono){ now }), turn % 4 == 0);
+		}
+		drain(o, &s);
+		assert_int_equal(s.batches, 50);
+		assert_int_equal(s.records, 197 * each);
+		pack_free(p);
+		outbox_free(o);
+	}
 }
 
 static void
@@ -156,7 +189,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_watermark_is_a_promise),
-		cmocka_unit_test(silence_is_said_in_time),
+		cmocka_unit_test(silence_is_said_in_time), cmocka_unit_test(batches_grow_with_the_load),
 		cmocka_unit_test(losses_travel_with_the_batch),
 	};
 

@@ -285,6 +285,81 @@ any_history_ends_as_wanted(void **state)
 	}
 }
 
+static bool
+is_mapped(void *of, const char *name)
+{
+	return strchr(of, name[2]) != NULL;
+}
+
+static void
+a_mappings_own_stand_as_long_as_requests_are_sampled(void **state)
+{
+	struct reconcile *r = reconcile_new();
+	struct reconcile_look look;
+	struct tracer t = { 0 };
+	(void)state;
+
+	assert_true(reconcile_standing(r, "p:a"));
+	assert_true(reconcile_standing(r, "hone:x"));
+	assert_int_equal(apply(r, &t, 0), 0);
+	reconcile_stand(r, true);
+	apply(r, &t, 1);
+	assert_on(&t, "a");
+	want(r, 1, 1000, "ab", 2);
+	apply(r, &t, 3);
+	reconcile_look(r, at_ms(4), &look);
+	assert_int_equal(look.added, 1);
+	assert_on(&t, "ab");
+	reconcile_shed(r);
+	apply(r, &t, 5);
+	assert_on(&t, "a");
+	reconcile_forget(r);
+	memset(&t, 0, sizeof(t));
+	apply(r, &t, 6);
+	assert_on(&t, "a");
+	reconcile_stand(r, false);
+	apply(r, &t, 7);
+	assert_on(&t, "");
+	reconcile_free(r);
+}
+
+/* Without a filter, where a program without libhone has it; also when that comes later. */
+static void
+what_mapped_programs_have_goes_on_for_all_their_records(void **state)
+{
+	struct reconcile *r = reconcile_new();
+	char mapped[8] = "a";
+	struct change *c;
+	uint32_t n;
+	(void)state;
+
+	reconcile_mapped(r, is_mapped, mapped);
+	want(r, 1, 1000, "ab", 0);
+	c = reconcile_changes(r, at_ms(1), &n);
+	assert_int_equal(n, 2);
+	assert_true(c[0].on && c[0].plain && !c[0].standing);
+	assert_true(c[1].on && !c[1].plain);
+	reconcile_applied(r, c, n, false, at_ms(1));
+	assert_null(reconcile_changes(r, at_ms(2), &n));
+	strcpy(mapped, "ab");
+	c = reconcile_changes(r, at_ms(3), &n);
+	assert_int_equal(n, 1);
+	assert_true(c[0].on && c[0].plain && strcmp(c[0].name, "p:b") == 0);
+	reconcile_applied(r, c, n, false, at_ms(3));
+	strcpy(mapped, "");		/* it has ended: what is on stays as it is */
+	assert_null(reconcile_changes(r, at_ms(4), &n));
+	want(r, 2, 1000, "b", 5);
+	c = reconcile_changes(r, at_ms(6), &n);
+	assert_int_equal(n, 1);
+	assert_true(!c[0].on && !c[0].plain);
+	reconcile_applied(r, c, n, false, at_ms(6));
+	want(r, 3, 1000, "ab", 7);
+	c = reconcile_changes(r, at_ms(8), &n);
+	assert_true(n == 1 && c[0].on && !c[0].plain);
+	reconcile_applied(r, c, n, false, at_ms(8));
+	reconcile_free(r);
+}
+
 int
 main(void)
 {
@@ -296,6 +371,8 @@ main(void)
 		cmocka_unit_test(an_older_epoch_counts_only_from_a_new_controller),
 		cmocka_unit_test(a_new_session_gets_all_again),
 		cmocka_unit_test(any_history_ends_as_wanted),
+		cmocka_unit_test(a_mappings_own_stand_as_long_as_requests_are_sampled),
+		cmocka_unit_test(what_mapped_programs_have_goes_on_for_all_their_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

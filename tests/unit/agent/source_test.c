@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <endian.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -194,6 +197,19 @@ node_open(struct node *n, const struct source_options *o)
 	assert_int_equal(source_lttng_open(&n->source, out, shm, "hone", o, &e), 0);
 }
 
+/* A program starts when its first record is written, and is seen. Returns that time. */
+static int64_t
+node_begins(struct node *n, const struct source_options *o)
+{
+	int64_t start;
+
+	node_open(n, o);
+	start = (int64_t)index_of(n, 0).begin_ns;
+	process_starts(n);
+	take(n, start);
+	return start;
+}
+
 static void
 remove_tree(const char *path)
 {
@@ -291,10 +307,8 @@ a_consumed_packet_without_its_index_holds_the_watermark(void **state)
 	struct node n;
 	(void)state;
 
-	node_open(&n, NULL);
-	int64_t start = (int64_t)index_of(&n, 0).begin_ns;
-	process_starts(&n);
-	take(&n, start);
+	int64_t start = node_begins(&n, NULL);
+
 	word_set(&n, PRODUCED_AT, PACKET);
 	word_set(&n, CONSUMED_AT, PACKET);	/* between the daemon's two steps */
 	assert_true(take(&n, start + 50 * MS).watermark_ns == start - 5 * MS);
@@ -392,10 +406,8 @@ a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late(void **state)
 	struct source_take t;
 	(void)state;
 
-	node_open(&n, &o);
-	int64_t start = (int64_t)index_of(&n, 0).begin_ns;
-	process_starts(&n);
-	take(&n, start);
+	int64_t start = node_begins(&n, &o);
+
 	word_set(&n, PRODUCED_AT, PACKET - 7);
 	assert_true(take(&n, start + 250 * MS).watermark_ns == start - 5 * MS);
 	t = take(&n, start + 900 * MS);
@@ -407,6 +419,27 @@ a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late(void **state)
 	assert_true(t.nrecords > 0);
 	assert_int_equal(t.nlate, t.nrecords);
 	assert_true(t.watermark_ns == start + 896 * MS);
+	node_close(&n);
+}
+
+static void
+a_node_that_was_suspended_waits_for_its_rings(void **state)
+{
+	const struct source_options o = { .unrelated = true };
+	struct node n;
+	struct source_take t;
+	(void)state;
+
+	int64_t start = node_begins(&n, &o);
+
+	word_set(&n, PRODUCED_AT, PACKET);
+	assert_true(take(&n, start + 60000 * MS).watermark_ns == start - 5 * MS);
+	assert_true(take(&n, start + 60900 * MS).watermark_ns == start - 5 * MS);
+	assert_int_equal(look(&n).stalls, 0);
+	consume(&n, 0);
+	t = take(&n, start + 60901 * MS);
+	assert_true(t.nrecords > 0);
+	assert_int_equal(t.nlate, 0);
 	node_close(&n);
 }
 
@@ -581,15 +614,16 @@ labels_have_numbers_that_stay(void **state)
 	node_close(&n);
 }
 
-static void
-outside_of_requests_is_dropped_and_counted(void **state)
+/* A program that writes one record outside of any request: how many of its 19 records come. */
+static struct source_look
+one_outside(const struct source_options *o, uint32_t *came)
 {
+	struct source_look l;
 	struct node n;
 	size_t len;
-	(void)state;
 
 	/* trace_id of the second record becomes 0; where: behind header and context */
-	node_open(&n, NULL);
+	node_open(&n, o);
 	process_starts(&n);
 	struct ctf_trace t;
 	struct ctf_packet p;
@@ -607,9 +641,169 @@ outside_of_requests_is_dropped_and_counted(void **state)
 	for (i = 0; i < 3; i++)
 		consume(&n, i);
 	word_set(&n, PRODUCED_AT, 3 * PACKET);
-	assert_int_equal(take(&n, after(&n)).nrecords, 18);
-	assert_int_equal(look(&n).unrelated, 1);
-	assert_int_equal(look(&n).records, 18);
+	*came = take(&n, after(&n)).nrecords;
+	l = look(&n);
+	node_close(&n);
+	return l;
+}
+
+static void
+outside_of_requests_is_dropped_and_counted(void **state)
+{
+	uint32_t came;
+	struct source_look l = one_outside(NULL, &came);
+	(void)state;
+
+	assert_int_equal(came, 18);
+	assert_int_equal(l.unrelated, 1);
+	assert_int_equal(l.records, 18);
+}
+
+static bool
+is_named(void *name, const char *service)
+{
+	return strcmp(name, service) == 0;
+}
+
+static void
+outside_of_requests_counts_in_programs_that_are_mapped(void **state)
+{
+	char ours[] = "source_program", other[] = "other";
+	struct source_options o = { .maps = is_named, .of = ours };
+	uint32_t came;
+	(void)state;
+
+	assert_int_equal(one_outside(&o, &came).unrelated, 0);
+	assert_int_equal(came, 19);
+	o.of = other;
+	assert_int_equal(one_outside(&o, &came).unrelated, 1);
+	assert_int_equal(came, 18);
+}
+
+/* Somebody real, whose folder is so named that it is found in /proc. */
+static pid_t
+someone(char *name, size_t size, int second)
+{
+	char comm[16] = { 0 };
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	assert_int_equal(prctl(PR_GET_NAME, comm), 0);
+	snprintf(name, size, "%s-%d-20260101-0000%02d", comm, (int)pid, second);
+	return pid;
+}
+
+static void
+dir(const struct node *n, const char *where, const char *name, bool there)
+{
+	char what[128], path[512];
+
+	snprintf(what, sizeof what, "%s/ust/pid/%s", where, name);
+	path_of(n, path, what);
+	if (there)
+		make_dirs(n, what);
+	else
+		assert_int_equal(rmdir(path), 0);
+}
+
+static void
+ends(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_true(waitpid(pid, NULL, 0) == pid);
+}
+
+/* One loss from..to is in it. */
+static void
+tells(const struct source_take *t, int64_t from_ns, int64_t to_ns)
+{
+	assert_int_equal(t->nlosses, 1);
+	assert_int_equal(t->losses[0].reason, LOSS_RING);
+	assert_int_equal(t->losses[0].count, 1);
+	assert_true(t->losses[0].from_ns == from_ns && t->losses[0].to_ns == to_ns);
+}
+
+static void
+a_program_whose_registration_was_lost_is_told_for_as_long_as_it_lives(void **state)
+{
+	struct source_take t;
+	struct node n;
+	char name[64];
+	(void)state;
+
+	node_open(&n, NULL);
+	make_dirs(&n, "shm/ust/pid");
+	int64_t now = after(&n);
+	take(&n, now);
+	pid_t pid = someone(name, sizeof name, 0);
+	dir(&n, "shm", name, true);
+	dir(&n, "shm", name, false);
+	t = take(&n, now + 10 * MS);
+	tells(&t, now, now + 10 * MS);
+	assert_non_null(strstr(look(&n).trouble, "runs untraced"));
+	assert_int_equal(take(&n, now + 20 * MS).nlosses, 0);	/* soon, but not each time */
+	t = take(&n, now + 500 * MS);
+	tells(&t, now + 10 * MS, now + 500 * MS);
+	ends(pid);
+	t = take(&n, now + 2000 * MS);
+	tells(&t, now + 500 * MS, now + 2000 * MS);
+	assert_int_equal(take(&n, now + 9000 * MS).nlosses, 0);
+	node_close(&n);
+}
+
+static void
+a_program_that_was_traced_before_it_ended_is_not(void **state)
+{
+	struct node n;
+	char name[64];
+	(void)state;
+
+	node_open(&n, NULL);
+	make_dirs(&n, "shm/ust/pid");
+	int64_t now = after(&n);
+	take(&n, now);
+	pid_t pid = someone(name, sizeof name, 0);
+	dir(&n, "shm", name, true);
+	assert_int_equal(take(&n, now + 10 * MS).nlosses, 0);
+	dir(&n, "out", name, true);
+	assert_int_equal(take(&n, now + 20 * MS).nlosses, 0);
+	ends(pid);
+	dir(&n, "shm", name, false);
+	assert_int_equal(take(&n, now + 30 * MS).nlosses, 0);
+	assert_int_equal(take(&n, now + 9000 * MS).nlosses, 0);
+	node_close(&n);
+}
+
+static void
+a_program_that_lives_on_without_its_folder_is_told_unless_it_gets_another(void **state)
+{
+	struct source_take t;
+	struct node n;
+	char name[64], again[64];
+	(void)state;
+
+	node_open(&n, NULL);
+	int64_t now = after(&n);
+	pid_t pid = someone(name, sizeof name, 0);
+	dir(&n, "shm", name, true);
+	dir(&n, "out", name, true);
+	take(&n, now);
+	dir(&n, "shm", name, false);
+	assert_int_equal(take(&n, now + 1000 * MS).nlosses, 0);
+	snprintf(again, sizeof again, "%.*s01", (int)strlen(name) - 2, name);
+	dir(&n, "shm", again, true);
+	dir(&n, "out", again, true);
+	assert_int_equal(take(&n, now + 2000 * MS).nlosses, 0);
+	dir(&n, "shm", again, false);
+	assert_int_equal(take(&n, now + 3000 * MS).nlosses, 0);
+	t = take(&n, now + 9000 * MS);
+	tells(&t, now + 2000 * MS, now + 9000 * MS);
+	ends(pid);
 	node_close(&n);
 }
 
@@ -622,11 +816,16 @@ main(void)
 		cmocka_unit_test(a_consumed_packet_without_its_index_holds_the_watermark),
 		cmocka_unit_test(records_past_the_watermark_wait), cmocka_unit_test(little_memory_never_stops_the_reader),
 		cmocka_unit_test(a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late),
+		cmocka_unit_test(a_node_that_was_suspended_waits_for_its_rings),
 		cmocka_unit_test(losses_are_told_once_and_when_they_were),
 		cmocka_unit_test(garbage_is_counted_and_the_rest_goes_on),
 		cmocka_unit_test(a_program_that_came_and_went_between_two_polls_is_read_from_disk),
 		cmocka_unit_test(programs_are_listed_while_they_live), cmocka_unit_test(labels_have_numbers_that_stay),
 		cmocka_unit_test(outside_of_requests_is_dropped_and_counted),
+		cmocka_unit_test(outside_of_requests_counts_in_programs_that_are_mapped),
+		cmocka_unit_test(a_program_whose_registration_was_lost_is_told_for_as_long_as_it_lives),
+		cmocka_unit_test(a_program_that_was_traced_before_it_ended_is_not),
+		cmocka_unit_test(a_program_that_lives_on_without_its_folder_is_told_unless_it_gets_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ struct fake {
 	pthread_mutex_t gate;
 	pthread_t caller;
 	int nopened, nset, closed, code;
+	struct mono tended;
 };
 
 static int
@@ -47,6 +48,16 @@ fake_set(void *state, struct change *changes, uint32_t n, struct switch_gap *gap
 	return 0;
 }
 
+static int
+fake_tend(void *state, struct mono now, struct err *e)
+{
+	struct fake *f = state;
+	(void)e;
+
+	f->tended = now;
+	return 0;
+}
+
 static void
 fake_close(void *state)
 {
@@ -63,7 +74,8 @@ static struct switches
 door_of(struct fake *f)
 {
 	pthread_mutex_init(&f->gate, NULL);
-	return (struct switches){ .state = f, .open = fake_open, .set = fake_set, .close = fake_close, .free = fake_free };
+	return (struct switches){ .state = f, .open = fake_open, .set = fake_set, .tend = fake_tend,
+		.close = fake_close, .free = fake_free };
 }
 
 static void
@@ -104,6 +116,12 @@ tasks_run_on_its_thread_and_report(void **state)
 	assert_true(r.changes[0].failed);
 	assert_int_equal(r.gap.to_ns, 2);
 	free(r.changes);
+
+	switcher_give(s, TASK_TEND, NULL, 0);
+	await(s, wake, &r);
+	assert_int_equal(r.task, TASK_TEND);
+	assert_int_equal(r.code, 0);
+	assert_true(f.tended.ns > 0 && f.tended.ns <= r.ended.ns);
 	assert_int_equal(switcher_stop(s, 20000, &e), 0);
 	assert_int_equal(f.closed, 1);
 	close(wake);

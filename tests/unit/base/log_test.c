@@ -100,6 +100,19 @@ a_long_line_is_cut_and_says_so(void **state)
 	free(text);
 }
 
+static void
+words_from_outside_do_nothing_to_a_terminal(void **state)
+{
+	char *text;
+	(void)state;
+
+	capture();
+	log_line(LOG_INFO, "a\nb\033[2Jc\xc2\x9b" "2Jd caf\xc3\xa9 \xc2\xa7 \xc2");
+	text = captured();
+	assert_non_null(strstr(text, "a b [2Jc  2Jd caf\xc3\xa9 \xc2\xa7 \xc2\n"));
+	free(text);
+}
+
 enum { THREADS = 4, LINES = 500 };
 
 static void *
@@ -148,6 +161,7 @@ main(void)
 		cmocka_unit_test(a_line_has_time_program_level_and_words),
 		cmocka_unit_test(under_the_journal_it_has_a_priority),
 		cmocka_unit_test(a_long_line_is_cut_and_says_so),
+		cmocka_unit_test(words_from_outside_do_nothing_to_a_terminal),
 		cmocka_unit_test(lines_are_whole_from_many_threads),
 	};
 

@@ -425,6 +425,56 @@ nobody_came_is_a_timeout_and_the_next_may(void **state)
 	listener_close(l);
 }
 
+static void *
+dial_with_patience(void *arg)
+{
+	struct stream *s;
+	struct err e;
+	int rc = stream_dial(&s, ipc_url, LONG_MS, &e);
+
+	if (rc == 0)
+		stream_close(s);
+	*(int *)arg = rc;
+	return NULL;
+}
+
+/* The kernel keeps so many and no more; who comes then waits like others, for as long as it may. */
+static void
+where_the_queue_is_full_a_dial_waits(void **state)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int waiting[64], n = 0, listener, rc = -1;
+	struct stream *s;
+	struct mono began;
+	pthread_t thread;
+	struct err e;
+	(void)state;
+
+	unlink(path);
+	snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	do {
+		assert_true(n < 64);
+		waiting[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	} while (connect(waiting[n++], (struct sockaddr *)&at, sizeof at) == 0);
+
+	began = clock_mono();
+	assert_int_equal(stream_dial(&s, ipc_url, 50, &e), ERR_TIMEOUT);
+	assert_true(mono_since_ns(clock_mono(), began) >= 48 * INT64_C(1000000));
+	assert_non_null(strstr(e.text, "no place for 50 ms"));
+
+	assert_int_equal(pthread_create(&thread, NULL, dial_with_patience, &rc), 0);
+	close(accept(listener, NULL, NULL));
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, 0);
+	while (n > 0)
+		close(waiting[--n]);
+	close(listener);
+	unlink(path);
+}
+
 static void
 failures_name_the_url_and_what_to_do(void **state)
 {
@@ -443,8 +493,10 @@ failures_name_the_url_and_what_to_do(void **state)
 		{ "tcp://host", ERR_INPUT, "tcp://host:port" },
 		{ "tcp://host:http", ERR_INPUT, "tcp://host:port" },
 		{ "tcp://host:65536", ERR_INPUT, "tcp://host:port" },
-		{ "http://host:80/", ERR_INPUT, "ipc:///path or tcp://host:port" },
-		{ "", ERR_INPUT, "ipc:///path or tcp://host:port" },
+		{ "tls://host", ERR_INPUT, "tls://host:port" },
+		{ "tls://127.0.0.1:1", ERR_PEER, "is the daemon running" },
+		{ "http://host:80/", ERR_INPUT, "ipc:///path or tls://host:port" },
+		{ "", ERR_INPUT, "ipc:///path or tls://host:port" },
 	};
 	struct listener *l;
 	struct stream *s;
@@ -514,6 +566,7 @@ main(void)
 		cmocka_unit_test(a_file_that_is_no_socket_is_left_alone),
 		cmocka_unit_test(a_local_socket_has_its_mode_and_knows_its_peer),
 		cmocka_unit_test(nobody_came_is_a_timeout_and_the_next_may),
+		cmocka_unit_test(where_the_queue_is_full_a_dial_waits),
 		cmocka_unit_test(failures_name_the_url_and_what_to_do),
 		cmocka_unit_test(two_hundred_connections_leave_no_file_open),
 	};

@@ -160,6 +160,7 @@ what_diagnoses_found_reads_well(void **state)
 	check("whytp", output_text.why);
 	check("history", output_text.history);
 	check("diff", output_text.diff);
+	check("audit", output_text.audit);
 }
 
 static void
@@ -257,13 +258,13 @@ answers_that_lack_everything_are_printed(void **state)
 	print *const others[] = { output_text.status, output_text.agents, output_text.tracepoints, output_text.forest,
 		output_text.started, output_text.stopped, output_text.learning, output_text.learned, output_text.why,
 		output_text.history, output_text.diff, output_text.space, output_text.space_stats, output_text.versions,
-		output_text.done, print_dot };
+		output_text.done, output_text.audit, print_dot };
 	json_t *empty = json_object(), *odd = json_pack("{s:s, s:[i,s], s:{s:i, s:[i]}, s:[n]}", "types", "x", "agents", 1,
 	    "y", "run", "type", 3, "hypotheses", 7, "runs");
 	(void)state;
 
-	for (size_t i = 0; i < 17; i++) {
-		print *pr = i < 16 ? others[i] : printers[0];
+	for (size_t i = 0; i < 18; i++) {
+		print *pr = i < 17 ? others[i] : printers[0];
 
 		free(said(pr, empty, false));
 		free(said(pr, odd, false));

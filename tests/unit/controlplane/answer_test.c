@@ -184,7 +184,8 @@ static json_t *
 ask(struct house *h, const char *text)
 {
 	const struct answer_context c = { .now = { 5000000000 }, .started = { 0 }, .when = { 70000000000 },
-		.database = h->database, .space_path = h->space, .store_trouble = "" };
+		.database = h->database, .space_path = h->space, .store_trouble = "",
+		.who = { .user = "root", .role = ROLE_DIAGNOSE, .own = true } };
 	char *answer = answer_ask(h->engine, h->forest, &c, text, strlen(text));
 	json_t *j = json_loads(answer, 0, NULL);
 
@@ -249,7 +250,110 @@ counts(const json_t *j, const char *path, double n)
 		fail_msg("%s is %g, not %g", path, json_number_value(v), n);
 }
 
+/* ---- who asks ---- */
+
+static struct audit_book book;
+
+static json_t *
+ask_as(struct house *h, const struct who *who, const char *text)
+{
+	const struct answer_context c = { .now = { 5000000000 }, .when = { 70000000000 }, .database = h->database,
+		.space_path = h->space, .store_trouble = "", .who = *who, .book = &book };
+	char *answer = answer_ask(h->engine, h->forest, &c, text, strlen(text));
+	json_t *j = json_loads(answer, 0, NULL);
+
+	assert_non_null(j);
+	free(answer);
+	return j;
+}
+
+static uint64_t
+rows(const struct forest *f)
+{
+	uint64_t at = 0;
+
+	while (forest_audit_next(f, &at) != NULL)
+		;
+	return at;
+}
+
 /* ---- promises ---- */
+
+/* Each question: who looks may ask it, or it changes something, and who looks is refused, with a row for it. */
+static void
+each_question_has_the_role_that_it_needs(void **state)
+{
+	static const struct {
+		const char *text;
+		bool changes;
+	} all[] = {
+		{ "{\"ask\":\"status\"}", false }, { "{\"ask\":\"agents\"}", false }, { "{\"ask\":\"tracepoints\"}", false },
+		{ "{\"ask\":\"forest\"}", false }, { "{\"ask\":\"verdict\",\"type\":\"GET_HOME\"}", false },
+		{ "{\"ask\":\"history\"}", false }, { "{\"ask\":\"why\"}", false }, { "{\"ask\":\"diff\",\"runs\":[1,3]}", false },
+		{ "{\"ask\":\"space\"}", false }, { "{\"ask\":\"report\"}", false }, { "{\"ask\":\"audit\"}", false },
+		{ "{\"ask\":\"report\",\"reset\":false}", false }, { "{\"ask\":\"report\",\"reset\":true}", true },
+		{ "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", true }, { "{\"ask\":\"stop\"}", true },
+		{ "{\"ask\":\"learn\",\"seconds\":1}", true }, { "{\"ask\":\"space_use\",\"name\":\"1\"}", true },
+		{ "{\"ask\":\"space_import\",\"path\":\"/nowhere\"}", true },
+	};
+	struct house *h = *state;
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		for (enum role role = ROLE_NONE; role < ROLES; role++) {
+			struct who who = { .uid = 1000 + (int)i, .pid = 7, .role = role, .user = "alice" };
+			bool may = role >= (all[i].changes ? ROLE_DIAGNOSE : ROLE_LOOK);
+			uint64_t before = rows(h->forest), at = 0;
+			json_t *j = ask_as(h, &who, all[i].text);
+			const char *code = json_string_value(json_object_get(j, "code"));
+
+			if (may == (code != NULL && strcmp(code, "denied") == 0))
+				fail_msg("%s as %s: %s", all[i].text, role_word(role), code != NULL ? code : "answered");
+			assert_int_equal(rows(h->forest), before + (all[i].changes || !may));
+			if (!may) {
+				const struct audit *a = forest_audit_next(h->forest, &at);
+
+				assert_true(a->outcome == AUDIT_REFUSED && a->uid == who.uid && a->pid == 7 && a->when.ns == 70000000000);
+				assert_string_equal(a->asked, all[i].text);
+				assert_non_null(strstr(json_string_value(json_object_get(j, "error")), all[i].changes &&
+				    role == ROLE_LOOK ? "operators.diagnose" : "operators."));
+			}
+			json_decref(j);
+		}
+}
+
+static void
+the_audit_is_told_newest_first(void **state)
+{
+	struct house *h = *state;
+	struct who root = { .uid = 0, .pid = 9, .role = ROLE_DIAGNOSE, .own = true, .user = "root" };
+	char text[800];
+	json_t *j;
+
+	json_decref(ask_as(h, &root, "{\"ask\":\"stop\"}"));
+	audit_own(h->forest, "the budget", "off: a tracepoint", 3, "it costs too much", (struct wall){ 80000000000 });
+	/* an asking that is too long is cut, where a character begins */
+	snprintf(text, sizeof text, "{\"ask\":\"start\",\"type\":\"%0500d\"}", 7);
+	json_decref(ask_as(h, &root, text));
+	j = told(h, "{\"ask\":\"audit\",\"limit\":2}");
+	counts(j, "left_off", 1);
+	assert_int_equal(json_array_size(at(j, "rows")), 2);
+	assert_in_range(json_string_length(at(j, "rows.0.asked")), AUDIT_ASKED_MAX - 8, AUDIT_ASKED_MAX);
+	says(j, "rows.0.outcome", "failed");
+	says(j, "rows.1.user", "the budget");
+	counts(j, "rows.1.run", 3);
+	assert_true(json_is_null(at(j, "rows.1.uid")) && json_is_null(at(j, "rows.0.run")));
+	json_decref(j);
+	j = told(h, "{\"ask\":\"audit\",\"since\":75}");
+	assert_int_equal(json_array_size(at(j, "rows")), 1);
+	says(j, "rows.0.asked", "off: a tracepoint");
+	json_decref(j);
+	j = told(h, "{\"ask\":\"audit\",\"since\":69.5}");
+	assert_int_equal(json_array_size(at(j, "rows")), 3);
+	says(j, "rows.2.words", "nothing runs");
+	json_decref(j);
+	refused(h, "{\"ask\":\"audit\",\"limit\":0}", "input", "limit");
+	refused(h, "{\"ask\":\"audit\",\"since\":\"x\"}", "input", "since");
+}
 
 static void
 a_run_tells_all_its_verdicts_dearest_first(void **state)
@@ -492,6 +596,50 @@ the_space_is_held_against_what_programs_have(void **state)
 	json_decref(j);
 }
 
+/* Two nodes tell of the same 50,000, the second of a program more; of all that a part is listed, and the rest counted. */
+static void
+however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
+{
+	enum { ALL = 50000, LISTED = 20000, NAME = 24 };
+	struct house *h = *state;
+	const char **names = calloc(ALL, sizeof *names);
+	char *text = malloc((size_t)ALL * NAME);
+	struct program both[] = { { "cart", 1, 0, ALL }, { "desk", 2, 7, 2 } };
+	struct err e;
+	uint32_t node;
+	json_t *j;
+
+	assert_true(names != NULL && text != NULL);
+	for (int i = 0; i < ALL; i++) {
+		names[i] = text + i * NAME;
+		snprintf(text + i * NAME, NAME, "%s:t%d", i % 2 == 0 ? "even" : "odd", i);
+	}
+	for (uint32_t n = 1; n <= 2; n++) {
+		assert_int_equal(engine_join(h->engine, n == 1 ? "n1" : "n2", "1", (struct mono){ 1000 }, &node, &e), 0);
+		assert_int_equal(engine_programs(h->engine, node, &(struct programs){ n, ALL, both, names }, &e), 0);
+	}
+	j = told(h, "{\"ask\":\"tracepoints\"}");
+	counts(j, "total", ALL);
+	counts(j, "left_off", ALL - LISTED);
+	assert_int_equal(json_array_size(at(j, "tracepoints")), LISTED);
+	assert_int_equal(json_array_size(at(j, "tracepoints.6.services")), 1);
+	assert_int_equal(json_array_size(at(j, "tracepoints.7.services")), 2);
+	says(j, "tracepoints.7.services.1", "desk");
+	assert_int_equal(json_array_size(at(j, "tracepoints.7.nodes")), 2);
+	says(j, "tracepoints.7.nodes.1", "n2");
+	json_decref(j);
+	j = told(h, "{\"ask\":\"tracepoints\",\"tracepoint\":\"odd:t4*99\"}");
+	counts(j, "total", 111);	/* t499; t4099 and nine more; t40099 and 99 more */
+	counts(j, "left_off", 0);
+	json_decref(j);
+	j = told(h, "{\"ask\":\"space\"}");
+	assert_int_equal(json_array_size(at(j, "never_seen")), LISTED);
+	counts(j, "never_seen_left_off", ALL + 2 - LISTED);	/* by service, too */
+	json_decref(j);
+	free(names);
+	free(text);
+}
+
 static void
 a_space_from_elsewhere_is_taught_or_kept_beside(void **state)
 {
@@ -623,6 +771,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_question_has_the_role_that_it_needs, build, tear_down),
+		cmocka_unit_test_setup_teardown(the_audit_is_told_newest_first, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_run_tells_all_its_verdicts_dearest_first, build, tear_down),
 		cmocka_unit_test_setup_teardown(history_is_newest_first_and_no_longer_than_asked, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_trace_is_matched_to_what_it_was_evidence_of, build, tear_down),
@@ -630,6 +780,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_problem_that_moved_is_told_from_one_that_is_gone, build, tear_down),
 		cmocka_unit_test_setup_teardown(after_a_restart_all_is_answered_the_same, build, tear_down),
 		cmocka_unit_test_setup_teardown(the_space_is_held_against_what_programs_have, build, tear_down),
+		cmocka_unit_test_setup_teardown(however_many_tracepoints_there_are_an_answer_has_an_end, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_space_from_elsewhere_is_taught_or_kept_beside, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_start_names_what_there_is_to_choose, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_field_that_is_not_understood_is_refused, build, tear_down),

@@ -57,15 +57,20 @@ static void
 what_is_printed_can_be_read_back(void **state)
 {
 	static const char *const other[] = {
-		"controller.agents=tcp://127.0.0.1:7700", "controller.operators=ipc:///tmp/x y#z.sock", "controller.log=debug",
-		"controller.connections_max=17", "controller.mailbox_max=3MiB", "controller.silent_after=7s",
+		"controller.agents=tls://127.0.0.1:7700", "controller.operators=ipc:///tmp/x y#z.sock", "controller.log=debug",
+		"tls.ca=/k/ca", "tls.certificate=/k/c", "tls.key=/k/k", "tls.revoked=/k/r",
+		"controller.user=nobody", "controller.connections_max=17", "controller.strangers_max=19", "operators.look=root @root",
+		"operators.diagnose=nobody", "operators.questions_per_second=77", "agents.allow=@root", "agents.frames_per_second=44",
+		"controller.mailbox_max=3MiB", "controller.silent_after=7s",
 		"analysis.cv_max=12.5%", "analysis.slow_quantile=0.9", "analysis.traces_min=41", "analysis.confidence=99%",
 		"analysis.memory_max=64MiB", "analysis.skew=250us", "analysis.patience=2min", "analysis.groups_max=99",
 		"analysis.samples_max=100", "analysis.report_max=5MiB",
 		"analysis.ignore=*:poll_* s/x:y#z", "analysis.bins=*:request_end*.status=400,500 a.b", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
 		"search.searches_max=5", "search.effort_cycles=12", "search.budget=2.5%", "learn.budget=15%",
-		"search.explain_min=44%", "search.cycle_max=1500ms", "search.seed=123456789", "agents.sampled=25%",
-		"agents.lease=2500ms", "agents.pause_fill=60%", "agents.resume_fill=20%", "agents.withdraw_after=1min",
+		"search.explain_min=44%", "search.cycle_max=1500ms", "search.seed=123456789",
+		"search.deep=my_probes, lttng_ust_*", "agents.sampled=25%", "agents.enough=60",
+		"agents.budget=0.5%", "agents.network_max=3MiB", "agents.memory_max=64MiB",
+		"agents.lease=2500ms", "agents.pause_fill=60%", "agents.resume_fill=20%", "agents.withdraw_after=1min", "agents.shed_for=30s",
 		"storage.database=/tmp/a.db", "storage.space=/tmp/b.db", "storage.history_days=0", "storage.size_max=5MiB",
 	};
 	char path[] = "/tmp/hone-config-XXXXXX", *first = NULL, *second = NULL;
@@ -128,9 +133,12 @@ what_cannot_be_is_said(void **state)
 	refused("search.seed=one", NULL, "seed");
 	refused("search.seed=0", NULL, "seed");
 	refused("analysis.skew=5", NULL, "skew");
+	refused("search.deep=lttng_ust_libc:malloc", NULL, "search.deep: lttng_ust_libc:malloc");
 	refused("analysis.cv_max=-1%", NULL, "cv_max");
 	refused("agents.lease=1s", NULL, "lease");
 	refused("controller.agents=/run/x.sock", NULL, "controller.agents");
+	refused("controller.agents=tcp://0.0.0.0:1", NULL, "use tls://address:port");
+	refused("controller.operators=tls://0.0.0.0:1", NULL, "controller.operators");
 	refused("controller.operators=tcp://0.0.0.0:1", NULL, "controller.operators");
 	refused("controller.operators=ipc:///run/hone/agents.sock", NULL, "its own");
 	refused("controller.log=loud", NULL, "debug, info, warn or error");

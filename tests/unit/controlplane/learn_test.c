@@ -95,7 +95,7 @@ begin(struct house *h, double per_second, double seconds)
 {
 	struct err e;
 
-	h->engine->types[0].per_second = per_second;
+	h->engine->types[0].offered = per_second;
 	assert_int_equal(engine_learn(h->engine, (int64_t)(seconds * SECOND), (struct mono){ h->now_ns }, &e), 0);
 }
 

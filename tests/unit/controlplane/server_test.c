@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -234,7 +236,305 @@ expect_left(struct bench *b)
 	mail_release(&m);
 }
 
+/* ---- others than root ---- */
+
+enum { NOBODY = 65534 };
+
+/* A connection that the kernel takes for nobody's: it asks this thread's effective user, and of threads it is the
+ * system call alone that changes one. */
+static struct stream *
+dial_as_nobody(const char *url)
+{
+	struct stream *s;
+
+	assert_int_equal(syscall(SYS_setresuid, -1, NOBODY, -1), 0);
+	s = dial(url);
+	assert_int_equal(syscall(SYS_setresuid, -1, 0, -1), 0);
+	return s;
+}
+
+static void
+open_to(struct bench *b, struct roles **roles, const char *look, const char *agents)
+{
+	struct roles_options o = { .look = look, .agents = agents, .own_uid = (int)geteuid() };
+	struct err e;
+
+	if (roles_new(roles, &o, &e) != 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(chmod(b->folder, 0755), 0);
+	b->o.roles = *roles;
+	begin(b);
+}
+
+static void
+expect_mode(const char *url, unsigned mode)
+{
+	struct stat st;
+
+	assert_int_equal(stat(url + strlen("ipc://"), &st), 0);
+	assert_int_equal(st.st_mode & 0777, mode);
+}
+
+static void
+answer(struct bench *b, struct stream *s, struct who *who)
+{
+	struct mail m;
+
+	put(s, FRAME_ASK, 0, "{}", 2);
+	m = expect(b, MAIL_ASKED);
+	if (who != NULL)
+		*who = m.who;
+	server_answer(b->server, m.peer, "{}", 2);
+	mail_release(&m);
+	free(get(s, FRAME_ANSWER, NULL));
+}
+
 /* ---- promises ---- */
+
+static void
+who_may_look_asks_and_who_may_not_is_told_unread(void **state)
+{
+	struct bench *b = *state;
+	struct roles *roles;
+	struct stream *s;
+	struct mail m;
+	struct who who;
+
+	if (geteuid() != 0)
+		return;	/* cmocka's skip() is "not ok" in TAP */
+	open_to(b, &roles, "nobody", "");
+	expect_mode(b->operators, 0666);
+	expect_mode(b->agents, 0600);
+	s = dial_as_nobody(b->operators);
+	answer(b, s, &who);
+	assert_true(who.uid == NOBODY && who.role == ROLE_LOOK && !who.own && who.pid == getpid());
+	assert_string_equal(who.user, "nobody");
+	stream_close(s);
+	s = dial(b->operators);
+	answer(b, s, &who);
+	assert_true(who.uid == 0 && who.role == ROLE_DIAGNOSE && who.own);
+	stream_close(s);
+	server_close(b->server);
+	roles_free(roles);
+
+	open_to(b, &roles, "root", "root");
+	s = dial_as_nobody(b->operators);
+	get_refusal(s, "operators.look");	/* and nothing was asked */
+	stream_close(s);
+	m = expect(b, MAIL_REFUSED);
+	assert_true(m.who.uid == NOBODY && m.door == DOOR_OPERATORS && m.times == 1);
+	assert_non_null(strstr(m.text, "may not ask"));
+	mail_release(&m);
+	s = dial_as_nobody(b->agents);
+	get_refusal(s, "agents.allow");
+	stream_close(s);
+	m = expect(b, MAIL_REFUSED);
+	assert_true(m.door == DOOR_AGENTS);
+	mail_release(&m);
+	server_close(b->server);
+	b->server = NULL;
+	roles_free(roles);
+}
+
+static void
+another_users_agent_speaks_for_this_host_alone(void **state)
+{
+	struct bench *b = *state;
+	struct roles *roles;
+	struct stream *s;
+	struct mail m;
+	char host[256] = "";
+
+	if (geteuid() != 0)
+		return;	/* cmocka's skip() is "not ok" in TAP */
+	assert_int_equal(gethostname(host, sizeof host - 1), 0);
+	open_to(b, &roles, "", "nobody");
+	expect_mode(b->agents, 0666);
+	expect_mode(b->operators, 0600);
+	s = dial_as_nobody(b->agents);
+	hello(s, "elsewhere", 1, 1);
+	get_refusal(s, "not for elsewhere");
+	stream_close(s);
+	m = expect(b, MAIL_REFUSED);
+	assert_int_equal(m.who.uid, NOBODY);
+	mail_release(&m);
+	s = dial_as_nobody(b->agents);
+	hello(s, host, 1, 1);
+	m = expect(b, MAIL_JOINED);
+	server_welcome(b->server, m.peer, 7);
+	mail_release(&m);
+	assert_int_equal(get_welcome(s), 0);
+	stream_close(s);
+	expect_left(b);
+	s = join(b, "elsewhere", 1, 1, 0, NULL);	/* root's may be of any node */
+	stream_close(s);
+	server_close(b->server);
+	b->server = NULL;
+	roles_free(roles);
+}
+
+/* All of them stay open, and are silent: far more than there are places. */
+static void
+a_flood_of_silence_keeps_nobody_out(void **state)
+{
+	struct bench *b = *state;
+	enum { FLOOD = 120 };
+	struct stream *silent[2 * FLOOD], *agent, *operator;
+
+	b->o.strangers_max = 8;
+	b->o.connections_max = 16;
+	begin(b);
+	agent = join(b, "known", 1, 1, 0, NULL);
+	operator = dial(b->operators);
+	answer(b, operator, NULL);
+	for (int i = 0; i < FLOOD; i++) {
+		silent[2 * i] = dial(b->agents);
+		silent[2 * i + 1] = dial(b->operators);
+		if (i % 20 == 10) {	/* meanwhile others come, and are let in */
+			char node[16];
+			struct stream *other;
+
+			snprintf(node, sizeof node, "n%d", i);
+			other = join(b, node, 1, 1, 0, NULL);
+			stream_close(other);
+			expect_left(b);
+			other = dial(b->operators);
+			answer(b, other, NULL);
+			stream_close(other);
+		}
+	}
+	put(agent, FRAME_RECORDS, 1, "one", 3);
+	expect_batch(b, 1, "one");
+	assert_int_equal(get_ack(agent), 1);
+	answer(b, operator, NULL);
+	get_refusal(silent[0], "say nothing");	/* the first was the first to go */
+	for (int i = 0; i < 2 * FLOOD; i++)
+		stream_close(silent[i]);
+	stream_close(agent);
+	stream_close(operator);
+}
+
+static void
+agents_leave_places_for_operators_and_the_other_way_round(void **state)
+{
+	struct bench *b = *state;
+	struct stream *agents[8], *operators[9], *more;
+
+	b->o.connections_max = 16;
+	begin(b);
+	for (int i = 0; i < 8; i++) {
+		char node[16];
+
+		snprintf(node, sizeof node, "n%d", i);
+		agents[i] = join(b, node, 1, 1, 0, NULL);
+	}
+	more = dial(b->agents);
+	hello(more, "n8", 1, 1);
+	get_refusal(more, "there are 8 agents");
+	stream_close(more);
+	/* of operators the one that is idle for longest makes room for the next */
+	for (int i = 0; i < 9; i++) {
+		operators[i] = dial(b->operators);
+		answer(b, operators[i], NULL);
+	}
+	get_refusal(operators[0], "others want to ask");
+	answer(b, operators[1], NULL);
+	for (int i = 0; i < 8; i++) {
+		put(agents[i], FRAME_RECORDS, 1, "one", 3);
+		expect_batch(b, 1, "one");
+	}
+	for (int i = 0; i < 8; i++)
+		stream_close(agents[i]);
+	for (int i = 0; i < 9; i++)
+		stream_close(operators[i]);
+}
+
+static void
+who_asks_too_fast_is_answered_more_slowly_and_all_the_same(void **state)
+{
+	struct bench *b = *state;
+	struct stream *s;
+	struct mono began;
+
+	b->o.questions_per_s = 20;
+	begin(b);
+	began = clock_mono();
+	for (int i = 0; i < 60; i++) {	/* over connections of its own each, as hone does: it is the user that counts */
+		s = dial(b->operators);
+		answer(b, s, NULL);
+		stream_close(s);
+	}
+	/* forty at once, and twenty in a second */
+	assert_in_range(mono_since_ns(clock_mono(), began) / MS, 900, 60000);
+}
+
+static void
+an_agent_that_sends_too_fast_is_read_more_slowly(void **state)
+{
+	struct bench *b = *state;
+	struct stream *s;
+	struct mono began;
+
+	b->o.limits.frames_per_s = 20;
+	begin(b);
+	s = join(b, "n1", 1, 1, 0, NULL);	/* its HELLO is one of them */
+	began = clock_mono();
+	for (int i = 0; i < 60; i++)
+		put(s, FRAME_STATUS, 0, "x", 1);
+	for (int i = 0; i < 60; i++) {
+		struct mail m = expect(b, MAIL_FRAME);
+
+		assert_int_equal(m.frame, FRAME_STATUS);
+		mail_release(&m);
+	}
+	assert_in_range(mono_since_ns(clock_mono(), began) / MS, 900, 60000);
+	stream_close(s);
+}
+
+/*
+ * Agents that send half a frame each: what is read at once stays under the mailbox'
+ * limit, the others wait, and are all read when these have gone on.
+ */
+static void
+half_frames_take_no_more_memory_than_the_mailbox_may(void **state)
+{
+	struct bench *b = *state;
+	enum { AGENTS = 6, BYTES = 60000, HALF = BYTES / 2 };	/* a socket holds a whole one */
+	struct stream *s[AGENTS];
+	struct mono until = { clock_mono().ns + SOON_MS * MS };
+	uint8_t header[FRAME_HEADER_BYTES], *payload = calloc(1, BYTES);
+
+	b->o.mailbox_max_bytes = 2 * BYTES + HALF;	/* two of them at once */
+	begin(b);
+	frame_seal(header, FRAME_RECORDS, 1, payload, BYTES);
+	for (int i = 0; i < AGENTS; i++) {
+		char node[16];
+
+		snprintf(node, sizeof node, "n%d", i);
+		s[i] = join(b, node, 1, 1, 0, NULL);
+		assert_int_equal(stream_write(s[i], header, sizeof header, SOON_MS, NULL), 0);
+		assert_int_equal(stream_write(s[i], payload, HALF, SOON_MS, NULL), 0);
+	}
+	while (server_reading_bytes(b->server) < 2 * BYTES && mono_since_ns(until, clock_mono()) > 0)
+		;
+	assert_int_equal(server_reading_bytes(b->server), 2 * BYTES);
+	for (int i = 0; i < AGENTS; i++)
+		assert_int_equal(stream_write(s[i], payload + HALF, BYTES - HALF, SOON_MS, NULL), 0);
+	for (int i = 0; i < AGENTS; i++) {
+		struct mail m = expect(b, MAIL_FRAME);
+
+		assert_int_equal(m.len, BYTES);
+		assert_true(server_reading_bytes(b->server) <= b->o.mailbox_max_bytes);
+		server_took(b->server, m.peer, m.seq);
+		mail_release(&m);
+	}
+	for (int i = 0; i < AGENTS; i++)
+		assert_int_equal(get_ack(s[i]), 1);
+	assert_int_equal(server_reading_bytes(b->server), 0);
+	for (int i = 0; i < AGENTS; i++)
+		stream_close(s[i]);
+	free(payload);
+}
 
 static void
 a_batch_is_acknowledged_when_it_was_taken(void **state)
@@ -462,11 +762,12 @@ there_are_only_so_many_connections(void **state)
 	struct bench *b = *state;
 	struct stream *s[3];
 
-	b->o.connections_max = 2;
+	b->o.connections_max = 3;	/* one of them is kept for operators */
 	begin(b);
 	s[0] = join(b, "n0", 1, 1, 0, NULL);
 	s[1] = join(b, "n1", 1, 1, 0, NULL);
 	s[2] = dial(b->agents);
+	hello(s[2], "n2", 1, 1);
 	get_refusal(s[2], "connections_max");
 	stream_close(s[2]);
 	stream_close(s[1]);
@@ -658,6 +959,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		PROMISE(who_may_look_asks_and_who_may_not_is_told_unread),
+		PROMISE(another_users_agent_speaks_for_this_host_alone),
+		PROMISE(a_flood_of_silence_keeps_nobody_out),
+		PROMISE(agents_leave_places_for_operators_and_the_other_way_round),
+		PROMISE(who_asks_too_fast_is_answered_more_slowly_and_all_the_same),
+		PROMISE(an_agent_that_sends_too_fast_is_read_more_slowly),
+		PROMISE(half_frames_take_no_more_memory_than_the_mailbox_may),
 		PROMISE(a_batch_is_acknowledged_when_it_was_taken),
 		PROMISE(what_comes_twice_is_taken_once),
 		PROMISE(what_was_not_taken_is_sent_again),

@@ -4,12 +4,14 @@
 #include <setjmp.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "base/rng.h"
 #include "forest/forest.h"
+#include "forest/forest_inside.h"
 
 static void
 ids_count_from_one_and_pointers_stay(void **state)
@@ -245,6 +247,28 @@ verdicts_are_ranked_by_cost_however_they_come(void **state)
 	}
 }
 
+/* What costs most is not the first that is told if its edge may as well have none of the problem. */
+static void
+verdicts_that_are_sure_come_before_those_that_are_not(void **state)
+{
+	struct forest *f = forest_new();
+	struct verdict v = { .share = 0.85, .share_low = -0.07, .share_high = 1.12, .cost_ns = 50 };
+	(void)state;
+
+	v.run = forest_run_new(f, "A")->id;
+	assert_false(verdict_sure(&v));
+	assert_false(verdict_sure(&(struct verdict){ .share_low = NAN }));
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	forest_verdict_new(f, &v);
+	v.hypothesis = forest_hypothesis_new(f, v.run, 0)->id;
+	v.share_low = 0.01;
+	v.cost_ns = 5;
+	assert_true(verdict_sure(&v));
+	assert_int_equal(forest_verdict_new(f, &v)->rank, 1);
+	assert_int_equal(forest_run(f, v.run)->verdict, v.hypothesis);
+	forest_free(f);
+}
+
 /* ---- evidence, and the log ---- */
 
 static int
@@ -340,6 +364,37 @@ the_log_is_asked_by_tracepoint_and_outlives_being_written(void **state)
 }
 
 static void
+the_audit_is_told_newest_first_and_stays_within_bounds(void **state)
+{
+	struct forest *f = forest_new();
+	struct audit a = { .user = "root", .asked = "x", .words = "", .outcome = AUDIT_DONE, .times = 1 };
+	const struct audit *row;
+	uint64_t at = 0, n = 0;
+
+	(void)state;
+	for (int64_t i = 1; i <= 5 * AUDIT_KEPT; i++) {
+		a.when.ns = i;
+		assert_int_equal(forest_audit_add(f, &a, NULL), 0);
+		assert_true(forest_changes(f)->naudit <= 100 && forest_changes(f)->audit[forest_changes(f)->naudit - 1].when.ns == i);
+		if (i % 100 == 0)
+			forest_written(f);
+	}
+	for (int64_t when = 5 * AUDIT_KEPT; (row = forest_audit_next(f, &at)) != NULL; when--, n++)
+		assert_int_equal(row->when.ns, when);
+	assert_in_range(n, AUDIT_KEPT, 2 * AUDIT_KEPT);
+	/* what is not written yet is never let go */
+	for (int i = 0; i < 3 * AUDIT_KEPT; i++)
+		assert_int_equal(forest_audit_add(f, &a, NULL), 0);
+	assert_int_equal(forest_changes(f)->naudit, 3 * AUDIT_KEPT);
+	a.outcome = AUDIT_OUTCOMES;
+	forest_written(f);
+	assert_int_equal(forest_put_audit(f, &a, NULL), ERR_INPUT);
+	assert_string_equal(audit_word(AUDIT_REFUSED), "refused");
+	assert_string_equal(audit_word(AUDIT_OUTCOMES), "?");
+	forest_free(f);
+}
+
+static void
 what_is_forgotten_is_gone_everywhere_the_rest_stays(void **state)
 {
 	struct forest *f = forest_new();
@@ -394,6 +449,44 @@ states_of_runs_have_words(void **state)
 	assert_string_equal(run_word(RUN_STATES), "?");
 }
 
+/* Whoever asks, and for what, is another text each time; rows have a bound, and so have these. */
+static void
+texts_go_with_the_rows_that_had_them(void **state)
+{
+	struct forest *f = forest_new();
+	struct audit a = { .user = "root", .outcome = AUDIT_DONE, .times = 1 };
+	struct switched s = { .on = true, .tracepoint = "p:a", .why = "learning" };
+	const struct audit *row;
+	char asked[40], words[40];
+	uint64_t at = 0, n = 0;
+	(void)state;
+
+	assert_int_equal(forest_switched(f, &s, NULL), 0);
+	for (int i = 1; i <= 8 * AUDIT_KEPT; i++) {
+		snprintf(asked, sizeof asked, "start %d", i);
+		snprintf(words, sizeof words, "run %d", i);
+		a.asked = asked;
+		a.words = words;
+		a.when.ns = i;
+		assert_int_equal(forest_audit_add(f, &a, NULL), 0);
+		if (i % 10 == 0)
+			forest_written(f);
+		assert_true(texts_count(f->texts) <= 2 * (2 * 2 * AUDIT_KEPT + 3) + 20);
+	}
+	while ((row = forest_audit_next(f, &at)) != NULL) {
+		snprintf(asked, sizeof asked, "start %d", (int)row->when.ns);
+		snprintf(words, sizeof words, "run %d", (int)row->when.ns);
+		assert_string_equal(row->user, "root");
+		assert_string_equal(row->asked, asked);
+		assert_string_equal(row->words, words);
+		n++;
+	}
+	assert_true(n >= AUDIT_KEPT);
+	at = 0;
+	assert_string_equal(forest_switched_next(f, "p:a", &at)->why, "learning");
+	forest_free(f);
+}
+
 int
 main(void)
 {
@@ -405,9 +498,12 @@ main(void)
 		cmocka_unit_test(the_log_keeps_its_own_texts),
 		cmocka_unit_test(putting_back_keeps_ids_and_refuses_what_cannot_be),
 		cmocka_unit_test(verdicts_are_ranked_by_cost_however_they_come),
+		cmocka_unit_test(verdicts_that_are_sure_come_before_those_that_are_not),
 		cmocka_unit_test(a_traces_evidence_is_found_newest_runs_first),
 		cmocka_unit_test(a_hypothesis_keeps_so_much_evidence_and_no_more),
 		cmocka_unit_test(the_log_is_asked_by_tracepoint_and_outlives_being_written),
+		cmocka_unit_test(the_audit_is_told_newest_first_and_stays_within_bounds),
+		cmocka_unit_test(texts_go_with_the_rows_that_had_them),
 		cmocka_unit_test(what_is_forgotten_is_gone_everywhere_the_rest_stays),
 		cmocka_unit_test(states_of_runs_have_words),
 	};

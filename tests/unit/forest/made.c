@@ -255,6 +255,41 @@ same_logs(const struct forest *a, const struct forest *b)
 	}
 }
 
+static void
+same_audit(const struct forest *a, const struct forest *b)
+{
+	const struct audit *x, *y;
+	uint64_t at = 0, other = 0;
+
+	while ((x = forest_audit_next(a, &at)) != NULL) {
+		assert_non_null(y = forest_audit_next(b, &other));
+		assert_true(x->when.ns == y->when.ns && x->uid == y->uid && x->pid == y->pid && x->outcome == y->outcome &&
+		    x->run == y->run && x->times == y->times);
+		assert_string_equal(x->user, y->user);
+		assert_string_equal(x->asked, y->asked);
+		assert_string_equal(x->words, y->words);
+	}
+	assert_null(forest_audit_next(b, &other));
+}
+
+/* Of an operator's asking and, each third cycle, of Hone itself. */
+static void
+play_audit(struct forest *f, const struct run *r, uint32_t cycle, struct wall now)
+{
+	char asked[64];
+	struct audit a = { .when = now, .uid = cycle % 2 ? 0 : 65534, .pid = 100 + cycle, .user = cycle % 2 ? "root" : "nobody",
+		.asked = asked, .outcome = (enum audit_outcome)(cycle % AUDIT_OUTCOMES), .run = r->id, .times = 1 + cycle % 4,
+		.words = "" };
+
+	snprintf(asked, sizeof asked, "{\"ask\":\"start\",\"k\":%u}", cycle);
+	assert_int_equal(forest_audit_add(f, &a, NULL), 0);
+	if (cycle % 3 != 0)
+		return;
+	a = (struct audit){ .when = now, .uid = -1, .pid = -1, .user = "the budget", .asked = "off shop:end", .times = 1,
+		.words = "it costs too much" };
+	assert_int_equal(forest_audit_add(f, &a, NULL), 0);
+}
+
 void
 fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 {
@@ -299,8 +334,11 @@ play(struct forest *f, uint32_t cycle)
 	struct rng rng;
 
 	rng_seed(&rng, cycle);
-	if (cycle % 3 == 1)
+	if (cycle % 3 == 1) {
 		r->begun = now;
+		assert_true(hypothesis_text(&r->by, cycle % 2 ? "root" : "nobody"));
+	}
+	play_audit(f, r, cycle, now);
 	r->cycles++;
 	forest_touch_run(f, r);
 	while ((h = forest_next(f, r->id, &at)) != NULL) {
@@ -358,6 +396,7 @@ same_forest(const struct forest *a, const struct forest *b)
 		    x->begun.ns == y->begun.ns && x->ended.ns == y->ended.ns && x->requests == y->requests &&
 		    x->tracepoints_most == y->tracepoints_most && x->effort == y->effort);
 		assert_string_equal(x->version, y->version);
+		assert_string_equal(x->by != NULL ? x->by : "", y->by != NULL ? y->by : "");
 		assert_string_equal(x->type, y->type);
 		assert_string_equal(x->strategy, y->strategy);
 		assert_string_equal(x->words, y->words);
@@ -368,4 +407,5 @@ same_forest(const struct forest *a, const struct forest *b)
 	}
 	assert_null(forest_run_next(b, &other));
 	same_logs(a, b);
+	same_audit(a, b);
 }

@@ -78,9 +78,65 @@ version_1_steps_up_and_keeps_all(void **state)
 	play(f, 1);
 	commit(s, f);
 	store_close(s);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 2);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 3);
 	assert_int_equal(sql_integer(p->path, "PRAGMA auto_vacuum"), 2);	/* it can shrink from now on */
 	forest_free(f);
+}
+
+/* Schema 2 is what the first two steps make: the third is taken back, and taken again. */
+static void
+version_2_steps_up_and_has_an_audit(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = forest_new(), *g;
+	uint64_t at = 0;
+
+	for (uint32_t i = 1; i <= 6; i++)
+		play(f, i);
+	commit(s, f);
+	store_close(s);
+	sql(p->path, "DROP TABLE audit; ALTER TABLE run DROP COLUMN \"by\"; PRAGMA user_version = 2");
+	s = open_store(p->path);
+	g = loaded(s, 0);
+	assert_null(forest_audit_next(g, &at));
+	assert_string_equal(forest_run(g, 2)->by, "");
+	assert_string_equal(forest_run(g, 2)->type, forest_run(f, 2)->type);
+	forest_free(f);
+	play(g, 7);
+	commit(s, g);
+	store_close(s);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 3);
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM audit"), 1);
+	forest_free(g);
+}
+
+static void
+the_audit_goes_by_age_and_by_size(void **state)
+{
+	struct place *p = *state;
+	struct store *s = open_store(p->path);
+	struct forest *f = forest_new();
+	struct audit a = { .user = "root", .asked = "{\"ask\":\"report\",\"reset\":true}", .words = "", .times = 1 };
+	struct err e;
+	uint64_t at = 0;
+
+	for (int i = 1; i <= 3000; i++) {
+		a.when.ns = i;
+		assert_int_equal(forest_audit_add(f, &a, NULL), 0);
+	}
+	commit(s, f);
+	assert_int_equal(store_prune(s, f, (struct wall){ 501 }, 0, &e), 0);
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) * 10000 + min(when_ns) FROM audit"), 25000501);
+	/* no run can go, and it is still too large: the newest thousand stay, whatever the size */
+	assert_int_equal(store_prune(s, f, (struct wall){ 0 }, 1, &e), 0);
+	assert_int_equal(store_prune(s, f, (struct wall){ 0 }, 1, &e), 0);
+	assert_int_equal(sql_integer(p->path, "SELECT count(*) * 10000 + min(when_ns) FROM audit"), 10002001);
+	while (forest_audit_next(f, &at) != NULL)
+		;
+	assert_int_equal(at, 2500);	/* in memory by age alone: it has a bound of its own */
+	forest_free(f);
+	store_close(s);
 }
 
 /* ---- pruning ---- */
@@ -217,6 +273,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(version_1_steps_up_and_keeps_all),
+		test(version_2_steps_up_and_has_an_audit),
+		test(the_audit_goes_by_age_and_by_size),
 		test(what_is_old_goes_and_the_file_shrinks),
 		test(what_is_too_much_goes_but_the_newest_of_each_type_stays),
 		test(what_has_not_ended_stays_and_a_reader_does_not_block),

@@ -9,12 +9,14 @@
 
 #include "base/rng.h"
 #include "formats/correlate.h"
+#include "tests/unit/mapping/map_file.h"
 
 enum { TRACES_MAX = 4096 };
 
 struct room {
 	struct labels *labels;
 	struct reading *reading;
+	struct mapping *map;
 	struct trace *traces[TRACES_MAX];
 	uint32_t ntraces;
 };
@@ -31,14 +33,23 @@ take(void *ctx, struct trace *t, struct err *e)
 }
 
 static void
-open_room(struct room *r)
+open_room_with(struct room *r, const char *map)
 {
 	struct reading_options o = { .take = take, .ctx = r };
-	struct err e;
+	struct err e = { 0 };
 
 	memset(r, 0, sizeof *r);
+	if (map != NULL && map_of_text(&r->map, map, &e) != 0)
+		fail_msg("%s", e.text);
+	o.map = r->map;
 	r->labels = labels_new();
 	assert_int_equal(reading_new(&r->reading, &o, r->labels, &e), 0);
+}
+
+static void
+open_room(struct room *r)
+{
+	open_room_with(r, NULL);
 }
 
 static void
@@ -48,6 +59,7 @@ close_room(struct room *r)
 		trace_free(r->traces[i]);
 	reading_free(r->reading);
 	labels_free(r->labels);
+	map_free(r->map);
 }
 
 static struct text
@@ -98,11 +110,14 @@ a_pair_on_a_thread_is_a_request_with_all_between_them_on_that_thread(void **stat
 	say(&r, c, 2, 4100, "nfs:rpc_end");
 	assert_int_equal(correlate_end(c, &e), 0);
 	assert_int_equal(r.ntraces, 2);
-	assert_int_equal(r.traces[0]->nevents, 3);
+	assert_int_equal(r.traces[0]->nevents, 5);
 	assert_int_equal(r.traces[0]->end_ns - r.traces[0]->begin_ns, 1000);
 	assert_string_equal(label_at(&r, r.traces[0], 0), "nfsd/hone:request_begin(nfs:rpc_begin)");
-	assert_string_equal(label_at(&r, r.traces[0], 1), "nfsd/nfs:lookup");
-	assert_string_equal(label_at(&r, r.traces[1], 1), "nfsd/nfs:read");
+	assert_string_equal(label_at(&r, r.traces[0], 1), "nfsd/nfs:rpc_begin");
+	assert_string_equal(label_at(&r, r.traces[0], 2), "nfsd/nfs:lookup");
+	assert_string_equal(label_at(&r, r.traces[0], 3), "nfsd/nfs:rpc_end");
+	assert_string_equal(label_at(&r, r.traces[0], 4), "nfsd/hone:request_end(nfs:rpc_begin)");
+	assert_string_equal(label_at(&r, r.traces[1], 2), "nfsd/nfs:read");
 	assert_int_equal(r.traces[1]->end_ns - r.traces[1]->begin_ns, 2000);
 	correlate_free(c);
 	close_room(&r);
@@ -261,7 +276,123 @@ many_requests_on_many_threads_come_out_whole(void **state)
 	assert_int_equal(correlate_end(c, &e), 0);
 	assert_int_equal(r.ntraces, REQUESTS);
 	for (uint32_t i = 0; i < REQUESTS; i++)
-		assert_int_equal(r.traces[i]->nevents, 7);
+		assert_int_equal(r.traces[i]->nevents, 9);
+	correlate_free(c);
+	close_room(&r);
+}
+
+static const char BROKER[] = "[program]\nservice = nfsd\n"
+    "[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\ncorrelate = field\ntype_field = kind\n"
+    "step = b:started job -> task\n[request rpc]\nbegin = a:begin\nend = a:end\ncorrelate = thread\ntype = RPC\n";
+
+static void
+say_ids(struct room *r, struct correlate *c, const char *node, uint32_t tid, int64_t time_ns, const char *name, uint64_t job,
+    uint64_t task)
+{
+	/* another program may have the same tracepoint with its fields in another order */
+	const char *const fields[][3] = { { "kind", "job", "task" }, { "task", "kind", "job" } };
+	struct value values[][3] = { { { .type = VALUE_TEXT, .len = 4, .text = "mail" }, { .type = VALUE_UINT, .u = job },
+		{ .type = VALUE_UINT, .u = task } }, { { .type = VALUE_UINT, .u = task },
+		{ .type = VALUE_TEXT, .len = 4, .text = "mail" }, { .type = VALUE_UINT, .u = job } } };
+	struct tracer_event v = event_at(r, node, tid, time_ns, name);
+	struct err e;
+
+	v.nfields = 3;
+	v.fields = fields[task % 2];
+	v.values = values[task % 2];
+	assert_int_equal(correlate_event(c, &v, &e), 0);
+}
+
+static void
+a_mapping_follows_ids_from_thread_to_thread(void **state)
+{
+	struct correlate *c;
+	struct room r;
+	struct err e;
+
+	(void)state;
+	open_room_with(&r, BROKER);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	say_ids(&r, c, "a", 1, 1000, "b:queued", 5, 0);
+	say_ids(&r, c, "b", 1, 1001, "b:queued", 5, 0);	/* another node */
+	say_ids(&r, c, "a", 2, 1100, "b:started", 5, 77);
+	say_ids(&r, c, "b", 2, 1200, "b:started", 5, 77);
+	say(&r, c, 2, 1300, "disk:read");		/* of "host", where nothing runs */
+	say_ids(&r, c, "a", 2, 1400, "disk:read", 0, 0);
+	say_ids(&r, c, "a", 3, 1500, "b:done", 0, 77);
+	say_ids(&r, c, "b", 3, 1700, "b:done", 0, 77);
+	say(&r, c, 1, 1800, "a:begin");
+	say(&r, c, 1, 1900, "a:begin");
+	say(&r, c, 1, 2000, "a:end");
+	say(&r, c, 1, 2100, "a:end");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(r.ntraces, 3);
+	assert_int_equal(r.traces[0]->nevents, 6);
+	assert_string_equal(label_at(&r, r.traces[0], 0), "nfsd/hone:request_begin(mail)");
+	assert_string_equal(label_at(&r, r.traces[0], 3), "nfsd/disk:read");
+	assert_string_equal(label_at(&r, r.traces[0], 5), "nfsd/hone:request_end(mail)");
+	assert_int_equal(r.traces[0]->end_ns - r.traces[0]->begin_ns, 500);
+	assert_int_equal(r.traces[0]->nunits, 1);
+	assert_int_equal(r.traces[1]->end_ns - r.traces[1]->begin_ns, 699);
+	assert_string_equal(label_at(&r, r.traces[2], 0), "nfsd/hone:request_begin(RPC)");
+	assert_int_equal(r.traces[2]->end_ns - r.traces[2]->begin_ns, 300);
+	correlate_free(c);
+	close_room(&r);
+}
+
+static void
+a_mapping_is_of_one_program_and_context_is_better(void **state)
+{
+	struct correlate *c;
+	struct tracer_event v;
+	struct room r;
+	struct err e;
+
+	(void)state;
+	open_room_with(&r, BROKER);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	v = event_at(&r, "host", 1, 1000, "a:begin");
+	v.service = text("smbd");
+	assert_int_equal(correlate_event(c, &v, &e), 0);
+	assert_int_equal(correlate_end(c, &e), ERR_INPUT);
+	assert_non_null(strstr(e.text, "of a program called nfsd"));
+	correlate_free(c);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	for (int i = 0; i < 2; i++) {
+		v = event_at(&r, "host", 1, 1000 + i * 100, i == 0 ? "hone:request_begin" : "hone:request_end");
+		v.has_context = true;
+		v.trace_id = v.unit_id = 9;
+		assert_int_equal(correlate_event(c, &v, &e), 0);
+	}
+	say(&r, c, 2, 1050, "a:begin");
+	say(&r, c, 2, 1150, "a:end");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(r.ntraces, 2);
+	assert_string_equal(label_at(&r, r.traces[0], 0), "nfsd/hone:request_begin()");
+	assert_string_equal(label_at(&r, r.traces[1], 0), "nfsd/hone:request_begin(RPC)");
+	correlate_free(c);
+	close_room(&r);
+}
+
+static void
+what_is_open_at_a_loss_is_given_up_where_pairs_nest(void **state)
+{
+	struct correlate *c;
+	struct room r;
+	struct err e;
+	int64_t second = 1000000000;
+
+	(void)state;
+	open_room_with(&r, BROKER);
+	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
+	say(&r, c, 1, 1 * second, "a:begin");
+	assert_int_equal(correlate_loss(c, reading_node(r.reading, "host", 4), 3, 2 * second, 3 * second, &e), 0);
+	say(&r, c, 1, 5 * second, "a:begin");		/* not nested: its end was lost */
+	say(&r, c, 1, 6 * second, "a:end");
+	assert_int_equal(correlate_end(c, &e), 0);
+	assert_int_equal(r.ntraces, 1);
+	assert_int_equal(r.traces[0]->begin_ns, 5 * second);
+	assert_false(r.traces[0]->lossy);
 	correlate_free(c);
 	close_room(&r);
 }
@@ -318,6 +449,9 @@ main(void)
 		cmocka_unit_test(what_is_missing_is_said),
 		cmocka_unit_test(losses_mark_the_traces_of_their_time),
 		cmocka_unit_test(many_requests_on_many_threads_come_out_whole),
+		cmocka_unit_test(a_mapping_follows_ids_from_thread_to_thread),
+		cmocka_unit_test(a_mapping_is_of_one_program_and_context_is_better),
+		cmocka_unit_test(what_is_open_at_a_loss_is_given_up_where_pairs_nest),
 		cmocka_unit_test(names_without_end_are_one_in_the_end),
 	};
 

@@ -126,8 +126,8 @@ a_line_that_is_too_long_is_passed_over(void **state)
 	(void)state;
 	assert_non_null(text);
 	strcpy(text, HEADER);
-	memset(text + sizeof HEADER - 1, 'x', long_len);
-	strcpy(text + sizeof HEADER - 1 + long_len, "\n" ROOT);
+	memset(text + strlen(text), 'x', long_len);
+	strcpy(text + strlen(HEADER) + long_len, "\n" ROOT);
 	k = kit_text(text);
 	assert_int_equal(kit_skipped(k, SKIP_OVERSIZE), 1);
 	assert_string_equal(kit_steps(k, 0), "front:get+@0 front:get-@100");

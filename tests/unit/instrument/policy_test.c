@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -349,6 +351,62 @@ a_strangers_file_is_not_mapped(void **state)
 	assert_int_equal(decided(1, TYPE, 1).sampled, 0);
 }
 
+/* How often the table was read, as its agent hears it, since the last call. */
+static int
+knocks(int heard)
+{
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n = read(heard, events, sizeof(events));
+	int count = 0;
+
+	for (char *at = events; at < events + n; at += sizeof(struct inotify_event), count++)
+		assert_int_equal(((struct inotify_event *)(void *)at)->mask, IN_ACCESS);
+	return count;
+}
+
+static void
+who_is_recorded_by_nobody_knocks(void **state)
+{
+	uint64_t now_ns = SECOND_NS;
+	int heard = inotify_init1(IN_NONBLOCK);
+	(void)state;
+
+	policy_unwritten(now_ns);	/* nobody is there */
+	table_make(sizeof(*table));
+	assert_true(heard >= 0 && inotify_add_watch(heard, path, IN_ACCESS) > 0);
+	policy_init(path, true, false);
+	assert_int_equal(decided(1, TYPE, now_ns).sampled, 1);
+	assert_int_equal(knocks(heard), 0);	/* to map it is none */
+	errno = 4711;
+	policy_unwritten(now_ns);
+	assert_int_equal(errno, 4711);
+	assert_int_equal(knocks(heard), 1);
+	policy_unwritten(now_ns + HONE_POLICY_KNOCK_NS / 2 - 1);
+	assert_int_equal(knocks(heard), 0);
+	policy_unwritten(now_ns + HONE_POLICY_KNOCK_NS / 2);
+	assert_int_equal(knocks(heard), 1);
+	close(heard);
+}
+
+/* Somebody may have put a link in its place. */
+static void
+what_is_no_table_is_not_read(void **state)
+{
+	int ends[2];
+	char target[32], byte;
+	(void)state;
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	snprintf(target, sizeof(target), "/proc/self/fd/%d", ends[0]);
+	assert_int_equal(symlink(target, path), 0);
+	policy_init(path, true, false);
+	policy_unwritten(SECOND_NS);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 #define TEST(f) cmocka_unit_test_setup(f, fresh)
 
 int
@@ -369,6 +427,8 @@ main(void)
 		TEST(a_table_that_was_replaced_is_found_when_the_old_one_expires),
 		TEST(a_table_that_is_not_one_is_ignored),
 		TEST(a_strangers_file_is_not_mapped),
+		TEST(who_is_recorded_by_nobody_knocks),
+		TEST(what_is_no_table_is_not_read),
 	};
 	int failed;
 

@@ -217,6 +217,26 @@ parts_of_what_is_known_change_nothing(void **state)
 	free(after);
 }
 
+/* A type that is learned in turns is known by few whole traces, or none: how much of it that is, is said. */
+static void
+places_that_no_whole_trace_has_shown_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct space_stats s;
+
+	learn(f->space, f->labels, "R a E");
+	for (int i = 0; i < 100; i++)
+		more(f, i % 2 == 0 ? "R a b E" : "R a c E");
+	assert_true(space_stats(f->space, label_of(f->labels, "R"), &s));
+	assert_int_equal(s.traces, 1);
+	assert_int_equal(s.places, 5);
+	assert_int_equal(s.glimpsed, 2);
+	learn(f->space, f->labels, "R a b c E");
+	assert_true(space_stats(f->space, label_of(f->labels, "R"), &s));
+	assert_int_equal(s.traces, 2);
+	assert_int_equal(s.glimpsed, 0);
+}
+
 static void
 glimpses_count_no_more_than_what_was_learned_whole(void **state)
 {
@@ -553,6 +573,7 @@ main(void)
 		test(no_step_leads_past_what_was_off),
 		test(a_span_that_is_off_moves_nothing),
 		test(parts_of_what_is_known_change_nothing),
+		test(places_that_no_whole_trace_has_shown_are_counted),
 		test(glimpses_count_no_more_than_what_was_learned_whole),
 		test(counts_begin_anew_when_a_whole_trace_shows_it),
 		test(where_nothing_was_learned_all_is_new_until_something_is),

@@ -31,11 +31,12 @@ pairs_by_their_endings(void **state)
 {
 	static const char *const pairs[][2] = {
 		{ "x_begin", "x_end" }, { "x_start", "x_end" }, { "x_entry", "x_exit" }, { "x_enter", "x_leave" },
-		{ "x_enter", "x_exit" },
+		{ "x_enter", "x_exit" }, { "pthread_mutex_lock_req", "pthread_mutex_lock_acq" },
 	};
 	static const char *const not_pairs[][2] = {
 		{ "x_begin", "y_end" }, { "x_begin", "x_exit" }, { "x_entry", "x_leave" }, { "x_start", "x_leave" },
 		{ "xbegin", "xend" }, { "_begin", "x_end" }, { "x_end", "x_begin" }, { "x", "x_end" },
+		{ "x_req", "x_end" }, { "x_begin", "x_acq" }, { "x_req", "y_acq" },
 	};
 	struct labels *labels = labels_new();
 	struct spans s = { 0 };

@@ -384,14 +384,20 @@ random_status(struct rng *r)
 {
 	struct status s = { .records = some(r),
 		.batches = some(r),
+		.mapped = some(r),
+		.dropped = some(r),
 		.cpu_us = (int64_t)some(r),
 		.tracer_cpu_us = (int64_t)some(r),
 		.memory_bytes = (int64_t)some(r),
 		.ring_bytes = (int64_t)some(r),
+		.files_bytes = (int64_t)some(r),
+		.sent_bytes = some(r),
 		.programs = (uint32_t)some(r),
 		.added = (uint32_t)some(r),
 		.epoch = some(r),
 		.shed = rng_below(r, 2),
+		.shed_by = (enum queue)rng_below(r, QUEUES),
+		.guard_ok = rng_below(r, 2),
 		.tracer_ok = rng_below(r, 2),
 		.trouble = random_name(r, 4096, "") };
 
@@ -424,8 +430,11 @@ a_status_comes_back_as_it_went(void **state)
 		assert_memory_equal(got.fill, s.fill, sizeof s.fill);
 		assert_memory_equal(got.lost, s.lost, sizeof s.lost);
 		assert_true(got.records == s.records && got.batches == s.batches && got.epoch == s.epoch);
+		assert_true(got.mapped == s.mapped && got.dropped == s.dropped);
 		assert_true(got.cpu_us == s.cpu_us && got.tracer_cpu_us == s.tracer_cpu_us);
 		assert_true(got.memory_bytes == s.memory_bytes && got.ring_bytes == s.ring_bytes);
+		assert_true(got.files_bytes == s.files_bytes && got.sent_bytes == s.sent_bytes);
+		assert_true(got.guard_ok == s.guard_ok && got.shed_by == s.shed_by);
 		assert_true(got.programs == s.programs && got.added == s.added);
 		assert_true(got.record_ns == s.record_ns && got.rejected_ns == s.rejected_ns);
 		assert_true(got.shed == s.shed && got.tracer_ok == s.tracer_ok);

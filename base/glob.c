@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/glob.h"
+
+#include <stddef.h>
+
+/* Only the newest "*" ever has to take more, since what follows it may begin anywhere. O(pattern * text). */
+bool
+glob_matches(const char *pattern, const char *text)
+{
+	const char *star = NULL, *from = NULL;
+
+	while (*text != '\0') {
+		if (*pattern == '*') {
+			star = ++pattern;
+			from = text;
+		} else if (*pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star != NULL) {
+			pattern = star;
+			text = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return *pattern == '\0';
+}

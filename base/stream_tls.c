@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * tls:// streams: what is read and written goes through a talk (base/tls_talk.h) on its way from and to the wire.
+ *
+ *	stream_write --> write --.      .--> goes --> wire_write	the writer's thread
+ *	                         | talk |
+ *	stream_read <--- read <--'      '<-- came <-- wire_read_some	the reader's thread
+ *
+ * A talk is for one thread at a time, so a lock is around each of these steps, and around none that waits for the wire.
+ * What a read makes for the wire (an answer to a key update) leaves with the next write.
+ *
+ * In TLS 1.3 who dials has ended its handshake before the other side has seen its certificate. So the side that
+ * listens says one byte when it has let the other in; until then nothing is sent that could hide its refusal.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stream_inside.h"
+#include "base/tls_talk.h"
+
+enum { PIECE_BYTES = 32 * 1024, OVERHEAD_BYTES = 1024, LINGER_MS = 300, HOST_MAX_BYTES = 256 };
+
+static const char LET_IN = 'H';
+
+struct secure {
+	const struct talk_calls *calls;
+	struct talk *talk;
+	pthread_mutex_t lock;
+	uint8_t in[PIECE_BYTES];	/* the reader's */
+	uint8_t out[PIECE_BYTES + OVERHEAD_BYTES];	/* the writer's; a piece leaves in one go */
+};
+
+/* ---- between talk and wire ---- */
+
+static int
+take_in(struct stream *s, struct secure *c, struct limit limit, struct err *e)
+{
+	size_t n;
+	int rc = wire_read_some(s, c->in, sizeof c->in, &n, limit, e);
+
+	if (rc != 0)
+		return rc;
+	pthread_mutex_lock(&c->lock);
+	rc = c->calls->came(c->talk, c->in, n, e);
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+static int
+flush(struct stream *s, struct secure *c, struct limit limit, struct err *e)
+{
+	size_t n;
+	int rc = 0;
+
+	do {
+		pthread_mutex_lock(&c->lock);
+		n = c->calls->goes(c->talk, c->out, sizeof c->out);
+		pthread_mutex_unlock(&c->lock);
+		if (n > 0)
+			rc = wire_write(s, c->out, n, limit, e);
+	} while (n > 0 && rc == 0);
+	return rc;
+}
+
+static int
+read_through(struct stream *s, struct secure *c, void *data, size_t len, struct limit limit, struct err *e)
+{
+	uint8_t *at = data;
+	size_t n;
+	int rc;
+
+	while (len > 0) {
+		n = 0;
+		pthread_mutex_lock(&c->lock);
+		rc = c->calls->read(c->talk, at, len, &n, e);
+		pthread_mutex_unlock(&c->lock);
+		if (rc < 0)
+			return err_prefix(e, "%s", s->url);
+		if (rc == TALK_MORE && (rc = take_in(s, c, limit, e)) < 0)
+			return rc;
+		at += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static int
+write_through(struct stream *s, struct secure *c, const void *data, size_t len, struct limit limit, struct err *e)
+{
+	const uint8_t *at = data;
+	size_t n;
+	int rc;
+
+	for (; len > 0; at += n, len -= n) {
+		n = len < PIECE_BYTES ? len : PIECE_BYTES;
+		pthread_mutex_lock(&c->lock);
+		rc = c->calls->write(c->talk, at, n, e);
+		pthread_mutex_unlock(&c->lock);
+		if (rc < 0)
+			return err_prefix(e, "%s", s->url);
+		if ((rc = flush(s, c, limit, e)) < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- shaking hands ---- */
+
+/* Closing a socket with unread bytes in it would reset the connection before the other side has read why. */
+static void
+linger(struct stream *s, struct secure *c)
+{
+	struct limit limit = limit_in_ms(LINGER_MS);
+	size_t n;
+
+	while (wire_read_some(s, c->in, sizeof c->in, &n, limit, NULL) == 0)
+		;
+}
+
+static int
+shake_hands(struct stream *s, struct secure *c, struct limit limit, struct err *e)
+{
+	struct err unsent;
+	int rc, sent;
+
+	do {
+		rc = c->calls->shake(c->talk, e);
+		sent = flush(s, c, limit, &unsent);
+		if (rc < 0) {
+			if (sent == 0 && !s->dialled)
+				linger(s, c);
+			return err_prefix(e, "%s", s->url);
+		}
+		if (sent < 0) {
+			*e = unsent;
+			return sent;
+		}
+	} while (rc == TALK_MORE && (rc = take_in(s, c, limit, e)) == 0 && (rc = TALK_MORE));
+	return rc;
+}
+
+static int
+let_in(struct stream *s, struct secure *c, struct limit limit, struct err *e)
+{
+	char byte;
+	int rc;
+
+	if (!s->dialled)
+		return write_through(s, c, &LET_IN, 1, limit, e);
+	if ((rc = read_through(s, c, &byte, 1, limit, e)) != 0)
+		return rc;
+	return byte == LET_IN ? 0 : err_set(e, ERR_INPUT, "%s: it speaks TLS, but is no controller of Hone", s->url);
+}
+
+/* The host of tls://host:port, tls://[host]:port. */
+static void
+host_of(const char *url, char host[HOST_MAX_BYTES])
+{
+	const char *from = strstr(url, "://") + 3, *to = strrchr(url, ':');
+
+	if (*from == '[' && to[-1] == ']') {
+		from++;
+		to--;
+	}
+	snprintf(host, HOST_MAX_BYTES, "%.*s", (int)(to - from), from);
+}
+
+static int
+secure_new(struct secure **ret, struct stream *s, struct tls *t, struct err *e)
+{
+	struct secure *c = calloc(1, sizeof *c);
+	char host[HOST_MAX_BYTES];
+	int rc;
+
+	if (c == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", s->url);
+	if (s->dialled)
+		host_of(s->url, host);
+	c->calls = t->calls;
+	pthread_mutex_init(&c->lock, NULL);
+	if ((rc = c->calls->open(&c->talk, t, s->dialled, s->dialled ? host : NULL, e)) != 0) {
+		secure_free(c);
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+int
+stream_secure(struct stream *s, struct tls *t, int timeout_ms, struct err *e)
+{
+	struct limit limit = limit_in_ms(timeout_ms);
+	struct err why = { 0 };
+	struct secure *c = NULL;
+	int rc;
+
+	if (!s->tls)
+		return 0;
+	if (t == NULL)
+		return err_set(e, ERR_INPUT, "%s: without keys of ours; hone keys init makes some", s->url);
+	if ((rc = secure_new(&c, s, t, e)) != 0)
+		return rc;
+	if ((rc = shake_hands(s, c, limit, &why)) != 0 || (rc = let_in(s, c, limit, &why)) != 0) {
+		secure_free(c);
+		return err_set(e, rc, "TLS handshake: %s", why.text);
+	}
+	atomic_store(&s->secure, c);
+	return 0;
+}
+
+void
+secure_free(struct secure *c)
+{
+	if (c == NULL)
+		return;
+	c->calls->close(c->talk);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* ---- afterwards ---- */
+
+static int
+not_yet(const struct stream *s, struct err *e)
+{
+	return err_set(e, ERR_PEER, "%s: there was no TLS handshake yet", s->url);
+}
+
+int
+secure_read(struct stream *s, void *data, size_t len, struct limit limit, struct err *e)
+{
+	struct secure *c = atomic_load(&s->secure);
+
+	return c != NULL ? read_through(s, c, data, len, limit, e) : not_yet(s, e);
+}
+
+int
+secure_write(struct stream *s, const void *data, size_t len, struct limit limit, struct err *e)
+{
+	struct secure *c = atomic_load(&s->secure);
+
+	return c != NULL ? write_through(s, c, data, len, limit, e) : not_yet(s, e);
+}
+
+const char *
+stream_peer_name(const struct stream *s)
+{
+	struct secure *c = atomic_load(&s->secure);
+
+	return c != NULL ? c->calls->name(c->talk) : "";
+}
+
+int
+stream_trusted(struct stream *s, struct err *e)
+{
+	struct secure *c = atomic_load(&s->secure);
+	int rc;
+
+	if (c == NULL)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	rc = c->calls->trusted(c->talk, e);
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One conversation (base/tls_talk.h): an SSL between two memory BIOs; and whether we like the certificate of the other. */
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/tls_inside_openssl.h"
+
+static const char CONTROLLER[] = "hone:controller", AGENT[] = "hone:agent:";
+
+struct talk {
+	struct own_tls *of;
+	SSL *ssl;
+	BIO *in, *out;			/* from and to the wire; the SSL's */
+	bool dials, done;
+	char *host;
+	char name[TLS_NAME_MAX_BYTES];	/* the peer's */
+	struct err why;			/* what is wrong with its certificate; code 0: nothing */
+};
+
+/* ---- what a certificate says ---- */
+
+static bool
+printable(const unsigned char *s, int len)
+{
+	for (int i = 0; i < len; i++)
+		if (s[i] <= 0x20 || s[i] >= 0x7f)
+			return false;
+	return len > 0;
+}
+
+bool
+tls_name(X509 *c, char name[TLS_NAME_MAX_BYTES])
+{
+	GENERAL_NAMES *all = X509_get_ext_d2i(c, NID_subject_alt_name, NULL, NULL);
+	int found = 0;
+
+	for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
+		const GENERAL_NAME *n = sk_GENERAL_NAME_value(all, i);
+		const unsigned char *s;
+		int len;
+
+		if (n->type != GEN_URI)
+			continue;
+		s = ASN1_STRING_get0_data(n->d.uniformResourceIdentifier);
+		len = ASN1_STRING_length(n->d.uniformResourceIdentifier);
+		if (len < 5 || memcmp(s, "hone:", 5) != 0)
+			continue;
+		if (printable(s, len) && len < TLS_NAME_MAX_BYTES)
+			snprintf(name, TLS_NAME_MAX_BYTES, "%.*s", len, (const char *)s);
+		else
+			found++;	/* so that it is one too many */
+		found++;
+	}
+	GENERAL_NAMES_free(all);
+	return found == 1;
+}
+
+/* For words: its name, or whatever it says of itself. It may be anybody's, so only what is printable. */
+static void
+describe(X509 *c, char words[TLS_NAME_MAX_BYTES])
+{
+	if (tls_name(c, words))
+		return;
+	if (X509_NAME_get_text_by_NID(X509_get_subject_name(c), NID_commonName, words, TLS_NAME_MAX_BYTES) <= 0)
+		snprintf(words, TLS_NAME_MAX_BYTES, "without a name");
+	for (char *p = words; *p != '\0'; p++)
+		if (*p < 0x20 || *p > 0x7e)
+			*p = '?';
+}
+
+static void
+print_time(const ASN1_TIME *t, char words[32])
+{
+	struct tm tm;
+
+	if (ASN1_TIME_to_tm(t, &tm) != 1 || strftime(words, 32, "%Y-%m-%d %H:%M UTC", &tm) == 0)
+		snprintf(words, 32, "?");
+}
+
+static void
+print_now(char words[32])
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(words, 32, "%Y-%m-%d %H:%M UTC", &tm);
+}
+
+/* Words for what X509_verify_cert() found, with the certificate that it found it in. */
+static int
+fail_verify(X509_STORE_CTX *at, struct err *e)
+{
+	int code = X509_STORE_CTX_get_error(at);
+	X509 *c = X509_STORE_CTX_get_current_cert(at);
+	char when[32] = "?", now[32];
+
+	print_now(now);
+	switch (code) {
+	case X509_V_ERR_CERT_HAS_EXPIRED:
+		print_time(X509_get0_notAfter(c), when);
+		return err_set(e, ERR_DENIED, "expired on %s (here it is %s): hone keys agent NODE --again, or hone keys "
+		    "controller --again, makes a new one", when, now);
+	case X509_V_ERR_CERT_NOT_YET_VALID:
+		print_time(X509_get0_notBefore(c), when);
+		return err_set(e, ERR_DENIED, "is not valid before %s, and here it is %s: compare the clocks of both machines",
+		    when, now);
+	case X509_V_ERR_CERT_REVOKED:
+		return err_set(e, ERR_DENIED, "is revoked: it will not be let in any more; hone keys agent NODE --again "
+		    "makes a new one");
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+	case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+		return err_set(e, ERR_DENIED, "is of another CA than ours: both sides need keys of one hone keys init");
+	case X509_V_ERR_UNABLE_TO_GET_CRL:
+	case X509_V_ERR_CRL_SIGNATURE_FAILURE:
+		return err_set(e, ERR_DENIED, "cannot be looked up: our list of revoked certificates is of another CA");
+	case X509_V_ERR_INVALID_PURPOSE:
+		return err_set(e, ERR_DENIED, "is not for this side of a connection");
+	default:
+		return err_set(e, ERR_DENIED, "is no good: %s", X509_verify_cert_error_string(code));
+	}
+}
+
+int
+tls_verify(X509 *c, STACK_OF(X509) *chain, X509_STORE *store, struct err *e)
+{
+	X509_STORE_CTX *at = X509_STORE_CTX_new();
+	int rc;
+
+	if (at == NULL || X509_STORE_CTX_init(at, store, c, chain) != 1)
+		rc = err_set(e, ERR_MEMORY, "out of memory");
+	else
+		rc = X509_verify_cert(at) == 1 ? 0 : fail_verify(at, e);
+	X509_STORE_CTX_free(at);
+	ERR_clear_error();
+	return rc;
+}
+
+/* ---- whom we let in ---- */
+
+static bool
+names_hosts(X509 *c)
+{
+	GENERAL_NAMES *all = X509_get_ext_d2i(c, NID_subject_alt_name, NULL, NULL);
+	bool yes = false;
+
+	for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
+		int type = sk_GENERAL_NAME_value(all, i)->type;
+
+		yes = yes || type == GEN_DNS || type == GEN_IPADD;
+	}
+	GENERAL_NAMES_free(all);
+	return yes;
+}
+
+static int
+check_role(struct talk *k, X509 *c, struct err *e)
+{
+	char words[TLS_NAME_MAX_BYTES];
+	bool named = tls_name(c, k->name);
+
+	describe(c, words);
+	if (k->dials && (!named || strcmp(k->name, CONTROLLER) != 0))
+		return err_set(e, ERR_DENIED, "is not the controller's, but %s: is this address honed's?", words);
+	if (!k->dials && (!named || strncmp(k->name, AGENT, strlen(AGENT)) != 0 || k->name[strlen(AGENT)] == '\0'))
+		return err_set(e, ERR_DENIED, "is no agent's, but %s: hone keys agent NODE makes one", words);
+	if (k->dials && k->host != NULL && names_hosts(c) && X509_check_ip_asc(c, k->host, 0) != 1 &&
+	    X509_check_host(c, k->host, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
+		return err_set(e, ERR_DENIED, "is not for the host %s: hone keys controller --again --host %s makes one that is",
+		    k->host, k->host);
+	return 0;
+}
+
+int
+tls_on_certificate(int ok, X509_STORE_CTX *at)
+{
+	SSL *ssl = X509_STORE_CTX_get_ex_data(at, SSL_get_ex_data_X509_STORE_CTX_idx());
+	struct talk *k = SSL_get_app_data(ssl);
+	X509 *c = X509_STORE_CTX_get_current_cert(at);
+	char words[TLS_NAME_MAX_BYTES];
+	struct err e = { 0 };
+
+	if (ok != 1 && X509_STORE_CTX_get_error(at) != X509_V_ERR_INVALID_PURPOSE)
+		fail_verify(at, &e);
+	else if (X509_STORE_CTX_get_error_depth(at) == 0 && check_role(k, c, &e) != 0)
+		X509_STORE_CTX_set_error(at, X509_V_ERR_APPLICATION_VERIFICATION);
+	else if (ok != 1)
+		fail_verify(at, &e);
+	else
+		return 1;
+	describe(c, words);
+	err_set(&k->why, e.code, "its certificate (%s) %s", words, e.text);
+	return 0;
+}
+
+/* ---- failures ---- */
+
+/* The other side says why it refuses us, in a number (RFC 8446, 6). */
+static const char *
+alert_words(int alert)
+{
+	switch (alert) {
+	case SSL_AD_UNKNOWN_CA: return "our certificate is of another CA than its own: both sides need keys of one hone keys init";
+	case SSL_AD_CERTIFICATE_EXPIRED: return "our certificate has expired by its clock: hone keys agent NODE --again makes a new one";
+	case SSL_AD_CERTIFICATE_REVOKED: return "our certificate is revoked: hone keys agent NODE --again makes a new one";
+	case SSL_AD_BAD_CERTIFICATE: return "our certificate is not valid; if it is new, compare the clocks of both machines";
+	case SSL_AD_UNSUPPORTED_CERTIFICATE:
+	case SSL_AD_HANDSHAKE_FAILURE:
+		return "our certificate is not for this side of a connection, or nothing that both can do is in common";
+	case SSL_AD_CERTIFICATE_REQUIRED: return "it wants a certificate of us";
+	case SSL_AD_PROTOCOL_VERSION: return "it does not speak our version of TLS (1.2 or newer)";
+	default: return NULL;
+	}
+}
+
+static int
+fail_talk(struct talk *k, struct err *e)
+{
+	unsigned long code = ERR_peek_last_error();
+	int reason = ERR_GET_REASON(code), alert = reason - SSL_AD_REASON_OFFSET;
+	const char *words = ERR_reason_error_string(code);
+
+	ERR_clear_error();
+	if (k->why.code != 0) {
+		*e = k->why;
+		return e->code;
+	}
+	if (ERR_GET_LIB(code) == ERR_LIB_SSL && alert > 0 && alert < 256)
+		return err_set(e, ERR_DENIED, "the other side refuses us: %s", alert_words(alert) != NULL ? alert_words(alert) :
+		    words != NULL ? words : "it does not say why");
+	switch (reason) {
+	case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+		return err_set(e, ERR_DENIED, "it shows no certificate");
+	case SSL_R_UNSUPPORTED_PROTOCOL:
+	case SSL_R_VERSION_TOO_LOW:
+		return err_set(e, ERR_INPUT, "it wants an older TLS than 1.2");
+	case SSL_R_WRONG_VERSION_NUMBER:
+	case SSL_R_HTTP_REQUEST:
+	case SSL_R_HTTPS_PROXY_REQUEST:
+	case SSL_R_BAD_PROTOCOL_VERSION_NUMBER:
+	case SSL_R_UNEXPECTED_MESSAGE:
+		return err_set(e, ERR_INPUT, "it does not speak TLS");
+	default:
+		return err_set(e, ERR_INPUT, "it breaks the rules of TLS: %s", words != NULL ? words : "it does not say how");
+	}
+}
+
+static int
+ended(struct talk *k, int result, struct err *e)
+{
+	switch (SSL_get_error(k->ssl, result)) {
+	case SSL_ERROR_WANT_READ:
+		return TALK_MORE;
+	case SSL_ERROR_ZERO_RETURN:
+		return err_set(e, ERR_PEER, "the other side has hung up");
+	default:
+		return fail_talk(k, e);
+	}
+}
+
+/* ---- the conversation ---- */
+
+static void
+talk_close(struct talk *k)
+{
+	if (k == NULL)
+		return;
+	SSL_free(k->ssl);
+	free(k->host);
+	free(k);
+}
+
+static int
+talk_open(struct talk **ret, struct tls *t, bool dials, const char *host, struct err *e)
+{
+	struct talk *k = calloc(1, sizeof *k);
+	SSL_CTX *c;
+
+	if (k == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	k->of = (struct own_tls *)t;
+	k->dials = dials;
+	c = tls_context(k->of);
+	k->ssl = SSL_new(c);
+	SSL_CTX_free(c);
+	k->in = BIO_new(BIO_s_mem());
+	k->out = BIO_new(BIO_s_mem());
+	if (k->ssl == NULL || k->in == NULL || k->out == NULL || (host != NULL && (k->host = strdup(host)) == NULL)) {
+		BIO_free(k->in);
+		BIO_free(k->out);
+		talk_close(k);
+		return err_set(e, ERR_MEMORY, "out of memory");
+	}
+	SSL_set_bio(k->ssl, k->in, k->out);
+	SSL_set_app_data(k->ssl, k);
+	dials ? SSL_set_connect_state(k->ssl) : SSL_set_accept_state(k->ssl);
+	*ret = k;
+	return 0;
+}
+
+static int
+talk_shake(struct talk *k, struct err *e)
+{
+	int result;
+
+	ERR_clear_error();
+	if ((result = SSL_do_handshake(k->ssl)) != 1)
+		return ended(k, result, e);
+	k->done = true;
+	return 0;
+}
+
+static int
+talk_came(struct talk *k, const void *data, size_t len, struct err *e)
+{
+	size_t n;
+
+	return BIO_write_ex(k->in, data, len, &n) == 1 && n == len ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+}
+
+static size_t
+talk_goes(struct talk *k, void *data, size_t size)
+{
+	size_t n = 0;
+
+	return BIO_read_ex(k->out, data, size, &n) == 1 ? n : 0;
+}
+
+static int
+talk_read(struct talk *k, void *data, size_t size, size_t *n, struct err *e)
+{
+	size_t more;
+	int result = 1;
+
+	ERR_clear_error();
+	for (*n = 0; *n < size; *n += more)
+		if ((result = SSL_read_ex(k->ssl, (char *)data + *n, size - *n, &more)) != 1)
+			break;
+	if (BIO_ctrl_pending(k->out) > TALK_OWED_MAX_BYTES)
+		return err_set(e, ERR_INPUT, "it asks for new keys again and again");
+	return *n > 0 ? 0 : ended(k, result, e);
+}
+
+static int
+talk_write(struct talk *k, const void *data, size_t len, struct err *e)
+{
+	size_t n;
+	int result;
+
+	ERR_clear_error();
+	if ((result = SSL_write_ex(k->ssl, data, len, &n)) == 1)
+		return n == len ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+	/* Only a handshake would have to be waited for, and there is none after the first. */
+	return (result = ended(k, result, e)) == TALK_MORE ? err_set(e, ERR_INPUT, "it wants to shake hands again") : result;
+}
+
+static const char *
+talk_name(const struct talk *k)
+{
+	return k->done ? k->name : "";
+}
+
+static int
+talk_trusted(struct talk *k, struct err *e)
+{
+	SSL_CTX *c = tls_context(k->of);
+	X509 *peer = SSL_get0_peer_certificate(k->ssl);
+	struct err why;
+	int rc = tls_verify(peer, SSL_get_peer_cert_chain(k->ssl), SSL_CTX_get_cert_store(c), &why);
+
+	SSL_CTX_free(c);
+	return rc == 0 ? 0 : err_set(e, rc, "its certificate (%s) %s", k->name, why.text);
+}
+
+const struct talk_calls tls_talk_calls = { talk_open, talk_close, talk_shake, talk_came, talk_goes, talk_read, talk_write,
+	talk_name, talk_trusted };

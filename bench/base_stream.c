@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What TLS costs on the link: batches of 64 KiB from one thread to another, over TCP, a local socket and TLS, in MB/s
+ * and in processor time of both sides together, as a multiple of TCP's; and the processor time of a connection with
+ * its handshake, both sides together. The best of some rounds, so that others on the machine count little.
+ */
+#define _GNU_SOURCE
+#include <ftw.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/keys.h"
+#include "base/stream.h"
+#include "base/tls.h"
+
+enum { BATCH_BYTES = 64 * 1024, BATCHES = 3000, ROUNDS = 5, HANDSHAKES = 100, LIMIT_MS = 10000 };
+
+static char folder[] = "/tmp/bench-stream.XXXXXX";
+static struct tls *controller, *agent;
+static uint8_t batch[BATCH_BYTES];
+
+static void
+must(int rc, const struct err *e)
+{
+	if (rc != 0) {
+		fprintf(stderr, "base_stream: %s\n", e->text);
+		exit(1);
+	}
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int kind, struct FTW *f)
+{
+	(void)st;
+	(void)kind;
+	(void)f;
+	return remove(path);
+}
+
+static struct tls *
+open_keys(const char *base)
+{
+	char files[3][100];
+	struct tls *t = NULL;
+	struct err e;
+
+	snprintf(files[0], sizeof files[0], "%s/ca.pem", folder);
+	snprintf(files[1], sizeof files[1], "%s/%s.pem", folder, base);
+	snprintf(files[2], sizeof files[2], "%s/%s.key", folder, base);
+	must(tls_open(&t, &(struct tls_files){ files[0], files[1], files[2], NULL }, &e), &e);
+	return t;
+}
+
+static void
+make_keys(void)
+{
+	int64_t now_ns = clock_wall().ns;
+	struct keys_span span = { { now_ns - 3600 * INT64_C(1000000000) }, { now_ns + 86400 * INT64_C(1000000000) } };
+	struct keys_order order = { .span = span };
+	struct err e = { 0 };
+
+	must(mkdtemp(folder) != NULL ? 0 : err_errno(&e, "%s", folder), &e);
+	must(keys_calls.init(folder, &span, &order, &e), &e);
+	order.node = "n1";
+	must(keys_calls.issue(folder, &order, &e), &e);
+	controller = open_keys("controller");
+	agent = open_keys("agents/n1/agent");
+}
+
+/* ---- two sides ---- */
+
+struct pair {
+	struct stream *a, *b;
+};
+
+static void *
+accept_secure(void *arg)
+{
+	struct err e;
+
+	must(stream_secure(arg, controller, LIMIT_MS, &e), &e);
+	return NULL;
+}
+
+static void
+pair_open(struct pair *p, struct listener *l)
+{
+	pthread_t thread;
+	struct err e;
+
+	must(stream_dial(&p->a, listener_url(l), LIMIT_MS, &e), &e);
+	must(listener_accept(l, &p->b, LIMIT_MS, &e), &e);
+	pthread_create(&thread, NULL, accept_secure, p->b);
+	must(stream_secure(p->a, agent, LIMIT_MS, &e), &e);
+	pthread_join(thread, NULL);
+}
+
+static void *
+take_all(void *arg)
+{
+	static uint8_t got[BATCH_BYTES];
+	struct err e;
+
+	for (int i = 0; i < BATCHES; i++)
+		must(stream_read(arg, got, sizeof got, LIMIT_MS, &e), &e);
+	return NULL;
+}
+
+static double
+seconds_since(struct mono then)
+{
+	return (double)mono_since_ns(clock_mono(), then) / 1e9;
+}
+
+static double
+cpu_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static double
+megabytes_per_s(struct listener *l, double *batch_us)
+{
+	double best = 0;
+	struct err e;
+
+	*batch_us = 1e9;
+
+	for (int r = 0; r < ROUNDS; r++) {
+		pthread_t taker;
+		struct pair p;
+
+		pair_open(&p, l);
+		pthread_create(&taker, NULL, take_all, p.b);
+		struct mono began = clock_mono();
+		double cpu_began_ms = cpu_ms();
+
+		for (int i = 0; i < BATCHES; i++)
+			must(stream_write(p.a, batch, sizeof batch, LIMIT_MS, &e), &e);
+		pthread_join(taker, NULL);
+		double now = (double)BATCHES * BATCH_BYTES / 1e6 / seconds_since(began);
+
+		double us = 1e3 * (cpu_ms() - cpu_began_ms) / BATCHES;
+
+		best = now > best ? now : best;
+		*batch_us = us < *batch_us ? us : *batch_us;
+		stream_close(p.a);
+		stream_close(p.b);
+	}
+	return best;
+}
+
+/* Of processor time. */
+static double
+connection_ms(struct listener *l)
+{
+	double best = 1e9;
+
+	for (int r = 0; r < ROUNDS; r++) {
+		double began = cpu_ms(), now;
+
+		for (int i = 0; i < HANDSHAKES; i++) {
+			struct pair p;
+
+			pair_open(&p, l);
+			stream_close(p.a);
+			stream_close(p.b);
+		}
+		now = (cpu_ms() - began) / HANDSHAKES;
+		best = now < best ? now : best;
+	}
+	return best;
+}
+
+int
+main(void)
+{
+	char ipc[100];
+	const char *const urls[] = { "tcp://127.0.0.1:0", ipc, "tls://127.0.0.1:0" }, *const names[] = { "tcp", "ipc", "tls" };
+	double first = 0;
+	struct err e;
+
+	make_keys();
+	for (size_t i = 0; i < sizeof batch; i++)
+		batch[i] = (uint8_t)(i * 2654435761u >> 13);
+	snprintf(ipc, sizeof ipc, "ipc://%s/socket", folder);
+	printf("%-6s %8s %18s %8s %20s\n", "link", "MB/s", "CPU a batch, us", "of tcp", "CPU a connection, ms");
+	for (int i = 0; i < 3; i++) {
+		struct listener *l;
+
+		must(listener_open(&l, urls[i], 0600, &e), &e);
+		double batch_us, rate = megabytes_per_s(l, &batch_us), ms = connection_ms(l);
+
+		first = i == 0 ? batch_us : first;
+		printf("%-6s %8.0f %18.1f %7.1fx %20.3f\n", names[i], rate, batch_us, batch_us / first, ms);
+		listener_close(l);
+	}
+	tls_close(controller);
+	tls_close(agent);
+	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : 1;
+}

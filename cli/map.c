@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hone map check, hone map show: mappings of programs without libhone (docs/mapping.md). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "base/hash.h"
+#include "cli/command.h"
+#include "cli/listing.h"
+#include "mapping/listing.h"
+
+/* ---- what the program has ---- */
+
+struct program {		/* all that run and that the mapping is of, as one */
+	struct listing listing;
+	struct map_event *events;	/* each once; the listing's */
+	uint32_t nevents, nprograms, pid;
+	char comm[LISTING_COMM_BYTES];
+	struct texts *known;	/* name and fields of those */
+};
+
+static void
+program_release(struct program *p)
+{
+	listing_release(&p->listing);
+	texts_free(p->known);
+	free(p->events);
+}
+
+/* Of a process that runs here the kernel's word is better than that of its command line. */
+static void
+comm_of(const struct call *c, const struct listing_program *p, char ret[LISTING_COMM_BYTES])
+{
+	char path[40];
+	FILE *f;
+
+	listing_comm(p, ret);
+	snprintf(path, sizeof path, "/proc/%u/comm", p->pid);
+	if (c->value[FLAG_EVENTS] != NULL || (f = fopen(path, "r")) == NULL)
+		return;
+	if (fgets(path, sizeof path, f) != NULL)
+		snprintf(ret, LISTING_COMM_BYTES, "%.*s", (int)strcspn(path, "\n"), path);
+	fclose(f);
+}
+
+static bool
+is_new(struct program *p, const struct map_event *v)
+{
+	struct buf key = { 0 };
+	uint32_t before = texts_count(p->known);
+
+	buf_printf(&key, "%s", v->name);
+	for (uint32_t i = 0; i < v->nfields; i++)
+		buf_printf(&key, " %s/%d", v->fields[i].name, v->fields[i].type);
+	if (!key.failed)
+		texts_intern(p->known, (const char *)key.data, key.len);
+	buf_release(&key);
+	return texts_count(p->known) > before;
+}
+
+static void
+add_events(struct program *p, const struct listing_program *of)
+{
+	for (uint32_t i = 0; i < of->nevents; i++)
+		if (is_new(p, &of->events[i]))
+			p->events[p->nevents++] = of->events[i];
+}
+
+/* The programs there are, for who has named none of them. */
+static int
+none_of(const struct call *c, const struct program *p, const char *service, struct err *e)
+{
+	char all[200] = "", comm[LISTING_COMM_BYTES];
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < p->listing.nprograms && len < sizeof all; i++) {
+		comm_of(c, &p->listing.programs[i], comm);
+		len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", i == 0 ? "" : ", ", comm);
+	}
+	return err_set(e, ERR_MISSING, "no program called %s has tracepoints now; there are: %s", service, all);
+}
+
+static int
+choose(const struct call *c, struct program *p, const char *service, struct err *e)
+{
+	char comm[LISTING_COMM_BYTES];
+	size_t most = 1;
+
+	for (uint32_t i = 0; i < p->listing.nprograms; i++)
+		most += p->listing.programs[i].nevents;
+	if ((p->known = texts_new()) == NULL || (p->events = calloc(most, sizeof *p->events)) == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	for (uint32_t i = 0; i < p->listing.nprograms; i++) {
+		comm_of(c, &p->listing.programs[i], comm);
+		if (!glob_matches(service, comm))
+			continue;
+		if (p->nprograms++ == 0) {
+			memcpy(p->comm, comm, sizeof p->comm);
+			p->pid = p->listing.programs[i].pid;
+		}
+		add_events(p, &p->listing.programs[i]);
+	}
+	return p->nprograms > 0 ? 0 : none_of(c, p, service, e);
+}
+
+static int
+find_program(struct call *c, struct program *p, const char *service, struct err *e)
+{
+	const char *path = c->value[FLAG_EVENTS];
+	struct buf text = { 0 };
+	int rc = path != NULL ? listing_file(&text, path, e) : listing_ask(&text, c->timeout_ms, e);
+
+	if (rc == 0 && (rc = listing_read(&p->listing, (const char *)text.data, text.len, e)) != 0)
+		err_prefix(e, "%s", path != NULL ? path : "lttng list");
+	buf_release(&text);
+	return rc == 0 ? choose(c, p, service, e) : rc;
+}
+
+/* ---- check ---- */
+
+struct remarks {
+	struct call *call;
+	const char *path;
+	json_t *list;
+	uint32_t wrong;
+};
+
+static void
+remark(void *of, bool wrong, int line, const char *words)
+{
+	struct remarks *r = of;
+
+	r->wrong += wrong;
+	json_array_append_new(r->list, json_pack("{s:o, s:b, s:s}", "line", line > 0 ? json_integer(line) : json_null(), "wrong",
+	    wrong, "words", pen_clean(r->call->out, words)));
+	if (r->call->value[FLAG_JSON] != NULL)
+		return;
+	fprintf(r->call->out->out, line > 0 ? "%s:%d: " : "%s: ", pen_clean(r->call->out, r->path), line);
+	fprintf(r->call->out->out, "%s%s\n", wrong ? "" : "note: ", pen_clean(r->call->out, words));
+}
+
+/* What cannot be read is wrong at its line, too: "path:line: words". */
+static void
+remark_error(struct remarks *r, const struct err *e)
+{
+	size_t len = strlen(r->path);
+	const char *words = e->text;
+	long line = 0;
+	char *end;
+
+	if (strncmp(words, r->path, len) == 0 && words[len] == ':') {
+		words += len + 1;
+		line = strtol(words, &end, 10);
+		words = line > 0 && *end == ':' ? end + 1 : words;
+		words += strspn(words, " ");
+	}
+	remark(r, true, (int)line, words);
+}
+
+static void
+print_sum(struct call *c, const struct remarks *r, const struct program *p)
+{
+	FILE *out = c->out->out;
+
+	fprintf(out, "%s: ", pen_clean(c->out, r->path));
+	if (r->wrong == 0)
+		fputs("nothing is wrong", out);
+	else
+		fprintf(out, "%s wrong", r->wrong == 1 ? "one thing is" : pen_printf(c->out, "%u things are", r->wrong));
+	if (p == NULL)
+		fputs(r->wrong == 0 ? "; no program was asked\n" : "\n", out);
+	else
+		fprintf(out, ", by %s tracepoints of %s (process %u%s)\n", pen_count(c->out, p->nevents),
+		    pen_clean(c->out, p->comm), p->pid, p->nprograms > 1 ? " and others" : "");
+}
+
+static void
+print_check(struct call *c, struct remarks *r, const struct mapping *m, const struct program *p)
+{
+	json_t *answer;
+
+	if (c->value[FLAG_JSON] == NULL) {
+		print_sum(c, r, p);
+		return;
+	}
+	answer = json_pack("{s:b, s:s, s:s?, s:I, s:O}", "ok", r->wrong == 0, "file", pen_clean(c->out, r->path), "service",
+	    m != NULL ? pen_clean(c->out, m->service) : NULL, "wrong", (json_int_t)r->wrong, "said", r->list);
+	json_object_set_new(answer, "program", p == NULL ? json_null() : json_pack("{s:s, s:I, s:I, s:I}", "name",
+	    pen_clean(c->out, p->comm), "pid", (json_int_t)p->pid, "programs", (json_int_t)p->nprograms, "tracepoints",
+	    (json_int_t)p->nevents));
+	output_json.done(c->out, answer);
+	json_decref(answer);
+}
+
+static enum exit_code
+check(struct call *c, const char *path)
+{
+	bool ask = c->value[FLAG_NO_PROGRAM] == NULL, has_read;
+	struct remarks r = { c, path, json_array(), 0 };
+	struct program p = { 0 };
+	struct mapping *m = NULL;
+	struct err e = { 0 };
+	int rc = map_load(&m, path, &e);
+
+	if (rc == ERR_INPUT) {
+		remark_error(&r, &e);
+		rc = 0;
+	} else if (rc == 0 && (!ask || (rc = find_program(c, &p, m->service, &e)) == 0)) {
+		map_check(m, p.events, p.nevents, remark, &r);
+	}
+	if (rc == 0)
+		print_check(c, &r, m, m != NULL && ask ? &p : NULL);
+	has_read = m != NULL;
+	program_release(&p);
+	map_free(m);
+	json_decref(r.list);
+	if (rc == 0)
+		return r.wrong == 0 ? DONE : FAILED;
+	call_failed(c, &e);
+	if (has_read && c->value[FLAG_EVENTS] == NULL)
+		fputs("hone: --no-program looks at the file alone\n", c->err->out);
+	return FAILED;
+}
+
+/* ---- show ---- */
+
+static const char *
+id_words(struct pen *p, const struct map_rule *r, const char *field, uint32_t kind)
+{
+	return strcmp(field, r->ids[kind]) == 0 ? field : pen_printf(p, "%s (as %s)", field, r->ids[kind]);
+}
+
+static void
+show_thread(struct pen *p, const struct map_rule *r)
+{
+	pen_wrap(p, "     ", pen_printf(p, "begins with %s and ends with %s on the same thread; all that the thread does between them "
+	    "belongs to it", r->begin, r->end));
+	pen_wrap(p, "     ", r->nested ? pen_printf(p, "a pair inside of it is part of it: it ends with as many %s as began", r->end) :
+	    pen_printf(p, "%s inside of it gives it up, and begins another", r->begin));
+}
+
+static void
+show_field(struct pen *p, const struct map_rule *r)
+{
+	pen_wrap(p, "     ", pen_printf(p, "begins with %s, which calls it by field %s", r->begin, r->begin_id));
+	for (uint32_t i = 0; i < r->nsteps; i++) {
+		const struct map_step *s = &r->steps[i];
+		const char *id = id_words(p, r, s->id, s->id_kind);
+
+		pen_wrap(p, "     ", s->gives == NULL ? pen_printf(p, "%s belongs to it by field %s", s->event, id) :
+		    pen_printf(p, "%s belongs to it by field %s, and from there on it is also called by field %s", s->event, id,
+		    id_words(p, r, s->gives, s->gives_kind)));
+	}
+	pen_wrap(p, "     ", pen_printf(p, "ends with %s, by field %s", r->end, id_words(p, r, r->end_id, r->end_kind)));
+	pen_wrap(p, "     ", r->carry ? "what a thread does after one of these belongs to it, too, until it ends, the thread comes to "
+	    "another or another thread to it" : "nothing else belongs to it");
+}
+
+static void
+show_rule(struct pen *p, const struct map_rule *r)
+{
+	const char *type = r->type != NULL ? pen_printf(p, "type %s", r->type) : r->type_field != NULL ?
+	    pen_printf(p, "its type is field %s of %s", r->type_field, r->begin) : "its type is the name of what it begins with";
+
+	fputs("\n  ", p->out);
+	pen_put(p, BOLD, r->name);
+	fprintf(p->out, "  %s\n", type);
+	if (r->correlate == MAP_THREAD)
+		show_thread(p, r);
+	else
+		show_field(p, r);
+	pen_wrap(p, "     ", pen_printf(p, "given up when it is open for over %s", pen_seconds(p, (double)r->limit_ns / 1e9)));
+}
+
+static json_t *
+rule_json(const struct map_rule *r)
+{
+	json_t *o = json_pack("{s:s, s:i, s:s, s:s, s:s, s:s?, s:s?, s:f, s:b}", "name", r->name, "line", r->line, "correlate",
+	    r->correlate == MAP_THREAD ? "thread" : "field", "begin", r->begin, "end", r->end, "type", r->type, "type_field",
+	    r->type_field, "limit_s", (double)r->limit_ns / 1e9, r->correlate == MAP_THREAD ? "nested" : "carry",
+	    r->correlate == MAP_THREAD ? r->nested : r->carry), *steps;
+
+	if (r->correlate == MAP_THREAD)
+		return o;
+	json_object_set_new(o, "begin_id", json_pack("{s:s, s:s}", "field", r->begin_id, "id", r->ids[0]));
+	json_object_set_new(o, "end_id", json_pack("{s:s, s:s}", "field", r->end_id, "id", r->ids[r->end_kind]));
+	json_object_set_new(o, "steps", steps = json_array());
+	for (uint32_t i = 0; i < r->nsteps; i++) {
+		const struct map_step *s = &r->steps[i];
+
+		json_array_append_new(steps, json_pack("{s:s, s:{s:s, s:s}, s:o}", "tracepoint", s->event, "by", "field", s->id, "id",
+		    r->ids[s->id_kind], "gives", s->gives == NULL ? json_null() : json_pack("{s:s, s:s}", "field", s->gives, "id",
+		    r->ids[s->gives_kind])));
+	}
+	return o;
+}
+
+static void
+show_json(struct pen *p, const struct mapping *m)
+{
+	json_t *rules = json_array(), *always = json_array(), *o;
+
+	for (uint32_t i = 0; i < m->nrules; i++)
+		json_array_append_new(rules, rule_json(&m->rules[i]));
+	for (uint32_t i = 0; map_pattern(m, i) != NULL; i++)
+		json_array_append_new(always, json_string(map_pattern(m, i)));
+	o = json_pack("{s:b, s:s, s:s, s:o, s:o}", "ok", 1, "file", pen_clean(p, m->path), "service", pen_clean(p, m->service),
+	    "requests", rules, "always_on", always);
+	output_json.done(p, o);
+	json_decref(o);
+}
+
+static enum exit_code
+show(struct call *c, const char *path)
+{
+	struct pen *p = c->out;
+	struct mapping *m;
+	struct err e = { 0 };
+	const char *all = "";
+
+	if (map_load(&m, path, &e) != 0)
+		return call_failed(c, &e);
+	if (c->value[FLAG_JSON] != NULL) {
+		show_json(p, m);
+	} else {
+		fprintf(p->out, "%s: what is a request in ", pen_clean(p, path));
+		pen_put(p, BOLD, pen_clean(p, m->service));
+		fputc('\n', p->out);
+		for (uint32_t i = 0; i < m->nrules; i++)
+			show_rule(p, &m->rules[i]);
+		for (uint32_t i = 0; map_pattern(m, i) != NULL; i++)
+			all = pen_printf(p, "%s%s%s", all, i == 0 ? "" : ", ", map_pattern(m, i));
+		fputc('\n', p->out);
+		pen_wrap(p, "  ", pen_printf(p, "always on for it: %s", all));
+	}
+	map_free(m);
+	return DONE;
+}
+
+enum exit_code
+run_map(struct call *c)
+{
+	const char *verb = c->words[0];
+	bool checks = strcmp(verb, "check") == 0;
+	enum exit_code code;
+
+	if (!checks && strcmp(verb, "show") != 0)
+		return call_misused(c, verb, "no such thing; check or show", NULL);
+	if (c->nwords != 2)
+		return call_misused(c, pen_printf(c->err, "map %s", verb), "which file?", NULL);
+	if ((code = call_either(c, FLAG_EVENTS, FLAG_NO_PROGRAM)) != DONE)
+		return code;
+	return checks ? check(c, c->words[1]) : show(c, c->words[1]);
+}

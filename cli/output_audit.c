@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who asked for what, for people. */
+#include "cli/output.h"
+
+#include <string.h>
+
+static enum colour
+colour_of(const char *outcome)
+{
+	return strcmp(outcome, "refused") == 0 ? RED : strcmp(outcome, "failed") == 0 ? YELLOW : PLAIN;
+}
+
+/* "alice (uid 1000, process 4711)", or what of Hone it was, or whose certificate; "": one without. */
+static const char *
+who(struct pen *p, const json_t *row)
+{
+	const char *user = text_of(p, row, "user");
+
+	if (is_null(row, "uid"))
+		return user[0] != '\0' ? pen_printf(p, "by %s", user) : "by a stranger";
+	if (is_null(row, "pid"))
+		return pen_printf(p, "%s (uid %.0f)", user, number_of(row, "uid"));
+	return pen_printf(p, "%s (uid %.0f, process %.0f)", user, number_of(row, "uid"), number_of(row, "pid"));
+}
+
+static void
+print_row(struct pen *p, const json_t *row)
+{
+	const char *asked = text_of(p, row, "asked"), *words = text_of(p, row, "words");
+
+	fprintf(p->out, "%s  ", text_of(p, row, "when"));
+	pen_put(p, BOLD, who(p, row));
+	fputs("  ", p->out);
+	pen_put(p, colour_of(text_of(p, row, "outcome")), text_of(p, row, "outcome"));
+	if (!is_null(row, "run"))
+		fprintf(p->out, "  diagnosis %.0f", number_of(row, "run"));
+	if (number_of(row, "times") > 1)
+		fprintf(p->out, "  %s times", pen_count(p, number_of(row, "times")));
+	fputc('\n', p->out);
+	if (asked[0] != '\0')
+		pen_wrap(p, "     ", asked);
+	if (words[0] != '\0')
+		pen_wrap(p, "     ", words);
+}
+
+void
+audit_print(struct pen *p, const json_t *answer)
+{
+	const json_t *rows = json_object_get(answer, "rows");
+	size_t i;
+	json_t *row;
+
+	if (json_array_size(rows) == 0)
+		fputs("Nobody has asked for anything that changes something.\n", p->out);
+	json_array_foreach(rows, i, row)
+		print_row(p, row);
+	if (number_of(answer, "left_off") > 0)
+		fprintf(p->out, "%s older ones are not shown; --limit says how many are\n",
+		    pen_count(p, number_of(answer, "left_off")));
+}

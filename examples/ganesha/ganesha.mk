@@ -1,0 +1,21 @@
+# A real program from Debian that has LTTng-UST tracepoints of its own and knows nothing of Hone: nfs-ganesha (docs/ganesha.md).
+# Not part of all: its source is fetched, and it takes minutes to build.
+
+# libnfs is needed here only.
+$O/examples/ganesha/ganesha-load: $O/examples/ganesha/load.o
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lnfs
+$O/examples/ganesha/ganesha-lease: $O/examples/ganesha/lease.o
+	$(CC) -o $@ $^ $(LDFLAGS_ALL)
+
+ganesha:
+	@tools/setup.sh ganesha
+	@$(MAKE) --no-print-directory $O/examples/ganesha/ganesha-load $O/examples/ganesha/ganesha-lease
+	@O=$(abspath $O) examples/ganesha/ganesha.sh get
+	@O=$(abspath $O) examples/ganesha/ganesha.sh build
+
+install: install-maps
+install-maps:
+	install -d $(DESTDIR)$(PREFIX)/share/hone/maps
+	install -m644 $(wildcard examples/ganesha/*.map) $(DESTDIR)$(PREFIX)/share/hone/maps
+
+.PHONY: ganesha install-maps

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * ganesha-load: users of an NFSv4 server, in user space (libnfs). Each client
+ * has a connection, and a timetable: its k-th turn is due at a time that does
+ * not depend on how long the earlier ones took, so a slow server does not get
+ * less to do, and what a turn waited because of earlier ones counts as its
+ * time, too. What a turn does depends on the seed and on k alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/time.h>	/* libnfs.h needs it, and does not say so */
+#include <nfsc/libnfs.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* libnfs 4.0 builds a compound in 4096 bytes; what is written has to fit in, too. */
+enum { KINDS = 4, CLIENTS_MAX = 64, READ_BYTES = 4096, WRITE_BYTES = 1024, SEEN_MAX = 1 << 16 };
+
+static const struct kind {
+	const char *name;
+	unsigned weight;
+} kinds[KINDS] = { { "read", 60 }, { "stat", 20 }, { "write", 12 }, { "list", 8 } };
+
+/* Times of one kind on one client; after SEEN_MAX they are only counted. */
+struct times {
+	uint64_t count, errors;
+	double ms[SEEN_MAX];
+};
+
+struct client {
+	pthread_t thread;
+	unsigned number;
+	struct nfs_context *nfs;
+	struct times *times[KINDS];
+	char first_error[256];
+};
+
+static int port = 2049;
+static bool makes;		/* the files, first */
+static unsigned nclients = 8, nfiles = 100;
+static double rate = 200, seconds = 10;
+static uint64_t seed = 1;
+static struct timespec start_time;
+static volatile sig_atomic_t ended;	/* by a signal: the users leave, and what they met is told */
+
+static double
+now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)(t.tv_sec - start_time.tv_sec) + (double)(t.tv_nsec - start_time.tv_nsec) * 1e-9;
+}
+
+/* False when the users were told to leave before that. */
+static bool
+sleep_until(double at_s)
+{
+	double left_s;
+
+	while (!ended && (left_s = at_s - now_s()) > 0) {
+		double nap_s = left_s < 0.5 ? left_s : 0.5;
+		struct timespec t = { (time_t)nap_s, (long)((nap_s - (double)(time_t)nap_s) * 1e9) };
+
+		nanosleep(&t, NULL);
+	}
+	return !ended;
+}
+
+/* SplitMix64's finishing steps (Steele, Lea, Flood 2014), of a number for each turn and question. */
+static uint64_t
+chance(uint64_t turn, uint64_t which)
+{
+	uint64_t x = (seed << 32 ^ turn << 3 ^ which) * UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+static unsigned
+kind_of(uint64_t turn)
+{
+	unsigned at = chance(turn, 0) % 100, k = 0;
+
+	while (k < KINDS - 1 && at >= kinds[k].weight)
+		at -= kinds[k++].weight;
+	return k;
+}
+
+/* ---- a turn: 0, or what libnfs says ------------------------------------------ */
+
+static int
+turn_file(struct nfs_context *nfs, const char *path, bool writes)
+{
+	static const char zeroes[WRITE_BYTES];
+	struct nfsfh *f;
+	char bytes[READ_BYTES];
+	int rc, closed;
+
+	rc = nfs_open(nfs, path, writes ? O_WRONLY : O_RDONLY, &f);
+	if (rc != 0)
+		return rc;
+	rc = writes ? nfs_pwrite(nfs, f, 0, WRITE_BYTES, zeroes) : nfs_pread(nfs, f, 0, READ_BYTES, bytes);
+	closed = nfs_close(nfs, f);
+	return rc < 0 ? rc : closed;
+}
+
+static int
+turn_list(struct nfs_context *nfs)
+{
+	struct nfsdir *d;
+	int rc;
+
+	rc = nfs_opendir(nfs, "/", &d);
+	if (rc != 0)
+		return rc;
+	while (nfs_readdir(nfs, d) != NULL)
+		;
+	nfs_closedir(nfs, d);
+	return 0;
+}
+
+static int
+turn(struct nfs_context *nfs, uint64_t number, unsigned kind)
+{
+	struct nfs_stat_64 st;
+	char path[32];
+
+	snprintf(path, sizeof(path), kind == 2 ? "/w%u" : "/f%u", (unsigned)(chance(number, 1) % nfiles));
+	switch (kind) {
+	case 1:
+		return nfs_stat64(nfs, path, &st);
+	case 3:
+		return turn_list(nfs);
+	default:
+		return turn_file(nfs, path, kind == 2);
+	}
+}
+
+/* Files of READ_BYTES, where there are none of that name. */
+static int
+make_file(struct nfs_context *nfs, const char *path)
+{
+	static const char zeroes[WRITE_BYTES];
+	struct nfs_stat_64 st;
+	struct nfsfh *f;
+	int rc, closed;
+
+	if (nfs_stat64(nfs, path, &st) == 0)
+		return 0;
+	rc = nfs_creat(nfs, path, 0644, &f);
+	if (rc != 0)
+		return rc;
+	for (uint64_t at = 0; at < READ_BYTES && rc >= 0; at += WRITE_BYTES)
+		rc = nfs_pwrite(nfs, f, at, WRITE_BYTES, zeroes);
+	closed = nfs_close(nfs, f);
+	return rc < 0 ? rc : closed;
+}
+
+static int
+make_files(struct nfs_context *nfs)
+{
+	char path[32];
+	int rc = 0;
+
+	for (unsigned i = 0; i < 2 * nfiles && rc == 0; i++) {
+		snprintf(path, sizeof(path), "/%c%u", i % 2 == 0 ? 'f' : 'w', i / 2);
+		rc = make_file(nfs, path);
+	}
+	return rc;
+}
+
+/* ---- clients ------------------------------------------------------------------ */
+
+static int
+client_mount(struct client *c, const char *server, const char *export)
+{
+	char url[512], name[64];
+	struct nfs_url *u;
+
+	c->nfs = nfs_init_context();
+	if (c->nfs == NULL)
+		return -ENOMEM;
+	/* A server knows its clients by name: two of one name would take each other's files away. */
+	snprintf(name, sizeof(name), "ganesha-load %d.%u", (int)getpid(), c->number);
+	nfs4_set_client_name(c->nfs, name);
+	nfs4_set_verifier(c->nfs, name + strlen(name) - 8);
+	nfs_set_timeout(c->nfs, 10000);
+	snprintf(url, sizeof(url), "nfs://%s%s?version=4&nfsport=%d", server, export, port);
+	u = nfs_parse_url_dir(c->nfs, url);
+	if (u == NULL)
+		return -EINVAL;
+	nfs_destroy_url(u);
+	return nfs_mount(c->nfs, server, export);
+}
+
+static void *
+client_run(void *arg)
+{
+	struct client *c = arg;
+
+	for (uint64_t k = 0;; k++) {
+		uint64_t number = k * nclients + c->number;
+		double due_s = (double)number / rate;
+		unsigned kind = kind_of(number);
+		struct times *t = c->times[kind];
+
+		if ((seconds > 0 && due_s >= seconds) || !sleep_until(due_s))
+			return NULL;
+		if (turn(c->nfs, number, kind) != 0 && t->errors++ == 0 && c->first_error[0] == '\0')
+			snprintf(c->first_error, sizeof(c->first_error), "%s: %s", kinds[kind].name,
+			    nfs_get_error(c->nfs));
+		if (t->count < SEEN_MAX)
+			t->ms[t->count] = (now_s() - due_s) * 1e3;
+		t->count++;
+	}
+}
+
+static bool
+client_new(struct client *c, unsigned number)
+{
+	c->number = number;
+	for (unsigned k = 0; k < KINDS; k++) {
+		c->times[k] = calloc(1, sizeof(*c->times[k]));
+		if (c->times[k] == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* ---- what they met -------------------------------------------------------------- */
+
+static int
+by_ms(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Returns how many of the kind failed. */
+static uint64_t
+tell(const struct client *clients, unsigned kind)
+{
+	double *ms = malloc(sizeof(*ms) * SEEN_MAX * nclients);
+	uint64_t n = 0, count = 0, errors = 0;
+
+	if (ms == NULL)
+		return 1;
+	for (unsigned i = 0; i < nclients; i++) {
+		const struct times *t = clients[i].times[kind];
+		uint64_t kept = t->count < SEEN_MAX ? t->count : SEEN_MAX;
+
+		memcpy(ms + n, t->ms, kept * sizeof(*ms));
+		n += kept;
+		count += t->count;
+		errors += t->errors;
+	}
+	qsort(ms, n, sizeof(*ms), by_ms);
+	if (n > 0)
+		printf("%-6s %8ju %8ju %9.2f %9.2f %9.2f %9.2f\n", kinds[kind].name, (uintmax_t)count,
+		    (uintmax_t)errors, ms[n / 2], ms[n * 95 / 100], ms[n * 99 / 100], ms[n - 1]);
+	free(ms);
+	return errors;
+}
+
+static int
+tell_all(const struct client *clients)
+{
+	uint64_t errors = 0;
+
+	printf("%-6s %8s %8s %9s %9s %9s %9s\n", "kind", "turns", "errors", "p50 ms", "p95 ms", "p99 ms", "max ms");
+	for (unsigned k = 0; k < KINDS; k++)
+		errors += tell(clients, k);
+	for (unsigned i = 0; i < nclients && errors > 0; i++)
+		if (clients[i].first_error[0] != '\0')
+			fprintf(stderr, "ganesha-load: client %u: %s\n", i, clients[i].first_error);
+	return errors > 0;
+}
+
+static void
+leave(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
+
+static int
+usage(void)
+{
+	fputs("usage: ganesha-load [-p port] [-c clients] [-r turns per second, of all] [-s seconds, 0: until TERM]\n"
+	      "                    [-f files] [-S seed] [-m] server export\n"
+	      "The export holds files f0, f1, ... to read, and w0, w1, ... to write, -f (100) of each; -m makes\n"
+	      "those that are not there.\n", stderr);
+	return 2;
+}
+
+static bool
+options(int argc, char **argv)
+{
+	for (int o; (o = getopt(argc, argv, "p:c:r:s:f:S:m")) != -1;)
+		switch (o) {
+		case 'p': port = atoi(optarg); break;
+		case 'c': nclients = (unsigned)atoi(optarg); break;
+		case 'r': rate = atof(optarg); break;
+		case 's': seconds = atof(optarg); break;
+		case 'f': nfiles = (unsigned)atoi(optarg); break;
+		case 'S': seed = strtoull(optarg, NULL, 10); break;
+		case 'm': makes = true; break;
+		default: return false;
+		}
+	return argc - optind == 2 && port > 0 && nclients > 0 && nclients <= CLIENTS_MAX && nfiles > 0 && rate > 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct client clients[CLIENTS_MAX];
+	struct sigaction leaving = { .sa_handler = leave };
+
+	if (!options(argc, argv))
+		return usage();
+	sigaction(SIGTERM, &leaving, NULL);
+	sigaction(SIGINT, &leaving, NULL);
+	for (unsigned i = 0; i < nclients; i++)
+		if (!client_new(&clients[i], i) || client_mount(&clients[i], argv[optind], argv[optind + 1]) != 0) {
+			fprintf(stderr, "ganesha-load: %s:%d%s: %s\n", argv[optind], port, argv[optind + 1],
+			    clients[i].nfs == NULL ? "no memory" : nfs_get_error(clients[i].nfs));
+			return 1;
+		}
+	if (makes && make_files(clients[0].nfs) != 0) {
+		fprintf(stderr, "ganesha-load: making files: %s\n", nfs_get_error(clients[0].nfs));
+		return 1;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &start_time);
+	for (unsigned i = 0; i < nclients; i++)
+		if (pthread_create(&clients[i].thread, NULL, client_run, &clients[i]) != 0) {
+			fputs("ganesha-load: no thread\n", stderr);
+			return 1;
+		}
+	for (unsigned i = 0; i < nclients; i++)
+		pthread_join(clients[i].thread, NULL);
+	return tell_all(clients);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What a backend may wait for, as labels. KIND(name, what it is: for docs and readers) */
+KIND(lwlock, "a lock in shared memory that another backend holds for a moment")
+KIND(lock, "a lock on a row, table, transaction: another session has it")
+KIND(buffer_pin, "another session looks at a page that is to be cleaned up")
+KIND(client, "the client: it is to send more, or to read what it was sent")
+KIND(extension, "something in an extension")
+KIND(ipc, "another process of the server: a parallel worker, a checkpoint, a standby")
+KIND(timeout, "time: pg_sleep, a throttled vacuum")
+KIND(data_read, "a block of a table or index that is not in shared_buffers")
+KIND(data_write, "a block to be written: eviction, extension")
+KIND(data_sync, "a table's file to reach the disk")
+KIND(temp, "a temporary file: a sort or hash beyond work_mem")
+KIND(wal_write, "the log to be written")
+KIND(wal_sync, "the log to reach the disk: commit")
+KIND(io, "any other file")

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the module uses of Redis' module API, as of 7.0: API(result, name, arguments). Included twice, by api.h and api.c. */
+API(void, SetModuleAttribs, (struct redis *, const char *name, int version, int api_version))
+API(void, SetModuleOptions, (struct redis *, int options))
+API(void, Log, (struct redis *, const char *level, const char *format, ...))
+API(int, CreateCommand, (struct redis *, const char *name, redis_command *, const char *flags, int first, int last, int step))
+API(int, WrongArity, (struct redis *))
+API(int, ReplyWithError, (struct redis *, const char *error))
+API(int, IsKeysPositionRequest, (struct redis *))
+API(void, KeyAtPosWithFlags, (struct redis *, int at, int flags))
+API(int *, GetCommandKeysWithFlags, (struct redis *, struct redis_string **, int count, int *keys, int **flags))
+API(void, Free, (void *))
+
+API(struct redis_filter *, RegisterCommandFilter, (struct redis *, redis_filter_call *, int flags))
+API(int, CommandFilterArgsCount, (struct redis_filtered *))
+API(struct redis_string *, CommandFilterArgGet, (struct redis_filtered *, int at))
+API(int, CommandFilterArgDelete, (struct redis_filtered *, int at))
+API(int, GetContextFlags, (struct redis *))
+
+API(const char *, StringPtrLen, (const struct redis_string *, size_t *length))
+API(struct redis_string *, HoldString, (struct redis *, struct redis_string *))
+API(void, FreeString, (struct redis *, struct redis_string *))
+
+API(struct redis *, GetDetachedThreadSafeContext, (struct redis *))
+API(void, FreeThreadSafeContext, (struct redis *))
+API(int, SubscribeToServerEvent, (struct redis *, struct redis_event, redis_event_call *))
+API(int, SubscribeToKeyspaceEvents, (struct redis *, int types, redis_key_call *))
+API(uint64_t, CreateTimer, (struct redis *, long long after_ms, redis_timer_call *, void *))
+API(int, StopTimer, (struct redis *, uint64_t timer, void **))
+
+API(int, SelectDb, (struct redis *, int db))
+API(unsigned long long, DbSize, (struct redis *))
+API(struct redis_key *, OpenKey, (struct redis *, struct redis_string *, int mode))
+API(void, CloseKey, (struct redis_key *))
+API(int, KeyType, (struct redis_key *))
+API(size_t, ValueLength, (struct redis_key *))
+
+API(struct redis_reply *, Call, (struct redis *, const char *command, const char *format, ...))
+API(size_t, CallReplyLength, (struct redis_reply *))
+API(struct redis_reply *, CallReplyArrayElement, (struct redis_reply *, size_t at))
+API(const char *, CallReplyStringPtr, (struct redis_reply *, size_t *length))
+API(void, FreeCallReply, (struct redis_reply *))

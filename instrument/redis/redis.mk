@@ -1,0 +1,24 @@
+# hone_redis.so: Redis' part of Hone, loaded by Redis itself. Needs nothing of Redis to be built.
+
+REDIS_OBJS := $(patsubst %.c,$O/%.o,$(wildcard instrument/redis/*.c))
+
+# redis-server exports each of its functions: what we call must not become one of them because it has the same name.
+$(REDIS_OBJS): CFLAGS_ALL += -fvisibility=hidden
+
+redis: $O/lib/hone/hone_redis.so
+all: redis
+
+$O/lib/hone/hone_redis.so: $(REDIS_OBJS) $O/lib/libhone.so
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(REDIS_OBJS) $(LDFLAGS_ALL) $(if $(SAN),,-Wl,-z,defs) -Wl,-z,nodelete -L$O/lib -lhone \
+		-Wl,-rpath,'$$ORIGIN/..' -llttng-ust
+
+install: install-redis
+install-redis: redis
+	install -Dm755 $O/lib/hone/hone_redis.so $(DESTDIR)$(PREFIX)/lib/hone/hone_redis.so
+
+.PHONY: redis install-redis
+
+$O/tests/unit/redis/names_test: $O/tests/unit/redis/names_test.o $O/instrument/redis/names.o
+	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka
+UNIT_TESTS += $O/tests/unit/redis/names_test

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Two walks over the lines: one counts what there is, so that the other knows where to put it. */
+#include "mapping/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 255, EVENTS_MAX = 65536, PROGRAMS_MAX = 65536, FIELDS_MAX = 1024 };
+
+enum form { OTHER, PROGRAM, EVENT, FIELD };
+
+struct line {
+	enum form form;
+	const char *name, *type;	/* type: of a field */
+	size_t name_len, type_len;
+	uint32_t pid;
+};
+
+static bool
+starts(const char **s, const char *end, const char *with)
+{
+	size_t len = strlen(with);
+
+	if ((size_t)(end - *s) < len || memcmp(*s, with, len) != 0)
+		return false;
+	*s += len;
+	return true;
+}
+
+static size_t
+word(const char *s, const char *end)
+{
+	size_t len = 0;
+
+	while (s + len < end && (unsigned char)s[len] > ' ' && s[len] != 0x7f)
+		len++;
+	return len;
+}
+
+static enum form
+read_program(struct line *l, const char *s, const char *end)
+{
+	uint64_t pid = 0;
+
+	for (; s < end && *s >= '0' && *s <= '9' && pid < UINT32_MAX; s++)
+		pid = pid * 10 + (uint64_t)(*s - '0');
+	if (!starts(&s, end, " - Name: ") || pid > UINT32_MAX)
+		return OTHER;
+	l->pid = (uint32_t)pid;
+	l->name = s;
+	l->name_len = word(s, end);
+	return PROGRAM;
+}
+
+/* "NAME (WORD..." with the word in *l; of an event WORD is "loglevel:". */
+static bool
+read_name(struct line *l, const char *s, const char *end)
+{
+	l->name = s;
+	l->name_len = word(s, end);
+	s += l->name_len;
+	if (l->name_len == 0 || l->name_len > NAME_MAX_BYTES || !starts(&s, end, " ("))
+		return false;
+	l->type = s;
+	for (l->type_len = 0; s + l->type_len < end && s[l->type_len] != ')' && s[l->type_len] != ' ';)
+		l->type_len++;
+	return true;
+}
+
+static struct line
+read_line(const char *s, const char *end)
+{
+	struct line l = { .form = OTHER };
+
+	while (s < end && *s == ' ')
+		s++;
+	if (starts(&s, end, "PID: "))
+		l.form = read_program(&l, s, end);
+	else if (starts(&s, end, "field: "))
+		l.form = read_name(&l, s, end) ? FIELD : OTHER;
+	else if (read_name(&l, s, end) && memchr(l.name, ':', l.name_len) != NULL && l.type_len == 9 &&
+	    memcmp(l.type, "loglevel:", 9) == 0)
+		l.form = EVENT;
+	return l;
+}
+
+struct lines {
+	const char *at, *end;
+};
+
+static bool
+next_line(struct lines *t, struct line *ret)
+{
+	const char *newline;
+
+	if (t->at == t->end)
+		return false;
+	if ((newline = memchr(t->at, '\n', (size_t)(t->end - t->at))) == NULL)
+		newline = t->end;
+	*ret = read_line(t->at, newline);
+	t->at = newline < t->end ? newline + 1 : t->end;
+	return true;
+}
+
+/* How many lines of that form come before one of an outer form. */
+static uint32_t
+count(struct lines t, enum form form, uint32_t max)
+{
+	struct line l;
+	uint32_t n = 0;
+
+	while (n < max && next_line(&t, &l) && (l.form == OTHER || l.form >= form))
+		n += l.form == form;
+	return n;
+}
+
+static enum map_field_type
+type_of(const struct line *l)
+{
+	static const struct { const char *word; enum map_field_type type; } types[] = { { "integer", MAP_FIELD_INT },
+		{ "enum", MAP_FIELD_ENUM }, { "float", MAP_FIELD_REAL }, { "string", MAP_FIELD_TEXT } };
+
+	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+		if (strlen(types[i].word) == l->type_len && memcmp(types[i].word, l->type, l->type_len) == 0)
+			return types[i].type;
+	return MAP_FIELD_OTHER;
+}
+
+/* The fields of an event, which LTTng lists the last first. */
+static bool
+read_fields(struct listing *ret, struct lines *t, struct map_event *v)
+{
+	uint32_t n = count(*t, FIELD, FIELDS_MAX), left = n;
+	struct map_field *fields = arena_calloc(&ret->arena, (size_t)n + 1, sizeof *fields);
+	struct line l;
+
+	while (fields != NULL && left > 0 && next_line(t, &l)) {
+		if (l.form != FIELD)
+			continue;
+		left--;
+		fields[left].type = type_of(&l);
+		if ((fields[left].name = arena_text(&ret->arena, l.name, l.name_len)) == NULL)
+			return false;
+	}
+	v->fields = fields;
+	v->nfields = n;
+	return fields != NULL;
+}
+
+static bool
+read_events(struct listing *ret, struct lines *t, struct listing_program *p)
+{
+	uint32_t n = count(*t, EVENT, EVENTS_MAX);
+	struct line l;
+
+	if ((p->events = arena_calloc(&ret->arena, (size_t)n + 1, sizeof *p->events)) == NULL)
+		return false;
+	while (p->nevents < n && next_line(t, &l)) {
+		struct map_event *v = &p->events[p->nevents];
+
+		if (l.form != EVENT)
+			continue;
+		if ((v->name = arena_text(&ret->arena, l.name, l.name_len)) == NULL || !read_fields(ret, t, v))
+			return false;
+		p->nevents++;
+	}
+	return true;
+}
+
+int
+listing_read(struct listing *ret, const char *text, size_t len, struct err *e)
+{
+	struct lines t = { text, text + len };
+	uint32_t n = 0;
+	struct line l;
+
+	*ret = (struct listing){ 0 };
+	while (n < PROGRAMS_MAX && next_line(&t, &l))
+		n += l.form == PROGRAM;
+	if (n == 0)
+		return err_set(e, ERR_INPUT, "no program in it; want what lttng list --userspace --fields writes");
+	t.at = text;
+	if ((ret->programs = arena_calloc(&ret->arena, n, sizeof *ret->programs)) == NULL)
+		goto no_memory;
+	while (ret->nprograms < n && next_line(&t, &l)) {
+		struct listing_program *p = &ret->programs[ret->nprograms];
+
+		if (l.form != PROGRAM)
+			continue;
+		p->pid = l.pid;
+		if ((p->name = arena_text(&ret->arena, l.name, l.name_len)) == NULL || !read_events(ret, &t, p))
+			goto no_memory;
+		ret->nprograms++;
+	}
+	return 0;
+no_memory:
+	listing_release(ret);
+	return err_set(e, ERR_MEMORY, "no memory for a list of tracepoints");
+}
+
+void
+listing_release(struct listing *l)
+{
+	arena_release(&l->arena);
+	*l = (struct listing){ 0 };
+}
+
+void
+listing_comm(const struct listing_program *p, char ret[LISTING_COMM_BYTES])
+{
+	const char *slash = strrchr(p->name, '/'), *name = slash != NULL ? slash + 1 : p->name;
+	size_t len = strlen(name) < LISTING_COMM_BYTES ? strlen(name) : LISTING_COMM_BYTES - 1;
+
+	memcpy(ret, name, len);
+	ret[len] = '\0';
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mapping/mapper_inside.h"
+
+enum {
+	REQUESTS_MAX = 65536,
+	REQUESTS_LIMIT = 1 << 24,
+	IDS_EACH = 4		/* on average */
+};
+
+static int
+no_memory(struct err *e)
+{
+	return err_set(e, ERR_MEMORY, "no memory to follow a program's requests");
+}
+
+int
+mapper_new(struct mapper **ret, const struct mapping *m, const struct mapper_options *o, struct err *e)
+{
+	struct mapper *p = calloc(1, sizeof *p);
+	uint32_t max = 1;
+
+	if (p == NULL)
+		return no_memory(e);
+	p->map = m;
+	if (o != NULL)
+		p->options = *o;
+	if (p->options.requests_max == 0)
+		p->options.requests_max = REQUESTS_MAX;
+	if (p->options.requests_max > REQUESTS_LIMIT)
+		p->options.requests_max = REQUESTS_LIMIT;
+	while (max < p->options.requests_max)
+		max *= 2;
+	p->base = hash_u64(p->options.seed + 0x9e3779b97f4a7c15);
+	p->requests = (struct pool){ sizeof(struct request), max, p->base };
+	p->threads = (struct pool){ sizeof(struct thread), max, p->base };
+	p->ids = (struct pool){ sizeof(struct id), max * IDS_EACH, p->base };
+	p->orders = malloc(m->nrules * sizeof *p->orders);
+	if (p->orders == NULL || (p->types = texts_new()) == NULL) {
+		mapper_free(p);
+		return no_memory(e);
+	}
+	memset(p->orders, 0xff, m->nrules * sizeof *p->orders);
+	*ret = p;
+	return 0;
+}
+
+void
+mapper_free(struct mapper *p)
+{
+	if (p == NULL)
+		return;
+	pool_release(&p->requests);
+	pool_release(&p->threads);
+	pool_release(&p->ids);
+	map_release(&p->plans);
+	arena_release(&p->arena);
+	texts_free(p->types);
+	free(p->orders);
+	free(p);
+}
+
+/* ---- a tracepoint ---- */
+
+struct visit {			/* while one is placed */
+	struct mapper *p;
+	const struct mapper_event *v;
+	const struct plan *plan;
+	bool begins, ends;
+	bool missed;			/* it names one that is not open */
+	struct err *e;
+};
+
+static bool
+plays(const struct plan *plan, enum what what, uint32_t rule)
+{
+	for (uint32_t i = 0; i < plan->nroles; i++)
+		if (plan->roles[i].what == what && plan->roles[i].rule == rule)
+			return true;
+	return false;
+}
+
+/* The innermost request of the thread that is of a rule for which the tracepoint is that; or of this rule. */
+static uint32_t
+open_here(const struct visit *t, enum what what, uint32_t rule)
+{
+	uint32_t thread = held_thread(t->p, t->v), at;
+
+	at = thread == POOL_NONE ? POOL_NONE : thread_at(t->p, thread)->inner;
+	while (at != POOL_NONE && !(rule != POOL_NONE ? request_at(t->p, at)->rule == rule :
+	    plays(t->plan, what, request_at(t->p, at)->rule)))
+		at = request_at(t->p, at)->outer;
+	return at;
+}
+
+/* The open request that the tracepoint names for this rule. POOL_NONE: none. */
+static uint32_t
+named(struct visit *t, const struct role *role)
+{
+	struct name name;
+	uint32_t request;
+
+	if (!held_name(t->p, t->v, role->rule, role->id_kind, role->id, &name)) {
+		t->p->counts.idless++;
+		return POOL_NONE;
+	}
+	request = held_named(t->p, &name);
+	t->missed |= request == POOL_NONE;
+	return request;
+}
+
+static void
+take_end(struct visit *t)
+{
+	t->p->now = open_here(t, END, POOL_NONE);
+	if (t->p->now != POOL_NONE && request_at(t->p, t->p->now)->depth > 0) {
+		request_at(t->p, t->p->now)->depth--;
+		return;
+	}
+	for (uint32_t i = 0; i < t->plan->nroles && t->p->now == POOL_NONE; i++) {
+		const struct role *role = &t->plan->roles[i];
+
+		if (role->what != END)
+			continue;
+		if (t->p->map->rules[role->rule].correlate == MAP_FIELD)
+			t->p->now = named(t, role);
+		else
+			t->missed = true;
+	}
+	t->ends = t->p->now != POOL_NONE;
+}
+
+static int
+begin_on_thread(struct visit *t, const struct role *role)
+{
+	struct mapper *p = t->p;
+	uint32_t type, thread, open = open_here(t, BEGIN, role->rule);
+
+	if (open != POOL_NONE && p->map->rules[role->rule].nested) {
+		request_at(p, open)->depth++;
+		p->counts.endless += ++request_at(p, open)->inside == MAPPER_INSIDE_MANY && p->map->rules[role->rule].nested_line == 0;
+		t->p->now = open;
+		return 0;
+	}
+	if (open != POOL_NONE)
+		held_lose(p, open, &p->counts.given_up);
+	if ((type = roles_type(p, t->v, role)) == POOL_NONE || (t->p->now = held_new(p, t->v, role->rule, type)) == POOL_NONE)
+		return no_memory(t->e);
+	if ((thread = held_thread_made(p, t->v)) == POOL_NONE) {
+		held_drop(p, t->p->now);
+		return no_memory(t->e);
+	}
+	request_at(p, t->p->now)->thread = thread;
+	request_at(p, t->p->now)->outer = thread_at(p, thread)->inner;
+	thread_at(p, thread)->inner = t->p->now;
+	t->begins = true;
+	return 0;
+}
+
+static int
+begin_by_id(struct visit *t, const struct role *role)
+{
+	struct mapper *p = t->p;
+	struct name name;
+	uint32_t type, open;
+	int rc;
+
+	if (!held_name(p, t->v, role->rule, 0, role->id, &name)) {
+		p->counts.idless++;
+		return 0;
+	}
+	if ((open = held_named(p, &name)) != POOL_NONE)
+		held_lose(p, open, &p->counts.clashes);
+	if ((type = roles_type(p, t->v, role)) == POOL_NONE || (t->p->now = held_new(p, t->v, role->rule, type)) == POOL_NONE)
+		return no_memory(t->e);
+	t->begins = true;
+	if ((rc = held_call(p, t->p->now, &name, t->e)) != 0 || (rc = held_enter(p, t->v, t->p->now, t->e)) != 0)
+		held_drop(p, t->p->now);
+	return rc;
+}
+
+static int
+take_begin(struct visit *t)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < t->plan->nroles && rc == 0 && t->p->now == POOL_NONE; i++) {
+		const struct role *role = &t->plan->roles[i];
+
+		if (role->what == BEGIN)
+			rc = t->p->map->rules[role->rule].correlate == MAP_FIELD ? begin_by_id(t, role) : begin_on_thread(t, role);
+	}
+	return rc;
+}
+
+/* It learns further ids also where the tracepoint belongs to another request. */
+static int
+take_steps(struct visit *t)
+{
+	struct name name;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < t->plan->nroles && rc == 0; i++) {
+		const struct role *role = &t->plan->roles[i];
+		uint32_t request;
+
+		if (role->what != STEP || (request = named(t, role)) == POOL_NONE)
+			continue;
+		if (role->gives != POOL_NONE && held_name(t->p, t->v, role->rule, role->gives_kind, role->gives, &name))
+			rc = held_call(t->p, request, &name, t->e);
+		if (rc == 0 && t->p->now == POOL_NONE) {
+			t->p->now = request;
+			rc = held_enter(t->p, t->v, request, t->e);
+		}
+	}
+	return rc;
+}
+
+static void
+take_where_it_is(struct visit *t)
+{
+	uint32_t thread = held_thread(t->p, t->v);
+
+	if (thread == POOL_NONE)
+		return;
+	if (t->missed)
+		held_leave(t->p, thread);
+	else
+		t->p->now = thread_at(t->p, thread)->inner != POOL_NONE ? thread_at(t->p, thread)->inner :
+		    thread_at(t->p, thread)->carried;
+}
+
+static void
+answer(const struct visit *t, struct mapper_place *ret)
+{
+	const struct request *r = request_at(t->p, t->p->now);
+
+	if (r->trace_id == 0)
+		return;
+	*ret = (struct mapper_place){ r->trace_id, r->unit_id, t->begins, t->ends, NULL };
+	if (t->begins || t->ends)
+		ret->type = texts_get(t->p->types, r->type);
+}
+
+int
+mapper_event(struct mapper *p, const struct mapper_event *v, struct mapper_place *ret, struct err *e)
+{
+	struct visit t = { .p = p, .v = v, .plan = roles_plan(p, v), .e = e };
+	int rc = 0;
+
+	*ret = (struct mapper_place){ 0 };
+	p->now = POOL_NONE;
+	if (t.plan == NULL)
+		return no_memory(e);
+	if (t.plan->nroles > 0) {
+		take_end(&t);
+		if (p->now == POOL_NONE && (rc = take_begin(&t)) != 0)
+			return rc;
+		if (!t.ends && (rc = take_steps(&t)) != 0)
+			return rc;
+		p->counts.orphans += p->now == POOL_NONE && t.missed;
+	}
+	if (p->now == POOL_NONE)
+		take_where_it_is(&t);
+	if (p->now == POOL_NONE)
+		return 0;
+	answer(&t, ret);
+	if (t.ends)
+		held_lose(p, p->now, &p->counts.ended);
+	return 0;
+}
+
+/* ---- what does not end ---- */
+
+void
+mapper_gone(struct mapper *p, uint32_t pid)
+{
+	for (uint32_t i = 0; i < p->map->nrules; i++)
+		for (uint32_t r = p->orders[i].oldest, next; r != POOL_NONE; r = next) {
+			next = request_at(p, r)->newer;
+			if (request_at(p, r)->pid == pid)
+				held_lose(p, r, &p->counts.given_up);
+		}
+}
+
+void
+mapper_lost(struct mapper *p)
+{
+	for (uint32_t i = 0; i < p->map->nrules; i++)
+		while (p->orders[i].oldest != POOL_NONE)
+			held_lose(p, p->orders[i].oldest, &p->counts.given_up);
+}
+
+static bool
+is_late(const struct mapper *p, uint32_t request, int64_t now_ns)
+{
+	const struct request *r = request_at(p, request);
+
+	return now_ns > r->begin_ns &&
+	    (uint64_t)now_ns - (uint64_t)r->begin_ns > (uint64_t)p->map->rules[r->rule].limit_ns;
+}
+
+void
+mapper_expire(struct mapper *p, int64_t now_ns)
+{
+	for (uint32_t i = 0; i < p->map->nrules; i++)
+		while (p->orders[i].oldest != POOL_NONE && is_late(p, p->orders[i].oldest, now_ns))
+			held_lose(p, p->orders[i].oldest, &p->counts.given_up);
+}
+
+void
+mapper_look(const struct mapper *p, struct mapper_counts *ret)
+{
+	*ret = p->counts;
+}
+
+uint32_t
+mapper_open(const struct mapper *p)
+{
+	return p->requests.count;
+}

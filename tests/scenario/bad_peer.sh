@@ -1,0 +1,162 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A peer that talks nonsense (bad_peer.c), to a controller and to an agent that run, while others work beside it: a real
+# agent with a real program, and operators. All of theirs must go on as if there were no bad peer; afterwards memory,
+# descriptors and threads are as they were. TAP; a failure names seed and step.
+# O: the folder that `make bad-peer-scenario` built; honed and hone-agent are those of $O-san, with sanitizers, if they are
+# there. BAD_PEER_SECONDS (20): for each of the three parts. BAD_PEER_SEED (1), BAD_PEER_FIRST (0): the first step.
+. "$(dirname "$0")/lib.sh"
+needs root lttng lttng-sessiond python3 jq
+: "${BAD_PEER_SECONDS:=20}" "${BAD_PEER_SEED:=1}" "${BAD_PEER_FIRST:=0}"
+B=$O-san
+[ -x "$B/bin/honed" ] && [ -x "$B/bin/hone-agent" ] || B=$O
+# What is freed shall be given back, so that growth is seen.
+printf 'leak:liblttng-ust\n' >"${LSAN:=$(mktemp)}"	# 48 bytes of its own at a program's end
+export LSAN_OPTIONS=suppressions=$LSAN:print_suppressions=0
+export ASAN_OPTIONS=quarantine_size_mb=4:detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+stage=$(mktemp -d "${TMPDIR:-/tmp}/hone-bad.XXXXXX")
+export HONE_SOCKET="ipc://$stage/honed.sock"
+. examples/node.sh
+good= other= honed= tap= program=
+hone() { "$O/bin/hone" "$@"; }
+why() { grep -h -A 25 -e ERROR -e 'runtime error' "$stage"/*.log || tail -n 5 "$stage"/*.log; cat "$stage"/play-*; }
+in_node() { local node=$1; shift; exec examples/node.sh exec "$stage" "$node" "$@"; }
+late=$O/tests/scenario/soak_late.so
+mkfifo "$stage/fifo" && head -c 10000 /dev/urandom >"$stage/rubbish"
+ln -s "$O/tests/scenario/soak_program" "$stage/soak_steady"
+end() {
+  local pid
+  for pid in $asker $program $good $other $tap $honed; do kill "$pid" 2>/dev/null; done
+  node_stop "$stage" n1
+  node_stop "$stage" n2
+  rm -f "$LSAN"
+  [ $FAILED = 0 ] && rm -rf "$stage" || echo "# logs: $stage"
+}
+asker=
+trap end EXIT
+
+# held PID: descriptors and threads; grown: the resident KiB
+held() { echo "$(ls "/proc/$1/fd" | wc -l) $(sed -n 's/Threads:\s*//p' "/proc/$1/status")"; }
+resident() { sed -n 's/VmRSS:\s*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
+back_to() { local now; now=$(held "$1"); echo "descriptors, threads: $now, before: $2 $3"; [ "${now% *}" -le "$2" ] && [ "${now#* }" -le "$3" ]; }
+# not_grown PID BEFORE MIB: the bound is what one peer may make it keep, and its allocator not give back
+not_grown() { local now; now=$(resident "$1"); echo "# $2 -> $now KiB" | tee -a "$stage/grown"; [ $((now - $2)) -le $(($3 * 1024)) ]; }
+
+# played ROLE SOCKET: for the time there is, in rounds of 100 steps
+played() {
+  local until=$((SECONDS + BAD_PEER_SECONDS)) first=$BAD_PEER_FIRST
+  while [ $SECONDS -lt $until ]; do
+    "$O/tests/scenario/bad_peer" "$1" "$2" "$BAD_PEER_SEED" $first 100 "$stage" >>"$stage/play-$1" || return 1
+    first=$((first + 100))
+    [ -z "${3:-}" ] || "$3" || { echo "after step $first of seed $BAD_PEER_SEED"; return 1; }
+  done
+}
+# Every tenth of a second; each answer's ms.
+ask() {
+  local began
+  while :; do
+    began=${EPOCHREALTIME/./}
+    timeout 20 "$O/bin/hone" status --json >"$stage/status" 2>&1 || echo "failed: $(head -c 300 "$stage/status")" >>"$stage/asked"
+    echo "$(((${EPOCHREALTIME/./} - began) / 1000))" >>"$stage/asked"
+    sleep 0.1
+  done
+}
+traces() { hone agents --json | jq -e --arg n "$1" 'any(.agents[]; .node == $n and .connected and .tracer_ok)'; }
+connected() { hone agents --json | jq -e --arg n "$1" 'any(.agents[]; .node == $n and .connected and .tracer_ok and .programs > 0)'; }
+seen() { hone status --json | jq -e 'any(.types[]; .type == "WORK" and .traces > 20)'; }
+alive() { ! gone "$1"; }
+# Each was answered; 19 of 20 within a second, for with sanitizers, and others at work here, the machine itself is late at times.
+prompt() {
+  sort -n "$stage/asked" | tail -n 3
+  ! grep -v -E '^[0-9]+$' "$stage/asked" && [ "$(sort -n "$stage/asked" | awk '{ m[NR] = $1 } END { print m[int(NR * 0.95)] }')" -lt 1000 ]
+}
+one_hello() { [ "$(grep -c "^hello good" "$stage/taps")" = 1 ]; }
+
+# ---- a bad agent, a bad operator ----------------------------------------------------
+"$B/bin/honed" -o controller.agents="ipc://$stage/agents.sock" -o controller.operators="$HONE_SOCKET" \
+  -o storage.database="$stage/forest.db" -o storage.space="$stage/space.db" -o agents.enough=0 -o analysis.memory_max=16MiB \
+  -o analysis.report_max=2MiB -o analysis.patience=1s -o controller.silent_after=2s -o controller.mailbox_max=4MiB \
+  >"$stage/honed.log" 2>&1 &
+honed=$!
+wait_for 30 hone status >/dev/null || { echo "Bail out! honed does not come up"; why; FAILED=1; exit 1; }
+"$O/tests/scenario/soak_tap" "$stage/tap.sock" "$stage/agents.sock" >"$stage/taps" 2>"$stage/tap.log" &
+tap=$!
+node_start "$stage" n1 && node_start "$stage" n2 || { echo "Bail out! no nodes"; FAILED=1; exit 1; }
+in_node n1 "$O/bin/hone-agent" -o agent.node=good -o controller.url="ipc://$stage/tap.sock" \
+  -o agent.run_dir=/dev/shm/hone-agent >"$stage/good.log" 2>&1 &
+good=$!
+wait_for 30 traces good
+in_node n1 "$stage/soak_steady" steady "$stage/ends-good" "$late" &
+program=$!
+check "a good agent works" wait_for 30 connected good
+check "and its requests are seen" wait_for 30 seen
+# What fills up once, and stays: after the first hundred steps.
+"$O/tests/scenario/bad_peer" agent "$stage/agents.sock" 77 0 100 "$stage" >"$stage/play-first"
+"$O/tests/scenario/bad_peer" operator "$stage/honed.sock" 77 0 100 "$stage" >>"$stage/play-first"
+wait_for 20 eval 'hone status >/dev/null'
+sleep 4
+before=$(held $honed) resident=$(resident $honed)
+ask &
+asker=$!
+check "a bad agent plays to the end" played agent "$stage/agents.sock"
+check "the controller lives" alive $honed
+check "a bad operator plays to the end" played operator "$stage/honed.sock"
+check "the controller lives" alive $honed
+kill $asker; wait $asker 2>/dev/null; asker=
+check "hone status has always answered, 19 of 20 times within a second" prompt
+check "the good agent is connected, as from the beginning" connected good
+check "and was never cut off" one_hello
+check "descriptors and threads are as before" wait_for 30 back_to $honed $before
+check "memory is bounded" not_grown $honed "$resident" 192
+check "hone stop ends what the bad operator has begun" wait_for 20 eval 'hone stop; hone status --json | jq -e .quiet'
+kill $program; wait $program; program=
+sleep 2
+kill $good; check "the good agent ends with 0" wait $good; good=
+kill $honed; check "the controller ends with 0, and without a word of the sanitizers" wait $honed; honed=
+kill $tap; wait $tap; tap=
+check "no record of the good agent was lost silently" python3 tests/scenario/soak.py lost "$stage/taps" "$stage/ends-good"
+
+# ---- a bad controller ---------------------------------------------------------------
+on() { node_exec "$stage" n2 lttng -n list "$(node_exec "$stage" n2 lttng -n list 2>/dev/null |
+  sed -n 's/^ *[0-9]*) \(hone-[^ ]*\).*/\1/p' | head -n 1)" 2>/dev/null |
+  sed -n "s/^ *\([A-Za-z_0-9]*:[^ ]*\) .*\[enabled\].*/\1/p" | grep -v '^hone:'; }
+nothing_on() { local l; l=$(on); echo "$l"; [ -z "$l" ]; }
+held_up() { alive $other && alive $program; }
+: >"$stage/ends2"
+in_node n2 "$stage/soak_steady" steady "$stage/ends2" "$late" &
+program=$!
+in_node n2 "$B/bin/hone-agent" -o agent.node=n2 -o controller.url="ipc://$stage/bad.sock" -o agent.run_dir=/dev/shm/hone-agent \
+  -o tracer.idle_session=1s -o controller.retry=50ms -o controller.refused=50ms -o controller.silence=1s >"$stage/other.log" 2>&1 &
+other=$!
+good_controller() {
+  "$B/bin/honed" -o controller.agents="ipc://$stage/bad.sock" -o controller.operators="$HONE_SOCKET" \
+    -o storage.database="$stage/forest2.db" -o storage.space="$stage/space2.db" >>"$stage/honed2.log" 2>&1 &
+  honed=$!
+}
+good_controller
+check "an agent works under a good controller" wait_for 60 connected n2
+kill $honed; wait $honed; honed=
+"$O/tests/scenario/bad_peer" controller "$stage/bad.sock" 77 0 20 "$stage" >>"$stage/play-first"
+good_controller
+wait_for 60 connected n2
+sleep 3
+before=$(held $other) resident=$(resident $other)
+kill $honed; wait $honed; honed=
+check "a bad controller plays to the end" played controller "$stage/bad.sock" held_up
+check "the agent lives, and the program" held_up
+good_controller
+check "under a good controller it works again" wait_for 60 connected n2
+check "and its requests are seen" wait_for 30 seen
+check "nothing is on that a bad controller added" wait_for 30 nothing_on
+# The program may write on a processor where it did not before: a ring, so two descriptors.
+check "descriptors and threads are as before" wait_for 30 back_to $other $((${before% *} + 2 * $(nproc))) ${before#* }
+check "memory is bounded" not_grown $other "$resident" 192
+kill $program; check "the program ends as it should" wait $program; program=
+kill $other; check "the agent ends with 0, and without a word of the sanitizers" wait $other; other=
+kill $honed; check "the controller too" wait $honed; honed=
+sed 's/^/# /' "$stage"/play-* | awk '{ k = $2; c[k] += $9; f[k] += $11; a[k] += $14 }
+  END { for (k in c) print "# " k " " c[k] " connections, " f[k] " frames, answered " a[k] " times" }'
+cat "$stage/grown"
+echo "# hone status: $(wc -l <"$stage/asked") times, longest $(sort -n "$stage/asked" | tail -n 1) ms"
+echo "1..$N"
+exit $FAILED

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A library that takes its time to be loaded; see deep_program.c. */
+#include <time.h>
+
+__attribute__((constructor)) static void
+begin(void)
+{
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+}

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A program with LTTng's helpers preloaded, under a real agent and controller: what takes the time between two of its own
+# tracepoints is a mutex that somebody keeps, or a library that is loaded; or something that no helper tells of. All are
+# off afterwards. And the context that libhone gives to records: it is asked inside malloc, and harms nothing.
+# O: the folder that `make all deep-scenario` built.
+. "$(dirname "$0")/lib.sh"
+needs root lttng lttng-sessiond
+own_node /run/hone
+D=$(mktemp -d)
+PIDS=() DESK=
+trap 'kill $DESK "${PIDS[@]}" 2> /dev/null; wait; rm -rf "$D"' EXIT
+export LTTNG_HOME=$D HONE_SOCKET=ipc://$D/op.sock LTTNG_UST_REGISTER_TIMEOUT=-1 DESK_LIBRARY=$O/tests/scenario/deep_library.so
+HELPERS=liblttng-ust-pthread-wrapper.so.1:liblttng-ust-dl.so.1:liblttng-ust-libc-wrapper.so.1
+why() { "$O/bin/hone" forest BOOK; "$O/bin/hone" agents; tail -n 5 "$D"/*.log; }
+hone() { "$O/bin/hone" "$@"; }
+programs() { hone agents --json | jq -e --argjson n "$1" '.agents[0].programs == $n'; }
+desk() {	# MODE, served anew; without capabilities, as hone-agent is, which may then look where its locks are
+	[ -z "$DESK" ] || { kill "$DESK"; wait "$DESK" 2> /dev/null; wait_for 20 programs 0; }
+	LD_PRELOAD=$HELPERS setpriv --bounding-set=-all --inh-caps=-all "$O/tests/scenario/deep_program" "$1" 3000 2> "$D/desk.log" &
+	DESK=$!
+	wait_for 20 programs 1 && wait_for 20 has_helpers && wait_for 20 more "$(traces)"
+}
+traces() { hone status --json | jq '[.types[] | select(.type == "BOOK") | .traces][0] // 0'; }
+more() { [ "$(traces)" -gt $(($1 + 300)) ]; }
+has_helpers() { hone tracepoints --json | jq -e '[.. | strings] | any(. == "lttng_ust_pthread:pthread_mutex_lock_req") and any(. == "lttng_ust_libc:malloc") and any(. == "lttng_ust_dl:dlopen")'; }
+run() { hone forest BOOK --json | jq -er ".runs[0] | $1"; }
+ended() { run '.state != "active"'; }
+diagnosed() { hone start BOOK && wait_for 120 ended; }
+ends() { [ "$(run '.verdict.edge | .from + " " + .to')" = "deep_program/$1 deep_program/$2" ]; }
+says() { run .words | tee /dev/stderr | grep -qF -- "$1"; }
+quiet() { hone status --json | jq -e .quiet || hone agents --json | jq -e 'all(.agents[]; .added == 0)'; }
+learned() { ! hone space BOOK --json | grep -q lttng_ust; }
+context() {	# records of malloc in a session of somebody else's: they carry the request, and those outside one carry none
+	lttng -n create by_hand -o "$D/by_hand" && lttng -n enable-event -u 'lttng_ust_libc:*,lttng_ust_pthread:*' &&
+		lttng -n add-context -u -t '$app.hone:trace_id' -t '$app.hone:probed' && lttng -n start && sleep 1 && lttng -n stop &&
+		lttng -n destroy by_hand || return 1
+	babeltrace2 "$D/by_hand" > "$D/by_hand.txt"
+	awk '/lttng_ust_libc:malloc/ { n++; if ($0 ~ /hone_trace_id = \{ [1-9]/) with++; else without++ }
+		END { print n, with, without; exit !(n > 100 && with > 100 && without > 0) }' "$D/by_hand.txt"
+}
+
+echo 1..20
+lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
+PIDS+=($!)
+wait_for 10 lttng -n list > /dev/null || { echo "Bail out! no session daemon"; exit 1; }
+"$O/bin/honed" -o "controller.agents=ipc://$D/agents.sock" -o "controller.operators=$HONE_SOCKET" \
+	"${ALL_TRACED[@]}" -o "storage.database=$D/forest.db" -o "storage.space=$D/space.db" 2> "$D/honed.log" &
+PIDS+=($!)
+"$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=ipc://$D/agents.sock" 2> "$D/agent.log" &
+PIDS+=($!)
+check "the controller is there" wait_for 20 programs 0
+check "requests are seen, of a program with helpers" desk mutex
+check "the helpers' tracepoints are there to be switched" wait_for 20 has_helpers
+check "it learns" hone learn --seconds 4 --wait
+check "learning leaves the helpers out" learned
+check "somebody keeps a mutex: a diagnosis ends" diagnosed
+check "with the inside of the lock" ends lttng_ust_pthread:pthread_mutex_lock_req lttng_ust_pthread:pthread_mutex_lock_acq
+check "it says between which of the program's own it lies" says "the time between deep_program/deskp:priced and deep_program/deskp:booked is waiting for a mutex"
+check "and which mutex" says "of it for deep_program+book"
+check "nothing is on afterwards" wait_for 10 quiet
+
+check "a library is loaded: a diagnosis ends" eval 'desk library && diagnosed'
+check "with where it is loaded" eval 'run ".verdict.edge | .from, .to" | grep -qx deep_program/lttng_ust_dl:dlopen'
+check "and says so" eval 'says "loading a library" || says "whether a request passes deep_program/lttng_ust_dl:dlopen tells slow from fast"'
+check "nothing is on afterwards" wait_for 10 quiet
+
+check "no helper tells of it: a diagnosis ends" eval 'desk work && diagnosed'
+check "with the edge between the program's own" ends deskp:priced deskp:booked
+check "which is where to instrument" says "no tracepoint is left between them: instrument there"
+check "nothing is on afterwards" wait_for 10 quiet
+check "records of malloc carry the request that they are of" context
+check "the program has lived through it all" kill -0 "$DESK"
+exit $FAILED

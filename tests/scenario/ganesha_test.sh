@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# nfs-ganesha, as its authors wrote it, with the tracepoints that they gave it, is learned and diagnosed by examples/ganesha/ganesha.map:
+# another server holds leases on some of its files, and what waits for them is an open() of an operation OP_OPEN. Over a file
+# system that answers later, its requests go from thread to thread; ganesha-rpc.map follows them, by a field.
+# O: the folder that `make all ganesha` built; HONE_GANESHA: where the server is, if elsewhere.
+. "$(dirname "$0")/lib.sh"
+if [ ! -e "${HONE_GANESHA:-$O-ganesha}/built" ] || [ ! -x "$O/examples/ganesha/ganesha-load" ]; then
+	skip "nfs-ganesha is not built: make ganesha does that in minutes"
+fi
+needs root lttng lttng-sessiond
+here=$PWD/examples
+. "$here/stage.sh"
+stage=$(mktemp -d "${TMPDIR:-/tmp}/hone-ganesha.XXXXXX")
+export HONE_SOCKET="ipc://$stage/honed.sock"
+nodes=nfs agent= load=
+ganesha() { "$here/ganesha/ganesha.sh" "$@"; }
+in_node() { "$here/node.sh" exec "$stage/shop" nfs "$@"; }
+end() {
+	[ $FAILED = 0 ] || stage_logs | sed 's/^/# /'
+	for p in $load $agent; do kill "$p" 2> /dev/null; done
+	for p in $load $agent; do wait "$p" 2> /dev/null; done
+	stage_unhone
+	ganesha stop "$stage/shop"
+	rm -rf "$stage"
+}
+trap end EXIT
+why() { hone status; hone forest "$type"; tail -n 8 "$stage/agent-nfs.log" "$stage/honed.log" "$stage/load.log"; }
+
+server_start() { ganesha start "$stage/shop" "$@" && server=$(cat "$stage/shop/nfs/server.pid"); }
+load_start() {
+	"$here/ganesha/ganesha.sh" load "$stage/shop" -r 150 -s 0 > "$stage/load.log" 2>&1 &
+	load=$!
+}
+load_ends() {
+	local rc=0
+	kill "$load"
+	wait "$load" || rc=$?
+	load=
+	cat "$stage/load.log"
+	return $rc
+}
+agent_start() {
+	"$here/node.sh" exec "$stage/shop" nfs "$O/bin/hone-agent" -o agent.node=nfs -o controller.url="ipc://$stage/agents.sock" -o agent.run_dir=/dev/shm/hone-agent \
+		-o maps.folder="$stage/maps" >> "$stage/agent-nfs.log" 2>&1 &
+	agent=$!
+}
+agent_ends() { kill "$agent" && wait "$agent"; agent=; }
+connected() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_ok and .programs > 0)'; }
+seen() { hone status --json | jq -e --arg t "$1" 'any(.types[]; .type == $t and .traces > 50)'; }
+rules_on() {
+	in_node lttng -n list | sed -n "s/^ *[0-9]*) \(hone-[^ ]*\).*/\1/p" | while read -r session; do
+		in_node lttng -n list "$session" | sed -n 's/^ *\([A-Za-z_0-9]*:[^ ]*\) .*\[enabled\].*/\1/p'
+	done | grep -v '^hone:' | sort
+}
+only_on() { rules_on; [ "$(rules_on | tr '\n' ' ')" = "$* " ]; }
+no_session() { in_node lttng -n list; ! in_node lttng -n list | grep -q hone-; }
+# verdict_is FROM TO...: it begins at FROM (any: -), and ends at one of the others
+verdict_is() {
+	local from=$1
+	shift
+	hone forest "$type" --json | jq -e --arg from "$from" '.runs[0] | {state, words, edge: .verdict.edge} | debug |
+		(.edge | map_values(ltrimstr("ganesha.nfsd/"))) as $edge | .state == "found" and
+		($from == "-" or $edge.from == $from) and ($edge.to | IN($ARGS.positional[]))' --args "$@"
+}
+mapped_by() { rm -f "$stage"/maps/* && cp "$here/ganesha/$1" "$stage/maps"; }
+fits() { in_node "$O/bin/hone" map check "$stage"/maps/*.map; }
+
+echo 1..25
+mkdir "$stage/maps"
+
+# ---- on one thread ----
+type=OP_OPEN
+mapped_by ganesha.map
+named="nfs_rpc:v4op_end nfs_rpc:v4op_start"
+check "the server comes up on a node of its own" server_start
+[ $FAILED = 0 ] || exit 1
+check "it knows nothing of Hone" eval '! grep -q libhone "/proc/$server/maps"'
+check "the mapping fits it" fits
+agent_start
+stage_honed "${ALL_TRACED[@]}" || { echo "Bail out! no controller"; exit 1; }
+check "an agent is connected that has its mapping" wait_for 20 connected
+check "what the mapping names is on, and nothing else" wait_for 10 only_on $named
+load_start
+check "operations are requests, of the type that they name" wait_for 30 eval 'seen OP_OPEN && seen OP_READ && seen OP_GETATTR'
+
+check "they are learned" hone learn --seconds 5 --wait
+check "and of each what lies inside" eval 'hone space show OP_OPEN | grep -q state:add && ! hone space show OP_READ | grep -q state:add'
+check "after learning only what the mapping names is on" wait_for 10 only_on $named
+check "another server takes leases on some of the files" ganesha fault "$stage/shop" on
+check "a diagnosis of OP_OPEN ends" hone start OP_OPEN --wait
+check "its verdict is the step in which the file is opened" verdict_is mdcache:qunlock mdcache:mdc_lru_ref
+check "what it turned on is off" wait_for 10 only_on $named
+agent_ends
+check "without the agent no session of Hone's is left" wait_for 10 no_session
+check "no user met an error meanwhile" load_ends
+check "the server is the same that it was" eval '[ "$(cat "/proc/$server/comm")" = ganesha.nfsd ]'
+stage_unhone
+check "and ends when it is told to" ganesha stop "$stage/shop"
+
+# ---- from thread to thread ----
+type=COMPOUND
+rm -f "$stage"/*.db*
+mapped_by ganesha-rpc.map
+check "it comes up over a file system that answers later, from other threads" server_start mem
+check "another mapping fits that" fits
+agent_start
+stage_honed "${ALL_TRACED[@]}" || { echo "Bail out! no controller"; exit 1; }
+load_start
+check "RPCs are requests" wait_for 30 seen COMPOUND
+check "they are learned" hone learn --seconds 5 --wait
+check "a diagnosis of them ends" hone start COMPOUND --wait
+# All are of one type, whatever they ask for: from where depends on which of them were looked at first.
+check "its verdict ends where a request that was put off is taken up again" verdict_is - nfs_rpc:op_end nfs_rpc:v4op_end
+# By thread they would: a read begins on one and ends on another, and what comes next there is taken for a part of it.
+check "none of them is taken for longer than it is" eval 'hone status --json | jq -e "any(.types[]; .type == \"COMPOUND\" and (.mean_ms | numbers) < 20)"'
+check "no user met an error meanwhile" load_ends
+exit $FAILED

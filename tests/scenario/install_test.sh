@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What `make install` gives to those who read our pages: each file that a page names is there, and servers take the pages'
+# lines as they stand, but for the folder. What requests then look like is for nginx_test.sh, redis_test.sh, postgres_test.sh.
+# O: the folder that `make all` built.
+. "$(dirname "$0")/lib.sh"
+D=$(mktemp -d)
+chmod 755 "$D"
+end() {
+	redis-cli -s "$D/redis.sock" SHUTDOWN NOSAVE > /dev/null 2>&1
+	rm -rf "$D"
+}
+trap end EXIT
+why() { tail -qn 5 "$D"/*.log 2> /dev/null; }
+here() { sed "s|/usr/local|$D/usr/local|g"; }
+block() { sed -n "/^\`\`\`$2\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "docs/$1.md" | here; }	# PAGE LANGUAGE: that of the page
+built() { [ -e "$O/lib/hone/$1" ]; }
+
+check "make install" make -s O="$O" DESTDIR="$D" install
+named() {	# those that are built at all
+	local path missing=0
+	for path in $(grep -oh '/usr/local/[A-Za-z0-9_./-]*' docs/*.md README.md | sed 's/[.,]$//' | sort -u); do
+		case ${path##*/} in
+		ngx_http_hone_module.so) built ngx_http_hone_module.so || continue ;;
+		*postgres*) built hone_postgres.so || continue ;;
+		esac
+		[ -e "$D$path" ] || [ -e "$D$path.so" ] || { echo "$path"; missing=1; }
+	done
+	return $missing
+}
+check "each file that a page names is there" named
+for map in "$D"/usr/local/share/hone/maps/*.map; do
+	check "${map##*/} is a mapping" "$D/usr/local/bin/hone" map check --no-program "$map"
+done
+
+if [ -e "$O/lib/hone/ngx_http_hone_module.so" ] && command -v nginx > /dev/null; then
+	{
+		block nginx nginx | sed -n 1p
+		echo "pid $D/nginx.pid; error_log $D/nginx.log; events { }"
+		block nginx nginx | sed 1d
+		echo 'access_log off; server { listen 127.0.0.1:1; location / { proxy_pass http://127.0.0.1:2; } } }'
+	} > "$D/nginx.conf"
+	check "nginx takes the page's lines" nginx -t -q -e "$D/nginx.log" -c "$D/nginx.conf"
+else
+	echo "# no nginx, or no module for it: left out"
+fi
+
+if command -v redis-server > /dev/null; then
+	block redis sh | grep -o 'loadmodule [^"]*' > "$D/redis.conf"
+	redis-server "$D/redis.conf" --port 0 --unixsocket "$D/redis.sock" --dir "$D" --save '' > "$D/redis.log" 2>&1 &
+	check "Redis starts with the page's line" wait_for 20 redis-cli -s "$D/redis.sock" PING
+	block redis sh | sed -n "s|^redis-cli |redis-cli -s $D/redis.sock |p" > "$D/redis.sh"
+	check "and answers its commands" eval 'bash -e "$D/redis.sh" > "$D/redis.out" && grep -qx hone "$D/redis.out" && [ "$(tail -n 1 "$D/redis.out")" = OK ]'
+else
+	echo "# no redis-server: left out"
+fi
+
+BIN=$(ls -d /usr/lib/postgresql/*/bin 2> /dev/null | sort -V | tail -1)
+if [ -e "$O/lib/hone/hone_postgres.so" ] && [ -x "$BIN/postgres" ] && [ "$(id -u)" = 0 ]; then
+	export PGDATA=$D/data
+	install -d -o postgres "$PGDATA"
+	as_postgres() { setpriv --reuid=postgres --regid=postgres --clear-groups env HOME="$PGDATA" "$@"; }
+	as_postgres "$BIN/initdb" -A trust --no-locale --no-sync > "$D/initdb.log" 2>&1
+	block postgres sh | sed -n 1p > "$D/postgres.sh"
+	check "PostgreSQL takes the page's line" bash -e "$D/postgres.sh"
+	check "and loads what it names" eval 'echo "SHOW hone.requests" | as_postgres "$BIN/postgres" --single postgres 2>&1 | tee "$D/postgres.log" | grep "hone.requests = \"off\""'
+else
+	echo "# no PostgreSQL server, or no module for it, or not root: left out"
+fi
+echo "1..$N"
+exit $FAILED

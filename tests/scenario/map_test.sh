@@ -1,0 +1,180 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A program that has tracepoints and knows nothing of Hone is learned and diagnosed by a mapping, whether its requests stay on
+# one thread or go from thread to thread under changing numbers; under a real LTTng on a node of its own, beside a session
+# of the program's own people.
+# O: the folder that `make all agent-scenario` built.
+. "$(dirname "$0")/lib.sh"
+needs root lttng lttng-sessiond
+here=$PWD/examples
+. "$here/stage.sh"
+stage=$(mktemp -d "${TMPDIR:-/tmp}/hone-map.XXXXXX")
+export HONE_SOCKET="ipc://$stage/honed.sock"
+nodes=one agent=
+in_node() { "$here/node.sh" exec "$stage/shop" one "$@"; }
+end() {
+  [ $FAILED = 0 ] || stage_logs | sed 's/^/# /'
+  stage_unhone
+  [ -z "$agent" ] || kill "$agent" 2>/dev/null
+  "$here/node.sh" stop "$stage/shop" one
+  rm -rf "$stage"
+}
+trap end EXIT
+why() { hone status; tail -n 8 "$stage/agent-one.log" "$stage/honed.log" "$stage/shop/one/program.log"; }
+
+# ---- what there is ----
+program_start() {	# [NAME=VALUE]...: its environment
+  rm -f "$stage/shop/one/program.pid"
+  "$here/node.sh" run "$stage/shop" one program env "$@" "$O/tests/scenario/map_program" "$stage/control"
+  wait_for 10 eval 'program=$(cat "$stage/shop/one/program.pid" 2>/dev/null) && [ "$(cat /proc/$program/comm)" = map_program ]' 
+}
+fault() { echo "$1" >"$stage/fresh" && mv "$stage/fresh" "$stage/control"; }
+agent_start() {
+  "$here/node.sh" exec "$stage/shop" one "$O/bin/hone-agent" -o agent.node=one \
+    -o controller.url="ipc://$stage/agents.sock" -o controller.silence=2s -o controller.sampling_without=3s -o agent.hang=2s -o agent.run_dir=/dev/shm/hone-agent -o maps.folder="$stage/maps" "$@" >>"$stage/agent-one.log" 2>&1 &
+  agent=$!
+}
+agent_says() { in_node timeout 10 "$O/bin/hone-agent" -o agent.node=one -o maps.folder="$stage/$1" -o agent.run_dir=/dev/shm/no; }
+fails_at() {	# FOLDER WORDS: the agent does not start, and says where
+  local said rc=0
+  said=$(agent_says "$1" 2>&1) || rc=$?
+  echo "exit $rc: $said"
+  [ $rc = 1 ] && grep -qE -e "$2" <<<"$said"
+}
+# rules_on SESSION...: the names that are on in sessions whose names begin so, one a line
+rules_on() {
+  in_node lttng -n list 2>/dev/null | sed -n "s/^ *[0-9]*) \($1[^ ]*\).*/\1/p" | while read -r session; do
+    in_node lttng -n list "$session" | sed -n 's/^ *\([A-Za-z_0-9]*:[^ ]*\) .*\[enabled\].*/\1/p'
+  done
+}
+named='broker:call_begin broker:call_end broker:done broker:queued broker:started broker:written'
+named_on() { echo "$(rules_on hone- | grep -v '^hone[:_]' | sort | tr '\n' ' ')"; [ "$(rules_on hone- | grep -v '^hone[:_]' | sort | tr '\n' ' ')" = "$named " ]; }
+nothing_on() { rules_on hone-; [ -z "$(rules_on hone- | grep -v '^hone[:_]')" ]; }
+no_session() { in_node lttng -n list; ! in_node lttng -n list | grep -q hone-one; }
+own_session() { rules_on team; in_node lttng -n list team | grep -q ' team: \[active\]' && [ "$(rules_on team)" = broker:lookup_begin ]; }
+seen() { hone status --json | jq -e --arg t "$1" --argjson n "$2" 'any(.types[]; .type == $t and .traces > $n)'; }
+traces() { hone status --json | jq --arg t "$1" '.types[] | select(.type == $t) | .traces'; }
+connected() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_ok and .programs > 0)' && hone tracepoints --json | jq -e '.total >= 25'; }
+verdict_is() { hone forest "$1" --json | jq -e --arg from "map_program/broker:$2" --arg to "map_program/broker:$3" \
+  '.runs[0] | {state, words, verdict} | ., (.state == "found" and .verdict.edge.from == $from and .verdict.edge.to == $to) | if type == "object" then debug else . end'; }
+
+spending_ended() {	# notes what is spent now
+  hone agents --json | jq -c '.agents[0] | [.spent_pct, .budget_pct]' >>"$stage/spent"
+  hone forest SEARCH --json | jq -e '.runs[0].state != "active"'
+}
+
+echo 1..37
+mkdir "$stage/maps" "$stage/bad" "$stage/shop"
+cat >"$stage/maps/broker.map" <<-'MAP'
+	[program]
+	service = map_program
+
+	[request call]
+	begin = broker:call_begin
+	end = broker:call_end
+	correlate = thread
+	type_field = op
+
+	[request job]
+	begin = broker:queued
+	begin_id = job
+	end = broker:done
+	end_id = task
+	correlate = field
+	type = JOB
+	step = broker:started job -> task
+	step = broker:written task
+MAP
+printf '[program]\nservice = map_program\n[request x]\nbegin = broker:call_begin\nend = broker:call_end\ncorrelate = magic\n' >"$stage/bad/x.map"
+"$here/node.sh" start "$stage/shop" one || { echo "Bail out! no node"; exit 1; }
+check "a mapping that is wrong ends the start, with file and line" fails_at bad 'bad/x\.map:6: '
+check "checking the configuration says so as well" eval '! in_node "$O/bin/hone-agent" -n -o maps.folder="$stage/bad"'
+fault none
+check "a program runs that knows nothing of Hone" program_start
+check "it has no library of ours" eval '! grep -q libhone "/proc/$program/maps"'
+in_node bash -c "lttng -n create team -o '$stage/team' && lttng -n enable-channel -u --buffers-pid -s team c &&
+  lttng -n enable-event -u -s team -c c broker:lookup_begin && lttng -n start team" >"$stage/team.log" 2>&1
+check "its own people trace it" own_session
+agent_start
+stage_honed "${ALL_TRACED[@]}" || { echo "Bail out! no controller"; exit 1; }
+check "an agent with a mapping is connected" wait_for 60 connected
+check "and is the process that is killed below, no shell around it" [ "$(cat "/proc/$agent/comm")" = hone-agent ]
+check "what the mapping names is on, once each" wait_for 30 named_on
+check "calls are requests, their type is what a field says" wait_for 60 seen SEARCH 50
+check "jobs are requests, from thread to thread" wait_for 60 seen JOB 50
+
+# ---- learned, and diagnosed ----
+check "both are learned" hone learn --seconds 5 --wait
+check "of the calls what lies inside" eval 'hone space show SEARCH | grep -q broker:lookup_begin'
+check "of the jobs too, though no tracepoint inside has a number" eval 'hone space show JOB | grep -q broker:render_end'
+check "after learning only what the mapping names is on" wait_for 30 named_on
+fault lookup
+check "a diagnosis of calls ends" hone start SEARCH --wait
+check "and names the step that is slow" verdict_is SEARCH lookup_begin lookup_end
+check "what it turned on is off" wait_for 30 named_on
+fault render
+check "a diagnosis of jobs ends" hone start JOB --wait
+check "and names the step that is slow" verdict_is JOB render_begin render_end
+check "what it turned on is off" wait_for 30 named_on
+
+# ---- who dies ----
+fault die
+wait_for 10 gone "$program" >/dev/null
+check "it dies within a job" gone "$program"
+fault none
+before=$(traces JOB)
+check "another one, with libhone loaded as well, is traced from its start" eval 'program_start LD_PRELOAD="$O/lib/libhone.so" && wait_for 10 grep -q libhone "/proc/$program/maps" && wait_for 60 seen JOB $((before + 50))'
+check "no request of two lives: none lasts longer than a second" eval 'hone report JOB --json | jq -e "[.types[].groups[] | .max_ms // .mean_ms] | length > 0 and all(. < 1000)"'
+
+calls() { hone status --json | jq '.types[] | select(.type == "SEARCH") | .per_second'; }
+calls_are() { jq -ne "$(calls) $1"; }
+before=$(calls)
+fault lookup
+wait_for 30 calls_are "< 0.75 * $before" >/dev/null
+calls=$(calls)
+little=$(hone agents --json | jq --argjson calls "$calls" '.agents[0].record_ns * $calls * 1.4 / 1e7')	# percent of a core
+kill -9 "$honed"
+wait "$honed" 2>/dev/null
+check "without a controller it costs the program nothing after a while" wait_for 20 nothing_on
+stage_honed "${ALL_TRACED[@]}" -o search.budget="$little%"
+check "with a controller again all is as before" eval 'wait_for 60 named_on && wait_for 60 seen SEARCH 50'
+
+# ---- what it costs ----
+# The records of one tracepoint and a half: too few to tell where a step begins and ends. With a filter before them one in a
+# hundred calls would do for all twelve, and that is what must not be believed here.
+wait_for 30 calls_are "> 0.8 * $calls" >/dev/null
+check "with little to spend a diagnosis ends" eval 'hone start SEARCH && wait_for 120 spending_ended'
+check "and says that more cost too much, since every call is paid for" eval \
+  'hone forest SEARCH --json | jq -e ".runs[0].words | test(\"cost more than the budget allows\")"'
+check "and has spent something, and never more" jq -se 'any(.[]; .[0] > 0) and all(.[]; .[0] <= .[1] * 1.001)' "$stage/spent"
+check "what it turned on is off" wait_for 30 named_on
+fault none
+
+# ---- mappings that come and go ----
+mv "$stage/maps/broker.map" "$stage/broker.map"
+kill -HUP "$agent"
+check "without its mapping nothing of the program is on" wait_for 20 nothing_on
+mv "$stage/broker.map" "$stage/maps/broker.map"
+kill -HUP "$agent"
+check "with it again all is as before" wait_for 60 named_on
+
+# ---- nothing in such a program knows of a lease ----
+kill -STOP "$agent"
+check "an agent that hangs has nothing on" wait_for 20 no_session
+kill -CONT "$agent"
+check "when it goes on, all is as before" eval 'wait_for 60 named_on && wait_for 60 seen JOB 50'
+kill -9 "$agent"
+wait "$agent" 2>/dev/null
+agent=
+check "an agent that is killed leaves nothing on" wait_for 10 no_session
+agent_start
+wait_for 60 named_on >/dev/null
+guard=$(pgrep -x hone-guard -P "$agent")
+kill -STOP "$guard"	# so that it sees nothing in between, nor the agent that it is gone
+kill -9 "$agent" "$guard"
+wait "$agent" 2>/dev/null
+agent=
+check "killed with its guardian, it leaves all on" named_on
+check "until it is swept" eval 'in_node "$O/bin/hone-agent" --sweep -o agent.node=one -o agent.run_dir=/dev/shm/hone-agent && no_session'
+check "the session of the program's own people is as it was" own_session
+exit $FAILED

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hone map, as a command: what it says and how it ends, without LTTng. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/command.h"
+
+static const char FITS[] = "[program]\nservice = brok*\n[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\n"
+    "correlate = field\nstep = b:started job -> task\nlimit = 2min\n[request call]\nbegin = c:begin\nend = c:end\ncorrelate = thread\n"
+    "type_field = op\nnested = no\n";
+
+static const char LISTED[] = "PID: 1 - Name: /bin/init\n      x:y (loglevel: TRACE_INFO (6)) (type: tracepoint)\n"
+    "PID: 7 - Name: /usr/bin/broker\n      b:queued (loglevel: TRACE_INFO (6)) (type: tracepoint)\n        field: job (integer)\n"
+    "      b:started (loglevel: TRACE_INFO (6)) (type: tracepoint)\n        field: task (integer)\n        field: job (integer)\n"
+    "      b:done (loglevel: TRACE_INFO (6)) (type: tracepoint)\n        field: task (integer)\n"
+    "PID: 8 - Name: broker2\n      b:done (loglevel: TRACE_INFO (6)) (type: tracepoint)\n        field: task (integer)\n"
+    "      c:begin (loglevel: TRACE_INFO (6)) (type: tracepoint)\n        field: op (string)\n"
+    "      c:end (loglevel: TRACE_INFO (6)) (type: tracepoint)\n";
+
+static char map[] = "/tmp/cli_map.XXXXXX", listed[] = "/tmp/cli_listed.XXXXXX";
+
+static int
+make_files(void **state)
+{
+	int a = mkstemp(map), b = mkstemp(listed);
+
+	(void)state;
+	return a < 0 || b < 0 || close(a) != 0 || close(b) != 0 ? -1 : 0;
+}
+
+static int
+drop_files(void **state)
+{
+	(void)state;
+	return unlink(map) + unlink(listed);
+}
+
+static void
+put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+/* What `hone map` with these words says; {code} and out, err must hold the words. */
+static void
+says(enum exit_code code, const char *out_words, const char *err_words, const char *first, ...)
+{
+	char *argv[16] = { "hone", "map" }, *out_text, *err_text;
+	struct pen out = { .columns = 100 }, err = { .columns = 100 };
+	size_t out_len, err_len;
+	enum exit_code got;
+	int argc = 2;
+	va_list ap;
+
+	va_start(ap, first);
+	for (const char *a = first; a != NULL; a = va_arg(ap, const char *))
+		argv[argc++] = (char *)(uintptr_t)a;
+	va_end(ap);
+	out.out = open_memstream(&out_text, &out_len);
+	err.out = open_memstream(&err_text, &err_len);
+	got = command_run(argc, argv, &out, &err);
+	fclose(out.out);
+	fclose(err.out);
+	pen_release(&out);
+	pen_release(&err);
+	if (got != code || strstr(out_text, out_words) == NULL || strstr(err_text, err_words) == NULL)
+		fail_msg("code %d, out '%s', err '%s'", got, out_text, err_text);
+	free(out_text);
+	free(err_text);
+}
+
+static void
+what_fits_is_fine(void **state)
+{
+	(void)state;
+	put(map, FITS);
+	put(listed, LISTED);
+	/* both programs of such a name together have all of it, and done once */
+	says(DONE, ": nothing is wrong, by 5 tracepoints of broker (process 7 and others)\n", "", "check", map, "--events", listed, NULL);
+	says(DONE, ": nothing is wrong; no program was asked\n", "", "check", map, "--no-program", NULL);
+	says(DONE, "\"tracepoints\": 5", "", "check", map, "--events", listed, "--json", NULL);
+	says(DONE, "\"program\": null", "", "check", map, "--no-program", "--json", NULL);
+}
+
+static void
+what_is_wrong_ends_with_1_and_has_its_line(void **state)
+{
+	(void)state;
+	put(listed, LISTED);
+	put(map, "[program]\nservice = broker\n[request job]\nbegin = b:queud\nend = b:done\ncorrelate = thread\n");
+	says(FAILED, ":4: begin: the program has no tracepoint b:queud; did you mean b:queued?\n", "", "check", map, "--events", listed,
+	    NULL);
+	says(FAILED, ": one thing is wrong, by 3 tracepoints of broker (process 7)\n", "", "check", map, "--events", listed, NULL);
+	says(FAILED, "\"line\": 4", "", "check", map, "--events", listed, "--json", NULL);
+	put(map, "[program]\nservice = broker\n[request job]\nbegin = b:queued\nend = b:done\ncorelate = thread\n");
+	says(FAILED, ":6: no key \"corelate\"; did you mean correlate?", "", "check", map, "--no-program", NULL);
+	says(FAILED, "\"service\": null", "", "check", map, "--no-program", "--json", NULL);
+	says(FAILED, "\"line\": 6", "", "check", map, "--no-program", "--json", NULL);
+	says(FAILED, "", "hone: map show: ", "show", map, NULL);
+	put(map, "[program]\nservice = other\n[request job]\nbegin = b:queued\nend = b:done\ncorrelate = thread\n");
+	says(FAILED, "", "no program called other has tracepoints now; there are: init, broker, broker2", "check", map, "--events",
+	    listed, NULL);
+	put(listed, "nothing\n");
+	says(FAILED, "", "no program in it", "check", map, "--events", listed, NULL);
+	says(FAILED, "", "/no/listing: No such file", "check", map, "--events", "/no/listing", NULL);
+	says(FAILED, "", "/no/map: no such file", "check", "/no/map", NULL);
+}
+
+static void
+show_says_what_hone_understands(void **state)
+{
+	(void)state;
+	put(map, FITS);
+	says(DONE, "its type is the name of what it begins with", "", "show", map, NULL);
+	says(DONE, "b:started belongs to it by field job, and from there on it is also called by field task", "", "show", map, NULL);
+	says(DONE, "ends with b:done, by field task", "", "show", map, NULL);
+	says(DONE, "given up when it is open for over 2 min 0 s", "", "show", map, NULL);
+	says(DONE, "its type is field op of c:begin", "", "show", map, NULL);
+	says(DONE, "c:begin inside of it gives it up, and begins another", "", "show", map, NULL);
+	says(DONE, "always on for it: b:queued, b:started, b:done, c:begin, c:end", "", "show", map, NULL);
+	says(DONE, "\"limit_s\": 120.0", "", "show", map, "--json", NULL);
+}
+
+static void
+misuse_is_told(void **state)
+{
+	(void)state;
+	says(MISUSED, "", "hone: map: to do what?", NULL);
+	says(MISUSED, "", "hone: chek: no such thing; check or show", "chek", map, NULL);
+	says(MISUSED, "", "hone: map check: which file?", "check", NULL);
+	says(MISUSED, "", "--events: not together with --no-program", "check", map, "--events", listed, "--no-program", NULL);
+	says(MISUSED, "", "--socket: no such flag", "check", map, "--socket", "x", NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_fits_is_fine),
+		cmocka_unit_test(what_is_wrong_ends_with_1_and_has_its_line),
+		cmocka_unit_test(show_says_what_hone_understands),
+		cmocka_unit_test(misuse_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, drop_files);
+}
