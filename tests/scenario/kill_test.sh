@@ -27,7 +27,7 @@ shimmed() {
 # A diagnosis, one tracepoint a cycle, to its end or honed's.
 diagnosis() {
   until_true 60 "requests are seen, or honed is dead" eval 'gone "$honed" || seen' || return 1
-  gone "$honed" || hone start $TYPE --k 1 --seed 1 >/dev/null 2>&1 || gone "$honed" || return 1
+  gone "$honed" || hone start $TYPE --k 1 --seed 1 >/dev/null 2>&1 || wait_for 10 gone "$honed" || return 1
   until_true 180 "the diagnosis or honed has ended" ended
 }
 finish() { kill "$honed" 2>/dev/null; wait "$honed" 2>/dev/null; honed=; }

@@ -2,7 +2,8 @@
 /*
  * map_program CONTROL_FILE: a server that has tracepoints and knows nothing of Hone.
  *
- * Calls are served each on one thread, six of which are at it. Jobs are queued by one thread, get a task's
+ * Calls are served each on one thread, six of which are at it, by the clock: as many a second whether a step is slow or not.
+ * Jobs are queued by one thread, get a task's
  * number from the worker that starts them, and are done by a third thread that hears of the task; only the
  * numbers say what belongs together. What is in the control file is looked at before each call and job:
  * the name of a step ("lookup", "render") that is slow now, by 0 to 36 ms; or "die": the next job ends the
@@ -22,7 +23,7 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "tests/scenario/map_program_tp.h"
 
-enum { QUEUE = 64, CALL_EVERY_US = 18000, JOB_EVERY_US = 8000 };
+enum { QUEUE = 64, CALL_EVERY_US = 45000, JOB_EVERY_US = 8000 };
 
 struct queue {			/* of numbers, from thread to thread */
 	pthread_mutex_t lock;
@@ -97,8 +98,10 @@ static void *
 serve(void *number)
 {
 	unsigned dice = 1 + (unsigned)(uintptr_t)number;
+	struct timespec next;
 	char slow[16];
 
+	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
 		told(slow);
 		lttng_ust_tracepoint(broker, call_begin, "SEARCH", 100 + dice % 900);
@@ -109,7 +112,10 @@ serve(void *number)
 		STEP(format);
 		STEP(send);
 		lttng_ust_tracepoint(broker, call_end, "SEARCH", 0);
-		pause_us(CALL_EVERY_US);
+		next.tv_nsec += CALL_EVERY_US * 1000;
+		next.tv_sec += next.tv_nsec / 1000000000;
+		next.tv_nsec %= 1000000000;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
 	}
 	return NULL;
 }
