@@ -119,6 +119,16 @@ deeper_of(const char *words)
 	return at != NULL ? at + 2 : NULL;
 }
 
+/* Tracepoints that may lie in the edge for all that was learned; NULL: there are none. */
+static const char *
+unseen_of(const char *words)
+{
+	static const char SAYS[] = "; not seen while learning: ";
+	const char *at = strstr(words, SAYS);
+
+	return at != NULL ? at + sizeof SAYS - 1 : NULL;
+}
+
 /* What kind of an end the search came to, and so what to do next. */
 static void
 print_kind(struct pen *p, const json_t *run, const json_t *v)
@@ -131,7 +141,7 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	if (deeper_of(text_of(p, v, "words")) != NULL && strcmp(kind, "separated") != 0)
 		return;
 	if (strcmp(kind, "place") == 0 || strcmp(kind, "key") == 0)
-		line_print(p, "place", pen_printf(p, "no tracepoint left between %s and %s: instrument here",
+		line_print(p, "place", pen_printf(p, "no learned tracepoint left between %s and %s: instrument here",
 		    event_of(text_of(p, edge, "from")), event_of(text_of(p, edge, "to"))));
 	else if (strcmp(kind, "separated") == 0)
 		line_print(p, "separated", pen_printf(p, "%s tells them apart: requests with it, and requests without it, are predictable",
@@ -163,6 +173,8 @@ print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 	print_share(p, v, slow);
 	print_key(p, json_object_get(v, "key"));
 	print_kind(p, run, v);
+	if (unseen_of(text_of(p, v, "words")) != NULL)
+		line_print(p, "unseen", unseen_of(text_of(p, v, "words")));
 	print_what_if(p, json_object_get(v, "what_if"));
 	print_cost(p, v);
 	print_group(p, json_object_get(v, "group"));

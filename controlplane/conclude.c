@@ -159,14 +159,26 @@ print_place(struct buf *b, const struct shape *shape, uint32_t edge)
 		    shape->edges[edge].to_token <= shape->edges[edge].from_token ? " (round a loop)" : "");
 }
 
+/* What a fault does was perhaps never done while all was well. */
 static void
-print_words(struct buf *b, struct engine *g, const struct verdict *v, const struct search *s, const char *type,
+print_unseen(struct buf *b, struct engine *g, const struct diagnosis *d, const struct search *s)
+{
+	const struct label *of = labels_get(g->labels, s->gap.from_unit);
+	uint32_t n = explore_unseen(g, d, s);
+
+	if (n > 0)
+		buf_printf(b, "; not seen while learning: %u tracepoint%s of %.*s; learn again while it is slow, if that is new", n,
+		    n == 1 ? "" : "s", (int)of->service_len, of->text);
+}
+
+static void
+print_words(struct buf *b, struct engine *g, const struct verdict *v, const struct diagnosis *d, const struct search *s,
     const struct shape *shape, uint32_t edge)
 {
 	static const char *const ENDS[] = {
-		[VERDICT_PLACE] = "no tracepoint is left between them: instrument there",
-		[VERDICT_KEY] = "no tracepoint is left between them",
-		[VERDICT_SEPARATED] = "no tracepoint is left between them: instrument there",
+		[VERDICT_PLACE] = "no learned tracepoint is left between them: instrument there",
+		[VERDICT_KEY] = "no learned tracepoint is left between them",
+		[VERDICT_SEPARATED] = "no learned tracepoint is left between them: instrument there",
 		[VERDICT_SPREAD] = "it is spread over what lies between them, no part has most of it",
 		[VERDICT_CUT] = "the search was cut short there",
 	};
@@ -176,7 +188,7 @@ print_words(struct buf *b, struct engine *g, const struct verdict *v, const stru
 		    v->tracepoint, s->sep.between * 100, s->sep.with ? "do" : "do not");
 	buf_printf(b, "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %llu requests %s lies between %s and %s",
 	    v->share * 100, v->share_low * 100, v->share_high * 100, v->confidence * 100,
-	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, type, v->from, v->to);
+	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, d->run->type, v->from, v->to);
 	if (alike(&s->serial) >= 2)
 		buf_printf(b, " (they wait alike: worth %.0f that are independent)", (double)v->traces / alike(&s->serial));
 	print_place(b, shape, edge);
@@ -194,6 +206,8 @@ print_words(struct buf *b, struct engine *g, const struct verdict *v, const stru
 	if (s->deep.dear > 0)
 		buf_printf(b, "; %u tracepoint%s of preloaded helpers cost%s more than the budget allows", s->deep.dear,
 		    s->deep.dear == 1 ? "" : "s", s->deep.dear == 1 ? "s" : "");
+	if (v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY || v->kind == VERDICT_SEPARATED)
+		print_unseen(b, g, d, s);
 	buf_u8(b, 0);
 }
 
@@ -315,7 +329,7 @@ conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *
 		v.kind = VERDICT_SEPARATED;
 	else if (kind == VERDICT_PLACE && v.key[0] != '\0')
 		v.kind = VERDICT_KEY;
-	print_words(&words, g, &v, s, d->run->type, &group->shape, edge);
+	print_words(&words, g, &v, d, s, &group->shape, edge);
 	v.words = (char *)words.data;
 	if (words.failed)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);

@@ -108,6 +108,12 @@ of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct
 	return rc;
 }
 
+static bool
+is_of_service(const struct asked *a, const struct program *p)
+{
+	return strlen(p->service) == a->of->service_len && strncmp(p->service, a->of->text, a->of->service_len) == 0;
+}
+
 static int
 of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked *a, uint32_t *on, struct wall when,
     struct err *e)
@@ -117,14 +123,23 @@ of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked
 	for (uint32_t n = 0; n < g->nnodes; n++) {
 		const struct programs *all = &g->nodes[n].programs;
 
-		for (uint32_t i = 0; i < all->nprograms && *on < s->explore_most && !a->full && rc == 0; i++) {
-			const char *service = all->programs[i].service;
-
-			if (strlen(service) == a->of->service_len && strncmp(service, a->of->text, a->of->service_len) == 0)
+		for (uint32_t i = 0; i < all->nprograms && *on < s->explore_most && !a->full && rc == 0; i++)
+			if (is_of_service(a, &all->programs[i]))
 				rc = of_program(g, d, s, all, &all->programs[i], a, on, when, e);
-		}
 	}
 	return rc;
+}
+
+static void
+unseen_of_node(const struct engine *g, const struct programs *all, const struct asked *a, struct texts *unseen)
+{
+	for (uint32_t i = 0; i < all->nprograms; i++)
+		for (uint32_t k = 0; is_of_service(a, &all->programs[i]) && k < all->programs[i].count; k++) {
+			const char *name = all->names[all->programs[i].first + k];
+
+			if (!deep_is(g, name) && !is_seen(g, a, name))
+				texts_intern(unseen, name, strlen(name));
+		}
 }
 
 /* Whether a tracepoint of that service's own was ever seen. */
@@ -161,6 +176,7 @@ explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 		return 0;
 	}
 	s->explore_most = s->explore_most == 0 ? AT_ONCE : s->explore_most;
+	s->explored_own |= !s->deep.begun;
 	s->explored_before = s->explored;
 	rc = of_service(g, d, s, &a, &on, when, e);
 	label_set_release(&a.seen);
@@ -170,6 +186,22 @@ explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 		explore_end(g, s, when);
 	forest_touch_run(g->forest, d->run);
 	return rc != 0 ? rc : (int)on;
+}
+
+uint32_t
+explore_unseen(struct engine *g, const struct diagnosis *d, const struct search *s)
+{
+	struct asked a = { .of = labels_get(g->labels, s->gap.from_unit) };
+	struct texts *unseen = texts_new();		/* nodes may run the same program */
+	uint32_t n = 0;
+
+	if (unseen != NULL && !s->explored_own && s->gap.from_unit == s->gap.to_unit && seen_labels(&a.seen, g, d->type))
+		for (uint32_t i = 0; i < g->nnodes; i++)
+			unseen_of_node(g, &g->nodes[i].programs, &a, unseen);
+	n = unseen != NULL ? texts_count(unseen) : 0;
+	texts_free(unseen);
+	label_set_release(&a.seen);
+	return n;
 }
 
 bool

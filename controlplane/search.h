@@ -97,6 +97,7 @@ struct search {
 
 	struct hypothesis *explorer;	/* owns what is on to explore; NULL: nothing is */
 	uint32_t explored, explored_before;	/* of the service's tracepoints, in the order their agents tell them */
+	bool   explored_own;		/* the program's own, not those of the deeper layer alone */
 	uint32_t explore_most;		/* so many at once: fewer when they were too dear */
 	uint32_t taught;		/* traces of its own that taught the space meanwhile (learn_new() does it) */
 
@@ -253,6 +254,9 @@ bool needed(const struct search *s, uint32_t label);	/* an end of the gap, or wh
 /* Turns on some tracepoints of the gap's service that the space has never seen for this type; once the deeper layer is
  * come to, those of its provider at hand. How many, or a negative code; 0: there are none, or all were explored. */
 int  explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+/* How many tracepoints of the gap's service the space has never seen for this type, and nobody has explored: they may lie in
+ * the gap for all we know. O(its tracepoints x nodes). */
+uint32_t explore_unseen(struct engine *g, const struct diagnosis *d, const struct search *s);
 /* The space was taught, and it is known what they cost. */
 bool explored_enough(const struct engine *g, const struct search *s, bool late);
 void explore_end(struct engine *g, struct search *s, struct wall when);

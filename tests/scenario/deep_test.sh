@@ -67,7 +67,7 @@ check "nothing is on afterwards" wait_for 10 quiet
 
 check "no helper tells of it: a diagnosis ends" eval 'desk work && diagnosed'
 check "with the edge between the program's own" ends deskp:priced deskp:booked
-check "which is where to instrument" says "no tracepoint is left between them: instrument there"
+check "which is where to instrument" says "no learned tracepoint is left between them: instrument there"
 check "nothing is on afterwards" wait_for 10 quiet
 check "records of malloc carry the request that they are of" context
 check "the program has lived through it all" kill -0 "$DESK"

@@ -146,7 +146,7 @@ beyond(const struct made *m, const struct verdict *v)
 static void
 kind_and_words(const struct made *m, const struct run *r, const struct verdict *v, int cause, struct claims *ret)
 {
-	bool says_none = has(v->words, "no tracepoint is left"), cut = v->kind == VERDICT_CUT;
+	bool says_none = has(v->words, "no learned tracepoint is left"), cut = v->kind == VERDICT_CUT;
 
 	ret->kinds += (cut && r->cycles < r->effort) || (cause >= 0 && v->kind == VERDICT_SPREAD) ||
 	    (cause >= 0 && v->kind == VERDICT_SEPARATED && m->causes[cause].nown == 0) ||

@@ -15,6 +15,7 @@
  *	  call UNIT ... ;               hands on to each, at the same time, and waits for all
  *	  send UNIT                     hands on, waits for nothing
  *	  maybe SHARE ... ;             a branch
+ *	  fault SHARE ... ;             one that nobody takes before the fault is on
  *	  else ... ;                    is taken where the branch before it was not
  *	  loop KEY ... ;                as often as the key says
  *	key NAME LOW HIGH               drawn for each request
@@ -56,7 +57,7 @@
 enum { MAX = 64, OPS = 512, FULL_NAME = 80 };
 #define WINDOW_NS INT64_C(5000000000)
 #define CHANCE 0.25		/* which requests are probed is chance: some hundred in a window */
-enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_ELSE, OP_LOOP, OP_END };
+enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_FAULT, OP_ELSE, OP_LOOP, OP_END };
 
 struct op {
 	enum op_kind kind;
@@ -126,7 +127,8 @@ node_named(struct app *a, const char *name)
 static void
 op_read(struct app *a, struct unit_text *u, char *word[], int n)
 {
-	static const char *const NAMES[] = { "point", "work", "slow", "slow-at", "per", "call", "send", "maybe", "else", "loop", ";" };
+	static const char *const NAMES[] = { "point", "work", "slow", "slow-at", "per", "call", "send", "maybe", "fault", "else", "loop",
+	    ";" };
 	struct op *o = &u->ops[u->nops++];
 	size_t kind = 0;
 
@@ -139,7 +141,7 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 		snprintf(kind == OP_POINT ? o->name : o->key, kind == OP_POINT ? sizeof o->name : sizeof o->key, "%s", word[1]);
 	if (kind == OP_POINT && n > 2)
 		snprintf(o->key, sizeof o->key, "%s", word[2]);
-	if (kind == OP_WORK || kind == OP_SLOW || kind == OP_MAYBE) {
+	if (kind == OP_WORK || kind == OP_SLOW || kind == OP_MAYBE || kind == OP_FAULT) {
 		o->a = atof(word[1]);
 		o->b = n > 2 ? atof(word[2]) : 0;
 		o->c = n > 3 ? atof(word[3]) : 0;
@@ -458,9 +460,9 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 	for (i = from; i < u->nops && u->ops[i].kind != OP_END; i++) {
 		const struct op *o = &u->ops[i];
 
-		if (o->kind == OP_MAYBE || o->kind == OP_ELSE || o->kind == OP_LOOP) {
+		if (o->kind == OP_MAYBE || o->kind == OP_FAULT || o->kind == OP_ELSE || o->kind == OP_LOOP) {
 			int times = !doing ? 0 : o->kind == OP_LOOP ? (int)key_value(a, o->key) : o->kind == OP_ELSE ? !taken :
-			    rng_unit(&a->stage.rng) < o->a;
+			    (o->kind != OP_FAULT || a->fault) && rng_unit(&a->stage.rng) < o->a;
 			int next = i;
 
 			taken = times > 0;
