@@ -135,8 +135,6 @@ LONG      := $(call scenario_files,overhead kill questions demo bad_peer map age
 	matrix budget nginx redis postgres)
 ALONE     := $(call scenario_files,burst clock cost soak source)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
-# Why a check failed is said once more at the end; what else they say stays in $O/scenarios.
-scenarios  = $(if $2,O=$(abspath $O) prove $1 --timer -e bash $2 2>>$O/scenarios || failed=1;)
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 4
 MAN       := $(wildcard */*.[1358])
@@ -161,10 +159,7 @@ sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bise
 	$O/tests/sim/random --apps $(APPS) --seed $(SEED) $(if $(STRATEGY),--strategy "$(STRATEGY)") \
 	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE)) $(if $(SIZE),--size-max $(SIZE))
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
-	@: >$O/scenarios
-	@$(call scenarios,-j$(SCENARIO_JOBS),$(filter-out $(ALONE),$(SCENARIOS))) \
-	    $(call scenarios,,$(filter $(ALONE),$(SCENARIOS))) [ -z "$$failed" ] || \
-	    { grep '^#' $O/scenarios; echo "failed:"; grep -o '^# tests/scenario/[^ ]*.sh, [0-9]* - [^:]*' $O/scenarios; false; }
+	@tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
 fuzz:	# clang's libFuzzer, with objects of its own
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers
 fuzzers: $(FUZZERS)

@@ -80,7 +80,7 @@ end() {
 }
 trap end EXIT
 
-daemon_start || { echo "Bail out! no session daemon"; exit 1; }
+daemon_start || bail "no session daemon"
 program_start one
 program_start two
 controller_start

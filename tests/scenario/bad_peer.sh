@@ -78,10 +78,10 @@ one_hello() { [ "$(grep -c "^hello good" "$stage/taps")" = 1 ]; }
   -o analysis.report_max=2MiB -o analysis.patience=1s -o controller.silent_after=2s -o controller.mailbox_max=4MiB \
   >"$stage/honed.log" 2>&1 &
 honed=$!
-wait_for 30 hone status >/dev/null || { echo "Bail out! honed does not come up"; why; FAILED=1; exit 1; }
+wait_for 30 hone status >/dev/null || bail "honed does not come up"
 "$O/tests/scenario/soak_tap" "$stage/tap.sock" "$stage/agents.sock" >"$stage/taps" 2>"$stage/tap.log" &
 tap=$!
-node_start "$stage" n1 && node_start "$stage" n2 || { echo "Bail out! no nodes"; FAILED=1; exit 1; }
+node_start "$stage" n1 && node_start "$stage" n2 || bail "no nodes"
 in_node n1 "$O/bin/hone-agent" -o agent.node=good -o controller.url="ipc://$stage/tap.sock" \
   -o agent.run_dir=/dev/shm/hone-agent >"$stage/good.log" 2>&1 &
 good=$!

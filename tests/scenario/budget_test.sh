@@ -36,7 +36,7 @@ spent_some() { jq -se 'any(.[] | arrays; .[0] > 0)' "$stage/spent"; }
 probed_less() { jq -se '[.[] | objects | .probed | select(. > 0)] | length > 0 and min < 1' "$stage/spent"; }
 
 echo 1..10
-stage_shop && stage_honed "${ALL_TRACED[@]}" -o search.budget="$SHARE_PCT%" && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
+stage_shop && stage_honed "${ALL_TRACED[@]}" -o search.budget="$SHARE_PCT%" && stage_agents || bail "the stage does not come up"
 check "every agent measures what a record costs: between 20 and 2000 ns" wait_for 90 measured
 check "nothing of the measuring stays" wait_for 10 nothing_stays
 check "its program is none of the node's" bash -c "! '$O/bin/hone' tracepoints --json | grep hone_cost"

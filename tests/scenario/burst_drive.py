@@ -44,7 +44,7 @@ def until(seconds, what, words):
         if last:
             return last
         if time.monotonic() > limit:
-            print(f"Bail out! waited in vain: {words}")
+            print(f"not ok - waited in vain: {words}")
             sys.exit(1)
         time.sleep(0.02)
 

@@ -38,7 +38,7 @@ consumer() { cat /proc/"$SESSIOND"/task/*/children | tr ' ' '\n' | while read -r
 
 lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
 SESSIOND=$!
-wait_for 20 lttng -n list > /dev/null || { echo "Bail out! no session daemon"; exit 1; }
+wait_for 20 lttng -n list > /dev/null || bail "no session daemon"
 "$O/bin/honed" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
 	-o storage.database="$D/forest.db" -o storage.space="$D/space.db" "${ALL_TRACED[@]}" -o search.budget=100% -o search.cycle_max=5s \
 	-o agents.shed_for=100ms >> "$D/honed.log" 2>&1 &
@@ -52,7 +52,7 @@ agent_start
 check "the agent knows the program" wait_for 20 known
 # A ring is made with the first record that is to go there: a little work, then it can be watched.
 check "its rings can be looked at" wait_for 10 mapped
-[ $FAILED = 0 ] || { echo "Bail out! nothing to fill"; exit 1; }
+[ $FAILED = 0 ] || bail "nothing to fill"
 
 python3 tests/scenario/burst_drive.py "$O/bin/hone" "$D/in" "$D/out" "$(consumer)" "$D/forest.db" "${BURSTS:=16}" \
 	"${BURST_SEED:=1}" "$D" > "$D/drive.log" 2>&1

@@ -54,7 +54,7 @@ agents_right() {
 }
 
 echo 1..16
-stage_shop || { echo "Bail out! the shop does not come up"; exit 1; }
+stage_shop || bail "the shop does not come up"
 check "a node's programs have another clock, ahead" shifted cart
 check "and behind" shifted price
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 100 --json >"$stage/load.json" 2>&1 &
@@ -80,7 +80,7 @@ check "every way between nodes is short, and longer than nothing" awk '$1 == "ed
   if ($4 <= 0 || $4 > 250000) { print; bad = 1 } } END { exit n < 10 || bad }' "$stage/collected"
 
 # ---- a diagnosis ----------------------------------------------------------------
-stage_honed "${ALL_TRACED[@]}" && stage_agents_known || { echo "Bail out! the controller does not come up"; exit 1; }
+stage_honed "${ALL_TRACED[@]}" && stage_agents_known || bail "the controller does not come up"
 until_true 60 "requests are seen" seen
 check "honed knows each node's clock" until_true 10 "clocks" agents_right
 check "it learns" hone learn --seconds 6 --wait

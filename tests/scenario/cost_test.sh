@@ -45,7 +45,7 @@ echo 1..8
 lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
 SESSIOND=$!
 PIDS+=($SESSIOND)
-wait_for 10 lttng -n list > /dev/null || { echo "Bail out! no session daemon"; exit 1; }
+wait_for 10 lttng -n list > /dev/null || bail "no session daemon"
 "$O/bin/honed" -o "controller.agents=ipc://$D/agents.sock" -o "controller.operators=$HONE_SOCKET" \
 	-o "storage.database=$D/forest.db" -o "storage.space=$D/space.db" -o agents.budget=$BUDGET_PCT% -o agents.enough=0 2> "$D/honed.log" &
 PIDS+=($!)

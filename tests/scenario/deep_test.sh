@@ -43,7 +43,7 @@ context() {	# records of malloc in a session of somebody else's: they carry the 
 echo 1..20
 lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
 PIDS+=($!)
-wait_for 10 lttng -n list > /dev/null || { echo "Bail out! no session daemon"; exit 1; }
+wait_for 10 lttng -n list > /dev/null || bail "no session daemon"
 "$O/bin/honed" -o "controller.agents=ipc://$D/agents.sock" -o "controller.operators=$HONE_SOCKET" \
 	"${ALL_TRACED[@]}" -o "storage.database=$D/forest.db" -o "storage.space=$D/space.db" 2> "$D/honed.log" &
 PIDS+=($!)

@@ -78,7 +78,7 @@ check "the server comes up on a node of its own" server_start
 check "it knows nothing of Hone" eval '! grep -q libhone "/proc/$server/maps"'
 check "the mapping fits it" fits
 agent_start
-stage_honed "${ALL_TRACED[@]}" || { echo "Bail out! no controller"; exit 1; }
+stage_honed "${ALL_TRACED[@]}" || bail "no controller"
 check "an agent is connected that has its mapping" wait_for 20 connected
 check "what the mapping names is on, and nothing else" wait_for 10 only_on $named
 load_start
@@ -105,7 +105,7 @@ mapped_by ganesha-rpc.map
 check "it comes up over a file system that answers later, from other threads" server_start mem
 check "another mapping fits that" fits
 agent_start
-stage_honed "${ALL_TRACED[@]}" || { echo "Bail out! no controller"; exit 1; }
+stage_honed "${ALL_TRACED[@]}" || bail "no controller"
 load_start
 check "RPCs are requests" wait_for 30 seen COMPOUND
 check "they are learned" hone learn --seconds 5 --wait

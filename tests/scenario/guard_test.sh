@@ -97,7 +97,7 @@ end() {
 trap end EXIT
 
 : > "$D/agent.log"
-daemon_start || { echo "Bail out! no session daemon"; exit 1; }
+daemon_start || bail "no session daemon"
 program_start one 0
 program_start two $OTHER
 controller_start

@@ -68,11 +68,11 @@ try() {
   [ -z "$trouble" ]
 }
 
-stage_shop && stage_honed "${ALL_TRACED[@]}" && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
+stage_shop && stage_honed "${ALL_TRACED[@]}" && stage_agents || bail "the stage does not come up"
 "$here/shop/shop.sh" load "$stage/shop" --seconds 7200 --rate 200 --json >"$stage/load.json" 2>&1 &
 load=$!
 until_true 60 "requests are seen" seen
-hone learn --seconds 5 --wait >/dev/null || { echo "Bail out! nothing is learned"; exit 1; }
+hone learn --seconds 5 --wait >/dev/null || bail "nothing is learned"
 "$here/shop/shop.sh" fault "$stage/shop" slow_function 6
 finish
 

@@ -8,6 +8,7 @@
 #                                   is nobody else's. The script begins anew in it
 #   check WORDS COMMAND...          one line of TAP; a failure is explained on stderr, where prove does not hide it: by what
 #                                   the command said, and by why() if the script has one
+#   bail WORDS                      what all checks need is not there: that is a failed check, and the end of this scenario alone
 #   wait_for SECONDS COMMAND...     until it succeeds; else what it said last, and 1
 #   gone PID                        there is no such process any more (or it only waits to be reaped)
 # N, FAILED: checks so far, and 1 if one has failed. ALL_TRACED: for honed, where requests are counted: however slow the
@@ -70,6 +71,10 @@ check() {
 			sed -e 's/^/# /' -e '$a\' >&2
 	fi
 	rm -f "$said"
+}
+bail() {
+	check "$*" false
+	exit 1
 }
 wait_for() {
 	local until=$((SECONDS + $1)) said rc=0

@@ -86,7 +86,7 @@ cat >"$stage/maps/broker.map" <<-'MAP'
 	step = broker:written task
 MAP
 printf '[program]\nservice = map_program\n[request x]\nbegin = broker:call_begin\nend = broker:call_end\ncorrelate = magic\n' >"$stage/bad/x.map"
-"$here/node.sh" start "$stage/shop" one || { echo "Bail out! no node"; exit 1; }
+"$here/node.sh" start "$stage/shop" one || bail "no node"
 check "a mapping that is wrong ends the start, with file and line" fails_at bad 'bad/x\.map:6: '
 check "checking the configuration says so as well" eval '! in_node "$O/bin/hone-agent" -n -o maps.folder="$stage/bad"'
 fault none
@@ -96,7 +96,7 @@ in_node bash -c "lttng -n create team -o '$stage/team' && lttng -n enable-channe
   lttng -n enable-event -u -s team -c c broker:lookup_begin && lttng -n start team" >"$stage/team.log" 2>&1
 check "its own people trace it" own_session
 agent_start
-stage_honed "${ALL_TRACED[@]}" || { echo "Bail out! no controller"; exit 1; }
+stage_honed "${ALL_TRACED[@]}" || bail "no controller"
 check "an agent with a mapping is connected" wait_for 60 connected
 check "and is the process that is killed below, no shell around it" [ "$(cat "/proc/$agent/comm")" = hone-agent ]
 check "what the mapping names is on, once each" wait_for 30 named_on

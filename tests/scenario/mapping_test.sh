@@ -63,7 +63,7 @@ lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-
 "$O/tests/scenario/map_program" "$D/control" &
 program=$!
 listed() { lttng -n list -u | grep -q broker:done; }
-wait_for 10 listed || { echo "Bail out! the program is not traceable"; exit 1; }
+wait_for 10 listed || bail "the program is not traceable"
 
 # ---- the file against the program ----
 lttng -n list -u -f > "$D/listed"

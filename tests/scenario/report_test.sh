@@ -33,7 +33,7 @@ load_on() {
 load_off() { kill "$load"; wait "$load"; load=; } 2>/dev/null
 
 echo 1..34
-stage_shop && stage_honed "${ALL_TRACED[@]}" -o analysis.ignore="*/hone:unit_begin(news)" -o analysis.bins="*/hone:request_end*.status=400" && stage_agents || { echo "Bail out! the stage does not come up"; exit 1; }
+stage_shop && stage_honed "${ALL_TRACED[@]}" -o analysis.ignore="*/hone:unit_begin(news)" -o analysis.bins="*/hone:request_end*.status=400" && stage_agents || bail "the stage does not come up"
 export XDG_DATA_HOME=$stage/data
 check "before there are requests, a report says so" bash -o pipefail -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
 # Each of the shop's 300 users is known to its cache, and most searches: what is kept as healthy stays so.

@@ -159,7 +159,7 @@ end() {
 trap end EXIT
 
 # ---- the soak ---------------------------------------------------------------------
-up || { echo "Bail out! controller, agents and programs do not come up"; why; FAILED=1; exit 1; }
+up || bail "controller, agents and programs do not come up"
 check "requests are seen" wait_for 30 seen
 for node in $nodes; do
   check "a program runs that nobody traces" untraced "$node"

@@ -41,7 +41,7 @@ something_added() { [ "$(hone status --json | jq .added)" -gt 0 ]; }
 logged() { grep -F -e "$2" "$stage/$1.log"; }
 
 echo 1..25
-stage_shop && "$here/node.sh" start "$stage" stranger || { echo "Bail out! the stage does not come up"; exit 1; }
+stage_shop && "$here/node.sh" start "$stage" stranger || bail "the stage does not come up"
 port=$(node_free_port)
 url=tls://localhost:$port
 
@@ -61,7 +61,7 @@ check "without keys there is no controller for others, in words" bash -c "
 
 stage_honed -o controller.agents="tls://127.0.0.1:$port" -o tls.ca="$stage/keys/ca.pem" \
   -o tls.certificate="$stage/keys/controller.pem" -o tls.key="$stage/keys/controller.key" \
-  -o tls.revoked="$stage/keys/revoked.pem" || { stage_logs; echo "Bail out! no controller"; exit 1; }
+  -o tls.revoked="$stage/keys/revoked.pem" || bail "no controller"
 for node in $nodes; do
   start_agent "$stage/shop" "$node" "$stage/keys/agents/$node"
   stage_agent_pids+=($started)

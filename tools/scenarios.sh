@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# tools/scenarios.sh OUT JOBS BESIDE ALONE: runs scenarios (two lists of files) under prove: the first JOBS at a time, the
+# others, that measure, one by one. What fails is tried once more when all else is done, so that a machine that was
+# busy elsewhere is told from a fault; both tries are told. Of more than AGAIN that fail none is tried again.
+# What they say is in OUT/scenarios, and once more at the end where a check failed.
+set -u
+out=$1 jobs=$2 beside=$3 alone=$4 AGAIN=3
+first=$out/scenarios second=$out/scenarios.again state=$out/scenarios.state
+export O="$out"
+rm -f "$first" "$second" "$state"
+: >"$second"
+
+run() {	# REASONS OPTION... FILE...
+  reasons=$1
+  shift
+  prove --statefile="$state" --timer -e bash "$@" 2>>"$reasons"
+}
+failed() { prove --statefile="$state" --state=failed --dry; }
+checks() { grep -o '^# tests/scenario/[^ ]*.sh, [0-9]* - [^:]*' "$1"; }
+
+rc=0
+[ -z "$beside" ] || run "$first" --state=save -j"$jobs" $beside || rc=1
+[ -z "$alone" ] || run "$first" --state=save $alone || rc=1
+[ $rc = 1 ] || exit 0
+were=$(failed)
+if [ "$(prove --statefile="$state" --state=all --dry | wc -l)" != $(echo $beside $alone | wc -w) ]; then
+  echo "not all of them ran"	# all is said once more below; whatever stopped the others is no matter of one of them
+elif [ -n "$were" ] && [ "$(echo "$were" | wc -l)" -le $AGAIN ]; then
+  echo "once more, alone:" $were
+  run "$second" --state=failed,save && rc=0
+fi
+grep -h '^#' "$first" "$second"
+[ $rc = 1 ] && echo "failed:" || echo "passed only alone, after:"
+checks "$([ -s "$second" ] && echo "$second" || echo "$first")"
+exit $rc
