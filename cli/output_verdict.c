@@ -123,7 +123,7 @@ deeper_of(const char *words)
 static const char *
 unseen_of(const char *words)
 {
-	static const char SAYS[] = "; not seen while learning: ";
+	static const char SAYS[] = "; never passed by such requests while learning: ";
 	const char *at = strstr(words, SAYS);
 
 	return at != NULL ? at + sizeof SAYS - 1 : NULL;

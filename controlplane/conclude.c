@@ -167,8 +167,8 @@ print_unseen(struct buf *b, struct engine *g, const struct diagnosis *d, const s
 	uint32_t n = explore_unseen(g, d, s);
 
 	if (n > 0)
-		buf_printf(b, "; not seen while learning: %u tracepoint%s of %.*s; learn again while it is slow, if that is new", n,
-		    n == 1 ? "" : "s", (int)of->service_len, of->text);
+		buf_printf(b, "; never passed by such requests while learning: %u tracepoint%s of %.*s; learn again while it is "
+		    "slow, if that is new", n, n == 1 ? "" : "s", (int)of->service_len, of->text);
 }
 
 static void
