@@ -154,8 +154,8 @@ THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $r/*.
 	$(patsubst tests/unit/%.c,%,$(shell grep -l pthread_ tests/unit/*/*_test.c))
 APPS ?= 40
 SEED ?= 1
-sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1 SIZE=100000
-	prove -j$(NPROC) -e '$<' $(SIMS)
+sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1 SIZE=100000 SEEDS=1
+	prove -j$(NPROC) -e '$<$(if $(SEEDS), --seeds $(SEEDS))' $(SIMS)
 	$O/tests/sim/random --apps $(APPS) --seed $(SEED) $(if $(STRATEGY),--strategy "$(STRATEGY)") \
 	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE)) $(if $(SIZE),--size-max $(SIZE))
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
@@ -187,7 +187,7 @@ check: setup-tests
 	$(MAKE) $(JOBS) all
 	$(MAKE) rooms man docs-check
 	$(MAKE) $(JOBS) unit sim
-	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" APPS=20 SIZE=3000 unit sim
+	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" APPS=20 SIZE=3000 SEEDS=1 unit sim
 	$(MAKE) $(JOBS) O=$O-tsan SAN=thread OPT="-O1 -g" UNIT="$(THREADED)" unit
 	$(MAKE) $(JOBS) fuzz
 	$(MAKE) scenario

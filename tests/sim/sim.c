@@ -687,11 +687,13 @@ main(int argc, char **argv)
 	char why[1400];
 	int bad = 0;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: sim FILE.sim\n");
+	if (argc != 2 && !(argc == 4 && strcmp(argv[1], "--seeds") == 0)) {
+		fprintf(stderr, "usage: sim [--seeds MOST] FILE.sim\n");
 		return 2;
 	}
-	a = app_read(argv[1]);
+	a = app_read(argv[argc - 1]);
+	if (argc == 4 && a->seeds > atoi(argv[2]))
+		a->seeds = atoi(argv[2]);
 	a->stage.app = a;
 	a->stage.request = request;
 	a->stage.obeyed = obeyed;
@@ -699,7 +701,7 @@ main(int argc, char **argv)
 	for (int s = 1; s <= a->seeds; s++) {
 		bool right = run_once(a, (uint64_t)s, why, sizeof why);
 
-		printf("%sok %d - %s, seed %d\n# %s\n", right ? "" : "not ", s, argv[1], s, why);
+		printf("%sok %d - %s, seed %d\n# %s\n", right ? "" : "not ", s, argv[argc - 1], s, why);
 		bad += !right;
 	}
 	for (int i = 0; i < a->stage.nnodes; i++)
