@@ -136,7 +136,7 @@ LONG      := $(call scenario_files,overhead kill questions demo bad_peer map age
 ALONE     := $(call scenario_files,burst clock cost soak source)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SECONDS ?= 4
+FUZZ_SECONDS ?= 3
 MAN       := $(wildcard */*.[1358])
 
 $O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlplane)

@@ -3,7 +3,7 @@
 # honed killed with -9 at the points of a diagnosis that matter: before each write to its database, after each sync,
 # before and after each message that turns something on or off. Whatever the point: the database is whole, all that
 # is on stands in it, nothing stays on, and a new controller goes on from there.
-# O: the folder that `make all` built. KILL_POINTS: how many of the points, spread over all by KILL_SEED (9, 1), or "all".
+# O: the folder that `make all` built. KILL_POINTS: how many of the points, spread over all by KILL_SEED (6, 1), or "all".
 . "$(dirname "$0")/lib.sh"
 needs root
 here=$PWD/examples
@@ -81,7 +81,7 @@ check "a diagnosis ends that nobody kills" diagnosis
 finish
 total=$(wc -l <"$stage/points")
 check "it passes points to be killed at" [ "$total" -ge 20 ]
-if [ "${KILL_POINTS:=9}" = all ]; then
+if [ "${KILL_POINTS:=6}" = all ]; then
   chosen=$(seq 1 "$total")
 else
   chosen=$(shuf --random-source=<(yes "${KILL_SEED:-1}") -i 1-"$total" -n "$KILL_POINTS" | sort -n)
