@@ -184,6 +184,12 @@ labels_get(const struct labels *l, uint32_t id)
 	return &entry_at(l, id)->label;
 }
 
+bool
+label_of_service(const struct label *l, const char *service)
+{
+	return strlen(service) == l->service_len && memcmp(service, l->text, l->service_len) == 0;
+}
+
 struct hash128
 labels_hash(const struct labels *l, uint32_t id)
 {

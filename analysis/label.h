@@ -43,6 +43,7 @@ uint32_t labels_intern(struct labels *l, enum record_kind kind, const char *text
 uint32_t labels_silent(struct labels *l, enum record_kind kind);	/* or LABEL_NONE: out of memory */
 uint32_t labels_find(const struct labels *l, const char *text, size_t len);	/* or LABEL_NONE */
 const struct label *labels_get(const struct labels *l, uint32_t id);		/* valid while l lives */
+bool label_of_service(const struct label *l, const char *service);
 struct hash128 labels_hash(const struct labels *l, uint32_t id);	/* of its text: the same on every run */
 uint32_t labels_count(const struct labels *l);
 

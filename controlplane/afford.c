@@ -238,12 +238,9 @@ node_has(const struct node *n, const struct label *l, const char *name)
 {
 	if (!n->connected || n->names == NULL || texts_find(n->names, name, strlen(name)) == UINT32_MAX)
 		return false;
-	for (uint32_t i = 0; i < n->programs.nprograms; i++) {
-		const char *service = n->programs.programs[i].service;
-
-		if (strlen(service) == l->service_len && memcmp(service, l->text, l->service_len) == 0)
+	for (uint32_t i = 0; i < n->programs.nprograms; i++)
+		if (label_of_service(l, n->programs.programs[i].service))
 			return true;
-	}
 	return false;
 }
 

@@ -108,12 +108,6 @@ of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct
 	return rc;
 }
 
-static bool
-is_of_service(const struct asked *a, const struct program *p)
-{
-	return strlen(p->service) == a->of->service_len && strncmp(p->service, a->of->text, a->of->service_len) == 0;
-}
-
 static int
 of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked *a, uint32_t *on, struct wall when,
     struct err *e)
@@ -124,7 +118,7 @@ of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked
 		const struct programs *all = &g->nodes[n].programs;
 
 		for (uint32_t i = 0; i < all->nprograms && *on < s->explore_most && !a->full && rc == 0; i++)
-			if (is_of_service(a, &all->programs[i]))
+			if (label_of_service(a->of, all->programs[i].service))
 				rc = of_program(g, d, s, all, &all->programs[i], a, on, when, e);
 	}
 	return rc;
@@ -134,7 +128,7 @@ static void
 unseen_of_node(const struct engine *g, const struct programs *all, const struct asked *a, struct texts *unseen)
 {
 	for (uint32_t i = 0; i < all->nprograms; i++)
-		for (uint32_t k = 0; is_of_service(a, &all->programs[i]) && k < all->programs[i].count; k++) {
+		for (uint32_t k = 0; label_of_service(a->of, all->programs[i].service) && k < all->programs[i].count; k++) {
 			const char *name = all->names[all->programs[i].first + k];
 
 			if (!deep_is(g, name) && !is_seen(g, a, name))
