@@ -177,6 +177,14 @@ docs: $O/tools/forest_docs
 docs-check: $O/tools/forest_docs
 	@$< docs/forest.md | diff -u docs/forest.md - && echo "docs: as the code has it"
 
+# The tree and .clang-format agree, byte for byte.
+FORMATTED = $(filter-out %.tbl.h %_tp.h,$(shell find . -name 'build*' -prune -o -name '*.[ch]' -print))
+format:
+	@echo $(FORMATTED) | xargs -P$(NPROC) -n 50 clang-format -i
+format-check:
+	@echo $(FORMATTED) | xargs -P$(NPROC) -n 50 clang-format --dry-run -Werror && \
+	    echo "format: $(words $(FORMATTED)) files as .clang-format has them"
+
 setup:
 	@tools/setup.sh
 setup-tests:
@@ -185,7 +193,7 @@ setup-tests:
 JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(NPROC))
 check: setup-tests
 	$(MAKE) $(JOBS) all
-	$(MAKE) rooms man docs-check
+	$(MAKE) rooms man docs-check format-check
 	$(MAKE) $(JOBS) unit sim
 	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" APPS=20 SIZE=3000 SEEDS=1 unit sim
 	$(MAKE) $(JOBS) O=$O-tsan SAN=thread OPT="-O1 -g" UNIT="$(THREADED)" unit
@@ -252,10 +260,10 @@ install: all install-instrument
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
-	@echo 'alone: unit sim scenario kill-matrix fuzz rooms man docs docs-check setup setup-tests clean'
+	@echo 'alone: unit sim scenario kill-matrix fuzz rooms man docs docs-check format format-check setup setup-tests clean'
 clean:
 	rm -rf $O $O-san $O-tsan $O-fuzz $O-ganesha
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: overhead help all instrument examples shop unit sim scenario fuzz fuzzers rooms man docs docs-check setup setup-tests check demo eval bench calibrate eval-nezha install clean
+.PHONY: overhead help all instrument examples shop unit sim scenario fuzz fuzzers rooms man docs docs-check format format-check setup setup-tests check demo eval bench calibrate eval-nezha install clean

@@ -19,15 +19,22 @@
 
 #define SECOND INT64_C(1000000000)
 #define SAMPLING_LEASE_NS (10 * SECOND)
-#define SAMPLING_LEASE_MIN_NS (2 * SECOND)	/* it is renewed every second */
+#define SAMPLING_LEASE_MIN_NS (2 * SECOND) /* it is renewed every second */
 
-enum { WATCHED_WAIT_MS = 5, BUSY_WAIT_MS = 10, CALM_WAIT_MS = 20, IDLE_WAIT_MS = 50, GOODBYE_MS = 300, TRACER_GOODBYE_MS = 1300 };
-/* Queues are looked at once a turn. So many records are read in one that it takes a few ms: a ring that fills meanwhile
- * should be seen before it is full. */
+enum {
+	WATCHED_WAIT_MS = 5,
+	BUSY_WAIT_MS = 10,
+	CALM_WAIT_MS = 20,
+	IDLE_WAIT_MS = 50,
+	GOODBYE_MS = 300,
+	TRACER_GOODBYE_MS = 1300
+};
+/* Queues are looked at once a turn. So many records are read in one that it takes a few ms: a ring
+ * that fills meanwhile should be seen before it is full. */
 enum { TURN_RECORDS = 8192 };
-#define CALM_NS      (SECOND / 4)	/* without records: more than the tracer's switch timer usually is */
-#define CALM_RECORDS 500	/* in a turn: fewer need not be fetched so often */
-#define FILLING      0.25	/* of a ring: from here on it is looked at as often as can be */
+#define CALM_NS (SECOND / 4) /* without records: more than the tracer's switch timer usually is */
+#define CALM_RECORDS 500     /* in a turn: fewer need not be fetched so often */
+#define FILLING 0.25         /* of a ring: from here on it is looked at as often as can be */
 
 void
 agent_say(struct agent *a, enum log_level level, const char *fmt, ...)
@@ -43,7 +50,8 @@ agent_say(struct agent *a, enum log_level level, const char *fmt, ...)
 
 /* ---- records ---- */
 
-/* Something may have been written then that nobody will ever read; how much, nobody knows: at least one. */
+/* Something may have been written then that nobody will ever read; how much, nobody knows: at least
+ * one. */
 static void
 lose(struct agent *a, int64_t from_ns, int64_t to_ns)
 {
@@ -53,7 +61,8 @@ lose(struct agent *a, int64_t from_ns, int64_t to_ns)
 	a->lost_blind++;
 }
 
-/* Some program's requests are sampled and not recorded. While there is no session, all of the time is told. */
+/* Some program's requests are sampled and not recorded. While there is no session, all of the time
+ * is told. */
 static void
 hear_unwritten(struct agent *a, struct mono now)
 {
@@ -64,7 +73,8 @@ hear_unwritten(struct agent *a, struct mono now)
 	lose(a, from.ns, now.ns);
 	if (a->told_unwritten.ns != 0 && mono_since_ns(now, a->told_unwritten) < 60 * SECOND)
 		return;
-	agent_say(a, LOG_WARN, "a program runs untraced, and its requests are told as lost: the session daemon took too long to "
+	agent_say(a, LOG_WARN,
+	    "a program runs untraced, and its requests are told as lost: the session daemon took too long to "
 	    "take it in, or cannot be reached from there");
 	a->told_unwritten = now;
 }
@@ -84,7 +94,8 @@ programs_look(struct agent *a)
 		program[n] = process_program((pid_t)a->look.processes[i].pid);
 		list[n++] = a->look.processes[i];
 	}
-	if (program != NULL && list != NULL && inventory_run(a->inventory, list, program, n, &e) == 0) {
+	if (program != NULL && list != NULL &&
+	    inventory_run(a->inventory, list, program, n, &e) == 0) {
 		a->source_changes = a->look.changes;
 		a->programs_due = true;
 	}
@@ -98,16 +109,20 @@ tell_ends(struct agent *a, struct mono now)
 {
 	uint64_t ends = a->look.given_up + a->look.orphans;
 
-	if (a->look.endless > a->endless && (a->endless == 0 || mono_since_ns(now, a->told_ends) >= 60 * SECOND)) {
-		agent_say(a, LOG_WARN, "mapped programs: in %llu requests, %d others of their kind have begun, and they have not "
+	if (a->look.endless > a->endless &&
+	    (a->endless == 0 || mono_since_ns(now, a->told_ends) >= 60 * SECOND)) {
+		agent_say(a, LOG_WARN,
+		    "mapped programs: in %llu requests, %d others of their kind have begun, and they have not "
 		    "ended: if the program answers later, or from another thread, the mapping needs nested = no or correlate = field",
 		    (unsigned long long)a->look.endless, MAPPER_INSIDE_MANY);
 		a->endless = a->look.endless;
 	}
 	if (ends == a->open_ends || mono_since_ns(now, a->told_ends) < 60 * SECOND)
 		return;
-	agent_say(a, LOG_INFO, "mapped programs: %llu requests were given up without an end, %llu ends and steps were of none "
-	    "that is known", (unsigned long long)a->look.given_up, (unsigned long long)a->look.orphans);
+	agent_say(a, LOG_INFO,
+	    "mapped programs: %llu requests were given up without an end, %llu ends and steps were of none "
+	    "that is known",
+	    (unsigned long long)a->look.given_up, (unsigned long long)a->look.orphans);
 	a->open_ends = ends;
 	a->told_ends = now;
 }
@@ -139,7 +154,8 @@ read_records(struct agent *a, struct mono now)
 	tell_ends(a, now);
 }
 
-/* No session, no promises from a source: so that others need not wait for this node, time goes on here. */
+/* No session, no promises from a source: so that others need not wait for this node, time goes on
+ * here. */
 static void
 pass_time(struct agent *a, struct mono now)
 {
@@ -174,7 +190,7 @@ static void
 session_lost(struct agent *a, const struct err *e, struct mono now)
 {
 	if (a->has_source)
-		read_records(a, now);	/* what the tracer wrote out before */
+		read_records(a, now); /* what the tracer wrote out before */
 	source_close(a);
 	if (strcmp(a->tracer_trouble, e->text) != 0)
 		agent_say(a, LOG_WARN, "%s", e->text);
@@ -191,7 +207,8 @@ session_buried(struct agent *a, struct mono now)
 {
 	struct err e;
 
-	err_set(&e, ERR_TRACER, "this agent did not move for %.0f s, and its guardian ended the session",
+	err_set(&e, ERR_TRACER,
+	    "this agent did not move for %.0f s, and its guardian ended the session",
 	    (double)a->config->hang_ns / SECOND);
 	session_lost(a, &e, now);
 }
@@ -201,13 +218,16 @@ choose(void *of, const char *type)
 {
 	struct agent *a = of;
 
-	return (enum mapped_choice)rates_choose(a->rates, type, clock_mono(), (uint32_t)(rng_next(&a->dice) >> 32));
+	return (enum mapped_choice)rates_choose(
+	    a->rates, type, clock_mono(), (uint32_t)(rng_next(&a->dice) >> 32));
 }
 
 static int
 source_open(struct agent *a, const struct switch_session *session, struct err *e)
 {
-	struct source_options o = { .records_max = TURN_RECORDS, .maps = source_maps_has, .of = &a->maps };
+	struct source_options o = {
+		.records_max = TURN_RECORDS, .maps = source_maps_has, .of = &a->maps
+	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->dice) };
 	struct source plain;
 	int rc;
@@ -235,7 +255,7 @@ session_made(struct agent *a, const struct task_result *r)
 		lose(a, pack_watermark_ns(a->pack), r->ended.ns);
 	a->ever_open = true;
 	a->tracer_trouble[0] = '\0';
-	a->told_ends = r->ended;	/* who is in the middle of something then is not worth a word */
+	a->told_ends = r->ended; /* who is in the middle of something then is not worth a word */
 	a->status_now = true;
 	agent_say(a, LOG_INFO, "tracing: session hone-%s-%ld", a->config->node, (long)getpid());
 }
@@ -249,11 +269,13 @@ must_be_off(struct task_result *r)
 {
 	for (uint32_t i = 0; i < r->nchanges && r->code == 0; i++)
 		if (!r->changes[i].on && r->changes[i].failed)
-			r->code = err_set(&r->err, ERR_TRACER, "%s does not go off (%s): the session has to be made anew",
+			r->code = err_set(&r->err, ERR_TRACER,
+			    "%s does not go off (%s): the session has to be made anew",
 			    r->changes[i].name, r->changes[i].words);
 }
 
-/* Of a mapping's tracepoints some were on before others, and a request may have begun that could not end. */
+/* Of a mapping's tracepoints some were on before others, and a request may have begun that could
+ * not end. */
 static void
 standing_made(struct agent *a, const struct task_result *r)
 {
@@ -272,8 +294,8 @@ changes_made(struct agent *a, struct task_result *r)
 	standing_made(a, r);
 	for (uint32_t i = 0; i < r->nchanges; i++)
 		if (r->changes[i].failed)
-			agent_say(a, LOG_WARN, "%s %s: %s", r->changes[i].name, r->changes[i].on ? "on" : "off",
-			    r->changes[i].words);
+			agent_say(a, LOG_WARN, "%s %s: %s", r->changes[i].name,
+			    r->changes[i].on ? "on" : "off", r->changes[i].words);
 	if (r->gap.from_ns != 0 && r->code == 0)
 		lose(a, r->gap.from_ns, r->gap.to_ns);
 	reconcile_applied(a->reconcile, r->changes, r->nchanges, r->code != 0, r->ended);
@@ -300,7 +322,8 @@ take_result(struct agent *a)
 	switcher_take(a->switcher, &r);
 	if (r.task == TASK_NONE)
 		return;
-	if (r.task == TASK_CHECK || r.task == TASK_OPEN)	/* what is tried again each second tells nothing of the whole */
+	if (r.task == TASK_CHECK ||
+	    r.task == TASK_OPEN) /* what is tried again each second tells nothing of the whole */
 		a->checked_at = r.ended;
 	a->tend_due = r.task != TASK_TEND;
 	if (r.task == TASK_SET)
@@ -313,7 +336,8 @@ take_result(struct agent *a)
 		session_made(a, &r);
 }
 
-/* Switching comes first, then knowing what there is, then looking whether all is well, then what can wait. */
+/* Switching comes first, then knowing what there is, then looking whether all is well, then what
+ * can wait. */
 static void
 give_task(struct agent *a, struct mono now)
 {
@@ -332,8 +356,9 @@ give_task(struct agent *a, struct mono now)
 	}
 	if ((changes = reconcile_changes(a->reconcile, now, &n)) != NULL)
 		switcher_give(a->switcher, TASK_SET, changes, n);
-	else if ((inventory_wants_list(a->inventory) && list_age_ns > SECOND) || list_age_ns > a->config->list_every_ns ||
-	    (inventory_wants_another(a->inventory) && list_age_ns > 5 * SECOND))
+	else if ((inventory_wants_list(a->inventory) && list_age_ns > SECOND) ||
+		 list_age_ns > a->config->list_every_ns ||
+		 (inventory_wants_another(a->inventory) && list_age_ns > 5 * SECOND))
 		switcher_give(a->switcher, TASK_LIST, NULL, 0);
 	else if (mono_since_ns(now, a->checked_at) > SECOND)
 		switcher_give(a->switcher, TASK_CHECK, NULL, 0);
@@ -355,7 +380,8 @@ watch_link(struct agent *a)
 		a->status_now = true;
 		agent_say(a, LOG_INFO, "connected to %s", a->config->url);
 	}
-	if (!look.connected && look.trouble.code != 0 && strcmp(look.trouble.text, a->link_trouble) != 0)
+	if (!look.connected && look.trouble.code != 0 &&
+	    strcmp(look.trouble.text, a->link_trouble) != 0)
 		agent_say(a, LOG_WARN, "%s", look.trouble.text);
 	snprintf(a->link_trouble, sizeof(a->link_trouble), "%s", look.trouble.text);
 	a->connected = look.connected;
@@ -387,7 +413,7 @@ take_want(struct agent *a, struct mono now)
 
 	if (w == NULL)
 		return;
-	watch_link(a);		/* so that a new connection's want is known for one */
+	watch_link(a); /* so that a new connection's want is known for one */
 	if (w->connection != a->connection)
 		;
 	else if (reconcile_want(a->reconcile, &w->want, now, &e) != 0) {
@@ -404,21 +430,26 @@ take_want(struct agent *a, struct mono now)
 	link_want_free(w);
 }
 
-/* Should we be stopped, the tracer writes on until sampling ends: at the pace of late, no more than its files may take. */
+/* Should we be stopped, the tracer writes on until sampling ends: at the pace of late, no more than
+ * its files may take. */
 static int64_t
 sampling_lease_ns(struct agent *a, struct mono now)
 {
-	double seconds = (double)mono_since_ns(now, a->renewed_at) / 1e9, bytes = (double)(a->look.bytes - a->renewed_bytes);
-	double lease_ns = bytes > 0 ? (double)a->config->files_bytes / (bytes / seconds) * 1e9 : SAMPLING_LEASE_NS;
+	double seconds = (double)mono_since_ns(now, a->renewed_at) / 1e9,
+	       bytes = (double)(a->look.bytes - a->renewed_bytes);
+	double lease_ns = bytes > 0 ? (double)a->config->files_bytes / (bytes / seconds) * 1e9
+	                            : SAMPLING_LEASE_NS;
 
 	if (a->renewed_at.ns == 0)
-		return SAMPLING_LEASE_MIN_NS;	/* the pace is not known yet */
-	if (a->look.bytes < a->renewed_bytes || lease_ns > SAMPLING_LEASE_NS)	/* less: a new session */
+		return SAMPLING_LEASE_MIN_NS; /* the pace is not known yet */
+	if (a->look.bytes < a->renewed_bytes ||
+	    lease_ns > SAMPLING_LEASE_NS) /* less: a new session */
 		return SAMPLING_LEASE_NS;
 	return lease_ns < SAMPLING_LEASE_MIN_NS ? SAMPLING_LEASE_MIN_NS : (int64_t)lease_ns;
 }
 
-/* While the agent lives requests are sampled, and for a while without a controller: it may be starting anew. */
+/* While the agent lives requests are sampled, and for a while without a controller: it may be
+ * starting anew. */
 static void
 renew_sampling(struct agent *a, struct mono now)
 {
@@ -435,7 +466,8 @@ renew_sampling(struct agent *a, struct mono now)
 		a->renewed_at.ns = 0;
 	}
 	if (!heard && a->sampling) {
-		agent_say(a, LOG_WARN, "no word from the controller for %lld s: requests are not sampled any more",
+		agent_say(a, LOG_WARN,
+		    "no word from the controller for %lld s: requests are not sampled any more",
 		    (long long)(a->config->sampling_without_ns / SECOND));
 	}
 	a->sampling = sampling;
@@ -483,10 +515,12 @@ guard_look(struct agent *a, struct mono now)
 	case GUARD_SAME:
 		return;
 	case GUARD_DIED:
-		agent_say(a, LOG_WARN, "the guardian was killed: there will be another one within a second");
+		agent_say(a, LOG_WARN,
+		    "the guardian was killed: there will be another one within a second");
 		break;
 	case GUARD_HUNG:
-		agent_say(a, LOG_WARN, "the guardian hangs: it is killed, and there will be another one");
+		agent_say(
+		    a, LOG_WARN, "the guardian hangs: it is killed, and there will be another one");
 		break;
 	case GUARD_ANEW:
 		agent_say(a, LOG_INFO, "there is a guardian again");
@@ -504,10 +538,12 @@ measure_cost(struct agent *a, struct mono now)
 	if (!cost_step(&a->cost, a->config->node, a->config->run_dir, may, now))
 		return;
 	if (a->cost.record_ns > 0)
-		agent_say(a, LOG_INFO, "a record costs %.0f ns here, a rejected one %.0f ns", a->cost.record_ns,
-		    a->cost.rejected_ns);
+		agent_say(a, LOG_INFO, "a record costs %.0f ns here, a rejected one %.0f ns",
+		    a->cost.record_ns, a->cost.rejected_ns);
 	else
-		agent_say(a, LOG_WARN, "what a record costs here could not be measured (attempt %d)", a->cost.attempts);
+		agent_say(a, LOG_WARN,
+		    "what a record costs here could not be measured (attempt %d)",
+		    a->cost.attempts);
 	a->status_now = true;
 }
 
@@ -519,13 +555,13 @@ shed_if_full(struct agent *a, struct mono now)
 
 	reconcile_look(a->reconcile, now, &look);
 	if (fullest < a->config->shed || look.shed || look.added == 0 || look.wanted == 0)
-		return;		/* nothing wanted: it goes off already */
+		return; /* nothing wanted: it goes off already */
 	rates_silence(a->rates);
 	reconcile_shed(a->reconcile);
 	a->shed_by = a->fullest;
 	a->status_now = true;
-	agent_say(a, LOG_WARN, "the queue \"%s\" is %.0f %% full: all %u added tracepoints go off", queue_name(a->shed_by),
-	    fullest * 100, look.added);
+	agent_say(a, LOG_WARN, "the queue \"%s\" is %.0f %% full: all %u added tracepoints go off",
+	    queue_name(a->shed_by), fullest * 100, look.added);
 }
 
 /*
@@ -567,8 +603,8 @@ agent_turn(struct agent *a)
 	take_result(a);
 	watch_link(a);
 	take_want(a, now);
-	give_task(a, now);	/* before reading: a toggle should not wait for records */
-	hear_unwritten(a, now);	/* before the watermark passes */
+	give_task(a, now);      /* before reading: a toggle should not wait for records */
+	hear_unwritten(a, now); /* before the watermark passes */
 	read_records(a, now);
 	pass_time(a, now);
 	shed_if_full(a, now);
@@ -595,8 +631,9 @@ queues_make(struct agent *a, struct err *e)
 	const struct config *c = a->config;
 	struct pack_options o = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns };
 
-	if ((a->out = outbox_new((size_t)c->memory_bytes)) == NULL || (a->pack = pack_new(&o, a->out)) == NULL ||
-	    (a->reconcile = reconcile_new()) == NULL || (a->inventory = inventory_new()) == NULL)
+	if ((a->out = outbox_new((size_t)c->memory_bytes)) == NULL ||
+	    (a->pack = pack_new(&o, a->out)) == NULL || (a->reconcile = reconcile_new()) == NULL ||
+	    (a->inventory = inventory_new()) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	if ((a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
 		return err_errno(e, "eventfd");
@@ -607,8 +644,9 @@ static int
 switcher_make(struct agent *a, struct err *e)
 {
 	const struct config *c = a->config;
-	struct switch_options o = { c->node, c->run_dir, (uint32_t)c->sub_buffers, (uint32_t)c->sub_buffer_bytes,
-		(uint32_t)(c->switch_timer_ns / 1000), (uint32_t)c->added_sub_buffer_bytes, (uint32_t)c->rules_per_session,
+	struct switch_options o = { c->node, c->run_dir, (uint32_t)c->sub_buffers,
+		(uint32_t)c->sub_buffer_bytes, (uint32_t)(c->switch_timer_ns / 1000),
+		(uint32_t)c->added_sub_buffer_bytes, (uint32_t)c->rules_per_session,
 		(uint32_t)c->sessions, c->idle_session_ns };
 	struct switches door;
 	int rc;
@@ -616,7 +654,9 @@ switcher_make(struct agent *a, struct err *e)
 	if ((rc = folder_make(c->run_dir, e)) != 0)
 		return rc;
 	if (!folder_is_memory(c->run_dir))
-		agent_say(a, LOG_WARN, "%s is not on a tmpfs: traces on their way will be written to a disk", c->run_dir);
+		agent_say(a, LOG_WARN,
+		    "%s is not on a tmpfs: traces on their way will be written to a disk",
+		    c->run_dir);
 	if ((rc = switches_lttng(&door, &o, e)) != 0)
 		return rc;
 	if ((rc = switcher_start(&a->switcher, &door, a->wake, e)) != 0)
@@ -629,7 +669,8 @@ link_make(struct agent *a, const char *version, struct err *e)
 {
 	const struct config *c = a->config;
 	struct link_options o = { c->url, c->node, version, NULL, 0, (uint32_t)c->window,
-		(int)(c->silence_ns / 1000000), (int)(c->retry_ns / 1000000), (int)(c->refused_ns / 1000000), a->wake };
+		(int)(c->silence_ns / 1000000), (int)(c->retry_ns / 1000000),
+		(int)(c->refused_ns / 1000000), a->wake };
 	const struct tls_files keys = { c->ca, c->certificate, c->key, c->revoked };
 
 	if (url_is_tls(c->url) && tls_open(&a->tls, &keys, e) != 0)
@@ -670,7 +711,8 @@ agent_remap(struct agent *a, struct maps *maps)
 		agent_say(a, LOG_ERROR, "%s", e.text);
 }
 
-/* The reader has two open for each ring that was written to; the usual limit is for programs that select(). */
+/* The reader has two open for each ring that was written to; the usual limit is for programs that
+ * select(). */
 static void
 files_allow(void)
 {
@@ -683,8 +725,9 @@ files_allow(void)
 }
 
 int
-agent_open(struct agent **ret, const struct config *c, const char *version, struct guard *g, struct rates *rates,
-    struct maps *maps, void (*say)(enum log_level, const char *), struct err *e)
+agent_open(struct agent **ret, const struct config *c, const char *version, struct guard *g,
+    struct rates *rates, struct maps *maps, void (*say)(enum log_level, const char *),
+    struct err *e)
 {
 	struct agent *a = calloc(1, sizeof(*a));
 	uint64_t seed = 0;
@@ -707,8 +750,8 @@ agent_open(struct agent **ret, const struct config *c, const char *version, stru
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
 		seed = (uint64_t)clock_mono().ns;
 	rng_seed(&a->dice, seed);
-	if ((rc = queues_make(a, e)) != 0 || (rc = maps_take(a, maps, e)) != 0 || (rc = switcher_make(a, e)) != 0 ||
-	    (rc = link_make(a, version, e)) != 0) {
+	if ((rc = queues_make(a, e)) != 0 || (rc = maps_take(a, maps, e)) != 0 ||
+	    (rc = switcher_make(a, e)) != 0 || (rc = link_make(a, version, e)) != 0) {
 		agent_close(a);
 		return rc;
 	}
@@ -716,7 +759,8 @@ agent_open(struct agent **ret, const struct config *c, const char *version, stru
 	return 0;
 }
 
-/* What is read already should arrive; but nobody waits long for a controller that is slow or gone. */
+/* What is read already should arrive; but nobody waits long for a controller that is slow or gone.
+ */
 static void
 goodbye(struct agent *a)
 {
@@ -766,13 +810,13 @@ agent_close(struct agent *a)
 	clean = tracer_end(a);
 	link_stop(a->link);
 	tls_close(a->tls);
-	rates_close(a->rates, true);	/* old mappings of it stay, and stay silent */
+	rates_close(a->rates, true); /* old mappings of it stay, and stay silent */
 	if (clean) {
 		guard_dismiss(a->guard);
 		rmdir(a->config->run_dir);
 	} else {
 		guard_leave(a->guard);
-		left = a;	/* the thread that hangs still uses what is ours */
+		left = a; /* the thread that hangs still uses what is ours */
 		return;
 	}
 	pack_free(a->pack);

@@ -36,7 +36,8 @@ program_path(char *out, size_t size)
 			return false;
 		*slash = '\0';
 	}
-	return snprintf(out, size, "%s/lib/hone/hone-cost", self) < (int)size && access(out, X_OK) == 0;
+	return snprintf(out, size, "%s/lib/hone/hone-cost", self) < (int)size &&
+	       access(out, X_OK) == 0;
 }
 
 static bool
@@ -72,8 +73,8 @@ take(struct cost *c)
 	ssize_t n = read(c->from, line, sizeof(line) - 1);
 
 	line[n > 0 ? n : 0] = '\0';
-	if (sscanf(line, "%lf %lf", &record_ns, &rejected_ns) != 2 || !(rejected_ns > 0 && rejected_ns < record_ns) ||
-	    !(record_ns < 1e6))
+	if (sscanf(line, "%lf %lf", &record_ns, &rejected_ns) != 2 ||
+	    !(rejected_ns > 0 && rejected_ns < record_ns) || !(record_ns < 1e6))
 		return;
 	c->record_ns = record_ns;
 	c->rejected_ns = rejected_ns;
@@ -85,7 +86,8 @@ cost_step(struct cost *c, const char *node, const char *run_dir, bool may, struc
 	int status = 0;
 
 	if (c->pid == 0) {
-		if (!may || now.ns < c->next.ns || (!c->left && (c->record_ns > 0 || c->attempts == ATTEMPTS)))
+		if (!may || now.ns < c->next.ns ||
+		    (!c->left && (c->record_ns > 0 || c->attempts == ATTEMPTS)))
 			return false;
 		c->attempts += !c->left;
 		c->begun = now;
@@ -94,7 +96,7 @@ cost_step(struct cost *c, const char *node, const char *run_dir, bool may, struc
 	}
 	if (waitpid(c->pid, &status, WNOHANG) == 0) {
 		if (mono_since_ns(now, c->begun) > LIMIT_NS)
-			kill(c->pid, SIGKILL);		/* the next look finds it dead */
+			kill(c->pid, SIGKILL); /* the next look finds it dead */
 		return false;
 	}
 	if (!c->ends)

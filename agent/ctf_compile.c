@@ -9,7 +9,7 @@ enum { REGS_MAX = 64, OPS_MAX = 16384 };
 struct compiler {
 	struct ctf_parser *p;
 	struct ctf_code *code;
-	const char **names;	/* of the ops' fields, to find lengths and tags by */
+	const char **names; /* of the ops' fields, to find lengths and tags by */
 	uint32_t cap;
 	ctf_place *place;
 	const void *about;
@@ -17,7 +17,8 @@ struct compiler {
 	uint32_t *nfields;
 };
 
-static void compile_field(struct compiler *c, const struct ctf_field *f, const struct ctf_field *next);
+static void compile_field(
+    struct compiler *c, const struct ctf_field *f, const struct ctf_field *next);
 
 static uint32_t
 count_ops(const struct ctf_type *t)
@@ -80,7 +81,7 @@ plain_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 static uint32_t
 find_register(struct compiler *c, const char *name)
 {
-	for (uint32_t i = c->code->nops; name != NULL && i-- > 0; ) {
+	for (uint32_t i = c->code->nops; name != NULL && i-- > 0;) {
 		struct ctf_op *op = &c->code->ops[i];
 		if (c->names[i] == NULL || strcmp(c->names[i], name) != 0)
 			continue;
@@ -109,7 +110,8 @@ array_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 		op->what = sequence ? OP_TEXT_BY : OP_TEXT;
 	else
 		op->what = sequence ? OP_SKIP_BY : OP_SKIP;
-	if (of->kind != CTF_STRING && ((of->kind != CTF_INT && of->kind != CTF_FLOAT) || !whole_bytes(of))) {
+	if (of->kind != CTF_STRING &&
+	    ((of->kind != CTF_INT && of->kind != CTF_FLOAT) || !whole_bytes(of))) {
 		ctf_bad(c->p, "an array of something else than numbers or strings");
 		return;
 	}
@@ -145,7 +147,8 @@ variant_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 				if (choice->ops == NULL)
 					return;
 				if (!plain_op(c, choice->ops, member))
-					ctf_bad(c->p, "a variant of something else than numbers and strings");
+					ctf_bad(c->p,
+					    "a variant of something else than numbers and strings");
 				choice->ops->slot = op->slot;
 			}
 			op->nchoices++;
@@ -154,20 +157,22 @@ variant_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 	}
 }
 
-/* Lengths of texts and tags of variants say nothing that the text or the variant does not say itself. */
+/* Lengths of texts and tags of variants say nothing that the text or the variant does not say
+ * itself. */
 static bool
 is_helper(const struct ctf_field *f, const struct ctf_field *next)
 {
 	if (next == NULL || next->type->by == NULL || strcmp(next->type->by, f->name) != 0)
 		return false;
-	return next->type->kind == CTF_VARIANT || next->type->of->is_text || next->type->of->kind == CTF_STRING;
+	return next->type->kind == CTF_VARIANT || next->type->of->is_text ||
+	       next->type->of->kind == CTF_STRING;
 }
 
 static bool
 is_length(const struct ctf_field *f, const struct ctf_field *next)
 {
 	return next != NULL && next->type->kind == CTF_ARRAY && next->type->by != NULL &&
-	    strcmp(next->type->by, f->name) == 0;
+	       strcmp(next->type->by, f->name) == 0;
 }
 
 static bool
@@ -233,8 +238,8 @@ compile_field(struct compiler *c, const struct ctf_field *f, const struct ctf_fi
 }
 
 void
-ctf_compile(struct ctf_parser *p, struct ctf_code *code, const struct ctf_type *type, ctf_place *place,
-    const void *about, const char **fields, uint32_t *nfields)
+ctf_compile(struct ctf_parser *p, struct ctf_code *code, const struct ctf_type *type,
+    ctf_place *place, const void *about, const char **fields, uint32_t *nfields)
 {
 	uint32_t none = 0;
 	struct compiler c = { p, code, NULL, count_ops(type), place, about, fields,
@@ -262,8 +267,8 @@ ctf_offset(const struct ctf_type *type, const char *name, uint32_t from, uint32_
 		const struct ctf_field *f = &type->fields[i];
 		const struct ctf_type *one = f->type->kind == CTF_ARRAY ? f->type->of : f->type;
 		uint64_t count = f->type->kind == CTF_ARRAY ? f->type->length : 1;
-		if ((one->kind != CTF_INT && one->kind != CTF_FLOAT) || f->type->by != NULL || !whole_bytes(one) ||
-		    count > 4096 || at > 1 << 20)
+		if ((one->kind != CTF_INT && one->kind != CTF_FLOAT) || f->type->by != NULL ||
+		    !whole_bytes(one) || count > 4096 || at > 1 << 20)
 			return UINT32_MAX;
 		at = (at + one->align_bits - 1) / one->align_bits * one->align_bits;
 		if (at % 8 != 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packets to records. This is the inner loop of the agent: one pass over the bytes, nothing allocated. */
+/* Packets to records. This is the inner loop of the agent: one pass over the bytes, nothing
+ * allocated. */
 #include <string.h>
 
 #include "agent/ctf_types.h"
@@ -12,10 +13,21 @@ load(const uint8_t *p, unsigned bytes)
 	uint64_t v = 0;
 
 	switch (bytes) {
-	case 1: return *p;
-	case 2: { uint16_t x; memcpy(&x, p, 2); return x; }
-	case 4: { uint32_t x; memcpy(&x, p, 4); return x; }
-	default: memcpy(&v, p, 8); return v;
+	case 1:
+		return *p;
+	case 2: {
+		uint16_t x;
+		memcpy(&x, p, 2);
+		return x;
+	}
+	case 4: {
+		uint32_t x;
+		memcpy(&x, p, 4);
+		return x;
+	}
+	default:
+		memcpy(&v, p, 8);
+		return v;
 	}
 }
 
@@ -94,7 +106,8 @@ skip_strings(const uint8_t *at, const uint8_t *end, uint64_t count)
 }
 
 static const uint8_t *
-take_array(const struct ctf_op *op, const uint8_t *at, const uint8_t *end, uint64_t count, struct value *out)
+take_array(const struct ctf_op *op, const uint8_t *at, const uint8_t *end, uint64_t count,
+    struct value *out)
 {
 	if (op->what == OP_SKIP_STRINGS || op->what == OP_SKIP_STRINGS_BY)
 		return skip_strings(at, end, count);
@@ -117,7 +130,8 @@ align_up(const uint8_t *base, const uint8_t *at, const uint8_t *end, uint32_t ma
 }
 
 static const uint8_t *
-take_plain(const struct ctf_op *op, const uint8_t *at, const uint8_t *end, uint64_t *regs, struct value *out)
+take_plain(const struct ctf_op *op, const uint8_t *at, const uint8_t *end, uint64_t *regs,
+    struct value *out)
 {
 	if (op->what == OP_STRING) {
 		const uint8_t *zero = memchr(at, 0, (size_t)(end - at));
@@ -160,7 +174,8 @@ choose(const struct ctf_op *op, uint64_t tag, bool *known)
 
 /* Walks over a struct; NULL: it does not fit or a tag is unknown. */
 static const uint8_t *
-run(const struct ctf_code *code, const uint8_t *base, const uint8_t *at, const uint8_t *end, struct value *out)
+run(const struct ctf_code *code, const uint8_t *base, const uint8_t *at, const uint8_t *end,
+    struct value *out)
 {
 	uint64_t regs[REGS];
 
@@ -180,13 +195,15 @@ run(const struct ctf_code *code, const uint8_t *base, const uint8_t *at, const u
 		if (one->what <= OP_STRING)
 			at = take_plain(one, at, end, regs, out);
 		else if (one->what != OP_ALIGN)
-			at = take_array(one, at, end, one->by != 0 ? regs[one->by] : one->length, out);
+			at = take_array(
+			    one, at, end, one->by != 0 ? regs[one->by] : one->length, out);
 	}
 	return at;
 }
 
 int
-ctf_packet_open(struct ctf_packet *p, struct ctf_trace *t, const void *data, size_t len, struct err *e)
+ctf_packet_open(
+    struct ctf_packet *p, struct ctf_trace *t, const void *data, size_t len, struct err *e)
 {
 	const uint8_t *d = data;
 	const struct ctf_stream *s = NULL;
@@ -201,12 +218,13 @@ ctf_packet_open(struct ctf_packet *p, struct ctf_trace *t, const void *data, siz
 		if (t->streams[i].id == id)
 			s = &t->streams[i];
 	if (s == NULL || len < s->head_bytes)
-		return err_set(e, ERR_INPUT, "packet: of stream %llu, which the metadata does not have, or too short",
+		return err_set(e, ERR_INPUT,
+		    "packet: of stream %llu, which the metadata does not have, or too short",
 		    (unsigned long long)id);
 	uint64_t begin = load(d + s->begin_at, 8), end = load(d + s->end_at, 8);
 	uint64_t content = load(d + s->content_at, 8), size = load(d + s->size_at, 8);
-	if (begin > end || end > INT64_MAX || content % 8 != 0 || content / 8 > len || content / 8 < s->head_bytes ||
-	    size < content)
+	if (begin > end || end > INT64_MAX || content % 8 != 0 || content / 8 > len ||
+	    content / 8 < s->head_bytes || size < content)
 		return err_set(e, ERR_INPUT, "packet: sizes or times that cannot be");
 	p->stream = s;
 	p->base = d;
@@ -281,7 +299,9 @@ ctf_packet_next(struct ctf_packet *p, struct err *e)
 	if (time_ns < p->time_ns || time_ns > p->end_ns)
 		return err_set(e, ERR_INPUT, "packet: an event outside of its packet's times");
 	if (id >= s->nevents || s->events[id] == NULL)
-		return err_set(e, ERR_INPUT, "packet: event id %llu, which the metadata does not have", (unsigned long long)id);
+		return err_set(e, ERR_INPUT,
+		    "packet: event id %llu, which the metadata does not have",
+		    (unsigned long long)id);
 	p->at = at;
 	p->time_ns = time_ns;
 	p->event = s->events[id];

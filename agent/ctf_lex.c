@@ -38,15 +38,17 @@ lex_number(struct ctf_lexer *l)
 		base = 8;
 	}
 	for (; p < l->end && isxdigit((unsigned char)*p); p++) {
-		unsigned digit = isdigit((unsigned char)*p) ? (unsigned)(*p - '0') :
-		    (unsigned)(tolower((unsigned char)*p) - 'a') + 10;
+		unsigned digit = isdigit((unsigned char)*p)
+		                     ? (unsigned)(*p - '0')
+		                     : (unsigned)(tolower((unsigned char)*p) - 'a') + 10;
 		if (digit >= base || v > (UINT64_MAX - digit) / base) {
 			l->token = TOKEN_BAD;
 			break;
 		}
 		v = v * base + digit;
 	}
-	while (p < l->end && (tolower((unsigned char)*p) == 'u' || tolower((unsigned char)*p) == 'l'))
+	while (
+	    p < l->end && (tolower((unsigned char)*p) == 'u' || tolower((unsigned char)*p) == 'l'))
 		p++;
 	if (p < l->end && is_word(*p))
 		l->token = TOKEN_BAD;
@@ -104,7 +106,8 @@ ctf_lex_next(struct ctf_lexer *l)
 bool
 ctf_lex_is(const struct ctf_lexer *l, const char *word)
 {
-	return l->token == TOKEN_WORD && strlen(word) == l->len && memcmp(l->start, word, l->len) == 0;
+	return l->token == TOKEN_WORD && strlen(word) == l->len &&
+	       memcmp(l->start, word, l->len) == 0;
 }
 
 /* Blanks and comments; NULL where a comment does not end. */
@@ -173,10 +176,18 @@ ctf_lex_unescape(char *out, const char *in, size_t len)
 			continue;
 		}
 		switch (in[++i]) {
-		case 'n': out[n++] = '\n'; break;
-		case 't': out[n++] = '\t'; break;
-		case 'r': out[n++] = '\r'; break;
-		default:  out[n++] = in[i]; break;
+		case 'n':
+			out[n++] = '\n';
+			break;
+		case 't':
+			out[n++] = '\t';
+			break;
+		case 'r':
+			out[n++] = '\r';
+			break;
+		default:
+			out[n++] = in[i];
+			break;
 		}
 	}
 	return n;

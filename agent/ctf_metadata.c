@@ -101,15 +101,17 @@ trace_block(struct ctf_parser *p)
 		return;
 	uint32_t bytes = 0;
 	t->stream_id_at = t->uuid_at = UINT32_MAX;
-	if (header == NULL || header->kind != CTF_STRUCT || ctf_offset(header, "magic", 0, &bytes) != 0) {
+	if (header == NULL || header->kind != CTF_STRUCT ||
+	    ctf_offset(header, "magic", 0, &bytes) != 0) {
 		ctf_bad(p, "a trace whose packets have no magic number");
 		return;
 	}
 	t->stream_id_at = ctf_offset(header, "stream_id", 0, &bytes);
 	t->uuid_at = ctf_offset(header, "uuid", 0, &bytes);
 	t->header_bytes = bytes;
-	t->has_trace = bytes >= 4 && (t->stream_id_at == UINT32_MAX || t->stream_id_at + 4 <= bytes) &&
-	    (t->uuid_at == UINT32_MAX || t->uuid_at + 16 <= bytes);
+	t->has_trace = bytes >= 4 &&
+	               (t->stream_id_at == UINT32_MAX || t->stream_id_at + 4 <= bytes) &&
+	               (t->uuid_at == UINT32_MAX || t->uuid_at + 16 <= bytes);
 	if (!t->has_trace)
 		ctf_bad(p, "a packet header of another form than LTTng's");
 }
@@ -130,7 +132,8 @@ env_block(struct ctf_parser *p)
 	}
 }
 
-/* Times are taken as they are: nanoseconds of CLOCK_MONOTONIC. A clock plugin could make them anything else. */
+/* Times are taken as they are: nanoseconds of CLOCK_MONOTONIC. A clock plugin could make them
+ * anything else. */
 static void
 clock_block(struct ctf_parser *p)
 {
@@ -139,7 +142,8 @@ clock_block(struct ctf_parser *p)
 	while (next_key(p, key, sizeof key), key[0] != '\0') {
 		if (strcmp(key, "freq") == 0 && ctf_number(p) != 1000000000)
 			ctf_bad(p, "a clock that does not count nanoseconds");
-		else if (strcmp(key, "name") == 0 && !(p->lex.len == 9 && memcmp(p->lex.start, "monotonic", 9) == 0))
+		else if (strcmp(key, "name") == 0 &&
+			 !(p->lex.len == 9 && memcmp(p->lex.start, "monotonic", 9) == 0))
 			ctf_bad(p, "a clock that is not the monotonic one");
 		skip_value(p);
 		ctf_expect(p, ';', "; is missing");
@@ -162,12 +166,15 @@ event_header(struct ctf_parser *p, struct ctf_stream *s, const struct ctf_type *
 {
 	const struct ctf_type *id = member(t, "id"), *v = member(t, "v");
 	const struct ctf_type *compact = member(v, "compact"), *extended = member(v, "extended");
-	const struct ctf_type *time = member(compact, "timestamp"), *wide_id = member(extended, "id");
+	const struct ctf_type *time = member(compact, "timestamp"),
+			      *wide_id = member(extended, "id");
 	const struct ctf_type *wide = member(extended, "timestamp");
 
 	if (id == NULL || time == NULL || wide_id == NULL || wide == NULL || id->kind != CTF_INT ||
-	    time->kind != CTF_INT || wide_id->size_bits != 32 || wide->size_bits != 64 || t->nfields != 2 ||
-	    !((id->size_bits == 5 && time->size_bits == 27) || (id->size_bits == 16 && time->size_bits == 32)) ||
+	    time->kind != CTF_INT || wide_id->size_bits != 32 || wide->size_bits != 64 ||
+	    t->nfields != 2 ||
+	    !((id->size_bits == 5 && time->size_bits == 27) ||
+		(id->size_bits == 16 && time->size_bits == 32)) ||
 	    t->align_bits < 8 || wide_id->align_bits < 8 || wide->align_bits < 8) {
 		ctf_bad(p, "an event header of another form than LTTng's");
 		return;
@@ -178,8 +185,9 @@ event_header(struct ctf_parser *p, struct ctf_stream *s, const struct ctf_type *
 		s->header_align = time->align_bits / 8;
 	s->extended_time_align = wide->align_bits / 8;
 	s->extended_align = extended->align_bits / 8;
-	if (((s->header_align & (s->header_align - 1)) | (s->extended_align & (s->extended_align - 1)) |
-	    (s->extended_time_align & (s->extended_time_align - 1))) != 0)
+	if (((s->header_align & (s->header_align - 1)) |
+		(s->extended_align & (s->extended_align - 1)) |
+		(s->extended_time_align & (s->extended_time_align - 1))) != 0)
 		ctf_bad(p, "an alignment that is no power of two");
 }
 
@@ -187,7 +195,8 @@ static void
 packet_context(struct ctf_parser *p, struct ctf_stream *s, const struct ctf_type *t)
 {
 	uint32_t bytes = 0, from = p->trace->header_bytes;
-	const uint32_t *needed[] = { &s->begin_at, &s->end_at, &s->content_at, &s->size_at, &s->seq_at, &s->discarded_at };
+	const uint32_t *needed[] = { &s->begin_at, &s->end_at, &s->content_at, &s->size_at,
+		&s->seq_at, &s->discarded_at };
 
 	s->begin_at = ctf_offset(t, "timestamp_begin", from, &bytes);
 	s->end_at = ctf_offset(t, "timestamp_end", from, &bytes);
@@ -208,8 +217,10 @@ place_context(const char *name, const void *about)
 		const char *name;
 		uint32_t slot;
 	} known[] = {
-		{ "app_hone_trace_id", CONTEXT_TRACE_ID }, { "app_hone_unit_id", CONTEXT_UNIT_ID },
-		{ "vtid", CONTEXT_VTID }, { "vpid", CONTEXT_VPID },
+		{ "app_hone_trace_id", CONTEXT_TRACE_ID },
+		{ "app_hone_unit_id", CONTEXT_UNIT_ID },
+		{ "vtid", CONTEXT_VTID },
+		{ "vpid", CONTEXT_VPID },
 	};
 	(void)about;
 
@@ -260,7 +271,8 @@ stream_block(struct ctf_parser *p)
 		ctf_compile(p, &s.context, context, place_context, NULL, NULL, NULL);
 	if (p->trace->streams == NULL)
 		p->trace->streams = ctf_memory(p, STREAMS_MAX, sizeof s);
-	if (p->rc == 0 && (find_stream(p->trace, s.id) != NULL || p->trace->nstreams == STREAMS_MAX))
+	if (p->rc == 0 &&
+	    (find_stream(p->trace, s.id) != NULL || p->trace->nstreams == STREAMS_MAX))
 		ctf_bad(p, "a stream twice, or too many streams");
 	if (p->rc != 0)
 		return;
@@ -294,9 +306,12 @@ kind_of(const char *name)
 		const char *name;
 		uint8_t kind;
 	} structure[] = {
-		{ "hone:request_begin", RECORD_REQUEST_BEGIN }, { "hone:request_end", RECORD_REQUEST_END },
-		{ "hone:fork", RECORD_FORK }, { "hone:join", RECORD_JOIN },
-		{ "hone:unit_begin", RECORD_UNIT_BEGIN }, { "hone:unit_end", RECORD_UNIT_END },
+		{ "hone:request_begin", RECORD_REQUEST_BEGIN },
+		{ "hone:request_end", RECORD_REQUEST_END },
+		{ "hone:fork", RECORD_FORK },
+		{ "hone:join", RECORD_JOIN },
+		{ "hone:unit_begin", RECORD_UNIT_BEGIN },
+		{ "hone:unit_end", RECORD_UNIT_END },
 	};
 
 	for (size_t i = 0; i < sizeof structure / sizeof *structure; i++)
@@ -380,7 +395,7 @@ event_block(struct ctf_parser *p)
 		ctf_expect(p, ';', "; is missing");
 	}
 	if (p->rc == 0 && (event->name == NULL || event->id > EVENT_ID_MAX ||
-	    (s = stream_of_event(p->trace, stream_id)) == NULL))
+			      (s = stream_of_event(p->trace, stream_id)) == NULL))
 		ctf_bad(p, "an event without name or stream, or with too large an id");
 	if (p->rc != 0)
 		return;
@@ -398,12 +413,16 @@ statement(struct ctf_parser *p)
 		const char *word;
 		void (*parse)(struct ctf_parser *);
 	} blocks[] = {
-		{ "trace", trace_block }, { "env", env_block }, { "clock", clock_block },
-		{ "stream", stream_block }, { "event", event_block },
+		{ "trace", trace_block },
+		{ "env", env_block },
+		{ "clock", clock_block },
+		{ "stream", stream_block },
+		{ "event", event_block },
 	};
 	struct ctf_lexer word = p->lex;
 
-	if (ctf_lex_is(&word, "struct") || ctf_lex_is(&word, "enum") || ctf_lex_is(&word, "variant")) {
+	if (ctf_lex_is(&word, "struct") || ctf_lex_is(&word, "enum") ||
+	    ctf_lex_is(&word, "variant")) {
 		ctf_parse_type(p);
 		return;
 	}
@@ -443,8 +462,8 @@ ctf_metadata(struct ctf_trace *t, const char *text, size_t len, size_t *used, st
 }
 
 /*
- * magic 0x75d11d57 | uuid 16 | checksum 4 | content bits 4 | packet bits 4 | compression, encryption, checksum
- * scheme, major, minor: 1 each.
+ * magic 0x75d11d57 | uuid 16 | checksum 4 | content bits 4 | packet bits 4 | compression,
+ * encryption, checksum scheme, major, minor: 1 each.
  */
 int64_t
 ctf_metadata_unwrap(const void *data, size_t left, const char **text, size_t *len, struct err *e)
@@ -458,8 +477,8 @@ ctf_metadata_unwrap(const void *data, size_t left, const char **text, size_t *le
 	memcpy(&magic, d, 4);
 	memcpy(&content, d + 24, 4);
 	memcpy(&packet, d + 28, 4);
-	if (magic != 0x75d11d57 || content % 8 != 0 || packet % 8 != 0 || content > packet || content / 8 < HEAD ||
-	    d[32] != 0 || d[33] != 0)
+	if (magic != 0x75d11d57 || content % 8 != 0 || packet % 8 != 0 || content > packet ||
+	    content / 8 < HEAD || d[32] != 0 || d[33] != 0)
 		return err_set(e, ERR_INPUT, "metadata: not a packet of it");
 	if (left < packet / 8)
 		return 0;
@@ -484,7 +503,8 @@ ctf_index_head(const uint8_t head[CTF_INDEX_HEAD], struct err *e)
 
 	memcpy(word, head, sizeof word);
 	uint32_t bytes = be32toh(word[3]);
-	if (be32toh(word[0]) != 0xc1f1dcc1 || be32toh(word[1]) != 1 || bytes < CTF_INDEX_ENTRY || bytes > 4096)
+	if (be32toh(word[0]) != 0xc1f1dcc1 || be32toh(word[1]) != 1 || bytes < CTF_INDEX_ENTRY ||
+	    bytes > 4096)
 		return err_set(e, ERR_INPUT, "index: not one of version 1.1");
 	return (int)bytes;
 }
@@ -495,12 +515,19 @@ ctf_index_entry(struct ctf_index *ret, const uint8_t entry[CTF_INDEX_ENTRY], str
 	uint64_t packet_bits = big(entry + 8), content_bits = big(entry + 16);
 
 	*ret = (struct ctf_index){
-		.offset = big(entry), .packet_bytes = packet_bits / 8, .content_bytes = content_bits / 8,
-		.begin_ns = big(entry + 24), .end_ns = big(entry + 32), .discarded = big(entry + 40),
-		.stream_id = big(entry + 48), .stream_instance = big(entry + 56), .seq = big(entry + 64),
+		.offset = big(entry),
+		.packet_bytes = packet_bits / 8,
+		.content_bytes = content_bits / 8,
+		.begin_ns = big(entry + 24),
+		.end_ns = big(entry + 32),
+		.discarded = big(entry + 40),
+		.stream_id = big(entry + 48),
+		.stream_instance = big(entry + 56),
+		.seq = big(entry + 64),
 	};
-	if (packet_bits % 8 != 0 || content_bits % 8 != 0 || content_bits > packet_bits || packet_bits == 0 ||
-	    ret->begin_ns > ret->end_ns || ret->end_ns > INT64_MAX || ret->offset > INT64_MAX - ret->packet_bytes)
+	if (packet_bits % 8 != 0 || content_bits % 8 != 0 || content_bits > packet_bits ||
+	    packet_bits == 0 || ret->begin_ns > ret->end_ns || ret->end_ns > INT64_MAX ||
+	    ret->offset > INT64_MAX - ret->packet_bytes)
 		return err_set(e, ERR_INPUT, "index: an entry that cannot be");
 	return 0;
 }

@@ -29,10 +29,12 @@ ctf_memory(struct ctf_parser *p, size_t count, size_t size)
 
 	if (p->rc != 0)
 		return NULL;
-	if (p->trace->arena.total_bytes <= p->trace->max_bytes && count * size <= p->trace->max_bytes)
+	if (p->trace->arena.total_bytes <= p->trace->max_bytes &&
+	    count * size <= p->trace->max_bytes)
 		m = arena_calloc(&p->trace->arena, count, size);
 	if (m == NULL)
-		p->rc = err_set(p->e, ERR_MEMORY, "metadata takes more than %zu bytes", p->trace->max_bytes);
+		p->rc = err_set(
+		    p->e, ERR_MEMORY, "metadata takes more than %zu bytes", p->trace->max_bytes);
 	return m;
 }
 
@@ -126,7 +128,8 @@ find_type(struct ctf_parser *p, const char *prefix, const char *name)
 	return NULL;
 }
 
-/* Words before anything else: "unsigned long", "uint8_t". keep_last: the last one is a field's name. */
+/* Words before anything else: "unsigned long", "uint8_t". keep_last: the last one is a field's
+ * name. */
 static struct ctf_type *
 parse_named(struct ctf_parser *p, bool keep_last)
 {
@@ -174,7 +177,8 @@ parse_one(struct ctf_parser *p, bool keep_last)
 	return NULL;
 }
 
-/* A word that names a type and a word that names its field look alike: only in a struct is the last a name. */
+/* A word that names a type and a word that names its field look alike: only in a struct is the last
+ * a name. */
 static struct ctf_type *
 parse_type(struct ctf_parser *p, bool keep_last)
 {
@@ -247,7 +251,7 @@ attribute(struct ctf_parser *p, struct ctf_type *t)
 	} else if (ctf_lex_is(&key, "encoding")) {
 		t->is_text = !ctf_lex_is(&p->lex, "none");
 		ctf_lex_next(&p->lex);
-	} else {	/* base, map: nothing that changes how bytes are read */
+	} else { /* base, map: nothing that changes how bytes are read */
 		while (p->lex.token != ';' && p->lex.token != TOKEN_END && p->lex.token != '}')
 			ctf_lex_next(&p->lex);
 	}
@@ -334,7 +338,8 @@ count_members(const struct ctf_lexer *from, int by)
 	struct ctf_lexer l = *from;
 	size_t n = 1;
 
-	for (int depth = 0; depth >= 0 && l.token != TOKEN_END && l.token != TOKEN_BAD; ctf_lex_next(&l)) {
+	for (int depth = 0; depth >= 0 && l.token != TOKEN_END && l.token != TOKEN_BAD;
+	     ctf_lex_next(&l)) {
 		depth += (l.token == '{') - (l.token == '}');
 		n += depth == 0 && l.token == by;
 	}
@@ -367,7 +372,8 @@ parse_enum(struct ctf_parser *p)
 			ctf_bad(p, "labels that cannot be");
 			break;
 		}
-		parse_range(p, &t->ranges[t->nranges], t->nranges > 0 ? t->ranges[t->nranges - 1].high + 1 : 0);
+		parse_range(p, &t->ranges[t->nranges],
+		    t->nranges > 0 ? t->ranges[t->nranges - 1].high + 1 : 0);
 		t->nranges++;
 		if (!ctf_accept(p, ','))
 			break;
@@ -432,7 +438,8 @@ parse_align(struct ctf_parser *p, struct ctf_type *t)
 	ctf_expect(p, ')', ") is missing");
 }
 
-/* struct NAME { ... } align(8), variant NAME <tag> { ... }; each may be without a name, or only a name. */
+/* struct NAME { ... } align(8), variant NAME <tag> { ... }; each may be without a name, or only a
+ * name. */
 static struct ctf_type *
 parse_members(struct ctf_parser *p, enum ctf_kind kind)
 {
@@ -464,7 +471,7 @@ parse_members(struct ctf_parser *p, enum ctf_kind kind)
 		ctf_bad(p, "too many fields");
 	t->fields = ctf_memory(p, room, sizeof *t->fields);
 	while (p->rc == 0 && p->lex.token != '}') {
-		if (t->nfields == room)		/* counting and parsing stumble over nonsense differently */
+		if (t->nfields == room) /* counting and parsing stumble over nonsense differently */
 			ctf_bad(p, "fields that cannot be");
 		else
 			parse_member(p, t);

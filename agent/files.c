@@ -89,7 +89,8 @@ program_by_name(pid_t pid)
 	struct stat owner, file;
 
 	snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)pid);
-	if (slurp(path, name, sizeof(name)) <= 0 || name[0] != '/' || stat(name, &file) != 0 || !S_ISREG(file.st_mode))
+	if (slurp(path, name, sizeof(name)) <= 0 || name[0] != '/' || stat(name, &file) != 0 ||
+	    !S_ISREG(file.st_mode))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%ld", (long)pid);
 	if (stat(path, &owner) != 0)
@@ -154,7 +155,8 @@ process_memory_bytes(void)
 	char text[128];
 	long pages;
 
-	if (slurp("/proc/self/statm", text, sizeof(text)) <= 0 || sscanf(text, "%*d %ld", &pages) != 1)
+	if (slurp("/proc/self/statm", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%*d %ld", &pages) != 1)
 		return 0;
 	return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
@@ -172,7 +174,8 @@ family_look(struct family *f, pid_t pid, struct mono now)
 	if ((tasks = opendir(path)) == NULL)
 		return;
 	while ((entry = readdir(tasks)) != NULL) {
-		snprintf(path, sizeof(path), "/proc/%ld/task/%s/children", (long)pid, entry->d_name);
+		snprintf(
+		    path, sizeof(path), "/proc/%ld/task/%s/children", (long)pid, entry->d_name);
 		if (entry->d_name[0] == '.' || slurp(path, text, sizeof(text)) <= 0)
 			continue;
 		for (at = text; *at >= '0' && *at <= '9' && f->n < FAMILY_MAX; at += *at == ' ')
@@ -208,7 +211,8 @@ socket_owner(const char *path)
 	socklen_t len = sizeof(who);
 	int fd;
 
-	if (strlen(path) >= sizeof(to.sun_path) || (fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0)
+	if (strlen(path) >= sizeof(to.sun_path) ||
+	    (fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0)
 		return 0;
 	memcpy(to.sun_path, path, strlen(path) + 1);
 	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) != 0 ||

@@ -60,7 +60,8 @@ files_give(posix_spawn_file_actions_t *files, const int from[GUARD_FILES], int c
 {
 	for (int i = 0; i < GUARD_FILES; i++) {
 		copy[i] = fcntl(from[i], F_DUPFD_CLOEXEC, ABOVE);
-		if (from[i] >= 0 && (copy[i] < 0 || posix_spawn_file_actions_adddup2(files, copy[i], GUARD_PIPE + i) != 0))
+		if (from[i] >= 0 && (copy[i] < 0 || posix_spawn_file_actions_adddup2(
+							files, copy[i], GUARD_PIPE + i) != 0))
 			return -1;
 	}
 	return 0;
@@ -71,7 +72,8 @@ static int
 spawn(struct guard *g, const int from[GUARD_FILES])
 {
 	char agent[24], hang[24];
-	char *args[] = { "hone-guard", GUARD_OPTION, (char *)g->options.node, (char *)g->options.run_dir, agent, hang, NULL };
+	char *args[] = { "hone-guard", GUARD_OPTION, (char *)g->options.node,
+		(char *)g->options.run_dir, agent, hang, NULL };
 	int copy[GUARD_FILES] = { -1, -1, -1 }, rc;
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -84,7 +86,9 @@ spawn(struct guard *g, const int from[GUARD_FILES])
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setsigmask(&attr, &all);
 	posix_spawn_file_actions_init(&files);
-	rc = files_give(&files, from, copy) == 0 ? posix_spawn(&g->pid, "/proc/self/exe", &files, &attr, args, environ) : errno;
+	rc = files_give(&files, from, copy) == 0
+	         ? posix_spawn(&g->pid, "/proc/self/exe", &files, &attr, args, environ)
+	         : errno;
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
 	for (int i = 0; i < GUARD_FILES; i++)
@@ -102,7 +106,7 @@ start(struct guard *g, struct mono now, struct err *e)
 	g->started = now;
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return err_errno(e, "a pipe to the guardian");
-	__atomic_store_n(&g->page->burying, 0, __ATOMIC_RELEASE);	/* who did it is dead */
+	__atomic_store_n(&g->page->burying, 0, __ATOMIC_RELEASE); /* who did it is dead */
 	rc = spawn(g, (int[GUARD_FILES]){ ends[0], g->page_fd, g->options.table });
 	close(ends[0]);
 	if (rc != 0) {
@@ -137,7 +141,7 @@ bring_back(struct guard *g, struct mono now)
 	struct err e;
 
 	if (mono_since_ns(now, g->started) < SECOND || start(g, now, &e) != 0)
-		return GUARD_SAME;	/* then in a second */
+		return GUARD_SAME; /* then in a second */
 	return GUARD_ANEW;
 }
 
@@ -158,10 +162,11 @@ guard_turn(struct guard *g, struct mono now)
 		return GUARD_DIED;
 	}
 	looks = __atomic_load_n(&g->page->looks, __ATOMIC_RELAXED);
-	if (pulse_still_ns(&g->pulse, looks, now, g->options.hang_ns / GUARD_GAPS) < g->options.hang_ns)
+	if (pulse_still_ns(&g->pulse, looks, now, g->options.hang_ns / GUARD_GAPS) <
+	    g->options.hang_ns)
 		return GUARD_SAME;
 	memset(&g->pulse, 0, sizeof(g->pulse));
-	kill(g->pid, SIGKILL);		/* the next turn finds it dead */
+	kill(g->pid, SIGKILL); /* the next turn finds it dead */
 	return GUARD_HUNG;
 }
 
@@ -174,13 +179,15 @@ guard_lives(const struct guard *g)
 bool
 guard_buries(const struct guard *g)
 {
-	return g->page != NULL && g->pid > 0 && __atomic_load_n(&g->page->burying, __ATOMIC_ACQUIRE) != 0;
+	return g->page != NULL && g->pid > 0 &&
+	       __atomic_load_n(&g->page->burying, __ATOMIC_ACQUIRE) != 0;
 }
 
 bool
 guard_buried(struct guard *g)
 {
-	uint64_t burials = g->page != NULL ? __atomic_load_n(&g->page->burials, __ATOMIC_ACQUIRE) : 0;
+	uint64_t burials = g->page != NULL ? __atomic_load_n(&g->page->burials, __ATOMIC_ACQUIRE)
+	                                   : 0;
 
 	if (burials == g->burials)
 		return false;

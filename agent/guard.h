@@ -29,48 +29,51 @@
 struct guard_page;
 
 /* A counter that somebody else must move, and how long it has not. */
-struct pulse {			/* all zeroes: nothing was seen yet */
+struct pulse { /* all zeroes: nothing was seen yet */
 	uint64_t count;
 	struct mono looked;
 	int64_t still_ns;
 };
 
-/* How long, in ns, the counter has stood still while we ourselves looked regularly. Where two looks are further apart
- * than gap_ns, we were not running either (a suspended machine, a stopped group), and it begins at 0 again. */
+/* How long, in ns, the counter has stood still while we ourselves looked regularly. Where two looks
+ * are further apart than gap_ns, we were not running either (a suspended machine, a stopped group),
+ * and it begins at 0 again. */
 int64_t pulse_still_ns(struct pulse *p, uint64_t count, struct mono now, int64_t gap_ns);
 
-struct guard_options {		/* texts are the caller's, and stay */
+struct guard_options { /* texts are the caller's, and stay */
 	const char *node, *run_dir;
-	int table;		/* a descriptor of the table of rates, of its own open(); -1: none. guard_leave() closes it */
+	int table; /* a descriptor of the table of rates, of its own open(); -1: none. guard_leave()
+	              closes it */
 	int64_t hang_ns;
 };
 
-struct guard {			/* all zeroes: none; moves nowhere while it is in use */
-	pid_t pid;		/* 0: it is dead */
+struct guard {     /* all zeroes: none; moves nowhere while it is in use */
+	pid_t pid; /* 0: it is dead */
 	int pipe;
 	struct guard_options options;
 	struct guard_page *page;
 	int page_fd;
 	struct mono started;
-	struct pulse pulse;	/* of the guardian */
-	uint64_t burials;	/* that we know of */
+	struct pulse pulse; /* of the guardian */
+	uint64_t burials;   /* that we know of */
 };
 
 enum guard_news {
 	GUARD_SAME,
-	GUARD_DIED,		/* one more is on its way */
-	GUARD_HUNG,		/* did not look any more, and was killed */
-	GUARD_ANEW,		/* there is one again */
+	GUARD_DIED, /* one more is on its way */
+	GUARD_HUNG, /* did not look any more, and was killed */
+	GUARD_ANEW, /* there is one again */
 };
 
 /* Starts one. When it returns, whatever becomes of us has somebody who sees it. Under 5 ms. */
-int  guard_start(struct guard *g, const struct guard_options *o, struct err *e);
+int guard_start(struct guard *g, const struct guard_options *o, struct err *e);
 
-/* In every turn of the agent: says that it turns, and looks after the guardian. A dead one is replaced at once, if it
- * lived for a second, else when a second has passed since it began. 0.5 us; 1 ms where it starts one. */
+/* In every turn of the agent: says that it turns, and looks after the guardian. A dead one is
+ * replaced at once, if it lived for a second, else when a second has passed since it began. 0.5 us;
+ * 1 ms where it starts one. */
 enum guard_news guard_turn(struct guard *g, struct mono now);
 
-bool guard_lives(const struct guard *g);	/* as guard_turn() saw it */
+bool guard_lives(const struct guard *g); /* as guard_turn() saw it */
 
 /* The guardian takes us for hung and ends our sessions right now: open none. */
 bool guard_buries(const struct guard *g);
@@ -82,8 +85,9 @@ void guard_dismiss(struct guard *g);
 /* All may not be off: it shall do it, when we end. */
 void guard_leave(struct guard *g);
 
-/* What the guardian does: the arguments behind `--guard`. Does not return before the agent has died, or has said that
- * all is well. The exit code of the program; 2 if it was not an agent that started it. */
-int  guard_main(int argc, char **argv);
+/* What the guardian does: the arguments behind `--guard`. Does not return before the agent has
+ * died, or has said that all is well. The exit code of the program; 2 if it was not an agent that
+ * started it. */
+int guard_main(int argc, char **argv);
 
 #endif

@@ -7,14 +7,21 @@
 
 #define GUARD_OPTION "--guard"
 
-enum { GUARD_PIPE = 3, GUARD_PAGE, GUARD_TABLE, GUARD_FILES = 3 };	/* where the guardian finds its files */
-enum { GUARD_GAPS = 4 };	/* a look that comes later than this part of the limit is not a regular one */
+enum {
+	GUARD_PIPE = 3,
+	GUARD_PAGE,
+	GUARD_TABLE,
+	GUARD_FILES = 3
+}; /* where the guardian finds its files */
+enum {
+	GUARD_GAPS = 4
+}; /* a look that comes later than this part of the limit is not a regular one */
 
-struct guard_page {		/* words are stored whole */
-	uint64_t turns;		/* of the agent */
-	uint64_t looks;		/* of the guardian */
-	uint64_t burying;	/* 1: it ends the sessions of an agent that hangs */
-	uint64_t burials;	/* how often it has */
+struct guard_page {       /* words are stored whole */
+	uint64_t turns;   /* of the agent */
+	uint64_t looks;   /* of the guardian */
+	uint64_t burying; /* 1: it ends the sessions of an agent that hangs */
+	uint64_t burials; /* how often it has */
 };
 
 #endif

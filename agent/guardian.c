@@ -20,15 +20,22 @@
 #include "agent/switch.h"
 #include "base/log.h"
 
-enum { ATTEMPTS = 30, ATTEMPT_MS = 2000, STEP_MS = 5, LOOKS = 20, LOOK_MS_MAX = 500, ARGUMENTS = 6 };
+enum {
+	ATTEMPTS = 30,
+	ATTEMPT_MS = 2000,
+	STEP_MS = 5,
+	LOOKS = 20,
+	LOOK_MS_MAX = 500,
+	ARGUMENTS = 6
+};
 
 struct guardian {
 	const char *node, *run_dir;
 	pid_t agent;
 	int64_t hang_ns;
 	struct guard_page *page;
-	struct pulse pulse;		/* of the agent */
-	bool buried;			/* what it had on, when it had turned so often: */
+	struct pulse pulse; /* of the agent */
+	bool buried;        /* what it had on, when it had turned so often: */
 	uint64_t buried_at;
 };
 
@@ -51,7 +58,7 @@ bury_in_time(struct guardian *g, bool hung)
 	pid_t child = fork();
 
 	if (child == 0) {
-		if (hung)	/* whoever replaces us shall not meet it */
+		if (hung) /* whoever replaces us shall not meet it */
 			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		switches_lttng_bury(g->node, g->run_dir, g->agent);
 		_exit(0);
@@ -102,8 +109,10 @@ bury_hung(struct guardian *g, int64_t still_ns)
 	g->buried = clean_up(g, true);
 	__atomic_fetch_add(&g->page->burials, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&g->page->burying, 0, __ATOMIC_RELEASE);
-	log_line(LOG_WARN, "the agent (process %ld) has not moved for %.1f s: nothing is probed any more, %s", (long)g->agent,
-	    (double)still_ns / 1e9, g->buried ? "and its session is ended" : "but the session daemon does not answer");
+	log_line(LOG_WARN,
+	    "the agent (process %ld) has not moved for %.1f s: nothing is probed any more, %s",
+	    (long)g->agent, (double)still_ns / 1e9,
+	    g->buried ? "and its session is ended" : "but the session daemon does not answer");
 }
 
 static void
@@ -142,11 +151,13 @@ wait_for_end(struct guardian *g)
 	}
 }
 
-/* Nothing that ends others shall end it: a terminal's hang-up, a service manager that ends whom it knows. */
+/* Nothing that ends others shall end it: a terminal's hang-up, a service manager that ends whom it
+ * knows. */
 static void
 detach(void)
 {
-	static const int IGNORED[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2 };
+	static const int IGNORED[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1,
+		SIGUSR2 };
 	sigset_t none;
 
 	for (size_t i = 0; i < sizeof(IGNORED) / sizeof(IGNORED[0]); i++)
@@ -163,7 +174,8 @@ detach(void)
 static bool
 files_take(struct guardian *g)
 {
-	void *page = mmap(NULL, sizeof(*g->page), PROT_READ | PROT_WRITE, MAP_SHARED, GUARD_PAGE, 0);
+	void *page = mmap(
+	    NULL, sizeof(*g->page), PROT_READ | PROT_WRITE, MAP_SHARED, GUARD_PAGE, 0);
 
 	if (page == MAP_FAILED || fcntl(GUARD_PIPE, F_GETFD) < 0)
 		return false;

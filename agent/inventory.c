@@ -9,11 +9,11 @@
 
 enum { SERVICE_MAX = 63, ATTEMPTS = 3 };
 
-struct kind {			/* of program: a service and its file */
-	uint32_t *names, count;	/* numbers in v->names */
+struct kind {                   /* of program: a service and its file */
+	uint32_t *names, count; /* numbers in v->names */
 	bool listed;
-	bool sure;			/* and once more, some time later */
-	uint32_t missed;	/* lists that it was not in */
+	bool sure;       /* and once more, some time later */
+	uint32_t missed; /* lists that it was not in */
 };
 
 struct running {
@@ -25,8 +25,8 @@ struct running {
 
 struct inventory {
 	struct texts *names;
-	uint32_t *users;	/* by name: processes that have it, now */
-	uint32_t *mapped;	/* of them, those with a mapping */
+	uint32_t *users;  /* by name: processes that have it, now */
+	uint32_t *mapped; /* of them, those with a mapping */
 	struct map kinds;
 	struct running *now;
 	uint32_t nnow;
@@ -88,7 +88,8 @@ static int
 count_users(struct inventory *v, struct err *e)
 {
 	uint32_t count = texts_count(v->names);
-	uint32_t *users = calloc(count + 1, sizeof(*users)), *mapped = calloc(count + 1, sizeof(*mapped));
+	uint32_t *users = calloc(count + 1, sizeof(*users)),
+		 *mapped = calloc(count + 1, sizeof(*mapped));
 
 	if (users == NULL || mapped == NULL) {
 		free(users);
@@ -108,8 +109,8 @@ count_users(struct inventory *v, struct err *e)
 }
 
 int
-inventory_run(struct inventory *v, const struct source_process *p, const uint64_t *program, uint32_t n,
-    struct err *e)
+inventory_run(struct inventory *v, const struct source_process *p, const uint64_t *program,
+    uint32_t n, struct err *e)
 {
 	struct running *now;
 
@@ -158,7 +159,8 @@ inventory_wants_another(const struct inventory *v)
 
 /* A process' tracepoints are list[from..to). */
 static int
-kind_fill(struct inventory *v, struct kind *k, const struct tracepoint *list, uint32_t from, uint32_t to)
+kind_fill(
+    struct inventory *v, struct kind *k, const struct tracepoint *list, uint32_t from, uint32_t to)
 {
 	uint32_t *names = malloc((to - from + 1) * sizeof(*names)), count = 0;
 
@@ -173,7 +175,7 @@ kind_fill(struct inventory *v, struct kind *k, const struct tracepoint *list, ui
 			return ERR_MEMORY;
 		}
 	}
-	if (count < k->count) {		/* this one was starting: of its like we know more */
+	if (count < k->count) { /* this one was starting: of its like we know more */
 		free(names);
 		k->sure = false;
 		return 0;
@@ -222,12 +224,14 @@ inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e
 	for (uint32_t i = 0; i < v->nnow; i++) {
 		struct kind *k = v->now[i].kind;
 		pid_t pid = (pid_t)v->now[i].pid;
-		uint32_t from = lower(t->list, t->count, pid), to = lower(t->list, t->count, pid + 1);
+		uint32_t from = lower(t->list, t->count, pid),
+			 to = lower(t->list, t->count, pid + 1);
 
 		if (from == to)
 			k->sure = k->listed = k->listed || ++k->missed >= ATTEMPTS;
 		else if (kind_fill(v, k, t->list, from, to) != 0)
-			return err_set(e, ERR_MEMORY, "out of memory for %u tracepoints", to - from);
+			return err_set(
+			    e, ERR_MEMORY, "out of memory for %u tracepoints", to - from);
 	}
 	return count_users(v, e);
 }
@@ -272,7 +276,9 @@ program_put(const struct inventory *v, uint32_t i, struct programs *ret)
 	const struct kind *k = v->now[i].kind;
 	struct program *p = &ret->programs[i];
 
-	*p = (struct program){ .service = v->now[i].service, .pid = v->now[i].pid, .first = ret->nnames };
+	*p = (struct program){
+		.service = v->now[i].service, .pid = v->now[i].pid, .first = ret->nnames
+	};
 	for (uint32_t j = 0; j < i; j++) {
 		if (v->now[j].kind == k) {
 			p->first = ret->programs[j].first;

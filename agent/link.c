@@ -12,8 +12,14 @@
 #include "wire/agent.h"
 #include "wire/frame.h"
 
-enum { SMALL_FRAME = 2048 };	/* is written as one: a second write costs more than copying it does */
-enum { DIAL_MS = 1000, SECURE_MS = 5000, FIRST_RETRY_MS = 50, LAST_WORDS_MS = 100, GOOD_CONNECTION_MS = 1000 };
+enum { SMALL_FRAME = 2048 }; /* is written as one: a second write costs more than copying it does */
+enum {
+	DIAL_MS = 1000,
+	SECURE_MS = 5000,
+	FIRST_RETRY_MS = 50,
+	LAST_WORDS_MS = 100,
+	GOOD_CONNECTION_MS = 1000
+};
 
 /* In the order in which they go. */
 static const enum frame_kind URGENT[] = { FRAME_CLOCK, FRAME_DONE, FRAME_STATUS, FRAME_PROGRAMS };
@@ -28,23 +34,23 @@ struct link {
 	struct link_options options;
 	struct outbox *out;
 	pthread_t thread;
-	pthread_mutex_t lock;		/* of all below */
+	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t wake;
 	bool stop;
 	struct slot slots[NURGENT];
-	struct clock_echo clock;	/* to be sent back, when its slot is due */
+	struct clock_echo clock; /* to be sent back, when its slot is due */
 	struct link_want *want;
 	struct link_look look;
-	struct stream *stream;		/* NULL: none */
-	bool dead;			/* the reader has ended, and why: */
+	struct stream *stream; /* NULL: none */
+	bool dead;             /* the reader has ended, and why: */
 	struct err end;
 };
 
 /* ---- frames ---- */
 
 static int
-frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *payload, size_t len, int limit_ms,
-    struct err *e)
+frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *payload, size_t len,
+    int limit_ms, struct err *e)
 {
 	uint8_t frame[SMALL_FRAME];
 	int rc;
@@ -67,7 +73,8 @@ frame_read(struct stream *s, struct frame *f, uint8_t **payload, int limit_ms, s
 	int rc;
 
 	*payload = NULL;
-	if ((rc = stream_read(s, header, sizeof(header), limit_ms, e)) != 0 || (rc = frame_open(f, header, e)) != 0)
+	if ((rc = stream_read(s, header, sizeof(header), limit_ms, e)) != 0 ||
+	    (rc = frame_open(f, header, e)) != 0)
 		return rc;
 	if (f->length > 0) {
 		if ((*payload = malloc(f->length)) == NULL)
@@ -132,11 +139,13 @@ take_clock(struct link *l, struct mono came, const uint8_t *data, size_t len, st
 static int
 take_refusal(const uint8_t *data, size_t len, struct err *e)
 {
-	return err_set(e, ERR_BUSY, "the controller refuses us: %.*s", (int)len, data != NULL ? (const char *)data : "");
+	return err_set(e, ERR_BUSY, "the controller refuses us: %.*s", (int)len,
+	    data != NULL ? (const char *)data : "");
 }
 
 static int
-take_frame(struct link *l, const struct frame *f, struct mono came, const uint8_t *payload, struct err *e)
+take_frame(
+    struct link *l, const struct frame *f, struct mono came, const uint8_t *payload, struct err *e)
 {
 	switch (f->kind) {
 	case FRAME_CLOCK:
@@ -148,7 +157,8 @@ take_frame(struct link *l, const struct frame *f, struct mono came, const uint8_
 	case FRAME_REFUSE:
 		return take_refusal(payload, f->length, e);
 	default:
-		return err_set(e, ERR_INPUT, "the controller sent %s, which is not its to send", frame_kind_name(f->kind));
+		return err_set(e, ERR_INPUT, "the controller sent %s, which is not its to send",
+		    frame_kind_name(f->kind));
 	}
 }
 
@@ -166,7 +176,8 @@ heard(struct link *l)
 		pthread_cond_signal(&l->wake);
 }
 
-/* What the peer got wrong it shall be told, by the thread that writes; else both ends of the call are over. */
+/* What the peer got wrong it shall be told, by the thread that writes; else both ends of the call
+ * are over. */
 static void *
 read_all(void *arg)
 {
@@ -200,7 +211,8 @@ static int
 greet(struct link *l, struct stream *s, struct err *e)
 {
 	const struct link_options *o = &l->options;
-	struct hello hello = { o->node, o->incarnation, outbox_first(l->out), o->version, clock_mono().ns };
+	struct hello hello = { o->node, o->incarnation, outbox_first(l->out), o->version,
+		clock_mono().ns };
 	struct welcome welcome;
 	struct buf b = { 0 };
 	struct frame f;
@@ -208,8 +220,8 @@ greet(struct link *l, struct stream *s, struct err *e)
 	int rc;
 
 	hello_encode(&hello, &b);
-	rc = b.failed ? err_set(e, ERR_MEMORY, "out of memory") :
-	    frame_write(s, FRAME_HELLO, 0, b.data, b.len, o->silence_ms, e);
+	rc = b.failed ? err_set(e, ERR_MEMORY, "out of memory")
+	              : frame_write(s, FRAME_HELLO, 0, b.data, b.len, o->silence_ms, e);
 	buf_release(&b);
 	if (rc != 0)
 		return rc;
@@ -305,13 +317,15 @@ write_all(struct link *l, struct stream *s, struct err *e)
 	while (rc == 0 && (what = wait_for_work(l, &kind, &bytes, e)) >= 0) {
 		if (what == 0)
 			rc = send_batch(l, s, e);
-		else if (!bytes.failed && (rc = frame_write(s, kind, 0, bytes.data, bytes.len, l->options.silence_ms, e)) == 0)
+		else if (!bytes.failed && (rc = frame_write(s, kind, 0, bytes.data, bytes.len,
+					       l->options.silence_ms, e)) == 0)
 			count_sent(l, bytes.len);
 	}
 	buf_release(&bytes);
 }
 
-/* Between greeting and hanging up. What was due on an old connection is not due here, but for the programs. */
+/* Between greeting and hanging up. What was due on an old connection is not due here, but for the
+ * programs. */
 static void
 connected(struct link *l, struct stream *s)
 {
@@ -368,7 +382,7 @@ converse(struct link *l, struct stream *s, struct err *e)
 	}
 	write_all(l, s, e);
 	pthread_mutex_lock(&l->lock);
-	why = l->dead ? l->end : *e;	/* the reader may know words that explain why writing failed */
+	why = l->dead ? l->end : *e; /* the reader may know words that explain why writing failed */
 	pthread_mutex_unlock(&l->lock);
 	say_why(s, &why);
 	stream_abort(s);
@@ -376,7 +390,8 @@ converse(struct link *l, struct stream *s, struct err *e)
 	*e = why;
 }
 
-/* The stream that link_stop() may abort; it is not closed meanwhile. False: it has been told to stop. */
+/* The stream that link_stop() may abort; it is not closed meanwhile. False: it has been told to
+ * stop. */
 static bool
 hold(struct link *l, struct stream *s)
 {
@@ -389,14 +404,16 @@ hold(struct link *l, struct stream *s)
 	return on;
 }
 
-/* Keys that cannot be read now: those that were read before may still do; if not, new ones may be what is wanted. */
+/* Keys that cannot be read now: those that were read before may still do; if not, new ones may be
+ * what is wanted. */
 static void
 blame_keys(struct err *e, const struct err *keys)
 {
 	struct err handshake = *e;
 
 	if (keys->code != 0)
-		err_set(e, e->code, "%s; the keys that were read earlier are in use, since those of now cannot be read: %s",
+		err_set(e, e->code,
+		    "%s; the keys that were read earlier are in use, since those of now cannot be read: %s",
 		    handshake.text, keys->text);
 }
 
@@ -411,7 +428,8 @@ connect_once(struct link *l, struct err *e)
 	if (l->options.tls != NULL)
 		tls_refresh(l->options.tls, &keys);
 	if (stream_dial(&s, l->options.url, DIAL_MS, e) != 0) {
-		/* A socket that is just being made lets nobody in yet: that is no refusal, so soon again. */
+		/* A socket that is just being made lets nobody in yet: that is no refusal, so soon
+		 * again. */
 		if (e->code == ERR_DENIED)
 			e->code = ERR_PEER;
 		return;
@@ -530,9 +548,9 @@ link_stop(struct link *l)
 void
 link_kick(struct link *l)
 {
-	pthread_mutex_lock(&l->lock);	/* not between its look and its wait */
+	pthread_mutex_lock(&l->lock); /* not between its look and its wait */
 	pthread_mutex_unlock(&l->lock);
-	pthread_cond_signal(&l->wake);	/* and after the lock, which it would only wait for again */
+	pthread_cond_signal(&l->wake); /* and after the lock, which it would only wait for again */
 }
 
 void

@@ -24,41 +24,43 @@
 #include "wire/toggle.h"
 
 struct link;
-struct tls;		/* base/tls.h */
+struct tls; /* base/tls.h */
 
-struct link_options {		/* texts are copied */
+struct link_options { /* texts are copied */
 	const char *url, *node, *version;
-	struct tls *tls;	/* for tls://; kept, and read again before each dial if its files have changed */
+	struct tls
+	    *tls; /* for tls://; kept, and read again before each dial if its files have changed */
 	uint64_t incarnation;
-	uint32_t window;	/* unacknowledged batches */
-	int silence_ms, retry_ms, refused_ms;	/* retry: the longest wait between dials; refused: after a REFUSE */
-	int wake;		/* an eventfd: told when there is a want, or a new connection */
+	uint32_t window; /* unacknowledged batches */
+	int silence_ms, retry_ms,
+	    refused_ms; /* retry: the longest wait between dials; refused: after a REFUSE */
+	int wake;       /* an eventfd: told when there is a want, or a new connection */
 };
 
-struct link_want {		/* the newest that came */
+struct link_want { /* the newest that came */
 	struct arena arena;
-	struct want want;	/* in it */
+	struct want want; /* in it */
 	uint64_t connection;
 };
 
 struct link_look {
 	bool connected, refused;
-	uint64_t connection;	/* how many there were */
-	struct mono heard;	/* the last frame of the controller; 0: never */
-	uint64_t sent_bytes;	/* in frames, on all connections */
-	struct err trouble;	/* why it is not connected */
+	uint64_t connection; /* how many there were */
+	struct mono heard;   /* the last frame of the controller; 0: never */
+	uint64_t sent_bytes; /* in frames, on all connections */
+	struct err trouble;  /* why it is not connected */
 };
 
 /* Starts its thread. */
-int  link_start(struct link **ret, const struct link_options *o, struct outbox *out, struct err *e);
+int link_start(struct link **ret, const struct link_options *o, struct outbox *out, struct err *e);
 /* Hangs up. Up to a second if it is dialling. NULL is fine. */
 void link_stop(struct link *l);
 
 /* There is something new in the outbox. */
 void link_kick(struct link *l);
 
-/* Takes the payload, which is empty after it. A newer one replaces one that has not left. PROGRAMS is sent again
- * on every new connection. Nothing but DONE, STATUS, PROGRAMS. */
+/* Takes the payload, which is empty after it. A newer one replaces one that has not left. PROGRAMS
+ * is sent again on every new connection. Nothing but DONE, STATUS, PROGRAMS. */
 void link_post(struct link *l, int frame_kind, struct buf *payload);
 
 /* NULL: none since. The caller's, until link_want_free(). */

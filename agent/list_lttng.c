@@ -38,8 +38,8 @@ write_all(int fd, const void *data, size_t len)
 	return true;
 }
 
-/* How many, or LTTng's code, then pid and name of each. What an exec leaves open must not outlive the agent: by its
- * pipe the guardian knows that it lives. */
+/* How many, or LTTng's code, then pid and name of each. What an exec leaves open must not outlive
+ * the agent: by its pipe the guardian knows that it lives. */
 int
 tracepoints_tell(const char *parent)
 {

@@ -21,7 +21,7 @@
 #include "base/privilege.h"
 
 #define USUAL_USER "hone"
-#define USUAL_FILE "/etc/hone/hone-agent.conf"	/* may be missing */
+#define USUAL_FILE "/etc/hone/hone-agent.conf" /* may be missing */
 
 enum { DONE = 0, FAILED = 1, MISUSED = 2, ASSIGNMENTS_MAX = 64 };
 
@@ -93,20 +93,32 @@ usage(FILE *out)
 static bool
 arguments_read(struct arguments *a, int argc, char **argv)
 {
-	static const struct option OPTIONS[] = {
-		{ "config", required_argument, NULL, 'c' }, { "set", required_argument, NULL, 'o' },
-		{ "check", no_argument, NULL, 'n' }, { "print", no_argument, NULL, 'v' },
-		{ "sweep", no_argument, NULL, 's' }, { "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 } };
+	static const struct option OPTIONS[] = { { "config", required_argument, NULL, 'c' },
+		{ "set", required_argument, NULL, 'o' }, { "check", no_argument, NULL, 'n' },
+		{ "print", no_argument, NULL, 'v' }, { "sweep", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 } };
 	int c;
 
 	while ((c = getopt_long(argc, argv, "c:o:nvhV", OPTIONS, NULL)) != -1) {
 		switch (c) {
-		case 'c': a->file = optarg; break;
-		case 'n': a->check = true; break;
-		case 'v': a->print = true; break;
-		case 's': a->sweep = true; break;
-		case 'h': a->help = true; break;
-		case 'V': a->version = true; break;
+		case 'c':
+			a->file = optarg;
+			break;
+		case 'n':
+			a->check = true;
+			break;
+		case 'v':
+			a->print = true;
+			break;
+		case 's':
+			a->sweep = true;
+			break;
+		case 'h':
+			a->help = true;
+			break;
+		case 'V':
+			a->version = true;
+			break;
 		case 'o':
 			if (a->nassignments == ASSIGNMENTS_MAX)
 				return false;
@@ -125,7 +137,8 @@ signals_catch(void (*handler)(int))
 	struct sigaction end = { .sa_handler = handler };
 	struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
 
-	struct sigaction hup = { .sa_handler = handler == on_end ? on_hup : SIG_IGN, .sa_flags = SA_RESTART };
+	struct sigaction hup = { .sa_handler = handler == on_end ? on_hup : SIG_IGN,
+		.sa_flags = SA_RESTART };
 
 	sigaction(SIGHUP, &hup, NULL);
 	sigaction(SIGCHLD, &child, NULL);
@@ -153,8 +166,8 @@ sweep_foreign(const struct config *c, const struct privilege *who)
 	if (sweep_left(c, &e) != 0)
 		log_line(LOG_WARN, "%s", e.text);
 	if (rmdir(c->run_dir) != 0)
-		log_line(LOG_WARN, "%s belongs to user %ld: take it away, or give it to user %ld", c->run_dir, (long)st.st_uid,
-		    (long)own);
+		log_line(LOG_WARN, "%s belongs to user %ld: take it away, or give it to user %ld",
+		    c->run_dir, (long)st.st_uid, (long)own);
 }
 
 /* All that needs root, and then no more of it. */
@@ -170,12 +183,14 @@ prepare(const struct config *c, struct rates **rates, struct guard *guard, struc
 		return rc;
 	o.table = rates_spare(*rates);
 	sweep_foreign(c, &who);
-	if ((rc = privilege_folder(&who, c->run_dir, 0700, e)) != 0 || (rc = privilege_drop(&who, e)) != 0)
+	if ((rc = privilege_folder(&who, c->run_dir, 0700, e)) != 0 ||
+	    (rc = privilege_drop(&who, e)) != 0)
 		return rc;
 	if (who.become)
 		log_line(LOG_INFO, "runs as user %s", who.user);
 	else if (geteuid() == 0)
-		log_line(LOG_INFO, "stays root, without capabilities: see agent.user in hone-agent.conf(5)");
+		log_line(LOG_INFO,
+		    "stays root, without capabilities: see agent.user in hone-agent.conf(5)");
 	return guard_start(guard, &o, e);
 }
 
@@ -203,7 +218,7 @@ serve(const struct config *c, struct maps *maps)
 	struct agent *a;
 	struct err e;
 
-	prctl(PR_SET_NAME, "hone-agent");	/* by this others know that our session is alive */
+	prctl(PR_SET_NAME, "hone-agent"); /* by this others know that our session is alive */
 	if (prepare(c, &rates, &guard, &e) != 0) {
 		rates_close(rates, true);
 		maps_release(maps);
@@ -211,7 +226,8 @@ serve(const struct config *c, struct maps *maps)
 		return FAILED;
 	}
 	for (uint32_t i = 0; i < maps->count; i++)
-		log_line(LOG_INFO, "mapping %s: requests of %s", maps->list[i]->path, maps->list[i]->service);
+		log_line(LOG_INFO, "mapping %s: requests of %s", maps->list[i]->path,
+		    maps->list[i]->service);
 	signals_catch(on_end);
 	if (agent_open(&a, c, HONE_VERSION, &guard, rates, maps, say, &e) != 0) {
 		log_line(LOG_ERROR, "%s", e.text);

@@ -9,7 +9,7 @@
 struct item {
 	STAILQ_ENTRY(item) link;
 	struct parcel p;
-	uint64_t seq;		/* 0 while it waits */
+	uint64_t seq; /* 0 while it waits */
 };
 
 STAILQ_HEAD(items, item);
@@ -19,12 +19,12 @@ struct outbox {
 	size_t limit_bytes, held_bytes, waiting_bytes;
 	struct items sent, waiting;
 	uint32_t nsent;
-	struct item *next;		/* to be sent again on this connection, or NULL */
-	struct item *pinned;		/* somebody is writing it */
-	bool pinned_done;		/* and it was acknowledged meanwhile: not in `sent` any more */
-	uint64_t last_seq;		/* given out so far */
-	uint64_t conn_seq;		/* sent on this connection up to here */
-	struct parcel hole;		/* bytes unused */
+	struct item *next;   /* to be sent again on this connection, or NULL */
+	struct item *pinned; /* somebody is writing it */
+	bool pinned_done;    /* and it was acknowledged meanwhile: not in `sent` any more */
+	uint64_t last_seq;   /* given out so far */
+	uint64_t conn_seq;   /* sent on this connection up to here */
+	struct parcel hole;  /* bytes unused */
 	bool has_hole;
 	uint64_t batches_sent, dropped_batches, dropped_records;
 };
@@ -88,14 +88,16 @@ loss_add(struct loss *into, enum loss_reason reason, uint64_t count, int64_t fro
 	into->count += count;
 }
 
-/* The batch is gone: its records, and the losses that it alone would have told of, become part of the hole. */
+/* The batch is gone: its records, and the losses that it alone would have told of, become part of
+ * the hole. */
 static void
 hole_widen(struct outbox *o, const struct parcel *p)
 {
 	struct loss *l = o->hole.losses;
 
 	for (int r = 0; r < LOSS_REASONS; r++)
-		loss_add(&l[r], (enum loss_reason)r, p->losses[r].count, p->losses[r].from_ns, p->losses[r].to_ns);
+		loss_add(&l[r], (enum loss_reason)r, p->losses[r].count, p->losses[r].from_ns,
+		    p->losses[r].to_ns);
 	loss_add(&l[LOSS_QUEUE], LOSS_QUEUE, p->records, p->from_ns, p->to_ns);
 	o->hole.watermark_ns = p->watermark_ns;
 	o->has_hole = true;
@@ -140,7 +142,8 @@ outbox_put(struct outbox *o, struct parcel *p)
 		}
 		free(i);
 	} else {
-		while (drop_oldest(o))	/* out of memory: what waits goes, for the hole has only one place */
+		while (drop_oldest(
+		    o)) /* out of memory: what waits goes, for the hole has only one place */
 			;
 	}
 	hole_widen(o, p);
@@ -187,7 +190,8 @@ outbox_restart(struct outbox *o, uint64_t have_seq, struct err *e)
 
 	pthread_mutex_lock(&o->lock);
 	if (have_seq > o->last_seq) {
-		rc = err_set(e, ERR_INPUT, "the controller claims to have batch %llu, the last that was sent is %llu",
+		rc = err_set(e, ERR_INPUT,
+		    "the controller claims to have batch %llu, the last that was sent is %llu",
 		    (unsigned long long)have_seq, (unsigned long long)o->last_seq);
 	} else {
 		forget_until(o, have_seq);
@@ -247,7 +251,9 @@ static bool
 ready(const struct outbox *o, uint32_t window)
 {
 	const struct item *oldest = STAILQ_FIRST(&o->sent);
-	uint64_t flying = oldest != NULL && o->conn_seq >= oldest->seq ? o->conn_seq - oldest->seq + 1 : 0;
+	uint64_t flying = oldest != NULL && o->conn_seq >= oldest->seq
+	                      ? o->conn_seq - oldest->seq + 1
+	                      : 0;
 
 	return flying < window && (o->next != NULL || o->has_hole || !STAILQ_EMPTY(&o->waiting));
 }
@@ -303,7 +309,8 @@ outbox_ack(struct outbox *o, uint64_t seq, struct err *e)
 
 	pthread_mutex_lock(&o->lock);
 	if (seq > o->conn_seq)
-		rc = err_set(e, ERR_INPUT, "batch %llu was acknowledged, the last that was sent is %llu",
+		rc = err_set(e, ERR_INPUT,
+		    "batch %llu was acknowledged, the last that was sent is %llu",
 		    (unsigned long long)seq, (unsigned long long)o->conn_seq);
 	else
 		forget_until(o, seq);
@@ -315,8 +322,12 @@ void
 outbox_look(struct outbox *o, struct outbox_fill *ret)
 {
 	pthread_mutex_lock(&o->lock);
-	*ret = (struct outbox_fill){ .held_bytes = o->held_bytes, .waiting_bytes = o->waiting_bytes,
-		.limit_bytes = o->limit_bytes, .unacknowledged = o->nsent, .sent = o->batches_sent,
-		.dropped_batches = o->dropped_batches, .dropped_records = o->dropped_records };
+	*ret = (struct outbox_fill){ .held_bytes = o->held_bytes,
+		.waiting_bytes = o->waiting_bytes,
+		.limit_bytes = o->limit_bytes,
+		.unacknowledged = o->nsent,
+		.sent = o->batches_sent,
+		.dropped_batches = o->dropped_batches,
+		.dropped_records = o->dropped_records };
 	pthread_mutex_unlock(&o->lock);
 }

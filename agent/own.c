@@ -7,8 +7,8 @@
 bool
 is_tracers_own(const char *name)
 {
-	static const char *const helpers[] = { "lttng_ust_libc:", "lttng_ust_pthread:", "lttng_ust_dl:",
-		"lttng_ust_cyg_profile:", "lttng_ust_cyg_profile_fast:" };
+	static const char *const helpers[] = { "lttng_ust_libc:", "lttng_ust_pthread:",
+		"lttng_ust_dl:", "lttng_ust_cyg_profile:", "lttng_ust_cyg_profile_fast:" };
 
 	if (strncmp(name, "lttng_", 6) != 0)
 		return false;

@@ -5,8 +5,8 @@
 
 #include "agent/pack.h"
 
-struct seen {			/* a label of the source, in the batch that is being made */
-	uint64_t batch;		/* it is in this one */
+struct seen {           /* a label of the source, in the batch that is being made */
+	uint64_t batch; /* it is in this one */
 	uint32_t number;
 };
 
@@ -14,10 +14,10 @@ struct pack {
 	struct pack_options options;
 	struct outbox *out;
 	struct batch_writer w;
-	struct parcel parcel;		/* what is known of the batch */
+	struct parcel parcel; /* what is known of the batch */
 	struct seen *seen;
 	uint32_t nseen;
-	uint64_t batch;			/* its number, from 1 */
+	uint64_t batch; /* its number, from 1 */
 	struct mono flushed;
 	int64_t watermark_ns, last_ns;
 };
@@ -87,7 +87,8 @@ label_number(struct pack *p, const struct batch_label *labels, uint32_t id)
 	const struct batch_label *l = &labels[id];
 
 	if (s->batch != p->batch) {
-		s->number = batch_label(&p->w, (enum record_kind)l->kind, l->text, l->len, l->fields, l->nfields);
+		s->number = batch_label(
+		    &p->w, (enum record_kind)l->kind, l->text, l->len, l->fields, l->nfields);
 		s->batch = p->batch;
 	}
 	return s->number;
@@ -128,10 +129,11 @@ static bool
 full(const struct pack *p)
 {
 	return batch_size(&p->w) >= p->options.batch_bytes || p->w.nrecords >= BATCH_RECORDS_MAX ||
-	    p->w.nlabels >= BATCH_LABELS_MAX;
+	       p->w.nlabels >= BATCH_LABELS_MAX;
 }
 
-/* All that is earlier than the last record of the batch is in it or before it; what has the same time may follow. */
+/* All that is earlier than the last record of the batch is in it or before it; what has the same
+ * time may follow. */
 static void
 flush_within(struct pack *p, struct mono now)
 {
@@ -141,8 +143,8 @@ flush_within(struct pack *p, struct mono now)
 }
 
 void
-pack_take(struct pack *p, const struct source_take *t, const struct batch_label *labels, uint32_t nlabels,
-    struct mono now)
+pack_take(struct pack *p, const struct source_take *t, const struct batch_label *labels,
+    uint32_t nlabels, struct mono now)
 {
 	struct loss none = { LOSS_QUEUE, t->nrecords, t->watermark_ns, t->watermark_ns };
 
@@ -188,7 +190,8 @@ due_ns(const struct pack *p)
 {
 	const struct pack_options *o = &p->options;
 
-	return p->parcel.records > 0 && o->batch_ns < o->watermark_ns ? o->batch_ns : o->watermark_ns;
+	return p->parcel.records > 0 && o->batch_ns < o->watermark_ns ? o->batch_ns
+	                                                              : o->watermark_ns;
 }
 
 bool

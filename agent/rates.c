@@ -15,11 +15,11 @@
 #include "instrument/policy.h"
 
 #define put(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
-#define get(p)    __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define get(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 
 struct rates {
 	int fd;
-	int knocks;			/* an inotify of the table alone */
+	int knocks; /* an inotify of the table alone */
 	struct mono listened, unwritten_until;
 	struct hone_policy *table;
 	char path[256];
@@ -40,8 +40,9 @@ table_fits(int fd)
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof(head) &&
-	    pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) && head.magic == HONE_POLICY_MAGIC &&
-	    head.version == HONE_POLICY_VERSION && head.ntypes == HONE_POLICY_TYPES;
+	       pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	       head.magic == HONE_POLICY_MAGIC && head.version == HONE_POLICY_VERSION &&
+	       head.ntypes == HONE_POLICY_TYPES;
 }
 
 /* A whole new table gets its name in one step, so that no program sees half of
@@ -49,7 +50,8 @@ table_fits(int fd)
 static int
 table_make(const char *path, struct err *e)
 {
-	struct hone_policy t = { .magic = HONE_POLICY_MAGIC, .version = HONE_POLICY_VERSION,
+	struct hone_policy t = { .magic = HONE_POLICY_MAGIC,
+		.version = HONE_POLICY_VERSION,
 		.ntypes = HONE_POLICY_TYPES };
 	char fresh[300];
 	int fd, rc = 0;
@@ -59,7 +61,8 @@ table_make(const char *path, struct err *e)
 	fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return err_errno(e, "%s", fresh);
-	if (fchmod(fd, 0644) != 0 || write(fd, &t, sizeof(t)) != (ssize_t)sizeof(t) || rename(fresh, path) != 0) {
+	if (fchmod(fd, 0644) != 0 || write(fd, &t, sizeof(t)) != (ssize_t)sizeof(t) ||
+	    rename(fresh, path) != 0) {
 		rc = err_errno(e, "%s", path);
 		unlink(fresh);
 	}
@@ -82,7 +85,8 @@ is_at(int fd, const char *path)
 {
 	struct stat a, b;
 
-	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
 static int
@@ -91,14 +95,19 @@ table_lock(struct rates *r, struct err *e)
 	for (int attempt = 0; attempt < 10; attempt++) {
 		r->fd = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		if (r->fd < 0 && errno == EACCES)
-			return err_set(e, ERR_SYSTEM, "%s belongs to somebody else: start hone-agent as root, or as that "
-			    "user, or give it a table of its own (agent.policy)", r->path);
-		/* ELOOP: a link, which anybody can make in /dev/shm; the rename takes its place, not its target's. */
+			return err_set(e, ERR_SYSTEM,
+			    "%s belongs to somebody else: start hone-agent as root, or as that "
+			    "user, or give it a table of its own (agent.policy)",
+			    r->path);
+		/* ELOOP: a link, which anybody can make in /dev/shm; the rename takes its place,
+		 * not its target's. */
 		if (r->fd < 0 && errno != ENOENT && errno != ELOOP)
 			return err_errno(e, "%s", r->path);
 		if (r->fd >= 0 && is_ours(r->fd) && flock(r->fd, LOCK_EX | LOCK_NB) != 0)
-			return err_set(e, ERR_BUSY, "%s is held by another hone-agent; end it, or give this one a "
-			    "table of its own (agent.policy)", r->path);
+			return err_set(e, ERR_BUSY,
+			    "%s is held by another hone-agent; end it, or give this one a "
+			    "table of its own (agent.policy)",
+			    r->path);
 		if (r->fd >= 0 && is_ours(r->fd) && table_fits(r->fd) && is_at(r->fd, r->path))
 			return 0;
 		if (r->fd < 0 || is_at(r->fd, r->path)) {
@@ -188,7 +197,8 @@ entry_of(struct hone_policy *t, uint32_t type)
 
 /* The rates first: who sees the entry, or its lease, sees them too. */
 static void
-entry_put(struct hone_policy_entry *e, uint32_t type, uint32_t sampled, uint32_t probed, uint64_t until_ns)
+entry_put(struct hone_policy_entry *e, uint32_t type, uint32_t sampled, uint32_t probed,
+    uint64_t until_ns)
 {
 	if (probed == 0)
 		until_ns = 0;
@@ -213,12 +223,15 @@ rates_apply(struct rates *r, const struct want *w, struct mono probe_until, stru
 		struct hone_policy_entry *entry = entry_of(t, type);
 
 		if (entry == NULL) {
-			rc = err_set(e, ERR_FULL, "%s has no room for request type %s: it keeps %d; start the agent "
-			    "anew to empty it", r->path, rate->request_type, HONE_POLICY_TYPES);
+			rc = err_set(e, ERR_FULL,
+			    "%s has no room for request type %s: it keeps %d; start the agent "
+			    "anew to empty it",
+			    r->path, rate->request_type, HONE_POLICY_TYPES);
 			continue;
 		}
 		named[entry - t->types] = true;
-		entry_put(entry, type, fixed_point(rate->sampled), fixed_point(rate->probed), (uint64_t)probe_until.ns);
+		entry_put(entry, type, fixed_point(rate->sampled), fixed_point(rate->probed),
+		    (uint64_t)probe_until.ns);
 	}
 	for (int i = 0; i < HONE_POLICY_TYPES; i++)
 		if (!named[i] && t->types[i].request_type != 0)
@@ -240,7 +253,8 @@ rates_choose(const struct rates *r, const char *request_type, struct mono now, u
 	const struct hone_policy_entry *e = entry_of(r->table, type);
 	bool named = e != NULL && e->request_type == type;
 
-	if ((uint64_t)now.ns >= t->sample_until_ns || !within(draw, named ? e->sample_rate : t->sample_rate))
+	if ((uint64_t)now.ns >= t->sample_until_ns ||
+	    !within(draw, named ? e->sample_rate : t->sample_rate))
 		return 0;
 	return named && (uint64_t)now.ns < e->probe_until_ns && within(draw, e->probe_rate) ? 2 : 1;
 }

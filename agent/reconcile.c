@@ -8,30 +8,30 @@
 
 #define RETRY_NS INT64_C(1000000000)
 
-struct point {			/* one name, for the agent's life */
+struct point { /* one name, for the agent's life */
 	bool wanted, on, refused;
-	bool standing, plain;	/* plain: it is on without a filter */
-	bool failed;		/* the last attempt, at: */
+	bool standing, plain; /* plain: it is on without a filter */
+	bool failed;          /* the last attempt, at: */
 	struct mono failed_at;
 	char words[128];
 };
 
 struct reconcile {
 	struct texts *names;
-	struct point *points;	/* by number of the name */
+	struct point *points; /* by number of the name */
 	uint32_t cap_points;
 
 	bool has_want, first, shed;
-	bool stand;		/* standing ones are to be on */
+	bool stand; /* standing ones are to be on */
 	bool (*mapped)(void *of, const char *name);
 	void *of;
 	uint64_t epoch, held_epoch, shed_epoch;
 	struct mono lease_until, held_since, want_at;
-	uint32_t *order, norder, cap_order;	/* the want's toggles: numbers of names */
-	bool busy;		/* changes are out */
-	bool say;		/* done is due as soon as the state holds */
-	bool again;		/* it may read differently now */
-	uint8_t *results;	/* as said last */
+	uint32_t *order, norder, cap_order; /* the want's toggles: numbers of names */
+	bool busy;                          /* changes are out */
+	bool say;                           /* done is due as soon as the state holds */
+	bool again;                         /* it may read differently now */
+	uint8_t *results;                   /* as said last */
 	char failure[256];
 };
 
@@ -112,7 +112,8 @@ point_of(struct reconcile *r, const char *name)
 
 	if (id != UINT32_MAX)
 		return id;
-	if (texts_count(r->names) >= RECONCILE_NAMES_MAX || !points_grow(r, texts_count(r->names) + 1) ||
+	if (texts_count(r->names) >= RECONCILE_NAMES_MAX ||
+	    !points_grow(r, texts_count(r->names) + 1) ||
 	    (id = texts_intern(r->names, name, len)) == UINT32_MAX)
 		return UINT32_MAX;
 	if ((why = why_refused(name)) != NULL) {
@@ -168,15 +169,15 @@ reconcile_want(struct reconcile *r, const struct want *w, struct mono now, struc
 	bool lapsed = r->has_want && now.ns >= r->lease_until.ns;
 
 	if (r->has_want && !r->first && w->epoch < r->epoch)
-		return err_set(e, ERR_INPUT, "epoch %llu came after %llu", (unsigned long long)w->epoch,
-		    (unsigned long long)r->epoch);
+		return err_set(e, ERR_INPUT, "epoch %llu came after %llu",
+		    (unsigned long long)w->epoch, (unsigned long long)r->epoch);
 	if (!r->has_want || r->first || w->epoch != r->epoch) {
 		if (!order_take(r, w))
 			return err_set(e, ERR_MEMORY, "out of memory for %u toggles", w->ntoggles);
 		r->say = true;
 		r->want_at = now;
 	}
-	if (lapsed) {	/* off meanwhile: what holds, holds since now */
+	if (lapsed) { /* off meanwhile: what holds, holds since now */
 		r->say = true;
 		r->want_at = now;
 	}
@@ -251,10 +252,12 @@ reconcile_mapped(struct reconcile *r, bool (*mapped)(void *of, const char *name)
 static bool
 is_plain(const struct reconcile *r, uint32_t id)
 {
-	return r->points[id].standing || (r->mapped != NULL && r->mapped(r->of, texts_get(r->names, id)));
+	return r->points[id].standing ||
+	       (r->mapped != NULL && r->mapped(r->of, texts_get(r->names, id)));
 }
 
-/* -1: to be switched off, +1: on, or on for more records, 0: as it should be, or not to be tried yet. */
+/* -1: to be switched off, +1: on, or on for more records, 0: as it should be, or not to be tried
+ * yet. */
 static int
 due(const struct reconcile *r, uint32_t id, bool is_live, struct mono now)
 {
@@ -299,7 +302,8 @@ reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
 }
 
 void
-reconcile_applied(struct reconcile *r, struct change *changes, uint32_t n, bool gone, struct mono now)
+reconcile_applied(
+    struct reconcile *r, struct change *changes, uint32_t n, bool gone, struct mono now)
 {
 	for (uint32_t i = 0; i < n && !gone; i++) {
 		struct point *p = &r->points[changes[i].point];
@@ -323,7 +327,8 @@ static uint8_t
 result_of(struct reconcile *r, uint32_t id, bool (*exists)(void *, const char *), void *arg)
 {
 	const struct point *p = id != UINT32_MAX ? &r->points[id] : NULL;
-	const char *name = p != NULL ? texts_get(r->names, id) : "", *words = "too many names since the agent started";
+	const char *name = p != NULL ? texts_get(r->names, id) : "",
+		   *words = "too many names since the agent started";
 
 	if (p != NULL && (p->on || (p->refused && strncmp(name, "hone:", 5) == 0)))
 		return exists(arg, name) || strncmp(name, "hone:", 5) == 0 ? DONE_ON : DONE_NO_SUCH;
@@ -338,13 +343,14 @@ result_of(struct reconcile *r, uint32_t id, bool (*exists)(void *, const char *)
 }
 
 bool
-reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, const char *), void *arg,
-    struct done *ret)
+reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, const char *),
+    void *arg, struct done *ret)
 {
 	bool changed = r->say;
 
 	/* A lease that ended, or shedding, is not the epoch's state. */
-	if ((!r->say && !r->again) || (!live(r, now) && r->norder > 0) || !r->has_want || r->first || r->busy)
+	if ((!r->say && !r->again) || (!live(r, now) && r->norder > 0) || !r->has_want ||
+	    r->first || r->busy)
 		return false;
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
 		if (due(r, i, true, now) != 0)
@@ -361,7 +367,10 @@ reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, cons
 	if (!changed)
 		return false;
 	r->say = false;
-	*ret = (struct done){ .epoch = r->epoch, .nresults = r->norder, .results = r->results, .failure = r->failure };
+	*ret = (struct done){ .epoch = r->epoch,
+		.nresults = r->norder,
+		.results = r->results,
+		.failure = r->failure };
 	ret->from_ns = r->held_since.ns > r->want_at.ns ? r->held_since.ns : r->want_at.ns;
 	return true;
 }
@@ -369,7 +378,10 @@ reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, cons
 void
 reconcile_look(const struct reconcile *r, struct mono now, struct reconcile_look *ret)
 {
-	*ret = (struct reconcile_look){ .epoch = r->held_epoch, .wanted = r->norder, .shed = r->shed, .lease_until = r->lease_until,
+	*ret = (struct reconcile_look){ .epoch = r->held_epoch,
+		.wanted = r->norder,
+		.shed = r->shed,
+		.lease_until = r->lease_until,
 		.leased = r->has_want && now.ns < r->lease_until.ns };
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
 		ret->added += r->points[i].on && !(r->points[i].standing && r->stand);

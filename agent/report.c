@@ -47,7 +47,8 @@ own_cpu_us(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * INT64_C(1000000) + u.ru_utime.tv_usec + u.ru_stime.tv_usec;
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * INT64_C(1000000) + u.ru_utime.tv_usec +
+	       u.ru_stime.tv_usec;
 }
 
 /*
@@ -58,17 +59,20 @@ own_cpu_us(void)
 static double
 files_fill(const struct agent *a)
 {
-	double waits = (double)a->look.files_bytes, room = (double)a->config->files_bytes - waits, left;
+	double waits = (double)a->look.files_bytes, room = (double)a->config->files_bytes - waits,
+	       left;
 	struct statvfs fs;
 
 	if (!a->has_source)
 		return 0;
-	if (statvfs(a->config->run_dir, &fs) == 0 && (left = (double)fs.f_bavail * (double)fs.f_frsize) < room)
+	if (statvfs(a->config->run_dir, &fs) == 0 &&
+	    (left = (double)fs.f_bavail * (double)fs.f_frsize) < room)
 		room = left;
 	return room < (double)a->config->sub_buffer_bytes ? 1 : waits / (waits + room);
 }
 
-/* Full, nothing is sampled until they are under half: what is on its way must not take the machine's memory. */
+/* Full, nothing is sampled until they are under half: what is on its way must not take the
+ * machine's memory. */
 static void
 watch_files(struct agent *a, double fill, struct mono now)
 {
@@ -76,16 +80,19 @@ watch_files(struct agent *a, double fill, struct mono now)
 		a->files_full = a->status_now = true;
 		a->files_full_at = now;
 		a->files_full_times++;
-		snprintf(a->files_trouble, sizeof(a->files_trouble), "the tracer's files are full (%.1f MiB wait in %s): no "
-		    "request is sampled until under half; for the %u. time, %.0f s before", (double)a->look.files_bytes /
-		    1048576, a->config->run_dir, a->files_full_times, (double)a->files_full_ns / 1e9);
+		snprintf(a->files_trouble, sizeof(a->files_trouble),
+		    "the tracer's files are full (%.1f MiB wait in %s): no "
+		    "request is sampled until under half; for the %u. time, %.0f s before",
+		    (double)a->look.files_bytes / 1048576, a->config->run_dir, a->files_full_times,
+		    (double)a->files_full_ns / 1e9);
 		agent_say(a, LOG_WARN, "%s", a->files_trouble);
 	} else if (a->files_full && fill < HALF) {
 		a->files_full = false;
 		a->status_now = true;
 		a->files_full_ns += mono_since_ns(now, a->files_full_at);
 		a->files_trouble[0] = '\0';
-		agent_say(a, LOG_INFO, "the tracer's files are under half: requests are sampled again, after %.1f s",
+		agent_say(a, LOG_INFO,
+		    "the tracer's files are under half: requests are sampled again, after %.1f s",
 		    (double)mono_since_ns(now, a->files_full_at) / 1e9);
 	}
 }
@@ -101,7 +108,8 @@ report_fill(struct agent *a, struct mono now)
 	double fill[QUEUES] = { [QUEUE_RING] = a->has_source ? a->look.fullest : 0 };
 	struct outbox_fill o;
 
-	a->ring_pace = (fill[QUEUE_RING] - a->ring_fill) / ((double)mono_since_ns(now, a->looked_at) / 1e9 + 1e-6);
+	a->ring_pace = (fill[QUEUE_RING] - a->ring_fill) /
+	               ((double)mono_since_ns(now, a->looked_at) / 1e9 + 1e-6);
 	a->ring_fill = fill[QUEUE_RING];
 	a->looked_at = now;
 	outbox_look(a->out, &o);
@@ -125,11 +133,13 @@ report_fill(struct agent *a, struct mono now)
 	return fullest;
 }
 
-/* A ring that will be half full before the next look is looked at sooner. Half the time: it may have begun just now. */
+/* A ring that will be half full before the next look is looked at sooner. Half the time: it may
+ * have begun just now. */
 int
 report_wait_ms(const struct agent *a, int most_ms)
 {
-	double left_ms = a->ring_pace > 0 ? (HALF - a->ring_fill) / a->ring_pace * 1000 / 2 : most_ms;
+	double left_ms = a->ring_pace > 0 ? (HALF - a->ring_fill) / a->ring_pace * 1000 / 2
+	                                  : most_ms;
 
 	if (a->ring_fill >= HALF || left_ms >= most_ms)
 		return most_ms;
@@ -143,19 +153,23 @@ trouble(struct agent *a, struct mono now)
 	enum task task;
 	int64_t busy_ns = switcher_busy_ns(a->switcher, now, &task);
 	/* a session that is ended waits for each program's metadata, see session_lttng.h */
-	int64_t patience_ns = a->config->slow_call_ns + (task == TASK_TEND ? METADATA_NS * inventory_count(a->inventory) : 0);
+	int64_t patience_ns = a->config->slow_call_ns +
+	                      (task == TASK_TEND ? METADATA_NS * inventory_count(a->inventory) : 0);
 	bool hanging = busy_ns > patience_ns;
 
 	if (hanging && !a->hanging)
-		agent_say(a, LOG_WARN, "the session daemon has not answered for %.1f s", (double)busy_ns / 1e9);
+		agent_say(a, LOG_WARN, "the session daemon has not answered for %.1f s",
+		    (double)busy_ns / 1e9);
 	if (hanging != a->hanging)
 		a->status_now = true;
 	a->hanging = hanging;
 	if (!guard_lives(a->guard))
 		return "the guardian was killed; another one is on its way";
 	if (hanging) {
-		snprintf(a->trouble, sizeof(a->trouble), "the session daemon has not answered for %.1f s: it hangs, or "
-		    "waits for a program that is stopped", (double)busy_ns / 1e9);
+		snprintf(a->trouble, sizeof(a->trouble),
+		    "the session daemon has not answered for %.1f s: it hangs, or "
+		    "waits for a program that is stopped",
+		    (double)busy_ns / 1e9);
 		return a->trouble;
 	}
 	if (a->tracer_trouble[0] != '\0')
@@ -165,8 +179,8 @@ trouble(struct agent *a, struct mono now)
 	return a->source_trouble[0] != '\0' ? a->source_trouble : a->rates_trouble;
 }
 
-/* A burst's memory is in many pieces, of which the last holds all below it: without this a process that once held 100 MiB
- * keeps them, though one is in use. */
+/* A burst's memory is in many pieces, of which the last holds all below it: without this a process
+ * that once held 100 MiB keeps them, though one is in use. */
 static void
 give_back(struct agent *a, struct mono now)
 {

@@ -22,14 +22,13 @@ struct crash_head {
 	} __attribute__((packed)) length;
 	uint32_t stride[3];
 	uint64_t ring_bytes, packet_bytes, packets;
-	uint32_t mode;			/* written last: 1 is discard, 0 overwrite */
+	uint32_t mode; /* written last: 1 is discard, 0 overwrite */
 } __attribute__((packed));
 
 enum { HEAD_BYTES = 4096, LOST_AT = 392 };
 
-static const uint8_t magic[16] = {
-	0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17
-};
+static const uint8_t magic[16] = { 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17,
+	0x7b, 0xf1, 0x77, 0xbf, 0x17 };
 
 static int
 check_head(struct ring *r, const char *name, struct err *e)
@@ -39,11 +38,13 @@ check_head(struct ring *r, const char *name, struct err *e)
 	memcpy(&h, r->head, sizeof h);
 	if (memcmp(h.magic, magic, sizeof magic) != 0 || h.mode != 1)
 		return err_set(e, ERR_MISSING, "%s: not a ring in discard mode (yet)", name);
-	if (h.endian != 0x1234 || h.major != 0 || h.word_bytes != 8 || h.length.produced != 8 || h.length.consumed != 8)
-		return err_set(e, ERR_VERSION, "%s: a ring of another layout than liblttng-ust 2.13's (64 bits)", name);
-	if (h.offset.produced > HEAD_BYTES - 8 || h.offset.consumed > HEAD_BYTES - 8 || h.offset.produced % 8 != 0 ||
-	    h.offset.consumed % 8 != 0 || h.packet_bytes == 0 || h.ring_bytes < h.packet_bytes ||
-	    h.ring_bytes % h.packet_bytes != 0)
+	if (h.endian != 0x1234 || h.major != 0 || h.word_bytes != 8 || h.length.produced != 8 ||
+	    h.length.consumed != 8)
+		return err_set(e, ERR_VERSION,
+		    "%s: a ring of another layout than liblttng-ust 2.13's (64 bits)", name);
+	if (h.offset.produced > HEAD_BYTES - 8 || h.offset.consumed > HEAD_BYTES - 8 ||
+	    h.offset.produced % 8 != 0 || h.offset.consumed % 8 != 0 || h.packet_bytes == 0 ||
+	    h.ring_bytes < h.packet_bytes || h.ring_bytes % h.packet_bytes != 0)
 		return err_set(e, ERR_VERSION, "%s: a ring whose numbers cannot be", name);
 	r->produced_at = h.offset.produced;
 	r->consumed_at = h.offset.consumed;

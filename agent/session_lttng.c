@@ -34,14 +34,20 @@ int
 session_err(struct err *e, int code, const char *what)
 {
 	if (code == -LTTNG_ERR_NO_SESSIOND && access(CLIENT_SOCKET, W_OK) != 0 && errno == EACCES)
-		return err_set(e, ERR_TRACER, "%s: no permission to trace: add %s to the group \"tracing\" and start "
-		    "hone-agent anew", what, user_name());
+		return err_set(e, ERR_TRACER,
+		    "%s: no permission to trace: add %s to the group \"tracing\" and start "
+		    "hone-agent anew",
+		    what, user_name());
 	if (code == -LTTNG_ERR_NO_SESSIOND)
-		return err_set(e, ERR_TRACER, "%s: no session daemon answers: start lttng-sessiond (systemctl start "
-		    "lttng-sessiond)", what);
+		return err_set(e, ERR_TRACER,
+		    "%s: no session daemon answers: start lttng-sessiond (systemctl start "
+		    "lttng-sessiond)",
+		    what);
 	if (code == -LTTNG_ERR_NO_USTCONSUMERD)
-		return err_set(e, ERR_TRACER, "%s: the session daemon's consumer daemon died, and it can trace no more: start "
-		    "lttng-sessiond anew (systemctl restart lttng-sessiond)", what);
+		return err_set(e, ERR_TRACER,
+		    "%s: the session daemon's consumer daemon died, and it can trace no more: start "
+		    "lttng-sessiond anew (systemctl restart lttng-sessiond)",
+		    what);
 	return err_set(e, ERR_TRACER, "%s: %s", what, lttng_strerror(code));
 }
 
@@ -89,7 +95,8 @@ contexts_add(struct session *s, struct err *e)
 	return 0;
 }
 
-/* Rules come later: in this order the metadata of a program describe its streams before the events in them. */
+/* Rules come later: in this order the metadata of a program describe its streams before the events
+ * in them. */
 static int
 begin(struct session *s, const struct session_rings *rings, struct err *e)
 {
@@ -113,7 +120,8 @@ begin(struct session *s, const struct session_rings *rings, struct err *e)
 }
 
 int
-session_make(struct session *s, const char *name, const char *folder, const struct session_rings *rings, struct err *e)
+session_make(struct session *s, const char *name, const char *folder,
+    const struct session_rings *rings, struct err *e)
 {
 	int rc;
 
@@ -174,17 +182,20 @@ session_agent(const char *node, const char *text)
 	char *end;
 	long pid;
 
-	if (len >= sizeof(prefix) || strncmp(text, prefix, len) != 0 || !isdigit((unsigned char)text[len]))
+	if (len >= sizeof(prefix) || strncmp(text, prefix, len) != 0 ||
+	    !isdigit((unsigned char)text[len]))
 		return 0;
 	pid = strtol(text + len, &end, 10);
 	if (pid <= 0 || pid > INT_MAX)
 		return 0;
-	if (*end == '\0' || strcmp(end, "-cost") == 0 || (strncmp(end, "-s", 2) == 0 && is_number(end + 2)))
+	if (*end == '\0' || strcmp(end, "-cost") == 0 ||
+	    (strncmp(end, "-s", 2) == 0 && is_number(end + 2)))
 		return (pid_t)pid;
 	return 0;
 }
 
-/* Whether it is that agent's, or, where none is named, one's that is dead or that we were in an earlier life. */
+/* Whether it is that agent's, or, where none is named, one's that is dead or that we were in an
+ * earlier life. */
 static bool
 is_to_go(const char *node, const char *text, pid_t agent)
 {
@@ -262,7 +273,7 @@ remove_folders(const char *node, const char *run_dir, pid_t agent)
 int
 sessions_bury(const char *node, const char *run_dir, pid_t agent, struct err *e)
 {
-	char (*names)[NAME_MAX];
+	char(*names)[NAME_MAX];
 	int n = list_to_go(node, agent, &names), rc = 0;
 
 	if (n < 0)

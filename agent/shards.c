@@ -9,14 +9,14 @@
 
 enum { KNOWN_MAX = 256 };
 
-struct rule {			/* by the name's number */
-	int shard;		/* where it is on, or was last; SHARD_NONE */
+struct rule {      /* by the name's number */
+	int shard; /* where it is on, or was last; SHARD_NONE */
 	bool on, plain;
 };
 
 struct shard {
 	bool open;
-	uint32_t on, known;	/* rules; known: also those that are off now */
+	uint32_t on, known; /* rules; known: also those that are off now */
 };
 
 struct shards {
@@ -24,7 +24,7 @@ struct shards {
 	struct texts *names;
 	struct rule *rules;
 	uint32_t nrules;
-	uint32_t *wild, nwild, wild_cap;	/* wildcards that are on */
+	uint32_t *wild, nwild, wild_cap; /* wildcards that are on */
 	struct shard list[SHARDS_MAX + 1];
 };
 
@@ -121,9 +121,11 @@ shards_place(struct shards *s, const char *name)
 	if (s->most == 0 || belongs_to_base(s, name))
 		return SHARD_BASE;
 	/* where its rule is already, it is only switched on again */
-	if (r != NULL && r->shard > SHARD_BASE && s->list[r->shard].open && s->list[r->shard].on < s->rules_each)
+	if (r != NULL && r->shard > SHARD_BASE && s->list[r->shard].open &&
+	    s->list[r->shard].on < s->rules_each)
 		return r->shard;
-	if ((best = least(s, true, false)) != SHARD_NONE || (best = least(s, true, true)) != SHARD_NONE)
+	if ((best = least(s, true, false)) != SHARD_NONE ||
+	    (best = least(s, true, true)) != SHARD_NONE)
 		return best;
 	return shards_vacant(s) != SHARD_NONE ? SHARD_NONE : least(s, false, true);
 }

@@ -70,7 +70,8 @@ watch_event(struct lttng_source *src, const struct inotify_event *i, int64_t now
 	}
 }
 
-/* What happened in the folders up to now. The kernel queues an event before the call that caused it returns. */
+/* What happened in the folders up to now. The kernel queues an event before the call that caused it
+ * returns. */
 static void
 read_watches(struct lttng_source *src, int64_t now_ns)
 {
@@ -78,8 +79,9 @@ read_watches(struct lttng_source *src, int64_t now_ns)
 	ssize_t n;
 
 	while ((n = read(src->inotify, events, sizeof events)) > 0)
-		for (char *at = events; at < events + n; ) {
-			const struct inotify_event *i = (const struct inotify_event *)(const void *)at;
+		for (char *at = events; at < events + n;) {
+			const struct inotify_event *i = (const struct inotify_event *)(const void *)
+			    at;
 			watch_event(src, i, now_ns);
 			at += sizeof *i + i->len;
 		}
@@ -247,13 +249,13 @@ found(struct lttng_source *src, const char *name)
 	snprintf(shm, sizeof shm, "%s/%u/shm", src->followed.path, number);
 	struct folder *f = folder_add(src, number, output, shm);
 	if (f == NULL)
-		src->relist = true;	/* out of memory: try again */
+		src->relist = true; /* out of memory: try again */
 	else
 		f->seen = true;
 }
 
-/* Nothing was on in its session: a ring that was idle is one that nothing is missing of, whatever the daemons
- * still write to it. The others are read as far as they can be. */
+/* Nothing was on in its session: a ring that was idle is one that nothing is missing of, whatever
+ * the daemons still write to it. The others are read as far as they can be. */
 static void
 withdraw(struct lttng_source *src, struct folder *f, int64_t now_ns)
 {

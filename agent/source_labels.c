@@ -28,12 +28,16 @@ source_labels_release(struct source_labels *l)
 	memset(l, 0, sizeof *l);
 }
 
-/* A label is shown to people and split at its slash, so a program's name must not bring either harm. */
+/* A label is shown to people and split at its slash, so a program's name must not bring either
+ * harm. */
 static size_t
 put_clean(char *out, const char *text, size_t len, bool slash)
 {
 	for (size_t i = 0; i < len; i++)
-		out[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f || (slash && text[i] == '/') ? '_' : text[i];
+		out[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ||
+		                 (slash && text[i] == '/')
+		             ? '_'
+		             : text[i];
 	return len;
 }
 
@@ -48,7 +52,8 @@ put_base(char *out, const char *service, const char *event)
 
 /* Room for one more; the entry is filled in from the key, which begins with the label's text. */
 static bool
-add(struct source_labels *l, enum record_kind kind, uint32_t len, const char **fields, uint32_t nfields)
+add(struct source_labels *l, enum record_kind kind, uint32_t len, const char **fields,
+    uint32_t nfields)
 {
 	if (l->count == l->cap) {
 		uint32_t cap = l->cap > 0 ? l->cap * 2 : 64;
@@ -65,7 +70,11 @@ add(struct source_labels *l, enum record_kind kind, uint32_t len, const char **f
 		if ((copy[i] = arena_text(&l->arena, fields[i], strlen(fields[i]))) == NULL)
 			return false;
 	l->labels[l->count] = (struct batch_label){
-		.kind = (uint8_t)kind, .len = len, .nfields = nfields, .text = texts_get(l->keys, l->count), .fields = copy,
+		.kind = (uint8_t)kind,
+		.len = len,
+		.nfields = nfields,
+		.text = texts_get(l->keys, l->count),
+		.fields = copy,
 	};
 	l->count++;
 	return true;
@@ -88,21 +97,23 @@ put_fields(char *key, size_t at, enum record_kind kind, const char **fields, uin
 }
 
 static uint32_t
-intern(struct source_labels *l, char *key, size_t len, enum record_kind kind, const char **fields, uint32_t nfields)
+intern(struct source_labels *l, char *key, size_t len, enum record_kind kind, const char **fields,
+    uint32_t nfields)
 {
 	size_t at = put_fields(key, len, kind, fields, nfields);
 
 	uint32_t id = texts_find(l->keys, key, at);
 	if (id != UINT32_MAX)
 		return id;
-	if (texts_intern(l->keys, key, at) != l->count || !add(l, kind, (uint32_t)len, fields, nfields))
+	if (texts_intern(l->keys, key, at) != l->count ||
+	    !add(l, kind, (uint32_t)len, fields, nfields))
 		return UINT32_MAX;
 	return l->count - 1;
 }
 
 uint32_t
-source_labels_get(struct source_labels *l, enum record_kind kind, const char *service, const char *event,
-    const char **fields, uint32_t nfields)
+source_labels_get(struct source_labels *l, enum record_kind kind, const char *service,
+    const char *event, const char **fields, uint32_t nfields)
 {
 	char key[KEY_MAX];
 
@@ -110,12 +121,13 @@ source_labels_get(struct source_labels *l, enum record_kind kind, const char *se
 }
 
 uint32_t
-source_labels_base(struct source_labels *l, enum record_kind kind, const char *service, const char *event,
-    const char **fields, uint32_t nfields)
+source_labels_base(struct source_labels *l, enum record_kind kind, const char *service,
+    const char *event, const char **fields, uint32_t nfields)
 {
 	char key[KEY_MAX];
 
-	return texts_intern(l->bases, key, put_fields(key, put_base(key, service, event), kind, fields, nfields));
+	return texts_intern(
+	    l->bases, key, put_fields(key, put_base(key, service, event), kind, fields, nfields));
 }
 
 static bool
@@ -144,12 +156,13 @@ grow_slots(struct source_labels *l)
 static bool
 is_label(const struct batch_label *label, size_t base_len, const char *clean, size_t len)
 {
-	return label->len == base_len + len + 2 && memcmp(label->text + base_len + 1, clean, len) == 0;
+	return label->len == base_len + len + 2 &&
+	       memcmp(label->text + base_len + 1, clean, len) == 0;
 }
 
 static uint32_t
-make_named(struct source_labels *l, uint32_t base, enum record_kind kind, const char *clean, size_t len,
-    const char **fields, uint32_t nfields)
+make_named(struct source_labels *l, uint32_t base, enum record_kind kind, const char *clean,
+    size_t len, const char **fields, uint32_t nfields)
 {
 	char key[KEY_MAX];
 	const char *text = texts_get(l->bases, base);
@@ -168,8 +181,8 @@ make_named(struct source_labels *l, uint32_t base, enum record_kind kind, const 
 }
 
 uint32_t
-source_labels_named(struct source_labels *l, uint32_t base, enum record_kind kind, const char *name, size_t len,
-    const char **fields, uint32_t nfields)
+source_labels_named(struct source_labels *l, uint32_t base, enum record_kind kind, const char *name,
+    size_t len, const char **fields, uint32_t nfields)
 {
 	char clean[NAME_MAX_BYTES];
 
@@ -186,7 +199,8 @@ source_labels_named(struct source_labels *l, uint32_t base, enum record_kind kin
 		    is_label(&l->labels[l->slots[at].label - 1], base_len, clean, len))
 			return l->slots[at].label - 1;
 	uint32_t id = make_named(l, base, kind, clean, len, fields, nfields);
-	if (id != UINT32_MAX && l->count <= l->max && is_label(&l->labels[id], base_len, clean, len)) {
+	if (id != UINT32_MAX && l->count <= l->max &&
+	    is_label(&l->labels[id], base_len, clean, len)) {
 		l->slots[at] = (struct label_slot){ hash, base, id + 1 };
 		l->used++;
 	}

@@ -21,7 +21,8 @@ source_trouble(struct lttng_source *src, const struct err *e)
 }
 
 void
-source_loss(struct lttng_source *src, enum loss_reason reason, uint64_t count, int64_t from_ns, int64_t to_ns)
+source_loss(struct lttng_source *src, enum loss_reason reason, uint64_t count, int64_t from_ns,
+    int64_t to_ns)
 {
 	src->look.lost[reason] += count;
 	if (src->nlosses == src->losses_cap) {
@@ -41,7 +42,10 @@ source_loss(struct lttng_source *src, enum loss_reason reason, uint64_t count, i
 		src->losses_cap = cap;
 	}
 	src->losses[src->nlosses++] = (struct loss){
-		.reason = (uint8_t)reason, .count = count, .from_ns = from_ns, .to_ns = to_ns < from_ns ? from_ns : to_ns,
+		.reason = (uint8_t)reason,
+		.count = count,
+		.from_ns = from_ns,
+		.to_ns = to_ns < from_ns ? from_ns : to_ns,
 	};
 }
 
@@ -54,13 +58,15 @@ all_read(const struct process *p)
 	return true;
 }
 
-/* What a killed process had half written, the consumer daemon leaves in the ring: at least one record. */
+/* What a killed process had half written, the consumer daemon leaves in the ring: at least one
+ * record. */
 static void
 lost_tail(struct lttng_source *src, const struct process *p)
 {
 	for (uint32_t i = 0; i < p->nstreams; i++) {
 		const struct stream *s = p->streams[i];
-		if (s->ring.head != NULL && ring_produced(&s->ring) > s->taken + stream_head_bytes(s))
+		if (s->ring.head != NULL &&
+		    ring_produced(&s->ring) > s->taken + stream_head_bytes(s))
 			source_loss(src, LOSS_RING, 1, s->last_end_ns, p->died_ns);
 	}
 }
@@ -114,13 +120,15 @@ give_up(struct lttng_source *src, struct process *p)
 	for (uint32_t i = 0; i < p->nstreams; i++) {
 		struct stream *s = p->streams[i];
 		while (s->first != NULL) {
-			source_loss(src, LOSS_DECODE, 1, (int64_t)s->first->index.begin_ns, (int64_t)s->first->index.end_ns);
+			source_loss(src, LOSS_DECODE, 1, (int64_t)s->first->index.begin_ns,
+			    (int64_t)s->first->index.end_ns);
 			stream_drop_first(src, s);
 		}
 	}
 }
 
-/* In the first session a program is known by its metadata's name; in others they matter when it writes. */
+/* In the first session a program is known by its metadata's name; in others they matter when it
+ * writes. */
 static bool
 wants_metadata(const struct process *p)
 {
@@ -144,7 +152,8 @@ poll_process(struct lttng_source *src, struct process *p, int64_t now_ns)
 	if (p->broken)
 		give_up(src, p);
 	else if (src->look.packets != packets)
-		process_metadata(src, p, now_ns);	/* after the packets: then it has all that they need */
+		process_metadata(
+		    src, p, now_ns); /* after the packets: then it has all that they need */
 }
 
 static int64_t
@@ -190,12 +199,13 @@ begin_poll(struct lttng_source *src)
 	src->more = false;
 }
 
-/* A node that was suspended stood still as a whole: a ring that was not drained meanwhile is no stall. So of the time
- * between two polls no more than half a stall counts. */
+/* A node that was suspended stood still as a whole: a ring that was not drained meanwhile is no
+ * stall. So of the time between two polls no more than half a stall counts. */
 static void
 watch(struct lttng_source *src, int64_t now_ns)
 {
-	int64_t since_ns = src->polled_ns > 0 ? now_ns - src->polled_ns : 0, most_ns = src->options.stall_ns / 2;
+	int64_t since_ns = src->polled_ns > 0 ? now_ns - src->polled_ns : 0,
+		most_ns = src->options.stall_ns / 2;
 
 	src->unwatched_ns = since_ns > most_ns ? since_ns - most_ns : 0;
 }
@@ -225,8 +235,12 @@ lttng_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
 		src->watermark_ns = reached_ns;
 	src->look.late += src->nlate;
 	*ret = (struct source_take){
-		.records = src->records, .nrecords = src->nrecords, .nlate = src->nlate,
-		.losses = src->losses, .nlosses = src->nlosses, .watermark_ns = src->watermark_ns,
+		.records = src->records,
+		.nrecords = src->nrecords,
+		.nlate = src->nlate,
+		.losses = src->losses,
+		.nlosses = src->nlosses,
+		.watermark_ns = src->watermark_ns,
 		.more = src->more && (src->nrecords > 0 || src->watermark_ns > before_ns),
 	};
 	return 0;
@@ -261,7 +275,8 @@ living(const struct lttng_source *src, uint32_t *n)
 	for (uint32_t i = 0; list != NULL && i < src->nprocesses; i++) {
 		const struct process *p = src->processes[i];
 		if (p->live && p->trace.procname != NULL)
-			list[found++] = (struct source_process){ p->trace.procname, p->trace.vpid, p->mapped };
+			list[found++] = (struct source_process){ p->trace.procname, p->trace.vpid,
+				p->mapped };
 	}
 	if (list != NULL)
 		qsort(list, found, sizeof *list, by_pid);
@@ -311,7 +326,8 @@ count_rings(struct lttng_source *src)
 	src->look.ring_bytes = 0;
 	src->look.rings = 0;
 	for (uint32_t i = 0; i < src->nprocesses; i++)
-		for (uint32_t k = 0; src->processes[i]->live && k < src->processes[i]->nstreams; k++) {
+		for (uint32_t k = 0; src->processes[i]->live && k < src->processes[i]->nstreams;
+		     k++) {
 			const struct ring *r = &src->processes[i]->streams[k]->ring;
 			src->look.ring_bytes += (int64_t)r->bytes;
 			src->look.rings += r->head != NULL;
@@ -325,7 +341,8 @@ look_ring(struct source_look *l, const struct stream *s)
 	if (s->ring.head == NULL || !s->process->live)
 		return;
 	uint64_t consumed = ring_consumed(&s->ring), produced = ring_produced(&s->ring);
-	double fill = produced > consumed ? (double)(produced - consumed) / (double)s->ring.bytes : 0;
+	double fill = produced > consumed ? (double)(produced - consumed) / (double)s->ring.bytes
+	                                  : 0;
 	if (fill > l->fullest)
 		l->fullest = fill > 1 ? 1 : fill;
 }
@@ -408,7 +425,8 @@ set_defaults(struct source_options *o)
 }
 
 static int
-source_make(struct lttng_source **ret, const char *channel, const struct source_options *options, struct err *e)
+source_make(struct lttng_source **ret, const char *channel, const struct source_options *options,
+    struct err *e)
 {
 	struct lttng_source *src;
 
@@ -428,7 +446,8 @@ source_make(struct lttng_source **ret, const char *channel, const struct source_
 		lttng_close(src);
 		return ERR_SYSTEM;
 	}
-	if (src->channel == NULL || source_labels_init(&src->labels, src->options.labels_max) != 0) {
+	if (src->channel == NULL ||
+	    source_labels_init(&src->labels, src->options.labels_max) != 0) {
 		lttng_close(src);
 		return err_set(e, ERR_MEMORY, "no memory for a source");
 	}
@@ -437,8 +456,8 @@ source_make(struct lttng_source **ret, const char *channel, const struct source_
 }
 
 int
-source_lttng_open(struct source *ret, const char *output_dir, const char *shm_dir, const char *channel,
-    const struct source_options *options, struct err *e)
+source_lttng_open(struct source *ret, const char *output_dir, const char *shm_dir,
+    const char *channel, const struct source_options *options, struct err *e)
 {
 	struct lttng_source *src;
 	int rc;
@@ -449,21 +468,23 @@ source_lttng_open(struct source *ret, const char *output_dir, const char *shm_di
 		return rc;
 	if (folder_add(src, 0, output_dir, shm_dir) == NULL) {
 		lttng_close(src);
-		return err_set(e, ERR_MEMORY, "no memory for a source, or a folder's name is too long");
+		return err_set(
+		    e, ERR_MEMORY, "no memory for a source, or a folder's name is too long");
 	}
 	*ret = (struct source){ src, lttng_poll, lttng_look, lttng_labels, lttng_close };
 	return 0;
 }
 
 int
-source_lttng_follow(struct source *ret, const char *folder, const char *channel, const struct source_options *options,
-    struct err *e)
+source_lttng_follow(struct source *ret, const char *folder, const char *channel,
+    const struct source_options *options, struct err *e)
 {
 	struct lttng_source *src;
 	int rc;
 
 	if (folder == NULL || strlen(folder) > 3700)
-		return err_set(e, ERR_INPUT, "a source needs a folder, with a name that is not too long");
+		return err_set(
+		    e, ERR_INPUT, "a source needs a folder, with a name that is not too long");
 	if ((rc = source_make(&src, channel, options, e)) != 0)
 		return rc;
 	if ((src->followed.path = strdup(folder)) == NULL) {

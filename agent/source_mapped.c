@@ -8,7 +8,8 @@
  *	                   ends it          the record, REQUEST_END
  *
  * all with the record's time, in this order, which is kept where times are equal.
- * Fields that are ids to the mapping are left blank: time does not depend on them, they are another for each request.
+ * Fields that are ids to the mapping are left blank: time does not depend on them, they are another
+ *for each request.
  */
 #include "agent/source_mapped.h"
 
@@ -21,7 +22,8 @@
 
 enum { EACH_MAX = 3, LABELS_MAX = 4096 };
 
-static const struct value BEGIN_VALUES[2][BEGIN_FIELDS] = {	/* not probed, probed */
+static const struct value BEGIN_VALUES[2][BEGIN_FIELDS] = {
+	/* not probed, probed */
 	{ { .type = VALUE_UINT }, { .type = VALUE_UINT } },
 	{ { .type = VALUE_UINT }, { .type = VALUE_UINT, .u = 1 } },
 };
@@ -87,18 +89,23 @@ ids_blank(struct mapped_source *s, struct record *r, uint32_t ids)
 
 /* False: no memory for what it begins or ends; nothing was put. */
 static bool
-put_mapped(struct mapped_source *s, const struct known *k, const struct record *r, const struct mapper_place *place)
+put_mapped(struct mapped_source *s, const struct known *k, const struct record *r,
+    const struct mapper_place *place)
 {
 	const struct program *p = &s->programs[k->program];
 	uint32_t begin = 0, end = 0;
 	bool probed;
 
-	if (place->begins && (begin = mapped_own_label(s, p->begin, RECORD_REQUEST_BEGIN, place->type)) == UINT32_MAX)
+	if (place->begins && (begin = mapped_own_label(
+				  s, p->begin, RECORD_REQUEST_BEGIN, place->type)) == UINT32_MAX)
 		return false;
-	if (place->ends && (end = mapped_own_label(s, p->end, RECORD_REQUEST_END, place->type)) == UINT32_MAX)
+	if (place->ends &&
+	    (end = mapped_own_label(s, p->end, RECORD_REQUEST_END, place->type)) == UINT32_MAX)
 		return false;
-	probed = place->begins ? s->chosen == MAPPED_PROBED : map_get(&s->probed, place->trace_id) != NULL;
-	if (place->begins && probed && !map_put(&s->probed, place->trace_id, (void *)(uintptr_t)r->time_ns))
+	probed = place->begins ? s->chosen == MAPPED_PROBED
+	                       : map_get(&s->probed, place->trace_id) != NULL;
+	if (place->begins && probed &&
+	    !map_put(&s->probed, place->trace_id, (void *)(uintptr_t)r->time_ns))
 		return false;
 	if (place->begins)
 		put_begin(s, r, begin, probed);
@@ -114,15 +121,18 @@ put_mapped(struct mapped_source *s, const struct known *k, const struct record *
 }
 
 static void
-take_mapped(struct mapped_source *s, const struct known *k, const struct batch_label *l, const struct record *r, bool late)
+take_mapped(struct mapped_source *s, const struct known *k, const struct batch_label *l,
+    const struct record *r, bool late)
 {
 	struct program *p = &s->programs[k->program];
-	struct mapper_event v = { r->time_ns, r->pid, r->tid, k->name, r->label, l->nfields, l->fields, r->values };
+	struct mapper_event v = { r->time_ns, r->pid, r->tid, k->name, r->label, l->nfields,
+		l->fields, r->values };
 	struct mapper_place place;
 	struct record placed = *r;
 
 	s->mapped++;
-	if (late || !mapped_process_know(s, k->program, r->pid) || mapper_event(p->mapper, &v, &place, NULL) != 0) {
+	if (late || !mapped_process_know(s, k->program, r->pid) ||
+	    mapper_event(p->mapper, &v, &place, NULL) != 0) {
 		/* out of its place in time, or no memory: what it would have said is not known */
 		mapper_gone(p->mapper, r->pid);
 		mapped_lose(s, 1, r->time_ns, r->time_ns);
@@ -133,7 +143,8 @@ take_mapped(struct mapped_source *s, const struct known *k, const struct batch_l
 	placed.unit_id = place.unit_id;
 	if (place.trace_id == 0) {
 		s->dropped++;
-	} else if ((k->ids != 0 && !ids_blank(s, &placed, k->ids)) || !put_mapped(s, k, &placed, &place)) {
+	} else if ((k->ids != 0 && !ids_blank(s, &placed, k->ids)) ||
+		   !put_mapped(s, k, &placed, &place)) {
 		mapper_gone(p->mapper, r->pid);
 		mapped_lose(s, 1, r->time_ns, r->time_ns);
 		s->dropped++;
@@ -168,7 +179,7 @@ expire(struct mapped_source *s, int64_t watermark_ns)
 	for (uint32_t i = 0; i < s->nprograms; i++)
 		if (s->programs[i].mapper != NULL)
 			mapper_expire(s->programs[i].mapper, watermark_ns);
-	for (size_t at = 0; (began = map_next(&s->probed, &at, &id)) != NULL; )
+	for (size_t at = 0; (began = map_next(&s->probed, &at, &id)) != NULL;)
 		if (watermark_ns - (int64_t)(uintptr_t)began > s->limit_ns)
 			map_take(&s->probed, id);
 }
@@ -178,7 +189,8 @@ take_begin(struct mapped_source *s, const struct source_take *t, struct err *e)
 {
 	s->nrecords = s->nlosses = s->nlate = 0;
 	arena_reset(&s->arena);
-	if (!mapped_grow(&s->records, &s->records_cap, EACH_MAX * t->nrecords, sizeof *s->records) ||
+	if (!mapped_grow(
+		&s->records, &s->records_cap, EACH_MAX * t->nrecords, sizeof *s->records) ||
 	    !mapped_grow(&s->losses, &s->losses_cap, t->nlosses + 1, sizeof *s->losses))
 		return err_set(e, ERR_MEMORY, "no memory for %u records", t->nrecords);
 	for (uint32_t i = 0; i < t->nlosses; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whose labels inner's are, what each is to a mapping, and those that we add: how requests begin and end. */
+/* Whose labels inner's are, what each is to a mapping, and those that we add: how requests begin
+ * and end. */
 #include "agent/source_mapped_inside.h"
 
 #include <stdio.h>
@@ -23,7 +24,9 @@ static int
 program_make(struct mapped_source *s, struct program *p, const char *service, struct err *e)
 {
 	const struct mapping *m = maps_of(s->maps, service);
-	struct mapper_options o = { .requests_max = s->o.requests_max, .sampled = choose, .of = s,
+	struct mapper_options o = { .requests_max = s->o.requests_max,
+		.sampled = choose,
+		.of = s,
 		.seed = s->o.seed ^ hash_bytes(0, service, strlen(service)) };
 	const char **fields = (const char **)(uintptr_t)BEGIN;
 
@@ -31,8 +34,10 @@ program_make(struct mapped_source *s, struct program *p, const char *service, st
 	snprintf(p->service, sizeof p->service, "%s", service);
 	if (m == NULL)
 		return 0;
-	p->begin = source_labels_base(&s->own, RECORD_REQUEST_BEGIN, service, "hone:request_begin", fields, BEGIN_FIELDS);
-	p->end = source_labels_base(&s->own, RECORD_REQUEST_END, service, "hone:request_end", fields, 0);
+	p->begin = source_labels_base(
+	    &s->own, RECORD_REQUEST_BEGIN, service, "hone:request_begin", fields, BEGIN_FIELDS);
+	p->end = source_labels_base(
+	    &s->own, RECORD_REQUEST_END, service, "hone:request_end", fields, 0);
 	if (p->begin == UINT32_MAX || p->end == UINT32_MAX)
 		return err_set(e, ERR_MEMORY, "no memory for the requests of %s", service);
 	return mapper_new(&p->mapper, m, &o, e);
@@ -95,7 +100,8 @@ ids_of(const struct mapping *m, const struct batch_label *l, const char *name)
 			ids |= field_bit(l, r->end_id);
 		for (uint32_t k = 0; k < r->nsteps; k++)
 			if (glob_matches(r->steps[k].event, name))
-				ids |= field_bit(l, r->steps[k].id) | field_bit(l, r->steps[k].gives);
+				ids |= field_bit(l, r->steps[k].id) |
+				       field_bit(l, r->steps[k].gives);
 	}
 	return ids;
 }
@@ -111,7 +117,9 @@ mapped_labels_learn(struct mapped_source *s, struct err *e)
 	for (; s->nknown < count; s->nknown++) {
 		const struct batch_label *l = &labels[s->nknown];
 		const char *slash = memchr(l->text, '/', l->len);
-		struct known k = { .program = program_of(s, l, e), .label = s->nlabels, .name = slash != NULL ? slash + 1 : "" };
+		struct known k = { .program = program_of(s, l, e),
+			.label = s->nlabels,
+			.name = slash != NULL ? slash + 1 : "" };
 
 		if (k.program == UINT32_MAX)
 			return ERR_MEMORY;
@@ -135,7 +143,8 @@ mapped_own_label(struct mapped_source *s, uint32_t base, enum record_kind kind, 
 	uint32_t id = source_labels_named(&s->own, base, kind, type, strlen(type), fields,
 	    kind == RECORD_REQUEST_BEGIN ? BEGIN_FIELDS : 0);
 
-	if (id == UINT32_MAX || !mapped_grow(&s->own_at, &s->own_cap, s->own.count, sizeof *s->own_at))
+	if (id == UINT32_MAX ||
+	    !mapped_grow(&s->own_at, &s->own_cap, s->own.count, sizeof *s->own_at))
 		return UINT32_MAX;
 	for (; s->nown < s->own.count; s->nown++) {
 		s->own_at[s->nown] = s->nlabels;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records that are missing: told when, and what they leave in doubt is given up once time has come there. */
+/* Records that are missing: told when, and what they leave in doubt is given up once time has come
+ * there. */
 #include "agent/source_mapped_inside.h"
 
 #include <string.h>
@@ -29,7 +30,8 @@ mapped_loss_await(struct mapped_source *s, int64_t to_ns)
 	s->nlost++;
 }
 
-/* What was open when records were lost: an end may have been among them. Requests that begin after are as they are. */
+/* What was open when records were lost: an end may have been among them. Requests that begin after
+ * are as they are. */
 void
 mapped_losses_reached(struct mapped_source *s, int64_t time_ns)
 {

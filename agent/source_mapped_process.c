@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who wrote, so that what a process left open is given up when it died, and not before its last record is out. */
+/* Who wrote, so that what a process left open is given up when it died, and not before its last
+ * record is out. */
 #include "agent/source_mapped_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct process {		/* that wrote something */
+struct process { /* that wrote something */
 	uint32_t program, pid;
-	int64_t dead_ns;	/* all that it wrote was before; 0: it lives */
+	int64_t dead_ns; /* all that it wrote was before; 0: it lives */
 	bool seen;
 };
 
@@ -44,14 +45,16 @@ mapped_processes_look(struct mapped_source *s, const struct source_look *l)
 		return;
 	s->changes = l->changes;
 	s->fresh = false;
-	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL; )
+	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;)
 		p->seen = false;
 	for (uint32_t i = 0; i < l->nprocesses; i++)
 		for (uint32_t k = 0; k < s->nprograms; k++)
-			if ((p = map_get(&s->processes, process_key(k, l->processes[i].pid))) != NULL &&
-			    strncmp(s->programs[k].service, l->processes[i].service, SERVICE_BYTES - 1) == 0)
+			if ((p = map_get(&s->processes, process_key(k, l->processes[i].pid))) !=
+				NULL &&
+			    strncmp(s->programs[k].service, l->processes[i].service,
+				SERVICE_BYTES - 1) == 0)
 				p->seen = true;
-	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL; )
+	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;)
 		if (!p->seen && p->dead_ns == 0)
 			p->dead_ns = s->polled_ns;
 }
@@ -62,7 +65,7 @@ mapped_processes_bury(struct mapped_source *s, int64_t watermark_ns)
 	struct process *p;
 	uint64_t key;
 
-	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL; ) {
+	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;) {
 		if (p->dead_ns == 0 || p->dead_ns > watermark_ns)
 			continue;
 		mapper_gone(s->programs[p->program].mapper, p->pid);
@@ -77,7 +80,7 @@ mapped_give_up(struct mapped_source *s)
 	struct process *p;
 	uint64_t key;
 
-	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL; )
+	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;)
 		mapper_gone(s->programs[p->program].mapper, p->pid);
 	map_release(&s->probed);
 }
@@ -88,7 +91,7 @@ mapped_processes_release(struct mapped_source *s)
 	struct process *p;
 	uint64_t key;
 
-	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL; )
+	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;)
 		free(p);
 	map_release(&s->processes);
 }

@@ -19,7 +19,8 @@ packet_bad(struct lttng_source *src, struct stream *s, const struct err *e)
 	const struct ctf_index *index = &s->first->index;
 
 	source_trouble(src, e);
-	source_loss(src, LOSS_DECODE, 1, s->open ? s->cursor.time_ns : (int64_t)index->begin_ns, (int64_t)index->end_ns);
+	source_loss(src, LOSS_DECODE, 1, s->open ? s->cursor.time_ns : (int64_t)index->begin_ns,
+	    (int64_t)index->end_ns);
 	stream_drop_first(src, s);
 }
 
@@ -31,7 +32,8 @@ ready(struct lttng_source *src, struct stream *s)
 
 	while (!s->ready && s->first != NULL) {
 		if (!s->open) {
-			if (ctf_packet_open(&s->cursor, &s->process->trace, s->first->data, s->first->len, &e) != 0) {
+			if (ctf_packet_open(&s->cursor, &s->process->trace, s->first->data,
+				s->first->len, &e) != 0) {
 				packet_bad(src, s, &e);
 				continue;
 			}
@@ -79,7 +81,7 @@ make_heap(struct lttng_source *src, int64_t until_ns)
 				src->heap[n++] = p->streams[k];
 		}
 	}
-	for (uint32_t i = n / 2; i-- > 0; )
+	for (uint32_t i = n / 2; i-- > 0;)
 		sift_down(src->heap, n, i);
 	return n;
 }
@@ -102,42 +104,48 @@ make_room(struct lttng_source *src)
 	return src->values != NULL;
 }
 
-/* An event class knows its label, or, when its records bring a name each, what the label begins with. */
+/* An event class knows its label, or, when its records bring a name each, what the label begins
+ * with. */
 static uint32_t
-label_of(struct lttng_source *src, const struct process *p, struct ctf_event *event, const struct value *name)
+label_of(struct lttng_source *src, const struct process *p, struct ctf_event *event,
+    const struct value *name)
 {
 	const char *service = p->trace.procname != NULL ? p->trace.procname : "unknown";
 	bool named = event->kind != RECORD_POINT;
 
 	if (event->label == UINT32_MAX)
 		event->of_address = strncmp(event->name, "lttng_ust_pthread:", 18) == 0 ||
-		    strncmp(event->name, "lttng_ust_cyg_profile", 21) == 0;
+		                    strncmp(event->name, "lttng_ust_cyg_profile", 21) == 0;
 	if (event->label == UINT32_MAX && named)
-		event->label = source_labels_base(&src->labels, event->kind, service, event->name, event->fields,
-		    event->nfields);
+		event->label = source_labels_base(
+		    &src->labels, event->kind, service, event->name, event->fields, event->nfields);
 	else if (event->label == UINT32_MAX)
-		event->label = source_labels_get(&src->labels, event->kind, service, event->name, event->fields,
-		    event->nfields);
+		event->label = source_labels_get(
+		    &src->labels, event->kind, service, event->name, event->fields, event->nfields);
 	if (!named || event->label == UINT32_MAX)
 		return event->label;
-	return source_labels_named(&src->labels, event->label, event->kind, name->type == VALUE_TEXT ? name->text : "",
-	    name->type == VALUE_TEXT ? name->len : 0, event->fields, event->nfields);
+	return source_labels_named(&src->labels, event->label, event->kind,
+	    name->type == VALUE_TEXT ? name->text : "", name->type == VALUE_TEXT ? name->len : 0,
+	    event->fields, event->nfields);
 }
 
-/* An address says nothing of the next process: which lock it is does. A program in another namespace of processes has
- * another number here: that one's name is another. */
+/* An address says nothing of the next process: which lock it is does. A program in another
+ * namespace of processes has another number here: that one's name is another. */
 static void
 name_address(struct process *p, const struct ctf_event *event, struct value *v)
 {
 	const char *name;
 
-	if (!event->of_address || event->nfields == 0 || v->type != VALUE_UINT || p->trace.procname == NULL)
+	if (!event->of_address || event->nfields == 0 || v->type != VALUE_UINT ||
+	    p->trace.procname == NULL)
 		return;
 	if (!p->symbols_asked && process_is((pid_t)p->trace.vpid, p->trace.procname))
 		p->symbols = symbols_new(p->trace.vpid);
 	p->symbols_asked = true;
 	if (p->symbols != NULL && (name = symbols_name(p->symbols, v->u)) != NULL)
-		*v = (struct value){ .type = VALUE_TEXT, .len = (uint32_t)strlen(name), .text = name };
+		*v = (struct value){
+			.type = VALUE_TEXT, .len = (uint32_t)strlen(name), .text = name
+		};
 }
 
 /* 0; ERR_INPUT: the record is malformed, ERR_MEMORY. */
@@ -189,7 +197,8 @@ run_first(struct lttng_source *src, uint32_t n, int64_t until_ns, struct err *e)
 		}
 		if (rc != 0)
 			packet_bad(src, s, e);
-	} while (ready(src, s) && s->cursor.time_ns <= until_ns && src->nrecords < src->options.records_max);
+	} while (ready(src, s) && s->cursor.time_ns <= until_ns &&
+		 src->nrecords < src->options.records_max);
 	return 0;
 }
 

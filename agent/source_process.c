@@ -14,7 +14,8 @@
 
 #include "agent/source_inside.h"
 
-/* Metadata on disk comes in pieces; when it has not grown for so long after its process' death, it is all there. */
+/* Metadata on disk comes in pieces; when it has not grown for so long after its process' death, it
+ * is all there. */
 enum { SETTLED_MS = 300, GIVE_UP_S = 10, CPUS_MAX = 65536, READ_BYTES = 1 << 20 };
 
 struct process *
@@ -75,7 +76,8 @@ cpu_of(const char *file, const char *channel, const char *suffix)
 	size_t len = strlen(channel);
 	char *end;
 
-	if (strncmp(file, channel, len) != 0 || file[len] != '_' || file[len + 1] < '0' || file[len + 1] > '9')
+	if (strncmp(file, channel, len) != 0 || file[len] != '_' || file[len + 1] < '0' ||
+	    file[len + 1] > '9')
 		return -1;
 	unsigned long cpu = strtoul(file + len + 1, &end, 10);
 	return strcmp(end, suffix) == 0 && cpu < CPUS_MAX ? (int)cpu : -1;
@@ -157,7 +159,8 @@ open_metadata(struct process *p)
 
 	if (p->metadata_fd >= 0)
 		return true;
-	snprintf(path, sizeof path, "%s/%s/metadata", p->live ? p->folder->shm.path : p->folder->output.path, p->name);
+	snprintf(path, sizeof path, "%s/%s/metadata",
+	    p->live ? p->folder->shm.path : p->folder->output.path, p->name);
 	p->metadata_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	p->plain = p->live;
 	return p->metadata_fd >= 0;
@@ -207,7 +210,7 @@ unwrap(struct lttng_source *src, struct process *p, struct buf *raw)
 		source_trouble(src, &e);
 		p->broken = true;
 	}
-	p->metadata_at -= raw->len - at;	/* read the rest again, when there is more of it */
+	p->metadata_at -= raw->len - at; /* read the rest again, when there is more of it */
 }
 
 static void
@@ -217,9 +220,11 @@ read_metadata(struct lttng_source *src, struct process *p, uint64_t size)
 	size_t used;
 
 	while (p->metadata_at < size && into->len < src->options.metadata_max_bytes) {
-		size_t step = size - p->metadata_at < READ_BYTES ? (size_t)(size - p->metadata_at) : READ_BYTES;
+		size_t step = size - p->metadata_at < READ_BYTES ? (size_t)(size - p->metadata_at)
+		                                                 : READ_BYTES;
 		uint8_t *room = buf_reserve(into, step);
-		ssize_t n = room == NULL ? -1 : pread(p->metadata_fd, room, step, (off_t)p->metadata_at);
+		ssize_t n = room == NULL ? -1
+		                         : pread(p->metadata_fd, room, step, (off_t)p->metadata_at);
 		if (n <= 0)
 			break;
 		into->len += (size_t)n;
@@ -245,7 +250,8 @@ settled(const struct process *p, const struct stat *st, bool last)
 	if (p->plain)
 		return true;
 	clock_gettime(CLOCK_REALTIME, &now);
-	int64_t age_ms = (now.tv_sec - st->st_mtim.tv_sec) * 1000 + (now.tv_nsec - st->st_mtim.tv_nsec) / 1000000;
+	int64_t age_ms = (now.tv_sec - st->st_mtim.tv_sec) * 1000 +
+	                 (now.tv_nsec - st->st_mtim.tv_nsec) / 1000000;
 	return age_ms < 0 || age_ms >= SETTLED_MS || last;
 }
 
@@ -262,7 +268,8 @@ process_metadata(struct lttng_source *src, struct process *p, int64_t now_ns)
 	    (uint64_t)st.st_size > p->metadata_at)
 		read_metadata(src, p, (uint64_t)st.st_size);
 	if (!had_name && p->trace.procname != NULL) {
-		p->mapped = src->options.maps != NULL && src->options.maps(src->options.of, p->trace.procname);
+		p->mapped = src->options.maps != NULL &&
+		            src->options.maps(src->options.of, p->trace.procname);
 		src->changed = true;
 	}
 	if (last && p->trace.nstreams == 0)

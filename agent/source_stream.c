@@ -86,11 +86,13 @@ open_file(struct lttng_source *src, struct stream *s, const char *folder, const 
 {
 	char path[4352];
 
-	snprintf(path, sizeof path, "%s/%s/%s%s_%u%s", s->process->folder->output.path, s->process->name, folder, src->channel, s->cpu,
-	    suffix);
+	snprintf(path, sizeof path, "%s/%s/%s%s_%u%s", s->process->folder->output.path,
+	    s->process->name, folder, src->channel, s->cpu, suffix);
 	/* writing is for giving space back only */
 	int fd = open(path, (src->options.keep ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 && (errno == EACCES || errno == EROFS) ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : fd;
+	return fd < 0 && (errno == EACCES || errno == EROFS)
+	           ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+	           : fd;
 }
 
 /* Opened when there is something to read, since most rings of a large machine stay empty. */
@@ -131,10 +133,11 @@ punch(int fd, uint64_t *from, uint64_t to, uint64_t step)
 	if (to - *from < step)
 		return;
 	to -= to % 4096;
-	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)*from, (off_t)(to - *from)) == 0)
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)*from,
+		(off_t)(to - *from)) == 0)
 		*from = to;
 	else
-		*from = UINT64_MAX / 2;		/* this file system can't; do not ask again */
+		*from = UINT64_MAX / 2; /* this file system can't; do not ask again */
 }
 
 static void
@@ -150,7 +153,8 @@ reclaim(struct lttng_source *src, struct stream *s)
 
 /* Counters of losses only grow; one that fell, or is beyond anything possible, is a glitch. */
 static void
-tell_lost(struct lttng_source *src, struct stream *s, uint64_t total, int64_t from_ns, int64_t to_ns)
+tell_lost(
+    struct lttng_source *src, struct stream *s, uint64_t total, int64_t from_ns, int64_t to_ns)
 {
 	if (total <= s->discarded || total - s->discarded > UINT64_C(1) << 48)
 		return;
@@ -158,7 +162,8 @@ tell_lost(struct lttng_source *src, struct stream *s, uint64_t total, int64_t fr
 	s->discarded = total;
 }
 
-/* The ring knows of losses at once, and so, since the last poll, when they were; packets tell later. */
+/* The ring knows of losses at once, and so, since the last poll, when they were; packets tell
+ * later. */
 static void
 check_lost(struct lttng_source *src, struct stream *s, int64_t now_ns)
 {
@@ -178,12 +183,14 @@ packet_lost(struct lttng_source *src, struct stream *s, const struct ctf_index *
 
 	if (s->ring.head != NULL && ring_lost(&s->ring, &total) && index->discarded > total &&
 	    index->discarded - total < UINT64_C(1) << 48)
-		s->ring.no_lost = true;		/* the ring's counter is not what we took it for */
-	tell_lost(src, s, index->discarded, s->last_end_ns < (int64_t)index->end_ns ? s->last_end_ns :
-	    (int64_t)index->begin_ns, (int64_t)index->end_ns);
+		s->ring.no_lost = true; /* the ring's counter is not what we took it for */
+	tell_lost(src, s, index->discarded,
+	    s->last_end_ns < (int64_t)index->end_ns ? s->last_end_ns : (int64_t)index->begin_ns,
+	    (int64_t)index->end_ns);
 }
 
-/* Books the packet that an index entry tells of: where in the ring it was, and what was lost before it. */
+/* Books the packet that an index entry tells of: where in the ring it was, and what was lost before
+ * it. */
 static void
 account(struct lttng_source *src, struct stream *s, const struct ctf_index *index)
 {
@@ -209,17 +216,20 @@ account(struct lttng_source *src, struct stream *s, const struct ctf_index *inde
 static int
 hold(struct lttng_source *src, struct stream *s, const struct ctf_index *index, struct err *e)
 {
-	uint64_t most = s->ring.packet_bytes > 0 ? s->ring.packet_bytes : src->options.packet_max_bytes;
+	uint64_t most = s->ring.packet_bytes > 0 ? s->ring.packet_bytes
+	                                         : src->options.packet_max_bytes;
 	struct held *h;
 
 	if (index->packet_bytes > most)
-		return err_set(e, ERR_INPUT, "%s: a packet of %llu bytes, larger than a sub-buffer", s->process->name,
-		    (unsigned long long)index->packet_bytes);
+		return err_set(e, ERR_INPUT, "%s: a packet of %llu bytes, larger than a sub-buffer",
+		    s->process->name, (unsigned long long)index->packet_bytes);
 	if ((h = malloc(sizeof *h + index->content_bytes)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for a packet");
-	if (pread(s->data_fd, h->data, index->content_bytes, (off_t)index->offset) != (ssize_t)index->content_bytes) {
+	if (pread(s->data_fd, h->data, index->content_bytes, (off_t)index->offset) !=
+	    (ssize_t)index->content_bytes) {
 		free(h);
-		return err_set(e, ERR_INPUT, "%s: a packet that the index tells of is not there", s->process->name);
+		return err_set(e, ERR_INPUT, "%s: a packet that the index tells of is not there",
+		    s->process->name);
 	}
 	s->written = true;
 	h->next = NULL;
@@ -235,14 +245,16 @@ hold(struct lttng_source *src, struct stream *s, const struct ctf_index *index, 
 	return 0;
 }
 
-/* A stream that holds nothing up to its own complete_ns may be what all others wait for; so it always may. Such is
- * also one that holds but the record that filled a packet to its last byte, for that has the packet's end as its time. */
+/* A stream that holds nothing up to its own complete_ns may be what all others wait for; so it
+ * always may. Such is also one that holds but the record that filled a packet to its last byte, for
+ * that has the packet's end as its time. */
 static bool
 may_hold(const struct lttng_source *src, const struct stream *s)
 {
 	size_t share = src->options.memory_bytes / (src->busy > 0 ? src->busy : 1);
 
-	if (s->first == NULL || (s->first == s->last && s->ready && s->cursor.time_ns > s->complete_ns))
+	if (s->first == NULL ||
+	    (s->first == s->last && s->ready && s->cursor.time_ns > s->complete_ns))
 		return true;
 	return s->held_bytes < share && src->held_bytes < src->options.memory_bytes;
 }
@@ -250,14 +262,16 @@ may_hold(const struct lttng_source *src, const struct stream *s)
 uint32_t
 stream_head_bytes(const struct stream *s)
 {
-	/* magic to cpu_id, as LTTng writes them; who has no stream in its metadata yet has written nothing else */
+	/* magic to cpu_id, as LTTng writes them; who has no stream in its metadata yet has written
+	 * nothing else */
 	enum { HEAD_BYTES = 84 };
 
-	return s->process->trace.nstreams > 0 ? s->process->trace.streams[0].head_bytes : HEAD_BYTES;
+	return s->process->trace.nstreams > 0 ? s->process->trace.streams[0].head_bytes
+	                                      : HEAD_BYTES;
 }
 
-/* What the ring calls consumed and we have not taken is in the file, which says how large it is: packets are cut to
- * what is in them when they are written. */
+/* What the ring calls consumed and we have not taken is in the file, which says how large it is:
+ * packets are cut to what is in them when they are written. */
 uint64_t
 stream_waiting_bytes(const struct stream *s)
 {
@@ -268,7 +282,8 @@ stream_waiting_bytes(const struct stream *s)
 		return s->held_bytes;
 	if (s->data_fd < 0 || fstat(s->data_fd, &st) != 0)
 		return s->held_bytes + (consumed > s->taken ? consumed - s->taken : 0);
-	return s->held_bytes + ((uint64_t)st.st_size > s->data_read ? (uint64_t)st.st_size - s->data_read : 0);
+	return s->held_bytes +
+	       ((uint64_t)st.st_size > s->data_read ? (uint64_t)st.st_size - s->data_read : 0);
 }
 
 static bool
@@ -290,7 +305,7 @@ read_entry(struct lttng_source *src, struct stream *s, const uint8_t *entry, int
 			return false;
 		if (!may_hold(src, s)) {
 			src->more = true;
-			s->progress_ns = now_ns;	/* we are slow, not the daemon */
+			s->progress_ns = now_ns; /* we are slow, not the daemon */
 			return false;
 		}
 		rc = hold(src, s, &index, &e);
@@ -325,7 +340,8 @@ read_packets(struct lttng_source *src, struct stream *s, int64_t now_ns)
 	}
 	uint32_t batch = s->entry_bytes == CTF_INDEX_ENTRY ? ENTRIES : 1;
 	for (;;) {
-		ssize_t n = pread(s->index_fd, entries, batch * CTF_INDEX_ENTRY, (off_t)s->index_at);
+		ssize_t n = pread(
+		    s->index_fd, entries, batch * CTF_INDEX_ENTRY, (off_t)s->index_at);
 		if (n < CTF_INDEX_ENTRY) {
 			s->drained = true;
 			break;
@@ -369,8 +385,8 @@ close_files(struct stream *s)
 	s->data_fd = s->index_fd = -1;
 }
 
-/* A ring that is idle, of which nothing waits, need only be asked whether it is so still. Each begins with a
- * packet of nothing; that alone is no reason to keep files open. */
+/* A ring that is idle, of which nothing waits, need only be asked whether it is so still. Each
+ * begins with a packet of nothing; that alone is no reason to keep files open. */
 static void
 fall_quiet(struct lttng_source *src, struct stream *s, uint64_t produced)
 {

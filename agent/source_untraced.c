@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Programs that live, and that LTTng 2.13 does not trace. Three ways, and what shows each from outside:
+ * Programs that live, and that LTTng 2.13 does not trace. Three ways, and what shows each from
+ * outside:
  *
- *  - Who ends has its folder removed, and with it all empty ones around; so also that of a program that has just
- *    begun, between its making and the first file in it. Its registration fails, it goes on without a word.
- *    A folder came and went in shm_dir, and none ever came in output_dir.
+ *  - Who ends has its folder removed, and with it all empty ones around; so also that of a program
+ * that has just begun, between its making and the first file in it. Its registration fails, it goes
+ * on without a word. A folder came and went in shm_dir, and none ever came in output_dir.
  *  - Who becomes itself by exec within a second would have the same folder again, and is refused.
  *    A folder went, its program lives on, and no other folder of its comes.
  *  - Who waited for 3 s to be registered goes on, and is traced when the session daemon gets to it.
  *    A folder comes when its program has lived for longer than that.
  *
- * A program with libhone says so itself when nobody records what it samples (instrument/policy.h), also one that ends
- * before the session daemon comes to it, of which nothing shows here. This is for those without.
+ * A program with libhone says so itself when nobody records what it samples (instrument/policy.h),
+ * also one that ends before the session daemon comes to it, of which nothing shows here. This is
+ * for those without.
  *
- * How many records these do not write nobody can know: at least one is told, for the time that they live.
+ * How many records these do not write nobody can know: at least one is told, for the time that they
+ * live.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -25,8 +28,15 @@
 
 #include "agent/source_inside.h"
 
-/* LTTNG_UST_REGISTER_TIMEOUT's default; and how long who became another one may take to be there again. */
-enum { REGISTER_MS = 3000, AGAIN_MS = 5000, TELL_LEAST_MS = 50, TELL_MOST_MS = 1000, SUSPECTS_MAX = 4096 };
+/* LTTNG_UST_REGISTER_TIMEOUT's default; and how long who became another one may take to be there
+ * again. */
+enum {
+	REGISTER_MS = 3000,
+	AGAIN_MS = 5000,
+	TELL_LEAST_MS = 50,
+	TELL_MOST_MS = 1000,
+	SUSPECTS_MAX = 4096
+};
 #define MS INT64_C(1000000)
 
 /* "comm-PID-DATE-TIME". False: nobody of LTTng's. */
@@ -47,7 +57,8 @@ split(const char *name, struct suspect *s)
 	return s->pid > 0 && *end == '-';
 }
 
-/* Whether that program is there, and since when. In a container whose numbers are others it is not. */
+/* Whether that program is there, and since when. In a container whose numbers are others it is not.
+ */
 static bool
 lives(const struct suspect *s, int64_t now_ns, int64_t *began_ns)
 {
@@ -67,13 +78,17 @@ lives(const struct suspect *s, int64_t now_ns, int64_t *began_ns)
 	if (comm == NULL || after == NULL)
 		return false;
 	*after++ = '\0';
-	if (strcmp(comm + 1, s->comm) != 0 || sscanf(after, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-	    "%*d %*d %*d %llu %llu", &state, &ticks, &bytes) != 3)
+	if (strcmp(comm + 1, s->comm) != 0 ||
+	    sscanf(after,
+		" %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+		"%*d %*d %*d %llu %llu",
+		&state, &ticks, &bytes) != 3)
 		return false;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	*began_ns = now_ns - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec) +
-	    (int64_t)(ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)));
-	return bytes > 0 && state != 'Z' && state != 'X';	/* who is ending gives its memory back before its files */
+	            (int64_t)(ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)));
+	return bytes > 0 && state != 'Z' &&
+	       state != 'X'; /* who is ending gives its memory back before its files */
 }
 
 /* Of the same program, in another life. */
@@ -83,7 +98,8 @@ is_again(const struct lttng_source *src, const struct suspect *s)
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
 		const struct process *p = src->processes[i];
 		struct suspect other;
-		if (p->folder == s->folder && strcmp(p->name, s->name) != 0 && split(p->name, &other) && other.pid == s->pid)
+		if (p->folder == s->folder && strcmp(p->name, s->name) != 0 &&
+		    split(p->name, &other) && other.pid == s->pid)
 			return true;
 	}
 	return false;
@@ -99,15 +115,17 @@ is_suspect(const struct lttng_source *src, const struct folder *f, const char *n
 }
 
 static void
-suspect(struct lttng_source *src, struct folder *f, const char *name, int64_t since_ns, bool again, int64_t now_ns)
+suspect(struct lttng_source *src, struct folder *f, const char *name, int64_t since_ns, bool again,
+    int64_t now_ns)
 {
 	struct suspect s = { .folder = f, .since_ns = since_ns, .seen_ns = now_ns, .again = again };
 
-	if (f->withdrawn || src->nsuspects >= SUSPECTS_MAX || !split(name, &s) || is_suspect(src, f, name))
+	if (f->withdrawn || src->nsuspects >= SUSPECTS_MAX || !split(name, &s) ||
+	    is_suspect(src, f, name))
 		return;
 	if (!lives(&s, now_ns, &s.began_ns)) {
 		if (again)
-			return;		/* it has ended, as most do */
+			return; /* it has ended, as most do */
 		s.began_ns = 0;
 	}
 	struct suspect *grown = realloc(src->suspects, (src->nsuspects + 1) * sizeof *grown);
@@ -149,8 +167,10 @@ tell(struct lttng_source *src, struct suspect *s, int64_t now_ns)
 	struct err e;
 
 	if (s->told_ns == 0) {
-		err_set(&e, ERR_TRACER, "%s (%ld) runs untraced: the session daemon lost its registration; it is traced when it "
-		    "is started again", s->comm, s->pid);
+		err_set(&e, ERR_TRACER,
+		    "%s (%ld) runs untraced: the session daemon lost its registration; it is traced when it "
+		    "is started again",
+		    s->comm, s->pid);
 		source_trouble(src, &e);
 		s->told_ns = s->since_ns;
 	}
@@ -162,21 +182,26 @@ tell(struct lttng_source *src, struct suspect *s, int64_t now_ns)
 static void
 tell_late(struct lttng_source *src, const struct suspect *s, int64_t now_ns)
 {
-	if (s->began_ns > src->opened_ns && !is_again(src, s) && now_ns - s->began_ns > REGISTER_MS * MS)
+	if (s->began_ns > src->opened_ns && !is_again(src, s) &&
+	    now_ns - s->began_ns > REGISTER_MS * MS)
 		source_loss(src, LOSS_RING, 1, s->began_ns + REGISTER_MS * MS, now_ns);
 }
 
-/* What the folders say of who is not told of yet: it is innocent, guilty, or neither so far. The shm folder is
- * asked first: a good one's goes after the other has come. */
-static enum verdict { INNOCENT, GUILTY, OPEN }
-judge(struct lttng_source *src, const struct suspect *s, int64_t now_ns)
+/* What the folders say of who is not told of yet: it is innocent, guilty, or neither so far. The
+ * shm folder is asked first: a good one's goes after the other has come. */
+static enum verdict {
+	INNOCENT,
+	GUILTY,
+	OPEN
+} judge(struct lttng_source *src, const struct suspect *s, int64_t now_ns)
 {
 	int64_t unused;
 
 	if (s->again) {
 		if (is_again(src, s))
 			return INNOCENT;
-		return now_ns - s->seen_ns > AGAIN_MS * MS || !lives(s, now_ns, &unused) ? GUILTY : OPEN;
+		return now_ns - s->seen_ns > AGAIN_MS * MS || !lives(s, now_ns, &unused) ? GUILTY
+		                                                                         : OPEN;
 	}
 	bool left = !is_there(&s->folder->shm, s->name);
 	if (is_there(&s->folder->output, s->name)) {
@@ -199,7 +224,9 @@ look_at(struct lttng_source *src, struct suspect *s, int64_t now_ns)
 		tell(src, s, now_ns);
 		return lives(s, now_ns, &unused);
 	}
-	pause_ns = pause_ns < TELL_LEAST_MS * MS ? TELL_LEAST_MS * MS : pause_ns > TELL_MOST_MS * MS ? TELL_MOST_MS * MS : pause_ns;
+	pause_ns = pause_ns < TELL_LEAST_MS * MS  ? TELL_LEAST_MS * MS
+	           : pause_ns > TELL_MOST_MS * MS ? TELL_MOST_MS * MS
+	                                          : pause_ns;
 	if (now_ns - s->told_ns < pause_ns)
 		return true;
 	bool on = lives(s, now_ns, &unused) && !is_again(src, s);

@@ -28,7 +28,8 @@ owner_become(const char *run_dir, struct err *e)
 	if (geteuid() != 0 || lstat(run_dir, &st) != 0 || st.st_uid == 0)
 		return 0;
 	if ((pw = getpwuid(st.st_uid)) == NULL)
-		return err_set(e, ERR_MISSING, "%s belongs to user %ld, of whom nothing is known", run_dir, (long)st.st_uid);
+		return err_set(e, ERR_MISSING, "%s belongs to user %ld, of whom nothing is known",
+		    run_dir, (long)st.st_uid);
 	if ((rc = privilege_find(&who, pw->pw_name, pw->pw_name, TRACING_GROUP, e)) != 0)
 		return rc;
 	return privilege_drop(&who, e);
@@ -60,8 +61,10 @@ sweep_left(const struct config *c, struct err *e)
 	told.fd = ends[0];
 	if (child < 0)
 		err_errno(&what, "sweeping");
-	else if (poll(&told, 1, LIMIT_MS) != 1 || read(ends[0], &what, sizeof(what)) != (ssize_t)sizeof(what))
-		err_set(&what, ERR_TIMEOUT, "the session daemon hangs: what an earlier agent left is still there");
+	else if (poll(&told, 1, LIMIT_MS) != 1 ||
+		 read(ends[0], &what, sizeof(what)) != (ssize_t)sizeof(what))
+		err_set(&what, ERR_TIMEOUT,
+		    "the session daemon hangs: what an earlier agent left is still there");
 	close(ends[0]);
 	if (child > 0) {
 		kill(child, SIGKILL);
@@ -79,6 +82,6 @@ sweep_all(const struct config *c, struct err *e)
 	if (access(c->policy, F_OK) == 0 && rates_open(&rates, c->policy, e) == 0)
 		rates_close(rates, true);
 	rc = sweep_left(c, e);
-	rmdir(c->run_dir);	/* stays if an agent lives */
+	rmdir(c->run_dir); /* stays if an agent lives */
 	return rc;
 }

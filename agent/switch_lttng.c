@@ -26,17 +26,19 @@
 #define SAMPLED "$app.hone:sampled == 1"
 #define PROBED "$app.hone:probed == 1"
 
-/* Each session takes two open files a processor and one more in every program, of which many have 1024. */
+/* Each session takes two open files a processor and one more in every program, of which many have
+ * 1024. */
 enum { FILES_MAX = 256 };
 
 struct tracer {
 	char node[64], name[128], run_dir[PATH_MAX], folder[PATH_MAX];
 	struct switch_options options;
 	struct shards *shards;
-	struct session *sessions;	/* by shard; without a handle: not open */
-	uint32_t opened, made;		/* bases so far, sessions in this one: each has a folder of its own */
-	uint32_t standing;		/* rules of mappings that are on */
-	struct mono used;		/* when something added was on last */
+	struct session *sessions; /* by shard; without a handle: not open */
+	uint32_t opened,
+	    made;          /* bases so far, sessions in this one: each has a folder of its own */
+	uint32_t standing; /* rules of mappings that are on */
+	struct mono used;  /* when something added was on last */
 };
 
 void
@@ -46,8 +48,8 @@ switches_folder(const char *node, const char *run_dir, pid_t agent, char *out, s
 }
 
 void
-switches_cost(const char *node, const char *run_dir, pid_t agent, char *session, size_t session_size, char *folder,
-    size_t folder_size)
+switches_cost(const char *node, const char *run_dir, pid_t agent, char *session,
+    size_t session_size, char *folder, size_t folder_size)
 {
 	snprintf(session, session_size, "hone-%s-%ld-cost", node, (long)agent);
 	snprintf(folder, folder_size, "%s/%s", run_dir, session);
@@ -64,7 +66,7 @@ switches_lttng_bury(const char *node, const char *run_dir, pid_t dead)
 {
 	sessions_bury(node, run_dir, dead, NULL);
 	if (!process_is(dead, "hone-agent"))
-		rmdir(run_dir);		/* if nobody else's is in it */
+		rmdir(run_dir); /* if nobody else's is in it */
 }
 
 int
@@ -97,13 +99,15 @@ tracer_close(void *state)
 	sessions_bury(t->node, t->run_dir, getpid(), NULL);
 }
 
-/* Who reads follows folders by their numbers; what has another name is none of its business (source.h). */
+/* Who reads follows folders by their numbers; what has another name is none of its business
+ * (source.h). */
 static int
 shard_open(struct tracer *t, int shard, struct err *e)
 {
 	const struct switch_options *o = &t->options;
-	struct session_rings rings = { o->sub_buffers, shard == SHARD_BASE ? o->sub_buffer_bytes :
-	    o->added_sub_buffer_bytes, o->switch_timer_us };
+	struct session_rings rings = { o->sub_buffers,
+		shard == SHARD_BASE ? o->sub_buffer_bytes : o->added_sub_buffer_bytes,
+		o->switch_timer_us };
 	char name[sizeof(t->name) + 16], folder[PATH_MAX];
 	uint32_t number = t->made++;
 	int rc;
@@ -113,12 +117,14 @@ shard_open(struct tracer *t, int shard, struct err *e)
 		snprintf(name, sizeof(name), "%s", t->name);
 	else
 		snprintf(name, sizeof(name), "%s-s%u", t->name, number);
-	if ((rc = session_make(&t->sessions[shard], name, folder, &rings, e)) == 0 && shard != SHARD_BASE)
+	if ((rc = session_make(&t->sessions[shard], name, folder, &rings, e)) == 0 &&
+	    shard != SHARD_BASE)
 		shards_opened(t->shards, shard);
 	return rc;
 }
 
-/* The reader looks away first: what the daemons write when a session ends is nothing that was lost. */
+/* The reader looks away first: what the daemons write when a session ends is nothing that was lost.
+ */
 static void
 shard_close(struct tracer *t, int shard)
 {
@@ -161,7 +167,8 @@ tracer_open(void *state, struct switch_session *ret, struct err *e)
 static bool
 is_gone(int code)
 {
-	return code == -LTTNG_ERR_NO_SESSIOND || code == -LTTNG_ERR_SESS_NOT_FOUND || code == -LTTNG_ERR_NO_SESSION;
+	return code == -LTTNG_ERR_NO_SESSIOND || code == -LTTNG_ERR_SESS_NOT_FOUND ||
+	       code == -LTTNG_ERR_NO_SESSION;
 }
 
 /* 0 or LTTng's negative code. */
@@ -275,7 +282,8 @@ tracer_set(void *state, struct change *changes, uint32_t n, struct switch_gap *g
 		int rc = change_one(t, &changes[i], gap, &why);
 
 		if (is_gone(rc))
-			return why.code != 0 ? err_set(e, ERR_TRACER, "%s", why.text) : session_err(e, rc, changes[i].name);
+			return why.code != 0 ? err_set(e, ERR_TRACER, "%s", why.text)
+			                     : session_err(e, rc, changes[i].name);
 	}
 	return 0;
 }
@@ -298,22 +306,26 @@ check_one(const struct session *s, const struct lttng_session *list, int n, stru
 	for (int i = 0; i < n; i++) {
 		if (strcmp(list[i].name, s->name) != 0)
 			continue;
-		return list[i].enabled ? 0 : err_set(e, ERR_TRACER, "%s: somebody stopped the session", s->name);
+		return list[i].enabled
+		           ? 0
+		           : err_set(e, ERR_TRACER, "%s: somebody stopped the session", s->name);
 	}
-	return err_set(e, ERR_TRACER, "%s: the session is gone: the session daemon died, or somebody destroyed it", s->name);
+	return err_set(e, ERR_TRACER,
+	    "%s: the session is gone: the session daemon died, or somebody destroyed it", s->name);
 }
 
 /*
- * A session daemon whose consumer daemon was killed lists its sessions as if they ran, but nobody reads the rings. It
- * refuses all that concerns user space; so ask for something small of that, which needs no consumer daemon to answer.
+ * A session daemon whose consumer daemon was killed lists its sessions as if they ran, but nobody
+ * reads the rings. It refuses all that concerns user space; so ask for something small of that,
+ * which needs no consumer daemon to answer.
  */
 static int
 consumer_check(const char *session, struct err *e)
 {
 	struct lttng_process_attr_tracker_handle *tracker = NULL;
 
-	if (lttng_session_get_tracker_handle(session, LTTNG_DOMAIN_UST, LTTNG_PROCESS_ATTR_VIRTUAL_PROCESS_ID,
-	    &tracker) != LTTNG_OK)
+	if (lttng_session_get_tracker_handle(session, LTTNG_DOMAIN_UST,
+		LTTNG_PROCESS_ATTR_VIRTUAL_PROCESS_ID, &tracker) != LTTNG_OK)
 		return session_err(e, -LTTNG_ERR_NO_USTCONSUMERD, session);
 	lttng_process_attr_tracker_handle_destroy(tracker);
 	return 0;
@@ -400,7 +412,8 @@ switches_lttng(struct switches *ret, const struct switch_options *o, struct err 
 	t->options.node = t->options.run_dir = NULL;
 	t->options.sessions = sessions_most(o->sessions);
 	t->sessions = calloc(t->options.sessions + 1, sizeof(*t->sessions));
-	if (t->sessions == NULL || (t->shards = shards_new(t->options.sessions, o->rules_per_session)) == NULL) {
+	if (t->sessions == NULL ||
+	    (t->shards = shards_new(t->options.sessions, o->rules_per_session)) == NULL) {
 		tracer_free(t);
 		return err_set(e, ERR_MEMORY, "out of memory");
 	}
@@ -408,7 +421,7 @@ switches_lttng(struct switches *ret, const struct switch_options *o, struct err 
 	snprintf(t->name, sizeof(t->name), "hone-%s-%ld", o->node, (long)getpid());
 	snprintf(t->run_dir, sizeof(t->run_dir), "%s", o->run_dir);
 	switches_folder(o->node, o->run_dir, getpid(), t->folder, sizeof(t->folder));
-	*ret = (struct switches){ t, tracer_open, tracer_set, tracer_list, tracer_check, tracer_tend, tracer_close,
-		tracer_free };
+	*ret = (struct switches){ t, tracer_open, tracer_set, tracer_list, tracer_check,
+		tracer_tend, tracer_close, tracer_free };
 	return 0;
 }

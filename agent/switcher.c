@@ -15,9 +15,9 @@ struct switcher {
 	struct switches door;
 	int wake;
 	bool stop, stopped;
-	enum task task;			/* that runs */
+	enum task task; /* that runs */
 	struct mono since;
-	struct task_result result;	/* the thread's while a task runs, else whoever has the lock */
+	struct task_result result; /* the thread's while a task runs, else whoever has the lock */
 };
 
 static void

@@ -20,12 +20,13 @@ static const char NOTHING[] = "";
 
 struct symbols {
 	uint32_t pid, count;
-	struct map names;	/* address + 1 -> text; NOTHING: looked up in vain */
+	struct map names; /* address + 1 -> text; NOTHING: looked up in vain */
 	struct arena arena;
 };
 
-struct place {			/* a file's stretch of the address space: its mappings, and its data right behind them */
-	uint64_t from, to;	/* from: where the file's first byte is */
+struct place { /* a file's stretch of the address space: its mappings, and its data right behind
+	          them */
+	uint64_t from, to; /* from: where the file's first byte is */
 	char path[PATH_MAX];
 };
 
@@ -51,8 +52,8 @@ symbols_free(struct symbols *s)
 
 /* ---- where it is ---- */
 
-/* Takes a line of maps into account; true: the address is in the place, and that is of a file. Data that is not in the file
- * (bss) is mapped without a name, right behind what is. */
+/* Takes a line of maps into account; true: the address is in the place, and that is of a file. Data
+ * that is not in the file (bss) is mapped without a name, right behind what is. */
 static bool
 place_line(struct place *at, const char *line, uint64_t address)
 {
@@ -63,7 +64,8 @@ place_line(struct place *at, const char *line, uint64_t address)
 	if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %n", &from, &to, &offset, &name) != 3)
 		return false;
 	len = strcspn(line + name, "\n");
-	if (line[name] == '/' && len < sizeof(at->path) && (strncmp(at->path, line + name, len) != 0 || at->path[len] != '\0')) {
+	if (line[name] == '/' && len < sizeof(at->path) &&
+	    (strncmp(at->path, line + name, len) != 0 || at->path[len] != '\0')) {
 		memcpy(at->path, line + name, len);
 		at->path[len] = '\0';
 		at->from = from - offset;
@@ -96,8 +98,8 @@ place_find(struct place *at, uint32_t pid, uint64_t address)
 
 /* ---- what its file calls it ---- */
 
-/* As the process sees it, which may live under another root. Read, not mapped: who writes to the file meanwhile must not
- * end us. */
+/* As the process sees it, which may live under another root. Read, not mapped: who writes to the
+ * file meanwhile must not end us. */
 static int
 file_open(uint32_t pid, const char *file)
 {
@@ -133,7 +135,8 @@ read_table(int fd, uint64_t offset, uint64_t n, size_t size)
 	return all;
 }
 
-/* From how far it is from the file's first byte, in memory, to the address in the file's own terms. */
+/* From how far it is from the file's first byte, in memory, to the address in the file's own terms.
+ */
 static bool
 own_address(int fd, const Elf64_Ehdr *head, uint64_t *address)
 {
@@ -150,7 +153,8 @@ own_address(int fd, const Elf64_Ehdr *head, uint64_t *address)
 
 /* The object or function that has it, in one table of symbols. */
 static bool
-symbol_in(int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *strings, uint64_t address, char name[NAME_MAX_BYTES + 1])
+symbol_in(int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *strings, uint64_t address,
+    char name[NAME_MAX_BYTES + 1])
 {
 	uint64_t n = symbols->sh_size / sizeof(Elf64_Sym), k = 0;
 	Elf64_Sym *s = read_table(fd, symbols->sh_offset, n, sizeof(*s));
@@ -159,11 +163,14 @@ symbol_in(int fd, const Elf64_Shdr *symbols, const Elf64_Shdr *strings, uint64_t
 	for (; s != NULL && k < n && !found; k++) {
 		int type = ELF64_ST_TYPE(s[k].st_info);
 
-		found = (type == STT_OBJECT || type == STT_FUNC) && s[k].st_shndx != SHN_UNDEF && address >= s[k].st_value &&
-		    address - s[k].st_value < s[k].st_size && s[k].st_name < strings->sh_size;
+		found = (type == STT_OBJECT || type == STT_FUNC) && s[k].st_shndx != SHN_UNDEF &&
+		        address >= s[k].st_value && address - s[k].st_value < s[k].st_size &&
+		        s[k].st_name < strings->sh_size;
 	}
-	if (found)	/* at the file's end there are fewer bytes: what is there is a name, too */
-		found = pread(fd, name, NAME_MAX_BYTES, (off_t)(strings->sh_offset + s[k - 1].st_name)) > 0 && name[0] != '\0';
+	if (found) /* at the file's end there are fewer bytes: what is there is a name, too */
+		found = pread(fd, name, NAME_MAX_BYTES,
+			    (off_t)(strings->sh_offset + s[k - 1].st_name)) > 0 &&
+		        name[0] != '\0';
 	free(s);
 	return found;
 }
@@ -179,9 +186,11 @@ symbol_find(int fd, uint64_t address, char name[NAME_MAX_BYTES + 1])
 	if (read_at(fd, &head, sizeof(head), 0) && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
 	    head.e_ident[EI_CLASS] == ELFCLASS64 && own_address(fd, &head, &address))
 		s = read_table(fd, head.e_shoff, head.e_shnum, sizeof(*s));
-	/* A file has one table of each type; one that says it has thousands is not worth the time. */
+	/* A file has one table of each type; one that says it has thousands is not worth the time.
+	 */
 	for (uint32_t k = 0; s != NULL && !found && tables < 2 && k < head.e_shnum; k++)
-		if ((s[k].sh_type == SHT_SYMTAB || s[k].sh_type == SHT_DYNSYM) && s[k].sh_link < head.e_shnum) {
+		if ((s[k].sh_type == SHT_SYMTAB || s[k].sh_type == SHT_DYNSYM) &&
+		    s[k].sh_link < head.e_shnum) {
 			found = symbol_in(fd, &s[k], &s[s[k].sh_link], address, name);
 			tables++;
 		}
@@ -199,10 +208,11 @@ describe(char text[SYMBOL_TEXT_MAX + 1], uint32_t pid, const struct place *at, u
 	if (fd >= 0 && symbol_find(fd, address - at->from, name))
 		snprintf(text, SYMBOL_TEXT_MAX + 1, "%.30s+%s", file, name);
 	else
-		snprintf(text, SYMBOL_TEXT_MAX + 1, "%.30s+0x%llx", file, (unsigned long long)(address - at->from));
+		snprintf(text, SYMBOL_TEXT_MAX + 1, "%.30s+0x%llx", file,
+		    (unsigned long long)(address - at->from));
 	if (fd >= 0)
 		close(fd);
-	for (char *c = text; *c != '\0'; c++)	/* it is shown to people */
+	for (char *c = text; *c != '\0'; c++) /* it is shown to people */
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = '_';
 }

@@ -15,13 +15,14 @@
 
 enum { SYMBOL_TEXT_MAX = 95 };
 
-struct symbols;			/* of one process */
+struct symbols; /* of one process */
 
-struct symbols *symbols_new(uint32_t pid);	/* NULL: out of memory */
-void symbols_free(struct symbols *s);		/* NULL is fine */
+struct symbols *symbols_new(uint32_t pid); /* NULL: out of memory */
+void symbols_free(struct symbols *s);      /* NULL is fine */
 
-/* Terminated, and as long as *s lives; NULL: nothing is known, or there are too many different ones already. A table
- * look-up; for a new address O(mappings + symbols of the file), some ms at most, for up to 256 of these a process. */
+/* Terminated, and as long as *s lives; NULL: nothing is known, or there are too many different ones
+ * already. A table look-up; for a new address O(mappings + symbols of the file), some ms at most,
+ * for up to 256 of these a process. */
 const char *symbols_name(struct symbols *s, uint64_t address);
 
 #endif

@@ -20,13 +20,13 @@
 #include "base/hash.h"
 
 enum {
-	LOSSES_MAX = 512,	/* kept apart; past it two neighbours become one that spans both */
+	LOSSES_MAX = 512, /* kept apart; past it two neighbours become one that spans both */
 	SPARE_CHUNKS_MAX = 4096,
 	RECENT = 1024,
 	NO_FIELD = UINT8_MAX
 };
 
-#define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years since the machine started: no clock says that */
+#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: no clock says that */
 
 struct node {
 	bool joined;
@@ -34,26 +34,28 @@ struct node {
 };
 
 struct kept_loss {
-	int64_t from_ns, to_ns;	/* widened by the skew */
-	int64_t since_ns;	/* the node's watermark before: traces due by then were whole without this batch */
+	int64_t from_ns, to_ns; /* widened by the skew */
+	int64_t since_ns; /* the node's watermark before: traces due by then were whole without this
+	                     batch */
 };
 
-struct known {			/* what a batch's label is here */
+struct known { /* what a batch's label is here */
 	uint32_t id, nfields;
 	uint8_t kind;
-	uint8_t from[RECORD_VALUES_MAX];	/* for each field here, which one of the batch's, or NO_FIELD */
+	uint8_t from[RECORD_VALUES_MAX]; /* for each field here, which one of the batch's, or
+	                                    NO_FIELD */
 };
 
 struct assemble {
 	struct assemble_options o;
 	struct labels *labels;
 	struct assemble_counts counts;
-	struct map held;		/* trace id to struct pending */
-	struct gone *gone;		/* given out or up */
+	struct map held;   /* trace id to struct pending */
+	struct gone *gone; /* given out or up */
 	struct heap heaps[HEAPS];
 	struct node *nodes;
 	uint32_t nnodes;
-	struct pending *whole, **whole_end;	/* a queue, in order of (end, id) */
+	struct pending *whole, **whole_end; /* a queue, in order of (end, id) */
 	size_t whole_bytes;
 	struct pending *spare;
 	struct chunk *spare_chunks;
@@ -62,12 +64,13 @@ struct assemble {
 	uint32_t nlosses;
 	struct known *known;
 	uint32_t known_cap;
-	struct pending *recent[RECENT];	/* those that records came for last, by their ids */
+	struct pending *recent[RECENT]; /* those that records came for last, by their ids */
 	struct build *build;
 };
 
 int
-assemble_new(struct assemble **ret, const struct assemble_options *o, struct labels *labels, struct err *e)
+assemble_new(
+    struct assemble **ret, const struct assemble_options *o, struct labels *labels, struct err *e)
 {
 	struct assemble *a = calloc(1, sizeof *a);
 
@@ -142,7 +145,8 @@ has_end(const struct assemble *a, const struct pending *p)
 static int64_t
 due_ns(const struct assemble *a, const struct pending *p)
 {
-	return has_end(a, p) ? time_add(p->end_ns, a->o.skew_ns) : time_add(p->first_ns, a->o.patience_ns);
+	return has_end(a, p) ? time_add(p->end_ns, a->o.skew_ns)
+	                     : time_add(p->first_ns, a->o.patience_ns);
 }
 
 static struct pending *
@@ -188,7 +192,8 @@ chunk_new(struct assemble *a)
 	return c;
 }
 
-/* Gives back what it holds; the pending itself is kept for the next trace. How many records these were. */
+/* Gives back what it holds; the pending itself is kept for the next trace. How many records these
+ * were. */
 static uint64_t
 pending_drop(struct assemble *a, struct pending *p)
 {
@@ -231,7 +236,8 @@ take_out(struct assemble *a, struct pending *p)
 static void
 keep_loss(struct assemble *a, const struct loss *l, int64_t since_ns)
 {
-	struct kept_loss k = { time_add(l->from_ns, -a->o.skew_ns), time_add(l->to_ns, a->o.skew_ns), since_ns };
+	struct kept_loss k = { time_add(l->from_ns, -a->o.skew_ns),
+		time_add(l->to_ns, a->o.skew_ns), since_ns };
 	struct kept_loss *last = a->nlosses > 0 ? &a->losses[a->nlosses - 1] : NULL;
 
 	if (l->reason < LOSS_REASONS)
@@ -259,7 +265,8 @@ lost_from(const struct assemble *a, const struct pending *p)
 	return false;
 }
 
-/* Forgets losses that no trace can overlap any more, neither one that is held nor one that is still to begin. */
+/* Forgets losses that no trace can overlap any more, neither one that is held nor one that is still
+ * to begin. */
 static void
 forget_losses(struct assemble *a, int64_t watermark_ns)
 {
@@ -276,7 +283,8 @@ forget_losses(struct assemble *a, int64_t watermark_ns)
 
 /* ---- what watermarks decide ---- */
 
-/* INT64_MIN while somebody has not said anything yet, and while nobody is there: then nothing is decided. */
+/* INT64_MIN while somebody has not said anything yet, and while nobody is there: then nothing is
+ * decided. */
 static int64_t
 least_watermark(const struct assemble *a)
 {
@@ -327,7 +335,8 @@ settle(struct assemble *a)
 			a->counts.given_up += pending_drop(a, p) - late;
 		}
 	}
-	while (a->counts.memory_bytes - a->whole_bytes > a->o.memory_max_bytes && oldest->count > 0) {
+	while (
+	    a->counts.memory_bytes - a->whole_bytes > a->o.memory_max_bytes && oldest->count > 0) {
 		p = oldest->slots[0].p;
 		take_out(a, p);
 		a->counts.given_up_memory++;
@@ -404,7 +413,8 @@ match_fields(struct known *k, const struct label *here, const struct batch_label
 	}
 	for (uint32_t i = 0; i < k->nfields && !same; i++) {
 		k->from[i] = NO_FIELD;
-		for (uint32_t j = 0; j < there->nfields && j < NO_FIELD && k->from[i] == NO_FIELD; j++)
+		for (uint32_t j = 0; j < there->nfields && j < NO_FIELD && k->from[i] == NO_FIELD;
+		     j++)
 			if (strcmp(here->fields[i], there->fields[j]) == 0)
 				k->from[i] = (uint8_t)j;
 	}
@@ -417,7 +427,8 @@ know_labels(struct assemble *a, const struct batch *b, struct err *e)
 
 	if (b->nlabels > a->known_cap) {
 		if ((more = realloc(a->known, b->nlabels * sizeof *more)) == NULL)
-			return err_set(e, ERR_MEMORY, "no memory for the %u labels of a batch", b->nlabels);
+			return err_set(
+			    e, ERR_MEMORY, "no memory for the %u labels of a batch", b->nlabels);
 		a->known = more;
 		a->known_cap = b->nlabels;
 	}
@@ -443,7 +454,8 @@ copy_values(struct arena *arena, struct event *to, const struct record *r, const
 	char *at;
 
 	for (uint32_t i = 0; i < k->nfields; i++) {
-		picked[i] = k->from[i] < r->nvalues ? r->values[k->from[i]] : (struct value){ .type = VALUE_NONE };
+		picked[i] = k->from[i] < r->nvalues ? r->values[k->from[i]]
+		                                    : (struct value){ .type = VALUE_NONE };
 		texts += picked[i].type == VALUE_TEXT ? picked[i].len : 0;
 	}
 	if ((v = arena_alloc(arena, k->nfields * sizeof *v + texts)) == NULL)
@@ -463,7 +475,8 @@ copy_values(struct arena *arena, struct event *to, const struct record *r, const
 }
 
 static bool
-add_record(struct assemble *a, struct pending *p, uint32_t node, const struct record *r, const struct known *k)
+add_record(struct assemble *a, struct pending *p, uint32_t node, const struct record *r,
+    const struct known *k)
 {
 	struct chunk *c = p->last;
 	struct raw *raw;
@@ -477,8 +490,13 @@ add_record(struct assemble *a, struct pending *p, uint32_t node, const struct re
 		a->counts.memory_bytes += sizeof *c;
 	}
 	raw = &c->raws[c->count];
-	*raw = (struct raw){ { .time_ns = r->time_ns, .link_id = r->link_id, .label = k->id, .node = node,
-				 .pid = r->pid, .tid = r->tid }, r->unit_id };
+	*raw = (struct raw){ { .time_ns = r->time_ns,
+				 .link_id = r->link_id,
+				 .label = k->id,
+				 .node = node,
+				 .pid = r->pid,
+				 .tid = r->tid },
+		r->unit_id };
 	if (r->nvalues > 0 && k->nfields > 0 && !copy_values(&p->arena, &raw->event, r, k))
 		return false;
 	c->count++;
@@ -492,7 +510,8 @@ add_record(struct assemble *a, struct pending *p, uint32_t node, const struct re
 static void
 note_times(struct assemble *a, struct pending *p, int64_t time_ns, uint8_t kind)
 {
-	bool earlier = time_ns < p->first_ns, ends = kind == RECORD_REQUEST_END && time_ns < p->end_ns;
+	bool earlier = time_ns < p->first_ns,
+	     ends = kind == RECORD_REQUEST_END && time_ns < p->end_ns;
 
 	if (!earlier && !ends)
 		return;
@@ -567,7 +586,8 @@ assemble_next(struct assemble *a)
 			a->whole_end = &a->whole;
 		a->whole_bytes -= pending_bytes(p);
 		late = duplicate = 0;
-		built = build_trace(a->build, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels, &late, &duplicate);
+		built = build_trace(a->build, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels,
+		    &late, &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;
 		a->counts.duplicate += duplicate;

@@ -16,28 +16,28 @@ enum {
 	CUTS_MAX = 64,
 	TEXTS_MAX = 4096,
 	TEXT_SEED = 0x62696e73,
-	BIN_FURTHER = UINT32_MAX	/* texts beyond TEXTS_MAX */
+	BIN_FURTHER = UINT32_MAX /* texts beyond TEXTS_MAX */
 };
 
 struct rule {
-	char *place;		/* "LABEL.FIELD" */
+	char *place; /* "LABEL.FIELD" */
 	uint32_t ncuts;
 	double cuts[CUTS_MAX];
 };
 
-struct fit {			/* of a label */
+struct fit { /* of a label */
 	bool known;
-	const struct rule *rule;	/* NULL: none fits */
+	const struct rule *rule; /* NULL: none fits */
 	uint32_t field;
 };
 
 struct bins {
 	struct rule **rules;
 	uint32_t nrules;
-	struct fit *fits;	/* by label */
+	struct fit *fits; /* by label */
 	uint32_t nfits;
 	struct texts *texts;
-	struct map text_of;	/* bin to its text's number + 1 */
+	struct map text_of; /* bin to its text's number + 1 */
 };
 
 struct bins *
@@ -84,8 +84,10 @@ read_cuts(struct rule *r, const char *s, const char *whole, struct err *e)
 	while (*s != '\0') {
 		double cut = strtod(s, &end);
 
-		if (end == s || !isfinite(cut) || (*end != ',' && *end != '\0') || (*end == ',' && end[1] == '\0'))
-			return err_set(e, ERR_INPUT, "%s: cuts are numbers with commas between them", whole);
+		if (end == s || !isfinite(cut) || (*end != ',' && *end != '\0') ||
+		    (*end == ',' && end[1] == '\0'))
+			return err_set(
+			    e, ERR_INPUT, "%s: cuts are numbers with commas between them", whole);
 		if (r->ncuts == CUTS_MAX)
 			return err_set(e, ERR_INPUT, "%s: more than %d cuts", whole, CUTS_MAX);
 		if (r->ncuts > 0 && cut <= r->cuts[r->ncuts - 1])
@@ -155,7 +157,8 @@ fits(const struct rule *r, const struct label *l, uint32_t *field)
 			return false;
 		memcpy(pattern, r->place, (size_t)(dot - r->place));
 		pattern[dot - r->place] = '\0';
-		for (*field = 0; *field < l->nfields && strcmp(l->fields[*field], dot + 1) != 0; ++*field)
+		for (*field = 0; *field < l->nfields && strcmp(l->fields[*field], dot + 1) != 0;
+		     ++*field)
 			;
 		if (*field < l->nfields && fnmatch(pattern, l->text, 0) == 0)
 			return true;
@@ -209,7 +212,8 @@ text_bin(struct bins *b, const char *s, size_t len)
 		if ((uintptr_t)there == (uintptr_t)id + 1)
 			return bin;
 	}
-	if (texts_count(b->texts) == TEXTS_MAX || (id = texts_intern(b->texts, s, len)) == UINT32_MAX ||
+	if (texts_count(b->texts) == TEXTS_MAX ||
+	    (id = texts_intern(b->texts, s, len)) == UINT32_MAX ||
 	    !map_put(&b->text_of, bin, (void *)((uintptr_t)id + 1)))
 		return BIN_FURTHER;
 	return bin;
@@ -267,7 +271,8 @@ bins_apply(struct bins *b, const struct trace *t, const struct labels *labels, s
 }
 
 void
-bin_print(const struct bins *b, const struct labels *labels, uint32_t label, uint32_t bin, struct buf *out)
+bin_print(const struct bins *b, const struct labels *labels, uint32_t label, uint32_t bin,
+    struct buf *out)
 {
 	struct fit f = { .rule = NULL };
 	const char *name;
@@ -279,13 +284,15 @@ bin_print(const struct bins *b, const struct labels *labels, uint32_t label, uin
 	if (f.rule->ncuts == 0) {
 		text = map_get(&b->text_of, bin);
 		if (text != NULL)
-			buf_printf(out, "%s = %s", name, texts_get(b->texts, (uint32_t)(uintptr_t)text - 1));
+			buf_printf(out, "%s = %s", name,
+			    texts_get(b->texts, (uint32_t)(uintptr_t)text - 1));
 		else
 			buf_printf(out, "%s further", name);
 	} else if (bin == 1) {
 		buf_printf(out, "%s < %g", name, f.rule->cuts[0]);
 	} else if (bin - 2 < f.rule->ncuts - 1) {
-		buf_printf(out, "%g <= %s < %g", f.rule->cuts[bin - 2], name, f.rule->cuts[bin - 1]);
+		buf_printf(
+		    out, "%g <= %s < %g", f.rule->cuts[bin - 2], name, f.rule->cuts[bin - 1]);
 	} else {
 		buf_printf(out, "%s >= %g", name, f.rule->cuts[f.rule->ncuts - 1]);
 	}

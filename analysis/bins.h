@@ -15,17 +15,20 @@
 
 struct bins;
 
-struct bins *bins_new(void);		/* NULL: out of memory */
+struct bins *bins_new(void); /* NULL: out of memory */
 void bins_free(struct bins *b);
 
 /* One rule. ERR_INPUT: not of that form, cuts not rising; ERR_MEMORY. */
 int bins_add(struct bins *b, const char *rule, struct err *e);
 
-/* Sets `bin` of the path's steps. The first rule that fits a label, and names a field that it has, counts. `b` may be
- * NULL. O(steps). */
-void bins_apply(struct bins *b, const struct trace *t, const struct labels *labels, struct critpath *p);
+/* Sets `bin` of the path's steps. The first rule that fits a label, and names a field that it has,
+ * counts. `b` may be NULL. O(steps). */
+void bins_apply(
+    struct bins *b, const struct trace *t, const struct labels *labels, struct critpath *p);
 
-/* What a bin stands for: "10 <= items < 100", "size < 10", "shard = eu". Appends. BIN_NONE: nothing. */
-void bin_print(const struct bins *b, const struct labels *labels, uint32_t label, uint32_t bin, struct buf *out);
+/* What a bin stands for: "10 <= items < 100", "size < 10", "shard = eu". Appends. BIN_NONE:
+ * nothing. */
+void bin_print(const struct bins *b, const struct labels *labels, uint32_t label, uint32_t bin,
+    struct buf *out);
 
 #endif

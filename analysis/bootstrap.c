@@ -14,7 +14,8 @@
 int
 bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a)
 {
-	*b = (struct bootstrap){ .n = n, .rng = { gsl_rng_taus2, arena_alloc(a, gsl_rng_taus2->size) } };
+	*b = (struct bootstrap){ .n = n,
+		.rng = { gsl_rng_taus2, arena_alloc(a, gsl_rng_taus2->size) } };
 	b->drawn = arena_alloc(a, n * sizeof *b->drawn);
 	b->times = arena_alloc(a, n * sizeof *b->times);
 	if (b->rng.state == NULL || b->drawn == NULL || b->times == NULL)
@@ -23,7 +24,8 @@ bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a)
 	return 0;
 }
 
-/* A 32-bit number times n, shifted down: off by n / 2^32 at most, which is nothing to a few hundred rounds. */
+/* A 32-bit number times n, shifted down: off by n / 2^32 at most, which is nothing to a few hundred
+ * rounds. */
 void
 bootstrap_draw(struct bootstrap *b)
 {
@@ -81,7 +83,8 @@ median_of_three(double a, double b, double c)
 	return b < c ? b : a > c ? a : c;
 }
 
-/* Hoare's partition: what is not above the pivot comes first, what is not below it after; says how many come first. */
+/* Hoare's partition: what is not above the pivot comes first, what is not below it after; says how
+ * many come first. */
 static uint32_t
 split(double *v, uint32_t n, double pivot)
 {
@@ -160,7 +163,8 @@ between(const double *sorted, uint32_t n, double at)
 
 	if (at <= 0 || n < 2)
 		return sorted[0];
-	return low + 1 < n ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[n - 1];
+	return low + 1 < n ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low])
+	                   : sorted[n - 1];
 }
 
 double
@@ -169,7 +173,8 @@ quantile_of_rounds(const double *sorted, uint32_t n, double p)
 	return between(sorted, n, p * (n + 1) - 1);
 }
 
-/* Behind the rank that select_rank() found, all are as large or larger: the next is the least of them. */
+/* Behind the rank that select_rank() found, all are as large or larger: the next is the least of
+ * them. */
 double
 quantile_of_unsorted_rounds(double *values, uint32_t n, double p)
 {
@@ -229,7 +234,8 @@ once_of(const double *values, const struct draw *drawn, uint32_t ndrawn, double 
 	if (variance <= 1e-24 * o.mean * o.mean || o.mean <= 0)
 		return o;
 	for (uint32_t i = 0; i < ndrawn; i++) {
-		double u = values[drawn[i].at] - o.mean, f = (u * u * (1 / variance) - 1) / 2 - u * (1 / o.mean);
+		double u = values[drawn[i].at] - o.mean,
+		       f = (u * u * (1 / variance) - 1) / 2 - u * (1 / o.mean);
 
 		sum += drawn[i].times * f * f;
 	}
@@ -240,8 +246,8 @@ once_of(const double *values, const struct draw *drawn, uint32_t ndrawn, double 
 }
 
 int
-spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, uint32_t rounds, uint64_t seed,
-    struct arena *a)
+spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, uint32_t rounds,
+    uint64_t seed, struct arena *a)
 {
 	struct unseen u = unseen_of(n, n_all);
 	struct bootstrap b;
@@ -262,8 +268,12 @@ spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, 
 		unseen_draw(&u, &b);
 		o = once_of(values, b.drawn, b.ndrawn, n);
 		if (o.se > 0) {
-			ret->t[i] = (u.seen * (o.log_cv - all.log_cv) + u.rest * u.normal * all.se) / o.se;
-			ret->mean_t[i] = (u.seen * (o.mean - all.mean) + u.rest * u.normal * all.mean_se) / o.mean_se;
+			ret->t[i] = (u.seen * (o.log_cv - all.log_cv) +
+					u.rest * u.normal * all.se) /
+			            o.se;
+			ret->mean_t[i] = (u.seen * (o.mean - all.mean) +
+					     u.rest * u.normal * all.mean_se) /
+			                 o.mean_se;
 		}
 	}
 	sort_doubles(ret->t, rounds);
@@ -277,7 +287,8 @@ spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, 
 
 /* The errors that rounds make, in their standard errors, are taken for ours. */
 static struct interval
-ends(double estimate, double se, const double *t, uint32_t rounds, double confidence, double stretch)
+ends(
+    double estimate, double se, const double *t, uint32_t rounds, double confidence, double stretch)
 {
 	double tail = (1 - confidence) / 2;
 	struct interval v = { estimate, estimate };

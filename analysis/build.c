@@ -12,18 +12,18 @@
 #include "analysis/pending.h"
 #include "base/hash.h"
 
-enum { TIES_MAX = 16 };	/* so far back are duplicates looked for */
+enum { TIES_MAX = 16 }; /* so far back are duplicates looked for */
 
 struct slot {
 	int64_t time_ns;
 	const struct raw *raw;
 };
 
-struct place {			/* of a hash table that is emptied by counting `round` up */
+struct place { /* of a hash table that is emptied by counting `round` up */
 	uint64_t key;
 	uint32_t round;
-	uint32_t value;		/* unit, or the fork's event */
-	bool     begun, joined;	/* of links */
+	uint32_t value;     /* unit, or the fork's event */
+	bool begun, joined; /* of links */
 };
 
 struct table {
@@ -33,8 +33,8 @@ struct table {
 
 struct build {
 	struct slot *slots, *spare;
-	uint32_t *units;	/* of each slot */
-	uint8_t *kinds;		/* of each event */
+	uint32_t *units; /* of each slot */
+	uint8_t *kinds;  /* of each event */
 	uint32_t cap;
 	struct table by_unit, by_link;
 };
@@ -66,7 +66,7 @@ trace_free(struct trace *t)
 
 	if (t == NULL)
 		return;
-	arena = t->arena;	/* which t lies in */
+	arena = t->arena; /* which t lies in */
 	arena_release(&arena);
 }
 
@@ -125,14 +125,16 @@ make_room(struct build *b, uint32_t n)
 	b->spare = malloc(cap * sizeof *b->spare);
 	b->units = malloc(cap * sizeof *b->units);
 	b->kinds = malloc(cap);
-	b->cap = b->slots != NULL && b->spare != NULL && b->units != NULL && b->kinds != NULL ? cap : 0;
+	b->cap = b->slots != NULL && b->spare != NULL && b->units != NULL && b->kinds != NULL ? cap
+	                                                                                      : 0;
 	return b->cap != 0;
 }
 
 static inline bool
 before(const struct slot *a, const struct slot *b)
 {
-	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->raw->event.node < b->raw->event.node;
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns
+	                                : a->raw->event.node < b->raw->event.node;
 }
 
 static uint32_t
@@ -156,7 +158,8 @@ merge(struct slot *out, const struct slot *s, uint32_t a, uint32_t a_end, uint32
 	memcpy(&out[at + a_end - a], &s[b], (b_end - b) * sizeof *out);
 }
 
-/* Merges the runs that are there already, pair by pair: what came in order costs one look. Stable. */
+/* Merges the runs that are there already, pair by pair: what came in order costs one look. Stable.
+ */
 static void
 sort(struct build *b, uint32_t n)
 {
@@ -197,7 +200,8 @@ collect(struct build *b, const struct pending *p, int64_t until_ns)
 	for (const struct chunk *c = p->first; c != NULL; c = c->next)
 		for (uint32_t i = 0; i < c->count; i++)
 			if (c->raws[i].event.time_ns <= until_ns)
-				b->slots[n++] = (struct slot){ c->raws[i].event.time_ns, &c->raws[i] };
+				b->slots[n++] = (struct slot){ c->raws[i].event.time_ns,
+					&c->raws[i] };
 	return n;
 }
 
@@ -221,8 +225,9 @@ same_record(const struct raw *a, const struct raw *b)
 {
 	const struct event *x = &a->event, *y = &b->event;
 
-	if (x->time_ns != y->time_ns || x->node != y->node || x->label != y->label || x->link_id != y->link_id ||
-	    a->unit_id != b->unit_id || x->pid != y->pid || x->tid != y->tid || x->nvalues != y->nvalues)
+	if (x->time_ns != y->time_ns || x->node != y->node || x->label != y->label ||
+	    x->link_id != y->link_id || a->unit_id != b->unit_id || x->pid != y->pid ||
+	    x->tid != y->tid || x->nvalues != y->nvalues)
 		return false;
 	for (uint32_t i = 0; i < x->nvalues; i++)
 		if (!same_value(&x->values[i], &y->values[i]))
@@ -244,7 +249,8 @@ leave_out_duplicates(struct slot *s, uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++) {
 		twice = false;
-		for (uint32_t j = kept; j-- > 0 && kept - j <= TIES_MAX && s[j].time_ns == s[i].time_ns && !twice;)
+		for (uint32_t j = kept;
+		     j-- > 0 && kept - j <= TIES_MAX && s[j].time_ns == s[i].time_ns && !twice;)
 			twice = same_record(s[j].raw, s[i].raw);
 		if (!twice)
 			s[kept++] = s[i];
@@ -298,8 +304,8 @@ place_events(struct trace *t, const struct build *b, uint32_t n, const uint8_t *
 	}
 }
 
-/* What the request's begin says of it: whether it was chosen for tracepoints that were added, and the high half of
- * its id. */
+/* What the request's begin says of it: whether it was chosen for tracepoints that were added, and
+ * the high half of its id. */
 static void
 read_begin(struct trace *t, const struct event *e, const struct label *l)
 {
@@ -338,8 +344,8 @@ frame(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 	return begins == 1 && ends == 1 && t->begin_ns <= t->end_ns;
 }
 
-/* Ties units to the forks that handed their work on. A link that was forked and joined, and began nowhere, says
- * that records are missing. */
+/* Ties units to the forks that handed their work on. A link that was forked and joined, and began
+ * nowhere, says that records are missing. */
 static void
 tie(struct trace *t, struct table *by_link, const uint8_t *kinds)
 {
@@ -371,8 +377,8 @@ tie(struct trace *t, struct table *by_link, const uint8_t *kinds)
 }
 
 enum built
-build_trace(struct build *b, struct trace **ret, struct pending *p, int64_t until_ns, const struct labels *labels,
-    uint64_t *nlate, uint64_t *nduplicate)
+build_trace(struct build *b, struct trace **ret, struct pending *p, int64_t until_ns,
+    const struct labels *labels, uint64_t *nlate, uint64_t *nduplicate)
 {
 	uint32_t all = count_records(p), came, n;
 	struct trace *t;

@@ -16,8 +16,9 @@
 
 #include "analysis/clocks_inside.h"
 
-#define HERE_NS INT64_C(1000000000)	/* unasked messages from our own machine come sooner than this */
-#define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years since the machine started: no clock says that */
+#define HERE_NS \
+	INT64_C(1000000000) /* unasked messages from our own machine come sooner than this */
+#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: no clock says that */
 
 int
 clocks_new(struct clocks **ret, struct err *e)
@@ -91,36 +92,43 @@ is_lost(const struct node_clock *n)
 	const struct bounds *b = &n->bounds;
 
 	return (b->high_ns != INT64_MAX && minus(n->used_ns, CLOCK_SLEW_MAX_NS) > b->high_ns) ||
-	    (b->low_ns != INT64_MIN && plus(n->used_ns, CLOCK_SLEW_MAX_NS) < b->low_ns);
+	       (b->low_ns != INT64_MIN && plus(n->used_ns, CLOCK_SLEW_MAX_NS) < b->low_ns);
 }
 
 static void
 remember(struct node_clock *n)
 {
-	n->then[n->nthen++ % THEN_MAX] = (struct known_then){ n->used ? plus(n->last_ns, n->used_ns) : INT64_MIN,
-		n->bounds, n->used ? n->used_ns : best_ns(n), n->known && is_here(n) && (!n->used || n->used_ns == 0) };
+	n->then[n->nthen++ % THEN_MAX] = (struct known_then){ n->used ? plus(n->last_ns, n->used_ns)
+								      : INT64_MIN,
+		n->bounds, n->used ? n->used_ns : best_ns(n),
+		n->known && is_here(n) && (!n->used || n->used_ns == 0) };
 }
 
 bool
 clocks_sample(struct clocks *c, uint32_t node, const struct clock_sample *s)
 {
-	struct bounds sample = { s->asked_ns == INT64_MIN ? INT64_MIN : minus(s->asked_ns, s->came_ns),
-		minus(s->back_ns, s->went_ns), s->asked_ns == INT64_MIN ? s->back_ns : s->asked_ns };
+	struct bounds sample = {
+		s->asked_ns == INT64_MIN ? INT64_MIN : minus(s->asked_ns, s->came_ns),
+		minus(s->back_ns, s->went_ns), s->asked_ns == INT64_MIN ? s->back_ns : s->asked_ns
+	};
 	struct node_clock *n;
 	bool lost;
 
-	if (node >= c->nnodes || sample.low_ns > sample.high_ns || s->came_ns > s->went_ns || !is_time(s->back_ns) ||
-	    !is_time(s->came_ns) || !is_time(s->went_ns) || !is_time(sample.at_ns) || s->back_ns < sample.at_ns)
+	if (node >= c->nnodes || sample.low_ns > sample.high_ns || s->came_ns > s->went_ns ||
+	    !is_time(s->back_ns) || !is_time(s->came_ns) || !is_time(s->went_ns) ||
+	    !is_time(sample.at_ns) || s->back_ns < sample.at_ns)
 		return false;
 	n = &c->nodes[node];
-	bounds_age(&sample, s->back_ns, CLOCK_DRIFT_PPM);	/* the round trip took time as well */
+	bounds_age(&sample, s->back_ns, CLOCK_DRIFT_PPM); /* the round trip took time as well */
 	bounds_age(&n->bounds, s->back_ns, CLOCK_DRIFT_PPM);
 	if (!n->known || sample.low_ns > n->bounds.high_ns || sample.high_ns < n->bounds.low_ns) {
 		n->steps += n->known && bounds_both(&n->bounds);
 		n->bounds = sample;
 	} else {
-		n->bounds.low_ns = sample.low_ns > n->bounds.low_ns ? sample.low_ns : n->bounds.low_ns;
-		n->bounds.high_ns = sample.high_ns < n->bounds.high_ns ? sample.high_ns : n->bounds.high_ns;
+		n->bounds.low_ns = sample.low_ns > n->bounds.low_ns ? sample.low_ns
+		                                                    : n->bounds.low_ns;
+		n->bounds.high_ns = sample.high_ns < n->bounds.high_ns ? sample.high_ns
+		                                                       : n->bounds.high_ns;
 	}
 	n->known = true;
 	lost = n->used && is_lost(n);
@@ -131,13 +139,14 @@ clocks_sample(struct clocks *c, uint32_t node, const struct clock_sample *s)
 	return lost;
 }
 
-/* What is left over when the time that passed is not worth whole nanoseconds counts the next time. */
+/* What is left over when the time that passed is not worth whole nanoseconds counts the next time.
+ */
 static void
 slew(struct node_clock *n, int64_t its_ns)
 {
 	int64_t off_ns = minus(best_ns(n), n->used_ns);
 	int64_t most_ns = minus(its_ns, n->used_at_ns) / (1000000 / CLOCK_SLEW_PPM);
-	int64_t room_ns = minus(its_ns, n->last_ns) - 1;	/* so that the later stays the later */
+	int64_t room_ns = minus(its_ns, n->last_ns) - 1; /* so that the later stays the later */
 
 	if (off_ns == 0) {
 		n->used_at_ns = its_ns;
@@ -186,7 +195,8 @@ error_ns(const struct bounds *b, int64_t used_ns)
 	return !bounds_both(b) ? INT64_MAX : above_ns > below_ns ? above_ns : below_ns;
 }
 
-/* NULL: nothing was known. What is too long ago is forgotten, and the oldest that is not stands for it. */
+/* NULL: nothing was known. What is too long ago is forgotten, and the oldest that is not stands for
+ * it. */
 static const struct known_then *
 known_at(const struct clocks *c, uint32_t node, int64_t at_ns)
 {
@@ -210,7 +220,8 @@ node_error_ns(const struct clocks *c, uint32_t node, int64_t at_ns)
 	if (k == NULL)
 		return INT64_MAX;
 	b = k->bounds;
-	bounds_age(&b, at_ns, CLOCK_DRIFT_PPM + CLOCK_SLEW_PPM);	/* what was in use then may have moved on */
+	bounds_age(&b, at_ns,
+	    CLOCK_DRIFT_PPM + CLOCK_SLEW_PPM); /* what was in use then may have moved on */
 	return error_ns(&b, k->used_ns);
 }
 
@@ -234,8 +245,11 @@ clocks_look(const struct clocks *c, uint32_t node, int64_t now_ns, struct clock_
 	n = &c->nodes[node];
 	b = n->bounds;
 	bounds_age(&b, now_ns, CLOCK_DRIFT_PPM);
-	*ret = (struct clock_look){ .known = n->known, .bounded = bounds_both(&n->bounds), .steps = n->steps,
-		.here = n->known && is_here(n), .offset_ns = n->used ? n->used_ns : best_ns(n) };
+	*ret = (struct clock_look){ .known = n->known,
+		.bounded = bounds_both(&n->bounds),
+		.steps = n->steps,
+		.here = n->known && is_here(n),
+		.offset_ns = n->used ? n->used_ns : best_ns(n) };
 	ret->uncertain_ns = error_ns(&b, ret->offset_ns);
 }
 

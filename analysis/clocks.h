@@ -2,12 +2,12 @@
 /*
  * One time for all nodes. A node stamps records by its CLOCK_MONOTONIC, which
  * began when its machine did: two of them differ by days, and drift apart by
- * some 100 us a second at worst. (While a clock is slewed to set it right it may be more. Then bounds contradict each
- * other, and the newest counts alone.) Two corrections, one after the other:
+ * some 100 us a second at worst. (While a clock is slewed to set it right it may be more. Then
+ *bounds contradict each other, and the newest counts alone.) Two corrections, one after the other:
  *
- *	record, its clock --map--> our clock, within some 100 us --trace--> the root's node's, effects after causes
- *	                   ^                                        ^
- *	 round trips with the agent                  fork to unit_begin, unit_end to join
+ *	record, its clock --map--> our clock, within some 100 us --trace--> the root's node's,
+ *effects after causes ^                                        ^ round trips with the agent fork to
+ *unit_begin, unit_end to join
  *
  * Both rest on the same fact: what was sent was sent before it came. So each
  * message gives one bound of the offset between two clocks, one each way; the
@@ -31,38 +31,43 @@
 #include "base/err.h"
 
 enum {
-	CLOCK_DRIFT_PPM = 250,		/* of one clock against another: crystals are within 100 of the truth */
-	CLOCK_SLEW_PPM = 400,		/* so fast does what is in use follow what is known */
-	CLOCK_SLEW_MAX_NS = 5000000	/* what is further from the bounds than this is not followed: it starts anew */
+	CLOCK_DRIFT_PPM =
+	    250, /* of one clock against another: crystals are within 100 of the truth */
+	CLOCK_SLEW_PPM = 400, /* so fast does what is in use follow what is known */
+	CLOCK_SLEW_MAX_NS =
+	    5000000 /* what is further from the bounds than this is not followed: it starts anew */
 };
 
 struct clocks;
 
-int  clocks_new(struct clocks **ret, struct err *e);	/* ERR_MEMORY */
-void clocks_free(struct clocks *c);			/* NULL is fine */
+int clocks_new(struct clocks **ret, struct err *e); /* ERR_MEMORY */
+void clocks_free(struct clocks *c);                 /* NULL is fine */
 
 /* ---- nodes, by round trips ---- */
 
 /* We asked, it came there, it went from there, it was back: two clocks, each true of itself. */
 struct clock_sample {
-	int64_t asked_ns, back_ns;	/* our clock; asked INT64_MIN: it came unasked, which gives the upper bound alone */
-	int64_t came_ns, went_ns;	/* its clock */
+	int64_t asked_ns, back_ns; /* our clock; asked INT64_MIN: it came unasked, which gives the
+	                              upper bound alone */
+	int64_t came_ns, went_ns;  /* its clock */
 };
 
 struct clock_look {
-	bool    known, bounded;		/* some sample; both bounds */
-	bool    here;			/* it may well be our own clock: 0 is within the bounds, and is taken */
-	int64_t offset_ns;		/* ours minus its, in use */
-	int64_t uncertain_ns;		/* by so much that may be wrong at most; INT64_MAX unless bounded */
-	uint64_t steps;			/* how often its clock (or ours) was found to have jumped */
+	bool known, bounded; /* some sample; both bounds */
+	bool here;         /* it may well be our own clock: 0 is within the bounds, and is taken */
+	int64_t offset_ns; /* ours minus its, in use */
+	int64_t uncertain_ns; /* by so much that may be wrong at most; INT64_MAX unless bounded */
+	uint64_t steps;       /* how often its clock (or ours) was found to have jumped */
 };
 
-/* Nothing is known of the node's clock any more: another machine, or the same one started anew. `node` is small. */
-int  clocks_reset(struct clocks *c, uint32_t node, struct err *e);
+/* Nothing is known of the node's clock any more: another machine, or the same one started anew.
+ * `node` is small. */
+int clocks_reset(struct clocks *c, uint32_t node, struct err *e);
 
-/* O(1). Samples that no two clocks can give (back before asked) are ignored. True: what is in use is wrong by more
- * than can be followed, and the next clocks_map() starts anew, perhaps with earlier times than before: what was
- * mapped and is not complete yet must be given up, and what is known of the node as one of a pair is forgotten. */
+/* O(1). Samples that no two clocks can give (back before asked) are ignored. True: what is in use
+ * is wrong by more than can be followed, and the next clocks_map() starts anew, perhaps with
+ * earlier times than before: what was mapped and is not complete yet must be given up, and what is
+ * known of the node as one of a pair is forgotten. */
 bool clocks_sample(struct clocks *c, uint32_t node, const struct clock_sample *s);
 
 /*
@@ -74,7 +79,8 @@ bool clocks_sample(struct clocks *c, uint32_t node, const struct clock_sample *s
  */
 int64_t clocks_map(struct clocks *c, uint32_t node, int64_t its_ns);
 
-/* The same for times that are no record's and need not be in order (of losses): by the offset in use now. */
+/* The same for times that are no record's and need not be in order (of losses): by the offset in
+ * use now. */
 int64_t clocks_near(const struct clocks *c, uint32_t node, int64_t its_ns);
 
 void clocks_look(const struct clocks *c, uint32_t node, int64_t now_ns, struct clock_look *ret);
@@ -82,10 +88,11 @@ void clocks_look(const struct clocks *c, uint32_t node, int64_t now_ns, struct c
 /* ---- pairs of nodes, by traces ---- */
 
 struct clocks_counts {
-	uint64_t corrected;		/* traces with units that were moved onto the root's node's clock */
-	uint64_t contradictory;		/* traces for which clocks_trace() said false */
-	uint64_t late_ends;		/* unit_end after the join: stamped after the answer had gone, so no bound */
-	uint32_t pairs;			/* of nodes that hand work to each other */
+	uint64_t corrected;     /* traces with units that were moved onto the root's node's clock */
+	uint64_t contradictory; /* traces for which clocks_trace() said false */
+	uint64_t
+	    late_ends; /* unit_end after the join: stamped after the answer had gone, so no bound */
+	uint32_t pairs; /* of nodes that hand work to each other */
 };
 
 /*
@@ -112,9 +119,10 @@ struct clocks_counts {
  */
 bool clocks_trace(struct clocks *c, struct trace *t, const struct labels *labels);
 
-/* The offset between two nodes' mapped clocks now in use: how far b's is ahead of a's. False: they hand each other
- * nothing. */
-bool clocks_pair(const struct clocks *c, uint32_t a, uint32_t b, int64_t *ahead_ns, int64_t *uncertain_ns);
+/* The offset between two nodes' mapped clocks now in use: how far b's is ahead of a's. False: they
+ * hand each other nothing. */
+bool clocks_pair(
+    const struct clocks *c, uint32_t a, uint32_t b, int64_t *ahead_ns, int64_t *uncertain_ns);
 
 void clocks_counts(const struct clocks *c, struct clocks_counts *ret);
 

@@ -37,7 +37,9 @@ pair_for(struct clocks *c, uint32_t a, uint32_t b)
 
 	if (p != NULL || c->counts.pairs == PAIRS_MAX || (p = malloc(sizeof *p)) == NULL)
 		return p;
-	*p = (struct pair){ .next = c->pairs, .a = a < b ? a : b, .b = a < b ? b : a, .bounds = NO_BOUNDS };
+	*p = (struct pair){
+		.next = c->pairs, .a = a < b ? a : b, .b = a < b ? b : a, .bounds = NO_BOUNDS
+	};
 	if (!map_put(&c->pair_of, (uint64_t)p->a << 32 | p->b, p)) {
 		free(p);
 		return NULL;
@@ -57,7 +59,8 @@ pairs_forget(struct clocks *c, uint32_t node)
 		}
 }
 
-/* What is true of the pair at this time by all that is known: by traces, and by round trips where they agree. */
+/* What is true of the pair at this time by all that is known: by traces, and by round trips where
+ * they agree. */
 static struct bounds
 pair_bounds(const struct clocks *c, const struct pair *p, int64_t now_ns)
 {
@@ -83,12 +86,19 @@ static int64_t
 pair_ahead_ns(const struct clocks *c, const struct pair *p, int64_t now_ns)
 {
 	struct bounds b = pair_bounds(c, p, now_ns);
-	bool unknown = node_error_ns(c, p->a, now_ns) == INT64_MAX && node_error_ns(c, p->b, now_ns) == INT64_MAX;
+	bool unknown = node_error_ns(c, p->a, now_ns) == INT64_MAX &&
+	               node_error_ns(c, p->b, now_ns) == INT64_MAX;
 
-	/* One clock, or clocks of which nobody said that they are two (of trace files): without need nothing is moved. */
-	if (bounds_both(&p->bounds) && p->has_best && !(bounds_hold(&b, 0) && (unknown || both_here(c, p, now_ns))))
-		return p->best_ns < b.low_ns ? b.low_ns : p->best_ns > b.high_ns ? b.high_ns : p->best_ns;
-	return p->bounds.low_ns > 0 ? p->bounds.low_ns : p->bounds.high_ns < 0 ? p->bounds.high_ns : 0;
+	/* One clock, or clocks of which nobody said that they are two (of trace files): without
+	 * need nothing is moved. */
+	if (bounds_both(&p->bounds) && p->has_best &&
+	    !(bounds_hold(&b, 0) && (unknown || both_here(c, p, now_ns))))
+		return p->best_ns < b.low_ns    ? b.low_ns
+		       : p->best_ns > b.high_ns ? b.high_ns
+		                                : p->best_ns;
+	return p->bounds.low_ns > 0    ? p->bounds.low_ns
+	       : p->bounds.high_ns < 0 ? p->bounds.high_ns
+	                               : 0;
 }
 
 /* The middle of the quickest ways there and back is a better guess than that of the last ones. */
@@ -100,7 +110,8 @@ keep_best(const struct clocks *c, struct pair *p, int64_t now_ns)
 	int64_t loosened_ns = minus(now_ns, p->best_at_ns) / (1000000 / PAIR_DRIFT_PPM);
 
 	p->has_best &= bounds_both(&p->bounds) && bounds_hold(&b, p->best_ns);
-	if (!bounds_both(&p->bounds) || (p->has_best && plus(p->best_error_ns, loosened_ns) < error_ns))
+	if (!bounds_both(&p->bounds) ||
+	    (p->has_best && plus(p->best_error_ns, loosened_ns) < error_ns))
 		return;
 	p->has_best = true;
 	p->best_ns = bounds_middle(&b);
@@ -109,9 +120,9 @@ keep_best(const struct clocks *c, struct pair *p, int64_t now_ns)
 }
 
 /*
- * One stamp after another on two nodes, by cause and effect: what is between them is the way, and what the second
- * clock is ahead. Not sure: the first may have been stamped late. False: round trips exclude it. What other traces
- * said, and this excludes, is out of date.
+ * One stamp after another on two nodes, by cause and effect: what is between them is the way, and
+ * what the second clock is ahead. Not sure: the first may have been stamped late. False: round
+ * trips exclude it. What other traces said, and this excludes, is out of date.
  */
 static bool
 learn(struct clocks *c, const struct event *from, const struct event *to, bool sure, int64_t now_ns)
@@ -127,7 +138,8 @@ learn(struct clocks *c, const struct event *from, const struct event *to, bool s
 	error_ns = plus(node_error_ns(c, p->a, now_ns), node_error_ns(c, p->b, now_ns));
 	bounds_age(&p->bounds, now_ns, PAIR_DRIFT_PPM);
 	crosses = upper ? bound_ns < p->bounds.low_ns : bound_ns > p->bounds.high_ns;
-	if (!sure && (crosses || apart_ns < -error_ns || (apart_ns < 0 && both_here(c, p, now_ns)))) {
+	if (!sure &&
+	    (crosses || apart_ns < -error_ns || (apart_ns < 0 && both_here(c, p, now_ns)))) {
 		c->counts.late_ends++;
 		return true;
 	}
@@ -177,7 +189,10 @@ make_room(struct clocks *c, uint32_t nunits)
 	c->chain = malloc(cap * sizeof *c->chain);
 	c->state = malloc(cap);
 	c->links = malloc(2 * (size_t)cap * sizeof *c->links);
-	c->unit_cap = c->moves_ns != NULL && c->chain != NULL && c->state != NULL && c->links != NULL ? cap : 0;
+	c->unit_cap = c->moves_ns != NULL && c->chain != NULL && c->state != NULL &&
+	                      c->links != NULL
+	                  ? cap
+	                  : 0;
 	return c->unit_cap != 0;
 }
 
@@ -193,12 +208,14 @@ link_place(const struct clocks *c, uint64_t link)
 
 /* The first event of that kind and link in the unit, or TRACE_NONE. */
 static uint32_t
-unit_event(const struct trace *t, uint32_t unit, const struct labels *labels, uint8_t kind, uint64_t link)
+unit_event(
+    const struct trace *t, uint32_t unit, const struct labels *labels, uint8_t kind, uint64_t link)
 {
 	const struct unit *u = &t->units[unit];
 
 	for (uint32_t i = u->first; i < u->first + u->count; i++)
-		if (t->events[i].link_id == link && labels_get(labels, t->events[i].label)->kind == kind)
+		if (t->events[i].link_id == link &&
+		    labels_get(labels, t->events[i].label)->kind == kind)
 			return i;
 	return TRACE_NONE;
 }
@@ -236,7 +253,8 @@ learn_joins(struct clocks *c, const struct trace *t, const struct labels *labels
 		if (join->link_id == 0 || labels_get(labels, join->label)->kind != RECORD_JOIN)
 			continue;
 		seen = link_place(c, join->link_id);
-		if (seen->unit != TRACE_NONE && seen->end != TRACE_NONE && t->events[seen->end].node != join->node)
+		if (seen->unit != TRACE_NONE && seen->end != TRACE_NONE &&
+		    t->events[seen->end].node != join->node)
 			learn(c, &t->events[seen->end], join, false, t->end_ns);
 	}
 }
@@ -324,7 +342,8 @@ clocks_trace(struct clocks *c, struct trace *t, const struct labels *labels)
 }
 
 bool
-clocks_pair(const struct clocks *c, uint32_t a, uint32_t b, int64_t *ahead_ns, int64_t *uncertain_ns)
+clocks_pair(
+    const struct clocks *c, uint32_t a, uint32_t b, int64_t *ahead_ns, int64_t *uncertain_ns)
 {
 	const struct pair *p = a != b ? pair_find(c, a, b) : NULL;
 	struct bounds bounds;
@@ -335,7 +354,8 @@ clocks_pair(const struct clocks *c, uint32_t a, uint32_t b, int64_t *ahead_ns, i
 	bounds = pair_bounds(c, p, p->bounds.at_ns);
 	x_ns = pair_ahead_ns(c, p, p->bounds.at_ns);
 	*ahead_ns = p->b == b ? x_ns : -x_ns;
-	*uncertain_ns = !bounds_both(&bounds) ? INT64_MAX :
-	    bounds.high_ns - x_ns > x_ns - bounds.low_ns ? bounds.high_ns - x_ns : x_ns - bounds.low_ns;
+	*uncertain_ns = !bounds_both(&bounds)                          ? INT64_MAX
+	                : bounds.high_ns - x_ns > x_ns - bounds.low_ns ? bounds.high_ns - x_ns
+	                                                               : x_ns - bounds.low_ns;
 	return true;
 }

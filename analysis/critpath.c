@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  *	parent  --fork------------------join-----end        the walk, from the end:
- *	            \                  /                     end, join, unit_end, x, unit_begin, fork
- *	child        unit_begin-x-unit_end
+ *	            \                  /                     end, join, unit_end, x, unit_begin,
+ *fork child        unit_begin-x-unit_end
  *
  * A unit is walked backwards only below where it was walked before (`low`), so
  * whatever the records say, no event is walked twice and the walk ends.
@@ -18,23 +18,27 @@
 
 #include "analysis/critpath.h"
 
-enum { SKIPPED = 63 };	/* instead of a kind: an event that is not to be seen */
+enum { SKIPPED = 63 }; /* instead of a kind: an event that is not to be seen */
 
 struct link_slot {
 	uint64_t link;
-	uint32_t unit;		/* TRACE_NONE: free */
+	uint32_t unit; /* TRACE_NONE: free */
 };
 
-struct visit {			/* one for each unit */
-	uint32_t low;		/* only events before this one, counted from the unit's first, are still to be walked */
-	uint32_t last;		/* its unit_end, else its last event to be seen; TRACE_NONE: nothing to see */
-	uint32_t begin;		/* its first unit_begin or request_begin; TRACE_NONE */
-	uint32_t name;		/* the label that it goes by: of `begin`, or of its first event if that is silent */
-	uint32_t same_link;	/* the next unit that the same link began (a message that was handled twice) */
-	uint32_t joiner, resume;	/* the unit that waited, and where it goes on if the way back to the fork is
-					   lost: events before `resume` */
-	int64_t  high_ns;
-	bool     left;		/* walked to its beginning, and out of it */
+struct visit {        /* one for each unit */
+	uint32_t low; /* only events before this one, counted from the unit's first, are still to be
+	                 walked */
+	uint32_t
+	    last; /* its unit_end, else its last event to be seen; TRACE_NONE: nothing to see */
+	uint32_t begin; /* its first unit_begin or request_begin; TRACE_NONE */
+	uint32_t name;  /* the label that it goes by: of `begin`, or of its first event if that is
+	                   silent */
+	uint32_t same_link; /* the next unit that the same link began (a message that was handled
+	                       twice) */
+	uint32_t joiner, resume; /* the unit that waited, and where it goes on if the way back to
+	                            the fork is lost: events before `resume` */
+	int64_t high_ns;
+	bool left; /* walked to its beginning, and out of it */
 };
 
 struct walk {
@@ -43,9 +47,9 @@ struct walk {
 	struct visit *visits;
 	struct link_slot *links;
 	uint32_t mask;
-	struct step *steps;	/* backwards */
+	struct step *steps; /* backwards */
 	uint32_t nsteps;
-	uint32_t unit, at;	/* the event before this one, counted from the unit's first, is next */
+	uint32_t unit, at; /* the event before this one, counted from the unit's first, is next */
 };
 
 static struct link_slot *
@@ -72,14 +76,20 @@ kind_at(const struct walk *w, uint32_t unit, uint32_t at)
 
 /* Looks at a unit's events once: which are to be seen, where it begins and ends. */
 static void
-survey_unit(struct walk *w, uint32_t unit, const uint8_t *const *kinds, const struct label_set *keep)
+survey_unit(
+    struct walk *w, uint32_t unit, const uint8_t *const *kinds, const struct label_set *keep)
 {
 	const struct unit *u = &w->t->units[unit];
 	struct visit *v = &w->visits[unit];
 	bool ended = false;
 
-	*v = (struct visit){ .low = u->count, .last = TRACE_NONE, .begin = TRACE_NONE, .name = LABEL_NONE,
-		.same_link = TRACE_NONE, .joiner = TRACE_NONE, .high_ns = INT64_MAX };
+	*v = (struct visit){ .low = u->count,
+		.last = TRACE_NONE,
+		.begin = TRACE_NONE,
+		.name = LABEL_NONE,
+		.same_link = TRACE_NONE,
+		.joiner = TRACE_NONE,
+		.high_ns = INT64_MAX };
 	for (uint32_t i = 0; i < u->count; i++) {
 		uint32_t label = w->t->events[u->first + i].label;
 		uint8_t kind = kind_in(kinds, label);
@@ -90,7 +100,8 @@ survey_unit(struct walk *w, uint32_t unit, const uint8_t *const *kinds, const st
 		kind &= ~KIND_SILENT;
 		if (kind == RECORD_POINT && keep != NULL && !label_set_has(keep, label))
 			w->kinds[u->first + i] = kind = SKIPPED;
-		if ((kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN) && v->begin == TRACE_NONE) {
+		if ((kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN) &&
+		    v->begin == TRACE_NONE) {
 			v->begin = i;
 			if (!(w->kinds[u->first + i] & KIND_SILENT))
 				v->name = label;
@@ -102,7 +113,8 @@ survey_unit(struct walk *w, uint32_t unit, const uint8_t *const *kinds, const st
 }
 
 static int
-survey(struct walk *w, const struct labels *labels, const struct label_set *keep, struct arena *a, struct err *e)
+survey(struct walk *w, const struct labels *labels, const struct label_set *keep, struct arena *a,
+    struct err *e)
 {
 	const struct trace *t = w->t;
 	uint32_t cap = 4;
@@ -115,14 +127,16 @@ survey(struct walk *w, const struct labels *labels, const struct label_set *keep
 	w->kinds = arena_alloc(a, t->nevents);
 	w->steps = arena_alloc(a, t->nevents * sizeof *w->steps);
 	if (w->links == NULL || w->visits == NULL || w->kinds == NULL || w->steps == NULL)
-		return err_set(e, ERR_MEMORY, "no memory for a critical path of %u events", t->nevents);
+		return err_set(
+		    e, ERR_MEMORY, "no memory for a critical path of %u events", t->nevents);
 	for (uint32_t i = 0; i < cap; i++)
 		w->links[i].unit = TRACE_NONE;
 	for (uint32_t u = 0; u < t->nunits; u++) {
 		struct link_slot *slot;
 
 		survey_unit(w, u, labels_kinds(labels), keep);
-		if (w->visits[u].begin == TRACE_NONE || kind_at(w, u, w->visits[u].begin) != RECORD_UNIT_BEGIN)
+		if (w->visits[u].begin == TRACE_NONE ||
+		    kind_at(w, u, w->visits[u].begin) != RECORD_UNIT_BEGIN)
 			continue;
 		slot = find_link(w, event_at(w, u, w->visits[u].begin)->link_id);
 		w->visits[u].same_link = slot->unit;
@@ -154,8 +168,9 @@ done_ns(const struct walk *w, uint32_t unit, int64_t join_ns)
 	return t < join_ns ? t : join_ns;
 }
 
-/* Which unit gave the result that was joined: of those that the link began and that were not walked yet, the last that
- * was done by then; when none was, the one that was done first. TRACE_NONE: none. */
+/* Which unit gave the result that was joined: of those that the link began and that were not walked
+ * yet, the last that was done by then; when none was, the one that was done first. TRACE_NONE:
+ * none. */
 static uint32_t
 joined_unit(const struct walk *w, uint64_t link, int64_t join_ns)
 {
@@ -170,7 +185,8 @@ joined_unit(const struct walk *w, uint64_t link, int64_t join_ns)
 			continue;
 		t = event_at(w, u, w->visits[u].last)->time_ns;
 		in_time = t <= join_ns;
-		better = best == TRACE_NONE || (in_time ? best_ns > join_ns || t > best_ns : t < best_ns);
+		better = best == TRACE_NONE ||
+		         (in_time ? best_ns > join_ns || t > best_ns : t < best_ns);
 		if (better) {
 			best = u;
 			best_ns = t;
@@ -193,8 +209,8 @@ push(struct walk *w, uint32_t unit, uint32_t at)
 	};
 }
 
-/* Goes on in a unit, before `at`. What bounds its times is who first came from where: coming back to it out of a
- * unit that it waited for must not bring that one's clock along. */
+/* Goes on in a unit, before `at`. What bounds its times is who first came from where: coming back
+ * to it out of a unit that it waited for must not bring that one's clock along. */
 static void
 enter(struct walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t resume, int64_t high_ns)
 {
@@ -220,8 +236,10 @@ enter(struct walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t resu
 static void
 pass_joins(struct walk *w, uint32_t at)
 {
-	uint32_t unit = w->unit, prev = seen_before(w, unit, at, false), child = TRACE_NONE, join = at;
-	int64_t latest = INT64_MIN, prev_ns = prev != TRACE_NONE ? event_at(w, unit, prev)->time_ns : INT64_MIN;
+	uint32_t unit = w->unit, prev = seen_before(w, unit, at, false), child = TRACE_NONE,
+		 join = at;
+	int64_t latest = INT64_MIN,
+		prev_ns = prev != TRACE_NONE ? event_at(w, unit, prev)->time_ns : INT64_MIN;
 	uint32_t prev_event = prev != TRACE_NONE ? w->t->units[unit].first + prev : TRACE_NONE;
 
 	for (uint32_t j = at; j != TRACE_NONE && j != prev; j = seen_before(w, unit, j, true)) {
@@ -233,7 +251,8 @@ pass_joins(struct walk *w, uint32_t at)
 			continue;
 		if (t < prev_ns && w->t->units[u].fork == prev_event && prev_event != TRACE_NONE)
 			t = prev_ns;
-		if (t <= latest || t < prev_ns || (t == prev_ns && w->t->units[u].fork != prev_event))
+		if (t <= latest || t < prev_ns ||
+		    (t == prev_ns && w->t->units[u].fork != prev_event))
 			continue;
 		latest = t;
 		child = u;
@@ -246,11 +265,13 @@ pass_joins(struct walk *w, uint32_t at)
 	}
 	w->at = w->visits[unit].low = prev != TRACE_NONE ? prev + 1 : 0;
 	if (child != TRACE_NONE)
-		enter(w, child, w->visits[child].last + 1, unit, w->at, w->steps[w->nsteps - 1].time_ns);
+		enter(w, child, w->visits[child].last + 1, unit, w->at,
+		    w->steps[w->nsteps - 1].time_ns);
 }
 
-/* At the beginning of a unit: on to the fork, or if that is not on record, to what the one who waited did before.
- * false: there is no way on. Only nonsense leads out of a unit twice, and it could do so for ever. */
+/* At the beginning of a unit: on to the fork, or if that is not on record, to what the one who
+ * waited did before. false: there is no way on. Only nonsense leads out of a unit twice, and it
+ * could do so for ever. */
 static bool
 leave(struct walk *w)
 {
@@ -263,7 +284,8 @@ leave(struct walk *w)
 	v->low = 0;
 	if (fork != TRACE_NONE) {
 		unit = w->t->events[fork].unit;
-		enter(w, unit, fork - w->t->units[unit].first + 1, v->joiner, v->resume, v->high_ns);
+		enter(
+		    w, unit, fork - w->t->units[unit].first + 1, v->joiner, v->resume, v->high_ns);
 		if (w->at > 0)
 			return true;
 		v = &w->visits[w->unit];
@@ -281,7 +303,8 @@ walk(struct walk *w)
 {
 	for (;;) {
 		uint32_t at = seen_before(w, w->unit, w->at, true);
-		uint8_t kind = at != TRACE_NONE ? kind_at(w, w->unit, at) : (uint8_t)RECORD_UNIT_BEGIN;
+		uint8_t kind = at != TRACE_NONE ? kind_at(w, w->unit, at)
+		                                : (uint8_t)RECORD_UNIT_BEGIN;
 
 		if (kind == RECORD_JOIN) {
 			pass_joins(w, at);
@@ -337,7 +360,8 @@ keep_steps(struct walk *w)
 	steps[0].owner = LABEL_NONE;
 	for (uint32_t i = 1; i < w->nsteps; i++) {
 		struct step s = steps[i];
-		uint32_t unit = events[s.event].unit, here = unit == last_unit ? s.unit_label : LABEL_NONE;
+		uint32_t unit = events[s.event].unit,
+			 here = unit == last_unit ? s.unit_label : LABEL_NONE;
 		int64_t took_ns = s.time_ns - last_ns;
 
 		if (took_ns > longest_ns || (took_ns == longest_ns && owner == LABEL_NONE)) {
@@ -363,8 +387,8 @@ find_end(struct walk *w)
 
 	for (uint32_t i = t->nevents; i-- > 0;)
 		if (w->kinds[i] == RECORD_REQUEST_END) {
-			enter(w, t->events[i].unit, i + 1 - t->units[t->events[i].unit].first, TRACE_NONE, 0,
-			    t->end_ns);
+			enter(w, t->events[i].unit, i + 1 - t->units[t->events[i].unit].first,
+			    TRACE_NONE, 0, t->end_ns);
 			return true;
 		}
 	return false;

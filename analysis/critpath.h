@@ -20,23 +20,25 @@
 enum { BIN_NONE = 0 };
 
 struct step {
-	int64_t  time_ns;	/* on the root's clock, made causal */
-	uint32_t event;		/* index into the trace's events */
+	int64_t time_ns; /* on the root's clock, made causal */
+	uint32_t event;  /* index into the trace's events */
 	uint32_t label;
-	uint32_t unit_label;	/* label of the event that began the step's unit; where that is silent, of its first that is not */
-	uint32_t owner;		/* label of the event that began the unit in which the time before this step passed;
-				   LABEL_NONE: on the way from one unit to another */
-	uint32_t bin;		/* of a developer-chosen key (bins.h), else BIN_NONE */
+	uint32_t unit_label; /* label of the event that began the step's unit; where that is silent,
+	                        of its first that is not */
+	uint32_t owner; /* label of the event that began the unit in which the time before this step
+	                   passed; LABEL_NONE: on the way from one unit to another */
+	uint32_t bin;   /* of a developer-chosen key (bins.h), else BIN_NONE */
 };
 
 struct critpath {
-	uint32_t nsteps;	/* >= 2; edges are between neighbours */
-	struct step *steps;	/* first: request_begin, last: request_end */
-	uint32_t moved;		/* steps that came before their cause */
+	uint32_t nsteps;    /* >= 2; edges are between neighbours */
+	struct step *steps; /* first: request_begin, last: request_end */
+	uint32_t moved;     /* steps that came before their cause */
 };
 
-/* The path through all events whose label is always on (any structure event), or in `keep` (NULL: all).
- * In the arena. O(events). ERR_MEMORY; ERR_INPUT: the trace has no path from its end to its begin. */
+/* The path through all events whose label is always on (any structure event), or in `keep` (NULL:
+ * all). In the arena. O(events). ERR_MEMORY; ERR_INPUT: the trace has no path from its end to its
+ * begin. */
 int critpath_extract(struct critpath *ret, const struct trace *t, const struct labels *labels,
     const struct label_set *keep, struct arena *a, struct err *e);
 
@@ -69,43 +71,46 @@ int critpath_extract(struct critpath *ret, const struct trace *t, const struct l
  *   differ are no repeats.
  */
 struct shape_edge {
-	uint32_t from, to;		/* labels */
-	uint32_t from_unit, to_unit;	/* labels of the events that began their units */
-	uint32_t owner;			/* of the first step on it, see struct step */
-	uint32_t from_token, to_token;	/* to <= from: it goes round a loop */
+	uint32_t from, to;             /* labels */
+	uint32_t from_unit, to_unit;   /* labels of the events that began their units */
+	uint32_t owner;                /* of the first step on it, see struct step */
+	uint32_t from_token, to_token; /* to <= from: it goes round a loop */
 };
 
 struct shape_loop {
-	uint32_t first, last;		/* tokens: the body */
-	uint32_t edge;			/* from last back to first */
+	uint32_t first, last; /* tokens: the body */
+	uint32_t edge;        /* from last back to first */
 };
 
 struct shape {
-	struct hash128 key;		/* of the tokens' label texts and bins: the same on every run */
+	struct hash128 key; /* of the tokens' label texts and bins: the same on every run */
 	uint32_t ntokens, nedges, nloops;
-	uint32_t *tokens;		/* labels */
-	uint32_t *bins;			/* [ntokens] */
-	struct shape_edge *edges;	/* the first ntokens - 1 lead from token i to i + 1, then one for each loop */
-	struct shape_loop *loops;	/* by length, then by place: inner ones before those around them */
+	uint32_t *tokens; /* labels */
+	uint32_t *bins;   /* [ntokens] */
+	struct shape_edge
+	    *edges; /* the first ntokens - 1 lead from token i to i + 1, then one for each loop */
+	struct shape_loop
+	    *loops; /* by length, then by place: inner ones before those around them */
 	/* of this one path: */
-	int64_t  *times_ns;		/* [nedges]; their sum is the response time */
-	uint32_t *passes;		/* [nedges]: how often the path went that way */
-	uint64_t *iterations;		/* [nloops]: how often the body ran, in all */
-	uint32_t *first_step;		/* [ntokens]: the first step of the path on that token */
+	int64_t *times_ns;    /* [nedges]; their sum is the response time */
+	uint32_t *passes;     /* [nedges]: how often the path went that way */
+	uint64_t *iterations; /* [nloops]: how often the body ran, in all */
+	uint32_t *first_step; /* [ntokens]: the first step of the path on that token */
 };
 
-/* Folds. In the arena. O(steps) for looking up labels, and for a label that was there within the last 64, up to 64
- * comparisons for each of these places: never more than O(steps x 64 x 32), whatever the loops, and O(steps) as a rule.
- * ERR_MEMORY. */
-int shape_of(struct shape *ret, const struct critpath *p, const struct labels *labels, struct arena *a,
-    struct err *e);
+/* Folds. In the arena. O(steps) for looking up labels, and for a label that was there within the
+ * last 64, up to 64 comparisons for each of these places: never more than O(steps x 64 x 32),
+ * whatever the loops, and O(steps) as a rule. ERR_MEMORY. */
+int shape_of(struct shape *ret, const struct critpath *p, const struct labels *labels,
+    struct arena *a, struct err *e);
 
-/* Whether the edges add up to the trace's response time. They do, for every trace: debug builds (HONE_DEBUG) and
- * those with a sanitizer stop if not, others count it: group.h and `hone status` show how many. O(edges). */
+/* Whether the edges add up to the trace's response time. They do, for every trace: debug builds
+ * (HONE_DEBUG) and those with a sanitizer stop if not, others count it: group.h and `hone status`
+ * show how many. O(edges). */
 bool shape_exact(const struct shape *s, const struct trace *t);
 
-/* How often a body ran, also where it is no loop of this shape: how often the path came to its first token from
- * elsewhere than that body, and round the loop. O(loops). */
+/* How often a body ran, also where it is no loop of this shape: how often the path came to its
+ * first token from elsewhere than that body, and round the loop. O(loops). */
 uint64_t shape_runs(const struct shape *s, uint32_t first, uint32_t last);
 
 /* How many loops begin before that token, and end behind it. O(loops). */

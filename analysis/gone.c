@@ -22,7 +22,7 @@
 
 struct gone {
 	uint64_t seed;
-	uint32_t next;		/* number */
+	uint32_t next; /* number */
 	uint32_t head[GONE_MAX];
 	uint16_t back[GONE_MAX];
 	uint64_t ids[GONE_MAX];
@@ -35,10 +35,11 @@ gone_new(void)
 
 	if (g == NULL)
 		return NULL;
-	memset(g, 0xff, sizeof *g);	/* not zeroes: those the system gives only page by page, when they are written */
+	memset(g, 0xff, sizeof *g); /* not zeroes: those the system gives only page by page, when
+	                               they are written */
 	memset(g->head, 0, sizeof g->head);
 	g->seed = hash_seed();
-	g->next = GONE_MAX + 1;		/* so that a head of 0 is too old */
+	g->next = GONE_MAX + 1; /* so that a head of 0 is too old */
 	return g;
 }
 
@@ -57,7 +58,8 @@ bucket_of(const struct gone *g, uint64_t id)
 void
 gone_add(struct gone *g, uint64_t id)
 {
-	uint32_t *head = &g->head[bucket_of(g, id)], apart = g->next - *head, at = g->next % GONE_MAX;
+	uint32_t *head = &g->head[bucket_of(g, id)], apart = g->next - *head,
+		 at = g->next % GONE_MAX;
 
 	g->ids[at] = id;
 	g->back[at] = apart < GONE_MAX ? (uint16_t)apart : 0;

@@ -15,8 +15,8 @@ enum { GONE_MAX = 65536 };
 
 struct gone;
 
-struct gone *gone_new(void);	/* NULL: out of memory */
-void gone_free(struct gone *g);	/* NULL is fine */
+struct gone *gone_new(void);    /* NULL: out of memory */
+void gone_free(struct gone *g); /* NULL is fine */
 
 /* From now on the id is in it, until GONE_MAX more have been added. O(1). */
 void gone_add(struct gone *g, uint64_t id);

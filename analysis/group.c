@@ -29,7 +29,7 @@ groups_new(const struct groups_options *o, const struct labels *labels)
 static void
 place_free(struct place *p)
 {
-	struct arena arena = p->arena;	/* which p lies in */
+	struct arena arena = p->arena; /* which p lies in */
 
 	texts_free(p->group.texts);
 	map_release(&p->loop_of);
@@ -137,9 +137,10 @@ copy_shape(struct place *p, const struct shape *from)
 	*to = *from;
 	to->tokens = arena_copy(&p->arena, from->tokens, from->ntokens * sizeof *from->tokens);
 	to->bins = arena_copy(&p->arena, from->bins, from->ntokens * sizeof *from->bins);
-	to->first_step = arena_copy(&p->arena, from->first_step, from->ntokens * sizeof *from->first_step);
+	to->first_step = arena_copy(
+	    &p->arena, from->first_step, from->ntokens * sizeof *from->first_step);
 	return to->tokens != NULL && to->bins != NULL && to->first_step != NULL &&
-	    group_widen(p, from->nedges + SPARE_LOOPS, from->nloops + SPARE_LOOPS);
+	       group_widen(p, from->nedges + SPARE_LOOPS, from->nloops + SPARE_LOOPS);
 }
 
 static size_t
@@ -152,7 +153,7 @@ size_t
 place_bytes(const struct place *p)
 {
 	return p->arena.total_bytes + p->samples_cap * stride(p) * sizeof(double) +
-	    p->group.shape.nloops * (size_t)LOOP_BYTES;
+	       p->group.shape.nloops * (size_t)LOOP_BYTES;
 }
 
 static struct place *
@@ -168,9 +169,10 @@ place_new(struct groups *gs, uint32_t type, const struct shape *s)
 	g = &p->group;
 	p->arena = arena;
 	ok = copy_shape(p, s) && keys_find(p, gs->labels) &&
-	    (g->sketch = arena_calloc(&p->arena, 1, sizeof *g->sketch)) != NULL &&
-	    (g->samples = arena_calloc(&p->arena, gs->o.samples_max, sizeof *g->samples)) != NULL &&
-	    (g->texts = texts_new()) != NULL;
+	     (g->sketch = arena_calloc(&p->arena, 1, sizeof *g->sketch)) != NULL &&
+	     (g->samples = arena_calloc(&p->arena, gs->o.samples_max, sizeof *g->samples)) !=
+	         NULL &&
+	     (g->texts = texts_new()) != NULL;
 	for (uint32_t i = 0; ok && i < s->nedges; i++)
 		g->edge_ignored[i] = edge_is_ignored(gs, &s->edges[i]);
 	for (uint32_t i = 0; ok && i < s->nloops; i++)
@@ -182,7 +184,7 @@ place_new(struct groups *gs, uint32_t type, const struct shape *s)
 	g->type = type;
 	g->samples_max = gs->o.samples_max;
 	g->slowest.total_ns = g->fastest.total_ns = -1;
-	rng_seed(&g->rng, gs->o.seed ^ s->key.a);	/* by the shape, not by which group came first */
+	rng_seed(&g->rng, gs->o.seed ^ s->key.a); /* by the shape, not by which group came first */
 	return p;
 }
 
@@ -203,7 +205,8 @@ keep_place(struct groups *gs, struct place *p)
 	uint64_t key = p->group.shape.key.a;
 	struct place **more;
 
-	if (gs->o.memory_max_bytes != 0 && gs->bytes + place_bytes(p) > gs->o.memory_max_bytes / 2) {
+	if (gs->o.memory_max_bytes != 0 &&
+	    gs->bytes + place_bytes(p) > gs->o.memory_max_bytes / 2) {
 		gs->full = true;
 		return false;
 	}
@@ -250,7 +253,8 @@ note_exemplars(struct group *g, struct exemplar x)
 		g->fastest = x;
 }
 
-/* The trace's times by the group's edges, 0 where they are ignored; all of what is ignored goes to *ignored. */
+/* The trace's times by the group's edges, 0 where they are ignored; all of what is ignored goes to
+ * *ignored. */
 static const double *
 lay_times(struct groups *gs, const struct place *p, const struct shape *s, int64_t *ignored)
 {
@@ -259,7 +263,8 @@ lay_times(struct groups *gs, const struct place *p, const struct shape *s, int64
 	double *times;
 
 	if (gs->ntimes < g->shape.nedges) {
-		if ((times = realloc(gs->times, 2 * (size_t)g->shape.nedges * sizeof *times)) == NULL)
+		if ((times = realloc(gs->times, 2 * (size_t)g->shape.nedges * sizeof *times)) ==
+		    NULL)
 			return NULL;
 		gs->times = times;
 		gs->ntimes = 2 * g->shape.nedges;
@@ -270,7 +275,8 @@ lay_times(struct groups *gs, const struct place *p, const struct shape *s, int64
 	for (uint32_t i = plain; i < g->shape.nedges; i++)
 		times[i] = 0;
 	for (uint32_t i = 0; i < s->nloops; i++)
-		times[g->shape.loops[loops_number(p, &s->loops[i], i)].edge] = (double)s->times_ns[s->loops[i].edge];
+		times[g->shape.loops[loops_number(p, &s->loops[i], i)].edge] =
+		    (double)s->times_ns[s->loops[i].edge];
 	*ignored = 0;
 	for (uint32_t i = 0; i < g->shape.nedges && gs->o.ignore != NULL; i++)
 		if (g->edge_ignored[i]) {
@@ -283,8 +289,9 @@ lay_times(struct groups *gs, const struct place *p, const struct shape *s, int64
 bool
 same_path(const struct shape *a, const struct shape *b)
 {
-	return a->ntokens == b->ntokens && memcmp(a->tokens, b->tokens, a->ntokens * sizeof *a->tokens) == 0 &&
-	    memcmp(a->bins, b->bins, a->ntokens * sizeof *a->bins) == 0;
+	return a->ntokens == b->ntokens &&
+	       memcmp(a->tokens, b->tokens, a->ntokens * sizeof *a->tokens) == 0 &&
+	       memcmp(a->bins, b->bins, a->ntokens * sizeof *a->bins) == 0;
 }
 
 static struct group *
@@ -296,8 +303,8 @@ to_other(struct groups *gs, const struct trace *t, const struct shape *s)
 }
 
 struct group *
-groups_add(struct groups *gs, const struct trace *t, const struct critpath *p, const struct shape *s,
-    const char *const *node_names)
+groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
+    const struct shape *s, const char *const *node_names)
 {
 	struct place *place;
 	struct exemplar x = { { t->id_high, t->id }, t->end_ns - t->begin_ns };
@@ -320,7 +327,8 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p, c
 	if (!loops_take(gs, place, s) || (times = lay_times(gs, place, s, &ignored)) == NULL)
 		return to_other(gs, t, s);
 	x.total_ns -= ignored;
-	comoments_add_high(g->edges, times, g->shape.nedges, (double)x.total_ns, &g->total, &g->total_high);
+	comoments_add_high(
+	    g->edges, times, g->shape.nedges, (double)x.total_ns, &g->total, &g->total_high);
 	moments_high_add(&g->total_high, &g->total, (double)x.total_ns);
 	moments_add(&g->total, (double)x.total_ns);
 	moments_add(&g->ignored, (double)ignored);
@@ -342,7 +350,8 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p, c
 static void
 merge_edge(struct group *g, uint32_t edge, const struct group *f, const struct comoments *from)
 {
-	comoments_merge_high(&g->edges[edge], &g->total, &g->total_high, from, &f->total, &f->total_high);
+	comoments_merge_high(
+	    &g->edges[edge], &g->total, &g->total_high, from, &f->total, &f->total_high);
 }
 
 static void
@@ -357,7 +366,8 @@ merge_counts(struct place *to, const struct place *from)
 		const struct comoments none = { .n = f->total.n, .mean_y = f->total.mean };
 		uint32_t there = loops_number(from, &g->shape.loops[i], i);
 
-		merge_edge(g, g->shape.loops[i].edge, f, there == UINT32_MAX ? &none : &f->edges[f->shape.loops[there].edge]);
+		merge_edge(g, g->shape.loops[i].edge, f,
+		    there == UINT32_MAX ? &none : &f->edges[f->shape.loops[there].edge]);
 	}
 	moments_high_merge(&g->total_high, &g->total, &f->total_high, &f->total);
 	moments_merge(&g->total, &f->total);
@@ -377,8 +387,11 @@ merge_place(struct groups *gs, const struct place *from)
 	const struct group *f = &from->group;
 	struct place *to = groups_place(gs, f->type, &f->shape);
 
-	if (to == NULL || !same_path(&to->group.shape, &f->shape) || !loops_take(gs, to, &f->shape)) {
-		gs->other.collisions += to != NULL && !same_path(&to->group.shape, &f->shape) ? f->total.n : 0;
+	if (to == NULL || !same_path(&to->group.shape, &f->shape) ||
+	    !loops_take(gs, to, &f->shape)) {
+		gs->other.collisions += to != NULL && !same_path(&to->group.shape, &f->shape)
+		                            ? f->total.n
+		                            : 0;
 		gs->other.traces += f->total.n;
 		moments_merge(&gs->other.total, &f->total);
 		return 0;

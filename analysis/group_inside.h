@@ -5,17 +5,22 @@
 
 #include "analysis/group.h"
 
-enum { KEYS_MAX = 1024, SPARE_LOOPS = 4, LOOP_BYTES = 64 };	/* a loop's place in the table of loops takes these */
+enum {
+	KEYS_MAX = 1024,
+	SPARE_LOOPS = 4,
+	LOOP_BYTES = 64
+}; /* a loop's place in the table of loops takes these */
 
-/* A group and what belongs to it: all is in the arena but the samples' numbers and the moving parts of tables. */
+/* A group and what belongs to it: all is in the arena but the samples' numbers and the moving parts
+ * of tables. */
 struct place {
 	struct group group;
 	struct arena arena;
 	struct place *same_hash;
-	struct map loop_of;	/* (first, last) to the loop's number + 1 */
+	struct map loop_of; /* (first, last) to the loop's number + 1 */
 	uint32_t edges_cap, loops_cap, keys_cap, samples_cap;
 	uint32_t nidentities;
-	double *numbers;	/* [samples_cap][edges_cap + keys_cap] */
+	double *numbers; /* [samples_cap][edges_cap + keys_cap] */
 };
 
 struct groups {
@@ -23,28 +28,33 @@ struct groups {
 	const struct labels *labels;
 	struct place **places;
 	uint32_t count, cap;
-	struct map by_key;	/* half of the key to the newest place with it */
+	struct map by_key; /* half of the key to the newest place with it */
 	struct groups_other other;
-	uint8_t *ignored;	/* of each label that was asked for: IGNORED_... */
+	uint8_t *ignored; /* of each label that was asked for: IGNORED_... */
 	uint32_t nignored;
-	double *times;		/* of the trace at hand, by its group's edges */
+	double *times; /* of the trace at hand, by its group's edges */
 	uint32_t ntimes;
 	size_t bytes;
-	bool full;		/* a shape was refused for want of memory, and so are all others */
+	bool full; /* a shape was refused for want of memory, and so are all others */
 };
 
 /* group.c */
-struct place *groups_place(struct groups *gs, uint32_t type, const struct shape *s);	/* the shape's; NULL: no room */
-size_t place_bytes(const struct place *p);	/* less texts */
+struct place *groups_place(
+    struct groups *gs, uint32_t type, const struct shape *s); /* the shape's; NULL: no room */
+size_t place_bytes(const struct place *p);                    /* less texts */
 bool group_widen(struct place *p, uint32_t edges_cap, uint32_t loops_cap);
 /* Like arena_copy(), with room for more, cleared. NULL: out of memory. */
 void *group_more(struct place *p, const void *from, size_t size_bytes, size_t room_bytes);
-/* An array of `place *p` gets a new place with room for `cap`, n of which are kept. false: it stays what it is. */
-#define MORE(array, n, cap) ({ \
-	void *more_ = group_more(p, (array), (n) * sizeof *(array), (cap) * sizeof *(array)); \
-	if (more_ != NULL) \
-		(array) = more_; \
-	more_ != NULL; })
+/* An array of `place *p` gets a new place with room for `cap`, n of which are kept. false: it stays
+ * what it is. */
+#define MORE(array, n, cap)                                                      \
+	({                                                                       \
+		void *more_ = group_more(                                        \
+		    p, (array), (n) * sizeof *(array), (cap) * sizeof *(array)); \
+		if (more_ != NULL)                                               \
+			(array) = more_;                                         \
+		more_ != NULL;                                                   \
+	})
 bool edge_is_ignored(struct groups *gs, const struct shape_edge *e);
 bool same_path(const struct shape *a, const struct shape *b);
 void note_exemplars(struct group *g, struct exemplar x);
@@ -52,22 +62,25 @@ void note_exemplars(struct group *g, struct exemplar x);
 /* group_keys.c */
 bool keys_find(struct place *p, const struct labels *labels);
 void keys_add(struct group *g, struct key k);
-void keys_read(struct groups *gs, struct place *place, double *out, const struct trace *t, const struct critpath *p,
-    const struct shape *s, const char *const *node_names);
+void keys_read(struct groups *gs, struct place *place, double *out, const struct trace *t,
+    const struct critpath *p, const struct shape *s, const char *const *node_names);
 double keys_text(struct groups *gs, struct place *p, const char *s, size_t len, bool identity);
 
 /* group_samples.c */
-struct sample *sample_choose(struct groups *gs, struct place *p);	/* for the trace just counted, or NULL */
+struct sample *sample_choose(
+    struct groups *gs, struct place *p); /* for the trace just counted, or NULL */
 bool samples_room(struct place *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap);
-int  samples_merge(struct groups *gs, struct place *to, const struct place *from);
+int samples_merge(struct groups *gs, struct place *to, const struct place *from);
 
 /* group_loops.c */
-bool loops_take(struct groups *gs, struct place *p, const struct shape *from);	/* those that are new; false: no room */
+bool loops_take(struct groups *gs, struct place *p,
+    const struct shape *from); /* those that are new; false: no room */
 bool loops_know(struct place *p, uint32_t loop);
-uint32_t loops_number(const struct place *p, const struct shape_loop *l, uint32_t guess);	/* UINT32_MAX: not there */
+uint32_t loops_number(
+    const struct place *p, const struct shape_loop *l, uint32_t guess); /* UINT32_MAX: not there */
 uint32_t loops_with_keys(const struct group *g);
 
-struct order {			/* of loops: by their first token, of these the longest first */
+struct order { /* of loops: by their first token, of these the longest first */
 	uint32_t first, last;
 	uint32_t loop;
 };

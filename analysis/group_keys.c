@@ -8,15 +8,17 @@
 
 enum {
 	TEXTS_MAX = 256,
-	IDENTITIES_MAX = 128,	/* of these, so many may be processes and threads: there is room left for others */
-	TEXT_BYTES = 48		/* what a text takes beside itself */
+	IDENTITIES_MAX =
+	    128, /* of these, so many may be processes and threads: there is room left for others */
+	TEXT_BYTES = 48 /* what a text takes beside itself */
 };
 
 /* Numbers that only tell requests apart: nothing follows from their size. */
 static bool
 is_identity(const struct label *l, const char *field)
 {
-	return l->kind != RECORD_POINT && (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0);
+	return l->kind != RECORD_POINT &&
+	       (strcmp(field, "trace_id_high") == 0 || strcmp(field, "probed") == 0);
 }
 
 void
@@ -72,8 +74,8 @@ keys_text(struct groups *gs, struct place *p, const char *s, size_t len, bool id
 	struct texts *texts = p->group.texts;
 	uint32_t id = texts_find(texts, s, len);
 
-	if (id == UINT32_MAX && texts_count(texts) < TEXTS_MAX && (!identity || p->nidentities < IDENTITIES_MAX) &&
-	    text_room(gs, len)) {
+	if (id == UINT32_MAX && texts_count(texts) < TEXTS_MAX &&
+	    (!identity || p->nidentities < IDENTITIES_MAX) && text_room(gs, len)) {
 		id = texts_intern(texts, s, len);
 		p->nidentities += identity;
 	}
@@ -106,7 +108,8 @@ field_number(struct groups *gs, struct place *p, struct key *k, const struct eve
 
 /* Where a unit ran. A process or thread that nobody knows is missing. */
 static double
-where_number(struct groups *gs, struct place *p, uint8_t kind, const struct event *e, const char *node)
+where_number(
+    struct groups *gs, struct place *p, uint8_t kind, const struct event *e, const char *node)
 {
 	uint32_t id = kind == KEY_PROCESS ? e->pid : e->tid;
 	char text[256];
@@ -121,8 +124,8 @@ where_number(struct groups *gs, struct place *p, uint8_t kind, const struct even
 }
 
 void
-keys_read(struct groups *gs, struct place *place, double *out, const struct trace *t, const struct critpath *p,
-    const struct shape *s, const char *const *node_names)
+keys_read(struct groups *gs, struct place *place, double *out, const struct trace *t,
+    const struct critpath *p, const struct shape *s, const char *const *node_names)
 {
 	struct group *g = &place->group;
 
@@ -131,7 +134,8 @@ keys_read(struct groups *gs, struct place *place, double *out, const struct trac
 		const struct event *e;
 
 		if (k->kind == KEY_ITERATIONS) {
-			out[i] = (double)shape_runs(s, g->shape.loops[k->field].first, g->shape.loops[k->field].last);
+			out[i] = (double)shape_runs(
+			    s, g->shape.loops[k->field].first, g->shape.loops[k->field].last);
 			continue;
 		}
 		e = &t->events[p->steps[s->first_step[k->token]].event];

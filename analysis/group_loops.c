@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loops that a group comes to know: their edges, their keys, and what those are for the samples that were there. */
+/* Loops that a group comes to know: their edges, their keys, and what those are for the samples
+ * that were there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ loop_key(const struct shape_loop *l)
 bool
 loops_know(struct place *p, uint32_t loop)
 {
-	return map_put(&p->loop_of, loop_key(&p->group.shape.loops[loop]), (void *)(uintptr_t)(loop + 1));
+	return map_put(
+	    &p->loop_of, loop_key(&p->group.shape.loops[loop]), (void *)(uintptr_t)(loop + 1));
 }
 
 uint32_t
@@ -32,8 +34,8 @@ by_first(const void *a, const void *b)
 {
 	const struct order *x = a, *y = b;
 
-	return x->first != y->first ? (x->first > y->first) - (x->first < y->first) :
-	    (x->last < y->last) - (x->last > y->last);
+	return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+	                            : (x->last < y->last) - (x->last > y->last);
 }
 
 void
@@ -51,8 +53,8 @@ loops_order(struct order *ret, const struct shape *s)
  * one before it less what went back from there, and what came back to it.
  */
 double
-loops_runs_before(const double *iterations, const struct order *order, uint32_t nloops, const struct shape_loop *body,
-    double *back_from)
+loops_runs_before(const double *iterations, const struct order *order, uint32_t nloops,
+    const struct shape_loop *body, double *back_from)
 {
 	double onward = 1;
 	uint32_t i = 0;
@@ -87,7 +89,8 @@ backdate(struct place *p, const struct shape_loop *body)
 	if (ok)
 		loops_order(order, &g->shape);
 	for (uint32_t i = 0; ok && i < g->nsamples; i++)
-		g->samples[i].keys[g->nkeys] = loops_runs_before(g->samples[i].keys + base, order, nloops, body, back_from);
+		g->samples[i].keys[g->nkeys] = loops_runs_before(
+		    g->samples[i].keys + base, order, nloops, body, back_from);
 	free(order);
 	free(back_from);
 	return ok;
@@ -100,8 +103,10 @@ loop_room(struct groups *gs, struct place *p)
 	struct group *g = &p->group;
 	bool edges = g->shape.nedges == p->edges_cap || g->shape.nloops == p->loops_cap;
 	bool keys = g->nkeys == p->keys_cap && g->nkeys < KEYS_MAX;
-	uint32_t edges_cap = p->edges_cap * (edges ? 2 : 1), keys_cap = p->keys_cap * (keys ? 2 : 1);
-	size_t before = place_bytes(p), most = gs->bytes + LOOP_BYTES + (edges || keys ? before : 0);
+	uint32_t edges_cap = p->edges_cap * (edges ? 2 : 1),
+		 keys_cap = p->keys_cap * (keys ? 2 : 1);
+	size_t before = place_bytes(p),
+	       most = gs->bytes + LOOP_BYTES + (edges || keys ? before : 0);
 
 	if (gs->o.memory_max_bytes != 0 && most > gs->o.memory_max_bytes)
 		return false;
@@ -148,7 +153,8 @@ loops_number(const struct place *p, const struct shape_loop *l, uint32_t guess)
 {
 	const struct shape *s = &p->group.shape;
 
-	if (guess < s->nloops && s->loops[guess].first == l->first && s->loops[guess].last == l->last)
+	if (guess < s->nloops && s->loops[guess].first == l->first &&
+	    s->loops[guess].last == l->last)
 		return guess;
 	return (uint32_t)(uintptr_t)map_get(&p->loop_of, loop_key(l)) - 1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reservoir: requests kept whole, each of all that came with the same probability, also when shards meet. */
+/* The reservoir: requests kept whole, each of all that came with the same probability, also when
+ * shards meet. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@ bool
 samples_room(struct place *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap)
 {
 	struct group *g = &p->group;
-	double *numbers = calloc(samples * ((size_t)edges_cap + keys_cap), sizeof *numbers), *at = numbers;
+	double *numbers = calloc(samples * ((size_t)edges_cap + keys_cap), sizeof *numbers),
+	       *at = numbers;
 
 	if (numbers == NULL)
 		return false;
@@ -54,8 +56,8 @@ reserve(struct groups *gs, struct place *p, uint32_t samples)
 		g->samples_max = p->samples_cap;
 }
 
-/* The place in the reservoir for the trace just counted, or NULL: each of the n traces so far is in it with the
- * same probability. (Vitter, 1985, algorithm R.) */
+/* The place in the reservoir for the trace just counted, or NULL: each of the n traces so far is in
+ * it with the same probability. (Vitter, 1985, algorithm R.) */
 struct sample *
 sample_choose(struct groups *gs, struct place *p)
 {
@@ -84,7 +86,7 @@ draw_parts(struct group *to, const struct group *from, uint32_t part[2])
 	while (part[0] + part[1] < to->samples_max && part[0] + part[1] < have[0] + have[1]) {
 		int which = rng_below(&to->rng, left[0] + left[1]) >= left[0];
 
-		if (part[which] == have[which])	/* only where memory for samples was short */
+		if (part[which] == have[which]) /* only where memory for samples was short */
 			which = !which;
 		part[which]++;
 		left[which] -= left[which] > 0;
@@ -130,14 +132,15 @@ number_here(struct groups *gs, struct place *to, uint32_t key, const struct grou
 	if (type != VALUE_TEXT)
 		return x;
 	text = texts_get(from->texts, (uint32_t)x);
-	return keys_text(gs, to, text, strlen(text), k->kind == KEY_PROCESS || k->kind == KEY_THREAD);
+	return keys_text(
+	    gs, to, text, strlen(text), k->kind == KEY_PROCESS || k->kind == KEY_THREAD);
 }
 
 /* What a loop here is there: its number, or UINT32_MAX. */
 struct both {
-	uint32_t *loop_there;		/* [loops here] */
-	struct order *order;		/* of the loops there */
-	double *back_from;		/* room */
+	uint32_t *loop_there; /* [loops here] */
+	struct order *order;  /* of the loops there */
+	double *back_from;    /* room */
 };
 
 static bool
@@ -165,20 +168,24 @@ both_release(struct both *b)
 }
 
 static void
-merge_sample(struct groups *gs, struct place *to, const struct place *from, const struct sample *s, struct both *b)
+merge_sample(struct groups *gs, struct place *to, const struct place *from, const struct sample *s,
+    struct both *b)
 {
 	struct group *g = &to->group;
 	const struct group *f = &from->group;
 	struct sample *mine = &g->samples[g->nsamples++];
-	uint32_t plain = g->shape.ntokens - 1, keyed = loops_with_keys(g), there_keyed = loops_with_keys(f);
+	uint32_t plain = g->shape.ntokens - 1, keyed = loops_with_keys(g),
+		 there_keyed = loops_with_keys(f);
 	uint32_t fields = g->nkeys - keyed;
 
 	mine->id = s->id;
 	mine->total_ns = s->total_ns;
 	memcpy(mine->edges_ns, s->edges_ns, plain * sizeof *s->edges_ns);
 	for (uint32_t i = 0; i < g->shape.nloops; i++)
-		mine->edges_ns[g->shape.loops[i].edge] = b->loop_there[i] == UINT32_MAX ? 0 :
-		    s->edges_ns[f->shape.loops[b->loop_there[i]].edge];
+		mine->edges_ns[g->shape.loops[i].edge] =
+		    b->loop_there[i] == UINT32_MAX
+			? 0
+			: s->edges_ns[f->shape.loops[b->loop_there[i]].edge];
 	for (uint32_t i = 0; i < fields; i++)
 		mine->keys[i] = number_here(gs, to, i, f, s->keys[i]);
 	for (uint32_t i = 0; i < keyed; i++) {
@@ -187,7 +194,8 @@ merge_sample(struct groups *gs, struct place *to, const struct place *from, cons
 		if (b->loop_there[i] < there_keyed)
 			*runs = s->keys[fields + b->loop_there[i]];
 		else if (there_keyed == f->shape.nloops)
-			*runs = loops_runs_before(s->keys + fields, b->order, f->shape.nloops, &g->shape.loops[i], b->back_from);
+			*runs = loops_runs_before(s->keys + fields, b->order, f->shape.nloops,
+			    &g->shape.loops[i], b->back_from);
 		else
 			*runs = (double)NAN;
 	}

@@ -24,10 +24,11 @@
 #include "analysis/key_test.h"
 
 struct key_work {
-	double *rank_x, *rank_y, *top_x, *top_y, *bottom_x;	/* [nsamples], by sample; off their means */
-	double *savage;						/* [nsamples + 1] */
+	double *rank_x, *rank_y, *top_x, *top_y,
+	    *bottom_x;  /* [nsamples], by sample; off their means */
+	double *savage; /* [nsamples + 1] */
 	uint32_t savage_n;
-	uint32_t *at;						/* [nsamples] */
+	uint32_t *at; /* [nsamples] */
 };
 
 struct key_work *
@@ -96,7 +97,8 @@ ordering_of_edge(struct ordering *ret, const struct group *g, uint32_t edge, str
 
 /* ---- scores ---- */
 
-/* Sums of 1/n + 1/(n-1) + ...: what the ordered values of an exponential are in the mean; [i]: of the i lowest, added up. */
+/* Sums of 1/n + 1/(n-1) + ...: what the ordered values of an exponential are in the mean; [i]: of
+ * the i lowest, added up. */
 static void
 savage_for(struct key_work *w, uint32_t n)
 {
@@ -118,8 +120,8 @@ savage_for(struct key_work *w, uint32_t n)
  * other way round. Returns the logarithm of how many orders are alike.
  */
 static double
-score(struct key_work *w, const uint32_t *at, uint32_t n, const double *values, double *rank, double *top,
-    double *bottom)
+score(struct key_work *w, const uint32_t *at, uint32_t n, const double *values, double *rank,
+    double *top, double *bottom)
 {
 	double alike = 0;
 	uint32_t end;
@@ -185,8 +187,8 @@ correlation(const uint32_t *at, uint32_t n, const double *x, const double *y)
 	return xx > 0 && yy > 0 ? fmax(-1, fmin(1, xy / sqrt(xx) / sqrt(yy))) : 0;
 }
 
-/* That scores go together as much by chance. Over all permutations their sum of products has variance
- * xx yy / (n - 1) and third moment xxx yyy n / ((n - 1)(n - 2)). */
+/* That scores go together as much by chance. Over all permutations their sum of products has
+ * variance xx yy / (n - 1) and third moment xxx yyy n / ((n - 1)(n - 2)). */
 static double
 p_scores(const uint32_t *at, uint32_t n, const double *x, const double *y)
 {
@@ -211,7 +213,7 @@ p_scores(const uint32_t *at, uint32_t n, const double *x, const double *y)
 	return z * sqrt(shape) + shape > 0 ? gsl_cdf_gamma_Q(z * sqrt(shape) + shape, shape, 1) : 1;
 }
 
-struct line {			/* Pearson's r, and the least of its squares without any one of the samples */
+struct line { /* Pearson's r, and the least of its squares without any one of the samples */
 	double r, square_least;
 };
 
@@ -232,9 +234,11 @@ line_of(const uint32_t *at, uint32_t n, const double *x, const double *y)
 	l.r = fmax(-1, fmin(1, m.c_xy / sqrt(m.m2_x) / sqrt(my.m2)));
 	for (uint32_t i = 0; i < n; i++) {
 		double dx = x[at[i]] - m.mean_x, dy = y[at[i]] - my.mean;
-		double xx = m.m2_x - by * dx * dx, yy = my.m2 - by * dy * dy, xy = m.c_xy - by * dx * dy;
+		double xx = m.m2_x - by * dx * dx, yy = my.m2 - by * dy * dy,
+		       xy = m.c_xy - by * dx * dy;
 
-		l.square_least = fmin(l.square_least, xx > 1e-9 * m.m2_x && yy > 1e-9 * my.m2 ? xy * xy / xx / yy : 0);
+		l.square_least = fmin(l.square_least,
+		    xx > 1e-9 * m.m2_x && yy > 1e-9 * my.m2 ? xy * xy / xx / yy : 0);
 	}
 	return l;
 }
@@ -258,7 +262,7 @@ key_test_number(struct key_finding *f, const struct ordering *key, const struct 
 	f->rho = correlation(w->at, n, w->rank_x, w->rank_y);
 	f->explains = fmax(l.square_least, f->rho * f->rho);
 	p = fmin(p_spearman(f->rho, n), fmin(p_scores(w->at, n, w->top_x, w->top_y),
-	    p_scores(w->at, n, w->bottom_x, w->top_y)));
+					    p_scores(w->at, n, w->bottom_x, w->top_y)));
 	f->p = fmin(1, 3 * fmax(p, p_least(alike, n)));
 	return true;
 }
@@ -267,7 +271,7 @@ key_test_number(struct key_finding *f, const struct ordering *key, const struct 
 
 struct within {
 	uint32_t categories;
-	double values, ranks;	/* squares within categories */
+	double values, ranks; /* squares within categories */
 	double alike;
 };
 
@@ -281,7 +285,8 @@ within_of(const struct ordering *key, const double *values, const double *ranks)
 	for (uint32_t i = 0; i < key->n; i = end, s.categories++) {
 		struct moments value = { 0 }, rank = { 0 };
 
-		for (end = i; end < key->n && key->values[key->at[end]] == key->values[key->at[i]]; end++) {
+		for (end = i; end < key->n && key->values[key->at[end]] == key->values[key->at[i]];
+		     end++) {
 			moments_add(&value, values[key->at[end]]);
 			moments_add(&rank, ranks[key->at[end]]);
 		}
@@ -295,10 +300,12 @@ within_of(const struct ordering *key, const double *values, const double *ranks)
 static double
 p_of_f(double less, double more, double df, double df_rest)
 {
-	return more > 0 ? gsl_cdf_fdist_Q(fmax(0, less - more) / df / (more / df_rest), df, df_rest) : 0;
+	return more > 0 ? gsl_cdf_fdist_Q(fmax(0, less - more) / df / (more / df_rest), df, df_rest)
+	                : 0;
 }
 
-/* The share that is left of `of` in `part`, with what so many categories take by chance alone taken off. */
+/* The share that is left of `of` in `part`, with what so many categories take by chance alone taken
+ * off. */
 static double
 share_adjusted(double of, double part, double df_of, double df_part)
 {
@@ -325,7 +332,8 @@ key_test_category(struct key_finding *f, const struct ordering *key, const struc
 	f->numeric = false;
 	f->share = value.m2 > 0 ? fmax(0, 1 - s.values / value.m2) : 0;
 	f->explains = share_adjusted(value.m2, s.values, n - 1, n - s.categories);
-	f->p = p_of_f(rank.m2, s.ranks > 1e-9 * rank.m2 ? s.ranks : 0, s.categories - 1, n - s.categories);
+	f->p = p_of_f(
+	    rank.m2, s.ranks > 1e-9 * rank.m2 ? s.ranks : 0, s.categories - 1, n - s.categories);
 	f->p = fmin(1, fmax(f->p, p_least(s.alike, n)));
 	return true;
 }
@@ -350,14 +358,15 @@ determines(const struct ordering *finer, const struct ordering *coarser)
 }
 
 enum nested
-key_test_nested(const struct ordering *finer, const struct ordering *coarser, const struct ordering *edge, double q,
-    double explain_min, struct key_work *w)
+key_test_nested(const struct ordering *finer, const struct ordering *coarser,
+    const struct ordering *edge, double q, double explain_min, struct key_work *w)
 {
 	struct within fine, coarse;
 	uint32_t n;
 	double df, p;
 
-	if (finer->n != coarser->n || finer->distinct < coarser->distinct || !determines(finer, coarser))
+	if (finer->n != coarser->n || finer->distinct < coarser->distinct ||
+	    !determines(finer, coarser))
 		return NESTED_NOT;
 	if (finer->distinct == coarser->distinct)
 		return NESTED_SAME;
@@ -367,6 +376,8 @@ key_test_nested(const struct ordering *finer, const struct ordering *coarser, co
 	coarse = within_of(coarser, edge->values, w->rank_y);
 	df = (double)n - fine.categories;
 	p = p_of_f(coarse.ranks, fine.ranks, fine.categories - coarse.categories, df);
-	return p <= q && share_adjusted(coarse.values, fine.values, (double)n - coarse.categories, df) >= explain_min ?
-	    NESTED_ADDS : NESTED_ADDS_NOTHING;
+	return p <= q && share_adjusted(coarse.values, fine.values, (double)n - coarse.categories,
+			     df) >= explain_min
+	           ? NESTED_ADDS
+	           : NESTED_ADDS_NOTHING;
 }

@@ -9,11 +9,12 @@
 
 #include "analysis/variance.h"
 
-/* The samples' values of one key, or one edge, in their order; sorted once, used with all others. */
+/* The samples' values of one key, or one edge, in their order; sorted once, used with all others.
+ */
 struct ordering {
-	uint32_t n;		/* values that are known */
-	uint32_t *at;		/* [n]: samples, least first */
-	double *values;		/* [nsamples] by sample; NAN: missing */
+	uint32_t n;     /* values that are known */
+	uint32_t *at;   /* [n]: samples, least first */
+	double *values; /* [nsamples] by sample; NAN: missing */
 	uint32_t distinct;
 };
 
@@ -21,16 +22,16 @@ struct ordering {
 int ordering_of_key(struct ordering *ret, const struct group *g, uint32_t key, struct arena *a);
 int ordering_of_edge(struct ordering *ret, const struct group *g, uint32_t edge, struct arena *a);
 
-struct key_work;		/* memory for one test at a time */
+struct key_work; /* memory for one test at a time */
 
-struct key_work *key_work_new(uint32_t nsamples, struct arena *a);	/* NULL: out of memory */
+struct key_work *key_work_new(uint32_t nsamples, struct arena *a); /* NULL: out of memory */
 
-/* Sets all of the finding but key, edge, and what is done to p for all that was tried. false: nothing to test, one
- * of both is constant, or the categories are too many. O(samples). */
+/* Sets all of the finding but key, edge, and what is done to p for all that was tried. false:
+ * nothing to test, one of both is constant, or the categories are too many. O(samples). */
 bool key_test_number(struct key_finding *f, const struct ordering *key, const struct ordering *edge,
     struct key_work *w);
-bool key_test_category(struct key_finding *f, const struct ordering *key, const struct ordering *edge,
-    struct key_work *w);
+bool key_test_category(struct key_finding *f, const struct ordering *key,
+    const struct ordering *edge, struct key_work *w);
 
 /*
  * Of two categories: what the finer one adds to the coarser, of which each of its

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which keys tell why edges take long: all are tried, then all p corrected together, then what says the same is left out. */
+/* Which keys tell why edges take long: all are tried, then all p corrected together, then what says
+ * the same is left out. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
@@ -13,10 +14,10 @@ enum { SAMPLES_MIN = 8 };
 
 struct search {
 	const struct group *g;
-	struct ordering *keys;		/* [nkeys] */
-	struct ordering edge;		/* the one at hand */
+	struct ordering *keys; /* [nkeys] */
+	struct ordering edge;  /* the one at hand */
 	struct key_work *work;
-	struct key_finding *found;	/* [nedges x nkeys] */
+	struct key_finding *found; /* [nedges x nkeys] */
 	uint32_t nfound;
 	double q, explain_min;
 };
@@ -52,8 +53,9 @@ try_edge(struct search *s, uint32_t edge, struct arena *a)
 		*f = (struct key_finding){ .edge = edge, .key = k };
 		if (s->keys[k].n < SAMPLES_MIN || s->keys[k].n < (1 - MISSING_MAX) * s->g->nsamples)
 			continue;
-		s->nfound += is_numeric(&s->g->keys[k]) ? key_test_number(f, &s->keys[k], &s->edge, s->work) :
-		    key_test_category(f, &s->keys[k], &s->edge, s->work);
+		s->nfound += is_numeric(&s->g->keys[k])
+		                 ? key_test_number(f, &s->keys[k], &s->edge, s->work)
+		                 : key_test_category(f, &s->keys[k], &s->edge, s->work);
 	}
 	return 0;
 }
@@ -63,11 +65,13 @@ by_p(const void *a, const void *b)
 {
 	const struct key_finding *x = a, *y = b;
 
-	return x->p != y->p ? (x->p > y->p) - (x->p < y->p) : x->edge != y->edge ? (x->edge > y->edge) -
-	    (x->edge < y->edge) : (x->key > y->key) - (x->key < y->key);
+	return x->p != y->p         ? (x->p > y->p) - (x->p < y->p)
+	       : x->edge != y->edge ? (x->edge > y->edge) - (x->edge < y->edge)
+	                            : (x->key > y->key) - (x->key < y->key);
 }
 
-/* Benjamini & Hochberg's correction: p times how many were tried, over its rank; never more than for a larger p. */
+/* Benjamini & Hochberg's correction: p times how many were tried, over its rank; never more than
+ * for a larger p. */
 static void
 correct(struct key_finding *f, uint32_t n)
 {
@@ -103,7 +107,8 @@ static uint32_t
 distance(const struct group *g, const struct key_finding *f)
 {
 	const struct shape_edge *edge = &g->shape.edges[f->edge];
-	uint32_t from = apart(g->keys[f->key].token, edge->from_token), to = apart(g->keys[f->key].token, edge->to_token);
+	uint32_t from = apart(g->keys[f->key].token, edge->from_token),
+		 to = apart(g->keys[f->key].token, edge->to_token);
 
 	return from < to ? from : to;
 }
@@ -127,17 +132,19 @@ by_worth(const void *a, const void *b, void *group)
 	return x->key < y->key ? -1 : 1;
 }
 
-/* Whether another of the same edge's findings says all that this one says. `i`: its place in the order. */
+/* Whether another of the same edge's findings says all that this one says. `i`: its place in the
+ * order. */
 static bool
-says_nothing_new(struct search *s, const struct key_finding *f, uint32_t first, uint32_t n, uint32_t i)
+says_nothing_new(
+    struct search *s, const struct key_finding *f, uint32_t first, uint32_t n, uint32_t i)
 {
 	for (uint32_t j = first; j < first + n; j++) {
 		enum nested nested;
 
 		if (j == i || s->found[j].numeric)
 			continue;
-		nested = key_test_nested(&s->keys[f->key], &s->keys[s->found[j].key], &s->edge, s->q, s->explain_min,
-		    s->work);
+		nested = key_test_nested(&s->keys[f->key], &s->keys[s->found[j].key], &s->edge,
+		    s->q, s->explain_min, s->work);
 		if (nested == NESTED_ADDS_NOTHING || (nested == NESTED_SAME && j < i))
 			return true;
 	}
@@ -160,7 +167,8 @@ leave_out(struct search *s, uint32_t first, uint32_t n, bool *out)
 
 /* The findings come by edge number; they go out by the order that the edges were asked in. */
 static int
-by_edges_asked(struct search *s, struct key_finding *ret, const uint32_t *edges, uint32_t nedges, struct arena *a)
+by_edges_asked(struct search *s, struct key_finding *ret, const uint32_t *edges, uint32_t nedges,
+    struct arena *a)
 {
 	bool *out = arena_alloc(a, s->nfound * sizeof *out + 1);
 	uint32_t n = 0;
@@ -185,8 +193,8 @@ by_edges_asked(struct search *s, struct key_finding *ret, const uint32_t *edges,
 }
 
 int
-keys_explain_edges(struct key_finding **ret, const struct group *g, const uint32_t *edges, uint32_t nedges,
-    double q, double explain_min, uint32_t *tried, struct arena *a, struct err *e)
+keys_explain_edges(struct key_finding **ret, const struct group *g, const uint32_t *edges,
+    uint32_t nedges, double q, double explain_min, uint32_t *tried, struct arena *a, struct err *e)
 {
 	struct search s = { .g = g, .q = q, .explain_min = explain_min };
 	int n = search_begin(&s, g, nedges, a);
@@ -206,8 +214,8 @@ keys_explain_edges(struct key_finding **ret, const struct group *g, const uint32
 }
 
 int
-keys_explain(struct key_finding **ret, const struct group *g, uint32_t edge, double q, double explain_min,
-    struct arena *a, struct err *e)
+keys_explain(struct key_finding **ret, const struct group *g, uint32_t edge, double q,
+    double explain_min, struct arena *a, struct err *e)
 {
 	return keys_explain_edges(ret, g, &edge, 1, q, explain_min, NULL, a, e);
 }

@@ -11,10 +11,10 @@
 #include "base/arena.h"
 
 enum {
-	TEXT_HASH_SEED = 0x686f6e65,	/* a constant: a label's hash is the same on every run */
+	TEXT_HASH_SEED = 0x686f6e65, /* a constant: a label's hash is the same on every run */
 	CHUNK_LABELS = KINDS_EACH,
 	CHUNKS_MAX = 8192,
-	SILENT_LEN = 2			/* silent labels are told apart by texts that no other label can have */
+	SILENT_LEN = 2 /* silent labels are told apart by texts that no other label can have */
 };
 
 struct entry {
@@ -29,10 +29,10 @@ struct chunk {
 
 struct labels {
 	struct texts *texts;
-	struct arena arena;	/* fields */
+	struct arena arena; /* fields */
 	uint32_t count;
 	struct chunk *chunks[CHUNKS_MAX];
-	const uint8_t *kinds[CHUNKS_MAX];	/* each chunk's */
+	const uint8_t *kinds[CHUNKS_MAX]; /* each chunk's */
 };
 
 static inline struct entry *
@@ -78,7 +78,8 @@ parse(struct label *ret, const char *text, size_t len, enum record_kind kind)
 {
 	const char *slash = memchr(text, '/', len), *open = NULL;
 
-	if (slash == NULL || slash == text || slash + 1 == text + len || memchr(text, '\0', len) != NULL)
+	if (slash == NULL || slash == text || slash + 1 == text + len ||
+	    memchr(text, '\0', len) != NULL)
 		return false;
 	ret->text = text;
 	ret->service_len = (uint32_t)(slash - text);
@@ -116,7 +117,7 @@ make_room(struct labels *l)
 
 	if (at == CHUNKS_MAX)
 		return NULL;
-	if (l->chunks[at] == NULL) {	/* written once: others read it */
+	if (l->chunks[at] == NULL) { /* written once: others read it */
 		if ((l->chunks[at] = calloc(1, sizeof *l->chunks[at])) == NULL)
 			return NULL;
 		l->kinds[at] = l->chunks[at]->kinds;
@@ -128,14 +129,16 @@ make_room(struct labels *l)
 static uint32_t
 add(struct labels *l, const struct entry *e)
 {
-	l->chunks[l->count / CHUNK_LABELS]->kinds[l->count % CHUNK_LABELS] =
-	    e->label.kind | (e->label.silent ? KIND_SILENT : 0);
+	l->chunks[l->count / CHUNK_LABELS]->kinds[l->count % CHUNK_LABELS] = e->label.kind |
+	                                                                     (e->label.silent
+										     ? KIND_SILENT
+										     : 0);
 	return l->count++;
 }
 
 uint32_t
-labels_intern(struct labels *l, enum record_kind kind, const char *text, size_t len, const char *const *fields,
-    uint32_t nfields)
+labels_intern(struct labels *l, enum record_kind kind, const char *text, size_t len,
+    const char *const *fields, uint32_t nfields)
 {
 	uint32_t id = texts_find(l->texts, text, len);
 	struct label parsed;
@@ -145,7 +148,8 @@ labels_intern(struct labels *l, enum record_kind kind, const char *text, size_t 
 		return id;
 	if (len > LABEL_TEXT_MAX || !parse(&parsed, text, len, kind))
 		return LABEL_NONE;
-	if ((e = make_room(l)) == NULL || (parsed.fields = copy_fields(l, fields, nfields)) == NULL ||
+	if ((e = make_room(l)) == NULL ||
+	    (parsed.fields = copy_fields(l, fields, nfields)) == NULL ||
 	    (id = texts_intern(l->texts, text, len)) == UINT32_MAX)
 		return LABEL_NONE;
 	e->label = (struct label){ .fields = parsed.fields, .nfields = nfields };
@@ -164,10 +168,15 @@ labels_silent(struct labels *l, enum record_kind kind)
 
 	if (id != UINT32_MAX)
 		return id;
-	if ((e = make_room(l)) == NULL || (id = texts_intern(l->texts, text, sizeof text)) == UINT32_MAX)
+	if ((e = make_room(l)) == NULL ||
+	    (id = texts_intern(l->texts, text, sizeof text)) == UINT32_MAX)
 		return LABEL_NONE;
-	e->label = (struct label){ .text = "", .event = "", .name = "", .fields = no_fields,
-		.kind = (uint8_t)kind, .silent = true };
+	e->label = (struct label){ .text = "",
+		.event = "",
+		.name = "",
+		.fields = no_fields,
+		.kind = (uint8_t)kind,
+		.silent = true };
 	e->hash = hash_bytes128(TEXT_HASH_SEED, text, sizeof text);
 	return add(l, e);
 }
@@ -247,7 +256,8 @@ label_set_copy(struct label_set *to, const struct label_set *from)
 	if (from->nwords > 0)
 		memcpy(to->words, from->words, from->nwords * sizeof *to->words);
 	if (to->nwords > from->nwords)
-		memset(to->words + from->nwords, 0, (to->nwords - from->nwords) * sizeof *to->words);
+		memset(
+		    to->words + from->nwords, 0, (to->nwords - from->nwords) * sizeof *to->words);
 	return true;
 }
 

@@ -91,15 +91,17 @@ move(struct moments_high *h, double n, double m2, double by)
 	h->m3 += by * (3 * m2 + n * by * by);
 }
 
-/* The highest first: each is made of lower ones that have not been moved. y2 and y3: m2 and m3 of y. */
+/* The highest first: each is made of lower ones that have not been moved. y2 and y3: m2 and m3 of
+ * y. */
 static inline void
 move_pair(struct comoments *m, double n, double by_x, double by_y, double y2, double y3)
 {
 	double xy = n * by_x * by_y;
 
-	m->c_xyyy += by_x * (y3 + 3 * by_y * y2) + by_y * (3 * m->c_xyy + by_y * (3 * m->c_xy + xy));
-	m->c_xxyy += 2 * (by_y * m->c_xxy + by_x * m->c_xyy) + by_y * by_y * m->m2_x + by_x * by_x * y2 +
-	    by_x * by_y * (4 * m->c_xy + xy);
+	m->c_xyyy += by_x * (y3 + 3 * by_y * y2) +
+	             by_y * (3 * m->c_xyy + by_y * (3 * m->c_xy + xy));
+	m->c_xxyy += 2 * (by_y * m->c_xxy + by_x * m->c_xyy) + by_y * by_y * m->m2_x +
+	             by_x * by_x * y2 + by_x * by_y * (4 * m->c_xy + xy);
 	m->c_xyy += by_x * y2 + by_y * (2 * m->c_xy + xy);
 	m->c_xxy += by_y * m->m2_x + by_x * (2 * m->c_xy + xy);
 }
@@ -115,8 +117,8 @@ moments_high_add(struct moments_high *h, const struct moments *m, double x)
 }
 
 void
-moments_high_merge(struct moments_high *into, const struct moments *m, const struct moments_high *from,
-    const struct moments *from_m)
+moments_high_merge(struct moments_high *into, const struct moments *m,
+    const struct moments_high *from, const struct moments *from_m)
 {
 	double n = (double)m->n + (double)from_m->n, apart = from_m->mean - m->mean;
 	struct moments_high moved = *from;
@@ -130,14 +132,15 @@ moments_high_merge(struct moments_high *into, const struct moments *m, const str
 }
 
 void
-comoments_add_high(struct comoments *m, const double *x, uint32_t count, double y, const struct moments *y_m,
-    const struct moments_high *y_h)
+comoments_add_high(struct comoments *m, const double *x, uint32_t count, double y,
+    const struct moments *y_m, const struct moments_high *y_h)
 {
 	double n = (double)y_m->n, each = 1 / (n + 1), apart_y = y - y_m->mean;
 	double by_y = apart_y * each, off_y = apart_y - by_y;
 
 	for (uint32_t i = 0; i < count; i++, m++) {
-		double apart_x = x[i] - m->mean_x, by_x = apart_x * each, off_x = apart_x - by_x, off = off_x * off_y;
+		double apart_x = x[i] - m->mean_x, by_x = apart_x * each, off_x = apart_x - by_x,
+		       off = off_x * off_y;
 
 		move_pair(m, n, -by_x, -by_y, y_m->m2, y_h->m3);
 		m->c_xyyy += off * off_y * off_y;
@@ -153,8 +156,9 @@ comoments_add_high(struct comoments *m, const double *x, uint32_t count, double 
 }
 
 void
-comoments_merge_high(struct comoments *into, const struct moments *y_m, const struct moments_high *y_h,
-    const struct comoments *from, const struct moments *from_y_m, const struct moments_high *from_y_h)
+comoments_merge_high(struct comoments *into, const struct moments *y_m,
+    const struct moments_high *y_h, const struct comoments *from, const struct moments *from_y_m,
+    const struct moments_high *from_y_h)
 {
 	double n = (double)into->n + (double)from->n;
 	double apart_x = from->mean_x - into->mean_x, apart_y = from->mean_y - into->mean_y;
@@ -163,8 +167,10 @@ comoments_merge_high(struct comoments *into, const struct moments *y_m, const st
 
 	if (from->n == 0)
 		return;
-	move_pair(into, (double)into->n, -apart_x * part_from, -apart_y * part_from, y_m->m2, y_h->m3);
-	move_pair(&moved, (double)from->n, apart_x * part_into, apart_y * part_into, from_y_m->m2, from_y_h->m3);
+	move_pair(
+	    into, (double)into->n, -apart_x * part_from, -apart_y * part_from, y_m->m2, y_h->m3);
+	move_pair(&moved, (double)from->n, apart_x * part_into, apart_y * part_into, from_y_m->m2,
+	    from_y_h->m3);
 	into->c_xyyy += moved.c_xyyy;
 	into->c_xxyy += moved.c_xxyy;
 	into->c_xyy += moved.c_xyy;

@@ -12,10 +12,10 @@ struct adding {
 	struct profile *p;
 	const struct trace *t;
 	const struct labels *labels;
-	uint32_t *first_kid, *next_kid;	/* [events], [units]: units that an event forked */
-	uint32_t *nkids, *kid;		/* [units]: how many it forked, and the last of them */
-	uint32_t *node, *depth;		/* [units] */
-	int64_t  *self_ns, *way_ns;	/* [units]; negative: none */
+	uint32_t *first_kid, *next_kid; /* [events], [units]: units that an event forked */
+	uint32_t *nkids, *kid;          /* [units]: how many it forked, and the last of them */
+	uint32_t *node, *depth;         /* [units] */
+	int64_t *self_ns, *way_ns;      /* [units]; negative: none */
 };
 
 struct profile *
@@ -70,7 +70,8 @@ same_service(const struct labels *labels, uint32_t a, uint32_t b)
 {
 	const struct label *x = labels_get(labels, a), *y = labels_get(labels, b);
 
-	return a == b || (x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0);
+	return a == b ||
+	       (x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0);
 }
 
 /* Doubles an array that is full, up to its bound. False: out of memory. */
@@ -89,7 +90,8 @@ grow(void **array, uint32_t count, uint32_t max, size_t size)
 	return true;
 }
 
-/* What is found by three numbers: its index plus 1 is in the map, under the first free key from their hash on. */
+/* What is found by three numbers: its index plus 1 is in the map, under the first free key from
+ * their hash on. */
 static uint64_t
 key_of(uint32_t a, uint32_t b, uint32_t c)
 {
@@ -158,14 +160,16 @@ adding_begin(struct adding *d)
 	d->depth = arena_calloc(a, t->nunits, sizeof *d->depth);
 	d->self_ns = arena_alloc(a, t->nunits * sizeof *d->self_ns);
 	d->way_ns = arena_alloc(a, t->nunits * sizeof *d->way_ns);
-	if (!d->first_kid || !d->next_kid || !d->nkids || !d->kid || !d->node || !d->depth || !d->self_ns || !d->way_ns)
+	if (!d->first_kid || !d->next_kid || !d->nkids || !d->kid || !d->node || !d->depth ||
+	    !d->self_ns || !d->way_ns)
 		return false;
 	memset(d->first_kid, 0xff, (t->nevents + 1) * sizeof *d->first_kid);
 	for (uint32_t u = 0; u < t->nunits; u++) {
 		d->node[u] = PROFILE_NONE;
 		d->self_ns[u] = d->way_ns[u] = -1;
 	}
-	for (uint32_t u = t->nunits; u-- > 0;) {	/* backwards, so that lists are in the order of units */
+	for (uint32_t u = t->nunits;
+	     u-- > 0;) { /* backwards, so that lists are in the order of units */
 		uint32_t fork = t->units[u].fork;
 
 		if (fork == TRACE_NONE || u == t->root)
@@ -214,7 +218,7 @@ walk_unit(struct adding *d, uint32_t u, uint32_t *stack, uint32_t *top)
 
 			if (n < 0)
 				return false;
-			if (n == PROFILE_NONE) {	/* and all under it */
+			if (n == PROFILE_NONE) { /* and all under it */
 				d->p->calls_lost++;
 				continue;
 			}
@@ -284,7 +288,8 @@ spend_edge(struct adding *d, const struct step *from, const struct step *to)
 		return;
 	inner = common == a ? b : a;
 	if (a != b && (common == a || common == b) &&
-	    (to->owner == LABEL_NONE || !same_service(d->labels, begin_label(d, a), begin_label(d, b))))
+	    (to->owner == LABEL_NONE ||
+		!same_service(d->labels, begin_label(d, a), begin_label(d, b))))
 		spend(&d->way_ns[inner], to->time_ns - from->time_ns);
 	else
 		spend(&d->self_ns[common], to->time_ns - from->time_ns);
@@ -328,8 +333,8 @@ add_calls(struct adding *d)
 }
 
 int
-profile_add(struct profile *p, const struct trace *t, const struct critpath *path, const struct labels *labels,
-    struct err *e)
+profile_add(struct profile *p, const struct trace *t, const struct critpath *path,
+    const struct labels *labels, struct err *e)
 {
 	struct adding d = { .p = p, .t = t, .labels = labels };
 

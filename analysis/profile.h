@@ -15,10 +15,11 @@
 
 enum {
 	PROFILE_NONE = UINT32_MAX,
-	PROFILE_BUCKETS = 272		/* eight to an octave, from 128 ns to 36 min; the ends hold what is beyond */
+	PROFILE_BUCKETS =
+	    272 /* eight to an octave, from 128 ns to 36 min; the ends hold what is beyond */
 };
 
-struct profile_times {			/* of calls, in ns */
+struct profile_times { /* of calls, in ns */
 	struct moments ns;
 	uint32_t buckets[PROFILE_BUCKETS];
 };
@@ -29,18 +30,19 @@ struct profile_times {			/* of calls, in ns */
  * call, in spans) is told apart by whom it calls: `far`.
  */
 struct profile_node {
-	uint32_t parent;		/* PROFILE_NONE: the request itself; else less than its own number */
-	uint32_t label, far;		/* far: LABEL_NONE */
+	uint32_t parent;     /* PROFILE_NONE: the request itself; else less than its own number */
+	uint32_t label, far; /* far: LABEL_NONE */
 	uint64_t traces, calls;
-	struct profile_times *self;	/* time on the path in the unit, for each call that has some; NULL: none had */
-	struct profile_times *way;	/* time on the path between the caller and it, there and back */
-	uint64_t last;			/* trace that it was last seen in */
+	struct profile_times
+	    *self; /* time on the path in the unit, for each call that has some; NULL: none had */
+	struct profile_times *way; /* time on the path between the caller and it, there and back */
+	uint64_t last;             /* trace that it was last seen in */
 };
 
 /* In a call: after this one, that one came next. */
 struct profile_step {
 	uint32_t node;
-	uint32_t after, then;		/* nodes under it; PROFILE_NONE: its begin, its end */
+	uint32_t after, then; /* nodes under it; PROFILE_NONE: its begin, its end */
 	uint64_t count;
 };
 
@@ -49,24 +51,24 @@ struct profile {
 	uint32_t nnodes, nsteps;
 	struct profile_node *nodes;
 	struct profile_step *steps;
-	uint64_t traces;		/* whose calls and steps were counted */
-	uint64_t lossy;			/* traces with a part that is lost: their times only */
-	uint64_t calls_lost, steps_lost;	/* for want of room */
+	uint64_t traces;                 /* whose calls and steps were counted */
+	uint64_t lossy;                  /* traces with a part that is lost: their times only */
+	uint64_t calls_lost, steps_lost; /* for want of room */
 	struct map node_index, step_index;
 	struct arena arena, scratch;
 };
 
-/* For at most nodes_max calls in context, and eight times as many steps; what finds no place is counted. At most
- * 3 KiB for each call. NULL: out of memory. */
+/* For at most nodes_max calls in context, and eight times as many steps; what finds no place is
+ * counted. At most 3 KiB for each call. NULL: out of memory. */
 struct profile *profile_new(uint32_t nodes_max);
 void profile_free(struct profile *p);
 
 /* O(events + steps of the path). ERR_MEMORY: nothing more was added, what is there stays good. */
-int profile_add(struct profile *p, const struct trace *t, const struct critpath *path, const struct labels *labels,
-    struct err *e);
+int profile_add(struct profile *p, const struct trace *t, const struct critpath *path,
+    const struct labels *labels, struct err *e);
 
 /* The bucket of a time, and the least time in a bucket. */
 uint32_t profile_bucket(double ns);
-double   profile_bucket_ns(uint32_t bucket);
+double profile_bucket_ns(uint32_t bucket);
 
 #endif

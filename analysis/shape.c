@@ -21,27 +21,27 @@
 enum { BODY_MAX = 64, NOWHERE = UINT32_MAX };
 
 struct token {
-	uint64_t word;		/* label and bin */
-	uint32_t step;		/* the first one on it */
-	uint32_t same_slot;	/* the token before this one that hashes alike, or NOWHERE */
-	uint32_t loops;		/* the first of those that end here, or NOWHERE */
-	uint32_t passes;	/* of the edge that leads here from the token before */
-	int64_t  time_ns;	/* of that edge */
+	uint64_t word;      /* label and bin */
+	uint32_t step;      /* the first one on it */
+	uint32_t same_slot; /* the token before this one that hashes alike, or NOWHERE */
+	uint32_t loops;     /* the first of those that end here, or NOWHERE */
+	uint32_t passes;    /* of the edge that leads here from the token before */
+	int64_t time_ns;    /* of that edge */
 };
 
 struct loop {
 	uint32_t first;
-	uint32_t next;		/* of those that end at the same token */
-	uint32_t step;		/* that first went round */
+	uint32_t next; /* of those that end at the same token */
+	uint32_t step; /* that first went round */
 	uint32_t passes;
-	int64_t  time_ns;
+	int64_t time_ns;
 };
 
 struct fold {
 	struct token *row;
 	uint32_t n;
 	struct loop *loops;
-	uint32_t nloops;	/* ever made; some became part of others */
+	uint32_t nloops; /* ever made; some became part of others */
 	uint32_t *slots, mask;
 };
 
@@ -125,8 +125,10 @@ take_round(struct fold *f, uint32_t k)
 {
 	uint32_t middle = f->n - k, back = f->nloops++;
 
-	f->loops[back] = (struct loop){ .first = middle - k, .step = f->row[middle].step,
-		.passes = f->row[middle].passes, .time_ns = f->row[middle].time_ns };
+	f->loops[back] = (struct loop){ .first = middle - k,
+		.step = f->row[middle].step,
+		.passes = f->row[middle].passes,
+		.time_ns = f->row[middle].time_ns };
 	for (uint32_t i = middle; i < f->n; i++) {
 		struct token *to = &f->row[i - k];
 
@@ -156,7 +158,8 @@ read_step(struct fold *f, uint64_t word, uint32_t step, int64_t time_ns)
 	f->row[at] = (struct token){ word, step, before, NOWHERE, at > 0, time_ns };
 	*slot = at;
 	for (; before != NOWHERE && at - before <= BODY_MAX; before = f->row[before].same_slot)
-		if (f->row[before].word == word && is_round(f, at - before) && !is_crossed(f, at - before)) {
+		if (f->row[before].word == word && is_round(f, at - before) &&
+		    !is_crossed(f, at - before)) {
 			take_round(f, at - before);
 			return;
 		}
@@ -170,7 +173,8 @@ fold_path(struct fold *f, const struct critpath *p, struct arena *a)
 	if (fold_begin(f, p->nsteps, a) != 0)
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < p->nsteps; i++)
-		read_step(f, (uint64_t)s[i].bin << 32 | s[i].label, i, i > 0 ? s[i].time_ns - s[i - 1].time_ns : 0);
+		read_step(f, (uint64_t)s[i].bin << 32 | s[i].label, i,
+		    i > 0 ? s[i].time_ns - s[i - 1].time_ns : 0);
 	return 0;
 }
 
@@ -186,7 +190,8 @@ inner_first(const void *a, const void *b)
 	const struct found *x = a, *y = b;
 	uint32_t x_len = x->last - x->first, y_len = y->last - y->first;
 
-	return x_len != y_len ? (x_len > y_len) - (x_len < y_len) : (x->first > y->first) - (x->first < y->first);
+	return x_len != y_len ? (x_len > y_len) - (x_len < y_len)
+	                      : (x->first > y->first) - (x->first < y->first);
 }
 
 static struct found *
@@ -215,17 +220,19 @@ shape_room(struct shape *s, struct arena *a)
 	s->loops = arena_alloc(a, s->nloops * sizeof *s->loops);
 	s->iterations = arena_alloc(a, s->nloops * sizeof *s->iterations);
 	return s->tokens != NULL && s->bins != NULL && s->first_step != NULL && s->edges != NULL &&
-	    s->times_ns != NULL && s->passes != NULL && s->loops != NULL && s->iterations != NULL;
+	       s->times_ns != NULL && s->passes != NULL && s->loops != NULL &&
+	       s->iterations != NULL;
 }
 
 /* The edge that was first passed by reaching that step. */
 static void
-put_edge(struct shape *s, uint32_t edge, const struct critpath *p, uint32_t step, uint32_t from, uint32_t to)
+put_edge(struct shape *s, uint32_t edge, const struct critpath *p, uint32_t step, uint32_t from,
+    uint32_t to)
 {
 	const struct step *before = &p->steps[step - 1], *at = &p->steps[step];
 
-	s->edges[edge] = (struct shape_edge){ before->label, at->label, before->unit_label, at->unit_label,
-		at->owner, from, to };
+	s->edges[edge] = (struct shape_edge){ before->label, at->label, before->unit_label,
+		at->unit_label, at->owner, from, to };
 }
 
 static void
@@ -246,7 +253,8 @@ put_tokens(struct shape *s, const struct fold *f, const struct critpath *p)
 }
 
 static void
-put_loops(struct shape *s, const struct fold *f, const struct critpath *p, const struct found *found)
+put_loops(
+    struct shape *s, const struct fold *f, const struct critpath *p, const struct found *found)
 {
 	for (uint32_t i = 0; i < s->nloops; i++) {
 		const struct loop *l = &f->loops[found[i].loop];
@@ -259,7 +267,8 @@ put_loops(struct shape *s, const struct fold *f, const struct critpath *p, const
 	}
 }
 
-/* See shape_runs(); for all loops at once, the longest of those with one first token before the shorter ones. */
+/* See shape_runs(); for all loops at once, the longest of those with one first token before the
+ * shorter ones. */
 static void
 count_iterations(struct shape *s, uint64_t *came)
 {
@@ -282,7 +291,8 @@ shape_runs(const struct shape *s, uint32_t first, uint32_t last)
 	return runs;
 }
 
-/* A token is a word: its text's hash is as good as the text, and a key that is another's is found out (group.c). */
+/* A token is a word: its text's hash is as good as the text, and a key that is another's is found
+ * out (group.c). */
 static struct hash128
 shape_key(const struct shape *s, const struct labels *labels, uint64_t *words)
 {
@@ -295,7 +305,8 @@ shape_key(const struct shape *s, const struct labels *labels, uint64_t *words)
 }
 
 int
-shape_of(struct shape *ret, const struct critpath *p, const struct labels *labels, struct arena *a, struct err *e)
+shape_of(struct shape *ret, const struct critpath *p, const struct labels *labels, struct arena *a,
+    struct err *e)
 {
 	struct fold f = { 0 };
 	struct found *found;
@@ -330,8 +341,8 @@ shape_exact(const struct shape *s, const struct trace *t)
 
 /* ---- printed ---- */
 
-/* The labels that are shown: the first `head`, and those from `tail` on. A bracket is shown when its loop has one
- * of them. */
+/* The labels that are shown: the first `head`, and those from `tail` on. A bracket is shown when
+ * its loop has one of them. */
 struct cut {
 	uint32_t head, tail;
 };
@@ -349,7 +360,7 @@ brackets(const struct shape *s, uint32_t token, struct cut c, bool closing)
 
 	for (uint32_t i = 0; i < s->nloops; i++)
 		n += (closing ? s->loops[i].last : s->loops[i].first) == token &&
-		    shows(c, s->loops[i].first, s->loops[i].last + 1);
+		     shows(c, s->loops[i].first, s->loops[i].last + 1);
 	return n;
 }
 

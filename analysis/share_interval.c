@@ -12,8 +12,8 @@
  * slope to itself, and is then thought to fit. Where few slow requests make up the
  * variance, this one has no end: any share would do.
  *
- * z's standard error is by all that was ever seen: its square is made of fourth moments, E(u^2 v^2),
- * E(u^3 v) and E(u^4), which stream as the second do.
+ * z's standard error is by all that was ever seen: its square is made of fourth moments, E(u^2
+ *v^2), E(u^3 v) and E(u^4), which stream as the second do.
  *
  * c: how far out z is in the rounds of a bootstrap of the reservoir, in its standard errors; by
  * size, not by side (symmetric bootstrap-t: Hall 1988), whose error in coverage is of
@@ -30,7 +30,7 @@
 
 #include "analysis/bootstrap.h"
 
-enum { LANES = 4 };	/* edges that are done at once; by AVX2 where that is, else by halves */
+enum { LANES = 4 }; /* edges that are done at once; by AVX2 where that is, else by halves */
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(16)));
 
@@ -38,12 +38,14 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 struct columns {
 	uint32_t n, nedges, ntiles;
 	enum share_of of;
-	double *u;		/* [n]: total less its mean, over its deviation; of the mean: total over its mean */
-	lanes  *rest;		/* [ntiles][n]: edge less what `share` of the total says, over its deviation */
-	double *weights;	/* [ndrawn][3], of the round at hand: times, times u, times u^2 */
+	double
+	    *u; /* [n]: total less its mean, over its deviation; of the mean: total over its mean */
+	lanes *rest; /* [ntiles][n]: edge less what `share` of the total says, over its deviation */
+	double *weights; /* [ndrawn][3], of the round at hand: times, times u, times u^2 */
 };
 
-/* Of everything that was seen: z(s) = z(0) - s d, how both parts vary, and together, in the mean of d. */
+/* Of everything that was seen: z(s) = z(0) - s d, how both parts vary, and together, in the mean of
+ * d. */
 struct products {
 	double zz, zd, dd;
 };
@@ -83,7 +85,8 @@ scale_totals(struct columns *c, const struct group *g)
 	return unit;
 }
 
-/* The edge's rest in its column. Returns the deviation of the sum of z at the reservoir's share, in the rest's unit. */
+/* The edge's rest in its column. Returns the deviation of the sum of z at the reservoir's share, in
+ * the rest's unit. */
 static double
 scale_edge(struct columns *c, const struct group *g, uint32_t edge, double unit)
 {
@@ -106,7 +109,8 @@ scale_edge(struct columns *c, const struct group *g, uint32_t edge, double unit)
 	}
 	deviation = sqrt(sum);
 	sum = 0;
-	for (uint32_t i = 0; i < c->n; i++) {	/* an edge that goes with the total to the last digit has no rest */
+	for (uint32_t i = 0; i < c->n;
+	     i++) { /* an edge that goes with the total to the last digit has no rest */
 		double f = c->of == SHARE_OF_VARIANCE ? c->u[i] : 1;
 		double r = deviation > 1e-9 ? column[i][edge % LANES] / deviation : 0;
 
@@ -116,7 +120,7 @@ scale_edge(struct columns *c, const struct group *g, uint32_t edge, double unit)
 	return sqrt(sum);
 }
 
-struct sums {			/* of the round at hand, for a tile: rest and its square, each times u to 0, 1, 2 */
+struct sums { /* of the round at hand, for a tile: rest and its square, each times u to 0, 1, 2 */
 	lanes r0, r1, r2, q0, q1, q2;
 };
 
@@ -162,17 +166,17 @@ sum_tile(struct sums *ret, const struct columns *c, const struct bootstrap *b, u
 }
 
 struct off {
-	double sum, square;	/* of z, and its squares about its mean */
+	double sum, square; /* of z, and its squares about its mean */
 };
 
-/* Both u and rest are taken off the round's own means (mu, mr), as they were in what is judged by it; the square of
- * (u - mu)(r - mr) is written out, so that one pass does. */
+/* Both u and rest are taken off the round's own means (mu, mr), as they were in what is judged by
+ * it; the square of (u - mu)(r - mr) is written out, so that one pass does. */
 static struct off
 off_variance(const struct sums *s, int l, double n, double mu, double uu)
 {
 	double mr = s->r0[l] / n, sum = s->r1[l] - n * mu * mr;
-	double square = s->q2[l] - 2 * mr * s->r2[l] - 2 * mu * s->q1[l] + mr * mr * uu + 4 * mu * mr * s->r1[l] +
-	    mu * mu * s->q0[l] - 3 * n * mu * mu * mr * mr;
+	double square = s->q2[l] - 2 * mr * s->r2[l] - 2 * mu * s->q1[l] + mr * mr * uu +
+	                4 * mu * mr * s->r1[l] + mu * mu * s->q0[l] - 3 * n * mu * mu * mr * mr;
 
 	return (struct off){ sum, square - sum * sum / n };
 }
@@ -185,7 +189,8 @@ off_mean(const struct sums *s, int l, double n)
 
 /* How far z is off 0 in a round, in the standard errors that the round would give. */
 static void
-round_of(double *out, const struct columns *c, struct bootstrap *b, const double *rests, uint32_t rounds)
+round_of(
+    double *out, const struct columns *c, struct bootstrap *b, const double *rests, uint32_t rounds)
 {
 	double mu = 0, uu = 0, n = c->n;
 
@@ -204,11 +209,15 @@ round_of(double *out, const struct columns *c, struct bootstrap *b, const double
 
 		sum_tile(&s, c, b, tile);
 		for (uint32_t l = 0; l < LANES && tile * LANES + l < c->nedges; l++) {
-			struct off off = c->of == SHARE_OF_VARIANCE ? off_variance(&s, (int)l, n, mu, uu) : off_mean(&s, (int)l, n);
+			struct off off = c->of == SHARE_OF_VARIANCE
+			                     ? off_variance(&s, (int)l, n, mu, uu)
+			                     : off_mean(&s, (int)l, n);
 			double rest = rests[tile * LANES + l];
 
-			out[(size_t)(tile * LANES + l) * rounds] = off.square > 1e-12 * rest * rest ?
-			    fabs(off.sum) / sqrt(off.square) : 0;
+			out[(size_t)(tile * LANES + l) * rounds] = off.square > 1e-12 * rest * rest
+			                                               ? fabs(off.sum) /
+			                                                     sqrt(off.square)
+			                                               : 0;
 		}
 	}
 }
@@ -250,16 +259,19 @@ products_of(const struct group *g, uint32_t edge, enum share_of of)
 	double n = (double)g->total.n, square = n * g->total.mean * g->total.mean, var, cov;
 
 	if (of == SHARE_OF_MEAN)
-		return (struct products){ m->m2_x / square, m->c_xy / square, g->total.m2 / square };
+		return (
+		    struct products){ m->m2_x / square, m->c_xy / square, g->total.m2 / square };
 	var = moments_variance(&g->total);
 	cov = comoments_covariance(m) / var;
 	square = n * var * var;
-	return (struct products){ m->c_xxyy / square - cov * cov, m->c_xyyy / square - cov, g->total_high.m4 / square - 1 };
+	return (struct products){ m->c_xxyy / square - cov * cov, m->c_xyyy / square - cov,
+		g->total_high.m4 / square - 1 };
 }
 
 /*
- * c for everything that was seen. The rounds tell of as many requests as were kept; what c is beyond the
- * normal quantile goes with 1/n (Hall 1988). Never less than that: rare requests may not have been kept.
+ * c for everything that was seen. The rounds tell of as many requests as were kept; what c is
+ * beyond the normal quantile goes with 1/n (Hall 1988). Never less than that: rare requests may not
+ * have been kept.
  */
 static double
 critical(double *off, uint32_t rounds, double confidence, const struct group *g)
@@ -272,17 +284,19 @@ critical(double *off, uint32_t rounds, double confidence, const struct group *g)
 	return normal + fmax(0, c - normal) * g->nsamples / (double)g->total.n;
 }
 
-/* The reservoir has nothing to share out, others had: so rare, that how sure a share is cannot be told. */
+/* The reservoir has nothing to share out, others had: so rare, that how sure a share is cannot be
+ * told. */
 static void
 nothing_known(struct edge_share *edges, const struct group *g)
 {
-	for (uint32_t e = 0; e < g->shape.nedges && g->total.n > g->nsamples && g->total.m2 > 0; e++)
+	for (uint32_t e = 0; e < g->shape.nedges && g->total.n > g->nsamples && g->total.m2 > 0;
+	     e++)
 		edges[e].interval = interval_with((struct interval){ 0, 1 }, edges[e].share);
 }
 
 int
-share_intervals(struct edge_share *edges, const struct group *g, enum share_of of, double confidence,
-    uint32_t rounds, uint64_t seed, struct arena *a)
+share_intervals(struct edge_share *edges, const struct group *g, enum share_of of,
+    double confidence, uint32_t rounds, uint64_t seed, struct arena *a)
 {
 	struct columns c = { .n = g->nsamples, .nedges = g->shape.nedges, .of = of };
 	double *rests = arena_alloc(a, c.nedges * sizeof *rests);
@@ -311,8 +325,8 @@ share_intervals(struct edge_share *edges, const struct group *g, enum share_of o
 	for (uint32_t e = 0; e < c.nedges; e++) {
 		struct products p = products_of(g, e, of);
 
-		edges[e].interval = share_bounds(&p, edges[e].share, critical(&out[(size_t)e * rounds], rounds, confidence, g),
-		    (double)g->total.n);
+		edges[e].interval = share_bounds(&p, edges[e].share,
+		    critical(&out[(size_t)e * rounds], rounds, confidence, g), (double)g->total.n);
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@
 static uint32_t
 bucket_of(int64_t value_ns)
 {
-	const double per_bucket = 0.020000666706669435;	/* log(GROWTH) */
+	const double per_bucket = 0.020000666706669435; /* log(GROWTH) */
 	double i;
 
 	if (value_ns <= 1)
@@ -63,7 +63,8 @@ sketch_merge(struct sketch *into, const struct sketch *from)
 		widen(into, from->min_ns, from->max_ns);
 	into->n = 0;
 	for (int i = 0; i < SKETCH_BUCKETS; i++) {
-		into->buckets[i] = (uint32_t)(((uint64_t)into->buckets[i] + from->buckets[i]) >> shift);
+		into->buckets[i] = (uint32_t)(((uint64_t)into->buckets[i] + from->buckets[i]) >>
+					      shift);
 		into->n += into->buckets[i];
 	}
 }

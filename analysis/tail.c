@@ -13,9 +13,10 @@
 
 enum { SAMPLES_MIN = 30, SLOW_MIN = 5 };
 
-struct pick {			/* the samples by their times, and how much each counts among the slow and the usual */
-	uint32_t *order;	/* [n], quickest first */
-	double *weight;		/* [n], by sample: over nslow when slow, over -nusual when usual */
+struct pick { /* the samples by their times, and how much each counts among the slow and the usual
+	       */
+	uint32_t *order; /* [n], quickest first */
+	double *weight;  /* [n], by sample: over nslow when slow, over -nusual when usual */
 	uint32_t n, nslow, nusual, usual_first;
 };
 
@@ -29,8 +30,9 @@ by_total(const void *a, const void *b)
 {
 	const struct timed *x = a, *y = b;
 
-	return x->total_ns != y->total_ns ? (x->total_ns > y->total_ns) - (x->total_ns < y->total_ns) :
-	    (x->at > y->at) - (x->at < y->at);
+	return x->total_ns != y->total_ns
+	           ? (x->total_ns > y->total_ns) - (x->total_ns < y->total_ns)
+	           : (x->at > y->at) - (x->at < y->at);
 }
 
 static int
@@ -54,11 +56,13 @@ pick_begin(struct pick *p, const struct group *g, double part, struct arena *a)
 	return 0;
 }
 
-/* How many of [first, first + count) of the round's ranks fall to one sample, which has [rank, rank + times). */
+/* How many of [first, first + count) of the round's ranks fall to one sample, which has [rank, rank
+ * + times). */
 static double
 overlap(uint32_t first, uint32_t count, uint32_t rank, uint32_t times)
 {
-	uint32_t low = rank > first ? rank : first, high = rank + times < first + count ? rank + times : first + count;
+	uint32_t low = rank > first ? rank : first,
+		 high = rank + times < first + count ? rank + times : first + count;
 
 	return high > low ? high - low : 0;
 }
@@ -73,7 +77,7 @@ pick_weigh(struct pick *p, const uint32_t *times)
 		uint32_t n = times != NULL ? times[p->order[i]] : 1;
 
 		p->weight[p->order[i]] = overlap(p->n - p->nslow, p->nslow, rank, n) / p->nslow -
-		    overlap(p->usual_first, p->nusual, rank, n) / p->nusual;
+		                         overlap(p->usual_first, p->nusual, rank, n) / p->nusual;
 		rank += n;
 	}
 }
@@ -94,12 +98,14 @@ measure_points(struct tail *ret, const struct pick *p, const struct group *g)
 	}
 	for (uint32_t e = 0; e < ret->nedges && ret->slow_ns > ret->usual_ns; e++)
 		ret->edges[e].excess_share = (ret->edges[e].slow_ns - ret->edges[e].usual_ns) /
-		    (ret->slow_ns - ret->usual_ns);
+		                             (ret->slow_ns - ret->usual_ns);
 }
 
-/* Sums of a round's error, edge by edge: how much more the slow spend on it than their share of the excess. */
+/* Sums of a round's error, edge by edge: how much more the slow spend on it than their share of the
+ * excess. */
 static void
-add_round(double *squares, double *excess, const struct pick *p, const struct tail *t, const struct group *g)
+add_round(double *squares, double *excess, const struct pick *p, const struct tail *t,
+    const struct group *g)
 {
 	double all = 0;
 
@@ -122,12 +128,13 @@ add_round(double *squares, double *excess, const struct pick *p, const struct ta
 }
 
 static int
-measure_rounds(struct tail *ret, struct pick *p, const struct group *g, double confidence, uint32_t rounds,
-    uint64_t seed, struct arena *a)
+measure_rounds(struct tail *ret, struct pick *p, const struct group *g, double confidence,
+    uint32_t rounds, uint64_t seed, struct arena *a)
 {
 	double *squares = arena_calloc(a, ret->nedges, sizeof *squares);
 	double *excess = arena_alloc(a, ret->nedges * sizeof *excess);
-	double t = gsl_cdf_tdist_Pinv((1 + confidence) / 2, p->nslow - 1), apart = ret->slow_ns - ret->usual_ns;
+	double t = gsl_cdf_tdist_Pinv((1 + confidence) / 2, p->nslow - 1),
+	       apart = ret->slow_ns - ret->usual_ns;
 	struct bootstrap b;
 
 	if (squares == NULL || excess == NULL || bootstrap_begin(&b, p->n, seed, a) != 0)
@@ -147,8 +154,8 @@ measure_rounds(struct tail *ret, struct pick *p, const struct group *g, double c
 }
 
 int
-tail_of(struct tail *ret, const struct group *g, double part, double confidence, uint32_t rounds, uint64_t seed,
-    struct arena *a, struct err *e)
+tail_of(struct tail *ret, const struct group *g, double part, double confidence, uint32_t rounds,
+    uint64_t seed, struct arena *a, struct err *e)
 {
 	struct pick p;
 
@@ -158,13 +165,15 @@ tail_of(struct tail *ret, const struct group *g, double part, double confidence,
 	ret->nedges = g->shape.nedges;
 	ret->edges = arena_calloc(a, ret->nedges, sizeof *ret->edges);
 	if (ret->edges == NULL || pick_begin(&p, g, part, a) != 0)
-		return err_set(e, ERR_MEMORY, "no memory for the tail of a group of %u edges", ret->nedges);
+		return err_set(
+		    e, ERR_MEMORY, "no memory for the tail of a group of %u edges", ret->nedges);
 	ret->nslow = p.nslow;
 	ret->nusual = p.nusual;
 	ret->part = fmax(part, (double)p.nslow / p.n);
 	pick_weigh(&p, NULL);
 	measure_points(ret, &p, g);
 	if (measure_rounds(ret, &p, g, confidence, rounds, seed, a) != 0)
-		return err_set(e, ERR_MEMORY, "no memory for the tail of a group of %u edges", ret->nedges);
+		return err_set(
+		    e, ERR_MEMORY, "no memory for the tail of a group of %u edges", ret->nedges);
 	return 0;
 }

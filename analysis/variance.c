@@ -25,12 +25,14 @@ looks_stretch(const struct conditions *c, double n)
 	double wrong = 2 * log(1 / (1 - c->confidence));
 	double rho = fmax(1, c->traces_min) / (wrong + log(1 + wrong));
 
-	return sqrt((n + rho) / n * (log((n + rho) / rho) + wrong)) / gsl_cdf_ugaussian_Pinv((1 + c->confidence) / 2);
+	return sqrt((n + rho) / n * (log((n + rho) / rho) + wrong)) /
+	       gsl_cdf_ugaussian_Pinv((1 + c->confidence) / 2);
 }
 
 /*
- * The spread of everything that was seen: errors by the influence of each request, as once_of() takes them, whose
- * square's mean the third and fourth moments tell; how these errors are distributed, by the reservoir's rounds.
+ * The spread of everything that was seen: errors by the influence of each request, as once_of()
+ * takes them, whose square's mean the third and fourth moments tell; how these errors are
+ * distributed, by the reservoir's rounds.
  */
 static struct spread
 of_everything(const struct spread *kept, const struct group *g)
@@ -45,15 +47,16 @@ of_everything(const struct spread *kept, const struct group *g)
 	if (variance <= 1e-24 * mean * mean || mean <= 0)
 		return s;
 	s.log_cv = log(variance * n / (n - 1)) / 2 - log(mean);
-	s.se = sqrt(fmax(0, (g->total_high.m4 / n / variance / variance - 1) / 4 - g->total_high.m3 / n / variance / mean +
-	    variance / mean / mean) / n);
+	s.se = sqrt(fmax(0, (g->total_high.m4 / n / variance / variance - 1) / 4 -
+				g->total_high.m3 / n / variance / mean + variance / mean / mean) /
+		    n);
 	return s;
 }
 
 struct judged {
 	struct spread all;
-	struct interval cv, mean;		/* at this look */
-	double cv_low, mean_low;		/* at all looks */
+	struct interval cv, mean; /* at this look */
+	double cv_low, mean_low;  /* at all looks */
 };
 
 static struct interval
@@ -69,14 +72,15 @@ within(struct interval v, double x)
 }
 
 /*
- * Where what the reservoir alone would say does not hold what all say, rare requests that it has not kept
- * make the difference: perhaps a single one, from which even its own rarity cannot be told. Then
- * intervals hold both, and what is judged by is the more careful one.
+ * Where what the reservoir alone would say does not hold what all say, rare requests that it has
+ * not kept make the difference: perhaps a single one, from which even its own rarity cannot be
+ * told. Then intervals hold both, and what is judged by is the more careful one.
  */
 static void
 judged_with(struct judged *j, const struct spread *kept, const struct conditions *c, double stretch)
 {
-	struct interval cv = spread_cv(kept, c->confidence, 1), mean = spread_mean(kept, c->confidence, 1);
+	struct interval cv = spread_cv(kept, c->confidence, 1),
+			mean = spread_mean(kept, c->confidence, 1);
 
 	if (!within(cv, exp(j->all.log_cv))) {
 		j->cv = both(j->cv, cv);
@@ -89,10 +93,11 @@ judged_with(struct judged *j, const struct spread *kept, const struct conditions
 }
 
 static int
-measure_totals(struct judged *j, const struct group *g, const struct conditions *c, uint32_t rounds, uint64_t seed,
-    struct arena *a)
+measure_totals(struct judged *j, const struct group *g, const struct conditions *c, uint32_t rounds,
+    uint64_t seed, struct arena *a)
 {
-	double *totals = arena_alloc(a, g->nsamples * sizeof *totals), stretch = looks_stretch(c, (double)g->total.n);
+	double *totals = arena_alloc(a, g->nsamples * sizeof *totals),
+	       stretch = looks_stretch(c, (double)g->total.n);
 	struct spread kept;
 
 	if (totals == NULL)
@@ -147,8 +152,8 @@ share_out(struct finding *f, const struct group *g)
 		s->mean_ns = m->mean_x;
 		s->latency_share = ratio(m->mean_x, g->total.mean);
 		s->own = m->n > 0 ? ratio(m->m2_x / (double)m->n, variance) : 0;
-		s->share = f->problem == PROBLEM_SLOW ? s->latency_share :
-		    ratio(comoments_covariance(m), variance);
+		s->share = f->problem == PROBLEM_SLOW ? s->latency_share
+		                                      : ratio(comoments_covariance(m), variance);
 		s->interval = (struct interval){ s->share, s->share };
 		if (s->share > f->edges[f->top].share)
 			f->top = e;
@@ -168,39 +173,46 @@ excess_ns(const struct group *g, double usual_ns)
 }
 
 int
-finding_judge(struct finding *ret, const struct group *g, const struct conditions *c, double slow_ns, uint32_t rounds,
-    uint64_t seed, struct arena *a, struct err *e)
+finding_judge(struct finding *ret, const struct group *g, const struct conditions *c,
+    double slow_ns, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
 {
 	struct judged j = { 0 };
 
-	*ret = (struct finding){ .problem = PROBLEM_UNSURE, .cv = moments_cv(&g->total), .mean_ns = g->total.mean,
+	*ret = (struct finding){ .problem = PROBLEM_UNSURE,
+		.cv = moments_cv(&g->total),
+		.mean_ns = g->total.mean,
 		.nedges = g->shape.nedges };
 	ret->edges = arena_calloc(a, ret->nedges, sizeof *ret->edges);
-	if (ret->edges == NULL || (g->nsamples > 0 && measure_totals(&j, g, c, rounds, seed, a) != 0))
-		return err_set(e, ERR_MEMORY, "no memory to judge a group of %u edges", ret->nedges);
+	if (ret->edges == NULL ||
+	    (g->nsamples > 0 && measure_totals(&j, g, c, rounds, seed, a) != 0))
+		return err_set(
+		    e, ERR_MEMORY, "no memory to judge a group of %u edges", ret->nedges);
 	if (g->nsamples > 0) {
 		ret->problem = judge(&j, g->total.n, c, slow_ns);
 		ret->probability = probability(ret->problem, &j, c, slow_ns);
 		ret->cv_interval = j.cv;
 	}
-	ret->cost_ns = excess_ns(g, ret->problem == PROBLEM_SLOW ? slow_ns : sketch_quantile(g->sketch, 0.5));
+	ret->cost_ns = excess_ns(
+	    g, ret->problem == PROBLEM_SLOW ? slow_ns : sketch_quantile(g->sketch, 0.5));
 	share_out(ret, g);
 	return 0;
 }
 
 int
-finding_intervals(struct finding *f, const struct group *g, double confidence, uint32_t rounds, uint64_t seed,
-    struct arena *a, struct err *e)
+finding_intervals(struct finding *f, const struct group *g, double confidence, uint32_t rounds,
+    uint64_t seed, struct arena *a, struct err *e)
 {
-	if (share_intervals(f->edges, g, f->problem == PROBLEM_SLOW ? SHARE_OF_MEAN : SHARE_OF_VARIANCE, confidence, rounds,
-	    seed, a) != 0)
-		return err_set(e, ERR_MEMORY, "no memory for the shares of a group of %u edges", f->nedges);
+	if (share_intervals(f->edges, g,
+		f->problem == PROBLEM_SLOW ? SHARE_OF_MEAN : SHARE_OF_VARIANCE, confidence, rounds,
+		seed, a) != 0)
+		return err_set(
+		    e, ERR_MEMORY, "no memory for the shares of a group of %u edges", f->nedges);
 	return 0;
 }
 
 int
-finding_of(struct finding *ret, const struct group *g, const struct conditions *c, double slow_ns, uint32_t rounds,
-    uint64_t seed, struct arena *a, struct err *e)
+finding_of(struct finding *ret, const struct group *g, const struct conditions *c, double slow_ns,
+    uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
 {
 	int rc = finding_judge(ret, g, c, slow_ns, rounds, seed, a, e);
 

@@ -16,7 +16,7 @@ static const double QS[QUANTILES] = { 0.5, 0.95, 0.99 };
 
 struct ordered {
 	double value;
-	uint32_t at;		/* the sample */
+	uint32_t at; /* the sample */
 };
 
 static int
@@ -24,12 +24,14 @@ by_value(const void *a, const void *b)
 {
 	const struct ordered *x = a, *y = b;
 
-	return x->value != y->value ? (x->value > y->value) - (x->value < y->value) : (x->at > y->at) - (x->at < y->at);
+	return x->value != y->value ? (x->value > y->value) - (x->value < y->value)
+	                            : (x->at > y->at) - (x->at < y->at);
 }
 
 /* The q-quantile of a round: linear between neighbours, as quantile_of_samples(). */
 static double
-round_quantile(const struct ordered *sorted, const struct bootstrap *b, double q, uint32_t *from, uint32_t *before)
+round_quantile(const struct ordered *sorted, const struct bootstrap *b, double q, uint32_t *from,
+    uint32_t *before)
 {
 	double at = q * (b->n - 1), low;
 	uint32_t rank = (uint32_t)at, i = *from;
@@ -46,8 +48,8 @@ round_quantile(const struct ordered *sorted, const struct bootstrap *b, double q
 }
 
 struct work {
-	struct ordered *edge, *without;		/* [n], sorted by value */
-	double *then;				/* [n] */
+	struct ordered *edge, *without; /* [n], sorted by value */
+	double *then;                   /* [n] */
 	double *rounds[QUANTILES];
 };
 
@@ -116,7 +118,8 @@ measure_points(struct what_if *ret, struct work *w, const struct group *g)
 	ret->then = measures_of(w->then, n);
 }
 
-/* No sample is slower than the true q-quantile with chance q^n: while that may well be, there is no upper end. */
+/* No sample is slower than the true q-quantile with chance q^n: while that may well be, there is no
+ * upper end. */
 static struct interval
 middle(double *rounds, uint32_t n, double confidence, double estimate, double q, uint32_t samples)
 {
@@ -131,17 +134,18 @@ middle(double *rounds, uint32_t n, double confidence, double estimate, double q,
 	return interval_with(v, estimate);
 }
 
-/* Of quantiles by the percentile method (their errors have no density to divide by that is known); of the CV as a
- * group's own. */
+/* Of quantiles by the percentile method (their errors have no density to divide by that is known);
+ * of the CV as a group's own. */
 static int
-measure_rounds(struct what_if *ret, struct work *w, uint32_t n, double confidence, uint32_t rounds, uint64_t seed,
-    struct arena *a)
+measure_rounds(struct what_if *ret, struct work *w, uint32_t n, double confidence, uint32_t rounds,
+    uint64_t seed, struct arena *a)
 {
 	double one[QUANTILES];
 	struct bootstrap b;
 	struct spread s;
 
-	if (bootstrap_begin(&b, n, seed, a) != 0 || spread_of(&s, w->then, n, n, rounds, seed, a) != 0)
+	if (bootstrap_begin(&b, n, seed, a) != 0 ||
+	    spread_of(&s, w->then, n, n, rounds, seed, a) != 0)
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < rounds; i++) {
 		bootstrap_draw(&b);
@@ -150,15 +154,18 @@ measure_rounds(struct what_if *ret, struct work *w, uint32_t n, double confidenc
 			w->rounds[q][i] = one[q];
 	}
 	ret->then_interval.cv = interval_with(spread_cv(&s, confidence, 1), ret->then.cv);
-	ret->then_interval.p50_ns = middle(w->rounds[P50], rounds, confidence, ret->then.p50_ns, QS[P50], n);
-	ret->then_interval.p95_ns = middle(w->rounds[P95], rounds, confidence, ret->then.p95_ns, QS[P95], n);
-	ret->then_interval.p99_ns = middle(w->rounds[P99], rounds, confidence, ret->then.p99_ns, QS[P99], n);
+	ret->then_interval.p50_ns = middle(
+	    w->rounds[P50], rounds, confidence, ret->then.p50_ns, QS[P50], n);
+	ret->then_interval.p95_ns = middle(
+	    w->rounds[P95], rounds, confidence, ret->then.p95_ns, QS[P95], n);
+	ret->then_interval.p99_ns = middle(
+	    w->rounds[P99], rounds, confidence, ret->then.p99_ns, QS[P99], n);
 	return 0;
 }
 
 int
-what_if_of(struct what_if *ret, const struct group *g, uint32_t edge, double confidence, uint32_t rounds,
-    uint64_t seed, struct arena *a, struct err *e)
+what_if_of(struct what_if *ret, const struct group *g, uint32_t edge, double confidence,
+    uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
 {
 	struct work w;
 

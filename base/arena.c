@@ -77,7 +77,8 @@ static bool
 grow(struct arena *a)
 {
 	size_t size_bytes = a->blocks == NULL ? BLOCK_MIN_BYTES : a->blocks->size_bytes * 2;
-	struct arena_block *b = block_new(a, size_bytes < BLOCK_MAX_BYTES ? size_bytes : BLOCK_MAX_BYTES);
+	struct arena_block *b = block_new(
+	    a, size_bytes < BLOCK_MAX_BYTES ? size_bytes : BLOCK_MAX_BYTES);
 
 	if (b == NULL)
 		return false;
@@ -143,7 +144,8 @@ arena_copy(struct arena *a, const void *from, size_t size_bytes)
 char *
 arena_text(struct arena *a, const char *s, size_t len)
 {
-	char *p = len == SIZE_MAX ? NULL : take(a, len + 1, GAP_BYTES == 0 ? 1 : alignof(max_align_t));
+	char *p = len == SIZE_MAX ? NULL
+	                          : take(a, len + 1, GAP_BYTES == 0 ? 1 : alignof(max_align_t));
 
 	if (p == NULL)
 		return NULL;

@@ -46,7 +46,8 @@ fail:
 uint8_t *
 buf_reserve(struct buf *b, size_t len)
 {
-	if (b->failed || (b->cap - b->len < len && !grow(b, len)) || (b->data == NULL && !grow(b, 1)))
+	if (b->failed || (b->cap - b->len < len && !grow(b, len)) ||
+	    (b->data == NULL && !grow(b, 1)))
 		return NULL;
 	return b->data + b->len;
 }
@@ -206,7 +207,7 @@ read_uint(struct reader *r)
 	unsigned shift = 0;
 	uint8_t byte;
 
-	if (r->at < r->end && *r->at < 0x80)	/* most of them */
+	if (r->at < r->end && *r->at < 0x80) /* most of them */
 		return *r->at++;
 	for (const uint8_t *at = r->at; at < r->end && shift < 64; shift += 7) {
 		byte = *at++;

@@ -15,24 +15,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf {		/* growing; all zeroes is empty */
+struct buf { /* growing; all zeroes is empty */
 	uint8_t *data;
 	size_t len, cap;
 	bool failed;
 };
 
 void buf_release(struct buf *b);
-void buf_reset(struct buf *b);		/* empty, keeps its memory */
-uint8_t *buf_reserve(struct buf *b, size_t len);	/* room for len more, not counted yet; NULL when failed */
+void buf_reset(struct buf *b); /* empty, keeps its memory */
+uint8_t *buf_reserve(
+    struct buf *b, size_t len); /* room for len more, not counted yet; NULL when failed */
 void buf_bytes(struct buf *b, const void *data, size_t len);
 void buf_u8(struct buf *b, uint8_t v);
 void buf_u32(struct buf *b, uint32_t v);
 void buf_u64(struct buf *b, uint64_t v);
 void buf_double(struct buf *b, double v);
-void buf_uint(struct buf *b, uint64_t v);		/* varint */
-void buf_int(struct buf *b, int64_t v);			/* zigzag varint */
-void buf_text(struct buf *b, const char *s, size_t len);	/* varint length, bytes */
-void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));	/* no final 0 */
+void buf_uint(struct buf *b, uint64_t v);                /* varint */
+void buf_int(struct buf *b, int64_t v);                  /* zigzag varint */
+void buf_text(struct buf *b, const char *s, size_t len); /* varint length, bytes */
+void buf_printf(struct buf *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))); /* no final 0 */
 
 struct reader {
 	const uint8_t *at, *end;
@@ -51,11 +53,12 @@ uint8_t read_u8(struct reader *r);
 uint32_t read_u32(struct reader *r);
 uint64_t read_u64(struct reader *r);
 double read_double(struct reader *r);
-uint64_t read_uint(struct reader *r);	/* a varint longer than 10 bytes, or past 64 bits, fails */
+uint64_t read_uint(struct reader *r); /* a varint longer than 10 bytes, or past 64 bits, fails */
 int64_t read_int(struct reader *r);
-/* A varint length and that many bytes, not copied: *len and a pointer into the input; fails past max_len. */
+/* A varint length and that many bytes, not copied: *len and a pointer into the input; fails past
+ * max_len. */
 const char *read_text(struct reader *r, size_t max_len, size_t *len);
-const uint8_t *read_bytes(struct reader *r, size_t len);	/* NULL when failed */
+const uint8_t *read_bytes(struct reader *r, size_t len); /* NULL when failed */
 static inline size_t
 reader_left(const struct reader *r)
 {

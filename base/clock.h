@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-struct mono {		/* CLOCK_MONOTONIC of this machine */
+struct mono { /* CLOCK_MONOTONIC of this machine */
 	int64_t ns;
 };
 
-struct wall {		/* since 1970, UTC */
+struct wall { /* since 1970, UTC */
 	int64_t ns;
 };
 

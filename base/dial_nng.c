@@ -15,7 +15,7 @@
 
 #include "base/stream_inside.h"
 
-enum { SCHEME_BYTES = 6, AGAIN_NS = 2000000 };	/* of tcp://, tls://, ipc:// */
+enum { SCHEME_BYTES = 6, AGAIN_NS = 2000000 }; /* of tcp://, tls://, ipc:// */
 
 static int
 dial_one(struct nng_stream **ret, const char *url, int64_t limit_ms)
@@ -24,7 +24,8 @@ dial_one(struct nng_stream **ret, const char *url, int64_t limit_ms)
 	nng_aio *aio = NULL;
 	int rc;
 
-	if ((rc = nng_stream_dialer_alloc(&dialer, url)) == 0 && (rc = nng_aio_alloc(&aio, NULL, NULL)) == 0) {
+	if ((rc = nng_stream_dialer_alloc(&dialer, url)) == 0 &&
+	    (rc = nng_aio_alloc(&aio, NULL, NULL)) == 0) {
 		nng_aio_set_timeout(aio, limit_ms < 1 ? 1 : (nng_duration)limit_ms);
 		nng_stream_dialer_dial(dialer, aio);
 		nng_aio_wait(aio);
@@ -39,7 +40,8 @@ dial_one(struct nng_stream **ret, const char *url, int64_t limit_ms)
 	return rc;
 }
 
-/* A local socket where as many wait as may wait says EAGAIN at once, where one over TCP would wait: so we do that. */
+/* A local socket where as many wait as may wait says EAGAIN at once, where one over TCP would wait:
+ * so we do that. */
 static int
 dial_local(struct nng_stream **ret, const char *url, struct mono until)
 {

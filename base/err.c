@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#define _GNU_SOURCE	/* strerror_r() that returns the words */
+#define _GNU_SOURCE /* strerror_r() that returns the words */
 #include "base/err.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 int
 err_set(struct err *e, int code, const char *fmt, ...)
 {
-	char text[sizeof e->text];	/* the arguments may be pieces of e->text */
+	char text[sizeof e->text]; /* the arguments may be pieces of e->text */
 	va_list ap;
 
 	if (e == NULL)

@@ -5,18 +5,18 @@
 
 enum err_code {
 	ERR_OK = 0,
-	ERR_SYSTEM = -1,	/* the operating system said no */
-	ERR_MEMORY = -2,	/* out of memory, or of the memory we were allowed */
-	ERR_INPUT = -3,		/* malformed: a message, a file, a command line */
-	ERR_VERSION = -4,	/* well formed, of a version that we do not speak */
-	ERR_STORE = -5,		/* the database */
-	ERR_TRACER = -6,	/* LTTng */
-	ERR_PEER = -7,		/* the other side is gone, or refuses us */
+	ERR_SYSTEM = -1,  /* the operating system said no */
+	ERR_MEMORY = -2,  /* out of memory, or of the memory we were allowed */
+	ERR_INPUT = -3,   /* malformed: a message, a file, a command line */
+	ERR_VERSION = -4, /* well formed, of a version that we do not speak */
+	ERR_STORE = -5,   /* the database */
+	ERR_TRACER = -6,  /* LTTng */
+	ERR_PEER = -7,    /* the other side is gone, or refuses us */
 	ERR_TIMEOUT = -8,
-	ERR_FULL = -9,		/* a queue, a table, a disk */
-	ERR_MISSING = -10,	/* no such thing */
-	ERR_BUSY = -11,		/* somebody else holds it */
-	ERR_DENIED = -12,	/* who asks may not */
+	ERR_FULL = -9,     /* a queue, a table, a disk */
+	ERR_MISSING = -10, /* no such thing */
+	ERR_BUSY = -11,    /* somebody else holds it */
+	ERR_DENIED = -12,  /* who asks may not */
 };
 
 struct err {

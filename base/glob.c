@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-/* Only the newest "*" ever has to take more, since what follows it may begin anywhere. O(pattern * text). */
+/* Only the newest "*" ever has to take more, since what follows it may begin anywhere. O(pattern *
+ * text). */
 bool
 glob_matches(const char *pattern, const char *text)
 {

@@ -73,8 +73,8 @@ sip_end(struct sip *s, uint64_t mark)
 static struct sip
 sip_absorb(uint64_t k0, uint64_t k1, uint64_t wide, const uint8_t *at, size_t len)
 {
-	struct sip s = { k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d ^ wide, k0 ^ 0x6c7967656e657261,
-		k1 ^ 0x7465646279746573 };
+	struct sip s = { k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d ^ wide,
+		k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573 };
 	uint64_t word, last = (uint64_t)len << 56;
 
 	for (; len >= sizeof word; at += sizeof word, len -= sizeof word) {
@@ -104,7 +104,8 @@ hash_bytes128(uint64_t seed, const void *data, size_t len)
 	return (struct hash128){ a, sip_end(&s, 0xdd) };
 }
 
-/* The kernel gives each process 16 random bytes; the C library guards with them, so they are not used bare. */
+/* The kernel gives each process 16 random bytes; the C library guards with them, so they are not
+ * used bare. */
 uint64_t
 hash_seed(void)
 {
@@ -166,7 +167,8 @@ map_rebuild(struct map *m)
 		fresh.cap *= 2;
 	if (fresh.cap > UINT32_MAX)
 		return false;
-	fresh.slots = calloc(1, (1 + room(fresh.cap)) * sizeof *fresh.slots + fresh.cap * sizeof(uint32_t));
+	fresh.slots = calloc(
+	    1, (1 + room(fresh.cap)) * sizeof *fresh.slots + fresh.cap * sizeof(uint32_t));
 	if (fresh.slots == NULL)
 		return false;
 	fresh.slots[0].key = m->slots == NULL ? hash_seed() : m->slots[0].key;
@@ -189,7 +191,8 @@ map_release(struct map *m)
 void *
 map_get(const struct map *m, uint64_t key)
 {
-	return m->count == 0 ? NULL : m->slots[*map_find(m, key)].value;	/* slots[0].value is NULL */
+	return m->count == 0 ? NULL
+	                     : m->slots[*map_find(m, key)].value; /* slots[0].value is NULL */
 }
 
 bool
@@ -247,13 +250,13 @@ map_next(const struct map *m, size_t *at, uint64_t *key)
 
 struct text {
 	const char *s;
-	uint32_t len, hash;	/* the low half, to grow without reading the texts */
+	uint32_t len, hash; /* the low half, to grow without reading the texts */
 };
 
 struct texts {
 	struct arena memory;
 	struct text *texts;
-	uint32_t *index;	/* cap numbers: text + 1, 0 is free */
+	uint32_t *index; /* cap numbers: text + 1, 0 is free */
 	size_t count, cap;
 	uint64_t seed;
 };
@@ -287,7 +290,8 @@ texts_place(const struct texts *t, uint32_t hash, const char *s, size_t len)
 
 	for (; t->index[at] != 0; at = (at + 1) & mask) {
 		text = &t->texts[t->index[at] - 1];
-		if (text->hash == hash && text->len == len && (len == 0 || memcmp(text->s, s, len) == 0))
+		if (text->hash == hash && text->len == len &&
+		    (len == 0 || memcmp(text->s, s, len) == 0))
 			break;
 	}
 	return &t->index[at];
@@ -336,7 +340,7 @@ uint32_t
 texts_find(const struct texts *t, const char *s, size_t len)
 {
 	return t->count == 0 ? UINT32_MAX
-			     : *texts_place(t, (uint32_t)hash_bytes(t->seed, s, len), s, len) - 1;
+	                     : *texts_place(t, (uint32_t)hash_bytes(t->seed, s, len), s, len) - 1;
 }
 
 const char *

@@ -69,8 +69,8 @@ fail_section(const struct table *t, struct piece section, struct err *e)
 }
 
 static int
-find_key(
-    const struct table *t, struct piece section, struct piece name, const struct ini_key **ret, struct err *e)
+find_key(const struct table *t, struct piece section, struct piece name, const struct ini_key **ret,
+    struct err *e)
 {
 	char names[300];
 
@@ -82,8 +82,8 @@ find_key(
 			return 0;
 		}
 	list(t, &section, names, sizeof names);
-	return err_set(e, ERR_INPUT, "no key \"%.*s\"; [%.*s] has: %s", (int)(name.len < 60 ? name.len : 60),
-	    name.s, (int)section.len, section.s, names);
+	return err_set(e, ERR_INPUT, "no key \"%.*s\"; [%.*s] has: %s",
+	    (int)(name.len < 60 ? name.len : 60), name.s, (int)section.len, section.s, names);
 }
 
 /* ---- files ---- */
@@ -91,7 +91,7 @@ find_key(
 struct walk {
 	const struct ini_reader *reader;
 	bool in_section;
-	char name[INI_LINE_MAX_BYTES + 1];	/* of a section or a key */
+	char name[INI_LINE_MAX_BYTES + 1]; /* of a section or a key */
 };
 
 /* Up to a # that begins a comment: the first, or one after a blank. */
@@ -119,7 +119,7 @@ value_of(struct piece p)
 		else if (p.s[i] == '"') {
 			after = without_comment((struct piece){ p.s + i + 1, p.len - i - 1 });
 			return after.len == 0 ? (struct piece){ p.s, i + 1 }
-					      : p; /* p: then it is malformed */
+			                      : p; /* p: then it is malformed */
 		}
 	}
 	return p;
@@ -173,7 +173,8 @@ static int
 check_line(struct piece line, struct err *e)
 {
 	if (line.len > INI_LINE_MAX_BYTES)
-		return err_set(e, ERR_INPUT, "line too long: %d bytes are allowed", INI_LINE_MAX_BYTES);
+		return err_set(
+		    e, ERR_INPUT, "line too long: %d bytes are allowed", INI_LINE_MAX_BYTES);
 	for (size_t i = 0; i < line.len; i++)
 		if (((unsigned char)line.s[i] < ' ' && line.s[i] != '\t') || line.s[i] == 0x7f)
 			return err_set(e, ERR_INPUT, "byte 0x%02x: this is no text file",
@@ -188,10 +189,11 @@ read_text_file(struct walk *w, const char *path, struct piece text, struct err *
 
 	for (int number = 1; rc == 0 && text.len > 0; number++) {
 		const char *newline = memchr(text.s, '\n', text.len);
-		struct piece line = { text.s, newline == NULL ? text.len : (size_t)(newline - text.s) };
+		struct piece line = { text.s,
+			newline == NULL ? text.len : (size_t)(newline - text.s) };
 		size_t step = line.len + (newline != NULL);
 
-		if (line.len > 0 && line.s[line.len - 1] == '\r')	/* written on Windows */
+		if (line.len > 0 && line.s[line.len - 1] == '\r') /* written on Windows */
 			line.len--;
 		if ((rc = check_line(line, e)) != 0 || (rc = read_line(w, line, number, e)) != 0)
 			err_prefix(e, "%s:%d", path, number);
@@ -210,7 +212,7 @@ slurp(struct buf *b, const char *path, struct err *e)
 
 	if (fd < 0)
 		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: no such file", path)
-				       : err_errno(e, "%s", path);
+		                       : err_errno(e, "%s", path);
 	do {
 		if ((at = buf_reserve(b, 65536)) == NULL) {
 			rc = err_set(e, ERR_MEMORY, "%s: out of memory", path);
@@ -220,7 +222,8 @@ slurp(struct buf *b, const char *path, struct err *e)
 			rc = err_errno(e, "%s", path);
 		b->len += n > 0 ? (size_t)n : 0;
 		if (b->len > FILE_MAX_BYTES)
-			rc = err_set(e, ERR_INPUT, "%s: over %d bytes: this is no configuration file", path,
+			rc = err_set(e, ERR_INPUT,
+			    "%s: over %d bytes: this is no configuration file", path,
 			    FILE_MAX_BYTES);
 	} while (rc == 0 && n != 0);
 	close(fd);
@@ -247,7 +250,7 @@ ini_defaults(const struct ini_key *keys, size_t nkeys, void *config, struct err 
 		const char *s = keys[i].fallback == NULL ? "" : keys[i].fallback;
 
 		rc = ini_value_set(&keys[i], config, (struct piece){ s, strlen(s) }, e);
-		assert(rc == 0 || rc == ERR_MEMORY);	/* else the program's own table is wrong */
+		assert(rc == 0 || rc == ERR_MEMORY); /* else the program's own table is wrong */
 		if (rc != 0)
 			return rc;
 	}
@@ -262,7 +265,8 @@ ini_walk(const struct ini_reader *r, const char *path, struct err *e)
 	int rc;
 
 	if ((rc = slurp(&text, path, e)) == 0)
-		rc = read_text_file(&w, path, (struct piece){ (const char *)text.data, text.len }, e);
+		rc = read_text_file(
+		    &w, path, (struct piece){ (const char *)text.data, text.len }, e);
 	buf_release(&text);
 	return rc;
 }
@@ -272,7 +276,7 @@ ini_walk(const struct ini_reader *r, const char *path, struct err *e)
 struct file {
 	struct table table;
 	char *section;
-	int *line_of;		/* for each key of the table, where it was given; 0: not yet */
+	int *line_of; /* for each key of the table, where it was given; 0: not yet */
 };
 
 static struct piece
@@ -325,7 +329,8 @@ ini_read(const struct ini_key *keys, size_t nkeys, void *config, const char *pat
 }
 
 int
-ini_set(const struct ini_key *keys, size_t nkeys, void *config, const char *assignment, struct err *e)
+ini_set(
+    const struct ini_key *keys, size_t nkeys, void *config, const char *assignment, struct err *e)
 {
 	struct table t = { keys, nkeys, config };
 	const char *equals = strchr(assignment, '='), *dot = strchr(assignment, '.');
@@ -337,8 +342,8 @@ ini_set(const struct ini_key *keys, size_t nkeys, void *config, const char *assi
 	rc = find_key(&t, piece_trim((struct piece){ assignment, (size_t)(dot - assignment) }),
 	    piece_trim((struct piece){ dot + 1, (size_t)(equals - dot - 1) }), &k, e);
 	if (rc == 0)
-		rc =
-		    ini_value_set(k, config, piece_trim((struct piece){ equals + 1, strlen(equals + 1) }), e);
+		rc = ini_value_set(
+		    k, config, piece_trim((struct piece){ equals + 1, strlen(equals + 1) }), e);
 	if (rc != 0)
 		err_prefix(e, "%s", assignment);
 	return rc;
@@ -354,7 +359,8 @@ print_help(const struct ini_key *k, FILE *out)
 	if (bounds.len > 0)
 		fprintf(out, "%.*s; ", (int)bounds.len, (const char *)bounds.data);
 	buf_release(&bounds);
-	fprintf(out, "default: %s\n", k->fallback == NULL || *k->fallback == 0 ? "none" : k->fallback);
+	fprintf(
+	    out, "default: %s\n", k->fallback == NULL || *k->fallback == 0 ? "none" : k->fallback);
 }
 
 void

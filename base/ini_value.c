@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 24 };	/* times an hour in ns is still under 2^127 */
+enum { DIGITS_MAX = 24 }; /* times an hour in ns is still under 2^127 */
 
 struct unit {
 	const char *name;
@@ -18,11 +18,20 @@ struct unit {
 
 /* The largest first: printing takes the first that fits. */
 static const struct unit time_units[] = {
-	{ "h", 3600000000000 }, { "min", 60000000000 }, { "s", 1000000000 },
-	{ "ms", 1000000 }, { "us", 1000 }, { "ns", 1 }, { NULL, 0 },
+	{ "h", 3600000000000 },
+	{ "min", 60000000000 },
+	{ "s", 1000000000 },
+	{ "ms", 1000000 },
+	{ "us", 1000 },
+	{ "ns", 1 },
+	{ NULL, 0 },
 };
 static const struct unit byte_units[] = {
-	{ "GiB", 1 << 30 }, { "MiB", 1 << 20 }, { "KiB", 1 << 10 }, { "B", 1 }, { NULL, 0 },
+	{ "GiB", 1 << 30 },
+	{ "MiB", 1 << 20 },
+	{ "KiB", 1 << 10 },
+	{ "B", 1 },
+	{ NULL, 0 },
 };
 
 bool
@@ -49,7 +58,7 @@ piece_trim(struct piece p)
 static void
 print_units(struct buf *b, int64_t v, const struct unit *units)
 {
-	if (v == 0)	/* any would do: the one that people expect */
+	if (v == 0) /* any would do: the one that people expect */
 		units = units == time_units ? &time_units[2] : &byte_units[3];
 	while (v % units->size != 0)
 		units++;
@@ -65,7 +74,8 @@ shortest(char out[40], double v, double scale)
 	out[0] = 0;
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(words, sizeof words, "%.*g", digits, v * scale);
-		if (strtod(words, NULL) / scale == v && (out[0] == 0 || strlen(words) < strlen(out)))
+		if (strtod(words, NULL) / scale == v &&
+		    (out[0] == 0 || strlen(words) < strlen(out)))
 			strcpy(out, words);
 	}
 }
@@ -214,7 +224,8 @@ parse_count(struct piece p, int64_t *ret)
 {
 	char text[24], *end;
 
-	if (p.len == 0 || p.len >= sizeof text || !(isdigit((unsigned char)p.s[0]) || p.s[0] == '-'))
+	if (p.len == 0 || p.len >= sizeof text ||
+	    !(isdigit((unsigned char)p.s[0]) || p.s[0] == '-'))
 		return false;
 	memcpy(text, p.s, p.len);
 	text[p.len] = 0;
@@ -247,8 +258,8 @@ parse_units(struct piece p, const struct unit *units, int64_t *ret)
 	return true;
 }
 
-/* Dividing by 100 rounds once, so 10% and 0.1 are the same number. No program of ours sets a locale for
- * strtod(). */
+/* Dividing by 100 rounds once, so 10% and 0.1 are the same number. No program of ours sets a locale
+ * for strtod(). */
 static bool
 parse_share(struct piece p, double *ret)
 {
@@ -261,7 +272,7 @@ parse_share(struct piece p, double *ret)
 		return false;
 	memcpy(text, p.s, p.len);
 	text[p.len] = 0;
-	if (strspn(text, "0123456789.eE+-") != p.len)	/* neither nan nor 0x1p3 */
+	if (strspn(text, "0123456789.eE+-") != p.len) /* neither nan nor 0x1p3 */
 		return false;
 	*ret = strtod(text, &end);
 	if (percent)
@@ -290,7 +301,8 @@ unquote(const char **at, const char *end, char *ret)
 		return false;
 	*at = s + 2;
 	*ret = s[1] == 'n' ? '\n' : s[1] == 't' ? '\t' : s[1];
-	if (s[1] == 'x' && end - s >= 4 && isxdigit((unsigned char)s[2]) && isxdigit((unsigned char)s[3])) {
+	if (s[1] == 'x' && end - s >= 4 && isxdigit((unsigned char)s[2]) &&
+	    isxdigit((unsigned char)s[3])) {
 		*at = s + 4;
 		*ret = (char)(hex(s[2]) << 4 | hex(s[3]));
 		return *ret != 0;
@@ -336,14 +348,14 @@ set_text(char **at, const struct ini_key *k, struct piece p, struct err *e)
 
 	if ((rc = parse_text(p, &text, e)) != 0)
 		return rc;
-	print_text(&line, text);	/* what we take we must be able to print and read again */
+	print_text(&line, text); /* what we take we must be able to print and read again */
 	len = line.len + strlen(k->name) + strlen(" = ");
 	failed = line.failed;
 	buf_release(&line);
 	if (failed || len > INI_LINE_MAX_BYTES) {
 		free(text);
 		return failed ? err_set(e, ERR_MEMORY, "out of memory")
-			      : err_set(e, ERR_INPUT, "text too long: a line has at most %d bytes",
+		              : err_set(e, ERR_INPUT, "text too long: a line has at most %d bytes",
 				    INI_LINE_MAX_BYTES);
 	}
 	free(*at);
@@ -375,8 +387,8 @@ fail_bounds(const struct ini_key *k, struct piece p, struct err *e)
 	int rc;
 
 	ini_value_bounds(&bounds, k);
-	rc = err_set(e, ERR_INPUT, "%.*s is out of range, want %.*s", (int)p.len, p.s, (int)bounds.len,
-	    (const char *)bounds.data);
+	rc = err_set(e, ERR_INPUT, "%.*s is out of range, want %.*s", (int)p.len, p.s,
+	    (int)bounds.len, (const char *)bounds.data);
 	buf_release(&bounds);
 	return rc;
 }
@@ -400,8 +412,8 @@ ini_value_set(const struct ini_key *k, void *config, struct piece p, struct err 
 	else
 		ok = parse_units(p, k->type == INI_TIME ? time_units : byte_units, &whole);
 	if (!ok)
-		return err_set(e, ERR_INPUT, "\"%.*s\" is not %s", (int)(p.len < 60 ? p.len : 60), p.s,
-		    wanted(k->type));
+		return err_set(e, ERR_INPUT, "\"%.*s\" is not %s", (int)(p.len < 60 ? p.len : 60),
+		    p.s, wanted(k->type));
 	number = k->type == INI_SHARE ? share : (double)whole;
 	if (has_bounds(k) && (number < k->min || number > k->max))
 		return fail_bounds(k, p, e);

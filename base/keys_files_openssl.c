@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The folder of base/keys.h. Who changes it holds a lock on it, so that two at once lose nothing. */
-#define _GNU_SOURCE	/* renameat2() */
+/* The folder of base/keys.h. Who changes it holds a lock on it, so that two at once lose nothing.
+ */
+#define _GNU_SOURCE /* renameat2() */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@ enum { PRIVATE = 0600, PUBLIC = 0644 };
 
 struct folder {
 	const char *path;
-	int fd;			/* locked */
+	int fd; /* locked */
 	struct pair ca;
 };
 
@@ -36,13 +37,17 @@ path_in(char ret[PATH_MAX], struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(ret, PATH_MAX, fmt, ap);
 	va_end(ap);
-	return n > 0 && n < PATH_MAX ? 0 : err_set(e, ERR_INPUT, "%.80s...: a path that is too long", ret);
+	return n > 0 && n < PATH_MAX
+	           ? 0
+	           : err_set(e, ERR_INPUT, "%.80s...: a path that is too long", ret);
 }
 
 static int
 make_folder(const char *path, mode_t mode, struct err *e)
 {
-	return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : err_errno(e, "%s: cannot make this folder", path);
+	return mkdir(path, mode) == 0 || errno == EEXIST
+	           ? 0
+	           : err_errno(e, "%s: cannot make this folder", path);
 }
 
 static int
@@ -80,14 +85,18 @@ put_bytes(const char *path, const char *data, size_t len, mode_t mode, bool repl
 
 	if ((rc = path_in(beside, e, "%s.new", path)) != 0)
 		return rc;
-	unlink(beside);		/* of somebody who was killed; the lock says that it is nobody's now */
+	unlink(beside); /* of somebody who was killed; the lock says that it is nobody's now */
 	if ((fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)) < 0)
 		return err_errno(e, "%s", beside);
-	rc = fchmod(fd, mode) == 0 && write_all(fd, data, len) == 0 ? 0 : err_errno(e, "%s: writing", beside);
+	rc = fchmod(fd, mode) == 0 && write_all(fd, data, len) == 0
+	         ? 0
+	         : err_errno(e, "%s: writing", beside);
 	close(fd);
-	if (rc == 0 && renameat2(AT_FDCWD, beside, AT_FDCWD, path, replace ? 0 : RENAME_NOREPLACE) != 0)
-		rc = errno == EEXIST ? err_set(e, ERR_BUSY, "%s is there already, and is not overwritten", path) :
-		    err_errno(e, "%s", path);
+	if (rc == 0 &&
+	    renameat2(AT_FDCWD, beside, AT_FDCWD, path, replace ? 0 : RENAME_NOREPLACE) != 0)
+		rc = errno == EEXIST
+		         ? err_set(e, ERR_BUSY, "%s is there already, and is not overwritten", path)
+		         : err_errno(e, "%s", path);
 	if (rc != 0)
 		unlink(beside);
 	return rc == 0 ? flush_folder(path, e) : rc;
@@ -100,7 +109,8 @@ put_pem(BIO *b, bool made, const char *path, mode_t mode, bool replace, struct e
 {
 	char *data;
 	long len = BIO_get_mem_data(b, &data);
-	int rc = made && len > 0 ? put_bytes(path, data, (size_t)len, mode, replace, e) : fail_openssl(e, path);
+	int rc = made && len > 0 ? put_bytes(path, data, (size_t)len, mode, replace, e)
+	                         : fail_openssl(e, path);
 
 	BIO_free(b);
 	return rc;
@@ -111,7 +121,8 @@ put_key(EVP_PKEY *key, const char *path, bool replace, struct err *e)
 {
 	BIO *b = BIO_new(BIO_s_secmem());
 
-	return put_pem(b, PEM_write_bio_PrivateKey(b, key, NULL, NULL, 0, NULL, NULL) == 1, path, PRIVATE, replace, e);
+	return put_pem(b, PEM_write_bio_PrivateKey(b, key, NULL, NULL, 0, NULL, NULL) == 1, path,
+	    PRIVATE, replace, e);
 }
 
 static int
@@ -137,7 +148,8 @@ open_file(BIO **ret, const char *path, struct err *e)
 
 	ERR_clear_error();
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: there is no such file", path) : err_errno(e, "%s", path);
+		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: there is no such file", path)
+		                       : err_errno(e, "%s", path);
 	if ((*ret = BIO_new_file(path, "r")) == NULL)
 		return fail_openssl(e, path);
 	return 0;
@@ -165,10 +177,13 @@ get_key(EVP_PKEY **ret, const char *path, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	*ret = PEM_read_bio_PrivateKey(b, NULL, NULL, (void *)"");	/* the password, so that nobody is asked for one */
+	*ret = PEM_read_bio_PrivateKey(
+	    b, NULL, NULL, (void *)""); /* the password, so that nobody is asked for one */
 	BIO_free(b);
 	ERR_clear_error();
-	return *ret != NULL ? 0 : err_set(e, ERR_INPUT, "%s: this is no key in PEM, or one with a password", path);
+	return *ret != NULL ? 0
+	                    : err_set(e, ERR_INPUT,
+				  "%s: this is no key in PEM, or one with a password", path);
 }
 
 static int
@@ -183,7 +198,9 @@ get_list(X509_CRL **ret, const char *dir, struct err *e)
 	*ret = PEM_read_bio_X509_CRL(b, NULL, NULL, NULL);
 	BIO_free(b);
 	ERR_clear_error();
-	return *ret != NULL ? 0 : err_set(e, ERR_INPUT, "%s: this is no list of revoked certificates", path);
+	return *ret != NULL
+	           ? 0
+	           : err_set(e, ERR_INPUT, "%s: this is no list of revoked certificates", path);
 }
 
 /* ---- the folder ---- */
@@ -193,8 +210,10 @@ folder_lock(struct folder *f, const char *dir, struct err *e)
 {
 	*f = (struct folder){ .path = dir, .fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
 	if (f->fd < 0)
-		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: there are no keys; hone keys init makes some", dir) :
-		    err_errno(e, "%s", dir);
+		return errno == ENOENT
+		           ? err_set(e, ERR_MISSING,
+				 "%s: there are no keys; hone keys init makes some", dir)
+		           : err_errno(e, "%s", dir);
 	if (flock(f->fd, LOCK_EX) == 0)
 		return 0;
 	close(f->fd);
@@ -216,8 +235,10 @@ folder_open(struct folder *f, const char *dir, struct err *e)
 
 	if ((rc = folder_lock(f, dir, e)) != 0)
 		return rc;
-	if ((rc = path_in(certificate, e, "%s/ca.pem", dir)) != 0 || (rc = path_in(key, e, "%s/ca.key", dir)) != 0 ||
-	    (rc = get_certificate(&f->ca.certificate, certificate, e)) != 0 || (rc = get_key(&f->ca.key, key, e)) != 0)
+	if ((rc = path_in(certificate, e, "%s/ca.pem", dir)) != 0 ||
+	    (rc = path_in(key, e, "%s/ca.key", dir)) != 0 ||
+	    (rc = get_certificate(&f->ca.certificate, certificate, e)) != 0 ||
+	    (rc = get_key(&f->ca.key, key, e)) != 0)
 		goto fail;
 	if (X509_check_private_key(f->ca.certificate, f->ca.key) == 1)
 		return 0;
@@ -237,7 +258,8 @@ note_issued(const struct folder *f, X509 *c, struct err *e)
 	int rc;
 
 	certificate_look(&s, c);
-	if ((rc = path_in(path, e, "%s/issued", f->path)) != 0 || (rc = make_folder(path, 0700, e)) != 0 ||
+	if ((rc = path_in(path, e, "%s/issued", f->path)) != 0 ||
+	    (rc = make_folder(path, 0700, e)) != 0 ||
 	    (rc = path_in(path, e, "%s/issued/%s.pem", f->path, s.serial)) != 0)
 		return rc;
 	return put_certificate(c, path, false, e);
@@ -245,13 +267,16 @@ note_issued(const struct folder *f, X509 *c, struct err *e)
 
 /* The key first: who reads between the two finds that they do not fit, and keeps what it has. */
 static int
-put_pair(const struct folder *f, const struct pair *p, const char *base, bool replace, struct err *e)
+put_pair(
+    const struct folder *f, const struct pair *p, const char *base, bool replace, struct err *e)
 {
 	char key[PATH_MAX], certificate[PATH_MAX];
 	int rc;
 
-	if ((rc = path_in(key, e, "%s.key", base)) != 0 || (rc = path_in(certificate, e, "%s.pem", base)) != 0 ||
-	    (rc = note_issued(f, p->certificate, e)) != 0 || (rc = put_key(p->key, key, replace, e)) != 0)
+	if ((rc = path_in(key, e, "%s.key", base)) != 0 ||
+	    (rc = path_in(certificate, e, "%s.pem", base)) != 0 ||
+	    (rc = note_issued(f, p->certificate, e)) != 0 ||
+	    (rc = put_key(p->key, key, replace, e)) != 0)
 		return rc;
 	return put_certificate(p->certificate, certificate, replace, e);
 }
@@ -266,11 +291,14 @@ fill(struct folder *f, const struct keys_order *o, struct err *e)
 	char path[PATH_MAX];
 	int rc;
 
-	if ((rc = path_in(path, e, "%s/ca.key", f->path)) == 0 && (rc = put_key(f->ca.key, path, false, e)) == 0 &&
-	    (rc = pair_make(&p, &f->ca, o, NULL, e)) == 0 && (rc = path_in(path, e, "%s/controller", f->path)) == 0 &&
+	if ((rc = path_in(path, e, "%s/ca.key", f->path)) == 0 &&
+	    (rc = put_key(f->ca.key, path, false, e)) == 0 &&
+	    (rc = pair_make(&p, &f->ca, o, NULL, e)) == 0 &&
+	    (rc = path_in(path, e, "%s/controller", f->path)) == 0 &&
 	    (rc = put_pair(f, &p, path, false, e)) == 0 &&
 	    (rc = revoked_make(&list, &f->ca, NULL, NULL, 0, o->span.from, e)) == 0 &&
-	    (rc = path_in(path, e, "%s/revoked.pem", f->path)) == 0 && (rc = put_list(list, path, false, e)) == 0 &&
+	    (rc = path_in(path, e, "%s/revoked.pem", f->path)) == 0 &&
+	    (rc = put_list(list, path, false, e)) == 0 &&
 	    (rc = path_in(path, e, "%s/ca.pem", f->path)) == 0)
 		rc = put_certificate(f->ca.certificate, path, false, e);
 	X509_CRL_free(list);
@@ -281,14 +309,17 @@ fill(struct folder *f, const struct keys_order *o, struct err *e)
 static int
 nothing_there(const char *dir, struct err *e)
 {
-	static const char *const files[] = { "ca.pem", "ca.key", "controller.pem", "controller.key", "revoked.pem" };
+	static const char *const files[] = { "ca.pem", "ca.key", "controller.pem", "controller.key",
+		"revoked.pem" };
 	char path[PATH_MAX];
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == 0; i++)
 		if ((rc = path_in(path, e, "%s/%s", dir, files[i])) == 0 && access(path, F_OK) == 0)
-			rc = err_set(e, ERR_BUSY, "%s is there already, and is not overwritten; hone keys show lists what there "
-			    "is, --dir DIR makes a CA elsewhere", path);
+			rc = err_set(e, ERR_BUSY,
+			    "%s is there already, and is not overwritten; hone keys show lists what there "
+			    "is, --dir DIR makes a CA elsewhere",
+			    path);
 	return rc;
 }
 
@@ -312,14 +343,18 @@ keys_init(const char *dir, const struct keys_span *ca, const struct keys_order *
 static int
 check_node(const char *s, struct err *e)
 {
-	static const char fits[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+	static const char fits[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 	size_t len = strlen(s);
 
-	if (len == 0 || len > KEYS_NAME_MAX || strspn(s, fits) != len || strchr("-_.", s[0]) != NULL)
-		return err_set(e, ERR_INPUT, "%.80s: a node's name is 1 to %d letters, digits, and - _ . after the first", s,
+	if (len == 0 || len > KEYS_NAME_MAX || strspn(s, fits) != len ||
+	    strchr("-_.", s[0]) != NULL)
+		return err_set(e, ERR_INPUT,
+		    "%.80s: a node's name is 1 to %d letters, digits, and - _ . after the first", s,
 		    KEYS_NAME_MAX);
 	if (strcmp(s, "controller") == 0 || strcmp(s, "CA") == 0)
-		return err_set(e, ERR_INPUT, "%s: no agent's name; it would be taken for the %s's", s, s);
+		return err_set(
+		    e, ERR_INPUT, "%s: no agent's name; it would be taken for the %s's", s, s);
 	return 0;
 }
 
@@ -330,8 +365,10 @@ agent_folder(const struct folder *f, const char *node, char base[PATH_MAX], stru
 	char path[PATH_MAX];
 	int rc;
 
-	if ((rc = path_in(path, e, "%s/agents", f->path)) != 0 || (rc = make_folder(path, 0700, e)) != 0 ||
-	    (rc = path_in(path, e, "%s/agents/%s", f->path, node)) != 0 || (rc = make_folder(path, 0700, e)) != 0 ||
+	if ((rc = path_in(path, e, "%s/agents", f->path)) != 0 ||
+	    (rc = make_folder(path, 0700, e)) != 0 ||
+	    (rc = path_in(path, e, "%s/agents/%s", f->path, node)) != 0 ||
+	    (rc = make_folder(path, 0700, e)) != 0 ||
 	    (rc = path_in(path, e, "%s/agents/%s/ca.pem", f->path, node)) != 0 ||
 	    (rc = put_certificate(f->ca.certificate, path, true, e)) != 0)
 		return rc;
@@ -347,8 +384,10 @@ not_again(const char *base, const struct keys_order *o, X509 **former, struct er
 	if (rc != 0 || access(path, F_OK) != 0)
 		return rc;
 	if (!o->again)
-		return err_set(e, ERR_BUSY, "%s is there already; --again makes a new one in its place (and "
-		    "hone keys revoke %s before that ends the former)", path, o->node != NULL ? o->node : "controller");
+		return err_set(e, ERR_BUSY,
+		    "%s is there already; --again makes a new one in its place (and "
+		    "hone keys revoke %s before that ends the former)",
+		    path, o->node != NULL ? o->node : "controller");
 	return get_certificate(former, path, e);
 }
 
@@ -361,7 +400,8 @@ issue_in(struct folder *f, const struct keys_order *o, struct err *e)
 	char base[PATH_MAX];
 	int rc;
 
-	rc = o->node != NULL ? agent_folder(f, o->node, base, e) : path_in(base, e, "%s/controller", f->path);
+	rc = o->node != NULL ? agent_folder(f, o->node, base, e)
+	                     : path_in(base, e, "%s/controller", f->path);
 	if (rc != 0 || (rc = not_again(base, o, &former, e)) != 0)
 		return rc;
 	if (former != NULL)
@@ -380,7 +420,8 @@ keys_issue(const char *dir, const struct keys_order *o, struct err *e)
 	struct folder f;
 	int rc;
 
-	if ((o->node != NULL && (rc = check_node(o->node, e)) != 0) || (rc = folder_open(&f, dir, e)) != 0)
+	if ((o->node != NULL && (rc = check_node(o->node, e)) != 0) ||
+	    (rc = folder_open(&f, dir, e)) != 0)
 		return rc;
 	rc = issue_in(&f, o, e);
 	folder_release(&f);
@@ -436,10 +477,13 @@ issued_read(struct issued *s, const char *dir, struct err *e)
 	if (rc != 0)
 		return rc;
 	if ((n = scandir(path, &names, is_pem, alphasort)) < 0)
-		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: there are no keys; hone keys init makes some", dir) :
-		    err_errno(e, "%s", path);
+		return errno == ENOENT
+		           ? err_set(e, ERR_MISSING,
+				 "%s: there are no keys; hone keys init makes some", dir)
+		           : err_errno(e, "%s", path);
 	for (int i = 0; i < n; i++) {
-		if (rc == 0 && (rc = path_in(path, e, "%s/issued/%s", dir, names[i]->d_name)) == 0 &&
+		if (rc == 0 &&
+		    (rc = path_in(path, e, "%s/issued/%s", dir, names[i]->d_name)) == 0 &&
 		    (rc = get_certificate(&c, path, e)) == 0)
 			rc = issued_add(s, c, e);
 		free(names[i]);
@@ -456,11 +500,12 @@ by_role_and_name(const void *a, const void *b)
 
 	certificate_look(&x, *(X509 *const *)a);
 	certificate_look(&y, *(X509 *const *)b);
-	if ((order = -strcmp(x.role, y.role)) != 0)	/* controller before agent */
+	if ((order = -strcmp(x.role, y.role)) != 0) /* controller before agent */
 		return order;
 	if ((order = strcmp(x.name, y.name)) != 0)
 		return order;
-	return x.span.from.ns != y.span.from.ns ? (x.span.from.ns < y.span.from.ns ? -1 : 1) : strcmp(x.serial, y.serial);
+	return x.span.from.ns != y.span.from.ns ? (x.span.from.ns < y.span.from.ns ? -1 : 1)
+	                                        : strcmp(x.serial, y.serial);
 }
 
 /* ---- revoke ---- */
@@ -482,7 +527,8 @@ revoke_in(struct folder *f, const char *name, struct wall now, int *n, struct er
 	char path[PATH_MAX];
 	int rc, known = 0;
 
-	if ((rc = get_list(&former, f->path, e)) != 0 || (rc = issued_read(&issued, f->path, e)) != 0)
+	if ((rc = get_list(&former, f->path, e)) != 0 ||
+	    (rc = issued_read(&issued, f->path, e)) != 0)
 		goto done;
 	if ((more = calloc((size_t)issued.n + 1, sizeof *more)) == NULL) {
 		rc = err_set(e, ERR_MEMORY, "out of memory");
@@ -499,9 +545,10 @@ revoke_in(struct folder *f, const char *name, struct wall now, int *n, struct er
 			more[(*n)++] = issued.all[i];
 	}
 	if (known == 0)
-		rc = err_set(e, ERR_MISSING, "%s: no certificate was issued to it; hone keys show lists them", name);
+		rc = err_set(e, ERR_MISSING,
+		    "%s: no certificate was issued to it; hone keys show lists them", name);
 	else if ((rc = revoked_make(&list, &f->ca, former, more, *n, now, e)) == 0 &&
-	    (rc = path_in(path, e, "%s/revoked.pem", f->path)) == 0)
+		 (rc = path_in(path, e, "%s/revoked.pem", f->path)) == 0)
 		rc = put_list(list, path, true, e);
 done:
 	free(more);
@@ -528,16 +575,23 @@ keys_revoke(const char *dir, const char *name, struct wall now, int *n, struct e
 /* ---- list ---- */
 
 static void
-show(X509 *c, X509_CRL *list, bool in_use, const char *file, struct wall now, keys_visit *fn, void *ctx)
+show(X509 *c, X509_CRL *list, bool in_use, const char *file, struct wall now, keys_visit *fn,
+    void *ctx)
 {
 	struct seen_certificate s;
 	struct keys_row row;
 
 	certificate_look(&s, c);
-	row = (struct keys_row){ .name = strcmp(s.role, "ca") == 0 ? "CA" : s.name, .role = s.role, .serial = s.serial,
-		.file = file, .span = s.span, .now = in_use };
-	row.state = is_revoked(list, c) ? KEYS_REVOKED : now.ns < s.span.from.ns ? KEYS_EARLY :
-	    now.ns > s.span.until.ns ? KEYS_EXPIRED : KEYS_VALID;
+	row = (struct keys_row){ .name = strcmp(s.role, "ca") == 0 ? "CA" : s.name,
+		.role = s.role,
+		.serial = s.serial,
+		.file = file,
+		.span = s.span,
+		.now = in_use };
+	row.state = is_revoked(list, c)        ? KEYS_REVOKED
+	            : now.ns < s.span.from.ns  ? KEYS_EARLY
+	            : now.ns > s.span.until.ns ? KEYS_EXPIRED
+	                                       : KEYS_VALID;
 	fn(ctx, &row);
 }
 
@@ -550,8 +604,10 @@ where(const char *dir, X509 *c, char path[PATH_MAX])
 	bool same;
 
 	certificate_look(&s, c);
-	if ((strcmp(s.role, "controller") == 0 ? path_in(path, NULL, "%s/controller.pem", dir) :
-	    path_in(path, NULL, "%s/agents/%s/agent.pem", dir, s.name)) != 0 || get_certificate(&there, path, NULL) != 0)
+	if ((strcmp(s.role, "controller") == 0
+		    ? path_in(path, NULL, "%s/controller.pem", dir)
+		    : path_in(path, NULL, "%s/agents/%s/agent.pem", dir, s.name)) != 0 ||
+	    get_certificate(&there, path, NULL) != 0)
 		return false;
 	same = X509_cmp(there, c) == 0;
 	X509_free(there);
@@ -569,8 +625,9 @@ list_folder(const char *dir, struct wall now, keys_visit *fn, void *ctx, struct 
 	char path[PATH_MAX];
 	int rc;
 
-	if ((rc = path_in(path, e, "%s/ca.pem", dir)) == 0 && (rc = issued_read(&issued, dir, e)) == 0 &&
-	    (rc = get_certificate(&ca, path, e)) == 0 && (rc = get_list(&list, dir, e)) == 0) {
+	if ((rc = path_in(path, e, "%s/ca.pem", dir)) == 0 &&
+	    (rc = issued_read(&issued, dir, e)) == 0 && (rc = get_certificate(&ca, path, e)) == 0 &&
+	    (rc = get_list(&list, dir, e)) == 0) {
 		show(ca, NULL, true, path, now, fn, ctx);
 		qsort(issued.all, (size_t)issued.n, sizeof *issued.all, by_role_and_name);
 		for (int i = 0; i < issued.n; i++) {
@@ -609,9 +666,12 @@ keys_list(const char *path, struct wall now, keys_visit *fn, void *ctx, struct e
 	struct stat st;
 
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: there are no keys; hone keys init makes some", path) :
-		    err_errno(e, "%s", path);
-	return S_ISDIR(st.st_mode) ? list_folder(path, now, fn, ctx, e) : list_file(path, now, fn, ctx, e);
+		return errno == ENOENT
+		           ? err_set(e, ERR_MISSING,
+				 "%s: there are no keys; hone keys init makes some", path)
+		           : err_errno(e, "%s", path);
+	return S_ISDIR(st.st_mode) ? list_folder(path, now, fn, ctx, e)
+	                           : list_file(path, now, fn, ctx, e);
 }
 
 const struct keys_calls keys_calls = { keys_init, keys_issue, keys_revoke, keys_list };

@@ -17,7 +17,8 @@ fail_openssl(struct err *e, const char *what)
 	const char *why = ERR_reason_error_string(ERR_peek_last_error());
 
 	ERR_clear_error();
-	return err_set(e, ERR_SYSTEM, "%s: %s", what, why != NULL ? why : "OpenSSL does not say why not");
+	return err_set(
+	    e, ERR_SYSTEM, "%s: %s", what, why != NULL ? why : "OpenSSL does not say why not");
 }
 
 void
@@ -50,7 +51,7 @@ set_serial(X509 *c)
 {
 	BIGNUM *n = BN_new();
 	bool ok = n != NULL && BN_rand(n, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
-	    BN_to_ASN1_INTEGER(n, X509_get_serialNumber(c)) != NULL;
+	          BN_to_ASN1_INTEGER(n, X509_get_serialNumber(c)) != NULL;
 
 	BN_free(n);
 	return ok;
@@ -61,8 +62,10 @@ set_subject(X509 *c, const char *name)
 {
 	X509_NAME *n = X509_get_subject_name(c);
 
-	return X509_NAME_add_entry_by_txt(n, "O", MBSTRING_ASC, (const unsigned char *)"Hone", -1, -1, 0) == 1 &&
-	    X509_NAME_add_entry_by_txt(n, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0) == 1;
+	return X509_NAME_add_entry_by_txt(
+		   n, "O", MBSTRING_ASC, (const unsigned char *)"Hone", -1, -1, 0) == 1 &&
+	       X509_NAME_add_entry_by_txt(
+		   n, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0) == 1;
 }
 
 static time_t
@@ -76,20 +79,21 @@ static bool
 begin(struct pair *p, const char *subject, const struct keys_span *span)
 {
 	return (p->key = EVP_EC_gen("P-256")) != NULL && (p->certificate = X509_new()) != NULL &&
-	    X509_set_version(p->certificate, X509_VERSION_3) == 1 && set_serial(p->certificate) &&
-	    set_subject(p->certificate, subject) &&
-	    ASN1_TIME_set(X509_getm_notBefore(p->certificate), seconds(span->from)) != NULL &&
-	    ASN1_TIME_set(X509_getm_notAfter(p->certificate), seconds(span->until)) != NULL &&
-	    X509_set_pubkey(p->certificate, p->key) == 1;
+	       X509_set_version(p->certificate, X509_VERSION_3) == 1 &&
+	       set_serial(p->certificate) && set_subject(p->certificate, subject) &&
+	       ASN1_TIME_set(X509_getm_notBefore(p->certificate), seconds(span->from)) != NULL &&
+	       ASN1_TIME_set(X509_getm_notAfter(p->certificate), seconds(span->until)) != NULL &&
+	       X509_set_pubkey(p->certificate, p->key) == 1;
 }
 
 static bool
 sign(struct pair *p, const struct pair *by)
 {
 	return X509_set_issuer_name(p->certificate, X509_get_subject_name(by->certificate)) == 1 &&
-	    add_extension(p->certificate, by->certificate, NID_subject_key_identifier, "hash") &&
-	    add_extension(p->certificate, by->certificate, NID_authority_key_identifier, "keyid:always") &&
-	    X509_sign(p->certificate, by->key, EVP_sha256()) > 0;
+	       add_extension(p->certificate, by->certificate, NID_subject_key_identifier, "hash") &&
+	       add_extension(
+		   p->certificate, by->certificate, NID_authority_key_identifier, "keyid:always") &&
+	       X509_sign(p->certificate, by->key, EVP_sha256()) > 0;
 }
 
 /* Each CA has a name of its own, so that nobody takes one for another. */
@@ -102,9 +106,13 @@ pair_make_ca(struct pair *ret, const struct keys_span *span, struct err *e)
 
 	if (RAND_bytes(some, sizeof some) != 1)
 		return fail_openssl(e, "random numbers");
-	snprintf(subject, sizeof subject, "Hone CA %02x%02x%02x%02x", some[0], some[1], some[2], some[3]);
-	if (!begin(&p, subject, span) || !add_extension(p.certificate, NULL, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
-	    !add_extension(p.certificate, NULL, NID_key_usage, "critical,keyCertSign,cRLSign") || !sign(&p, &p)) {
+	snprintf(subject, sizeof subject, "Hone CA %02x%02x%02x%02x", some[0], some[1], some[2],
+	    some[3]);
+	if (!begin(&p, subject, span) ||
+	    !add_extension(
+		p.certificate, NULL, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
+	    !add_extension(p.certificate, NULL, NID_key_usage, "critical,keyCertSign,cRLSign") ||
+	    !sign(&p, &p)) {
 		pair_release(&p);
 		return fail_openssl(e, "making a CA");
 	}
@@ -130,7 +138,9 @@ is_host(const char *s)
 {
 	size_t len = strlen(s);
 
-	return len > 0 && len < 254 && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:") == len;
+	return len > 0 && len < 254 &&
+	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.:") ==
+	           len;
 }
 
 static bool
@@ -174,9 +184,11 @@ add_names(X509 *c, const struct keys_order *o, GENERAL_NAMES *hosts, struct err 
 		rc = fail_openssl(e, role);
 	for (int i = 0; rc == 0 && i < o->nhosts; i++)
 		if (!add_host(all, o->hosts[i]))
-			rc = err_set(e, ERR_INPUT, "%s: this is no name of a host, nor an address", o->hosts[i]);
+			rc = err_set(e, ERR_INPUT, "%s: this is no name of a host, nor an address",
+			    o->hosts[i]);
 	for (int i = 0; rc == 0 && o->nhosts == 0 && i < sk_GENERAL_NAME_num(hosts); i++)
-		if (sk_GENERAL_NAME_push(all, GENERAL_NAME_dup(sk_GENERAL_NAME_value(hosts, i))) <= 0)
+		if (sk_GENERAL_NAME_push(all, GENERAL_NAME_dup(sk_GENERAL_NAME_value(hosts, i))) <=
+		    0)
 			rc = fail_openssl(e, role);
 	if (rc == 0 && X509_add1_ext_i2d(c, NID_subject_alt_name, all, 0, X509V3_ADD_APPEND) != 1)
 		rc = fail_openssl(e, role);
@@ -185,18 +197,23 @@ add_names(X509 *c, const struct keys_order *o, GENERAL_NAMES *hosts, struct err 
 }
 
 int
-pair_make(struct pair *ret, const struct pair *ca, const struct keys_order *o, GENERAL_NAMES *hosts, struct err *e)
+pair_make(struct pair *ret, const struct pair *ca, const struct keys_order *o, GENERAL_NAMES *hosts,
+    struct err *e)
 {
 	struct pair p = { 0 };
 	int rc;
 
 	if (ASN1_TIME_cmp_time_t(X509_get0_notAfter(ca->certificate), seconds(o->span.until)) < 0)
-		return err_set(e, ERR_INPUT, "it would be valid for longer than the CA: fewer --days, or a new folder with hone "
+		return err_set(e, ERR_INPUT,
+		    "it would be valid for longer than the CA: fewer --days, or a new folder with hone "
 		    "keys init");
 	if (!begin(&p, o->node != NULL ? o->node : "controller", &o->span) ||
-	    !add_extension(p.certificate, ca->certificate, NID_basic_constraints, "critical,CA:FALSE") ||
-	    !add_extension(p.certificate, ca->certificate, NID_key_usage, "critical,digitalSignature") ||
-	    !add_extension(p.certificate, ca->certificate, NID_ext_key_usage, o->node != NULL ? "clientAuth" : "serverAuth"))
+	    !add_extension(
+		p.certificate, ca->certificate, NID_basic_constraints, "critical,CA:FALSE") ||
+	    !add_extension(
+		p.certificate, ca->certificate, NID_key_usage, "critical,digitalSignature") ||
+	    !add_extension(p.certificate, ca->certificate, NID_ext_key_usage,
+		o->node != NULL ? "clientAuth" : "serverAuth"))
 		rc = fail_openssl(e, "making a certificate");
 	else if ((rc = add_names(p.certificate, o, hosts, e)) == 0 && !sign(&p, ca))
 		rc = fail_openssl(e, "signing a certificate");
@@ -214,8 +231,10 @@ revoke(X509_CRL *list, X509 *c, struct wall now)
 {
 	X509_REVOKED *r = X509_REVOKED_new();
 	ASN1_TIME *when = ASN1_TIME_set(NULL, seconds(now));
-	bool ok = r != NULL && when != NULL && X509_REVOKED_set_serialNumber(r, X509_get_serialNumber(c)) == 1 &&
-	    X509_REVOKED_set_revocationDate(r, when) == 1 && X509_CRL_add0_revoked(list, r) == 1;
+	bool ok = r != NULL && when != NULL &&
+	          X509_REVOKED_set_serialNumber(r, X509_get_serialNumber(c)) == 1 &&
+	          X509_REVOKED_set_revocationDate(r, when) == 1 &&
+	          X509_CRL_add0_revoked(list, r) == 1;
 
 	ASN1_TIME_free(when);
 	if (!ok)
@@ -223,7 +242,8 @@ revoke(X509_CRL *list, X509 *c, struct wall now)
 	return ok;
 }
 
-/* The list lies beside who reads it and is made anew when something is revoked, so it does not go stale before the CA does. */
+/* The list lies beside who reads it and is made anew when something is revoked, so it does not go
+ * stale before the CA does. */
 static X509_CRL *
 list_begin(const struct pair *ca, X509_CRL *former, struct wall now)
 {
@@ -242,8 +262,8 @@ list_begin(const struct pair *ca, X509_CRL *former, struct wall now)
 }
 
 int
-revoked_make(X509_CRL **ret, const struct pair *ca, X509_CRL *former, X509 *const *more, int nmore, struct wall now,
-    struct err *e)
+revoked_make(X509_CRL **ret, const struct pair *ca, X509_CRL *former, X509 *const *more, int nmore,
+    struct wall now, struct err *e)
 {
 	X509_CRL *list = list_begin(ca, former, now);
 	bool ok = list != NULL;
@@ -266,7 +286,8 @@ wall_of(const ASN1_TIME *t)
 {
 	struct tm tm;
 
-	return (struct wall){ ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) * 1000000000 : 0 };
+	return (
+	    struct wall){ ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) * 1000000000 : 0 };
 }
 
 static void
@@ -300,9 +321,11 @@ certificate_look(struct seen_certificate *ret, X509 *c)
 	snprintf(ret->serial, sizeof ret->serial, "%s", hex != NULL ? hex : "");
 	OPENSSL_free(hex);
 	BN_free(n);
-	if (X509_NAME_get_text_by_NID(X509_get_subject_name(c), NID_commonName, ret->name, sizeof ret->name) < 0)
+	if (X509_NAME_get_text_by_NID(
+		X509_get_subject_name(c), NID_commonName, ret->name, sizeof ret->name) < 0)
 		ret->name[0] = '\0';
-	ret->span = (struct keys_span){ wall_of(X509_get0_notBefore(c)), wall_of(X509_get0_notAfter(c)) };
+	ret->span = (struct keys_span){ wall_of(X509_get0_notBefore(c)),
+		wall_of(X509_get0_notAfter(c)) };
 	set_role(ret, c);
 	ERR_clear_error();
 }

@@ -17,11 +17,12 @@
 enum { LINE_MAX_BYTES = 2048 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char name[64];		/* name and journal: written by log_open(), under the lock */
+static char name[64]; /* name and journal: written by log_open(), under the lock */
 static bool journal;
 static _Atomic int threshold = LOG_INFO;
 
-/* The variable is inherited, so it counts only if our standard error is the stream that it names. */
+/* The variable is inherited, so it counts only if our standard error is the stream that it names.
+ */
 static bool
 stderr_is_journal(void)
 {
@@ -48,7 +49,7 @@ print_head(char *line, size_t size, enum log_level level)
 {
 	static const struct {
 		const char *word;
-		int priority;		/* syslog's */
+		int priority; /* syslog's */
 	} levels[] = { { "debug", 7 }, { "info", 6 }, { "warning", 4 }, { "error", 3 } };
 	char now[25];
 	int n;
@@ -72,19 +73,20 @@ write_all(const char *at, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return;		/* nowhere left to complain */
+			return; /* nowhere left to complain */
 		at += n;
 		len -= (size_t)n;
 	}
 }
 
-/* Words from outside shall not make lines of their own, nor tell a terminal what to do: ASCII's control characters, and
- * U+0080 to U+009F, which are 0xc2 and one more in UTF-8. */
+/* Words from outside shall not make lines of their own, nor tell a terminal what to do: ASCII's
+ * control characters, and U+0080 to U+009F, which are 0xc2 and one more in UTF-8. */
 static void
 tame(char *line, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)line[i], next = i + 1 < len ? (unsigned char)line[i + 1] : 0;
+		unsigned char c = (unsigned char)line[i],
+			      next = i + 1 < len ? (unsigned char)line[i + 1] : 0;
 
 		if (c < ' ' || c == 0x7f)
 			line[i] = ' ';

@@ -10,7 +10,8 @@
 
 #include "base/notify.h"
 
-/* '@' stands for the 0 that names in the abstract space begin with; their length is part of the name. */
+/* '@' stands for the 0 that names in the abstract space begin with; their length is part of the
+ * name. */
 static socklen_t
 address(struct sockaddr_un *to, const char *path)
 {
@@ -36,7 +37,8 @@ notify(const char *words)
 
 	if (len == 0 || (fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0)
 		return false;
-	sent = sendto(fd, words, strlen(words), MSG_NOSIGNAL, (struct sockaddr *)&to, len) == (ssize_t)strlen(words);
+	sent = sendto(fd, words, strlen(words), MSG_NOSIGNAL, (struct sockaddr *)&to, len) ==
+	       (ssize_t)strlen(words);
 	close(fd);
 	return sent;
 }

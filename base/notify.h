@@ -11,11 +11,13 @@
 
 #include "base/clock.h"
 
-/* "READY=1", "STOPPING=1", "STATUS=..."; several lines are fine. Never blocks. True: it was sent. */
+/* "READY=1", "STOPPING=1", "STATUS=..."; several lines are fine. Never blocks. True: it was sent.
+ */
 bool notify(const char *words);
 
-/* Says WATCHDOG=1 twice in the time that WATCHDOG_USEC gives, if it names this process (WATCHDOG_PID). Call it in
- * the main loop, so that it says that this turns. Cheap while it is not time. */
+/* Says WATCHDOG=1 twice in the time that WATCHDOG_USEC gives, if it names this process
+ * (WATCHDOG_PID). Call it in the main loop, so that it says that this turns. Cheap while it is not
+ * time. */
 void notify_alive(struct mono now);
 
 #endif

@@ -27,20 +27,23 @@ groups_find(struct privilege *p, const char *group, struct err *e)
 
 	p->ngroups = PRIVILEGE_GROUPS - 1;
 	if (getgrouplist(p->user, p->gid, p->groups, &p->ngroups) < 0)
-		return err_set(e, ERR_FULL, "user %s is in more than %d groups", p->user, PRIVILEGE_GROUPS - 1);
+		return err_set(e, ERR_FULL, "user %s is in more than %d groups", p->user,
+		    PRIVILEGE_GROUPS - 1);
 	if (more != NULL)
 		p->groups[p->ngroups++] = more->gr_gid;
 	return 0;
 }
 
 int
-privilege_find(struct privilege *ret, const char *user, const char *usual, const char *group, struct err *e)
+privilege_find(
+    struct privilege *ret, const char *user, const char *usual, const char *group, struct err *e)
 {
 	const char *name = user[0] != '\0' ? user : usual;
 	const struct passwd *pw = getpwnam(name);
 
 	memset(ret, 0, sizeof(*ret));
-	if (user[0] == '\0' && (pw == NULL || geteuid() != 0 || (group != NULL && getgrnam(group) == NULL)))
+	if (user[0] == '\0' &&
+	    (pw == NULL || geteuid() != 0 || (group != NULL && getgrnam(group) == NULL)))
 		return 0;
 	if (pw == NULL)
 		return err_set(e, ERR_MISSING, "there is no user %s", name);
@@ -105,7 +108,8 @@ capabilities(int call, struct __user_cap_data_struct set[_LINUX_CAPABILITY_U32S_
 	return (int)syscall(call, &self, set);
 }
 
-/* What an exec could give at most. Only who has CAP_SETPCAP may make it smaller; who has not, has nothing to give away. */
+/* What an exec could give at most. Only who has CAP_SETPCAP may make it smaller; who has not, has
+ * nothing to give away. */
 static int
 bounds_drop(struct err *e)
 {
@@ -124,10 +128,11 @@ bounds_drop(struct err *e)
 static int
 user_become(const struct privilege *p, struct err *e)
 {
-	if (setgroups((size_t)p->ngroups, p->groups) != 0 || setresgid(p->gid, p->gid, p->gid) != 0 ||
-	    setresuid(p->uid, p->uid, p->uid) != 0)
+	if (setgroups((size_t)p->ngroups, p->groups) != 0 ||
+	    setresgid(p->gid, p->gid, p->gid) != 0 || setresuid(p->uid, p->uid, p->uid) != 0)
 		return err_errno(e, "becoming user %s", p->user);
-	if (setenv("HOME", p->home, 1) != 0 || setenv("USER", p->user, 1) != 0 || setenv("LOGNAME", p->user, 1) != 0)
+	if (setenv("HOME", p->home, 1) != 0 || setenv("USER", p->user, 1) != 0 ||
+	    setenv("LOGNAME", p->user, 1) != 0)
 		return err_errno(e, "becoming user %s", p->user);
 	return 0;
 }
@@ -143,8 +148,10 @@ check(const struct privilege *p, struct err *e)
 		return err_errno(e, "capabilities");
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
 		if ((set[i].effective | set[i].permitted | set[i].inheritable) != 0)
-			return err_set(e, ERR_SYSTEM, "capabilities are left though they were dropped");
-	if (p->become && (real != p->uid || effective != p->uid || saved != p->uid || setuid(0) == 0))
+			return err_set(
+			    e, ERR_SYSTEM, "capabilities are left though they were dropped");
+	if (p->become &&
+	    (real != p->uid || effective != p->uid || saved != p->uid || setuid(0) == 0))
 		return err_set(e, ERR_SYSTEM, "still root, though user %s was to be", p->user);
 	return 0;
 }
@@ -158,7 +165,7 @@ privilege_drop(const struct privilege *p, struct err *e)
 
 	if ((rc = bounds_drop(e)) != 0 || (p->become && (rc = user_become(p, e)) != 0))
 		return rc;
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);	/* kernels before 4.3 have none */
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* kernels before 4.3 have none */
 	if (capabilities(SYS_capset, none) != 0)
 		return err_errno(e, "dropping capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || setrlimit(RLIMIT_CORE, &no_core) != 0 ||

@@ -31,7 +31,7 @@
 
 static const char IPC[] = "ipc://", TCP[] = "tcp://", TLS[] = "tls://";
 
-struct call {			/* one at a time, in one direction */
+struct call { /* one at a time, in one direction */
 	nng_aio *aio;
 	pthread_mutex_t lock;
 	bool aborted;
@@ -54,7 +54,8 @@ static int
 call_init(struct call *c, struct err *e)
 {
 	pthread_mutex_init(&c->lock, NULL);
-	return nng_aio_alloc(&c->aio, NULL, NULL) == 0 ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+	return nng_aio_alloc(&c->aio, NULL, NULL) == 0 ? 0
+	                                               : err_set(e, ERR_MEMORY, "out of memory");
 }
 
 /*
@@ -124,21 +125,26 @@ fail_dial(struct err *e, const char *url, int nng_code, int timeout_ms)
 	switch (nng_code) {
 	case NNG_ETIMEDOUT:
 		return err_set(e, ERR_TIMEOUT,
-		    "%s: no connection within %d ms: is the host up, and the way free?", url, timeout_ms);
+		    "%s: no connection within %d ms: is the host up, and the way free?", url,
+		    timeout_ms);
 	case NNG_EAGAIN:
-		return err_set(e, ERR_TIMEOUT, "%s: so many wait there to be let in that there was no place for %d ms", url,
+		return err_set(e, ERR_TIMEOUT,
+		    "%s: so many wait there to be let in that there was no place for %d ms", url,
 		    timeout_ms);
 	case NNG_ECONNREFUSED:
 	case NNG_ENOENT:
-		return err_set(e, ERR_PEER, "%s: %s: nobody listens there; is the daemon running?", url, why);
+		return err_set(
+		    e, ERR_PEER, "%s: %s: nobody listens there; is the daemon running?", url, why);
 	case NNG_EPERM:
-		return err_set(e, ERR_DENIED, "%s: %s: the socket's owner and mode do not let us in", url, why);
+		return err_set(e, ERR_DENIED,
+		    "%s: %s: the socket's owner and mode do not let us in", url, why);
 	case NNG_EADDRINVAL:
 		return err_set(e, ERR_PEER, "%s: %s: check host name and port", url, why);
 	case NNG_ENOMEM:
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
 	case NNG_ENOFILES:
-		return err_set(e, ERR_SYSTEM, "%s: %s: raise the limit of open files (ulimit -n)", url, why);
+		return err_set(
+		    e, ERR_SYSTEM, "%s: %s: raise the limit of open files (ulimit -n)", url, why);
 	default:
 		return err_set(e, ERR_PEER, "%s: cannot connect: %s", url, why);
 	}
@@ -153,8 +159,8 @@ fail_listen(struct err *e, const char *url, int nng_code)
 	case NNG_EADDRINUSE:
 		return err_set(e, ERR_BUSY, "%s: %s: another program listens there", url, why);
 	case NNG_EPERM:
-		return err_set(e, ERR_SYSTEM, "%s: %s: may we write to the folder, or use this port?", url,
-		    why);
+		return err_set(e, ERR_SYSTEM,
+		    "%s: %s: may we write to the folder, or use this port?", url, why);
 	case NNG_EADDRINVAL:
 	case NNG_ENOENT:
 		return err_set(e, ERR_SYSTEM,
@@ -184,7 +190,8 @@ check_url(const char *url, struct err *e)
 
 		if (port == NULL || port[1] == 0 || port[1 + strspn(port + 1, "0123456789")] != 0 ||
 		    strlen(port) > 6 || atoi(port + 1) > UINT16_MAX)
-			return err_set(e, ERR_INPUT, "%s: the port is missing or no number: %.6shost:port", url, url);
+			return err_set(e, ERR_INPUT,
+			    "%s: the port is missing or no number: %.6shost:port", url, url);
 		return 0;
 	}
 	return err_set(e, ERR_INPUT, "%s: want ipc:///path or tls://host:port", url);
@@ -225,7 +232,8 @@ stream_new(struct stream **ret, nng_stream *nng, const char *url, bool dialled, 
 	w->nng = nng;
 	s->dialled = dialled;
 	s->tls = url_is_tls(url);
-	if (call_init(&w->read, e) != 0 || call_init(&w->write, e) != 0 || (s->url = strdup(url)) == NULL) {
+	if (call_init(&w->read, e) != 0 || call_init(&w->write, e) != 0 ||
+	    (s->url = strdup(url)) == NULL) {
 		stream_close(s);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
 	}
@@ -265,7 +273,8 @@ left_of_ms(struct mono until)
 }
 
 int
-wire_read_some(struct stream *s, void *data, size_t size, size_t *n, struct limit limit, struct err *e)
+wire_read_some(
+    struct stream *s, void *data, size_t size, size_t *n, struct limit limit, struct err *e)
 {
 	struct call *c = &s->wire->read;
 	nng_iov part = { data, size };
@@ -382,20 +391,21 @@ clear_stale(const char *url, struct err *e)
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 0 : err_errno(e, "%s", url);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(e, ERR_BUSY, "%s: there is a file that is no socket: move it away", url);
+		return err_set(
+		    e, ERR_BUSY, "%s: there is a file that is no socket: move it away", url);
 	if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0)
 		return err_errno(e, "%s: socket", url);
 	memcpy(to.sun_path, path, strlen(path) + 1);
 	rc = connect(fd, (struct sockaddr *)&to, sizeof to);
-	if (rc == 0 || errno == EAGAIN)		/* EAGAIN: somebody with a full backlog */
+	if (rc == 0 || errno == EAGAIN) /* EAGAIN: somebody with a full backlog */
 		rc = err_set(e, ERR_BUSY,
 		    "%s: another program listens there: stop it, or choose another path", url);
 	else if (errno != ECONNREFUSED)
 		rc = err_errno(e, "%s", url);
 	else
 		rc = unlink(path) == 0 || errno == ENOENT
-			 ? 0
-			 : err_errno(e, "%s: cannot replace the stale socket", url);
+		         ? 0
+		         : err_errno(e, "%s: cannot replace the stale socket", url);
 	close(fd);
 	return rc;
 }
@@ -438,7 +448,8 @@ listener_open(struct listener **ret, const char *url, unsigned mode, struct err 
 		goto fail;
 	}
 	if ((rc = nng_stream_listener_alloc(&l->nng, at)) != 0 ||
-	    (ipc && (rc = nng_stream_listener_set_int(l->nng, NNG_OPT_IPC_PERMISSIONS, (int)mode)) != 0) ||
+	    (ipc && (rc = nng_stream_listener_set_int(
+			 l->nng, NNG_OPT_IPC_PERMISSIONS, (int)mode)) != 0) ||
 	    (rc = nng_stream_listener_listen(l->nng)) != 0) {
 		rc = fail_listen(e, url, rc);
 		goto fail;
@@ -466,7 +477,8 @@ start_accept(void *of, nng_aio *aio)
 	nng_stream_listener_accept(of, aio);
 }
 
-/* Who comes from another machine is named by its address. Memory that cannot be had leaves the listener's URL. */
+/* Who comes from another machine is named by its address. Memory that cannot be had leaves the
+ * listener's URL. */
 static void
 name_by_address(struct stream *s)
 {
@@ -492,14 +504,15 @@ listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct 
 
 	switch (rc) {
 	case 0:
-		if ((rc = stream_new(ret, nng_aio_get_output(l->accept.aio, 0), l->url, false, e)) == 0)
+		if ((rc = stream_new(
+			 ret, nng_aio_get_output(l->accept.aio, 0), l->url, false, e)) == 0)
 			name_by_address(*ret);
 		return rc;
 	case NNG_ETIMEDOUT:
 		return err_set(e, ERR_TIMEOUT, "%s: nobody came for %d ms", l->url, timeout_ms);
 	case NNG_ENOFILES:
-		return err_set(e, ERR_FULL, "%s: %s: raise the limit of open files (ulimit -n)", l->url,
-		    nng_strerror(rc));
+		return err_set(e, ERR_FULL, "%s: %s: raise the limit of open files (ulimit -n)",
+		    l->url, nng_strerror(rc));
 	default:
 		return fail_transfer(e, l->url, "accepting", rc, timeout_ms);
 	}

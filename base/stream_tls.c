@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tls:// streams: what is read and written goes through a talk (base/tls_talk.h) on its way from and to the wire.
+ * tls:// streams: what is read and written goes through a talk (base/tls_talk.h) on its way from
+ *and to the wire.
  *
  *	stream_write --> write --.      .--> goes --> wire_write	the writer's thread
  *	                         | talk |
  *	stream_read <--- read <--'      '<-- came <-- wire_read_some	the reader's thread
  *
- * A talk is for one thread at a time, so a lock is around each of these steps, and around none that waits for the wire.
- * What a read makes for the wire (an answer to a key update) leaves with the next write.
+ * A talk is for one thread at a time, so a lock is around each of these steps, and around none that
+ *waits for the wire. What a read makes for the wire (an answer to a key update) leaves with the
+ *next write.
  *
- * In TLS 1.3 who dials has ended its handshake before the other side has seen its certificate. So the side that
- * listens says one byte when it has let the other in; until then nothing is sent that could hide its refusal.
+ * In TLS 1.3 who dials has ended its handshake before the other side has seen its certificate. So
+ *the side that listens says one byte when it has let the other in; until then nothing is sent that
+ *could hide its refusal.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -29,8 +32,8 @@ struct secure {
 	const struct talk_calls *calls;
 	struct talk *talk;
 	pthread_mutex_t lock;
-	uint8_t in[PIECE_BYTES];	/* the reader's */
-	uint8_t out[PIECE_BYTES + OVERHEAD_BYTES];	/* the writer's; a piece leaves in one go */
+	uint8_t in[PIECE_BYTES];                   /* the reader's */
+	uint8_t out[PIECE_BYTES + OVERHEAD_BYTES]; /* the writer's; a piece leaves in one go */
 };
 
 /* ---- between talk and wire ---- */
@@ -66,7 +69,8 @@ flush(struct stream *s, struct secure *c, struct limit limit, struct err *e)
 }
 
 static int
-read_through(struct stream *s, struct secure *c, void *data, size_t len, struct limit limit, struct err *e)
+read_through(
+    struct stream *s, struct secure *c, void *data, size_t len, struct limit limit, struct err *e)
 {
 	uint8_t *at = data;
 	size_t n;
@@ -88,7 +92,8 @@ read_through(struct stream *s, struct secure *c, void *data, size_t len, struct 
 }
 
 static int
-write_through(struct stream *s, struct secure *c, const void *data, size_t len, struct limit limit, struct err *e)
+write_through(struct stream *s, struct secure *c, const void *data, size_t len, struct limit limit,
+    struct err *e)
 {
 	const uint8_t *at = data;
 	size_t n;
@@ -109,7 +114,8 @@ write_through(struct stream *s, struct secure *c, const void *data, size_t len, 
 
 /* ---- shaking hands ---- */
 
-/* Closing a socket with unread bytes in it would reset the connection before the other side has read why. */
+/* Closing a socket with unread bytes in it would reset the connection before the other side has
+ * read why. */
 static void
 linger(struct stream *s, struct secure *c)
 {
@@ -152,7 +158,9 @@ let_in(struct stream *s, struct secure *c, struct limit limit, struct err *e)
 		return write_through(s, c, &LET_IN, 1, limit, e);
 	if ((rc = read_through(s, c, &byte, 1, limit, e)) != 0)
 		return rc;
-	return byte == LET_IN ? 0 : err_set(e, ERR_INPUT, "%s: it speaks TLS, but is no controller of Hone", s->url);
+	return byte == LET_IN ? 0
+	                      : err_set(e, ERR_INPUT,
+				    "%s: it speaks TLS, but is no controller of Hone", s->url);
 }
 
 /* The host of tls://host:port, tls://[host]:port. */
@@ -200,7 +208,8 @@ stream_secure(struct stream *s, struct tls *t, int timeout_ms, struct err *e)
 	if (!s->tls)
 		return 0;
 	if (t == NULL)
-		return err_set(e, ERR_INPUT, "%s: without keys of ours; hone keys init makes some", s->url);
+		return err_set(
+		    e, ERR_INPUT, "%s: without keys of ours; hone keys init makes some", s->url);
 	if ((rc = secure_new(&c, s, t, e)) != 0)
 		return rc;
 	if ((rc = shake_hands(s, c, limit, &why)) != 0 || (rc = let_in(s, c, limit, &why)) != 0) {

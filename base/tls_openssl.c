@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* base/tls.h: what is read from files, and held until they change. tls_talk_openssl.c is one conversation with it. */
-#define _GNU_SOURCE	/* AT_EACCESS */
+/* base/tls.h: what is read from files, and held until they change. tls_talk_openssl.c is one
+ * conversation with it. */
+#define _GNU_SOURCE /* AT_EACCESS */
 #include "base/tls.h"
 
 #include <errno.h>
@@ -17,14 +18,16 @@
 
 #include "base/tls_inside_openssl.h"
 
-enum { CERTIFICATES_MAX_BYTES = 16 * 1024 };	/* that a peer may show */
+enum { CERTIFICATES_MAX_BYTES = 16 * 1024 }; /* that a peer may show */
 
-static const char CIPHERS_1_2[] = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+static const char CIPHERS_1_2[] =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-CHACHA20-POLY1305";
 
 /* ---- files ---- */
 
-static const char *const WHATS[TLS_FILES] = { "CA", "certificate", "key", "list of revoked certificates" };
+static const char *const WHATS[TLS_FILES] = { "CA", "certificate", "key",
+	"list of revoked certificates" };
 
 static int
 look_at(const char *path, enum tls_file which, struct stat *st, struct err *e)
@@ -32,15 +35,20 @@ look_at(const char *path, enum tls_file which, struct stat *st, struct err *e)
 	bool there = stat(path, st) == 0;
 
 	if (!there && errno == ENOENT)
-		return err_set(e, ERR_MISSING, "%s: there is no %s; hone keys init, and hone keys agent NODE make them, and say "
-		    "where they belong", path, WHATS[which]);
+		return err_set(e, ERR_MISSING,
+		    "%s: there is no %s; hone keys init, and hone keys agent NODE make them, and say "
+		    "where they belong",
+		    path, WHATS[which]);
 	/* OpenSSL would take a key that it cannot open for one that is damaged. */
 	if (!there || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0)
-		return err_errno(e, "%s: the %s cannot be read by user %ld, who we are: give it to that user (chown), and let that "
-		    "user into its folder", path, WHATS[which], (long)geteuid());
+		return err_errno(e,
+		    "%s: the %s cannot be read by user %ld, who we are: give it to that user (chown), and let that "
+		    "user into its folder",
+		    path, WHATS[which], (long)geteuid());
 	/* As databases have it: a group of root's making may be let in by root. */
 	if (which == FILE_KEY && (st->st_mode & (st->st_uid == 0 ? 027 : 077)) != 0)
-		return err_set(e, ERR_SYSTEM, "%s: others than its owner may use the key (mode %04o): chmod 600 %s", path,
+		return err_set(e, ERR_SYSTEM,
+		    "%s: others than its owner may use the key (mode %04o): chmod 600 %s", path,
 		    st->st_mode & 07777, path);
 	return 0;
 }
@@ -48,9 +56,10 @@ look_at(const char *path, enum tls_file which, struct stat *st, struct err *e)
 static bool
 same(const struct stat *a, const struct stat *b)
 {
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size && a->st_mode == b->st_mode &&
-	    a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-	    a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mode == b->st_mode && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
+	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
 static int
@@ -84,10 +93,12 @@ fail_file(struct own_tls *o, enum tls_file which, struct err *e)
 	unsigned long why = ERR_peek_last_error();
 
 	if (ERR_GET_LIB(why) == ERR_LIB_X509 && ERR_GET_REASON(why) == X509_R_KEY_VALUES_MISMATCH)
-		return err_set(e, ERR_INPUT, "%s: this key does not fit the certificate %s: copy both again, together",
+		return err_set(e, ERR_INPUT,
+		    "%s: this key does not fit the certificate %s: copy both again, together",
 		    o->paths[FILE_KEY], o->paths[FILE_CERTIFICATE]);
 	if (ERR_GET_LIB(why) == ERR_LIB_SYS)
-		return err_set(e, ERR_SYSTEM, "%s: the %s: %s", o->paths[which], WHATS[which], strerror(ERR_GET_REASON(why)));
+		return err_set(e, ERR_SYSTEM, "%s: the %s: %s", o->paths[which], WHATS[which],
+		    strerror(ERR_GET_REASON(why)));
 	return err_set(e, ERR_INPUT, "%s: this is no %s in PEM%s", o->paths[which], WHATS[which],
 	    which == FILE_KEY ? ", or one with a password" : "");
 }
@@ -99,7 +110,8 @@ add_revoked(struct own_tls *o, X509_STORE *store, struct err *e)
 	X509_CRL *list;
 	int n = 0, rc = 0;
 
-	while (file != NULL && (list = PEM_read_bio_X509_CRL(file, NULL, no_password, NULL)) != NULL) {
+	while (
+	    file != NULL && (list = PEM_read_bio_X509_CRL(file, NULL, no_password, NULL)) != NULL) {
 		n += X509_STORE_add_crl(store, list) == 1;
 		X509_CRL_free(list);
 	}
@@ -108,7 +120,7 @@ add_revoked(struct own_tls *o, X509_STORE *store, struct err *e)
 	else
 		X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
 	BIO_free(file);
-	ERR_clear_error();	/* the end of a file is an error */
+	ERR_clear_error(); /* the end of a file is an error */
 	return rc;
 }
 
@@ -121,7 +133,8 @@ read_files(struct own_tls *o, SSL_CTX *c, struct err *e)
 		return fail_file(o, FILE_CA, e);
 	if (SSL_CTX_use_certificate_chain_file(c, o->paths[FILE_CERTIFICATE]) != 1)
 		return fail_file(o, FILE_CERTIFICATE, e);
-	if (SSL_CTX_use_PrivateKey_file(c, o->paths[FILE_KEY], SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(c) != 1)
+	if (SSL_CTX_use_PrivateKey_file(c, o->paths[FILE_KEY], SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_check_private_key(c) != 1)
 		return fail_file(o, FILE_KEY, e);
 	return o->paths[FILE_REVOKED] != NULL ? add_revoked(o, SSL_CTX_get_cert_store(c), e) : 0;
 }
@@ -136,9 +149,11 @@ check_own(struct own_tls *o, SSL_CTX *c, struct err *e)
 	int rc = tls_verify(own, NULL, SSL_CTX_get_cert_store(c), &why);
 
 	if (rc == 0 && !tls_name(own, name))
-		rc = err_set(&why, ERR_DENIED, "is not for hone:controller or hone:agent:NODE: hone keys makes such");
-	return rc == 0 ? 0 : err_set(e, ERR_INPUT, "%s: our own certificate, by the CA %s, %s", o->paths[FILE_CERTIFICATE],
-	    o->paths[FILE_CA], why.text);
+		rc = err_set(&why, ERR_DENIED,
+		    "is not for hone:controller or hone:agent:NODE: hone keys makes such");
+	return rc == 0 ? 0
+	               : err_set(e, ERR_INPUT, "%s: our own certificate, by the CA %s, %s",
+			     o->paths[FILE_CERTIFICATE], o->paths[FILE_CA], why.text);
 }
 
 static void
@@ -146,13 +161,14 @@ set_rules(SSL_CTX *c)
 {
 	SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
 	SSL_CTX_set_options(c, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
-	    SSL_OP_CIPHER_SERVER_PREFERENCE);
+				   SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_cipher_list(c, CIPHERS_1_2);
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_num_tickets(c, 0);
 	SSL_CTX_set_max_cert_list(c, CERTIFICATES_MAX_BYTES);
 	SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_on_certificate);
+	SSL_CTX_set_verify(
+	    c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_on_certificate);
 }
 
 /* All of it, beside what held before. */
@@ -212,7 +228,8 @@ tls_open(struct tls **ret, const struct tls_files *f, struct err *e)
 	for (int i = 0; i < TLS_FILES && rc == 0; i++) {
 		if (paths[i] == NULL || paths[i][0] == '\0') {
 			if (i != FILE_REVOKED)
-				rc = err_set(e, ERR_MISSING, "no file for the %s is named", WHATS[i]);
+				rc = err_set(
+				    e, ERR_MISSING, "no file for the %s is named", WHATS[i]);
 		} else if ((o->paths[i] = strdup(paths[i])) == NULL) {
 			rc = err_set(e, ERR_MEMORY, "out of memory");
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One conversation (base/tls_talk.h): an SSL between two memory BIOs; and whether we like the certificate of the other. */
+/* One conversation (base/tls_talk.h): an SSL between two memory BIOs; and whether we like the
+ * certificate of the other. */
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -15,11 +16,11 @@ static const char CONTROLLER[] = "hone:controller", AGENT[] = "hone:agent:";
 struct talk {
 	struct own_tls *of;
 	SSL *ssl;
-	BIO *in, *out;			/* from and to the wire; the SSL's */
+	BIO *in, *out; /* from and to the wire; the SSL's */
 	bool dials, done;
 	char *host;
-	char name[TLS_NAME_MAX_BYTES];	/* the peer's */
-	struct err why;			/* what is wrong with its certificate; code 0: nothing */
+	char name[TLS_NAME_MAX_BYTES]; /* the peer's */
+	struct err why;                /* what is wrong with its certificate; code 0: nothing */
 };
 
 /* ---- what a certificate says ---- */
@@ -53,20 +54,22 @@ tls_name(X509 *c, char name[TLS_NAME_MAX_BYTES])
 		if (printable(s, len) && len < TLS_NAME_MAX_BYTES)
 			snprintf(name, TLS_NAME_MAX_BYTES, "%.*s", len, (const char *)s);
 		else
-			found++;	/* so that it is one too many */
+			found++; /* so that it is one too many */
 		found++;
 	}
 	GENERAL_NAMES_free(all);
 	return found == 1;
 }
 
-/* For words: its name, or whatever it says of itself. It may be anybody's, so only what is printable. */
+/* For words: its name, or whatever it says of itself. It may be anybody's, so only what is
+ * printable. */
 static void
 describe(X509 *c, char words[TLS_NAME_MAX_BYTES])
 {
 	if (tls_name(c, words))
 		return;
-	if (X509_NAME_get_text_by_NID(X509_get_subject_name(c), NID_commonName, words, TLS_NAME_MAX_BYTES) <= 0)
+	if (X509_NAME_get_text_by_NID(
+		X509_get_subject_name(c), NID_commonName, words, TLS_NAME_MAX_BYTES) <= 0)
 		snprintf(words, TLS_NAME_MAX_BYTES, "without a name");
 	for (char *p = words; *p != '\0'; p++)
 		if (*p < 0x20 || *p > 0x7e)
@@ -104,14 +107,18 @@ fail_verify(X509_STORE_CTX *at, struct err *e)
 	switch (code) {
 	case X509_V_ERR_CERT_HAS_EXPIRED:
 		print_time(X509_get0_notAfter(c), when);
-		return err_set(e, ERR_DENIED, "expired on %s (here it is %s): hone keys agent NODE --again, or hone keys "
-		    "controller --again, makes a new one", when, now);
+		return err_set(e, ERR_DENIED,
+		    "expired on %s (here it is %s): hone keys agent NODE --again, or hone keys "
+		    "controller --again, makes a new one",
+		    when, now);
 	case X509_V_ERR_CERT_NOT_YET_VALID:
 		print_time(X509_get0_notBefore(c), when);
-		return err_set(e, ERR_DENIED, "is not valid before %s, and here it is %s: compare the clocks of both machines",
+		return err_set(e, ERR_DENIED,
+		    "is not valid before %s, and here it is %s: compare the clocks of both machines",
 		    when, now);
 	case X509_V_ERR_CERT_REVOKED:
-		return err_set(e, ERR_DENIED, "is revoked: it will not be let in any more; hone keys agent NODE --again "
+		return err_set(e, ERR_DENIED,
+		    "is revoked: it will not be let in any more; hone keys agent NODE --again "
 		    "makes a new one");
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
@@ -119,19 +126,22 @@ fail_verify(X509_STORE_CTX *at, struct err *e)
 	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
 	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
 	case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-		return err_set(e, ERR_DENIED, "is of another CA than ours: both sides need keys of one hone keys init");
+		return err_set(e, ERR_DENIED,
+		    "is of another CA than ours: both sides need keys of one hone keys init");
 	case X509_V_ERR_UNABLE_TO_GET_CRL:
 	case X509_V_ERR_CRL_SIGNATURE_FAILURE:
-		return err_set(e, ERR_DENIED, "cannot be looked up: our list of revoked certificates is of another CA");
+		return err_set(e, ERR_DENIED,
+		    "cannot be looked up: our list of revoked certificates is of another CA");
 	case X509_V_ERR_INVALID_PURPOSE:
 		return err_set(e, ERR_DENIED, "is not for this side of a connection");
 	default:
-		return err_set(e, ERR_DENIED, "is no good: %s", X509_verify_cert_error_string(code));
+		return err_set(
+		    e, ERR_DENIED, "is no good: %s", X509_verify_cert_error_string(code));
 	}
 }
 
 int
-tls_verify(X509 *c, STACK_OF(X509) *chain, X509_STORE *store, struct err *e)
+tls_verify(X509 *c, STACK_OF(X509) * chain, X509_STORE *store, struct err *e)
 {
 	X509_STORE_CTX *at = X509_STORE_CTX_new();
 	int rc;
@@ -170,12 +180,17 @@ check_role(struct talk *k, X509 *c, struct err *e)
 
 	describe(c, words);
 	if (k->dials && (!named || strcmp(k->name, CONTROLLER) != 0))
-		return err_set(e, ERR_DENIED, "is not the controller's, but %s: is this address honed's?", words);
-	if (!k->dials && (!named || strncmp(k->name, AGENT, strlen(AGENT)) != 0 || k->name[strlen(AGENT)] == '\0'))
-		return err_set(e, ERR_DENIED, "is no agent's, but %s: hone keys agent NODE makes one", words);
-	if (k->dials && k->host != NULL && names_hosts(c) && X509_check_ip_asc(c, k->host, 0) != 1 &&
+		return err_set(e, ERR_DENIED,
+		    "is not the controller's, but %s: is this address honed's?", words);
+	if (!k->dials && (!named || strncmp(k->name, AGENT, strlen(AGENT)) != 0 ||
+			     k->name[strlen(AGENT)] == '\0'))
+		return err_set(
+		    e, ERR_DENIED, "is no agent's, but %s: hone keys agent NODE makes one", words);
+	if (k->dials && k->host != NULL && names_hosts(c) &&
+	    X509_check_ip_asc(c, k->host, 0) != 1 &&
 	    X509_check_host(c, k->host, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
-		return err_set(e, ERR_DENIED, "is not for the host %s: hone keys controller --again --host %s makes one that is",
+		return err_set(e, ERR_DENIED,
+		    "is not for the host %s: hone keys controller --again --host %s makes one that is",
 		    k->host, k->host);
 	return 0;
 }
@@ -209,16 +224,23 @@ static const char *
 alert_words(int alert)
 {
 	switch (alert) {
-	case SSL_AD_UNKNOWN_CA: return "our certificate is of another CA than its own: both sides need keys of one hone keys init";
-	case SSL_AD_CERTIFICATE_EXPIRED: return "our certificate has expired by its clock: hone keys agent NODE --again makes a new one";
-	case SSL_AD_CERTIFICATE_REVOKED: return "our certificate is revoked: hone keys agent NODE --again makes a new one";
-	case SSL_AD_BAD_CERTIFICATE: return "our certificate is not valid; if it is new, compare the clocks of both machines";
+	case SSL_AD_UNKNOWN_CA:
+		return "our certificate is of another CA than its own: both sides need keys of one hone keys init";
+	case SSL_AD_CERTIFICATE_EXPIRED:
+		return "our certificate has expired by its clock: hone keys agent NODE --again makes a new one";
+	case SSL_AD_CERTIFICATE_REVOKED:
+		return "our certificate is revoked: hone keys agent NODE --again makes a new one";
+	case SSL_AD_BAD_CERTIFICATE:
+		return "our certificate is not valid; if it is new, compare the clocks of both machines";
 	case SSL_AD_UNSUPPORTED_CERTIFICATE:
 	case SSL_AD_HANDSHAKE_FAILURE:
 		return "our certificate is not for this side of a connection, or nothing that both can do is in common";
-	case SSL_AD_CERTIFICATE_REQUIRED: return "it wants a certificate of us";
-	case SSL_AD_PROTOCOL_VERSION: return "it does not speak our version of TLS (1.2 or newer)";
-	default: return NULL;
+	case SSL_AD_CERTIFICATE_REQUIRED:
+		return "it wants a certificate of us";
+	case SSL_AD_PROTOCOL_VERSION:
+		return "it does not speak our version of TLS (1.2 or newer)";
+	default:
+		return NULL;
 	}
 }
 
@@ -235,8 +257,10 @@ fail_talk(struct talk *k, struct err *e)
 		return e->code;
 	}
 	if (ERR_GET_LIB(code) == ERR_LIB_SSL && alert > 0 && alert < 256)
-		return err_set(e, ERR_DENIED, "the other side refuses us: %s", alert_words(alert) != NULL ? alert_words(alert) :
-		    words != NULL ? words : "it does not say why");
+		return err_set(e, ERR_DENIED, "the other side refuses us: %s",
+		    alert_words(alert) != NULL ? alert_words(alert)
+		    : words != NULL            ? words
+					       : "it does not say why");
 	switch (reason) {
 	case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
 		return err_set(e, ERR_DENIED, "it shows no certificate");
@@ -250,7 +274,8 @@ fail_talk(struct talk *k, struct err *e)
 	case SSL_R_UNEXPECTED_MESSAGE:
 		return err_set(e, ERR_INPUT, "it does not speak TLS");
 	default:
-		return err_set(e, ERR_INPUT, "it breaks the rules of TLS: %s", words != NULL ? words : "it does not say how");
+		return err_set(e, ERR_INPUT, "it breaks the rules of TLS: %s",
+		    words != NULL ? words : "it does not say how");
 	}
 }
 
@@ -294,7 +319,8 @@ talk_open(struct talk **ret, struct tls *t, bool dials, const char *host, struct
 	SSL_CTX_free(c);
 	k->in = BIO_new(BIO_s_mem());
 	k->out = BIO_new(BIO_s_mem());
-	if (k->ssl == NULL || k->in == NULL || k->out == NULL || (host != NULL && (k->host = strdup(host)) == NULL)) {
+	if (k->ssl == NULL || k->in == NULL || k->out == NULL ||
+	    (host != NULL && (k->host = strdup(host)) == NULL)) {
 		BIO_free(k->in);
 		BIO_free(k->out);
 		talk_close(k);
@@ -324,7 +350,9 @@ talk_came(struct talk *k, const void *data, size_t len, struct err *e)
 {
 	size_t n;
 
-	return BIO_write_ex(k->in, data, len, &n) == 1 && n == len ? 0 : err_set(e, ERR_MEMORY, "out of memory");
+	return BIO_write_ex(k->in, data, len, &n) == 1 && n == len
+	           ? 0
+	           : err_set(e, ERR_MEMORY, "out of memory");
 }
 
 static size_t
@@ -360,7 +388,9 @@ talk_write(struct talk *k, const void *data, size_t len, struct err *e)
 	if ((result = SSL_write_ex(k->ssl, data, len, &n)) == 1)
 		return n == len ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 	/* Only a handshake would have to be waited for, and there is none after the first. */
-	return (result = ended(k, result, e)) == TALK_MORE ? err_set(e, ERR_INPUT, "it wants to shake hands again") : result;
+	return (result = ended(k, result, e)) == TALK_MORE
+	           ? err_set(e, ERR_INPUT, "it wants to shake hands again")
+	           : result;
 }
 
 static const char *
@@ -381,5 +411,5 @@ talk_trusted(struct talk *k, struct err *e)
 	return rc == 0 ? 0 : err_set(e, rc, "its certificate (%s) %s", k->name, why.text);
 }
 
-const struct talk_calls tls_talk_calls = { talk_open, talk_close, talk_shake, talk_came, talk_goes, talk_read, talk_write,
-	talk_name, talk_trusted };
+const struct talk_calls tls_talk_calls = { talk_open, talk_close, talk_shake, talk_came, talk_goes,
+	talk_read, talk_write, talk_name, talk_trusted };

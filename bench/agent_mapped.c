@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What source_mapped.c takes for a record: of a program without a mapping; of a request that is not sampled; of one that is
- * sampled but not probed; of one that is probed. Threads by turns are in requests of ten records each.
+ * What source_mapped.c takes for a record: of a program without a mapping; of a request that is not
+ * sampled; of one that is sampled but not probed; of one that is probed. Threads by turns are in
+ * requests of ten records each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,10 @@
 enum { RECORDS = 8192, THREADS = 64, EACH = 10, TURNS = 400 };
 
 static struct batch_label labels[] = {
-	{ RECORD_POINT, 11, 0, "broker/b:in", NULL }, { RECORD_POINT, 12, 0, "broker/b:out", NULL },
-	{ RECORD_POINT, 15, 0, "broker/b:inside", NULL }, { RECORD_POINT, 11, 0, "web/w:thing", NULL },
+	{ RECORD_POINT, 11, 0, "broker/b:in", NULL },
+	{ RECORD_POINT, 12, 0, "broker/b:out", NULL },
+	{ RECORD_POINT, 15, 0, "broker/b:inside", NULL },
+	{ RECORD_POINT, 11, 0, "web/w:thing", NULL },
 };
 static struct record records[RECORDS];
 static enum mapped_choice choice;
@@ -31,10 +34,18 @@ tape_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
 	for (uint32_t i = 0; i < RECORDS; i++) {
 		uint32_t step = (uint32_t)(time_ns / THREADS % EACH);
 
-		records[i] = (struct record){ .time_ns = ++time_ns, .pid = 7, .tid = (uint32_t)(time_ns % THREADS + 1),
-			.label = foreign ? 3 : step == 0 ? 0 : step == EACH - 1 ? 1 : 2, .trace_id = foreign };
+		records[i] = (struct record){ .time_ns = ++time_ns,
+			.pid = 7,
+			.tid = (uint32_t)(time_ns % THREADS + 1),
+			.label = foreign            ? 3
+			         : step == 0        ? 0
+			         : step == EACH - 1 ? 1
+			                            : 2,
+			.trace_id = foreign };
 	}
-	*ret = (struct source_take){ .records = records, .nrecords = RECORDS, .watermark_ns = time_ns };
+	*ret = (struct source_take){
+		.records = records, .nrecords = RECORDS, .watermark_ns = time_ns
+	};
 	return 0;
 }
 
@@ -81,13 +92,15 @@ run(struct source *s, const char *what)
 		out += t.nrecords;
 	}
 	printf("%-12s %6.1f ns a record in, %.2f out for one in\n", what,
-	    (double)mono_since_ns(clock_mono(), begun) / TURNS / RECORDS, (double)out / TURNS / RECORDS);
+	    (double)mono_since_ns(clock_mono(), begun) / TURNS / RECORDS,
+	    (double)out / TURNS / RECORDS);
 }
 
 int
 main(void)
 {
-	static const char MAP[] = "[program]\nservice = broker\n[request r]\nbegin = b:in\nend = b:out\n"
+	static const char MAP[] =
+	    "[program]\nservice = broker\n[request r]\nbegin = b:in\nend = b:out\n"
 	    "correlate = thread\ntype = R\n";
 	const struct source tape = { NULL, tape_poll, tape_look, tape_labels, tape_close };
 	const struct mapped_options o = { .choose = choose };
@@ -97,11 +110,13 @@ main(void)
 	struct err e;
 	FILE *f;
 
-	if (mkdtemp(folder) == NULL || snprintf(file, sizeof(file), "%s/r.map", folder) < 0 || (f = fopen(file, "w")) == NULL)
+	if (mkdtemp(folder) == NULL || snprintf(file, sizeof(file), "%s/r.map", folder) < 0 ||
+	    (f = fopen(file, "w")) == NULL)
 		return 1;
 	fputs(MAP, f);
 	fclose(f);
-	if (maps_load(&maps, folder, &e) != 0 || source_mapped_open(&s, &tape, &maps, &o, &e) != 0) {
+	if (maps_load(&maps, folder, &e) != 0 ||
+	    source_mapped_open(&s, &tape, &maps, &o, &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}

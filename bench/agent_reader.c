@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agent_reader OUTPUT NAME: what reading a recorded session costs, ns of processor time a record (files, metadata,
- * decoding all fields, merging), and as a share of what babeltrace2 takes to do no more than that.
+ * agent_reader OUTPUT NAME: what reading a recorded session costs, ns of processor time a record
+ * (files, metadata, decoding all fields, merging), and as a share of what babeltrace2 takes to do
+ * no more than that.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,8 @@ read_all(const char *output, uint64_t *records, uint64_t *sum)
 			exit(1);
 		}
 		for (uint32_t i = 0; i < t.nrecords; i++)
-			*sum += t.records[i].trace_id + (t.records[i].nvalues > 0 ? t.records[i].values[0].u : 0);
+			*sum += t.records[i].trace_id +
+			        (t.records[i].nvalues > 0 ? t.records[i].values[0].u : 0);
 		if (!t.more)
 			poll(NULL, 0, 1);
 	}
@@ -75,7 +77,8 @@ babeltrace_ns(const char *output, uint64_t records)
 		exit(1);
 	}
 	return ((double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e9 +
-	    (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e3) / (double)records;
+		   (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e3) /
+	       (double)records;
 }
 
 int
@@ -94,7 +97,7 @@ main(int argc, char **argv)
 		double ns = babeltrace_ns(argv[1], records);
 		theirs = ns < theirs ? ns : theirs;
 	}
-	printf("reader: %-28s %8lu records, %6.1f ns a record; babeltrace2 %7.1f: 1/%.1f of it\n", argv[2],
-	    (unsigned long)records, ours, theirs, theirs / ours);
+	printf("reader: %-28s %8lu records, %6.1f ns a record; babeltrace2 %7.1f: 1/%.1f of it\n",
+	    argv[2], (unsigned long)records, ours, theirs, theirs / ours);
 	return sum == 0 ? 1 : 0;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agent_scale URL AGENT_PID_FILE SESSIOND STATE_FILE...: as a controller, of a node of many programs of 2000 tracepoints each:
+ * agent_scale URL AGENT_PID_FILE SESSIOND STATE_FILE...: as a controller, of a node of many
+ * programs of 2000 tracepoints each:
  *
- *  - toggles, with 0, 20 and 100 others on: from the command until the last program has it armed (some watch the word in their
- *    own memory), and, for one that was never on before, until the agent says so;
+ *  - toggles, with 0, 20 and 100 others on: from the command until the last program has it armed
+ * (some watch the word in their own memory), and, for one that was never on before, until the agent
+ * says so;
  *  - the agent's memory: now, and the most since it began; its processor time when nothing happens;
- *  - processor time for a record, of the agent's threads and of the tracer's daemons, at several rates.
+ *  - processor time for a record, of the agent's threads and of the tracer's daemons, at several
+ * rates.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,7 +29,15 @@
 #include "wire/frame.h"
 #include "wire/toggle.h"
 
-enum { PATIENCE_MS = 30000, PROGRAMS = 64, OTHERS_MAX = 100, LEASE_MS = 600000, ROUNDS = 60, FIRSTS = 30, THREADS = 64 };
+enum {
+	PATIENCE_MS = 30000,
+	PROGRAMS = 64,
+	OTHERS_MAX = 100,
+	LEASE_MS = 600000,
+	ROUNDS = 60,
+	FIRSTS = 30,
+	THREADS = 64
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stream *stream;
@@ -121,10 +132,12 @@ read_all(void *unused)
 
 	(void)unused;
 	for (;;) {
-		if (stream_read(stream, header, sizeof(header), PATIENCE_MS, &e) != 0 || frame_open(&f, header, &e) != 0)
+		if (stream_read(stream, header, sizeof(header), PATIENCE_MS, &e) != 0 ||
+		    frame_open(&f, header, &e) != 0)
 			die(e.text);
 		data = malloc(f.length + 1);
-		if (data == NULL || (f.length > 0 && stream_read(stream, data, f.length, PATIENCE_MS, &e) != 0) ||
+		if (data == NULL ||
+		    (f.length > 0 && stream_read(stream, data, f.length, PATIENCE_MS, &e) != 0) ||
 		    frame_check(&f, header, data, &e) != 0)
 			die(e.text);
 		if (f.kind == FRAME_RECORDS)
@@ -147,7 +160,8 @@ greet(struct listener *l)
 	struct err e;
 
 	if (listener_accept(l, &stream, PATIENCE_MS, &e) != 0 ||
-	    stream_read(stream, header, sizeof(header), PATIENCE_MS, &e) != 0 || frame_open(&f, header, &e) != 0)
+	    stream_read(stream, header, sizeof(header), PATIENCE_MS, &e) != 0 ||
+	    frame_open(&f, header, &e) != 0)
 		die(e.text);
 	if (f.kind != FRAME_HELLO || stream_read(stream, data, f.length, PATIENCE_MS, &e) != 0)
 		die("no hello");
@@ -200,7 +214,8 @@ send_want(int others, int more)
 
 /* ---- toggles ---- */
 
-/* The first and the last to be told, and some between; all would keep the processors busy with watching. */
+/* The first and the last to be told, and some between; all would keep the processors busy with
+ * watching. */
 static bool
 is_watched(int i)
 {
@@ -246,7 +261,8 @@ static void
 report(const char *what, double *ms, int n)
 {
 	qsort(ms, (size_t)n, sizeof(*ms), by_size);
-	printf("  %-44s median %7.2f ms   p99 %7.2f ms   max %7.2f ms\n", what, ms[n / 2], ms[(n - 1) * 99 / 100], ms[n - 1]);
+	printf("  %-44s median %7.2f ms   p99 %7.2f ms   max %7.2f ms\n", what, ms[n / 2],
+	    ms[(n - 1) * 99 / 100], ms[n - 1]);
 }
 
 static void
@@ -259,7 +275,7 @@ toggles(int others)
 	sent_ns = send_want(others, -1);
 	await("the others never came on", is_done, epoch);
 	all_ns = done_ns - sent_ns;
-	usleep(1500000);	/* it may open a session ahead */
+	usleep(1500000); /* it may open a session ahead */
 	watch_some(true);
 	for (int i = 0; i < ROUNDS; i++) {
 		sent_ns = send_want(others, 0);
@@ -281,7 +297,8 @@ toggles(int others)
 		await("no done", is_done, epoch);
 		usleep(20000);
 	}
-	printf("toggles with %d others on (those took %.0f ms together)\n", others, (double)all_ns / 1e6);
+	printf("toggles with %d others on (those took %.0f ms together)\n", others,
+	    (double)all_ns / 1e6);
 	report("command to armed in all programs", on, ROUNDS);
 	report("command to dormant in all programs", off, ROUNDS);
 	report("never on before: command to done", first, FIRSTS);
@@ -310,8 +327,8 @@ status_kib(const char *key)
 static void
 memory(const char *when)
 {
-	printf("memory %-42s %6.1f MiB resident, %6.1f at most since it began\n", when, (double)status_kib("VmRSS:") / 1024,
-	    (double)status_kib("VmHWM:") / 1024);
+	printf("memory %-42s %6.1f MiB resident, %6.1f at most since it began\n", when,
+	    (double)status_kib("VmRSS:") / 1024, (double)status_kib("VmHWM:") / 1024);
 	fflush(stdout);
 }
 
@@ -353,7 +370,7 @@ sum_of(pid_t pid)
 	struct thread list[THREADS];
 	uint64_t ns = 0;
 
-	for (int i = threads_of(pid, list); i-- > 0; )
+	for (int i = threads_of(pid, list); i-- > 0;)
 		ns += list[i].ns;
 	return ns;
 }
@@ -365,12 +382,13 @@ tracer_ns_of(void)
 	struct thread list[THREADS];
 	uint64_t ns = sum_of(sessiond);
 
-	for (int i = threads_of(sessiond, list); i-- > 0; ) {
+	for (int i = threads_of(sessiond, list); i-- > 0;) {
 		char path[64];
 		FILE *f;
 		int child;
 
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)sessiond, (int)list[i].tid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)sessiond,
+		    (int)list[i].tid);
 		if ((f = fopen(path, "r")) == NULL)
 			continue;
 		while (fscanf(f, "%d", &child) == 1)
@@ -388,7 +406,8 @@ cost(const char *what, uint64_t rate, int seconds)
 	int nbefore, nafter;
 
 	for (int i = 0; i < nprograms; i++)
-		__atomic_store_n(&programs[i]->rate, i < 4 ? rate / 4 / (FIRED_EACH + 2) : 0, __ATOMIC_RELEASE);
+		__atomic_store_n(
+		    &programs[i]->rate, i < 4 ? rate / 4 / (FIRED_EACH + 2) : 0, __ATOMIC_RELEASE);
 	usleep(700000);
 	records_before = __atomic_load_n(&records, __ATOMIC_RELAXED);
 	lost_before = __atomic_load_n(&lost, __ATOMIC_RELAXED);
@@ -401,14 +420,20 @@ cost(const char *what, uint64_t rate, int seconds)
 	for (int i = 0; i < nafter; i++)
 		for (int k = 0; k < nbefore; k++)
 			if (before[k].tid == after[i].tid)
-				*(after[i].tid == agent ? &main_ns : &other_ns) += after[i].ns - before[k].ns;
-	printf("%-38s %7.0f records/s: agent %5.2f %% of a core (reading and packing %5.2f, sending %5.2f), tracer's daemons %5.2f "
-	    "%%\n", what, (double)came / seconds, (double)(main_ns + other_ns) / 1e7 / seconds, (double)main_ns / 1e7 / seconds,
-	    (double)other_ns / 1e7 / seconds, (double)tracer_ns / 1e7 / seconds);
+				*(after[i].tid == agent ? &main_ns : &other_ns) += after[i].ns -
+				                                                   before[k].ns;
+	printf(
+	    "%-38s %7.0f records/s: agent %5.2f %% of a core (reading and packing %5.2f, sending %5.2f), tracer's daemons %5.2f "
+	    "%%\n",
+	    what, (double)came / seconds, (double)(main_ns + other_ns) / 1e7 / seconds,
+	    (double)main_ns / 1e7 / seconds, (double)other_ns / 1e7 / seconds,
+	    (double)tracer_ns / 1e7 / seconds);
 	if (came > 1000 && rate > 0)
-		printf("  a record: agent %.3f us (reading and packing %.3f, sending %.3f), tracer's daemons %.3f us; lost %llu\n",
-		    (double)(main_ns + other_ns) / 1e3 / (double)came, (double)main_ns / 1e3 / (double)came,
-		    (double)other_ns / 1e3 / (double)came, (double)tracer_ns / 1e3 / (double)came,
+		printf(
+		    "  a record: agent %.3f us (reading and packing %.3f, sending %.3f), tracer's daemons %.3f us; lost %llu\n",
+		    (double)(main_ns + other_ns) / 1e3 / (double)came,
+		    (double)main_ns / 1e3 / (double)came, (double)other_ns / 1e3 / (double)came,
+		    (double)tracer_ns / 1e3 / (double)came,
 		    (unsigned long long)(__atomic_load_n(&lost, __ATOMIC_RELAXED) - lost_before));
 	fflush(stdout);
 }
@@ -452,7 +477,8 @@ main(int argc, char **argv)
 	for (int i = 4; i < argc; i++) {
 		int fd = open(argv[i], O_RDWR);
 
-		programs[nprograms] = mmap(NULL, sizeof(*programs[0]), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		programs[nprograms] = mmap(
+		    NULL, sizeof(*programs[0]), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (programs[nprograms++] == MAP_FAILED)
 			die(argv[i]);
 		close(fd);

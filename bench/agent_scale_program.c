@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* agent_scale_program STATE_FILE: a program of 2000 tracepoints, that works as fast as it is told. */
+/* agent_scale_program STATE_FILE: a program of 2000 tracepoints, that works as fast as it is told.
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -26,8 +26,8 @@ cells_of(struct share_cell *cells)
 	for (int first = 0; first < FAMILIES; first++) {
 		for (int same = 1; same >= (first == GAMMA_2); same--)
 			for (size_t s = 0; s < sizeof shares / sizeof *shares; s++)
-				cells[n++] = (struct share_cell){ (enum family)first, same ? (enum family)first : GAMMA_2,
-					shares[s], 0, 1 };
+				cells[n++] = (struct share_cell){ (enum family)first,
+					same ? (enum family)first : GAMMA_2, shares[s], 0, 1 };
 		cells[n++] = (struct share_cell){ (enum family)first, GAMMA_2, 0.3, 0.5, 1 };
 		cells[n++] = (struct share_cell){ (enum family)first, GAMMA_2, 0.3, 0.5, -1 };
 	}
@@ -43,8 +43,11 @@ pct(uint32_t part, uint32_t all)
 static void
 print_cell(const struct share_cell *c, const struct covered *held)
 {
-	printf("%-14s %-14s %5.2f %-9s", family_names[c->first], family_names[c->third], cell_share(c),
-	    c->common == 0 ? "" : c->sign > 0 ? "together" : "against");
+	printf("%-14s %-14s %5.2f %-9s", family_names[c->first], family_names[c->third],
+	    cell_share(c),
+	    c->common == 0 ? ""
+	    : c->sign > 0  ? "together"
+			   : "against");
 	for (int i = 0; i < SIZES; i++)
 		printf("  %5.1f", pct(held[i].held, held[i].runs));
 	printf("\n");
@@ -63,12 +66,14 @@ static void
 print_coverage(uint32_t runs, uint32_t rounds)
 {
 	struct share_cell cells[CELLS_MAX];
-	struct covered sums[SIZES] = { { 0 } }, family[FAMILIES][SIZES] = { { { 0 } } }, all = { 0 };
+	struct covered sums[SIZES] = { { 0 } }, family[FAMILIES][SIZES] = { { { 0 } } },
+		       all = { 0 };
 	struct covered cv[FAMILIES][SIZES] = { { { 0 } } };
 	uint32_t n = cells_of(cells);
 
-	printf("\nintervals at 95 %% that hold the true share, in %%: %u runs a cell (+-%.1f), %u rounds\n\n", runs,
-	    100 * 1.96 * sqrt(0.95 * 0.05 / runs), rounds);
+	printf(
+	    "\nintervals at 95 %% that hold the true share, in %%: %u runs a cell (+-%.1f), %u rounds\n\n",
+	    runs, 100 * 1.96 * sqrt(0.95 * 0.05 / runs), rounds);
 	printf("%-14s %-14s %5s %-9s", "edge", "the rest", "share", "common");
 	for (int i = 0; i < SIZES; i++)
 		printf(" n=%-4u", sizes[i].n);
@@ -77,8 +82,8 @@ print_coverage(uint32_t runs, uint32_t rounds)
 		struct covered held[SIZES];
 
 		for (int i = 0; i < SIZES; i++) {
-			held[i] = cell_run(&cells[c], sizes[i].n, sizes[i].samples_max, runs, rounds, 1000 * c + (uint64_t)i,
-			    &cv[cells[c].first][i]);
+			held[i] = cell_run(&cells[c], sizes[i].n, sizes[i].samples_max, runs,
+			    rounds, 1000 * c + (uint64_t)i, &cv[cells[c].first][i]);
 			covered_add(&sums[i], &held[i]);
 			covered_add(&family[cells[c].first][i], &held[i]);
 			covered_add(&all, &held[i]);
@@ -93,13 +98,16 @@ print_coverage(uint32_t runs, uint32_t rounds)
 	printf("%-44s", "all: from 0 to 1, nothing is known");
 	for (int i = 0; i < SIZES; i++)
 		printf("  %5.1f", pct(sums[i].wide, sums[i].runs));
-	printf("\nall sizes: held %.2f %%, truth below %.2f %%, above %.2f %% (asked: 95, 93 to 97)\n",
+	printf(
+	    "\nall sizes: held %.2f %%, truth below %.2f %%, above %.2f %% (asked: 95, 93 to 97)\n",
 	    pct(all.held, all.runs), pct(all.below, all.runs), pct(all.above, all.runs));
-	printf("\nintervals at 95 %% that hold the true CV; in brackets: the truth is below, which is what makes false findings\n");
+	printf(
+	    "\nintervals at 95 %% that hold the true CV; in brackets: the truth is below, which is what makes false findings\n");
 	for (int f = 0; f < FAMILIES; f++) {
 		printf("%-38s", family_names[f]);
 		for (int i = 0; i < SIZES; i++)
-			printf("  %5.1f (%3.1f)", pct(cv[f][i].held, cv[f][i].runs), pct(cv[f][i].below, cv[f][i].runs));
+			printf("  %5.1f (%3.1f)", pct(cv[f][i].held, cv[f][i].runs),
+			    pct(cv[f][i].below, cv[f][i].runs));
 		printf("\n");
 	}
 }
@@ -114,15 +122,19 @@ print_false_findings(uint32_t types, uint32_t rounds)
 
 		false_findings_add(&sum, &f);
 	}
-	printf("%u request types without a fault, %u groups, looked at %u times (30, 60, ... 1920 requests for each group)\n",
+	printf(
+	    "%u request types without a fault, %u groups, looked at %u times (30, 60, ... 1920 requests for each group)\n",
 	    sum.types, sum.groups, sum.looks);
-	printf("  with a finding at any look   %5.2f %%   (asked: 1 at most)\n", pct(sum.any, sum.types));
+	printf("  with a finding at any look   %5.2f %%   (asked: 1 at most)\n",
+	    pct(sum.any, sum.types));
 	printf("    unpredictable              %5.2f %%\n", pct(sum.unpredictable, sum.types));
 	printf("    slow                       %5.2f %%\n", pct(sum.slow, sum.types));
 	printf("    explained by a key         %5.2f %%\n", pct(sum.key, sum.types));
 	printf("  for comparison\n");
-	printf("    unpredictable, were each look the only one      %5.2f %%\n", pct(sum.naive, sum.types));
-	printf("    a key with p <= 0.01, however little explained  %5.2f %%\n", pct(sum.key_any_p, sum.types));
+	printf("    unpredictable, were each look the only one      %5.2f %%\n",
+	    pct(sum.naive, sum.types));
+	printf("    a key with p <= 0.01, however little explained  %5.2f %%\n",
+	    pct(sum.key_any_p, sum.types));
 	fflush(stdout);
 }
 
@@ -153,8 +165,10 @@ print_cost(void)
 		arena_reset(&s.scratch);
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	printf("\na group of %d edges, 512 samples, 200 rounds is judged in %.2f ms\n", SIM_EDGES_MAX,
-	    ((double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6) / TIMES);
+	printf("\na group of %d edges, 512 samples, 200 rounds is judged in %.2f ms\n",
+	    SIM_EDGES_MAX,
+	    ((double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6) /
+		TIMES);
 	sim_end(&s);
 }
 

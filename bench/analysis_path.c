@@ -25,15 +25,15 @@
 
 enum {
 	BATCH_RECORDS = 1000,
-	STREAM_RECORDS = 100000,	/* longer streams are this one again, later and with other ids */
+	STREAM_RECORDS = 100000, /* longer streams are this one again, later and with other ids */
 	TARGET_PER_S = 10000000,
-	ROUNDS = 3			/* the best one counts */
+	ROUNDS = 3 /* the best one counts */
 };
 
 struct piece {
 	uint32_t node;
 	int64_t watermark_ns;
-	size_t at, len;		/* in the bytes */
+	size_t at, len; /* in the bytes */
 };
 
 struct stream {
@@ -41,7 +41,7 @@ struct stream {
 	struct piece *pieces;
 	uint32_t npieces;
 	size_t nrecords, ntraces;
-	int64_t span_ns;	/* from its first record to after its last */
+	int64_t span_ns; /* from its first record to after its last */
 };
 
 static double
@@ -77,7 +77,8 @@ encode(struct stream *s, struct gen *g, size_t from, size_t to, int64_t watermar
 		const struct batch_label *l = &g->labels[r.label];
 
 		if (numbers[r.label] == UINT32_MAX)
-			numbers[r.label] = batch_label(&w, l->kind, l->text, l->len, l->fields, l->nfields);
+			numbers[r.label] = batch_label(
+			    &w, l->kind, l->text, l->len, l->fields, l->nfields);
 		r.label = numbers[r.label];
 		batch_record(&w, &r);
 	}
@@ -134,16 +135,18 @@ make_stream(struct stream *s, size_t records_each, size_t ntraces)
 	s->pieces = calloc(g->nrecords / BATCH_RECORDS + 2 * GEN_NODES, sizeof *s->pieces);
 	for (uint32_t node = 0; node < GEN_NODES; node++) {
 		for (size_t at = first[node]; at < first[node + 1]; at = end) {
-			end = at + BATCH_RECORDS < first[node + 1] ? at + BATCH_RECORDS : first[node + 1];
-			while (end < first[node + 1] && g->records[end].r.time_ns == g->records[end - 1].r.time_ns)
+			end = at + BATCH_RECORDS < first[node + 1] ? at + BATCH_RECORDS
+			                                           : first[node + 1];
+			while (end < first[node + 1] &&
+			       g->records[end].r.time_ns == g->records[end - 1].r.time_ns)
 				end++;
-			encode(s, g, at, end, end < first[node + 1] ? g->records[end - 1].r.time_ns : s->span_ns);
+			encode(s, g, at, end,
+			    end < first[node + 1] ? g->records[end - 1].r.time_ns : s->span_ns);
 		}
 	}
 	qsort(s->pieces, s->npieces, sizeof *s->pieces, by_watermark);
 	gen_free(g);
 }
-
 
 struct engine {
 	struct labels *labels;
@@ -295,11 +298,12 @@ row(size_t records, size_t each, double *smallest_ns)
 	if (*smallest_ns == 0)
 		*smallest_ns = ns;
 	printf("%10zu %9zu %7.1f %7u %7.1f %7.1f %9.1f %9.2fx %11.2fx\n", best.records, best.traces,
-	    (double)best.steps / (double)best.traces, best.groups, best.decode_s * 1e9 / (double)best.records, ns,
-	    1e3 / ns, 1e9 / ns / TARGET_PER_S, ns / *smallest_ns);
+	    (double)best.steps / (double)best.traces, best.groups,
+	    best.decode_s * 1e9 / (double)best.records, ns, 1e3 / ns, 1e9 / ns / TARGET_PER_S,
+	    ns / *smallest_ns);
 	if (best.other > 0)
-		printf("  %llu traces found no room in a group, %llu were not exact\n", (unsigned long long)best.other,
-		    (unsigned long long)best.inexact);
+		printf("  %llu traces found no room in a group, %llu were not exact\n",
+		    (unsigned long long)best.other, (unsigned long long)best.inexact);
 	buf_release(&s.bytes);
 	free(s.pieces);
 }
@@ -312,9 +316,10 @@ records_to_groups(size_t most)
 	for (unsigned i = 0; i < sizeof each / sizeof each[0]; i++) {
 		double smallest_ns = 0;
 
-		printf("records to groups, about %zu records a trace (target %d M/s)\n", each[i], TARGET_PER_S / 1000000);
-		printf("%10s %9s %7s %7s %7s %7s %9s %10s %12s\n", "records", "traces", "steps", "groups", "decode", "ns each",
-		    "M/s", "of target", "of smallest");
+		printf("records to groups, about %zu records a trace (target %d M/s)\n", each[i],
+		    TARGET_PER_S / 1000000);
+		printf("%10s %9s %7s %7s %7s %7s %9s %10s %12s\n", "records", "traces", "steps",
+		    "groups", "decode", "ns each", "M/s", "of target", "of smallest");
 		for (size_t n = 1000; n <= most; n *= 10)
 			row(n, each[i], &smallest_ns);
 	}
@@ -324,7 +329,7 @@ records_to_groups(size_t most)
 
 struct spans {
 	struct labels *labels;
-	uint32_t fork, join;		/* silent */
+	uint32_t fork, join; /* silent */
 	uint32_t begin[64], end[64];
 	struct trace t;
 	uint64_t next_link;
@@ -347,36 +352,50 @@ spans_begin(struct spans *s)
 	s->fork = labels_silent(s->labels, RECORD_FORK);
 	s->join = labels_silent(s->labels, RECORD_JOIN);
 	for (uint32_t i = 0; i < 64; i++) {
-		s->begin[i] = span_label(s->labels, i == 0 ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN, "begin", i);
-		s->end[i] = span_label(s->labels, i == 0 ? RECORD_REQUEST_END : RECORD_UNIT_END, "end", i);
+		s->begin[i] = span_label(
+		    s->labels, i == 0 ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN, "begin", i);
+		s->end[i] = span_label(
+		    s->labels, i == 0 ? RECORD_REQUEST_END : RECORD_UNIT_END, "end", i);
 	}
 	rng_seed(&s->rng, 1);
 }
 
-/* A span with so many below it, each of which has some of these below itself; returns when it ends. */
+/* A span with so many below it, each of which has some of these below itself; returns when it ends.
+ */
 static int64_t
-put_span(struct spans *s, uint32_t unit, uint32_t op, uint32_t below, int64_t at, uint64_t link, struct event *own)
+put_span(struct spans *s, uint32_t unit, uint32_t op, uint32_t below, int64_t at, uint64_t link,
+    struct event *own)
 {
 	struct trace *t = &s->t;
 	struct event *mine = own;
 	uint32_t first = t->nunits, children = below < 3 ? below : 3, share;
 
-	*mine++ = (struct event){ .time_ns = at, .link_id = link, .label = s->begin[op], .unit = unit };
+	*mine++ = (struct event){
+		.time_ns = at, .link_id = link, .label = s->begin[op], .unit = unit
+	};
 	t->nunits += children;
 	for (uint32_t i = 0; i < children; i++) {
 		struct unit *u = &t->units[first + i];
 		uint64_t next = s->next_link++;
 
 		share = (below - children) / children + (i < (below - children) % children);
-		*u = (struct unit){ next, t->nevents, 2 + 2 * (share < 3 ? share : 3), (uint32_t)(mine - t->events) };
+		*u = (struct unit){ next, t->nevents, 2 + 2 * (share < 3 ? share : 3),
+			(uint32_t)(mine - t->events) };
 		t->nevents += u->count;
 		at += 10 + (int64_t)rng_below(&s->rng, 1000);
-		*mine++ = (struct event){ .time_ns = at, .link_id = next, .label = s->fork, .unit = unit };
-		at = put_span(s, first + i, 1 + (op * 3 + i) % 63, share, at, next, &t->events[u->first]);
-		*mine++ = (struct event){ .time_ns = at, .link_id = next, .label = s->join, .unit = unit };
+		*mine++ = (struct event){
+			.time_ns = at, .link_id = next, .label = s->fork, .unit = unit
+		};
+		at = put_span(
+		    s, first + i, 1 + (op * 3 + i) % 63, share, at, next, &t->events[u->first]);
+		*mine++ = (struct event){
+			.time_ns = at, .link_id = next, .label = s->join, .unit = unit
+		};
 	}
 	at += 10 + (int64_t)rng_below(&s->rng, 1000);
-	*mine++ = (struct event){ .time_ns = at, .link_id = link, .label = s->end[op], .unit = unit };
+	*mine++ = (struct event){
+		.time_ns = at, .link_id = link, .label = s->end[op], .unit = unit
+	};
 	return at;
 }
 
@@ -397,8 +416,8 @@ traces_to_groups(void)
 {
 	static const uint32_t sizes[] = { 10, 44, 400, 4000 };
 
-	printf("traces to groups, by spans in a trace (4 events each)\n%10s %9s %9s %9s %9s\n", "spans", "steps", "ns/span",
-	    "ns/event", "traces/s");
+	printf("traces to groups, by spans in a trace (4 events each)\n%10s %9s %9s %9s %9s\n",
+	    "spans", "steps", "ns/span", "ns/event", "traces/s");
 	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		uint32_t n = sizes[i], traces = 400000 / n;
 		struct spans s;
@@ -410,7 +429,9 @@ traces_to_groups(void)
 		spans_begin(&s);
 		x.labels = s.labels;
 		groups_free(x.groups);
-		x.groups = groups_new(&(struct groups_options){ .groups_max = 64, .samples_max = 512, .seed = 1 }, s.labels);
+		x.groups = groups_new(
+		    &(struct groups_options){ .groups_max = 64, .samples_max = 512, .seed = 1 },
+		    s.labels);
 		s.t.events = calloc(4 * (size_t)n, sizeof *s.t.events);
 		s.t.units = calloc(n, sizeof *s.t.units);
 		for (uint32_t k = 0; k < traces; k++) {
@@ -419,8 +440,8 @@ traces_to_groups(void)
 			take_trace(&x, &s.t);
 			took += now_s() - began;
 		}
-		printf("%10u %9.1f %9.1f %9.1f %9.0f\n", n, (double)x.steps / traces, took * 1e9 / traces / n,
-		    took * 1e9 / traces / s.t.nevents, traces / took);
+		printf("%10u %9.1f %9.1f %9.1f %9.0f\n", n, (double)x.steps / traces,
+		    took * 1e9 / traces / n, took * 1e9 / traces / s.t.nevents, traces / took);
 		free(s.t.events);
 		free(s.t.units);
 		engine_end(&x);
@@ -429,11 +450,13 @@ traces_to_groups(void)
 
 /* ---- folding ---- */
 
-/* The word that has no square over three letters: how many 1s stand between the 0s of Thue and Morse's. */
+/* The word that has no square over three letters: how many 1s stand between the 0s of Thue and
+ * Morse's. */
 static uint32_t
 squarefree(uint32_t i)
 {
-	uint32_t a = (uint32_t)__builtin_popcount(i) % 2, b = (uint32_t)__builtin_popcount(i + 1) % 2;
+	uint32_t a = (uint32_t)__builtin_popcount(i) % 2,
+		 b = (uint32_t)__builtin_popcount(i + 1) % 2;
 
 	return 1 + a - b;
 }
@@ -442,20 +465,27 @@ static uint32_t
 letter(int how, uint32_t i, struct rng *rng)
 {
 	switch (how) {
-	case 0: return i;			/* no label twice */
-	case 1: return i % 60;			/* one long loop */
-	case 2: return i % 7 < 4 ? i % 7 % 2 : i % 7;	/* a loop in a loop */
-	case 3: return squarefree(i);		/* many places to look at, and no repeat */
-	default: return (uint32_t)rng_below(rng, 4);	/* crossing loops everywhere */
+	case 0:
+		return i; /* no label twice */
+	case 1:
+		return i % 60; /* one long loop */
+	case 2:
+		return i % 7 < 4 ? i % 7 % 2 : i % 7; /* a loop in a loop */
+	case 3:
+		return squarefree(i); /* many places to look at, and no repeat */
+	default:
+		return (uint32_t)rng_below(rng, 4); /* crossing loops everywhere */
 	}
 }
 
 static void
 folding(void)
 {
-	static const char *const names[] = { "no repeat", "a loop of 60", "nested", "square-free", "four letters" };
+	static const char *const names[] = { "no repeat", "a loop of 60", "nested", "square-free",
+		"four letters" };
 
-	printf("folding of one path\n%-14s %9s %9s %9s %9s\n", "path", "steps", "labels", "loops", "ns/step");
+	printf("folding of one path\n%-14s %9s %9s %9s %9s\n", "path", "steps", "labels", "loops",
+	    "ns/step");
 	for (int how = 0; how < 5; how++)
 		for (uint32_t n = 1000; n <= 100000; n *= 100) {
 			struct step *steps = calloc(n, sizeof *steps);
@@ -470,10 +500,13 @@ folding(void)
 			rng_seed(&rng, 5);
 			for (uint32_t i = 0; i < n; i++) {
 				char text[32];
-				int len = snprintf(text, sizeof text, "s/p:%u", letter(how, i, &rng));
+				int len = snprintf(
+				    text, sizeof text, "s/p:%u", letter(how, i, &rng));
 
-				steps[i] = (struct step){ .time_ns = i, .event = i,
-					.label = labels_intern(l, RECORD_POINT, text, (size_t)len, NULL, 0) };
+				steps[i] = (struct step){ .time_ns = i,
+					.event = i,
+					.label = labels_intern(
+					    l, RECORD_POINT, text, (size_t)len, NULL, 0) };
 			}
 			for (int round = 0; round < ROUNDS; round++) {
 				double began = now_s();
@@ -485,7 +518,8 @@ folding(void)
 				if (round + 1 < ROUNDS)
 					arena_reset(&a);
 			}
-			printf("%-14s %9u %9u %9u %9.1f\n", names[how], n, shape.ntokens, shape.nloops, best * 1e9 / n);
+			printf("%-14s %9u %9u %9u %9.1f\n", names[how], n, shape.ntokens,
+			    shape.nloops, best * 1e9 / n);
 			arena_release(&a);
 			labels_free(l);
 			free(steps);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What TLS costs on the link: batches of 64 KiB from one thread to another, over TCP, a local socket and TLS, in MB/s
- * and in processor time of both sides together, as a multiple of TCP's; and the processor time of a connection with
- * its handshake, both sides together. The best of some rounds, so that others on the machine count little.
+ * What TLS costs on the link: batches of 64 KiB from one thread to another, over TCP, a local
+ * socket and TLS, in MB/s and in processor time of both sides together, as a multiple of TCP's; and
+ * the processor time of a connection with its handshake, both sides together. The best of some
+ * rounds, so that others on the machine count little.
  */
 #define _GNU_SOURCE
 #include <ftw.h>
@@ -60,7 +61,8 @@ static void
 make_keys(void)
 {
 	int64_t now_ns = clock_wall().ns;
-	struct keys_span span = { { now_ns - 3600 * INT64_C(1000000000) }, { now_ns + 86400 * INT64_C(1000000000) } };
+	struct keys_span span = { { now_ns - 3600 * INT64_C(1000000000) },
+		{ now_ns + 86400 * INT64_C(1000000000) } };
 	struct keys_order order = { .span = span };
 	struct err e = { 0 };
 
@@ -184,7 +186,8 @@ int
 main(void)
 {
 	char ipc[100];
-	const char *const urls[] = { "tcp://127.0.0.1:0", ipc, "tls://127.0.0.1:0" }, *const names[] = { "tcp", "ipc", "tls" };
+	const char *const urls[] = { "tcp://127.0.0.1:0", ipc, "tls://127.0.0.1:0" },
+			  *const names[] = { "tcp", "ipc", "tls" };
 	double first = 0;
 	struct err e;
 
@@ -192,7 +195,8 @@ main(void)
 	for (size_t i = 0; i < sizeof batch; i++)
 		batch[i] = (uint8_t)(i * 2654435761u >> 13);
 	snprintf(ipc, sizeof ipc, "ipc://%s/socket", folder);
-	printf("%-6s %8s %18s %8s %20s\n", "link", "MB/s", "CPU a batch, us", "of tcp", "CPU a connection, ms");
+	printf("%-6s %8s %18s %8s %20s\n", "link", "MB/s", "CPU a batch, us", "of tcp",
+	    "CPU a connection, ms");
 	for (int i = 0; i < 3; i++) {
 		struct listener *l;
 
@@ -200,7 +204,8 @@ main(void)
 		double batch_us, rate = megabytes_per_s(l, &batch_us), ms = connection_ms(l);
 
 		first = i == 0 ? batch_us : first;
-		printf("%-6s %8.0f %18.1f %7.1fx %20.3f\n", names[i], rate, batch_us, batch_us / first, ms);
+		printf("%-6s %8.0f %18.1f %7.1fx %20.3f\n", names[i], rate, batch_us,
+		    batch_us / first, ms);
 		listener_close(l);
 	}
 	tls_close(controller);

@@ -21,9 +21,9 @@ static const double FAULT_AT = 0.6173, DECISION_MAX_MS = 10, MEMORY_MAX_MIB = 25
 struct service {
 	struct stage_node *node;
 	char name[16];
-	uint32_t fork, begin, end, join;	/* labels */
-	uint32_t *points, npoints, fault;	/* labels; the fault is behind this one */
-	uint32_t *on, non;			/* points, ascending */
+	uint32_t fork, begin, end, join;  /* labels */
+	uint32_t *points, npoints, fault; /* labels; the fault is behind this one */
+	uint32_t *on, non;                /* points, ascending */
 };
 struct app {
 	struct stage stage;
@@ -31,15 +31,16 @@ struct app {
 	uint32_t request_begin, request_end;
 	struct service services[SERVICES];
 	bool fault;
-	size_t most_bytes;	/* allocated, at any time */
-	struct sketch decisions, steps;	/* ns */
+	size_t most_bytes;              /* allocated, at any time */
+	struct sketch decisions, steps; /* ns */
 };
 
 static void
-emit(struct app *a, struct stage_node *n, uint32_t label, uint64_t trace, uint64_t unit, uint64_t link, int64_t at_ns,
-    int64_t value)
+emit(struct app *a, struct stage_node *n, uint32_t label, uint64_t trace, uint64_t unit,
+    uint64_t link, int64_t at_ns, int64_t value)
 {
-	stage_emit(&a->stage, n, &(struct stage_record){ at_ns, trace, unit, link, value, label, 0 });
+	stage_emit(
+	    &a->stage, n, &(struct stage_record){ at_ns, trace, unit, link, value, label, 0 });
 }
 
 /* 1 us from point to point; where the fault is, now and then 40 ms. */
@@ -55,9 +56,10 @@ call(struct app *a, struct service *s, uint64_t trace, uint64_t unit, bool probe
 	if (a->fault && s == &a->services[FAULTY] && rng_unit(&a->stage.rng) < 0.3)
 		late_ns = 30 * MS + (int64_t)rng_below(&a->stage.rng, 20 * MS);
 	for (uint32_t i = 0; probed && i < s->non; i++)
-		emit(a, s->node, s->points[s->on[i]], trace, child, 0, begun_ns + 1000 * (s->on[i] + 1) +
-		    (s->on[i] > s->fault ? late_ns : 0), 0);
-	at_ns = begun_ns + 1000 * (s->npoints + 1) + late_ns + (int64_t)rng_below(&a->stage.rng, 500000);
+		emit(a, s->node, s->points[s->on[i]], trace, child, 0,
+		    begun_ns + 1000 * (s->on[i] + 1) + (s->on[i] > s->fault ? late_ns : 0), 0);
+	at_ns = begun_ns + 1000 * (s->npoints + 1) + late_ns +
+	        (int64_t)rng_below(&a->stage.rng, 500000);
 	emit(a, s->node, s->end, trace, child, link, at_ns, 0);
 	emit(a, f, s->join, trace, unit, link, at_ns + 50000, 0);
 	return at_ns + 60000;
@@ -100,7 +102,8 @@ obeyed(void *app, struct stage_node *n, const struct want *w)
 	for (uint32_t i = 0; i < w->ntoggles; i++) {
 		const char *event = strrchr(w->toggles[i].name, ':') + 1;
 
-		if (strncmp(w->toggles[i].name, s->name, strlen(s->name)) != 0 || w->toggles[i].name[strlen(s->name)] != ':')
+		if (strncmp(w->toggles[i].name, s->name, strlen(s->name)) != 0 ||
+		    w->toggles[i].name[strlen(s->name)] != ':')
 			continue;
 		if (*event == '*')
 			for (s->non = 0; s->non < s->npoints; s->non++)
@@ -139,7 +142,8 @@ label_service(struct app *a, int i)
 	struct service *s = &a->services[i];
 	char text[80];
 
-#define LABEL(kind, format, ...) (snprintf(text, sizeof text, format, __VA_ARGS__), stage_label(&a->stage, kind, text, NULL))
+#define LABEL(kind, format, ...) \
+	(snprintf(text, sizeof text, format, __VA_ARGS__), stage_label(&a->stage, kind, text, NULL))
 	s->fork = LABEL(RECORD_FORK, "front/hone:fork(%s)", s->name);
 	s->join = LABEL(RECORD_JOIN, "front/hone:join(%s)", s->name);
 	s->begin = LABEL(RECORD_UNIT_BEGIN, "%s/hone:unit_begin(%s)", s->name, s->name);
@@ -151,8 +155,9 @@ label_service(struct app *a, int i)
 static void
 say(const char *what, const struct sketch *s)
 {
-	printf("%-28s %6llu, median %6.2f ms, p99 %6.2f ms, most %6.2f ms\n", what, (unsigned long long)s->n,
-	    sketch_quantile(s, 0.5) / MS, sketch_quantile(s, 0.99) / MS, sketch_quantile_most(s, 1) / MS);
+	printf("%-28s %6llu, median %6.2f ms, p99 %6.2f ms, most %6.2f ms\n", what,
+	    (unsigned long long)s->n, sketch_quantile(s, 0.5) / MS, sketch_quantile(s, 0.99) / MS,
+	    sketch_quantile_most(s, 1) / MS);
 }
 
 static size_t
@@ -169,7 +174,7 @@ watch(void *app)
 	struct app *a = app;
 	size_t bytes = allocated_bytes();
 
-	a->stage.decisions = &a->decisions;	/* the step before, at the start, was none */
+	a->stage.decisions = &a->decisions; /* the step before, at the start, was none */
 	a->stage.steps = &a->steps;
 	a->most_bytes = bytes > a->most_bytes ? bytes : a->most_bytes;
 }
@@ -188,8 +193,10 @@ open_app(struct app *a, bool in_one)
 	for (int i = 0; i < SERVICES; i++)
 		make_service(a, i, !in_one ? POINTS / SERVICES : i == FAULTY ? POINTS : 0);
 	stage_open(&a->stage, &o, 1);
-	a->request_begin = stage_label(&a->stage, RECORD_REQUEST_BEGIN, "front/hone:request_begin(GET)", "probed");
-	a->request_end = stage_label(&a->stage, RECORD_REQUEST_END, "front/hone:request_end(GET)", NULL);
+	a->request_begin = stage_label(
+	    &a->stage, RECORD_REQUEST_BEGIN, "front/hone:request_begin(GET)", "probed");
+	a->request_end = stage_label(
+	    &a->stage, RECORD_REQUEST_END, "front/hone:request_end(GET)", NULL);
 	for (int i = 0; i < SERVICES; i++)
 		label_service(a, i);
 }
@@ -210,12 +217,13 @@ is_right(const struct app *a, const struct run *r)
 	const struct service *s = &a->services[FAULTY];
 	char between[120];
 
-	snprintf(between, sizeof between, "between %s/%s:p%u and %s/%s:p%u;", s->name, s->name, s->fault, s->name, s->name,
-	    s->fault + 1);
+	snprintf(between, sizeof between, "between %s/%s:p%u and %s/%s:p%u;", s->name, s->name,
+	    s->fault, s->name, s->name, s->fault + 1);
 	return r->state == RUN_FOUND && strstr(r->words, between) != NULL;
 }
 
-/* What is allocated in all at most, less what is still there without the engine and the forest, is theirs. */
+/* What is allocated in all at most, less what is still there without the engine and the forest, is
+ * theirs. */
 static bool
 run(const char *strategy, bool in_one)
 {
@@ -232,23 +240,25 @@ run(const char *strategy, bool in_one)
 	a->stage.rate = 10;
 	stage_learn(&a->stage, LEARN_S);
 	a->stage.rate = 1000;
-	for (int i = 0; i < 1000 * MS / TICK_NS; i++)	/* what was learned from has come and gone */
+	for (int i = 0; i < 1000 * MS / TICK_NS; i++) /* what was learned from has come and gone */
 		stage_tick(&a->stage);
 	a->fault = true;
 	r = stage_diagnose(&a->stage, "GET", &start, SECONDS_MAX, watch, &quiet);
 	right = is_right(a, r);
 	printf("%s: %s\n", run_word(r->state), r->words);
-	printf("%d groups, %d tracepoints%s, strategy %s: %u cycles, %u tracepoints turned on, %llu requests\n", 1 << SERVICES,
-	    POINTS, in_one ? " in one unit" : "", start.strategy, r->cycles, r->tracepoints,
-	    (unsigned long long)a->stage.requests);
+	printf(
+	    "%d groups, %d tracepoints%s, strategy %s: %u cycles, %u tracepoints turned on, %llu requests\n",
+	    1 << SERVICES, POINTS, in_one ? " in one unit" : "", start.strategy, r->cycles,
+	    r->tracepoints, (unsigned long long)a->stage.requests);
 	stage_close(&a->stage);
 	engine_mib = (double)(a->most_bytes - allocated_bytes()) / (1 << 20);
 	say("decisions", &a->decisions);
 	say("other steps (20 ms of records)", &a->steps);
 	printf("memory of the engine: %.0f MiB\n", engine_mib);
-	printf("wanted: decisions under %.0f ms: %s, memory under %.0f MiB: %s\n\n", DECISION_MAX_MS,
-	    sketch_quantile_most(&a->decisions, 1) < DECISION_MAX_MS * MS ? "yes" : "no", MEMORY_MAX_MIB,
-	    engine_mib < MEMORY_MAX_MIB ? "yes" : "no");
+	printf("wanted: decisions under %.0f ms: %s, memory under %.0f MiB: %s\n\n",
+	    DECISION_MAX_MS,
+	    sketch_quantile_most(&a->decisions, 1) < DECISION_MAX_MS * MS ? "yes" : "no",
+	    MEMORY_MAX_MIB, engine_mib < MEMORY_MAX_MIB ? "yes" : "no");
 	close_app(a);
 	return right;
 }
@@ -261,7 +271,8 @@ main(int argc, char **argv)
 	struct rusage use;
 
 	getrusage(RUSAGE_SELF, &use);
-	printf("of the process at most, with the application played: %.0f MiB\n", (double)use.ru_maxrss / 1024);
+	printf("of the process at most, with the application played: %.0f MiB\n",
+	    (double)use.ru_maxrss / 1024);
 	if (!spread || !in_one)
 		printf("wrong: the fault is not found where it is\n");
 	return spread && in_one ? 0 : 1;

@@ -85,21 +85,24 @@ main(int argc, char **argv)
 		return 2;
 	}
 	for (int i = 0; i < ROUNDS; i++) {
-		double p = plain_s(argv + 1, argc - 1, &bytes), c, a = read_s(argv + 1, argc - 1, &counts, &c);
+		double p = plain_s(argv + 1, argc - 1, &bytes), c,
+		       a = read_s(argv + 1, argc - 1, &counts, &c);
 
 		plain = p < plain ? p : plain;
 		all = a < all ? a : all;
 		cpu = c < cpu ? c : cpu;
 	}
 	getrusage(RUSAGE_SELF, &used);
-	printf("formats_read: %llu traces, %llu spans, %.1f MB: %.2f s, %.0f traces/s, %.2f M spans/s, %.0f MB/s; "
+	printf(
+	    "formats_read: %llu traces, %llu spans, %.1f MB: %.2f s, %.0f traces/s, %.2f M spans/s, %.0f MB/s; "
 	    "%.0f ns of the reading thread a span; %.1f times as long as reading the same bytes; %.0f MiB at most\n",
-	    (unsigned long long)counts.traces, (unsigned long long)counts.spans, (double)bytes / 1e6, all,
-	    (double)counts.traces / all, (double)counts.spans / all / 1e6, (double)bytes / all / 1e6,
-	    cpu / (double)(counts.spans > 0 ? counts.spans : 1) * 1e9, all / plain, (double)used.ru_maxrss / 1024);
+	    (unsigned long long)counts.traces, (unsigned long long)counts.spans,
+	    (double)bytes / 1e6, all, (double)counts.traces / all, (double)counts.spans / all / 1e6,
+	    (double)bytes / all / 1e6, cpu / (double)(counts.spans > 0 ? counts.spans : 1) * 1e9,
+	    all / plain, (double)used.ru_maxrss / 1024);
 	for (int i = 0; i < SKIPS; i++)
 		if (counts.skipped[i].count > 0)
-			printf("formats_read: skipped %llu, the first: %s\n", (unsigned long long)counts.skipped[i].count,
-			    counts.skipped[i].why);
+			printf("formats_read: skipped %llu, the first: %s\n",
+			    (unsigned long long)counts.skipped[i].count, counts.skipped[i].why);
 	return 0;
 }

@@ -31,7 +31,19 @@
 
 enum { ROUNDS = 21, CALLS = 200000, WITHOUT = 0, WITH = 1 };
 
-enum work { EMPTY, DORMANT, PLAIN, CONTEXT, FILTERED, WHOLE, REQUEST_OFF, REQUEST_ON, UNITS_OFF, UNITS_ON, WORKS };
+enum work {
+	EMPTY,
+	DORMANT,
+	PLAIN,
+	CONTEXT,
+	FILTERED,
+	WHOLE,
+	REQUEST_OFF,
+	REQUEST_ON,
+	UNITS_OFF,
+	UNITS_ON,
+	WORKS
+};
 
 static const struct pair {
 	const char *what;
@@ -47,7 +59,8 @@ static const struct pair {
 	{ "record, six integers", "no contexts", "filter, ids, vtid", WITH, PLAIN, WHOLE },
 	{ "request", "dormant tracepoint", "not sampled", WITH, DORMANT, REQUEST_OFF },
 	{ "request", "not sampled", "sampled, recorded", WITH, REQUEST_OFF, REQUEST_ON },
-	{ "request, fork, unit, join", "not sampled", "sampled, recorded", WITH, UNITS_OFF, UNITS_ON },
+	{ "request, fork, unit, join", "not sampled", "sampled, recorded", WITH, UNITS_OFF,
+	    UNITS_ON },
 };
 
 enum { PAIRS = sizeof(pairs) / sizeof(*pairs) };
@@ -67,22 +80,38 @@ request(const char *type, int with_unit)
 	hone_request_end(200);
 }
 
-#define LOOP(call) for (int i = 0; i < calls; i++) { call; __asm__ volatile("" ::: "memory"); } break
+#define LOOP(call)                                 \
+	for (int i = 0; i < calls; i++) {          \
+		call;                              \
+		__asm__ volatile("" ::: "memory"); \
+	}                                          \
+	break
 
 static void
 run(enum work work, int calls)
 {
 	switch (work) {
-	case DORMANT: LOOP(lttng_ust_tracepoint(bench, dormant, i));
-	case PLAIN: LOOP(lttng_ust_tracepoint(bench, plain, i));
-	case CONTEXT: LOOP(lttng_ust_tracepoint(bench, context, i));
-	case FILTERED: LOOP(lttng_ust_tracepoint(bench, filtered, i));
-	case WHOLE: LOOP(lttng_ust_tracepoint(bench, whole, i));
-	case REQUEST_OFF: LOOP(request("GET_OFF", 0));
-	case REQUEST_ON: LOOP(request("GET_ON", 0));
-	case UNITS_OFF: LOOP(request("GET_OFF", 1));
-	case UNITS_ON: LOOP(request("GET_ON", 1));
-	case EMPTY: case WORKS: LOOP((void)0);
+	case DORMANT:
+		LOOP(lttng_ust_tracepoint(bench, dormant, i));
+	case PLAIN:
+		LOOP(lttng_ust_tracepoint(bench, plain, i));
+	case CONTEXT:
+		LOOP(lttng_ust_tracepoint(bench, context, i));
+	case FILTERED:
+		LOOP(lttng_ust_tracepoint(bench, filtered, i));
+	case WHOLE:
+		LOOP(lttng_ust_tracepoint(bench, whole, i));
+	case REQUEST_OFF:
+		LOOP(request("GET_OFF", 0));
+	case REQUEST_ON:
+		LOOP(request("GET_ON", 0));
+	case UNITS_OFF:
+		LOOP(request("GET_OFF", 1));
+	case UNITS_ON:
+		LOOP(request("GET_ON", 1));
+	case EMPTY:
+	case WORKS:
+		LOOP((void)0);
 	}
 }
 
@@ -95,11 +124,12 @@ cpu_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* With the loop around it: taking that off would leave of a dormant tracepoint nothing but noise. */
+/* With the loop around it: taking that off would leave of a dormant tracepoint nothing but noise.
+ */
 static double
 measure(enum work work)
 {
-	int calls = work <= DORMANT ? CALLS * 20 : CALLS;	/* a nanosecond each: more of them */
+	int calls = work <= DORMANT ? CALLS * 20 : CALLS; /* a nanosecond each: more of them */
 	double start_ns;
 
 	run(work, calls / 10);
@@ -204,17 +234,18 @@ main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "--worker") == 0)
 		return worker();
-	if (argc != 2 || peer_start(&peers[WITHOUT], NULL) != 0 || peer_start(&peers[WITH], argv[1]) != 0) {
+	if (argc != 2 || peer_start(&peers[WITHOUT], NULL) != 0 ||
+	    peer_start(&peers[WITH], argv[1]) != 0) {
 		fprintf(stderr, "usage: %s libhone.so\n", argv[0]);
 		return 2;
 	}
 	for (int round = 0; round < ROUNDS; round++)
 		round_run(peers, round);
-	printf("%-26s %-20s %8s   %-22s %8s %8s   (CPU ns a call, medians of %d rounds)\n", "what", "against", "ns",
-	    "this", "ns", "ratio", ROUNDS);
+	printf("%-26s %-20s %8s   %-22s %8s %8s   (CPU ns a call, medians of %d rounds)\n", "what",
+	    "against", "ns", "this", "ns", "ratio", ROUNDS);
 	for (int i = 0; i < PAIRS; i++)
-		printf("%-26s %-20s %8.2f   %-22s %8.2f %8.3f\n", pairs[i].what, pairs[i].base_name, median(base_ns[i]),
-		    pairs[i].name, median(ns[i]), median(ratio[i]));
+		printf("%-26s %-20s %8.2f   %-22s %8.2f %8.3f\n", pairs[i].what, pairs[i].base_name,
+		    median(base_ns[i]), pairs[i].name, median(ns[i]), median(ratio[i]));
 	for (int i = 0; i < 2; i++) {
 		fclose(peers[i].to);
 		waitpid(peers[i].pid, NULL, 0);

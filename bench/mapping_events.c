@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the mapper takes for a tracepoint: of a name that no rule knows, on one thread, and of jobs that go over three
- * threads under two ids, numbers or texts, with few and with many of them open. The least of five rounds that take turns; ratios are to
- * the first.
+ * What the mapper takes for a tracepoint: of a name that no rule knows, on one thread, and of jobs
+ * that go over three threads under two ids, numbers or texts, with few and with many of them open.
+ * The least of five rounds that take turns; ratios are to the first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "base/clock.h"
 #include "mapping/mapper.h"
 
-static const char MAP[] = "[program]\nservice = broker\n"
+static const char MAP[] =
+    "[program]\nservice = broker\n"
     "[request call]\nbegin = b:in\nend = b:out\ncorrelate = thread\ntype = CALL\n"
     "[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\ncorrelate = field\ntype = JOB\n"
     "step = b:started job -> task\n";
@@ -29,13 +30,21 @@ static void
 fire(uint32_t name, uint32_t tid, uint64_t id)
 {
 	char words[2][24];
-	struct value values[2] = { { .type = VALUE_UINT, .u = id }, { .type = VALUE_UINT, .u = ~id } };
-	struct mapper_event v = { .time_ns = (int64_t)++ndone, .pid = 7, .tid = tid, .name = names[name], .name_id = name,
-		.nfields = 2, .fields = fields, .values = values };
+	struct value values[2] = { { .type = VALUE_UINT, .u = id },
+		{ .type = VALUE_UINT, .u = ~id } };
+	struct mapper_event v = { .time_ns = (int64_t)++ndone,
+		.pid = 7,
+		.tid = tid,
+		.name = names[name],
+		.name_id = name,
+		.nfields = 2,
+		.fields = fields,
+		.values = values };
 	struct mapper_place place;
 
 	for (int i = 0; i < 2 && texts; i++) {
-		values[i].len = (uint32_t)snprintf(words[i], sizeof words[i], "%016llx", (unsigned long long)values[i].u);
+		values[i].len = (uint32_t)snprintf(
+		    words[i], sizeof words[i], "%016llx", (unsigned long long)values[i].u);
 		values[i].type = VALUE_TEXT;
 		values[i].text = words[i];
 	}
@@ -95,9 +104,16 @@ calls(uint64_t open)
 int
 main(void)
 {
-	static const struct { const char *what; void (*run)(uint64_t); uint64_t open; bool texts; } parts[] = {
-		{ "of no request", unknown, 0, false }, { "calls on 64 threads", calls, 64, false },
-		{ "jobs, 10 open", jobs, 10, false }, { "jobs, 30,000 open", jobs, 30000, false },
+	static const struct {
+		const char *what;
+		void (*run)(uint64_t);
+		uint64_t open;
+		bool texts;
+	} parts[] = {
+		{ "of no request", unknown, 0, false },
+		{ "calls on 64 threads", calls, 64, false },
+		{ "jobs, 10 open", jobs, 10, false },
+		{ "jobs, 30,000 open", jobs, 30000, false },
 		{ "jobs by texts, 10 open", jobs, 10, true },
 	};
 	char path[] = "/tmp/mapping_events.XXXXXX";
@@ -106,7 +122,8 @@ main(void)
 	int fd = mkstemp(path);
 	double best[sizeof parts / sizeof parts[0]] = { 0 };
 
-	if (fd < 0 || write(fd, MAP, sizeof MAP - 1) < 0 || map_load(&map, path, &e) != 0 || mapper_new(&mapper, map, NULL, &e) != 0)
+	if (fd < 0 || write(fd, MAP, sizeof MAP - 1) < 0 || map_load(&map, path, &e) != 0 ||
+	    mapper_new(&mapper, map, NULL, &e) != 0)
 		return 1;
 	close(fd);
 	unlink(path);
@@ -119,7 +136,8 @@ main(void)
 			best[i] = best[i] == 0 || ns < best[i] ? ns : best[i];
 		}
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-		printf("%-24s %6.1f ns a record, %4.1f times\n", parts[i].what, best[i], best[i] / best[0]);
+		printf("%-24s %6.1f ns a record, %4.1f times\n", parts[i].what, best[i],
+		    best[i] / best[0]);
 	mapper_free(mapper);
 	map_free(map);
 	return 0;

@@ -61,8 +61,10 @@ run(struct server *s, const char *sql)
 	unsigned long long trace = draw() | 1, link = draw() | 1;
 	char text[512];
 
-	snprintf(text, sizeof(text), "%s /*traceparent='00-0af7651916cd43dd%016llx-%016llx-01',"
-	    "tracestate='hone%%3D%016llx-123456781'*/", sql, trace, link, link);
+	snprintf(text, sizeof(text),
+	    "%s /*traceparent='00-0af7651916cd43dd%016llx-%016llx-01',"
+	    "tracestate='hone%%3D%016llx-123456781'*/",
+	    sql, trace, link, link);
 	done(s, PQexec(s->db, text));
 }
 
@@ -79,7 +81,8 @@ do_select(struct server *s, int account)
 {
 	char sql[128];
 
-	snprintf(sql, sizeof(sql), "SELECT abalance FROM pgbench_accounts WHERE aid = %d;", account);
+	snprintf(
+	    sql, sizeof(sql), "SELECT abalance FROM pgbench_accounts WHERE aid = %d;", account);
 	run(s, sql);
 }
 
@@ -100,15 +103,20 @@ do_tpcb(struct server *s, int account)
 	char sql[256];
 
 	run(s, "BEGIN;");
-	snprintf(sql, sizeof(sql), "UPDATE pgbench_accounts SET abalance = abalance + %d WHERE aid = %d;", delta, account);
+	snprintf(sql, sizeof(sql),
+	    "UPDATE pgbench_accounts SET abalance = abalance + %d WHERE aid = %d;", delta, account);
 	run(s, sql);
 	do_select(s, account);
-	snprintf(sql, sizeof(sql), "UPDATE pgbench_tellers SET tbalance = tbalance + %d WHERE tid = %d;", delta, teller);
+	snprintf(sql, sizeof(sql),
+	    "UPDATE pgbench_tellers SET tbalance = tbalance + %d WHERE tid = %d;", delta, teller);
 	run(s, sql);
-	snprintf(sql, sizeof(sql), "UPDATE pgbench_branches SET bbalance = bbalance + %d WHERE bid = 1;", delta);
+	snprintf(sql, sizeof(sql),
+	    "UPDATE pgbench_branches SET bbalance = bbalance + %d WHERE bid = 1;", delta);
 	run(s, sql);
-	snprintf(sql, sizeof(sql), "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) "
-	    "VALUES (%d, 1, %d, %d, CURRENT_TIMESTAMP);", teller, account, delta);
+	snprintf(sql, sizeof(sql),
+	    "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) "
+	    "VALUES (%d, 1, %d, %d, CURRENT_TIMESTAMP);",
+	    teller, account, delta);
 	run(s, sql);
 	run(s, "END;");
 }
@@ -197,9 +205,11 @@ tell(const struct server *first, const struct server *s, int n)
 	int part = n / PARTS;
 
 	for (int i = 0; i < PARTS; i++)
-		ratios[i] = median(s->took_us + i * part, part) / median(first->took_us + i * part, part);
+		ratios[i] = median(s->took_us + i * part, part) /
+		            median(first->took_us + i * part, part);
 	qsort(ratios, PARTS, sizeof(*ratios), compare);
-	printf(" %.3f (%.3f to %.3f) |", median(s->took_us, n) / median(first->took_us, n), ratios[0], ratios[PARTS - 1]);
+	printf(" %.3f (%.3f to %.3f) |", median(s->took_us, n) / median(first->took_us, n),
+	    ratios[0], ratios[PARTS - 1]);
 }
 
 int
@@ -210,23 +220,29 @@ main(int argc, char **argv)
 	void (*transaction)(struct server *, int) = NULL;
 
 	if (n >= PARTS && nservers >= 1 && nservers <= SERVERS_MAX)
-		transaction = strcmp(argv[1], "select") == 0 ? do_select : strcmp(argv[1], "prepared") == 0 ? do_prepared :
-		    strcmp(argv[1], "tpcb") == 0 ? do_tpcb : strcmp(argv[1], "connect") == 0 ? do_connect : NULL;
+		transaction = strcmp(argv[1], "select") == 0     ? do_select
+		              : strcmp(argv[1], "prepared") == 0 ? do_prepared
+		              : strcmp(argv[1], "tpcb") == 0     ? do_tpcb
+		              : strcmp(argv[1], "connect") == 0  ? do_connect
+		                                                 : NULL;
 	if (transaction == NULL) {
-		fprintf(stderr, "usage: %s select|prepared|tpcb|connect turns conninfo...\n", argv[0]);
+		fprintf(
+		    stderr, "usage: %s select|prepared|tpcb|connect turns conninfo...\n", argv[0]);
 		return 2;
 	}
 	for (int i = 0; i < nservers; i++) {
 		servers[i].where = argv[3 + i];
 		servers[i].took_us = calloc((size_t)n, sizeof(double));
 		connect_to(&servers[i]);
-		done(&servers[i], PQprepare(servers[i].db, "by_id",
-		    "SELECT abalance FROM pgbench_accounts WHERE aid = $1", 1, NULL));
+		done(&servers[i],
+		    PQprepare(servers[i].db, "by_id",
+			"SELECT abalance FROM pgbench_accounts WHERE aid = $1", 1, NULL));
 	}
-	for (int round = -n / 10; round < n; round++) {	/* the first tenth warms up */
+	for (int round = -n / 10; round < n; round++) { /* the first tenth warms up */
 		for (int i = 0; i < nservers; i++) {
 			struct server *s = &servers[(i + round + n) % nservers];
-			double us = transaction == do_connect ? turn_connect(s) : turn(s, transaction);
+			double us = transaction == do_connect ? turn_connect(s)
+			                                      : turn(s, transaction);
 
 			if (round >= 0)
 				s->took_us[round] = us;

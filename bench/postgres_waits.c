@@ -37,7 +37,9 @@ smallest_ns(sem_t *sem)
 			sem_wait(sem);
 		}
 		clock_gettime(CLOCK_MONOTONIC, &to);
-		ns = ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / CALLS;
+		ns = ((double)(to.tv_sec - from.tv_sec) * 1e9 +
+			 (double)(to.tv_nsec - from.tv_nsec)) /
+		     CALLS;
 		least = ns < least ? ns : least;
 	}
 	return least;

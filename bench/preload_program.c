@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * preload_program: what calls that LTTng's helpers stand in front of take here, in ns of this thread's processor time, the
- * least of many rounds: locking and unlocking a mutex that nobody else has; malloc and free; loading a library and
- * letting go of it; and a request of some 100 us with 20 of the first and 40 of the second. See preload_cost.sh.
+ * preload_program: what calls that LTTng's helpers stand in front of take here, in ns of this
+ * thread's processor time, the least of many rounds: locking and unlocking a mutex that nobody else
+ * has; malloc and free; loading a library and letting go of it; and a request of some 100 us with
+ * 20 of the first and 40 of the second. See preload_cost.sh.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -83,7 +84,7 @@ least_ns(void (*what)(void), int times)
 int
 main(void)
 {
-	printf("%.1f %.1f %.0f %.0f\n", least_ns(lock_one, 100000), least_ns(allocate_one, 100000), least_ns(load_one, 10),
-	    least_ns(serve_one, 200));
+	printf("%.1f %.1f %.0f %.0f\n", least_ns(lock_one, 100000), least_ns(allocate_one, 100000),
+	    least_ns(load_one, 10), least_ns(serve_one, 200));
 	return 0;
 }

@@ -23,7 +23,8 @@ struct run {
 static double
 count_of(const json_t *document, const char *key)
 {
-	return json_number_value(json_object_get(json_object_get(json_object_get(document, "source"), "counts"), key));
+	return json_number_value(
+	    json_object_get(json_object_get(json_object_get(document, "source"), "counts"), key));
 }
 
 static json_t *
@@ -55,13 +56,14 @@ run_once(char **argv, FILE *out)
 		execv(argv[0], argv);
 		_exit(127);
 	}
-	if (pid < 0 || wait4(pid, &status, 0, &used) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+	if (pid < 0 || wait4(pid, &status, 0, &used) != pid || !WIFEXITED(status) ||
+	    WEXITSTATUS(status) != 0) {
 		fprintf(stderr, "report_analyze: %s failed\n", argv[0]);
 		exit(1);
 	}
 	r.seconds = (double)mono_since_ns(clock_mono(), begun) / 1e9;
 	r.cpu_seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-	    (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+	                (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 	r.peak_mib = (double)used.ru_maxrss / 1024;
 	return r;
 }
@@ -89,10 +91,13 @@ run_often(char **argv, int runs)
 static void
 print_run(const char *words, const char *how, const json_t *document, const struct run *r)
 {
-	double traces = count_of(document, "traces"), spans = count_of(document, "spans") + count_of(document, "events");
+	double traces = count_of(document, "traces"),
+	       spans = count_of(document, "spans") + count_of(document, "events");
 
-	printf("%-30s %-6s %7.0f traces %8.0f spans: %8.1f ms (%.1f of CPU) %7.0f traces/s %9.0f spans/s %6.1f MiB\n", words,
-	    how, traces, spans, r->seconds * 1e3, r->cpu_seconds * 1e3, traces / r->seconds, spans / r->seconds, r->peak_mib);
+	printf(
+	    "%-30s %-6s %7.0f traces %8.0f spans: %8.1f ms (%.1f of CPU) %7.0f traces/s %9.0f spans/s %6.1f MiB\n",
+	    words, how, traces, spans, r->seconds * 1e3, r->cpu_seconds * 1e3, traces / r->seconds,
+	    spans / r->seconds, r->peak_mib);
 }
 
 int

@@ -24,18 +24,22 @@
 enum { FAULTS_MAX = 256, NODES_MAX = 8192, UNKNOWN = 0 };
 
 #define SECOND_NS INT64_C(1000000000)
-#define WINDOW_NS (180 * SECOND_NS)	/* the fault's minute and two more */
-#define CALM_NS   (300 * SECOND_NS)	/* after an injection, before traffic is called healthy again */
+#define WINDOW_NS (180 * SECOND_NS) /* the fault's minute and two more */
+#define CALM_NS (300 * SECOND_NS)   /* after an injection, before traffic is called healthy again */
 
 enum ranking { EDGE_VARIANCE, COVARIANCE, SERVICES, EDGES, SERVICES_SMALL, EDGES_SMALL, RANKINGS };
 
 static const char *const RANKING_NAMES[RANKINGS] = {
-	"edge variance, here", "covariance, here", "change: services", "change: edges, either end",
-	"services, small baseline", "edges, small baseline",
+	"edge variance, here",
+	"covariance, here",
+	"change: services",
+	"change: edges, either end",
+	"services, small baseline",
+	"edges, small baseline",
 };
 
-struct window {			/* traffic of some time: of one request type, as the set has no more */
-	uint32_t type;		/* its label; LABEL_NONE: no trace yet */
+struct window {        /* traffic of some time: of one request type, as the set has no more */
+	uint32_t type; /* its label; LABEL_NONE: no trace yet */
 	uint64_t traces;
 	struct profile *profile;
 	struct groups *groups;
@@ -44,8 +48,8 @@ struct window {			/* traffic of some time: of one request type, as the set has n
 struct fault {
 	int64_t at_ns;
 	char service[64], type[32], when[32];
-	struct window window, before;	/* before: healthy traffic since the fault before */
-	uint32_t ranks[RANKINGS];	/* from 1; UNKNOWN: not named */
+	struct window window, before; /* before: healthy traffic since the fault before */
+	uint32_t ranks[RANKINGS];     /* from 1; UNKNOWN: not named */
 };
 
 struct day {
@@ -53,9 +57,9 @@ struct day {
 	uint32_t nfaults;
 	struct fault faults[FAULTS_MAX];
 	struct window healthy, small;
-	struct window half[2];	/* healthy traffic before faults of even and of odd numbers */
-	bool only_small;	/* what is read now goes there */
-	bool has_normal;	/* a file of its own */
+	struct window half[2]; /* healthy traffic before faults of even and of odd numbers */
+	bool only_small;       /* what is read now goes there */
+	bool has_normal;       /* a file of its own */
 	struct labels *labels;
 	struct reading *reading;
 	struct arena arena;
@@ -64,7 +68,8 @@ struct day {
 static void
 die(const char *what, const struct err *e)
 {
-	fprintf(stderr, "report_nezha: %s%s%s\n", what, e != NULL ? ": " : "", e != NULL ? e->text : "");
+	fprintf(stderr, "report_nezha: %s%s%s\n", what, e != NULL ? ": " : "",
+	    e != NULL ? e->text : "");
 	exit(1);
 }
 
@@ -73,7 +78,9 @@ die(const char *what, const struct err *e)
 static void
 window_init(struct window *w, const struct labels *labels)
 {
-	static const struct groups_options o = { .groups_max = NODES_MAX, .samples_max = 1, .seed = 1 };
+	static const struct groups_options o = {
+		.groups_max = NODES_MAX, .samples_max = 1, .seed = 1
+	};
 
 	w->type = LABEL_NONE;
 	w->profile = profile_new(NODES_MAX);
@@ -106,8 +113,10 @@ read_fault(struct day *d, const json_t *o)
 	struct tm tm = { 0 };
 	const char *when, *pod, *type;
 
-	if (d->nfaults == FAULTS_MAX || json_unpack((json_t *)o, "{s:s, s:s, s:s}", "inject_time", &when, "inject_pod",
-	    &pod, "inject_type", &type) != 0 || strptime(when, "%Y-%m-%d %H:%M:%S", &tm) == NULL)
+	if (d->nfaults == FAULTS_MAX ||
+	    json_unpack((json_t *)o, "{s:s, s:s, s:s}", "inject_time", &when, "inject_pod", &pod,
+		"inject_type", &type) != 0 ||
+	    strptime(when, "%Y-%m-%d %H:%M:%S", &tm) == NULL)
 		die("fault_list.json: not of the form that is known", NULL);
 	f->at_ns = (int64_t)timegm(&tm) * SECOND_NS;
 	snprintf(f->when, sizeof f->when, "%s", when);
@@ -128,24 +137,28 @@ read_faults(struct day *d)
 
 	snprintf(path, sizeof path, "%s/fault_list.json", d->path);
 	if ((all = json_load_file(path, 0, &je)) == NULL) {
-		fprintf(stderr, "report_nezha: %s: %s; make eval-nezha DATA=FOLDER says where the sets lie\n", path, je.text);
+		fprintf(stderr,
+		    "report_nezha: %s: %s; make eval-nezha DATA=FOLDER says where the sets lie\n",
+		    path, je.text);
 		exit(1);
 	}
-	json_object_foreach(all, key, hour)
-		json_array_foreach(hour, i, o)
+	json_object_foreach (all, key, hour)
+		json_array_foreach (hour, i, o)
 			read_fault(d, o);
 	json_decref(all);
 }
 
 static void
-window_add(struct window *w, const struct day *d, const struct trace *t, const struct critpath *p, struct arena *a)
+window_add(struct window *w, const struct day *d, const struct trace *t, const struct critpath *p,
+    struct arena *a)
 {
 	struct shape s;
 	struct err e;
 
 	w->type = t->type;
 	w->traces++;
-	if (profile_add(w->profile, t, p, d->labels, &e) != 0 || shape_of(&s, p, d->labels, a, &e) != 0)
+	if (profile_add(w->profile, t, p, d->labels, &e) != 0 ||
+	    shape_of(&s, p, d->labels, a, &e) != 0)
 		die("a trace", &e);
 	groups_add(w->groups, t, p, &s, reading_nodes(d->reading));
 }
@@ -195,7 +208,8 @@ take(void *ctx, struct trace *t, struct err *e)
 	return 0;
 }
 
-/* The files of the day in the order of their names; `normal`: only those of the set's own healthy minutes. */
+/* The files of the day in the order of their names; `normal`: only those of the set's own healthy
+ * minutes. */
 static void
 read_files(struct day *d, bool normal)
 {
@@ -227,7 +241,8 @@ read_files(struct day *d, bool normal)
 /* ---- simple rankings: groups of at least 4 traces with a CV over 10 % --------------- */
 
 static void
-charge(const struct labels *labels, struct texts *services, double *score, uint32_t label, double amount)
+charge(const struct labels *labels, struct texts *services, double *score, uint32_t label,
+    double amount)
 {
 	const struct label *l = labels_get(labels, label);
 	uint32_t s = texts_intern(services, l->text, l->service_len);
@@ -272,7 +287,8 @@ rank_simply(const struct day *d, const struct fault *f, enum ranking by)
 			continue;
 		for (uint32_t k = 0; k < g->shape.nedges; k++) {
 			const struct shape_edge *edge = &g->shape.edges[k];
-			double amount = by == EDGE_VARIANCE ? g->edges[k].m2_x : fmax(0, g->edges[k].c_xy);
+			double amount = by == EDGE_VARIANCE ? g->edges[k].m2_x
+			                                    : fmax(0, g->edges[k].c_xy);
 
 			charge(d->labels, services, score, edge->from, amount);
 			if (!one_service(d->labels, edge->from, edge->to))
@@ -290,7 +306,8 @@ rank_simply(const struct day *d, const struct fault *f, enum ranking by)
 static json_t *
 document_of(const struct day *d, const struct window *w)
 {
-	json_t *type = json_pack("{s:s, s:s, s:[]}", "type", labels_get(d->labels, w->type)->text, "service", "", "groups");
+	json_t *type = json_pack("{s:s, s:s, s:[]}", "type", labels_get(d->labels, w->type)->text,
+	    "service", "", "groups");
 	struct err e;
 
 	if (type == NULL || operations_put(type, w->profile, d->labels, &e) != 0)
@@ -312,12 +329,12 @@ rank_service(const json_t *change, const char *service)
 	uint32_t rank = 0;
 	size_t i;
 
-	json_array_foreach(list, i, s)
+	json_array_foreach (list, i, s)
 		if (strcmp(json_string_value(json_object_get(s, "service")), service) == 0)
 			me = s;
 	if (me == NULL)
 		return UNKNOWN;
-	json_array_foreach(list, i, s)
+	json_array_foreach (list, i, s)
 		rank += number_of(s, "score") >= number_of(me, "score");
 	return rank;
 }
@@ -328,13 +345,14 @@ has_service(const json_t *services, const char *service)
 	const json_t *s;
 	size_t i;
 
-	json_array_foreach(services, i, s)
+	json_array_foreach (services, i, s)
 		if (strcmp(json_string_value(s), service) == 0)
 			return true;
 	return false;
 }
 
-/* The most that any change between the same services comes to, for each such pair: by its services. */
+/* The most that any change between the same services comes to, for each such pair: by its services.
+ */
 static json_t *
 best_by_services(const json_t *change)
 {
@@ -343,14 +361,19 @@ best_by_services(const json_t *change)
 	size_t i;
 
 	for (int l = 0; l < 2; l++)
-		json_array_foreach(json_object_get(json_array_get(json_object_get(change, "types"), 0), lists[l]), i, o) {
+		json_array_foreach (
+		    json_object_get(json_array_get(json_object_get(change, "types"), 0), lists[l]),
+		    i, o) {
 			const json_t *s = json_object_get(o, "services");
-			const char *a = json_string_value(json_array_get(s, 0)), *b = json_string_value(json_array_get(s, 1));
+			const char *a = json_string_value(json_array_get(s, 0)),
+				   *b = json_string_value(json_array_get(s, 1));
 			char key[512];
 
 			b = b != NULL ? b : a;
-			snprintf(key, sizeof key, "%s %s", strcmp(a, b) < 0 ? a : b, strcmp(a, b) < 0 ? b : a);
-			if (number_of(o, "changed_calls") > number_of(json_object_get(best, key), "changed_calls"))
+			snprintf(key, sizeof key, "%s %s", strcmp(a, b) < 0 ? a : b,
+			    strcmp(a, b) < 0 ? b : a);
+			if (number_of(o, "changed_calls") >
+			    number_of(json_object_get(best, key), "changed_calls"))
 				json_object_set(best, key, o);
 		}
 	return best;
@@ -364,17 +387,18 @@ rank_edge(const json_t *change, const char *service)
 	uint32_t rank = 0;
 	const char *key;
 
-	json_object_foreach(best, key, o)
+	json_object_foreach (best, key, o)
 		if (has_service(json_object_get(o, "services"), service))
 			mine = fmax(mine, number_of(o, "changed_calls"));
-	json_object_foreach(best, key, o)
+	json_object_foreach (best, key, o)
 		rank += number_of(o, "changed_calls") >= mine;
 	json_decref(best);
 	return mine > 0 ? rank : UNKNOWN;
 }
 
 static void
-rank_by_change(const struct day *d, struct fault *f, const json_t *healthy, enum ranking services, enum ranking edges)
+rank_by_change(const struct day *d, struct fault *f, const json_t *healthy, enum ranking services,
+    enum ranking edges)
 {
 	static const struct change_options o = { .list_max = UINT32_MAX };
 	json_t *now = document_of(d, &f->window), *change;
@@ -408,7 +432,7 @@ count_false_alarms(const struct day *d, uint32_t *alarms, uint32_t *tried)
 		now = document_of(d, &d->faults[i].before);
 		if ((change = change_json(now, halves[(i + 1) % 2], "healthy", NULL, &e)) == NULL)
 			die("healthy traffic", &e);
-		json_array_foreach(json_object_get(change, "suspects"), k, s)
+		json_array_foreach (json_object_get(change, "suspects"), k, s)
 			sure = sure || json_is_true(json_object_get(s, "sure"));
 		*alarms += sure;
 		++*tried;
@@ -437,10 +461,11 @@ print_row(const struct day *d, const char *name, enum ranking r, const char *typ
 		for (int k = 0; k < 3; k++)
 			hits[k] += f->ranks[r] != UNKNOWN && f->ranks[r] <= at[k];
 	}
-	printf("  %-28s %3u  %3u %9.0f %5.0f %5.0f %%", name, n, seen, 100.0 * hits[0] / n, 100.0 * hits[1] / n,
-	    100.0 * hits[2] / n);
+	printf("  %-28s %3u  %3u %9.0f %5.0f %5.0f %%", name, n, seen, 100.0 * hits[0] / n,
+	    100.0 * hits[1] / n, 100.0 * hits[2] / n);
 	if (type == NULL)
-		printf("  %9.0f %5.0f %5.0f %%", 100.0 * hits[0] / seen, 100.0 * hits[1] / seen, 100.0 * hits[2] / seen);
+		printf("  %9.0f %5.0f %5.0f %%", 100.0 * hits[0] / seen, 100.0 * hits[1] / seen,
+		    100.0 * hits[2] / seen);
 	printf("\n");
 }
 
@@ -462,7 +487,8 @@ print_types(const struct day *d)
 	}
 }
 
-/* Known before: of simple rankings with the same windows, over two days of each application, where this set has one. */
+/* Known before: of simple rankings with the same windows, over two days of each application, where
+ * this set has one. */
 static const char *const PEERS[][3] = {
 	{ "edge variance", "27 / 53 / 71 %", "4 / 24 / 29 %" },
 	{ "covariance", "29 / 51 / 67 %", "9 / 20 / 27 %" },
@@ -478,22 +504,28 @@ print_day(const struct day *d, bool train_ticket, bool each)
 	uint32_t alarms = 0, tried = 0;
 
 	printf("%s: %s, %u faults; baseline %llu traces; small baseline (%s) %llu\n", d->path,
-	    train_ticket ? "TrainTicket" : "OnlineBoutique", d->nfaults, (unsigned long long)d->healthy.traces,
-	    d->has_normal ? "the set's normal minute" : "before the first fault", (unsigned long long)d->small.traces);
+	    train_ticket ? "TrainTicket" : "OnlineBoutique", d->nfaults,
+	    (unsigned long long)d->healthy.traces,
+	    d->has_normal ? "the set's normal minute" : "before the first fault",
+	    (unsigned long long)d->small.traces);
 	if (each)
 		for (uint32_t i = 0; i < d->nfaults; i++) {
 			const struct fault *f = &d->faults[i];
 
-			printf("    %s %-28s %-16s %5llu traces; service %2u, edge %2u (0: not named)\n", f->when, f->service,
-			    f->type, (unsigned long long)f->window.traces, f->ranks[SERVICES], f->ranks[EDGES]);
+			printf(
+			    "    %s %-28s %-16s %5llu traces; service %2u, edge %2u (0: not named)\n",
+			    f->when, f->service, f->type, (unsigned long long)f->window.traces,
+			    f->ranks[SERVICES], f->ranks[EDGES]);
 		}
-	printf("  %-28s %3s  %3s %9s %5s %5s    %9s %5s %5s\n", "ranking", "of", "with traces", "@1", "@3", "@5", "of those @1",
-	    "@3", "@5");
+	printf("  %-28s %3s  %3s %9s %5s %5s    %9s %5s %5s\n", "ranking", "of", "with traces",
+	    "@1", "@3", "@5", "of those @1", "@3", "@5");
 	for (int r = 0; r < RANKINGS; r++)
 		print_row(d, RANKING_NAMES[r], r, NULL);
 	print_types(d);
 	count_false_alarms(d, &alarms, &tried);
-	printf("  healthy traffic against healthy traffic of other times: a sure suspect in %u of %u\n", alarms, tried);
+	printf(
+	    "  healthy traffic against healthy traffic of other times: a sure suspect in %u of %u\n",
+	    alarms, tried);
 	printf("  known before, over two days of each application\n");
 	for (size_t i = 0; i < sizeof PEERS / sizeof *PEERS; i++)
 		printf("    %-34s %s\n", PEERS[i][0], PEERS[i][train_ticket ? 2 : 1]);

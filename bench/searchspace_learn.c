@@ -67,18 +67,24 @@ label(struct labels *labels, enum record_kind kind, const char *text)
 static struct trace
 trace_of(struct labels *labels, uint32_t n, uint32_t which)
 {
-	struct trace t = { .nunits = 1, .events = calloc(n + 2, sizeof *t.events), .units = calloc(1, sizeof *t.units) };
+	struct trace t = { .nunits = 1,
+		.events = calloc(n + 2, sizeof *t.events),
+		.units = calloc(1, sizeof *t.units) };
 	char name[32];
 
 	if (t.events == NULL || t.units == NULL)
 		out_of_memory();
-	t.events[t.nevents++].label = t.type = label(labels, RECORD_REQUEST_BEGIN, "shop/hone:request_begin(R)");
+	t.events[t.nevents++].label = t.type = label(
+	    labels, RECORD_REQUEST_BEGIN, "shop/hone:request_begin(R)");
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t in = i % 5;
 
 		if (which != 0 && i / 5 % 3 == which % 3)
 			continue;
-		snprintf(name, sizeof name, in == 0 ? "shop/app:s%u_begin" : in == 4 ? "shop/app:s%u_end" : "shop/app:p%u_%u",
+		snprintf(name, sizeof name,
+		    in == 0   ? "shop/app:s%u_begin"
+		    : in == 4 ? "shop/app:s%u_end"
+			      : "shop/app:p%u_%u",
 		    i / 5, in);
 		t.events[t.nevents++].label = label(labels, RECORD_POINT, name);
 	}
@@ -151,9 +157,11 @@ run(uint32_t n, double per_event_ns, bool quiet)
 	space_stats(s, LABEL_NONE, &st);
 	file_of(s, labels, &save_us, &load_us, &file_bytes);
 	if (!quiet)
-		printf("%8u %8.0f %8.0f %7.2f %9.1f %8.0f %8.3f %8.3f %8.1f\n", first.nevents, first_us * 1e3 / first.nevents,
-		    again_us * 1e3 / again.nevents, per_event_ns > 0 ? first_us * 1e3 / first.nevents / per_event_ns : 1.0,
-		    memory / 1048576, memory / st.places, save_us / 1e6, load_us / 1e6, file_bytes / 1048576);
+		printf("%8u %8.0f %8.0f %7.2f %9.1f %8.0f %8.3f %8.3f %8.1f\n", first.nevents,
+		    first_us * 1e3 / first.nevents, again_us * 1e3 / again.nevents,
+		    per_event_ns > 0 ? first_us * 1e3 / first.nevents / per_event_ns : 1.0,
+		    memory / 1048576, memory / st.places, save_us / 1e6, load_us / 1e6,
+		    file_bytes / 1048576);
 	trace_done(&first);
 	trace_done(&again);
 	space_free(s);
@@ -166,7 +174,7 @@ run(uint32_t n, double per_event_ns, bool quiet)
 struct real {
 	struct space *s;
 	uint64_t events;
-	double us;		/* the best of some rounds, each into an empty space */
+	double us; /* the best of some rounds, each into an empty space */
 	struct labels *labels;
 };
 
@@ -222,7 +230,8 @@ real(const char *folder, const char *name)
 	if (!space_stats(r.s, LABEL_NONE, &st))
 		must(ERR_INPUT, &(struct err){ .text = "no trace in it" });
 	printf("%s: %llu events: %u places, %u steps, %.3f ms, %.0f ns an event\n", name,
-	    (unsigned long long)r.events, st.places, st.steps, r.us / 1e3, r.us * 1e3 / (double)r.events);
+	    (unsigned long long)r.events, st.places, st.steps, r.us / 1e3,
+	    r.us * 1e3 / (double)r.events);
 	reading_free(reading);
 	space_free(r.s);
 	labels_free(labels);
@@ -234,9 +243,9 @@ main(void)
 	const char *folder = getenv("HONE_DATA");
 	double per_event_ns;
 
-	printf("%8s %8s %8s %7s %9s %8s %8s %8s %8s\n", "events", "first_ns", "again_ns", "ratio", "MiB", "B/place", "save_s",
-	    "load_s", "file_MiB");
-	run(1000, 0, true);		/* warms up */
+	printf("%8s %8s %8s %7s %9s %8s %8s %8s %8s\n", "events", "first_ns", "again_ns", "ratio",
+	    "MiB", "B/place", "save_s", "load_s", "file_MiB");
+	run(1000, 0, true); /* warms up */
 	per_event_ns = run(1000, 0, false);
 	for (uint32_t n = 10000; n <= 1000000; n *= 10)
 		run(n, per_event_ns, false);

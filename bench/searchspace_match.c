@@ -26,7 +26,8 @@ label(struct labels *labels, enum record_kind kind, const char *what, uint32_t i
 
 /* Spans with three points inside; of diamonds every third place is one of two. */
 static void
-teach(struct space *s, struct labels *labels, uint32_t n, bool diamonds, uint32_t which, uint32_t *row)
+teach(struct space *s, struct labels *labels, uint32_t n, bool diamonds, uint32_t which,
+    uint32_t *row)
 {
 	struct event *events = calloc(n + 2, sizeof *events);
 	struct unit unit = { .count = n + 2 };
@@ -36,9 +37,15 @@ teach(struct space *s, struct labels *labels, uint32_t n, bool diamonds, uint32_
 		abort();
 	t.type = events[0].label = label(labels, RECORD_REQUEST_BEGIN, "hone:request_begin", 0, "");
 	for (uint32_t i = 0; i < n; i++)
-		events[i + 1].label = diamonds ? label(labels, RECORD_POINT, i % 3 == 1 && which ? "app:other" : "app:p", i, "") :
-		    label(labels, RECORD_POINT, i % 5 == 0 || i % 5 == 4 ? "app:span" : "app:p", i % 5 == 4 ? i - 4 : i,
-		    i % 5 == 0 ? "_begin" : i % 5 == 4 ? "_end" : "");
+		events[i + 1].label = diamonds
+		                          ? label(labels, RECORD_POINT,
+						i % 3 == 1 && which ? "app:other" : "app:p", i, "")
+		                          : label(labels, RECORD_POINT,
+						i % 5 == 0 || i % 5 == 4 ? "app:span" : "app:p",
+						i % 5 == 4 ? i - 4 : i,
+						i % 5 == 0   ? "_begin"
+						: i % 5 == 4 ? "_end"
+							     : "");
 	events[n + 1].label = label(labels, RECORD_REQUEST_END, "hone:request_end", 0, "");
 	for (uint32_t i = 0; i < n + 2; i++) {
 		events[i].time_ns = i * 100;
@@ -59,7 +66,8 @@ cpu_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* every: that many of the row's points are on the path, evenly; the gap lies in the middle of it. */
+/* every: that many of the row's points are on the path, evenly; the gap lies in the middle of it.
+ */
 static double
 ask_ms(const struct space *s, const uint32_t *row, uint32_t n, uint32_t every, int *found)
 {
@@ -85,7 +93,8 @@ ask_ms(const struct space *s, const uint32_t *row, uint32_t n, uint32_t every, i
 		double ms;
 
 		rng_seed(&rng, (uint64_t)i);
-		if ((*found = match_between(&c, &gap, s, row[0], &p, NULL, NULL, &rng, &a, NULL)) < 0)
+		if ((*found = match_between(&c, &gap, s, row[0], &p, NULL, NULL, &rng, &a, NULL)) <
+		    0)
 			abort();
 		ms = cpu_ms() - begin_ms;
 		best_ms = ms < best_ms ? ms : best_ms;
@@ -110,8 +119,8 @@ run(uint32_t n, bool diamonds, double per_label_ns)
 	teach(s, labels, n, diamonds, 0, row);
 	all_ms = ask_ms(s, row, n, 0, &all);
 	part_ms = ask_ms(s, row, n, 10, &part);
-	printf("%-8s %8u %8d %8.3f %8d %8.3f %8.2f\n", diamonds ? "diamonds" : "spans", n, all, all_ms, part, part_ms,
-	    per_label_ns > 0 ? all_ms * 1e6 / n / per_label_ns : 1.0);
+	printf("%-8s %8u %8d %8.3f %8d %8.3f %8.2f\n", diamonds ? "diamonds" : "spans", n, all,
+	    all_ms, part, part_ms, per_label_ns > 0 ? all_ms * 1e6 / n / per_label_ns : 1.0);
 	space_free(s);
 	labels_free(labels);
 	free(row);
@@ -125,7 +134,8 @@ main(void)
 		double per_label_ns;
 
 		if (diamonds == 0)
-			printf("%-8s %8s %8s %8s %8s %8s %8s\n", "graph", "labels", "inside", "all_ms", "inside", "part_ms", "ratio");
+			printf("%-8s %8s %8s %8s %8s %8s %8s\n", "graph", "labels", "inside",
+			    "all_ms", "inside", "part_ms", "ratio");
 		per_label_ns = run(1000, diamonds, 0);
 		run(10000, diamonds, per_label_ns);
 		run(100000, diamonds, per_label_ns);

@@ -32,14 +32,16 @@ fill(struct load *l, struct rng *r)
 
 	for (int i = 0; i < RECORDS; i++) {
 		for (uint32_t j = 0; j < l->nvalues; j++)
-			l->values[i][j] =
-			    j == 3 ? (struct value){ VALUE_TEXT, 13, { .text = "cart:00000042" } }
-				   : (struct value){ VALUE_INT, 0, { .i = (int64_t)rng_below(r, 5000) } };
+			l->values[i][j] = j == 3 ? (struct value){ VALUE_TEXT, 13,
+				{ .text = "cart:00000042" } }
+			                         : (struct value){ VALUE_INT, 0,
+							   { .i = (int64_t)rng_below(r, 5000) } };
 		time_ns += (int64_t)rng_below(r, 20000);
-		l->records[i] = (struct record){ rng_next(r), rng_next(r), i % 4 == 0 ? rng_next(r) : 0,
-			time_ns, (uint32_t)(i % 4 == 0 ? rng_below(r, 5) : 5 + rng_below(r, LABELS - 5)),
-			4000 + (uint32_t)rng_below(r, 8), 4000 + (uint32_t)rng_below(r, 64), l->nvalues,
-			l->values[i] };
+		l->records[i] = (struct record){ rng_next(r), rng_next(r),
+			i % 4 == 0 ? rng_next(r) : 0, time_ns,
+			(uint32_t)(i % 4 == 0 ? rng_below(r, 5) : 5 + rng_below(r, LABELS - 5)),
+			4000 + (uint32_t)rng_below(r, 8), 4000 + (uint32_t)rng_below(r, 64),
+			l->nvalues, l->values[i] };
 	}
 }
 
@@ -48,8 +50,8 @@ encode(const struct load *l, struct batch_writer *w, struct buf *out)
 {
 	batch_begin(w);
 	for (int i = 0; i < LABELS; i++)
-		batch_label(w, i < 5 ? RECORD_FORK : RECORD_POINT, "frontend/shop:cart_lookup", 25, fields,
-		    l->nvalues);
+		batch_label(w, i < 5 ? RECORD_FORK : RECORD_POINT, "frontend/shop:cart_lookup", 25,
+		    fields, l->nvalues);
 	for (int i = 0; i < RECORDS; i++)
 		batch_record(w, &l->records[i]);
 	buf_reset(out);
@@ -103,8 +105,9 @@ measure(struct load *l)
 		keep_least(&copy_ns, began);
 		sink += copy[i];
 	}
-	printf("%-16s %8.1f %8.1f %8.1f %8.1f %8.1f %9.1fx %9.1fx\n", l->name, (double)out.len / RECORDS,
-	    copy_ns, crc_ns, encode_ns, decode_ns, encode_ns / copy_ns, decode_ns / copy_ns);
+	printf("%-16s %8.1f %8.1f %8.1f %8.1f %8.1f %9.1fx %9.1fx\n", l->name,
+	    (double)out.len / RECORDS, copy_ns, crc_ns, encode_ns, decode_ns, encode_ns / copy_ns,
+	    decode_ns / copy_ns);
 	batch_release(&w);
 	buf_release(&out);
 	arena_release(&a);
@@ -113,12 +116,13 @@ measure(struct load *l)
 int
 main(void)
 {
-	static struct load loads[] = { { "no values", 0 }, { "2 integers", 2 }, { "5 and a text", 6 } };
+	static struct load loads[] = { { "no values", 0 }, { "2 integers", 2 },
+		{ "5 and a text", 6 } };
 	struct rng r;
 
 	printf("ns per record, batches of %d\n", RECORDS);
-	printf("%-16s %8s %8s %8s %8s %8s %10s %10s\n", "record", "bytes", "memcpy", "crc32c", "encode",
-	    "decode", "encode", "decode");
+	printf("%-16s %8s %8s %8s %8s %8s %10s %10s\n", "record", "bytes", "memcpy", "crc32c",
+	    "encode", "decode", "encode", "decode");
 	rng_seed(&r, 1);
 	for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
 		fill(&loads[i], &r);

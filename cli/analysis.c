@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#define _GNU_SOURCE	/* for nftw(), sbrk() */
+#define _GNU_SOURCE /* for nftw(), sbrk() */
 #include "cli/analysis.h"
 
 #include <ftw.h>
@@ -20,8 +20,13 @@
 #include "mapping/map.h"
 #include "report/document.h"
 
-enum { TAKE_MS = 100, BAR_AFTER_MS = 300, POOL_KEEPS_BYTES = 32 << 20, POOL_BYTES = 64 << 20,
-	POOL_SMALL_BYTES = 4 << 20 };
+enum {
+	TAKE_MS = 100,
+	BAR_AFTER_MS = 300,
+	POOL_KEEPS_BYTES = 32 << 20,
+	POOL_BYTES = 64 << 20,
+	POOL_SMALL_BYTES = 4 << 20
+};
 
 struct analysis {
 	struct call *call;
@@ -29,14 +34,14 @@ struct analysis {
 	int nfiles;
 	struct labels *labels;
 	struct bins *bins;
-	struct mapping *map;		/* or NULL */
+	struct mapping *map; /* or NULL */
 	struct reading *reading;
 	struct trace_queue *queue;
 	struct report *report;
-	json_t *failed;			/* [{"file", "why"}] that the reader could not read */
-	struct err ended;		/* why the reader ended early */
-	atomic_ullong done_bytes;	/* of files that are finished */
-	uint64_t all_bytes;		/* of all files; 0: not known */
+	json_t *failed;           /* [{"file", "why"}] that the reader could not read */
+	struct err ended;         /* why the reader ended early */
+	atomic_ullong done_bytes; /* of files that are finished */
+	uint64_t all_bytes;       /* of all files; 0: not known */
 	struct mono begun;
 	struct progress progress;
 	double traces;
@@ -54,7 +59,7 @@ take(void *ctx, struct trace *t, struct err *e)
 	return err_set(e, ERR_BUSY, "the analysis has ended");
 }
 
-static uint64_t tree_bytes;	/* nftw() has no other place; only the thread that analyses walks */
+static uint64_t tree_bytes; /* nftw() has no other place; only the thread that analyses walks */
 
 static int
 add_size(const char *path, const struct stat *st, int what, struct FTW *ftw)
@@ -83,8 +88,9 @@ measure(struct analysis *a)
 static void
 note_failure(struct analysis *a, const char *file, const struct err *e)
 {
-	json_array_append_new(a->failed, json_pack("{s:o, s:o}", "file", text_json(file, strlen(file)), "why",
-	    text_json(e->text, strlen(e->text))));
+	json_array_append_new(
+	    a->failed, json_pack("{s:o, s:o}", "file", text_json(file, strlen(file)), "why",
+			   text_json(e->text, strlen(e->text))));
 }
 
 /* What one file is not good for says nothing about the others. */
@@ -103,7 +109,8 @@ read_files(void *arg)
 			note_failure(a, a->files[i], &e);
 			rc = 0;
 		}
-		if (strcmp(a->files[i], "-") != 0 && stat(a->files[i], &st) == 0 && S_ISREG(st.st_mode))
+		if (strcmp(a->files[i], "-") != 0 && stat(a->files[i], &st) == 0 &&
+		    S_ISREG(st.st_mode))
 			atomic_fetch_add(&a->done_bytes, (unsigned long long)st.st_size);
 	}
 	if (rc == 0)
@@ -130,9 +137,10 @@ say(struct analysis *a)
 	if (a->all_bytes > 0)
 		share = done < (double)a->all_bytes ? done / (double)a->all_bytes : 1;
 	progress_say(&a->progress, share, pen_printf(p, "%s traces", pen_count(p, a->traces)),
-	    share < 0 ? pen_printf(p, "%s MiB", pen_count(p, done / 1048576)) :
-	    pen_printf(p, "%s of %s MiB", pen_count(p, share * (double)a->all_bytes / 1048576),
-	    pen_count(p, (double)a->all_bytes / 1048576)));
+	    share < 0 ? pen_printf(p, "%s MiB", pen_count(p, done / 1048576))
+		      : pen_printf(p, "%s of %s MiB",
+			    pen_count(p, share * (double)a->all_bytes / 1048576),
+			    pen_count(p, (double)a->all_bytes / 1048576)));
 	arena_reset(&p->texts);
 }
 
@@ -159,7 +167,8 @@ take_all(struct analysis *a, struct err *e)
 	int rc = 0;
 
 	while (!over) {
-		if ((b = trace_queue_take(a->queue, TAKE_MS, &over)) != NULL && (rc = add_batch(a, b, rc, e)) != 0)
+		if ((b = trace_queue_take(a->queue, TAKE_MS, &over)) != NULL &&
+		    (rc = add_batch(a, b, rc, e)) != 0)
 			trace_queue_close(a->queue);
 		if (mono_since_ns(clock_mono(), said) > TAKE_MS * INT64_C(1000000)) {
 			said = clock_mono();
@@ -212,17 +221,25 @@ skipped_json(const struct reading_counts *n, const struct report_counts *r)
 		const struct skipped *s = &n->skipped[i];
 
 		if (s->count > 0)
-			json_array_append_new(all, json_pack("{s:s, s:I, s:o, s:o, s:o}", "reason", skip_word((enum skip)i), "count",
-			    (json_int_t)s->count, "file", s->file[0] != '\0' ? text_json(s->file, strlen(s->file)) : json_null(),
-			    "offset", s->placed ? json_integer((json_int_t)s->offset) : json_null(), "why",
-			    text_json(s->why, strlen(s->why))));
+			json_array_append_new(
+			    all, json_pack("{s:s, s:I, s:o, s:o, s:o}", "reason",
+				     skip_word((enum skip)i), "count", (json_int_t)s->count, "file",
+				     s->file[0] != '\0' ? text_json(s->file, strlen(s->file))
+							: json_null(),
+				     "offset",
+				     s->placed ? json_integer((json_int_t)s->offset) : json_null(),
+				     "why", text_json(s->why, strlen(s->why))));
 	}
 	if (r->pathless > 0)
-		json_array_append_new(all, json_pack("{s:s, s:I, s:n, s:n, s:o}", "reason", skip_word(SKIP_PATHLESS), "count",
-		    (json_int_t)r->pathless, "file", "offset", "why", text_json(r->pathless_why, strlen(r->pathless_why))));
+		json_array_append_new(
+		    all, json_pack("{s:s, s:I, s:n, s:n, s:o}", "reason", skip_word(SKIP_PATHLESS),
+			     "count", (json_int_t)r->pathless, "file", "offset", "why",
+			     text_json(r->pathless_why, strlen(r->pathless_why))));
 	if (r->untyped > 0)
-		json_array_append_new(all, json_pack("{s:s, s:I, s:n, s:n, s:s}", "reason", "untyped", "count",
-		    (json_int_t)r->untyped, "file", "offset", "why", "traces of more request types than are kept apart"));
+		json_array_append_new(
+		    all, json_pack("{s:s, s:I, s:n, s:n, s:s}", "reason", "untyped", "count",
+			     (json_int_t)r->untyped, "file", "offset", "why",
+			     "traces of more request types than are kept apart"));
 	return all;
 }
 
@@ -237,12 +254,15 @@ source_json(const struct analysis *a)
 	report_counts(a->report, &r);
 	for (int i = 0; i < a->nfiles; i++)
 		json_array_append_new(files, text_json(a->files[i], strlen(a->files[i])));
-	return json_pack("{s:o, s:b, s:O, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:o}",
+	return json_pack(
+	    "{s:o, s:b, s:O, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}, s:o}",
 	    "files", files, "live", 0, "failed", a->failed, "counts", "files", (json_int_t)n.files,
-	    "files_failed", (json_int_t)n.files_failed, "spans", (json_int_t)n.spans, "events", (json_int_t)n.events,
-	    "traces", (json_int_t)n.traces, "passed_over", (json_int_t)r.passed_over, "corrected", (json_int_t)n.skipped[SKIP_SKEW].count,
-	    "moved", (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions", (json_int_t)r.collisions,
-	    "inexact", (json_int_t)r.inexact, "skipped", skipped_json(&n, &r));
+	    "files_failed", (json_int_t)n.files_failed, "spans", (json_int_t)n.spans, "events",
+	    (json_int_t)n.events, "traces", (json_int_t)n.traces, "passed_over",
+	    (json_int_t)r.passed_over, "corrected", (json_int_t)n.skipped[SKIP_SKEW].count, "moved",
+	    (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions",
+	    (json_int_t)r.collisions, "inexact", (json_int_t)r.inexact, "skipped",
+	    skipped_json(&n, &r));
 }
 
 static void
@@ -252,7 +272,7 @@ say_failures(const struct analysis *a)
 	size_t i;
 	json_t *f;
 
-	json_array_foreach(a->failed, i, f) {
+	json_array_foreach (a->failed, i, f) {
 		const char *file = text_of(p, f, "file"), *why = text_of(p, f, "why");
 
 		bool said = strcmp(file, "-") == 0 || strstr(why, file) != NULL;
@@ -265,8 +285,8 @@ say_failures(const struct analysis *a)
 static bool
 for_people_alone(const struct call *c)
 {
-	return c->output == &output_text && c->value[FLAG_BASELINE] == NULL && c->value[FLAG_HTML] == NULL &&
-	    c->command->run == run_analyze;
+	return c->output == &output_text && c->value[FLAG_BASELINE] == NULL &&
+	       c->value[FLAG_HTML] == NULL && c->command->run == run_analyze;
 }
 
 /* Why there is nothing: what most was not used for, if anything was read. */
@@ -287,19 +307,27 @@ nothing(struct analysis *a, const struct report_counts *r, struct err *e)
 		if (s->count > most->count)
 			most = s;
 	if (r->pathless > 0 || r->passed_over > 0)
-		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace%s%s", r->passed_over > 0 ? " of such a type" : "",
+		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace%s%s",
+		    r->passed_over > 0 ? " of such a type" : "",
 		    r->pathless > 0 ? " with a path from its end to its beginning" : "");
 	if (most->count == 0)
 		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace");
-	return err_set(e, ERR_INPUT, "nothing could be analysed: no trace, but %llu %s; first%s%s%s: %s",
-	    (unsigned long long)most->count, whats[most - n.skipped], most->file[0] != '\0' ? " " : "", most->file,
-	    most->placed ? pen_printf(a->call->err, " at byte %llu", (unsigned long long)most->offset) : "", most->why);
+	return err_set(e, ERR_INPUT,
+	    "nothing could be analysed: no trace, but %llu %s; first%s%s%s: %s",
+	    (unsigned long long)most->count, whats[most - n.skipped],
+	    most->file[0] != '\0' ? " " : "", most->file,
+	    most->placed
+		? pen_printf(a->call->err, " at byte %llu", (unsigned long long)most->offset)
+		: "",
+	    most->why);
 }
 
 static int
 judge(struct analysis *a, bool samples, json_t **document, struct err *e)
 {
-	struct document_options o = { .made = clock_wall(), .samples = samples, .label = LABEL_NONE };
+	struct document_options o = {
+		.made = clock_wall(), .samples = samples, .label = LABEL_NONE
+	};
 	struct report_counts n;
 	int rc;
 
@@ -323,7 +351,9 @@ check_format(const char *name, struct err *e)
 
 	while (name != NULL && *f != NULL && strcmp((*f)->name, name) != 0)
 		f++;
-	return name == NULL || *f != NULL ? 0 : err_set(e, ERR_INPUT, "no such format; hone(1) names them");
+	return name == NULL || *f != NULL
+	           ? 0
+	           : err_set(e, ERR_INPUT, "no such format; hone(1) names them");
 }
 
 static int
@@ -341,7 +371,8 @@ check_bins(const char *const *rules, struct err *e)
 enum exit_code
 analysis_check(struct call *c)
 {
-	const char *correlate = c->value[FLAG_CORRELATE], *flag = "--format", *value = c->value[FLAG_FORMAT];
+	const char *correlate = c->value[FLAG_CORRELATE], *flag = "--format",
+		   *value = c->value[FLAG_FORMAT];
 	struct err e;
 	int rc = check_format(value, &e);
 
@@ -355,8 +386,8 @@ analysis_check(struct call *c)
 	}
 	if (rc == 0)
 		return call_either(c, FLAG_MAP, FLAG_CORRELATE);
-	fprintf(c->err->out, "hone: %s%s%s: %s\n", flag, value[0] != '\0' ? " " : "", pen_clean(c->err, value),
-	    pen_clean(c->err, e.text));
+	fprintf(c->err->out, "hone: %s%s%s: %s\n", flag, value[0] != '\0' ? " " : "",
+	    pen_clean(c->err, value), pen_clean(c->err, e.text));
 	return MISUSED;
 }
 
@@ -367,8 +398,11 @@ open_all(struct analysis *a, struct err *e)
 	struct call *c = a->call;
 	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
 	struct report_options ro = report_defaults();
-	struct reading_options o = { .memory_max_bytes = memory_bytes / 4, .format = c->value[FLAG_FORMAT],
-		.correlate = c->value[FLAG_CORRELATE], .take = take, .ctx = a };
+	struct reading_options o = { .memory_max_bytes = memory_bytes / 4,
+		.format = c->value[FLAG_FORMAT],
+		.correlate = c->value[FLAG_CORRELATE],
+		.take = take,
+		.ctx = a };
 	int rc = 0;
 
 	a->labels = labels_new();
@@ -403,9 +437,9 @@ open_all(struct analysis *a, struct err *e)
 }
 
 /*
- * Traces are made on one thread and freed on another: in one pool, their memory is soon there again. What a
- * long input takes comes in pages of 2 MiB, where the system has such: a tenth of its time went by getting 4 KiB
- * each time. A short one never gets that far.
+ * Traces are made on one thread and freed on another: in one pool, their memory is soon there
+ * again. What a long input takes comes in pages of 2 MiB, where the system has such: a tenth of its
+ * time went by getting 4 KiB each time. A short one never gets that far.
  */
 static void
 set_up_pool(void)
@@ -428,7 +462,8 @@ set_up_pool(void)
 }
 
 int
-analysis_run(struct call *c, char *const *files, int nfiles, bool samples, json_t **document, struct err *e)
+analysis_run(
+    struct call *c, char *const *files, int nfiles, bool samples, json_t **document, struct err *e)
 {
 	struct analysis a = { .call = c, .files = files, .nfiles = nfiles, .begun = clock_mono() };
 	int rc;

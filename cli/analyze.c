@@ -15,7 +15,8 @@
 static int
 compare(struct call *c, json_t *document, struct err *e)
 {
-	struct change_options o = { .confidence = number_of(json_object_get(document, "options"), "confidence") };
+	struct change_options o = { .confidence = number_of(
+					json_object_get(document, "options"), "confidence") };
 	json_t *then = NULL, *change;
 	int rc;
 
@@ -38,8 +39,8 @@ drop_samples(json_t *document)
 	size_t i, k;
 	json_t *type, *group;
 
-	json_array_foreach(json_object_get(document, "types"), i, type)
-		json_array_foreach(json_object_get(type, "groups"), k, group) {
+	json_array_foreach (json_object_get(document, "types"), i, type)
+		json_array_foreach (json_object_get(type, "groups"), k, group) {
 			json_object_del(group, "samples");
 			json_object_del(group, "sample_keys");
 		}
@@ -55,8 +56,9 @@ write_page(struct call *c, const json_t *document, struct err *e)
 
 	if (path == NULL)
 		return 0;
-	if ((rc = page_write(&page, document, e)) == 0 && ((f = fopen(path, "w")) == NULL ||
-	    fwrite(page.data, 1, page.len, f) != page.len || fflush(f) != 0))
+	if ((rc = page_write(&page, document, e)) == 0 &&
+	    ((f = fopen(path, "w")) == NULL || fwrite(page.data, 1, page.len, f) != page.len ||
+		fflush(f) != 0))
 		rc = err_errno(e, "%s: cannot be written", path);
 	if (f != NULL)
 		fclose(f);
@@ -108,8 +110,9 @@ run_analyze(struct call *c)
 int
 report_fetch(struct call *c, const char *type, bool samples, json_t **document, struct err *e)
 {
-	json_t *question = json_pack("{s:s, s:s*, s:b, s:b}", "ask", "report", "type", type, "samples", samples,
-	    "reset", c->value[FLAG_RESET] != NULL), *answer = NULL;
+	json_t *question = json_pack("{s:s, s:s*, s:b, s:b}", "ask", "report", "type", type,
+		   "samples", samples, "reset", c->value[FLAG_RESET] != NULL),
+	       *answer = NULL;
 	struct client *client = NULL;
 	int rc;
 

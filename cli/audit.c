@@ -31,8 +31,8 @@ ago(const char *s, double now_s, double *ret)
 static bool
 date(const char *s, double *ret)
 {
-	static const char *const forms[] = { "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M",
-		"%Y-%m-%dT%H:%M:%S" };
+	static const char *const forms[] = { "%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S",
+		"%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S" };
 
 	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
 		struct tm tm = { .tm_isdst = -1 };
@@ -50,7 +50,8 @@ enum exit_code
 run_audit(struct call *c)
 {
 	const char *since = c->value[FLAG_SINCE];
-	json_t *question = json_pack("{s:s, s:I}", "ask", "audit", "limit", (json_int_t)c->number[FLAG_LIMIT]);
+	json_t *question = json_pack(
+	    "{s:s, s:I}", "ask", "audit", "limit", (json_int_t)c->number[FLAG_LIMIT]);
 	double since_s = 0;
 
 	if (since != NULL && !ago(since, (double)time(NULL), &since_s) && !date(since, &since_s)) {

@@ -16,13 +16,15 @@ ended(struct call *c, int rc, const struct err *e)
 static enum exit_code
 check_live(struct call *c)
 {
-	static const enum flag of_files[] = { FLAG_FORMAT, FLAG_CORRELATE, FLAG_IGNORE, FLAG_BIN, FLAG_CONFIDENCE, FLAG_CV,
-		FLAG_MIN_TRACES, FLAG_SEED, FLAG_MEMORY };
+	static const enum flag of_files[] = { FLAG_FORMAT, FLAG_CORRELATE, FLAG_IGNORE, FLAG_BIN,
+		FLAG_CONFIDENCE, FLAG_CV, FLAG_MIN_TRACES, FLAG_SEED, FLAG_MEMORY };
 
 	for (size_t i = 0; c->nwords == 2 && i < sizeof of_files / sizeof of_files[0]; i++)
 		if (c->value[of_files[i]] != NULL) {
-			fprintf(c->err->out, "hone: baseline save: %s is for files; without any it is honed's traffic that is kept, "
-			    "which honed.conf(5) says how to judge\n", command_flag(of_files[i]));
+			fprintf(c->err->out,
+			    "hone: baseline save: %s is for files; without any it is honed's traffic that is kept, "
+			    "which honed.conf(5) says how to judge\n",
+			    command_flag(of_files[i]));
 			return MISUSED;
 		}
 	return DONE;
@@ -41,8 +43,9 @@ save(struct call *c)
 	if (code != DONE || (code = check_live(c)) != DONE)
 		return code;
 	if ((rc = baseline_name_check(name, &e)) == 0)
-		rc = c->nwords > 2 ? analysis_run(c, c->words + 2, c->nwords - 2, false, &document, &e) :
-		    report_fetch(c, c->value[FLAG_TYPE], false, &document, &e);
+		rc = c->nwords > 2
+		         ? analysis_run(c, c->words + 2, c->nwords - 2, false, &document, &e)
+		         : report_fetch(c, c->value[FLAG_TYPE], false, &document, &e);
 	if (rc == 0) {
 		rc = baseline_save(name, document, &e);
 		json_decref(document);
@@ -76,9 +79,7 @@ show(struct call *c)
 	return ended(c, rc, &e);
 }
 
-static enum exit_code
-delete(struct call *c)
-{
+static enum exit_code delete (struct call *c) {
 	struct err e = { 0 };
 
 	return ended(c, baseline_delete(c->words[1], &e), &e);
@@ -105,10 +106,13 @@ run_baseline(struct call *c)
 			continue;
 		if (c->nwords >= verbs[i].words_min && c->nwords <= verbs[i].words_max)
 			return verbs[i].run(c);
-		fprintf(c->err->out, "hone: baseline %s: %s\n", verb, verbs[i].words_max == 1 ? "takes no name" :
-		    c->nwords == 1 ? "which name? hone baseline list says which there are" : "one name at a time");
+		fprintf(c->err->out, "hone: baseline %s: %s\n", verb,
+		    verbs[i].words_max == 1 ? "takes no name"
+		    : c->nwords == 1        ? "which name? hone baseline list says which there are"
+					    : "one name at a time");
 		return MISUSED;
 	}
-	fprintf(c->err->out, "hone: baseline %s: no such thing; save, list, show or delete\n", pen_clean(c->err, verb));
+	fprintf(c->err->out, "hone: baseline %s: no such thing; save, list, show or delete\n",
+	    pen_clean(c->err, verb));
 	return MISUSED;
 }

@@ -72,7 +72,8 @@ receive(struct client *c, struct frame *f, struct err *e)
 	uint8_t header[FRAME_HEADER_BYTES];
 	char *text;
 
-	if (stream_read(c->stream, header, sizeof header, c->timeout_ms, e) < 0 || frame_open(f, header, e) < 0)
+	if (stream_read(c->stream, header, sizeof header, c->timeout_ms, e) < 0 ||
+	    frame_open(f, header, e) < 0)
 		return NULL;
 	if ((text = malloc((size_t)f->length + 1)) == NULL) {
 		err_set(e, ERR_MEMORY, "out of memory for an answer of %u bytes", f->length);
@@ -94,8 +95,10 @@ read_answer(struct client *c, char **text, struct frame *f, struct err *e)
 
 	if ((*text = receive(c, f, e)) == NULL) {
 		if (e->code == ERR_TIMEOUT)
-			err_set(e, ERR_TIMEOUT, "no answer within %.3g s; honed is busy or hangs: try --timeout, or look at its "
-			    "log", c->timeout_ms / 1e3);
+			err_set(e, ERR_TIMEOUT,
+			    "no answer within %.3g s; honed is busy or hangs: try --timeout, or look at its "
+			    "log",
+			    c->timeout_ms / 1e3);
 		return err_prefix(e, "%s", c->url);
 	}
 	if (f->kind == FRAME_ANSWER)
@@ -103,8 +106,10 @@ read_answer(struct client *c, char **text, struct frame *f, struct err *e)
 	if (f->kind == FRAME_REFUSE)
 		rc = err_set(e, ERR_PEER, "%s: honed refuses: %.300s", c->url, *text);
 	else
-		rc = err_set(e, ERR_INPUT, "%s: a frame %s where an answer was expected; is this the operators' socket of "
-		    "honed?", c->url, frame_kind_name(f->kind));
+		rc = err_set(e, ERR_INPUT,
+		    "%s: a frame %s where an answer was expected; is this the operators' socket of "
+		    "honed?",
+		    c->url, frame_kind_name(f->kind));
 	free(*text);
 	return rc;
 }
@@ -116,10 +121,13 @@ check_answer(json_t *answer, struct err *e)
 	json_int_t version = json_integer_value(json_object_get(answer, "version"));
 
 	if (!json_is_object(answer))
-		return err_set(e, ERR_INPUT, "honed answered with something that is no JSON object");
+		return err_set(
+		    e, ERR_INPUT, "honed answered with something that is no JSON object");
 	if (version != 1)
-		return err_set(e, ERR_VERSION, "honed answers in version %d, this hone reads version 1; install the same "
-		    "version of both", (int)version);
+		return err_set(e, ERR_VERSION,
+		    "honed answers in version %d, this hone reads version 1; install the same "
+		    "version of both",
+		    (int)version);
 	if (json_is_true(json_object_get(answer, "ok")))
 		return 0;
 	return err_set(e, ERR_PEER, "%s", words != NULL ? words : "honed says no, and not why");
@@ -137,7 +145,8 @@ client_ask(struct client *c, const json_t *question, json_t **answer, struct err
 	*answer = NULL;
 	if (text == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	/* Who is refused at the door may find it shut while asking; the reason is there to be read all the same. */
+	/* Who is refused at the door may find it shut while asking; the reason is there to be read
+	 * all the same. */
 	rc = send_question(c, text, &unsent);
 	free(text);
 	if (read_answer(c, &text, &f, e) < 0) {
@@ -148,6 +157,7 @@ client_ask(struct client *c, const json_t *question, json_t **answer, struct err
 	*answer = json_loads(text, JSON_REJECT_DUPLICATES, &trouble);
 	free(text);
 	if (*answer == NULL)
-		return err_set(e, ERR_INPUT, "honed answered with malformed JSON (line %d: %s)", trouble.line, trouble.text);
+		return err_set(e, ERR_INPUT, "honed answered with malformed JSON (line %d: %s)",
+		    trouble.line, trouble.text);
 	return check_answer(*answer, e);
 }

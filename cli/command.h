@@ -14,24 +14,59 @@
 enum exit_code { DONE = 0, FAILED = 1, MISUSED = 2 };
 
 enum flag {
-	FLAG_SOCKET, FLAG_TIMEOUT, FLAG_JSON, FLAG_HELP, FLAG_WAIT, FLAG_STRATEGY, FLAG_K, FLAG_SEED, FLAG_SECONDS,
-	FLAG_FORMAT, FLAG_CORRELATE, FLAG_TYPE, FLAG_IGNORE, FLAG_BIN, FLAG_BASELINE, FLAG_CONFIDENCE, FLAG_CV,
-	FLAG_MIN_TRACES, FLAG_SAMPLES, FLAG_MEMORY, FLAG_HTML, FLAG_RESET, FLAG_EFFORT, FLAG_RUN, FLAG_DOT, FLAG_SALVAGE,
-	FLAG_TRACEPOINT, FLAG_LIMIT, FLAG_VERSION, FLAG_SPACE, FLAG_SINCE, FLAG_DIR, FLAG_HOST, FLAG_DAYS, FLAG_AGAIN, FLAG_MAP,
-	FLAG_EVENTS, FLAG_NO_PROGRAM, FLAGS
+	FLAG_SOCKET,
+	FLAG_TIMEOUT,
+	FLAG_JSON,
+	FLAG_HELP,
+	FLAG_WAIT,
+	FLAG_STRATEGY,
+	FLAG_K,
+	FLAG_SEED,
+	FLAG_SECONDS,
+	FLAG_FORMAT,
+	FLAG_CORRELATE,
+	FLAG_TYPE,
+	FLAG_IGNORE,
+	FLAG_BIN,
+	FLAG_BASELINE,
+	FLAG_CONFIDENCE,
+	FLAG_CV,
+	FLAG_MIN_TRACES,
+	FLAG_SAMPLES,
+	FLAG_MEMORY,
+	FLAG_HTML,
+	FLAG_RESET,
+	FLAG_EFFORT,
+	FLAG_RUN,
+	FLAG_DOT,
+	FLAG_SALVAGE,
+	FLAG_TRACEPOINT,
+	FLAG_LIMIT,
+	FLAG_VERSION,
+	FLAG_SPACE,
+	FLAG_SINCE,
+	FLAG_DIR,
+	FLAG_HOST,
+	FLAG_DAYS,
+	FLAG_AGAIN,
+	FLAG_MAP,
+	FLAG_EVENTS,
+	FLAG_NO_PROGRAM,
+	FLAGS
 };
 
 enum { FLAG_REPEATS_MAX = 64 };
 
-struct call {			/* a command with what was said of it */
+struct call { /* a command with what was said of it */
 	const struct command *command;
-	char *const *words;	/* what is no flag, in order */
+	char *const *words; /* what is no flag, in order */
 	int nwords;
-	const char *type;	/* the first of them; NULL: not said */
-	const char *value[FLAGS];	/* NULL: not said; "" for a flag without a value */
-	const char *ignore[FLAG_REPEATS_MAX + 1], *bins[FLAG_REPEATS_MAX + 1], *hosts[FLAG_REPEATS_MAX + 1];	/* flags that
-				   may be repeated; NULL at the end */
-	double number[FLAGS];	/* of flags that take one, or what holds without */
+	const char *type;         /* the first of them; NULL: not said */
+	const char *value[FLAGS]; /* NULL: not said; "" for a flag without a value */
+	const char *ignore[FLAG_REPEATS_MAX + 1], *bins[FLAG_REPEATS_MAX + 1],
+	    *hosts[FLAG_REPEATS_MAX + 1]; /* flags that
+may be repeated; NULL at the end */
+	double number[FLAGS];             /* of flags that take one, or what holds without */
 	int timeout_ms;
 	const struct output *output;
 	struct pen *out, *err;
@@ -39,11 +74,11 @@ struct call {			/* a command with what was said of it */
 
 struct command {
 	const char *name, *arguments;
-	int words_min, words_max;	/* how many words that are no flags */
-	uint64_t flags;			/* bits of the flags beyond the common ones */
+	int words_min, words_max; /* how many words that are no flags */
+	uint64_t flags;           /* bits of the flags beyond the common ones */
 	enum exit_code (*run)(struct call *c);
-	const char *help;		/* a line */
-	const char *more;		/* for --help */
+	const char *help; /* a line */
+	const char *more; /* for --help */
 };
 
 extern const struct command commands[];
@@ -82,12 +117,15 @@ enum exit_code call_misused(struct call *c, const char *what, const char *why, c
 /* These two contradict each other, if both were said. DONE or MISUSED. */
 enum exit_code call_either(struct call *c, enum flag a, enum flag b);
 int call_connect(struct call *c, struct client **client, struct err *e);
-/* Takes the question; *answer is the caller's, NULL unless 0 is returned. A no of honed is printed with --json. */
-int call_ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e);
+/* Takes the question; *answer is the caller's, NULL unless 0 is returned. A no of honed is printed
+ * with --json. */
+int call_ask(
+    struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e);
 /* Connects and asks one question, which is taken; *answer is the caller's. */
 int call_ask_once(struct call *c, json_t *question, json_t **answer, struct err *e);
 /* The same, and prints the answer. */
-enum exit_code call_ask_and_print(struct call *c, json_t *question, void (*print)(struct pen *p, const json_t *answer));
+enum exit_code call_ask_and_print(
+    struct call *c, json_t *question, void (*print)(struct pen *p, const json_t *answer));
 /* Writes all of it to the file, "-": standard output. */
 int call_write(struct call *c, const char *path, const struct buf *text, struct err *e);
 

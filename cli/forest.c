@@ -19,13 +19,17 @@ salvage(struct call *c)
 	c->type = NULL;
 	if (store_salvage(c->words[0], c->words[1], &n, &e) != 0)
 		return call_failed(c, &e);
-	done = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "runs", (json_int_t)n.runs,
-	    "hypotheses", (json_int_t)n.hypotheses, "verdicts", (json_int_t)n.verdicts, "switches", (json_int_t)n.switches,
-	    "evidence", (json_int_t)n.evidence, "audits", (json_int_t)n.audits, "orphans", (json_int_t)n.orphans, "unreadable", (json_int_t)n.unreadable,
-	    "words", json_sprintf("%llu diagnoses with %llu hypotheses and %llu verdicts saved; %llu rows left out that belong to "
-	    "nothing, %llu page%s could not be read", (unsigned long long)n.runs, (unsigned long long)n.hypotheses,
-	    (unsigned long long)n.verdicts, (unsigned long long)n.orphans, (unsigned long long)n.unreadable,
-	    n.unreadable == 1 ? "" : "s"));
+	done = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "runs",
+	    (json_int_t)n.runs, "hypotheses", (json_int_t)n.hypotheses, "verdicts",
+	    (json_int_t)n.verdicts, "switches", (json_int_t)n.switches, "evidence",
+	    (json_int_t)n.evidence, "audits", (json_int_t)n.audits, "orphans",
+	    (json_int_t)n.orphans, "unreadable", (json_int_t)n.unreadable, "words",
+	    json_sprintf(
+		"%llu diagnoses with %llu hypotheses and %llu verdicts saved; %llu rows left out that belong to "
+		"nothing, %llu page%s could not be read",
+		(unsigned long long)n.runs, (unsigned long long)n.hypotheses,
+		(unsigned long long)n.verdicts, (unsigned long long)n.orphans,
+		(unsigned long long)n.unreadable, n.unreadable == 1 ? "" : "s"));
 	c->output->done(c->out, done);
 	json_decref(done);
 	return DONE;
@@ -40,7 +44,8 @@ check_salvage(struct call *c)
 	for (size_t i = 0; i < sizeof others / sizeof others[0] && code == DONE; i++)
 		code = call_either(c, FLAG_SALVAGE, others[i]);
 	if (code == DONE && c->nwords != 2)
-		code = call_misused(c, "--salvage", "it takes the damaged file and a new one", NULL);
+		code = call_misused(
+		    c, "--salvage", "it takes the damaged file and a new one", NULL);
 	return code;
 }
 
@@ -70,7 +75,8 @@ write_drawings(struct call *c, const json_t *answer, struct err *e)
 	if (rc == 0 && c->value[FLAG_DOT] != NULL) {
 		buf_reset(&text);
 		dot_forest(&text, answer);
-		rc = text.failed ? err_set(e, ERR_MEMORY, "out of memory") : call_write(c, c->value[FLAG_DOT], &text, e);
+		rc = text.failed ? err_set(e, ERR_MEMORY, "out of memory")
+		                 : call_write(c, c->value[FLAG_DOT], &text, e);
 	}
 	buf_release(&text);
 	return rc;
@@ -91,7 +97,8 @@ run_forest(struct call *c)
 	question = json_pack("{s:s, s:s*}", "ask", "forest", "type", c->type);
 	if (question != NULL && c->value[FLAG_RUN] != NULL)
 		json_object_set_new(question, "run", json_integer((json_int_t)c->number[FLAG_RUN]));
-	if ((rc = call_ask_once(c, question, &answer, &e)) == 0 && (rc = write_drawings(c, answer, &e)) == 0 &&
+	if ((rc = call_ask_once(c, question, &answer, &e)) == 0 &&
+	    (rc = write_drawings(c, answer, &e)) == 0 &&
 	    (c->value[FLAG_DOT] == NULL || strcmp(c->value[FLAG_DOT], "-") != 0))
 		c->output->forest(c->out, answer);
 	json_decref(answer);
@@ -106,7 +113,8 @@ all_hex(const char *s)
 	return s[strspn(s, "0123456789abcdefABCDEF")] == '\0';
 }
 
-/* A word of hex digits that has a decimal one among them is meant for a trace id, and must then be one. */
+/* A word of hex digits that has a decimal one among them is meant for a trace id, and must then be
+ * one. */
 static enum exit_code
 trace_or_type(struct call *c, const char **key)
 {
@@ -123,7 +131,8 @@ trace_or_type(struct call *c, const char **key)
 	*key = all_hex(word) && (len == 16 || len == 32) ? "trace" : "type";
 	if (strcmp(*key, "type") == 0 && len >= 8 && strpbrk(word, "0123456789") != NULL &&
 	    all_hex(strncmp(word, "0x", 2) == 0 ? word + 2 : word))
-		return call_misused(c, word, "malformed trace id: it has 16 or 32 hex digits", NULL);
+		return call_misused(
+		    c, word, "malformed trace id: it has 16 or 32 hex digits", NULL);
 	return DONE;
 }
 
@@ -136,12 +145,16 @@ run_why(struct call *c)
 	if (tracepoint != NULL && c->nwords > 0)
 		return call_misused(c, c->words[0], "not together with --tracepoint", NULL);
 	if (tracepoint != NULL)
-		return call_ask_and_print(c, json_pack("{s:s, s:s}", "ask", "why", "tracepoint", tracepoint), c->output->why);
+		return call_ask_and_print(c,
+		    json_pack("{s:s, s:s}", "ask", "why", "tracepoint", tracepoint),
+		    c->output->why);
 	if (c->nwords == 0)
-		return call_misused(c, "why", "which trace? its id, slowest, or the type of the slowest", NULL);
+		return call_misused(
+		    c, "why", "which trace? its id, slowest, or the type of the slowest", NULL);
 	if ((code = trace_or_type(c, &key)) != DONE)
 		return code;
-	return call_ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "why", key, c->type), c->output->why);
+	return call_ask_and_print(
+	    c, json_pack("{s:s, s:s*}", "ask", "why", key, c->type), c->output->why);
 }
 
 /* ---- history, diff ---- */
@@ -149,8 +162,10 @@ run_why(struct call *c)
 enum exit_code
 run_history(struct call *c)
 {
-	return call_ask_and_print(c, json_pack("{s:s, s:s*, s:I}", "ask", "history", "type", c->type, "limit",
-	    (json_int_t)c->number[FLAG_LIMIT]), c->output->history);
+	return call_ask_and_print(c,
+	    json_pack("{s:s, s:s*, s:I}", "ask", "history", "type", c->type, "limit",
+		(json_int_t)c->number[FLAG_LIMIT]),
+	    c->output->history);
 }
 
 enum exit_code
@@ -162,11 +177,14 @@ run_diff(struct call *c)
 		const char *word = c->words[i];
 
 		run[i] = strtoll(word, NULL, 10);
-		if (word[0] == '\0' || word[strspn(word, "0123456789")] != '\0' || strlen(word) > 15 || run[i] == 0)
-			return call_misused(c, word, "no number of a diagnosis; hone history lists them", NULL);
+		if (word[0] == '\0' || word[strspn(word, "0123456789")] != '\0' ||
+		    strlen(word) > 15 || run[i] == 0)
+			return call_misused(
+			    c, word, "no number of a diagnosis; hone history lists them", NULL);
 	}
 	if (run[0] == run[1])
 		return call_misused(c, c->words[1], "the same diagnosis twice", NULL);
 	c->type = NULL;
-	return call_ask_and_print(c, json_pack("{s:s, s:[I, I]}", "ask", "diff", "runs", run[0], run[1]), c->output->diff);
+	return call_ask_and_print(c,
+	    json_pack("{s:s, s:[I, I]}", "ask", "diff", "runs", run[0], run[1]), c->output->diff);
 }

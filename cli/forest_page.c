@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The forest as a page to look at: one file that loads nothing and runs nothing, in the dress of the report's page.
- * Texts come from traced programs, so from anybody: each is escaped, and the page's policy allows its own style alone.
+ * The forest as a page to look at: one file that loads nothing and runs nothing, in the dress of
+ * the report's page. Texts come from traced programs, so from anybody: each is escaped, and the
+ * page's policy allows its own style alone.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -68,12 +69,14 @@ within(double share)
 static void
 put_share(struct buf *out, double share, double low, double high)
 {
-	buf_printf(out, "<svg class=\"share\" width=\"%d\" height=\"14\" role=\"img\" aria-label=\"%.0f %%\">"
+	buf_printf(out,
+	    "<svg class=\"share\" width=\"%d\" height=\"14\" role=\"img\" aria-label=\"%.0f %%\">"
 	    "<rect class=\"box\" x=\"0.5\" y=\"2.5\" width=\"%d\" height=\"9\"/>"
 	    "<rect class=\"bar\" x=\"0.5\" y=\"2.5\" width=\"%.1f\" height=\"9\"/>"
 	    "<line class=\"whisk\" x1=\"%.1f\" x2=\"%.1f\" y1=\"7\" y2=\"7\"/></svg> <b>%.0f %%</b> (%.0f to %.0f)",
-	    BAR_WIDTH + 1, share * 100, BAR_WIDTH, within(share) * BAR_WIDTH, within(low) * BAR_WIDTH + 0.5,
-	    within(high) * BAR_WIDTH + 0.5, share * 100, low * 100, high * 100);
+	    BAR_WIDTH + 1, share * 100, BAR_WIDTH, within(share) * BAR_WIDTH,
+	    within(low) * BAR_WIDTH + 0.5, within(high) * BAR_WIDTH + 0.5, share * 100, low * 100,
+	    high * 100);
 }
 
 /* Three digits in the unit that suits. */
@@ -97,7 +100,8 @@ put_key(struct buf *out, const json_t *key)
 		return;
 	html_put(out, "<br>because of <code>");
 	put_text(out, key, "name");
-	buf_printf(out, "</code>: R %.2f over %.0f traces", number_of(key, "r"), number_of(key, "n"));
+	buf_printf(
+	    out, "</code>: R %.2f over %.0f traces", number_of(key, "r"), number_of(key, "n"));
 }
 
 static void
@@ -113,12 +117,15 @@ put_hypothesis(struct buf *out, const json_t *h)
 	put_state(out, h);
 	html_put(out, " <span class=\"soft small\">");
 	put_text(out, h, "why");
-	buf_printf(out, " cycle %.0f, number %.0f</span><br>", number_of(h, "cycle"), number_of(h, "id"));
+	buf_printf(
+	    out, " cycle %.0f, number %.0f</span><br>", number_of(h, "cycle"), number_of(h, "id"));
 	put_edge(out, json_object_get(h, "edge"));
 	html_put(out, "<br>");
-	put_share(out, number_of(h, settled ? "settled_share" : "share"), number_of(h, settled ? "settled_low" : "share_low"),
+	put_share(out, number_of(h, settled ? "settled_share" : "share"),
+	    number_of(h, settled ? "settled_low" : "share_low"),
 	    number_of(h, settled ? "settled_high" : "share_high"));
-	buf_printf(out, " <span class=\"soft\">%.0f traces", number_of(h, settled ? "settled_traces" : "traces"));
+	buf_printf(out, " <span class=\"soft\">%.0f traces",
+	    number_of(h, settled ? "settled_traces" : "traces"));
 	if (number_of(h, "mean_ms") > 0) {
 		html_put(out, ", mean ");
 		put_ms(out, number_of(h, "mean_ms"));
@@ -136,7 +143,7 @@ put_children(struct buf *out, const json_t *all, double parent, struct tree_left
 	if (left->depth == 0)
 		return;
 	left->depth--;
-	for (const json_t *h = NULL; (h = tree_child(all, parent, h)) != NULL && left->shown > 0; ) {
+	for (const json_t *h = NULL; (h = tree_child(all, parent, h)) != NULL && left->shown > 0;) {
 		left->shown--;
 		html_put(out, any ? "" : parent == 0 ? "<ul class=\"tree\">\n" : "<ul>\n");
 		any = true;
@@ -160,7 +167,7 @@ put_verdict(struct buf *out, const json_t *v)
 	put_text(out, v, "kind");
 	html_put(out, "</td><td>");
 	put_edge(out, json_object_get(v, "edge"));
-	if (number_of(v, "rank") > 1) {		/* those of the first stand above */
+	if (number_of(v, "rank") > 1) { /* those of the first stand above */
 		html_put(out, "<br><span class=\"soft\">");
 		put_text(out, v, "words");
 		html_put(out, "</span>");
@@ -168,8 +175,8 @@ put_verdict(struct buf *out, const json_t *v)
 	put_key(out, json_object_get(v, "key"));
 	html_put(out, "</td><td class=\"n\">");
 	buf_printf(out, "%.0f %% (%.0f to %.0f)</td><td class=\"n\">%.0f %%</td><td class=\"n\">",
-	    number_of(v, "share") * 100, number_of(v, "share_low") * 100, number_of(v, "share_high") * 100,
-	    number_of(json_object_get(v, "group"), "cv") * 100);
+	    number_of(v, "share") * 100, number_of(v, "share_low") * 100,
+	    number_of(v, "share_high") * 100, number_of(json_object_get(v, "group"), "cv") * 100);
 	put_ms(out, number_of(v, "cost_ms"));
 	html_put(out, "</td><td><code>");
 	put_text(out, ex, "slowest");
@@ -184,9 +191,10 @@ put_verdicts(struct buf *out, const json_t *verdicts)
 
 	if (json_array_size(verdicts) == 0)
 		return;
-	html_put(out, "<div class=\"wide\"><table><thead><tr><th>verdict</th><th>edge</th><th class=\"n\">share</th><th class=\"n\">CV</th>"
+	html_put(out,
+	    "<div class=\"wide\"><table><thead><tr><th>verdict</th><th>edge</th><th class=\"n\">share</th><th class=\"n\">CV</th>"
 	    "<th class=\"n\">cost</th><th>slowest trace</th></tr></thead><tbody>\n");
-	json_array_foreach(verdicts, i, v)
+	json_array_foreach (verdicts, i, v)
 		put_verdict(out, v);
 	html_put(out, "</tbody></table></div>\n");
 }
@@ -207,7 +215,8 @@ put_run(struct buf *out, const json_t *run)
 	put_text(out, run, "type");
 	html_put(out, " ");
 	put_state(out, run);
-	buf_printf(out, "</h2>\n<p class=\"soft small\">diagnosis %.0f, strategy ", number_of(run, "run"));
+	buf_printf(
+	    out, "</h2>\n<p class=\"soft small\">diagnosis %.0f, strategy ", number_of(run, "run"));
 	put_text(out, run, "strategy");
 	html_put(out, ", begun ");
 	put_text(out, run, "begun");
@@ -217,8 +226,8 @@ put_run(struct buf *out, const json_t *run)
 	put_fact(out, "cycles", number_of(run, "cycles"));
 	put_fact(out, "seconds", number_of(run, "seconds"));
 	put_fact(out, "requests", number_of(run, "requests"));
-	buf_printf(out, "<div><dt>tracepoints turned on</dt><dd>%.0f of %.0f</dd></div></dl>\n", number_of(run, "tracepoints_used"),
-	    number_of(run, "tracepoints_all"));
+	buf_printf(out, "<div><dt>tracepoints turned on</dt><dd>%.0f of %.0f</dd></div></dl>\n",
+	    number_of(run, "tracepoints_used"), number_of(run, "tracepoints_all"));
 	put_verdicts(out, json_object_get(run, "verdicts"));
 	html_put(out, "<h3>The tree</h3>\n");
 	put_children(out, hypotheses, 0, &left);
@@ -230,14 +239,17 @@ put_run(struct buf *out, const json_t *run)
 static void
 put_head(struct buf *out, const char *nonce)
 {
-	buf_printf(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	buf_printf(out,
+	    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'nonce-%s'; base-uri 'none'; "
 	    "form-action 'none'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 	    "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
-	    "<meta name=\"generator\" content=\"Hone\">\n<title>Hone: the forest</title>\n<style nonce=\"%s\">\n", nonce, nonce);
+	    "<meta name=\"generator\" content=\"Hone\">\n<title>Hone: the forest</title>\n<style nonce=\"%s\">\n",
+	    nonce, nonce);
 	html_lines(out, forest_style, forest_style_end);
 	html_lines(out, forest_style_more, forest_style_more_end);
-	html_put(out, "</style>\n</head>\n<body>\n<header id=\"head\">\n<h1>The forest</h1>\n</header>\n<main>\n");
+	html_put(out,
+	    "</style>\n</head>\n<body>\n<header id=\"head\">\n<h1>The forest</h1>\n</header>\n<main>\n");
 }
 
 int
@@ -250,7 +262,7 @@ forest_page_write(struct buf *out, const json_t *answer, struct err *e)
 	size_t i;
 	json_t *run;
 
-	json_array_foreach(runs, i, run)
+	json_array_foreach (runs, i, run)
 		put_run(&body, run);
 	if (json_array_size(runs) == 0)
 		html_put(&body, "<p>No diagnosis has been started.</p>\n");

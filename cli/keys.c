@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hone keys init, agent, controller, show, revoke. What makes them is an object of its own (base/keys.h), so that
- * OpenSSL is loaded by nobody else:
+ * hone keys init, agent, controller, show, revoke. What makes them is an object of its own
+ *(base/keys.h), so that OpenSSL is loaded by nobody else:
  *
  *	PREFIX/bin/hone			also where it was built, with $(O) for PREFIX
  *	PREFIX/lib/hone/keys.so
@@ -38,8 +38,10 @@ load(const struct keys_calls **ret, struct err *e)
 	if ((slash = strrchr(self, '/')) != NULL)
 		*slash = '\0';
 	snprintf(file, sizeof file, "%s/../lib/hone/keys.so", self);
-	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL || (*ret = dlsym(object, "keys_calls")) == NULL)
-		return err_set(e, ERR_SYSTEM, "what makes keys, by OpenSSL, cannot be loaded: %s", dlerror());
+	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
+	    (*ret = dlsym(object, "keys_calls")) == NULL)
+		return err_set(
+		    e, ERR_SYSTEM, "what makes keys, by OpenSSL, cannot be loaded: %s", dlerror());
 	return 0;
 }
 
@@ -63,7 +65,9 @@ span_of(double days)
 static struct keys_order
 order_of(const struct call *c, const char *node)
 {
-	struct keys_order o = { .node = node, .hosts = c->hosts, .span = span_of(c->number[FLAG_DAYS]),
+	struct keys_order o = { .node = node,
+		.hosts = c->hosts,
+		.span = span_of(c->number[FLAG_DAYS]),
 		.again = c->value[FLAG_AGAIN] != NULL };
 
 	while (c->hosts[o.nhosts] != NULL)
@@ -89,12 +93,16 @@ init(struct job *j)
 {
 	struct call *c = j->call;
 	struct keys_order o = order_of(c, NULL);
-	struct keys_span ca = span_of(c->number[FLAG_DAYS] > CA_DAYS ? c->number[FLAG_DAYS] : CA_DAYS);
+	struct keys_span ca = span_of(
+	    c->number[FLAG_DAYS] > CA_DAYS ? c->number[FLAG_DAYS] : CA_DAYS);
 	struct err e = { 0 };
 	int rc = j->keys->init(j->dir, &ca, &o, &e);
 
-	return said(c, rc, &e, pen_printf(c->out, "%s: a CA, and the controller's keys for honed; ca.key makes agents: keep it where "
-	    "nobody else is. hone keys agent NODE is next", j->dir));
+	return said(c, rc, &e,
+	    pen_printf(c->out,
+		"%s: a CA, and the controller's keys for honed; ca.key makes agents: keep it where "
+		"nobody else is. hone keys agent NODE is next",
+		j->dir));
 }
 
 static enum exit_code
@@ -106,10 +114,14 @@ agent(struct job *j)
 	int rc;
 
 	if (o.nhosts > 0)
-		return call_misused(c, command_flag(FLAG_HOST), "it is for the controller, which is dialled", NULL);
+		return call_misused(
+		    c, command_flag(FLAG_HOST), "it is for the controller, which is dialled", NULL);
 	rc = j->keys->issue(j->dir, &o, &e);
-	return said(c, rc, &e, pen_printf(c->out, "%s/agents/%s: copy these three files to /etc/hone/keys on that node, for the user "
-	    "of hone-agent alone", j->dir, o.node));
+	return said(c, rc, &e,
+	    pen_printf(c->out,
+		"%s/agents/%s: copy these three files to /etc/hone/keys on that node, for the user "
+		"of hone-agent alone",
+		j->dir, o.node));
 }
 
 static enum exit_code
@@ -119,8 +131,11 @@ controller(struct job *j)
 	struct err e = { 0 };
 	int rc = j->keys->issue(j->dir, &o, &e);
 
-	return said(j->call, rc, &e, pen_printf(j->call->out, "%s: new keys for the controller; honed takes them within a second if "
-	    "it reads them there", j->dir));
+	return said(j->call, rc, &e,
+	    pen_printf(j->call->out,
+		"%s: new keys for the controller; honed takes them within a second if "
+		"it reads them there",
+		j->dir));
 }
 
 static enum exit_code
@@ -131,16 +146,19 @@ revoke_all(struct job *j)
 	struct err e = { 0 };
 	int n, rc = j->keys->revoke(j->dir, name, clock_wall(), &n, &e);
 
-	return said(c, rc, &e, n == 0 ? pen_printf(c->out, "%s: all of its certificates were revoked already", name) :
-	    pen_printf(c->out, "%s: revoked (%d %s); honed hangs up within seconds if it reads %s/revoked.pem, else copy that",
-	    name, n, n == 1 ? "certificate" : "certificates", j->dir));
+	return said(c, rc, &e,
+	    n == 0
+		? pen_printf(c->out, "%s: all of its certificates were revoked already", name)
+		: pen_printf(c->out,
+		      "%s: revoked (%d %s); honed hangs up within seconds if it reads %s/revoked.pem, else copy that",
+		      name, n, n == 1 ? "certificate" : "certificates", j->dir));
 }
 
 /* ---- showing ---- */
 
 struct listing {
 	json_t *rows;
-	const char *only;	/* this name, or NULL: all */
+	const char *only; /* this name, or NULL: all */
 	struct wall now;
 };
 
@@ -157,7 +175,8 @@ print_date(struct wall w, char text[24])
 static const char *
 state_of(const struct keys_row *row, struct wall now)
 {
-	static const char *const states[KEYS_STATES] = { "valid", "not yet valid", "expired", "revoked" };
+	static const char *const states[KEYS_STATES] = { "valid", "not yet valid", "expired",
+		"revoked" };
 
 	if (row->state != KEYS_VALID)
 		return states[row->state];
@@ -174,9 +193,12 @@ take_row(void *ctx, const struct keys_row *row)
 		return;
 	print_date(row->span.from, from);
 	print_date(row->span.until, until);
-	json_array_append_new(l->rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:s}", "name", row->name, "role",
-	    row->role, "serial", row->serial, "from", from, "until", until, "state", state_of(row, l->now), "left_days",
-	    (double)(row->span.until.ns - l->now.ns) / (double)DAY_NS, "in_use", row->now, "file", row->file));
+	json_array_append_new(
+	    l->rows, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:s}", "name", row->name,
+			 "role", row->role, "serial", row->serial, "from", from, "until", until,
+			 "state", state_of(row, l->now), "left_days",
+			 (double)(row->span.until.ns - l->now.ns) / (double)DAY_NS, "in_use",
+			 row->now, "file", row->file));
 }
 
 static void
@@ -190,10 +212,12 @@ print_rows(struct pen *p, const json_t *rows)
 	table_open(&t, "llllll");
 	for (size_t k = 0; k < sizeof head / sizeof head[0]; k++)
 		table_add(&t, head[k]);
-	json_array_foreach(rows, i, o) {
+	json_array_foreach (rows, i, o) {
 		table_add(&t, text_of(p, o, "name"));
 		table_add(&t, text_of(p, o, "role"));
-		table_add(&t, is_true(o, "in_use") ? text_of(p, o, "state") : pen_printf(p, "%s, replaced", text_of(p, o, "state")));
+		table_add(&t, is_true(o, "in_use")
+				  ? text_of(p, o, "state")
+				  : pen_printf(p, "%s, replaced", text_of(p, o, "state")));
 		table_add(&t, pen_printf(p, "%.10s", text_of(p, o, "from")));
 		table_add(&t, pen_printf(p, "%.10s", text_of(p, o, "until")));
 		table_add(&t, pen_printf(p, "%.12s", text_of(p, o, "serial")));
@@ -208,16 +232,18 @@ warn(struct call *c, const json_t *rows)
 	size_t i;
 	json_t *o;
 
-	json_array_foreach(rows, i, o) {
+	json_array_foreach (rows, i, o) {
 		const char *state = text_of(c->err, o, "state"), *name = text_of(c->err, o, "name");
 		bool ends = strcmp(state, "expires soon") == 0;
 
 		if (!is_true(o, "in_use") || (!ends && strcmp(state, "expired") != 0))
 			continue;
-		fprintf(c->err->out, "hone: the certificate of %s %s on %.10s", name, ends ? "expires" : "expired",
-		    text_of(c->err, o, "until"));
+		fprintf(c->err->out, "hone: the certificate of %s %s on %.10s", name,
+		    ends ? "expires" : "expired", text_of(c->err, o, "until"));
 		if (strcmp(name, "CA") == 0)
-			fputs("; a new CA is made by hone keys init --dir DIR, and all others with it\n", c->err->out);
+			fputs(
+			    "; a new CA is made by hone keys init --dir DIR, and all others with it\n",
+			    c->err->out);
 		else
 			fprintf(c->err->out, "; hone keys %s%s --again makes a new one\n",
 			    strcmp(name, "controller") == 0 ? "" : "agent ", name);
@@ -237,7 +263,8 @@ show(struct job *j)
 	json_t *answer;
 
 	if (rc == 0 && json_array_size(l.rows) == 0)
-		rc = err_set(&e, ERR_MISSING, "%s: no certificate was issued to it, in %s", what, j->dir);
+		rc = err_set(
+		    &e, ERR_MISSING, "%s: no certificate was issued to it, in %s", what, j->dir);
 	if (rc != 0) {
 		json_decref(l.rows);
 		return call_failed(c, &e);
@@ -278,12 +305,16 @@ run_keys(struct call *c)
 		if (strcmp(verbs[i].name, verb) != 0)
 			continue;
 		if (c->nwords < verbs[i].words_min || c->nwords > verbs[i].words_max) {
-			fprintf(c->err->out, "hone: keys %s: %s\n", verb, verbs[i].words_max == 1 ? "takes no name" :
-			    c->nwords == 1 ? "of which node? hone keys show lists them" : "one name at a time");
+			fprintf(c->err->out, "hone: keys %s: %s\n", verb,
+			    verbs[i].words_max == 1 ? "takes no name"
+			    : c->nwords == 1        ? "of which node? hone keys show lists them"
+						    : "one name at a time");
 			return MISUSED;
 		}
 		return load(&j.keys, &e) == 0 ? verbs[i].run(&j) : call_failed(c, &e);
 	}
-	fprintf(c->err->out, "hone: keys %s: no such thing; init, agent, controller, show or revoke\n", pen_clean(c->err, verb));
+	fprintf(c->err->out,
+	    "hone: keys %s: no such thing; init, agent, controller, show or revoke\n",
+	    pen_clean(c->err, verb));
 	return MISUSED;
 }

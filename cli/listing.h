@@ -6,8 +6,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* What `lttng list --userspace --fields` writes, to *ret, empty before; no session daemon is started for it. ERR_MISSING: lttng
- * is not there; ERR_TRACER: it failed, with its words; ERR_TIMEOUT: it was ended after so long; ERR_FULL: over 64 MiB. */
+/* What `lttng list --userspace --fields` writes, to *ret, empty before; no session daemon is
+ * started for it. ERR_MISSING: lttng is not there; ERR_TRACER: it failed, with its words;
+ * ERR_TIMEOUT: it was ended after so long; ERR_FULL: over 64 MiB. */
 int listing_ask(struct buf *ret, int timeout_ms, struct err *e);
 
 /* What it wrote to a file before. ERR_SYSTEM, ERR_FULL. */

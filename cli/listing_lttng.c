@@ -29,7 +29,8 @@ read_all(struct buf *to, int fd, int64_t until_ns, struct err *e)
 	while (n != 0) {
 		int64_t left_ns = until_ns - clock_mono().ns;
 
-		if (until_ns != 0 && (left_ns <= 0 || poll(&p, 1, (int)(left_ns / 1000000) + 1) == 0))
+		if (until_ns != 0 &&
+		    (left_ns <= 0 || poll(&p, 1, (int)(left_ns / 1000000) + 1) == 0))
 			return err_set(e, ERR_TIMEOUT, "no answer");
 		if ((at = buf_reserve(to, READ_BYTES)) == NULL)
 			return err_set(e, ERR_MEMORY, "out of memory");
@@ -37,7 +38,8 @@ read_all(struct buf *to, int fd, int64_t until_ns, struct err *e)
 			return err_errno(e, "cannot be read");
 		to->len += n > 0 ? (size_t)n : 0;
 		if (to->len > BYTES_MAX)
-			return err_set(e, ERR_FULL, "over %d MiB: that is no list of tracepoints", BYTES_MAX >> 20);
+			return err_set(e, ERR_FULL, "over %d MiB: that is no list of tracepoints",
+			    BYTES_MAX >> 20);
 	}
 	return 0;
 }
@@ -59,7 +61,8 @@ listing_file(struct buf *ret, const char *path, struct err *e)
 static int
 start(pid_t *pid, int out, struct err *e)
 {
-	static char *const words[] = { "lttng", "--no-sessiond", "list", "--userspace", "--fields", NULL };
+	static char *const words[] = { "lttng", "--no-sessiond", "list", "--userspace", "--fields",
+		NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	int rc;
@@ -74,8 +77,10 @@ start(pid_t *pid, int out, struct err *e)
 	posix_spawnattr_destroy(&how);
 	posix_spawn_file_actions_destroy(&files);
 	errno = rc;
-	return rc == 0 ? 0 : rc == ENOENT ? err_set(e, ERR_MISSING, "there is no program lttng; install lttng-tools") :
-	    err_errno(e, "lttng cannot be started");
+	return rc == 0 ? 0
+	       : rc == ENOENT
+	           ? err_set(e, ERR_MISSING, "there is no program lttng; install lttng-tools")
+	           : err_errno(e, "lttng cannot be started");
 }
 
 /* The end of what it said, where the error is. */
@@ -89,7 +94,8 @@ failed(const struct buf *said, struct err *e)
 		len--;
 	line = len > 0 ? memrchr(text, '\n', len) : NULL;
 	line = line != NULL ? line + 1 : text;
-	return err_set(e, ERR_TRACER, "lttng list failed: %.*s", len > 0 ? (int)(text + len - line) : 0, len > 0 ? line : "");
+	return err_set(e, ERR_TRACER, "lttng list failed: %.*s",
+	    len > 0 ? (int)(text + len - line) : 0, len > 0 ? line : "");
 }
 
 int

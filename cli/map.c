@@ -11,12 +11,12 @@
 
 /* ---- what the program has ---- */
 
-struct program {		/* all that run and that the mapping is of, as one */
+struct program { /* all that run and that the mapping is of, as one */
 	struct listing listing;
-	struct map_event *events;	/* each once; the listing's */
+	struct map_event *events; /* each once; the listing's */
 	uint32_t nevents, nprograms, pid;
 	char comm[LISTING_COMM_BYTES];
-	struct texts *known;	/* name and fields of those */
+	struct texts *known; /* name and fields of those */
 };
 
 static void
@@ -75,9 +75,11 @@ none_of(const struct call *c, const struct program *p, const char *service, stru
 
 	for (uint32_t i = 0; i < p->listing.nprograms && len < sizeof all; i++) {
 		comm_of(c, &p->listing.programs[i], comm);
-		len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", i == 0 ? "" : ", ", comm);
+		len += (size_t)snprintf(
+		    all + len, sizeof all - len, "%s%s", i == 0 ? "" : ", ", comm);
 	}
-	return err_set(e, ERR_MISSING, "no program called %s has tracepoints now; there are: %s", service, all);
+	return err_set(e, ERR_MISSING, "no program called %s has tracepoints now; there are: %s",
+	    service, all);
 }
 
 static int
@@ -88,7 +90,8 @@ choose(const struct call *c, struct program *p, const char *service, struct err 
 
 	for (uint32_t i = 0; i < p->listing.nprograms; i++)
 		most += p->listing.programs[i].nevents;
-	if ((p->known = texts_new()) == NULL || (p->events = calloc(most, sizeof *p->events)) == NULL)
+	if ((p->known = texts_new()) == NULL ||
+	    (p->events = calloc(most, sizeof *p->events)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	for (uint32_t i = 0; i < p->listing.nprograms; i++) {
 		comm_of(c, &p->listing.programs[i], comm);
@@ -131,11 +134,13 @@ remark(void *of, bool wrong, int line, const char *words)
 	struct remarks *r = of;
 
 	r->wrong += wrong;
-	json_array_append_new(r->list, json_pack("{s:o, s:b, s:s}", "line", line > 0 ? json_integer(line) : json_null(), "wrong",
-	    wrong, "words", pen_clean(r->call->out, words)));
+	json_array_append_new(r->list,
+	    json_pack("{s:o, s:b, s:s}", "line", line > 0 ? json_integer(line) : json_null(),
+		"wrong", wrong, "words", pen_clean(r->call->out, words)));
 	if (r->call->value[FLAG_JSON] != NULL)
 		return;
-	fprintf(r->call->out->out, line > 0 ? "%s:%d: " : "%s: ", pen_clean(r->call->out, r->path), line);
+	fprintf(r->call->out->out, line > 0 ? "%s:%d: " : "%s: ", pen_clean(r->call->out, r->path),
+	    line);
 	fprintf(r->call->out->out, "%s%s\n", wrong ? "" : "note: ", pen_clean(r->call->out, words));
 }
 
@@ -166,12 +171,14 @@ print_sum(struct call *c, const struct remarks *r, const struct program *p)
 	if (r->wrong == 0)
 		fputs("nothing is wrong", out);
 	else
-		fprintf(out, "%s wrong", r->wrong == 1 ? "one thing is" : pen_printf(c->out, "%u things are", r->wrong));
+		fprintf(out, "%s wrong",
+		    r->wrong == 1 ? "one thing is" : pen_printf(c->out, "%u things are", r->wrong));
 	if (p == NULL)
 		fputs(r->wrong == 0 ? "; no program was asked\n" : "\n", out);
 	else
-		fprintf(out, ", by %s tracepoints of %s (process %u%s)\n", pen_count(c->out, p->nevents),
-		    pen_clean(c->out, p->comm), p->pid, p->nprograms > 1 ? " and others" : "");
+		fprintf(out, ", by %s tracepoints of %s (process %u%s)\n",
+		    pen_count(c->out, p->nevents), pen_clean(c->out, p->comm), p->pid,
+		    p->nprograms > 1 ? " and others" : "");
 }
 
 static void
@@ -183,11 +190,14 @@ print_check(struct call *c, struct remarks *r, const struct mapping *m, const st
 		print_sum(c, r, p);
 		return;
 	}
-	answer = json_pack("{s:b, s:s, s:s?, s:I, s:O}", "ok", r->wrong == 0, "file", pen_clean(c->out, r->path), "service",
-	    m != NULL ? pen_clean(c->out, m->service) : NULL, "wrong", (json_int_t)r->wrong, "said", r->list);
-	json_object_set_new(answer, "program", p == NULL ? json_null() : json_pack("{s:s, s:I, s:I, s:I}", "name",
-	    pen_clean(c->out, p->comm), "pid", (json_int_t)p->pid, "programs", (json_int_t)p->nprograms, "tracepoints",
-	    (json_int_t)p->nevents));
+	answer = json_pack("{s:b, s:s, s:s?, s:I, s:O}", "ok", r->wrong == 0, "file",
+	    pen_clean(c->out, r->path), "service", m != NULL ? pen_clean(c->out, m->service) : NULL,
+	    "wrong", (json_int_t)r->wrong, "said", r->list);
+	json_object_set_new(answer, "program",
+	    p == NULL ? json_null()
+		      : json_pack("{s:s, s:I, s:I, s:I}", "name", pen_clean(c->out, p->comm), "pid",
+			    (json_int_t)p->pid, "programs", (json_int_t)p->nprograms, "tracepoints",
+			    (json_int_t)p->nevents));
 	output_json.done(c->out, answer);
 	json_decref(answer);
 }
@@ -227,40 +237,58 @@ check(struct call *c, const char *path)
 static const char *
 id_words(struct pen *p, const struct map_rule *r, const char *field, uint32_t kind)
 {
-	return strcmp(field, r->ids[kind]) == 0 ? field : pen_printf(p, "%s (as %s)", field, r->ids[kind]);
+	return strcmp(field, r->ids[kind]) == 0 ? field
+	                                        : pen_printf(p, "%s (as %s)", field, r->ids[kind]);
 }
 
 static void
 show_thread(struct pen *p, const struct map_rule *r)
 {
-	pen_wrap(p, "     ", pen_printf(p, "begins with %s and ends with %s on the same thread; all that the thread does between them "
-	    "belongs to it", r->begin, r->end));
-	pen_wrap(p, "     ", r->nested ? pen_printf(p, "a pair inside of it is part of it: it ends with as many %s as began", r->end) :
-	    pen_printf(p, "%s inside of it gives it up, and begins another", r->begin));
+	pen_wrap(p, "     ",
+	    pen_printf(p,
+		"begins with %s and ends with %s on the same thread; all that the thread does between them "
+		"belongs to it",
+		r->begin, r->end));
+	pen_wrap(p, "     ",
+	    r->nested
+		? pen_printf(p,
+		      "a pair inside of it is part of it: it ends with as many %s as began", r->end)
+		: pen_printf(p, "%s inside of it gives it up, and begins another", r->begin));
 }
 
 static void
 show_field(struct pen *p, const struct map_rule *r)
 {
-	pen_wrap(p, "     ", pen_printf(p, "begins with %s, which calls it by field %s", r->begin, r->begin_id));
+	pen_wrap(p, "     ",
+	    pen_printf(p, "begins with %s, which calls it by field %s", r->begin, r->begin_id));
 	for (uint32_t i = 0; i < r->nsteps; i++) {
 		const struct map_step *s = &r->steps[i];
 		const char *id = id_words(p, r, s->id, s->id_kind);
 
-		pen_wrap(p, "     ", s->gives == NULL ? pen_printf(p, "%s belongs to it by field %s", s->event, id) :
-		    pen_printf(p, "%s belongs to it by field %s, and from there on it is also called by field %s", s->event, id,
-		    id_words(p, r, s->gives, s->gives_kind)));
+		pen_wrap(p, "     ",
+		    s->gives == NULL
+			? pen_printf(p, "%s belongs to it by field %s", s->event, id)
+			: pen_printf(p,
+			      "%s belongs to it by field %s, and from there on it is also called by field %s",
+			      s->event, id, id_words(p, r, s->gives, s->gives_kind)));
 	}
-	pen_wrap(p, "     ", pen_printf(p, "ends with %s, by field %s", r->end, id_words(p, r, r->end_id, r->end_kind)));
-	pen_wrap(p, "     ", r->carry ? "what a thread does after one of these belongs to it, too, until it ends, the thread comes to "
-	    "another or another thread to it" : "nothing else belongs to it");
+	pen_wrap(p, "     ",
+	    pen_printf(
+		p, "ends with %s, by field %s", r->end, id_words(p, r, r->end_id, r->end_kind)));
+	pen_wrap(p, "     ",
+	    r->carry
+		? "what a thread does after one of these belongs to it, too, until it ends, the thread comes to "
+		  "another or another thread to it"
+		: "nothing else belongs to it");
 }
 
 static void
 show_rule(struct pen *p, const struct map_rule *r)
 {
-	const char *type = r->type != NULL ? pen_printf(p, "type %s", r->type) : r->type_field != NULL ?
-	    pen_printf(p, "its type is field %s of %s", r->type_field, r->begin) : "its type is the name of what it begins with";
+	const char *type = r->type != NULL         ? pen_printf(p, "type %s", r->type)
+	                   : r->type_field != NULL ? pen_printf(p, "its type is field %s of %s",
+							 r->type_field, r->begin)
+	                                           : "its type is the name of what it begins with";
 
 	fputs("\n  ", p->out);
 	pen_put(p, BOLD, r->name);
@@ -269,28 +297,38 @@ show_rule(struct pen *p, const struct map_rule *r)
 		show_thread(p, r);
 	else
 		show_field(p, r);
-	pen_wrap(p, "     ", pen_printf(p, "given up when it is open for over %s", pen_seconds(p, (double)r->limit_ns / 1e9)));
+	pen_wrap(p, "     ",
+	    pen_printf(p, "given up when it is open for over %s",
+		pen_seconds(p, (double)r->limit_ns / 1e9)));
 }
 
 static json_t *
 rule_json(const struct map_rule *r)
 {
-	json_t *o = json_pack("{s:s, s:i, s:s, s:s, s:s, s:s?, s:s?, s:f, s:b}", "name", r->name, "line", r->line, "correlate",
-	    r->correlate == MAP_THREAD ? "thread" : "field", "begin", r->begin, "end", r->end, "type", r->type, "type_field",
-	    r->type_field, "limit_s", (double)r->limit_ns / 1e9, r->correlate == MAP_THREAD ? "nested" : "carry",
-	    r->correlate == MAP_THREAD ? r->nested : r->carry), *steps;
+	json_t *o = json_pack("{s:s, s:i, s:s, s:s, s:s, s:s?, s:s?, s:f, s:b}", "name", r->name,
+		   "line", r->line, "correlate", r->correlate == MAP_THREAD ? "thread" : "field",
+		   "begin", r->begin, "end", r->end, "type", r->type, "type_field", r->type_field,
+		   "limit_s", (double)r->limit_ns / 1e9,
+		   r->correlate == MAP_THREAD ? "nested" : "carry",
+		   r->correlate == MAP_THREAD ? r->nested : r->carry),
+	       *steps;
 
 	if (r->correlate == MAP_THREAD)
 		return o;
-	json_object_set_new(o, "begin_id", json_pack("{s:s, s:s}", "field", r->begin_id, "id", r->ids[0]));
-	json_object_set_new(o, "end_id", json_pack("{s:s, s:s}", "field", r->end_id, "id", r->ids[r->end_kind]));
+	json_object_set_new(
+	    o, "begin_id", json_pack("{s:s, s:s}", "field", r->begin_id, "id", r->ids[0]));
+	json_object_set_new(
+	    o, "end_id", json_pack("{s:s, s:s}", "field", r->end_id, "id", r->ids[r->end_kind]));
 	json_object_set_new(o, "steps", steps = json_array());
 	for (uint32_t i = 0; i < r->nsteps; i++) {
 		const struct map_step *s = &r->steps[i];
 
-		json_array_append_new(steps, json_pack("{s:s, s:{s:s, s:s}, s:o}", "tracepoint", s->event, "by", "field", s->id, "id",
-		    r->ids[s->id_kind], "gives", s->gives == NULL ? json_null() : json_pack("{s:s, s:s}", "field", s->gives, "id",
-		    r->ids[s->gives_kind])));
+		json_array_append_new(
+		    steps, json_pack("{s:s, s:{s:s, s:s}, s:o}", "tracepoint", s->event, "by",
+			       "field", s->id, "id", r->ids[s->id_kind], "gives",
+			       s->gives == NULL ? json_null()
+						: json_pack("{s:s, s:s}", "field", s->gives, "id",
+						      r->ids[s->gives_kind])));
 	}
 	return o;
 }
@@ -304,8 +342,8 @@ show_json(struct pen *p, const struct mapping *m)
 		json_array_append_new(rules, rule_json(&m->rules[i]));
 	for (uint32_t i = 0; map_pattern(m, i) != NULL; i++)
 		json_array_append_new(always, json_string(map_pattern(m, i)));
-	o = json_pack("{s:b, s:s, s:s, s:o, s:o}", "ok", 1, "file", pen_clean(p, m->path), "service", pen_clean(p, m->service),
-	    "requests", rules, "always_on", always);
+	o = json_pack("{s:b, s:s, s:s, s:o, s:o}", "ok", 1, "file", pen_clean(p, m->path),
+	    "service", pen_clean(p, m->service), "requests", rules, "always_on", always);
 	output_json.done(p, o);
 	json_decref(o);
 }

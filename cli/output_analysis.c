@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An analysis document for people: problems first, then all request types, then what was not used. */
+/* An analysis document for people: problems first, then all request types, then what was not used.
+ */
 #include "cli/output.h"
 
 #include <string.h>
@@ -33,13 +34,15 @@ plural(struct pen *p, double n, const char *one, const char *many)
 /* Ends of a text that may go on; nothing where it was empty. */
 struct words {
 	const char *text;
-	bool open;		/* a loop has just begun: no arrow */
+	bool open; /* a loop has just begun: no arrow */
 };
 
 static void
 add_word(struct pen *p, struct words *w, const char *word, bool opens, bool closes)
 {
-	const char *between = w->text[0] == '\0' || closes ? "" : w->open ? " " : pen_printf(p, " %s ", pen_arrow(p));
+	const char *between = w->text[0] == '\0' || closes ? ""
+	                      : w->open                    ? " "
+	                                                   : pen_printf(p, " %s ", pen_arrow(p));
 
 	w->text = pen_printf(p, "%s%s%s%s", w->text, between, closes ? " " : "", word);
 	w->open = opens;
@@ -55,7 +58,8 @@ service_of(struct pen *p, const char *label)
 	return pen_printf(p, "%.*s", len, label);
 }
 
-/* The services that a path leads through, one after the other; what happens in each is the edges' to tell. */
+/* The services that a path leads through, one after the other; what happens in each is the edges'
+ * to tell. */
 static void
 print_path(struct pen *p, const json_t *path)
 {
@@ -64,7 +68,7 @@ print_path(struct pen *p, const json_t *path)
 	size_t i;
 	json_t *v;
 
-	json_array_foreach(path, i, v) {
+	json_array_foreach (path, i, v) {
 		const char *label = pen_clean(p, json_string_value(v));
 		const char *service = service_of(p, label);
 		bool opens = strcmp(label, "(") == 0, closes = strcmp(label, ")+") == 0;
@@ -75,20 +79,28 @@ print_path(struct pen *p, const json_t *path)
 		last = opens || closes ? "" : service;
 	}
 	document_line(p, "path", pen_shorten(p, w.text, 2 * (p->columns - 16)));
-	document_line(p, "", pen_printf(p, "%s in all", plural(p, (double)json_array_size(path), "label", "labels")));
+	document_line(p, "",
+	    pen_printf(
+		p, "%s in all", plural(p, (double)json_array_size(path), "label", "labels")));
 }
 
 static void
 print_times(struct pen *p, const json_t *g)
 {
-	const char *sure = is_null(g, "cv_low") ? "" : pen_printf(p, " (%s to %s)", pen_share(p, number_of(g, "cv_low")),
-	    pen_share(p, number_of(g, "cv_high")));
+	const char *sure = is_null(g, "cv_low")
+	                       ? ""
+	                       : pen_printf(p, " (%s to %s)", pen_share(p, number_of(g, "cv_low")),
+				     pen_share(p, number_of(g, "cv_high")));
 
-	document_line(p, "times", pen_printf(p, "mean %s, CV %s%s, p50 %s, p95 %s, p99 %s", pen_ms(p, number_of(g, "mean_ms")),
-	    pen_share(p, number_of(g, "cv")), sure, pen_ms(p, number_of(g, "p50_ms")), pen_ms(p, number_of(g, "p95_ms")),
-	    pen_ms(p, number_of(g, "p99_ms"))));
+	document_line(p, "times",
+	    pen_printf(p, "mean %s, CV %s%s, p50 %s, p95 %s, p99 %s",
+		pen_ms(p, number_of(g, "mean_ms")), pen_share(p, number_of(g, "cv")), sure,
+		pen_ms(p, number_of(g, "p50_ms")), pen_ms(p, number_of(g, "p95_ms")),
+		pen_ms(p, number_of(g, "p99_ms"))));
 	if (number_of(g, "ignored_mean_ms") > 0)
-		document_line(p, "", pen_printf(p, "without %s of meant waits", pen_ms(p, number_of(g, "ignored_mean_ms"))));
+		document_line(p, "",
+		    pen_printf(p, "without %s of meant waits",
+			pen_ms(p, number_of(g, "ignored_mean_ms"))));
 }
 
 static void
@@ -100,14 +112,21 @@ print_edge(struct pen *p, const json_t *g, const json_t *edge)
 
 	document_line(p, "edge", text_of(p, edge, "from"));
 	document_line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
-	document_line(p, "share", pen_printf(p, "%s %s of the %s (%s to %s), %s, %s", pen_bar(p, number_of(edge, "share"), 10),
-	    pen_share(p, number_of(edge, "share")), slow ? "mean" : "variance", pen_share(p, number_of(edge, "low")),
-	    pen_share(p, number_of(edge, "high")), slow ? pen_ms(p, number_of(edge, "mean_ms")) :
-	    pen_printf(p, "%s of the mean", pen_share(p, number_of(edge, "latency_share"))),
-	    owner[0] != '\0' ? pen_printf(p, "in %s", owner) : "on the way"));
+	document_line(p, "share",
+	    pen_printf(p, "%s %s of the %s (%s to %s), %s, %s",
+		pen_bar(p, number_of(edge, "share"), 10), pen_share(p, number_of(edge, "share")),
+		slow ? "mean" : "variance", pen_share(p, number_of(edge, "low")),
+		pen_share(p, number_of(edge, "high")),
+		slow ? pen_ms(p, number_of(edge, "mean_ms"))
+		     : pen_printf(
+			   p, "%s of the mean", pen_share(p, number_of(edge, "latency_share"))),
+		owner[0] != '\0' ? pen_printf(p, "in %s", owner) : "on the way"));
 	if (json_is_object(tail))
-		document_line(p, "slowest", pen_printf(p, "%s here, usually %s: %s of what they take longer", pen_ms(p, number_of(tail,
-		    "slow_ms")), pen_ms(p, number_of(tail, "usual_ms")), pen_share(p, number_of(tail, "excess_share"))));
+		document_line(p, "slowest",
+		    pen_printf(p, "%s here, usually %s: %s of what they take longer",
+			pen_ms(p, number_of(tail, "slow_ms")),
+			pen_ms(p, number_of(tail, "usual_ms")),
+			pen_share(p, number_of(tail, "excess_share"))));
 }
 
 static const char *
@@ -115,10 +134,12 @@ key_words(struct pen *p, const json_t *key)
 {
 	double pv = number_of(key, "p");
 
-	return pen_printf(p, "%s: %s, %s, n %s", text_of(p, key, "name"), is_true(key, "numeric") ?
-	    pen_printf(p, "R %.2f, rank R %.2f", number_of(key, "r"), number_of(key, "rho")) :
-	    pen_printf(p, "%s of its variance", pen_share(p, number_of(key, "share"))),
-	    pv < 1e-12 ? "p < 1e-12" : pen_printf(p, "p %.1g", pv), pen_count(p, number_of(key, "n")));
+	return pen_printf(p, "%s: %s, %s, n %s", text_of(p, key, "name"),
+	    is_true(key, "numeric")
+		? pen_printf(p, "R %.2f, rank R %.2f", number_of(key, "r"), number_of(key, "rho"))
+		: pen_printf(p, "%s of its variance", pen_share(p, number_of(key, "share"))),
+	    pv < 1e-12 ? "p < 1e-12" : pen_printf(p, "p %.1g", pv),
+	    pen_count(p, number_of(key, "n")));
 }
 
 static void
@@ -134,7 +155,9 @@ print_keys(struct pen *p, const json_t *g)
 			document_line(p, shown++ == 0 ? "because" : "", key_words(p, key));
 	}
 	if (shown == 0)
-		document_line(p, "because", pen_printf(p, "no key explains it, of %s tried", pen_count(p, number_of(g, "keys_tried"))));
+		document_line(p, "because",
+		    pen_printf(p, "no key explains it, of %s tried",
+			pen_count(p, number_of(g, "keys_tried"))));
 }
 
 static void
@@ -144,11 +167,15 @@ print_what_if(struct pen *p, const json_t *w)
 
 	if (!json_is_object(w))
 		return;
-	document_line(p, "what if", pen_printf(p, "always at its median: CV %s %s %s (%s to %s), p95 %s %s %s, p99 %s %s %s",
-	    pen_share(p, number_of(now, "cv")), pen_arrow(p), pen_share(p, number_of(then, "cv")),
-	    pen_share(p, number_of(then, "cv_low")), pen_share(p, number_of(then, "cv_high")),
-	    pen_ms(p, number_of(now, "p95_ms")), pen_arrow(p), pen_ms(p, number_of(then, "p95_ms")),
-	    pen_ms(p, number_of(now, "p99_ms")), pen_arrow(p), pen_ms(p, number_of(then, "p99_ms"))));
+	document_line(p, "what if",
+	    pen_printf(p,
+		"always at its median: CV %s %s %s (%s to %s), p95 %s %s %s, p99 %s %s %s",
+		pen_share(p, number_of(now, "cv")), pen_arrow(p),
+		pen_share(p, number_of(then, "cv")), pen_share(p, number_of(then, "cv_low")),
+		pen_share(p, number_of(then, "cv_high")), pen_ms(p, number_of(now, "p95_ms")),
+		pen_arrow(p), pen_ms(p, number_of(then, "p95_ms")),
+		pen_ms(p, number_of(now, "p99_ms")), pen_arrow(p),
+		pen_ms(p, number_of(then, "p99_ms"))));
 }
 
 static const char *
@@ -156,7 +183,8 @@ exemplar(struct pen *p, const json_t *g, const char *which)
 {
 	const json_t *x = json_object_get(json_object_get(g, "exemplars"), which);
 
-	return pen_printf(p, "%s %s (%s)", which, text_of(p, x, "trace"), pen_ms(p, number_of(x, "total_ms")));
+	return pen_printf(
+	    p, "%s %s (%s)", which, text_of(p, x, "trace"), pen_ms(p, number_of(x, "total_ms")));
 }
 
 static const json_t *
@@ -165,7 +193,7 @@ member_with(const json_t *array, const char *key, const char *value)
 	size_t i;
 	json_t *o;
 
-	json_array_foreach(array, i, o) {
+	json_array_foreach (array, i, o) {
 		const char *s = json_string_value(json_object_get(o, key));
 
 		if (s != NULL && value != NULL && strcmp(s, value) == 0)
@@ -183,7 +211,7 @@ group_of(const json_t *document, const json_t *problem)
 	size_t i;
 	json_t *type;
 
-	json_array_foreach(json_object_get(document, "types"), i, type)
+	json_array_foreach (json_object_get(document, "types"), i, type)
 		if ((g = member_with(json_object_get(type, "groups"), "group", hash)) != NULL)
 			break;
 	return g;
@@ -193,9 +221,11 @@ static void
 print_problem(struct pen *p, const json_t *document, const json_t *problem)
 {
 	const json_t *g = group_of(document, problem);
-	const json_t *edge = json_array_get(json_object_get(g, "edges"), (size_t)number_of(g, "top"));
+	const json_t *edge = json_array_get(
+	    json_object_get(g, "edges"), (size_t)number_of(g, "top"));
 
-	pen_put(p, CYAN, pen_printf(p, "%3.0f  %s", number_of(problem, "rank"), text_of(p, problem, "type")));
+	pen_put(p, CYAN,
+	    pen_printf(p, "%3.0f  %s", number_of(problem, "rank"), text_of(p, problem, "type")));
 	fprintf(p->out, " of %s is ", text_of(p, problem, "service"));
 	pen_put(p, RED, text_of(p, problem, "problem"));
 	fprintf(p->out, ": %s lost in %s\n", pen_ms(p, number_of(problem, "cost_ms")),
@@ -205,8 +235,9 @@ print_problem(struct pen *p, const json_t *document, const json_t *problem)
 	print_edge(p, g, edge);
 	print_keys(p, g);
 	print_what_if(p, json_object_get(g, "what_if"));
-	document_line(p, "traces", pen_printf(p, "%s, %s, %s", exemplar(p, g, "slowest"), exemplar(p, g, "median"),
-	    exemplar(p, g, "fastest")));
+	document_line(p, "traces",
+	    pen_printf(p, "%s, %s, %s", exemplar(p, g, "slowest"), exemplar(p, g, "median"),
+		exemplar(p, g, "fastest")));
 	fputc('\n', p->out);
 }
 
@@ -218,7 +249,8 @@ print_problems(struct pen *p, const json_t *document)
 
 	if (n == 0) {
 		title(p, "no problem");
-		fprintf(p->out, "  no group of %s or more requests is unpredictable (CV over %s) or consistently slow\n",
+		fprintf(p->out,
+		    "  no group of %s or more requests is unpredictable (CV over %s) or consistently slow\n",
 		    pen_count(p, number_of(json_object_get(document, "options"), "traces_min")),
 		    pen_share(p, number_of(json_object_get(document, "options"), "cv_max")));
 		return;
@@ -238,10 +270,11 @@ problems_of(const json_t *type)
 	size_t i, n = 0;
 	json_t *g;
 
-	json_array_foreach(json_object_get(type, "groups"), i, g) {
+	json_array_foreach (json_object_get(type, "groups"), i, g) {
 		const char *word = json_string_value(json_object_get(g, "problem"));
 
-		n += word != NULL && (strcmp(word, "unpredictable") == 0 || strcmp(word, "slow") == 0);
+		n += word != NULL &&
+		     (strcmp(word, "unpredictable") == 0 || strcmp(word, "slow") == 0);
 	}
 	return n;
 }
@@ -249,8 +282,8 @@ problems_of(const json_t *type)
 static void
 print_types(struct pen *p, const json_t *document)
 {
-	static const char *const heads[] = { "  type", "service", "requests", "mean", "CV", "p50", "p95", "p99", "groups",
-		"problems" };
+	static const char *const heads[] = { "  type", "service", "requests", "mean", "CV", "p50",
+		"p95", "p99", "groups", "problems" };
 	struct table t;
 	size_t i;
 	json_t *type;
@@ -259,7 +292,7 @@ print_types(struct pen *p, const json_t *document)
 	table_open(&t, "llrrrrrrrr");
 	for (i = 0; i < sizeof heads / sizeof heads[0]; i++)
 		table_add(&t, heads[i]);
-	json_array_foreach(json_object_get(document, "types"), i, type) {
+	json_array_foreach (json_object_get(document, "types"), i, type) {
 		table_add(&t, pen_printf(p, "  %s", pen_shorten(p, text_of(p, type, "type"), 40)));
 		table_add(&t, pen_shorten(p, text_of(p, type, "service"), 24));
 		table_add(&t, pen_count(p, number_of(type, "count")));
@@ -268,7 +301,8 @@ print_types(struct pen *p, const json_t *document)
 		table_add(&t, pen_ms(p, number_of(type, "p50_ms")));
 		table_add(&t, pen_ms(p, number_of(type, "p95_ms")));
 		table_add(&t, pen_ms(p, number_of(type, "p99_ms")));
-		table_add(&t, pen_count(p, (double)json_array_size(json_object_get(type, "groups"))));
+		table_add(
+		    &t, pen_count(p, (double)json_array_size(json_object_get(type, "groups"))));
 		table_add(&t, pen_count(p, (double)problems_of(type)));
 	}
 	table_print(&t, p);
@@ -279,22 +313,25 @@ print_types(struct pen *p, const json_t *document)
 static void
 print_source(struct pen *p, const json_t *document)
 {
-	const json_t *source = json_object_get(document, "source"), *n = json_object_get(source, "counts");
+	const json_t *source = json_object_get(document, "source"),
+		     *n = json_object_get(source, "counts");
 	double traces = 0, groups = 0;
 	size_t i;
 	json_t *type;
 
-	json_array_foreach(json_object_get(document, "types"), i, type) {
+	json_array_foreach (json_object_get(document, "types"), i, type) {
 		traces += number_of(type, "count");
 		groups += (double)json_array_size(json_object_get(type, "groups"));
 	}
-	fprintf(p->out, "%s of %s in %s", plural(p, traces, "request", "requests"), plural(p, (double)i, "type", "types"),
-	    plural(p, groups, "group", "groups"));
+	fprintf(p->out, "%s of %s in %s", plural(p, traces, "request", "requests"),
+	    plural(p, (double)i, "type", "types"), plural(p, groups, "group", "groups"));
 	if (is_true(source, "live"))
 		fprintf(p->out, ", live since %s\n", text_of(p, source, "since"));
 	else
-		fprintf(p->out, ", from %s in %s\n", number_of(n, "spans") > 0 ? plural(p, number_of(n, "spans"), "span",
-		    "spans") : plural(p, number_of(n, "events"), "event", "events"),
+		fprintf(p->out, ", from %s in %s\n",
+		    number_of(n, "spans") > 0
+			? plural(p, number_of(n, "spans"), "span", "spans")
+			: plural(p, number_of(n, "events"), "event", "events"),
 		    plural(p, number_of(n, "files"), "file", "files"));
 }
 
@@ -321,7 +358,9 @@ static const char *
 first_of(struct pen *p, const json_t *skipped)
 {
 	const char *file = text_of(p, skipped, "file"), *why = text_of(p, skipped, "why");
-	const char *place = is_null(skipped, "offset") ? "" : pen_printf(p, " at byte %.0f", number_of(skipped, "offset"));
+	const char *place = is_null(skipped, "offset")
+	                        ? ""
+	                        : pen_printf(p, " at byte %.0f", number_of(skipped, "offset"));
 
 	if (is_null(skipped, "file") || file[0] == '\0' || strncmp(why, file, strlen(file)) == 0)
 		return why;
@@ -341,7 +380,8 @@ print_count(struct table *t, struct pen *p, double n, const char *words, const c
 static void
 print_skipped(struct pen *p, const json_t *document)
 {
-	const json_t *source = json_object_get(document, "source"), *n = json_object_get(source, "counts"), *s;
+	const json_t *source = json_object_get(document, "source"),
+		     *n = json_object_get(source, "counts"), *s;
 	struct table t;
 	size_t i;
 
@@ -349,9 +389,10 @@ print_skipped(struct pen *p, const json_t *document)
 	table_add(&t, "");
 	table_add(&t, "what");
 	table_add(&t, "first");
-	json_array_foreach(json_object_get(source, "skipped"), i, s)
+	json_array_foreach (json_object_get(source, "skipped"), i, s)
 		print_count(&t, p, number_of(s, "count"), reason_of(p, s), first_of(p, s));
-	print_count(&t, p, number_of(n, "other_groups"), "traces of groups that there was no room for", "");
+	print_count(
+	    &t, p, number_of(n, "other_groups"), "traces of groups that there was no room for", "");
 	print_count(&t, p, number_of(n, "moved"), "steps moved behind their causes (clocks)", "");
 	if (t.cells > 3) {
 		title(p, "not used, or not as it was");
@@ -387,7 +428,7 @@ baselines_print(struct pen *p, const json_t *list)
 	table_add(&t, "name");
 	table_add(&t, "saved");
 	table_add(&t, "KiB");
-	json_array_foreach(list, i, b) {
+	json_array_foreach (list, i, b) {
 		table_add(&t, text_of(p, b, "name"));
 		table_add(&t, text_of(p, b, "saved"));
 		table_add(&t, pen_count(p, number_of(b, "bytes") / 1024));

@@ -7,10 +7,13 @@
 static enum colour
 colour_of(const char *outcome)
 {
-	return strcmp(outcome, "refused") == 0 ? RED : strcmp(outcome, "failed") == 0 ? YELLOW : PLAIN;
+	return strcmp(outcome, "refused") == 0  ? RED
+	       : strcmp(outcome, "failed") == 0 ? YELLOW
+	                                        : PLAIN;
 }
 
-/* "alice (uid 1000, process 4711)", or what of Hone it was, or whose certificate; "": one without. */
+/* "alice (uid 1000, process 4711)", or what of Hone it was, or whose certificate; "": one without.
+ */
 static const char *
 who(struct pen *p, const json_t *row)
 {
@@ -20,7 +23,8 @@ who(struct pen *p, const json_t *row)
 		return user[0] != '\0' ? pen_printf(p, "by %s", user) : "by a stranger";
 	if (is_null(row, "pid"))
 		return pen_printf(p, "%s (uid %.0f)", user, number_of(row, "uid"));
-	return pen_printf(p, "%s (uid %.0f, process %.0f)", user, number_of(row, "uid"), number_of(row, "pid"));
+	return pen_printf(
+	    p, "%s (uid %.0f, process %.0f)", user, number_of(row, "uid"), number_of(row, "pid"));
 }
 
 static void
@@ -52,7 +56,7 @@ audit_print(struct pen *p, const json_t *answer)
 
 	if (json_array_size(rows) == 0)
 		fputs("Nobody has asked for anything that changes something.\n", p->out);
-	json_array_foreach(rows, i, row)
+	json_array_foreach (rows, i, row)
 		print_row(p, row);
 	if (number_of(answer, "left_off") > 0)
 		fprintf(p->out, "%s older ones are not shown; --limit says how many are\n",

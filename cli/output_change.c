@@ -25,13 +25,16 @@ print_suspects(struct pen *p, const json_t *suspects)
 	size_t i;
 	json_t *s;
 
-	json_array_foreach(suspects, i, s)
+	json_array_foreach (suspects, i, s)
 		if (i < SUSPECTS_SHOWN)
-			words = pen_printf(p, "%s%s%s (%.2f)", words, i > 0 ? ", " : "", text_of(p, s, "service"),
-			    number_of(s, "score"));
+			words = pen_printf(p, "%s%s%s (%.2f)", words, i > 0 ? ", " : "",
+			    text_of(p, s, "service"), number_of(s, "score"));
 	if (i > SUSPECTS_SHOWN)
 		words = pen_printf(p, "%s, %zu more", words, i - SUSPECTS_SHOWN);
-	document_line(p, "suspects", words[0] != '\0' ? words : "none: no call takes longer, or goes on otherwise, than chance does");
+	document_line(p, "suspects",
+	    words[0] != '\0'
+		? words
+		: "none: no call takes longer, or goes on otherwise, than chance does");
 }
 
 static void
@@ -41,13 +44,16 @@ print_edges(struct pen *p, const json_t *edges)
 	json_t *e;
 	int shown = 0;
 
-	json_array_foreach(edges, i, e) {
+	json_array_foreach (edges, i, e) {
 		if (number_of(e, "p") > 0.01 || shown == SHOWN)
 			continue;
 		document_line(p, shown++ == 0 ? "edges" : "", text_of(p, e, "from"));
 		document_line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, e, "to")));
-		document_line(p, "", pen_printf(p, "  %s %s %s: %s of all requests' mean, %s", pen_ms(p, number_of(e, "mean_then_ms")),
-		    pen_arrow(p), pen_ms(p, number_of(e, "mean_ms")), signed_ms(p, number_of(e, "change_ms")), chance(p, e)));
+		document_line(p, "",
+		    pen_printf(p, "  %s %s %s: %s of all requests' mean, %s",
+			pen_ms(p, number_of(e, "mean_then_ms")), pen_arrow(p),
+			pen_ms(p, number_of(e, "mean_ms")), signed_ms(p, number_of(e, "change_ms")),
+			chance(p, e)));
 	}
 }
 
@@ -65,14 +71,17 @@ print_operations(struct pen *p, const json_t *operations)
 	size_t i;
 	json_t *o;
 
-	json_array_foreach(operations, i, o) {
+	json_array_foreach (operations, i, o) {
 		if (i == SHOWN)
 			break;
 		document_line(p, i == 0 ? "slower" : "", call_of(p, o, "operation", "far"));
-		document_line(p, "", pen_printf(p, "  %s %s %s %s; %s of %s calls take longer, %s", text_of(p, o, "what")[0] == 'w' ?
-		    "on the way there and back" : "by itself", pen_ms(p, number_of(o, "mean_then_ms")), pen_arrow(p),
-		    pen_ms(p, number_of(o, "mean_ms")), pen_share(p, number_of(o, "slower_share")),
-		    pen_count(p, number_of(o, "calls")), chance(p, o)));
+		document_line(p, "",
+		    pen_printf(p, "  %s %s %s %s; %s of %s calls take longer, %s",
+			text_of(p, o, "what")[0] == 'w' ? "on the way there and back" : "by itself",
+			pen_ms(p, number_of(o, "mean_then_ms")), pen_arrow(p),
+			pen_ms(p, number_of(o, "mean_ms")),
+			pen_share(p, number_of(o, "slower_share")),
+			pen_count(p, number_of(o, "calls")), chance(p, o)));
 	}
 }
 
@@ -82,15 +91,20 @@ print_steps(struct pen *p, const json_t *steps)
 	size_t i;
 	json_t *s;
 
-	json_array_foreach(steps, i, s) {
+	json_array_foreach (steps, i, s) {
 		if (i == SHOWN)
 			break;
-		document_line(p, i == 0 ? "otherwise" : "", pen_printf(p, "after %s", is_null(s, "after") ? "the beginning" :
-		    call_of(p, s, "after", "after_far")));
-		document_line(p, "", pen_printf(p, "  %s comes next, not %s: %s of %s, before %s of %s, %s", is_null(s, "then") ? "the end" :
-		    call_of(p, s, "then", "then_far"), call_of(p, s, "instead_of", "instead_of_far"),
-		    pen_count(p, number_of(s, "count")), pen_count(p, number_of(s, "of")), pen_count(p, number_of(s, "count_then")),
-		    pen_count(p, number_of(s, "of_then")), chance(p, s)));
+		document_line(p, i == 0 ? "otherwise" : "",
+		    pen_printf(p, "after %s",
+			is_null(s, "after") ? "the beginning"
+					    : call_of(p, s, "after", "after_far")));
+		document_line(p, "",
+		    pen_printf(p, "  %s comes next, not %s: %s of %s, before %s of %s, %s",
+			is_null(s, "then") ? "the end" : call_of(p, s, "then", "then_far"),
+			call_of(p, s, "instead_of", "instead_of_far"),
+			pen_count(p, number_of(s, "count")), pen_count(p, number_of(s, "of")),
+			pen_count(p, number_of(s, "count_then")),
+			pen_count(p, number_of(s, "of_then")), chance(p, s)));
 	}
 }
 
@@ -101,7 +115,9 @@ print_calls(struct pen *p, const json_t *type)
 	size_t vanished = json_array_size(json_object_get(type, "vanished"));
 
 	if (appeared + vanished > 0)
-		document_line(p, "calls", pen_printf(p, "%zu that were not there before, %zu that are there no more", appeared, vanished));
+		document_line(p, "calls",
+		    pen_printf(p, "%zu that were not there before, %zu that are there no more",
+			appeared, vanished));
 }
 
 static void
@@ -109,13 +125,18 @@ print_type(struct pen *p, const json_t *type)
 {
 	fputs("\n  ", p->out);
 	pen_put(p, CYAN, text_of(p, type, "type"));
-	fprintf(p->out, " of %s: mean %s %s %s\n", text_of(p, type, "service"), pen_ms(p, number_of(type, "mean_then_ms")),
-	    pen_arrow(p), pen_ms(p, number_of(type, "mean_ms")));
-	document_line(p, "change", pen_printf(p, "%s (%s to %s) in %s requests, before %s", signed_ms(p, number_of(type, "change_ms")),
-	    signed_ms(p, number_of(type, "low_ms")), signed_ms(p, number_of(type, "high_ms")), pen_count(p, number_of(type,
-	    "count")), pen_count(p, number_of(type, "count_then"))));
-	document_line(p, "", pen_printf(p, "%s on the same paths, %s by taking others", signed_ms(p, number_of(type, "within_ms")),
-	    signed_ms(p, number_of(type, "mix_ms"))));
+	fprintf(p->out, " of %s: mean %s %s %s\n", text_of(p, type, "service"),
+	    pen_ms(p, number_of(type, "mean_then_ms")), pen_arrow(p),
+	    pen_ms(p, number_of(type, "mean_ms")));
+	document_line(p, "change",
+	    pen_printf(p, "%s (%s to %s) in %s requests, before %s",
+		signed_ms(p, number_of(type, "change_ms")), signed_ms(p, number_of(type, "low_ms")),
+		signed_ms(p, number_of(type, "high_ms")), pen_count(p, number_of(type, "count")),
+		pen_count(p, number_of(type, "count_then"))));
+	document_line(p, "",
+	    pen_printf(p, "%s on the same paths, %s by taking others",
+		signed_ms(p, number_of(type, "within_ms")),
+		signed_ms(p, number_of(type, "mix_ms"))));
 	print_edges(p, json_object_get(type, "edges"));
 	print_operations(p, json_object_get(type, "operations"));
 	print_steps(p, json_object_get(type, "steps"));
@@ -128,7 +149,7 @@ print_names(struct pen *p, const char *name, const json_t *names)
 	size_t i;
 	json_t *v;
 
-	json_array_foreach(names, i, v)
+	json_array_foreach (names, i, v)
 		document_line(p, i == 0 ? name : "", pen_clean(p, json_string_value(v)));
 }
 
@@ -142,7 +163,7 @@ change_print(struct pen *p, const json_t *change)
 	pen_put(p, BOLD, pen_printf(p, "what changed since %s", text_of(p, change, "name")));
 	fprintf(p->out, " (%s)\n\n", text_of(p, change, "made"));
 	print_suspects(p, json_object_get(change, "suspects"));
-	json_array_foreach(json_object_get(change, "types"), i, type)
+	json_array_foreach (json_object_get(change, "types"), i, type)
 		print_type(p, type);
 	print_names(p, "new types", json_object_get(change, "types_appeared"));
 	print_names(p, "gone", json_object_get(change, "types_vanished"));

@@ -33,9 +33,9 @@ dearest(const json_t *nodes)
 	size_t i;
 	json_t *n;
 
-	json_array_foreach(nodes, i, n)
+	json_array_foreach (nodes, i, n)
 		if (most == NULL || number_of(json_object_get(n, "now"), "core_pct") >
-		    number_of(json_object_get(most, "now"), "core_pct"))
+					number_of(json_object_get(most, "now"), "core_pct"))
 			most = n;
 	return most;
 }
@@ -43,25 +43,38 @@ dearest(const json_t *nodes)
 static void
 print_now(struct pen *p, const json_t *cost)
 {
-	const json_t *nodes = json_object_get(cost, "nodes"), *most = dearest(nodes), *n = json_object_get(most, "now");
+	const json_t *nodes = json_object_get(cost, "nodes"), *most = dearest(nodes),
+		     *n = json_object_get(most, "now");
 	const json_t *sum = json_object_get(cost, "now");
 	size_t count = json_array_size(nodes);
 
-	line(p, "cost", PLAIN, pen_printf(p, "%.2f %% of a core on %s (programs %.2f, agent %.2f, tracer %.2f)",
-	    number_of(n, "core_pct"), pen_shorten(p, text_of(p, most, "node"), NAME_COLUMNS), number_of(n, "programs_pct"),
-	    number_of(n, "agent_pct"), number_of(n, "tracer_pct")));
-	line(p, "", PLAIN, pen_printf(p, "%s%s%.0f MiB of buffers, %s/s", count == 1 ? "" :
-	    pen_printf(p, "%.2f %% on %zu nodes, ", number_of(sum, "core_pct"), count),
-	    number_of(cost, "budget_pct") <= 0 ? "" : pen_printf(p, "%s %g %%; ", count == 1 ? "it may" : "each may",
-	    number_of(cost, "budget_pct")), number_of(sum, "ring_mib"), bytes_of(p, number_of(sum, "bytes_per_second"))));
+	line(p, "cost", PLAIN,
+	    pen_printf(p, "%.2f %% of a core on %s (programs %.2f, agent %.2f, tracer %.2f)",
+		number_of(n, "core_pct"), pen_shorten(p, text_of(p, most, "node"), NAME_COLUMNS),
+		number_of(n, "programs_pct"), number_of(n, "agent_pct"),
+		number_of(n, "tracer_pct")));
+	line(p, "", PLAIN,
+	    pen_printf(p, "%s%s%.0f MiB of buffers, %s/s",
+		count == 1
+		    ? ""
+		    : pen_printf(p, "%.2f %% on %zu nodes, ", number_of(sum, "core_pct"), count),
+		number_of(cost, "budget_pct") <= 0
+		    ? ""
+		    : pen_printf(p, "%s %g %%; ", count == 1 ? "it may" : "each may",
+			  number_of(cost, "budget_pct")),
+		number_of(sum, "ring_mib"), bytes_of(p, number_of(sum, "bytes_per_second"))));
 }
 
 static void
 print_all(struct pen *p, const json_t *all)
 {
-	line(p, "", PLAIN, pen_printf(p, "in %s: %s of CPU%s, %s sent", pen_seconds(p, number_of(all, "seconds")),
-	    pen_seconds(p, number_of(all, "cpu_s")), is_null(all, "record_ns") ? "" :
-	    pen_printf(p, ", %s a record", pen_ms(p, number_of(all, "record_ns") / 1e6)), bytes_of(p, number_of(all, "bytes"))));
+	line(p, "", PLAIN,
+	    pen_printf(p, "in %s: %s of CPU%s, %s sent", pen_seconds(p, number_of(all, "seconds")),
+		pen_seconds(p, number_of(all, "cpu_s")),
+		is_null(all, "record_ns")
+		    ? ""
+		    : pen_printf(p, ", %s a record", pen_ms(p, number_of(all, "record_ns") / 1e6)),
+		bytes_of(p, number_of(all, "bytes"))));
 }
 
 /* The types of which not all requests are. */
@@ -73,13 +86,14 @@ print_sampled(struct pen *p, const json_t *types)
 	size_t i;
 	json_t *t;
 
-	json_array_foreach(types, i, t) {
+	json_array_foreach (types, i, t) {
 		if (is_null(t, "sampled") || number_of(t, "sampled") > 0.9999)
 			continue;
 		if (++shown > TYPES_SHOWN)
 			more++;
 		else
-			said = pen_printf(p, "%s%s%s of %s", said, said[0] != '\0' ? ", " : "", pen_share(p, number_of(t, "sampled")),
+			said = pen_printf(p, "%s%s%s of %s", said, said[0] != '\0' ? ", " : "",
+			    pen_share(p, number_of(t, "sampled")),
 			    pen_shorten(p, text_of(p, t, "type"), NAME_COLUMNS));
 	}
 	if (more > 0)
@@ -96,10 +110,12 @@ print_over(struct pen *p, const json_t *nodes)
 	size_t i;
 	json_t *n;
 
-	json_array_foreach(nodes, i, n) {
+	json_array_foreach (nodes, i, n) {
 		if (text_of(p, n, "over")[0] == '\0')
 			continue;
-		pen_put(p, RED, pen_printf(p, "over       %s\n", pen_shorten(p, text_of(p, n, "node"), NAME_COLUMNS)));
+		pen_put(p, RED,
+		    pen_printf(
+			p, "over       %s\n", pen_shorten(p, text_of(p, n, "node"), NAME_COLUMNS)));
 		pen_wrap(p, "           ", text_of(p, n, "over"));
 	}
 }
@@ -137,8 +153,8 @@ add_node(struct table *t, struct pen *p, const json_t *cost)
 void
 costs_print(struct pen *p, const json_t *agents)
 {
-	static const char *const heads[] = { "NODE", "OF A CORE", "PROGRAMS", "AGENT", "TRACER", "SENDS", "CPU", "SENT",
-		"A RECORD" };
+	static const char *const heads[] = { "NODE", "OF A CORE", "PROGRAMS", "AGENT", "TRACER",
+		"SENDS", "CPU", "SENT", "A RECORD" };
 	json_t *a, *over = json_array();
 	struct table t;
 	size_t i, rows = 0;
@@ -146,7 +162,7 @@ costs_print(struct pen *p, const json_t *agents)
 	table_open(&t, "lrrrrrrrr");
 	for (i = 0; i < sizeof heads / sizeof heads[0]; i++)
 		table_add(&t, heads[i]);
-	json_array_foreach(agents, i, a)
+	json_array_foreach (agents, i, a)
 		if (!is_null(a, "cost")) {
 			add_node(&t, p, json_object_get(a, "cost"));
 			json_array_append(over, json_object_get(a, "cost"));

@@ -21,22 +21,26 @@ history_print(struct pen *p, const json_t *a)
 
 	if (json_array_size(runs) == 0)
 		fputs("No diagnosis has been started; hone start TYPE begins one.\n", p->out);
-	json_array_foreach(runs, i, r) {
+	json_array_foreach (runs, i, r) {
 		size_t more = json_array_size(json_object_get(r, "verdicts"));
 
-		pen_put(p, BOLD, pen_printf(p, "%-4.0f %s", number_of(r, "run"), text_of(p, r, "type")));
+		pen_put(p, BOLD,
+		    pen_printf(p, "%-4.0f %s", number_of(r, "run"), text_of(p, r, "type")));
 		fputs("  ", p->out);
 		pen_put(p, colour_of(text_of(p, r, "state")), text_of(p, r, "state"));
-		fprintf(p->out, "  %s%s%s\n     %s, %.0f cycle%s, %.0f of %.0f tracepoints, %s\n", text_of(p, r, "begun"),
-		    text_of(p, r, "by")[0] != '\0' ? "  by " : "", text_of(p, r, "by"),
-		    text_of(p, r, "strategy"), number_of(r, "cycles"), number_of(r, "cycles") == 1 ? "" : "s",
-		    number_of(r, "tracepoints_used"), number_of(r, "tracepoints_all"), pen_seconds(p, number_of(r, "seconds")));
+		fprintf(p->out, "  %s%s%s\n     %s, %.0f cycle%s, %.0f of %.0f tracepoints, %s\n",
+		    text_of(p, r, "begun"), text_of(p, r, "by")[0] != '\0' ? "  by " : "",
+		    text_of(p, r, "by"), text_of(p, r, "strategy"), number_of(r, "cycles"),
+		    number_of(r, "cycles") == 1 ? "" : "s", number_of(r, "tracepoints_used"),
+		    number_of(r, "tracepoints_all"), pen_seconds(p, number_of(r, "seconds")));
 		if (text_of(p, r, "words")[0] != '\0')
-			pen_wrap(p, "     ", pen_printf(p, "%s%s", text_of(p, r, "words"), more > 1 ? pen_printf(p, " (and %zu more)",
-			    more - 1) : ""));
+			pen_wrap(p, "     ",
+			    pen_printf(p, "%s%s", text_of(p, r, "words"),
+				more > 1 ? pen_printf(p, " (and %zu more)", more - 1) : ""));
 	}
 	if (number_of(a, "left_off") > 0)
-		fprintf(p->out, "%s older ones are not shown; --limit says how many are\n", pen_count(p, number_of(a, "left_off")));
+		fprintf(p->out, "%s older ones are not shown; --limit says how many are\n",
+		    pen_count(p, number_of(a, "left_off")));
 }
 
 /* ---- diff ---- */
@@ -46,8 +50,8 @@ share_of(struct pen *p, const json_t *v)
 {
 	if (is_null(v, "share"))
 		return "";
-	return pen_printf(p, "%s %s", pen_share(p, number_of(v, "share")), interval_of(p, number_of(v, "share_low"),
-	    number_of(v, "share_high")));
+	return pen_printf(p, "%s %s", pen_share(p, number_of(v, "share")),
+	    interval_of(p, number_of(v, "share_low"), number_of(v, "share_high")));
 }
 
 static const char *
@@ -57,8 +61,8 @@ mean_of(struct pen *p, const json_t *v)
 		return "";
 	if (is_null(v, "mean_low_ms"))
 		return pen_ms(p, number_of(v, "mean_ms"));
-	return pen_printf(p, "%s (%s to %s)", pen_ms(p, number_of(v, "mean_ms")), pen_ms(p, number_of(v, "mean_low_ms")),
-	    pen_ms(p, number_of(v, "mean_high_ms")));
+	return pen_printf(p, "%s (%s to %s)", pen_ms(p, number_of(v, "mean_ms")),
+	    pen_ms(p, number_of(v, "mean_low_ms")), pen_ms(p, number_of(v, "mean_high_ms")));
 }
 
 static const char *
@@ -91,16 +95,21 @@ add_row(struct table *t, const char *name, const char *before, const char *after
 static void
 print_measures(struct pen *p, const json_t *change)
 {
-	const json_t *before = json_object_get(change, "before"), *after = json_object_get(change, "after");
+	const json_t *before = json_object_get(change, "before"),
+		     *after = json_object_get(change, "after");
 	struct table t;
 
 	table_open(&t, "llll");
-	add_row(&t, "", json_is_object(before) ? "BEFORE" : "", json_is_object(after) ? "AFTER" : "", "");
+	add_row(&t, "", json_is_object(before) ? "BEFORE" : "",
+	    json_is_object(after) ? "AFTER" : "", "");
 	if (share_of(p, before)[0] != '\0' || share_of(p, after)[0] != '\0')
-		add_row(&t, "  share", share_of(p, before), share_of(p, after), strcmp(text_of(p, change, "what"), "moved") == 0 ? "of another edge" :
-		    overlap_words(change, "share_overlaps"));
+		add_row(&t, "  share", share_of(p, before), share_of(p, after),
+		    strcmp(text_of(p, change, "what"), "moved") == 0
+			? "of another edge"
+			: overlap_words(change, "share_overlaps"));
 	add_row(&t, "  CV", cv_of(p, before), cv_of(p, after), "");
-	add_row(&t, "  mean", mean_of(p, before), mean_of(p, after), overlap_words(change, "mean_overlaps"));
+	add_row(&t, "  mean", mean_of(p, before), mean_of(p, after),
+	    overlap_words(change, "mean_overlaps"));
 	if (p95_of(p, before)[0] != '\0' || p95_of(p, after)[0] != '\0')
 		add_row(&t, "  p95", p95_of(p, before), p95_of(p, after), "");
 	table_print(&t, p);
@@ -115,13 +124,16 @@ print_foretold(struct pen *p, const json_t *f)
 	if (!json_is_object(f) || is_null(f, "happened_cv"))
 		return;
 	if (!is_null(f, "cv_low") && !is_null(f, "cv_high"))
-		bounds = pen_printf(p, " (%s to %s)", pen_share(p, number_of(f, "cv_low")), pen_share(p, number_of(f, "cv_high")));
+		bounds = pen_printf(p, " (%s to %s)", pen_share(p, number_of(f, "cv_low")),
+		    pen_share(p, number_of(f, "cv_high")));
 	if (!is_null(f, "within"))
 		said = is_true(f, "within") ? ", as foretold" : ", not as foretold";
-	fprintf(p->out, "  were it mended, the CV would be %s%s: it is %s%s\n", pen_share(p, number_of(f, "cv")), bounds,
-	    pen_share(p, number_of(f, "happened_cv")), said);
+	fprintf(p->out, "  were it mended, the CV would be %s%s: it is %s%s\n",
+	    pen_share(p, number_of(f, "cv")), bounds, pen_share(p, number_of(f, "happened_cv")),
+	    said);
 	if (!is_null(f, "p95_ms") && !is_null(f, "happened_p95_ms"))
-		fprintf(p->out, "  and the p95 %s: it is %s\n", pen_ms(p, number_of(f, "p95_ms")), pen_ms(p, number_of(f, "happened_p95_ms")));
+		fprintf(p->out, "  and the p95 %s: it is %s\n", pen_ms(p, number_of(f, "p95_ms")),
+		    pen_ms(p, number_of(f, "happened_p95_ms")));
 }
 
 static const char *
@@ -129,17 +141,23 @@ edge_words(struct pen *p, const json_t *v)
 {
 	const json_t *edge = json_object_get(v, "edge");
 
-	return pen_printf(p, "%s %s %s", text_of(p, edge, "from"), pen_arrow(p), text_of(p, edge, "to"));
+	return pen_printf(
+	    p, "%s %s %s", text_of(p, edge, "from"), pen_arrow(p), text_of(p, edge, "to"));
 }
 
 static void
 print_change(struct pen *p, const json_t *change)
 {
-	const json_t *before = json_object_get(change, "before"), *after = json_object_get(change, "after");
+	const json_t *before = json_object_get(change, "before"),
+		     *after = json_object_get(change, "after");
 	const char *what = text_of(p, change, "what");
 
 	fputc('\n', p->out);
-	pen_put(p, strcmp(what, "gone") == 0 ? GREEN : strcmp(what, "same") == 0 ? BOLD : RED, what);
+	pen_put(p,
+	    strcmp(what, "gone") == 0   ? GREEN
+	    : strcmp(what, "same") == 0 ? BOLD
+					: RED,
+	    what);
 	fprintf(p->out, "  %s\n", edge_words(p, json_is_object(before) ? before : after));
 	if (strcmp(what, "moved") == 0)
 		fprintf(p->out, "   to  %s\n", edge_words(p, after));
@@ -150,9 +168,11 @@ print_change(struct pen *p, const json_t *change)
 static void
 print_run(struct pen *p, const char *name, const json_t *r)
 {
-	line_print(p, name, pen_printf(p, "diagnosis %.0f of %s: %s, %.0f cycles, %.0f tracepoints, %s", number_of(r, "run"),
-	    text_of(p, r, "begun"), text_of(p, r, "state"), number_of(r, "cycles"), number_of(r, "tracepoints_used"),
-	    pen_seconds(p, number_of(r, "seconds"))));
+	line_print(p, name,
+	    pen_printf(p, "diagnosis %.0f of %s: %s, %.0f cycles, %.0f tracepoints, %s",
+		number_of(r, "run"), text_of(p, r, "begun"), text_of(p, r, "state"),
+		number_of(r, "cycles"), number_of(r, "tracepoints_used"),
+		pen_seconds(p, number_of(r, "seconds"))));
 }
 
 void
@@ -168,6 +188,6 @@ diff_print(struct pen *p, const json_t *a)
 	print_run(p, "after", json_object_get(a, "after"));
 	if (json_array_size(changes) == 0)
 		fputs("\nNeither has a verdict.\n", p->out);
-	json_array_foreach(changes, i, change)
+	json_array_foreach (changes, i, change)
 		print_change(p, change);
 }

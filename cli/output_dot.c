@@ -29,8 +29,9 @@ put(struct buf *out, const char *s)
 static const char *
 fill_of(const char *state)
 {
-	static const char *const colours[][2] = { { "isolates", "#cfe8d5" }, { "explained", "#a9d8b5" }, { "bottom", "#a9d8b5" },
-		{ "separates", "#cfe3f5" }, { "probing", "#fbe9b7" }, { "open", "#f4f4f1" }, { "withdrawn", "#f3d0c3" },
+	static const char *const colours[][2] = { { "isolates", "#cfe8d5" },
+		{ "explained", "#a9d8b5" }, { "bottom", "#a9d8b5" }, { "separates", "#cfe3f5" },
+		{ "probing", "#fbe9b7" }, { "open", "#f4f4f1" }, { "withdrawn", "#f3d0c3" },
 		{ "no help", "#e8e8e6" } };
 
 	for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++)
@@ -44,8 +45,10 @@ put_share(struct buf *out, const json_t *h)
 {
 	bool settled = number_of(h, "settled_traces") > 0 && !is_null(h, "settled_share");
 
-	buf_printf(out, "%.0f %% (%.0f..%.0f) of %.0f traces", number_of(h, settled ? "settled_share" : "share") * 100,
-	    number_of(h, settled ? "settled_low" : "share_low") * 100, number_of(h, settled ? "settled_high" : "share_high") * 100,
+	buf_printf(out, "%.0f %% (%.0f..%.0f) of %.0f traces",
+	    number_of(h, settled ? "settled_share" : "share") * 100,
+	    number_of(h, settled ? "settled_low" : "share_low") * 100,
+	    number_of(h, settled ? "settled_high" : "share_high") * 100,
 	    number_of(h, settled ? "settled_traces" : "traces"));
 }
 
@@ -55,7 +58,8 @@ put_hypothesis(struct buf *out, const json_t *h)
 	const json_t *edge = json_object_get(h, "edge");
 	const char *presence = word_of(h, "presence");
 
-	buf_printf(out, "\t\th%.0f [fillcolor=\"%s\", label=\"", number_of(h, "id"), fill_of(word_of(h, "state")));
+	buf_printf(out, "\t\th%.0f [fillcolor=\"%s\", label=\"", number_of(h, "id"),
+	    fill_of(word_of(h, "state")));
 	put(out, presence[0] == ' ' ? "" : presence);
 	put(out, presence[0] == ' ' || presence[0] == '\0' ? "" : " ");
 	put(out, title_of(h));
@@ -69,18 +73,20 @@ put_hypothesis(struct buf *out, const json_t *h)
 	put_share(out, h);
 	buf_printf(out, "\"];\n");
 	if (!is_null(h, "parent"))
-		buf_printf(out, "\t\th%.0f -> h%.0f;\n", number_of(h, "parent"), number_of(h, "id"));
+		buf_printf(
+		    out, "\t\th%.0f -> h%.0f;\n", number_of(h, "parent"), number_of(h, "id"));
 }
 
 static void
 put_verdict(struct buf *out, const json_t *run, const json_t *v)
 {
-	buf_printf(out, "\t\tv%.0f_%.0f [shape=note, fillcolor=\"#ffffff\", label=\"", number_of(run, "run"), number_of(v, "rank"));
+	buf_printf(out, "\t\tv%.0f_%.0f [shape=note, fillcolor=\"#ffffff\", label=\"",
+	    number_of(run, "run"), number_of(v, "rank"));
 	put(out, word_of(v, "kind"));
 	buf_printf(out, "\\n");
 	put(out, word_of(v, "words"));
-	buf_printf(out, "\"];\n\t\th%.0f -> v%.0f_%.0f [style=dashed];\n", number_of(v, "hypothesis"), number_of(run, "run"),
-	    number_of(v, "rank"));
+	buf_printf(out, "\"];\n\t\th%.0f -> v%.0f_%.0f [style=dashed];\n",
+	    number_of(v, "hypothesis"), number_of(run, "run"), number_of(v, "rank"));
 }
 
 void
@@ -89,16 +95,17 @@ dot_forest(struct buf *out, const json_t *answer)
 	size_t i, k;
 	json_t *run, *o;
 
-	buf_printf(out, "digraph forest {\n\tnode [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10];\n");
-	json_array_foreach(json_object_get(answer, "runs"), i, run) {
+	buf_printf(out,
+	    "digraph forest {\n\tnode [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10];\n");
+	json_array_foreach (json_object_get(answer, "runs"), i, run) {
 		buf_printf(out, "\tsubgraph cluster_%.0f {\n\t\tlabel=\"", number_of(run, "run"));
 		put(out, word_of(run, "type"));
 		buf_printf(out, ": diagnosis %.0f, ", number_of(run, "run"));
 		put(out, word_of(run, "state"));
 		buf_printf(out, "\";\n");
-		json_array_foreach(json_object_get(run, "hypotheses"), k, o)
+		json_array_foreach (json_object_get(run, "hypotheses"), k, o)
 			put_hypothesis(out, o);
-		json_array_foreach(json_object_get(run, "verdicts"), k, o)
+		json_array_foreach (json_object_get(run, "verdicts"), k, o)
 			put_verdict(out, run, o);
 		buf_printf(out, "\t}\n");
 	}
@@ -113,7 +120,7 @@ put_places(struct buf *out, const json_t *places, const char *unit)
 	size_t i;
 	json_t *o;
 
-	json_array_foreach(places, i, o) {
+	json_array_foreach (places, i, o) {
 		if (strcmp(word_of(o, "unit"), unit) != 0)
 			continue;
 		buf_printf(out, "\t\tp%.0f [label=\"", number_of(o, "place"));
@@ -128,9 +135,10 @@ put_steps(struct buf *out, const json_t *place)
 	size_t i;
 	json_t *s;
 
-	json_array_foreach(json_object_get(place, "steps"), i, s)
-		buf_printf(out, "\tp%.0f -> p%.0f [label=\"%.0f %%, %.3g ms\", penwidth=%.2f];\n", number_of(place, "place"),
-		    number_of(s, "to"), number_of(s, "share") * 100, number_of(s, "mean_ms"), 0.5 + 2.5 * number_of(s, "share"));
+	json_array_foreach (json_object_get(place, "steps"), i, s)
+		buf_printf(out, "\tp%.0f -> p%.0f [label=\"%.0f %%, %.3g ms\", penwidth=%.2f];\n",
+		    number_of(place, "place"), number_of(s, "to"), number_of(s, "share") * 100,
+		    number_of(s, "mean_ms"), 0.5 + 2.5 * number_of(s, "share"));
 }
 
 /* To the place that the unit begins with. */
@@ -140,18 +148,21 @@ put_handovers(struct buf *out, const json_t *places, const json_t *place)
 	size_t i, k;
 	json_t *u, *o;
 
-	json_array_foreach(json_object_get(place, "units"), i, u)
-		json_array_foreach(places, k, o)
-			if (strcmp(word_of(o, "unit"), word_of(u, "unit")) == 0 && strcmp(word_of(o, "label"), word_of(u, "unit")) == 0 &&
+	json_array_foreach (json_object_get(place, "units"), i, u)
+		json_array_foreach (places, k, o)
+			if (strcmp(word_of(o, "unit"), word_of(u, "unit")) == 0 &&
+			    strcmp(word_of(o, "label"), word_of(u, "unit")) == 0 &&
 			    strcmp(word_of(o, "unit"), word_of(place, "unit")) != 0)
-				buf_printf(out, "\tp%.0f -> p%.0f [style=dashed];\n", number_of(place, "place"), number_of(o, "place"));
+				buf_printf(out, "\tp%.0f -> p%.0f [style=dashed];\n",
+				    number_of(place, "place"), number_of(o, "place"));
 }
 
 static bool
 first_of_unit(const json_t *places, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
-		if (strcmp(word_of(json_array_get(places, i), "unit"), word_of(json_array_get(places, at), "unit")) == 0)
+		if (strcmp(word_of(json_array_get(places, i), "unit"),
+			word_of(json_array_get(places, at), "unit")) == 0)
 			return false;
 	return true;
 }
@@ -159,14 +170,16 @@ first_of_unit(const json_t *places, size_t at)
 void
 dot_space(struct buf *out, const json_t *document)
 {
-	const json_t *type = json_array_get(json_object_get(document, "types"), 0), *places = json_object_get(type, "graph");
+	const json_t *type = json_array_get(json_object_get(document, "types"), 0),
+		     *places = json_object_get(type, "graph");
 	size_t i;
 	json_t *o;
 
 	buf_printf(out, "digraph space {\n\tlabel=\"");
 	put(out, word_of(type, "type"));
-	buf_printf(out, "\";\n\tnode [shape=box, fontname=\"sans-serif\", fontsize=10];\n\tedge [fontsize=9];\n");
-	json_array_foreach(places, i, o) {
+	buf_printf(out,
+	    "\";\n\tnode [shape=box, fontname=\"sans-serif\", fontsize=10];\n\tedge [fontsize=9];\n");
+	json_array_foreach (places, i, o) {
 		if (!first_of_unit(places, i))
 			continue;
 		buf_printf(out, "\tsubgraph cluster_%zu {\n\t\tlabel=\"", i);
@@ -175,7 +188,7 @@ dot_space(struct buf *out, const json_t *document)
 		put_places(out, places, word_of(o, "unit"));
 		buf_printf(out, "\t}\n");
 	}
-	json_array_foreach(places, i, o) {
+	json_array_foreach (places, i, o) {
 		put_steps(out, o);
 		put_handovers(out, places, o);
 	}

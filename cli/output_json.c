@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* For programs: the answer as it came. */
-#define _GNU_SOURCE	/* for fwrite_unlocked() */
+#define _GNU_SOURCE /* for fwrite_unlocked() */
 #include "cli/output.h"
 
 static void
@@ -16,11 +16,13 @@ write_piece(const char *piece, size_t len, void *out)
 	return fwrite_unlocked(piece, 1, len, out) == len ? 0 : -1;
 }
 
-/* It may be many MiB, for programs to read: on one line, and nine digits are more than is known of what was measured. */
+/* It may be many MiB, for programs to read: on one line, and nine digits are more than is known of
+ * what was measured. */
 static void
 print_document(struct pen *p, const json_t *document)
 {
-	json_dump_callback(document, write_piece, p->out, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+	json_dump_callback(document, write_piece, p->out,
+	    JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
 	fputc('\n', p->out);
 }
 
@@ -31,6 +33,7 @@ print_verdict(struct pen *p, const json_t *answer, const json_t *after)
 	print_answer(p, answer);
 }
 
-const struct output output_json = { print_answer, print_answer, print_answer, print_answer, print_answer, print_answer,
-	print_answer, print_answer, print_verdict, print_document, print_answer, print_answer, print_answer, print_answer,
-	print_answer, print_answer, print_answer, print_answer, print_answer };
+const struct output output_json = { print_answer, print_answer, print_answer, print_answer,
+	print_answer, print_answer, print_answer, print_answer, print_verdict, print_document,
+	print_answer, print_answer, print_answer, print_answer, print_answer, print_answer,
+	print_answer, print_answer, print_answer };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What was learned. A type's graph is listed by unit; in it places in order of time, each under the one that opened
- * its span:
+ * What was learned. A type's graph is listed by unit; in it places in order of time, each under the
+ *one that opened its span:
  *
  *	TRACES  EACH       AT     NEXT  PLACE
  *	 100 %   1.0     0 ms  0.12 ms  hone:unit_begin(cart.get)
@@ -29,14 +29,19 @@ notes_of(struct pen *p, const json_t *place)
 	size_t i;
 	json_t *o;
 
-	json_array_foreach(json_object_get(place, "units"), i, o)
-		notes = pen_printf(p, "%s%s %s", notes, p->utf8 ? " ⇒" : " =>", text_of(p, o, "unit"));
-	json_array_foreach(json_object_get(place, "keys"), i, o) {
-		double low = number_of(o, "low"), high = number_of(o, "high"), texts = number_of(o, "texts");
-		const char *range = !is_null(o, "texts") ? pen_printf(p, "%.0f text%s", texts, texts == 1 ? "" : "s") :
-		    low == high ? pen_printf(p, "%.6g", low) : pen_printf(p, "%.6g to %.6g", low, high);
+	json_array_foreach (json_object_get(place, "units"), i, o)
+		notes = pen_printf(
+		    p, "%s%s %s", notes, p->utf8 ? " ⇒" : " =>", text_of(p, o, "unit"));
+	json_array_foreach (json_object_get(place, "keys"), i, o) {
+		double low = number_of(o, "low"), high = number_of(o, "high"),
+		       texts = number_of(o, "texts");
+		const char *range = !is_null(o, "texts")
+		                        ? pen_printf(p, "%.0f text%s", texts, texts == 1 ? "" : "s")
+		                    : low == high ? pen_printf(p, "%.6g", low)
+		                                  : pen_printf(p, "%.6g to %.6g", low, high);
 
-		notes = pen_printf(p, "%s%s%s: %s", notes, i == 0 ? "  [" : ", ", text_of(p, o, "field"), range);
+		notes = pen_printf(
+		    p, "%s%s%s: %s", notes, i == 0 ? "  [" : ", ", text_of(p, o, "field"), range);
 	}
 	return i > 0 ? pen_printf(p, "%s]", notes) : notes;
 }
@@ -46,14 +51,20 @@ add_place(struct listing *l, const json_t *place, int depth)
 {
 	struct pen *p = l->pen;
 
-	table_add(&l->table, is_null(place, "share") ? "" : pen_share(p, number_of(place, "share")));
-	table_add(&l->table, is_null(place, "per_trace") ? "" : pen_printf(p, "%.1f", number_of(place, "per_trace")));
+	table_add(
+	    &l->table, is_null(place, "share") ? "" : pen_share(p, number_of(place, "share")));
+	table_add(&l->table, is_null(place, "per_trace")
+				 ? ""
+				 : pen_printf(p, "%.1f", number_of(place, "per_trace")));
 	table_add(&l->table, pen_ms(p, number_of(place, "at_ms")));
-	table_add(&l->table, is_null(place, "next_ms") ? "" : pen_ms(p, number_of(place, "next_ms")));
-	table_add(&l->table, pen_printf(p, "%*s%s%s", 2 * depth, "", event_of(text_of(p, place, "label")), notes_of(p, place)));
+	table_add(
+	    &l->table, is_null(place, "next_ms") ? "" : pen_ms(p, number_of(place, "next_ms")));
+	table_add(&l->table, pen_printf(p, "%*s%s%s", 2 * depth, "",
+				 event_of(text_of(p, place, "label")), notes_of(p, place)));
 }
 
-/* Those of the unit that lie directly in this place's span; NULL: in no span whose begin is known. */
+/* Those of the unit that lie directly in this place's span; NULL: in no span whose begin is known.
+ */
 static void
 add_inside(struct listing *l, const char *unit, const json_t *around, int depth)
 {
@@ -62,9 +73,11 @@ add_inside(struct listing *l, const char *unit, const json_t *around, int depth)
 
 	if (depth > DEPTH_MAX)
 		return;
-	json_array_foreach(l->places, i, place) {
-		bool here = around == NULL ? is_null(place, "around") : !is_null(place, "around") &&
-		    number_of(place, "around") == number_of(around, "place");
+	json_array_foreach (l->places, i, place) {
+		bool here = around == NULL
+		                ? is_null(place, "around")
+		                : !is_null(place, "around") &&
+		                      number_of(place, "around") == number_of(around, "place");
 
 		if (!here || strcmp(text_of(l->pen, place, "unit"), unit) != 0)
 			continue;
@@ -105,16 +118,19 @@ cover_words(struct pen *p, const json_t *type)
 		return "nothing is known of what is not covered";
 	if (number_of(type, "unseen") == 0 && number_of(type, "next_new") == 0)
 		return "nothing hints at places that were not seen yet";
-	return pen_printf(p, "about %s places not seen yet, the next trace shows a new one with %s", pen_count(p,
-	    ceil(number_of(type, "unseen"))), pen_share(p, number_of(type, "next_new")));
+	return pen_printf(p, "about %s places not seen yet, the next trace shows a new one with %s",
+	    pen_count(p, ceil(number_of(type, "unseen"))),
+	    pen_share(p, number_of(type, "next_new")));
 }
 
 /* Why there are more places than so few traces would tell. */
 static const char *
 glimpsed_words(struct pen *p, const json_t *type)
 {
-	return pen_printf(p, "%s of the places were never seen in a whole trace: learned while tracepoints took turns, since all "
-	    "at once cost more than the budget allows, or by diagnoses", pen_count(p, number_of(type, "glimpsed")));
+	return pen_printf(p,
+	    "%s of the places were never seen in a whole trace: learned while tracepoints took turns, since all "
+	    "at once cost more than the budget allows, or by diagnoses",
+	    pen_count(p, number_of(type, "glimpsed")));
 }
 
 void
@@ -125,13 +141,14 @@ space_print(struct pen *p, const json_t *document)
 	size_t i;
 
 	pen_put(p, BOLD, text_of(p, type, "type"));
-	fprintf(p->out, "  %s%s traces, %s places, %s steps\n", pen_count(p, number_of(type, "traces")),
-	    number_of(type, "glimpsed") > 0 ? " whole" : "", pen_count(p, number_of(type, "places")),
-	    pen_count(p, number_of(type, "steps")));
+	fprintf(p->out, "  %s%s traces, %s places, %s steps\n",
+	    pen_count(p, number_of(type, "traces")),
+	    number_of(type, "glimpsed") > 0 ? " whole" : "",
+	    pen_count(p, number_of(type, "places")), pen_count(p, number_of(type, "steps")));
 	if (number_of(type, "glimpsed") > 0)
 		pen_wrap(p, "", glimpsed_words(p, type));
 	fprintf(p->out, "%s\n", cover_words(p, type));
-	json_array_foreach(l.places, i, place) {
+	json_array_foreach (l.places, i, place) {
 		const char *unit = text_of(p, place, "unit");
 
 		if (!seen_before(p, l.places, i, unit))
@@ -147,14 +164,15 @@ print_version(struct pen *p, const json_t *document)
 	const json_t *v = json_object_get(document, "space_version");
 	const char *name = text_of(p, v, "name");
 
-	fprintf(p->out, "%s: %s, %s traces%s%s\n\n", text_of(p, document, "path"), name[0] != '\0' ? pen_printf(p, "version %s", name) :
-	    "of no version that has a name", pen_count(p, number_of(v, "traces")), is_null(v, "learned") ? "" : ", learned ",
+	fprintf(p->out, "%s: %s, %s traces%s%s\n\n", text_of(p, document, "path"),
+	    name[0] != '\0' ? pen_printf(p, "version %s", name) : "of no version that has a name",
+	    pen_count(p, number_of(v, "traces")), is_null(v, "learned") ? "" : ", learned ",
 	    text_of(p, v, "learned"));
 }
 
 static void
-print_labels(struct pen *p, const json_t *document, const char *key, size_t left_off, const char *none, const char *one,
-    const char *many)
+print_labels(struct pen *p, const json_t *document, const char *key, size_t left_off,
+    const char *none, const char *one, const char *many)
 {
 	enum { SHOWN = 20 };
 	const json_t *all = json_object_get(document, key);
@@ -166,8 +184,9 @@ print_labels(struct pen *p, const json_t *document, const char *key, size_t left
 	if (n == 0)
 		fprintf(p->out, "\n%s\n", none);
 	else
-		fprintf(p->out, "\n%zu tracepoint%s %s:\n", n, n == 1 ? "" : "s", n == 1 ? one : many);
-	json_array_foreach(all, i, label) {
+		fprintf(
+		    p->out, "\n%zu tracepoint%s %s:\n", n, n == 1 ? "" : "s", n == 1 ? one : many);
+	json_array_foreach (all, i, label) {
 		if (i == SHOWN) {
 			fprintf(p->out, "  and %zu more; --json has them\n", n - SHOWN);
 			break;
@@ -179,8 +198,8 @@ print_labels(struct pen *p, const json_t *document, const char *key, size_t left
 void
 space_stats_print(struct pen *p, const json_t *document)
 {
-	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "PLACES", "STEPS", "TRACEPOINTS", "UNSEEN",
-		"NEXT IS NEW" };
+	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "PLACES", "STEPS",
+		"TRACEPOINTS", "UNSEEN", "NEXT IS NEW" };
 	struct table t;
 	size_t i;
 	json_t *o;
@@ -189,24 +208,31 @@ space_stats_print(struct pen *p, const json_t *document)
 	table_open(&t, "llrrrrrr");
 	for (i = 0; i < 8; i++)
 		table_add(&t, heads[i]);
-	json_array_foreach(json_object_get(document, "types"), i, o) {
-		const char *label = text_of(p, o, "type"), *name = strchr(label, '('), *slash = strchr(label, '/');
+	json_array_foreach (json_object_get(document, "types"), i, o) {
+		const char *label = text_of(p, o, "type"), *name = strchr(label, '('),
+			   *slash = strchr(label, '/');
 
 		/* service/provider:event(TYPE), where it is of that form */
-		table_add(&t, name != NULL ? pen_printf(p, "%.*s", (int)strcspn(name + 1, ")"), name + 1) : label);
-		table_add(&t, slash != NULL ? pen_printf(p, "%.*s", (int)(slash - label), label) : "");
+		table_add(&t, name != NULL
+				  ? pen_printf(p, "%.*s", (int)strcspn(name + 1, ")"), name + 1)
+				  : label);
+		table_add(
+		    &t, slash != NULL ? pen_printf(p, "%.*s", (int)(slash - label), label) : "");
 		table_add(&t, pen_count(p, number_of(o, "traces")));
 		table_add(&t, pen_count(p, number_of(o, "places")));
 		table_add(&t, pen_count(p, number_of(o, "steps")));
 		table_add(&t, pen_count(p, number_of(o, "labels")));
-		table_add(&t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
+		table_add(
+		    &t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
 		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
 	table_print(&t, p);
 	print_labels(p, document, "stale", 0, "every learned tracepoint is in a program still",
-	    "was learned and is in no program any more", "were learned and are in no program any more");
+	    "was learned and is in no program any more",
+	    "were learned and are in no program any more");
 	print_labels(p, document, "never_seen", (size_t)number_of(document, "never_seen_left_off"),
-	    "every tracepoint of the programs has fired while Hone learned", "of the programs has never fired while Hone learned",
+	    "every tracepoint of the programs has fired while Hone learned",
+	    "of the programs has never fired while Hone learned",
 	    "of the programs have never fired while Hone learned");
 }
 
@@ -222,7 +248,7 @@ versions_print(struct pen *p, const json_t *document)
 	table_add(&t, "LEARNED");
 	table_add(&t, "TRACES");
 	table_add(&t, "FINGERPRINT");
-	json_array_foreach(json_object_get(document, "versions"), i, v) {
+	json_array_foreach (json_object_get(document, "versions"), i, v) {
 		table_add(&t, text_of(p, v, "name"));
 		table_add(&t, text_of(p, v, "learned"));
 		table_add(&t, pen_count(p, number_of(v, "traces")));

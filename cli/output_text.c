@@ -55,8 +55,9 @@ list_of(struct pen *p, const json_t *o, const char *key)
 	size_t i;
 	json_t *v;
 
-	json_array_foreach(json_object_get(o, key), i, v)
-		all = pen_printf(p, "%s%s%s", all, i > 0 ? ", " : "", pen_clean(p, json_string_value(v)));
+	json_array_foreach (json_object_get(o, key), i, v)
+		all = pen_printf(
+		    p, "%s%s%s", all, i > 0 ? ", " : "", pen_clean(p, json_string_value(v)));
 	return all[0] != '\0' ? all : "none";
 }
 
@@ -78,7 +79,8 @@ warning(struct pen *p, const char *name, const char *words)
 
 /* ---- status ---- */
 
-/* Who has a queue that keeps us from going on, and what pauses and agents that let go there were so far. */
+/* Who has a queue that keeps us from going on, and what pauses and agents that let go there were so
+ * far. */
 static void
 print_queues(struct pen *p, const json_t *q)
 {
@@ -86,16 +88,18 @@ print_queues(struct pen *p, const json_t *q)
 	const char *who = "";
 	size_t i;
 
-	json_array_foreach(list, i, o)
-		who = pen_printf(p, "%s, %s %s %s", who, text_of(p, o, "node"), text_of(p, o, "queue"),
-		    pen_share(p, number_of(o, "fill")));
+	json_array_foreach (list, i, o)
+		who = pen_printf(p, "%s, %s %s %s", who, text_of(p, o, "node"),
+		    text_of(p, o, "queue"), pen_share(p, number_of(o, "fill")));
 	head(p, "queues");
 	fprintf(p->out, "mailbox %s%s", pen_share(p, number_of(q, "mailbox")), who);
 	if (number_of(q, "pauses") > 0)
 		fprintf(p->out, "; %s %s so far, %s", pen_count(p, number_of(q, "pauses")),
-		    plural(number_of(q, "pauses"), "pause", "pauses"), pen_seconds(p, number_of(q, "paused_s")));
+		    plural(number_of(q, "pauses"), "pause", "pauses"),
+		    pen_seconds(p, number_of(q, "paused_s")));
 	if (number_of(q, "sheds") > 0)
-		fprintf(p->out, "; agents let go %s %s, the last: %s", pen_count(p, number_of(q, "sheds")),
+		fprintf(p->out, "; agents let go %s %s, the last: %s",
+		    pen_count(p, number_of(q, "sheds")),
 		    plural(number_of(q, "sheds"), "time", "times"), text_of(p, q, "shed_why"));
 	fputc('\n', p->out);
 }
@@ -118,27 +122,32 @@ print_controller(struct pen *p, const json_t *a)
 		    is_true(a, "quiet") ? "" : " or will be, once all agents have said so");
 	else
 		fprintf(p->out, "%.0f %s on: %s\n", number_of(a, "added"),
-		    plural(number_of(a, "added"), "tracepoint", "tracepoints"), list_of(p, a, "added_names"));
+		    plural(number_of(a, "added"), "tracepoint", "tracepoints"),
+		    list_of(p, a, "added_names"));
 	if (json_is_object(l)) {
 		head(p, "learning");
-		fprintf(p->out, "%s left; %s traces, %s places%s\n", pen_seconds(p, number_of(l, "left_s")),
-		    pen_count(p, number_of(l, "traces")), pen_count(p, number_of(l, "places")), is_null(l, "unseen") ? "" :
-		    pen_printf(p, ", about %s not seen yet", pen_count(p, ceil(number_of(l, "unseen")))));
+		fprintf(p->out, "%s left; %s traces, %s places%s\n",
+		    pen_seconds(p, number_of(l, "left_s")), pen_count(p, number_of(l, "traces")),
+		    pen_count(p, number_of(l, "places")),
+		    is_null(l, "unseen") ? ""
+					 : pen_printf(p, ", about %s not seen yet",
+					       pen_count(p, ceil(number_of(l, "unseen")))));
 	}
 	print_queues(p, json_object_get(a, "queues"));
 	if (is_true(a, "paused"))
 		warning(p, "paused", text_of(p, a, "paused_why"));
 	warning(p, "trouble", text_of(p, c, "store_trouble"));
 	if (json_is_true(json_object_get(c, "space_stale")))
-		warning(p, "stale", "what was learned is of other programs than those that run: hone learn, or hone space versions");
+		warning(p, "stale",
+		    "what was learned is of other programs than those that run: hone learn, or hone space versions");
 }
 
 /* What a narrow terminal has no room for can be done without: the service, and two of the times. */
 static void
 print_types(struct pen *p, const json_t *types)
 {
-	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "A SECOND", "MEAN", "P50", "P95", "P99",
-		"CV", "LEARNED", "DIAGNOSIS" };
+	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "A SECOND",
+		"MEAN", "P50", "P95", "P99", "CV", "LEARNED", "DIAGNOSIS" };
 	static const char *const times[] = { "mean_ms", "p50_ms", "p95_ms", "p99_ms" };
 	bool wide = p->columns >= 100;
 	struct table t;
@@ -154,7 +163,7 @@ print_types(struct pen *p, const json_t *types)
 	for (i = 0; i < 11; i++)
 		if (wide || (i != 1 && i != 5 && i != 7))
 			table_add(&t, heads[i]);
-	json_array_foreach(types, i, o) {
+	json_array_foreach (types, i, o) {
 		table_add(&t, text_of(p, o, "type"));
 		if (wide)
 			table_add(&t, text_of(p, o, "service"));
@@ -176,11 +185,12 @@ print_runs(struct pen *p, const json_t *runs)
 	size_t i;
 	json_t *r;
 
-	json_array_foreach(runs, i, r) {
+	json_array_foreach (runs, i, r) {
 		fprintf(p->out, "%sdiagnosis %.0f of ", i == 0 ? "\n" : "", number_of(r, "run"));
 		pen_put(p, BOLD, text_of(p, r, "type"));
-		fprintf(p->out, ": %s, %.0f of %.0f tracepoints used; %s\n", pen_seconds(p, number_of(r, "seconds")),
-		    number_of(r, "tracepoints_used"), number_of(r, "tracepoints_all"), text_of(p, r, "phase"));
+		fprintf(p->out, ": %s, %.0f of %.0f tracepoints used; %s\n",
+		    pen_seconds(p, number_of(r, "seconds")), number_of(r, "tracepoints_used"),
+		    number_of(r, "tracepoints_all"), text_of(p, r, "phase"));
 	}
 }
 
@@ -191,12 +201,19 @@ print_counts(struct pen *p, const json_t *c)
 	static const struct {
 		const char *key, *words;
 	} reasons[] = {
-		{ "late", "came late" }, { "duplicate", "came twice" }, { "given_up_memory", "given up for memory" },
-		{ "given_up_patience", "never complete" }, { "given_up_malformed", "malformed" },
-		{ "lossy", "with lost records" }, { "incomplete", "not complete yet" },
-		{ "other_groups", "beyond the groups kept" }, { "pathless", "without a critical path" },
-		{ "inexact", "whose edges did not add up" }, { "clock_contradictory", "from while a clock jumped" },
-		{ "lost_ring", "records lost by the tracer" }, { "lost_queue", "records lost by agents" },
+		{ "late", "came late" },
+		{ "duplicate", "came twice" },
+		{ "given_up_memory", "given up for memory" },
+		{ "given_up_patience", "never complete" },
+		{ "given_up_malformed", "malformed" },
+		{ "lossy", "with lost records" },
+		{ "incomplete", "not complete yet" },
+		{ "other_groups", "beyond the groups kept" },
+		{ "pathless", "without a critical path" },
+		{ "inexact", "whose edges did not add up" },
+		{ "clock_contradictory", "from while a clock jumped" },
+		{ "lost_ring", "records lost by the tracer" },
+		{ "lost_queue", "records lost by agents" },
 		{ "lost_decode", "records not understood" },
 	};
 	const char *said = "";
@@ -210,8 +227,10 @@ print_counts(struct pen *p, const json_t *c)
 	if (said[0] != '\0')
 		pen_wrap(p, "", pen_printf(p, "not used: %s", said));
 	if (number_of(c, "clock_corrected") > 0 || number_of(c, "moved") > 0)
-		fprintf(p->out, "clocks: %s traces brought onto one, %s steps of paths moved behind their causes\n",
-		    pen_count(p, number_of(c, "clock_corrected")), pen_count(p, number_of(c, "moved")));
+		fprintf(p->out,
+		    "clocks: %s traces brought onto one, %s steps of paths moved behind their causes\n",
+		    pen_count(p, number_of(c, "clock_corrected")),
+		    pen_count(p, number_of(c, "moved")));
 }
 
 static void
@@ -236,10 +255,12 @@ worst_fill(struct pen *p, const json_t *o)
 	for (size_t i = 1; i < sizeof FILLS / sizeof FILLS[0]; i++)
 		if (number_of(o, FILLS[i]) > number_of(o, FILLS[worst]))
 			worst = i;
-	return pen_printf(p, "%s %s", pen_share(p, number_of(o, FILLS[worst])), FILLS[worst] + strlen("fill_"));
+	return pen_printf(
+	    p, "%s %s", pen_share(p, number_of(o, FILLS[worst])), FILLS[worst] + strlen("fill_"));
 }
 
-/* By how much the node's clock is ahead of the controller's: machines were started at different times. */
+/* By how much the node's clock is ahead of the controller's: machines were started at different
+ * times. */
 static const char *
 clock_of(struct pen *p, const json_t *o)
 {
@@ -258,10 +279,13 @@ clock_of(struct pen *p, const json_t *o)
 static void
 add_agent(struct table *t, struct pen *p, const json_t *o)
 {
-	double lost = number_of(o, "lost_ring") + number_of(o, "lost_queue") + number_of(o, "lost_decode");
+	double lost = number_of(o, "lost_ring") + number_of(o, "lost_queue") +
+	              number_of(o, "lost_decode");
 
 	table_add(t, text_of(p, o, "node"));
-	table_add(t, !is_true(o, "connected") ? "gone" : is_true(o, "tracer_ok") ? "ok" : "no tracer");
+	table_add(t, !is_true(o, "connected")  ? "gone"
+		     : is_true(o, "tracer_ok") ? "ok"
+					       : "no tracer");
 	table_add(t, pen_count(p, number_of(o, "programs")));
 	table_add(t, pen_count(p, number_of(o, "records_per_second")));
 	table_add(t, worst_fill(p, o));
@@ -271,8 +295,10 @@ add_agent(struct table *t, struct pen *p, const json_t *o)
 	table_add(t, pen_printf(p, "%.1f %%", number_of(o, "tracer_cpu_pct")));
 	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "memory_mib")));
 	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "ring_mib")));
-	table_add(t, pen_printf(p, "%.0f ns%s", number_of(o, "record_ns"), is_true(o, "record_assumed") ? ", assumed" : ""));
-	table_add(t, pen_printf(p, "%.3f of %g %%", number_of(o, "spent_pct"), number_of(o, "budget_pct")));
+	table_add(t, pen_printf(p, "%.0f ns%s", number_of(o, "record_ns"),
+			 is_true(o, "record_assumed") ? ", assumed" : ""));
+	table_add(t,
+	    pen_printf(p, "%.3f of %g %%", number_of(o, "spent_pct"), number_of(o, "budget_pct")));
 	table_add(t, pen_ms(p, number_of(o, "lag_ms")));
 	table_add(t, clock_of(p, o));
 	table_add(t, list_of(p, o, "services"));
@@ -284,17 +310,21 @@ print_refused(struct pen *p, const json_t *refused)
 	size_t i;
 	json_t *o;
 
-	json_array_foreach(refused, i, o)
-		warning(p, "refused", pen_printf(p, " %s ago, %s: %s", pen_seconds(p, number_of(o, "ago_s")),
-		    number_of(o, "times") > 1 ? pen_printf(p, "%s times", pen_count(p, number_of(o, "times"))) : "once",
-		    text_of(p, o, "words")));
+	json_array_foreach (refused, i, o)
+		warning(p, "refused",
+		    pen_printf(p, " %s ago, %s: %s", pen_seconds(p, number_of(o, "ago_s")),
+			number_of(o, "times") > 1
+			    ? pen_printf(p, "%s times", pen_count(p, number_of(o, "times")))
+			    : "once",
+			text_of(p, o, "words")));
 }
 
 static void
 print_agents(struct pen *p, const json_t *a)
 {
-	static const char *const heads[] = { "NODE", "STATE", "PROGRAMS", "RECORDS/S", "FULLEST", "LOST", "ADDED", "CPU",
-		"TRACER CPU", "MEMORY", "BUFFERS", "A RECORD", "SPENT", "HEARD", "CLOCK", "SERVICES" };
+	static const char *const heads[] = { "NODE", "STATE", "PROGRAMS", "RECORDS/S", "FULLEST",
+		"LOST", "ADDED", "CPU", "TRACER CPU", "MEMORY", "BUFFERS", "A RECORD", "SPENT",
+		"HEARD", "CLOCK", "SERVICES" };
 	const json_t *agents = json_object_get(a, "agents");
 	struct table t;
 	size_t i;
@@ -308,18 +338,22 @@ print_agents(struct pen *p, const json_t *a)
 	table_open(&t, "llrrrrrrrrrrrrrl");
 	for (i = 0; i < 16; i++)
 		table_add(&t, heads[i]);
-	json_array_foreach(agents, i, o)
+	json_array_foreach (agents, i, o)
 		add_agent(&t, p, o);
 	table_print(&t, p);
 	costs_print(p, agents);
-	json_array_foreach(agents, i, o)
+	json_array_foreach (agents, i, o)
 		if (number_of(o, "rests_s") > 0)
-			warning(p, text_of(p, o, "node"), pen_printf(p, " has let go of its tracepoints, and gets none for %s%s",
-			    pen_seconds(p, number_of(o, "rests_s")), is_true(o, "shed") ? pen_printf(p, " (%s full)",
-			    text_of(p, o, "shed_by")) : ""));
-	json_array_foreach(agents, i, o)
+			warning(p, text_of(p, o, "node"),
+			    pen_printf(p, " has let go of its tracepoints, and gets none for %s%s",
+				pen_seconds(p, number_of(o, "rests_s")),
+				is_true(o, "shed")
+				    ? pen_printf(p, " (%s full)", text_of(p, o, "shed_by"))
+				    : ""));
+	json_array_foreach (agents, i, o)
 		if (text_of(p, o, "trouble")[0] != '\0')
-			warning(p, text_of(p, o, "node"), pen_printf(p, " %s", text_of(p, o, "trouble")));
+			warning(p, text_of(p, o, "node"),
+			    pen_printf(p, " %s", text_of(p, o, "trouble")));
 	print_refused(p, json_object_get(a, "refused"));
 }
 
@@ -336,17 +370,21 @@ print_tracepoints(struct pen *p, const json_t *a)
 	table_open(&t, "llrll");
 	for (i = 0; i < 5; i++)
 		table_add(&t, heads[i]);
-	json_array_foreach(json_object_get(a, "tracepoints"), i, o) {
+	json_array_foreach (json_object_get(a, "tracepoints"), i, o) {
 		table_add(&t, text_of(p, o, "tracepoint"));
 		table_add(&t, text_of(p, o, "state"));
-		table_add(&t, is_null(o, "hypothesis") ? "" : pen_printf(p, "%.0f", number_of(o, "hypothesis")));
+		table_add(&t, is_null(o, "hypothesis")
+				  ? ""
+				  : pen_printf(p, "%.0f", number_of(o, "hypothesis")));
 		table_add(&t, list_of(p, o, "services"));
 		table_add(&t, list_of(p, o, "nodes"));
 	}
 	table_print(&t, p);
-	fprintf(p->out, "%s tracepoints, %s on\n", pen_count(p, number_of(a, "total")), pen_count(p, number_of(a, "on")));
+	fprintf(p->out, "%s tracepoints, %s on\n", pen_count(p, number_of(a, "total")),
+	    pen_count(p, number_of(a, "on")));
 	if (number_of(a, "left_off") > 0)
-		fprintf(p->out, "%s of them are off and not shown; hone tracepoints 'PROVIDER:*' shows those of one provider\n",
+		fprintf(p->out,
+		    "%s of them are off and not shown; hone tracepoints 'PROVIDER:*' shows those of one provider\n",
 		    pen_count(p, number_of(a, "left_off")));
 }
 
@@ -360,7 +398,7 @@ print_forest(struct pen *p, const json_t *a)
 
 	if (json_array_size(json_object_get(a, "runs")) == 0)
 		fputs("No diagnosis has been started; hone start TYPE begins one.\n", p->out);
-	json_array_foreach(json_object_get(a, "runs"), i, r) {
+	json_array_foreach (json_object_get(a, "runs"), i, r) {
 		if (i > 0)
 			fputc('\n', p->out);
 		tree_print(p, r);
@@ -374,7 +412,9 @@ print_started(struct pen *p, const json_t *a)
 
 	fprintf(p->out, "diagnosis %.0f of ", number_of(r, "run"));
 	pen_put(p, BOLD, text_of(p, r, "type"));
-	fprintf(p->out, " has begun; hone status shows how far it is, hone forest %s what it found\n", text_of(p, r, "type"));
+	fprintf(p->out,
+	    " has begun; hone status shows how far it is, hone forest %s what it found\n",
+	    text_of(p, r, "type"));
 	if (text_of(p, r, "words")[0] != '\0')
 		pen_wrap(p, "", text_of(p, r, "words"));
 }
@@ -395,7 +435,8 @@ print_learning(struct pen *p, const json_t *a)
 	    pen_seconds(p, number_of(json_object_get(a, "learning"), "left_s")));
 }
 
-/* Of the requests that came, those that were probed are learned from: fewer where the budget has no room for all. */
+/* Of the requests that came, those that were probed are learned from: fewer where the budget has no
+ * room for all. */
 static void
 print_learned(struct pen *p, const json_t *status)
 {
@@ -410,12 +451,13 @@ print_learned(struct pen *p, const json_t *status)
 	table_add(&t, "LEARNED PLACES");
 	table_add(&t, "NOT SEEN YET");
 	table_add(&t, "NEXT SHOWS NEW");
-	json_array_foreach(json_object_get(status, "types"), i, o) {
+	json_array_foreach (json_object_get(status, "types"), i, o) {
 		table_add(&t, text_of(p, o, "type"));
 		table_add(&t, pen_count(p, number_of(o, "traces")));
 		table_add(&t, pen_count(p, number_of(o, "learned_traces")));
 		table_add(&t, pen_count(p, number_of(o, "learned_places")));
-		table_add(&t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
+		table_add(
+		    &t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
 		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
 	table_print(&t, p);
@@ -427,6 +469,7 @@ print_done(struct pen *p, const json_t *o)
 	fprintf(p->out, "%s\n", text_of(p, o, "words"));
 }
 
-const struct output output_text = { print_status, print_agents, print_tracepoints, print_forest, print_started,
-	print_stopped, print_learning, print_learned, verdict_print, analysis_print, baselines_print, why_print, history_print,
-	diff_print, space_print, space_stats_print, versions_print, audit_print, print_done };
+const struct output output_text = { print_status, print_agents, print_tracepoints, print_forest,
+	print_started, print_stopped, print_learning, print_learned, verdict_print, analysis_print,
+	baselines_print, why_print, history_print, diff_print, space_print, space_stats_print,
+	versions_print, audit_print, print_done };

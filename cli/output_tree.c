@@ -37,7 +37,7 @@ tree_child(const json_t *hypotheses, double parent, const json_t *after)
 	size_t i;
 	json_t *h;
 
-	json_array_foreach(hypotheses, i, h) {
+	json_array_foreach (hypotheses, i, h) {
 		if (past && parent_of(h) == parent && number_of(h, "id") > parent)
 			return h;
 		past = past || h == after;
@@ -51,8 +51,9 @@ colour_of(const char *state)
 	static const struct {
 		const char *state;
 		enum colour colour;
-	} colours[] = { { "isolates", GREEN }, { "explained", GREEN }, { "bottom", GREEN }, { "separates", CYAN },
-		{ "probing", YELLOW }, { "open", YELLOW }, { "withdrawn", RED }, { "no help", DIM } };
+	} colours[] = { { "isolates", GREEN }, { "explained", GREEN }, { "bottom", GREEN },
+		{ "separates", CYAN }, { "probing", YELLOW }, { "open", YELLOW },
+		{ "withdrawn", RED }, { "no help", DIM } };
 
 	for (size_t i = 0; i < sizeof colours / sizeof colours[0]; i++)
 		if (strcmp(colours[i].state, state) == 0)
@@ -63,10 +64,12 @@ colour_of(const char *state)
 const char *
 interval_of(struct pen *p, double low, double high)
 {
-	const char *from = pen_printf(p, "%.0f", low * 100), *to = pen_printf(p, "%.0f", high * 100);
+	const char *from = pen_printf(p, "%.0f", low * 100),
+		   *to = pen_printf(p, "%.0f", high * 100);
 
 	/* a share that only led on has no interval to speak of */
-	return strcmp(from, to) == 0 ? "" : pen_printf(p, "(%s%s%s)", from, p->utf8 ? "…" : "..", to);
+	return strcmp(from, to) == 0 ? ""
+	                             : pen_printf(p, "(%s%s%s)", from, p->utf8 ? "…" : "..", to);
 }
 
 static void
@@ -77,7 +80,8 @@ print_edge(struct drawing *d, const json_t *h, const char *margin)
 	int half = (p->columns - pen_width(margin) - 4) / 2;
 
 	if (text_of(p, edge, "from")[0] != '\0')
-		fprintf(p->out, "%s%s %s %s\n", margin, pen_shorten(p, text_of(p, edge, "from"), half), pen_arrow(p),
+		fprintf(p->out, "%s%s %s %s\n", margin,
+		    pen_shorten(p, text_of(p, edge, "from"), half), pen_arrow(p),
 		    pen_shorten(p, text_of(p, edge, "to"), half));
 }
 
@@ -129,15 +133,18 @@ print_numbers(struct drawing *d, const json_t *h, const char *margin)
 	const char *interval;
 
 	if (is_explorer(h)) {
-		fprintf(p->out, "%sshown by %s trace%s\n", margin, pen_count(p, traces), traces == 1 ? "" : "s");
+		fprintf(p->out, "%sshown by %s trace%s\n", margin, pen_count(p, traces),
+		    traces == 1 ? "" : "s");
 		return;
 	}
 	interval = interval_of(p, number_of(h, settled ? "settled_low" : "share_low"),
 	    number_of(h, settled ? "settled_high" : "share_high"));
-	fprintf(p->out, "%s%s %5s%s%s  %s trace%s", margin, pen_bar(p, share, BAR_CELLS), pen_share(p, share),
-	    interval[0] != '\0' ? " " : "", interval, pen_count(p, traces), traces == 1 ? "" : "s");
+	fprintf(p->out, "%s%s %5s%s%s  %s trace%s", margin, pen_bar(p, share, BAR_CELLS),
+	    pen_share(p, share), interval[0] != '\0' ? " " : "", interval, pen_count(p, traces),
+	    traces == 1 ? "" : "s");
 	if (number_of(h, "mean_ms") > 0)
-		fprintf(p->out, ", %s, CV %s", pen_ms(p, number_of(h, "mean_ms")), pen_share(p, number_of(h, "cv")));
+		fprintf(p->out, ", %s, CV %s", pen_ms(p, number_of(h, "mean_ms")),
+		    pen_share(p, number_of(h, "cv")));
 	fputc('\n', p->out);
 }
 
@@ -147,7 +154,8 @@ print_separation(struct drawing *d, const json_t *h, const char *margin)
 	struct pen *p = d->pen;
 
 	if (strcmp(text_of(p, h, "state"), "separates") == 0 && !is_null(h, "separation"))
-		fprintf(p->out, "%s%s of the variance lies between requests with it and without it\n", margin,
+		fprintf(p->out,
+		    "%s%s of the variance lies between requests with it and without it\n", margin,
 		    pen_share(p, number_of(h, "separation")));
 }
 
@@ -158,8 +166,9 @@ print_key(struct drawing *d, const json_t *h, const char *margin)
 	struct pen *p = d->pen;
 
 	if (json_is_object(key))
-		fprintf(p->out, "%s%s explains it: R %.2f over %s traces\n", margin, text_of(p, key, "name"),
-		    number_of(key, "r"), pen_count(p, number_of(key, "n")));
+		fprintf(p->out, "%s%s explains it: R %.2f over %s traces\n", margin,
+		    text_of(p, key, "name"), number_of(key, "r"),
+		    pen_count(p, number_of(key, "n")));
 }
 
 static void
@@ -174,8 +183,13 @@ print_children(struct drawing *d, double parent, const char *margin)
 	while ((h = next) != NULL && d->left.shown > 0) {
 		next = tree_child(d->hypotheses, parent, h);
 		d->left.shown--;
-		const char *branch = p->utf8 ? next != NULL ? "├─ " : "└─ " : next != NULL ? "|- " : "`- ";
-		const char *below = pen_printf(p, "%s%s", margin, next == NULL ? "   " : p->utf8 ? "│  " : "|  ");
+		const char *branch = p->utf8        ? next != NULL ? "├─ " : "└─ "
+		                     : next != NULL ? "|- "
+		                                    : "`- ";
+		const char *below = pen_printf(p, "%s%s", margin,
+		    next == NULL ? "   "
+		    : p->utf8    ? "│  "
+				 : "|  ");
 
 		fprintf(p->out, "%s%s", margin, branch);
 		print_title(d, h);
@@ -200,10 +214,17 @@ tree_print(struct pen *p, const json_t *run)
 
 	pen_put(p, BOLD, text_of(p, run, "type"));
 	fputs("  ", p->out);
-	pen_put(p, strcmp(state, "found") == 0 ? GREEN : strcmp(state, "active") == 0 ? YELLOW : RED, state);
-	fprintf(p->out, "  diagnosis %.0f, %s, seed %.0f; %.0f cycle%s, %s, %.0f of %.0f tracepoints (%s)\n",
-	    number_of(run, "run"), text_of(p, run, "strategy"), number_of(run, "seed"), number_of(run, "cycles"),
-	    number_of(run, "cycles") == 1 ? "" : "s", pen_seconds(p, number_of(run, "seconds")), used, all, pen_share(p, all > 0 ? used / all : 0));
+	pen_put(p,
+	    strcmp(state, "found") == 0    ? GREEN
+	    : strcmp(state, "active") == 0 ? YELLOW
+					   : RED,
+	    state);
+	fprintf(p->out,
+	    "  diagnosis %.0f, %s, seed %.0f; %.0f cycle%s, %s, %.0f of %.0f tracepoints (%s)\n",
+	    number_of(run, "run"), text_of(p, run, "strategy"), number_of(run, "seed"),
+	    number_of(run, "cycles"), number_of(run, "cycles") == 1 ? "" : "s",
+	    pen_seconds(p, number_of(run, "seconds")), used, all,
+	    pen_share(p, all > 0 ? used / all : 0));
 	if (strcmp(state, "active") == 0)
 		fprintf(p->out, "%s\n", text_of(p, run, "phase"));
 	else if (text_of(p, run, "words")[0] != '\0')

@@ -24,15 +24,18 @@ print_edge(struct pen *p, const json_t *v)
 static void
 print_share(struct pen *p, const json_t *v, bool slow)
 {
-	const char *sure = is_null(v, "confidence") ? "" :
-	    pen_printf(p, " with %s confidence", pen_share(p, number_of(v, "confidence")));
+	const char *sure = is_null(v, "confidence") ? ""
+	                                            : pen_printf(p, " with %s confidence",
+							  pen_share(p, number_of(v, "confidence")));
 
-	line_print(p, "share", pen_printf(p, "%s of the %s (%s to %s%s)%s", pen_share(p, number_of(v, "share")),
-	    slow ? "response time" : "variance of the response time", pen_share(p, number_of(v, "share_low")),
-	    pen_share(p, number_of(v, "share_high")), sure,
-	    number_of(v, "share_low") > 0 ? "" : ": not sure, it may as well have none"));
-	line_print(p, "latency", pen_printf(p, "%s of the mean of %s", pen_share(p, number_of(v, "latency_share")),
-	    pen_ms(p, number_of(json_object_get(v, "group"), "mean_ms"))));
+	line_print(p, "share",
+	    pen_printf(p, "%s of the %s (%s to %s%s)%s", pen_share(p, number_of(v, "share")),
+		slow ? "response time" : "variance of the response time",
+		pen_share(p, number_of(v, "share_low")), pen_share(p, number_of(v, "share_high")),
+		sure, number_of(v, "share_low") > 0 ? "" : ": not sure, it may as well have none"));
+	line_print(p, "latency",
+	    pen_printf(p, "%s of the mean of %s", pen_share(p, number_of(v, "latency_share")),
+		pen_ms(p, number_of(json_object_get(v, "group"), "mean_ms"))));
 }
 
 static void
@@ -44,8 +47,10 @@ print_key(struct pen *p, const json_t *key)
 		line_print(p, "because", "no key explains it");
 		return;
 	}
-	line_print(p, "because", pen_printf(p, "%s explains it: R %.2f, %s, n %s", text_of(p, key, "name"), number_of(key, "r"),
-	    pv < 1e-12 ? "p < 1e-12" : pen_printf(p, "p %.1g", pv), pen_count(p, number_of(key, "n"))));
+	line_print(p, "because",
+	    pen_printf(p, "%s explains it: R %.2f, %s, n %s", text_of(p, key, "name"),
+		number_of(key, "r"), pv < 1e-12 ? "p < 1e-12" : pen_printf(p, "p %.1g", pv),
+		pen_count(p, number_of(key, "n"))));
 }
 
 static void
@@ -56,14 +61,19 @@ print_what_if(struct pen *p, const json_t *w)
 	if (!json_is_object(w))
 		return;
 	if (!is_null(w, "cv_then_low") && !is_null(w, "cv_then_high"))
-		sure = pen_printf(p, " (%s to %s)", pen_share(p, number_of(w, "cv_then_low")), pen_share(p, number_of(w, "cv_then_high")));
-	line_print(p, "what if", pen_printf(p, "always at its median: CV %s %s %s%s, p95 %s %s %s, p99 %s %s %s",
-	    pen_share(p, number_of(w, "cv_now")), pen_arrow(p), pen_share(p, number_of(w, "cv_then")), sure,
-	    pen_ms(p, number_of(w, "p95_now_ms")), pen_arrow(p), pen_ms(p, number_of(w, "p95_then_ms")),
-	    pen_ms(p, number_of(w, "p99_now_ms")), pen_arrow(p), pen_ms(p, number_of(w, "p99_then_ms"))));
+		sure = pen_printf(p, " (%s to %s)", pen_share(p, number_of(w, "cv_then_low")),
+		    pen_share(p, number_of(w, "cv_then_high")));
+	line_print(p, "what if",
+	    pen_printf(p, "always at its median: CV %s %s %s%s, p95 %s %s %s, p99 %s %s %s",
+		pen_share(p, number_of(w, "cv_now")), pen_arrow(p),
+		pen_share(p, number_of(w, "cv_then")), sure, pen_ms(p, number_of(w, "p95_now_ms")),
+		pen_arrow(p), pen_ms(p, number_of(w, "p95_then_ms")),
+		pen_ms(p, number_of(w, "p99_now_ms")), pen_arrow(p),
+		pen_ms(p, number_of(w, "p99_then_ms"))));
 }
 
-/* The path with its middle left out: where it begins and ends says which group it is, the edge says the rest. */
+/* The path with its middle left out: where it begins and ends says which group it is, the edge says
+ * the rest. */
 static void
 print_group(struct pen *p, const json_t *group)
 {
@@ -71,15 +81,17 @@ print_group(struct pen *p, const json_t *group)
 	const json_t *path = json_object_get(group, "path");
 	size_t n = json_array_size(path);
 
-	line_print(p, "group", pen_printf(p, "%s requests with this critical path, CV %s:", pen_count(p, number_of(group, "traces")),
-	    pen_share(p, number_of(group, "cv"))));
+	line_print(p, "group",
+	    pen_printf(p, "%s requests with this critical path, CV %s:",
+		pen_count(p, number_of(group, "traces")), pen_share(p, number_of(group, "cv"))));
 	for (size_t i = 0; i < n; i++) {
 		if (n > 2 * ENDS + 1 && i == ENDS) {
 			fprintf(p->out, "               (%zu more)\n", n - 2 * ENDS);
 			i = n - ENDS;
 		}
 		fprintf(p->out, "             %s %s\n", pen_arrow(p),
-		    pen_shorten(p, pen_clean(p, json_string_value(json_array_get(path, i))), p->columns - 16));
+		    pen_shorten(p, pen_clean(p, json_string_value(json_array_get(path, i))),
+			p->columns - 16));
 	}
 }
 
@@ -88,12 +100,15 @@ print_effort(struct pen *p, const json_t *run)
 {
 	double used = number_of(run, "tracepoints_used"), all = number_of(run, "tracepoints_all");
 
-	line_print(p, "effort", pen_printf(p, "%.0f of %.0f tracepoints turned on (%s), %.0f %s, %s", used, all,
-	    pen_share(p, all > 0 ? used / all : 0), number_of(run, "cycles"), number_of(run, "cycles") == 1 ? "cycle" :
-	    "cycles", pen_seconds(p, number_of(run, "seconds"))));
+	line_print(p, "effort",
+	    pen_printf(p, "%.0f of %.0f tracepoints turned on (%s), %.0f %s, %s", used, all,
+		pen_share(p, all > 0 ? used / all : 0), number_of(run, "cycles"),
+		number_of(run, "cycles") == 1 ? "cycle" : "cycles",
+		pen_seconds(p, number_of(run, "seconds"))));
 }
 
-/* Other diagnoses may have tracepoints on; then it says so, since nobody can tell them apart from outside. */
+/* Other diagnoses may have tracepoints on; then it says so, since nobody can tell them apart from
+ * outside. */
 static void
 print_after(struct pen *p, const json_t *after)
 {
@@ -104,13 +119,19 @@ print_after(struct pen *p, const json_t *after)
 	if (added == 0 && is_true(after, "quiet"))
 		line_print(p, "after", "no added tracepoint is on: every agent has said so");
 	else if (added == 0)
-		line_print(p, "after", "no added tracepoint is wanted; not every agent has said yet that all are off");
+		line_print(p, "after",
+		    "no added tracepoint is wanted; not every agent has said yet that all are off");
 	else
-		line_print(p, "after", pen_printf(p, "%.0f added tracepoint%s STILL ON%s", added, added == 1 ? " is" : "s are",
-		    json_array_size(json_object_get(after, "runs")) > 0 ? ", other diagnoses run" : ""));
+		line_print(p, "after",
+		    pen_printf(p, "%.0f added tracepoint%s STILL ON%s", added,
+			added == 1 ? " is" : "s are",
+			json_array_size(json_object_get(after, "runs")) > 0
+			    ? ", other diagnoses run"
+			    : ""));
 }
 
-/* What a preloaded helper tells of the time between two of the program's own tracepoints; NULL: nothing. */
+/* What a preloaded helper tells of the time between two of the program's own tracepoints; NULL:
+ * nothing. */
 static const char *
 deeper_of(const char *words)
 {
@@ -141,24 +162,31 @@ print_kind(struct pen *p, const json_t *run, const json_t *v)
 	if (deeper_of(text_of(p, v, "words")) != NULL && strcmp(kind, "separated") != 0)
 		return;
 	if (strcmp(kind, "place") == 0 || strcmp(kind, "key") == 0)
-		line_print(p, "place", pen_printf(p, "no learned tracepoint left between %s and %s: instrument here",
-		    event_of(text_of(p, edge, "from")), event_of(text_of(p, edge, "to"))));
+		line_print(p, "place",
+		    pen_printf(p, "no learned tracepoint left between %s and %s: instrument here",
+			event_of(text_of(p, edge, "from")), event_of(text_of(p, edge, "to"))));
 	else if (strcmp(kind, "separated") == 0)
-		line_print(p, "separated", pen_printf(p, "%s tells them apart: requests with it, and requests without it, are predictable",
-		    text_of(p, v, "tracepoint")));
+		line_print(p, "separated",
+		    pen_printf(p,
+			"%s tells them apart: requests with it, and requests without it, are predictable",
+			text_of(p, v, "tracepoint")));
 	else if (strcmp(kind, "spread") == 0)
-		line_print(p, "spread", "it is spread over what lies inside this edge, no part has most of it");
+		line_print(p, "spread",
+		    "it is spread over what lies inside this edge, no part has most of it");
 	else if (strcmp(kind, "cut") == 0)
-		line_print(p, "cut", pen_printf(p, "the search inside it ended with the effort given, %.0f cycle%s; --effort gives it more",
-		    number_of(run, "effort"), number_of(run, "effort") == 1 ? "" : "s"));
+		line_print(p, "cut",
+		    pen_printf(p,
+			"the search inside it ended with the effort given, %.0f cycle%s; --effort gives it more",
+			number_of(run, "effort"), number_of(run, "effort") == 1 ? "" : "s"));
 }
 
 static void
 print_cost(struct pen *p, const json_t *v)
 {
 	if (number_of(v, "cost_ms") > 0)
-		line_print(p, "cost", pen_printf(p, "%s lost in %s requests", pen_ms(p, number_of(v, "cost_ms")),
-		    pen_count(p, number_of(json_object_get(v, "group"), "traces"))));
+		line_print(p, "cost",
+		    pen_printf(p, "%s lost in %s requests", pen_ms(p, number_of(v, "cost_ms")),
+			pen_count(p, number_of(json_object_get(v, "group"), "traces"))));
 }
 
 static void
@@ -168,7 +196,8 @@ print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 	const json_t *ex = json_object_get(v, "exemplars");
 
 	pen_put(p, BOLD, text_of(p, run, "type"));
-	fprintf(p->out, " is %s%s here:\n\n", first ? "" : "also ", slow ? "slow" : "unpredictable");
+	fprintf(
+	    p->out, " is %s%s here:\n\n", first ? "" : "also ", slow ? "slow" : "unpredictable");
 	print_edge(p, v);
 	print_share(p, v, slow);
 	print_key(p, json_object_get(v, "key"));
@@ -178,10 +207,13 @@ print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 	print_what_if(p, json_object_get(v, "what_if"));
 	print_cost(p, v);
 	print_group(p, json_object_get(v, "group"));
-	line_print(p, "examples", pen_printf(p, "slowest trace %s, fastest %s", text_of(p, ex, "slowest"), text_of(p, ex, "fastest")));
+	line_print(p, "examples",
+	    pen_printf(p, "slowest trace %s, fastest %s", text_of(p, ex, "slowest"),
+		text_of(p, ex, "fastest")));
 }
 
-/* What it is not: tracepoints that did not help, and edges whose share is small even at its upper end. */
+/* What it is not: tracepoints that did not help, and edges whose share is small even at its upper
+ * end. */
 static void
 print_excluded(struct pen *p, const json_t *excluded)
 {
@@ -189,18 +221,25 @@ print_excluded(struct pen *p, const json_t *excluded)
 	size_t i;
 	json_t *x;
 
-	json_array_foreach(excluded, i, x) {
+	json_array_foreach (excluded, i, x) {
 		const json_t *edge = json_object_get(x, "edge");
 		const char *tracepoint = text_of(p, x, "tracepoint");
 
 		if (i == SHOWN) {
-			line_print(p, "", pen_printf(p, "and %zu more; --json has all", json_array_size(excluded) - SHOWN));
+			line_print(p, "",
+			    pen_printf(p, "and %zu more; --json has all",
+				json_array_size(excluded) - SHOWN));
 			break;
 		}
-		line_print(p, i == 0 ? "excluded" : "", pen_printf(p, "%s%s%s %s %s: %s", tracepoint, tracepoint[0] != '\0' ? " in " : "",
-		    event_of(text_of(p, edge, "from")), pen_arrow(p), event_of(text_of(p, edge, "to")), is_null(x, "share") ?
-		    text_of(p, x, "state") : pen_printf(p, "%s %s", pen_share(p, number_of(x, "share")), interval_of(p,
-		    number_of(x, "share_low"), number_of(x, "share_high")))));
+		line_print(p, i == 0 ? "excluded" : "",
+		    pen_printf(p, "%s%s%s %s %s: %s", tracepoint,
+			tracepoint[0] != '\0' ? " in " : "", event_of(text_of(p, edge, "from")),
+			pen_arrow(p), event_of(text_of(p, edge, "to")),
+			is_null(x, "share")
+			    ? text_of(p, x, "state")
+			    : pen_printf(p, "%s %s", pen_share(p, number_of(x, "share")),
+				  interval_of(
+				      p, number_of(x, "share_low"), number_of(x, "share_high")))));
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of a trace: the hypotheses it belongs to, and where its time went; or of a tracepoint. */
+/* What is known of a trace: the hypotheses it belongs to, and where its time went; or of a
+ * tracepoint. */
 #include "cli/output.h"
 
 #include <stdlib.h>
@@ -30,11 +31,13 @@ print_way(struct pen *p, const json_t *way)
 	size_t i;
 	json_t *h;
 
-	json_array_foreach(way, i, h) {
-		const char *presence = text_of(p, h, "presence"), *tracepoint = text_of(p, h, "tracepoint");
+	json_array_foreach (way, i, h) {
+		const char *presence = text_of(p, h, "presence"),
+			   *tracepoint = text_of(p, h, "tracepoint");
 
 		if (tracepoint[0] != '\0')
-			words = pen_printf(p, "%s%s%s%s%s", words, words[0] != '\0' ? ", then " : "", presence[0] != ' ' ? presence : "",
+			words = pen_printf(p, "%s%s%s%s%s", words,
+			    words[0] != '\0' ? ", then " : "", presence[0] != ' ' ? presence : "",
 			    presence[0] != ' ' ? " " : "", event_of(tracepoint));
 	}
 	if (words[0] != '\0')
@@ -49,21 +52,30 @@ print_match(struct pen *p, const json_t *m)
 	const char *presence = text_of(p, m, "presence");
 
 	fputs("\n", p->out);
-	pen_put(p, BOLD, pen_printf(p, "%s%s", presence[0] == ' ' || presence[0] == '\0' ? "" : pen_printf(p, "%s ", presence),
-	    pen_clean(p, title_of(m))));
-	fprintf(p->out, "  %s  diagnosis %.0f of %s, cycle %.0f, number %.0f\n", text_of(p, m, "state"), number_of(m, "run"),
-	    text_of(p, m, "type"), number_of(m, "cycle"), number_of(m, "id"));
+	pen_put(p, BOLD,
+	    pen_printf(p, "%s%s",
+		presence[0] == ' ' || presence[0] == '\0' ? "" : pen_printf(p, "%s ", presence),
+		pen_clean(p, title_of(m))));
+	fprintf(p->out, "  %s  diagnosis %.0f of %s, cycle %.0f, number %.0f\n",
+	    text_of(p, m, "state"), number_of(m, "run"), text_of(p, m, "type"),
+	    number_of(m, "cycle"), number_of(m, "id"));
 	print_way(p, json_object_get(m, "way"));
 	line_print(p, "edge", text_of(p, edge, "from"));
 	line_print(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
-	line_print(p, "here", pen_printf(p, "%s on this edge", beside(p, m, "edge_ms", "usual_edge_ms")));
+	line_print(
+	    p, "here", pen_printf(p, "%s on this edge", beside(p, m, "edge_ms", "usual_edge_ms")));
 	line_print(p, "in all", beside(p, m, "total_ms", "usual_total_ms"));
-	line_print(p, "share", pen_printf(p, "%s %s %s over %s traces", pen_bar(p, number_of(m, settled ? "settled_share" : "share"),
-	    BAR_CELLS), pen_share(p, number_of(m, settled ? "settled_share" : "share")), interval_of(p, number_of(m, settled ?
-	    "settled_low" : "share_low"), number_of(m, settled ? "settled_high" : "share_high")), pen_count(p, number_of(m,
-	    settled ? "settled_traces" : "traces"))));
+	line_print(p, "share",
+	    pen_printf(p, "%s %s %s over %s traces",
+		pen_bar(p, number_of(m, settled ? "settled_share" : "share"), BAR_CELLS),
+		pen_share(p, number_of(m, settled ? "settled_share" : "share")),
+		interval_of(p, number_of(m, settled ? "settled_low" : "share_low"),
+		    number_of(m, settled ? "settled_high" : "share_high")),
+		pen_count(p, number_of(m, settled ? "settled_traces" : "traces"))));
 	if (json_is_object(key))
-		line_print(p, "because", pen_printf(p, "%s explains it: R %.2f", text_of(p, key, "name"), number_of(key, "r")));
+		line_print(p, "because",
+		    pen_printf(
+			p, "%s explains it: R %.2f", text_of(p, key, "name"), number_of(key, "r")));
 	if (text_of(p, m, "why")[0] != '\0')
 		line_print(p, "why", text_of(p, m, "why"));
 }
@@ -94,15 +106,18 @@ print_live(struct pen *p, const json_t *live)
 
 	fputs("\n", p->out);
 	pen_put(p, BOLD, "by what is always on");
-	fprintf(p->out, "  %s, one of %s requests on this path\n", text_of(p, live, "type"), pen_count(p, number_of(live, "traces")));
+	fprintf(p->out, "  %s, one of %s requests on this path\n", text_of(p, live, "type"),
+	    pen_count(p, number_of(live, "traces")));
 	line_print(p, "in all", beside(p, live, "total_ms", "usual_total_ms"));
 	for (size_t i = 0; sorted != NULL && i < n; i++)
 		sorted[i] = json_array_get(edges, i);
 	if (sorted != NULL)
 		qsort(sorted, n, sizeof *sorted, by_excess);
-	for (size_t i = 0; sorted != NULL && i < n && i < EDGES_SHOWN && excess_ms(sorted[i]) > 0; i++) {
-		line_print(p, i == 0 ? "longer" : "", pen_printf(p, "%s %s %s", text_of(p, sorted[i], "from"), pen_arrow(p),
-		    text_of(p, sorted[i], "to")));
+	for (size_t i = 0; sorted != NULL && i < n && i < EDGES_SHOWN && excess_ms(sorted[i]) > 0;
+	     i++) {
+		line_print(p, i == 0 ? "longer" : "",
+		    pen_printf(p, "%s %s %s", text_of(p, sorted[i], "from"), pen_arrow(p),
+			text_of(p, sorted[i], "to")));
 		line_print(p, "", pen_printf(p, "  %s", beside(p, sorted[i], "ms", "usual_ms")));
 	}
 	free(sorted);
@@ -117,11 +132,12 @@ print_trace(struct pen *p, const json_t *a)
 
 	pen_put(p, BOLD, pen_printf(p, "trace %s", text_of(p, a, "trace")));
 	if (json_is_object(v))
-		fprintf(p->out, "  the slowest of the verdict of diagnosis %.0f of %s", number_of(a, "run"), text_of(p, a, "type"));
+		fprintf(p->out, "  the slowest of the verdict of diagnosis %.0f of %s",
+		    number_of(a, "run"), text_of(p, a, "type"));
 	fputc('\n', p->out);
 	if (json_is_object(v) && text_of(p, v, "words")[0] != '\0')
 		pen_wrap(p, "", text_of(p, v, "words"));
-	json_array_foreach(json_object_get(a, "matches"), i, m)
+	json_array_foreach (json_object_get(a, "matches"), i, m)
 		print_match(p, m);
 	if (json_array_size(json_object_get(a, "matches")) == 0)
 		fputs("No diagnosis was about requests like this one.\n", p->out);
@@ -138,19 +154,24 @@ print_log(struct pen *p, const json_t *log)
 	size_t i;
 	json_t *s;
 
-	json_array_foreach(log, i, s) {
-		const char *outcome = text_of(p, s, "outcome"), *why = text_of(p, s, "outcome_why"), *said;
+	json_array_foreach (log, i, s) {
+		const char *outcome = text_of(p, s, "outcome"), *why = text_of(p, s, "outcome_why"),
+			   *said;
 		bool explored = strcmp(why, "explored") == 0;
 
 		fprintf(p->out, "%s  ", text_of(p, s, "when"));
 		pen_put(p, is_true(s, "on") ? YELLOW : PLAIN, is_true(s, "on") ? "on " : "off");
 		if (!is_null(s, "run"))
-			fprintf(p->out, "  diagnosis %.0f of %s, cycle %.0f", number_of(s, "run"), text_of(p, s, "type"), number_of(s, "cycle"));
+			fprintf(p->out, "  diagnosis %.0f of %s, cycle %.0f", number_of(s, "run"),
+			    text_of(p, s, "type"), number_of(s, "cycle"));
 		fputc('\n', p->out);
-		said = is_null(s, "hypothesis") ? "" : pen_printf(p, "hypothesis %.0f: ", number_of(s, "hypothesis"));
+		said = is_null(s, "hypothesis")
+		           ? ""
+		           : pen_printf(p, "hypothesis %.0f: ", number_of(s, "hypothesis"));
 		said = pen_printf(p, "%s%s", said, text_of(p, s, "why"));
 		if (is_true(s, "on") && outcome[0] != '\0')
-			said = pen_printf(p, "%s %s %s", said, pen_arrow(p), explored ? why : outcome);
+			said = pen_printf(
+			    p, "%s %s %s", said, pen_arrow(p), explored ? why : outcome);
 		if (is_true(s, "on") && why[0] != '\0' && !explored)
 			said = pen_printf(p, "%s (%s)", said, why);
 		pen_wrap(p, "  ", said);
@@ -160,12 +181,13 @@ print_log(struct pen *p, const json_t *log)
 static void
 print_tracepoint(struct pen *p, const json_t *a)
 {
-	const json_t *log = json_object_get(a, "switched"), *services = json_object_get(a, "services");
+	const json_t *log = json_object_get(a, "switched"),
+		     *services = json_object_get(a, "services");
 	size_t i;
 	json_t *s;
 
 	pen_put(p, BOLD, text_of(p, a, "tracepoint"));
-	json_array_foreach(services, i, s)
+	json_array_foreach (services, i, s)
 		fprintf(p->out, "%s%s", i == 0 ? " of " : ", ", pen_clean(p, json_string_value(s)));
 	fprintf(p->out, " is %s now", is_true(a, "on") ? "on" : "off");
 	if (is_true(a, "learning"))

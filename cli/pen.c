@@ -22,7 +22,9 @@ pen_open(struct pen *p, FILE *out)
 	p->terminal = isatty(fileno(out));
 	p->live = p->terminal && !dumb;
 	p->colour = p->live && (no_color == NULL || no_color[0] == '\0');
-	p->columns = p->terminal && ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : 100;
+	p->columns = p->terminal && ioctl(fileno(out), TIOCGWINSZ, &w) == 0 && w.ws_col >= 40
+	                 ? w.ws_col
+	                 : 100;
 }
 
 void
@@ -53,7 +55,11 @@ follows(unsigned char c)
 static int
 character(const unsigned char *s)
 {
-	int n = s[0] < 0x80 ? 1 : s[0] >= 0xc3 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : (s[0] & 0xf8) == 0xf0 ? 4 : 0;
+	int n = s[0] < 0x80                   ? 1
+	        : s[0] >= 0xc3 && s[0] < 0xe0 ? 2
+	        : (s[0] & 0xf0) == 0xe0       ? 3
+	        : (s[0] & 0xf8) == 0xf0       ? 4
+	                                      : 0;
 
 	if (n == 1)
 		return s[0] >= 0x20 && s[0] != 0x7f;
@@ -61,7 +67,9 @@ character(const unsigned char *s)
 		if (!follows(s[i]))
 			return 0;
 	/* U+2028 to U+202E and U+2066 to U+2069 break lines and turn the direction of writing */
-	if (n == 3 && s[0] == 0xe2 && ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) || (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)))
+	if (n == 3 && s[0] == 0xe2 &&
+	    ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
+		(s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)))
 		return 0;
 	return n;
 }
@@ -107,8 +115,13 @@ pen_printf(struct pen *p, const char *fmt, ...)
 void
 pen_put(struct pen *p, enum colour c, const char *s)
 {
-	static const char *const codes[] = { [PLAIN] = "", [BOLD] = "\033[1m", [DIM] = "\033[2m", [RED] = "\033[31m",
-		[GREEN] = "\033[32m", [YELLOW] = "\033[33m", [CYAN] = "\033[36m" };
+	static const char *const codes[] = { [PLAIN] = "",
+		[BOLD] = "\033[1m",
+		[DIM] = "\033[2m",
+		[RED] = "\033[31m",
+		[GREEN] = "\033[32m",
+		[YELLOW] = "\033[33m",
+		[CYAN] = "\033[36m" };
 
 	if (p->colour && c != PLAIN)
 		fprintf(p->out, "%s%s\033[0m", codes[c], s);
@@ -151,7 +164,8 @@ pen_shorten(struct pen *p, const char *s, int columns)
 	/* the end of a label tells more than its beginning */
 	head = (columns - pen_width(gap)) / 3;
 	tail = columns - pen_width(gap) - head;
-	return pen_printf(p, "%.*s%s%s", (int)offset_of(s, head), s, gap, s + offset_of(s, width - tail));
+	return pen_printf(
+	    p, "%.*s%s%s", (int)offset_of(s, head), s, gap, s + offset_of(s, width - tail));
 }
 
 void
@@ -161,7 +175,8 @@ pen_wrap(struct pen *p, const char *margin, const char *text)
 
 	fputs(margin, p->out);
 	while (*text != '\0') {
-		int len = (int)strcspn(text, " "), width = pen_width(pen_printf(p, "%.*s", len, text));
+		int len = (int)strcspn(text, " "),
+		    width = pen_width(pen_printf(p, "%.*s", len, text));
 
 		if (used > 0 && room > 0 && used + 1 + width > room) {
 			fprintf(p->out, "\n%s", margin);
@@ -236,7 +251,7 @@ pen_bar(struct pen *p, double share, int cells)
 	char *s = take(p, (size_t)cells * 4 + 1), *to = s;
 	int full, i;
 
-	share = share > 0 ? share < 1 ? share : 1 : 0;	/* NaN is 0 */
+	share = share > 0 ? share < 1 ? share : 1 : 0; /* NaN is 0 */
 	full = (int)(share * cells * 8 + 0.5);
 	if (!p->utf8)
 		full = (full + 4) / 8 * 8;
@@ -308,7 +323,8 @@ table_print(struct table *t, struct pen *p)
 	for (int i = 0; i < t->cells; i++) {
 		int c = i % t->columns;
 
-		print_cell(p, t->cell[i], width[c], t->align[c], i < t->columns, c == t->columns - 1);
+		print_cell(
+		    p, t->cell[i], width[c], t->align[c], i < t->columns, c == t->columns - 1);
 	}
 	table_release(t);
 }

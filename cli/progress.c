@@ -9,7 +9,7 @@ enum { BAR_CELLS = 24 };
 
 #define LINE_AWAY "\r\033[K"
 
-static int shown_on = -1;	/* a signal's handler has no other place */
+static int shown_on = -1; /* a signal's handler has no other place */
 
 /* Who interrupts gets a prompt on a clean line, and the program ends by the signal all the same. */
 static void
@@ -18,7 +18,7 @@ interrupted(int number)
 	ssize_t n = write(shown_on, LINE_AWAY, sizeof LINE_AWAY - 1);
 
 	(void)n;
-	raise(number);	/* comes when this returns; by SA_RESETHAND it is not ours any more */
+	raise(number); /* comes when this returns; by SA_RESETHAND it is not ours any more */
 }
 
 static void
@@ -45,8 +45,9 @@ progress_say(struct progress *g, double share, const char *words, const char *de
 	const char *said;
 
 	if (p->live) {
-		said = share < 0 ? pen_printf(p, "%s %s", words, detail) :
-		    pen_printf(p, "%s %s  %s", pen_bar(p, share, BAR_CELLS), words, detail);
+		said = share < 0 ? pen_printf(p, "%s %s", words, detail)
+		                 : pen_printf(
+				       p, "%s %s  %s", pen_bar(p, share, BAR_CELLS), words, detail);
 		if (!g->open)
 			watch(fileno(p->out), interrupted);
 		fprintf(p->out, LINE_AWAY "%s", pen_shorten(p, said, p->columns - 1));

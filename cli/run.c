@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What each command does: one question and its answer printed, or, with --wait, looking until it has ended. */
+/* What each command does: one question and its answer printed, or, with --wait, looking until it
+ * has ended. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -24,8 +25,8 @@ call_failed(struct call *c, const struct err *e)
 	/* honed names the type first; once is enough */
 	if (len > 0 && strncmp(words, type, len) == 0 && strncmp(words + len, ": ", 2) == 0)
 		words += len + 2;
-	fprintf(c->err->out, "hone: %s%s%s: %s\n", c->command->name, len > 0 ? " " : "", pen_clean(c->err, type),
-	    pen_clean(c->err, words));
+	fprintf(c->err->out, "hone: %s%s%s: %s\n", c->command->name, len > 0 ? " " : "",
+	    pen_clean(c->err, type), pen_clean(c->err, words));
 	return FAILED;
 }
 
@@ -39,7 +40,8 @@ call_connect(struct call *c, struct client **client, struct err *e)
 int
 call_ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e)
 {
-	int rc = question == NULL ? err_set(e, ERR_INPUT, "not UTF-8") : client_ask(client, question, answer, e);
+	int rc = question == NULL ? err_set(e, ERR_INPUT, "not UTF-8")
+	                          : client_ask(client, question, answer, e);
 
 	json_decref(question);
 	if (rc < 0 && question != NULL && *answer != NULL) {
@@ -108,13 +110,16 @@ run_agents(struct call *c)
 enum exit_code
 run_tracepoints(struct call *c)
 {
-	return call_ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "tracepoints", "tracepoint", c->type), c->output->tracepoints);
+	return call_ask_and_print(c,
+	    json_pack("{s:s, s:s*}", "ask", "tracepoints", "tracepoint", c->type),
+	    c->output->tracepoints);
 }
 
 enum exit_code
 run_stop(struct call *c)
 {
-	return call_ask_and_print(c, json_pack("{s:s, s:s*}", "ask", "stop", "type", c->type), c->output->stopped);
+	return call_ask_and_print(
+	    c, json_pack("{s:s, s:s*}", "ask", "stop", "type", c->type), c->output->stopped);
 }
 
 /* ---- looking until it has ended ---- */
@@ -131,7 +136,7 @@ run_of(const json_t *status, double id)
 	size_t i;
 	json_t *r;
 
-	json_array_foreach(json_object_get(status, "runs"), i, r)
+	json_array_foreach (json_object_get(status, "runs"), i, r)
 		if (number_of(r, "run") == id)
 			return r;
 	return NULL;
@@ -143,7 +148,7 @@ traces_of(const json_t *status, const char *type)
 	size_t i;
 	json_t *t;
 
-	json_array_foreach(json_object_get(status, "types"), i, t) {
+	json_array_foreach (json_object_get(status, "types"), i, t) {
 		const char *name = json_string_value(json_object_get(t, "type"));
 
 		if (name != NULL && strcmp(name, type) == 0)
@@ -156,12 +161,14 @@ static void
 say_run(struct progress *g, const json_t *status, const json_t *run, double traces)
 {
 	struct pen *p = g->pen;
-	const char *words = pen_printf(p, "%s: cycle %.0f, %.0f tracepoint%s on%s", text_of(p, run, "type"),
-	    number_of(run, "cycles"), number_of(status, "added"), number_of(status, "added") == 1 ? "" : "s",
+	const char *words = pen_printf(p, "%s: cycle %.0f, %.0f tracepoint%s on%s",
+	    text_of(p, run, "type"), number_of(run, "cycles"), number_of(status, "added"),
+	    number_of(status, "added") == 1 ? "" : "s",
 	    is_true(status, "paused") ? ", paused" : "");
 
-	progress_say(g, -1, words, pen_printf(p, "| %s | %s traces | %s", pen_seconds(p, number_of(run, "seconds")),
-	    pen_count(p, traces), text_of(p, run, "phase")));
+	progress_say(g, -1, words,
+	    pen_printf(p, "| %s | %s traces | %s", pen_seconds(p, number_of(run, "seconds")),
+		pen_count(p, traces), text_of(p, run, "phase")));
 }
 
 /* Until the run is no more among the active ones. */
@@ -175,7 +182,8 @@ await_run(struct call *c, struct client *client, double id, struct err *e)
 	int rc = 0;
 
 	progress_open(&g, c->err);
-	while (active && (rc = call_ask(c, client, json_pack("{s:s}", "ask", "status"), &status, e)) == 0) {
+	while (active &&
+	       (rc = call_ask(c, client, json_pack("{s:s}", "ask", "status"), &status, e)) == 0) {
 		const json_t *run = run_of(status, id);
 
 		if ((active = run != NULL)) {
@@ -193,7 +201,8 @@ await_run(struct call *c, struct client *client, double id, struct err *e)
 	return rc;
 }
 
-/* The first status in which every agent has said that nothing added is on, or the last within QUIET_MS. */
+/* The first status in which every agent has said that nothing added is on, or the last within
+ * QUIET_MS. */
 static int
 await_quiet(struct call *c, struct client *client, json_t **status, struct err *e)
 {
@@ -203,7 +212,8 @@ await_quiet(struct call *c, struct client *client, json_t **status, struct err *
 	for (;;) {
 		if ((rc = call_ask(c, client, json_pack("{s:s}", "ask", "status"), status, e)) < 0)
 			return rc;
-		if (is_true(*status, "quiet") || json_array_size(json_object_get(*status, "runs")) > 0 ||
+		if (is_true(*status, "quiet") ||
+		    json_array_size(json_object_get(*status, "runs")) > 0 ||
 		    mono_since_ns(clock_mono(), begun) > QUIET_MS * INT64_C(1000000))
 			return 0;
 		json_decref(*status);
@@ -220,7 +230,8 @@ print_end(struct call *c, struct client *client, double id)
 	const char *state;
 
 	if (await_quiet(c, client, &after, &e) < 0 ||
-	    call_ask(c, client, json_pack("{s:s, s:I}", "ask", "forest", "run", (json_int_t)id), &runs, &e) < 0) {
+	    call_ask(c, client, json_pack("{s:s, s:I}", "ask", "forest", "run", (json_int_t)id),
+		&runs, &e) < 0) {
 		json_decref(after);
 		return call_failed(c, &e);
 	}
@@ -241,7 +252,8 @@ print_end(struct call *c, struct client *client, double id)
 static json_t *
 start_question(const struct call *c)
 {
-	json_t *q = json_pack("{s:s, s:s, s:s*}", "ask", "start", "type", c->type, "strategy", c->value[FLAG_STRATEGY]);
+	json_t *q = json_pack("{s:s, s:s, s:s*}", "ask", "start", "type", c->type, "strategy",
+	    c->value[FLAG_STRATEGY]);
 
 	if (q != NULL && c->value[FLAG_K] != NULL)
 		json_object_set_new(q, "k", json_integer((json_int_t)c->number[FLAG_K]));
@@ -272,7 +284,8 @@ run_start(struct call *c)
 
 		if (text_of(c->err, run, "words")[0] != '\0')
 			fprintf(c->err->out, "%s: %s\n", c->type, text_of(c->err, run, "words"));
-		code = await_run(c, client, id, &e) < 0 ? call_failed(c, &e) : print_end(c, client, id);
+		code = await_run(c, client, id, &e) < 0 ? call_failed(c, &e)
+		                                        : print_end(c, client, id);
 	}
 	json_decref(answer);
 	client_close(client);
@@ -294,11 +307,15 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 		l = json_object_get(*status, "learning");
 		if (!json_is_object(l))
 			break;
-		progress_say(&g, 1 - number_of(l, "left_s") / c->number[FLAG_SECONDS], "learning", pen_printf(c->err,
-		    "%s left, %s traces, %s places%s", pen_seconds(c->err, number_of(l, "left_s")),
-		    pen_count(c->err, number_of(l, "traces")), pen_count(c->err, number_of(l, "places")),
-		    is_null(l, "unseen") ? "" : pen_printf(c->err, ", about %s not seen yet", pen_count(c->err,
-		    ceil(number_of(l, "unseen"))))));
+		progress_say(&g, 1 - number_of(l, "left_s") / c->number[FLAG_SECONDS], "learning",
+		    pen_printf(c->err, "%s left, %s traces, %s places%s",
+			pen_seconds(c->err, number_of(l, "left_s")),
+			pen_count(c->err, number_of(l, "traces")),
+			pen_count(c->err, number_of(l, "places")),
+			is_null(l, "unseen")
+			    ? ""
+			    : pen_printf(c->err, ", about %s not seen yet",
+				  pen_count(c->err, ceil(number_of(l, "unseen"))))));
 		json_decref(*status);
 		arena_reset(&c->err->texts);
 		nap();
@@ -310,8 +327,9 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 enum exit_code
 run_learn(struct call *c)
 {
-	json_t *question = json_pack("{s:s, s:f, s:s*}", "ask", "learn", "seconds", c->number[FLAG_SECONDS], "name",
-	    c->value[FLAG_VERSION]), *answer = NULL, *status = NULL;
+	json_t *question = json_pack("{s:s, s:f, s:s*}", "ask", "learn", "seconds",
+		   c->number[FLAG_SECONDS], "name", c->value[FLAG_VERSION]),
+	       *answer = NULL, *status = NULL;
 	struct client *client = NULL;
 	enum exit_code code = DONE;
 	struct err e;
@@ -322,7 +340,8 @@ run_learn(struct call *c)
 		json_decref(question);
 		return call_failed(c, &e);
 	}
-	if (call_ask(c, client, question, &answer, &e) < 0 || await_learned(c, client, &status, &e) < 0)
+	if (call_ask(c, client, question, &answer, &e) < 0 ||
+	    await_learned(c, client, &status, &e) < 0)
 		code = call_failed(c, &e);
 	else
 		c->output->learned(c->out, status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hone space: what was learned. All but import and use read its file, and need honed only to say where that is. */
+/* hone space: what was learned. All but import and use read its file, and need honed only to say
+ * where that is. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -43,7 +44,8 @@ find_path(struct call *c, const char **path, struct err *e)
 		return 0;
 	if ((rc = call_ask_once(c, json_pack("{s:s}", "ask", "status"), &answer, e)) < 0)
 		return err_prefix(e, "where is the space? --space FILE says so");
-	*path = pen_printf(c->out, "%s", json_string_value(json_object_get(json_object_get(answer, "controller"), "space")));
+	*path = pen_printf(c->out, "%s",
+	    json_string_value(json_object_get(json_object_get(answer, "controller"), "space")));
 	json_decref(answer);
 	return 0;
 }
@@ -63,7 +65,8 @@ load(struct call *c, struct loaded *l, const char **path, struct err *e)
 	int rc = find_path(c, path, e);
 
 	if (rc == 0 && (rc = open_empty(l, e)) == 0)
-		rc = not_yet(c, *path, space_load(l->space, l->labels, *path, c->value[FLAG_VERSION], e), e);
+		rc = not_yet(
+		    c, *path, space_load(l->space, l->labels, *path, c->value[FLAG_VERSION], e), e);
 	return rc;
 }
 
@@ -76,7 +79,8 @@ finish(struct call *c, int rc, const struct err *e)
 static enum exit_code
 done(struct call *c, const char *key, const char *value, const char *words)
 {
-	json_t *o = json_pack("{s:i, s:b, s:s, s:s}", "version", 1, "ok", 1, key, value, "words", words);
+	json_t *o = json_pack(
+	    "{s:i, s:b, s:s, s:s}", "version", 1, "ok", 1, key, value, "words", words);
 
 	c->output->done(c->out, o);
 	json_decref(o);
@@ -101,7 +105,8 @@ write_dot(struct call *c, const json_t *document, struct err *e)
 	if (c->value[FLAG_DOT] == NULL)
 		return 0;
 	dot_space(&text, document);
-	rc = text.failed ? err_set(e, ERR_MEMORY, "out of memory") : call_write(c, c->value[FLAG_DOT], &text, e);
+	rc = text.failed ? err_set(e, ERR_MEMORY, "out of memory")
+	                 : call_write(c, c->value[FLAG_DOT], &text, e);
 	buf_release(&text);
 	return rc;
 }
@@ -116,7 +121,8 @@ show(struct call *c)
 	struct err e;
 	int rc;
 
-	if ((rc = load(c, &l, &path, &e)) == 0 && (rc = space_find_type(&type, l.space, l.labels, c->words[1], &e)) == 0) {
+	if ((rc = load(c, &l, &path, &e)) == 0 &&
+	    (rc = space_find_type(&type, l.space, l.labels, c->words[1], &e)) == 0) {
 		document = space_document(l.space, l.labels, type, path);
 		rc = write_dot(c, document, &e);
 	}
@@ -127,7 +133,8 @@ show(struct call *c)
 	return finish(c, rc, &e);
 }
 
-/* What honed knows beyond the file: which tracepoints are gone, and which it never saw. Of another file it cannot say. */
+/* What honed knows beyond the file: which tracepoints are gone, and which it never saw. Of another
+ * file it cannot say. */
 static int
 add_live(struct call *c, json_t *document, struct err *e)
 {
@@ -139,10 +146,11 @@ add_live(struct call *c, json_t *document, struct err *e)
 	if ((rc = call_ask_once(c, json_pack("{s:s}", "ask", "space"), &answer, e)) < 0)
 		return rc;
 	if (strcmp(text_of(c->out, json_object_get(answer, "space_version"), "name"),
-	    text_of(c->out, json_object_get(document, "space_version"), "name")) == 0) {
+		text_of(c->out, json_object_get(document, "space_version"), "name")) == 0) {
 		json_object_set(document, "stale", json_object_get(answer, "stale"));
 		json_object_set(document, "never_seen", json_object_get(answer, "never_seen"));
-		json_object_set(document, "never_seen_left_off", json_object_get(answer, "never_seen_left_off"));
+		json_object_set(document, "never_seen_left_off",
+		    json_object_get(answer, "never_seen_left_off"));
 	}
 	json_decref(answer);
 	return 0;
@@ -163,7 +171,8 @@ stats(struct call *c)
 	if (rc == 0) {
 		document = space_document(l.space, l.labels, type, path);
 		if (type != LABEL_NONE)
-			json_object_del(json_array_get(json_object_get(document, "types"), 0), "graph");
+			json_object_del(
+			    json_array_get(json_object_get(document, "types"), 0), "graph");
 		rc = add_live(c, document, &e);
 	}
 	if (rc == 0)
@@ -191,40 +200,36 @@ versions(struct call *c)
 
 /* ---- export, merge ---- */
 
-/* Whole beside it first, then by a link, which the system refuses where something is already: nothing is written over,
- * whoever makes a file of that name meanwhile. */
+/* Whole beside it first, then by a link, which the system refuses where something is already:
+ * nothing is written over, whoever makes a file of that name meanwhile. */
 static int
 save_new(const struct space *s, const char *path, struct err *e)
 {
 	char beside[PATH_MAX];
 	int rc;
 
-	if (snprintf(beside, sizeof beside, "%s.hone-%d", path, (int)getpid()) >= (int)sizeof beside)
+	if (snprintf(beside, sizeof beside, "%s.hone-%d", path, (int)getpid()) >=
+	    (int)sizeof beside)
 		return err_set(e, ERR_INPUT, "the name of the file is too long");
 	if (access(path, F_OK) == 0)
 		return err_set(e, ERR_STORE, "%s: is there already, and stays as it is", path);
 	if ((rc = space_save(s, beside, e)) != 0)
 		return rc;
 	if (link(beside, path) != 0)
-		rc = errno == EEXIST ? err_set(e, ERR_STORE, "%s: is there already, and stays as it is", path) :
-		    err_errno(e, "%s: cannot be made", path);
+		rc = errno == EEXIST
+		         ? err_set(e, ERR_STORE, "%s: is there already, and stays as it is", path)
+		         : err_errno(e, "%s: cannot be made", path);
 	unlink(beside);
 	return rc;
 }
 
-static enum exit_code
-export(struct call *c)
-{
-	struct loaded l = { 0 };
-	const char *path;
-	struct err e;
-	int rc;
+static enum exit_code export(struct call *c) {
+	struct loaded l = { 0 }; const char * path; struct err e; int rc;
 
-	if ((rc = load(c, &l, &path, &e)) == 0)
-		rc = save_new(l.space, c->words[1], &e);
-	if (rc == 0)
-		done(c, "path", c->words[1], pen_printf(c->out, "%s: %s is there now", c->words[1], version_words(c,
-		    space_version(l.space)->name)));
+	if ((rc = load(c, &l, &path, &e)) == 0) rc = save_new(l.space, c->words[1], &e);
+	if (rc == 0) done(c, "path", c->words[1],
+	    pen_printf(c->out, "%s: %s is there now", c->words[1],
+		version_words(c, space_version(l.space)->name)));
 	release(&l);
 	return finish(c, rc, &e);
 }
@@ -235,15 +240,18 @@ merge_one(struct call *c, struct loaded *all, const char *path, struct err *e)
 {
 	struct space *one = space_new(all->labels);
 	const struct space_version *first = space_version(all->space), *v;
-	int rc = one != NULL ? space_load(one, all->labels, path, NULL, e) : err_set(e, ERR_MEMORY, "out of memory");
+	int rc = one != NULL ? space_load(one, all->labels, path, NULL, e)
+	                     : err_set(e, ERR_MEMORY, "out of memory");
 
 	if (rc == 0) {
 		v = space_version(one);
 		if (space_type(all->space, 0) == LABEL_NONE)
-			rc = space_version_set(all->space, v->fingerprint, c->value[FLAG_VERSION] != NULL ? c->value[FLAG_VERSION] : v->name,
+			rc = space_version_set(all->space, v->fingerprint,
+			    c->value[FLAG_VERSION] != NULL ? c->value[FLAG_VERSION] : v->name,
 			    v->learned_ns, e);
 		else if (c->value[FLAG_VERSION] == NULL && strcmp(first->name, v->name) != 0)
-			rc = err_set(e, ERR_INPUT, "%s: is of version '%s', the first of '%s'; --version NAME merges them all the same",
+			rc = err_set(e, ERR_INPUT,
+			    "%s: is of version '%s', the first of '%s'; --version NAME merges them all the same",
 			    path, v->name, first->name);
 	}
 	if (rc == 0)
@@ -264,8 +272,10 @@ merge(struct call *c)
 	if (rc == 0)
 		rc = save_new(l.space, c->words[1], &e);
 	if (rc == 0)
-		done(c, "path", c->words[1], pen_printf(c->out, "%s: %s, of %d file%s", c->words[1], version_words(c,
-		    space_version(l.space)->name), c->nwords - 2, c->nwords == 3 ? "" : "s"));
+		done(c, "path", c->words[1],
+		    pen_printf(c->out, "%s: %s, of %d file%s", c->words[1],
+			version_words(c, space_version(l.space)->name), c->nwords - 2,
+			c->nwords == 3 ? "" : "s"));
 	release(&l);
 	return finish(c, rc, &e);
 }
@@ -282,9 +292,13 @@ print_taken(struct call *c, json_t *question, const char *what)
 	if (call_ask_once(c, question, &answer, &e) < 0)
 		return call_failed(c, &e);
 	name = text_of(c->out, json_object_get(answer, "space_version"), "name");
-	json_object_set_new(answer, "words", json_string(is_true(answer, "beside") ?
-	    pen_printf(c->out, "%s: kept beside %s, which is searched; hone space versions lists all", what, version_words(c, name)) :
-	    pen_printf(c->out, "%s: %s is searched", what, version_words(c, name))));
+	json_object_set_new(answer, "words",
+	    json_string(
+		is_true(answer, "beside")
+		    ? pen_printf(c->out,
+			  "%s: kept beside %s, which is searched; hone space versions lists all",
+			  what, version_words(c, name))
+		    : pen_printf(c->out, "%s: %s is searched", what, version_words(c, name))));
 	c->output->done(c->out, answer);
 	json_decref(answer);
 	return DONE;
@@ -300,14 +314,17 @@ import(struct call *c)
 		err_errno(&e, "%s", c->words[1]);
 		return call_failed(c, &e);
 	}
-	return print_taken(c, json_pack("{s:s, s:s, s:s*}", "ask", "space_import", "path", path, "name",
-	    c->value[FLAG_VERSION]), c->words[1]);
+	return print_taken(c,
+	    json_pack("{s:s, s:s, s:s*}", "ask", "space_import", "path", path, "name",
+		c->value[FLAG_VERSION]),
+	    c->words[1]);
 }
 
 static enum exit_code
 use(struct call *c)
 {
-	return print_taken(c, json_pack("{s:s, s:s}", "ask", "space_use", "name", c->words[1]), c->words[1]);
+	return print_taken(
+	    c, json_pack("{s:s, s:s}", "ask", "space_use", "name", c->words[1]), c->words[1]);
 }
 
 /* ---- which ---- */
@@ -316,8 +333,8 @@ use(struct call *c)
 
 static const struct {
 	const char *name, *words;
-	int min, max;		/* words after it */
-	unsigned flags;		/* of those that not every one takes */
+	int min, max;   /* words after it */
+	unsigned flags; /* of those that not every one takes */
 	enum exit_code (*run)(struct call *c);
 } verbs[] = {
 	{ "show", "which request type?", 1, 1, BIT(SPACE) | BIT(VERSION) | BIT(DOT), show },
@@ -339,14 +356,17 @@ run_space(struct call *c)
 	while (v < n && strcmp(verbs[v].name, c->words[0]) != 0)
 		v++;
 	if (v == n)
-		return call_misused(c, c->words[0], "it is show, stats, versions, export, import, merge or use", NULL);
+		return call_misused(c, c->words[0],
+		    "it is show, stats, versions, export, import, merge or use", NULL);
 	if (c->nwords - 1 < verbs[v].min)
-		return call_misused(c, pen_printf(c->err, "space %s", verbs[v].name), verbs[v].words, NULL);
+		return call_misused(
+		    c, pen_printf(c->err, "space %s", verbs[v].name), verbs[v].words, NULL);
 	if (c->nwords - 1 > verbs[v].max)
 		return call_misused(c, c->words[verbs[v].max + 1], "one word too many", NULL);
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
 		if (c->value[some[i]] != NULL && !(verbs[v].flags & 1u << some[i]))
-			return call_misused(c, command_flag(some[i]), pen_printf(c->err, "not with space %s", verbs[v].name), NULL);
+			return call_misused(c, command_flag(some[i]),
+			    pen_printf(c->err, "not with space %s", verbs[v].name), NULL);
 	if ((code = call_either(c, FLAG_DOT, FLAG_JSON)) != DONE)
 		return code;
 	c->type = verbs[v].name;

@@ -17,8 +17,9 @@ type_is(const struct label *l, const char *name)
 
 	if (strcmp(l->text, name) == 0 || (l->name_len == len && memcmp(l->name, name, len) == 0))
 		return true;
-	return len == (size_t)l->service_len + 1 + l->name_len && memcmp(name, l->text, l->service_len) == 0 &&
-	    name[l->service_len] == '/' && memcmp(name + l->service_len + 1, l->name, l->name_len) == 0;
+	return len == (size_t)l->service_len + 1 + l->name_len &&
+	       memcmp(name, l->text, l->service_len) == 0 && name[l->service_len] == '/' &&
+	       memcmp(name + l->service_len + 1, l->name, l->name_len) == 0;
 }
 
 static int
@@ -28,19 +29,23 @@ no_type(const struct space *s, const struct labels *labels, const char *name, st
 	size_t len = 0;
 	uint32_t type;
 
-	for (uint32_t i = 0; (type = space_type(s, i)) != LABEL_NONE && len < sizeof known - 1; i++) {
+	for (uint32_t i = 0; (type = space_type(s, i)) != LABEL_NONE && len < sizeof known - 1;
+	     i++) {
 		const struct label *l = labels_get(labels, type);
 
-		len += (size_t)snprintf(known + len, sizeof known - len, "%s%.*s", i > 0 ? ", " : "",
-		    l->name_len > 0 ? (int)l->name_len : (int)strlen(l->text), l->name_len > 0 ? l->name : l->text);
+		len += (size_t)snprintf(known + len, sizeof known - len, "%s%.*s",
+		    i > 0 ? ", " : "", l->name_len > 0 ? (int)l->name_len : (int)strlen(l->text),
+		    l->name_len > 0 ? l->name : l->text);
 	}
 	if (known[0] == '\0')
 		return err_set(e, ERR_MISSING, "nothing has been learned yet; 'hone learn' does");
-	return err_set(e, ERR_MISSING, "%.80s: nothing was learned of such a request type; known are %s", name, known);
+	return err_set(e, ERR_MISSING,
+	    "%.80s: nothing was learned of such a request type; known are %s", name, known);
 }
 
 int
-space_find_type(uint32_t *ret, const struct space *s, const struct labels *labels, const char *name, struct err *e)
+space_find_type(uint32_t *ret, const struct space *s, const struct labels *labels, const char *name,
+    struct err *e)
 {
 	uint32_t type;
 	int found = 0;
@@ -53,7 +58,8 @@ space_find_type(uint32_t *ret, const struct space *s, const struct labels *label
 	if (found == 1)
 		return 0;
 	if (found > 1)
-		return err_set(e, ERR_INPUT, "%.80s: several services have this request type; say SERVICE/TYPE", name);
+		return err_set(e, ERR_INPUT,
+		    "%.80s: several services have this request type; say SERVICE/TYPE", name);
 	return no_type(s, labels, name, e);
 }
 
@@ -62,8 +68,8 @@ space_find_type(uint32_t *ret, const struct space *s, const struct labels *label
 struct look {
 	const struct labels *labels;
 	struct space_look look;
-	json_t **places;	/* as they become */
-	uint32_t *order;	/* by unit, then by time */
+	json_t **places; /* as they become */
+	uint32_t *order; /* by unit, then by time */
 };
 
 static const char *
@@ -72,7 +78,7 @@ label_of(const struct look *l, uint32_t label)
 	return label != LABEL_NONE ? labels_get(l->labels, label)->text : "";
 }
 
-static const struct look *sorting;	/* qsort() hands nothing on */
+static const struct look *sorting; /* qsort() hands nothing on */
 
 static int
 by_time(const void *a, const void *b)
@@ -85,8 +91,9 @@ by_time(const void *a, const void *b)
 	return (i > k) - (i < k);
 }
 
-/* The place that opened this one's span: of several with that label in the unit, the last before it in time. What is
- * sought among those before it in `order` only, so nothing is ever inside of itself. */
+/* The place that opened this one's span: of several with that label in the unit, the last before it
+ * in time. What is sought among those before it in `order` only, so nothing is ever inside of
+ * itself. */
 static json_t *
 around(const struct look *l, uint32_t at)
 {
@@ -107,20 +114,24 @@ place_json(const struct look *l, uint32_t at)
 	const struct place *p = &l->look.places[l->order[at]];
 	double traces = (double)l->look.traces;
 
-	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:[], s:[], s:[]}", "place", (int)l->order[at],
-	    "label", text_json(label_of(l, p->label), strlen(label_of(l, p->label))),
-	    "unit", text_json(label_of(l, p->unit), strlen(label_of(l, p->unit))),
-	    "span", text_json(label_of(l, p->span), strlen(label_of(l, p->span))), "around", around(l, at),
-	    "traces", (json_int_t)p->traces, "share", number_json(traces > 0 ? (double)p->traces / traces : NAN),
-	    "count", (json_int_t)p->count, "per_trace", number_json(traces > 0 ? (double)p->count / traces : NAN),
-	    "at_ms", number_json(p->offset_ns / 1e6), "steps", "units", "keys");
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:[], s:[], s:[]}",
+	    "place", (int)l->order[at], "label",
+	    text_json(label_of(l, p->label), strlen(label_of(l, p->label))), "unit",
+	    text_json(label_of(l, p->unit), strlen(label_of(l, p->unit))), "span",
+	    text_json(label_of(l, p->span), strlen(label_of(l, p->span))), "around", around(l, at),
+	    "traces", (json_int_t)p->traces, "share",
+	    number_json(traces > 0 ? (double)p->traces / traces : NAN), "count",
+	    (json_int_t)p->count, "per_trace",
+	    number_json(traces > 0 ? (double)p->count / traces : NAN), "at_ms",
+	    number_json(p->offset_ns / 1e6), "steps", "units", "keys");
 }
 
 /* Each step at the place it leads from, with its part of all steps from there. */
 static void
 add_steps(const struct look *l)
 {
-	double *all = calloc(l->look.nplaces + 1, sizeof *all), *took = calloc(l->look.nplaces + 1, sizeof *took);
+	double *all = calloc(l->look.nplaces + 1, sizeof *all),
+	       *took = calloc(l->look.nplaces + 1, sizeof *took);
 
 	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nsteps; i++) {
 		const struct space_step *s = &l->look.steps[i];
@@ -131,12 +142,14 @@ add_steps(const struct look *l)
 	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nsteps; i++) {
 		const struct space_step *s = &l->look.steps[i];
 
-		json_array_append_new(json_object_get(l->places[s->from], "steps"), json_pack("{s:i, s:I, s:o, s:o}",
-		    "to", (int)s->to, "count", (json_int_t)s->count, "share", number_json((double)s->count / all[s->from]),
-		    "mean_ms", number_json(s->mean_ns / 1e6)));
+		json_array_append_new(json_object_get(l->places[s->from], "steps"),
+		    json_pack("{s:i, s:I, s:o, s:o}", "to", (int)s->to, "count",
+			(json_int_t)s->count, "share", number_json((double)s->count / all[s->from]),
+			"mean_ms", number_json(s->mean_ns / 1e6)));
 	}
 	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nplaces; i++)
-		json_object_set_new(l->places[i], "next_ms", number_json(all[i] > 0 ? took[i] / all[i] / 1e6 : NAN));
+		json_object_set_new(l->places[i], "next_ms",
+		    number_json(all[i] > 0 ? took[i] / all[i] / 1e6 : NAN));
 	free(all);
 	free(took);
 }
@@ -149,17 +162,21 @@ add_others(const struct look *l)
 	for (uint32_t i = 0; i < l->look.nconcurrency; i++) {
 		const struct concurrency *c = &l->look.concurrency[i];
 
-		json_array_append_new(json_object_get(l->places[c->place], "units"), json_pack("{s:o, s:I}", "unit",
-		    text_json(label_of(l, c->unit), strlen(label_of(l, c->unit))), "count", (json_int_t)c->count));
+		json_array_append_new(json_object_get(l->places[c->place], "units"),
+		    json_pack("{s:o, s:I}", "unit",
+			text_json(label_of(l, c->unit), strlen(label_of(l, c->unit))), "count",
+			(json_int_t)c->count));
 	}
 	for (uint32_t i = 0; i < l->look.nkeys; i++) {
 		const struct place_key *k = &l->look.keys[i];
 		bool text = k->type == VALUE_TEXT;
 
-		json_array_append_new(json_object_get(l->places[k->place], "keys"), json_pack("{s:o, s:s, s:I, s:o, s:o, s:o}",
-		    "field", text_json(k->field, strlen(k->field)), "type", k->type < 5 ? types[k->type] : "none", "count",
-		    (json_int_t)k->count, "low", number_json(text ? NAN : k->low), "high", number_json(text ? NAN : k->high),
-		    "texts", text ? json_integer(k->texts) : json_null()));
+		json_array_append_new(json_object_get(l->places[k->place], "keys"),
+		    json_pack("{s:o, s:s, s:I, s:o, s:o, s:o}", "field",
+			text_json(k->field, strlen(k->field)), "type",
+			k->type < 5 ? types[k->type] : "none", "count", (json_int_t)k->count, "low",
+			number_json(text ? NAN : k->low), "high", number_json(text ? NAN : k->high),
+			"texts", text ? json_integer(k->texts) : json_null()));
 	}
 }
 
@@ -196,10 +213,11 @@ type_json(struct space *s, const struct labels *labels, uint32_t type, bool whol
 
 	space_stats(s, type, &st);
 	space_cover(s, type, &c);
-	j = json_pack("{s:o, s:I, s:i, s:i, s:i, s:i, s:o, s:o}", "type", text_json(label_of(&l, type), strlen(label_of(&l, type))),
-	    "traces", (json_int_t)st.traces, "places", (int)st.places, "glimpsed", (int)st.glimpsed,
-	    "steps", (int)st.steps, "labels", (int)st.labels,
-	    "unseen", number_json(c.unseen), "next_new", number_json(c.next_new));
+	j = json_pack("{s:o, s:I, s:i, s:i, s:i, s:i, s:o, s:o}", "type",
+	    text_json(label_of(&l, type), strlen(label_of(&l, type))), "traces",
+	    (json_int_t)st.traces, "places", (int)st.places, "glimpsed", (int)st.glimpsed, "steps",
+	    (int)st.steps, "labels", (int)st.labels, "unseen", number_json(c.unseen), "next_new",
+	    number_json(c.next_new));
 	if (whole && space_look(s, type, &l.look))
 		json_object_set_new(j, "graph", places_json(&l));
 	return j;
@@ -210,9 +228,11 @@ type_json(struct space *s, const struct labels *labels, uint32_t type, bool whol
 static json_t *
 version_json(const struct space_version *v)
 {
-	return json_pack("{s:o, s:o, s:o, s:I}", "name", text_json(v->name, strlen(v->name)), "fingerprint",
-	    v->fingerprint != 0 ? json_sprintf("%016llx", (unsigned long long)v->fingerprint) : json_null(), "learned",
-	    wall_json((struct wall){ v->learned_ns }), "traces", (json_int_t)v->traces);
+	return json_pack("{s:o, s:o, s:o, s:I}", "name", text_json(v->name, strlen(v->name)),
+	    "fingerprint",
+	    v->fingerprint != 0 ? json_sprintf("%016llx", (unsigned long long)v->fingerprint)
+				: json_null(),
+	    "learned", wall_json((struct wall){ v->learned_ns }), "traces", (json_int_t)v->traces);
 }
 
 json_t *
@@ -224,8 +244,9 @@ space_document(struct space *s, const struct labels *labels, uint32_t type, cons
 	for (uint32_t i = 0; (t = space_type(s, i)) != LABEL_NONE; i++)
 		if (type == LABEL_NONE || type == t)
 			json_array_append_new(types, type_json(s, labels, t, type != LABEL_NONE));
-	return json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "path", text_json(path, strlen(path)), "space_version",
-	    version_json(space_version(s)), "types", types);
+	return json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "path",
+	    text_json(path, strlen(path)), "space_version", version_json(space_version(s)), "types",
+	    types);
 }
 
 int
@@ -242,6 +263,7 @@ space_versions_document(json_t **ret, const char *path, struct err *e)
 	for (uint32_t i = 0; i < n; i++)
 		json_array_append_new(list, version_json(&all[i]));
 	free(all);
-	*ret = json_pack("{s:i, s:o, s:o}", "version", 1, "path", text_json(path, strlen(path)), "versions", list);
+	*ret = json_pack("{s:i, s:o, s:o}", "version", 1, "path", text_json(path, strlen(path)),
+	    "versions", list);
 	return *ret != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }

@@ -13,8 +13,8 @@
 struct trace_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t filled, emptied;
-	uint64_t put, taken;	/* they only grow */
-	bool holds;		/* the analyst still works on the one at `taken` */
+	uint64_t put, taken; /* they only grow */
+	bool holds;          /* the analyst still works on the one at `taken` */
 	bool ended, closed;
 	struct trace_batch ring[QUEUE_BATCHES];
 };
@@ -64,7 +64,8 @@ trace_queue_free(struct trace_queue *q)
 	free(q);
 }
 
-/* The batch being filled is the analyst's now; there is an empty one for the reader when this returns. */
+/* The batch being filled is the analyst's now; there is an empty one for the reader when this
+ * returns. */
 static bool
 hand_over(struct trace_queue *q, bool last)
 {

@@ -10,50 +10,50 @@
 #include "searchspace/budget.h"
 
 #define WINDOW_NS INT64_C(1000000000)
-#define STEP 1.05		/* between one share and the next: small changes are not worth an epoch */
+#define STEP 1.05 /* between one share and the next: small changes are not worth an epoch */
 
-struct passed {			/* what a request of a type passes, as learned */
-	uint32_t point, label;	/* point: in afford.points */
-	double   per_trace;
+struct passed {                /* what a request of a type passes, as learned */
+	uint32_t point, label; /* point: in afford.points */
+	double per_trace;
 };
 
-struct known {			/* of a type */
-	struct passed *passed;	/* by point, then label */
+struct known {                 /* of a type */
+	struct passed *passed; /* by point, then label */
 	uint32_t npassed;
-	uint64_t made_of;	/* traces of the space */
-	uint64_t traces, probed;	/* of this window */
-	double   wanted;	/* share of its requests to probe */
+	uint64_t made_of;        /* traces of the space */
+	uint64_t traces, probed; /* of this window */
+	double wanted;           /* share of its requests to probe */
 };
 
-struct count {			/* on a node, for a type; for a point, or of traces that came by (POINT_NONE) */
+struct count { /* on a node, for a type; for a point, or of traces that came by (POINT_NONE) */
 	uint64_t n, stamp;
 };
 enum { POINT_NONE = (1 << 30) - 1 };
 
-struct passes {			/* of a point on a node, by what was measured since the space is this one */
-	uint64_t records, traces;	/* traces: of the type, probed while it was on */
+struct passes { /* of a point on a node, by what was measured since the space is this one */
+	uint64_t records, traces; /* traces: of the type, probed while it was on */
 };
 enum { PASSES_SURE = 10 };
 
-struct told {			/* the budget knows of it */
+struct told { /* the budget knows of it */
 	uint32_t type, point, node;
 };
 
 struct afford {
 	struct budget *budget, *learning;
-	struct texts *points;		/* "provider:event" */
+	struct texts *points; /* "provider:event" */
 	struct known types[TYPES_MAX];
-	struct map came;		/* traces that came by a node, ever: struct count */
-	struct map counts;		/* records, this window: struct count */
-	struct map passes;		/* struct passes */
+	struct map came;   /* traces that came by a node, ever: struct count */
+	struct map counts; /* records, this window: struct count */
+	struct map passes; /* struct passes */
 	struct arena came_arena, counts_arena, passes_arena;
-	struct label_set unknown;	/* points that were asked for and are not in the space */
+	struct label_set unknown; /* points that were asked for and are not in the space */
 	struct told *told;
 	uint32_t ntold, told_cap;
-	uint64_t traces;		/* stamps */
-	uint64_t window_of, told_of;	/* wants and plan as they were */
-	uint64_t measured_of;		/* the plan's version in the last window that was measured */
-	bool     steady;
+	uint64_t traces;             /* stamps */
+	uint64_t window_of, told_of; /* wants and plan as they were */
+	uint64_t measured_of;        /* the plan's version in the last window that was measured */
+	bool steady;
 	struct mono since;
 };
 
@@ -61,8 +61,10 @@ struct afford *
 afford_new(const struct engine_options *o)
 {
 	struct budget_options bo = { .share = o->budget_share,
-		.record_ns = AFFORD_RECORD_NS, .rejected_ns = AFFORD_REJECTED_NS,
-		.probed_min = AFFORD_PROBED_MIN, .slack = AFFORD_SLACK };
+		.record_ns = AFFORD_RECORD_NS,
+		.rejected_ns = AFFORD_REJECTED_NS,
+		.probed_min = AFFORD_PROBED_MIN,
+		.slack = AFFORD_SLACK };
 	struct afford *a = calloc(1, sizeof *a);
 
 	if (a == NULL)
@@ -165,7 +167,8 @@ count_nodes(struct engine *g, uint32_t type, const struct trace *t)
 
 		if (t->units[i].count == 0)
 			continue;
-		if ((c = count_of(&a->came, &a->came_arena, count_key(type, POINT_NONE, node))) == NULL)
+		if ((c = count_of(&a->came, &a->came_arena, count_key(type, POINT_NONE, node))) ==
+		    NULL)
 			return ERR_MEMORY;
 		c->n += c->stamp != a->traces;
 		c->stamp = a->traces;
@@ -209,7 +212,8 @@ know(struct engine *g, const struct type *type, struct err *e)
 	uint64_t traces = space_traces(g->space, type->label);
 	struct space_look look;
 
-	if (traces == 0 || (k->made_of <= traces && traces - k->made_of <= k->made_of / 10 && k->made_of != 0))
+	if (traces == 0 ||
+	    (k->made_of <= traces && traces - k->made_of <= k->made_of / 10 && k->made_of != 0))
 		return 0;
 	if (!space_look(g->space, type->label, &look))
 		return 0;
@@ -236,7 +240,8 @@ know(struct engine *g, const struct type *type, struct err *e)
 static bool
 node_has(const struct node *n, const struct label *l, const char *name)
 {
-	if (!n->connected || n->names == NULL || texts_find(n->names, name, strlen(name)) == UINT32_MAX)
+	if (!n->connected || n->names == NULL ||
+	    texts_find(n->names, name, strlen(name)) == UINT32_MAX)
 		return false;
 	for (uint32_t i = 0; i < n->programs.nprograms; i++)
 		if (label_of_service(l, n->programs.programs[i].service))
@@ -246,7 +251,8 @@ node_has(const struct node *n, const struct label *l, const char *name)
 
 /* Requests come to all nodes of a service by turns, as they did so far. */
 static double
-share_of(const struct engine *g, const struct type *type, uint32_t node, const struct label *l, const char *name)
+share_of(const struct engine *g, const struct type *type, uint32_t node, const struct label *l,
+    const char *name)
 {
 	struct count *c;
 	uint32_t others = 0;
@@ -259,14 +265,15 @@ share_of(const struct engine *g, const struct type *type, uint32_t node, const s
 	return c != NULL ? fmin(1, (double)c->n / (double)type->traces) : 0;
 }
 
-/* Records a second of a tracepoint there if all requests of the type were probed: as it was when it was on, or else as
- * learned. O(log places), and services. */
+/* Records a second of a tracepoint there if all requests of the type were probed: as it was when it
+ * was on, or else as learned. O(log places), and services. */
 static double
 predicted(const struct engine *g, const struct type *type, uint32_t point, uint32_t node)
 {
 	const struct known *k = known_of(g, type);
 	const char *name = texts_get(g->afford->points, point);
-	const struct passes *was = map_get(&g->afford->passes, count_key(index_of(g, type), point, node));
+	const struct passes *was = map_get(
+	    &g->afford->passes, count_key(index_of(g, type), point, node));
 	uint32_t low = 0, high = k->npassed;
 	double sum = 0;
 
@@ -284,7 +291,8 @@ predicted(const struct engine *g, const struct type *type, uint32_t point, uint3
 		const struct label *l = labels_get(g->labels, k->passed[low].label);
 
 		if (node_has(&g->nodes[node], l, name))
-			sum += k->passed[low].per_trace * type->offered * share_of(g, type, node, l, name);
+			sum += k->passed[low].per_trace * type->offered *
+			       share_of(g, type, node, l, name);
 	}
 	if (sum == 0 && label_set_has(&g->afford->unknown, point) && g->nodes[node].names != NULL &&
 	    texts_find(g->nodes[node].names, name, strlen(name)) != UINT32_MAX)
@@ -329,7 +337,8 @@ afford_unknown(struct engine *g, uint32_t type, const char *name)
 {
 	uint32_t point = texts_intern(g->afford->points, name, strlen(name));
 
-	return point == UINT32_MAX || !label_set_add(&g->afford->unknown, point) || affords(g, type, point);
+	return point == UINT32_MAX || !label_set_add(&g->afford->unknown, point) ||
+	       affords(g, type, point);
 }
 
 static uint64_t
@@ -341,7 +350,8 @@ made_of(const struct engine *g)
 bool
 afford_over(struct engine *g, uint32_t type)
 {
-	return g->afford->told_of == made_of(g) && budget_probed(g->afford->budget, type) < AFFORD_PROBED_MIN;
+	return g->afford->told_of == made_of(g) &&
+	       budget_probed(g->afford->budget, type) < AFFORD_PROBED_MIN;
 }
 
 /* ---- what is on ---- */
@@ -361,7 +371,8 @@ tell(struct engine *g, const struct type *type, uint32_t point, uint32_t node, s
 		a->told_cap = cap;
 	}
 	a->told[a->ntold++] = (struct told){ index_of(g, type), point, node };
-	return budget_predict(a->budget, type->label, point, node, predicted(g, type, point, node), e);
+	return budget_predict(
+	    a->budget, type->label, point, node, predicted(g, type, point, node), e);
 }
 
 static int
@@ -371,7 +382,8 @@ tell_name(struct engine *g, const struct type *type, const char *name, struct er
 	int rc = point != UINT32_MAX ? 0 : err_set(e, ERR_MEMORY, "budget: out of memory");
 
 	for (uint32_t n = 0; rc == 0 && n < g->nnodes; n++)
-		if (g->nodes[n].names != NULL && texts_find(g->nodes[n].names, name, strlen(name)) != UINT32_MAX)
+		if (g->nodes[n].names != NULL &&
+		    texts_find(g->nodes[n].names, name, strlen(name)) != UINT32_MAX)
 			rc = tell(g, type, point, n, e);
 	return rc;
 }
@@ -385,7 +397,7 @@ tell_type(struct engine *g, const struct type *type, struct err *e)
 	for (uint32_t i = 0; rc == 0 && i < plan_count(g->plan); i++) {
 		const char *name = plan_at(g->plan, i, &owner);
 
-		if (name[strlen(name) - 1] != '*')	/* learning has a budget of its own */
+		if (name[strlen(name) - 1] != '*') /* learning has a budget of its own */
 			rc = tell_name(g, type, name, e);
 	}
 	return rc;
@@ -402,7 +414,8 @@ afford_on(struct engine *g, const char *name, struct err *e)
 	return rc;
 }
 
-/* What went off, or whose type is not probed any more, costs nothing; the others are kept as measured. */
+/* What went off, or whose type is not probed any more, costs nothing; the others are kept as
+ * measured. */
 static int
 tell_all(struct engine *g, struct err *e)
 {
@@ -412,7 +425,8 @@ tell_all(struct engine *g, struct err *e)
 	for (uint32_t i = 0; i < a->ntold; i++) {
 		const struct type *type = &g->types[a->told[i].type];
 
-		if (!is_probed(type) || !plan_wants(g->plan, texts_get(a->points, a->told[i].point)))
+		if (!is_probed(type) ||
+		    !plan_wants(g->plan, texts_get(a->points, a->told[i].point)))
 			budget_drop(a->budget, type->label, a->told[i].point);
 	}
 	a->ntold = 0;
@@ -437,13 +451,14 @@ measure(struct engine *g, const struct told *t, struct err *e)
 	if (k->probed == 0)
 		return 0;
 	if (p == NULL && ((p = arena_calloc(&g->afford->passes_arena, 1, sizeof *p)) == NULL ||
-	    !map_put(&g->afford->passes, key, p)))
+			     !map_put(&g->afford->passes, key, p)))
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
 	p->records += c != NULL ? c->n : 0;
 	p->traces += k->probed;
 	share = (double)k->probed / (double)k->traces;
 	return budget_measured(g->afford->budget, g->types[t->type].label, t->point, t->node,
-	    (c != NULL ? (double)c->n : 0) / (double)k->traces * g->types[t->type].offered, share, e);
+	    (c != NULL ? (double)c->n : 0) / (double)k->traces * g->types[t->type].offered, share,
+	    e);
 }
 
 /* Of learning: all that a type leaves on a node, as one. */
@@ -460,7 +475,8 @@ measure_learning(struct engine *g, struct err *e)
 			struct count *all = map_get(&a->counts, count_key(i, POINT_NONE, n));
 
 			rc = budget_measured(a->learning, g->types[i].label, 0, n,
-			    (all != NULL ? (double)all->n : 0) / (double)k->traces * g->types[i].offered,
+			    (all != NULL ? (double)all->n : 0) / (double)k->traces *
+				g->types[i].offered,
 			    (double)k->probed / (double)k->traces, e);
 		}
 	}
@@ -549,7 +565,9 @@ afford_learning(struct engine *g, bool anew, struct err *e)
 			budget_drop(a->learning, g->types[i].label, 0);
 		for (uint32_t n = 0; rc == 0 && n < g->nnodes; n++)
 			rc = budget_predict(a->learning, g->types[i].label, 0, n,
-			    4.0 * g->nodes[n].programs.nnames / g->learning.ngroups * g->types[i].offered, e);
+			    4.0 * g->nodes[n].programs.nnames / g->learning.ngroups *
+				g->types[i].offered,
+			    e);
 	}
 	return rc;
 }
@@ -577,7 +595,8 @@ in_steps(double share)
 	return share >= 1 ? 1 : pow(STEP, floor(log(share) / log(STEP) + 1e-9));
 }
 
-/* Not under the least that makes sense: what was reckoned too high could never be put right. afford_over() says so. */
+/* Not under the least that makes sense: what was reckoned too high could never be put right.
+ * afford_over() says so. */
 static double
 probe(struct engine *g, const struct type *type)
 {

@@ -6,18 +6,39 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_text(const json_t *v) { return json_is_string(v); }
-static bool is_whole(const json_t *v) { return json_is_integer(v); }
-static bool is_number(const json_t *v) { return json_is_number(v); }
-static bool is_bool(const json_t *v) { return json_is_boolean(v); }
-static bool is_list(const json_t *v) { return json_is_array(v); }
+static bool
+is_text(const json_t *v)
+{
+	return json_is_string(v);
+}
+static bool
+is_whole(const json_t *v)
+{
+	return json_is_integer(v);
+}
+static bool
+is_number(const json_t *v)
+{
+	return json_is_number(v);
+}
+static bool
+is_bool(const json_t *v)
+{
+	return json_is_boolean(v);
+}
+static bool
+is_list(const json_t *v)
+{
+	return json_is_array(v);
+}
 
 static const struct asked {
 	const char *name;
 	question *answer;
-	const char *fields;	/* that it may have */
-	enum role role;		/* who may ask it; DIAGNOSE: it changes something, and is audited */
-	const char *changing;	/* NULL, or the field that makes it change something, where it is true */
+	const char *fields; /* that it may have */
+	enum role role;     /* who may ask it; DIAGNOSE: it changes something, and is audited */
+	const char
+	    *changing; /* NULL, or the field that makes it change something, where it is true */
 } QUESTIONS[] = {
 	{ "status", ask_status, "", ROLE_LOOK, NULL },
 	{ "agents", ask_agents, "", ROLE_LOOK, NULL },
@@ -42,19 +63,33 @@ static const struct {
 	const char *name, *what;
 	bool (*is)(const json_t *v);
 } FIELDS[] = {
-	{ "type", "a text", is_text }, { "strategy", "a text", is_text }, { "name", "a text", is_text },
-	{ "trace", "a text", is_text }, { "tracepoint", "a text", is_text }, { "path", "a text", is_text },
-	{ "k", "a whole number", is_whole }, { "seed", "a whole number", is_whole }, { "effort", "a whole number", is_whole },
-	{ "run", "a whole number", is_whole }, { "limit", "a whole number", is_whole }, { "seconds", "a number", is_number },
+	{ "type", "a text", is_text },
+	{ "strategy", "a text", is_text },
+	{ "name", "a text", is_text },
+	{ "trace", "a text", is_text },
+	{ "tracepoint", "a text", is_text },
+	{ "path", "a text", is_text },
+	{ "k", "a whole number", is_whole },
+	{ "seed", "a whole number", is_whole },
+	{ "effort", "a whole number", is_whole },
+	{ "run", "a whole number", is_whole },
+	{ "limit", "a whole number", is_whole },
+	{ "seconds", "a number", is_number },
 	{ "since", "a number", is_number },
-	{ "samples", "true or false", is_bool }, { "reset", "true or false", is_bool }, { "runs", "a list", is_list },
+	{ "samples", "true or false", is_bool },
+	{ "reset", "true or false", is_bool },
+	{ "runs", "a list", is_list },
 };
 
 json_t *
 answer_refuse(int code, const char *fmt, ...)
 {
-	const char *name = code == ERR_MISSING ? "missing" : code == ERR_BUSY ? "busy" : code == ERR_INPUT ? "input" :
-	    code == ERR_STORE ? "store" : code == ERR_DENIED ? "denied" : "failed";
+	const char *name = code == ERR_MISSING  ? "missing"
+	                   : code == ERR_BUSY   ? "busy"
+	                   : code == ERR_INPUT  ? "input"
+	                   : code == ERR_STORE  ? "store"
+	                   : code == ERR_DENIED ? "denied"
+	                                        : "failed";
 	char words[600];
 	va_list ap;
 
@@ -89,15 +124,16 @@ refuse_fields(const json_t *ask, const char *asked, const char *fields)
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)ask, name, v) {
+	json_object_foreach ((json_t *)ask, name, v) {
 		if (strcmp(name, "ask") == 0)
 			continue;
 		if (!among(fields, name))
-			return answer_refuse(ERR_INPUT, "%s has no field \"%.80s\"%s%s", asked, name, fields[0] != '\0' ?
-			    "; it has " : "", fields);
+			return answer_refuse(ERR_INPUT, "%s has no field \"%.80s\"%s%s", asked,
+			    name, fields[0] != '\0' ? "; it has " : "", fields);
 		for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++)
 			if (strcmp(FIELDS[i].name, name) == 0 && !FIELDS[i].is(v))
-				return answer_refuse(ERR_INPUT, "\"%s\" is %s", name, FIELDS[i].what);
+				return answer_refuse(
+				    ERR_INPUT, "\"%s\" is %s", name, FIELDS[i].what);
 	}
 	return NULL;
 }
@@ -112,12 +148,15 @@ refuse_role(const struct answer_context *c, const char *name, enum role needed)
 }
 
 static json_t *
-answer_to(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask, const struct asked *q)
+answer_to(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask,
+    const struct asked *q)
 {
-	bool changes = q->role == ROLE_DIAGNOSE || (q->changing != NULL && json_is_true(json_object_get(ask, q->changing)));
+	bool changes = q->role == ROLE_DIAGNOSE ||
+	               (q->changing != NULL && json_is_true(json_object_get(ask, q->changing)));
 	enum role needed = changes ? ROLE_DIAGNOSE : q->role;
 	bool refused = c->who.role < needed;
-	json_t *a = refused ? refuse_role(c, q->name, needed) : refuse_fields(ask, q->name, q->fields);
+	json_t *a = refused ? refuse_role(c, q->name, needed)
+	                    : refuse_fields(ask, q->name, q->fields);
 
 	if (a == NULL)
 		a = q->answer(g, f, c, ask);
@@ -129,7 +168,8 @@ answer_to(struct engine *g, struct forest *f, const struct answer_context *c, co
 }
 
 static json_t *
-answer_named(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask, const char *name)
+answer_named(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask,
+    const char *name)
 {
 	for (size_t i = 0; i < sizeof QUESTIONS / sizeof QUESTIONS[0]; i++)
 		if (strcmp(QUESTIONS[i].name, name) == 0)
@@ -138,7 +178,8 @@ answer_named(struct engine *g, struct forest *f, const struct answer_context *c,
 }
 
 char *
-answer_ask(struct engine *g, struct forest *f, const struct answer_context *c, const char *ask, size_t len)
+answer_ask(
+    struct engine *g, struct forest *f, const struct answer_context *c, const char *ask, size_t len)
 {
 	json_error_t why = { 0 };
 	json_t *q = json_loadb(ask, len, 0, &why), *a;
@@ -148,8 +189,8 @@ answer_ask(struct engine *g, struct forest *f, const struct answer_context *c, c
 	if (name != NULL)
 		a = answer_named(g, f, c, q, name);
 	else
-		a = answer_refuse(ERR_INPUT, "the question is not a JSON object with \"ask\"%s%s", q == NULL ? ": " : "",
-		    q == NULL ? why.text : "");
+		a = answer_refuse(ERR_INPUT, "the question is not a JSON object with \"ask\"%s%s",
+		    q == NULL ? ": " : "", q == NULL ? why.text : "");
 	if (json_object_get(a, "ok") == NULL)
 		json_object_set_new(a, "ok", json_true());
 	json_object_set_new(a, "version", json_integer(1));
@@ -180,7 +221,8 @@ answer_number_id(uint64_t id)
 }
 
 bool
-answer_whole(const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret)
+answer_whole(
+    const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret)
 {
 	const json_t *v = json_object_get(ask, key);
 

@@ -38,7 +38,8 @@ outcome_words(const json_t *answer)
 		return words;
 	strcpy(words, "stopped ");
 	for (size_t i = 0; i < n; i++)
-		strcat(strcat(words, i > 0 ? ", " : ""), json_string_value(json_array_get(stopped, i)));
+		strcat(strcat(words, i > 0 ? ", " : ""),
+		    json_string_value(json_array_get(stopped, i)));
 	cut(words, AUDIT_ASKED_MAX);
 	return words;
 }
@@ -47,19 +48,21 @@ outcome_words(const json_t *answer)
 static uint64_t
 sign(struct forest *f, const struct who *w, const json_t *answer)
 {
-	uint64_t id = (uint64_t)json_integer_value(json_object_get(json_object_get(answer, "run"), "run"));
+	uint64_t id = (uint64_t)json_integer_value(
+	    json_object_get(json_object_get(answer, "run"), "run"));
 	struct run *r = id != 0 ? forest_run(f, id) : NULL;
 
 	if (r == NULL)
 		return 0;
 	json_object_set_new(json_object_get(answer, "run"), "by", answer_text(w->user));
-	hypothesis_text(&r->by, w->user);	/* without memory for it, the audit says it */
+	hypothesis_text(&r->by, w->user); /* without memory for it, the audit says it */
 	forest_touch_run(f, r);
 	return id;
 }
 
 void
-answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask, const json_t *answer, bool refused)
+answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask,
+    const json_t *answer, bool refused)
 {
 	bool done = json_object_get(answer, "error") == NULL;
 	char *asked, *words;
@@ -72,8 +75,11 @@ answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask
 	run = done ? sign(f, &c->who, answer) : 0;
 	if (asked != NULL && words != NULL) {
 		cut(asked, AUDIT_ASKED_MAX);
-		audit_asked(c->book, f, &c->who, asked, done ? AUDIT_DONE : refused ? AUDIT_REFUSED : AUDIT_FAILED, run, 1,
-		    words, c->now, c->when, NULL);
+		audit_asked(c->book, f, &c->who, asked,
+		    done      ? AUDIT_DONE
+		    : refused ? AUDIT_REFUSED
+			      : AUDIT_FAILED,
+		    run, 1, words, c->now, c->when, NULL);
 	}
 	free(asked);
 	free(words);
@@ -90,9 +96,10 @@ number_or_null(int64_t n)
 static json_t *
 row_json(const struct audit *a)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:I, s:o}", "when", wall_json(a->when), "user", answer_text(a->user),
-	    "uid", number_or_null(a->uid), "pid", number_or_null(a->pid), "asked", answer_text(a->asked),
-	    "outcome", audit_word(a->outcome), "run", answer_number_id(a->run), "times", (json_int_t)a->times,
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:I, s:o}", "when",
+	    wall_json(a->when), "user", answer_text(a->user), "uid", number_or_null(a->uid), "pid",
+	    number_or_null(a->pid), "asked", answer_text(a->asked), "outcome",
+	    audit_word(a->outcome), "run", answer_number_id(a->run), "times", (json_int_t)a->times,
 	    "words", answer_text(a->words));
 }
 
@@ -113,7 +120,7 @@ ask_audit(struct engine *g, struct forest *f, const struct answer_context *c, co
 		return answer_refuse(ERR_INPUT, "limit: a whole number from 1 to %d", LIMIT_MAX);
 	}
 	while ((a = forest_audit_next(f, &at)) != NULL)
-		if ((double)a->when.ns < since_s * 1e9)	/* and go on: clocks on walls go back */
+		if ((double)a->when.ns < since_s * 1e9) /* and go on: clocks on walls go back */
 			continue;
 		else if (json_array_size(rows) < (size_t)limit)
 			json_array_append_new(rows, row_json(a));

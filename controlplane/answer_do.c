@@ -15,7 +15,10 @@ strategies(char *out, size_t size)
 
 	out[0] = '\0';
 	for (unsigned i = 0; strategy_at(i) != NULL && len < size; i++)
-		len += (size_t)snprintf(out + len, size - len, "%s%s", i == 0 ? "" : strategy_at(i + 1) != NULL ? ", " : " and ",
+		len += (size_t)snprintf(out + len, size - len, "%s%s",
+		    i == 0                       ? ""
+		    : strategy_at(i + 1) != NULL ? ", "
+						 : " and ",
 		    strategy_at(i)->name);
 	return out;
 }
@@ -28,7 +31,8 @@ start_options(struct start_options *o, const json_t *ask)
 
 	o->strategy = json_string_value(json_object_get(ask, "strategy"));
 	if (o->strategy != NULL && strategy_find(o->strategy) == NULL)
-		return answer_refuse(ERR_INPUT, "%.40s: no such strategy; there are %s", o->strategy, strategies(names, sizeof names));
+		return answer_refuse(ERR_INPUT, "%.40s: no such strategy; there are %s",
+		    o->strategy, strategies(names, sizeof names));
 	if (!answer_whole(ask, "k", 1, PICKS_MAX, 0, &o->tracepoints_per_cycle))
 		return answer_refuse(ERR_INPUT, "k is from 1 to %d", PICKS_MAX);
 	if (!answer_whole(ask, "effort", 1, EFFORT_MAX, 0, &o->effort_cycles))
@@ -69,7 +73,8 @@ ask_stop(struct engine *g, struct forest *f, const struct answer_context *c, con
 	for (uint32_t i = 0; i < g->ntypes; i++) {
 		const struct diagnosis *d = g->types[i].diagnosis;
 
-		if (d != NULL && d->phase != PHASE_ENDED && (type == NULL || strcmp(type, g->types[i].name) == 0))
+		if (d != NULL && d->phase != PHASE_ENDED &&
+		    (type == NULL || strcmp(type, g->types[i].name) == 0))
 			json_array_append_new(stopped, answer_text(g->types[i].name));
 	}
 	if ((rc = engine_stop(g, type, c->when, &e)) != 0) {
@@ -93,7 +98,8 @@ ask_learn(struct engine *g, struct forest *f, const struct answer_context *c, co
 		return answer_refuse(ERR_INPUT, "seconds: from 0.1 to 86400");
 	if (name != NULL && (rc = answer_version(g, c, json_string_value(name), true, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
-	if ((rc = engine_learn_as(g, (int64_t)(seconds * 1e9), json_string_value(name), c->now, &e)) != 0)
+	if ((rc = engine_learn_as(
+		 g, (int64_t)(seconds * 1e9), json_string_value(name), c->now, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
 	return json_pack("{s:o}", "learning", answer_learning(g, c));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was learned, against what the agents' programs have; spaces that come from elsewhere; versions. */
+/* What was learned, against what the agents' programs have; spaces that come from elsewhere;
+ * versions. */
 #include "controlplane/afford.h"
 #include "controlplane/answer_inside.h"
 
@@ -9,7 +10,8 @@
 
 /* ---- what the programs have ---- */
 
-/* "service/provider:event" of every tracepoint, and "service" of every program that is known. NULL: out of memory. */
+/* "service/provider:event" of every tracepoint, and "service" of every program that is known. NULL:
+ * out of memory. */
 static struct texts *
 what_programs_have(const struct engine *g)
 {
@@ -22,9 +24,12 @@ what_programs_have(const struct engine *g)
 
 		for (uint32_t k = 0; k < p->nprograms; k++) {
 			texts_intern(all, p->programs[k].service, strlen(p->programs[k].service));
-			for (uint32_t t = p->programs[k].first; t < p->programs[k].first + p->programs[k].count; t++) {
-				len = snprintf(key, sizeof key, "%s/%s", p->programs[k].service, p->names[t]);
-				texts_intern(all, key, (size_t)len < sizeof key ? (size_t)len : sizeof key - 1);
+			for (uint32_t t = p->programs[k].first;
+			     t < p->programs[k].first + p->programs[k].count; t++) {
+				len = snprintf(
+				    key, sizeof key, "%s/%s", p->programs[k].service, p->names[t]);
+				texts_intern(all, key,
+				    (size_t)len < sizeof key ? (size_t)len : sizeof key - 1);
 			}
 		}
 	}
@@ -82,7 +87,8 @@ what_was_learned(struct engine *g)
 	return all;
 }
 
-/* Tracepoints that can be switched and never fired while it learned. Structure is always on: libhone's are none. */
+/* Tracepoints that can be switched and never fired while it learned. Structure is always on:
+ * libhone's are none. */
 static json_t *
 never_seen(struct engine *g, const struct texts *have, json_int_t *left_off)
 {
@@ -93,7 +99,8 @@ never_seen(struct engine *g, const struct texts *have, json_int_t *left_off)
 	for (uint32_t i = 0; list != NULL && i < texts_count(have); i++) {
 		const char *key = texts_get(have, i), *slash = strrchr(key, '/');
 
-		if (slash == NULL || strchr(slash, ':') == NULL || strncmp(slash, "/hone:", 6) == 0 || is_there(learned, key))
+		if (slash == NULL || strchr(slash, ':') == NULL ||
+		    strncmp(slash, "/hone:", 6) == 0 || is_there(learned, key))
 			continue;
 		if (json_array_size(list) < ANSWER_LISTED_MAX)
 			json_array_append_new(list, answer_text(key));
@@ -109,9 +116,10 @@ never_seen(struct engine *g, const struct texts *have, json_int_t *left_off)
 static json_t *
 version_json(const struct space_version *v)
 {
-	return json_pack("{s:o, s:o, s:o, s:I}", "name", answer_text(v->name), "fingerprint", v->fingerprint != 0 ?
-	    json_sprintf("%016llx", (unsigned long long)v->fingerprint) : json_null(), "learned",
-	    wall_json((struct wall){ v->learned_ns }), "traces", (json_int_t)v->traces);
+	return json_pack("{s:o, s:o, s:o, s:I}", "name", answer_text(v->name), "fingerprint",
+	    v->fingerprint != 0 ? json_sprintf("%016llx", (unsigned long long)v->fingerprint)
+				: json_null(),
+	    "learned", wall_json((struct wall){ v->learned_ns }), "traces", (json_int_t)v->traces);
 }
 
 static json_t *
@@ -122,10 +130,10 @@ type_json(const struct engine *g, uint32_t type)
 
 	space_stats(g->space, type, &s);
 	space_cover(g->space, type, &c);
-	return json_pack("{s:o, s:I, s:i, s:i, s:i, s:i, s:o, s:o}", "type", answer_text(labels_get(g->labels, type)->text),
-	    "traces", (json_int_t)s.traces, "places", (int)s.places, "glimpsed", (int)s.glimpsed,
-	    "steps", (int)s.steps, "labels", (int)s.labels,
-	    "unseen", number_json(c.unseen), "next_new", number_json(c.next_new));
+	return json_pack("{s:o, s:I, s:i, s:i, s:i, s:i, s:o, s:o}", "type",
+	    answer_text(labels_get(g->labels, type)->text), "traces", (json_int_t)s.traces,
+	    "places", (int)s.places, "glimpsed", (int)s.glimpsed, "steps", (int)s.steps, "labels",
+	    (int)s.labels, "unseen", number_json(c.unseen), "next_new", number_json(c.next_new));
 }
 
 static json_t *
@@ -141,9 +149,9 @@ space_json(struct engine *g, const struct answer_context *c)
 		json_array_append_new(types, type_json(g, type));
 	if (have != NULL) {
 		space_stale(g->space, has, &known, gone);
-		a = json_pack("{s:o, s:o, s:O, s:O, s:o}", "path", answer_text(c->space_path), "space_version",
-		    version_json(space_version(g->space)), "types", types, "stale", known.stale, "never_seen",
-		    never_seen(g, have, &left_off));
+		a = json_pack("{s:o, s:o, s:O, s:O, s:o}", "path", answer_text(c->space_path),
+		    "space_version", version_json(space_version(g->space)), "types", types, "stale",
+		    known.stale, "never_seen", never_seen(g, have, &left_off));
 		json_object_set_new(a, "never_seen_left_off", json_integer(left_off));
 	}
 	json_decref(types);
@@ -192,7 +200,8 @@ take_over(struct engine *g, const struct answer_context *c, struct space *fresh,
 }
 
 static int
-other_version(struct engine *g, const struct answer_context *c, const char *name, bool create, struct err *e)
+other_version(
+    struct engine *g, const struct answer_context *c, const char *name, bool create, struct err *e)
 {
 	struct space *fresh;
 	int known = file_has(c->space_path, name, e), rc;
@@ -200,10 +209,12 @@ other_version(struct engine *g, const struct answer_context *c, const char *name
 	if (known < 0)
 		return known;
 	if (!known && !create)
-		return err_set(e, ERR_MISSING, "%.63s: no such version; 'hone space versions' lists them", name);
+		return err_set(e, ERR_MISSING,
+		    "%.63s: no such version; 'hone space versions' lists them", name);
 	if ((fresh = space_new(g->labels)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	rc = known ? space_load(fresh, g->labels, c->space_path, name, e) : space_version_set(fresh, 0, name, c->when.ns, e);
+	rc = known ? space_load(fresh, g->labels, c->space_path, name, e)
+	           : space_version_set(fresh, 0, name, c->when.ns, e);
 	if (rc != 0) {
 		space_free(fresh);
 		return rc;
@@ -212,18 +223,22 @@ other_version(struct engine *g, const struct answer_context *c, const char *name
 }
 
 int
-answer_version(struct engine *g, const struct answer_context *c, const char *name, bool create, struct err *e)
+answer_version(
+    struct engine *g, const struct answer_context *c, const char *name, bool create, struct err *e)
 {
 	const struct space_version *v = space_version(g->space);
 
 	if (name == NULL || name[0] == '\0' || strlen(name) >= sizeof v->name)
-		return err_set(e, ERR_INPUT, "the name of a version has 1 to %zu bytes", sizeof v->name - 1);
+		return err_set(
+		    e, ERR_INPUT, "the name of a version has 1 to %zu bytes", sizeof v->name - 1);
 	if (g->learning.active || under_diagnosis(g))
-		return err_set(e, ERR_BUSY, "not while a diagnosis or learning goes on; 'hone stop' ends them");
+		return err_set(e, ERR_BUSY,
+		    "not while a diagnosis or learning goes on; 'hone stop' ends them");
 	if (strcmp(v->name, name) == 0)
 		return 0;
-	if (v->name[0] == '\0' && create)	/* what had no name gets one */
-		return space_version_set(g->space, v->fingerprint, name, v->learned_ns != 0 ? v->learned_ns : c->when.ns, e);
+	if (v->name[0] == '\0' && create) /* what had no name gets one */
+		return space_version_set(g->space, v->fingerprint, name,
+		    v->learned_ns != 0 ? v->learned_ns : c->when.ns, e);
 	return other_version(g, c, name, create, e);
 }
 
@@ -234,7 +249,8 @@ ask_space_use(struct engine *g, struct forest *f, const struct answer_context *c
 	int rc;
 
 	(void)f;
-	if ((rc = answer_version(g, c, json_string_value(json_object_get(ask, "name")), false, &e)) != 0)
+	if ((rc = answer_version(
+		 g, c, json_string_value(json_object_get(ask, "name")), false, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
 	return space_json(g, c);
 }
@@ -267,18 +283,23 @@ put_beside(struct engine *g, const struct answer_context *c, struct space *from,
 }
 
 static int
-import(struct engine *g, const struct answer_context *c, const char *path, const char *version, bool *beside,
-    struct err *e)
+import(struct engine *g, const struct answer_context *c, const char *path, const char *version,
+    bool *beside, struct err *e)
 {
 	struct space *from = space_new(g->labels);
-	int rc = from != NULL ? space_load(from, g->labels, path, version, e) : err_set(e, ERR_MEMORY, "out of memory");
+	int rc = from != NULL ? space_load(from, g->labels, path, version, e)
+	                      : err_set(e, ERR_MEMORY, "out of memory");
 
 	if (rc == 0) {
-		const struct space_version *now = space_version(g->space), *its = space_version(from);
+		const struct space_version *now = space_version(g->space),
+					   *its = space_version(from);
 
-		*beside = space_type(g->space, 0) != LABEL_NONE && strcmp(now->name, its->name) != 0;
-		if (space_type(g->space, 0) == LABEL_NONE && now->name[0] == '\0' && its->name[0] != '\0')
-			rc = space_version_set(g->space, its->fingerprint, its->name, its->learned_ns, e);
+		*beside = space_type(g->space, 0) != LABEL_NONE &&
+		          strcmp(now->name, its->name) != 0;
+		if (space_type(g->space, 0) == LABEL_NONE && now->name[0] == '\0' &&
+		    its->name[0] != '\0')
+			rc = space_version_set(
+			    g->space, its->fingerprint, its->name, its->learned_ns, e);
 		if (rc == 0)
 			rc = *beside ? put_beside(g, c, from, e) : teach(g, c, from, e);
 	}
@@ -287,7 +308,8 @@ import(struct engine *g, const struct answer_context *c, const char *path, const
 }
 
 json_t *
-ask_space_import(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+ask_space_import(
+    struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
 	const char *path = json_string_value(json_object_get(ask, "path"));
 	const char *version = json_string_value(json_object_get(ask, "name"));

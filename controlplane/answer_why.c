@@ -18,16 +18,19 @@ way_json(const struct forest *f, const struct hypothesis *h)
 	for (; h != NULL; h = h->parent != 0 ? forest_get(f, h->parent) : NULL) {
 		char presence[2] = { h->presence, '\0' };
 
-		json_array_insert_new(way, 0, json_pack("{s:I, s:s, s:o, s:s}", "id", (json_int_t)h->id, "presence", presence,
-		    "tracepoint", answer_text(h->tracepoint), "state", hypothesis_word(h->state)));
+		json_array_insert_new(way, 0,
+		    json_pack("{s:I, s:s, s:o, s:s}", "id", (json_int_t)h->id, "presence", presence,
+			"tracepoint", answer_text(h->tracepoint), "state",
+			hypothesis_word(h->state)));
 	}
 	return way;
 }
 
-/* What the hypothesis says, with this trace's time on its edge beside what its group takes on average. */
+/* What the hypothesis says, with this trace's time on its edge beside what its group takes on
+ * average. */
 static json_t *
-match_json(const struct forest *f, const struct hypothesis *h, double total_ns, double edge_ns, double usual_total_ns,
-    double usual_edge_ns)
+match_json(const struct forest *f, const struct hypothesis *h, double total_ns, double edge_ns,
+    double usual_total_ns, double usual_edge_ns)
 {
 	const struct run *r = forest_run(f, h->run);
 	json_t *j = answer_hypothesis(h);
@@ -51,11 +54,13 @@ add_evidence(const struct forest *f, struct trace_id id, json_t *matches)
 	while ((v = forest_evidence(f, id, &at)) != NULL) {
 		const struct hypothesis *h = forest_get(f, v->hypothesis);
 
-		double mean_ns = h != NULL && h->mean_ns > 0 ? h->mean_ns : NAN;	/* 0: it was not measured */
+		double mean_ns = h != NULL && h->mean_ns > 0 ? h->mean_ns
+		                                             : NAN; /* 0: it was not measured */
 
 		if (h != NULL)
-			json_array_append_new(matches, match_json(f, h, (double)v->total_ns, (double)v->edge_ns, mean_ns,
-			    mean_ns * h->latency_share));
+			json_array_append_new(
+			    matches, match_json(f, h, (double)v->total_ns, (double)v->edge_ns,
+					 mean_ns, mean_ns * h->latency_share));
 	}
 }
 
@@ -63,7 +68,7 @@ add_evidence(const struct forest *f, struct trace_id id, json_t *matches)
 
 struct live {
 	const struct group *group;
-	const struct sample *sample;	/* NULL: only its response time is kept */
+	const struct sample *sample; /* NULL: only its response time is kept */
 	int64_t total_ns;
 };
 
@@ -130,7 +135,8 @@ usual_ns(const struct group *g, uint32_t edge)
 	double *x = calloc(g->nsamples + 1, sizeof *x), median = NAN;
 
 	for (uint32_t i = 0; x != NULL && i < g->nsamples; i++)
-		x[i] = edge < g->shape.nedges ? g->samples[i].edges_ns[edge] : (double)g->samples[i].total_ns;
+		x[i] = edge < g->shape.nedges ? g->samples[i].edges_ns[edge]
+		                              : (double)g->samples[i].total_ns;
 	if (x != NULL && g->nsamples > 0) {
 		qsort(x, g->nsamples, sizeof *x, by_value);
 		median = x[g->nsamples / 2];
@@ -154,13 +160,17 @@ add_live(const struct engine *g, const struct forest *f, const struct live *l, j
 			if (h->group_key[0] != s->key.a || h->group_key[1] != s->key.b)
 				continue;
 			edge = edge_of(g, s, h);
-			json_array_insert_new(matches, 0, match_json(f, h, (double)l->total_ns, l->sample != NULL && edge < s->nedges ?
-			    l->sample->edges_ns[edge] : NAN, usual_ns(l->group, s->nedges), edge < s->nedges ? usual_ns(l->group,
-			    edge) : NAN));
+			json_array_insert_new(matches, 0,
+			    match_json(f, h, (double)l->total_ns,
+				l->sample != NULL && edge < s->nedges ? l->sample->edges_ns[edge]
+								      : NAN,
+				usual_ns(l->group, s->nedges),
+				edge < s->nedges ? usual_ns(l->group, edge) : NAN));
 		}
 }
 
-/* What can be said of a request that no diagnosis looked at: where its time went, beside its group's. */
+/* What can be said of a request that no diagnosis looked at: where its time went, beside its
+ * group's. */
 static json_t *
 live_json(const struct engine *g, const struct live *l)
 {
@@ -168,18 +178,22 @@ live_json(const struct engine *g, const struct live *l)
 	json_t *edges = json_array();
 
 	for (uint32_t i = 0; l->sample != NULL && i < s->nedges; i++)
-		json_array_append_new(edges, json_pack("{s:o, s:o, s:o, s:o}",
-		    "from", answer_text(labels_get(g->labels, s->edges[i].from)->text),
-		    "to", answer_text(labels_get(g->labels, s->edges[i].to)->text),
-		    "ms", number_json(l->sample->edges_ns[i] / 1e6), "usual_ms", number_json(usual_ns(l->group, i) / 1e6)));
-	return json_pack("{s:o, s:I, s:o, s:o, s:o}", "type", answer_text(labels_get(g->labels, l->group->type)->text),
-	    "traces", (json_int_t)l->group->total.n, "total_ms", number_json((double)l->total_ns / 1e6),
+		json_array_append_new(
+		    edges, json_pack("{s:o, s:o, s:o, s:o}", "from",
+			       answer_text(labels_get(g->labels, s->edges[i].from)->text), "to",
+			       answer_text(labels_get(g->labels, s->edges[i].to)->text), "ms",
+			       number_json(l->sample->edges_ns[i] / 1e6), "usual_ms",
+			       number_json(usual_ns(l->group, i) / 1e6)));
+	return json_pack("{s:o, s:I, s:o, s:o, s:o}", "type",
+	    answer_text(labels_get(g->labels, l->group->type)->text), "traces",
+	    (json_int_t)l->group->total.n, "total_ms", number_json((double)l->total_ns / 1e6),
 	    "usual_total_ms", number_json(usual_ns(l->group, s->nedges) / 1e6), "edges", edges);
 }
 
 /* ---- of a trace ---- */
 
-/* The verdict that has it as an example. Of many traces only some are kept as evidence: not always its examples. */
+/* The verdict that has it as an example. Of many traces only some are kept as evidence: not always
+ * its examples. */
 static const struct verdict *
 named_by(const struct forest *f, struct trace_id id)
 {
@@ -189,15 +203,18 @@ named_by(const struct forest *f, struct trace_id id)
 
 	while ((r = forest_run_next(f, &at)) != NULL)
 		for (uint32_t rank = 1; (v = forest_verdict(f, r->id, rank)) != NULL; rank++)
-			if ((v->slowest.low == id.low && (id.high == 0 || v->slowest.high == id.high)) ||
-			    (v->fastest.low == id.low && (id.high == 0 || v->fastest.high == id.high)))
+			if ((v->slowest.low == id.low &&
+				(id.high == 0 || v->slowest.high == id.high)) ||
+			    (v->fastest.low == id.low &&
+				(id.high == 0 || v->fastest.high == id.high)))
 				return v;
 	return NULL;
 }
 
 /* v: the verdict whose slowest it was asked as, or NULL. */
 static json_t *
-why_trace(const struct engine *g, const struct forest *f, struct trace_id id, const struct verdict *v)
+why_trace(
+    const struct engine *g, const struct forest *f, struct trace_id id, const struct verdict *v)
 {
 	const struct verdict *named = v != NULL ? v : named_by(f, id);
 	json_t *matches = json_array(), *live = json_null();
@@ -209,16 +226,21 @@ why_trace(const struct engine *g, const struct forest *f, struct trace_id id, co
 			add_live(g, f, &found, matches);
 		live = live_json(g, &found);
 	}
-	if (json_array_size(matches) == 0 && named != NULL && forest_get(f, named->hypothesis) != NULL)
-		json_array_append_new(matches, match_json(f, forest_get(f, named->hypothesis), named->slowest.low == id.low ?
-		    (double)named->slowest_ns : (double)named->fastest_ns, NAN, named->mean_ns, named->mean_ns * named->latency_share));
+	if (json_array_size(matches) == 0 && named != NULL &&
+	    forest_get(f, named->hypothesis) != NULL)
+		json_array_append_new(
+		    matches, match_json(f, forest_get(f, named->hypothesis),
+				 named->slowest.low == id.low ? (double)named->slowest_ns
+							      : (double)named->fastest_ns,
+				 NAN, named->mean_ns, named->mean_ns * named->latency_share));
 	if (json_array_size(matches) == 0 && json_is_null(live)) {
 		json_decref(matches);
-		return answer_refuse(ERR_MISSING, "nothing is known of this trace: it is neither among the evidence of a diagnosis nor "
+		return answer_refuse(ERR_MISSING,
+		    "nothing is known of this trace: it is neither among the evidence of a diagnosis nor "
 		    "among the requests that the live report keeps whole");
 	}
-	return json_pack("{s:o, s:o, s:o, s:o}", "trace", answer_id(id), "matches", matches, "live", live, "verdict",
-	    v != NULL ? answer_verdict(g, v) : json_null());
+	return json_pack("{s:o, s:o, s:o, s:o}", "trace", answer_id(id), "matches", matches, "live",
+	    live, "verdict", v != NULL ? answer_verdict(g, v) : json_null());
 }
 
 static json_t *
@@ -229,11 +251,15 @@ why_slowest(const struct engine *g, const struct forest *f, const char *type)
 	json_t *a;
 
 	if (v == NULL && type != NULL)
-		return answer_refuse(ERR_MISSING, "%.80s: no diagnosis of it has a verdict; 'hone start %.80s' begins one", type, type);
+		return answer_refuse(ERR_MISSING,
+		    "%.80s: no diagnosis of it has a verdict; 'hone start %.80s' begins one", type,
+		    type);
 	if (v == NULL)
-		return answer_refuse(ERR_MISSING, "no diagnosis has a verdict yet; 'hone start TYPE' begins one");
+		return answer_refuse(
+		    ERR_MISSING, "no diagnosis has a verdict yet; 'hone start TYPE' begins one");
 	if (v->slowest.low == 0 && v->slowest.high == 0)
-		return answer_refuse(ERR_MISSING, "%.80s: the verdict of diagnosis %llu names no trace", r->type,
+		return answer_refuse(ERR_MISSING,
+		    "%.80s: the verdict of diagnosis %llu names no trace", r->type,
 		    (unsigned long long)r->id);
 	a = why_trace(g, f, v->slowest, v);
 	json_object_set_new(a, "run", json_integer((json_int_t)r->id));
@@ -264,11 +290,12 @@ switch_json(const struct forest *f, const struct switched *s)
 	const struct hypothesis *h = s->hypothesis != 0 ? forest_get(f, s->hypothesis) : NULL;
 	const struct run *r = forest_run(f, s->run);
 
-	return json_pack("{s:o, s:b, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "when", wall_json(s->when), "on", s->on,
-	    "run", answer_number_id(s->run), "type", answer_text(r != NULL ? r->type : ""), "cycle", (int)s->cycle,
-	    "hypothesis", answer_number_id(s->hypothesis), "why", answer_text(s->why),
-	    "outcome", h != NULL ? json_string(hypothesis_word(h->state)) : json_null(),
-	    "outcome_why", answer_text(h != NULL ? h->why : ""));
+	return json_pack("{s:o, s:b, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "when",
+	    wall_json(s->when), "on", s->on, "run", answer_number_id(s->run), "type",
+	    answer_text(r != NULL ? r->type : ""), "cycle", (int)s->cycle, "hypothesis",
+	    answer_number_id(s->hypothesis), "why", answer_text(s->why), "outcome",
+	    h != NULL ? json_string(hypothesis_word(h->state)) : json_null(), "outcome_why",
+	    answer_text(h != NULL ? h->why : ""));
 }
 
 /* Which programs have it. */
@@ -282,17 +309,20 @@ services_with(const struct engine *g, const char *name)
 		const struct programs *p = &g->nodes[i].programs;
 
 		for (uint32_t k = 0; k < p->nprograms; k++)
-			for (uint32_t t = p->programs[k].first; t < p->programs[k].first + p->programs[k].count; t++)
+			for (uint32_t t = p->programs[k].first;
+			     t < p->programs[k].first + p->programs[k].count; t++)
 				if (strcmp(p->names[t], name) == 0)
-					json_object_set_new(services, p->programs[k].service, json_true());
+					json_object_set_new(
+					    services, p->programs[k].service, json_true());
 	}
-	json_object_foreach(services, service, at)
+	json_object_foreach (services, service, at)
 		json_array_append_new(list, json_string(service));
 	json_decref(services);
 	return list;
 }
 
-/* Those that want it on now, oldest first: the plan names the oldest alone, of the others their hypotheses tell. */
+/* Those that want it on now, oldest first: the plan names the oldest alone, of the others their
+ * hypotheses tell. */
 static json_t *
 why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 {
@@ -306,15 +336,18 @@ why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 	if (json_array_size(log) == 0 && json_array_size(services) == 0 && !on) {
 		json_decref(log);
 		json_decref(services);
-		return answer_refuse(ERR_MISSING, "%.200s: no program has such a tracepoint, and none was ever turned on; "
-		    "'hone tracepoints' lists them", name);
+		return answer_refuse(ERR_MISSING,
+		    "%.200s: no program has such a tracepoint, and none was ever turned on; "
+		    "'hone tracepoints' lists them",
+		    name);
 	}
 	for (uint32_t i = 0; on && i < plan_count(g->plan); i++)
 		if (strcmp(plan_at(g->plan, i, &owner), name) == 0)
 			break;
-	return json_pack("{s:o, s:b, s:o, s:b, s:o, s:o}", "tracepoint", answer_text(name), "on", on,
-	    "hypothesis", answer_number_id(on ? owner : 0), "learning", on && g->learning.active && owner == OWNER_LEARN,
-	    "services", services, "switched", log);
+	return json_pack("{s:o, s:b, s:o, s:b, s:o, s:o}", "tracepoint", answer_text(name), "on",
+	    on, "hypothesis", answer_number_id(on ? owner : 0), "learning",
+	    on && g->learning.active && owner == OWNER_LEARN, "services", services, "switched",
+	    log);
 }
 
 /* ---- asked ---- */
@@ -338,6 +371,7 @@ ask_why(struct engine *g, struct forest *f, const struct answer_context *c, cons
 	if (trace == NULL)
 		return why_slowest(g, f, type);
 	if (!read_id(trace, &id))
-		return answer_refuse(ERR_INPUT, "%.40s: no trace id: it has 16 or 32 hex digits, and is not 0", trace);
+		return answer_refuse(ERR_INPUT,
+		    "%.40s: no trace id: it has 16 or 32 hex digits, and is not 0", trace);
 	return why_trace(g, f, id, NULL);
 }

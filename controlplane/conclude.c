@@ -12,8 +12,8 @@ enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
 
 /* What the search is about, whatever the group itself would be judged to be. */
 static int
-find(struct finding *f, struct engine *g, const struct diagnosis *d, const struct search *s, const struct group *group,
-    struct err *e)
+find(struct finding *f, struct engine *g, const struct diagnosis *d, const struct search *s,
+    const struct group *group, struct err *e)
 {
 	double variance = moments_variance(&group->total);
 	int rc = finding_judge(f, group, &g->o.conditions, 0, ROUNDS, d->seed, &g->scratch, e);
@@ -22,14 +22,19 @@ find(struct finding *f, struct engine *g, const struct diagnosis *d, const struc
 		return rc;
 	f->problem = s->by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE;
 	for (uint32_t i = 0; i < f->nedges; i++)
-		f->edges[i].share = s->by_latency ? f->edges[i].latency_share :
-		    variance > 0 ? comoments_covariance(&group->edges[i]) / variance : 0;
-	return finding_intervals(f, group, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
+		f->edges[i].share = s->by_latency ? f->edges[i].latency_share
+		                    : variance > 0
+		                        ? comoments_covariance(&group->edges[i]) / variance
+		                        : 0;
+	return finding_intervals(
+	    f, group, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
 }
 
-/* Of the group that the search began with: how sure its problem is, and what of its cost lies in the edge. */
+/* Of the group that the search began with: how sure its problem is, and what of its cost lies in
+ * the edge. */
 static int
-of_root(struct verdict *v, struct engine *g, const struct diagnosis *d, const struct search *s, struct err *e)
+of_root(struct verdict *v, struct engine *g, const struct diagnosis *d, const struct search *s,
+    struct err *e)
 {
 	const struct group *root = groups_find(d->groups, s->root_key);
 	struct finding f;
@@ -39,7 +44,8 @@ of_root(struct verdict *v, struct engine *g, const struct diagnosis *d, const st
 	if (root == NULL)
 		return 0;
 	rc = finding_judge(&f, root, &g->o.conditions,
-	    sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile), ROUNDS, d->seed, &g->scratch, e);
+	    sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile), ROUNDS, d->seed,
+	    &g->scratch, e);
 	if (rc == 0) {
 		v->probability = f.probability;
 		v->cost_ns = f.cost_ns * (s->by_latency ? s->of_group : fmin(1, fmax(0, v->share)));
@@ -62,7 +68,8 @@ print_path(const struct shape *s, const struct labels *labels, struct buf *out)
 	buf_u8(out, 0);
 }
 
-/* One number for how well a key explains: the stronger of both correlations, or the root of a category's share. */
+/* One number for how well a key explains: the stronger of both correlations, or the root of a
+ * category's share. */
 static double
 key_r(const struct key_finding *k)
 {
@@ -72,8 +79,8 @@ key_r(const struct key_finding *k)
 }
 
 static int
-find_key(struct verdict *v, struct buf *name, struct engine *g, const struct group *group, uint32_t edge,
-    struct err *e)
+find_key(struct verdict *v, struct buf *name, struct engine *g, const struct group *group,
+    uint32_t edge, struct err *e)
 {
 	struct key_finding *keys;
 	int found = keys_explain(&keys, group, edge, 0.01, g->o.explain_min, &g->scratch, e);
@@ -90,11 +97,12 @@ find_key(struct verdict *v, struct buf *name, struct engine *g, const struct gro
 }
 
 static int
-find_what_if(struct verdict *v, struct engine *g, const struct diagnosis *d, const struct group *group, uint32_t edge,
-    struct err *e)
+find_what_if(struct verdict *v, struct engine *g, const struct diagnosis *d,
+    const struct group *group, uint32_t edge, struct err *e)
 {
 	struct what_if w;
-	int rc = what_if_of(&w, group, edge, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
+	int rc = what_if_of(
+	    &w, group, edge, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
 
 	if (rc != 0)
 		return rc;
@@ -111,9 +119,10 @@ find_what_if(struct verdict *v, struct engine *g, const struct diagnosis *d, con
 }
 
 /*
- * Requests that wait in the same queue one after the other wait alike: so many say no more than fewer that are
- * independent would. How many times more there are of them, by the correlation r of neighbours, as if it fell off
- * like r, r^2, r^3, ... (effective sample size of an AR(1) process: Wilks, J. Climate 10, 1997). 1 where r may be chance.
+ * Requests that wait in the same queue one after the other wait alike: so many say no more than
+ * fewer that are independent would. How many times more there are of them, by the correlation r of
+ * neighbours, as if it fell off like r, r^2, r^3, ... (effective sample size of an AR(1) process:
+ * Wilks, J. Climate 10, 1997). 1 where r may be chance.
  */
 static double
 alike(const struct comoments *serial)
@@ -122,12 +131,14 @@ alike(const struct comoments *serial)
 
 	if (n < 3 || serial->m2_x <= 0)
 		return 1;
-	r = fmin(serial->c_xy / serial->m2_x, 0.98);	/* both series are the same, but for one at each end */
+	r = fmin(serial->c_xy / serial->m2_x,
+	    0.98); /* both series are the same, but for one at each end */
 	return r * sqrt(n) > 2 ? (1 + r) / (1 - r) : 1;
 }
 
 static void
-measured(struct verdict *v, const struct group *group, const struct finding *f, uint32_t edge, double times)
+measured(struct verdict *v, const struct group *group, const struct finding *f, uint32_t edge,
+    double times)
 {
 	const struct edge_share *share = &f->edges[edge];
 
@@ -156,7 +167,8 @@ print_place(struct buf *b, const struct shape *shape, uint32_t edge)
 
 	if (n > 1)
 		buf_printf(b, ", at place %u of the %u where the path passes them%s", before + 1, n,
-		    shape->edges[edge].to_token <= shape->edges[edge].from_token ? " (round a loop)" : "");
+		    shape->edges[edge].to_token <= shape->edges[edge].from_token ? " (round a loop)"
+										 : "");
 }
 
 /* What a fault does was perhaps never done while all was well. */
@@ -167,30 +179,38 @@ print_unseen(struct buf *b, struct engine *g, const struct diagnosis *d, const s
 	uint32_t n = explore_unseen(g, d, s);
 
 	if (n > 0)
-		buf_printf(b, "; never passed by such requests while learning: %u tracepoint%s of %.*s; learn again while it is "
-		    "slow, if that is new", n, n == 1 ? "" : "s", (int)of->service_len, of->text);
+		buf_printf(b,
+		    "; never passed by such requests while learning: %u tracepoint%s of %.*s; learn again while it is "
+		    "slow, if that is new",
+		    n, n == 1 ? "" : "s", (int)of->service_len, of->text);
 }
 
 static void
-print_words(struct buf *b, struct engine *g, const struct verdict *v, const struct diagnosis *d, const struct search *s,
-    const struct shape *shape, uint32_t edge)
+print_words(struct buf *b, struct engine *g, const struct verdict *v, const struct diagnosis *d,
+    const struct search *s, const struct shape *shape, uint32_t edge)
 {
 	static const char *const ENDS[] = {
 		[VERDICT_PLACE] = "no learned tracepoint is left between them: instrument there",
 		[VERDICT_KEY] = "no learned tracepoint is left between them",
-		[VERDICT_SEPARATED] = "no learned tracepoint is left between them: instrument there",
-		[VERDICT_SPREAD] = "it is spread over what lies between them, no part has most of it",
+		[VERDICT_SEPARATED] =
+		    "no learned tracepoint is left between them: instrument there",
+		[VERDICT_SPREAD] =
+		    "it is spread over what lies between them, no part has most of it",
 		[VERDICT_CUT] = "the search was cut short there",
 	};
 
 	if (v->kind == VERDICT_SEPARATED)
-		buf_printf(b, "whether a request passes %s tells slow from fast (%.0f %% of the variance); of those that %s, ",
+		buf_printf(b,
+		    "whether a request passes %s tells slow from fast (%.0f %% of the variance); of those that %s, ",
 		    v->tracepoint, s->sep.between * 100, s->sep.with ? "do" : "do not");
-	buf_printf(b, "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %llu requests %s lies between %s and %s",
+	buf_printf(b,
+	    "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %llu requests %s lies between %s and %s",
 	    v->share * 100, v->share_low * 100, v->share_high * 100, v->confidence * 100,
-	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, d->run->type, v->from, v->to);
+	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, d->run->type,
+	    v->from, v->to);
 	if (alike(&s->serial) >= 2)
-		buf_printf(b, " (they wait alike: worth %.0f that are independent)", (double)v->traces / alike(&s->serial));
+		buf_printf(b, " (they wait alike: worth %.0f that are independent)",
+		    (double)v->traces / alike(&s->serial));
 	print_place(b, shape, edge);
 	if (!verdict_sure(v))
 		buf_printf(b, "; that is not sure: it may as well have none of it");
@@ -199,22 +219,25 @@ print_words(struct buf *b, struct engine *g, const struct verdict *v, const stru
 	if (v->kind != VERDICT_SPREAD && deep_words(b, g, s))
 		;
 	else if (v->kind == VERDICT_CUT && s->dear > 0)
-		buf_printf(b, "; %u tracepoint%s that may lie between them cost%s more than the budget allows: raise "
-		    "search.budget", s->dear, s->dear == 1 ? "" : "s", s->dear == 1 ? "s" : "");
+		buf_printf(b,
+		    "; %u tracepoint%s that may lie between them cost%s more than the budget allows: raise "
+		    "search.budget",
+		    s->dear, s->dear == 1 ? "" : "s", s->dear == 1 ? "s" : "");
 	else
 		buf_printf(b, "; %s", ENDS[v->kind]);
 	if (s->deep.dear > 0)
-		buf_printf(b, "; %u tracepoint%s of preloaded helpers cost%s more than the budget allows", s->deep.dear,
-		    s->deep.dear == 1 ? "" : "s", s->deep.dear == 1 ? "s" : "");
+		buf_printf(b,
+		    "; %u tracepoint%s of preloaded helpers cost%s more than the budget allows",
+		    s->deep.dear, s->deep.dear == 1 ? "" : "s", s->deep.dear == 1 ? "s" : "");
 	if (v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY || v->kind == VERDICT_SEPARATED)
 		print_unseen(b, g, d, s);
 	buf_u8(b, 0);
 }
 
 /*
- * What led to the edge was measured while other tracepoints were on, at another time; the last word has what is
- * measured of it alone. An edge that then has surely less than what is followed at all, or that might as well have
- * nothing, is not where the problem is.
+ * What led to the edge was measured while other tracepoints were on, at another time; the last word
+ * has what is measured of it alone. An edge that then has surely less than what is followed at all,
+ * or that might as well have nothing, is not where the problem is.
  */
 static bool
 contradicted(const struct verdict *v, const struct search *s)
@@ -241,8 +264,11 @@ take_back(struct engine *g, struct diagnosis *d, struct search *s, struct wall w
 	const struct gap *back = !same_gap(&s->gap, &s->most) ? &s->most : &s->root_gap;
 
 	if (same_gap(&s->gap, back) || s->follows)
-		return search_end(g, d, s, "what was measured last contradicts what led there: the edge that was left has "
-		    "no sure share of the problem", when), 0;
+		return search_end(g, d, s,
+			   "what was measured last contradicts what led there: the edge that was left has "
+			   "no sure share of the problem",
+			   when),
+		       0;
 	for (uint32_t i = s->non; i-- > 0;)
 		if (s->deep.found && deep_label(g, s->on[i].label))
 			turn_off(g, d, s, i, "what was measured last contradicts it", when);
@@ -266,8 +292,8 @@ state_of(const struct verdict *v)
 }
 
 static int
-keep(struct engine *g, struct diagnosis *d, struct search *s, struct verdict *v, const struct group *group,
-    uint32_t edge, struct wall when, struct err *e)
+keep(struct engine *g, struct diagnosis *d, struct search *s, struct verdict *v,
+    const struct group *group, uint32_t edge, struct wall when, struct err *e)
 {
 	struct hypothesis *h = hypothesis_from(g, d, s->current, when);
 
@@ -293,8 +319,8 @@ keep(struct engine *g, struct diagnosis *d, struct search *s, struct verdict *v,
 }
 
 int
-conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *group, uint32_t edge,
-    enum verdict_kind kind, struct wall when, struct err *e)
+conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *group,
+    uint32_t edge, enum verdict_kind kind, struct wall when, struct err *e)
 {
 	const struct shape_edge *x = &group->shape.edges[edge];
 	struct verdict v = { .kind = kind, .confidence = g->o.conditions.confidence };
@@ -304,11 +330,14 @@ conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *
 
 	v.from = (char *)labels_get(g->labels, x->from)->text;
 	v.to = (char *)labels_get(g->labels, x->to)->text;
-	v.tracepoint = s->sep.label != LABEL_NONE ? (char *)labels_get(g->labels, s->sep.label)->text : "";
+	v.tracepoint = s->sep.label != LABEL_NONE
+	                   ? (char *)labels_get(g->labels, s->sep.label)->text
+	                   : "";
 	print_path(&group->shape, g->labels, &path);
 	v.path = (char *)path.data;
 	if ((rc = find(&f, g, d, s, group, e)) != 0 ||
-	    (rc = find_key(&v, &key, g, group, edge, e)) != 0 || (rc = find_what_if(&v, g, d, group, edge, e)) != 0)
+	    (rc = find_key(&v, &key, g, group, edge, e)) != 0 ||
+	    (rc = find_what_if(&v, g, d, group, edge, e)) != 0)
 		goto end;
 	if (path.failed || key.failed) {
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);

@@ -11,7 +11,7 @@
 #include "controlplane/engine.h"
 #include "controlplane/server.h"
 
-struct config {		/* times in ns, sizes in bytes, shares of 1 */
+struct config { /* times in ns, sizes in bytes, shares of 1 */
 	/* [controller] */
 	char *agents, *operators, *user, *log;
 	int64_t connections_max, strangers_max, mailbox_max, silent_after;
@@ -42,17 +42,17 @@ struct config {		/* times in ns, sizes in bytes, shares of 1 */
 extern const struct ini_key config_keys[];
 extern const unsigned config_nkeys;
 
-int  config_init(struct config *c, struct err *e);		/* all defaults */
-int  config_read(struct config *c, const char *path, struct err *e);
-int  config_set(struct config *c, const char *assignment, struct err *e);	/* "section.key=value" */
+int config_init(struct config *c, struct err *e); /* all defaults */
+int config_read(struct config *c, const char *path, struct err *e);
+int config_set(struct config *c, const char *assignment, struct err *e); /* "section.key=value" */
 /* What no single key can say: ERR_INPUT when keys contradict each other. */
-int  config_check(const struct config *c, struct err *e);
+int config_check(const struct config *c, struct err *e);
 void config_release(struct config *c);
 
 enum log_level config_log_level(const struct config *c);
 /* Texts in it stay the configuration's. */
 struct engine_options config_engine(const struct config *c);
-struct server_options config_server(const struct config *c);	/* without roles */
+struct server_options config_server(const struct config *c); /* without roles */
 /* ERR_INPUT: a name that nobody has. */
 int config_roles(const struct config *c, struct roles **ret, struct err *e);
 

@@ -35,8 +35,8 @@ expected(const struct conn *c, unsigned kind)
 	case CONN_NEW:
 		return kind == FRAME_HELLO;
 	case CONN_OPEN:
-		return kind == FRAME_RECORDS || kind == FRAME_STATUS || kind == FRAME_PROGRAMS || kind == FRAME_DONE ||
-		    kind == FRAME_CLOCK;
+		return kind == FRAME_RECORDS || kind == FRAME_STATUS || kind == FRAME_PROGRAMS ||
+		       kind == FRAME_DONE || kind == FRAME_CLOCK;
 	default:
 		return kind == FRAME_STATUS || kind == FRAME_PROGRAMS;
 	}
@@ -61,8 +61,11 @@ int
 conn_header(struct conn *c, const struct frame *f, struct err *e)
 {
 	if (!expected(c, f->kind))
-		return err_set(e, ERR_INPUT, "a frame %s where %s was expected%s", frame_kind_name(f->kind), awaited(c),
-		    c->door == DOOR_OPERATORS && f->kind == FRAME_HELLO ? "; agents have another address" : "");
+		return err_set(e, ERR_INPUT, "a frame %s where %s was expected%s",
+		    frame_kind_name(f->kind), awaited(c),
+		    c->door == DOOR_OPERATORS && f->kind == FRAME_HELLO
+			? "; agents have another address"
+			: "");
 	c->spoke = true;
 	return 0;
 }
@@ -91,7 +94,8 @@ check_node(const char *name, struct err *e)
 		return err_set(e, ERR_INPUT, "a node without a name");
 	for (const char *p = name; *p != '\0'; p++)
 		if (!isgraph((unsigned char)*p) && (unsigned char)*p < 0x80)
-			return err_set(e, ERR_INPUT, "a node name with blanks or control characters");
+			return err_set(
+			    e, ERR_INPUT, "a node name with blanks or control characters");
 	return 0;
 }
 
@@ -105,8 +109,8 @@ take_hello(struct conn *c, const struct frame *f, const void *payload, struct er
 	if (check_node(c->hello.node, e) < 0)
 		return CONN_REFUSE;
 	if (c->only_node != NULL && strcmp(c->hello.node, c->only_node) != 0) {
-		err_set(e, ERR_DENIED, "%s%smay speak for node %s only, not for %s", c->who.user, c->who.user[0] != '\0' ? " " :
-		    "it ", c->only_node, c->hello.node);
+		err_set(e, ERR_DENIED, "%s%smay speak for node %s only, not for %s", c->who.user,
+		    c->who.user[0] != '\0' ? " " : "it ", c->only_node, c->hello.node);
 		return CONN_REFUSE;
 	}
 	c->stage = CONN_GREETED;
@@ -124,15 +128,16 @@ take_records(struct conn *c, const struct frame *f, struct err *e)
 	if (f->seq < c->next_seq)
 		return CONN_AGAIN;
 	if (f->seq > c->next_seq) {
-		err_set(e, ERR_INPUT, "a gap: batch %llu where %llu was expected", (unsigned long long)f->seq,
-		    (unsigned long long)c->next_seq);
+		err_set(e, ERR_INPUT, "a gap: batch %llu where %llu was expected",
+		    (unsigned long long)f->seq, (unsigned long long)c->next_seq);
 		return CONN_REFUSE;
 	}
 	c->next_seq++;
 	return CONN_TAKE;
 }
 
-/* The peer hangs up and says why; its words are shown to people, so only the printable part of them. */
+/* The peer hangs up and says why; its words are shown to people, so only the printable part of
+ * them. */
 static enum conn_act
 take_refusal(const struct frame *f, const void *payload, struct err *e)
 {
@@ -150,7 +155,8 @@ take_refusal(const struct frame *f, const void *payload, struct err *e)
 }
 
 enum conn_act
-conn_frame(struct conn *c, const struct frame *f, const void *payload, struct mono now, struct err *e)
+conn_frame(
+    struct conn *c, const struct frame *f, const void *payload, struct mono now, struct err *e)
 {
 	if (conn_header(c, f, e) < 0)
 		return CONN_REFUSE;
@@ -206,10 +212,13 @@ int
 conn_late(const struct conn *c, struct err *e)
 {
 	if (c->door == DOOR_OPERATORS && !c->known)
-		return err_set(e, ERR_TIMEOUT, "no question within %.3g s", (double)c->limits.hello_ns / 1e9);
+		return err_set(
+		    e, ERR_TIMEOUT, "no question within %.3g s", (double)c->limits.hello_ns / 1e9);
 	if (c->door == DOOR_OPERATORS)
-		return err_set(e, ERR_TIMEOUT, "no question for %.3g s", (double)c->limits.idle_ns / 1e9);
+		return err_set(
+		    e, ERR_TIMEOUT, "no question for %.3g s", (double)c->limits.idle_ns / 1e9);
 	if (c->stage == CONN_NEW)
-		return err_set(e, ERR_TIMEOUT, "no HELLO within %.3g s", (double)c->limits.hello_ns / 1e9);
+		return err_set(
+		    e, ERR_TIMEOUT, "no HELLO within %.3g s", (double)c->limits.hello_ns / 1e9);
 	return err_set(e, ERR_TIMEOUT, "no frame for %.3g s", (double)c->limits.silent_ns / 1e9);
 }

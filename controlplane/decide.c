@@ -6,14 +6,15 @@
 #include "controlplane/search.h"
 
 enum {
-	MANY = 1000,		/* and after which what was seen before is forgotten */
-	WEIGHTY = 8,		/* slow traces, so to speak, that a decision rests on */
-	SIDE_MIN = 10,		/* traces of each side of a separation */
+	MANY = 1000,   /* and after which what was seen before is forgotten */
+	WEIGHTY = 8,   /* slow traces, so to speak, that a decision rests on */
+	SIDE_MIN = 10, /* traces of each side of a separation */
 	SIDE_LATE = 5
 };
 static const double SEPARATES_MIN = 0.5, SURE = 3, MUCH = 4;
 
-/* The problem is back as it was when the gap was found: else what is seen now is not what is searched. */
+/* The problem is back as it was when the gap was found: else what is seen now is not what is
+ * searched. */
 static bool
 is_back(const struct measured *m, const struct search *s)
 {
@@ -23,7 +24,8 @@ is_back(const struct measured *m, const struct search *s)
 double
 part_of_root(const struct search *s, const struct measured *m, const struct part *p)
 {
-	double now = s->root_share > 0 ? m->share * p->of_gap / s->root_share : 1, then = s->of_root * p->of_gap;
+	double now = s->root_share > 0 ? m->share * p->of_gap / s->root_share : 1,
+	       then = s->of_root * p->of_gap;
 
 	return now > then ? now : then;
 }
@@ -64,8 +66,11 @@ excess_is_sure(struct measured *m, const struct search *s)
 		for (uint32_t i = 0; i < m->nparts; i++) {
 			struct part *p = &m->parts[i];
 			bool is_outer = p->gap.from == s->since.from || p->gap.to == s->since.to;
-			double most = is_outer && outer > 1 && p->mean_ns > outer_most ? outer_most : p->mean_ns;
-			double its = !is_outer ? p->mean_ns : p->mean_ns > s->sep.fast_ns ? p->mean_ns - s->sep.fast_ns : 0;
+			double most = is_outer && outer > 1 && p->mean_ns > outer_most ? outer_most
+			                                                               : p->mean_ns;
+			double its = !is_outer                     ? p->mean_ns
+			             : p->mean_ns > s->sep.fast_ns ? p->mean_ns - s->sep.fast_ns
+			                                           : 0;
 
 			if (round == 0 && its > least) {
 				least = its;
@@ -78,7 +83,8 @@ excess_is_sure(struct measured *m, const struct search *s)
 }
 
 int
-decide(struct decision *ret, struct engine *g, const struct search *s, bool late, struct arena *a, struct err *e)
+decide(struct decision *ret, struct engine *g, const struct search *s, bool late, struct arena *a,
+    struct err *e)
 {
 	struct measured *m = &ret->m;
 	bool wait = false;
@@ -88,7 +94,8 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 
 	ret->what = DECIDE_WAIT;
 	ret->sep = (struct separation){ .label = LABEL_NONE };
-	if (rc != 0 || m->nmembers == 0 || m->n < g->o.conditions.traces_min / (late ? 6 : 1) || m->carries <= 0)
+	if (rc != 0 || m->nmembers == 0 || m->n < g->o.conditions.traces_min / (late ? 6 : 1) ||
+	    m->carries <= 0)
 		return rc;
 	if (!late && m->n < MANY && !is_back(m, s))
 		return 0;
@@ -102,10 +109,12 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 		ret->what = DECIDE_FOLLOW;
 		return 0;
 	}
-	if ((rc = measure_parts(m, g, s, ret->sep.label != LABEL_NONE ? &ret->sep : NULL, a, e)) != 0)
+	if ((rc = measure_parts(m, g, s, ret->sep.label != LABEL_NONE ? &ret->sep : NULL, a, e)) !=
+	    0)
 		return rc;
-	if (!late && (m->pooled < g->o.conditions.traces_min || (m->ahead < SURE && m->pooled < PLENTY) ||
-	    (m->weighty < WEIGHTY && m->pooled < 2 * MANY)))
+	if (!late &&
+	    (m->pooled < g->o.conditions.traces_min || (m->ahead < SURE && m->pooled < PLENTY) ||
+		(m->weighty < WEIGHTY && m->pooled < 2 * MANY)))
 		return 0;
 	by_mean = m->top;
 	if (s->follows && m->nparts > 1 && !excess_is_sure(m, s)) {
@@ -116,7 +125,10 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 		}
 	}
 	top = &m->parts[m->top];
-	ret->what = m->nparts == 1 || s->forced || (top->of_gap >= g->o.isolate_min &&
-	    part_of_root(s, m, top) >= OF_ROOT_MIN) ? DECIDE_NARROW : DECIDE_SPREAD;
+	ret->what = m->nparts == 1 || s->forced ||
+	                    (top->of_gap >= g->o.isolate_min &&
+				part_of_root(s, m, top) >= OF_ROOT_MIN)
+	                ? DECIDE_NARROW
+	                : DECIDE_SPREAD;
 	return 0;
 }

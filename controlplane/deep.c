@@ -60,7 +60,7 @@ deep_labels(struct engine *g)
 
 		if (l->kind == RECORD_POINT && !l->silent && is_deep(g, l->event, l->event_len) &&
 		    !label_set_add(&g->deep, g->deep_known))
-			break;	/* out of memory: once more at the next question */
+			break; /* out of memory: once more at the next question */
 	}
 	return &g->deep;
 }
@@ -72,18 +72,22 @@ deep_label(struct engine *g, uint32_t label)
 }
 
 /*
- * LTTng's helpers, and which of their tracepoints say what the time of a part of the edge is: the inside of a pair; what
- * leads up to a point that is written when the call is over (loading a library); what goes on from a point to itself,
- * again and again, if it takes the longer the more often it does (memory).
+ * LTTng's helpers, and which of their tracepoints say what the time of a part of the edge is: the
+ * inside of a pair; what leads up to a point that is written when the call is over (loading a
+ * library); what goes on from a point to itself, again and again, if it takes the longer the more
+ * often it does (memory).
  */
 static const struct told {
 	const char *provider, *events, *words;
 	enum { PART_PAIR, PART_UP_TO, PART_ROUNDS } by;
 } TOLD[] = {
-	{ "lttng_ust_pthread", "lttng_ust_pthread:pthread_mutex_lock_*", "waiting for a mutex", PART_PAIR },
+	{ "lttng_ust_pthread", "lttng_ust_pthread:pthread_mutex_lock_*", "waiting for a mutex",
+	    PART_PAIR },
 	{ "lttng_ust_dl", "lttng_ust_dl:dl*open", "loading a library", PART_UP_TO },
-	{ "lttng_ust_libc", "lttng_ust_libc:*alloc", "work that allocates memory again and again", PART_ROUNDS },
-	{ "lttng_ust_cyg_profile*", "lttng_ust_cyg_profile*:func_*", "inside a function that calls no other", PART_PAIR },
+	{ "lttng_ust_libc", "lttng_ust_libc:*alloc", "work that allocates memory again and again",
+	    PART_ROUNDS },
+	{ "lttng_ust_cyg_profile*", "lttng_ust_cyg_profile*:func_*",
+	    "inside a function that calls no other", PART_PAIR },
 };
 
 /* NULL: of a provider that we do not know. */
@@ -101,7 +105,8 @@ deep_of(const struct engine *g, const struct search *s, const char *name)
 {
 	const struct told *t = told_by(name, strlen(name));
 
-	return is_of(g->rules.deep[s->deep.provider], name, strlen(name)) && (t == NULL || fnmatch(t->events, name, 0) == 0);
+	return is_of(g->rules.deep[s->deep.provider], name, strlen(name)) &&
+	       (t == NULL || fnmatch(t->events, name, 0) == 0);
 }
 
 /* ---- inside the edge ---- */
@@ -130,8 +135,9 @@ mark_inside(const struct critpath *p, const struct gap *edge, struct arena *a)
 	return inside;
 }
 
-/* Which step of the path is which lock: its time goes to that lock's. Of more locks than there is room for, the least is
- * forgotten, and its time is the newcomer's (Metwally et al., "space saving", ICDT 2005): what has much is never lost. */
+/* Which step of the path is which lock: its time goes to that lock's. Of more locks than there is
+ * room for, the least is forgotten, and its time is the newcomer's (Metwally et al., "space
+ * saving", ICDT 2005): what has much is never lost. */
 static void
 which_add(struct which *w, const struct value *v, double ns)
 {
@@ -162,14 +168,17 @@ count_which(struct search *s, const struct trace *t, const struct critpath *p, c
 	for (uint32_t i = 0; i + 1 < p->nsteps; i++) {
 		const struct event *v = &t->events[p->steps[i].event];
 
-		if (inside[i] && inside[i + 1] && p->steps[i].label == s->gap.from && p->steps[i + 1].label == s->gap.to &&
-		    v->nvalues > 0 && v->values[0].type != VALUE_NONE && v->values[0].type != VALUE_REAL)
-			which_add(&s->deep.which, &v->values[0], (double)(p->steps[i + 1].time_ns - p->steps[i].time_ns));
+		if (inside[i] && inside[i + 1] && p->steps[i].label == s->gap.from &&
+		    p->steps[i + 1].label == s->gap.to && v->nvalues > 0 &&
+		    v->values[0].type != VALUE_NONE && v->values[0].type != VALUE_REAL)
+			which_add(&s->deep.which, &v->values[0],
+			    (double)(p->steps[i + 1].time_ns - p->steps[i].time_ns));
 	}
 }
 
 int
-deep_path(struct engine *g, struct search *s, const struct trace *t, struct critpath *p, struct err *e)
+deep_path(
+    struct engine *g, struct search *s, const struct trace *t, struct critpath *p, struct err *e)
 {
 	const struct label_set *deep = deep_labels(g);
 	uint32_t n = 0;
@@ -211,7 +220,8 @@ deep_note(struct engine *g, struct search *s, const struct trace *t, struct err 
 	}
 	rc = (inside = mark_inside(&p, &s->deep.above, &g->scratch)) != NULL ? 0 : ERR_MEMORY;
 	for (uint32_t i = 0; i < p.nsteps && rc == 0; i++)
-		if (inside[i] && label_set_has(deep, p.steps[i].label) && !label_set_add(&s->deep.inside, p.steps[i].label))
+		if (inside[i] && label_set_has(deep, p.steps[i].label) &&
+		    !label_set_add(&s->deep.inside, p.steps[i].label))
 			rc = ERR_MEMORY;
 end:
 	label_set_release(&all);
@@ -231,7 +241,8 @@ static uint32_t
 end_of(const struct engine *g, const struct search *s, uint32_t begin)
 {
 	for (uint32_t i = 0; i < s->deep.inside.nwords * 64; i++)
-		if (is_left(s, i) && spans_pair(labels_get(g->labels, begin), labels_get(g->labels, i)))
+		if (is_left(s, i) &&
+		    spans_pair(labels_get(g->labels, begin), labels_get(g->labels, i)))
 			return i;
 	return LABEL_NONE;
 }
@@ -256,7 +267,8 @@ next_of(const struct engine *g, const struct search *s, uint32_t picks[2])
 
 /* What cannot be paid for is left out, both ends. */
 static bool
-affords_all(struct engine *g, struct diagnosis *d, struct search *s, const uint32_t *picks, uint32_t n)
+affords_all(
+    struct engine *g, struct diagnosis *d, struct search *s, const uint32_t *picks, uint32_t n)
 {
 	bool all = true;
 
@@ -267,7 +279,8 @@ affords_all(struct engine *g, struct diagnosis *d, struct search *s, const uint3
 }
 
 static int
-turn_on_next(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+turn_on_next(
+    struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
 {
 	uint32_t picks[2], n;
 	int rc = 0;
@@ -296,14 +309,16 @@ deepen(struct engine *g, struct diagnosis *d, struct search *s, struct wall when
 	int n;
 
 	s->deep.probing = false;
-	if (g->rules.deep == NULL || s->deep.found || s->gap.from_unit != s->gap.to_unit || d->run->cycles >= d->run->effort)
+	if (g->rules.deep == NULL || s->deep.found || s->gap.from_unit != s->gap.to_unit ||
+	    d->run->cycles >= d->run->effort)
 		return 0;
 	if (!s->deep.begun) {
 		s->deep.begun = true;
 		s->deep.above = s->gap;
 		s->explored = 0;
 	}
-	while ((n = turn_on_next(g, d, s, when, e)) == 0 && g->rules.deep[s->deep.provider] != NULL) {
+	while (
+	    (n = turn_on_next(g, d, s, when, e)) == 0 && g->rules.deep[s->deep.provider] != NULL) {
 		if ((n = explore(g, d, s, when, e)) != 0)
 			return n;
 		s->deep.provider++;
@@ -318,10 +333,12 @@ deepen(struct engine *g, struct diagnosis *d, struct search *s, struct wall when
 static const struct told *
 told_of(struct engine *g, const struct gap *part)
 {
-	const struct label *from = labels_get(g->labels, part->from), *to = labels_get(g->labels, part->to);
+	const struct label *from = labels_get(g->labels, part->from),
+			   *to = labels_get(g->labels, part->to);
 	const struct told *t = deep_label(g, part->to) ? told_by(to->event, to->event_len) : NULL;
 
-	if (t == NULL || (t->by == PART_PAIR && !spans_pair(from, to)) || (t->by == PART_ROUNDS && part->from != part->to))
+	if (t == NULL || (t->by == PART_PAIR && !spans_pair(from, to)) ||
+	    (t->by == PART_ROUNDS && part->from != part->to))
 		return NULL;
 	return t;
 }
@@ -330,7 +347,8 @@ told_of(struct engine *g, const struct gap *part)
 static bool
 tells(struct engine *g, const struct gap *part)
 {
-	const struct label *deep = labels_get(g->labels, deep_label(g, part->to) ? part->to : part->from);
+	const struct label *deep = labels_get(
+	    g->labels, deep_label(g, part->to) ? part->to : part->from);
 
 	return told_of(g, part) != NULL || told_by(deep->event, deep->event_len) == NULL;
 }
@@ -345,7 +363,8 @@ grows_with_rounds(struct engine *g, const struct group *group, uint32_t edge, st
 	for (int i = 0; i < n; i++) {
 		const struct key *k = &group->keys[keys[i].key];
 
-		if (k->kind == KEY_ITERATIONS && group->shape.loops[k->field].edge == edge && keys[i].rho > 0)
+		if (k->kind == KEY_ITERATIONS && group->shape.loops[k->field].edge == edge &&
+		    keys[i].rho > 0)
 			return 1;
 	}
 	return n < 0 ? n : 0;
@@ -363,8 +382,9 @@ deep_keeps(struct engine *g, const struct search *s, const struct decision *x, s
 	const struct part *top = &x->m.parts[x->m.top];
 	const struct told *t;
 
-	if (!s->deep.probing || x->what != DECIDE_NARROW || separates(g, s->sep.label) || separates(g, x->sep.label))
-		return 1;	/* nothing of this layer is on; or it tells slow from fast, and stays */
+	if (!s->deep.probing || x->what != DECIDE_NARROW || separates(g, s->sep.label) ||
+	    separates(g, x->sep.label))
+		return 1; /* nothing of this layer is on; or it tells slow from fast, and stays */
 	if (x->m.nparts == 1 || top->of_gap < MOST || !tells(g, &top->gap))
 		return 0;
 	t = told_of(g, &top->gap);
@@ -379,7 +399,8 @@ base_len(const struct label *begin, const struct label *end)
 {
 	int same = 0;
 
-	while (same < (int)begin->event_len && same < (int)end->event_len && begin->event[same] == end->event[same])
+	while (same < (int)begin->event_len && same < (int)end->event_len &&
+	       begin->event[same] == end->event[same])
 		same++;
 	while (same > 0 && begin->event[same] != '_')
 		same--;
@@ -394,19 +415,22 @@ print_which(struct buf *b, const struct which *w)
 	for (uint32_t i = 0; i < w->n; i++)
 		most = w->each[i].ns > w->each[most].ns ? i : most;
 	if (w->n > 0 && w->ns > 0)
-		buf_printf(b, ", %.0f %% of it for %s", 100 * w->each[most].ns / w->ns, w->each[most].text);
+		buf_printf(b, ", %.0f %% of it for %s", 100 * w->each[most].ns / w->ns,
+		    w->each[most].text);
 }
 
 bool
 deep_words(struct buf *b, struct engine *g, const struct search *s)
 {
-	const struct label *from = labels_get(g->labels, s->gap.from), *to = labels_get(g->labels, s->gap.to);
+	const struct label *from = labels_get(g->labels, s->gap.from),
+			   *to = labels_get(g->labels, s->gap.to);
 	const struct told *t = told_of(g, &s->gap);
 	bool pair = spans_pair(from, to);
 
 	if (!s->deep.found || (t == NULL && !pair))
 		return false;
-	buf_printf(b, "; the time between %s and %s is %s (%.*s)", labels_get(g->labels, s->deep.above.from)->text,
+	buf_printf(b, "; the time between %s and %s is %s (%.*s)",
+	    labels_get(g->labels, s->deep.above.from)->text,
 	    labels_get(g->labels, s->deep.above.to)->text, t != NULL ? t->words : "inside",
 	    pair ? base_len(from, to) : (int)to->event_len, to->event);
 	if (pair)

@@ -6,9 +6,10 @@
  * tracepoint of the program's own left. Then they are asked, provider by provider, inside
  * that edge alone:
  *
- *	own tracepoints are used up --> explore a provider --> its pairs and points that lie in the edge, one by one
- *	                                      ^                          |                        |
- *	                                      '------ the next one ------'---- no part took over -'--> one did: the verdict
+ *	own tracepoints are used up --> explore a provider --> its pairs and points that lie in the
+ *edge, one by one ^                          |                        |
+ *	                                      '------ the next one ------'---- no part took over
+ *-'--> one did: the verdict
  */
 #ifndef CONTROLPLANE_DEEP_H
 #define CONTROLPLANE_DEEP_H
@@ -24,7 +25,8 @@ struct engine;
 bool deep_is(const struct engine *g, const char *name);
 /* The same of a label. O(patterns), for the first time. */
 bool deep_label(struct engine *g, uint32_t label);
-/* All labels of the deeper layer that were ever seen; the engine's, until more labels are made. O(new labels). */
+/* All labels of the deeper layer that were ever seen; the engine's, until more labels are made.
+ * O(new labels). */
 const struct label_set *deep_labels(struct engine *g);
 
 #endif

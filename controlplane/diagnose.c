@@ -9,7 +9,7 @@
 #include "controlplane/search.h"
 
 enum { WATCH_MIN_NS = 1000000000, SEARCHES_MAX = 32, SHARES_OF_MEMORY = 4 };
-static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2;	/* of what the costliest problem costs */
+static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2; /* of what the costliest problem costs */
 
 /* ---- traces ---- */
 
@@ -82,7 +82,8 @@ static bool
 is_known(const struct diagnosis *d, const struct gap *gap)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
-		if (same_ends(&d->searches[i]->gap, gap) || same_ends(&d->searches[i]->root_gap, gap))
+		if (same_ends(&d->searches[i]->gap, gap) ||
+		    same_ends(&d->searches[i]->root_gap, gap))
 			return true;
 	return false;
 }
@@ -91,13 +92,15 @@ static bool
 is_searched(const struct diagnosis *d, struct hash128 root_key)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
-		if (d->searches[i]->root_key.a == root_key.a && d->searches[i]->root_key.b == root_key.b)
+		if (d->searches[i]->root_key.a == root_key.a &&
+		    d->searches[i]->root_key.b == root_key.b)
 			return true;
 	return false;
 }
 
 static int
-search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t edge, struct wall when, struct err *e)
+search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t edge,
+    struct wall when, struct err *e)
 {
 	const struct shape *shape = &r->group->shape;
 	const struct edge_share *share = &r->looked->finding.edges[edge];
@@ -107,14 +110,16 @@ search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t
 
 	if (is_known(d, &gap) || d->nsearches == SEARCHES_MAX)
 		return 0;
-	if ((s = add_search(g, d, &gap, shape->key)) == NULL || (h = hypothesis_from(g, d, NULL, when)) == NULL)
+	if ((s = add_search(g, d, &gap, shape->key)) == NULL ||
+	    (h = hypothesis_from(g, d, NULL, when)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	s->root_gap = gap;
 	s->root = h;
 	s->problem = r->looked->finding.problem;
 	s->by_latency = s->problem == PROBLEM_SLOW;
 	s->of_group = s->root_share = s->share = share->share;
-	s->carried = s->by_latency ? r->group->edges[edge].mean_x : comoments_covariance(&r->group->edges[edge]);
+	s->carried = s->by_latency ? r->group->edges[edge].mean_x
+	                           : comoments_covariance(&r->group->edges[edge]);
 	hypothesis_motive(g, h, r->group, edge);
 	h->share = h->settled_share = share->share;
 	h->share_low = h->settled_low = share->interval.low;
@@ -126,13 +131,15 @@ search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t
 
 /* Its main edge, and others that have as much as is followed inside an edge. */
 static int
-searches_for(struct engine *g, struct diagnosis *d, const struct ripe *r, struct wall when, struct err *e)
+searches_for(
+    struct engine *g, struct diagnosis *d, const struct ripe *r, struct wall when, struct err *e)
 {
 	const struct finding *f = &r->looked->finding;
 	int rc = search_for(g, d, r, f->top, when, e);
 
 	for (uint32_t i = 0; i < f->nedges && f->problem == PROBLEM_UNPREDICTABLE && rc == 0; i++)
-		if (i != f->top && f->edges[i].share >= g->o.isolate_min && f->edges[i].interval.low >= g->o.isolate_min / 2)
+		if (i != f->top && f->edges[i].share >= g->o.isolate_min &&
+		    f->edges[i].interval.low >= g->o.isolate_min / 2)
 			rc = search_for(g, d, r, i, when, e);
 	return rc;
 }
@@ -145,7 +152,8 @@ diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by, const 
 
 	if (is_known(d, &p->gap) || d->nsearches == SEARCHES_MAX)
 		return 0;
-	if ((s = add_search(g, d, &p->gap, by->root_key)) == NULL || (s->root = hypothesis_from(g, d, by->current, when)) == NULL ||
+	if ((s = add_search(g, d, &p->gap, by->root_key)) == NULL ||
+	    (s->root = hypothesis_from(g, d, by->current, when)) == NULL ||
 	    !label_set_copy(&s->must, &by->must) || !label_set_copy(&s->mustnot, &by->mustnot) ||
 	    !label_set_copy(&s->absent, &by->absent))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
@@ -164,7 +172,8 @@ diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by, const 
 
 /* Those that wait begin while there is room, in the order in which they were found. */
 static int
-begin_waiting(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
+begin_waiting(
+    struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
 {
 	int64_t on = 0;
 	int rc = 0;
@@ -176,7 +185,8 @@ begin_waiting(struct engine *g, struct diagnosis *d, struct mono now, struct wal
 
 		if (s->phase != PHASE_WAIT)
 			continue;
-		rc = search_begin(g, d, s, s->npath == 0 ? groups_find(d->groups, s->root_key) : NULL, now, when, e);
+		rc = search_begin(g, d, s,
+		    s->npath == 0 ? groups_find(d->groups, s->root_key) : NULL, now, when, e);
 		on += search_on(s);
 	}
 	return rc;
@@ -195,17 +205,19 @@ has_news(const struct engine *g, const struct diagnosis *d, const struct ripe *r
 	for (uint32_t i = 0; i < f->nedges; i++) {
 		struct gap gap = gap_of(&r->group->shape, i);
 
-		if ((i == f->top || (f->problem == PROBLEM_UNPREDICTABLE && f->edges[i].share >= g->o.isolate_min)) &&
+		if ((i == f->top || (f->problem == PROBLEM_UNPREDICTABLE &&
+					f->edges[i].share >= g->o.isolate_min)) &&
 		    !is_known(d, &gap))
 			return true;
 	}
 	return false;
 }
 
-/* What is ripe and worth it gets a search. ended: all that were are over. What has no news is looked at no further: most
- * groups have the problem that is searched already. */
+/* What is ripe and worth it gets a search. ended: all that were are over. What has no news is
+ * looked at no further: most groups have the problem that is searched already. */
 static int
-watch(struct engine *g, struct diagnosis *d, bool late, bool ended, struct mono now, struct wall when, struct err *e)
+watch(struct engine *g, struct diagnosis *d, bool late, bool ended, struct mono now,
+    struct wall when, struct err *e)
 {
 	struct ripe ripe[RIPE_MAX];
 	bool enough = late || d->nsearches > 0;
@@ -240,7 +252,9 @@ groups_begin(struct engine *g, struct diagnosis *d, struct err *e)
 	};
 
 	d->groups = groups_new(&o, g->labels);
-	return d->groups != NULL ? 0 : err_set(e, ERR_MEMORY, "%s: out of memory for groups", d->run->type);
+	return d->groups != NULL
+	           ? 0
+	           : err_set(e, ERR_MEMORY, "%s: out of memory for groups", d->run->type);
 }
 
 /* ---- the end ---- */
@@ -266,10 +280,15 @@ static void
 end_unfound(struct engine *g, struct diagnosis *d, int64_t waited_ns, struct wall when)
 {
 	if (d->traces >= g->o.conditions.traces_min)
-		diagnose_end(g, d, RUN_NOT_FOUND, "no group of requests is unpredictable or slow by the conditions set", when);
+		diagnose_end(g, d, RUN_NOT_FOUND,
+		    "no group of requests is unpredictable or slow by the conditions set", when);
 	else if (waited_ns > 3 * g->o.cycle_max_ns)
-		diagnose_end(g, d, RUN_NOT_FOUND, d->skipped_lossy > d->traces ? "most traces had lost records, and prove "
-		    "nothing; 'hone agents' shows where records are lost" : "too few requests of this type came", when);
+		diagnose_end(g, d, RUN_NOT_FOUND,
+		    d->skipped_lossy > d->traces
+			? "most traces had lost records, and prove "
+			  "nothing; 'hone agents' shows where records are lost"
+			: "too few requests of this type came",
+		    when);
 }
 
 static bool
@@ -311,7 +330,8 @@ phase_of(const struct diagnosis *d)
 }
 
 int
-diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
+diagnose_step(
+    struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
 {
 	int64_t every_ns = phase_of(d) == PHASE_WATCH ? CHECK_NS : 10 * CHECK_NS;
 	int rc = 0;
@@ -338,7 +358,8 @@ diagnose_step(struct engine *g, struct diagnosis *d, struct mono now, struct wal
 }
 
 void
-diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words, struct wall when)
+diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words,
+    struct wall when)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
 		if (d->searches[i]->phase != PHASE_ENDED)
@@ -362,7 +383,7 @@ diagnosis_explores(const struct diagnosis *d)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
 		if (d->searches[i]->explorer != NULL && !d->searches[i]->deep.begun)
-			return true;	/* of the deeper layer nothing is learned */
+			return true; /* of the deeper layer nothing is learned */
 	return false;
 }
 

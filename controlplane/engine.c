@@ -9,8 +9,8 @@
 #include "controlplane/afford.h"
 #include "controlplane/engine_inside.h"
 
-#define CHANCE      5.0		/* standard deviations of a count: once in hours, looked at every second */
-#define OFFERED_NEW 0.2		/* what one second weighs beside those before */
+#define CHANCE 5.0      /* standard deviations of a count: once in hours, looked at every second */
+#define OFFERED_NEW 0.2 /* what one second weighs beside those before */
 
 static int take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e);
 static struct type *type_for(struct engine *g, uint32_t label);
@@ -42,11 +42,12 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 	g->labels = labels_new();
 	g->plan = plan_new();
 	g->afford = afford_new(&g->o);
-	g->sampler = sampler_new(&(struct sampler_options){ o->idle_share, (double)o->network_max });
+	g->sampler = sampler_new(
+	    &(struct sampler_options){ o->idle_share, (double)o->network_max });
 	g->space = g->labels != NULL ? space_new(g->labels) : NULL;
-	if (g->labels == NULL || g->plan == NULL || g->space == NULL || g->afford == NULL || g->sampler == NULL ||
-	    assemble_new(&g->assemble, &ao, g->labels, e) != 0 || clocks_new(&g->clocks, e) != 0 ||
-	    engine_report_reset(g, (struct wall){ 0 }, e) != 0) {
+	if (g->labels == NULL || g->plan == NULL || g->space == NULL || g->afford == NULL ||
+	    g->sampler == NULL || assemble_new(&g->assemble, &ao, g->labels, e) != 0 ||
+	    clocks_new(&g->clocks, e) != 0 || engine_report_reset(g, (struct wall){ 0 }, e) != 0) {
 		engine_free(g);
 		return err_set(e, ERR_MEMORY, "engine: out of memory");
 	}
@@ -109,8 +110,8 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 	return rc != 0 ? rc : afford_step(g, now, e);
 }
 
-/* Of few that are sampled one second has half as many and the next twice as many: what chance explains moves it a little,
- * what it does not explain is another load, and taken at once. */
+/* Of few that are sampled one second has half as many and the next twice as many: what chance
+ * explains moves it a little, what it does not explain is another load, and taken at once. */
 static void
 offered_take(struct type *type, double sampled, double seconds)
 {
@@ -126,7 +127,8 @@ offered_take(struct type *type, double sampled, double seconds)
 static void
 window_end(struct engine *g, struct type *type, struct mono now)
 {
-	double sampled = nodes_sampled(g, type), seconds = (double)mono_since_ns(now, type->window) / 1e9;
+	double sampled = nodes_sampled(g, type),
+	       seconds = (double)mono_since_ns(now, type->window) / 1e9;
 
 	type->per_second = (double)type->window_traces / seconds;
 	if (sampled > 0 && (sampled == type->window_sampled || type->offered == 0))
@@ -147,7 +149,7 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 		g->untyped++;
 		return 0;
 	}
-	t->lossy |= !clocks_trace(g->clocks, t, g->labels);	/* no evidence either */
+	t->lossy |= !clocks_trace(g->clocks, t, g->labels); /* no evidence either */
 	type->traces++;
 	type->window_traces++;
 	if (mono_since_ns(now, type->window) >= 1000000000)
@@ -186,13 +188,14 @@ type_for(struct engine *g, uint32_t label)
 	*type = (struct type){ .label = label };
 	type->name = strndup(l->name, l->name_len);
 	type->sketch = calloc(1, sizeof *type->sketch);
-	if (type->name == NULL || type->sketch == NULL || !map_put(&g->type_of, (uint64_t)label + 1, type)) {
+	if (type->name == NULL || type->sketch == NULL ||
+	    !map_put(&g->type_of, (uint64_t)label + 1, type)) {
 		free(type->name);
 		free(type->sketch);
 		return NULL;
 	}
 	g->ntypes++;
-	nodes_changed(g);	/* while we learn, it is to be probed as well */
+	nodes_changed(g); /* while we learn, it is to be probed as well */
 	return type;
 }
 
@@ -208,24 +211,30 @@ engine_type(struct engine *g, const char *name, struct type **ret, struct err *e
 		const struct label *l = labels_get(g->labels, t->label);
 		const char *slash = strchr(name, '/');
 		bool same = strcmp(t->name, name) == 0 ||
-		    (slash != NULL && (size_t)(slash - name) == l->service_len &&
-		    strncmp(l->text, name, l->service_len) == 0 && strcmp(slash + 1, t->name) == 0);
+		            (slash != NULL && (size_t)(slash - name) == l->service_len &&
+				strncmp(l->text, name, l->service_len) == 0 &&
+				strcmp(slash + 1, t->name) == 0);
 
 		if (same && found != NULL)
-			return err_set(e, ERR_INPUT, "%s: several services have this request type; say %.*s/%s",
-			    name, (int)l->service_len, l->text, t->name);
+			return err_set(e, ERR_INPUT,
+			    "%s: several services have this request type; say %.*s/%s", name,
+			    (int)l->service_len, l->text, t->name);
 		if (same)
 			found = t;
 		if (len < sizeof seen - 1)
-			len += (size_t)snprintf(seen + len, sizeof seen - len, "%s%s", len > 0 ? ", " : "", t->name);
+			len += (size_t)snprintf(
+			    seen + len, sizeof seen - len, "%s%s", len > 0 ? ", " : "", t->name);
 	}
 	*ret = found;
 	if (found != NULL)
 		return 0;
 	if (g->ntypes == 0)
-		return err_set(e, ERR_MISSING, "%s: no request of any type has been seen yet; is the application "
-		    "instrumented with libhone, and under load? See 'hone agents'", name);
-	return err_set(e, ERR_MISSING, "%s: no request of this type has been seen; seen: %s", name, seen);
+		return err_set(e, ERR_MISSING,
+		    "%s: no request of any type has been seen yet; is the application "
+		    "instrumented with libhone, and under load? See 'hone agents'",
+		    name);
+	return err_set(
+	    e, ERR_MISSING, "%s: no request of this type has been seen; seen: %s", name, seen);
 }
 
 /* What a diagnosis needs: agents, a strategy, requests of the type, none of it under way. */
@@ -239,19 +248,22 @@ may_start(struct engine *g, const char *name, const char *strategy_name, struct 
 	for (uint32_t i = 0; i < g->nnodes; i++)
 		agents += g->nodes[i].connected;
 	if (agents == 0)
-		return err_set(e, ERR_MISSING, "no agent is connected; start hone-agent on each node");
+		return err_set(
+		    e, ERR_MISSING, "no agent is connected; start hone-agent on each node");
 	if ((*strategy = strategy_find(strategy_name != NULL ? strategy_name : "flat")) == NULL)
 		return err_set(e, ERR_INPUT, "%s: no such strategy", strategy_name);
 	if ((rc = engine_type(g, name, type, e)) != 0)
 		return rc;
 	if ((*type)->diagnosis != NULL && (*type)->diagnosis->phase != PHASE_ENDED)
-		return err_set(e, ERR_BUSY, "%s: is under diagnosis already (run %llu); 'hone stop %s' ends it",
-		    name, (unsigned long long)(*type)->diagnosis->run->id, (*type)->name);
+		return err_set(e, ERR_BUSY,
+		    "%s: is under diagnosis already (run %llu); 'hone stop %s' ends it", name,
+		    (unsigned long long)(*type)->diagnosis->run->id, (*type)->name);
 	return 0;
 }
 
 static int
-run_begin(struct engine *g, const struct type *type, struct diagnosis *d, int64_t effort_cycles, struct wall when)
+run_begin(struct engine *g, const struct type *type, struct diagnosis *d, int64_t effort_cycles,
+    struct wall when)
 {
 	struct space_stats learned;
 	bool explores = !space_stats(g->space, type->label, &learned) || learned.traces == 0;
@@ -264,8 +276,11 @@ run_begin(struct engine *g, const struct type *type, struct diagnosis *d, int64_
 	run->tracepoints_all = nodes_tracepoints(g, true);
 	if (!hypothesis_text(&run->strategy, d->strategy->name) ||
 	    !hypothesis_text(&run->version, space_version(g->space)->name) ||
-	    !hypothesis_text(&run->words, explores ? "nothing has been learned of it: what is inside an edge is explored first; "
-	    "after 'hone learn' fewer tracepoints would do" : ""))
+	    !hypothesis_text(&run->words,
+		explores
+		    ? "nothing has been learned of it: what is inside an edge is explored first; "
+		      "after 'hone learn' fewer tracepoints would do"
+		    : ""))
 		return ERR_MEMORY;
 	forest_touch_run(g->forest, run);
 	return 0;
@@ -282,7 +297,8 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 
 	if (rc != 0)
 		return rc;
-	if ((d = calloc(1, sizeof *d)) == NULL || (d->run = forest_run_new(g->forest, type->name)) == NULL) {
+	if ((d = calloc(1, sizeof *d)) == NULL ||
+	    (d->run = forest_run_new(g->forest, type->name)) == NULL) {
 		free(d);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", name);
 	}
@@ -290,7 +306,8 @@ engine_start(struct engine *g, const char *name, const struct start_options *o, 
 	type->diagnosis = d;
 	d->type = type->label;
 	d->strategy = strategy;
-	d->k = (uint32_t)(o->tracepoints_per_cycle > 0 ? o->tracepoints_per_cycle : g->o.tracepoints_per_cycle);
+	d->k = (uint32_t)(o->tracepoints_per_cycle > 0 ? o->tracepoints_per_cycle
+						       : g->o.tracepoints_per_cycle);
 	d->seed = o->seed != 0 ? o->seed : g->o.seed;
 	d->begun = d->checked = d->ready = now;
 	d->phase = PHASE_WATCH;
@@ -324,11 +341,13 @@ engine_stop(struct engine *g, const char *name, struct wall when, struct err *e)
 	}
 	if (any)
 		return 0;
-	return err_set(e, ERR_MISSING, name != NULL ? "%s: is not under diagnosis" : "nothing runs%s",
+	return err_set(e, ERR_MISSING,
+	    name != NULL ? "%s: is not under diagnosis" : "nothing runs%s",
 	    name != NULL ? name : "");
 }
 
-/* All times in the batch by our clock: records in their order, then the watermark, which is true of them. */
+/* All times in the batch by our clock: records in their order, then the watermark, which is true of
+ * them. */
 static void
 map_times(struct engine *g, uint32_t node, struct batch *b)
 {
@@ -342,7 +361,8 @@ map_times(struct engine *g, uint32_t node, struct batch *b)
 }
 
 int
-engine_batch(struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e)
+engine_batch(
+    struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e)
 {
 	int64_t oldest_ns = 0;
 	struct batch b;
@@ -453,7 +473,8 @@ engine_busy(const struct engine *g)
 	bool busy = g->learning.active;
 
 	for (uint32_t i = 0; i < g->ntypes; i++)
-		busy |= g->types[i].diagnosis != NULL && g->types[i].diagnosis->phase != PHASE_ENDED;
+		busy |= g->types[i].diagnosis != NULL &&
+		        g->types[i].diagnosis->phase != PHASE_ENDED;
 	return busy;
 }
 

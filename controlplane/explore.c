@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The space knows no tracepoint of the gap's service for this type, but its programs
- * have some. (Where it knows some, those that it has not seen are rare.) Some at a time go on, a few traces
- * teach the space, and the search goes on with what it then knows.
+ * have some. (Where it knows some, those that it has not seen are rare.) Some at a time go on, a
+ * few traces teach the space, and the search goes on with what it then knows.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +27,8 @@ seen_labels(struct label_set *ret, struct engine *g, uint32_t type)
 	return true;
 }
 
-struct asked {			/* what is explored: names of one service, one after the other */
-	const struct label *of;	/* a label of that service */
+struct asked {                  /* what is explored: names of one service, one after the other */
+	const struct label *of; /* a label of that service */
 	struct label_set seen;
 	uint32_t at;
 	bool full;
@@ -45,18 +45,26 @@ static bool
 is_seen(const struct engine *g, const struct asked *a, const char *name)
 {
 	char text[LABEL_TEXT_MAX + 1];
-	int len = snprintf(text, sizeof text, "%.*s/%s", (int)a->of->service_len, a->of->text, name);
-	uint32_t label = len < (int)sizeof text ? labels_find(g->labels, text, (size_t)len) : LABEL_NONE;
+	int len = snprintf(
+	    text, sizeof text, "%.*s/%s", (int)a->of->service_len, a->of->text, name);
+	uint32_t label = len < (int)sizeof text ? labels_find(g->labels, text, (size_t)len)
+	                                        : LABEL_NONE;
 
 	return label != LABEL_NONE && label_set_has(&a->seen, label);
 }
 
 static int
-explore_one(struct engine *g, struct diagnosis *d, struct search *s, const char *name, struct wall when, struct err *e)
+explore_one(struct engine *g, struct diagnosis *d, struct search *s, const char *name,
+    struct wall when, struct err *e)
 {
-	struct switched log = { .run = d->run->id, .cycle = d->run->cycles, .on = true, .tracepoint = name,
-		.why = s->deep.begun ? "explores: no tracepoint of the program's own is left inside the edge" :
-		"explores: nothing was learned of what is inside the edge", .when = when };
+	struct switched log = { .run = d->run->id,
+		.cycle = d->run->cycles,
+		.on = true,
+		.tracepoint = name,
+		.why = s->deep.begun
+		           ? "explores: no tracepoint of the program's own is left inside the edge"
+		           : "explores: nothing was learned of what is inside the edge",
+		.when = when };
 	int rc;
 
 	if (s->explorer == NULL) {
@@ -68,15 +76,16 @@ explore_one(struct engine *g, struct diagnosis *d, struct search *s, const char 
 	if (plan_wants(g->plan, name) && !s->deep.begun)
 		return 0;
 	d->run->tracepoints += !plan_wants(g->plan, name);
-	if ((rc = plan_want(g->plan, name, s->explorer->id, e)) != 0 || (rc = afford_on(g, name, e)) != 0)
+	if ((rc = plan_want(g->plan, name, s->explorer->id, e)) != 0 ||
+	    (rc = afford_on(g, name, e)) != 0)
 		return rc;
 	return forest_switched(g->forest, &log, e);
 }
 
 /* Those of one program, past what was explored before. */
 static int
-of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct programs *all, const struct program *p,
-    struct asked *a, uint32_t *on, struct wall when, struct err *e)
+of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct programs *all,
+    const struct program *p, struct asked *a, uint32_t *on, struct wall when, struct err *e)
 {
 	int rc = 0;
 
@@ -92,7 +101,7 @@ of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct
 			continue;
 		}
 		if (!seen && *on > 0 && !afford_unknown(g, d->type, name)) {
-			a->full = true;		/* the others when these are off again */
+			a->full = true; /* the others when these are off again */
 			return 0;
 		}
 		s->explored = ++a->at;
@@ -109,15 +118,16 @@ of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct
 }
 
 static int
-of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked *a, uint32_t *on, struct wall when,
-    struct err *e)
+of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked *a, uint32_t *on,
+    struct wall when, struct err *e)
 {
 	int rc = 0;
 
 	for (uint32_t n = 0; n < g->nnodes; n++) {
 		const struct programs *all = &g->nodes[n].programs;
 
-		for (uint32_t i = 0; i < all->nprograms && *on < s->explore_most && !a->full && rc == 0; i++)
+		for (uint32_t i = 0;
+		     i < all->nprograms && *on < s->explore_most && !a->full && rc == 0; i++)
 			if (label_of_service(a->of, all->programs[i].service))
 				rc = of_program(g, d, s, all, &all->programs[i], a, on, when, e);
 	}
@@ -125,10 +135,13 @@ of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked
 }
 
 static void
-unseen_of_node(const struct engine *g, const struct programs *all, const struct asked *a, struct texts *unseen)
+unseen_of_node(
+    const struct engine *g, const struct programs *all, const struct asked *a, struct texts *unseen)
 {
 	for (uint32_t i = 0; i < all->nprograms; i++)
-		for (uint32_t k = 0; label_of_service(a->of, all->programs[i].service) && k < all->programs[i].count; k++) {
+		for (uint32_t k = 0; label_of_service(a->of, all->programs[i].service) &&
+				     k < all->programs[i].count;
+		     k++) {
 			const char *name = all->names[all->programs[i].first + k];
 
 			if (!deep_is(g, name) && !is_seen(g, a, name))
@@ -145,7 +158,8 @@ knows_service(struct engine *g, const struct asked *a)
 			uint32_t label = w * 64 + (uint32_t)__builtin_ctzll(left);
 			const struct label *l = labels_get(g->labels, label);
 
-			if (l->kind == RECORD_POINT && !deep_label(g, label) && l->service_len == a->of->service_len &&
+			if (l->kind == RECORD_POINT && !deep_label(g, label) &&
+			    l->service_len == a->of->service_len &&
 			    strncmp(l->text, a->of->text, l->service_len) == 0)
 				return true;
 		}
@@ -160,7 +174,7 @@ explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 	int rc;
 
 	if (s->gap.from_unit != s->gap.to_unit)
-		return 0;	/* between units lies their link alone */
+		return 0; /* between units lies their link alone */
 	if (!seen_labels(&a.seen, g, d->type)) {
 		label_set_release(&a.seen);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
@@ -186,10 +200,11 @@ uint32_t
 explore_unseen(struct engine *g, const struct diagnosis *d, const struct search *s)
 {
 	struct asked a = { .of = labels_get(g->labels, s->gap.from_unit) };
-	struct texts *unseen = texts_new();		/* nodes may run the same program */
+	struct texts *unseen = texts_new(); /* nodes may run the same program */
 	uint32_t n = 0;
 
-	if (unseen != NULL && !s->explored_own && s->gap.from_unit == s->gap.to_unit && seen_labels(&a.seen, g, d->type))
+	if (unseen != NULL && !s->explored_own && s->gap.from_unit == s->gap.to_unit &&
+	    seen_labels(&a.seen, g, d->type))
 		for (uint32_t i = 0; i < g->nnodes; i++)
 			unseen_of_node(g, &g->nodes[i].programs, &a, unseen);
 	n = unseen != NULL ? texts_count(unseen) : 0;
@@ -207,7 +222,9 @@ explored_enough(const struct engine *g, const struct search *s, bool late)
 static void
 log_off(struct engine *g, const struct hypothesis *h, const char *why, struct wall when)
 {
-	struct switched log = { .run = h->run, .hypothesis = h->id, .cycle = h->cycle, .why = why, .when = when };
+	struct switched log = {
+		.run = h->run, .hypothesis = h->id, .cycle = h->cycle, .why = why, .when = when
+	};
 	uint64_t owner;
 
 	for (uint32_t i = 0; (log.tracepoint = plan_at(g->plan, i, &owner)) != NULL; i++)
@@ -216,7 +233,8 @@ log_off(struct engine *g, const struct hypothesis *h, const char *why, struct wa
 }
 
 static void
-end(struct engine *g, struct search *s, enum hypothesis_state state, const char *why, const char *words, struct wall when)
+end(struct engine *g, struct search *s, enum hypothesis_state state, const char *why,
+    const char *words, struct wall when)
 {
 	struct hypothesis *h = s->explorer;
 
@@ -256,5 +274,6 @@ explore_less(struct engine *g, struct search *s, struct wall when)
 	} else {
 		++*(s->deep.begun ? &s->deep.dear : &s->unexplored);
 	}
-	end(g, s, HYPOTHESIS_WITHDRAWN, "budget", "withdrawn: exploring them costs more than the budget allows", when);
+	end(g, s, HYPOTHESIS_WITHDRAWN, "budget",
+	    "withdrawn: exploring them costs more than the budget allows", when);
 }

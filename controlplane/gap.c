@@ -8,7 +8,10 @@ struct gap
 gap_of(const struct shape *s, uint32_t edge)
 {
 	const struct shape_edge *x = &s->edges[edge];
-	struct gap gap = { .from = x->from, .to = x->to, .from_unit = x->from_unit, .to_unit = x->to_unit,
+	struct gap gap = { .from = x->from,
+		.to = x->to,
+		.from_unit = x->from_unit,
+		.to_unit = x->to_unit,
 		.back = x->to_token <= x->from_token };
 
 	for (uint32_t i = 0; i < x->from_token; i++)
@@ -19,7 +22,8 @@ gap_of(const struct shape *s, uint32_t edge)
 bool
 same_ends(const struct gap *a, const struct gap *b)
 {
-	return a->from == b->from && a->to == b->to && a->from_unit == b->from_unit && a->to_unit == b->to_unit;
+	return a->from == b->from && a->to == b->to && a->from_unit == b->from_unit &&
+	       a->to_unit == b->to_unit;
 }
 
 bool
@@ -56,7 +60,8 @@ loop_back(const struct shape *s, uint32_t token, const struct gap *gap)
 		const struct shape_loop *l = &s->loops[i];
 		bool has_to = false;
 
-		if (token < l->first || token > l->last || (best != NULL && best->last - best->first <= l->last - l->first))
+		if (token < l->first || token > l->last ||
+		    (best != NULL && best->last - best->first <= l->last - l->first))
 			continue;
 		for (uint32_t j = l->first; j <= token && !has_to; j++)
 			has_to = is_to(s, j, gap);
@@ -101,8 +106,9 @@ mark_ahead(const struct shape *s, uint32_t begin, const struct gap *gap, bool *f
 	return end != UINT32_MAX;
 }
 
-/* And if it goes round a loop: to that loop's last token, and from its first one to the gap's end. What lies there
- * is passed in the first round as well, before the gap: rounds are laid on each other, and cannot be told apart. */
+/* And if it goes round a loop: to that loop's last token, and from its first one to the gap's end.
+ * What lies there is passed in the first round as well, before the gap: rounds are laid on each
+ * other, and cannot be told apart. */
 static bool
 mark_back(const struct shape *s, uint32_t begin, const struct gap *gap, bool *from, bool *end)
 {
@@ -124,8 +130,8 @@ mark(const struct shape *s, uint32_t begin, const struct gap *gap, bool back, bo
 	return back ? mark_back(s, begin, gap, from, end) : mark_ahead(s, begin, gap, from);
 }
 
-/* The place that the gap knows; on a path that has it otherwise, with fewer begins or another fold, all that it may be.
- * *back: how the gap leads there. */
+/* The place that the gap knows; on a path that has it otherwise, with fewer begins or another fold,
+ * all that it may be. *back: how the gap leads there. */
 static void
 mark_all(const struct shape *s, const struct gap *gap, bool *back, bool *from, bool *end)
 {
@@ -142,7 +148,8 @@ mark_all(const struct shape *s, const struct gap *gap, bool *back, bool *from, b
 bool
 gap_edges(const struct shape *s, const struct gap *gap, bool *inside, struct arena *a)
 {
-	bool *from = arena_calloc(a, s->ntokens, sizeof *from), *end = arena_calloc(a, s->ntokens, sizeof *end);
+	bool *from = arena_calloc(a, s->ntokens, sizeof *from),
+	     *end = arena_calloc(a, s->ntokens, sizeof *end);
 	bool round = false, any = false;
 
 	if (from == NULL || end == NULL)
@@ -152,7 +159,8 @@ gap_edges(const struct shape *s, const struct gap *gap, bool *inside, struct are
 		const struct shape_edge *x = &s->edges[i];
 		bool back = x->to_token <= x->from_token;
 
-		inside[i] = from[x->from_token] && (back == round || from[x->to_token] || end[x->to_token]);
+		inside[i] = from[x->from_token] &&
+		            (back == round || from[x->to_token] || end[x->to_token]);
 		any |= inside[i];
 	}
 	return any;

@@ -20,28 +20,30 @@
 #include "forest/forest.h"
 
 enum {
-	WAIT_MS = 20,		/* for mail, at most */
-	BURST_MS = 50,		/* of mail between two looks at the engine, at most */
+	WAIT_MS = 20,  /* for mail, at most */
+	BURST_MS = 50, /* of mail between two looks at the engine, at most */
 	STOP_MS = 5000,
-	ASK_FEW = 8,		/* clocks are asked for so often in quick succession, then in rest: */
-	ASK_QUICK_MS = 50, ASK_MS = 500,
-	PRUNE_S = 60,		/* between two looks whether old diagnoses are to go */
-	GIVE_BACK_S = 60,	/* memory that is free */
-	CHOOSE_S = 2,		/* programs that are the same for so long are all there */
-	SAYS_AT_ONCE = 50, LINE_BYTES = 640,
+	ASK_FEW = 8, /* clocks are asked for so often in quick succession, then in rest: */
+	ASK_QUICK_MS = 50,
+	ASK_MS = 500,
+	PRUNE_S = 60,     /* between two looks whether old diagnoses are to go */
+	GIVE_BACK_S = 60, /* memory that is free */
+	CHOOSE_S = 2,     /* programs that are the same for so long are all there */
+	SAYS_AT_ONCE = 50,
+	LINE_BYTES = 640,
 };
 #define SAYS_PER_S 0.2
 #define SECOND_NS INT64_C(1000000000)
 #define DAY_NS (86400 * SECOND_NS)
 
-struct node {			/* an agent that was here; its place in honed.nodes is its tag */
-	struct peer *peer;	/* NULL: not connected */
+struct node {              /* an agent that was here; its place in honed.nodes is its tag */
+	struct peer *peer; /* NULL: not connected */
 	char name[NODE_NAME_MAX + 1];
-	uint32_t number;	/* the engine's */
-	struct sent sent;	/* what it was told last */
-	struct mono asked;	/* for its clock, last; and how often on this connection */
+	uint32_t number;   /* the engine's */
+	struct sent sent;  /* what it was told last */
+	struct mono asked; /* for its clock, last; and how often on this connection */
 	uint32_t nasked;
-	bool shed;		/* it said last that it switched off what was added, by itself */
+	bool shed; /* it said last that it switched off what was added, by itself */
 };
 
 struct honed {
@@ -51,21 +53,24 @@ struct honed {
 	struct engine *engine;
 	struct roles *roles;
 	struct audit_book book;
-	struct refusals refusals;	/* of agents */
-	struct bucket says;		/* lines that others make us write; and how many were left out since one said so */
+	struct refusals refusals; /* of agents */
+	struct bucket says; /* lines that others make us write; and how many were left out since one
+	                       said so */
 	uint64_t unsaid;
 	struct server *server;
-	struct tls *tls;		/* NULL where agents come by a local socket */
+	struct tls *tls; /* NULL where agents come by a local socket */
 	struct node *nodes;
 	uint32_t nnodes;
-	struct arena scratch;		/* of one message */
-	struct mono started, tried;	/* tried: the last commit that failed */
-	char trouble[400];		/* "" or why the last commit failed */
-	struct engine_queues queues;	/* as it was said last; its texts are not kept */
-	struct err step, prune;		/* the engine's last trouble, so that it is said once; and pruning's */
-	struct mono pruned;		/* when nothing more was to go, last */
+	struct arena scratch;        /* of one message */
+	struct mono started, tried;  /* tried: the last commit that failed */
+	char trouble[400];           /* "" or why the last commit failed */
+	struct engine_queues queues; /* as it was said last; its texts are not kept */
+	struct err step,
+	    prune;          /* the engine's last trouble, so that it is said once; and pruning's */
+	struct mono pruned; /* when nothing more was to go, last */
 	struct mono gave_back;
-	uint64_t fingerprint;		/* of the programs that run, and since when; and that the space was chosen for */
+	uint64_t fingerprint; /* of the programs that run, and since when; and that the space was
+	                         chosen for */
 	struct mono fingerprinted;
 	uint64_t chosen;
 };
@@ -130,11 +135,15 @@ check_folders(const struct config *c, struct err *e)
 		if ((rc = folder_of(paths[i], folder, e)) != 0)
 			return rc;
 		if (folder[0] != '\0' && access(folder, W_OK | X_OK) != 0)
-			return err_errno(e, "%s: honed runs as user %ld and must be able to write there: give it to that user "
-			    "(chown), or say another controller.user or another place in honed.conf", folder, (long)geteuid());
+			return err_errno(e,
+			    "%s: honed runs as user %ld and must be able to write there: give it to that user "
+			    "(chown), or say another controller.user or another place in honed.conf",
+			    folder, (long)geteuid());
 		if (folder[0] != '\0' && access(paths[i], F_OK) == 0 && access(paths[i], W_OK) != 0)
-			return err_errno(e, "%s: honed runs as user %ld and must be able to write it: give it to that user "
-			    "(chown)", paths[i], (long)geteuid());
+			return err_errno(e,
+			    "%s: honed runs as user %ld and must be able to write it: give it to that user "
+			    "(chown)",
+			    paths[i], (long)geteuid());
 	}
 	return 0;
 }
@@ -149,12 +158,14 @@ end_hypotheses(struct forest *f, uint64_t run, struct wall now)
 		if (hypothesis_settled(hy->state))
 			continue;
 		hypothesis_enter(hy, HYPOTHESIS_WITHDRAWN, now);
-		hypothesis_text(&hy->why, "stopped");	/* without memory, the words of its run say it */
+		hypothesis_text(
+		    &hy->why, "stopped"); /* without memory, the words of its run say it */
 		forest_touch(f, hy);
 	}
 }
 
-/* What was active when a controller died is not active now: the leases have switched its tracepoints off. */
+/* What was active when a controller died is not active now: the leases have switched its
+ * tracepoints off. */
 static int
 end_orphans(struct honed *h, struct err *e)
 {
@@ -167,13 +178,17 @@ end_orphans(struct honed *h, struct err *e)
 			continue;
 		r->state = RUN_STOPPED;
 		r->ended = now;
-		if (!hypothesis_text(&r->words, "the controller ended while this ran; its tracepoints went off with their "
-		    "lease, and it can be started again"))
+		if (!hypothesis_text(&r->words,
+			"the controller ended while this ran; its tracepoints went off with their "
+			"lease, and it can be started again"))
 			return err_set(e, ERR_MEMORY, "out of memory");
 		forest_touch_run(h->forest, r);
 		end_hypotheses(h->forest, r->id, now);
-		audit_own(h->forest, "the lease", "off: all that it had added", r->id, "the controller ended while this ran", now);
-		log_line(LOG_WARN, "diagnosis %" PRIu64 " of %s was active when the controller ended: now it is stopped",
+		audit_own(h->forest, "the lease", "off: all that it had added", r->id,
+		    "the controller ended while this ran", now);
+		log_line(LOG_WARN,
+		    "diagnosis %" PRIu64
+		    " of %s was active when the controller ended: now it is stopped",
 		    r->id, r->type);
 	}
 	return store_commit(h->store, h->forest, e);
@@ -200,15 +215,19 @@ open_space(struct honed *h, struct err *e)
 	int rc = space_load(space, engine_labels(h->engine), h->config->space, NULL, e);
 
 	if (rc == ERR_MISSING) {
-		log_line(LOG_INFO, "%s: nothing learned yet; put load on the application and say hone learn",
+		log_line(LOG_INFO,
+		    "%s: nothing learned yet; put load on the application and say hone learn",
 		    h->config->space);
 		return 0;
 	}
 	if (rc < 0)
 		return err_prefix(e, "what was learned (move the file away to begin anew)");
 	if (space_stats(space, LABEL_NONE, &st))
-		log_line(LOG_INFO, "%s: learned from %" PRIu64 " traces: %" PRIu32 " places, %" PRIu32 " tracepoints to turn "
-		    "on", h->config->space, st.traces, st.places, st.labels);
+		log_line(LOG_INFO,
+		    "%s: learned from %" PRIu64 " traces: %" PRIu32 " places, %" PRIu32
+		    " tracepoints to turn "
+		    "on",
+		    h->config->space, st.traces, st.places, st.labels);
 	return 0;
 }
 
@@ -302,7 +321,8 @@ joined(struct honed *h, const struct mail *m)
 	uint32_t tag = 0;
 
 	if (node_for(h, m->hello->node, &tag, &e) < 0 ||
-	    engine_join(h->engine, m->hello->node, m->hello->version, clock_mono(), &h->nodes[tag].number, &e) < 0) {
+	    engine_join(h->engine, m->hello->node, m->hello->version, clock_mono(),
+		&h->nodes[tag].number, &e) < 0) {
 		log_line(LOG_WARN, "agent %s: refused: %s", m->hello->node, e.text);
 		server_refuse(h->server, m->peer, e.text);
 		return;
@@ -326,17 +346,18 @@ left(struct honed *h, const struct mail *m)
 
 	if (w != NULL && w->ntoggles > 0) {
 		snprintf(did, sizeof did, "off: %u added on agent %s", w->ntoggles, n->name);
-		audit_own(h->forest, "the lease", did, 0, "the agent is gone; what it has on goes off when its lease ends",
-		    clock_wall());
+		audit_own(h->forest, "the lease", did, 0,
+		    "the agent is gone; what it has on goes off when its lease ends", clock_wall());
 	}
 	engine_leave(h->engine, n->number, clock_mono());
 	n->peer = NULL;
-	log_line(LOG_WARN, "agent %s is gone: %s", n->name, m->text != NULL && m->text[0] != '\0' ? m->text : "hung up");
+	log_line(LOG_WARN, "agent %s is gone: %s", n->name,
+	    m->text != NULL && m->text[0] != '\0' ? m->text : "hung up");
 }
 
-/* A line that somebody else makes us write: whoever sends nonsense a thousand times a second fills no disk. */
-static void __attribute__((format(printf, 2, 3)))
-say(struct honed *h, const char *fmt, ...)
+/* A line that somebody else makes us write: whoever sends nonsense a thousand times a second fills
+ * no disk. */
+static void __attribute__((format(printf, 2, 3))) say(struct honed *h, const char *fmt, ...)
 {
 	char words[LINE_BYTES];
 	va_list ap;
@@ -372,7 +393,8 @@ say_queues(struct honed *h)
 	if (q.pauses > h->queues.pauses)
 		log_line(LOG_WARN, "paused: %s", q.why);
 	if (h->queues.paused && !q.paused)
-		log_line(LOG_INFO, "goes on after a pause of %.1f s", (double)mono_since_ns(clock_mono(), h->queues.since) / 1e9);
+		log_line(LOG_INFO, "goes on after a pause of %.1f s",
+		    (double)mono_since_ns(clock_mono(), h->queues.since) / 1e9);
 	h->queues = q;
 }
 
@@ -394,7 +416,8 @@ note_shed(struct honed *h, struct node *n, const struct status *s)
 
 	if (s->shed && !n->shed) {
 		snprintf(by, sizeof by, "agent %s", n->name);
-		snprintf(words, sizeof words, "its queue \"%s\" is nearly full", queue_name(s->shed_by));
+		snprintf(
+		    words, sizeof words, "its queue \"%s\" is nearly full", queue_name(s->shed_by));
 		audit_own(h->forest, by, "off: all that was added there", 0, words, clock_wall());
 	}
 	n->shed = s->shed;
@@ -417,7 +440,8 @@ took_frame(struct honed *h, const struct mail *m, struct err *e)
 	case FRAME_CLOCK:
 		if ((rc = clock_decode(&clock, m->data, m->len, e)) == 0 &&
 		    engine_clock(h->engine, node, &clock, 0, m->at))
-			log_line(LOG_INFO, "agent %s: its clock is not what it was; traces on their way are no evidence",
+			log_line(LOG_INFO,
+			    "agent %s: its clock is not what it was; traces on their way are no evidence",
 			    h->nodes[m->tag].name);
 		return rc;
 	case FRAME_STATUS:
@@ -441,9 +465,16 @@ static void
 asked(struct honed *h, const struct mail *m)
 {
 	struct answer_context c = {
-		.now = clock_mono(), .started = h->started, .when = clock_wall(), .database = h->config->database,
-		.space_path = h->config->space, .store_trouble = h->trouble, .who = m->who,
-		.roles = h->roles, .book = &h->book, .refusals = &h->refusals,
+		.now = clock_mono(),
+		.started = h->started,
+		.when = clock_wall(),
+		.database = h->config->database,
+		.space_path = h->config->space,
+		.store_trouble = h->trouble,
+		.who = m->who,
+		.roles = h->roles,
+		.book = &h->book,
+		.refusals = &h->refusals,
 	};
 	char *text = answer_ask(h->engine, h->forest, &c, (const char *)m->data, m->len);
 
@@ -457,7 +488,8 @@ asked(struct honed *h, const struct mail *m)
 static void
 refused(struct honed *h, const struct mail *m)
 {
-	const char *words = m->text != NULL ? m->text : "", *others = m->times > 1 ? ", and others" : "";
+	const char *words = m->text != NULL ? m->text : "",
+		   *others = m->times > 1 ? ", and others" : "";
 
 	if (m->who.pid >= 0)
 		say(h, "refused: %s (process %d%s)", words, m->who.pid, others);
@@ -465,8 +497,9 @@ refused(struct honed *h, const struct mail *m)
 		say(h, "refused: %s%s", words, others);
 	if (m->door == DOOR_AGENTS)
 		refusals_add(&h->refusals, words, m->times, clock_wall());
-	audit_asked(&h->book, h->forest, &m->who, m->door == DOOR_AGENTS ? "connect as an agent" : "connect", AUDIT_REFUSED, 0,
-	    m->times, words, clock_mono(), clock_wall(), NULL);
+	audit_asked(&h->book, h->forest, &m->who,
+	    m->door == DOOR_AGENTS ? "connect as an agent" : "connect", AUDIT_REFUSED, 0, m->times,
+	    words, clock_mono(), clock_wall(), NULL);
 }
 
 static void
@@ -493,7 +526,8 @@ take(struct honed *h, const struct mail *m)
 	case MAIL_FRAME:
 		if (took_frame(h, m, &e) == 0)
 			break;
-		say(h, "agent %s: %s: %s", h->nodes[m->tag].name, frame_kind_name(m->frame), e.text);
+		say(h, "agent %s: %s: %s", h->nodes[m->tag].name, frame_kind_name(m->frame),
+		    e.text);
 		err_prefix(&e, "%s", frame_kind_name(m->frame));
 		server_refuse(h->server, m->peer, e.text);
 		break;
@@ -540,7 +574,8 @@ changed(struct forest *f)
 {
 	const struct forest_changes *c = forest_changes(f);
 
-	return c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence + c->naudit > 0;
+	return c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence + c->naudit >
+	       0;
 }
 
 /* True when all that the engine decided is safe in the database. */
@@ -561,7 +596,8 @@ committed(struct honed *h)
 		return true;
 	}
 	if (strcmp(h->trouble, e.text) != 0)
-		log_line(LOG_ERROR, "%s; nothing more is turned on until it can be written", e.text);
+		log_line(
+		    LOG_ERROR, "%s; nothing more is turned on until it can be written", e.text);
 	snprintf(h->trouble, sizeof h->trouble, "%s", e.text);
 	h->tried = now;
 	return false;
@@ -615,7 +651,8 @@ save_space(struct honed *h)
 		log_line(LOG_INFO, "%s: learned", h->config->space);
 }
 
-/* The newest version of the file that was learned of these programs; 0: there is none, or a negative code. */
+/* The newest version of the file that was learned of these programs; 0: there is none, or a
+ * negative code. */
 static int
 version_for(const struct honed *h, uint64_t fingerprint, struct space_version *ret, struct err *e)
 {
@@ -636,16 +673,17 @@ static int
 use_version(struct honed *h, const struct space_version *v, struct err *e)
 {
 	struct space *space = space_new(engine_labels(h->engine));
-	int rc = space == NULL ? err_set(e, ERR_MEMORY, "out of memory") :
-	    space_load(space, engine_labels(h->engine), h->config->space, v->name, e);
+	int rc = space == NULL
+	             ? err_set(e, ERR_MEMORY, "out of memory")
+	             : space_load(space, engine_labels(h->engine), h->config->space, v->name, e);
 
 	if (rc < 0) {
 		space_free(space);
 		return rc;
 	}
 	engine_space_use(h->engine, space);
-	log_line(LOG_INFO, "%s: the programs that run are those of version %s; it is used", h->config->space,
-	    v->name[0] != '\0' ? v->name : "(no name)");
+	log_line(LOG_INFO, "%s: the programs that run are those of version %s; it is used",
+	    h->config->space, v->name[0] != '\0' ? v->name : "(no name)");
 	return 0;
 }
 
@@ -666,7 +704,8 @@ choose_space(struct honed *h)
 		h->fingerprint = now_runs;
 		h->fingerprinted = clock_mono();
 	}
-	if (now_runs == h->chosen || mono_since_ns(clock_mono(), h->fingerprinted) < CHOOSE_S * SECOND_NS ||
+	if (now_runs == h->chosen ||
+	    mono_since_ns(clock_mono(), h->fingerprinted) < CHOOSE_S * SECOND_NS ||
 	    engine_busy(h->engine))
 		return;
 	h->chosen = now_runs;
@@ -677,7 +716,8 @@ choose_space(struct honed *h)
 	if (rc < 0)
 		log_line(LOG_ERROR, "%s; the space stays as it is", e.text);
 	else if (engine_stale(h->engine))
-		log_line(LOG_WARN, "%s: what was learned is of other programs than those that run; say hone learn",
+		log_line(LOG_WARN,
+		    "%s: what was learned is of other programs than those that run; say hone learn",
 		    h->config->space);
 }
 
@@ -686,7 +726,8 @@ static void
 prune(struct honed *h)
 {
 	const struct config *c = h->config;
-	struct wall before = { c->history_days > 0 ? clock_wall().ns - c->history_days * DAY_NS : 0 };
+	struct wall before = { c->history_days > 0 ? clock_wall().ns - c->history_days * DAY_NS
+						   : 0 };
 	struct mono now = clock_mono();
 	struct err e = { 0 };
 	int gone;
@@ -695,7 +736,8 @@ prune(struct honed *h)
 		return;
 	gone = store_prune(h->store, h->forest, before, c->size_max, &e);
 	if (gone > 0)
-		log_line(LOG_INFO, "%s: %d old diagnos%s deleted", c->database, gone, gone == 1 ? "is" : "es");
+		log_line(LOG_INFO, "%s: %d old diagnos%s deleted", c->database, gone,
+		    gone == 1 ? "is" : "es");
 	if (gone < 0 && strcmp(h->prune.text, e.text) != 0)
 		log_line(LOG_WARN, "%s; old diagnoses stay", e.text);
 	h->prune = e;
@@ -703,7 +745,8 @@ prune(struct honed *h)
 		h->pruned = now;
 }
 
-/* What answers and diagnoses took and freed lies between what stays, where the allocator keeps it: half of a small heap. */
+/* What answers and diagnoses took and freed lies between what stays, where the allocator keeps it:
+ * half of a small heap. */
 static void
 give_back(struct honed *h)
 {
@@ -721,7 +764,8 @@ step(struct honed *h)
 	struct err e = { 0 };
 	bool safe;
 
-	engine_mailbox(h->engine, (double)server_waiting_bytes(h->server) / (double)h->config->mailbox_max);
+	engine_mailbox(
+	    h->engine, (double)server_waiting_bytes(h->server) / (double)h->config->mailbox_max);
 	if (engine_step(h->engine, clock_mono(), clock_wall(), &e) < 0) {
 		if (strcmp(e.text, h->step.text) != 0)
 			log_line(LOG_ERROR, "%s", e.text);
@@ -745,8 +789,10 @@ say_what_is_on(struct honed *h)
 {
 	for (uint32_t i = 0; i < h->nnodes; i++)
 		if (h->nodes[i].peer != NULL)
-			log_line(LOG_WARN, "agent %s has not said that its added tracepoints are off; they go off with their "
-			    "lease of %.3g s", h->nodes[i].name, (double)h->config->lease / 1e9);
+			log_line(LOG_WARN,
+			    "agent %s has not said that its added tracepoints are off; they go off with their "
+			    "lease of %.3g s",
+			    h->nodes[i].name, (double)h->config->lease / 1e9);
 }
 
 static bool
@@ -756,7 +802,8 @@ wind_down(struct honed *h)
 	struct err e;
 
 	if (engine_busy(h->engine))
-		audit_own(h->forest, "the controller", "stop", 0, "it was told to end", clock_wall());
+		audit_own(
+		    h->forest, "the controller", "stop", 0, "it was told to end", clock_wall());
 	if (engine_stop(h->engine, NULL, clock_wall(), &e) < 0 && e.code != ERR_MISSING)
 		log_line(LOG_ERROR, "%s", e.text);
 	step(h);
@@ -765,7 +812,8 @@ wind_down(struct honed *h)
 		step(h);
 	}
 	if (!committed(h))
-		log_line(LOG_ERROR, "%s: the end of the diagnoses is not stored", h->config->database);
+		log_line(
+		    LOG_ERROR, "%s: the end of the diagnoses is not stored", h->config->database);
 	if (engine_quiet(h->engine))
 		return true;
 	say_what_is_on(h);

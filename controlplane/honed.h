@@ -16,15 +16,17 @@
 
 struct honed;
 
-/* Makes the folders of sockets and databases where they are missing, for whom honed will become. Before that. */
-int  honed_folders(const struct config *c, const struct privilege *who, struct err *e);
+/* Makes the folders of sockets and databases where they are missing, for whom honed will become.
+ * Before that. */
+int honed_folders(const struct config *c, const struct privilege *who, struct err *e);
 
-/* Opens database, space, listeners, in this order: who fails has disturbed nobody. The configuration outlives it. */
-int  honed_open(struct honed **ret, const struct config *c, struct err *e);
-void honed_close(struct honed *h);	/* NULL is fine */
+/* Opens database, space, listeners, in this order: who fails has disturbed nobody. The
+ * configuration outlives it. */
+int honed_open(struct honed **ret, const struct config *c, struct err *e);
+void honed_close(struct honed *h); /* NULL is fine */
 
-/* Until *stop is set, by a signal handler or a thread. Then all diagnoses are stopped and the agents told; true: every agent has
- * said within 5 s that nothing added is on. */
+/* Until *stop is set, by a signal handler or a thread. Then all diagnoses are stopped and the
+ * agents told; true: every agent has said within 5 s that nothing added is on. */
 bool honed_run(struct honed *h, const atomic_bool *stop);
 
 #endif

@@ -15,8 +15,12 @@
 #include "controlplane/deep.h"
 #include "controlplane/engine_inside.h"
 
-#define SHRINK_NS INT64_C(500000000)	/* between two steps of the rate while queues are full, or empty again */
-#define ANSWER_NS INT64_C(30000000000)	/* an agent that never answers must not keep everything on */
+#define SHRINK_NS                                                                                 \
+	INT64_C(500000000) /* between two steps of the rate while queues are full, or empty again \
+	                    */
+#define ANSWER_NS                                                                       \
+	INT64_C(30000000000) /* an agent that never answers must not keep everything on \
+	                      */
 
 enum { SHRINK_MOST = 64, GROUPS_MOST = 64 };
 
@@ -28,7 +32,8 @@ double
 learn_left_s(const struct engine *g, struct mono now)
 {
 	const struct learning *l = &g->learning;
-	int64_t each_ns = l->for_ns / l->ngroups, left_ns = l->ready ? mono_since_ns(l->until, now) : each_ns;
+	int64_t each_ns = l->for_ns / l->ngroups,
+		left_ns = l->ready ? mono_since_ns(l->until, now) : each_ns;
 
 	return (double)(left_ns + each_ns * (l->ngroups - l->group - 1)) / 1e9;
 }
@@ -53,14 +58,20 @@ engine_learn_as(struct engine *g, int64_t for_ns, const char *name, struct mono 
 	if (g->learning.active)
 		return err_set(e, ERR_BUSY, "learning already; 'hone status' shows how far it is");
 	if (nodes_tracepoints(g, false) == 0)
-		return err_set(e, ERR_MISSING, "there is nothing to learn from: no agent has told of a program with "
+		return err_set(e, ERR_MISSING,
+		    "there is nothing to learn from: no agent has told of a program with "
 		    "tracepoints; see 'hone agents'");
 	if (g->paused)
-		return err_set(e, ERR_BUSY, "not now: %s; try again when the load has gone down", g->paused_why);
+		return err_set(e, ERR_BUSY, "not now: %s; try again when the load has gone down",
+		    g->paused_why);
 	if ((rc = version_begin(g, name, e)) != 0)
 		return rc;
-	g->learning = (struct learning){ .for_ns = for_ns, .since = now, .until = { now.ns + for_ns }, .begun = now,
-		.shrink = 1, .ngroups = 1 };
+	g->learning = (struct learning){ .for_ns = for_ns,
+		.since = now,
+		.until = { now.ns + for_ns },
+		.begun = now,
+		.shrink = 1,
+		.ngroups = 1 };
 	if ((rc = want_group(g, e)) != 0 || (rc = afford_learning(g, true, e)) != 0) {
 		plan_release_owner(g->plan, OWNER_LEARN);
 		return rc;
@@ -105,13 +116,16 @@ version_begin(struct engine *g, const char *name, struct err *e)
 		return 0;
 	snprintf(made_up, sizeof made_up, "%08x", (unsigned)(fingerprint >> 32));
 	if (was->fingerprint == 0 || (name != NULL && strcmp(name, was->name) == 0))
-		return space_version_set(g->space, fingerprint, name != NULL ? name : strcpy(kept, was->name), 0, e);
+		return space_version_set(
+		    g->space, fingerprint, name != NULL ? name : strcpy(kept, was->name), 0, e);
 	if (under_diagnosis(g))
-		return err_set(e, ERR_BUSY, "the application is another one than was learned: hone stop first, or wait until "
+		return err_set(e, ERR_BUSY,
+		    "the application is another one than was learned: hone stop first, or wait until "
 		    "the diagnoses have ended");
 	if ((fresh = space_new(g->labels)) == NULL)
 		return err_set(e, ERR_MEMORY, "search space: out of memory");
-	if ((rc = space_version_set(fresh, fingerprint, name != NULL ? name : made_up, 0, e)) != 0) {
+	if ((rc = space_version_set(fresh, fingerprint, name != NULL ? name : made_up, 0, e)) !=
+	    0) {
 		space_free(fresh);
 		return rc;
 	}
@@ -121,8 +135,8 @@ version_begin(struct engine *g, const char *name, struct err *e)
 
 /* ---- what is on ---- */
 
-/* One wildcard for each provider: few rules cost little, however many tracepoints they stand for. Every mutex and every
- * malloc would swamp what is learned: the deep layer is left out. */
+/* One wildcard for each provider: few rules cost little, however many tracepoints they stand for.
+ * Every mutex and every malloc would swamp what is learned: the deep layer is left out. */
 static int
 want_provider(struct engine *g, struct texts *seen, const char *tracepoint, struct err *e)
 {
@@ -153,7 +167,8 @@ want_group(struct engine *g, struct err *e)
 		g->learning.providers = texts_count(seen);
 	texts_free(seen);
 	while (rc == 0 && g->learning.providers > g->learning.ngroups * (uint32_t)TOGGLES_MAX) {
-		plan_release_owner(g->plan, OWNER_LEARN);	/* too many for a want: once more, in more groups */
+		plan_release_owner(
+		    g->plan, OWNER_LEARN); /* too many for a want: once more, in more groups */
 		g->learning.ngroups *= 2;
 		return want_group(g, e);
 	}
@@ -175,14 +190,15 @@ next_group(struct engine *g, uint32_t group, struct mono now, struct err *e)
 	return want_group(g, e) != 0 ? ERR_MEMORY : afford_learning(g, true, e);
 }
 
-/* Even the fewest requests cost more than there is: half of the providers at a time, from the first group again. */
+/* Even the fewest requests cost more than there is: half of the providers at a time, from the first
+ * group again. */
 static int
 split(struct engine *g, struct mono now, struct err *e)
 {
 	struct learning *l = &g->learning;
 
-	if (!l->ready || mono_since_ns(now, l->since) < 2 * SHRINK_NS || 2 * l->ngroups > l->providers ||
-	    l->ngroups == GROUPS_MOST)
+	if (!l->ready || mono_since_ns(now, l->since) < 2 * SHRINK_NS ||
+	    2 * l->ngroups > l->providers || l->ngroups == GROUPS_MOST)
 		return 0;
 	for (uint32_t i = 0; i < g->ntypes; i++)
 		if (afford_learning_probed(g, &g->types[i]) < AFFORD_PROBED_MIN) {
@@ -215,7 +231,7 @@ static bool
 too_much(const struct engine *g, struct mono now)
 {
 	return g->paused && !g->rest && g->learning.shrink * SHRINK_MOST <= 1 &&
-	    mono_since_ns(now, g->paused_since) > g->o.withdraw_ns;
+	       mono_since_ns(now, g->paused_since) > g->o.withdraw_ns;
 }
 
 static void
@@ -235,7 +251,8 @@ learn_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 	if (!l->active)
 		return 0;
 	l->when = when;
-	if (g->rest) {	/* what that agent does not record proves nothing; the time counts anew after it */
+	if (g->rest) { /* what that agent does not record proves nothing; the time counts anew after
+		          it */
 		l->shrink /= l->ready && l->shrink * SHRINK_MOST > 1 ? 2 : 1;
 		l->ready = false;
 	} else {
@@ -290,10 +307,12 @@ engine_learned(struct engine *g)
 int
 learn_trace(struct engine *g, const struct trace *t, struct err *e)
 {
-	if (!g->learning.ready || g->rest || !t->probed || t->lossy || !began_after(g, t, g->learning.since.ns))
+	if (!g->learning.ready || g->rest || !t->probed || t->lossy ||
+	    !began_after(g, t, g->learning.since.ns))
 		return 0;
 	g->learning.traces++;
-	return g->learning.ngroups > 1 ? space_learn_more(g->space, t, e) : space_learn(g->space, t, e);
+	return g->learning.ngroups > 1 ? space_learn_more(g->space, t, e)
+	                               : space_learn(g->space, t, e);
 }
 
 /* ---- from diagnoses ---- */
@@ -314,7 +333,8 @@ see_again(struct engine *g, struct type *type, struct err *e)
 	map_release(&type->seen);
 	if (space_look(g->space, type->label, &look))
 		for (uint32_t i = 0; i < look.nplaces && ok; i++)
-			ok = map_put(&type->seen, seen_key(look.places[i].unit, look.places[i].label), type);
+			ok = map_put(
+			    &type->seen, seen_key(look.places[i].unit, look.places[i].label), type);
 	if (!ok)
 		return err_set(e, ERR_MEMORY, "search space: out of memory");
 	type->seen_of = g->spaces + 1;
@@ -323,7 +343,8 @@ see_again(struct engine *g, struct type *type, struct err *e)
 
 /* Whether the unit shows a label that is new in its kind; notes what it shows. */
 static int
-see_unit(struct engine *g, struct type *type, const struct trace *t, const struct unit *u, bool *fresh)
+see_unit(
+    struct engine *g, struct type *type, const struct trace *t, const struct unit *u, bool *fresh)
 {
 	uint32_t begin = LABEL_NONE;
 
@@ -331,9 +352,11 @@ see_unit(struct engine *g, struct type *type, const struct trace *t, const struc
 		uint32_t label = t->events[i].label;
 		uint8_t kind = labels_get(g->labels, label)->kind;
 
-		if (begin == LABEL_NONE && (kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN))
+		if (begin == LABEL_NONE &&
+		    (kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN))
 			begin = label;
-		if (begin == LABEL_NONE || map_get(&type->seen, seen_key(begin, label)) != NULL || deep_label(g, label))
+		if (begin == LABEL_NONE || map_get(&type->seen, seen_key(begin, label)) != NULL ||
+		    deep_label(g, label))
 			continue;
 		*fresh = true;
 		if (!map_put(&type->seen, seen_key(begin, label), type))
@@ -372,7 +395,8 @@ learn_keep(struct engine *g, struct wall when)
 	if (!g->taught)
 		return;
 	snprintf(name, sizeof name, "%s", v->name);
-	space_version_set(g->space, v->fingerprint != 0 ? v->fingerprint : nodes_fingerprint(g), name, when.ns, NULL);
+	space_version_set(g->space, v->fingerprint != 0 ? v->fingerprint : nodes_fingerprint(g),
+	    name, when.ns, NULL);
 	g->taught = false;
 	g->learned = true;
 }

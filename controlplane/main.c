@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* honed: the controller. Its command line, signals, and going to the background; the rest is honed.c. */
+/* honed: the controller. Its command line, signals, and going to the background; the rest is
+ * honed.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -25,10 +26,10 @@ enum { DONE = 0, FAILED = 1, MISUSED = 2, LARGE_BYTES = 256 << 10, ARENAS = 2 };
 struct arguments {
 	const char *file;
 	int check, verbose, detach, nset;
-	char **set;		/* "section.key=value" */
+	char **set; /* "section.key=value" */
 };
 
-static atomic_bool stop;	/* lock-free, so a signal handler may set it */
+static atomic_bool stop; /* lock-free, so a signal handler may set it */
 
 static void
 on_signal(int number)
@@ -40,18 +41,20 @@ on_signal(int number)
 static void
 usage(FILE *out)
 {
-	fputs("usage: honed [-dnv] [-c FILE] [-o SECTION.KEY=VALUE]\n"
-	      "\n"
-	      "The controller of Hone: takes records from agents, finds out which tracepoints tell\n"
-	      "why requests are slow or unpredictable, and turns them on and off. Stays in the\n"
-	      "foreground and logs to standard error.\n"
-	      "\n"
-	      "  -c FILE       read this configuration (" CONFIG_FILE " if it is there)\n"
-	      "  -o S.K=VALUE  set one key; may be repeated; see honed.conf(5)\n"
-	      "  -n            check the configuration and end; -nv prints all of it\n"
-	      "  -v            log more\n"
-	      "  -d            go to the background once agents and operators can connect\n"
-	      "  --help, --version\n", out);
+	fputs(
+	    "usage: honed [-dnv] [-c FILE] [-o SECTION.KEY=VALUE]\n"
+	    "\n"
+	    "The controller of Hone: takes records from agents, finds out which tracepoints tell\n"
+	    "why requests are slow or unpredictable, and turns them on and off. Stays in the\n"
+	    "foreground and logs to standard error.\n"
+	    "\n"
+	    "  -c FILE       read this configuration (" CONFIG_FILE " if it is there)\n"
+	    "  -o S.K=VALUE  set one key; may be repeated; see honed.conf(5)\n"
+	    "  -n            check the configuration and end; -nv prints all of it\n"
+	    "  -v            log more\n"
+	    "  -d            go to the background once agents and operators can connect\n"
+	    "  --help, --version\n",
+	    out);
 }
 
 static int
@@ -182,13 +185,14 @@ prepare(const struct config *c, struct err *e)
 	struct privilege who;
 	int rc;
 
-	if ((rc = privilege_find(&who, c->user, USUAL_USER, NULL, e)) < 0 || (rc = honed_folders(c, &who, e)) < 0 ||
-	    (rc = privilege_drop(&who, e)) < 0)
+	if ((rc = privilege_find(&who, c->user, USUAL_USER, NULL, e)) < 0 ||
+	    (rc = honed_folders(c, &who, e)) < 0 || (rc = privilege_drop(&who, e)) < 0)
 		return rc;
 	if (who.become)
 		log_line(LOG_INFO, "runs as user %s", who.user);
 	else if (geteuid() == 0)
-		log_line(LOG_INFO, "stays root, without capabilities: see controller.user in honed.conf(5)");
+		log_line(LOG_INFO,
+		    "stays root, without capabilities: see controller.user in honed.conf(5)");
 	return 0;
 }
 
@@ -216,7 +220,8 @@ serve(const struct config *c, const struct arguments *a)
 	return quiet ? DONE : FAILED;
 }
 
-/* What is large goes back to the system when it is freed, always; and threads that come and go leave few arenas behind. */
+/* What is large goes back to the system when it is freed, always; and threads that come and go
+ * leave few arenas behind. */
 static void
 give_memory_back(void)
 {

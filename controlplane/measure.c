@@ -16,7 +16,10 @@
 
 #include "controlplane/search.h"
 
-enum { SAMPLES_MAX = 2048, SAMPLES_MIN = 8 };	/* that errors are read from: of all groups together, of each more */
+enum {
+	SAMPLES_MAX = 2048,
+	SAMPLES_MIN = 8
+}; /* that errors are read from: of all groups together, of each more */
 
 static int
 no_memory(struct err *e)
@@ -67,7 +70,7 @@ member_of(struct member *m, struct group *group)
 		}
 }
 
-struct sums {			/* of several groups: as of one */
+struct sums { /* of several groups: as of one */
 	double n, x, t, xt, tt;
 };
 
@@ -92,7 +95,8 @@ ratio(double a, double b)
 }
 
 int
-measure_gap(struct measured *m, struct engine *g, const struct search *s, struct arena *a, struct err *e)
+measure_gap(
+    struct measured *m, struct engine *g, const struct search *s, struct arena *a, struct err *e)
 {
 	uint32_t must = set_count(&s->must);
 	struct sums all = { 0 };
@@ -109,7 +113,8 @@ measure_gap(struct measured *m, struct engine *g, const struct search *s, struct
 		member->inside = arena_calloc(a, group->shape.nedges, sizeof *member->inside);
 		if (member->inside == NULL)
 			return no_memory(e);
-		if (!has_what_it_must(s, &group->shape, must) || !gap_edges(&group->shape, &s->gap, member->inside, a))
+		if (!has_what_it_must(s, &group->shape, must) ||
+		    !gap_edges(&group->shape, &s->gap, member->inside, a))
 			continue;
 		member_of(member, group);
 		sums_add(&all, member->n, member->x, member->t, member->xt, member->tt);
@@ -124,14 +129,14 @@ measure_gap(struct measured *m, struct engine *g, const struct search *s, struct
 /* ---- what presence tells ---- */
 
 struct with {
-	uint32_t seen;		/* member + 1 */
-	double n, x, t;		/* sums */
+	uint32_t seen;  /* member + 1 */
+	double n, x, t; /* sums */
 };
 
 /* Sums over the groups that have each label that is on and tells any apart. */
 static int
-with_each(struct with **ret, uint32_t **at, const struct measured *m, const struct engine *g, const struct search *s,
-    struct arena *a, struct err *e)
+with_each(struct with **ret, uint32_t **at, const struct measured *m, const struct engine *g,
+    const struct search *s, struct arena *a, struct err *e)
 {
 	struct with *with = arena_calloc(a, s->non + 1, sizeof *with);
 	uint32_t *of = arena_calloc(a, labels_count(g->labels), sizeof *of);
@@ -162,8 +167,8 @@ with_each(struct with **ret, uint32_t **at, const struct measured *m, const stru
 }
 
 int
-measure_separation(struct separation *ret, const struct measured *m, struct engine *g, const struct search *s,
-    struct arena *a, struct err *e)
+measure_separation(struct separation *ret, const struct measured *m, struct engine *g,
+    const struct search *s, struct arena *a, struct err *e)
 {
 	struct sums all = { 0 };
 	struct with *with = NULL;
@@ -190,7 +195,8 @@ measure_separation(struct separation *ret, const struct measured *m, struct engi
 		t0 = (all.n * all.t - w->t) / rest;
 		between = w->n * rest / all.n * (x1 - x0) * (t1 - t0) / all.xt;
 		if (between > ret->between)
-			*ret = (struct separation){ s->on[i].label, between, x1 > x0, w->n, rest, fmax(x1, x0), fmin(x1, x0) };
+			*ret = (struct separation){ s->on[i].label, between, x1 > x0, w->n, rest,
+				fmax(x1, x0), fmin(x1, x0) };
 	}
 	return 0;
 }
@@ -200,20 +206,21 @@ measure_separation(struct separation *ret, const struct measured *m, struct engi
 /* The row of tokens that parts are between: of the model, those that count. */
 struct row {
 	uint32_t n;
-	uint32_t *tokens;	/* of the model */
-	bool *counts;		/* [ntokens of the model] */
+	uint32_t *tokens; /* of the model */
+	bool *counts;     /* [ntokens of the model] */
 };
 
-/* Which number in the row the last one has that stands at or before each token, counted from 1; in the row itself:
- * counts. false: the path does not have the row. */
+/* Which number in the row the last one has that stands at or before each token, counted from 1; in
+ * the row itself: counts. false: the path does not have the row. */
 static bool
-find_row(const struct shape *s, const struct shape *model, const struct row *row, uint32_t *place, bool *counts)
+find_row(const struct shape *s, const struct shape *model, const struct row *row, uint32_t *place,
+    bool *counts)
 {
 	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < s->ntokens; i++) {
 		counts[i] = next < row->n && s->tokens[i] == model->tokens[row->tokens[next]] &&
-		    shape_unit(s, i) == shape_unit(model, row->tokens[next]);
+		            shape_unit(s, i) == shape_unit(model, row->tokens[next]);
 		next += counts[i];
 		place[i] = next;
 	}
@@ -226,14 +233,16 @@ part_name(const struct shape_edge *x, const uint32_t *place, const bool *counts)
 {
 	uint32_t to = place[x->to_token] + !counts[x->to_token];
 
-	if (x->to_token > x->from_token || (place[x->from_token] == place[x->to_token] && !counts[x->to_token]))
+	if (x->to_token > x->from_token ||
+	    (place[x->from_token] == place[x->to_token] && !counts[x->to_token]))
 		return (uint64_t)place[x->from_token] << 32;
 	return (uint64_t)place[x->from_token] << 32 | to;
 }
 
 /* The model's parts, and the part of each of its edges; names to numbers from 1. */
 static int
-model_parts(struct measured *m, const struct row *row, struct map *names, uint32_t *part_of, struct arena *a)
+model_parts(struct measured *m, const struct row *row, struct map *names, uint32_t *part_of,
+    struct arena *a)
 {
 	const struct shape *s = &m->model->group->shape;
 	uint32_t *place = arena_calloc(a, s->ntokens, sizeof *place);
@@ -253,7 +262,9 @@ model_parts(struct measured *m, const struct row *row, struct map *names, uint32
 			at = ++m->nparts;
 			if (!map_put(names, name + 1, (void *)at))
 				return ERR_MEMORY;
-			m->parts[at - 1] = (struct part){ .gap = gap_of(s, i), .edge = i, .one = true };
+			m->parts[at - 1] = (struct part){
+				.gap = gap_of(s, i), .edge = i, .one = true
+			};
 		} else {
 			m->parts[at - 1].one = false;
 			m->parts[at - 1].gap.to = s->edges[i].to;
@@ -266,8 +277,8 @@ model_parts(struct measured *m, const struct row *row, struct map *names, uint32
 
 /* The same of another group; false: it has other parts. */
 static bool
-member_parts(const struct measured *m, const struct member *x, const struct row *row, const struct map *names,
-    uint32_t *part_of, uint32_t *place, bool *counts)
+member_parts(const struct measured *m, const struct member *x, const struct row *row,
+    const struct map *names, uint32_t *part_of, uint32_t *place, bool *counts)
 {
 	const struct shape *s = &x->group->shape;
 
@@ -278,7 +289,8 @@ member_parts(const struct measured *m, const struct member *x, const struct row 
 
 		if (!x->inside[i])
 			continue;
-		if ((at = (uintptr_t)map_get(names, part_name(&s->edges[i], place, counts) + 1)) == 0)
+		if ((at = (uintptr_t)map_get(names, part_name(&s->edges[i], place, counts) + 1)) ==
+		    0)
 			return false;
 		part_of[i] = (uint32_t)at - 1;
 	}
@@ -303,7 +315,8 @@ row_of(struct row *row, const struct measured *m, bool common, struct arena *a)
 		for (uint32_t i = 0; i < x->ntokens; i++) {
 			uintptr_t seen = (uintptr_t)map_get(&with, (uint64_t)x->tokens[i] + 1);
 
-			if (seen == k && !map_put(&with, (uint64_t)x->tokens[i] + 1, (void *)(seen + 1)))
+			if (seen == k &&
+			    !map_put(&with, (uint64_t)x->tokens[i] + 1, (void *)(seen + 1)))
 				goto end;
 		}
 		most = k + 1;
@@ -319,10 +332,10 @@ end:
 
 /* ---- their shares ---- */
 
-struct pool {			/* of the groups that have the model's parts */
+struct pool { /* of the groups that have the model's parts */
 	uint32_t n;
 	struct member **members;
-	uint32_t **part_of;	/* [n][edges] */
+	uint32_t **part_of; /* [n][edges] */
 };
 
 static struct sums
@@ -366,18 +379,22 @@ sample_parts(const struct pool *p, uint32_t k, uint32_t sample, uint32_t nparts,
  * each other one; of these differences the least sure counts.
  */
 static int
-errors(struct measured *m, const struct pool *p, const struct sums *gap, const double *means, bool by_latency,
-    struct arena *a)
+errors(struct measured *m, const struct pool *p, const struct sums *gap, const double *means,
+    bool by_latency, struct arena *a)
 {
 	double *parts = arena_calloc(a, m->nparts, sizeof *parts);
-	double *apart = arena_calloc(a, m->nparts, sizeof *apart), *own = arena_calloc(a, m->nparts, sizeof *own);
-	double weights = 0, pulls = 0, squares = 0, carries = by_latency ? gap->x : gap->xt / gap->n;
+	double *apart = arena_calloc(a, m->nparts, sizeof *apart),
+	       *own = arena_calloc(a, m->nparts, sizeof *own);
+	double weights = 0, pulls = 0, squares = 0,
+	       carries = by_latency ? gap->x : gap->xt / gap->n;
 
 	if (parts == NULL || apart == NULL || own == NULL)
 		return ERR_MEMORY;
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct group *group = p->members[k]->group;
-		uint32_t n = group->nsamples < SAMPLES_MAX / p->n + SAMPLES_MIN ? group->nsamples : SAMPLES_MAX / p->n + SAMPLES_MIN;
+		uint32_t n = group->nsamples < SAMPLES_MAX / p->n + SAMPLES_MIN
+		                 ? group->nsamples
+		                 : SAMPLES_MAX / p->n + SAMPLES_MIN;
 		double weight = n > 0 ? (double)group->total.n / n : 0;
 
 		for (uint32_t i = 0; i < n; i++) {
@@ -389,7 +406,8 @@ errors(struct measured *m, const struct pool *p, const struct sums *gap, const d
 			pulls += weight * fabs(pull);
 			squares += weight * pull * pull;
 			for (uint32_t j = 0; j < m->nparts; j++)
-				parts[j] = (by_latency ? parts[j] : (parts[j] - means[j]) * dt) - m->parts[j].of_gap * pull;
+				parts[j] = (by_latency ? parts[j] : (parts[j] - means[j]) * dt) -
+				           m->parts[j].of_gap * pull;
 			top = parts[m->top];
 			for (uint32_t j = 0; j < m->nparts; j++) {
 				own[j] += weight * parts[j] * parts[j];
@@ -404,7 +422,8 @@ errors(struct measured *m, const struct pool *p, const struct sums *gap, const d
 
 		m->parts[j].of_gap_se = sqrt(own[j]) / weights / carries;
 		if (j != m->top)
-			m->ahead = fmin(m->ahead, (m->parts[m->top].of_gap - m->parts[j].of_gap) / fmax(se, 1e-9));
+			m->ahead = fmin(m->ahead,
+			    (m->parts[m->top].of_gap - m->parts[j].of_gap) / fmax(se, 1e-9));
 	}
 	return 0;
 }
@@ -471,12 +490,14 @@ heaviest(const struct measured *m, bool by_latency, const struct separation *slo
 }
 
 static int
-pool_of(struct pool *p, struct measured *m, const struct row *row, struct map *names, struct arena *a)
+pool_of(
+    struct pool *p, struct measured *m, const struct row *row, struct map *names, struct arena *a)
 {
 	p->members = arena_calloc(a, m->nmembers, sizeof *p->members);
 	p->part_of = arena_calloc(a, m->nmembers, sizeof *p->part_of);
 	if (p->members == NULL || p->part_of == NULL ||
-	    (p->part_of[0] = arena_calloc(a, m->model->group->shape.nedges, sizeof **p->part_of)) == NULL ||
+	    (p->part_of[0] = arena_calloc(a, m->model->group->shape.nedges, sizeof **p->part_of)) ==
+		NULL ||
 	    model_parts(m, row, names, p->part_of[0], a) != 0)
 		return ERR_MEMORY;
 	p->members[0] = m->model;
@@ -499,8 +520,8 @@ pool_of(struct pool *p, struct measured *m, const struct row *row, struct map *n
 }
 
 int
-measure_parts(struct measured *m, struct engine *g, const struct search *s, const struct separation *common,
-    struct arena *a, struct err *e)
+measure_parts(struct measured *m, struct engine *g, const struct search *s,
+    const struct separation *common, struct arena *a, struct err *e)
 {
 	struct map names = { 0 };
 	struct pool pool = { 0 };
@@ -510,7 +531,8 @@ measure_parts(struct measured *m, struct engine *g, const struct search *s, cons
 	(void)g;
 	m->model = heaviest(m, s->by_latency, common);
 	m->nparts = m->top = 0;
-	if ((rc = row_of(&row, m, common != NULL, a)) == 0 && (rc = pool_of(&pool, m, &row, &names, a)) == 0)
+	if ((rc = row_of(&row, m, common != NULL, a)) == 0 &&
+	    (rc = pool_of(&pool, m, &row, &names, a)) == 0)
 		rc = shares(m, &pool, s->by_latency, a);
 	map_release(&names);
 	return rc == 0 ? 0 : no_memory(e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gap becomes smaller; the next tracepoints inside it go on, those that are of no use any more off. */
+/* The gap becomes smaller; the next tracepoints inside it go on, those that are of no use any more
+ * off. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ narrow(struct search *s, const struct measured *m, const struct part *p)
 	s->carried = p->carries;
 }
 
-/* From now on only the slow side counts. It may well be predictable in itself, so its parts are told by what they take. */
+/* From now on only the slow side counts. It may well be predictable in itself, so its parts are
+ * told by what they take. */
 int
 follow(struct search *s, const struct separation *sep, struct err *e)
 {
@@ -48,9 +50,10 @@ bool
 needed(const struct search *s, uint32_t label)
 {
 	if (s->deep.begun && (label == s->deep.above.from || label == s->deep.above.to))
-		return true;	/* what lies between them is told by them */
-	return label == s->gap.from || label == s->gap.to || label == s->most.from || label == s->most.to ||
-	    label == s->sep.label || label_set_has(&s->must, label) || label_set_has(&s->mustnot, label);
+		return true; /* what lies between them is told by them */
+	return label == s->gap.from || label == s->gap.to || label == s->most.from ||
+	       label == s->most.to || label == s->sep.label || label_set_has(&s->must, label) ||
+	       label_set_has(&s->mustnot, label);
 }
 
 /* ---- the path that the gap is on ---- */
@@ -71,7 +74,8 @@ path_room(struct search *s, uint32_t n, struct err *e)
 
 /* The first stretch of the path that is the gap. */
 static void
-find_stretch(const struct shape *shape, const struct gap *gap, const bool *inside, uint32_t *first, uint32_t *last)
+find_stretch(const struct shape *shape, const struct gap *gap, const bool *inside, uint32_t *first,
+    uint32_t *last)
 {
 	uint32_t edge = gap_edge(shape, gap), i = 0;
 
@@ -114,7 +118,8 @@ remember_path(struct search *s, const struct shape *shape, struct arena *a, stru
 
 /* ---- what may go on ---- */
 
-/* Labels that stay out of the question: tried, or on, or of the deeper layer, which has its turn later. */
+/* Labels that stay out of the question: tried, or on, or of the deeper layer, which has its turn
+ * later. */
 static bool
 out_of_question(struct label_set *ret, struct engine *g, const struct search *s)
 {
@@ -132,8 +137,8 @@ out_of_question(struct label_set *ret, struct engine *g, const struct search *s)
 	return true;
 }
 
-/* While two kinds of requests are compared, only what both pass cuts both. What is left keeps its order; a span whose
- * other end is gone is none any more. */
+/* While two kinds of requests are compared, only what both pass cuts both. What is left keeps its
+ * order; a span whose other end is gone is none any more. */
 static int
 keep_common(struct candidate *c, int n, uint32_t *number)
 {
@@ -158,20 +163,25 @@ static int
 candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, struct search *s,
     struct gap_time *time, struct err *e)
 {
-	const struct match_path path = { .ntokens = s->npath, .tokens = s->path, .units = s->units, .edge = s->at,
+	const struct match_path path = { .ntokens = s->npath,
+		.tokens = s->path,
+		.units = s->units,
+		.edge = s->at,
 		.edge_to = s->to };
 	struct label_set without = { 0 };
 	int n = ERR_MEMORY;
 
 	if (out_of_question(&without, g, s))
-		n = match_between(ret, time, g->space, d->type, &path, &s->absent, &without, &s->rng, &g->scratch, e);
+		n = match_between(ret, time, g->space, d->type, &path, &s->absent, &without,
+		    &s->rng, &g->scratch, e);
 	else
 		err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	label_set_release(&without);
 	if (n > 0 && s->sep.label != LABEL_NONE && !s->follows) {
 		uint32_t *number = arena_calloc(&g->scratch, (size_t)n, sizeof *number);
 
-		return number != NULL ? keep_common(*ret, n, number) : err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+		return number != NULL ? keep_common(*ret, n, number)
+		                      : err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	}
 	return n;
 }
@@ -193,18 +203,25 @@ on_room(struct search *s, struct err *e)
 
 /* It is on for that hypothesis; counted unless it was on for another. */
 static int
-switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct pick *p, const char *why,
-    struct wall when, struct err *e)
+switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct pick *p,
+    const char *why, struct wall when, struct err *e)
 {
 	char name[LABEL_TEXT_MAX + 1];
-	const struct switched log = { .run = d->run->id, .hypothesis = p->hypothesis->id, .cycle = d->run->cycles,
-		.on = true, .tracepoint = tracepoint_of(g, p->label, name), .why = why, .when = when };
+	const struct switched log = { .run = d->run->id,
+		.hypothesis = p->hypothesis->id,
+		.cycle = d->run->cycles,
+		.on = true,
+		.tracepoint = tracepoint_of(g, p->label, name),
+		.why = why,
+		.when = when };
 	int rc;
 
 	if (!label_set_add(&s->keep, p->label) || !label_set_add(&s->tried, p->label))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	d->run->tracepoints += !plan_wants(g->plan, name) && !deep_label(g, p->label);	/* exploring counted those */
-	if ((rc = on_room(s, e)) != 0 || (rc = plan_want(g->plan, name, p->hypothesis->id, e)) != 0 ||
+	d->run->tracepoints += !plan_wants(g->plan, name) &&
+	                       !deep_label(g, p->label); /* exploring counted those */
+	if ((rc = on_room(s, e)) != 0 ||
+	    (rc = plan_want(g->plan, name, p->hypothesis->id, e)) != 0 ||
 	    (rc = afford_on(g, name, e)) != 0)
 		return rc;
 	s->on[s->non++] = *p;
@@ -213,7 +230,8 @@ switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct 
 
 /* That a tracepoint, turned on, would show a smaller edge. */
 static struct hypothesis *
-hypothesis_of(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
+hypothesis_of(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label,
+    struct wall when, struct err *e)
 {
 	struct hypothesis *h = hypothesis_from(g, d, s->current, when);
 
@@ -233,7 +251,8 @@ hypothesis_of(struct engine *g, struct diagnosis *d, struct search *s, uint32_t 
 }
 
 int
-turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
+turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when,
+    struct err *e)
 {
 	struct hypothesis *h = hypothesis_of(g, d, s, label, when, e);
 
@@ -241,12 +260,13 @@ turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label,
 		return ERR_MEMORY;
 	hypothesis_enter(h, HYPOTHESIS_PROBING, when);
 	forest_touch(g->forest, h);
-	return switch_on(g, d, s, &(struct pick){ label, true, h }, "cuts the edge that carries most", when, e);
+	return switch_on(
+	    g, d, s, &(struct pick){ label, true, h }, "cuts the edge that carries most", when, e);
 }
 
 static int
-hold(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, uint32_t *dear, const char *why,
-    struct wall when, struct err *e)
+hold(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, uint32_t *dear,
+    const char *why, struct wall when, struct err *e)
 {
 	if (label_set_has(&d->dear, label) || !afford(g, d->type, label)) {
 		*dear = label;
@@ -256,7 +276,8 @@ hold(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, ui
 }
 
 int
-hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dear, struct wall when, struct err *e)
+hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dear, struct wall when,
+    struct err *e)
 {
 	int rc = 0;
 
@@ -264,12 +285,14 @@ hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dea
 	for (uint32_t i = 0; i < s->npath && rc == 0; i++) {
 		uint32_t label = s->path[i];
 
-		if (labels_get(g->labels, label)->kind == RECORD_POINT && needed(s, label) && !label_set_has(&s->keep, label))
+		if (labels_get(g->labels, label)->kind == RECORD_POINT && needed(s, label) &&
+		    !label_set_has(&s->keep, label))
 			rc = hold(g, d, s, label, dear, "is an end of the edge", when, e);
 	}
 	for (uint32_t w = 0; w < s->mustnot.nwords && rc == 0; w++)
 		for (uint64_t left = s->mustnot.words[w]; left != 0 && rc == 0; left &= left - 1)
-			rc = hold(g, d, s, w * 64 + (uint32_t)__builtin_ctzll(left), dear, "tells the traces apart", when, e);
+			rc = hold(g, d, s, w * 64 + (uint32_t)__builtin_ctzll(left), dear,
+			    "tells the traces apart", when, e);
 	return rc;
 }
 
@@ -285,14 +308,15 @@ on_in_all(const struct diagnosis *d)
 
 /* ---- within the budget ---- */
 
-struct offer {			/* candidates, in their order */
+struct offer { /* candidates, in their order */
 	struct candidate *some;
 	uint32_t n;
-	bool    *out;		/* was picked, or is too dear */
+	bool *out; /* was picked, or is too dear */
 	uint32_t dear;
 };
 
-/* What was picked, or of its neighbours the nearest that the budget has room for; UINT32_MAX: it has for none. */
+/* What was picked, or of its neighbours the nearest that the budget has room for; UINT32_MAX: it
+ * has for none. */
 static uint32_t
 nearest(struct offer *o, struct engine *g, const struct diagnosis *d, uint32_t pick)
 {
@@ -301,25 +325,29 @@ nearest(struct offer *o, struct engine *g, const struct diagnosis *d, uint32_t p
 			uint32_t i = side == 0 ? pick + away : pick - away;
 
 			if (i >= o->n || o->out[i])
-				continue;	/* before the first one, too: it wraps */
+				continue; /* before the first one, too: it wraps */
 			o->out[i] = true;
-			if (!label_set_has(&d->dear, o->some[i].label) && afford(g, d->type, o->some[i].label))
+			if (!label_set_has(&d->dear, o->some[i].label) &&
+			    afford(g, d->type, o->some[i].label))
 				return i;
 			o->dear++;
 		}
 	return UINT32_MAX;
 }
 
-/* None of what may lie inside the gap can be paid for: kept as what was believed and could not be searched. */
+/* None of what may lie inside the gap can be paid for: kept as what was believed and could not be
+ * searched. */
 static int
-give_up_gap(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when, struct err *e)
+give_up_gap(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label,
+    struct wall when, struct err *e)
 {
 	struct hypothesis *h;
 
 	if (same_gap(&s->given_up, &s->gap))
 		return 0;
 	s->given_up = s->gap;
-	if ((h = hypothesis_of(g, d, s, label, when, e)) == NULL || !hypothesis_text(&h->why, "budget"))
+	if ((h = hypothesis_of(g, d, s, label, when, e)) == NULL ||
+	    !hypothesis_text(&h->why, "budget"))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	hypothesis_enter(h, HYPOTHESIS_WITHDRAWN, when);
 	forest_touch(g->forest, h);
@@ -328,8 +356,8 @@ give_up_gap(struct engine *g, struct diagnosis *d, struct search *s, uint32_t la
 
 /* Turns on what was picked, or what is beside it. How many. */
 static int
-turn_on_all(struct engine *g, struct diagnosis *d, struct search *s, struct offer *o, const uint32_t *picked, uint32_t n,
-    struct wall when, struct err *e)
+turn_on_all(struct engine *g, struct diagnosis *d, struct search *s, struct offer *o,
+    const uint32_t *picked, uint32_t n, struct wall when, struct err *e)
 {
 	int on = 0, rc = 0;
 
@@ -373,7 +401,7 @@ propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 	if (picked == NULL || o.out == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	n = d->strategy->propose(o.some, o.n, &time, d->k, &s->rng, picked);
-	d->run->cycles++;	/* what goes on is of the cycle that begins */
+	d->run->cycles++; /* what goes on is of the cycle that begins */
 	if ((on = turn_on_all(g, d, s, &o, picked, n, when, e)) <= 0) {
 		d->run->cycles--;
 		return on;
@@ -397,9 +425,11 @@ let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when
 		if (!p.fresh)
 			continue;
 		turn_off(g, d, s, i, "withdrawn: it costs more than the budget allows", when);
-		audit_own(g->forest, "the budget", "off: a tracepoint", d->run->id, "it costs more than the budget allows", when);
+		audit_own(g->forest, "the budget", "off: a tracepoint", d->run->id,
+		    "it costs more than the budget allows", when);
 		if (label_set_add(&d->dear, p.label))
-			label_set_del(&s->tried, p.label);	/* it is asked for again, refused, and counted */
+			label_set_del(
+			    &s->tried, p.label); /* it is asked for again, refused, and counted */
 		hypothesis_text(&p.hypothesis->why, "budget");
 		hypothesis_enter(p.hypothesis, HYPOTHESIS_WITHDRAWN, when);
 		forest_touch(g->forest, p.hypothesis);
@@ -411,12 +441,17 @@ let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when
 }
 
 void
-turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why, struct wall when)
+turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why,
+    struct wall when)
 {
 	char name[LABEL_TEXT_MAX + 1];
 	struct pick p = s->on[at];
-	const struct switched log = { .run = d->run->id, .hypothesis = p.hypothesis->id, .cycle = d->run->cycles,
-		.tracepoint = tracepoint_of(g, p.label, name), .why = why, .when = when };
+	const struct switched log = { .run = d->run->id,
+		.hypothesis = p.hypothesis->id,
+		.cycle = d->run->cycles,
+		.tracepoint = tracepoint_of(g, p.label, name),
+		.why = why,
+		.when = when };
 
 	plan_release(g->plan, name, p.hypothesis->id);
 	label_set_del(&s->keep, p.label);

@@ -9,18 +9,19 @@
 #include "controlplane/deep.h"
 #include "controlplane/engine_inside.h"
 
-/* Of what a record costs, where there is no filter to reject it: so little that nothing is gained, and not 0, so that who is
- * over its budget has a share that falls. */
+/* Of what a record costs, where there is no filter to reject it: so little that nothing is gained,
+ * and not 0, so that who is over its budget has a share that falls. */
 #define MAPPED_SAVES 0.01
-#define FAR_OFF 2.0		/* shares that differ by this factor */
+#define FAR_OFF 2.0 /* shares that differ by this factor */
 
-static int  programs_keep(struct node *n, const struct programs *p, struct err *e);
+static int programs_keep(struct node *n, const struct programs *p, struct err *e);
 static bool names_add(struct texts *names, const char *name);
 static void want_make(struct engine *g, struct node *n, struct want *w, struct arena *a);
 static uint64_t want_content(const struct want *w);
 
 int
-engine_join(struct engine *g, const char *name, const char *version, struct mono now, uint32_t *node, struct err *e)
+engine_join(struct engine *g, const char *name, const char *version, struct mono now,
+    uint32_t *node, struct err *e)
 {
 	uint32_t i;
 	struct node *n;
@@ -29,8 +30,10 @@ engine_join(struct engine *g, const char *name, const char *version, struct mono
 	for (i = 0; i < g->nnodes && strcmp(g->nodes[i].name, name) != 0; i++)
 		;
 	if (i == NODES_MAX)
-		return err_set(e, ERR_FULL, "%s: %d nodes are the most that one controller takes", name, NODES_MAX);
-	if ((rc = assemble_join(g->assemble, i, e)) != 0 || (rc = clocks_reset(g->clocks, i, e)) != 0)
+		return err_set(e, ERR_FULL, "%s: %d nodes are the most that one controller takes",
+		    name, NODES_MAX);
+	if ((rc = assemble_join(g->assemble, i, e)) != 0 ||
+	    (rc = clocks_reset(g->clocks, i, e)) != 0)
 		return rc;
 	n = &g->nodes[i];
 	if (i == g->nnodes) {
@@ -41,7 +44,7 @@ engine_join(struct engine *g, const char *name, const char *version, struct mono
 	snprintf(n->version, sizeof n->version, "%s", version);
 	n->connected = true;
 	n->heard = now;
-	n->done_epoch = 0;	/* whoever it is now has to say anew what holds */
+	n->done_epoch = 0; /* whoever it is now has to say anew what holds */
 	n->status = n->before = (struct status){ .tracer_ok = true, .trouble = "" };
 	n->status_at = n->before_at = now;
 	n->want_made_of = 0;
@@ -59,16 +62,18 @@ clock_anew(struct engine *g, uint32_t node)
 	if (!g->nodes[node].connected)
 		return;
 	assemble_leave(g->assemble, node);
-	assemble_join(g->assemble, node, NULL);		/* it was there: no memory is needed */
+	assemble_join(g->assemble, node, NULL); /* it was there: no memory is needed */
 }
 
 bool
-engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer, int64_t clock_ns, struct mono at)
+engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer, int64_t clock_ns,
+    struct mono at)
 {
 	struct clock_sample s = { INT64_MIN, at.ns, clock_ns, clock_ns };
 
 	if (answer != NULL)
-		s = (struct clock_sample){ answer->asked_ns, at.ns, answer->came_ns, answer->went_ns };
+		s = (struct clock_sample){ answer->asked_ns, at.ns, answer->came_ns,
+			answer->went_ns };
 	g->nodes[node].heard = at;
 	if (!clocks_sample(g->clocks, node, &s))
 		return false;
@@ -102,10 +107,10 @@ engine_leave(struct engine *g, uint32_t node, struct mono now)
 }
 
 /*
- * In programs without libhone there is no filter: a record of a request that is not probed costs as much as one of a
- * probed request, and only the agent is spared its way. The whole node is reckoned with like that where there
- * is such a program: so what is added there is paid for at full price, and what it comes to cannot be lowered by
- * probing less, only by letting go of some.
+ * In programs without libhone there is no filter: a record of a request that is not probed costs as
+ * much as one of a probed request, and only the agent is spared its way. The whole node is reckoned
+ * with like that where there is such a program: so what is added there is paid for at full price,
+ * and what it comes to cannot be lowered by probing less, only by letting go of some.
  */
 static void
 costs_take(struct engine *g, uint32_t node, const struct status *s)
@@ -116,16 +121,20 @@ costs_take(struct engine *g, uint32_t node, const struct status *s)
 		record_ns = record_ns > 0 ? record_ns : AFFORD_RECORD_NS;
 		rejected_ns = (1 - MAPPED_SAVES) * record_ns;
 	}
-	afford_node(g, node, record_ns, rejected_ns, NULL);	/* the node is known: no memory is needed */
+	afford_node(
+	    g, node, record_ns, rejected_ns, NULL); /* the node is known: no memory is needed */
 }
 
-/* What filters take to reject, share of a core; what mapped programs write instead, the agent counts. */
+/* What filters take to reject, share of a core; what mapped programs write instead, the agent
+ * counts. */
 static double
 rejected(struct engine *g, uint32_t node, const struct status *s)
 {
 	bool assumed;
 	double record_ns = afford_record_ns(g, node, &assumed);
-	double whole = s->mapped > 0 ? (s->rejected_ns > 0 ? s->rejected_ns : AFFORD_REJECTED_NS) / record_ns : 1;
+	double whole = s->mapped > 0
+	                   ? (s->rejected_ns > 0 ? s->rejected_ns : AFFORD_REJECTED_NS) / record_ns
+	                   : 1;
 
 	return afford_rejected(g, node) * whole;
 }
@@ -141,7 +150,8 @@ engine_status(struct engine *g, uint32_t node, const struct status *s, struct mo
 		n->before = n->status;
 		n->before_at = n->status_at;
 	}
-	sampler_status(g->sampler, node, s, afford_record_ns(g, node, &assumed), rejected(g, node, s), now, NULL);
+	sampler_status(g->sampler, node, s, afford_record_ns(g, node, &assumed),
+	    rejected(g, node, s), now, NULL);
 	n->status = *s;
 	snprintf(n->trouble, sizeof n->trouble, "%s", s->trouble);
 	n->status.trouble = n->trouble;
@@ -149,7 +159,7 @@ engine_status(struct engine *g, uint32_t node, const struct status *s, struct mo
 	costs_take(g, node, s);
 	if (s->shed && !shed_before)
 		queues_shed(g, n, now);
-	queues_watch(g, now);		/* at once: a step may be some time off */
+	queues_watch(g, now); /* at once: a step may be some time off */
 }
 
 int
@@ -177,7 +187,8 @@ programs_keep(struct node *n, const struct programs *p, struct err *e)
 	if (names == NULL || to->programs == NULL || to->names == NULL)
 		goto fail;
 	for (uint32_t i = 0; i < p->nprograms; i++)
-		if ((to->programs[i].service = arena_text(a, p->programs[i].service, strlen(p->programs[i].service))) == NULL)
+		if ((to->programs[i].service = arena_text(
+			 a, p->programs[i].service, strlen(p->programs[i].service))) == NULL)
 			goto fail;
 	for (uint32_t i = 0; i < p->nnames; i++)
 		if ((to->names[i] = arena_text(a, p->names[i], strlen(p->names[i]))) == NULL ||
@@ -227,8 +238,8 @@ nodes_tracepoints(const struct engine *g, bool deep)
 	return count;
 }
 
-/* Sums do not mind the order; each pair counts once, on however many nodes it is. What a program was started with is
- * not its version: helpers do not count. */
+/* Sums do not mind the order; each pair counts once, on however many nodes it is. What a program
+ * was started with is not its version: helpers do not count. */
 uint64_t
 nodes_fingerprint(const struct engine *g)
 {
@@ -239,13 +250,15 @@ nodes_fingerprint(const struct engine *g)
 		const struct programs *p = &g->nodes[i].programs;
 
 		for (uint32_t k = 0; k < p->nprograms; k++)
-			for (uint32_t t = p->programs[k].first; t < p->programs[k].first + p->programs[k].count; t++) {
+			for (uint32_t t = p->programs[k].first;
+			     t < p->programs[k].first + p->programs[k].count; t++) {
 				char pair[2 * TOGGLE_NAME_MAX + 2];
 				int len;
 
 				if (deep_is(g, p->names[t]))
 					continue;
-				len = snprintf(pair, sizeof pair, "%s/%s", p->programs[k].service, p->names[t]);
+				len = snprintf(pair, sizeof pair, "%s/%s", p->programs[k].service,
+				    p->names[t]);
 
 				len = len < (int)sizeof pair ? len : (int)sizeof pair - 1;
 				texts_intern(pairs, pair, (size_t)len);
@@ -273,7 +286,8 @@ nodes_changed(struct engine *g)
 	g->wants++;
 }
 
-/* Makes the node's want anew when anything it is made of has changed; a new epoch only if it differs. */
+/* Makes the node's want anew when anything it is made of has changed; a new epoch only if it
+ * differs. */
 const struct want *
 engine_want(struct engine *g, uint32_t node)
 {
@@ -287,7 +301,8 @@ engine_want(struct engine *g, uint32_t node)
 	want_make(g, n, &w, &fresh);
 	hash = want_content(&w);
 	if (n->want.epoch == 0)
-		w.epoch = (uint64_t)n->heard.ns;	/* above any epoch that a controller before us gave it */
+		w.epoch = (uint64_t)
+		              n->heard.ns; /* above any epoch that a controller before us gave it */
 	else
 		w.epoch = n->want.epoch + (hash != n->want_hash);
 	arena_release(&n->want_arena);
@@ -313,12 +328,13 @@ nodes_trace(struct engine *g, const struct type *type, const struct trace *t, st
 
 	for (uint32_t i = 0; rc == 0 && i < t->nunits; i++)
 		if (t->units[i].count > 0)
-			rc = sampler_records(g->sampler, (uint32_t)(type - g->types), t->events[t->units[i].first].node,
-			    t->units[i].count, e);
+			rc = sampler_records(g->sampler, (uint32_t)(type - g->types),
+			    t->events[t->units[i].first].node, t->units[i].count, e);
 	return rc;
 }
 
-/* Requests come now faster, now slower, and each new share is a message to all nodes: so it moves when it is far off. */
+/* Requests come now faster, now slower, and each new share is a message to all nodes: so it moves
+ * when it is far off. */
 static double
 enough(const struct engine *g, struct type *type)
 {
@@ -342,10 +358,13 @@ nodes_sample(struct engine *g, struct mono now, struct err *e)
 	for (uint32_t i = 0; i < g->ntypes; i++) {
 		bool dear = is_dear(&g->types[i]);
 
-		types[i] = (struct sampler_type){ dear ? 1 : fmin(g->o.sampled, enough(g, &g->types[i])), dear };
+		types[i] = (struct sampler_type){
+			dear ? 1 : fmin(g->o.sampled, enough(g, &g->types[i])), dear
+		};
 		any |= dear;
 	}
-	rc = sampler_step(g->sampler, types, g->ntypes, any ? g->o.budget_share : 0, g->learning.active, now, &changed, e);
+	rc = sampler_step(g->sampler, types, g->ntypes, any ? g->o.budget_share : 0,
+	    g->learning.active, now, &changed, e);
 	if (rc == 0 && changed)
 		nodes_changed(g);
 	return rc;
@@ -388,8 +407,12 @@ want_make(struct engine *g, struct node *n, struct want *w, struct arena *a)
 		if (!probed && sampled == g->o.sampled)
 			continue;
 		w->rates[w->nrates++] = (struct rate){
-			.request_type = arena_text(a, g->types[i].name, strlen(g->types[i].name)), .sampled = sampled,
-			.probed = probed && !n->rests ? fmin(afford_probed(g, &g->types[i]), sampled) : 0 };
+			.request_type = arena_text(a, g->types[i].name, strlen(g->types[i].name)),
+			.sampled = sampled,
+			.probed = probed && !n->rests
+			              ? fmin(afford_probed(g, &g->types[i]), sampled)
+			              : 0
+		};
 	}
 }
 
@@ -414,7 +437,7 @@ nodes_done(const struct engine *g)
 		const struct node *n = &g->nodes[i];
 
 		if (n->connected && (n->want.epoch == 0 || n->done_epoch != n->want.epoch ||
-		    n->want_made_of != g->wants + plan_version(g->plan) + 1))
+					n->want_made_of != g->wants + plan_version(g->plan) + 1))
 			return false;
 	}
 	return true;

@@ -55,7 +55,8 @@ queues_shed(struct engine *g, struct node *n, struct mono now)
 	n->rests_until = (struct mono){ now.ns + n->rest_ns };
 	g->sheds++;
 	g->rest = true;
-	snprintf(g->shed_why, sizeof g->shed_why, "agent %s has let go of its tracepoints: %s %s full", n->name,
+	snprintf(g->shed_why, sizeof g->shed_why,
+	    "agent %s has let go of its tracepoints: %s %s full", n->name,
 	    queue_name(n->status.shed_by), percent(full, n->status.fill[n->status.shed_by]));
 	nodes_changed(g);
 }
@@ -100,10 +101,11 @@ fullest(struct engine *g, char *why, size_t size)
 	if (whose == NULL)
 		snprintf(why, size, "the controller's mailbox is %s full", percent(full, most));
 	else if (over > 1)
-		snprintf(why, size, "agent %s: %s %s full, and %u more", whose->name, queue_name(which), percent(full, most),
-		    over - 1);
+		snprintf(why, size, "agent %s: %s %s full, and %u more", whose->name,
+		    queue_name(which), percent(full, most), over - 1);
 	else
-		snprintf(why, size, "agent %s: %s %s full", whose->name, queue_name(which), percent(full, most));
+		snprintf(why, size, "agent %s: %s %s full", whose->name, queue_name(which),
+		    percent(full, most));
 	return most;
 }
 
@@ -113,9 +115,11 @@ why_rests(struct engine *g, char *why, size_t size, struct mono now)
 	int64_t left_ns = 0;
 
 	for (uint32_t i = 0; i < g->nnodes; i++)
-		if (g->nodes[i].connected && g->nodes[i].rests && mono_since_ns(g->nodes[i].rests_until, now) > left_ns)
+		if (g->nodes[i].connected && g->nodes[i].rests &&
+		    mono_since_ns(g->nodes[i].rests_until, now) > left_ns)
 			left_ns = mono_since_ns(g->nodes[i].rests_until, now);
-	snprintf(why, size, "%s; nothing is on there for %.0f s", g->shed_why, (double)left_ns / 1e9);
+	snprintf(
+	    why, size, "%s; nothing is on there for %.0f s", g->shed_why, (double)left_ns / 1e9);
 }
 
 void
@@ -149,6 +153,6 @@ engine_mailbox(struct engine *g, double fill)
 void
 engine_queues(const struct engine *g, struct engine_queues *ret)
 {
-	*ret = (struct engine_queues){ g->paused, g->paused ? g->paused_why : "", g->shed_why, g->pauses, g->sheds,
-		g->paused_since, g->paused_ns };
+	*ret = (struct engine_queues){ g->paused, g->paused ? g->paused_why : "", g->shed_why,
+		g->pauses, g->sheds, g->paused_since, g->paused_ns };
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The agents that were not let in lately, for who wonders where one is. The last few, told apart by their words. */
+/* The agents that were not let in lately, for who wonders where one is. The last few, told apart by
+ * their words. */
 #ifndef CONTROLPLANE_REFUSALS_H
 #define CONTROLPLANE_REFUSALS_H
 
@@ -10,12 +11,12 @@
 enum { REFUSALS_MAX = 8 };
 
 struct refusal {
-	struct wall at;		/* the last time */
+	struct wall at; /* the last time */
 	uint64_t times;
 	char words[400];
 };
 
-struct refusals {		/* all zeroes: none; the first n, in no order */
+struct refusals { /* all zeroes: none; the first n, in no order */
 	struct refusal all[REFUSALS_MAX];
 	uint32_t n;
 };

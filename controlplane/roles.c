@@ -12,7 +12,7 @@
 
 enum { CACHED = 64, LOOKUP_MAX_BYTES = 1 << 20, GROUPS_MAX = 65536 };
 
-struct entry {			/* of a list */
+struct entry { /* of a list */
 	bool group;
 	unsigned id;
 };
@@ -22,7 +22,7 @@ struct list {
 	unsigned n;
 };
 
-struct user {			/* as the system knew it then */
+struct user { /* as the system knew it then */
 	bool used;
 	int uid;
 	struct mono at;
@@ -35,13 +35,14 @@ struct roles {
 	struct list look, diagnose, agents;
 	int own_uid;
 	char own_name[USER_NAME_MAX + 1];
-	pthread_mutex_t lock;	/* of the cache */
+	pthread_mutex_t lock; /* of the cache */
 	struct user users[CACHED];
 };
 
 /* ---- names ---- */
 
-/* getpwnam_r and its like want a buffer and do not say how large: 0 or an errno, ENOENT: no such name. */
+/* getpwnam_r and its like want a buffer and do not say how large: 0 or an errno, ENOENT: no such
+ * name. */
 static int
 find_user(const char *name, int uid, struct passwd *ret, char **buffer)
 {
@@ -53,8 +54,8 @@ find_user(const char *name, int uid, struct passwd *ret, char **buffer)
 		free(*buffer);
 		if ((*buffer = malloc(size)) == NULL)
 			return ENOMEM;
-		rc = name != NULL ? getpwnam_r(name, ret, *buffer, size, &found) :
-		    getpwuid_r((uid_t)uid, ret, *buffer, size, &found);
+		rc = name != NULL ? getpwnam_r(name, ret, *buffer, size, &found)
+		                  : getpwuid_r((uid_t)uid, ret, *buffer, size, &found);
 	}
 	return rc == 0 && found == NULL ? ENOENT : rc;
 }
@@ -100,10 +101,12 @@ add_name(struct list *l, const char *key, const char *word, struct err *e)
 	l->entries = more;
 	/* What is not found there may be told with one of several codes. */
 	if (rc == ENOENT || rc == ESRCH || rc == EBADF || rc == EPERM)
-		return err_set(e, ERR_INPUT, "%s: %.80s: there is no such %s on this machine", key, entry.group ? word + 1 :
-		    word, entry.group ? "group" : "user; a group is written @NAME");
+		return err_set(e, ERR_INPUT, "%s: %.80s: there is no such %s on this machine", key,
+		    entry.group ? word + 1 : word,
+		    entry.group ? "group" : "user; a group is written @NAME");
 	if (rc != 0)
-		return err_set(e, ERR_INPUT, "%s: %.80s: cannot be looked up: %s", key, word, strerror(rc));
+		return err_set(
+		    e, ERR_INPUT, "%s: %.80s: cannot be looked up: %s", key, word, strerror(rc));
 	l->entries[l->n++] = entry;
 	return 0;
 }
@@ -193,7 +196,7 @@ look_up_groups(struct user *u, const struct passwd *pw)
 			return;
 		}
 		n = n > room ? n : 2 * room;
-		if (n > GROUPS_MAX)	/* of no group at all, rather than of some of them by chance */
+		if (n > GROUPS_MAX) /* of no group at all, rather than of some of them by chance */
 			return;
 	}
 }
@@ -260,7 +263,9 @@ roles_who(struct roles *r, int uid, int pid, struct mono now, struct who *ret)
 	pthread_mutex_lock(&r->lock);
 	u = user_of(r, uid, now);
 	memcpy(ret->user, u->name, sizeof ret->user);
-	ret->role = ret->own || has(&r->diagnose, u) ? ROLE_DIAGNOSE : has(&r->look, u) ? ROLE_LOOK : ROLE_NONE;
+	ret->role = ret->own || has(&r->diagnose, u) ? ROLE_DIAGNOSE
+	            : has(&r->look, u)               ? ROLE_LOOK
+	                                             : ROLE_NONE;
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -282,7 +287,9 @@ roles_agent(struct roles *r, const struct who *w, struct mono now)
 const char *
 role_word(enum role role)
 {
-	static const char *const words[ROLES] = { [ROLE_NONE] = "none", [ROLE_LOOK] = "look", [ROLE_DIAGNOSE] = "diagnose" };
+	static const char *const words[ROLES] = {
+		[ROLE_NONE] = "none", [ROLE_LOOK] = "look", [ROLE_DIAGNOSE] = "diagnose"
+	};
 
 	return (unsigned)role < ROLES ? words[role] : "?";
 }
@@ -298,15 +305,20 @@ or_own(const struct roles *r, char out[USER_NAME_MAX + 8])
 }
 
 int
-roles_refuse(const struct roles *r, const struct who *w, enum role needed, const char *what, struct err *e)
+roles_refuse(
+    const struct roles *r, const struct who *w, enum role needed, const char *what, struct err *e)
 {
 	char own[USER_NAME_MAX + 8];
 
 	if (w->role == ROLE_NONE)
-		return err_set(e, ERR_DENIED, "user %s (uid %d) may not ask this controller; root%s can allow it: %s, or an @group "
-		    "of theirs, in operators.%s of honed.conf", w->user, w->uid, or_own(r, own), w->user, role_word(needed));
-	return err_set(e, ERR_DENIED, "%s: user %s (uid %d) may look, and change nothing; root%s can allow it: %s, or an @group of "
-	    "theirs, in operators.%s of honed.conf", what != NULL ? what : "this", w->user, w->uid, or_own(r, own), w->user,
+		return err_set(e, ERR_DENIED,
+		    "user %s (uid %d) may not ask this controller; root%s can allow it: %s, or an @group "
+		    "of theirs, in operators.%s of honed.conf",
+		    w->user, w->uid, or_own(r, own), w->user, role_word(needed));
+	return err_set(e, ERR_DENIED,
+	    "%s: user %s (uid %d) may look, and change nothing; root%s can allow it: %s, or an @group of "
+	    "theirs, in operators.%s of honed.conf",
+	    what != NULL ? what : "this", w->user, w->uid, or_own(r, own), w->user,
 	    role_word(needed));
 }
 
@@ -315,6 +327,8 @@ roles_refuse_agent(const struct roles *r, const struct who *w, struct err *e)
 {
 	char own[USER_NAME_MAX + 8];
 
-	return err_set(e, ERR_DENIED, "user %s (uid %d) may not run an agent of this controller; root%s can allow it: %s, or an "
-	    "@group of theirs, in agents.allow of honed.conf", w->user, w->uid, or_own(r, own), w->user);
+	return err_set(e, ERR_DENIED,
+	    "user %s (uid %d) may not run an agent of this controller; root%s can allow it: %s, or an "
+	    "@group of theirs, in agents.allow of honed.conf",
+	    w->user, w->uid, or_own(r, own), w->user);
 }

@@ -15,9 +15,11 @@ split(char **copy, const char ***list, const char *text, const char *between)
 
 	if (text == NULL || text[strspn(text, between)] == '\0')
 		return true;
-	if ((*copy = strdup(text)) == NULL || (*list = calloc(strlen(text) / 2 + 2, sizeof **list)) == NULL)
+	if ((*copy = strdup(text)) == NULL ||
+	    (*list = calloc(strlen(text) / 2 + 2, sizeof **list)) == NULL)
 		return false;
-	for (char *word = strtok_r(*copy, between, &rest); word != NULL; word = strtok_r(NULL, between, &rest))
+	for (char *word = strtok_r(*copy, between, &rest); word != NULL;
+	     word = strtok_r(NULL, between, &rest))
 		(*list)[n++] = word;
 	return true;
 }
@@ -28,7 +30,8 @@ rules_init(struct rules *r, const char *ignore, const char *bins, const char *de
 	int rc = 0;
 
 	*r = (struct rules){ 0 };
-	if (!split(&r->texts[0], &r->ignore, ignore, BLANKS) || !split(&r->texts[1], &r->bins, bins, BLANKS) ||
+	if (!split(&r->texts[0], &r->ignore, ignore, BLANKS) ||
+	    !split(&r->texts[1], &r->bins, bins, BLANKS) ||
 	    !split(&r->texts[2], &r->deep, deep, BLANKS ",") ||
 	    (r->bins != NULL && (r->made = bins_new()) == NULL))
 		return err_set(e, ERR_MEMORY, "no memory for rules of labels");

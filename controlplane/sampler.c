@@ -9,30 +9,35 @@
 #include "base/hash.h"
 #include "searchspace/budget.h"
 
-#define SAME 0.05		/* shares that differ by less are taken for the same: each change is a message to all */
-#define RISE 2.0		/* in one window, at most */
-#define DEAREST 1e3		/* what a record weighs where there is no room at all: more than any rate */
+#define SAME                                                                                       \
+	0.05 /* shares that differ by less are taken for the same: each change is a message to all \
+	      */
+#define RISE 2.0    /* in one window, at most */
+#define DEAREST 1e3 /* what a record weighs where there is no room at all: more than any rate */
 
-enum { SURE = 30 };		/* so many units of a window tell by themselves, fewer together with those before */
+enum {
+	SURE = 30
+}; /* so many units of a window tell by themselves, fewer together with those before */
 
-struct load {			/* of a type, on a node */
+struct load { /* of a type, on a node */
 	uint32_t type, node;
-	uint64_t records, units;	/* of this window */
-	double sum, share;		/* records a second, and at what share they came: over windows */
-	double per_second;		/* records, if all of its requests were sampled */
+	uint64_t records, units; /* of this window */
+	double sum, share;       /* records a second, and at what share they came: over windows */
+	double per_second;       /* records, if all of its requests were sampled */
 };
 
-struct payer {			/* a node */
+struct payer { /* a node */
 	struct spend spend;
-	bool there, judged;	/* judged: the numbers below are of a window */
+	bool there, judged; /* judged: the numbers below are of a window */
 	struct outlay pace;
 	double idle_core, idle_bytes;
-	double weight;		/* of a record a second: share of all that there is room for */
-	double ordinary, dear;	/* records a second, at SAMPLER_LEAST of ordinary types; at their share of dear ones */
-	double counted;		/* records of traces, in this window */
+	double weight;         /* of a record a second: share of all that there is room for */
+	double ordinary, dear; /* records a second, at SAMPLER_LEAST of ordinary types; at their
+	                          share of dear ones */
+	double counted;        /* records of traces, in this window */
 };
 
-struct kind {			/* a type */
+struct kind { /* a type */
 	struct sampler_type is;
 	double share;
 };
@@ -40,21 +45,23 @@ struct kind {			/* a type */
 struct sampler {
 	struct sampler_options o;
 	double extra;
-	struct budget *ordinary, *dear;	/* of everything there is room for: 1 */
+	struct budget *ordinary, *dear; /* of everything there is room for: 1 */
 	struct map loads;
 	struct arena arena;
 	struct payer *payers;
 	uint32_t npayers;
 	struct kind *kinds;
 	uint32_t nkinds;
-	bool open;			/* a window is open, */
-	struct mono since;		/* from then on */
+	bool open;         /* a window is open, */
+	struct mono since; /* from then on */
 };
 
 struct sampler *
 sampler_new(const struct sampler_options *o)
 {
-	const struct budget_options bo = { .share = 1, .probed_min = SAMPLER_LEAST, .slack = SAMPLER_SLACK };
+	const struct budget_options bo = {
+		.share = 1, .probed_min = SAMPLER_LEAST, .slack = SAMPLER_SLACK
+	};
 	struct sampler *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
@@ -100,8 +107,8 @@ payer_of(struct sampler *s, uint32_t node)
 }
 
 int
-sampler_status(struct sampler *s, uint32_t node, const struct status *st, double record_ns, double rejected,
-    struct mono now, struct err *e)
+sampler_status(struct sampler *s, uint32_t node, const struct status *st, double record_ns,
+    double rejected, struct mono now, struct err *e)
 {
 	struct payer *p = payer_of(s, node);
 
@@ -160,7 +167,8 @@ window_open(struct sampler *s, struct mono since)
 	s->open = true;
 }
 
-/* A record of the tracer's is one of some trace's, in proportion: also of those that are not complete yet. */
+/* A record of the tracer's is one of some trace's, in proportion: also of those that are not
+ * complete yet. */
 static void
 load_measure(struct sampler *s, struct load *l)
 {
@@ -226,7 +234,8 @@ core_limit(const struct sampler *s)
 	return s->o.core_max > 0 ? s->o.core_max + s->extra : 0;
 }
 
-/* What a node spends idle, sampling less does not save: where that alone is over the limit, a diagnosis still has its own. */
+/* What a node spends idle, sampling less does not save: where that alone is over the limit, a
+ * diagnosis still has its own. */
 static double
 payer_limit(const struct sampler *s, const struct payer *p)
 {
@@ -242,7 +251,8 @@ payer_weigh(const struct sampler *s, struct payer *p)
 
 	p->weight = 0;
 	if (p->judged && p->there)
-		p->weight = fmax(weight_of(outlay_core(w), p->idle_core, payer_limit(s, p), w->records),
+		p->weight = fmax(
+		    weight_of(outlay_core(w), p->idle_core, payer_limit(s, p), w->records),
 		    weight_of(w->bytes, p->idle_bytes, s->o.bytes_max, w->records));
 }
 
@@ -268,7 +278,9 @@ fill(struct sampler *s, struct err *e)
 			continue;
 		rc = budget_predict(budget_for(s, l->type), l->type, 0, l->node, l->per_second, e);
 		if (!s->kinds[l->type].is.dear)
-			s->payers[l->node].ordinary += l->per_second * fmin(SAMPLER_LEAST, s->kinds[l->type].is.most);
+			s->payers[l->node].ordinary += l->per_second *
+			                               fmin(SAMPLER_LEAST,
+							   s->kinds[l->type].is.most);
 	}
 	return rc;
 }
@@ -293,7 +305,8 @@ take_shares(struct sampler *s, bool dear)
 		if (k->is.dear != dear)
 			continue;
 		if (!dear)
-			share = fmin(share, RISE * k->share);	/* what has stopped may begin again as it was */
+			share = fmin(share,
+			    RISE * k->share); /* what has stopped may begin again as it was */
 		share = fmin(share, k->is.most);
 		if (fabs(share - k->share) > SAME * k->share || share == k->is.most)
 			k->share = share;
@@ -326,7 +339,8 @@ decide(struct sampler *s, struct err *e)
 
 /* Whether any type is another kind than it was. */
 static int
-kinds_take(struct sampler *s, const struct sampler_type *types, uint32_t n, bool *other, struct err *e)
+kinds_take(
+    struct sampler *s, const struct sampler_type *types, uint32_t n, bool *other, struct err *e)
 {
 	if (n > s->nkinds) {
 		struct kind *more = realloc(s->kinds, n * sizeof *more);
@@ -359,8 +373,8 @@ shares_hash(const struct sampler *s)
 }
 
 int
-sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntypes, double extra, bool hold,
-    struct mono now, bool *changed, struct err *e)
+sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntypes, double extra,
+    bool hold, struct mono now, bool *changed, struct err *e)
 {
 	bool due = extra != s->extra, ended;
 	uint64_t were;
@@ -419,7 +433,8 @@ at_least(const struct sampler *s, uint32_t node)
 
 	for (size_t at = 0; (l = map_next(&s->loads, &at, &key)) != NULL;)
 		if (l->node == node && l->type < s->nkinds && l->per_second > 0 &&
-		    s->kinds[l->type].share > fmin(SAMPLER_LEAST, s->kinds[l->type].is.most) * (1 + SAME))
+		    s->kinds[l->type].share >
+			fmin(SAMPLER_LEAST, s->kinds[l->type].is.most) * (1 + SAME))
 			return false;
 	return true;
 }

@@ -93,7 +93,8 @@ search_trace(struct engine *g, struct search *s, const struct trace *t, struct e
 	struct shape shape;
 	int rc;
 
-	if (s->phase != PHASE_GATHER || !s->is_ready || g->rest || !t->probed || !began_after(g, t, s->ready.ns + SETTLE_NS))
+	if (s->phase != PHASE_GATHER || !s->is_ready || g->rest || !t->probed ||
+	    !began_after(g, t, s->ready.ns + SETTLE_NS))
 		return 0;
 	if ((rc = deep_note(g, s, t, e)) != 0)
 		return rc;
@@ -134,12 +135,13 @@ one_edge(const struct measured *m, const struct gap *gap, uint32_t *edge)
 }
 
 /*
- * Ends with the gap as it is, and if it is spread, with the smallest that had most of it. What is said of it
- * rests on traces enough: until these are there, or where the gap was cut by what did not help, it is measured once more.
+ * Ends with the gap as it is, and if it is spread, with the smallest that had most of it. What is
+ * said of it rests on traces enough: until these are there, or where the gap was cut by what did
+ * not help, it is measured once more.
  */
 static int
-finish(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m, enum verdict_kind kind,
-    struct mono now, struct wall when, struct err *e)
+finish(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m,
+    enum verdict_kind kind, struct mono now, struct wall when, struct err *e)
 {
 	struct group *group;
 	uint32_t edge;
@@ -149,7 +151,8 @@ finish(struct engine *g, struct diagnosis *d, struct search *s, const struct mea
 		s->gap = s->most;
 	group = one_edge(m, &s->gap, &edge);
 	if (group != NULL && group->total.n >= PLENTY) {
-		if ((rc = conclude(g, d, s, group, edge, kind, when, e)) != 0 || s->phase == PHASE_ENDED)
+		if ((rc = conclude(g, d, s, group, edge, kind, when, e)) != 0 ||
+		    s->phase == PHASE_ENDED)
 			return rc;
 	} else {
 		s->closing = true;
@@ -162,7 +165,8 @@ finish(struct engine *g, struct diagnosis *d, struct search *s, const struct mea
 }
 
 static int
-closed(struct engine *g, struct diagnosis *d, struct search *s, bool late, struct wall when, struct err *e)
+closed(struct engine *g, struct diagnosis *d, struct search *s, bool late, struct wall when,
+    struct err *e)
 {
 	struct measured m;
 	struct group *group;
@@ -172,7 +176,8 @@ closed(struct engine *g, struct diagnosis *d, struct search *s, bool late, struc
 	if (rc != 0)
 		return rc;
 	group = one_edge(&m, &s->gap, &edge);
-	if (group != NULL && ((group->total.n >= PLENTY && group->total.n >= s->enough) || (late && group->total.n >= FEW)))
+	if (group != NULL && ((group->total.n >= PLENTY && group->total.n >= s->enough) ||
+				 (late && group->total.n >= FEW)))
 		return conclude(g, d, s, group, edge, s->ending, when, e);
 	if (late)
 		search_end(g, d, s, "the path that had the problem did not come back", when);
@@ -181,15 +186,16 @@ closed(struct engine *g, struct diagnosis *d, struct search *s, bool late, struc
 
 /* A new cycle, or the end. *again: there is a slow side to follow first. */
 static int
-go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m, bool spread, bool *again,
-    struct mono now, struct wall when, struct err *e)
+go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m,
+    bool spread, bool *again, struct mono now, struct wall when, struct err *e)
 {
 	bool cut = d->run->cycles >= d->run->effort;
 	int n = 0;
 
 	if (cut && !s->deep.begun && (n = anything_left(g, d, s, e)) < 0)
 		return n;
-	cut = n > 0;		/* the effort is used, but nothing is left that it would have gone to: that is no cut */
+	cut = n > 0; /* the effort is used, but nothing is left that it would have gone to: that is
+	                no cut */
 	n = 0;
 	if (!cut && !s->deep.begun && (n = propose(g, d, s, when, e)) < 0)
 		return n;
@@ -206,13 +212,18 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 		return *again = s->forced = true, 0;
 	if (!cut && !spread && s->dear == 0 && (n = deepen(g, d, s, when, e)) != 0)
 		return n < 0 ? n : cycle_begin(g, s, PHASE_SWITCH, now, e);
-	return finish(g, d, s, m, cut || s->dear > 0 ? VERDICT_CUT : spread ? VERDICT_SPREAD : VERDICT_PLACE, now, when, e);
+	return finish(g, d, s, m,
+	    cut || s->dear > 0 ? VERDICT_CUT
+	    : spread           ? VERDICT_SPREAD
+			       : VERDICT_PLACE,
+	    now, when, e);
 }
 
-/* Other parts of the gap that are surely as large as what is followed has to be: several causes in one edge. */
+/* Other parts of the gap that are surely as large as what is followed has to be: several causes in
+ * one edge. */
 static int
-others_beside(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, struct wall when,
-    struct err *e)
+others_beside(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x,
+    struct wall when, struct err *e)
 {
 	const struct measured *m = &x->m;
 	int rc = 0;
@@ -222,15 +233,16 @@ others_beside(struct engine *g, struct diagnosis *d, struct search *s, const str
 	for (uint32_t i = 0; i < m->nparts && rc == 0; i++) {
 		const struct part *p = &m->parts[i];
 
-		if (i != m->top && m->share * p->of_gap >= g->o.isolate_min / 2 && p->of_gap >= g->o.isolate_min && p->of_gap >= BESIDE_SURE * p->of_gap_se &&
+		if (i != m->top && m->share * p->of_gap >= g->o.isolate_min / 2 &&
+		    p->of_gap >= g->o.isolate_min && p->of_gap >= BESIDE_SURE * p->of_gap_se &&
 		    part_of_root(s, m, p) >= OF_ROOT_MIN)
 			rc = diagnose_beside(g, d, s, m, p, when, e);
 	}
 	return rc;
 }
 
-/* Another search of the same requests is at that edge, or has said it already: a unit that is called from two places,
- * a loop's first round and the others. */
+/* Another search of the same requests is at that edge, or has said it already: a unit that is
+ * called from two places, a loop's first round and the others. */
 static bool
 is_double(const struct diagnosis *d, const struct search *s)
 {
@@ -238,7 +250,8 @@ is_double(const struct diagnosis *d, const struct search *s)
 		const struct search *x = d->searches[i];
 
 		if (x != s && (search_on(x) || x->verdict != NULL) && same_ends(&x->gap, &s->gap) &&
-		    x->root_key.a == s->root_key.a && x->root_key.b == s->root_key.b && x->follows == s->follows)
+		    x->root_key.a == s->root_key.a && x->root_key.b == s->root_key.b &&
+		    x->follows == s->follows)
 			return true;
 	}
 	return false;
@@ -246,15 +259,17 @@ is_double(const struct diagnosis *d, const struct search *s)
 
 /* By what was decided: hypotheses, the smaller gap, the next tracepoints. */
 static int
-act(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, bool *again, struct mono now,
-    struct wall when, struct err *e)
+act(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, bool *again,
+    struct mono now, struct wall when, struct err *e)
 {
 	int kept = deep_keeps(g, s, x, e), rc;
-	bool deep = s->deep.probing, spread = x->what == DECIDE_SPREAD || x->what == DECIDE_UNSURE || kept == 0;
+	bool deep = s->deep.probing,
+	     spread = x->what == DECIDE_SPREAD || x->what == DECIDE_UNSURE || kept == 0;
 
 	if (kept < 0)
 		return kept;
-	s->unsure = x->what == DECIDE_UNSURE && !deep;	/* of the deeper layer only what is sure is followed */
+	s->unsure = x->what == DECIDE_UNSURE &&
+	            !deep; /* of the deeper layer only what is sure is followed */
 	s->forced = false;
 	if (!deep && (rc = others_beside(g, d, s, x, when, e)) != 0)
 		return rc;
@@ -268,7 +283,7 @@ act(struct engine *g, struct diagnosis *d, struct search *s, const struct decisi
 		search_end(g, d, s, "another search has come to the same edge", when);
 		return 0;
 	}
-	if (deep)		/* what it shows or not, the edge stays the place that it was */
+	if (deep) /* what it shows or not, the edge stays the place that it was */
 		return go_on(g, d, s, &x->m, false, again, now, when, e);
 	s->spreads = !spread ? 0 : s->unsure ? s->spreads : s->spreads + 1;
 	if (s->spreads == SPREADS_MAX)
@@ -280,12 +295,15 @@ act(struct engine *g, struct diagnosis *d, struct search *s, const struct decisi
 static const char *
 why_gone(const struct search *s)
 {
-	return s->skipped_lossy > s->traces ? "most traces had lost records, and prove nothing; 'hone agents' shows "
-	    "where records are lost" : "the requests under diagnosis stopped coming, or their problem went away";
+	return s->skipped_lossy > s->traces
+	           ? "most traces had lost records, and prove nothing; 'hone agents' shows "
+	             "where records are lost"
+	           : "the requests under diagnosis stopped coming, or their problem went away";
 }
 
 static int
-gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
+gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when,
+    struct err *e)
 {
 	bool late = mono_since_ns(now, s->cycle_begun) > g->o.cycle_max_ns, again = true;
 	int rc = 0;
@@ -325,7 +343,8 @@ end_dear(struct engine *g, struct diagnosis *d, struct search *s, uint32_t dear,
 {
 	char words[200];
 
-	snprintf(words, sizeof words, "%s, where the edge ends, costs more than the budget allows: raise search.budget",
+	snprintf(words, sizeof words,
+	    "%s, where the edge ends, costs more than the budget allows: raise search.budget",
 	    labels_get(g->labels, dear)->text);
 	if (!hypothesis_settled(s->root->state)) {
 		hypothesis_text(&s->root->why, "budget");
@@ -336,8 +355,8 @@ end_dear(struct engine *g, struct diagnosis *d, struct search *s, uint32_t dear,
 }
 
 int
-search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct group *model, struct mono now,
-    struct wall when, struct err *e)
+search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct group *model,
+    struct mono now, struct wall when, struct err *e)
 {
 	struct measured m = { 0 };
 	struct member member = { .group = model };
@@ -364,26 +383,35 @@ search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct gro
 
 /* What stays wanted is off, or on again, where agents rest: the log says so. */
 static void
-log_rest(struct engine *g, const struct diagnosis *d, const struct search *s, bool on, struct wall when)
+log_rest(
+    struct engine *g, const struct diagnosis *d, const struct search *s, bool on, struct wall when)
 {
 	char name[LABEL_TEXT_MAX + 1];
 
 	for (uint32_t i = 0; i < s->non; i++)
-		forest_switched(g->forest, &(struct switched){ .run = d->run->id, .hypothesis = s->on[i].hypothesis->id,
-		    .cycle = d->run->cycles, .on = on, .tracepoint = tracepoint_of(g, s->on[i].label, name),
-		    .why = on ? "the agent that let go has rested" : g->shed_why, .when = when }, NULL);
+		forest_switched(g->forest,
+		    &(struct switched){ .run = d->run->id,
+			.hypothesis = s->on[i].hypothesis->id,
+			.cycle = d->run->cycles,
+			.on = on,
+			.tracepoint = tracepoint_of(g, s->on[i].label, name),
+			.why = on ? "the agent that let go has rested" : g->shed_why,
+			.when = when },
+		    NULL);
 }
 
-/* Congestion: the newest tracepoints go off; what was known before them stays known, and they may be tried again. */
+/* Congestion: the newest tracepoints go off; what was known before them stays known, and they may
+ * be tried again. */
 static int
-withdraw(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
+withdraw(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when,
+    struct err *e)
 {
 	const char *words = g->rest ? g->shed_why : "withdrawn: queues are full";
 
 	s->rests = g->rest;
 	if (s->non > 0 || s->explorer != NULL)
-		audit_own(g->forest, "full queues", "off: the newest tracepoints", d->run->id, s->rests ? g->shed_why : g->paused_why,
-		    when);
+		audit_own(g->forest, "full queues", "off: the newest tracepoints", d->run->id,
+		    s->rests ? g->shed_why : g->paused_why, when);
 	for (uint32_t i = s->non; i-- > 0;) {
 		struct pick p = s->on[i];
 
@@ -415,15 +443,18 @@ static bool
 any_fresh(const struct engine *g)
 {
 	for (uint32_t t = 0; t < g->ntypes; t++)
-		for (uint32_t i = 0; g->types[t].diagnosis != NULL && i < g->types[t].diagnosis->nsearches; i++)
+		for (uint32_t i = 0;
+		     g->types[t].diagnosis != NULL && i < g->types[t].diagnosis->nsearches; i++)
 			if (has_fresh(g->types[t].diagnosis->searches[i]))
 				return true;
 	return false;
 }
 
-/* What is on costs more than there is, as measuring has shown: one thing at a time goes off, until it does not. */
+/* What is on costs more than there is, as measuring has shown: one thing at a time goes off, until
+ * it does not. */
 static int
-spend_less(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
+spend_less(struct engine *g, struct diagnosis *d, struct search *s, struct mono now,
+    struct wall when, struct err *e)
 {
 	if (s->explorer != NULL) {
 		explore_less(g, s, when);
@@ -448,8 +479,8 @@ note_ready(const struct engine *g, struct search *s, struct mono now)
 }
 
 static int
-gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, struct mono now, struct wall when,
-    struct err *e)
+gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, struct mono now,
+    struct wall when, struct err *e)
 {
 	note_ready(g, s, now);
 	if (withdrawn)
@@ -457,13 +488,14 @@ gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, 
 	if (s->non + (s->explorer != NULL) > 0 && afford_over(g, d->type))
 		return spend_less(g, d, s, now, when, e);
 	if (g->paused || !s->is_ready || mono_since_ns(now, s->checked) < CHECK_NS)
-		return 0;	/* paused: a decision would only turn more on */
+		return 0; /* paused: a decision would only turn more on */
 	s->checked = now;
 	return gathered(g, d, s, now, when, e);
 }
 
 int
-search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when, struct err *e)
+search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono now,
+    struct wall when, struct err *e)
 {
 	bool long_paused = g->paused && mono_since_ns(now, g->paused_since) > g->o.withdraw_ns;
 	bool withdrawn = g->rest || (long_paused && has_fresh(s));
@@ -477,7 +509,8 @@ search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono
 			s->is_ready = true;
 			s->ready = s->cycle_begun = now;
 		} else if (!g->paused && mono_since_ns(now, s->cycle_begun) > SWITCH_MAX_NS) {
-			search_end(g, d, s, "given up: an agent did not confirm that its tracepoints are on; see 'hone agents'",
+			search_end(g, d, s,
+			    "given up: an agent did not confirm that its tracepoints are on; see 'hone agents'",
 			    when);
 		}
 		return 0;
@@ -487,7 +520,8 @@ search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono
 		if (s->rests)
 			log_rest(g, d, s, true, when);
 		s->rests = false;
-		return cycle_begin(g, s, PHASE_GATHER, now, e);	/* decides anew, once traces are there */
+		return cycle_begin(
+		    g, s, PHASE_GATHER, now, e); /* decides anew, once traces are there */
 	case PHASE_GATHER:
 		return gather(g, d, s, withdrawn, now, when, e);
 	case PHASE_WATCH:
@@ -509,7 +543,8 @@ give_up(struct engine *g, struct hypothesis *h, struct wall when)
 }
 
 void
-search_end(struct engine *g, struct diagnosis *d, struct search *s, const char *words, struct wall when)
+search_end(
+    struct engine *g, struct diagnosis *d, struct search *s, const char *words, struct wall when)
 {
 	while (s->non > 0) {
 		give_up(g, s->on[s->non - 1].hypothesis, when);

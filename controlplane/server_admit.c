@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who gets a place. Whoever connects is a stranger until it has said HELLO, or asked; then it is known:
+ * Who gets a place. Whoever connects is a stranger until it has said HELLO, or asked; then it is
+ *known:
  *
  *	knocks --> the kernel's word: may it? --> stranger --HELLO, ASK--> known
  *	                    |no                      |too many: the oldest silent one goes
@@ -24,7 +25,8 @@ enum { FLOOD_NOTE_S = 10 };
 
 /* Over a local socket the kernel says who it is; of others nothing is known yet. */
 static void
-identify(struct gate *g, struct stream *st, struct who *who, const char **only_node, struct err *forbidden)
+identify(struct gate *g, struct stream *st, struct who *who, const char **only_node,
+    struct err *forbidden)
 {
 	struct server *s = g->server;
 	struct mono now = clock_mono();
@@ -35,7 +37,8 @@ identify(struct gate *g, struct stream *st, struct who *who, const char **only_n
 	forbidden->code = 0;
 	if (stream_peer(st, &uid, &pid) < 0) {
 		if (strncmp(listener_url(g->listener), "ipc://", 6) == 0)
-			err_set(forbidden, ERR_DENIED, "the kernel does not say whose process it is");
+			err_set(
+			    forbidden, ERR_DENIED, "the kernel does not say whose process it is");
 		return;
 	}
 	roles_who(s->roles, uid, pid, now, who);
@@ -61,8 +64,10 @@ server_refused(struct server *s, enum door door, const struct who *who, const st
 {
 	struct letter *l;
 
-	/* As of notes: who knocks a thousand times a second fills no memory. The next one counts those that were left out. */
-	if (s->mailbox.notes >= MAILBOX_NOTES_MAX || (l = letter_new(MAIL_REFUSED, e->text)) == NULL) {
+	/* As of notes: who knocks a thousand times a second fills no memory. The next one counts
+	 * those that were left out. */
+	if (s->mailbox.notes >= MAILBOX_NOTES_MAX ||
+	    (l = letter_new(MAIL_REFUSED, e->text)) == NULL) {
 		s->unsaid++;
 		return;
 	}
@@ -85,7 +90,8 @@ strangers(const struct server *s, enum door door, bool leaving)
 	return n;
 }
 
-/* The one that goes first hears why, unless so many are on their way out that nobody could wait for them. */
+/* The one that goes first hears why, unless so many are on their way out that nobody could wait for
+ * them. */
 static void
 make_room(struct server *s, enum door door)
 {
@@ -97,12 +103,15 @@ make_room(struct server *s, enum door door)
 			first = p;
 	if (first == NULL)
 		return;
-	if (s->flooded.ns == 0 || mono_since_ns(clock_mono(), s->flooded) > FLOOD_NOTE_S * INT64_C(1000000000)) {
-		server_note(s, "too many connections that say nothing: the oldest are closed; see strangers_max in honed.conf");
+	if (s->flooded.ns == 0 ||
+	    mono_since_ns(clock_mono(), s->flooded) > FLOOD_NOTE_S * INT64_C(1000000000)) {
+		server_note(s,
+		    "too many connections that say nothing: the oldest are closed; see strangers_max in honed.conf");
 		s->flooded = clock_mono();
 	}
 	if (strangers(s, door, true) < s->options.strangers_max) {
-		peer_hang_up(first, "too many connect and say nothing, and you were the first of them");
+		peer_hang_up(
+		    first, "too many connect and say nothing, and you were the first of them");
 	} else {
 		peer_hang_up(first, NULL);
 		stream_abort(first->stream);
@@ -154,8 +163,9 @@ server_admit(struct gate *g, struct stream *st)
 	if (rc < 0)
 		stream_turn_away(st, e.text);
 	/*
-	 * Who connects faster than a handshake takes would turn out those in the middle of one, and have us do nothing else.
-	 * A local socket knows no handshake, and while we paused the kernel would turn away whoever else wants to come.
+	 * Who connects faster than a handshake takes would turn out those in the middle of one, and
+	 * have us do nothing else. A local socket knows no handshake, and while we paused the
+	 * kernel would turn away whoever else wants to come.
 	 */
 	if (crowded && who.uid < 0)
 		nanosleep(&(struct timespec){ .tv_nsec = CROWDED_PAUSE_NS }, NULL);
@@ -181,20 +191,21 @@ known(const struct server *s, const struct peer *but, bool others_only)
 
 	for (const struct peer *p = s->peers; p != NULL; p = p->next)
 		n += p != but && p->conn.door == but->conn.door && p->conn.known && !p->closing &&
-		    (!others_only || !p->conn.who.own);
+		     (!others_only || !p->conn.who.own);
 	return n;
 }
 
-/* An operator that asks nothing just now makes room: it can connect again. The one that has been quiet for longest; of
- * others than root and our own user, where the place is for such. */
+/* An operator that asks nothing just now makes room: it can connect again. The one that has been
+ * quiet for longest; of others than root and our own user, where the place is for such. */
 static bool
 close_an_idle_one(struct server *s, const struct peer *but, bool others_only)
 {
 	struct peer *idle = NULL;
 
 	for (struct peer *p = s->peers; p != NULL; p = p->next)
-		if (p != but && p->conn.door == DOOR_OPERATORS && p->conn.known && !p->closing && p->conn.stage == CONN_OPEN &&
-		    !p->blocked && (!others_only || !p->conn.who.own) &&
+		if (p != but && p->conn.door == DOOR_OPERATORS && p->conn.known && !p->closing &&
+		    p->conn.stage == CONN_OPEN && !p->blocked &&
+		    (!others_only || !p->conn.who.own) &&
 		    (idle == NULL || p->conn.heard.ns < idle->conn.heard.ns))
 			idle = p;
 	if (idle != NULL)
@@ -210,20 +221,26 @@ server_place(struct server *s, struct peer *p, struct err *e)
 	if (p->conn.door == DOOR_AGENTS) {
 		if (known(s, p, false) < all)
 			return 0;
-		return err_set(e, ERR_FULL, "there are %d agents, and no more are allowed; see connections_max in honed.conf", all);
+		return err_set(e, ERR_FULL,
+		    "there are %d agents, and no more are allowed; see connections_max in honed.conf",
+		    all);
 	}
-	if (!p->conn.who.own && known(s, p, true) >= (all > own ? all - own : 1) && !close_an_idle_one(s, p, true))
-		return err_set(e, ERR_FULL, "so many operators ask at once that no more are allowed but root and the user of honed; "
+	if (!p->conn.who.own && known(s, p, true) >= (all > own ? all - own : 1) &&
+	    !close_an_idle_one(s, p, true))
+		return err_set(e, ERR_FULL,
+		    "so many operators ask at once that no more are allowed but root and the user of honed; "
 		    "see connections_max in honed.conf");
 	if (known(s, p, false) >= all && !close_an_idle_one(s, p, !p->conn.who.own))
-		return err_set(e, ERR_FULL, "%d operators ask at once, and no more are allowed; see connections_max in honed.conf",
+		return err_set(e, ERR_FULL,
+		    "%d operators ask at once, and no more are allowed; see connections_max in honed.conf",
 		    all);
 	return 0;
 }
 
 /* ---- paces ---- */
 
-/* A user's, over all its connections; of more users than there is room for, the one that asked longest ago is forgotten. */
+/* A user's, over all its connections; of more users than there is room for, the one that asked
+ * longest ago is forgotten. */
 static struct bucket *
 pace_of(struct server *s, int uid, struct mono now)
 {
@@ -232,7 +249,8 @@ pace_of(struct server *s, int uid, struct mono now)
 	for (int i = 0; i < ASKERS_MAX; i++) {
 		if (s->askers[i].used && s->askers[i].uid == uid)
 			return &s->askers[i].pace;
-		if (place->used && (!s->askers[i].used || s->askers[i].pace.at.ns < place->pace.at.ns))
+		if (place->used &&
+		    (!s->askers[i].used || s->askers[i].pace.at.ns < place->pace.at.ns))
 			place = &s->askers[i];
 	}
 	*place = (struct asker){ .used = true, .uid = uid };

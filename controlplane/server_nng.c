@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The server over base/stream.h (nng_stream): the listeners, and the side of the one who empties the mailbox. */
+/* The server over base/stream.h (nng_stream): the listeners, and the side of the one who empties
+ * the mailbox. */
 #include "controlplane/server_inside.h"
 
 #include <stdarg.h>
@@ -56,7 +57,8 @@ gatekeeper(void *arg)
 			pthread_mutex_lock(&g->server->lock);
 			server_note(g->server, "%s: %s", listener_url(g->listener), e.text);
 			pthread_mutex_unlock(&g->server->lock);
-			/* Out of descriptors, most likely: that does not pass faster by asking faster. */
+			/* Out of descriptors, most likely: that does not pass faster by asking
+			 * faster. */
 			nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
 		}
 	}
@@ -73,7 +75,8 @@ gate_open(struct server *s, enum door door, const char *url, struct err *e)
 	g->server = s;
 	g->door = door;
 	open = door == DOOR_AGENTS ? roles_agents_open(s->roles) : roles_operators_open(s->roles);
-	/* Whoever may open it, the kernel says who that is, and that decides before anything is read. */
+	/* Whoever may open it, the kernel says who that is, and that decides before anything is
+	 * read. */
 	if ((rc = listener_open(&g->listener, url, open ? 0666 : 0600, e)) < 0)
 		return rc;
 	if (pthread_create(&g->thread, NULL, gatekeeper, g) != 0)
@@ -91,7 +94,8 @@ know_ourselves(struct server *s, struct err *e)
 	if (gethostname(s->host, sizeof s->host - 1) < 0)
 		return err_errno(e, "the name of this host");
 	s->roles = s->options.roles;
-	if (s->roles == NULL && (rc = roles_new(&s->made_roles, &(struct roles_options){ .own_uid = (int)geteuid() }, e)) == 0)
+	if (s->roles == NULL && (rc = roles_new(&s->made_roles,
+				     &(struct roles_options){ .own_uid = (int)geteuid() }, e)) == 0)
 		s->roles = s->made_roles;
 	return rc;
 }
@@ -103,7 +107,8 @@ server_open(struct server **ret, const struct server_options *o, struct err *e)
 	int rc;
 
 	if (strncmp(o->operators, "ipc://", 6) != 0)
-		return err_set(e, ERR_INPUT, "%s: operators are served on a local socket (ipc://) only", o->operators);
+		return err_set(e, ERR_INPUT,
+		    "%s: operators are served on a local socket (ipc://) only", o->operators);
 	if ((s = calloc(1, sizeof *s)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	s->options = *o;
@@ -112,7 +117,8 @@ server_open(struct server **ret, const struct server_options *o, struct err *e)
 	pthread_mutex_init(&s->lock, NULL);
 	cond_init_mono(&s->ended);
 	mailbox_init(&s->mailbox, o->mailbox_max_bytes);
-	if ((rc = know_ourselves(s, e)) < 0 || (rc = gate_open(s, DOOR_AGENTS, o->agents, e)) < 0 || (rc = gate_open(s, DOOR_OPERATORS, o->operators, e)) < 0) {
+	if ((rc = know_ourselves(s, e)) < 0 || (rc = gate_open(s, DOOR_AGENTS, o->agents, e)) < 0 ||
+	    (rc = gate_open(s, DOOR_OPERATORS, o->operators, e)) < 0) {
 		server_close(s);
 		return rc;
 	}
@@ -158,7 +164,8 @@ server_close(struct server *s)
 	pthread_mutex_lock(&s->lock);
 	server_reap(s);
 	pthread_mutex_unlock(&s->lock);
-	/* Nobody adds to or takes from the list any more: whoever ends while we stop says so in the mailbox. */
+	/* Nobody adds to or takes from the list any more: whoever ends while we stop says so in the
+	 * mailbox. */
 	for (p = s->peers; p != NULL; p = next) {
 		next = p->next;
 		pthread_join(p->reader, NULL);
@@ -178,7 +185,8 @@ server_close(struct server *s)
 
 /* ---- taking out ---- */
 
-/* The node's row, made when it is new; when the table is full, in place of one that is not here. NULL: no memory. */
+/* The node's row, made when it is new; when the table is full, in place of one that is not here.
+ * NULL: no memory. */
 static struct seen *
 seen_of(struct server *s, const char *node)
 {
@@ -207,7 +215,8 @@ static bool
 may_replace(const struct server *s, const struct peer *old, const struct hello *h)
 {
 	return old->closing || old->conn.hello.incarnation == h->incarnation ||
-	    (!old->blocked && mono_since_ns(clock_mono(), old->conn.heard) >= s->options.replace_ns);
+	       (!old->blocked &&
+		   mono_since_ns(clock_mono(), old->conn.heard) >= s->options.replace_ns);
 }
 
 static struct mail
@@ -242,14 +251,14 @@ server_reap(struct server *s)
 		s->dead = p->next;
 		s->npeers--;
 		pthread_mutex_unlock(&s->lock);
-		pthread_join(p->reader, NULL);	/* it died as its last act */
+		pthread_join(p->reader, NULL); /* it died as its last act */
 		peer_free(p);
 		pthread_mutex_lock(&s->lock);
 	}
 }
 
-/* An agent said hello. Returns true when there is something to tell: that the older connection of its name left
- * (the hello is put back, and comes next), or that it joined. */
+/* An agent said hello. Returns true when there is something to tell: that the older connection of
+ * its name left (the hello is put back, and comes next), or that it joined. */
 static bool
 hello_came(struct server *s, struct letter *l, struct mail *ret)
 {
@@ -263,8 +272,10 @@ hello_came(struct server *s, struct letter *l, struct mail *ret)
 	}
 	if ((old = seen->now) != NULL && old != p) {
 		if (!may_replace(s, old, &p->conn.hello)) {
-			err_set(&e, ERR_BUSY, "node %s is connected already by another agent that is alive; give each node "
-			    "a name of its own, or end one of the two agents", seen->node);
+			err_set(&e, ERR_BUSY,
+			    "node %s is connected already by another agent that is alive; give each node "
+			    "a name of its own, or end one of the two agents",
+			    seen->node);
 			server_note(s, "refused: %s", e.text);
 			peer_hang_up(p, e.text);
 			return false;
@@ -289,7 +300,7 @@ open_letter(struct server *s, struct letter *l, struct mail *ret)
 	*ret = l->mail;
 	if (l->end) {
 		pthread_mutex_unlock(&s->lock);
-		pthread_join(p->reader, NULL);	/* it said so as its last act */
+		pthread_join(p->reader, NULL); /* it said so as its last act */
 		pthread_mutex_lock(&s->lock);
 		forget(s, p);
 		tell = p->welcomed && !p->left_told;
@@ -300,7 +311,7 @@ open_letter(struct server *s, struct letter *l, struct mail *ret)
 	} else if (l->mail.kind == MAIL_JOINED) {
 		tell = hello_came(s, l, ret);
 		if (tell && ret->kind == MAIL_LEFT)
-			return true;	/* the letter was put back */
+			return true; /* the letter was put back */
 	}
 	if (p != NULL)
 		ret->tag = p->tag;
@@ -325,7 +336,8 @@ server_next(struct server *s, struct mail *ret, int timeout_ms)
 		s->gone = NULL;
 		if ((l = mailbox_take(&s->mailbox)) != NULL)
 			told = open_letter(s, l, ret);
-		else if (timeout_ms == 0 || pthread_cond_timedwait(&s->mailbox.mail, &s->lock, &until) != 0)
+		else if (timeout_ms == 0 ||
+			 pthread_cond_timedwait(&s->mailbox.mail, &s->lock, &until) != 0)
 			break;
 	}
 	pthread_mutex_unlock(&s->lock);

@@ -6,19 +6,21 @@
 #include <string.h>
 
 enum {
-	CHUNK_BYTES = 64 * 1024,	/* memory is taken as bytes arrive, not as a header promises them */
-	WRITE_MS = 10000,		/* an answer of many MiB to a slow terminal */
+	CHUNK_BYTES = 64 *
+	              1024, /* memory is taken as bytes arrive, not as a header promises them */
+	WRITE_MS = 10000,   /* an answer of many MiB to a slow terminal */
 	FAREWELL_MS = 2000,
 	DRAIN_MS = 300,
 };
 
-static const enum frame_kind slot_kinds[SLOTS] = { FRAME_WELCOME, FRAME_CLOCK, FRAME_ACK, FRAME_WANT,
-	FRAME_ANSWER, FRAME_REFUSE };
+static const enum frame_kind slot_kinds[SLOTS] = { FRAME_WELCOME, FRAME_CLOCK, FRAME_ACK,
+	FRAME_WANT, FRAME_ANSWER, FRAME_REFUSE };
 
 /* ---- writing ---- */
 
 static int
-frame_write(struct stream *st, enum frame_kind kind, const struct buf *b, int timeout_ms, struct err *e)
+frame_write(
+    struct stream *st, enum frame_kind kind, const struct buf *b, int timeout_ms, struct err *e)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 	int rc;
@@ -78,7 +80,8 @@ writer(void *arg)
 	if (!p->closing)
 		err_set(&p->end, 0, "it does not read what it is sent");
 	p->closing = true;
-	/* A reader that is hanging up itself still drains the stream; else it sits in a read and must be woken. */
+	/* A reader that is hanging up itself still drains the stream; else it sits in a read and
+	 * must be woken. */
 	if (p->end.code == 0)
 		stream_abort(p->stream);
 	pthread_mutex_unlock(&s->lock);
@@ -110,7 +113,8 @@ peer_hang_up(struct peer *p, const char *words)
 	pthread_cond_broadcast(&p->server->mailbox.room);
 }
 
-/* Lets the peer read our words: closing a socket with unread bytes in it would reset the connection under them. */
+/* Lets the peer read our words: closing a socket with unread bytes in it would reset the connection
+ * under them. */
 static void
 drain(struct stream *st)
 {
@@ -138,8 +142,8 @@ stream_turn_away(struct stream *stream, const char *words)
 struct incoming {
 	uint8_t header[FRAME_HEADER_BYTES];
 	struct frame frame;
-	uint8_t *payload;	/* with a 0 behind */
-	struct mono at;		/* when it was whole */
+	uint8_t *payload; /* with a 0 behind */
+	struct mono at;   /* when it was whole */
 };
 
 static int
@@ -171,7 +175,8 @@ read_payload(struct peer *p, struct incoming *in, struct err *e)
 		if (have + n + 1 > cap) {
 			cap = cap == 0 ? n + 1 : 2 * cap > want + 1 ? want + 1 : 2 * cap;
 			if ((more = realloc(in->payload, cap)) == NULL)
-				return err_set(e, ERR_MEMORY, "out of memory for a frame of %zu bytes", want);
+				return err_set(
+				    e, ERR_MEMORY, "out of memory for a frame of %zu bytes", want);
 			in->payload = more;
 		}
 		if (n > 0 && (rc = patient_read(p, in->payload + have, n, e)) < 0)
@@ -206,8 +211,8 @@ wait_for_memory(struct peer *p, size_t bytes)
 	bool waited = false;
 
 	pthread_mutex_lock(&s->lock);
-	while (p->conn.door == DOOR_AGENTS && p->conn.known && !p->closing && !s->stopping && s->reading_bytes > 0 &&
-	    s->reading_bytes + bytes > s->options.mailbox_max_bytes) {
+	while (p->conn.door == DOOR_AGENTS && p->conn.known && !p->closing && !s->stopping &&
+	       s->reading_bytes > 0 && s->reading_bytes + bytes > s->options.mailbox_max_bytes) {
 		p->blocked = waited = true;
 		until = mono_in_ms(1000);
 		pthread_cond_timedwait(&s->mailbox.room, &s->lock, &until);
@@ -244,7 +249,8 @@ read_frame(struct peer *p, struct incoming *in, struct err *e)
 	in->payload = NULL;
 	if ((rc = patient_read(p, in->header, sizeof in->header, e)) < 0)
 		return rc;
-	if ((rc = frame_open(&in->frame, in->header, e)) < 0 || (rc = may_come(p, &in->frame, e)) < 0 ||
+	if ((rc = frame_open(&in->frame, in->header, e)) < 0 ||
+	    (rc = may_come(p, &in->frame, e)) < 0 ||
 	    (rc = wait_for_memory(p, in->frame.length)) < 0 || (rc = read_payload(p, in, e)) < 0)
 		return rc;
 	in->at = clock_mono();
@@ -273,8 +279,15 @@ deliver(struct peer *p, struct incoming *in, struct err *e)
 		return err_set(e, ERR_PEER, "closed");
 	if ((l = calloc(1, sizeof *l)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	l->mail = (struct mail){ .kind = mail_kind_of(in->frame.kind), .peer = p, .hello = &p->conn.hello,
-		.who = p->conn.who, .door = p->conn.door, .frame = in->frame.kind, .seq = in->frame.seq, .data = in->payload, .len = in->frame.length,
+	l->mail = (struct mail){ .kind = mail_kind_of(in->frame.kind),
+		.peer = p,
+		.hello = &p->conn.hello,
+		.who = p->conn.who,
+		.door = p->conn.door,
+		.frame = in->frame.kind,
+		.seq = in->frame.seq,
+		.data = in->payload,
+		.len = in->frame.length,
 		.at = in->at };
 	in->payload = NULL;
 	p->posted = true;
@@ -290,13 +303,18 @@ slow_down(struct peer *p, unsigned kind, struct err *e)
 	int64_t wait_ns;
 	bool waited = false;
 
-	while (!p->closing && !s->stopping && (wait_ns = server_slow_ns(s, p, kind, clock_mono())) > 0) {
-		struct timespec until = mono_in_ms(wait_ns > 1000000000 ? 1000 : (int)(wait_ns / 1000000) + 1);
+	while (!p->closing && !s->stopping &&
+	       (wait_ns = server_slow_ns(s, p, kind, clock_mono())) > 0) {
+		struct timespec until = mono_in_ms(
+		    wait_ns > 1000000000 ? 1000 : (int)(wait_ns / 1000000) + 1);
 
 		if (!p->slowed)
-			server_note(s, "%s %s %s faster than it may, and is read more slowly from now on",
-			    p->conn.door == DOOR_AGENTS ? "agent" : "operator", p->conn.door == DOOR_AGENTS &&
-			    p->conn.hello.node != NULL ? p->conn.hello.node : p->conn.who.user,
+			server_note(s,
+			    "%s %s %s faster than it may, and is read more slowly from now on",
+			    p->conn.door == DOOR_AGENTS ? "agent" : "operator",
+			    p->conn.door == DOOR_AGENTS && p->conn.hello.node != NULL
+				? p->conn.hello.node
+				: p->conn.who.user,
 			    p->conn.door == DOOR_AGENTS ? "sends" : "asks");
 		p->slowed = p->blocked = waited = true;
 		pthread_cond_timedwait(&s->mailbox.room, &s->lock, &until);
@@ -417,7 +435,8 @@ reader(void *arg)
 		if (e.code == ERR_DENIED && p->forbidden.code == 0)
 			server_refused(s, p->conn.door, &p->conn.who, &e);
 		else if (was_our_word(&e) && p->forbidden.code == 0 && !s->stopping)
-			server_note(s, "%s %s: %s", p->conn.door == DOOR_AGENTS ? "agent" : "operator",
+			server_note(s, "%s %s: %s",
+			    p->conn.door == DOOR_AGENTS ? "agent" : "operator",
 			    p->conn.hello.node != NULL ? p->conn.hello.node : "(unnamed)", e.text);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -433,8 +452,8 @@ reader(void *arg)
 }
 
 int
-peer_start(struct server *s, enum door door, struct stream *stream, const struct who *who, const char *only_node,
-    const struct err *forbidden, struct err *e)
+peer_start(struct server *s, enum door door, struct stream *stream, const struct who *who,
+    const char *only_node, const struct err *forbidden, struct err *e)
 {
 	struct peer *p = calloc(1, sizeof *p);
 

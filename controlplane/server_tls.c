@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Agents of other machines (tls://): who they are, by their certificates, and whether that still holds. */
+/* Agents of other machines (tls://): who they are, by their certificates, and whether that still
+ * holds. */
 #include "controlplane/server_inside.h"
 
 #include <stdio.h>
@@ -11,7 +12,8 @@ enum { LOOK_MS = 1000 };
 
 static const char AGENT[] = "hone:agent:";
 
-/* Who it is, for the log, the audit, and its HELLO. The name lasts as long as the stream. "": it is not tls://. */
+/* Who it is, for the log, the audit, and its HELLO. The name lasts as long as the stream. "": it is
+ * not tls://. */
 static int
 name_peer(struct peer *p, struct err *e)
 {
@@ -36,8 +38,10 @@ peer_secure(struct peer *p, struct err *e)
 	pthread_mutex_lock(&p->server->lock);
 	ms = conn_patience_ms(&p->conn, clock_mono());
 	pthread_mutex_unlock(&p->server->lock);
-	/* Who is revoked in the middle of its handshake is not among those that end_untrusted() finds. */
-	if ((rc = stream_secure(p->stream, p->server->options.tls, ms, e)) == 0 && (rc = stream_trusted(p->stream, e)) == 0)
+	/* Who is revoked in the middle of its handshake is not among those that end_untrusted()
+	 * finds. */
+	if ((rc = stream_secure(p->stream, p->server->options.tls, ms, e)) == 0 &&
+	    (rc = stream_trusted(p->stream, e)) == 0)
 		rc = name_peer(p, e);
 	return rc;
 }
@@ -50,7 +54,8 @@ end_untrusted(struct server *s)
 	for (struct peer *p = s->peers; p != NULL; p = p->next) {
 		if (p->closing || stream_trusted(p->stream, &e) == 0)
 			continue;
-		server_note(s, "agent %s: %s", p->conn.hello.node != NULL ? p->conn.hello.node : "(unnamed)", e.text);
+		server_note(s, "agent %s: %s",
+		    p->conn.hello.node != NULL ? p->conn.hello.node : "(unnamed)", e.text);
 		p->deaf = true;
 		err_set(&p->end, 0, "%s", e.text);
 		peer_hang_up(p, e.text);
@@ -64,7 +69,8 @@ server_keys(struct server *s)
 	struct err e = { 0 };
 	int rc;
 
-	if (s->options.tls == NULL || mono_since_ns(now, s->keys_looked) < LOOK_MS * INT64_C(1000000))
+	if (s->options.tls == NULL ||
+	    mono_since_ns(now, s->keys_looked) < LOOK_MS * INT64_C(1000000))
 		return;
 	s->keys_looked = now;
 	if ((rc = tls_refresh(s->options.tls, &e)) == 0 && s->keys_trouble == 0)

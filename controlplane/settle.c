@@ -6,9 +6,11 @@
 #include "controlplane/search.h"
 
 struct hypothesis *
-hypothesis_from(struct engine *g, struct diagnosis *d, const struct hypothesis *parent, struct wall when)
+hypothesis_from(
+    struct engine *g, struct diagnosis *d, const struct hypothesis *parent, struct wall when)
 {
-	struct hypothesis *h = forest_hypothesis_new(g->forest, d->run->id, parent != NULL ? parent->id : 0);
+	struct hypothesis *h = forest_hypothesis_new(
+	    g->forest, d->run->id, parent != NULL ? parent->id : 0);
 
 	if (h == NULL)
 		return NULL;
@@ -38,8 +40,10 @@ hypothesis_motive(struct engine *g, struct hypothesis *h, const struct group *gr
 
 	motive_path(g, h, &group->shape);
 	if (m != NULL) {
-		hypothesis_text(&h->edge_from, labels_get(g->labels, group->shape.edges[edge].from)->text);
-		hypothesis_text(&h->edge_to, labels_get(g->labels, group->shape.edges[edge].to)->text);
+		hypothesis_text(
+		    &h->edge_from, labels_get(g->labels, group->shape.edges[edge].from)->text);
+		hypothesis_text(
+		    &h->edge_to, labels_get(g->labels, group->shape.edges[edge].to)->text);
 		h->share = group->total.m2 > 0 ? m->c_xy / group->total.m2 : 0;
 		h->latency_share = group->total.mean > 0 ? m->mean_x / group->total.mean : 0;
 	}
@@ -55,13 +59,17 @@ hypothesis_motive(struct engine *g, struct hypothesis *h, const struct group *gr
 
 /* A reservoir's requests are in no order that matters: the first are as good as any. */
 int
-settle_evidence(struct engine *g, const struct hypothesis *h, const struct group *group, uint32_t edge, struct err *e)
+settle_evidence(struct engine *g, const struct hypothesis *h, const struct group *group,
+    uint32_t edge, struct err *e)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < group->nsamples && i < EVIDENCE_MAX && rc == 0; i++) {
 		const struct sample *x = &group->samples[i];
-		const struct evidence v = { .trace = x->id, .run = h->run, .hypothesis = h->id, .total_ns = x->total_ns,
+		const struct evidence v = { .trace = x->id,
+			.run = h->run,
+			.hypothesis = h->id,
+			.total_ns = x->total_ns,
 			.edge_ns = edge != UINT32_MAX ? (int64_t)x->edges_ns[edge] : 0 };
 
 		rc = forest_evidence_add(g->forest, &v, e);
@@ -78,14 +86,16 @@ on_path(const struct shape *s, uint32_t label)
 	return false;
 }
 
-/* Strictly inside what was the gap when it was measured: what stands elsewhere on the path is not. */
+/* Strictly inside what was the gap when it was measured: what stands elsewhere on the path is not.
+ */
 static bool
 in_gap(const struct member *m, uint32_t label)
 {
 	const struct shape *s = &m->group->shape;
 
 	for (uint32_t i = 0; i + 1 < s->ntokens; i++)
-		if (s->tokens[i + 1] == label && m->inside[i] && (i + 2 == s->ntokens || m->inside[i + 1]))
+		if (s->tokens[i + 1] == label && m->inside[i] &&
+		    (i + 2 == s->ntokens || m->inside[i + 1]))
 			return true;
 	return false;
 }
@@ -99,7 +109,8 @@ part_at(const struct measured *m, uint32_t label)
 	for (uint32_t i = 0; i < m->nparts; i++) {
 		const struct part *p = &m->parts[i];
 
-		if ((p->gap.from == label || p->gap.to == label) && (best == NULL || p->of_gap > best->of_gap))
+		if ((p->gap.from == label || p->gap.to == label) &&
+		    (best == NULL || p->of_gap > best->of_gap))
 			best = p;
 	}
 	return best;
@@ -118,8 +129,8 @@ settle_share(struct hypothesis *h, const struct measured *m, const struct part *
 	h->settled_high = h->settled_share + error;
 }
 
-/* Of another version than was learned: that it is not seen says nothing of the way a request takes. Nodes that have not
- * said what they have count as having it. O(nodes). */
+/* Of another version than was learned: that it is not seen says nothing of the way a request takes.
+ * Nodes that have not said what they have count as having it. O(nodes). */
 static bool
 is_gone(const struct engine *g, uint32_t label)
 {
@@ -129,7 +140,8 @@ is_gone(const struct engine *g, uint32_t label)
 	for (uint32_t i = 0; i < g->nnodes; i++) {
 		const struct node *n = &g->nodes[i];
 
-		if (n->connected && (n->names == NULL || texts_find(n->names, is, strlen(is)) != UINT32_MAX))
+		if (n->connected &&
+		    (n->names == NULL || texts_find(n->names, is, strlen(is)) != UINT32_MAX))
 			return false;
 	}
 	return true;
@@ -137,11 +149,12 @@ is_gone(const struct engine *g, uint32_t label)
 
 /* One tracepoint of this cycle. Heir: the search goes on from it. */
 static int
-settle_one(struct engine *g, struct search *s, struct pick *p, const struct decision *x, bool *heir, struct wall when,
-    struct err *e)
+settle_one(struct engine *g, struct search *s, struct pick *p, const struct decision *x, bool *heir,
+    struct wall when, struct err *e)
 {
 	const struct group *model = x->m.model != NULL ? x->m.model->group : NULL;
-	bool end = p->label == s->gap.from || p->label == s->gap.to, separates = p->label == x->sep.label;
+	bool end = p->label == s->gap.from || p->label == s->gap.to,
+	     separates = p->label == x->sep.label;
 	bool absent = separates ? !x->sep.with : model != NULL && !on_path(&model->shape, p->label);
 	uint32_t edge = model != NULL ? x->m.parts[x->m.top].edge : UINT32_MAX;
 
@@ -152,13 +165,17 @@ settle_one(struct engine *g, struct search *s, struct pick *p, const struct deci
 		return err_set(e, ERR_MEMORY, "out of memory for a search");
 	if (absent)
 		p->hypothesis->presence = '~';
-	settle_share(p->hypothesis, &x->m, x->m.nparts > 0 && *heir ? &x->m.parts[x->m.top] : part_at(&x->m, p->label));
+	settle_share(p->hypothesis, &x->m,
+	    x->m.nparts > 0 && *heir ? &x->m.parts[x->m.top] : part_at(&x->m, p->label));
 	if (separates)
 		p->hypothesis->separation = x->sep.between;
 	if (*heir && model != NULL)
 		hypothesis_motive(g, p->hypothesis, model, edge);
-	hypothesis_enter(p->hypothesis, separates ? HYPOTHESIS_SEPARATES : end ? HYPOTHESIS_ISOLATES :
-	    HYPOTHESIS_NO_HELP, when);
+	hypothesis_enter(p->hypothesis,
+	    separates ? HYPOTHESIS_SEPARATES
+	    : end     ? HYPOTHESIS_ISOLATES
+		      : HYPOTHESIS_NO_HELP,
+	    when);
 	forest_touch(g->forest, p->hypothesis);
 	return *heir && model != NULL ? settle_evidence(g, p->hypothesis, model, edge, e) : 0;
 }
@@ -167,13 +184,15 @@ settle_one(struct engine *g, struct search *s, struct pick *p, const struct deci
 static const char *
 no_more(const struct pick *p)
 {
-	return p->hypothesis->state == HYPOTHESIS_ISOLATES || p->hypothesis->state == HYPOTHESIS_SEPARATES ?
-	    "it is no end of the edge any more" : "it did not help";
+	return p->hypothesis->state == HYPOTHESIS_ISOLATES ||
+	               p->hypothesis->state == HYPOTHESIS_SEPARATES
+	           ? "it is no end of the edge any more"
+	           : "it did not help";
 }
 
 int
-settle_picks(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, struct wall when,
-    struct err *e)
+settle_picks(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x,
+    struct wall when, struct err *e)
 {
 	bool only = x->what == DECIDE_FOLLOW;
 	int rc = 0;

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#define FADE 0.8		/* of a window, with each later one */
-#define ORIGIN 0.1		/* windows that "no records, no cost" weighs, which is where nothing is known */
+#define FADE 0.8 /* of a window, with each later one */
+#define ORIGIN                                                                            \
+	0.1 /* windows that "no records, no cost" weighs, which is where nothing is known \
+	     */
 
 const char *
 spender_name(enum spender s)
@@ -31,7 +33,8 @@ gone_up(double now, double before)
 static struct outlay
 outlay_of(const struct spent *from, const struct spent *to, double seconds)
 {
-	struct outlay p = { .bytes = (to->bytes - from->bytes) / seconds, .records = (to->records - from->records) / seconds,
+	struct outlay p = { .bytes = (to->bytes - from->bytes) / seconds,
+		.records = (to->records - from->records) / seconds,
 		.fixed = (to->fixed_ns - from->fixed_ns) / seconds / 1e9 };
 
 	for (int i = 0; i < SPENDERS; i++)
@@ -50,7 +53,8 @@ smooth(struct outlay *now, const struct outlay *p, double weight)
 }
 
 void
-spend_status(struct spend *s, const struct status *st, double record_ns, double rejected, struct mono now)
+spend_status(
+    struct spend *s, const struct status *st, double record_ns, double rejected, struct mono now)
 {
 	double seconds = (double)mono_since_ns(now, s->at) / 1e9, records, dropped;
 	struct spent before = s->all;
@@ -63,7 +67,7 @@ spend_status(struct spend *s, const struct status *st, double record_ns, double 
 		return;
 	}
 	if (seconds <= 0)
-		return;		/* two in one moment: the next counts for both */
+		return; /* two in one moment: the next counts for both */
 	records = gone_up((double)st->records, (double)s->last.records);
 	dropped = gone_up((double)st->dropped, (double)s->last.dropped);
 	s->all.records += records;
@@ -71,11 +75,13 @@ spend_status(struct spend *s, const struct status *st, double record_ns, double 
 	s->all.bytes += gone_up((double)st->sent_bytes, (double)s->last.sent_bytes);
 	s->all.cpu_ns[SPEND_PROGRAMS] += (records + dropped) * record_ns + rejected * seconds * 1e9;
 	s->all.cpu_ns[SPEND_AGENT] += 1e3 * gone_up((double)st->cpu_us, (double)s->last.cpu_us);
-	s->all.cpu_ns[SPEND_TRACER] += 1e3 * gone_up((double)st->tracer_cpu_us, (double)s->last.tracer_cpu_us);
+	s->all.cpu_ns[SPEND_TRACER] += 1e3 * gone_up((double)st->tracer_cpu_us,
+						 (double)s->last.tracer_cpu_us);
 	p = outlay_of(&before, &s->all, seconds);
-	smooth(&s->now, &p, s->at.ns == s->since.ns ? 1 : 1 - exp(-seconds * 1e9 / SPEND_SMOOTH_NS));
+	smooth(
+	    &s->now, &p, s->at.ns == s->since.ns ? 1 : 1 - exp(-seconds * 1e9 / SPEND_SMOOTH_NS));
 	s->last = *st;
-	s->last.trouble = "";		/* the status' words are not ours to keep */
+	s->last.trouble = ""; /* the status' words are not ours to keep */
 	s->at = now;
 }
 
@@ -98,15 +104,16 @@ spend_window(const struct spend *s, struct outlay *ret)
 }
 
 /*
- * The mean fades with each window. What is known of the slope fades only as windows differ: hours that are all alike
- * tell nothing of it, and take nothing away. It all begins at the origin, so that the first window alone is taken to follow
- * its records.
+ * The mean fades with each window. What is known of the slope fades only as windows differ: hours
+ * that are all alike tell nothing of it, and take nothing away. It all begins at the origin, so
+ * that the first window alone is taken to follow its records.
  */
 static void
 line_add(struct spend_line *l, double x, double y)
 {
 	double before = l->n > 0 ? FADE * l->n : ORIGIN, dx = x - l->x, dy = y - l->y;
-	double apart = before / (before + 1) * dx * dx, keep = l->xx > 0 ? l->xx / (l->xx + apart) : 0;
+	double apart = before / (before + 1) * dx * dx,
+	       keep = l->xx > 0 ? l->xx / (l->xx + apart) : 0;
 
 	l->n = before + 1;
 	l->x += dx / l->n;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RENEW_NS INT64_C(900000000)	/* under a second with the loop's own step */
+#define RENEW_NS INT64_C(900000000) /* under a second with the loop's own step */
 
 void
 sent_release(struct sent *s)
@@ -25,11 +25,13 @@ adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
 
 	if (w->ntoggles == 0)
 		return true;
-	if (!s->any || want_decode(&was, a, s->payload.data, s->payload.len, NULL) < 0 || was.ntoggles == 0)
+	if (!s->any || want_decode(&was, a, s->payload.data, s->payload.len, NULL) < 0 ||
+	    was.ntoggles == 0)
 		return false;
 	qsort(was.toggles, was.ntoggles, sizeof *was.toggles, by_name);
 	for (uint32_t i = 0; i < w->ntoggles; i++)
-		if (bsearch(&w->toggles[i], was.toggles, was.ntoggles, sizeof *was.toggles, by_name) == NULL)
+		if (bsearch(&w->toggles[i], was.toggles, was.ntoggles, sizeof *was.toggles,
+			by_name) == NULL)
 			return false;
 	return true;
 }

@@ -6,7 +6,7 @@
 
 #include "controlplane/search.h"
 
-enum { ROUNDS = 100, NEWS = 16 };	/* a group is judged again when it has 1/NEWS more traces */
+enum { ROUNDS = 100, NEWS = 16 }; /* a group is judged again when it has 1/NEWS more traces */
 
 /* A cheap stand-in for what a group's problem costs. */
 static double
@@ -14,11 +14,13 @@ rank(const struct group *g, double slow_ns)
 {
 	double n = (double)g->total.n;
 
-	return n * sqrt(moments_variance(&g->total)) + (g->total.mean > slow_ns ? n * (g->total.mean - slow_ns) : 0);
+	return n * sqrt(moments_variance(&g->total)) +
+	       (g->total.mean > slow_ns ? n * (g->total.mean - slow_ns) : 0);
 }
 
 static uint32_t
-rank_groups(const struct diagnosis *d, double slow_ns, uint64_t traces_min, struct group *best[RIPE_MAX])
+rank_groups(
+    const struct diagnosis *d, double slow_ns, uint64_t traces_min, struct group *best[RIPE_MAX])
 {
 	double ranks[RIPE_MAX];
 	uint32_t n = 0;
@@ -43,7 +45,8 @@ rank_groups(const struct diagnosis *d, double slow_ns, uint64_t traces_min, stru
 	return n;
 }
 
-/* Whether an edge's share is surely larger than any other's: then a few traces are enough to go on with it. */
+/* Whether an edge's share is surely larger than any other's: then a few traces are enough to go on
+ * with it. */
 static bool
 stands_out(const struct finding *f, uint32_t edge)
 {
@@ -58,7 +61,8 @@ insert(struct ripe out[RIPE_MAX], uint32_t n, const struct ripe *r)
 {
 	uint32_t at;
 
-	for (at = n; at > 0 && out[at - 1].looked->finding.cost_ns < r->looked->finding.cost_ns; at--)
+	for (at = n; at > 0 && out[at - 1].looked->finding.cost_ns < r->looked->finding.cost_ns;
+	     at--)
 		out[at] = out[at - 1];
 	out[at] = *r;
 }
@@ -76,7 +80,8 @@ judge(struct looked *j, struct engine *g, const struct diagnosis *d, double slow
 {
 	struct finding f;
 	struct edge_share *edges;
-	int rc = finding_judge(&f, j->group, &g->o.conditions, slow_ns, ROUNDS, d->seed, &g->scratch, e);
+	int rc = finding_judge(
+	    &f, j->group, &g->o.conditions, slow_ns, ROUNDS, d->seed, &g->scratch, e);
 
 	if (rc != 0)
 		return rc;
@@ -117,7 +122,8 @@ watched_free(struct watched *w)
 }
 
 int
-ripe_groups(struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bool late, struct err *e)
+ripe_groups(
+    struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bool late, struct err *e)
 {
 	double slow_ns = sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile);
 	struct group *best[RIPE_MAX];
@@ -131,7 +137,8 @@ ripe_groups(struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bo
 		struct looked *j = &d->watched->looked[i];
 		uint64_t old = late ? 0 : j->n / NEWS;
 
-		if ((j->n == 0 || best[i]->total.n > j->n + old) && (rc = judge(j, g, d, slow_ns, e)) != 0)
+		if ((j->n == 0 || best[i]->total.n > j->n + old) &&
+		    (rc = judge(j, g, d, slow_ns, e)) != 0)
 			return rc;
 		if (is_problem(&j->finding))
 			insert(out, nripe++, &(struct ripe){ best[i], j });
@@ -151,7 +158,8 @@ ripe_surely(const struct ripe *r, struct engine *g, struct diagnosis *d, bool la
 		return rc;
 	if (!is_problem(&j->finding))
 		return 0;
-	if ((rc = finding_intervals(&j->finding, r->group, c->confidence, ROUNDS, d->seed, &g->scratch, e)) != 0)
+	if ((rc = finding_intervals(
+		 &j->finding, r->group, c->confidence, ROUNDS, d->seed, &g->scratch, e)) != 0)
 		return rc;
 	return late || r->group->total.n >= PLENTY || stands_out(&j->finding, j->finding.top);
 }

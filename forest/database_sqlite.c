@@ -27,19 +27,24 @@ database_err(struct err *e, sqlite3 *db, const char *path)
 	case SQLITE_NOMEM:
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
 	case SQLITE_BUSY:
-		return err_set(e, ERR_BUSY, "%s: another program has it locked; end what has it open", path);
+		return err_set(
+		    e, ERR_BUSY, "%s: another program has it locked; end what has it open", path);
 	case SQLITE_NOTADB:
-		return err_set(e, ERR_STORE, "%s: is no database; name another file, or move this one away", path);
+		return err_set(e, ERR_STORE,
+		    "%s: is no database; name another file, or move this one away", path);
 	case SQLITE_CORRUPT:
-		return err_set(e, ERR_STORE, "%s: is damaged (%s); put a copy in its place, or move it away to begin anew",
+		return err_set(e, ERR_STORE,
+		    "%s: is damaged (%s); put a copy in its place, or move it away to begin anew",
 		    path, sqlite3_errmsg(db));
 	case SQLITE_CANTOPEN:
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
-		return err_set(e, ERR_STORE, "%s: %s; may it and its folder be read and written?", path, sqlite3_errmsg(db));
+		return err_set(e, ERR_STORE, "%s: %s; may it and its folder be read and written?",
+		    path, sqlite3_errmsg(db));
 	case SQLITE_IOERR:
-		return err_set(e, ERR_STORE, "%s: %s (%s)", path, sqlite3_errmsg(db), strerror(sqlite3_system_errno(db)));
+		return err_set(e, ERR_STORE, "%s: %s (%s)", path, sqlite3_errmsg(db),
+		    strerror(sqlite3_system_errno(db)));
 	default:
 		return err_set(e, ERR_STORE, "%s: %s", path, sqlite3_errmsg(db));
 	}
@@ -54,7 +59,8 @@ database_exec(sqlite3 *db, const char *path, const char *sql, struct err *e)
 int
 database_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **ret, struct err *e)
 {
-	return sqlite3_prepare_v2(db, sql, -1, ret, NULL) == SQLITE_OK ? 0 : database_err(e, db, path);
+	return sqlite3_prepare_v2(db, sql, -1, ret, NULL) == SQLITE_OK ? 0
+	                                                               : database_err(e, db, path);
 }
 
 int
@@ -72,8 +78,8 @@ database_integer(sqlite3 *db, const char *path, const char *sql, int64_t *ret, s
 }
 
 int
-database_identify(sqlite3 *db, const char *path, const char *what, int32_t application, int newest, int *version,
-    struct err *e)
+database_identify(sqlite3 *db, const char *path, const char *what, int32_t application, int newest,
+    int *version, struct err *e)
 {
 	int64_t id = 0, has = 0, tables = 0;
 	int rc;
@@ -86,13 +92,18 @@ database_identify(sqlite3 *db, const char *path, const char *what, int32_t appli
 	if (id == 0 && has == 0 && tables == 0)
 		return 0;
 	if (id != application)
-		return err_set(e, ERR_STORE, "%s: is a database, but not a %s of Hone; name another file", path, what);
+		return err_set(e, ERR_STORE,
+		    "%s: is a database, but not a %s of Hone; name another file", path, what);
 	if (has > newest)
-		return err_set(e, ERR_VERSION, "%s: was written by a newer Hone (schema %lld; this one knows up to %d); "
-		    "update this one, or name another file", path, (long long)has, newest);
+		return err_set(e, ERR_VERSION,
+		    "%s: was written by a newer Hone (schema %lld; this one knows up to %d); "
+		    "update this one, or name another file",
+		    path, (long long)has, newest);
 	if (has < 1)
-		return err_set(e, ERR_STORE, "%s: is damaged (schema %lld); put a copy in its place, or move it away to "
-		    "begin anew", path, (long long)has);
+		return err_set(e, ERR_STORE,
+		    "%s: is damaged (schema %lld); put a copy in its place, or move it away to "
+		    "begin anew",
+		    path, (long long)has);
 	*version = (int)has;
 	return 0;
 }
@@ -106,8 +117,10 @@ database_check(sqlite3 *db, const char *path, struct err *e)
 
 	if (rc == 0 && sqlite3_step(q) != SQLITE_ROW)
 		rc = database_err(e, db, path);
-	else if (rc == 0 && (words = (const char *)sqlite3_column_text(q, 0)) != NULL && strcmp(words, "ok") != 0)
-		rc = err_set(e, ERR_STORE, "%s: is damaged (%.200s); put a copy in its place, or move it away to begin anew",
+	else if (rc == 0 && (words = (const char *)sqlite3_column_text(q, 0)) != NULL &&
+		 strcmp(words, "ok") != 0)
+		rc = err_set(e, ERR_STORE,
+		    "%s: is damaged (%.200s); put a copy in its place, or move it away to begin anew",
 		    path, words);
 	sqlite3_finalize(q);
 	return rc;

@@ -15,7 +15,10 @@ const char *
 run_word(enum run_state s)
 {
 	static const char *const words[RUN_STATES] = {
-		[RUN_ACTIVE] = "active", [RUN_FOUND] = "found", [RUN_NOT_FOUND] = "not found", [RUN_STOPPED] = "stopped",
+		[RUN_ACTIVE] = "active",
+		[RUN_FOUND] = "found",
+		[RUN_NOT_FOUND] = "not found",
+		[RUN_STOPPED] = "stopped",
 		[RUN_UNSURE] = "unsure",
 	};
 
@@ -110,7 +113,8 @@ runs_room(struct forest *f)
 
 	if (f->nruns < f->runs_cap)
 		return true;
-	if (!forest_grow(&f->runs, cap, sizeof *f->runs) || !forest_grow(&f->changes.runs, cap, sizeof *f->changes.runs))
+	if (!forest_grow(&f->runs, cap, sizeof *f->runs) ||
+	    !forest_grow(&f->changes.runs, cap, sizeof *f->changes.runs))
 		return false;
 	f->runs_cap = cap;
 	return true;
@@ -140,7 +144,8 @@ verdicts_room(struct forest *f, struct tree_run *r)
 			return false;
 		f->verdicts_cap = cap;
 	}
-	return (n & (n - 1)) != 0 || forest_grow(&r->verdicts, n != 0 ? n * 2 : 1, sizeof *r->verdicts);
+	return (n & (n - 1)) != 0 ||
+	       forest_grow(&r->verdicts, n != 0 ? n * 2 : 1, sizeof *r->verdicts);
 }
 
 /* Where the first with at least this id is, or would be. */
@@ -285,7 +290,8 @@ forest_verdict_new(struct forest *f, const struct verdict *v)
 	assert(r != NULL && h != NULL && h->run == v->run);
 	for (uint32_t i = 0; i < r->nverdicts; i++)
 		assert(r->verdicts[i]->verdict.hypothesis != v->hypothesis);
-	if ((made = calloc(1, sizeof *made)) == NULL || !verdicts_room(f, r) || !verdict_copy(&made->verdict, v)) {
+	if ((made = calloc(1, sizeof *made)) == NULL || !verdicts_room(f, r) ||
+	    !verdict_copy(&made->verdict, v)) {
 		free(made);
 		return NULL;
 	}
@@ -318,7 +324,8 @@ forest_verdict(const struct forest *f, uint64_t run, uint32_t rank)
 {
 	const struct tree_run *r = tree_of(f, run);
 
-	return r != NULL && rank > 0 && rank <= r->nverdicts ? &r->verdicts[rank - 1]->verdict : NULL;
+	return r != NULL && rank > 0 && rank <= r->nverdicts ? &r->verdicts[rank - 1]->verdict
+	                                                     : NULL;
 }
 
 struct run *
@@ -335,7 +342,8 @@ forest_get(const struct forest *f, uint64_t id)
 {
 	uint32_t at = node_at_least(f, id);
 
-	return at < f->nnodes && f->nodes[at]->hypothesis.id == id ? &f->nodes[at]->hypothesis : NULL;
+	return at < f->nnodes && f->nodes[at]->hypothesis.id == id ? &f->nodes[at]->hypothesis
+	                                                           : NULL;
 }
 
 struct hypothesis *
@@ -411,12 +419,14 @@ forest_put_run(struct forest *f, struct run *run, struct err *e)
 	struct tree_run *r;
 
 	if (run->id < f->next_run || run->id >= INT64_MAX)
-		return err_set(e, ERR_INPUT, "run %llu comes twice, or out of order", (unsigned long long)run->id);
+		return err_set(e, ERR_INPUT, "run %llu comes twice, or out of order",
+		    (unsigned long long)run->id);
 	if (run->state >= RUN_STATES)
-		return err_set(e, ERR_INPUT, "run %llu is in state %u, which there is not", (unsigned long long)run->id,
-		    run->state);
+		return err_set(e, ERR_INPUT, "run %llu is in state %u, which there is not",
+		    (unsigned long long)run->id, run->state);
 	if (!runs_room(f) || (r = calloc(1, sizeof *r)) == NULL)
-		return err_set(e, ERR_MEMORY, "out of memory for run %llu", (unsigned long long)run->id);
+		return err_set(
+		    e, ERR_MEMORY, "out of memory for run %llu", (unsigned long long)run->id);
 	r->run = *run;
 	f->runs[f->nruns++] = r;
 	f->next_run = run->id + 1;
@@ -436,12 +446,14 @@ forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 	if (r == NULL)
 		return err_set(e, ERR_INPUT, "hypothesis %llu is of a run that there is not", id);
 	if (h->parent != 0 && (parent == NULL || parent->run != h->run))
-		return err_set(e, ERR_INPUT, "hypothesis %llu has a parent that its run does not have", id);
+		return err_set(
+		    e, ERR_INPUT, "hypothesis %llu has a parent that its run does not have", id);
 	if (hypothesis_word(h->state)[0] == '?')
-		return err_set(e, ERR_INPUT, "hypothesis %llu is in state %u, which there is not", id, h->state);
+		return err_set(e, ERR_INPUT, "hypothesis %llu is in state %u, which there is not",
+		    id, h->state);
 	if (h->presence != '+' && h->presence != '~' && h->presence != ' ')
-		return err_set(e, ERR_INPUT, "hypothesis %llu has presence %u, which there is not", id,
-		    (unsigned char)h->presence);
+		return err_set(e, ERR_INPUT, "hypothesis %llu has presence %u, which there is not",
+		    id, (unsigned char)h->presence);
 	if (!nodes_room(f) || (n = calloc(1, sizeof *n)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for hypothesis %llu", id);
 	n->hypothesis = *h;
@@ -459,17 +471,23 @@ forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 	struct tree_verdict *t;
 
 	if (r == NULL || h == NULL || h->run != v->run)
-		return err_set(e, ERR_INPUT, "the verdict of hypothesis %llu is of a run that does not have it", id);
+		return err_set(e, ERR_INPUT,
+		    "the verdict of hypothesis %llu is of a run that does not have it", id);
 	if (v->rank != r->nverdicts + 1)
-		return err_set(e, ERR_INPUT, "the verdict of hypothesis %llu has rank %u, after %u others", id, v->rank,
+		return err_set(e, ERR_INPUT,
+		    "the verdict of hypothesis %llu has rank %u, after %u others", id, v->rank,
 		    r->nverdicts);
 	if (verdict_word(v->kind)[0] == '?')
-		return err_set(e, ERR_INPUT, "the verdict of hypothesis %llu is of kind %u, which there is not", id, v->kind);
+		return err_set(e, ERR_INPUT,
+		    "the verdict of hypothesis %llu is of kind %u, which there is not", id,
+		    v->kind);
 	if (v->problem > PROBLEM_UNSURE)
-		return err_set(e, ERR_INPUT, "the verdict of hypothesis %llu has problem %u, which there is not", id,
+		return err_set(e, ERR_INPUT,
+		    "the verdict of hypothesis %llu has problem %u, which there is not", id,
 		    v->problem);
 	if (!verdicts_room(f, r) || (t = calloc(1, sizeof *t)) == NULL)
-		return err_set(e, ERR_MEMORY, "out of memory for the verdict of hypothesis %llu", id);
+		return err_set(
+		    e, ERR_MEMORY, "out of memory for the verdict of hypothesis %llu", id);
 	t->verdict = *v;
 	r->verdicts[r->nverdicts++] = t;
 	f->nverdicts++;
@@ -510,9 +528,9 @@ forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall be
 		if (r != NULL) {
 			drop_changes(f, r);
 			f->nverdicts -= r->nverdicts;
-			r->run.state = RUN_STATES;	/* marks it, */
+			r->run.state = RUN_STATES; /* marks it, */
 			for (struct node *node = r->nodes; node != NULL; node = node->next)
-				node->hypothesis.run = 0;	/* and those */
+				node->hypothesis.run = 0; /* and those */
 		}
 	}
 	for (uint32_t i = 0; i < f->nnodes; i++)

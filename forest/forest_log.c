@@ -54,9 +54,11 @@ forest_put_switched(struct forest *f, const struct switched *s, struct err *e)
 
 	assert(f->changes.nswitched == 0);
 	if (s->run != 0 && forest_run(f, s->run) == NULL)
-		return err_set(e, ERR_INPUT, "a switch of %s is of a run that there is not", s->tracepoint);
+		return err_set(
+		    e, ERR_INPUT, "a switch of %s is of a run that there is not", s->tracepoint);
 	if (s->hypothesis != 0 && (h == NULL || h->run != s->run))
-		return err_set(e, ERR_INPUT, "a switch of %s is of a hypothesis that its run does not have", s->tracepoint);
+		return err_set(e, ERR_INPUT,
+		    "a switch of %s is of a hypothesis that its run does not have", s->tracepoint);
 	return switched_append(f, s, e);
 }
 
@@ -64,7 +66,8 @@ forest_put_switched(struct forest *f, const struct switched *s, struct err *e)
 const struct switched *
 forest_switched_next(const struct forest *f, const char *tracepoint, uint64_t *at)
 {
-	uint32_t id = tracepoint != NULL ? texts_find(f->texts, tracepoint, strlen(tracepoint)) : UINT32_MAX;
+	uint32_t id = tracepoint != NULL ? texts_find(f->texts, tracepoint, strlen(tracepoint))
+	                                 : UINT32_MAX;
 	const char *wanted = id != UINT32_MAX ? texts_get(f->texts, id) : NULL;
 
 	if (tracepoint != NULL && wanted == NULL)
@@ -81,7 +84,9 @@ const char *
 audit_word(enum audit_outcome o)
 {
 	static const char *const words[AUDIT_OUTCOMES] = {
-		[AUDIT_DONE] = "done", [AUDIT_FAILED] = "failed", [AUDIT_REFUSED] = "refused",
+		[AUDIT_DONE] = "done",
+		[AUDIT_FAILED] = "failed",
+		[AUDIT_REFUSED] = "refused",
 	};
 
 	return (unsigned)o < AUDIT_OUTCOMES ? words[o] : "?";
@@ -91,7 +96,8 @@ audit_word(enum audit_outcome o)
 static bool
 audit_room(struct forest *f)
 {
-	uint32_t cap = f->audit_cap != 0 ? f->audit_cap * 2 : 64, written = f->naudit - f->changes.naudit, drop;
+	uint32_t cap = f->audit_cap != 0 ? f->audit_cap * 2 : 64,
+		 written = f->naudit - f->changes.naudit, drop;
 
 	if (f->naudit >= 2 * AUDIT_KEPT && written > 0) {
 		drop = f->naudit - AUDIT_KEPT < written ? f->naudit - AUDIT_KEPT : written;
@@ -135,7 +141,8 @@ forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
 {
 	assert(f->changes.naudit == 0);
 	if ((unsigned)a->outcome >= AUDIT_OUTCOMES)
-		return err_set(e, ERR_INPUT, "a row of the audit has outcome %u, which there is not", (unsigned)a->outcome);
+		return err_set(e, ERR_INPUT,
+		    "a row of the audit has outcome %u, which there is not", (unsigned)a->outcome);
 	return audit_append(f, a, e);
 }
 
@@ -179,7 +186,8 @@ evidence_room(struct forest *f)
 
 	if (f->nevidence < f->evidence_cap)
 		return true;
-	if (f->by_trace.cap == 0 && getrandom(&f->by_trace.seed, sizeof f->by_trace.seed, GRND_NONBLOCK) < 0)
+	if (f->by_trace.cap == 0 &&
+	    getrandom(&f->by_trace.seed, sizeof f->by_trace.seed, GRND_NONBLOCK) < 0)
 		f->by_trace.seed = (uintptr_t)f;
 	if (!forest_grow(&f->evidence, cap, sizeof *f->evidence) ||
 	    !forest_grow(&f->by_trace.next, cap, sizeof *f->by_trace.next) ||
@@ -250,7 +258,8 @@ forest_put_evidence(struct forest *f, const struct evidence *v, struct err *e)
 
 	assert(f->changes.nevidence == 0);
 	if (n == NULL || n->hypothesis.run != v->run)
-		return err_set(e, ERR_INPUT, "evidence is of hypothesis %llu, which its run does not have",
+		return err_set(e, ERR_INPUT,
+		    "evidence is of hypothesis %llu, which its run does not have",
 		    (unsigned long long)v->hypothesis);
 	if ((rc = evidence_append(f, v, e)) == 0)
 		n->nevidence++;
@@ -294,8 +303,8 @@ text_at(struct forest *f, uint64_t i)
 	return i % AUDIT_TEXTS == 0 ? &a->user : i % AUDIT_TEXTS == 1 ? &a->asked : &a->words;
 }
 
-/* A seed, a number, a name: what is asked is rarely the same twice. Where most of the texts may be of rows that went,
- * those of rows that are there move; without memory for it they stay for now. */
+/* A seed, a number, a name: what is asked is rarely the same twice. Where most of the texts may be
+ * of rows that went, those of rows that are there move; without memory for it they stay for now. */
 void
 forest_log_tidy(struct forest *f)
 {
@@ -309,10 +318,12 @@ forest_log_tidy(struct forest *f)
 	for (uint64_t i = 0; i < n && ok; i++)
 		ok = intern(fresh, *text_at(f, i)) != NULL;
 	for (uint64_t i = 0; i < n && ok; i++)
-		*text_at(f, i) = intern(fresh, *text_at(f, i));	/* all are there: no memory is needed any more */
+		*text_at(f, i) = intern(
+		    fresh, *text_at(f, i)); /* all are there: no memory is needed any more */
 	texts_free(ok ? f->texts : fresh);
 	f->texts = ok ? fresh : f->texts;
-	f->texts_due = 2 * texts_count(f->texts) > TEXTS_DUE_MIN ? 2 * texts_count(f->texts) : TEXTS_DUE_MIN;
+	f->texts_due = 2 * texts_count(f->texts) > TEXTS_DUE_MIN ? 2 * texts_count(f->texts)
+	                                                         : TEXTS_DUE_MIN;
 }
 
 /* ---- forgetting ---- */

@@ -31,7 +31,9 @@ hypothesis_settled(enum hypothesis_state s)
 bool
 hypothesis_may(enum hypothesis_state from, enum hypothesis_state to)
 {
-#define WAY(a, b, when) if (from == HYPOTHESIS_##a && to == HYPOTHESIS_##b) return true;
+#define WAY(a, b, when)                                     \
+	if (from == HYPOTHESIS_##a && to == HYPOTHESIS_##b) \
+		return true;
 #include "forest/ways.tbl.h"
 #undef WAY
 	return false;
@@ -63,8 +65,10 @@ hypothesis_copy(struct hypothesis *to, const struct hypothesis *from)
 {
 	*to = *from;
 	to->tracepoint = to->edge_from = to->edge_to = to->group_shape = to->why = to->key = NULL;
-	if (hypothesis_text(&to->tracepoint, from->tracepoint) && hypothesis_text(&to->edge_from, from->edge_from) &&
-	    hypothesis_text(&to->edge_to, from->edge_to) && hypothesis_text(&to->group_shape, from->group_shape) &&
+	if (hypothesis_text(&to->tracepoint, from->tracepoint) &&
+	    hypothesis_text(&to->edge_from, from->edge_from) &&
+	    hypothesis_text(&to->edge_to, from->edge_to) &&
+	    hypothesis_text(&to->group_shape, from->group_shape) &&
 	    hypothesis_text(&to->why, from->why) && hypothesis_text(&to->key, from->key))
 		return true;
 	hypothesis_release(to);

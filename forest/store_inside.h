@@ -13,16 +13,33 @@
 #include "forest/database.h"
 #include "forest/forest.h"
 
-/* In the order in which they are written and read: each row's run, parent and hypothesis come before it. */
-enum table { TABLE_RUN, TABLE_HYPOTHESIS, TABLE_VERDICT, TABLE_SWITCHED, TABLE_EVIDENCE, TABLE_AUDIT, TABLES };
+/* In the order in which they are written and read: each row's run, parent and hypothesis come
+ * before it. */
+enum table {
+	TABLE_RUN,
+	TABLE_HYPOTHESIS,
+	TABLE_VERDICT,
+	TABLE_SWITCHED,
+	TABLE_EVIDENCE,
+	TABLE_AUDIT,
+	TABLES
+};
 
-enum kind { U64, U32, REF, FLAG, CHAR, REAL, TEXT };	/* REF: 0 is NULL; REAL: not a number is NULL */
+enum kind {
+	U64,
+	U32,
+	REF,
+	FLAG,
+	CHAR,
+	REAL,
+	TEXT
+}; /* REF: 0 is NULL; REAL: not a number is NULL */
 
 struct column {
 	const char *name;
 	enum kind kind;
 	size_t offset;
-	int since;		/* the schema that brought it */
+	int since; /* the schema that brought it */
 };
 
 struct table_info {
@@ -30,36 +47,39 @@ struct table_info {
 	const struct column *columns;
 	unsigned ncolumns;
 	int since;
-	bool replaces;		/* the first column is the row's id; writing one with it again replaces it in place */
-	size_t size_bytes;	/* of its struct */
+	bool replaces; /* the first column is the row's id; writing one with it again replaces it in
+	                  place */
+	size_t size_bytes; /* of its struct */
 };
 
 extern const struct table_info store_tables[TABLES];
-enum { STORE_SCHEMA = 3 };	/* the newest */
+enum { STORE_SCHEMA = 3 }; /* the newest */
 
 struct store {
 	char *path;
-	int lock;		/* open on path.lock while the store is ours */
+	int lock; /* open on path.lock while the store is ours */
 	sqlite3 *db;
 	sqlite3_stmt *put[TABLES];
-	bool loaded;		/* else ids might begin again over rows that are there */
+	bool loaded; /* else ids might begin again over rows that are there */
 };
 
-/* rc; when it is because SQLite found damage, with words that say so, and how what is left can be saved. */
-int  store_failed(struct store *s, int rc, struct err *e);
+/* rc; when it is because SQLite found damage, with words that say so, and how what is left can be
+ * saved. */
+int store_failed(struct store *s, int rc, struct err *e);
 /* BEGIN IMMEDIATE, and when rc is 0 COMMIT, else ROLLBACK; what went wrong. */
-int  store_begin(struct store *s, struct err *e);
-int  store_end(struct store *s, int rc, struct err *e);
+int store_begin(struct store *s, struct err *e);
+int store_end(struct store *s, int rc, struct err *e);
 
 /* ---- rows ---- */
 
-int  row_prepare_put(struct store *s, enum table t, struct err *e);
-int  row_put(struct store *s, enum table t, const void *row, struct err *e);
-/* "SELECT its columns, and more, FROM it AS it" into b; columns that schema `version` does not have are NULL. */
+int row_prepare_put(struct store *s, enum table t, struct err *e);
+int row_put(struct store *s, enum table t, const void *row, struct err *e);
+/* "SELECT its columns, and more, FROM it AS it" into b; columns that schema `version` does not have
+ * are NULL. */
 void row_select(struct buf *b, enum table t, int version, const char *more);
 /* Into a struct that is all zeroes; its texts are the caller's. false: out of memory. */
 bool row_read(sqlite3_stmt *q, enum table t, void *row);
 /* Puts a row into the forest, which takes over its texts; on failure they are released. */
-int  row_keep(struct forest *f, enum table t, void *row, struct err *e);
+int row_keep(struct forest *f, enum table t, void *row, struct err *e);
 
 #endif

@@ -10,15 +10,15 @@
 
 #include <stdio.h>
 
-enum { RUNS_MAX = 4, SWITCHES_MAX = 4096, AUDITS_MAX = 4096, PAGES_MAX = 1024 };	/* of a call */
-enum { AUDITS_KEPT = 1000 };	/* however large the file */
+enum { RUNS_MAX = 4, SWITCHES_MAX = 4096, AUDITS_MAX = 4096, PAGES_MAX = 1024 }; /* of a call */
+enum { AUDITS_KEPT = 1000 }; /* however large the file */
 
 struct goes {
 	uint64_t runs[RUNS_MAX];
 	uint32_t n;
-	struct wall before;	/* switches of no run, and audit, before this go as well */
-	struct wall audit_before;	/* and audit before this, the file being too large */
-	int64_t rows;		/* that went */
+	struct wall before;       /* switches of no run, and audit, before this go as well */
+	struct wall audit_before; /* and audit before this, the file being too large */
+	int64_t rows;             /* that went */
 };
 
 /* What of the file is in use; the rest can be given back. */
@@ -40,7 +40,8 @@ used_bytes(struct store *s, int64_t *ret, struct err *e)
 static int
 choose(struct store *s, struct goes *g, int64_t before_ns, struct err *e)
 {
-	static const char sql[] = "SELECT id, ended_ns FROM run WHERE ended_ns <> 0 AND ended_ns < ?"
+	static const char sql[] =
+	    "SELECT id, ended_ns FROM run WHERE ended_ns <> 0 AND ended_ns < ?"
 	    " AND id NOT IN (SELECT max(id) FROM run GROUP BY type) ORDER BY ended_ns, id LIMIT ?";
 	sqlite3_stmt *q = NULL;
 	int rc = database_prepare(s->db, s->path, sql, &q, e), step = SQLITE_ERROR;
@@ -65,7 +66,9 @@ choose_audit(struct store *s, struct goes *g, struct err *e)
 {
 	char sql[96];
 
-	snprintf(sql, sizeof sql, "SELECT (SELECT when_ns FROM audit ORDER BY when_ns DESC LIMIT 1 OFFSET %d)", AUDITS_KEPT - 1);
+	snprintf(sql, sizeof sql,
+	    "SELECT (SELECT when_ns FROM audit ORDER BY when_ns DESC LIMIT 1 OFFSET %d)",
+	    AUDITS_KEPT - 1);
 	return database_integer(s->db, s->path, sql, &g->audit_before.ns, e);
 }
 
@@ -93,7 +96,8 @@ delete_all(struct store *s, struct goes *g, struct err *e)
 	static const char *const sql[] = {
 		"DELETE FROM evidence WHERE hypothesis IN (SELECT id FROM hypothesis WHERE run = ?1) AND ?2 = 0",
 		"DELETE FROM switched WHERE run = ?1 AND ?2 = 0",
-		"DELETE FROM verdict WHERE run = ?1 AND ?2 = 0", "DELETE FROM hypothesis WHERE run = ?1 AND ?2 = 0",
+		"DELETE FROM verdict WHERE run = ?1 AND ?2 = 0",
+		"DELETE FROM hypothesis WHERE run = ?1 AND ?2 = 0",
 		"DELETE FROM run WHERE id = ?1 AND ?2 = 0",
 	};
 	int rc = 0;
@@ -102,12 +106,16 @@ delete_all(struct store *s, struct goes *g, struct err *e)
 		for (unsigned t = 0; t < sizeof sql / sizeof sql[0] && rc == 0; t++)
 			rc = delete_with(s, g, sql[t], (int64_t)g->runs[i], 0, e);
 	if (rc == 0)
-		rc = delete_with(s, g, "DELETE FROM switched WHERE rowid IN"
-		    " (SELECT rowid FROM switched WHERE run IS NULL AND when_ns < ?1 LIMIT ?2)", g->before.ns, SWITCHES_MAX, e);
+		rc = delete_with(s, g,
+		    "DELETE FROM switched WHERE rowid IN"
+		    " (SELECT rowid FROM switched WHERE run IS NULL AND when_ns < ?1 LIMIT ?2)",
+		    g->before.ns, SWITCHES_MAX, e);
 	if (rc == 0)
-		rc = delete_with(s, g, "DELETE FROM audit WHERE rowid IN"
+		rc = delete_with(s, g,
+		    "DELETE FROM audit WHERE rowid IN"
 		    " (SELECT rowid FROM audit WHERE when_ns < ?1 ORDER BY when_ns LIMIT ?2)",
-		    g->before.ns > g->audit_before.ns ? g->before.ns : g->audit_before.ns, AUDITS_MAX, e);
+		    g->before.ns > g->audit_before.ns ? g->before.ns : g->audit_before.ns,
+		    AUDITS_MAX, e);
 	return rc;
 }
 
@@ -122,12 +130,14 @@ give_back(struct store *s, struct err *e)
 		return rc;
 	snprintf(sql, sizeof sql, "PRAGMA incremental_vacuum(%d)", PAGES_MAX);
 	if ((rc = database_exec(s->db, s->path, sql, e)) == 0)
-		sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);	/* else the next one does */
+		sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+		    NULL); /* else the next one does */
 	return rc;
 }
 
 static int
-prune(struct store *s, struct forest *f, struct goes *g, struct wall before, int64_t max_bytes, struct err *e)
+prune(struct store *s, struct forest *f, struct goes *g, struct wall before, int64_t max_bytes,
+    struct err *e)
 {
 	int64_t bytes = 0;
 	int rc;
@@ -135,8 +145,9 @@ prune(struct store *s, struct forest *f, struct goes *g, struct wall before, int
 	g->before = before;
 	if (before.ns != 0 && (rc = choose(s, g, before.ns, e)) < 0)
 		return rc;
-	if (g->n == 0 && max_bytes > 0 && ((rc = used_bytes(s, &bytes, e)) < 0 ||
-	    (bytes > max_bytes && (rc = choose(s, g, INT64_MAX, e)) < 0)))
+	if (g->n == 0 && max_bytes > 0 &&
+	    ((rc = used_bytes(s, &bytes, e)) < 0 ||
+		(bytes > max_bytes && (rc = choose(s, g, INT64_MAX, e)) < 0)))
 		return rc;
 	if (g->n == 0 && max_bytes > 0 && bytes > max_bytes && (rc = choose_audit(s, g, e)) < 0)
 		return rc;

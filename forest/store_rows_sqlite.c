@@ -10,71 +10,167 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define RUN(name, kind, member, since) { name, kind, offsetof(struct run, member), since }
+#define RUN(name, kind, member, since)                          \
+	{                                                       \
+		name, kind, offsetof(struct run, member), since \
+	}
 static const struct column run_columns[] = {
-	RUN("id", U64, id, 1), RUN("type", TEXT, type, 1), RUN("strategy", TEXT, strategy, 1), RUN("seed", U64, seed, 1),
-	RUN("state", U32, state, 1), RUN("verdict", REF, verdict, 1), RUN("words", TEXT, words, 1),
-	RUN("cycles", U32, cycles, 1), RUN("tracepoints", U32, tracepoints, 1),
-	RUN("tracepoints_all", U32, tracepoints_all, 1), RUN("begun_ns", U64, begun.ns, 1),
+	RUN("id", U64, id, 1),
+	RUN("type", TEXT, type, 1),
+	RUN("strategy", TEXT, strategy, 1),
+	RUN("seed", U64, seed, 1),
+	RUN("state", U32, state, 1),
+	RUN("verdict", REF, verdict, 1),
+	RUN("words", TEXT, words, 1),
+	RUN("cycles", U32, cycles, 1),
+	RUN("tracepoints", U32, tracepoints, 1),
+	RUN("tracepoints_all", U32, tracepoints_all, 1),
+	RUN("begun_ns", U64, begun.ns, 1),
 	RUN("ended_ns", U64, ended.ns, 1),
-	RUN("tracepoints_most", U32, tracepoints_most, 2), RUN("requests", U64, requests, 2),
-	RUN("effort", U32, effort, 2), RUN("version", TEXT, version, 2), RUN("\"by\"", TEXT, by, 3),
+	RUN("tracepoints_most", U32, tracepoints_most, 2),
+	RUN("requests", U64, requests, 2),
+	RUN("effort", U32, effort, 2),
+	RUN("version", TEXT, version, 2),
+	RUN("\"by\"", TEXT, by, 3),
 };
 
-#define HYP(name, kind, member, since) { name, kind, offsetof(struct hypothesis, member), since }
+#define HYP(name, kind, member, since)                                 \
+	{                                                              \
+		name, kind, offsetof(struct hypothesis, member), since \
+	}
 static const struct column hypothesis_columns[] = {
-	HYP("id", U64, id, 1), HYP("run", U64, run, 1), HYP("parent", REF, parent, 1), HYP("cycle", U32, cycle, 1),
-	HYP("state", U32, state, 1), HYP("presence", CHAR, presence, 1), HYP("tracepoint", TEXT, tracepoint, 1),
-	HYP("edge_from", TEXT, edge_from, 1), HYP("edge_to", TEXT, edge_to, 1), HYP("group_shape", TEXT, group_shape, 1),
-	HYP("group_key_a", U64, group_key[0], 1), HYP("group_key_b", U64, group_key[1], 1), HYP("traces", U64, traces, 1),
-	HYP("mean_ns", REAL, mean_ns, 1), HYP("cv", REAL, cv, 1), HYP("share", REAL, share, 1),
-	HYP("share_low", REAL, share_low, 1), HYP("share_high", REAL, share_high, 1),
-	HYP("latency_share", REAL, latency_share, 1), HYP("settled_traces", U64, settled_traces, 1),
-	HYP("settled_share", REAL, settled_share, 1), HYP("settled_low", REAL, settled_low, 1),
-	HYP("settled_high", REAL, settled_high, 1), HYP("\"key\"", TEXT, key, 1), HYP("key_r", REAL, key_r, 1),
-	HYP("key_p", REAL, key_p, 1), HYP("key_n", U32, key_n, 1), HYP("exemplar_slow", U64, exemplar_slow, 1),
-	HYP("exemplar_fast", U64, exemplar_fast, 1), HYP("made_ns", U64, made.ns, 1), HYP("settled_ns", U64, settled.ns, 1),
-	HYP("cost_ns", REAL, cost_ns, 2), HYP("separation", REAL, separation, 2), HYP("why", TEXT, why, 2),
+	HYP("id", U64, id, 1),
+	HYP("run", U64, run, 1),
+	HYP("parent", REF, parent, 1),
+	HYP("cycle", U32, cycle, 1),
+	HYP("state", U32, state, 1),
+	HYP("presence", CHAR, presence, 1),
+	HYP("tracepoint", TEXT, tracepoint, 1),
+	HYP("edge_from", TEXT, edge_from, 1),
+	HYP("edge_to", TEXT, edge_to, 1),
+	HYP("group_shape", TEXT, group_shape, 1),
+	HYP("group_key_a", U64, group_key[0], 1),
+	HYP("group_key_b", U64, group_key[1], 1),
+	HYP("traces", U64, traces, 1),
+	HYP("mean_ns", REAL, mean_ns, 1),
+	HYP("cv", REAL, cv, 1),
+	HYP("share", REAL, share, 1),
+	HYP("share_low", REAL, share_low, 1),
+	HYP("share_high", REAL, share_high, 1),
+	HYP("latency_share", REAL, latency_share, 1),
+	HYP("settled_traces", U64, settled_traces, 1),
+	HYP("settled_share", REAL, settled_share, 1),
+	HYP("settled_low", REAL, settled_low, 1),
+	HYP("settled_high", REAL, settled_high, 1),
+	HYP("\"key\"", TEXT, key, 1),
+	HYP("key_r", REAL, key_r, 1),
+	HYP("key_p", REAL, key_p, 1),
+	HYP("key_n", U32, key_n, 1),
+	HYP("exemplar_slow", U64, exemplar_slow, 1),
+	HYP("exemplar_fast", U64, exemplar_fast, 1),
+	HYP("made_ns", U64, made.ns, 1),
+	HYP("settled_ns", U64, settled.ns, 1),
+	HYP("cost_ns", REAL, cost_ns, 2),
+	HYP("separation", REAL, separation, 2),
+	HYP("why", TEXT, why, 2),
 };
 
-#define VER(name, kind, member) { name, kind, offsetof(struct verdict, member), 2 }
+#define VER(name, kind, member)                                 \
+	{                                                       \
+		name, kind, offsetof(struct verdict, member), 2 \
+	}
 static const struct column verdict_columns[] = {
-	VER("hypothesis", U64, hypothesis), VER("run", U64, run), VER("rank", U32, rank), VER("kind", U32, kind),
-	VER("problem", U32, problem), VER("edge_from", TEXT, from), VER("edge_to", TEXT, to), VER("path", TEXT, path),
-	VER("tracepoint", TEXT, tracepoint), VER("words", TEXT, words), VER("traces", U64, traces),
-	VER("confidence", REAL, confidence), VER("mean_ns", REAL, mean_ns), VER("cv", REAL, cv), VER("share", REAL, share),
-	VER("share_low", REAL, share_low), VER("share_high", REAL, share_high), VER("latency_share", REAL, latency_share),
-	VER("probability", REAL, probability), VER("cost_ns", REAL, cost_ns), VER("cv_now", REAL, cv_now),
-	VER("cv_then", REAL, cv_then), VER("cv_then_low", REAL, cv_then_low), VER("cv_then_high", REAL, cv_then_high),
-	VER("p50_then_ns", REAL, p50_then_ns), VER("p95_now_ns", REAL, p95_now_ns), VER("p95_then_ns", REAL, p95_then_ns),
-	VER("p99_now_ns", REAL, p99_now_ns), VER("p99_then_ns", REAL, p99_then_ns), VER("\"key\"", TEXT, key),
-	VER("key_r", REAL, key_r), VER("key_p", REAL, key_p), VER("key_n", U32, key_n),
-	VER("slowest_high", U64, slowest.high), VER("slowest_low", U64, slowest.low), VER("slowest_ns", U64, slowest_ns),
-	VER("fastest_high", U64, fastest.high), VER("fastest_low", U64, fastest.low), VER("fastest_ns", U64, fastest_ns),
+	VER("hypothesis", U64, hypothesis),
+	VER("run", U64, run),
+	VER("rank", U32, rank),
+	VER("kind", U32, kind),
+	VER("problem", U32, problem),
+	VER("edge_from", TEXT, from),
+	VER("edge_to", TEXT, to),
+	VER("path", TEXT, path),
+	VER("tracepoint", TEXT, tracepoint),
+	VER("words", TEXT, words),
+	VER("traces", U64, traces),
+	VER("confidence", REAL, confidence),
+	VER("mean_ns", REAL, mean_ns),
+	VER("cv", REAL, cv),
+	VER("share", REAL, share),
+	VER("share_low", REAL, share_low),
+	VER("share_high", REAL, share_high),
+	VER("latency_share", REAL, latency_share),
+	VER("probability", REAL, probability),
+	VER("cost_ns", REAL, cost_ns),
+	VER("cv_now", REAL, cv_now),
+	VER("cv_then", REAL, cv_then),
+	VER("cv_then_low", REAL, cv_then_low),
+	VER("cv_then_high", REAL, cv_then_high),
+	VER("p50_then_ns", REAL, p50_then_ns),
+	VER("p95_now_ns", REAL, p95_now_ns),
+	VER("p95_then_ns", REAL, p95_then_ns),
+	VER("p99_now_ns", REAL, p99_now_ns),
+	VER("p99_then_ns", REAL, p99_then_ns),
+	VER("\"key\"", TEXT, key),
+	VER("key_r", REAL, key_r),
+	VER("key_p", REAL, key_p),
+	VER("key_n", U32, key_n),
+	VER("slowest_high", U64, slowest.high),
+	VER("slowest_low", U64, slowest.low),
+	VER("slowest_ns", U64, slowest_ns),
+	VER("fastest_high", U64, fastest.high),
+	VER("fastest_low", U64, fastest.low),
+	VER("fastest_ns", U64, fastest_ns),
 	VER("when_ns", U64, when.ns),
 };
 
-#define SWI(name, kind, member) { name, kind, offsetof(struct switched, member), 1 }
+#define SWI(name, kind, member)                                  \
+	{                                                        \
+		name, kind, offsetof(struct switched, member), 1 \
+	}
 static const struct column switched_columns[] = {
-	SWI("run", REF, run), SWI("hypothesis", REF, hypothesis), SWI("cycle", U32, cycle), SWI("\"on\"", FLAG, on),
-	SWI("tracepoint", TEXT, tracepoint), SWI("why", TEXT, why), SWI("when_ns", U64, when.ns),
+	SWI("run", REF, run),
+	SWI("hypothesis", REF, hypothesis),
+	SWI("cycle", U32, cycle),
+	SWI("\"on\"", FLAG, on),
+	SWI("tracepoint", TEXT, tracepoint),
+	SWI("why", TEXT, why),
+	SWI("when_ns", U64, when.ns),
 };
 
-#define EVI(name, kind, member) { name, kind, offsetof(struct evidence, member), 2 }
+#define EVI(name, kind, member)                                  \
+	{                                                        \
+		name, kind, offsetof(struct evidence, member), 2 \
+	}
 static const struct column evidence_columns[] = {
-	EVI("run", U64, run), EVI("hypothesis", U64, hypothesis), EVI("trace_high", U64, trace.high),
-	EVI("trace_low", U64, trace.low), EVI("total_ns", U64, total_ns), EVI("edge_ns", U64, edge_ns),
+	EVI("run", U64, run),
+	EVI("hypothesis", U64, hypothesis),
+	EVI("trace_high", U64, trace.high),
+	EVI("trace_low", U64, trace.low),
+	EVI("total_ns", U64, total_ns),
+	EVI("edge_ns", U64, edge_ns),
 };
 
-#define AUD(name, kind, member) { name, kind, offsetof(struct audit, member), 3 }
+#define AUD(name, kind, member)                               \
+	{                                                     \
+		name, kind, offsetof(struct audit, member), 3 \
+	}
 static const struct column audit_columns[] = {
-	AUD("when_ns", U64, when.ns), AUD("uid", U64, uid), AUD("user", TEXT, user), AUD("pid", U64, pid),
-	AUD("asked", TEXT, asked), AUD("outcome", U32, outcome), AUD("run", REF, run), AUD("times", U64, times),
+	AUD("when_ns", U64, when.ns),
+	AUD("uid", U64, uid),
+	AUD("user", TEXT, user),
+	AUD("pid", U64, pid),
+	AUD("asked", TEXT, asked),
+	AUD("outcome", U32, outcome),
+	AUD("run", REF, run),
+	AUD("times", U64, times),
 	AUD("words", TEXT, words),
 };
 
-#define TABLE(name, since, replaces) \
-	{ #name, name##_columns, sizeof name##_columns / sizeof name##_columns[0], since, replaces, sizeof(struct name) }
+#define TABLE(name, since, replaces)                                                   \
+	{                                                                              \
+#name, name##_columns,                                                 \
+		    sizeof name##_columns / sizeof name##_columns[0], since, replaces, \
+						sizeof(struct name)                    \
+	}
 const struct table_info store_tables[TABLES] = {
 	[TABLE_RUN] = TABLE(run, 1, true),
 	[TABLE_HYPOTHESIS] = TABLE(hypothesis, 1, true),
@@ -155,8 +251,8 @@ row_prepare_put(struct store *s, enum table t, struct err *e)
 	for (unsigned i = 1; info->replaces && i < info->ncolumns; i++)
 		buf_printf(&b, "%s%s = excluded.%s", i > 1 ? ", " : "", c[i].name, c[i].name);
 	buf_u8(&b, 0);
-	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", s->path) :
-	    database_prepare(s->db, s->path, (const char *)b.data, &s->put[t], e);
+	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", s->path)
+	              : database_prepare(s->db, s->path, (const char *)b.data, &s->put[t], e);
 	buf_release(&b);
 	return rc;
 }
@@ -197,7 +293,9 @@ read_column(sqlite3_stmt *q, int i, const struct column *c, void *row)
 		*at = (char)sqlite3_column_int(q, i);
 		break;
 	case REAL:
-		*(double *)at = sqlite3_column_type(q, i) == SQLITE_NULL ? NAN : sqlite3_column_double(q, i);
+		*(double *)at = sqlite3_column_type(q, i) == SQLITE_NULL
+		                    ? NAN
+		                    : sqlite3_column_double(q, i);
 		break;
 	case TEXT:
 		return hypothesis_text((char **)at, (const char *)sqlite3_column_text(q, i));
@@ -245,7 +343,7 @@ row_keep(struct forest *f, enum table t, void *row, struct err *e)
 		break;
 	case TABLE_SWITCHED:
 		rc = forest_put_switched(f, row, e);
-		row_release(t, row);	/* it was copied */
+		row_release(t, row); /* it was copied */
 		return rc;
 	case TABLE_EVIDENCE:
 		return forest_put_evidence(f, row, e);

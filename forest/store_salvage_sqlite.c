@@ -22,16 +22,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FEEL = 4096 };	/* so many ids one by one */
+enum { FEEL = 4096 }; /* so many ids one by one */
 
 struct rescue {
 	const char *from;
 	char *copy, *copy_wal;
-	bool copied;		/* they are ours */
-	struct store source;	/* on the copy */
+	bool copied;         /* they are ours */
+	struct store source; /* on the copy */
 	int version;
 	struct forest *forest;
-	struct verdict *verdicts;	/* until all are there: ranks are put right */
+	struct verdict *verdicts; /* until all are there: ranks are put right */
 	size_t nverdicts, verdicts_cap;
 	struct salvaged *ret;
 };
@@ -50,8 +50,9 @@ union row {
 static int
 copy_err(const char *path, struct err *e)
 {
-	return errno == ENOSPC || errno == EDQUOT ? err_set(e, ERR_FULL, "%s: no space left on its disk; free some", path) :
-	    err_set(e, ERR_STORE, "%s: %s", path, strerror(errno));
+	return errno == ENOSPC || errno == EDQUOT
+	           ? err_set(e, ERR_FULL, "%s: no space left on its disk; free some", path)
+	           : err_set(e, ERR_STORE, "%s: %s", path, strerror(errno));
 }
 
 /* A place of the disk that cannot be read becomes a hole: SQLite will say which pages that were. */
@@ -108,7 +109,8 @@ not_in_use(const char *from, struct err *e)
 	}
 	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
 		if (fcntl(fd, F_OFD_SETLK, &whole) < 0)
-			rc = err_set(e, ERR_BUSY, "%s: a controller has it; stop that one first", from);
+			rc = err_set(
+			    e, ERR_BUSY, "%s: a controller has it; stop that one first", from);
 		close(fd);
 	}
 	free(path);
@@ -123,14 +125,16 @@ make_copy(struct rescue *r, const char *to, struct err *e)
 	int rc;
 
 	if (access(to, F_OK) == 0)
-		return err_set(e, ERR_STORE, "%s: is there already, and stays as it is; name a new file", to);
+		return err_set(
+		    e, ERR_STORE, "%s: is there already, and stays as it is; name a new file", to);
 	if ((rc = not_in_use(r->from, e)) < 0)
 		return rc;
-	if (asprintf(&r->copy, "%s.copy", to) < 0 || asprintf(&r->copy_wal, "%s.copy-wal", to) < 0 ||
-	    asprintf(&wal, "%s-wal", r->from) < 0)
+	if (asprintf(&r->copy, "%s.copy", to) < 0 ||
+	    asprintf(&r->copy_wal, "%s.copy-wal", to) < 0 || asprintf(&wal, "%s-wal", r->from) < 0)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", r->from);
 	if (access(r->copy, F_OK) == 0 || access(r->copy_wal, F_OK) == 0) {
-		rc = err_set(e, ERR_STORE, "%s: is there already, and is needed for a copy; move it away", r->copy);
+		rc = err_set(e, ERR_STORE,
+		    "%s: is there already, and is needed for a copy; move it away", r->copy);
 	} else {
 		r->copied = true;
 		if ((rc = copy_file(r->from, r->copy, true, e)) == 0)
@@ -145,11 +149,11 @@ open_copy(struct rescue *r, struct err *e)
 {
 	int rc;
 
-	r->source.path = (char *)r->from;	/* whose words are meant */
+	r->source.path = (char *)r->from; /* whose words are meant */
 	if (sqlite3_open_v2(r->copy, &r->source.db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return database_err(e, r->source.db, r->from);
-	if ((rc = database_identify(r->source.db, r->from, "hypothesis forest", DATABASE_FOREST, STORE_SCHEMA, &r->version,
-	    e)) < 0)
+	if ((rc = database_identify(r->source.db, r->from, "hypothesis forest", DATABASE_FOREST,
+		 STORE_SCHEMA, &r->version, e)) < 0)
 		return rc;
 	return r->version > 0 ? 0 : err_set(e, ERR_STORE, "%s: nothing of it can be read", r->from);
 }
@@ -183,7 +187,8 @@ keep(struct rescue *r, enum table t, sqlite3_stmt *q, struct err *e)
 	memset(&row, 0, sizeof row);
 	if (!row_read(q, t, &row))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", r->from);
-	rc = t == TABLE_VERDICT ? keep_verdict(r, &row.verdict, e) : row_keep(r->forest, t, &row, e);
+	rc = t == TABLE_VERDICT ? keep_verdict(r, &row.verdict, e)
+	                        : row_keep(r->forest, t, &row, e);
 	if (rc != ERR_INPUT)
 		return rc;
 	r->ret->orphans++;
@@ -202,7 +207,7 @@ read_on(struct rescue *r, enum table t, sqlite3_stmt *q, int64_t *at, struct err
 	while ((step = sqlite3_step(q)) == SQLITE_ROW && rc == 0) {
 		int64_t id = sqlite3_column_int64(q, (int)store_tables[t].ncolumns);
 
-		if (id < *at)	/* out of order: it is the page that is wrong */
+		if (id < *at) /* out of order: it is the page that is wrong */
 			break;
 		rc = keep(r, t, q, e);
 		if (id == INT64_MAX) {
@@ -269,8 +274,8 @@ prepare_reading(struct rescue *r, enum table t, sqlite3_stmt **q, struct err *e)
 	row_select(&b, t, r->version, ", it.rowid");
 	buf_printf(&b, " NOT INDEXED WHERE it.rowid >= ? ORDER BY it.rowid");
 	buf_u8(&b, 0);
-	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", r->from) :
-	    database_prepare(r->source.db, r->from, (const char *)b.data, q, e);
+	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", r->from)
+	              : database_prepare(r->source.db, r->from, (const char *)b.data, q, e);
 	buf_release(&b);
 	return rc;
 }
@@ -282,13 +287,13 @@ read_table(struct rescue *r, enum table t, struct err *e)
 	int64_t at = INT64_MIN;
 	int rc = prepare_reading(r, t, &q, e);
 
-	if (rc < 0 && rc != ERR_MEMORY) {	/* not even what it is made of is known */
+	if (rc < 0 && rc != ERR_MEMORY) { /* not even what it is made of is known */
 		r->ret->unreadable++;
 		return 0;
 	}
 	while (rc == 0 && (rc = read_on(r, t, q, &at, e)) == READ_GAP) {
 		r->ret->unreadable++;
-		at = at < 0 ? 0 : at;	/* ours begin at 1 */
+		at = at < 0 ? 0 : at; /* ours begin at 1 */
 		rc = 0;
 		if (!behind_gap(q, &at))
 			break;
@@ -328,7 +333,7 @@ put_verdicts(struct rescue *r, struct err *e)
 		run = v->run;
 		v->rank = rank + 1;
 		rc = row_keep(r->forest, TABLE_VERDICT, v, e);
-		memset(v, 0, sizeof *v);	/* kept or released */
+		memset(v, 0, sizeof *v); /* kept or released */
 		if (rc == 0) {
 			rank++;
 			r->ret->verdicts++;
@@ -377,7 +382,9 @@ read_all(struct rescue *r, struct err *e)
 	if (rc < 0)
 		return rc;
 	count(r);
-	return r->ret->runs + r->ret->audits > 0 ? 0 : err_set(e, ERR_STORE, "%s: nothing of it can be read", r->from);
+	return r->ret->runs + r->ret->audits > 0
+	           ? 0
+	           : err_set(e, ERR_STORE, "%s: nothing of it can be read", r->from);
 }
 
 static int
@@ -428,7 +435,8 @@ store_salvage(const char *from, const char *to, struct salvaged *ret, struct err
 	memset(ret, 0, sizeof *ret);
 	if (r.forest == NULL)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", from);
-	else if ((rc = make_copy(&r, to, e)) == 0 && (rc = open_copy(&r, e)) == 0 && (rc = read_all(&r, e)) == 0)
+	else if ((rc = make_copy(&r, to, e)) == 0 && (rc = open_copy(&r, e)) == 0 &&
+		 (rc = read_all(&r, e)) == 0)
 		rc = write_new(&r, to, e);
 	rescue_release(&r);
 	return rc;

@@ -69,13 +69,15 @@ static const char *const steps[] = {
 	" hypothesis INTEGER NOT NULL REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
 	" trace_high INTEGER NOT NULL, trace_low INTEGER NOT NULL,"
 	" total_ns INTEGER NOT NULL, edge_ns INTEGER NOT NULL) STRICT;"
-	/* SQLite looks for all that might refer to a new row while any reference is open, as a verdict's is. */
+	/* SQLite looks for all that might refer to a new row while any reference is open, as a
+	   verdict's is. */
 	"CREATE INDEX run_verdict ON run (verdict);"
 	"CREATE INDEX hypothesis_parent ON hypothesis (parent);"
 	"CREATE INDEX switched_hypothesis ON switched (hypothesis);"
 	"CREATE INDEX evidence_hypothesis ON evidence (hypothesis);",
 	"ALTER TABLE run ADD COLUMN \"by\" TEXT NOT NULL DEFAULT '';"
-	/* Its run is no reference: who asked for what stays known for as long as history goes, whatever had to go before. */
+	/* Its run is no reference: who asked for what stays known for as long as history goes,
+	   whatever had to go before. */
 	"CREATE TABLE audit ("
 	" when_ns INTEGER NOT NULL, uid INTEGER NOT NULL, user TEXT NOT NULL, pid INTEGER NOT NULL,"
 	" asked TEXT NOT NULL, outcome INTEGER NOT NULL, run INTEGER, times INTEGER NOT NULL,"
@@ -95,9 +97,12 @@ damaged(const char *path, const char *words, struct err *e)
 
 	while ((page = strcasestr(page, "page ")) != NULL && strspn(page + 5, "0123456789") == 0)
 		page += 5;
-	return err_set(e, ERR_STORE, "%s: is damaged%s%.*s (%.120s); hone forest --salvage %s NEW saves what can be read of "
-	    "it, or put a copy in its place", path, page != NULL ? " at page " : "",
-	    page != NULL ? (int)strspn(page + 5, "0123456789") : 0, page != NULL ? page + 5 : "", words, path);
+	return err_set(e, ERR_STORE,
+	    "%s: is damaged%s%.*s (%.120s); hone forest --salvage %s NEW saves what can be read of "
+	    "it, or put a copy in its place",
+	    path, page != NULL ? " at page " : "",
+	    page != NULL ? (int)strspn(page + 5, "0123456789") : 0, page != NULL ? page + 5 : "",
+	    words, path);
 }
 
 int
@@ -131,7 +136,8 @@ lock_err(const char *path, struct err *e)
 {
 	if (errno == ENOSPC || errno == EDQUOT)
 		return err_set(e, ERR_FULL, "%s: no space left on its disk; free some", path);
-	return err_set(e, ERR_STORE, "%s.lock: %s; does its folder exist, and may it be written?", path, strerror(errno));
+	return err_set(e, ERR_STORE, "%s.lock: %s; does its folder exist, and may it be written?",
+	    path, strerror(errno));
 }
 
 static int
@@ -142,8 +148,9 @@ locked_by(const char *path, int fd, struct err *e)
 	if (pread(fd, pid, sizeof pid - 1, 0) <= 0)
 		snprintf(pid, sizeof pid, "not known");
 	pid[strcspn(pid, "\n")] = '\0';
-	return err_set(e, ERR_BUSY, "%s: another controller has it (pid %s); stop that one, or name another database",
-	    path, pid);
+	return err_set(e, ERR_BUSY,
+	    "%s: another controller has it (pid %s); stop that one, or name another database", path,
+	    pid);
 }
 
 /*
@@ -165,7 +172,8 @@ lock(struct store *s, const char *real, struct err *e)
 	if (s->lock < 0)
 		return lock_err(s->path, e);
 	if (fcntl(s->lock, F_OFD_SETLK, &whole) < 0)
-		return errno == EAGAIN || errno == EACCES ? locked_by(s->path, s->lock, e) : lock_err(s->path, e);
+		return errno == EAGAIN || errno == EACCES ? locked_by(s->path, s->lock, e)
+		                                          : lock_err(s->path, e);
 	if (ftruncate(s->lock, 0) < 0 || pwrite(s->lock, pid, (size_t)len, 0) != len)
 		return lock_err(s->path, e);
 	return 0;
@@ -180,7 +188,8 @@ step_up(struct store *s, int version, struct err *e)
 
 	if (rc < 0)
 		return rc;
-	snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d", DATABASE_FOREST, version + 1);
+	snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+	    DATABASE_FOREST, version + 1);
 	if ((rc = database_exec(s->db, s->path, steps[version], e)) == 0)
 		rc = database_exec(s->db, s->path, stamp, e);
 	return store_end(s, rc, e);
@@ -226,18 +235,24 @@ open_database(struct store *s, struct err *e)
 {
 	int version, rc;
 
-	if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+	    SQLITE_OK)
 		return database_err(e, s->db, s->path);
-	sqlite3_busy_timeout(s->db, 2000);	/* somebody who looks into it */
+	sqlite3_busy_timeout(s->db, 2000); /* somebody who looks into it */
 	if (sqlite3_db_readonly(s->db, "main") == 1)
-		return err_set(e, ERR_STORE, "%s: may not be written; change its permissions, or name another file", s->path);
-	if ((rc = database_identify(s->db, s->path, "hypothesis forest", DATABASE_FOREST, STORE_SCHEMA, &version, e)) < 0 ||
+		return err_set(e, ERR_STORE,
+		    "%s: may not be written; change its permissions, or name another file",
+		    s->path);
+	if ((rc = database_identify(s->db, s->path, "hypothesis forest", DATABASE_FOREST,
+		 STORE_SCHEMA, &version, e)) < 0 ||
 	    (rc = check_whole(s, e)) < 0)
 		return rc;
-	if (version == 0)	/* is heard only by a database in which nothing is yet */
+	if (version == 0) /* is heard only by a database in which nothing is yet */
 		sqlite3_exec(s->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL);
-	if ((rc = database_exec(s->db, s->path, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-	    "PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 4194304", e)) < 0)
+	if ((rc = database_exec(s->db, s->path,
+		 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+		 "PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 4194304",
+		 e)) < 0)
 		return rc;
 	for (; version < STORE_SCHEMA && rc == 0; version++)
 		rc = step_up(s, version, e);
@@ -248,7 +263,8 @@ static int
 prepare(struct store *s, struct err *e)
 {
 	int64_t rows = 0;
-	int rc = database_integer(s->db, s->path, "SELECT count(*) FROM (SELECT 1 FROM run LIMIT 1)", &rows, e);
+	int rc = database_integer(
+	    s->db, s->path, "SELECT count(*) FROM (SELECT 1 FROM run LIMIT 1)", &rows, e);
 
 	s->loaded = rows == 0;
 	for (enum table t = 0; t < TABLES && rc == 0; t++)
@@ -266,11 +282,11 @@ store_open(struct store **ret, const char *path, struct err *e)
 	if (s == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
 	s->lock = -1;
-	real = realpath(path, NULL);	/* two names of one file are one database, with one lock */
+	real = realpath(path, NULL); /* two names of one file are one database, with one lock */
 	if ((s->path = strdup(path)) == NULL)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", path);
-	else if ((rc = lock(s, real != NULL ? real : path, e)) == 0 && ((rc = open_database(s, e)) < 0 ||
-	    (rc = prepare(s, e)) < 0))
+	else if ((rc = lock(s, real != NULL ? real : path, e)) == 0 &&
+		 ((rc = open_database(s, e)) < 0 || (rc = prepare(s, e)) < 0))
 		rc = store_failed(s, rc, e);
 	free(real);
 	if (rc < 0) {
@@ -326,7 +342,8 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 	if (c->nruns + c->nhypotheses + c->nverdicts + c->nswitched + c->nevidence + c->naudit == 0)
 		return 0;
 	if (!s->loaded)
-		return err_set(e, ERR_STORE, "%s: holds diagnoses that were not loaded, and would be written over", s->path);
+		return err_set(e, ERR_STORE,
+		    "%s: holds diagnoses that were not loaded, and would be written over", s->path);
 	if ((rc = store_begin(s, e)) < 0 || (rc = store_end(s, write_changes(s, c, e), e)) < 0)
 		return rc;
 	forest_written(f);
@@ -339,13 +356,21 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 static int
 read_rows(struct store *s, sqlite3_stmt *q, enum table t, struct forest *f, struct err *e)
 {
-	union { struct run r; struct hypothesis h; struct verdict v; struct switched s; struct evidence e; struct audit a; } row;
+	union {
+		struct run r;
+		struct hypothesis h;
+		struct verdict v;
+		struct switched s;
+		struct evidence e;
+		struct audit a;
+	} row;
 	struct err why;
 	int rc = 0, step;
 
 	while ((step = sqlite3_step(q)) == SQLITE_ROW && rc == 0) {
 		memset(&row, 0, sizeof row);
-		rc = row_read(q, t, &row) ? row_keep(f, t, &row, &why) : err_set(&why, ERR_MEMORY, "out of memory");
+		rc = row_read(q, t, &row) ? row_keep(f, t, &row, &why)
+		                          : err_set(&why, ERR_MEMORY, "out of memory");
 	}
 	if (rc == ERR_INPUT)
 		return damaged(s->path, why.text, e);
@@ -359,13 +384,18 @@ load(struct store *s, struct forest *f, enum table t, int64_t since_ns, struct e
 {
 	static const char *const which[TABLES] = {
 		[TABLE_RUN] = "WHERE it.begun_ns >= ?1 OR it.ended_ns = 0 ORDER BY it.id",
-		[TABLE_HYPOTHESIS] = "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.id",
-		[TABLE_VERDICT] = "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0"
+		[TABLE_HYPOTHESIS] =
+		    "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.id",
+		[TABLE_VERDICT] =
+		    "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0"
 		    " ORDER BY it.run, it.rank",
-		[TABLE_SWITCHED] = "LEFT JOIN run ON run.id = it.run WHERE (it.run IS NULL AND it.when_ns >= ?1)"
+		[TABLE_SWITCHED] =
+		    "LEFT JOIN run ON run.id = it.run WHERE (it.run IS NULL AND it.when_ns >= ?1)"
 		    " OR run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
-		[TABLE_EVIDENCE] = "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
-		[TABLE_AUDIT] = "WHERE it.when_ns >= ?1 AND it.rowid > (SELECT max(rowid) - ?2 FROM audit) ORDER BY it.rowid",
+		[TABLE_EVIDENCE] =
+		    "JOIN run ON run.id = it.run WHERE run.begun_ns >= ?1 OR run.ended_ns = 0 ORDER BY it.rowid",
+		[TABLE_AUDIT] =
+		    "WHERE it.when_ns >= ?1 AND it.rowid > (SELECT max(rowid) - ?2 FROM audit) ORDER BY it.rowid",
 	};
 	struct buf b = { 0 };
 	sqlite3_stmt *q = NULL;
@@ -374,8 +404,8 @@ load(struct store *s, struct forest *f, enum table t, int64_t since_ns, struct e
 	row_select(&b, t, STORE_SCHEMA, "");
 	buf_printf(&b, " %s", which[t]);
 	buf_u8(&b, 0);
-	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", s->path) :
-	    database_prepare(s->db, s->path, (const char *)b.data, &q, e);
+	rc = b.failed ? err_set(e, ERR_MEMORY, "%s: out of memory", s->path)
+	              : database_prepare(s->db, s->path, (const char *)b.data, &q, e);
 	buf_release(&b);
 	if (rc == 0) {
 		sqlite3_bind_int64(q, 1, since_ns);
@@ -391,14 +421,17 @@ int
 store_load(struct store *s, struct forest *f, unsigned days, struct err *e)
 {
 	const int64_t day_ns = 86400000000000, century = 36525;
-	int64_t since_ns = days == 0 || days > century ? INT64_MIN : clock_wall().ns - days * day_ns;
+	int64_t since_ns = days == 0 || days > century ? INT64_MIN
+	                                               : clock_wall().ns - days * day_ns;
 	int64_t run = 0, hypothesis = 0;
 	int rc = 0;
 
 	for (enum table t = 0; t < TABLES && rc == 0; t++)
 		rc = load(s, f, t, since_ns, e);
-	if (rc < 0 || (rc = database_integer(s->db, s->path, "SELECT max(id) FROM run", &run, e)) < 0 ||
-	    (rc = database_integer(s->db, s->path, "SELECT max(id) FROM hypothesis", &hypothesis, e)) < 0)
+	if (rc < 0 ||
+	    (rc = database_integer(s->db, s->path, "SELECT max(id) FROM run", &run, e)) < 0 ||
+	    (rc = database_integer(
+		 s->db, s->path, "SELECT max(id) FROM hypothesis", &hypothesis, e)) < 0)
 		return store_failed(s, rc, e);
 	forest_continue(f, (uint64_t)run, (uint64_t)hypothesis);
 	s->loaded = true;

@@ -30,7 +30,8 @@ verdict_copy(struct verdict *to, const struct verdict *from)
 	*to = *from;
 	to->from = to->to = to->path = to->tracepoint = to->words = to->key = NULL;
 	if (hypothesis_text(&to->from, from->from) && hypothesis_text(&to->to, from->to) &&
-	    hypothesis_text(&to->path, from->path) && hypothesis_text(&to->tracepoint, from->tracepoint) &&
+	    hypothesis_text(&to->path, from->path) &&
+	    hypothesis_text(&to->tracepoint, from->tracepoint) &&
 	    hypothesis_text(&to->words, from->words) && hypothesis_text(&to->key, from->key))
 		return true;
 	verdict_release(to);

@@ -16,34 +16,36 @@ enum verdict_kind {
 #undef VERDICT
 };
 
-const char *verdict_word(enum verdict_kind k);	/* "place"; "?" for none of them */
+const char *verdict_word(enum verdict_kind k); /* "place"; "?" for none of them */
 
 struct verdict {
-	uint64_t run, hypothesis;	/* the hypothesis that ended the search: unique */
-	uint32_t rank;			/* in its run, from 1: the sure ones first, then by what the problem costs; final when the run has ended */
+	uint64_t run, hypothesis; /* the hypothesis that ended the search: unique */
+	uint32_t rank; /* in its run, from 1: the sure ones first, then by what the problem costs;
+	                  final when the run has ended */
 	enum verdict_kind kind;
-	enum problem problem;		/* UNPREDICTABLE or SLOW */
-	char *from, *to;		/* labels: the edge */
-	char *path;			/* of the group: labels and brackets of loops, one on each line */
-	char *tracepoint;		/* SEPARATED: the label that tells slow from fast; else "" */
-	char *words;			/* all of it in a sentence */
-	uint64_t traces;		/* that it was measured with */
-	double confidence;		/* of all intervals here */
+	enum problem problem; /* UNPREDICTABLE or SLOW */
+	char *from, *to;      /* labels: the edge */
+	char *path;           /* of the group: labels and brackets of loops, one on each line */
+	char *tracepoint;     /* SEPARATED: the label that tells slow from fast; else "" */
+	char *words;          /* all of it in a sentence */
+	uint64_t traces;      /* that it was measured with */
+	double confidence;    /* of all intervals here */
 	double mean_ns, cv, share, share_low, share_high, latency_share;
-	double probability;		/* that the group is beyond its threshold; see variance.h */
+	double probability; /* that the group is beyond its threshold; see variance.h */
 	double cost_ns;
 	/* what would be, were the edge always at its median; not a number: not known */
 	double cv_now, cv_then, cv_then_low, cv_then_high;
 	double p50_then_ns, p95_now_ns, p95_then_ns, p99_now_ns, p99_then_ns;
-	char *key;			/* "label.field" that explains; "" */
+	char *key; /* "label.field" that explains; "" */
 	double key_r, key_p;
 	uint32_t key_n;
-	struct trace_id slowest, fastest;	/* exemplars; 0: none */
+	struct trace_id slowest, fastest; /* exemplars; 0: none */
 	int64_t slowest_ns, fastest_ns;
 	struct wall when;
 };
 
-bool verdict_sure(const struct verdict *v);	/* its edge has some of the problem: the share's interval lies above 0 */
+bool verdict_sure(const struct verdict
+	*v); /* its edge has some of the problem: the share's interval lies above 0 */
 
 /* Copies texts; false: out of memory (*to is then empty). Release frees texts. */
 bool verdict_copy(struct verdict *to, const struct verdict *from);
@@ -53,7 +55,7 @@ void verdict_release(struct verdict *v);
 struct evidence {
 	struct trace_id trace;
 	uint64_t run, hypothesis;
-	int64_t total_ns, edge_ns;	/* response time; of that inside the hypothesis' edge */
+	int64_t total_ns, edge_ns; /* response time; of that inside the hypothesis' edge */
 };
 
 #endif

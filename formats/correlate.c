@@ -18,38 +18,41 @@ enum {
 	BATCH_RECORDS = 8192,
 	NODES_MAX = 4096,
 	LABELS_MAX = 60000,
-	NAMED_MAX = 50000,	/* of these: further names of requests and units are all "(other)" */
+	NAMED_MAX = 50000, /* of these: further names of requests and units are all "(other)" */
 	NAME_MAX_BYTES = 63,
 	RULE_MAX = 512
 };
 
-#define SLACK_NS    INT64_C(1000000000)
-#define SKEW_NS     INT64_C(100000000)	/* of machines whose wall clocks NTP keeps, with plenty to spare */
-#define PATIENCE_NS INT64_C(600000000000)	/* a request that takes longer is taken for one that never ends */
-#define END_NS      (INT64_MAX / 2)
+#define SLACK_NS INT64_C(1000000000)
+#define SKEW_NS \
+	INT64_C(100000000) /* of machines whose wall clocks NTP keeps, with plenty to spare */
+#define PATIENCE_NS \
+	INT64_C(600000000000) /* a request that takes longer is taken for one that never ends */
+#define END_NS (INT64_MAX / 2)
 
-struct pile {			/* a node's records that were not assembled yet */
+struct pile { /* a node's records that were not assembled yet */
 	bool joined;
 	struct record *records;
 	struct loss losses[8];
 	uint32_t nrecords, nlosses;
-	struct mapper *mapper;	/* NULL: none was needed yet */
+	struct mapper *mapper; /* NULL: none was needed yet */
 };
 
 struct correlate {
 	struct reading *reading;
 	struct assemble *assemble;
 	struct pile *piles;
-	uint32_t npiles, count;		/* count: of records in all piles */
-	struct arena arena;		/* values and texts of the piles */
-	struct arena names;		/* of labels */
-	struct texts *keys;		/* kind and text of each label */
+	uint32_t npiles, count; /* count: of records in all piles */
+	struct arena arena;     /* values and texts of the piles */
+	struct arena names;     /* of labels */
+	struct texts *keys;     /* kind and text of each label */
 	struct batch_label *labels;
 	uint32_t labels_cap;
-	int64_t  newest_ns;
-	uint64_t events, placed, threadless, foreign;	/* foreign: of programs that the mapping is not of */
-	struct mapping *pair;		/* of the rule; NULL: none */
-	const struct mapping *map;	/* that, or the reading's; NULL: by context alone */
+	int64_t newest_ns;
+	uint64_t events, placed, threadless,
+	    foreign;               /* foreign: of programs that the mapping is not of */
+	struct mapping *pair;      /* of the rule; NULL: none */
+	const struct mapping *map; /* that, or the reading's; NULL: by context alone */
 };
 
 static int
@@ -58,10 +61,12 @@ read_rule(struct mapping **ret, const char *rule, struct err *e)
 	char words[RULE_MAX], *dots;
 
 	if (strncmp(rule, "thread=", 7) != 0 || strlen(rule) - 7 >= sizeof words)
-		return err_set(e, ERR_INPUT, "must be thread=BEGIN..END, e.g. thread=nfs:rpc_begin..nfs:rpc_end");
+		return err_set(e, ERR_INPUT,
+		    "must be thread=BEGIN..END, e.g. thread=nfs:rpc_begin..nfs:rpc_end");
 	snprintf(words, sizeof words, "%s", rule + 7);
 	if ((dots = strstr(words, "..")) == NULL || dots == words || dots[2] == '\0')
-		return err_set(e, ERR_INPUT, "names no pair of events; it must be thread=BEGIN..END");
+		return err_set(
+		    e, ERR_INPUT, "names no pair of events; it must be thread=BEGIN..END");
 	*dots = '\0';
 	return map_of_pair(ret, words, dots + 2, e);
 }
@@ -141,8 +146,13 @@ flush(struct correlate *c, int64_t watermark_ns, struct err *e)
 
 	for (uint32_t i = 0; i < c->npiles && rc == 0; i++) {
 		struct pile *p = &c->piles[i];
-		struct batch b = { .watermark_ns = watermark_ns, .nlabels = texts_count(c->keys), .labels = c->labels,
-			.nrecords = p->nrecords, .records = p->records, .nlosses = p->nlosses, .losses = p->losses };
+		struct batch b = { .watermark_ns = watermark_ns,
+			.nlabels = texts_count(c->keys),
+			.labels = c->labels,
+			.nrecords = p->nrecords,
+			.records = p->records,
+			.nlosses = p->nlosses,
+			.losses = p->losses };
 
 		if (!p->joined)
 			continue;
@@ -193,7 +203,8 @@ none:
 }
 
 static bool
-add_label(struct correlate *c, enum record_kind kind, const char *text, uint32_t len, const struct tracer_event *v)
+add_label(struct correlate *c, enum record_kind kind, const char *text, uint32_t len,
+    const struct tracer_event *v)
 {
 	uint32_t n = texts_count(c->keys) - 1;
 	struct batch_label *l;
@@ -210,7 +221,8 @@ add_label(struct correlate *c, enum record_kind kind, const char *text, uint32_t
 	for (uint32_t i = 0; fields != NULL && i < v->nfields; i++)
 		if ((fields[i] = arena_text(&c->names, v->fields[i], strlen(v->fields[i]))) == NULL)
 			return false;
-	c->labels[n] = (struct batch_label){ kind, len, v->nfields, arena_text(&c->names, text, len), fields };
+	c->labels[n] = (struct batch_label){ kind, len, v->nfields,
+		arena_text(&c->names, text, len), fields };
 	return fields != NULL && c->labels[n].text != NULL;
 }
 
@@ -221,16 +233,18 @@ put_clean(char *out, struct text t, size_t most, bool slash)
 	size_t len = t.len < most ? t.len : most;
 
 	for (size_t i = 0; i < len; i++)
-		out[i] = (unsigned char)t.s[i] < 0x20 || t.s[i] == 0x7f || (slash && t.s[i] == '/') ? '_' : t.s[i];
+		out[i] = (unsigned char)t.s[i] < 0x20 || t.s[i] == 0x7f || (slash && t.s[i] == '/')
+		             ? '_'
+		             : t.s[i];
 	text_clean(out, len);
 	return len;
 }
 
-/* The number of "service/event", or of "service/event(name)"; past NAMED_MAX names are "(other)". UINT32_MAX: out of memory, or
- * over LABELS_MAX. */
+/* The number of "service/event", or of "service/event(name)"; past NAMED_MAX names are "(other)".
+ * UINT32_MAX: out of memory, or over LABELS_MAX. */
 static uint32_t
-label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *v, struct text event,
-    const struct text *name)
+label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *v,
+    struct text event, const struct text *name)
 {
 	static const struct text other = { "(other)", 7 };
 	struct text unknown = { "unknown", 7 };
@@ -239,7 +253,8 @@ label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *
 	uint32_t id;
 
 	key[0] = (char)('0' + kind);
-	len += put_clean(key + len, v->service.len > 0 ? v->service : unknown, NAME_MAX_BYTES, true);
+	len += put_clean(
+	    key + len, v->service.len > 0 ? v->service : unknown, NAME_MAX_BYTES, true);
 	key[len++] = '/';
 	len += put_clean(key + len, event, 200, false);
 	if (name != NULL) {
@@ -253,15 +268,18 @@ label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *
 		reading_skip(c->reading, SKIP_NAMES, NULL, "%.*s", (int)len - 1, key + 1);
 		return label_of(c, kind, v, event, &other);
 	}
-	if (texts_count(c->keys) >= LABELS_MAX || (id = texts_intern(c->keys, key, len)) == UINT32_MAX ||
+	if (texts_count(c->keys) >= LABELS_MAX ||
+	    (id = texts_intern(c->keys, key, len)) == UINT32_MAX ||
 	    !add_label(c, kind, key + 1, (uint32_t)len - 1, v))
 		return UINT32_MAX;
 	return id;
 }
 
-/* The event's values, put in the order of the fields that its label was first seen with. Texts stay where they are. */
+/* The event's values, put in the order of the fields that its label was first seen with. Texts stay
+ * where they are. */
 static void
-arrange(const struct correlate *c, const struct tracer_event *v, uint32_t label, struct value to[RECORD_VALUES_MAX])
+arrange(const struct correlate *c, const struct tracer_event *v, uint32_t label,
+    struct value to[RECORD_VALUES_MAX])
 {
 	const struct batch_label *l = &c->labels[label];
 
@@ -292,11 +310,13 @@ keep_values(struct correlate *c, const struct value *values, uint32_t n)
 static int
 no_label(struct err *e)
 {
-	return err_set(e, ERR_MEMORY, "more than %d different events, or no memory for them", LABELS_MAX);
+	return err_set(
+	    e, ERR_MEMORY, "more than %d different events, or no memory for them", LABELS_MAX);
 }
 
 static int
-add_record(struct correlate *c, const struct tracer_event *v, uint32_t label, struct record r, struct err *e)
+add_record(struct correlate *c, const struct tracer_event *v, uint32_t label, struct record r,
+    struct err *e)
 {
 	struct value values[RECORD_VALUES_MAX];
 	struct pile *p = pile_of(c, v->node, e);
@@ -326,16 +346,20 @@ static const struct {
 	const char *event;
 	enum record_kind kind;
 } structure[] = {
-	{ "hone:request_begin", RECORD_REQUEST_BEGIN }, { "hone:request_end", RECORD_REQUEST_END },
-	{ "hone:fork", RECORD_FORK }, { "hone:join", RECORD_JOIN },
-	{ "hone:unit_begin", RECORD_UNIT_BEGIN }, { "hone:unit_end", RECORD_UNIT_END },
+	{ "hone:request_begin", RECORD_REQUEST_BEGIN },
+	{ "hone:request_end", RECORD_REQUEST_END },
+	{ "hone:fork", RECORD_FORK },
+	{ "hone:join", RECORD_JOIN },
+	{ "hone:unit_begin", RECORD_UNIT_BEGIN },
+	{ "hone:unit_end", RECORD_UNIT_END },
 };
 
 static enum record_kind
 kind_of(struct text name)
 {
 	for (size_t i = 0; i < sizeof structure / sizeof structure[0]; i++)
-		if (name.len == strlen(structure[i].event) && memcmp(name.s, structure[i].event, name.len) == 0)
+		if (name.len == strlen(structure[i].event) &&
+		    memcmp(name.s, structure[i].event, name.len) == 0)
 			return structure[i].kind;
 	return RECORD_POINT;
 }
@@ -360,7 +384,10 @@ by_context(struct correlate *c, const struct tracer_event *v, struct err *e)
 		if (strcmp(v->fields[i], "name") == 0 && v->values[i].type == VALUE_TEXT) {
 			name = (struct text){ v->values[i].text, v->values[i].len };
 		} else if (strcmp(v->fields[i], "link_id") == 0) {
-			r.link_id = v->values[i].type == VALUE_UINT || v->values[i].type == VALUE_INT ? v->values[i].u : 0;
+			r.link_id = v->values[i].type == VALUE_UINT ||
+			                    v->values[i].type == VALUE_INT
+			                ? v->values[i].u
+			                : 0;
 		} else {
 			fields[rest.nfields] = v->fields[i];
 			values[rest.nfields++] = v->values[i];
@@ -384,14 +411,22 @@ mapper_of(struct correlate *c, uint32_t node, struct err *e)
 	return p->mapper;
 }
 
-/* What the mapper says of an event: its name and fields are those of its label, which are always the same. */
+/* What the mapper says of an event: its name and fields are those of its label, which are always
+ * the same. */
 static int
-ask_mapper(struct correlate *c, const struct tracer_event *v, uint32_t label, struct mapper_place *ret, struct err *e)
+ask_mapper(struct correlate *c, const struct tracer_event *v, uint32_t label,
+    struct mapper_place *ret, struct err *e)
 {
 	const struct batch_label *l = &c->labels[label];
 	struct value values[RECORD_VALUES_MAX];
-	struct mapper_event event = { .time_ns = v->time_ns, .pid = v->pid, .tid = v->tid, .name = strchr(l->text, '/') + 1,
-		.name_id = label, .nfields = l->nfields, .fields = l->fields, .values = values };
+	struct mapper_event event = { .time_ns = v->time_ns,
+		.pid = v->pid,
+		.tid = v->tid,
+		.name = strchr(l->text, '/') + 1,
+		.name_id = label,
+		.nfields = l->nfields,
+		.fields = l->fields,
+		.values = values };
 	struct mapper *m = mapper_of(c, v->node, e);
 
 	if (m == NULL)
@@ -402,10 +437,12 @@ ask_mapper(struct correlate *c, const struct tracer_event *v, uint32_t label, st
 
 /* A record that begins or ends the request, at the same time. */
 static int
-add_end(struct correlate *c, const struct tracer_event *v, enum record_kind kind, const struct mapper_place *place,
-    struct err *e)
+add_end(struct correlate *c, const struct tracer_event *v, enum record_kind kind,
+    const struct mapper_place *place, struct err *e)
 {
-	struct text event = { kind == RECORD_REQUEST_BEGIN ? "hone:request_begin" : "hone:request_end", 0 };
+	struct text event = {
+		kind == RECORD_REQUEST_BEGIN ? "hone:request_begin" : "hone:request_end", 0
+	};
 	struct text type = { place->type, (uint32_t)strlen(place->type) };
 	struct record r = { .trace_id = place->trace_id, .unit_id = place->unit_id };
 	struct tracer_event bare = *v;
@@ -432,11 +469,13 @@ by_mapping(struct correlate *c, const struct tracer_event *v, struct err *e)
 		return rc;
 	if (place.begins && (rc = add_end(c, v, RECORD_REQUEST_BEGIN, &place, e)) != 0)
 		return rc;
-	rc = add_record(c, v, label, (struct record){ .trace_id = place.trace_id, .unit_id = place.unit_id }, e);
+	rc = add_record(c, v, label,
+	    (struct record){ .trace_id = place.trace_id, .unit_id = place.unit_id }, e);
 	return rc != 0 || !place.ends ? rc : add_end(c, v, RECORD_REQUEST_END, &place, e);
 }
 
-/* Who has libhone's context knows it better, but for who asks for a pair of events; a program without a name may be any. */
+/* Who has libhone's context knows it better, but for who asks for a pair of events; a program
+ * without a name may be any. */
 static bool
 is_mapped(struct correlate *c, const struct tracer_event *v)
 {
@@ -446,7 +485,8 @@ is_mapped(struct correlate *c, const struct tracer_event *v)
 		return c->map != NULL;
 	if (v->has_context && v->trace_id != 0)
 		return false;
-	snprintf(name, sizeof name, "%.*s", (int)(v->service.len < 63 ? v->service.len : 63), v->service.s);
+	snprintf(name, sizeof name, "%.*s", (int)(v->service.len < 63 ? v->service.len : 63),
+	    v->service.s);
 	if (v->service.len == 0 || glob_matches(c->map->service, name))
 		return true;
 	c->foreign++;
@@ -461,16 +501,19 @@ correlate_event(struct correlate *c, const struct tracer_event *v, struct err *e
 }
 
 int
-correlate_loss(struct correlate *c, uint32_t node, uint64_t count, int64_t from_ns, int64_t to_ns, struct err *e)
+correlate_loss(struct correlate *c, uint32_t node, uint64_t count, int64_t from_ns, int64_t to_ns,
+    struct err *e)
 {
 	struct pile *p = pile_of(c, node, e);
 	struct loss *l;
 
 	if (p == NULL)
 		return ERR_MEMORY;
-	if (p->mapper != NULL && c->pair == NULL)	/* where pairs nest, one that lost its end would be in for long */
+	if (p->mapper != NULL &&
+	    c->pair == NULL) /* where pairs nest, one that lost its end would be in for long */
 		mapper_lost(p->mapper);
-	if (p->nlosses == sizeof p->losses / sizeof p->losses[0]) {	/* one that spans both is as true */
+	if (p->nlosses ==
+	    sizeof p->losses / sizeof p->losses[0]) { /* one that spans both is as true */
 		l = &p->losses[p->nlosses - 1];
 		l->count += count;
 		l->from_ns = from_ns < l->from_ns ? from_ns : l->from_ns;
@@ -498,7 +541,8 @@ count_skips(struct correlate *c)
 	assemble_counts(c->assemble, &n);
 	skip_many(c, SKIP_ROOTLESS, n.given_up_malformed + n.given_up_patience + n.incomplete,
 	    "a request whose begin or end is not in the trace");
-	skip_many(c, SKIP_SPLIT, n.given_up_memory, "too many requests at once for the memory they may take");
+	skip_many(c, SKIP_SPLIT, n.given_up_memory,
+	    "too many requests at once for the memory they may take");
 	skip_many(c, SKIP_LATE, n.late, "an event of a request that had ended long before");
 }
 
@@ -513,18 +557,22 @@ correlate_end(struct correlate *c, struct err *e)
 	if (c->placed > 0 || c->events == 0)
 		return 0;
 	if (c->map == NULL)
-		return err_set(e, ERR_INPUT, "none of its %llu events bears a request's id ($app.hone:trace_id): trace "
+		return err_set(e, ERR_INPUT,
+		    "none of its %llu events bears a request's id ($app.hone:trace_id): trace "
 		    "with libhone and its contexts, or say which events begin and end a request: --correlate "
-		    "thread=BEGIN..END, --map FILE", (unsigned long long)c->events);
+		    "thread=BEGIN..END, --map FILE",
+		    (unsigned long long)c->events);
 	if (c->threadless == c->events)
-		return err_set(e, ERR_INPUT, "its events do not say on which thread they were: record with the context "
+		return err_set(e, ERR_INPUT,
+		    "its events do not say on which thread they were: record with the context "
 		    "vtid (lttng add-context -u -t vtid -t vpid)");
 	if (c->foreign == c->events)
-		return err_set(e, ERR_INPUT, "none of its %llu events is of a program called %s, which the mapping is of",
+		return err_set(e, ERR_INPUT,
+		    "none of its %llu events is of a program called %s, which the mapping is of",
 		    (unsigned long long)c->events, c->map->service);
 	if (c->pair != NULL)
-		return err_set(e, ERR_INPUT, "no event of its %llu is called %s", (unsigned long long)c->events,
-		    c->pair->rules[0].begin);
-	return err_set(e, ERR_INPUT, "none of its %llu events begins a request as %s says", (unsigned long long)c->events,
-	    c->map->path);
+		return err_set(e, ERR_INPUT, "no event of its %llu is called %s",
+		    (unsigned long long)c->events, c->pair->rules[0].begin);
+	return err_set(e, ERR_INPUT, "none of its %llu events begins a request as %s says",
+	    (unsigned long long)c->events, c->map->path);
 }

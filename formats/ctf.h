@@ -5,9 +5,10 @@
 
 #include "formats/reading.h"
 
-typedef bool ctf_visit(void *ctx, const char *path);	/* false: no further */
+typedef bool ctf_visit(void *ctx, const char *path); /* false: no further */
 
-/* Calls with each folder at or below `path` that is a trace, by name; false: one call said so. O(entries). */
+/* Calls with each folder at or below `path` that is a trace, by name; false: one call said so.
+ * O(entries). */
 bool ctf_each_trace(const char *path, ctf_visit *fn, void *ctx);
 
 /* Reads all of them, by time, to the end. As format.read_folder; in the object. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  *	unit of p     p1 p2 fork fork                      p2 comes before a1 and b1
- *	unit of a       (begin a1 a2)                      b2 after b1 and after a2, which was later:
- *	unit of b            (begin b1)                      it is a2's, and joins b1's unit
- *	unit of b2      a2 fork .. (begin join b2)
+ *	unit of a       (begin a1 a2)                      b2 after b1 and after a2, which was
+ *later: unit of b            (begin b1)                      it is a2's, and joins b1's unit unit
+ *of b2      a2 fork .. (begin join b2)
  */
 #include <string.h>
 
@@ -15,8 +15,8 @@ no_memory(const struct dag *d, struct err *e)
 	return err_set(e, ERR_MEMORY, "no memory for a graph of %u events", d->nevents);
 }
 
-struct index {			/* from ids to events */
-	uint32_t *slots;	/* event + 1; 0: free */
+struct index {           /* from ids to events */
+	uint32_t *slots; /* event + 1; 0: free */
 	uint32_t mask;
 };
 
@@ -57,7 +57,7 @@ static bool
 resolve(struct dag *d, struct arena *a)
 {
 	struct index x;
-	uint32_t *seen = arena_calloc(a, d->nevents, sizeof *seen);	/* by which event + 1, last */
+	uint32_t *seen = arena_calloc(a, d->nevents, sizeof *seen); /* by which event + 1, last */
 	uint64_t total = 0;
 	uint32_t n = 0;
 
@@ -91,15 +91,16 @@ latest(const struct dag *d)
 	uint32_t best = TRACE_NONE;
 
 	for (uint32_t i = 0; i < d->nevents; i++)
-		if (d->place[i] != TRACE_NONE && (best == TRACE_NONE || d->events[i].time_ns >= d->events[best].time_ns))
+		if (d->place[i] != TRACE_NONE &&
+		    (best == TRACE_NONE || d->events[i].time_ns >= d->events[best].time_ns))
 			best = i;
 	return best;
 }
 
 struct search {
-	uint32_t *stack;	/* events that are being looked at, each before the one above it */
-	uint32_t *next;		/* of each event: which of its predecessors is to be looked at next */
-	uint8_t  *state;	/* of each event */
+	uint32_t *stack; /* events that are being looked at, each before the one above it */
+	uint32_t *next;  /* of each event: which of its predecessors is to be looked at next */
+	uint8_t *state;  /* of each event */
 };
 
 enum { UNSEEN, OPEN, ORDERED };
@@ -173,8 +174,8 @@ dag_order(struct dag *d, struct arena *a, struct err *e)
 	d->place = arena_alloc(a, n * sizeof *d->place);
 	d->duplicates = d->missing = d->cycles = d->selves = 0;
 	d->norder = 0;
-	if (s.stack == NULL || s.next == NULL || s.state == NULL || d->begins == NULL || d->nafter == NULL ||
-	    d->order == NULL || d->place == NULL || !resolve(d, a))
+	if (s.stack == NULL || s.next == NULL || s.state == NULL || d->begins == NULL ||
+	    d->nafter == NULL || d->order == NULL || d->place == NULL || !resolve(d, a))
 		return no_memory(d, e);
 	memcpy(s.next, d->begins, n * sizeof *s.next);
 	order_from(d, &s, latest(d));
@@ -190,17 +191,20 @@ dag_order(struct dag *d, struct arena *a, struct err *e)
 struct make {
 	const struct dag *d;
 	struct trace *t;
-	uint32_t *unit;		/* of each event of the graph */
-	uint32_t *fork_from;	/* of each unit: the event that it is forked after; TRACE_NONE: where the request begins */
-	uint32_t *next;		/* of each event: the one after it in its unit; TRACE_NONE */
-	uint32_t *head;		/* of each unit */
-	uint32_t *forks;	/* of each event of the graph: the first unit that is forked after it; TRACE_NONE */
-	uint32_t *more;		/* of each unit: the next that is forked where it is */
-	uint32_t further;	/* the first unit, but the root's, that comes after nothing */
+	uint32_t *unit;      /* of each event of the graph */
+	uint32_t *fork_from; /* of each unit: the event that it is forked after; TRACE_NONE: where
+	                        the request begins */
+	uint32_t *next;      /* of each event: the one after it in its unit; TRACE_NONE */
+	uint32_t *head;      /* of each unit */
+	uint32_t *forks;     /* of each event of the graph: the first unit that is forked after it;
+	                        TRACE_NONE */
+	uint32_t *more;      /* of each unit: the next that is forked where it is */
+	uint32_t further;    /* the first unit, but the root's, that comes after nothing */
 	uint32_t silent_begin, silent_fork, silent_join, begin, end;
 };
 
-/* What came last of those before an event; where times tie, what came after the other by the graph. */
+/* What came last of those before an event; where times tie, what came after the other by the graph.
+ */
 static uint32_t
 last_before(const struct dag *d, uint32_t i)
 {
@@ -212,7 +216,8 @@ last_before(const struct dag *d, uint32_t i)
 		if (p == TRACE_NONE)
 			continue;
 		if (best == TRACE_NONE || d->events[p].time_ns > d->events[best].time_ns ||
-		    (d->events[p].time_ns == d->events[best].time_ns && d->place[p] > d->place[best]))
+		    (d->events[p].time_ns == d->events[best].time_ns &&
+			d->place[p] > d->place[best]))
 			best = p;
 	}
 	return best;
@@ -239,8 +244,8 @@ allocate(struct make *m, struct arena *a)
 	m->head = arena_alloc(a, n * sizeof *m->head);
 	m->forks = arena_alloc(a, n * sizeof *m->forks);
 	m->more = arena_alloc(a, n * sizeof *m->more);
-	return m->unit != NULL && m->fork_from != NULL && m->next != NULL && m->head != NULL && m->forks != NULL &&
-	    m->more != NULL;
+	return m->unit != NULL && m->fork_from != NULL && m->next != NULL && m->head != NULL &&
+	       m->forks != NULL && m->more != NULL;
 }
 
 /* A unit that begins with that event. */
@@ -261,8 +266,8 @@ open_unit(struct make *m, uint32_t i, uint32_t from)
 	*list = u;
 }
 
-/* Sees which events make a unit, and what it is forked after. A unit's times rise: who is earlier than his cause, by another
- * clock, begins one. */
+/* Sees which events make a unit, and what it is forked after. A unit's times rise: who is earlier
+ * than his cause, by another clock, begins one. */
 static void
 divide(struct make *m)
 {
@@ -274,8 +279,8 @@ divide(struct make *m)
 	for (uint32_t o = 0; o < d->norder; o++) {
 		uint32_t i = d->order[o], p = last_before(d, i);
 
-		if (p != TRACE_NONE && d->nafter[p] == 1 && p != d->last && count_before(d, i) == 1 &&
-		    d->events[i].time_ns >= d->events[p].time_ns) {
+		if (p != TRACE_NONE && d->nafter[p] == 1 && p != d->last &&
+		    count_before(d, i) == 1 && d->events[i].time_ns >= d->events[p].time_ns) {
 			m->next[p] = i;
 			m->unit[i] = m->unit[p];
 		} else {
@@ -297,8 +302,13 @@ put(struct make *m, uint32_t unit, uint32_t label, uint64_t link, int64_t time_n
 	const struct dag_event *v = &m->d->events[by];
 	struct event *to = &m->t->events[m->t->nevents++];
 
-	*to = (struct event){ .time_ns = time_ns, .link_id = link, .label = label, .unit = unit, .node = v->node,
-		.pid = v->pid, .tid = v->tid };
+	*to = (struct event){ .time_ns = time_ns,
+		.link_id = link,
+		.label = label,
+		.unit = unit,
+		.node = v->node,
+		.pid = v->pid,
+		.tid = v->tid };
 	return to;
 }
 
@@ -312,8 +322,8 @@ put_forks(struct make *m, uint32_t unit, uint32_t list, uint32_t by)
 	}
 }
 
-/* How a unit begins. Its first event may be earlier than what it came after, by other clocks; its beginning never is
- * later than that event. */
+/* How a unit begins. Its first event may be earlier than what it came after, by other clocks; its
+ * beginning never is later than that event. */
 static void
 put_beginning(struct make *m, uint32_t u)
 {
@@ -330,7 +340,8 @@ put_beginning(struct make *m, uint32_t u)
 	for (uint32_t k = d->begins[i]; k < d->begins[i + 1]; k++) {
 		uint32_t p = d->preds[k];
 
-		if (p != TRACE_NONE && p != from && m->unit[p] != m->t->root)	/* nothing began the root's by a link */
+		if (p != TRACE_NONE && p != from &&
+		    m->unit[p] != m->t->root) /* nothing began the root's by a link */
 			put(m, u, m->silent_join, link_of(m->unit[p]), t, i);
 	}
 }
@@ -346,7 +357,8 @@ copy_values(struct event *to, const struct dag_event *v, struct arena *a)
 	if ((copy = arena_copy(a, v->values, v->nvalues * sizeof *copy)) == NULL)
 		return false;
 	for (uint32_t i = 0; i < v->nvalues; i++)
-		if (copy[i].type == VALUE_TEXT && (copy[i].text = arena_text(a, copy[i].text, copy[i].len)) == NULL)
+		if (copy[i].type == VALUE_TEXT &&
+		    (copy[i].text = arena_text(a, copy[i].text, copy[i].len)) == NULL)
 			return false;
 	to->nvalues = v->nvalues;
 	to->values = copy;
@@ -374,7 +386,8 @@ put_unit(struct make *m, uint32_t u, struct arena *a)
 	return true;
 }
 
-/* An event is one record; a unit has a beginning and is forked; who comes after several joins all but one. */
+/* An event is one record; a unit has a beginning and is forked; who comes after several joins all
+ * but one. */
 static size_t
 records_max(const struct dag *d)
 {
@@ -385,14 +398,16 @@ int
 dag_trace(struct trace **ret, const struct dag *d, struct trace_id id, uint32_t begin, uint32_t end,
     struct labels *labels, struct arena *a, struct err *e)
 {
-	struct make m = { .d = d, .begin = begin, .end = end,
+	struct make m = { .d = d,
+		.begin = begin,
+		.end = end,
 		.silent_begin = labels_silent(labels, RECORD_UNIT_BEGIN),
 		.silent_fork = labels_silent(labels, RECORD_FORK),
 		.silent_join = labels_silent(labels, RECORD_JOIN) };
 	struct arena own = { 0 };
 	struct trace *t = m.t = arena_calloc(&own, 1, sizeof *t);
-	bool ok = t != NULL && allocate(&m, a) && m.silent_begin != LABEL_NONE && m.silent_fork != LABEL_NONE &&
-	    m.silent_join != LABEL_NONE;
+	bool ok = t != NULL && allocate(&m, a) && m.silent_begin != LABEL_NONE &&
+	          m.silent_fork != LABEL_NONE && m.silent_join != LABEL_NONE;
 
 	if (ok) {
 		divide(&m);

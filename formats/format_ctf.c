@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Folders that LTTng wrote. What reads them is an object of its own, since babeltrace2 and what that
- * needs in turn take longer to start than a small file to analyse:
+ * Folders that LTTng wrote. What reads them is an object of its own, since babeltrace2 and what
+ *that needs in turn take longer to start than a small file to analyse:
  *
  *	PREFIX/bin/hone			also where it was built, with $(O) for PREFIX
  *	PREFIX/lib/hone/ctf.so		of format_ctf_babeltrace.c
@@ -27,8 +27,8 @@ has_metadata(const char *path)
 	char file[PATH_MAX];
 	struct stat st;
 
-	return snprintf(file, sizeof file, "%s/metadata", path) < (int)sizeof file && stat(file, &st) == 0 &&
-	    S_ISREG(st.st_mode);
+	return snprintf(file, sizeof file, "%s/metadata", path) < (int)sizeof file &&
+	       stat(file, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 static bool
@@ -47,7 +47,8 @@ each_below(const char *path, int depth, ctf_visit *fn, void *ctx)
 		struct stat st;
 
 		if (on && names[i]->d_name[0] != '.' &&
-		    snprintf(below, sizeof below, "%s/%s", path, names[i]->d_name) < (int)sizeof below &&
+		    snprintf(below, sizeof below, "%s/%s", path, names[i]->d_name) <
+			(int)sizeof below &&
 		    lstat(below, &st) == 0 && S_ISDIR(st.st_mode))
 			on = each_below(below, depth + 1, fn, ctx);
 		free(names[i]);
@@ -102,9 +103,12 @@ read_folder(struct reading *r, const char *path, struct err *e)
 	ctf_read *read;
 
 	if (!object_path(file, sizeof file))
-		return err_set(e, ERR_SYSTEM, "cannot tell where hone lies, and so not what reads CTF");
-	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL || (symbol = dlsym(object, CTF_READ)) == NULL)
-		return err_set(e, ERR_SYSTEM, "what reads CTF, by babeltrace2, cannot be loaded: %s", dlerror());
+		return err_set(
+		    e, ERR_SYSTEM, "cannot tell where hone lies, and so not what reads CTF");
+	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
+	    (symbol = dlsym(object, CTF_READ)) == NULL)
+		return err_set(e, ERR_SYSTEM,
+		    "what reads CTF, by babeltrace2, cannot be loaded: %s", dlerror());
 	memcpy(&read, &symbol, sizeof read);
 	return read(r, path, e);
 }

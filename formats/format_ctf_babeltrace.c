@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CTF read by babeltrace2: all traces below a folder, merged by time. A machine's times are those of its
- * monotonic clock, all with the distance from the wall clock that its first event has: LTTng measures
- * that anew for each program, and by these an effect could come before its cause on one machine.
+ * CTF read by babeltrace2: all traces below a folder, merged by time. A machine's times are those
+ * of its monotonic clock, all with the distance from the wall clock that its first event has: LTTng
+ * measures that anew for each program, and by these an effect could come before its cause on one
+ * machine.
  *
  * Not in the archive of this room, but an object of its own: format_ctf.c says why.
  */
@@ -18,16 +19,16 @@
 
 enum { TRACES_MAX = 65536, EVENT_NAME_MAX = 255 };
 
-struct class_info {		/* of an event class */
+struct class_info { /* of an event class */
 	char name[EVENT_NAME_MAX + 1];
-	struct text service;	/* of its trace's environment */
+	struct text service; /* of its trace's environment */
 	uint32_t node;
-	uint32_t vpid;		/* of the environment */
+	uint32_t vpid; /* of the environment */
 };
 
 struct folder {
 	char *path;
-	bool  bad;		/* babeltrace2 could not read (on) in it */
+	bool bad; /* babeltrace2 could not read (on) in it */
 };
 
 struct folders {
@@ -40,12 +41,13 @@ struct sink {
 	struct reading *reading;
 	struct correlate *correlate;
 	bt_message_iterator *iterator;
-	struct map classes;	/* event class -> class_info */
-	struct arena arena;	/* of those */
-	int64_t *wall_ns;	/* of each node: what its first event's wall clock was ahead of its own; 0: none yet */
+	struct map classes; /* event class -> class_info */
+	struct arena arena; /* of those */
+	int64_t *wall_ns;   /* of each node: what its first event's wall clock was ahead of its own;
+	                       0: none yet */
 	uint32_t nwall;
-	int64_t newest_ns;	/* since the epoch, of all events that were taken */
-	int64_t after_ns;	/* what is not newer was taken by a graph before this one */
+	int64_t newest_ns; /* since the epoch, of all events that were taken */
+	int64_t after_ns;  /* what is not newer was taken by a graph before this one */
 	int rc;
 	struct err *e;
 };
@@ -74,7 +76,8 @@ add_folder(void *ctx, const char *path)
 static const bt_field *
 plain(const bt_field *f)
 {
-	while (f != NULL && bt_field_class_type_is(bt_field_get_class_type(f), BT_FIELD_CLASS_TYPE_VARIANT))
+	while (f != NULL &&
+	       bt_field_class_type_is(bt_field_get_class_type(f), BT_FIELD_CLASS_TYPE_VARIANT))
 		f = bt_field_variant_borrow_selected_option_field_const(f);
 	return f;
 }
@@ -91,23 +94,30 @@ value_of(const bt_field *f)
 	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_ENUMERATION)) {
 		bt_field_class_enumeration_mapping_label_array labels;
 		uint64_t n = 0;
-		int rc = bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION) ?
-		    (int)bt_field_enumeration_unsigned_get_mapping_labels(f, &labels, &n) :
-		    (int)bt_field_enumeration_signed_get_mapping_labels(f, &labels, &n);
+		int rc = bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION)
+		             ? (int)bt_field_enumeration_unsigned_get_mapping_labels(f, &labels, &n)
+		             : (int)bt_field_enumeration_signed_get_mapping_labels(f, &labels, &n);
 
 		if (rc == 0 && n > 0)
-			return (struct value){ .type = VALUE_TEXT, .len = (uint32_t)strlen(labels[0]), .text = labels[0] };
+			return (struct value){ .type = VALUE_TEXT,
+				.len = (uint32_t)strlen(labels[0]),
+				.text = labels[0] };
 	}
 	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
-		return (struct value){ .type = VALUE_UINT, .u = bt_field_integer_unsigned_get_value(f) };
+		return (struct value){ .type = VALUE_UINT,
+			.u = bt_field_integer_unsigned_get_value(f) };
 	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
-		return (struct value){ .type = VALUE_INT, .i = bt_field_integer_signed_get_value(f) };
+		return (
+		    struct value){ .type = VALUE_INT, .i = bt_field_integer_signed_get_value(f) };
 	if (type == BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)
-		return (struct value){ .type = VALUE_REAL, .d = bt_field_real_double_precision_get_value(f) };
+		return (struct value){ .type = VALUE_REAL,
+			.d = bt_field_real_double_precision_get_value(f) };
 	if (type == BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)
-		return (struct value){ .type = VALUE_REAL, .d = (double)bt_field_real_single_precision_get_value(f) };
+		return (struct value){ .type = VALUE_REAL,
+			.d = (double)bt_field_real_single_precision_get_value(f) };
 	if (type == BT_FIELD_CLASS_TYPE_STRING)
-		return (struct value){ .type = VALUE_TEXT, .len = (uint32_t)bt_field_string_get_length(f),
+		return (struct value){ .type = VALUE_TEXT,
+			.len = (uint32_t)bt_field_string_get_length(f),
 			.text = bt_field_string_get_value(f) };
 	return (struct value){ .type = VALUE_NONE };
 }
@@ -132,7 +142,8 @@ read_context(struct tracer_event *v, const bt_field *context)
 
 	if (context == NULL)
 		return;
-	if (number_of(context, "_app_hone_trace_id", &v->trace_id))	/* CTF puts a further _ in front of names */
+	if (number_of(context, "_app_hone_trace_id",
+		&v->trace_id)) /* CTF puts a further _ in front of names */
 		v->has_context = true;
 	number_of(context, "_app_hone_unit_id", &v->unit_id);
 	if (number_of(context, "vpid", &n))
@@ -155,10 +166,11 @@ read_payload(const bt_event *event, const char **fields, struct value *values)
 	uint32_t count = 0;
 
 	for (uint64_t i = 0; i < n && count < RECORD_VALUES_MAX; i++) {
-		const bt_field_class_structure_member *m =
-		    bt_field_class_structure_borrow_member_by_index_const(class, i);
+		const bt_field_class_structure_member
+		    *m = bt_field_class_structure_borrow_member_by_index_const(class, i);
 
-		values[count] = value_of(bt_field_structure_borrow_member_field_by_index_const(payload, i));
+		values[count] = value_of(
+		    bt_field_structure_borrow_member_field_by_index_const(payload, i));
 		fields[count] = bt_field_class_structure_member_get_name(m);
 		count += values[count].type != VALUE_NONE;
 	}
@@ -182,7 +194,9 @@ environment_number(const bt_trace *trace, const char *name)
 
 	if (v != NULL && bt_value_is_signed_integer(v))
 		return (uint32_t)bt_value_integer_signed_get(v);
-	return v != NULL && bt_value_is_unsigned_integer(v) ? (uint32_t)bt_value_integer_unsigned_get(v) : 0;
+	return v != NULL && bt_value_is_unsigned_integer(v)
+	           ? (uint32_t)bt_value_integer_unsigned_get(v)
+	           : 0;
 }
 
 static uint32_t
@@ -198,7 +212,7 @@ static const struct class_info *
 info_of(struct sink *s, const bt_event *event)
 {
 	const bt_event_class *class = bt_event_borrow_class_const(event);
-	struct class_info *info = map_get(&s->classes, (uint64_t)(uintptr_t)class);
+	struct class_info *info = map_get(&s->classes, (uint64_t)(uintptr_t) class);
 	const bt_trace *trace;
 	const char *name;
 
@@ -213,7 +227,7 @@ info_of(struct sink *s, const bt_event *event)
 	info->service = (struct text){ name, (uint32_t)strlen(name) };
 	info->vpid = environment_number(trace, "vpid");
 	if ((info->node = node_of(s, trace)) == UINT32_MAX ||
-	    !map_put(&s->classes, (uint64_t)(uintptr_t)class, info))
+	    !map_put(&s->classes, (uint64_t)(uintptr_t) class, info))
 		return NULL;
 	return info;
 }
@@ -239,7 +253,8 @@ static int
 take_event(struct sink *s, const bt_message *m)
 {
 	const bt_event *event = bt_message_event_borrow_event_const(m);
-	const bt_stream_class *class = bt_event_class_borrow_stream_class_const(bt_event_borrow_class_const(event));
+	const bt_stream_class *class = bt_event_class_borrow_stream_class_const(
+	    bt_event_borrow_class_const(event));
 	const struct class_info *info = info_of(s, event);
 	const char *fields[RECORD_VALUES_MAX];
 	struct value values[RECORD_VALUES_MAX];
@@ -250,12 +265,14 @@ take_event(struct sink *s, const bt_message *m)
 	if (info == NULL)
 		return err_set(s->e, ERR_MEMORY, "no memory for a trace's event classes");
 	if (bt_stream_class_borrow_default_clock_class_const(class) == NULL) {
-		reading_skip(s->reading, SKIP_INCOMPLETE, NULL, "events of a stream without a clock");
+		reading_skip(
+		    s->reading, SKIP_INCOMPLETE, NULL, "events of a stream without a clock");
 		return 0;
 	}
 	clock = bt_message_event_borrow_default_clock_snapshot_const(m);
 	if (bt_clock_snapshot_get_ns_from_origin(clock, &since_epoch_ns) !=
-	    BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK || since_epoch_ns <= s->after_ns)
+		BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK ||
+	    since_epoch_ns <= s->after_ns)
 		return 0;
 	if (since_epoch_ns > s->newest_ns)
 		s->newest_ns = since_epoch_ns;
@@ -277,7 +294,7 @@ loss_ns(struct sink *s, uint32_t node, const bt_clock_snapshot *clock, int64_t o
 	int64_t since_epoch_ns;
 
 	if (node == UINT32_MAX || bt_clock_snapshot_get_ns_from_origin(clock, &since_epoch_ns) !=
-	    BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
+				      BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
 		return otherwise_ns;
 	return node_time_ns(s, node, clock, since_epoch_ns);
 }
@@ -295,10 +312,13 @@ take_loss(struct sink *s, const bt_message *m)
 		count = 1;
 	if (bt_stream_class_discarded_events_have_default_clock_snapshots(class)) {
 		from_ns = loss_ns(s, node,
-		    bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(m), from_ns);
-		to_ns = loss_ns(s, node, bt_message_discarded_events_borrow_end_default_clock_snapshot_const(m), to_ns);
+		    bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(m),
+		    from_ns);
+		to_ns = loss_ns(s, node,
+		    bt_message_discarded_events_borrow_end_default_clock_snapshot_const(m), to_ns);
 	}
-	reading_skip(s->reading, SKIP_LOST, NULL, "the tracer had no room; their traces are marked as incomplete");
+	reading_skip(s->reading, SKIP_LOST, NULL,
+	    "the tracer had no room; their traces are marked as incomplete");
 	reading_count(s->reading)->skipped[SKIP_LOST].count += count - 1;
 	return correlate_loss(s->correlate, node, count, from_ns, to_ns, s->e);
 }
@@ -333,8 +353,8 @@ sink_consume(bt_message_iterator *it, void *data)
 			s->rc = take_loss(s, messages[i]);
 		bt_message_put_ref(messages[i]);
 	}
-	return s->rc == 0 ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK :
-	    BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
+	return s->rc == 0 ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK
+	                  : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
 }
 
 static void
@@ -345,7 +365,8 @@ sink_end(void *data)
 
 /* ---- the graph: a ctf.fs for each folder -> utils.muxer -> us ---- */
 
-/* The words of babeltrace2's innermost cause; *bad: the folder whose component it was, or left alone. */
+/* The words of babeltrace2's innermost cause; *bad: the folder whose component it was, or left
+ * alone. */
 static int
 said(struct err *e, const struct folders *f, uint32_t *bad)
 {
@@ -361,9 +382,11 @@ said(struct err *e, const struct folders *f, uint32_t *bad)
 		unsigned long at;
 		char *end;
 
-		if (bt_error_cause_get_actor_type(cause) != BT_ERROR_CAUSE_ACTOR_TYPE_MESSAGE_ITERATOR)
+		if (bt_error_cause_get_actor_type(cause) !=
+		    BT_ERROR_CAUSE_ACTOR_TYPE_MESSAGE_ITERATOR)
 			continue;
-		at = strtoul(bt_error_cause_message_iterator_actor_get_component_name(cause), &end, 10);
+		at = strtoul(
+		    bt_error_cause_message_iterator_actor_get_component_name(cause), &end, 10);
 		if (*end == '\0' && at < f->count && !f->list[at].bad)
 			*bad = (uint32_t)at;
 	}
@@ -377,15 +400,17 @@ plugin(const char *name)
 {
 	const bt_plugin *p = NULL;
 
-	return bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &p) == BT_PLUGIN_FIND_STATUS_OK ? p :
-	    NULL;
+	return bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &p) ==
+	               BT_PLUGIN_FIND_STATUS_OK
+	           ? p
+	           : NULL;
 }
 
 struct graph {
 	bt_graph *graph;
 	const bt_plugin *ctf, *utils;
 	const bt_component_filter *muxer;
-	uint64_t used;		/* of the muxer's ports */
+	uint64_t used; /* of the muxer's ports */
 };
 
 static bool
@@ -394,9 +419,10 @@ connect(struct graph *g, const bt_component_source *source)
 	uint64_t n = bt_component_source_get_output_port_count(source);
 
 	for (uint64_t i = 0; i < n; i++, g->used++)
-		if (bt_graph_connect_ports(g->graph, bt_component_source_borrow_output_port_by_index_const(source, i),
-		    bt_component_filter_borrow_input_port_by_index_const(g->muxer, g->used), NULL) !=
-		    BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+		if (bt_graph_connect_ports(g->graph,
+			bt_component_source_borrow_output_port_by_index_const(source, i),
+			bt_component_filter_borrow_input_port_by_index_const(g->muxer, g->used),
+			NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
 			return false;
 	return true;
 }
@@ -411,11 +437,15 @@ add_source(struct graph *g, const char *path, uint32_t number)
 	bool ok;
 
 	snprintf(name, sizeof name, "%u", number);
-	ok = parameters != NULL && bt_value_map_insert_empty_array_entry(parameters, "inputs", &list) ==
-	    BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK && bt_value_array_append_string_element(list, path) ==
-	    BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK && bt_graph_add_source_component(g->graph,
-	    bt_plugin_borrow_source_component_class_by_name_const(g->ctf, "fs"), name, parameters,
-	    BT_LOGGING_LEVEL_NONE, &source) == BT_GRAPH_ADD_COMPONENT_STATUS_OK && connect(g, source);
+	ok = parameters != NULL &&
+	     bt_value_map_insert_empty_array_entry(parameters, "inputs", &list) ==
+	         BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
+	     bt_value_array_append_string_element(list, path) ==
+	         BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK &&
+	     bt_graph_add_source_component(g->graph,
+		 bt_plugin_borrow_source_component_class_by_name_const(g->ctf, "fs"), name,
+		 parameters, BT_LOGGING_LEVEL_NONE, &source) == BT_GRAPH_ADD_COMPONENT_STATUS_OK &&
+	     connect(g, source);
 	if (parameters != NULL)
 		bt_value_put_ref(parameters);
 	return ok;
@@ -428,29 +458,34 @@ build(struct graph *g, struct folders *f, struct sink *s, struct err *e)
 	const bt_component_sink *sink;
 	uint32_t bad;
 
-	if ((g->graph = bt_graph_create(0)) == NULL || bt_graph_add_filter_component(g->graph,
-	    bt_plugin_borrow_filter_component_class_by_name_const(g->utils, "muxer"), "muxer", NULL,
-	    BT_LOGGING_LEVEL_NONE, &g->muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
+	if ((g->graph = bt_graph_create(0)) == NULL ||
+	    bt_graph_add_filter_component(g->graph,
+		bt_plugin_borrow_filter_component_class_by_name_const(g->utils, "muxer"), "muxer",
+		NULL, BT_LOGGING_LEVEL_NONE, &g->muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
 		return said(e, f, &bad);
 	for (uint32_t i = 0; i < f->count; i++) {
 		if (f->list[i].bad || add_source(g, f->list[i].path, i))
 			continue;
 		said(e, f, &bad);
 		f->list[i].bad = true;
-		reading_skip(s->reading, SKIP_MALFORMED, NULL, "%.60s: %.90s", f->list[i].path, e->text);
-		return 1;	/* the graph is of no more use */
+		reading_skip(
+		    s->reading, SKIP_MALFORMED, NULL, "%.60s: %.90s", f->list[i].path, e->text);
+		return 1; /* the graph is of no more use */
 	}
 	if (g->used == 0)
 		return err_set(e, ERR_INPUT, "no trace in it has anything to read");
-	if (bt_graph_add_simple_sink_component(g->graph, "hone", sink_begin, sink_consume, sink_end, s, &sink) !=
-	    BT_GRAPH_ADD_COMPONENT_STATUS_OK || bt_graph_connect_ports(g->graph,
-	    bt_component_filter_borrow_output_port_by_index_const(g->muxer, 0),
-	    bt_component_sink_borrow_input_port_by_index_const(sink, 0), NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+	if (bt_graph_add_simple_sink_component(g->graph, "hone", sink_begin, sink_consume, sink_end,
+		s, &sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
+	    bt_graph_connect_ports(g->graph,
+		bt_component_filter_borrow_output_port_by_index_const(g->muxer, 0),
+		bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+		NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
 		return said(e, f, &bad);
 	return 0;
 }
 
-/* Reads all, or up to where babeltrace2 fails in one of the folders; that one is bad then. 1: go on without it. */
+/* Reads all, or up to where babeltrace2 fails in one of the folders; that one is bad then. 1: go on
+ * without it. */
 static int
 run(struct graph *g, struct folders *f, struct sink *s, struct err *e)
 {
@@ -466,14 +501,16 @@ run(struct graph *g, struct folders *f, struct sink *s, struct err *e)
 	if (s->rc != 0 || status == BT_GRAPH_RUN_STATUS_OK)
 		return s->rc;
 	said(e, f, &bad);
-	reading_skip(s->reading, SKIP_TRUNCATED, NULL, "%.60s: %.90s", bad < f->count ? f->list[bad].path : "", e->text);
+	reading_skip(s->reading, SKIP_TRUNCATED, NULL, "%.60s: %.90s",
+	    bad < f->count ? f->list[bad].path : "", e->text);
 	if (bad == UINT32_MAX)
 		return 0;
 	f->list[bad].bad = true;
 	return 1;
 }
 
-/* Again and again without the folder that failed, from the time on at which it did: the muxer gives all by time. */
+/* Again and again without the folder that failed, from the time on at which it did: the muxer gives
+ * all by time. */
 static int
 read_traces(struct folders *f, struct sink *s, struct err *e)
 {
@@ -481,7 +518,8 @@ read_traces(struct folders *f, struct sink *s, struct err *e)
 	int rc = 1;
 
 	if (g.ctf == NULL || g.utils == NULL)
-		rc = err_set(e, ERR_SYSTEM, "babeltrace2's plugins ctf and utils are not to be found; install "
+		rc = err_set(e, ERR_SYSTEM,
+		    "babeltrace2's plugins ctf and utils are not to be found; install "
 		    "libbabeltrace2-0, or name their folder in BABELTRACE_PLUGIN_PATH");
 	while (rc == 1) {
 		s->after_ns = s->newest_ns;
@@ -490,7 +528,8 @@ read_traces(struct folders *f, struct sink *s, struct err *e)
 		if (g.graph != NULL)
 			bt_graph_put_ref(g.graph);
 		g.graph = NULL;
-		map_release(&s->classes);	/* the traces are gone, and the addresses of their classes with them */
+		map_release(&s->classes); /* the traces are gone, and the addresses of their classes
+		                             with them */
 	}
 	if (g.ctf != NULL)
 		bt_plugin_put_ref(g.ctf);
@@ -507,9 +546,10 @@ ctf_read_babeltrace(struct reading *r, const char *path, struct err *e)
 	int rc = correlate_new(&s.correlate, r, reading_options(r)->correlate, e);
 
 	if (rc == 0 && !ctf_each_trace(path, add_folder, &f))
-		rc = err_set(e, ERR_MEMORY, "no memory for its list of traces, or there are more than %d", TRACES_MAX);
+		rc = err_set(e, ERR_MEMORY,
+		    "no memory for its list of traces, or there are more than %d", TRACES_MAX);
 	if (rc == 0 && (rc = read_traces(&f, &s, e)) == ERR_INPUT && s.newest_ns != INT64_MIN)
-		rc = 0;		/* what came before the trouble is analysed */
+		rc = 0; /* what came before the trouble is analysed */
 	if (rc == 0)
 		rc = correlate_end(s.correlate, e);
 	correlate_free(s.correlate);

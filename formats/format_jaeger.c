@@ -2,9 +2,10 @@
 /*
  * Jaeger's JSON, as its query service and its user interface give it out:
  *
- *	{ "data": [ { "traceID": "..", "spans": [ { "traceID", "spanID", "operationName", "references": [ { "refType",
- *	  "traceID", "spanID" } ], "startTime": us, "duration": us, "tags": [ { "key", "value" } ], "processID": "p1" } ],
- *	  "processes": { "p1": { "serviceName": "..", "tags": [ .. ] } } } ] }
+ *	{ "data": [ { "traceID": "..", "spans": [ { "traceID", "spanID", "operationName",
+ *"references": [ { "refType", "traceID", "spanID" } ], "startTime": us, "duration": us, "tags": [ {
+ *"key", "value" } ], "processID": "p1" } ], "processes": { "p1": { "serviceName": "..", "tags": [
+ *.. ] } } } ] }
  *
  * Also a trace by itself, an array of them, and one after the other. Keys come in
  * any order, so a trace's spans wait until its object ends; meanwhile its texts are
@@ -19,15 +20,15 @@
 
 enum { PROCESS_SLOTS = 64, ATTRIBUTES_MAX = 64, NONE = UINT32_MAX };
 
-struct waiting {		/* a span until its trace's end */
+struct waiting { /* a span until its trace's end */
 	struct span span;
 	struct text process;
-	uint32_t first;		/* of its attributes */
+	uint32_t first; /* of its attributes */
 };
 
 struct process {
 	struct text id, service, node;
-	uint32_t next;		/* in the same slot */
+	uint32_t next; /* in the same slot */
 };
 
 struct jaeger {
@@ -86,7 +87,8 @@ says_error(const struct value *v)
 static inline bool
 value_is(const struct value *v, const char *text)
 {
-	return v->type == VALUE_TEXT && v->len == strlen(text) && memcmp(v->text, text, v->len) == 0;
+	return v->type == VALUE_TEXT && v->len == strlen(text) &&
+	       memcmp(v->text, text, v->len) == 0;
 }
 
 /* { "key", "type", "value" } */
@@ -124,7 +126,8 @@ take_tags(struct jaeger *g, struct waiting *w)
 		} else if (text_is(key, "span.kind")) {
 			w->span.follows |= value_is(&v, "consumer");
 		} else if (g->nattributes - w->first < ATTRIBUTES_MAX && v.type != VALUE_NONE) {
-			if (!room(&g->attributes, g->nattributes, &g->attributes_cap, sizeof *g->attributes))
+			if (!room(&g->attributes, g->nattributes, &g->attributes_cap,
+				sizeof *g->attributes))
 				return no_memory(g);
 			g->attributes[g->nattributes++] = (struct attribute){ key.s, key.len, v };
 		}
@@ -134,7 +137,8 @@ take_tags(struct jaeger *g, struct waiting *w)
 
 /* ---- spans ---- */
 
-/* Of several references the first to a span of this trace counts, one of a child before one that follows. */
+/* Of several references the first to a span of this trace counts, one of a child before one that
+ * follows. */
 static void
 take_references(struct jaeger *g, struct span *s, struct text own_trace)
 {
@@ -156,8 +160,9 @@ take_references(struct jaeger *g, struct span *s, struct text own_trace)
 			else if (text_is(key, "refType"))
 				json_text(j, &type);
 		follows = text_is(type, "FOLLOWS_FROM");
-		if (id.len == 0 || (s->has_parent && (follows || !s->follows)) || (own_trace.len > 0 &&
-		    (trace.len != own_trace.len || memcmp(trace.s, own_trace.s, trace.len) != 0)))
+		if (id.len == 0 || (s->has_parent && (follows || !s->follows)) ||
+		    (own_trace.len > 0 && (trace.len != own_trace.len ||
+					      memcmp(trace.s, own_trace.s, trace.len) != 0)))
 			continue;
 		s->parent = span_id_of(id.s, id.len);
 		s->has_parent = true;
@@ -177,14 +182,17 @@ from_us(int64_t us)
 }
 
 static void
-finish_span(struct jaeger *g, struct waiting *w, int64_t begin_us, int64_t duration_us, bool has_begin, bool has_duration)
+finish_span(struct jaeger *g, struct waiting *w, int64_t begin_us, int64_t duration_us,
+    bool has_begin, bool has_duration)
 {
 	struct span *s = &w->span;
 	int64_t duration_ns = from_us(duration_us);
 
 	if (s->id == 0 || !has_begin || !has_duration) {
 		reading_skip_at(g->r, SKIP_INCOMPLETE, reading_whence(g->r, s), "a span without %s",
-		    s->id == 0 ? "an id" : !has_begin ? "a begin" : "a duration");
+		    s->id == 0   ? "an id"
+		    : !has_begin ? "a begin"
+				 : "a duration");
 		g->nattributes = w->first;
 		g->lossy = true;
 		return;
@@ -209,7 +217,9 @@ take_span(struct jaeger *g)
 	if (!room(&g->spans, g->nspans, &g->spans_cap, sizeof *g->spans))
 		return no_memory(g);
 	w = &g->spans[g->nspans];
-	*w = (struct waiting){ .span.offset = input_offset(j->in), .process = { "", 0 }, .first = g->nattributes };
+	*w = (struct waiting){
+		.span.offset = input_offset(j->in), .process = { "", 0 }, .first = g->nattributes
+	};
 	if (!json_enter_object(j)) {
 		if (j->code == 0)
 			reading_skip(g->r, SKIP_MALFORMED, j->in, "a span that is no object");
@@ -248,9 +258,11 @@ take_span(struct jaeger *g)
 	return 0;
 }
 
-/* All elements of an array. Between failures `go_on` says whether (1) there is a way on in the array at that depth. */
+/* All elements of an array. Between failures `go_on` says whether (1) there is a way on in the
+ * array at that depth. */
 static int
-for_all(struct jaeger *g, int (*take)(struct jaeger *g), int (*go_on)(struct jaeger *g, uint32_t depth))
+for_all(
+    struct jaeger *g, int (*take)(struct jaeger *g), int (*go_on)(struct jaeger *g, uint32_t depth))
 {
 	uint32_t depth;
 	int rc = 0;
@@ -297,7 +309,8 @@ take_process_tags(struct json *j, struct process *p)
 		return;
 	while (json_element(j))
 		if (take_tag(j, &key, &v) && v.type == VALUE_TEXT &&
-		    (text_is(key, "hostname") || (p->node.len == 0 && (text_is(key, "ip") || text_is(key, "host.name")))))
+		    (text_is(key, "hostname") ||
+			(p->node.len == 0 && (text_is(key, "ip") || text_is(key, "host.name")))))
 			p->node = (struct text){ v.text, v.len };
 }
 
@@ -333,7 +346,8 @@ static const struct process *
 process_of(const struct jaeger *g, struct text id)
 {
 	for (uint32_t i = g->slots[slot_of(id)]; i != NONE; i = g->processes[i].next)
-		if (g->processes[i].id.len == id.len && memcmp(g->processes[i].id.s, id.s, id.len) == 0)
+		if (g->processes[i].id.len == id.len &&
+		    memcmp(g->processes[i].id.s, id.s, id.len) == 0)
 			return &g->processes[i];
 	return NULL;
 }
@@ -415,7 +429,8 @@ take_trace(struct jaeger *g)
 		trace_key(g, key, &rc);
 	if (rc == 0 && g->j.code == 0 && !g->j.lost && !g->has_spans)
 		reading_skip(g->r, SKIP_MALFORMED, g->j.in, "a trace without spans");
-	/* Of a trace that was cut off somewhere nobody knows what is missing: better none than half of one. */
+	/* Of a trace that was cut off somewhere nobody knows what is missing: better none than half
+	 * of one. */
 	if (rc == 0 && g->j.code == 0 && !g->j.lost)
 		rc = end_trace(g);
 	return rc;
@@ -451,7 +466,8 @@ take_object(struct jaeger *g)
 			begin_trace(g);
 	}
 	if (rc == 0 && g->j.code == 0 && !g->j.lost && !any && !g->has_spans)
-		reading_skip(g->r, SKIP_MALFORMED, g->j.in, "an object with neither data nor spans");
+		reading_skip(
+		    g->r, SKIP_MALFORMED, g->j.in, "an object with neither data nor spans");
 	return rc == 0 && g->j.code == 0 && !g->j.lost && g->nspans > 0 ? end_trace(g) : rc;
 }
 
@@ -485,7 +501,8 @@ jaeger_read(struct reading *r, struct input *in, struct err *e)
 		kind = json_next(&g.j);
 		if (kind == JSON_OVER && g.j.code == 0)
 			break;
-		if ((rc = kind != JSON_OVER ? take_document(&g, kind) : json_trouble(&g.j, r, 0, e)) < 0)
+		if ((rc = kind != JSON_OVER ? take_document(&g, kind)
+		                            : json_trouble(&g.j, r, 0, e)) < 0)
 			break;
 	}
 	json_end(&g.j);

@@ -24,45 +24,53 @@
 #include "formats/typed.h"
 
 enum {
-	COLUMNS_MAX = 64,		/* further ones are passed over */
+	COLUMNS_MAX = 64, /* further ones are passed over */
 	RECORD_MAX_BYTES = 1 << 20
 };
 
 enum column { TRACE, SPAN, PARENT, POD, OPERATION, BEGIN, END, DURATION, KNOWN, EXTRA = KNOWN };
 
-static const char *const COLUMNS[KNOWN] = { "TraceID", "SpanID", "ParentID", "PodName", "OperationName",
-	"StartTimeUnixNano", "EndTimeUnixNano", "Duration" };
+static const char *const COLUMNS[KNOWN] = { "TraceID", "SpanID", "ParentID", "PodName",
+	"OperationName", "StartTimeUnixNano", "EndTimeUnixNano", "Duration" };
 
-enum cut { CUT_DONE, CUT_BLANK, CUT_SHORT, CUT_MALFORMED };	/* SHORT: the record goes on after the end */
+enum cut {
+	CUT_DONE,
+	CUT_BLANK,
+	CUT_SHORT,
+	CUT_MALFORMED
+}; /* SHORT: the record goes on after the end */
 
 struct csv {
 	struct reading *r;
 	struct input *in;
 	uint32_t ncolumns;
-	uint8_t  columns[COLUMNS_MAX];		/* enum column */
-	struct text names[COLUMNS_MAX];		/* of extra ones; in `header` */
+	uint8_t columns[COLUMNS_MAX];   /* enum column */
+	struct text names[COLUMNS_MAX]; /* of extra ones; in `header` */
 	struct buf header;
-	uint32_t ncells;			/* of the record at hand, those that were passed over too */
+	uint32_t ncells; /* of the record at hand, those that were passed over too */
 	struct text cells[COLUMNS_MAX];
-	struct buf unquoted;			/* of cells that hold quotes */
-	const char *limit;			/* how far the record at hand may reach */
-	const char *looked;			/* how far a failed one was looked at */
-	uint64_t plain_until;			/* offset: up to here a record is a line */
-	char id_text[32];			/* of the trace before, as it was written: its lines mostly stand together */
+	struct buf unquoted;  /* of cells that hold quotes */
+	const char *limit;    /* how far the record at hand may reach */
+	const char *looked;   /* how far a failed one was looked at */
+	uint64_t plain_until; /* offset: up to here a record is a line */
+	char id_text[32]; /* of the trace before, as it was written: its lines mostly stand together
+	                   */
 	size_t id_len;
 	struct trace_id id;
 };
 
-/* The cell in quotes that begins at s: what is in it goes to *ret. After it; NULL: it is not closed before the end. */
+/* The cell in quotes that begins at s: what is in it goes to *ret. After it; NULL: it is not closed
+ * before the end. */
 static const char *
 cut_quoted(struct csv *c, const char *s, const char *end, struct text *ret)
 {
 	const char *from = ++s, *quote;
 	size_t had = c->unquoted.len;
 
-	if (c->unquoted.cap == 0)	/* cells point into it: it must not move while a record is cut */
+	if (c->unquoted.cap == 0) /* cells point into it: it must not move while a record is cut */
 		buf_reserve(&c->unquoted, RECORD_MAX_BYTES);
-	while ((quote = memchr(s, '"', (size_t)(end - s))) != NULL && quote + 1 < end && quote[1] == '"') {
+	while ((quote = memchr(s, '"', (size_t)(end - s))) != NULL && quote + 1 < end &&
+	       quote[1] == '"') {
 		buf_bytes(&c->unquoted, s, (size_t)(quote + 1 - s));
 		s = quote + 2;
 	}
@@ -71,7 +79,8 @@ cut_quoted(struct csv *c, const char *s, const char *end, struct text *ret)
 	*ret = (struct text){ from, (uint32_t)(quote - from) };
 	if (s != from) {
 		buf_bytes(&c->unquoted, s, (size_t)(quote - s));
-		*ret = (struct text){ (const char *)c->unquoted.data + had, (uint32_t)(c->unquoted.len - had) };
+		*ret = (struct text){ (const char *)c->unquoted.data + had,
+			(uint32_t)(c->unquoted.len - had) };
 	}
 	return quote + 1;
 }
@@ -92,8 +101,9 @@ put_cell(struct csv *c, const char *s, const char *stop)
 		c->cells[c->ncells - 1] = (struct text){ s, (uint32_t)(stop - s) };
 }
 
-/* Cuts a line without quotes, 16 bytes at once: cells are so short that looking for each comma takes longer. What
- * lies behind the line is looked at, too. false: there is a quote, and nothing was cut. */
+/* Cuts a line without quotes, 16 bytes at once: cells are so short that looking for each comma
+ * takes longer. What lies behind the line is looked at, too. false: there is a quote, and nothing
+ * was cut. */
 static bool
 cut_plain(struct csv *c, const char *s, const char *line)
 {
@@ -174,7 +184,8 @@ cut_record(struct csv *c, const char **end)
 	return CUT_DONE;
 }
 
-/* More of the input. 1: none comes, for its end or for damage, which is counted; else 0 or a failure. */
+/* More of the input. 1: none comes, for its end or for damage, which is counted; else 0 or a
+ * failure. */
 static int
 more(struct csv *c, struct err *e)
 {
@@ -182,8 +193,11 @@ more(struct csv *c, struct err *e)
 	int rc = input_more(c->in, &cause);
 
 	if (rc == ERR_INPUT || rc == ERR_FULL) {
-		reading_skip(c->r, rc == ERR_FULL ? SKIP_OVERSIZE : c->in->cut ? SKIP_TRUNCATED : SKIP_MALFORMED, c->in,
-		    "%s", cause.text);
+		reading_skip(c->r,
+		    rc == ERR_FULL ? SKIP_OVERSIZE
+		    : c->in->cut   ? SKIP_TRUNCATED
+				   : SKIP_MALFORMED,
+		    c->in, "%s", cause.text);
 		c->in->over = true;
 		return 1;
 	}
@@ -196,7 +210,8 @@ fail(struct csv *c, enum skip why, const char *words)
 	reading_skip(c->r, why, c->in, "%s", words);
 }
 
-/* Passes over the line at the input's place, which may be longer than what is there. 0 or a failure. */
+/* Passes over the line at the input's place, which may be longer than what is there. 0 or a
+ * failure. */
 static int
 pass_line(struct csv *c, struct err *e)
 {
@@ -238,7 +253,8 @@ next_record(struct csv *c, const char **end, struct err *e)
 			fail(c, SKIP_OVERSIZE, "a line, or a cell in quotes, of over 1 MiB");
 		else if (cut == CUT_MALFORMED)
 			fail(c, SKIP_MALFORMED, "a cell in quotes does not end with one");
-		if (cut != CUT_BLANK && c->plain_until < input_offset(c->in) + (uint64_t)(c->looked - c->in->at))
+		if (cut != CUT_BLANK &&
+		    c->plain_until < input_offset(c->in) + (uint64_t)(c->looked - c->in->at))
 			c->plain_until = input_offset(c->in) + (uint64_t)(c->looked - c->in->at);
 		if ((rc = pass_line(c, e)) != 0)
 			return rc;
@@ -250,7 +266,8 @@ column_of(struct text name)
 {
 	uint8_t k = 0;
 
-	while (k < KNOWN && (strlen(COLUMNS[k]) != name.len || memcmp(COLUMNS[k], name.s, name.len) != 0))
+	while (k < KNOWN &&
+	       (strlen(COLUMNS[k]) != name.len || memcmp(COLUMNS[k], name.s, name.len) != 0))
 		k++;
 	return k;
 }
@@ -277,7 +294,8 @@ take_header(struct csv *c, struct err *e)
 	if ((have & 1U << TRACE) != 0 && (have & 1U << SPAN) != 0 && (have & 1U << BEGIN) != 0 &&
 	    (have & (1U << END | 1U << DURATION)) != 0)
 		return 0;
-	return err_set(e, ERR_INPUT, "its first line does not name the columns TraceID, SpanID, StartTimeUnixNano, and "
+	return err_set(e, ERR_INPUT,
+	    "its first line does not name the columns TraceID, SpanID, StartTimeUnixNano, and "
 	    "EndTimeUnixNano or Duration");
 }
 
@@ -289,12 +307,17 @@ take_header(struct csv *c, struct err *e)
  * kinds of pods are left as they are: in "redis-0" or "mail-smtpx" nothing says
  * what is a name and what is not.
  */
-static const bool generated[256] = {
-	['2'] = true, ['4' ... '9'] = true, ['b' ... 'd'] = true, ['f' ... 'h'] = true, ['j' ... 'n'] = true,
-	['p' ... 't'] = true, ['v' ... 'x'] = true, ['z'] = true
-};
+static const bool generated[256] = { ['2'] = true,
+	['4' ... '9'] = true,
+	['b' ... 'd'] = true,
+	['f' ... 'h'] = true,
+	['j' ... 'n'] = true,
+	['p' ... 't'] = true,
+	['v' ... 'x'] = true,
+	['z'] = true };
 
-/* How long "-GENERATED" at the end is; 0: there is none of `least` to `most` characters, or nothing before it. */
+/* How long "-GENERATED" at the end is; 0: there is none of `least` to `most` characters, or nothing
+ * before it. */
 static uint32_t
 generated_tail(const char *s, uint32_t len, uint32_t least, uint32_t most)
 {
@@ -319,7 +342,8 @@ to_ns(struct text cell, int64_t scale, int64_t *ret)
 {
 	int64_t v;
 
-	return cell.len > 0 && json_number_int(cell.s, cell.len, &v) && !__builtin_mul_overflow(v, scale, ret);
+	return cell.len > 0 && json_number_int(cell.s, cell.len, &v) &&
+	       !__builtin_mul_overflow(v, scale, ret);
 }
 
 static struct trace_id
@@ -347,14 +371,16 @@ take_span(struct csv *c, struct err *e)
 		if (c->columns[i] < KNOWN)
 			known[c->columns[i]] = c->cells[i];
 		else if (c->cells[i].len > 0)
-			attributes[s.nattributes++] = (struct attribute){ c->names[i].s, c->names[i].len,
-				typed_value(c->cells[i]) };
+			attributes[s.nattributes++] = (struct attribute){ c->names[i].s,
+				c->names[i].len, typed_value(c->cells[i]) };
 	}
-	timed = to_ns(known[BEGIN], 1, &s.begin_ns) && (to_ns(known[END], 1, &s.end_ns) ||
-	    (to_ns(known[DURATION], 1000, &duration_ns) &&
-	    !__builtin_add_overflow(s.begin_ns, duration_ns, &s.end_ns)));
+	timed = to_ns(known[BEGIN], 1, &s.begin_ns) &&
+	        (to_ns(known[END], 1, &s.end_ns) ||
+		    (to_ns(known[DURATION], 1000, &duration_ns) &&
+			!__builtin_add_overflow(s.begin_ns, duration_ns, &s.end_ns)));
 	if (known[TRACE].len == 0 || known[SPAN].len == 0 || !timed) {
-		fail(c, SKIP_INCOMPLETE, timed ? "a line without an id" : "a line without its times");
+		fail(c, SKIP_INCOMPLETE,
+		    timed ? "a line without an id" : "a line without its times");
 		return 0;
 	}
 	s.trace = trace_of(c, known[TRACE]);
@@ -391,7 +417,7 @@ read_nezha(struct reading *r, struct input *in, struct err *e)
 	int rc;
 
 	while (in->end - in->at < 3 && (rc = more(&c, e)) == 0)
-		;	/* for the byte order mark that spreadsheets put first */
+		; /* for the byte order mark that spreadsheets put first */
 	if (in->end - in->at >= 3 && memcmp(in->at, "\xef\xbb\xbf", 3) == 0)
 		in->at += 3;
 	if ((rc = next_record(&c, &end, e)) == 1)
@@ -417,7 +443,10 @@ sniff_nezha(const char *head, size_t len)
 	size_t n = line != NULL ? (size_t)(line - head) : len;
 
 	return memmem(head, n, "TraceID", 7) != NULL && memmem(head, n, "SpanID", 6) != NULL &&
-	    memmem(head, n, "StartTimeUnixNano", 17) != NULL && memchr(head, '{', n) == NULL ? 90 : 0;
+	               memmem(head, n, "StartTimeUnixNano", 17) != NULL &&
+	               memchr(head, '{', n) == NULL
+	           ? 90
+	           : 0;
 }
 
 const struct format format_nezha = {

@@ -7,8 +7,9 @@
  *	    "startTimeUnixNano":"1544712660000000000","endTimeUnixNano":"...","status":{"code":2},"attributes":[..]}]}]}]}
  *
  * Names may also be those of the protocol's definition (trace_id), which protobuf's mapping to
- * JSON allows. Ids are hexadecimal (OTLP's own rule); base64 is taken too, which writers make that follow
- * protobuf's. Older files have instrumentationLibrarySpans, and Tempo says batches for resourceSpans.
+ * JSON allows. Ids are hexadecimal (OTLP's own rule); base64 is taken too, which writers make that
+ *follow protobuf's. Older files have instrumentationLibrarySpans, and Tempo says batches for
+ *resourceSpans.
  *
  * An object's members come in any order. Spans that stand before their resource
  * wait for it; those of a resource that is never named are of an unknown service.
@@ -18,7 +19,7 @@
 
 #include "formats/otlp.h"
 
-enum { WAITING_MAX_BYTES = 16 << 20 };	/* more than that wait for no resource any longer */
+enum { WAITING_MAX_BYTES = 16 << 20 }; /* more than that wait for no resource any longer */
 
 struct waiting {
 	struct otlp_span span;
@@ -31,9 +32,9 @@ struct otlp_json {
 	struct json j;
 	struct otlp_resource resource;
 	bool has_resource;
-	struct waiting *waiting, **waiting_end;	/* spans of a resource to come, in `arena` */
+	struct waiting *waiting, **waiting_end; /* spans of a resource to come, in `arena` */
 	struct arena arena;
-	struct otlp_span span;			/* at hand, with */
+	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
 };
 
@@ -120,7 +121,8 @@ read_any_value(struct json *j, struct value *v)
 		return;
 	while (json_key(j, &key)) {
 		if (is_either(key, "stringValue", "string_value") && json_text(j, &t))
-			*v = (struct value){ .type = VALUE_TEXT, .len = t.len < VALUE_TEXT_MAX ? t.len : VALUE_TEXT_MAX,
+			*v = (struct value){ .type = VALUE_TEXT,
+				.len = t.len < VALUE_TEXT_MAX ? t.len : VALUE_TEXT_MAX,
 				.text = t.s };
 		else if (is_either(key, "intValue", "int_value") && json_int(j, &v->i))
 			v->type = VALUE_INT;
@@ -173,8 +175,9 @@ read_resource(struct otlp_json *x, struct err *e)
 			if (text_is(key, "attributes"))
 				n = read_attributes(j, attributes, OTLP_ATTRIBUTES_MAX);
 	for (uint32_t i = 0; i < n && rc == 0; i++)
-		rc = otlp_resource_attribute(&x->resource, (struct text){ attributes[i].key, attributes[i].key_len },
-		    &attributes[i].value, e);
+		rc = otlp_resource_attribute(&x->resource,
+		    (struct text){ attributes[i].key, attributes[i].key_len }, &attributes[i].value,
+		    e);
 	json_release(j);
 	x->has_resource = true;
 	return rc;
@@ -192,7 +195,7 @@ read_enum(struct json *j, const char *name, int64_t number)
 	if (json_next(j) != JSON_TEXT)
 		return json_int(j, &n) && n == number;
 	return json_text(j, &t) && ((t.len == strlen(name) && memcmp(t.s, name, t.len) == 0) ||
-	    (json_number_int(t.s, t.len, &n) && n == number));
+				       (json_number_int(t.s, t.len, &n) && n == number));
 }
 
 static bool
@@ -214,7 +217,7 @@ read_span(struct json *j, struct otlp_span *s)
 {
 	struct text key;
 
-	s->span = (struct span){ .offset = input_offset(j->in) - 1 };	/* of the bracket */
+	s->span = (struct span){ .offset = input_offset(j->in) - 1 }; /* of the bracket */
 	s->trace_len = s->id_len = s->parent_len = s->nattributes = 0;
 	while (json_key(j, &key)) {
 		if (is_either(key, "traceId", "trace_id"))
@@ -278,12 +281,14 @@ wait_for_resource(struct otlp_json *x, struct err *e)
 		return err_set(e, ERR_MEMORY, "no memory for a span");
 	*w = (struct waiting){ .span = x->span };
 	w->span.attributes = arena_copy(&x->arena, x->attributes, size);
-	ok = w->span.attributes != NULL && own(&x->arena, &w->span.span.name.s, w->span.span.name.len);
+	ok = w->span.attributes != NULL &&
+	     own(&x->arena, &w->span.span.name.s, w->span.span.name.len);
 	for (uint32_t i = 0; ok && i < x->span.nattributes; i++) {
 		struct attribute *to = &w->span.attributes[i];
 
 		ok = own(&x->arena, &to->key, to->key_len) &&
-		    (to->value.type != VALUE_TEXT || own(&x->arena, &to->value.text, to->value.len));
+		     (to->value.type != VALUE_TEXT ||
+			 own(&x->arena, &to->value.text, to->value.len));
 	}
 	if (!ok)
 		return err_set(e, ERR_MEMORY, "no memory for a span");
@@ -356,7 +361,8 @@ take_resource_spans(struct otlp_json *x, struct err *e)
 		if (text_is(key, "resource"))
 			rc = read_resource(x, e);
 		else if (is_either(key, "scopeSpans", "scope_spans") ||
-		    is_either(key, "instrumentationLibrarySpans", "instrumentation_library_spans"))
+			 is_either(
+			     key, "instrumentationLibrarySpans", "instrumentation_library_spans"))
 			rc = for_all(x, take_scope, e);
 	}
 	rest = rc == 0 ? end_waiting(x, e) : 0;
@@ -397,7 +403,9 @@ read_otlp_json(struct reading *r, struct input *in, struct err *e)
 	x->waiting_end = &x->waiting;
 	json_begin(&x->j, in);
 	while (rc >= 0 && ((kind = json_next(&x->j)) != JSON_OVER || x->j.code != 0)) {
-		rc = kind == JSON_OVER ? 0 : kind == JSON_ARRAY ? for_all(x, take_document, e) : take_document(x, e);
+		rc = kind == JSON_OVER    ? 0
+		     : kind == JSON_ARRAY ? for_all(x, take_document, e)
+		                          : take_document(x, e);
 		if (rc == 0)
 			rc = json_trouble(&x->j, r, 0, e);
 	}
@@ -421,8 +429,11 @@ sniff_otlp_json(const char *head, size_t len)
 		return 0;
 	if (has(head, len, "\"resourceSpans\"") || has(head, len, "\"resource_spans\""))
 		return 95;
-	return has(head, len, "\"batches\"") && (has(head, len, "\"scopeSpans\"") ||
-	    has(head, len, "\"instrumentationLibrarySpans\"")) ? 90 : 0;
+	return has(head, len, "\"batches\"") &&
+	               (has(head, len, "\"scopeSpans\"") ||
+			   has(head, len, "\"instrumentationLibrarySpans\""))
+	           ? 90
+	           : 0;
 }
 
 const struct format format_otlp_json = {

@@ -5,8 +5,9 @@
  *
  *	TracesData, ExportTraceServiceRequest    1 ResourceSpans
  *	ResourceSpans    1 Resource { 1 KeyValue }    2, 1000 ScopeSpans { 2 Span }
- *	Span             1 trace, 2 id, 4 parent: bytes; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9 KeyValue; 15 Status { 3 code }
- *	KeyValue         1 key; 2 AnyValue { 1 string, 2 bool, 3 int, 4 double }
+ *	Span             1 trace, 2 id, 4 parent: bytes; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9
+ *KeyValue; 15 Status { 3 code } KeyValue         1 key; 2 AnyValue { 1 string, 2 bool, 3 int, 4
+ *double }
  *
  * A file is one such message, of which ResourceSpans after ResourceSpans is read; or
  * messages behind each other, each with its length before it: in 4 bytes, big endian, as the
@@ -20,34 +21,34 @@
 enum framing { FRAME_NONE, FRAME_FIXED, FRAME_VARINT, FRAMINGS, FRAME_UNKNOWN = FRAMINGS };
 
 enum {
-	HEAD_BYTES = 64 << 10,		/* looked at to tell the framing */
-	PIECE_MAX_BYTES = INPUT_WINDOW_MAX_BYTES / 2	/* no larger one is taken apart */
+	HEAD_BYTES = 64 << 10,                       /* looked at to tell the framing */
+	PIECE_MAX_BYTES = INPUT_WINDOW_MAX_BYTES / 2 /* no larger one is taken apart */
 };
 
 enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 
 struct field {
 	uint32_t number;
-	uint8_t  wire;
-	uint64_t n;			/* of numbers */
-	const uint8_t *bytes;		/* of WIRE_BYTES */
-	size_t   len;
-	bool     cut;			/* it should be longer than what it stands in */
+	uint8_t wire;
+	uint64_t n;           /* of numbers */
+	const uint8_t *bytes; /* of WIRE_BYTES */
+	size_t len;
+	bool cut; /* it should be longer than what it stands in */
 };
 
 struct otlp_proto {
 	struct reading *r;
 	struct input *in;
 	struct otlp_resource resource;
-	struct otlp_span span;			/* at hand, with */
+	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
-	bool truncated;			/* the piece at hand, which is counted already */
+	bool truncated; /* the piece at hand, which is counted already */
 };
 
 /* ---- fields ---- */
 
-/* The next field of a message. False: its end, or (r->failed) malformed. What is cut is no failure yet: of a file that
- * ends in the middle, the messages on the way to the last whole span are. */
+/* The next field of a message. False: its end, or (r->failed) malformed. What is cut is no failure
+ * yet: of a file that ends in the middle, the messages on the way to the last whole span are. */
 static bool
 next_field(struct reader *r, struct field *f)
 {
@@ -74,7 +75,7 @@ next_field(struct reader *r, struct field *f)
 	case WIRE_FIXED32:
 		f->n = read_u32(r);
 		break;
-	default:	/* groups, which proto3 does not have */
+	default: /* groups, which proto3 does not have */
 		r->failed = true;
 	}
 	return !r->failed;
@@ -95,7 +96,8 @@ is(const struct field *f, uint32_t number, enum wire wire)
 static inline struct text
 text_of(const struct field *f)
 {
-	return (struct text){ (const char *)f->bytes, f->len < UINT32_MAX ? (uint32_t)f->len : UINT32_MAX };
+	return (struct text){ (const char *)f->bytes,
+		f->len < UINT32_MAX ? (uint32_t)f->len : UINT32_MAX };
 }
 
 /* Lists, maps and bytes have no value that is of use here. */
@@ -107,7 +109,8 @@ decode_any_value(const struct field *message, struct value *v)
 
 	while (next_field(&r, &f)) {
 		if (is(&f, 1, WIRE_BYTES)) {
-			*v = (struct value){ .type = VALUE_TEXT, .text = (const char *)f.bytes,
+			*v = (struct value){ .type = VALUE_TEXT,
+				.text = (const char *)f.bytes,
 				.len = f.len < VALUE_TEXT_MAX ? (uint32_t)f.len : VALUE_TEXT_MAX };
 		} else if (is(&f, 2, WIRE_VARINT)) {
 			*v = (struct value){ .type = VALUE_UINT, .u = f.n != 0 };
@@ -213,7 +216,8 @@ take_span(struct otlp_proto *x, const struct field *message, struct err *e)
 		fail(x, SKIP_MALFORMED, "a span that is not of protobuf");
 		return 0;
 	}
-	x->span.span.offset = input_offset(x->in) + (uint64_t)((const char *)message->bytes - x->in->at);
+	x->span.span.offset = input_offset(x->in) +
+	                      (uint64_t)((const char *)message->bytes - x->in->at);
 	return otlp_hand_on(x->r, &x->span, &x->resource, e);
 }
 
@@ -242,7 +246,8 @@ take_resource(struct otlp_proto *x, const struct field *message, struct err *e)
 
 	while (rc == 0 && next_field(&r, &f))
 		if (is(&f, 1, WIRE_BYTES) && decode_key_value(&f, &a))
-			rc = otlp_resource_attribute(&x->resource, (struct text){ a.key, a.key_len }, &a.value, e);
+			rc = otlp_resource_attribute(
+			    &x->resource, (struct text){ a.key, a.key_len }, &a.value, e);
 	return rc;
 }
 
@@ -296,7 +301,8 @@ short_varint(const uint8_t *s, size_t have, uint64_t *ret)
 	return have < 5 ? 0 : -1;
 }
 
-/* What stands before a field of bytes. Its size; 0: it is cut off; negative: it is no such field. */
+/* What stands before a field of bytes. Its size; 0: it is cut off; negative: it is no such field.
+ */
 static int
 bytes_head(const uint8_t *s, size_t have, uint64_t *number, uint64_t *len)
 {
@@ -396,7 +402,11 @@ need(struct otlp_proto *x, uint64_t n, struct err *e)
 	while ((uint64_t)(x->in->end - x->in->at) < n && rc == 0 && !x->in->over)
 		rc = input_more(x->in, &cause);
 	if (rc == ERR_INPUT || rc == ERR_FULL) {
-		fail(x, rc == ERR_FULL ? SKIP_OVERSIZE : x->in->cut ? SKIP_TRUNCATED : SKIP_MALFORMED, cause.text);
+		fail(x,
+		    rc == ERR_FULL ? SKIP_OVERSIZE
+		    : x->in->cut   ? SKIP_TRUNCATED
+				   : SKIP_MALFORMED,
+		    cause.text);
 		x->in->over = true;
 		return 0;
 	}
@@ -440,7 +450,8 @@ take_piece(struct otlp_proto *x, enum framing framing, size_t size, uint64_t len
 	f.len = x->truncated ? (size_t)(x->in->end - x->in->at) - size : (size_t)len;
 	if (x->truncated)
 		fail(x, SKIP_TRUNCATED, "a message that ends in the middle");
-	rc = framing == FRAME_NONE ? take_resource_spans(x, &f, e) : take_message(x, f.bytes, f.len, e);
+	rc = framing == FRAME_NONE ? take_resource_spans(x, &f, e)
+	                           : take_message(x, f.bytes, f.len, e);
 	x->in->at = (const char *)f.bytes + f.len;
 	return rc;
 }
@@ -452,11 +463,13 @@ take_all(struct otlp_proto *x, enum framing framing, struct err *e)
 	int rc, size;
 
 	while ((rc = need(x, 1, e)) == 1) {
-		if ((rc = need(x, 16, e)) < 0)	/* more than any head has */
+		if ((rc = need(x, 16, e)) < 0) /* more than any head has */
 			return rc;
-		size = frame_head(framing, (const uint8_t *)x->in->at, (size_t)(x->in->end - x->in->at), &len);
+		size = frame_head(
+		    framing, (const uint8_t *)x->in->at, (size_t)(x->in->end - x->in->at), &len);
 		if (size <= 0) {
-			fail(x, size == 0 ? SKIP_TRUNCATED : SKIP_MALFORMED, "what is no message: the rest cannot be read");
+			fail(x, size == 0 ? SKIP_TRUNCATED : SKIP_MALFORMED,
+			    "what is no message: the rest cannot be read");
 			return 0;
 		}
 		if ((rc = take_piece(x, framing, (size_t)size, len, e)) != 0)
@@ -480,8 +493,9 @@ read_otlp_proto(struct reading *r, struct input *in, struct err *e)
 	rc = need(x, HEAD_BYTES, e);
 	framing = most_plausible((const uint8_t *)in->at, (size_t)(in->end - in->at), &how);
 	if (rc >= 0)
-		rc = framing != FRAME_UNKNOWN ? take_all(x, framing, e) :
-		    err_set(e, ERR_INPUT, "it does not begin like OTLP in protobuf");
+		rc = framing != FRAME_UNKNOWN
+		         ? take_all(x, framing, e)
+		         : err_set(e, ERR_INPUT, "it does not begin like OTLP in protobuf");
 	otlp_resource_release(&x->resource);
 	free(x);
 	return rc;

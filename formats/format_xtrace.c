@@ -3,8 +3,8 @@
  * X-Trace (Fonseca et al., NSDI '07), as its server hands tasks out: an array of
  *
  *	{ "id": "...", "reports": [ { "X-Trace": ["19" task id, event id], "Edge": [event id...],
- *	  "Timestamp": ["1364279963.124"], "Agent": [..], "Class": [..], "Label": [..], "Host": [..],
- *	  "ProcessID": ["26617@gimli"], "ThreadID": ["1"], ...what the program adds } ... ] }
+ *	  "Timestamp": ["1364279963.124"], "Agent": [..], "Class": [..], "Label": [..], "Host":
+ *[..], "ProcessID": ["26617@gimli"], "ThreadID": ["1"], ...what the program adds } ... ] }
  *
  * Reports are events of a happens-before graph (dag.h), not spans. A label is
  * "agent/class:label". Its words name one thing each, "attempt_1364250529092_0383_m_000001",
@@ -25,24 +25,45 @@
 #include "formats/words.h"
 
 enum {
-	EVENTS_MAX = 1 << 28,		/* and ids that they name; what is kept of them has its bound before */
+	EVENTS_MAX = 1
+	             << 28, /* and ids that they name; what is kept of them has its bound before */
 	ID_DIGITS = 16,
-	SERVICE_MAX = 96, CLASS_MAX = 128,
-	APART_MAX_NS = 10000000		/* ten ticks of a timestamp. If a host's clocks are apart by sums that differ by
-					   more, one was set, or its processes' steady clocks are not the same */
+	SERVICE_MAX = 96,
+	CLASS_MAX = 128,
+	APART_MAX_NS =
+	    10000000 /* ten ticks of a timestamp. If a host's clocks are apart by sums that differ
+	                by more, one was set, or its processes' steady clocks are not the same */
 };
 
-enum word { METADATA, EDGE, TIMESTAMP, HRT, AGENT, CLASS, LABEL, OPERATION, SOURCE, HOST, PROCESS, THREAD, KNOWN };
+enum word {
+	METADATA,
+	EDGE,
+	TIMESTAMP,
+	HRT,
+	AGENT,
+	CLASS,
+	LABEL,
+	OPERATION,
+	SOURCE,
+	HOST,
+	PROCESS,
+	THREAD,
+	KNOWN
+};
 
-#define WORD(s) { s, sizeof s - 1 }
-static const struct text KEYS[KNOWN] = { WORD("X-Trace"), WORD("Edge"), WORD("Timestamp"), WORD("HRT"), WORD("Agent"),
-	WORD("Class"), WORD("Label"), WORD("Operation"), WORD("Source"), WORD("Host"), WORD("ProcessID"),
-	WORD("ThreadID") };
-static const struct text PASSED_OVER[] = { WORD("version"), WORD("ThreadName"), WORD("Option"), WORD("NumOptions") };
+#define WORD(s)                 \
+	{                       \
+		s, sizeof s - 1 \
+	}
+static const struct text KEYS[KNOWN] = { WORD("X-Trace"), WORD("Edge"), WORD("Timestamp"),
+	WORD("HRT"), WORD("Agent"), WORD("Class"), WORD("Label"), WORD("Operation"), WORD("Source"),
+	WORD("Host"), WORD("ProcessID"), WORD("ThreadID") };
+static const struct text PASSED_OVER[] = { WORD("version"), WORD("ThreadName"), WORD("Option"),
+	WORD("NumOptions") };
 
-struct host {			/* how far its two clocks are apart */
+struct host { /* how far its two clocks are apart */
 	int64_t least_ns, most_ns;
-	bool    without;	/* a report has no HRT */
+	bool without; /* a report has no HRT */
 };
 
 struct report {
@@ -56,10 +77,10 @@ struct xtrace {
 	struct reading *r;
 	struct input *in;
 	struct json j;
-	struct arena arena;		/* of the task at hand: values */
-	struct buf events, hrts, before;	/* struct dag_event, int64_t, uint64_t */
+	struct arena arena;              /* of the task at hand: values */
+	struct buf events, hrts, before; /* struct dag_event, int64_t, uint64_t */
 	struct words label;
-	struct map hosts;		/* by node + 1 */
+	struct map hosts; /* by node + 1 */
 	struct trace_id task;
 	uint32_t nevents;
 	bool has_task, lossy;
@@ -139,7 +160,8 @@ read_report(struct xtrace *x, struct report *p)
 	}
 }
 
-/* "1364279963.124" seconds, or "1384989797493" milliseconds: seconds of that size come after the year 5000. */
+/* "1364279963.124" seconds, or "1384989797493" milliseconds: seconds of that size come after the
+ * year 5000. */
 static bool
 timestamp_ns(struct text s, int64_t *ret)
 {
@@ -156,11 +178,13 @@ timestamp_ns(struct text s, int64_t *ret)
 			return false;
 		fraction += (int64_t)unit * (s.s[i] - '0');
 	}
-	return *ret >= 0 && !__builtin_mul_overflow(*ret, scale, ret) && !__builtin_add_overflow(*ret, fraction, ret);
+	return *ret >= 0 && !__builtin_mul_overflow(*ret, scale, ret) &&
+	       !__builtin_add_overflow(*ret, fraction, ret);
 }
 
-/* Task and event of "19" + task id + event id: the first byte is 0x10, 0x08 for event ids of 8 bytes instead of 4, and how long
- * the task's is: 4, 8, 12 or 20 bytes. What may follow are options. */
+/* Task and event of "19" + task id + event id: the first byte is 0x10, 0x08 for event ids of 8
+ * bytes instead of 4, and how long the task's is: 4, 8, 12 or 20 bytes. What may follow are
+ * options. */
 static bool
 split_metadata(struct text s, struct text *task, struct text *event)
 {
@@ -200,7 +224,7 @@ write_label(struct words *to, const struct report *p)
 	for (uint32_t i = class; i < to->len; i++)
 		if (to->s[i] == ':')
 			to->s[i] = '.';
-	if (text_is(p->known[CLASS], "hone"))	/* the words for structure are not theirs */
+	if (text_is(p->known[CLASS], "hone")) /* the words for structure are not theirs */
 		words_char(to, '_');
 	words_char(to, ':');
 	if (p->known[LABEL].len > 0) {
@@ -249,12 +273,14 @@ label_of(struct xtrace *x, const struct report *p)
 	for (uint32_t i = 0; ok && i < p->nfields; i++)
 		ok = (names[i] = clean_copy(&a, p->names[i].s, p->names[i].len)) != NULL;
 	if (ok)
-		ret = labels_intern(labels, RECORD_POINT, x->label.s, x->label.len, names, p->nfields);
+		ret = labels_intern(
+		    labels, RECORD_POINT, x->label.s, x->label.len, names, p->nfields);
 	arena_release(&a);
 	return ret;
 }
 
-/* The report's field of that name, looked for from `at` on: as a rule fields come in the same order. TRACE_NONE: none. */
+/* The report's field of that name, looked for from `at` on: as a rule fields come in the same
+ * order. TRACE_NONE: none. */
 static uint32_t
 find_field(const struct report *p, const char *name, uint32_t at)
 {
@@ -284,8 +310,8 @@ keep_values(struct xtrace *x, const struct report *p, struct dag_event *v, struc
 			continue;
 		at = field + 1;
 		values[i] = typed_value(p->fields[field]);
-		ok = values[i].type != VALUE_TEXT ||
-		    (values[i].text = clean_copy(&x->arena, values[i].text, values[i].len)) != NULL;
+		ok = values[i].type != VALUE_TEXT || (values[i].text = clean_copy(&x->arena,
+							  values[i].text, values[i].len)) != NULL;
 	}
 	v->values = values;
 	v->nvalues = label->nfields;
@@ -311,7 +337,8 @@ compare_clocks(struct xtrace *x, const struct dag_event *v, bool has_hrt, int64_
 	int64_t apart;
 
 	if (h == NULL) {
-		if ((h = arena_alloc(&x->arena, sizeof *h)) == NULL || !map_put(&x->hosts, (uint64_t)v->node + 1, h))
+		if ((h = arena_alloc(&x->arena, sizeof *h)) == NULL ||
+		    !map_put(&x->hosts, (uint64_t)v->node + 1, h))
 			return false;
 		*h = (struct host){ INT64_MAX, INT64_MIN, false };
 	}
@@ -337,10 +364,12 @@ keep_report(struct xtrace *x, const struct report *p, struct err *e)
 	struct dag_event v = { .before = p->before, .nbefore = p->nbefore };
 	struct text task, event;
 	int64_t hrt_ns = 0;
-	bool has_hrt = p->known[HRT].len > 0 && json_number_int(p->known[HRT].s, p->known[HRT].len, &hrt_ns);
+	bool has_hrt = p->known[HRT].len > 0 &&
+	               json_number_int(p->known[HRT].s, p->known[HRT].len, &hrt_ns);
 	int rc;
 
-	if (!split_metadata(p->known[METADATA], &task, &event) || !timestamp_ns(p->known[TIMESTAMP], &v.time_ns)) {
+	if (!split_metadata(p->known[METADATA], &task, &event) ||
+	    !timestamp_ns(p->known[TIMESTAMP], &v.time_ns)) {
 		fail(x, SKIP_INCOMPLETE, "a report without an id or a time");
 		return 0;
 	}
@@ -349,7 +378,8 @@ keep_report(struct xtrace *x, const struct report *p, struct err *e)
 	v.node = reading_node(x->r, p->known[HOST].s, p->known[HOST].len);
 	v.pid = leading_number(p->known[PROCESS]);
 	v.tid = leading_number(p->known[THREAD]);
-	if (v.label == LABEL_NONE || v.node == UINT32_MAX || !compare_clocks(x, &v, has_hrt, hrt_ns))
+	if (v.label == LABEL_NONE || v.node == UINT32_MAX ||
+	    !compare_clocks(x, &v, has_hrt, hrt_ns))
 		return err_set(e, ERR_MEMORY, "no memory for a report");
 	if ((rc = keep_values(x, p, &v, e)) != 0)
 		return rc;
@@ -367,8 +397,9 @@ has_room(const struct xtrace *x)
 {
 	size_t max = reading_options(x->r)->memory_max_bytes;
 
-	return x->arena.total_bytes + x->events.len + x->hrts.len + x->before.len < (max != 0 ? max : 64 << 20) &&
-	    x->nevents < EVENTS_MAX && x->before.len / sizeof(uint64_t) < EVENTS_MAX;
+	return x->arena.total_bytes + x->events.len + x->hrts.len + x->before.len <
+	           (max != 0 ? max : 64 << 20) &&
+	       x->nevents < EVENTS_MAX && x->before.len / sizeof(uint64_t) < EVENTS_MAX;
 }
 
 /* The next report, of which nothing may be right. */
@@ -433,7 +464,8 @@ count_lot(struct xtrace *x, enum skip why, uint64_t n, const char *words)
 {
 	if (n == 0)
 		return;
-	reading_skip(x->r, why, x->in, "%s, in task %016llx", words, (unsigned long long)x->task.low);
+	reading_skip(
+	    x->r, why, x->in, "%s, in task %016llx", words, (unsigned long long)x->task.low);
 	reading_count(x->r)->skipped[why].count += n - 1;
 }
 
@@ -442,12 +474,14 @@ static uint32_t
 request_label(struct xtrace *x, enum record_kind kind, const struct label *first)
 {
 	const char *words = memchr(first->event, ':', first->event_len);
-	const char *name = kind == RECORD_REQUEST_BEGIN ? "/hone:request_begin(" : "/hone:request_end(";
+	const char *name = kind == RECORD_REQUEST_BEGIN ? "/hone:request_begin("
+	                                                : "/hone:request_end(";
 
 	x->label.len = 0;
 	words_text(&x->label, (struct text){ first->text, first->service_len }, SERVICE_MAX);
 	words_text(&x->label, (struct text){ name, (uint32_t)strlen(name) }, UINT32_MAX);
-	words_text(&x->label, (struct text){ words + 1, (uint32_t)(first->event + first->event_len - (words + 1)) },
+	words_text(&x->label,
+	    (struct text){ words + 1, (uint32_t)(first->event + first->event_len - (words + 1)) },
 	    LABEL_TEXT_MAX - x->label.len - 1);
 	words_char(&x->label, ')');
 	text_clean(x->label.s, x->label.len);
@@ -457,7 +491,8 @@ request_label(struct xtrace *x, enum record_kind kind, const struct label *first
 static int
 hand_out(struct xtrace *x, struct err *e)
 {
-	struct dag d = { .events = (const struct dag_event *)x->events.data, .nevents = x->nevents,
+	struct dag d = { .events = (const struct dag_event *)x->events.data,
+		.nevents = x->nevents,
 		.before = (const uint64_t *)x->before.data };
 	const struct label *first;
 	uint32_t begin, end;
@@ -570,7 +605,10 @@ read_xtrace(struct reading *r, struct input *in, struct err *e)
 static int
 sniff_xtrace(const char *head, size_t len)
 {
-	return memmem(head, len, "\"X-Trace\"", 9) != NULL && memmem(head, len, "\"reports\"", 9) != NULL ? 90 : 0;
+	return memmem(head, len, "\"X-Trace\"", 9) != NULL &&
+	               memmem(head, len, "\"reports\"", 9) != NULL
+	           ? 90
+	           : 0;
 }
 
 const struct format format_xtrace = {

@@ -21,33 +21,34 @@
 
 enum {
 	KEPT_MAX_BYTES = 16 << 20,
-	TAGS_MAX = 64,		/* further ones of a span are left out */
-	HALVES_MAX = 64		/* of one id that are looked at, where there should be two */
+	TAGS_MAX = 64,  /* further ones of a span are left out */
+	HALVES_MAX = 64 /* of one id that are looked at, where there should be two */
 };
 
 enum half { WHOLE, CLIENT, SERVER };
 
 struct kept {
 	struct span span;
-	uint64_t own_id;	/* what the span is known by: but for servers' halves span.id */
-	uint8_t half;		/* enum half */
-	struct kept *next;	/* as they were read */
-	struct kept *same_id;	/* others of this id */
+	uint64_t own_id;      /* what the span is known by: but for servers' halves span.id */
+	uint8_t half;         /* enum half */
+	struct kept *next;    /* as they were read */
+	struct kept *same_id; /* others of this id */
 };
 
 struct zipkin {
 	struct reading *r;
 	struct input *in;
 	struct json j;
-	struct arena arena;		/* of what is kept */
+	struct arena arena; /* of what is kept */
 	struct kept *kept, **kept_end;
-	struct map by_id;		/* struct kept, the first of an id */
-	struct attribute tags[TAGS_MAX];	/* of the span at hand */
+	struct map by_id;                /* struct kept, the first of an id */
+	struct attribute tags[TAGS_MAX]; /* of the span at hand */
 };
 
 /* ---- halves ---- */
 
-/* Equal for equal ids; what is unequal and yet the same here does not happen, and would move one span's parent. */
+/* Equal for equal ids; what is unequal and yet the same here does not happen, and would move one
+ * span's parent. */
 static uint64_t
 id_key(struct trace_id trace, uint64_t id)
 {
@@ -75,9 +76,11 @@ index_kept(struct zipkin *x)
 	return true;
 }
 
-/* Which of those with that id is the client's half, or the server's half of a service. NULL: none. */
+/* Which of those with that id is the client's half, or the server's half of a service. NULL: none.
+ */
 static struct kept *
-find_half(const struct zipkin *x, struct trace_id trace, uint64_t id, enum half half, const struct kept *like)
+find_half(const struct zipkin *x, struct trace_id trace, uint64_t id, enum half half,
+    const struct kept *like)
 {
 	struct kept *k = map_get(&x->by_id, id_key(trace, id));
 
@@ -159,11 +162,12 @@ keep(struct zipkin *x, const struct span *s, enum half half, struct err *e)
 		*k = (struct kept){ .span = *s, .half = (uint8_t)half };
 		k->span.attributes = tags;
 		ok = own_text(&x->arena, &k->span.service) && own_text(&x->arena, &k->span.name) &&
-		    own_text(&x->arena, &k->span.node);
+		     own_text(&x->arena, &k->span.node);
 	}
 	for (uint32_t i = 0; ok && i < s->nattributes; i++)
 		ok = own(&x->arena, &tags[i].key, tags[i].key_len) &&
-		    (tags[i].value.type != VALUE_TEXT || own(&x->arena, &tags[i].value.text, tags[i].value.len));
+		     (tags[i].value.type != VALUE_TEXT ||
+			 own(&x->arena, &tags[i].value.text, tags[i].value.len));
 	if (!ok)
 		return err_set(e, ERR_MEMORY, "no memory for a span");
 	*x->kept_end = k;
@@ -189,7 +193,8 @@ read_endpoint(struct json *j, struct span *s)
 	while (json_key(j, &key)) {
 		if (text_is(key, "serviceName"))
 			json_text(j, &s->service);
-		else if ((text_is(key, "ipv4") || (text_is(key, "ipv6") && s->node.len == 0)) && json_text(j, &t))
+		else if ((text_is(key, "ipv4") || (text_is(key, "ipv6") && s->node.len == 0)) &&
+			 json_text(j, &t))
 			s->node = t;
 	}
 }
@@ -215,9 +220,9 @@ read_tags(struct zipkin *x, struct span *s)
 	}
 }
 
-struct times {			/* as they are written */
+struct times { /* as they are written */
 	int64_t timestamp_us, duration_us;
-	bool    has_timestamp, has_duration;
+	bool has_timestamp, has_duration;
 };
 
 static bool
@@ -226,9 +231,9 @@ to_ns(const struct times *t, struct span *s)
 	int64_t duration_ns;
 
 	return t->has_timestamp && t->has_duration &&
-	    !__builtin_mul_overflow(t->timestamp_us, 1000, &s->begin_ns) &&
-	    !__builtin_mul_overflow(t->duration_us, 1000, &duration_ns) &&
-	    !__builtin_add_overflow(s->begin_ns, duration_ns, &s->end_ns);
+	       !__builtin_mul_overflow(t->timestamp_us, 1000, &s->begin_ns) &&
+	       !__builtin_mul_overflow(t->duration_us, 1000, &duration_ns) &&
+	       !__builtin_add_overflow(s->begin_ns, duration_ns, &s->end_ns);
 }
 
 /* An object that was entered. */
@@ -236,7 +241,7 @@ static int
 read_span(struct zipkin *x, struct err *e)
 {
 	struct json *j = &x->j;
-	struct span s = { .offset = input_offset(x->in) - 1 };	/* of the bracket */
+	struct span s = { .offset = input_offset(x->in) - 1 }; /* of the bracket */
 	struct times times = { 0 };
 	struct text key, trace = { 0 }, id = { 0 }, parent = { 0 }, kind = { 0 };
 	bool shared = false, timed;
@@ -267,8 +272,8 @@ read_span(struct zipkin *x, struct err *e)
 		return 0;
 	timed = to_ns(&times, &s);
 	if (trace.len == 0 || id.len == 0 || !timed) {
-		reading_skip_at(x->r, SKIP_INCOMPLETE, reading_whence(x->r, &s), "a span without %s",
-		    timed ? "an id" : "its times");
+		reading_skip_at(x->r, SKIP_INCOMPLETE, reading_whence(x->r, &s),
+		    "a span without %s", timed ? "an id" : "its times");
 		return 0;
 	}
 	s.trace = trace_id_of(trace.s, trace.len);
@@ -276,7 +281,11 @@ read_span(struct zipkin *x, struct err *e)
 	s.parent = parent.len > 0 ? span_id_of(parent.s, parent.len) : 0;
 	s.has_parent = s.parent != 0;
 	s.follows = text_is(kind, "CONSUMER");
-	return keep(x, &s, shared || text_is(kind, "SERVER") ? SERVER : text_is(kind, "CLIENT") ? CLIENT : WHOLE, e);
+	return keep(x, &s,
+	    shared || text_is(kind, "SERVER") ? SERVER
+	    : text_is(kind, "CLIENT")         ? CLIENT
+					      : WHOLE,
+	    e);
 }
 
 static int take_value(struct zipkin *x, uint32_t arrays, struct err *e);
@@ -347,7 +356,8 @@ has(const char *head, size_t len, const char *word)
 static int
 sniff_zipkin(const char *head, size_t len)
 {
-	if (!has(head, len, "\"traceId\"") || !has(head, len, "\"id\"") || has(head, len, "\"spanId\""))
+	if (!has(head, len, "\"traceId\"") || !has(head, len, "\"id\"") ||
+	    has(head, len, "\"spanId\""))
 		return 0;
 	return has(head, len, "\"localEndpoint\"") ? 85 : has(head, len, "\"timestamp\"") ? 70 : 0;
 }

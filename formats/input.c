@@ -27,32 +27,33 @@
 
 enum {
 	BLOCK_BYTES = 256 << 10,
-	SMALL_BYTES = 16 << 10,	/* of a file that is smaller */
+	SMALL_BYTES = 16 << 10, /* of a file that is smaller */
 	FRONT_BYTES = 64 << 10,
 	RAW_BYTES = 128 << 10,
-	READY_MAX = 4,		/* blocks that wait for the parser */
-	WHOLE_MAX_BYTES = 8 << 20,	/* a file of gzip that is no larger, nor what is in it, is inflated at once */
-	GZIP_LEAST_BYTES = 18	/* head and tail */
+	READY_MAX = 4, /* blocks that wait for the parser */
+	WHOLE_MAX_BYTES =
+	    8 << 20, /* a file of gzip that is no larger, nor what is in it, is inflated at once */
+	GZIP_LEAST_BYTES = 18 /* head and tail */
 };
 
 struct block {
 	struct block *next;
-	size_t cap, len;	/* of bytes[]; those in front are not counted */
-	char *bytes;		/* FRONT_BYTES into the memory behind this */
+	size_t cap, len; /* of bytes[]; those in front are not counted */
+	char *bytes;     /* FRONT_BYTES into the memory behind this */
 };
 
 /* Where bytes come from. The thread's alone while there is one. */
 struct source {
-	int fd;			/* -1: memory */
+	int fd; /* -1: memory */
 	bool regular;
 	const uint8_t *memory;
 	size_t memory_left, piece;
 	bool sniffed, gzip, in_member, ended;
 	z_stream z;
-	uint8_t *raw;		/* [RAW_BYTES]; of a plain file its first bytes only */
-	uint8_t *whole;		/* a small file of gzip, or NULL */
-	size_t raw_at, raw_len;	/* of those first bytes */
-	uint64_t raw_offset;	/* of raw's end in the file */
+	uint8_t *raw;           /* [RAW_BYTES]; of a plain file its first bytes only */
+	uint8_t *whole;         /* a small file of gzip, or NULL */
+	size_t raw_at, raw_len; /* of those first bytes */
+	uint64_t raw_offset;    /* of raw's end in the file */
 };
 
 struct input_inside {
@@ -61,12 +62,12 @@ struct input_inside {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int wake[2];		/* closed to end a wait for a pipe's bytes */
+	int wake[2]; /* closed to end a wait for a pipe's bytes */
 	/* under the lock */
 	struct block *ready, **ready_end, *spare;
 	unsigned nready;
 	bool stop, finished;
-	int code;		/* why it finished: 0 at the end */
+	int code; /* why it finished: 0 at the end */
 	struct err e;
 	/* the parser's */
 	struct block *current, *held;
@@ -126,7 +127,8 @@ source_read(struct input_inside *in, void *to, size_t len, struct err *e)
 		return n;
 	}
 	do {
-		if (!s->regular && in->wake[0] >= 0 && poll(polled, 2, -1) > 0 && polled[1].revents != 0)
+		if (!s->regular && in->wake[0] >= 0 && poll(polled, 2, -1) > 0 &&
+		    polled[1].revents != 0)
 			return err_set(e, ERR_SYSTEM, "stopped");
 		n = read(s->fd, to, len);
 	} while (n < 0 && (errno == EINTR || errno == EAGAIN));
@@ -218,7 +220,8 @@ inflate_step(struct input_inside *in, struct err *e)
 		return rc;
 	if (s->ended)
 		return s->in_member ? damaged(s, "it ends in the middle", e) : 0;
-	if (!s->in_member && *s->z.next_in == 0) {	/* what pads the last member to a block of a tape */
+	if (!s->in_member &&
+	    *s->z.next_in == 0) { /* what pads the last member to a block of a tape */
 		s->z.next_in++;
 		s->z.avail_in--;
 		return 0;
@@ -231,7 +234,9 @@ inflate_step(struct input_inside *in, struct err *e)
 	}
 	if (z == Z_MEM_ERROR)
 		return err_set(e, ERR_MEMORY, "no memory to inflate in");
-	return z == Z_OK || z == Z_BUF_ERROR ? 0 : damaged(s, s->z.msg != NULL ? s->z.msg : "damaged", e);
+	return z == Z_OK || z == Z_BUF_ERROR
+	           ? 0
+	           : damaged(s, s->z.msg != NULL ? s->z.msg : "damaged", e);
 }
 
 static int
@@ -271,21 +276,26 @@ read_whole(struct input_inside *in, struct err *e)
 }
 
 /*
- * libdeflate takes half the time of zlib, but does only whole files, and of damaged ones gives nothing. So what
- * it does not take, in one member to the end of the file, is left to zlib. NULL: it did not.
+ * libdeflate takes half the time of zlib, but does only whole files, and of damaged ones gives
+ * nothing. So what it does not take, in one member to the end of the file, is left to zlib. NULL:
+ * it did not.
  */
 static struct block *
 inflate_whole(struct source *s)
 {
 	const uint8_t *tail = s->z.next_in + s->z.avail_in - 4;
-	size_t size = s->z.avail_in < GZIP_LEAST_BYTES ? 0 :
-	    (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
+	size_t size = s->z.avail_in < GZIP_LEAST_BYTES
+	                  ? 0
+	                  : (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 |
+	                        (size_t)tail[3] << 24;
 	struct block *b = size > 0 && size <= WHOLE_MAX_BYTES ? block_new(size) : NULL;
 	struct libdeflate_decompressor *d = b != NULL ? libdeflate_alloc_decompressor() : NULL;
 	size_t used = 0, len = 0;
 
-	if (d != NULL && libdeflate_gzip_decompress_ex(d, s->z.next_in, s->z.avail_in, b->bytes, size, &used, &len) ==
-	    LIBDEFLATE_SUCCESS && used == s->z.avail_in) {
+	if (d != NULL &&
+	    libdeflate_gzip_decompress_ex(d, s->z.next_in, s->z.avail_in, b->bytes, size, &used,
+		&len) == LIBDEFLATE_SUCCESS &&
+	    used == s->z.avail_in) {
 		s->z.avail_in = 0;
 		block_done(b, len);
 	} else {
@@ -304,7 +314,8 @@ source_begin(struct input_inside *in, struct block **b, struct err *e)
 	struct block *whole;
 	int rc = source_sniff(in, e);
 
-	if (rc != 0 || !s->gzip || !s->regular || in->size_bytes < s->raw_len || in->size_bytes > WHOLE_MAX_BYTES)
+	if (rc != 0 || !s->gzip || !s->regular || in->size_bytes < s->raw_len ||
+	    in->size_bytes > WHOLE_MAX_BYTES)
 		return rc;
 	if ((rc = read_whole(in, e)) != 0 || (whole = inflate_whole(s)) == NULL)
 		return rc;
@@ -324,7 +335,8 @@ source_fill(struct input_inside *in, struct block **b, struct err *e)
 	if (rc == 1)
 		return 0;
 	if (rc == 0)
-		rc = s->gzip ? gzip_fill(in, (*b)->bytes, room, &len, e) : plain_fill(in, (*b)->bytes, room, &len, e);
+		rc = s->gzip ? gzip_fill(in, (*b)->bytes, room, &len, e)
+		             : plain_fill(in, (*b)->bytes, room, &len, e);
 	block_done(*b, len);
 	return rc;
 }
@@ -380,7 +392,8 @@ read_ahead(void *arg)
 		pthread_mutex_unlock(&in->lock);
 		if (b == NULL)
 			b = block_new(BLOCK_BYTES);
-		rc = b != NULL ? source_fill(in, &b, &e) : err_set(&e, ERR_MEMORY, "no memory to read into");
+		rc = b != NULL ? source_fill(in, &b, &e)
+		               : err_set(&e, ERR_MEMORY, "no memory to read into");
 		pthread_mutex_lock(&in->lock);
 		if (b != NULL) {
 			make_ready(in, b, rc, &e);
@@ -404,8 +417,9 @@ read_now(struct input_inside *in)
 	int rc;
 
 	if (b == NULL)
-		b = block_new(in->source.piece != 0 ? in->source.piece : in->size_bytes < SMALL_BYTES ? SMALL_BYTES :
-		    BLOCK_BYTES);
+		b = block_new(in->source.piece != 0          ? in->source.piece
+			      : in->size_bytes < SMALL_BYTES ? SMALL_BYTES
+							     : BLOCK_BYTES);
 	if (b == NULL) {
 		in->finished = true;
 		in->code = err_set(&in->e, ERR_MEMORY, "no memory to read into");
@@ -450,7 +464,8 @@ window_set(struct input *in, struct block *b, const char *at, const char *end)
 	in->end = end;
 }
 
-/* A word that is longer than the room in front: into a larger block, with room behind for as much again. */
+/* A word that is longer than the room in front: into a larger block, with room behind for as much
+ * again. */
 static int
 window_grow(struct input *in, struct block *b, size_t tail, struct err *e)
 {
@@ -489,7 +504,7 @@ window_move(struct input *in, struct block *b, struct err *e)
 		window_set(in, b, b->bytes - tail, b->bytes + b->len);
 		return 0;
 	}
-	if (inside->hold)	/* its bytes were copied: nobody was handed them */
+	if (inside->hold) /* its bytes were copied: nobody was handed them */
 		free(b);
 	else
 		put_away(inside, b);
@@ -557,7 +572,8 @@ input_release(struct input *in)
 	inside->hold = false;
 	for (struct block *b = inside->held, *next; b != NULL; b = next) {
 		next = b->next;
-		if (b->cap <= BLOCK_BYTES && inside->held_bytes <= 2 * READY_MAX * (size_t)BLOCK_BYTES)
+		if (b->cap <= BLOCK_BYTES &&
+		    inside->held_bytes <= 2 * READY_MAX * (size_t)BLOCK_BYTES)
 			put_away(inside, b);
 		else
 			free(b);
@@ -626,7 +642,8 @@ open_path(struct input *in, const char *path, bool ahead, struct err *e)
 	if (rc != 0)
 		return rc;
 	s = &in->inside->source;
-	s->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+	s->fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+	                               : open(path, O_RDONLY | O_CLOEXEC);
 	if (s->fd < 0 || fstat(s->fd, &st) != 0) {
 		rc = err_errno(e, "%s", path);
 	} else if (S_ISDIR(st.st_mode)) {

@@ -56,11 +56,13 @@ static inline const char *
 scan_text(const char *p)
 {
 #ifdef __SSE2__
-	const __m128i quote = _mm_set1_epi8('"'), back = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1f);
+	const __m128i quote = _mm_set1_epi8('"'), back = _mm_set1_epi8('\\'),
+		      control = _mm_set1_epi8(0x1f);
 
 	for (;; p += 16) {
 		__m128i v = _mm_loadu_si128((const __m128i *)p);
-		__m128i hit = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, back)),
+		__m128i hit = _mm_or_si128(
+		    _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, back)),
 		    _mm_cmpeq_epi8(_mm_min_epu8(v, control), v));
 		int mask = _mm_movemask_epi8(hit);
 
@@ -79,12 +81,13 @@ static inline const char *
 scan_structure(const char *p)
 {
 #ifdef __SSE2__
-	const __m128i quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
+	const __m128i quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'),
+		      close = _mm_set1_epi8('}');
 	const __m128i low = _mm_set1_epi8(0x20), zero = _mm_setzero_si128();
 
 	for (;; p += 16) {
 		__m128i v = _mm_loadu_si128((const __m128i *)p);
-		__m128i curly = _mm_or_si128(v, low);	/* '[' and ']' are 0x20 below '{' and '}' */
+		__m128i curly = _mm_or_si128(v, low); /* '[' and ']' are 0x20 below '{' and '}' */
 		__m128i hit = _mm_or_si128(
 		    _mm_or_si128(_mm_cmpeq_epi8(curly, open), _mm_cmpeq_epi8(curly, close)),
 		    _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, zero)));
@@ -149,14 +152,15 @@ peek_slowly(struct json *j)
 		}
 		j->in->at = p;
 		if (p != j->in->end)
-			return 1;	/* a control character; none is of JSON */
+			return 1; /* a control character; none is of JSON */
 		if (!more(j))
 			return 0;
 		p = j->in->at;
 	}
 }
 
-/* Passes over white space; the byte there, or 0 at the end of the input. What is no character of JSON: failed. */
+/* Passes over white space; the byte there, or 0 at the end of the input. What is no character of
+ * JSON: failed. */
 static inline unsigned char
 peek(struct json *j)
 {
@@ -177,7 +181,7 @@ unexpected(struct json *j, unsigned char c, const char *what)
 void
 json_begin(struct json *j, struct input *in)
 {
-	static const char mark[] = "\xef\xbb\xbf";	/* some editors begin every file with it */
+	static const char mark[] = "\xef\xbb\xbf"; /* some editors begin every file with it */
 
 	*j = (struct json){ .in = in };
 	while (in->end - in->at < 3 && more(j))
@@ -275,7 +279,8 @@ json_enter_array(struct json *j)
 	return enter(j, JSON_ARRAY);
 }
 
-/* To where the next key or element begins: its first byte, or 0: at the end, which has been left, or failed. */
+/* To where the next key or element begins: its first byte, or 0: at the end, which has been left,
+ * or failed. */
 static inline unsigned char
 advance(struct json *j, char close)
 {
@@ -286,7 +291,7 @@ advance(struct json *j, char close)
 	if (j->code != 0 || j->lost)
 		return 0;
 	c = (unsigned char)*j->in->at;
-	if (c == ',' && !j->first && (unsigned char)j->in->at[1] > ' ')	/* as a rule */
+	if (c == ',' && !j->first && (unsigned char)j->in->at[1] > ' ') /* as a rule */
 		return (unsigned char)*++j->in->at;
 	c = peek(j);
 	if (c == (unsigned char)close) {
@@ -351,7 +356,8 @@ put_utf8(char *to, unsigned c)
 	return to;
 }
 
-/* Behind "\u". How many bytes were used; 0: malformed. A surrogate without its other half becomes U+FFFD. */
+/* Behind "\u". How many bytes were used; 0: malformed. A surrogate without its other half becomes
+ * U+FFFD. */
 static size_t
 take_u(const char *s, const char *end, char **to)
 {
@@ -442,7 +448,8 @@ take_text(struct json *j, struct text *ret)
 	return true;
 }
 
-/* Most texts are short, and have no escapes: within the first 16 bytes, which may be read, there is a quote. */
+/* Most texts are short, and have no escapes: within the first 16 bytes, which may be read, there is
+ * a quote. */
 static inline bool
 take_short_text(struct json *j, struct text *ret)
 {
@@ -450,8 +457,8 @@ take_short_text(struct json *j, struct text *ret)
 	const char *s = j->in->at + 1;
 	__m128i v = _mm_loadu_si128((const __m128i *)s), control = _mm_set1_epi8(0x1f);
 	unsigned quote = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')));
-	unsigned other = (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\\')),
-	    _mm_cmpeq_epi8(_mm_min_epu8(v, control), v)));
+	unsigned other = (unsigned)_mm_movemask_epi8(_mm_or_si128(
+	    _mm_cmpeq_epi8(v, _mm_set1_epi8('\\')), _mm_cmpeq_epi8(_mm_min_epu8(v, control), v)));
 
 	if (quote != 0 && (other & (quote ^ (quote - 1))) == 0) {
 		uint32_t len = (uint32_t)__builtin_ctz(quote);
@@ -591,7 +598,7 @@ json_number_real(const char *s, size_t len, double *ret)
 		if (m < UINT64_MAX / 10 - 9) {
 			m = m * 10 + (uint64_t)(*s - '0');
 			scale -= point;
-		} else {	/* digits that a double does not have */
+		} else { /* digits that a double does not have */
 			scale += !point;
 		}
 	}
@@ -615,7 +622,8 @@ json_number_real(const char *s, size_t len, double *ret)
 	return true;
 }
 
-/* Eight digits at once: pairs, then fours, then all, in the lanes of one word, its lowest byte the first digit. */
+/* Eight digits at once: pairs, then fours, then all, in the lanes of one word, its lowest byte the
+ * first digit. */
 static inline bool
 eight_digits(const char *s, uint64_t *ret)
 {
@@ -623,10 +631,13 @@ eight_digits(const char *s, uint64_t *ret)
 
 	memcpy(&w, s, sizeof w);
 	w = le64toh(w) - 0x3030303030303030;
-	if (((w | (w + 0x7676767676767676)) & 0x8080808080808080) != 0)	/* a byte below '0', or above '9' */
+	if (((w | (w + 0x7676767676767676)) & 0x8080808080808080) !=
+	    0) /* a byte below '0', or above '9' */
 		return false;
 	w = w * 10 + (w >> 8);
-	w = ((w & 0x000000ff000000ff) * 0x000f424000000064 + (w >> 16 & 0x000000ff000000ff) * 0x0000271000000001) >> 32;
+	w = ((w & 0x000000ff000000ff) * 0x000f424000000064 +
+		(w >> 16 & 0x000000ff000000ff) * 0x0000271000000001) >>
+	    32;
 	*ret = (uint32_t)w;
 	return true;
 }
@@ -639,14 +650,15 @@ digits(const char *s, const char *end, uint64_t *ret)
 
 	if (s == end)
 		return false;
-	if (end - s <= 19) {	/* cannot overflow */
+	if (end - s <= 19) { /* cannot overflow */
 		for (; end - s >= 8 && eight_digits(s, &eight); s += 8)
 			v = v * 100000000 + eight;
 		for (; s < end && is_digit(*s); s++)
 			v = v * 10 + (uint64_t)(*s - '0');
 	} else {
 		for (; s < end && is_digit(*s); s++)
-			if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
+			if (__builtin_mul_overflow(v, 10, &v) ||
+			    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
 				return false;
 	}
 	if (s != end)
@@ -674,7 +686,8 @@ json_number_int(const char *s, size_t len, int64_t *ret)
 	bool negative = len > 0 && *s == '-';
 	uint64_t u;
 
-	if (!json_number_uint(s + negative, len - negative, &u) || u > (uint64_t)INT64_MAX + negative)
+	if (!json_number_uint(s + negative, len - negative, &u) ||
+	    u > (uint64_t)INT64_MAX + negative)
 		return false;
 	*ret = negative ? (int64_t)(0 - u) : (int64_t)u;
 	return true;
@@ -806,7 +819,7 @@ skip_nested(struct json *j)
 				return;
 			continue;
 		}
-		level += (*in->at & 2) != 0 ? 1 : -1;	/* opening ones have that bit */
+		level += (*in->at & 2) != 0 ? 1 : -1; /* opening ones have that bit */
 		in->at++;
 		if (level == 0) {
 			j->due = false;
@@ -865,7 +878,8 @@ take_raw(struct json *j, struct value *ret)
 		arena_reset(&j->texts);
 	if (j->code != 0 || (copy = arena_alloc(&j->texts, VALUE_TEXT_MAX + 1)) == NULL)
 		return fail(j, ERR_MEMORY, "no memory for a value");
-	memcpy(copy, in->at, in->end - in->at <= VALUE_TEXT_MAX ? (size_t)(in->end - in->at) : VALUE_TEXT_MAX + 1);
+	memcpy(copy, in->at,
+	    in->end - in->at <= VALUE_TEXT_MAX ? (size_t)(in->end - in->at) : VALUE_TEXT_MAX + 1);
 	skip_nested(j);
 	len = input_offset(in) - begin;
 	*ret = (struct value){ .type = VALUE_TEXT, .len = cut(copy, len), .text = copy };
@@ -949,7 +963,8 @@ at_line_end(const struct json *j, char c)
 /*
  * From where it failed to the end of what is in the object or array at `depth`:
  * a bracket that closes that much, or else a comma or its own closing bracket
- * (which is of its own kind: another is no better than what failed). False: a line's end or the input's came first.
+ * (which is of its own kind: another is no better than what failed). False: a line's end or the
+ * input's came first.
  */
 static bool
 find_end(struct json *j, uint32_t depth)
@@ -1039,8 +1054,11 @@ json_trouble(struct json *j, struct reading *r, uint32_t depth, struct err *e)
 			*e = j->e;
 		return code;
 	}
-	reading_skip(r, code == ERR_FULL ? SKIP_OVERSIZE : j->truncated ? SKIP_TRUNCATED : SKIP_MALFORMED, j->in, "%s",
-	    j->e.text);
+	reading_skip(r,
+	    code == ERR_FULL ? SKIP_OVERSIZE
+	    : j->truncated   ? SKIP_TRUNCATED
+			     : SKIP_MALFORMED,
+	    j->in, "%s", j->e.text);
 	if (code == ERR_FULL)
 		json_release(j);
 	j->over |= j->truncated;
@@ -1052,7 +1070,7 @@ json_trouble(struct json *j, struct reading *r, uint32_t depth, struct err *e)
 			*e = j->e;
 		return j->code;
 	}
-	if (j->code != 0)	/* the input was found to be damaged further on */
+	if (j->code != 0) /* the input was found to be damaged further on */
 		reading_skip(r, SKIP_MALFORMED, j->in, "%s", j->e.text);
 	j->code = 0;
 	j->lost = !found;

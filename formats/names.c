@@ -14,11 +14,11 @@ enum { RECENT = 1024, SERVICE_MAX = 100, FIELDS_FIRST = 4, FURTHER_MAX = 1024 };
 struct names {
 	struct labels *labels;
 	struct arena arena;
-	struct texts *texts;	/* service, 0, name: their numbers are indices into all */
+	struct texts *texts; /* service, 0, name: their numbers are indices into all */
 	struct name **all;
 	uint32_t count, cap;
 	size_t text_bytes;
-	uint32_t further;	/* that are called "(other)" */
+	uint32_t further; /* that are called "(other)" */
 	struct buf key;
 	struct name *recent[RECENT];
 };
@@ -54,14 +54,20 @@ names_free(struct names *n)
 static size_t
 utf8_len(const unsigned char *s, size_t left)
 {
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+	size_t n = s[0] < 0x80   ? 1
+	           : s[0] < 0xc2 ? 0
+	           : s[0] < 0xe0 ? 2
+	           : s[0] < 0xf0 ? 3
+	           : s[0] < 0xf5 ? 4
+	                         : 0;
 
 	if (n > left)
 		return 0;
 	for (size_t i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)))	/* overlong; surrogate */
+	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) ||
+			  (s[0] == 0xed && s[1] >= 0xa0))) /* overlong; surrogate */
 		return 0;
 	if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
 		return 0;
@@ -99,7 +105,8 @@ text_clean(char *s, size_t len)
 	}
 }
 
-/* Appends, fit for a label: at most `max` bytes, clean, nothing unprintable. A '/' would end a service. */
+/* Appends, fit for a label: at most `max` bytes, clean, nothing unprintable. A '/' would end a
+ * service. */
 static void
 put_part(struct buf *b, struct text t, size_t max, bool service)
 {
@@ -206,13 +213,15 @@ cheap_hash(struct text a, struct text b)
 	else
 		memcpy(&service, a.s, a.len);
 	return (uint32_t)(hash_u64(first ^ (last << 1 | last >> 63) ^ service * 0x9e3779b97f4a7c15 ^
-	    (uint64_t)a.len << 32 ^ b.len) % RECENT);
+				   (uint64_t)a.len << 32 ^ b.len) %
+			  RECENT);
 }
 
 static inline struct text
 cut(struct text t)
 {
-	return (struct text){ t.len > 0 ? t.s : "", t.len < LABEL_TEXT_MAX ? t.len : LABEL_TEXT_MAX };
+	return (
+	    struct text){ t.len > 0 ? t.s : "", t.len < LABEL_TEXT_MAX ? t.len : LABEL_TEXT_MAX };
 }
 
 struct name *
@@ -222,7 +231,8 @@ names_of(struct names *n, const struct span *s, bool *other)
 	struct name **place = &n->recent[cheap_hash(service, what)], *found;
 
 	*other = false;
-	if (*place != NULL && same_text((*place)->service, service) && same_text((*place)->name, what))
+	if (*place != NULL && same_text((*place)->service, service) &&
+	    same_text((*place)->name, what))
 		return *place;
 	found = find(n, service, what, other);
 	if (found != NULL && !*other)
@@ -301,8 +311,8 @@ copy_value(struct value *to, const struct value *from, struct arena *a)
 }
 
 bool
-names_values(struct names *n, struct name *name, const struct span *s, struct arena *a, const struct value **values,
-    uint32_t *nvalues)
+names_values(struct names *n, struct name *name, const struct span *s, struct arena *a,
+    const struct value **values, uint32_t *nvalues)
 {
 	struct value *v;
 	bool failed = false;
@@ -326,8 +336,9 @@ names_values(struct names *n, struct name *name, const struct span *s, struct ar
 		const struct attribute *at = &s->attributes[i];
 		/* The field behind the last one's, where attributes come in the same order. */
 		uint32_t f = i + 1 < name->nfields && name->lens[i + 1] == at->key_len &&
-		    memcmp(name->keys[i + 1], at->key, at->key_len) == 0 ? i + 1 :
-		    field_of(n, name, at->key, at->key_len, &failed);
+		                     memcmp(name->keys[i + 1], at->key, at->key_len) == 0
+		                 ? i + 1
+		                 : field_of(n, name, at->key, at->key_len, &failed);
 
 		if (f < name->nfields && !copy_value(&v[f], &at->value, a))
 			return false;
@@ -354,8 +365,10 @@ has_fields(const struct label *l, const struct name *name)
 uint32_t
 names_label(struct names *n, struct name *name, enum name_use use)
 {
-	static const char *const events[] = { "request_begin", "request_end", "unit_begin", "unit_end" };
-	static const uint8_t kinds[] = { RECORD_REQUEST_BEGIN, RECORD_REQUEST_END, RECORD_UNIT_BEGIN, RECORD_UNIT_END };
+	static const char *const events[] = { "request_begin", "request_end", "unit_begin",
+		"unit_end" };
+	static const uint8_t kinds[] = { RECORD_REQUEST_BEGIN, RECORD_REQUEST_END,
+		RECORD_UNIT_BEGIN, RECORD_UNIT_END };
 	bool begins = use == NAME_REQUEST_BEGIN || use == NAME_UNIT_BEGIN;
 	uint32_t id = name->labels[use];
 
@@ -368,12 +381,13 @@ names_label(struct names *n, struct name *name, enum name_use use)
 	buf_u8(&n->key, ')');
 	if (n->key.failed)
 		return LABEL_NONE;
-	id = labels_intern(n->labels, kinds[use], (char *)n->key.data, n->key.len, begins ? name->fields : NULL,
-	    begins ? name->nfields : 0);
+	id = labels_intern(n->labels, kinds[use], (char *)n->key.data, n->key.len,
+	    begins ? name->fields : NULL, begins ? name->nfields : 0);
 	if (id == LABEL_NONE)
 		return LABEL_NONE;
 	name->fixed = true;
-	/* Names that differ only in what a label cannot have share one; its fields are the first's. */
+	/* Names that differ only in what a label cannot have share one; its fields are the first's.
+	 */
 	if (begins && !has_fields(labels_get(n->labels, id), name))
 		name->nfields = 0;
 	return name->labels[use] = id;

@@ -11,35 +11,38 @@
 #include "base/arena.h"
 #include "formats/span.h"
 
-enum {				/* further ones are called "(other)": some tools put ids into names */
+enum { /* further ones are called "(other)": some tools put ids into names */
 	NAMES_MAX = 65536,
-	NAMES_MAX_BYTES = 16 << 20	/* of their texts and fields; their labels take as much again */
+	NAMES_MAX_BYTES = 16 << 20 /* of their texts and fields; their labels take as much again */
 };
 
 enum name_use { NAME_REQUEST_BEGIN, NAME_REQUEST_END, NAME_UNIT_BEGIN, NAME_UNIT_END, NAME_USES };
 
 struct name {
-	struct text service, name;	/* at most LABEL_TEXT_MAX bytes of each: more does not go into a label */
-	uint32_t labels[NAME_USES];	/* LABEL_NONE: not made yet */
-	bool     fixed;			/* no field is added any more */
+	struct text service,
+	    name; /* at most LABEL_TEXT_MAX bytes of each: more does not go into a label */
+	uint32_t labels[NAME_USES]; /* LABEL_NONE: not made yet */
+	bool fixed;                 /* no field is added any more */
 	uint32_t nfields, fields_cap;
-	uint32_t failed;		/* which field says whether a span failed; UINT32_MAX: none */
-	const char **fields;		/* terminated, UTF-8 */
-	const char **keys;		/* as they came */
-	uint32_t *lens;			/* of both */
+	uint32_t failed;     /* which field says whether a span failed; UINT32_MAX: none */
+	const char **fields; /* terminated, UTF-8 */
+	const char **keys;   /* as they came */
+	uint32_t *lens;      /* of both */
 };
 
 struct names;
 
-struct names *names_new(struct labels *l);	/* NULL: out of memory */
+struct names *names_new(struct labels *l); /* NULL: out of memory */
 void names_free(struct names *n);
 
-/* The span's name; it stays where it is. *other: it is one too many. NULL: out of memory. O(length). */
+/* The span's name; it stays where it is. *other: it is one too many. NULL: out of memory.
+ * O(length). */
 struct name *names_of(struct names *n, const struct span *s, bool *other);
 
-/* The span's attributes in the order of the name's fields, copied into the arena, with `failed`. *nvalues may be less
- * than the name's fields are in the end; NULL with *nvalues 0: it has none. False: out of memory.
- * Texts are made UTF-8: what is not becomes '?'. O(attributes) where they come in the same order as before. */
+/* The span's attributes in the order of the name's fields, copied into the arena, with `failed`.
+ * *nvalues may be less than the name's fields are in the end; NULL with *nvalues 0: it has none.
+ * False: out of memory. Texts are made UTF-8: what is not becomes '?'. O(attributes) where they
+ * come in the same order as before. */
 bool names_values(struct names *n, struct name *name, const struct span *s, struct arena *a,
     const struct value **values, uint32_t *nvalues);
 

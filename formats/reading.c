@@ -18,15 +18,16 @@
 #include "formats/spans.h"
 
 enum {
-	HEAD_BYTES = 64 << 10,	/* that formats are told by */
-	NODES_MAX = 65536,	/* further ones are all called "(other)" */
+	HEAD_BYTES = 64 << 10, /* that formats are told by */
+	NODES_MAX = 65536,     /* further ones are all called "(other)" */
 	NODE_TEXT_MAX = 255,
-	FILES_MAX = 65536,	/* that spans remember they are of */
-	SURE = 90,		/* of a format: no other has to be asked */
+	FILES_MAX = 65536, /* that spans remember they are of */
+	SURE = 90,         /* of a format: no other has to be asked */
 	FOLDER_DEPTH_MAX = 16
 };
 
-#define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years before or after 1970: room for sums and differences */
+#define TIME_MAX_NS \
+	(INT64_MAX / 4) /* 73 years before or after 1970: room for sums and differences */
 
 struct reading {
 	struct reading_options o;
@@ -34,17 +35,17 @@ struct reading {
 	struct reading_counts counts;
 	struct spans *spans;
 	struct texts *nodes, *files;
-	uint32_t file_number;		/* of `file` among them, or UINT32_MAX */
-	const char **names;		/* [NODES_MAX + 1] */
+	uint32_t file_number; /* of `file` among them, or UINT32_MAX */
+	const char **names;   /* [NODES_MAX + 1] */
 	uint32_t last_node;
-	const struct format *format;	/* of the file being read */
-	const struct format *before;	/* of the file before it */
-	char *coming;			/* the file that comes after it, or NULL; */
-	char *ahead_path;		/* that file, once it is open; NULL: none is */
+	const struct format *format; /* of the file being read */
+	const struct format *before; /* of the file before it */
+	char *coming;                /* the file that comes after it, or NULL; */
+	char *ahead_path;            /* that file, once it is open; NULL: none is */
 	struct input ahead;
-	char file[sizeof ((struct skipped *)NULL)->file];
+	char file[sizeof((struct skipped *)NULL)->file];
 	pthread_mutex_t lock;
-	const struct input *input;	/* being read; under the lock */
+	const struct input *input; /* being read; under the lock */
 };
 
 static void
@@ -57,7 +58,8 @@ drop_ahead(struct reading *r)
 }
 
 int
-reading_new(struct reading **ret, const struct reading_options *o, struct labels *labels, struct err *e)
+reading_new(
+    struct reading **ret, const struct reading_options *o, struct labels *labels, struct err *e)
 {
 	struct reading *r = calloc(1, sizeof *r);
 
@@ -70,7 +72,8 @@ reading_new(struct reading **ret, const struct reading_options *o, struct labels
 	r->names = calloc(NODES_MAX + 1, sizeof *r->names);
 	r->nodes = texts_new();
 	r->files = texts_new();
-	if (r->names != NULL && r->nodes != NULL && r->files != NULL && (r->spans = spans_new(r)) != NULL) {
+	if (r->names != NULL && r->nodes != NULL && r->files != NULL &&
+	    (r->spans = spans_new(r)) != NULL) {
 		*ret = r;
 		return 0;
 	}
@@ -169,10 +172,13 @@ read_input(struct reading *r, struct input *in, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	r->format = r->o.format != NULL ? find_format(r->o.format) : sniff(r->before, in->at, (size_t)(in->end - in->at));
+	r->format = r->o.format != NULL ? find_format(r->o.format)
+	                                : sniff(r->before, in->at, (size_t)(in->end - in->at));
 	if (r->format == NULL || r->format->read == NULL)
-		return err_set(e, ERR_INPUT, "%s", in->at == in->end ? "is empty" : r->o.format == NULL ?
-		    "is of no format that is known here" : "cannot be read as that");
+		return err_set(e, ERR_INPUT, "%s",
+		    in->at == in->end     ? "is empty"
+		    : r->o.format == NULL ? "is of no format that is known here"
+					  : "cannot be read as that");
 	r->before = r->format;
 	rc = r->format->read(r, in, e);
 	if (rc == 0 && found(r) == before && skipped(r) > skips)
@@ -180,7 +186,8 @@ read_input(struct reading *r, struct input *in, struct err *e)
 	return rc;
 }
 
-/* A file that is of no use: counted, with its reason. In a folder one that cannot even be opened is no more than that. */
+/* A file that is of no use: counted, with its reason. In a folder one that cannot even be opened is
+ * no more than that. */
 static int
 failed(struct reading *r, bool in_folder, int rc, struct err *e)
 {
@@ -229,7 +236,8 @@ open_next(struct reading *r, struct input *in, const char *path, struct err *e)
 	return rc;
 }
 
-/* From here on it is the file that things are of. Without memory for its name, spans do not know it: no more than that. */
+/* From here on it is the file that things are of. Without memory for its name, spans do not know
+ * it: no more than that. */
 static void
 set_file(struct reading *r, const char *path)
 {
@@ -265,8 +273,8 @@ static const struct format *
 folder_format(const struct reading *r, const char *path)
 {
 	for (const struct format *const *f = formats; *f != NULL; f++)
-		if ((r->o.format == NULL || strcmp(r->o.format, (*f)->name) == 0) && (*f)->is_folder != NULL &&
-		    (*f)->is_folder(path))
+		if ((r->o.format == NULL || strcmp(r->o.format, (*f)->name) == 0) &&
+		    (*f)->is_folder != NULL && (*f)->is_folder(path))
 			return *f;
 	return NULL;
 }
@@ -277,10 +285,11 @@ visible(const struct dirent *d)
 	return d->d_name[0] != '.';
 }
 
-static int read_path(struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e);
+static int read_path(
+    struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e);
 
-/* Files and folders, and links that lead nowhere, to be told of; not what could wait for ever, and no link to a folder: it may
- * lead back here. */
+/* Files and folders, and links that lead nowhere, to be told of; not what could wait for ever, and
+ * no link to a folder: it may lead back here. */
 static bool
 may_be_read(const char *path)
 {
@@ -289,10 +298,11 @@ may_be_read(const char *path)
 	if (lstat(path, &st) != 0)
 		return false;
 	return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
-	    (S_ISLNK(st.st_mode) && (stat(path, &st) != 0 || S_ISREG(st.st_mode)));
+	       (S_ISLNK(st.st_mode) && (stat(path, &st) != 0 || S_ISREG(st.st_mode)));
 }
 
-/* What is in the folder, by name, as paths; what is no file or folder is left out. Negative: failed. */
+/* What is in the folder, by name, as paths; what is no file or folder is left out. Negative:
+ * failed. */
 static int
 list_folder(const char *path, char ***ret, struct err *e)
 {
@@ -408,17 +418,18 @@ int
 reading_span(struct reading *r, const struct span *s, struct err *e)
 {
 	if (s->id == 0 || (s->trace.high == 0 && s->trace.low == 0)) {
-		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, s), "a span without an id, or of no trace");
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, s),
+		    "a span without an id, or of no trace");
 		return 0;
 	}
 	if (!in_range(s->begin_ns) || !in_range(s->end_ns)) {
-		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, s), "span %016llx: a time that cannot be",
-		    (unsigned long long)s->id);
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, s),
+		    "span %016llx: a time that cannot be", (unsigned long long)s->id);
 		return 0;
 	}
 	if (s->end_ns < s->begin_ns) {
-		reading_skip_at(r, SKIP_NEGATIVE, reading_whence(r, s), "span %016llx ends before it begins",
-		    (unsigned long long)s->id);
+		reading_skip_at(r, SKIP_NEGATIVE, reading_whence(r, s),
+		    "span %016llx ends before it begins", (unsigned long long)s->id);
 		return 0;
 	}
 	r->counts.spans++;

@@ -16,13 +16,13 @@ enum { GONE_MAX = 65536, SPARES_MAX = 64, MEMORY_DEFAULT_BYTES = 64 << 20 };
 
 struct pending {
 	struct trace_id id;
-	uint64_t key;			/* in the map */
-	uint64_t number;		/* in the order of their first spans */
-	struct pending *older, *newer;	/* by last news */
+	uint64_t key;                  /* in the map */
+	uint64_t number;               /* in the order of their first spans */
+	struct pending *older, *newer; /* by last news */
 	struct kept *spans;
 	uint32_t count, cap;
-	struct arena arena;		/* values; becomes the trace's */
-	size_t arena_bytes;		/* as counted */
+	struct arena arena; /* values; becomes the trace's */
+	size_t arena_bytes; /* as counted */
 	int64_t resolution_ns;
 	bool lossy;
 };
@@ -31,9 +31,9 @@ struct spans {
 	struct reading *r;
 	struct names *names;
 	struct tree *tree;
-	struct map held;		/* key to struct pending, or to `gone` or `split` */
-	struct pending gone, split;	/* handed out; and then late spans came */
-	uint64_t *gone_keys;		/* a ring; NULL while nothing had to be */
+	struct map held;            /* key to struct pending, or to `gone` or `split` */
+	struct pending gone, split; /* handed out; and then late spans came */
+	uint64_t *gone_keys;        /* a ring; NULL while nothing had to be */
 	uint64_t ngone;
 	struct pending *oldest, *newest;
 	struct pending *recent;
@@ -117,7 +117,8 @@ is_gone(const struct spans *s, const struct pending *p)
 	return p == &s->gone || p == &s->split;
 }
 
-/* What is known of a trace. Both halves make the key; where two ids have the same, the second goes to another. */
+/* What is known of a trace. Both halves make the key; where two ids have the same, the second goes
+ * to another. */
 static struct pending *
 find(const struct spans *s, struct trace_id id, uint64_t *key)
 {
@@ -144,7 +145,11 @@ pending_new(struct spans *s, struct trace_id id, uint64_t key, int64_t resolutio
 	} else if ((p = malloc(sizeof *p)) == NULL) {
 		return NULL;
 	}
-	*p = (struct pending){ .id = id, .key = key, .number = s->next_number++, .spans = spans, .cap = cap,
+	*p = (struct pending){ .id = id,
+		.key = key,
+		.number = s->next_number++,
+		.spans = spans,
+		.cap = cap,
 		.resolution_ns = resolution_ns };
 	if (!map_put(&s->held, key, p)) {
 		free(spans);
@@ -198,7 +203,8 @@ static int
 hand_out(struct spans *s, struct pending *p, struct err *e)
 {
 	struct trace *t;
-	int rc = tree_build(&t, s->tree, s->r, p->id, p->spans, p->count, p->resolution_ns, p->lossy, &p->arena, e);
+	int rc = tree_build(
+	    &t, s->tree, s->r, p->id, p->spans, p->count, p->resolution_ns, p->lossy, &p->arena, e);
 
 	pending_drop(s, p);
 	if (rc == 0 && t != NULL)
@@ -266,8 +272,9 @@ static int
 late(struct spans *s, uint64_t key, const struct pending *what, struct whence at)
 {
 	if (what == &s->gone) {
-		reading_skip_at(s->r, SKIP_SPLIT, at, "more of it came after it had been handed out for want of memory");
-		map_put(&s->held, key, &s->split);	/* replaces */
+		reading_skip_at(s->r, SKIP_SPLIT, at,
+		    "more of it came after it had been handed out for want of memory");
+		map_put(&s->held, key, &s->split); /* replaces */
 	}
 	reading_skip_at(s->r, SKIP_LATE, at, "its trace had been handed out");
 	return 0;
@@ -299,9 +306,15 @@ keep(struct spans *s, struct pending *p, const struct span *span, struct err *e)
 
 	if (k == NULL)
 		goto memory;
-	*k = (struct kept){ .id = span->id, .parent = span->parent, .has_parent = span->has_parent,
-		.begin_ns = span->begin_ns, .end_ns = span->end_ns, .follows = span->follows,
-		.node_known = span->node.len > 0, .file = at.file, .offset = at.offset };
+	*k = (struct kept){ .id = span->id,
+		.parent = span->parent,
+		.has_parent = span->has_parent,
+		.begin_ns = span->begin_ns,
+		.end_ns = span->end_ns,
+		.follows = span->follows,
+		.node_known = span->node.len > 0,
+		.file = at.file,
+		.offset = at.offset };
 	k->node = reading_node(s->r, span->node.s, span->node.len);
 	k->name = names_of(s->names, span, &other);
 	if (k->node == UINT32_MAX || k->name == NULL ||
@@ -356,15 +369,35 @@ spans_add(struct spans *s, const struct span *span, int64_t resolution_ns, struc
 
 /* ---- ids ---- */
 
-static const uint8_t hex_digit[256] = {		/* 16 more than its worth; 0: none */
-	['0'] = 16, ['1'] = 17, ['2'] = 18, ['3'] = 19, ['4'] = 20, ['5'] = 21, ['6'] = 22, ['7'] = 23, ['8'] = 24,
-	['9'] = 25, ['a'] = 26, ['b'] = 27, ['c'] = 28, ['d'] = 29, ['e'] = 30, ['f'] = 31,
-	['A'] = 26, ['B'] = 27, ['C'] = 28, ['D'] = 29, ['E'] = 30, ['F'] = 31
+static const uint8_t hex_digit[256] = { /* 16 more than its worth; 0: none */
+	['0'] = 16,
+	['1'] = 17,
+	['2'] = 18,
+	['3'] = 19,
+	['4'] = 20,
+	['5'] = 21,
+	['6'] = 22,
+	['7'] = 23,
+	['8'] = 24,
+	['9'] = 25,
+	['a'] = 26,
+	['b'] = 27,
+	['c'] = 28,
+	['d'] = 29,
+	['e'] = 30,
+	['f'] = 31,
+	['A'] = 26,
+	['B'] = 27,
+	['C'] = 28,
+	['D'] = 29,
+	['E'] = 30,
+	['F'] = 31
 };
 
 /*
- * Eight digits at once, in the lanes of one word, the first in its lowest byte. Letters are those with bit 6. What is
- * below its range borrows, what is above it carries, into its lane's highest bit.
+ * Eight digits at once, in the lanes of one word, the first in its lowest byte. Letters are those
+ * with bit 6. What is below its range borrows, what is above it carries, into its lane's highest
+ * bit.
  */
 static inline bool
 eight_hex(const char *s, uint64_t *ret)

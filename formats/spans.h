@@ -11,10 +11,11 @@
 
 struct spans;
 
-struct spans *spans_new(struct reading *r);	/* NULL: out of memory */
+struct spans *spans_new(struct reading *r); /* NULL: out of memory */
 void spans_free(struct spans *s);
 
-/* Takes a span, see reading_span(); of a format with that resolution. O(1) expected, and its attributes. */
+/* Takes a span, see reading_span(); of a format with that resolution. O(1) expected, and its
+ * attributes. */
 int spans_add(struct spans *s, const struct span *span, int64_t resolution_ns, struct err *e);
 
 /* That trace is complete: made and handed out. O(n log n) in its spans. */

@@ -12,37 +12,37 @@
 
 enum { NONE = UINT32_MAX, INSERTION_MAX = 24 };
 
-#define TIME_MAX_NS (INT64_MAX / 2)	/* so that differences fit */
+#define TIME_MAX_NS (INT64_MAX / 2) /* so that differences fit */
 
 enum fate { UNKNOWN, USED, VISITED, DROPPED, ORPHAN, FURTHER, SELF, CIRCLE };
 
-struct place {			/* of the table by id */
+struct place { /* of the table by id */
 	uint64_t id;
 	uint32_t span;
-	uint32_t round;		/* which trace it is of */
+	uint32_t round; /* which trace it is of */
 };
 
-struct member {			/* what is found out about a span */
-	int64_t  begin_ns, end_ns;	/* on the root's clock, as far as that was corrected; not cut */
-	int64_t  shift_ns;
+struct member {                   /* what is found out about a span */
+	int64_t begin_ns, end_ns; /* on the root's clock, as far as that was corrected; not cut */
+	int64_t shift_ns;
 	uint32_t parent, first_child, last_child, next;
-	uint32_t unit, fork;	/* fork: the event */
-	uint8_t  fate;		/* enum fate */
-	bool     joined;
+	uint32_t unit, fork; /* fork: the event */
+	uint8_t fate;        /* enum fate */
+	bool joined;
 };
 
-struct mark {			/* a fork or a join in the parent's unit */
-	int64_t  time_ns;
-	uint64_t order;		/* where times are equal */
+struct mark { /* a fork or a join in the parent's unit */
+	int64_t time_ns;
+	uint64_t order; /* where times are equal */
 	uint32_t span;
-	bool     join;
+	bool join;
 };
 
 struct tree {
 	struct names *names;
 	uint32_t fork_label, join_label;
 	struct member *members;
-	uint32_t *queue;	/* spans in the order of their units */
+	uint32_t *queue; /* spans in the order of their units */
 	struct mark *marks, *spare;
 	uint32_t cap;
 	struct place *table;
@@ -108,8 +108,10 @@ make_room(struct tree *t, uint32_t n)
 	t->table = calloc(2 * (size_t)cap, sizeof *t->table);
 	t->mask = 2 * cap - 1;
 	t->round = 0;
-	t->cap = t->members != NULL && t->queue != NULL && t->marks != NULL && t->spare != NULL && t->table != NULL ?
-	    cap : 0;
+	t->cap = t->members != NULL && t->queue != NULL && t->marks != NULL && t->spare != NULL &&
+	                 t->table != NULL
+	             ? cap
+	             : 0;
 	return t->cap != 0;
 }
 
@@ -134,9 +136,9 @@ whence(const struct kept *s)
 static void
 count_span(struct building *b, uint32_t span, enum skip why, const char *words)
 {
-	reading_skip_at(b->r, why, whence(&b->spans[span]), "span %016llx of trace %016llx%016llx%s",
-	    (unsigned long long)b->spans[span].id, (unsigned long long)b->trace->id_high,
-	    (unsigned long long)b->trace->id, words);
+	reading_skip_at(b->r, why, whence(&b->spans[span]),
+	    "span %016llx of trace %016llx%016llx%s", (unsigned long long)b->spans[span].id,
+	    (unsigned long long)b->trace->id_high, (unsigned long long)b->trace->id, words);
 }
 
 static void
@@ -151,7 +153,9 @@ index_ids(struct building *b)
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct place *p = place_of(t, b->spans[i].id);
 
-		t->members[i] = (struct member){ .parent = NONE, .first_child = NONE, .next = NONE };
+		t->members[i] = (struct member){
+			.parent = NONE, .first_child = NONE, .next = NONE
+		};
 		if (p->round == t->round) {
 			t->members[i].fate = DROPPED;
 			count_span(b, i, SKIP_DUPLICATE, " was there already");
@@ -171,7 +175,9 @@ better_root(const struct building *b, uint32_t a, uint32_t c)
 		return c;
 	x = &b->spans[a];
 	y = &b->spans[c];
-	return y->begin_ns < x->begin_ns || (y->begin_ns == x->begin_ns && y->end_ns > x->end_ns) ? c : a;
+	return y->begin_ns < x->begin_ns || (y->begin_ns == x->begin_ns && y->end_ns > x->end_ns)
+	           ? c
+	           : a;
 }
 
 /* Finds parents, and the root among those without. NONE: there is none. */
@@ -322,21 +328,23 @@ move(struct building *b, const struct member *p, uint32_t parent, uint32_t child
 	if (!ps->node_known || !cs->node_known || ps->node == cs->node ||
 	    (skew = skew_ns(p, c, cs->follows)) == 0)
 		return;
-	count_span(b, child, SKIP_SKEW, " lay outside of its parent by another node's clock, and was moved");
+	count_span(b, child, SKIP_SKEW,
+	    " lay outside of its parent by another node's clock, and was moved");
 	c->shift_ns = add_ns(c->shift_ns, skew);
 	c->begin_ns = add_ns(c->begin_ns, skew);
 	c->end_ns = add_ns(c->end_ns, skew);
 }
 
-/* Cuts a child that overlaps the parent's ends, and says whether it was waited for. The times that events get are
- * the span's. */
+/* Cuts a child that overlaps the parent's ends, and says whether it was waited for. The times that
+ * events get are the span's. */
 static void
 cut(struct building *b, uint32_t parent, uint32_t child)
 {
 	struct member *c = &b->t->members[child];
 	struct kept *ps = &b->spans[parent], *cs = &b->spans[child];
-	bool before = c->begin_ns < ps->begin_ns, after = c->end_ns > ps->end_ns;
-	bool outside = (before && c->end_ns <= ps->begin_ns) || (after && c->begin_ns >= ps->end_ns);
+	bool before = c->begin_ns<ps->begin_ns, after = c->end_ns> ps->end_ns;
+	bool outside = (before && c->end_ns <= ps->begin_ns) ||
+	               (after && c->begin_ns >= ps->end_ns);
 
 	c->joined = !outside && !(after && cs->follows);
 	cs->begin_ns = before && c->joined ? ps->begin_ns : c->begin_ns;
@@ -383,7 +391,8 @@ sort_marks(struct tree *t, uint32_t n)
 
 			for (a_end = a + 1; a_end < n && !comes_before(&m[a_end], &m[a_end - 1]);)
 				a_end++;
-			for (c = c_end = a_end; c_end < n && (c_end == c || !comes_before(&m[c_end], &m[c_end - 1]));)
+			for (c = c_end = a_end;
+			     c_end < n && (c_end == c || !comes_before(&m[c_end], &m[c_end - 1]));)
 				c_end++;
 			while (a < a_end && c < c_end)
 				out[to++] = comes_before(&m[c], &m[a]) ? m[c++] : m[a++];
@@ -396,7 +405,8 @@ sort_marks(struct tree *t, uint32_t n)
 	}
 }
 
-/* Where times are equal: who ends comes before who begins; in between those that take no time, each whole. */
+/* Where times are equal: who ends comes before who begins; in between those that take no time, each
+ * whole. */
 static uint32_t
 make_marks(struct building *b, uint32_t parent)
 {
@@ -404,15 +414,19 @@ make_marks(struct building *b, uint32_t parent)
 	const struct kept *p = &b->spans[parent];
 	uint32_t n = 0, seq = 0;
 
-	for (uint32_t c = t->members[parent].first_child; c != NONE; c = t->members[c].next, seq++) {
+	for (uint32_t c = t->members[parent].first_child; c != NONE;
+	     c = t->members[c].next, seq++) {
 		const struct kept *s = &b->spans[c];
 		bool joined = t->members[c].joined, none = joined && s->begin_ns == s->end_ns;
-		int64_t at = s->begin_ns < p->begin_ns ? p->begin_ns : s->begin_ns > p->end_ns ? p->end_ns : s->begin_ns;
+		int64_t at = s->begin_ns < p->begin_ns ? p->begin_ns
+		             : s->begin_ns > p->end_ns ? p->end_ns
+		                                       : s->begin_ns;
 
-		t->marks[n++] = (struct mark){ at, (uint64_t)(none ? 1 : 2) << 40 | (uint64_t)seq << 1, c, false };
+		t->marks[n++] = (struct mark){ at,
+			(uint64_t)(none ? 1 : 2) << 40 | (uint64_t)seq << 1, c, false };
 		if (joined)
-			t->marks[n++] = (struct mark){ s->end_ns, (uint64_t)none << 40 | (uint64_t)seq << 1 | 1, c,
-				true };
+			t->marks[n++] = (struct mark){ s->end_ns,
+				(uint64_t)none << 40 | (uint64_t)seq << 1 | 1, c, true };
 	}
 	sort_marks(t, n);
 	return n;
@@ -436,9 +450,11 @@ cut_overlaps(struct building *b, uint32_t parent, uint32_t n)
 	for (uint32_t i = 2; i < n; i++) {
 		struct mark end = m[i], begin = m[i - 1];
 
-		if (!end.join || begin.join || end.span == begin.span || !b->t->members[begin.span].joined ||
-		    end.time_ns - begin.time_ns > most || b->spans[end.span].begin_ns >= begin.time_ns ||
-		    m[i - 2].time_ns >= begin.time_ns || (i + 1 < n && m[i + 1].time_ns <= end.time_ns))
+		if (!end.join || begin.join || end.span == begin.span ||
+		    !b->t->members[begin.span].joined || end.time_ns - begin.time_ns > most ||
+		    b->spans[end.span].begin_ns >= begin.time_ns ||
+		    m[i - 2].time_ns >= begin.time_ns ||
+		    (i + 1 < n && m[i + 1].time_ns <= end.time_ns))
 			continue;
 		b->spans[end.span].end_ns = end.time_ns = begin.time_ns;
 		m[i - 1] = end;
@@ -474,7 +490,8 @@ emit_unit(struct building *b, uint32_t unit, uint32_t *nevents)
 	uint32_t span = t->queue[unit], nmarks;
 	const struct kept *s = &b->spans[span];
 	struct event *e = &b->trace->events[*nevents];
-	uint32_t begin = names_label(t->names, s->name, unit == 0 ? NAME_REQUEST_BEGIN : NAME_UNIT_BEGIN);
+	uint32_t begin = names_label(
+	    t->names, s->name, unit == 0 ? NAME_REQUEST_BEGIN : NAME_UNIT_BEGIN);
 	uint32_t end = names_label(t->names, s->name, unit == 0 ? NAME_REQUEST_END : NAME_UNIT_END);
 
 	if (begin == LABEL_NONE || end == LABEL_NONE)
@@ -485,22 +502,31 @@ emit_unit(struct building *b, uint32_t unit, uint32_t *nevents)
 	}
 	nmarks = make_marks(b, span);
 	cut_overlaps(b, span, nmarks);
-	*e = (struct event){ .time_ns = s->begin_ns, .link_id = unit == 0 ? 0 : s->id, .label = begin, .unit = unit,
+	*e = (struct event){ .time_ns = s->begin_ns,
+		.link_id = unit == 0 ? 0 : s->id,
+		.label = begin,
+		.unit = unit,
 		.node = s->node };
 	if (!set_values(b, e++, s))
 		return false;
 	for (uint32_t i = 0; i < nmarks; i++, e++) {
 		const struct mark *m = &t->marks[i];
 
-		*e = (struct event){ .time_ns = m->time_ns, .link_id = b->spans[m->span].id,
-			.label = m->join ? t->join_label : t->fork_label, .unit = unit, .node = s->node };
+		*e = (struct event){ .time_ns = m->time_ns,
+			.link_id = b->spans[m->span].id,
+			.label = m->join ? t->join_label : t->fork_label,
+			.unit = unit,
+			.node = s->node };
 		if (!m->join)
 			t->members[m->span].fork = (uint32_t)(e - b->trace->events);
 	}
-	*e++ = (struct event){ .time_ns = s->end_ns, .link_id = unit == 0 ? 0 : s->id, .label = end, .unit = unit,
+	*e++ = (struct event){ .time_ns = s->end_ns,
+		.link_id = unit == 0 ? 0 : s->id,
+		.label = end,
+		.unit = unit,
 		.node = s->node };
-	b->trace->units[unit] = (struct unit){ s->id, *nevents, nmarks + 2, unit == 0 ? TRACE_NONE :
-		t->members[span].fork };
+	b->trace->units[unit] = (struct unit){ s->id, *nevents, nmarks + 2,
+		unit == 0 ? TRACE_NONE : t->members[span].fork };
 	*nevents += nmarks + 2;
 	return true;
 }
@@ -527,8 +553,9 @@ emit(struct building *b, uint32_t root)
 }
 
 int
-tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_id id, struct kept *spans, uint32_t n,
-    int64_t resolution_ns, bool lossy, struct arena *a, struct err *e)
+tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_id id,
+    struct kept *spans, uint32_t n, int64_t resolution_ns, bool lossy, struct arena *a,
+    struct err *e)
 {
 	struct trace trace = { .id = id.low, .id_high = id.high, .lossy = lossy }, *made;
 	struct building b = { t, r, &trace, spans, n, 0, resolution_ns };
@@ -541,7 +568,8 @@ tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_i
 		return err_set(e, ERR_MEMORY, "no memory for a trace of %u spans", n);
 	index_ids(&b);
 	if ((root = find_parents(&b)) == NONE) {
-		reading_skip_at(r, SKIP_ROOTLESS, whence(&spans[0]), "trace %016llx%016llx, of %u spans", (unsigned long long)id.high,
+		reading_skip_at(r, SKIP_ROOTLESS, whence(&spans[0]),
+		    "trace %016llx%016llx, of %u spans", (unsigned long long)id.high,
 		    (unsigned long long)id.low, n);
 		return 0;
 	}

@@ -28,31 +28,33 @@
 #include "formats/names.h"
 #include "formats/reading.h"
 
-struct kept {			/* a span that waits for the rest of its trace */
+struct kept { /* a span that waits for the rest of its trace */
 	uint64_t id, parent;
-	int64_t  begin_ns, end_ns;
+	int64_t begin_ns, end_ns;
 	struct name *name;
-	const struct value *values;	/* in the trace's arena */
+	const struct value *values; /* in the trace's arena */
 	uint32_t node;
-	uint32_t file;			/* where it was read, for words about it */
+	uint32_t file; /* where it was read, for words about it */
 	uint64_t offset : 48;
-	uint64_t nvalues : 8;		/* at most RECORD_VALUES_MAX */
+	uint64_t nvalues : 8; /* at most RECORD_VALUES_MAX */
 	uint64_t has_parent : 1, follows : 1, node_known : 1;
 };
 
-struct tree;			/* working memory, kept from trace to trace */
+struct tree; /* working memory, kept from trace to trace */
 
-struct tree *tree_new(struct names *n, struct labels *l);	/* NULL: out of memory */
+struct tree *tree_new(struct names *n, struct labels *l); /* NULL: out of memory */
 void tree_free(struct tree *t);
 
 /*
- * Makes a trace; it takes over the arena, which is empty afterwards. Counts what it leaves out: spans with an id that
- * was there before (the first is kept), their own parents (taken for roots where there is no other), in circles,
- * without a parent that is there (the trace is lossy then; a lone one with all others below it is the root: its parent was
- * not recorded), below other roots than the earliest (of those, the longest). *ret NULL: rootless, and counted.
- * `spans` are changed. O(n log n), no recursion. ERR_MEMORY.
+ * Makes a trace; it takes over the arena, which is empty afterwards. Counts what it leaves out:
+ * spans with an id that was there before (the first is kept), their own parents (taken for roots
+ * where there is no other), in circles, without a parent that is there (the trace is lossy then; a
+ * lone one with all others below it is the root: its parent was not recorded), below other roots
+ * than the earliest (of those, the longest). *ret NULL: rootless, and counted. `spans` are changed.
+ * O(n log n), no recursion. ERR_MEMORY.
  */
-int tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_id id, struct kept *spans, uint32_t n,
-    int64_t resolution_ns, bool lossy, struct arena *a, struct err *e);
+int tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_id id,
+    struct kept *spans, uint32_t n, int64_t resolution_ns, bool lossy, struct arena *a,
+    struct err *e);
 
 #endif

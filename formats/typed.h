@@ -5,8 +5,9 @@
 
 #include "formats/json.h"
 
-/* A text as what it looks like: VALUE_INT when it is a whole number that fits, VALUE_REAL when it is another number, else
- * VALUE_TEXT, not copied, cut at VALUE_TEXT_MAX; "" is VALUE_NONE. O(length). */
+/* A text as what it looks like: VALUE_INT when it is a whole number that fits, VALUE_REAL when it
+ * is another number, else VALUE_TEXT, not copied, cut at VALUE_TEXT_MAX; "" is VALUE_NONE.
+ * O(length). */
 static inline struct value
 typed_value(struct text s)
 {

@@ -10,7 +10,8 @@ is_hex(char c)
 static bool
 is_word(char c)
 {
-	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || (c & 0x80) != 0;
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+	       (c & 0x80) != 0;
 }
 
 /* How much at `at` names a single thing: digits, or at least 8 hexadecimal ones that are a word. */

@@ -24,10 +24,22 @@ hex_put(char *at, uint64_t value, int digits)
 }
 
 /* 1 more than a digit is worth; 0: it is none. */
-static const uint8_t DIGITS[256] = {
-	['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6, ['6'] = 7, ['7'] = 8, ['8'] = 9, ['9'] = 10,
-	['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16
-};
+static const uint8_t DIGITS[256] = { ['0'] = 1,
+	['1'] = 2,
+	['2'] = 3,
+	['3'] = 4,
+	['4'] = 5,
+	['5'] = 6,
+	['6'] = 7,
+	['7'] = 8,
+	['8'] = 9,
+	['9'] = 10,
+	['a'] = 11,
+	['b'] = 12,
+	['c'] = 13,
+	['d'] = 14,
+	['e'] = 15,
+	['f'] = 16 };
 
 /* Exactly `digits` lower-case digits, or -1. Never reads past a final 0. */
 static int
@@ -98,9 +110,11 @@ parent_read(struct hone_carrier *c, const char *s)
 
 	if (hex_get(s, 2, &version) != 0 || s[2] != '-' || version == 0xff)
 		return -1;
-	if (hex_get(s + 3, 16, &c->trace_id_high) != 0 || hex_get(s + 19, 16, &c->trace_id) != 0 || s[35] != '-')
+	if (hex_get(s + 3, 16, &c->trace_id_high) != 0 || hex_get(s + 19, 16, &c->trace_id) != 0 ||
+	    s[35] != '-')
 		return -1;
-	if (hex_get(s + 36, 16, &c->link_id) != 0 || s[52] != '-' || hex_get(s + 53, 2, &flags) != 0)
+	if (hex_get(s + 36, 16, &c->link_id) != 0 || s[52] != '-' ||
+	    hex_get(s + 53, 2, &flags) != 0)
 		return -1;
 	if (s[55] != '\0' && (version == 0 || s[55] != '-'))
 		return -1;

@@ -29,19 +29,20 @@ struct lttng_ust_ctx_value {
 	} u;
 };
 
-struct lttng_ust_app_context {		/* one for each context of each channel */
+struct lttng_ust_app_context { /* one for each context of each channel */
 	uint32_t struct_size;
 	struct lttng_ust_event_field *event_field;
-	char *ctx_name;			/* "$app.hone:trace_id" */
+	char *ctx_name; /* "$app.hone:trace_id" */
 };
 
 struct lttng_ust_context_provider {
 	uint32_t struct_size;
 	const char *name;
 	size_t (*get_size)(void *priv, struct lttng_ust_probe_ctx *probe_ctx, size_t offset);
-	void (*record)(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_ust_ring_buffer_ctx *ctx,
-	    struct lttng_ust_channel_buffer *chan);
-	void (*get_value)(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_ust_ctx_value *value);
+	void (*record)(void *priv, struct lttng_ust_probe_ctx *probe_ctx,
+	    struct lttng_ust_ring_buffer_ctx *ctx, struct lttng_ust_channel_buffer *chan);
+	void (*get_value)(
+	    void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_ust_ctx_value *value);
 	void *priv;
 };
 
@@ -75,12 +76,23 @@ field_of(const void *priv)
 	const struct field *f;
 
 	switch (name[0]) {
-	case 't': f = &TRACE_ID; break;
-	case 'u': f = &UNIT_ID; break;
-	case 's': f = &SAMPLED; break;
-	case 'p': f = &PROBED; break;
-	case 'r': f = &REQUEST_TYPE; break;
-	default: return &UNKNOWN;
+	case 't':
+		f = &TRACE_ID;
+		break;
+	case 'u':
+		f = &UNIT_ID;
+		break;
+	case 's':
+		f = &SAMPLED;
+		break;
+	case 'p':
+		f = &PROBED;
+		break;
+	case 'r':
+		f = &REQUEST_TYPE;
+		break;
+	default:
+		return &UNKNOWN;
 	}
 	return strcmp(name, f->name) == 0 ? f : &UNKNOWN;
 }
@@ -103,17 +115,21 @@ context_size(void *priv, struct lttng_ust_probe_ctx *probe_ctx, size_t offset)
 	return size;
 }
 
-/* Where records are packed, tag and value lie side by side and go in one piece: each piece is a call. */
+/* Where records are packed, tag and value lie side by side and go in one piece: each piece is a
+ * call. */
 static void
-context_record(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_ust_ring_buffer_ctx *ctx,
-    struct lttng_ust_channel_buffer *chan)
+context_record(void *priv, struct lttng_ust_probe_ctx *probe_ctx,
+    struct lttng_ust_ring_buffer_ctx *ctx, struct lttng_ust_channel_buffer *chan)
 {
 	const struct field *f = field_of(priv);
 	(void)probe_ctx;
 
 #ifndef LTTNG_UST_RING_BUFFER_NATURAL_ALIGN
 	if (f->size == 8) {
-		struct __attribute__((packed)) { uint8_t dyn; uint64_t value; } both = { f->dyn, *(const uint64_t *)field_at(f) };
+		struct __attribute__((packed)) {
+			uint8_t dyn;
+			uint64_t value;
+		} both = { f->dyn, *(const uint64_t *)field_at(f) };
 
 		chan->ops->event_write(ctx, &both, sizeof(both), 1);
 		return;
@@ -136,9 +152,15 @@ context_value(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_us
 	if (f == &SAMPLED)
 		hone_self.asked = true;
 	switch (f->size) {
-	case 8: v = *(const uint64_t *)field_at(f); break;
-	case 4: v = *(const uint32_t *)field_at(f); break;
-	case 1: v = *(const uint8_t *)field_at(f); break;
+	case 8:
+		v = *(const uint64_t *)field_at(f);
+		break;
+	case 4:
+		v = *(const uint32_t *)field_at(f);
+		break;
+	case 1:
+		v = *(const uint8_t *)field_at(f);
+		break;
 	}
 	value->sel = f->size != 0 ? DYN_S64 : DYN_NONE;
 	value->u.s64 = (int64_t)v;

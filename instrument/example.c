@@ -10,7 +10,7 @@
 #include "instrument/example_tp.h"
 
 struct job {
-	struct hone_carrier carrier;	/* travels with the work */
+	struct hone_carrier carrier; /* travels with the work */
 	int rounds;
 	unsigned int sum;
 };

@@ -34,7 +34,8 @@ hone_start(void)
 	const char *path = secure_getenv("HONE_POLICY"), *sample = secure_getenv("HONE_SAMPLE");
 	bool given = path != NULL && path[0] != '\0';
 
-	policy_init(given ? path : HONE_POLICY_PATH, given, sample != NULL && strcmp(sample, "1") == 0);
+	policy_init(
+	    given ? path : HONE_POLICY_PATH, given, sample != NULL && strcmp(sample, "1") == 0);
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
@@ -66,15 +67,16 @@ unwritten(void)
 	policy_unwritten(now_ns());
 }
 
-/* What the agent records has a filter that asks whether the request is sampled. That it asks is more than that the
- * tracepoint is on: LTTng switches it on some time before the session. */
-#define EMIT(event, name, ...) do {								\
-		char room_[NAME_MAX_BYTES + 1];							\
-		hone_self.asked = false;							\
-		if (lttng_ust_tracepoint_enabled(hone, event))					\
-			lttng_ust_do_tracepoint(hone, event, name_cut(name, room_), __VA_ARGS__);	\
-		if (__builtin_expect(!hone_self.asked, 0))					\
-			unwritten();								\
+/* What the agent records has a filter that asks whether the request is sampled. That it asks is
+ * more than that the tracepoint is on: LTTng switches it on some time before the session. */
+#define EMIT(event, name, ...)                                                                    \
+	do {                                                                                      \
+		char room_[NAME_MAX_BYTES + 1];                                                   \
+		hone_self.asked = false;                                                          \
+		if (lttng_ust_tracepoint_enabled(hone, event))                                    \
+			lttng_ust_do_tracepoint(hone, event, name_cut(name, room_), __VA_ARGS__); \
+		if (__builtin_expect(!hone_self.asked, 0))                                        \
+			unwritten();                                                              \
 	} while (0)
 
 uint32_t

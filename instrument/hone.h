@@ -40,12 +40,12 @@ extern "C" {
  * hone_traceparent() and hone_tracestate(). All zeroes: no request. */
 struct hone_carrier {
 	uint64_t trace_id_high;
-	uint64_t trace_id;	/* low 64 bits of the W3C trace id; 0: none */
-	uint64_t link_id;	/* what was handed on; the W3C parent id */
-	uint32_t request_type;	/* hone_request_type() of the type's name */
-	uint8_t sampled;	/* 1: the always-on tracepoints fire for it */
-	uint8_t probed;		/* 1: tracepoints that Hone added fire for it */
-	uint8_t reserved[2];	/* 0 */
+	uint64_t trace_id;     /* low 64 bits of the W3C trace id; 0: none */
+	uint64_t link_id;      /* what was handed on; the W3C parent id */
+	uint32_t request_type; /* hone_request_type() of the type's name */
+	uint8_t sampled;       /* 1: the always-on tracepoints fire for it */
+	uint8_t probed;        /* 1: tracepoints that Hone added fire for it */
+	uint8_t reserved[2];   /* 0 */
 };
 
 /* A unit that rests: what hone_detach() takes off a thread. */
@@ -55,7 +55,7 @@ struct hone_unit {
 	const char *name;
 };
 
-enum { HONE_TRACEPARENT_SIZE = 56, HONE_TRACESTATE_SIZE = 32 };	/* with the final 0 */
+enum { HONE_TRACEPARENT_SIZE = 56, HONE_TRACESTATE_SIZE = 32 }; /* with the final 0 */
 
 /* A request enters here. `type` names the kind of request ("GET_HOME"; at most
  * 63 bytes are used; it should be one of few). `from`: the caller's carrier,
@@ -116,8 +116,9 @@ uint64_t hone_trace_id(void);
 uint64_t hone_unit_id(void);
 int hone_probed(void);
 
-/* Whether somebody records what units do here (hone:unit_begin is on). Who is handed contexts that cost something to read
- * need not read them while it is 0: nothing that this process did with them would be seen. One load. */
+/* Whether somebody records what units do here (hone:unit_begin is on). Who is handed contexts that
+ * cost something to read need not read them while it is 0: nothing that this process did with them
+ * would be seen. One load. */
 int hone_listening(void);
 
 /* The 31-bit number that stands for a request type, never 0 (FNV-1a, folded). */

@@ -38,7 +38,7 @@ seed(struct hone_thread *t)
 {
 	if (getrandom(t->random, sizeof(t->random), GRND_NONBLOCK) != (ssize_t)sizeof(t->random))
 		seed_poorly(t->random);
-	t->random[0] |= t->random[1] == 0;	/* all zeroes would stay so forever */
+	t->random[0] |= t->random[1] == 0; /* all zeroes would stay so forever */
 	t->random_generation = generation;
 }
 

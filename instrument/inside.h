@@ -16,13 +16,13 @@ enum { UNITS_ASIDE_MAX = 4, NAME_MAX_BYTES = 63 };
 /* A thread's context. One more slot than units may be aside: it keeps the
  * fourth unit while deeper ones, that are not traced, run on top of it. */
 struct hone_thread {
-	struct hone_unit now;		/* all zeroes: outside of any request */
+	struct hone_unit now; /* all zeroes: outside of any request */
 	struct hone_unit aside[UNITS_ASIDE_MAX + 1];
 	uint32_t naside;
-	uint32_t beyond;		/* units begun deeper than that */
+	uint32_t beyond; /* units begun deeper than that */
 	uint64_t random[4];
-	uint32_t random_generation;	/* 0: not seeded yet */
-	bool asked;			/* LTTng has asked whether this is sampled: it is about to write a record */
+	uint32_t random_generation; /* 0: not seeded yet */
+	bool asked; /* LTTng has asked whether this is sampled: it is about to write a record */
 };
 
 /* initial-exec: one load from the thread pointer, no call, also where the
@@ -50,8 +50,9 @@ void policy_init(const char *path, bool trusted, bool sample_without);
  * once a second, while no agent answers, it looks whether there is a table now. */
 void policy_decide(struct hone_carrier *c, uint64_t now_ns);
 
-/* A record of a sampled request was not written by anybody, by CLOCK_MONOTONIC_COARSE: tells the agent, if there is one.
- * Four system calls, at most once in 10 ms; else a comparison. Leaves errno as it is. */
+/* A record of a sampled request was not written by anybody, by CLOCK_MONOTONIC_COARSE: tells the
+ * agent, if there is one. Four system calls, at most once in 10 ms; else a comparison. Leaves errno
+ * as it is. */
 void policy_unwritten(uint64_t now_ns);
 
 #pragma GCC visibility pop

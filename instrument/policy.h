@@ -24,11 +24,12 @@
  * libhone maps no other (who can shorten a mapped file can kill its readers),
  * unless HONE_POLICY named it.
  *
- * Programs map the table and never read() it. So that is how they knock: a byte of it is read by who has sampled a
- * request and sees that nobody records it. LTTng lets a program go on untraced when its session daemon took too long to
- * take it in, and one that ends soon after leaves no trace anywhere; the agent, which is told of each access to
- * the file, then knows that records are missing, though not of whom. A knock stands for HONE_POLICY_KNOCK_NS after it:
- * no program does it more than twice in that time.
+ * Programs map the table and never read() it. So that is how they knock: a byte of it is read by
+ * who has sampled a request and sees that nobody records it. LTTng lets a program go on untraced
+ * when its session daemon took too long to take it in, and one that ends soon after leaves no trace
+ * anywhere; the agent, which is told of each access to the file, then knows that records are
+ * missing, though not of whom. A knock stands for HONE_POLICY_KNOCK_NS after it: no program does it
+ * more than twice in that time.
  */
 #ifndef HONE_POLICY_H
 #define HONE_POLICY_H
@@ -42,9 +43,9 @@
 
 enum { HONE_POLICY_VERSION = 1, HONE_POLICY_TYPES = 512 };
 
-struct hone_policy_entry {	/* 64-bit words first: no padding */
-	uint64_t probe_until_ns;	/* CLOCK_MONOTONIC of this machine */
-	uint32_t request_type;		/* hone_request_type(); 0: a free slot */
+struct hone_policy_entry {       /* 64-bit words first: no padding */
+	uint64_t probe_until_ns; /* CLOCK_MONOTONIC of this machine */
+	uint32_t request_type;   /* hone_request_type(); 0: a free slot */
 	uint32_t sample_rate;
 	uint32_t probe_rate;
 	uint32_t reserved;
@@ -53,15 +54,17 @@ struct hone_policy_entry {	/* 64-bit words first: no padding */
 struct hone_policy {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t ntypes;		/* HONE_POLICY_TYPES */
-	uint64_t sample_until_ns;	/* the agent's own lease, for sampling */
-	uint32_t sample_rate;		/* types without an entry */
+	uint32_t ntypes;          /* HONE_POLICY_TYPES */
+	uint64_t sample_until_ns; /* the agent's own lease, for sampling */
+	uint32_t sample_rate;     /* types without an entry */
 	uint32_t reserved;
-	struct hone_policy_entry types[HONE_POLICY_TYPES];	/* open addressing from request_type % ntypes */
+	struct hone_policy_entry
+	    types[HONE_POLICY_TYPES]; /* open addressing from request_type % ntypes */
 };
 
-/* The number that stands for a request type, never 0: FNV-1a of its first 63 bytes, folded to 31 bits.
- * What libhone computes and what the agent computes must be the same, so this is the one place. */
+/* The number that stands for a request type, never 0: FNV-1a of its first 63 bytes, folded to 31
+ * bits. What libhone computes and what the agent computes must be the same, so this is the one
+ * place. */
 static inline uint32_t
 hone_policy_type(const char *type)
 {

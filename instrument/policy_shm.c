@@ -17,14 +17,14 @@
 
 #define LOOK_EVERY_NS UINT64_C(1000000000)
 
-#define load(p)       __atomic_load_n(p, __ATOMIC_RELAXED)
+#define load(p) __atomic_load_n(p, __ATOMIC_RELAXED)
 #define load_first(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
-#define store(p, v)   __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 static struct {
 	const struct hone_policy *table;
 	uint64_t look_after_ns, knock_after_ns;
-	uint64_t file_device, file_number;	/* of what is mapped */
+	uint64_t file_device, file_number; /* of what is mapped */
 	bool trusted, sample_without;
 	char path[256];
 } policy;
@@ -51,7 +51,8 @@ file_fits(const struct stat *st)
 {
 	if (!S_ISREG(st->st_mode) || st->st_size < (off_t)sizeof(struct hone_policy))
 		return false;
-	return policy.trusted || ((st->st_uid == 0 || st->st_uid == geteuid()) && (st->st_mode & S_IWOTH) == 0);
+	return policy.trusted ||
+	       ((st->st_uid == 0 || st->st_uid == geteuid()) && (st->st_mode & S_IWOTH) == 0);
 }
 
 static const struct hone_policy *
@@ -91,7 +92,8 @@ table_look(const struct hone_policy *had)
 
 	if (fd < 0)
 		return had;
-	if (!(had != NULL && load(&policy.file_device) == st.st_dev && load(&policy.file_number) == st.st_ino))
+	if (!(had != NULL && load(&policy.file_device) == st.st_dev &&
+		load(&policy.file_number) == st.st_ino))
 		t = table_map(fd);
 	close(fd);
 	if (t == NULL)
@@ -112,8 +114,9 @@ table_now(uint64_t now_ns)
 
 	if (t != NULL && now_ns < load(&t->sample_until_ns))
 		return t;
-	if (now_ns < after_ns || !__atomic_compare_exchange_n(&policy.look_after_ns, &after_ns,
-	    now_ns + LOOK_EVERY_NS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (now_ns < after_ns ||
+	    !__atomic_compare_exchange_n(&policy.look_after_ns, &after_ns, now_ns + LOOK_EVERY_NS,
+		false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return t;
 	return table_look(t);
 }
@@ -122,7 +125,8 @@ static const struct hone_policy_entry *
 entry_find(const struct hone_policy *t, uint32_t request_type)
 {
 	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++) {
-		const struct hone_policy_entry *e = &t->types[(request_type + i) % HONE_POLICY_TYPES];
+		const struct hone_policy_entry
+		    *e = &t->types[(request_type + i) % HONE_POLICY_TYPES];
 		uint32_t type = load_first(&e->request_type);
 
 		if (type == request_type)
@@ -156,8 +160,8 @@ policy_decide(struct hone_carrier *c, uint64_t now_ns)
 		c->probed = within(draw, load(&e->probe_rate));
 }
 
-/* Where several threads come at once each of them knocks: who is held up half-way must not silence the others. The clock
- * has steps of up to 10 ms, so half of the time is what is left. */
+/* Where several threads come at once each of them knocks: who is held up half-way must not silence
+ * the others. The clock has steps of up to 10 ms, so half of the time is what is left. */
 __attribute__((cold)) void
 policy_unwritten(uint64_t now_ns)
 {

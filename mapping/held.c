@@ -4,7 +4,7 @@
 
 #include "mapping/mapper_inside.h"
 
-enum { IDS_MAX = 64 };		/* of a request */
+enum { IDS_MAX = 64 }; /* of a request */
 
 static int
 no_memory(struct err *e)
@@ -14,9 +14,11 @@ no_memory(struct err *e)
 
 /* ---- ids ---- */
 
-/* Numbers are equal whatever their sign's type; a number and a text never are. Of a pid, a rule and a kind. */
+/* Numbers are equal whatever their sign's type; a number and a text never are. Of a pid, a rule and
+ * a kind. */
 bool
-held_name(const struct mapper *p, const struct mapper_event *v, uint32_t rule, uint32_t kind, uint32_t field, struct name *ret)
+held_name(const struct mapper *p, const struct mapper_event *v, uint32_t rule, uint32_t kind,
+    uint32_t field, struct name *ret)
 {
 	struct {
 		uint32_t pid, rule, kind, type;
@@ -63,7 +65,8 @@ held_thread_made(struct mapper *p, const struct mapper_event *v)
 {
 	uint32_t i = held_thread(p, v);
 
-	if (i != POOL_NONE || (i = pool_add(&p->threads, (uint64_t)v->pid << 32 | v->tid)) == POOL_NONE)
+	if (i != POOL_NONE ||
+	    (i = pool_add(&p->threads, (uint64_t)v->pid << 32 | v->tid)) == POOL_NONE)
 		return i;
 	thread_at(p, i)->inner = thread_at(p, i)->carried = POOL_NONE;
 	return i;
@@ -95,7 +98,8 @@ is_field(const struct mapper *p, uint32_t request)
 	return p->map->rules[request_at(p, request)->rule].correlate == MAP_FIELD;
 }
 
-/* A request of correlate = field is worked on by this thread now: no other carries it, and this one no other. */
+/* A request of correlate = field is worked on by this thread now: no other carries it, and this one
+ * no other. */
 int
 held_enter(struct mapper *p, const struct mapper_event *v, uint32_t request, struct err *e)
 {
@@ -105,7 +109,7 @@ held_enter(struct mapper *p, const struct mapper_event *v, uint32_t request, str
 		return 0;
 	held_leave(p, request_at(p, request)->thread);
 	if (thread != POOL_NONE && thread_at(p, thread)->inner != POOL_NONE)
-		return 0;		/* where it is in, it is in */
+		return 0; /* where it is in, it is in */
 	held_leave(p, thread);
 	if (!p->map->rules[request_at(p, request)->rule].carry)
 		return 0;
@@ -161,7 +165,8 @@ held_lose(struct mapper *p, uint32_t request, uint64_t *count)
 	held_drop(p, request);
 }
 
-/* The oldest request, of any rule or of those with ids. POOL_NONE: there is no other than that one. */
+/* The oldest request, of any rule or of those with ids. POOL_NONE: there is no other than that one.
+ */
 static uint32_t
 oldest(const struct mapper *p, bool with_ids, uint32_t but)
 {
@@ -205,8 +210,16 @@ held_new(struct mapper *p, const struct mapper_event *v, uint32_t rule, uint32_t
 	if ((i = pool_add(&p->requests, ++p->drawn)) == POOL_NONE)
 		return i;
 	r = request_at(p, i);
-	*r = (struct request){ .link = r->link, .begin_ns = v->time_ns, .pid = v->pid, .rule = rule, .type = type,
-		.thread = POOL_NONE, .outer = POOL_NONE, .ids = POOL_NONE, .older = o->newest, .newer = POOL_NONE };
+	*r = (struct request){ .link = r->link,
+		.begin_ns = v->time_ns,
+		.pid = v->pid,
+		.rule = rule,
+		.type = type,
+		.thread = POOL_NONE,
+		.outer = POOL_NONE,
+		.ids = POOL_NONE,
+		.older = o->newest,
+		.newer = POOL_NONE };
 	if (sampled) {
 		r->trace_id = draw(p);
 		r->unit_id = draw(p);
@@ -229,7 +242,7 @@ held_call(struct mapper *p, uint32_t request, const struct name *name, struct er
 	if (before != POOL_NONE)
 		held_lose(p, id_at(p, before)->request, &p->counts.clashes);
 	if (r->nids == IDS_MAX)
-		return 0;		/* what comes by that id is an orphan, and counted */
+		return 0; /* what comes by that id is an orphan, and counted */
 	if (p->ids.count == p->ids.max) {
 		if ((old = oldest(p, true, request)) == POOL_NONE)
 			return 0;

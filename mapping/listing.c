@@ -11,7 +11,7 @@ enum form { OTHER, PROGRAM, EVENT, FIELD };
 
 struct line {
 	enum form form;
-	const char *name, *type;	/* type: of a field */
+	const char *name, *type; /* type: of a field */
 	size_t name_len, type_len;
 	uint32_t pid;
 };
@@ -62,7 +62,8 @@ read_name(struct line *l, const char *s, const char *end)
 	if (l->name_len == 0 || l->name_len > NAME_MAX_BYTES || !starts(&s, end, " ("))
 		return false;
 	l->type = s;
-	for (l->type_len = 0; s + l->type_len < end && s[l->type_len] != ')' && s[l->type_len] != ' ';)
+	for (l->type_len = 0;
+	     s + l->type_len < end && s[l->type_len] != ')' && s[l->type_len] != ' ';)
 		l->type_len++;
 	return true;
 }
@@ -78,8 +79,8 @@ read_line(const char *s, const char *end)
 		l.form = read_program(&l, s, end);
 	else if (starts(&s, end, "field: "))
 		l.form = read_name(&l, s, end) ? FIELD : OTHER;
-	else if (read_name(&l, s, end) && memchr(l.name, ':', l.name_len) != NULL && l.type_len == 9 &&
-	    memcmp(l.type, "loglevel:", 9) == 0)
+	else if (read_name(&l, s, end) && memchr(l.name, ':', l.name_len) != NULL &&
+		 l.type_len == 9 && memcmp(l.type, "loglevel:", 9) == 0)
 		l.form = EVENT;
 	return l;
 }
@@ -117,11 +118,15 @@ count(struct lines t, enum form form, uint32_t max)
 static enum map_field_type
 type_of(const struct line *l)
 {
-	static const struct { const char *word; enum map_field_type type; } types[] = { { "integer", MAP_FIELD_INT },
-		{ "enum", MAP_FIELD_ENUM }, { "float", MAP_FIELD_REAL }, { "string", MAP_FIELD_TEXT } };
+	static const struct {
+		const char *word;
+		enum map_field_type type;
+	} types[] = { { "integer", MAP_FIELD_INT }, { "enum", MAP_FIELD_ENUM },
+		{ "float", MAP_FIELD_REAL }, { "string", MAP_FIELD_TEXT } };
 
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-		if (strlen(types[i].word) == l->type_len && memcmp(types[i].word, l->type, l->type_len) == 0)
+		if (strlen(types[i].word) == l->type_len &&
+		    memcmp(types[i].word, l->type, l->type_len) == 0)
 			return types[i].type;
 	return MAP_FIELD_OTHER;
 }
@@ -160,7 +165,8 @@ read_events(struct listing *ret, struct lines *t, struct listing_program *p)
 
 		if (l.form != EVENT)
 			continue;
-		if ((v->name = arena_text(&ret->arena, l.name, l.name_len)) == NULL || !read_fields(ret, t, v))
+		if ((v->name = arena_text(&ret->arena, l.name, l.name_len)) == NULL ||
+		    !read_fields(ret, t, v))
 			return false;
 		p->nevents++;
 	}
@@ -178,7 +184,8 @@ listing_read(struct listing *ret, const char *text, size_t len, struct err *e)
 	while (n < PROGRAMS_MAX && next_line(&t, &l))
 		n += l.form == PROGRAM;
 	if (n == 0)
-		return err_set(e, ERR_INPUT, "no program in it; want what lttng list --userspace --fields writes");
+		return err_set(e, ERR_INPUT,
+		    "no program in it; want what lttng list --userspace --fields writes");
 	t.at = text;
 	if ((ret->programs = arena_calloc(&ret->arena, n, sizeof *ret->programs)) == NULL)
 		goto no_memory;
@@ -188,7 +195,8 @@ listing_read(struct listing *ret, const char *text, size_t len, struct err *e)
 		if (l.form != PROGRAM)
 			continue;
 		p->pid = l.pid;
-		if ((p->name = arena_text(&ret->arena, l.name, l.name_len)) == NULL || !read_events(ret, &t, p))
+		if ((p->name = arena_text(&ret->arena, l.name, l.name_len)) == NULL ||
+		    !read_events(ret, &t, p))
 			goto no_memory;
 		ret->nprograms++;
 	}

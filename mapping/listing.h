@@ -14,7 +14,7 @@
 
 struct listing_program {
 	uint32_t pid;
-	char *name;			/* as it was called: the first word of its command line */
+	char *name; /* as it was called: the first word of its command line */
 	uint32_t nevents;
 	struct map_event *events;
 };
@@ -22,15 +22,17 @@ struct listing_program {
 struct listing {
 	uint32_t nprograms;
 	struct listing_program *programs;
-	struct arena arena;		/* all of it */
+	struct arena arena; /* all of it */
 };
 
-/* Lines that are of none of these forms are left out, names over 255 bytes and what follows 65536 tracepoints or 65536
- * programs, too. ERR_INPUT: there is no program in it; ERR_MEMORY. Takes at most 64 times len. O(len). */
-int  listing_read(struct listing *ret, const char *text, size_t len, struct err *e);
+/* Lines that are of none of these forms are left out, names over 255 bytes and what follows 65536
+ * tracepoints or 65536 programs, too. ERR_INPUT: there is no program in it; ERR_MEMORY. Takes at
+ * most 64 times len. O(len). */
+int listing_read(struct listing *ret, const char *text, size_t len, struct err *e);
 void listing_release(struct listing *l);
 
-/* The last part of a program's path, cut as the kernel cuts names: what `service` of a mapping is compared with. */
+/* The last part of a program's path, cut as the kernel cuts names: what `service` of a mapping is
+ * compared with. */
 #define LISTING_COMM_BYTES 16
 void listing_comm(const struct listing_program *p, char ret[LISTING_COMM_BYTES]);
 

@@ -31,14 +31,17 @@ read_service(struct mapping *m, const struct words *w, struct err *e)
 	size_t len = w->service != NULL ? strlen(w->service) : 0;
 
 	if (w->service_line == 0)
-		return err_set(e, ERR_INPUT, "%s: [program] with service = NAME is missing", m->path);
+		return err_set(
+		    e, ERR_INPUT, "%s: [program] with service = NAME is missing", m->path);
 	if (len == 0 || len > WORDS_NAME_MAX_BYTES || strchr(w->service, '/') != NULL) {
-		err_set(e, ERR_INPUT, "service: want the program's name as ps -o comm shows it, without /");
+		err_set(e, ERR_INPUT,
+		    "service: want the program's name as ps -o comm shows it, without /");
 		return err_prefix(e, "%s:%d", m->path, w->service_line);
 	}
 	if (len > COMM_MAX_BYTES && strchr(w->service, '*') == NULL) {
-		err_set(e, ERR_INPUT, "service: the kernel keeps %d letters of a program's name; want %.*s", COMM_MAX_BYTES,
-		    COMM_MAX_BYTES, w->service);
+		err_set(e, ERR_INPUT,
+		    "service: the kernel keeps %d letters of a program's name; want %.*s",
+		    COMM_MAX_BYTES, COMM_MAX_BYTES, w->service);
 		return err_prefix(e, "%s:%d", m->path, w->service_line);
 	}
 	return (m->service = keep(m, w->service, len)) != NULL ? 0 : no_memory(e);
@@ -77,7 +80,8 @@ make(struct mapping *m, const struct words *w, struct err *e)
 	int rc = read_service(m, w, e);
 
 	if (rc == 0 && w->nrules == 0)
-		rc = err_set(e, ERR_INPUT, "%s: no [request NAME]: want one for each way in", m->path);
+		rc = err_set(
+		    e, ERR_INPUT, "%s: no [request NAME]: want one for each way in", m->path);
 	if (rc == 0 && (m->rules = arena_calloc(&m->arena, w->nrules, sizeof *m->rules)) == NULL)
 		rc = no_memory(e);
 	for (; rc == 0 && m->nrules < w->nrules; m->nrules += rc == 0)
@@ -194,7 +198,8 @@ add_file(struct maps *to, const char *folder, const char *name, struct err *e)
 		return rc;
 	for (uint32_t i = 0; i < to->count; i++)
 		if (strcmp(to->list[i]->service, to->list[to->count]->service) == 0) {
-			rc = err_set(e, ERR_INPUT, "%s: service = %s has %s already; want one file for each program",
+			rc = err_set(e, ERR_INPUT,
+			    "%s: service = %s has %s already; want one file for each program",
 			    to->list[to->count]->path, to->list[i]->service, to->list[i]->path);
 			break;
 		}

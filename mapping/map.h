@@ -6,30 +6,28 @@
  *	[program]
  *	service = ganesha.nfsd			the program's name (comm); * stands for any text
  *
- *	[request rpc]				as many as there are ways in; "rpc" names it in messages
- *	begin = nfs_rpc:start			a tracepoint, or a pattern of such
- *	end = nfs_rpc:end
- *	correlate = thread			it lies between the two, on one thread; nested pairs count
- *	type = NFS				the request type; or:
- *	type_field = op				a field of begin that says it; neither: the name of begin
+ *	[request rpc]				as many as there are ways in; "rpc" names it in
+ *messages begin = nfs_rpc:start			a tracepoint, or a pattern of such end =
+ *nfs_rpc:end
+ *	correlate = thread			it lies between the two, on one thread; nested pairs
+ *count type = NFS				the request type; or:
+ *	type_field = op				a field of begin that says it; neither: the name of
+ *begin
  *
  *	[request job]
  *	begin = broker:queued
- *	begin_id = job				correlate = field: the field that holds the request's id
- *	end = broker:done
- *	end_id = task
- *	correlate = field
- *	type = JOB
- *	step = broker:started job -> task	from here on the request is also called by field `task`
- *	step = broker:written task		... and this tracepoint says by `task` that it belongs to it
+ *	begin_id = job				correlate = field: the field that holds the
+ *request's id end = broker:done end_id = task correlate = field type = JOB step = broker:started
+ *job -> task from here on the request is also called by field `task` step = broker:written task
+ *... and this tracepoint says by `task` that it belongs to it
  *	step = broker:sent no as task		a field of another name that holds such an id
  *
- * A record without an id belongs to the innermost request of correlate = thread that its thread is in; else to the one of
- * correlate = field that its thread was last in, with `carry = yes` (the default), until that ends, the thread
- * is in another, or another thread is in it.
+ * A record without an id belongs to the innermost request of correlate = thread that its thread is
+ *in; else to the one of correlate = field that its thread was last in, with `carry = yes` (the
+ *default), until that ends, the thread is in another, or another thread is in it.
  *
- * An id has a name, that of the field which first held it: job 5 and task 5 are two things. A field of a name that is
- * none holds the only id that there is, or the file is refused.
+ * An id has a name, that of the field which first held it: job 5 and task 5 are two things. A field
+ *of a name that is none holds the only id that there is, or the file is refused.
  *
  * Asks nobody: files are read, the rest are arguments.
  */
@@ -44,35 +42,37 @@
 #include "base/err.h"
 
 enum {
-	MAP_RULES_MAX = 64,		/* [request] sections of a file */
-	MAP_STEPS_MAX = 16,		/* of a rule */
-	MAP_TYPE_MAX_BYTES = 63		/* of a request type; longer ones are cut */
+	MAP_RULES_MAX = 64,     /* [request] sections of a file */
+	MAP_STEPS_MAX = 16,     /* of a rule */
+	MAP_TYPE_MAX_BYTES = 63 /* of a request type; longer ones are cut */
 };
 
 enum map_correlate { MAP_THREAD, MAP_FIELD };
 
 struct map_step {
-	char *event;			/* "provider:event", or a pattern */
-	char *id;			/* the field that holds an id known so far */
-	char *gives;			/* the field that holds a further id; NULL: none */
-	uint32_t id_kind, gives_kind;	/* which of the rule's ids those are */
+	char *event;                  /* "provider:event", or a pattern */
+	char *id;                     /* the field that holds an id known so far */
+	char *gives;                  /* the field that holds a further id; NULL: none */
+	uint32_t id_kind, gives_kind; /* which of the rule's ids those are */
 	int line;
 };
 
 struct map_rule {
-	char *name;			/* of its section */
-	int line;			/* where that is */
+	char *name; /* of its section */
+	int line;   /* where that is */
 	enum map_correlate correlate;
 	char *begin, *end;
-	int begin_line, end_line, begin_id_line, end_id_line, type_line;	/* of the file; 0: not given */
-	char *type, *type_field;	/* one of them; or neither */
-	char *begin_id, *end_id;	/* MAP_FIELD; else NULL */
-	uint32_t nids, end_kind;	/* ids by their names: begin's is 0 */
+	int begin_line, end_line, begin_id_line, end_id_line,
+	    type_line;           /* of the file; 0: not given */
+	char *type, *type_field; /* one of them; or neither */
+	char *begin_id, *end_id; /* MAP_FIELD; else NULL */
+	uint32_t nids, end_kind; /* ids by their names: begin's is 0 */
 	char **ids;
-	bool carry;			/* MAP_FIELD */
-	int nested_line;		/* where it says so; 0: nobody did */
-	bool nested;			/* MAP_THREAD: a begin inside is part of it; else it gives up the one it is in */
-	int64_t limit_ns;		/* a request open for so long is given up, and counted: 60 s */
+	bool carry;      /* MAP_FIELD */
+	int nested_line; /* where it says so; 0: nobody did */
+	bool nested; /* MAP_THREAD: a begin inside is part of it; else it gives up the one it is in
+	              */
+	int64_t limit_ns; /* a request open for so long is given up, and counted: 60 s */
 	uint32_t nsteps;
 	struct map_step *steps;
 };
@@ -83,37 +83,47 @@ struct mapping {
 	struct map_rule *rules;
 	uint32_t npatterns;
 	char **patterns;
-	struct arena arena;		/* all of the above */
+	struct arena arena; /* all of the above */
 };
 
-/* The file at path. Everything that it says is checked as far as that goes without the program. ERR_INPUT: "path:line:
- * what, and what is allowed"; ERR_MISSING: no such file; ERR_SYSTEM; ERR_MEMORY. Files up to 1 MiB. O(bytes). */
-int  map_load(struct mapping **ret, const char *path, struct err *e);
-void map_free(struct mapping *m);	/* NULL is fine */
+/* The file at path. Everything that it says is checked as far as that goes without the program.
+ * ERR_INPUT: "path:line: what, and what is allowed"; ERR_MISSING: no such file; ERR_SYSTEM;
+ * ERR_MEMORY. Files up to 1 MiB. O(bytes). */
+int map_load(struct mapping **ret, const char *path, struct err *e);
+void map_free(struct mapping *m); /* NULL is fine */
 
-/* A mapping of any program with one rule: a request is what one thread does between an event that the pattern begin describes
- * and the next one that end does; its type is the name of the first. ERR_INPUT, ERR_MEMORY. */
-int  map_of_pair(struct mapping **ret, const char *begin, const char *end, struct err *e);
+/* A mapping of any program with one rule: a request is what one thread does between an event that
+ * the pattern begin describes and the next one that end does; its type is the name of the first.
+ * ERR_INPUT, ERR_MEMORY. */
+int map_of_pair(struct mapping **ret, const char *begin, const char *end, struct err *e);
 
-/* All files *.map of a folder, in the order of their names, no two for one service. An absent folder has none. */
+/* All files *.map of a folder, in the order of their names, no two for one service. An absent
+ * folder has none. */
 struct maps {
 	uint32_t count;
 	struct mapping **list;
 };
-int  maps_load(struct maps *ret, const char *folder, struct err *e);
+int maps_load(struct maps *ret, const char *folder, struct err *e);
 void maps_release(struct maps *m);
 
-/* The mapping of a program of this name, or NULL: one that names it before one that describes it, else the
- * first. O(maps). */
+/* The mapping of a program of this name, or NULL: one that names it before one that describes it,
+ * else the first. O(maps). */
 const struct mapping *maps_of(const struct maps *m, const char *service);
 
-/* Whether a tracepoint "provider:event" is one that some rule names, so that it has to be on always. */
+/* Whether a tracepoint "provider:event" is one that some rule names, so that it has to be on
+ * always. */
 bool map_needs(const struct mapping *m, const char *event);
 /* The patterns of those, each once: what has to be switched on. NULL past the last. */
 const char *map_pattern(const struct mapping *m, uint32_t i);
 
 /* A tracepoint that a program has, with its fields. */
-enum map_field_type { MAP_FIELD_OTHER, MAP_FIELD_INT, MAP_FIELD_ENUM, MAP_FIELD_REAL, MAP_FIELD_TEXT };
+enum map_field_type {
+	MAP_FIELD_OTHER,
+	MAP_FIELD_INT,
+	MAP_FIELD_ENUM,
+	MAP_FIELD_REAL,
+	MAP_FIELD_TEXT
+};
 
 struct map_field {
 	const char *name;
@@ -121,15 +131,15 @@ struct map_field {
 };
 
 struct map_event {
-	const char *name;		/* "provider:event" */
+	const char *name; /* "provider:event" */
 	uint32_t nfields;
 	const struct map_field *fields;
 };
 
-/* What the mapping says against what the program has: each name and each field that no tracepoint has, with the nearest that
- * there is, ids that can never be equal, and rules that begin with the same, are wrong; what is odd but works is
- * only said. line: of the file. n 0: only what can be told without a program. Returns how many are wrong. O(rules x
- * events x their length). */
+/* What the mapping says against what the program has: each name and each field that no tracepoint
+ * has, with the nearest that there is, ids that can never be equal, and rules that begin with the
+ * same, are wrong; what is odd but works is only said. line: of the file. n 0: only what can be
+ * told without a program. Returns how many are wrong. O(rules x events x their length). */
 uint32_t map_check(const struct mapping *m, const struct map_event *events, uint32_t n,
     void (*say)(void *of, bool wrong, int line, const char *words), void *of);
 

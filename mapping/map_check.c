@@ -15,8 +15,8 @@ struct check {
 	void *of;
 };
 
-struct place {			/* of the file: what is looked at */
-	const char *key, *pattern;	/* pattern: of tracepoints */
+struct place {                     /* of the file: what is looked at */
+	const char *key, *pattern; /* pattern: of tracepoints */
 	int line;
 };
 
@@ -52,13 +52,15 @@ look_at_event(struct check *c, struct place where)
 	if (next(c, where.pattern, &at) != NULL)
 		return;
 	if (strchr(where.pattern, '*') != NULL) {
-		tell(c, true, where.line, "%s: %s describes no tracepoint of the program", where.key, where.pattern);
+		tell(c, true, where.line, "%s: %s describes no tracepoint of the program",
+		    where.key, where.pattern);
 		return;
 	}
 	for (uint32_t i = 0; i < c->nevents; i++)
 		nearest_try(&near, c->events[i].name);
-	tell(c, true, where.line, "%s: the program has no tracepoint %s%s%s%s", where.key, where.pattern,
-	    near.best != NULL ? "; did you mean " : "", near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
+	tell(c, true, where.line, "%s: the program has no tracepoint %s%s%s%s", where.key,
+	    where.pattern, near.best != NULL ? "; did you mean " : "",
+	    near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
 }
 
 static const struct map_field *
@@ -80,24 +82,28 @@ tell_fields(struct check *c, const struct map_event *v, const char *field, struc
 	for (uint32_t i = 0; i < v->nfields; i++) {
 		nearest_try(&near, v->fields[i].name);
 		if (len < sizeof all)
-			len += (size_t)snprintf(all + len, sizeof all - len, "%s%s", i == 0 ? "" : ", ", v->fields[i].name);
+			len += (size_t)snprintf(all + len, sizeof all - len, "%s%s",
+			    i == 0 ? "" : ", ", v->fields[i].name);
 	}
 	if (near.best != NULL)
-		tell(c, true, where.line, "%s: %s has no field %s; did you mean %s?", where.key, v->name, field, near.best);
+		tell(c, true, where.line, "%s: %s has no field %s; did you mean %s?", where.key,
+		    v->name, field, near.best);
 	else
-		tell(c, true, where.line, "%s: %s has no field %s; it has: %s", where.key, v->name, field, all);
+		tell(c, true, where.line, "%s: %s has no field %s; it has: %s", where.key, v->name,
+		    field, all);
 }
 
 static const char *
 word_of(enum map_field_type type)
 {
-	static const char *const words[] = { "neither number nor text", "a whole number", "an enumeration", "a real number",
-		"a text" };
+	static const char *const words[] = { "neither number nor text", "a whole number",
+		"an enumeration", "a real number", "a text" };
 
 	return words[type];
 }
 
-/* The types that a field has, as bits, over all events that the pattern describes; says where it is missing. */
+/* The types that a field has, as bits, over all events that the pattern describes; says where it is
+ * missing. */
 static uint32_t
 types_of(struct check *c, const char *field, struct place where)
 {
@@ -117,7 +123,8 @@ types_of(struct check *c, const char *field, struct place where)
 
 enum { NUMBERS = 1u << MAP_FIELD_INT | 1u << MAP_FIELD_ENUM, TEXTS = 1u << MAP_FIELD_TEXT };
 
-/* kinds: the types that fields with this id have had so far. Only numbers are equal to numbers, texts to texts. */
+/* kinds: the types that fields with this id have had so far. Only numbers are equal to numbers,
+ * texts to texts. */
 static void
 look_at_id(struct check *c, const char *field, const char *id, uint32_t *kinds, struct place where)
 {
@@ -125,11 +132,15 @@ look_at_id(struct check *c, const char *field, const char *id, uint32_t *kinds, 
 
 	for (int t = MAP_FIELD_OTHER; t <= MAP_FIELD_TEXT; t++)
 		if (types >> t & 1 && !(1u << t & (NUMBERS | TEXTS)))
-			tell(c, true, where.line, "%s: field %s is %s; an id is a whole number or a text", where.key, field, word_of(t));
+			tell(c, true, where.line,
+			    "%s: field %s is %s; an id is a whole number or a text", where.key,
+			    field, word_of(t));
 	types &= NUMBERS | TEXTS;
 	if ((*kinds & NUMBERS && types & TEXTS) || (*kinds & TEXTS && types & NUMBERS))
-		tell(c, true, where.line, "%s: field %s is a %s, and id %s was a %s before: they are never equal", where.key, field,
-		    types & TEXTS ? "text" : "number", id, types & TEXTS ? "number" : "text");
+		tell(c, true, where.line,
+		    "%s: field %s is a %s, and id %s was a %s before: they are never equal",
+		    where.key, field, types & TEXTS ? "text" : "number", id,
+		    types & TEXTS ? "number" : "text");
 	*kinds |= types;
 }
 
@@ -143,10 +154,12 @@ look_at_type(struct check *c, const struct map_rule *r)
 		return;
 	types = types_of(c, r->type_field, where);
 	if (types & 1u << MAP_FIELD_OTHER)
-		tell(c, true, r->type_line, "type_field: %s is %s; want a text, an enumeration or a number", r->type_field,
+		tell(c, true, r->type_line,
+		    "type_field: %s is %s; want a text, an enumeration or a number", r->type_field,
 		    word_of(MAP_FIELD_OTHER));
 	if (types & (1u << MAP_FIELD_INT | 1u << MAP_FIELD_REAL))
-		tell(c, false, r->type_line, "type_field: %s is a number: each of its values is a request type of its own",
+		tell(c, false, r->type_line,
+		    "type_field: %s is a number: each of its values is a request type of its own",
 		    r->type_field);
 }
 
@@ -155,7 +168,8 @@ look_at_ids(struct check *c, const struct map_rule *r)
 {
 	uint32_t kinds[MAP_STEPS_MAX + 1] = { 0 };
 
-	look_at_id(c, r->begin_id, r->ids[0], &kinds[0], (struct place){ "begin_id", r->begin, r->begin_id_line });
+	look_at_id(c, r->begin_id, r->ids[0], &kinds[0],
+	    (struct place){ "begin_id", r->begin, r->begin_id_line });
 	for (uint32_t i = 0; i < r->nsteps; i++) {
 		const struct map_step *s = &r->steps[i];
 		struct place where = { "step", s->event, s->line };
@@ -163,12 +177,15 @@ look_at_ids(struct check *c, const struct map_rule *r)
 		look_at_event(c, where);
 		look_at_id(c, s->id, r->ids[s->id_kind], &kinds[s->id_kind], where);
 		if (s->gives != NULL)
-			look_at_id(c, s->gives, r->ids[s->gives_kind], &kinds[s->gives_kind], where);
+			look_at_id(
+			    c, s->gives, r->ids[s->gives_kind], &kinds[s->gives_kind], where);
 	}
-	look_at_id(c, r->end_id, r->ids[r->end_kind], &kinds[r->end_kind], (struct place){ "end_id", r->end, r->end_id_line });
+	look_at_id(c, r->end_id, r->ids[r->end_kind], &kinds[r->end_kind],
+	    (struct place){ "end_id", r->end, r->end_id_line });
 }
 
-/* Whether some tracepoint of the program is described by both; without a program, whether they are the same. */
+/* Whether some tracepoint of the program is described by both; without a program, whether they are
+ * the same. */
 static const char *
 both(const struct check *c, const char *a, const char *b)
 {
@@ -189,14 +206,17 @@ look_at_pair(struct check *c, const struct map_rule *a, const struct map_rule *b
 	const char *shared = both(c, a->begin, b->begin);
 
 	if (shared != NULL)
-		tell(c, true, b->begin_line, "begin: %s begins [request %s] in line %d already: this one never does", shared, a->name,
-		    a->begin_line);
-	if ((shared = both(c, a->begin, b->end)) != NULL)
-		tell(c, false, b->end_line, "end: %s also begins [request %s] (line %d): where it ends one it begins none", shared,
+		tell(c, true, b->begin_line,
+		    "begin: %s begins [request %s] in line %d already: this one never does", shared,
 		    a->name, a->begin_line);
+	if ((shared = both(c, a->begin, b->end)) != NULL)
+		tell(c, false, b->end_line,
+		    "end: %s also begins [request %s] (line %d): where it ends one it begins none",
+		    shared, a->name, a->begin_line);
 	if ((shared = both(c, a->end, b->begin)) != NULL)
-		tell(c, false, b->begin_line, "begin: %s also ends [request %s] (line %d): where it ends one it begins none", shared,
-		    a->name, a->end_line);
+		tell(c, false, b->begin_line,
+		    "begin: %s also ends [request %s] (line %d): where it ends one it begins none",
+		    shared, a->name, a->end_line);
 }
 
 uint32_t
@@ -210,13 +230,17 @@ map_check(const struct mapping *m, const struct map_event *events, uint32_t n,
 		const char *shared = both(&c, r->begin, r->end);
 
 		if (shared != NULL)
-			tell(&c, false, r->end_line, "end: %s is described by begin, too: it ends a request where one is open", shared);
+			tell(&c, false, r->end_line,
+			    "end: %s is described by begin, too: it ends a request where one is open",
+			    shared);
 		for (uint32_t j = 0; j < i; j++)
 			look_at_pair(&c, &m->rules[j], r);
 		if (r->correlate == MAP_THREAD && r->nested_line == 0)
-			tell(&c, false, r->line, "[request %s] does not say whether it is nested: after a begin whose end comes on another "
+			tell(&c, false, r->line,
+			    "[request %s] does not say whether it is nested: after a begin whose end comes on another "
 			    "thread, as where the program answers later, all on its thread is taken for a part of it until limit. "
-			    "nested = no gives it up at the next begin, nested = yes says that one may lie in another", r->name);
+			    "nested = no gives it up at the next begin, nested = yes says that one may lie in another",
+			    r->name);
 		if (n == 0)
 			continue;
 		look_at_event(&c, (struct place){ "begin", r->begin, r->begin_line });

@@ -7,7 +7,7 @@
 enum {
 	REQUESTS_MAX = 65536,
 	REQUESTS_LIMIT = 1 << 24,
-	IDS_EACH = 4		/* on average */
+	IDS_EACH = 4 /* on average */
 };
 
 static int
@@ -17,7 +17,8 @@ no_memory(struct err *e)
 }
 
 int
-mapper_new(struct mapper **ret, const struct mapping *m, const struct mapper_options *o, struct err *e)
+mapper_new(
+    struct mapper **ret, const struct mapping *m, const struct mapper_options *o, struct err *e)
 {
 	struct mapper *p = calloc(1, sizeof *p);
 	uint32_t max = 1;
@@ -64,12 +65,12 @@ mapper_free(struct mapper *p)
 
 /* ---- a tracepoint ---- */
 
-struct visit {			/* while one is placed */
+struct visit { /* while one is placed */
 	struct mapper *p;
 	const struct mapper_event *v;
 	const struct plan *plan;
 	bool begins, ends;
-	bool missed;			/* it names one that is not open */
+	bool missed; /* it names one that is not open */
 	struct err *e;
 };
 
@@ -82,15 +83,17 @@ plays(const struct plan *plan, enum what what, uint32_t rule)
 	return false;
 }
 
-/* The innermost request of the thread that is of a rule for which the tracepoint is that; or of this rule. */
+/* The innermost request of the thread that is of a rule for which the tracepoint is that; or of
+ * this rule. */
 static uint32_t
 open_here(const struct visit *t, enum what what, uint32_t rule)
 {
 	uint32_t thread = held_thread(t->p, t->v), at;
 
 	at = thread == POOL_NONE ? POOL_NONE : thread_at(t->p, thread)->inner;
-	while (at != POOL_NONE && !(rule != POOL_NONE ? request_at(t->p, at)->rule == rule :
-	    plays(t->plan, what, request_at(t->p, at)->rule)))
+	while (at != POOL_NONE &&
+	       !(rule != POOL_NONE ? request_at(t->p, at)->rule == rule
+				   : plays(t->plan, what, request_at(t->p, at)->rule)))
 		at = request_at(t->p, at)->outer;
 	return at;
 }
@@ -140,13 +143,15 @@ begin_on_thread(struct visit *t, const struct role *role)
 
 	if (open != POOL_NONE && p->map->rules[role->rule].nested) {
 		request_at(p, open)->depth++;
-		p->counts.endless += ++request_at(p, open)->inside == MAPPER_INSIDE_MANY && p->map->rules[role->rule].nested_line == 0;
+		p->counts.endless += ++request_at(p, open)->inside == MAPPER_INSIDE_MANY &&
+		                     p->map->rules[role->rule].nested_line == 0;
 		t->p->now = open;
 		return 0;
 	}
 	if (open != POOL_NONE)
 		held_lose(p, open, &p->counts.given_up);
-	if ((type = roles_type(p, t->v, role)) == POOL_NONE || (t->p->now = held_new(p, t->v, role->rule, type)) == POOL_NONE)
+	if ((type = roles_type(p, t->v, role)) == POOL_NONE ||
+	    (t->p->now = held_new(p, t->v, role->rule, type)) == POOL_NONE)
 		return no_memory(t->e);
 	if ((thread = held_thread_made(p, t->v)) == POOL_NONE) {
 		held_drop(p, t->p->now);
@@ -173,10 +178,12 @@ begin_by_id(struct visit *t, const struct role *role)
 	}
 	if ((open = held_named(p, &name)) != POOL_NONE)
 		held_lose(p, open, &p->counts.clashes);
-	if ((type = roles_type(p, t->v, role)) == POOL_NONE || (t->p->now = held_new(p, t->v, role->rule, type)) == POOL_NONE)
+	if ((type = roles_type(p, t->v, role)) == POOL_NONE ||
+	    (t->p->now = held_new(p, t->v, role->rule, type)) == POOL_NONE)
 		return no_memory(t->e);
 	t->begins = true;
-	if ((rc = held_call(p, t->p->now, &name, t->e)) != 0 || (rc = held_enter(p, t->v, t->p->now, t->e)) != 0)
+	if ((rc = held_call(p, t->p->now, &name, t->e)) != 0 ||
+	    (rc = held_enter(p, t->v, t->p->now, t->e)) != 0)
 		held_drop(p, t->p->now);
 	return rc;
 }
@@ -190,7 +197,9 @@ take_begin(struct visit *t)
 		const struct role *role = &t->plan->roles[i];
 
 		if (role->what == BEGIN)
-			rc = t->p->map->rules[role->rule].correlate == MAP_FIELD ? begin_by_id(t, role) : begin_on_thread(t, role);
+			rc = t->p->map->rules[role->rule].correlate == MAP_FIELD
+			         ? begin_by_id(t, role)
+			         : begin_on_thread(t, role);
 	}
 	return rc;
 }
@@ -208,7 +217,8 @@ take_steps(struct visit *t)
 
 		if (role->what != STEP || (request = named(t, role)) == POOL_NONE)
 			continue;
-		if (role->gives != POOL_NONE && held_name(t->p, t->v, role->rule, role->gives_kind, role->gives, &name))
+		if (role->gives != POOL_NONE &&
+		    held_name(t->p, t->v, role->rule, role->gives_kind, role->gives, &name))
 			rc = held_call(t->p, request, &name, t->e);
 		if (rc == 0 && t->p->now == POOL_NONE) {
 			t->p->now = request;
@@ -228,8 +238,9 @@ take_where_it_is(struct visit *t)
 	if (t->missed)
 		held_leave(t->p, thread);
 	else
-		t->p->now = thread_at(t->p, thread)->inner != POOL_NONE ? thread_at(t->p, thread)->inner :
-		    thread_at(t->p, thread)->carried;
+		t->p->now = thread_at(t->p, thread)->inner != POOL_NONE
+		                ? thread_at(t->p, thread)->inner
+		                : thread_at(t->p, thread)->carried;
 }
 
 static void
@@ -245,7 +256,8 @@ answer(const struct visit *t, struct mapper_place *ret)
 }
 
 int
-mapper_event(struct mapper *p, const struct mapper_event *v, struct mapper_place *ret, struct err *e)
+mapper_event(
+    struct mapper *p, const struct mapper_event *v, struct mapper_place *ret, struct err *e)
 {
 	struct visit t = { .p = p, .v = v, .plan = roles_plan(p, v), .e = e };
 	int rc = 0;
@@ -299,7 +311,7 @@ is_late(const struct mapper *p, uint32_t request, int64_t now_ns)
 	const struct request *r = request_at(p, request);
 
 	return now_ns > r->begin_ns &&
-	    (uint64_t)now_ns - (uint64_t)r->begin_ns > (uint64_t)p->map->rules[r->rule].limit_ns;
+	       (uint64_t)now_ns - (uint64_t)r->begin_ns > (uint64_t)p->map->rules[r->rule].limit_ns;
 }
 
 void

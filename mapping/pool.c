@@ -44,7 +44,11 @@ chain(struct pool *p, uint32_t i)
 static bool
 grow(struct pool *p)
 {
-	uint32_t old = p->cap, cap = old != 0 ? 2 * old : CAP_MIN < p->max ? CAP_MIN : p->max, *heads;
+	uint32_t old = p->cap,
+		 cap = old != 0           ? 2 * old
+	               : CAP_MIN < p->max ? CAP_MIN
+	                                  : p->max,
+		 *heads;
 	char *items;
 
 	if (old == p->max || (items = realloc(p->items, (size_t)cap * p->item_bytes)) == NULL)

@@ -12,26 +12,26 @@
 
 #define POOL_NONE UINT32_MAX
 
-struct pool_link {		/* the first member of a thing; the pool's */
+struct pool_link { /* the first member of a thing; the pool's */
 	uint64_t key;
 	uint32_t next;
 };
 
-struct pool {			/* { .item_bytes, .max, .seed } is an empty one */
+struct pool { /* { .item_bytes, .max, .seed } is an empty one */
 	size_t item_bytes;
-	uint32_t max;		/* things, a power of two */
-	uint64_t seed;		/* so that nobody outside can choose what collides */
-	uint32_t count, cap, free;	/* free: the first of those; they are linked */
+	uint32_t max;              /* things, a power of two */
+	uint64_t seed;             /* so that nobody outside can choose what collides */
+	uint32_t count, cap, free; /* free: the first of those; they are linked */
 	char *items;
-	uint32_t *heads;	/* as many as cap */
+	uint32_t *heads; /* as many as cap */
 };
 
 void pool_release(struct pool *p);
 
-/* A new thing, cleared but for its key. POOL_NONE: there are max, or no memory. Addresses of others change. O(1)
- * expected, amortised. Keys may be equal: the newest is found. */
+/* A new thing, cleared but for its key. POOL_NONE: there are max, or no memory. Addresses of others
+ * change. O(1) expected, amortised. Keys may be equal: the newest is found. */
 uint32_t pool_add(struct pool *p, uint64_t key);
-uint32_t pool_find(const struct pool *p, uint64_t key);	/* POOL_NONE: absent. O(1) expected */
+uint32_t pool_find(const struct pool *p, uint64_t key); /* POOL_NONE: absent. O(1) expected */
 void pool_drop(struct pool *p, uint32_t i);
 
 static inline void *

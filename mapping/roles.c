@@ -5,7 +5,7 @@
 #include "base/glob.h"
 #include "mapping/mapper_inside.h"
 
-enum { TYPES_MAX = 1024 };	/* further ones are "(other)" */
+enum { TYPES_MAX = 1024 }; /* further ones are "(other)" */
 
 static const struct plan nothing = { 0 };
 
@@ -42,8 +42,12 @@ add_begin(struct mapper *p, const struct mapper_event *v, uint32_t rule, struct 
 {
 	const struct map_rule *r = &p->map->rules[rule];
 
-	*role = (struct role){ .what = BEGIN, .rule = rule, .id = field_of(v, r->begin_id), .gives = POOL_NONE,
-		.type = field_of(v, r->type_field), .type_text = POOL_NONE };
+	*role = (struct role){ .what = BEGIN,
+		.rule = rule,
+		.id = field_of(v, r->begin_id),
+		.gives = POOL_NONE,
+		.type = field_of(v, r->type_field),
+		.type_text = POOL_NONE };
 	return r->type_field != NULL || (role->type_text = begin_type(p, v, r)) != POOL_NONE;
 }
 
@@ -60,12 +64,18 @@ roles_of(struct mapper *p, const struct mapper_event *v, struct role *out)
 			return POOL_NONE;
 		for (uint32_t j = 0; j < r->nsteps; j++)
 			if (glob_matches(r->steps[j].event, v->name))
-				out[n++] = (struct role){ .what = STEP, .rule = i, .id = field_of(v, r->steps[j].id),
-					.gives = field_of(v, r->steps[j].gives), .id_kind = r->steps[j].id_kind,
+				out[n++] = (struct role){ .what = STEP,
+					.rule = i,
+					.id = field_of(v, r->steps[j].id),
+					.gives = field_of(v, r->steps[j].gives),
+					.id_kind = r->steps[j].id_kind,
 					.gives_kind = r->steps[j].gives_kind };
 		if (glob_matches(r->end, v->name))
-			out[n++] = (struct role){ .what = END, .rule = i, .id = field_of(v, r->end_id),
-				.gives = POOL_NONE, .id_kind = r->end_kind };
+			out[n++] = (struct role){ .what = END,
+				.rule = i,
+				.id = field_of(v, r->end_id),
+				.gives = POOL_NONE,
+				.id_kind = r->end_kind };
 	}
 	return n;
 }
@@ -83,7 +93,8 @@ roles_plan(struct mapper *p, const struct mapper_event *v)
 	if ((n = roles_of(p, v, roles)) == POOL_NONE)
 		return NULL;
 	if (n > 0) {
-		if ((plan = arena_alloc(&p->arena, sizeof *plan + n * sizeof plan->roles[0])) == NULL)
+		if ((plan = arena_alloc(&p->arena, sizeof *plan + n * sizeof plan->roles[0])) ==
+		    NULL)
 			return NULL;
 		plan->nroles = n;
 		memcpy(plan->roles, roles, n * sizeof roles[0]);
@@ -113,7 +124,8 @@ roles_type(struct mapper *p, const struct mapper_event *v, const struct role *ro
 		len = (size_t)snprintf(words, sizeof words, "%g", value->d);
 	if (len == 0)
 		len = clean(words, name, strlen(name));
-	if ((known = texts_find(p->types, words, len)) != POOL_NONE || texts_count(p->types) < TYPES_MAX)
+	if ((known = texts_find(p->types, words, len)) != POOL_NONE ||
+	    texts_count(p->types) < TYPES_MAX)
 		return known != POOL_NONE ? known : texts_intern(p->types, words, len);
 	return texts_intern(p->types, "(other)", 7);
 }

@@ -30,15 +30,17 @@ no_memory(struct err *e)
 int
 rule_keep_event(struct mapping *m, const char *s, size_t len, char **ret, struct err *e)
 {
-	bool named = false, plain = len > 0 && len <= EVENT_MAX_BYTES && *s != ':' && s[len - 1] != ':' &&
-	    (memchr(s, ':', len) != NULL || memchr(s, '*', len) != NULL);
+	bool named = false, plain = len > 0 && len <= EVENT_MAX_BYTES && *s != ':' &&
+	                            s[len - 1] != ':' &&
+	                            (memchr(s, ':', len) != NULL || memchr(s, '*', len) != NULL);
 
 	for (size_t i = 0; i < len; i++) {
 		plain = plain && (unsigned char)s[i] > ' ' && (unsigned char)s[i] < 0x7f;
 		named = named || (s[i] != '*' && s[i] != ':');
 	}
 	if (!plain || !named)
-		return err_set(e, ERR_INPUT, "%.*s is no tracepoint: want provider:event, or a pattern in which * stands for any text",
+		return err_set(e, ERR_INPUT,
+		    "%.*s is no tracepoint: want provider:event, or a pattern in which * stands for any text",
 		    (int)(len < 80 ? len : 80), s);
 	return (*ret = keep(m, s, len)) != NULL ? 0 : no_memory(e);
 }
@@ -49,10 +51,11 @@ keep_field(struct mapping *m, const char *s, size_t len, char **ret, struct err 
 	bool plain = len > 0 && len <= EVENT_MAX_BYTES;
 
 	for (size_t i = 0; i < len; i++)
-		plain = plain && (s[i] == '_' || (s[i] >= '0' && s[i] <= '9') || (s[i] >= 'a' && s[i] <= 'z') ||
-		    (s[i] >= 'A' && s[i] <= 'Z'));
+		plain = plain && (s[i] == '_' || (s[i] >= '0' && s[i] <= '9') ||
+				     (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z'));
 	if (!plain)
-		return err_set(e, ERR_INPUT, "%.*s is no field: want a name of letters, digits and _",
+		return err_set(e, ERR_INPUT,
+		    "%.*s is no field: want a name of letters, digits and _",
 		    (int)(len < 80 ? len : 80), s);
 	return (*ret = keep(m, s, len)) != NULL ? 0 : no_memory(e);
 }
@@ -65,7 +68,8 @@ next_word(const char **s, const char **word)
 
 	*s += strspn(*s, " \t");
 	*word = *s;
-	for (len = 0; !strchr(" \t", (*s)[len]) && strncmp(*s + len, "->", 2) != 0;)	/* the final 0 is found, too */
+	for (len = 0; !strchr(" \t", (*s)[len]) &&
+		      strncmp(*s + len, "->", 2) != 0;) /* the final 0 is found, too */
 		len++;
 	*s += len;
 	return len;
@@ -106,7 +110,8 @@ struct names {
 };
 
 static int
-read_step(struct mapping *m, const char *s, struct map_step *ret, char **id, char **gives, struct err *e)
+read_step(
+    struct mapping *m, const char *s, struct map_step *ret, char **id, char **gives, struct err *e)
 {
 	static const char want[] = "provider:event FIELD, or provider:event FIELD -> FIELD";
 	const char *word;
@@ -145,7 +150,8 @@ add_kind(struct map_rule *r, char *name)
 
 /* Which id a field holds that is said to hold a known one. */
 static int
-find_kind(const struct map_rule *r, const char *field, const char *name, uint32_t *ret, struct err *e)
+find_kind(
+    const struct map_rule *r, const char *field, const char *name, uint32_t *ret, struct err *e)
 {
 	char known[200];
 	size_t len = 0;
@@ -156,13 +162,15 @@ find_kind(const struct map_rule *r, const char *field, const char *name, uint32_
 	if (r->nids == 1 && strcmp(field, name) == 0)
 		return 0;
 	for (uint32_t i = 0; i < r->nids && len < sizeof known; i++)
-		len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i == 0 ? "" : ", ", r->ids[i]);
-	return err_set(e, ERR_INPUT, "which id is %s? [request %s] has: %s; want e.g. \"%s as %s\"", name, r->name, known, field,
-	    r->ids[0]);
+		len += (size_t)snprintf(
+		    known + len, sizeof known - len, "%s%s", i == 0 ? "" : ", ", r->ids[i]);
+	return err_set(e, ERR_INPUT, "which id is %s? [request %s] has: %s; want e.g. \"%s as %s\"",
+	    name, r->name, known, field, r->ids[0]);
 }
 
 static int
-find_kinds(struct mapping *m, struct map_rule *r, const struct names *names, int end_line, struct err *e)
+find_kinds(
+    struct mapping *m, struct map_rule *r, const struct names *names, int end_line, struct err *e)
 {
 	int rc;
 
@@ -180,7 +188,8 @@ find_kinds(struct mapping *m, struct map_rule *r, const struct names *names, int
 }
 
 static int
-read_steps(struct mapping *m, const struct rule_words *w, struct map_rule *r, struct names *names, struct err *e)
+read_steps(struct mapping *m, const struct rule_words *w, struct map_rule *r, struct names *names,
+    struct err *e)
 {
 	int rc;
 
@@ -189,7 +198,8 @@ read_steps(struct mapping *m, const struct rule_words *w, struct map_rule *r, st
 	r->nsteps = w->nsteps;
 	for (uint32_t i = 0; i < w->nsteps; i++) {
 		r->steps[i].line = w->steps[i].line;
-		if ((rc = read_step(m, w->steps[i].text, &r->steps[i], &names->id[i], &names->gives[i], e)) != 0)
+		if ((rc = read_step(m, w->steps[i].text, &r->steps[i], &names->id[i],
+			 &names->gives[i], e)) != 0)
 			return err_prefix(e, "%s:%d: step", m->path, w->steps[i].line);
 	}
 	return 0;
@@ -217,18 +227,21 @@ read_ids(struct mapping *m, const struct rule_words *w, struct map_rule *r, stru
 static int
 check_keys(const struct mapping *m, const struct rule_words *w, bool field, struct err *e)
 {
-	static const enum rule_key must[] = { KEY_BEGIN, KEY_END, KEY_CORRELATE, KEY_BEGIN_ID, KEY_END_ID };
+	static const enum rule_key must[] = { KEY_BEGIN, KEY_END, KEY_CORRELATE, KEY_BEGIN_ID,
+		KEY_END_ID };
 	static const enum rule_key only_field[] = { KEY_BEGIN_ID, KEY_END_ID, KEY_CARRY };
 
 	for (size_t i = 0; i < (field ? 5 : 3); i++)
 		if (w->line_of[must[i]] == 0) {
-			err_set(e, ERR_INPUT, "[request %s] needs %s", w->name, must[i] == KEY_CORRELATE ?
-			    "correlate = thread or correlate = field" : words_key(must[i]));
+			err_set(e, ERR_INPUT, "[request %s] needs %s", w->name,
+			    must[i] == KEY_CORRELATE ? "correlate = thread or correlate = field"
+						     : words_key(must[i]));
 			return at(m, w->line, e);
 		}
 	for (size_t i = 0; i < 3 && !field; i++)
 		if (w->line_of[only_field[i]] != 0) {
-			err_set(e, ERR_INPUT, "%s goes with correlate = field only", words_key(only_field[i]));
+			err_set(e, ERR_INPUT, "%s goes with correlate = field only",
+			    words_key(only_field[i]));
 			return at(m, w->line_of[only_field[i]], e);
 		}
 	if (!field && w->nsteps > 0) {
@@ -240,7 +253,8 @@ check_keys(const struct mapping *m, const struct rule_words *w, bool field, stru
 		return at(m, w->line_of[KEY_NESTED], e);
 	}
 	if (w->line_of[KEY_TYPE] != 0 && w->line_of[KEY_TYPE_FIELD] != 0) {
-		err_set(e, ERR_INPUT, "type and type_field (line %d): want one of them", w->line_of[KEY_TYPE_FIELD]);
+		err_set(e, ERR_INPUT, "type and type_field (line %d): want one of them",
+		    w->line_of[KEY_TYPE_FIELD]);
 		return at(m, w->line_of[KEY_TYPE], e);
 	}
 	return 0;
@@ -256,7 +270,8 @@ read_type(struct mapping *m, const struct rule_words *w, struct map_rule *r, str
 		for (size_t i = 0; i < len; i++)
 			rc |= (unsigned char)w->type[i] < ' ' || (unsigned char)w->type[i] >= 0x7f;
 		if (rc != 0 || len == 0 || len > MAP_TYPE_MAX_BYTES) {
-			err_set(e, ERR_INPUT, "type: want 1 to %d plain letters", MAP_TYPE_MAX_BYTES);
+			err_set(
+			    e, ERR_INPUT, "type: want 1 to %d plain letters", MAP_TYPE_MAX_BYTES);
 			return at(m, w->line_of[KEY_TYPE], e);
 		}
 		if ((r->type = keep(m, w->type, len)) == NULL)
@@ -269,17 +284,20 @@ read_type(struct mapping *m, const struct rule_words *w, struct map_rule *r, str
 }
 
 static int
-read_correlate(const struct mapping *m, const struct rule_words *w, struct map_rule *r, struct err *e)
+read_correlate(
+    const struct mapping *m, const struct rule_words *w, struct map_rule *r, struct err *e)
 {
 	struct nearest near = { .said = w->correlate };
 
 	r->correlate = strcmp(w->correlate, "field") == 0 ? MAP_FIELD : MAP_THREAD;
-	if (w->line_of[KEY_CORRELATE] == 0 || r->correlate == MAP_FIELD || strcmp(w->correlate, "thread") == 0)
+	if (w->line_of[KEY_CORRELATE] == 0 || r->correlate == MAP_FIELD ||
+	    strcmp(w->correlate, "thread") == 0)
 		return 0;
 	nearest_try(&near, "thread");
 	nearest_try(&near, "field");
-	err_set(e, ERR_INPUT, "correlate: no way \"%.60s\"; %s%s%swant thread or field", w->correlate,
-	    near.best != NULL ? "did you mean " : "", near.best != NULL ? near.best : "", near.best != NULL ? "? " : "");
+	err_set(e, ERR_INPUT, "correlate: no way \"%.60s\"; %s%s%swant thread or field",
+	    w->correlate, near.best != NULL ? "did you mean " : "",
+	    near.best != NULL ? near.best : "", near.best != NULL ? "? " : "");
 	return at(m, w->line_of[KEY_CORRELATE], e);
 }
 
@@ -288,13 +306,20 @@ rule_read(struct mapping *m, const struct rule_words *w, struct map_rule *r, str
 {
 	int rc;
 
-	*r = (struct map_rule){ .line = w->line, .begin_line = w->line_of[KEY_BEGIN], .end_line = w->line_of[KEY_END],
-		.begin_id_line = w->line_of[KEY_BEGIN_ID], .end_id_line = w->line_of[KEY_END_ID],
+	*r = (struct map_rule){ .line = w->line,
+		.begin_line = w->line_of[KEY_BEGIN],
+		.end_line = w->line_of[KEY_END],
+		.begin_id_line = w->line_of[KEY_BEGIN_ID],
+		.end_id_line = w->line_of[KEY_END_ID],
 		.type_line = w->line_of[KEY_TYPE] + w->line_of[KEY_TYPE_FIELD],
-		.carry = w->carry, .nested = w->nested, .nested_line = w->line_of[KEY_NESTED], .limit_ns = w->limit_ns };
+		.carry = w->carry,
+		.nested = w->nested,
+		.nested_line = w->line_of[KEY_NESTED],
+		.limit_ns = w->limit_ns };
 	if ((r->name = keep(m, w->name, strlen(w->name))) == NULL)
 		return no_memory(e);
-	if ((rc = read_correlate(m, w, r, e)) != 0 || (rc = check_keys(m, w, r->correlate == MAP_FIELD, e)) != 0)
+	if ((rc = read_correlate(m, w, r, e)) != 0 ||
+	    (rc = check_keys(m, w, r->correlate == MAP_FIELD, e)) != 0)
 		return rc;
 	if ((rc = rule_keep_event(m, w->begin, strlen(w->begin), &r->begin, e)) != 0)
 		return err_prefix(e, "%s:%d: begin", m->path, r->begin_line);
@@ -308,4 +333,3 @@ rule_read(struct mapping *m, const struct rule_words *w, struct map_rule *r, str
 		return rc;
 	return read_ids(m, w, r, e);
 }
-

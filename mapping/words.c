@@ -21,28 +21,32 @@ static const struct ini_key rule_keys[] = {
 	[KEY_NESTED] = { "request", "nested", INI_BOOL, AT(nested), "yes" },
 	[KEY_LIMIT] = { "request", "limit", INI_TIME, AT(limit_ns), "60s", 1e6, 86400e9 },
 };
-static const struct ini_key step_key = { "request", "step", INI_TEXT, offsetof(struct step_words, text), "" };
-static const struct ini_key service_key = { "program", "service", INI_TEXT, offsetof(struct words, service), "" };
+static const struct ini_key step_key = { "request", "step", INI_TEXT,
+	offsetof(struct step_words, text), "" };
+static const struct ini_key service_key = { "program", "service", INI_TEXT,
+	offsetof(struct words, service), "" };
 
 static bool
 is_name(const char *s)
 {
 	return s[0] != '\0' && strlen(s) <= WORDS_NAME_MAX_BYTES &&
-	    strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == strlen(s);
+	       strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") ==
+	           strlen(s);
 }
 
 static int
 no_such(const char *what, const char *near, const char *allowed, struct err *e)
 {
-	return err_set(e, ERR_INPUT, "no %s; %s%s%s%s", what, near != NULL ? "did you mean " : "", near != NULL ? near : "",
-	    near != NULL ? "? " : "", allowed);
+	return err_set(e, ERR_INPUT, "no %s; %s%s%s%s", what, near != NULL ? "did you mean " : "",
+	    near != NULL ? near : "", near != NULL ? "? " : "", allowed);
 }
 
 static int
 take_program(struct words *w, int line, struct err *e)
 {
 	if (w->program_line != 0)
-		return err_set(e, ERR_INPUT, "[program] was in line %d already; a file is of one program", w->program_line);
+		return err_set(e, ERR_INPUT,
+		    "[program] was in line %d already; a file is of one program", w->program_line);
 	w->program_line = line;
 	w->in_rule = false;
 	return 0;
@@ -54,13 +58,16 @@ take_request(struct words *w, const char *name, int line, struct err *e)
 	struct rule_words *r = &w->rules[w->nrules];
 
 	if (!is_name(name))
-		return err_set(e, ERR_INPUT, "want [request NAME], a name of up to %d letters, digits, _ . and -",
+		return err_set(e, ERR_INPUT,
+		    "want [request NAME], a name of up to %d letters, digits, _ . and -",
 		    WORDS_NAME_MAX_BYTES);
 	for (uint32_t i = 0; i < w->nrules; i++)
 		if (strcmp(w->rules[i].name, name) == 0)
-			return err_set(e, ERR_INPUT, "[request %s] was in line %d already", name, w->rules[i].line);
+			return err_set(e, ERR_INPUT, "[request %s] was in line %d already", name,
+			    w->rules[i].line);
 	if (w->nrules == MAP_RULES_MAX)
-		return err_set(e, ERR_INPUT, "over %d requests: that many are allowed", MAP_RULES_MAX);
+		return err_set(
+		    e, ERR_INPUT, "over %d requests: that many are allowed", MAP_RULES_MAX);
 	w->nrules++;
 	w->in_rule = true;
 	r->line = line;
@@ -97,7 +104,8 @@ take_step(struct rule_words *r, int line, const struct ini_key **k, void **into,
 }
 
 static int
-take_rule_key(struct rule_words *r, const char *name, int line, const struct ini_key **k, void **into, struct err *e)
+take_rule_key(struct rule_words *r, const char *name, int line, const struct ini_key **k,
+    void **into, struct err *e)
 {
 	struct nearest near = { .said = name };
 	char what[100];
@@ -109,7 +117,8 @@ take_rule_key(struct rule_words *r, const char *name, int line, const struct ini
 		if (strcmp(rule_keys[i].name, name) != 0)
 			continue;
 		if (r->line_of[i] != 0)
-			return err_set(e, ERR_INPUT, "%s was given in line %d already", name, r->line_of[i]);
+			return err_set(
+			    e, ERR_INPUT, "%s was given in line %d already", name, r->line_of[i]);
 		r->line_of[i] = line;
 		*k = &rule_keys[i];
 		*into = r;
@@ -117,8 +126,10 @@ take_rule_key(struct rule_words *r, const char *name, int line, const struct ini
 	}
 	nearest_try(&near, "step");
 	snprintf(what, sizeof what, "key \"%.60s\"", name);
-	return no_such(what, near.best, "[request] has: begin, end, correlate, type, type_field, begin_id, end_id, step, "
-	    "carry, nested, limit", e);
+	return no_such(what, near.best,
+	    "[request] has: begin, end, correlate, type, type_field, begin_id, end_id, step, "
+	    "carry, nested, limit",
+	    e);
 }
 
 static int
@@ -136,7 +147,8 @@ take_key(void *of, const char *name, int line, const struct ini_key **k, void **
 		return no_such(what, near.best, "[program] has: service", e);
 	}
 	if (w->service_line != 0)
-		return err_set(e, ERR_INPUT, "service was given in line %d already", w->service_line);
+		return err_set(
+		    e, ERR_INPUT, "service was given in line %d already", w->service_line);
 	w->service_line = line;
 	*k = &service_key;
 	*into = w;

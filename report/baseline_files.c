@@ -24,8 +24,10 @@ baseline_name_check(const char *name, struct err *e)
 		good = isalnum((unsigned char)name[i]) || strchr("-_.", name[i]) != NULL;
 	if (good)
 		return 0;
-	return err_set(e, ERR_INPUT, "%.80s: a baseline's name is 1 to %d letters, digits, - _ and ., and does not begin "
-	    "with .", name, BASELINE_NAME_MAX);
+	return err_set(e, ERR_INPUT,
+	    "%.80s: a baseline's name is 1 to %d letters, digits, - _ and ., and does not begin "
+	    "with .",
+	    name, BASELINE_NAME_MAX);
 }
 
 /* ---- where ---- */
@@ -42,8 +44,11 @@ folder_path(char out[PATH_MAX], struct err *e)
 	else if (home != NULL && home[0] == '/')
 		n = snprintf(out, PATH_MAX, "%s/.local/share/hone/baselines", home);
 	else
-		return err_set(e, ERR_MISSING, "where are baselines kept? Neither XDG_DATA_HOME nor HOME says");
-	return n < PATH_MAX - BASELINE_NAME_MAX - 32 ? 0 : err_set(e, ERR_INPUT, "%.80s...: too long a path", out);
+		return err_set(e, ERR_MISSING,
+		    "where are baselines kept? Neither XDG_DATA_HOME nor HOME says");
+	return n < PATH_MAX - BASELINE_NAME_MAX - 32
+	           ? 0
+	           : err_set(e, ERR_INPUT, "%.80s...: too long a path", out);
 }
 
 static int
@@ -95,7 +100,8 @@ sync_folder(const char *path, struct err *e)
 static int
 write_out(int fd, const char *path, const json_t *document, struct err *e)
 {
-	if (json_dumpfd(document, fd, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) != 0 ||
+	if (json_dumpfd(
+		document, fd, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) != 0 ||
 	    fchmod(fd, 0644) != 0 || fsync(fd) != 0) {
 		err_errno(e, "%s: cannot be written", path);
 		close(fd);
@@ -134,8 +140,11 @@ load_file(const char *path, const char *name, json_t **ret, struct err *e)
 	int rc;
 
 	if (access(path, R_OK) != 0)
-		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: no such baseline; hone baseline list says which "
-		    "there are", name) : err_errno(e, "%s", path);
+		return errno == ENOENT ? err_set(e, ERR_MISSING,
+					     "%s: no such baseline; hone baseline list says which "
+					     "there are",
+					     name)
+		                       : err_errno(e, "%s", path);
 	if ((document = json_load_file(path, JSON_REJECT_DUPLICATES, &why)) == NULL)
 		return err_set(e, ERR_INPUT, "%s: line %d: %s", path, why.line, why.text);
 	if ((rc = document_check(document, path, e)) != 0)
@@ -150,7 +159,8 @@ baseline_load(const char *name, json_t **ret, struct err *e)
 {
 	char path[PATH_MAX + BASELINE_NAME_MAX + 8];
 
-	if (baseline_name_check(name, e) == 0 && file_path(path, name, e) == 0 && access(path, F_OK) == 0)
+	if (baseline_name_check(name, e) == 0 && file_path(path, name, e) == 0 &&
+	    access(path, F_OK) == 0)
 		return load_file(path, name, ret, e);
 	return load_file(name, name, ret, e);
 }
@@ -165,8 +175,10 @@ baseline_delete(const char *name, struct err *e)
 		return rc;
 	if (unlink(path) == 0)
 		return 0;
-	return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: no such baseline; hone baseline list says which there are",
-	    name) : err_errno(e, "%s", path);
+	return errno == ENOENT
+	           ? err_set(e, ERR_MISSING,
+			 "%s: no such baseline; hone baseline list says which there are", name)
+	           : err_errno(e, "%s", path);
 }
 
 static bool
@@ -198,9 +210,11 @@ baseline_list(json_t **ret, struct err *e)
 
 		snprintf(path, sizeof path, "%s/%s", folder, all[i]->d_name);
 		if (is_baseline(all[i], name) && stat(path, &st) == 0)
-			json_array_append_new(*ret, json_pack("{s:s, s:o, s:I}", "name", name, "saved",
-			    wall_json((struct wall){ st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec }),
-			    "bytes", (json_int_t)st.st_size));
+			json_array_append_new(*ret,
+			    json_pack("{s:s, s:o, s:I}", "name", name, "saved",
+				wall_json((struct wall){
+				    st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec }),
+				"bytes", (json_int_t)st.st_size));
 		free(all[i]);
 	}
 	free(all);

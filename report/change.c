@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#define _GNU_SOURCE	/* qsort_r() */
+#define _GNU_SOURCE /* qsort_r() */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 struct suspect {
 	uint32_t service;
-	double changed, all, score;	/* calls */
+	double changed, all, score; /* calls */
 	bool sure;
 };
 
@@ -60,8 +60,9 @@ suspects_json(struct change *c)
 	score_suspects(c, s, n);
 	for (uint32_t i = 0; i < n && s[i].score > 0; i++)
 		if (json_array_append_new(list, json_pack("{s:s, s:b, s:f, s:f, s:f}", "service",
-		    texts_get(c->texts, s[i].service), "sure", s[i].sure, "score", s[i].score, "changed_calls", s[i].changed,
-		    "touched_calls", s[i].all)) != 0)
+						    texts_get(c->texts, s[i].service), "sure",
+						    s[i].sure, "score", s[i].score, "changed_calls",
+						    s[i].changed, "touched_calls", s[i].all)) != 0)
 			goto fail;
 	return list;
 fail:
@@ -112,13 +113,15 @@ times_json(const struct change *c, const struct item *i, const struct test *t)
 	const struct call *call = &p->calls[i->call];
 	struct call_times *const *times = i->what == SELF ? call->self : call->way;
 
-	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}", "operation",
-	    call_json(c, p, i->call), "far", far_json(c, p, i->call), "caller", call_json(c, p, call->parent), "what",
-	    i->what == SELF ? "self" : "way", "services", ends_json(c, i), "calls", (json_int_t)i->of[NOW],
-	    "calls_then", (json_int_t)i->of[THEN], "calls_mean", calls_mean(p, call, NOW), "calls_mean_then",
-	    calls_mean(p, call, THEN), "mean_ms", times[NOW]->mean_ms, "mean_then_ms", times[THEN]->mean_ms,
-	    "slower_share", t->share, "lost_share", t->weight, "changed_calls", i->changed, "p", t->p,
-	    "sure", t->p <= c->o.q);
+	return json_pack(
+	    "{s:o, s:o, s:o, s:s, s:o, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:b}",
+	    "operation", call_json(c, p, i->call), "far", far_json(c, p, i->call), "caller",
+	    call_json(c, p, call->parent), "what", i->what == SELF ? "self" : "way", "services",
+	    ends_json(c, i), "calls", (json_int_t)i->of[NOW], "calls_then", (json_int_t)i->of[THEN],
+	    "calls_mean", calls_mean(p, call, NOW), "calls_mean_then", calls_mean(p, call, THEN),
+	    "mean_ms", times[NOW]->mean_ms, "mean_then_ms", times[THEN]->mean_ms, "slower_share",
+	    t->share, "lost_share", t->weight, "changed_calls", i->changed, "p", t->p, "sure",
+	    t->p <= c->o.q);
 }
 
 static json_t *
@@ -126,13 +129,15 @@ step_json(const struct change *c, const struct item *i, const struct test *t)
 {
 	const struct pair *p = &c->pairs[i->type];
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b}", "in",
-	    call_json(c, p, i->call), "after", call_json(c, p, i->after), "after_far", far_json(c, p, i->after), "then",
-	    call_json(c, p, t->then), "then_far", far_json(c, p, t->then), "instead_of", call_json(c, p, i->lost),
-	    "instead_of_far", far_json(c, p, i->lost), "services", ends_json(c, i), "count",
-	    (json_int_t)t->count[NOW], "of", (json_int_t)i->of[NOW], "count_then", (json_int_t)t->count[THEN],
-	    "of_then", (json_int_t)i->of[THEN], "more_share", t->share, "changed_calls", i->changed, "p", t->p,
-	    "sure", t->p <= c->o.q);
+	return json_pack(
+	    "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:b}",
+	    "in", call_json(c, p, i->call), "after", call_json(c, p, i->after), "after_far",
+	    far_json(c, p, i->after), "then", call_json(c, p, t->then), "then_far",
+	    far_json(c, p, t->then), "instead_of", call_json(c, p, i->lost), "instead_of_far",
+	    far_json(c, p, i->lost), "services", ends_json(c, i), "count",
+	    (json_int_t)t->count[NOW], "of", (json_int_t)i->of[NOW], "count_then",
+	    (json_int_t)t->count[THEN], "of_then", (json_int_t)i->of[THEN], "more_share", t->share,
+	    "changed_calls", i->changed, "p", t->p, "sure", t->p <= c->o.q);
 }
 
 static bool
@@ -155,7 +160,8 @@ compare_tests(const void *a, const void *b, void *ctx)
 	return (x > y) - (x < y);
 }
 
-/* All that is more than chance by itself, what is sure and changed most first, in its type's lists. */
+/* All that is more than chance by itself, what is sure and changed most first, in its type's lists.
+ */
 static bool
 put_changes(struct change *c)
 {
@@ -170,11 +176,13 @@ put_changes(struct change *c)
 		qsort_r(order, n, sizeof *order, compare_tests, c);
 	for (size_t i = 0; ok && i < n; i++) {
 		const struct item *item = &c->items[order[i]->item];
-		json_t *list = json_object_get(c->types[item->type], item->what == STEP ? "steps" : "operations");
+		json_t *list = json_object_get(
+		    c->types[item->type], item->what == STEP ? "steps" : "operations");
 
 		if (json_array_size(list) < c->o.list_max)
-			ok = json_array_append_new(list, item->what == STEP ? step_json(c, item, order[i]) :
-			    times_json(c, item, order[i])) == 0;
+			ok = json_array_append_new(list, item->what == STEP
+							     ? step_json(c, item, order[i])
+							     : times_json(c, item, order[i])) == 0;
 	}
 	return ok;
 }
@@ -191,12 +199,13 @@ put_calls(struct change *c, uint32_t type)
 		bool now = call->calls[NOW] > 0, then = call->calls[THEN] > 0;
 		json_t *list = json_object_get(c->types[type], now ? "appeared" : "vanished");
 
-		if (now == then || call->parent == PROFILE_NONE || caller->calls[NOW] == 0 || caller->calls[THEN] == 0 ||
-		    json_array_size(list) >= c->o.list_max)
+		if (now == then || call->parent == PROFILE_NONE || caller->calls[NOW] == 0 ||
+		    caller->calls[THEN] == 0 || json_array_size(list) >= c->o.list_max)
 			continue;
-		ok = json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:f}", "operation", call_json(c, p, i), "far",
-		    far_json(c, p, i), "caller", call_json(c, p, call->parent), "calls_mean",
-		    calls_mean(p, call, now ? NOW : THEN))) == 0;
+		ok = json_array_append_new(list,
+			 json_pack("{s:o, s:o, s:o, s:f}", "operation", call_json(c, p, i), "far",
+			     far_json(c, p, i), "caller", call_json(c, p, call->parent),
+			     "calls_mean", calls_mean(p, call, now ? NOW : THEN))) == 0;
 	}
 	return ok;
 }
@@ -207,7 +216,7 @@ static bool
 same_type(const json_t *a, const json_t *b)
 {
 	return json_equal(json_object_get(a, "type"), json_object_get(b, "type")) &&
-	    json_equal(json_object_get(a, "service"), json_object_get(b, "service"));
+	       json_equal(json_object_get(a, "service"), json_object_get(b, "service"));
 }
 
 static const json_t *
@@ -216,7 +225,7 @@ type_of(const json_t *document, const json_t *like)
 	const json_t *t;
 	size_t i;
 
-	json_array_foreach(json_object_get(document, "types"), i, t)
+	json_array_foreach (json_object_get(document, "types"), i, t)
 		if (same_type(t, like))
 			return t;
 	return NULL;
@@ -232,27 +241,31 @@ compare_type(struct change *c, json_t *into, const json_t *now, const json_t *th
 	p->texts = c->texts;
 	p->arena = &c->arena;
 	c->types[c->npairs++] = into;
-	if ((rc = shares_put(into, now, then, &c->o, e)) != 0 || (rc = pair_read(p, NOW, now, e)) != 0 ||
-	    (rc = pair_read(p, THEN, then, e)) != 0)
+	if ((rc = shares_put(into, now, then, &c->o, e)) != 0 ||
+	    (rc = pair_read(p, NOW, now, e)) != 0 || (rc = pair_read(p, THEN, then, e)) != 0)
 		return rc;
-	return change_try(c, c->npairs - 1) ? 0 : err_set(e, ERR_MEMORY, "out of memory for changes");
+	return change_try(c, c->npairs - 1) ? 0
+	                                    : err_set(e, ERR_MEMORY, "out of memory for changes");
 }
 
 static int
-compare_types(struct change *c, json_t *result, const json_t *now, const json_t *then, struct err *e)
+compare_types(
+    struct change *c, json_t *result, const json_t *now, const json_t *then, struct err *e)
 {
 	json_t *types = json_object_get(result, "types");
 	const json_t *t, *other;
 	size_t i;
 	int rc;
 
-	json_array_foreach(json_object_get(now, "types"), i, t) {
-		json_t *into = json_pack("{s:O?, s:O?, s:[], s:[], s:[], s:[]}", "type", json_object_get(t, "type"), "service",
-		    json_object_get(t, "service"), "operations", "steps", "appeared", "vanished");
+	json_array_foreach (json_object_get(now, "types"), i, t) {
+		json_t *into = json_pack("{s:O?, s:O?, s:[], s:[], s:[], s:[]}", "type",
+		    json_object_get(t, "type"), "service", json_object_get(t, "service"),
+		    "operations", "steps", "appeared", "vanished");
 
 		if ((other = type_of(then, t)) == NULL) {
 			json_decref(into);
-			json_array_append(json_object_get(result, "types_appeared"), json_object_get(t, "type"));
+			json_array_append(
+			    json_object_get(result, "types_appeared"), json_object_get(t, "type"));
 			continue;
 		}
 		if (into == NULL || json_array_append_new(types, into) != 0)
@@ -260,9 +273,10 @@ compare_types(struct change *c, json_t *result, const json_t *now, const json_t 
 		if ((rc = compare_type(c, into, t, other, e)) != 0)
 			return rc;
 	}
-	json_array_foreach(json_object_get(then, "types"), i, t)
+	json_array_foreach (json_object_get(then, "types"), i, t)
 		if (type_of(now, t) == NULL)
-			json_array_append(json_object_get(result, "types_vanished"), json_object_get(t, "type"));
+			json_array_append(
+			    json_object_get(result, "types_vanished"), json_object_get(t, "type"));
 	return 0;
 }
 
@@ -274,7 +288,7 @@ conclude(struct change *c, json_t *result, struct err *e)
 	for (uint32_t i = 0; ok && i < c->npairs; i++)
 		ok = put_calls(c, i);
 	ok = ok && json_object_set_new(result, "suspects", suspects_json(c)) == 0 &&
-	    json_object_set_new(result, "tried", json_integer((json_int_t)c->ntests)) == 0;
+	     json_object_set_new(result, "tried", json_integer((json_int_t)c->ntests)) == 0;
 	return ok ? 0 : err_set(e, ERR_MEMORY, "out of memory for changes");
 }
 
@@ -306,14 +320,16 @@ change_release(struct change *c)
 }
 
 json_t *
-change_json(const json_t *now, const json_t *then, const char *name, const struct change_options *o, struct err *e)
+change_json(const json_t *now, const json_t *then, const char *name, const struct change_options *o,
+    struct err *e)
 {
-	json_t *result = json_pack("{s:s, s:O?, s:[], s:[], s:[]}", "name", name, "made", json_object_get(then, "made"),
-	    "types", "types_appeared", "types_vanished");
+	json_t *result = json_pack("{s:s, s:O?, s:[], s:[], s:[]}", "name", name, "made",
+	    json_object_get(then, "made"), "types", "types_appeared", "types_vanished");
 	struct change c;
 	int rc;
 
-	if (!json_is_array(json_object_get(now, "types")) || !json_is_array(json_object_get(then, "types"))) {
+	if (!json_is_array(json_object_get(now, "types")) ||
+	    !json_is_array(json_object_get(then, "types"))) {
 		json_decref(result);
 		err_set(e, ERR_INPUT, "%s: not an analysis document: it has no types", name);
 		return NULL;

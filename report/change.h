@@ -30,10 +30,11 @@
 
 #include "base/err.h"
 
-struct change_options {		/* all zeroes: the defaults */
-	double   q;		/* 0.01: false discoveries among what is called a change, and one-sided error of bounds */
-	double   confidence;	/* 0.95: of the intervals of shares */
-	uint32_t list_max;	/* 50: entries of a list; of further ones the sum is told */
+struct change_options { /* all zeroes: the defaults */
+	double q; /* 0.01: false discoveries among what is called a change, and one-sided error of
+	             bounds */
+	double confidence; /* 0.95: of the intervals of shares */
+	uint32_t list_max; /* 50: entries of a list; of further ones the sum is told */
 };
 
 /*
@@ -42,7 +43,7 @@ struct change_options {		/* all zeroes: the defaults */
  * compared. ERR_INPUT: not such documents; ERR_MEMORY.
  * O((calls + steps) log (calls + steps) + edges).
  */
-json_t *change_json(const json_t *now, const json_t *then, const char *name, const struct change_options *o,
-    struct err *e);
+json_t *change_json(const json_t *now, const json_t *then, const char *name,
+    const struct change_options *o, struct err *e);
 
 #endif

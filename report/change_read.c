@@ -4,7 +4,7 @@
 
 #include "report/change_inside.h"
 
-enum { CALLS_MAX = 1 << 20 };		/* of a document; nobody's request does more that differs */
+enum { CALLS_MAX = 1 << 20 }; /* of a document; nobody's request does more that differs */
 
 double
 number_in(const json_t *object, const char *name)
@@ -25,7 +25,9 @@ text_of(struct pair *p, const json_t *o, const char *name)
 {
 	const json_t *v = json_object_get(o, name);
 
-	return json_is_string(v) ? texts_intern(p->texts, json_string_value(v), json_string_length(v)) : PROFILE_NONE;
+	return json_is_string(v)
+	           ? texts_intern(p->texts, json_string_value(v), json_string_length(v))
+	           : PROFILE_NONE;
 }
 
 static bool
@@ -45,8 +47,9 @@ read_times(struct pair *p, struct call_times **ret, const json_t *o, const char 
 		return false;
 	(*ret)->n = count_of(json_object_get(o, calls));
 	(*ret)->mean_ms = number_in(o, mean);
-	json_array_foreach(list, i, b) {
-		json_int_t at = json_integer_value(json_array_get(b, 0)), n = json_integer_value(json_array_get(b, 1));
+	json_array_foreach (list, i, b) {
+		json_int_t at = json_integer_value(json_array_get(b, 0)),
+			   n = json_integer_value(json_array_get(b, 1));
 
 		if (at >= 0 && at < PROFILE_BUCKETS && n > 0 && n <= UINT32_MAX)
 			(*ret)->buckets[at] = (uint32_t)n;
@@ -91,7 +94,8 @@ call_of(struct pair *p, const json_t *o, uint32_t parent)
 		if (c->parent == parent && c->label == label && c->far == far)
 			return (int64_t)at - 1;
 	}
-	if ((n = append((void **)&p->calls, &p->ncalls, sizeof *p->calls, &p->call_index, key)) >= 0) {
+	if ((n = append((void **)&p->calls, &p->ncalls, sizeof *p->calls, &p->call_index, key)) >=
+	    0) {
 		struct call *c = &p->calls[n];
 
 		c->parent = parent;
@@ -116,7 +120,8 @@ step_of(struct pair *p, uint32_t call, uint32_t after, uint32_t then)
 		if (s->call == call && s->after == after && s->then == then)
 			return (int64_t)at - 1;
 	}
-	if ((n = append((void **)&p->steps, &p->nsteps, sizeof *p->steps, &p->step_index, key)) >= 0) {
+	if ((n = append((void **)&p->steps, &p->nsteps, sizeof *p->steps, &p->step_index, key)) >=
+	    0) {
 		p->steps[n].call = call;
 		p->steps[n].after = after;
 		p->steps[n].then = then;
@@ -124,7 +129,8 @@ step_of(struct pair *p, uint32_t call, uint32_t after, uint32_t then)
 	return n;
 }
 
-/* What the document's number of a call is in the pair; null is PROFILE_NONE. False: there is no such. */
+/* What the document's number of a call is in the pair; null is PROFILE_NONE. False: there is no
+ * such. */
 static bool
 number_of(uint32_t *ret, const json_t *v, const uint32_t *numbers, size_t n)
 {
@@ -138,38 +144,44 @@ number_of(uint32_t *ret, const json_t *v, const uint32_t *numbers, size_t n)
 }
 
 static int
-read_call(struct pair *p, enum side side, const json_t *o, uint32_t *numbers, size_t i, struct err *e)
+read_call(
+    struct pair *p, enum side side, const json_t *o, uint32_t *numbers, size_t i, struct err *e)
 {
 	uint32_t parent;
 	int64_t n;
 
-	if (!json_is_string(json_object_get(o, "operation")) || !json_is_string(json_object_get(o, "service")) ||
-	    (json_is_string(json_object_get(o, "far")) && !json_is_string(json_object_get(o, "far_service"))) ||
+	if (!json_is_string(json_object_get(o, "operation")) ||
+	    !json_is_string(json_object_get(o, "service")) ||
+	    (json_is_string(json_object_get(o, "far")) &&
+		!json_is_string(json_object_get(o, "far_service"))) ||
 	    !number_of(&parent, json_object_get(o, "parent"), numbers, i))
-		return err_set(e, ERR_INPUT, "operation %zu: without its name or service, or not after its caller", i);
+		return err_set(e, ERR_INPUT,
+		    "operation %zu: without its name or service, or not after its caller", i);
 	if ((n = call_of(p, o, parent)) < 0)
 		return err_set(e, ERR_MEMORY, "out of memory for a document's operations");
 	numbers[i] = (uint32_t)n;
 	p->calls[n].traces[side] += count_of(json_object_get(o, "traces"));
 	p->calls[n].calls[side] += count_of(json_object_get(o, "calls"));
-	if (!read_times(p, &p->calls[n].self[side], o, "self") || !read_times(p, &p->calls[n].way[side], o, "way"))
+	if (!read_times(p, &p->calls[n].self[side], o, "self") ||
+	    !read_times(p, &p->calls[n].way[side], o, "way"))
 		return err_set(e, ERR_MEMORY, "out of memory for a document's times");
 	return 0;
 }
 
 static int
-read_steps(struct pair *p, enum side side, const json_t *list, const uint32_t *numbers, size_t i, size_t n,
-    struct err *e)
+read_steps(struct pair *p, enum side side, const json_t *list, const uint32_t *numbers, size_t i,
+    size_t n, struct err *e)
 {
 	uint32_t after, then;
 	const json_t *s;
 	size_t k;
 	int64_t at;
 
-	json_array_foreach(list, k, s) {
+	json_array_foreach (list, k, s) {
 		if (!number_of(&after, json_array_get(s, 0), numbers, n) ||
 		    !number_of(&then, json_array_get(s, 1), numbers, n))
-			return err_set(e, ERR_INPUT, "operation %zu: goes on to one that is not there", i);
+			return err_set(
+			    e, ERR_INPUT, "operation %zu: goes on to one that is not there", i);
 		if ((at = step_of(p, numbers[i], after, then)) < 0)
 			return err_set(e, ERR_MEMORY, "out of memory for a document's operations");
 		p->steps[at].count[side] += count_of(json_array_get(s, 2));
@@ -186,14 +198,15 @@ pair_read(struct pair *p, enum side side, const json_t *type, struct err *e)
 	int rc = 0;
 
 	if (n > CALLS_MAX)
-		return err_set(e, ERR_INPUT, "%zu operations of one type: more than %d", n, CALLS_MAX);
+		return err_set(
+		    e, ERR_INPUT, "%zu operations of one type: more than %d", n, CALLS_MAX);
 	if ((numbers = arena_alloc(p->arena, (n + 1) * sizeof *numbers)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for a document's operations");
 	p->traces[side] = number_in(type, "operations_traces");
-	json_array_foreach(list, i, o)
+	json_array_foreach (list, i, o)
 		if ((rc = read_call(p, side, o, numbers, i, e)) != 0)
 			return rc;
-	json_array_foreach(list, i, o)
+	json_array_foreach (list, i, o)
 		if ((rc = read_steps(p, side, json_object_get(o, "next"), numbers, i, n, e)) != 0)
 			return rc;
 	return 0;

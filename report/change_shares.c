@@ -14,7 +14,7 @@
 #include "report/change_inside.h"
 #include "report/change_stats.h"
 
-struct sums {			/* of one change, with all that is asked about it */
+struct sums { /* of one change, with all that is asked about it */
 	const struct change_options *o;
 	double count[SIDES], mean_ms[SIDES], reference_ms, change_ms, z;
 	double within_ms, mix_ms;
@@ -36,7 +36,7 @@ mean_of(struct sums *s, enum side side, const json_t *type)
 
 	s->count[side] = other_count(type);
 	s->mean_ms[side] = s->count[side] * number_in(json_object_get(type, "other"), "mean_ms");
-	json_array_foreach(json_object_get(type, "groups"), i, g) {
+	json_array_foreach (json_object_get(type, "groups"), i, g) {
 		s->count[side] += number_in(g, "count");
 		s->mean_ms[side] += number_in(g, "count") * number_in(g, "mean_ms");
 	}
@@ -51,7 +51,7 @@ index_of(const json_t *type)
 	json_t *index = json_object(), *g;
 	size_t i;
 
-	json_array_foreach(json_object_get(type, "groups"), i, g) {
+	json_array_foreach (json_object_get(type, "groups"), i, g) {
 		const char *key = json_string_value(json_object_get(g, "group"));
 
 		if (index != NULL && key != NULL && json_object_set(index, key, g) != 0) {
@@ -75,21 +75,24 @@ put_part(const struct sums *s, json_t *o, double part_ms, double deviation_ms)
 	double p = deviation_ms > 0 ? normal_p(part_ms / deviation_ms) : part_ms == 0;
 
 	return json_object_set_new(o, "change_ms", json_real(part_ms)) == 0 &&
-	    json_object_set_new(o, "low_ms", json_real(part_ms - s->z * deviation_ms)) == 0 &&
-	    json_object_set_new(o, "high_ms", json_real(part_ms + s->z * deviation_ms)) == 0 &&
-	    json_object_set_new(o, "p", json_real(p)) == 0 &&
-	    json_object_set_new(o, "share", s->change_ms != 0 ? json_real(part_ms / s->change_ms) : json_null()) == 0;
+	       json_object_set_new(o, "low_ms", json_real(part_ms - s->z * deviation_ms)) == 0 &&
+	       json_object_set_new(o, "high_ms", json_real(part_ms + s->z * deviation_ms)) == 0 &&
+	       json_object_set_new(o, "p", json_real(p)) == 0 &&
+	       json_object_set_new(o, "share",
+		   s->change_ms != 0 ? json_real(part_ms / s->change_ms) : json_null()) == 0;
 }
 
 static bool
 same_text(const json_t *a, const json_t *b, const char *name)
 {
-	const char *x = json_string_value(json_object_get(a, name)), *y = json_string_value(json_object_get(b, name));
+	const char *x = json_string_value(json_object_get(a, name)),
+		   *y = json_string_value(json_object_get(b, name));
 
 	return x != NULL && y != NULL && strcmp(x, y) == 0;
 }
 
-/* Edges between the tokens are the same ones in the same order; those round loops may have come in any. */
+/* Edges between the tokens are the same ones in the same order; those round loops may have come in
+ * any. */
 static const json_t *
 edge_of(const json_t *group, const json_t *like, size_t at)
 {
@@ -98,27 +101,30 @@ edge_of(const json_t *group, const json_t *like, size_t at)
 
 	if (!json_is_true(json_object_get(like, "loop")))
 		return json_array_get(edges, at);
-	json_array_foreach(edges, i, e)
-		if (json_is_true(json_object_get(e, "loop")) && same_text(e, like, "from") && same_text(e, like, "to"))
+	json_array_foreach (edges, i, e)
+		if (json_is_true(json_object_get(e, "loop")) && same_text(e, like, "from") &&
+		    same_text(e, like, "to"))
 			return e;
 	return NULL;
 }
 
 /* `now` or `then` may be NULL: a loop that only one side has been round. */
 static bool
-put_edge(struct sums *s, const json_t *key, size_t at, const json_t *now, const json_t *then, double weight,
-    const double *count)
+put_edge(struct sums *s, const json_t *key, size_t at, const json_t *now, const json_t *then,
+    double weight, const double *count)
 {
 	const json_t *any = now != NULL ? now : then;
 	double part_ms = weight * (number_in(now, "mean_ms") - number_in(then, "mean_ms"));
-	double variance = number_in(now, "variance_ms2") / count[NOW] + number_in(then, "variance_ms2") / count[THEN];
+	double variance = number_in(now, "variance_ms2") / count[NOW] +
+	                  number_in(then, "variance_ms2") / count[THEN];
 	json_t *o = json_pack("{s:O, s:o, s:O?, s:O?, s:O?, s:O?, s:f, s:f}", "group", key, "edge",
-	    now != NULL ? json_integer((json_int_t)at) : json_null(), "from", json_object_get(any, "from"), "to",
-	    json_object_get(any, "to"), "owner", json_object_get(any, "owner"), "owner_service",
-	    json_object_get(any, "owner_service"), "mean_ms", number_in(now, "mean_ms"), "mean_then_ms",
-	    number_in(then, "mean_ms"));
+	    now != NULL ? json_integer((json_int_t)at) : json_null(), "from",
+	    json_object_get(any, "from"), "to", json_object_get(any, "to"), "owner",
+	    json_object_get(any, "owner"), "owner_service", json_object_get(any, "owner_service"),
+	    "mean_ms", number_in(now, "mean_ms"), "mean_then_ms", number_in(then, "mean_ms"));
 
-	return o != NULL && put_part(s, o, part_ms, weight * sqrt(variance)) && json_array_append_new(s->edges, o) == 0;
+	return o != NULL && put_part(s, o, part_ms, weight * sqrt(variance)) &&
+	       json_array_append_new(s->edges, o) == 0;
 }
 
 static bool
@@ -128,9 +134,9 @@ put_edges(struct sums *s, const json_t *now, const json_t *then, double weight, 
 	bool ok = true;
 	size_t i;
 
-	json_array_foreach(json_object_get(now, "edges"), i, e)
+	json_array_foreach (json_object_get(now, "edges"), i, e)
 		ok = ok && put_edge(s, key, i, e, edge_of(then, e, i), weight, count);
-	json_array_foreach(json_object_get(then, "edges"), i, e)
+	json_array_foreach (json_object_get(then, "edges"), i, e)
 		if (edge_of(now, e, i) == NULL)
 			ok = ok && put_edge(s, key, 0, NULL, e, weight, count);
 	return ok;
@@ -138,7 +144,8 @@ put_edges(struct sums *s, const json_t *now, const json_t *then, double weight, 
 
 /* A group, or with a null key the traces of "other"; one side may be NULL. */
 static bool
-put_group(struct sums *s, const json_t *key, const json_t *now, const json_t *then, const char *counted)
+put_group(
+    struct sums *s, const json_t *key, const json_t *now, const json_t *then, const char *counted)
 {
 	double count[SIDES] = { number_in(now, counted), number_in(then, counted) };
 	double mean[SIDES] = { number_in(now, "mean_ms"), number_in(then, "mean_ms") };
@@ -157,13 +164,17 @@ put_group(struct sums *s, const json_t *key, const json_t *now, const json_t *th
 	mix_ms = (w[NOW] - w[THEN]) * far_ms;
 	s->within_ms += within_ms;
 	s->mix_ms += mix_ms;
-	o = json_pack("{s:O, s:s, s:f, s:f, s:f, s:f, s:f}", "group", key, "state", count[THEN] == 0 ? "appeared" :
-	    count[NOW] == 0 ? "vanished" : "both", "part", w[NOW], "part_then", w[THEN], "part_p",
-	    variance > 0 ? normal_p((w[NOW] - w[THEN]) / sqrt(variance)) : 1, "within_ms", within_ms, "mix_ms", mix_ms);
+	o = json_pack("{s:O, s:s, s:f, s:f, s:f, s:f, s:f}", "group", key, "state",
+	    count[THEN] == 0  ? "appeared"
+	    : count[NOW] == 0 ? "vanished"
+			      : "both",
+	    "part", w[NOW], "part_then", w[THEN], "part_p",
+	    variance > 0 ? normal_p((w[NOW] - w[THEN]) / sqrt(variance)) : 1, "within_ms",
+	    within_ms, "mix_ms", mix_ms);
 	return o != NULL && put_part(s, o, within_ms + mix_ms, fabs(far_ms) * sqrt(variance)) &&
-	    json_array_append_new(s->groups, o) == 0 &&
-	    (count[NOW] == 0 || count[THEN] == 0 || json_is_null(key) ||
-	    put_edges(s, now, then, (w[NOW] + w[THEN]) / 2, count));
+	       json_array_append_new(s->groups, o) == 0 &&
+	       (count[NOW] == 0 || count[THEN] == 0 || json_is_null(key) ||
+		   put_edges(s, now, then, (w[NOW] + w[THEN]) / 2, count));
 }
 
 static bool
@@ -174,19 +185,20 @@ put_groups(struct sums *s, const json_t *now, const json_t *then)
 	bool ok = true;
 	size_t i;
 
-	json_array_foreach(json_object_get(now, "groups"), i, g) {
+	json_array_foreach (json_object_get(now, "groups"), i, g) {
 		const json_t *key = json_object_get(g, "group");
 
 		ok = ok && put_group(s, key, g, group_of(s, THEN, key), "count");
 	}
-	json_array_foreach(json_object_get(then, "groups"), i, g) {
+	json_array_foreach (json_object_get(then, "groups"), i, g) {
 		const json_t *key = json_object_get(g, "group");
 
 		if (group_of(s, NOW, key) == NULL)
 			ok = ok && put_group(s, key, NULL, g, "count");
 	}
 	if (other_count(now) + other_count(then) > 0)
-		ok = ok && put_group(s, none, json_object_get(now, "other"), json_object_get(then, "other"), "traces");
+		ok = ok && put_group(s, none, json_object_get(now, "other"),
+			       json_object_get(then, "other"), "traces");
 	return ok;
 }
 
@@ -219,7 +231,8 @@ put_largest(json_t *into, const char *name, json_t *all, uint32_t max)
 		else
 			rest_ms += number_in(parts[i], "change_ms");
 	snprintf(rest, sizeof rest, "%s_rest_ms", name);
-	ok = json_object_set_new(into, name, list) == 0 && ok && json_object_set_new(into, rest, json_real(rest_ms)) == 0;
+	ok = json_object_set_new(into, name, list) == 0 && ok &&
+	     json_object_set_new(into, rest, json_real(rest_ms)) == 0;
 	free(parts);
 	json_decref(all);
 	return ok;
@@ -234,9 +247,12 @@ deviation_ms(const struct sums *s, enum side side, const json_t *type)
 }
 
 int
-shares_put(json_t *into, const json_t *now, const json_t *then, const struct change_options *o, struct err *e)
+shares_put(json_t *into, const json_t *now, const json_t *then, const struct change_options *o,
+    struct err *e)
 {
-	struct sums s = { .o = o, .edges = json_array(), .groups = json_array(), .z = normal_z(o->confidence) };
+	struct sums s = {
+		.o = o, .edges = json_array(), .groups = json_array(), .z = normal_z(o->confidence)
+	};
 	bool ok = s.edges != NULL && s.groups != NULL;
 
 	s.index[NOW] = index_of(now);
@@ -247,13 +263,17 @@ shares_put(json_t *into, const json_t *now, const json_t *then, const struct cha
 	s.reference_ms = (s.mean_ms[NOW] + s.mean_ms[THEN]) / 2;
 	s.change_ms = s.mean_ms[NOW] - s.mean_ms[THEN];
 	ok = ok && put_groups(&s, now, then);
-	ok = ok && json_object_set_new(into, "count", json_integer((json_int_t)fmin(s.count[NOW], 1e18))) == 0 &&
-	    json_object_set_new(into, "count_then", json_integer((json_int_t)fmin(s.count[THEN], 1e18))) == 0 &&
-	    json_object_set_new(into, "mean_ms", json_real(s.mean_ms[NOW])) == 0 &&
-	    json_object_set_new(into, "mean_then_ms", json_real(s.mean_ms[THEN])) == 0 &&
-	    json_object_set_new(into, "within_ms", json_real(s.within_ms)) == 0 &&
-	    json_object_set_new(into, "mix_ms", json_real(s.mix_ms)) == 0 &&
-	    put_part(&s, into, s.change_ms, hypot(deviation_ms(&s, NOW, now), deviation_ms(&s, THEN, then)));
+	ok = ok &&
+	     json_object_set_new(
+		 into, "count", json_integer((json_int_t)fmin(s.count[NOW], 1e18))) == 0 &&
+	     json_object_set_new(
+		 into, "count_then", json_integer((json_int_t)fmin(s.count[THEN], 1e18))) == 0 &&
+	     json_object_set_new(into, "mean_ms", json_real(s.mean_ms[NOW])) == 0 &&
+	     json_object_set_new(into, "mean_then_ms", json_real(s.mean_ms[THEN])) == 0 &&
+	     json_object_set_new(into, "within_ms", json_real(s.within_ms)) == 0 &&
+	     json_object_set_new(into, "mix_ms", json_real(s.mix_ms)) == 0 &&
+	     put_part(&s, into, s.change_ms,
+		 hypot(deviation_ms(&s, NOW, now), deviation_ms(&s, THEN, then)));
 	ok = put_largest(into, "edges", s.edges, o->list_max) && ok;
 	ok = put_largest(into, "groups", s.groups, o->list_max) && ok;
 	json_decref(s.index[NOW]);

@@ -18,9 +18,11 @@ total(const uint32_t *buckets, uint32_t nbuckets)
 	return n;
 }
 
-/* Over all times t: the largest excess of P(then <= t / r) over P(now <= t), with r = `shift` buckets. */
+/* Over all times t: the largest excess of P(then <= t / r) over P(now <= t), with r = `shift`
+ * buckets. */
 static double
-distance(const uint32_t *now, double n_now, const uint32_t *then, double n_then, uint32_t nbuckets, uint32_t shift)
+distance(const uint32_t *now, double n_now, const uint32_t *then, double n_then, uint32_t nbuckets,
+    uint32_t shift)
 {
 	double below_now = 0, below_then = 0, d = 0;
 
@@ -42,8 +44,8 @@ distance(const uint32_t *now, double n_now, const uint32_t *then, double n_then,
  * further bucket that calls are slower by adds a little less.
  */
 struct slower
-slower_of(const uint32_t *now, const uint32_t *then, uint32_t nbuckets, uint64_t requests_now, uint64_t requests_then,
-    double alpha)
+slower_of(const uint32_t *now, const uint32_t *then, uint32_t nbuckets, uint64_t requests_now,
+    uint64_t requests_then, double alpha)
 {
 	double n = (double)total(now, nbuckets), m = (double)total(then, nbuckets), margin, d;
 	double n_free = fmin(n, (double)requests_now), m_free = fmin(m, (double)requests_then);
@@ -56,10 +58,11 @@ slower_of(const uint32_t *now, const uint32_t *then, uint32_t nbuckets, uint64_t
 		d = distance(now, n, then, m, nbuckets, shift);
 		if (shift == 1)
 			s = (struct slower){ fmax(0, d - margin), 0,
-			    exp(-2 * d * d * n_free * m_free / (n_free + m_free)) };
-		if (d <= margin)	/* by more than that are only fewer */
+				exp(-2 * d * d * n_free * m_free / (n_free + m_free)) };
+		if (d <= margin) /* by more than that are only fewer */
 			break;
-		s.lost += (d - margin) * (exp2(-(shift - 1.0) / PER_OCTAVE) - exp2(-(double)shift / PER_OCTAVE));
+		s.lost += (d - margin) *
+		          (exp2(-(shift - 1.0) / PER_OCTAVE) - exp2(-(double)shift / PER_OCTAVE));
 	}
 	return s;
 }
@@ -70,19 +73,23 @@ wilson(double k, double n, double z)
 {
 	double p = k / n;
 
-	return (p + z * z / 2 / n + z * sqrt(p * (1 - p) / n + z * z / 4 / n / n)) / (1 + z * z / n);
+	return (p + z * z / 2 / n + z * sqrt(p * (1 - p) / n + z * z / 4 / n / n)) /
+	       (1 + z * z / n);
 }
 
 double
 more_often(uint64_t now, uint64_t now_of, uint64_t then, uint64_t then_of, double alpha)
 {
-	double z = gsl_cdf_ugaussian_Qinv(alpha), a = (double)now / (double)now_of, b = (double)then / (double)then_of;
-	double low = a - wilson((double)now, (double)now_of, -z), high = wilson((double)then, (double)then_of, z) - b;
+	double z = gsl_cdf_ugaussian_Qinv(alpha), a = (double)now / (double)now_of,
+	       b = (double)then / (double)then_of;
+	double low = a - wilson((double)now, (double)now_of, -z),
+	       high = wilson((double)then, (double)then_of, z) - b;
 
 	return a - b - sqrt(low * low + high * high);
 }
 
-/* GSL's numbers are 32 bits wide; counts beyond that are scaled down, which only makes the test more careful. */
+/* GSL's numbers are 32 bits wide; counts beyond that are scaled down, which only makes the test
+ * more careful. */
 double
 more_often_p(uint64_t now, uint64_t now_of, uint64_t then, uint64_t then_of)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every call's times, and every place where a call goes on, is an item; what of it may have changed is a test. */
+/* Every call's times, and every place where a call goes on, is an item; what of it may have changed
+ * is a test. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -44,7 +45,9 @@ try_times(struct change *c, uint32_t type, uint32_t call, enum what what)
 	const struct pair *pair = &c->pairs[type];
 	const struct call *of = &pair->calls[call];
 	struct call_times *const *t = what == SELF ? of->self : of->way;
-	struct item item = { .what = what, .type = type, .call = call, .ends = { of->service, PROFILE_NONE } };
+	struct item item = {
+		.what = what, .type = type, .call = call, .ends = { of->service, PROFILE_NONE }
+	};
 	struct test test = { .item = (uint32_t)c->nitems };
 	struct slower s;
 
@@ -52,16 +55,19 @@ try_times(struct change *c, uint32_t type, uint32_t call, enum what what)
 		return true;
 	item.of[NOW] = t[NOW]->n;
 	item.of[THEN] = t[THEN]->n;
-	if (what == WAY && of->parent != PROFILE_NONE && pair->calls[of->parent].service != of->service)
+	if (what == WAY && of->parent != PROFILE_NONE &&
+	    pair->calls[of->parent].service != of->service)
 		item.ends[1] = pair->calls[of->parent].service;
-	s = slower_of(t[NOW]->buckets, t[THEN]->buckets, PROFILE_BUCKETS, of->traces[NOW], of->traces[THEN], c->o.q);
+	s = slower_of(t[NOW]->buckets, t[THEN]->buckets, PROFILE_BUCKETS, of->traces[NOW],
+	    of->traces[THEN], c->o.q);
 	test.share = s.calls;
 	test.weight = s.lost;
 	test.p = s.p;
 	return add_item(c, &item) && add_test(c, &test);
 }
 
-/* The call whose answer came before, or else the one that is not made any more, if it is another service's. */
+/* The call whose answer came before, or else the one that is not made any more, if it is another
+ * service's. */
 static uint32_t
 other_end(const struct pair *p, const struct item *i)
 {
@@ -88,7 +94,8 @@ test_step(struct test *t, const struct item *item, const uint64_t *requests, dou
 		double scaled = part * (double)t->count[side];
 
 		of[side] = (uint64_t)ceil(part * (double)item->of[side]);
-		count[side] = (uint64_t)fmin(side == NOW ? floor(scaled) : ceil(scaled), (double)of[side]);
+		count[side] = (uint64_t)fmin(
+		    side == NOW ? floor(scaled) : ceil(scaled), (double)of[side]);
 	}
 	if (of[NOW] == 0 || of[THEN] == 0)
 		return;
@@ -102,20 +109,28 @@ static bool
 try_steps(struct change *c, uint32_t type, const struct onward *s, uint32_t n)
 {
 	const struct pair *pair = &c->pairs[type];
-	struct item item = { .what = STEP, .type = type, .call = s->call, .after = s->after, .lost = PROFILE_NONE,
-	    .ends = { pair->calls[s->call].far_service } };
+	struct item item = { .what = STEP,
+		.type = type,
+		.call = s->call,
+		.after = s->after,
+		.lost = PROFILE_NONE,
+		.ends = { pair->calls[s->call].far_service } };
 	uint32_t index = (uint32_t)c->nitems;
 	double fall = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		for (int side = 0; side < SIDES; side++)
 			item.of[side] += s[i].count[side];
-	if (n == 1 || item.of[NOW] == 0 || item.of[THEN] == 0)	/* nothing else was ever done: nothing to compare */
+	if (n == 1 || item.of[NOW] == 0 ||
+	    item.of[THEN] == 0) /* nothing else was ever done: nothing to compare */
 		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		double apart = (double)s[i].count[NOW] / (double)item.of[NOW] -
-		    (double)s[i].count[THEN] / (double)item.of[THEN];
-		struct test t = { .item = index, .then = s[i].then, .count = { s[i].count[NOW], s[i].count[THEN] }, .p = 1 };
+		               (double)s[i].count[THEN] / (double)item.of[THEN];
+		struct test t = { .item = index,
+			.then = s[i].then,
+			.count = { s[i].count[NOW], s[i].count[THEN] },
+			.p = 1 };
 
 		if (apart < fall) {
 			fall = apart;
@@ -140,7 +155,8 @@ change_try(struct change *c, uint32_t type)
 		ok = try_times(c, type, i, SELF) && try_times(c, type, i, WAY);
 	for (uint32_t i = 0, n; ok && i < p->nsteps; i += n) {
 		for (n = 1; i + n < p->nsteps && p->steps[i + n].call == p->steps[i].call &&
-		    p->steps[i + n].after == p->steps[i].after; n++)
+			    p->steps[i + n].after == p->steps[i].after;
+		     n++)
 			;
 		ok = try_steps(c, type, &p->steps[i], n);
 	}
@@ -163,7 +179,8 @@ change_judge(struct change *c)
 
 		t->p = p[i];
 		c->items[t->item].changed += t->weight * (double)c->items[t->item].of[NOW];
-		c->items[t->item].sure = c->items[t->item].sure || (t->weight > 0 && t->p <= c->o.q);
+		c->items[t->item].sure = c->items[t->item].sure ||
+		                         (t->weight > 0 && t->p <= c->o.q);
 	}
 	return true;
 }

@@ -35,7 +35,8 @@ json_t *
 trace_id_json(uint64_t high, uint64_t low)
 {
 	if (high != 0)
-		return json_sprintf("%016llx%016llx", (unsigned long long)high, (unsigned long long)low);
+		return json_sprintf(
+		    "%016llx%016llx", (unsigned long long)high, (unsigned long long)low);
 	return json_sprintf("%016llx", (unsigned long long)low);
 }
 
@@ -80,8 +81,10 @@ document_service(struct document *d, uint32_t label)
 const char *
 problem_word(enum problem p)
 {
-	static const char *const words[] = { [PROBLEM_NONE] = "none", [PROBLEM_UNPREDICTABLE] = "unpredictable",
-		[PROBLEM_SLOW] = "slow", [PROBLEM_UNSURE] = "unsure" };
+	static const char *const words[] = { [PROBLEM_NONE] = "none",
+		[PROBLEM_UNPREDICTABLE] = "unpredictable",
+		[PROBLEM_SLOW] = "slow",
+		[PROBLEM_UNSURE] = "unsure" };
 
 	return words[p];
 }
@@ -137,7 +140,8 @@ type_json(struct document *d, const struct report_type *t)
 	put_ms(j, "slow_ms", t->slow_ns);
 	for (uint32_t i = 0; i < t->ngroups; i++)
 		json_array_append_new(groups, document_group(d, t->groups[i]));
-	if (t->profile != NULL && operations_put(j, t->profile, report_labels(d->report), NULL) != 0)
+	if (t->profile != NULL &&
+	    operations_put(j, t->profile, report_labels(d->report), NULL) != 0)
 		d->failed = true;
 	put(j, "groups", groups);
 	put_count(other, "traces", t->other.n);
@@ -233,11 +237,14 @@ document_check(const json_t *document, const char *name, struct err *e)
 	const json_t *version = json_object_get(document, "version");
 
 	if (what == NULL || strcmp(what, "hone.analysis") != 0)
-		return err_set(e, ERR_INPUT, "%s: is no analysis document; hone analyze --json makes one", name);
+		return err_set(e, ERR_INPUT,
+		    "%s: is no analysis document; hone analyze --json makes one", name);
 	if (!json_is_integer(version) || json_integer_value(version) != DOCUMENT_VERSION)
-		return err_set(e, ERR_VERSION, "%s: a document of version %lld, this hone reads version %d", name,
+		return err_set(e, ERR_VERSION,
+		    "%s: a document of version %lld, this hone reads version %d", name,
 		    (long long)json_integer_value(version), DOCUMENT_VERSION);
 	if (!json_is_array(json_object_get(document, "types")))
-		return err_set(e, ERR_INPUT, "%s: an analysis document without request types", name);
+		return err_set(
+		    e, ERR_INPUT, "%s: an analysis document without request types", name);
 	return 0;
 }

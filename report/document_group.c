@@ -58,12 +58,12 @@ unit_of(const struct shape *s, uint32_t token)
 
 enum { DEPTH_MAX = 256 };
 
-/* The units that a walk along the path is inside of: begun, and gone back out of by their end or by a step of a unit
- * around them. */
+/* The units that a walk along the path is inside of: begun, and gone back out of by their end or by
+ * a step of a unit around them. */
 struct nest {
 	uint32_t units[DEPTH_MAX];
 	uint32_t count;
-	bool ended;		/* the innermost one */
+	bool ended; /* the innermost one */
 };
 
 static uint32_t
@@ -81,8 +81,8 @@ nest_step(struct nest *n, enum record_kind kind, uint32_t unit)
 	return n->count - 1;
 }
 
-/* Where each token lies when every edge takes its mean; what goes round a loop follows its body. The last one lies at
- * the mean response time. */
+/* Where each token lies when every edge takes its mean; what goes round a loop follows its body.
+ * The last one lies at the mean response time. */
 static json_t *
 steps_json(struct document *d, const struct group *g)
 {
@@ -143,14 +143,16 @@ edge_json(struct document *d, const struct judged *judged, uint32_t i)
 	put(j, "loop", json_boolean(e->to_token <= e->from_token));
 	put(j, "ignored", json_boolean(g->edge_ignored[i]));
 	put_ms(j, "mean_ms", s->mean_ns);
-	put_number(j, "variance_ms2", g->edges[i].n > 0 ? g->edges[i].m2_x / (double)g->edges[i].n / 1e12 : 0);
+	put_number(j, "variance_ms2",
+	    g->edges[i].n > 0 ? g->edges[i].m2_x / (double)g->edges[i].n / 1e12 : 0);
 	put_number(j, "share", s->share);
 	if (judged->deep) {
 		put_number(j, "low", s->interval.low);
 		put_number(j, "high", s->interval.high);
 	}
 	put_number(j, "own", s->own);
-	put_number(j, "covariance", judged->finding.problem == PROBLEM_SLOW ? (double)NAN : s->share - s->own);
+	put_number(j, "covariance",
+	    judged->finding.problem == PROBLEM_SLOW ? (double)NAN : s->share - s->own);
 	put_number(j, "latency_share", s->latency_share);
 	put_ms(j, "p50_ms", judged->edges[i].p50_ns);
 	put_ms(j, "p95_ms", judged->edges[i].p95_ns);
@@ -309,14 +311,16 @@ sample_key_json(struct document *d, const struct group *g, uint32_t key, json_t 
 		double x = g->samples[i].keys[key];
 		uintptr_t number = 0;
 
-		if (!numeric && !isnan(x) && (number = (uintptr_t)map_get(&numbers, (uint64_t)x)) == 0) {
+		if (!numeric && !isnan(x) &&
+		    (number = (uintptr_t)map_get(&numbers, (uint64_t)x)) == 0) {
 			const char *text = texts_get(g->texts, (uint32_t)x);
 
 			json_array_append_new(texts, text_json(text, strlen(text)));
 			number = json_array_size(texts);
 			map_put(&numbers, (uint64_t)x, (void *)number);
 		}
-		json_array_append_new(values, numeric || isnan(x) ? number_json(x) : json_integer((json_int_t)number - 1));
+		json_array_append_new(values,
+		    numeric || isnan(x) ? number_json(x) : json_integer((json_int_t)number - 1));
 	}
 	put(j, "name", key_name(d, g, key));
 	put(j, "numeric", json_boolean(numeric));

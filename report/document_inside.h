@@ -9,16 +9,18 @@
 struct document {
 	const struct report *report;
 	const struct document_options *o;
-	json_t **labels;	/* by number, made when first used: each text is there once, however many edges name it */
-	json_t **services;	/* by a label of theirs */
-	struct buf words;	/* for one text at a time */
-	bool failed;		/* out of memory */
+	json_t **labels;   /* by number, made when first used: each text is there once, however many
+	                      edges name it */
+	json_t **services; /* by a label of theirs */
+	struct buf words;  /* for one text at a time */
+	bool failed;       /* out of memory */
 };
 
-json_t *document_label(struct document *d, uint32_t label);	/* a new reference; null for LABEL_NONE */
+json_t *document_label(
+    struct document *d, uint32_t label); /* a new reference; null for LABEL_NONE */
 json_t *document_service(struct document *d, uint32_t label);
 json_t *document_group(struct document *d, const struct judged *j);
-json_t *document_hash(const struct judged *j);		/* 32 hex digits */
+json_t *document_hash(const struct judged *j); /* 32 hex digits */
 const char *problem_word(enum problem p);
 
 static inline void

@@ -26,7 +26,8 @@ void
 html_lines(struct buf *out, const char *at, const char *end)
 {
 	while (at < end) {
-		const char *line = memchr(at, '\n', (size_t)(end - at)), *next = line != NULL ? line + 1 : end;
+		const char *line = memchr(at, '\n', (size_t)(end - at)),
+			   *next = line != NULL ? line + 1 : end;
 
 		while (at < next && *at == '\t')
 			at++;

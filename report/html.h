@@ -5,11 +5,12 @@
 
 #include "base/buf.h"
 
-/* The file becomes bytes of this object, from name to name_end; the Makefile knows that it depends on it, the
- * compiler does not. */
-#define EMBED(name, file)                                                                          \
-	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name "_end:\n.popsection"); \
-	extern const char name[] __attribute__((visibility("hidden")));                            \
+/* The file becomes bytes of this object, from name to name_end; the Makefile knows that it depends
+ * on it, the compiler does not. */
+#define EMBED(name, file)                                                        \
+	__asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name \
+		"_end:\n.popsection");                                           \
+	extern const char name[] __attribute__((visibility("hidden")));          \
 	extern const char name##_end[] __attribute__((visibility("hidden")))
 
 /* HTML as it is. */

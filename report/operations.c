@@ -15,7 +15,8 @@ put_times(json_t *o, const char *what, const struct profile_times *t)
 
 	for (uint32_t b = 0; ok && b < PROFILE_BUCKETS; b++)
 		if (t->buckets[b] != 0)
-			ok = json_array_append_new(buckets, json_pack("[i, I]", (int)b, (json_int_t)t->buckets[b])) == 0;
+			ok = json_array_append_new(buckets,
+				 json_pack("[i, I]", (int)b, (json_int_t)t->buckets[b])) == 0;
 	snprintf(name, sizeof name, "%s_calls", what);
 	ok = ok && json_object_set_new(o, name, json_integer((json_int_t)t->ns.n)) == 0;
 	snprintf(name, sizeof name, "%s_mean_ms", what);
@@ -51,10 +52,11 @@ service_or_null(const struct labels *labels, uint32_t label)
 static json_t *
 operation_json(const struct profile *p, const struct profile_node *n, const struct labels *labels)
 {
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:f, s:[]}", "operation", label_or_null(labels,
-	    n->label), "far", label_or_null(labels, n->far), "service", service_or_null(labels, n->label), "far_service",
-	    service_or_null(labels, n->far), "parent",
-	    index_or_null(n->parent), "traces", (json_int_t)n->traces, "calls", (json_int_t)n->calls, "calls_mean",
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:f, s:[]}", "operation",
+	    label_or_null(labels, n->label), "far", label_or_null(labels, n->far), "service",
+	    service_or_null(labels, n->label), "far_service", service_or_null(labels, n->far),
+	    "parent", index_or_null(n->parent), "traces", (json_int_t)n->traces, "calls",
+	    (json_int_t)n->calls, "calls_mean",
 	    p->traces > 0 ? (double)n->calls / (double)p->traces : 0, "next");
 
 	if (o == NULL || (n->self != NULL && !put_times(o, "self", n->self)) ||
@@ -77,13 +79,18 @@ operations_put(json_t *type, const struct profile *p, const struct labels *label
 		const struct profile_step *s = &p->steps[i];
 		json_t *next = json_object_get(json_array_get(all, s->node), "next");
 
-		ok = json_array_append_new(next, json_pack("[o, o, I]", index_or_null(s->after), index_or_null(s->then),
-		    (json_int_t)s->count)) == 0;
+		ok = json_array_append_new(
+			 next, json_pack("[o, o, I]", index_or_null(s->after),
+				   index_or_null(s->then), (json_int_t)s->count)) == 0;
 	}
 	ok = json_object_set_new(type, "operations", all) == 0 && ok;
-	ok = ok && json_object_set_new(type, "operations_traces", json_integer((json_int_t)p->traces)) == 0 &&
-	    json_object_set_new(type, "operations_lossy", json_integer((json_int_t)p->lossy)) == 0 &&
-	    json_object_set_new(type, "operations_lost", json_pack("{s:I, s:I}", "calls", (json_int_t)p->calls_lost,
-	    "steps", (json_int_t)p->steps_lost)) == 0;
+	ok = ok &&
+	     json_object_set_new(type, "operations_traces", json_integer((json_int_t)p->traces)) ==
+	         0 &&
+	     json_object_set_new(type, "operations_lossy", json_integer((json_int_t)p->lossy)) ==
+	         0 &&
+	     json_object_set_new(type, "operations_lost",
+		 json_pack("{s:I, s:I}", "calls", (json_int_t)p->calls_lost, "steps",
+		     (json_int_t)p->steps_lost)) == 0;
 	return ok ? 0 : err_set(e, ERR_MEMORY, "out of memory for the document");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The profile of a request type (analysis/profile.h) as the member "operations" of its part of the document. */
+/* The profile of a request type (analysis/profile.h) as the member "operations" of its part of the
+ * document. */
 #ifndef REPORT_OPERATIONS_H
 #define REPORT_OPERATIONS_H
 
@@ -7,8 +8,9 @@
 
 #include "analysis/profile.h"
 
-/* Sets "operations", "operations_traces", "operations_lossy", "operations_lost" of the object. O(calls + steps).
- * ERR_MEMORY. */
-int operations_put(json_t *type, const struct profile *p, const struct labels *labels, struct err *e);
+/* Sets "operations", "operations_traces", "operations_lossy", "operations_lost" of the object.
+ * O(calls + steps). ERR_MEMORY. */
+int operations_put(
+    json_t *type, const struct profile *p, const struct labels *labels, struct err *e);
 
 #endif

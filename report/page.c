@@ -20,7 +20,7 @@ EMBED(page_js, "report/page.js");
 struct page {
 	struct buf *out;
 	const json_t *document;
-	struct buf data;	/* the document as text for a script element */
+	struct buf data; /* the document as text for a script element */
 	char nonce[33];
 };
 
@@ -37,8 +37,8 @@ put_string(struct buf *out, const json_t *object, const char *member)
 
 /* ---- the document ------------------------------------------------------------ */
 
-/* Inside of a script element only `<` could end it or begin a comment; the others are for whoever pastes it elsewhere.
- * None of them is part of JSON outside of its strings. */
+/* Inside of a script element only `<` could end it or begin a comment; the others are for whoever
+ * pastes it elsewhere. None of them is part of JSON outside of its strings. */
 static int
 escape(const char *text, size_t len, void *to)
 {
@@ -127,8 +127,10 @@ put_problem(struct buf *out, const json_t *problem, const json_t *group)
 	html_put(out, "</td><td class=\"n\">");
 	put_ms(out, json_object_get(group, "p95_ms"));
 	html_put(out, "</td>");
-	put_edge(out, json_is_integer(top) && json_integer_value(top) >= 0 ?
-	    json_array_get(json_object_get(group, "edges"), (size_t)json_integer_value(top)) : NULL);
+	put_edge(out,
+	    json_is_integer(top) && json_integer_value(top) >= 0
+		? json_array_get(json_object_get(group, "edges"), (size_t)json_integer_value(top))
+		: NULL);
 	html_put(out, "</tr>\n");
 }
 
@@ -150,9 +152,10 @@ index_groups(const json_t *document, struct buf *name)
 	json_t *index = json_object(), *type, *group;
 	size_t i, j;
 
-	json_array_foreach(json_object_get(document, "types"), i, type) {
-		json_array_foreach(json_object_get(type, "groups"), j, group) {
-			if (name_of(name, json_object_get(type, "type"), json_object_get(group, "group")))
+	json_array_foreach (json_object_get(document, "types"), i, type) {
+		json_array_foreach (json_object_get(type, "groups"), j, group) {
+			if (name_of(name, json_object_get(type, "type"),
+				json_object_get(group, "group")))
 				json_object_set(index, (const char *)name->data, group);
 		}
 	}
@@ -172,13 +175,16 @@ put_problems(struct page *p)
 		return;
 	}
 	index = index_groups(p->document, &name);
-	html_put(p->out, "<div class=\"wide\"><table id=\"plain\"><thead><tr><th>type</th><th>group</th><th>problem</th>"
+	html_put(p->out,
+	    "<div class=\"wide\"><table id=\"plain\"><thead><tr><th>type</th><th>group</th><th>problem</th>"
 	    "<th class=\"n\">cost</th><th class=\"n\">CV</th><th class=\"n\">p95</th><th>edge</th>"
 	    "<th class=\"n\">share</th></tr></thead><tbody>\n");
-	json_array_foreach(problems, i, problem) {
-		bool known = name_of(&name, json_object_get(problem, "type"), json_object_get(problem, "group"));
+	json_array_foreach (problems, i, problem) {
+		bool known = name_of(
+		    &name, json_object_get(problem, "type"), json_object_get(problem, "group"));
 
-		put_problem(p->out, problem, known ? json_object_get(index, (const char *)name.data) : NULL);
+		put_problem(p->out, problem,
+		    known ? json_object_get(index, (const char *)name.data) : NULL);
 	}
 	html_put(p->out, "</tbody></table></div>\n");
 	p->out->failed |= name.failed || index == NULL;
@@ -191,7 +197,8 @@ put_problems(struct page *p)
 static void
 put_title(struct page *p)
 {
-	const json_t *source = json_object_get(p->document, "source"), *files = json_object_get(source, "files");
+	const json_t *source = json_object_get(p->document, "source"),
+		     *files = json_object_get(source, "files");
 	size_t n = json_array_size(files);
 	const json_t *first = json_array_get(files, 0);
 
@@ -302,9 +309,10 @@ page_write(struct buf *out, const json_t *document, struct err *e)
 
 	if (!json_is_object(document))
 		return err_set(e, ERR_INPUT, "page: not a document");
-	if (json_dump_callback(document, escape, &p.data, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) != 0) {
-		rc = p.data.failed ? err_set(e, ERR_MEMORY, "page: out of memory") :
-		    err_set(e, ERR_INPUT, "page: the document is no JSON");
+	if (json_dump_callback(document, escape, &p.data,
+		JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) != 0) {
+		rc = p.data.failed ? err_set(e, ERR_MEMORY, "page: out of memory")
+		                   : err_set(e, ERR_INPUT, "page: the document is no JSON");
 		goto done;
 	}
 	h = hash_bytes128(0, p.data.data, p.data.len);

@@ -18,9 +18,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Writes the page of a document (docs/report.md), with samples if it has some; members that are missing or of
- * another kind are left out. Appends to `out`. Numbers keep nine digits. ERR_INPUT: `document` is none, or holds what JSON cannot;
- * ERR_MEMORY. O(document), twice in memory. */
+/* Writes the page of a document (docs/report.md), with samples if it has some; members that are
+ * missing or of another kind are left out. Appends to `out`. Numbers keep nine digits. ERR_INPUT:
+ * `document` is none, or holds what JSON cannot; ERR_MEMORY. O(document), twice in memory. */
 int page_write(struct buf *out, const json_t *document, struct err *e);
 
 #endif

@@ -16,29 +16,32 @@ enum { EXPLAINED_MAX = 3, CALLS_MOST = 2048, CALLS_LEAST = 64 };
 struct report {
 	struct report_options o;
 	const struct labels *labels;
-	struct groups *groups;		/* of all types: a path begins with the label of its type */
+	struct groups *groups; /* of all types: a path begins with the label of its type */
 	struct report_type *types;
 	uint32_t ntypes;
-	struct map type_of;		/* label + 1 -> struct report_type */
-	uint32_t calls_left;		/* of calls_max, for profiles of further types */
+	struct map type_of;  /* label + 1 -> struct report_type */
+	uint32_t calls_left; /* of calls_max, for profiles of further types */
 	struct report_counts counts;
-	struct label_set wanted, unwanted;	/* types by what the pattern said of them */
-	struct label_set waits, works;		/* labels by what the ignored patterns said of them */
+	struct label_set wanted, unwanted; /* types by what the pattern said of them */
+	struct label_set waits, works;     /* labels by what the ignored patterns said of them */
 	struct label_set none;
-	struct arena scratch;		/* for one trace */
+	struct arena scratch; /* for one trace */
 	/* of the last judgement: */
 	struct judged *judged;
 	struct judged **by_type;
 	struct report_problem *problems;
 	uint32_t nproblems;
-	struct arena *arenas;		/* [threads], of what was found */
+	struct arena *arenas; /* [threads], of what was found */
 };
 
 struct report_options
 report_defaults(void)
 {
 	return (struct report_options){
-		.conditions = { .cv_max = 0.10, .slow_quantile = 0.95, .traces_min = 30, .confidence = 0.95 },
+		.conditions = { .cv_max = 0.10,
+		    .slow_quantile = 0.95,
+		    .traces_min = 30,
+		    .confidence = 0.95 },
 		.rounds = 200,
 		.types_max = 1024,
 		.groups_max = 2000,
@@ -57,8 +60,11 @@ struct report *
 report_new(const struct report_options *o, const struct labels *labels)
 {
 	struct report *r = calloc(1, sizeof *r);
-	struct groups_options go = { .groups_max = o->groups_max, .samples_max = o->samples_max,
-		.memory_max_bytes = o->memory_max_bytes, .seed = o->seed, .ignore = o->ignore };
+	struct groups_options go = { .groups_max = o->groups_max,
+		.samples_max = o->samples_max,
+		.memory_max_bytes = o->memory_max_bytes,
+		.seed = o->seed,
+		.ignore = o->ignore };
 
 	if (r == NULL)
 		return NULL;
@@ -177,7 +183,8 @@ time_of(struct report *r, const struct trace *t, const struct shape *s)
 	return took_ns;
 }
 
-/* The first types get most: half of what is left, within bounds. NULL without an error: nothing is left. */
+/* The first types get most: half of what is left, within bounds. NULL without an error: nothing is
+ * left. */
 static int
 begin_profile(struct report *r, struct report_type *type, struct err *e)
 {
@@ -220,7 +227,8 @@ type_for(struct report *r, uint32_t label, struct err *e)
 }
 
 static int
-add_path(struct report *r, const struct trace *t, const char *const *nodes, const struct critpath *p, struct err *e)
+add_path(struct report *r, const struct trace *t, const char *const *nodes,
+    const struct critpath *p, struct err *e)
 {
 	struct err why = { 0 };
 	struct report_type *type;
@@ -249,8 +257,8 @@ static void
 count_pathless(struct report *r, const struct trace *t, const struct err *why)
 {
 	if (r->counts.pathless++ == 0)
-		snprintf(r->counts.pathless_why, sizeof r->counts.pathless_why, "trace %016llx: %.120s",
-		    (unsigned long long)t->id, why->text);
+		snprintf(r->counts.pathless_why, sizeof r->counts.pathless_why,
+		    "trace %016llx: %.120s", (unsigned long long)t->id, why->text);
 }
 
 int
@@ -264,7 +272,8 @@ report_add(struct report *r, const struct trace *t, const char *const *nodes, st
 		r->counts.passed_over++;
 		return 0;
 	}
-	rc = critpath_extract(&p, t, r->labels, r->o.structure_only ? &r->none : NULL, &r->scratch, &why);
+	rc = critpath_extract(
+	    &p, t, r->labels, r->o.structure_only ? &r->none : NULL, &r->scratch, &why);
 	if (rc == 0) {
 		bins_apply(r->o.bins, t, r->labels, &p);
 		rc = add_path(r, t, nodes, &p, e);
@@ -296,7 +305,8 @@ struct work {
 struct worker {
 	struct work *work;
 	struct arena *found;
-	struct arena scratch;	/* of one group: its bootstrap rounds take far more than what comes of them */
+	struct arena
+	    scratch; /* of one group: its bootstrap rounds take far more than what comes of them */
 	struct err e;
 };
 
@@ -317,7 +327,8 @@ keep(struct judged *j, struct arena *found, struct err *e)
 {
 	struct tail *t = &j->tail;
 
-	if (!move(&j->keys, found, j->nkeys, sizeof *j->keys) || !move(&t->edges, found, t->nedges, sizeof *t->edges))
+	if (!move(&j->keys, found, j->nkeys, sizeof *j->keys) ||
+	    !move(&t->edges, found, t->nedges, sizeof *t->edges))
 		return err_set(e, ERR_MEMORY, "no memory for the findings of a group");
 	return 0;
 }
@@ -371,14 +382,17 @@ static int
 explain(struct report *r, struct judged *j, uint64_t seed, struct arena *a, struct err *e)
 {
 	const struct conditions *c = &r->o.conditions;
-	uint32_t edges[EXPLAINED_MAX], nedges = edges_to_explain(&j->finding, edges), top = j->finding.top;
-	int n = keys_explain_edges(&j->keys, j->group, edges, nedges, r->o.key_q, r->o.explain_min, &j->keys_tried, a, e);
+	uint32_t edges[EXPLAINED_MAX], nedges = edges_to_explain(&j->finding, edges),
+				       top = j->finding.top;
+	int n = keys_explain_edges(
+	    &j->keys, j->group, edges, nedges, r->o.key_q, r->o.explain_min, &j->keys_tried, a, e);
 	int rc;
 
 	if (n < 0)
 		return n;
 	j->nkeys = (uint32_t)n;
-	if ((rc = what_if_of(&j->what_if, j->group, top, c->confidence, r->o.rounds, seed, a, e)) != 0)
+	if ((rc = what_if_of(&j->what_if, j->group, top, c->confidence, r->o.rounds, seed, a, e)) !=
+	    0)
 		return rc;
 	j->has_what_if = true;
 	return tail_of(&j->tail, j->group, r->o.tail_part, c->confidence, r->o.rounds, seed, a, e);
@@ -399,9 +413,10 @@ judge(struct report *r, uint32_t i, struct worker *w, struct err *e)
 	int rc;
 
 	j->deep = j->group->total.n >= r->o.conditions.traces_min;
-	rc = finding_judge(&j->finding, j->group, &r->o.conditions, type->slow_ns, j->deep ? r->o.rounds : 0,
-	    seed_of(r, j), &w->scratch, e);
-	if (rc == 0 && !move(&j->finding.edges, w->found, j->finding.nedges, sizeof *j->finding.edges))
+	rc = finding_judge(&j->finding, j->group, &r->o.conditions, type->slow_ns,
+	    j->deep ? r->o.rounds : 0, seed_of(r, j), &w->scratch, e);
+	if (rc == 0 &&
+	    !move(&j->finding.edges, w->found, j->finding.nedges, sizeof *j->finding.edges))
 		rc = err_set(e, ERR_MEMORY, "no memory for the findings of a group");
 	return rc;
 }
@@ -410,8 +425,8 @@ static int
 look_into(struct report *r, struct judged *j, struct worker *w, struct err *e)
 {
 	uint64_t seed = seed_of(r, j);
-	int rc = finding_intervals(&j->finding, j->group, r->o.conditions.confidence, j->deep ? r->o.rounds : 0, seed,
-	    &w->scratch, e);
+	int rc = finding_intervals(&j->finding, j->group, r->o.conditions.confidence,
+	    j->deep ? r->o.rounds : 0, seed, &w->scratch, e);
 
 	if (rc == 0 && j->deep && j->finding.problem != PROBLEM_NONE)
 		rc = explain(r, j, seed, &w->scratch, e);
@@ -439,7 +454,8 @@ work_some(void *arg)
 	struct work *all = w->work;
 	uint32_t i;
 
-	while (atomic_load(&all->failed) == 0 && (i = atomic_fetch_add(&all->next, 1)) < all->count) {
+	while (
+	    atomic_load(&all->failed) == 0 && (i = atomic_fetch_add(&all->next, 1)) < all->count) {
 		if (all->fn(all->r, i, w, &w->e) != 0)
 			atomic_store(&all->failed, w->e.code);
 		arena_reset(&w->scratch);
@@ -507,7 +523,8 @@ by_type_and_cost(const void *a, const void *b)
 static int
 problem_by_cost(const void *a, const void *b)
 {
-	return by_cost(((const struct report_problem *)a)->judged, ((const struct report_problem *)b)->judged);
+	return by_cost(
+	    ((const struct report_problem *)a)->judged, ((const struct report_problem *)b)->judged);
 }
 
 static void
@@ -517,17 +534,20 @@ rank(struct report *r, uint32_t n)
 		r->by_type[i] = &r->judged[i];
 	qsort(r->by_type, n, sizeof *r->by_type, by_type_and_cost);
 	for (uint32_t i = 0; i < n; i++) {
-		struct report_type *type = map_get(&r->type_of, (uint64_t)r->by_type[i]->group->type + 1);
+		struct report_type *type = map_get(
+		    &r->type_of, (uint64_t)r->by_type[i]->group->type + 1);
 
 		if (type->ngroups++ == 0)
 			type->groups = &r->by_type[i];
 		if (is_problem(r->by_type[i]))
-			r->problems[r->nproblems++] = (struct report_problem){ r->by_type[i], type };
+			r->problems[r->nproblems++] = (struct report_problem){ r->by_type[i],
+				type };
 	}
 	qsort(r->problems, r->nproblems, sizeof *r->problems, problem_by_cost);
 }
 
-/* The most that it may be: else requests that all take the same time would be slower than most of themselves. */
+/* The most that it may be: else requests that all take the same time would be slower than most of
+ * themselves. */
 static double
 slow_of(const struct report *r, const struct report_type *t)
 {
@@ -559,7 +579,8 @@ report_judge(struct report *r, struct err *e)
 		if (r->o.details == 0)
 			rc = work_all(r, n, look_into_group, e);
 		else
-			rc = work_all(r, r->nproblems < r->o.details ? r->nproblems : r->o.details, look_into_problem, e);
+			rc = work_all(r, r->nproblems < r->o.details ? r->nproblems : r->o.details,
+			    look_into_problem, e);
 	}
 	if (rc != 0)
 		forget_judgement(r);

@@ -5,38 +5,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rates are summed as whole thousandths of a record a second: what comes and goes leaves nothing behind. */
-#define RATE_MAX_MILLI ((uint64_t)1 << 50)	/* 10^12 records a second: more than any machine makes */
+/* Rates are summed as whole thousandths of a record a second: what comes and goes leaves nothing
+ * behind. */
+#define RATE_MAX_MILLI                                                             \
+	((uint64_t)1 << 50) /* 10^12 records a second: more than any machine makes \
+	                     */
 
 struct key {
 	uint32_t type, node, label;
 };
 
-struct entry {			/* a tracepoint that is on, for a type, on a node */
+struct entry { /* a tracepoint that is on, for a type, on a node */
 	struct key key;
-	uint64_t milli;		/* records a second if all requests were probed, x 1000 */
-	double   records, probed;	/* of the windows measured, each half as heavy as the next */
+	uint64_t milli;         /* records a second if all requests were probed, x 1000 */
+	double records, probed; /* of the windows measured, each half as heavy as the next */
 };
 
-struct load {			/* all of a type on one node */
+struct load { /* all of a type on one node */
 	uint32_t type, node;
-	uint32_t share;		/* index of the type's, while shares are dealt */
+	uint32_t share; /* index of the type's, while shares are dealt */
 	uint64_t milli;
 };
 
-struct share {			/* of a type's requests */
+struct share { /* of a type's requests */
 	uint32_t type;
-	bool     fixed, fresh;	/* its fair share stands; it has none yet */
-	double   now, fair, could;	/* fair: dealt now; could: if the others kept theirs, beyond 1 where there is room */
+	bool fixed, fresh;       /* its fair share stands; it has none yet */
+	double now, fair, could; /* fair: dealt now; could: if the others kept theirs, beyond 1
+	                            where there is room */
 };
 
-struct spender {		/* a node */
-	double   record_ns, rejected_ns;	/* 0: not told */
-	uint64_t milli;		/* of all its loads */
-	double   left, weight;	/* ns a second; while shares are dealt, what all that still rise take of it at 1 */
+struct spender {                       /* a node */
+	double record_ns, rejected_ns; /* 0: not told */
+	uint64_t milli;                /* of all its loads */
+	double left, weight; /* ns a second; while shares are dealt, what all that still rise take
+	                        of it at 1 */
 };
 
-/* Sorted by type, node, label: what is asked for is a range, and the same calls give the same sums. */
+/* Sorted by type, node, label: what is asked for is a range, and the same calls give the same sums.
+ */
 struct budget {
 	struct budget_options o;
 	struct entry *entries;
@@ -45,7 +51,7 @@ struct budget {
 	struct spender *nodes;
 	uint32_t nentries, nloads, nshares, nnodes;
 	uint32_t entries_cap, loads_cap, shares_cap, nodes_cap;
-	bool dirty;		/* shares are of before the last change */
+	bool dirty; /* shares are of before the last change */
 };
 
 static void deal(struct budget *b);
@@ -167,7 +173,8 @@ node_there(struct budget *b, uint32_t node, struct err *e)
 	if (node < b->nnodes)
 		return 0;
 	if (node >= BUDGET_NODES_MAX)
-		return err_set(e, ERR_FULL, "budget: node %u is over the %d that there may be", node, BUDGET_NODES_MAX);
+		return err_set(e, ERR_FULL, "budget: node %u is over the %d that there may be",
+		    node, BUDGET_NODES_MAX);
 	if ((p = grown(b->nodes, node + 1, &b->nodes_cap, sizeof *p)) == NULL)
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
 	b->nodes = p;
@@ -180,7 +187,8 @@ node_there(struct budget *b, uint32_t node, struct err *e)
 static int
 room(struct budget *b, uint32_t node, struct err *e)
 {
-	struct entry *entries = grown(b->entries, b->nentries + 1, &b->entries_cap, sizeof *entries);
+	struct entry *entries = grown(
+	    b->entries, b->nentries + 1, &b->entries_cap, sizeof *entries);
 	struct load *loads = grown(b->loads, b->nloads + 1, &b->loads_cap, sizeof *loads);
 	struct share *shares = grown(b->shares, b->nshares + 1, &b->shares_cap, sizeof *shares);
 
@@ -244,7 +252,8 @@ milli_of(double per_second)
 {
 	if (!(per_second > 0))
 		return 0;
-	return per_second * 1e3 < (double)RATE_MAX_MILLI ? (uint64_t)llround(per_second * 1e3) : RATE_MAX_MILLI;
+	return per_second * 1e3 < (double)RATE_MAX_MILLI ? (uint64_t)llround(per_second * 1e3)
+	                                                 : RATE_MAX_MILLI;
 }
 
 static void
@@ -262,7 +271,8 @@ entry_rate(struct budget *b, struct entry *t, double per_second)
 }
 
 int
-budget_predict(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second, struct err *e)
+budget_predict(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second,
+    struct err *e)
 {
 	struct entry *t = entry_make(b, &(struct key){ type, node, label }, e);
 
@@ -274,8 +284,8 @@ budget_predict(struct budget *b, uint32_t type, uint32_t label, uint32_t node, d
 }
 
 int
-budget_measured(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second, double probed,
-    struct err *e)
+budget_measured(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second,
+    double probed, struct err *e)
 {
 	struct entry *t;
 
@@ -293,7 +303,8 @@ budget_measured(struct budget *b, uint32_t type, uint32_t label, uint32_t node, 
 void
 budget_drop(struct budget *b, uint32_t type, uint32_t label)
 {
-	uint32_t first = entry_at(b, &(struct key){ .type = type }), to = first, i, s = share_at(b, type), l;
+	uint32_t first = entry_at(b, &(struct key){ .type = type }), to = first, i,
+		 s = share_at(b, type), l;
 
 	for (i = first; i < b->nentries && b->entries[i].key.type == type; i++) {
 		if (b->entries[i].key.label == label)
@@ -348,7 +359,8 @@ weight_of(const struct budget *b, const struct load *l)
 }
 
 bool
-budget_affords(const struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second)
+budget_affords(
+    const struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second)
 {
 	const struct entry *there = entry_find(b, &(struct key){ type, node, label });
 	struct spender n = { 0 };
@@ -364,7 +376,8 @@ budget_affords(const struct budget *b, uint32_t type, uint32_t label, uint32_t n
 
 /* ---- dealing shares ---- */
 
-/* What is left on each node by those whose share is fixed, and what the others would take of it at 1. */
+/* What is left on each node by those whose share is fixed, and what the others would take of it
+ * at 1. */
 static void
 count_left(struct budget *b)
 {
@@ -391,7 +404,8 @@ level_of(const struct spender *n)
 	return n->weight > 0 ? fmax(n->left, 0) / n->weight : HUGE_VAL;
 }
 
-/* All rise alike until a node is full, or they are whole; those that have to do with it stop. False: all have. */
+/* All rise alike until a node is full, or they are whole; those that have to do with it stop.
+ * False: all have. */
 static bool
 deal_round(struct budget *b)
 {
@@ -441,7 +455,8 @@ count_room(struct budget *b)
 		double weight = weight_of(b, &b->loads[i]);
 
 		if (weight > 0)
-			s->could = fmin(s->could, fmax(b->nodes[b->loads[i].node].left, 0) / weight + s->fair);
+			s->could = fmin(
+			    s->could, fmax(b->nodes[b->loads[i].node].left, 0) / weight + s->fair);
 	}
 }
 
@@ -450,7 +465,8 @@ static void
 count_now(struct budget *b)
 {
 	for (uint32_t i = 0; i < b->nnodes; i++)
-		b->nodes[i].left = allowed_ns(b) - (double)b->nodes[i].milli / 1e3 * rejected_ns(b, &b->nodes[i]);
+		b->nodes[i].left = allowed_ns(b) -
+		                   (double)b->nodes[i].milli / 1e3 * rejected_ns(b, &b->nodes[i]);
 	for (uint32_t i = 0; i < b->nloads; i++) {
 		const struct load *l = &b->loads[i];
 
@@ -518,6 +534,7 @@ budget_rejected(struct budget *b, uint32_t node)
 		deal(b);
 	for (uint32_t i = 0; i < b->nloads; i++)
 		if (b->loads[i].node == node)
-			records += (1 - b->shares[b->loads[i].share].now) * (double)b->loads[i].milli / 1e3;
+			records += (1 - b->shares[b->loads[i].share].now) *
+			           (double)b->loads[i].milli / 1e3;
 	return records * rejected_ns(b, &b->nodes[node]) / 1e9;
 }

@@ -8,7 +8,7 @@
 static uint32_t
 number_of(const struct map *m, uint64_t key)
 {
-	return (uint32_t)((uintptr_t)map_get(m, key) - 1);	/* GRAPH_NONE: absent */
+	return (uint32_t)((uintptr_t)map_get(m, key) - 1); /* GRAPH_NONE: absent */
 }
 
 static bool
@@ -68,7 +68,8 @@ context(struct graph *g, uint32_t unit, uint32_t span)
 
 	if (n != GRAPH_NONE)
 		return n;
-	return number_put(&g->context_of, pair(unit, span), g->ncontexts) ? g->ncontexts++ : GRAPH_NONE;
+	return number_put(&g->context_of, pair(unit, span), g->ncontexts) ? g->ncontexts++
+	                                                                  : GRAPH_NONE;
 }
 
 uint32_t
@@ -91,12 +92,14 @@ graph_known(const struct graph *g, uint32_t unit, uint32_t label)
 	return number_of(&g->known_of, pair(unit, label));
 }
 
-/* Puts the newest spot where those of its label lead to each other. false: out of memory, nothing is changed. */
+/* Puts the newest spot where those of its label lead to each other. false: out of memory, nothing
+ * is changed. */
 static bool
 join_same(struct graph *g, uint32_t spot)
 {
 	struct spot *s = &g->spots[spot];
-	uint32_t first = number_of(&g->same_of, s->place.label), newest = graph_known(g, s->place.unit, s->place.label);
+	uint32_t first = number_of(&g->same_of, s->place.label),
+		 newest = graph_known(g, s->place.unit, s->place.label);
 
 	if (first == GRAPH_NONE && !number_put(&g->same_of, s->place.label, spot))
 		return false;
@@ -119,12 +122,15 @@ graph_spot(struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 
 	if (in == GRAPH_NONE || (n = number_of(&g->spot_of, pair(in, label))) != GRAPH_NONE)
 		return in == GRAPH_NONE ? GRAPH_NONE : n;
-	if (!room((void **)&g->spots, g->nspots, &g->spots_cap, GRAPH_PLACES_MAX, sizeof *g->spots) ||
+	if (!room(
+		(void **)&g->spots, g->nspots, &g->spots_cap, GRAPH_PLACES_MAX, sizeof *g->spots) ||
 	    !number_put(&g->spot_of, pair(in, label), g->nspots))
 		return GRAPH_NONE;
 	g->spots[g->nspots] = (struct spot){
 		.place = { .label = label, .unit = unit, .span = span },
-		.out = GRAPH_NONE, .in = GRAPH_NONE, .keys = GRAPH_NONE,
+		.out = GRAPH_NONE,
+		.in = GRAPH_NONE,
+		.keys = GRAPH_NONE,
 	};
 	if (!join_same(g, g->nspots)) {
 		map_take(&g->spot_of, pair(in, label));
@@ -138,7 +144,8 @@ graph_way(struct graph *g, uint32_t from, uint32_t to)
 {
 	uint32_t newest = g->spots[from].out, n;
 
-	/* most places are left by one step only: those need no look into the map, which is far away when it is large */
+	/* most places are left by one step only: those need no look into the map, which is far away
+	 * when it is large */
 	if (newest != GRAPH_NONE && g->ways[newest].to == to)
 		return newest;
 	if (newest != GRAPH_NONE && (n = number_of(&g->way_of, pair(from, to))) != GRAPH_NONE)
@@ -146,8 +153,9 @@ graph_way(struct graph *g, uint32_t from, uint32_t to)
 	if (!room((void **)&g->ways, g->nways, &g->ways_cap, GRAPH_STEPS_MAX, sizeof *g->ways) ||
 	    !number_put(&g->way_of, pair(from, to), g->nways))
 		return GRAPH_NONE;
-	g->ways[g->nways] = (struct way){ .from = from, .to = to, .next_out = g->spots[from].out,
-		.next_in = g->spots[to].in };
+	g->ways[g->nways] = (struct way){
+		.from = from, .to = to, .next_out = g->spots[from].out, .next_in = g->spots[to].in
+	};
 	g->spots[from].out = g->spots[to].in = g->nways;
 	return g->nways++;
 }
@@ -159,7 +167,8 @@ graph_link(struct graph *g, uint32_t spot, uint32_t unit)
 
 	if (n != GRAPH_NONE)
 		return n;
-	if (!room((void **)&g->links, g->nlinks, &g->links_cap, GRAPH_LINKS_MAX, sizeof *g->links) ||
+	if (!room(
+		(void **)&g->links, g->nlinks, &g->links_cap, GRAPH_LINKS_MAX, sizeof *g->links) ||
 	    !number_put(&g->link_of, pair(spot, unit), g->nlinks))
 		return GRAPH_NONE;
 	g->links[g->nlinks] = (struct link){ .spot = spot, .unit = unit };
@@ -204,7 +213,9 @@ graph_key(struct graph *g, uint32_t spot, uint32_t field, uint8_t type)
 	if (!room((void **)&g->keys, g->nkeys, &g->keys_cap, GRAPH_KEYS_MAX, sizeof *g->keys))
 		return GRAPH_NONE;
 	*(last == GRAPH_NONE ? at : &g->keys[last].next) = g->nkeys;
-	g->keys[g->nkeys] = (struct key){ .spot = spot, .next = GRAPH_NONE, .field = (uint16_t)field, .type = type };
+	g->keys[g->nkeys] = (struct key){
+		.spot = spot, .next = GRAPH_NONE, .field = (uint16_t)field, .type = type
+	};
 	return g->nkeys++;
 }
 
@@ -252,7 +263,9 @@ key_text(struct key *k, uint32_t hash)
 bool
 key_value(struct key *k, const struct value *v)
 {
-	double x = v->type == VALUE_INT ? (double)v->i : v->type == VALUE_UINT ? (double)v->u : v->d;
+	double x = v->type == VALUE_INT    ? (double)v->i
+	           : v->type == VALUE_UINT ? (double)v->u
+	                                   : v->d;
 
 	if (v->type == VALUE_TEXT) {
 		uint32_t hash = (uint32_t)hash_bytes(1, v->text, v->len);
@@ -261,7 +274,7 @@ key_value(struct key *k, const struct value *v)
 		return k->ntexts >= KEY_TEXTS_MAX || key_text(k, hash != 0 ? hash : 1);
 	}
 	if (!isfinite(x))
-		return true;	/* in no range */
+		return true; /* in no range */
 	k->low = k->count == 0 || x < k->low ? x : k->low;
 	k->high = k->count == 0 || x > k->high ? x : k->high;
 	k->count++;

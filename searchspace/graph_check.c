@@ -6,8 +6,8 @@
 
 struct check {
 	const struct graph *g;
-	uint32_t *head, *next;	/* of each context, and of each spot: the spots in it */
-	bool *reached;		/* of each context */
+	uint32_t *head, *next; /* of each context, and of each spot: the spots in it */
+	bool *reached;         /* of each context */
 	uint32_t *queue, n;
 };
 
@@ -47,7 +47,8 @@ unreached(struct check *c)
 	return GRAPH_NONE;
 }
 
-/* Each time that a place was passed it was come to once, and left once. What was glimpsed is another count. */
+/* Each time that a place was passed it was come to once, and left once. What was glimpsed is
+ * another count. */
 static uint32_t
 too_often(const struct graph *g, double *in, double *out)
 {
@@ -60,7 +61,8 @@ too_often(const struct graph *g, double *in, double *out)
 		in[w->to] += (double)w->count;
 	}
 	for (uint32_t i = 0; i < g->nspots; i++)
-		if (in[i] > (double)g->spots[i].place.count || out[i] > (double)g->spots[i].place.count)
+		if (in[i] > (double)g->spots[i].place.count ||
+		    out[i] > (double)g->spots[i].place.count)
 			return i;
 	return GRAPH_NONE;
 }
@@ -97,7 +99,8 @@ graph_wrong(const struct graph *g, const struct labels *labels, uint32_t *at)
 
 	for (size_t i = 0; c.head != NULL && i < contexts; i++)
 		c.head[i] = GRAPH_NONE;
-	if (c.head == NULL || c.next == NULL || c.reached == NULL || c.queue == NULL || in == NULL || out == NULL)
+	if (c.head == NULL || c.next == NULL || c.reached == NULL || c.queue == NULL ||
+	    in == NULL || out == NULL)
 		what = "";
 	else if ((*at = between_units(g)) != GRAPH_NONE)
 		what = "a step to another unit from place";

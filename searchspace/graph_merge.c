@@ -30,7 +30,8 @@ spot_merge(struct graph *g, uint32_t n, const struct graph *from, const struct s
 		a->last = g->traces + b->last;
 	} else if (a->first != 0)
 		return;
-	a->place.offset_ns = mean_of(a->place.offset_ns, a->place.count, b->place.offset_ns, b->place.count);
+	a->place.offset_ns = mean_of(
+	    a->place.offset_ns, a->place.count, b->place.offset_ns, b->place.count);
 	a->place.count += b->place.count;
 	a->place.traces += b->place.traces;
 	if (a->place.traces > traces)
@@ -111,7 +112,7 @@ graph_merge(struct graph *g, const struct graph *from, struct err *e)
 	bool ok = spots != NULL;
 
 	if (g->traces == 0 && from->traces > 0)
-		graph_release(g);	/* as when it is taught a whole trace, see space_learn() */
+		graph_release(g); /* as when it is taught a whole trace, see space_learn() */
 	for (uint32_t i = 0; i < from->nspots && ok; i++) {
 		const struct place *p = &from->spots[i].place;
 
@@ -121,5 +122,7 @@ graph_merge(struct graph *g, const struct graph *from, struct err *e)
 	ok = ok && around_merge(g, from, spots);
 	g->traces += from->traces;
 	free(spots);
-	return ok ? 0 : err_set(e, ERR_MEMORY, "search space: out of memory, or of what one request type may take");
+	return ok ? 0
+	          : err_set(e, ERR_MEMORY,
+			"search space: out of memory, or of what one request type may take");
 }

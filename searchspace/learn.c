@@ -9,16 +9,18 @@ struct lesson {
 	struct graph *g;
 	const struct trace *t;
 	bool whole;
-	uint32_t *at;		/* of each event: its spot, of a silent one that before it (a join: after it), or GRAPH_NONE */
-	uint32_t *names;	/* of each unit: the label that began it, or LABEL_NONE */
+	uint32_t *at; /* of each event: its spot, of a silent one that before it (a join: after it),
+	                 or GRAPH_NONE */
+	uint32_t *names; /* of each unit: the label that began it, or LABEL_NONE */
 };
 
-enum { UNCERTAIN = GRAPH_NONE - 1 };	/* it is one of several spots */
+enum { UNCERTAIN = GRAPH_NONE - 1 }; /* it is one of several spots */
 
 static int
 too_much(struct err *e)
 {
-	return err_set(e, ERR_MEMORY, "search space: out of memory, or of what one request type may take");
+	return err_set(
+	    e, ERR_MEMORY, "search space: out of memory, or of what one request type may take");
 }
 
 static const struct label *
@@ -40,7 +42,8 @@ see_keys(struct lesson *l, uint32_t spot, const struct event *e)
 		if (e->values[i].type == VALUE_NONE)
 			continue;
 		/* they come in the same order each time, but for odd ones */
-		if (n == GRAPH_NONE || l->g->keys[n].field != i || l->g->keys[n].type != e->values[i].type)
+		if (n == GRAPH_NONE || l->g->keys[n].field != i ||
+		    l->g->keys[n].type != e->values[i].type)
 			n = graph_key(l->g, spot, i, e->values[i].type);
 		if (n == GRAPH_NONE || !key_value(&l->g->keys[n], &e->values[i]))
 			return false;
@@ -108,13 +111,16 @@ counts(const struct graph *g, uint32_t spot)
  * that are on now cannot be compared with those that were learned with all on.
  */
 static bool
-glimpse(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e, double offset_ns, double took_ns)
+glimpse(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e, double offset_ns,
+    double took_ns)
 {
 	struct graph *g = l->g;
 	bool first = before != GRAPH_NONE && counts(g, before), second = counts(g, spot);
 
 	if (second) {
-		see_spot(l, spot, before != GRAPH_NONE ? g->spots[before].place.offset_ns + took_ns : offset_ns, g->glimpses);
+		see_spot(l, spot,
+		    before != GRAPH_NONE ? g->spots[before].place.offset_ns + took_ns : offset_ns,
+		    g->glimpses);
 		if (!see_keys(l, spot, e))
 			return false;
 	}
@@ -124,7 +130,8 @@ glimpse(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e,
 /* ---- units ---- */
 
 static bool
-learn_event(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e, double offset_ns, double took_ns)
+learn_event(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e,
+    double offset_ns, double took_ns)
 {
 	if (!l->whole)
 		return glimpse(l, before, spot, e, offset_ns, took_ns);
@@ -150,17 +157,19 @@ learn_events(struct lesson *l, uint32_t unit, uint32_t begin, uint32_t n)
 		}
 		if (l->names[unit] == LABEL_NONE)
 			l->names[unit] = events[i].label;
-		spot = l->whole ? graph_spot(l->g, l->names[unit], spans[i], events[i].label) :
-		    recognise(l, l->names[unit], spans[i], events[i].label);
+		spot = l->whole ? graph_spot(l->g, l->names[unit], spans[i], events[i].label)
+		                : recognise(l, l->names[unit], spans[i], events[i].label);
 		if (spot == GRAPH_NONE)
 			return false;
 		if (spot == UNCERTAIN)
 			spot = GRAPH_NONE;
-		else if (!learn_event(l, before, spot, &events[i], (double)(events[i].time_ns - events[0].time_ns),
-		    (double)(events[i].time_ns - before_ns)))
+		else if (!learn_event(l, before, spot, &events[i],
+			     (double)(events[i].time_ns - events[0].time_ns),
+			     (double)(events[i].time_ns - before_ns)))
 			return false;
 		for (uint32_t k = begin + i; k > begin && label_at(l, k - 1)->silent &&
-		    label_at(l, k - 1)->kind == RECORD_JOIN; k--)
+					     label_at(l, k - 1)->kind == RECORD_JOIN;
+		     k--)
 			l->at[k - 1] = spot;
 		l->at[begin + i] = before = spot;
 		before_ns = events[i].time_ns;
@@ -168,7 +177,8 @@ learn_events(struct lesson *l, uint32_t unit, uint32_t begin, uint32_t n)
 	return true;
 }
 
-/* A unit whose begin was lost is none that a path could name; what came before the begin lies on no path. */
+/* A unit whose begin was lost is none that a path could name; what came before the begin lies on no
+ * path. */
 static bool
 learn_unit(struct lesson *l, uint32_t unit)
 {
@@ -193,8 +203,9 @@ see_link(struct lesson *l, uint32_t event, uint32_t name)
 	if (spot == GRAPH_NONE || name == LABEL_NONE)
 		return true;
 	if (!l->whole && l->g->spots[spot].first != 0 &&
-	    ((n = graph_find(l->g, name, LABEL_NONE, name)) == GRAPH_NONE || l->g->spots[n].first != 0))
-		return true;	/* both are known: so are those that belong together */
+	    ((n = graph_find(l->g, name, LABEL_NONE, name)) == GRAPH_NONE ||
+		l->g->spots[n].first != 0))
+		return true; /* both are known: so are those that belong together */
 	if ((n = graph_link(l->g, spot, name)) == GRAPH_NONE)
 		return false;
 	l->g->links[n].count += l->whole || l->g->links[n].count == 0;
@@ -210,14 +221,15 @@ is_fork(const struct lesson *l, const struct unit *u)
 static bool
 learn_joins(struct lesson *l, uint32_t first)
 {
-	struct map unit_of = { 0 };	/* of a link: its unit + 1 */
+	struct map unit_of = { 0 }; /* of a link: its unit + 1 */
 	bool ok = true;
 
 	for (uint32_t i = 0; i < l->t->nunits && ok; i++) {
 		const struct unit *u = &l->t->units[i];
 
 		if (is_fork(l, u) && l->t->events[u->fork].link_id != 0)
-			ok = map_put(&unit_of, l->t->events[u->fork].link_id, (void *)((uintptr_t)i + 1));
+			ok = map_put(
+			    &unit_of, l->t->events[u->fork].link_id, (void *)((uintptr_t)i + 1));
 	}
 	for (uint32_t i = first; i < l->t->nevents && ok; i++) {
 		uintptr_t unit;
@@ -257,7 +269,7 @@ room(uint32_t **array, uint32_t *cap, uint32_t n)
 		*cap = n;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		(*array)[i] = UINT32_MAX;	/* GRAPH_NONE, LABEL_NONE */
+		(*array)[i] = UINT32_MAX; /* GRAPH_NONE, LABEL_NONE */
 	return *array;
 }
 

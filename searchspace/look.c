@@ -20,9 +20,9 @@ look_room(struct graph *g)
 	struct look *l = &g->look;
 
 	return resize((void **)&l->places, g->nspots, sizeof *l->places) &&
-	    resize((void **)&l->steps, g->nways, sizeof *l->steps) &&
-	    resize((void **)&l->concurrency, g->nlinks, sizeof *l->concurrency) &&
-	    resize((void **)&l->keys, g->nkeys, sizeof *l->keys);
+	       resize((void **)&l->steps, g->nways, sizeof *l->steps) &&
+	       resize((void **)&l->concurrency, g->nlinks, sizeof *l->concurrency) &&
+	       resize((void **)&l->keys, g->nkeys, sizeof *l->keys);
 }
 
 static struct place_key
@@ -30,8 +30,13 @@ key_of(const struct space *s, const struct graph *g, const struct key *k)
 {
 	const struct label *l = labels_get(s->labels, g->spots[k->spot].place.label);
 
-	return (struct place_key){ .place = k->spot, .field = k->field < l->nfields ? l->fields[k->field] : "",
-		.type = k->type, .count = k->count, .low = k->low, .high = k->high, .texts = k->ntexts };
+	return (struct place_key){ .place = k->spot,
+		.field = k->field < l->nfields ? l->fields[k->field] : "",
+		.type = k->type,
+		.count = k->count,
+		.low = k->low,
+		.high = k->high,
+		.texts = k->ntexts };
 }
 
 bool
@@ -47,12 +52,14 @@ space_look(struct space *s, uint32_t type, struct space_look *ret)
 	for (uint32_t i = 0; i < g->nspots; i++)
 		l->places[i] = g->spots[i].place;
 	for (uint32_t i = 0; i < g->nways; i++)
-		l->steps[i] = (struct space_step){ g->ways[i].from, g->ways[i].to, g->ways[i].count, g->ways[i].mean_ns };
+		l->steps[i] = (struct space_step){ g->ways[i].from, g->ways[i].to, g->ways[i].count,
+			g->ways[i].mean_ns };
 	for (uint32_t i = 0; i < g->nlinks; i++)
-		l->concurrency[i] = (struct concurrency){ g->links[i].spot, g->links[i].unit, g->links[i].count };
+		l->concurrency[i] = (struct concurrency){ g->links[i].spot, g->links[i].unit,
+			g->links[i].count };
 	for (uint32_t i = 0; i < g->nkeys; i++)
 		l->keys[i] = key_of(s, g, &g->keys[i]);
-	*ret = (struct space_look){ l->places, l->steps, l->concurrency, l->keys, g->nspots, g->nways, g->nlinks, g->nkeys,
-		g->traces };
+	*ret = (struct space_look){ l->places, l->steps, l->concurrency, l->keys, g->nspots,
+		g->nways, g->nlinks, g->nkeys, g->traces };
 	return true;
 }

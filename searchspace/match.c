@@ -24,9 +24,10 @@ enum { NONE = UINT32_MAX };
 struct stay {
 	uint32_t unit, n;
 	uint32_t *labels;
-	bool *away;		/* between this one and the next the path was in other units */
-	uint32_t from, to;	/* the gap's ends in it; NONE: not known there, nor anything further that way */
-	bool round;		/* the gap leads back */
+	bool *away; /* between this one and the next the path was in other units */
+	uint32_t from,
+	    to;     /* the gap's ends in it; NONE: not known there, nor anything further that way */
+	bool round; /* the gap leads back */
 };
 
 static uint8_t
@@ -42,8 +43,8 @@ struct level {
 };
 
 /*
- * A unit's begin opens a stay, its end closes it; else the unit's label says which of those that are open
- * goes on. What was opened above that one has ended.
+ * A unit's begin opens a stay, its end closes it; else the unit's label says which of those that
+ * are open goes on. What was opened above that one has ended.
  */
 static uint32_t *
 stays_of(const struct matching *m, const struct match_path *p)
@@ -54,7 +55,8 @@ stays_of(const struct matching *m, const struct match_path *p)
 	if (stay == NULL || open == NULL)
 		return NULL;
 	for (uint32_t i = 0; i < p->ntokens; i++) {
-		bool begins = p->tokens[i] == p->units[i] && kind_of(m, p->tokens[i]) == RECORD_UNIT_BEGIN;
+		bool begins = p->tokens[i] == p->units[i] &&
+		              kind_of(m, p->tokens[i]) == RECORD_UNIT_BEGIN;
 		uint32_t at = depth;
 
 		if (i > 0 && kind_of(m, p->tokens[i - 1]) == RECORD_UNIT_END && at > 1 && !begins)
@@ -77,14 +79,17 @@ known(const struct matching *m, uint32_t unit, uint32_t label)
 	return graph_known(m->g, unit, label) != NONE;
 }
 
-/* Those tokens of one stay that the graph knows. from, to: tokens; NONE: the gap has no such end here. */
+/* Those tokens of one stay that the graph knows. from, to: tokens; NONE: the gap has no such end
+ * here. */
 static bool
-stay_read(struct stay *ret, const struct matching *m, const struct match_path *p, const uint32_t *stays, uint32_t which,
-    uint32_t from, uint32_t to)
+stay_read(struct stay *ret, const struct matching *m, const struct match_path *p,
+    const uint32_t *stays, uint32_t which, uint32_t from, uint32_t to)
 {
 	bool away = false;
 
-	*ret = (struct stay){ .from = NONE, .to = NONE, .round = from != NONE && to != NONE && to <= from };
+	*ret = (struct stay){
+		.from = NONE, .to = NONE, .round = from != NONE && to != NONE && to <= from
+	};
 	ret->labels = arena_alloc(m->tmp, p->ntokens * sizeof *ret->labels);
 	ret->away = arena_alloc(m->tmp, p->ntokens * sizeof *ret->away);
 	if (ret->labels == NULL || ret->away == NULL)
@@ -150,11 +155,12 @@ take_all(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label)
 }
 
 /*
- * The spots of `label` that walks from (or, not forward, to) those of the list come to. Where the space knows no
- * such walk, it lacks a step: all of that label, so that the match goes on behind.
+ * The spots of `label` that walks from (or, not forward, to) those of the list come to. Where the
+ * space knows no such walk, it lacks a step: all of that label, so that the match goes on behind.
  */
 static void
-advance(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label, bool away, bool forward)
+advance(
+    struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label, bool away, bool forward)
 {
 	uint32_t n = l->n;
 
@@ -169,7 +175,8 @@ advance(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label, 
 			w = way_next(m, w, forward, &next);
 			if (place_of(m, next)->label == label)
 				take(m, l, next);
-			if (m->at[next].seen == m->stamp || (!away && !may_pass(m, place_of(m, next)->label)))
+			if (m->at[next].seen == m->stamp ||
+			    (!away && !may_pass(m, place_of(m, next)->label)))
 				continue;
 			m->at[next].seen = m->stamp;
 			m->queue[n++] = next;
@@ -181,7 +188,8 @@ advance(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label, 
 
 /* From one of the stay's tokens to another one; towards the smaller index it goes backwards. */
 static void
-advance_to(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t from, uint32_t to)
+advance_to(
+    struct matching *m, struct spot_list *l, const struct stay *s, uint32_t from, uint32_t to)
 {
 	for (; from < to; from++)
 		advance(m, l, s->unit, s->labels[from + 1], s->away[from], true);
@@ -211,12 +219,13 @@ list_new(struct matching *m, struct spot_list *l)
 }
 
 /*
- * The set at one end of the gap (`near`), which was come to from that side of the stay where `near` lies; a gap that
- * goes round is passed any number of times, so what a round leads to counts as well. Each time around the set at
- * `far`, where a round begins, grows, or it was the last.
+ * The set at one end of the gap (`near`), which was come to from that side of the stay where `near`
+ * lies; a gap that goes round is passed any number of times, so what a round leads to counts as
+ * well. Each time around the set at `far`, where a round begins, grows, or it was the last.
  */
 static bool
-go_round(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t far, uint32_t near, bool forward)
+go_round(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t far, uint32_t near,
+    bool forward)
 {
 	struct spot_list begins, more;
 
@@ -237,8 +246,8 @@ go_round(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t
 }
 
 /*
- * Where to begin to walk to the token `to`: at the nearest one towards `at` that only one place can be. Whatever leads to
- * it, that is where the path is.
+ * Where to begin to walk to the token `to`: at the nearest one towards `at` that only one place can
+ * be. Whatever leads to it, that is where the path is.
  */
 static uint32_t
 nearest_sure(const struct matching *m, const struct stay *s, uint32_t at, uint32_t to)
@@ -287,8 +296,8 @@ set_to(struct matching *m, struct spot_list *l, const struct stay *s)
 
 /* ---- between ---- */
 
-/* Marks what walks from (or to) these come to. Where the path leaves a unit by structure that is silent (`ends`), such
- * structure is the end as well. */
+/* Marks what walks from (or to) these come to. Where the path leaves a unit by structure that is
+ * silent (`ends`), such structure is the end as well. */
 static void
 mark(struct matching *m, uint32_t spot, uint32_t as)
 {
@@ -313,7 +322,8 @@ spread(struct matching *m, const struct spot_list *start, uint8_t as, bool ends)
 		for (uint32_t w = as == AFTER ? s->out : s->in; w != GRAPH_NONE;) {
 			w = way_next(m, w, as == AFTER, &next);
 			m->met |= (m->at[next].marks & LAST) != 0 && as == AFTER;
-			if ((m->at[next].marks & as) != 0 || !may_pass(m, place_of(m, next)->label) ||
+			if ((m->at[next].marks & as) != 0 ||
+			    !may_pass(m, place_of(m, next)->label) ||
 			    (ends && kind_in(m->kinds, place_of(m, next)->label) != RECORD_POINT))
 				continue;
 			mark(m, next, as);
@@ -330,7 +340,8 @@ keep_inside(struct matching *m, uint8_t marks, bool all)
 	for (uint32_t i = 0; i < m->marked.n; i++) {
 		struct mark *x = &m->at[m->marked.at[i]];
 
-		if ((all ? (x->marks & marks) != marks : (x->marks & marks) == 0) || (x->marks & INSIDE) != 0)
+		if ((all ? (x->marks & marks) != marks : (x->marks & marks) == 0) ||
+		    (x->marks & INSIDE) != 0)
 			continue;
 		x->marks |= INSIDE;
 		m->inside.at[m->inside.n++] = m->marked.at[i];
@@ -342,7 +353,8 @@ static void
 mark_first(struct matching *m, const struct spot_list *from)
 {
 	for (uint32_t i = 0; i < from->n; i++)
-		for (uint32_t w = m->g->spots[from->at[i]].out; w != GRAPH_NONE; w = m->g->ways[w].next_out)
+		for (uint32_t w = m->g->spots[from->at[i]].out; w != GRAPH_NONE;
+		     w = m->g->ways[w].next_out)
 			if ((m->at[m->g->ways[w].to].marks & (INSIDE | LAST)) != 0)
 				m->at[from->at[i]].marks |= FIRST;
 }
@@ -371,9 +383,9 @@ spread_between(struct matching *m, const struct spot_list *from, const struct sp
 }
 
 /*
- * Where the space has a walk that the whole path matches, what lies on such; else it lacks a step somewhere, and what
- * lies on any walk between the gap's ends is meant. Where there is not even such, or an end is not known, what
- * lies behind the one or before the other is the best there is.
+ * Where the space has a walk that the whole path matches, what lies on such; else it lacks a step
+ * somewhere, and what lies on any walk between the gap's ends is meant. Where there is not even
+ * such, or an end is not known, what lies behind the one or before the other is the best there is.
  */
 static bool
 in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t *passing)
@@ -381,7 +393,8 @@ in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t 
 	struct spot_list from, to, all_from, all_to;
 	uint64_t before, behind;
 
-	if (!set_from(m, &from, s) || !set_to(m, &to, s) || !list_new(m, &all_from) || !list_new(m, &all_to))
+	if (!set_from(m, &from, s) || !set_to(m, &to, s) || !list_new(m, &all_from) ||
+	    !list_new(m, &all_to))
 		return false;
 	spread_between(m, &from, &to);
 	if (!m->met && s->from != NONE && s->to != NONE) {
@@ -404,12 +417,13 @@ in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t 
 }
 
 /*
- * From one unit to another. The link has nothing inside; but where its structure is silent or was not recorded, what
- * the one unit did after `from` lies on the way, and what the other did before `to`.
+ * From one unit to another. The link has nothing inside; but where its structure is silent or was
+ * not recorded, what the one unit did after `from` lies on the way, and what the other did before
+ * `to`.
  */
 static bool
-in_two_units(struct matching *m, const struct stay *s, const struct stay *t, bool leaves, bool enters,
-    uint64_t *passing)
+in_two_units(struct matching *m, const struct stay *s, const struct stay *t, bool leaves,
+    bool enters, uint64_t *passing)
 {
 	struct spot_list from, to, none = { 0 };
 
@@ -438,9 +452,12 @@ matching_init(struct matching *m, const struct match_path *p, const struct label
 	uint32_t nlabels = labels_count(m->labels), n = m->g->nspots + 1;
 
 	m->blocked = arena_calloc(m->tmp, nlabels + 1, sizeof *m->blocked);
-	m->at = calloc(n, sizeof *m->at);	/* of the kernel's zeroes only those are touched that are come to */
-	m->queue = arena_alloc(m->tmp, 2 * n * sizeof *m->queue);	/* where a walk begins, and again when it is come to */
-	if (m->blocked == NULL || m->at == NULL || m->queue == NULL || !list_new(m, &m->marked) || !list_new(m, &m->inside))
+	m->at = calloc(
+	    n, sizeof *m->at); /* of the kernel's zeroes only those are touched that are come to */
+	m->queue = arena_alloc(m->tmp,
+	    2 * n * sizeof *m->queue); /* where a walk begins, and again when it is come to */
+	if (m->blocked == NULL || m->at == NULL || m->queue == NULL || !list_new(m, &m->marked) ||
+	    !list_new(m, &m->inside))
 		return false;
 	for (uint32_t i = 0; i < p->ntokens; i++)
 		if (p->tokens[i] < nlabels)
@@ -466,17 +483,21 @@ look(struct matching *m, const struct match_path *p, struct rng *rng, uint64_t *
 		return false;
 	if (stays[p->edge] == stays[p->edge_to])
 		return stay_read(&s, m, p, stays, stays[p->edge], p->edge, p->edge_to) &&
-		    in_one_unit(m, &s, rng, passing);
+		       in_one_unit(m, &s, rng, passing);
 	return stay_read(&s, m, p, stays, stays[p->edge], p->edge, NONE) &&
-	    stay_read(&t, m, p, stays, stays[p->edge_to], NONE, p->edge_to) &&
-	    in_two_units(m, &s, &t, leaves == RECORD_FORK || leaves == RECORD_UNIT_END || leaves == RECORD_REQUEST_END,
-	    enters == RECORD_JOIN || enters == RECORD_UNIT_BEGIN || enters == RECORD_REQUEST_BEGIN, passing);
+	       stay_read(&t, m, p, stays, stays[p->edge_to], NONE, p->edge_to) &&
+	       in_two_units(m, &s, &t,
+		   leaves == RECORD_FORK || leaves == RECORD_UNIT_END ||
+		       leaves == RECORD_REQUEST_END,
+		   enters == RECORD_JOIN || enters == RECORD_UNIT_BEGIN ||
+		       enters == RECORD_REQUEST_BEGIN,
+		   passing);
 }
 
 int
 match_between(struct candidate **ret, struct gap_time *gap, const struct space *s, uint32_t type,
-    const struct match_path *path, const struct label_set *absent, const struct label_set *without, struct rng *rng,
-    struct arena *a, struct err *e)
+    const struct match_path *path, const struct label_set *absent, const struct label_set *without,
+    struct rng *rng, struct arena *a, struct err *e)
 {
 	struct arena tmp = { 0 };
 	struct matching m = { .labels = space_labels(s), .tmp = &tmp };

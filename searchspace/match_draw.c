@@ -52,7 +52,8 @@ draw_way(const struct matching *m, uint32_t spot, struct rng *rng)
 	if (n <= 1)
 		return last;
 	at = rng_unit(rng) * all;
-	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE && at >= 0; w = m->g->ways[w].next_out)
+	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE && at >= 0;
+	     w = m->g->ways[w].next_out)
 		if (leads_on(m, m->g->ways[w].to)) {
 			last = w;
 			at -= weight(m->g->ways[w].count);
@@ -67,7 +68,8 @@ shortest_way(const struct matching *m, uint32_t spot)
 	uint32_t best = GRAPH_NONE, hops = UINT32_MAX;
 
 	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE; w = m->g->ways[w].next_out) {
-		uint32_t to = m->g->ways[w].to, left = (m->at[to].marks & LAST) != 0 ? 0 : m->at[to].hops;
+		uint32_t to = m->g->ways[w].to,
+			 left = (m->at[to].marks & LAST) != 0 ? 0 : m->at[to].hops;
 
 		if (leads_on(m, to) && left < hops) {
 			best = w;
@@ -105,7 +107,8 @@ match_draw(struct matching *m, const struct spot_list *from, struct rng *rng)
 
 /* ---- the others ---- */
 
-/* Of each spot beside the walk: the last (forward) or first of the walk's from which (to which) it can be come to. */
+/* Of each spot beside the walk: the last (forward) or first of the walk's from which (to which) it
+ * can be come to. */
 static void
 spread_from(struct matching *m, const uint32_t *start, uint32_t n, uint32_t number, bool forward)
 {
@@ -120,7 +123,8 @@ spread_from(struct matching *m, const uint32_t *start, uint32_t n, uint32_t numb
 
 			w = forward ? m->g->ways[w].next_out : m->g->ways[w].next_in;
 			x = &m->at[next];
-			if ((x->marks & INSIDE) == 0 || x->walk_at != 0 || (forward ? x->after : x->before) != UINT32_MAX)
+			if ((x->marks & INSIDE) == 0 || x->walk_at != 0 ||
+			    (forward ? x->after : x->before) != UINT32_MAX)
 				continue;
 			*(forward ? &x->after : &x->before) = number;
 			m->queue[n++] = next;
@@ -142,14 +146,17 @@ mean_offset(const struct matching *m, const struct spot_list *l)
 	return n > 0 ? sum / n : 0;
 }
 
-struct post {		/* where something stands, by the walk's time and by the time since the unit's begin */
+struct post { /* where something stands, by the walk's time and by the time since the unit's begin
+	       */
 	double when_ns, offset_ns;
 };
 
 static double
 in_proportion(struct post a, struct post b, double offset_ns)
 {
-	double part = b.offset_ns > a.offset_ns ? (offset_ns - a.offset_ns) / (b.offset_ns - a.offset_ns) : 0;
+	double part = b.offset_ns > a.offset_ns
+	                  ? (offset_ns - a.offset_ns) / (b.offset_ns - a.offset_ns)
+	                  : 0;
 
 	return a.when_ns + (b.when_ns - a.when_ns) * (part < 0 ? 0 : part > 1 ? 1 : part);
 }
@@ -172,7 +179,8 @@ static bool
 place_by_walk(struct matching *m, const struct spot_list *from, const struct spot_list *to)
 {
 	uint32_t end = m->walk.n + 1;
-	struct post begins = { 0, mean_offset(m, from) }, ends = { m->time.mean_ns, mean_offset(m, to) };
+	struct post begins = { 0, mean_offset(m, from) },
+		    ends = { m->time.mean_ns, mean_offset(m, to) };
 
 	for (uint32_t i = 0; i < m->inside.n; i++)
 		m->at[m->inside.at[i]].before = m->at[m->inside.at[i]].after = UINT32_MAX;
@@ -192,16 +200,18 @@ place_by_walk(struct matching *m, const struct spot_list *from, const struct spo
 		}
 		a = post_of(m, m->at[spot].after, begins, ends);
 		b = post_of(m, m->at[spot].before, begins, ends);
-		if (b.when_ns < a.when_ns)	/* on a way back */
+		if (b.when_ns < a.when_ns) /* on a way back */
 			b = a;
 		m->at[spot].when_ns = in_proportion(a, b, place_of(m, spot)->offset_ns);
 	}
 	return true;
 }
 
-/* Without a walk: by the time since the gap's begin, or else since the first of them; what has a place keeps it. */
+/* Without a walk: by the time since the gap's begin, or else since the first of them; what has a
+ * place keeps it. */
 static void
-place_by_offset(struct matching *m, const struct spot_list *from, const struct spot_list *to, uint32_t first)
+place_by_offset(
+    struct matching *m, const struct spot_list *from, const struct spot_list *to, uint32_t first)
 {
 	double begin_ns = mean_offset(m, from), was_ns = m->time.mean_ns;
 
@@ -217,7 +227,8 @@ place_by_offset(struct matching *m, const struct spot_list *from, const struct s
 		if (was_ns + since_ns > m->time.mean_ns)
 			m->time.mean_ns = was_ns + since_ns;
 	}
-	if (to->n > 0 && was_ns + mean_offset(m, to) - begin_ns > m->time.mean_ns && m->inside.n > first)
+	if (to->n > 0 && was_ns + mean_offset(m, to) - begin_ns > m->time.mean_ns &&
+	    m->inside.n > first)
 		m->time.mean_ns = was_ns + mean_offset(m, to) - begin_ns;
 }
 

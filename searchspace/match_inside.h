@@ -6,26 +6,27 @@
 #include "searchspace/graph.h"
 #include "searchspace/match.h"
 
-enum {			/* what a spot is in the gap */
-	AFTER = 1,	/* a walk from the gap's begin comes there */
-	BEFORE = 2,	/* a walk from there comes to the gap's end */
-	INSIDE = 4,	/* may lie in it */
-	FIRST = 8,	/* the gap's begin, and a walk leads from there to its end */
-	LAST = 16	/* the gap's end */
+enum {              /* what a spot is in the gap */
+	AFTER = 1,  /* a walk from the gap's begin comes there */
+	BEFORE = 2, /* a walk from there comes to the gap's end */
+	INSIDE = 4, /* may lie in it */
+	FIRST = 8,  /* the gap's begin, and a walk leads from there to its end */
+	LAST = 16   /* the gap's end */
 };
 
 struct spot_list {
 	uint32_t *at, n;
 };
 
-/* What is known of a spot. All zeroes until it is come to: whoever looks for a narrow gap pays for what lies near it. */
+/* What is known of a spot. All zeroes until it is come to: whoever looks for a narrow gap pays for
+ * what lies near it. */
 struct mark {
-	uint32_t seen, taken;	/* when it was last come to, and put into a list */
-	uint32_t hops;		/* with BEFORE: steps to the gap's end */
-	uint32_t walk_at;	/* where on the walk + 1 */
-	uint32_t after, before;	/* inside: which of the walk's lie next before and behind it */
+	uint32_t seen, taken;   /* when it was last come to, and put into a list */
+	uint32_t hops;          /* with BEFORE: steps to the gap's end */
+	uint32_t walk_at;       /* where on the walk + 1 */
+	uint32_t after, before; /* inside: which of the walk's lie next before and behind it */
 	uint32_t marks;
-	double   when_ns;	/* inside: its place in the gap */
+	double when_ns; /* inside: its place in the gap */
 };
 
 struct matching {
@@ -33,16 +34,16 @@ struct matching {
 	const struct labels *labels;
 	const uint8_t *const *kinds;
 	struct arena *tmp;
-	bool *blocked;			/* of each label: on the path, or absent: it would be a neighbour itself */
-	struct mark *at;		/* [nspots] */
+	bool *blocked;   /* of each label: on the path, or absent: it would be a neighbour itself */
+	struct mark *at; /* [nspots] */
 	uint32_t stamp;
 	uint32_t *queue;
-	struct spot_list marked;	/* those that are AFTER, BEFORE or LAST */
+	struct spot_list marked; /* those that are AFTER, BEFORE or LAST */
 	struct spot_list inside;
-	uint32_t placed;		/* of inside: that many have their place (when_ns) */
-	bool met;			/* a walk leads from the gap's begin to its end */
+	uint32_t placed; /* of inside: that many have their place (when_ns) */
+	bool met;        /* a walk leads from the gap's begin to its end */
 
-	struct spot_list walk;		/* that was drawn: its spots, each where it came first */
+	struct spot_list walk; /* that was drawn: its spots, each where it came first */
 	struct gap_time time;
 };
 
@@ -57,7 +58,7 @@ bool match_draw(struct matching *m, const struct spot_list *from, struct rng *rn
 /* Where in the gap the spots are that the walk does not pass. O(inside + their steps). */
 bool match_place(struct matching *m, const struct spot_list *from, const struct spot_list *to);
 /* Of spots to candidates. How many, or ERR_MEMORY. */
-int  match_collect(struct matching *m, uint64_t passing, const struct label_set *without, struct candidate **ret,
-    struct arena *a, struct err *e);
+int match_collect(struct matching *m, uint64_t passing, const struct label_set *without,
+    struct candidate **ret, struct arena *a, struct err *e);
 
 #endif

@@ -13,19 +13,20 @@
 enum { NONE = UINT32_MAX };
 
 struct found {
-	uint64_t count, traces, end_count;	/* end_count: of the step to the partner; the most frequent wins */
-	double   offset_ns;
-	uint32_t label, partner;	/* partner: index into found, or NONE */
-	uint32_t spot;		/* that it stands at: on the walk the first one, else the most frequent */
-	uint32_t after;		/* how many of the walk's spots lie before it */
-	uint32_t out;		/* its index among the candidates; NONE: it is none */
-	bool     drawn;
+	uint64_t count, traces,
+	    end_count; /* end_count: of the step to the partner; the most frequent wins */
+	double offset_ns;
+	uint32_t label, partner; /* partner: index into found, or NONE */
+	uint32_t spot;  /* that it stands at: on the walk the first one, else the most frequent */
+	uint32_t after; /* how many of the walk's spots lie before it */
+	uint32_t out;   /* its index among the candidates; NONE: it is none */
+	bool drawn;
 };
 
 struct collecting {
 	struct matching *m;
 	struct found *found;
-	uint32_t n, *at;	/* at: of each label, where in found + 1 */
+	uint32_t n, *at; /* at: of each label, where in found + 1 */
 };
 
 static void
@@ -50,13 +51,14 @@ merge(struct collecting *c, uint32_t spot)
 	f = &c->found[c->at[p->label] - 1];
 	f->count += p->count;
 	f->traces += p->traces;
-	if (drawn ? !f->drawn || m->at[spot].walk_at < m->at[f->spot].walk_at :
-	    !f->drawn && (f->spot == NONE || p->count > place_of(m, f->spot)->count))
+	if (drawn ? !f->drawn || m->at[spot].walk_at < m->at[f->spot].walk_at
+		  : !f->drawn && (f->spot == NONE || p->count > place_of(m, f->spot)->count))
 		stand(f, m, spot);
 	if (drawn)
 		f->offset_ns = m->at[f->spot].when_ns;
 	else if (!f->drawn)
-		f->offset_ns += (m->at[spot].when_ns - f->offset_ns) * (double)p->count / (double)(f->count > 0 ? f->count : 1);
+		f->offset_ns += (m->at[spot].when_ns - f->offset_ns) * (double)p->count /
+		                (double)(f->count > 0 ? f->count : 1);
 	f->drawn |= drawn;
 }
 
@@ -85,8 +87,8 @@ pair_up(struct collecting *c, struct found *begin, struct found *end, uint64_t c
 	begin->end_count = end->end_count = count;
 }
 
-/* A span's end follows on something in it, or if it is empty on its begin; and lies in another span than that, unless
- * it called itself. */
+/* A span's end follows on something in it, or if it is empty on its begin; and lies in another span
+ * than that, unless it called itself. */
 static void
 find_partners(struct collecting *c)
 {
@@ -95,7 +97,8 @@ find_partners(struct collecting *c)
 	for (uint32_t i = 0; i < m->inside.n; i++) {
 		const struct place *p = place_of(m, m->inside.at[i]);
 
-		for (uint32_t w = m->g->spots[m->inside.at[i]].out; w != GRAPH_NONE; w = m->g->ways[w].next_out) {
+		for (uint32_t w = m->g->spots[m->inside.at[i]].out; w != GRAPH_NONE;
+		     w = m->g->ways[w].next_out) {
 			const struct way *way = &m->g->ways[w];
 			const struct place *next = place_of(m, way->to);
 			struct found *end;
@@ -125,7 +128,8 @@ by_place(const void *x, const void *y)
 	return a->spot < b->spot ? -1 : 1;
 }
 
-/* Those on the walk are in order; the others are sorted and go in between, each behind what lies before it. */
+/* Those on the walk are in order; the others are sorted and go in between, each behind what lies
+ * before it. */
 static bool
 put_in_order(struct collecting *c, struct found **order)
 {
@@ -153,7 +157,8 @@ put_in_order(struct collecting *c, struct found **order)
 	return true;
 }
 
-/* The innermost span around that is a candidate and comes before; so going outwards comes to an end. */
+/* The innermost span around that is a candidate and comes before; so going outwards comes to an
+ * end. */
 static uint32_t
 around(const struct collecting *c, const struct found *f)
 {
@@ -172,18 +177,24 @@ around(const struct collecting *c, const struct found *f)
 }
 
 static void
-give_out(const struct collecting *c, struct found *const *order, uint32_t n, uint64_t passing, struct candidate *out)
+give_out(const struct collecting *c, struct found *const *order, uint32_t n, uint64_t passing,
+    struct candidate *out)
 {
 	const struct matching *m = c->m;
-	double traces = m->g->traces > 0 ? (double)m->g->traces : 1, through = passing > 0 ? (double)passing : 1;
+	double traces = m->g->traces > 0 ? (double)m->g->traces : 1,
+	       through = passing > 0 ? (double)passing : 1;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct found *f = order[i];
 		struct candidate *o = &out[i];
 		uint64_t everywhere = place_of(m, f->spot)->count;
 
-		*o = (struct candidate){ .label = f->label, .around = around(c, f), .drawn = f->drawn, .count = f->count,
-			.offset_ns = f->offset_ns, .partner = f->partner != NONE ? c->found[f->partner].out : NONE };
+		*o = (struct candidate){ .label = f->label,
+			.around = around(c, f),
+			.drawn = f->drawn,
+			.count = f->count,
+			.offset_ns = f->offset_ns,
+			.partner = f->partner != NONE ? c->found[f->partner].out : NONE };
 		o->share = (double)f->traces < through ? (double)f->traces / through : 1;
 		for (uint32_t s = m->g->spots[f->spot].same; s != f->spot; s = m->g->spots[s].same)
 			everywhere += place_of(m, s)->count;
@@ -192,8 +203,8 @@ give_out(const struct collecting *c, struct found *const *order, uint32_t n, uin
 }
 
 int
-match_collect(struct matching *m, uint64_t passing, const struct label_set *without, struct candidate **ret,
-    struct arena *a, struct err *e)
+match_collect(struct matching *m, uint64_t passing, const struct label_set *without,
+    struct candidate **ret, struct arena *a, struct err *e)
 {
 	struct collecting c = { m };
 	struct found **order = arena_alloc(m->tmp, (m->inside.n + 1) * sizeof *order);
@@ -212,7 +223,8 @@ match_collect(struct matching *m, uint64_t passing, const struct label_set *with
 	if (!put_in_order(&c, order))
 		goto full;
 	for (uint32_t i = 0; i < c.n; i++) {
-		order[i]->out = without != NULL && label_set_has(without, order[i]->label) ? NONE : n;
+		order[i]->out = without != NULL && label_set_has(without, order[i]->label) ? NONE
+		                                                                           : n;
 		if (order[i]->out != NONE)
 			order[n++] = order[i];
 	}

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct wish {		/* one owner's wish for one tracepoint */
+struct wish { /* one owner's wish for one tracepoint */
 	char *tracepoint;
 	uint64_t owner, order;
 };
 
-/* Sorted by tracepoint, then by who came first. Tens of entries: a search tree would only be longer. */
+/* Sorted by tracepoint, then by who came first. Tens of entries: a search tree would only be
+ * longer. */
 struct plan {
 	struct wish *wishes;
 	uint32_t n, cap;
@@ -78,14 +79,15 @@ plan_want(struct plan *p, const char *tracepoint, uint64_t owner, struct err *e)
 	memmove(&p->wishes[at + 1], &p->wishes[at], (p->n - at) * sizeof p->wishes[0]);
 	p->wishes[at] = (struct wish){ copy, owner, p->order++ };
 	p->n++;
-	p->version += at == first;	/* nobody wanted it before */
+	p->version += at == first; /* nobody wanted it before */
 	return 0;
 }
 
 static void
 drop(struct plan *p, uint32_t i)
 {
-	bool alone = !(i > 0 && same(p, i - 1, p->wishes[i].tracepoint)) && !same(p, i + 1, p->wishes[i].tracepoint);
+	bool alone = !(i > 0 && same(p, i - 1, p->wishes[i].tracepoint)) &&
+	             !same(p, i + 1, p->wishes[i].tracepoint);
 
 	free(p->wishes[i].tracepoint);
 	p->n--;

@@ -87,7 +87,8 @@ space_graph_of(struct space *s, uint32_t type)
 /* ---- how much is known ---- */
 
 static void
-add_stats(const struct space *s, const struct graph *g, struct label_set *seen, struct space_stats *ret)
+add_stats(
+    const struct space *s, const struct graph *g, struct label_set *seen, struct space_stats *ret)
 {
 	uint64_t newest = (g->traces + 9) / 10;
 
@@ -99,7 +100,8 @@ add_stats(const struct space *s, const struct graph *g, struct label_set *seen, 
 
 		ret->glimpsed += g->spots[i].first == 0;
 		ret->new_in_last_tenth += g->spots[i].first > g->traces - newest;
-		if (labels_get(s->labels, label)->kind == RECORD_POINT && !label_set_has(seen, label))
+		if (labels_get(s->labels, label)->kind == RECORD_POINT &&
+		    !label_set_has(seen, label))
 			ret->labels += label_set_add(seen, label);
 	}
 }
@@ -160,7 +162,8 @@ space_cover(const struct space *s, uint32_t type, struct space_cover *ret)
 
 	*ret = (struct space_cover){ 0 };
 	for (uint32_t i = 0; i < s->ngraphs; i++)
-		if ((type == LABEL_NONE || s->graphs[i]->type == type) && s->graphs[i]->traces > 0) {
+		if ((type == LABEL_NONE || s->graphs[i]->type == type) &&
+		    s->graphs[i]->traces > 0) {
 			add_cover(s->graphs[i], &ret->unseen, &showed);
 			traces += s->graphs[i]->traces;
 		}
@@ -179,13 +182,14 @@ space_version(const struct space *s)
 }
 
 int
-space_version_set(struct space *s, uint64_t fingerprint, const char *name, int64_t learned_ns, struct err *e)
+space_version_set(
+    struct space *s, uint64_t fingerprint, const char *name, int64_t learned_ns, struct err *e)
 {
 	size_t len = strlen(name);
 
 	if (len >= sizeof s->version.name)
-		return err_set(e, ERR_INPUT, "%.40s...: a version's name has at most %zu bytes", name,
-		    sizeof s->version.name - 1);
+		return err_set(e, ERR_INPUT, "%.40s...: a version's name has at most %zu bytes",
+		    name, sizeof s->version.name - 1);
 	s->version.fingerprint = fingerprint;
 	memset(s->version.name, 0, sizeof s->version.name);
 	memcpy(s->version.name, name, len);
@@ -202,8 +206,10 @@ space_merge(struct space *s, const struct space *from, struct err *e)
 	for (uint32_t i = 0; i < from->ngraphs && rc == 0; i++) {
 		struct graph *into = space_graph_of(s, from->graphs[i]->type);
 
-		rc = into != NULL ? graph_merge(into, from->graphs[i], e) : err_set(e, ERR_MEMORY, "search space: out of "
-		    "memory");
+		rc = into != NULL ? graph_merge(into, from->graphs[i], e)
+		                  : err_set(e, ERR_MEMORY,
+					"search space: out of "
+					"memory");
 		if (rc == 0)
 			s->version.traces += from->graphs[i]->traces;
 	}
@@ -213,7 +219,8 @@ space_merge(struct space *s, const struct space *from, struct err *e)
 }
 
 static void
-ask_for(const struct space *s, uint32_t label, bool (*has)(void *ctx, const char *service, const char *event), void *ctx,
+ask_for(const struct space *s, uint32_t label,
+    bool (*has)(void *ctx, const char *service, const char *event), void *ctx,
     void (*gone)(void *ctx, uint32_t label))
 {
 	const struct label *l = labels_get(s->labels, label);
@@ -228,8 +235,8 @@ ask_for(const struct space *s, uint32_t label, bool (*has)(void *ctx, const char
 }
 
 void
-space_stale(const struct space *s, bool (*has)(void *ctx, const char *service, const char *event), void *ctx,
-    void (*gone)(void *ctx, uint32_t label))
+space_stale(const struct space *s, bool (*has)(void *ctx, const char *service, const char *event),
+    void *ctx, void (*gone)(void *ctx, uint32_t label))
 {
 	struct label_set seen = { 0 };
 

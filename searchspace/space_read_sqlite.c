@@ -13,17 +13,17 @@
 enum { LABELS_MAX = 1 << 20, TYPES_MAX = 4096 };
 
 struct file {
-	const char *path;	/* that words name */
-	struct labels *all;	/* of this process */
+	const char *path;   /* that words name */
+	struct labels *all; /* of this process */
 	sqlite3 *db;
-	sqlite3_stmt *field;	/* names of a label's fields */
+	sqlite3_stmt *field; /* names of a label's fields */
 	int64_t version;
-	uint32_t *labels;	/* of the ids */
+	uint32_t *labels; /* of the ids */
 	uint32_t nlabels, labels_max;
 	struct spot_at {
 		struct graph *graph;
 		uint32_t spot;
-	} *places;		/* of the ids */
+	} * places; /* of the ids */
 	uint32_t nplaces, places_max;
 };
 
@@ -36,7 +36,8 @@ damaged(const struct file *f, const char *what, sqlite3_stmt *q, struct err *e)
 static int
 too_much(const struct file *f, struct err *e)
 {
-	return err_set(e, ERR_MEMORY, "%s: out of memory, or of what one request type may take", f->path);
+	return err_set(
+	    e, ERR_MEMORY, "%s: out of memory, or of what one request type may take", f->path);
 }
 
 /* A number of a row, if it is one of those that may stand there; else -1. */
@@ -66,7 +67,8 @@ read_fields(struct file *f, int64_t id, const char **ret)
 
 	sqlite3_bind_int64(f->field, 1, f->version);
 	sqlite3_bind_int64(f->field, 2, id);
-	while (n < RECORD_VALUES_MAX && sqlite3_step(f->field) == SQLITE_ROW && (ret[n] = field_name(f->field)) != NULL)
+	while (n < RECORD_VALUES_MAX && sqlite3_step(f->field) == SQLITE_ROW &&
+	       (ret[n] = field_name(f->field)) != NULL)
 		n++;
 	sqlite3_reset(f->field);
 	return n;
@@ -79,11 +81,12 @@ read_label(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 	uint32_t n, id;
 
 	(void)s;
-	if (f->nlabels == f->labels_max || sqlite3_column_int64(q, 0) != f->nlabels || text == NULL ||
-	    number(q, 2, RECORD_KINDS) < 0)
+	if (f->nlabels == f->labels_max || sqlite3_column_int64(q, 0) != f->nlabels ||
+	    text == NULL || number(q, 2, RECORD_KINDS) < 0)
 		return damaged(f, "label", q, e);
 	n = read_fields(f, f->nlabels, fields);
-	id = labels_intern(f->all, (enum record_kind)sqlite3_column_int(q, 2), text, strlen(text), fields, n);
+	id = labels_intern(
+	    f->all, (enum record_kind)sqlite3_column_int(q, 2), text, strlen(text), fields, n);
 	while (n > 0)
 		free((char *)fields[--n]);
 	f->labels[f->nlabels++] = id;
@@ -93,10 +96,12 @@ read_label(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 static int
 read_type(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
-	int64_t id = sqlite3_column_int64(q, 0), label = number(q, 1, f->nlabels), traces = number(q, 2, INT64_MAX);
+	int64_t id = sqlite3_column_int64(q, 0), label = number(q, 1, f->nlabels),
+		traces = number(q, 2, INT64_MAX);
 	struct graph *g;
 
-	if (label < 0 || traces < 0 || id < 0 || id >= TYPES_MAX || space_graph(s, (uint32_t)id) != NULL ||
+	if (label < 0 || traces < 0 || id < 0 || id >= TYPES_MAX ||
+	    space_graph(s, (uint32_t)id) != NULL ||
 	    labels_get(space_labels(s), f->labels[label])->kind != RECORD_REQUEST_BEGIN)
 		return damaged(f, "type", q, e);
 	if ((g = space_graph_of(s, f->labels[label])) == NULL)
@@ -113,7 +118,8 @@ read_spot(struct spot *ret, const struct graph *g, sqlite3_stmt *q)
 	int64_t first = number(q, 8, g->traces + 1), last = number(q, 9, g->traces + 1);
 	double offset_ns = sqlite3_column_double(q, 7);
 
-	if (traces < 1 || count < traces || first < 0 || last < first || (first == 0 && last != 0) || !isfinite(offset_ns))
+	if (traces < 1 || count < traces || first < 0 || last < first ||
+	    (first == 0 && last != 0) || !isfinite(offset_ns))
 		return false;
 	if (first > 0 && (traces > last - first + 1 || (traces == 1 && first != last)))
 		return false;
@@ -128,16 +134,19 @@ read_spot(struct spot *ret, const struct graph *g, sqlite3_stmt *q)
 static int
 read_place(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
-	int64_t id = sqlite3_column_int64(q, 0), type = number(q, 1, TYPES_MAX), unit = number(q, 2, f->nlabels);
+	int64_t id = sqlite3_column_int64(q, 0), type = number(q, 1, TYPES_MAX),
+		unit = number(q, 2, f->nlabels);
 	int64_t span = number(q, 3, f->nlabels), label = number(q, 4, f->nlabels);
 	bool none = sqlite3_column_type(q, 3) == SQLITE_NULL;
 	struct graph *g = type < 0 ? NULL : (struct graph *)space_graph(s, (uint32_t)type);
 	uint32_t before, spot;
 
-	if (g == NULL || unit < 0 || label < 0 || (!none && span < 0) || id != f->nplaces || id == f->places_max)
+	if (g == NULL || unit < 0 || label < 0 || (!none && span < 0) || id != f->nplaces ||
+	    id == f->places_max)
 		return damaged(f, "place", q, e);
 	before = g->nspots;
-	spot = graph_spot(g, f->labels[unit], none ? LABEL_NONE : f->labels[span], f->labels[label]);
+	spot = graph_spot(
+	    g, f->labels[unit], none ? LABEL_NONE : f->labels[span], f->labels[label]);
 	if (spot == GRAPH_NONE)
 		return too_much(f, e);
 	if (spot != before || !read_spot(&g->spots[spot], g, q))
@@ -149,13 +158,15 @@ read_place(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 static int
 read_step(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
-	int64_t from = number(q, 1, f->nplaces), to = number(q, 2, f->nplaces), count = number(q, 3, INT64_MAX);
+	int64_t from = number(q, 1, f->nplaces), to = number(q, 2, f->nplaces),
+		count = number(q, 3, INT64_MAX);
 	double mean_ns = sqlite3_column_double(q, 4);
 	struct graph *g;
 	uint32_t before, way;
 
 	(void)s;
-	if (from < 0 || to < 0 || count < 0 || !isfinite(mean_ns) || f->places[from].graph != f->places[to].graph)
+	if (from < 0 || to < 0 || count < 0 || !isfinite(mean_ns) ||
+	    f->places[from].graph != f->places[to].graph)
 		return damaged(f, "step", q, e);
 	g = f->places[from].graph;
 	before = g->nways;
@@ -171,7 +182,8 @@ read_step(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 static int
 read_link(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
-	int64_t place = number(q, 1, f->nplaces), unit = number(q, 2, f->nlabels), count = number(q, 3, INT64_MAX);
+	int64_t place = number(q, 1, f->nplaces), unit = number(q, 2, f->nlabels),
+		count = number(q, 3, INT64_MAX);
 	struct graph *g;
 	uint32_t before, link;
 
@@ -182,7 +194,8 @@ read_link(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 	before = g->nlinks;
 	if ((link = graph_link(g, f->places[place].spot, f->labels[unit])) == GRAPH_NONE)
 		return too_much(f, e);
-	if (link != before || graph_find(g, f->labels[unit], LABEL_NONE, f->labels[unit]) == GRAPH_NONE)
+	if (link != before ||
+	    graph_find(g, f->labels[unit], LABEL_NONE, f->labels[unit]) == GRAPH_NONE)
 		return damaged(f, "concurrency", q, e);
 	g->links[link].count = (uint64_t)count;
 	return 0;
@@ -197,7 +210,8 @@ read_texts(struct key *k, sqlite3_stmt *q)
 	if (sqlite3_column_bytes(q, 7) % 4 != 0 || n > KEY_TEXTS_MAX || (uint64_t)n > k->count)
 		return false;
 	for (int i = 0; i < n; i++, bytes += 4) {
-		uint32_t hash = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+		uint32_t hash = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+		                (uint32_t)bytes[3] << 24;
 
 		if (hash == 0 || !key_text(k, hash) || k->ntexts != (uint32_t)i + 1)
 			return false;
@@ -205,8 +219,8 @@ read_texts(struct key *k, sqlite3_stmt *q)
 	return true;
 }
 
-/* Columns: id, place, field's name, type, count, low, high, texts. The label may have other fields in this process:
- * a key of what it no longer carries is left out. */
+/* Columns: id, place, field's name, type, count, low, high, texts. The label may have other fields
+ * in this process: a key of what it no longer carries is left out. */
 static int
 read_key(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
@@ -245,8 +259,9 @@ read_key(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 /* ---- the whole ---- */
 
 static int
-read_rows(struct file *f, const char *sql, int (*row)(struct file *, sqlite3_stmt *, struct space *, struct err *),
-    struct space *s, struct err *e)
+read_rows(struct file *f, const char *sql,
+    int (*row)(struct file *, sqlite3_stmt *, struct space *, struct err *), struct space *s,
+    struct err *e)
 {
 	sqlite3_stmt *q = NULL;
 	int rc = database_prepare(f->db, f->path, sql, &q, e), step = SQLITE_DONE;
@@ -275,7 +290,8 @@ count_rows(struct file *f, const char *sql, int64_t *ret, struct err *e)
 	return rc;
 }
 
-/* Room for what the file says it has, if that may be. A file may lie: readers look at the room, too. */
+/* Room for what the file says it has, if that may be. A file may lie: readers look at the room,
+ * too. */
 static int
 make_room(struct file *f, struct err *e)
 {
@@ -286,13 +302,16 @@ make_room(struct file *f, struct err *e)
 	    (rc = count_rows(f, "SELECT count(*) FROM place WHERE version = ?", &places, e)) < 0)
 		return rc;
 	if (labels > LABELS_MAX || places > (int64_t)GRAPH_PLACES_MAX * 16)
-		return err_set(e, ERR_STORE, "%s: %lld labels and %lld places are more than any application has", f->path,
+		return err_set(e, ERR_STORE,
+		    "%s: %lld labels and %lld places are more than any application has", f->path,
 		    (long long)labels, (long long)places);
 	f->labels_max = (uint32_t)labels;
 	f->places_max = (uint32_t)places;
 	f->labels = calloc((size_t)labels + 1, sizeof *f->labels);
 	f->places = calloc((size_t)places + 1, sizeof *f->places);
-	return f->labels != NULL && f->places != NULL ? 0 : err_set(e, ERR_MEMORY, "%s: out of memory", f->path);
+	return f->labels != NULL && f->places != NULL
+	           ? 0
+	           : err_set(e, ERR_MEMORY, "%s: out of memory", f->path);
 }
 
 /* Rows that are each as they may be can contradict each other all the same. */
@@ -322,19 +341,28 @@ read_version(struct file *f, struct space *s, struct err *e)
 	int rc;
 
 	if ((rc = make_room(f, e)) < 0 ||
-	    (rc = database_prepare(f->db, f->path, "SELECT name FROM field WHERE version = ? AND label = ? ORDER BY number",
-	    &f->field, e)) < 0 ||
-	    (rc = read_rows(f, "SELECT id, text, kind FROM label WHERE version = ? ORDER BY id", read_label, s, e)) < 0 ||
-	    (rc = read_rows(f, "SELECT id, label, traces FROM type WHERE version = ? ORDER BY id", read_type, s, e)) < 0 ||
-	    (rc = read_rows(f, "SELECT id, type, unit, span, label, traces, count, offset_ns, first, last FROM place"
-	    " WHERE version = ? ORDER BY id", read_place, s, e)) < 0 ||
-	    (rc = read_rows(f, "SELECT id, from_place, to_place, count, mean_ns FROM step WHERE version = ? ORDER BY id",
-	    read_step, s, e)) < 0 ||
-	    (rc = read_rows(f, "SELECT id, place, unit, count FROM concurrency WHERE version = ? ORDER BY id", read_link, s,
-	    e)) < 0 ||
-	    (rc = read_rows(f, "SELECT k.id, k.place, (SELECT name FROM field WHERE version = p.version AND label = p.label"
-	    " AND number = k.field), k.type, k.count, k.low, k.high, k.texts FROM place_key k JOIN place p"
-	    " ON p.version = k.version AND p.id = k.place WHERE k.version = ? ORDER BY k.id", read_key, s, e)) < 0)
+	    (rc = database_prepare(f->db, f->path,
+		 "SELECT name FROM field WHERE version = ? AND label = ? ORDER BY number",
+		 &f->field, e)) < 0 ||
+	    (rc = read_rows(f, "SELECT id, text, kind FROM label WHERE version = ? ORDER BY id",
+		 read_label, s, e)) < 0 ||
+	    (rc = read_rows(f, "SELECT id, label, traces FROM type WHERE version = ? ORDER BY id",
+		 read_type, s, e)) < 0 ||
+	    (rc = read_rows(f,
+		 "SELECT id, type, unit, span, label, traces, count, offset_ns, first, last FROM place"
+		 " WHERE version = ? ORDER BY id",
+		 read_place, s, e)) < 0 ||
+	    (rc = read_rows(f,
+		 "SELECT id, from_place, to_place, count, mean_ns FROM step WHERE version = ? ORDER BY id",
+		 read_step, s, e)) < 0 ||
+	    (rc = read_rows(f,
+		 "SELECT id, place, unit, count FROM concurrency WHERE version = ? ORDER BY id",
+		 read_link, s, e)) < 0 ||
+	    (rc = read_rows(f,
+		 "SELECT k.id, k.place, (SELECT name FROM field WHERE version = p.version AND label = p.label"
+		 " AND number = k.field), k.type, k.count, k.low, k.high, k.texts FROM place_key k JOIN place p"
+		 " ON p.version = k.version AND p.id = k.place WHERE k.version = ? ORDER BY k.id",
+		 read_key, s, e)) < 0)
 		return rc;
 	return check_graphs(f, s, e);
 }
@@ -342,7 +370,8 @@ read_version(struct file *f, struct space *s, struct err *e)
 /* ---- which version ---- */
 
 static int
-no_version(const struct file *f, const struct space_version *has, uint32_t n, const char *name, struct err *e)
+no_version(const struct file *f, const struct space_version *has, uint32_t n, const char *name,
+    struct err *e)
 {
 	char words[256] = "";
 	size_t len = 0;
@@ -350,13 +379,14 @@ no_version(const struct file *f, const struct space_version *has, uint32_t n, co
 	for (uint32_t i = 0; i < n && len + sizeof has->name + 8 < sizeof words; i++)
 		len += (size_t)snprintf(words + len, sizeof words - len, "%s%s", i > 0 ? ", " : "",
 		    has[i].name[0] != '\0' ? has[i].name : "(unnamed)");
-	return err_set(e, ERR_MISSING, "%s: has no version '%s' of the application; it has: %s", f->path, name,
-	    n > 0 ? words : "none");
+	return err_set(e, ERR_MISSING, "%s: has no version '%s' of the application; it has: %s",
+	    f->path, name, n > 0 ? words : "none");
 }
 
 /* *found: of the file's versions; false: it has none at all, and none was asked for. */
 static int
-find_version(struct file *f, const char *name, struct space_version *ret, bool *found, struct err *e)
+find_version(
+    struct file *f, const char *name, struct space_version *ret, bool *found, struct err *e)
 {
 	struct space_version *versions = NULL;
 	int64_t *ids = NULL;
@@ -387,8 +417,10 @@ read_file(struct file *f, struct space *s, const char *name, struct err *e)
 		return rc;
 	if (schema == 0)
 		return err_set(e, ERR_STORE, "%s: is empty; move it away and learn again", f->path);
-	if ((rc = database_check(f->db, f->path, e)) < 0 || (rc = database_exec(f->db, f->path, "BEGIN", e)) < 0 ||
-	    (rc = find_version(f, name, &v, &found, e)) < 0 || !found || (rc = read_version(f, s, e)) < 0)
+	if ((rc = database_check(f->db, f->path, e)) < 0 ||
+	    (rc = database_exec(f->db, f->path, "BEGIN", e)) < 0 ||
+	    (rc = find_version(f, name, &v, &found, e)) < 0 || !found ||
+	    (rc = read_version(f, s, e)) < 0)
 		return rc;
 	if ((rc = space_version_set(s, v.fingerprint, v.name, v.learned_ns, e)) == 0)
 		s->version.traces = v.traces;
@@ -425,7 +457,8 @@ take(struct space *s, struct space *fresh, struct err *e)
 
 /* All is read and checked before anything is added. */
 int
-space_load(struct space *s, struct labels *labels, const char *path, const char *version, struct err *e)
+space_load(
+    struct space *s, struct labels *labels, const char *path, const char *version, struct err *e)
 {
 	struct file f = { .path = path, .all = labels };
 	struct space *fresh;

@@ -19,22 +19,24 @@ enum { CELL_MAX_BYTES = 1 << 16 };
  * there is never changed; saving writes a new one, in the newest schema.
  */
 static const char *const step_from[SPACE_SCHEMA] = {
-	[1] = "CREATE TEMP VIEW version AS SELECT 0 AS id, '' AS name, 0 AS fingerprint, 0 AS learned_ns;"
-	      "CREATE TEMP VIEW label AS SELECT 0 AS version, id, text, kind FROM main.label;"
-	      "CREATE TEMP VIEW field AS SELECT 0 AS version, label, number, name FROM main.field;"
-	      "CREATE TEMP VIEW type AS SELECT 0 AS version, id, label, traces FROM main.type;"
-	      "CREATE TEMP VIEW place AS SELECT 0 AS version, id, type, unit, span, label, traces, count, offset_ns, first,"
-	      " last FROM main.place;"
-	      "CREATE TEMP VIEW step AS SELECT 0 AS version, id, from_place, to_place, count, mean_ns FROM main.step;"
-	      "CREATE TEMP VIEW concurrency AS SELECT 0 AS version, 0 AS id, 0 AS place, 0 AS unit, 0 AS count WHERE 0;"
-	      "CREATE TEMP VIEW place_key AS SELECT 0 AS version, 0 AS id, 0 AS place, 0 AS field, 0 AS type, 0 AS count,"
-	      " 0.0 AS low, 0.0 AS high, x'' AS texts WHERE 0;",
+	[1] =
+	    "CREATE TEMP VIEW version AS SELECT 0 AS id, '' AS name, 0 AS fingerprint, 0 AS learned_ns;"
+	    "CREATE TEMP VIEW label AS SELECT 0 AS version, id, text, kind FROM main.label;"
+	    "CREATE TEMP VIEW field AS SELECT 0 AS version, label, number, name FROM main.field;"
+	    "CREATE TEMP VIEW type AS SELECT 0 AS version, id, label, traces FROM main.type;"
+	    "CREATE TEMP VIEW place AS SELECT 0 AS version, id, type, unit, span, label, traces, count, offset_ns, first,"
+	    " last FROM main.place;"
+	    "CREATE TEMP VIEW step AS SELECT 0 AS version, id, from_place, to_place, count, mean_ns FROM main.step;"
+	    "CREATE TEMP VIEW concurrency AS SELECT 0 AS version, 0 AS id, 0 AS place, 0 AS unit, 0 AS count WHERE 0;"
+	    "CREATE TEMP VIEW place_key AS SELECT 0 AS version, 0 AS id, 0 AS place, 0 AS field, 0 AS type, 0 AS count,"
+	    " 0.0 AS low, 0.0 AS high, x'' AS texts WHERE 0;",
 };
 
 int
 space_damaged(struct err *e, const char *path, const char *what, long long id)
 {
-	return err_set(e, ERR_STORE, "%s: is damaged (%s %lld); put a copy in its place, or move it away and learn again",
+	return err_set(e, ERR_STORE,
+	    "%s: is damaged (%s %lld); put a copy in its place, or move it away and learn again",
 	    path, what, id);
 }
 
@@ -45,7 +47,8 @@ space_open(sqlite3 **db, const char *path, int *schema, struct err *e)
 	int rc;
 
 	*db = NULL;
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))	/* a pipe would keep us until somebody writes into it */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) &&
+	    !S_ISDIR(st.st_mode)) /* a pipe would keep us until somebody writes into it */
 		return err_set(e, ERR_STORE, "%s: is no file", path);
 	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
 		return database_err(e, *db, path);
@@ -63,7 +66,8 @@ read_version(struct space_version *ret, sqlite3_stmt *q)
 	const char *name = (const char *)sqlite3_column_text(q, 1);
 
 	*ret = (struct space_version){
-		.fingerprint = (uint64_t)sqlite3_column_int64(q, 2), .learned_ns = sqlite3_column_int64(q, 3),
+		.fingerprint = (uint64_t)sqlite3_column_int64(q, 2),
+		.learned_ns = sqlite3_column_int64(q, 3),
 		.traces = (uint64_t)sqlite3_column_int64(q, 4),
 	};
 	if (name == NULL || (size_t)sqlite3_column_bytes(q, 1) >= sizeof ret->name ||
@@ -74,11 +78,14 @@ read_version(struct space_version *ret, sqlite3_stmt *q)
 }
 
 int
-space_list(struct space_version **ret, int64_t **ids, uint32_t *n, sqlite3 *db, const char *path, struct err *e)
+space_list(struct space_version **ret, int64_t **ids, uint32_t *n, sqlite3 *db, const char *path,
+    struct err *e)
 {
 	sqlite3_stmt *q = NULL;
-	int rc = database_prepare(db, path, "SELECT id, name, fingerprint, learned_ns, (SELECT CAST(total(traces) AS"
-	    " INTEGER) FROM type WHERE type.version = version.id) FROM version ORDER BY learned_ns DESC, id DESC", &q, e);
+	int rc = database_prepare(db, path,
+	    "SELECT id, name, fingerprint, learned_ns, (SELECT CAST(total(traces) AS"
+	    " INTEGER) FROM type WHERE type.version = version.id) FROM version ORDER BY learned_ns DESC, id DESC",
+	    &q, e);
 	int step = SQLITE_DONE;
 
 	*n = 0;

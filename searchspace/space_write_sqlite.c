@@ -36,11 +36,11 @@ enum table {
 };
 
 struct file {
-	const char *path;	/* that words name */
+	const char *path; /* that words name */
 	sqlite3 *db;
 	sqlite3_stmt *insert[TABLES];
 	int64_t version;
-	uint32_t *ids;		/* of each label, or LABEL_NONE: not written yet */
+	uint32_t *ids; /* of each label, or LABEL_NONE: not written yet */
 	uint32_t nids, nplaces, nsteps, nlinks, nkeys;
 };
 
@@ -66,8 +66,9 @@ row(struct file *f, enum table table, int n, const int64_t *values)
 	return f->insert[table];
 }
 
-#define ROW(f, table, ...) \
-	row(f, table, (int)(sizeof (int64_t[]){ __VA_ARGS__ } / sizeof(int64_t)), (int64_t[]){ __VA_ARGS__ })
+#define ROW(f, table, ...)                                                       \
+	row(f, table, (int)(sizeof(int64_t[]){ __VA_ARGS__ } / sizeof(int64_t)), \
+	    (int64_t[]){ __VA_ARGS__ })
 
 /* The label's number in the file: from 0, in the order they are first needed. */
 static int
@@ -79,28 +80,33 @@ write_label(struct file *f, const struct labels *labels, uint32_t label, struct 
 	if (f->ids[label] != LABEL_NONE)
 		return 0;
 	f->ids[label] = f->nids++;
-	sqlite3_bind_text(ROW(f, TABLE_label, f->version, f->ids[label]), 3, l->text, -1, SQLITE_STATIC);
+	sqlite3_bind_text(
+	    ROW(f, TABLE_label, f->version, f->ids[label]), 3, l->text, -1, SQLITE_STATIC);
 	sqlite3_bind_int(f->insert[TABLE_label], 4, l->kind);
 	rc = put(f, TABLE_label, e);
 	for (uint32_t i = 0; i < l->nfields && rc == 0; i++) {
-		sqlite3_bind_text(ROW(f, TABLE_field, f->version, f->ids[label], i), 4, l->fields[i], -1, SQLITE_STATIC);
+		sqlite3_bind_text(ROW(f, TABLE_field, f->version, f->ids[label], i), 4,
+		    l->fields[i], -1, SQLITE_STATIC);
 		rc = put(f, TABLE_field, e);
 	}
 	return rc;
 }
 
 static int
-write_place(struct file *f, const struct labels *labels, uint32_t type, uint32_t id, const struct spot *s, struct err *e)
+write_place(struct file *f, const struct labels *labels, uint32_t type, uint32_t id,
+    const struct spot *s, struct err *e)
 {
 	const struct place *p = &s->place;
 	sqlite3_stmt *q = f->insert[TABLE_place];
 	int rc;
 
-	if ((rc = write_label(f, labels, p->unit, e)) < 0 || (rc = write_label(f, labels, p->label, e)) < 0 ||
+	if ((rc = write_label(f, labels, p->unit, e)) < 0 ||
+	    (rc = write_label(f, labels, p->label, e)) < 0 ||
 	    (p->span != LABEL_NONE && (rc = write_label(f, labels, p->span, e)) < 0))
 		return rc;
-	ROW(f, TABLE_place, f->version, id, type, f->ids[p->unit], p->span != LABEL_NONE ? f->ids[p->span] : 0,
-	    f->ids[p->label], (int64_t)p->traces, (int64_t)p->count);
+	ROW(f, TABLE_place, f->version, id, type, f->ids[p->unit],
+	    p->span != LABEL_NONE ? f->ids[p->span] : 0, f->ids[p->label], (int64_t)p->traces,
+	    (int64_t)p->count);
 	if (p->span == LABEL_NONE)
 		sqlite3_bind_null(q, 5);
 	sqlite3_bind_double(q, 9, p->offset_ns);
@@ -112,8 +118,8 @@ write_place(struct file *f, const struct labels *labels, uint32_t type, uint32_t
 static int
 write_key(struct file *f, const struct key *k, struct err *e)
 {
-	sqlite3_stmt *q = ROW(f, TABLE_place_key, f->version, f->nkeys++, f->nplaces + k->spot, k->field, k->type,
-	    (int64_t)k->count);
+	sqlite3_stmt *q = ROW(f, TABLE_place_key, f->version, f->nkeys++, f->nplaces + k->spot,
+	    k->field, k->type, (int64_t)k->count);
 	uint8_t texts[KEY_TEXTS_MAX * 4];
 	int n = 0;
 
@@ -135,14 +141,17 @@ write_around(struct file *f, const struct labels *labels, const struct graph *g,
 	int rc = 0;
 
 	for (uint32_t i = 0; i < g->nways && rc == 0; i++) {
-		sqlite3_bind_double(ROW(f, TABLE_step, f->version, f->nsteps++, f->nplaces + g->ways[i].from,
-		    f->nplaces + g->ways[i].to, (int64_t)g->ways[i].count), 6, g->ways[i].mean_ns);
+		sqlite3_bind_double(
+		    ROW(f, TABLE_step, f->version, f->nsteps++, f->nplaces + g->ways[i].from,
+			f->nplaces + g->ways[i].to, (int64_t)g->ways[i].count),
+		    6, g->ways[i].mean_ns);
 		rc = put(f, TABLE_step, e);
 	}
 	for (uint32_t i = 0; i < g->nlinks && rc == 0; i++)
 		if ((rc = write_label(f, labels, g->links[i].unit, e)) == 0) {
-			ROW(f, TABLE_concurrency, f->version, f->nlinks++, f->nplaces + g->links[i].spot,
-			    f->ids[g->links[i].unit], (int64_t)g->links[i].count);
+			ROW(f, TABLE_concurrency, f->version, f->nlinks++,
+			    f->nplaces + g->links[i].spot, f->ids[g->links[i].unit],
+			    (int64_t)g->links[i].count);
 			rc = put(f, TABLE_concurrency, e);
 		}
 	for (uint32_t i = 0; i < g->nkeys && rc == 0; i++)
@@ -151,7 +160,8 @@ write_around(struct file *f, const struct labels *labels, const struct graph *g,
 }
 
 static int
-write_graph(struct file *f, const struct labels *labels, uint32_t id, const struct graph *g, struct err *e)
+write_graph(
+    struct file *f, const struct labels *labels, uint32_t id, const struct graph *g, struct err *e)
 {
 	int rc = write_label(f, labels, g->type, e);
 
@@ -175,7 +185,7 @@ write_version(struct file *f, const struct space *s, struct err *e)
 	int rc;
 
 	if (v->name[0] == '\0' && space_graph(s, 0) == NULL)
-		return 0;	/* no version of anything */
+		return 0; /* no version of anything */
 	sqlite3_bind_text(ROW(f, TABLE_version, f->version), 2, v->name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(f->insert[TABLE_version], 3, (int64_t)v->fingerprint);
 	sqlite3_bind_int64(f->insert[TABLE_version], 4, v->learned_ns);
@@ -229,7 +239,8 @@ number_version(struct file *f, sqlite3 *old, const char *name, struct err *e)
 			f->version = ids[i] + 1;
 	}
 	if (rc == 0 && !found && n + 2 >= SPACE_VERSIONS_MAX)
-		rc = err_set(e, ERR_FULL, "%s: has %u versions of the application; save to another file", f->path, n);
+		rc = err_set(e, ERR_FULL,
+		    "%s: has %u versions of the application; save to another file", f->path, n);
 	free(versions);
 	free(ids);
 	return rc;
@@ -244,7 +255,8 @@ copy_others(struct file *f, const char *name, struct err *e)
 	int version, rc;
 
 	if (stat(f->path, &st) < 0)
-		return errno == ENOENT ? 0 : err_set(e, ERR_STORE, "%s: %s", f->path, strerror(errno));
+		return errno == ENOENT ? 0
+		                       : err_set(e, ERR_STORE, "%s: %s", f->path, strerror(errno));
 	rc = space_open(&old, f->path, &version, e);
 	if (rc == 0 && version > 0) {
 		if ((rc = database_check(old, f->path, e)) == 0)
@@ -281,9 +293,11 @@ begin_writing(struct file *f, const char *temporary, struct err *e)
 {
 	int rc;
 
-	if (sqlite3_open_v2(temporary, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(temporary, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+	    SQLITE_OK)
 		return database_err(e, f->db, f->path);
-	if ((rc = database_exec(f->db, f->path, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN", e)) == 0)
+	if ((rc = database_exec(f->db, f->path,
+		 "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN", e)) == 0)
 		rc = database_exec(f->db, f->path, schema, e);
 	for (int i = 0; i < TABLES && rc == 0; i++)
 		rc = prepare_insert(f, (enum table)i, e);
@@ -298,12 +312,14 @@ write_whole(const struct space *s, const char *path, const char *temporary, stru
 	char stamp[96];
 	int rc;
 
-	snprintf(stamp, sizeof stamp, "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", DATABASE_SPACE,
+	snprintf(stamp, sizeof stamp,
+	    "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", DATABASE_SPACE,
 	    SPACE_SCHEMA);
 	if (f.ids == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
-	memset(f.ids, 0xff, bytes);	/* LABEL_NONE */
-	if ((rc = begin_writing(&f, temporary, e)) == 0 && (rc = copy_others(&f, space_version(s)->name, e)) == 0 &&
+	memset(f.ids, 0xff, bytes); /* LABEL_NONE */
+	if ((rc = begin_writing(&f, temporary, e)) == 0 &&
+	    (rc = copy_others(&f, space_version(s)->name, e)) == 0 &&
 	    (rc = write_version(&f, s, e)) == 0)
 		rc = database_exec(f.db, path, stamp, e);
 	for (int i = 0; i < TABLES; i++)
@@ -318,7 +334,8 @@ system_err(struct err *e, const char *path)
 {
 	if (errno == ENOSPC || errno == EDQUOT)
 		return err_set(e, ERR_FULL, "%s: no space left on its disk; free some", path);
-	return err_set(e, ERR_STORE, "%s: %s; may it and its folder be read and written?", path, strerror(errno));
+	return err_set(e, ERR_STORE, "%s: %s; may it and its folder be read and written?", path,
+	    strerror(errno));
 }
 
 static int
@@ -337,7 +354,8 @@ static int
 sync_folder(const char *path, struct err *e)
 {
 	char *copy = strdup(path);
-	int rc = copy != NULL ? sync_path(dirname(copy), path, e) : err_set(e, ERR_MEMORY, "%s: out of memory", path);
+	int rc = copy != NULL ? sync_path(dirname(copy), path, e)
+	                      : err_set(e, ERR_MEMORY, "%s: out of memory", path);
 
 	free(copy);
 	return rc;
@@ -356,10 +374,12 @@ lock_temporary(int *fd, const char *path, const char *temporary, struct err *e)
 		if ((*fd = open(temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0666)) < 0)
 			return system_err(e, path);
 		if (flock(*fd, LOCK_EX | LOCK_NB) < 0)
-			return err_set(e, ERR_BUSY, "%s: another program is saving it; try again", path);
-		if (fstat(*fd, &mine) == 0 && stat(temporary, &there) == 0 && mine.st_dev == there.st_dev &&
-		    mine.st_ino == there.st_ino)
-			return ftruncate(*fd, 0) == 0 ? 0 : system_err(e, path);	/* what a crash left */
+			return err_set(
+			    e, ERR_BUSY, "%s: another program is saving it; try again", path);
+		if (fstat(*fd, &mine) == 0 && stat(temporary, &there) == 0 &&
+		    mine.st_dev == there.st_dev && mine.st_ino == there.st_ino)
+			return ftruncate(*fd, 0) == 0 ? 0
+			                              : system_err(e, path); /* what a crash left */
 		close(*fd);
 	}
 }
@@ -383,7 +403,8 @@ space_save(const struct space *s, const char *path, struct err *e)
 	if (asprintf(&temporary, "%s.new", path) < 0)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
 	if ((rc = lock_temporary(&fd, path, temporary, e)) == 0 &&
-	    ((rc = write_whole(s, path, temporary, e)) < 0 || (rc = replace(path, temporary, e)) < 0))
+	    ((rc = write_whole(s, path, temporary, e)) < 0 ||
+		(rc = replace(path, temporary, e)) < 0))
 		unlink(temporary);
 	if (fd >= 0)
 		close(fd);

@@ -9,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { END = 1, EXIT = 2, LEAVE = 4, ACQ = 8, ENDS = 4 };	/* kinds of ends, as a set; how many kinds */
+enum {
+	END = 1,
+	EXIT = 2,
+	LEAVE = 4,
+	ACQ = 8,
+	ENDS = 4
+}; /* kinds of ends, as a set; how many kinds */
 
 static const struct {
 	const char *ending;
@@ -61,7 +67,7 @@ spans_pair(const struct label *begin, const struct label *end)
 		return false;
 	base = name_split(end, &none, &closes);
 	return closes != 0 && name_split(begin, &opens, &none) == base && (opens & closes) != 0 &&
-	    memcmp(begin->text, end->text, base) == 0;
+	       memcmp(begin->text, end->text, base) == 0;
 }
 
 static bool
@@ -126,7 +132,8 @@ any_waits(const struct spans *s, const struct span_role *r)
 	return s->open[r->base * ENDS + (uint32_t)__builtin_ctz(r->closes)] > 0;
 }
 
-/* partner[i]: the event at the other end of the span, or TRACE_NONE. What is popped on the way has lost its end. */
+/* partner[i]: the event at the other end of the span, or TRACE_NONE. What is popped on the way has
+ * lost its end. */
 static void
 match(struct spans *s, const struct event *events, uint32_t n, uint32_t *partner, uint32_t *stack)
 {

@@ -17,8 +17,8 @@
 #include "searchspace/strategy.h"
 
 struct window {
-	uint32_t low, high, middle;	/* low <= high < n */
-	double begin_ns, end_ns;	/* of the two parts around the cut */
+	uint32_t low, high, middle; /* low <= high < n */
+	double begin_ns, end_ns;    /* of the two parts around the cut */
 };
 
 static struct window
@@ -35,7 +35,7 @@ window_of(uint32_t n, uint32_t picks, uint32_t i, uint32_t next, double all_ns)
 
 	if (w.low < next)
 		w.low = next;
-	if (w.high > n - (picks - i))	/* room for the cuts behind it */
+	if (w.high > n - (picks - i)) /* room for the cuts behind it */
 		w.high = n - (picks - i);
 	if (w.high < w.low)
 		w.high = w.low;
@@ -45,7 +45,9 @@ window_of(uint32_t n, uint32_t picks, uint32_t i, uint32_t next, double all_ns)
 static double
 left_by(const struct candidate *c, const struct window *w)
 {
-	double f = w->end_ns > w->begin_ns ? (c->offset_ns - w->begin_ns) / (w->end_ns - w->begin_ns) : 0.5;
+	double f = w->end_ns > w->begin_ns
+	               ? (c->offset_ns - w->begin_ns) / (w->end_ns - w->begin_ns)
+	               : 0.5;
 
 	f = f < 0 ? 0 : f > 1 ? 1 : f;
 	return c->share * (f * f + (1 - f) * (1 - f)) + (1 - c->share);
@@ -76,8 +78,8 @@ best_in(const struct candidate *candidates, const struct window *w)
 }
 
 uint32_t
-strategy_bisect(const struct candidate *candidates, uint32_t n, const struct gap_time *gap, uint32_t k, struct rng *rng,
-    uint32_t *picked)
+strategy_bisect(const struct candidate *candidates, uint32_t n, const struct gap_time *gap,
+    uint32_t k, struct rng *rng, uint32_t *picked)
 {
 	uint32_t picks = k < n ? k : n, next = 0;
 

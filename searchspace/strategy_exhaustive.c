@@ -3,8 +3,8 @@
 #include "searchspace/strategy.h"
 
 uint32_t
-strategy_exhaustive(const struct candidate *candidates, uint32_t n, const struct gap_time *gap, uint32_t k,
-    struct rng *rng, uint32_t *picked)
+strategy_exhaustive(const struct candidate *candidates, uint32_t n, const struct gap_time *gap,
+    uint32_t k, struct rng *rng, uint32_t *picked)
 {
 	(void)candidates;
 	(void)gap;

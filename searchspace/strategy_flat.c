@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Binary search, or (k + 1)-ary: cuts the candidates into k + 1 parts whose sizes differ by one at most. */
+/* Binary search, or (k + 1)-ary: cuts the candidates into k + 1 parts whose sizes differ by one at
+ * most. */
 #include "searchspace/strategy.h"
 
 uint32_t
-strategy_flat(const struct candidate *candidates, uint32_t n, const struct gap_time *gap, uint32_t k, struct rng *rng,
-    uint32_t *picked)
+strategy_flat(const struct candidate *candidates, uint32_t n, const struct gap_time *gap,
+    uint32_t k, struct rng *rng, uint32_t *picked)
 {
 	uint32_t picks = k < n ? k : n;
 

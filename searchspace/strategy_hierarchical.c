@@ -39,11 +39,11 @@ is_picked(const uint32_t *picked, uint32_t n, uint32_t i)
 	return false;
 }
 
-/* The outermost span in candidates[begin..end) that is nearest to the place and not picked, or UINT32_MAX; at equal
- * distance one that more traces pass. */
+/* The outermost span in candidates[begin..end) that is nearest to the place and not picked, or
+ * UINT32_MAX; at equal distance one that more traces pass. */
 static uint32_t
-nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32_t place, const uint32_t *picked,
-    uint32_t npicked)
+nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32_t place,
+    const uint32_t *picked, uint32_t npicked)
 {
 	uint32_t best = UINT32_MAX, least = UINT32_MAX, last;
 
@@ -64,8 +64,8 @@ nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32
 
 /* The span to cut at for that place: goes into larger ones, as long as there are spans in them. */
 static uint32_t
-span_at(const struct candidate *candidates, uint32_t n, uint32_t part, uint32_t place, const uint32_t *picked,
-    uint32_t npicked)
+span_at(const struct candidate *candidates, uint32_t n, uint32_t part, uint32_t place,
+    const uint32_t *picked, uint32_t npicked)
 {
 	uint32_t begin = 0, end = n, best = UINT32_MAX, next;
 
@@ -88,8 +88,8 @@ insert(uint32_t *picked, uint32_t n, uint32_t i)
 }
 
 uint32_t
-strategy_hierarchical(const struct candidate *candidates, uint32_t n, const struct gap_time *gap, uint32_t k,
-    struct rng *rng, uint32_t *picked)
+strategy_hierarchical(const struct candidate *candidates, uint32_t n, const struct gap_time *gap,
+    uint32_t k, struct rng *rng, uint32_t *picked)
 {
 	uint32_t count = 0, cuts = k < n ? k : n;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What luck does: k of n, all choices alike, in one pass that needs no sorting (Knuth, TAOCP 2, 3.4.2, algorithm S). */
+/* What luck does: k of n, all choices alike, in one pass that needs no sorting (Knuth, TAOCP
+ * 2, 3.4.2, algorithm S). */
 #include "searchspace/strategy.h"
 
 uint32_t
-strategy_random(const struct candidate *candidates, uint32_t n, const struct gap_time *gap, uint32_t k, struct rng *rng,
-    uint32_t *picked)
+strategy_random(const struct candidate *candidates, uint32_t n, const struct gap_time *gap,
+    uint32_t k, struct rng *rng, uint32_t *picked)
 {
 	uint32_t left = k < n ? k : n, got = 0;
 

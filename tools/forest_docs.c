@@ -71,19 +71,23 @@ print_picture(void)
 			printf("    %s --> [*]\n", states[i].name);
 	printf("```\n\n| From | To | When |\n|---|---|---|\n");
 	for (size_t i = 0; i < COUNT(ways); i++)
-		printf("| %s | %s | %s |\n", hypothesis_word(ways[i].from), hypothesis_word(ways[i].to), ways[i].when);
+		printf("| %s | %s | %s |\n", hypothesis_word(ways[i].from),
+		    hypothesis_word(ways[i].to), ways[i].when);
 }
 
 static void
 print_words(void)
 {
-	printf("\n### Its states\n\n| Number | Word | Settled | What it says |\n|---|---|---|---|\n");
+	printf(
+	    "\n### Its states\n\n| Number | Word | Settled | What it says |\n|---|---|---|---|\n");
 	for (size_t i = 0; i < COUNT(states); i++)
-		printf("| %d | %s | %s | %s |\n", states[i].number, hypothesis_word(states[i].number),
+		printf("| %d | %s | %s | %s |\n", states[i].number,
+		    hypothesis_word(states[i].number),
 		    hypothesis_settled(states[i].number) ? "yes" : "no", states[i].help);
 	printf("\n### Verdicts\n\n| Number | Word | What it says |\n|---|---|---|\n");
 	for (size_t i = 0; i < COUNT(kinds); i++)
-		printf("| %d | %s | %s |\n", kinds[i].number, verdict_word(kinds[i].number), kinds[i].help);
+		printf("| %d | %s | %s |\n", kinds[i].number, verdict_word(kinds[i].number),
+		    kinds[i].help);
 	printf("\n### States of a run\n\n| Number | Word |\n|---|---|\n");
 	for (int i = 0; i < RUN_STATES; i++)
 		printf("| %d | %s |\n", i, run_word((enum run_state)i));
@@ -108,8 +112,10 @@ ask(sqlite3 *db, const char *sql, const char *table)
 static void
 print_table(sqlite3 *db, const char *table)
 {
-	sqlite3_stmt *q = ask(db, "SELECT c.name, lower(c.type), c.pk, c.\"notnull\", f.\"table\" FROM pragma_table_info(?1) c"
-	    " LEFT JOIN pragma_foreign_key_list(?1) f ON f.\"from\" = c.name ORDER BY c.cid", table);
+	sqlite3_stmt *q = ask(db,
+	    "SELECT c.name, lower(c.type), c.pk, c.\"notnull\", f.\"table\" FROM pragma_table_info(?1) c"
+	    " LEFT JOIN pragma_foreign_key_list(?1) f ON f.\"from\" = c.name ORDER BY c.cid",
+	    table);
 
 	printf("\n#### %s\n\n| Column | Type | |\n|---|---|---|\n", table);
 	while (sqlite3_step(q) == SQLITE_ROW) {
@@ -117,14 +123,20 @@ print_table(sqlite3 *db, const char *table)
 		int key = sqlite3_column_int(q, 2), whole = sqlite3_column_int(q, 3);
 
 		printf("| `%s` | %s |", sqlite3_column_text(q, 0), sqlite3_column_text(q, 1));
-		printf("%s%s%s%s |\n", key ? " primary key" : !whole ? " may be null" : "", of != NULL ? " refers to `" : "",
-		    of != NULL ? of : "", of != NULL ? "`" : "");
+		printf("%s%s%s%s |\n",
+		    key      ? " primary key"
+		    : !whole ? " may be null"
+			     : "",
+		    of != NULL ? " refers to `" : "", of != NULL ? of : "", of != NULL ? "`" : "");
 	}
 	sqlite3_finalize(q);
-	q = ask(db, "SELECT i.name, (SELECT group_concat(name, ', ') FROM pragma_index_info(i.name)) FROM"
-	    " pragma_index_list(?1) i WHERE i.origin = 'c' ORDER BY i.name", table);
+	q = ask(db,
+	    "SELECT i.name, (SELECT group_concat(name, ', ') FROM pragma_index_info(i.name)) FROM"
+	    " pragma_index_list(?1) i WHERE i.origin = 'c' ORDER BY i.name",
+	    table);
 	for (int n = 0; sqlite3_step(q) == SQLITE_ROW; n++)
-		printf("%s`%s` (%s)", n == 0 ? "\nIndexes: " : ", ", sqlite3_column_text(q, 0), sqlite3_column_text(q, 1));
+		printf("%s`%s` (%s)", n == 0 ? "\nIndexes: " : ", ", sqlite3_column_text(q, 0),
+		    sqlite3_column_text(q, 1));
 	printf("\n");
 	sqlite3_finalize(q);
 }
@@ -137,13 +149,16 @@ print_database(const char *path)
 
 	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		exit(1);
-	q = ask(db, "SELECT user_version, printf('0x%x', application_id) FROM pragma_user_version, pragma_application_id",
+	q = ask(db,
+	    "SELECT user_version, printf('0x%x', application_id) FROM pragma_user_version, pragma_application_id",
 	    NULL);
 	if (sqlite3_step(q) == SQLITE_ROW)
-		printf("\n### The schema\n\nVersion %s (`user_version`), `application_id` %s.\n", sqlite3_column_text(q, 0),
-		    sqlite3_column_text(q, 1));
+		printf("\n### The schema\n\nVersion %s (`user_version`), `application_id` %s.\n",
+		    sqlite3_column_text(q, 0), sqlite3_column_text(q, 1));
 	sqlite3_finalize(q);
-	q = ask(db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY rowid", NULL);
+	q = ask(db,
+	    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY rowid",
+	    NULL);
 	while (sqlite3_step(q) == SQLITE_ROW)
 		print_table(db, (const char *)sqlite3_column_text(q, 0));
 	sqlite3_finalize(q);

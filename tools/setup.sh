@@ -39,6 +39,7 @@ libcmocka-dev:header:cmocka.h
 babeltrace2:cmd:babeltrace2
 mandoc:cmd:mandoc
 clang:cmd:clang
+clang-format:cmd:clang-format
 libclang-rt-14-dev:glob:/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a
 perl:cmd:prove
 binutils:cmd:nm

@@ -5,11 +5,11 @@
  *	hello     node text | incarnation u64 | first_seq uint | version text | clock int, ns
  *	welcome   have_seq uint
  *	clock     asked int, ns | came int, ns | went int, ns
- *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint | dropped uint |
- *	          cpu int, us | tracer cpu int, us | memory int | ring int | programs uint |
- *	          added uint | epoch uint | record double, ns | rejected double, ns | flags u8: 1 shed, 2 tracer ok | trouble text
- *	programs  nnames uint | nprograms uint | nnames x text |
- *	          nprograms x (service text, pid uint, first uint, count uint)
+ *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint
+ *| dropped uint | cpu int, us | tracer cpu int, us | memory int | ring int | programs uint | added
+ *uint | epoch uint | record double, ns | rejected double, ns | flags u8: 1 shed, 2 tracer ok |
+ *trouble text programs  nnames uint | nprograms uint | nnames x text | nprograms x (service text,
+ *pid uint, first uint, count uint)
  */
 #include "wire/agent.h"
 
@@ -22,14 +22,16 @@ enum { FLAG_SHED = 1, FLAG_TRACER_OK = 2, FLAG_GUARD_OK = 4, FLAGS_ALL = 7 };
 const char *
 queue_name(enum queue q)
 {
-	static const char *const NAMES[QUEUES] = { [QUEUE_RING] = "ring", [QUEUE_FILES] = "files", [QUEUE_AGENT] = "agent",
+	static const char *const NAMES[QUEUES] = { [QUEUE_RING] = "ring",
+		[QUEUE_FILES] = "files",
+		[QUEUE_AGENT] = "agent",
 		[QUEUE_LINK] = "link" };
 
 	return NAMES[q];
 }
 
-#define COST_MAX_NS 1e9	/* a second for one record: no machine is that slow */
-#define TIME_MAX_NS (INT64_MAX / 4)	/* 73 years since the machine started: no clock says that */
+#define COST_MAX_NS 1e9             /* a second for one record: no machine is that slow */
+#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: no clock says that */
 
 /* ---- hello, welcome, clock ---- */
 
@@ -63,9 +65,11 @@ hello_decode(struct hello *ret, struct arena *a, const void *data, size_t len, s
 	h.incarnation = read_u64(&r);
 	h.first_seq = read_uint(&r);
 	if ((rc = take_text(&h.version, &r, a, VERSION_TEXT_MAX)) != 0)
-		return err_set(e, rc, "hello: cut off, or its version over %d bytes", VERSION_TEXT_MAX);
+		return err_set(
+		    e, rc, "hello: cut off, or its version over %d bytes", VERSION_TEXT_MAX);
 	if (!take_time(&h.clock_ns, &r))
-		return err_set(e, ERR_INPUT, "hello: cut off, or its clock says what no clock says");
+		return err_set(
+		    e, ERR_INPUT, "hello: cut off, or its clock says what no clock says");
 	if ((rc = take_end(&r, "hello", e)) != 0)
 		return rc;
 	*ret = h;
@@ -104,8 +108,8 @@ clock_decode(struct clock_echo *ret, const void *data, size_t len, struct err *e
 	struct reader r = reader_of(data, len);
 	struct clock_echo c;
 
-	if (!take_time(&c.asked_ns, &r) || !take_time(&c.came_ns, &r) || !take_time(&c.went_ns, &r) ||
-	    c.went_ns < c.came_ns)
+	if (!take_time(&c.asked_ns, &r) || !take_time(&c.came_ns, &r) ||
+	    !take_time(&c.went_ns, &r) || c.went_ns < c.came_ns)
 		return err_set(e, ERR_INPUT, "clock: cut off, or a time that no clock says");
 	if (take_end(&r, "clock", e) != 0)
 		return ERR_INPUT;
@@ -137,7 +141,8 @@ status_encode(const struct status *s, struct buf *b)
 	buf_uint(b, s->epoch);
 	buf_double(b, s->record_ns);
 	buf_double(b, s->rejected_ns);
-	buf_u8(b, (s->shed ? FLAG_SHED : 0) | (s->tracer_ok ? FLAG_TRACER_OK : 0) | (s->guard_ok ? FLAG_GUARD_OK : 0));
+	buf_u8(b, (s->shed ? FLAG_SHED : 0) | (s->tracer_ok ? FLAG_TRACER_OK : 0) |
+		      (s->guard_ok ? FLAG_GUARD_OK : 0));
 	buf_u8(b, (uint8_t)s->shed_by);
 	put_name(b, s->trouble, TROUBLE_TEXT_MAX);
 }
@@ -147,7 +152,8 @@ take_fills(struct status *s, struct reader *r, struct err *e)
 {
 	for (int i = 0; i < QUEUES; i++)
 		if (!take_share(&s->fill[i], r))
-			return err_set(e, ERR_INPUT, "status: the fill of queue %d is not between 0 and 1", i);
+			return err_set(
+			    e, ERR_INPUT, "status: the fill of queue %d is not between 0 and 1", i);
 	return 0;
 }
 
@@ -201,7 +207,8 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 	if ((rc = take_flags(&s, &r, e)) != 0)
 		return rc;
 	if ((rc = take_text(&s.trouble, &r, a, TROUBLE_TEXT_MAX)) != 0)
-		return err_set(e, rc, "status: cut off, or its words over %d bytes", TROUBLE_TEXT_MAX);
+		return err_set(
+		    e, rc, "status: cut off, or its words over %d bytes", TROUBLE_TEXT_MAX);
 	if ((rc = take_end(&r, "status", e)) != 0)
 		return rc;
 	*ret = s;
@@ -235,7 +242,8 @@ read_names(struct programs *p, struct reader *r, struct arena *a, struct err *e)
 		if (rc == 0 && !is_tracepoint(p->names[i]))
 			rc = ERR_INPUT;
 		if (rc != 0)
-			return err_set(e, rc, "programs: name %u is not of the form provider:event", i);
+			return err_set(
+			    e, rc, "programs: name %u is not of the form provider:event", i);
 	}
 	return 0;
 }
@@ -269,14 +277,16 @@ programs_decode(struct programs *ret, struct arena *a, const void *data, size_t 
 
 	if (r.failed || nnames > TRACEPOINTS_MAX || nprograms > PROGRAMS_MAX ||
 	    nnames * NAME_MIN_BYTES + nprograms * PROGRAM_MIN_BYTES > reader_left(&r))
-		return err_set(e, ERR_INPUT, "programs: cut off, or over %d programs or %d tracepoints",
-		    PROGRAMS_MAX, TRACEPOINTS_MAX);
+		return err_set(e, ERR_INPUT,
+		    "programs: cut off, or over %d programs or %d tracepoints", PROGRAMS_MAX,
+		    TRACEPOINTS_MAX);
 	p.nnames = (uint32_t)nnames;
 	p.nprograms = (uint32_t)nprograms;
 	p.names = arena_alloc(a, p.nnames * sizeof *p.names);
 	p.programs = arena_alloc(a, p.nprograms * sizeof *p.programs);
 	if (p.names == NULL || p.programs == NULL)
-		return err_set(e, ERR_MEMORY, "programs: out of memory for %u tracepoints", p.nnames);
+		return err_set(
+		    e, ERR_MEMORY, "programs: out of memory for %u tracepoints", p.nnames);
 	if ((rc = read_names(&p, &r, a, e)) != 0)
 		return rc;
 	for (uint32_t i = 0; i < p.nprograms; i++)

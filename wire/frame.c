@@ -73,8 +73,8 @@ sum(const uint8_t header[FRAME_HEADER_BYTES], const void *payload, size_t length
 }
 
 void
-frame_seal(uint8_t header[FRAME_HEADER_BYTES], enum frame_kind kind, uint64_t seq, const void *payload,
-    size_t length)
+frame_seal(uint8_t header[FRAME_HEADER_BYTES], enum frame_kind kind, uint64_t seq,
+    const void *payload, size_t length)
 {
 	uint64_t le_seq = htole64(seq);
 
@@ -103,8 +103,8 @@ fail_magic(struct err *e, const uint8_t *header)
 int
 frame_open(struct frame *ret, const uint8_t header[FRAME_HEADER_BYTES], struct err *e)
 {
-	struct frame f = { get16(header + AT_VERSION), get16(header + AT_KIND), get32(header + AT_LENGTH),
-		get32(header + AT_CRC), 0 };
+	struct frame f = { get16(header + AT_VERSION), get16(header + AT_KIND),
+		get32(header + AT_LENGTH), get32(header + AT_CRC), 0 };
 
 	memcpy(&f.seq, header + AT_SEQ, sizeof f.seq);
 	f.seq = le64toh(f.seq);

@@ -35,7 +35,7 @@ struct frame {
 	uint64_t seq;
 };
 
-const char *frame_kind_name(unsigned kind);	/* "?" for one that we do not know */
+const char *frame_kind_name(unsigned kind); /* "?" for one that we do not know */
 
 /* Writes the header for payload[0..length). O(length). */
 void frame_seal(uint8_t header[FRAME_HEADER_BYTES], enum frame_kind kind, uint64_t seq,
@@ -46,7 +46,7 @@ void frame_seal(uint8_t header[FRAME_HEADER_BYTES], enum frame_kind kind, uint64
 int frame_open(struct frame *ret, const uint8_t header[FRAME_HEADER_BYTES], struct err *e);
 
 /* ERR_INPUT unless the payload is what was sealed. O(length). */
-int frame_check(const struct frame *f, const uint8_t header[FRAME_HEADER_BYTES], const void *payload,
-    struct err *e);
+int frame_check(const struct frame *f, const uint8_t header[FRAME_HEADER_BYTES],
+    const void *payload, struct err *e);
 
 #endif

@@ -28,7 +28,8 @@
 enum {
 	FIELD_NAME_MAX = 255,
 	HEADER_MAX_BYTES = 10 + 3 * 5,
-	/* the least that one takes with its length: a count is believed only if so many bytes are there */
+	/* the least that one takes with its length: a count is believed only if so many bytes are
+	   there */
 	LABEL_MIN_BYTES = 5,
 	RECORD_MIN_BYTES = 22,
 	LOSS_MIN_BYTES = 5,
@@ -173,7 +174,7 @@ batch_record(struct batch_writer *w, const struct record *r)
 	for (uint32_t i = 0; i < nvalues; i++)
 		at = put_value(at, &r->values[i]);
 	len = (size_t)(at - body);
-	if (len >= 0x80)	/* the length takes two bytes: 32 texts of 257 are under 2^14 */
+	if (len >= 0x80) /* the length takes two bytes: 32 texts of 257 are under 2^14 */
 		memmove(start + 2, body, len);
 	w->records.len += (size_t)(put_uint(start, len) - start) + len;
 	w->last_ns = r->time_ns;
@@ -211,7 +212,8 @@ batch_end(struct batch_writer *w, int64_t watermark_ns, struct buf *out, struct 
 	buf_bytes(out, w->records.data, w->records.len);
 	buf_bytes(out, w->losses.data, w->losses.len);
 	if (out->failed || w->labels.failed || w->records.failed || w->losses.failed)
-		return err_set(e, ERR_MEMORY, "out of memory for a batch of %u records", w->nrecords);
+		return err_set(
+		    e, ERR_MEMORY, "out of memory for a batch of %u records", w->nrecords);
 	return 0;
 }
 
@@ -249,7 +251,8 @@ next_uint(struct reader *r)
 		}
 		if (at[2] < 0x80) {
 			r->at += 3;
-			return (uint64_t)at[2] << 14 | (uint64_t)(at[1] & 0x7f) << 7 | (at[0] & 0x7f);
+			return (uint64_t)at[2] << 14 | (uint64_t)(at[1] & 0x7f) << 7 |
+			       (at[0] & 0x7f);
 		}
 	}
 	return read_uint(r);
@@ -281,7 +284,7 @@ read_body(struct reader *r)
 	const uint8_t *at = r->at;
 
 	if (len > reader_left(r)) {
-		read_bytes(r, SIZE_MAX);	/* fails */
+		read_bytes(r, SIZE_MAX); /* fails */
 		return (struct reader){ r->end, r->end, true };
 	}
 	r->at += len;
@@ -396,7 +399,8 @@ read_values(struct record *ret, struct reader *r, struct pool *p, size_t most)
 }
 
 static inline int
-read_record(struct record *ret, struct reader *batch, const struct batch *b, int64_t *last_ns, struct pool *p)
+read_record(struct record *ret, struct reader *batch, const struct batch *b, int64_t *last_ns,
+    struct pool *p)
 {
 	struct reader r = read_body(batch);
 	uint64_t label = next_uint(&r), step_ns = next_uint(&r), pid, tid;
@@ -418,7 +422,8 @@ read_record(struct record *ret, struct reader *batch, const struct batch *b, int
 	ret->label = (uint32_t)(label >> 1);
 	ret->pid = (uint32_t)pid;
 	ret->tid = (uint32_t)tid;
-	return ret->nvalues == 0 ? 0 : read_values(ret, &r, p, reader_left(&r) + reader_left(batch));
+	return ret->nvalues == 0 ? 0
+	                         : read_values(ret, &r, p, reader_left(&r) + reader_left(batch));
 }
 
 static int
@@ -431,7 +436,8 @@ read_loss(struct loss *l, struct reader *batch)
 	l->count = read_uint(&r);
 	l->from_ns = read_int(&r);
 	lasted_ns = read_uint(&r);
-	if (r.failed || l->reason >= LOSS_REASONS || lasted_ns > (uint64_t)INT64_MAX - (uint64_t)l->from_ns)
+	if (r.failed || l->reason >= LOSS_REASONS ||
+	    lasted_ns > (uint64_t)INT64_MAX - (uint64_t)l->from_ns)
 		return ERR_INPUT;
 	l->to_ns = (int64_t)((uint64_t)l->from_ns + lasted_ns);
 	return 0;
@@ -449,9 +455,11 @@ read_header(struct batch *b, struct reader *r, struct err *e)
 	    (rc = read_count(r, &b->nlosses, UINT32_MAX, "losses", e)) != 0)
 		return rc;
 	if ((uint64_t)b->nlabels * LABEL_MIN_BYTES + (uint64_t)b->nrecords * RECORD_MIN_BYTES +
-		(uint64_t)b->nlosses * LOSS_MIN_BYTES > reader_left(r))
-		return err_set(e, ERR_INPUT, "batch: %u labels, %u records, %u losses cannot be in %zu bytes",
-		    b->nlabels, b->nrecords, b->nlosses, len);
+		(uint64_t)b->nlosses * LOSS_MIN_BYTES >
+	    reader_left(r))
+		return err_set(e, ERR_INPUT,
+		    "batch: %u labels, %u records, %u losses cannot be in %zu bytes", b->nlabels,
+		    b->nrecords, b->nlosses, len);
 	return 0;
 }
 

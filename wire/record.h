@@ -16,8 +16,8 @@
 #include "base/err.h"
 
 enum record_kind {
-	RECORD_POINT,		/* any tracepoint but those below */
-	RECORD_REQUEST_BEGIN,	/* hone:request_begin */
+	RECORD_POINT,         /* any tracepoint but those below */
+	RECORD_REQUEST_BEGIN, /* hone:request_begin */
 	RECORD_REQUEST_END,
 	RECORD_FORK,
 	RECORD_UNIT_BEGIN,
@@ -29,19 +29,19 @@ enum record_kind {
 enum value_type { VALUE_NONE, VALUE_INT, VALUE_UINT, VALUE_REAL, VALUE_TEXT };
 
 struct value {
-	uint8_t type;		/* enum value_type */
-	uint32_t len;		/* of a text, at most VALUE_TEXT_MAX; longer ones were cut by the agent */
+	uint8_t type; /* enum value_type */
+	uint32_t len; /* of a text, at most VALUE_TEXT_MAX; longer ones were cut by the agent */
 	union {
 		int64_t i;
 		uint64_t u;
 		double d;
-		const char *text;	/* not terminated; in the batch's bytes */
+		const char *text; /* not terminated; in the batch's bytes */
 	};
 };
 
 enum {
 	VALUE_TEXT_MAX = 255,
-	RECORD_VALUES_MAX = 32,		/* further fields of a tracepoint are left out */
+	RECORD_VALUES_MAX = 32, /* further fields of a tracepoint are left out */
 	LABEL_TEXT_MAX = 384,
 	BATCH_LABELS_MAX = 65536,
 	BATCH_RECORDS_MAX = 65536
@@ -53,19 +53,19 @@ enum {
  * Fields are the payload's, without those that became part of the record (name, link_id).
  */
 struct batch_label {
-	uint8_t kind;		/* enum record_kind */
+	uint8_t kind; /* enum record_kind */
 	uint32_t len, nfields;
-	const char *text;	/* not terminated */
-	const char **fields;	/* names, terminated */
+	const char *text;    /* not terminated */
+	const char **fields; /* names, terminated */
 };
 
 struct record {
 	uint64_t trace_id, unit_id;
-	uint64_t link_id;	/* of structure records, else 0 */
-	int64_t  time_ns;	/* the node's CLOCK_MONOTONIC */
-	uint32_t label;		/* index into the batch's labels */
+	uint64_t link_id; /* of structure records, else 0 */
+	int64_t time_ns;  /* the node's CLOCK_MONOTONIC */
+	uint32_t label;   /* index into the batch's labels */
 	uint32_t pid, tid;
-	uint32_t nvalues;	/* as many as the label has fields */
+	uint32_t nvalues; /* as many as the label has fields */
 	const struct value *values;
 };
 
@@ -73,27 +73,30 @@ enum loss_reason { LOSS_RING, LOSS_QUEUE, LOSS_DECODE, LOSS_REASONS };
 
 /* Records that are gone, and when they were: traces that lived then are not evidence of absence. */
 struct loss {
-	uint8_t reason;		/* RING: the tracer had no room; QUEUE: the agent; DECODE: malformed */
+	uint8_t reason; /* RING: the tracer had no room; QUEUE: the agent; DECODE: malformed */
 	uint64_t count;
 	int64_t from_ns, to_ns;
 };
 
 struct batch {
-	int64_t watermark_ns;	/* all records of this node up to here are in this batch or before it */
+	int64_t
+	    watermark_ns; /* all records of this node up to here are in this batch or before it */
 	uint32_t nlabels, nrecords, nlosses;
 	struct batch_label *labels;
-	struct record *records;	/* in time order */
+	struct record *records; /* in time order */
 	struct loss *losses;
 };
 
-/* Decodes into the arena; texts point into data, which must outlive *ret. Every count, index and length is
- * checked before memory is taken: at most 64 times len. ERR_INPUT with what is wrong, ERR_MEMORY. O(len). */
+/* Decodes into the arena; texts point into data, which must outlive *ret. Every count, index and
+ * length is checked before memory is taken: at most 64 times len. ERR_INPUT with what is wrong,
+ * ERR_MEMORY. O(len). */
 int batch_decode(struct batch *ret, struct arena *a, const void *data, size_t len, struct err *e);
 
-/* Writing one: begin, then labels (each once, numbered from 0 in order), records in time order, losses, end.
- * Texts, fields and values over their limits are cut. The limits on counts are the caller's to keep, as is a
- * record's fit to its label and the order in time: batch_decode() refuses what breaks them. */
-struct batch_writer {	/* all zeroes is ready to begin */
+/* Writing one: begin, then labels (each once, numbered from 0 in order), records in time order,
+ * losses, end. Texts, fields and values over their limits are cut. The limits on counts are the
+ * caller's to keep, as is a record's fit to its label and the order in time: batch_decode() refuses
+ * what breaks them. */
+struct batch_writer { /* all zeroes is ready to begin */
 	struct buf labels, records, losses;
 	uint32_t nlabels, nrecords, nlosses;
 	int64_t last_ns;
@@ -102,11 +105,12 @@ struct batch_writer {	/* all zeroes is ready to begin */
 void batch_begin(struct batch_writer *w);
 uint32_t batch_label(struct batch_writer *w, enum record_kind kind, const char *text, size_t len,
     const char *const *fields, uint32_t nfields);
-void batch_record(struct batch_writer *w, const struct record *r);	/* r->label: a number from batch_label() */
+void batch_record(
+    struct batch_writer *w, const struct record *r); /* r->label: a number from batch_label() */
 void batch_loss(struct batch_writer *w, const struct loss *l);
-size_t batch_size(const struct batch_writer *w);			/* bytes so far, at most 25 too many */
+size_t batch_size(const struct batch_writer *w); /* bytes so far, at most 25 too many */
 /* Appends the whole batch to *out. 0 or ERR_MEMORY. */
-int  batch_end(struct batch_writer *w, int64_t watermark_ns, struct buf *out, struct err *e);
+int batch_end(struct batch_writer *w, int64_t watermark_ns, struct buf *out, struct err *e);
 void batch_release(struct batch_writer *w);
 
 #endif

@@ -13,7 +13,8 @@
 /* At most max_len bytes of s (NULL is ""), as a varint length and bytes. */
 void put_name(struct buf *b, const char *s, size_t max_len);
 
-/* Words, terminated, copied into the arena. ERR_INPUT: cut off, over max_len, or a 0 inside; ERR_MEMORY. */
+/* Words, terminated, copied into the arena. ERR_INPUT: cut off, over max_len, or a 0 inside;
+ * ERR_MEMORY. */
 int take_text(const char **ret, struct reader *r, struct arena *a, size_t max_len);
 
 /* The same for a name: not empty, nothing unprintable (also ERR_INPUT). */

@@ -41,9 +41,11 @@ read_rates(struct want *w, struct reader *r, struct arena *a, struct err *e)
 
 		if ((rc = take_name(&rate->request_type, r, a, TOGGLE_NAME_MAX)) != 0)
 			return err_set(e, rc,
-			    "want: the request type of rate %u is missing, too long or unprintable", i);
+			    "want: the request type of rate %u is missing, too long or unprintable",
+			    i);
 		if (!take_share(&rate->sampled, r) || !take_share(&rate->probed, r))
-			return err_set(e, ERR_INPUT, "want: rate %u is no share between 0 and 1", i);
+			return err_set(
+			    e, ERR_INPUT, "want: rate %u is no share between 0 and 1", i);
 	}
 	return 0;
 }
@@ -58,7 +60,8 @@ read_toggles(struct want *w, struct reader *r, struct arena *a, struct err *e)
 		if (rc == 0 && !is_tracepoint(w->toggles[i].name))
 			rc = ERR_INPUT;
 		if (rc != 0)
-			return err_set(e, rc, "want: toggle %u is no name of the form provider:event", i);
+			return err_set(
+			    e, rc, "want: toggle %u is no name of the form provider:event", i);
 	}
 	return 0;
 }
@@ -74,13 +77,14 @@ want_decode(struct want *ret, struct arena *a, const void *data, size_t len, str
 	w.epoch = read_uint(&r);
 	w.lease_ms = read_int(&r);
 	if (!take_share(&w.sampled, &r) || w.lease_ms < 0)
-		return err_set(e, ERR_INPUT, "want: cut off, or its lease or sampling rate out of range");
+		return err_set(
+		    e, ERR_INPUT, "want: cut off, or its lease or sampling rate out of range");
 	nrates = read_uint(&r);
 	ntoggles = read_uint(&r);
 	if (r.failed || nrates > RATES_MAX || ntoggles > TOGGLES_MAX ||
 	    nrates * RATE_MIN_BYTES + ntoggles * TOGGLE_MIN_BYTES > reader_left(&r))
-		return err_set(e, ERR_INPUT, "want: cut off, or over %d rates or %d toggles", RATES_MAX,
-		    TOGGLES_MAX);
+		return err_set(e, ERR_INPUT, "want: cut off, or over %d rates or %d toggles",
+		    RATES_MAX, TOGGLES_MAX);
 	w.nrates = (uint32_t)nrates;
 	w.ntoggles = (uint32_t)ntoggles;
 	w.rates = arena_alloc(a, w.nrates * sizeof *w.rates);

@@ -7,8 +7,8 @@
  * It makes a session of its own, as like Hone's as can be (per-process buffers, its
  * contexts, its filter), in memory, overwritten and read by nobody; and runs itself
  * as the traced program, in work that is probed, or not, but not sampled: nobody who
- * traces the node sees a request that was none. Whatever happens, FOLDER and SESSION go at the end, and if
- * this is killed, by the agent or its guardian, who know both names.
+ * traces the node sees a request that was none. Whatever happens, FOLDER and SESSION go at the end,
+ * and if this is killed, by the agent or its guardian, who know both names.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -53,7 +53,8 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* In work of such a request; the median of the rounds, since any of them may have been disturbed. */
+/* In work of such a request; the median of the rounds, since any of them may have been disturbed.
+ */
 static double
 measure(bool probed)
 {
@@ -61,7 +62,7 @@ measure(bool probed)
 	double ns[ROUNDS];
 
 	hone_unit_begin(&c, "cost");
-	for (int round = -1; round < ROUNDS; round++) {	/* the first is for the caches */
+	for (int round = -1; round < ROUNDS; round++) { /* the first is for the caches */
 		double begin_ns = cpu_ns();
 
 		for (int i = 0; i < CALLS; i++)
@@ -74,7 +75,8 @@ measure(bool probed)
 	return ns[ROUNDS / 2];
 }
 
-/* The tracepoint was enabled before this began: so it is armed before main(), or the daemon does not answer. */
+/* The tracepoint was enabled before this began: so it is armed before main(), or the daemon does
+ * not answer. */
 static int
 traced(void)
 {
@@ -85,7 +87,7 @@ traced(void)
 	taken_ns = measure(true);
 	rejected_ns = measure(false);
 	if (!(rejected_ns > 0 && taken_ns > rejected_ns))
-		return 1;	/* no filter that tells them apart: libhone's context was not there */
+		return 1; /* no filter that tells them apart: libhone's context was not there */
 	printf("%.1f %.1f\n", taken_ns, rejected_ns);
 	return fflush(stdout) == 0 ? 0 : 1;
 }
@@ -95,7 +97,8 @@ channel_make(struct lttng_handle *h, struct lttng_domain *d)
 {
 	static char provider[] = "hone", trace_id[] = "trace_id", unit_id[] = "unit_id";
 	struct lttng_event_context context[3] = { { .ctx = LTTNG_EVENT_CONTEXT_VTID },
-		{ .ctx = LTTNG_EVENT_CONTEXT_APP_CONTEXT }, { .ctx = LTTNG_EVENT_CONTEXT_APP_CONTEXT } };
+		{ .ctx = LTTNG_EVENT_CONTEXT_APP_CONTEXT },
+		{ .ctx = LTTNG_EVENT_CONTEXT_APP_CONTEXT } };
 	struct lttng_channel *c = lttng_channel_create(d);
 	int rc;
 
@@ -125,7 +128,8 @@ session_make(const char *session)
 	struct lttng_event *event = lttng_event_create();
 	int rc = event == NULL ? -1 : lttng_create_session_snapshot(session, NULL);
 
-	if (rc >= 0 && ((h = lttng_create_handle(session, &d)) == NULL || (rc = channel_make(h, &d)) < 0))
+	if (rc >= 0 &&
+	    ((h = lttng_create_handle(session, &d)) == NULL || (rc = channel_make(h, &d)) < 0))
 		rc = -1;
 	if (rc >= 0) {
 		event->type = LTTNG_EVENT_TRACEPOINT;
@@ -143,7 +147,8 @@ session_make(const char *session)
 	return rc;
 }
 
-/* This program once more, as the one that is traced: libhone and the tracer are there before its main(). */
+/* This program once more, as the one that is traced: libhone and the tracer are there before its
+ * main(). */
 static int
 run(void)
 {
@@ -158,7 +163,8 @@ run(void)
 		execl("/proc/self/exe", "hone-cost", "--traced", (char *)NULL);
 		_exit(127);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+	                                                                       : 1;
 }
 
 int

@@ -24,13 +24,14 @@
 
 enum { FILES_MAX = 1024, RETAKE_MS = 5 };
 
-/* without a lease --retake--> held --SIGRTMIN: somebody opens it--> giving (until due) --> without a lease */
+/* without a lease --retake--> held --SIGRTMIN: somebody opens it--> giving (until due) --> without
+ * a lease */
 enum state { WITHOUT, HELD, GIVING };
 
 struct leased {
 	int fd;
 	enum state state;
-	int64_t due_ms;		/* when it is given up, or tried to be taken again */
+	int64_t due_ms; /* when it is given up, or tried to be taken again */
 };
 
 static struct leased files[FILES_MAX];
@@ -155,7 +156,8 @@ main(int argc, char **argv)
 		return 1;
 	for (unsigned i = 0; i < nfiles; i++)
 		if (!take(&files[i], now_ms())) {
-			fprintf(stderr, "ganesha-lease: %s: %s\n", argv[optind + (int)i], strerror(errno));
+			fprintf(stderr, "ganesha-lease: %s: %s\n", argv[optind + (int)i],
+			    strerror(errno));
 			return 1;
 		}
 	puts("ganesha-lease: leases held");

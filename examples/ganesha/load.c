@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/time.h>	/* libnfs.h needs it, and does not say so */
+#include <sys/time.h> /* libnfs.h needs it, and does not say so */
 #include <nfsc/libnfs.h>
 #include <pthread.h>
 #include <signal.h>
@@ -43,12 +43,12 @@ struct client {
 };
 
 static int port = 2049;
-static bool makes;		/* the files, first */
+static bool makes; /* the files, first */
 static unsigned nclients = 8, nfiles = 100;
 static double rate = 200, seconds = 10;
 static uint64_t seed = 1;
 static struct timespec start_time;
-static volatile sig_atomic_t ended;	/* by a signal: the users leave, and what they met is told */
+static volatile sig_atomic_t ended; /* by a signal: the users leave, and what they met is told */
 
 static double
 now_s(void)
@@ -56,7 +56,8 @@ now_s(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)(t.tv_sec - start_time.tv_sec) + (double)(t.tv_nsec - start_time.tv_nsec) * 1e-9;
+	return (double)(t.tv_sec - start_time.tv_sec) +
+	       (double)(t.tv_nsec - start_time.tv_nsec) * 1e-9;
 }
 
 /* False when the users were told to leave before that. */
@@ -67,14 +68,16 @@ sleep_until(double at_s)
 
 	while (!ended && (left_s = at_s - now_s()) > 0) {
 		double nap_s = left_s < 0.5 ? left_s : 0.5;
-		struct timespec t = { (time_t)nap_s, (long)((nap_s - (double)(time_t)nap_s) * 1e9) };
+		struct timespec t = { (time_t)nap_s,
+			(long)((nap_s - (double)(time_t)nap_s) * 1e9) };
 
 		nanosleep(&t, NULL);
 	}
 	return !ended;
 }
 
-/* SplitMix64's finishing steps (Steele, Lea, Flood 2014), of a number for each turn and question. */
+/* SplitMix64's finishing steps (Steele, Lea, Flood 2014), of a number for each turn and question.
+ */
 static uint64_t
 chance(uint64_t turn, uint64_t which)
 {
@@ -108,7 +111,8 @@ turn_file(struct nfs_context *nfs, const char *path, bool writes)
 	rc = nfs_open(nfs, path, writes ? O_WRONLY : O_RDONLY, &f);
 	if (rc != 0)
 		return rc;
-	rc = writes ? nfs_pwrite(nfs, f, 0, WRITE_BYTES, zeroes) : nfs_pread(nfs, f, 0, READ_BYTES, bytes);
+	rc = writes ? nfs_pwrite(nfs, f, 0, WRITE_BYTES, zeroes)
+	            : nfs_pread(nfs, f, 0, READ_BYTES, bytes);
 	closed = nfs_close(nfs, f);
 	return rc < 0 ? rc : closed;
 }
@@ -134,7 +138,8 @@ turn(struct nfs_context *nfs, uint64_t number, unsigned kind)
 	struct nfs_stat_64 st;
 	char path[32];
 
-	snprintf(path, sizeof(path), kind == 2 ? "/w%u" : "/f%u", (unsigned)(chance(number, 1) % nfiles));
+	snprintf(path, sizeof(path), kind == 2 ? "/w%u" : "/f%u",
+	    (unsigned)(chance(number, 1) % nfiles));
 	switch (kind) {
 	case 1:
 		return nfs_stat64(nfs, path, &st);
@@ -189,7 +194,8 @@ client_mount(struct client *c, const char *server, const char *export)
 	c->nfs = nfs_init_context();
 	if (c->nfs == NULL)
 		return -ENOMEM;
-	/* A server knows its clients by name: two of one name would take each other's files away. */
+	/* A server knows its clients by name: two of one name would take each other's files away.
+	 */
 	snprintf(name, sizeof(name), "ganesha-load %d.%u", (int)getpid(), c->number);
 	nfs4_set_client_name(c->nfs, name);
 	nfs4_set_verifier(c->nfs, name + strlen(name) - 8);
@@ -215,7 +221,8 @@ client_run(void *arg)
 
 		if ((seconds > 0 && due_s >= seconds) || !sleep_until(due_s))
 			return NULL;
-		if (turn(c->nfs, number, kind) != 0 && t->errors++ == 0 && c->first_error[0] == '\0')
+		if (turn(c->nfs, number, kind) != 0 && t->errors++ == 0 &&
+		    c->first_error[0] == '\0')
 			snprintf(c->first_error, sizeof(c->first_error), "%s: %s", kinds[kind].name,
 			    nfs_get_error(c->nfs));
 		if (t->count < SEEN_MAX)
@@ -266,8 +273,9 @@ tell(const struct client *clients, unsigned kind)
 	}
 	qsort(ms, n, sizeof(*ms), by_ms);
 	if (n > 0)
-		printf("%-6s %8ju %8ju %9.2f %9.2f %9.2f %9.2f\n", kinds[kind].name, (uintmax_t)count,
-		    (uintmax_t)errors, ms[n / 2], ms[n * 95 / 100], ms[n * 99 / 100], ms[n - 1]);
+		printf("%-6s %8ju %8ju %9.2f %9.2f %9.2f %9.2f\n", kinds[kind].name,
+		    (uintmax_t)count, (uintmax_t)errors, ms[n / 2], ms[n * 95 / 100],
+		    ms[n * 99 / 100], ms[n - 1]);
 	free(ms);
 	return errors;
 }
@@ -277,7 +285,8 @@ tell_all(const struct client *clients)
 {
 	uint64_t errors = 0;
 
-	printf("%-6s %8s %8s %9s %9s %9s %9s\n", "kind", "turns", "errors", "p50 ms", "p95 ms", "p99 ms", "max ms");
+	printf("%-6s %8s %8s %9s %9s %9s %9s\n", "kind", "turns", "errors", "p50 ms", "p95 ms",
+	    "p99 ms", "max ms");
 	for (unsigned k = 0; k < KINDS; k++)
 		errors += tell(clients, k);
 	for (unsigned i = 0; i < nclients && errors > 0; i++)
@@ -296,10 +305,12 @@ leave(int sig)
 static int
 usage(void)
 {
-	fputs("usage: ganesha-load [-p port] [-c clients] [-r turns per second, of all] [-s seconds, 0: until TERM]\n"
-	      "                    [-f files] [-S seed] [-m] server export\n"
-	      "The export holds files f0, f1, ... to read, and w0, w1, ... to write, -f (100) of each; -m makes\n"
-	      "those that are not there.\n", stderr);
+	fputs(
+	    "usage: ganesha-load [-p port] [-c clients] [-r turns per second, of all] [-s seconds, 0: until TERM]\n"
+	    "                    [-f files] [-S seed] [-m] server export\n"
+	    "The export holds files f0, f1, ... to read, and w0, w1, ... to write, -f (100) of each; -m makes\n"
+	    "those that are not there.\n",
+	    stderr);
 	return 2;
 }
 
@@ -308,16 +319,32 @@ options(int argc, char **argv)
 {
 	for (int o; (o = getopt(argc, argv, "p:c:r:s:f:S:m")) != -1;)
 		switch (o) {
-		case 'p': port = atoi(optarg); break;
-		case 'c': nclients = (unsigned)atoi(optarg); break;
-		case 'r': rate = atof(optarg); break;
-		case 's': seconds = atof(optarg); break;
-		case 'f': nfiles = (unsigned)atoi(optarg); break;
-		case 'S': seed = strtoull(optarg, NULL, 10); break;
-		case 'm': makes = true; break;
-		default: return false;
+		case 'p':
+			port = atoi(optarg);
+			break;
+		case 'c':
+			nclients = (unsigned)atoi(optarg);
+			break;
+		case 'r':
+			rate = atof(optarg);
+			break;
+		case 's':
+			seconds = atof(optarg);
+			break;
+		case 'f':
+			nfiles = (unsigned)atoi(optarg);
+			break;
+		case 'S':
+			seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'm':
+			makes = true;
+			break;
+		default:
+			return false;
 		}
-	return argc - optind == 2 && port > 0 && nclients > 0 && nclients <= CLIENTS_MAX && nfiles > 0 && rate > 0;
+	return argc - optind == 2 && port > 0 && nclients > 0 && nclients <= CLIENTS_MAX &&
+	       nfiles > 0 && rate > 0;
 }
 
 int
@@ -331,8 +358,10 @@ main(int argc, char **argv)
 	sigaction(SIGTERM, &leaving, NULL);
 	sigaction(SIGINT, &leaving, NULL);
 	for (unsigned i = 0; i < nclients; i++)
-		if (!client_new(&clients[i], i) || client_mount(&clients[i], argv[optind], argv[optind + 1]) != 0) {
-			fprintf(stderr, "ganesha-load: %s:%d%s: %s\n", argv[optind], port, argv[optind + 1],
+		if (!client_new(&clients[i], i) ||
+		    client_mount(&clients[i], argv[optind], argv[optind + 1]) != 0) {
+			fprintf(stderr, "ganesha-load: %s:%d%s: %s\n", argv[optind], port,
+			    argv[optind + 1],
 			    clients[i].nfs == NULL ? "no memory" : nfs_get_error(clients[i].nfs));
 			return 1;
 		}

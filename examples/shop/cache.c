@@ -21,7 +21,7 @@ struct command {
 static const char *path;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key_of_thread;
-static atomic_int wraps;	/* Redis has HONE.X: 1 yes, -1 no, 0 not asked yet */
+static atomic_int wraps; /* Redis has HONE.X: 1 yes, -1 no, 0 not asked yet */
 
 static void
 end_connection(void *redis)
@@ -88,7 +88,9 @@ redis_wraps(redisContext *redis)
 		return known > 0;
 	reply = redisCommand(redis, "COMMAND INFO HONE.X");
 	known = reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
-		reply->element[0]->type == REDIS_REPLY_ARRAY ? 1 : -1;
+	                reply->element[0]->type == REDIS_REPLY_ARRAY
+	            ? 1
+	            : -1;
 	if (reply)
 		atomic_store(&wraps, known);
 	freeReplyObject(reply);
@@ -112,7 +114,8 @@ send_command(redisContext *redis, struct command *c, const struct hone_carrier *
 	return redisCommandArgv(redis, n - from, c->word + from, c->length + from);
 }
 
-/* A second try reconnects: Redis may have been started anew in between. `name` says what was asked for. */
+/* A second try reconnects: Redis may have been started anew in between. `name` says what was asked
+ * for. */
 static redisReply *
 run(const char *name, struct command c)
 {

@@ -9,7 +9,7 @@
 
 #include "text.h"
 
-void cache_use(const char *socket_path);	/* once, at start */
+void cache_use(const char *socket_path); /* once, at start */
 
 /* 1: found, added to *value. 0: not there. -1: Redis does not answer; said on stderr. */
 int cache_get(const char *key, struct text *value);

@@ -113,7 +113,8 @@ saved_items(int64_t user, struct goods *g)
 	for (g->n = 0; g->n < 1 + user % 5; g->n++) {
 		struct line *l = &g->lines[g->n];
 
-		l->product = 1 + (int64_t)(text_hash(&user, sizeof user, 2 + g->n) % GOODS_PRODUCTS);
+		l->product = 1 +
+		             (int64_t)(text_hash(&user, sizeof user, 2 + g->n) % GOODS_PRODUCTS);
 		l->quantity = 1 + user % 3;
 		l->cents = 100 * (1 + l->product % 50);
 		snprintf(l->name, sizeof l->name, "saved %" PRId64, l->product);
@@ -224,7 +225,8 @@ line_merge(struct goods *g, int64_t product, int64_t quantity)
 		i++;
 	if (i == g->n) {
 		g->n++;
-		g->lines[i] = (struct line){ .product = product, .cents = 100 * (1 + product % 50) };
+		g->lines[i] = (struct line){ .product = product,
+			.cents = 100 * (1 + product % 50) };
 		snprintf(g->lines[i].name, sizeof g->lines[i].name, "product %" PRId64, product);
 	}
 	g->lines[i].quantity += quantity;
@@ -251,8 +253,8 @@ totals(const struct goods *g, int64_t user)
 	span_begin(totals, g->n);
 	goods_print_short(g, &lines);
 	span_begin(quote_ask, g->n);
-	status = peer_call(price_arg, "price.quote", "GET", NULL, &answer, "/quote?user=%" PRId64 "&lines=%s",
-	    user, text_string(&lines));
+	status = peer_call(price_arg, "price.quote", "GET", NULL, &answer,
+	    "/quote?user=%" PRId64 "&lines=%s", user, text_string(&lines));
 	span_end(quote_ask, status);
 	span_begin(quote_read, (int64_t)answer.length);
 	cents = status == 200 ? strtoll(text_string(&answer), NULL, 10) : -1;
@@ -278,7 +280,8 @@ cart_print(const struct goods *g, int64_t cents, struct text *to)
 static int
 add(struct exchange *x)
 {
-	int64_t user = exchange_number(x, "user", 0), product = exchange_number(x, "product", 0), cents;
+	int64_t user = exchange_number(x, "user", 0), product = exchange_number(x, "product", 0),
+		cents;
 	struct goods g = { 0 };
 	int status;
 
@@ -371,8 +374,8 @@ main(int argc, char **argv)
 		{ "price", &price_arg, "port of shop-price" },
 		{ 0 },
 	};
-	static const struct service service = { "shop-cart", "what users mean to buy", routes, faults, flags,
-		start };
+	static const struct service service = { "shop-cart", "what users mean to buy", routes,
+		faults, flags, start };
 
 	return service_main(argc, argv, &service);
 }

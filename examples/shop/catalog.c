@@ -49,8 +49,8 @@ query(int64_t product, struct text *record)
 	span_end(connection_wait, turn.waiters);
 	snprintf(id, sizeof id, "%" PRId64, product);
 	span_begin(query, product);
-	r = db_run(db, "db.product", "SELECT id, stock, cents, name, description FROM product WHERE id = $1", 1,
-	    params);
+	r = db_run(db, "db.product",
+	    "SELECT id, stock, cents, name, description FROM product WHERE id = $1", 1, params);
 	rows = r ? PQntuples(r) : 0;
 	span_end(query, rows);
 	dbpool_give(pool, db);
@@ -141,8 +141,8 @@ keys_make(struct view *v)
 	for (int i = 0; i < v->goods.n; i++) {
 		const struct line *l = &v->goods.lines[i];
 
-		bytes += snprintf(v->keys[i], sizeof v->keys[i], "%d%08" PRId64 "%.40s", l->quantity == 0,
-		    l->cents, l->name);
+		bytes += snprintf(v->keys[i], sizeof v->keys[i], "%d%08" PRId64 "%.40s",
+		    l->quantity == 0, l->cents, l->name);
 		v->order[i] = i;
 	}
 	span_end(keys_make, bytes);
@@ -166,7 +166,8 @@ keys_order(struct view *v)
 {
 	span_begin(keys_order, v->goods.n);
 	for (int i = 1; i < v->goods.n; i++)
-		for (int k = i; k > 0 && strcmp(v->keys[v->order[k]], v->keys[v->order[k - 1]]) < 0; k--) {
+		for (int k = i; k > 0 && strcmp(v->keys[v->order[k]], v->keys[v->order[k - 1]]) < 0;
+		     k--) {
 			int swap = v->order[k];
 
 			v->order[k] = v->order[k - 1];
@@ -221,7 +222,7 @@ view(struct view *v, struct text *to)
 	span_begin(stock_check, v->goods.n);
 	for (int i = 0; i < v->goods.n; i++)
 		stocked += v->goods.lines[i].quantity > 0 &&
-			   text_hash(&v->goods.lines[i], sizeof v->goods.lines[i], 5);
+		           text_hash(&v->goods.lines[i], sizeof v->goods.lines[i], 5);
 	span_end(stock_check, stocked);
 	arrange(v, &digest);
 	view_print(v, digest, to);
@@ -343,7 +344,9 @@ product(struct exchange *x)
 
 	span_begin(product, id);
 	span_begin(product_check, id);
-	status = id >= 1 && id <= GOODS_PRODUCTS && text_hash(names[id], sizeof names[id], 20) ? 200 : 404;
+	status = id >= 1 && id <= GOODS_PRODUCTS && text_hash(names[id], sizeof names[id], 20)
+	             ? 200
+	             : 404;
 	span_end(product_check, status);
 	if (status == 200 && record_add(&v.goods, id) == 0)
 		view(&v, &x->reply);
@@ -399,8 +402,8 @@ start(void)
 	r = db_run(db, "db.names", "SELECT id, name FROM product", 0, NULL);
 	for (int i = 0; r && i < PQntuples(r); i++)
 		if (atoi(PQgetvalue(r, i, 0)) <= GOODS_PRODUCTS)
-			snprintf(
-			    names[atoi(PQgetvalue(r, i, 0))], sizeof names[0], "%s", PQgetvalue(r, i, 1));
+			snprintf(names[atoi(PQgetvalue(r, i, 0))], sizeof names[0], "%s",
+			    PQgetvalue(r, i, 1));
 	PQclear(r);
 	dbpool_give(pool, db);
 	cache_use(redis_arg);
@@ -421,8 +424,8 @@ main(int argc, char **argv)
 		{ "database", &database_arg, "PostgreSQL, a libpq connection string" },
 		{ 0 },
 	};
-	static const struct service service = { "shop-catalog", "the products, and the search among them",
-		routes, faults, flags, start };
+	static const struct service service = { "shop-catalog",
+		"the products, and the search among them", routes, faults, flags, start };
 
 	return service_main(argc, argv, &service);
 }

@@ -13,10 +13,10 @@ struct crew;
 
 /* A piece of work. The caller owns it, until crew_wait() returned it need only stay. */
 struct task {
-	const char *name;		/* the unit's */
+	const char *name; /* the unit's */
 	void (*run)(void *arg);
 	void *arg;
-	struct hone_carrier carrier;	/* the rest belongs to the crew */
+	struct hone_carrier carrier; /* the rest belongs to the crew */
 	struct task *next;
 	int done;
 };
@@ -25,6 +25,6 @@ struct task {
 struct crew *crew_new(int threads);
 void crew_give(struct crew *c, struct task *t);
 void crew_wait(struct crew *c, struct task *t);
-int64_t crew_queued(struct crew *c);	/* given, but not begun */
+int64_t crew_queued(struct crew *c); /* given, but not begun */
 
 #endif

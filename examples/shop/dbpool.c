@@ -86,17 +86,20 @@ dbpool_limit(struct dbpool *p, int connections)
 	pthread_mutex_unlock(&p->mutex);
 }
 
-/* The statement with a comment behind it that says for whom it is; tracestate's "=" is %3D there. */
+/* The statement with a comment behind it that says for whom it is; tracestate's "=" is %3D there.
+ */
 static const char *
 with_comment(const char *sql, const struct hone_carrier *link, char *out, size_t size)
 {
 	char parent[HONE_TRACEPARENT_SIZE], state[HONE_TRACESTATE_SIZE], *value;
 	int n;
 
-	if (!hone_traceparent(link, parent) || !hone_tracestate(link, state) || !(value = strchr(state, '=')))
+	if (!hone_traceparent(link, parent) || !hone_tracestate(link, state) ||
+	    !(value = strchr(state, '=')))
 		return sql;
 	*value++ = 0;
-	n = snprintf(out, size, "%s /*traceparent='%s',tracestate='%s%%3D%s'*/", sql, parent, state, value);
+	n = snprintf(
+	    out, size, "%s /*traceparent='%s',tracestate='%s%%3D%s'*/", sql, parent, state, value);
 	return n > 0 && (size_t)n < size ? out : sql;
 }
 
@@ -108,8 +111,8 @@ run(PGconn *db, const char *name, const char *sql, int nparams, const char *cons
 	PGresult *r;
 
 	hone_fork(name, &link);
-	r = PQexecParams(db, with_comment(sql, &link, commented, sizeof commented), nparams, NULL, params, NULL,
-	    NULL, 0);
+	r = PQexecParams(db, with_comment(sql, &link, commented, sizeof commented), nparams, NULL,
+	    params, NULL, NULL, 0);
 	hone_join(&link, name);
 	return r;
 }

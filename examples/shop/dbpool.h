@@ -20,7 +20,7 @@ struct dbpool;
 
 struct dbpool_turn {
 	uint64_t ticket;
-	int64_t waiters;	/* who must be done before it is this turn: 0, there is one free */
+	int64_t waiters; /* who must be done before it is this turn: 0, there is one free */
 };
 
 /* `where` is a libpq connection string. NULL: it can't be reached, said on stderr. */
@@ -35,6 +35,7 @@ void dbpool_limit(struct dbpool *p, int connections);
 /* Runs one statement with up to eight text parameters; reconnects when the
  * server had gone. `name`, a literal, says in traces what is asked.
  * NULL: it failed, said on stderr; else the caller's to clear. */
-PGresult *db_run(PGconn *db, const char *name, const char *sql, int nparams, const char *const params[]);
+PGresult *db_run(
+    PGconn *db, const char *name, const char *sql, int nparams, const char *const params[]);
 
 #endif

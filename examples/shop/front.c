@@ -19,7 +19,7 @@ enum { CREW = 24, REPLICAS = 8, VISITORS = 1024 };
 /* A page on its way. */
 struct page {
 	int64_t user;
-	struct text answer;	/* of the services, one after the other */
+	struct text answer; /* of the services, one after the other */
 	int status;
 };
 
@@ -69,7 +69,8 @@ admission(const struct exchange *x, struct page *p)
 	p->user = exchange_number(x, "user", 0);
 	span_begin(admission, p->user);
 	span_begin(session_read, p->user);
-	snprintf(session, sizeof session, "%" PRId64 ":%s", p->user, exchange_arg(x, "session", "none"));
+	snprintf(
+	    session, sizeof session, "%" PRId64 ":%s", p->user, exchange_arg(x, "session", "none"));
 	span_end(session_read, (int64_t)strlen(session));
 	span_begin(session_verify, (int64_t)strlen(session));
 	h = text_hash(session, strlen(session), 200);
@@ -103,8 +104,8 @@ fetch_part(void *arg)
 	int64_t lines = 0;
 
 	span_begin(part, crew_queued(crew));
-	part->status = peer_call(
-	    part->port, part->name, "GET", NULL, &part->answer, "%s?user=%" PRId64, part->path, part->user);
+	part->status = peer_call(part->port, part->name, "GET", NULL, &part->answer,
+	    "%s?user=%" PRId64, part->path, part->user);
 	span_begin(part_check, (int64_t)part->answer.length);
 	for (size_t i = 0; i < part->answer.length; i++)
 		lines += part->answer.at[i] == '\n';
@@ -185,9 +186,10 @@ tile_escape(const char *name, char out[128])
 static void
 tile(const struct line *l, struct text *to)
 {
-	static const char template[] = "<div class=\"tile\" id=\"p{id}\">\n  <h3> {name} </h3>\n"
-				       "  <span class=\"price\">{whole}.{part} EUR</span>\n"
-				       "  <a href=\"/product?id={id}\">more about {name}</a>\n</div>\n";
+	static const char template[] =
+	    "<div class=\"tile\" id=\"p{id}\">\n  <h3> {name} </h3>\n"
+	    "  <span class=\"price\">{whole}.{part} EUR</span>\n"
+	    "  <a href=\"/product?id={id}\">more about {name}</a>\n</div>\n";
 	char name[128], id[24], whole[24], part[24];
 	const char *const pairs[] = { "id", id, "name", name, "whole", whole, "part", part, NULL };
 	int replaced;
@@ -266,8 +268,8 @@ ask_product(struct page *p, const struct exchange *x)
 	int64_t product = exchange_number(x, "id", 1);
 
 	span_begin(product_ask, product);
-	p->status = peer_call(
-	    replica_pick(), "catalog.product", "GET", NULL, &p->answer, "/product?id=%" PRId64, product);
+	p->status = peer_call(replica_pick(), "catalog.product", "GET", NULL, &p->answer,
+	    "/product?id=%" PRId64, product);
 	span_end(product_ask, p->status);
 	if (p->status != 200)
 		return;
@@ -286,11 +288,11 @@ ask_search(struct page *p, const struct exchange *x)
 	size_t n = 0;
 
 	span_begin(search_ask, (int64_t)strlen(q));
-	for (; *q && n < sizeof escaped - 1; q++)	/* words only: anything else is a blank */
+	for (; *q && n < sizeof escaped - 1; q++) /* words only: anything else is a blank */
 		escaped[n++] = (char)(strchr(" &?%#+/", *q) ? '+' : *q);
 	escaped[n] = 0;
-	p->status =
-	    peer_call(replica_pick(), "catalog.search", "GET", NULL, &p->answer, "/search?q=%s", escaped);
+	p->status = peer_call(
+	    replica_pick(), "catalog.search", "GET", NULL, &p->answer, "/search?q=%s", escaped);
 	span_end(search_ask, p->status);
 }
 
@@ -311,8 +313,8 @@ ask_place(struct page *p, const struct exchange *x)
 {
 	(void)x;
 	span_begin(order_ask, p->user);
-	p->status =
-	    peer_call(order_arg, "order.place", "POST", NULL, &p->answer, "/place?user=%" PRId64, p->user);
+	p->status = peer_call(
+	    order_arg, "order.place", "POST", NULL, &p->answer, "/place?user=%" PRId64, p->user);
 	span_end(order_ask, p->status);
 }
 
@@ -321,8 +323,8 @@ ask_history(struct page *p, const struct exchange *x)
 {
 	(void)x;
 	span_begin(history_ask, p->user);
-	p->status =
-	    peer_call(order_arg, "order.history", "GET", NULL, &p->answer, "/history?user=%" PRId64, p->user);
+	p->status = peer_call(
+	    order_arg, "order.history", "GET", NULL, &p->answer, "/history?user=%" PRId64, p->user);
 	span_end(history_ask, p->status);
 }
 
@@ -405,14 +407,15 @@ main(int argc, char **argv)
 		{ 0 },
 	};
 	static const struct flag flags[] = {
-		{ "catalog", &catalog_arg, "ports of the replicas of shop-catalog, with commas between" },
+		{ "catalog", &catalog_arg,
+		    "ports of the replicas of shop-catalog, with commas between" },
 		{ "cart", &cart_arg, "port of shop-cart" },
 		{ "order", &order_arg, "port of shop-order" },
 		{ "price", &price_arg, "port of shop-price" },
 		{ 0 },
 	};
-	static const struct service service = { "shop-front", "where users come in", routes, NULL, flags,
-		start };
+	static const struct service service = { "shop-front", "where users come in", routes, NULL,
+		flags, start };
 
 	return service_main(argc, argv, &service);
 }

@@ -9,8 +9,8 @@
 void
 line_print(const struct line *l, struct text *to)
 {
-	text_addf(
-	    to, "%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\n", l->product, l->quantity, l->cents, l->name);
+	text_addf(to, "%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%s\n", l->product, l->quantity,
+	    l->cents, l->name);
 }
 
 int
@@ -63,6 +63,6 @@ void
 goods_print_short(const struct goods *g, struct text *to)
 {
 	for (int i = 0; i < g->n; i++)
-		text_addf(
-		    to, "%s%" PRId64 ":%" PRId64, i ? "," : "", g->lines[i].product, g->lines[i].quantity);
+		text_addf(to, "%s%" PRId64 ":%" PRId64, i ? "," : "", g->lines[i].product,
+		    g->lines[i].quantity);
 }

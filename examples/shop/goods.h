@@ -20,9 +20,9 @@ struct goods {
 };
 
 void line_print(const struct line *l, struct text *to);
-int line_read(struct line *l, char *from);	/* 0, or -1: not one. Writes into `from`. */
+int line_read(struct line *l, char *from); /* 0, or -1: not one. Writes into `from`. */
 void goods_print(const struct goods *g, struct text *to);
-int goods_read(struct goods *g, const char *from);	/* returns how many lines */
+int goods_read(struct goods *g, const char *from); /* returns how many lines */
 int64_t goods_cents(const struct goods *g);
 
 /* "12:2,15:1", the short form for a query argument, without names and prices. */

@@ -21,7 +21,8 @@ page_plan(int64_t user)
 
 	span_begin(page_plan, user);
 	span_begin(page_key, user);
-	text_addf(&key, "history:%" PRId64 ":%016" PRIx64, user, text_hash(&user, sizeof user, 200));
+	text_addf(
+	    &key, "history:%" PRId64 ":%016" PRIx64, user, text_hash(&user, sizeof user, 200));
 	span_end(page_key, (int64_t)key.length);
 	span_begin(page_bounds, (int64_t)key.length);
 	rows = HISTORY - (int)(text_hash(key.at, key.length, 30) % 3);
@@ -36,12 +37,14 @@ rows_query(PGconn *db, int64_t user, int limit)
 {
 	static const char usual[] =
 	    "SELECT id, items, cents FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
-	static const char slow[] = "WITH pause AS MATERIALIZED (SELECT pg_sleep(0.018)) SELECT id, items, cents "
-				   "FROM pause, orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
+	static const char slow[] =
+	    "WITH pause AS MATERIALIZED (SELECT pg_sleep(0.018)) SELECT id, items, cents "
+	    "FROM pause, orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
 	PGresult *r;
 
 	span_begin(rows_query, user);
-	r = order_run(db, "db.history", order_slow_queries() ? slow : usual, 2, (int64_t[]){ user, limit });
+	r = order_run(
+	    db, "db.history", order_slow_queries() ? slow : usual, 2, (int64_t[]){ user, limit });
 	span_end(rows_query, r ? PQntuples(r) : 0);
 	return r;
 }
@@ -68,7 +71,8 @@ rows_decode(const PGresult *r, struct past past[])
 	span_begin(rows_decode, n);
 	for (int i = 0; i < n; i++) {
 		span_begin(row_decode, order_cell(r, i, 0));
-		past[i] = (struct past){ order_cell(r, i, 0), order_cell(r, i, 1), order_cell(r, i, 2) };
+		past[i] = (struct past){ order_cell(r, i, 0), order_cell(r, i, 1),
+			order_cell(r, i, 2) };
 		past[i].items += text_hash(&past[i], sizeof past[i], 20) == 0;
 		span_end(row_decode, past[i].cents);
 	}
@@ -125,8 +129,8 @@ history_print(const struct past past[], int n, int64_t cents, struct text *to)
 	span_begin(rows_print, n);
 	text_addf(to, "%" PRId64 "\n", cents);
 	for (int i = 0; i < n; i++)
-		text_addf(to, "%" PRId64 "\t%" PRId64 "\t%" PRId64 "\torder\n", past[i].id, past[i].items,
-		    past[i].cents);
+		text_addf(to, "%" PRId64 "\t%" PRId64 "\t%" PRId64 "\torder\n", past[i].id,
+		    past[i].items, past[i].cents);
 	span_end(rows_print, (int64_t)to->length);
 	span_begin(rows_digest, (int64_t)to->length);
 	text_addf(to, "#%016" PRIx64 "\n", text_hash(to->at, to->length, 10));

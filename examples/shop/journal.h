@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-int journal_open(const char *path);	/* made when it is not there. 0, or -1, said on stderr */
+int journal_open(const char *path); /* made when it is not there. 0, or -1, said on stderr */
 
 /* Two steps, so that each can be watched. Both: 0, or -1, said on stderr. Safe
  * from any thread: an entry is appended whole. */

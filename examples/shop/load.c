@@ -38,21 +38,26 @@ struct connection {
 };
 
 static struct type types[TYPES] = {
-	{ "GET_HOME", 20 }, { "GET_PRODUCT", 22 }, { "SEARCH", 14 }, { "ADD_TO_CART", 16 }, { "CHECKOUT", 14 },
+	{ "GET_HOME", 20 },
+	{ "GET_PRODUCT", 22 },
+	{ "SEARCH", 14 },
+	{ "ADD_TO_CART", 16 },
+	{ "CHECKOUT", 14 },
 	{ "GET_ORDERS", 14 },
 };
-static const char *const words[] = { "lamp", "chair", "table", "green", "small", "oak", "steel", "garden",
-	"kitchen", "reading", "foldable", "outdoor", "classic", "waterproof", "rechargeable", "handmade" };
+static const char *const words[] = { "lamp", "chair", "table", "green", "small", "oak", "steel",
+	"garden", "kitchen", "reading", "foldable", "outdoor", "classic", "waterproof",
+	"rechargeable", "handmade" };
 
 static int port, nconnections = 16, json;
 static double seconds = 10, rate, think_ms = 20;
-static volatile sig_atomic_t ended;	/* by a signal: the users leave, and what they met is told */
+static volatile sig_atomic_t ended; /* by a signal: the users leave, and what they met is told */
 static uint64_t seed = 1;
 static const char *log_path;
-static FILE *told;	/* each answer, as it comes: --log */
+static FILE *told; /* each answer, as it comes: --log */
 static atomic_uint_fast64_t next_request;
 static pthread_mutex_t schedule = PTHREAD_MUTEX_INITIALIZER;
-static double schedule_at;	/* when the next request is due, in s since the start */
+static double schedule_at; /* when the next request is due, in s since the start */
 static struct timespec start_time;
 
 /* ---- chance, the same for the same seed -------------------------------------- */
@@ -61,7 +66,7 @@ static uint64_t
 chance(uint64_t k, uint64_t which)
 {
 	uint64_t x = seed * UINT64_C(0x9e3779b97f4a7c15) + k * UINT64_C(0xd1342543de82ef95) +
-		     which * UINT64_C(0xaf251af3b0f025b5);
+	             which * UINT64_C(0xaf251af3b0f025b5);
 
 	for (int i = 0; i < 2; i++) {
 		x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -119,8 +124,8 @@ path_of(uint64_t k, int type, char *out, size_t size)
 		snprintf(out, size, "/?user=%d", user);
 		return 0;
 	case 1:
-		snprintf(
-		    out, size, "/product?user=%d&id=%d&region=%s", user, product, regions[chance(k, 3) % 5]);
+		snprintf(out, size, "/product?user=%d&id=%d&region=%s", user, product,
+		    regions[chance(k, 3) % 5]);
 		return 0;
 	case 2:
 		query_of(k, query, sizeof query);
@@ -147,7 +152,8 @@ since_start(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - start_time.tv_sec) + (double)(now.tv_nsec - start_time.tv_nsec) * 1e-9;
+	return (double)(now.tv_sec - start_time.tv_sec) +
+	       (double)(now.tv_nsec - start_time.tv_nsec) * 1e-9;
 }
 
 static void
@@ -177,7 +183,8 @@ times_add(struct times *t, double ms)
 	t->ms[t->n++] = ms;
 }
 
-/* When the answer came (s since the epoch), what was asked, how long it took (ms), and the status. */
+/* When the answer came (s since the epoch), what was asked, how long it took (ms), and the status.
+ */
 static void
 log_answer(int type, double ms, long status)
 {
@@ -186,8 +193,8 @@ log_answer(int type, double ms, long status)
 	if (!told)
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
-	fprintf(told, "%lld.%06ld %s %.3f %ld\n", (long long)now.tv_sec, now.tv_nsec / 1000, types[type].name, ms,
-	    status);
+	fprintf(told, "%lld.%06ld %s %.3f %ld\n", (long long)now.tv_sec, now.tv_nsec / 1000,
+	    types[type].name, ms, status);
 }
 
 static size_t
@@ -319,8 +326,8 @@ tell_type(const char *name, struct times *t, uint64_t errors, double took, const
 	double mean, sd = deviation(t, &mean);
 
 	qsort(t->ms, t->n, sizeof *t->ms, by_value);
-	printf(json ? json_form : words_form, name, t->n, (double)t->n / took, mean, sd, quantile(t, .5),
-	    quantile(t, .95), quantile(t, .99), errors, comma);
+	printf(json ? json_form : words_form, name, t->n, (double)t->n / took, mean, sd,
+	    quantile(t, .5), quantile(t, .95), quantile(t, .99), errors, comma);
 	return errors;
 }
 
@@ -344,7 +351,8 @@ tell(struct connection *connections, double took)
 			}
 			free(connections[c].times[t].ms);
 		}
-		all_errors += tell_type(types[t].name, &one, errors, took, t < TYPES - 1 ? ", " : "}, ");
+		all_errors += tell_type(
+		    types[t].name, &one, errors, took, t < TYPES - 1 ? ", " : "}, ");
 		free(one.ms);
 	}
 	tell_type("all", &all, all_errors, took, "}\n");
@@ -368,9 +376,10 @@ usage(FILE *to, int status)
 	    "  --mix T=W,...    weights of request types, default");
 	for (int t = 0; t < TYPES; t++)
 		fprintf(to, "%s%s=%d", t ? "," : " ", types[t].name, types[t].weight);
-	fprintf(to, "\n  --seed N         default 1\n  --json           tell as JSON\n"
-		    "  --log FILE       a line for each answer: when it came, type, milliseconds, status\n"
-		    "SIGTERM and SIGINT end it early.\nExit status: 0 all answered with 200, 1 not all, 2 misused.\n");
+	fprintf(to,
+	    "\n  --seed N         default 1\n  --json           tell as JSON\n"
+	    "  --log FILE       a line for each answer: when it came, type, milliseconds, status\n"
+	    "SIGTERM and SIGINT end it early.\nExit status: 0 all answered with 200, 1 not all, 2 misused.\n");
 	return status;
 }
 
@@ -385,7 +394,8 @@ take_mix(char *mix)
 		char *is = strchr(one, '=');
 
 		for (t = 0; is && t < TYPES; t++)
-			if (strncmp(one, types[t].name, (size_t)(is - one)) == 0 && !types[t].name[is - one])
+			if (strncmp(one, types[t].name, (size_t)(is - one)) == 0 &&
+			    !types[t].name[is - one])
 				break;
 		if (!is || t == TYPES || atoi(is + 1) < 0)
 			return -1;
@@ -441,7 +451,7 @@ main(int argc, char **argv)
 		return 1;
 	}
 	if (told)
-		setvbuf(told, NULL, _IOLBF, 0);	/* whoever reads it meanwhile sees whole lines */
+		setvbuf(told, NULL, _IOLBF, 0); /* whoever reads it meanwhile sees whole lines */
 	signal(SIGTERM, end_early);
 	signal(SIGINT, end_early);
 	curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -23,7 +23,7 @@ enum { POOL = 12, CREW = 12 };
 struct order {
 	struct goods goods;
 	int64_t user, cents, id;
-	int reserved, authorized;	/* set by the crew */
+	int reserved, authorized; /* set by the crew */
 };
 
 static const char *database_arg, *journal_arg, *cart_arg, *price_arg;
@@ -122,7 +122,7 @@ payment_sign(const struct text *key)
 	int attempt = 0;
 
 	span_begin(payment_sign, (int64_t)key->length);
-	do	/* a signature ends in two zeroes */
+	do /* a signature ends in two zeroes */
 		h = text_hash(key->at, key->length, 10 + ++attempt);
 	while (h % 4 && attempt < 16);
 	span_end(payment_sign, attempt);
@@ -155,7 +155,8 @@ authorize(void *arg)
 static int
 check(struct order *o)
 {
-	struct task tasks[] = { { "order.reserve", reserve, o }, { "order.authorize", authorize, o } };
+	struct task tasks[] = { { "order.reserve", reserve, o },
+		{ "order.authorize", authorize, o } };
 
 	span_begin(hand_over, crew_queued(crew));
 	crew_give(crew, &tasks[0]);
@@ -192,7 +193,8 @@ static const char *
 column(const struct goods *g, size_t offset, struct text *to)
 {
 	for (int i = 0; i < g->n; i++)
-		text_addf(to, "%c%" PRId64, i ? ',' : '{', *(const int64_t *)((const char *)&g->lines[i] + offset));
+		text_addf(to, "%c%" PRId64, i ? ',' : '{',
+		    *(const int64_t *)((const char *)&g->lines[i] + offset));
 	text_adds(to, "}");
 	return text_string(to);
 }
@@ -233,7 +235,8 @@ hold_goods(PGconn *db, const struct goods *g)
 
 	span_begin(goods_hold, g->n);
 	r = db_run(db, "db.hold",
-	    "SELECT id FROM product WHERE id = ANY($1::int[]) ORDER BY id FOR NO KEY UPDATE", 1, params);
+	    "SELECT id FROM product WHERE id = ANY($1::int[]) ORDER BY id FOR NO KEY UPDATE", 1,
+	    params);
 	rows = r ? PQntuples(r) : 0;
 	span_end(goods_hold, rows);
 	PQclear(r);
@@ -249,7 +252,8 @@ transaction(PGconn *db, struct order *o)
 
 	span_begin(transaction, o->goods.n);
 	PQclear(db_run(db, "db.begin", "BEGIN", 0, NULL));
-	done = hold_goods(db, &o->goods) && insert_order(db, o) && insert_lines(db, o) == o->goods.n;
+	done = hold_goods(db, &o->goods) && insert_order(db, o) &&
+	       insert_lines(db, o) == o->goods.n;
 	span_begin(transaction_commit, o->goods.n);
 	r = db_run(db, "db.commit", done ? "COMMIT" : "ROLLBACK", 0, NULL);
 	status = r && done ? 0 : -1;
@@ -279,7 +283,8 @@ static void
 entry_build(const struct order *o, struct text *entry)
 {
 	span_begin(entry_build, o->goods.n);
-	text_addf(entry, "order %" PRId64 " user %" PRId64 " cents %" PRId64 "\n", o->id, o->user, o->cents);
+	text_addf(entry, "order %" PRId64 " user %" PRId64 " cents %" PRId64 "\n", o->id, o->user,
+	    o->cents);
 	span_begin(entry_lines, o->goods.n);
 	goods_print(&o->goods, entry);
 	span_end(entry_lines, (int64_t)entry->length);
@@ -350,7 +355,8 @@ cart_fetch(struct order *o)
 	int status;
 
 	span_begin(cart_fetch, o->user);
-	status = peer_call(cart_arg, "cart.get", "GET", NULL, &cart, "/cart?user=%" PRId64, o->user);
+	status = peer_call(
+	    cart_arg, "cart.get", "GET", NULL, &cart, "/cart?user=%" PRId64, o->user);
 	span_end(cart_fetch, status);
 	span_begin(cart_parse, (int64_t)cart.length);
 	lines = strchr(text_string(&cart), '\n');
@@ -368,7 +374,8 @@ cart_clear(int64_t user)
 	int status;
 
 	span_begin(cart_clear, user);
-	status = peer_call(cart_arg, "cart.clear", "POST", NULL, &answer, "/clear?user=%" PRId64, user);
+	status = peer_call(
+	    cart_arg, "cart.clear", "POST", NULL, &answer, "/clear?user=%" PRId64, user);
 	span_end(cart_clear, status);
 	text_release(&answer);
 	return status;
@@ -417,8 +424,8 @@ main(int argc, char **argv)
 		{ "price", &price_arg, "port of shop-price" },
 		{ 0 },
 	};
-	static const struct service service = { "shop-order", "orders, placed and past", routes, faults,
-		flags, start };
+	static const struct service service = { "shop-order", "orders, placed and past", routes,
+		faults, flags, start };
 
 	return service_main(argc, argv, &service);
 }

@@ -9,7 +9,7 @@
 #include "instrument/hone.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t handle_key;	/* only so that a thread's handle ends with it */
+static pthread_key_t handle_key; /* only so that a thread's handle ends with it */
 
 static size_t
 take(char *bytes, size_t size, size_t n, void *reply)
@@ -48,7 +48,7 @@ static struct curl_slist *
 trace_headers(const struct hone_carrier *c)
 {
 	char parent[HONE_TRACEPARENT_SIZE], state[HONE_TRACESTATE_SIZE], line[96];
-	struct curl_slist *headers = curl_slist_append(NULL, "Expect:");	/* no 100-continue */
+	struct curl_slist *headers = curl_slist_append(NULL, "Expect:"); /* no 100-continue */
 
 	if (hone_traceparent(c, parent) == 0)
 		return headers;
@@ -75,8 +75,8 @@ perform(CURL *h, const char *url)
 }
 
 int
-peer_call(const char *port, const char *name, const char *method, const struct text *body, struct text *reply,
-    const char *path, ...)
+peer_call(const char *port, const char *name, const char *method, const struct text *body,
+    struct text *reply, const char *path, ...)
 {
 	CURL *h = handle_of_thread();
 	struct curl_slist *headers;

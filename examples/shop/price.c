@@ -16,7 +16,7 @@
 enum { RULES = 64 };
 
 struct rule {
-	int64_t group, least, percent;	/* products of this group, from so many pieces */
+	int64_t group, least, percent; /* products of this group, from so many pieces */
 };
 
 struct bill {
@@ -113,7 +113,8 @@ base_sum(struct bill *b)
 		struct line *l = &b->goods.lines[i];
 
 		span_begin(line_price, l->product, l->quantity);
-		l->cents = list_cents[l->product] - (int64_t)(text_hash(l->name, strlen(l->name), 30) % 3);
+		l->cents = list_cents[l->product] -
+		           (int64_t)(text_hash(l->name, strlen(l->name), 30) % 3);
 		b->base_cents += l->cents * l->quantity;
 		span_end(line_price, l->cents);
 	}
@@ -137,7 +138,8 @@ rules_scan(const struct goods *g, const struct rule *r, int64_t percent[])
 	for (int i = 0; i < g->n; i++) {
 		percent[i] = 0;
 		for (int k = 0; k < RULES && !percent[i]; k++)
-			if (g->lines[i].product % RULES == r[k].group && g->lines[i].quantity >= r[k].least)
+			if (g->lines[i].product % RULES == r[k].group &&
+			    g->lines[i].quantity >= r[k].least)
 				percent[i] = r[k].percent;
 		matched += percent[i] > 0;
 	}
@@ -162,8 +164,8 @@ discount(struct bill *b)
 	span_end(rules_match, matched);
 	span_begin(discount_apply, matched);
 	for (int i = 0; i < b->goods.n; i++)
-		b->discount_cents +=
-		    b->goods.lines[i].cents * b->goods.lines[i].quantity * (percent[i] + b->tier) / 100;
+		b->discount_cents += b->goods.lines[i].cents * b->goods.lines[i].quantity *
+		                     (percent[i] + b->tier) / 100;
 	span_end(discount_apply, b->discount_cents);
 	span_end(discount, b->discount_cents);
 }
@@ -206,7 +208,8 @@ tax(struct bill *b)
 	span_begin(tax, b->region);
 	tax_region(b);
 	span_begin(tax_note, b->tax_cents);
-	text_addf(&note, "%s %" PRId64 ".%02" PRId64, b->region, b->tax_cents / 100, b->tax_cents % 100);
+	text_addf(
+	    &note, "%s %" PRId64 ".%02" PRId64, b->region, b->tax_cents / 100, b->tax_cents % 100);
 	span_end(tax_note, (int64_t)note.length);
 	text_release(&note);
 	span_end(tax, b->tax_cents);
@@ -246,7 +249,8 @@ static int
 quote(struct exchange *x)
 {
 	const char *lines = exchange_arg(x, "lines", "");
-	struct bill b = { .user = exchange_number(x, "user", 0), .region = exchange_arg(x, "region", "DE") };
+	struct bill b = { .user = exchange_number(x, "user", 0),
+		.region = exchange_arg(x, "region", "DE") };
 	int64_t total = 0;
 	int status = 400;
 
@@ -301,7 +305,7 @@ start(void)
 		rules[k] = (struct rule){ k, 1 + k * 7 % 5, k * 11 % 20 };
 	cache_use(redis_arg);
 	PQclear(r);
-	PQfinish(db);	/* the only one of that pool: asked once */
+	PQfinish(db); /* the only one of that pool: asked once */
 	return r ? 0 : -1;
 }
 
@@ -318,8 +322,8 @@ main(int argc, char **argv)
 		{ "database", &database_arg, "PostgreSQL, a libpq connection string" },
 		{ 0 },
 	};
-	static const struct service service = { "shop-price", "what goods cost a customer", routes, faults,
-		flags, start };
+	static const struct service service = { "shop-price", "what goods cost a customer", routes,
+		faults, flags, start };
 
 	return service_main(argc, argv, &service);
 }

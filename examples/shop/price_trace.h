@@ -16,8 +16,8 @@
 #include "examples/shop/price.tbl.h"
 
 #define span_begin(name, ...) lttng_ust_tracepoint(shop_price, name##_begin, __VA_ARGS__)
-#define span_end(name, ...)   lttng_ust_tracepoint(shop_price, name##_end, __VA_ARGS__)
-#define point(name, ...)      lttng_ust_tracepoint(shop_price, name, __VA_ARGS__)
+#define span_end(name, ...) lttng_ust_tracepoint(shop_price, name##_end, __VA_ARGS__)
+#define point(name, ...) lttng_ust_tracepoint(shop_price, name, __VA_ARGS__)
 
 #endif
 #include <lttng/tracepoint-event.h>

@@ -60,7 +60,8 @@ switch_fault(struct exchange *x)
 		text_addf(&x->reply, "%s %s\n", name, on ? "on" : "off");
 		return 200;
 	}
-	text_addf(&x->reply, "%s has no fault %s, or on is not 0 to %d\n", self->name, name, FAULT_MAX);
+	text_addf(
+	    &x->reply, "%s has no fault %s, or on is not 0 to %d\n", self->name, name, FAULT_MAX);
 	return 404;
 }
 
@@ -92,7 +93,8 @@ serve_traced(struct exchange *x, const struct route *r)
 	struct hone_carrier from;
 	int known, status;
 
-	hone_carrier_read(&from, MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "traceparent"),
+	hone_carrier_read(&from,
+	    MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "traceparent"),
 	    MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "tracestate"));
 	known = hone_from_known(&from);
 	if (known)
@@ -131,7 +133,7 @@ answer(void *unused, struct MHD_Connection *connection, const char *path, const 
 	int status;
 	(void)unused, (void)version;
 
-	if (!x) {	/* only the headers are there yet */
+	if (!x) { /* only the headers are there yet */
 		*state = x = calloc(1, sizeof *x);
 		return x ? MHD_YES : MHD_NO;
 	}
@@ -142,15 +144,16 @@ answer(void *unused, struct MHD_Connection *connection, const char *path, const 
 	}
 	x->connection = connection;
 	status = serve(x, method, path);
-	response = MHD_create_response_from_buffer(x->reply.length, (void *)text_string(&x->reply),
-	    MHD_RESPMEM_MUST_COPY);
+	response = MHD_create_response_from_buffer(
+	    x->reply.length, (void *)text_string(&x->reply), MHD_RESPMEM_MUST_COPY);
 	result = MHD_queue_response(connection, (unsigned)status, response);
 	MHD_destroy_response(response);
 	return result;
 }
 
 static void
-forget(void *unused, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why)
+forget(void *unused, struct MHD_Connection *connection, void **state,
+    enum MHD_RequestTerminationCode why)
 {
 	struct exchange *x = *state;
 	(void)unused, (void)connection, (void)why;
@@ -178,9 +181,9 @@ service_random(void)
 	uint64_t x;
 
 	if (!state)
-		state =
-		    service_seed() * UINT64_C(0x9e3779b97f4a7c15) + atomic_fetch_add(&threads_seeded, 1) + 1;
-	x = state += UINT64_C(0x9e3779b97f4a7c15);	/* splitmix64 */
+		state = service_seed() * UINT64_C(0x9e3779b97f4a7c15) +
+		        atomic_fetch_add(&threads_seeded, 1) + 1;
+	x = state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
 	return (double)((x ^ x >> 31) >> 11) * 0x1p-53;
@@ -189,7 +192,8 @@ service_random(void)
 void
 service_pause(double ms)
 {
-	struct timespec left = { (time_t)(ms / 1e3), (long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6) };
+	struct timespec left = { (time_t)(ms / 1e3),
+		(long)((ms - 1e3 * (double)(time_t)(ms / 1e3)) * 1e6) };
 
 	while (nanosleep(&left, &left) != 0 && errno == EINTR)
 		;
@@ -201,8 +205,8 @@ static void
 print_flags(FILE *to, const struct flag *flags)
 {
 	for (; flags && flags->name; flags++)
-		fprintf(to, "  --%-10s %s%s%s\n", flags->name, flags->help, *flags->value ? ", default " : "",
-		    *flags->value ? *flags->value : "");
+		fprintf(to, "  --%-10s %s%s%s\n", flags->name, flags->help,
+		    *flags->value ? ", default " : "", *flags->value ? *flags->value : "");
 }
 
 static int
@@ -234,7 +238,7 @@ take_flags(int argc, char **argv)
 		if (strcmp(argv[i], "--help") == 0)
 			return usage(stdout, 0);
 		if (i + 1 == argc || !(take_flag(common_flags, argv[i], argv[i + 1]) ||
-		    take_flag(self->flags, argv[i], argv[i + 1])))
+					 take_flag(self->flags, argv[i], argv[i + 1])))
 			return usage(stderr, 2);
 	}
 	for (const struct flag *f = self->flags; f && f->name; f++)
@@ -266,7 +270,8 @@ say_ready(struct MHD_Daemon *server)
 static struct MHD_Daemon *
 listen_on(int port)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
@@ -290,14 +295,14 @@ service_main(int argc, char **argv, const struct service *s)
 	sigemptyset(&ending);
 	sigaddset(&ending, SIGTERM);
 	sigaddset(&ending, SIGINT);
-	pthread_sigmask(SIG_BLOCK, &ending, NULL);	/* in every thread that comes */
+	pthread_sigmask(SIG_BLOCK, &ending, NULL); /* in every thread that comes */
 	signal(SIGPIPE, SIG_IGN);
 	if (s->start && s->start() != 0)
 		return 1;
 	server = listen_on(atoi(port_arg));
 	if (!server) {
-		fprintf(
-		    stderr, "%s: cannot listen on 127.0.0.1:%s: %s\n", s->name, port_arg, strerror(errno));
+		fprintf(stderr, "%s: cannot listen on 127.0.0.1:%s: %s\n", s->name, port_arg,
+		    strerror(errno));
 		return 1;
 	}
 	status = say_ready(server) == 0 ? 0 : 1;

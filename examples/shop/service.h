@@ -20,8 +20,8 @@ struct MHD_Connection;
 /* One HTTP request being answered. */
 struct exchange {
 	struct MHD_Connection *connection;
-	struct text body;	/* what came */
-	struct text reply;	/* what goes; the handler adds to it */
+	struct text body;  /* what came */
+	struct text reply; /* what goes; the handler adds to it */
 };
 
 /* Query arguments; `otherwise` when there is none. Strings live as long as the exchange. */
@@ -30,12 +30,13 @@ int64_t exchange_number(const struct exchange *x, const char *name, int64_t othe
 
 struct route {
 	const char *method, *path;
-	const char *name;	/* the unit's, or the request type's at an entry */
-	int entry;		/* 1: requests of users come in here */
-	int (*handle)(struct exchange *x);	/* returns the HTTP status */
+	const char *name;                  /* the unit's, or the request type's at an entry */
+	int entry;                         /* 1: requests of users come in here */
+	int (*handle)(struct exchange *x); /* returns the HTTP status */
 };
 
-/* Something that can go wrong when it is told to: 0 is off, else how, where it has degrees. `changed` may be NULL. */
+/* Something that can go wrong when it is told to: 0 is off, else how, where it has degrees.
+ * `changed` may be NULL. */
 enum { FAULT_MAX = 32 };
 
 struct fault {
@@ -45,18 +46,19 @@ struct fault {
 };
 
 struct flag {
-	const char *name;	/* without the dashes */
-	const char **value;	/* what was given, or the default that is in there; NULL there: required */
+	const char *name; /* without the dashes */
+	const char *
+	    *value; /* what was given, or the default that is in there; NULL there: required */
 	const char *help;
 };
 
 struct service {
 	const char *name;
-	const char *what;		/* for --help, one line */
-	const struct route *routes;	/* ended by all zeroes, as the others */
+	const char *what;           /* for --help, one line */
+	const struct route *routes; /* ended by all zeroes, as the others */
 	struct fault *faults;
-	const struct flag *flags;	/* besides --port, --ready and --seed */
-	int (*start)(void);		/* after the flags were read; 0, or -1 having said why */
+	const struct flag *flags; /* besides --port, --ready and --seed */
+	int (*start)(void);       /* after the flags were read; 0, or -1 having said why */
 };
 
 /*

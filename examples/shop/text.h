@@ -16,9 +16,9 @@ struct text {
 void text_add(struct text *t, const char *bytes, size_t length);
 void text_adds(struct text *t, const char *string);
 void text_addf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void text_reset(struct text *t);	/* empty, keeps its room */
+void text_reset(struct text *t); /* empty, keeps its room */
 void text_release(struct text *t);
-const char *text_string(const struct text *t);	/* never NULL */
+const char *text_string(const struct text *t); /* never NULL */
 
 /* Adds `template` with each {name} replaced by the value of that name; names
  * and values in turn, ended by NULL. Returns how many were replaced. */

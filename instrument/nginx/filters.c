@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* In front of the filters of the reply's header, its body, and the client's body. Ours is the first of each. */
+/* In front of the filters of the reply's header, its body, and the client's body. Ours is the first
+ * of each. */
 #include "instrument/nginx/inside.h"
 
 static ngx_http_output_header_filter_pt next_header;
@@ -16,7 +17,7 @@ header_filter(ngx_http_request_t *r)
 	if (job == NULL)
 		return next_header(r);
 	visit_begin(&v, job);
-	connection_watch(r);	/* an error page has put nginx's handlers back */
+	connection_watch(r); /* an error page has put nginx's handlers back */
 	span_begin(job, SPAN_header_filter);
 	job->result = rc = next_header(r);
 	span_end(job, SPAN_header_filter);

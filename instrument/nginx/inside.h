@@ -23,33 +23,37 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { TYPE_SIZE = 64, METHODS = 8 };	/* a type's 63 bytes and the final 0; methods that have types of their own */
+enum {
+	TYPE_SIZE = 64,
+	METHODS = 8
+}; /* a type's 63 bytes and the final 0; methods that have types of their own */
 
 /* ---- configuration (module.c) ------------------------------------------------ */
 
-struct hone_loc {			/* http, server, location */
+struct hone_loc { /* http, server, location */
 	ngx_flag_t enable, trust;
-	ngx_http_complex_value_t *type;	/* hone_type; NULL: method and location */
-	const char *names[METHODS];	/* types made beforehand; NULL where `type` has variables */
+	ngx_http_complex_value_t *type; /* hone_type; NULL: method and location */
+	const char *names[METHODS];     /* types made beforehand; NULL where `type` has variables */
 };
 
-struct hone_srv {			/* server */
-	ngx_uint_t late;		/* a location of it has hone or hone_type of its own: only it knows the type */
+struct hone_srv { /* server */
+	ngx_uint_t
+	    late; /* a location of it has hone or hone_type of its own: only it knows the type */
 };
 
-struct hone_peer {			/* an upstream: what it was called before we wrapped it */
+struct hone_peer { /* an upstream: what it was called before we wrapped it */
 	ngx_http_upstream_srv_conf_t *conf;
 	ngx_http_upstream_init_peer_pt init;
 	char name[TYPE_SIZE];
 };
 
-struct hone_main {			/* http */
-	ngx_uint_t used;		/* some location has hone on: else nothing is wrapped */
-	ngx_http_phase_handler_pt *checkers;	/* of the phase engine, as they were before */
-	u_char *phases;				/* of which phase each is: enum span */
+struct hone_main {       /* http */
+	ngx_uint_t used; /* some location has hone on: else nothing is wrapped */
+	ngx_http_phase_handler_pt *checkers; /* of the phase engine, as they were before */
+	u_char *phases;                      /* of which phase each is: enum span */
 	ngx_http_handler_pt *loggers;
 	ngx_uint_t nloggers;
-	struct hone_peer *peers;	/* sorted by conf */
+	struct hone_peer *peers; /* sorted by conf */
 	ngx_uint_t npeers;
 };
 
@@ -76,20 +80,20 @@ static inline bool span_is_open(const struct job *job, enum span span);
 
 /* ---- jobs and visits (request.c) -------------------------------------------------- */
 
-struct call {				/* a job's use of an upstream: one at a time */
+struct call { /* a job's use of an upstream: one at a time */
 	struct job *job;
 	ngx_http_upstream_t *u;
-	const struct hone_peer *peer;	/* NULL: found by its name, when the request came */
+	const struct hone_peer *peer; /* NULL: found by its name, when the request came */
 	ngx_uint_t tries;
-	unsigned asked : 1;		/* somebody evaluated our variables: each try is a link */
-	unsigned sent : 1;		/* this try: the request is on its way */
-	unsigned waiting : 1;		/* this try: for the header of the answer */
-	unsigned joined : 1;		/* this try: its answer has come */
+	unsigned asked : 1;   /* somebody evaluated our variables: each try is a link */
+	unsigned sent : 1;    /* this try: the request is on its way */
+	unsigned waiting : 1; /* this try: for the header of the answer */
+	unsigned joined : 1;  /* this try: its answer has come */
 	unsigned over : 1;
-	struct hone_carrier link;	/* of this try */
+	struct hone_carrier link; /* of this try */
 	char traceparent[HONE_TRACEPARENT_SIZE];
 	char tracestate[HONE_TRACESTATE_SIZE];
-	ngx_str_t state;		/* `tracestate` and the client's other members */
+	ngx_str_t state; /* `tracestate` and the client's other members */
 	/* What we stand in front of. */
 	ngx_int_t (*process_header)(ngx_http_request_t *r);
 	void (*finalize)(ngx_http_request_t *r, ngx_int_t rc);
@@ -108,20 +112,20 @@ struct call {				/* a job's use of an upstream: one at a time */
 
 struct job {
 	ngx_http_request_t *r;
-	struct job *main;		/* of the request itself; that one's is the job itself */
-	struct job *subs, *next;	/* main: the jobs of subrequests */
-	struct hone_unit unit;		/* never changes once it has begun */
-	struct hone_carrier from;	/* a subrequest's link */
-	uint32_t open;			/* spans, a bit for each */
-	ngx_uint_t waits;		/* times that the phase was left and gone on with */
-	const ngx_chain_t *chain;	/* while a body filter runs */
-	ngx_int_t result;		/* of the filter that ran last */
-	unsigned known : 1;		/* begun by somebody under Hone: a unit, not a request */
-	unsigned quiet : 1;		/* neither sampled nor probed: only what is passed on matters */
+	struct job *main;         /* of the request itself; that one's is the job itself */
+	struct job *subs, *next;  /* main: the jobs of subrequests */
+	struct hone_unit unit;    /* never changes once it has begun */
+	struct hone_carrier from; /* a subrequest's link */
+	uint32_t open;            /* spans, a bit for each */
+	ngx_uint_t waits;         /* times that the phase was left and gone on with */
+	const ngx_chain_t *chain; /* while a body filter runs */
+	ngx_int_t result;         /* of the filter that ran last */
+	unsigned known : 1;       /* begun by somebody under Hone: a unit, not a request */
+	unsigned quiet : 1;       /* neither sampled nor probed: only what is passed on matters */
 	unsigned ended : 1;
-	unsigned left : 1;		/* the phase waits for something */
-	unsigned last : 1;		/* all of the reply was given to the filters */
-	struct call *call;		/* the last one; NULL: none so far */
+	unsigned left : 1; /* the phase waits for something */
+	unsigned last : 1; /* all of the reply was given to the filters */
+	struct call *call; /* the last one; NULL: none so far */
 };
 
 static inline bool
@@ -132,9 +136,9 @@ span_is_open(const struct job *job, enum span span)
 
 struct visit {
 	struct visit *outer;
-	struct job *job;		/* NULL: ended meanwhile, and perhaps its memory is gone */
-	struct hone_unit before;	/* what was on the thread; not set where it is nested */
-	bool on, nested;		/* in a visit for the same job, which is on the thread already */
+	struct job *job;         /* NULL: ended meanwhile, and perhaps its memory is gone */
+	struct hone_unit before; /* what was on the thread; not set where it is nested */
+	bool on, nested;         /* in a visit for the same job, which is on the thread already */
 };
 
 /* The job of r, or NULL: switched off, or r has not got that far. job_traced():
@@ -169,13 +173,17 @@ ngx_int_t variables_add(ngx_conf_t *cf);
  * the try that comes next if `asked`. Idempotent. NULL: no memory. */
 struct call *call_of(struct job *job, bool asked);
 
-/* The client's tracestate without our members (r->pool; empty: none). Only as much as everybody passes on. */
+/* The client's tracestate without our members (r->pool; empty: none). Only as much as everybody
+ * passes on. */
 ngx_str_t client_state(ngx_http_request_t *r);
-/* The client's traceparent as a C string, in a buffer of the caller's. NULL: there is none, two, or too much of it. */
+/* The client's traceparent as a C string, in a buffer of the caller's. NULL: there is none, two, or
+ * too much of it. */
 enum { TRACEPARENT_ROOM = 1024 };
 const char *client_traceparent(ngx_http_request_t *r, char room[TRACEPARENT_ROOM]);
-/* All lines of its tracestate; others_max, ours_wanted: as of tracestate_init(). Empty, too, where a 0 is in it. */
-void client_tracestate(ngx_http_request_t *r, size_t others_max, bool ours_wanted, struct tracestate *ret);
+/* All lines of its tracestate; others_max, ours_wanted: as of tracestate_init(). Empty, too, where
+ * a 0 is in it. */
+void client_tracestate(
+    ngx_http_request_t *r, size_t others_max, bool ours_wanted, struct tracestate *ret);
 
 #pragma GCC visibility pop
 #endif

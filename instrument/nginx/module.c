@@ -3,12 +3,13 @@
  * The directives, and what is built from them once they have been read:
  *
  *	hone on | off;		http, server, location; default off
- *	hone_type text;		the request type, with variables; default the method and the location's name
- *	hone_trust on | off;	whether hone= in a client's tracestate counts; default off
+ *	hone_type text;		the request type, with variables; default the method and the
+ *location's name hone_trust on | off;	whether hone= in a client's tracestate counts; default off
  */
 #include "instrument/nginx/inside.h"
 
-static const char *const methods[METHODS] = { "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "OTHER" };
+static const char *const methods[METHODS] = { "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH",
+	"OPTIONS", "OTHER" };
 
 static char *
 type_set(ngx_conf_t *cf, ngx_command_t *command, void *conf)
@@ -35,14 +36,14 @@ type_set(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 
 #define WHERE (NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF)
 
-static ngx_command_t commands[] = {
-	{ ngx_string("hone"), WHERE | NGX_CONF_FLAG, ngx_conf_set_flag_slot, NGX_HTTP_LOC_CONF_OFFSET,
-		offsetof(struct hone_loc, enable), NULL },
-	{ ngx_string("hone_trust"), WHERE | NGX_CONF_FLAG, ngx_conf_set_flag_slot, NGX_HTTP_LOC_CONF_OFFSET,
-		offsetof(struct hone_loc, trust), NULL },
-	{ ngx_string("hone_type"), WHERE | NGX_CONF_TAKE1, type_set, NGX_HTTP_LOC_CONF_OFFSET, 0, NULL },
-	ngx_null_command
-};
+static ngx_command_t commands[] = { { ngx_string("hone"), WHERE | NGX_CONF_FLAG,
+					ngx_conf_set_flag_slot, NGX_HTTP_LOC_CONF_OFFSET,
+					offsetof(struct hone_loc, enable), NULL },
+	{ ngx_string("hone_trust"), WHERE | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+	    NGX_HTTP_LOC_CONF_OFFSET, offsetof(struct hone_loc, trust), NULL },
+	{ ngx_string("hone_type"), WHERE | NGX_CONF_TAKE1, type_set, NGX_HTTP_LOC_CONF_OFFSET, 0,
+	    NULL },
+	ngx_null_command };
 
 static void *
 main_create(ngx_conf_t *cf)
@@ -75,17 +76,19 @@ name_make(ngx_conf_t *cf, const char *method, const ngx_str_t *name)
 
 	if (out == NULL)
 		return NULL;
-	end = method != NULL ? ngx_snprintf(out, TYPE_SIZE - 1, "%s %V", method, name) :
-		ngx_snprintf(out, TYPE_SIZE - 1, "%V", name);
+	end = method != NULL ? ngx_snprintf(out, TYPE_SIZE - 1, "%s %V", method, name)
+	                     : ngx_snprintf(out, TYPE_SIZE - 1, "%V", name);
 	*end = '\0';
 	return (char *)out;
 }
 
-/* A server's own place, where no location is found, has no name; the block of limit_except has its location's. */
+/* A server's own place, where no location is found, has no name; the block of limit_except has its
+ * location's. */
 static bool
 names_make(ngx_conf_t *cf, const struct hone_loc *prev, struct hone_loc *loc)
 {
-	const ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+	const ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(
+	    cf, ngx_http_core_module);
 	ngx_str_t name = ngx_string("(server)");
 
 	if (loc->type != NULL && loc->type->lengths != NULL)
@@ -94,7 +97,8 @@ names_make(ngx_conf_t *cf, const struct hone_loc *prev, struct hone_loc *loc)
 		name = core->name;
 	for (int i = 0; i < METHODS; i++) {
 		if (loc->type != NULL)
-			loc->names[i] = i > 0 ? loc->names[0] : name_make(cf, NULL, &loc->type->value);
+			loc->names[i] = i > 0 ? loc->names[0]
+			                      : name_make(cf, NULL, &loc->type->value);
 		else if (core->name.len == 0 && prev->names[i] != NULL)
 			loc->names[i] = prev->names[i];
 		else
@@ -108,13 +112,15 @@ names_make(ngx_conf_t *cf, const struct hone_loc *prev, struct hone_loc *loc)
 static char *
 loc_merge(ngx_conf_t *cf, void *parent, void *child)
 {
-	const ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+	const ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(
+	    cf, ngx_http_core_module);
 	struct hone_main *hm = ngx_http_conf_get_module_main_conf(cf, ngx_http_hone_module);
 	struct hone_srv *srv = ngx_http_conf_get_module_srv_conf(cf, ngx_http_hone_module);
 	const struct hone_loc *prev = parent;
 	struct hone_loc *loc = child;
 
-	if ((core->name.len > 0 || core->noname) && (loc->enable != NGX_CONF_UNSET || loc->type != NGX_CONF_UNSET_PTR))
+	if ((core->name.len > 0 || core->noname) &&
+	    (loc->enable != NGX_CONF_UNSET || loc->type != NGX_CONF_UNSET_PTR))
 		srv->late = 1;
 	ngx_conf_merge_value(loc->enable, prev->enable, 0);
 	ngx_conf_merge_value(loc->trust, prev->trust, 0);
@@ -123,7 +129,8 @@ loc_merge(ngx_conf_t *cf, void *parent, void *child)
 	return names_make(cf, prev, loc) ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
-/* Here nginx's list of filters is complete, but for ours, which is the last and so the first that is asked. */
+/* Here nginx's list of filters is complete, but for ours, which is the last and so the first that
+ * is asked. */
 static ngx_int_t
 configured(ngx_conf_t *cf)
 {
@@ -143,16 +150,18 @@ started(ngx_cycle_t *cycle)
 
 	if (hm == NULL || !hm->used)
 		return NGX_OK;
-	return phases_wrap(cycle, hm, ngx_http_cycle_get_module_main_conf(cycle, ngx_http_core_module));
+	return phases_wrap(
+	    cycle, hm, ngx_http_cycle_get_module_main_conf(cycle, ngx_http_core_module));
 }
 
 static ngx_http_module_t functions = {
-	.preconfiguration = variables_add, .postconfiguration = configured,
-	.create_main_conf = main_create, .create_srv_conf = srv_create,
-	.create_loc_conf = loc_create, .merge_loc_conf = loc_merge,
+	.preconfiguration = variables_add,
+	.postconfiguration = configured,
+	.create_main_conf = main_create,
+	.create_srv_conf = srv_create,
+	.create_loc_conf = loc_create,
+	.merge_loc_conf = loc_merge,
 };
 
-ngx_module_t ngx_http_hone_module = {
-	NGX_MODULE_V1, &functions, commands, NGX_HTTP_MODULE, NULL, started, NULL, NULL, NULL, NULL, NULL,
-	NGX_MODULE_V1_PADDING
-};
+ngx_module_t ngx_http_hone_module = { NGX_MODULE_V1, &functions, commands, NGX_HTTP_MODULE, NULL,
+	started, NULL, NULL, NULL, NULL, NULL, NGX_MODULE_V1_PADDING };

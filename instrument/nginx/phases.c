@@ -40,7 +40,8 @@ phase_enter(struct job *job, enum span phase)
 /* As ngx_http_core_run_phases() does it, from here on: so a run through the
  * phases is one visit, not one for each handler. */
 static ngx_int_t
-run(ngx_http_request_t *r, const struct hone_main *hm, ngx_http_phase_handler_t *engine, struct job *job)
+run(ngx_http_request_t *r, const struct hone_main *hm, ngx_http_phase_handler_t *engine,
+    struct job *job)
 {
 	ngx_http_phase_handler_t *ph;
 	ngx_int_t rc;
@@ -58,7 +59,8 @@ static ngx_int_t
 checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 {
 	const struct hone_main *hm = ngx_http_get_module_main_conf(r, ngx_http_hone_module);
-	const ngx_http_core_main_conf_t *core = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+	const ngx_http_core_main_conf_t *core = ngx_http_get_module_main_conf(
+	    r, ngx_http_core_module);
 	ngx_http_phase_handler_t *engine = core->phase_engine.handlers;
 	struct job *job = job_find(r);
 	struct visit v;
@@ -77,7 +79,7 @@ checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 	visit_begin(&v, job);
 	rc = run(r, hm, engine, job);
 	if (rc == NGX_OK && v.job != NULL)
-		job->left = 1;	/* it waits here, or is answered from here */
+		job->left = 1; /* it waits here, or is answered from here */
 	visit_end(&v);
 	return rc;
 }
@@ -107,11 +109,16 @@ static ngx_uint_t
 entries(const ngx_http_core_main_conf_t *core, ngx_uint_t phase, enum span *span)
 {
 	static const enum span spans[NGX_HTTP_LOG_PHASE] = {
-		[NGX_HTTP_POST_READ_PHASE] = SPAN_post_read, [NGX_HTTP_SERVER_REWRITE_PHASE] = SPAN_server_rewrite,
-		[NGX_HTTP_FIND_CONFIG_PHASE] = SPAN_find_config, [NGX_HTTP_REWRITE_PHASE] = SPAN_rewrite,
-		[NGX_HTTP_POST_REWRITE_PHASE] = SPAN_rewrite, [NGX_HTTP_PREACCESS_PHASE] = SPAN_preaccess,
-		[NGX_HTTP_ACCESS_PHASE] = SPAN_access, [NGX_HTTP_POST_ACCESS_PHASE] = SPAN_access,
-		[NGX_HTTP_PRECONTENT_PHASE] = SPAN_precontent, [NGX_HTTP_CONTENT_PHASE] = SPAN_content,
+		[NGX_HTTP_POST_READ_PHASE] = SPAN_post_read,
+		[NGX_HTTP_SERVER_REWRITE_PHASE] = SPAN_server_rewrite,
+		[NGX_HTTP_FIND_CONFIG_PHASE] = SPAN_find_config,
+		[NGX_HTTP_REWRITE_PHASE] = SPAN_rewrite,
+		[NGX_HTTP_POST_REWRITE_PHASE] = SPAN_rewrite,
+		[NGX_HTTP_PREACCESS_PHASE] = SPAN_preaccess,
+		[NGX_HTTP_ACCESS_PHASE] = SPAN_access,
+		[NGX_HTTP_POST_ACCESS_PHASE] = SPAN_access,
+		[NGX_HTTP_PRECONTENT_PHASE] = SPAN_precontent,
+		[NGX_HTTP_CONTENT_PHASE] = SPAN_content,
 	};
 
 	*span = spans[phase];
@@ -154,7 +161,8 @@ phases_wrap(ngx_cycle_t *cycle, struct hone_main *hm, ngx_http_core_main_conf_t 
 	for (ngx_uint_t i = 0; i <= n; i++) {
 		if ((engine[i].checker != NULL) == (i < n))
 			continue;
-		ngx_log_error(NGX_LOG_EMERG, cycle->log, 0, "hone: the phases of this nginx are not those of " NGINX_VERSION);
+		ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+		    "hone: the phases of this nginx are not those of " NGINX_VERSION);
 		return NGX_ERROR;
 	}
 	hm->checkers = ngx_palloc(cycle->pool, n * sizeof *hm->checkers);

@@ -9,7 +9,7 @@
 #include "instrument/nginx/inside.h"
 
 static struct visit *innermost;
-static ngx_event_handler_pt request_events;	/* nginx's own, the same for all requests */
+static ngx_event_handler_pt request_events; /* nginx's own, the same for all requests */
 static const struct hone_unit OUTSIDE;
 
 /* ---- visits ------------------------------------------------------------------------ */
@@ -33,7 +33,7 @@ sub_end(struct job *sub)
 
 	job_end(sub);
 	if (sub->quiet || sub->r->background || parent == NULL)
-		return;		/* nobody waits for it */
+		return; /* nobody waits for it */
 	hone_attach(&parent->unit);
 	hone_join(&sub->from, "subrequest");
 }
@@ -145,7 +145,7 @@ job_traced(ngx_http_request_t *r)
 
 /* ---- beginning ------------------------------------------------------------------------ */
 
-struct lines {				/* of the client's header */
+struct lines { /* of the client's header */
 	const ngx_list_part_t *part;
 	ngx_uint_t at;
 };
@@ -160,7 +160,8 @@ line_next(struct lines *lines, const char *name, size_t len)
 		while (lines->at < lines->part->nelts) {
 			const ngx_table_elt_t *line = &h[lines->at++];
 
-			if (line->key.len == len && ngx_strncasecmp(line->key.data, (u_char *)name, len) == 0)
+			if (line->key.len == len &&
+			    ngx_strncasecmp(line->key.data, (u_char *)name, len) == 0)
 				return &line->value;
 		}
 	}
@@ -173,7 +174,8 @@ client_traceparent(ngx_http_request_t *r, char room[TRACEPARENT_ROOM])
 	struct lines lines = { &r->headers_in.headers.part, 0 };
 	const ngx_str_t *line = line_next(&lines, "traceparent", 11);
 
-	if (line == NULL || line->len >= TRACEPARENT_ROOM || line_next(&lines, "traceparent", 11) != NULL)
+	if (line == NULL || line->len >= TRACEPARENT_ROOM ||
+	    line_next(&lines, "traceparent", 11) != NULL)
 		return NULL;
 	ngx_memcpy(room, line->data, line->len);
 	room[line->len] = '\0';
@@ -181,7 +183,8 @@ client_traceparent(ngx_http_request_t *r, char room[TRACEPARENT_ROOM])
 }
 
 void
-client_tracestate(ngx_http_request_t *r, size_t others_max, bool ours_wanted, struct tracestate *ret)
+client_tracestate(
+    ngx_http_request_t *r, size_t others_max, bool ours_wanted, struct tracestate *ret)
 {
 	struct lines lines = { &r->headers_in.headers.part, 0 };
 	const ngx_str_t *line;
@@ -211,14 +214,22 @@ static int
 method_index(const ngx_http_request_t *r)
 {
 	switch (r->method) {
-	case NGX_HTTP_GET: return 0;
-	case NGX_HTTP_HEAD: return 1;
-	case NGX_HTTP_POST: return 2;
-	case NGX_HTTP_PUT: return 3;
-	case NGX_HTTP_DELETE: return 4;
-	case NGX_HTTP_PATCH: return 5;
-	case NGX_HTTP_OPTIONS: return 6;
-	default: return 7;
+	case NGX_HTTP_GET:
+		return 0;
+	case NGX_HTTP_HEAD:
+		return 1;
+	case NGX_HTTP_POST:
+		return 2;
+	case NGX_HTTP_PUT:
+		return 3;
+	case NGX_HTTP_DELETE:
+		return 4;
+	case NGX_HTTP_PATCH:
+		return 5;
+	case NGX_HTTP_OPTIONS:
+		return 6;
+	default:
+		return 7;
 	}
 }
 
@@ -291,7 +302,7 @@ main_begin(ngx_http_request_t *r, const struct hone_loc *conf)
 		return NULL;
 	client_read(r, conf->trust, &from);
 	type = type_of(r, conf);
-	if (innermost != NULL)	/* else there is nothing to be put aside */
+	if (innermost != NULL) /* else there is nothing to be put aside */
 		hone_detach(&before);
 	job->known = hone_from_known(&from) != 0;
 	if (job->known)
@@ -352,7 +363,9 @@ status_of(const ngx_http_request_t *r)
 {
 	if (r->err_status != 0)
 		return (int)r->err_status;
-	return r->headers_out.status != 0 ? (int)r->headers_out.status : r->http_version == NGX_HTTP_VERSION_9 ? 9 : 0;
+	return r->headers_out.status != 0              ? (int)r->headers_out.status
+	       : r->http_version == NGX_HTTP_VERSION_9 ? 9
+	                                               : 0;
 }
 
 void
@@ -394,7 +407,8 @@ on_event(ngx_event_t *ev)
 }
 
 /* nginx puts its handler there when it has read a request, and again before it
- * makes an error page; other handlers (reading ahead, keepalive, lingering) are not ours to touch. */
+ * makes an error page; other handlers (reading ahead, keepalive, lingering) are not ours to touch.
+ */
 void
 connection_watch(ngx_http_request_t *r)
 {

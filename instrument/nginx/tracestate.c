@@ -19,7 +19,8 @@ static bool
 member_next(const char **at, const char *end, struct member *ret)
 {
 	while (*at < end) {
-		const char *comma = memchr(*at, ',', (size_t)(end - *at)), *from = *at, *to = comma != NULL ? comma : end;
+		const char *comma = memchr(*at, ',', (size_t)(end - *at)), *from = *at,
+			   *to = comma != NULL ? comma : end;
 
 		*at = comma != NULL ? comma + 1 : end;
 		while (from < to && is_space(*from))

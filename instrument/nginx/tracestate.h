@@ -15,18 +15,20 @@
 #include <stddef.h>
 
 enum {
-	TRACESTATE_PASSED_MAX = 480,	/* with our own 31 bytes and a comma: the 512 that everybody has to pass on */
+	TRACESTATE_PASSED_MAX =
+	    480, /* with our own 31 bytes and a comma: the 512 that everybody has to pass on */
 	TRACESTATE_OTHERS_MAX = 1024,
-	TRACESTATE_LONG = 128,		/* a member of more bytes is long; ours never is */
-	TRACESTATE_LOOKED_MAX = 8192,	/* as long as nginx lets a line be, unless it is told to */
+	TRACESTATE_LONG = 128,        /* a member of more bytes is long; ours never is */
+	TRACESTATE_LOOKED_MAX = 8192, /* as long as nginx lets a line be, unless it is told to */
 };
 
-/* A list that comes in lines, less what is dropped: single commas, no spaces around members, no final 0. */
+/* A list that comes in lines, less what is dropped: single commas, no spaces around members, no
+ * final 0. */
 struct tracestate {
-	size_t len, max;	/* of text: now, and with all that may come of others */
-	size_t looked;		/* bytes, at most TRACESTATE_LOOKED_MAX */
-	bool ours;		/* there was one of ours, or none is wanted */
-	bool crowded, full;	/* long members are dropped; all of others are */
+	size_t len, max;    /* of text: now, and with all that may come of others */
+	size_t looked;      /* bytes, at most TRACESTATE_LOOKED_MAX */
+	bool ours;          /* there was one of ours, or none is wanted */
+	bool crowded, full; /* long members are dropped; all of others are */
 	char text[TRACESTATE_OTHERS_MAX + 1 + TRACESTATE_LONG];
 };
 

@@ -20,7 +20,7 @@
 
 #include "instrument/nginx/inside.h"
 
-static ngx_event_handler_pt upstream_events;	/* nginx's own, the same for all upstreams */
+static ngx_event_handler_pt upstream_events; /* nginx's own, the same for all upstreams */
 
 static struct job *
 traced(struct job *job)
@@ -98,7 +98,8 @@ overwrite(ngx_buf_t *b, const char *old, const char *new)
 	return at != NULL;
 }
 
-/* Where the request does not hold the numbers as they are (HTTP/2 packs them), the link stays what it was. */
+/* Where the request does not hold the numbers as they are (HTTP/2 packs them), the link stays what
+ * it was. */
 static void
 link_again(struct job *job)
 {
@@ -107,7 +108,8 @@ link_again(struct job *job)
 	char parent[HONE_TRACEPARENT_SIZE], state[HONE_TRACESTATE_SIZE];
 
 	if (b == NULL || !b->temporary ||
-	    memmem(b->start, (size_t)(b->last - b->start), call->traceparent, strlen(call->traceparent)) == NULL)
+	    memmem(b->start, (size_t)(b->last - b->start), call->traceparent,
+		strlen(call->traceparent)) == NULL)
 		return;
 	memcpy(parent, call->traceparent, sizeof parent);
 	memcpy(state, call->tracestate, sizeof state);
@@ -123,11 +125,13 @@ answer_is_whole(const ngx_http_request_t *r, const ngx_http_upstream_t *u)
 {
 	off_t have = u->buffer.last - u->buffer.pos;
 
-	if (r->method == NGX_HTTP_HEAD || u->headers_in.status_n == 204 || u->headers_in.status_n == 304)
+	if (r->method == NGX_HTTP_HEAD || u->headers_in.status_n == 204 ||
+	    u->headers_in.status_n == 304)
 		return true;
 	if (u->headers_in.content_length_n >= 0)
 		return have >= u->headers_in.content_length_n;
-	return u->headers_in.chunked && have >= 5 && memcmp(u->buffer.last - 5, "0\r\n\r\n", 5) == 0;
+	return u->headers_in.chunked && have >= 5 &&
+	       memcmp(u->buffer.last - 5, "0\r\n\r\n", 5) == 0;
 }
 
 static ngx_int_t
@@ -181,7 +185,7 @@ on_process_header(ngx_http_request_t *r)
 	visit_begin(&v, traced(job));
 	rc = job->call->process_header(r);
 	if (v.on && rc == NGX_OK && (job->call->waiting || (job->call->peer == NULL && !r->cached)))
-		header_came(job);	/* not the header of an old answer out of the cache */
+		header_came(job); /* not the header of an old answer out of the cache */
 	visit_end(&v);
 	return rc;
 }
@@ -279,7 +283,7 @@ on_free(ngx_peer_connection_t *pc, void *data, ngx_uint_t state)
 	visit_begin(&v, traced(job));
 	if (v.on) {
 		if (span_is_open(job, SPAN_body))
-			join(job);	/* it did answer, but we ask another */
+			join(job); /* it did answer, but we ask another */
 		span_end(job, SPAN_connect);
 		span_end(job, SPAN_header);
 		span_end(job, SPAN_body);
@@ -406,7 +410,8 @@ call_of(struct job *job, bool asked)
 static int
 by_conf(const void *a, const void *b)
 {
-	uintptr_t x = (uintptr_t)((const struct hone_peer *)a)->conf, y = (uintptr_t)((const struct hone_peer *)b)->conf;
+	uintptr_t x = (uintptr_t)((const struct hone_peer *)a)->conf,
+		  y = (uintptr_t)((const struct hone_peer *)b)->conf;
 
 	return (x > y) - (x < y);
 }
@@ -414,7 +419,8 @@ by_conf(const void *a, const void *b)
 ngx_int_t
 upstreams_wrap(ngx_conf_t *cf, struct hone_main *hm)
 {
-	ngx_http_upstream_main_conf_t *um = ngx_http_conf_get_module_main_conf(cf, ngx_http_upstream_module);
+	ngx_http_upstream_main_conf_t *um = ngx_http_conf_get_module_main_conf(
+	    cf, ngx_http_upstream_module);
 	ngx_http_upstream_srv_conf_t **confs = um->upstreams.elts;
 
 	hm->npeers = um->upstreams.nelts;
@@ -428,9 +434,11 @@ upstreams_wrap(ngx_conf_t *cf, struct hone_main *hm)
 		peer->conf = confs[i];
 		peer->init = confs[i]->peer.init;
 		if (confs[i]->port != 0)
-			last = ngx_snprintf((u_char *)peer->name, TYPE_SIZE - 1, "%V:%d", &confs[i]->host, (int)confs[i]->port);
+			last = ngx_snprintf((u_char *)peer->name, TYPE_SIZE - 1, "%V:%d",
+			    &confs[i]->host, (int)confs[i]->port);
 		else
-			last = ngx_snprintf((u_char *)peer->name, TYPE_SIZE - 1, "%V", &confs[i]->host);
+			last = ngx_snprintf(
+			    (u_char *)peer->name, TYPE_SIZE - 1, "%V", &confs[i]->host);
 		*last = '\0';
 		confs[i]->peer.init = on_init;
 	}

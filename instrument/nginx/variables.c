@@ -86,7 +86,8 @@ passed_on(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t which)
 	}
 }
 
-/* ---- with one ------------------------------------------------------------------------------------ */
+/* ---- with one
+ * ------------------------------------------------------------------------------------ */
 
 static void
 trace_id(struct job *job, ngx_http_variable_value_t *v)
@@ -95,7 +96,7 @@ trace_id(struct job *job, ngx_http_variable_value_t *v)
 	char room[HONE_TRACEPARENT_SIZE];
 	const void *copy = NULL;
 
-	c.link_id = 1;	/* not read: only what is without one would not be written */
+	c.link_id = 1; /* not read: only what is without one would not be written */
 	if (hone_traceparent(&c, room) > 0)
 		copy = pool_copy(job->r, room + 3, 32);
 	value_set(v, copy, copy != NULL ? 32 : 0);
@@ -108,7 +109,8 @@ state_make(struct job *job, struct call *call)
 	size_t len = ngx_strlen(call->tracestate);
 	u_char *data, *at;
 
-	if (len + others.len == 0 || (data = ngx_pnalloc(job->r->pool, len + 1 + others.len)) == NULL)
+	if (len + others.len == 0 ||
+	    (data = ngx_pnalloc(job->r->pool, len + 1 + others.len)) == NULL)
 		return;
 	at = ngx_cpymem(data, call->tracestate, len);
 	if (len > 0 && others.len > 0)
@@ -143,12 +145,14 @@ ngx_int_t
 variables_add(ngx_conf_t *cf)
 {
 	static ngx_str_t names[] = {
-		[TRACEPARENT] = ngx_string("hone_traceparent"), [TRACESTATE] = ngx_string("hone_tracestate"),
+		[TRACEPARENT] = ngx_string("hone_traceparent"),
+		[TRACESTATE] = ngx_string("hone_tracestate"),
 		[TRACE_ID] = ngx_string("hone_trace_id"),
 	};
 
 	for (uintptr_t i = 0; i < sizeof names / sizeof *names; i++) {
-		ngx_http_variable_t *v = ngx_http_add_variable(cf, &names[i], NGX_HTTP_VAR_NOCACHEABLE);
+		ngx_http_variable_t *v = ngx_http_add_variable(
+		    cf, &names[i], NGX_HTTP_VAR_NOCACHEABLE);
 
 		if (v == NULL)
 			return NGX_ERROR;

@@ -8,9 +8,8 @@
  *						the end there is an even number of ', no \ and no ";
  *	a dollar-quoted text,			likewise: there is no $;
  *	another comment,			that one would have no end;
- *	a comment from -- to the end of line,	this could be: so where there is a -- between the line's
- *						beginning and p, the text is read from its beginning.
- * Else p is where a comment begins.
+ *	a comment from -- to the end of line,	this could be: so where there is a -- between the
+ *line's beginning and p, the text is read from its beginning. Else p is where a comment begins.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -51,14 +50,30 @@ hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What may stand between two quotes without a doubt (see above), and what of it in a key: this is asked for each
- * byte of each statement's comment. */
-enum { PLAIN = 1, KEY = 2, CODE = 4 };	/* CODE: a key's, and the first of three in a value */
+/* What may stand between two quotes without a doubt (see above), and what of it in a key: this is
+ * asked for each byte of each statement's comment. */
+enum { PLAIN = 1, KEY = 2, CODE = 4 }; /* CODE: a key's, and the first of three in a value */
 
 static const uint8_t bytes[256] = {
-	[' ' ... '!'] = PLAIN, ['#'] = PLAIN, ['%'] = CODE, ['&'] = PLAIN, ['(' ... '*'] = PLAIN, ['+'] = KEY, [','] = PLAIN,
-	['-' ... '.'] = KEY, ['/'] = PLAIN, ['0' ... '9'] = KEY, [':' ... '?'] = PLAIN, ['@' ... 'Z'] = KEY, ['['] = PLAIN,
-	[']' ... '^'] = PLAIN, ['_'] = KEY, ['`'] = PLAIN, ['a' ... 'z'] = KEY, ['{' ... '}'] = PLAIN, ['~'] = KEY,
+	[' ' ... '!'] = PLAIN,
+	['#'] = PLAIN,
+	['%'] = CODE,
+	['&'] = PLAIN,
+	['(' ... '*'] = PLAIN,
+	['+'] = KEY,
+	[','] = PLAIN,
+	['-' ... '.'] = KEY,
+	['/'] = PLAIN,
+	['0' ... '9'] = KEY,
+	[':' ... '?'] = PLAIN,
+	['@' ... 'Z'] = KEY,
+	['['] = PLAIN,
+	[']' ... '^'] = PLAIN,
+	['_'] = KEY,
+	['`'] = PLAIN,
+	['a' ... 'z'] = KEY,
+	['{' ... '}'] = PLAIN,
+	['~'] = KEY,
 	[0x80 ... 0xff] = PLAIN,
 };
 
@@ -129,7 +144,7 @@ pairs_read(struct hone_carrier *out, struct text t)
 {
 	char parent[COMMENT_MAX_BYTES + 1], state[COMMENT_MAX_BYTES + 1];
 
-	parent[0] = state[0] = '\0';	/* and no more: each page that is touched costs */
+	parent[0] = state[0] = '\0'; /* and no more: each page that is touched costs */
 	for (;;) {
 		if (pair_read(&t, parent, state) != 0)
 			return -1;
@@ -146,7 +161,8 @@ pairs_read(struct hone_carrier *out, struct text t)
 static bool
 name_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || (c & 0x80) != 0;
 }
 
 static const char *
@@ -168,7 +184,8 @@ past_dollar(const char *at, const char *end)
 	const char *tag_end = at + 1;
 	size_t len;
 
-	while (tag_end < end && name_char(*tag_end) && !(tag_end == at + 1 && *tag_end >= '0' && *tag_end <= '9'))
+	while (tag_end < end && name_char(*tag_end) &&
+	       !(tag_end == at + 1 && *tag_end >= '0' && *tag_end <= '9'))
 		tag_end++;
 	if (tag_end >= end || *tag_end != '$')
 		return at + 1;
@@ -255,7 +272,8 @@ line_comment_before(const char *sql, const char *p)
 	return false;
 }
 
-/* The last comment's beginning, before its end and not before `least`; NULL where another one's end comes between. */
+/* The last comment's beginning, before its end and not before `least`; NULL where another one's end
+ * comes between. */
 static const char *
 beginning(const char *least, const char *end)
 {
@@ -286,7 +304,8 @@ comment_last(struct text *in, const char *sql, const char *end)
 	if (p == NULL || (p > sql && p[-1] == '*'))
 		return -1;
 	in->at = p + 2;
-	if (line_comment_before(sql, p) && (p - sql > COMMENT_LEX_MAX_BYTES || !outside(sql, p, end)))
+	if (line_comment_before(sql, p) &&
+	    (p - sql > COMMENT_LEX_MAX_BYTES || !outside(sql, p, end)))
 		return -1;
 	return 0;
 }

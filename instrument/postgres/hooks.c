@@ -68,27 +68,29 @@ work_since(const struct counters *c, uint64 rows)
 /* Asked for twice, before and after: who is enabled between has no beginning to count from. */
 #define COUNTING(event, counters) \
 	(lttng_ust_tracepoint_enabled(postgres, event) ? (counters_now(counters), true) : false)
-#define EMIT_WORK(event, counting, counters, rows, first) do {		\
-		if (counting) {						\
-			struct work work_ = work_since(counters, rows);	\
-									\
-			lttng_ust_tracepoint(postgres, event, first, &work_);	\
-		}							\
+#define EMIT_WORK(event, counting, counters, rows, first)                     \
+	do {                                                                  \
+		if (counting) {                                               \
+			struct work work_ = work_since(counters, rows);       \
+                                                                              \
+			lttng_ust_tracepoint(postgres, event, first, &work_); \
+		}                                                             \
 	} while (0)
 
 /* `call`, one deeper; then `after`, whether it returned or an error was thrown. */
-#define INSIDE(span, call, after) do {	\
-		span_enter(span);	\
-		PG_TRY();		\
-		{			\
-			call;		\
-		}			\
-		PG_FINALLY();		\
-		{			\
-			span_leave();	\
-			after;		\
-		}			\
-		PG_END_TRY();		\
+#define INSIDE(span, call, after)     \
+	do {                          \
+		span_enter(span);     \
+		PG_TRY();             \
+		{                     \
+			call;         \
+		}                     \
+		PG_FINALLY();         \
+		{                     \
+			span_leave(); \
+			after;        \
+		}                     \
+		PG_END_TRY();         \
 	} while (0)
 
 static bool
@@ -128,7 +130,8 @@ on_plan(Query *query, const char *text, int options, ParamListInfo params)
 		statement_planned(text, tag);
 	lttng_ust_tracepoint(postgres, plan_begin, tag, spans_depth, query->queryId);
 	INSIDE(SPAN_PLAN, plan = plan_next(query, text, options, params),
-	    lttng_ust_tracepoint(postgres, plan_end, spans_depth, plan != NULL ? plan->planTree->total_cost : 0,
+	    lttng_ust_tracepoint(postgres, plan_end, spans_depth,
+		plan != NULL ? plan->planTree->total_cost : 0,
 		plan != NULL ? plan->planTree->plan_rows : 0));
 	return plan;
 }
@@ -151,8 +154,10 @@ on_start(QueryDesc *query, int flags)
 		statement_executes(query->sourceText, tag);
 	if (spans_depth == 0)
 		parallel_begin();
-	lttng_ust_tracepoint(postgres, executor_start_begin, tag, spans_depth, query->plannedstmt->queryId);
-	INSIDE(SPAN_START, start_next(query, flags), lttng_ust_tracepoint(postgres, executor_start_end, spans_depth));
+	lttng_ust_tracepoint(
+	    postgres, executor_start_begin, tag, spans_depth, query->plannedstmt->queryId);
+	INSIDE(SPAN_START, start_next(query, flags),
+	    lttng_ust_tracepoint(postgres, executor_start_end, spans_depth));
 }
 
 static void
@@ -184,10 +189,12 @@ on_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 
 	if (clients_turn())
 		statement_runs(query->sourceText, tag);
-	lttng_ust_tracepoint(postgres, executor_run_begin, tag, spans_depth, query->plannedstmt->queryId);
+	lttng_ust_tracepoint(
+	    postgres, executor_run_begin, tag, spans_depth, query->plannedstmt->queryId);
 	counting = COUNTING(executor_run_end, &before);
 	INSIDE(SPAN_RUN, run_with_workers(query, direction, count, once),
-	    EMIT_WORK(executor_run_end, counting, &before, query->estate->es_processed, spans_depth));
+	    EMIT_WORK(
+		executor_run_end, counting, &before, query->estate->es_processed, spans_depth));
 }
 
 static void
@@ -208,7 +215,8 @@ on_finish(QueryDesc *query)
 	lttng_ust_tracepoint(postgres, executor_finish_begin, spans_depth);
 	counting = COUNTING(executor_finish_end, &before);
 	INSIDE(SPAN_FINISH, finish_next(query),
-	    EMIT_WORK(executor_finish_end, counting, &before, query->estate->es_processed, spans_depth));
+	    EMIT_WORK(
+		executor_finish_end, counting, &before, query->estate->es_processed, spans_depth));
 }
 
 static void
@@ -224,16 +232,19 @@ static void
 on_end(QueryDesc *query)
 {
 	lttng_ust_tracepoint(postgres, executor_close_begin, spans_depth);
-	INSIDE(SPAN_CLOSE, end_next(query), lttng_ust_tracepoint(postgres, executor_close_end, spans_depth));
+	INSIDE(SPAN_CLOSE, end_next(query),
+	    lttng_ust_tracepoint(postgres, executor_close_end, spans_depth));
 	if (spans_depth == 0)
 		parallel_end();
 }
 
 static void
-on_utility(PlannedStmt *plan, const char *text, bool read_only, ProcessUtilityContext context, ParamListInfo params,
-    QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *completion)
+on_utility(PlannedStmt *plan, const char *text, bool read_only, ProcessUtilityContext context,
+    ParamListInfo params, QueryEnvironment *environment, DestReceiver *dest,
+    QueryCompletion *completion)
 {
-	ProcessUtility_hook_type next = utility_before != NULL ? utility_before : standard_ProcessUtility;
+	ProcessUtility_hook_type next = utility_before != NULL ? utility_before
+	                                                       : standard_ProcessUtility;
 	const char *tag = CreateCommandName(plan->utilityStmt);
 	struct counters before;
 	bool counting;
@@ -242,12 +253,14 @@ on_utility(PlannedStmt *plan, const char *text, bool read_only, ProcessUtilityCo
 		statement_executes(text, tag);
 	lttng_ust_tracepoint(postgres, utility_begin, tag, spans_depth, plan->queryId);
 	counting = COUNTING(utility_end, &before);
-	INSIDE(SPAN_UTILITY, next(plan, text, read_only, context, params, environment, dest, completion),
-	    EMIT_WORK(utility_end, counting, &before, completion != NULL ? completion->nprocessed : 0, spans_depth));
+	INSIDE(SPAN_UTILITY,
+	    next(plan, text, read_only, context, params, environment, dest, completion),
+	    EMIT_WORK(utility_end, counting, &before,
+		completion != NULL ? completion->nprocessed : 0, spans_depth));
 }
 
-/* From where nothing can go wrong for the transaction's own reasons, until all can see what it did: in between
- * lies the writing and flushing of its log. */
+/* From where nothing can go wrong for the transaction's own reasons, until all can see what it did:
+ * in between lies the writing and flushing of its log. */
 static void
 on_transaction(XactEvent event, void *arg)
 {

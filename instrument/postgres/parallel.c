@@ -23,9 +23,9 @@ struct team {
 };
 
 static struct team *teams;
-static struct team *leading;		/* ours, while workers may take links */
+static struct team *leading; /* ours, while workers may take links */
 static int leading_depth;
-static bool working;			/* we are a worker, in a unit */
+static bool working; /* we are a worker, in a unit */
 static shmem_request_hook_type request_before;
 static shmem_startup_hook_type startup_before;
 
@@ -87,7 +87,8 @@ workers_planned(const Plan *plan, int deep)
 		n = ((const Gather *)plan)->num_workers;
 	else if (IsA(plan, GatherMerge))
 		n = ((const GatherMerge *)plan)->num_workers;
-	return n + workers_planned(plan->lefttree, deep + 1) + workers_planned(plan->righttree, deep + 1);
+	return n + workers_planned(plan->lefttree, deep + 1) +
+	       workers_planned(plan->righttree, deep + 1);
 }
 
 static int
@@ -96,8 +97,7 @@ workers_of(const PlannedStmt *plan)
 	int n = workers_planned(plan->planTree, 0);
 	ListCell *cell;
 
-	foreach(cell, plan->subplans)
-		n += workers_planned(lfirst(cell), 0);
+	foreach(cell, plan->subplans) n += workers_planned(lfirst(cell), 0);
 	return Min(n, TEAM_MAX);
 }
 
@@ -107,8 +107,9 @@ parallel_fork(const PlannedStmt *plan, int depth)
 	struct team *t;
 
 	if (leading != NULL && depth <= leading_depth)
-		leading = NULL;	/* that run ended in an error */
-	if (!plan->parallelModeNeeded || leading != NULL || hone_trace_id() == 0 || IsParallelWorker())
+		leading = NULL; /* that run ended in an error */
+	if (!plan->parallelModeNeeded || leading != NULL || hone_trace_id() == 0 ||
+	    IsParallelWorker())
 		return;
 	t = team_of(MyProc);
 	if (t == NULL)
@@ -119,7 +120,7 @@ parallel_fork(const PlannedStmt *plan, int depth)
 		hone_fork("worker", &t->links[i]);
 	leading = t;
 	leading_depth = depth;
-	pg_memory_barrier();	/* before the workers are started, which read it */
+	pg_memory_barrier(); /* before the workers are started, which read it */
 }
 
 void
@@ -155,7 +156,7 @@ parallel_begin(void)
 	i = pg_atomic_fetch_add_u32(&t->taken, 1);
 	if (i >= t->nlinks)
 		return;
-	before_shmem_exit(on_exit_end, (Datum)0);	/* an error ends a worker */
+	before_shmem_exit(on_exit_end, (Datum)0); /* an error ends a worker */
 	hone_unit_begin(&t->links[i], "worker");
 	working = true;
 }

@@ -14,8 +14,9 @@
 /* Once, in the postmaster. */
 void parallel_init(void);
 
-/* The leader, around a run of a plan at this depth of hooks; parallel_join(): only if the run came to its end.
- * A plan without workers: two loads. A run inside of a run that has workers forks no links of its own. */
+/* The leader, around a run of a plan at this depth of hooks; parallel_join(): only if the run came
+ * to its end. A plan without workers: two loads. A run inside of a run that has workers forks no
+ * links of its own. */
 void parallel_fork(const PlannedStmt *plan, int depth);
 void parallel_join(int depth);
 

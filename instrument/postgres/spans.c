@@ -29,12 +29,24 @@ end(enum span span, uint32_t depth)
 	static const struct work unknown;
 
 	switch (span) {
-	case SPAN_PLAN: lttng_ust_tracepoint(postgres, plan_end, depth, 0, 0); break;
-	case SPAN_START: lttng_ust_tracepoint(postgres, executor_start_end, depth); break;
-	case SPAN_RUN: lttng_ust_tracepoint(postgres, executor_run_end, depth, &unknown); break;
-	case SPAN_FINISH: lttng_ust_tracepoint(postgres, executor_finish_end, depth, &unknown); break;
-	case SPAN_CLOSE: lttng_ust_tracepoint(postgres, executor_close_end, depth); break;
-	case SPAN_UTILITY: lttng_ust_tracepoint(postgres, utility_end, depth, &unknown); break;
+	case SPAN_PLAN:
+		lttng_ust_tracepoint(postgres, plan_end, depth, 0, 0);
+		break;
+	case SPAN_START:
+		lttng_ust_tracepoint(postgres, executor_start_end, depth);
+		break;
+	case SPAN_RUN:
+		lttng_ust_tracepoint(postgres, executor_run_end, depth, &unknown);
+		break;
+	case SPAN_FINISH:
+		lttng_ust_tracepoint(postgres, executor_finish_end, depth, &unknown);
+		break;
+	case SPAN_CLOSE:
+		lttng_ust_tracepoint(postgres, executor_close_end, depth);
+		break;
+	case SPAN_UTILITY:
+		lttng_ust_tracepoint(postgres, utility_end, depth, &unknown);
+		break;
 	}
 }
 

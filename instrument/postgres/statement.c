@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "postgres.h"
 
-#undef ENABLE_GSS	/* of a connection we ask nothing, so Kerberos' headers need not be there */
+#undef ENABLE_GSS /* of a connection we ask nothing, so Kerberos' headers need not be there */
 
 #include "access/xact.h"
 #include "libpq/libpq.h"
@@ -28,11 +28,11 @@ struct setting {
 
 static struct {
 	bool open, failed;
-	bool unit, request;		/* what is to be ended: one of them, or neither */
+	bool unit, request; /* what is to be ended: one of them, or neither */
 	enum stage stage;
-	const char *text;		/* as we were given it last; only compared */
-	TimestampTz arrived;		/* when the message came that the stage belongs to */
-	struct hone_carrier said;	/* what the text said, all zeroes if nothing */
+	const char *text;         /* as we were given it last; only compared */
+	TimestampTz arrived;      /* when the message came that the stage belongs to */
+	struct hone_carrier said; /* what the text said, all zeroes if nothing */
 } now;
 
 static struct setting *setting;
@@ -156,7 +156,8 @@ reached(enum stage stage, const char *text)
 static bool
 clients(const char *text)
 {
-	return debug_query_string != NULL && (text == debug_query_string || strcmp(text, debug_query_string) == 0);
+	return debug_query_string != NULL &&
+	       (text == debug_query_string || strcmp(text, debug_query_string) == 0);
 }
 
 static bool
@@ -183,7 +184,7 @@ statement_parsed(const char *text, const char *tag)
 
 	if (text != debug_query_string || text == NULL)
 		return;
-	if (now.open && text == now.text && same_message()) {	/* the next command of one text */
+	if (now.open && text == now.text && same_message()) { /* the next command of one text */
 		if (now.unit || now.request || setting == NULL || setting->used) {
 			now.stage = PARSED;
 			return;
@@ -268,9 +269,11 @@ setting_assign(const char *value, void *extra)
 void
 statement_init(void)
 {
-	DefineCustomStringVariable("hone.context", "Context of the next statement: \"traceparent tracestate\".", NULL,
-	    &setting_text, "", PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
-	    setting_check, setting_assign, NULL);
-	DefineCustomBoolVariable("hone.requests", "A statement without a context begins a request of its own.", NULL,
-	    &requests, false, PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("hone.context",
+	    "Context of the next statement: \"traceparent tracestate\".", NULL, &setting_text, "",
+	    PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, setting_check,
+	    setting_assign, NULL);
+	DefineCustomBoolVariable("hone.requests",
+	    "A statement without a context begins a request of its own.", NULL, &requests, false,
+	    PGC_SUSET, 0, NULL, NULL, NULL);
 }

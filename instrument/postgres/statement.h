@@ -27,7 +27,8 @@ void statement_parsed(const char *text, const char *tag);
 void statement_planned(const char *text, const char *tag);
 void statement_executes(const char *text, const char *tag);
 
-/* More rows are fetched. Begins a statement only where none is open (a portal that has waited since an earlier Sync). */
+/* More rows are fetched. Begins a statement only where none is open (a portal that has waited since
+ * an earlier Sync). */
 void statement_runs(const char *text, const char *tag);
 
 /* The statement that is open, if any, is over. */

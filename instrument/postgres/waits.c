@@ -43,10 +43,17 @@ enum kind {
 
 enum { CLASS_SHIFT = 24, CLASS_EXTENSION = 7, CLASS_IO = 10 };
 
-/* Class 5, activity, is a process of the server's own that has nothing to do: no wait of a statement's. */
+/* Class 5, activity, is a process of the server's own that has nothing to do: no wait of a
+ * statement's. */
 static const uint8_t class_kind[] = {
-	[1] = WAIT_lwlock, [3] = WAIT_lock, [4] = WAIT_buffer_pin, [6] = WAIT_client, [CLASS_EXTENSION] = WAIT_extension,
-	[8] = WAIT_ipc, [9] = WAIT_timeout, [CLASS_IO] = WAIT_io,
+	[1] = WAIT_lwlock,
+	[3] = WAIT_lock,
+	[4] = WAIT_buffer_pin,
+	[6] = WAIT_client,
+	[CLASS_EXTENSION] = WAIT_extension,
+	[8] = WAIT_ipc,
+	[9] = WAIT_timeout,
+	[CLASS_IO] = WAIT_io,
 };
 
 /* Upper and lower case differ between versions. */
@@ -54,18 +61,28 @@ static const struct {
 	const char *name;
 	enum kind kind;
 } io_names[] = {
-	{ "DataFileRead", WAIT_data_read }, { "DataFilePrefetch", WAIT_data_read },
-	{ "DataFileWrite", WAIT_data_write }, { "DataFileExtend", WAIT_data_write }, { "DataFileFlush", WAIT_data_write },
-	{ "DataFileSync", WAIT_data_sync }, { "DataFileImmediateSync", WAIT_data_sync },
+	{ "DataFileRead", WAIT_data_read },
+	{ "DataFilePrefetch", WAIT_data_read },
+	{ "DataFileWrite", WAIT_data_write },
+	{ "DataFileExtend", WAIT_data_write },
+	{ "DataFileFlush", WAIT_data_write },
+	{ "DataFileSync", WAIT_data_sync },
+	{ "DataFileImmediateSync", WAIT_data_sync },
 	{ "DataFileTruncate", WAIT_data_sync },
-	{ "BufFileRead", WAIT_temp }, { "BufFileWrite", WAIT_temp }, { "BufFileTruncate", WAIT_temp },
-	{ "WALWrite", WAIT_wal_write }, { "WALInitWrite", WAIT_wal_write },
-	{ "WALSync", WAIT_wal_sync }, { "WALInitSync", WAIT_wal_sync }, { "WALSyncMethodAssign", WAIT_wal_sync },
+	{ "BufFileRead", WAIT_temp },
+	{ "BufFileWrite", WAIT_temp },
+	{ "BufFileTruncate", WAIT_temp },
+	{ "WALWrite", WAIT_wal_write },
+	{ "WALInitWrite", WAIT_wal_write },
+	{ "WALSync", WAIT_wal_sync },
+	{ "WALInitSync", WAIT_wal_sync },
+	{ "WALSyncMethodAssign", WAIT_wal_sync },
 };
 
-static uint8_t io_kind[256];	/* by event; NOTHING: not among those named */
+static uint8_t io_kind[256]; /* by event; NOTHING: not among those named */
 
-/* The one thread of the server that works, in each process: fork() keeps it. Those of the tracer wait too. */
+/* The one thread of the server that works, in each process: fork() keeps it. Those of the tracer
+ * wait too. */
 static pthread_t worker;
 
 /* Recording may itself wait, in a function that is wrapped here. */
@@ -92,7 +109,8 @@ kind_of(uint32_t info)
 {
 	uint32_t class = info >> CLASS_SHIFT;
 
-	if (class == CLASS_IO && (info & 0xffff) < sizeof(io_kind) && io_kind[info & 0xff] != NOTHING)
+	if (class == CLASS_IO && (info & 0xffff) < sizeof(io_kind) &&
+	    io_kind[info & 0xff] != NOTHING)
 		return io_kind[info & 0xff];
 	return class < sizeof(class_kind) ? class_kind[class] : NOTHING;
 }
@@ -101,12 +119,14 @@ static inline bool
 enabled(enum kind kind)
 {
 	switch (kind) {
-#define KIND(name, words)									\
-	case WAIT_##name: return lttng_ust_tracepoint_enabled(postgres, wait_##name##_begin) ||	\
-	    lttng_ust_tracepoint_enabled(postgres, wait_##name##_end);
+#define KIND(name, words)                                                             \
+	case WAIT_##name:                                                             \
+		return lttng_ust_tracepoint_enabled(postgres, wait_##name##_begin) || \
+		       lttng_ust_tracepoint_enabled(postgres, wait_##name##_end);
 #include "instrument/postgres/waits.tbl.h"
 #undef KIND
-	case NOTHING: break;
+	case NOTHING:
+		break;
 	}
 	return false;
 }
@@ -140,10 +160,14 @@ wait_begins(uint32_t info)
 
 	recording = true;
 	switch (kind_of(info)) {
-#define KIND(name, words) case WAIT_##name: lttng_ust_tracepoint(postgres, wait_##name##_begin, event_name(info)); break;
+#define KIND(name, words)                                                              \
+	case WAIT_##name:                                                              \
+		lttng_ust_tracepoint(postgres, wait_##name##_begin, event_name(info)); \
+		break;
 #include "instrument/postgres/waits.tbl.h"
 #undef KIND
-	case NOTHING: break;
+	case NOTHING:
+		break;
 	}
 	recording = false;
 	errno = before;
@@ -156,10 +180,14 @@ wait_ends(uint32_t info)
 
 	recording = true;
 	switch (kind_of(info)) {
-#define KIND(name, words) case WAIT_##name: lttng_ust_tracepoint(postgres, wait_##name##_end, event_name(info)); break;
+#define KIND(name, words)                                                            \
+	case WAIT_##name:                                                            \
+		lttng_ust_tracepoint(postgres, wait_##name##_end, event_name(info)); \
+		break;
 #include "instrument/postgres/waits.tbl.h"
 #undef KIND
-	case NOTHING: break;
+	case NOTHING:
+		break;
 	}
 	recording = false;
 	errno = before;
@@ -175,33 +203,36 @@ find(void **next, const char *name)
 	return found;
 }
 
-#define WRAP(type, name, takes, hands)								\
-	__attribute__((visibility("default"))) type name takes;					\
-	type name takes										\
-	{											\
-		static void *next;								\
-		void *at = __atomic_load_n(&next, __ATOMIC_ACQUIRE);				\
-		type (*call) takes = (type (*) takes)(at != NULL ? at : find(&next, #name));	\
-		uint32_t info = wait_now();							\
-		type result;									\
-												\
-		if (__builtin_expect(info == 0, 1))						\
-			return call hands;							\
-		wait_begins(info);								\
-		result = call hands;								\
-		wait_ends(info);								\
-		return result;									\
+#define WRAP(type, name, takes, hands)                                                     \
+	__attribute__((visibility("default"))) type name takes;                            \
+	type name takes                                                                    \
+	{                                                                                  \
+		static void *next;                                                         \
+		void *at = __atomic_load_n(&next, __ATOMIC_ACQUIRE);                       \
+		type(*call) takes = (type(*) takes)(at != NULL ? at : find(&next, #name)); \
+		uint32_t info = wait_now();                                                \
+		type result;                                                               \
+                                                                                           \
+		if (__builtin_expect(info == 0, 1))                                        \
+			return call hands;                                                 \
+		wait_begins(info);                                                         \
+		result = call hands;                                                       \
+		wait_ends(info);                                                           \
+		return result;                                                             \
 	}
 
-WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout), (fd, events, max, timeout))
-WRAP(int, poll, (struct pollfd *fds, nfds_t n, int timeout), (fds, n, timeout))
-WRAP(int, sem_wait, (sem_t *sem), (sem))
+WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout),
+    (fd, events, max, timeout))
+WRAP(int, poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout))
+WRAP(int, sem_wait, (sem_t * sem), (sem))
 WRAP(ssize_t, pread, (int fd, void *to, size_t n, off_t at_byte), (fd, to, n, at_byte))
 WRAP(ssize_t, pwrite, (int fd, const void *from, size_t n, off_t at_byte), (fd, from, n, at_byte))
 WRAP(ssize_t, preadv, (int fd, const struct iovec *to, int n, off_t at_byte), (fd, to, n, at_byte))
-WRAP(ssize_t, pwritev, (int fd, const struct iovec *from, int n, off_t at_byte), (fd, from, n, at_byte))
+WRAP(ssize_t, pwritev, (int fd, const struct iovec *from, int n, off_t at_byte),
+    (fd, from, n, at_byte))
 WRAP(int, fsync, (int fd), (fd))
 WRAP(int, fdatasync, (int fd), (fd))
-WRAP(int, sync_file_range, (int fd, off64_t at_byte, off64_t n, unsigned int flags), (fd, at_byte, n, flags))
+WRAP(int, sync_file_range, (int fd, off64_t at_byte, off64_t n, unsigned int flags),
+    (fd, at_byte, n, flags))
 WRAP(int, ftruncate, (int fd, off_t n), (fd, n))
 WRAP(int, posix_fallocate, (int fd, off_t at_byte, off_t n), (fd, at_byte, n))

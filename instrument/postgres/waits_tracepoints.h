@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The waits of a backend: postgres:wait_lock_begin, postgres:wait_lock_end and so on, one pair for each kind. */
+/* The waits of a backend: postgres:wait_lock_begin, postgres:wait_lock_end and so on, one pair for
+ * each kind. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER postgres
 
@@ -13,12 +14,12 @@
 
 #include <lttng/tracepoint.h>
 
-LTTNG_UST_TRACEPOINT_EVENT_CLASS(postgres, wait,
-	LTTNG_UST_TP_ARGS(const char *, event),
-	LTTNG_UST_TP_FIELDS(lttng_ust_field_string(event, event)))
+LTTNG_UST_TRACEPOINT_EVENT_CLASS(postgres, wait, LTTNG_UST_TP_ARGS(const char *, event),
+    LTTNG_UST_TP_FIELDS(lttng_ust_field_string(event, event)))
 
-#define WAIT(name) LTTNG_UST_TRACEPOINT_EVENT_INSTANCE(postgres, wait, postgres, name,	\
-	LTTNG_UST_TP_ARGS(const char *, event))
+#define WAIT(name)                           \
+	LTTNG_UST_TRACEPOINT_EVENT_INSTANCE( \
+	    postgres, wait, postgres, name, LTTNG_UST_TP_ARGS(const char *, event))
 #define KIND(name, words) WAIT(wait_##name##_begin) WAIT(wait_##name##_end)
 #include "instrument/postgres/waits.tbl.h"
 #undef KIND

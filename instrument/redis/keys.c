@@ -6,7 +6,8 @@
 /* Databases are looked into as long as there is one of that number. */
 enum { ARGS_MAX = 256, DATABASES_MAX = 64 };
 
-static const char *const TYPES[] = { "none", "string", "list", "hash", "set", "zset", "module", "stream" };
+static const char *const TYPES[] = { "none", "string", "list", "hash", "set", "zset", "module",
+	"stream" };
 
 struct found {
 	const char *type;
@@ -29,7 +30,8 @@ key_find(struct first_key *k, struct redis_filtered *f)
 	api.Free(at);
 }
 
-/* Opened for writing, a key that is missing or read counts neither as a miss nor as a hit; nothing is written. */
+/* Opened for writing, a key that is missing or read counts neither as a miss nor as a hit; nothing
+ * is written. */
 static void
 look(struct found *found, struct redis *redis, struct redis_string *name)
 {

@@ -12,7 +12,7 @@
 /* All zeroes: none. Holds the key's name until it has been told, or forgotten. */
 struct first_key {
 	struct redis_string *name;
-	int keys;		/* of the command; -1: more than are counted */
+	int keys; /* of the command; -1: more than are counted */
 };
 
 void key_find(struct first_key *k, struct redis_filtered *f);

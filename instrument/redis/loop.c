@@ -5,7 +5,8 @@
 
 #include "instrument/redis/redis_tp.h"
 
-/* Between two rounds the loop writes replies, which takes well under that; if it took longer, it has slept. */
+/* Between two rounds the loop writes replies, which takes well under that; if it took longer, it
+ * has slept. */
 #define SLEPT_NS 1000000
 
 struct loop loop;
@@ -22,8 +23,10 @@ now_ns(void)
 static bool
 somebody_listens(void)
 {
-	return lttng_ust_tracepoint_enabled(redis, queue) || lttng_ust_tracepoint_enabled(redis, reply_end) ||
-	    lttng_ust_tracepoint_enabled(redis, loop_begin) || lttng_ust_tracepoint_enabled(redis, loop_end);
+	return lttng_ust_tracepoint_enabled(redis, queue) ||
+	       lttng_ust_tracepoint_enabled(redis, reply_end) ||
+	       lttng_ust_tracepoint_enabled(redis, loop_begin) ||
+	       lttng_ust_tracepoint_enabled(redis, loop_end);
 }
 
 static void
@@ -60,7 +63,8 @@ loop_sleeps(void)
 	if (!loop.watched)
 		return;
 	loop_ends();
-	lttng_ust_tracepoint(redis, loop_end, loop.served, longest_name(&loop.now), loop.now.ns / 1000);
+	lttng_ust_tracepoint(
+	    redis, loop_end, loop.served, longest_name(&loop.now), loop.now.ns / 1000);
 	loop.woke_ns = now_ns();
 }
 

@@ -23,12 +23,12 @@ struct longest {
 };
 
 struct loop {
-	bool watched;			/* the members below but `served` are kept */
-	bool cron;			/* serverCron() has run since the loop woke */
-	bool closed;			/* the round is over: replies are being written, then it sleeps */
-	uint32_t served;		/* commands begun since the loop woke */
-	uint64_t woke_ns, away_ns;	/* when, and how long it was away before that */
-	struct longest now, before;	/* since it woke; and in the round before */
+	bool watched;    /* the members below but `served` are kept */
+	bool cron;       /* serverCron() has run since the loop woke */
+	bool closed;     /* the round is over: replies are being written, then it sleeps */
+	uint32_t served; /* commands begun since the loop woke */
+	uint64_t woke_ns, away_ns;  /* when, and how long it was away before that */
+	struct longest now, before; /* since it woke; and in the round before */
 	const struct name *running;
 	uint64_t since_ns;
 };
@@ -42,8 +42,9 @@ void loop_sleeps(void);
 void loop_begins(const char *name, size_t length);
 void loop_ends(void);
 
-/* What the command that has just begun may have waited for. What came before this round counts if the loop was not
- * away: then the request had come meanwhile. And what a reply has waited for, of the command that was the nth. */
+/* What the command that has just begun may have waited for. What came before this round counts if
+ * the loop was not away: then the request had come meanwhile. And what a reply has waited for, of
+ * the command that was the nth. */
 struct longest loop_before(void);
 struct longest loop_after(uint32_t nth);
 

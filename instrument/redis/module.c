@@ -23,15 +23,18 @@ enum { VERSION = 1, WORDS = 3, DEEP_MAX = 4, CONTEXT_MAX_BYTES = 4096, IDLE_MS =
 
 static const char WRAPPER[] = "HONE.X";
 
-static struct redis *own;	/* a context that belongs to no client */
-static bool may_call;		/* the command that is running may call others, that pass the filter, too */
-static bool in_loop, used;	/* the loop's events are ours; since the timer was set there was a request */
-static bool hears_keys;		/* we are told of keys that expire or are evicted */
+static struct redis *own; /* a context that belongs to no client */
+static bool may_call; /* the command that is running may call others, that pass the filter, too */
+static bool in_loop,
+    used; /* the loop's events are ours; since the timer was set there was a request */
+static bool hears_keys; /* we are told of keys that expire or are evicted */
 
-__attribute__((visibility("default"))) int RedisModule_OnLoad(struct redis *redis, struct redis_string **args, int n);
+__attribute__((visibility("default"))) int RedisModule_OnLoad(
+    struct redis *redis, struct redis_string **args, int n);
 __attribute__((visibility("default"))) int RedisModule_OnUnload(struct redis *redis);
 
-/* ---- the event loop: its events cost every round, so they are ours only while there are requests ---- */
+/* ---- the event loop: its events cost every round, so they are ours only while there are requests
+ * ---- */
 
 static void
 on_loop(struct redis *redis, struct redis_event event, uint64_t what, void *data)
@@ -57,7 +60,9 @@ leave_loop(struct redis *redis)
 
 	api.SubscribeToServerEvent(redis, LOOP, NULL);
 	in_loop = false;
-	loop = (struct loop){ 0 };	/* what runs now has no end that we shall see: it must not count as the longest, later */
+	loop = (struct loop){
+		0
+	}; /* what runs now has no end that we shall see: it must not count as the longest, later */
 }
 
 static void
@@ -90,7 +95,8 @@ enter_loop(void)
 static bool
 is_wrapper(const char *word, size_t length)
 {
-	return length == sizeof WRAPPER - 1 && (word[4] == '.') && strncasecmp(word, WRAPPER, length) == 0;
+	return length == sizeof WRAPPER - 1 && (word[4] == '.') &&
+	       strncasecmp(word, WRAPPER, length) == 0;
 }
 
 /* EVAL, EVALSHA, FCALL and their kin; EXEC may execute one. */
@@ -98,7 +104,8 @@ static bool
 is_script(const char *word, size_t length)
 {
 	return length >= 4 && ((word[0] | 32) == 'e' || (word[0] | 32) == 'f') &&
-	    (strncasecmp(word, "eval", 4) == 0 || strncasecmp(word, "exec", 4) == 0 || strncasecmp(word, "fcall", 5) == 0);
+	       (strncasecmp(word, "eval", 4) == 0 || strncasecmp(word, "exec", 4) == 0 ||
+		   strncasecmp(word, "fcall", 5) == 0);
 }
 
 /* NULL if it is nothing that hone_carrier_read() should read: with a 0 inside, or far too long. */
@@ -117,19 +124,22 @@ unwrap(struct redis_filtered *f, size_t *length, struct hone_carrier *c)
 {
 	const char *word, *parent = context_word(f, 1), *state = context_word(f, 2);
 
-	if (!hone_listening() || parent == NULL || state == NULL || hone_carrier_read(c, parent, state) != 0)
+	if (!hone_listening() || parent == NULL || state == NULL ||
+	    hone_carrier_read(c, parent, state) != 0)
 		*c = (struct hone_carrier){ 0 };
 	for (int deep = 0;; deep++) {
 		word = api.StringPtrLen(api.CommandFilterArgGet(f, 0), length);
-		if (deep == DEEP_MAX || !is_wrapper(word, *length) || api.CommandFilterArgsCount(f) <= WORDS)
+		if (deep == DEEP_MAX || !is_wrapper(word, *length) ||
+		    api.CommandFilterArgsCount(f) <= WORDS)
 			return word;
 		for (int i = 0; i < WORDS; i++)
 			api.CommandFilterArgDelete(f, 0);
 	}
 }
 
-/* What a client has sent behind a command that blocked it is executed when the round is over already. Nobody would
- * tell its end but the next round's beginning, which may be long after: so it is left out. */
+/* What a client has sent behind a command that blocked it is executed when the round is over
+ * already. Nobody would tell its end but the next round's beginning, which may be long after: so it
+ * is left out. */
 static void
 filter(struct redis_filtered *f)
 {
@@ -197,14 +207,16 @@ on_key(struct redis *redis, int type, const char *event, struct redis_string *ke
 	return REDIS_OK;
 }
 
-/* Each write costs 20 ns more from the moment that somebody wants to hear of keys, and there is no way back; so not
- * before somebody listens to what tells of them. */
+/* Each write costs 20 ns more from the moment that somebody wants to hear of keys, and there is no
+ * way back; so not before somebody listens to what tells of them. */
 static void
 listen_to_keys(struct redis *redis)
 {
 	if (!hears_keys && (lttng_ust_tracepoint_enabled(redis, command_end) ||
-	    lttng_ust_tracepoint_enabled(redis, expired) || lttng_ust_tracepoint_enabled(redis, evicted)))
-		hears_keys = api.SubscribeToKeyspaceEvents(redis, REDIS_EXPIRED | REDIS_EVICTED, on_key) == REDIS_OK;
+			       lttng_ust_tracepoint_enabled(redis, expired) ||
+			       lttng_ust_tracepoint_enabled(redis, evicted)))
+		hears_keys = api.SubscribeToKeyspaceEvents(
+				 redis, REDIS_EXPIRED | REDIS_EVICTED, on_key) == REDIS_OK;
 }
 
 static void
@@ -277,11 +289,15 @@ listen_to_server(struct redis *redis)
 		uint64_t event;
 		redis_event_call *call;
 	} EVENTS[] = {
-		{ REDIS_CRON, on_cron }, { REDIS_FORK, on_fork }, { REDIS_FLUSH, on_flush }, { REDIS_LOADING, on_loading },
+		{ REDIS_CRON, on_cron },
+		{ REDIS_FORK, on_fork },
+		{ REDIS_FLUSH, on_flush },
+		{ REDIS_LOADING, on_loading },
 	};
 
 	for (size_t i = 0; i < sizeof EVENTS / sizeof EVENTS[0]; i++)
-		if (api.SubscribeToServerEvent(redis, (struct redis_event){ EVENTS[i].event, 1 }, EVENTS[i].call) != REDIS_OK)
+		if (api.SubscribeToServerEvent(redis, (struct redis_event){ EVENTS[i].event, 1 },
+			EVENTS[i].call) != REDIS_OK)
 			return REDIS_ERR;
 	return REDIS_OK;
 }
@@ -297,19 +313,22 @@ RedisModule_OnLoad(struct redis *redis, struct redis_string **args, int n)
 	api.SetModuleAttribs(redis, "hone", VERSION, REDIS_API_VERSION);
 	if (lacks != NULL || n != 0) {
 		if (api.Log != NULL)
-			api.Log(redis, "warning", lacks != NULL ? "this Redis has no %s" : "takes no arguments", lacks);
+			api.Log(redis, "warning",
+			    lacks != NULL ? "this Redis has no %s" : "takes no arguments", lacks);
 		return REDIS_ERR;
 	}
 	api.SetModuleOptions(redis, REDIS_SIGNALS_NO_KEYS | REDIS_BEARS_LOADING);
-	if (api.CreateCommand(redis, WRAPPER, command, "write fast getkeys-api", 0, 0, 0) != REDIS_OK ||
+	if (api.CreateCommand(redis, WRAPPER, command, "write fast getkeys-api", 0, 0, 0) !=
+		REDIS_OK ||
 	    learn_names(redis) != REDIS_OK || listen_to_server(redis) != REDIS_OK)
 		return REDIS_ERR;
 	own = api.GetDetachedThreadSafeContext(redis);
 	return api.RegisterCommandFilter(redis, filter, 0) != NULL ? REDIS_OK : REDIS_ERR;
 }
 
-/* The library stays in memory, since LTTng knows its tracepoints: it may be loaded again. Redis lets go of the filter,
- * the events and the command by itself; while the timer is set, it does not unload us. */
+/* The library stays in memory, since LTTng knows its tracepoints: it may be loaded again. Redis
+ * lets go of the filter, the events and the command by itself; while the timer is set, it does not
+ * unload us. */
 int
 RedisModule_OnUnload(struct redis *redis)
 {

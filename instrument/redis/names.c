@@ -5,7 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Redis 7.0 has 241 commands; modules add theirs. Half of the slots stay free, so that a search is short. */
+/* Redis 7.0 has 241 commands; modules add theirs. Half of the slots stay free, so that a search is
+ * short. */
 enum { SLOTS = 2048, NAMES_MAX = SLOTS / 2, NAME_MAX_BYTES = 40, ROOM_BYTES = 32 << 10 };
 
 static const char PREFIX[] = "redis.";
@@ -33,7 +34,8 @@ slot_of(const char *name, size_t length)
 	for (h ^= h >> 15;; h++) {
 		struct name *n = &slots[h % SLOTS];
 
-		if (n->text == NULL || (strlen(n->text) == length && strncasecmp(n->text, name, length) == 0))
+		if (n->text == NULL ||
+		    (strlen(n->text) == length && strncasecmp(n->text, name, length) == 0))
 			return n;
 	}
 }
@@ -45,7 +47,8 @@ names_add(const char *name, size_t length)
 	char *at = room + used;
 	size_t size = sizeof PREFIX + length;
 
-	if (length == 0 || length > NAME_MAX_BYTES || count == NAMES_MAX || size > ROOM_BYTES - used)
+	if (length == 0 || length > NAME_MAX_BYTES || count == NAMES_MAX ||
+	    size > ROOM_BYTES - used)
 		return;
 	n = slot_of(name, length);
 	if (n->text != NULL)

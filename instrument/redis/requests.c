@@ -5,19 +5,20 @@
 #include "instrument/redis/loop.h"
 #include "instrument/redis/redis_tp.h"
 
-/* As many clients' commands as one round of the loop serves, within reason: what is more ends with its command. */
+/* As many clients' commands as one round of the loop serves, within reason: what is more ends with
+ * its command. */
 enum { WAITING_MAX = 1024 };
 
 struct request {
 	struct hone_unit unit;
 	const struct name *name;
 	struct first_key key;
-	uint32_t nth;			/* in this round of the loop */
+	uint32_t nth; /* in this round of the loop */
 	uint32_t calls, expired, evicted;
-	bool began_here;		/* a request, else a unit of one */
+	bool began_here; /* a request, else a unit of one */
 };
 
-static struct request now;		/* its unit is the thread's; no name: none */
+static struct request now; /* its unit is the thread's; no name: none */
 static struct request waiting[WAITING_MAX];
 static unsigned nwaiting;
 
@@ -55,7 +56,9 @@ request_begins(struct redis_filtered *f, const struct hone_carrier *c, const str
 
 	if (hone_from_known(c) && !c->sampled)
 		return false;
-	now = (struct request){ .name = name, .nth = loop.served, .began_here = !hone_from_known(c) };
+	now = (struct request){
+		.name = name, .nth = loop.served, .began_here = !hone_from_known(c)
+	};
 	if (!now.began_here) {
 		hone_unit_begin(c, name->text);
 	} else if (!request_from_outside(c, name->type)) {
@@ -64,12 +67,14 @@ request_begins(struct redis_filtered *f, const struct hone_carrier *c, const str
 	}
 	if (loop.watched && lttng_ust_tracepoint_enabled(redis, queue)) {
 		behind = loop_before();
-		lttng_ust_do_tracepoint(redis, queue, longest_name(&behind), behind.ns / 1000, now.nth - 1, loop_awake_us());
+		lttng_ust_do_tracepoint(redis, queue, longest_name(&behind), behind.ns / 1000,
+		    now.nth - 1, loop_awake_us());
 	}
 	if (lttng_ust_tracepoint_enabled(redis, key))
 		key_find(&now.key, f);
 	if (lttng_ust_tracepoint_enabled(redis, command_begin))
-		lttng_ust_do_tracepoint(redis, command_begin, name->text, api.CommandFilterArgsCount(f), bytes_of(f));
+		lttng_ust_do_tracepoint(
+		    redis, command_begin, name->text, api.CommandFilterArgsCount(f), bytes_of(f));
 	return true;
 }
 
@@ -86,7 +91,8 @@ request_calls(struct redis_filtered *f, const char *name, size_t length)
 		return;
 	now.calls++;
 	if (lttng_ust_tracepoint_enabled(redis, call))
-		lttng_ust_do_tracepoint(redis, call, names_find(name, length)->text, api.CommandFilterArgsCount(f));
+		lttng_ust_do_tracepoint(
+		    redis, call, names_find(name, length)->text, api.CommandFilterArgsCount(f));
 }
 
 void
@@ -111,7 +117,8 @@ request_command_ends(void)
 
 	if (now.name == NULL)
 		return;
-	lttng_ust_tracepoint(redis, command_end, now.name->text, now.calls, now.expired, now.evicted, loop.cron);
+	lttng_ust_tracepoint(
+	    redis, command_end, now.name->text, now.calls, now.expired, now.evicted, loop.cron);
 	if (nwaiting < WAITING_MAX) {
 		lttng_ust_tracepoint(redis, reply_begin, now.name->text);
 		*w = now;
@@ -134,7 +141,8 @@ requests_leave(struct redis *redis)
 		key_tell(&r->key, redis);
 		if (lttng_ust_tracepoint_enabled(redis, reply_end)) {
 			behind = loop_after(r->nth);
-			lttng_ust_do_tracepoint(redis, reply_end, longest_name(&behind), behind.ns / 1000, loop.served - r->nth);
+			lttng_ust_do_tracepoint(redis, reply_end, longest_name(&behind),
+			    behind.ns / 1000, loop.served - r->nth);
 		}
 		leave(r);
 	}

@@ -19,11 +19,14 @@
 #include "instrument/redis/api.h"
 #include "instrument/redis/names.h"
 
-/* A command begins that came with a context; without the wrapper already. False: it is not sampled, and nothing is
- * done. A sender who is not under Hone has begun no request: then one begins here, of type "redis.<command>". */
-bool request_begins(struct redis_filtered *f, const struct hone_carrier *c, const struct name *name);
+/* A command begins that came with a context; without the wrapper already. False: it is not sampled,
+ * and nothing is done. A sender who is not under Hone has begun no request: then one begins here,
+ * of type "redis.<command>". */
+bool request_begins(
+    struct redis_filtered *f, const struct hone_carrier *c, const struct name *name);
 
-/* It is running: a script of it has called a command; a key has gone; the server has done its own work. */
+/* It is running: a script of it has called a command; a key has gone; the server has done its own
+ * work. */
 bool request_runs(void);
 void request_calls(struct redis_filtered *f, const char *name, size_t length);
 void request_loses_key(bool evicted);

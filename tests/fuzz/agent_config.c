@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as hone-agent.conf, and as an assignment beside it: refused with words, or what is printed of it reads back
- * to the same. */
+/* Any bytes as hone-agent.conf, and as an assignment beside it: refused with words, or what is
+ * printed of it reads back to the same. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ must(int ok)
 }
 
 static int
-read_config(struct config *c, const void *data, size_t len, char *const *assignments, int n, struct err *e)
+read_config(
+    struct config *c, const void *data, size_t len, char *const *assignments, int n, struct err *e)
 {
 	static char path[64];
 	static int fd = -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metadata of any kind, then packets of any kind: 2 bytes of length, so much metadata, the rest is a packet. An even
- * length: after the real metadata of tests/data, so that packets are understood at all. */
+/* Metadata of any kind, then packets of any kind: 2 bytes of length, so much metadata, the rest is
+ * a packet. An even length: after the real metadata of tests/data, so that packets are understood
+ * at all. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ load_known(void)
 	f = fopen("tests/data/ctf-kinds.metadata", "rb");
 	known = malloc(1 << 16);
 	if (f == NULL || known == NULL) {
-		fprintf(stderr, "tests/data/ctf-kinds.metadata: run this in the project's folder\n");
+		fprintf(
+		    stderr, "tests/data/ctf-kinds.metadata: run this in the project's folder\n");
 		exit(1);
 	}
 	known_len = fread(known, 1, 1 << 16, f);
@@ -82,7 +84,8 @@ read_packet(struct ctf_trace *t, const uint8_t *data, size_t size)
 	}
 }
 
-/* So that the fuzzer need not find out: a good packet header, and a content as long as there are bytes. */
+/* So that the fuzzer need not find out: a good packet header, and a content as long as there are
+ * bytes. */
 static void
 repair(struct ctf_trace *t, uint8_t *packet, size_t size)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as the table of rates that an earlier agent left, or that somebody damaged: it is replaced, or taken over
- * silenced; what is wanted then stands in it where libhone looks, or the agent says that there is no room.
+ * Any bytes as the table of rates that an earlier agent left, or that somebody damaged: it is
+ * replaced, or taken over silenced; what is wanted then stands in it where libhone looks, or the
+ * agent says that there is no room.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -103,7 +104,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	int fd = open(path, O_RDWR);
 
 	must(fd >= 0);
-	rates_silence_fd(fd);	/* as the guardian, on whatever it finds */
+	rates_silence_fd(fd); /* as the guardian, on whatever it finds */
 	close(fd);
 	must(rates_open(&r, path, &e) == 0);
 	read_table(&t);
@@ -111,9 +112,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	rc = rates_apply(r, &w, (struct mono){ 77 }, &e);
 	read_table(&t);
 	for (int i = 0; i < 2; i++) {
-		const struct hone_policy_entry *entry = find(&t, hone_policy_type(rates[i].request_type));
+		const struct hone_policy_entry *entry = find(
+		    &t, hone_policy_type(rates[i].request_type));
 
-		must((entry != NULL && entry->probe_until_ns == 77 && entry->probe_rate != 0) || rc == ERR_FULL);
+		must((entry != NULL && entry->probe_until_ns == 77 && entry->probe_rate != 0) ||
+		     rc == ERR_FULL);
 	}
 	w.nrates = 0;
 	rates_apply(r, &w, (struct mono){ 88 }, &e);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the tracer's daemons and the traced programs write, and the agent reads: a process' folders with ring, metadata,
- * packets and index, which four bytes of input at a time are damaged, grow, and go away, while the reader polls. Whatever they
- * hold, what comes out is in time order, the watermark never goes back, and losses are such.
+ * What the tracer's daemons and the traced programs write, and the agent reads: a process' folders
+ *with ring, metadata, packets and index, which four bytes of input at a time are damaged, grow, and
+ *go away, while the reader polls. Whatever they hold, what comes out is in time order, the
+ *watermark never goes back, and losses are such.
  *
  *	first byte: what (below); the others: where and which value, or how long
  */
@@ -20,9 +21,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-enum { PACKET = 4096, HEAD = 84, RING_PACKETS = 16, PRODUCED_AT = 128, CONSUMED_AT = 152, MAX_BYTES = 1 << 16 };
-#define SHM  "shm/ust/pid/program-1-20260101-000000"
-#define OUT  "out/ust/pid/program-1-20260101-000000"
+enum {
+	PACKET = 4096,
+	HEAD = 84,
+	RING_PACKETS = 16,
+	PRODUCED_AT = 128,
+	CONSUMED_AT = 152,
+	MAX_BYTES = 1 << 16
+};
+#define SHM "shm/ust/pid/program-1-20260101-000000"
+#define OUT "out/ust/pid/program-1-20260101-000000"
 
 static char top[64];
 static uint8_t metadata[MAX_BYTES], packets[MAX_BYTES], idx[MAX_BYTES], ring[PACKET];
@@ -32,7 +40,7 @@ struct node {
 	struct source source;
 	int ring_fd, data_fd, index_fd, metadata_fd;
 	int64_t now_ns, watermark_ns;
-	unsigned next;		/* packet that the consumer daemon writes next */
+	unsigned next; /* packet that the consumer daemon writes next */
 };
 
 static void
@@ -91,8 +99,8 @@ put(uint32_t at, const void *data, size_t len)
 static void
 start(void)
 {
-	static const uint8_t magic[16] = { 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77,
-		0xbf, 0x17 };
+	static const uint8_t magic[16] = { 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77,
+		0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17 };
 	const uint16_t abi[3] = { 0x1234, 0, 0 };
 	const uint32_t at[2] = { PRODUCED_AT, CONSUMED_AT }, mode = 1;
 	const uint64_t sizes[3] = { PACKET * RING_PACKETS, PACKET, RING_PACKETS }, produced = HEAD;
@@ -141,13 +149,14 @@ consume(struct node *n)
 {
 	uint64_t consumed = (uint64_t)(n->next + 1) * PACKET, produced = consumed + HEAD;
 
-	if ((n->next + 1) * PACKET > packets_len || CTF_INDEX_HEAD + (n->next + 1) * CTF_INDEX_ENTRY > index_len)
+	if ((n->next + 1) * PACKET > packets_len ||
+	    CTF_INDEX_HEAD + (n->next + 1) * CTF_INDEX_ENTRY > index_len)
 		return;
 	set(n->data_fd, (uint64_t)n->next * PACKET, packets + n->next * PACKET, PACKET);
 	set(n->ring_fd, PRODUCED_AT, &produced, 8);
 	set(n->ring_fd, CONSUMED_AT, &consumed, 8);
-	set(n->index_fd, CTF_INDEX_HEAD + (uint64_t)n->next * CTF_INDEX_ENTRY, idx + CTF_INDEX_HEAD + n->next * CTF_INDEX_ENTRY,
-	    CTF_INDEX_ENTRY);
+	set(n->index_fd, CTF_INDEX_HEAD + (uint64_t)n->next * CTF_INDEX_ENTRY,
+	    idx + CTF_INDEX_HEAD + n->next * CTF_INDEX_ENTRY, CTF_INDEX_ENTRY);
 	n->next++;
 }
 
@@ -166,9 +175,11 @@ poll_once(struct node *n, int64_t later_ms)
 	n->watermark_ns = t.watermark_ns;
 	n->source.labels(n->source.state, &nlabels);
 	for (uint32_t i = 0; i < t.nrecords; i++)
-		must(t.records[i].label < nlabels && (i == 0 || i == t.nlate || t.records[i].time_ns >= t.records[i - 1].time_ns));
+		must(t.records[i].label < nlabels &&
+		     (i == 0 || i == t.nlate || t.records[i].time_ns >= t.records[i - 1].time_ns));
 	for (uint32_t i = 0; i < t.nlosses; i++)
-		must(t.losses[i].count > 0 && t.losses[i].from_ns <= t.losses[i].to_ns && t.losses[i].reason < LOSS_REASONS);
+		must(t.losses[i].count > 0 && t.losses[i].from_ns <= t.losses[i].to_ns &&
+		     t.losses[i].reason < LOSS_REASONS);
 	n->source.look(n->source.state, &look);
 	must(look.fullest >= 0 && look.fullest <= 1);
 }
@@ -179,22 +190,43 @@ play(struct node *n, const uint8_t op[4])
 	uint64_t at = (uint64_t)op[1] << 8 | op[2];
 
 	switch (op[0] % 8) {
-	case 0: set(n->ring_fd, at % 512, op + 3, 1); break;	/* a file that somebody shortens kills who maps it: see ring.h */
-	case 1: set(n->index_fd, at % 2048, op + 3, 1); break;
-	case 2: set(n->data_fd, at % MAX_BYTES, op + 3, 1); break;
-	case 3: set(n->metadata_fd, at % MAX_BYTES, op + 3, 1); break;
-	case 4: consume(n); break;
-	case 5: poll_once(n, op[3]); break;
-	case 6: must(ftruncate(op[3] % 2 ? n->index_fd : n->data_fd, (off_t)at) == 0); break;
-	case 7: forget(SHM); poll_once(n, op[3]); break;
+	case 0:
+		set(n->ring_fd, at % 512, op + 3, 1);
+		break; /* a file that somebody shortens kills who maps it: see ring.h */
+	case 1:
+		set(n->index_fd, at % 2048, op + 3, 1);
+		break;
+	case 2:
+		set(n->data_fd, at % MAX_BYTES, op + 3, 1);
+		break;
+	case 3:
+		set(n->metadata_fd, at % MAX_BYTES, op + 3, 1);
+		break;
+	case 4:
+		consume(n);
+		break;
+	case 5:
+		poll_once(n, op[3]);
+		break;
+	case 6:
+		must(ftruncate(op[3] % 2 ? n->index_fd : n->data_fd, (off_t)at) == 0);
+		break;
+	case 7:
+		forget(SHM);
+		poll_once(n, op[3]);
+		break;
 	}
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct source_options o = { .memory_bytes = 1 << 20, .records_max = 1000, .labels_max = 100,
-		.packet_max_bytes = 1 << 20, .metadata_max_bytes = 1 << 20, .unrelated = true };
+	struct source_options o = { .memory_bytes = 1 << 20,
+		.records_max = 1000,
+		.labels_max = 100,
+		.packet_max_bytes = 1 << 20,
+		.metadata_max_bytes = 1 << 20,
+		.unrelated = true };
 	struct node n = { .watermark_ns = INT64_MIN };
 	char out[128], shm[128];
 	struct err e;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a controller may want, whatever it is, one after the other: nothing but what it names is ever switched. */
+/* What a controller may want, whatever it is, one after the other: nothing but what it names is
+ * ever switched. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ turn(struct reconcile *r, struct mono now)
 
 	if ((c = reconcile_changes(r, now, &n)) != NULL) {
 		for (uint32_t i = 0; i < n; i++) {
-			if (strncmp(c[i].name, "hone:", 5) == 0 || strncmp(c[i].name, "lttng_", 6) == 0)
+			if (strncmp(c[i].name, "hone:", 5) == 0 ||
+			    strncmp(c[i].name, "lttng_", 6) == 0)
 				abort();
 			c[i].failed = i % 3 == 1;
 		}

@@ -58,7 +58,8 @@ check_loops(const struct shape *s)
 		check(s->passes[i] > 0 && s->times_ns[i] >= 0);
 	for (uint32_t i = 0; i < s->nloops; i++) {
 		check(s->loops[i].first <= s->loops[i].last && s->loops[i].last < s->ntokens);
-		check(s->iterations[i] >= 2 && s->iterations[i] == shape_runs(s, s->loops[i].first, s->loops[i].last));
+		check(s->iterations[i] >= 2 &&
+		      s->iterations[i] == shape_runs(s, s->loops[i].first, s->loops[i].last));
 	}
 }
 
@@ -70,7 +71,7 @@ take_trace(struct engine *x, struct trace *t)
 	struct shape s;
 	int64_t sum = 0;
 
-	if (x->silence)		/* as if a reader of files had put the structure in */
+	if (x->silence) /* as if a reader of files had put the structure in */
 		for (uint32_t i = 0; i < t->nevents; i++) {
 			uint8_t kind = labels_get(x->labels, t->events[i].label)->kind;
 
@@ -80,7 +81,8 @@ take_trace(struct engine *x, struct trace *t)
 	if (critpath_extract(&p, t, x->labels, NULL, &x->arena, NULL) == 0) {
 		bins_apply(x->bins, t, x->labels, &p);
 		check(p.nsteps >= 2 && p.nsteps <= t->nevents);
-		check(p.steps[0].time_ns == t->begin_ns && p.steps[p.nsteps - 1].time_ns == t->end_ns);
+		check(p.steps[0].time_ns == t->begin_ns &&
+		      p.steps[p.nsteps - 1].time_ns == t->end_ns);
 		for (uint32_t i = 1; i < p.nsteps; i++)
 			check(p.steps[i].time_ns >= p.steps[i - 1].time_ns);
 		check(shape_of(&s, &p, x->labels, &x->arena, NULL) == 0);
@@ -109,18 +111,26 @@ feed(struct engine *x, const uint8_t *data, size_t n, struct batch_label *labels
 	struct value values[BATCH][2];
 	struct record records[BATCH];
 	struct loss loss = { LOSS_RING, 1, *now, *now + 10 };
-	struct batch b = { .nlabels = LABELS, .labels = labels, .records = records, .losses = &loss };
+	struct batch b = {
+		.nlabels = LABELS, .labels = labels, .records = records, .losses = &loss
+	};
 	uint32_t node = data[0] % NODES;
 
 	for (size_t i = 0; i < n; i++, data += 4) {
 		uint32_t label = data[0] / NODES % LABELS;
 
 		values[i][0] = (struct value){ .type = VALUE_UINT, .u = data[3] };
-		values[i][1] = (struct value){ .type = VALUE_TEXT, .len = data[2] % 3, .text = "xyz" };
+		values[i][1] = (struct value){
+			.type = VALUE_TEXT, .len = data[2] % 3, .text = "xyz"
+		};
 		*now += data[3] % 16;
-		records[b.nrecords++] = (struct record){ .trace_id = data[1] % 4, .unit_id = data[1] / 4 % 8,
-			.link_id = labels[label].kind == RECORD_POINT ? 0 : data[2] % 8, .time_ns = *now - data[2] / 8,
-			.label = label, .nvalues = labels[label].nfields, .values = values[i] };
+		records[b.nrecords++] = (struct record){ .trace_id = data[1] % 4,
+			.unit_id = data[1] / 4 % 8,
+			.link_id = labels[label].kind == RECORD_POINT ? 0 : data[2] % 8,
+			.time_ns = *now - data[2] / 8,
+			.label = label,
+			.nvalues = labels[label].nfields,
+			.values = values[i] };
 		b.nlosses = data[3] == 255;
 	}
 	b.watermark_ns = *now - 20;
@@ -136,7 +146,8 @@ judge(struct engine *x)
 	struct finding f;
 	struct what_if w;
 
-	check(groups_merge(x->merged, x->groups[0], NULL) == 0 && groups_merge(x->merged, x->groups[1], NULL) == 0);
+	check(groups_merge(x->merged, x->groups[0], NULL) == 0 &&
+	      groups_merge(x->merged, x->groups[1], NULL) == 0);
 	check(groups_other(x->merged)->inexact == 0);
 	for (uint32_t i = 0; i < groups_count(x->merged); i++) {
 		const struct group *g = groups_at(x->merged, i);
@@ -166,8 +177,11 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct assemble_options o = { 20000, 5, 2000 };
-	const struct groups_options go = { .groups_max = 16, .samples_max = 8, .seed = 1,
-		.memory_max_bytes = 200000, .ignore = IGNORE };
+	const struct groups_options go = { .groups_max = 16,
+		.samples_max = 8,
+		.seed = 1,
+		.memory_max_bytes = 200000,
+		.ignore = IGNORE };
 	struct engine x = { .labels = labels_new() };
 	struct batch_label labels[LABELS];
 	int64_t now = 1000;

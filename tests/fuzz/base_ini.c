@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a configuration file: refused with line and words, or the same after being printed and read
- * again. */
+/* Any bytes as a configuration file: refused with line and words, or the same after being printed
+ * and read again. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -67,7 +67,8 @@ print_and_read_again(const struct config *c)
 	check(ini_defaults(keys, NKEYS, &again, NULL) == 0);
 	check(read_bytes_as_file(&again, text, len, NULL) == 0);
 	check(strcmp(again.path, c->path) == 0 && strcmp(again.name, c->name) == 0);
-	check(again.count == c->count && again.lease_ns == c->lease_ns && again.ring_bytes == c->ring_bytes);
+	check(again.count == c->count && again.lease_ns == c->lease_ns &&
+	      again.ring_bytes == c->ring_bytes);
 	check(again.share == c->share && again.on == c->on);
 	ini_release(keys, NKEYS, &again);
 	free(text);
@@ -83,7 +84,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (read_bytes_as_file(&c, data, len, &e) == 0)
 		print_and_read_again(&c);
 	else
-		check(strncmp(e.text, path, strlen(path)) == 0 && strlen(e.text) > strlen(path) + 3);
+		check(
+		    strncmp(e.text, path, strlen(path)) == 0 && strlen(e.text) > strlen(path) + 3);
 	ini_release(keys, NKEYS, &c);
 	return 0;
 }

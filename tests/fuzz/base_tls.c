@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes for one side of a TLS handshake, in pieces of any size; and what a good agent says with some of its bytes
- * changed, before the controller and after it. Nobody is let in by it, and what is owed to the peer stays bounded.
+ * Any bytes for one side of a TLS handshake, in pieces of any size; and what a good agent says with
+ *some of its bytes changed, before the controller and after it. Nobody is let in by it, and what is
+ *owed to the peer stays bounded.
  *
- *	byte 0: whom it is for, and how	bytes 1..: what comes, or pairs of where (2 bytes) and what to change (1 byte)
+ *	byte 0: whom it is for, and how	bytes 1..: what comes, or pairs of where (2 bytes) and what
+ *to change (1 byte)
  */
 #define _GNU_SOURCE
 #include <ftw.h>
@@ -63,7 +65,8 @@ int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	int64_t now_ns = clock_wall().ns;
-	struct keys_span span = { { now_ns - 3600 * INT64_C(1000000000) }, { now_ns + 86400 * INT64_C(1000000000) } };
+	struct keys_span span = { { now_ns - 3600 * INT64_C(1000000000) },
+		{ now_ns + 86400 * INT64_C(1000000000) } };
 	struct keys_order order = { .span = span };
 
 	(void)argc;
@@ -116,7 +119,7 @@ feed(struct tls *t, bool dials, const uint8_t *data, size_t len)
 
 struct wire {
 	const uint8_t *changes;
-	size_t nchanges, at;	/* at: of all that an agent has said */
+	size_t nchanges, at; /* at: of all that an agent has said */
 };
 
 static void
@@ -155,7 +158,8 @@ converse(const uint8_t *changes, size_t nchanges)
 	char got[8];
 	size_t n;
 
-	check(c->open(&a, agent, true, "localhost", NULL) == 0 && c->open(&b, controller, false, NULL, NULL) == 0);
+	check(c->open(&a, agent, true, "localhost", NULL) == 0 &&
+	      c->open(&b, controller, false, NULL, NULL) == 0);
 	for (int i = 0; i < ROUNDS; i++) {
 		a_rc = a_rc == TALK_MORE ? c->shake(a, NULL) : a_rc;
 		carry(c, a, b, &w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any JSON as a controller's answer, to each of hone's printers: to people no byte comes out that a terminal would obey, and
- * what is printed for programs is JSON. */
+/* Any JSON as a controller's answer, to each of hone's printers: to people no byte comes out that a
+ * terminal would obey, and what is printed for programs is JSON. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,10 @@ must(int ok)
 static void
 print(const struct output *o, unsigned which, struct pen *p, const json_t *a)
 {
-	void (*const one[])(struct pen *, const json_t *) = { o->status, o->agents, o->tracepoints, o->forest, o->started,
-		o->stopped, o->learning, o->learned, o->analysis, o->baselines, o->why, o->history, o->diff, o->space,
-		o->space_stats, o->versions, o->done };
+	void (*const one[])(struct pen *, const json_t *) = { o->status, o->agents, o->tracepoints,
+		o->forest, o->started, o->stopped, o->learning, o->learned, o->analysis,
+		o->baselines, o->why, o->history, o->diff, o->space, o->space_stats, o->versions,
+		o->done };
 	unsigned n = sizeof one / sizeof *one;
 
 	if (which % (n + 1) < n)
@@ -59,7 +60,8 @@ try(const struct output *o, unsigned which, bool utf8, const json_t *a)
 	if (o == &output_text) {
 		harmless(text, len);
 	} else {
-		json_t *again = json_loadb(text, len, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, NULL);
+		json_t *again = json_loadb(
+		    text, len, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, NULL);
 
 		must(again != NULL || !json_is_object(a));
 		json_decref(again);
@@ -73,7 +75,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf page = { 0 }, dot = { 0 };
 	json_t *a;
 
-	if (size == 0 || (a = json_loadb((const char *)data + 1, size - 1, JSON_REJECT_DUPLICATES, NULL)) == NULL)
+	if (size == 0 || (a = json_loadb((const char *)data + 1, size - 1, JSON_REJECT_DUPLICATES,
+			      NULL)) == NULL)
 		return 0;
 	try(&output_text, data[0] & 0x7f, data[0] & 0x80, a);
 	try(&output_json, data[0] & 0x7f, data[0] & 0x80, a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as honed.conf: refused with words, or what is printed of it reads back to the same, and is in bounds. */
+/* Any bytes as honed.conf: refused with words, or what is printed of it reads back to the same, and
+ * is in bounds. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		char *twice = printed(&again, &twice_len);
 
 		must(once_len == twice_len && memcmp(once, twice, once_len) == 0);
-		must(config_server(&c).connections_max == c.connections_max && c.connections_max <= 10000);
+		must(config_server(&c).connections_max == c.connections_max &&
+		     c.connections_max <= 10000);
 		must(config_engine(&c).seed == (uint64_t)c.seed);
 		free(once);
 		free(twice);

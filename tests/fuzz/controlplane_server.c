@@ -12,7 +12,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MUST(x) do { if (!(x)) abort(); } while (0)
+#define MUST(x)                  \
+	do {                     \
+		if (!(x))        \
+			abort(); \
+	} while (0)
 
 struct seen {
 	bool welcomed;
@@ -47,7 +51,7 @@ took(struct conn *c, struct seen *s, const struct frame *f, unsigned choice)
 	default:
 		MUST(c->door == DOOR_AGENTS && s->hellos == 1);
 		MUST(f->kind == FRAME_STATUS || f->kind == FRAME_PROGRAMS ||
-		    (s->welcomed && (f->kind == FRAME_DONE || f->kind == FRAME_CLOCK)));
+		     (s->welcomed && (f->kind == FRAME_DONE || f->kind == FRAME_CLOCK)));
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any sequence of a tracer's events makes traces, or is refused; traces that come out have their begin and end. */
+/* Any sequence of a tracer's events makes traces, or is refused; traces that come out have their
+ * begin and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,24 @@ take(void *ctx, struct trace *t, struct err *e)
 static void
 one_event(struct reading *r, struct correlate *c, const uint8_t *d)
 {
-	static const char *const names[] = { "a:begin", "a:end", "a:x", "hone:request_begin", "hone:request_end", "hone:fork",
-		"hone:unit_begin", "hone:unit_end", "hone:join", "", "b:\n/(", "a:begin" };
+	static const char *const names[] = { "a:begin", "a:end", "a:x", "hone:request_begin",
+		"hone:request_end", "hone:fork", "hone:unit_begin", "hone:unit_end", "hone:join",
+		"", "b:\n/(", "a:begin" };
 	static const char *const fields[] = { "name", "link_id", "size" };
 	struct value values[] = { { .type = d[3] % 5, .len = d[4] % 8, .text = "12345678" },
-		{ .type = d[5] & 1 ? VALUE_UINT : VALUE_REAL, .u = d[6] % 8 }, { .type = VALUE_INT, .i = d[7] } };
-	struct tracer_event v = { .time_ns = (int64_t)d[0] << (d[1] % 60), .node = reading_node(r, (const char *)&d[2], 1),
-		.pid = d[2] % 3, .tid = d[3] % 4, .has_tid = d[3] & 16, .has_context = d[3] & 32, .trace_id = d[4] % 4,
-		.unit_id = d[5] % 5, .service = { (const char *)d, d[6] % 8 }, .nfields = d[7] % 4, .fields = fields,
+		{ .type = d[5] & 1 ? VALUE_UINT : VALUE_REAL, .u = d[6] % 8 },
+		{ .type = VALUE_INT, .i = d[7] } };
+	struct tracer_event v = { .time_ns = (int64_t)d[0] << (d[1] % 60),
+		.node = reading_node(r, (const char *)&d[2], 1),
+		.pid = d[2] % 3,
+		.tid = d[3] % 4,
+		.has_tid = d[3] & 16,
+		.has_context = d[3] & 32,
+		.trace_id = d[4] % 4,
+		.unit_id = d[5] % 5,
+		.service = { (const char *)d, d[6] % 8 },
+		.nfields = d[7] % 4,
+		.fields = fields,
 		.values = values };
 	struct err e;
 
@@ -48,7 +59,8 @@ one_event(struct reading *r, struct correlate *c, const uint8_t *d)
 static const struct mapping *
 map(void)
 {
-	static const char text[] = "[program]\nservice = *\n[request r]\nbegin = a:begin\nend = a:end\ncorrelate = thread\n"
+	static const char text[] =
+	    "[program]\nservice = *\n[request r]\nbegin = a:begin\nend = a:end\ncorrelate = thread\n"
 	    "[request f]\nbegin = b:*\nbegin_id = link_id\nend = a:x\nend_id = size\nstep = a:x name -> link_id\n"
 	    "correlate = field\ntype_field = name\n";
 	static struct mapping *m;
@@ -68,7 +80,9 @@ map(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct reading_options o = { .take = take, .memory_max_bytes = 1 << 16, .map = size > 0 && data[0] & 64 ? map() : NULL };
+	struct reading_options o = { .take = take,
+		.memory_max_bytes = 1 << 16,
+		.map = size > 0 && data[0] & 64 ? map() : NULL };
 	struct labels *labels = labels_new();
 	struct correlate *c = NULL;
 	struct reading *r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The fuzzing target of the format that FORMAT names: it gives sound traces, the same wherever the window moves. */
+/* The fuzzing target of the format that FORMAT names: it gives sound traces, the same wherever the
+ * window moves. */
 #include "tests/fuzz/formats_traces.h"
 
 extern const struct format FORMAT;

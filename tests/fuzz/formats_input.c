@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a file, plain or gzip: the same comes out, and is said at the end, wherever the window moves. */
+/* Any bytes as a file, plain or gzip: the same comes out, and is said at the end, wherever the
+ * window moves. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-enum { MOST_BYTES = 8 << 20 };	/* a few bytes of gzip can become very many */
+enum { MOST_BYTES = 8 << 20 }; /* a few bytes of gzip can become very many */
 
 static void
 check(int ok)
@@ -56,7 +57,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	uint64_t hash = read_all(data, len, 0, 1, false, &rc);
 
 	/* How much comes out before damage is zlib's to say, by how much it is asked for. */
-	check((read_all(data, len, 61, 1, false, &again) == hash || rc == ERR_INPUT) && again == rc);
-	check((read_all(data, len, 4096, 512, true, &again) == hash || rc == ERR_INPUT) && again == rc);
+	check(
+	    (read_all(data, len, 61, 1, false, &again) == hash || rc == ERR_INPUT) && again == rc);
+	check((read_all(data, len, 4096, 512, true, &again) == hash || rc == ERR_INPUT) &&
+	      again == rc);
 	return 0;
 }

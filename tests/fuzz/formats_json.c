@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as JSON: what is found, with all failures and ways behind them, is the same wherever the window moves; it ends. */
+/* Any bytes as JSON: what is found, with all failures and ways behind them, is the same wherever
+ * the window moves; it ends. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -36,7 +37,8 @@ mix_value(uint64_t h, struct json *j)
 	return v.type == VALUE_NONE ? h : mix(h, v.u);
 }
 
-/* A value at any depth, with whatever the bytes so far say: taken, passed over, or entered. Goes on behind what fails. */
+/* A value at any depth, with whatever the bytes so far say: taken, passed over, or entered. Goes on
+ * behind what fails. */
 static uint64_t
 walk(struct json *j, struct reading *r, uint64_t h)
 {
@@ -75,7 +77,8 @@ walk(struct json *j, struct reading *r, uint64_t h)
 			if (h % 7 != 0)
 				h = walk(j, r, h);
 		}
-	} while (j->code != 0 && h % 3 != 0 && json_trouble(j, r, depth, &e) > 0 && (h = mix(h, 4)) != 0);
+	} while (j->code != 0 && h % 3 != 0 && json_trouble(j, r, depth, &e) > 0 &&
+		 (h = mix(h, 4)) != 0);
 	return mix(h, 5);
 }
 
@@ -102,7 +105,7 @@ read_all(const uint8_t *data, size_t len, size_t piece, bool hold)
 		h = walk(&j, r, h);
 		rc = json_trouble(&j, r, 0, &e);
 		check(rc >= 0);
-		check(input_offset(&in) > before);	/* else it would not end */
+		check(input_offset(&in) > before); /* else it would not end */
 		h = mix(h, input_offset(&in));
 	}
 	reading_counts(r, &counts);
@@ -120,7 +123,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint64_t h;
 
-	if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b)	/* formats_input.c tries that */
+	if (len >= 2 && data[0] == 0x1f && data[1] == 0x8b) /* formats_input.c tries that */
 		return 0;
 	h = read_all(data, len, 0, false);
 	check(read_all(data, len, 1, false) == h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any spans: what comes of them is sound, whoever is whose parent, and whatever their times are. Each is 8 bytes:
- * trace, id, parent, flags, begin, duration, name, attribute. */
+/* Any spans: what comes of them is sound, whoever is whose parent, and whatever their times are.
+ * Each is 8 bytes: trace, id, parent, flags, begin, duration, name, attribute. */
 #include "tests/fuzz/formats_traces.h"
 
 enum { SPAN_BYTES = 8 };
@@ -11,7 +11,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 static int64_t
 time_of(uint8_t b)
 {
-	return b < 240 ? b * 4 : b < 248 ? (int64_t)1 << (b - 240 + 54) : -((int64_t)1 << (b - 248 + 54));
+	return b < 240   ? b * 4
+	       : b < 248 ? (int64_t)1 << (b - 240 + 54)
+	                 : -((int64_t)1 << (b - 248 + 54));
 }
 
 static void
@@ -19,11 +21,20 @@ add(struct seen *s, const uint8_t b[SPAN_BYTES])
 {
 	static const char names[] = "ab/(\xc3\xbc\xff\0d";
 	static const char *const nodes[] = { "", "n1", "n2", "n3" };
-	struct attribute a = { &names[b[7] % 4], 1 + b[7] % 3, { .type = b[7] % 5, .len = b[7] / 4 % 4, .i = b[6] } };
+	struct attribute a = { &names[b[7] % 4], 1 + b[7] % 3,
+		{ .type = b[7] % 5, .len = b[7] / 4 % 4, .i = b[6] } };
 	const char *node = nodes[b[3] >> 2 & 3];
-	struct span span = { .trace = { 0, b[0] % 3u }, .id = b[1], .parent = b[2], .has_parent = (b[3] & 1) != 0,
-		.follows = (b[3] & 2) != 0, .failed = (b[3] & 16) != 0, .nattributes = (b[3] & 32) != 0, .attributes = &a,
-		.begin_ns = time_of(b[4]), .service = { names + b[6] % 5, b[6] % 3u }, .name = { names + b[6] % 7, b[6] % 4u },
+	struct span span = { .trace = { 0, b[0] % 3u },
+		.id = b[1],
+		.parent = b[2],
+		.has_parent = (b[3] & 1) != 0,
+		.follows = (b[3] & 2) != 0,
+		.failed = (b[3] & 16) != 0,
+		.nattributes = (b[3] & 32) != 0,
+		.attributes = &a,
+		.begin_ns = time_of(b[4]),
+		.service = { names + b[6] % 5, b[6] % 3u },
+		.name = { names + b[6] % 7, b[6] % 4u },
 		.node = { node, (uint32_t)strlen(node) } };
 	struct err e;
 

@@ -61,7 +61,8 @@ seen_take(void *ctx, struct trace *t, struct err *e)
 	int rc;
 
 	for (uint32_t u = 0; u < t->nunits; u++) {
-		check(t->units[u].first == at && (t->units[u].fork == TRACE_NONE || t->units[u].fork < t->nevents));
+		check(t->units[u].first == at &&
+		      (t->units[u].fork == TRACE_NONE || t->units[u].fork < t->nevents));
 		at += t->units[u].count;
 	}
 	check(at == t->nevents && t->root < t->nunits && t->end_ns >= t->begin_ns);
@@ -69,7 +70,8 @@ seen_take(void *ctx, struct trace *t, struct err *e)
 		seen_event(s, t, &t->events[i]);
 	for (uint32_t u = 0; u < t->nunits; u++)
 		for (uint32_t i = 1; i < t->units[u].count; i++)
-			check(t->events[t->units[u].first + i - 1].time_ns <= t->events[t->units[u].first + i].time_ns);
+			check(t->events[t->units[u].first + i - 1].time_ns <=
+			      t->events[t->units[u].first + i].time_ns);
 	rc = critpath_extract(&p, t, s->labels, NULL, &a, e);
 	check(rc == 0 || rc == ERR_INPUT);
 	if (rc == 0) {
@@ -90,7 +92,9 @@ seen_take(void *ctx, struct trace *t, struct err *e)
 static inline void
 seen_begin(struct seen *s, size_t memory_max_bytes)
 {
-	struct reading_options o = { .memory_max_bytes = memory_max_bytes, .take = seen_take, .ctx = s };
+	struct reading_options o = {
+		.memory_max_bytes = memory_max_bytes, .take = seen_take, .ctx = s
+	};
 	struct err e;
 
 	*s = (struct seen){ .labels = labels_new() };

@@ -66,7 +66,8 @@ look(const uint8_t *data, size_t size, size_t others_max, bool ours_wanted)
 	assert(again.len == t.len && memcmp(again.text, t.text, t.len) == 0 && !again.crowded);
 }
 
-/* A member of ours behind all of it is the one that counts, where none was before and all is looked at. */
+/* A member of ours behind all of it is the one that counts, where none was before and all is looked
+ * at. */
 static void
 look_behind(const uint8_t *data, size_t size)
 {
@@ -79,10 +80,12 @@ look_behind(const uint8_t *data, size_t size)
 	add_lines(&t, data, size);
 	had = t.ours || t.looked + len > TRACESTATE_LOOKED_MAX;
 	add(&t, OURS, len);
-	assert(had || (t.len >= len - 1 && memcmp(t.text + t.len - (len - 1), OURS + 1, len - 1) == 0));
+	assert(had ||
+	       (t.len >= len - 1 && memcmp(t.text + t.len - (len - 1), OURS + 1, len - 1) == 0));
 }
 
-/* Where the look ends early, what is found is what is found in all of it, or nothing: never a part. */
+/* Where the look ends early, what is found is what is found in all of it, or nothing: never a part.
+ */
 static void
 look_shorter(const uint8_t *data, size_t size, size_t by)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as the table that libhone maps into a program: it decides all the same, in bounded time, and never to probe
- * what is not sampled, nor past a lease.
+ * Any bytes as the table that libhone maps into a program: it decides all the same, in bounded
+ * time, and never to probe what is not sampled, nor past a lease.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +42,8 @@ decide(uint64_t now_ns, uint32_t type, uint64_t id)
 		bool leased = false;
 
 		for (int i = 0; i < HONE_POLICY_TYPES; i++)
-			leased = leased || (table.types[i].request_type == type && now_ns < table.types[i].probe_until_ns);
+			leased = leased || (table.types[i].request_type == type &&
+					       now_ns < table.types[i].probe_until_ns);
 		must(leased);
 	}
 }
@@ -66,14 +67,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	for (const uint8_t *at = data; (size_t)(data + len - at) >= 10; at += 10)
 		memcpy(bytes + ((size_t)at[0] << 8 | at[1]) % (sizeof table - 8), at + 2, 8);
-	/* A file of its own each time: libhone keeps what is mapped, and looks again only where there is another. */
+	/* A file of its own each time: libhone keeps what is mapped, and looks again only where
+	 * there is another. */
 	unlink(path);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	must(fd >= 0 && write(fd, bytes, size < sizeof table ? size : sizeof table) >= 0);
 	close(fd);
 	policy_init(path, len % 2 == 0, false);
 	for (uint64_t i = 1; i < 20; i++)
-		decide(i * 70000, i % 3 == 0 ? hone_policy_type("GET_HOME") : table.types[i * 25].request_type, i * 0x9e3779b9);
+		decide(i * 70000,
+		    i % 3 == 0 ? hone_policy_type("GET_HOME") : table.types[i * 25].request_type,
+		    i * 0x9e3779b9);
 	decide(UINT64_MAX, 1, 1);
 	return 0;
 }

@@ -16,16 +16,45 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 static const char *const words[] = {
-	"'", "\"", "$$", "$a$", "$", "--", "\n", "/*", "*/", "/", "*", "-", "E'", "e", "\\", ";", " ", "a", "1", "''", ",", "=", "%", "\xc3",
-	"/*traceparent='" PARENT "'*/", "traceparent='" PARENT "'", "tracestate='hone%3D00f067aa0ba902b7-123456783'", "a='b'",
-	"/*traceparent='" PARENT "',tracestate='hone%3D00f067aa0ba902b7-123456783'*/", "SELECT", "--\n", "'--'",
+	"'",
+	"\"",
+	"$$",
+	"$a$",
+	"$",
+	"--",
+	"\n",
+	"/*",
+	"*/",
+	"/",
+	"*",
+	"-",
+	"E'",
+	"e",
+	"\\",
+	";",
+	" ",
+	"a",
+	"1",
+	"''",
+	",",
+	"=",
+	"%",
+	"\xc3",
+	"/*traceparent='" PARENT "'*/",
+	"traceparent='" PARENT "'",
+	"tracestate='hone%3D00f067aa0ba902b7-123456783'",
+	"a='b'",
+	"/*traceparent='" PARENT "',tracestate='hone%3D00f067aa0ba902b7-123456783'*/",
+	"SELECT",
+	"--\n",
+	"'--'",
 };
 
 /* The last block comment so far, and the first one if nothing came before. */
 struct reading {
 	size_t from, to;
 	size_t first_from, first_to;
-	bool last;	/* nothing but blanks and ; has come since */
+	bool last; /* nothing but blanks and ; has come since */
 	bool valid;
 };
 
@@ -123,7 +152,7 @@ read_all(const char *s, size_t n)
 		else if (letter(s[i]) || digit(s[i]))
 			next = word(s, n, i);
 		else if (s[i] == '*' && then == '/')
-			return r;	/* an operator, at the best, that wants more after it */
+			return r; /* an operator, at the best, that wants more after it */
 		else if (s[i] == '-' && then == '-')
 			for (next = i; next < n && s[next] != '\n' && s[next] != '\r'; next++)
 				;
@@ -169,7 +198,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(text + n, w, strlen(w));
 		n += strlen(w);
 	}
-	s = malloc(n + (n == 0));	/* of just its size, so that a byte too far is seen */
+	s = malloc(n + (n == 0)); /* of just its size, so that a byte too far is seen */
 	if (s == NULL)
 		abort();
 	memcpy(s, text, n);
@@ -177,7 +206,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert((rc == 0) == (found.trace_id != 0));
 	r = read_all(s, n);
 	if (r.valid) {
-		if (!(r.last && alone(&wanted, s, r.from, r.to)) && !alone(&wanted, s, r.first_from, r.first_to))
+		if (!(r.last && alone(&wanted, s, r.from, r.to)) &&
+		    !alone(&wanted, s, r.first_from, r.first_to))
 			wanted = (struct hone_carrier){ 0 };
 		assert(memcmp(&found, &wanted, sizeof(found)) == 0);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any events against fixed maps: a trace has one begin, and one end at most, and nothing after that; and what was counted
- * adds up. */
+/* Any events against fixed maps: a trace has one begin, and one end at most, and nothing after
+ * that; and what was counted adds up. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ load(void)
 		char path[] = "/tmp/fuzz_events.XXXXXX";
 		int fd = mkstemp(path);
 
-		check(fd >= 0 && write(fd, files[i], strlen(files[i])) > 0 && map_load(&maps[i], path, NULL) == 0);
+		check(fd >= 0 && write(fd, files[i], strlen(files[i])) > 0 &&
+		      map_load(&maps[i], path, NULL) == 0);
 		close(fd);
 		unlink(path);
 	}
@@ -58,11 +59,16 @@ value_of(uint8_t b)
 	static const char letters[] = "1aaa";
 
 	switch (b >> 5) {
-	case 0: return (struct value){ .type = VALUE_TEXT, .len = b % 5, .text = letters };
-	case 1: return (struct value){ .type = VALUE_REAL, .d = b };
-	case 2: return (struct value){ .type = VALUE_INT, .i = -(b % 4) };
-	case 3: return (struct value){ .type = VALUE_NONE };
-	default: return (struct value){ .type = VALUE_UINT, .u = b % 8 };
+	case 0:
+		return (struct value){ .type = VALUE_TEXT, .len = b % 5, .text = letters };
+	case 1:
+		return (struct value){ .type = VALUE_REAL, .d = b };
+	case 2:
+		return (struct value){ .type = VALUE_INT, .i = -(b % 4) };
+	case 3:
+		return (struct value){ .type = VALUE_NONE };
+	default:
+		return (struct value){ .type = VALUE_UINT, .u = b % 8 };
 	}
 }
 
@@ -74,7 +80,8 @@ check_place(struct map *traces, const struct mapper_place *place)
 	void *known;
 
 	check((place->trace_id == 0) == (place->unit_id == 0));
-	check((place->begins || place->ends) == (place->type != NULL) && !(place->begins && place->ends));
+	check((place->begins || place->ends) == (place->type != NULL) &&
+	      !(place->begins && place->ends));
 	if (place->trace_id == 0)
 		return;
 	known = map_get(traces, place->trace_id);
@@ -88,8 +95,13 @@ one(struct mapper *p, const uint8_t *d, int64_t *now_ns, struct map *traces)
 	static const char *const names[] = { "a:b", "a:e", "a:s", "b:b", "b:e", "x:x", "a:b2", "" };
 	static const char *const fields[] = { "i", "t" };
 	struct value values[] = { value_of(d[2]), value_of(d[3]) };
-	struct mapper_event v = { .pid = d[1] & 1, .tid = d[1] >> 1 & 3, .name = names[d[0] & 7],
-		.name_id = (d[0] & 7) * 3 + (d[1] >> 4) % 3, .nfields = (d[1] >> 4) % 3, .fields = fields, .values = values };
+	struct mapper_event v = { .pid = d[1] & 1,
+		.tid = d[1] >> 1 & 3,
+		.name = names[d[0] & 7],
+		.name_id = (d[0] & 7) * 3 + (d[1] >> 4) % 3,
+		.nfields = (d[1] >> 4) % 3,
+		.fields = fields,
+		.values = values };
 	struct mapper_place place;
 	struct err e;
 

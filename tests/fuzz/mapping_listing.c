@@ -24,7 +24,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			if (strchr(v->name, ':') == NULL)
 				abort();
 			for (uint32_t k = 0; k < v->nfields; k++)
-				if (v->fields[k].name[0] == '\0' || v->fields[k].type > MAP_FIELD_TEXT)
+				if (v->fields[k].name[0] == '\0' ||
+				    v->fields[k].type > MAP_FIELD_TEXT)
 					abort();
 		}
 	listing_release(&l);

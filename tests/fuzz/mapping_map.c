@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a mapping: refused with file and line, or a mapping that holds what its header says. */
+/* Any bytes as a mapping: refused with file and line, or a mapping that holds what its header says.
+ */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,10 @@ count(void *of, bool wrong, int line, const char *words)
 static void
 check_rule(const struct map_rule *r)
 {
-	check(r->line > 0 && r->begin_line > r->line && r->limit_ns > 0 && !(r->type != NULL && r->type_field != NULL));
-	check((r->begin_id != NULL) == (r->correlate == MAP_FIELD) && (r->end_id != NULL) == (r->correlate == MAP_FIELD));
+	check(r->line > 0 && r->begin_line > r->line && r->limit_ns > 0 &&
+	      !(r->type != NULL && r->type_field != NULL));
+	check((r->begin_id != NULL) == (r->correlate == MAP_FIELD) &&
+	      (r->end_id != NULL) == (r->correlate == MAP_FIELD));
 	check((r->nids > 0) == (r->correlate == MAP_FIELD) && r->nsteps <= MAP_STEPS_MAX);
 	for (uint32_t i = 0; i < r->nsteps; i++)
 		check(r->steps[i].id_kind < r->nids && r->steps[i].gives_kind < r->nids);
@@ -39,8 +42,10 @@ check_rule(const struct map_rule *r)
 static void
 check_mapping(const struct mapping *m)
 {
-	static const struct map_field fields[] = { { "job", MAP_FIELD_INT }, { "text", MAP_FIELD_TEXT } };
-	static const struct map_event events[] = { { "a:b", 2, fields }, { "a:e", 1, fields }, { "b:x", 0, fields } };
+	static const struct map_field fields[] = { { "job", MAP_FIELD_INT },
+		{ "text", MAP_FIELD_TEXT } };
+	static const struct map_event events[] = { { "a:b", 2, fields }, { "a:e", 1, fields },
+		{ "b:x", 0, fields } };
 	struct mapper *p;
 	uint32_t wrong = 0;
 	struct err e;
@@ -76,7 +81,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		check_mapping(m);
 		map_free(m);
 	} else {
-		check(strncmp(e.text, path, strlen(path)) == 0 && strlen(e.text) > strlen(path) + 3);
+		check(
+		    strncmp(e.text, path, strlen(path)) == 0 && strlen(e.text) > strlen(path) + 3);
 	}
 	return 0;
 }

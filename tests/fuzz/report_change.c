@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two documents, apart by a byte 0, as a baseline somebody kept and a report: refused with words, or compared; then what
- * comes out is JSON that can be written, and not larger than its lists may be. */
+/* Two documents, apart by a byte 0, as a baseline somebody kept and a report: refused with words,
+ * or compared; then what comes out is JSON that can be written, and not larger than its lists may
+ * be. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,10 +24,10 @@ bounded(const json_t *j, size_t most)
 	json_t *v;
 	size_t i;
 
-	json_object_foreach((json_t *)(uintptr_t)j, key, v)
+	json_object_foreach ((json_t *)(uintptr_t)j, key, v)
 		bounded(v, most);
 	must(!json_is_array(j) || json_array_size(j) <= most);
-	json_array_foreach(j, i, v)
+	json_array_foreach (j, i, v)
 		bounded(v, most);
 }
 
@@ -36,14 +37,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint8_t *cut = size > 0 ? memchr(data, 0, size) : NULL;
 	size_t first = cut != NULL ? (size_t)(cut - data) : size;
 	json_t *now = json_loadb((const char *)data, first, JSON_REJECT_DUPLICATES, NULL);
-	json_t *then = cut != NULL ? json_loadb((const char *)cut + 1, size - first - 1, JSON_REJECT_DUPLICATES, NULL) :
-	    json_incref(now);
+	json_t *then = cut != NULL ? json_loadb((const char *)cut + 1, size - first - 1,
+					 JSON_REJECT_DUPLICATES, NULL)
+	                           : json_incref(now);
 	struct change_options o = { .list_max = 5 };
 	struct err e = { 0 };
 	json_t *change;
 	char *text;
 
-	if (now != NULL && then != NULL && document_check(now, "now", &e) == 0 && document_check(then, "then", &e) == 0) {
+	if (now != NULL && then != NULL && document_check(now, "now", &e) == 0 &&
+	    document_check(then, "then", &e) == 0) {
 		change = change_json(now, then, "then", &o, &e);
 		must(change != NULL || e.text[0] != '\0');
 		if (change != NULL) {

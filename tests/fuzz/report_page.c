@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* JSON in, a page out; what is no JSON becomes the texts of a small document. Whatever the texts are, the page has no
- * other markup than its own, and what it embeds is the document. */
+/* JSON in, a page out; what is no JSON becomes the texts of a small document. Whatever the texts
+ * are, the page has no other markup than its own, and what it embeds is the document. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,22 +11,24 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MUST(x)                                                   \
-	do {                                                      \
-		if (!(x)) {                                       \
-			fprintf(stderr, "not true: %s\n", #x);    \
-			abort();                                  \
-		}                                                 \
+#define MUST(x)                                                \
+	do {                                                   \
+		if (!(x)) {                                    \
+			fprintf(stderr, "not true: %s\n", #x); \
+			abort();                               \
+		}                                              \
 	} while (0)
 
 static const char BEGIN[] = "<script type=\"application/json\" id=\"document\">";
 
 /* All that page.html and page.c may begin with a bracket before the document. */
-static const char *const tags[] = { "<!doctype html>", "<!-- SPDX", "<html lang", "<head>", "</head>", "<meta ", "<title>",
-	"</title>", "<style nonce=", "</style>", "<body>", "<header id=", "</header>", "<h1>", "</h1>", "<noscript>", "</noscript>",
-	"<p>", "<p class=\"note\">", "</p>", "<main id=", "</main>", "<section id=", "</section>", "<h2 id=", "</h2>",
-	"<div class=\"wide\">", "</div>", "<table id=\"plain\">", "</table>", "<thead>", "</thead>", "<tbody>", "</tbody>",
-	"<tr>", "</tr>", "<th>", "<th class=\"n\">", "</th>", "<td>", "<td class=\"n\">", "</td>", "<code>", "</code>" };
+static const char *const tags[] = { "<!doctype html>", "<!-- SPDX", "<html lang", "<head>",
+	"</head>", "<meta ", "<title>", "</title>", "<style nonce=", "</style>", "<body>",
+	"<header id=", "</header>", "<h1>", "</h1>", "<noscript>", "</noscript>", "<p>",
+	"<p class=\"note\">", "</p>", "<main id=", "</main>", "<section id=", "</section>",
+	"<h2 id=", "</h2>", "<div class=\"wide\">", "</div>", "<table id=\"plain\">", "</table>",
+	"<thead>", "</thead>", "<tbody>", "</tbody>", "<tr>", "</tr>", "<th>", "<th class=\"n\">",
+	"</th>", "<td>", "<td class=\"n\">", "</td>", "<code>", "</code>" };
 
 static bool
 begins_tag(const uint8_t *at, size_t left)
@@ -44,7 +46,8 @@ begins_tag(const uint8_t *at, size_t left)
 static void
 markup_is_ours(const struct buf *page)
 {
-	const uint8_t *at = memmem(page->data, page->len, "</style>", 8), *end = memmem(page->data, page->len, BEGIN, sizeof BEGIN - 1);
+	const uint8_t *at = memmem(page->data, page->len, "</style>", 8),
+		      *end = memmem(page->data, page->len, BEGIN, sizeof BEGIN - 1);
 	size_t open = 0, shut = 0;
 
 	MUST(at != NULL && end != NULL && at < end);
@@ -94,10 +97,11 @@ document_of_texts(const uint8_t *data, size_t size)
 	struct reader r = reader_of(data, size);
 	json_t *type = next_text(&r), *group = next_text(&r);
 
-	return json_pack("{s:{s:[o*]}, s:[{s:O*, s:[{s:O*, s:i, s:[{s:o*, s:o*, s:f}]}]}], s:[{s:o*, s:o*, s:o*}]}",
-	    "source", "files", next_text(&r), "types", "type", type, "groups", "group", group, "top", 0, "edges",
-	    "from", next_text(&r), "to", next_text(&r), "share", 0.5, "problems", "type", type, "group", group, "problem",
-	    next_text(&r));
+	return json_pack(
+	    "{s:{s:[o*]}, s:[{s:O*, s:[{s:O*, s:i, s:[{s:o*, s:o*, s:f}]}]}], s:[{s:o*, s:o*, s:o*}]}",
+	    "source", "files", next_text(&r), "types", "type", type, "groups", "group", group,
+	    "top", 0, "edges", "from", next_text(&r), "to", next_text(&r), "share", 0.5, "problems",
+	    "type", type, "group", group, "problem", next_text(&r));
 }
 
 int

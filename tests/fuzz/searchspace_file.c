@@ -47,9 +47,11 @@ forget(void)
 static void
 make_good(void)
 {
-	static const char *const texts[] = { "s/hone:request_begin(A)", "s/p:x_begin", "s/p:a", "s/p:x_end", "s/p:b" };
+	static const char *const texts[] = { "s/hone:request_begin(A)", "s/p:x_begin", "s/p:a",
+		"s/p:x_end", "s/p:b" };
 	static const char *const fields[] = { "rows" };
-	static const struct value seven = { .type = VALUE_INT, .i = 7 }, eu = { .type = VALUE_TEXT, .len = 2, .text = "eu" };
+	static const struct value seven = { .type = VALUE_INT, .i = 7 },
+				  eu = { .type = VALUE_TEXT, .len = 2, .text = "eu" };
 	struct labels *labels = labels_new();
 	struct space *s = space_new(labels);
 	struct event events[5];
@@ -58,8 +60,10 @@ make_good(void)
 	int fd;
 
 	for (uint32_t i = 0; i < 5; i++)
-		events[i] = (struct event){ .time_ns = i * 10, .label = labels_intern(labels, i == 0 ? RECORD_REQUEST_BEGIN :
-		    RECORD_POINT, texts[i], strlen(texts[i]), fields, i > 0), .nvalues = i > 0,
+		events[i] = (struct event){ .time_ns = i * 10,
+			.label = labels_intern(labels, i == 0 ? RECORD_REQUEST_BEGIN : RECORD_POINT,
+			    texts[i], strlen(texts[i]), fields, i > 0),
+			.nvalues = i > 0,
 			.values = i == 2 ? &seven : &eu };
 	t.type = events[0].label;
 	snprintf(path, sizeof path, "/dev/shm/hone-fuzz-%ld.db", (long)getpid());

@@ -19,16 +19,27 @@ static const struct {
 	enum record_kind kind;
 	const char *text;
 } known[LABELS] = {
-	{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)" }, { RECORD_REQUEST_END, "s/hone:request_end(A)" },
-	{ RECORD_UNIT_BEGIN, "s/hone:unit_begin(u)" }, { RECORD_UNIT_END, "s/hone:unit_end(u)" },
-	{ RECORD_FORK, "s/hone:fork(u)" }, { RECORD_JOIN, "s/hone:join(u)" }, { RECORD_POINT, "s/p:a" },
-	{ RECORD_POINT, "s/p:b" }, { RECORD_POINT, "s/p:x_begin" }, { RECORD_POINT, "s/p:x_end" },
-	{ RECORD_POINT, "s/p:y_enter" }, { RECORD_POINT, "s/p:y_exit" }, { RECORD_POINT, "s/p:y_leave" },
-	{ RECORD_POINT, "s/p:_end" }, { RECORD_POINT, "s/_start" }, { RECORD_POINT, "t/p:x_end" },
+	{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)" },
+	{ RECORD_REQUEST_END, "s/hone:request_end(A)" },
+	{ RECORD_UNIT_BEGIN, "s/hone:unit_begin(u)" },
+	{ RECORD_UNIT_END, "s/hone:unit_end(u)" },
+	{ RECORD_FORK, "s/hone:fork(u)" },
+	{ RECORD_JOIN, "s/hone:join(u)" },
+	{ RECORD_POINT, "s/p:a" },
+	{ RECORD_POINT, "s/p:b" },
+	{ RECORD_POINT, "s/p:x_begin" },
+	{ RECORD_POINT, "s/p:x_end" },
+	{ RECORD_POINT, "s/p:y_enter" },
+	{ RECORD_POINT, "s/p:y_exit" },
+	{ RECORD_POINT, "s/p:y_leave" },
+	{ RECORD_POINT, "s/p:_end" },
+	{ RECORD_POINT, "s/_start" },
+	{ RECORD_POINT, "t/p:x_end" },
 };
 
 static void
-ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t to, uint32_t unit, uint32_t hidden)
+ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t to, uint32_t unit,
+    uint32_t hidden)
 {
 	struct gap g = { from, to, unit, unit };
 	struct label_set absent = { 0 };
@@ -44,9 +55,10 @@ ask(const struct space *s, const struct labels *labels, uint32_t from, uint32_t 
 	for (int i = 0; i < n; i++) {
 		const struct between *c = &found[i];
 
-		if (labels_get(labels, c->label)->kind != RECORD_POINT || (seen >> c->label & 1) != 0 ||
-		    c->label == from || c->label == to || c->label == hidden || c->count == 0 || !(c->share > 0) ||
-		    c->share > 1 || (i > 0 && found[i - 1].offset_ns > c->offset_ns))
+		if (labels_get(labels, c->label)->kind != RECORD_POINT ||
+		    (seen >> c->label & 1) != 0 || c->label == from || c->label == to ||
+		    c->label == hidden || c->count == 0 || !(c->share > 0) || c->share > 1 ||
+		    (i > 0 && found[i - 1].offset_ns > c->offset_ns))
 			abort();
 		seen |= 1u << c->label;
 	}
@@ -68,9 +80,12 @@ learn(struct space *s, struct space *other, bool more, const uint8_t **data, siz
 		if (what >= 0xf8)
 			break;
 		if (what >= 0xf0 && t.nunits < EVENTS_MAX)
-			units[t.nunits++] = (struct unit){ .first = t.nevents, .fork = (*data)[1] % 8 };
+			units[t.nunits++] = (struct unit){ .first = t.nevents,
+				.fork = (*data)[1] % 8 };
 		now += (int8_t)(*data)[1];
-		events[t.nevents++] = (struct event){ .time_ns = now, .label = what % LABELS, .unit = t.nunits - 1,
+		events[t.nevents++] = (struct event){ .time_ns = now,
+			.label = what % LABELS,
+			.unit = t.nunits - 1,
 			.link_id = (*data)[1] % 4 };
 		units[t.nunits - 1].count++;
 	}
@@ -78,7 +93,8 @@ learn(struct space *s, struct space *other, bool more, const uint8_t **data, siz
 		*data += 2;
 		*len -= 2;
 	}
-	if ((more ? space_learn_more(s, &t, NULL) : space_learn(s, &t, NULL)) != 0 || space_learn(other, &t, NULL) != 0)
+	if ((more ? space_learn_more(s, &t, NULL) : space_learn(s, &t, NULL)) != 0 ||
+	    space_learn(other, &t, NULL) != 0)
 		abort();
 }
 
@@ -91,12 +107,14 @@ check(struct space *s, const struct labels *labels)
 	uint32_t at;
 
 	for (uint32_t i = 0; space_type(s, i) != LABEL_NONE; i++) {
-		if (graph_wrong(space_graph(s, i), labels, &at) != NULL || !space_look(s, space_type(s, i), &l))
+		if (graph_wrong(space_graph(s, i), labels, &at) != NULL ||
+		    !space_look(s, space_type(s, i), &l))
 			abort();
 		for (uint32_t k = 0; k < l.nplaces; k++)
 			if (l.places[k].traces == 0 || l.places[k].count < l.places[k].traces)
 				abort();
-		if (space_cover(s, space_type(s, i), &c) && !(c.next_new >= 0 && c.next_new <= 1 && c.unseen >= 0))
+		if (space_cover(s, space_type(s, i), &c) &&
+		    !(c.next_new >= 0 && c.next_new <= 1 && c.unseen >= 0))
 			abort();
 	}
 }

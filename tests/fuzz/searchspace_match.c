@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Paths that no program has gone, in graphs of traces with nonsense in them. What holds whatever comes: candidates are
- * points, each once, in order of their times, none on the path, absent or tried; spans' ends know each other, what is around
- * comes before; the same seed gives the same; every strategy picks of them, in order.
+ * Paths that no program has gone, in graphs of traces with nonsense in them. What holds whatever
+ * comes: candidates are points, each once, in order of their times, none on the path, absent or
+ * tried; spans' ends know each other, what is around comes before; the same seed gives the same;
+ * every strategy picks of them, in order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +19,22 @@ static const struct {
 	enum record_kind kind;
 	const char *text;
 } known[LABELS] = {
-	{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)" }, { RECORD_REQUEST_END, "s/hone:request_end(A)" },
-	{ RECORD_UNIT_BEGIN, "s/hone:unit_begin(u)" }, { RECORD_UNIT_END, "s/hone:unit_end(u)" },
-	{ RECORD_FORK, "s/hone:fork(u)" }, { RECORD_JOIN, "s/hone:join(u)" }, { RECORD_POINT, "s/p:a" },
-	{ RECORD_POINT, "s/p:b" }, { RECORD_POINT, "s/p:x_begin" }, { RECORD_POINT, "s/p:x_end" },
-	{ RECORD_POINT, "s/p:y_enter" }, { RECORD_POINT, "s/p:y_exit" }, { RECORD_POINT, "s/p:y_leave" },
-	{ RECORD_POINT, "s/p:_end" }, { RECORD_POINT, "s/_start" }, { RECORD_POINT, "t/p:x_end" },
+	{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)" },
+	{ RECORD_REQUEST_END, "s/hone:request_end(A)" },
+	{ RECORD_UNIT_BEGIN, "s/hone:unit_begin(u)" },
+	{ RECORD_UNIT_END, "s/hone:unit_end(u)" },
+	{ RECORD_FORK, "s/hone:fork(u)" },
+	{ RECORD_JOIN, "s/hone:join(u)" },
+	{ RECORD_POINT, "s/p:a" },
+	{ RECORD_POINT, "s/p:b" },
+	{ RECORD_POINT, "s/p:x_begin" },
+	{ RECORD_POINT, "s/p:x_end" },
+	{ RECORD_POINT, "s/p:y_enter" },
+	{ RECORD_POINT, "s/p:y_exit" },
+	{ RECORD_POINT, "s/p:y_leave" },
+	{ RECORD_POINT, "s/p:_end" },
+	{ RECORD_POINT, "s/_start" },
+	{ RECORD_POINT, "t/p:x_end" },
 };
 
 static void
@@ -50,18 +61,21 @@ check_strategies(const struct candidate *c, uint32_t n, const struct gap_time *g
 }
 
 static void
-check(const struct labels *labels, const struct match_path *p, const struct candidate *c, uint32_t n,
-    const struct gap_time *gap, uint32_t hidden, uint32_t tried)
+check(const struct labels *labels, const struct match_path *p, const struct candidate *c,
+    uint32_t n, const struct gap_time *gap, uint32_t hidden, uint32_t tried)
 {
 	uint32_t seen = 1u << hidden | 1u << tried;
 
 	for (uint32_t i = 0; i < p->ntokens; i++)
 		seen |= 1u << p->tokens[i];
 	for (uint32_t i = 0; i < n; i++) {
-		must(labels_get(labels, c[i].label)->kind == RECORD_POINT && (seen >> c[i].label & 1) == 0);
+		must(labels_get(labels, c[i].label)->kind == RECORD_POINT &&
+		     (seen >> c[i].label & 1) == 0);
 		must(c[i].count > 0 && c[i].share > 0 && c[i].share <= 1 && c[i].per_trace > 0);
-		must(i == 0 || c[i].offset_ns >= c[i - 1].offset_ns || c[i].drawn || c[i - 1].drawn);
-		must(c[i].partner == UINT32_MAX || (c[i].partner < n && c[c[i].partner].partner == i));
+		must(
+		    i == 0 || c[i].offset_ns >= c[i - 1].offset_ns || c[i].drawn || c[i - 1].drawn);
+		must(c[i].partner == UINT32_MAX ||
+		     (c[i].partner < n && c[c[i].partner].partner == i));
 		must(c[i].around == UINT32_MAX || c[i].around < i);
 		seen |= 1u << c[i].label;
 	}
@@ -82,7 +96,9 @@ ask(const struct space *s, const struct labels *labels, const uint8_t *data, siz
 
 	for (; p.ntokens < TOKENS_MAX && p.ntokens + 4 < len; p.ntokens++) {
 		tokens[p.ntokens] = data[4 + p.ntokens] % LABELS;
-		units[p.ntokens] = data[4 + p.ntokens] < 128 ? 0 : data[4 + p.ntokens] < 250 ? 2 : 6;
+		units[p.ntokens] = data[4 + p.ntokens] < 128   ? 0
+		                   : data[4 + p.ntokens] < 250 ? 2
+		                                               : 6;
 	}
 	if (p.ntokens < 2)
 		return;
@@ -99,7 +115,8 @@ ask(const struct space *s, const struct labels *labels, const uint8_t *data, siz
 	must(match_between(&again, &same, s, 0, &p, &absent, &without, &rng, &a, NULL) == n);
 	must(same.mean_ns == gap.mean_ns);
 	for (int i = 0; i < n; i++)
-		must(c[i].label == again[i].label && c[i].drawn == again[i].drawn && c[i].offset_ns == again[i].offset_ns);
+		must(c[i].label == again[i].label && c[i].drawn == again[i].drawn &&
+		     c[i].offset_ns == again[i].offset_ns);
 	label_set_release(&absent);
 	label_set_release(&without);
 	arena_release(&a);
@@ -121,7 +138,9 @@ learn(struct space *s, const uint8_t **data, size_t *len)
 		if (what >= 0xf0)
 			units[t.nunits++].first = t.nevents;
 		now += (int8_t)(*data)[1];
-		events[t.nevents++] = (struct event){ .time_ns = now, .label = what % LABELS, .unit = t.nunits - 1 };
+		events[t.nevents++] = (struct event){
+			.time_ns = now, .label = what % LABELS, .unit = t.nunits - 1
+		};
 		units[t.nunits - 1].count++;
 	}
 	if (*len >= 2) {
@@ -141,7 +160,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	const uint8_t *last = data + len - path;
 
 	for (int i = 0; i < LABELS; i++)
-		must(labels_intern(labels, known[i].kind, known[i].text, strlen(known[i].text), NULL, 0) == (uint32_t)i);
+		must(labels_intern(labels, known[i].kind, known[i].text, strlen(known[i].text),
+			 NULL, 0) == (uint32_t)i);
 	len -= path;
 	do
 		learn(s, &data, &len);

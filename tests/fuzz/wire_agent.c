@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as hello, welcome, status and programs: refused, or the same after being written again. */
+/* Any bytes as hello, welcome, status and programs: refused, or the same after being written again.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,24 +16,25 @@ check(int ok)
 		abort();
 }
 
-#define TRY(message)                                                                                         \
-	static void try_##message(const uint8_t *data, size_t len)                                           \
-	{                                                                                                    \
-		struct buf once = { 0 }, twice = { 0 };                                                      \
-		struct arena a = { 0 };                                                                      \
-		struct message m;                                                                            \
-		int rc = DECODE(message, &m, data, len);                                                     \
-                                                                                                             \
-		check(a.total_bytes <= 64 * len + 4096);                                                     \
-		if (rc == 0) {                                                                               \
-			message##_encode(&m, &once);                                                         \
-			check(DECODE(message, &m, once.data, once.len) == 0);                                \
-			message##_encode(&m, &twice);                                                        \
-			check(once.len == twice.len && memcmp(once.data, twice.data, once.len) == 0);        \
-		}                                                                                            \
-		arena_release(&a);                                                                           \
-		buf_release(&once);                                                                          \
-		buf_release(&twice);                                                                         \
+#define TRY(message)                                                          \
+	static void try_##message(const uint8_t *data, size_t len)            \
+	{                                                                     \
+		struct buf once = { 0 }, twice = { 0 };                       \
+		struct arena a = { 0 };                                       \
+		struct message m;                                             \
+		int rc = DECODE(message, &m, data, len);                      \
+                                                                              \
+		check(a.total_bytes <= 64 * len + 4096);                      \
+		if (rc == 0) {                                                \
+			message##_encode(&m, &once);                          \
+			check(DECODE(message, &m, once.data, once.len) == 0); \
+			message##_encode(&m, &twice);                         \
+			check(once.len == twice.len &&                        \
+			      memcmp(once.data, twice.data, once.len) == 0);  \
+		}                                                             \
+		arena_release(&a);                                            \
+		buf_release(&once);                                           \
+		buf_release(&twice);                                          \
 	}
 
 #define DECODE(message, m, data, len) message##_decode(m, &a, data, len, NULL)

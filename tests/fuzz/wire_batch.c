@@ -19,10 +19,11 @@ check(int ok)
 static void
 walk(const struct batch *b)
 {
-	volatile size_t seen = 0;	/* so that the reads are not left out */
+	volatile size_t seen = 0; /* so that the reads are not left out */
 
 	for (uint32_t i = 0; i < b->nlabels; i++) {
-		check(b->labels[i].kind < RECORD_KINDS && b->labels[i].nfields <= RECORD_VALUES_MAX);
+		check(
+		    b->labels[i].kind < RECORD_KINDS && b->labels[i].nfields <= RECORD_VALUES_MAX);
 		seen += memchr(b->labels[i].text, 0, b->labels[i].len) != NULL;
 		for (uint32_t j = 0; j < b->labels[i].nfields; j++)
 			seen += strlen(b->labels[i].fields[j]);
@@ -37,7 +38,8 @@ walk(const struct batch *b)
 				seen += memchr(r->values[j].text, 0, r->values[j].len) != NULL;
 	}
 	for (uint32_t i = 0; i < b->nlosses; i++)
-		check(b->losses[i].reason < LOSS_REASONS && b->losses[i].to_ns >= b->losses[i].from_ns);
+		check(b->losses[i].reason < LOSS_REASONS &&
+		      b->losses[i].to_ns >= b->losses[i].from_ns);
 }
 
 static void
@@ -47,8 +49,8 @@ write_again(const struct batch *b, struct buf *out)
 
 	batch_begin(&w);
 	for (uint32_t i = 0; i < b->nlabels; i++)
-		batch_label(&w, (enum record_kind)b->labels[i].kind, b->labels[i].text, b->labels[i].len,
-		    b->labels[i].fields, b->labels[i].nfields);
+		batch_label(&w, (enum record_kind)b->labels[i].kind, b->labels[i].text,
+		    b->labels[i].len, b->labels[i].fields, b->labels[i].nfields);
 	for (uint32_t i = 0; i < b->nrecords; i++)
 		batch_record(&w, &b->records[i]);
 	for (uint32_t i = 0; i < b->nlosses; i++)

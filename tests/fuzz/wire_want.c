@@ -18,7 +18,8 @@ check(int ok)
 static void
 check_same(struct buf *once, struct buf *twice)
 {
-	check(!once->failed && once->len == twice->len && memcmp(once->data, twice->data, once->len) == 0);
+	check(!once->failed && once->len == twice->len &&
+	      memcmp(once->data, twice->data, once->len) == 0);
 	buf_release(once);
 	buf_release(twice);
 }
@@ -33,7 +34,8 @@ try_want(const uint8_t *data, size_t len)
 
 	check(a.total_bytes <= 64 * len + 4096);
 	if (rc == 0) {
-		check(w.ntoggles <= TOGGLES_MAX && w.nrates <= RATES_MAX && w.sampled >= 0 && w.sampled <= 1);
+		check(w.ntoggles <= TOGGLES_MAX && w.nrates <= RATES_MAX && w.sampled >= 0 &&
+		      w.sampled <= 1);
 		want_encode(&w, &once);
 		check(want_decode(&w, &a, once.data, once.len, NULL) == 0);
 		want_encode(&w, &twice);

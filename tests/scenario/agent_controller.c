@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agent_controller URL JOURNAL: the controller's end of the link, to test an agent with. Says on standard output what
- * comes, does on standard input what it is told:
+ * agent_controller URL JOURNAL: the controller's end of the link, to test an agent with. Says on
+ *standard output what comes, does on standard input what it is told:
  *
- *	want EPOCH LEASE_MS [tracepoint...]	repeated every 300 ms: samples everything, probes WORK
- *	silent					says nothing any more
- *	garbage | version | wrong | ack		sends bytes that are no frame; of another version; a kind that is not
- *						ours; an acknowledgement of what was never sent
- *	refuse WORDS				turns the agent away
+ *	want EPOCH LEASE_MS [tracepoint...]	repeated every 300 ms: samples everything, probes
+ *WORK silent					says nothing any more garbage | version | wrong |
+ *ack		sends bytes that are no frame; of another version; a kind that is not ours; an
+ *acknowledgement of what was never sent refuse WORDS				turns the agent away
  *
- * What has arrived is kept in JOURNAL before it is acknowledged, so that this may be killed at any time.
+ * What has arrived is kept in JOURNAL before it is acknowledged, so that this may be killed at any
+ *time.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -28,9 +28,9 @@
 
 enum { TICK_MS = 300, PATIENCE_MS = 20000, PROCESSES = 16, LOSSES = 64 };
 
-struct journal {		/* mapped: outlives us */
+struct journal { /* mapped: outlives us */
 	uint64_t incarnation, have_seq;
-	uint64_t records, ticks, gaps;		/* gaps: in the numbers, with no loss told */
+	uint64_t records, ticks, gaps; /* gaps: in the numbers, with no loss told */
 	struct {
 		uint32_t pid;
 		uint64_t next;
@@ -38,12 +38,13 @@ struct journal {		/* mapped: outlives us */
 	} process[PROCESSES];
 	struct {
 		int64_t from_ns, to_ns;
-	} told[LOSSES];			/* the newest losses */
+	} told[LOSSES]; /* the newest losses */
 	uint32_t ntold;
 };
 
 static struct journal *journal;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of writing to the stream, and of what follows */
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* of writing to the stream, and of what follows */
 static struct stream *stream;
 static bool silent, has_want;
 static uint64_t epoch, lease_ms;
@@ -101,7 +102,8 @@ send_bad(const char *what)
 		return;
 	memset(header, 'x', sizeof(header));
 	if (strcmp(what, "garbage") != 0) {
-		frame_seal(header, strcmp(what, "wrong") == 0 ? FRAME_STATUS : FRAME_WANT, 0, "", 0);
+		frame_seal(
+		    header, strcmp(what, "wrong") == 0 ? FRAME_STATUS : FRAME_WANT, 0, "", 0);
 		if (strcmp(what, "version") == 0)
 			header[4]++;
 	}
@@ -170,17 +172,18 @@ take_tick(const struct record *r, uint64_t n)
 {
 	int i = 0;
 
-	while (i < PROCESSES - 1 && journal->process[i].pid != 0 && journal->process[i].pid != r->pid)
+	while (
+	    i < PROCESSES - 1 && journal->process[i].pid != 0 && journal->process[i].pid != r->pid)
 		i++;
 	if (journal->process[i].pid != r->pid) {
 		journal->process[i].pid = r->pid;
 		journal->process[i].next = n;
 	}
 	if (n < journal->process[i].next)
-		return;		/* we were killed between taking it and noting the batch */
+		return; /* we were killed between taking it and noting the batch */
 	if (journal->process[i].next != n && !explained(journal->process[i].last_ns, r->time_ns)) {
-		printf("gap pid %u wanted %llu got %llu\n", r->pid, (unsigned long long)journal->process[i].next,
-		    (unsigned long long)n);
+		printf("gap pid %u wanted %llu got %llu\n", r->pid,
+		    (unsigned long long)journal->process[i].next, (unsigned long long)n);
 		journal->gaps++;
 	}
 	journal->process[i].next = n + 1;
@@ -232,9 +235,9 @@ take_batch(const struct frame *f, const uint8_t *data, struct err *e)
 	journal->records += b.nrecords;
 	journal->have_seq = f->seq;
 	if (b.nrecords > 0)
-		printf("records %llu ticks %llu gaps %llu age_ms %.1f\n", (unsigned long long)journal->records,
-		    (unsigned long long)journal->ticks, (unsigned long long)journal->gaps,
-		    (double)(clock_mono().ns - oldest_ns) / 1e6);
+		printf("records %llu ticks %llu gaps %llu age_ms %.1f\n",
+		    (unsigned long long)journal->records, (unsigned long long)journal->ticks,
+		    (unsigned long long)journal->gaps, (double)(clock_mono().ns - oldest_ns) / 1e6);
 	arena_release(&a);
 	pthread_mutex_lock(&lock);
 	buf_u64(&ack, f->seq);
@@ -266,10 +269,13 @@ take_status(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	int rc = status_decode(&s, a, data, len, e);
 
 	if (rc == 0)
-		printf("status epoch %llu added %u programs %u tracer %s shed %d fill %.2f %.2f %.2f %.2f cpu_ms %lld tracer_cpu_ms "
-		    "%lld records %llu rings %lld trouble \"%s\"\n", (unsigned long long)s.epoch, s.added, s.programs,
-		    s.tracer_ok ? "ok" : "down", s.shed, s.fill[0], s.fill[1], s.fill[2], s.fill[3], (long long)s.cpu_us / 1000,
-		    (long long)s.tracer_cpu_us / 1000, (unsigned long long)s.records, (long long)s.ring_bytes, s.trouble);
+		printf(
+		    "status epoch %llu added %u programs %u tracer %s shed %d fill %.2f %.2f %.2f %.2f cpu_ms %lld tracer_cpu_ms "
+		    "%lld records %llu rings %lld trouble \"%s\"\n",
+		    (unsigned long long)s.epoch, s.added, s.programs, s.tracer_ok ? "ok" : "down",
+		    s.shed, s.fill[0], s.fill[1], s.fill[2], s.fill[3], (long long)s.cpu_us / 1000,
+		    (long long)s.tracer_cpu_us / 1000, (unsigned long long)s.records,
+		    (long long)s.ring_bytes, s.trouble);
 	return rc;
 }
 
@@ -304,8 +310,8 @@ take_hello(const uint8_t *data, size_t len, struct arena *a, struct err *e)
 	if (journal->have_seq + 1 < h.first_seq)
 		printf("lost batches %llu to %llu\n", (unsigned long long)journal->have_seq + 1,
 		    (unsigned long long)h.first_seq - 1);
-	printf("hello %s first %llu have %llu version %s\n", h.node, (unsigned long long)h.first_seq,
-	    (unsigned long long)journal->have_seq, h.version);
+	printf("hello %s first %llu have %llu version %s\n", h.node,
+	    (unsigned long long)h.first_seq, (unsigned long long)journal->have_seq, h.version);
 	welcome_encode(&(struct welcome){ journal->have_seq }, &b);
 	pthread_mutex_lock(&lock);
 	send_frame(FRAME_WELCOME, b.data, b.len);
@@ -322,13 +328,26 @@ take_frame(const struct frame *f, const uint8_t *data, struct err *e)
 	int rc = 0;
 
 	switch (f->kind) {
-	case FRAME_HELLO: rc = take_hello(data, f->length, &a, e); break;
-	case FRAME_RECORDS: rc = take_batch(f, data, e); break;
-	case FRAME_DONE: rc = take_done(data, f->length, &a, e); break;
-	case FRAME_STATUS: rc = take_status(data, f->length, &a, e); break;
-	case FRAME_PROGRAMS: rc = take_programs(data, f->length, &a, e); break;
-	case FRAME_REFUSE: printf("refused %.*s\n", (int)f->length, data); break;
-	default: rc = err_set(e, ERR_INPUT, "kind %u", f->kind);
+	case FRAME_HELLO:
+		rc = take_hello(data, f->length, &a, e);
+		break;
+	case FRAME_RECORDS:
+		rc = take_batch(f, data, e);
+		break;
+	case FRAME_DONE:
+		rc = take_done(data, f->length, &a, e);
+		break;
+	case FRAME_STATUS:
+		rc = take_status(data, f->length, &a, e);
+		break;
+	case FRAME_PROGRAMS:
+		rc = take_programs(data, f->length, &a, e);
+		break;
+	case FRAME_REFUSE:
+		printf("refused %.*s\n", (int)f->length, data);
+		break;
+	default:
+		rc = err_set(e, ERR_INPUT, "kind %u", f->kind);
 	}
 	arena_release(&a);
 	return rc;
@@ -341,7 +360,8 @@ read_frame(struct stream *s, struct err *e)
 	struct frame f;
 	int rc;
 
-	if ((rc = stream_read(s, header, sizeof(header), PATIENCE_MS, e)) != 0 || (rc = frame_open(&f, header, e)) != 0)
+	if ((rc = stream_read(s, header, sizeof(header), PATIENCE_MS, e)) != 0 ||
+	    (rc = frame_open(&f, header, e)) != 0)
 		return rc;
 	if (f.length > 0) {
 		data = malloc(f.length);
@@ -381,8 +401,9 @@ main(int argc, char **argv)
 	struct err e;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (fd < 0 || ftruncate(fd, sizeof(*journal)) != 0 || (journal = mmap(NULL, sizeof(*journal),
-	    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
+	if (fd < 0 || ftruncate(fd, sizeof(*journal)) != 0 ||
+	    (journal = mmap(NULL, sizeof(*journal), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
+		MAP_FAILED) {
 		fprintf(stderr, "usage: agent_controller URL JOURNAL\n");
 		return 2;
 	}
@@ -391,7 +412,8 @@ main(int argc, char **argv)
 		return 1;
 	}
 	printf("listening %s\n", listener_url(l));
-	if (pthread_create(&thread, NULL, tick, NULL) != 0 || pthread_create(&thread, NULL, listen_to_stdin, NULL) != 0)
+	if (pthread_create(&thread, NULL, tick, NULL) != 0 ||
+	    pthread_create(&thread, NULL, listen_to_stdin, NULL) != 0)
 		return 1;
 	for (;;)
 		if (listener_accept(l, &s, 1000, &e) == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agent_program STATE_FILE REQUEST_EVERY_US: a traced program. Its requests of type WORK fire agentp:ev000 with a
- * number that counts the records written, so that a reader sees whether one is missing.
+ * agent_program STATE_FILE REQUEST_EVERY_US: a traced program. Its requests of type WORK fire
+ * agentp:ev000 with a number that counts the records written, so that a reader sees whether one is
+ * missing.
  */
 #include <fcntl.h>
 #include <pthread.h>

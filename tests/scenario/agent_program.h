@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-struct program_state {		/* every word is stored whole */
-	uint64_t on;		/* agentp:ev000 is armed */
-	uint64_t turned_on, turned_off;		/* how often */
-	int64_t on_ns, off_ns;	/* CLOCK_MONOTONIC, the last time each, seen within 20 us or so */
-	uint64_t fired;		/* agentp:ev000 passed its filter */
+struct program_state {                  /* every word is stored whole */
+	uint64_t on;                    /* agentp:ev000 is armed */
+	uint64_t turned_on, turned_off; /* how often */
+	int64_t on_ns, off_ns; /* CLOCK_MONOTONIC, the last time each, seen within 20 us or so */
+	uint64_t fired;        /* agentp:ev000 passed its filter */
 	uint64_t requests, probed;
 };
 

@@ -6,9 +6,10 @@
  *	operator	dials honed's socket for operators and plays a bad operator
  *	controller	listens, and plays a bad controller to each agent that dials
  *
- * Step number i is made of SEED and i alone: what fails is played again with the step's number as FIRST. It ends with 0
- * when all steps were played; with 1, and the step, when the other side is not there any more. Says at the end how many
- * frames it sent and was sent. FOLDER: holds the files that questions name.
+ * Step number i is made of SEED and i alone: what fails is played again with the step's number as
+ *FIRST. It ends with 0 when all steps were played; with 1, and the step, when the other side is not
+ *there any more. Says at the end how many frames it sent and was sent. FOLDER: holds the files that
+ *questions name.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +31,7 @@
 enum { HELD = 16, CROWD = 300, TURN_MS = 1000 };
 
 static const char *path, *folder;
-static int held[HELD];		/* connections that say nothing any more */
+static int held[HELD]; /* connections that say nothing any more */
 static unsigned long long sent, came, connections;
 
 static int64_t
@@ -53,7 +54,8 @@ open_socket(bool listens)
 		return -1;
 	if (listens)
 		unlink(path);
-	if (listens ? bind(fd, (void *)&at, sizeof at) != 0 || listen(fd, 64) != 0 : connect(fd, (void *)&at, sizeof at) != 0) {
+	if (listens ? bind(fd, (void *)&at, sizeof at) != 0 || listen(fd, 64) != 0
+		    : connect(fd, (void *)&at, sizeof at) != 0) {
 		close(fd);
 		return -1;
 	}
@@ -146,7 +148,8 @@ drip(struct rng *dice, int fd)
 static void
 stop_half(struct rng *dice, int fd)
 {
-	static const enum frame_kind kinds[] = { FRAME_PROGRAMS, FRAME_RECORDS, FRAME_WANT, FRAME_ASK, FRAME_ANSWER };
+	static const enum frame_kind kinds[] = { FRAME_PROGRAMS, FRAME_RECORDS, FRAME_WANT,
+		FRAME_ASK, FRAME_ANSWER };
 	uint8_t header[FRAME_HEADER_BYTES], rest[4096] = { 0 };
 	uint32_t length = (uint32_t)rng_next(dice) >> rng_below(dice, 20);
 
@@ -161,15 +164,27 @@ static void
 part(struct rng *dice, int fd)
 {
 	switch (rng_below(dice, 6)) {
-	case 0: stop_half(dice, fd); hold(dice, fd); break;
-	case 1: hold(dice, fd); break;
-	case 2: drip(dice, fd); break;
-	case 3: stop_half(dice, fd); close(fd); break;
-	case 4:
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+	case 0:
+		stop_half(dice, fd);
+		hold(dice, fd);
+		break;
+	case 1:
+		hold(dice, fd);
+		break;
+	case 2:
+		drip(dice, fd);
+		break;
+	case 3:
+		stop_half(dice, fd);
 		close(fd);
 		break;
-	default: close(fd);
+	case 4:
+		setsockopt(
+		    fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+		close(fd);
+		break;
+	default:
+		close(fd);
 	}
 }
 
@@ -193,13 +208,26 @@ static unsigned
 make_agents(struct rng *dice, struct buf *b)
 {
 	switch (rng_below(dice, 12)) {
-	case 0: make_programs(dice, b); return FRAME_PROGRAMS;
-	case 1: make_status(dice, b); return FRAME_STATUS;
-	case 2: make_done(dice, b); return FRAME_DONE;
-	case 3: clock_encode(&(struct clock_echo){ (int64_t)rng_next(dice), (int64_t)rng_next(dice), (int64_t)rng_next(dice) }, b);
+	case 0:
+		make_programs(dice, b);
+		return FRAME_PROGRAMS;
+	case 1:
+		make_status(dice, b);
+		return FRAME_STATUS;
+	case 2:
+		make_done(dice, b);
+		return FRAME_DONE;
+	case 3:
+		clock_encode(&(struct clock_echo){ (int64_t)rng_next(dice), (int64_t)rng_next(dice),
+				 (int64_t)rng_next(dice) },
+		    b);
 		return FRAME_CLOCK;
-	case 4: make_rubbish(dice, 2000, b); return (unsigned)rng_below(dice, 16);
-	default: make_records(dice, b); return FRAME_RECORDS;
+	case 4:
+		make_rubbish(dice, 2000, b);
+		return (unsigned)rng_below(dice, 16);
+	default:
+		make_records(dice, b);
+		return FRAME_RECORDS;
 	}
 }
 
@@ -229,7 +257,8 @@ play_agent(struct rng *dice)
 		if (rng_below(dice, 4) == 0)
 			mutate(dice, &b);
 		seq = rng_below(dice, 20) == 0 ? rng_next(dice) >> rng_below(dice, 64) : seq;
-		if (!send_frame(fd, dice, kind, kind == FRAME_RECORDS ? seq++ : 0, &b) || !drain(fd, (int)rng_below(dice, 5)))
+		if (!send_frame(fd, dice, kind, kind == FRAME_RECORDS ? seq++ : 0, &b) ||
+		    !drain(fd, (int)rng_below(dice, 5)))
 			break;
 	}
 	buf_release(&b);
@@ -253,7 +282,8 @@ play_operator(struct rng *dice)
 		make_question(dice, folder, &b);
 		if (rng_below(dice, 5) == 0)
 			mutate(dice, &b);
-		if (!send_frame(fd, dice, rng_below(dice, 20) ? FRAME_ASK : (unsigned)rng_below(dice, 14), 0, &b))
+		if (!send_frame(fd, dice,
+			rng_below(dice, 20) ? FRAME_ASK : (unsigned)rng_below(dice, 14), 0, &b))
 			break;
 		if (rng_below(dice, 4) > 0 && !drain(fd, TURN_MS))
 			break;
@@ -267,11 +297,21 @@ static unsigned
 make_controllers(struct rng *dice, uint64_t *epoch, struct buf *b)
 {
 	switch (rng_below(dice, 10)) {
-	case 0: buf_u64(b, rng_next(dice) >> rng_below(dice, 64)); return FRAME_ACK;
-	case 1: make_rubbish(dice, 2000, b); return (unsigned)rng_below(dice, 16);
-	case 2: make_question(dice, folder, b); return FRAME_ANSWER;
-	case 3: case 4: case 5:
-		clock_encode(&(struct clock_echo){ .asked_ns = (int64_t)(rng_next(dice) >> rng_below(dice, 64)) }, b);
+	case 0:
+		buf_u64(b, rng_next(dice) >> rng_below(dice, 64));
+		return FRAME_ACK;
+	case 1:
+		make_rubbish(dice, 2000, b);
+		return (unsigned)rng_below(dice, 16);
+	case 2:
+		make_question(dice, folder, b);
+		return FRAME_ANSWER;
+	case 3:
+	case 4:
+	case 5:
+		clock_encode(&(struct clock_echo){ .asked_ns = (int64_t)(rng_next(dice) >>
+									 rng_below(dice, 64)) },
+		    b);
 		return FRAME_CLOCK;
 	default:
 		*epoch = rng_below(dice, 8) ? *epoch + 1 : rng_next(dice) >> rng_below(dice, 64);
@@ -294,7 +334,10 @@ play_controller(struct rng *dice, int listener)
 	connections++;
 	drain(fd, TURN_MS);
 	if (rng_below(dice, 10) > 0) {
-		welcome_encode(&(struct welcome){ rng_below(dice, 4) ? 0 : rng_next(dice) >> rng_below(dice, 64) }, &b);
+		welcome_encode(
+		    &(struct welcome){
+			rng_below(dice, 4) ? 0 : rng_next(dice) >> rng_below(dice, 64) },
+		    &b);
 		if (!send_frame(fd, dice, FRAME_WELCOME, 0, &b))
 			n = 0;
 	}
@@ -315,13 +358,15 @@ play_controller(struct rng *dice, int listener)
 int
 main(int argc, char **argv)
 {
-	uint64_t seed = argc == 7 ? strtoull(argv[3], NULL, 10) : 0, first = argc == 7 ? strtoull(argv[4], NULL, 10) : 0;
+	uint64_t seed = argc == 7 ? strtoull(argv[3], NULL, 10) : 0,
+		 first = argc == 7 ? strtoull(argv[4], NULL, 10) : 0;
 	uint64_t last = argc == 7 ? first + strtoull(argv[5], NULL, 10) : 0;
 	bool ok = true;
 	int listener = -1;
 
 	if (argc != 7) {
-		fprintf(stderr, "usage: bad_peer agent|operator|controller SOCKET SEED FIRST STEPS FOLDER\n");
+		fprintf(stderr,
+		    "usage: bad_peer agent|operator|controller SOCKET SEED FIRST STEPS FOLDER\n");
 		return 2;
 	}
 	path = argv[2];
@@ -335,12 +380,16 @@ main(int argc, char **argv)
 		struct rng dice;
 
 		rng_seed(&dice, seed * UINT64_C(1000003) + step);
-		ok = argv[1][0] == 'a' ? play_agent(&dice) : argv[1][0] == 'o' ? play_operator(&dice) : play_controller(&dice, listener);
+		ok = argv[1][0] == 'a'   ? play_agent(&dice)
+		     : argv[1][0] == 'o' ? play_operator(&dice)
+		                         : play_controller(&dice, listener);
 		if (!ok)
-			printf("%s: nobody there at step %llu of seed %llu: %s\n", argv[1], (unsigned long long)step,
-			    (unsigned long long)seed, strerror(errno));
+			printf("%s: nobody there at step %llu of seed %llu: %s\n", argv[1],
+			    (unsigned long long)step, (unsigned long long)seed, strerror(errno));
 	}
-	printf("%s: seed %llu, steps %llu to %llu: %llu connections, %llu frames sent, %llu times answered\n", argv[1],
-	    (unsigned long long)seed, (unsigned long long)first, (unsigned long long)last, connections, sent, came);
+	printf(
+	    "%s: seed %llu, steps %llu to %llu: %llu connections, %llu frames sent, %llu times answered\n",
+	    argv[1], (unsigned long long)seed, (unsigned long long)first, (unsigned long long)last,
+	    connections, sent, came);
 	return ok ? 0 : 1;
 }

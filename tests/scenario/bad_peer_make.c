@@ -20,7 +20,8 @@ one_in(struct rng *dice, uint64_t n)
 static uint64_t
 any_u64(struct rng *dice)
 {
-	static const uint64_t edges[] = { 0, 1, 2, 255, 65535, UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_C(1) << 63 };
+	static const uint64_t edges[] = { 0, 1, 2, 255, 65535, UINT32_MAX, INT64_MAX, UINT64_MAX,
+		UINT64_C(1) << 63 };
 
 	return one_in(dice, 2) ? edges[rng_below(dice, 9)] : rng_next(dice) >> rng_below(dice, 64);
 }
@@ -28,7 +29,8 @@ any_u64(struct rng *dice)
 static double
 any_double(struct rng *dice)
 {
-	static const double edges[] = { 0, 1, -1, 0.5, 1e300, -1e300, 1e-320, INFINITY, -INFINITY, NAN };
+	static const double edges[] = { 0, 1, -1, 0.5, 1e300, -1e300, 1e-320, INFINITY, -INFINITY,
+		NAN };
 
 	return one_in(dice, 2) ? rng_unit(dice) : edges[rng_below(dice, 10)];
 }
@@ -39,13 +41,15 @@ any_time(struct rng *dice)
 {
 	int64_t now = clock_mono().ns;
 
-	return one_in(dice, 4) ? (int64_t)any_u64(dice) : now - 1000000000 + (int64_t)rng_below(dice, 2000000000);
+	return one_in(dice, 4) ? (int64_t)any_u64(dice)
+	                       : now - 1000000000 + (int64_t)rng_below(dice, 2000000000);
 }
 
 void
 make_hello(struct rng *dice, const char *node, struct buf *b)
 {
-	struct hello h = { node, any_u64(dice), one_in(dice, 2) ? 1 : any_u64(dice), "bad 1.0", any_time(dice) };
+	struct hello h = { node, any_u64(dice), one_in(dice, 2) ? 1 : any_u64(dice), "bad 1.0",
+		any_time(dice) };
 
 	hello_encode(&h, b);
 }
@@ -54,16 +58,18 @@ static void
 make_labels(struct rng *dice, struct batch_writer *w, uint32_t n)
 {
 	static const char *const fields[] = { "n", "status", "words", "\x1b[31m" };
-	static const char *const known[] = { "soak_steady/hone:request_begin(WORK)", "soak_steady/hone:request_end(WORK)",
-		"soak_steady/soak:read_begin", "soak_steady/hone:fork(x)", "soak_steady/hone:join(x)" };
+	static const char *const known[] = { "soak_steady/hone:request_begin(WORK)",
+		"soak_steady/hone:request_end(WORK)", "soak_steady/soak:read_begin",
+		"soak_steady/hone:fork(x)", "soak_steady/hone:join(x)" };
 	char text[LABEL_TEXT_MAX + 1];
 
 	for (uint32_t i = 0; i < n; i++) {
-		int len = i < 5 ? snprintf(text, sizeof text, "%s", known[i]) :
-		    snprintf(text, sizeof text, "bad_%x/hone:request_begin(TYPE_%x)", (unsigned)rng_below(dice, 1 << 20), i);
+		int len = i < 5 ? snprintf(text, sizeof text, "%s", known[i])
+		                : snprintf(text, sizeof text, "bad_%x/hone:request_begin(TYPE_%x)",
+				      (unsigned)rng_below(dice, 1 << 20), i);
 
-		batch_label(w, (enum record_kind)rng_below(dice, RECORD_KINDS), text, (size_t)len, fields,
-		    (uint32_t)rng_below(dice, 4));
+		batch_label(w, (enum record_kind)rng_below(dice, RECORD_KINDS), text, (size_t)len,
+		    fields, (uint32_t)rng_below(dice, 4));
 	}
 }
 
@@ -71,25 +77,29 @@ void
 make_records(struct rng *dice, struct buf *b)
 {
 	struct batch_writer w = { 0 };
-	uint32_t nlabels = one_in(dice, 20) ? 10000 : 1 + (uint32_t)rng_below(dice, 20), n = (uint32_t)rng_below(dice, 300);
+	uint32_t nlabels = one_in(dice, 20) ? 10000 : 1 + (uint32_t)rng_below(dice, 20),
+		 n = (uint32_t)rng_below(dice, 300);
 	struct value values[RECORD_VALUES_MAX];
 	int64_t time_ns = any_time(dice);
 
 	batch_begin(&w);
 	make_labels(dice, &w, nlabels);
 	for (uint32_t i = 0; i < n; i++) {
-		struct record r = { one_in(dice, 2) ? rng_below(dice, 50) : any_u64(dice), rng_below(dice, 20), rng_below(dice, 20),
-			time_ns, (uint32_t)rng_below(dice, nlabels), (uint32_t)any_u64(dice), (uint32_t)any_u64(dice),
-			(uint32_t)rng_below(dice, 4), values };
+		struct record r = { one_in(dice, 2) ? rng_below(dice, 50) : any_u64(dice),
+			rng_below(dice, 20), rng_below(dice, 20), time_ns,
+			(uint32_t)rng_below(dice, nlabels), (uint32_t)any_u64(dice),
+			(uint32_t)any_u64(dice), (uint32_t)rng_below(dice, 4), values };
 
 		for (int v = 0; v < 4; v++)
-			values[v] = one_in(dice, 2) ? (struct value){ VALUE_UINT, 0, .u = any_u64(dice) } :
-			    (struct value){ VALUE_REAL, 0, .d = any_double(dice) };
+			values[v] = one_in(dice, 2)
+			                ? (struct value){ VALUE_UINT, 0, .u = any_u64(dice) }
+			                : (struct value){ VALUE_REAL, 0, .d = any_double(dice) };
 		batch_record(&w, &r);
 		time_ns += (int64_t)rng_below(dice, 1000000);
 	}
 	for (uint64_t i = rng_below(dice, 3); i > 0; i--)
-		batch_loss(&w, &(struct loss){ (uint8_t)rng_below(dice, LOSS_REASONS), any_u64(dice), any_time(dice), any_time(dice) });
+		batch_loss(&w, &(struct loss){ (uint8_t)rng_below(dice, LOSS_REASONS),
+				   any_u64(dice), any_time(dice), any_time(dice) });
 	batch_end(&w, any_time(dice), b, NULL);
 	batch_release(&w);
 }
@@ -97,10 +107,17 @@ make_records(struct rng *dice, struct buf *b)
 void
 make_status(struct rng *dice, struct buf *b)
 {
-	struct status s = { .records = any_u64(dice), .batches = any_u64(dice), .cpu_us = (int64_t)any_u64(dice),
-		.tracer_cpu_us = (int64_t)any_u64(dice), .memory_bytes = (int64_t)any_u64(dice), .epoch = any_u64(dice),
-		.added = (uint32_t)any_u64(dice), .record_ns = any_double(dice), .rejected_ns = any_double(dice),
-		.tracer_ok = one_in(dice, 2), .trouble = one_in(dice, 2) ? "" : "\x1b]0;bad\x07\xff\xfe" };
+	struct status s = { .records = any_u64(dice),
+		.batches = any_u64(dice),
+		.cpu_us = (int64_t)any_u64(dice),
+		.tracer_cpu_us = (int64_t)any_u64(dice),
+		.memory_bytes = (int64_t)any_u64(dice),
+		.epoch = any_u64(dice),
+		.added = (uint32_t)any_u64(dice),
+		.record_ns = any_double(dice),
+		.rejected_ns = any_double(dice),
+		.tracer_ok = one_in(dice, 2),
+		.trouble = one_in(dice, 2) ? "" : "\x1b]0;bad\x07\xff\xfe" };
 
 	for (int q = 0; q < QUEUES; q++)
 		s.fill[q] = any_double(dice);
@@ -122,12 +139,14 @@ make_programs(struct rng *dice, struct buf *b)
 		abort();
 	for (uint32_t i = 0; i < nnames; i++) {
 		names[i] = texts + (size_t)i * 40;
-		snprintf(texts + (size_t)i * 40, 40, "bad%u:ev%u", (unsigned)rng_below(dice, 50), i);
+		snprintf(
+		    texts + (size_t)i * 40, 40, "bad%u:ev%u", (unsigned)rng_below(dice, 50), i);
 	}
 	for (uint32_t i = 0; i < nprograms; i++) {
 		uint32_t first = nnames > 0 ? (uint32_t)rng_below(dice, nnames) : 0;
 
-		programs[i] = (struct program){ i % 2 ? "soak_steady" : "bad", (uint32_t)any_u64(dice), first,
+		programs[i] = (struct program){ i % 2 ? "soak_steady" : "bad",
+			(uint32_t)any_u64(dice), first,
 			nnames > 0 ? (uint32_t)rng_below(dice, nnames - first) : 0 };
 	}
 	programs_encode(&(struct programs){ nprograms, nnames, programs, names }, b);
@@ -140,8 +159,8 @@ void
 make_done(struct rng *dice, struct buf *b)
 {
 	static uint8_t results[TOGGLES_MAX];
-	struct done d = { any_u64(dice), any_time(dice), one_in(dice, 10) ? TOGGLES_MAX : (uint32_t)rng_below(dice, 20), results,
-		"bad" };
+	struct done d = { any_u64(dice), any_time(dice),
+		one_in(dice, 10) ? TOGGLES_MAX : (uint32_t)rng_below(dice, 20), results, "bad" };
 
 	for (uint32_t i = 0; i < d.nresults; i++)
 		results[i] = (uint8_t)rng_below(dice, 3);
@@ -152,14 +171,16 @@ make_done(struct rng *dice, struct buf *b)
 void
 make_want(struct rng *dice, uint64_t epoch, struct buf *b)
 {
-	static const char *const real[] = { "soak:read_begin", "soak:read_end", "soak:think_begin", "soak:*", "hone:request_begin",
-		"soak:*x*", "lttng_ust_statedump:start", "" };
+	static const char *const real[] = { "soak:read_begin", "soak:read_end", "soak:think_begin",
+		"soak:*", "hone:request_begin", "soak:*x*", "lttng_ust_statedump:start", "" };
 	uint32_t most = one_in(dice, 300) ? 100000 : one_in(dice, 30) ? 300 : 6;
-	uint32_t n = (uint32_t)rng_below(dice, most + 1), nrates = one_in(dice, 20) ? RATES_MAX : (uint32_t)rng_below(dice, 3);
+	uint32_t n = (uint32_t)rng_below(dice, most + 1),
+		 nrates = one_in(dice, 20) ? RATES_MAX : (uint32_t)rng_below(dice, 3);
 	struct toggle *toggles = calloc(n + 1, sizeof *toggles);
 	struct rate rates[RATES_MAX];
 	char *texts = malloc((size_t)n * 32 + 1), types[RATES_MAX][16];
-	int64_t lease_ms = one_in(dice, 4) ? (int64_t)any_u64(dice) : (int64_t)rng_below(dice, 1000);
+	int64_t lease_ms = one_in(dice, 4) ? (int64_t)any_u64(dice)
+	                                   : (int64_t)rng_below(dice, 1000);
 
 	if (toggles == NULL || texts == NULL)
 		abort();
@@ -171,11 +192,14 @@ make_want(struct rng *dice, uint64_t epoch, struct buf *b)
 			snprintf(texts + (size_t)i * 32, 32, "bad:ev%u", i);
 	}
 	for (uint32_t i = 0; i < nrates; i++) {
-		snprintf(types[i], sizeof types[i], i == 0 ? "WORK" : "TYPE_%u", (unsigned)rng_below(dice, 2000));
+		snprintf(types[i], sizeof types[i], i == 0 ? "WORK" : "TYPE_%u",
+		    (unsigned)rng_below(dice, 2000));
 		rates[i] = (struct rate){ types[i], any_double(dice), any_double(dice) };
 	}
-	/* What lasts for ever by its lease, ends with the connection's silence; it must be in the way of nothing. */
-	want_encode(&(struct want){ epoch, lease_ms, any_double(dice), nrates, n, rates, toggles }, b);
+	/* What lasts for ever by its lease, ends with the connection's silence; it must be in the
+	 * way of nothing. */
+	want_encode(
+	    &(struct want){ epoch, lease_ms, any_double(dice), nrates, n, rates, toggles }, b);
 	free(toggles);
 	free(texts);
 }
@@ -185,8 +209,9 @@ make_want(struct rng *dice, uint64_t epoch, struct buf *b)
 static void
 put_value(struct rng *dice, struct buf *b, int depth)
 {
-	static const char *const words[] = { "\"WORK\"", "\"GET_HOME\"", "\"\"", "\"\\u0000\"", "\"\\ud800\"", "null", "true", "-1", "0",
-		"1e400", "-1e-400", "9223372036854775808", "123456789012345678901234567890", "\"\x1b[31m\xc3\"", "[]", "{}", "\"flat\"",
+	static const char *const words[] = { "\"WORK\"", "\"GET_HOME\"", "\"\"", "\"\\u0000\"",
+		"\"\\ud800\"", "null", "true", "-1", "0", "1e400", "-1e-400", "9223372036854775808",
+		"123456789012345678901234567890", "\"\x1b[31m\xc3\"", "[]", "{}", "\"flat\"",
 		"\"0123456789abcdef\"", "\"soak:read_begin\"", "[1,2]", "[-1,99999999999]" };
 
 	if (one_in(dice, 200)) {
@@ -217,16 +242,19 @@ put_value(struct rng *dice, struct buf *b, int depth)
 void
 make_question(struct rng *dice, const char *folder, struct buf *b)
 {
-	static const char *const asks[] = { "status", "agents", "tracepoints", "start", "stop", "learn", "forest", "verdict",
-		"history", "why", "diff", "space", "space_import", "space_use", "report", "no_such" };
-	static const char *const fields[] = { "type", "strategy", "k", "seed", "effort", "seconds", "name", "run", "limit", "trace",
-		"tracepoint", "runs", "samples", "reset", "unknown" };
+	static const char *const asks[] = { "status", "agents", "tracepoints", "start", "stop",
+		"learn", "forest", "verdict", "history", "why", "diff", "space", "space_import",
+		"space_use", "report", "no_such" };
+	static const char *const fields[] = { "type", "strategy", "k", "seed", "effort", "seconds",
+		"name", "run", "limit", "trace", "tracepoint", "runs", "samples", "reset",
+		"unknown" };
 	static const char *const files[] = { "fifo", "rubbish", "none", "." };
 	const char *ask = asks[rng_below(dice, 16)];
 
 	buf_printf(b, "{\"ask\":\"%s\"", ask);
 	if (strcmp(ask, "space_import") == 0)
-		buf_printf(b, ",\"path\":\"%s/%s\"", one_in(dice, 8) ? "/dev/zero" : folder, files[rng_below(dice, 4)]);
+		buf_printf(b, ",\"path\":\"%s/%s\"", one_in(dice, 8) ? "/dev/zero" : folder,
+		    files[rng_below(dice, 4)]);
 	for (uint64_t i = rng_below(dice, 4); i > 0; i--) {
 		buf_printf(b, ",\"%s\":", fields[rng_below(dice, 15)]);
 		put_value(dice, b, 0);
@@ -250,10 +278,18 @@ mutate(struct rng *dice, struct buf *b)
 		size_t at = rng_below(dice, b->len), n = rng_below(dice, b->len - at) % 64;
 
 		switch (rng_below(dice, 5)) {
-		case 0: b->data[at] = (uint8_t)rng_next(dice); break;
-		case 1: b->data[at] ^= (uint8_t)(1u << rng_below(dice, 8)); break;
-		case 2: b->data[at] = one_in(dice, 2) ? 0xff : 0; break;
-		case 3: b->len -= one_in(dice, 4) ? b->len - at : 0; break;
+		case 0:
+			b->data[at] = (uint8_t)rng_next(dice);
+			break;
+		case 1:
+			b->data[at] ^= (uint8_t)(1u << rng_below(dice, 8));
+			break;
+		case 2:
+			b->data[at] = one_in(dice, 2) ? 0xff : 0;
+			break;
+		case 3:
+			b->len -= one_in(dice, 4) ? b->len - at : 0;
+			break;
 		case 4:
 			if (buf_reserve(b, n) != NULL)
 				buf_bytes(b, b->data + at, n);

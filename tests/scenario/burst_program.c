@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * burst_program RUN_DIR: a traced program that fills its rings on purpose, and knows when. It reads commands and
- * answers each with a line:
+ * burst_program RUN_DIR: a traced program that fills its rings on purpose, and knows when. It reads
+ *commands and answers each with a line:
  *
- *	work 1|0		begins or ends requests of type WORK, one every 5 ms or so, one step of them slow at times
- *	map			finds its rings below RUN_DIR: "rings N BYTES"
- *	burst US PERCENT	requests of type BURST, at a pace that fills a ring in US microseconds (0: as fast as it can),
- *				until so much of a ring was written or tried: "burst START END HALF LOST COUNT GAP WROTE FULLEST",
- *				times in ns of CLOCK_MONOTONIC: half: a ring was seen half full; lost: the last look
- *				before the first lost record, 0: none; count: lost; gap: the longest between two looks, us
- *	wrote			"wrote ALL SAMPLED": records that passed their filters, lost or not; requests that were sampled
- *	dump FILE		requests ("request ID BEGIN END") and when records were lost ("lost FROM TO"): "dumped"
+ *	work 1|0		begins or ends requests of type WORK, one every 5 ms or so, one step
+ *of them slow at times map			finds its rings below RUN_DIR: "rings N BYTES" burst
+ *US PERCENT	requests of type BURST, at a pace that fills a ring in US microseconds (0: as fast
+ *as it can), until so much of a ring was written or tried: "burst START END HALF LOST COUNT GAP
+ *WROTE FULLEST", times in ns of CLOCK_MONOTONIC: half: a ring was seen half full; lost: the last
+ *look before the first lost record, 0: none; count: lost; gap: the longest between two looks, us
+ *	wrote			"wrote ALL SAMPLED": records that passed their filters, lost or not;
+ *requests that were sampled
+ *	dump FILE		requests ("request ID BEGIN END") and when records were lost ("lost
+ *FROM TO"): "dumped"
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -35,11 +37,20 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "tests/scenario/burst_program_tp.h"
 
-enum { RINGS_MAX = 64, REQUESTS_MAX = 4 << 20, LOSSES_MAX = 1 << 20, LOOK_US = 100, REST_US = 1000, STEPS = 8, BURST_STEPS = 4, UNSAMPLED_MAX = 1000 };
+enum {
+	RINGS_MAX = 64,
+	REQUESTS_MAX = 4 << 20,
+	LOSSES_MAX = 1 << 20,
+	LOOK_US = 100,
+	REST_US = 1000,
+	STEPS = 8,
+	BURST_STEPS = 4,
+	UNSAMPLED_MAX = 1000
+};
 
-struct seen {			/* by the watch, in a burst */
+struct seen { /* by the watch, in a burst */
 	_Atomic int64_t half_ns, lost_ns, gap_ns;
-	_Atomic uint64_t fullest;	/* in millionths */
+	_Atomic uint64_t fullest; /* in millionths */
 };
 
 static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
@@ -48,17 +59,23 @@ static _Atomic int nrings;
 static atomic_bool working, bursting, remapped;
 static struct seen seen;
 static _Atomic uint64_t wrote, sampled, nrequests, nlosses;
-static struct { uint64_t id; int64_t begin_ns, end_ns; } *requests;
-static struct { int64_t from_ns, to_ns; } *losses;
+static struct {
+	uint64_t id;
+	int64_t begin_ns, end_ns;
+} * requests;
+static struct {
+	int64_t from_ns, to_ns;
+} * losses;
 
 /* ---- records ---- */
 
-#define FIRE(name) do { \
-	if (lttng_ust_tracepoint_enabled(burstp, name) && hone_probed()) { \
-		lttng_ust_do_tracepoint(burstp, name, wrote); \
-		n++; \
-	} \
-} while (0)
+#define FIRE(name)                                                                 \
+	do {                                                                       \
+		if (lttng_ust_tracepoint_enabled(burstp, name) && hone_probed()) { \
+			lttng_ust_do_tracepoint(burstp, name, wrote);              \
+			n++;                                                       \
+		}                                                                  \
+	} while (0)
 
 static uint64_t
 step(int which)
@@ -66,14 +83,29 @@ step(int which)
 	uint64_t n = 0;
 
 	switch (which) {
-	case 0: FIRE(s1); break;
-	case 1: FIRE(s2); break;
-	case 2: FIRE(s3); break;
-	case 3: FIRE(s4); break;
-	case 4: FIRE(s5); break;
-	case 5: FIRE(s6); break;
-	case 6: FIRE(s7); break;
-	default: FIRE(s8);
+	case 0:
+		FIRE(s1);
+		break;
+	case 1:
+		FIRE(s2);
+		break;
+	case 2:
+		FIRE(s3);
+		break;
+	case 3:
+		FIRE(s4);
+		break;
+	case 4:
+		FIRE(s5);
+		break;
+	case 5:
+		FIRE(s6);
+		break;
+	case 6:
+		FIRE(s7);
+		break;
+	default:
+		FIRE(s8);
 	}
 	return n;
 }
@@ -147,7 +179,9 @@ fullest(void)
 
 	for (int i = 0; i < nrings; i++) {
 		uint64_t consumed = ring_consumed(&rings[i]), produced = ring_produced(&rings[i]);
-		double fill = produced > consumed ? (double)(produced - consumed) / (double)rings[i].bytes : 0;
+		double fill = produced > consumed
+		                  ? (double)(produced - consumed) / (double)rings[i].bytes
+		                  : 0;
 
 		most = fill > most ? fill : most;
 	}
@@ -209,7 +243,8 @@ map_one(const char *path, const struct stat *st, int kind, struct FTW *at)
 
 	(void)st;
 	snprintf(mine, sizeof mine, "-%ld-", (long)getpid());
-	if (kind != FTW_F || strstr(path, mine) == NULL || strchr(path + at->base, '_') == NULL || nrings == RINGS_MAX)
+	if (kind != FTW_F || strstr(path, mine) == NULL || strchr(path + at->base, '_') == NULL ||
+	    nrings == RINGS_MAX)
 		return 0;
 	if (ring_map(&rings[nrings], AT_FDCWD, path, &e) == 0)
 		nrings++;
@@ -245,20 +280,24 @@ static void
 burst(int64_t us, int64_t percent)
 {
 	static double record_bytes = 64;
-	uint64_t ring_bytes = rings[0].bytes, n = 0, lost = lost_in_all(), begun = produced_in_all(), all = wrote;
+	uint64_t ring_bytes = rings[0].bytes, n = 0, lost = lost_in_all(),
+		 begun = produced_in_all(), all = wrote;
 	int64_t begun_ns = clock_mono().ns, start_ns = begun_ns;
 	cpu_set_t one, any;
 	int unsampled = 0;
 
 	sched_getaffinity(0, sizeof any, &any);
 	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);		/* one ring takes it all */
+	CPU_SET(sched_getcpu(), &one); /* one ring takes it all */
 	sched_setaffinity(0, sizeof one, &one);
 	seen.half_ns = seen.lost_ns = seen.gap_ns = 0;
 	seen.fullest = 0;
 	bursting = true;
 	while ((double)n * record_bytes < (double)ring_bytes * (double)percent / 100) {
-		int64_t due_ns = us == 0 ? 0 : start_ns + (int64_t)((double)n * record_bytes / (double)ring_bytes * (double)us * 1000);
+		int64_t due_ns = us == 0
+		                     ? 0
+		                     : start_ns + (int64_t)((double)n * record_bytes /
+							    (double)ring_bytes * (double)us * 1000);
 		int64_t early_us = (due_ns - clock_mono().ns) / 1000;
 
 		if (early_us > 0) {
@@ -266,7 +305,8 @@ burst(int64_t us, int64_t percent)
 			continue;
 		}
 		if (us > 0 && early_us < -500)
-			start_ns -= early_us * 1000;	/* it stood still: it goes on at its pace, and does not make up for it */
+			start_ns -= early_us * 1000; /* it stood still: it goes on at its pace, and
+			                                does not make up for it */
 		uint64_t one_more = request("BURST", BURST_STEPS, 0, -1, 0);
 
 		unsampled = one_more == 0 ? unsampled + 1 : 0;
@@ -280,9 +320,10 @@ burst(int64_t us, int64_t percent)
 	wait_us(2 * LOOK_US + 100);
 	bursting = false;
 	sched_setaffinity(0, sizeof any, &any);
-	printf("burst %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 "\n", begun_ns,
-	    clock_mono().ns, (int64_t)seen.half_ns, (int64_t)seen.lost_ns, lost_in_all() - lost, seen.gap_ns / 1000, n,
-	    (uint64_t)seen.fullest);
+	printf("burst %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRId64
+	       " %" PRIu64 " %" PRIu64 "\n",
+	    begun_ns, clock_mono().ns, (int64_t)seen.half_ns, (int64_t)seen.lost_ns,
+	    lost_in_all() - lost, seen.gap_ns / 1000, n, (uint64_t)seen.fullest);
 }
 
 static void
@@ -291,7 +332,8 @@ dump(const char *path)
 	FILE *f = fopen(path, "w");
 
 	for (uint64_t i = 0; f != NULL && i < nrequests && i < REQUESTS_MAX; i++)
-		fprintf(f, "request %016" PRIx64 " %" PRId64 " %" PRId64 "\n", requests[i].id, requests[i].begin_ns, requests[i].end_ns);
+		fprintf(f, "request %016" PRIx64 " %" PRId64 " %" PRId64 "\n", requests[i].id,
+		    requests[i].begin_ns, requests[i].end_ns);
 	for (uint64_t i = 0; f != NULL && i < nlosses; i++)
 		fprintf(f, "lost %" PRId64 " %" PRId64 "\n", losses[i].from_ns, losses[i].to_ns);
 	puts(f != NULL && fclose(f) == 0 && nrequests <= REQUESTS_MAX ? "dumped" : "not dumped");
@@ -306,7 +348,8 @@ main(int argc, char **argv)
 
 	requests = calloc(REQUESTS_MAX, sizeof *requests);
 	losses = calloc(LOSSES_MAX, sizeof *losses);
-	if (argc != 2 || requests == NULL || losses == NULL || pthread_create(&t, NULL, work, NULL) != 0 ||
+	if (argc != 2 || requests == NULL || losses == NULL ||
+	    pthread_create(&t, NULL, work, NULL) != 0 ||
 	    pthread_create(&t, NULL, watch, NULL) != 0) {
 		fprintf(stderr, "usage: burst_program RUN_DIR\n");
 		return 2;
@@ -321,7 +364,8 @@ main(int argc, char **argv)
 		} else if (sscanf(line, "burst %" SCNd64 " %" SCNd64, &a, &b) == 2 && nrings > 0) {
 			burst(a, b);
 		} else if (strncmp(line, "wrote", 5) == 0) {
-			printf("wrote %" PRIu64 " %" PRIu64 "\n", (uint64_t)wrote, (uint64_t)sampled);
+			printf(
+			    "wrote %" PRIu64 " %" PRIu64 "\n", (uint64_t)wrote, (uint64_t)sampled);
 		} else if (sscanf(line, "dump %399s", word) == 1) {
 			dump(word);
 		} else {

@@ -3,12 +3,13 @@
  * A controller that diagnoses nothing: takes real agents' records through the
  * engine's clocks and assembly, and prints what becomes of time between nodes.
  *
- *	clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS	traces count that began when so many agents traced
+ *	clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS	traces count that began when
+ *so many agents traced
  *
  *	traces COUNT lossy COUNT given-up COUNT late COUNT
- *	steps COUNT moved COUNT moved-before COUNT	of critical paths; before: without the correction by pairs of nodes
- *	node NAME offset MS uncertain MS		of its clock to ours
- *	edge COUNT LEAST_US MEDIAN_US NODE NODE FROM -> TO	each that crosses nodes on critical paths
+ *	steps COUNT moved COUNT moved-before COUNT	of critical paths; before: without the
+ *correction by pairs of nodes node NAME offset MS uncertain MS		of its clock to ours edge
+ *COUNT LEAST_US MEDIAN_US NODE NODE FROM -> TO	each that crosses nodes on critical paths
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +42,8 @@ static struct collect {
 	struct edge edges[EDGES_MAX];
 	uint32_t nedges;
 	uint64_t traces, lossy, steps, moved, moved_before;
-	uint32_t wanted, tracing;	/* agents */
-	struct mono since;		/* all of them trace */
+	uint32_t wanted, tracing; /* agents */
+	struct mono since;        /* all of them trace */
 	struct arena arena;
 } all;
 
@@ -71,7 +72,8 @@ joined(const struct mail *m)
 	uint32_t node;
 	struct err e;
 
-	if (engine_join(all.engine, m->hello->node, m->hello->version, clock_mono(), &node, &e) != 0)
+	if (engine_join(all.engine, m->hello->node, m->hello->version, clock_mono(), &node, &e) !=
+	    0)
 		die(e.text);
 	if (node >= AGENTS_MAX)
 		die("too many nodes");
@@ -89,11 +91,13 @@ took(const struct mail *m, struct arena *a, struct err *e)
 	struct done done;
 	int rc = 0;
 
-	if (m->frame == FRAME_RECORDS && (rc = engine_batch(all.engine, node, m->data, m->len, clock_mono(), e)) == 0)
+	if (m->frame == FRAME_RECORDS &&
+	    (rc = engine_batch(all.engine, node, m->data, m->len, clock_mono(), e)) == 0)
 		server_took(all.server, m->peer, m->seq);
 	else if (m->frame == FRAME_CLOCK && (rc = clock_decode(&clock, m->data, m->len, e)) == 0)
 		engine_clock(all.engine, node, &clock, 0, m->at);
-	else if (m->frame == FRAME_STATUS && (rc = status_decode(&status, a, m->data, m->len, e)) == 0) {
+	else if (m->frame == FRAME_STATUS &&
+		 (rc = status_decode(&status, a, m->data, m->len, e)) == 0) {
 		engine_status(all.engine, node, &status, clock_mono());
 		if (status.tracer_ok)
 			now_tracing(&all.agents[node]);
@@ -148,8 +152,11 @@ tell(struct agent *a, struct mono now)
 static void
 edge_add(const struct trace *t, const struct step *from, const struct step *to)
 {
-	struct edge key = { .from = from->label, .to = to->label, .from_node = t->events[from->event].node,
-		.to_node = t->events[to->event].node, .least_ns = INT64_MAX };
+	struct edge key = { .from = from->label,
+		.to = to->label,
+		.from_node = t->events[from->event].node,
+		.to_node = t->events[to->event].node,
+		.least_ns = INT64_MAX };
 	int64_t ns = to->time_ns - from->time_ns;
 	struct edge *edge;
 	uint32_t i = 0;
@@ -168,7 +175,8 @@ edge_add(const struct trace *t, const struct step *from, const struct step *to)
 	sketch_add(&edge->sketch, ns);
 }
 
-/* What began before every node was traced may lack what some of them did. The users' node has our own clock. */
+/* What began before every node was traced may lack what some of them did. The users' node has our
+ * own clock. */
 static bool
 in_full(const struct trace *t)
 {
@@ -189,7 +197,7 @@ trace_take(struct trace *t)
 		return;
 	t->lossy |= !clocks_trace(all.engine->clocks, t, labels);
 	all.lossy += t->lossy;
-	if (t->lossy)		/* no evidence, to the engine too */
+	if (t->lossy) /* no evidence, to the engine too */
 		return;
 	if (critpath_extract(&path, t, labels, &none, &all.arena, NULL) != 0)
 		return;
@@ -220,22 +228,23 @@ print_all(void)
 	    (unsigned long long)all.lossy,
 	    (unsigned long long)(n.given_up_memory + n.given_up_patience + n.given_up_malformed),
 	    (unsigned long long)n.late);
-	printf("steps %llu moved %llu moved-before %llu\n", (unsigned long long)all.steps, (unsigned long long)all.moved,
-	    (unsigned long long)all.moved_before);
+	printf("steps %llu moved %llu moved-before %llu\n", (unsigned long long)all.steps,
+	    (unsigned long long)all.moved, (unsigned long long)all.moved_before);
 	for (uint32_t i = 0; i < g->nnodes; i++) {
 		struct clock_look look;
 
 		clocks_look(g->clocks, i, clock_mono().ns, &look);
-		printf("node %s offset %.3f uncertain %.3f\n", g->nodes[i].name, (double)look.offset_ns / 1e6,
+		printf("node %s offset %.3f uncertain %.3f\n", g->nodes[i].name,
+		    (double)look.offset_ns / 1e6,
 		    look.bounded ? (double)look.uncertain_ns / 1e6 : -1);
 	}
 	for (uint32_t i = 0; i < all.nedges; i++) {
 		const struct edge *edge = &all.edges[i];
 
-		printf("edge %llu %.1f %.1f %s %s %s -> %s\n", (unsigned long long)edge->count, (double)edge->least_ns / 1e3,
-		    sketch_quantile(&edge->sketch, 0.5) / 1e3, g->nodes[edge->from_node].name,
-		    g->nodes[edge->to_node].name, labels_get(g->labels, edge->from)->text,
-		    labels_get(g->labels, edge->to)->text);
+		printf("edge %llu %.1f %.1f %s %s %s -> %s\n", (unsigned long long)edge->count,
+		    (double)edge->least_ns / 1e3, sketch_quantile(&edge->sketch, 0.5) / 1e3,
+		    g->nodes[edge->from_node].name, g->nodes[edge->to_node].name,
+		    labels_get(g->labels, edge->from)->text, labels_get(g->labels, edge->to)->text);
 	}
 }
 
@@ -252,7 +261,8 @@ main(int argc, char **argv)
 	struct err e;
 
 	if (argc != 6) {
-		fprintf(stderr, "usage: clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS\n");
+		fprintf(stderr,
+		    "usage: clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS\n");
 		return 2;
 	}
 	if (config_init(&c, &e) != 0)

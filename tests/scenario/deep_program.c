@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * deep_program mutex|work|library REQUEST_EVERY_US: a booking desk. Four threads serve requests of type BOOK, with two
- * tracepoints around the book; between them lie locks, memory, and what makes some requests slow:
+ * deep_program mutex|work|library REQUEST_EVERY_US: a booking desk. Four threads serve requests of
+ *type BOOK, with two tracepoints around the book; between them lie locks, memory, and what makes
+ *some requests slow:
  *
  *	mutex    an auditor now and then keeps the book, and its mutex, for some 20 ms
  *	work     one in five has to be thought about for as long
- *	library  one in five needs a library whose constructor takes as long (its path: DESK_LIBRARY)
+ *	library  one in five needs a library whose constructor takes as long (its path:
+ *DESK_LIBRARY)
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -33,7 +35,8 @@ scribble(unsigned *dice)
 {
 	for (int n = rand_r(dice) % 5; n >= 0; n--) {
 		unsigned at = (unsigned)rand_r(dice) % 16;
-		char *was = __atomic_exchange_n(&pages[at], malloc(1 + (size_t)rand_r(dice) % 4000), __ATOMIC_ACQ_REL);
+		char *was = __atomic_exchange_n(
+		    &pages[at], malloc(1 + (size_t)rand_r(dice) % 4000), __ATOMIC_ACQ_REL);
 
 		free(was);
 	}

@@ -21,7 +21,8 @@ in_seconds(const char *s)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec + (uint64_t)(strtod(s, NULL) * 1e9);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec +
+	       (uint64_t)(strtod(s, NULL) * 1e9);
 }
 
 /* As hone_request_type() has it; this program is not linked with libhone. */
@@ -58,13 +59,14 @@ main(int argc, char **argv)
 	uint32_t type;
 
 	if (argc != 6 || t == MAP_FAILED) {
-		fprintf(stderr, "usage: %s type sample_rate probe_rate sample_s probe_s\n", argv[0]);
+		fprintf(
+		    stderr, "usage: %s type sample_rate probe_rate sample_s probe_s\n", argv[0]);
 		return 2;
 	}
 	type = request_type(argv[1]);
 	e = &t->types[type % HONE_POLICY_TYPES];
 	if (e->request_type != 0 && e->request_type != type)
-		return 1;	/* a collision: take another name */
+		return 1; /* a collision: take another name */
 	e->sample_rate = (uint32_t)strtoul(argv[2], NULL, 16);
 	e->probe_rate = (uint32_t)strtoul(argv[3], NULL, 16);
 	__atomic_store_n(&e->probe_until_ns, in_seconds(argv[5]), __ATOMIC_RELEASE);

@@ -62,7 +62,8 @@ is_database(int fd)
 	if ((len = readlink(link, path, sizeof path - 1)) < 0)
 		return 0;
 	path[len] = '\0';
-	return strstr(path, "/forest.db") != NULL && strstr(path, "-shm") == NULL && strstr(path, ".lock") == NULL;
+	return strstr(path, "/forest.db") != NULL && strstr(path, "-shm") == NULL &&
+	       strstr(path, ".lock") == NULL;
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))

@@ -2,12 +2,13 @@
 /*
  * map_program CONTROL_FILE: a server that has tracepoints and knows nothing of Hone.
  *
- * Calls are served each on one thread, six of which are at it, by the clock: as many a second whether a step is slow or not.
- * Jobs are queued by one thread, get a task's
- * number from the worker that starts them, and are done by a third thread that hears of the task; only the
- * numbers say what belongs together. What is in the control file is looked at before each call and job:
- * the name of a step ("lookup", "render") that is slow now, by 0 to 36 ms; or "die": the next job ends the
- * process between two of its steps. There are workers enough that a slow step makes no jobs wait for one.
+ * Calls are served each on one thread, six of which are at it, by the clock: as many a second
+ * whether a step is slow or not. Jobs are queued by one thread, get a task's number from the worker
+ * that starts them, and are done by a third thread that hears of the task; only the numbers say
+ * what belongs together. What is in the control file is looked at before each call and job: the
+ * name of a step ("lookup", "render") that is slow now, by 0 to 36 ms; or "die": the next job ends
+ * the process between two of its steps. There are workers enough that a slow step makes no jobs
+ * wait for one.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +26,7 @@
 
 enum { QUEUE = 64, CALL_EVERY_US = 45000, JOB_EVERY_US = 8000 };
 
-struct queue {			/* of numbers, from thread to thread */
+struct queue { /* of numbers, from thread to thread */
 	pthread_mutex_t lock;
 	pthread_cond_t filled;
 	uint64_t items[QUEUE];
@@ -88,11 +89,12 @@ work(const char *step, const char *slow, unsigned *dice)
 		pause_us(rand_r(dice) % 36000);
 }
 
-#define STEP(name) do { \
-	lttng_ust_tracepoint(broker, name##_begin, 1); \
-	work(#name, slow, &dice); \
-	lttng_ust_tracepoint(broker, name##_end, 1); \
-} while (0)
+#define STEP(name)                                             \
+	do {                                                   \
+		lttng_ust_tracepoint(broker, name##_begin, 1); \
+		work(#name, slow, &dice);                      \
+		lttng_ust_tracepoint(broker, name##_end, 1);   \
+	} while (0)
 
 static void *
 serve(void *number)
@@ -169,8 +171,9 @@ finish(void *unused)
 int
 main(int argc, char **argv)
 {
-	void *(*const parts[])(void *) = { serve, serve, serve, serve, serve, serve, enqueue, convert, convert, convert, convert, convert,
-		convert, convert, convert, convert, convert, finish };
+	void *(*const parts[])(void *) = { serve, serve, serve, serve, serve, serve, enqueue,
+		convert, convert, convert, convert, convert, convert, convert, convert, convert,
+		convert, finish };
 	pthread_t thread;
 
 	if (argc != 2) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * matrix_program STATE_FILE REQUESTS_PER_SECOND: a program that others trace, Hone and somebody else. Tells in
- * STATE_FILE (matrix_state.h) which of its tracepoints are armed, and for how long calls into the tracer held it up.
+ * matrix_program STATE_FILE REQUESTS_PER_SECOND: a program that others trace, Hone and somebody
+ * else. Tells in STATE_FILE (matrix_state.h) which of its tracepoints are armed, and for how long
+ * calls into the tracer held it up.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -36,12 +37,14 @@ on_continue(int signal_number)
 
 /* ---- which are armed: one word for each in the program's memory ---- */
 
+/* clang-format off */
 #define EACH_OF_TEN(do, tens) do(tens##0) do(tens##1) do(tens##2) do(tens##3) do(tens##4) \
 	do(tens##5) do(tens##6) do(tens##7) do(tens##8) do(tens##9)
 #define EACH(do) EACH_OF_TEN(do, ev00) EACH_OF_TEN(do, ev01) EACH_OF_TEN(do, ev02) EACH_OF_TEN(do, ev03) \
 	EACH_OF_TEN(do, ev04) EACH_OF_TEN(do, ev05) EACH_OF_TEN(do, ev06) EACH_OF_TEN(do, ev07) \
 	EACH_OF_TEN(do, ev08) EACH_OF_TEN(do, ev09) EACH_OF_TEN(do, ev10) EACH_OF_TEN(do, ev11) \
 	EACH_OF_TEN(do, ev12) EACH_OF_TEN(do, ev13) EACH_OF_TEN(do, ev14)
+/* clang-format on */
 
 static void
 look(void)
@@ -49,13 +52,15 @@ look(void)
 	uint64_t armed[3] = { 0 };
 	unsigned at = 0;
 
-#define LOOK(name) armed[at / 64] |= (uint64_t)(lttng_ust_tracepoint_enabled(agentp, name) != 0) << at % 64; at++;
+#define LOOK(name)                                                                                \
+	armed[at / 64] |= (uint64_t)(lttng_ust_tracepoint_enabled(agentp, name) != 0) << at % 64; \
+	at++;
 	EACH(LOOK)
 #undef LOOK
 	for (int i = 0; i < 3; i++)
 		put(&state->armed[i], armed[i]);
 	put(&state->others, (uint64_t)(lttng_ust_tracepoint_enabled(somebody, tick) != 0) |
-	    (armed[OTHERS / 64] >> OTHERS % 64 & 1) << 1);
+				(armed[OTHERS / 64] >> OTHERS % 64 & 1) << 1);
 	armed[OTHERS / 64] &= ~(UINT64_C(1) << OTHERS % 64);
 	if ((armed[0] | armed[1] | armed[2]) != 0)
 		put(&state->armed_ns, now_ns());
@@ -82,7 +87,8 @@ runnable_ns(int schedstat)
 	ssize_t n = pread(schedstat, text, sizeof(text) - 1, 0);
 
 	text[n > 0 ? n : 0] = '\0';
-	return sscanf(text, "%" SCNd64 " %" SCNd64, &ran_ns, &waited_ns) == 2 ? ran_ns + waited_ns : 0;
+	return sscanf(text, "%" SCNd64 " %" SCNd64, &ran_ns, &waited_ns) == 2 ? ran_ns + waited_ns
+	                                                                      : 0;
 }
 
 struct part {
@@ -144,17 +150,27 @@ sampled(void)
 static void
 serve(uint64_t number, int schedstat, long work_us)
 {
-	struct hone_carrier from = { .trace_id_high = 1, .trace_id = state->pid << 32 | number, .link_id = 1 };
+	struct hone_carrier from = {
+		.trace_id_high = 1, .trace_id = state->pid << 32 | number, .link_id = 1
+	};
 	struct part part;
 
 	part_begin(&part, schedstat);
 	hone_request_begin("WORK", &from);
-	FIRE(ev000); FIRE(ev001); FIRE(ev002); FIRE(ev003); FIRE(ev004);
+	FIRE(ev000);
+	FIRE(ev001);
+	FIRE(ev002);
+	FIRE(ev003);
+	FIRE(ev004);
 	lttng_ust_tracepoint(somebody, tick, number);
 	part_end(&part, schedstat);
 	wait_us(work_us);
 	part_begin(&part, schedstat);
-	FIRE(ev005); FIRE(ev006); FIRE(ev007); FIRE(ev008); FIRE(ev149);
+	FIRE(ev005);
+	FIRE(ev006);
+	FIRE(ev007);
+	FIRE(ev008);
+	FIRE(ev149);
 	if (sampled()) {
 		if (hone_trace_id() != from.trace_id)
 			put(&state->failed, state->failed + 1);

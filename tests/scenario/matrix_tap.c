@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * matrix_tap LISTEN_URL CONTROLLER_URL STATE_FILE: the network between an agent and its controller. Hands every frame
- * on, both ways, and keeps account in STATE_FILE (matrix_state.h) of what has come: which numbered requests are
- * missing, and whether their loss was told. Stopped, it is a silent network; killed, one that hangs up. The account
- * outlives it: what comes twice is counted once.
+ * matrix_tap LISTEN_URL CONTROLLER_URL STATE_FILE: the network between an agent and its controller.
+ * Hands every frame on, both ways, and keeps account in STATE_FILE (matrix_state.h) of what has
+ * come: which numbered requests are missing, and whether their loss was told. Stopped, it is a
+ * silent network; killed, one that hangs up. The account outlives it: what comes twice is counted
+ * once.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -51,8 +52,9 @@ take_loss(const struct loss *l)
 		add(&state->silent, -g->count);
 		g->count = 0;
 	}
-	printf("%.3f loss reason %u count %llu from %.3f to %.3f\n", (double)clock_mono().ns / 1e9, l->reason,
-	    (unsigned long long)l->count, (double)l->from_ns / 1e9, (double)l->to_ns / 1e9);
+	printf("%.3f loss reason %u count %llu from %.3f to %.3f\n", (double)clock_mono().ns / 1e9,
+	    l->reason, (unsigned long long)l->count, (double)l->from_ns / 1e9,
+	    (double)l->to_ns / 1e9);
 }
 
 static bool
@@ -73,9 +75,9 @@ gap_keep(const struct matrix_gap *g)
 		i++;
 	state->gaps[i] = *g;
 	add(&state->silent, g->count);
-	printf("%.3f gap pid %llu number %llu, %llu of them, from %.3f to %.3f\n", (double)clock_mono().ns / 1e9,
-	    (unsigned long long)g->pid, (unsigned long long)g->from, (unsigned long long)g->count,
-	    (double)g->from_ns / 1e9, (double)g->to_ns / 1e9);
+	printf("%.3f gap pid %llu number %llu, %llu of them, from %.3f to %.3f\n",
+	    (double)clock_mono().ns / 1e9, (unsigned long long)g->pid, (unsigned long long)g->from,
+	    (unsigned long long)g->count, (double)g->from_ns / 1e9, (double)g->to_ns / 1e9);
 }
 
 /* The program that has been silent for longest makes room. */
@@ -124,7 +126,8 @@ take_request(const struct record *r)
 {
 	uint64_t number = r->trace_id & UINT32_MAX;
 	struct matrix_row *row = row_of(r->trace_id >> 32);
-	struct matrix_gap gap = { row->pid, row->next, number - row->next, row->last_ns, r->time_ns };
+	struct matrix_gap gap = { row->pid, row->next, number - row->next, row->last_ns,
+		r->time_ns };
 
 	if (number < row->next) {
 		take_late(row->pid, number);
@@ -221,10 +224,18 @@ take_frame(const struct frame *f, const uint8_t *data, struct err *e)
 	int rc = 0;
 
 	switch (f->kind) {
-	case FRAME_HELLO: rc = take_hello(data, f->length, &a, e); break;
-	case FRAME_RECORDS: rc = take_batch(f, data, &a, e); break;
-	case FRAME_STATUS: rc = take_status(data, f->length, &a, e); break;
-	case FRAME_DONE: rc = take_done(data, f->length, &a, e); break;
+	case FRAME_HELLO:
+		rc = take_hello(data, f->length, &a, e);
+		break;
+	case FRAME_RECORDS:
+		rc = take_batch(f, data, &a, e);
+		break;
+	case FRAME_STATUS:
+		rc = take_status(data, f->length, &a, e);
+		break;
+	case FRAME_DONE:
+		rc = take_done(data, f->length, &a, e);
+		break;
 	}
 	arena_release(&a);
 	return rc;
@@ -234,7 +245,7 @@ take_frame(const struct frame *f, const uint8_t *data, struct err *e)
 
 struct way {
 	struct stream *from, *to;
-	bool up;	/* from the agent */
+	bool up; /* from the agent */
 };
 
 static int
@@ -254,7 +265,8 @@ hand_on(struct way *w, struct err *e)
 	}
 	if (rc == 0 && w->up && (rc = frame_check(&f, header, data, e)) == 0)
 		rc = take_frame(&f, data, e);
-	if (rc == 0 && (rc = stream_write(w->to, header, sizeof(header), PATIENCE_MS, e)) == 0 && f.length > 0)
+	if (rc == 0 && (rc = stream_write(w->to, header, sizeof(header), PATIENCE_MS, e)) == 0 &&
+	    f.length > 0)
 		rc = stream_write(w->to, data, f.length, PATIENCE_MS, e);
 	free(data);
 	return rc;
@@ -268,7 +280,8 @@ hand_all(void *arg)
 
 	while (hand_on(w, &e) == 0)
 		;
-	printf("%.3f %s: %s\n", (double)clock_mono().ns / 1e9, w->up ? "agent" : "controller", e.text);
+	printf(
+	    "%.3f %s: %s\n", (double)clock_mono().ns / 1e9, w->up ? "agent" : "controller", e.text);
 	stream_abort(w->from);
 	stream_abort(w->to);
 	return NULL;
@@ -303,8 +316,9 @@ main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
-	if (fd < 0 || ftruncate(fd, sizeof(*state)) != 0 || (state = mmap(NULL, sizeof(*state),
-	    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
+	if (fd < 0 || ftruncate(fd, sizeof(*state)) != 0 ||
+	    (state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) ==
+		MAP_FAILED) {
 		fprintf(stderr, "usage: matrix_tap LISTEN_URL CONTROLLER_URL STATE_FILE\n");
 		return 2;
 	}

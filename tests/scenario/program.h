@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the programs share that scenarios and benchmarks watch: a clock, waiting, words that another process reads. */
+/* What the programs share that scenarios and benchmarks watch: a clock, waiting, words that another
+ * process reads. */
 #ifndef HONE_TESTS_SCENARIO_PROGRAM_H
 #define HONE_TESTS_SCENARIO_PROGRAM_H
 
@@ -7,7 +8,7 @@
 #include <time.h>
 
 #define put(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
-#define get(p)    __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define get(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 
 static inline int64_t
 now_ns(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * soak_load SEED EVERY_MS DIR ENDS LATE_LIBRARY: until SIGTERM, starts a soak_program about every EVERY_MS, of a mode that
- * the seed chooses, under a name of DIR; kills some of them in the middle; counts how they ended, on standard output.
+ * soak_load SEED EVERY_MS DIR ENDS LATE_LIBRARY: until SIGTERM, starts a soak_program about every
+ * EVERY_MS, of a mode that the seed chooses, under a name of DIR; kills some of them in the middle;
+ * counts how they ended, on standard output.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,15 +22,20 @@ enum { LIVE_MAX = 12 };
 
 struct child {
 	pid_t pid;
-	int64_t kill_ns;	/* 0: it ends by itself */
+	int64_t kill_ns; /* 0: it ends by itself */
 };
 
 static const struct {
 	const char *name, *mode;
 	bool killed, preload;
 } ways[] = {
-	{ "soak_brief", "brief" }, { "soak_fork", "fork" }, { "soak_prefork", "fork", .preload = true },
-	{ "soak_exec", "exec" }, { "soak_crash", "crash" }, { "soak_late", "late" }, { "soak_killed", "steady", .killed = true },
+	{ "soak_brief", "brief" },
+	{ "soak_fork", "fork" },
+	{ "soak_prefork", "fork", .preload = true },
+	{ "soak_exec", "exec" },
+	{ "soak_crash", "crash" },
+	{ "soak_late", "late" },
+	{ "soak_killed", "steady", .killed = true },
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
@@ -113,7 +119,8 @@ main(int argc, char **argv)
 		for (int i = 0; i < LIVE_MAX; i++) {
 			if (live[i].pid == 0 && !stop && now_ns() >= next_ns) {
 				start(&live[i], &dice, argv);
-				next_ns = now_ns() + every_ns / 2 + (int64_t)rng_below(&dice, (uint64_t)every_ns);
+				next_ns = now_ns() + every_ns / 2 +
+				          (int64_t)rng_below(&dice, (uint64_t)every_ns);
 			}
 			nlive += look_after(&live[i]);
 		}
@@ -121,6 +128,7 @@ main(int argc, char **argv)
 	} while (!stop || nlive > 0);
 	for (int i = 0; i < WAYS; i++)
 		printf("started %s %lu\n", ways[i].name, started[i]);
-	printf("they ended well: %lu, killed: %lu, crashed: %lu, failed: %lu\n", ended_well, killed, crashed, failed);
+	printf("they ended well: %lu, killed: %lu, crashed: %lu, failed: %lu\n", ended_well, killed,
+	    crashed, failed);
 	return failed > 0;
 }

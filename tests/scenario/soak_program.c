@@ -10,9 +10,10 @@
  *	late	loads LATE_LIBRARY while it works
  *	three	works until three of its requests were sampled, or for 20 s
  *
- * Each thread numbers its sampled requests, from 1: the number is the status of hone:request_end. A thread that ends as
- * it should appends "NAME PID TID LAST_NUMBER BEGAN_NS ENDED_NS" to the file ENDS. Children of fork() are numbered only
- * where liblttng-ust-fork is loaded: else they bear their parent's pid (facts of LTTng).
+ * Each thread numbers its sampled requests, from 1: the number is the status of hone:request_end. A
+ *thread that ends as it should appends "NAME PID TID LAST_NUMBER BEGAN_NS ENDED_NS" to the file
+ *ENDS. Children of fork() are numbered only where liblttng-ust-fork is loaded: else they bear their
+ *parent's pid (facts of LTTng).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -35,16 +36,17 @@
 #include "tests/scenario/soak_tp.h"
 
 struct work {
-	long ms;		/* 0: until SIGTERM */
-	uint32_t most;		/* sampled requests; 0: any number */
-	bool crash;		/* in the middle of its last request */
+	long ms;       /* 0: until SIGTERM */
+	uint32_t most; /* sampled requests; 0: any number */
+	bool crash;    /* in the middle of its last request */
 	void (*late)(uint32_t n);
 };
 
 static volatile sig_atomic_t stop;
 static const char *ends;
 static bool numbered = true;
-static __thread uint32_t number;	/* of the thread's last request; it goes on over several stretches of work */
+static __thread uint32_t
+    number; /* of the thread's last request; it goes on over several stretches of work */
 
 static bool
 sampled(void)
@@ -96,8 +98,9 @@ static void
 note_end(int64_t began_ns)
 {
 	char line[128];
-	int fd, len = snprintf(line, sizeof(line), "%s %d %d %u %lld %lld\n", program_invocation_short_name, getpid(), gettid(), number, (long long)began_ns,
-	    (long long)now_ns());
+	int fd, len = snprintf(line, sizeof(line), "%s %d %d %u %lld %lld\n",
+		    program_invocation_short_name, getpid(), gettid(), number, (long long)began_ns,
+		    (long long)now_ns());
 
 	if (!numbered || (fd = open(ends, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)) < 0)
 		return;
@@ -140,11 +143,13 @@ fork_three(struct work *w)
 {
 	bool ours = numbered;
 
-	numbered = ours && getenv("LD_PRELOAD") != NULL && strstr(getenv("LD_PRELOAD"), "ust-fork") != NULL;
+	numbered = ours && getenv("LD_PRELOAD") != NULL &&
+	           strstr(getenv("LD_PRELOAD"), "ust-fork") != NULL;
 	for (int i = 0; i < 3; i++)
 		if (fork() == 0) {
 			work(w);
-			if (!numbered)	/* LTTng's destructors may wait for a lock that its thread held in the parent */
+			if (!numbered) /* LTTng's destructors may wait for a lock that its thread
+			                  held in the parent */
 				_exit(0);
 			exit(0);
 		}
@@ -196,7 +201,8 @@ main(int argc, char **argv)
 		work_twice(&w);
 	} else if (strcmp(argv[1], "late") == 0) {
 		work(&w);
-		if ((library = dlopen(argv[3], RTLD_NOW)) == NULL || (*(void **)&w.late = dlsym(library, "soak_late")) == NULL) {
+		if ((library = dlopen(argv[3], RTLD_NOW)) == NULL ||
+		    (*(void **)&w.late = dlsym(library, "soak_late")) == NULL) {
 			fprintf(stderr, "%s\n", dlerror());
 			return 1;
 		}

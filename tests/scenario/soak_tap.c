@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * soak_tap LISTEN DIAL: stands between agents and their controller (paths of sockets), passes everything on, and reads the
- * batches that pass: each thread's requests WORK are numbered from 1 (soak_program), so it is seen here which are missing.
- * Says on standard output, times being the node's CLOCK_MONOTONIC in ns:
+ * soak_tap LISTEN DIAL: stands between agents and their controller (paths of sockets), passes
+ *everything on, and reads the batches that pass: each thread's requests WORK are numbered from 1
+ *(soak_program), so it is seen here which are missing. Says on standard output, times being the
+ *node's CLOCK_MONOTONIC in ns:
  *
  *	loss NODE REASON COUNT FROM TO		what an agent tells
- *	gap NODE NAME PID TID WANTED GOT FROM TOnumbers that are missing, between two records of these times
- *	life NODE NAME PID TID LAST FROM TO	at the end, for each thread, or program after an exec: first and last record
- *	hello NODE				an agent has connected
- *	bad WORDS				what no agent of ours may send
+ *	gap NODE NAME PID TID WANTED GOT FROM TOnumbers that are missing, between two records of
+ *these times
+ *	life NODE NAME PID TID LAST FROM TO	at the end, for each thread, or program after an
+ *exec: first and last record hello NODE				an agent has connected bad
+ *WORDS				what no agent of ours may send
  *	records COUNT				at the end
  */
 #define _GNU_SOURCE
@@ -27,15 +29,15 @@
 #include "wire/frame.h"
 
 enum { NODES_MAX = 8, BUCKETS = 4096 };
-#define SILENT_NS INT64_C(60000000000)	/* no thread rests for so long between two requests */
+#define SILENT_NS INT64_C(60000000000) /* no thread rests for so long between two requests */
 
 struct life {
-	struct life *next;	/* of its bucket */
+	struct life *next; /* of its bucket */
 	uint32_t pid, tid;
-	char name[16];		/* the process' */
+	char name[16]; /* the process' */
 	uint64_t last;
 	int64_t from_ns, to_ns;
-	bool over;		/* there is a later one of this pid and tid */
+	bool over; /* there is a later one of this pid and tid */
 };
 
 struct node {
@@ -49,7 +51,8 @@ struct link {
 	struct node *node;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all that follows, and of standard output */
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* of all that follows, and of standard output */
 static struct node nodes[NODES_MAX];
 static unsigned long long records;
 static const char *controller_path;
@@ -80,27 +83,32 @@ take_hello(struct link *l, const uint8_t *data, size_t len)
 }
 
 static void
-take_request(struct node *n, const struct batch_label *label, const struct record *r, uint64_t number)
+take_request(
+    struct node *n, const struct batch_label *label, const struct record *r, uint64_t number)
 {
 	struct life **bucket = &n->lives[r->tid % BUCKETS], *l = *bucket;
 	uint64_t last;
 
 	while (l != NULL && (l->over || l->pid != r->pid || l->tid != r->tid))
 		l = l->next;
-	if (l == NULL || number <= l->last || strncmp(l->name, label->text, strcspn(label->text, "/")) != 0 ||
-	    r->time_ns - l->to_ns > SILENT_NS) {	/* a new one, or after exec(), or the pid came again */
+	if (l == NULL || number <= l->last ||
+	    strncmp(l->name, label->text, strcspn(label->text, "/")) != 0 ||
+	    r->time_ns - l->to_ns >
+		SILENT_NS) { /* a new one, or after exec(), or the pid came again */
 		if (l != NULL)
 			l->over = true;
 		if ((l = calloc(1, sizeof(*l))) == NULL)
 			abort();
 		*l = (struct life){ *bucket, r->pid, r->tid, "", 0, r->time_ns, r->time_ns, false };
-		snprintf(l->name, sizeof(l->name), "%.*s", (int)strcspn(label->text, "/"), label->text);
+		snprintf(
+		    l->name, sizeof(l->name), "%.*s", (int)strcspn(label->text, "/"), label->text);
 		*bucket = l;
 	}
 	last = l->last;
 	if (number != last + 1)
-		printf("gap %s %s %u %u %llu %llu %lld %lld\n", n->name, l->name, r->pid, r->tid, (unsigned long long)last + 1,
-		    (unsigned long long)number, (long long)l->to_ns, (long long)r->time_ns);
+		printf("gap %s %s %u %u %llu %llu %lld %lld\n", n->name, l->name, r->pid, r->tid,
+		    (unsigned long long)last + 1, (unsigned long long)number, (long long)l->to_ns,
+		    (long long)r->time_ns);
 	l->last = number;
 	l->to_ns = r->time_ns;
 }
@@ -111,8 +119,9 @@ is_request(const struct batch_label *l)
 	static const char start[] = "soak_", end[] = "/hone:request_end(WORK)";
 	size_t len = sizeof(end) - 1;
 
-	return l->kind == RECORD_REQUEST_END && l->len > len && memcmp(l->text, start, sizeof(start) - 1) == 0 &&
-	    memcmp(l->text + l->len - len, end, len) == 0 && l->nfields > 0;
+	return l->kind == RECORD_REQUEST_END && l->len > len &&
+	       memcmp(l->text, start, sizeof(start) - 1) == 0 &&
+	       memcmp(l->text + l->len - len, end, len) == 0 && l->nfields > 0;
 }
 
 static void
@@ -126,7 +135,7 @@ take_records(struct node *n, uint64_t seq, const uint8_t *data, size_t len)
 		printf("bad batch %llu\n", (unsigned long long)seq);
 		return;
 	}
-	if (seq <= n->have_seq)		/* again, after a new connection */
+	if (seq <= n->have_seq) /* again, after a new connection */
 		return;
 	n->have_seq = seq;
 	if (batch_decode(&b, &a, data, len, &e) != 0) {
@@ -134,11 +143,13 @@ take_records(struct node *n, uint64_t seq, const uint8_t *data, size_t len)
 		return;
 	}
 	for (uint32_t i = 0; i < b.nlosses; i++)
-		printf("loss %s %u %llu %lld %lld\n", n->name, b.losses[i].reason, (unsigned long long)b.losses[i].count,
-		    (long long)b.losses[i].from_ns, (long long)b.losses[i].to_ns);
+		printf("loss %s %u %llu %lld %lld\n", n->name, b.losses[i].reason,
+		    (unsigned long long)b.losses[i].count, (long long)b.losses[i].from_ns,
+		    (long long)b.losses[i].to_ns);
 	for (uint32_t i = 0; i < b.nrecords; i++)
 		if (is_request(&b.labels[b.records[i].label]) && b.records[i].values[0].i > 0)
-			take_request(n, &b.labels[b.records[i].label], &b.records[i], (uint64_t)b.records[i].values[0].i);
+			take_request(n, &b.labels[b.records[i].label], &b.records[i],
+			    (uint64_t)b.records[i].values[0].i);
 	records += b.nrecords;
 	arena_release(&a);
 }
@@ -194,13 +205,15 @@ downwards(void *arg)
 	uint8_t bytes[65536];
 	ssize_t n;
 
-	while ((n = read(l->controller, bytes, sizeof(bytes))) > 0 && write_all(l->agent, bytes, (size_t)n))
+	while ((n = read(l->controller, bytes, sizeof(bytes))) > 0 &&
+	       write_all(l->agent, bytes, (size_t)n))
 		;
 	shutdown(l->agent, SHUT_RDWR);
 	return NULL;
 }
 
-/* What the controller has refused is no batch that it has: what was read is what was passed on whole. */
+/* What the controller has refused is no batch that it has: what was read is what was passed on
+ * whole. */
 static void
 upwards(struct link *l)
 {
@@ -214,7 +227,8 @@ upwards(struct link *l)
 		bytes = more;
 		memcpy(bytes, header, sizeof(header));
 		if (!read_all(l->agent, bytes + sizeof(header), f.length) ||
-		    !write_all(l->controller, bytes, sizeof(header) + f.length) || take_frame(l, bytes) != 0)
+		    !write_all(l->controller, bytes, sizeof(header) + f.length) ||
+		    take_frame(l, bytes) != 0)
 			break;
 	}
 	free(bytes);
@@ -229,7 +243,8 @@ open_socket(const char *path, bool dial)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
-	if (fd >= 0 && (dial ? connect(fd, (void *)&at, sizeof(at)) : bind(fd, (void *)&at, sizeof(at)) | listen(fd, 16)) == 0)
+	if (fd >= 0 && (dial ? connect(fd, (void *)&at, sizeof(at))
+			     : bind(fd, (void *)&at, sizeof(at)) | listen(fd, 16)) == 0)
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -258,7 +273,8 @@ listen_on(void *arg)
 	int fd, listener = (int)(intptr_t)arg;
 	pthread_t thread;
 
-	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0 || errno == EINTR || errno == ECONNABORTED)
+	while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0 || errno == EINTR ||
+	       errno == ECONNABORTED)
 		if (fd >= 0 && pthread_create(&thread, NULL, pass_on, (void *)(intptr_t)fd) == 0)
 			pthread_detach(thread);
 		else if (fd >= 0)
@@ -272,8 +288,9 @@ print_lives(const struct node *n)
 {
 	for (int i = 0; i < BUCKETS; i++)
 		for (const struct life *l = n->lives[i]; l != NULL; l = l->next)
-			printf("life %s %s %u %u %llu %lld %lld\n", n->name, l->name, l->pid, l->tid, (unsigned long long)l->last,
-			    (long long)l->from_ns, (long long)l->to_ns);
+			printf("life %s %s %u %u %llu %lld %lld\n", n->name, l->name, l->pid,
+			    l->tid, (unsigned long long)l->last, (long long)l->from_ns,
+			    (long long)l->to_ns);
 }
 
 int

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * source_brief COUNT AT_ONCE LIVES SEED: runs that many programs, so many at once, each of which lives for 5 to 50 ms and
- * fires a numbered kinds:hot each half millisecond; one in eight becomes itself by exec after that, and lives once more.
- * Each life appends a line to LIVES: "PID BORN_NS MAIN_NS ENDED_NS FIRST LAST FIRST_ARMED ARMED": born when it was
- * started, main() reached and left, its first and last number (lives of one pid go on counting), the first number whose tracepoint
- * was armed (0: none), and how many were.
+ * source_brief COUNT AT_ONCE LIVES SEED: runs that many programs, so many at once, each of which
+ * lives for 5 to 50 ms and fires a numbered kinds:hot each half millisecond; one in eight becomes
+ * itself by exec after that, and lives once more. Each life appends a line to LIVES: "PID BORN_NS
+ * MAIN_NS ENDED_NS FIRST LAST FIRST_ARMED ARMED": born when it was started, main() reached and
+ * left, its first and last number (lives of one pid go on counting), the first number whose
+ * tracepoint was armed (0: none), and how many were.
  */
 #define _GNU_SOURCE
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -56,14 +57,16 @@ live(char **argv)
 		nanosleep(&(struct timespec){ 0, 500000 }, NULL);
 	}
 	int64_t ended_ns = now_ns();
-	snprintf(line, sizeof line, "%d %s %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", getpid(),
-	    argv[3], main_ns, ended_ns, first, n, first_armed, armed);
+	snprintf(line, sizeof line,
+	    "%d %s %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+	    getpid(), argv[3], main_ns, ended_ns, first, n, first_armed, armed);
 	say(argv[2], line);
 	if (argv[6][0] == '0')
 		return 0;
 	snprintf(born, sizeof born, "%" PRId64, now_ns());
 	snprintf(next, sizeof next, "%" PRIu64, n + 1);
-	execv(argv[0], (char *[]){ argv[0], argv[1], argv[2], born, argv[4], next, (char[]){ "0" }, NULL });
+	execv(argv[0],
+	    (char *[]){ argv[0], argv[1], argv[2], born, argv[4], next, (char[]){ "0" }, NULL });
 	return 1;
 }
 
@@ -76,7 +79,8 @@ start(const char *self, char *lives, unsigned *dice)
 	snprintf(born, sizeof born, "%" PRId64, now_ns());
 	snprintf(ms, sizeof ms, "%d", 5 + rand_r(dice) % 46);
 	char *again = rand_r(dice) % 8 == 0 ? (char[]){ "1" } : (char[]){ "0" };
-	char *words[] = { (char *)(uintptr_t)self, (char[]){ "live" }, lives, born, ms, (char[]){ "1" }, again, NULL };
+	char *words[] = { (char *)(uintptr_t)self, (char[]){ "live" }, lives, born, ms,
+		(char[]){ "1" }, again, NULL };
 	if (posix_spawn(&pid, self, NULL, NULL, words, environ) != 0)
 		abort();
 }

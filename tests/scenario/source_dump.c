@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * source_dump OUTPUT SHM UNTIL [keep] [memory=BYTES] [records=N] [unrelated=0] [stall_ms=N]: reads a session until the
- * file UNTIL is there and the watermark has passed that moment; records go to standard output, one a line, numbers
- * for the test's shell to standard error. SHM is "follow": the sessions in OUTPUT/0, OUTPUT/1..., as they come and go.
+ * source_dump OUTPUT SHM UNTIL [keep] [memory=BYTES] [records=N] [unrelated=0] [stall_ms=N]: reads
+ * a session until the file UNTIL is there and the watermark has passed that moment; records go to
+ * standard output, one a line, numbers for the test's shell to standard error. SHM is "follow": the
+ * sessions in OUTPUT/0, OUTPUT/1..., as they come and go.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -36,19 +37,29 @@ static void
 print_value(const struct value *v)
 {
 	switch (v->type) {
-	case VALUE_INT:  printf("%" PRId64, v->i); break;
-	case VALUE_UINT: printf("%" PRIu64, v->u); break;
-	case VALUE_REAL: printf("%g", v->d); break;
-	case VALUE_TEXT: print_text(v->text, v->len); break;
-	default:         printf("none"); break;
+	case VALUE_INT:
+		printf("%" PRId64, v->i);
+		break;
+	case VALUE_UINT:
+		printf("%" PRIu64, v->u);
+		break;
+	case VALUE_REAL:
+		printf("%g", v->d);
+		break;
+	case VALUE_TEXT:
+		print_text(v->text, v->len);
+		break;
+	default:
+		printf("none");
+		break;
 	}
 }
 
 static void
 print_record(const struct record *r, const struct batch_label *l)
 {
-	printf("%020" PRId64 " %.*s pid=%u tid=%u trace=%" PRIu64 " unit=%" PRIu64 " link=%" PRIu64, r->time_ns, (int)l->len,
-	    l->text, r->pid, r->tid, r->trace_id, r->unit_id, r->link_id);
+	printf("%020" PRId64 " %.*s pid=%u tid=%u trace=%" PRIu64 " unit=%" PRIu64 " link=%" PRIu64,
+	    r->time_ns, (int)l->len, l->text, r->pid, r->tid, r->trace_id, r->unit_id, r->link_id);
 	for (uint32_t i = 0; i < r->nvalues; i++) {
 		printf(" %s=", l->fields[i]);
 		print_value(&r->values[i]);
@@ -57,20 +68,22 @@ print_record(const struct record *r, const struct batch_label *l)
 }
 
 static void
-check(const struct source_take *t, const struct batch_label *labels, uint32_t nlabels, int64_t before_ns, int64_t now_ns)
+check(const struct source_take *t, const struct batch_label *labels, uint32_t nlabels,
+    int64_t before_ns, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < t->nrecords; i++) {
 		const struct record *r = &t->records[i];
 		unordered += i > 0 && r->time_ns < t->records[i - 1].time_ns;
 		early += i >= t->nlate && r->time_ns <= before_ns;
-		early += r->label >= nlabels || r->nvalues != labels[r->label].nfields || r->time_ns > t->watermark_ns + 1;
+		early += r->label >= nlabels || r->nvalues != labels[r->label].nfields ||
+		         r->time_ns > t->watermark_ns + 1;
 		print_record(r, &labels[r->label]);
 	}
 	for (uint32_t i = 0; i < t->nlosses; i++) {
 		const struct loss *l = &t->losses[i];
 		bad_losses += l->count == 0 || l->from_ns > l->to_ns;
-		fprintf(stderr, "# loss %u: %" PRIu64 " from %" PRId64 " to %" PRId64 "\n", l->reason, l->count, l->from_ns,
-		    l->to_ns);
+		fprintf(stderr, "# loss %u: %" PRIu64 " from %" PRId64 " to %" PRId64 "\n",
+		    l->reason, l->count, l->from_ns, l->to_ns);
 	}
 	going_back += t->watermark_ns < before_ns;
 	if (before_ns > 0 && now_ns - t->watermark_ns > most_behind_ns)
@@ -83,11 +96,14 @@ summary(struct source *s)
 	struct source_look l;
 
 	s->look(s->state, &l);
-	fprintf(stderr, "records=%" PRIu64 " unrelated=%" PRIu64 " late=%" PRIu64 " packets=%" PRIu64 " lost_ring=%" PRIu64
-	    " lost_decode=%" PRIu64 " stalls=%" PRIu64 " unordered=%" PRIu64 " early=%" PRIu64 " bad_losses=%" PRIu64
-	    " going_back=%" PRIu64 " behind_ms=%" PRId64 " polls=%" PRIu64 " fullest=%.0f changes=%" PRIu64 " live=%u\n",
-	    l.records, l.unrelated, l.late, l.packets, l.lost[LOSS_RING], l.lost[LOSS_DECODE], l.stalls, unordered, early,
-	    bad_losses, going_back, most_behind_ns / 1000000, polls, fullest * 100, l.changes, l.nprocesses);
+	fprintf(stderr,
+	    "records=%" PRIu64 " unrelated=%" PRIu64 " late=%" PRIu64 " packets=%" PRIu64
+	    " lost_ring=%" PRIu64 " lost_decode=%" PRIu64 " stalls=%" PRIu64 " unordered=%" PRIu64
+	    " early=%" PRIu64 " bad_losses=%" PRIu64 " going_back=%" PRIu64 " behind_ms=%" PRId64
+	    " polls=%" PRIu64 " fullest=%.0f changes=%" PRIu64 " live=%u\n",
+	    l.records, l.unrelated, l.late, l.packets, l.lost[LOSS_RING], l.lost[LOSS_DECODE],
+	    l.stalls, unordered, early, bad_losses, going_back, most_behind_ns / 1000000, polls,
+	    fullest * 100, l.changes, l.nprocesses);
 	fprintf(stderr, "trouble='%s'\n", l.trouble);
 }
 
@@ -133,8 +149,9 @@ main(int argc, char **argv)
 		if (strcmp(argv[i], "unrelated=0") == 0)
 			o.unrelated = false;
 	}
-	if ((strcmp(argv[2], "follow") == 0 ? source_lttng_follow(&s, argv[1], "hone", &o, &e) :
-	    source_lttng_open(&s, argv[1], argv[2], "hone", &o, &e)) != 0) {
+	if ((strcmp(argv[2], "follow") == 0
+		    ? source_lttng_follow(&s, argv[1], "hone", &o, &e)
+		    : source_lttng_open(&s, argv[1], argv[2], "hone", &o, &e)) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * source_program ROUNDS PAUSE_US THREADS [hot]: fires all kinds of tracepoints, on so many threads, each in requests
- * when libhone is preloaded. hot: the smallest one only. Prints how many of its own it has fired. ROUNDS 0: for ever.
+ * source_program ROUNDS PAUSE_US THREADS [hot]: fires all kinds of tracepoints, on so many threads,
+ * each in requests when libhone is preloaded. hot: the smallest one only. Prints how many of its
+ * own it has fired. ROUNDS 0: for ever.
  */
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
@@ -27,12 +28,14 @@ static void
 fire(uint64_t i)
 {
 	/* none is empty: babeltrace2 2.0.4 shows the text before it instead */
-	static const char *const texts[] = { "e", "plain", "two\nlines\t\"quoted\" \\", "caf\xc3\xa9" };
+	static const char *const texts[] = { "e", "plain", "two\nlines\t\"quoted\" \\",
+		"caf\xc3\xa9" };
 	uint16_t list[4] = { (uint16_t)i, 2, 3, 0xffff };
 	char big[400];
 
 	lttng_ust_tracepoint(kinds, ints, i * 0x9e3779b97f4a7c15u);
-	lttng_ust_tracepoint(kinds, others, (double)i * 1.25 - 3, texts[i % 4], list, i % 5 < 5 ? i % 4 : 0);
+	lttng_ust_tracepoint(
+	    kinds, others, (double)i * 1.25 - 3, texts[i % 4], list, i % 5 < 5 ? i % 4 : 0);
 	lttng_ust_tracepoint(kinds, none);
 	lttng_ust_tracepoint(kinds, wide, (uint8_t)i);
 	if (i % 16 == 0) {

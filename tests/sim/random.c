@@ -5,12 +5,12 @@
  *
  * Without --strategy: all there are, but for the yardsticks random and exhaustive.
  *
- *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs N]
- *	random --seed N --strategy NAME --verbose	one of them (with the same --size-max): its truth, all hypotheses,
- *							the verdict
+ *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs
+ *N] random --seed N --strategy NAME --verbose	one of them (with the same --size-max): its truth,
+ *all hypotheses, the verdict
  *
- * Application i has the seed --seed + i, so a miss is played again by its own. Exit 1: a target of the search was missed
- * (random_tally.c); 2: misused.
+ * Application i has the seed --seed + i, so a miss is played again by its own. Exit 1: a target of
+ *the search was missed (random_tally.c); 2: misused.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -34,7 +34,7 @@ struct options {
 };
 struct job {
 	pid_t pid;
-	int from;		/* a pipe */
+	int from; /* a pipe */
 	uint32_t app;
 };
 
@@ -60,8 +60,9 @@ play(const struct options *o, const char *strategy, uint64_t seed, struct result
 		play_version(m);
 	m->faulty = true;
 	m->stage.rate = m->rate;
-	r = stage_diagnose(&m->stage, m->units[0].name, &(struct start_options){ .strategy = strategy,
-		.tracepoints_per_cycle = o->per_cycle }, 600, NULL, &quiet);
+	r = stage_diagnose(&m->stage, m->units[0].name,
+	    &(struct start_options){ .strategy = strategy, .tracepoints_per_cycle = o->per_cycle },
+	    600, NULL, &quiet);
 	judge(m, r, quiet, ret);
 	claims_of(m, r, o->verbose, &ret->claims);
 	ret->requests = m->stage.requests;
@@ -105,7 +106,8 @@ take(const struct options *o, struct job *jobs, uint32_t *njobs, struct result *
 
 		if (jobs[i].pid != pid)
 			continue;
-		if (read(jobs[i].from, r, sizeof *r) != (ssize_t)sizeof *r || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		if (read(jobs[i].from, r, sizeof *r) != (ssize_t)sizeof *r || !WIFEXITED(status) ||
+		    WEXITSTATUS(status) != 0)
 			*r = (struct result){ .seed = o->seed + jobs[i].app, .crashed = true };
 		close(jobs[i].from);
 		jobs[i] = jobs[--*njobs];
@@ -147,19 +149,30 @@ play_verbose(const struct options *o, const char *strategy)
 	struct result r = { .seed = o->seed };
 
 	play(o, strategy, o->seed, &r);
-	printf("%s: %s%s; %u cycles, %u on in all, %u at once; %llu requests in %.1f s (%.1f s of ours)%s%s\n%s\n", strategy,
-	    r.ncauses == 0 ? "none planted" : r.both ? "both ends" : r.either ? "ONE END" : "MISSED",
-	    r.found ? ", found" : ", nothing found", r.cycles, r.used, r.on_most, (unsigned long long)r.requests, r.seconds,
-	    r.wall_s, r.ended ? "" : "; DID NOT END", r.quiet ? "" : "; NOT QUIET", r.words);
+	printf(
+	    "%s: %s%s; %u cycles, %u on in all, %u at once; %llu requests in %.1f s (%.1f s of ours)%s%s\n%s\n",
+	    strategy,
+	    r.ncauses == 0 ? "none planted"
+	    : r.both       ? "both ends"
+	    : r.either     ? "ONE END"
+			   : "MISSED",
+	    r.found ? ", found" : ", nothing found", r.cycles, r.used, r.on_most,
+	    (unsigned long long)r.requests, r.seconds, r.wall_s, r.ended ? "" : "; DID NOT END",
+	    r.quiet ? "" : "; NOT QUIET", r.words);
 }
 
 static int
 options_of(struct options *o, int argc, char **argv)
 {
 	static const struct option LONG[] = {
-		{ "apps", required_argument, NULL, 'a' }, { "seed", required_argument, NULL, 's' },
-		{ "strategy", required_argument, NULL, 't' }, { "per-cycle", required_argument, NULL, 'k' },
-		{ "jobs", required_argument, NULL, 'j' }, { "size-max", required_argument, NULL, 'm' }, { "verbose", no_argument, NULL, 'v' }, { 0 },
+		{ "apps", required_argument, NULL, 'a' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "strategy", required_argument, NULL, 't' },
+		{ "per-cycle", required_argument, NULL, 'k' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "size-max", required_argument, NULL, 'm' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ 0 },
 	};
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	int c;
@@ -183,8 +196,10 @@ options_of(struct options *o, int argc, char **argv)
 			o->verbose = true;
 		else
 			return -1;
-	return optind == argc && o->apps > 0 && o->jobs > 0 && o->jobs <= JOBS_MAX && o->per_cycle > 0 &&
-	    o->size_max > 100 && o->size_max <= 200000 ? 0 : -1;
+	return optind == argc && o->apps > 0 && o->jobs > 0 && o->jobs <= JOBS_MAX &&
+	               o->per_cycle > 0 && o->size_max > 100 && o->size_max <= 200000
+	           ? 0
+	           : -1;
 }
 
 int
@@ -195,15 +210,19 @@ main(int argc, char **argv)
 	int missed = 0;
 
 	if (options_of(&o, argc, argv) != 0) {
-		fprintf(stderr, "usage: random [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N] [--jobs N] "
+		fprintf(stderr,
+		    "usage: random [--apps N] [--seed N] [--strategy \"NAME ...\"] [--per-cycle K] [--size-max N] [--jobs N] "
 		    "[--verbose]\n");
 		return 2;
 	}
 	snprintf(names, sizeof names, "%s", o.strategies != NULL ? o.strategies : "");
 	for (unsigned i = 0; o.strategies == NULL && strategy_at(i) != NULL; i++)
-		if (strcmp(strategy_at(i)->name, "random") != 0 && strcmp(strategy_at(i)->name, "exhaustive") != 0)
-			snprintf(names + strlen(names), sizeof names - strlen(names), "%s ", strategy_at(i)->name);
-	for (char *name = strtok_r(names, " ,", &save); name != NULL; name = strtok_r(NULL, " ,", &save))
+		if (strcmp(strategy_at(i)->name, "random") != 0 &&
+		    strcmp(strategy_at(i)->name, "exhaustive") != 0)
+			snprintf(names + strlen(names), sizeof names - strlen(names), "%s ",
+			    strategy_at(i)->name);
+	for (char *name = strtok_r(names, " ,", &save); name != NULL;
+	     name = strtok_r(NULL, " ,", &save))
 		if (strategy_find(name) == NULL) {
 			fprintf(stderr, "random: there is no strategy %s\n", name);
 			missed++;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Everything that a run claims, held against the truth: each verdict's edge, kind, key, words and interval, the
- * states of its hypotheses, the log of what was switched.
+ * Everything that a run claims, held against the truth: each verdict's edge, kind, key, words and
+ * interval, the states of its hypotheses, the log of what was switched.
  *
- * The truth of a share is what the planted edge makes of the variance (of the latency, where that is claimed) in the same
- * group of requests: those that went the way of the verdict's slowest exemplar. Many more of them are played dry.
+ * The truth of a share is what the planted edge makes of the variance (of the latency, where that
+ * is claimed) in the same group of requests: those that went the way of the verdict's slowest
+ * exemplar. Many more of them are played dry.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ enum { OUTINGS = 12000, OUTINGS_MIN = 300, APART_NS = 7 * MS };
 
 /* ---- shares ---- */
 
-struct moment {			/* of a cause's time x and the response time t */
+struct moment { /* of a cause's time x and the response time t */
 	double n, x, t, xt, tt;
 };
 
@@ -34,14 +35,17 @@ add(struct moment *m, double x, double t)
 
 /* Whether the requests that the verdict speaks of are those that took that way. */
 static bool
-is_of(const struct verdict *v, const struct cause *c, int number, const struct went *like, const struct outing *o)
+is_of(const struct verdict *v, const struct cause *c, int number, const struct went *like,
+    const struct outing *o)
 {
 	bool split = v->kind == VERDICT_SEPARATED || c->nown > 0;
 
-	return o->path == like->path && (!split || (o->took >> number & 1) == (like->took >> number & 1));
+	return o->path == like->path &&
+	       (!split || (o->took >> number & 1) == (like->took >> number & 1));
 }
 
-/* Does the edge lead over the point in time where the cause is? Else it is beside it, on the slow path. */
+/* Does the edge lead over the point in time where the cause is? Else it is beside it, on the slow
+ * path. */
 static bool
 over_cause(const struct made *m, const struct cause *c, const struct verdict *v)
 {
@@ -92,7 +96,8 @@ of_unit(const char *label, const struct unit_made *u)
 
 	snprintf(own, sizeof own, ":%s_", u->name);
 	snprintf(structure, sizeof structure, "(%s)", u->name);
-	return has(label, own) || (has(label, structure) && !has(label, ":fork(") && !has(label, ":join("));
+	return has(label, own) ||
+	       (has(label, structure) && !has(label, ":fork(") && !has(label, ":join("));
 }
 
 /* Whether that key has to do with the cause by the way the application is made. */
@@ -103,9 +108,10 @@ key_is_fair(const struct made *m, const struct cause *c, const char *key)
 
 	if (c->class == CAUSE_NODE)
 		return (strncmp(key, "node of ", 8) == 0 || strncmp(key, "process of ", 11) == 0 ||
-		    strncmp(key, "thread of ", 10) == 0) && of_unit(key, &m->units[c->unit]);
+			   strncmp(key, "thread of ", 10) == 0) &&
+		       of_unit(key, &m->units[c->unit]);
 	if (c->looped && strncmp(key, "iterations of ", 14) == 0)
-		return true;		/* the more rounds, the longer */
+		return true; /* the more rounds, the longer */
 	if (c->class != CAUSE_KEY)
 		return false;
 	snprintf(amount, sizeof amount, "%s.amount", texts_get(m->stage.labels, c->key_label));
@@ -123,42 +129,50 @@ cause_of(const struct made *m, const struct verdict *v)
 		if (judge_edge(m, c, v->from, v->to))
 			return i;
 		for (int k = 0; k < c->nown; k++)
-			if (v->kind == VERDICT_SEPARATED && strcmp(v->tracepoint, texts_get(m->stage.labels, c->own[k])) == 0)
+			if (v->kind == VERDICT_SEPARATED &&
+			    strcmp(v->tracepoint, texts_get(m->stage.labels, c->own[k])) == 0)
 				return i;
 	}
 	return -1;
 }
 
-/* One end is a cause's, the other one not: what lies between is the cause's other end, a tracepoint. */
+/* One end is a cause's, the other one not: what lies between is the cause's other end, a
+ * tracepoint. */
 static bool
 beyond(const struct made *m, const struct verdict *v)
 {
 	for (int i = 0; i < m->ncauses; i++) {
 		const struct cause *c = &m->causes[i];
-		const char *from = texts_get(m->stage.labels, c->from[0]), *to = texts_get(m->stage.labels, c->to[0]);
+		const char *from = texts_get(m->stage.labels, c->from[0]),
+			   *to = texts_get(m->stage.labels, c->to[0]);
 
-		if ((strcmp(from, v->from) == 0) != (strcmp(to, v->to) == 0) && !judge_edge(m, c, v->from, v->to))
+		if ((strcmp(from, v->from) == 0) != (strcmp(to, v->to) == 0) &&
+		    !judge_edge(m, c, v->from, v->to))
 			return true;
 	}
 	return false;
 }
 
 static void
-kind_and_words(const struct made *m, const struct run *r, const struct verdict *v, int cause, struct claims *ret)
+kind_and_words(const struct made *m, const struct run *r, const struct verdict *v, int cause,
+    struct claims *ret)
 {
-	bool says_none = has(v->words, "no learned tracepoint is left"), cut = v->kind == VERDICT_CUT;
+	bool says_none = has(v->words, "no learned tracepoint is left"),
+	     cut = v->kind == VERDICT_CUT;
 
 	ret->kinds += (cut && r->cycles < r->effort) || (cause >= 0 && v->kind == VERDICT_SPREAD) ||
-	    (cause >= 0 && v->kind == VERDICT_SEPARATED && m->causes[cause].nown == 0) ||
-	    (cause >= 0 && (v->problem == PROBLEM_SLOW) != (m->causes[cause].class == CAUSE_SLOW)) ||
-	    (v->kind == VERDICT_KEY && v->key[0] == '\0');
+	              (cause >= 0 && v->kind == VERDICT_SEPARATED && m->causes[cause].nown == 0) ||
+	              (cause >= 0 &&
+			  (v->problem == PROBLEM_SLOW) != (m->causes[cause].class == CAUSE_SLOW)) ||
+	              (v->kind == VERDICT_KEY && v->key[0] == '\0');
 	ret->words += (says_none && beyond(m, v)) || (cut && has(v->words, "no tracepoint")) ||
-	    !has(v->words, v->from) || !has(v->words, v->to) || (v->key[0] != '\0' && !has(v->words, v->key));
+	              !has(v->words, v->from) || !has(v->words, v->to) ||
+	              (v->key[0] != '\0' && !has(v->words, v->key));
 }
 
 static void
-verdict_claims(struct made *m, const struct run *r, const struct verdict *v, bool verbose, uint32_t *found,
-    struct claims *ret)
+verdict_claims(struct made *m, const struct run *r, const struct verdict *v, bool verbose,
+    uint32_t *found, struct claims *ret)
 {
 	int cause = cause_of(m, v);
 	struct claims was = *ret;
@@ -166,7 +180,8 @@ verdict_claims(struct made *m, const struct run *r, const struct verdict *v, boo
 	double truth = 0;
 
 	if (cause < 0 && v->kind == VERDICT_SPREAD)
-		ret->spread++;		/* no place: it says where healthy noise is, and that it is everywhere there */
+		ret->spread++; /* no place: it says where healthy noise is, and that it is
+		                  everywhere there */
 	else
 		ret->verdicts++;
 	ret->planted += cause >= 0;
@@ -193,10 +208,12 @@ verdict_claims(struct made *m, const struct run *r, const struct verdict *v, boo
 		ret->held += holds;
 	}
 	if (verbose)
-		printf("  claim %u: %s%s%s%s%s; share %.3f (%.3f to %.3f)%s", v->rank, cause >= 0 ? "planted" : "NOT PLANTED",
-		    ret->kinds > was.kinds ? ", KIND" : "", ret->words > was.words ? ", WORDS" : "",
-		    ret->false_keys > was.false_keys ? ", FALSE KEY" : "", ret->keys_missed > was.keys_missed ? ", no key" : "",
-		    v->share, v->share_low, v->share_high, known ? ", true " : "\n");
+		printf("  claim %u: %s%s%s%s%s; share %.3f (%.3f to %.3f)%s", v->rank,
+		    cause >= 0 ? "planted" : "NOT PLANTED", ret->kinds > was.kinds ? ", KIND" : "",
+		    ret->words > was.words ? ", WORDS" : "",
+		    ret->false_keys > was.false_keys ? ", FALSE KEY" : "",
+		    ret->keys_missed > was.keys_missed ? ", no key" : "", v->share, v->share_low,
+		    v->share_high, known ? ", true " : "\n");
 	if (verbose && known)
 		printf("%.3f%s\n", truth, holds ? "" : ", NOT HELD");
 }

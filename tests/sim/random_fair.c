@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is fair to ask of a search is measured, not hoped: by playing the application dry, with and without its causes. */
+/* What is fair to ask of a search is measured, not hoped: by playing the application dry, with and
+ * without its causes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 enum { OUTINGS = 1500, PATHS_MAX = 64, ROUNDS = 8, APART_NS = 7 * MS };
 
-struct path {			/* requests with the same path by structure */
+struct path { /* requests with the same path by structure */
 	uint64_t path;
 	bool slow;
 	double n, sum, sum2, cause_sum[CAUSES_MAX], cause_sum2[CAUSES_MAX];
@@ -97,11 +98,14 @@ cv_most(const struct seen *s)
 	return most;
 }
 
-/* What differs by the way through the code first, since that has no end of its own; then noise makes up the rest. */
+/* What differs by the way through the code first, since that has no end of its own; then noise
+ * makes up the rest. */
 static bool
 calm_down(struct made *m, struct seen *s)
 {
-	double want = m->hard == HARD_WEAK ? 0.083 + 0.008 * rng_unit(&m->rng) : 0.03 + 0.035 * rng_unit(&m->rng), got = 0;
+	double want = m->hard == HARD_WEAK ? 0.083 + 0.008 * rng_unit(&m->rng)
+	                                   : 0.03 + 0.035 * rng_unit(&m->rng),
+	       got = 0;
 
 	m->sigma = 0;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -191,7 +195,7 @@ slow_is_fair(struct made *m, const struct seen *s)
 		n += p->n;
 		if (p->n >= 5 && (p->sum / p->n <= p95_ns || cv(p) > 0.1))
 			return false;
-		if (p->n >= OUTINGS * 0.005)	/* not where two of them meet */
+		if (p->n >= OUTINGS * 0.005) /* not where two of them meet */
 			share = fmin(share, cause / p->sum);
 	}
 	m->cause_share = share;
@@ -219,7 +223,9 @@ causes_are_fair(struct made *m, const struct seen *s)
 		}
 		m->cause_cv = fmin(m->cause_cv, cv(p));
 		m->cause_share = fmin(m->cause_share, causes / all);
-		if (m->hard == HARD_WEAK ? causes < 0.3 * all || causes > 0.6 * all : m->ncauses == 1 ? causes < 0.6 * all : least < fmax(most / 4, all - causes))
+		if (m->hard == HARD_WEAK ? causes < 0.3 * all || causes > 0.6 * all
+		    : m->ncauses == 1    ? causes < 0.6 * all
+					 : least < fmax(most / 4, all - causes))
 			return false;
 	}
 	return m->cause_cv >= (m->hard == HARD_WEAK ? 0.115 : 0.14);
@@ -228,13 +234,14 @@ causes_are_fair(struct made *m, const struct seen *s)
 static bool
 plant(struct made *m, struct seen *s)
 {
-	double sd_ns = m->mean_ns * (0.3 + 0.4 * rng_unit(&m->rng)) / sqrt(m->ncauses), times[CAUSES_MAX];
+	double sd_ns = m->mean_ns * (0.3 + 0.4 * rng_unit(&m->rng)) / sqrt(m->ncauses),
+	       times[CAUSES_MAX];
 
 	if (m->hard == HARD_WEAK)
 		sd_ns = m->mean_ns * 0.05;
 	for (int k = 0; k < m->ncauses; k++) {
 		times[k] = 0.9 + 0.2 * rng_unit(&m->rng);
-		m->causes[k].ns = m->mean_ns * (1.6 + 2.4 * rng_unit(&m->rng));	/* of slow ones */
+		m->causes[k].ns = m->mean_ns * (1.6 + 2.4 * rng_unit(&m->rng)); /* of slow ones */
 	}
 	for (int i = 0; i < ROUNDS; i++, sd_ns *= 1.2) {
 		for (int k = 0; k < m->ncauses; k++)

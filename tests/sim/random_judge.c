@@ -21,9 +21,11 @@ said_by(const struct made *m, const struct run *r, struct said *ret)
 	if (r->state != RUN_FOUND)
 		return false;
 	if (v != NULL)
-		*ret = (struct said){ v->from, v->to, v->tracepoint, v->key, v->kind == VERDICT_SEPARATED };
+		*ret = (struct said){ v->from, v->to, v->tracepoint, v->key,
+			v->kind == VERDICT_SEPARATED };
 	else if (h != NULL)
-		*ret = (struct said){ h->edge_from, h->edge_to, h->tracepoint, h->key, h->state == HYPOTHESIS_SEPARATES };
+		*ret = (struct said){ h->edge_from, h->edge_to, h->tracepoint, h->key,
+			h->state == HYPOTHESIS_SEPARATES };
 	return v != NULL || h != NULL;
 }
 
@@ -70,7 +72,8 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 	ret->found = said_by(m, r, &said);
 	for (int i = 0; i < m->ncauses && ret->found; i++) {
 		const struct cause *c = &m->causes[i];
-		bool from = one_of(m, said.from, c->from, c->nfrom), to = one_of(m, said.to, c->to, c->nto);
+		bool from = one_of(m, said.from, c->from, c->nfrom),
+		     to = one_of(m, said.to, c->to, c->nto);
 		bool tells = said.separates && one_of(m, said.tracepoint, c->own, c->nown);
 
 		ret->both |= (from && to) || tells;
@@ -83,14 +86,18 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 void
 judge_truth(const struct made *m)
 {
-	printf("seed %llu: %d x %s, trouble %s, harder by %s, %u tracepoints, %d units on %d nodes, %.0f/s, mean %.2f ms, %s noise\n"
+	printf(
+	    "seed %llu: %d x %s, trouble %s, harder by %s, %u tracepoints, %d units on %d nodes, %.0f/s, mean %.2f ms, %s noise\n"
 	    "healthy CV %.1f %%, with causes %.1f %%, which make %.0f %% of %s; learned %s%s\n",
-	    (unsigned long long)m->seed, m->ncauses, class_word(m->class), trouble_word(m->trouble), hard_word(m->hard), m->size, m->nunits,
-	    m->stage.nnodes, m->rate, m->mean_ns / 1e6, m->heavy ? "heavy-tailed" : "log-normal", m->healthy_cv * 100,
-	    m->cause_cv * 100, m->cause_share * 100, m->class == CAUSE_SLOW ? "the slow group's latency" : "the variance",
+	    (unsigned long long)m->seed, m->ncauses, class_word(m->class), trouble_word(m->trouble),
+	    hard_word(m->hard), m->size, m->nunits, m->stage.nnodes, m->rate, m->mean_ns / 1e6,
+	    m->heavy ? "heavy-tailed" : "log-normal", m->healthy_cv * 100, m->cause_cv * 100,
+	    m->cause_share * 100,
+	    m->class == CAUSE_SLOW ? "the slow group's latency" : "the variance",
 	    m->learn_faulty ? "with them" : "before them",
-	    m->reuse == REUSE_NONE ? "" : m->reuse == REUSE_NEAR ? "; some labels stand in several places, near each other" :
-	    "; some labels stand in several places, all over a unit");
+	    m->reuse == REUSE_NONE   ? ""
+	    : m->reuse == REUSE_NEAR ? "; some labels stand in several places, near each other"
+				     : "; some labels stand in several places, all over a unit");
 	for (int i = 0; i < m->ncauses; i++) {
 		const struct cause *c = &m->causes[i];
 
@@ -114,12 +121,15 @@ judge_verbose(const struct made *m, const struct run *r)
 	uint64_t at = 0;
 
 	while ((h = forest_next(m->stage.forest, r->id, &at)) != NULL)
-		printf("  cycle %u, %llu of %llu, %c%s %s: [%s .. %s] %.0f %% (CV %.1f %%, n %llu, mean %.2f ms) -> "
-		    "%.0f %% (%.0f to %.0f, n %llu)%s%s\n", h->cycle, (unsigned long long)h->id,
-		    (unsigned long long)h->parent, h->presence, h->tracepoint, hypothesis_word(h->state), h->edge_from,
-		    h->edge_to, h->share * 100, h->cv * 100, (unsigned long long)h->traces, h->mean_ns / 1e6,
+		printf(
+		    "  cycle %u, %llu of %llu, %c%s %s: [%s .. %s] %.0f %% (CV %.1f %%, n %llu, mean %.2f ms) -> "
+		    "%.0f %% (%.0f to %.0f, n %llu)%s%s\n",
+		    h->cycle, (unsigned long long)h->id, (unsigned long long)h->parent, h->presence,
+		    h->tracepoint, hypothesis_word(h->state), h->edge_from, h->edge_to,
+		    h->share * 100, h->cv * 100, (unsigned long long)h->traces, h->mean_ns / 1e6,
 		    h->settled_share * 100, h->settled_low * 100, h->settled_high * 100,
-		    (unsigned long long)h->settled_traces, h->key[0] != '\0' ? ", key " : "", h->key);
+		    (unsigned long long)h->settled_traces, h->key[0] != '\0' ? ", key " : "",
+		    h->key);
 	for (uint32_t rank = 1;; rank++) {
 		const struct verdict *v = forest_verdict(m->stage.forest, r->id, rank);
 

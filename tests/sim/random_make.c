@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Makes an application from a seed: structure, tracepoints, times, causes; and draws again what would not be fair. */
+/* Makes an application from a seed: structure, tracepoints, times, causes; and draws again what
+ * would not be fair. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,16 @@ enum { PLACES_MAX = 40, TRIES = 60, DEPTH_MAX = 3 };
 
 /* Something that stands between two points of a block. */
 struct insert {
-	uint32_t at;		/* so many points stand before it */
+	uint32_t at; /* so many points stand before it */
 	struct seg seg;
 };
 
-static const char *const CLASS[] = { "sometimes", "contention", "key", "slow", "node", "thirdparty" };
+static const char *const CLASS[] = { "sometimes", "contention", "key", "slow", "node",
+	"thirdparty" };
 static const char *const TROUBLE[] = { "-", "lost", "late", "congestion", "clocks", "killed" };
 static const char *const HARD[] = { "-", "loop", "places", "alone", "weak", "few", "version" };
-static const char *const SERVICE[] = { "front", "cart", "order", "price", "stock", "mail", "search", "pay" };
+static const char *const SERVICE[] = { "front", "cart", "order", "price", "stock", "mail", "search",
+	"pay" };
 
 const char *
 class_word(enum cause_class c)
@@ -98,7 +101,9 @@ add_stretch(struct made *m, uint32_t first, uint32_t n, bool varies)
 	if (m->nstretches == m->stretch_room)
 		stage_die("too many stretches", "random");
 	s = &m->stretches[m->nstretches];
-	*s = (struct stretch){ .first = first, .n = n, .sigma = between(m, 0.5, 1.5), .varies = varies };
+	*s = (struct stretch){
+		.first = first, .n = n, .sigma = between(m, 0.5, 1.5), .varies = varies
+	};
 	for (uint32_t i = first; i < first + n; i++) {
 		m->points[i].stretch = m->nstretches;
 		m->points[i].offset_ns = s->mean_ns;
@@ -108,7 +113,8 @@ add_stretch(struct made *m, uint32_t first, uint32_t n, bool varies)
 	return s;
 }
 
-/* Names for points [first, first + n): spans that nest, and single points, now and then a name used before. */
+/* Names for points [first, first + n): spans that nest, and single points, now and then a name used
+ * before. */
 static void
 name_points(struct made *m, struct unit_made *u, uint32_t first, uint32_t n)
 {
@@ -143,9 +149,11 @@ by_place(const void *x, const void *y)
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* A block of n points with these between them; each at another place, so that a point is between any two. */
+/* A block of n points with these between them; each at another place, so that a point is between
+ * any two. */
 static void
-make_block(struct made *m, struct unit_made *u, struct block *b, uint32_t n, bool varies, struct insert *places, int nplaces)
+make_block(struct made *m, struct unit_made *u, struct block *b, uint32_t n, bool varies,
+    struct insert *places, int nplaces)
 {
 	uint32_t first = m->npoints, done = 0;
 
@@ -168,7 +176,8 @@ make_block(struct made *m, struct unit_made *u, struct block *b, uint32_t n, boo
 		uint32_t upto = i < nplaces ? places[i].at : n;
 
 		if (upto > done) {
-			b->segs[b->nsegs++] = (struct seg){ .kind = SEG_STRETCH, .what = (int)m->nstretches };
+			b->segs[b->nsegs++] = (struct seg){ .kind = SEG_STRETCH,
+				.what = (int)m->nstretches };
 			add_stretch(m, first + done, upto - done, varies);
 		}
 		done = upto;
@@ -223,8 +232,8 @@ label_unit(struct made *m, struct unit_made *u)
 
 	u->begin = structure(m, root ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN, u->service,
 	    root ? "request_begin" : "unit_begin", u->name);
-	u->end = structure(m, root ? RECORD_REQUEST_END : RECORD_UNIT_END, u->service, root ? "request_end" : "unit_end",
-	    u->name);
+	u->end = structure(m, root ? RECORD_REQUEST_END : RECORD_UNIT_END, u->service,
+	    root ? "request_end" : "unit_end", u->name);
 	if (root)
 		return;
 	for (int i = 0; i < m->nservices; i++) {
@@ -243,16 +252,18 @@ around(struct made *m, enum seg_kind kind, const struct seg *call)
 	return (struct seg){ .kind = kind, .body = { body, 1 } };
 }
 
-/* A tree of calls. Of calls at the same time only the first is critical. Slow causes bring units of their own. */
+/* A tree of calls. Of calls at the same time only the first is critical. Slow causes bring units of
+ * their own. */
 static void
 make_tree(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
 {
 	int want = whole(m, 2, m->size < 300 ? 4 : 14);
-	bool has_rare = false;	/* one is enough: few groups */
+	bool has_rare = false; /* one is enough: few groups */
 
 	add_unit(m, -1, true);
 	while (m->nunits < want) {
-		int parent = (int)rng_below(&m->rng, (uint64_t)m->nunits), n = chance(m, 0.3) ? whole(m, 2, CALLS_MAX) : 1;
+		int parent = (int)rng_below(&m->rng, (uint64_t)m->nunits),
+		    n = chance(m, 0.3) ? whole(m, 2, CALLS_MAX) : 1;
 		bool rare = n == 1 && m->units[parent].depth == 0 && !has_rare && chance(m, 0.15);
 		bool again = n == 1 && !rare && chance(m, 0.15);
 		struct seg s = { .kind = SEG_CALL, .what = n };
@@ -268,7 +279,8 @@ make_tree(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNI
 			s.share = between(m, 0.2, 0.8);
 			has_rare = true;
 		} else if (again) {
-			m->units[m->nunits - 1].depth = DEPTH_MAX;	/* calls nothing: each round is like the others */
+			m->units[m->nunits - 1]
+			    .depth = DEPTH_MAX; /* calls nothing: each round is like the others */
 			s = around(m, SEG_LOOP, &s);
 			s.low = s.high = whole(m, 2, 5);
 		}
@@ -293,8 +305,10 @@ place_causes(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[
 
 			c->unit = m->nunits;
 			add_unit(m, unit, false);
-			*branch = around(m, SEG_BRANCH, &(struct seg){ .kind = SEG_CALL, .what = 1, .unit = { c->unit } });
-			branch->share = c->share = between(m, 0.02, 0.035) / (m->ncauses > 1 ? 2 : 1);
+			*branch = around(m, SEG_BRANCH,
+			    &(struct seg){ .kind = SEG_CALL, .what = 1, .unit = { c->unit } });
+			branch->share = c->share = between(m, 0.02, 0.035) /
+			                           (m->ncauses > 1 ? 2 : 1);
 		} else if (c->class == CAUSE_SOMETIMES) {
 			c->share = between(m, 0.1, 0.4);
 			c->nown = chance(m, 0.5) ? whole(m, 1, OWN_MAX) : 0;
@@ -318,11 +332,13 @@ place_causes(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[
 	}
 }
 
-/* A second call of a unit that has a cause, or of any; callees have larger numbers, so nothing calls itself. */
+/* A second call of a unit that has a cause, or of any; callees have larger numbers, so nothing
+ * calls itself. */
 static void
 call_twice(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UNITS_MAX])
 {
-	int unit = m->ncauses > 0 && m->class != CAUSE_SLOW ? m->causes[0].unit : m->nunits - 1, parent;
+	int unit = m->ncauses > 0 && m->class != CAUSE_SLOW ? m->causes[0].unit : m->nunits - 1,
+	    parent;
 
 	if (unit == 0 || !m->units[unit].critical) {
 		m->hard = HARD_NONE;
@@ -332,7 +348,9 @@ call_twice(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UN
 		parent = (int)rng_below(&m->rng, (uint64_t)unit);
 	while (!m->units[parent].critical);
 	m->units[unit].other = parent;
-	calls[parent][ncalls[parent]++] = (struct seg){ .kind = SEG_CALL, .what = 1, .unit = { unit } };
+	calls[parent][ncalls[parent]++] = (struct seg){
+		.kind = SEG_CALL, .what = 1, .unit = { unit }
+	};
 }
 
 static void
@@ -343,7 +361,9 @@ call_alone(struct made *m, struct seg calls[UNITS_MAX][UNITS_MAX], int ncalls[UN
 	do
 		parent = (int)rng_below(&m->rng, (uint64_t)m->nunits);
 	while (!m->units[parent].critical);
-	calls[parent][ncalls[parent]++] = (struct seg){ .kind = SEG_ALONE, .what = 1, .unit = { m->nunits } };
+	calls[parent][ncalls[parent]++] = (struct seg){
+		.kind = SEG_ALONE, .what = 1, .unit = { m->nunits }
+	};
 	add_unit(m, parent, false);
 }
 
@@ -352,7 +372,8 @@ static struct seg
 make_loop(struct made *m, struct unit_made *u, int cause, uint32_t *budget)
 {
 	struct cause *c = &m->causes[cause];
-	uint32_t before = (uint32_t)whole(m, 1, 3), n = before + (uint32_t)whole(m, 1, 3), first = m->npoints;
+	uint32_t before = (uint32_t)whole(m, 1, 3), n = before + (uint32_t)whole(m, 1, 3),
+		 first = m->npoints;
 	struct seg *body = room(m, 3, sizeof *body);
 	struct seg s = { .kind = SEG_LOOP, .low = whole(m, 2, 4), .body = { body, 3 } };
 
@@ -392,13 +413,15 @@ make_own(struct made *m, struct cause *c, int number)
 	c->own_at = c->nown > 0 ? (int)rng_below(&m->rng, (uint64_t)c->nown) : 0;
 }
 
-/* Branches and loops with a few points of their own, and queues and locks that hardly ever make wait. */
+/* Branches and loops with a few points of their own, and queues and locks that hardly ever make
+ * wait. */
 static int
-make_extras(struct made *m, struct unit_made *u, uint32_t *budget, struct insert *places, int nplaces)
+make_extras(
+    struct made *m, struct unit_made *u, uint32_t *budget, struct insert *places, int nplaces)
 {
 	int want = whole(m, 0, 3 + (int)log10((double)*budget));
 
-	for (int i = 0; i < want && *budget > 12; i++) {
+	for (int i = 0; i<want && * budget> 12; i++) {
 		struct seg *s = &places[nplaces].seg;
 		uint32_t n = (uint32_t)whole(m, 1, *budget > 100 ? 12 : 3);
 		int kind = whole(m, 0, 3);
@@ -456,19 +479,21 @@ block_of(const struct block *b, int cause, int *at)
 		*at = i;
 		if (b->segs[i].kind == SEG_CAUSE && b->segs[i].what == cause)
 			return b;
-		if (b->segs[i].body.nsegs > 0 && (inside = block_of(&b->segs[i].body, cause, at)) != NULL)
+		if (b->segs[i].body.nsegs > 0 &&
+		    (inside = block_of(&b->segs[i].body, cause, at)) != NULL)
 			return inside;
 	}
 	return NULL;
 }
 
 /*
- * The tracepoints beside a cause that may be an end of its edge, nearest first: at that segment, from its last point
- * (or its first). Of an application that was learned in another version the nearest is one that was known then;
- * what came since and is nearer will do as well.
+ * The tracepoints beside a cause that may be an end of its edge, nearest first: at that segment,
+ * from its last point (or its first). Of an application that was learned in another version the
+ * nearest is one that was known then; what came since and is nearer will do as well.
  */
 static int
-ends_at(const struct made *m, const struct unit_made *u, const struct block *b, int seg, bool last, uint32_t *ret)
+ends_at(const struct made *m, const struct unit_made *u, const struct block *b, int seg, bool last,
+    uint32_t *ret)
 {
 	const struct stretch *s;
 	int n = 0;
@@ -546,7 +571,7 @@ find_truth(struct made *m)
 		const struct block *b;
 		int at = 0;
 
-		if (c->queue) {		/* for a thread of the pool: between labels that are always on */
+		if (c->queue) { /* for a thread of the pool: between labels that are always on */
 			c->from[c->nfrom++] = u->fork[m->units[u->parent].service];
 			if (u->other >= 0)
 				c->from[c->nfrom++] = u->fork[m->units[u->other].service];
@@ -588,7 +613,8 @@ block_mean(const struct made *m, const struct block *b, double times)
 	return sum;
 }
 
-/* All times of the block, and of what it calls, times that; each unit once, wherever it is called. */
+/* All times of the block, and of what it calls, times that; each unit once, wherever it is called.
+ */
 static void
 stretch_once(struct made *m, const struct block *b, double times, uint32_t *seen)
 {
@@ -619,7 +645,8 @@ stretch_block(struct made *m, const struct block *b, double times)
 	stretch_once(m, b, times, &seen);
 }
 
-/* Of calls at the same time the first takes twice as long as the others, with what the wire takes. */
+/* Of calls at the same time the first takes twice as long as the others, with what the wire takes.
+ */
 static void
 dominate(struct made *m, const struct block *b)
 {
@@ -633,7 +660,8 @@ dominate(struct made *m, const struct block *b)
 			double first = block_mean(m, &m->units[s->unit[0]].block, 1);
 			double other = block_mean(m, &m->units[s->unit[k]].block, 1);
 
-			stretch_block(m, &m->units[s->unit[k]].block, between(m, 0.1, 0.45) * first / other);
+			stretch_block(
+			    m, &m->units[s->unit[k]].block, between(m, 0.1, 0.45) * first / other);
 		}
 	}
 }
@@ -663,7 +691,8 @@ make_nodes(struct made *m)
 			m->nodes[i][k]->ctx = r;
 			r->number = k;
 			for (uint32_t t = 0; t < n; t++)
-				if (strncmp(texts_get(m->names, t), SERVICE[i], strlen(SERVICE[i])) == 0)
+				if (strncmp(texts_get(m->names, t), SERVICE[i],
+					strlen(SERVICE[i])) == 0)
 					stage_has(m->nodes[i][k], texts_get(m->names, t));
 		}
 }
@@ -694,13 +723,14 @@ make_troubles(struct made *m)
 	}
 }
 
-/* Tracepoints are shared out over units at random; some are in code that this request never reaches. */
+/* Tracepoints are shared out over units at random; some are in code that this request never
+ * reaches. */
 static void
 share_out(struct made *m, uint32_t budget[UNITS_MAX])
 {
 	double weight[UNITS_MAX], sum = 0;
-	uint32_t least = m->size < 300 ? 4 : 10, left = m->size - m->spare - least * (uint32_t)m->nunits -
-	    2 * OWN_MAX * CAUSES_MAX;
+	uint32_t least = m->size < 300 ? 4 : 10,
+		 left = m->size - m->spare - least * (uint32_t)m->nunits - 2 * OWN_MAX * CAUSES_MAX;
 
 	for (int i = 0; i < m->nunits; i++)
 		sum += weight[i] = exp(rng_normal(&m->rng));
@@ -713,7 +743,7 @@ share_out(struct made *m, uint32_t budget[UNITS_MAX])
 static void
 make_once(struct made *m)
 {
-	struct seg (*calls)[UNITS_MAX] = room(m, UNITS_MAX, sizeof *calls);
+	struct seg(*calls)[UNITS_MAX] = room(m, UNITS_MAX, sizeof *calls);
 	int ncalls[UNITS_MAX] = { 0 };
 	uint32_t budget[UNITS_MAX];
 
@@ -765,7 +795,8 @@ draw(uint64_t seed, uint32_t size_max, uint64_t again)
 	m->rate = m->class == CAUSE_SLOW ? between(m, 500, 1000) : log_between(m, 100, 1000);
 	m->trouble = chance(m, 0.75) ? TROUBLE_NONE : (enum trouble)whole(m, 1, TROUBLES - 1);
 	m->hard = chance(m, 0.5) ? HARD_NONE : (enum hard)whole(m, 1, HARDS - 1);
-	if (m->hard == HARD_WEAK && (m->class == CAUSE_SLOW || m->ncauses == 0 || again > TRIES / 2))
+	if (m->hard == HARD_WEAK &&
+	    (m->class == CAUSE_SLOW || m->ncauses == 0 || again > TRIES / 2))
 		m->hard = HARD_NONE;
 	if (m->hard == HARD_LOOP && m->class == CAUSE_SLOW)
 		m->hard = HARD_FEW;

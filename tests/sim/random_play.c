@@ -11,13 +11,13 @@ struct playing {
 	bool dry, probed;
 	uint64_t trace;
 	int keys[KEYS_MAX];
-	double tail_ns;		/* of the latest stretch: behind its last point */
+	double tail_ns; /* of the latest stretch: behind its last point */
 	struct outing *out;
 };
-struct here {			/* a unit being played */
+struct here { /* a unit being played */
 	int service, replica;
 	uint64_t unit;
-	uint64_t path;		/* hash of the structure so far */
+	uint64_t path; /* hash of the structure so far */
 };
 
 static int64_t play_block(struct playing *p, struct here *h, const struct block *b, int64_t at_ns);
@@ -34,7 +34,8 @@ exponential(struct rng *r, double mean)
 static void
 wait_more(struct wait *w)
 {
-	double gap_ns = exponential(&w->rng, w->gap_ns), serve_ns = exponential(&w->rng, w->serve_ns);
+	double gap_ns = exponential(&w->rng, w->gap_ns),
+	       serve_ns = exponential(&w->rng, w->serve_ns);
 	double left_ns = w->n > 0 ? w->after_ns[w->n - 1] - gap_ns : 0;
 
 	if (w->n == w->room) {
@@ -74,11 +75,17 @@ wait_at(struct wait *w, int64_t at_ns)
 /* ---- records ---- */
 
 static void
-emit(struct playing *p, const struct here *h, uint32_t label, uint64_t link, int64_t value, int64_t at_ns)
+emit(struct playing *p, const struct here *h, uint32_t label, uint64_t link, int64_t value,
+    int64_t at_ns)
 {
 	if (!p->dry)
-		stage_emit(&p->m->stage, p->m->nodes[h->service][h->replica], &(struct stage_record){ .time_ns = at_ns,
-			.trace = p->trace, .unit = h->unit, .link = link, .value = value, .label = label });
+		stage_emit(&p->m->stage, p->m->nodes[h->service][h->replica],
+		    &(struct stage_record){ .time_ns = at_ns,
+			.trace = p->trace,
+			.unit = h->unit,
+			.link = link,
+			.value = value,
+			.label = label });
 }
 
 static uint64_t
@@ -108,11 +115,13 @@ emit_point(struct playing *p, const struct here *h, uint32_t i, double times, in
 
 	if (p->m->life[q->tracepoint] == (p->m->learning ? LIFE_NEW : LIFE_OLD))
 		return;
-	emit(p, h, q->label, 0, q->key >= 0 ? p->keys[q->key] : 0, at_ns + (int64_t)(q->offset_ns * times));
+	emit(p, h, q->label, 0, q->key >= 0 ? p->keys[q->key] : 0,
+	    at_ns + (int64_t)(q->offset_ns * times));
 }
 
 static void
-emit_stretch(struct playing *p, const struct here *h, const struct stretch *s, double times, int64_t at_ns)
+emit_stretch(
+    struct playing *p, const struct here *h, const struct stretch *s, double times, int64_t at_ns)
 {
 	const struct stage_node *node = p->m->nodes[h->service][h->replica];
 	const struct on *on = &s->on[h->replica];
@@ -130,7 +139,8 @@ emit_stretch(struct playing *p, const struct here *h, const struct stretch *s, d
 static int64_t
 play_stretch(struct playing *p, const struct here *h, const struct stretch *s, int64_t at_ns)
 {
-	double times = noise(p->rng, s->sigma * p->m->sigma, p->m->heavy) * (s->varies ? p->m->calm : 1);
+	double times = noise(p->rng, s->sigma * p->m->sigma, p->m->heavy) *
+	               (s->varies ? p->m->calm : 1);
 
 	emit_stretch(p, h, s, times, at_ns);
 	p->tail_ns = (s->mean_ns - p->m->points[s->first + s->n - 1].offset_ns) * times;
@@ -153,7 +163,8 @@ play_unit(struct playing *p, int unit, uint64_t link, uint64_t *path, int64_t at
 	return at_ns;
 }
 
-/* All at the same time, waits for all; the path by structure goes through the last one that was waited for. */
+/* All at the same time, waits for all; the path by structure goes through the last one that was
+ * waited for. */
 static int64_t
 play_call(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 {
@@ -190,7 +201,8 @@ play_alone(struct playing *p, const struct here *h, const struct seg *s, int64_t
 	uint64_t link = ++p->m->stage.next_id, path;
 
 	emit(p, h, p->m->units[s->unit[0]].fork[h->service], link, 0, at_ns);
-	play_unit(p, s->unit[0], link, &path, at_ns + 30000 + (int64_t)exponential(p->rng, p->m->mean_ns));
+	play_unit(p, s->unit[0], link, &path,
+	    at_ns + 30000 + (int64_t)exponential(p->rng, p->m->mean_ns));
 	return at_ns + 2000;
 }
 
@@ -198,7 +210,7 @@ static bool
 in_branch(struct playing *p, double share)
 {
 	if (p->m->learning && share < 0.25)
-		share = 0.25;		/* tests that cover an application take its rare ways too */
+		share = 0.25; /* tests that cover an application take its rare ways too */
 	return rng_unit(p->rng) < share;
 }
 
@@ -282,7 +294,7 @@ play_loop(struct playing *p, struct here *h, const struct seg *s, int64_t at_ns)
 		at_ns = play_block(p, h, &s->body, at_ns);
 		path = i == 0 ? h->path : path;
 	}
-	h->path = path;		/* rounds are laid on each other */
+	h->path = path; /* rounds are laid on each other */
 	return at_ns;
 }
 
@@ -303,7 +315,8 @@ play_block(struct playing *p, struct here *h, const struct block *b, int64_t at_
 		else if (s->kind == SEG_LOOP)
 			at_ns = play_loop(p, h, s, at_ns);
 		else if (s->kind == SEG_WAIT)
-			at_ns += (int64_t)(wait_at(&p->m->waits[s->what], at_ns) * p->m->waits[s->what].scale * p->m->calm);
+			at_ns += (int64_t)(wait_at(&p->m->waits[s->what], at_ns) *
+					   p->m->waits[s->what].scale * p->m->calm);
 		else
 			at_ns = play_cause(p, h, s->what, at_ns);
 		p->tail_ns = s->kind == SEG_STRETCH ? p->tail_ns : 0;
@@ -323,7 +336,8 @@ void
 play_dry(struct made *m, int64_t at_ns, struct outing *ret)
 {
 	struct playing p = { .m = m, .rng = &m->stage.rng, .dry = true, .out = ret };
-	struct here h = { m->units[0].service, (int)rng_below(p.rng, (uint64_t)m->replicas[m->units[0].service]), 0, 0 };
+	struct here h = { m->units[0].service,
+		(int)rng_below(p.rng, (uint64_t)m->replicas[m->units[0].service]), 0, 0 };
 
 	*ret = (struct outing){ 0 };
 	draw_keys(&p);
@@ -350,7 +364,8 @@ play_request(void *made, int64_t at_ns)
 	struct made *m = made;
 	const struct unit_made *u = &m->units[0];
 	struct playing p = { .m = m, .rng = &m->stage.rng, .trace = rng_next(&m->stage.rng) | 1 };
-	struct here h = { u->service, (int)rng_below(p.rng, (uint64_t)m->replicas[u->service]), ++m->stage.next_id, 0 };
+	struct here h = { u->service, (int)rng_below(p.rng, (uint64_t)m->replicas[u->service]),
+		++m->stage.next_id, 0 };
 	const struct stage_node *n = m->nodes[h.service][h.replica];
 	struct outing out = { 0 };
 
@@ -449,7 +464,8 @@ play_version(struct made *m)
 		for (uint32_t k = 0; k < texts_count(had); k++) {
 			const char *name = texts_get(had, k);
 
-			if (m->life[texts_find(m->names, name, strlen(name))] != (m->learning ? LIFE_NEW : LIFE_OLD))
+			if (m->life[texts_find(m->names, name, strlen(name))] !=
+			    (m->learning ? LIFE_NEW : LIFE_OLD))
 				stage_has(n, name);
 		}
 		texts_free(had);

@@ -13,7 +13,7 @@
 
 #define CHANCE 0.01
 
-struct row {			/* of those results that it takes */
+struct row { /* of those results that it takes */
 	uint32_t n, found, either, both, keys;
 	uint32_t ncycles;
 	double *cycles, *used, *most, *requests;
@@ -26,7 +26,8 @@ binomial_at_most(uint32_t k, uint32_t n, double p)
 	double sum = 0;
 
 	for (uint32_t i = 0; i <= k; i++)
-		sum += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * log(p) + (n - i) * log1p(-p));
+		sum += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) + i * log(p) +
+			   (n - i) * log1p(-p));
 	return sum < 1 ? sum : 1;
 }
 
@@ -76,8 +77,9 @@ row_print(struct row *w, const char *name)
 		return;
 	printf("%-22s %6u %6u %6u %6u %6u", name, w->n, w->found, w->either, w->both, w->keys);
 	if (w->ncycles > 0)
-		printf(" %6.1f %4.0f %8.3f %8.3f %9.0f", cycles, w->cycles[w->ncycles - 1], median(w->used, w->ncycles),
-		    median(w->most, w->ncycles), median(w->requests, w->ncycles));
+		printf(" %6.1f %4.0f %8.3f %8.3f %9.0f", cycles, w->cycles[w->ncycles - 1],
+		    median(w->used, w->ncycles), median(w->most, w->ncycles),
+		    median(w->requests, w->ncycles));
 	printf("\n");
 }
 
@@ -107,14 +109,15 @@ row_of_trouble(struct row *w, const struct result *results, uint32_t n, enum tro
 
 /* Those with this class (negative: all), from so many causes to so many, of that size. */
 static void
-row_of(struct row *w, const struct result *results, uint32_t n, int class, int low, int high, double from, double to)
+row_of(struct row *w, const struct result *results, uint32_t n, int class, int low, int high,
+    double from, double to)
 {
 	row_clear(w);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct result *r = &results[i];
 
-		if ((class < 0 || (int)r->class == class) && r->ncauses >= low && r->ncauses <= high && r->size >= from &&
-		    r->size < to)
+		if ((class < 0 || (int)r->class == class) && r->ncauses >= low &&
+		    r->ncauses <= high && r->size >= from && r->size < to)
 			row_add(w, r);
 	}
 }
@@ -124,12 +127,14 @@ tables(struct row *w, const struct result *results, uint32_t n, const char *stra
 {
 	char name[64];
 
-	printf("\n%-22s %6s %6s %6s %6s %6s %6s %4s %8s %8s %9s\n", strategy, "apps", "found", "either", "both", "key",
-	    "cycles", "max", "on %", "once %", "requests");
-	for (int class = 0; class < CAUSE_CLASSES; class++)
+	printf("\n%-22s %6s %6s %6s %6s %6s %6s %4s %8s %8s %9s\n", strategy, "apps", "found",
+	    "either", "both", "key", "cycles", "max", "on %", "once %", "requests");
+	for (int class = 0; class < CAUSE_CLASSES; class ++)
 		for (int several = 0; several < 2; several++) {
-			snprintf(name, sizeof name, "%s, %s", class_word((enum cause_class)class), several ? "2 or 3" : "1");
-			row_of(w, results, n, class, several ? 2 : 1, several ? CAUSES_MAX : 1, 0, INFINITY);
+			snprintf(name, sizeof name, "%s, %s", class_word((enum cause_class) class),
+			    several ? "2 or 3" : "1");
+			row_of(w, results, n, class, several ? 2 : 1, several ? CAUSES_MAX : 1, 0,
+			    INFINITY);
 			row_print(w, name);
 		}
 	row_of(w, results, n, -1, 0, 0, 0, INFINITY);
@@ -146,7 +151,8 @@ tables(struct row *w, const struct result *results, uint32_t n, const char *stra
 	}
 	for (double from = 100; from < 1e5; from *= 10) {
 		snprintf(name, sizeof name, "%.0f to %.0f", from, from * 10);
-		row_of(w, results, n, -1, 1, CAUSES_MAX, from == 100 ? 0 : from, from >= 1e4 ? INFINITY : from * 10);
+		row_of(w, results, n, -1, 1, CAUSES_MAX, from == 100 ? 0 : from,
+		    from >= 1e4 ? INFINITY : from * 10);
 		row_print(w, name);
 	}
 }
@@ -157,8 +163,8 @@ share_target(const char *what, uint32_t good, uint32_t n, double want)
 	bool missed = n > 0 && binomial_at_most(good, n, want) < CHANCE;
 
 	if (n > 0)
-		printf("%s: %s: %u of %u, %.1f %% (target %.0f %%)\n", missed ? "MISSED" : "ok", what, good, n,
-		    100.0 * good / n, want * 100);
+		printf("%s: %s: %u of %u, %.1f %% (target %.0f %%)\n", missed ? "MISSED" : "ok",
+		    what, good, n, 100.0 * good / n, want * 100);
 	return missed;
 }
 
@@ -168,7 +174,8 @@ median_target(const char *what, uint32_t above, uint32_t n)
 	bool missed = n > 0 && binomial_at_most(n - above, n, 0.5) < CHANCE;
 
 	if (n > 0)
-		printf("%s: %s: %u of %u are above (target: not more than half)\n", missed ? "MISSED" : "ok", what, above, n);
+		printf("%s: %s: %u of %u are above (target: not more than half)\n",
+		    missed ? "MISSED" : "ok", what, above, n);
 	return missed;
 }
 
@@ -191,8 +198,10 @@ effort_targets(const struct result *results, uint32_t n, const char *strategy, i
 		}
 	}
 	if (strcmp(strategy, "hierarchical") == 0 || strcmp(strategy, "bisect") == 0)
-		missed += median_target("at 500 to 2,000 tracepoints, more than 3 % of them turned on", many, near);
-	if (per_cycle == 1 && strcmp(strategy, "random") != 0 && strcmp(strategy, "exhaustive") != 0)
+		missed += median_target(
+		    "at 500 to 2,000 tracepoints, more than 3 % of them turned on", many, near);
+	if (per_cycle == 1 && strcmp(strategy, "random") != 0 &&
+	    strcmp(strategy, "exhaustive") != 0)
 		missed += median_target("more than log2(tracepoints) + 4 cycles", above, apps);
 	return missed;
 }
@@ -230,22 +239,30 @@ claim_targets(const struct result *results, uint32_t n)
 		causes += (uint32_t)results[i].ncauses;
 		of_several += c->found;
 	}
-	missed += share_target("verdicts that name a planted edge", all.planted, all.verdicts, 0.95);
-	missed += share_target("verdicts without a false key", all.verdicts - all.false_keys, all.verdicts, 0.98);
-	missed += share_target("intervals of shares that hold the truth", all.held, all.intervals, 0.90);
-	missed += share_target("verdicts of a kind, and with words, that are so", all.verdicts - umin(all.kinds + all.words,
-	    all.verdicts), all.verdicts, 0.98);
+	missed += share_target(
+	    "verdicts that name a planted edge", all.planted, all.verdicts, 0.95);
+	missed += share_target(
+	    "verdicts without a false key", all.verdicts - all.false_keys, all.verdicts, 0.98);
+	missed += share_target(
+	    "intervals of shares that hold the truth", all.held, all.intervals, 0.90);
+	missed += share_target("verdicts of a kind, and with words, that are so",
+	    all.verdicts - umin(all.kinds + all.words, all.verdicts), all.verdicts, 0.98);
 	if (all.waits > 0)
-		printf("of queues and locks, whose requests wait like those before them: %u of %u\n", all.waits_held, all.waits);
+		printf(
+		    "of queues and locks, whose requests wait like those before them: %u of %u\n",
+		    all.waits_held, all.waits);
 	if (all.spread > 0)
 		printf("verdicts that name no place, but where it is spread: %u\n", all.spread);
 	if (several > 0)
-		printf("of 2 or 3 planted causes %u of %u were named, %.0f %%\n", of_several, causes,
-		    100.0 * of_several / causes);
+		printf("of 2 or 3 planted causes %u of %u were named, %.0f %%\n", of_several,
+		    causes, 100.0 * of_several / causes);
 	if (all.keys_due > 0)
-		printf("where a key was planted, %u of %u verdicts name one\n", all.keys_due - all.keys_missed, all.keys_due);
-	printf("%s: verdicts of a wrong kind %u, with false words %u; hypotheses left open %u, blank %u; faults in the log %u\n",
-	    all.unsettled + all.blank + all.log > 0 ? "MISSED" : "ok", all.kinds, all.words, all.unsettled, all.blank, all.log);
+		printf("where a key was planted, %u of %u verdicts name one\n",
+		    all.keys_due - all.keys_missed, all.keys_due);
+	printf(
+	    "%s: verdicts of a wrong kind %u, with false words %u; hypotheses left open %u, blank %u; faults in the log %u\n",
+	    all.unsettled + all.blank + all.log > 0 ? "MISSED" : "ok", all.kinds, all.words,
+	    all.unsettled, all.blank, all.log);
 	return missed + (all.unsettled + all.blank + all.log > 0);
 }
 
@@ -253,7 +270,7 @@ static bool
 claims_are_so(const struct claims *c)
 {
 	return c->planted == c->verdicts && c->held == c->intervals &&
-	    c->false_keys + c->kinds + c->words + c->unsettled + c->log + c->blank == 0;
+	       c->false_keys + c->kinds + c->words + c->unsettled + c->log + c->blank == 0;
 }
 
 static void
@@ -263,11 +280,13 @@ list_claims(const struct result *results, uint32_t n, const char *strategy)
 		const struct claims *c = &results[i].claims;
 
 		if (!results[i].crashed && !claims_are_so(c))
-			printf("claims: --seed %llu --strategy %s: %d x %s, %u verdicts: %u not planted, %u of %u intervals do not hold, "
+			printf(
+			    "claims: --seed %llu --strategy %s: %d x %s, %u verdicts: %u not planted, %u of %u intervals do not hold, "
 			    "%u false keys, kinds %u, words %u; left open %u, blank %u, log %u\n",
-			    (unsigned long long)results[i].seed, strategy, results[i].ncauses, class_word(results[i].class),
-			    c->verdicts, c->verdicts - c->planted, c->intervals - c->held, c->intervals, c->false_keys, c->kinds,
-			    c->words, c->unsettled, c->blank, c->log);
+			    (unsigned long long)results[i].seed, strategy, results[i].ncauses,
+			    class_word(results[i].class), c->verdicts, c->verdicts - c->planted,
+			    c->intervals - c->held, c->intervals, c->false_keys, c->kinds, c->words,
+			    c->unsettled, c->blank, c->log);
 	}
 }
 
@@ -278,20 +297,28 @@ list_misses(const struct result *results, uint32_t n, const char *strategy)
 		const struct result *r = &results[i];
 
 		if (r->crashed)
-			printf("crashed: --seed %llu --strategy %s\n", (unsigned long long)r->seed, strategy);
+			printf("crashed: --seed %llu --strategy %s\n", (unsigned long long)r->seed,
+			    strategy);
 		else if (!r->ended || !r->quiet || (r->ncauses > 0 ? !r->both : r->found))
-			printf("miss: --seed %llu --strategy %s: %d x %s, %s, %s, %u tracepoints%s, %u cycles: %s%s%s\n",
-			    (unsigned long long)r->seed, strategy, r->ncauses, class_word(r->class), hard_word(r->hard),
-			    trouble_word(r->trouble),			    r->size, r->reuse == REUSE_NONE ? "" : r->reuse == REUSE_NEAR ? " (reused near)" : " (reused far)",
-			    r->cycles, !r->ended ? "DID NOT END " : "", !r->quiet ? "NOT QUIET " : "", r->words);
+			printf(
+			    "miss: --seed %llu --strategy %s: %d x %s, %s, %s, %u tracepoints%s, %u cycles: %s%s%s\n",
+			    (unsigned long long)r->seed, strategy, r->ncauses, class_word(r->class),
+			    hard_word(r->hard), trouble_word(r->trouble), r->size,
+			    r->reuse == REUSE_NONE   ? ""
+			    : r->reuse == REUSE_NEAR ? " (reused near)"
+						     : " (reused far)",
+			    r->cycles, !r->ended ? "DID NOT END " : "",
+			    !r->quiet ? "NOT QUIET " : "", r->words);
 	}
 }
 
 int
 tally(const struct result *results, uint32_t n, const char *strategy, int per_cycle)
 {
-	struct row w = { .cycles = calloc(n + 1, sizeof (double)), .used = calloc(n + 1, sizeof (double)),
-		.most = calloc(n + 1, sizeof (double)), .requests = calloc(n + 1, sizeof (double)) };
+	struct row w = { .cycles = calloc(n + 1, sizeof(double)),
+		.used = calloc(n + 1, sizeof(double)),
+		.most = calloc(n + 1, sizeof(double)),
+		.requests = calloc(n + 1, sizeof(double)) };
 	uint32_t crashed = 0, unquiet = 0;
 	int missed = 0;
 
@@ -305,9 +332,11 @@ tally(const struct result *results, uint32_t n, const char *strategy, int per_cy
 		unquiet += !results[i].crashed && (!results[i].quiet || !results[i].ended);
 	}
 	row_of(&w, results, n, -1, 1, 1, 0, INFINITY);
-	missed += share_target("the planted edge is the first finding, one cause", w.both, w.n, 0.99);
+	missed += share_target(
+	    "the planted edge is the first finding, one cause", w.both, w.n, 0.99);
 	row_of(&w, results, n, -1, 2, CAUSES_MAX, 0, INFINITY);
-	missed += share_target("the planted edge is the first finding, several causes", w.both, w.n, 0.95);
+	missed += share_target(
+	    "the planted edge is the first finding, several causes", w.both, w.n, 0.95);
 	row_of(&w, results, n, -1, 0, 0, 0, INFINITY);
 	missed += share_target("none found where none is planted", w.n - w.found, w.n, 0.99);
 	missed += effort_targets(results, n, strategy, per_cycle);
@@ -317,7 +346,8 @@ tally(const struct result *results, uint32_t n, const char *strategy, int per_cy
 		missed = 0;
 	}
 	if (crashed + unquiet > 0)
-		printf("MISSED: %u crashed, %u did not end, or left something on\n", crashed, unquiet);
+		printf(
+		    "MISSED: %u crashed, %u did not end, or left something on\n", crashed, unquiet);
 	free(w.cycles);
 	free(w.used);
 	free(w.most);

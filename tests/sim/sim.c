@@ -5,45 +5,38 @@
  *
  *	rate 300                        requests a second
  *	learn 5                         seconds with everything on; 0: nothing is learned
- *	unit SERVICE NAME               a unit's program follows; the first unit is the request, NAME its type
- *	  point EVENT [KEY]             a tracepoint, with a field of that key's value; of the service's provider, or
- *	                                PROVIDER:EVENT
- *	  work MEAN_MS SD_MS            takes time
- *	  slow SHARE MEAN_MS SD_MS      takes that much longer in a share of requests, once the fault is on
- *	  slow-at NODE MEAN_MS SD_MS    takes that much longer on that node, once the fault is on
- *	  per KEY MS                    takes MS for each of the key, once the fault is on
- *	  call UNIT ... ;               hands on to each, at the same time, and waits for all
- *	  send UNIT                     hands on, waits for nothing
- *	  maybe SHARE ... ;             a branch
- *	  fault SHARE ... ;             one that nobody takes before the fault is on
+ *	unit SERVICE NAME               a unit's program follows; the first unit is the request,
+ *NAME its type point EVENT [KEY]             a tracepoint, with a field of that key's value; of the
+ *service's provider, or PROVIDER:EVENT work MEAN_MS SD_MS            takes time slow SHARE MEAN_MS
+ *SD_MS      takes that much longer in a share of requests, once the fault is on slow-at NODE
+ *MEAN_MS SD_MS    takes that much longer on that node, once the fault is on per KEY MS takes MS for
+ *each of the key, once the fault is on call UNIT ... ;               hands on to each, at the same
+ *time, and waits for all send UNIT                     hands on, waits for nothing maybe SHARE ...
+ *;             a branch fault SHARE ... ;             one that nobody takes before the fault is on
  *	  else ... ;                    is taken where the branch before it was not
  *	  loop KEY ... ;                as often as the key says
  *	key NAME LOW HIGH               drawn for each request
  *	node SERVICE NAME NAME...       replicas (else one node of the service's name)
  *	fill NODE SHARE FROM_S FOR_S    its queues, counted from the start of the diagnosis
  *	lose NODE COUNT EVERY_S         it tells of lost records now and then
- *	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   its clock is so far ahead and runs so much too fast; and jumps
- *	                                ahead, counted from the start of the diagnosis
- *	wire SHARE MEAN_MS SD_MS        the way to a called unit takes so long in a share of calls, once the fault is on
- *	budget SHARE [RECORD_NS REJECTED_NS]   of one core, on each node; what a record costs there, kept or rejected by the
- *	                                filter, else 150 and 40. No node ever spends more: by the controller's sums at any
- *	                                time, and by what it does in any 5 s, but for chance
- *	ignore PATTERN...               meant waits
- *	bin RULE...                     what tells requests apart
- *	deep PATTERN...                 providers of the deeper layer: some of their tracepoints go on, and from then on none of
- *	                                the program's own
- *	has SERVICE PROVIDER:EVENT...   that it can switch and never passes
- *	expect found|unsure|not-found|paused
- *	from LABEL / to LABEL           any of them is right
- *	key-is TEXT
+ *	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   its clock is so far ahead and runs so much
+ *too fast; and jumps ahead, counted from the start of the diagnosis wire SHARE MEAN_MS SD_MS the
+ *way to a called unit takes so long in a share of calls, once the fault is on budget SHARE
+ *[RECORD_NS REJECTED_NS]   of one core, on each node; what a record costs there, kept or rejected
+ *by the filter, else 150 and 40. No node ever spends more: by the controller's sums at any time,
+ *and by what it does in any 5 s, but for chance ignore PATTERN...               meant waits bin
+ *RULE...                     what tells requests apart deep PATTERN...                 providers of
+ *the deeper layer: some of their tracepoints go on, and from then on none of the program's own has
+ *SERVICE PROVIDER:EVENT...   that it can switch and never passes expect
+ *found|unsure|not-found|paused from LABEL / to LABEL           any of them is right key-is TEXT
  *	kind WORD                       of the first verdict
  *	verdicts N                      so many, all of them right and none twice
  *	words TEXT...                   are in what the run ends with
- *	over-max N                      in so many periods of 5 s a node may spend more, since nothing was known of what went on
- *	probed-max SHARE                less was probed at some time
+ *	over-max N                      in so many periods of 5 s a node may spend more, since
+ *nothing was known of what went on probed-max SHARE                less was probed at some time
  *	used-max N
- *	moved-max N                     so many steps of critical paths came before their causes, at most
- *	seeds N
+ *	moved-max N                     so many steps of critical paths came before their causes, at
+ *most seeds N
  */
 #include <math.h>
 #include <stdio.h>
@@ -56,8 +49,21 @@
 
 enum { MAX = 64, OPS = 512, FULL_NAME = 80 };
 #define WINDOW_NS INT64_C(5000000000)
-#define CHANCE 0.25		/* which requests are probed is chance: some hundred in a window */
-enum op_kind { OP_POINT, OP_WORK, OP_SLOW, OP_SLOW_AT, OP_PER, OP_CALL, OP_SEND, OP_MAYBE, OP_FAULT, OP_ELSE, OP_LOOP, OP_END };
+#define CHANCE 0.25 /* which requests are probed is chance: some hundred in a window */
+enum op_kind {
+	OP_POINT,
+	OP_WORK,
+	OP_SLOW,
+	OP_SLOW_AT,
+	OP_PER,
+	OP_CALL,
+	OP_SEND,
+	OP_MAYBE,
+	OP_FAULT,
+	OP_ELSE,
+	OP_LOOP,
+	OP_END
+};
 
 struct op {
 	enum op_kind kind;
@@ -70,27 +76,34 @@ struct unit_text {
 	struct op ops[OPS];
 	int nops;
 };
-struct node_sim {			/* what is on there */
+struct node_sim { /* what is on there */
 	char on[64][TOGGLE_NAME_MAX + 1];
 	int non;
-	uint64_t kept, rejected;	/* passes of what is on, in this window */
+	uint64_t kept, rejected; /* passes of what is on, in this window */
 };
 struct app {
 	struct stage stage;
-	double learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s, lose_every_s;
-	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96], kind[16];
+	double learn_s, wire_share, wire_ms, wire_sd_ms, fill, fill_from_s, fill_for_s,
+	    lose_every_s;
+	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96],
+	    kind[16];
 	double budget, record_ns, rejected_ns, probed_max;
 	char words[160], ignore[160], bins[160], deep[160];
 	int over_max, overs;
 	int lose_count, nfrom, nto, used_max, moved_max, seeds, verdicts;
 	struct unit_text units[MAX];
-	struct { char name[24]; double low, high; } keys[16];
+	struct {
+		char name[24];
+		double low, high;
+	} keys[16];
 	int nunits, nkeys;
 	/* while it runs */
 	bool fault;
 	double value[16];
-	bool was_paused, was_deep, was_late;	/* late: an own tracepoint went on after one of the deeper layer */
-	double spent, reckoned, probed_least;	/* the most of any node, of one core: in a window, by the controller's sums */
+	bool was_paused, was_deep,
+	    was_late; /* late: an own tracepoint went on after one of the deeper layer */
+	double spent, reckoned, probed_least; /* the most of any node, of one core: in a window, by
+	                                         the controller's sums */
 	int64_t window_ns;
 };
 
@@ -102,7 +115,9 @@ unit_number(struct app *a, const char *name)
 	for (int i = 0; i < a->nunits; i++)
 		if (strcmp(a->units[i].name, name) == 0)
 			return i;
-	stage_die("no such unit (define units before those that call them, but the request first as 'request')", name);
+	stage_die(
+	    "no such unit (define units before those that call them, but the request first as 'request')",
+	    name);
 	return -1;
 }
 
@@ -111,11 +126,12 @@ node_add(struct app *a, const char *service, const char *name)
 {
 	struct stage_node *n = stage_node(&a->stage, service, name);
 
-	n->ctx = calloc(1, sizeof (struct node_sim));
+	n->ctx = calloc(1, sizeof(struct node_sim));
 	return n;
 }
 
-/* A node that is to have a clock of its own: of a `node` line above, or one by the service's name. */
+/* A node that is to have a clock of its own: of a `node` line above, or one by the service's name.
+ */
 static struct stage_node *
 node_named(struct app *a, const char *name)
 {
@@ -127,8 +143,8 @@ node_named(struct app *a, const char *name)
 static void
 op_read(struct app *a, struct unit_text *u, char *word[], int n)
 {
-	static const char *const NAMES[] = { "point", "work", "slow", "slow-at", "per", "call", "send", "maybe", "fault", "else", "loop",
-	    ";" };
+	static const char *const NAMES[] = { "point", "work", "slow", "slow-at", "per", "call",
+		"send", "maybe", "fault", "else", "loop", ";" };
 	struct op *o = &u->ops[u->nops++];
 	size_t kind = 0;
 
@@ -138,7 +154,8 @@ op_read(struct app *a, struct unit_text *u, char *word[], int n)
 		stage_die("not understood", word[0]);
 	*o = (struct op){ .kind = (enum op_kind)kind };
 	if (kind == OP_POINT || kind == OP_PER || kind == OP_LOOP || kind == OP_SLOW_AT)
-		snprintf(kind == OP_POINT ? o->name : o->key, kind == OP_POINT ? sizeof o->name : sizeof o->key, "%s", word[1]);
+		snprintf(kind == OP_POINT ? o->name : o->key,
+		    kind == OP_POINT ? sizeof o->name : sizeof o->key, "%s", word[1]);
 	if (kind == OP_POINT && n > 2)
 		snprintf(o->key, sizeof o->key, "%s", word[2]);
 	if (kind == OP_WORK || kind == OP_SLOW || kind == OP_MAYBE || kind == OP_FAULT) {
@@ -176,8 +193,8 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->learn_s = atof(word[1]);
 	else if (strcmp(w, "unit") == 0) {
 		*u = &a->units[a->nunits++];
-		snprintf((*u)->service, sizeof (*u)->service, "%s", word[1]);
-		snprintf((*u)->name, sizeof (*u)->name, "%s", word[2]);
+		snprintf((*u)->service, sizeof(*u)->service, "%s", word[1]);
+		snprintf((*u)->name, sizeof(*u)->name, "%s", word[2]);
 	} else if (strcmp(w, "key") == 0) {
 		snprintf(a->keys[a->nkeys].name, 24, "%s", word[1]);
 		a->keys[a->nkeys].low = atof(word[2]);
@@ -232,7 +249,8 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 	else if (strcmp(w, "to") == 0)
 		snprintf(a->to[a->nto++], 160, "%s", word[1]);
 	else if (strcmp(w, "key-is") == 0)
-		snprintf(a->key_is, sizeof a->key_is, n > 3 ? "%s %s %s" : "%s", word[1], word[2], word[3]);
+		snprintf(a->key_is, sizeof a->key_is, n > 3 ? "%s %s %s" : "%s", word[1], word[2],
+		    word[3]);
 	else if (strcmp(w, "kind") == 0)
 		snprintf(a->kind, sizeof a->kind, "%s", word[1]);
 	else if (strcmp(w, "verdicts") == 0)
@@ -323,7 +341,8 @@ app_read(const char *path)
 		int n = 0;
 
 		line[strcspn(line, "#\n")] = '\0';
-		for (char *w = strtok_r(line, " \t", &save); w != NULL && n < 12; w = strtok_r(NULL, " \t", &save))
+		for (char *w = strtok_r(line, " \t", &save); w != NULL && n < 12;
+		     w = strtok_r(NULL, " \t", &save))
 			word[n++] = w;
 		if (n > 0)
 			line_read(a, word, n, &u);
@@ -344,7 +363,7 @@ key_value(struct app *a, const char *key)
 	return 0;
 }
 
-struct place_sim {		/* where a record is made */
+struct place_sim { /* where a record is made */
 	struct stage_node *node;
 	const char *service;
 	uint64_t trace, unit, link;
@@ -352,14 +371,18 @@ struct place_sim {		/* where a record is made */
 };
 
 static void
-emit(struct app *a, const struct place_sim *p, enum record_kind kind, const char *event, const char *name,
-    const char *field, double value, int64_t at_ns)
+emit(struct app *a, const struct place_sim *p, enum record_kind kind, const char *event,
+    const char *name, const char *field, double value, int64_t at_ns)
 {
 	char text[200];
 
 	snprintf(text, sizeof text, name != NULL ? "%s/%s(%s)" : "%s/%s", p->service, event, name);
-	stage_emit(&a->stage, p->node, &(struct stage_record){ .time_ns = at_ns, .trace = p->trace, .unit = p->unit,
-		.link = kind == RECORD_POINT ? 0 : p->link, .value = (int64_t)value,
+	stage_emit(&a->stage, p->node,
+	    &(struct stage_record){ .time_ns = at_ns,
+		.trace = p->trace,
+		.unit = p->unit,
+		.link = kind == RECORD_POINT ? 0 : p->link,
+		.value = (int64_t)value,
 		.label = stage_label(&a->stage, kind, text, field) });
 }
 
@@ -402,13 +425,15 @@ node_for(struct app *a, const char *service)
 	return of[rng_below(&a->stage.rng, n)];
 }
 
-static int64_t play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, int *end, bool doing, int64_t at_ns);
+static int64_t play(struct app *a, struct place_sim *p, const struct unit_text *u, int from,
+    int *end, bool doing, int64_t at_ns);
 
 static int64_t
 play_unit(struct app *a, const struct place_sim *by, int unit, uint64_t link, int64_t at_ns)
 {
 	const struct unit_text *u = &a->units[unit];
-	struct place_sim p = { node_for(a, u->service), u->service, by->trace, ++a->stage.next_id, link, by->probed };
+	struct place_sim p = { node_for(a, u->service), u->service, by->trace, ++a->stage.next_id,
+		link, by->probed };
 	int end;
 
 	emit(a, &p, RECORD_UNIT_BEGIN, "hone:unit_begin", u->name, NULL, 0, at_ns);
@@ -452,7 +477,8 @@ call_all(struct app *a, struct place_sim *p, const struct op *o, int64_t at_ns)
 
 /* Runs ops until the end of the block; *end: just past it. Not doing: only finds the end. */
 static int64_t
-play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, int *end, bool doing, int64_t at_ns)
+play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, int *end, bool doing,
+    int64_t at_ns)
 {
 	bool taken = false;
 	int i;
@@ -460,9 +486,13 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 	for (i = from; i < u->nops && u->ops[i].kind != OP_END; i++) {
 		const struct op *o = &u->ops[i];
 
-		if (o->kind == OP_MAYBE || o->kind == OP_FAULT || o->kind == OP_ELSE || o->kind == OP_LOOP) {
-			int times = !doing ? 0 : o->kind == OP_LOOP ? (int)key_value(a, o->key) : o->kind == OP_ELSE ? !taken :
-			    (o->kind != OP_FAULT || a->fault) && rng_unit(&a->stage.rng) < o->a;
+		if (o->kind == OP_MAYBE || o->kind == OP_FAULT || o->kind == OP_ELSE ||
+		    o->kind == OP_LOOP) {
+			int times = !doing               ? 0
+			            : o->kind == OP_LOOP ? (int)key_value(a, o->key)
+			            : o->kind == OP_ELSE ? !taken
+			                                 : (o->kind != OP_FAULT || a->fault) &&
+			                                       rng_unit(&a->stage.rng) < o->a;
 			int next = i;
 
 			taken = times > 0;
@@ -475,13 +505,16 @@ play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, in
 				char event[FULL_NAME];
 
 				full_name(event, u->service, o->name);
-				emit(a, p, RECORD_POINT, event, NULL, o->key[0] != '\0' ? o->key : NULL,
+				emit(a, p, RECORD_POINT, event, NULL,
+				    o->key[0] != '\0' ? o->key : NULL,
 				    o->key[0] != '\0' ? key_value(a, o->key) : 0, at_ns);
 			} else if (o->kind == OP_WORK) {
 				at_ns += spend(a, o->a, o->b);
-			} else if (o->kind == OP_SLOW && a->fault && rng_unit(&a->stage.rng) < o->a) {
+			} else if (o->kind == OP_SLOW && a->fault &&
+				   rng_unit(&a->stage.rng) < o->a) {
 				at_ns += spend(a, o->b, o->c);
-			} else if (o->kind == OP_SLOW_AT && a->fault && strcmp(p->node->name, o->key) == 0) {
+			} else if (o->kind == OP_SLOW_AT && a->fault &&
+				   strcmp(p->node->name, o->key) == 0) {
 				at_ns += spend(a, o->b, o->c);
 			} else if (o->kind == OP_PER && a->fault) {
 				at_ns += (int64_t)(key_value(a, o->key) * o->a * MS);
@@ -499,13 +532,16 @@ static void
 request(void *app, int64_t at_ns)
 {
 	struct app *a = app;
-	const struct unit_text *u = &a->units[a->nunits - 1];	/* the last: all that it calls is defined above it */
-	struct place_sim p = { node_for(a, u->service), u->service, rng_next(&a->stage.rng) | 1, ++a->stage.next_id, 0, false };
+	const struct unit_text
+	    *u = &a->units[a->nunits - 1]; /* the last: all that it calls is defined above it */
+	struct place_sim p = { node_for(a, u->service), u->service, rng_next(&a->stage.rng) | 1,
+		++a->stage.next_id, 0, false };
 	int end;
 
 	p.probed = rng_unit(&a->stage.rng) < p.node->probed;
 	for (int i = 0; i < a->nkeys; i++)
-		a->value[i] = floor(a->keys[i].low + rng_unit(&a->stage.rng) * (a->keys[i].high - a->keys[i].low + 1));
+		a->value[i] = floor(a->keys[i].low + rng_unit(&a->stage.rng) *
+							 (a->keys[i].high - a->keys[i].low + 1));
 	emit(a, &p, RECORD_REQUEST_BEGIN, "hone:request_begin", u->name, "probed", p.probed, at_ns);
 	at_ns = play(a, &p, u, 0, &end, true, at_ns + 1000);
 	emit(a, &p, RECORD_REQUEST_END, "hone:request_end", u->name, NULL, 0, at_ns);
@@ -538,7 +574,8 @@ obeyed(void *app, struct stage_node *node, const struct want *w)
 		snprintf(n->on[n->non++], sizeof n->on[0], "%s", w->toggles[i].name);
 }
 
-/* What nodes spend, by the controller's sums now, and by what was passed in the window that ends. */
+/* What nodes spend, by the controller's sums now, and by what was passed in the window that ends.
+ */
 static void
 look_at_spending(struct app *a)
 {
@@ -554,7 +591,8 @@ look_at_spending(struct app *a)
 			a->probed_least = fmin(a->probed_least, s->nodes[i]->probed);
 		if (ends) {
 			a->spent = fmax(a->spent, ns / (double)(s->now_ns - a->window_ns));
-			a->overs += ns / (double)(s->now_ns - a->window_ns) > a->budget * (1 + CHANCE);
+			a->overs += ns / (double)(s->now_ns - a->window_ns) >
+			            a->budget * (1 + CHANCE);
 			n->kept = n->rejected = 0;
 		}
 	}
@@ -604,7 +642,8 @@ all_right(const struct app *a, uint64_t run)
 	for (; (v = forest_verdict(a->stage.forest, run, n + 1)) != NULL; n++) {
 		int at = 0;
 
-		while (at < a->nfrom && (strcmp(a->from[at], v->from) != 0 || strcmp(a->to[at], v->to) != 0))
+		while (at < a->nfrom &&
+		       (strcmp(a->from[at], v->from) != 0 || strcmp(a->to[at], v->to) != 0))
 			at++;
 		if (at == a->nfrom || seen[at]++ > 0)
 			return false;
@@ -617,7 +656,8 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 {
 	const struct verdict *v = forest_verdict(a->stage.forest, r->id, 1);
 	bool found = r->state == RUN_FOUND && v != NULL;
-	bool want_unsure = strcmp(a->expect, "unsure") == 0, want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure;
+	bool want_unsure = strcmp(a->expect, "unsure") == 0,
+	     want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure;
 	struct assemble_counts n;
 	uint64_t jumps = 0;
 
@@ -628,24 +668,29 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 		clocks_look(a->stage.g->clocks, a->stage.nodes[i]->number, INT64_MAX / 4, &look);
 		jumps += look.steps;
 	}
-	snprintf(why, size, "%s; %u cycles, %u of %u tracepoints; %s%s%s; %llu moved, %llu traces lossy, %llu clocks jumped; "
+	snprintf(why, size,
+	    "%s; %u cycles, %u of %u tracepoints; %s%s%s; %llu moved, %llu traces lossy, %llu clocks jumped; "
 	    "spent %.4f %% of %.4f %%, reckoned %.4f %%, probed %.3f",
-	    run_word(r->state), r->cycles, r->tracepoints,
-	    r->tracepoints_all, r->words != NULL ? r->words : "", quiet ? "" : " (NOT QUIET)",
+	    run_word(r->state), r->cycles, r->tracepoints, r->tracepoints_all,
+	    r->words != NULL ? r->words : "", quiet ? "" : " (NOT QUIET)",
 	    strcmp(a->expect, "paused") == 0 && !a->was_paused ? " (NEVER PAUSED)" : "",
-	    (unsigned long long)a->stage.g->moved, (unsigned long long)n.lossy, (unsigned long long)jumps,
-	    a->spent * 100, a->budget * 100, a->reckoned * 100, a->probed_least);
+	    (unsigned long long)a->stage.g->moved, (unsigned long long)n.lossy,
+	    (unsigned long long)jumps, a->spent * 100, a->budget * 100, a->reckoned * 100,
+	    a->probed_least);
 	for (int i = 0; i < a->stage.nnodes; i++)
 		jumps -= a->stage.nodes[i]->step_ns != 0;
-	if (jumps != 0 || (a->over_max == 0 && a->reckoned > a->budget * (1 + 1e-9)) || a->overs > a->over_max)
+	if (jumps != 0 || (a->over_max == 0 && a->reckoned > a->budget * (1 + 1e-9)) ||
+	    a->overs > a->over_max)
 		return false;
 	if (a->was_late || a->was_deep != (a->deep[0] != '\0'))
 		return false;
-	if (a->probed_least > a->probed_max || (r->words != NULL ? strstr(r->words, a->words) : NULL) == NULL)
+	if (a->probed_least > a->probed_max ||
+	    (r->words != NULL ? strstr(r->words, a->words) : NULL) == NULL)
 		return false;
 	if (a->moved_max >= 0 && a->stage.g->moved > (uint64_t)a->moved_max)
 		return false;
-	if (!quiet || found != want_found || (r->state == RUN_UNSURE) != want_unsure || (strcmp(a->expect, "paused") == 0 && !a->was_paused))
+	if (!quiet || found != want_found || (r->state == RUN_UNSURE) != want_unsure ||
+	    (strcmp(a->expect, "paused") == 0 && !a->was_paused))
 		return false;
 	if (!found)
 		return true;
@@ -654,8 +699,8 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (a->verdicts > 0 && !all_right(a, r->id))
 		return false;
 	return one_of(v->from, a->from, a->nfrom) && one_of(v->to, a->to, a->nto) &&
-	    (a->key_is[0] == '\0' || strcmp(v->key, a->key_is) == 0) &&
-	    (a->used_max < 0 || (int)r->tracepoints <= a->used_max);
+	       (a->key_is[0] == '\0' || strcmp(v->key, a->key_is) == 0) &&
+	       (a->used_max < 0 || (int)r->tracepoints <= a->used_max);
 }
 
 static bool
@@ -674,7 +719,8 @@ run_once(struct app *a, uint64_t seed, char *why, size_t size)
 	stage_learn(&a->stage, a->learn_s);
 	spending_begins(a);
 	a->fault = true;
-	r = stage_diagnose(&a->stage, a->units[a->nunits - 1].name, &(struct start_options){ 0 }, 300, watch, &quiet);
+	r = stage_diagnose(&a->stage, a->units[a->nunits - 1].name, &(struct start_options){ 0 },
+	    300, watch, &quiet);
 	right = judge(a, r, quiet, why, size);
 	stage_close(&a->stage);
 	return right;
@@ -701,7 +747,8 @@ main(int argc, char **argv)
 	for (int s = 1; s <= a->seeds; s++) {
 		bool right = run_once(a, (uint64_t)s, why, sizeof why);
 
-		printf("%sok %d - %s, seed %d\n# %s\n", right ? "" : "not ", s, argv[argc - 1], s, why);
+		printf("%sok %d - %s, seed %d\n# %s\n", right ? "" : "not ", s, argv[argc - 1], s,
+		    why);
 		bad += !right;
 	}
 	for (int i = 0; i < a->stage.nnodes; i++)

@@ -25,11 +25,26 @@ struct engine_options
 stage_options(uint64_t seed)
 {
 	return (struct engine_options){
-		.conditions = { 0.10, 0.95, 30, 0.95 }, .seed = seed, .memory_max_bytes = 512 << 20, .skew_ns = 5 * MS,
-		.patience_ns = 30000000000, .groups_max = 500, .samples_max = 512, .tracepoints_per_cycle = 3,
-		.searches_max = 4, .effort_cycles = 64, .budget_share = 0.01,
-		.isolate_min = 0.3, .explain_min = 0.5, .pause_fill = 0.5, .resume_fill = 0.35,
-		.withdraw_ns = 5000000000, .shed_ns = 10000000000, .cycle_max_ns = 20000000000, .sampled = 1, .lease_ns = 5000000000,
+		.conditions = { 0.10, 0.95, 30, 0.95 },
+		.seed = seed,
+		.memory_max_bytes = 512 << 20,
+		.skew_ns = 5 * MS,
+		.patience_ns = 30000000000,
+		.groups_max = 500,
+		.samples_max = 512,
+		.tracepoints_per_cycle = 3,
+		.searches_max = 4,
+		.effort_cycles = 64,
+		.budget_share = 0.01,
+		.isolate_min = 0.3,
+		.explain_min = 0.5,
+		.pause_fill = 0.5,
+		.resume_fill = 0.35,
+		.withdraw_ns = 5000000000,
+		.shed_ns = 10000000000,
+		.cycle_max_ns = 20000000000,
+		.sampled = 1,
+		.lease_ns = 5000000000,
 	};
 }
 
@@ -99,7 +114,8 @@ stage_open(struct stage *s, const struct engine_options *o, uint64_t seed)
 		n->told_ns = n->asked_ns = n->status_ns = 0;
 		n->told = n->sent_bytes = 0;
 		n->cpu_ns = 0;
-		if (engine_join(s->g, n->name, "sim", (struct mono){ s->now_ns }, &n->number, &e) != 0)
+		if (engine_join(s->g, n->name, "sim", (struct mono){ s->now_ns }, &n->number, &e) !=
+		    0)
 			stage_die("join", e.text);
 		node_clock(s, n, true);
 		stage_programs(s, n);
@@ -195,9 +211,12 @@ stage_programs(struct stage *s, struct stage_node *n)
 static int64_t
 its_clock(const struct stage *s, const struct stage_node *n, int64_t at_ns)
 {
-	int64_t its_ns = at_ns + n->ahead_ns + (int64_t)((double)(at_ns - START_NS) * n->drift_ppm / 1e6);
+	int64_t its_ns = at_ns + n->ahead_ns +
+	                 (int64_t)((double)(at_ns - START_NS) * n->drift_ppm / 1e6);
 
-	return s->begun_ns != INT64_MAX && at_ns - s->begun_ns >= n->step_at_ns ? its_ns + n->step_ns : its_ns;
+	return s->begun_ns != INT64_MAX && at_ns - s->begun_ns >= n->step_at_ns
+	           ? its_ns + n->step_ns
+	           : its_ns;
 }
 
 /* A way between agent and controller: mostly quick, now and then not. */
@@ -220,9 +239,11 @@ node_clock(struct stage *s, struct stage_node *n, bool first)
 		return;
 	came_ns = s->now_ns + way_ns(s);
 	back_ns = came_ns + way_ns(s);
-	answer = (struct clock_echo){ s->now_ns, its_clock(s, n, came_ns), its_clock(s, n, came_ns) };
+	answer = (struct clock_echo){ s->now_ns, its_clock(s, n, came_ns),
+		its_clock(s, n, came_ns) };
 	n->asked_ns = s->now_ns;
-	engine_clock(s->g, n->number, first ? NULL : &answer, answer.went_ns, (struct mono){ back_ns });
+	engine_clock(
+	    s->g, n->number, first ? NULL : &answer, answer.went_ns, (struct mono){ back_ns });
 }
 
 /* The label's number in the batch being made. */
@@ -234,18 +255,26 @@ number_in(struct stage *s, struct batch_writer *w, uint32_t label)
 
 	if (l->batch != s->batches) {
 		l->batch = s->batches;
-		l->number = batch_label(w, l->kind, text, strlen(text), &l->field, l->field != NULL);
+		l->number = batch_label(
+		    w, l->kind, text, strlen(text), &l->field, l->field != NULL);
 	}
 	return l->number;
 }
 
 static void
-write_record(struct stage *s, const struct stage_node *n, struct batch_writer *w, const struct stage_record *r)
+write_record(struct stage *s, const struct stage_node *n, struct batch_writer *w,
+    const struct stage_record *r)
 {
 	struct value value = { .type = VALUE_INT, .i = r->value };
 	struct record out = {
-		.trace_id = r->trace, .unit_id = r->unit, .link_id = r->link, .time_ns = its_clock(s, n, r->time_ns),
-		.label = number_in(s, w, r->label), .pid = 1, .tid = 1, .nvalues = s->label[r->label].field != NULL,
+		.trace_id = r->trace,
+		.unit_id = r->unit,
+		.link_id = r->link,
+		.time_ns = its_clock(s, n, r->time_ns),
+		.label = number_in(s, w, r->label),
+		.pid = 1,
+		.tid = 1,
+		.nvalues = s->label[r->label].field != NULL,
 		.values = &value,
 	};
 
@@ -254,7 +283,8 @@ write_record(struct stage *s, const struct stage_node *n, struct batch_writer *w
 
 /* Sends records[0..count) and the watermark, by true time. */
 static void
-send_batch(struct stage *s, struct stage_node *n, size_t from, size_t count, int64_t watermark_ns, const struct loss *loss)
+send_batch(struct stage *s, struct stage_node *n, size_t from, size_t count, int64_t watermark_ns,
+    const struct loss *loss)
 {
 	struct batch_writer w = { 0 };
 	struct buf out = { 0 };
@@ -267,7 +297,8 @@ send_batch(struct stage *s, struct stage_node *n, size_t from, size_t count, int
 	if (loss != NULL)
 		batch_loss(&w, loss);
 	if (batch_end(&w, its_clock(s, n, watermark_ns), &out, &e) != 0 ||
-	    engine_batch(s->g, n->number, out.data, out.len, (struct mono){ s->now_ns + MS }, &e) != 0)
+	    engine_batch(s->g, n->number, out.data, out.len, (struct mono){ s->now_ns + MS }, &e) !=
+		0)
 		stage_die("batch", e.text);
 	n->told += count;
 	n->sent_bytes += out.len;
@@ -276,23 +307,27 @@ send_batch(struct stage *s, struct stage_node *n, size_t from, size_t count, int
 	buf_release(&out);
 }
 
-/* Now and then the newest of what is ready are lost: of the last 10 ms, so many at most. Returns what is left. */
+/* Now and then the newest of what is ready are lost: of the last 10 ms, so many at most. Returns
+ * what is left. */
 static size_t
 lose(const struct stage *s, struct stage_node *n, size_t ready, int64_t until_ns, struct loss *loss)
 {
 	size_t gone = 0;
 
-	*loss = (struct loss){ .reason = LOSS_RING, .from_ns = its_clock(s, n, until_ns - 10 * MS),
+	*loss = (struct loss){ .reason = LOSS_RING,
+		.from_ns = its_clock(s, n, until_ns - 10 * MS),
 		.to_ns = its_clock(s, n, until_ns) };
 	if (n->lose_count == 0 || (double)(s->now_ns - n->told_ns) <= n->lose_every_s * 1e9)
 		return ready;
 	n->told_ns = s->now_ns;
-	for (size_t i = ready; i-- > 0 && gone < (size_t)n->lose_count && n->records[i].time_ns > until_ns - 10 * MS;) {
+	for (size_t i = ready; i-- > 0 && gone < (size_t)n->lose_count &&
+			       n->records[i].time_ns > until_ns - 10 * MS;) {
 		if (n->lose_label != 0 && n->records[i].label + 1 != n->lose_label)
 			continue;
 		if (s->lost != NULL)
 			s->lost(s->app, n, &n->records[i]);
-		memmove(&n->records[i], &n->records[i + 1], (n->nrecords - i - 1) * sizeof n->records[0]);
+		memmove(&n->records[i], &n->records[i + 1],
+		    (n->nrecords - i - 1) * sizeof n->records[0]);
 		n->nrecords--;
 		gone++;
 	}
@@ -317,7 +352,8 @@ node_tell(struct stage *s, struct stage_node *n)
 		send_batch(s, n, sent, BATCH_MOST, before_ns, NULL);
 	send_batch(s, n, sent, ready - sent, until_ns, loss.count > 0 ? &loss : NULL);
 	if (ready > 0)
-		memmove(n->records, &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
+		memmove(
+		    n->records, &n->records[ready], (n->nrecords - ready) * sizeof n->records[0]);
 	n->nrecords -= ready;
 }
 
@@ -335,12 +371,15 @@ node_sheds(struct stage *s, struct stage_node *n)
 		s->obeyed(s->app, n, &NOTHING);
 }
 
-/* At least once a second; with every tick while its queues may be full; twice a second if it tells what it costs. */
+/* At least once a second; with every tick while its queues may be full; twice a second if it tells
+ * what it costs. */
 static void
 node_status(struct stage *s, struct stage_node *n)
 {
 	double at_s = (double)(s->now_ns - s->begun_ns) / 1e9;
-	struct status status = { .trouble = "", .tracer_ok = true, .programs = 1, .epoch = n->epoch };
+	struct status status = {
+		.trouble = "", .tracer_ok = true, .programs = 1, .epoch = n->epoch
+	};
 	bool costs = n->idle_core > 0 || n->record_cpu_ns > 0;
 
 	if ((s->begun_ns == INT64_MAX && !costs) ||
@@ -354,7 +393,9 @@ node_status(struct stage *s, struct stage_node *n)
 	status.sent_bytes = n->sent_bytes;
 	status.record_ns = n->record_ns;
 	status.rejected_ns = n->rejected_ns;
-	status.fill[QUEUE_RING] = at_s >= n->fill_from_s && at_s < n->fill_from_s + n->fill_for_s ? n->fill : 0.05;
+	status.fill[QUEUE_RING] = at_s >= n->fill_from_s && at_s < n->fill_from_s + n->fill_for_s
+	                              ? n->fill
+	                              : 0.05;
 	if (status.fill[QUEUE_RING] >= SHED && n->on > 0)
 		node_sheds(s, n);
 	status.shed = n->shed;
@@ -367,7 +408,8 @@ has(const struct stage_node *n, const char *toggle)
 {
 	size_t len = strlen(toggle);
 
-	return (len > 2 && strcmp(toggle + len - 2, ":*") == 0) || texts_find(n->has, toggle, len) != UINT32_MAX;
+	return (len > 2 && strcmp(toggle + len - 2, ":*") == 0) ||
+	       texts_find(n->has, toggle, len) != UINT32_MAX;
 }
 
 static void
@@ -386,14 +428,20 @@ node_obey(struct stage *s, struct stage_node *n)
 	n->shed = false;
 	n->sampled = w->sampled;
 	n->probed = 0;
-	for (uint32_t i = 0; i < w->nrates; i++) {	/* one request type is all that these applications have */
+	for (uint32_t i = 0; i < w->nrates;
+	     i++) { /* one request type is all that these applications have */
 		n->sampled = w->rates[i].sampled;
 		n->probed = w->rates[i].probed;
 	}
 	if (s->obeyed != NULL)
 		s->obeyed(s->app, n, w);
-	engine_done(s->g, n->number, &(struct done){ .epoch = w->epoch, .from_ns = its_clock(s, n, s->now_ns + 3 * MS),
-		.nresults = w->ntoggles, .results = results, .failure = "" }, (struct mono){ s->now_ns + 3 * MS });
+	engine_done(s->g, n->number,
+	    &(struct done){ .epoch = w->epoch,
+		.from_ns = its_clock(s, n, s->now_ns + 3 * MS),
+		.nresults = w->ntoggles,
+		.results = results,
+		.failure = "" },
+	    (struct mono){ s->now_ns + 3 * MS });
 	free(results);
 }
 
@@ -433,7 +481,7 @@ node_lives(struct stage *s, struct stage_node *n)
 {
 	double at_s = (double)(s->now_ns - s->begun_ns) / 1e9;
 	bool gone = s->begun_ns != INT64_MAX && n->gone_for_s > 0 && at_s >= n->gone_from_s &&
-	    at_s < n->gone_from_s + n->gone_for_s;
+	            at_s < n->gone_from_s + n->gone_for_s;
 
 	if (gone && !n->gone)
 		node_gone(s, n);
@@ -463,10 +511,12 @@ step(struct stage *s)
 	bool decided = false;
 	struct err e;
 
-	if (engine_step(s->g, (struct mono){ s->now_ns + 2 * MS }, (struct wall){ s->now_ns }, &e) != 0)
+	if (engine_step(
+		s->g, (struct mono){ s->now_ns + 2 * MS }, (struct wall){ s->now_ns }, &e) != 0)
 		stage_die("step", e.text);
 	for (int i = 0; i < s->nnodes; i++)
-		decided |= !s->nodes[i]->gone && engine_want(s->g, s->nodes[i]->number)->epoch != s->nodes[i]->epoch;
+		decided |= !s->nodes[i]->gone &&
+		           engine_want(s->g, s->nodes[i]->number)->epoch != s->nodes[i]->epoch;
 	if (s->decisions != NULL)
 		sketch_add(decided ? s->decisions : s->steps, cpu_ns() - begun_ns);
 }
@@ -516,7 +566,8 @@ stage_diagnose(struct stage *s, const char *type, const struct start_options *o,
 
 	s->begun_ns = s->now_ns;
 	s->requests = 0;
-	if (engine_start(s->g, type, o, (struct mono){ s->now_ns }, (struct wall){ s->now_ns }, &id, &e) != 0)
+	if (engine_start(s->g, type, o, (struct mono){ s->now_ns }, (struct wall){ s->now_ns }, &id,
+		&e) != 0)
 		stage_die("start", e.text);
 	r = forest_run(s->forest, id);
 	while (r->state == RUN_ACTIVE && (double)(s->now_ns - s->begun_ns) < seconds_max * 1e9) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What tests of files share: bytes and SQL, and what the disk and the system refuse. That is tried in children of
- * their own, since it changes what a process may. Include cmocka.h and base/err.h before; needs _GNU_SOURCE.
+ * What tests of files share: bytes and SQL, and what the disk and the system refuse. That is tried
+ * in children of their own, since it changes what a process may. Include cmocka.h and base/err.h
+ * before; needs _GNU_SOURCE.
  */
 #ifndef TESTS_UNIT_DISK_H
 #define TESTS_UNIT_DISK_H
@@ -17,15 +18,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SKIPPED = 77 };	/* a child's exit, where it may not do what it would try */
+enum { SKIPPED = 77 }; /* a child's exit, where it may not do what it would try */
 
 /* In a child: cmocka's asserts would go on in its parent's tests. Wants a `struct err e`. */
-#define CHECK(x) \
-	do { \
-		if (!(x)) { \
+#define CHECK(x)                                                                               \
+	do {                                                                                   \
+		if (!(x)) {                                                                    \
 			fprintf(stderr, "# %s:%d: %s (%s)\n", __FILE__, __LINE__, #x, e.text); \
-			_exit(1); \
-		} \
+			_exit(1);                                                              \
+		}                                                                              \
 	} while (0)
 
 static inline void
@@ -42,7 +43,7 @@ in_child(void (*what)(void *), void *arg, const char *skip_because)
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == SKIPPED) {
 		print_message("# skipped: %s\n", skip_because);
-		return;	/* cmocka's skip() is "not ok" in TAP */
+		return; /* cmocka's skip() is "not ok" in TAP */
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);
 }

@@ -26,8 +26,8 @@ printed(const struct config *c)
 static void
 what_is_printed_reads_back_the_same(void **state)
 {
-	char *set[] = { "agent.node=web-7", "tracer.sub_buffers=8", "queue.memory=3MiB", "status.shed=75%",
-		"controller.url=tls://10.0.0.1:7777", "queue.batch_time=7ms" };
+	char *set[] = { "agent.node=web-7", "tracer.sub_buffers=8", "queue.memory=3MiB",
+		"status.shed=75%", "controller.url=tls://10.0.0.1:7777", "queue.batch_time=7ms" };
 	char path[] = "/tmp/hone-config-test-XXXXXX", *text, *again;
 	struct config c, d;
 	struct err e;
@@ -70,11 +70,19 @@ defaults_work_on_one_machine(void **state)
 static void
 nonsense_is_refused_with_its_key(void **state)
 {
-	static const struct { const char *set, *key; } CASES[] = {
-		{ "agent.node=a/b", "agent.node" }, { "agent.node=-x", "agent.node" }, { "agent.run_dir=here", "agent.run_dir" },
-		{ "controller.url=http://x", "controller.url" }, { "tracer.sub_buffers=3", "tracer.sub_buffers" },
-		{ "tracer.sub_buffer_size=5000B", "tracer.sub_buffer_size" }, { "log.level=loud", "log.level" },
-		{ "queue.memory=1", "memory" }, { "queue.window=0", "window" }, { "status.shed=120%", "shed" },
+	static const struct {
+		const char *set, *key;
+	} CASES[] = {
+		{ "agent.node=a/b", "agent.node" },
+		{ "agent.node=-x", "agent.node" },
+		{ "agent.run_dir=here", "agent.run_dir" },
+		{ "controller.url=http://x", "controller.url" },
+		{ "tracer.sub_buffers=3", "tracer.sub_buffers" },
+		{ "tracer.sub_buffer_size=5000B", "tracer.sub_buffer_size" },
+		{ "log.level=loud", "log.level" },
+		{ "queue.memory=1", "memory" },
+		{ "queue.window=0", "window" },
+		{ "status.shed=120%", "shed" },
 		{ "no.such=1", "no" },
 	};
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tests/data/ctf-kinds.*: what LTTng-UST 2.13 wrote of two rounds of tests/scenario/source_program.c with libhone,
- * in sub-buffers of 4096 bytes.
+ * tests/data/ctf-kinds.*: what LTTng-UST 2.13 wrote of two rounds of
+ * tests/scenario/source_program.c with libhone, in sub-buffers of 4096 bytes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,8 @@ load(const char *path, size_t *len)
 	assert_non_null(data);
 	*len = fread(data, 1, 1 << 20, f);
 	fclose(f);
-	char *fit = realloc(data, *len > 0 ? *len : 1);	/* so that a sanitizer sees reads past the end */
+	char *fit = realloc(
+	    data, *len > 0 ? *len : 1); /* so that a sanitizer sees reads past the end */
 	assert_non_null(fit);
 	return fit;
 }
@@ -58,7 +59,8 @@ static const struct ctf_event *
 event(const struct ctf_trace *t, const char *name)
 {
 	for (size_t i = 0; i < t->streams[0].nevents; i++)
-		if (t->streams[0].events[i] != NULL && strcmp(t->streams[0].events[i]->name, name) == 0)
+		if (t->streams[0].events[i] != NULL &&
+		    strcmp(t->streams[0].events[i]->name, name) == 0)
 			return t->streams[0].events[i];
 	return NULL;
 }
@@ -87,10 +89,11 @@ metadata_becomes_event_classes(void **state)
 	assert_int_equal(t.streams[0].head_bytes, 84);
 	assert_non_null(ev = event(&t, "kinds:ints"));
 	assert_int_equal(ev->kind, RECORD_POINT);
-	assert_int_equal(ev->nfields, 18);	/* hidden is not recorded */
+	assert_int_equal(ev->nfields, 18); /* hidden is not recorded */
 	assert_string_equal(ev->fields[0], "i8");
 	assert_non_null(ev = event(&t, "kinds:others"));
-	assert_int_equal(ev->nfields, 9);	/* arrays of numbers are left out, sequences leave their lengths */
+	assert_int_equal(
+	    ev->nfields, 9); /* arrays of numbers are left out, sequences leave their lengths */
 	field(ev, "seq_length");
 	field(ev, "array_text");
 	field(ev, "seq_text");
@@ -98,7 +101,7 @@ metadata_becomes_event_classes(void **state)
 	assert_int_equal(event(&t, "kinds:wide")->nfields, RECORD_VALUES_MAX);
 	assert_non_null(ev = event(&t, "hone:request_begin"));
 	assert_int_equal(ev->kind, RECORD_REQUEST_BEGIN);
-	assert_int_equal(ev->nfields, 2);	/* name and link_id have become part of the record */
+	assert_int_equal(ev->nfields, 2); /* name and link_id have become part of the record */
 	assert_string_equal(ev->fields[0], "trace_id_high");
 	ctf_trace_release(&t);
 }
@@ -117,7 +120,7 @@ metadata_may_come_in_any_pieces(void **state)
 		size_t at = 0;
 
 		ctf_trace_init(&t, 1 << 24);
-		for (size_t have = piece; ; have = have + piece < len ? have + piece : len) {
+		for (size_t have = piece;; have = have + piece < len ? have + piece : len) {
 			assert_int_equal(ctf_metadata(&t, text + at, have - at, &used, &e), 0);
 			at += used;
 			if (have == len)
@@ -162,11 +165,17 @@ a_bad_statement_costs_only_itself(void **state)
 	static const char *const bad[] = {
 		"event { name = \"a:b\"; id = 90; stream_id = 0; fields := struct { integer { size = 7; } x; }; };",
 		"event { id = 90; stream_id = 0; };",
-		"event { name = \"a:b\"; id = 99999999999; stream_id = 0; };", "nonsense;", "typealias integer { } := x;",
+		"event { name = \"a:b\"; id = 99999999999; stream_id = 0; };",
+		"nonsense;",
+		"typealias integer { } := x;",
 		"event { name = \"a:b\"; id = 90; stream_id = 0; fields := struct { unheard_of x; }; };",
 		"event { name = \"a:b\"; id = 90; stream_id = 0; fields := struct { integer { size = 8; } x[ n ]; }; };",
 		"event { name = \"a:b\"; id = 90; stream_id = 0; fields := struct { variant <t> { string s; } v; }; };",
-		"clock { name = \"tsc\"; freq = 3000000000; };", "stream { id = 0; };", "{ } ;", "trace { }; ", "struct { ;",
+		"clock { name = \"tsc\"; freq = 3000000000; };",
+		"stream { id = 0; };",
+		"{ } ;",
+		"trace { }; ",
+		"struct { ;",
 	};
 	(void)state;
 
@@ -177,10 +186,12 @@ a_bad_statement_costs_only_itself(void **state)
 		size_t used, at;
 
 		load_trace(&t);
-		int len = snprintf(text, sizeof text, "%s event { name = \"c:d\"; id = 91; stream_id = 0; fields := struct { "
-		    "string _s; }; };", bad[i]);
+		int len = snprintf(text, sizeof text,
+		    "%s event { name = \"c:d\"; id = 91; stream_id = 0; fields := struct { "
+		    "string _s; }; };",
+		    bad[i]);
 		int rc = ctf_metadata(&t, text, (size_t)len, &used, &e);
-		if (strcmp(bad[i], "struct { ;") == 0) {	/* never whole */
+		if (strcmp(bad[i], "struct { ;") == 0) { /* never whole */
 			assert_int_equal(rc, 0);
 			assert_int_equal(used, 0);
 		} else {
@@ -188,7 +199,8 @@ a_bad_statement_costs_only_itself(void **state)
 				fail_msg("taken: %s", bad[i]);
 			assert_true(strlen(e.text) > 10);
 			at = used;
-			assert_int_equal(ctf_metadata(&t, text + at, (size_t)len - at, &used, &e), 0);
+			assert_int_equal(
+			    ctf_metadata(&t, text + at, (size_t)len - at, &used, &e), 0);
 			assert_non_null(event(&t, "c:d"));
 		}
 		assert_null(event(&t, "a:b"));
@@ -227,7 +239,8 @@ events_may_stand_before_their_stream(void **state)
 static bool
 is_text(const struct value *v, const char *text)
 {
-	return v->type == VALUE_TEXT && v->len == strlen(text) && memcmp(v->text, text, v->len) == 0;
+	return v->type == VALUE_TEXT && v->len == strlen(text) &&
+	       memcmp(v->text, text, v->len) == 0;
 }
 
 /* The values of the program's second round. */
@@ -249,7 +262,7 @@ check_record(const struct ctf_event *ev, const struct record *r, const struct va
 		assert_int_equal(v[field(ev, "i8")].type, VALUE_INT);
 		assert_int_equal(v[field(ev, "u8")].type, VALUE_UINT);
 		assert_true(is_text(&v[field(ev, "quoted")], "a \"quoted\" one; with } and {"));
-		assert_int_equal(n % 13, 12);		/* beyond all labels: the number itself */
+		assert_int_equal(n % 13, 12); /* beyond all labels: the number itself */
 		assert_int_equal(v[field(ev, "color")].u, 12);
 		assert_true(is_text(&v[field(ev, "below")], "LOW"));
 	} else if (strcmp(ev->name, "kinds:others") == 0) {
@@ -296,7 +309,8 @@ packets_become_records(void **state)
 			if (ctf_packet_take(&p, &r, v, &e) != 0)
 				fail_msg("%s", e.text);
 			assert_true(r.trace_id != 0 && r.unit_id != 0 && r.tid != 0);
-			assert_true(r.time_ns >= before_ns && r.time_ns >= p.begin_ns && r.time_ns <= p.end_ns);
+			assert_true(r.time_ns >= before_ns && r.time_ns >= p.begin_ns &&
+				    r.time_ns <= p.end_ns);
 			before_ns = r.time_ns;
 			if (first_trace == 0)
 				first_trace = r.trace_id;
@@ -388,7 +402,8 @@ append(uint8_t **at, const void *data, size_t len)
 	*at += len;
 }
 
-/* LTTng-UST 2.13 writes event headers of 16 + 32 bits; the other form of 5 + 27 is written here by hand. */
+/* LTTng-UST 2.13 writes event headers of 16 + 32 bits; the other form of 5 + 27 is written here by
+ * hand. */
 static void
 compact_headers_widen_their_times(void **state)
 {
@@ -421,13 +436,13 @@ compact_headers_widen_their_times(void **state)
 	append(&at, &zero, 4);
 	append(&at, head, sizeof head);
 	append(&at, &zero, 4);
-	word = 3 | 110u << 5;				/* 10 ns after begin */
+	word = 3 | 110u << 5; /* 10 ns after begin */
 	append(&at, &word, 4);
 	append(&at, &x, 4);
-	word = 3 | 5u << 5;				/* the low bits went around once */
+	word = 3 | 5u << 5; /* the low bits went around once */
 	append(&at, &word, 4);
 	append(&at, &x, 4);
-	*at++ = 31;					/* extended */
+	*at++ = 31; /* extended */
 	append(&at, &id, 4);
 	append(&at, &third, 8);
 	head[2] = (uint64_t)(at - packet) * 8;
@@ -473,7 +488,7 @@ a_context_may_be_of_any_type_or_none(void **state)
 		struct record r;
 		struct value v[CTF_SLOTS];
 
-		append(&at, data, 32);			/* the packet's header */
+		append(&at, data, 32); /* the packet's header */
 		append(&at, head, sizeof head);
 		append(&at, &zero, 4);
 		uint16_t id = (uint16_t)event(&t, "kinds:none")->id;
@@ -481,9 +496,9 @@ a_context_may_be_of_any_type_or_none(void **state)
 		append(&at, &id, 2);
 		append(&at, &low, 4);
 		append(&at, &tid, 4);
-		append(&at, &tag, 1);			/* trace_id */
+		append(&at, &tag, 1); /* trace_id */
 		append(&at, &value, tag < 12 ? bytes[tag] : 0);
-		append(&at, &zero, 1);			/* unit_id: _none */
+		append(&at, &zero, 1); /* unit_id: _none */
 		uint64_t bits = (uint64_t)(at - packet) * 8;
 		memcpy(packet + t.streams[0].content_at, &bits, 8);
 
@@ -513,12 +528,13 @@ an_index_says_where_packets_are(void **state)
 
 	assert_int_equal(ctf_index_head(data, &e), CTF_INDEX_ENTRY);
 	for (size_t i = 0; CTF_INDEX_HEAD + (i + 1) * CTF_INDEX_ENTRY <= len; i++) {
-		assert_int_equal(ctf_index_entry(&index, data + CTF_INDEX_HEAD + i * CTF_INDEX_ENTRY, &e), 0);
+		assert_int_equal(
+		    ctf_index_entry(&index, data + CTF_INDEX_HEAD + i * CTF_INDEX_ENTRY, &e), 0);
 		assert_int_equal(index.seq, i);
 		assert_int_equal(index.offset, i * 4096);
 		assert_int_equal(index.packet_bytes, 4096);
 	}
-	data[CTF_INDEX_HEAD + 16] = 0x7f;	/* the content larger than the packet */
+	data[CTF_INDEX_HEAD + 16] = 0x7f; /* the content larger than the packet */
 	assert_int_equal(ctf_index_entry(&index, data + CTF_INDEX_HEAD, &e), ERR_INPUT);
 	data[0] = 0;
 	assert_int_equal(ctf_index_head(data, &e), ERR_INPUT);
@@ -548,11 +564,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(metadata_becomes_event_classes), cmocka_unit_test(metadata_may_come_in_any_pieces),
-		cmocka_unit_test(wrapped_metadata_is_the_same_text), cmocka_unit_test(a_bad_statement_costs_only_itself),
-		cmocka_unit_test(events_may_stand_before_their_stream), cmocka_unit_test(packets_become_records), cmocka_unit_test(a_cut_packet_gives_what_is_whole),
-		cmocka_unit_test(garbage_is_no_packet_and_no_crash), cmocka_unit_test(compact_headers_widen_their_times),
-		cmocka_unit_test(a_context_may_be_of_any_type_or_none), cmocka_unit_test(an_index_says_where_packets_are),
+		cmocka_unit_test(metadata_becomes_event_classes),
+		cmocka_unit_test(metadata_may_come_in_any_pieces),
+		cmocka_unit_test(wrapped_metadata_is_the_same_text),
+		cmocka_unit_test(a_bad_statement_costs_only_itself),
+		cmocka_unit_test(events_may_stand_before_their_stream),
+		cmocka_unit_test(packets_become_records),
+		cmocka_unit_test(a_cut_packet_gives_what_is_whole),
+		cmocka_unit_test(garbage_is_no_packet_and_no_crash),
+		cmocka_unit_test(compact_headers_widen_their_times),
+		cmocka_unit_test(a_context_may_be_of_any_type_or_none),
+		cmocka_unit_test(an_index_says_where_packets_are),
 		cmocka_unit_test(memory_is_bounded),
 	};
 

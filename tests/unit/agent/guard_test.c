@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The guardian is this program, run anew, as it is hone-agent there. No session daemon is needed. */
+/* The guardian is this program, run anew, as it is hone-agent there. No session daemon is needed.
+ */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <poll.h>
@@ -132,10 +133,13 @@ time_counts_only_while_we_look_ourselves(void **state)
 
 	assert_int_equal(pulse_still_ns(&p, 5, (struct mono){ now }, SECOND), 0);
 	for (int i = 1; i <= 10; i++)
-		assert_int_equal(pulse_still_ns(&p, 5, (struct mono){ now += 100 * MS }, SECOND), i * 100 * MS);
-	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 0);	/* it moved */
+		assert_int_equal(
+		    pulse_still_ns(&p, 5, (struct mono){ now += 100 * MS }, SECOND), i * 100 * MS);
+	assert_int_equal(
+	    pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 0); /* it moved */
 	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 100 * MS);
-	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 60 * SECOND }, SECOND), 0);	/* we slept, too */
+	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 60 * SECOND }, SECOND),
+	    0); /* we slept, too */
 	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += SECOND }, SECOND), SECOND);
 }
 
@@ -187,7 +191,7 @@ one_that_is_dismissed_leaves_all_as_it_is(void **state)
 	begin(&g, &r, 10 * SECOND);
 	pid = g.pid;
 	guard_dismiss(&g);
-	assert_int_equal(kill(pid, 0), -1);	/* gone, and reaped */
+	assert_int_equal(kill(pid, 0), -1); /* gone, and reaped */
 	assert_true(probes());
 	rates_close(r, true);
 }
@@ -208,15 +212,16 @@ a_killed_guardian_is_replaced(void **state)
 	assert_true(wait_until(died, &g));
 	assert_false(guard_lives(&g));
 	later.ns = g.started.ns + SECOND;
-	assert_int_equal(guard_turn(&g, later), GUARD_ANEW);	/* it lived for a second: at once */
+	assert_int_equal(guard_turn(&g, later), GUARD_ANEW); /* it lived for a second: at once */
 	second = g.pid;
 	assert_true(guard_lives(&g) && second != first);
 	kill(second, SIGKILL);
 	while (guard_turn(&g, later) != GUARD_DIED)
 		poll(NULL, 0, 1);
-	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND - 1 }), GUARD_SAME);	/* not faster than so */
+	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND - 1 }),
+	    GUARD_SAME); /* not faster than so */
 	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND }), GUARD_ANEW);
-	assert_true(probes());		/* none of them took its own death for ours */
+	assert_true(probes()); /* none of them took its own death for ours */
 	guard_dismiss(&g);
 	rates_close(r, true);
 }
@@ -254,17 +259,17 @@ an_agent_that_hangs_is_silenced_and_told(void **state)
 	(void)state;
 
 	begin(&g, &r, 500 * MS);
-	for (int i = 0; i < 150; i++) {	/* it turns, for three times as long */
+	for (int i = 0; i < 150; i++) { /* it turns, for three times as long */
 		guard_turn(&g, clock_mono());
 		poll(NULL, 0, 10);
 	}
 	assert_false(guard_buried(&g));
-	assert_true(wait_until(buried, &g));	/* now it does not */
+	assert_true(wait_until(buried, &g)); /* now it does not */
 	assert_false(probes());
-	assert_false(guard_buried(&g));		/* told once */
+	assert_false(guard_buried(&g)); /* told once */
 	assert_true(guard_lives(&g));
 	probe(r);
-	guard_turn(&g, clock_mono());		/* it goes on, and hangs again */
+	guard_turn(&g, clock_mono()); /* it goes on, and hangs again */
 	assert_true(wait_until(buried, &g));
 	assert_false(probes());
 	guard_dismiss(&g);
@@ -276,11 +281,16 @@ main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_counts_only_while_we_look_ourselves),
-		cmocka_unit_test_setup_teardown(what_a_killed_agent_left_is_silenced_and_taken_away, place_make, place_remove),
-		cmocka_unit_test_setup_teardown(one_that_is_dismissed_leaves_all_as_it_is, place_make, place_remove),
-		cmocka_unit_test_setup_teardown(a_killed_guardian_is_replaced, place_make, place_remove),
-		cmocka_unit_test_setup_teardown(a_guardian_that_hangs_is_replaced, place_make, place_remove),
-		cmocka_unit_test_setup_teardown(an_agent_that_hangs_is_silenced_and_told, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    what_a_killed_agent_left_is_silenced_and_taken_away, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    one_that_is_dismissed_leaves_all_as_it_is, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    a_killed_guardian_is_replaced, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    a_guardian_that_hangs_is_replaced, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    an_agent_that_hangs_is_silenced_and_told, place_make, place_remove),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "--guard") == 0)

@@ -10,7 +10,8 @@
 #include "agent/outbox.h"
 #include "base/rng.h"
 
-/* A parcel of `records` records that begin at time `at`; its one byte of padding tells how long it is. */
+/* A parcel of `records` records that begin at time `at`; its one byte of padding tells how long it
+ * is. */
 static struct parcel
 parcel_of(uint64_t records, int64_t at, size_t padding)
 {
@@ -26,7 +27,8 @@ parcel_of(uint64_t records, int64_t at, size_t padding)
 	batch_begin(&w);
 	batch_label(&w, RECORD_POINT, "s/p:e", 5, &field, 1);
 	for (uint64_t i = 0; i < records; i++)
-		batch_record(&w, &(struct record){ .time_ns = at + (int64_t)i, .nvalues = 1, .values = &v });
+		batch_record(
+		    &w, &(struct record){ .time_ns = at + (int64_t)i, .nvalues = 1, .values = &v });
 	assert_int_equal(batch_end(&w, p.watermark_ns, &p.bytes, NULL), 0);
 	batch_release(&w);
 	return p;
@@ -35,7 +37,7 @@ parcel_of(uint64_t records, int64_t at, size_t padding)
 /* What a controller does, and what it has seen. */
 struct controller {
 	uint64_t have_seq;
-	int64_t next_ns;	/* the time of the next record, if nothing is lost */
+	int64_t next_ns; /* the time of the next record, if nothing is lost */
 	uint64_t records, lost;
 };
 
@@ -52,7 +54,8 @@ controller_take(struct controller *c, uint64_t seq, const uint8_t *data, size_t 
 	assert_int_equal(batch_decode(&b, &a, data, len, &e), 0);
 	for (uint32_t i = 0; i < b.nlosses; i++) {
 		assert_int_equal(b.losses[i].reason, LOSS_QUEUE);
-		assert_int_equal(b.losses[i].from_ns, c->next_ns);	/* told where it is missing, not later */
+		assert_int_equal(
+		    b.losses[i].from_ns, c->next_ns); /* told where it is missing, not later */
 		c->lost += b.losses[i].count;
 		c->next_ns = b.losses[i].to_ns + 1;
 	}
@@ -108,9 +111,10 @@ nothing_is_lost_without_a_word(void **state)
 			} else if (dice < 80 && connected) {
 				send_one(o, &c, 4, true);
 			} else if (dice < 90 && connected && c.have_seq > 0) {
-				assert_int_equal(outbox_ack(o, rng_below(&r, c.have_seq + 1), NULL), 0);
+				assert_int_equal(
+				    outbox_ack(o, rng_below(&r, c.have_seq + 1), NULL), 0);
 			} else if (dice < 93 && connected) {
-				send_one(o, &c, 4, false);	/* written, but the connection dies */
+				send_one(o, &c, 4, false); /* written, but the connection dies */
 				connected = false;
 			} else if (dice < 97 && !connected) {
 				assert_in_range(outbox_first(o), 1, c.have_seq + 1);
@@ -189,7 +193,8 @@ a_peer_cannot_acknowledge_what_was_not_sent(void **state)
 	outbox_free(o);
 }
 
-/* The bytes of a batch that is being written stay, though its acknowledgement is faster than the write's return. */
+/* The bytes of a batch that is being written stay, though its acknowledgement is faster than the
+ * write's return. */
 static void
 what_is_being_written_is_not_freed(void **state)
 {

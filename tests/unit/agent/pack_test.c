@@ -18,7 +18,8 @@ static struct batch_label labels[] = {
 	{ RECORD_POINT, 5, 1, "s/p:b", (const char **)(uintptr_t)FIELDS },
 };
 
-/* Sends all that waits, checks what every reader relies on, and returns how many records there were. */
+/* Sends all that waits, checks what every reader relies on, and returns how many records there
+ * were. */
 struct seen {
 	int64_t watermark_ns;
 	uint64_t records, batches, losses, late;
@@ -39,7 +40,8 @@ drain(struct outbox *o, struct seen *s)
 		assert_int_equal(batch_decode(&b, &a, data, len, &e), 0);
 		for (uint32_t i = 0; i < b.nrecords; i++) {
 			assert_string_equal(labels[b.records[i].label].fields[0], "n");
-			assert_int_equal(b.labels[b.records[i].label].text[4], b.records[i].values[0].u == 0 ? 'a' : 'b');
+			assert_int_equal(b.labels[b.records[i].label].text[4],
+			    b.records[i].values[0].u == 0 ? 'a' : 'b');
 			s->late += b.records[i].time_ns <= s->watermark_ns;
 			assert_true(i == 0 || b.records[i].time_ns >= b.records[i - 1].time_ns);
 		}
@@ -54,7 +56,8 @@ drain(struct outbox *o, struct seen *s)
 	}
 }
 
-/* Takes of any size, equal times, records that come late: a batch's watermark is never past what is still to come. */
+/* Takes of any size, equal times, records that come late: a batch's watermark is never past what is
+ * still to come. */
 static void
 a_watermark_is_a_promise(void **state)
 {
@@ -82,7 +85,10 @@ a_watermark_is_a_promise(void **state)
 			values[i] = (struct value){ .type = VALUE_UINT, .u = (uint64_t)which };
 			if (i >= t.nlate)
 				time_ns += 1 + (int64_t)rng_below(&r, 3) * (i > t.nlate);
-			list[i] = (struct record){ .trace_id = 1, .label = (uint32_t)which, .nvalues = 1, .values = &values[i],
+			list[i] = (struct record){ .trace_id = 1,
+				.label = (uint32_t)which,
+				.nvalues = 1,
+				.values = &values[i],
 				.time_ns = i < t.nlate ? time_ns - 5 + i : time_ns };
 		}
 		t.watermark_ns = time_ns;
@@ -113,7 +119,7 @@ silence_is_said_in_time(void **state)
 	struct seen s = { 0 };
 	(void)state;
 
-	assert_false(pack_tick(p, (struct mono){ 500 * MS }));	/* nothing can be promised yet */
+	assert_false(pack_tick(p, (struct mono){ 500 * MS })); /* nothing can be promised yet */
 	pack_take(p, &t, labels, 2, (struct mono){ 1000 * MS });
 	assert_true(pack_tick(p, (struct mono){ 1000 * MS }));
 	t.watermark_ns = 8;
@@ -133,8 +139,8 @@ silence_is_said_in_time(void **state)
 	outbox_free(o);
 }
 
-/* With 1, 10, 100 records in each turn of 5 ms: as few batches as the time allows, and what comes after a pause waits for
- * nothing. */
+/* With 1, 10, 100 records in each turn of 5 ms: as few batches as the time allows, and what comes
+ * after a pause waits for nothing. */
 static void
 batches_grow_with_the_load(void **state)
 {
@@ -150,10 +156,14 @@ batches_grow_with_the_load(void **state)
 		int64_t now = 1000 * MS;
 
 		for (int turn = 0; turn < 200; turn++, now += 5 * MS) {
-			struct source_take t = { .records = list, .nrecords = each, .watermark_ns = now };
+			struct source_take t = {
+				.records = list, .nrecords = each, .watermark_ns = now
+			};
 
 			for (uint32_t i = 0; i < each; i++)
-				list[i] = (struct record){ .trace_id = 1, .time_ns = now, .nvalues = 1, .values = &v };
+				list[i] = (struct record){
+					.trace_id = 1, .time_ns = now, .nvalues = 1, .values = &v
+				};
 			pack_take(p, &t, labels, 2, (struct mono){ now });
 			assert_int_equal(pack_tick(p, (struct mono){ now }), turn % 4 == 0);
 		}
@@ -189,7 +199,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_watermark_is_a_promise),
-		cmocka_unit_test(silence_is_said_in_time), cmocka_unit_test(batches_grow_with_the_load),
+		cmocka_unit_test(silence_is_said_in_time),
+		cmocka_unit_test(batches_grow_with_the_load),
 		cmocka_unit_test(losses_travel_with_the_batch),
 	};
 

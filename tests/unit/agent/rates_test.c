@@ -75,7 +75,8 @@ programs_see_what_is_written(void **state)
 
 	assert_int_equal(rates_open(&r, path, &e), 0);
 	t = look();
-	assert_true(t->magic == HONE_POLICY_MAGIC && t->version == HONE_POLICY_VERSION && t->ntypes == HONE_POLICY_TYPES);
+	assert_true(t->magic == HONE_POLICY_MAGIC && t->version == HONE_POLICY_VERSION &&
+		    t->ntypes == HONE_POLICY_TYPES);
 	assert_true(t->sample_rate == 0 && t->sample_until_ns == 0);
 	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), 0);
 	rates_renew(r, (struct mono){ 7000 });
@@ -91,7 +92,7 @@ programs_see_what_is_written(void **state)
 	w.nrates = 1;
 	w.rates = &list[1];
 	assert_int_equal(rates_apply(r, &w, (struct mono){ 9000 }, &e), 0);
-	assert_int_equal(find(t, "GET")->sample_rate, t->sample_rate);	/* like any other type now */
+	assert_int_equal(find(t, "GET")->sample_rate, t->sample_rate); /* like any other type now */
 	assert_int_equal(find(t, "GET")->probe_until_ns, 0);
 	rates_close(r, true);
 	assert_int_equal(t->sample_until_ns, 0);
@@ -99,7 +100,8 @@ programs_see_what_is_written(void **state)
 	leave(t);
 }
 
-/* /dev/shm is open to all: who puts a link there neither keeps the agent from its table nor has it write elsewhere. */
+/* /dev/shm is open to all: who puts a link there neither keeps the agent from its table nor has it
+ * write elsewhere. */
 static void
 a_link_in_its_place_is_replaced(void **state)
 {
@@ -140,7 +142,7 @@ old_mappings_stay_true_when_an_agent_starts_anew(void **state)
 	rates_apply(r, &w, (struct mono){ 5000 }, &e);
 	rates_close(r, false);
 	assert_int_equal(rates_open(&r, path, &e), 0);
-	assert_int_equal(find(t, "GET")->probe_until_ns, 0);	/* nothing is inherited */
+	assert_int_equal(find(t, "GET")->probe_until_ns, 0); /* nothing is inherited */
 	rates_apply(r, &w, (struct mono){ 6000 }, &e);
 	assert_int_equal(find(t, "GET")->probe_until_ns, 6000);
 	rates_close(r, true);
@@ -158,7 +160,7 @@ a_guardian_silences_a_dead_agents_table(void **state)
 	int spare;
 	(void)state;
 
-	rates_silence_fd(-1);	/* there is none: fine */
+	rates_silence_fd(-1); /* there is none: fine */
 	assert_int_equal(rates_open(&r, path, &e), 0);
 	t = look();
 	spare = rates_spare(r);
@@ -168,7 +170,8 @@ a_guardian_silences_a_dead_agents_table(void **state)
 	rates_silence_fd(spare);
 	assert_int_equal(find(t, "GET")->probe_until_ns, 0);
 	rates_close(r, false);
-	assert_int_equal(rates_open(&next, path, &e), 0);	/* who holds the spare one keeps nobody from it */
+	assert_int_equal(
+	    rates_open(&next, path, &e), 0); /* who holds the spare one keeps nobody from it */
 	rates_close(next, true);
 	close(spare);
 	leave(t);
@@ -244,7 +247,7 @@ a_request_is_chosen_by_the_table(void **state)
 
 	assert_int_equal(rates_open(&r, path, &e), 0);
 	rates_apply(r, &w, (struct mono){ 5000 }, &e);
-	assert_int_equal(rates_choose(r, "GET", now, 0), 0);	/* nobody renews */
+	assert_int_equal(rates_choose(r, "GET", now, 0), 0); /* nobody renews */
 	rates_renew(r, (struct mono){ 8000 });
 	assert_int_equal(rates_choose(r, "GET", now, 0x30000000), 2);
 	assert_int_equal(rates_choose(r, "GET", now, 0x50000000), 1);
@@ -278,13 +281,14 @@ a_knock_is_heard_and_stands_for_a_while(void **state)
 	assert_int_equal(rates_open(&r, path, &e), 0);
 	read_a_byte();
 	rates_close(r, false);
-	assert_int_equal(rates_open(&r, path, &e), 0);	/* what was said to an earlier agent, and reading it oneself, is none */
+	assert_int_equal(rates_open(&r, path, &e),
+	    0); /* what was said to an earlier agent, and reading it oneself, is none */
 	before = clock_mono();
 	assert_false(rates_unwritten(r, before, &from));
 	assert_true(from.ns >= now.ns && from.ns <= before.ns);
 	leave(look());
 	now = clock_mono();
-	assert_false(rates_unwritten(r, now, &from));	/* who maps it does not knock */
+	assert_false(rates_unwritten(r, now, &from)); /* who maps it does not knock */
 	assert_int_equal(from.ns, before.ns);
 
 	read_a_byte();
@@ -293,7 +297,7 @@ a_knock_is_heard_and_stands_for_a_while(void **state)
 	assert_true(rates_unwritten(r, before, &from));
 	assert_int_equal(from.ns, now.ns);
 	now = clock_mono();
-	assert_true(rates_unwritten(r, now, &from));	/* the program may not knock again so soon */
+	assert_true(rates_unwritten(r, now, &from)); /* the program may not knock again so soon */
 	assert_int_equal(from.ns, before.ns);
 	now.ns += 2 * HONE_POLICY_KNOCK_NS;
 	rates_unwritten(r, now, &from);

@@ -57,7 +57,7 @@ apply(struct reconcile *r, struct tracer *t, int64_t now_ms)
 			c[i].failed = true;
 			strcpy(c[i].words, "it fails");
 		} else {
-			assert_int_not_equal(t->on[which], c[i].on);	/* never what is so already */
+			assert_int_not_equal(t->on[which], c[i].on); /* never what is so already */
 			t->on[which] = c[i].on;
 		}
 		t->nchanges++;
@@ -88,8 +88,18 @@ done(struct reconcile *r, int64_t now_ms, const char *there, struct done *d)
 static void
 wanted_minus_on_gives_changes(void **state)
 {
-	static const struct { const char *wanted; uint32_t changes; } STEPS[] = {
-		{ "", 0 }, { "abc", 3 }, { "abc", 0 }, { "bcd", 2 }, { "bcdd", 0 }, { "", 3 }, { "z", 1 }, { "a", 2 },
+	static const struct {
+		const char *wanted;
+		uint32_t changes;
+	} STEPS[] = {
+		{ "", 0 },
+		{ "abc", 3 },
+		{ "abc", 0 },
+		{ "bcd", 2 },
+		{ "bcdd", 0 },
+		{ "", 3 },
+		{ "z", 1 },
+		{ "a", 2 },
 	};
 	struct reconcile *r = reconcile_new();
 	struct tracer t = { 0 };
@@ -114,7 +124,7 @@ a_lease_that_is_not_renewed_ends(void **state)
 
 	want(r, 1, 500, "ab", 0);
 	apply(r, &t, 0);
-	want(r, 1, 500, "ab", 400);	/* the same epoch renews */
+	want(r, 1, 500, "ab", 400); /* the same epoch renews */
 	assert_int_equal(apply(r, &t, 899), 0);
 	assert_true(done(r, 899, "ab", &d));
 	assert_int_equal(apply(r, &t, 900), 2);
@@ -124,7 +134,7 @@ a_lease_that_is_not_renewed_ends(void **state)
 	assert_false(look.leased);
 	assert_false(done(r, 901, "ab", &d));
 
-	want(r, 1, 500, "ab", 2000);	/* back again, and said again */
+	want(r, 1, 500, "ab", 2000); /* back again, and said again */
 	assert_int_equal(apply(r, &t, 2001), 2);
 	assert_true(done(r, 2002, "ab", &d));
 	assert_int_equal(d.from_ns, 2001 * MS);
@@ -136,26 +146,28 @@ done_says_what_became_of_each(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	struct tracer t = { .fails = { [1] = true } };
-	struct toggle toggles[] = { { "p:a" }, { "p:b" }, { "p:c" }, { "hone:*" }, { "nonsense" }, { "lttng_ust_lib:load" } };
+	struct toggle toggles[] = { { "p:a" }, { "p:b" }, { "p:c" }, { "hone:*" }, { "nonsense" },
+		{ "lttng_ust_lib:load" } };
 	struct want w = { .epoch = 7, .lease_ms = 5000, .ntoggles = 6, .toggles = toggles };
-	static const uint8_t RESULTS[] = { DONE_ON, DONE_FAILED, DONE_NO_SUCH, DONE_ON, DONE_FAILED, DONE_FAILED };
+	static const uint8_t RESULTS[] = { DONE_ON, DONE_FAILED, DONE_NO_SUCH, DONE_ON, DONE_FAILED,
+		DONE_FAILED };
 	struct done d;
 	(void)state;
 
 	assert_int_equal(reconcile_want(r, &w, at_ms(0), NULL), 0);
 	assert_false(done(r, 1, "ab", &d));
-	assert_int_equal(apply(r, &t, 2), 3);	/* what is always on, or not ours, is not touched */
+	assert_int_equal(apply(r, &t, 2), 3); /* what is always on, or not ours, is not touched */
 	assert_true(done(r, 3, "ab", &d));
 	assert_int_equal(d.epoch, 7);
 	assert_int_equal(d.from_ns, 2 * MS);
 	assert_int_equal(d.nresults, 6);
 	assert_memory_equal(d.results, RESULTS, 6);
 	assert_string_equal(d.failure, "p:b: it fails");
-	assert_false(done(r, 4, "ab", &d));	/* once */
+	assert_false(done(r, 4, "ab", &d)); /* once */
 
 	assert_int_equal(apply(r, &t, 900), 0);
-	assert_int_equal(apply(r, &t, 1003), 1);	/* tried again after a second */
-	assert_false(done(r, 1004, "ab", &d));	/* and nothing new to say */
+	assert_int_equal(apply(r, &t, 1003), 1); /* tried again after a second */
+	assert_false(done(r, 1004, "ab", &d));   /* and nothing new to say */
 	reconcile_programs_changed(r);
 	assert_true(done(r, 1005, "abc", &d));
 	assert_int_equal(d.results[2], DONE_ON);
@@ -203,10 +215,10 @@ an_older_epoch_counts_only_from_a_new_controller(void **state)
 	assert_true(done(r, 1, "ab", &d));
 
 	reconcile_connected(r);
-	assert_false(done(r, 2, "ab", &d));	/* not before it has spoken */
+	assert_false(done(r, 2, "ab", &d)); /* not before it has spoken */
 	assert_int_equal(want(r, 9, 5000, "ab", 2), 0);
-	assert_int_equal(apply(r, &t, 2), 0);	/* a controller that came back changes nothing */
-	assert_true(done(r, 2, "ab", &d));	/* but is told */
+	assert_int_equal(apply(r, &t, 2), 0); /* a controller that came back changes nothing */
+	assert_true(done(r, 2, "ab", &d));    /* but is told */
 
 	reconcile_connected(r);
 	assert_int_equal(want(r, 1, 5000, "c", 3), 0);
@@ -231,7 +243,7 @@ a_new_session_gets_all_again(void **state)
 	want(r, 2, 5000, "abcd", 1);
 	c = reconcile_changes(r, at_ms(1), &n);
 	assert_int_equal(n, 1);
-	assert_null(reconcile_changes(r, at_ms(1), &n));	/* one at a time */
+	assert_null(reconcile_changes(r, at_ms(1), &n)); /* one at a time */
 	reconcile_applied(r, c, 1, true, at_ms(2));
 	reconcile_forget(r);
 	memset(&t, 0, sizeof(t));
@@ -242,8 +254,8 @@ a_new_session_gets_all_again(void **state)
 	reconcile_free(r);
 }
 
-/* Whatever comes in whatever order, with a tracer that now and then fails or forgets: in the end what is on is what
- * is wanted, and once the lease is over, nothing is. */
+/* Whatever comes in whatever order, with a tracer that now and then fails or forgets: in the end
+ * what is on is what is wanted, and once the lease is over, nothing is. */
 static void
 any_history_ends_as_wanted(void **state)
 {
@@ -346,7 +358,7 @@ what_mapped_programs_have_goes_on_for_all_their_records(void **state)
 	assert_int_equal(n, 1);
 	assert_true(c[0].on && c[0].plain && strcmp(c[0].name, "p:b") == 0);
 	reconcile_applied(r, c, n, false, at_ms(3));
-	strcpy(mapped, "");		/* it has ended: what is on stays as it is */
+	strcpy(mapped, ""); /* it has ended: what is on stays as it is */
 	assert_null(reconcile_changes(r, at_ms(4), &n));
 	want(r, 2, 1000, "b", 5);
 	c = reconcile_changes(r, at_ms(6), &n);

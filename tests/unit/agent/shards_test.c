@@ -73,7 +73,8 @@ turn_on(struct tracer *t, int i)
 	bool room = has_room(t);
 	const char *other;
 
-	while (strchr(name_of(i), '*') != NULL && (other = shards_covered(t->s, name_of(i))) != NULL) {
+	while (
+	    strchr(name_of(i), '*') != NULL && (other = shards_covered(t->s, name_of(i))) != NULL) {
 		moved[n] = number_of(other);
 		set(t, moved[n++], shards_where(t->s, other), false);
 	}
@@ -100,7 +101,8 @@ turn_off(struct tracer *t, int i)
 		set(t, i, shard, false);
 }
 
-/* Each wanted name is on in one place, others nowhere, and what two rules describe is in one session. */
+/* Each wanted name is on in one place, others nowhere, and what two rules describe is in one
+ * session. */
 static void
 check(const struct tracer *t, const bool *wanted)
 {
@@ -141,7 +143,7 @@ any_order_gives_what_is_wanted(void **state)
 			turn_off(&t, i);
 		memset(wanted, 0, sizeof(wanted));
 		check(&t, wanted);
-		for (int shard; (shard = shards_to_close(t.s)) != SHARD_NONE; ) {
+		for (int shard; (shard = shards_to_close(t.s)) != SHARD_NONE;) {
 			assert_true(shard > 0 && t.open[shard]);
 			t.open[shard] = false;
 			shards_closed(t.s, shard);
@@ -163,7 +165,7 @@ sessions_have_few_rules_while_there_is_room(void **state)
 			assert_true(rules_of(&t, k) <= RULES);
 	}
 	assert_int_equal(shards_vacant(t.s), SHARD_NONE);
-	turn_on(&t, 3 + SESSIONS * RULES);	/* all are full: it goes somewhere all the same */
+	turn_on(&t, 3 + SESSIONS * RULES); /* all are full: it goes somewhere all the same */
 	assert_true(shards_where(t.s, name_of(3 + SESSIONS * RULES)) > 0);
 	shards_free(t.s);
 }
@@ -185,7 +187,7 @@ one_is_opened_ahead_and_one_stays(void **state)
 	t.open[2] = true;
 	shards_opened(t.s, 2);
 	assert_false(shards_wants_spare(t.s));
-	assert_int_equal(shards_to_close(t.s), SHARD_NONE);	/* something is on */
+	assert_int_equal(shards_to_close(t.s), SHARD_NONE); /* something is on */
 	for (int i = 3; i < 3 + RULES; i++)
 		turn_off(&t, i);
 	assert_int_equal(shards_to_close(t.s), 2);
@@ -237,9 +239,10 @@ stars_stand_for_anything(void **state)
 	static const struct {
 		const char *pattern, *text;
 		bool matches;
-	} CASES[] = { { "a:*", "a:b", true }, { "a:*", "a:", true }, { "a:*", "ab:c", false }, { "a:b", "a:b", true },
-		{ "a:b", "a:bc", false }, { "a:*b*c", "a:xbybzc", true }, { "a:*b*c", "a:xbybz", false }, { "*", "", true },
-		{ "a:**x", "a:yyx", true }, { "a:*ab", "a:aab", true }, { "", "a", false } };
+	} CASES[] = { { "a:*", "a:b", true }, { "a:*", "a:", true }, { "a:*", "ab:c", false },
+		{ "a:b", "a:b", true }, { "a:b", "a:bc", false }, { "a:*b*c", "a:xbybzc", true },
+		{ "a:*b*c", "a:xbybz", false }, { "*", "", true }, { "a:**x", "a:yyx", true },
+		{ "a:*ab", "a:aab", true }, { "", "a", false } };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++)
@@ -252,14 +255,14 @@ what_is_on_without_a_filter_is_so_until_it_is_off(void **state)
 	struct shards *s = shards_new(SESSIONS, RULES);
 	(void)state;
 
-	shards_set_plain(s, "app:t01");		/* nobody has heard of it */
+	shards_set_plain(s, "app:t01"); /* nobody has heard of it */
 	shards_opened(s, 1);
 	shards_switched(s, "app:t01", 1, true);
 	assert_false(shards_plain(s, "app:t01"));
 	shards_set_plain(s, "app:t01");
 	assert_true(shards_plain(s, "app:t01"));
 	assert_false(shards_plain(s, "app:t02"));
-	shards_switched(s, "app:t01", 1, true);	/* told again */
+	shards_switched(s, "app:t01", 1, true); /* told again */
 	assert_true(shards_plain(s, "app:t01"));
 	shards_switched(s, "app:t01", 1, false);
 	assert_false(shards_plain(s, "app:t01"));

@@ -20,7 +20,8 @@ equal_labels_have_equal_numbers(void **state)
 	assert_int_equal(source_labels_init(&l, 100), 0);
 	uint32_t one = source_labels_get(&l, RECORD_POINT, "cart", "p:e", AB, 2);
 	assert_int_equal(source_labels_get(&l, RECORD_POINT, "cart", "p:e", AB, 2), one);
-	assert_int_not_equal(source_labels_get(&l, RECORD_POINT, "cart", "p:e", AB, 1), one);	/* another version of it */
+	assert_int_not_equal(source_labels_get(&l, RECORD_POINT, "cart", "p:e", AB, 1),
+	    one); /* another version of it */
 	assert_int_not_equal(source_labels_get(&l, RECORD_POINT, "order", "p:e", AB, 2), one);
 	assert_string_equal(l.labels[one].text, "cart/p:e");
 	assert_string_equal(l.labels[one].fields[1], "b");
@@ -62,7 +63,7 @@ names_become_part_of_the_label(void **state)
 	}
 	memset(name, 'x', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
-	uint32_t cut = named(&l, base, name);	/* first: the labels may move */
+	uint32_t cut = named(&l, base, name); /* first: the labels may move */
 	assert_int_equal(l.labels[cut].len, strlen("cart/hone:fork()") + 63);
 	source_labels_release(&l);
 }
@@ -91,7 +92,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_labels_have_equal_numbers), cmocka_unit_test(names_become_part_of_the_label),
+		cmocka_unit_test(equal_labels_have_equal_numbers),
+		cmocka_unit_test(names_become_part_of_the_label),
 		cmocka_unit_test(too_many_names_share_one_label),
 	};
 

@@ -17,13 +17,21 @@
 
 enum { RECORDS = 4096, PID = 7 };
 
-enum { BEGIN, END, STEP, FOREIGN, QUEUED, STARTED, DONE, LABELS };	/* as below */
+enum { BEGIN, END, STEP, FOREIGN, QUEUED, STARTED, DONE, LABELS }; /* as below */
 
-static const char *const OP[] = { "op" }, *const JOB[] = { "job", "size" }, *const ASSIGN[] = { "job", "task" }, *const TASK[] = { "task" };
-#define LABEL(text, n, fields) { RECORD_POINT, sizeof(text) - 1, n, text, (const char **)(uintptr_t)fields }
+static const char *const OP[] = { "op" }, *const JOB[] = { "job", "size" },
+			 *const ASSIGN[] = { "job", "task" }, *const TASK[] = { "task" };
+#define LABEL(text, n, fields)                                                            \
+	{                                                                                 \
+		RECORD_POINT, sizeof(text) - 1, n, text, (const char **)(uintptr_t)fields \
+	}
 static struct batch_label labels[LABELS] = {
-	LABEL("broker/b:call_begin", 1, OP), LABEL("broker/b:call_end", 1, OP), LABEL("broker/b:inside", 0, OP),
-	LABEL("web/w:thing", 0, OP), LABEL("broker/b:queued", 2, JOB), LABEL("broker/b:started", 2, ASSIGN),
+	LABEL("broker/b:call_begin", 1, OP),
+	LABEL("broker/b:call_end", 1, OP),
+	LABEL("broker/b:inside", 0, OP),
+	LABEL("web/w:thing", 0, OP),
+	LABEL("broker/b:queued", 2, JOB),
+	LABEL("broker/b:started", 2, ASSIGN),
 	LABEL("broker/b:done", 1, TASK),
 };
 
@@ -62,8 +70,11 @@ tape_look(void *state, struct source_look *ret)
 {
 	struct tape *t = state;
 
-	*ret = (struct source_look){ .changes = t->changes, .nprocesses = t->nprocesses, .processes = t->processes,
-		.records = 1000000, .trouble = "" };
+	*ret = (struct source_look){ .changes = t->changes,
+		.nprocesses = t->nprocesses,
+		.processes = t->processes,
+		.records = 1000000,
+		.trouble = "" };
 }
 
 static const struct batch_label *
@@ -144,8 +155,12 @@ writes(struct tape *t, int64_t at_ms, uint32_t tid, uint32_t label, uint64_t a, 
 
 	t->values[i][0] = (struct value){ .type = VALUE_UINT, .u = a };
 	t->values[i][1] = (struct value){ .type = VALUE_UINT, .u = b };
-	t->records[i] = (struct record){ .time_ns = at_ms * MS, .label = label, .pid = PID, .tid = tid,
-		.nvalues = labels[label].nfields, .values = t->values[i] };
+	t->records[i] = (struct record){ .time_ns = at_ms * MS,
+		.label = label,
+		.pid = PID,
+		.tid = tid,
+		.nvalues = labels[label].nfields,
+		.values = t->values[i] };
 	t->take.watermark_ns = at_ms * MS;
 }
 
@@ -156,7 +171,9 @@ polled(struct tape *t)
 	struct source_look look;
 	struct err e;
 
-	assert_int_equal(t->source.poll(t->source.state, (struct mono){ t->take.watermark_ns + MS }, &take, &e), 0);
+	assert_int_equal(
+	    t->source.poll(t->source.state, (struct mono){ t->take.watermark_ns + MS }, &take, &e),
+	    0);
 	t->source.look(t->source.state, &look);
 	assert_int_equal(take.watermark_ns, t->take.watermark_ns);
 	for (uint32_t i = take.nlate + 1; i < take.nrecords; i++)
@@ -165,8 +182,8 @@ polled(struct tape *t)
 	return take;
 }
 
-/* What comes out, a letter for each record: B and E of requests (b: of one that is not probed), s of a step, others' f; where
- * it is of no trace, an x follows. */
+/* What comes out, a letter for each record: B and E of requests (b: of one that is not probed), s
+ * of a step, others' f; where it is of no trace, an x follows. */
 static const char *
 story(struct tape *t, struct source_take take)
 {
@@ -185,7 +202,9 @@ story(struct tape *t, struct source_take take)
 		} else if (l[r->label].kind == RECORD_REQUEST_END) {
 			words[at++] = 'E';
 		} else {
-			words[at++] = strncmp(l[r->label].text, "web/", 4) == 0 ? 'f' : strstr(l[r->label].text, "inside") ? 's' : '.';
+			words[at++] = strncmp(l[r->label].text, "web/", 4) == 0 ? 'f'
+			              : strstr(l[r->label].text, "inside")      ? 's'
+			                                                        : '.';
 		}
 		if (r->trace_id == 0)
 			words[at++] = 'x';
@@ -212,7 +231,7 @@ a_request_gets_its_begin_and_its_end(void **state)
 	uint32_t n;
 	(void)state;
 
-	writes(t, 1, 1, STEP, 0, 0);		/* of no request */
+	writes(t, 1, 1, STEP, 0, 0); /* of no request */
 	writes(t, 2, 1, BEGIN, 0, 0);
 	writes(t, 3, 1, STEP, 0, 0);
 	writes(t, 4, 1, END, 0, 0);
@@ -246,7 +265,7 @@ a_request_is_followed_from_thread_to_thread(void **state)
 	writes(t, 2, 1, QUEUED, 71, 0);
 	writes(t, 3, 2, STARTED, 71, 5);
 	writes(t, 4, 3, STARTED, 70, 6);
-	writes(t, 5, 2, STEP, 0, 0);		/* of job 71, since its thread is in that */
+	writes(t, 5, 2, STEP, 0, 0); /* of job 71, since its thread is in that */
 	writes(t, 6, 4, DONE, 5, 0);
 	writes(t, 7, 4, DONE, 6, 0);
 	take = polled(t);
@@ -321,7 +340,7 @@ what_is_not_sampled_is_dropped_and_what_is_not_probed_keeps_what_the_mapping_nam
 	writes(t, 1, 1, BEGIN, 0, 0);
 	writes(t, 2, 1, STEP, 0, 0);
 	assert_string_equal(story(t, polled(t)), "");
-	t->choice = MAPPED_PROBED;		/* too late for that one */
+	t->choice = MAPPED_PROBED; /* too late for that one */
 	writes(t, 3, 1, STEP, 0, 0);
 	writes(t, 4, 1, END, 0, 0);
 	assert_string_equal(story(t, polled(t)), "");
@@ -329,7 +348,7 @@ what_is_not_sampled_is_dropped_and_what_is_not_probed_keeps_what_the_mapping_nam
 	writes(t, 5, 1, BEGIN, 0, 0);
 	writes(t, 6, 1, STEP, 0, 0);
 	assert_string_equal(story(t, polled(t)), "b.");
-	t->choice = MAPPED_PROBED;		/* of those that begin from here on */
+	t->choice = MAPPED_PROBED; /* of those that begin from here on */
 	writes(t, 7, 2, BEGIN, 0, 0);
 	writes(t, 8, 1, STEP, 0, 0);
 	writes(t, 9, 2, STEP, 0, 0);
@@ -353,7 +372,7 @@ a_loss_gives_up_what_is_open_and_nothing_that_begins_after(void **state)
 	writes(t, 3, 2, END, 0, 0);
 	t->losses[t->take.nlosses++] = (struct loss){ LOSS_RING, 4, 4 * MS, 6 * MS };
 	writes(t, 7, 3, BEGIN, 0, 0);
-	writes(t, 8, 1, STEP, 0, 0);		/* whose request, nobody knows */
+	writes(t, 8, 1, STEP, 0, 0); /* whose request, nobody knows */
 	writes(t, 9, 1, END, 0, 0);
 	writes(t, 10, 3, END, 0, 0);
 	take = polled(t);
@@ -385,7 +404,7 @@ a_process_that_dies_gives_up_what_it_left_open(void **state)
 	t->nprocesses = 0;
 	t->changes++;
 	t->take.watermark_ns = 1 * MS;
-	polled(t);				/* it is seen to be gone, at 2 ms */
+	polled(t); /* it is seen to be gone, at 2 ms */
 	writes(t, 2, 1, STEP, 0, 0);
 	t->take.watermark_ns = 1 * MS + MS / 2;
 	take = polled(t);
@@ -397,7 +416,7 @@ a_process_that_dies_gives_up_what_it_left_open(void **state)
 	t->processes[0] = (struct source_process){ "broker", PID, true };
 	t->nprocesses = 1;
 	t->changes++;
-	writes(t, 4, 1, END, 0, 0);		/* another one of that number */
+	writes(t, 4, 1, END, 0, 0); /* another one of that number */
 	writes(t, 5, 1, BEGIN, 0, 0);
 	writes(t, 6, 1, END, 0, 0);
 	assert_string_equal(story(t, polled(t)), "B..E");
@@ -490,7 +509,8 @@ main(void)
 		cmocka_unit_test(a_request_is_followed_from_thread_to_thread),
 		cmocka_unit_test(all_else_passes_as_it_is),
 		cmocka_unit_test(labels_that_come_later_keep_their_numbers),
-		cmocka_unit_test(what_is_not_sampled_is_dropped_and_what_is_not_probed_keeps_what_the_mapping_names),
+		cmocka_unit_test(
+		    what_is_not_sampled_is_dropped_and_what_is_not_probed_keeps_what_the_mapping_names),
 		cmocka_unit_test(a_loss_gives_up_what_is_open_and_nothing_that_begins_after),
 		cmocka_unit_test(a_process_that_dies_gives_up_what_it_left_open),
 		cmocka_unit_test(a_gap_in_what_stands_gives_up_what_is_open),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The reader on folders that the test makes as the daemons would, so that each order of events can be had: a ring's
- * positions move when the test says so. Packets and metadata are real ones, see ctf_test.c.
+ * The reader on folders that the test makes as the daemons would, so that each order of events can
+ * be had: a ring's positions move when the test says so. Packets and metadata are real ones, see
+ * ctf_test.c.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -27,11 +28,18 @@
 
 #define MS INT64_C(1000000)
 #define NAME "program-1-20260101-000000"
-enum { PACKET = 4096, HEAD = 84, PRODUCED_AT = 128, CONSUMED_AT = 152, LOST_AT = 392, RING_PACKETS = 16 };
+enum {
+	PACKET = 4096,
+	HEAD = 84,
+	PRODUCED_AT = 128,
+	CONSUMED_AT = 152,
+	LOST_AT = 392,
+	RING_PACKETS = 16
+};
 
 struct node {
 	char dir[64];
-	uint8_t *ring;		/* mapped as a program would */
+	uint8_t *ring; /* mapped as a program would */
 	uint8_t *packets, *index;
 	size_t packets_len, index_len;
 	struct source source;
@@ -91,9 +99,8 @@ word_set(struct node *n, uint32_t at, uint64_t v)
 static void
 ring_make(struct node *n)
 {
-	static const uint8_t magic[16] = {
-		0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17
-	};
+	static const uint8_t magic[16] = { 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77,
+		0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17 };
 	const uint16_t abi[3] = { 0x1234, 0, 0 };
 	const uint32_t at[2] = { PRODUCED_AT, CONSUMED_AT };
 	const uint64_t sizes[3] = { PACKET * RING_PACKETS, PACKET, RING_PACKETS };
@@ -148,14 +155,15 @@ remove_shm(struct node *n)
 	assert_int_equal(rmdir(path), 0);
 }
 
-/* Packet number i is written, as the consumer daemon does: the packet, the ring's position, the index. */
+/* Packet number i is written, as the consumer daemon does: the packet, the ring's position, the
+ * index. */
 static void
 consume(struct node *n, unsigned i)
 {
 	write_file(n, "out/ust/pid/" NAME "/hone_0", n->packets + i * PACKET, PACKET, true);
 	word_set(n, CONSUMED_AT, (i + 1) * PACKET);
-	write_file(n, "out/ust/pid/" NAME "/index/hone_0.idx", n->index + CTF_INDEX_HEAD + i * CTF_INDEX_ENTRY,
-	    CTF_INDEX_ENTRY, true);
+	write_file(n, "out/ust/pid/" NAME "/index/hone_0.idx",
+	    n->index + CTF_INDEX_HEAD + i * CTF_INDEX_ENTRY, CTF_INDEX_ENTRY, true);
 }
 
 static struct ctf_index
@@ -164,7 +172,8 @@ index_of(const struct node *n, unsigned i)
 	struct ctf_index ret;
 	struct err e;
 
-	assert_int_equal(ctf_index_entry(&ret, n->index + CTF_INDEX_HEAD + i * CTF_INDEX_ENTRY, &e), 0);
+	assert_int_equal(
+	    ctf_index_entry(&ret, n->index + CTF_INDEX_HEAD + i * CTF_INDEX_ENTRY, &e), 0);
 	return ret;
 }
 
@@ -266,7 +275,7 @@ without_programs_the_watermark_is_now_less_what_may_be_in_flight(void **state)
 	node_open(&n, &o);
 	assert_true(take(&n, 1000 * MS).watermark_ns == 997 * MS);
 	assert_true(take(&n, 2000 * MS).watermark_ns == 1997 * MS);
-	assert_true(take(&n, 1500 * MS).watermark_ns == 1997 * MS);	/* never back */
+	assert_true(take(&n, 1500 * MS).watermark_ns == 1997 * MS); /* never back */
 	node_close(&n);
 }
 
@@ -283,17 +292,17 @@ an_idle_ring_is_complete_and_one_with_data_is_not(void **state)
 	int64_t start = (int64_t)first.begin_ns - 100 * MS, late = after(&n);
 	process_starts(&n);
 	t = take(&n, start);
-	assert_true(t.watermark_ns == start - 5 * MS);		/* only a header: idle */
-	word_set(&n, PRODUCED_AT, HEAD + 1);			/* a record takes its place */
+	assert_true(t.watermark_ns == start - 5 * MS); /* only a header: idle */
+	word_set(&n, PRODUCED_AT, HEAD + 1);           /* a record takes its place */
 	t = take(&n, start + MS);
-	assert_true(t.watermark_ns == start - 5 * MS);		/* not a step further */
+	assert_true(t.watermark_ns == start - 5 * MS); /* not a step further */
 	word_set(&n, PRODUCED_AT, PACKET * 2 + 500);
 	consume(&n, 0);
 	t = take(&n, late - MS);
-	assert_true(t.watermark_ns == (int64_t)first.end_ns - 1);	/* what has been read is sure */
+	assert_true(t.watermark_ns == (int64_t)first.end_ns - 1); /* what has been read is sure */
 	consume(&n, 1);
 	consume(&n, 2);
-	t = take(&n, late);					/* read further than produced says: nothing is left */
+	t = take(&n, late); /* read further than produced says: nothing is left */
 	assert_true(t.watermark_ns == late - 5 * MS);
 	assert_true(t.watermark_ns > (int64_t)last.end_ns);
 	assert_int_equal(look(&n).records, 19);
@@ -310,7 +319,7 @@ a_consumed_packet_without_its_index_holds_the_watermark(void **state)
 	int64_t start = node_begins(&n, NULL);
 
 	word_set(&n, PRODUCED_AT, PACKET);
-	word_set(&n, CONSUMED_AT, PACKET);	/* between the daemon's two steps */
+	word_set(&n, CONSUMED_AT, PACKET); /* between the daemon's two steps */
 	assert_true(take(&n, start + 50 * MS).watermark_ns == start - 5 * MS);
 	consume(&n, 0);
 	assert_true(take(&n, start + 60 * MS).watermark_ns == start + 55 * MS);
@@ -384,7 +393,7 @@ little_memory_never_stops_the_reader(void **state)
 	(void)state;
 
 	node_open(&n, &o);
-	fill_packets(&n);	/* as when a record fills a packet to its last byte */
+	fill_packets(&n); /* as when a record fills a packet to its last byte */
 	process_starts(&n);
 	for (unsigned i = 0; i < 3; i++)
 		consume(&n, i);
@@ -461,11 +470,12 @@ losses_are_told_once_and_when_they_were(void **state)
 	assert_int_equal(t.losses[0].count, 7);
 	assert_true(t.losses[0].from_ns == start && t.losses[0].to_ns >= start);
 	assert_int_equal(take(&n, start + 2 * MS).nlosses, 0);
-	word_set(&n, LOST_AT, UINT64_C(1) << 63 | 9);		/* a glitch */
+	word_set(&n, LOST_AT, UINT64_C(1) << 63 | 9); /* a glitch */
 	assert_int_equal(take(&n, start + 3 * MS).nlosses, 0);
 	word_set(&n, LOST_AT, 9);
 
-	/* a packet that counts 9 says nothing new, one that counts 12 says 3; the ring's own counter is no good then */
+	/* a packet that counts 9 says nothing new, one that counts 12 says 3; the ring's own
+	 * counter is no good then */
 	uint64_t count = htobe64(9);
 	memcpy(n.index + CTF_INDEX_HEAD + 40, &count, 8);
 	count = htobe64(12);
@@ -497,8 +507,8 @@ garbage_is_counted_and_the_rest_goes_on(void **state)
 	process_starts(&n);
 	take(&n, (int64_t)index_of(&n, 0).begin_ns);
 	uint64_t huge = htobe64(UINT64_C(8) << 40);
-	memcpy(n.index + CTF_INDEX_HEAD + 8, &huge, 8);			/* larger than a sub-buffer */
-	memset(n.packets + PACKET, 0x5a, 200);				/* no packet */
+	memcpy(n.index + CTF_INDEX_HEAD + 8, &huge, 8); /* larger than a sub-buffer */
+	memset(n.packets + PACKET, 0x5a, 200);          /* no packet */
 	word_set(&n, PRODUCED_AT, 3 * PACKET);
 	for (unsigned i = 0; i < 3; i++)
 		consume(&n, i);
@@ -529,7 +539,7 @@ a_program_that_came_and_went_between_two_polls_is_read_from_disk(void **state)
 		consume(&n, i);
 	remove_shm(&n);
 	int64_t now = after(&n);
-	t = take(&n, now);		/* its metadata is not on disk yet: nothing is promised */
+	t = take(&n, now); /* its metadata is not on disk yet: nothing is promised */
 	assert_true(t.watermark_ns == (int64_t)index_of(&n, 0).begin_ns - 6 * MS);
 	assert_int_equal(look(&n).nprocesses, 0);
 	uint8_t *wrapped = load("tests/data/ctf-kinds.wrapped", &len);
@@ -633,9 +643,10 @@ one_outside(const struct source_options *o, uint32_t *came)
 	ctf_trace_init(&t, 1 << 24);
 	assert_int_equal(ctf_metadata(&t, text, len, &used, &e), 0);
 	unsigned i = 0;
-	while (ctf_packet_open(&p, &t, n.packets + i * PACKET, PACKET, &e) != 0 || ctf_packet_next(&p, &e) != 1)
+	while (ctf_packet_open(&p, &t, n.packets + i * PACKET, PACKET, &e) != 0 ||
+	       ctf_packet_next(&p, &e) != 1)
 		i++;
-	memset(n.packets + i * PACKET + (p.at - p.base) + 4 + 1, 0, 8);	/* tid, tag */
+	memset(n.packets + i * PACKET + (p.at - p.base) + 4 + 1, 0, 8); /* tid, tag */
 	ctf_trace_release(&t);
 	free(text);
 	for (i = 0; i < 3; i++)
@@ -746,7 +757,7 @@ a_program_whose_registration_was_lost_is_told_for_as_long_as_it_lives(void **sta
 	t = take(&n, now + 10 * MS);
 	tells(&t, now, now + 10 * MS);
 	assert_non_null(strstr(look(&n).trouble, "runs untraced"));
-	assert_int_equal(take(&n, now + 20 * MS).nlosses, 0);	/* soon, but not each time */
+	assert_int_equal(take(&n, now + 20 * MS).nlosses, 0); /* soon, but not each time */
 	t = take(&n, now + 500 * MS);
 	tells(&t, now + 10 * MS, now + 500 * MS);
 	ends(pid);
@@ -814,18 +825,22 @@ main(void)
 		cmocka_unit_test(without_programs_the_watermark_is_now_less_what_may_be_in_flight),
 		cmocka_unit_test(an_idle_ring_is_complete_and_one_with_data_is_not),
 		cmocka_unit_test(a_consumed_packet_without_its_index_holds_the_watermark),
-		cmocka_unit_test(records_past_the_watermark_wait), cmocka_unit_test(little_memory_never_stops_the_reader),
+		cmocka_unit_test(records_past_the_watermark_wait),
+		cmocka_unit_test(little_memory_never_stops_the_reader),
 		cmocka_unit_test(a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late),
 		cmocka_unit_test(a_node_that_was_suspended_waits_for_its_rings),
 		cmocka_unit_test(losses_are_told_once_and_when_they_were),
 		cmocka_unit_test(garbage_is_counted_and_the_rest_goes_on),
 		cmocka_unit_test(a_program_that_came_and_went_between_two_polls_is_read_from_disk),
-		cmocka_unit_test(programs_are_listed_while_they_live), cmocka_unit_test(labels_have_numbers_that_stay),
+		cmocka_unit_test(programs_are_listed_while_they_live),
+		cmocka_unit_test(labels_have_numbers_that_stay),
 		cmocka_unit_test(outside_of_requests_is_dropped_and_counted),
 		cmocka_unit_test(outside_of_requests_counts_in_programs_that_are_mapped),
-		cmocka_unit_test(a_program_whose_registration_was_lost_is_told_for_as_long_as_it_lives),
+		cmocka_unit_test(
+		    a_program_whose_registration_was_lost_is_told_for_as_long_as_it_lives),
 		cmocka_unit_test(a_program_that_was_traced_before_it_ended_is_not),
-		cmocka_unit_test(a_program_that_lives_on_without_its_folder_is_told_unless_it_gets_another),
+		cmocka_unit_test(
+		    a_program_that_lives_on_without_its_folder_is_told_unless_it_gets_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

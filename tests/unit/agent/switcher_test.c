@@ -74,8 +74,12 @@ static struct switches
 door_of(struct fake *f)
 {
 	pthread_mutex_init(&f->gate, NULL);
-	return (struct switches){ .state = f, .open = fake_open, .set = fake_set, .tend = fake_tend,
-		.close = fake_close, .free = fake_free };
+	return (struct switches){ .state = f,
+		.open = fake_open,
+		.set = fake_set,
+		.tend = fake_tend,
+		.close = fake_close,
+		.free = fake_free };
 }
 
 static void
@@ -127,7 +131,8 @@ tasks_run_on_its_thread_and_report(void **state)
 	close(wake);
 }
 
-/* The switcher that hangs is left behind, and in this test let go at the end so that nothing leaks into others. */
+/* The switcher that hangs is left behind, and in this test let go at the end so that nothing leaks
+ * into others. */
 static void
 a_tracer_that_hangs_holds_up_nobody(void **state)
 {

@@ -34,11 +34,12 @@ what_the_file_names_is_called_so(void **state)
 	assert_string_equal(name_of(s, &told_lock), "symbols_test+told_lock");
 	assert_string_equal(name_of(s, &own_lock), "symbols_test+own_lock");
 	assert_string_equal(name_of(s, &bss_locks[0]), "symbols_test+bss_locks");
-	assert_string_equal(name_of(s, &bss_locks[4000]), "symbols_test+bss_locks");	/* far behind what is in the file */
+	assert_string_equal(name_of(s, &bss_locks[4000]),
+	    "symbols_test+bss_locks"); /* far behind what is in the file */
 	assert_string_equal(name_of(s, (const char *)(uintptr_t)name_of), "symbols_test+name_of");
-	data = name_of(s, stdout);	/* of a library: a symbol of its, or the place in it */
+	data = name_of(s, stdout); /* of a library: a symbol of its, or the place in it */
 	assert_true(strncmp(data, "libc", 4) == 0 && strchr(data, '+') != NULL);
-	assert_ptr_equal(name_of(s, &own_lock), name_of(s, &own_lock));		/* looked up once */
+	assert_ptr_equal(name_of(s, &own_lock), name_of(s, &own_lock)); /* looked up once */
 	symbols_free(s);
 }
 
@@ -46,7 +47,8 @@ static void
 what_no_file_has_stays_a_number(void **state)
 {
 	struct symbols *s = symbols_new((uint32_t)getpid());
-	void *heap = malloc(100), *map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *heap = malloc(100),
+	     *map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int stack = 0;
 	(void)state;
 

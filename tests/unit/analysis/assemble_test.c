@@ -9,17 +9,18 @@ enum { BATCHES_MAX = 4096 };
 static void
 describe(const struct trace *t, const struct labels *labels, struct buf *out)
 {
-	buf_printf(out, "trace %llu %s root %u %lld..%lld probed %d lossy %d\n", (unsigned long long)t->id,
-	    labels_get(labels, t->type)->text, t->root, (long long)t->begin_ns, (long long)t->end_ns, t->probed,
-	    t->lossy);
+	buf_printf(out, "trace %llu %s root %u %lld..%lld probed %d lossy %d\n",
+	    (unsigned long long)t->id, labels_get(labels, t->type)->text, t->root,
+	    (long long)t->begin_ns, (long long)t->end_ns, t->probed, t->lossy);
 	for (uint32_t u = 0; u < t->nunits; u++)
-		buf_printf(out, "unit %llu %u+%u fork %u\n", (unsigned long long)t->units[u].id, t->units[u].first,
-		    t->units[u].count, t->units[u].fork);
+		buf_printf(out, "unit %llu %u+%u fork %u\n", (unsigned long long)t->units[u].id,
+		    t->units[u].first, t->units[u].count, t->units[u].fork);
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		const struct event *e = &t->events[i];
 
 		buf_printf(out, "%lld %s u%u n%u l%llu %u/%u:", (long long)e->time_ns,
-		    labels_get(labels, e->label)->text, e->unit, e->node, (unsigned long long)e->link_id, e->pid, e->tid);
+		    labels_get(labels, e->label)->text, e->unit, e->node,
+		    (unsigned long long)e->link_id, e->pid, e->tid);
 		for (uint32_t v = 0; v < e->nvalues; v++) {
 			if (e->values[v].type == VALUE_TEXT)
 				buf_bytes(out, e->values[v].text, e->values[v].len);
@@ -53,7 +54,8 @@ interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, str
 
 	rng_seed(&rng, order);
 	for (uint32_t node = 0; node < GEN_NODES; node++) {
-		rng_seed(&cut[node], 77 + node);	/* batches are the agents', the same in every order */
+		rng_seed(
+		    &cut[node], 77 + node); /* batches are the agents', the same in every order */
 		at[node] = first[node];
 		assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
 	}
@@ -67,7 +69,8 @@ interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, str
 		if (at[node] == SIZE_MAX)
 			continue;
 		end = end < first[node + 1] ? end : first[node + 1];
-		while (end < first[node + 1] && g->records[end].r.time_ns == g->records[end - 1].r.time_ns)
+		while (end < first[node + 1] &&
+		       g->records[end].r.time_ns == g->records[end - 1].r.time_ns)
 			end++;
 		n = end - at[node];
 		records = malloc((n + 1) * sizeof *records);
@@ -75,9 +78,11 @@ interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, str
 			records[i] = g->records[at[node] + i].r;
 		b.records = records;
 		b.nrecords = (uint32_t)n;
-		b.watermark_ns = end == first[node + 1] ? INT64_MAX / 8 : g->records[end - 1].r.time_ns;
+		b.watermark_ns = end == first[node + 1] ? INT64_MAX / 8
+		                                        : g->records[end - 1].r.time_ns;
 		if (n > 0 && rng_below(&cut[node], 10) == 0) {
-			loss = (struct loss){ LOSS_RING, 3, records[0].time_ns, records[0].time_ns + 1000 };
+			loss = (struct loss){ LOSS_RING, 3, records[0].time_ns,
+				records[0].time_ns + 1000 };
 			b.losses = &loss;
 			b.nlosses = 1;
 		}
@@ -112,11 +117,12 @@ what_comes_out_does_not_depend_on_the_interleaving(void **state)
 		for (uint32_t node = 0; node < GEN_NODES; node++)
 			g->offset_ns[node] = (int64_t)rng_below(&g->when, 40000);
 		for (uint32_t i = 0; i < 120; i++)
-			gen_request(g, i + 1, seed * 1000 + i, 1000000 + i * 100000, 30 + (int)i % 100);
+			gen_request(
+			    g, i + 1, seed * 1000 + i, 1000000 + i * 100000, 30 + (int)i % 100);
 		gen_sort(g, first);
 		c = interleave(g, first, 1, &expected);
 		assert_true(c.complete > 50);
-		assert_true(c.late > 0);	/* work that nobody waits for goes on after the end */
+		assert_true(c.late > 0); /* work that nobody waits for goes on after the end */
 		assert_true(c.lossy > 0 && c.lossy < c.complete);
 		for (uint64_t order = 2; order <= 40; order++) {
 			struct buf got = { 0 };
@@ -136,9 +142,9 @@ static void
 traces_come_out_by_end_and_id_once_all_watermarks_passed(void **state)
 {
 	struct kit *k = kit_new(&(struct assemble_options){ 1 << 20, 10, 100000 });
-	const struct row rows[] = {
-		{ 1, 0, 1, 'B', 0, "R", 5 }, { 2, 0, 2, 'B', 0, "R", 4 }, { 3, 0, 3, 'B', 0, "R", 9 },
-		{ 50, 0, 2, 'E', 0, "R", 4 }, { 60, 0, 1, 'E', 0, "R", 5 }, { 50, 0, 3, 'E', 0, "R", 9 } };
+	const struct row rows[] = { { 1, 0, 1, 'B', 0, "R", 5 }, { 2, 0, 2, 'B', 0, "R", 4 },
+		{ 3, 0, 3, 'B', 0, "R", 9 }, { 50, 0, 2, 'E', 0, "R", 4 },
+		{ 60, 0, 1, 'E', 0, "R", 5 }, { 50, 0, 3, 'E', 0, "R", 9 } };
 	static const uint64_t order[] = { 4, 9, 5 };
 	struct trace *t;
 	(void)state;
@@ -146,7 +152,7 @@ traces_come_out_by_end_and_id_once_all_watermarks_passed(void **state)
 	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
 	assert_int_equal(assemble_join(k->assemble, 1, &k->e), 0);
 	kit_batch(k, 0, rows, 6, 1000);
-	assert_null(assemble_next(k->assemble));	/* node 1 said nothing yet */
+	assert_null(assemble_next(k->assemble)); /* node 1 said nothing yet */
 	kit_batch(k, 1, rows, 6, 59);
 	assert_null(assemble_next(k->assemble));
 	kit_batch(k, 1, rows, 6, 60);
@@ -156,7 +162,7 @@ traces_come_out_by_end_and_id_once_all_watermarks_passed(void **state)
 		assert_int_equal(t->id, order[i]);
 		trace_free(t);
 	}
-	assert_null(assemble_next(k->assemble));	/* 60 + 10 is not passed */
+	assert_null(assemble_next(k->assemble)); /* 60 + 10 is not passed */
 	kit_batch(k, 1, rows, 6, 70);
 	t = assemble_next(k->assemble);
 	assert_int_equal(t->id, order[2]);
@@ -168,9 +174,9 @@ static void
 a_node_that_left_is_not_waited_for_and_its_traces_are_lossy(void **state)
 {
 	struct kit *k = kit_new(NULL);
-	const struct row rows[] = {
-		{ 1, 0, 1, 'B', 0, "R", 1 }, { 9, 0, 1, 'E', 0, "R", 1 }, { 5, 1, 3, '.', 0, "p", 1 },
-		{ 2, 0, 2, 'B', 0, "R", 2 }, { 8, 0, 2, 'E', 0, "R", 2 } };
+	const struct row rows[] = { { 1, 0, 1, 'B', 0, "R", 1 }, { 9, 0, 1, 'E', 0, "R", 1 },
+		{ 5, 1, 3, '.', 0, "p", 1 }, { 2, 0, 2, 'B', 0, "R", 2 },
+		{ 8, 0, 2, 'E', 0, "R", 2 } };
 	struct trace *t;
 	(void)state;
 
@@ -220,7 +226,7 @@ a_trace_without_an_end_is_given_up_by_the_watermark(void **state)
 	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
 	kit_batch(k, 0, rows, 2, 1099);
 	assert_int_equal(kit_counts(k).incomplete, 1);
-	kit_batch(k, 1, rows, 2, 2000);		/* an end, but too late a one */
+	kit_batch(k, 1, rows, 2, 2000); /* an end, but too late a one */
 	kit_batch(k, 0, NULL, 0, 1100);
 	assert_int_equal(kit_counts(k).given_up_patience, 1);
 	assert_int_equal(kit_counts(k).incomplete, 0);
@@ -235,10 +241,12 @@ malformed_traces_are_given_up(void **state)
 	struct kit *k = kit_new(NULL);
 	(void)state;
 
-	kit_rows(k, ROWS({ 1, 0, 1, '.', 0, "p", 1 }, { 2, 0, 1, 'E', 0, "R", 1 },	/* no begin */
-	    { 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'E', 0, "R", 2 }, { 3, 0, 2, 'E', 0, "R", 2 },	/* two ends */
-	    { 9, 0, 3, 'B', 0, "R", 3 }, { 8, 0, 3, 'E', 0, "R", 3 },	/* the wrong way round */
-	    { 1, 0, 4, 'B', 0, "R", 4 }, { 8, 0, 4, 'E', 0, "R", 4 }));
+	kit_rows(k,
+	    ROWS({ 1, 0, 1, '.', 0, "p", 1 }, { 2, 0, 1, 'E', 0, "R", 1 }, /* no begin */
+		{ 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'E', 0, "R", 2 },
+		{ 3, 0, 2, 'E', 0, "R", 2 },                              /* two ends */
+		{ 9, 0, 3, 'B', 0, "R", 3 }, { 8, 0, 3, 'E', 0, "R", 3 }, /* the wrong way round */
+		{ 1, 0, 4, 'B', 0, "R", 4 }, { 8, 0, 4, 'E', 0, "R", 4 }));
 	trace_free(assemble_next(k->assemble));
 	assert_null(assemble_next(k->assemble));
 	assert_int_equal(kit_counts(k).given_up_malformed, 3);
@@ -259,14 +267,16 @@ memory_is_bounded_by_giving_up_what_began_first(void **state)
 		struct row rows[3];
 
 		for (int j = 0; j < 3; j++)
-			rows[j] = (struct row){ 10 * i + j, 0, 1, j == 0 ? 'B' : '.', 0, "x", (uint64_t)i };
+			rows[j] = (struct row){ 10 * i + j, 0, 1, j == 0 ? 'B' : '.', 0, "x",
+				(uint64_t)i };
 		kit_batch(k, 0, rows, 3, 10 * i);
 		assert_true(kit_counts(k).memory_bytes <= MAX_BYTES);
 	}
 	assert_int_equal(kit_counts(k).given_up_memory + kit_counts(k).incomplete, 5000);
 	assert_true(kit_counts(k).incomplete > 10);
 	/* the newest are there: one of them ends; the oldest are not, and theirs are late */
-	kit_batch(k, 0, ROWS({ 50003, 0, 1, 'E', 0, "x", 5000 }, { 50004, 0, 1, 'E', 0, "x", 1 }), 60000);
+	kit_batch(
+	    k, 0, ROWS({ 50003, 0, 1, 'E', 0, "x", 5000 }, { 50004, 0, 1, 'E', 0, "x", 1 }), 60000);
 	t = assemble_next(k->assemble);
 	assert_non_null(t);
 	assert_int_equal(t->id, 5000);
@@ -281,11 +291,12 @@ losses_mark_the_traces_that_lived_then(void **state)
 	struct kit *k = kit_new(&(struct assemble_options){ 1 << 20, 10, 100000 });
 	struct loss loss = { LOSS_RING, 7, 200, 300 };
 	struct batch b = { .watermark_ns = 150, .losses = &loss, .nlosses = 1 };
-	const struct row rows[] = {
-		{ 100, 0, 1, 'B', 0, "R", 1 }, { 189, 0, 1, 'E', 0, "R", 1 },	/* before, by more than the skew */
-		{ 100, 0, 2, 'B', 0, "R", 2 }, { 190, 0, 2, 'E', 0, "R", 2 },	/* within the skew */
-		{ 250, 0, 3, 'B', 0, "R", 3 }, { 260, 0, 3, 'E', 0, "R", 3 },	/* begins later than the loss came */
-		{ 311, 0, 4, 'B', 0, "R", 4 }, { 320, 0, 4, 'E', 0, "R", 4 } };	/* after */
+	const struct row rows[] = { { 100, 0, 1, 'B', 0, "R", 1 },
+		{ 189, 0, 1, 'E', 0, "R", 1 }, /* before, by more than the skew */
+		{ 100, 0, 2, 'B', 0, "R", 2 }, { 190, 0, 2, 'E', 0, "R", 2 }, /* within the skew */
+		{ 250, 0, 3, 'B', 0, "R", 3 },
+		{ 260, 0, 3, 'E', 0, "R", 3 }, /* begins later than the loss came */
+		{ 311, 0, 4, 'B', 0, "R", 4 }, { 320, 0, 4, 'E', 0, "R", 4 } }; /* after */
 	struct trace *t;
 	(void)state;
 
@@ -311,13 +322,14 @@ a_joined_fork_without_its_unit_is_a_loss(void **state)
 	struct trace *t;
 	(void)state;
 
-	kit_rows(k, ROWS({ 1, 0, 1, 'B', 0, "R", 1 }, { 2, 0, 1, 'F', 7, "c", 1 }, { 3, 0, 1, 'J', 7, "c", 1 },
-	    { 4, 0, 1, 'E', 0, "R", 1 },
-	    { 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'F', 7, "c", 2 }, { 5, 0, 2, 'E', 0, "R", 2 }));
+	kit_rows(k, ROWS({ 1, 0, 1, 'B', 0, "R", 1 }, { 2, 0, 1, 'F', 7, "c", 1 },
+			{ 3, 0, 1, 'J', 7, "c", 1 }, { 4, 0, 1, 'E', 0, "R", 1 },
+			{ 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'F', 7, "c", 2 },
+			{ 5, 0, 2, 'E', 0, "R", 2 }));
 	t = assemble_next(k->assemble);
 	assert_true(t->lossy);
 	trace_free(t);
-	t = assemble_next(k->assemble);		/* nobody waited: it may begin any time later */
+	t = assemble_next(k->assemble); /* nobody waited: it may begin any time later */
 	assert_false(t->lossy);
 	trace_free(t);
 	kit_free(k);
@@ -328,15 +340,20 @@ values_follow_their_fields_names(void **state)
 {
 	struct kit *k = kit_new(NULL);
 	const char *old[] = { "size", "name" }, *new[] = { "extra", "name", "size" };
-	struct batch_label labels[3] = { { RECORD_REQUEST_BEGIN, 0, 0, "front/hone:request_begin(R)", NULL },
+	struct batch_label labels[3] = { { RECORD_REQUEST_BEGIN, 0, 0,
+					     "front/hone:request_begin(R)", NULL },
 		{ RECORD_REQUEST_END, 0, 0, "front/hone:request_end(R)", NULL },
 		{ RECORD_POINT, 0, 2, "front/app:p", old } };
-	struct value first[2] = { { .type = VALUE_UINT, .u = 42 }, { .type = VALUE_TEXT, .len = 3, .text = "abc" } };
-	struct value second[3] = { { .type = VALUE_UINT, .u = 9 }, { .type = VALUE_TEXT, .len = 2, .text = "xy" },
-		{ .type = VALUE_UINT, .u = 43 } };
-	struct record r[4] = { { 1, 1, 0, 10, 0, 1, 1, 0, NULL }, { 1, 1, 0, 20, 2, 1, 1, 2, first },
-		{ 1, 1, 0, 30, 2, 1, 1, 3, second }, { 1, 1, 0, 40, 1, 1, 1, 0, NULL } };
-	struct batch b = { .watermark_ns = 25, .nlabels = 3, .nrecords = 2, .labels = labels, .records = r };
+	struct value first[2] = { { .type = VALUE_UINT, .u = 42 },
+		{ .type = VALUE_TEXT, .len = 3, .text = "abc" } };
+	struct value second[3] = { { .type = VALUE_UINT, .u = 9 },
+		{ .type = VALUE_TEXT, .len = 2, .text = "xy" }, { .type = VALUE_UINT, .u = 43 } };
+	struct record r[4] = { { 1, 1, 0, 10, 0, 1, 1, 0, NULL },
+		{ 1, 1, 0, 20, 2, 1, 1, 2, first }, { 1, 1, 0, 30, 2, 1, 1, 3, second },
+		{ 1, 1, 0, 40, 1, 1, 1, 0, NULL } };
+	struct batch b = {
+		.watermark_ns = 25, .nlabels = 3, .nrecords = 2, .labels = labels, .records = r
+	};
 	struct trace *t;
 	(void)state;
 
@@ -344,7 +361,7 @@ values_follow_their_fields_names(void **state)
 		labels[i].len = (uint32_t)strlen(labels[i].text);
 	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
 	assert_int_equal(assemble_batch(k->assemble, 0, &b, &k->e), 0);
-	labels[2].fields = new;		/* the program was replaced by a newer one */
+	labels[2].fields = new; /* the program was replaced by a newer one */
 	labels[2].nfields = 3;
 	b.records = r + 2;
 	b.watermark_ns = 100000;
@@ -365,10 +382,14 @@ static void
 nonsense_records_are_counted_not_taken(void **state)
 {
 	struct kit *k = kit_new(NULL);
-	struct batch_label labels[2] = { { RECORD_POINT, 9, 0, "noservice", NULL }, { RECORD_POINT, 5, 0, "s/p:e", NULL } };
-	struct record r[4] = { { 1, 1, 0, 10, 0, 1, 1, 0, NULL }, { 1, 1, 0, INT64_MIN, 1, 1, 1, 0, NULL },
-		{ 1, 1, 0, INT64_MAX, 1, 1, 1, 0, NULL }, { 0, 1, 0, 5, 1, 1, 1, 0, NULL } };
-	struct batch b = { .watermark_ns = 25, .nlabels = 2, .nrecords = 4, .labels = labels, .records = r };
+	struct batch_label labels[2] = { { RECORD_POINT, 9, 0, "noservice", NULL },
+		{ RECORD_POINT, 5, 0, "s/p:e", NULL } };
+	struct record r[4] = { { 1, 1, 0, 10, 0, 1, 1, 0, NULL },
+		{ 1, 1, 0, INT64_MIN, 1, 1, 1, 0, NULL }, { 1, 1, 0, INT64_MAX, 1, 1, 1, 0, NULL },
+		{ 0, 1, 0, 5, 1, 1, 1, 0, NULL } };
+	struct batch b = {
+		.watermark_ns = 25, .nlabels = 2, .nrecords = 4, .labels = labels, .records = r
+	};
 	(void)state;
 
 	assert_int_equal(assemble_batch(k->assemble, 3, &b, &k->e), 0);
@@ -378,13 +399,14 @@ nonsense_records_are_counted_not_taken(void **state)
 	kit_free(k);
 }
 
-/* Every record twice, in the same batch or in a later one: the trace is the same, and they are counted. */
+/* Every record twice, in the same batch or in a later one: the trace is the same, and they are
+ * counted. */
 static void
 duplicates_are_left_out(void **state)
 {
-	static const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
-		{ 25, 1, 2, '.', 0, "p" }, { 25, 1, 2, '.', 0, "q" }, { 80, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" },
-		{ 100, 0, 1, 'E', 0, "R" } };
+	static const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" },
+		{ 20, 1, 2, 'b', 7, "c" }, { 25, 1, 2, '.', 0, "p" }, { 25, 1, 2, '.', 0, "q" },
+		{ 80, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" } };
 	enum { N = sizeof rows / sizeof rows[0] };
 	struct buf expected = { 0 }, got = { 0 };
 	struct kit *k = kit_new(NULL);
@@ -430,8 +452,8 @@ the_order_of_records_in_a_batch_does_not_matter(void **state)
 	rng_seed(&rng, 1);
 	rows[0] = (struct row){ 0, 0, 1, 'B', 0, "R" };
 	for (int i = 1; i < 59; i++)
-		rows[i] = (struct row){ 10 * i, (uint32_t)i % 2, 1 + (uint64_t)i % 2, i == 1 ? 'b' : '.', i == 1 ? 7 : 0,
-			i % 3 ? "x" : "y" };
+		rows[i] = (struct row){ 10 * i, (uint32_t)i % 2, 1 + (uint64_t)i % 2,
+			i == 1 ? 'b' : '.', i == 1 ? 7 : 0, i % 3 ? "x" : "y" };
 	rows[59] = (struct row){ 1000, 0, 1, 'E', 0, "R" };
 	for (int round = 0; round < 50; round++) {
 		struct kit *k = kit_new(NULL);
@@ -449,7 +471,8 @@ the_order_of_records_in_a_batch_does_not_matter(void **state)
 			assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
 		for (uint32_t node = 0; node < 2; node++)
 			for (int part = 0; part < 60; part += 20)
-				kit_batch(k, node, shuffled + part, 20, part < 40 ? INT64_MIN : INT64_MAX / 8);
+				kit_batch(k, node, shuffled + part, 20,
+				    part < 40 ? INT64_MIN : INT64_MAX / 8);
 		drain(k, round == 0 ? &expected : &got);
 		assert_int_equal(kit_counts(k).complete, 1);
 		if (round > 0) {
@@ -462,7 +485,8 @@ the_order_of_records_in_a_batch_does_not_matter(void **state)
 	buf_release(&expected);
 }
 
-/* The end never comes, and records go on coming: given up once, all later ones are late, and nothing is held. */
+/* The end never comes, and records go on coming: given up once, all later ones are late, and
+ * nothing is held. */
 static void
 a_trace_that_never_ends_holds_no_memory_for_ever(void **state)
 {
@@ -488,13 +512,21 @@ static void
 the_begin_tells_the_whole_trace_id(void **state)
 {
 	static const char *const fields[] = { "probed", "trace_id_high" };
-	const struct value values[2] = { { .type = VALUE_UINT, .u = 1 }, { .type = VALUE_UINT, .u = 0xabcdef } };
-	const struct batch_label labels[2] = { { RECORD_REQUEST_BEGIN, 23, 2, "s/hone:request_begin(R)", (const char **)fields },
-		{ RECORD_REQUEST_END, 21, 0, "s/hone:request_end(R)", NULL } };
-	const struct record records[2] = { { .trace_id = 9, .unit_id = 1, .time_ns = 5, .nvalues = 2, .values = values },
-		{ .trace_id = 9, .unit_id = 1, .time_ns = 8, .label = 1 } };
-	const struct batch b = { .watermark_ns = INT64_MAX / 8, .nlabels = 2, .labels = (struct batch_label *)labels,
-		.nrecords = 2, .records = (struct record *)records };
+	const struct value values[2] = { { .type = VALUE_UINT, .u = 1 },
+		{ .type = VALUE_UINT, .u = 0xabcdef } };
+	const struct batch_label labels[2] = {
+		{ RECORD_REQUEST_BEGIN, 23, 2, "s/hone:request_begin(R)", (const char **)fields },
+		{ RECORD_REQUEST_END, 21, 0, "s/hone:request_end(R)", NULL }
+	};
+	const struct record records[2] = {
+		{ .trace_id = 9, .unit_id = 1, .time_ns = 5, .nvalues = 2, .values = values },
+		{ .trace_id = 9, .unit_id = 1, .time_ns = 8, .label = 1 }
+	};
+	const struct batch b = { .watermark_ns = INT64_MAX / 8,
+		.nlabels = 2,
+		.labels = (struct batch_label *)labels,
+		.nrecords = 2,
+		.records = (struct record *)records };
 	struct kit *k = kit_new(NULL);
 	struct trace *t;
 	(void)state;

@@ -6,7 +6,7 @@
 
 static const char *const FIELDS[] = { "size", "http.method" };
 
-struct one {			/* a path of one label, twice, with two values on the first */
+struct one { /* a path of one label, twice, with two values on the first */
 	struct labels *labels;
 	struct bins *bins;
 	struct value values[2];
@@ -43,11 +43,12 @@ static uint32_t
 bin_with(struct one *o, struct value size, const char *method)
 {
 	o->values[0] = size;
-	o->values[1] = (struct value){ .type = method ? VALUE_TEXT : VALUE_NONE, .len = method ? (uint32_t)strlen(method) : 0,
+	o->values[1] = (struct value){ .type = method ? VALUE_TEXT : VALUE_NONE,
+		.len = method ? (uint32_t)strlen(method) : 0,
 		.text = method };
 	o->steps[0].bin = o->steps[1].bin = BIN_NONE;
 	bins_apply(o->bins, &o->t, o->labels, &o->p);
-	assert_int_equal(o->steps[1].bin, BIN_NONE);	/* it has no values */
+	assert_int_equal(o->steps[1].bin, BIN_NONE); /* it has no values */
 	return o->steps[0].bin;
 }
 
@@ -69,14 +70,22 @@ numbers_are_cut(void **state)
 	(void)state;
 
 	one_begin(&o, "shop/*.size=10,100");
-	assert_prints(&o, bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 9 }, NULL), "size < 10");
-	assert_prints(&o, bin_with(&o, (struct value){ .type = VALUE_INT, .i = -9 }, NULL), "size < 10");
-	assert_prints(&o, bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 10 }, NULL), "10 <= size < 100");
-	assert_prints(&o, bin_with(&o, (struct value){ .type = VALUE_REAL, .d = 99.9 }, NULL), "10 <= size < 100");
-	assert_prints(&o, bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 100 }, NULL), "size >= 100");
+	assert_prints(
+	    &o, bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 9 }, NULL), "size < 10");
+	assert_prints(
+	    &o, bin_with(&o, (struct value){ .type = VALUE_INT, .i = -9 }, NULL), "size < 10");
+	assert_prints(&o, bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 10 }, NULL),
+	    "10 <= size < 100");
+	assert_prints(&o, bin_with(&o, (struct value){ .type = VALUE_REAL, .d = 99.9 }, NULL),
+	    "10 <= size < 100");
+	assert_prints(
+	    &o, bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 100 }, NULL), "size >= 100");
 	assert_int_equal(bin_with(&o, (struct value){ .type = VALUE_NONE }, NULL), BIN_NONE);
-	assert_int_equal(bin_with(&o, (struct value){ .type = VALUE_REAL, .d = NAN }, NULL), BIN_NONE);
-	assert_int_equal(bin_with(&o, (struct value){ .type = VALUE_TEXT, .text = "9", .len = 1 }, NULL), BIN_NONE);
+	assert_int_equal(
+	    bin_with(&o, (struct value){ .type = VALUE_REAL, .d = NAN }, NULL), BIN_NONE);
+	assert_int_equal(
+	    bin_with(&o, (struct value){ .type = VALUE_TEXT, .text = "9", .len = 1 }, NULL),
+	    BIN_NONE);
 	assert_prints(&o, BIN_NONE, "");
 	one_end(&o);
 }
@@ -132,19 +141,22 @@ the_first_rule_that_fits_counts(void **state)
 	(void)state;
 
 	one_begin(&o, "other/*.size=1");
-	assert_int_equal(bins_add(o.bins, "shop/*.colour=1", NULL), 0);	/* it has no such field */
-	assert_int_equal(bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 9 }, NULL), BIN_NONE);
+	assert_int_equal(bins_add(o.bins, "shop/*.colour=1", NULL), 0); /* it has no such field */
+	assert_int_equal(
+	    bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 9 }, NULL), BIN_NONE);
 	assert_int_equal(bins_add(o.bins, "shop/*.size=5", NULL), 0);
 	assert_int_equal(bins_add(o.bins, "shop/*.size=50", NULL), 0);
-	assert_prints(&o, bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 9 }, NULL), "size >= 5");
+	assert_prints(
+	    &o, bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 9 }, NULL), "size >= 5");
 	one_end(&o);
 }
 
 static void
 rules_of_another_form_are_refused(void **state)
 {
-	static const char *const bad[] = { "", "=", ".", "size=1", "a.=1", ".size=1", "a.size=1,1", "a.size=2,1", "a.size=x",
-		"a.size=1,", "a.size=,1", "a.size=1;2", "a.size=nan", "a.size=inf" };
+	static const char *const bad[] = { "", "=", ".", "size=1", "a.=1", ".size=1", "a.size=1,1",
+		"a.size=2,1", "a.size=x", "a.size=1,", "a.size=,1", "a.size=1;2", "a.size=nan",
+		"a.size=inf" };
 	struct bins *b = bins_new();
 	struct err e = { 0 };
 	(void)state;
@@ -172,7 +184,7 @@ requests_in_different_bins_are_in_different_groups(void **state)
 
 		bin_with(&o, (struct value){ .type = VALUE_UINT, .u = size }, NULL);
 		assert_int_equal(shape_of(&s, &o.p, o.labels, &a, NULL), 0);
-		assert_int_equal(s.ntokens, 2);		/* in two bins, so no repeat */
+		assert_int_equal(s.ntokens, 2); /* in two bins, so no repeat */
 		assert_int_equal(s.bins[0], size < 10 ? 1 : 2);
 		assert_non_null(groups_add(gs, &o.t, &o.p, &s, nodes));
 		arena_release(&a);

@@ -22,7 +22,8 @@ at_most(uint32_t k, uint32_t n, double p)
 static void
 assert_held(const struct covered *c)
 {
-	if (at_most(c->held, c->runs, 0.93) < 0.001 || 1 - at_most(c->held - 1, c->runs, 0.97) < 0.001)
+	if (at_most(c->held, c->runs, 0.93) < 0.001 ||
+	    1 - at_most(c->held - 1, c->runs, 0.97) < 0.001)
 		fail_msg("%u of %u intervals hold the truth", c->held, c->runs);
 }
 
@@ -39,8 +40,10 @@ intervals_hold_the_share_as_often_as_they_say(void **state)
 
 		for (int f = 0; f < FAMILIES; f++)
 			for (int s = 0; s < 3; s++) {
-				struct share_cell cell = { (enum family)f, s == 1 ? GAMMA_2 : (enum family)f, shares[s], 0, 1 };
-				struct covered held = cell_run(&cell, sizes[i], 512, 15, ROUNDS, (uint64_t)(100 * f + s), NULL);
+				struct share_cell cell = { (enum family)f,
+					s == 1 ? GAMMA_2 : (enum family)f, shares[s], 0, 1 };
+				struct covered held = cell_run(&cell, sizes[i], 512, 15, ROUNDS,
+				    (uint64_t)(100 * f + s), NULL);
 
 				covered_add(&all, &held);
 			}
@@ -70,7 +73,8 @@ width(uint32_t n, uint32_t samples_max, uint64_t seed)
 	return wide;
 }
 
-/* Of 6,400 with 64 in the reservoir: a tenth as wide, but where the reservoir is off by more than it should, one in 20. */
+/* Of 6,400 with 64 in the reservoir: a tenth as wide, but where the reservoir is off by more than
+ * it should, one in 20. */
 static void
 intervals_are_of_everything_seen_not_of_the_reservoir(void **state)
 {
@@ -85,7 +89,8 @@ intervals_are_of_everything_seen_not_of_the_reservoir(void **state)
 	assert_true(narrower >= 16);
 }
 
-/* The tails that a reservoir is too small for are in the error too: by the fourth moments of everything. */
+/* The tails that a reservoir is too small for are in the error too: by the fourth moments of
+ * everything. */
 static void
 intervals_know_the_tail_that_was_not_kept(void **state)
 {
@@ -104,8 +109,8 @@ intervals_know_the_tail_that_was_not_kept(void **state)
 }
 
 /*
- * A miss in 1 of 500 requests that makes half of the variance: of 4,096 requests 8 have one, of the 128 that are kept mostly
- * none, and then nothing that is kept tells that the edge varies at all.
+ * A miss in 1 of 500 requests that makes half of the variance: of 4,096 requests 8 have one, of the
+ * 128 that are kept mostly none, and then nothing that is kept tells that the edge varies at all.
  */
 static void
 misses_that_were_not_kept_are_in_the_interval(void **state)
@@ -125,9 +130,12 @@ misses_that_were_not_kept_are_in_the_interval(void **state)
 		sim_begin(&s, 128, rng_next(&r));
 		sim_shape(&s, 0, 2);
 		for (int i = 0; i < 4096; i++)
-			g = sim_add(&s, 0, (const double[]){ 2e7 + 1e6 * rng_normal(&r), rng_unit(&r) < rare ? miss_ns : 0 }, NULL,
-			    0, 1, 1);
-		assert_int_equal(finding_of(&f, g, &usual, 0, ROUNDS, rng_next(&r), &s.scratch, NULL), 0);
+			g = sim_add(&s, 0,
+			    (const double[]){
+				2e7 + 1e6 * rng_normal(&r), rng_unit(&r) < rare ? miss_ns : 0 },
+			    NULL, 0, 1, 1);
+		assert_int_equal(
+		    finding_of(&f, g, &usual, 0, ROUNDS, rng_next(&r), &s.scratch, NULL), 0);
 		covered_count(&held, f.edges[1].interval, 0.5);
 		sim_end(&s);
 	}
@@ -151,7 +159,8 @@ shares_of_latency_are_held_too(void **state)
 	static const struct conditions usual = { 0.10, 0.95, 30, 0.95 };
 	const struct share_cell cell = { GAMMA_05, LOGNORMAL_05, 0.5, 0.5, 1 };
 	double first = 20 + sqrt(0.5) * (family_mean(GAMMA_2) + family_mean(GAMMA_05));
-	double truth = first / (first + 21 + sqrt(0.5) * (family_mean(GAMMA_2) + family_mean(LOGNORMAL_05)));
+	double truth = first / (first + 21 +
+				   sqrt(0.5) * (family_mean(GAMMA_2) + family_mean(LOGNORMAL_05)));
 	struct covered held = { 0 };
 	struct rng r;
 	(void)state;
@@ -166,7 +175,8 @@ shares_of_latency_are_held_too(void **state)
 		sim_shape(&s, 0, 3);
 		for (int i = 0; i < 60; i++)
 			g = cell_add(&s, &cell, &r);
-		assert_int_equal(finding_of(&f, g, &usual, 30e6, ROUNDS, rng_next(&r), &s.scratch, NULL), 0);
+		assert_int_equal(
+		    finding_of(&f, g, &usual, 30e6, ROUNDS, rng_next(&r), &s.scratch, NULL), 0);
 		assert_int_equal(f.problem, PROBLEM_SLOW);
 		covered_count(&held, f.edges[0].interval, truth);
 		sim_end(&s);
@@ -174,16 +184,21 @@ shares_of_latency_are_held_too(void **state)
 	assert_held(&held);
 }
 
-/* Without a miss among 30 requests nothing can tell of one; where there is one, the interval says that it knows little. */
+/* Without a miss among 30 requests nothing can tell of one; where there is one, the interval says
+ * that it knows little. */
 static void
 a_few_misses_make_the_interval_say_so(void **state)
 {
 	const struct share_cell cell = { MISS, GAMMA_2, 0.8, 0, 1 };
-	struct covered few = cell_run(&cell, 30, 512, 100, ROUNDS, 7, NULL), many = cell_run(&cell, 512, 512, 30, ROUNDS, 7, NULL);
+	struct covered few = cell_run(&cell, 30, 512, 100, ROUNDS, 7, NULL),
+		       many = cell_run(&cell, 512, 512, 30, ROUNDS, 7, NULL);
 	(void)state;
 
 	assert_true(few.wide > few.runs / 4);
-	assert_true(few.held < 0.93 * few.runs);	/* docs/calibration.md says so; were it mended, it should say so too */
+	assert_true(
+	    few.held <
+	    0.93 *
+		few.runs); /* docs/calibration.md says so; were it mended, it should say so too */
 	assert_int_equal(many.wide, 0);
 }
 
@@ -203,7 +218,8 @@ types_without_a_fault_get_no_finding(void **state)
 	assert_true(sum.looks > 300);
 }
 
-/* The same simulation does see a fault: else the test above would pass for an analysis that is asleep. */
+/* The same simulation does see a fault: else the test above would pass for an analysis that is
+ * asleep. */
 static void
 types_with_a_fault_do(void **state)
 {

@@ -8,15 +8,16 @@
 #include "analysis/profile.h"
 
 struct made_call {
-	int parent;			/* index of one before it; -1: the request */
+	int parent; /* index of one before it; -1: the request */
 	const char *service, *name;
-	int64_t begin_ns, end_ns;	/* within its parent's, after those of its parent before it */
+	int64_t begin_ns, end_ns; /* within its parent's, after those of its parent before it */
 };
 
 static inline uint32_t
 made_label(struct labels *l, enum record_kind kind, const char *service, const char *name)
 {
-	static const char *const events[RECORD_KINDS] = { "", "request_begin", "request_end", "", "unit_begin", "unit_end" };
+	static const char *const events[RECORD_KINDS] = { "", "request_begin", "request_end", "",
+		"unit_begin", "unit_end" };
 	char text[128];
 	int len = snprintf(text, sizeof text, "%s/hone:%s(%s)", service, events[kind], name);
 
@@ -26,7 +27,9 @@ made_label(struct labels *l, enum record_kind kind, const char *service, const c
 static inline void
 made_event(struct trace *t, uint32_t unit, uint32_t label, int64_t time_ns)
 {
-	t->events[t->nevents++] = (struct event){ .time_ns = time_ns, .label = label, .unit = unit };
+	t->events[t->nevents++] = (struct event){
+		.time_ns = time_ns, .label = label, .unit = unit
+	};
 	t->units[unit].count++;
 }
 
@@ -48,8 +51,10 @@ made_trace(struct labels *l, const struct made_call *calls, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		t->units[i].id = i + 1;
 		t->units[i].first = t->nevents;
-		made_event(t, i, made_label(l, i == 0 ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN, calls[i].service,
-		    calls[i].name), calls[i].begin_ns);
+		made_event(t, i,
+		    made_label(l, i == 0 ? RECORD_REQUEST_BEGIN : RECORD_UNIT_BEGIN,
+			calls[i].service, calls[i].name),
+		    calls[i].begin_ns);
 		for (uint32_t k = i + 1; k < n; k++) {
 			if (calls[k].parent != (int)i)
 				continue;
@@ -59,10 +64,12 @@ made_trace(struct labels *l, const struct made_call *calls, uint32_t n)
 			made_event(t, i, labels_silent(l, RECORD_JOIN), calls[k].end_ns);
 			t->events[t->nevents - 1].link_id = k + 1;
 		}
-		made_event(t, i, made_label(l, i == 0 ? RECORD_REQUEST_END : RECORD_UNIT_END, calls[i].service,
-		    calls[i].name), calls[i].end_ns);
+		made_event(t, i,
+		    made_label(l, i == 0 ? RECORD_REQUEST_END : RECORD_UNIT_END, calls[i].service,
+			calls[i].name),
+		    calls[i].end_ns);
 	}
-	for (uint32_t i = 1; i < n; i++)	/* what ties a unit to its fork */
+	for (uint32_t i = 1; i < n; i++) /* what ties a unit to its fork */
 		t->events[t->units[i].first].link_id = i + 1;
 	for (uint32_t i = 1; i < n; i++)
 		t->events[t->units[i].first + t->units[i].count - 1].link_id = i + 1;
@@ -72,7 +79,8 @@ made_trace(struct labels *l, const struct made_call *calls, uint32_t n)
 
 /* Adds the calls as one request. */
 static inline void
-profile_calls(struct profile *p, struct labels *l, const struct made_call *calls, uint32_t n, bool lossy)
+profile_calls(
+    struct profile *p, struct labels *l, const struct made_call *calls, uint32_t n, bool lossy)
 {
 	struct trace *t = made_trace(l, calls, n);
 	struct arena a = { 0 };

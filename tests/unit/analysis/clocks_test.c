@@ -10,9 +10,9 @@
 
 /* ---- nodes ---- */
 
-struct machine {		/* started at another time, and its crystal is another */
+struct machine { /* started at another time, and its crystal is another */
 	int64_t ahead_ns;
-	double  drift_ppm;
+	double drift_ppm;
 };
 
 static int64_t
@@ -40,9 +40,11 @@ some_delay(struct rng *r)
 static struct clock_sample
 round_trip(struct rng *r, const struct machine *m, int64_t now_ns)
 {
-	int64_t came_ns = now_ns + some_delay(r), went_ns = came_ns + (int64_t)rng_below(r, 50 * (uint64_t)US);
+	int64_t came_ns = now_ns + some_delay(r),
+		went_ns = came_ns + (int64_t)rng_below(r, 50 * (uint64_t)US);
 
-	return (struct clock_sample){ now_ns, went_ns + some_delay(r), its(m, came_ns), its(m, went_ns) };
+	return (struct clock_sample){ now_ns, went_ns + some_delay(r), its(m, came_ns),
+		its(m, went_ns) };
 }
 
 static struct clocks *
@@ -84,7 +86,8 @@ the_truth_lies_within_the_stated_bound(void **state)
 			assert_true(llabs(off_ns) <= look.uncertain_ns);
 			if (i % 8 == 0 || s.back_ns - s.asked_ns < quickest_ns)
 				quickest_ns = s.back_ns - s.asked_ns;
-			/* the quickest of the last 8, 1.1 s each at most: 9 s of drift, both ways, at 250 ppm, and of slewing */
+			/* the quickest of the last 8, 1.1 s each at most: 9 s of drift, both ways,
+			 * at 250 ppm, and of slewing */
 			if (i > 20)
 				assert_true(look.uncertain_ns < quickest_ns + 16 * MS);
 			now_ns = looked_ns + 400 * MS + (int64_t)rng_below(&r, 50 * (uint64_t)MS);
@@ -93,7 +96,8 @@ the_truth_lies_within_the_stated_bound(void **state)
 	}
 }
 
-/* However the offset in use changes: of two times of a node the later stays the later, and the truth is not far. */
+/* However the offset in use changes: of two times of a node the later stays the later, and the
+ * truth is not far. */
 static void
 mapped_times_go_forward(void **state)
 {
@@ -103,7 +107,8 @@ mapped_times_go_forward(void **state)
 		struct clocks *c = clocks_of(1);
 		struct machine m;
 		struct rng r;
-		int64_t now_ns = 100 * S, next_ns = now_ns, was_ns = INT64_MIN, was_its_ns = INT64_MIN;
+		int64_t now_ns = 100 * S, next_ns = now_ns, was_ns = INT64_MIN,
+			was_its_ns = INT64_MIN;
 
 		rng_seed(&r, seed);
 		m = some_machine(&r);
@@ -120,9 +125,12 @@ mapped_times_go_forward(void **state)
 			now_ns += rng_below(&r, 2) == 0 ? 1 : (int64_t)rng_below(&r, (uint64_t)MS);
 			its_ns = its(&m, now_ns);
 			mapped_ns = clocks_map(c, 0, its_ns);
-			assert_true(its_ns <= was_its_ns ? mapped_ns <= was_ns || was_ns == INT64_MIN : mapped_ns > was_ns);
+			assert_true(its_ns <= was_its_ns
+					? mapped_ns <= was_ns || was_ns == INT64_MIN
+					: mapped_ns > was_ns);
 			assert_int_equal(clocks_map(c, 0, its_ns), mapped_ns);
-			assert_true(clocks_map(c, 0, its_ns - 1) < mapped_ns);	/* a watermark just before it */
+			assert_true(clocks_map(c, 0, its_ns - 1) <
+				    mapped_ns); /* a watermark just before it */
 			was_ns = mapped_ns;
 			was_its_ns = its_ns;
 		}
@@ -135,8 +143,10 @@ static void
 a_slow_first_message_is_made_good(void **state)
 {
 	struct clocks *c = clocks_of(1);
-	struct clock_sample hello = { INT64_MIN, 13 * S, 5000 * S, 5000 * S };	/* it was 3 s on its way */
-	struct clock_sample quick = { 13 * S, 13 * S + 200 * US, 5003 * S + 100 * US, 5003 * S + 100 * US };
+	struct clock_sample hello = { INT64_MIN, 13 * S, 5000 * S,
+		5000 * S }; /* it was 3 s on its way */
+	struct clock_sample quick = { 13 * S, 13 * S + 200 * US, 5003 * S + 100 * US,
+		5003 * S + 100 * US };
 	struct clock_look look;
 	(void)state;
 
@@ -144,11 +154,11 @@ a_slow_first_message_is_made_good(void **state)
 	clocks_look(c, 0, 13 * S, &look);
 	assert_true(look.known && !look.bounded && look.uncertain_ns == INT64_MAX);
 	assert_int_equal(clocks_map(c, 0, 5000 * S), 13 * S);
-	assert_true(clocks_sample(c, 0, &quick));		/* what was mapped was wrong by 3 s */
+	assert_true(clocks_sample(c, 0, &quick)); /* what was mapped was wrong by 3 s */
 	assert_int_equal(clocks_map(c, 0, 5003 * S + 100 * US), 13 * S + 100 * US);
 	clocks_look(c, 0, 13 * S + 200 * US, &look);
 	assert_true(look.bounded && look.uncertain_ns <= 101 * US);
-	assert_int_equal(look.steps, 0);			/* nothing jumped */
+	assert_int_equal(look.steps, 0); /* nothing jumped */
 	clocks_free(c);
 }
 
@@ -176,7 +186,8 @@ a_clock_that_jumps_is_noticed_at_the_next_round_trip(void **state)
 		assert_true(clocks_sample(c, 0, &s));
 		clocks_look(c, 0, s.back_ns, &look);
 		assert_int_equal(look.steps, 1);
-		assert_true(llabs(clocks_map(c, 0, its(&m, s.back_ns)) - s.back_ns) <= s.back_ns - s.asked_ns);
+		assert_true(llabs(clocks_map(c, 0, its(&m, s.back_ns)) - s.back_ns) <=
+			    s.back_ns - s.asked_ns);
 		clocks_free(c);
 	}
 }
@@ -191,7 +202,7 @@ our_own_machine_has_our_clock_exactly(void **state)
 	(void)state;
 
 	rng_seed(&r, 2);
-	assert_int_equal(clocks_map(c, 0, 77), 77);	/* before anything is known, too */
+	assert_int_equal(clocks_map(c, 0, 77), 77); /* before anything is known, too */
 	clocks_sample(c, 0, &(struct clock_sample){ INT64_MIN, 50 * S + 40 * US, 50 * S, 50 * S });
 	assert_int_equal(clocks_map(c, 0, 50 * S), 50 * S);
 	for (int i = 0; i < 1000; i++) {
@@ -208,7 +219,8 @@ our_own_machine_has_our_clock_exactly(void **state)
 static void
 nonsense_is_not_believed(void **state)
 {
-	static const int64_t ends[] = { INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX / 4, INT64_MAX - 1, INT64_MAX };
+	static const int64_t ends[] = { INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX / 4,
+		INT64_MAX - 1, INT64_MAX };
 	struct clocks *c = clocks_of(1);
 	struct clock_sample good = { 10 * S, 10 * S + 100, 20 * S + 50, 20 * S + 50 };
 	struct clock_look look;
@@ -217,12 +229,15 @@ nonsense_is_not_believed(void **state)
 	clocks_sample(c, 0, &good);
 	/* an answer before the question; an agent that says it answered before it was asked */
 	assert_false(clocks_sample(c, 0, &(struct clock_sample){ 11 * S, 10 * S, 20 * S, 20 * S }));
-	assert_false(clocks_sample(c, 0, &(struct clock_sample){ 11 * S, 11 * S + 100, 21 * S + 60, 21 * S + 40 }));
+	assert_false(clocks_sample(
+	    c, 0, &(struct clock_sample){ 11 * S, 11 * S + 100, 21 * S + 60, 21 * S + 40 }));
 	clocks_look(c, 0, 10 * S + 100, &look);
 	assert_int_equal(look.uncertain_ns, 50);
-	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)	/* nothing overflows; checked by the sanitizer */
+	for (size_t i = 0; i < sizeof ends / sizeof ends[0];
+	     i++) /* nothing overflows; checked by the sanitizer */
 		for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
-			clocks_sample(c, 0, &(struct clock_sample){ ends[i], ends[k], ends[i], ends[k] });
+			clocks_sample(
+			    c, 0, &(struct clock_sample){ ends[i], ends[k], ends[i], ends[k] });
 			clocks_map(c, 0, ends[k]);
 			clocks_near(c, 0, ends[i]);
 			clocks_look(c, 0, ends[k], &look);
@@ -235,7 +250,7 @@ nonsense_is_not_believed(void **state)
 /* One request: node 0 asks node 1 and waits. Times are true; each is stamped by its own machine. */
 struct call {
 	int64_t at_ns, there_ns, works_ns, back_ns;
-	bool    joins;
+	bool joins;
 };
 
 static struct trace *
@@ -244,7 +259,8 @@ call_trace(struct kit *k, uint64_t id, const struct call *call, const struct mac
 	int64_t t = call->at_ns, begin = t + 10 * US + call->there_ns, end = begin + call->works_ns;
 	int64_t join = end + call->back_ns;
 	struct row rows[] = {
-		{ its(&m[0], t), 0, 1, 'B', 0, "R", id }, { its(&m[0], t + 10 * US), 0, 1, 'F', 7, "c", id },
+		{ its(&m[0], t), 0, 1, 'B', 0, "R", id },
+		{ its(&m[0], t + 10 * US), 0, 1, 'F', 7, "c", id },
 		{ its(&m[1], begin), 1, 2, 'b', 7, "c", id },
 		{ its(&m[1], begin + call->works_ns / 2), 1, 2, '.', 0, "w", id },
 		{ its(&m[1], end), 1, 2, 'e', 7, "c", id },
@@ -252,7 +268,7 @@ call_trace(struct kit *k, uint64_t id, const struct call *call, const struct mac
 		{ its(&m[0], join + 10 * US), 0, 1, 'E', 0, "R", id },
 	};
 
-	for (uint32_t node = 0; node < 2; node++) {	/* so that no watermark is known */
+	for (uint32_t node = 0; node < 2; node++) { /* so that no watermark is known */
 		assemble_leave(k->assemble, node);
 		assemble_join(k->assemble, node, &k->e);
 	}
@@ -272,7 +288,8 @@ two_nodes(void)
 	return k;
 }
 
-/* That it adds up is critpath's promise; that it does so after the correction, with nothing moved, is ours. */
+/* That it adds up is critpath's promise; that it does so after the correction, with nothing moved,
+ * is ours. */
 static uint32_t
 moved_of(struct kit *k, const struct trace *t, int64_t *there_ns, int64_t *back_ns)
 {
@@ -284,7 +301,8 @@ moved_of(struct kit *k, const struct trace *t, int64_t *there_ns, int64_t *back_
 	*there_ns = *back_ns = -1;
 	for (uint32_t i = 1; i < p.nsteps; i++) {
 		int64_t edge_ns = p.steps[i].time_ns - p.steps[i - 1].time_ns;
-		uint32_t from = t->events[p.steps[i - 1].event].node, to = t->events[p.steps[i].event].node;
+		uint32_t from = t->events[p.steps[i - 1].event].node,
+			 to = t->events[p.steps[i].event].node;
 
 		assert_true(edge_ns >= 0);
 		sum_ns += edge_ns;
@@ -331,7 +349,8 @@ with_both_ways_neither_edge_gets_the_skew(void **state)
 	}
 }
 
-/* Random delays, clocks that drift: the estimate is within its bound, and every trace is causal by it. */
+/* Random delays, clocks that drift: the estimate is within its bound, and every trace is causal by
+ * it. */
 static void
 the_smallest_delays_both_ways_tell_the_offset(void **state)
 {
@@ -349,8 +368,8 @@ the_smallest_delays_both_ways_tell_the_offset(void **state)
 		m[1].ahead_ns = (int64_t)rng_below(&r, 20 * (uint64_t)MS) - 10 * MS;
 		m[1].drift_ppm = (rng_unit(&r) - 0.5) * 400;
 		for (uint64_t i = 1; i <= 500; i++) {
-			struct call call = { now_ns, some_delay(&r), (int64_t)rng_below(&r, 5 * (uint64_t)MS),
-				some_delay(&r), true };
+			struct call call = { now_ns, some_delay(&r),
+				(int64_t)rng_below(&r, 5 * (uint64_t)MS), some_delay(&r), true };
 			struct trace *t = call_trace(k, i, &call, m);
 
 			assert_non_null(t);
@@ -358,24 +377,30 @@ the_smallest_delays_both_ways_tell_the_offset(void **state)
 			assert_int_equal(moved_of(k, t, &there_ns, &back_ns), 0);
 			assert_true(clocks_pair(c, 0, 1, &x_ns, &uncertain_ns));
 			/* and while the trace went on, its clock drifted */
-			drifted_ns = (int64_t)(fabs(m[1].drift_ppm) / 1e6 * (double)(t->end_ns - t->begin_ns));
-			assert_true(llabs(its(&m[1], t->end_ns) - t->end_ns - x_ns) <= uncertain_ns + drifted_ns + 1);
+			drifted_ns = (int64_t)(fabs(m[1].drift_ppm) / 1e6 *
+					       (double)(t->end_ns - t->begin_ns));
+			assert_true(llabs(its(&m[1], t->end_ns) - t->end_ns - x_ns) <=
+				    uncertain_ns + drifted_ns + 1);
 			tight += uncertain_ns < 300 * US;
 			now_ns = t->end_ns + S / 200;
 			trace_free(t);
 		}
-		assert_true(tight > 300);		/* of 500: a way takes 110 us on average, one in 20 up to 300 ms */
+		assert_true(
+		    tight >
+		    300); /* of 500: a way takes 110 us on average, one in 20 up to 300 ms */
 		kit_free(k);
 		clocks_free(c);
 	}
 }
 
-/* Nobody says how long the way was: nothing is moved but what came before its cause, and no more than that. */
+/* Nobody says how long the way was: nothing is moved but what came before its cause, and no more
+ * than that. */
 static void
 with_one_way_only_the_bound_is_kept(void **state)
 {
 	const struct call call = { 100 * S, 100 * US, MS, 100 * US, false };
-	const struct machine ahead[2] = { { 0, 0 }, { 5 * MS, 0 } }, behind[2] = { { 0, 0 }, { -5 * MS, 0 } };
+	const struct machine ahead[2] = { { 0, 0 }, { 5 * MS, 0 } },
+			     behind[2] = { { 0, 0 }, { -5 * MS, 0 } };
 	struct clocks *c = clocks_of(2);
 	struct kit *k = two_nodes();
 	struct trace *t = call_trace(k, 1, &call, ahead);
@@ -393,7 +418,8 @@ with_one_way_only_the_bound_is_kept(void **state)
 	assert_int_equal(x_ns, -5 * MS + 100 * US);
 	for (uint32_t u = 0; u < t->nunits; u++)
 		if (t->units[u].fork != TRACE_NONE)
-			assert_int_equal(t->events[t->units[u].first].time_ns, t->events[t->units[u].fork].time_ns);
+			assert_int_equal(t->events[t->units[u].first].time_ns,
+			    t->events[t->units[u].fork].time_ns);
 	trace_free(t);
 	kit_free(k);
 	clocks_free(c);
@@ -402,16 +428,19 @@ with_one_way_only_the_bound_is_kept(void **state)
 static void
 feed_round_trips(struct clocks *c, uint32_t node, int64_t now_ns)
 {
-	clocks_sample(c, node, &(struct clock_sample){ now_ns, now_ns + 60 * US, now_ns + 30 * US, now_ns + 30 * US });
+	clocks_sample(c, node,
+	    &(struct clock_sample){ now_ns, now_ns + 60 * US, now_ns + 30 * US, now_ns + 30 * US });
 	clocks_map(c, node, now_ns);
 }
 
-/* Two nodes of our own machine: a slow way there is a slow way, not a clock that is ahead; a late end is a late end. */
+/* Two nodes of our own machine: a slow way there is a slow way, not a clock that is ahead; a late
+ * end is a late end. */
 static void
 one_clock_is_not_corrected(void **state)
 {
 	const struct machine same[2] = { { 0, 0 }, { 0, 0 } };
-	const struct call slow = { 100 * S, 8 * MS, MS, 20 * US, true }, late = { 101 * S, 100 * US, MS, -300 * US, true };
+	const struct call slow = { 100 * S, 8 * MS, MS, 20 * US, true },
+			  late = { 101 * S, 100 * US, MS, -300 * US, true };
 	struct clocks *c = clocks_of(2);
 	struct kit *k = two_nodes();
 	int64_t there_ns, back_ns;
@@ -463,7 +492,8 @@ a_trace_that_round_trips_exclude_is_no_evidence(void **state)
 	clocks_free(c);
 }
 
-/* 0 asks 1, which asks 2: units of 2 are brought to 0's clock by way of 1's, although 0 never talks to 2. */
+/* 0 asks 1, which asks 2: units of 2 are brought to 0's clock by way of 1's, although 0 never talks
+ * to 2. */
 static void
 offsets_add_up_along_the_chain_of_forks(void **state)
 {
@@ -475,10 +505,10 @@ offsets_add_up_along_the_chain_of_forks(void **state)
 	(void)state;
 
 	kit_rows(k, ROWS({ T, 0, 1, 'B' }, { T + 10 * US, 0, 1, 'F', 7 },
-	    { b + T + 110 * US, 1, 2, 'b', 7 }, { b + T + 120 * US, 1, 2, 'F', 8 },
-	    { c2 + T + 220 * US, 2, 3, 'b', 8 }, { c2 + T + 900 * US, 2, 3, 'e', 8 },
-	    { b + T + 1000 * US, 1, 2, 'J', 8 }, { b + T + 1100 * US, 1, 2, 'e', 7 },
-	    { T + 1200 * US, 0, 1, 'J', 7 }, { T + 1300 * US, 0, 1, 'E' }));
+			{ b + T + 110 * US, 1, 2, 'b', 7 }, { b + T + 120 * US, 1, 2, 'F', 8 },
+			{ c2 + T + 220 * US, 2, 3, 'b', 8 }, { c2 + T + 900 * US, 2, 3, 'e', 8 },
+			{ b + T + 1000 * US, 1, 2, 'J', 8 }, { b + T + 1100 * US, 1, 2, 'e', 7 },
+			{ T + 1200 * US, 0, 1, 'J', 7 }, { T + 1300 * US, 0, 1, 'E' }));
 	assert_non_null(t = assemble_next(k->assemble));
 	assert_true(clocks_trace(c, t, k->labels));
 	assert_int_equal(moved_of(k, t, &there_ns, &back_ns), 0);
@@ -486,9 +516,10 @@ offsets_add_up_along_the_chain_of_forks(void **state)
 	assert_int_equal(back_ns, 100 * US);
 	for (uint32_t i = 0; i < t->nevents; i++)
 		if (t->events[i].node == 2)
-			assert_true(t->events[i].time_ns == T + 220 * US || t->events[i].time_ns == T + 900 * US);
+			assert_true(t->events[i].time_ns == T + 220 * US ||
+				    t->events[i].time_ns == T + 900 * US);
 	assert_false(clocks_pair(c, 0, 2, &x_ns, &uncertain_ns));
-	assert_int_equal(clocks_reset(c, 1, &k->e), 0);		/* it comes back as another machine */
+	assert_int_equal(clocks_reset(c, 1, &k->e), 0); /* it comes back as another machine */
 	assert_false(clocks_pair(c, 0, 1, &x_ns, &uncertain_ns));
 	trace_free(t);
 	kit_free(k);
@@ -511,10 +542,11 @@ nonsense_ends(void **state)
 
 		rng_seed(&r, seed);
 		for (int i = 1; i < 59; i++)
-			rows[i] = (struct row){ (int64_t)rng_below(&r, 1000), (uint32_t)rng_below(&r, 3),
-				1 + rng_below(&r, 6), kinds[rng_below(&r, 5)], 1 + rng_below(&r, 5) };
+			rows[i] = (struct row){ (int64_t)rng_below(&r, 1000),
+				(uint32_t)rng_below(&r, 3), 1 + rng_below(&r, 6),
+				kinds[rng_below(&r, 5)], 1 + rng_below(&r, 5) };
 		rows[59] = (struct row){ 1000, 0, 1, 'E' };
-		for (int i = 0; i < 60; i++)	/* a batch is in time order */
+		for (int i = 0; i < 60; i++) /* a batch is in time order */
 			for (int j = i; j > 0 && rows[j].time_ns < rows[j - 1].time_ns; j--) {
 				struct row swap = rows[j];
 
@@ -546,9 +578,11 @@ struct world {
 };
 
 static void
-put(struct world *w, uint32_t node, int64_t at_ns, uint64_t unit, char kind, uint64_t link, uint64_t trace)
+put(struct world *w, uint32_t node, int64_t at_ns, uint64_t unit, char kind, uint64_t link,
+    uint64_t trace)
 {
-	w->rows[node][w->nrows[node]++] = (struct row){ its(&w->m[node], at_ns), node, unit, kind, link, "u", trace };
+	w->rows[node][w->nrows[node]++] = (struct row){ its(&w->m[node], at_ns), node, unit, kind,
+		link, "u", trace };
 }
 
 /* One request after another, so that each node's rows are in order: 0 asks 1, which asks 2. */
@@ -577,16 +611,19 @@ world_make(struct world *w, uint64_t seed)
 	}
 	for (uint32_t i = 0; i < NODES; i++)
 		for (int turn = 0; turn < TURNS; turn++)
-			do {	/* none so slow that the next tells more than can be followed */
-				w->samples[i][turn] = round_trip(&r, &w->m[i], 100 * S + (t - 100 * S) / TURNS * turn);
-			} while (w->samples[i][turn].back_ns - w->samples[i][turn].asked_ns > 4 * MS);
+			do { /* none so slow that the next tells more than can be followed */
+				w->samples[i][turn] = round_trip(
+				    &r, &w->m[i], 100 * S + (t - 100 * S) / TURNS * turn);
+			} while (
+			    w->samples[i][turn].back_ns - w->samples[i][turn].asked_ns > 4 * MS);
 }
 
 /* A node's turn: a sample, then the batch of a part of its rows. */
 static void
 take_turn(const struct world *w, uint32_t node, int turn, struct clocks *c, struct kit *k)
 {
-	uint32_t from = w->nrows[node] * (uint32_t)turn / TURNS, to = w->nrows[node] * (uint32_t)(turn + 1) / TURNS;
+	uint32_t from = w->nrows[node] * (uint32_t)turn / TURNS,
+		 to = w->nrows[node] * (uint32_t)(turn + 1) / TURNS;
 	struct row rows[TRACES * 8];
 	uint32_t n = 0;
 	int64_t watermark_ns;
@@ -597,7 +634,9 @@ take_turn(const struct world *w, uint32_t node, int turn, struct clocks *c, stru
 		rows[n].time_ns = clocks_map(c, node, rows[n].time_ns);
 		n++;
 	}
-	watermark_ns = turn == TURNS - 1 ? INT64_MAX / 8 : to == 0 ? 0 : clocks_map(c, node, w->rows[node][to - 1].time_ns);
+	watermark_ns = turn == TURNS - 1 ? INT64_MAX / 8
+	               : to == 0         ? 0
+	                                 : clocks_map(c, node, w->rows[node][to - 1].time_ns);
 	kit_batch(k, node, rows, n, watermark_ns);
 }
 
@@ -628,7 +667,8 @@ play(const struct world *w, uint64_t order)
 			clocks_trace(c, t, k->labels);
 			traces++;
 			for (uint32_t i = 0; i < t->nevents; i++)
-				hash = hash_bytes(hash, &t->events[i].time_ns, sizeof t->events[i].time_ns);
+				hash = hash_bytes(
+				    hash, &t->events[i].time_ns, sizeof t->events[i].time_ns);
 			trace_free(t);
 		}
 	}

@@ -16,8 +16,8 @@ print_path(struct kit *k, const struct trace *t, const struct critpath *p, char 
 		const char *name = l->kind == RECORD_POINT ? strchr(l->event, ':') + 1 : l->name;
 		int len = l->kind == RECORD_POINT ? (int)strlen(name) : (int)l->name_len;
 
-		at += (size_t)snprintf(out + at, size - at, "%s%c%.*s@%lld", i ? " " : "", kinds[l->kind], len, name,
-		    (long long)p->steps[i].time_ns);
+		at += (size_t)snprintf(out + at, size - at, "%s%c%.*s@%lld", i ? " " : "",
+		    kinds[l->kind], len, name, (long long)p->steps[i].time_ns);
 	}
 	(void)t;
 }
@@ -45,8 +45,10 @@ static void
 a_call_that_is_waited_for_is_on_the_path(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
-	    { 25, 1, 2, '.', 0, "p" }, { 80, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
+		{ 25, 1, 2, '.', 0, "p" }, { 80, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" },
+		{ 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fc@10 bc@20 .p@25 ec@80 Jc@90 ER@100");
 }
 
@@ -54,9 +56,10 @@ static void
 a_call_that_was_done_before_is_off_the_path(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
-	    { 40, 1, 2, 'e', 7, "c" }, { 60, 0, 1, '.', 0, "own" }, { 90, 0, 1, 'J', 7, "c" },
-	    { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
+		{ 40, 1, 2, 'e', 7, "c" }, { 60, 0, 1, '.', 0, "own" }, { 90, 0, 1, 'J', 7, "c" },
+		{ 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fc@10 .own@60 Jc@90 ER@100");
 }
 
@@ -64,28 +67,36 @@ static void
 work_that_nobody_joins_is_off_the_path(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
-	    { 99, 1, 2, 'e', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
+		{ 99, 1, 2, 'e', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fc@10 ER@100");
 }
 
-/* Whoever of two calls is done last is on the path, in whatever order their answers are picked up. */
+/* Whoever of two calls is done last is on the path, in whatever order their answers are picked up.
+ */
 static void
 the_last_of_several_joins_at_one_point_counts(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 11, 0, 1, 'F', 8, "b" },
-	    { 20, 1, 2, 'b', 7, "a" }, { 50, 1, 2, 'e', 7, "a" }, { 20, 2, 3, 'b', 8, "b" },
-	    { 80, 2, 3, 'e', 8, "b" }, { 90, 0, 1, 'J', 7, "a" }, { 91, 0, 1, 'J', 8, "b" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 11, 0, 1, 'F', 8, "b" },
+		{ 20, 1, 2, 'b', 7, "a" }, { 50, 1, 2, 'e', 7, "a" }, { 20, 2, 3, 'b', 8, "b" },
+		{ 80, 2, 3, 'e', 8, "b" }, { 90, 0, 1, 'J', 7, "a" }, { 91, 0, 1, 'J', 8, "b" },
+		{ 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fa@10 Fb@11 bb@20 eb@80 Jb@91 ER@100");
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 11, 0, 1, 'F', 8, "b" },
-	    { 20, 1, 2, 'b', 7, "a" }, { 80, 1, 2, 'e', 7, "a" }, { 20, 2, 3, 'b', 8, "b" },
-	    { 50, 2, 3, 'e', 8, "b" }, { 90, 0, 1, 'J', 7, "a" }, { 91, 0, 1, 'J', 8, "b" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 11, 0, 1, 'F', 8, "b" },
+		{ 20, 1, 2, 'b', 7, "a" }, { 80, 1, 2, 'e', 7, "a" }, { 20, 2, 3, 'b', 8, "b" },
+		{ 50, 2, 3, 'e', 8, "b" }, { 90, 0, 1, 'J', 7, "a" }, { 91, 0, 1, 'J', 8, "b" },
+		{ 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fa@10 ba@20 ea@80 Ja@90 Jb@91 ER@100");
 	/* waited for one after the other: the second made it wait longer */
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 11, 0, 1, 'F', 8, "b" },
-	    { 20, 1, 2, 'b', 7, "a" }, { 50, 1, 2, 'e', 7, "a" }, { 20, 2, 3, 'b', 8, "b" },
-	    { 80, 2, 3, 'e', 8, "b" }, { 55, 0, 1, 'J', 7, "a" }, { 85, 0, 1, 'J', 8, "b" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 11, 0, 1, 'F', 8, "b" },
+		{ 20, 1, 2, 'b', 7, "a" }, { 50, 1, 2, 'e', 7, "a" }, { 20, 2, 3, 'b', 8, "b" },
+		{ 80, 2, 3, 'e', 8, "b" }, { 55, 0, 1, 'J', 7, "a" }, { 85, 0, 1, 'J', 8, "b" },
+		{ 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fa@10 Fb@11 bb@20 eb@80 Jb@85 ER@100");
 }
 
@@ -93,9 +104,11 @@ static void
 calls_nest(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 15, 1, 2, 'b', 7, "a" },
-	    { 20, 1, 2, 'F', 8, "b" }, { 25, 2, 3, 'b', 8, "b" }, { 60, 2, 3, 'e', 8, "b" }, { 65, 1, 2, 'J', 8, "b" },
-	    { 70, 1, 2, 'e', 7, "a" }, { 75, 0, 1, 'J', 7, "a" }, { 80, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 15, 1, 2, 'b', 7, "a" },
+		{ 20, 1, 2, 'F', 8, "b" }, { 25, 2, 3, 'b', 8, "b" }, { 60, 2, 3, 'e', 8, "b" },
+		{ 65, 1, 2, 'J', 8, "b" }, { 70, 1, 2, 'e', 7, "a" }, { 75, 0, 1, 'J', 7, "a" },
+		{ 80, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fa@10 ba@15 Fb@20 bb@25 eb@60 Jb@65 ea@70 Ja@75 ER@80");
 }
 
@@ -104,9 +117,10 @@ static void
 the_way_back_may_lead_to_another_unit_than_the_joiner(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 15, 1, 2, 'b', 7, "a" },
-	    { 20, 1, 2, 'F', 8, "q" }, { 21, 1, 2, 'e', 7, "a" }, { 40, 1, 3, 'b', 8, "q" }, { 60, 1, 3, 'e', 8, "q" },
-	    { 65, 0, 1, 'J', 8, "q" }, { 80, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 15, 1, 2, 'b', 7, "a" },
+		{ 20, 1, 2, 'F', 8, "q" }, { 21, 1, 2, 'e', 7, "a" }, { 40, 1, 3, 'b', 8, "q" },
+		{ 60, 1, 3, 'e', 8, "q" }, { 65, 0, 1, 'J', 8, "q" }, { 80, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fa@10 ba@15 Fq@20 bq@40 eq@60 Jq@65 ER@80");
 }
 
@@ -114,8 +128,9 @@ static void
 a_unit_without_an_end_ends_with_its_last_event(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
-	    { 70, 1, 2, '.', 0, "p" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
+		{ 70, 1, 2, '.', 0, "p" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fc@10 bc@20 .p@70 Jc@90 ER@100");
 }
 
@@ -123,19 +138,22 @@ static void
 a_unit_whose_fork_was_lost_leads_back_to_who_waited(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, '.', 0, "own" }, { 20, 1, 2, 'b', 7, "c" },
-	    { 80, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, '.', 0, "own" }, { 20, 1, 2, 'b', 7, "c" },
+		{ 80, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 .own@10 bc@20 ec@80 Jc@90 ER@100");
 }
 
-/* The answer leaves before the unit ends: what comes after it took no time of the one who waited. */
+/* The answer leaves before the unit ends: what comes after it took no time of the one who waited.
+ */
 static void
 a_unit_that_ends_after_its_answer_counts_up_to_the_join(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
-	    { 80, 1, 2, '.', 0, "answer" }, { 95, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" },
-	    { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
+		{ 80, 1, 2, '.', 0, "answer" }, { 95, 1, 2, 'e', 7, "c" },
+		{ 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fc@10 bc@20 .answer@80 ec@90 Jc@90 ER@100");
 }
 
@@ -144,12 +162,14 @@ clocks_that_disagree_do_not_move_the_request(void **state)
 {
 	(void)state;
 	/* a node whose clock is ahead is held down by the join */
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 1020, 1, 2, 'b', 7, "c" },
-	    { 1080, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 1020, 1, 2, 'b', 7, "c" },
+		{ 1080, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fc@10 bc@90 ec@90 Jc@90 ER@100");
 	/* one that is behind is pulled up to the fork; it was waited for, whatever it says */
-	assert_path(ROWS({ 1000, 0, 1, 'B', 0, "R" }, { 1010, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
-	    { 80, 1, 2, 'e', 7, "c" }, { 1090, 0, 1, 'J', 7, "c" }, { 1100, 0, 1, 'E', 0, "R" }),
+	assert_path(ROWS({ 1000, 0, 1, 'B', 0, "R" }, { 1010, 0, 1, 'F', 7, "c" },
+			{ 20, 1, 2, 'b', 7, "c" }, { 80, 1, 2, 'e', 7, "c" },
+			{ 1090, 0, 1, 'J', 7, "c" }, { 1100, 0, 1, 'E', 0, "R" }),
 	    "BR@1000 Fc@1010 bc@1010 ec@1010 Jc@1090 ER@1100");
 }
 
@@ -157,18 +177,20 @@ static void
 of_two_units_of_one_link_the_one_that_answered_counts(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
-	    { 50, 1, 2, 'e', 7, "c" }, { 21, 2, 3, 'b', 7, "c" }, { 99, 2, 3, 'e', 7, "c" }, { 60, 0, 1, 'J', 7, "c" },
-	    { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(
+	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
+		{ 50, 1, 2, 'e', 7, "c" }, { 21, 2, 3, 'b', 7, "c" }, { 99, 2, 3, 'e', 7, "c" },
+		{ 60, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fc@10 bc@20 ec@50 Jc@60 ER@100");
 }
 
 static void
 points_that_are_not_kept_are_as_if_they_were_off(void **state)
 {
-	const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 15, 0, 1, '.', 0, "own" },
-		{ 20, 1, 2, 'b', 7, "c" }, { 30, 1, 2, '.', 0, "p" }, { 80, 1, 2, 'e', 7, "c" }, { 85, 0, 1, '.', 0, "hides" },
-		{ 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" } };
+	const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" },
+		{ 15, 0, 1, '.', 0, "own" }, { 20, 1, 2, 'b', 7, "c" }, { 30, 1, 2, '.', 0, "p" },
+		{ 80, 1, 2, 'e', 7, "c" }, { 85, 0, 1, '.', 0, "hides" }, { 90, 0, 1, 'J', 7, "c" },
+		{ 100, 0, 1, 'E', 0, "R" } };
 	struct kit *k = kit_new(NULL);
 	struct label_set keep = { 0 };
 	struct critpath p;
@@ -188,8 +210,10 @@ points_that_are_not_kept_are_as_if_they_were_off(void **state)
 	assert_int_equal(critpath_extract(&p, t, k->labels, &keep, &k->arena, &k->e), 0);
 	print_path(k, t, &p, got, sizeof got);
 	assert_string_equal(got, "BR@0 Fc@10 bc@20 .p@30 ec@80 Jc@90 ER@100");
-	assert_string_equal(labels_get(k->labels, p.steps[3].unit_label)->text, "s/hone:unit_begin(c)");
-	assert_string_equal(labels_get(k->labels, p.steps[1].unit_label)->text, "s/hone:request_begin(R)");
+	assert_string_equal(
+	    labels_get(k->labels, p.steps[3].unit_label)->text, "s/hone:unit_begin(c)");
+	assert_string_equal(
+	    labels_get(k->labels, p.steps[1].unit_label)->text, "s/hone:request_begin(R)");
 	label_set_release(&keep);
 	trace_free(t);
 	kit_free(k);
@@ -199,8 +223,9 @@ points_that_are_not_kept_are_as_if_they_were_off(void **state)
 static void
 nonsense_ends_with_a_clear_error(void **state)
 {
-	const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 100, 1, 2, 'E', 0, "R" }, { 50, 1, 2, 'b', 8, "x" },
-		{ 60, 1, 2, 'F', 7, "x" }, { 40, 1, 3, 'b', 7, "x" }, { 45, 1, 3, 'F', 8, "x" } };
+	const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 100, 1, 2, 'E', 0, "R" },
+		{ 50, 1, 2, 'b', 8, "x" }, { 60, 1, 2, 'F', 7, "x" }, { 40, 1, 3, 'b', 7, "x" },
+		{ 45, 1, 3, 'F', 8, "x" } };
 	struct kit *k = kit_new(NULL);
 	struct critpath p;
 	struct trace *t;
@@ -215,7 +240,8 @@ nonsense_ends_with_a_clear_error(void **state)
 }
 
 static void
-assert_exact(const struct trace *t, const struct critpath *p, const struct labels *labels, struct arena *a)
+assert_exact(
+    const struct trace *t, const struct critpath *p, const struct labels *labels, struct arena *a)
 {
 	const struct step *last = &p->steps[p->nsteps - 1];
 	struct shape s;
@@ -236,9 +262,9 @@ assert_exact(const struct trace *t, const struct critpath *p, const struct label
 	assert_int_equal(sum, t->end_ns - t->begin_ns);
 }
 
-enum { FAR_NS = 1000000000 };	/* between requests: longer than any takes */
+enum { FAR_NS = 1000000000 }; /* between requests: longer than any takes */
 
-struct odd {			/* what is odd about a run of generated requests */
+struct odd { /* what is odd about a run of generated requests */
 	int64_t skew_ns;
 	double no_end, late_end, lost;
 };
@@ -256,7 +282,9 @@ run_generated(uint64_t seed, uint32_t requests, struct odd odd)
 	g->late_end = odd.late_end;
 	for (uint32_t node = 0; node < GEN_NODES; node++) {
 		assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
-		g->offset_ns[node] = odd.skew_ns > 0 ? (int64_t)rng_below(&g->when, 2 * (uint64_t)odd.skew_ns) : 0;
+		g->offset_ns[node] = odd.skew_ns > 0
+		                         ? (int64_t)rng_below(&g->when, 2 * (uint64_t)odd.skew_ns)
+		                         : 0;
 	}
 	for (uint32_t i = 0; i < requests; i++) {
 		size_t first[GEN_NODES + 1];
@@ -266,12 +294,16 @@ run_generated(uint64_t seed, uint32_t requests, struct odd odd)
 
 		g->nrecords = 0;
 		g->nlabels = 0;
-		response_ns = gen_request(g, i + 1, seed * 1000 + i, (int64_t)i * FAR_NS, 20 + (int)i % 300);
+		response_ns = gen_request(
+		    g, i + 1, seed * 1000 + i, (int64_t)i * FAR_NS, 20 + (int)i % 300);
 		gen_sort(g, first);
 		memcpy(labels, g->labels, g->nlabels * sizeof *labels);
 		for (uint32_t node = 0; node < GEN_NODES; node++) {
-			struct record *records = malloc((first[node + 1] - first[node] + 1) * sizeof *records);
-			struct batch b = { .watermark_ns = (int64_t)(i + 1) * FAR_NS - 1, .nlabels = g->nlabels, .labels = labels,
+			struct record *records = malloc(
+			    (first[node + 1] - first[node] + 1) * sizeof *records);
+			struct batch b = { .watermark_ns = (int64_t)(i + 1) * FAR_NS - 1,
+				.nlabels = g->nlabels,
+				.labels = labels,
 				.records = records };
 
 			for (size_t j = first[node]; j < first[node + 1]; j++) {
@@ -308,7 +340,8 @@ edges_add_up_to_the_response_time_exactly(void **state)
 	for (uint64_t seed = 1; seed <= 10; seed++) {
 		assert_int_equal(run_generated(seed, 150, (struct odd){ 0 }), 150);
 		assert_int_equal(run_generated(seed, 150, (struct odd){ .skew_ns = 5000000 }), 150);
-		assert_int_equal(run_generated(seed, 150, (struct odd){ .no_end = 0.3, .late_end = 0.3 }), 150);
+		assert_int_equal(
+		    run_generated(seed, 150, (struct odd){ .no_end = 0.3, .late_end = 0.3 }), 150);
 	}
 }
 
@@ -317,10 +350,12 @@ edges_add_up_where_records_are_lost_too(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++)
-		assert_int_equal(run_generated(seed, 150, (struct odd){ 3000000, 0.1, 0.1, 0.2 }), 150);
+		assert_int_equal(
+		    run_generated(seed, 150, (struct odd){ 3000000, 0.1, 0.1, 0.2 }), 150);
 }
 
-/* Many joins of one child, in a unit without an end: the cost stays linear, so this comes back at once. */
+/* Many joins of one child, in a unit without an end: the cost stays linear, so this comes back at
+ * once. */
 static void
 many_joins_of_one_link_are_walked_once(void **state)
 {
@@ -335,7 +370,8 @@ many_joins_of_one_link_are_walked_once(void **state)
 	rows[1] = (struct row){ 1, 0, 1, 'F', 7, "c" };
 	rows[2] = (struct row){ 2, 0, 2, 'b', 7, "c" };
 	for (int i = 3; i < N - 1; i++)
-		rows[i] = (struct row){ i, 0, i % 2 ? 1 : 2, i % 2 ? 'J' : '.', i % 2 ? 7 : 0, "c" };
+		rows[i] = (struct row){ i, 0, i % 2 ? 1 : 2, i % 2 ? 'J' : '.', i % 2 ? 7 : 0,
+			"c" };
 	rows[N - 1] = (struct row){ N, 0, 1, 'E', 0, "R" };
 	kit_rows(k, rows, N);
 	t = assemble_next(k->assemble);
@@ -345,14 +381,17 @@ many_joins_of_one_link_are_walked_once(void **state)
 	kit_free(k);
 }
 
-/* The child took over between a span's begin and its end: the end is beside the path, and nothing is lost by it. */
+/* The child took over between a span's begin and its end: the end is beside the path, and nothing
+ * is lost by it. */
 static void
 spans_may_end_off_the_path(void **state)
 {
 	(void)state;
-	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 5, 0, 1, '.', 0, "x_begin" }, { 10, 0, 1, 'F', 7, "c" },
-	    { 20, 1, 2, 'b', 7, "c" }, { 25, 1, 2, '.', 0, "y_begin" }, { 30, 0, 1, '.', 0, "x_end" },
-	    { 80, 1, 2, 'e', 7, "c" }, { 85, 1, 2, '.', 0, "y_end" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
+	assert_path(ROWS({ 0, 0, 1, 'B', 0, "R" }, { 5, 0, 1, '.', 0, "x_begin" },
+			{ 10, 0, 1, 'F', 7, "c" }, { 20, 1, 2, 'b', 7, "c" },
+			{ 25, 1, 2, '.', 0, "y_begin" }, { 30, 0, 1, '.', 0, "x_end" },
+			{ 80, 1, 2, 'e', 7, "c" }, { 85, 1, 2, '.', 0, "y_end" },
+			{ 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 .x_begin@5 Fc@10 bc@20 .y_begin@25 ec@80 Jc@90 ER@100");
 }
 
@@ -365,17 +404,19 @@ time_in_a_queue_is_on_the_way(void **state)
 	struct trace *t;
 	(void)state;
 
-	kit_rows(k, ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "q" }, { 70, 0, 2, 'b', 7, "q" },
-	    { 75, 0, 2, '.', 0, "p" }, { 80, 0, 2, 'e', 7, "q" }, { 90, 0, 1, 'J', 7, "q" }, { 100, 0, 1, 'E', 0, "R" }));
+	kit_rows(
+	    k, ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "q" }, { 70, 0, 2, 'b', 7, "q" },
+		   { 75, 0, 2, '.', 0, "p" }, { 80, 0, 2, 'e', 7, "q" }, { 90, 0, 1, 'J', 7, "q" },
+		   { 100, 0, 1, 'E', 0, "R" }));
 	t = assemble_next(k->assemble);
 	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &k->arena, &k->e), 0);
 	assert_int_equal(p.nsteps, 7);
 	assert_int_equal(p.steps[0].owner, LABEL_NONE);
-	assert_int_equal(p.steps[1].owner, p.steps[0].label);	/* BR to Fq: in R */
-	assert_int_equal(p.steps[2].owner, LABEL_NONE);		/* Fq to bq */
-	assert_int_equal(p.steps[3].owner, p.steps[2].label);	/* bq to p: in q */
+	assert_int_equal(p.steps[1].owner, p.steps[0].label); /* BR to Fq: in R */
+	assert_int_equal(p.steps[2].owner, LABEL_NONE);       /* Fq to bq */
+	assert_int_equal(p.steps[3].owner, p.steps[2].label); /* bq to p: in q */
 	assert_int_equal(p.steps[4].owner, p.steps[2].label);
-	assert_int_equal(p.steps[5].owner, LABEL_NONE);		/* eq to Jq */
+	assert_int_equal(p.steps[5].owner, LABEL_NONE); /* eq to Jq */
 	assert_int_equal(p.steps[6].owner, p.steps[0].label);
 	trace_free(t);
 	kit_free(k);
@@ -403,17 +444,19 @@ silent_structure_ties_and_is_no_step(void **state)
 	char got[512];
 	(void)state;
 
-	kit_rows(k, ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 10, 1, 2, 'b', 7, "c" },
-	    { 40, 1, 2, 'e', 7, "c" }, { 40, 0, 1, 'J', 7, "c" }, { 60, 0, 1, 'F', 8, "d" }, { 60, 1, 3, 'b', 8, "d" },
-	    { 95, 1, 3, 'e', 8, "d" }, { 95, 0, 1, 'J', 8, "d" }, { 100, 0, 1, 'E', 0, "R" }));
+	kit_rows(
+	    k, ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 10, 1, 2, 'b', 7, "c" },
+		   { 40, 1, 2, 'e', 7, "c" }, { 40, 0, 1, 'J', 7, "c" }, { 60, 0, 1, 'F', 8, "d" },
+		   { 60, 1, 3, 'b', 8, "d" }, { 95, 1, 3, 'e', 8, "d" }, { 95, 0, 1, 'J', 8, "d" },
+		   { 100, 0, 1, 'E', 0, "R" }));
 	t = assemble_next(k->assemble);
 	silence(k, t, "FJ");
 	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &k->arena, &k->e), 0);
 	print_path(k, t, &p, got, sizeof got);
 	assert_string_equal(got, "BR@0 bc@10 ec@40 bd@60 ed@95 ER@100");
-	assert_int_equal(p.steps[1].owner, p.steps[0].label);	/* before the call: the caller's */
+	assert_int_equal(p.steps[1].owner, p.steps[0].label); /* before the call: the caller's */
 	assert_int_equal(p.steps[2].owner, p.steps[1].label);
-	assert_int_equal(p.steps[3].owner, p.steps[0].label);	/* between the calls: the caller's */
+	assert_int_equal(p.steps[3].owner, p.steps[0].label); /* between the calls: the caller's */
 	assert_int_equal(p.steps[4].owner, p.steps[3].label);
 	assert_int_equal(p.steps[5].owner, p.steps[0].label);
 	trace_free(t);
@@ -441,7 +484,9 @@ silence_changes_nothing_else(void **state)
 			assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
 		for (uint32_t node = 0; node < GEN_NODES; node++) {
 			struct record records[2048];
-			struct batch b = { .watermark_ns = INT64_MAX / 8, .nlabels = g->nlabels, .labels = g->labels,
+			struct batch b = { .watermark_ns = INT64_MAX / 8,
+				.nlabels = g->nlabels,
+				.labels = g->labels,
 				.records = records };
 
 			for (size_t i = first[node]; i < first[node + 1]; i++)

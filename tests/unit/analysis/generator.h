@@ -24,17 +24,17 @@ struct gen_record {
 
 struct gen {
 	struct rng what, when;
-	int64_t  offset_ns[GEN_NODES];	/* of the nodes' clocks */
-	double   no_end;		/* how often a unit_end is missing */
-	double   late_end;		/* how often a unit answers before it ends */
-	int      budget;		/* records left to this request */
+	int64_t offset_ns[GEN_NODES]; /* of the nodes' clocks */
+	double no_end;                /* how often a unit_end is missing */
+	double late_end;              /* how often a unit answers before it ends */
+	int budget;                   /* records left to this request */
 	uint32_t depth_max;
 	uint64_t next_id;
 	uint32_t nlabels;
 	struct batch_label labels[GEN_LABELS];
-	char     texts[GEN_LABELS][96];
+	char texts[GEN_LABELS][96];
 	struct gen_record *records;
-	size_t   nrecords, cap;
+	size_t nrecords, cap;
 };
 
 static const char *gen_fields[3] = { "size", "hit", "name" };
@@ -72,18 +72,22 @@ gen_label(struct gen *g, enum record_kind kind, const char *text)
 		abort();
 	g->nlabels++;
 	snprintf(g->texts[i], sizeof g->texts[i], "%s", text);
-	g->labels[i] = (struct batch_label){ .kind = (uint8_t)kind, .len = (uint32_t)strlen(text), .text = g->texts[i],
-		.nfields = kind == RECORD_POINT ? 3 : begins ? 1 : 0,
+	g->labels[i] = (struct batch_label){ .kind = (uint8_t)kind,
+		.len = (uint32_t)strlen(text),
+		.text = g->texts[i],
+		.nfields = kind == RECORD_POINT ? 3
+		           : begins             ? 1
+		                                : 0,
 		.fields = kind == RECORD_POINT ? gen_fields : gen_begin_fields };
 	return i;
 }
 
 static inline struct gen_record *
-gen_emit(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, enum record_kind kind,
-    uint64_t link, const char *name)
+gen_emit(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t,
+    enum record_kind kind, uint64_t link, const char *name)
 {
-	static const char *const events[RECORD_KINDS] = { "", "request_begin", "request_end", "fork", "unit_begin",
-		"unit_end", "join" };
+	static const char *const events[RECORD_KINDS] = { "", "request_begin", "request_end",
+		"fork", "unit_begin", "unit_end", "join" };
 	struct gen_record *to;
 	char text[96];
 
@@ -98,14 +102,22 @@ gen_emit(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t,
 	to = &g->records[g->nrecords++];
 	memset(to, 0, sizeof *to);
 	to->node = node;
-	to->r = (struct record){ .trace_id = trace, .unit_id = unit, .link_id = link,
-		.time_ns = t + g->offset_ns[node], .label = gen_label(g, kind, text), .pid = 100 + node,
+	to->r = (struct record){ .trace_id = trace,
+		.unit_id = unit,
+		.link_id = link,
+		.time_ns = t + g->offset_ns[node],
+		.label = gen_label(g, kind, text),
+		.pid = 100 + node,
 		.tid = 1000 + (uint32_t)(unit % 7) };
 	to->r.nvalues = g->labels[to->r.label].nfields;
 	if (kind == RECORD_POINT) {
-		to->values[0] = (struct value){ .type = VALUE_UINT, .u = rng_below(&g->when, 4096) };
-		to->values[1] = (struct value){ .type = VALUE_INT, .i = (int64_t)rng_below(&g->when, 2) };
-		to->values[2] = (struct value){ .type = VALUE_TEXT, .len = (uint32_t)strlen(name), .text = g->texts[to->r.label] };
+		to->values[0] = (struct value){ .type = VALUE_UINT,
+			.u = rng_below(&g->when, 4096) };
+		to->values[1] = (struct value){ .type = VALUE_INT,
+			.i = (int64_t)rng_below(&g->when, 2) };
+		to->values[2] = (struct value){ .type = VALUE_TEXT,
+			.len = (uint32_t)strlen(name),
+			.text = g->texts[to->r.label] };
 	} else if (to->r.nvalues > 0) {
 		to->values[0] = (struct value){ .type = VALUE_UINT, .u = trace % 2 };
 	}
@@ -119,17 +131,19 @@ gen_took(struct gen *g, int64_t mean_ns)
 	return 1 + (int64_t)rng_below(&g->when, 2 * (uint64_t)mean_ns);
 }
 
-static int64_t gen_work(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, uint32_t depth);
+static int64_t gen_work(
+    struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, uint32_t depth);
 
 struct gen_call {
 	uint64_t link;
-	int64_t  answered_ns;
-	char     name[32];
+	int64_t answered_ns;
+	char name[32];
 };
 
 /* Hands work on at t; when and with what link its answer is back. */
 static inline struct gen_call
-gen_fork(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, uint32_t depth, int64_t queue_ns)
+gen_fork(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, uint32_t depth,
+    int64_t queue_ns)
 {
 	struct gen_call c = { .link = g->next_id++ };
 	uint64_t child = g->next_id++;
@@ -150,14 +164,16 @@ gen_fork(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t,
 }
 
 static inline int64_t
-gen_join(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, const struct gen_call *c)
+gen_join(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t,
+    const struct gen_call *c)
 {
 	t = (t > c->answered_ns ? t : c->answered_ns) + gen_took(g, 500);
 	gen_emit(g, trace, unit, node, t, RECORD_JOIN, c->link, c->name);
 	return t;
 }
 
-/* What a unit does: points, loops, calls that it waits for, calls that run beside, work that nobody waits for. */
+/* What a unit does: points, loops, calls that it waits for, calls that run beside, work that nobody
+ * waits for. */
 static inline int64_t
 gen_work(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, uint32_t depth)
 {
@@ -179,7 +195,8 @@ gen_work(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t,
 			c = gen_fork(g, trace, unit, node, t, depth, 0);
 			t = gen_join(g, trace, unit, node, t, &c);
 		} else if (does < 9 && nopen < GEN_OPEN) {
-			open[nopen++] = gen_fork(g, trace, unit, node, t, depth, does == 8 ? gen_took(g, 300000) : 0);
+			open[nopen++] = gen_fork(
+			    g, trace, unit, node, t, depth, does == 8 ? gen_took(g, 300000) : 0);
 		} else {
 			gen_fork(g, trace, unit, node, t, depth, 0);
 		}
@@ -215,10 +232,11 @@ gen_by_time(const void *a, const void *b)
 		return x->node < y->node ? -1 : 1;
 	if (x->r.time_ns != y->r.time_ns)
 		return x->r.time_ns < y->r.time_ns ? -1 : 1;
-	return 0;	/* qsort of glibc 2.36 merges: it is stable where there is memory */
+	return 0; /* qsort of glibc 2.36 merges: it is stable where there is memory */
 }
 
-/* Node by node, in order of time, as the agents would send them; *first: where each node's begin. */
+/* Node by node, in order of time, as the agents would send them; *first: where each node's begin.
+ */
 static inline void
 gen_sort(struct gen *g, size_t first[GEN_NODES + 1])
 {

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/gone.c"	/* its seed and its numbers are set here, to what takes a hostile hour or 2^32 traces */
+#include "analysis/gone.c" /* its seed and its numbers are set here, to what takes a hostile hour or 2^32 traces */
 #include "base/rng.h"
 
 enum { IDS = 3 * GONE_MAX };
@@ -13,7 +13,7 @@ enum { IDS = 3 * GONE_MAX };
 /* The truth: for each id when it was added last, and how many were added. */
 struct model {
 	struct gone *gone;
-	uint64_t ids[IDS], added_at[IDS], added;	/* added_at: from 1 up, 0: never */
+	uint64_t ids[IDS], added_at[IDS], added; /* added_at: from 1 up, 0: never */
 };
 
 static struct model *
@@ -66,7 +66,8 @@ check_some(const struct model *m, struct rng *r, uint32_t youngest)
 	}
 }
 
-/* In a drawn order, some of them while they are there still; all are checked at the end, some at each step. */
+/* In a drawn order, some of them while they are there still; all are checked at the end, some at
+ * each step. */
 static void
 play(struct model *m, struct rng *r, uint32_t times)
 {
@@ -91,8 +92,12 @@ the_last_that_were_added_are_there_and_no_others(void **state)
 		struct rng r;
 
 		rng_seed(&r, seed);
-		for (uint64_t i = 0; i < IDS; i++)	/* near each other, with low bits alike, from the end, any */
-			m->ids[i] = seed == 1 ? i : seed == 2 ? i << 32 : seed == 3 ? UINT64_MAX - i : rng_next(&r);
+		for (uint64_t i = 0; i < IDS;
+		     i++) /* near each other, with low bits alike, from the end, any */
+			m->ids[i] = seed == 1   ? i
+			            : seed == 2 ? i << 32
+			            : seed == 3 ? UINT64_MAX - i
+			                        : rng_next(&r);
 		check_all(m);
 		play(m, &r, 2 * IDS);
 		model_free(m);
@@ -151,7 +156,8 @@ ids_that_collide_are_told_apart(void **state)
 static void
 numbers_may_come_round(void **state)
 {
-	static const uint32_t jumps[] = { 1, 2, GONE_MAX / 3, GONE_MAX - 1, GONE_MAX, GONE_MAX + 1, 2 * GONE_MAX };
+	static const uint32_t jumps[] = { 1, 2, GONE_MAX / 3, GONE_MAX - 1, GONE_MAX, GONE_MAX + 1,
+		2 * GONE_MAX };
 	(void)state;
 
 	for (size_t k = 0; k < sizeof jumps / sizeof *jumps; k++) {
@@ -161,10 +167,11 @@ numbers_may_come_round(void **state)
 		rng_seed(&r, k);
 		for (uint32_t i = 0; i < IDS; i++)
 			m->ids[i] = rng_next(&r);
-		m->gone->next = -(uint32_t)GONE_MAX / 2;	/* through 0 */
+		m->gone->next = -(uint32_t)GONE_MAX / 2; /* through 0 */
 		play(m, &r, IDS);
 		m->gone->next -= jumps[k];
-		m->added += GONE_MAX;		/* as if 2^32 - jump more were added, and the last of them are others: */
+		m->added += GONE_MAX; /* as if 2^32 - jump more were added, and the last of them are
+		                         others: */
 		for (uint32_t i = 0; i < GONE_MAX; i++)
 			gone_add(m->gone, ~m->ids[i]);
 		check_all(m);

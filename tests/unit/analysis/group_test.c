@@ -38,7 +38,8 @@ a_group_counts_all_and_keeps_few(void **state)
 	made_end(&m);
 }
 
-/* 2000 reservoirs of 10 out of 100: each tenth of the stream fills a tenth of them, within 5 standard deviations. */
+/* 2000 reservoirs of 10 out of 100: each tenth of the stream fills a tenth of them, within 5
+ * standard deviations. */
 static void
 every_trace_is_kept_with_the_same_probability(void **state)
 {
@@ -82,7 +83,8 @@ the_same_seed_keeps_the_same_traces(void **state)
 static void
 keys_are_what_the_path_carries(void **state)
 {
-	struct value v[2] = { { .type = VALUE_UINT, .u = 7 }, { .type = VALUE_TEXT, .len = 3, .text = "hit" } };
+	struct value v[2] = { { .type = VALUE_UINT, .u = 7 },
+		{ .type = VALUE_TEXT, .len = 3, .text = "hit" } };
 	struct buf out = { 0 };
 	struct made m;
 	struct group *g;
@@ -136,7 +138,7 @@ texts_of_keys_are_bounded(void **state)
 	for (uint32_t i = 0; i < g->nsamples; i++)
 		known += !isnan(g->samples[i].keys[4]);
 	assert_int_equal(texts_count(g->texts), 256);
-	assert_int_equal(known, 254);	/* one is the node, one both process and thread */
+	assert_int_equal(known, 254); /* one is the node, one both process and thread */
 	made_end(&m);
 }
 
@@ -160,7 +162,8 @@ shapes_without_room_are_counted(void **state)
 
 		for (int j = 0; j < 2; j++) {
 			snprintf(text, sizeof text, "s/p:e%u_%d", i % 5, j);
-			steps[j].label = labels_intern(l, RECORD_POINT, text, strlen(text), NULL, 0);
+			steps[j].label = labels_intern(
+			    l, RECORD_POINT, text, strlen(text), NULL, 0);
 		}
 		assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
 		assert_int_equal(groups_add(gs, &t, &p, &s, nodes) != NULL, i % 5 < 3);
@@ -199,7 +202,8 @@ iterations_of_loops_are_keys(void **state)
 		for (uint32_t i = 0; i < p.nsteps; i++) {
 			const char *text = i == 0 ? "s/p:A" : i == p.nsteps - 1 ? "s/p:C" : "s/p:B";
 
-			steps[i] = (struct step){ i, i, labels_intern(l, RECORD_POINT, text, 5, NULL, 0), 0 };
+			steps[i] = (struct step){ i, i,
+				labels_intern(l, RECORD_POINT, text, 5, NULL, 0), 0 };
 		}
 		t.end_ns = times + 1;
 		assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
@@ -223,7 +227,9 @@ static void
 ignored_waits_are_taken_out(void **state)
 {
 	static const char *const patterns[] = { "other/*", "s/app:p1", NULL };
-	struct groups_options o = { .groups_max = 8, .samples_max = 50, .seed = 1, .ignore = patterns };
+	struct groups_options o = {
+		.groups_max = 8, .samples_max = 50, .seed = 1, .ignore = patterns
+	};
 	struct group *g = NULL;
 	struct made m;
 	(void)state;
@@ -247,14 +253,17 @@ ignored_waits_are_taken_out(void **state)
 	assert_near(sketch_quantile(g->sketch, 1), 599, 6);
 	for (uint32_t i = 0; i < g->nsamples; i++) {
 		assert_near(g->samples[i].edges_ns[0], 0, 0);
-		assert_near(g->samples[i].edges_ns[2] + g->samples[i].edges_ns[3], (double)g->samples[i].total_ns, 0);
+		assert_near(g->samples[i].edges_ns[2] + g->samples[i].edges_ns[3],
+		    (double)g->samples[i].total_ns, 0);
 	}
 	made_end(&m);
 }
 
-/* Two letters out of 26 as a path, each its own shape; `key`: whose key it pretends to have, or NULL. */
+/* Two letters out of 26 as a path, each its own shape; `key`: whose key it pretends to have, or
+ * NULL. */
 static struct group *
-add_pair(struct groups *gs, struct labels *l, uint32_t i, const struct hash128 *key, struct hash128 *ret)
+add_pair(
+    struct groups *gs, struct labels *l, uint32_t i, const struct hash128 *key, struct hash128 *ret)
 {
 	static const char *const nodes[] = { "n" };
 	struct event events[2] = { 0 };
@@ -293,7 +302,7 @@ a_key_that_is_anothers_is_found_out(void **state)
 	assert_null(add_pair(gs, l, 1, &key, NULL));
 	assert_int_equal(groups_other(gs)->collisions, 1);
 	assert_int_equal(groups_other(gs)->traces, 1);
-	half = (struct hash128){ key.a, key.b + 1 };	/* half of the key alike is no collision */
+	half = (struct hash128){ key.a, key.b + 1 }; /* half of the key alike is no collision */
 	assert_non_null(add_pair(gs, l, 2, &half, NULL));
 	assert_int_equal(groups_count(gs), 2);
 	assert_int_equal(groups_other(gs)->collisions, 1);
@@ -303,7 +312,7 @@ a_key_that_is_anothers_is_found_out(void **state)
 
 	add_pair(other, l, 3, &key, NULL);
 	add_pair(other, l, 3, &key, NULL);
-	assert_int_equal(groups_merge(gs, other, NULL), 0);	/* likewise when shards meet */
+	assert_int_equal(groups_merge(gs, other, NULL), 0); /* likewise when shards meet */
 	assert_int_equal(groups_other(gs)->collisions, 3);
 	assert_int_equal(groups_other(gs)->traces, 3);
 	groups_free(other);
@@ -325,7 +334,8 @@ a_path_that_does_not_add_up_is_no_evidence(void **state)
 	struct groups *gs = groups_new(&o, l);
 	uint32_t label = labels_intern(l, RECORD_POINT, "s/p:e", 5, NULL, 0);
 	struct event events[2] = { { .label = label }, { .label = label } };
-	struct step steps[2] = { { 0, 0, label, label, label, BIN_NONE }, { 5, 1, label, label, label, BIN_NONE } };
+	struct step steps[2] = { { 0, 0, label, label, label, BIN_NONE },
+		{ 5, 1, label, label, label, BIN_NONE } };
 	struct trace t = { .id = 1, .end_ns = 5, .nevents = 2, .events = events };
 	struct critpath p = { 2, steps, 0 };
 	struct arena a = { 0 };
@@ -344,19 +354,22 @@ a_path_that_does_not_add_up_is_no_evidence(void **state)
 #endif
 }
 
-/* What is really taken, with reservoirs as full as they get, stays below the bound; what came too late is "other". */
+/* What is really taken, with reservoirs as full as they get, stays below the bound; what came too
+ * late is "other". */
 static void
 memory_is_bounded_whatever_comes(void **state)
 {
 	enum { BOUND = 1 << 20, SHAPES = 500, EACH = 100 };
-	struct groups_options o = { .groups_max = 1000, .samples_max = 64, .memory_max_bytes = BOUND, .seed = 1 };
+	struct groups_options o = {
+		.groups_max = 1000, .samples_max = 64, .memory_max_bytes = BOUND, .seed = 1
+	};
 	struct labels *l = labels_new();
 	struct mallinfo2 before, after;
 	struct groups *gs;
 	uint64_t in = 0;
 	(void)state;
 
-	for (uint32_t i = 0; i < SHAPES; i++) {		/* labels are not groups' */
+	for (uint32_t i = 0; i < SHAPES; i++) { /* labels are not groups' */
 		char text[32];
 
 		snprintf(text, sizeof text, "s/p:e%u", i);
@@ -372,7 +385,8 @@ memory_is_bounded_whatever_comes(void **state)
 	assert_true(groups_count(gs) >= BOUND / 32768 && groups_count(gs) < SHAPES);
 	assert_int_equal(in, groups_count(gs) * EACH);
 	assert_int_equal(groups_other(gs)->traces, SHAPES * EACH - in);
-	assert_true(after.uordblks - before.uordblks <= BOUND + 65536);	/* tables of groups are beside it */
+	assert_true(
+	    after.uordblks - before.uordblks <= BOUND + 65536); /* tables of groups are beside it */
 	groups_free(gs);
 	labels_free(l);
 }
@@ -389,7 +403,8 @@ the_median_exemplar_is_in_the_middle(void **state)
 	for (int64_t i = 0; i < 999; i++)
 		g = made_add(&m, (const int64_t[]){ 100000 + 1000 * (i * 7 % 999), 1 }, NULL, 0);
 	x = group_median(g);
-	assert_near((double)x.total_ns, 599000, 599000 * 0.011);	/* what the sketch states, and half a step */
+	assert_near((double)x.total_ns, 599000,
+	    599000 * 0.011); /* what the sketch states, and half a step */
 	assert_true(x.id.low >= 1 && x.id.low <= 999);
 	assert_int_equal(x.total_ns, 100001 + 1000 * ((int64_t)(x.id.low - 1) * 7 % 999));
 	assert_true(group_median(&(struct group){ .sketch = g->sketch }).total_ns < 0);

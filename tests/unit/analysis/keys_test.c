@@ -5,7 +5,8 @@
 static struct group *
 add(struct made *m, double y, struct value size, const char *kind)
 {
-	struct value v[2] = { size, { .type = VALUE_TEXT, .len = (uint32_t)strlen(kind), .text = kind } };
+	struct value v[2] = { size,
+		{ .type = VALUE_TEXT, .len = (uint32_t)strlen(kind), .text = kind } };
 
 	return made_add(m, (const int64_t[]){ (int64_t)y, 10 }, v, 0);
 }
@@ -16,7 +17,8 @@ number(double x)
 	return (struct value){ .type = VALUE_REAL, .d = x };
 }
 
-/* Anscombe's first data set (The American Statistician, 1973): r = 0.81642, rho = 0.81818, whose p is 0.002083. */
+/* Anscombe's first data set (The American Statistician, 1973): r = 0.81642, rho = 0.81818, whose p
+ * is 0.002083. */
 static void
 correlations_are_the_known_ones(void **state)
 {
@@ -30,26 +32,29 @@ correlations_are_the_known_ones(void **state)
 	made_begin(&m, 2, 100, 1);
 	for (int i = 0; i < 11; i++)
 		g = add(&m, y[i], number(x[i]), "same");
-	assert_int_equal(keys_explain(&found, g, 0, 1, 0, &m.arena, NULL), 1);	/* constant ones are not tried */
+	assert_int_equal(
+	    keys_explain(&found, g, 0, 1, 0, &m.arena, NULL), 1); /* constant ones are not tried */
 	assert_true(found[0].numeric);
 	assert_int_equal(found[0].n, 11);
 	assert_near(found[0].r, 0.81642, 1e-5);
 	assert_near(found[0].rho, 0.81818, 1e-5);
-	assert_near(found[0].p, 3 * 0.002083, 3e-6);	/* rho's is the least of three */
-	assert_true(found[0].explains < found[0].rho * found[0].rho + 1e-9);	/* r^2 without its best point is less */
+	assert_near(found[0].p, 3 * 0.002083, 3e-6); /* rho's is the least of three */
+	assert_true(found[0].explains <
+		    found[0].rho * found[0].rho + 1e-9); /* r^2 without its best point is less */
 	assert_int_equal(keys_explain(&found, g, 0, 0.001, 0, &m.arena, NULL), 0);
 	made_end(&m);
 }
 
 /*
- * Three groups of six: between 84, within 68. The ranks (1.5 2 ... 17.5) have, by hand, between 261.75 and within
- * 220.75: F(2, 15) = 8.893, whose p is 0.0028; checked here against F's own formula for 2 degrees of freedom,
- * (1 + 2 F / 15)^(-15 / 2).
+ * Three groups of six: between 84, within 68. The ranks (1.5 2 ... 17.5) have, by hand, between
+ * 261.75 and within 220.75: F(2, 15) = 8.893, whose p is 0.0028; checked here against F's own
+ * formula for 2 degrees of freedom, (1 + 2 F / 15)^(-15 / 2).
  */
 static void
 categories_are_judged_by_the_f_of_their_ranks(void **state)
 {
-	static const double y[3][6] = { { 6, 8, 4, 5, 3, 4 }, { 8, 12, 9, 11, 6, 8 }, { 13, 9, 11, 8, 7, 12 } };
+	static const double y[3][6] = { { 6, 8, 4, 5, 3, 4 }, { 8, 12, 9, 11, 6, 8 },
+		{ 13, 9, 11, 8, 7, 12 } };
 	static const char *const kinds[] = { "a", "b", "c" };
 	double between = 0, within = 0, ranks[3][6], f;
 	struct key_finding *found;
@@ -70,7 +75,9 @@ categories_are_judged_by_the_f_of_their_ranks(void **state)
 		for (int i = 0; i < 6; i++) {
 			ranks[k][i] = 0.5;
 			for (int j = 0; j < 18; j++)
-				ranks[k][i] += y[j / 6][j % 6] < y[k][i] ? 1 : y[j / 6][j % 6] == y[k][i] ? 0.5 : 0;
+				ranks[k][i] += y[j / 6][j % 6] < y[k][i]    ? 1
+				               : y[j / 6][j % 6] == y[k][i] ? 0.5
+				                                            : 0;
 			mean += ranks[k][i] / 6;
 		}
 		between += 6 * (mean - 9.5) * (mean - 9.5);
@@ -82,7 +89,8 @@ categories_are_judged_by_the_f_of_their_ranks(void **state)
 	made_end(&m);
 }
 
-/* 60 requests of which one, by chance, was both the largest and the slowest by far: r is 1, and it means nothing. */
+/* 60 requests of which one, by chance, was both the largest and the slowest by far: r is 1, and it
+ * means nothing. */
 static void
 a_single_outlier_proves_nothing(void **state)
 {
@@ -98,8 +106,8 @@ a_single_outlier_proves_nothing(void **state)
 		rng_seed(&r, seed);
 		made_begin(&m, 2, 100, 1);
 		for (int i = 0; i < 60; i++)
-			g = add(&m, i == 30 ? 1e9 : 1000 + (double)rng_below(&r, 1000), number(i == 30 ? 1e6 : rng_unit(&r)),
-			    i == 30 ? "odd" : "same");
+			g = add(&m, i == 30 ? 1e9 : 1000 + (double)rng_below(&r, 1000),
+			    number(i == 30 ? 1e6 : rng_unit(&r)), i == 30 ? "odd" : "same");
 		believed += keys_explain(&found, g, 0, 0.01, 0.5, &m.arena, NULL) != 0;
 		if (seed == 0) {
 			assert_true(keys_explain(&found, g, 0, 1, 0, &m.arena, NULL) >= 1);
@@ -112,7 +120,8 @@ a_single_outlier_proves_nothing(void **state)
 	assert_int_equal(believed, 0);
 }
 
-/* 5 % of the requests are large, and these take long; the others' sizes do not matter. Ranks in all hardly see it. */
+/* 5 % of the requests are large, and these take long; the others' sizes do not matter. Ranks in all
+ * hardly see it. */
 static void
 the_few_large_ones_are_seen(void **state)
 {
@@ -127,7 +136,8 @@ the_few_large_ones_are_seen(void **state)
 	for (int i = 0; i < 200; i++) {
 		double size = i % 20 == 0 ? 100 + 50 * rng_unit(&r) : rng_unit(&r);
 
-		g = add(&m, 10000 + 1000 * rng_unit(&r) + (size > 1 ? 1000 * size : 0), number(size), "same");
+		g = add(&m, 10000 + 1000 * rng_unit(&r) + (size > 1 ? 1000 * size : 0),
+		    number(size), "same");
 	}
 	assert_int_equal(keys_explain(&found, g, 0, 0.01, 0.5, &m.arena, NULL), 1);
 	assert_true(found[0].r > 0.95);
@@ -136,7 +146,8 @@ the_few_large_ones_are_seen(void **state)
 	made_end(&m);
 }
 
-/* 8 edges, of which one depends on its size; judged together, only that is believed, and its p is of all that was tried. */
+/* 8 edges, of which one depends on its size; judged together, only that is believed, and its p is
+ * of all that was tried. */
 static void
 edges_are_judged_together(void **state)
 {
@@ -156,13 +167,16 @@ edges_are_judged_together(void **state)
 
 		for (int e = 0; e < 8; e++) {
 			v[2 * e] = number(rng_unit(&r));
-			v[2 * e + 1] = (struct value){ .type = VALUE_TEXT, .len = 1, .text = rng_below(&r, 2) ? "a" : "b" };
+			v[2 * e + 1] = (struct value){
+				.type = VALUE_TEXT, .len = 1, .text = rng_below(&r, 2) ? "a" : "b"
+			};
 			x[e] = 1000 + (int64_t)rng_below(&r, 1000);
 		}
-		x[3] += (int64_t)(3000 * v[4].d);	/* of the point before it */
+		x[3] += (int64_t)(3000 * v[4].d); /* of the point before it */
 		g = made_add(&m, x, v, (uint32_t)rng_below(&r, 3));
 	}
-	assert_int_equal(keys_explain_edges(&found, g, edges, 8, 0.01, 0.3, &tried, &m.arena, NULL), 1);
+	assert_int_equal(
+	    keys_explain_edges(&found, g, edges, 8, 0.01, 0.3, &tried, &m.arena, NULL), 1);
 	assert_true(tried >= 8 * 15);
 	assert_int_equal(found[0].edge, 3);
 	assert_int_equal(g->keys[found[0].key].token, 3);
@@ -171,7 +185,8 @@ edges_are_judged_together(void **state)
 	made_end(&m);
 }
 
-/* Two processes on each node, two threads in each process. Takes longer on a node, in a process or in a thread. */
+/* Two processes on each node, two threads in each process. Takes longer on a node, in a process or
+ * in a thread. */
 static int
 slow_in(int kind, enum key_kind *ret)
 {
@@ -184,12 +199,17 @@ slow_in(int kind, enum key_kind *ret)
 	rng_seed(&r, 4);
 	made_begin(&m, 2, 400, 1);
 	for (int i = 0; i < 400; i++) {
-		uint32_t thread = (uint32_t)rng_below(&r, 12), process = thread / 2, node = process / 2;
-		bool slow = kind == KEY_NODE ? node == 1 : kind == KEY_PROCESS ? process == 2 : thread == 4;
+		uint32_t thread = (uint32_t)rng_below(&r, 12), process = thread / 2,
+			 node = process / 2;
+		bool slow = kind == KEY_NODE      ? node == 1
+		            : kind == KEY_PROCESS ? process == 2
+		                                  : thread == 4;
 
 		m.pid = 100 + process;
 		m.tid = 1000 + thread;
-		g = made_add(&m, (const int64_t[]){ (slow ? 9000 : 1000) + (int64_t)rng_below(&r, 500), 9 }, NULL, node);
+		g = made_add(&m,
+		    (const int64_t[]){ (slow ? 9000 : 1000) + (int64_t)rng_below(&r, 500), 9 },
+		    NULL, node);
 	}
 	n = keys_explain(&found, g, 0, 0.01, 0.5, &m.arena, NULL);
 	if (n > 0)
@@ -224,8 +244,10 @@ keys_that_are_missing_too_often_are_not_tried(void **state)
 
 		made_begin(&m, 2, 100, 1);
 		for (int i = 0; i < 100; i++)
-			g = add(&m, 1000 + i, i < missing ? (struct value){ .type = VALUE_NONE } : number(i), "same");
-		assert_int_equal(keys_explain(&found, g, 0, 0.01, 0.5, &m.arena, NULL), missing <= 20);
+			g = add(&m, 1000 + i,
+			    i < missing ? (struct value){ .type = VALUE_NONE } : number(i), "same");
+		assert_int_equal(
+		    keys_explain(&found, g, 0, 0.01, 0.5, &m.arena, NULL), missing <= 20);
 		made_end(&m);
 	}
 }
@@ -248,7 +270,8 @@ numbers_that_are_as_many_as_requests_do_not_make_categories(void **state)
 	made_end(&m);
 }
 
-/* 40 points with a number each that has nothing to do with anything: over 100 runs, hardly one is believed. */
+/* 40 points with a number each that has nothing to do with anything: over 100 runs, hardly one is
+ * believed. */
 static void
 what_has_nothing_to_do_with_it_is_not_believed(void **state)
 {
@@ -270,7 +293,9 @@ what_has_nothing_to_do_with_it_is_not_believed(void **state)
 			for (int e = 0; e < MADE_MAX; e++) {
 				x[e] = 1000 + (int64_t)rng_below(&r, 1000);
 				v[2 * e] = number(rng_unit(&r));
-				v[2 * e + 1] = (struct value){ .type = VALUE_TEXT, .len = 1, .text = rng_below(&r, 2) ? "a" : "b" };
+				v[2 * e + 1] = (struct value){ .type = VALUE_TEXT,
+					.len = 1,
+					.text = rng_below(&r, 2) ? "a" : "b" };
 			}
 			g = made_add(&m, x, v, (uint32_t)rng_below(&r, 3));
 		}
@@ -296,7 +321,8 @@ the_best_comes_first_and_the_nearest_of_equals(void **state)
 		struct value v[10];
 		int64_t x[6] = { 5, 5, 5, 1000 + 10 * i, 5, 5 };
 
-		for (int e = 0; e < 5; e++) {	/* the same number everywhere, and a worse one at the edge */
+		for (int e = 0; e < 5;
+		     e++) { /* the same number everywhere, and a worse one at the edge */
 			v[2 * e] = number(i);
 			v[2 * e + 1] = number(e == 3 ? i + 30 * rng_unit(&r) : 0);
 		}
@@ -324,7 +350,8 @@ ranks_see_what_is_not_a_line(void **state)
 
 	made_begin(&m, 2, 100, 1);
 	for (int i = 0; i < 60; i++)
-		g = add(&m, 1000 * exp(i / 4.0), (struct value){ .type = VALUE_INT, .i = i - 30 }, "same");
+		g = add(&m, 1000 * exp(i / 4.0), (struct value){ .type = VALUE_INT, .i = i - 30 },
+		    "same");
 	assert_int_equal(keys_explain(&found, g, 0, 0.01, 0.9, &m.arena, NULL), 1);
 	assert_near(found[0].rho, 1, 1e-12);
 	assert_true(found[0].r < 0.7);
@@ -344,7 +371,10 @@ the_node_explains_when_one_is_slow(void **state)
 	rng_seed(&r, 1);
 	made_begin(&m, 2, 200, 1);
 	for (uint32_t i = 0; i < 200; i++)
-		g = made_add(&m, (const int64_t[]){ (i % 3 == 1 ? 5000 : 1000) + (int64_t)rng_below(&r, 500), 9 }, NULL, i % 3);
+		g = made_add(&m,
+		    (const int64_t[]){
+			(i % 3 == 1 ? 5000 : 1000) + (int64_t)rng_below(&r, 500), 9 },
+		    NULL, i % 3);
 	assert_int_equal(keys_explain(&found, g, 0, 0.01, 0.5, &m.arena, NULL), 1);
 	assert_true(found[0].share > 0.95);
 	key_print(g, &g->keys[found[0].key], m.labels, &out);

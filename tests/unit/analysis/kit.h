@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of this room share: traces written down as rows, and exact comparison of doubles. */
+/* What the tests of this room share: traces written down as rows, and exact comparison of doubles.
+ */
 #ifndef TESTS_ANALYSIS_KIT_H
 #define TESTS_ANALYSIS_KIT_H
 
@@ -27,15 +28,16 @@ near_at(double a, double b, double within, const char *file, int line)
 }
 #define assert_near(a, b, within) near_at(a, b, within, __FILE__, __LINE__)
 
-/* One record of a trace written down: kinds as B E (request), F (fork), b e (unit), J (join), . (point). */
+/* One record of a trace written down: kinds as B E (request), F (fork), b e (unit), J (join), .
+ * (point). */
 struct row {
-	int64_t  time_ns;
+	int64_t time_ns;
 	uint32_t node;
 	uint64_t unit;
-	char     kind;
+	char kind;
 	uint64_t link;
 	const char *name;
-	uint64_t trace;		/* 0: trace 1 */
+	uint64_t trace; /* 0: trace 1 */
 };
 
 struct kit {
@@ -69,21 +71,28 @@ static inline enum record_kind
 row_kind(char c)
 {
 	switch (c) {
-	case 'B': return RECORD_REQUEST_BEGIN;
-	case 'E': return RECORD_REQUEST_END;
-	case 'F': return RECORD_FORK;
-	case 'b': return RECORD_UNIT_BEGIN;
-	case 'e': return RECORD_UNIT_END;
-	case 'J': return RECORD_JOIN;
-	default: return RECORD_POINT;
+	case 'B':
+		return RECORD_REQUEST_BEGIN;
+	case 'E':
+		return RECORD_REQUEST_END;
+	case 'F':
+		return RECORD_FORK;
+	case 'b':
+		return RECORD_UNIT_BEGIN;
+	case 'e':
+		return RECORD_UNIT_END;
+	case 'J':
+		return RECORD_JOIN;
+	default:
+		return RECORD_POINT;
 	}
 }
 
 static inline void
 row_label(const struct row *r, char out[96])
 {
-	static const char *const events[RECORD_KINDS] = { "", "request_begin", "request_end", "fork", "unit_begin",
-		"unit_end", "join" };
+	static const char *const events[RECORD_KINDS] = { "", "request_begin", "request_end",
+		"fork", "unit_begin", "unit_end", "join" };
 	const char *name = r->name != NULL ? r->name : "x";
 
 	if (row_kind(r->kind) == RECORD_POINT)
@@ -107,9 +116,15 @@ kit_batch(struct kit *k, uint32_t node, const struct row *rows, size_t n, int64_
 		row_label(&rows[i], texts[b.nrecords]);
 		labels[b.nrecords] = (struct batch_label){ (uint8_t)row_kind(rows[i].kind),
 			(uint32_t)strlen(texts[b.nrecords]), 0, texts[b.nrecords], NULL };
-		records[b.nrecords] = (struct record){ .trace_id = rows[i].trace != 0 ? rows[i].trace : 1,
-			.unit_id = rows[i].unit, .link_id = rows[i].link, .time_ns = rows[i].time_ns,
-			.label = b.nrecords, .pid = 1, .tid = 1 };
+		records[b.nrecords] = (struct record){
+			.trace_id = rows[i].trace != 0 ? rows[i].trace : 1,
+			.unit_id = rows[i].unit,
+			.link_id = rows[i].link,
+			.time_ns = rows[i].time_ns,
+			.label = b.nrecords,
+			.pid = 1,
+			.tid = 1
+		};
 		b.nrecords++;
 	}
 	b.nlabels = b.nrecords;
@@ -141,6 +156,8 @@ kit_counts(const struct kit *k)
 	return c;
 }
 
-#define ROWS(...) (const struct row[]){ __VA_ARGS__ }, sizeof((const struct row[]){ __VA_ARGS__ }) / sizeof(struct row)
+#define ROWS(...)                            \
+	(const struct row[]){ __VA_ARGS__ }, \
+	    sizeof((const struct row[]){ __VA_ARGS__ }) / sizeof(struct row)
 
 #endif

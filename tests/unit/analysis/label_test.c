@@ -28,12 +28,15 @@ a_label_is_taken_apart(void **state)
 	struct labels *l = labels_new();
 	(void)state;
 
-	assert_parts(labels_get(l, intern(l, RECORD_POINT, "cart/redis:get")), "cart", "redis:get", "");
-	assert_parts(labels_get(l, intern(l, RECORD_FORK, "cart/hone:fork(cart.get)")), "cart", "hone:fork",
-	    "cart.get");
-	assert_parts(labels_get(l, intern(l, RECORD_REQUEST_BEGIN, "front/hone:request_begin(GET /a(b))")), "front",
-	    "hone:request_begin", "GET /a(b)");
-	assert_parts(labels_get(l, intern(l, RECORD_JOIN, "front/hone:join()")), "front", "hone:join", "");
+	assert_parts(
+	    labels_get(l, intern(l, RECORD_POINT, "cart/redis:get")), "cart", "redis:get", "");
+	assert_parts(labels_get(l, intern(l, RECORD_FORK, "cart/hone:fork(cart.get)")), "cart",
+	    "hone:fork", "cart.get");
+	assert_parts(
+	    labels_get(l, intern(l, RECORD_REQUEST_BEGIN, "front/hone:request_begin(GET /a(b))")),
+	    "front", "hone:request_begin", "GET /a(b)");
+	assert_parts(
+	    labels_get(l, intern(l, RECORD_JOIN, "front/hone:join()")), "front", "hone:join", "");
 	/* brackets mean something in structure records only */
 	assert_parts(labels_get(l, intern(l, RECORD_POINT, "a/b:c(d)")), "a", "b:c(d)", "");
 	labels_free(l);
@@ -89,7 +92,8 @@ malformed_labels_are_refused(void **state)
 	assert_int_equal(labels_intern(l, RECORD_POINT, "s/p\0e", 5, NULL, 0), LABEL_NONE);
 	memset(text, 'x', sizeof text);
 	text[1] = '/';
-	assert_int_equal(labels_intern(l, RECORD_POINT, text, LABEL_TEXT_MAX + 1, NULL, 0), LABEL_NONE);
+	assert_int_equal(
+	    labels_intern(l, RECORD_POINT, text, LABEL_TEXT_MAX + 1, NULL, 0), LABEL_NONE);
 	assert_int_equal(labels_intern(l, RECORD_POINT, text, LABEL_TEXT_MAX, NULL, 0), 0);
 	assert_int_equal(labels_count(l), 1);
 	labels_free(l);
@@ -143,7 +147,7 @@ enum { HANDED = 20000 };
 
 struct hand {
 	struct labels *labels;
-	_Atomic uint32_t count;		/* labels 0 to count - 1 were handed over */
+	_Atomic uint32_t count; /* labels 0 to count - 1 were handed over */
 };
 
 static void *
@@ -156,14 +160,16 @@ look_up(void *arg)
 		while (atomic_load(&h->count) <= i)
 			sched_yield();
 		snprintf(expected, sizeof expected, "s/p:%u", i);
-		if (strcmp(labels_get(h->labels, i)->text, expected) != 0 || labels_hash(h->labels, i).a == 0 ||
+		if (strcmp(labels_get(h->labels, i)->text, expected) != 0 ||
+		    labels_hash(h->labels, i).a == 0 ||
 		    kind_in(labels_kinds(h->labels), i) != RECORD_POINT)
 			return arg;
 	}
 	return NULL;
 }
 
-/* One thread makes labels; another looks up those it was handed, meanwhile. (Built with SAN=thread it proves more.) */
+/* One thread makes labels; another looks up those it was handed, meanwhile. (Built with SAN=thread
+ * it proves more.) */
 static void
 labels_can_be_looked_up_while_others_are_made(void **state)
 {
@@ -177,7 +183,8 @@ labels_can_be_looked_up_while_others_are_made(void **state)
 	for (uint32_t i = 0; i < HANDED; i++) {
 		int len = snprintf(text, sizeof text, "s/p:%u", i);
 
-		assert_int_equal(labels_intern(h.labels, RECORD_POINT, text, (size_t)len, NULL, 0), i);
+		assert_int_equal(
+		    labels_intern(h.labels, RECORD_POINT, text, (size_t)len, NULL, 0), i);
 		atomic_store(&h.count, i + 1);
 	}
 	assert_int_equal(pthread_join(thread, &failed), 0);

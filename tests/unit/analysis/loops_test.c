@@ -14,8 +14,8 @@ enum { PARTS_MAX = 64, LOOPS_MAX = 32, PATH_MAX_STEPS = 20000, RUNS = 40 };
 struct program {
 	struct part {
 		bool loop;
-		uint32_t end;		/* of a loop: the part behind its body */
-		uint32_t first, last;	/* of a loop: letters; else first: the letter */
+		uint32_t end;         /* of a loop: the part behind its body */
+		uint32_t first, last; /* of a loop: letters; else first: the letter */
 	} parts[PARTS_MAX];
 	uint32_t nparts, nletters, nloops;
 };
@@ -26,7 +26,8 @@ draw_body(struct program *p, struct rng *rng, uint32_t depth)
 	uint32_t parts = 1 + (uint32_t)rng_below(rng, 3), letters = 0;
 
 	for (uint32_t i = 0; i < parts || letters == 0; i++) {
-		if (depth < 4 && p->nparts < PARTS_MAX - 24 && p->nloops < LOOPS_MAX && rng_below(rng, 2) == 0) {
+		if (depth < 4 && p->nparts < PARTS_MAX - 24 && p->nloops < LOOPS_MAX &&
+		    rng_below(rng, 2) == 0) {
 			struct part *loop = &p->parts[p->nparts++];
 
 			p->nloops++;
@@ -45,11 +46,12 @@ draw_body(struct program *p, struct rng *rng, uint32_t depth)
 
 struct run {
 	uint32_t path[PATH_MAX_STEPS], n;
-	uint64_t runs[PARTS_MAX];	/* of the loop at that part */
+	uint64_t runs[PARTS_MAX]; /* of the loop at that part */
 };
 
 static void
-walk(const struct program *p, uint32_t from, uint32_t to, struct rng *rng, uint32_t rounds_max, struct run *r)
+walk(const struct program *p, uint32_t from, uint32_t to, struct rng *rng, uint32_t rounds_max,
+    struct run *r)
 {
 	for (uint32_t i = from; i < to; i++) {
 		const struct part *it = &p->parts[i];
@@ -69,7 +71,7 @@ walk(const struct program *p, uint32_t from, uint32_t to, struct rng *rng, uint3
 struct made {
 	struct labels *labels;
 	struct program program;
-	uint32_t letter[PARTS_MAX + 1];		/* labels; the last one ends every path */
+	uint32_t letter[PARTS_MAX + 1]; /* labels; the last one ends every path */
 	struct run runs[RUNS];
 	int64_t total_ns[RUNS];
 };
@@ -113,8 +115,10 @@ add_run(struct made *m, uint32_t run, struct groups *gs)
 	for (uint32_t i = 0; i < r->n; i++) {
 		uint32_t label = m->letter[r->path[i]];
 
-		steps[i] = (struct step){ i > 0 ? steps[i - 1].time_ns + (int64_t)rng_below(&rng, 1000) : 5, 0, label,
-			label, label, BIN_NONE };
+		steps[i] = (struct step){
+			i > 0 ? steps[i - 1].time_ns + (int64_t)rng_below(&rng, 1000) : 5, 0, label,
+			label, label, BIN_NONE
+		};
 	}
 	t.begin_ns = steps[0].time_ns;
 	t.end_ns = steps[r->n - 1].time_ns;
@@ -123,7 +127,8 @@ add_run(struct made *m, uint32_t run, struct groups *gs)
 	assert_true(shape_exact(&s, &t));
 	assert_int_equal(s.ntokens, m->program.nletters + 1);
 	for (uint32_t i = 0; i < s.nloops; i++) {
-		assert_int_equal(s.iterations[i], shape_runs(&s, s.loops[i].first, s.loops[i].last));
+		assert_int_equal(
+		    s.iterations[i], shape_runs(&s, s.loops[i].first, s.loops[i].last));
 		assert_int_equal(s.edges[s.loops[i].edge].to_token, s.loops[i].first);
 		assert_int_equal(s.edges[s.loops[i].edge].from_token, s.loops[i].last);
 	}
@@ -171,7 +176,8 @@ assert_samples_are_true(const struct made *m, const struct group *g)
 		for (uint32_t l = 0; l < g->shape.nloops; l++) {
 			assert_int_equal(g->keys[fields + l].kind, KEY_ITERATIONS);
 			assert_int_equal(g->keys[fields + l].field, l);
-			assert_near(s->keys[fields + l], (double)true_runs(m, run, &g->shape.loops[l]), 0);
+			assert_near(
+			    s->keys[fields + l], (double)true_runs(m, run, &g->shape.loops[l]), 0);
 		}
 	}
 }
@@ -180,7 +186,8 @@ static const struct shape_edge *
 find_edge(const struct group *g, const struct shape_edge *like, uint32_t *at)
 {
 	for (*at = 0; *at < g->shape.nedges; ++*at)
-		if (g->shape.edges[*at].from_token == like->from_token && g->shape.edges[*at].to_token == like->to_token)
+		if (g->shape.edges[*at].from_token == like->from_token &&
+		    g->shape.edges[*at].to_token == like->to_token)
 			return &g->shape.edges[*at];
 	fail_msg("no edge from %u to %u", like->from_token, like->to_token);
 	return NULL;
@@ -205,15 +212,18 @@ assert_same_moments(const struct group *a, const struct group *b)
 		assert_near(x->mean_x, y->mean_x, 1e-9 * fabs(x->mean_x));
 		assert_near(x->mean_y, y->mean_y, 1e-9 * x->mean_y);
 		assert_near(x->m2_x, y->m2_x, 1e-9 * x->m2_x + 1e-6);
-		assert_near(x->c_xy, y->c_xy, 1e-9 * (fabs(x->c_xy) + x->m2_x + a->total.m2) + 1e-6);
+		assert_near(
+		    x->c_xy, y->c_xy, 1e-9 * (fabs(x->c_xy) + x->m2_x + a->total.m2) + 1e-6);
 		assert_near(x->c_xxy, y->c_xxy, 1e-9 * x->m2_x * sqrt(a->total.m2) + 1e-6);
 		assert_near(x->c_xyy, y->c_xyy, 1e-9 * a->total.m2 * sqrt(x->m2_x) + 1e-6);
 		assert_near(x->c_xxyy, y->c_xxyy, 1e-9 * x->m2_x * a->total.m2 + 1e-6);
-		assert_near(x->c_xyyy, y->c_xyyy, 1e-9 * pow(a->total.m2, 1.5) * sqrt(x->m2_x) + 1e-6);
+		assert_near(
+		    x->c_xyyy, y->c_xyyy, 1e-9 * pow(a->total.m2, 1.5) * sqrt(x->m2_x) + 1e-6);
 	}
 }
 
-/* Loops come to be known as they come: the others' moments and samples are as if they had always been. */
+/* Loops come to be known as they come: the others' moments and samples are as if they had always
+ * been. */
 static void
 rounds_make_no_group_and_lose_no_time(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Groups of requests whose edges and fields the test chooses: request_begin, a point for each edge, request_end. */
+/* Groups of requests whose edges and fields the test chooses: request_begin, a point for each edge,
+ * request_end. */
 #ifndef TESTS_ANALYSIS_MADE_H
 #define TESTS_ANALYSIS_MADE_H
 
@@ -17,7 +18,7 @@ struct made {
 	uint32_t nedges;
 	uint32_t label[MADE_MAX + 1];
 	uint64_t traces;
-	uint32_t pid, tid;	/* of all events; 0: not known */
+	uint32_t pid, tid; /* of all events; 0: not known */
 };
 
 static const char *const made_fields[2] = { "size", "kind" };
@@ -31,11 +32,14 @@ made_begin(struct made *m, uint32_t nedges, uint32_t samples_max, uint64_t seed)
 	*m = (struct made){ .labels = labels_new(), .nedges = nedges };
 	m->groups = groups_new(&o, m->labels);
 	for (uint32_t i = 0; i <= nedges; i++) {
-		enum record_kind kind = i == 0 ? RECORD_REQUEST_BEGIN : i == nedges ? RECORD_REQUEST_END : RECORD_POINT;
+		enum record_kind kind = i == 0        ? RECORD_REQUEST_BEGIN
+		                        : i == nedges ? RECORD_REQUEST_END
+		                                      : RECORD_POINT;
 
-		snprintf(text, sizeof text, kind == RECORD_POINT ? "s/app:p%u" : "s/hone:r%u(R)", i);
-		m->label[i] = labels_intern(m->labels, kind, text, strlen(text), made_fields,
-		    kind == RECORD_POINT ? 2 : 0);
+		snprintf(
+		    text, sizeof text, kind == RECORD_POINT ? "s/app:p%u" : "s/hone:r%u(R)", i);
+		m->label[i] = labels_intern(
+		    m->labels, kind, text, strlen(text), made_fields, kind == RECORD_POINT ? 2 : 0);
 	}
 }
 
@@ -54,7 +58,9 @@ made_add(struct made *m, const int64_t *edges_ns, const struct value *values, ui
 	static const char *const nodes[] = { "alpha", "beta", "gamma" };
 	struct event events[MADE_MAX + 1] = { 0 };
 	struct step steps[MADE_MAX + 1];
-	struct trace t = { .id = ++m->traces, .type = m->label[0], .nevents = m->nedges + 1, .events = events };
+	struct trace t = {
+		.id = ++m->traces, .type = m->label[0], .nevents = m->nedges + 1, .events = events
+	};
 	struct critpath p = { .nsteps = m->nedges + 1, .steps = steps };
 	struct arena a = { 0 };
 	struct shape s;
@@ -70,7 +76,8 @@ made_add(struct made *m, const int64_t *edges_ns, const struct value *values, ui
 			events[i].nvalues = 2;
 			events[i].values = &values[2 * (i - 1)];
 		}
-		steps[i] = (struct step){ events[i].time_ns, i, m->label[i], m->label[0], m->label[0], BIN_NONE };
+		steps[i] = (struct step){ events[i].time_ns, i, m->label[i], m->label[0],
+			m->label[0], BIN_NONE };
 	}
 	t.begin_ns = 1000;
 	t.end_ns = events[m->nedges].time_ns;

@@ -38,8 +38,11 @@ merging_equals_one_long_run(void **state)
 
 		rng_seed(&rng, seed);
 		for (int i = 0; i < 2000; i++) {
-			double x = 1e9 + 1e3 * rng_normal(&rng), y = 2e9 + 0.5 * x + 100 * rng_normal(&rng);
-			uint64_t p = seed == 0 ? 1 : rng_below(&rng, 3);	/* seed 0: two parts are empty */
+			double x = 1e9 + 1e3 * rng_normal(&rng),
+			       y = 2e9 + 0.5 * x + 100 * rng_normal(&rng);
+			uint64_t p = seed == 0
+			                 ? 1
+			                 : rng_below(&rng, 3); /* seed 0: two parts are empty */
 
 			moments_add(&whole, x);
 			moments_add(&part[p], x);
@@ -55,14 +58,15 @@ merging_equals_one_long_run(void **state)
 		assert_near(moments_variance(&part[0]) / moments_variance(&whole), 1, 1e-9);
 		assert_int_equal(cpart[0].n, 2000);
 		assert_near(cpart[0].mean_y, cwhole.mean_y, 1e-4);
-		assert_near(comoments_covariance(&cpart[0]) / comoments_covariance(&cwhole), 1, 1e-8);
+		assert_near(
+		    comoments_covariance(&cpart[0]) / comoments_covariance(&cwhole), 1, 1e-8);
 		assert_near(cpart[0].m2_x / cwhole.m2_x, 1, 1e-9);
 	}
 }
 
 enum { PAIRS = 3000, PARTS = 4, EDGES = 3 };
 
-struct pairs {			/* edges 0 and 1 vary, 2 is nearly always the same */
+struct pairs { /* edges 0 and 1 vary, 2 is nearly always the same */
 	double x[PAIRS][EDGES], y[PAIRS];
 };
 
@@ -95,12 +99,14 @@ static void
 merge_summed(struct summed *into, const struct summed *from)
 {
 	for (int e = 0; e < EDGES; e++)
-		comoments_merge_high(&into->x[e], &into->y, &into->high, &from->x[e], &from->y, &from->high);
+		comoments_merge_high(
+		    &into->x[e], &into->y, &into->high, &from->x[e], &from->y, &from->high);
 	moments_high_merge(&into->high, &into->y, &from->high, &from->y);
 	moments_merge(&into->y, &from->y);
 }
 
-/* The sum of (x - its mean)^px (y - its mean)^py, in two passes; and of its sizes, to which errors are held. */
+/* The sum of (x - its mean)^px (y - its mean)^py, in two passes; and of its sizes, to which errors
+ * are held. */
 static void
 assert_sum(double is, const struct pairs *p, int edge, int px, int py)
 {
@@ -111,7 +117,8 @@ assert_sum(double is, const struct pairs *p, int edge, int px, int py)
 		my += (long double)p->y[i] / PAIRS;
 	}
 	for (int i = 0; i < PAIRS; i++) {
-		long double each = powl((long double)p->x[i][edge] - mx, px) * powl((long double)p->y[i] - my, py);
+		long double each = powl((long double)p->x[i][edge] - mx, px) *
+		                   powl((long double)p->y[i] - my, py);
 
 		sum += each;
 		size += fabsl(each);
@@ -148,9 +155,11 @@ fourth_moments_are_those_of_the_values_however_they_are_parted(void **state)
 
 		rng_seed(&rng, seed);
 		heavy_pairs(&p, &rng);
-		for (int i = 0; i < PAIRS; i++) {	/* seed 0: the first two parts are empty; 1: parts are of other times */
-			uint64_t at = seed == 0 ? 2 + rng_below(&rng, 2) : seed == 1 ? (uint64_t)i * PARTS / PAIRS :
-			    rng_below(&rng, PARTS);
+		for (int i = 0; i < PAIRS;
+		     i++) { /* seed 0: the first two parts are empty; 1: parts are of other times */
+			uint64_t at = seed == 0   ? 2 + rng_below(&rng, 2)
+			              : seed == 1 ? (uint64_t)i * PARTS / PAIRS
+			                          : rng_below(&rng, PARTS);
 
 			sum_pair(&whole, &p, i);
 			sum_pair(&part[at], &p, i);
@@ -223,7 +232,7 @@ quantiles_are_within_one_percent(void **state)
 		memset(whole, 0, sizeof *whole);
 		memset(part, 0, 2 * sizeof *part);
 		rng_seed(&rng, seed);
-		for (int i = 0; i < N; i++) {	/* evenly over all magnitudes from 1 ns to 10 days */
+		for (int i = 0; i < N; i++) { /* evenly over all magnitudes from 1 ns to 10 days */
 			values[i] = (int64_t)exp(rng_unit(&rng) * log(8.64e14));
 			sketch_add(whole, values[i]);
 			sketch_add(&part[i % 3 == 0], values[i]);

@@ -17,14 +17,15 @@ static uint64_t
 steps(const struct profile *p, uint32_t node, uint32_t after, uint32_t then)
 {
 	for (uint32_t i = 0; i < p->nsteps; i++)
-		if (p->steps[i].node == node && p->steps[i].after == after && p->steps[i].then == then)
+		if (p->steps[i].node == node && p->steps[i].after == after &&
+		    p->steps[i].then == then)
 			return p->steps[i].count;
 	return 0;
 }
 
 static const struct made_call REMOTE[] = {
 	{ -1, "front", "HOME", 0, 1000000 },
-	{ 0, "front", "GET", 100000, 900000 },		/* the client's side */
+	{ 0, "front", "GET", 100000, 900000 }, /* the client's side */
 	{ 1, "cart", "get", 150000, 800000 },
 	{ 2, "cart", "query", 200000, 700000 },
 };
@@ -68,7 +69,8 @@ random_calls(struct rng *r, struct made_call *calls, uint32_t max)
 		int64_t left = calls[parent].end_ns - free_ns[parent];
 		int64_t begin = free_ns[parent] + (int64_t)rng_below(r, (uint64_t)left / 2 + 1);
 
-		calls[n] = (struct made_call){ parent, services[rng_below(r, 2)], names[rng_below(r, 3)], begin,
+		calls[n] = (struct made_call){ parent, services[rng_below(r, 2)],
+			names[rng_below(r, 3)], begin,
 			begin + (int64_t)rng_below(r, (uint64_t)left / 2 + 1) };
 		free_ns[parent] = calls[n].end_ns;
 		free_ns[n] = begin;
@@ -110,15 +112,15 @@ times_of_all_calls_add_up_to_the_response_times(void **state)
 static void
 what_comes_after_what_is_counted_in_its_context(void **state)
 {
-	static const struct made_call whole[] = { { -1, "s", "R", 0, 100 }, { 0, "s", "a", 10, 20 }, { 0, "s", "b", 30, 40 },
-		{ 0, "s", "b", 50, 60 } };
+	static const struct made_call whole[] = { { -1, "s", "R", 0, 100 }, { 0, "s", "a", 10, 20 },
+		{ 0, "s", "b", 30, 40 }, { 0, "s", "b", 50, 60 } };
 	struct labels *l = labels_new();
 	struct profile *p = profile_new(16);
 	(void)state;
 
 	profile_calls(p, l, whole, 4, false);
 	profile_calls(p, l, whole, 4, false);
-	profile_calls(p, l, whole, 2, false);		/* cut short after a */
+	profile_calls(p, l, whole, 2, false); /* cut short after a */
 	assert_int_equal(steps(p, 0, PROFILE_NONE, 1), 3);
 	assert_int_equal(steps(p, 0, 1, 2), 2);
 	assert_int_equal(steps(p, 0, 1, PROFILE_NONE), 1);
@@ -175,7 +177,8 @@ a_bucket_holds_an_eighth_of_an_octave(void **state)
 		double ns = 128 * exp2(rng_unit(&r) * 33.9);
 		uint32_t b = profile_bucket(ns);
 
-		assert_true(profile_bucket_ns(b) <= ns * (1 + 1e-12) && ns < profile_bucket_ns(b + 1) * (1 + 1e-12));
+		assert_true(profile_bucket_ns(b) <= ns * (1 + 1e-12) &&
+			    ns < profile_bucket_ns(b + 1) * (1 + 1e-12));
 	}
 	assert_int_equal(profile_bucket(0), 0);
 	assert_int_equal(profile_bucket(1), 0);
@@ -186,7 +189,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(time_between_services_is_the_way_and_all_other_the_callers_or_its_own),
+		cmocka_unit_test(
+		    time_between_services_is_the_way_and_all_other_the_callers_or_its_own),
 		cmocka_unit_test(times_of_all_calls_add_up_to_the_response_times),
 		cmocka_unit_test(what_comes_after_what_is_counted_in_its_context),
 		cmocka_unit_test(a_lossy_trace_is_no_evidence_of_absence),

@@ -3,7 +3,8 @@
 
 #include "analysis/group.h"
 
-/* A path with one step for each letter; step i takes i ns from the one before, so every sum tells. */
+/* A path with one step for each letter; step i takes i ns from the one before, so every sum tells.
+ */
 static void
 path_of(struct critpath *p, struct labels *l, const char *letters, struct arena *a)
 {
@@ -16,7 +17,8 @@ path_of(struct critpath *p, struct labels *l, const char *letters, struct arena 
 
 		t += i;
 		p->steps[i].time_ns = t;
-		p->steps[i].label = p->steps[i].unit_label = labels_intern(l, RECORD_POINT, text, 5, NULL, 0);
+		p->steps[i].label = p->steps[i].unit_label = labels_intern(
+		    l, RECORD_POINT, text, 5, NULL, 0);
 	}
 }
 
@@ -38,31 +40,21 @@ print_tokens(const struct shape *s, const struct labels *l, char *out)
 static const struct {
 	const char *path, *folded, *iterations;
 } FOLDS[] = {
-	{ "AB", "AB", "" },
-	{ "ABCBCBCD", "A(BC)+D", "3" },
-	{ "AAAA", "(A)+", "4" },
-	{ "ABAB", "(AB)+", "2" },
-	{ "ABABA", "(AB)+A", "2" },
-	{ "ABBBABBBB", "(A(B)+)+", "7 2" },
-	{ "ABBCABBBC", "(A(B)+C)+", "5 2" },
-	{ "ABBCABC", "(A(B)+C)+", "3 2" },
-	{ "ABCABBC", "(A(B)+C)+", "3 2" },
-	{ "ABCABC", "(ABC)+", "2" },
-	{ "ABCABD", "ABCABD", "" },
-	{ "AABB", "(A)+(B)+", "2 2" },
-	{ "AABAAB", "((A)+B)+", "4 2" },
-	{ "AABAB", "((A)+B)+", "3 2" },
-	{ "ABAAB", "((A)+B)+", "3 2" },
-	{ "XABABCABABCY", "X((AB)+C)+Y", "4 2" },
-	{ "XABABABCABABCY", "X((AB)+C)+Y", "5 2" },
+	{ "AB", "AB", "" }, { "ABCBCBCD", "A(BC)+D", "3" }, { "AAAA", "(A)+", "4" },
+	{ "ABAB", "(AB)+", "2" }, { "ABABA", "(AB)+A", "2" }, { "ABBBABBBB", "(A(B)+)+", "7 2" },
+	{ "ABBCABBBC", "(A(B)+C)+", "5 2" }, { "ABBCABC", "(A(B)+C)+", "3 2" },
+	{ "ABCABBC", "(A(B)+C)+", "3 2" }, { "ABCABC", "(ABC)+", "2" }, { "ABCABD", "ABCABD", "" },
+	{ "AABB", "(A)+(B)+", "2 2" }, { "AABAAB", "((A)+B)+", "4 2" },
+	{ "AABAB", "((A)+B)+", "3 2" }, { "ABAAB", "((A)+B)+", "3 2" },
+	{ "XABABCABABCY", "X((AB)+C)+Y", "4 2" }, { "XABABABCABABCY", "X((AB)+C)+Y", "5 2" },
 	{ "XABCABABCY", "X((AB)+C)+Y", "3 2" },
 	{ "ABCDEABCDEFABCDEABCDEFG", "((ABCDE)+F)+G", "4 2" },
-	{ "AABAABCAABAABC", "(((A)+B)+C)+", "8 4 2" },
-	{ "ABCXABC", "ABCXABC", "" },
+	{ "AABAABCAABAABC", "(((A)+B)+C)+", "8 4 2" }, { "ABCXABC", "ABCXABC", "" },
 	{ "ABBABBC", "(A(B)+)+C", "4 2" },
-	{ "ABCBABCBC", "(A(B)+C)+", "2 4" },	/* loops that cross, (AB) and (BC), print as if they nested */
+	{ "ABCBABCBC", "(A(B)+C)+",
+	    "2 4" }, /* loops that cross, (AB) and (BC), print as if they nested */
 	{ "XAYXAY", "(XAY)+", "2" },
-	{ "XAYXYXAY", "XA(YX)+AY", "2" },	/* that loop would lie across two rounds of XAY */
+	{ "XAYXYXAY", "XA(YX)+AY", "2" }, /* that loop would lie across two rounds of XAY */
 };
 
 static void
@@ -81,7 +73,8 @@ adjacent_repeats_fold(void **state)
 		print_tokens(&s, l, got);
 		assert_string_equal(got, FOLDS[i].folded);
 		for (uint32_t j = 0; j < s.nloops; j++)
-			sprintf(counts + strlen(counts), "%s%d", j ? " " : "", (int)s.iterations[j]);
+			sprintf(
+			    counts + strlen(counts), "%s%d", j ? " " : "", (int)s.iterations[j]);
 		assert_string_equal(counts, FOLDS[i].iterations);
 		arena_release(&a);
 		labels_free(l);
@@ -95,7 +88,8 @@ times_of_repeats_add_up_on_their_edge(void **state)
 		char from, to;
 		int64_t ns;
 		uint32_t passes;
-	} expected[] = { { 'A', 'B', 1, 1 }, { 'B', 'C', 2 + 4 + 6, 3 }, { 'C', 'D', 7, 1 }, { 'C', 'B', 3 + 5, 2 } };
+	} expected[] = { { 'A', 'B', 1, 1 }, { 'B', 'C', 2 + 4 + 6, 3 }, { 'C', 'D', 7, 1 },
+		{ 'C', 'B', 3 + 5, 2 } };
 	struct labels *l = labels_new();
 	struct arena a = { 0 };
 	struct critpath p;
@@ -122,7 +116,8 @@ times_of_repeats_add_up_on_their_edge(void **state)
 	labels_free(l);
 }
 
-/* Paths of nested loops, drawn by a seed; how often each goes round does not change the shape, and no time is lost. */
+/* Paths of nested loops, drawn by a seed; how often each goes round does not change the shape, and
+ * no time is lost. */
 static void
 draw_loops(struct rng *what, struct rng *when, uint32_t depth, char *out, size_t *n, char *next)
 {
@@ -227,7 +222,7 @@ the_key_is_of_texts_not_of_numbers(void **state)
 	struct shape s;
 	(void)state;
 
-	labels_intern(l[1], RECORD_POINT, "s/p:Z", 5, NULL, 0);	/* other numbers from here on */
+	labels_intern(l[1], RECORD_POINT, "s/p:Z", 5, NULL, 0); /* other numbers from here on */
 	for (int i = 0; i < 2; i++) {
 		path_of(&p, l[i], "ABCBCD", &a);
 		assert_int_equal(shape_of(&s, &p, l[i], &a, NULL), 0);
@@ -235,7 +230,7 @@ the_key_is_of_texts_not_of_numbers(void **state)
 	}
 	path_of(&p, l[0], "ABCD", &a);
 	assert_int_equal(shape_of(&s, &p, l[0], &a, NULL), 0);
-	assert_int_equal(keys[0].a, s.key.a);	/* as if the loop had run once */
+	assert_int_equal(keys[0].a, s.key.a); /* as if the loop had run once */
 	path_of(&p, l[0], "ACBD", &a);
 	assert_int_equal(shape_of(&s, &p, l[0], &a, NULL), 0);
 	other = s.key;
@@ -274,7 +269,7 @@ a_shape_prints_with_its_middle_left_out(void **state)
 		path_of(&p, l, cases[i].path, &a);
 		assert_int_equal(shape_of(&s, &p, l, &a, NULL), 0);
 		shape_print(&s, l, cases[i].max, &out);
-		for (size_t j = 0; j < out.len; j++)	/* without the "s/p:" */
+		for (size_t j = 0; j < out.len; j++) /* without the "s/p:" */
 			if (j + 4 < out.len && memcmp(&out.data[j], "s/p:", 4) == 0)
 				j += 3;
 			else

@@ -19,8 +19,8 @@
 
 enum family { NORMAL, GAMMA_2, LOGNORMAL_05, QUEUE, GAMMA_05, LOGNORMAL_1, MISS, FAMILIES };
 
-static const char *const family_names[FAMILIES] = { "normal", "gamma 2", "lognormal 0.5", "queue wait", "gamma 0.5",
-	"lognormal 1", "miss in 5 %" };
+static const char *const family_names[FAMILIES] = { "normal", "gamma 2", "lognormal 0.5",
+	"queue wait", "gamma 0.5", "lognormal 1", "miss in 5 %" };
 
 static inline double
 exponential_of(struct rng *r)
@@ -44,7 +44,8 @@ square_of_normal(struct rng *r)
 	return x * x;
 }
 
-/* QUEUE: every other request waits, exponentially. MISS: a gamma of shape 4, and in 5 % 20 of its deviations more. */
+/* QUEUE: every other request waits, exponentially. MISS: a gamma of shape 4, and in 5 % 20 of its
+ * deviations more. */
 static inline double
 family_draw(enum family f, struct rng *r)
 {
@@ -62,8 +63,11 @@ family_draw(enum family f, struct rng *r)
 	case LOGNORMAL_1:
 		return lognormal_of(r, 1);
 	default:
-		return ((exponential_of(r) + exponential_of(r) + exponential_of(r) + exponential_of(r)) / 2 +
-		    (rng_unit(r) < 0.05 ? 20 + 2 * rng_normal(r) : 0)) / sqrt(1 + 0.05 * 4 + 0.0475 * 400);
+		return ((exponential_of(r) + exponential_of(r) + exponential_of(r) +
+			    exponential_of(r)) /
+			       2 +
+			   (rng_unit(r) < 0.05 ? 20 + 2 * rng_normal(r) : 0)) /
+		       sqrt(1 + 0.05 * 4 + 0.0475 * 400);
 	}
 }
 
@@ -98,7 +102,7 @@ struct sim_shape {
 	struct shape shape;
 	struct event events[SIM_EDGES_MAX + 1];
 	struct step steps[SIM_EDGES_MAX + 1];
-	struct group *group;	/* NULL: no request yet */
+	struct group *group; /* NULL: no request yet */
 };
 
 struct sim {
@@ -146,14 +150,21 @@ sim_shape(struct sim *s, uint32_t shape, uint32_t nedges)
 
 	p->nedges = nedges;
 	for (uint32_t i = 0; i <= nedges; i++) {
-		enum record_kind kind = i == 0 ? RECORD_REQUEST_BEGIN : i == nedges ? RECORD_REQUEST_END : RECORD_POINT;
+		enum record_kind kind = i == 0        ? RECORD_REQUEST_BEGIN
+		                        : i == nedges ? RECORD_REQUEST_END
+		                                      : RECORD_POINT;
 		bool point = kind == RECORD_POINT;
 
-		snprintf(text, sizeof text, point ? "s/app:p%u_%u" : i == 0 ? "s/hone:request_begin(R)" :
-		    "s/hone:request_end(R)", shape, i);
-		p->label[i] = labels_intern(s->labels, kind, text, strlen(text), fields, point ? 2 : 0);
+		snprintf(text, sizeof text,
+		    point    ? "s/app:p%u_%u"
+		    : i == 0 ? "s/hone:request_begin(R)"
+			     : "s/hone:request_end(R)",
+		    shape, i);
+		p->label[i] = labels_intern(
+		    s->labels, kind, text, strlen(text), fields, point ? 2 : 0);
 		p->events[i] = (struct event){ .time_ns = i, .label = p->label[i] };
-		p->steps[i] = (struct step){ i, i, p->label[i], p->label[0], p->label[0], BIN_NONE };
+		p->steps[i] = (struct step){ i, i, p->label[i], p->label[0], p->label[0],
+			BIN_NONE };
 	}
 	if (shape_of(&p->shape, &path, s->labels, &s->shapes, NULL) != 0)
 		sim_die("no shape");
@@ -161,19 +172,23 @@ sim_shape(struct sim *s, uint32_t shape, uint32_t nedges)
 
 /* One request. values: two for each point, or NULL. */
 static inline struct group *
-sim_add(struct sim *s, uint32_t shape, const double *edges_ns, const struct value *values, uint32_t node,
-    uint32_t pid, uint32_t tid)
+sim_add(struct sim *s, uint32_t shape, const double *edges_ns, const struct value *values,
+    uint32_t node, uint32_t pid, uint32_t tid)
 {
 	static const char *const nodes[] = { "alpha", "beta", "gamma" };
 	struct sim_shape *p = &s->shape[shape];
-	struct trace t = { .id = ++s->traces, .type = p->label[0], .nevents = p->nedges + 1, .events = p->events };
+	struct trace t = { .id = ++s->traces,
+		.type = p->label[0],
+		.nevents = p->nedges + 1,
+		.events = p->events };
 	struct critpath path = { .nsteps = p->nedges + 1, .steps = p->steps };
 
 	for (uint32_t i = 0; i <= p->nedges; i++) {
 		struct event *e = &p->events[i];
 
 		if (i > 0) {
-			p->shape.times_ns[i - 1] = edges_ns[i - 1] > 0 ? llround(edges_ns[i - 1]) : 0;
+			p->shape.times_ns[i - 1] = edges_ns[i - 1] > 0 ? llround(edges_ns[i - 1])
+			                                               : 0;
 			e->time_ns = p->events[i - 1].time_ns + p->shape.times_ns[i - 1];
 		}
 		p->steps[i].time_ns = e->time_ns;
@@ -214,8 +229,9 @@ cell_share(const struct share_cell *c)
 static inline double
 cell_cv(const struct share_cell *c)
 {
-	double mean = 41 + sqrt(c->share) * family_mean(c->first) + sqrt(1 - c->share) * family_mean(c->third) +
-	    (1 + c->sign) * sqrt(c->common) * family_mean(GAMMA_2);
+	double mean = 41 + sqrt(c->share) * family_mean(c->first) +
+	              sqrt(1 - c->share) * family_mean(c->third) +
+	              (1 + c->sign) * sqrt(c->common) * family_mean(GAMMA_2);
 
 	return sqrt(1 + (1 + c->sign) * (1 + c->sign) * c->common) / mean;
 }
@@ -233,8 +249,8 @@ cell_add(struct sim *s, const struct share_cell *c, struct rng *r)
 }
 
 struct covered {
-	uint32_t runs, held, below, above;	/* truth below, above the interval */
-	uint32_t wide;				/* from 0 to 1 at least: nothing is known */
+	uint32_t runs, held, below, above; /* truth below, above the interval */
+	uint32_t wide;                     /* from 0 to 1 at least: nothing is known */
 };
 
 static inline void
@@ -257,11 +273,11 @@ covered_add(struct covered *into, const struct covered *c)
 	into->wide += c->wide;
 }
 
-/* n requests of the cell, `runs` times: how often the first edge's interval holds its share; cv (may be NULL): and the
- * group's its CV. */
+/* n requests of the cell, `runs` times: how often the first edge's interval holds its share; cv
+ * (may be NULL): and the group's its CV. */
 static inline struct covered
-cell_run(const struct share_cell *c, uint32_t n, uint32_t samples_max, uint32_t runs, uint32_t rounds, uint64_t seed,
-    struct covered *cv)
+cell_run(const struct share_cell *c, uint32_t n, uint32_t samples_max, uint32_t runs,
+    uint32_t rounds, uint64_t seed, struct covered *cv)
 {
 	static const struct conditions usual = { 0.10, 0.95, 30, 0.95 };
 	struct covered held = { 0 };
@@ -299,7 +315,7 @@ struct healthy_group {
 struct healthy {
 	uint32_t ngroups;
 	struct healthy_group group[SIM_SHAPES_MAX];
-	double slow_ns;		/* the type's true 95th percentile, as nearly as 20,000 requests tell */
+	double slow_ns; /* the type's true 95th percentile, as nearly as 20,000 requests tell */
 };
 
 /* CVs from 2 to 9 %, a third of all at 9 %: near the threshold, and under it. */
@@ -308,8 +324,10 @@ healthy_group(struct healthy_group *g, double mean_ns, struct rng *r)
 {
 	double weights[HEALTHY_EDGES_MAX], sum = 0, squares = 0;
 
-	*g = (struct healthy_group){ .nedges = 2 + (uint32_t)rng_below(r, HEALTHY_EDGES_MAX - 1), .mean_ns = mean_ns,
-		.cv = rng_below(r, 3) == 0 ? 0.09 : 0.02 + 0.07 * rng_unit(r), .weight = 0.1 + rng_unit(r) };
+	*g = (struct healthy_group){ .nedges = 2 + (uint32_t)rng_below(r, HEALTHY_EDGES_MAX - 1),
+		.mean_ns = mean_ns,
+		.cv = rng_below(r, 3) == 0 ? 0.09 : 0.02 + 0.07 * rng_unit(r),
+		.weight = 0.1 + rng_unit(r) };
 	for (uint32_t e = 0; e < g->nedges; e++) {
 		g->family[e] = (enum family)rng_below(r, FAMILIES);
 		weights[e] = 0.05 + rng_unit(r) * rng_unit(r);
@@ -355,8 +373,8 @@ by_double(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* One to four groups with means up to 15 % apart. A type of which a group's mean is beyond the 95th percentile is slow
- * by definition, and so not without fault: another is drawn. */
+/* One to four groups with means up to 15 % apart. A type of which a group's mean is beyond the 95th
+ * percentile is slow by definition, and so not without fault: another is drawn. */
 static inline void
 healthy_type(struct healthy *h, struct rng *r)
 {
@@ -380,35 +398,40 @@ healthy_type(struct healthy *h, struct rng *r)
 	free(totals);
 }
 
-/* Keys that have nothing to do with anything: sizes normal, lognormal of sigma 2, small counts, constant; kinds of 2 to 40,
- * or nearly always one of them; some missing, most missing. By the point, so that each is of one sort. */
+/* Keys that have nothing to do with anything: sizes normal, lognormal of sigma 2, small counts,
+ * constant; kinds of 2 to 40, or nearly always one of them; some missing, most missing. By the
+ * point, so that each is of one sort. */
 static inline void
 healthy_values(struct value *v, uint32_t npoints, char (*texts)[8], struct rng *r)
 {
 	for (uint32_t i = 0; i < npoints; i++) {
-		double size[4] = { rng_normal(r), exp(2 * rng_normal(r)), (double)rng_below(r, 4), 7 };
-		uint64_t kind[4] = { rng_below(r, 2), rng_below(r, 40), rng_below(r, 50) == 0 ? 1 + rng_below(r, 3) : 0,
-			rng_below(r, 6) };
+		double size[4] = { rng_normal(r), exp(2 * rng_normal(r)), (double)rng_below(r, 4),
+			7 };
+		uint64_t kind[4] = { rng_below(r, 2), rng_below(r, 40),
+			rng_below(r, 50) == 0 ? 1 + rng_below(r, 3) : 0, rng_below(r, 6) };
 
 		v[2 * i] = (struct value){ .type = VALUE_REAL, .d = size[i % 4] };
 		if (rng_below(r, 100) < (i % 3 == 1 ? 10 : i % 5 == 4 ? 90 : 0))
 			v[2 * i] = (struct value){ .type = VALUE_NONE };
 		snprintf(texts[i], sizeof texts[i], "k%u", (unsigned)kind[i % 4]);
-		v[2 * i + 1] = (struct value){ .type = VALUE_TEXT, .len = (uint32_t)strlen(texts[i]), .text = texts[i] };
+		v[2 * i + 1] = (struct value){
+			.type = VALUE_TEXT, .len = (uint32_t)strlen(texts[i]), .text = texts[i]
+		};
 	}
 }
 
 struct false_findings {
 	uint32_t types, groups, looks;
-	uint32_t unpredictable, slow, key, any;	/* types with such a finding at any look */
-	uint32_t naive;				/* types that were one where each look is taken for the only one */
-	uint32_t key_any_p;			/* types with a key of p <= q at the last look, however little it explains */
+	uint32_t unpredictable, slow, key, any; /* types with such a finding at any look */
+	uint32_t naive; /* types that were one where each look is taken for the only one */
+	uint32_t
+	    key_any_p; /* types with a key of p <= q at the last look, however little it explains */
 };
 
 /* All groups of a type as they are; the threshold of "slow" as it is seen, not as it is. */
 static inline void
-healthy_look(struct sim *s, const struct healthy *h, double slow_ns, uint32_t rounds, struct false_findings *f,
-    uint64_t seed)
+healthy_look(struct sim *s, const struct healthy *h, double slow_ns, uint32_t rounds,
+    struct false_findings *f, uint64_t seed)
 {
 	static const struct conditions usual = { 0.10, 0.95, 30, 0.95 };
 	static const uint32_t edges[HEALTHY_EDGES_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7 };
@@ -427,7 +450,8 @@ healthy_look(struct sim *s, const struct healthy *h, double slow_ns, uint32_t ro
 		f->unpredictable |= x.problem == PROBLEM_UNPREDICTABLE;
 		f->slow |= x.problem == PROBLEM_SLOW;
 		f->naive |= x.cv_interval.low > usual.cv_max;
-		found = keys_explain_edges(&keys, g, edges, h->group[i].nedges, 0.01, 0.5, NULL, &s->scratch, NULL);
+		found = keys_explain_edges(
+		    &keys, g, edges, h->group[i].nedges, 0.01, 0.5, NULL, &s->scratch, NULL);
 		f->key |= found != 0;
 		arena_reset(&s->scratch);
 	}
@@ -468,8 +492,9 @@ healthy_run(uint32_t doublings, uint32_t rounds, uint64_t seed)
 		}
 	}
 	for (uint32_t i = 0; i < h.ngroups; i++)
-		f.key_any_p |= s.shape[i].group != NULL && keys_explain_edges(&keys, s.shape[i].group, edges,
-		    h.group[i].nedges, 0.01, 0, NULL, &s.scratch, NULL) != 0;
+		f.key_any_p |= s.shape[i].group != NULL &&
+		               keys_explain_edges(&keys, s.shape[i].group, edges, h.group[i].nedges,
+				   0.01, 0, NULL, &s.scratch, NULL) != 0;
 	f.any = f.unpredictable | f.slow | f.key;
 	sim_end(&s);
 	free(all);

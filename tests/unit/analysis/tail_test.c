@@ -49,13 +49,14 @@ the_slowest_spend_it_where_they_do(void **state)
 
 	made_begin(&m, 3, 500, 1);
 	for (int i = 0; i < 500; i++)
-		g = made_add(&m, (const int64_t[]){ 1000 + i, i % 100 == 7 ? 90000 : 2000, 300 }, NULL, 0);
+		g = made_add(
+		    &m, (const int64_t[]){ 1000 + i, i % 100 == 7 ? 90000 : 2000, 300 }, NULL, 0);
 	assert_int_equal(tail_of(&t, g, 0.01, 0.95, 100, 1, &m.arena, NULL), 0);
 	assert_int_equal(t.nslow, 5);
 	assert_near(t.part, 0.01, 1e-12);
 	assert_near(t.edges[1].slow_ns, 90000, 1e-6);
 	assert_near(t.edges[1].usual_ns, 2000, 1e-6);
-	assert_near(t.edges[0].slow_ns, 1207, 1e-6);	/* of requests 7, 107, ... 407 */
+	assert_near(t.edges[0].slow_ns, 1207, 1e-6); /* of requests 7, 107, ... 407 */
 	assert_true(t.edges[1].excess_share > 0.99);
 	assert_near(t.edges[2].excess_share, 0, 1e-12);
 	made_end(&m);
@@ -75,13 +76,13 @@ too_few_samples_have_no_tail(void **state)
 		assert_int_equal(tail_of(&t, g, 0.01, 0.95, 20, 1, &m.arena, NULL), 0);
 		assert_int_equal(t.nedges, i >= 30 ? 2 : 0);
 	}
-	assert_int_equal(t.nslow, 5);		/* at least */
+	assert_int_equal(t.nslow, 5); /* at least */
 	assert_near(t.part, 5.0 / 31, 1e-12);
 	made_end(&m);
 }
 
-/* 20 % of requests wait, exponentially with mean 1 ms, on top of 1 ms exponential: of many such groups the mean
- * excess share of the wait is what the intervals have to hold. */
+/* 20 % of requests wait, exponentially with mean 1 ms, on top of 1 ms exponential: of many such
+ * groups the mean excess share of the wait is what the intervals have to hold. */
 static void
 intervals_hold_the_excess(void **state)
 {
@@ -100,8 +101,11 @@ intervals_hold_the_excess(void **state)
 
 		made_begin(&m, 2, 300, run);
 		for (int i = 0; i < 300; i++)
-			g = made_add(&m, (const int64_t[]){ (int64_t)(rng_unit(&r) < 0.2 ? -1e6 * log1p(-rng_unit(&r)) : 0),
-			    (int64_t)(-1e6 * log1p(-rng_unit(&r))) }, NULL, 0);
+			g = made_add(&m,
+			    (const int64_t[]){
+				(int64_t)(rng_unit(&r) < 0.2 ? -1e6 * log1p(-rng_unit(&r)) : 0),
+				(int64_t)(-1e6 * log1p(-rng_unit(&r))) },
+			    NULL, 0);
 		assert_int_equal(tail_of(&t, g, 0.01, 0.95, 100, run, &m.arena, NULL), 0);
 		held[run] = t.edges[0].interval;
 		wait += t.edges[0].slow_ns - t.edges[0].usual_ns;

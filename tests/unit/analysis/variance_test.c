@@ -29,8 +29,11 @@ shares_add_up_to_one(void **state)
 			int64_t x[12], common = normal_ns(&r, 1e6, 2e5);
 
 			for (int e = 0; e < 12; e++)
-				x[e] = normal_ns(&r, 1e5 * (1 + e), 3e4 * (e % 4)) + (e % 3 == 0 ? common : 0);
-			x[11] += 2000000 - common / 2;	/* one that makes up for others: its share is below 0 */
+				x[e] = normal_ns(&r, 1e5 * (1 + e), 3e4 * (e % 4)) +
+				       (e % 3 == 0 ? common : 0);
+			x[11] += 2000000 -
+			         common /
+			             2; /* one that makes up for others: its share is below 0 */
 			g = made_add(&m, x, NULL, 0);
 		}
 		assert_int_equal(finding_of(&f, g, &USUAL, 0, 50, 1, &m.arena, NULL), 0);
@@ -59,8 +62,11 @@ the_edge_that_varies_has_the_variance(void **state)
 
 	rng_seed(&r, 5);
 	made_begin(&m, 4, 500, 1);
-	for (int i = 0; i < 2000; i++)	/* variances 9 : 1 : 0 : 0 */
-		g = made_add(&m, (const int64_t[]){ normal_ns(&r, 5e6, 3e5), normal_ns(&r, 2e6, 1e5), 100000, 5 }, NULL, 0);
+	for (int i = 0; i < 2000; i++) /* variances 9 : 1 : 0 : 0 */
+		g = made_add(&m,
+		    (const int64_t[]){
+			normal_ns(&r, 5e6, 3e5), normal_ns(&r, 2e6, 1e5), 100000, 5 },
+		    NULL, 0);
 	assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
 	assert_int_equal(f.top, 0);
 	assert_near(f.edges[0].share, 0.9, 0.02);
@@ -95,15 +101,16 @@ a_group_is_judged_only_when_the_interval_is_on_one_side(void **state)
 	(void)state;
 	assert_int_equal(judged(1e6, 2e5, 400, 0), PROBLEM_UNPREDICTABLE);
 	assert_int_equal(judged(1e6, 5e4, 400, 0), PROBLEM_NONE);
-	assert_int_equal(judged(1e6, 1e5, 400, 0), PROBLEM_UNSURE);	/* on the threshold */
-	assert_int_equal(judged(1e6, 2e5, 29, 0), PROBLEM_UNSURE);	/* too few */
+	assert_int_equal(judged(1e6, 1e5, 400, 0), PROBLEM_UNSURE); /* on the threshold */
+	assert_int_equal(judged(1e6, 2e5, 29, 0), PROBLEM_UNSURE);  /* too few */
 	assert_int_equal(judged(1e6, 5e4, 400, 9e5), PROBLEM_SLOW);
 	assert_int_equal(judged(1e6, 5e4, 400, 2e6), PROBLEM_NONE);
 	assert_int_equal(judged(1e6, 5e4, 400, 1e6), PROBLEM_UNSURE);
 	assert_int_equal(judged(1e6, 0, 400, 0), PROBLEM_NONE);
 }
 
-/* Two edges with known shares, 300 times over: the intervals hold the truth about as often as they say. */
+/* Two edges with known shares, 300 times over: the intervals hold the truth about as often as they
+ * say. */
 static void
 intervals_hold_the_truth_as_often_as_stated(void **state)
 {
@@ -121,7 +128,9 @@ intervals_hold_the_truth_as_often_as_stated(void **state)
 		rng_seed(&r, 1000 + seed);
 		made_begin(&m, 2, 200, seed);
 		for (int i = 0; i < 200; i++)
-			g = made_add(&m, (const int64_t[]){ normal_ns(&r, 2e6, 2e5), normal_ns(&r, 1e6, 1e5) }, NULL, 0);
+			g = made_add(&m,
+			    (const int64_t[]){ normal_ns(&r, 2e6, 2e5), normal_ns(&r, 1e6, 1e5) },
+			    NULL, 0);
 		assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, seed, &m.arena, NULL), 0);
 		cv_held += f.cv_interval.low <= cv && cv <= f.cv_interval.high;
 		share_held += f.edges[0].interval.low <= share && share <= f.edges[0].interval.high;
@@ -144,7 +153,9 @@ the_same_seed_finds_the_same(void **state)
 	rng_seed(&r, 5);
 	made_begin(&m, 3, 100, 1);
 	for (int i = 0; i < 300; i++)
-		g = made_add(&m, (const int64_t[]){ normal_ns(&r, 5e6, 3e5), normal_ns(&r, 2e6, 1e5), 7 }, NULL, 0);
+		g = made_add(&m,
+		    (const int64_t[]){ normal_ns(&r, 5e6, 3e5), normal_ns(&r, 2e6, 1e5), 7 }, NULL,
+		    0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(finding_of(&f[i], g, &USUAL, 0, 100, 9, &m.arena, NULL), 0);
 	assert_memory_equal(f[0].edges, f[1].edges, 3 * sizeof f[0].edges[0]);
@@ -164,12 +175,13 @@ a_slow_group_is_shared_out_by_its_mean(void **state)
 	rng_seed(&r, 5);
 	made_begin(&m, 2, 100, 1);
 	for (int i = 0; i < 300; i++)
-		g = made_add(&m, (const int64_t[]){ normal_ns(&r, 9e6, 1e3), normal_ns(&r, 1e6, 1e5) }, NULL, 0);
+		g = made_add(&m,
+		    (const int64_t[]){ normal_ns(&r, 9e6, 1e3), normal_ns(&r, 1e6, 1e5) }, NULL, 0);
 	assert_int_equal(finding_of(&f, g, &USUAL, 8e6, 100, 9, &m.arena, NULL), 0);
 	assert_int_equal(f.problem, PROBLEM_SLOW);
 	assert_int_equal(f.top, 0);
 	assert_near(f.edges[0].share, 0.9, 0.01);
-	assert_near(f.cost_ns / 300, 2e6, 5e4);		/* over what is slow for the type */
+	assert_near(f.cost_ns / 300, 2e6, 5e4); /* over what is slow for the type */
 	made_end(&m);
 }
 
@@ -191,8 +203,9 @@ an_empty_group_is_unsure(void **state)
 }
 
 /*
- * A CV that is just what is allowed, looked at every 10 requests from 30 to 3,000: an interval of 95 % that is asked each
- * time is beyond it sooner or later, far oftener than 1 time in 40; what is judged is not.
+ * A CV that is just what is allowed, looked at every 10 requests from 30 to 3,000: an interval of
+ * 95 % that is asked each time is beyond it sooner or later, far oftener than 1 time in 40; what is
+ * judged is not.
  */
 static void
 looking_often_does_not_find_more(void **state)
@@ -209,7 +222,8 @@ looking_often_does_not_find_more(void **state)
 		rng_seed(&r, 4000 + seed);
 		made_begin(&m, 2, 512, seed);
 		for (int i = 1; i <= 3000; i++) {
-			struct group *g = made_add(&m, (const int64_t[]){ normal_ns(&r, 1e6, 1e5), 10 }, NULL, 0);
+			struct group *g = made_add(
+			    &m, (const int64_t[]){ normal_ns(&r, 1e6, 1e5), 10 }, NULL, 0);
 			struct finding f;
 
 			if (i < 30 || i % (i < 300 ? 10 : 100) != 0)
@@ -223,11 +237,12 @@ looking_often_does_not_find_more(void **state)
 		judged_so += said;
 		made_end(&m);
 	}
-	assert_true(naive >= 6);		/* 1.5 would be right */
+	assert_true(naive >= 6); /* 1.5 would be right */
 	assert_true(judged_so <= 3);
 }
 
-/* 10 ms mostly, and once in 100 s by an hour: one request does not make a group unpredictable for sure. */
+/* 10 ms mostly, and once in 100 s by an hour: one request does not make a group unpredictable for
+ * sure. */
 static void
 one_request_of_very_many_is_no_proof(void **state)
 {
@@ -240,9 +255,11 @@ one_request_of_very_many_is_no_proof(void **state)
 	rng_seed(&r, 5);
 	made_begin(&m, 2, 64, 1);
 	for (int i = 0; i < 5000; i++)
-		g = made_add(&m, (const int64_t[]){ normal_ns(&r, 1e7, 2e5) + (i == 100 ? 1000000000 : 0), 10 }, NULL, 0);
+		g = made_add(&m,
+		    (const int64_t[]){ normal_ns(&r, 1e7, 2e5) + (i == 100 ? 1000000000 : 0), 10 },
+		    NULL, 0);
 	for (uint32_t i = 0; i < g->nsamples; i++)
-		assert_true(g->samples[i].total_ns < 20000000);	/* it is not in the reservoir */
+		assert_true(g->samples[i].total_ns < 20000000); /* it is not in the reservoir */
 	assert_true(moments_cv(&g->total) > 0.5);
 	assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
 	assert_int_equal(f.problem, PROBLEM_UNSURE);
@@ -261,7 +278,8 @@ a_reservoir_of_equals_says_nothing_of_shares(void **state)
 
 	made_begin(&m, 2, 64, 1);
 	for (int i = 0; i < 5000; i++)
-		g = made_add(&m, (const int64_t[]){ i == 100 ? 1000000000 : 10000000, 10 }, NULL, 0);
+		g = made_add(
+		    &m, (const int64_t[]){ i == 100 ? 1000000000 : 10000000, 10 }, NULL, 0);
 	for (uint32_t i = 0; i < g->nsamples; i++)
 		assert_int_equal(g->samples[i].total_ns, 10000010);
 	assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
@@ -290,13 +308,16 @@ very_long_and_very_short_times_have_intervals(void **state)
 		rng_seed(&r, 5);
 		made_begin(&m, 2, 64, 1);
 		for (int k = 0; k < 400; k++)
-			g = made_add(&m, (const int64_t[]){ (int64_t)(scale_ns[i] * (1 + rng_unit(&r))),
-			    (int64_t)(scale_ns[i] * (1 + rng_unit(&r))) }, NULL, 0);
+			g = made_add(&m,
+			    (const int64_t[]){ (int64_t)(scale_ns[i] * (1 + rng_unit(&r))),
+				(int64_t)(scale_ns[i] * (1 + rng_unit(&r))) },
+			    NULL, 0);
 		assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
 		assert_int_equal(f.problem, PROBLEM_UNPREDICTABLE);
 		for (int e = 0; e < 2; e++) {
 			assert_near(f.edges[e].share, 0.5, 0.1);
-			assert_true(f.edges[e].interval.low > 0.35 && f.edges[e].interval.high < 0.65);
+			assert_true(
+			    f.edges[e].interval.low > 0.35 && f.edges[e].interval.high < 0.65);
 		}
 		made_end(&m);
 	}

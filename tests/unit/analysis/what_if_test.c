@@ -36,7 +36,7 @@ intervals_hold_what_would_be(void **state)
 	(void)state;
 
 	rng_seed(&r, 1);
-	for (int i = 0; i < TRUTH; i++) {	/* of an exponential with mean 1 the median is log 2 */
+	for (int i = 0; i < TRUTH; i++) { /* of an exponential with mean 1 the median is log 2 */
 		truth[i] = 1e6 * (3 - log1p(-rng_unit(&r))) + 1e6 * log(2);
 		moments_add(&all, truth[i]);
 	}
@@ -50,15 +50,18 @@ intervals_hold_what_would_be(void **state)
 
 		made_begin(&m, 2, N, seed);
 		for (int i = 0; i < N; i++)
-			g = made_add(&m, (const int64_t[]){ (int64_t)(-1e6 * log1p(-rng_unit(&r))),
-			    (int64_t)(1e6 * (3 - log1p(-rng_unit(&r)))) }, NULL, 0);
+			g = made_add(&m,
+			    (const int64_t[]){ (int64_t)(-1e6 * log1p(-rng_unit(&r))),
+				(int64_t)(1e6 * (3 - log1p(-rng_unit(&r)))) },
+			    NULL, 0);
 		assert_int_equal(what_if_of(&w, g, 0, 0.95, 200, seed, &m.arena, NULL), 0);
 		held_50 += w.then_interval.p50_ns.low <= p50 && p50 <= w.then_interval.p50_ns.high;
 		held_95 += w.then_interval.p95_ns.low <= p95 && p95 <= w.then_interval.p95_ns.high;
-		held_cv += w.then_interval.cv.low <= moments_cv(&all) && moments_cv(&all) <= w.then_interval.cv.high;
+		held_cv += w.then_interval.cv.low <= moments_cv(&all) &&
+		           moments_cv(&all) <= w.then_interval.cv.high;
 		made_end(&m);
 	}
-	assert_in_range(held_50, 0.90 * RUNS, 0.995 * RUNS);	/* 3 standard deviations are 4.6 % */
+	assert_in_range(held_50, 0.90 * RUNS, 0.995 * RUNS); /* 3 standard deviations are 4.6 % */
 	assert_in_range(held_95, 0.90 * RUNS, 0.995 * RUNS);
 	assert_in_range(held_cv, 0.88 * RUNS, 0.995 * RUNS);
 }
@@ -75,7 +78,10 @@ too_few_samples_bound_no_quantile(void **state)
 	rng_seed(&r, 1);
 	made_begin(&m, 2, 512, 1);
 	for (int i = 1; i <= 400; i++) {
-		g = made_add(&m, (const int64_t[]){ 1000 + (int64_t)rng_below(&r, 1000), 500 + (int64_t)rng_below(&r, 900) }, NULL, 0);
+		g = made_add(&m,
+		    (const int64_t[]){
+			1000 + (int64_t)rng_below(&r, 1000), 500 + (int64_t)rng_below(&r, 900) },
+		    NULL, 0);
 		if (i != 71 && i != 72 && i != 367 && i != 368)
 			continue;
 		assert_int_equal(what_if_of(&w, g, 0, 0.95, 50, 1, &m.arena, NULL), 0);
@@ -102,11 +108,17 @@ intervals_lie_among_the_values(void **state)
 
 		made_begin(&m, 2, 100, seed);
 		for (int i = 0; i < n; i++)
-			g = made_add(&m, (const int64_t[]){ (int64_t)rng_below(&r, 3), 100 * (int64_t)rng_below(&r, 4) }, NULL, 0);
+			g = made_add(&m,
+			    (const int64_t[]){
+				(int64_t)rng_below(&r, 3), 100 * (int64_t)rng_below(&r, 4) },
+			    NULL, 0);
 		assert_int_equal(what_if_of(&w, g, 0, 0.95, 50, seed, &m.arena, NULL), 0);
-		assert_true(w.then_interval.p50_ns.low >= 0 && w.then_interval.p50_ns.high <= 302 + (n < 6 ? INFINITY : 0));
-		assert_true(w.then_interval.p50_ns.low <= w.then.p50_ns && w.then.p50_ns <= w.then_interval.p50_ns.high);
-		assert_true(w.then_interval.p99_ns.low <= w.then.p99_ns && w.then.p99_ns <= w.then_interval.p99_ns.high);
+		assert_true(w.then_interval.p50_ns.low >= 0 &&
+			    w.then_interval.p50_ns.high <= 302 + (n < 6 ? INFINITY : 0));
+		assert_true(w.then_interval.p50_ns.low <= w.then.p50_ns &&
+			    w.then.p50_ns <= w.then_interval.p50_ns.high);
+		assert_true(w.then_interval.p99_ns.low <= w.then.p99_ns &&
+			    w.then.p99_ns <= w.then_interval.p99_ns.high);
 		made_end(&m);
 	}
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/crc32c.c"	/* for the way without the instruction, which this machine may never take */
+#include "base/crc32c.c" /* for the way without the instruction, which this machine may never take */
 #include "base/rng.h"
 
 /* RFC 3720, appendix B.4, and the customary check word. */

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "base/hash.c"	/* its SipHash, with a key of our choice, has known answers */
+#include "base/hash.c" /* its SipHash, with a key of our choice, has known answers */
 #include "base/rng.h"
 
 /* As CPython 3.11 with PYTHONHASHSEED=0 hashes bytes. */
@@ -29,7 +29,8 @@ the_hash_is_siphash_1_3(void **state)
 
 		assert_true(sip_end(&s, 0xff) == cases[i].want);
 	}
-	assert_true(hash_u64(0x9e3779b97f4a7c15) == 0xe220a8397b1dcdaf); /* splitmix64's first from 0 */
+	assert_true(
+	    hash_u64(0x9e3779b97f4a7c15) == 0xe220a8397b1dcdaf); /* splitmix64's first from 0 */
 }
 
 static void

@@ -26,8 +26,10 @@ static const struct ini_key keys[] = {
 	{ "store", "path", INI_TEXT, AT(path), "/var/lib/hone", 0, 0, "Where the forest is kept." },
 	{ "store", "name", INI_TEXT, AT(name), "", 0, 0, "What it is called." },
 	{ "store", "count", INI_COUNT, AT(count), "30", 1, 1000, "Traces before a group counts." },
-	{ "link", "lease", INI_TIME, AT(lease_ns), "1500ms", 1e6, 3600e9, "How long a toggle lasts." },
-	{ "link", "ring", INI_BYTES, AT(ring_bytes), "64MiB", 4096, INFINITY, "Memory for batches." },
+	{ "link", "lease", INI_TIME, AT(lease_ns), "1500ms", 1e6, 3600e9,
+	    "How long a toggle lasts." },
+	{ "link", "ring", INI_BYTES, AT(ring_bytes), "64MiB", 4096, INFINITY,
+	    "Memory for batches." },
 	{ "link", "free", INI_TIME, AT(free_ns), "0s", 0, 0, "Any time." },
 	{ "limits", "share", INI_SHARE, AT(share), "10%", 0, 1, "Of one core." },
 	{ "limits", "on", INI_BOOL, AT(on), "yes", 0, 0, "Whether at all." },
@@ -68,7 +70,7 @@ defaults_are_read_as_in_a_file(void **state)
 	struct config c;
 	(void)state;
 
-	memset(&c, 0xaa, sizeof c);	/* whatever was there */
+	memset(&c, 0xaa, sizeof c); /* whatever was there */
 	assert_int_equal(ini_defaults(keys, NKEYS, &c, NULL), 0);
 	assert_string_equal(c.path, "/var/lib/hone");
 	assert_string_equal(c.name, "");
@@ -123,11 +125,13 @@ bad_files_are_told_with_line_and_what_is_allowed(void **state)
 	} bad[] = {
 		{ "[stor]\n", ":1: no section [stor]; there are: store, link, limits" },
 		{ "[store\n", ":1: a section is written [name]" },
-		{ "\n[store]\ncolor = 1\n", ":3: no key \"color\"; [store] has: path, name, count" },
+		{ "\n[store]\ncolor = 1\n",
+		    ":3: no key \"color\"; [store] has: path, name, count" },
 		{ "path = x\n", ":1: a key before the first [section]" },
 		{ "[store]\nnonsense\n", ":2: want [section], key = value, or # comment" },
 		{ "[store]\ncount = 1\n\ncount = 2\n", ":4: count was given in line 2 already" },
-		{ "[store]\ncount = 1\n[store]\ncount = 1\n", ":4: count was given in line 2 already" },
+		{ "[store]\ncount = 1\n[store]\ncount = 1\n",
+		    ":4: count was given in line 2 already" },
 		{ "[store]\ncount = 0\n", ":2: count: 0 is out of range, want 1 to 1000" },
 		{ "[store]\ncount =\n", ":2: count: \"\" is not a whole number" },
 		{ "[store]\ncount = 1.5\n", "\"1.5\" is not a whole number" },
@@ -140,9 +144,11 @@ bad_files_are_told_with_line_and_what_is_allowed(void **state)
 		{ "[link]\nlease = 5.s\n", "is not a time with its unit" },
 		{ "[link]\nlease = 0.5ns\n", "is not a time with its unit" },
 		{ "[link]\nlease = 9999999999999999h\n", "is not a time with its unit" },
-		{ "[link]\nlease = 9999999999999999999999999999999h\n", "is not a time with its unit" },
+		{ "[link]\nlease = 9999999999999999999999999999999h\n",
+		    "is not a time with its unit" },
 		{ "[link]\nlease = 2h\n", ":2: lease: 2h is out of range, want 1ms to 1h" },
-		{ "[link]\nring = 64MB\n", "\"64MB\" is not a size with its unit (B, KiB, MiB, GiB)" },
+		{ "[link]\nring = 64MB\n",
+		    "\"64MB\" is not a size with its unit (B, KiB, MiB, GiB)" },
 		{ "[limits]\nshare = much\n", "\"much\" is not a share, as 10% or 0.1" },
 		{ "[limits]\nshare = nan\n", "is not a share" },
 		{ "[limits]\nshare = 1e999\n", "is not a share" },
@@ -166,7 +172,8 @@ bad_files_are_told_with_line_and_what_is_allowed(void **state)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		ini_defaults(keys, NKEYS, &c, NULL);
 		assert_int_equal(read_this(&c, bad[i].text, strlen(bad[i].text), &e), ERR_INPUT);
-		if (strncmp(e.text, path, strlen(path)) != 0 || strstr(e.text, bad[i].words) == NULL)
+		if (strncmp(e.text, path, strlen(path)) != 0 ||
+		    strstr(e.text, bad[i].words) == NULL)
 			fail_msg("want %s, got %s", bad[i].words, e.text);
 		ini_release(keys, NKEYS, &c);
 	}
@@ -216,7 +223,8 @@ one_value_is_set_from_the_command_line(void **state)
 	assert_int_equal(ini_set(keys, NKEYS, &c, "lease=7us", &e), ERR_INPUT);
 	assert_string_equal(e.text, "lease=7us: want section.key=value");
 	assert_int_equal(ini_set(keys, NKEYS, &c, "link.color=7us", &e), ERR_INPUT);
-	assert_string_equal(e.text, "link.color=7us: no key \"color\"; [link] has: lease, ring, free");
+	assert_string_equal(
+	    e.text, "link.color=7us: no key \"color\"; [link] has: lease, ring, free");
 	ini_release(keys, NKEYS, &c);
 }
 
@@ -266,8 +274,8 @@ what_is_printed_reads_back_exactly(void **state)
 		c.lease_ns = 1000000 + (int64_t)rng_below(&r, 3599000000000);
 		c.ring_bytes = 4096 + (int64_t)(rng_next(&r) >> (2 + rng_below(&r, 60)));
 		c.free_ns = i == 0   ? INT64_MIN
-			    : i == 1 ? INT64_MAX
-				     : (int64_t)rng_next(&r) >> rng_below(&r, 64);
+		            : i == 1 ? INT64_MAX
+		                     : (int64_t)rng_next(&r) >> rng_below(&r, 64);
 		c.share = i % 2 ? rng_unit(&r) : (double)rng_below(&r, 1001) / 1000;
 		c.on = i % 2;
 		check_round_trip(&c, i % 3 == 0);

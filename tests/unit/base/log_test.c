@@ -66,13 +66,13 @@ under_the_journal_it_has_a_priority(void **state)
 
 	capture();
 	fstat(STDERR_FILENO, &st);
-	snprintf(
-	    stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
+	    (unsigned long long)st.st_ino);
 	setenv("JOURNAL_STREAM", stream, 1);
 	log_open("honed", LOG_DEBUG);
 	log_line(LOG_ERROR, "no");
 	log_line(LOG_DEBUG, "so");
-	setenv("JOURNAL_STREAM", "1:1", 1);	/* inherited, of another stream */
+	setenv("JOURNAL_STREAM", "1:1", 1); /* inherited, of another stream */
 	log_open("honed", LOG_DEBUG);
 	log_line(LOG_ERROR, "on");
 	text = captured();
@@ -107,7 +107,8 @@ words_from_outside_do_nothing_to_a_terminal(void **state)
 	(void)state;
 
 	capture();
-	log_line(LOG_INFO, "a\nb\033[2Jc\xc2\x9b" "2Jd caf\xc3\xa9 \xc2\xa7 \xc2");
+	log_line(LOG_INFO, "a\nb\033[2Jc\xc2\x9b"
+			   "2Jd caf\xc3\xa9 \xc2\xa7 \xc2");
 	text = captured();
 	assert_non_null(strstr(text, "a b [2Jc  2Jd caf\xc3\xa9 \xc2\xa7 \xc2\n"));
 	free(text);

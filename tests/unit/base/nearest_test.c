@@ -64,8 +64,8 @@ only_what_is_near_enough_was_meant(void **state)
 	(void)state;
 	assert_string_equal(of("begni", "end", "begin"), "begin");
 	assert_null(of("colour", "begin", "end"));
-	assert_string_equal(of("be", "begin", "end"), "begin");		/* the beginning of it */
-	assert_string_equal(of("abcd", "abce", "abcf"), "abce");	/* the first of two */
+	assert_string_equal(of("be", "begin", "end"), "begin");  /* the beginning of it */
+	assert_string_equal(of("abcd", "abce", "abcf"), "abce"); /* the first of two */
 	assert_string_equal(of("begin", "begin_id", "begin"), "begin");
 	assert_null(of("xy", "ab", "cd"));
 }

@@ -26,8 +26,10 @@ manager(const char *path)
 	memcpy(at.sun_path, path, len);
 	if (path[0] == '@')
 		at.sun_path[0] = '\0';
-	assert_int_equal(bind(fd, (struct sockaddr *)&at,
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (path[0] == '/'))), 0);
+	assert_int_equal(
+	    bind(fd, (struct sockaddr *)&at,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + (path[0] == '/'))),
+	    0);
 	setenv("NOTIFY_SOCKET", path, 1);
 	return fd;
 }
@@ -70,7 +72,7 @@ nobody_to_tell_is_fine(void **state)
 	assert_false(notify("READY=1"));
 	setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
 	assert_false(notify("READY=1"));
-	setenv("NOTIFY_SOCKET", "vsock:2:1", 1);	/* of machines in machines: not ours */
+	setenv("NOTIFY_SOCKET", "vsock:2:1", 1); /* of machines in machines: not ours */
 	assert_false(notify("READY=1"));
 }
 
@@ -102,7 +104,7 @@ the_watchdog_hears_twice_in_its_time(void **state)
 	fd = manager(path);
 	setenv("WATCHDOG_USEC", "2000000", 1);
 	setenv("WATCHDOG_PID", pid, 1);
-	for (int64_t ms = 1; ms <= 10000; ms += 10) {	/* a loop of ten seconds */
+	for (int64_t ms = 1; ms <= 10000; ms += 10) { /* a loop of ten seconds */
 		notify_alive((struct mono){ ms * 1000000 });
 		if (strcmp(hear(fd), "WATCHDOG=1") == 0)
 			count++;

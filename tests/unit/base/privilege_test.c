@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each drop in a process of its own, since there is no way back. Without root only half of it can be tried. */
+/* Each drop in a process of its own, since there is no way back. Without root only half of it can
+ * be tried. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,11 @@ in_child(int (*what)(void))
 	return WEXITSTATUS(status);
 }
 
-#define HOLDS(x) do { if (!(x)) return __LINE__ % 250 + 1; } while (0)
+#define HOLDS(x)                                   \
+	do {                                       \
+		if (!(x))                          \
+			return __LINE__ % 250 + 1; \
+	} while (0)
 
 /* As /proc tells it, not as privilege.c asks. */
 static int
@@ -73,7 +78,8 @@ become_nobody(void)
 	HOLDS(privilege_find(&p, "nobody", "root", NULL, &e) == 0 && p.become);
 	HOLDS(privilege_drop(&p, &e) == 0);
 	HOLDS((rc = nothing_is_left()) == 0);
-	HOLDS(prctl(PR_CAPBSET_READ, CAP_CHOWN, 0, 0, 0) == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0);
+	HOLDS(prctl(PR_CAPBSET_READ, CAP_CHOWN, 0, 0, 0) == 0 &&
+	      prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0);
 	HOLDS(getuid() == p.uid && geteuid() == p.uid && getgid() == p.gid && getegid() == p.gid);
 	HOLDS(setuid(0) != 0 && setgid(0) != 0 && open("/etc/shadow", O_RDONLY) < 0);
 	HOLDS(strcmp(getenv("HOME"), p.home) == 0 && strcmp(getenv("USER"), "nobody") == 0);
@@ -90,8 +96,10 @@ stay_root(void)
 	HOLDS(privilege_find(&p, "", "no-such-user", NULL, &e) == 0 && !p.become);
 	HOLDS(privilege_drop(&p, &e) == 0);
 	HOLDS((rc = nothing_is_left()) == 0);
-	/* Of this thread: glibc's setuid() asks all, and ThreadSanitizer has one that was there before the drop. */
-	HOLDS(geteuid() == 0 && chown("/", 0, 0) == 0 && chown("/", 1, 1) != 0 && syscall(SYS_setuid, 65534) != 0);
+	/* Of this thread: glibc's setuid() asks all, and ThreadSanitizer has one that was there
+	 * before the drop. */
+	HOLDS(geteuid() == 0 && chown("/", 0, 0) == 0 && chown("/", 1, 1) != 0 &&
+	      syscall(SYS_setuid, 65534) != 0);
 	/* An exec as root would give capabilities anew, were it not for the rest of the drop. */
 	HOLDS((fd = system("grep -q '^CapEff:.0000000000000000' /proc/self/status")) == 0);
 	return 0;
@@ -117,7 +125,7 @@ what_is_dropped_is_gone(void **state)
 	(void)state;
 
 	if (geteuid() != 0)
-		return;	/* cmocka's skip() is "not ok" in TAP */
+		return; /* cmocka's skip() is "not ok" in TAP */
 	assert_int_equal(in_child(become_nobody), 0);
 	assert_int_equal(in_child(stay_root), 0);
 	assert_int_equal(in_child(an_ordinary_user), 0);
@@ -135,9 +143,9 @@ who_to_become(void **state)
 	assert_int_equal(privilege_find(&p, "no-such-user", "nobody", NULL, &e), ERR_MISSING);
 	assert_non_null(strstr(e.text, "no-such-user"));
 	if (geteuid() != 0)
-		return;	/* cmocka's skip() is "not ok" in TAP */
+		return; /* cmocka's skip() is "not ok" in TAP */
 	assert_int_equal(privilege_find(&p, "", "nobody", "no-such-group", &e), 0);
-	assert_false(p.become);		/* the usual one only where it can do its work */
+	assert_false(p.become); /* the usual one only where it can do its work */
 	assert_int_equal(privilege_find(&p, "", "nobody", "daemon", &e), 0);
 	assert_true(p.become && p.ngroups >= 2);
 	assert_int_equal(privilege_find(&p, "root", "nobody", NULL, &e), 0);
@@ -162,7 +170,7 @@ only_what_is_made_changes_hands(void **state)
 	assert_int_equal(st.st_uid, p.become ? p.uid : geteuid());
 	assert_int_equal(stat(top, &st), 0);
 	assert_int_equal(st.st_uid, geteuid());
-	assert_int_equal(privilege_folder(&p, path, 0755, &e), 0);	/* again: as it was */
+	assert_int_equal(privilege_folder(&p, path, 0755, &e), 0); /* again: as it was */
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
 	rmdir(path);

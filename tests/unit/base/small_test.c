@@ -77,7 +77,8 @@ pieces_are_aligned_apart_and_keep_their_content(void **state)
 	rng_seed(&r, 1);
 	for (int i = 0; i < PIECES; i++) {
 		len[i] = rng_below(&r, i % 100 == 0 ? 100000 : 200);
-		at[i] = i % 3 == 0 ? (unsigned char *)arena_text(&a, "", 0) : arena_alloc(&a, len[i]);
+		at[i] = i % 3 == 0 ? (unsigned char *)arena_text(&a, "", 0)
+		                   : arena_alloc(&a, len[i]);
 		assert_non_null(at[i]);
 		if (i % 3 == 0)
 			len[i] = 1;
@@ -131,8 +132,8 @@ what_cannot_be_had_is_null(void **state)
 static void
 numbers_come_back_as_they_went(void **state)
 {
-	static const uint64_t edges[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX, 1ull << 63,
-		UINT64_MAX };
+	static const uint64_t edges[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX,
+		1ull << 63, UINT64_MAX };
 	struct buf b = { 0 };
 	struct reader r;
 	struct rng rng;
@@ -186,7 +187,7 @@ integers_are_little_endian_and_varints_leb128(void **state)
 static void
 a_reader_past_its_end_stays_failed_and_yields_zeroes(void **state)
 {
-	uint8_t *three = malloc(3);	/* on the heap, where a step too far is seen */
+	uint8_t *three = malloc(3); /* on the heap, where a step too far is seen */
 	struct reader r;
 	size_t len;
 	(void)state;
@@ -211,10 +212,9 @@ malformed_varints_and_texts_fail(void **state)
 		const char *bytes;
 		size_t len;
 	} bad[] = {
-		{ "", 0 },
-		{ "\x80", 1 },
-		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10 },	/* past 64 bits */
-		{ "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 11 },	/* longer than 10 */
+		{ "", 0 }, { "\x80", 1 },
+		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10 },     /* past 64 bits */
+		{ "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 11 }, /* longer than 10 */
 	};
 	struct reader r;
 	size_t len;
@@ -225,10 +225,14 @@ malformed_varints_and_texts_fail(void **state)
 		assert_true(read_uint(&r) == 0);
 		assert_true(r.failed);
 	}
-	r = reader_of("\x04" "abcd", 5);
+	r = reader_of("\x04"
+		      "abcd",
+	    5);
 	assert_null(read_text(&r, 3, &len));
 	assert_true(r.failed);
-	r = reader_of("\x05" "abcd", 5);
+	r = reader_of("\x05"
+		      "abcd",
+	    5);
 	assert_null(read_text(&r, 9, &len));
 	assert_true(r.failed);
 }
@@ -293,7 +297,8 @@ the_monotonic_clock_does_not_go_back(void **state)
 static void
 the_generator_is_xoshiro256starstar_seeded_by_splitmix64(void **state)
 {
-	static const uint64_t want[] = { 11520, 0, 1509978240, 1215971899390074240, 1216172134540287360 };
+	static const uint64_t want[] = { 11520, 0, 1509978240, 1215971899390074240,
+		1216172134540287360 };
 	struct rng r = { { 1, 2, 3, 4 } };
 	(void)state;
 

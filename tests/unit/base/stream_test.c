@@ -25,7 +25,7 @@ enum { LONG_MS = 30000, MB = 1 << 20 };
 
 static char folder[] = "/tmp/stream_test.XXXXXX", ipc_url[128];
 static const char *const tcp_url = "tcp://127.0.0.1:0";
-static const char *path;	/* of ipc_url */
+static const char *path; /* of ipc_url */
 
 static int
 make_folder(void **state)
@@ -240,9 +240,10 @@ a_peer_that_closes_is_a_peer_that_is_gone(void **state)
 		assert_int_equal(stream_write(p.b, "abc", 3, LONG_MS, &e), 0);
 		stream_close(p.b);
 		p.b = NULL;
-		assert_int_equal(stream_read(p.a, bytes, 3, LONG_MS, &e), 0);	/* sent before it left */
+		assert_int_equal(
+		    stream_read(p.a, bytes, 3, LONG_MS, &e), 0); /* sent before it left */
 		assert_int_equal(stream_read(p.a, bytes, 1, LONG_MS, &e), ERR_PEER);
-		for (rc = 0; rc == 0;)	/* the first may still go into the kernel's buffer */
+		for (rc = 0; rc == 0;) /* the first may still go into the kernel's buffer */
 			rc = stream_write(p.a, bytes, 1, LONG_MS, &e);
 		assert_int_equal(rc, ERR_PEER);
 		pair_close(&p);
@@ -300,7 +301,7 @@ abort_wakes_read_write_and_accept(void **state)
 		assert_int_equal(b.rc, ERR_PEER);
 		pair_close(&p);
 	}
-	assert_true(ms_since(began) < LONG_MS);	/* so no single one ran into its time limit */
+	assert_true(ms_since(began) < LONG_MS); /* so no single one ran into its time limit */
 	free(bytes);
 }
 
@@ -401,7 +402,7 @@ a_local_socket_has_its_mode_and_knows_its_peer(void **state)
 	assert_int_equal(uid, (int)getuid());
 	assert_int_equal(pid, (int)getpid());
 	pair_close(&p);
-	assert_int_equal(access(path, F_OK), -1);	/* closing took it away */
+	assert_int_equal(access(path, F_OK), -1); /* closing took it away */
 	pair_open(&p, tcp_url);
 	assert_int_equal(stream_peer(p.b, &uid, &pid), ERR_MISSING);
 	assert_null(strstr(listener_url(p.listener), ":0"));

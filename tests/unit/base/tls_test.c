@@ -175,7 +175,7 @@ secure(void *arg)
 
 struct pair {
 	struct listener *listener;
-	struct side a, b;	/* a dialled b */
+	struct side a, b; /* a dialled b */
 };
 
 static void
@@ -248,7 +248,8 @@ refused_with(struct tls *a, struct tls *b, const char *a_says, const char *b_say
 
 	connect_pair(&p, a, b);
 	shake(&p);
-	if (p.a.rc == 0 || p.b.rc == 0 || strstr(p.a.e.text, a_says) == NULL || strstr(p.b.e.text, b_says) == NULL)
+	if (p.a.rc == 0 || p.b.rc == 0 || strstr(p.a.e.text, a_says) == NULL ||
+	    strstr(p.b.e.text, b_says) == NULL)
 		fail_msg("agent: %d %s\ncontroller: %d %s", p.a.rc, p.a.e.text, p.b.rc, p.b.e.text);
 	assert_true(p.a.rc == ERR_DENIED);
 	assert_true(p.b.rc == ERR_DENIED);
@@ -267,7 +268,8 @@ who_is_of_another_ca_is_refused(void **state)
 	struct tls *mixed;
 	(void)state;
 
-	refused_with(agent("other", "n1"), controller("ours"), "is of another CA than ours", "of another CA");
+	refused_with(agent("other", "n1"), controller("ours"), "is of another CA than ours",
+	    "of another CA");
 	/* who trusts us, but whom we do not trust */
 	mixed = tls_of("ours/ca.pem", "ours/agents/n1/agent.pem", "ours/agents/n1/agent.key", NULL);
 	refused_with(mixed, controller("other"), "is of another CA than ours", "of another CA");
@@ -280,9 +282,12 @@ keys_of_another_side_are_refused(void **state)
 	(void)state;
 
 	posing = tls_of("ours/ca.pem", "ours/controller.pem", "ours/controller.key", NULL);
-	refused_with(posing, controller("ours"), "not for this side", "is no agent's, but hone:controller");
-	posing = tls_of("ours/ca.pem", "ours/agents/n2/agent.pem", "ours/agents/n2/agent.key", NULL);
-	refused_with(agent("ours", "n1"), posing, "is not the controller's, but hone:agent:n2", "not for this side");
+	refused_with(
+	    posing, controller("ours"), "not for this side", "is no agent's, but hone:controller");
+	posing = tls_of(
+	    "ours/ca.pem", "ours/agents/n2/agent.pem", "ours/agents/n2/agent.key", NULL);
+	refused_with(agent("ours", "n1"), posing, "is not the controller's, but hone:agent:n2",
+	    "not for this side");
 }
 
 static void
@@ -323,23 +328,35 @@ static void
 keys_that_do_not_hold_are_named(void **state)
 {
 	const char *ca = path_of("ours/ca.pem"), *certificate = path_of("ours/agents/n1/agent.pem"),
-	    *key = path_of("ours/agents/n1/agent.key"), *other = path_of("ours/agents/n2/agent.key");
+		   *key = path_of("ours/agents/n1/agent.key"),
+		   *other = path_of("ours/agents/n2/agent.key");
 	(void)state;
 
-	own_keys_fail(&(struct tls_files){ path_of("none.pem"), certificate, key, NULL }, ERR_MISSING, "there is no CA; hone keys");
-	own_keys_fail(&(struct tls_files){ ca, certificate, path_of("none"), NULL }, ERR_MISSING, "there is no key");
-	own_keys_fail(&(struct tls_files){ ca, certificate, key, path_of("none") }, ERR_MISSING, "there is no list");
-	own_keys_fail(&(struct tls_files){ ca, "", key, NULL }, ERR_MISSING, "no file for the certificate");
-	own_keys_fail(&(struct tls_files){ ca, certificate, other, NULL }, ERR_INPUT, "does not fit the certificate");
+	own_keys_fail(&(struct tls_files){ path_of("none.pem"), certificate, key, NULL },
+	    ERR_MISSING, "there is no CA; hone keys");
+	own_keys_fail(&(struct tls_files){ ca, certificate, path_of("none"), NULL }, ERR_MISSING,
+	    "there is no key");
+	own_keys_fail(&(struct tls_files){ ca, certificate, key, path_of("none") }, ERR_MISSING,
+	    "there is no list");
+	own_keys_fail(
+	    &(struct tls_files){ ca, "", key, NULL }, ERR_MISSING, "no file for the certificate");
+	own_keys_fail(&(struct tls_files){ ca, certificate, other, NULL }, ERR_INPUT,
+	    "does not fit the certificate");
 	own_keys_fail(&(struct tls_files){ ca, ca, key, NULL }, ERR_INPUT, "does not fit");
-	own_keys_fail(&(struct tls_files){ key, certificate, key, NULL }, ERR_INPUT, "this is no CA in PEM");
-	own_keys_fail(&(struct tls_files){ ca, certificate, key, ca }, ERR_INPUT, "this is no list of revoked");
-	own_keys_fail(&(struct tls_files){ path_of("other/ca.pem"), certificate, key, NULL }, ERR_INPUT, "of another CA");
-	own_keys_fail(&(struct tls_files){ ca, certificate, key, path_of("other/revoked.pem") }, ERR_INPUT, "of another CA");
-	own_keys_fail(&(struct tls_files){ ca, path_of("ours/agents/past/agent.pem"), path_of("ours/agents/past/agent.key"), NULL },
+	own_keys_fail(
+	    &(struct tls_files){ key, certificate, key, NULL }, ERR_INPUT, "this is no CA in PEM");
+	own_keys_fail(&(struct tls_files){ ca, certificate, key, ca }, ERR_INPUT,
+	    "this is no list of revoked");
+	own_keys_fail(&(struct tls_files){ path_of("other/ca.pem"), certificate, key, NULL },
+	    ERR_INPUT, "of another CA");
+	own_keys_fail(&(struct tls_files){ ca, certificate, key, path_of("other/revoked.pem") },
+	    ERR_INPUT, "of another CA");
+	own_keys_fail(&(struct tls_files){ ca, path_of("ours/agents/past/agent.pem"),
+			  path_of("ours/agents/past/agent.key"), NULL },
 	    ERR_INPUT, "expired on 20");
-	own_keys_fail(&(struct tls_files){ ca, path_of("ours/agents/future/agent.pem"), path_of("ours/agents/future/agent.key"),
-	    NULL }, ERR_INPUT, "compare the clocks");
+	own_keys_fail(&(struct tls_files){ ca, path_of("ours/agents/future/agent.pem"),
+			  path_of("ours/agents/future/agent.key"), NULL },
+	    ERR_INPUT, "compare the clocks");
 	assert_int_equal(chmod(key, 0644), 0);
 	own_keys_fail(&(struct tls_files){ ca, certificate, key, NULL }, ERR_SYSTEM, "chmod 600");
 	assert_int_equal(chmod(key, 0600), 0);
@@ -362,8 +379,12 @@ stranger_open(struct stranger *s, const char *base, int newest)
 	SSL_CTX_set_max_proto_version(s->context, newest);
 	SSL_CTX_set_min_proto_version(s->context, TLS1_VERSION);
 	if (base != NULL) {
-		assert_int_equal(SSL_CTX_use_certificate_file(s->context, path_of("%s.pem", base), SSL_FILETYPE_PEM), 1);
-		assert_int_equal(SSL_CTX_use_PrivateKey_file(s->context, path_of("%s.key", base), SSL_FILETYPE_PEM), 1);
+		assert_int_equal(SSL_CTX_use_certificate_file(
+				     s->context, path_of("%s.pem", base), SSL_FILETYPE_PEM),
+		    1);
+		assert_int_equal(SSL_CTX_use_PrivateKey_file(
+				     s->context, path_of("%s.key", base), SSL_FILETYPE_PEM),
+		    1);
 	}
 	s->ssl = SSL_new(s->context);
 	s->in = BIO_new(BIO_s_mem());
@@ -421,11 +442,16 @@ whatever_a_stranger_shows_it_is_let_in_with_nothing_but_good_keys(void **state)
 		{ "ours/agents/n1/agent", TLS1_1_VERSION, ERR_INPUT, "older TLS than 1.2" },
 		{ NULL, TLS1_3_VERSION, ERR_DENIED, "shows no certificate" },
 		{ NULL, TLS1_2_VERSION, ERR_DENIED, "shows no certificate" },
-		{ "other/agents/n1/agent", TLS1_3_VERSION, ERR_DENIED, "(hone:agent:n1) is of another CA" },
-		{ "other/agents/n1/agent", TLS1_2_VERSION, ERR_DENIED, "(hone:agent:n1) is of another CA" },
-		{ "ours/agents/past/agent", TLS1_3_VERSION, ERR_DENIED, "(hone:agent:past) expired on 20" },
-		{ "ours/agents/future/agent", TLS1_3_VERSION, ERR_DENIED, "compare the clocks of both machines" },
-		{ "ours/controller", TLS1_3_VERSION, ERR_DENIED, "is no agent's, but hone:controller" },
+		{ "other/agents/n1/agent", TLS1_3_VERSION, ERR_DENIED,
+		    "(hone:agent:n1) is of another CA" },
+		{ "other/agents/n1/agent", TLS1_2_VERSION, ERR_DENIED,
+		    "(hone:agent:n1) is of another CA" },
+		{ "ours/agents/past/agent", TLS1_3_VERSION, ERR_DENIED,
+		    "(hone:agent:past) expired on 20" },
+		{ "ours/agents/future/agent", TLS1_3_VERSION, ERR_DENIED,
+		    "compare the clocks of both machines" },
+		{ "ours/controller", TLS1_3_VERSION, ERR_DENIED,
+		    "is no agent's, but hone:controller" },
 		{ "ours/ca", TLS1_3_VERSION, ERR_DENIED, "is no agent's, but Hone CA" },
 	};
 	struct tls *b = controller("ours");
@@ -500,7 +526,8 @@ nobody_shakes_hands_twice(void **state)
 	assert_int_equal(SSL_renegotiate(s.ssl), 1);
 	SSL_do_handshake(s.ssl);
 	carry_between(&s, b->calls, k);
-	assert_int_equal(b->calls->read(k, &byte, 1, &n, &e), TALK_MORE);	/* a warning goes out, no handshake */
+	assert_int_equal(
+	    b->calls->read(k, &byte, 1, &n, &e), TALK_MORE); /* a warning goes out, no handshake */
 	carry_between(&s, b->calls, k);
 	assert_int_not_equal(SSL_do_handshake(s.ssl), 1);
 	b->calls->close(k);
@@ -557,8 +584,10 @@ connect_plain(struct pair *p, struct tls *b)
 static void
 plain_bytes_are_refused(void **state)
 {
-	static const char said[][48] = { "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HONE\4\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-		"\26\3\1\377\377\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
+	static const char said[][48] = { "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"HONE\4\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+		"\26\3\1\377\377\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
 	struct tls *b = controller("ours");
 	struct pair p;
 	(void)state;
@@ -590,7 +619,8 @@ a_listener_without_tls_is_named(void **state)
 	snprintf(url, sizeof url, "tls%s", listener_url(l) + 3);
 	must(stream_dial(&dialled, url, LONG_MS, &e), &e);
 	must(listener_accept(l, &taken, LONG_MS, &e), &e);
-	assert_int_equal(stream_write(taken, "220 mail.example ESMTP ready\r\n", 30, LONG_MS, &e), 0);
+	assert_int_equal(
+	    stream_write(taken, "220 mail.example ESMTP ready\r\n", 30, LONG_MS, &e), 0);
 	assert_int_equal(stream_secure(dialled, a, LONG_MS, &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, "TLS"));
 	stream_close(dialled);
@@ -634,7 +664,8 @@ dribble(void *arg)
 {
 	struct dribble *d = arg;
 
-	for (size_t i = 0; i < d->n && stream_write(d->to, d->bytes + i, 1, LONG_MS, NULL) == 0; i++)
+	for (size_t i = 0; i < d->n && stream_write(d->to, d->bytes + i, 1, LONG_MS, NULL) == 0;
+	     i++)
 		pause_ms(10);
 	return NULL;
 }
@@ -652,7 +683,8 @@ silence_and_single_bytes_end_in_time(void **state)
 	(void)state;
 
 	assert_in_range(n, 100, sizeof hello);
-	for (int i = 0; i < 3; i++) {	/* nothing; half a hello, then nothing; a hello byte by byte */
+	for (int i = 0; i < 3;
+	     i++) { /* nothing; half a hello, then nothing; a hello byte by byte */
 		connect_plain(&p, b);
 		p.b.limit_ms = 300;
 		if (i == 1)
@@ -746,8 +778,9 @@ sixteen_megabytes_go_both_ways_at_once(void **state)
 
 	rng_seed(&r, 11);
 	open_pair(&p, a, b);
-	for (int i = 0; i < 4; i++) {	/* 0 to 3, 1 to 2 */
-		t[i] = (struct transfer){ i % 2 == 0 ? p.a.stream : p.b.stream, malloc(MANY_BYTES), (uint64_t)i + 1, 0, 0 };
+	for (int i = 0; i < 4; i++) { /* 0 to 3, 1 to 2 */
+		t[i] = (struct transfer){ i % 2 == 0 ? p.a.stream : p.b.stream, malloc(MANY_BYTES),
+			(uint64_t)i + 1, 0, 0 };
 		for (size_t at = 0; i < 2 && at < MANY_BYTES; at += 8)
 			memcpy(t[i].bytes + at, &(uint64_t){ rng_next(&r) }, 8);
 		pthread_create(&t[i].thread, NULL, i < 2 ? send_many : take_many, &t[i]);
@@ -777,8 +810,8 @@ block(void *arg)
 {
 	struct blocked *b = arg;
 
-	b->rc = b->writes ? stream_write(b->stream, b->bytes, 16 * MB, LONG_MS, NULL) :
-	    stream_read(b->stream, b->bytes, 1, LONG_MS, NULL);
+	b->rc = b->writes ? stream_write(b->stream, b->bytes, 16 * MB, LONG_MS, NULL)
+	                  : stream_read(b->stream, b->bytes, 1, LONG_MS, NULL);
 	return NULL;
 }
 
@@ -840,8 +873,9 @@ speak(const struct talk_calls *c, struct talk *from, struct talk *to, struct scr
 }
 
 /*
- * The wire between two talks ends at any byte of what the agent says, in the handshake or in the data: the controller
- * has got a beginning of what was said, and nothing else; it is not let in before it has shown who it is.
+ * The wire between two talks ends at any byte of what the agent says, in the handshake or in the
+ * data: the controller has got a beginning of what was said, and nothing else; it is not let in
+ * before it has shown who it is.
  */
 static void
 a_stream_may_be_cut_at_any_byte(void **state)
@@ -895,7 +929,8 @@ a_stream_may_be_cut_at_any_byte(void **state)
 	tls_close(b);
 }
 
-/* One bit of what either says is another: nobody is let in who should not be, and what arrives is what was sent. */
+/* One bit of what either says is another: nobody is let in who should not be, and what arrives is
+ * what was sent. */
 static void
 no_changed_bit_goes_unnoticed(void **state)
 {
@@ -933,8 +968,9 @@ no_changed_bit_goes_unnoticed(void **state)
 		}
 		if (a_rc == 0 && b_rc == 0 && changed < at)
 			fail_msg("a changed bit in byte %zu of %zu was not seen", changed, at);
-		whole += a_rc == 0 && b_rc == 0 && c->write(kb, "x", 1, NULL) == 0 && (carry(c, kb, ka), true) &&
-		    c->read(ka, &byte, 1, &n, NULL) == 0 && byte == 'x';
+		whole += a_rc == 0 && b_rc == 0 && c->write(kb, "x", 1, NULL) == 0 &&
+		         (carry(c, kb, ka), true) && c->read(ka, &byte, 1, &n, NULL) == 0 &&
+		         byte == 'x';
 		c->close(ka);
 		c->close(kb);
 	}
@@ -980,10 +1016,11 @@ revoked_certificates_are_refused_and_no_longer_trusted(void **state)
 	assert_int_equal(stream_trusted(p.b.stream, &e), 0);
 	close_pair(&p);
 	must(keys_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
-	assert_int_equal(n, 1);		/* the first is in the list already, and stays there */
+	assert_int_equal(n, 1); /* the first is in the list already, and stays there */
 	must(keys_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
 	assert_int_equal(n, 0);
-	assert_int_equal(keys_calls.revoke(path_of("strict"), "n9", clock_wall(), &n, &e), ERR_MISSING);
+	assert_int_equal(
+	    keys_calls.revoke(path_of("strict"), "n9", clock_wall(), &n, &e), ERR_MISSING);
 	tls_close(a);
 	tls_close(b);
 	tls_close(again);
@@ -1013,7 +1050,7 @@ new_keys_hold_without_a_restart_and_broken_ones_do_not(void **state)
 	fputs("half of a certif", f);
 	fclose(f);
 	assert_int_equal(tls_refresh(a, &e), ERR_INPUT);
-	assert_int_equal(tls_refresh(a, &e), ERR_INPUT);	/* as long as it is so */
+	assert_int_equal(tls_refresh(a, &e), ERR_INPUT); /* as long as it is so */
 	open_pair(&p, a, b);
 	close_pair(&p);
 	tls_close(a);
@@ -1035,7 +1072,8 @@ count(void *ctx, const struct keys_row *row)
 	t->now += row->now;
 	t->states[row->state]++;
 	assert_int_equal(access(row->file, R_OK), 0);
-	assert_true(row->serial[0] != '\0' && row->role[0] != '\0' && row->span.until.ns > row->span.from.ns);
+	assert_true(row->serial[0] != '\0' && row->role[0] != '\0' &&
+		    row->span.until.ns > row->span.from.ns);
 }
 
 static void
@@ -1049,7 +1087,9 @@ the_folder_says_what_there_is_and_overwrites_nothing(void **state)
 	int n;
 	(void)state;
 
-	assert_int_equal(keys_calls.init(path_of("ours"), &ca, &(struct keys_order){ .span = days(0, 5) }, &e), ERR_BUSY);
+	assert_int_equal(
+	    keys_calls.init(path_of("ours"), &ca, &(struct keys_order){ .span = days(0, 5) }, &e),
+	    ERR_BUSY);
 	assert_int_equal(keys_calls.issue(path_of("ours"), &o, &e), ERR_BUSY);
 	assert_non_null(strstr(e.text, "--again"));
 	for (int i = 0; i < 3; i++) {
@@ -1059,7 +1099,10 @@ the_folder_says_what_there_is_and_overwrites_nothing(void **state)
 	o = (struct keys_order){ .node = "n7", .span = days(0, 5000) };
 	assert_int_equal(keys_calls.issue(path_of("ours"), &o, &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, "longer than the CA"));
-	o = (struct keys_order){ .hosts = (const char *const[]){ "two words" }, .nhosts = 1, .span = days(0, 5), .again = true };
+	o = (struct keys_order){ .hosts = (const char *const[]){ "two words" },
+		.nhosts = 1,
+		.span = days(0, 5),
+		.again = true };
 	assert_int_equal(keys_calls.issue(path_of("ours"), &o, &e), ERR_INPUT);
 	assert_int_equal(keys_calls.issue(path_of("nowhere"), &o, &e), ERR_MISSING);
 
@@ -1070,20 +1113,25 @@ the_folder_says_what_there_is_and_overwrites_nothing(void **state)
 	issue("listed", "n3", days(-1, 10), false);
 	must(keys_calls.revoke(path_of("listed"), "n3", clock_wall(), &n, &e), &e);
 	must(keys_calls.list(path_of("listed"), clock_wall(), count, &t, &e), &e);
-	assert_int_equal(t.rows, 6);	/* CA, controller, n1 twice, n2, n3 */
+	assert_int_equal(t.rows, 6); /* CA, controller, n1 twice, n2, n3 */
 	assert_int_equal(t.now, 5);
 	assert_int_equal(t.states[KEYS_EXPIRED], 1);
 	assert_int_equal(t.states[KEYS_EARLY], 1);
 	assert_int_equal(t.states[KEYS_REVOKED], 1);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(stat(path_of("listed/%s", (const char *const[]){ "ca.key", "controller.key",
-		    "agents/n1/agent.key" }[i]), &st), 0);
+		assert_int_equal(
+		    stat(path_of("listed/%s", (const char *const[]){ "ca.key", "controller.key",
+						  "agents/n1/agent.key" }[i]),
+			&st),
+		    0);
 		assert_int_equal(st.st_mode & 07777, 0600);
 	}
 	memset(&t, 0, sizeof t);
-	must(keys_calls.list(path_of("listed/agents/n2/agent.pem"), clock_wall(), count, &t, &e), &e);
+	must(keys_calls.list(path_of("listed/agents/n2/agent.pem"), clock_wall(), count, &t, &e),
+	    &e);
 	assert_int_equal(t.rows, 1);
-	assert_int_equal(keys_calls.list(path_of("listed/ca.key"), clock_wall(), count, &t, &e), ERR_INPUT);
+	assert_int_equal(
+	    keys_calls.list(path_of("listed/ca.key"), clock_wall(), count, &t, &e), ERR_INPUT);
 }
 
 int

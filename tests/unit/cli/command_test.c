@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The whole program but its main(), with a controller on a real socket that answers what a test tells it to. */
+/* The whole program but its main(), with a controller on a real socket that answers what a test
+ * tells it to. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +53,8 @@ hone(const char *first, ...)
 static void
 check(struct said s, enum exit_code code, const char *out, const char *err)
 {
-	if (s.code != code || strstr(s.out, out) == NULL || strstr(s.err, err) == NULL || (err[0] == '\0' && s.err[0] != '\0'))
+	if (s.code != code || strstr(s.out, out) == NULL || strstr(s.err, err) == NULL ||
+	    (err[0] == '\0' && s.err[0] != '\0'))
 		fail_msg("code %d, out '%s', err '%s'", s.code, s.out, s.err);
 	free(s.out);
 	free(s.err);
@@ -64,9 +66,10 @@ struct honed {
 	struct listener *listener;
 	pthread_t thread;
 	char url[96], path[80];
-	const char *const *answers;	/* the n-th for the n-th question; NULL at the end: says nothing */
+	const char *const
+	    *answers; /* the n-th for the n-th question; NULL at the end: says nothing */
 	enum frame_kind kind;
-	char *asked;			/* all questions, one a line */
+	char *asked; /* all questions, one a line */
 };
 
 static bool
@@ -76,8 +79,9 @@ take_question(struct stream *s, FILE *asked)
 	char text[4096] = "";
 	struct frame f;
 
-	if (stream_read(s, header, sizeof header, 10000, NULL) < 0 || frame_open(&f, header, NULL) < 0 ||
-	    f.length >= sizeof text || stream_read(s, text, f.length, 10000, NULL) < 0)
+	if (stream_read(s, header, sizeof header, 10000, NULL) < 0 ||
+	    frame_open(&f, header, NULL) < 0 || f.length >= sizeof text ||
+	    stream_read(s, text, f.length, 10000, NULL) < 0)
 		return false;
 	fprintf(asked, "%s\n", text);
 	return f.kind == FRAME_ASK;
@@ -93,7 +97,8 @@ answer(void *arg)
 	FILE *asked = open_memstream(&h->asked, &len);
 
 	if (listener_accept(h->listener, &s, 10000, NULL) == 0) {
-		for (const char *const *a = h->answers; take_question(s, asked) && *a != NULL; a++) {
+		for (const char *const *a = h->answers; take_question(s, asked) && *a != NULL;
+		     a++) {
 			frame_seal(header, h->kind, 0, *a, strlen(*a));
 			stream_write(s, header, sizeof header, 10000, NULL);
 			stream_write(s, *a, strlen(*a), 10000, NULL);
@@ -137,47 +142,63 @@ misuse_is_told_with_what_was_meant(void **state)
 {
 	(void)state;
 	check(hone(NULL), MISUSED, "", "usage: hone COMMAND");
-	check(hone("statsu", NULL), MISUSED, "", "hone: statsu: no such command; did you mean status?");
+	check(hone("statsu", NULL), MISUSED, "",
+	    "hone: statsu: no such command; did you mean status?");
 	check(hone("trace", NULL), MISUSED, "", "did you mean tracepoints?");
-	check(hone("xyzzy", NULL), MISUSED, "", "hone: xyzzy: no such command; hone --help says what there is");
-	check(hone("status", "--jsno", NULL), MISUSED, "", "hone: --jsno: no such flag; did you mean --json?");
-	check(hone("status", "--wait", NULL), MISUSED, "", "hone: --wait: no such flag; hone status --help says");
+	check(hone("xyzzy", NULL), MISUSED, "",
+	    "hone: xyzzy: no such command; hone --help says what there is");
+	check(hone("status", "--jsno", NULL), MISUSED, "",
+	    "hone: --jsno: no such flag; did you mean --json?");
+	check(hone("status", "--wait", NULL), MISUSED, "",
+	    "hone: --wait: no such flag; hone status --help says");
 	check(hone("start", NULL), MISUSED, "", "which request type?");
 	check(hone("start", "A", "B", NULL), MISUSED, "", "hone: B: one request type at a time");
 	check(hone("status", "A", NULL), MISUSED, "", "hone: A: takes no such word");
 	check(hone("start", "A", "--k", NULL), MISUSED, "", "hone: --k: needs a value");
-	check(hone("start", "A", "--k", "0", NULL), MISUSED, "", "hone: --k 0: it takes a whole number from 1 to 16");
+	check(hone("start", "A", "--k", "0", NULL), MISUSED, "",
+	    "hone: --k 0: it takes a whole number from 1 to 16");
 	check(hone("start", "A", "--k=2.5", NULL), MISUSED, "", "a whole number");
 	check(hone("start", "A", "--seed", "1x", NULL), MISUSED, "", "hone: --seed 1x");
-	check(hone("start", "A", "--seed", "1", "--seed", "2", NULL), MISUSED, "", "hone: --seed: given twice");
+	check(hone("start", "A", "--seed", "1", "--seed", "2", NULL), MISUSED, "",
+	    "hone: --seed: given twice");
 	check(hone("status", "--json=yes", NULL), MISUSED, "", "hone: --json: takes no value");
 	check(hone("learn", "--seconds", "nan", NULL), MISUSED, "", "hone: --seconds nan");
 	check(hone("status", "--timeout", "-1", NULL), MISUSED, "", "hone: --timeout -1");
 	check(hone("analyze", NULL), MISUSED, "", "hone: analyze: which files?");
-	check(hone("analyze", "f", "--confidence", "100%", NULL), MISUSED, "", "it takes a share from 50% to 99.99%");
+	check(hone("analyze", "f", "--confidence", "100%", NULL), MISUSED, "",
+	    "it takes a share from 50% to 99.99%");
 	check(hone("analyze", "f", "--cv", "10%%", NULL), MISUSED, "", "it takes a share");
 	check(hone("analyze", "f", "--memory", "1.5", NULL), MISUSED, "", "a whole number of MiB");
-	check(hone("analyze", "f", "--socket", "x", NULL), MISUSED, "", "hone: --socket: no such flag");
+	check(hone("analyze", "f", "--socket", "x", NULL), MISUSED, "",
+	    "hone: --socket: no such flag");
 	check(hone("baseline", NULL), MISUSED, "", "to do what?");
 	check(hone("baseline", "keep", "x", NULL), MISUSED, "", "save, list, show or delete");
 	check(hone("baseline", "save", NULL), MISUSED, "", "which name?");
-	check(hone("baseline", "save", "a", "--ignore", "x", NULL), MISUSED, "", "--ignore is for files");
+	check(hone("baseline", "save", "a", "--ignore", "x", NULL), MISUSED, "",
+	    "--ignore is for files");
 	check(hone("baseline", "delete", "a", "b", NULL), MISUSED, "", "one name at a time");
 	check(hone("report", "A", "B", NULL), MISUSED, "", "one request type at a time");
-	check(hone("start", "A", "--strategy", "psychic", NULL), MISUSED, "", "hone: --strategy psychic: no such strategy, there are flat");
-	check(hone("start", "A", "--effort", "0", NULL), MISUSED, "", "a whole number of cycles from 1 to 10000");
+	check(hone("start", "A", "--strategy", "psychic", NULL), MISUSED, "",
+	    "hone: --strategy psychic: no such strategy, there are flat");
+	check(hone("start", "A", "--effort", "0", NULL), MISUSED, "",
+	    "a whole number of cycles from 1 to 10000");
 	check(hone("forest", "A", "B", NULL), MISUSED, "", "hone: B: one request type at a time");
-	check(hone("forest", "--dot", "x", "--json", NULL), MISUSED, "", "hone: --dot: not together with --json");
+	check(hone("forest", "--dot", "x", "--json", NULL), MISUSED, "",
+	    "hone: --dot: not together with --json");
 	check(hone("forest", "--html", "-", NULL), MISUSED, "", "it takes the name of a file");
 	check(hone("forest", "--html", "x", "--dot", "x", NULL), MISUSED, "", "not the same file");
 	check(hone("forest", "--run", "0", NULL), MISUSED, "", "the number of a diagnosis");
-	check(hone("forest", "--salvage", "a", NULL), MISUSED, "", "the damaged file and a new one");
-	check(hone("forest", "--salvage", "a", "b", "--run", "1", NULL), MISUSED, "", "--salvage: not together with --run");
+	check(
+	    hone("forest", "--salvage", "a", NULL), MISUSED, "", "the damaged file and a new one");
+	check(hone("forest", "--salvage", "a", "b", "--run", "1", NULL), MISUSED, "",
+	    "--salvage: not together with --run");
 	check(hone("why", NULL), MISUSED, "", "which trace?");
-	check(hone("why", "0123456789abcde", NULL), MISUSED, "", "hone: 0123456789abcde: malformed trace id: it has 16 or 32");
+	check(hone("why", "0123456789abcde", NULL), MISUSED, "",
+	    "hone: 0123456789abcde: malformed trace id: it has 16 or 32");
 	check(hone("why", "0x0123456789abcdef", NULL), MISUSED, "", "malformed trace id");
 	check(hone("why", "A", "B", NULL), MISUSED, "", "one trace or request type at a time");
-	check(hone("why", "A", "--tracepoint", "a:b", NULL), MISUSED, "", "not together with --tracepoint");
+	check(hone("why", "A", "--tracepoint", "a:b", NULL), MISUSED, "",
+	    "not together with --tracepoint");
 	check(hone("audit", "--since", "yesterday", NULL), MISUSED, "", "2026-11-21");
 	check(hone("audit", "--since", "5 fortnights", NULL), MISUSED, "", "3d");
 	check(hone("history", "--limit", "0", NULL), MISUSED, "", "from 1 to 100000");
@@ -187,12 +208,15 @@ misuse_is_told_with_what_was_meant(void **state)
 	check(hone("diff", "2", "2", NULL), MISUSED, "", "the same diagnosis twice");
 	check(hone("diff", "1", "2", "3", NULL), MISUSED, "", "two diagnoses at a time");
 	check(hone("space", NULL), MISUSED, "", "to do what?");
-	check(hone("space", "look", NULL), MISUSED, "", "show, stats, versions, export, import, merge or use");
+	check(hone("space", "look", NULL), MISUSED, "",
+	    "show, stats, versions, export, import, merge or use");
 	check(hone("space", "show", NULL), MISUSED, "", "which request type?");
 	check(hone("space", "merge", "a", NULL), MISUSED, "", "to which file, from which?");
 	check(hone("space", "use", "1", "2", NULL), MISUSED, "", "hone: 2: one word too many");
-	check(hone("space", "use", "1", "--space", "x", NULL), MISUSED, "", "--space: not with space use");
-	check(hone("space", "show", "A", "--dot", "-", "--json", NULL), MISUSED, "", "--dot: not together with --json");
+	check(hone("space", "use", "1", "--space", "x", NULL), MISUSED, "",
+	    "--space: not with space use");
+	check(hone("space", "show", "A", "--dot", "-", "--json", NULL), MISUSED, "",
+	    "--dot: not together with --json");
 	check(hone("st\033[1m", NULL), MISUSED, "", "hone: st?[1m: no such command");
 }
 
@@ -206,8 +230,9 @@ help_is_an_answer(void **state)
 		struct said s = hone(c->name, "--help", NULL);
 
 		/* these work without a controller */
-		assert_int_equal(strstr(s.out, "--socket URL") == NULL, strcmp(c->name, "analyze") == 0 || strcmp(c->name, "keys") == 0 ||
-		    strcmp(c->name, "map") == 0);
+		assert_int_equal(strstr(s.out, "--socket URL") == NULL,
+		    strcmp(c->name, "analyze") == 0 || strcmp(c->name, "keys") == 0 ||
+			strcmp(c->name, "map") == 0);
 		assert_non_null(strstr(s.out, "--json"));
 		check(s, DONE, c->name, "");
 	}
@@ -219,7 +244,8 @@ nobody_there_is_told_with_what_to_do(void **state)
 	(void)state;
 	check(hone("status", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "",
 	    "ipc:///tmp/hone-cli-nobody.sock: Connection refused: nobody listens there");
-	check(hone("start", "A", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "", "honed -d starts it");
+	check(hone("start", "A", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "",
+	    "honed -d starts it");
 	check(hone("stop", "--socket", "http://x", NULL), FAILED, "", "want ipc:///path");
 }
 
@@ -227,16 +253,21 @@ static void
 a_no_is_a_failure_with_its_words(void **state)
 {
 	static const char *const no[] = {
-		"{\"version\":1,\"ok\":false,\"code\":\"missing\",\"error\":\"X: no such request type; known are A, B\"}", NULL };
+		"{\"version\":1,\"ok\":false,\"code\":\"missing\",\"error\":\"X: no such request type; known are A, B\"}",
+		NULL
+	};
 	struct honed h;
 	(void)state;
 
 	honed_start(&h, FRAME_ANSWER, no);
-	check(hone("start", "X", "--k", "2", "--seed=7", "--strategy", "flat", "--socket", h.url, NULL), FAILED, "",
-	    "hone: start X: no such request type; known are A, B");
-	honed_end(&h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"flat\",\"k\":2,\"seed\":7}\n");
+	check(hone("start", "X", "--k", "2", "--seed=7", "--strategy", "flat", "--socket", h.url,
+		  NULL),
+	    FAILED, "", "hone: start X: no such request type; known are A, B");
+	honed_end(
+	    &h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"flat\",\"k\":2,\"seed\":7}\n");
 	honed_start(&h, FRAME_ANSWER, no);
-	check(hone("start", "X", "--json", "--socket", h.url, NULL), FAILED, "\"code\": \"missing\"", "hone: start X");
+	check(hone("start", "X", "--json", "--socket", h.url, NULL), FAILED,
+	    "\"code\": \"missing\"", "hone: start X");
 	honed_end(&h, "{\"ask\":\"start\",\"type\":\"X\"}\n");
 }
 
@@ -249,7 +280,8 @@ strange_answers_are_told(void **state)
 	} strange[] = {
 		{ FRAME_ANSWER, { "{", NULL }, "malformed JSON" },
 		{ FRAME_ANSWER, { "[1]", NULL }, "no JSON object" },
-		{ FRAME_ANSWER, { "{\"version\":2,\"ok\":true}", NULL }, "version 2, this hone reads version 1" },
+		{ FRAME_ANSWER, { "{\"version\":2,\"ok\":true}", NULL },
+		    "version 2, this hone reads version 1" },
 		{ FRAME_REFUSE, { "user 7 may not", NULL }, "honed refuses: user 7 may not" },
 		{ FRAME_WELCOME, { "x", NULL }, "a frame WELCOME where an answer was expected" },
 	};
@@ -275,7 +307,8 @@ a_hung_controller_is_not_waited_for(void **state)
 	snprintf(h.path, sizeof h.path, "/tmp/hone-cli-test-%d.sock", (int)getpid());
 	snprintf(h.url, sizeof h.url, "ipc://%s", h.path);
 	assert_int_equal(listener_open(&h.listener, h.url, 0600, NULL), 0);
-	check(hone("status", "--timeout", "0.2", "--socket", h.url, NULL), FAILED, "", "no answer within 0.2 s");
+	check(hone("status", "--timeout", "0.2", "--socket", h.url, NULL), FAILED, "",
+	    "no answer within 0.2 s");
 	assert_int_equal(listener_accept(h.listener, &s, 10000, NULL), 0);
 	stream_close(s);
 	listener_close(h.listener);
@@ -287,21 +320,27 @@ a_hung_controller_is_not_waited_for(void **state)
 }
 
 #define OK "\"version\":1,\"ok\":true,"
-#define ACTIVE "{" OK "\"added\":2,\"quiet\":false,\"types\":[{\"type\":\"A\",\"traces\":5}],\"runs\":[{\"run\":7,\"type\":\"A\",\"cycles\":2,\"phase\":\"gathering\"}]}"
+#define ACTIVE \
+	"{" OK \
+	"\"added\":2,\"quiet\":false,\"types\":[{\"type\":\"A\",\"traces\":5}],\"runs\":[{\"run\":7,\"type\":\"A\",\"cycles\":2,\"phase\":\"gathering\"}]}"
 #define ENDING "{" OK "\"added\":0,\"quiet\":false,\"runs\":[]}"
 #define QUIET "{" OK "\"added\":0,\"quiet\":true,\"runs\":[]}"
 #define STARTED "{" OK "\"run\":{\"run\":7,\"type\":\"A\"}}"
-#define QUESTIONS "{\"ask\":\"start\",\"type\":\"A\"}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n" \
+#define QUESTIONS                                                                                                \
+	"{\"ask\":\"start\",\"type\":\"A\"}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n" \
 	"{\"ask\":\"status\"}\n{\"ask\":\"forest\",\"run\":7}\n"
 
 static void
 waiting_ends_with_the_verdict(void **state)
 {
-	static const char *const found[] = { STARTED, ACTIVE, ENDING, ENDING, QUIET, "{" OK
+	static const char *const found[] = { STARTED, ACTIVE, ENDING, ENDING, QUIET,
+		"{" OK
 		"\"runs\":[{\"run\":7,\"type\":\"A\",\"state\":\"found\",\"verdict\":{\"edge\":{\"from\":\"x/a:b\",\"to\":\"x/a:c\"}}}]}",
 		NULL };
-	static const char *const not_found[] = { STARTED, ACTIVE, ENDING, ENDING, QUIET, "{" OK
-		"\"runs\":[{\"run\":7,\"type\":\"A\",\"state\":\"not found\",\"words\":\"all is well\",\"verdict\":null}]}", NULL };
+	static const char *const not_found[] = { STARTED, ACTIVE, ENDING, ENDING, QUIET,
+		"{" OK
+		"\"runs\":[{\"run\":7,\"type\":\"A\",\"state\":\"not found\",\"words\":\"all is well\",\"verdict\":null}]}",
+		NULL };
 	struct honed h;
 	struct said s;
 	(void)state;
@@ -312,7 +351,8 @@ waiting_ends_with_the_verdict(void **state)
 	check(s, DONE, "A is unpredictable here", "A: cycle 2, 2 tracepoints on\n");
 	honed_end(&h, QUESTIONS);
 	honed_start(&h, FRAME_ANSWER, not_found);
-	check(hone("start", "A", "--wait", "--json", "--socket", h.url, NULL), FAILED, "\"state\": \"not found\"", "cycle 2");
+	check(hone("start", "A", "--wait", "--json", "--socket", h.url, NULL), FAILED,
+	    "\"state\": \"not found\"", "cycle 2");
 	honed_end(&h, QUESTIONS);
 }
 
@@ -321,13 +361,17 @@ learning_can_be_waited_for(void **state)
 {
 	static const char *const answers[] = { "{" OK "\"learning\":{\"left_s\":2}}",
 		"{" OK "\"learning\":{\"left_s\":1,\"traces\":3,\"places\":4}}",
-		"{" OK "\"learning\":null,\"types\":[{\"type\":\"A\",\"traces\":9,\"learned_traces\":7,\"learned_places\":44}]}", NULL };
+		"{" OK
+		"\"learning\":null,\"types\":[{\"type\":\"A\",\"traces\":9,\"learned_traces\":7,\"learned_places\":44}]}",
+		NULL };
 	struct honed h;
 	(void)state;
 
 	honed_start(&h, FRAME_ANSWER, answers);
-	check(hone("learn", "--seconds", "2", "--wait", "--socket", h.url, NULL), DONE, "TRACES  LEARNED WHOLE  LEARNED PLACES", "learning\n");
-	honed_end(&h, "{\"ask\":\"learn\",\"seconds\":2.0}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n");
+	check(hone("learn", "--seconds", "2", "--wait", "--socket", h.url, NULL), DONE,
+	    "TRACES  LEARNED WHOLE  LEARNED PLACES", "learning\n");
+	honed_end(&h,
+	    "{\"ask\":\"learn\",\"seconds\":2.0}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n");
 }
 
 static void
@@ -344,10 +388,12 @@ questions_say_what_was_said(void **state)
 	struct honed h;
 	(void)state;
 
-#define ASKS(question, ...) (honed_start(&h, FRAME_ANSWER, yes), \
-	asks(question "\n", &h, hone(__VA_ARGS__, "--json", "--socket", h.url, NULL)))
-	ASKS("{\"ask\":\"start\",\"type\":\"A\",\"strategy\":\"flat\",\"k\":2,\"seed\":3,\"effort\":9}", "start", "A", "--strategy",
-	    "flat", "--k", "2", "--seed", "3", "--effort", "9");
+#define ASKS(question, ...)                  \
+	(honed_start(&h, FRAME_ANSWER, yes), \
+	    asks(question "\n", &h, hone(__VA_ARGS__, "--json", "--socket", h.url, NULL)))
+	ASKS(
+	    "{\"ask\":\"start\",\"type\":\"A\",\"strategy\":\"flat\",\"k\":2,\"seed\":3,\"effort\":9}",
+	    "start", "A", "--strategy", "flat", "--k", "2", "--seed", "3", "--effort", "9");
 	ASKS("{\"ask\":\"learn\",\"seconds\":10.0,\"name\":\"2.0\"}", "learn", "--version", "2.0");
 	ASKS("{\"ask\":\"forest\",\"type\":\"A\",\"run\":7}", "forest", "A", "--run", "7");
 	ASKS("{\"ask\":\"why\",\"trace\":\"0123456789abcdef\"}", "why", "0123456789abcdef");
@@ -356,11 +402,13 @@ questions_say_what_was_said(void **state)
 	ASKS("{\"ask\":\"why\",\"type\":\"GET_HOME\"}", "why", "GET_HOME");
 	ASKS("{\"ask\":\"why\",\"tracepoint\":\"a:b\"}", "why", "--tracepoint", "a:b");
 	ASKS("{\"ask\":\"audit\",\"limit\":50}", "audit");
-	ASKS("{\"ask\":\"audit\",\"limit\":7,\"since\":1763728200.0}", "audit", "--limit", "7", "--since", "2025-11-21T12:30Z");
+	ASKS("{\"ask\":\"audit\",\"limit\":7,\"since\":1763728200.0}", "audit", "--limit", "7",
+	    "--since", "2025-11-21T12:30Z");
 	ASKS("{\"ask\":\"history\",\"type\":\"A\",\"limit\":3}", "history", "A", "--limit", "3");
 	ASKS("{\"ask\":\"diff\",\"runs\":[1,3]}", "diff", "1", "3");
 	ASKS("{\"ask\":\"space_use\",\"name\":\"2.0\"}", "space", "use", "2.0");
-	ASKS("{\"ask\":\"space_import\",\"path\":\"/etc/passwd\",\"name\":\"2.0\"}", "space", "import", "/etc/passwd", "--version", "2.0");
+	ASKS("{\"ask\":\"space_import\",\"path\":\"/etc/passwd\",\"name\":\"2.0\"}", "space",
+	    "import", "/etc/passwd", "--version", "2.0");
 }
 
 /* ---- what works on files ---- */
@@ -407,15 +455,25 @@ write_space(const char *path, const char *version, const char *middle)
 	for (int i = 0; i < 2; i++) {
 		struct event events[3] = { 0 };
 		struct unit unit = { .id = 1, .count = 3, .fork = TRACE_NONE };
-		struct trace t = { .id = 1, .nevents = 3, .nunits = 1, .events = events, .units = &unit, .probed = true };
+		struct trace t = { .id = 1,
+			.nevents = 3,
+			.nunits = 1,
+			.events = events,
+			.units = &unit,
+			.probed = true };
 		char text[3][80];
 
-		snprintf(text[0], sizeof text[0], "%s/hone:request_begin(%s)", services[i], i == 0 ? "HOME" : "GET");
+		snprintf(text[0], sizeof text[0], "%s/hone:request_begin(%s)", services[i],
+		    i == 0 ? "HOME" : "GET");
 		snprintf(text[1], sizeof text[1], "%s/%s", services[i], middle);
 		snprintf(text[2], sizeof text[2], "%s/hone:request_end", services[i]);
 		for (int k = 0; k < 3; k++)
-			events[k] = (struct event){ .time_ns = 1000000 * k, .label = labels_intern(labels, k == 0 ? RECORD_REQUEST_BEGIN :
-			    k == 1 ? RECORD_POINT : RECORD_REQUEST_END, text[k], strlen(text[k]), NULL, 0) };
+			events[k] = (struct event){ .time_ns = 1000000 * k,
+				.label = labels_intern(labels,
+				    k == 0   ? RECORD_REQUEST_BEGIN
+				    : k == 1 ? RECORD_POINT
+					     : RECORD_REQUEST_END,
+				    text[k], strlen(text[k]), NULL, 0) };
 		t.type = events[0].label;
 		t.end_ns = 2000000;
 		assert_int_equal(space_learn(s, &t, &e), 0);
@@ -434,15 +492,21 @@ a_space_is_looked_at_without_a_controller(void **state)
 
 	write_space(f->a, "1.0", "shop:middle");
 	check(hone("space", "show", "HOME", "--space", f->a, NULL), DONE, "shop:middle", "");
-	check(hone("space", "show", "front/HOME", "--space", f->a, "--json", NULL), DONE, "\"per_trace\": 1.0", "");
-	check(hone("space", "show", "HOME", "--space", f->a, "--dot", "-", NULL), DONE, "digraph space {", "");
-	check(hone("space", "show", "NOPE", "--space", f->a, NULL), FAILED, "", "known are HOME, GET");
+	check(hone("space", "show", "front/HOME", "--space", f->a, "--json", NULL), DONE,
+	    "\"per_trace\": 1.0", "");
+	check(hone("space", "show", "HOME", "--space", f->a, "--dot", "-", NULL), DONE,
+	    "digraph space {", "");
+	check(hone("space", "show", "NOPE", "--space", f->a, NULL), FAILED, "",
+	    "known are HOME, GET");
 	check(hone("space", "show", "HOME", "--space", f->b, NULL), FAILED, "", "no such file");
-	check(hone("space", "show", "HOME", "--space", f->a, "--version", "9", NULL), FAILED, "", "9");
+	check(hone("space", "show", "HOME", "--space", f->a, "--version", "9", NULL), FAILED, "",
+	    "9");
 	check(hone("space", "stats", "--space", f->a, NULL), DONE, "GET           cart ", "");
 	check(hone("space", "versions", "--space", f->a, NULL), DONE, "1.0", "");
-	check(hone("space", "stats", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "", "--space FILE says so");
-	check(hone("space", "show", "HOME", "--space", "/etc/passwd", NULL), FAILED, "", "/etc/passwd");
+	check(hone("space", "stats", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED,
+	    "", "--space FILE says so");
+	check(hone("space", "show", "HOME", "--space", "/etc/passwd", NULL), FAILED, "",
+	    "/etc/passwd");
 }
 
 static void
@@ -453,15 +517,20 @@ what_is_there_is_never_written_over(void **state)
 
 	write_space(f->a, "1.0", "shop:middle");
 	write_space(f->b, "2.0", "shop:other");
-	check(hone("space", "export", f->out, "--space", f->a, NULL), DONE, "version 1.0 is there now", "");
-	check(hone("space", "export", f->out, "--space", f->b, NULL), FAILED, "", "is there already, and stays as it is");
+	check(hone("space", "export", f->out, "--space", f->a, NULL), DONE,
+	    "version 1.0 is there now", "");
+	check(hone("space", "export", f->out, "--space", f->b, NULL), FAILED, "",
+	    "is there already, and stays as it is");
 	check(hone("space", "versions", "--space", f->out, NULL), DONE, "1.0", "");
-	check(hone("space", "merge", f->b, f->a, f->a, NULL), FAILED, "", "is there already, and stays as it is");
+	check(hone("space", "merge", f->b, f->a, f->a, NULL), FAILED, "",
+	    "is there already, and stays as it is");
 	check(hone("space", "show", "HOME", "--space", f->b, NULL), DONE, "shop:other", "");
 	unlink(f->out);
-	check(hone("space", "merge", f->out, f->a, f->b, NULL), FAILED, "", "is of version '2.0', the first of '1.0'");
+	check(hone("space", "merge", f->out, f->a, f->b, NULL), FAILED, "",
+	    "is of version '2.0', the first of '1.0'");
 	assert_int_equal(access(f->out, F_OK), -1);
-	check(hone("space", "merge", f->out, f->a, f->b, "--version", "3.0", NULL), DONE, "version 3.0, of 2 files", "");
+	check(hone("space", "merge", f->out, f->a, f->b, "--version", "3.0", NULL), DONE,
+	    "version 3.0, of 2 files", "");
 	s = hone("space", "show", "HOME", "--space", f->out, NULL);
 	assert_non_null(strstr(s.out, "shop:other"));
 	check(s, DONE, "shop:middle", "");
@@ -481,7 +550,8 @@ what_is_damaged_can_be_salvaged(void **state)
 	assert_int_equal(store_commit(store, forest, &e), 0);
 	store_close(store);
 	forest_free(forest);
-	check(hone("forest", "--salvage", f->a, f->out, NULL), DONE, "1 diagnoses with 0 hypotheses", "");
+	check(hone("forest", "--salvage", f->a, f->out, NULL), DONE,
+	    "1 diagnoses with 0 hypotheses", "");
 	check(hone("forest", "--salvage", f->a, f->out, NULL), FAILED, "", "out.db");
 	file = fopen(f->b, "w");
 	fputs("nothing of a database", file);
@@ -494,23 +564,29 @@ what_is_damaged_can_be_salvaged(void **state)
 static void
 drawings_are_written_where_they_are_wanted(void **state)
 {
-	static const char *const answer[] = { "{" OK "\"runs\":[{\"run\":1,\"type\":\"A\",\"state\":\"found\",\"hypotheses\":[]}]}", NULL };
+	static const char *const answer[] = {
+		"{" OK
+		"\"runs\":[{\"run\":1,\"type\":\"A\",\"state\":\"found\",\"hypotheses\":[]}]}",
+		NULL
+	};
 	struct folder *f = *state;
 	struct honed h;
 	struct said s;
 
 	honed_start(&h, FRAME_ANSWER, answer);
 	s = hone("forest", "--dot", "-", "--socket", h.url, NULL);
-	assert_null(strstr(s.out, "0 cycles"));	/* the graph alone */
+	assert_null(strstr(s.out, "0 cycles")); /* the graph alone */
 	check(s, DONE, "digraph forest {", "");
 	honed_end(&h, NULL);
 	honed_start(&h, FRAME_ANSWER, answer);
-	check(hone("forest", "--html", f->a, "--dot", f->b, "--socket", h.url, NULL), DONE, "diagnosis 1", "");
+	check(hone("forest", "--html", f->a, "--dot", f->b, "--socket", h.url, NULL), DONE,
+	    "diagnosis 1", "");
 	honed_end(&h, NULL);
 	assert_int_equal(access(f->a, R_OK), 0);
 	assert_int_equal(access(f->b, R_OK), 0);
 	honed_start(&h, FRAME_ANSWER, answer);
-	check(hone("forest", "--html", "/nowhere/x", "--socket", h.url, NULL), FAILED, "", "/nowhere/x: cannot be written");
+	check(hone("forest", "--html", "/nowhere/x", "--socket", h.url, NULL), FAILED, "",
+	    "/nowhere/x: cannot be written");
 	honed_end(&h, NULL);
 }
 
@@ -535,7 +611,8 @@ each_command_asks_its_question(void **state)
 
 	for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
 		honed_start(&h, FRAME_ANSWER, yes);
-		check(hone(asked[i].command, "--socket", h.url, "--json", asked[i].type, NULL), DONE, "\"ok\": true", "");
+		check(hone(asked[i].command, "--socket", h.url, "--json", asked[i].type, NULL),
+		    DONE, "\"ok\": true", "");
 		honed_end(&h, asked[i].question);
 	}
 }
@@ -554,10 +631,14 @@ main(void)
 		cmocka_unit_test(learning_can_be_waited_for),
 		cmocka_unit_test(each_command_asks_its_question),
 		cmocka_unit_test(questions_say_what_was_said),
-		cmocka_unit_test_setup_teardown(a_space_is_looked_at_without_a_controller, make_folder, drop_folder),
-		cmocka_unit_test_setup_teardown(what_is_there_is_never_written_over, make_folder, drop_folder),
-		cmocka_unit_test_setup_teardown(what_is_damaged_can_be_salvaged, make_folder, drop_folder),
-		cmocka_unit_test_setup_teardown(drawings_are_written_where_they_are_wanted, make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(
+		    a_space_is_looked_at_without_a_controller, make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(
+		    what_is_there_is_never_written_over, make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(
+		    what_is_damaged_can_be_salvaged, make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(
+		    drawings_are_written_where_they_are_wanted, make_folder, drop_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

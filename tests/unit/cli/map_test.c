@@ -13,11 +13,13 @@
 
 #include "cli/command.h"
 
-static const char FITS[] = "[program]\nservice = brok*\n[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\n"
+static const char FITS[] =
+    "[program]\nservice = brok*\n[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\n"
     "correlate = field\nstep = b:started job -> task\nlimit = 2min\n[request call]\nbegin = c:begin\nend = c:end\ncorrelate = thread\n"
     "type_field = op\nnested = no\n";
 
-static const char LISTED[] = "PID: 1 - Name: /bin/init\n      x:y (loglevel: TRACE_INFO (6)) (type: tracepoint)\n"
+static const char LISTED[] =
+    "PID: 1 - Name: /bin/init\n      x:y (loglevel: TRACE_INFO (6)) (type: tracepoint)\n"
     "PID: 7 - Name: /usr/bin/broker\n      b:queued (loglevel: TRACE_INFO (6)) (type: tracepoint)\n        field: job (integer)\n"
     "      b:started (loglevel: TRACE_INFO (6)) (type: tracepoint)\n        field: task (integer)\n        field: job (integer)\n"
     "      b:done (loglevel: TRACE_INFO (6)) (type: tracepoint)\n        field: task (integer)\n"
@@ -75,7 +77,8 @@ says(enum exit_code code, const char *out_words, const char *err_words, const ch
 	fclose(err.out);
 	pen_release(&out);
 	pen_release(&err);
-	if (got != code || strstr(out_text, out_words) == NULL || strstr(err_text, err_words) == NULL)
+	if (got != code || strstr(out_text, out_words) == NULL ||
+	    strstr(err_text, err_words) == NULL)
 		fail_msg("code %d, out '%s', err '%s'", got, out_text, err_text);
 	free(out_text);
 	free(err_text);
@@ -88,8 +91,10 @@ what_fits_is_fine(void **state)
 	put(map, FITS);
 	put(listed, LISTED);
 	/* both programs of such a name together have all of it, and done once */
-	says(DONE, ": nothing is wrong, by 5 tracepoints of broker (process 7 and others)\n", "", "check", map, "--events", listed, NULL);
-	says(DONE, ": nothing is wrong; no program was asked\n", "", "check", map, "--no-program", NULL);
+	says(DONE, ": nothing is wrong, by 5 tracepoints of broker (process 7 and others)\n", "",
+	    "check", map, "--events", listed, NULL);
+	says(DONE, ": nothing is wrong; no program was asked\n", "", "check", map, "--no-program",
+	    NULL);
 	says(DONE, "\"tracepoints\": 5", "", "check", map, "--events", listed, "--json", NULL);
 	says(DONE, "\"program\": null", "", "check", map, "--no-program", "--json", NULL);
 }
@@ -99,22 +104,29 @@ what_is_wrong_ends_with_1_and_has_its_line(void **state)
 {
 	(void)state;
 	put(listed, LISTED);
-	put(map, "[program]\nservice = broker\n[request job]\nbegin = b:queud\nend = b:done\ncorrelate = thread\n");
-	says(FAILED, ":4: begin: the program has no tracepoint b:queud; did you mean b:queued?\n", "", "check", map, "--events", listed,
-	    NULL);
-	says(FAILED, ": one thing is wrong, by 3 tracepoints of broker (process 7)\n", "", "check", map, "--events", listed, NULL);
+	put(map,
+	    "[program]\nservice = broker\n[request job]\nbegin = b:queud\nend = b:done\ncorrelate = thread\n");
+	says(FAILED, ":4: begin: the program has no tracepoint b:queud; did you mean b:queued?\n",
+	    "", "check", map, "--events", listed, NULL);
+	says(FAILED, ": one thing is wrong, by 3 tracepoints of broker (process 7)\n", "", "check",
+	    map, "--events", listed, NULL);
 	says(FAILED, "\"line\": 4", "", "check", map, "--events", listed, "--json", NULL);
-	put(map, "[program]\nservice = broker\n[request job]\nbegin = b:queued\nend = b:done\ncorelate = thread\n");
-	says(FAILED, ":6: no key \"corelate\"; did you mean correlate?", "", "check", map, "--no-program", NULL);
+	put(map,
+	    "[program]\nservice = broker\n[request job]\nbegin = b:queued\nend = b:done\ncorelate = thread\n");
+	says(FAILED, ":6: no key \"corelate\"; did you mean correlate?", "", "check", map,
+	    "--no-program", NULL);
 	says(FAILED, "\"service\": null", "", "check", map, "--no-program", "--json", NULL);
 	says(FAILED, "\"line\": 6", "", "check", map, "--no-program", "--json", NULL);
 	says(FAILED, "", "hone: map show: ", "show", map, NULL);
-	put(map, "[program]\nservice = other\n[request job]\nbegin = b:queued\nend = b:done\ncorrelate = thread\n");
-	says(FAILED, "", "no program called other has tracepoints now; there are: init, broker, broker2", "check", map, "--events",
-	    listed, NULL);
+	put(map,
+	    "[program]\nservice = other\n[request job]\nbegin = b:queued\nend = b:done\ncorrelate = thread\n");
+	says(FAILED, "",
+	    "no program called other has tracepoints now; there are: init, broker, broker2",
+	    "check", map, "--events", listed, NULL);
 	put(listed, "nothing\n");
 	says(FAILED, "", "no program in it", "check", map, "--events", listed, NULL);
-	says(FAILED, "", "/no/listing: No such file", "check", map, "--events", "/no/listing", NULL);
+	says(
+	    FAILED, "", "/no/listing: No such file", "check", map, "--events", "/no/listing", NULL);
 	says(FAILED, "", "/no/map: no such file", "check", "/no/map", NULL);
 }
 
@@ -124,12 +136,15 @@ show_says_what_hone_understands(void **state)
 	(void)state;
 	put(map, FITS);
 	says(DONE, "its type is the name of what it begins with", "", "show", map, NULL);
-	says(DONE, "b:started belongs to it by field job, and from there on it is also called by field task", "", "show", map, NULL);
+	says(DONE,
+	    "b:started belongs to it by field job, and from there on it is also called by field task",
+	    "", "show", map, NULL);
 	says(DONE, "ends with b:done, by field task", "", "show", map, NULL);
 	says(DONE, "given up when it is open for over 2 min 0 s", "", "show", map, NULL);
 	says(DONE, "its type is field op of c:begin", "", "show", map, NULL);
 	says(DONE, "c:begin inside of it gives it up, and begins another", "", "show", map, NULL);
-	says(DONE, "always on for it: b:queued, b:started, b:done, c:begin, c:end", "", "show", map, NULL);
+	says(DONE, "always on for it: b:queued, b:started, b:done, c:begin, c:end", "", "show", map,
+	    NULL);
 	says(DONE, "\"limit_s\": 120.0", "", "show", map, "--json", NULL);
 }
 
@@ -140,7 +155,8 @@ misuse_is_told(void **state)
 	says(MISUSED, "", "hone: map: to do what?", NULL);
 	says(MISUSED, "", "hone: chek: no such thing; check or show", "chek", map, NULL);
 	says(MISUSED, "", "hone: map check: which file?", "check", NULL);
-	says(MISUSED, "", "--events: not together with --no-program", "check", map, "--events", listed, "--no-program", NULL);
+	says(MISUSED, "", "--events: not together with --no-program", "check", map, "--events",
+	    listed, "--no-program", NULL);
 	says(MISUSED, "", "--socket: no such flag", "check", map, "--socket", "x", NULL);
 }
 

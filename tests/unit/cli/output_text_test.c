@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Answers as golden/NAME.json hold them, printed; golden/NAME.ascii and NAME.utf8 hold what a person must see.
- * HONE_GOLDEN=write makes these two anew, to be read before they are committed.
+ * Answers as golden/NAME.json hold them, printed; golden/NAME.ascii and NAME.utf8 hold what a
+ * person must see. HONE_GOLDEN=write makes these two anew, to be read before they are committed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,8 @@ golden(const char *name, const char *ending)
 	static char path[512];
 	const char *slash = strrchr(__FILE__, '/');
 
-	snprintf(path, sizeof path, "%.*s/golden/%s.%s", (int)(slash - __FILE__), __FILE__, name, ending);
+	snprintf(path, sizeof path, "%.*s/golden/%s.%s", (int)(slash - __FILE__), __FILE__, name,
+	    ending);
 	return path;
 }
 
@@ -90,7 +91,9 @@ check_as(const char *answer, const char *name, print *pr)
 		fclose(p.out);
 		pen_release(&p);
 		for (size_t i = 0; i < len && !utf8; i++)
-			assert_true(text[i] == '\n' || text[i] == '\t' || ((unsigned char)text[i] >= 0x20 && (unsigned char)text[i] < 0x7f));
+			assert_true(
+			    text[i] == '\n' || text[i] == '\t' ||
+			    ((unsigned char)text[i] >= 0x20 && (unsigned char)text[i] < 0x7f));
 		assert_null(strchr(text, '\033'));
 		must_be(name, utf8 ? "utf8" : "ascii", text);
 		free(text);
@@ -176,8 +179,9 @@ a_space_reads_well(void **state)
 static void
 graphs_are_as_graphviz_wants_them(void **state)
 {
-	json_t *odd = json_pack("{s:[{s:i, s:s, s:s, s:[{s:i, s:n, s:s, s:s}], s:[]}]}", "runs", "run", 1, "type", "a\"];b\\",
-	    "state", "x\ny", "hypotheses", "id", 1, "parent", "tracepoint", "\\\"", "presence", "+", "verdicts");
+	json_t *odd = json_pack("{s:[{s:i, s:s, s:s, s:[{s:i, s:n, s:s, s:s}], s:[]}]}", "runs",
+	    "run", 1, "type", "a\"];b\\", "state", "x\ny", "hypotheses", "id", 1, "parent",
+	    "tracepoint", "\\\"", "presence", "+", "verdicts");
 	char *text = said(print_dot, odd, false);
 	(void)state;
 
@@ -206,8 +210,9 @@ page_of(const json_t *answer)
 static void
 a_page_has_it_all_and_loads_nothing(void **state)
 {
-	json_t *a = answer_of("forest"), *h = json_array_get(json_object_get(json_array_get(json_object_get(a, "runs"), 0),
-	    "hypotheses"), 0);
+	json_t *a = answer_of("forest"),
+	       *h = json_array_get(
+		   json_object_get(json_array_get(json_object_get(a, "runs"), 0), "hypotheses"), 0);
 	char *text;
 	(void)state;
 
@@ -250,17 +255,20 @@ said(print *pr, const json_t *a, bool colour)
 	return text;
 }
 
-/* A printer meets an answer that lacks everything, or is of other types: no crash, no text of nobody. */
+/* A printer meets an answer that lacks everything, or is of other types: no crash, no text of
+ * nobody. */
 static void
 answers_that_lack_everything_are_printed(void **state)
 {
 	static print *const printers[] = { print_verdict };
-	print *const others[] = { output_text.status, output_text.agents, output_text.tracepoints, output_text.forest,
-		output_text.started, output_text.stopped, output_text.learning, output_text.learned, output_text.why,
-		output_text.history, output_text.diff, output_text.space, output_text.space_stats, output_text.versions,
-		output_text.done, output_text.audit, print_dot };
-	json_t *empty = json_object(), *odd = json_pack("{s:s, s:[i,s], s:{s:i, s:[i]}, s:[n]}", "types", "x", "agents", 1,
-	    "y", "run", "type", 3, "hypotheses", 7, "runs");
+	print *const others[] = { output_text.status, output_text.agents, output_text.tracepoints,
+		output_text.forest, output_text.started, output_text.stopped, output_text.learning,
+		output_text.learned, output_text.why, output_text.history, output_text.diff,
+		output_text.space, output_text.space_stats, output_text.versions, output_text.done,
+		output_text.audit, print_dot };
+	json_t *empty = json_object(),
+	       *odd = json_pack("{s:s, s:[i,s], s:{s:i, s:[i]}, s:[n]}", "types", "x", "agents", 1,
+		   "y", "run", "type", 3, "hypotheses", 7, "runs");
 	(void)state;
 
 	for (size_t i = 0; i < 18; i++) {
@@ -279,8 +287,9 @@ answers_that_lack_everything_are_printed(void **state)
 static void
 a_tree_that_is_none_ends(void **state)
 {
-	json_t *a = json_pack("{s:[{s:s, s:[{s:i, s:i}, {s:i, s:i}, {s:i, s:n}, {s:i, s:i}]}]}", "runs", "type", "T",
-	    "hypotheses", "id", 1, "parent", 2, "id", 2, "parent", 1, "id", 3, "parent", "id", 3, "parent", 3);
+	json_t *a = json_pack("{s:[{s:s, s:[{s:i, s:i}, {s:i, s:i}, {s:i, s:n}, {s:i, s:i}]}]}",
+	    "runs", "type", "T", "hypotheses", "id", 1, "parent", 2, "id", 2, "parent", 1, "id", 3,
+	    "parent", "id", 3, "parent", 3);
 	(void)state;
 
 	free(said(output_text.forest, a, false));
@@ -353,7 +362,10 @@ numbers_are_short(void **state)
 	assert_string_equal(pen_bar(&p, -1, 3), "░░░");
 	assert_string_equal(pen_shorten(&p, "abcdefghijklmnop", 10), "abc…klmnop");
 	assert_string_equal(pen_shorten(&p, "äbcdefghijklmnöp", 10), "äbc…klmnöp");
-	assert_string_equal(pen_clean(&p, "a\033[1mb\nc\xff\xc3" "d\xe2\x80\xae" "ä"), "a?[1mb?c??d???ä");
+	assert_string_equal(pen_clean(&p, "a\033[1mb\nc\xff\xc3"
+					  "d\xe2\x80\xae"
+					  "ä"),
+	    "a?[1mb?c??d???ä");
 	pen_release(&p);
 }
 
@@ -376,7 +388,8 @@ progress_is_a_line_on_a_terminal_and_lines_elsewhere(void **state)
 	progress_say(&g, 0.5, "cycle 3", "6 traces");
 	progress_close(&g);
 	fclose(p.out);
-	assert_string_equal(text, "cycle 1\ncycle 2\n\r\033[K############............ cycle 3  6 traces\r\033[K");
+	assert_string_equal(
+	    text, "cycle 1\ncycle 2\n\r\033[K############............ cycle 3  6 traces\r\033[K");
 	free(text);
 	pen_release(&p);
 }

@@ -36,7 +36,8 @@ send(void *arg)
 	struct sender *s = arg;
 
 	for (uint64_t i = 0; i < s->count && !s->refused; i++)
-		s->refused = !trace_queue_put(s->queue, make_trace(i, i % 7 == 0 ? s->size_bytes : 16));
+		s->refused = !trace_queue_put(
+		    s->queue, make_trace(i, i % 7 == 0 ? s->size_bytes : 16));
 	trace_queue_end(s->queue);
 	return NULL;
 }
@@ -101,7 +102,7 @@ waiting_for_nothing_ends(void **state)
 	assert_null(trace_queue_take(q, 10, &over));
 	assert_false(over);
 	assert_true(trace_queue_put(q, make_trace(1, 16)));
-	assert_null(trace_queue_take(q, 10, &over));	/* a batch of one waits for more */
+	assert_null(trace_queue_take(q, 10, &over)); /* a batch of one waits for more */
 	trace_queue_end(q);
 	trace_queue_free(q);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A forest made by hand, questions asked as JSON: what is answered, and that a restart changes none of it. */
+/* A forest made by hand, questions asked as JSON: what is answered, and that a restart changes none
+ * of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,10 +18,25 @@
 #include "controlplane/engine_inside.h"
 
 static const struct engine_options OPTIONS = {
-	.conditions = { 0.10, 0.95, 30, 0.95 }, .seed = 1, .memory_max_bytes = 1 << 24, .skew_ns = 1000000,
-	.patience_ns = 1000000000, .groups_max = 100, .samples_max = 64, .tracepoints_per_cycle = 3, .searches_max = 4,
-	.effort_cycles = 32, .budget_share = 0.01, .isolate_min = 0.5, .explain_min = 0.5, .pause_fill = 0.5,
-	.resume_fill = 0.35, .withdraw_ns = 5000000000, .cycle_max_ns = 5000000000, .sampled = 1, .lease_ns = 5000000000,
+	.conditions = { 0.10, 0.95, 30, 0.95 },
+	.seed = 1,
+	.memory_max_bytes = 1 << 24,
+	.skew_ns = 1000000,
+	.patience_ns = 1000000000,
+	.groups_max = 100,
+	.samples_max = 64,
+	.tracepoints_per_cycle = 3,
+	.searches_max = 4,
+	.effort_cycles = 32,
+	.budget_share = 0.01,
+	.isolate_min = 0.5,
+	.explain_min = 0.5,
+	.pause_fill = 0.5,
+	.resume_fill = 0.35,
+	.withdraw_ns = 5000000000,
+	.cycle_max_ns = 5000000000,
+	.sampled = 1,
+	.lease_ns = 5000000000,
 	.report_max_bytes = 1 << 24,
 };
 
@@ -35,7 +51,8 @@ enum { MS = 1000000 };
 /* ---- the forest ---- */
 
 static struct hypothesis *
-hypothesis(struct forest *f, uint64_t run, uint64_t parent, const char *tracepoint, enum hypothesis_state state, uint64_t key)
+hypothesis(struct forest *f, uint64_t run, uint64_t parent, const char *tracepoint,
+    enum hypothesis_state state, uint64_t key)
 {
 	struct hypothesis *h = forest_hypothesis_new(f, run, parent);
 
@@ -43,8 +60,10 @@ hypothesis(struct forest *f, uint64_t run, uint64_t parent, const char *tracepoi
 	h->presence = tracepoint[0] != '\0' ? '+' : ' ';
 	h->cycle = parent != 0;
 	assert_true(hypothesis_text(&h->tracepoint, tracepoint));
-	assert_true(hypothesis_text(&h->edge_from, parent != 0 ? "cart/shop:lock_begin" : "cart/hone:unit_begin(cart.get)"));
-	assert_true(hypothesis_text(&h->edge_to, parent != 0 ? "cart/shop:lock_end" : "cart/hone:unit_end(cart.get)"));
+	assert_true(hypothesis_text(&h->edge_from,
+	    parent != 0 ? "cart/shop:lock_begin" : "cart/hone:unit_begin(cart.get)"));
+	assert_true(hypothesis_text(
+	    &h->edge_to, parent != 0 ? "cart/shop:lock_end" : "cart/hone:unit_end(cart.get)"));
 	h->group_key[0] = h->group_key[1] = key;
 	h->traces = 100;
 	h->mean_ns = 12 * MS;
@@ -69,7 +88,8 @@ run_of(struct forest *f, const char *type, enum run_state state)
 
 	assert_non_null(r);
 	assert_true(hypothesis_text(&r->strategy, "flat"));
-	assert_true(hypothesis_text(&r->words, state == RUN_FOUND ? "it is the lock" : "nothing is unpredictable"));
+	assert_true(hypothesis_text(
+	    &r->words, state == RUN_FOUND ? "it is the lock" : "nothing is unpredictable"));
 	assert_true(hypothesis_text(&r->version, "1.0"));
 	r->seed = 7;
 	r->state = state;
@@ -86,17 +106,43 @@ run_of(struct forest *f, const char *type, enum run_state state)
 }
 
 static void
-verdict(struct forest *f, const struct hypothesis *h, const char *from, const char *to, double cost_ns, double share,
-    double cv_then)
+verdict(struct forest *f, const struct hypothesis *h, const char *from, const char *to,
+    double cost_ns, double share, double cv_then)
 {
 	struct verdict v = {
-		.run = h->run, .hypothesis = h->id, .kind = VERDICT_PLACE, .problem = PROBLEM_UNPREDICTABLE,
-		.from = (char *)(uintptr_t)from, .to = (char *)(uintptr_t)to, .path = "cart/hone:unit_begin(cart.get)\ncart/shop:lock_begin\n",
-		.tracepoint = "", .words = "the lock", .key = "", .traces = 400, .confidence = 0.95, .mean_ns = 12 * MS, .cv = 0.4,
-		.share = share, .share_low = share - 0.05, .share_high = share + 0.05, .latency_share = 0.5, .probability = 1,
-		.cost_ns = cost_ns, .cv_now = 0.4, .cv_then = cv_then, .cv_then_low = cv_then - 0.02, .cv_then_high = cv_then + 0.02,
-		.p50_then_ns = 9 * MS, .p95_now_ns = 30 * MS, .p95_then_ns = 13 * MS, .p99_now_ns = 40 * MS, .p99_then_ns = 14 * MS,
-		.slowest = { 0x1111, 0xabcdef0123456789 }, .fastest = { 0, 2 }, .slowest_ns = 90 * MS, .fastest_ns = MS,
+		.run = h->run,
+		.hypothesis = h->id,
+		.kind = VERDICT_PLACE,
+		.problem = PROBLEM_UNPREDICTABLE,
+		.from = (char *)(uintptr_t)from,
+		.to = (char *)(uintptr_t)to,
+		.path = "cart/hone:unit_begin(cart.get)\ncart/shop:lock_begin\n",
+		.tracepoint = "",
+		.words = "the lock",
+		.key = "",
+		.traces = 400,
+		.confidence = 0.95,
+		.mean_ns = 12 * MS,
+		.cv = 0.4,
+		.share = share,
+		.share_low = share - 0.05,
+		.share_high = share + 0.05,
+		.latency_share = 0.5,
+		.probability = 1,
+		.cost_ns = cost_ns,
+		.cv_now = 0.4,
+		.cv_then = cv_then,
+		.cv_then_low = cv_then - 0.02,
+		.cv_then_high = cv_then + 0.02,
+		.p50_then_ns = 9 * MS,
+		.p95_now_ns = 30 * MS,
+		.p95_then_ns = 13 * MS,
+		.p99_now_ns = 40 * MS,
+		.p99_then_ns = 14 * MS,
+		.slowest = { 0x1111, 0xabcdef0123456789 },
+		.fastest = { 0, 2 },
+		.slowest_ns = 90 * MS,
+		.fastest_ns = MS,
 		.when = { 8000000000 },
 	};
 
@@ -106,11 +152,13 @@ verdict(struct forest *f, const struct hypothesis *h, const char *from, const ch
 static void
 plant(struct forest *f)
 {
-	struct run *first = run_of(f, "GET_HOME", RUN_FOUND), *other = run_of(f, "LOGIN", RUN_NOT_FOUND);
+	struct run *first = run_of(f, "GET_HOME", RUN_FOUND),
+		   *other = run_of(f, "LOGIN", RUN_NOT_FOUND);
 	struct run *again = run_of(f, "GET_HOME", RUN_FOUND);
 	struct hypothesis *root = hypothesis(f, first->id, 0, "", HYPOTHESIS_BOTTOM, 77), *h, *none;
 	struct evidence v = { { 0x1111, 0xabcdef0123456789 }, first->id, 0, 90 * MS, 80 * MS };
-	struct switched s = { first->id, 0, 1, true, "shop:lock_begin", "the middle of it", { 1600000000 } };
+	struct switched s = { first->id, 0, 1, true, "shop:lock_begin", "the middle of it",
+		{ 1600000000 } };
 	struct err e;
 
 	h = hypothesis(f, first->id, root->id, "shop:lock_begin", HYPOTHESIS_ISOLATES, 5);
@@ -118,7 +166,7 @@ plant(struct forest *f)
 	none->settled_traces = 50;
 	none->settled_share = 0.03;
 	verdict(f, h, "cart/shop:lock_begin", "cart/shop:lock_end", 2e9, 0.84, 0.09);
-	verdict(f, none, "cart/a:b", "cart/a:c", 9e9, 0.7, 0.2);	/* dearer: the first */
+	verdict(f, none, "cart/a:b", "cart/a:c", 9e9, 0.7, 0.2); /* dearer: the first */
 	v.hypothesis = h->id;
 	assert_int_equal(forest_evidence_add(f, &v, &e), 0);
 	s.hypothesis = h->id;
@@ -130,7 +178,8 @@ plant(struct forest *f)
 	none = hypothesis(f, other->id, 0, "", HYPOTHESIS_BOTTOM, 9);
 	none->settled_traces = 60;
 	none->settled_high = 0.1;
-	/* the same group as at first, and the problem elsewhere in it; the lock is not dear any more */
+	/* the same group as at first, and the problem elsewhere in it; the lock is not dear any
+	 * more */
 	root = hypothesis(f, again->id, 0, "", HYPOTHESIS_BOTTOM, 77);
 	verdict(f, root, "cart/shop:render_begin", "cart/shop:render_end", 1e9, 0.6, 0.1);
 }
@@ -183,8 +232,12 @@ tear_down(void **state)
 static json_t *
 ask(struct house *h, const char *text)
 {
-	const struct answer_context c = { .now = { 5000000000 }, .started = { 0 }, .when = { 70000000000 },
-		.database = h->database, .space_path = h->space, .store_trouble = "",
+	const struct answer_context c = { .now = { 5000000000 },
+		.started = { 0 },
+		.when = { 70000000000 },
+		.database = h->database,
+		.space_path = h->space,
+		.store_trouble = "",
 		.who = { .user = "root", .role = ROLE_DIAGNOSE, .own = true } };
 	char *answer = answer_ask(h->engine, h->forest, &c, text, strlen(text));
 	json_t *j = json_loads(answer, 0, NULL);
@@ -212,7 +265,8 @@ refused(struct house *h, const char *text, const char *code, const char *words)
 	assert_false(json_is_true(json_object_get(j, "ok")));
 	assert_string_equal(json_string_value(json_object_get(j, "code")), code);
 	if (strstr(json_string_value(json_object_get(j, "error")), words) == NULL)
-		fail_msg("\"%s\" is not in \"%s\"", words, json_string_value(json_object_get(j, "error")));
+		fail_msg("\"%s\" is not in \"%s\"", words,
+		    json_string_value(json_object_get(j, "error")));
 	json_decref(j);
 }
 
@@ -226,7 +280,8 @@ at(const json_t *j, const char *path)
 		size_t len = strcspn(path, ".");
 
 		snprintf(part, sizeof part, "%.*s", (int)len, path);
-		j = json_is_array(j) ? json_array_get(j, strtoul(part, NULL, 10)) : json_object_get(j, part);
+		j = json_is_array(j) ? json_array_get(j, strtoul(part, NULL, 10))
+		                     : json_object_get(j, part);
 		path += len + (path[len] == '.');
 	}
 	return j;
@@ -246,7 +301,8 @@ counts(const json_t *j, const char *path, double n)
 {
 	const json_t *v = at(j, path);
 
-	if (!json_is_number(v) || json_number_value(v) < n - 1e-9 || json_number_value(v) > n + 1e-9)
+	if (!json_is_number(v) || json_number_value(v) < n - 1e-9 ||
+	    json_number_value(v) > n + 1e-9)
 		fail_msg("%s is %g, not %g", path, json_number_value(v), n);
 }
 
@@ -257,8 +313,13 @@ static struct audit_book book;
 static json_t *
 ask_as(struct house *h, const struct who *who, const char *text)
 {
-	const struct answer_context c = { .now = { 5000000000 }, .when = { 70000000000 }, .database = h->database,
-		.space_path = h->space, .store_trouble = "", .who = *who, .book = &book };
+	const struct answer_context c = { .now = { 5000000000 },
+		.when = { 70000000000 },
+		.database = h->database,
+		.space_path = h->space,
+		.store_trouble = "",
+		.who = *who,
+		.book = &book };
 	char *answer = answer_ask(h->engine, h->forest, &c, text, strlen(text));
 	json_t *j = json_loads(answer, 0, NULL);
 
@@ -279,7 +340,8 @@ rows(const struct forest *f)
 
 /* ---- promises ---- */
 
-/* Each question: who looks may ask it, or it changes something, and who looks is refused, with a row for it. */
+/* Each question: who looks may ask it, or it changes something, and who looks is refused, with a
+ * row for it. */
 static void
 each_question_has_the_role_that_it_needs(void **state)
 {
@@ -287,35 +349,51 @@ each_question_has_the_role_that_it_needs(void **state)
 		const char *text;
 		bool changes;
 	} all[] = {
-		{ "{\"ask\":\"status\"}", false }, { "{\"ask\":\"agents\"}", false }, { "{\"ask\":\"tracepoints\"}", false },
-		{ "{\"ask\":\"forest\"}", false }, { "{\"ask\":\"verdict\",\"type\":\"GET_HOME\"}", false },
-		{ "{\"ask\":\"history\"}", false }, { "{\"ask\":\"why\"}", false }, { "{\"ask\":\"diff\",\"runs\":[1,3]}", false },
-		{ "{\"ask\":\"space\"}", false }, { "{\"ask\":\"report\"}", false }, { "{\"ask\":\"audit\"}", false },
-		{ "{\"ask\":\"report\",\"reset\":false}", false }, { "{\"ask\":\"report\",\"reset\":true}", true },
-		{ "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", true }, { "{\"ask\":\"stop\"}", true },
-		{ "{\"ask\":\"learn\",\"seconds\":1}", true }, { "{\"ask\":\"space_use\",\"name\":\"1\"}", true },
+		{ "{\"ask\":\"status\"}", false },
+		{ "{\"ask\":\"agents\"}", false },
+		{ "{\"ask\":\"tracepoints\"}", false },
+		{ "{\"ask\":\"forest\"}", false },
+		{ "{\"ask\":\"verdict\",\"type\":\"GET_HOME\"}", false },
+		{ "{\"ask\":\"history\"}", false },
+		{ "{\"ask\":\"why\"}", false },
+		{ "{\"ask\":\"diff\",\"runs\":[1,3]}", false },
+		{ "{\"ask\":\"space\"}", false },
+		{ "{\"ask\":\"report\"}", false },
+		{ "{\"ask\":\"audit\"}", false },
+		{ "{\"ask\":\"report\",\"reset\":false}", false },
+		{ "{\"ask\":\"report\",\"reset\":true}", true },
+		{ "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", true },
+		{ "{\"ask\":\"stop\"}", true },
+		{ "{\"ask\":\"learn\",\"seconds\":1}", true },
+		{ "{\"ask\":\"space_use\",\"name\":\"1\"}", true },
 		{ "{\"ask\":\"space_import\",\"path\":\"/nowhere\"}", true },
 	};
 	struct house *h = *state;
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		for (enum role role = ROLE_NONE; role < ROLES; role++) {
-			struct who who = { .uid = 1000 + (int)i, .pid = 7, .role = role, .user = "alice" };
+			struct who who = {
+				.uid = 1000 + (int)i, .pid = 7, .role = role, .user = "alice"
+			};
 			bool may = role >= (all[i].changes ? ROLE_DIAGNOSE : ROLE_LOOK);
 			uint64_t before = rows(h->forest), at = 0;
 			json_t *j = ask_as(h, &who, all[i].text);
 			const char *code = json_string_value(json_object_get(j, "code"));
 
 			if (may == (code != NULL && strcmp(code, "denied") == 0))
-				fail_msg("%s as %s: %s", all[i].text, role_word(role), code != NULL ? code : "answered");
+				fail_msg("%s as %s: %s", all[i].text, role_word(role),
+				    code != NULL ? code : "answered");
 			assert_int_equal(rows(h->forest), before + (all[i].changes || !may));
 			if (!may) {
 				const struct audit *a = forest_audit_next(h->forest, &at);
 
-				assert_true(a->outcome == AUDIT_REFUSED && a->uid == who.uid && a->pid == 7 && a->when.ns == 70000000000);
+				assert_true(a->outcome == AUDIT_REFUSED && a->uid == who.uid &&
+					    a->pid == 7 && a->when.ns == 70000000000);
 				assert_string_equal(a->asked, all[i].text);
-				assert_non_null(strstr(json_string_value(json_object_get(j, "error")), all[i].changes &&
-				    role == ROLE_LOOK ? "operators.diagnose" : "operators."));
+				assert_non_null(
+				    strstr(json_string_value(json_object_get(j, "error")),
+					all[i].changes && role == ROLE_LOOK ? "operators.diagnose"
+									    : "operators."));
 			}
 			json_decref(j);
 		}
@@ -325,19 +403,23 @@ static void
 the_audit_is_told_newest_first(void **state)
 {
 	struct house *h = *state;
-	struct who root = { .uid = 0, .pid = 9, .role = ROLE_DIAGNOSE, .own = true, .user = "root" };
+	struct who root = {
+		.uid = 0, .pid = 9, .role = ROLE_DIAGNOSE, .own = true, .user = "root"
+	};
 	char text[800];
 	json_t *j;
 
 	json_decref(ask_as(h, &root, "{\"ask\":\"stop\"}"));
-	audit_own(h->forest, "the budget", "off: a tracepoint", 3, "it costs too much", (struct wall){ 80000000000 });
+	audit_own(h->forest, "the budget", "off: a tracepoint", 3, "it costs too much",
+	    (struct wall){ 80000000000 });
 	/* an asking that is too long is cut, where a character begins */
 	snprintf(text, sizeof text, "{\"ask\":\"start\",\"type\":\"%0500d\"}", 7);
 	json_decref(ask_as(h, &root, text));
 	j = told(h, "{\"ask\":\"audit\",\"limit\":2}");
 	counts(j, "left_off", 1);
 	assert_int_equal(json_array_size(at(j, "rows")), 2);
-	assert_in_range(json_string_length(at(j, "rows.0.asked")), AUDIT_ASKED_MAX - 8, AUDIT_ASKED_MAX);
+	assert_in_range(
+	    json_string_length(at(j, "rows.0.asked")), AUDIT_ASKED_MAX - 8, AUDIT_ASKED_MAX);
 	says(j, "rows.0.outcome", "failed");
 	says(j, "rows.1.user", "the budget");
 	counts(j, "rows.1.run", 3);
@@ -365,7 +447,8 @@ a_run_tells_all_its_verdicts_dearest_first(void **state)
 	j = told(h, "{\"ask\":\"forest\",\"run\":1}");
 	assert_int_equal(json_array_size(at(j, "runs")), 1);
 	assert_int_equal(json_array_size(at(j, "runs.0.verdicts")), 2);
-	assert_true(json_equal((json_t *)(uintptr_t)at(j, "runs.0.verdict"), (json_t *)(uintptr_t)at(j, "runs.0.verdicts.0")));
+	assert_true(json_equal((json_t *)(uintptr_t)at(j, "runs.0.verdict"),
+	    (json_t *)(uintptr_t)at(j, "runs.0.verdicts.0")));
 	says(j, "runs.0.verdict.edge.from", "cart/a:b");
 	counts(j, "runs.0.verdicts.1.rank", 2);
 	says(j, "runs.0.verdicts.1.kind", "place");
@@ -386,7 +469,8 @@ a_run_tells_all_its_verdicts_dearest_first(void **state)
 	counts(j, "runs.0.excluded.0.share_high", 0.1);
 	json_decref(j);
 	refused(h, "{\"ask\":\"forest\",\"run\":9}", "missing", "no diagnosis 9");
-	refused(h, "{\"ask\":\"forest\",\"run\":1,\"type\":\"LOGIN\"}", "missing", "no diagnosis 1 of LOGIN");
+	refused(h, "{\"ask\":\"forest\",\"run\":1,\"type\":\"LOGIN\"}", "missing",
+	    "no diagnosis 1 of LOGIN");
 	refused(h, "{\"ask\":\"forest\",\"run\":-1}", "missing", "no diagnosis -1");
 	refused(h, "{\"ask\":\"forest\",\"run\":\"x\"}", "input", "\"run\" is a whole number");
 }
@@ -429,10 +513,11 @@ a_trace_is_matched_to_what_it_was_evidence_of(void **state)
 	assert_int_equal(json_array_size(at(j, "matches.0.way")), 2);
 	counts(j, "matches.0.way.1.id", 2);
 	counts(j, "matches.0.edge_ms", 80);
-	counts(j, "matches.0.usual_edge_ms", 6);	/* half of 12 ms */
+	counts(j, "matches.0.usual_edge_ms", 6); /* half of 12 ms */
 	counts(j, "matches.0.total_ms", 90);
 	json_decref(j);
-	j = told(h, "{\"ask\":\"why\",\"trace\":\"abcdef0123456789\"}");	/* its lower half is enough */
+	j = told(
+	    h, "{\"ask\":\"why\",\"trace\":\"abcdef0123456789\"}"); /* its lower half is enough */
 	counts(j, "matches.0.edge_ms", 80);
 	json_decref(j);
 	/* the slowest of the newest verdict, of the type and of all */
@@ -445,10 +530,13 @@ a_trace_is_matched_to_what_it_was_evidence_of(void **state)
 	json_decref(j);
 	json_decref(other);
 	refused(h, "{\"ask\":\"why\",\"trace\":\"0123\"}", "input", "16 or 32 hex digits");
-	refused(h, "{\"ask\":\"why\",\"trace\":\"000000000000000g\"}", "input", "16 or 32 hex digits");
+	refused(
+	    h, "{\"ask\":\"why\",\"trace\":\"000000000000000g\"}", "input", "16 or 32 hex digits");
 	refused(h, "{\"ask\":\"why\",\"trace\":\"0000000000000000\"}", "input", "not 0");
-	refused(h, "{\"ask\":\"why\",\"trace\":\"00000000000000ff\"}", "missing", "nothing is known of this trace");
-	refused(h, "{\"ask\":\"why\",\"type\":\"LOGIN\"}", "missing", "LOGIN: no diagnosis of it has a verdict");
+	refused(h, "{\"ask\":\"why\",\"trace\":\"00000000000000ff\"}", "missing",
+	    "nothing is known of this trace");
+	refused(h, "{\"ask\":\"why\",\"type\":\"LOGIN\"}", "missing",
+	    "LOGIN: no diagnosis of it has a verdict");
 	refused(h, "{\"ask\":\"why\",\"type\":\"LOGIN\",\"trace\":\"1\"}", "input", "one of them");
 }
 
@@ -491,7 +579,8 @@ a_tracepoint_tells_who_turned_it_on_and_why(void **state)
 	assert_true(json_is_true(at(j, "on")));
 	counts(j, "hypothesis", 2);
 	json_decref(j);
-	refused(h, "{\"ask\":\"why\",\"tracepoint\":\"shop:nothing\"}", "missing", "no program has such a tracepoint");
+	refused(h, "{\"ask\":\"why\",\"tracepoint\":\"shop:nothing\"}", "missing",
+	    "no program has such a tracepoint");
 }
 
 static void
@@ -503,15 +592,16 @@ a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
 	plant(h->forest);
 	j = told(h, "{\"ask\":\"diff\",\"runs\":[1,3]}");
 	assert_int_equal(json_array_size(at(j, "changes")), 2);
-	/* the dearer of the first run has the same group as the one of the second: it moved; the other is gone */
+	/* the dearer of the first run has the same group as the one of the second: it moved; the
+	 * other is gone */
 	says(j, "changes.0.what", "moved");
 	says(j, "changes.0.before.edge.from", "cart/a:b");
 	says(j, "changes.0.after.edge.from", "cart/shop:render_begin");
 	assert_true(json_is_true(at(j, "changes.0.share_overlaps")));
 	assert_true(json_is_true(at(j, "changes.0.mean_overlaps")));
-	assert_true(json_is_false(at(j, "changes.0.foretold.within")));	/* 40 % is not 18 to 22 % */
+	assert_true(json_is_false(at(j, "changes.0.foretold.within"))); /* 40 % is not 18 to 22 % */
 	says(j, "changes.1.what", "gone");
-	counts(j, "changes.1.after.cv", 0.4);	/* the group was looked at again */
+	counts(j, "changes.1.after.cv", 0.4); /* the group was looked at again */
 	json_decref(j);
 	j = told(h, "{\"ask\":\"diff\",\"runs\":[3,1]}");
 	says(j, "changes.1.what", "new");
@@ -525,9 +615,12 @@ a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
 static void
 after_a_restart_all_is_answered_the_same(void **state)
 {
-	static const char *const QUESTIONS[] = { "{\"ask\":\"forest\"}", "{\"ask\":\"forest\",\"run\":1}", "{\"ask\":\"history\"}",
-		"{\"ask\":\"verdict\",\"type\":\"GET_HOME\"}", "{\"ask\":\"why\",\"trace\":\"abcdef0123456789\"}", "{\"ask\":\"why\"}",
-		"{\"ask\":\"why\",\"tracepoint\":\"shop:lock_begin\"}", "{\"ask\":\"diff\",\"runs\":[1,3]}" };
+	static const char *const QUESTIONS[] = { "{\"ask\":\"forest\"}",
+		"{\"ask\":\"forest\",\"run\":1}", "{\"ask\":\"history\"}",
+		"{\"ask\":\"verdict\",\"type\":\"GET_HOME\"}",
+		"{\"ask\":\"why\",\"trace\":\"abcdef0123456789\"}", "{\"ask\":\"why\"}",
+		"{\"ask\":\"why\",\"tracepoint\":\"shop:lock_begin\"}",
+		"{\"ask\":\"diff\",\"runs\":[1,3]}" };
 	enum { N = sizeof QUESTIONS / sizeof QUESTIONS[0] };
 	struct house *h = *state;
 	struct store *store;
@@ -550,7 +643,8 @@ after_a_restart_all_is_answered_the_same(void **state)
 	for (int i = 0; i < N; i++) {
 		after = told(h, QUESTIONS[i]);
 		if (!json_equal(before[i], after))
-			fail_msg("%s: was %s\nis %s", QUESTIONS[i], json_dumps(before[i], 0), json_dumps(after, 0));
+			fail_msg("%s: was %s\nis %s", QUESTIONS[i], json_dumps(before[i], 0),
+			    json_dumps(after, 0));
 		json_decref(before[i]);
 		json_decref(after);
 	}
@@ -561,18 +655,30 @@ after_a_restart_all_is_answered_the_same(void **state)
 static void
 learn_one(struct space *s, struct labels *labels)
 {
-	static const struct { enum record_kind kind; const char *text; } ROWS[] = {
-		{ RECORD_REQUEST_BEGIN, "cart/hone:request_begin(GET_HOME)" }, { RECORD_POINT, "cart/shop:lock_begin" },
-		{ RECORD_POINT, "cart/shop:old" }, { RECORD_REQUEST_END, "cart/hone:request_end(GET_HOME)" },
+	static const struct {
+		enum record_kind kind;
+		const char *text;
+	} ROWS[] = {
+		{ RECORD_REQUEST_BEGIN, "cart/hone:request_begin(GET_HOME)" },
+		{ RECORD_POINT, "cart/shop:lock_begin" },
+		{ RECORD_POINT, "cart/shop:old" },
+		{ RECORD_REQUEST_END, "cart/hone:request_end(GET_HOME)" },
 	};
 	struct event events[4] = { 0 };
 	struct unit unit = { .id = 1, .count = 4, .fork = TRACE_NONE };
-	struct trace t = { .id = 1, .nevents = 4, .nunits = 1, .events = events, .units = &unit, .probed = true, .end_ns = 4 * MS };
+	struct trace t = { .id = 1,
+		.nevents = 4,
+		.nunits = 1,
+		.events = events,
+		.units = &unit,
+		.probed = true,
+		.end_ns = 4 * MS };
 	struct err e;
 
 	for (int i = 0; i < 4; i++)
-		events[i] = (struct event){ .time_ns = (i + 1) * MS, .label = labels_intern(labels, ROWS[i].kind, ROWS[i].text,
-		    strlen(ROWS[i].text), NULL, 0) };
+		events[i] = (struct event){ .time_ns = (i + 1) * MS,
+			.label = labels_intern(
+			    labels, ROWS[i].kind, ROWS[i].text, strlen(ROWS[i].text), NULL, 0) };
 	t.type = events[0].label;
 	t.begin_ns = MS;
 	assert_int_equal(space_learn(s, &t, &e), 0);
@@ -596,7 +702,8 @@ the_space_is_held_against_what_programs_have(void **state)
 	json_decref(j);
 }
 
-/* Two nodes tell of the same 50,000, the second of a program more; of all that a part is listed, and the rest counted. */
+/* Two nodes tell of the same 50,000, the second of a program more; of all that a part is listed,
+ * and the rest counted. */
 static void
 however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
 {
@@ -615,8 +722,12 @@ however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
 		snprintf(text + i * NAME, NAME, "%s:t%d", i % 2 == 0 ? "even" : "odd", i);
 	}
 	for (uint32_t n = 1; n <= 2; n++) {
-		assert_int_equal(engine_join(h->engine, n == 1 ? "n1" : "n2", "1", (struct mono){ 1000 }, &node, &e), 0);
-		assert_int_equal(engine_programs(h->engine, node, &(struct programs){ n, ALL, both, names }, &e), 0);
+		assert_int_equal(engine_join(h->engine, n == 1 ? "n1" : "n2", "1",
+				     (struct mono){ 1000 }, &node, &e),
+		    0);
+		assert_int_equal(
+		    engine_programs(h->engine, node, &(struct programs){ n, ALL, both, names }, &e),
+		    0);
 	}
 	j = told(h, "{\"ask\":\"tracepoints\"}");
 	counts(j, "total", ALL);
@@ -629,12 +740,12 @@ however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
 	says(j, "tracepoints.7.nodes.1", "n2");
 	json_decref(j);
 	j = told(h, "{\"ask\":\"tracepoints\",\"tracepoint\":\"odd:t4*99\"}");
-	counts(j, "total", 111);	/* t499; t4099 and nine more; t40099 and 99 more */
+	counts(j, "total", 111); /* t499; t4099 and nine more; t40099 and 99 more */
 	counts(j, "left_off", 0);
 	json_decref(j);
 	j = told(h, "{\"ask\":\"space\"}");
 	assert_int_equal(json_array_size(at(j, "never_seen")), LISTED);
-	counts(j, "never_seen_left_off", ALL + 2 - LISTED);	/* by service, too */
+	counts(j, "never_seen_left_off", ALL + 2 - LISTED); /* by service, too */
 	json_decref(j);
 	free(names);
 	free(text);
@@ -697,9 +808,11 @@ a_start_names_what_there_is_to_choose(void **state)
 {
 	struct house *h = *state;
 
-	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"psychic\"}", "input", "psychic: no such strategy; there are flat");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"psychic\"}", "input",
+	    "psychic: no such strategy; there are flat");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":17}", "input", "k is from 1 to 16");
-	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":1.5}", "input", "\"k\" is a whole number");
+	refused(
+	    h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":1.5}", "input", "\"k\" is a whole number");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effort\":0}", "input", "effort");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"seed\":-1}", "input", "seed");
 }
@@ -714,9 +827,11 @@ a_field_that_is_not_understood_is_refused(void **state)
 	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1}"));
 	refused(h, "{\"ask\":\"stop\",\"type\":7}", "input", "\"type\" is a text");
 	refused(h, "{\"ask\":\"stop\",\"type\":null}", "input", "\"type\" is a text");
-	refused(h, "{\"ask\":\"stop\",\"typo\":\"GET_HOME\"}", "input", "stop has no field \"typo\"; it has type");
+	refused(h, "{\"ask\":\"stop\",\"typo\":\"GET_HOME\"}", "input",
+	    "stop has no field \"typo\"; it has type");
 	refused(h, "{\"ask\":\"stop\",\"t\":\"GET_HOME\"}", "input", "stop has no field \"t\"");
-	refused(h, "{\"ask\":\"status\",\"type\":\"GET_HOME\"}", "input", "status has no field \"type\"");
+	refused(h, "{\"ask\":\"status\",\"type\":\"GET_HOME\"}", "input",
+	    "status has no field \"type\"");
 	refused(h, "{\"ask\":\"report\",\"reset\":1}", "input", "\"reset\" is true or false");
 	refused(h, "{\"ask\":\"learn\",\"seconds\":\"1\"}", "input", "\"seconds\" is a number");
 	refused(h, "{\"ask\":\"diff\",\"runs\":{}}", "input", "\"runs\" is a list");
@@ -771,20 +886,33 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_question_has_the_role_that_it_needs, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    each_question_has_the_role_that_it_needs, build, tear_down),
 		cmocka_unit_test_setup_teardown(the_audit_is_told_newest_first, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_run_tells_all_its_verdicts_dearest_first, build, tear_down),
-		cmocka_unit_test_setup_teardown(history_is_newest_first_and_no_longer_than_asked, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_trace_is_matched_to_what_it_was_evidence_of, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_tracepoint_tells_who_turned_it_on_and_why, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_problem_that_moved_is_told_from_one_that_is_gone, build, tear_down),
-		cmocka_unit_test_setup_teardown(after_a_restart_all_is_answered_the_same, build, tear_down),
-		cmocka_unit_test_setup_teardown(the_space_is_held_against_what_programs_have, build, tear_down),
-		cmocka_unit_test_setup_teardown(however_many_tracepoints_there_are_an_answer_has_an_end, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_space_from_elsewhere_is_taught_or_kept_beside, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_start_names_what_there_is_to_choose, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_field_that_is_not_understood_is_refused, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_version_that_is_named_is_taught_whatever_its_programs_have, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_run_tells_all_its_verdicts_dearest_first, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    history_is_newest_first_and_no_longer_than_asked, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_trace_is_matched_to_what_it_was_evidence_of, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_tracepoint_tells_who_turned_it_on_and_why, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_problem_that_moved_is_told_from_one_that_is_gone, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    after_a_restart_all_is_answered_the_same, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    the_space_is_held_against_what_programs_have, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    however_many_tracepoints_there_are_an_answer_has_an_end, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_space_from_elsewhere_is_taught_or_kept_beside, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_start_names_what_there_is_to_choose, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_field_that_is_not_understood_is_refused, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_version_that_is_named_is_taught_whatever_its_programs_have, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_pipe_is_not_waited_for, build, tear_down),
 	};
 

@@ -43,8 +43,10 @@ a_flood_of_refusals_shares_rows_and_is_counted(void **state)
 
 	/* a thousand a second for a minute */
 	for (int i = 0; i < 60000; i++)
-		assert_int_equal(audit_asked(&b, f, &w, "{\"ask\":\"stop\"}", i % 2 ? AUDIT_REFUSED : AUDIT_FAILED, 0, 1, "no",
-		    at_s(i / 1000.0), WHEN, NULL), 0);
+		assert_int_equal(audit_asked(&b, f, &w, "{\"ask\":\"stop\"}",
+				     i % 2 ? AUDIT_REFUSED : AUDIT_FAILED, 0, 1, "no",
+				     at_s(i / 1000.0), WHEN, NULL),
+		    0);
 	count(f, 1000, &rows, &times);
 	assert_in_range(rows, 10, 16);
 	audit_flush(&b, f, at_s(60), WHEN);
@@ -52,7 +54,7 @@ a_flood_of_refusals_shares_rows_and_is_counted(void **state)
 	count(f, 1000, &rows, &times);
 	assert_int_equal(times, 60000);
 	assert_in_range(rows, 10, 18);
-	audit_flush(&b, f, at_s(200), WHEN);	/* and nothing more is said of it */
+	audit_flush(&b, f, at_s(200), WHEN); /* and nothing more is said of it */
 	assert_int_equal(b.users[0].unsaid, 0);
 	forest_free(f);
 }
@@ -67,7 +69,8 @@ what_is_done_always_has_a_row(void **state)
 	(void)state;
 
 	for (int i = 0; i < 500; i++)
-		assert_int_equal(audit_asked(&b, f, &w, "x", AUDIT_DONE, 7, 1, "", at_s(0), WHEN, NULL), 0);
+		assert_int_equal(
+		    audit_asked(&b, f, &w, "x", AUDIT_DONE, 7, 1, "", at_s(0), WHEN, NULL), 0);
 	audit_own(f, "the budget", "off: a tracepoint", 7, "", WHEN);
 	count(f, 0, &rows, &times);
 	assert_int_equal(rows, 500);
@@ -76,20 +79,25 @@ what_is_done_always_has_a_row(void **state)
 	forest_free(f);
 }
 
-/* Of another machine: no uid. What strangers tried is not put down to the one that has a certificate. */
+/* Of another machine: no uid. What strangers tried is not put down to the one that has a
+ * certificate. */
 static void
 nobody_answers_for_others(void **state)
 {
 	struct audit_book b = { 0 };
 	struct forest *f = forest_new();
-	struct who named = { .uid = -1, .pid = -1, .user = "hone:agent:n1" }, stranger = { .uid = -1, .pid = -1 };
+	struct who named = { .uid = -1, .pid = -1, .user = "hone:agent:n1" },
+		   stranger = { .uid = -1, .pid = -1 };
 	uint64_t of_named = 0, of_all = 0, at = 0;
 	const struct audit *a;
 	(void)state;
 
-	assert_int_equal(audit_asked(&b, f, &named, "connect", AUDIT_REFUSED, 0, 1, "", at_s(0), WHEN, NULL), 0);
+	assert_int_equal(
+	    audit_asked(&b, f, &named, "connect", AUDIT_REFUSED, 0, 1, "", at_s(0), WHEN, NULL), 0);
 	for (int i = 0; i < 1000; i++)
-		assert_int_equal(audit_asked(&b, f, &stranger, "connect", AUDIT_REFUSED, 0, 1, "", at_s(0), WHEN, NULL), 0);
+		assert_int_equal(audit_asked(&b, f, &stranger, "connect", AUDIT_REFUSED, 0, 1, "",
+				     at_s(0), WHEN, NULL),
+		    0);
 	audit_flush(&b, f, at_s(60), WHEN);
 	while ((a = forest_audit_next(f, &at)) != NULL) {
 		of_all += a->times;
@@ -113,7 +121,9 @@ many_users_are_each_heard(void **state)
 		for (int uid = 1; uid <= 100; uid++) {
 			struct who w = { .uid = uid, .pid = 1, .user = "x" };
 
-			assert_int_equal(audit_asked(&b, f, &w, "x", AUDIT_REFUSED, 0, 1, "", at_s(i), WHEN, NULL), 0);
+			assert_int_equal(audit_asked(&b, f, &w, "x", AUDIT_REFUSED, 0, 1, "",
+					     at_s(i), WHEN, NULL),
+			    0);
 		}
 	for (int uid = 1; uid <= AUDIT_USERS - 1; uid++) {
 		count(f, uid, &rows, &times);

@@ -32,7 +32,8 @@ defaults_are_valid_and_reach_the_engine(void **state)
 	load(&c);
 	assert_int_equal(config_check(&c, &e), 0);
 	o = config_engine(&c);
-	assert_true(o.conditions.cv_max == 0.10 && o.conditions.slow_quantile == 0.95 && o.conditions.confidence == 0.95);
+	assert_true(o.conditions.cv_max == 0.10 && o.conditions.slow_quantile == 0.95 &&
+		    o.conditions.confidence == 0.95);
 	assert_int_equal(o.conditions.traces_min, 30);
 	assert_int_equal(o.memory_max_bytes, INT64_C(512) << 20);
 	assert_int_equal(o.skew_ns, 5000000);
@@ -42,7 +43,8 @@ defaults_are_valid_and_reach_the_engine(void **state)
 	assert_int_equal(o.tracepoints_per_cycle, 3);
 	assert_int_equal(o.searches_max, 3);
 	assert_int_equal(o.effort_cycles, 64);
-	assert_true(o.isolate_min == 0.3 && o.explain_min == 0.5 && o.pause_fill == 0.5 && o.resume_fill == 0.35);
+	assert_true(o.isolate_min == 0.3 && o.explain_min == 0.5 && o.pause_fill == 0.5 &&
+		    o.resume_fill == 0.35);
 	assert_int_equal(o.withdraw_ns, INT64_C(5000000000));
 	assert_int_equal(o.cycle_max_ns, INT64_C(20000000000));
 	assert_true(o.sampled == 1.0);
@@ -52,26 +54,65 @@ defaults_are_valid_and_reach_the_engine(void **state)
 	config_release(&c);
 }
 
-/* What is printed is read back to the same: every key, each with a value that is not its default. */
+/* What is printed is read back to the same: every key, each with a value that is not its default.
+ */
 static void
 what_is_printed_can_be_read_back(void **state)
 {
 	static const char *const other[] = {
-		"controller.agents=tls://127.0.0.1:7700", "controller.operators=ipc:///tmp/x y#z.sock", "controller.log=debug",
-		"tls.ca=/k/ca", "tls.certificate=/k/c", "tls.key=/k/k", "tls.revoked=/k/r",
-		"controller.user=nobody", "controller.connections_max=17", "controller.strangers_max=19", "operators.look=root @root",
-		"operators.diagnose=nobody", "operators.questions_per_second=77", "agents.allow=@root", "agents.frames_per_second=44",
-		"controller.mailbox_max=3MiB", "controller.silent_after=7s",
-		"analysis.cv_max=12.5%", "analysis.slow_quantile=0.9", "analysis.traces_min=41", "analysis.confidence=99%",
-		"analysis.memory_max=64MiB", "analysis.skew=250us", "analysis.patience=2min", "analysis.groups_max=99",
-		"analysis.samples_max=100", "analysis.report_max=5MiB",
-		"analysis.ignore=*:poll_* s/x:y#z", "analysis.bins=*:request_end*.status=400,500 a.b", "search.tracepoints_per_cycle=5", "search.isolate_min=33%",
-		"search.searches_max=5", "search.effort_cycles=12", "search.budget=2.5%", "learn.budget=15%",
-		"search.explain_min=44%", "search.cycle_max=1500ms", "search.seed=123456789",
-		"search.deep=my_probes, lttng_ust_*", "agents.sampled=25%", "agents.enough=60",
-		"agents.budget=0.5%", "agents.network_max=3MiB", "agents.memory_max=64MiB",
-		"agents.lease=2500ms", "agents.pause_fill=60%", "agents.resume_fill=20%", "agents.withdraw_after=1min", "agents.shed_for=30s",
-		"storage.database=/tmp/a.db", "storage.space=/tmp/b.db", "storage.history_days=0", "storage.size_max=5MiB",
+		"controller.agents=tls://127.0.0.1:7700",
+		"controller.operators=ipc:///tmp/x y#z.sock",
+		"controller.log=debug",
+		"tls.ca=/k/ca",
+		"tls.certificate=/k/c",
+		"tls.key=/k/k",
+		"tls.revoked=/k/r",
+		"controller.user=nobody",
+		"controller.connections_max=17",
+		"controller.strangers_max=19",
+		"operators.look=root @root",
+		"operators.diagnose=nobody",
+		"operators.questions_per_second=77",
+		"agents.allow=@root",
+		"agents.frames_per_second=44",
+		"controller.mailbox_max=3MiB",
+		"controller.silent_after=7s",
+		"analysis.cv_max=12.5%",
+		"analysis.slow_quantile=0.9",
+		"analysis.traces_min=41",
+		"analysis.confidence=99%",
+		"analysis.memory_max=64MiB",
+		"analysis.skew=250us",
+		"analysis.patience=2min",
+		"analysis.groups_max=99",
+		"analysis.samples_max=100",
+		"analysis.report_max=5MiB",
+		"analysis.ignore=*:poll_* s/x:y#z",
+		"analysis.bins=*:request_end*.status=400,500 a.b",
+		"search.tracepoints_per_cycle=5",
+		"search.isolate_min=33%",
+		"search.searches_max=5",
+		"search.effort_cycles=12",
+		"search.budget=2.5%",
+		"learn.budget=15%",
+		"search.explain_min=44%",
+		"search.cycle_max=1500ms",
+		"search.seed=123456789",
+		"search.deep=my_probes, lttng_ust_*",
+		"agents.sampled=25%",
+		"agents.enough=60",
+		"agents.budget=0.5%",
+		"agents.network_max=3MiB",
+		"agents.memory_max=64MiB",
+		"agents.lease=2500ms",
+		"agents.pause_fill=60%",
+		"agents.resume_fill=20%",
+		"agents.withdraw_after=1min",
+		"agents.shed_for=30s",
+		"storage.database=/tmp/a.db",
+		"storage.space=/tmp/b.db",
+		"storage.history_days=0",
+		"storage.size_max=5MiB",
 	};
 	char path[] = "/tmp/hone-config-XXXXXX", *first = NULL, *second = NULL;
 	size_t first_len, second_len;
@@ -116,7 +157,8 @@ refused(const char *one, const char *two, const char *words)
 	int rc;
 
 	load(&c);
-	if ((rc = config_set(&c, one, &e)) == 0 && (two == NULL || (rc = config_set(&c, two, &e)) == 0))
+	if ((rc = config_set(&c, one, &e)) == 0 &&
+	    (two == NULL || (rc = config_set(&c, two, &e)) == 0))
 		rc = config_check(&c, &e);
 	assert_true(rc < 0);
 	if (strstr(e.text, words) == NULL)
@@ -178,7 +220,8 @@ every_key_is_in_the_manual_with_its_default(void **state)
 	FILE *f;
 	(void)state;
 
-	snprintf(path, sizeof path, "%.*s/../../../controlplane/honed.conf.5", (int)(strrchr(__FILE__, '/') - __FILE__), __FILE__);
+	snprintf(path, sizeof path, "%.*s/../../../controlplane/honed.conf.5",
+	    (int)(strrchr(__FILE__, '/') - __FILE__), __FILE__);
 	f = fopen(path, "r");
 	if (f == NULL)
 		fail_msg("%s: cannot be read", path);

@@ -12,7 +12,9 @@
 
 #define S INT64_C(1000000000)
 
-static const struct conn_limits LIMITS = { .hello_ns = 5 * S, .silent_ns = 7 * S, .idle_ns = 60 * S, .frames_per_s = 10 };
+static const struct conn_limits LIMITS = {
+	.hello_ns = 5 * S, .silent_ns = 7 * S, .idle_ns = 60 * S, .frames_per_s = 10
+};
 
 static struct mono
 at(int64_t ns)
@@ -21,7 +23,8 @@ at(int64_t ns)
 }
 
 static enum conn_act
-says(struct conn *c, enum frame_kind kind, uint64_t seq, const void *data, size_t len, struct mono now, struct err *e)
+says(struct conn *c, enum frame_kind kind, uint64_t seq, const void *data, size_t len,
+    struct mono now, struct err *e)
 {
 	uint8_t header[FRAME_HEADER_BYTES];
 	struct frame f;
@@ -63,7 +66,8 @@ a_stranger_is_given_memory_for_its_first_frame_only(void **state)
 			frame_seal(header, (enum frame_kind)kind, 0, "", 0);
 			memcpy(header + 8, &(uint32_t){ 4096 }, 4);
 			if (frame_open(&f, header, &e) == 0) {
-				assert_int_equal(conn_header(&c, &f, &e) == 0, first || kind == FRAME_REFUSE);
+				assert_int_equal(
+				    conn_header(&c, &f, &e) == 0, first || kind == FRAME_REFUSE);
 				assert_int_equal(c.spoke, first || kind == FRAME_REFUSE);
 				if (!first && kind != FRAME_REFUSE)
 					assert_non_null(strstr(e.text, names[door]));
@@ -95,7 +99,7 @@ hello_and_the_first_question_make_it_known(void **state)
 	assert_true(c.known);
 	conn_release(&c);
 	conn_init(&c, DOOR_OPERATORS, &LIMITS, at(0));
-	assert_int_equal(conn_patience_ms(&c, at(0)), 5000);	/* a stranger's */
+	assert_int_equal(conn_patience_ms(&c, at(0)), 5000); /* a stranger's */
 	assert_int_equal(conn_patience_ms(&c, at(5 * S)), 0);
 	assert_int_equal(conn_late(&c, &e), ERR_TIMEOUT);
 	assert_non_null(strstr(e.text, "no question within 5 s"));
@@ -152,7 +156,7 @@ an_agent_may_send_so_many_frames_and_records_are_not_counted(void **state)
 	conn_init(&c, DOOR_AGENTS, &LIMITS, at(0));
 	while (conn_slow_ns(&c, FRAME_STATUS, at(0)) == 0)
 		taken++;
-	assert_int_equal(taken, 20);	/* twice of what it may in a second */
+	assert_int_equal(taken, 20); /* twice of what it may in a second */
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(conn_slow_ns(&c, FRAME_RECORDS, at(0)), 0);
 	/* in a hundred seconds of sending as soon as it may: what it may in that time */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What holds at every moment of whole diagnoses, of two request types that share the program in which the fault is. */
+/* What holds at every moment of whole diagnoses, of two request types that share the program in
+ * which the fault is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,12 +18,13 @@ enum { POINTS = 12, SLOW_AFTER = 7, TYPES = 2, SECONDS = 120 };
 
 struct world {
 	struct stage stage;
-	uint32_t begin[TYPES], end[TYPES], point[POINTS];	/* labels */
-	double   probed[TYPES];
-	bool     fault, on[POINTS], all;
-	uint64_t wants;		/* hash of all of them, in their order */
-	uint32_t shared, kept, unlogged;	/* moments: both types' searches have one; only one has still; of wants */
-	bool     was_shared[POINTS];
+	uint32_t begin[TYPES], end[TYPES], point[POINTS]; /* labels */
+	double probed[TYPES];
+	bool fault, on[POINTS], all;
+	uint64_t wants; /* hash of all of them, in their order */
+	uint32_t shared, kept,
+	    unlogged; /* moments: both types' searches have one; only one has still; of wants */
+	bool was_shared[POINTS];
 	struct run *runs[TYPES];
 };
 
@@ -31,8 +33,9 @@ static const char *const NAMES[TYPES] = { "A", "B" };
 static void
 emit(struct world *w, uint32_t label, uint64_t trace, int64_t at_ns, int64_t value)
 {
-	stage_emit(&w->stage, w->stage.nodes[0], &(struct stage_record){ .time_ns = at_ns, .trace = trace, .unit = trace,
-		.label = label, .value = value });
+	stage_emit(&w->stage, w->stage.nodes[0],
+	    &(struct stage_record){
+		.time_ns = at_ns, .trace = trace, .unit = trace, .label = label, .value = value });
 }
 
 static void
@@ -85,7 +88,7 @@ obeyed(void *app, struct stage_node *n, const struct want *want)
 			w->all = true;
 			continue;
 		}
-		assert_false(w->on[atoi(name + 3)]);	/* once */
+		assert_false(w->on[atoi(name + 3)]); /* once */
 		w->on[atoi(name + 3)] = true;
 		w->unlogged += !is_logged(w, name);
 	}
@@ -138,7 +141,8 @@ has_on(const struct world *w, int type, int point)
 	snprintf(want, sizeof want, "s:p%d", point);
 	for (uint32_t i = 0; d != NULL && i < d->nsearches; i++)
 		for (uint32_t k = 0; k < d->searches[i]->non; k++)
-			if (strcmp(tracepoint_of(w->stage.g, d->searches[i]->on[k].label, name), want) == 0)
+			if (strcmp(tracepoint_of(w->stage.g, d->searches[i]->on[k].label, name),
+				want) == 0)
 				return true;
 	return false;
 }
@@ -150,8 +154,9 @@ look(struct world *w)
 	uint32_t distinct = 0;
 
 	for (int t = 0; t < TYPES; t++)
-		if (w->stage.g->types[t].diagnosis != NULL && diagnosis_explores(w->stage.g->types[t].diagnosis))
-			return;		/* what explores has names, no labels */
+		if (w->stage.g->types[t].diagnosis != NULL &&
+		    diagnosis_explores(w->stage.g->types[t].diagnosis))
+			return; /* what explores has names, no labels */
 	for (int i = 0; i < POINTS; i++) {
 		char name[16];
 		int n = 0;
@@ -177,8 +182,11 @@ diagnose_both(struct world *w)
 	for (int i = 0; i < TYPES; i++) {
 		uint64_t id;
 
-		assert_int_equal(engine_start(w->stage.g, NAMES[i], &(struct start_options){ .strategy = "flat" },
-		    (struct mono){ w->stage.now_ns }, (struct wall){ w->stage.now_ns }, &id, &e), 0);
+		assert_int_equal(engine_start(w->stage.g, NAMES[i],
+				     &(struct start_options){ .strategy = "flat" },
+				     (struct mono){ w->stage.now_ns },
+				     (struct wall){ w->stage.now_ns }, &id, &e),
+		    0);
 		w->runs[i] = forest_run(w->stage.forest, id);
 	}
 	for (int tick = 0; tick < SECONDS * 50 && active; tick++) {
@@ -222,13 +230,15 @@ what_is_stopped_midway_goes_off(void **state)
 	(void)state;
 
 	open_world(&w, 1, 3);
-	assert_int_equal(engine_start(w.stage.g, "A", &(struct start_options){ 0 }, (struct mono){ w.stage.now_ns },
-	    (struct wall){ w.stage.now_ns }, &id, &e), 0);
+	assert_int_equal(
+	    engine_start(w.stage.g, "A", &(struct start_options){ 0 },
+		(struct mono){ w.stage.now_ns }, (struct wall){ w.stage.now_ns }, &id, &e),
+	    0);
 	while (plan_count(w.stage.g->plan) == 0)
 		stage_tick(&w.stage);
 	assert_int_equal(engine_stop(w.stage.g, "A", (struct wall){ w.stage.now_ns }, &e), 0);
 	assert_int_equal(plan_count(w.stage.g->plan), 0);
-	assert_false(engine_quiet(w.stage.g));		/* the agent has not said so yet */
+	assert_false(engine_quiet(w.stage.g)); /* the agent has not said so yet */
 	stage_tick(&w.stage);
 	assert_true(engine_quiet(w.stage.g));
 	while ((h = forest_next(w.stage.forest, id, &at)) != NULL)
@@ -252,10 +262,11 @@ the_same_input_gives_the_same_wants(void **state)
 		close_world(&w);
 	}
 	assert_true(wants[0] == wants[1]);
-	assert_true(wants[0] != wants[2]);	/* else the hash would tell nothing */
+	assert_true(wants[0] != wants[2]); /* else the hash would tell nothing */
 }
 
-/* Nothing was learned: what the diagnosis sees is new, and kept; the next one sees nothing that is. */
+/* Nothing was learned: what the diagnosis sees is new, and kept; the next one sees nothing that is.
+ */
 static void
 what_a_diagnosis_sees_is_learned_once(void **state)
 {
@@ -270,7 +281,8 @@ what_a_diagnosis_sees_is_learned_once(void **state)
 	assert_false(engine_learned(w.stage.g));
 	assert_true(space_stats(engine_space(w.stage.g), w.stage.g->types[0].label, &s));
 	assert_true(s.labels > 0 && s.traces == 0);
-	assert_true(space_version(engine_space(w.stage.g))->fingerprint == engine_fingerprint(w.stage.g));
+	assert_true(
+	    space_version(engine_space(w.stage.g))->fingerprint == engine_fingerprint(w.stage.g));
 	assert_false(engine_stale(w.stage.g));
 	diagnose_both(&w);
 	assert_false(engine_learned(w.stage.g));

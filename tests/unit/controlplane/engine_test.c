@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The engine's answers to those who ask too early, too much, or nonsense. Whole diagnoses are in tests/sim/. */
+/* The engine's answers to those who ask too early, too much, or nonsense. Whole diagnoses are in
+ * tests/sim/. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,10 +15,23 @@
 #include "controlplane/engine_inside.h"
 
 static const struct engine_options OPTIONS = {
-	.conditions = { 0.10, 0.95, 30, 0.95 }, .seed = 1, .memory_max_bytes = 1 << 24, .skew_ns = 1000000,
-	.patience_ns = 1000000000, .groups_max = 100, .samples_max = 64, .tracepoints_per_cycle = 3, .isolate_min = 0.5,
-	.explain_min = 0.5, .pause_fill = 0.5, .resume_fill = 0.35, .withdraw_ns = 5000000000,
-	.cycle_max_ns = 5000000000, .sampled = 1, .lease_ns = 5000000000, .report_max_bytes = 1 << 24,
+	.conditions = { 0.10, 0.95, 30, 0.95 },
+	.seed = 1,
+	.memory_max_bytes = 1 << 24,
+	.skew_ns = 1000000,
+	.patience_ns = 1000000000,
+	.groups_max = 100,
+	.samples_max = 64,
+	.tracepoints_per_cycle = 3,
+	.isolate_min = 0.5,
+	.explain_min = 0.5,
+	.pause_fill = 0.5,
+	.resume_fill = 0.35,
+	.withdraw_ns = 5000000000,
+	.cycle_max_ns = 5000000000,
+	.sampled = 1,
+	.lease_ns = 5000000000,
+	.report_max_bytes = 1 << 24,
 };
 
 struct house {
@@ -51,8 +65,12 @@ tear_down(void **state)
 static json_t *
 ask(struct house *h, const char *text)
 {
-	const struct answer_context c = { .now = { 5000000000 }, .started = { 0 }, .when = { 7000000000 },
-		.database = "d", .space_path = "s", .store_trouble = "",
+	const struct answer_context c = { .now = { 5000000000 },
+		.started = { 0 },
+		.when = { 7000000000 },
+		.database = "d",
+		.space_path = "s",
+		.store_trouble = "",
 		.who = { .user = "root", .role = ROLE_DIAGNOSE, .own = true } };
 	char *answer = answer_ask(h->engine, h->forest, &c, text, strlen(text));
 	json_t *j = json_loads(answer, 0, NULL);
@@ -71,7 +89,8 @@ refused(struct house *h, const char *text, const char *code, const char *words)
 	assert_false(json_is_true(json_object_get(j, "ok")));
 	assert_string_equal(json_string_value(json_object_get(j, "code")), code);
 	if (strstr(json_string_value(json_object_get(j, "error")), words) == NULL)
-		fail_msg("\"%s\" is not in \"%s\"", words, json_string_value(json_object_get(j, "error")));
+		fail_msg("\"%s\" is not in \"%s\"", words,
+		    json_string_value(json_object_get(j, "error")));
 	json_decref(j);
 }
 
@@ -92,10 +111,12 @@ a_start_says_what_is_missing(void **state)
 
 	refused(h, "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", "missing", "no agent is connected");
 	join(h, "n1");
-	refused(h, "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", "missing", "no request of any type has been seen");
+	refused(h, "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", "missing",
+	    "no request of any type has been seen");
 	refused(h, "{\"ask\":\"start\"}", "input", "\"type\" is missing");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":17}", "input", "k is from 1 to 16");
-	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"psychic\"}", "input", "no such strategy");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"psychic\"}", "input",
+	    "no such strategy");
 	refused(h, "{\"ask\":\"stop\"}", "missing", "nothing runs");
 	refused(h, "{\"ask\":\"forest\",\"type\":\"X\"}", "missing", "no diagnosis");
 }
@@ -122,7 +143,8 @@ nonsense_is_answered(void **state)
 	refused(h, "{\"ask\":7}", "input", "not a JSON object");
 	refused(h, "{\"ask\":\"everything\"}", "input", "no such question");
 	for (size_t i = 0; i < 3; i++) {
-		static const char *const QUESTIONS[] = { "{\"ask\":\"status\"}", "{\"ask\":\"agents\"}", "{\"ask\":\"tracepoints\"}" };
+		static const char *const QUESTIONS[] = { "{\"ask\":\"status\"}",
+			"{\"ask\":\"agents\"}", "{\"ask\":\"tracepoints\"}" };
 
 		j = ask(h, QUESTIONS[i]);
 		assert_true(json_is_true(json_object_get(j, "ok")));
@@ -163,7 +185,8 @@ what_learning_turns_on_goes_off_again(void **state)
 	assert_false(engine_quiet(h->engine));
 	assert_int_equal(engine_stop(h->engine, NULL, (struct wall){ 1 }, &e), 0);
 	for (uint32_t node = has; node <= none; node++) {
-		const struct done d = { .epoch = engine_want(h->engine, node)->epoch, .failure = "" };
+		const struct done d = { .epoch = engine_want(h->engine, node)->epoch,
+			.failure = "" };
 
 		assert_int_equal(engine_want(h->engine, node)->ntoggles, 0);
 		assert_false(engine_quiet(h->engine));
@@ -177,8 +200,17 @@ what_learning_turns_on_goes_off_again(void **state)
 static void
 pausing_has_two_thresholds(void **state)
 {
-	static const struct { double fill; bool paused; } STORY[] = {
-		{ 0.49, false }, { 0.51, true }, { 0.45, true }, { 0.36, true }, { 0.34, false }, { 0.49, false }, { 0.9, true },
+	static const struct {
+		double fill;
+		bool paused;
+	} STORY[] = {
+		{ 0.49, false },
+		{ 0.51, true },
+		{ 0.45, true },
+		{ 0.36, true },
+		{ 0.34, false },
+		{ 0.49, false },
+		{ 0.9, true },
 	};
 	struct house *h = *state;
 	uint32_t node = join(h, "n1");
@@ -190,7 +222,8 @@ pausing_has_two_thresholds(void **state)
 
 		s.fill[i % QUEUES] = STORY[i].fill;
 		engine_status(h->engine, node, &s, (struct mono){ (int64_t)i });
-		assert_int_equal(engine_step(h->engine, (struct mono){ (int64_t)i }, (struct wall){ 0 }, &e), 0);
+		assert_int_equal(
+		    engine_step(h->engine, (struct mono){ (int64_t)i }, (struct wall){ 0 }, &e), 0);
 		assert_int_equal(h->engine->paused, STORY[i].paused);
 	}
 	refused(h, "{\"ask\":\"learn\",\"seconds\":1}", "busy", "90 % full");
@@ -220,7 +253,8 @@ a_malformed_batch_changes_nothing(void **state)
 	uint32_t node = join(h, "n1");
 	struct err e;
 
-	assert_int_equal(engine_batch(h->engine, node, "garbage", 7, (struct mono){ 1 }, &e), ERR_INPUT);
+	assert_int_equal(
+	    engine_batch(h->engine, node, "garbage", 7, (struct mono){ 1 }, &e), ERR_INPUT);
 	assert_int_equal(engine_step(h->engine, (struct mono){ 1 }, (struct wall){ 0 }, &e), 0);
 }
 
@@ -228,14 +262,23 @@ a_malformed_batch_changes_nothing(void **state)
 
 static const int64_t second_ns = 1000000000;
 
-/* One request that begins on node 0 and has a unit on node 1; the latter's clock is so far ahead. */
+/* One request that begins on node 0 and has a unit on node 1; the latter's clock is so far ahead.
+ */
 static void
 send_pair(struct house *h, uint64_t id, int64_t at_ns, int64_t ahead_ns)
 {
-	static const struct { enum record_kind kind; const char *text; uint32_t node; uint64_t unit, link; } ROWS[] = {
-		{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 0, 1, 0 }, { RECORD_FORK, "s/hone:fork(c)", 0, 1, 7 },
-		{ RECORD_UNIT_BEGIN, "t/hone:unit_begin(c)", 1, 2, 7 }, { RECORD_UNIT_END, "t/hone:unit_end(c)", 1, 2, 7 },
-		{ RECORD_JOIN, "s/hone:join(c)", 0, 1, 7 }, { RECORD_REQUEST_END, "s/hone:request_end(A)", 0, 1, 0 },
+	static const struct {
+		enum record_kind kind;
+		const char *text;
+		uint32_t node;
+		uint64_t unit, link;
+	} ROWS[] = {
+		{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 0, 1, 0 },
+		{ RECORD_FORK, "s/hone:fork(c)", 0, 1, 7 },
+		{ RECORD_UNIT_BEGIN, "t/hone:unit_begin(c)", 1, 2, 7 },
+		{ RECORD_UNIT_END, "t/hone:unit_end(c)", 1, 2, 7 },
+		{ RECORD_JOIN, "s/hone:join(c)", 0, 1, 7 },
+		{ RECORD_REQUEST_END, "s/hone:request_end(A)", 0, 1, 0 },
 	};
 
 	for (uint32_t node = 0; node < 2; node++) {
@@ -249,11 +292,18 @@ send_pair(struct house *h, uint64_t id, int64_t at_ns, int64_t ahead_ns)
 			batch_label(&w, ROWS[i].kind, ROWS[i].text, strlen(ROWS[i].text), NULL, 0);
 		for (uint32_t i = 0; i < 6; i++)
 			if (ROWS[i].node == node)
-				batch_record(&w, &(struct record){ .trace_id = id, .unit_id = 10 * id + ROWS[i].unit,
-				    .link_id = ROWS[i].link, .pid = 1, .tid = 1, .label = i,
-				    .time_ns = at_ns + 100000 * (int64_t)i + off_ns });
+				batch_record(
+				    &w, &(struct record){ .trace_id = id,
+					    .unit_id = 10 * id + ROWS[i].unit,
+					    .link_id = ROWS[i].link,
+					    .pid = 1,
+					    .tid = 1,
+					    .label = i,
+					    .time_ns = at_ns + 100000 * (int64_t)i + off_ns });
 		assert_int_equal(batch_end(&w, at_ns + second_ns / 2 + off_ns, &out, &e), 0);
-		assert_int_equal(engine_batch(h->engine, node, out.data, out.len, (struct mono){ at_ns + second_ns / 2 }, &e), 0);
+		assert_int_equal(engine_batch(h->engine, node, out.data, out.len,
+				     (struct mono){ at_ns + second_ns / 2 }, &e),
+		    0);
 		buf_release(&out);
 		batch_release(&w);
 	}
@@ -262,7 +312,8 @@ send_pair(struct house *h, uint64_t id, int64_t at_ns, int64_t ahead_ns)
 static void
 tell_clock(struct house *h, uint32_t node, int64_t at_ns, int64_t ahead_ns)
 {
-	const struct clock_echo answer = { at_ns, at_ns + 50000 + ahead_ns, at_ns + 60000 + ahead_ns };
+	const struct clock_echo answer = { at_ns, at_ns + 50000 + ahead_ns,
+		at_ns + 60000 + ahead_ns };
 
 	engine_clock(h->engine, node, &answer, 0, (struct mono){ at_ns + 110000 });
 }
@@ -286,7 +337,8 @@ nodes_of_other_clocks_make_one_trace(void **state)
 	}
 	for (uint64_t id = 1; id <= 20; id++)
 		send_pair(h, id, (11 + (int64_t)id) * second_ns, ahead_ns);
-	assert_int_equal(engine_step(h->engine, (struct mono){ 33 * second_ns }, (struct wall){ 1 }, &e), 0);
+	assert_int_equal(
+	    engine_step(h->engine, (struct mono){ 33 * second_ns }, (struct wall){ 1 }, &e), 0);
 	assert_int_equal(h->engine->ntypes, 1);
 	assert_int_equal(h->engine->types[0].traces, 20);
 	assert_true(sketch_quantile(&h->engine->delay, 1) < 1e9);
@@ -317,14 +369,15 @@ a_clock_that_jumps_is_followed(void **state)
 	clocks_look(h->engine->clocks, 1, 4010 * second_ns, &look);
 	assert_int_equal(look.steps, 1);
 	send_pair(h, 2, 4011 * second_ns, -3600 * second_ns);
-	assert_int_equal(engine_step(h->engine, (struct mono){ 4012 * second_ns }, (struct wall){ 1 }, &e), 0);
+	assert_int_equal(
+	    engine_step(h->engine, (struct mono){ 4012 * second_ns }, (struct wall){ 1 }, &e), 0);
 	assert_int_equal(h->engine->types[0].traces, 2);
 }
 
 /* ---- the report of all requests ---- */
 
-/* Requests of type A, of 1 ms and up to `spread` of that more, with a point in every other one; every fourth ends with
- * status 500. */
+/* Requests of type A, of 1 ms and up to `spread` of that more, with a point in every other one;
+ * every fourth ends with status 500. */
 static void
 send_requests(struct house *h, uint32_t node, uint64_t first, int count, double spread)
 {
@@ -340,8 +393,12 @@ send_requests(struct house *h, uint32_t node, uint64_t first, int count, double 
 	end = batch_label(&w, RECORD_REQUEST_END, "s/hone:request_end(A)", 21, fields, 1);
 	point = batch_label(&w, RECORD_POINT, "s/app:p", 7, NULL, 0);
 	for (int i = 0; i < count; i++) {
-		struct record r = { .trace_id = first + (uint64_t)i, .unit_id = first + (uint64_t)i, .pid = 1, .tid = 1,
-			.time_ns = (int64_t)(first + (uint64_t)i) * 10000000, .label = begin };
+		struct record r = { .trace_id = first + (uint64_t)i,
+			.unit_id = first + (uint64_t)i,
+			.pid = 1,
+			.tid = 1,
+			.time_ns = (int64_t)(first + (uint64_t)i) * 10000000,
+			.label = begin };
 
 		batch_record(&w, &r);
 		r.time_ns += 500000;
@@ -356,8 +413,10 @@ send_requests(struct house *h, uint32_t node, uint64_t first, int count, double 
 		batch_record(&w, &r);
 	}
 	assert_int_equal(batch_end(&w, (int64_t)first * 10000000 + 1000000000000, &out, &e), 0);
-	assert_int_equal(engine_batch(h->engine, node, out.data, out.len, (struct mono){ 1 }, &e), 0);
-	assert_int_equal(engine_step(h->engine, (struct mono){ 2 }, (struct wall){ 1000000000 }, &e), 0);
+	assert_int_equal(
+	    engine_batch(h->engine, node, out.data, out.len, (struct mono){ 1 }, &e), 0);
+	assert_int_equal(
+	    engine_step(h->engine, (struct mono){ 2 }, (struct wall){ 1000000000 }, &e), 0);
 	buf_release(&out);
 	batch_release(&w);
 }
@@ -365,7 +424,8 @@ send_requests(struct house *h, uint32_t node, uint64_t first, int count, double 
 static json_int_t
 requests_in(const json_t *report)
 {
-	return json_integer_value(json_object_get(json_array_get(json_object_get(report, "types"), 0), "count"));
+	return json_integer_value(
+	    json_object_get(json_array_get(json_object_get(report, "types"), 0), "count"));
 }
 
 static void
@@ -378,14 +438,17 @@ all_requests_are_in_the_report_by_structure_alone(void **state)
 	j = ask(h, "{\"ask\":\"report\",\"type\":\"A\",\"samples\":true}");
 	assert_true(json_is_true(json_object_get(j, "ok")));
 	report = json_object_get(j, "report");
-	assert_string_equal(json_string_value(json_object_get(report, "document")), "hone.analysis");
+	assert_string_equal(
+	    json_string_value(json_object_get(report, "document")), "hone.analysis");
 	assert_true(json_is_true(json_object_get(json_object_get(report, "source"), "live")));
-	assert_string_equal(json_string_value(json_object_get(json_object_get(report, "source"), "since")),
+	assert_string_equal(
+	    json_string_value(json_object_get(json_object_get(report, "source"), "since")),
 	    "1970-01-01T00:00:01.000Z");
 	type = json_array_get(json_object_get(report, "types"), 0);
 	assert_int_equal(requests_in(report), 100);
 	assert_int_equal(json_array_size(json_object_get(type, "groups")), 1);
-	assert_non_null(json_object_get(json_array_get(json_object_get(type, "groups"), 0), "samples"));
+	assert_non_null(
+	    json_object_get(json_array_get(json_object_get(type, "groups"), 0), "samples"));
 	assert_int_equal(json_array_size(json_object_get(report, "problems")), 1);
 	json_decref(j);
 	refused(h, "{\"ask\":\"report\",\"type\":\"B\"}", "missing", "no request of this type");
@@ -404,14 +467,18 @@ a_report_can_begin_anew(void **state)
 	json_decref(j);
 	j = ask(h, "{\"ask\":\"report\"}");
 	assert_int_equal(requests_in(json_object_get(j, "report")), 0);
-	assert_string_equal(json_string_value(json_object_get(json_object_get(json_object_get(j, "report"), "source"),
-	    "since")), "1970-01-01T00:00:07.000Z");
+	assert_string_equal(json_string_value(json_object_get(
+				json_object_get(json_object_get(j, "report"), "source"), "since")),
+	    "1970-01-01T00:00:07.000Z");
 	json_decref(j);
 	send_requests(h, node, 1000000, 30, 1);
 	j = ask(h, "{\"ask\":\"report\"}");
 	assert_int_equal(requests_in(json_object_get(j, "report")), 30);
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(json_object_get(json_object_get(j, "report"),
-	    "source"), "counts"), "events")), 75);
+	assert_int_equal(
+	    json_integer_value(json_object_get(
+		json_object_get(json_object_get(json_object_get(j, "report"), "source"), "counts"),
+		"events")),
+	    75);
 	json_decref(j);
 }
 
@@ -437,17 +504,23 @@ rules_of_labels_hold_for_the_report(void **state)
 	rebuild(h, NULL, " s/x:y.z  *:request_end*.status=400 ");
 	send_requests(h, join(h, "n1"), 1, 100, 1);
 	j = ask(h, "{\"ask\":\"report\"}");
-	groups = json_object_get(json_array_get(json_object_get(json_object_get(j, "report"), "types"), 0), "groups");
+	groups = json_object_get(
+	    json_array_get(json_object_get(json_object_get(j, "report"), "types"), 0), "groups");
 	assert_int_equal(json_array_size(groups), 2);
-	assert_int_equal(json_integer_value(json_object_get(json_array_get(groups, 0), "count")) +
-	    json_integer_value(json_object_get(json_array_get(groups, 1), "count")), 100);
+	assert_int_equal(
+	    json_integer_value(json_object_get(json_array_get(groups, 0), "count")) +
+		json_integer_value(json_object_get(json_array_get(groups, 1), "count")),
+	    100);
 	json_decref(j);
 
 	rebuild(h, "s/none:* *:request_end*", "");
 	send_requests(h, join(h, "n1"), 1, 100, 1);
 	j = ask(h, "{\"ask\":\"report\"}");
-	g = json_array_get(json_object_get(json_array_get(json_object_get(json_object_get(j, "report"), "types"), 0),
-	    "groups"), 0);
+	g = json_array_get(
+	    json_object_get(
+		json_array_get(json_object_get(json_object_get(j, "report"), "types"), 0),
+		"groups"),
+	    0);
 	assert_true(json_number_value(json_object_get(g, "mean_ms")) == 0);
 	assert_true(json_number_value(json_object_get(g, "ignored_mean_ms")) > 1);
 	json_decref(j);
@@ -465,7 +538,7 @@ counts_balance(void **state)
 
 	send_requests(h, node, 1, 100, 1);
 	json_decref(ask(h, "{\"ask\":\"report\",\"reset\":true}"));
-	send_requests(h, node, 1, 50, 1);	/* all of them late */
+	send_requests(h, node, 1, 50, 1); /* all of them late */
 	j = ask(h, "{\"ask\":\"status\"}");
 	counts = json_object_get(j, "counts");
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -484,15 +557,21 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_start_says_what_is_missing, build, tear_down),
 		cmocka_unit_test_setup_teardown(learning_needs_programs, build, tear_down),
 		cmocka_unit_test_setup_teardown(nonsense_is_answered, build, tear_down),
-		cmocka_unit_test_setup_teardown(what_learning_turns_on_goes_off_again, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    what_learning_turns_on_goes_off_again, build, tear_down),
 		cmocka_unit_test_setup_teardown(pausing_has_two_thresholds, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_want_keeps_its_epoch_until_it_differs, build, tear_down),
-		cmocka_unit_test_setup_teardown(a_malformed_batch_changes_nothing, build, tear_down),
-		cmocka_unit_test_setup_teardown(nodes_of_other_clocks_make_one_trace, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_want_keeps_its_epoch_until_it_differs, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_malformed_batch_changes_nothing, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    nodes_of_other_clocks_make_one_trace, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_followed, build, tear_down),
-		cmocka_unit_test_setup_teardown(all_requests_are_in_the_report_by_structure_alone, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    all_requests_are_in_the_report_by_structure_alone, build, tear_down),
 		cmocka_unit_test_setup_teardown(a_report_can_begin_anew, build, tear_down),
-		cmocka_unit_test_setup_teardown(rules_of_labels_hold_for_the_report, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    rules_of_labels_hold_for_the_report, build, tear_down),
 		cmocka_unit_test_setup_teardown(counts_balance, build, tear_down),
 	};
 

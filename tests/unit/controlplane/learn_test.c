@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Learning within its budget: rates first, groups where they are not enough, its end at the last; and versions. */
+/* Learning within its budget: rates first, groups where they are not enough, its end at the last;
+ * and versions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,10 +16,24 @@
 #define SECOND INT64_C(1000000000)
 
 static const struct engine_options OPTIONS = {
-	.conditions = { 0.10, 0.95, 30, 0.95 }, .seed = 1, .memory_max_bytes = 1 << 24, .skew_ns = 1000000,
-	.patience_ns = SECOND, .groups_max = 100, .samples_max = 64, .tracepoints_per_cycle = 3, .isolate_min = 0.5,
-	.explain_min = 0.5, .pause_fill = 0.5, .resume_fill = 0.35, .withdraw_ns = 5 * SECOND,
-	.cycle_max_ns = 5 * SECOND, .sampled = 1, .lease_ns = 5 * SECOND, .budget_share = 0.01, .learn_share = 0.01,
+	.conditions = { 0.10, 0.95, 30, 0.95 },
+	.seed = 1,
+	.memory_max_bytes = 1 << 24,
+	.skew_ns = 1000000,
+	.patience_ns = SECOND,
+	.groups_max = 100,
+	.samples_max = 64,
+	.tracepoints_per_cycle = 3,
+	.isolate_min = 0.5,
+	.explain_min = 0.5,
+	.pause_fill = 0.5,
+	.resume_fill = 0.35,
+	.withdraw_ns = 5 * SECOND,
+	.cycle_max_ns = 5 * SECOND,
+	.sampled = 1,
+	.lease_ns = 5 * SECOND,
+	.budget_share = 0.01,
+	.learn_share = 0.01,
 };
 
 enum { PROVIDERS = 4 };
@@ -52,8 +67,10 @@ build(void **state)
 	assert_int_equal(engine_new(&h->engine, &OPTIONS, h->forest, &e), 0);
 	assert_int_equal(engine_join(h->engine, "n", "1", (struct mono){ 1000 }, &h->node, &e), 0);
 	tell_programs(h, names, PROVIDERS);
-	type = &h->engine->types[h->engine->ntypes++];		/* seen, at rates that no batch of a test could have */
-	type->label = labels_intern(h->engine->labels, RECORD_REQUEST_BEGIN, "shop/hone:request_begin[R]", 26, NULL, 0);
+	type = &h->engine->types[h->engine->ntypes++]; /* seen, at rates that no batch of a test
+	                                                  could have */
+	type->label = labels_intern(
+	    h->engine->labels, RECORD_REQUEST_BEGIN, "shop/hone:request_begin[R]", 26, NULL, 0);
 	type->name = strdup("R");
 	type->sketch = calloc(1, sizeof *type->sketch);
 	h->now_ns = SECOND;
@@ -86,7 +103,9 @@ pass(struct house *h, double seconds, double fill)
 		engine_status(h->engine, h->node, &s, (struct mono){ h->now_ns });
 		d.epoch = engine_want(h->engine, h->node)->epoch;
 		engine_done(h->engine, h->node, &d, (struct mono){ h->now_ns });
-		assert_int_equal(engine_step(h->engine, (struct mono){ h->now_ns }, (struct wall){ h->now_ns }, &e), 0);
+		assert_int_equal(engine_step(h->engine, (struct mono){ h->now_ns },
+				     (struct wall){ h->now_ns }, &e),
+		    0);
 	}
 }
 
@@ -96,7 +115,9 @@ begin(struct house *h, double per_second, double seconds)
 	struct err e;
 
 	h->engine->types[0].offered = per_second;
-	assert_int_equal(engine_learn(h->engine, (int64_t)(seconds * SECOND), (struct mono){ h->now_ns }, &e), 0);
+	assert_int_equal(
+	    engine_learn(h->engine, (int64_t)(seconds * SECOND), (struct mono){ h->now_ns }, &e),
+	    0);
 }
 
 static double
@@ -130,7 +151,8 @@ what_fits_is_learned_whole(void **state)
 	assert_true(engine_learned(h->engine));
 }
 
-/* 160,000 records a second are foretold, of 150 ns, and 40 rejected: 10 ms pay for a fifth of them. */
+/* 160,000 records a second are foretold, of 150 ns, and 40 rejected: 10 ms pay for a fifth of them.
+ */
 static void
 what_does_not_fit_is_probed_less_from_the_first(void **state)
 {
@@ -187,7 +209,8 @@ full_queues_shrink_it_first_and_end_it_at_last(void **state)
 static void
 other_tracepoints_are_another_version(void **state)
 {
-	static const char *const turned[] = { "d:x", "c:x", "b:x", "a:x" }, *const more[] = { "a:x", "e:x" };
+	static const char *const turned[] = { "d:x", "c:x", "b:x", "a:x" }, *const more[] = { "a:x",
+		"e:x" };
 	struct house *h = *state;
 	uint64_t first = nodes_fingerprint(h->engine);
 	struct err e;
@@ -200,7 +223,8 @@ other_tracepoints_are_another_version(void **state)
 	assert_true(nodes_fingerprint(h->engine) == first);
 	tell_programs(h, more, 2);
 	assert_true(nodes_fingerprint(h->engine) != first);
-	assert_int_equal(engine_learn_as(h->engine, SECOND, "2.0", (struct mono){ h->now_ns }, &e), 0);
+	assert_int_equal(
+	    engine_learn_as(h->engine, SECOND, "2.0", (struct mono){ h->now_ns }, &e), 0);
 	assert_true(space_version(h->engine->space)->fingerprint == nodes_fingerprint(h->engine));
 	assert_string_equal(space_version(h->engine->space)->name, "2.0");
 }
@@ -210,10 +234,14 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_fits_is_learned_whole, build, tear_down),
-		cmocka_unit_test_setup_teardown(what_does_not_fit_is_probed_less_from_the_first, build, tear_down),
-		cmocka_unit_test_setup_teardown(groups_take_turns_where_rates_are_not_enough, build, tear_down),
-		cmocka_unit_test_setup_teardown(full_queues_shrink_it_first_and_end_it_at_last, build, tear_down),
-		cmocka_unit_test_setup_teardown(other_tracepoints_are_another_version, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    what_does_not_fit_is_probed_less_from_the_first, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    groups_take_turns_where_rates_are_not_enough, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    full_queues_shrink_it_first_and_end_it_at_last, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    other_tracepoints_are_another_version, build, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What full queues do to a search, by promise, on a simulated application: when it pauses and goes on, what goes off
- * and when, how long an agent that let go rests, and that what may have lost a part proves nothing.
+ * What full queues do to a search, by promise, on a simulated application: when it pauses and goes
+ * on, what goes off and when, how long an agent that let go rests, and that what may have lost a
+ * part proves nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,23 +23,24 @@ enum { POINTS = 24, SLOW_AFTER = 13, LOST_MAX = 100000 };
 /* One program with points in a row; requests that take the slow way are slow after one of them. */
 struct world {
 	struct stage stage;
-	uint32_t begin, end, point[POINTS];	/* labels */
-	bool     fault, on[POINTS], all;
-	double   probed;
-	bool     slow;			/* of the request being made */
-	uint64_t *lost;			/* traces that lost a record */
+	uint32_t begin, end, point[POINTS]; /* labels */
+	bool fault, on[POINTS], all;
+	double probed;
+	bool slow;      /* of the request being made */
+	uint64_t *lost; /* traces that lost a record */
 	uint32_t nlost;
 	uint64_t run;
 	/* what goes on while nothing may, and where nothing may */
-	bool     was_paused;
+	bool was_paused;
 	uint32_t were, broken, pauses, most_on;
 };
 
 static void
 emit(struct world *w, uint32_t label, uint64_t trace, int64_t at_ns, int64_t value)
 {
-	stage_emit(&w->stage, w->stage.nodes[0], &(struct stage_record){ .time_ns = at_ns, .trace = trace, .unit = trace,
-		.label = label, .value = value });
+	stage_emit(&w->stage, w->stage.nodes[0],
+	    &(struct stage_record){
+		.time_ns = at_ns, .trace = trace, .unit = trace, .label = label, .value = value });
 }
 
 static void
@@ -46,7 +48,8 @@ request(void *app, int64_t at_ns)
 {
 	struct world *w = app;
 	uint64_t trace = rng_next(&w->stage.rng) | 1;
-	bool probed = rng_unit(&w->stage.rng) < w->probed, slow = w->fault && rng_unit(&w->stage.rng) < 0.2;
+	bool probed = rng_unit(&w->stage.rng) < w->probed,
+	     slow = w->fault && rng_unit(&w->stage.rng) < 0.2;
 
 	emit(w, w->begin, trace, at_ns, probed);
 	for (int i = 0; i < POINTS; i++) {
@@ -98,7 +101,8 @@ open_world(struct world *w, uint64_t seed)
 	w->stage.request = request;
 	w->stage.obeyed = obeyed;
 	w->stage.lost = lost;
-	w->begin = stage_label(&w->stage, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", "probed");
+	w->begin = stage_label(
+	    &w->stage, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", "probed");
 	w->end = stage_label(&w->stage, RECORD_REQUEST_END, "s/hone:request_end(A)", NULL);
 	stage_node(&w->stage, "s", "n1");
 	for (int i = 0; i < POINTS; i++) {
@@ -106,7 +110,7 @@ open_world(struct world *w, uint64_t seed)
 		w->point[i] = stage_label(&w->stage, RECORD_POINT, text, NULL);
 		stage_has(w->stage.nodes[0], text + 2);
 	}
-	o.tracepoints_per_cycle = 1;		/* so that it lasts */
+	o.tracepoints_per_cycle = 1; /* so that it lasts */
 	stage_open(&w->stage, &o, seed);
 	stage_learn(&w->stage, 3);
 	w->fault = true;
@@ -127,8 +131,10 @@ begin(struct world *w)
 	struct err e;
 
 	w->stage.begun_ns = w->stage.now_ns;
-	assert_int_equal(engine_start(w->stage.g, "A", &(struct start_options){ 0 }, (struct mono){ w->stage.now_ns },
-	    (struct wall){ w->stage.now_ns }, &w->run, &e), 0);
+	assert_int_equal(
+	    engine_start(w->stage.g, "A", &(struct start_options){ 0 },
+		(struct mono){ w->stage.now_ns }, (struct wall){ w->stage.now_ns }, &w->run, &e),
+	    0);
 	return forest_run(w->stage.forest, w->run);
 }
 
@@ -226,7 +232,8 @@ logged(struct world *w, bool on, const char *words)
 
 /* ---- pause, and go on ---- */
 
-/* Whatever comes in whatever order, the pause is what the two thresholds make of the fullest queue. */
+/* Whatever comes in whatever order, the pause is what the two thresholds make of the fullest queue.
+ */
 static void
 the_fullest_queue_decides_in_any_order(void **state)
 {
@@ -262,7 +269,8 @@ the_fullest_queue_decides_in_any_order(void **state)
 			engine_leave(g, node[i], (struct mono){ t });
 			here[i] = false;
 		} else if (what == 1) {
-			engine_join(g, g->nodes[node[i]].name, "1", (struct mono){ t }, &node[i], &e);
+			engine_join(
+			    g, g->nodes[node[i]].name, "1", (struct mono){ t }, &node[i], &e);
 			here[i] = true;
 			memset(now[i], 0, sizeof now[i]);
 		} else if (here[i]) {
@@ -303,7 +311,7 @@ the_pause_says_which_queue_of_which_agent(void **state)
 	engine_join(g, "near", "1", (struct mono){ 1 }, &a, &e);
 	engine_join(g, "far", "1", (struct mono){ 1 }, &b, &e);
 	s.fill[QUEUE_FILES] = 0.625;
-	engine_status(g, b, &s, (struct mono){ 2 });		/* at once: no step is needed */
+	engine_status(g, b, &s, (struct mono){ 2 }); /* at once: no step is needed */
 	engine_queues(g, &q);
 	assert_string_equal(q.why, "agent far: files 62 % full");
 	assert_int_equal(q.since.ns, 2);
@@ -320,7 +328,8 @@ the_pause_says_which_queue_of_which_agent(void **state)
 	forest_free(f);
 }
 
-/* Queues that come and go at random, of all fills: nothing goes on in a pause, and the fault is found in the end. */
+/* Queues that come and go at random, of all fills: nothing goes on in a pause, and the fault is
+ * found in the end. */
 static void
 nothing_goes_on_in_a_pause_whatever_comes(void **state)
 {
@@ -348,7 +357,6 @@ nothing_goes_on_in_a_pause_whatever_comes(void **state)
 	}
 	assert_true(pauses >= 30);
 	assert_true(sheds >= 5);
-
 }
 
 /* ---- the newest go off ---- */
@@ -362,7 +370,7 @@ the_newest_go_off_after_the_stated_time_and_not_before(void **state)
 	uint32_t on;
 	(void)state;
 
-	on_there(&w, 3);	/* the newest, and an end of the gap that stays */
+	on_there(&w, 3); /* the newest, and an end of the gap that stays */
 	on = n->on;
 	fill(&w, 0.7);
 	ticks(&w, 4.9);
@@ -371,10 +379,11 @@ the_newest_go_off_after_the_stated_time_and_not_before(void **state)
 	ticks(&w, 0.2);
 	assert_true(n->on < on && n->on > 0);
 	assert_true(withdrawn(&w, "congestion") > 0);
-	assert_int_equal(logged(&w, false, "withdrawn: queues are full"), withdrawn(&w, "congestion"));
+	assert_int_equal(
+	    logged(&w, false, "withdrawn: queues are full"), withdrawn(&w, "congestion"));
 	on = n->on;
 	ticks(&w, 20);
-	assert_int_equal(n->on, on);		/* what is known stays */
+	assert_int_equal(n->on, on); /* what is known stays */
 	assert_int_equal(w.broken, 0);
 	n->fill_for_s = 0;
 	must_find(&w, r);
@@ -406,12 +415,14 @@ an_agent_that_sheds_gets_nothing_for_longer_each_time(void **state)
 		n->fill_for_s = 0;
 		while (n->on == 0 && w.stage.now_ns - shed_ns < 1000 * SECOND)
 			tick(&w);
-		assert_true((double)(w.stage.now_ns - shed_ns) / 1e9 >= rest_s - 0.021);	/* a tick is 20 ms */
+		assert_true((double)(w.stage.now_ns - shed_ns) / 1e9 >=
+			    rest_s - 0.021); /* a tick is 20 ms */
 		assert_true((double)(w.stage.now_ns - shed_ns) / 1e9 < rest_s + 1.5);
 		rest_s = rest_s < 320 ? 2 * rest_s : 320;
 	}
 	assert_int_equal(w.broken, 0);
-	assert_true(logged(&w, false, "agent n1 has let go of its tracepoints: ring 95 % full") >= 7);
+	assert_true(
+	    logged(&w, false, "agent n1 has let go of its tracepoints: ring 95 % full") >= 7);
 	close_world(&w);
 }
 
@@ -419,9 +430,17 @@ static void
 an_agent_that_did_not_shed_for_long_rests_as_at_first(void **state)
 {
 	struct engine_options o = stage_options(1);
-	struct status calm = { .trouble = "", .tracer_ok = true }, shed = { .trouble = "", .tracer_ok = true, .shed = true };
-	static const struct { int64_t at_s, rest_s; } STORY[] = {
-		{ 100, 10 }, { 111, 20 }, { 140, 40 }, { 180 + 4 * 40 - 1, 80 }, { 419 + 4 * 80 + 1, 10 }, { 751, 20 },
+	struct status calm = { .trouble = "", .tracer_ok = true },
+		      shed = { .trouble = "", .tracer_ok = true, .shed = true };
+	static const struct {
+		int64_t at_s, rest_s;
+	} STORY[] = {
+		{ 100, 10 },
+		{ 111, 20 },
+		{ 140, 40 },
+		{ 180 + 4 * 40 - 1, 80 },
+		{ 419 + 4 * 80 + 1, 10 },
+		{ 751, 20 },
 	};
 	struct forest *f = forest_new();
 	struct engine *g;
@@ -433,18 +452,26 @@ an_agent_that_did_not_shed_for_long_rests_as_at_first(void **state)
 	engine_join(g, "n1", "1", (struct mono){ 1 }, &node, &e);
 	for (size_t i = 0; i < sizeof STORY / sizeof STORY[0]; i++) {
 		engine_status(g, node, &shed, (struct mono){ STORY[i].at_s * SECOND });
-		engine_status(g, node, &shed, (struct mono){ STORY[i].at_s * SECOND + 1 });	/* the same, told again */
+		engine_status(g, node, &shed,
+		    (struct mono){ STORY[i].at_s * SECOND + 1 }); /* the same, told again */
 		engine_status(g, node, &calm, (struct mono){ STORY[i].at_s * SECOND + 2 });
-		assert_int_equal(engine_step(g, (struct mono){ (STORY[i].at_s + STORY[i].rest_s) * SECOND - 1 }, (struct wall){ 1 }, &e), 0);
+		assert_int_equal(
+		    engine_step(g, (struct mono){ (STORY[i].at_s + STORY[i].rest_s) * SECOND - 1 },
+			(struct wall){ 1 }, &e),
+		    0);
 		assert_true(g->paused);
-		assert_int_equal(engine_step(g, (struct mono){ (STORY[i].at_s + STORY[i].rest_s) * SECOND }, (struct wall){ 1 }, &e), 0);
+		assert_int_equal(
+		    engine_step(g, (struct mono){ (STORY[i].at_s + STORY[i].rest_s) * SECOND },
+			(struct wall){ 1 }, &e),
+		    0);
 		assert_false(g->paused);
 	}
 	engine_free(g);
 	forest_free(f);
 }
 
-/* What is kept goes off with all that is on there, comes back after the rest, and the log says both. */
+/* What is kept goes off with all that is on there, comes back after the rest, and the log says
+ * both. */
 static void
 what_was_shed_comes_back_and_the_fault_is_found(void **state)
 {
@@ -459,7 +486,8 @@ what_was_shed_comes_back_and_the_fault_is_found(void **state)
 	n->fill_for_s = 0;
 	assert_int_equal(n->sheds, 1);
 	assert_int_equal(n->on, 0);
-	assert_false(n->shed);			/* it was told that nothing is wanted: it agrees with the controller again */
+	assert_false(
+	    n->shed); /* it was told that nothing is wanted: it agrees with the controller again */
 	assert_true(withdrawn(&w, "congestion") > 0);
 	assert_true(logged(&w, false, "let go") > withdrawn(&w, "congestion"));
 	ticks(&w, 9);
@@ -481,7 +509,8 @@ learning_goes_on_after_a_rest(void **state)
 	(void)state;
 
 	w.stage.begun_ns = w.stage.now_ns;
-	assert_int_equal(engine_learn(w.stage.g, 5 * SECOND, (struct mono){ w.stage.now_ns }, &e), 0);
+	assert_int_equal(
+	    engine_learn(w.stage.g, 5 * SECOND, (struct mono){ w.stage.now_ns }, &e), 0);
 	ticks(&w, 1);
 	assert_true(n->on > 0);
 	fill(&w, 0.95);
@@ -492,7 +521,8 @@ learning_goes_on_after_a_rest(void **state)
 	ticks(&w, 9.5);
 	assert_int_equal(n->on, 0);
 	assert_true(w.stage.g->learning.active);
-	assert_int_equal(w.stage.g->learning.traces, before);	/* of what an agent does not record nothing is learned */
+	assert_int_equal(w.stage.g->learning.traces,
+	    before); /* of what an agent does not record nothing is learned */
 	ticks(&w, 2);
 	assert_true(n->on > 0);
 	assert_true(w.stage.g->learning.traces > before);
@@ -504,7 +534,8 @@ learning_goes_on_after_a_rest(void **state)
 
 /* ---- what is lost proves nothing ---- */
 
-/* Only records of one point are lost, time and again: were these traces believed, its absence would be. */
+/* Only records of one point are lost, time and again: were these traces believed, its absence would
+ * be. */
 static void
 a_trace_that_may_have_lost_a_part_settles_nothing(void **state)
 {
@@ -524,7 +555,8 @@ a_trace_that_may_have_lost_a_part_settles_nothing(void **state)
 		for (uint32_t i = 0; i < w.nlost; i++) {
 			uint64_t at = 0;
 
-			assert_null(forest_evidence(w.stage.forest, (struct trace_id){ .low = w.lost[i] }, &at));
+			assert_null(forest_evidence(
+			    w.stage.forest, (struct trace_id){ .low = w.lost[i] }, &at));
 		}
 		losses += w.nlost;
 		evidence += forest_changes(w.stage.forest)->nevidence;

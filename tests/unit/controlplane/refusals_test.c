@@ -35,7 +35,8 @@ the_oldest_gives_way(void **state)
 
 	for (int i = 0; i < REFUSALS_MAX; i++) {
 		snprintf(words, sizeof words, "%d", i);
-		refusals_add(&r, words, 1, (struct wall){ 100 + (i + 3) % REFUSALS_MAX });	/* 5 is the oldest */
+		refusals_add(&r, words, 1,
+		    (struct wall){ 100 + (i + 3) % REFUSALS_MAX }); /* 5 is the oldest */
 	}
 	refusals_add(&r, "new", 1, (struct wall){ 200 });
 	assert_int_equal(r.n, REFUSALS_MAX);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists of names against the users that this machine really has: root, nobody, and the group of nobody. */
+/* Lists of names against the users that this machine really has: root, nobody, and the group of
+ * nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +71,7 @@ root_and_our_own_user_may_all(void **state)
 	assert_string_equal(w.user, "root");
 	assert_int_equal(roles_agent(r, &w, NOW), AGENT_ANY_NODE);
 	roles_who(r, OWN, 1, NOW, &w);
-	assert_string_equal(w.user, "uid 4711");	/* there is no such name here */
+	assert_string_equal(w.user, "uid 4711"); /* there is no such name here */
 	assert_true(w.own);
 	roles_who(r, NOBODY, 1, NOW, &w);
 	assert_string_equal(w.user, user);
@@ -97,13 +98,13 @@ names_and_groups_give_what_they_say(void **state)
 	assert_true(roles_operators_open(r));
 	roles_free(r);
 	snprintf(blanks, sizeof blanks, "  root \t %s  ", user);
-	r = roles_of(blanks, blanks, group);	/* the more of two */
+	r = roles_of(blanks, blanks, group); /* the more of two */
 	assert_int_equal(role_of(r, NOBODY), ROLE_DIAGNOSE);
 	roles_who(r, NOBODY, 1, NOW, &w);
 	assert_int_equal(roles_agent(r, &w, NOW), AGENT_THIS_HOST);
 	assert_true(roles_agents_open(r));
 	roles_free(r);
-	r = roles_of("@root", "root", "root");	/* of another group, and not by his name */
+	r = roles_of("@root", "root", "root"); /* of another group, and not by his name */
 	assert_int_equal(role_of(r, NOBODY), ROLE_NONE);
 	roles_free(r);
 }
@@ -115,8 +116,10 @@ what_nobody_is_called_is_an_error(void **state)
 		struct roles_options o;
 		const char *words;
 	} bad[] = {
-		{ { "root nosuchuser1", "", "", OWN }, "operators.look: nosuchuser1: there is no such user" },
-		{ { "", "@nosuchgroup1", "", OWN }, "operators.diagnose: nosuchgroup1: there is no such group" },
+		{ { "root nosuchuser1", "", "", OWN },
+		    "operators.look: nosuchuser1: there is no such user" },
+		{ { "", "@nosuchgroup1", "", OWN },
+		    "operators.diagnose: nosuchgroup1: there is no such group" },
 		{ { "", "", "@", OWN }, "agents.allow: : there is no such group" },
 	};
 	struct roles *r = NULL;
@@ -164,7 +167,9 @@ the_cache_changes_no_answer(void **state)
 		int uid = i % 7 == 0 ? NOBODY : i % 5 == 0 ? 0 : 100000 + (int)(i % 150);
 
 		roles_who(r, uid, 1, (struct mono){ NOW.ns + i * INT64_C(700000000) }, &w);
-		assert_int_equal(w.role, uid == NOBODY ? ROLE_LOOK : uid == 0 ? ROLE_DIAGNOSE : ROLE_NONE);
+		assert_int_equal(w.role, uid == NOBODY ? ROLE_LOOK
+					 : uid == 0    ? ROLE_DIAGNOSE
+						       : ROLE_NONE);
 	}
 	roles_free(r);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that tell what Hone costs them, under seeded loads: what is spent comes under the budget and stays there, what is
- * estimated from fewer requests is the same, and nothing flickers.
+ * Nodes that tell what Hone costs them, under seeded loads: what is spent comes under the budget
+ * and stays there, what is estimated from fewer requests is the same, and nothing flickers.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,29 +17,31 @@
 #include "controlplane/engine_inside.h"
 #include "tests/sim/stage.h"
 
-enum { FRONT, BACK, BOTH, TYPES };	/* types: their requests come by n1, by n2, by both */
-enum { ENOUGH_S = 20 };			/* from a load to shares that fit it */
+enum { FRONT, BACK, BOTH, TYPES }; /* types: their requests come by n1, by n2, by both */
+enum { ENOUGH_S = 20 };            /* from a load to shares that fit it */
 #define RECORD_NS 150.0
 #define BUDGET 0.01
-#define ABOVE 1.1			/* so much over the budget is noise: which requests are sampled is chance */
+#define ABOVE 1.1 /* so much over the budget is noise: which requests are sampled is chance */
 
 struct world {
 	struct stage stage;
 	double weight[TYPES];
 	double sampled[TYPES], others;
 	uint32_t begin[TYPES], end[TYPES], fork, join, unit_begin, unit_end;
-	struct moments truth;		/* ns of all requests of BOTH, sampled or not */
+	struct moments truth; /* ns of all requests of BOTH, sampled or not */
 	uint64_t sampled_of[TYPES], offered_of[TYPES];
-	uint32_t changes;		/* of any share */
+	uint32_t changes; /* of any share */
 };
 
 static const char *const NAMES[TYPES] = { "FRONT", "BACK", "BOTH" };
 
 static void
-emit(struct world *w, int node, uint32_t label, uint64_t trace, uint64_t unit, uint64_t link, int64_t at_ns)
+emit(struct world *w, int node, uint32_t label, uint64_t trace, uint64_t unit, uint64_t link,
+    int64_t at_ns)
 {
-	stage_emit(&w->stage, w->stage.nodes[node], &(struct stage_record){ .time_ns = at_ns, .trace = trace, .unit = unit,
-		.link = link, .label = label });
+	stage_emit(&w->stage, w->stage.nodes[node],
+	    &(struct stage_record){
+		.time_ns = at_ns, .trace = trace, .unit = unit, .link = link, .label = label });
 }
 
 static int
@@ -84,7 +86,7 @@ obeyed(void *app, struct stage_node *n, const struct want *want)
 	double now[TYPES] = { want->sampled, want->sampled, want->sampled };
 
 	if (n != w->stage.nodes[0])
-		return;		/* all nodes have the same */
+		return; /* all nodes have the same */
 	for (uint32_t i = 0; i < want->nrates; i++)
 		for (int t = 0; t < TYPES; t++)
 			if (strcmp(want->rates[i].request_type, NAMES[t]) == 0)
@@ -109,9 +111,11 @@ open_world(struct world *w, uint64_t seed, double rate, double idle_core, double
 	w->weight[FRONT] = 0.5;
 	w->weight[BACK] = 0.1;
 	for (int i = 0; i < TYPES; i++) {
-		snprintf(text, sizeof text, "%s/hone:request_begin(%s)", i == BACK ? "b" : "f", NAMES[i]);
+		snprintf(text, sizeof text, "%s/hone:request_begin(%s)", i == BACK ? "b" : "f",
+		    NAMES[i]);
 		w->begin[i] = stage_label(&w->stage, RECORD_REQUEST_BEGIN, text, NULL);
-		snprintf(text, sizeof text, "%s/hone:request_end(%s)", i == BACK ? "b" : "f", NAMES[i]);
+		snprintf(
+		    text, sizeof text, "%s/hone:request_end(%s)", i == BACK ? "b" : "f", NAMES[i]);
 		w->end[i] = stage_label(&w->stage, RECORD_REQUEST_END, text, NULL);
 		w->sampled[i] = 1;
 	}
@@ -155,7 +159,8 @@ spend(struct world *w, double seconds, double core[2])
 
 	play(w, seconds);
 	for (int i = 0; i < 2; i++)
-		core[i] = (n[i]->cpu_ns - cpu_ns[i] + RECORD_NS * (double)(n[i]->told - told[i])) / seconds / 1e9;
+		core[i] = (n[i]->cpu_ns - cpu_ns[i] + RECORD_NS * (double)(n[i]->told - told[i])) /
+		          seconds / 1e9;
 }
 
 static void
@@ -164,7 +169,7 @@ what_is_spent_comes_under_the_budget_and_stays_there(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++) {
 		struct world w;
-		double core[2], rate = 1500 * (double)seed;	/* n1 would spend 1.5 to 9 % */
+		double core[2], rate = 1500 * (double)seed; /* n1 would spend 1.5 to 9 % */
 		uint32_t changes;
 
 		open_world(&w, seed, rate, seed % 2 == 0 ? 0.003 : 0.0005, 0);
@@ -173,7 +178,7 @@ what_is_spent_comes_under_the_budget_and_stays_there(void **state)
 		for (int i = 0; i < 4; i++) {
 			spend(&w, 10, core);
 			assert_true(core[0] <= BUDGET * ABOVE);
-			assert_true(core[0] >= BUDGET * 0.55);		/* nor is it given away */
+			assert_true(core[0] >= BUDGET * 0.55); /* nor is it given away */
 			assert_true(core[1] <= BUDGET * ABOVE);
 		}
 		assert_true(w.changes - changes <= 2);
@@ -233,7 +238,7 @@ estimates_are_not_askew(void **state)
 	offered = w.offered_of[BOTH];
 	play(&w, 30);
 	assert_true(share_of(&w, BOTH) < 0.5);
-	assert_true(both->traces - before < (w.offered_of[BOTH] - offered) / 2);	/* n shrinks */
+	assert_true(both->traces - before < (w.offered_of[BOTH] - offered) / 2); /* n shrinks */
 	error = 4 * sqrt(moments_variance(&w.truth)) / sqrt((double)both->total.n);
 	assert_true(fabs(both->total.mean - w.truth.mean) < error);
 	assert_true(fabs(moments_cv(&both->total) / moments_cv(&w.truth) - 1) < 0.15);
@@ -254,7 +259,7 @@ less_load_is_sampled_more_again(void **state)
 	w.stage.rate = 300;
 	play(&w, 30);
 	assert_true(share_of(&w, FRONT) == 1);
-	w.stage.rate = 6000;		/* and back */
+	w.stage.rate = 6000; /* and back */
 	play(&w, ENOUGH_S);
 	spend(&w, 10, core);
 	assert_true(core[0] <= BUDGET * ABOVE);
@@ -268,7 +273,7 @@ what_fits_is_left_alone(void **state)
 	struct world w;
 	(void)state;
 
-	open_world(&w, 10, 1100, 0.0005, 0);	/* 0.95 % or so */
+	open_world(&w, 10, 1100, 0.0005, 0); /* 0.95 % or so */
 	play(&w, 5);
 	w.changes = 0;
 	play(&w, 100);
@@ -284,7 +289,8 @@ the_network_has_a_limit_as_well(void **state)
 	uint64_t before;
 	(void)state;
 
-	open_world(&w, 11, 600, 0.0001, 20000);	/* unlimited it would be about three times as much */
+	open_world(
+	    &w, 11, 600, 0.0001, 20000); /* unlimited it would be about three times as much */
 	play(&w, 6);
 	assert_true(w.stage.nodes[0]->sent_bytes / 6.0 > 30000 || share_of(&w, FRONT) < 1);
 	play(&w, ENOUGH_S);
@@ -295,9 +301,11 @@ the_network_has_a_limit_as_well(void **state)
 	close_world(&w);
 }
 
-/* So many seconds of a node alone, with so many records a second of types 0 and 1 at 1, each of 10 us. */
+/* So many seconds of a node alone, with so many records a second of types 0 and 1 at 1, each of 10
+ * us. */
 static void
-play_sampler(struct sampler *s, struct status *st, struct mono *now, const double per_second[2], bool dear, double seconds)
+play_sampler(struct sampler *s, struct status *st, struct mono *now, const double per_second[2],
+    bool dear, double seconds)
 {
 	struct sampler_type types[2] = { { 1, dear }, { 1, false } };
 	bool changed;
@@ -315,12 +323,13 @@ play_sampler(struct sampler *s, struct status *st, struct mono *now, const doubl
 		}
 		st->cpu_us += (int64_t)(10 * (st->records - before));
 		assert_int_equal(sampler_status(s, 0, st, 0, 0, *now, NULL), 0);
-		assert_int_equal(sampler_step(s, types, 2, dear ? 0.01 : 0, false, *now, &changed, NULL), 0);
+		assert_int_equal(
+		    sampler_step(s, types, 2, dear ? 0.01 : 0, false, *now, &changed, NULL), 0);
 	}
 }
 
-/* Who is under diagnosis is sampled whole as long as others can give way, and may cost something more; after them it is
- * sampled less as well. */
+/* Who is under diagnosis is sampled whole as long as others can give way, and may cost something
+ * more; after them it is sampled less as well. */
 static void
 a_diagnosis_gives_way_last(void **state)
 {
@@ -329,24 +338,28 @@ a_diagnosis_gives_way_last(void **state)
 	struct mono now = { 1000000000 };
 	(void)state;
 
-	play_sampler(s, &st, &now, (double[]){ 1500, 1500 }, false, ENOUGH_S);	/* 3 % */
+	play_sampler(s, &st, &now, (double[]){ 1500, 1500 }, false, ENOUGH_S); /* 3 % */
 	assert_true(sampler_share(s, 0) < 0.4);
 	assert_true(fabs(sampler_share(s, 0) - sampler_share(s, 1)) < 0.02);
-	play_sampler(s, &st, &now, (double[]){ 1500, 1500 }, true, 1);	/* at once: what it takes is known */
+	play_sampler(
+	    s, &st, &now, (double[]){ 1500, 1500 }, true, 1); /* at once: what it takes is known */
 	assert_true(sampler_share(s, 0) == 1);
 	assert_true(sampler_share(s, 1) < 0.4);
 	play_sampler(s, &st, &now, (double[]){ 1500, 1500 }, true, ENOUGH_S);
 	assert_true(sampler_share(s, 0) == 1);
-	play_sampler(s, &st, &now, (double[]){ 5000, 1500 }, true, ENOUGH_S);	/* it alone is 5 % of the 2 there are */
+	play_sampler(s, &st, &now, (double[]){ 5000, 1500 }, true,
+	    ENOUGH_S); /* it alone is 5 % of the 2 there are */
 	assert_true(sampler_share(s, 1) < SAMPLER_LEAST * 1.06);
 	assert_true(sampler_share(s, 0) > 0.3 && sampler_share(s, 0) <= 0.4);
-	play_sampler(s, &st, &now, (double[]){ 1500, 1500 }, false, 2 * ENOUGH_S);	/* 1.5 % at 1, each */
+	play_sampler(
+	    s, &st, &now, (double[]){ 1500, 1500 }, false, 2 * ENOUGH_S); /* 1.5 % at 1, each */
 	assert_true((sampler_share(s, 0) + sampler_share(s, 1)) * 0.015 <= BUDGET * ABOVE);
 	assert_true((sampler_share(s, 0) + sampler_share(s, 1)) * 0.015 >= BUDGET * 0.55);
 	sampler_free(s);
 }
 
-/* Whatever the load, so many a second of each type; under diagnosis all of it; and where there are fewer, all. */
+/* Whatever the load, so many a second of each type; under diagnosis all of it; and where there are
+ * fewer, all. */
 static void
 of_who_is_not_diagnosed_no_more_than_enough_are_sampled(void **state)
 {
@@ -370,7 +383,9 @@ of_who_is_not_diagnosed_no_more_than_enough_are_sampled(void **state)
 		assert_true(fabs(type_of(&w, i)->offered / (2000 * of_all[i]) - 1) < 0.6);
 	}
 	assert_true(w.changes - changes <= 1);
-	assert_int_equal(engine_start(w.stage.g, "BOTH", &start, (struct mono){ w.stage.now_ns }, (struct wall){ 1 }, &run, NULL), 0);
+	assert_int_equal(engine_start(w.stage.g, "BOTH", &start, (struct mono){ w.stage.now_ns },
+			     (struct wall){ 1 }, &run, NULL),
+	    0);
 	play(&w, 3);
 	assert_true(share_of(&w, BOTH) == 1);
 	assert_true(share_of(&w, FRONT) < 0.1);
@@ -384,7 +399,8 @@ of_who_is_not_diagnosed_no_more_than_enough_are_sampled(void **state)
 	close_world(&w);
 }
 
-/* Where ten a second are too many already: of few, one second has twice as many as the next, which is no other load. */
+/* Where ten a second are too many already: of few, one second has twice as many as the next, which
+ * is no other load. */
 static void
 also_of_few_requests_no_more_are_sampled_than_can_be_paid_for(void **state)
 {
@@ -395,7 +411,8 @@ also_of_few_requests_no_more_are_sampled_than_can_be_paid_for(void **state)
 
 		open_world(&w, seed, 150, 0.001, 0);
 		w.stage.g->o.enough = 10;
-		w.stage.nodes[0]->record_cpu_ns = w.stage.nodes[1]->record_cpu_ns = 300000;	/* few share a sub-buffer */
+		w.stage.nodes[0]->record_cpu_ns = w.stage.nodes[1]->record_cpu_ns =
+		    300000; /* few share a sub-buffer */
 		play(&w, 2 * ENOUGH_S);
 		spend(&w, 30, core);
 		assert_true(core[0] <= BUDGET * 1.2 && core[1] <= BUDGET * 1.2);
@@ -422,7 +439,8 @@ what_is_too_dear_even_idle_is_said(void **state)
 	close_world(&w);
 }
 
-/* What stays without a record is not saved by recording less: who asks for a diagnosis gets what a diagnosis may cost. */
+/* What stays without a record is not saved by recording less: who asks for a diagnosis gets what a
+ * diagnosis may cost. */
 static void
 a_diagnosis_has_its_own_room_where_there_is_none_left(void **state)
 {
@@ -435,9 +453,12 @@ a_diagnosis_has_its_own_room_where_there_is_none_left(void **state)
 	open_world(&w, 14, 500, 0.04, 0);
 	play(&w, 3 * ENOUGH_S);
 	assert_true(share_of(&w, BOTH) == SAMPLER_LEAST);
-	assert_int_equal(engine_start(w.stage.g, "BOTH", &start, (struct mono){ w.stage.now_ns }, (struct wall){ 1 }, &run, NULL), 0);
+	assert_int_equal(engine_start(w.stage.g, "BOTH", &start, (struct mono){ w.stage.now_ns },
+			     (struct wall){ 1 }, &run, NULL),
+	    0);
 	play(&w, 8);
-	assert_true(share_of(&w, BOTH) > 0.5);		/* 200 a second, of 4 records: 0.25 % of a core at 1 */
+	assert_true(
+	    share_of(&w, BOTH) > 0.5); /* 200 a second, of 4 records: 0.25 % of a core at 1 */
 	assert_true(share_of(&w, FRONT) <= share_of(&w, BOTH));
 	spend(&w, 5, core);
 	assert_true(core[0] > 0.04 && core[0] <= 0.04 + 0.01 * ABOVE);
@@ -455,29 +476,35 @@ what_was_spent_is_counted_once(void **state)
 	(void)state;
 
 	spend_status(&s, &st, 100, 0, now);
-	assert_true(s.known && s.all.records == 0 && outlay_core(&s.now) == 0);	/* it was before we listened */
+	assert_true(s.known && s.all.records == 0 &&
+		    outlay_core(&s.now) == 0); /* it was before we listened */
 	spend_mark(&s);
 	assert_false(spend_window(&s, &p));
 	for (int i = 0; i < 100; i++) {
 		now.ns += 500000000;
-		st.cpu_us += 5000;		/* 1 % */
+		st.cpu_us += 5000; /* 1 % */
 		st.tracer_cpu_us += 2500;
 		st.records += 500;
 		st.sent_bytes += 5000;
 		spend_status(&s, &st, 100, 0.0001, now);
 	}
 	assert_true(spend_window(&s, &p));
-	assert_true(fabs(p.core[SPEND_AGENT] - 0.01) < 1e-9 && fabs(p.core[SPEND_TRACER] - 0.005) < 1e-9);
-	assert_true(fabs(p.core[SPEND_PROGRAMS] - 0.0002) < 1e-9);	/* 1000 x 100 ns, and what is rejected */
+	assert_true(
+	    fabs(p.core[SPEND_AGENT] - 0.01) < 1e-9 && fabs(p.core[SPEND_TRACER] - 0.005) < 1e-9);
+	assert_true(
+	    fabs(p.core[SPEND_PROGRAMS] - 0.0002) < 1e-9); /* 1000 x 100 ns, and what is rejected */
 	assert_true(fabs(outlay_core(&s.now) - 0.0152) < 1e-6);
 	assert_true(s.all.records == 50000 && s.all.bytes == 500000);
-	st = (struct status){ .trouble = "", .cpu_us = 1000, .records = 10, .sent_bytes = 20 };	/* the agent began anew */
+	st = (struct status){
+		.trouble = "", .cpu_us = 1000, .records = 10, .sent_bytes = 20
+	}; /* the agent began anew */
 	now.ns += 500000000;
 	spend_status(&s, &st, 100, 0, now);
 	assert_true(s.all.records == 50010 && s.all.bytes == 500020);
 }
 
-/* Programs without libhone write all of it, and the agent drops what is not sampled: that costs, whatever the share. */
+/* Programs without libhone write all of it, and the agent drops what is not sampled: that costs,
+ * whatever the share. */
 static void
 what_mapped_programs_write_is_paid_for_and_stays(void **state)
 {
@@ -492,7 +519,7 @@ what_mapped_programs_write_is_paid_for_and_stays(void **state)
 		now.ns += 500000000;
 		st.mapped += 5000;
 		st.dropped += 4000;
-		st.records += 1000 + 500;	/* 500 are of programs with libhone */
+		st.records += 1000 + 500; /* 500 are of programs with libhone */
 		spend_status(&s, &st, 100, 0, now);
 	}
 	assert_true(spend_window(&s, &p));

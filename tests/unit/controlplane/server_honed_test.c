@@ -92,8 +92,8 @@ end(struct house *h)
 static int
 tear_down(void **state)
 {
-	static const char *const files[] = { "agents.sock", "honed.sock", "forest.db", "forest.db-wal", "forest.db-shm",
-		"forest.db.lock", "space.db" };
+	static const char *const files[] = { "agents.sock", "honed.sock", "forest.db",
+		"forest.db-wal", "forest.db-shm", "forest.db.lock", "space.db" };
 	struct house *h = *state;
 	char path[128];
 
@@ -133,7 +133,8 @@ get(struct stream *s, enum frame_kind kind, size_t *len)
 	char *payload;
 
 	for (;;) {
-		if (stream_read(s, header, sizeof header, SOON_MS, &e) < 0 || frame_open(&f, header, &e) < 0)
+		if (stream_read(s, header, sizeof header, SOON_MS, &e) < 0 ||
+		    frame_open(&f, header, &e) < 0)
 			fail_msg("waiting for %s: %s", frame_kind_name(kind), e.text);
 		payload = calloc(1, f.length + 1);
 		if (f.length > 0 && stream_read(s, payload, f.length, SOON_MS, &e) < 0)
@@ -149,7 +150,11 @@ get(struct stream *s, enum frame_kind kind, size_t *len)
 static struct stream *
 agent_of(struct house *h, const char *node, int64_t clock_ns)
 {
-	struct hello hello = { .node = node, .incarnation = 1, .first_seq = 1, .version = "test", .clock_ns = clock_ns };
+	struct hello hello = { .node = node,
+		.incarnation = 1,
+		.first_seq = 1,
+		.version = "test",
+		.clock_ns = clock_ns };
 	struct buf b = { 0 };
 	struct stream *s;
 	size_t len;
@@ -236,7 +241,8 @@ an_agent_is_told_what_to_do_and_its_lease_is_renewed(void **state)
 	arena_release(&a);
 }
 
-/* It asks at once, and again and again; the answer counts from when it came, by threads that only read and write. */
+/* It asks at once, and again and again; the answer counts from when it came, by threads that only
+ * read and write. */
 static void
 an_agent_is_asked_for_its_clock(void **state)
 {
@@ -261,13 +267,14 @@ an_agent_is_asked_for_its_clock(void **state)
 		put(s, FRAME_CLOCK, 0, b.data, b.len);
 		free(text);
 	}
-	free(get(s, FRAME_CLOCK, &len));	/* so that it has taken at least one answer */
+	free(get(s, FRAME_CLOCK, &len)); /* so that it has taken at least one answer */
 	text = ask(h, "{\"ask\":\"agents\"}");
 	j = json_loads(text, 0, NULL);
 	agent = json_array_get(json_object_get(j, "agents"), 0);
 	off_ms = json_real_value(json_object_get(agent, "offset_ms")) + 86400e3;
 	uncertain_ms = json_real_value(json_object_get(agent, "uncertain_ms"));
-	if (!(off_ms <= uncertain_ms + 1e-6 && -off_ms <= uncertain_ms + 1e-6 && uncertain_ms > 0 && uncertain_ms < 1000))
+	if (!(off_ms <= uncertain_ms + 1e-6 && -off_ms <= uncertain_ms + 1e-6 && uncertain_ms > 0 &&
+		uncertain_ms < 1000))
 		fail_msg("%s", text);
 	assert_int_equal(json_integer_value(json_object_get(agent, "clock_steps")), 0);
 	json_decref(j);
@@ -279,8 +286,10 @@ an_agent_is_asked_for_its_clock(void **state)
 static void
 what_an_agent_garbles_is_refused_with_words(void **state)
 {
-	static const enum frame_kind kinds[] = { FRAME_RECORDS, FRAME_STATUS, FRAME_PROGRAMS, FRAME_DONE, FRAME_CLOCK };
-	static const uint8_t garbage[64] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	static const enum frame_kind kinds[] = { FRAME_RECORDS, FRAME_STATUS, FRAME_PROGRAMS,
+		FRAME_DONE, FRAME_CLOCK };
+	static const uint8_t garbage[64] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff };
 	struct house *h = *state;
 
 	begin(h);
@@ -313,7 +322,8 @@ what_a_crash_left_active_is_stopped(void **state)
 	struct forest *f = forest_new();
 	struct store *store;
 	struct run *r = forest_run_new(f, "GET_HOME");
-	struct hypothesis *hy = forest_hypothesis_new(f, r->id, 0), *done = forest_hypothesis_new(f, r->id, hy->id);
+	struct hypothesis *hy = forest_hypothesis_new(f, r->id, 0),
+			  *done = forest_hypothesis_new(f, r->id, hy->id);
 	struct err e;
 
 	hy->state = HYPOTHESIS_PROBING;
@@ -331,7 +341,8 @@ what_a_crash_left_active_is_stopped(void **state)
 	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"stopped\"");
 	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"withdrawn\"");
 	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"no help\"");
-	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "the controller ended while this ran");
+	asked(
+	    h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "the controller ended while this ran");
 	asked(h, "{\"ask\":\"status\"}", "\"runs\":[]");
 	end(h);
 
@@ -450,7 +461,8 @@ save_version(struct house *h, const char *name, const struct programs *p, int64_
 	assert_int_equal(engine_new(&g, &o, f, &e), 0);
 	assert_int_equal(engine_join(g, "n1", "test", (struct mono){ 1 }, &node, &e), 0);
 	assert_int_equal(engine_programs(g, node, p, &e), 0);
-	assert_int_equal(space_version_set(engine_space(g), engine_fingerprint(g), name, learned_ns, &e), 0);
+	assert_int_equal(
+	    space_version_set(engine_space(g), engine_fingerprint(g), name, learned_ns, &e), 0);
 	if (space_save(engine_space(g), h->space, &e) < 0)
 		fail_msg("%s", e.text);
 	engine_free(g);
@@ -474,13 +486,15 @@ becomes(struct house *h, const char *words)
 	free(answer);
 }
 
-/* A roll-back gets its old space back by itself; of programs that nothing was learned of, the space is stale. */
+/* A roll-back gets its old space back by itself; of programs that nothing was learned of, the space
+ * is stale. */
 static void
 the_space_is_the_one_of_the_programs_that_run(void **state)
 {
 	const char *names[] = { "s:one", "s:two", "s:three" };
 	struct program one = { "s", 1, 0, 1 }, two = { "s", 1, 0, 2 }, three = { "s", 1, 0, 3 };
-	const struct programs old = { .nprograms = 1, .programs = &one, .nnames = 1, .names = names },
+	const struct programs
+	    old = { .nprograms = 1, .programs = &one, .nnames = 1, .names = names },
 	    recent = { .nprograms = 1, .programs = &two, .nnames = 2, .names = names },
 	    other = { .nprograms = 1, .programs = &three, .nnames = 3, .names = names };
 	struct house *h = *state;

@@ -14,7 +14,7 @@
 
 enum { MOST = 4000 };
 
-struct model {			/* numbers of the letters inside, in the order in which they are to come out */
+struct model { /* numbers of the letters inside, in the order in which they are to come out */
 	uint64_t urgent[MOST], others[MOST];
 	size_t nurgent, nothers;
 };
@@ -31,14 +31,22 @@ pop(uint64_t *list, size_t *n)
 static void
 put(struct mailbox *m, struct model *o, uint64_t number, struct rng *rng)
 {
-	static const struct { enum mail_kind kind; unsigned frame; } WHAT[] = {
-		{ MAIL_FRAME, FRAME_RECORDS }, { MAIL_FRAME, FRAME_STATUS }, { MAIL_FRAME, FRAME_DONE }, { MAIL_JOINED, 0 },
+	static const struct {
+		enum mail_kind kind;
+		unsigned frame;
+	} WHAT[] = {
+		{ MAIL_FRAME, FRAME_RECORDS },
+		{ MAIL_FRAME, FRAME_STATUS },
+		{ MAIL_FRAME, FRAME_DONE },
+		{ MAIL_JOINED, 0 },
 		{ MAIL_ASKED, 0 },
 	};
 	uint64_t what = rng_below(rng, 5);
 	struct letter *l = calloc(1, sizeof *l);
 
-	l->mail = (struct mail){ .kind = WHAT[what].kind, .frame = WHAT[what].frame, .seq = number };
+	l->mail = (struct mail){
+		.kind = WHAT[what].kind, .frame = WHAT[what].frame, .seq = number
+	};
 	mailbox_put(m, l);
 	if (l->mail.kind == MAIL_FRAME && l->mail.frame == FRAME_STATUS)
 		o->urgent[o->nurgent++] = number;
@@ -46,7 +54,8 @@ put(struct mailbox *m, struct model *o, uint64_t number, struct rng *rng)
 		o->others[o->nothers++] = number;
 }
 
-/* Takes one; now and then it is put back, as when a connection takes over from another, and comes out next. */
+/* Takes one; now and then it is put back, as when a connection takes over from another, and comes
+ * out next. */
 static void
 take(struct mailbox *m, struct model *o, struct rng *rng)
 {

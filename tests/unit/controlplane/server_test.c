@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The server with agents and operators over real sockets, as they should be and as they should not. */
+/* The server with agents and operators over real sockets, as they should be and as they should not.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,7 @@
 
 #define MS INT64_C(1000000)
 
-enum { SOON_MS = 10000 };	/* a bound, not a wait */
+enum { SOON_MS = 10000 }; /* a bound, not a wait */
 
 struct bench {
 	char folder[64], agents[96], operators[96];
@@ -48,7 +49,9 @@ set_up(void **state)
 	snprintf(b->operators, sizeof b->operators, "ipc://%s/honed.sock", b->folder);
 	b->o.connections_max = 32;
 	b->o.mailbox_max_bytes = 1 << 20;
-	b->o.limits = (struct conn_limits){ .hello_ns = 5000 * MS, .silent_ns = 20000 * MS, .idle_ns = 20000 * MS };
+	b->o.limits = (struct conn_limits){
+		.hello_ns = 5000 * MS, .silent_ns = 20000 * MS, .idle_ns = 20000 * MS
+	};
 	b->o.replace_ns = 20000 * MS;
 	*state = b;
 	return 0;
@@ -98,7 +101,9 @@ put(struct stream *s, enum frame_kind kind, uint64_t seq, const void *data, size
 static void
 hello(struct stream *s, const char *node, uint64_t incarnation, uint64_t first_seq)
 {
-	struct hello h = { .node = node, .incarnation = incarnation, .first_seq = first_seq, .version = "test" };
+	struct hello h = {
+		.node = node, .incarnation = incarnation, .first_seq = first_seq, .version = "test"
+	};
 	struct buf b = { 0 };
 
 	hello_encode(&h, &b);
@@ -115,14 +120,16 @@ get(struct stream *s, enum frame_kind kind, size_t *len)
 	struct err e;
 	char *payload;
 
-	if (stream_read(s, header, sizeof header, SOON_MS, &e) < 0 || frame_open(&f, header, &e) < 0)
+	if (stream_read(s, header, sizeof header, SOON_MS, &e) < 0 ||
+	    frame_open(&f, header, &e) < 0)
 		fail_msg("waiting for %s: %s", frame_kind_name(kind), e.text);
 	payload = calloc(1, f.length + 1);
 	if (f.length > 0 && stream_read(s, payload, f.length, SOON_MS, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(frame_check(&f, header, payload, &e), 0);
 	if (f.kind != kind)
-		fail_msg("%s where %s was expected: %s", frame_kind_name(f.kind), frame_kind_name(kind), payload);
+		fail_msg("%s where %s was expected: %s", frame_kind_name(f.kind),
+		    frame_kind_name(kind), payload);
 	if (len != NULL)
 		*len = f.length;
 	return payload;
@@ -197,7 +204,8 @@ expect_note(struct bench *b, const char *words)
 
 /* An agent that was welcomed; tag 7. */
 static struct stream *
-join(struct bench *b, const char *node, uint64_t incarnation, uint64_t first_seq, uint64_t have, struct peer **peer)
+join(struct bench *b, const char *node, uint64_t incarnation, uint64_t first_seq, uint64_t have,
+    struct peer **peer)
 {
 	struct stream *s = dial(b->agents);
 	struct mail m;
@@ -240,8 +248,8 @@ expect_left(struct bench *b)
 
 enum { NOBODY = 65534 };
 
-/* A connection that the kernel takes for nobody's: it asks this thread's effective user, and of threads it is the
- * system call alone that changes one. */
+/* A connection that the kernel takes for nobody's: it asks this thread's effective user, and of
+ * threads it is the system call alone that changes one. */
 static struct stream *
 dial_as_nobody(const char *url)
 {
@@ -301,7 +309,7 @@ who_may_look_asks_and_who_may_not_is_told_unread(void **state)
 	struct who who;
 
 	if (geteuid() != 0)
-		return;	/* cmocka's skip() is "not ok" in TAP */
+		return; /* cmocka's skip() is "not ok" in TAP */
 	open_to(b, &roles, "nobody", "");
 	expect_mode(b->operators, 0666);
 	expect_mode(b->agents, 0600);
@@ -319,7 +327,7 @@ who_may_look_asks_and_who_may_not_is_told_unread(void **state)
 
 	open_to(b, &roles, "root", "root");
 	s = dial_as_nobody(b->operators);
-	get_refusal(s, "operators.look");	/* and nothing was asked */
+	get_refusal(s, "operators.look"); /* and nothing was asked */
 	stream_close(s);
 	m = expect(b, MAIL_REFUSED);
 	assert_true(m.who.uid == NOBODY && m.door == DOOR_OPERATORS && m.times == 1);
@@ -346,7 +354,7 @@ another_users_agent_speaks_for_this_host_alone(void **state)
 	char host[256] = "";
 
 	if (geteuid() != 0)
-		return;	/* cmocka's skip() is "not ok" in TAP */
+		return; /* cmocka's skip() is "not ok" in TAP */
 	assert_int_equal(gethostname(host, sizeof host - 1), 0);
 	open_to(b, &roles, "", "nobody");
 	expect_mode(b->agents, 0666);
@@ -366,7 +374,7 @@ another_users_agent_speaks_for_this_host_alone(void **state)
 	assert_int_equal(get_welcome(s), 0);
 	stream_close(s);
 	expect_left(b);
-	s = join(b, "elsewhere", 1, 1, 0, NULL);	/* root's may be of any node */
+	s = join(b, "elsewhere", 1, 1, 0, NULL); /* root's may be of any node */
 	stream_close(s);
 	server_close(b->server);
 	b->server = NULL;
@@ -385,12 +393,12 @@ a_flood_of_silence_keeps_nobody_out(void **state)
 	b->o.connections_max = 16;
 	begin(b);
 	agent = join(b, "known", 1, 1, 0, NULL);
-	operator = dial(b->operators);
+	operator= dial(b->operators);
 	answer(b, operator, NULL);
 	for (int i = 0; i < FLOOD; i++) {
 		silent[2 * i] = dial(b->agents);
 		silent[2 * i + 1] = dial(b->operators);
-		if (i % 20 == 10) {	/* meanwhile others come, and are let in */
+		if (i % 20 == 10) { /* meanwhile others come, and are let in */
 			char node[16];
 			struct stream *other;
 
@@ -407,7 +415,7 @@ a_flood_of_silence_keeps_nobody_out(void **state)
 	expect_batch(b, 1, "one");
 	assert_int_equal(get_ack(agent), 1);
 	answer(b, operator, NULL);
-	get_refusal(silent[0], "say nothing");	/* the first was the first to go */
+	get_refusal(silent[0], "say nothing"); /* the first was the first to go */
 	for (int i = 0; i < 2 * FLOOD; i++)
 		stream_close(silent[i]);
 	stream_close(agent);
@@ -459,7 +467,8 @@ who_asks_too_fast_is_answered_more_slowly_and_all_the_same(void **state)
 	b->o.questions_per_s = 20;
 	begin(b);
 	began = clock_mono();
-	for (int i = 0; i < 60; i++) {	/* over connections of its own each, as hone does: it is the user that counts */
+	for (int i = 0; i < 60;
+	     i++) { /* over connections of its own each, as hone does: it is the user that counts */
 		s = dial(b->operators);
 		answer(b, s, NULL);
 		stream_close(s);
@@ -477,7 +486,7 @@ an_agent_that_sends_too_fast_is_read_more_slowly(void **state)
 
 	b->o.limits.frames_per_s = 20;
 	begin(b);
-	s = join(b, "n1", 1, 1, 0, NULL);	/* its HELLO is one of them */
+	s = join(b, "n1", 1, 1, 0, NULL); /* its HELLO is one of them */
 	began = clock_mono();
 	for (int i = 0; i < 60; i++)
 		put(s, FRAME_STATUS, 0, "x", 1);
@@ -499,12 +508,12 @@ static void
 half_frames_take_no_more_memory_than_the_mailbox_may(void **state)
 {
 	struct bench *b = *state;
-	enum { AGENTS = 6, BYTES = 60000, HALF = BYTES / 2 };	/* a socket holds a whole one */
+	enum { AGENTS = 6, BYTES = 60000, HALF = BYTES / 2 }; /* a socket holds a whole one */
 	struct stream *s[AGENTS];
 	struct mono until = { clock_mono().ns + SOON_MS * MS };
 	uint8_t header[FRAME_HEADER_BYTES], *payload = calloc(1, BYTES);
 
-	b->o.mailbox_max_bytes = 2 * BYTES + HALF;	/* two of them at once */
+	b->o.mailbox_max_bytes = 2 * BYTES + HALF; /* two of them at once */
 	begin(b);
 	frame_seal(header, FRAME_RECORDS, 1, payload, BYTES);
 	for (int i = 0; i < AGENTS; i++) {
@@ -515,11 +524,13 @@ half_frames_take_no_more_memory_than_the_mailbox_may(void **state)
 		assert_int_equal(stream_write(s[i], header, sizeof header, SOON_MS, NULL), 0);
 		assert_int_equal(stream_write(s[i], payload, HALF, SOON_MS, NULL), 0);
 	}
-	while (server_reading_bytes(b->server) < 2 * BYTES && mono_since_ns(until, clock_mono()) > 0)
+	while (
+	    server_reading_bytes(b->server) < 2 * BYTES && mono_since_ns(until, clock_mono()) > 0)
 		;
 	assert_int_equal(server_reading_bytes(b->server), 2 * BYTES);
 	for (int i = 0; i < AGENTS; i++)
-		assert_int_equal(stream_write(s[i], payload + HALF, BYTES - HALF, SOON_MS, NULL), 0);
+		assert_int_equal(
+		    stream_write(s[i], payload + HALF, BYTES - HALF, SOON_MS, NULL), 0);
 	for (int i = 0; i < AGENTS; i++) {
 		struct mail m = expect(b, MAIL_FRAME);
 
@@ -591,7 +602,7 @@ what_was_not_taken_is_sent_again(void **state)
 	begin(b);
 	s = join(b, "n1", 11, 1, 0, NULL);
 	put(s, FRAME_RECORDS, 1, "one", 3);
-	m = expect(b, MAIL_FRAME);	/* and not taken: the engine refuses it, say */
+	m = expect(b, MAIL_FRAME); /* and not taken: the engine refuses it, say */
 	server_refuse(b->server, m.peer, "no room");
 	mail_release(&m);
 	get_refusal(s, "no room");
@@ -762,7 +773,7 @@ there_are_only_so_many_connections(void **state)
 	struct bench *b = *state;
 	struct stream *s[3];
 
-	b->o.connections_max = 3;	/* one of them is kept for operators */
+	b->o.connections_max = 3; /* one of them is kept for operators */
 	begin(b);
 	s[0] = join(b, "n0", 1, 1, 0, NULL);
 	s[1] = join(b, "n1", 1, 1, 0, NULL);

@@ -16,7 +16,11 @@ static struct toggle two[] = { { "a:one" }, { "a:two" } };
 static struct want
 want_of(uint64_t epoch, uint32_t ntoggles, struct toggle *toggles)
 {
-	return (struct want){ .epoch = epoch, .lease_ms = 5000, .sampled = 1, .ntoggles = ntoggles, .toggles = toggles };
+	return (struct want){ .epoch = epoch,
+		.lease_ms = 5000,
+		.sampled = 1,
+		.ntoggles = ntoggles,
+		.toggles = toggles };
 }
 
 static bool
@@ -70,7 +74,7 @@ what_is_not_stored_is_not_turned_on(void **state)
 
 	assert_true(due(&s, &none, true, 10000));
 	assert_false(due(&s, &on, false, 10100));
-	assert_true(due(&s, &on, false, 11000));	/* the old one, to keep the lease */
+	assert_true(due(&s, &on, false, 11000)); /* the old one, to keep the lease */
 	assert_sent(&s, 1, 0);
 	assert_true(due(&s, &on, true, 11100));
 	assert_sent(&s, 2, 2);
@@ -82,8 +86,8 @@ what_goes_off_needs_no_store(void **state)
 {
 	struct sent s = { 0 };
 	struct toggle second[] = { { "a:two" } }, other[] = { { "a:three" } };
-	struct want on = want_of(1, 2, two), less = want_of(2, 1, second), none = want_of(3, 0, NULL),
-	    swapped = want_of(4, 1, other);
+	struct want on = want_of(1, 2, two), less = want_of(2, 1, second),
+		    none = want_of(3, 0, NULL), swapped = want_of(4, 1, other);
 	(void)state;
 
 	assert_true(due(&s, &on, true, 10000));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Steady load, in which diagnoses come and go: what is allocated has found its size after an hour. Engine, forest
- * and answers as honed has them; the database's part, to write and to prune, is played.
+ * Steady load, in which diagnoses come and go: what is allocated has found its size after an hour.
+ * Engine, forest and answers as honed has them; the database's part, to write and to prune, is
+ * played.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,8 @@
 #include "tests/sim/stage.h"
 
 enum { NODES = 2, POINTS = 8, SLOW = 4, RATE = 40, RUNS_KEPT = 20, MORE_MAX = 16 << 10 };
-#ifdef HONE_DEBUG		/* sanitizers are slow, and their allocator is another: a few minutes of the same, for what they look for */
+#ifdef HONE_DEBUG /* sanitizers are slow, and their allocator is another: a few minutes of the \
+                     same, for what they look for */
 enum { HOURS = 1, MINUTES = 6 };
 #else
 enum { HOURS = 2, MINUTES = 60 };
@@ -29,11 +31,11 @@ enum { HOURS = 2, MINUTES = 60 };
 
 struct world {
 	struct stage stage;
-	uint32_t begin, end, point[POINTS];	/* labels */
+	uint32_t begin, end, point[POINTS]; /* labels */
 	bool on[NODES][POINTS], all[NODES];
 	double probed[NODES];
 	struct audit_book book;
-	size_t most;			/* bytes in use, in this hour */
+	size_t most; /* bytes in use, in this hour */
 	uint64_t runs;
 };
 
@@ -55,13 +57,16 @@ request(void *app, int64_t at_ns)
 	int k = (int)rng_below(r, NODES);
 	uint64_t id = rng_next(r) | 1;
 	bool probed = rng_unit(r) < w->probed[k];
-	struct stage_record say = { .time_ns = at_ns, .trace = id, .unit = id, .label = w->begin, .value = probed };
+	struct stage_record say = {
+		.time_ns = at_ns, .trace = id, .unit = id, .label = w->begin, .value = probed
+	};
 
 	if (!probed && rng_unit(r) >= w->stage.nodes[k]->sampled)
 		return;
 	stage_emit(&w->stage, w->stage.nodes[k], &say);
 	for (int i = 0; i < POINTS; i++) {
-		say.time_ns += 50000 + (int64_t)rng_below(r, 5000) + (i == SLOW && rng_below(r, 8) == 0 ? 3 * MS : 0);
+		say.time_ns += 50000 + (int64_t)rng_below(r, 5000) +
+		               (i == SLOW && rng_below(r, 8) == 0 ? 3 * MS : 0);
 		say.label = w->point[i];
 		say.value = (int64_t)rng_below(r, 1000);
 		if (probed && (w->all[k] || w->on[k][i]))
@@ -103,7 +108,8 @@ open_world(struct world *w)
 	w->stage.request = request;
 	w->stage.obeyed = obeyed;
 	w->stage.has_clocks = true;
-	w->begin = stage_label(&w->stage, RECORD_REQUEST_BEGIN, "s/hone:request_begin(WORK)", "probed");
+	w->begin = stage_label(
+	    &w->stage, RECORD_REQUEST_BEGIN, "s/hone:request_begin(WORK)", "probed");
 	w->end = stage_label(&w->stage, RECORD_REQUEST_END, "s/hone:request_end(WORK)", "status");
 	for (int k = 0; k < NODES; k++) {
 		struct stage_node *n;
@@ -126,11 +132,14 @@ open_world(struct world *w)
 
 /* ---- what honed does beside ---- */
 
-static void __attribute__((format(printf, 2, 3)))
-ask(struct world *w, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) ask(struct world *w, const char *fmt, ...)
 {
-	struct answer_context c = { .now = { w->stage.now_ns }, .started = { START_NS }, .when = { w->stage.now_ns },
-		.database = "", .space_path = "", .book = &w->book,
+	struct answer_context c = { .now = { w->stage.now_ns },
+		.started = { START_NS },
+		.when = { w->stage.now_ns },
+		.database = "",
+		.space_path = "",
+		.book = &w->book,
 		.who = { .pid = 1, .own = true, .role = ROLE_DIAGNOSE, .user = "root" } };
 	char question[128], *answer;
 	va_list ap;
@@ -140,7 +149,8 @@ ask(struct world *w, const char *fmt, ...)
 	va_end(ap);
 	answer = answer_ask(w->stage.g, w->stage.forest, &c, question, strlen(question));
 	assert_non_null(answer);
-	assert_true(strstr(answer, "\"error\"") == NULL || strcmp(question, STOP) == 0);	/* it may have ended by itself */
+	assert_true(strstr(answer, "\"error\"") == NULL ||
+		    strcmp(question, STOP) == 0); /* it may have ended by itself */
 	free(answer);
 }
 
@@ -168,17 +178,20 @@ play(struct world *w, int64_t for_ms)
 {
 	for (int64_t until_ns = w->stage.now_ns + for_ms * MS; w->stage.now_ns < until_ns;) {
 		stage_tick(&w->stage);
-		audit_flush(&w->book, w->stage.forest, (struct mono){ w->stage.now_ns }, (struct wall){ w->stage.now_ns });
+		audit_flush(&w->book, w->stage.forest, (struct mono){ w->stage.now_ns },
+		    (struct wall){ w->stage.now_ns });
 		forest_written(w->stage.forest);
 		w->most = in_use() > w->most ? in_use() : w->most;
 	}
 }
 
-/* A diagnosis, or now and then learning, and everything there is to ask; programs come and go all the time. */
+/* A diagnosis, or now and then learning, and everything there is to ask; programs come and go all
+ * the time. */
 static void
 round_of_work(struct world *w, int i)
 {
-	static const char *const questions[] = { "status", "agents", "tracepoints", "report", "history", "forest" };
+	static const char *const questions[] = { "status", "agents", "tracepoints", "report",
+		"history", "forest" };
 
 	if (i % 7 == 0)
 		ask(w, "{\"ask\":\"learn\",\"seconds\":2}");
@@ -205,9 +218,10 @@ later_hours_take_no_more_memory_than_the_first(void **state)
 
 	assert_non_null(w);
 	open_world(w);
-	play(w, 5000);		/* the type is known */
+	play(w, 5000); /* the type is known */
 	for (int hour = 1; hour <= HOURS; hour++) {
-		for (w->most = 0; w->stage.now_ns < START_NS + hour * MINUTES * INT64_C(60000000000);)
+		for (w->most = 0;
+		     w->stage.now_ns < START_NS + hour * MINUTES * INT64_C(60000000000);)
 			round_of_work(w, ++i);
 		print_message("# hour %d: %zu bytes at most\n", hour, w->most);
 		if (hour == 1)

@@ -165,10 +165,23 @@ f_shm_unmap(sqlite3_file *f, int remove)
 }
 
 static const sqlite3_io_methods methods = {
-	.iVersion = 2, .xClose = f_close, .xRead = f_read, .xWrite = f_write, .xTruncate = f_truncate, .xSync = f_sync,
-	.xFileSize = f_size, .xLock = f_lock, .xUnlock = f_unlock, .xCheckReservedLock = f_reserved,
-	.xFileControl = f_control, .xSectorSize = f_sector, .xDeviceCharacteristics = f_is, .xShmMap = f_shm_map,
-	.xShmLock = f_shm_lock, .xShmBarrier = f_shm_barrier, .xShmUnmap = f_shm_unmap,
+	.iVersion = 2,
+	.xClose = f_close,
+	.xRead = f_read,
+	.xWrite = f_write,
+	.xTruncate = f_truncate,
+	.xSync = f_sync,
+	.xFileSize = f_size,
+	.xLock = f_lock,
+	.xUnlock = f_unlock,
+	.xCheckReservedLock = f_reserved,
+	.xFileControl = f_control,
+	.xSectorSize = f_sector,
+	.xDeviceCharacteristics = f_is,
+	.xShmMap = f_shm_map,
+	.xShmLock = f_shm_lock,
+	.xShmBarrier = f_shm_barrier,
+	.xShmUnmap = f_shm_unmap,
 };
 
 static int
@@ -200,7 +213,8 @@ static void
 install(void)
 {
 	theirs = sqlite3_vfs_find(NULL);
-	ours = *theirs;	/* the rest of it takes any VFS of the same kind, and does not look at ours */
+	ours =
+	    *theirs; /* the rest of it takes any VFS of the same kind, and does not look at ours */
 	ours.zName = "faults";
 	ours.szOsFile = (int)sizeof(struct file) + theirs->szOsFile;
 	ours.xOpen = v_open;

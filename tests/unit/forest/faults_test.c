@@ -47,7 +47,8 @@ cycles_of(const struct forest *f)
 	return n;
 }
 
-/* In the child: what a controller does. Each cycle that is safe is told; the rest of the script is played to its end. */
+/* In the child: what a controller does. Each cycle that is safe is told; the rest of the script is
+ * played to its end. */
 static void
 diagnose(const char *path, int tell)
 {
@@ -108,15 +109,16 @@ kill_at_each(const struct place *p, enum fault what)
 
 		forget_files(p);
 		acknowledged = killed_at(p->path, n, what, &done);
-		s = open_store(p->path);	/* checks that it is whole */
+		s = open_store(p->path); /* checks that it is whole */
 		f = loaded(s, 0);
 		there = cycles_of(f);
-		assert_in_range(there, acknowledged, acknowledged + 1);	/* the next one may be safe, and not told */
+		assert_in_range(there, acknowledged,
+		    acknowledged + 1); /* the next one may be safe, and not told */
 		assert_true(there <= CYCLES);
 		same_forest(want[there], f);
 		forest_free(f);
 		store_close(s);
-		if (n % 7 == 0 || done) {	/* and it goes on, to the same end */
+		if (n % 7 == 0 || done) { /* and it goes on, to the same end */
 			diagnose(p->path, -1);
 			s = open_store(p->path);
 			f = loaded(s, 0);
@@ -126,7 +128,7 @@ kill_at_each(const struct place *p, enum fault what)
 		}
 	}
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
-	assert_true(n > 3 * CYCLES);	/* it did die, again and again */
+	assert_true(n > 3 * CYCLES); /* it did die, again and again */
 	print_message("# killed at each of %llu operations\n", (unsigned long long)n - 2);
 	for (uint32_t i = 0; i <= CYCLES; i++)
 		forest_free(want[i]);
@@ -146,7 +148,8 @@ killed_within_each_write_all_that_was_told_is_there(void **state)
 
 /* ---- a disk that is full ---- */
 
-/* Refused once, or from then on until it has been said: what could not be written is said, and written later. */
+/* Refused once, or from then on until it has been said: what could not be written is said, and
+ * written later. */
 static void
 full_at_each(const struct place *p, enum fault what)
 {
@@ -182,10 +185,11 @@ full_at_each(const struct place *p, enum fault what)
 			assert_true(forest_changes(f)->nruns > 0);
 			refused = true;
 			faults_at(0, FAULT_NONE);
-			if (cycle % 2 == 0)	/* at once, or with the next cycle */
+			if (cycle % 2 == 0) /* at once, or with the next cycle */
 				commit(s, f);
 		}
-		refused = refused || faults_happened() > 0;	/* or it was a checkpoint's, which can wait */
+		refused = refused ||
+		          faults_happened() > 0; /* or it was a checkpoint's, which can wait */
 		if (forest_changes(f)->nruns > 0)
 			commit(s, f);
 		same_forest(want, f);
@@ -200,8 +204,8 @@ full_at_each(const struct place *p, enum fault what)
 		forest_free(g);
 	}
 	assert_true(failures > 2 * CYCLES);
-	print_message("# full at each of %llu operations, said by %llu commits\n", (unsigned long long)n - 2,
-	    (unsigned long long)failures);
+	print_message("# full at each of %llu operations, said by %llu commits\n",
+	    (unsigned long long)n - 2, (unsigned long long)failures);
 	forest_free(want);
 }
 

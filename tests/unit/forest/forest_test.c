@@ -171,20 +171,21 @@ putting_back_keeps_ids_and_refuses_what_cannot_be(void **state)
 
 	r.type = strdup("A");
 	assert_int_equal(forest_put_run(f, &r, &e), 0);
-	assert_int_equal(forest_put_run(f, &r, &e), ERR_INPUT);	/* again */
+	assert_int_equal(forest_put_run(f, &r, &e), ERR_INPUT); /* again */
 	assert_int_equal(forest_put_run(f, &odd, &e), ERR_INPUT);
 	assert_int_equal(forest_put(f, &h, &e), 0);
 	assert_int_equal(forest_put(f, &k, &e), 0);
-	refused(f, bare(12, 5, 10));		/* again */
-	refused(f, bare(11, 5, 10));		/* out of order */
-	refused(f, bare(13, 6, 0));		/* no such run */
-	refused(f, bare(13, 5, 11));		/* no such parent */
-	refused(f, bare(13, 5, 13));		/* its own parent */
+	refused(f, bare(12, 5, 10)); /* again */
+	refused(f, bare(11, 5, 10)); /* out of order */
+	refused(f, bare(13, 6, 0));  /* no such run */
+	refused(f, bare(13, 5, 11)); /* no such parent */
+	refused(f, bare(13, 5, 13)); /* its own parent */
 	refused(f, bare(UINT64_MAX, 5, 0));
 	bad = bare(13, 5, 10);
 	bad.state = (enum hypothesis_state)99;
 	refused(f, bad);
-	assert_int_equal(forest_changes(f)->nhypotheses + forest_changes(f)->nruns, 0);	/* nothing to be written */
+	assert_int_equal(forest_changes(f)->nhypotheses + forest_changes(f)->nruns,
+	    0); /* nothing to be written */
 	assert_int_equal(forest_hypothesis_new(f, 5, 12)->id, 13);
 	assert_int_equal(forest_run_new(f, "A")->id, 6);
 	forest_continue(f, 20, 3);
@@ -198,12 +199,15 @@ putting_back_keeps_ids_and_refuses_what_cannot_be(void **state)
 static const struct verdict *
 judged(struct forest *f, uint64_t run, double cost_ns)
 {
-	struct verdict v = { .run = run, .hypothesis = forest_hypothesis_new(f, run, 0)->id, .cost_ns = cost_ns };
+	struct verdict v = {
+		.run = run, .hypothesis = forest_hypothesis_new(f, run, 0)->id, .cost_ns = cost_ns
+	};
 
 	return forest_verdict_new(f, &v);
 }
 
-/* In each of all orders in which four verdicts, two of them alike and one without a cost, can come. */
+/* In each of all orders in which four verdicts, two of them alike and one without a cost, can come.
+ */
 static void
 verdicts_are_ranked_by_cost_however_they_come(void **state)
 {
@@ -217,28 +221,30 @@ verdicts_are_ranked_by_cost_however_they_come(void **state)
 
 		forest_run_new(f, "A");
 		forest_run_new(f, "B");
-		judged(f, 2, 100);	/* of another run: does not count */
+		judged(f, 2, 100); /* of another run: does not count */
 		for (int i = 0; i < 4; i++) {
 			int pick = n % (4 - i);
 
 			n /= 4 - i;
 			came[i] = judged(f, 1, costs[left[pick]]);
 			left[pick] = left[3 - i];
-			assert_int_equal(forest_run(f, 1)->verdict, forest_verdict(f, 1, 1)->hypothesis);
+			assert_int_equal(
+			    forest_run(f, 1)->verdict, forest_verdict(f, 1, 1)->hypothesis);
 		}
 		for (uint32_t rank = 1; (v = forest_verdict(f, 1, rank)) != NULL; rank++) {
 			const struct verdict *next = forest_verdict(f, 1, rank + 1);
 
 			assert_int_equal(v->rank, rank);
 			assert_true(rank <= 4 && (rank == 4) == (next == NULL));
-			assert_true(next == NULL || isnan(next->cost_ns) || v->cost_ns > next->cost_ns ||
+			assert_true(
+			    next == NULL || isnan(next->cost_ns) || v->cost_ns > next->cost_ns ||
 			    (v->cost_ns == next->cost_ns && v->hypothesis < next->hypothesis));
 		}
 		for (int i = 0; i < 4; i++)
 			assert_ptr_equal(forest_verdict(f, 1, came[i]->rank), came[i]);
 		assert_int_equal(forest_changes(f)->nverdicts, 5);
 		forest_written(f);
-		assert_int_equal(judged(f, 1, 10)->rank, 2);	/* moves three */
+		assert_int_equal(judged(f, 1, 10)->rank, 2); /* moves three */
 		assert_int_equal(forest_changes(f)->nverdicts, 4);
 		assert_null(forest_verdict(f, 1, 0));
 		assert_null(forest_verdict(f, 1, 6));
@@ -247,7 +253,8 @@ verdicts_are_ranked_by_cost_however_they_come(void **state)
 	}
 }
 
-/* What costs most is not the first that is told if its edge may as well have none of the problem. */
+/* What costs most is not the first that is told if its edge may as well have none of the problem.
+ */
 static void
 verdicts_that_are_sure_come_before_those_that_are_not(void **state)
 {
@@ -298,12 +305,14 @@ a_traces_evidence_is_found_newest_runs_first(void **state)
 		uint64_t low = rng_below(&r, TRACES), before = forest_changes(f)->nevidence;
 
 		assert_int_equal(witness(f, 1 + rng_below(&r, 60), 7, low), 0);
-		count[low] += forest_changes(f)->nevidence > before;	/* not twice for one hypothesis */
+		count[low] += forest_changes(f)->nevidence >
+		              before; /* not twice for one hypothesis */
 	}
 	for (uint64_t low = 0; low < TRACES; low++) {
 		uint64_t at = 0, run = UINT64_MAX;
 
-		while ((v = forest_evidence(f, (struct trace_id){ low % 2 * 7, low }, &at)) != NULL) {
+		while (
+		    (v = forest_evidence(f, (struct trace_id){ low % 2 * 7, low }, &at)) != NULL) {
 			assert_int_equal(v->trace.low, low);
 			assert_true(v->run < run);
 			run = v->run;
@@ -325,9 +334,11 @@ a_hypothesis_keeps_so_much_evidence_and_no_more(void **state)
 	for (uint64_t h = 1; h <= 2; h++) {
 		forest_hypothesis_new(f, 1, 0);
 		for (uint64_t i = 0; i < 2 * EVIDENCE_MAX; i++)
-			assert_int_equal(witness(f, h, i % 2, i / 2), 0);	/* high halves tell apart */
+			assert_int_equal(
+			    witness(f, h, i % 2, i / 2), 0); /* high halves tell apart */
 		assert_int_equal(forest_changes(f)->nevidence, h * EVIDENCE_MAX);
-		assert_int_equal(forest_changes(f)->evidence[h * EVIDENCE_MAX - 1].trace.low, EVIDENCE_MAX / 2 - 1);
+		assert_int_equal(forest_changes(f)->evidence[h * EVIDENCE_MAX - 1].trace.low,
+		    EVIDENCE_MAX / 2 - 1);
 	}
 	forest_free(f);
 }
@@ -367,7 +378,9 @@ static void
 the_audit_is_told_newest_first_and_stays_within_bounds(void **state)
 {
 	struct forest *f = forest_new();
-	struct audit a = { .user = "root", .asked = "x", .words = "", .outcome = AUDIT_DONE, .times = 1 };
+	struct audit a = {
+		.user = "root", .asked = "x", .words = "", .outcome = AUDIT_DONE, .times = 1
+	};
 	const struct audit *row;
 	uint64_t at = 0, n = 0;
 
@@ -375,7 +388,8 @@ the_audit_is_told_newest_first_and_stays_within_bounds(void **state)
 	for (int64_t i = 1; i <= 5 * AUDIT_KEPT; i++) {
 		a.when.ns = i;
 		assert_int_equal(forest_audit_add(f, &a, NULL), 0);
-		assert_true(forest_changes(f)->naudit <= 100 && forest_changes(f)->audit[forest_changes(f)->naudit - 1].when.ns == i);
+		assert_true(forest_changes(f)->naudit <= 100 &&
+			    forest_changes(f)->audit[forest_changes(f)->naudit - 1].when.ns == i);
 		if (i % 100 == 0)
 			forest_written(f);
 	}
@@ -428,7 +442,7 @@ what_is_forgotten_is_gone_everywhere_the_rest_stays(void **state)
 	assert_null(forest_evidence(f, (struct trace_id){ 0, 50 }, &at));
 	for (at = 0; forest_switched_next(f, NULL, &at) != NULL; n++)
 		;
-	assert_int_equal(n, 2 + 2);	/* of runs 2 and 4; of none, at 3 and 4 */
+	assert_int_equal(n, 2 + 2); /* of runs 2 and 4; of none, at 3 and 4 */
 	assert_int_equal(forest_changes(f)->nruns, 1);
 	assert_int_equal(forest_changes(f)->nhypotheses, 1);
 	assert_int_equal(forest_changes(f)->nverdicts, 1);

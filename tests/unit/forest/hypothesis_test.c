@@ -18,7 +18,8 @@ each_state_has_its_word_and_only_two_are_unsettled(void **state)
 	assert_string_equal(hypothesis_word(HYPOTHESIS_WITHDRAWN), "withdrawn");
 	for (int s = HYPOTHESIS_OPEN; s <= HYPOTHESIS_WITHDRAWN; s++) {
 		assert_string_not_equal(hypothesis_word((enum hypothesis_state)s), "?");
-		assert_int_equal(hypothesis_settled((enum hypothesis_state)s), s != HYPOTHESIS_OPEN && s != HYPOTHESIS_PROBING);
+		assert_int_equal(hypothesis_settled((enum hypothesis_state)s),
+		    s != HYPOTHESIS_OPEN && s != HYPOTHESIS_PROBING);
 	}
 }
 
@@ -26,9 +27,10 @@ static void
 what_is_no_state_says_so(void **state)
 {
 	(void)state;
-	assert_string_equal(hypothesis_word((enum hypothesis_state)(HYPOTHESIS_WITHDRAWN + 1)), "?");
-	assert_string_equal(hypothesis_word((enum hypothesis_state)-1), "?");
-	assert_false(hypothesis_settled((enum hypothesis_state)-1));
+	assert_string_equal(
+	    hypothesis_word((enum hypothesis_state)(HYPOTHESIS_WITHDRAWN + 1)), "?");
+	assert_string_equal(hypothesis_word((enum hypothesis_state) - 1), "?");
+	assert_false(hypothesis_settled((enum hypothesis_state) - 1));
 }
 
 static void
@@ -44,7 +46,7 @@ a_copy_shares_no_text(void **state)
 	assert_true(hypothesis_text(&a.tracepoint, "another"));
 	assert_string_equal(b.tracepoint, "shop/db:query");
 	assert_string_equal(b.key, "shop/db:query.rows");
-	assert_string_equal(b.edge_from, "");	/* was NULL */
+	assert_string_equal(b.edge_from, ""); /* was NULL */
 	assert_int_equal(b.id, 7);
 	assert_int_equal(b.presence, '+');
 	assert_true(b.share == 0.5);
@@ -72,7 +74,8 @@ a_text_can_be_set_to_itself_and_to_nothing(void **state)
 	hypothesis_release(&h);
 }
 
-/* The table's ways, told apart from it: what no way says is refused, a settled state is left by none. */
+/* The table's ways, told apart from it: what no way says is refused, a settled state is left by
+ * none. */
 static void
 ways_lead_only_from_what_is_not_settled(void **state)
 {
@@ -81,18 +84,20 @@ ways_lead_only_from_what_is_not_settled(void **state)
 
 	for (int from = HYPOTHESIS_OPEN; from <= HYPOTHESIS_WITHDRAWN; from++)
 		for (int to = HYPOTHESIS_OPEN; to <= HYPOTHESIS_WITHDRAWN; to++) {
-			bool may = hypothesis_may((enum hypothesis_state)from, (enum hypothesis_state)to);
+			bool may = hypothesis_may(
+			    (enum hypothesis_state)from, (enum hypothesis_state)to);
 
 			ways += may;
 			assert_false(may && hypothesis_settled((enum hypothesis_state)from));
 			assert_false(may && to == HYPOTHESIS_OPEN);
 		}
-	assert_in_range(ways, 8, 13);	/* both may become all of the six others, and open may be probed */
+	assert_in_range(
+	    ways, 8, 13); /* both may become all of the six others, and open may be probed */
 	assert_true(hypothesis_may(HYPOTHESIS_OPEN, HYPOTHESIS_PROBING));
 	assert_true(hypothesis_may(HYPOTHESIS_PROBING, HYPOTHESIS_WITHDRAWN));
-	assert_false(hypothesis_may(HYPOTHESIS_OPEN, HYPOTHESIS_NO_HELP));	/* it was not tried */
+	assert_false(hypothesis_may(HYPOTHESIS_OPEN, HYPOTHESIS_NO_HELP)); /* it was not tried */
 	assert_false(hypothesis_may(HYPOTHESIS_PROBING, HYPOTHESIS_PROBING));
-	assert_false(hypothesis_may((enum hypothesis_state)-1, HYPOTHESIS_OPEN));
+	assert_false(hypothesis_may((enum hypothesis_state) - 1, HYPOTHESIS_OPEN));
 }
 
 static void
@@ -112,7 +117,11 @@ entering_a_settled_state_sets_when(void **state)
 static void
 a_verdict_is_copied_with_its_texts(void **state)
 {
-	struct verdict a = { .hypothesis = 3, .kind = VERDICT_KEY, .cost_ns = 8, .slowest = { 1, 2 } }, b;
+	struct verdict a = { .hypothesis = 3,
+		.kind = VERDICT_KEY,
+		.cost_ns = 8,
+		.slowest = { 1, 2 } },
+		       b;
 	char place[] = "shop:begin";
 	(void)state;
 
@@ -127,7 +136,7 @@ a_verdict_is_copied_with_its_texts(void **state)
 	assert_string_equal(verdict_word(VERDICT_PLACE), "place");
 	assert_string_equal(verdict_word(VERDICT_CUT), "cut");
 	assert_string_equal(verdict_word((enum verdict_kind)(VERDICT_CUT + 1)), "?");
-	assert_string_equal(verdict_word((enum verdict_kind)-1), "?");
+	assert_string_equal(verdict_word((enum verdict_kind) - 1), "?");
 }
 
 int

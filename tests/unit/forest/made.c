@@ -19,7 +19,8 @@ folder_make(void **state)
 {
 	struct place *p = calloc(1, sizeof *p);
 
-	strcpy(p->folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/hone-store-XXXXXX" : "/tmp/hone-store-XXXXXX");
+	strcpy(p->folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/hone-store-XXXXXX"
+							: "/tmp/hone-store-XXXXXX");
 	if (mkdtemp(p->folder) == NULL)
 		return -1;
 	snprintf(p->path, sizeof p->path, "%s/forest.db", p->folder);
@@ -79,7 +80,8 @@ sql_integer(const char *path, const char *text)
 	int64_t ret;
 
 	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-	if (sqlite3_prepare_v2(db, text, -1, &q, NULL) != SQLITE_OK || sqlite3_step(q) != SQLITE_ROW)
+	if (sqlite3_prepare_v2(db, text, -1, &q, NULL) != SQLITE_OK ||
+	    sqlite3_step(q) != SQLITE_ROW)
 		fail_msg("%s: %s", text, sqlite3_errmsg(db));
 	ret = sqlite3_column_int64(q, 0);
 	sqlite3_finalize(q);
@@ -119,9 +121,11 @@ any_text(struct rng *r)
 void
 fill(struct rng *r, struct hypothesis *h)
 {
-	double *const numbers[] = { &h->mean_ns, &h->cv, &h->share, &h->share_low, &h->share_high, &h->latency_share,
-		&h->settled_share, &h->settled_low, &h->settled_high, &h->key_r, &h->key_p, &h->cost_ns, &h->separation };
-	char **const texts[] = { &h->tracepoint, &h->edge_from, &h->edge_to, &h->group_shape, &h->why, &h->key };
+	double *const numbers[] = { &h->mean_ns, &h->cv, &h->share, &h->share_low, &h->share_high,
+		&h->latency_share, &h->settled_share, &h->settled_low, &h->settled_high, &h->key_r,
+		&h->key_p, &h->cost_ns, &h->separation };
+	char **const texts[] = { &h->tracepoint, &h->edge_from, &h->edge_to, &h->group_shape,
+		&h->why, &h->key };
 
 	h->cycle = (uint32_t)rng_next(r);
 	h->state = (enum hypothesis_state)rng_below(r, 8);
@@ -169,11 +173,13 @@ static void
 same_hypothesis(const struct hypothesis *a, const struct hypothesis *b)
 {
 	assert_non_null(b);
-	assert_true(a->id == b->id && a->run == b->run && a->parent == b->parent && a->cycle == b->cycle &&
-	    a->state == b->state && a->presence == b->presence && a->group_key[0] == b->group_key[0] &&
-	    a->group_key[1] == b->group_key[1] && a->traces == b->traces && a->settled_traces == b->settled_traces &&
-	    a->key_n == b->key_n && a->exemplar_slow == b->exemplar_slow && a->exemplar_fast == b->exemplar_fast &&
-	    a->made.ns == b->made.ns && a->settled.ns == b->settled.ns);
+	assert_true(a->id == b->id && a->run == b->run && a->parent == b->parent &&
+		    a->cycle == b->cycle && a->state == b->state && a->presence == b->presence &&
+		    a->group_key[0] == b->group_key[0] && a->group_key[1] == b->group_key[1] &&
+		    a->traces == b->traces && a->settled_traces == b->settled_traces &&
+		    a->key_n == b->key_n && a->exemplar_slow == b->exemplar_slow &&
+		    a->exemplar_fast == b->exemplar_fast && a->made.ns == b->made.ns &&
+		    a->settled.ns == b->settled.ns);
 	same_number(a->mean_ns, b->mean_ns);
 	same_number(a->cv, b->cv);
 	same_number(a->share, b->share);
@@ -201,22 +207,26 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 	const struct verdict *x, *y;
 
 	for (uint32_t rank = 1; (x = forest_verdict(a, run, rank)) != NULL; rank++) {
-		const double mine[] = { x->confidence, x->mean_ns, x->cv, x->share, x->share_low, x->share_high,
-			x->latency_share, x->probability, x->cost_ns, x->cv_now, x->cv_then, x->cv_then_low, x->cv_then_high,
-			x->p50_then_ns, x->p95_now_ns, x->p95_then_ns, x->p99_now_ns, x->p99_then_ns, x->key_r, x->key_p };
+		const double mine[] = { x->confidence, x->mean_ns, x->cv, x->share, x->share_low,
+			x->share_high, x->latency_share, x->probability, x->cost_ns, x->cv_now,
+			x->cv_then, x->cv_then_low, x->cv_then_high, x->p50_then_ns, x->p95_now_ns,
+			x->p95_then_ns, x->p99_now_ns, x->p99_then_ns, x->key_r, x->key_p };
 
 		assert_non_null(y = forest_verdict(b, run, rank));
-		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low, y->share_high,
-			y->latency_share, y->probability, y->cost_ns, y->cv_now, y->cv_then, y->cv_then_low, y->cv_then_high,
-			y->p50_then_ns, y->p95_now_ns, y->p95_then_ns, y->p99_now_ns, y->p99_then_ns, y->key_r, y->key_p };
+		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low,
+			y->share_high, y->latency_share, y->probability, y->cost_ns, y->cv_now,
+			y->cv_then, y->cv_then_low, y->cv_then_high, y->p50_then_ns, y->p95_now_ns,
+			y->p95_then_ns, y->p99_now_ns, y->p99_then_ns, y->key_r, y->key_p };
 
 		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
 			same_number(mine[i], others[i]);
-		assert_true(x->run == y->run && x->hypothesis == y->hypothesis && x->rank == y->rank && x->kind == y->kind &&
-		    x->problem == y->problem && x->traces == y->traces && x->key_n == y->key_n &&
-		    x->slowest.high == y->slowest.high && x->slowest.low == y->slowest.low &&
-		    x->fastest.high == y->fastest.high && x->fastest.low == y->fastest.low &&
-		    x->slowest_ns == y->slowest_ns && x->fastest_ns == y->fastest_ns && x->when.ns == y->when.ns);
+		assert_true(
+		    x->run == y->run && x->hypothesis == y->hypothesis && x->rank == y->rank &&
+		    x->kind == y->kind && x->problem == y->problem && x->traces == y->traces &&
+		    x->key_n == y->key_n && x->slowest.high == y->slowest.high &&
+		    x->slowest.low == y->slowest.low && x->fastest.high == y->fastest.high &&
+		    x->fastest.low == y->fastest.low && x->slowest_ns == y->slowest_ns &&
+		    x->fastest_ns == y->fastest_ns && x->when.ns == y->when.ns);
 		assert_string_equal(x->from, y->from);
 		assert_string_equal(x->to, y->to);
 		assert_string_equal(x->path, y->path);
@@ -225,7 +235,8 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 		assert_string_equal(x->key, y->key);
 	}
 	for (uint32_t rank = 1; rank <= 3; rank++)
-		assert_int_equal(forest_verdict(a, run, rank) == NULL, forest_verdict(b, run, rank) == NULL);
+		assert_int_equal(
+		    forest_verdict(a, run, rank) == NULL, forest_verdict(b, run, rank) == NULL);
 }
 
 /* Evidence is asked by trace: the ids that play() and fill_evidence() give. */
@@ -238,8 +249,8 @@ same_logs(const struct forest *a, const struct forest *b)
 
 	while ((s = forest_switched_next(a, NULL, &at)) != NULL) {
 		assert_non_null(t = forest_switched_next(b, NULL, &other));
-		assert_true(s->run == t->run && s->hypothesis == t->hypothesis && s->cycle == t->cycle && s->on == t->on &&
-		    s->when.ns == t->when.ns);
+		assert_true(s->run == t->run && s->hypothesis == t->hypothesis &&
+			    s->cycle == t->cycle && s->on == t->on && s->when.ns == t->when.ns);
 		assert_string_equal(s->tracepoint, t->tracepoint);
 		assert_string_equal(s->why, t->why);
 	}
@@ -247,9 +258,11 @@ same_logs(const struct forest *a, const struct forest *b)
 	for (uint64_t low = 0; low < TRACES; low++) {
 		at = other = 0;
 		while ((v = forest_evidence(a, (struct trace_id){ 0, low }, &at)) != NULL) {
-			assert_non_null(w = forest_evidence(b, (struct trace_id){ 0, low }, &other));
-			assert_true(v->trace.high == w->trace.high && v->run == w->run && v->hypothesis == w->hypothesis &&
-			    v->total_ns == w->total_ns && v->edge_ns == w->edge_ns);
+			assert_non_null(
+			    w = forest_evidence(b, (struct trace_id){ 0, low }, &other));
+			assert_true(v->trace.high == w->trace.high && v->run == w->run &&
+				    v->hypothesis == w->hypothesis && v->total_ns == w->total_ns &&
+				    v->edge_ns == w->edge_ns);
 		}
 		assert_null(forest_evidence(b, (struct trace_id){ 0, low }, &other));
 	}
@@ -263,8 +276,8 @@ same_audit(const struct forest *a, const struct forest *b)
 
 	while ((x = forest_audit_next(a, &at)) != NULL) {
 		assert_non_null(y = forest_audit_next(b, &other));
-		assert_true(x->when.ns == y->when.ns && x->uid == y->uid && x->pid == y->pid && x->outcome == y->outcome &&
-		    x->run == y->run && x->times == y->times);
+		assert_true(x->when.ns == y->when.ns && x->uid == y->uid && x->pid == y->pid &&
+			    x->outcome == y->outcome && x->run == y->run && x->times == y->times);
 		assert_string_equal(x->user, y->user);
 		assert_string_equal(x->asked, y->asked);
 		assert_string_equal(x->words, y->words);
@@ -277,15 +290,26 @@ static void
 play_audit(struct forest *f, const struct run *r, uint32_t cycle, struct wall now)
 {
 	char asked[64];
-	struct audit a = { .when = now, .uid = cycle % 2 ? 0 : 65534, .pid = 100 + cycle, .user = cycle % 2 ? "root" : "nobody",
-		.asked = asked, .outcome = (enum audit_outcome)(cycle % AUDIT_OUTCOMES), .run = r->id, .times = 1 + cycle % 4,
+	struct audit a = { .when = now,
+		.uid = cycle % 2 ? 0 : 65534,
+		.pid = 100 + cycle,
+		.user = cycle % 2 ? "root" : "nobody",
+		.asked = asked,
+		.outcome = (enum audit_outcome)(cycle % AUDIT_OUTCOMES),
+		.run = r->id,
+		.times = 1 + cycle % 4,
 		.words = "" };
 
 	snprintf(asked, sizeof asked, "{\"ask\":\"start\",\"k\":%u}", cycle);
 	assert_int_equal(forest_audit_add(f, &a, NULL), 0);
 	if (cycle % 3 != 0)
 		return;
-	a = (struct audit){ .when = now, .uid = -1, .pid = -1, .user = "the budget", .asked = "off shop:end", .times = 1,
+	a = (struct audit){ .when = now,
+		.uid = -1,
+		.pid = -1,
+		.user = "the budget",
+		.asked = "off shop:end",
+		.times = 1,
 		.words = "it costs too much" };
 	assert_int_equal(forest_audit_add(f, &a, NULL), 0);
 }
@@ -293,13 +317,21 @@ play_audit(struct forest *f, const struct run *r, uint32_t cycle, struct wall no
 void
 fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 {
-	struct verdict v = { .run = h->run, .hypothesis = h->id, .kind = (enum verdict_kind)rng_below(r, 5),
-		.problem = (enum problem)rng_below(r, 4), .traces = rng_next(r), .key_n = (uint32_t)rng_next(r),
-		.slowest = { rng_next(r), rng_next(r) }, .fastest = { rng_next(r), rng_next(r) },
-		.slowest_ns = (int64_t)rng_next(r), .fastest_ns = (int64_t)rng_next(r), .when = { (int64_t)rng_next(r) } };
-	double *const numbers[] = { &v.confidence, &v.mean_ns, &v.cv, &v.share, &v.share_low, &v.share_high,
-		&v.latency_share, &v.probability, &v.cost_ns, &v.cv_now, &v.cv_then, &v.cv_then_low, &v.cv_then_high,
-		&v.p50_then_ns, &v.p95_now_ns, &v.p95_then_ns, &v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p };
+	struct verdict v = { .run = h->run,
+		.hypothesis = h->id,
+		.kind = (enum verdict_kind)rng_below(r, 5),
+		.problem = (enum problem)rng_below(r, 4),
+		.traces = rng_next(r),
+		.key_n = (uint32_t)rng_next(r),
+		.slowest = { rng_next(r), rng_next(r) },
+		.fastest = { rng_next(r), rng_next(r) },
+		.slowest_ns = (int64_t)rng_next(r),
+		.fastest_ns = (int64_t)rng_next(r),
+		.when = { (int64_t)rng_next(r) } };
+	double *const numbers[] = { &v.confidence, &v.mean_ns, &v.cv, &v.share, &v.share_low,
+		&v.share_high, &v.latency_share, &v.probability, &v.cost_ns, &v.cv_now, &v.cv_then,
+		&v.cv_then_low, &v.cv_then_high, &v.p50_then_ns, &v.p95_now_ns, &v.p95_then_ns,
+		&v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p };
 	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.words, &v.key };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -313,8 +345,8 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 void
 fill_evidence(struct rng *r, struct forest *f, const struct hypothesis *h)
 {
-	struct evidence v = { { rng_next(r), rng_below(r, TRACES) }, h->run, h->id, (int64_t)rng_next(r),
-		(int64_t)rng_next(r) };
+	struct evidence v = { { rng_next(r), rng_below(r, TRACES) }, h->run, h->id,
+		(int64_t)rng_next(r), (int64_t)rng_next(r) };
 
 	assert_int_equal(forest_evidence_add(f, &v, NULL), 0);
 }
@@ -326,7 +358,8 @@ fill_evidence(struct rng *r, struct forest *f, const struct hypothesis *h)
 void
 play(struct forest *f, uint32_t cycle)
 {
-	struct run *r = cycle % 3 == 1 ? forest_run_new(f, cycle % 2 ? "GET_HOME" : "PUT_ORDER") : forest_run_latest(f, NULL);
+	struct run *r = cycle % 3 == 1 ? forest_run_new(f, cycle % 2 ? "GET_HOME" : "PUT_ORDER")
+	                               : forest_run_latest(f, NULL);
 	const struct hypothesis *last[2] = { 0 };
 	struct hypothesis *h;
 	struct wall now = { cycle * INT64_C(1000000000) };
@@ -343,13 +376,15 @@ play(struct forest *f, uint32_t cycle)
 	forest_touch_run(f, r);
 	while ((h = forest_next(f, r->id, &at)) != NULL) {
 		if (h->state == HYPOTHESIS_PROBING) {
-			hypothesis_enter(h, h->id % 2 ? HYPOTHESIS_ISOLATES : HYPOTHESIS_NO_HELP, now);
+			hypothesis_enter(
+			    h, h->id % 2 ? HYPOTHESIS_ISOLATES : HYPOTHESIS_NO_HELP, now);
 			forest_touch(f, h);
 		}
 		last[h->id % 2] = h;
 	}
 	for (int i = 0; i < 2; i++) {
-		struct switched s = { r->id, 0, cycle, true, i ? "shop:begin" : "shop:end", "looking", now };
+		struct switched s = { r->id, 0, cycle, true, i ? "shop:begin" : "shop:end",
+			"looking", now };
 
 		h = forest_hypothesis_new(f, r->id, last[1] != NULL ? last[1]->id : 0);
 		assert_non_null(h);
@@ -391,10 +426,13 @@ same_forest(const struct forest *a, const struct forest *b)
 
 		y = forest_run_next(b, &other);
 		assert_non_null(y);
-		assert_true(x->id == y->id && x->seed == y->seed && x->state == y->state && x->verdict == y->verdict &&
-		    x->cycles == y->cycles && x->tracepoints == y->tracepoints && x->tracepoints_all == y->tracepoints_all &&
-		    x->begun.ns == y->begun.ns && x->ended.ns == y->ended.ns && x->requests == y->requests &&
-		    x->tracepoints_most == y->tracepoints_most && x->effort == y->effort);
+		assert_true(x->id == y->id && x->seed == y->seed && x->state == y->state &&
+			    x->verdict == y->verdict && x->cycles == y->cycles &&
+			    x->tracepoints == y->tracepoints &&
+			    x->tracepoints_all == y->tracepoints_all &&
+			    x->begun.ns == y->begun.ns && x->ended.ns == y->ended.ns &&
+			    x->requests == y->requests &&
+			    x->tracepoints_most == y->tracepoints_most && x->effort == y->effort);
 		assert_string_equal(x->version, y->version);
 		assert_string_equal(x->by != NULL ? x->by : "", y->by != NULL ? y->by : "");
 		assert_string_equal(x->type, y->type);

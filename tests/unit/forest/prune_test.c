@@ -19,37 +19,37 @@
 
 /* The schema as version 1 was released, with a run, a tree and a switch. */
 static const char version_1[] =
-	"PRAGMA journal_mode = WAL; BEGIN;"
-	"CREATE TABLE run (id INTEGER PRIMARY KEY, type TEXT NOT NULL, strategy TEXT NOT NULL, seed INTEGER NOT NULL,"
-	" state INTEGER NOT NULL, verdict INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
-	" words TEXT NOT NULL, cycles INTEGER NOT NULL, tracepoints INTEGER NOT NULL,"
-	" tracepoints_all INTEGER NOT NULL, begun_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL) STRICT;"
-	"CREATE TABLE hypothesis ("
-	" id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
-	" parent INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
-	" cycle INTEGER NOT NULL, state INTEGER NOT NULL, presence INTEGER NOT NULL,"
-	" tracepoint TEXT NOT NULL, edge_from TEXT NOT NULL, edge_to TEXT NOT NULL, group_shape TEXT NOT NULL,"
-	" group_key_a INTEGER NOT NULL, group_key_b INTEGER NOT NULL, traces INTEGER NOT NULL,"
-	" mean_ns REAL, cv REAL, share REAL, share_low REAL, share_high REAL, latency_share REAL,"
-	" settled_traces INTEGER NOT NULL, settled_share REAL, settled_low REAL, settled_high REAL,"
-	" \"key\" TEXT NOT NULL, key_r REAL, key_p REAL, key_n INTEGER NOT NULL,"
-	" exemplar_slow INTEGER NOT NULL, exemplar_fast INTEGER NOT NULL,"
-	" made_ns INTEGER NOT NULL, settled_ns INTEGER NOT NULL) STRICT;"
-	"CREATE INDEX hypothesis_run ON hypothesis (run);"
-	"CREATE TABLE switched ("
-	" run INTEGER REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
-	" hypothesis INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
-	" cycle INTEGER NOT NULL, \"on\" INTEGER NOT NULL, tracepoint TEXT NOT NULL, why TEXT NOT NULL,"
-	" when_ns INTEGER NOT NULL) STRICT;"
-	"CREATE INDEX switched_run ON switched (run);"
-	"CREATE INDEX switched_tracepoint ON switched (tracepoint);"
-	"INSERT INTO run VALUES (1, 'GET_HOME', 'flat', 7, 1, 2, 'it is there', 3, 9, 30, 1000, 2000);"
-	"INSERT INTO hypothesis VALUES (1, 1, NULL, 0, 3, 32, '', 'a', 'b', 'a b', 5, 6, 70, 1.5, 0.5, 0.9, 0.8, 1, 0.7,"
-	" 80, 0.6, 0.5, 0.7, '', NULL, NULL, 0, 11, 12, 1000, 1500);"
-	"INSERT INTO hypothesis VALUES (2, 1, 1, 3, 6, 43, 'p:e', 'a', 'b', 'a b', 5, 6, 70, 1.5, 0.5, 0.9, 0.8, 1, 0.7,"
-	" 80, 0.6, 0.5, 0.7, 'p:e.f', 0.9, 0.01, 44, 11, 12, 1000, 1500);"
-	"INSERT INTO switched VALUES (1, 2, 3, 1, 'p:e', 'looking', 1200);"
-	"PRAGMA application_id = 0x486f6e65; PRAGMA user_version = 1; COMMIT";
+    "PRAGMA journal_mode = WAL; BEGIN;"
+    "CREATE TABLE run (id INTEGER PRIMARY KEY, type TEXT NOT NULL, strategy TEXT NOT NULL, seed INTEGER NOT NULL,"
+    " state INTEGER NOT NULL, verdict INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
+    " words TEXT NOT NULL, cycles INTEGER NOT NULL, tracepoints INTEGER NOT NULL,"
+    " tracepoints_all INTEGER NOT NULL, begun_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE hypothesis ("
+    " id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
+    " parent INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
+    " cycle INTEGER NOT NULL, state INTEGER NOT NULL, presence INTEGER NOT NULL,"
+    " tracepoint TEXT NOT NULL, edge_from TEXT NOT NULL, edge_to TEXT NOT NULL, group_shape TEXT NOT NULL,"
+    " group_key_a INTEGER NOT NULL, group_key_b INTEGER NOT NULL, traces INTEGER NOT NULL,"
+    " mean_ns REAL, cv REAL, share REAL, share_low REAL, share_high REAL, latency_share REAL,"
+    " settled_traces INTEGER NOT NULL, settled_share REAL, settled_low REAL, settled_high REAL,"
+    " \"key\" TEXT NOT NULL, key_r REAL, key_p REAL, key_n INTEGER NOT NULL,"
+    " exemplar_slow INTEGER NOT NULL, exemplar_fast INTEGER NOT NULL,"
+    " made_ns INTEGER NOT NULL, settled_ns INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX hypothesis_run ON hypothesis (run);"
+    "CREATE TABLE switched ("
+    " run INTEGER REFERENCES run DEFERRABLE INITIALLY DEFERRED,"
+    " hypothesis INTEGER REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
+    " cycle INTEGER NOT NULL, \"on\" INTEGER NOT NULL, tracepoint TEXT NOT NULL, why TEXT NOT NULL,"
+    " when_ns INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX switched_run ON switched (run);"
+    "CREATE INDEX switched_tracepoint ON switched (tracepoint);"
+    "INSERT INTO run VALUES (1, 'GET_HOME', 'flat', 7, 1, 2, 'it is there', 3, 9, 30, 1000, 2000);"
+    "INSERT INTO hypothesis VALUES (1, 1, NULL, 0, 3, 32, '', 'a', 'b', 'a b', 5, 6, 70, 1.5, 0.5, 0.9, 0.8, 1, 0.7,"
+    " 80, 0.6, 0.5, 0.7, '', NULL, NULL, 0, 11, 12, 1000, 1500);"
+    "INSERT INTO hypothesis VALUES (2, 1, 1, 3, 6, 43, 'p:e', 'a', 'b', 'a b', 5, 6, 70, 1.5, 0.5, 0.9, 0.8, 1, 0.7,"
+    " 80, 0.6, 0.5, 0.7, 'p:e.f', 0.9, 0.01, 44, 11, 12, 1000, 1500);"
+    "INSERT INTO switched VALUES (1, 2, 3, 1, 'p:e', 'looking', 1200);"
+    "PRAGMA application_id = 0x486f6e65; PRAGMA user_version = 1; COMMIT";
 
 static void
 version_1_steps_up_and_keeps_all(void **state)
@@ -66,11 +66,13 @@ version_1_steps_up_and_keeps_all(void **state)
 	s = open_store(p->path);
 	f = loaded(s, 0);
 	r = forest_run(f, 1);
-	assert_true(r->seed == 7 && r->state == RUN_FOUND && r->verdict == 2 && r->cycles == 3 && r->ended.ns == 2000);
+	assert_true(r->seed == 7 && r->state == RUN_FOUND && r->verdict == 2 && r->cycles == 3 &&
+		    r->ended.ns == 2000);
 	assert_true(r->requests == 0 && r->effort == 0 && r->version[0] == '\0');
 	assert_string_equal(r->words, "it is there");
 	h = forest_get(f, 2);
-	assert_true(h->parent == 1 && h->state == HYPOTHESIS_BOTTOM && h->presence == '+' && h->key_n == 44);
+	assert_true(h->parent == 1 && h->state == HYPOTHESIS_BOTTOM && h->presence == '+' &&
+		    h->key_n == 44);
 	assert_true(isnan(h->cost_ns) && isnan(h->separation) && h->why[0] == '\0');
 	assert_string_equal(h->key, "p:e.f");
 	assert_non_null(w = forest_switched_next(f, "p:e", &at));
@@ -79,7 +81,8 @@ version_1_steps_up_and_keeps_all(void **state)
 	commit(s, f);
 	store_close(s);
 	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 3);
-	assert_int_equal(sql_integer(p->path, "PRAGMA auto_vacuum"), 2);	/* it can shrink from now on */
+	assert_int_equal(
+	    sql_integer(p->path, "PRAGMA auto_vacuum"), 2); /* it can shrink from now on */
 	forest_free(f);
 }
 
@@ -96,7 +99,8 @@ version_2_steps_up_and_has_an_audit(void **state)
 		play(f, i);
 	commit(s, f);
 	store_close(s);
-	sql(p->path, "DROP TABLE audit; ALTER TABLE run DROP COLUMN \"by\"; PRAGMA user_version = 2");
+	sql(p->path,
+	    "DROP TABLE audit; ALTER TABLE run DROP COLUMN \"by\"; PRAGMA user_version = 2");
 	s = open_store(p->path);
 	g = loaded(s, 0);
 	assert_null(forest_audit_next(g, &at));
@@ -117,7 +121,10 @@ the_audit_goes_by_age_and_by_size(void **state)
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
 	struct forest *f = forest_new();
-	struct audit a = { .user = "root", .asked = "{\"ask\":\"report\",\"reset\":true}", .words = "", .times = 1 };
+	struct audit a = { .user = "root",
+		.asked = "{\"ask\":\"report\",\"reset\":true}",
+		.words = "",
+		.times = 1 };
 	struct err e;
 	uint64_t at = 0;
 
@@ -127,14 +134,16 @@ the_audit_goes_by_age_and_by_size(void **state)
 	}
 	commit(s, f);
 	assert_int_equal(store_prune(s, f, (struct wall){ 501 }, 0, &e), 0);
-	assert_int_equal(sql_integer(p->path, "SELECT count(*) * 10000 + min(when_ns) FROM audit"), 25000501);
+	assert_int_equal(
+	    sql_integer(p->path, "SELECT count(*) * 10000 + min(when_ns) FROM audit"), 25000501);
 	/* no run can go, and it is still too large: the newest thousand stay, whatever the size */
 	assert_int_equal(store_prune(s, f, (struct wall){ 0 }, 1, &e), 0);
 	assert_int_equal(store_prune(s, f, (struct wall){ 0 }, 1, &e), 0);
-	assert_int_equal(sql_integer(p->path, "SELECT count(*) * 10000 + min(when_ns) FROM audit"), 10002001);
+	assert_int_equal(
+	    sql_integer(p->path, "SELECT count(*) * 10000 + min(when_ns) FROM audit"), 10002001);
 	while (forest_audit_next(f, &at) != NULL)
 		;
-	assert_int_equal(at, 2500);	/* in memory by age alone: it has a bound of its own */
+	assert_int_equal(at, 2500); /* in memory by age alone: it has a bound of its own */
 	forest_free(f);
 	store_close(s);
 }
@@ -156,7 +165,9 @@ history(struct store *s, uint32_t runs)
 	struct forest *f = forest_new();
 
 	for (uint32_t cycle = 1; cycle <= 3 * runs; cycle++) {
-		struct switched w = { .cycle = cycle, .tracepoint = "p:learn", .why = "learning",
+		struct switched w = { .cycle = cycle,
+			.tracepoint = "p:learn",
+			.why = "learning",
 			.when = { cycle * INT64_C(1000000000) } };
 
 		assert_int_equal(forest_switched(f, &w, NULL), 0);
@@ -174,7 +185,7 @@ prune_all(struct store *s, struct forest *f, int64_t before_ns, int64_t max_byte
 	int gone;
 
 	while ((gone = store_prune(s, f, (struct wall){ before_ns }, max_bytes, &e)) > 0) {
-		assert_true(gone <= 16);	/* a call is small */
+		assert_true(gone <= 16); /* a call is small */
 		n += (uint32_t)gone;
 	}
 	if (gone < 0)
@@ -192,12 +203,12 @@ what_is_old_goes_and_the_file_shrinks(void **state)
 	int64_t full_bytes;
 	uint64_t at = 0;
 
-	store_close(s);	/* so that its log is in it */
+	store_close(s); /* so that its log is in it */
 	full_bytes = size_of(p->path);
 	s = open_store(p->path);
 	forest_free(f);
 	f = loaded(s, 0);
-	assert_int_equal(prune_all(s, f, 0, 0), 0);	/* nothing was asked */
+	assert_int_equal(prune_all(s, f, 0, 0), 0); /* nothing was asked */
 	assert_int_equal(prune_all(s, f, 31 * INT64_C(3000000000), 0), 30);
 	assert_null(forest_run(f, 30));
 	assert_non_null(forest_run(f, 31));
@@ -205,16 +216,18 @@ what_is_old_goes_and_the_file_shrinks(void **state)
 	at = 0;
 	assert_non_null(w = forest_switched_next(f, "p:learn", &at));
 	assert_int_equal(w->cycle, 93);
-	assert_true(size_of(p->path) < full_bytes * 7 / 10);	/* while it is open */
+	assert_true(size_of(p->path) < full_bytes * 7 / 10); /* while it is open */
 	g = loaded(s, 0);
 	same_forest(f, g);
 	forest_free(g);
-	play(f, 181);	/* and it goes on */
+	play(f, 181); /* and it goes on */
 	commit(s, f);
 	store_close(s);
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
-	assert_int_equal(sql_integer(p->path, "SELECT (SELECT count(DISTINCT run) FROM evidence) * 1000"
-	    " + (SELECT count(*) FROM verdict)"), 31060);
+	assert_int_equal(
+	    sql_integer(p->path, "SELECT (SELECT count(DISTINCT run) FROM evidence) * 1000"
+				 " + (SELECT count(*) FROM verdict)"),
+	    31060);
 	s = open_store(p->path);
 	g = loaded(s, 0);
 	same_forest(f, g);
@@ -233,9 +246,10 @@ what_is_too_much_goes_but_the_newest_of_each_type_stays(void **state)
 	uint32_t gone = prune_all(s, f, 0, half);
 
 	assert_in_range(gone, 25, 40);
-	assert_null(forest_run(f, gone));	/* the oldest ones */
+	assert_null(forest_run(f, gone)); /* the oldest ones */
 	assert_non_null(forest_run(f, gone + 1));
-	assert_true(sql_integer(p->path, "SELECT page_count * 4096 FROM pragma_page_count") <= half);
+	assert_true(
+	    sql_integer(p->path, "SELECT page_count * 4096 FROM pragma_page_count") <= half);
 	assert_int_equal(prune_all(s, f, 0, half), 0);
 	assert_int_equal(prune_all(s, f, 0, 1) + gone, 58);
 	assert_non_null(forest_run(f, 59));
@@ -257,7 +271,8 @@ what_has_not_ended_stays_and_a_reader_does_not_block(void **state)
 	forest_touch_run(f, forest_run(f, 3));
 	commit(s, f);
 	assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT * FROM evidence", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(
+	    sqlite3_exec(db, "BEGIN; SELECT * FROM evidence", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(prune_all(s, f, INT64_MAX, 0), 17);
 	assert_non_null(forest_run(f, 3));
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM run"), 3);

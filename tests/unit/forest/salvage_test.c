@@ -75,9 +75,10 @@ what_is_whole_is_saved_whole(void **state)
 	make_whole(&b, state);
 	f = saved(&b, &n);
 	same_forest(b.whole, f);
-	assert_true(n.runs == RUNS && n.hypotheses == 6 * RUNS && n.verdicts == 2 * RUNS && n.switches == 6 * RUNS &&
-	    n.audits > RUNS && n.orphans == 0 && n.unreadable == 0 && n.evidence > 100 * RUNS);
-	after = file_read(b.place->path, &len);	/* was only read */
+	assert_true(n.runs == RUNS && n.hypotheses == 6 * RUNS && n.verdicts == 2 * RUNS &&
+		    n.switches == 6 * RUNS && n.audits > RUNS && n.orphans == 0 &&
+		    n.unreadable == 0 && n.evidence > 100 * RUNS);
+	after = file_read(b.place->path, &len); /* was only read */
 	assert_int_equal(len, b.len);
 	assert_memory_equal(after, b.data, len);
 	free(after);
@@ -85,7 +86,8 @@ what_is_whole_is_saved_whole(void **state)
 	release(&b);
 }
 
-/* Each page in turn: whatever goes with it, all that is saved is as it was, and not much else is lost. */
+/* Each page in turn: whatever goes with it, all that is saved is as it was, and not much else is
+ * lost. */
 static void
 one_page_lost_costs_little(void **state)
 {
@@ -94,7 +96,8 @@ one_page_lost_costs_little(void **state)
 	uint32_t refused = 0, tried = 0, poor = 0, named = 0;
 
 	make_whole(&b, state);
-	for (size_t page = 1; page * PAGE < b.len; page += 5) {	/* not the first: what tables there are */
+	for (size_t page = 1; page * PAGE < b.len;
+	     page += 5) { /* not the first: what tables there are */
 		uint8_t *data = malloc(b.len);
 		struct store *s = NULL;
 		struct err e = { 0 };
@@ -116,7 +119,7 @@ one_page_lost_costs_little(void **state)
 		}
 		store_close(s);
 		unlink(b.saved);
-		if (store_salvage(b.place->path, b.saved, &n, &e) != 0) {	/* the root of all runs */
+		if (store_salvage(b.place->path, b.saved, &n, &e) != 0) { /* the root of all runs */
 			assert_non_null(strstr(e.text, "nothing of it can be read"));
 			poor++;
 			continue;
@@ -133,9 +136,9 @@ one_page_lost_costs_little(void **state)
 		forest_free(f);
 	}
 	assert_true(refused > b.len / PAGE / 8);
-	assert_true(named > refused / 2);	/* where SQLite tells it */
+	assert_true(named > refused / 2); /* where SQLite tells it */
 	assert_true(tried > 0);
-	assert_true(poor <= 3);	/* the roots of runs and of hypotheses, and their first pages */
+	assert_true(poor <= 3); /* the roots of runs and of hypotheses, and their first pages */
 	release(&b);
 }
 
@@ -157,11 +160,11 @@ what_is_in_the_log_is_saved_too(void **state)
 		play(f, cycle);
 		commit(s, f);
 	}
-	assert_int_equal(store_salvage(p->path, b.saved, &n, &e), ERR_BUSY);	/* it is in use */
+	assert_int_equal(store_salvage(p->path, b.saved, &n, &e), ERR_BUSY); /* it is in use */
 	snprintf(from, sizeof from, "%s/copy.db", p->folder);
 	snprintf(log, sizeof log, "%s-wal", p->path);
 	snprintf(copy, sizeof copy, "%s-wal", from);
-	data = file_read(p->path, &len);	/* as a crash would leave it */
+	data = file_read(p->path, &len); /* as a crash would leave it */
 	file_write(from, data, len);
 	free(data);
 	data = file_read(log, &len);
@@ -186,14 +189,16 @@ references_that_lead_nowhere_are_left_out(void **state)
 	struct forest *f;
 
 	make_whole(&b, state);
-	sql(b.place->path, "PRAGMA foreign_keys = OFF; DELETE FROM run WHERE id = 7; DELETE FROM hypothesis WHERE id = 1;"
+	sql(b.place->path,
+	    "PRAGMA foreign_keys = OFF; DELETE FROM run WHERE id = 7; DELETE FROM hypothesis WHERE id = 1;"
 	    "UPDATE hypothesis SET state = 99 WHERE id = 20; DELETE FROM verdict WHERE run = 5 AND rank = 1");
 	f = saved(&b, &n);
 	assert_null(forest_run(f, 7));
 	assert_null(forest_get(f, 20));
 	assert_int_equal(n.runs, RUNS - 1);
 	assert_true(n.orphans > 6);
-	assert_int_equal(forest_verdict(f, 5, 1)->hypothesis, forest_verdict(b.whole, 5, 2)->hypothesis);
+	assert_int_equal(
+	    forest_verdict(f, 5, 1)->hypothesis, forest_verdict(b.whole, 5, 2)->hypothesis);
 	assert_null(forest_verdict(f, 5, 2));
 	forest_free(f);
 	release(&b);

@@ -47,7 +47,8 @@ what_was_committed_comes_back_to_the_last_bit(void **state)
 
 	rng_seed(&r, 11);
 	for (int cycle = 0; cycle < 60; cycle++) {
-		struct run *run = cycle % 10 == 0 ? forest_run_new(f, any_text(&r)) : forest_run_latest(f, NULL);
+		struct run *run = cycle % 10 == 0 ? forest_run_new(f, any_text(&r))
+		                                  : forest_run_latest(f, NULL);
 
 		fill_run(&r, run);
 		forest_touch_run(f, run);
@@ -67,7 +68,7 @@ what_was_committed_comes_back_to_the_last_bit(void **state)
 			w.hypothesis = h->id;
 			assert_int_equal(forest_switched(f, &w, NULL), 0);
 		}
-		if (forest_get(f, 1) != NULL) {	/* an old one changes again */
+		if (forest_get(f, 1) != NULL) { /* an old one changes again */
 			struct hypothesis *old = forest_get(f, 1);
 
 			fill(&r, old);
@@ -98,9 +99,11 @@ the_log_tells_what_was_switched_when_and_why(void **state)
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
 	struct forest *f = forest_new();
-	struct switched w = { .tracepoint = "shop:query", .why = "learning", .on = true, .when = { 123456789 } };
+	struct switched w = {
+		.tracepoint = "shop:query", .why = "learning", .on = true, .when = { 123456789 }
+	};
 
-	assert_int_equal(forest_switched(f, &w, NULL), 0);	/* of no run */
+	assert_int_equal(forest_switched(f, &w, NULL), 0); /* of no run */
 	w.run = forest_run_new(f, "A")->id;
 	w.hypothesis = forest_hypothesis_new(f, w.run, 0)->id;
 	w.cycle = 3;
@@ -108,12 +111,18 @@ the_log_tells_what_was_switched_when_and_why(void **state)
 	w.why = "no help";
 	assert_int_equal(forest_switched(f, &w, NULL), 0);
 	commit(s, f);
-	commit(s, f);	/* not twice */
+	commit(s, f); /* not twice */
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched"), 2);
-	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched WHERE run IS NULL AND hypothesis IS NULL AND"
-	    " \"on\" = 1 AND why = 'learning' AND tracepoint = 'shop:query' AND when_ns = 123456789"), 1);
-	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched JOIN hypothesis h ON h.id = hypothesis"
-	    " WHERE switched.run = 1 AND switched.cycle = 3 AND \"on\" = 0 AND switched.why = 'no help'"), 1);
+	assert_int_equal(
+	    sql_integer(p->path,
+		"SELECT count(*) FROM switched WHERE run IS NULL AND hypothesis IS NULL AND"
+		" \"on\" = 1 AND why = 'learning' AND tracepoint = 'shop:query' AND when_ns = 123456789"),
+	    1);
+	assert_int_equal(
+	    sql_integer(p->path,
+		"SELECT count(*) FROM switched JOIN hypothesis h ON h.id = hypothesis"
+		" WHERE switched.run = 1 AND switched.cycle = 3 AND \"on\" = 0 AND switched.why = 'no help'"),
+	    1);
 	forest_free(f);
 	store_close(s);
 }
@@ -126,7 +135,9 @@ the_file_says_that_it_is_ours(void **state)
 
 	assert_int_equal(sql_integer(p->path, "PRAGMA application_id"), 0x486f6e65);
 	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 3);
-	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+	assert_int_equal(sql_integer(p->path,
+			     "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"),
+	    1);
 	store_close(s);
 }
 
@@ -149,7 +160,7 @@ old_runs_are_left_out_active_ones_are_not_and_ids_go_on(void **state)
 	commit(s, f);
 	forest_free(f);
 	f = loaded(s, 30);
-	assert_non_null(forest_run(f, 1));	/* never ended */
+	assert_non_null(forest_run(f, 1)); /* never ended */
 	assert_null(forest_run(f, 2));
 	assert_null(forest_get(f, 2));
 	assert_non_null(forest_run(f, 3));
@@ -195,7 +206,7 @@ what_was_not_loaded_is_not_written_over(void **state)
 
 /* ---- death ---- */
 
-enum { EACH = 5 };	/* hypotheses, and switches, of a cycle */
+enum { EACH = 5 }; /* hypotheses, and switches, of a cycle */
 
 /* Commits cycle after cycle, and says so for each that is safe, until it is killed. */
 static void
@@ -216,13 +227,16 @@ commit_until_killed(const char *path, int tell)
 		forest_touch_run(f, r);
 		for (int i = 0; i < EACH; i++) {
 			struct hypothesis *h = forest_hypothesis_new(f, r->id, 0);
-			struct switched w = { r->id, h->id, r->cycles, true, "p:e", "because", { 1 } };
+			struct switched w = { r->id, h->id, r->cycles, true, "p:e", "because",
+				{ 1 } };
 
 			h->cycle = r->cycles;
-			hypothesis_text(&h->group_shape, "a -> b -> c -> d -> e -> f -> g -> h -> i -> j -> k");
+			hypothesis_text(
+			    &h->group_shape, "a -> b -> c -> d -> e -> f -> g -> h -> i -> j -> k");
 			forest_switched(f, &w, NULL);
 		}
-		if (store_commit(s, f, &e) != 0 || write(tell, &r->cycles, sizeof r->cycles) != sizeof r->cycles)
+		if (store_commit(s, f, &e) != 0 ||
+		    write(tell, &r->cycles, sizeof r->cycles) != sizeof r->cycles)
 			_exit(1);
 	}
 }
@@ -242,7 +256,8 @@ kill_in_the_middle(struct rng *r, const char *path)
 	assert_true(child > 0);
 	close(pipes[1]);
 	for (uint32_t i = 0; i <= more; i++)
-		assert_int_equal(read(pipes[0], &acknowledged, sizeof acknowledged), sizeof acknowledged);
+		assert_int_equal(
+		    read(pipes[0], &acknowledged, sizeof acknowledged), sizeof acknowledged);
 	for (volatile uint64_t spin = rng_below(r, 300000); spin > 0; spin--)
 		;
 	kill(child, SIGKILL);
@@ -268,15 +283,20 @@ no_acknowledged_commit_is_lost_by_kill_9(void **state)
 		uint32_t cycles = forest_run(f, 1)->cycles;
 
 		assert_in_range(cycles, acknowledged, acknowledged + 1);
-		assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM hypothesis"), cycles * EACH);
-		assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM switched"), cycles * EACH);
-		assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM (SELECT 1 FROM hypothesis GROUP BY cycle"
-		    " HAVING count(*) <> 5)"), 0);
+		assert_int_equal(
+		    sql_integer(p->path, "SELECT count(*) FROM hypothesis"), cycles * EACH);
+		assert_int_equal(
+		    sql_integer(p->path, "SELECT count(*) FROM switched"), cycles * EACH);
+		assert_int_equal(sql_integer(p->path,
+				     "SELECT count(*) FROM (SELECT 1 FROM hypothesis GROUP BY cycle"
+				     " HAVING count(*) <> 5)"),
+		    0);
 		forest_free(f);
 		store_close(s);
 	}
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM pragma_integrity_check"
-	    " WHERE integrity_check = 'ok'"), 1);
+					      " WHERE integrity_check = 'ok'"),
+	    1);
 }
 
 /* ---- what is not ours, or not whole ---- */
@@ -289,7 +309,8 @@ a_newer_schema_is_left_alone(void **state)
 	size_t len, len_after;
 
 	store_close(open_store(p->path));
-	sql(p->path, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 99; CREATE TABLE future (x)");
+	sql(p->path,
+	    "PRAGMA journal_mode = DELETE; PRAGMA user_version = 99; CREATE TABLE future (x)");
 	before = file_read(p->path, &len);
 	refuses_to_open(p->path, ERR_VERSION, "schema 99; this one knows up to 3");
 	after = file_read(p->path, &len_after);
@@ -400,7 +421,8 @@ a_truncated_database_is_told_so(void **state)
 	free(data);
 }
 
-/* A flipped bit may be one that nobody can notice; what must not happen is a crash, or words without a cause. */
+/* A flipped bit may be one that nobody can notice; what must not happen is a crash, or words
+ * without a cause. */
 static void
 flipped_bytes_are_an_error_or_harmless(void **state)
 {
@@ -425,7 +447,8 @@ flipped_bytes_are_an_error_or_harmless(void **state)
 		file_write(p->path, data, len);
 		if ((rc = store_open(&s, p->path, &e)) == 0)
 			rc = store_load(s, f, 0, &e);
-		assert_true(rc == 0 || ((rc == ERR_STORE || rc == ERR_VERSION) && strlen(e.text) > 20));
+		assert_true(
+		    rc == 0 || ((rc == ERR_STORE || rc == ERR_VERSION) && strlen(e.text) > 20));
 		told += rc != 0;
 		store_close(s);
 		forest_free(f);
@@ -617,7 +640,7 @@ try_full_disk(void *arg)
 		}
 	}
 	CHECK(failures > 3);
-	CHECK(forest_changes(f)->nruns == 0);	/* the last one found room */
+	CHECK(forest_changes(f)->nruns == 0); /* the last one found room */
 	store_close(s);
 	CHECK(store_open(&again, p->path, &e) == 0);
 	CHECK(store_load(again, g, 0, &e) == 0);

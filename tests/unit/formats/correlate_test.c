@@ -71,8 +71,13 @@ text(const char *s)
 static struct tracer_event
 event_at(struct room *r, const char *node, uint32_t tid, int64_t time_ns, const char *name)
 {
-	return (struct tracer_event){ .time_ns = time_ns, .node = reading_node(r->reading, node, strlen(node)), .pid = 7,
-		.tid = tid, .has_tid = true, .service = text("nfsd"), .name = text(name) };
+	return (struct tracer_event){ .time_ns = time_ns,
+		.node = reading_node(r->reading, node, strlen(node)),
+		.pid = 7,
+		.tid = tid,
+		.has_tid = true,
+		.service = text("nfsd"),
+		.name = text(name) };
 }
 
 static void
@@ -152,13 +157,21 @@ static void
 by_context_structure_ties_units_over_nodes(void **state)
 {
 	static const char *const fields[] = { "name", "link_id", "size" };
-	static const struct { const char *node, *name; uint64_t unit; int64_t time_ns; } script[] = {
-		{ "a", "hone:request_begin", 1, 1000 }, { "a", "hone:fork", 1, 1100 }, { "b", "hone:unit_begin", 2, 1200 },
-		{ "b", "disk:read", 2, 1300 }, { "b", "hone:unit_end", 2, 1400 }, { "a", "hone:join", 1, 1500 },
+	static const struct {
+		const char *node, *name;
+		uint64_t unit;
+		int64_t time_ns;
+	} script[] = {
+		{ "a", "hone:request_begin", 1, 1000 },
+		{ "a", "hone:fork", 1, 1100 },
+		{ "b", "hone:unit_begin", 2, 1200 },
+		{ "b", "disk:read", 2, 1300 },
+		{ "b", "hone:unit_end", 2, 1400 },
+		{ "a", "hone:join", 1, 1500 },
 		{ "a", "hone:request_end", 1, 1600 },
 	};
-	struct value values[] = { { .type = VALUE_TEXT, .len = 3, .text = "get" }, { .type = VALUE_UINT, .u = 77 },
-		{ .type = VALUE_INT, .i = 5 } };
+	struct value values[] = { { .type = VALUE_TEXT, .len = 3, .text = "get" },
+		{ .type = VALUE_UINT, .u = 77 }, { .type = VALUE_INT, .i = 5 } };
 	struct correlate *c;
 	struct room r;
 	struct err e;
@@ -167,7 +180,8 @@ by_context_structure_ties_units_over_nodes(void **state)
 	open_room(&r);
 	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
 	for (size_t i = 0; i < sizeof script / sizeof script[0]; i++) {
-		struct tracer_event v = event_at(&r, script[i].node, 1, script[i].time_ns, script[i].name);
+		struct tracer_event v = event_at(
+		    &r, script[i].node, 1, script[i].time_ns, script[i].name);
 
 		v.has_context = true;
 		v.trace_id = 99;
@@ -281,19 +295,23 @@ many_requests_on_many_threads_come_out_whole(void **state)
 	close_room(&r);
 }
 
-static const char BROKER[] = "[program]\nservice = nfsd\n"
+static const char BROKER[] =
+    "[program]\nservice = nfsd\n"
     "[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\ncorrelate = field\ntype_field = kind\n"
     "step = b:started job -> task\n[request rpc]\nbegin = a:begin\nend = a:end\ncorrelate = thread\ntype = RPC\n";
 
 static void
-say_ids(struct room *r, struct correlate *c, const char *node, uint32_t tid, int64_t time_ns, const char *name, uint64_t job,
-    uint64_t task)
+say_ids(struct room *r, struct correlate *c, const char *node, uint32_t tid, int64_t time_ns,
+    const char *name, uint64_t job, uint64_t task)
 {
 	/* another program may have the same tracepoint with its fields in another order */
 	const char *const fields[][3] = { { "kind", "job", "task" }, { "task", "kind", "job" } };
-	struct value values[][3] = { { { .type = VALUE_TEXT, .len = 4, .text = "mail" }, { .type = VALUE_UINT, .u = job },
-		{ .type = VALUE_UINT, .u = task } }, { { .type = VALUE_UINT, .u = task },
-		{ .type = VALUE_TEXT, .len = 4, .text = "mail" }, { .type = VALUE_UINT, .u = job } } };
+	struct value values[][3] = { { { .type = VALUE_TEXT, .len = 4, .text = "mail" },
+					 { .type = VALUE_UINT, .u = job },
+					 { .type = VALUE_UINT, .u = task } },
+		{ { .type = VALUE_UINT, .u = task },
+		    { .type = VALUE_TEXT, .len = 4, .text = "mail" },
+		    { .type = VALUE_UINT, .u = job } } };
 	struct tracer_event v = event_at(r, node, tid, time_ns, name);
 	struct err e;
 
@@ -314,10 +332,10 @@ a_mapping_follows_ids_from_thread_to_thread(void **state)
 	open_room_with(&r, BROKER);
 	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
 	say_ids(&r, c, "a", 1, 1000, "b:queued", 5, 0);
-	say_ids(&r, c, "b", 1, 1001, "b:queued", 5, 0);	/* another node */
+	say_ids(&r, c, "b", 1, 1001, "b:queued", 5, 0); /* another node */
 	say_ids(&r, c, "a", 2, 1100, "b:started", 5, 77);
 	say_ids(&r, c, "b", 2, 1200, "b:started", 5, 77);
-	say(&r, c, 2, 1300, "disk:read");		/* of "host", where nothing runs */
+	say(&r, c, 2, 1300, "disk:read"); /* of "host", where nothing runs */
 	say_ids(&r, c, "a", 2, 1400, "disk:read", 0, 0);
 	say_ids(&r, c, "a", 3, 1500, "b:done", 0, 77);
 	say_ids(&r, c, "b", 3, 1700, "b:done", 0, 77);
@@ -359,7 +377,8 @@ a_mapping_is_of_one_program_and_context_is_better(void **state)
 	correlate_free(c);
 	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
 	for (int i = 0; i < 2; i++) {
-		v = event_at(&r, "host", 1, 1000 + i * 100, i == 0 ? "hone:request_begin" : "hone:request_end");
+		v = event_at(&r, "host", 1, 1000 + i * 100,
+		    i == 0 ? "hone:request_begin" : "hone:request_end");
 		v.has_context = true;
 		v.trace_id = v.unit_id = 9;
 		assert_int_equal(correlate_event(c, &v, &e), 0);
@@ -386,8 +405,10 @@ what_is_open_at_a_loss_is_given_up_where_pairs_nest(void **state)
 	open_room_with(&r, BROKER);
 	assert_int_equal(correlate_new(&c, r.reading, NULL, &e), 0);
 	say(&r, c, 1, 1 * second, "a:begin");
-	assert_int_equal(correlate_loss(c, reading_node(r.reading, "host", 4), 3, 2 * second, 3 * second, &e), 0);
-	say(&r, c, 1, 5 * second, "a:begin");		/* not nested: its end was lost */
+	assert_int_equal(
+	    correlate_loss(c, reading_node(r.reading, "host", 4), 3, 2 * second, 3 * second, &e),
+	    0);
+	say(&r, c, 1, 5 * second, "a:begin"); /* not nested: its end was lost */
 	say(&r, c, 1, 6 * second, "a:end");
 	assert_int_equal(correlate_end(c, &e), 0);
 	assert_int_equal(r.ntraces, 1);
@@ -416,7 +437,8 @@ names_without_end_are_one_in_the_end(void **state)
 		struct tracer_event v = event_at(&r, "host", 1, 1000 + i, "hone:request_begin");
 
 		v.has_context = true;
-		v.trace_id = v.unit_id = i < 50000 ? 1 : i;	/* the last ones are traces of their own */
+		v.trace_id = v.unit_id = i < 50000 ? 1
+		                                   : i; /* the last ones are traces of their own */
 		value.len = (uint32_t)snprintf(name, sizeof name, "GET \xff%u", i);
 		value.text = name;
 		v.fields = fields;
@@ -434,7 +456,8 @@ names_without_end_are_one_in_the_end(void **state)
 	assert_true(n.skipped[SKIP_NAMES].count >= 9);
 	assert_non_null(strstr(n.skipped[SKIP_NAMES].why, "nfsd/hone:request_begin(GET ?"));
 	assert_true(r.ntraces >= 9);
-	assert_string_equal(label_at(&r, r.traces[r.ntraces - 1], 0), "nfsd/hone:request_begin((other))");
+	assert_string_equal(
+	    label_at(&r, r.traces[r.ntraces - 1], 0), "nfsd/hone:request_begin((other))");
 	correlate_free(c);
 	close_room(&r);
 }
@@ -443,7 +466,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pair_on_a_thread_is_a_request_with_all_between_them_on_that_thread),
+		cmocka_unit_test(
+		    a_pair_on_a_thread_is_a_request_with_all_between_them_on_that_thread),
 		cmocka_unit_test(a_request_whose_end_is_missing_is_counted_and_not_handed_out),
 		cmocka_unit_test(by_context_structure_ties_units_over_nodes),
 		cmocka_unit_test(what_is_missing_is_said),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Graphs whose path is known, and many random ones: the walk over the trace has to find what a
- * simple search finds, which goes from the last event to the latest of those before it until there is
- * none. Events bear their index as their tid, so that they can be told apart on the path.
+ * simple search finds, which goes from the last event to the latest of those before it until there
+ * is none. Events bear their index as their tid, so that they can be told apart on the path.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ struct graph {
 	struct arena arena;
 	struct trace *trace;
 	struct critpath path;
-	uint32_t indices[EVENTS_MAX], nindices;	/* of the path's events */
+	uint32_t indices[EVENTS_MAX], nindices; /* of the path's events */
 };
 
 static struct graph *
@@ -54,7 +54,9 @@ add(struct graph *g, int64_t time_ns, const uint64_t *before)
 {
 	struct dag_event *v = &g->events[g->n];
 
-	*v = (struct dag_event){ .id = g->n + 1, .time_ns = time_ns, .tid = g->n, .before = g->nbefore };
+	*v = (struct dag_event){
+		.id = g->n + 1, .time_ns = time_ns, .tid = g->n, .before = g->nbefore
+	};
 	v->label = labels_intern(g->labels, RECORD_POINT, "s/p:e", 5, NULL, 0);
 	for (; *before != 0; before++) {
 		g->before[g->nbefore++] = *before;
@@ -62,7 +64,11 @@ add(struct graph *g, int64_t time_ns, const uint64_t *before)
 	}
 	g->n++;
 }
-#define IDS(...) (const uint64_t[]){ __VA_ARGS__ __VA_OPT__(,) 0 }
+#define IDS(...)                             \
+	(const uint64_t[])                   \
+	{                                    \
+		__VA_ARGS__ __VA_OPT__(, ) 0 \
+	}
 
 static void
 walk(struct graph *g)
@@ -72,9 +78,12 @@ walk(struct graph *g)
 
 	g->dag = (struct dag){ .events = g->events, .before = g->before, .nevents = g->n };
 	assert_int_equal(dag_order(&g->dag, &g->arena, &e), 0);
-	assert_int_equal(dag_trace(&g->trace, &g->dag, (struct trace_id){ 0, 7 },
-	    labels_intern(g->labels, RECORD_REQUEST_BEGIN, begin, sizeof begin - 1, NULL, 0),
-	    labels_intern(g->labels, RECORD_REQUEST_END, end, sizeof end - 1, NULL, 0), g->labels, &g->arena, &e), 0);
+	assert_int_equal(
+	    dag_trace(&g->trace, &g->dag, (struct trace_id){ 0, 7 },
+		labels_intern(g->labels, RECORD_REQUEST_BEGIN, begin, sizeof begin - 1, NULL, 0),
+		labels_intern(g->labels, RECORD_REQUEST_END, end, sizeof end - 1, NULL, 0),
+		g->labels, &g->arena, &e),
+	    0);
 	if (critpath_extract(&g->path, g->trace, g->labels, NULL, &g->arena, &e) != 0)
 		fail_msg("%s", e.text);
 	g->nindices = 0;
@@ -122,7 +131,7 @@ of_two_at_the_same_time_the_one_that_came_after_the_other_is_last(void **state)
 	(void)state;
 
 	add(g, 0, IDS());
-	add(g, 10, IDS(3));	/* after the one that comes next */
+	add(g, 10, IDS(3)); /* after the one that comes next */
 	add(g, 10, IDS(1));
 	add(g, 20, IDS(3, 2));
 	walk(g);
@@ -153,7 +162,7 @@ an_end_in_the_middle_of_a_row_ends_the_request(void **state)
 
 	add(g, 0, IDS());
 	add(g, 100, IDS(1));
-	add(g, 90, IDS(2));	/* its clock is behind */
+	add(g, 90, IDS(2)); /* its clock is behind */
 	walk(g);
 	assert_indices(g, IDS(1, 2));
 	assert_int_equal(g->trace->end_ns, 100);
@@ -239,8 +248,8 @@ a_single_event_is_a_request(void **state)
 
 /* ---- random graphs ---- */
 
-/* Events in an order of their own, each after up to 4 that were made before it; times are distinct and, but for the
- * given part, rise from cause to effect. */
+/* Events in an order of their own, each after up to 4 that were made before it; times are distinct
+ * and, but for the given part, rise from cause to effect. */
 static void
 make_random(struct graph *g, struct rng *rng, double skewed)
 {
@@ -259,8 +268,10 @@ make_random(struct graph *g, struct rng *rng, double skewed)
 		struct dag_event *v = &g->events[order[k]];
 		int64_t back = rng_unit(rng) < skewed ? (int64_t)rng_below(rng, 40) * 1000 : 0;
 
-		*v = (struct dag_event){ .id = order[k] + 1, .time_ns = (int64_t)(k + 100) * 1000 - back + k,
-			.tid = order[k], .before = g->nbefore };
+		*v = (struct dag_event){ .id = order[k] + 1,
+			.time_ns = (int64_t)(k + 100) * 1000 - back + k,
+			.tid = order[k],
+			.before = g->nbefore };
 		v->label = labels_intern(g->labels, RECORD_POINT, "s/p:e", 5, NULL, 0);
 		v->nbefore = k == 0 ? 0 : (uint32_t)rng_below(rng, 5);
 		for (uint32_t i = 0; i < v->nbefore; i++) {

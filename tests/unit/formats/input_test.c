@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes of files: plain, gzip of one and of several members, damaged, from a pipe, by a window that moves at any place. */
+/* Bytes of files: plain, gzip of one and of several members, damaged, from a pipe, by a window that
+ * moves at any place. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -65,14 +66,16 @@ write_file(char path[128], const void *data, size_t len)
 	close(fd);
 }
 
-/* Reads to the end, taking now many, now few bytes, and checks each. How many there were; *rc as it ended. */
+/* Reads to the end, taking now many, now few bytes, and checks each. How many there were; *rc as it
+ * ended. */
 static uint64_t
 read_all(struct input *in, int *rc, struct err *e)
 {
 	uint64_t n = 0, step = 1;
 
 	while ((*rc = input_more(in, e)) == 0) {
-		size_t take = (size_t)(in->end - in->at), leave = step++ % 5 == 0 ? take / 3 : step % 97;
+		size_t take = (size_t)(in->end - in->at),
+		       leave = step++ % 5 == 0 ? take / 3 : step % 97;
 
 		take -= leave < take ? leave : take;
 		for (size_t i = 0; i < take; i++)
@@ -103,7 +106,7 @@ expect_file(const void *data, size_t len, uint64_t bytes, int code, const char *
 	assert_int_equal(rc, code);
 	if (words != NULL)
 		assert_non_null(strstr(e.text, words));
-	assert_int_equal(input_more(&in, &e), code);	/* it stays so */
+	assert_int_equal(input_more(&in, &e), code); /* it stays so */
 	input_progress(&in, &done, &size);
 	assert_int_equal(size, len);
 	assert_true(code != 1 || done == len);
@@ -161,7 +164,8 @@ members_come_one_after_the_other(void **state)
 	buf_release(&z);
 }
 
-/* Cut at every place, and with any byte wrong: what comes is a beginning of what was there, then it is said. */
+/* Cut at every place, and with any byte wrong: what comes is a beginning of what was there, then it
+ * is said. */
 static void
 any_damage_gives_a_beginning(void **state)
 {
@@ -295,7 +299,8 @@ the_window_moves_at_any_place(void **state)
 		struct err e;
 		int rc;
 
-		assert_int_equal(input_memory(&in, b.data, piece < 30 ? 5000 : b.len, piece, &e), 0);
+		assert_int_equal(
+		    input_memory(&in, b.data, piece < 30 ? 5000 : b.len, piece, &e), 0);
 		assert_int_equal(read_all(&in, &rc, &e), piece < 30 ? 5000 : b.len);
 		assert_int_equal(rc, 1);
 		input_close(&in);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jaeger's JSON: real traces with known critical paths, every form that it comes in, and bad ones. */
+/* Jaeger's JSON: real traces with known critical paths, every form that it comes in, and bad ones.
+ */
 #include "formats/json.h"
 #include "tests/unit/formats/kit.h"
 
@@ -10,7 +11,7 @@ extern const struct format format_jaeger;
 enum { OPS_MAX = 16 };
 
 struct op {
-	char name[64];		/* "[service] operation" */
+	char name[64]; /* "[service] operation" */
 	int64_t us;
 };
 
@@ -89,13 +90,17 @@ exclusive_of(const struct kit *k, const struct trace *t, struct ops *ret)
 	*ret = (struct ops){ .n = 0 };
 	assert_int_equal(critpath_extract(&p, t, k->labels, NULL, &a, &e), 0);
 	for (uint32_t i = 0; i < p.nsteps; i++) {
-		const struct label *l = labels_get(k->labels, i > 0 ? p.steps[i].owner : p.steps[0].label);
+		const struct label *l = labels_get(
+		    k->labels, i > 0 ? p.steps[i].owner : p.steps[0].label);
 		char name[64];
 
 		for (int each = 0; each < 2; each++) {
-			int64_t took = each == 0 && i > 0 ? p.steps[i].time_ns - p.steps[i - 1].time_ns : 0;
+			int64_t took = each == 0 && i > 0
+			                   ? p.steps[i].time_ns - p.steps[i - 1].time_ns
+			                   : 0;
 
-			snprintf(name, sizeof name, "[%.*s] %.*s", (int)l->service_len, l->text, (int)l->name_len, l->name);
+			snprintf(name, sizeof name, "[%.*s] %.*s", (int)l->service_len, l->text,
+			    (int)l->name_len, l->name);
 			op_of(ret, name)->us += took / 1000;
 			sum += took;
 			l = labels_get(k->labels, p.steps[i].label);
@@ -107,9 +112,10 @@ exclusive_of(const struct kit *k, const struct trace *t, struct ops *ret)
 
 struct fixture {
 	const char *file;
-	const char *path;	/* whose time passed, in order, in us */
-	/* Where CRISP's figures are not ours: siblings overlap, CRISP gives each its whole duration and takes what that is
-	 * too much from the parent; ours end where the next begins, so that the path adds up. Op by op, ours less CRISP's. */
+	const char *path; /* whose time passed, in order, in us */
+	/* Where CRISP's figures are not ours: siblings overlap, CRISP gives each its whole duration
+	 * and takes what that is too much from the parent; ours end where the next begins, so that
+	 * the path adds up. Op by op, ours less CRISP's. */
 	const char *differs;
 };
 
@@ -122,22 +128,34 @@ static const struct fixture fixtures[] = {
 	{ "crisp/8.json", "S1.O1 10 S2.O2 10 S3.O3 50 S1.O1 30", "" },
 	{ "crisp/9.json", "S1.O1 60 S4.O4 30 S1.O1 10", "" },
 	{ "crisp/10.json", "S1.O1 10 S2.O2 199 S3.O3 99 S4.O4 300 S1.O1 392",
-	  "[S1] O1 +2, [S2] O2 -1, [S3] O3 -1" },
+	    "[S1] O1 +2, [S2] O2 -1, [S3] O3 -1" },
 	{ "crisp/12.json", "S1.O1 10 S2.O2 20 S4.O4 20 S2.O2 20 S1.O1 30", "" },
 	{ "crisp/13.json", "S1.O1 10 S2.O2 20 S4.O4 20 S2.O2 20 S1.O1 30", "" },
-	{ "crisp/15.json", "S1.O1 10 S2.O2 10 S1.O1 5 S3.O2 10 S1.O1 5 S4.O2 10 S1.O1 5 S5.O2 10 S1.O1 5 S6.O2 10 "
-	  "S1.O1 5 S7.O3 15", "" },
-	{ "crisp/16.json", "S1.O1 10 S2.O2 10 S1.O1 10 S4.O4 10 S1.O1 10 S5.O5 10 S1.O1 10 S6.O6 10 S7.O7 10 S6.O6 10 "
-	  "S1.O1 10", "" },
-	{ "crisp/18.json", "S1.O1 10 S2.O2 20 S3.O3 10 S2.O2 10 S4.O4 10 S2.O2 10 S5.O5 10 S2.O2 30 S1.O1 10 S6.O6 20 "
-	  "S7.O7 10 S8.O8 20 S7.O7 10 S9.O9 10 S7.O7 10 S6.O6 20 S1.O1 30", "" },
-	{ "crisp/19.json", "S1.O1 10 S2.O2 195 S3.O3 95 S4.O4 300", "[S1] O1 +10, [S2] O2 -5, [S3] O3 -5" },
-	{ "crisp/20.json", "S1.O1 10 S2.O2 195 S3.O3 95 S4.O4 300", "[S1] O1 +10, [S2] O2 -5, [S3] O3 -5" },
+	{ "crisp/15.json",
+	    "S1.O1 10 S2.O2 10 S1.O1 5 S3.O2 10 S1.O1 5 S4.O2 10 S1.O1 5 S5.O2 10 S1.O1 5 S6.O2 10 "
+	    "S1.O1 5 S7.O3 15",
+	    "" },
+	{ "crisp/16.json",
+	    "S1.O1 10 S2.O2 10 S1.O1 10 S4.O4 10 S1.O1 10 S5.O5 10 S1.O1 10 S6.O6 10 S7.O7 10 S6.O6 10 "
+	    "S1.O1 10",
+	    "" },
+	{ "crisp/18.json",
+	    "S1.O1 10 S2.O2 20 S3.O3 10 S2.O2 10 S4.O4 10 S2.O2 10 S5.O5 10 S2.O2 30 S1.O1 10 S6.O6 20 "
+	    "S7.O7 10 S8.O8 20 S7.O7 10 S9.O9 10 S7.O7 10 S6.O6 20 S1.O1 30",
+	    "" },
+	{ "crisp/19.json", "S1.O1 10 S2.O2 195 S3.O3 95 S4.O4 300",
+	    "[S1] O1 +10, [S2] O2 -5, [S3] O3 -5" },
+	{ "crisp/20.json", "S1.O1 10 S2.O2 195 S3.O3 95 S4.O4 300",
+	    "[S1] O1 +10, [S2] O2 -5, [S3] O3 -5" },
 	{ "crisp/22.json", "S1.O1 50 S2.O2 50 S1.O1 50 S2.O2 50 S1.O1 50 S2.O2 50", "" },
-	{ "crisp/23.json", "S1.O1 50 S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50 S1.O1 50 S2.O2 50 S3.O3 50 "
-	  "S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50", "" },
-	{ "crisp/25.json", "S1.O1 50 S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50 S1.O1 50 S2.O2 50 S3.O3 50 "
-	  "S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50", "" },
+	{ "crisp/23.json",
+	    "S1.O1 50 S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50 S1.O1 50 S2.O2 50 S3.O3 50 "
+	    "S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50",
+	    "" },
+	{ "crisp/25.json",
+	    "S1.O1 50 S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50 S1.O1 50 S2.O2 50 S3.O3 50 "
+	    "S2.O2 50 S3.O3 50 S2.O2 50 S3.O3 50",
+	    "" },
 	{ "crisp/err_pattern1/err1.json", "S1.O1 70 S2.O2 30", "" },
 	{ "crisp/err_pattern1/err2.json", "S1.O1 70 S2.O2 30", "" },
 	{ "crisp/err_pattern3/err1.json", "S2.O2 70 S3.O3 30", "" },
@@ -180,10 +198,11 @@ crisps_critical_paths_come_out(void **state)
 			size_t len = strlen(differs);
 
 			if (more != 0)
-				snprintf(differs + len, sizeof differs - len, "%s%s %+lld", len > 0 ? ", " : "",
-				    theirs.op[o].name, (long long)more);
+				snprintf(differs + len, sizeof differs - len, "%s%s %+lld",
+				    len > 0 ? ", " : "", theirs.op[o].name, (long long)more);
 		}
-		assert_int_equal(ours.n, theirs.n);	/* op_of() would have added what was not on our path */
+		assert_int_equal(
+		    ours.n, theirs.n); /* op_of() would have added what was not on our path */
 		assert_string_equal(differs, f->differs);
 		kit_end(&k);
 	}
@@ -193,17 +212,23 @@ crisps_critical_paths_come_out(void **state)
 static void
 shapes_give_the_paths_that_their_names_say(void **state)
 {
-	static const struct { const char *file, *path; } shapes[] = {
+	static const struct {
+		const char *file, *path;
+	} shapes[] = {
 		{ "base_case", "SERVICE_A.A_SPAN_START 1000" },
-		{ "single_child_case", "SERVICE_A.A_SPAN_START 10 SERVICE_B.B_SPAN 100 SERVICE_A.A_SPAN_START 890" },
-		{ "sequential_children_case", "SERVICE_A.A_SPAN_START 10 SERVICE_B.B_SPAN 100 SERVICE_A.A_SPAN_START 90 "
-		  "SERVICE_C.C_SPAN 100 SERVICE_A.A_SPAN_START 700" },
+		{ "single_child_case",
+		    "SERVICE_A.A_SPAN_START 10 SERVICE_B.B_SPAN 100 SERVICE_A.A_SPAN_START 890" },
+		{ "sequential_children_case",
+		    "SERVICE_A.A_SPAN_START 10 SERVICE_B.B_SPAN 100 SERVICE_A.A_SPAN_START 90 "
+		    "SERVICE_C.C_SPAN 100 SERVICE_A.A_SPAN_START 700" },
 		{ "concurrent_children_case", "SERVICE_A.A_SPAN_START 100 SERVICE_C.C_SPAN 100 "
-		  "SERVICE_A.A_SPAN_START 800" },
-		{ "concurrent_children_case_2", "SERVICE_A.A_SPAN_START 10 SERVICE_B.B_SPAN 100 "
-		  "SERVICE_A.A_SPAN_START 40 SERVICE_C.D_SPAN 100 SERVICE_A.A_SPAN_START 750" },
-		{ "nested_concurrent_case", "SERVICE_A.A_SPAN_START 400 SERVICE_C.C_SPAN 200 SERVICE_F.F_SPAN 200 "
-		  "SERVICE_C.C_SPAN 100 SERVICE_A.A_SPAN_START 100" },
+					      "SERVICE_A.A_SPAN_START 800" },
+		{ "concurrent_children_case_2",
+		    "SERVICE_A.A_SPAN_START 10 SERVICE_B.B_SPAN 100 "
+		    "SERVICE_A.A_SPAN_START 40 SERVICE_C.D_SPAN 100 SERVICE_A.A_SPAN_START 750" },
+		{ "nested_concurrent_case",
+		    "SERVICE_A.A_SPAN_START 400 SERVICE_C.C_SPAN 200 SERVICE_F.F_SPAN 200 "
+		    "SERVICE_C.C_SPAN 100 SERVICE_A.A_SPAN_START 100" },
 	};
 	(void)state;
 
@@ -221,12 +246,14 @@ shapes_give_the_paths_that_their_names_say(void **state)
 
 /* ---- forms ---- */
 
-#define SPAN(id, refs, begin, duration, process, more) \
-	"{\"traceID\":\"7\",\"spanID\":\"" id "\",\"operationName\":\"op" id "\",\"references\":[" refs "],\"startTime\":" \
-	begin ",\"duration\":" duration ",\"processID\":\"" process "\"" more "}"
+#define SPAN(id, refs, begin, duration, process, more)                                \
+	"{\"traceID\":\"7\",\"spanID\":\"" id "\",\"operationName\":\"op" id          \
+	"\",\"references\":[" refs "],\"startTime\":" begin ",\"duration\":" duration \
+	",\"processID\":\"" process "\"" more "}"
 #define CHILD_OF(id) "{\"refType\":\"CHILD_OF\",\"traceID\":\"7\",\"spanID\":\"" id "\"}"
 #define FOLLOWS(id) "{\"refType\":\"FOLLOWS_FROM\",\"traceID\":\"7\",\"spanID\":\"" id "\"}"
-#define PROCESSES "\"processes\":{\"p1\":{\"serviceName\":\"front\",\"tags\":[{\"key\":\"hostname\",\"type\":\"string\"," \
+#define PROCESSES                                                                                               \
+	"\"processes\":{\"p1\":{\"serviceName\":\"front\",\"tags\":[{\"key\":\"hostname\",\"type\":\"string\"," \
 	"\"value\":\"node1\"}]},\"p2\":{\"serviceName\":\"back\",\"tags\":[{\"key\":\"ip\",\"value\":\"10.0.0.2\"}]}}"
 #define TRACE(spans) "{\"traceID\":\"7\",\"spans\":[" spans "]," PROCESSES "}"
 #define TWO SPAN("1", "", "0", "100", "p1", "") "," SPAN("2", CHILD_OF("1"), "10", "20", "p2", "")
@@ -251,13 +278,16 @@ all_forms_give_the_same(void **state)
 			struct kit k;
 
 			kit_begin(&k, 0);
-			assert_int_equal(kit_read_pieces(&k, &format_jaeger, forms[i], strlen(forms[i]), piece), 0);
+			assert_int_equal(
+			    kit_read_pieces(&k, &format_jaeger, forms[i], strlen(forms[i]), piece),
+			    0);
 			assert_int_equal(k.ntraces, 2);
 			for (int t = 0; t < 2; t++)
 				assert_string_equal(kit_path(&k, k.traces[t], 1000),
 				    "front.op1 10 back.op2 20 front.op1 70");
 			assert_int_equal(kit_counts(&k).spans, 4);
-			assert_string_equal(reading_nodes(k.r)[k.traces[0]->events[0].node], "node1");
+			assert_string_equal(
+			    reading_nodes(k.r)[k.traces[0]->events[0].node], "node1");
 			for (int s = 0; s < SKIPS; s++)
 				assert_int_equal(kit_skipped(&k, s), 0);
 			kit_end(&k);
@@ -281,8 +311,8 @@ tags_become_fields(void **state)
 	static const char text[] = TRACE(SPAN("1", "", "0", "100", "p1",
 	    ",\"tags\":[{\"key\":\"items\",\"type\":\"int64\",\"value\":12},{\"key\":\"error\",\"value\":true},"
 	    "{\"key\":\"shard\",\"value\":\"e\\u00fc\"},{\"key\":\"ratio\",\"value\":0.5},"
-	    "{\"key\":\"cached\",\"value\":false}]") ","
-	    SPAN("2", CHILD_OF("1"), "10", "20", "p2", ",\"tags\":[{\"key\":\"b\",\"value\":\"x\"}]"));
+	    "{\"key\":\"cached\",\"value\":false}]") "," SPAN("2", CHILD_OF("1"), "10", "20", "p2",
+	    ",\"tags\":[{\"key\":\"b\",\"value\":\"x\"}]"));
 	struct kit k;
 	const struct event *e;
 	(void)state;
@@ -306,16 +336,16 @@ tags_become_fields(void **state)
 static void
 what_follows_is_waited_for_only_if_it_ends_before(void **state)
 {
-	static const char text[] = TRACE(SPAN("1", "", "0", "100", "p1", "") ","
-	    SPAN("2", FOLLOWS("1"), "10", "20", "p2", "") "," SPAN("3", FOLLOWS("1"), "50", "200", "p2", "") ","
-	    SPAN("4", CHILD_OF("1"), "90", "200", "p1", ""));
+	static const char text[] = TRACE(SPAN("1", "", "0", "100", "p1", "") "," SPAN(
+	    "2", FOLLOWS("1"), "10", "20", "p2", "") "," SPAN("3", FOLLOWS("1"), "50", "200", "p2",
+	    "") "," SPAN("4", CHILD_OF("1"), "90", "200", "p1", ""));
 	struct kit k;
 	(void)state;
 
 	kit_begin(&k, 0);
 	assert_int_equal(kit_read(&k, &format_jaeger, text), 0);
-	assert_string_equal(kit_path(&k, k.traces[0], 1000),
-	    "front.op1 10 back.op2 20 front.op1 60 front.op4 10");
+	assert_string_equal(
+	    kit_path(&k, k.traces[0], 1000), "front.op1 10 back.op2 20 front.op1 60 front.op4 10");
 	assert_int_equal(k.traces[0]->nunits, 4);
 	kit_end(&k);
 }
@@ -326,8 +356,13 @@ static void
 a_bad_span_costs_that_span(void **state)
 {
 	static const char *const bad[] = {
-		"{\"spanID\":\"3\",\"startTime\":NaN,\"duration\":1}", "{\"spanID\":\"3\" \"startTime\":1}", "{\"spanID\":tru}",
-		"{\"spanID\":\"3\",\"tags\":[{\"key\":\"a\",\"value\":\"\\x\"}]}", "{spanID:3}", "nope", "{\"a\":\"\x01 \\\" }\"}",
+		"{\"spanID\":\"3\",\"startTime\":NaN,\"duration\":1}",
+		"{\"spanID\":\"3\" \"startTime\":1}",
+		"{\"spanID\":tru}",
+		"{\"spanID\":\"3\",\"tags\":[{\"key\":\"a\",\"value\":\"\\x\"}]}",
+		"{spanID:3}",
+		"nope",
+		"{\"a\":\"\x01 \\\" }\"}",
 	};
 	char text[4096];
 	(void)state;
@@ -336,12 +371,16 @@ a_bad_span_costs_that_span(void **state)
 		for (size_t piece = 0; piece < 5; piece++) {
 			struct kit k;
 
-			snprintf(text, sizeof text, DATA(TRACE(SPAN("1", "", "0", "100", "p1", "") ",%s,"
-			    SPAN("2", CHILD_OF("1"), "10", "20", "p2", "")) "," TRACE(TWO)), bad[i]);
+			snprintf(text, sizeof text,
+			    DATA(TRACE(SPAN("1", "", "0", "100", "p1", "") ",%s," SPAN(
+				"2", CHILD_OF("1"), "10", "20", "p2", "")) "," TRACE(TWO)),
+			    bad[i]);
 			kit_begin(&k, 0);
-			assert_int_equal(kit_read_pieces(&k, &format_jaeger, text, strlen(text), piece), 0);
+			assert_int_equal(
+			    kit_read_pieces(&k, &format_jaeger, text, strlen(text), piece), 0);
 			assert_int_equal(k.ntraces, 2);
-			assert_string_equal(kit_path(&k, k.traces[0], 1000), "front.op1 10 back.op2 20 front.op1 70");
+			assert_string_equal(kit_path(&k, k.traces[0], 1000),
+			    "front.op1 10 back.op2 20 front.op1 70");
 			assert_true(k.traces[0]->lossy);
 			assert_false(k.traces[1]->lossy);
 			assert_int_equal(kit_skipped(&k, SKIP_MALFORMED), 1);
@@ -383,7 +422,8 @@ a_cut_file_gives_the_traces_before(void **state)
 
 		kit_begin(&k, 0);
 		assert_int_equal(kit_read_pieces(&k, &format_jaeger, text, cut, 7), 0);
-		for (const char *at = text; (at = strstr(at, "}]}}}")) != NULL && at + 5 <= text + cut; at++)
+		for (const char *at = text;
+		     (at = strstr(at, "}]}}}")) != NULL && at + 5 <= text + cut; at++)
 			complete++;
 		assert_int_equal(k.ntraces, complete);
 		assert_int_equal(kit_skipped(&k, SKIP_TRUNCATED), 1);
@@ -394,19 +434,21 @@ a_cut_file_gives_the_traces_before(void **state)
 static void
 incomplete_and_nonsense_spans_are_counted(void **state)
 {
-	static const char text[] = TRACE(TWO ","
+	static const char text[] = TRACE(TWO
+	    ","
 	    "{\"operationName\":\"no id\",\"startTime\":1,\"duration\":1},{\"spanID\":\"8\",\"duration\":1},"
-	    "{\"spanID\":\"9\",\"startTime\":1},{\"spanID\":\"a\",\"startTime\":\"x\",\"duration\":1},"
-	    SPAN("b", CHILD_OF("1"), "50", "-20", "p1", "") ","
-	    SPAN("c", CHILD_OF("1"), "9223372036854775807", "1", "p1", "") ","
-	    SPAN("d", CHILD_OF("1"), "1", "9223372036854775807", "p1", "") ", 7, null");
+	    "{\"spanID\":\"9\",\"startTime\":1},{\"spanID\":\"a\",\"startTime\":\"x\",\"duration\":1}," SPAN(
+		"b", CHILD_OF("1"), "50", "-20", "p1", "") "," SPAN("c", CHILD_OF("1"),
+		"9223372036854775807", "1", "p1",
+		"") "," SPAN("d", CHILD_OF("1"), "1", "9223372036854775807", "p1", "") ", 7, null");
 	struct kit k;
 	(void)state;
 
 	kit_begin(&k, 0);
 	assert_int_equal(kit_read(&k, &format_jaeger, text), 0);
 	assert_int_equal(k.ntraces, 1);
-	assert_string_equal(kit_path(&k, k.traces[0], 1000), "front.op1 10 back.op2 20 front.op1 70");
+	assert_string_equal(
+	    kit_path(&k, k.traces[0], 1000), "front.op1 10 back.op2 20 front.op1 70");
 	assert_int_equal(kit_skipped(&k, SKIP_INCOMPLETE), 6);
 	assert_int_equal(kit_skipped(&k, SKIP_NEGATIVE), 1);
 	assert_int_equal(kit_skipped(&k, SKIP_MALFORMED), 2);
@@ -424,8 +466,10 @@ a_huge_trace_is_passed_over(void **state)
 
 	buf_printf(&b, "{\"data\":[{\"traceID\":\"9\",\"spans\":[");
 	for (int i = 0; i < SPANS; i++)
-		buf_printf(&b, "%s{\"spanID\":\"%x\",\"references\":[{\"refType\":\"CHILD_OF\",\"spanID\":\"1\"}],"
-		    "\"startTime\":1,\"duration\":1,\"operationName\":\"%0128d\"}", i > 0 ? "," : "", i + 1, i);
+		buf_printf(&b,
+		    "%s{\"spanID\":\"%x\",\"references\":[{\"refType\":\"CHILD_OF\",\"spanID\":\"1\"}],"
+		    "\"startTime\":1,\"duration\":1,\"operationName\":\"%0128d\"}",
+		    i > 0 ? "," : "", i + 1, i);
 	buf_printf(&b, "],\"processes\":{}}," TRACE(TWO) "]}");
 	assert_false(b.failed);
 	assert_true(b.len > INPUT_WINDOW_MAX_BYTES);

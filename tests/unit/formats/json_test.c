@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The pull parser: every value, at every place where the window may move; and where it goes on after a failure. */
+/* The pull parser: every value, at every place where the window may move; and where it goes on
+ * after a failure. */
 #include <math.h>
 
 #include "formats/json.h"
 #include "tests/unit/formats/kit.h"
 
-enum { PIECES = 24 };	/* windows that move after so many bytes are tried */
+enum { PIECES = 24 }; /* windows that move after so many bytes are tried */
 
 struct at {
 	struct input in;
@@ -32,12 +33,19 @@ end(struct at *a)
 static void
 texts_come_without_their_escapes(void **state)
 {
-	static const struct { const char *json, *text; } texts[] = {
-		{ "\"\"", "" }, { "\"plain\"", "plain" }, { "\"a text of more than sixteen bytes\"",
-		  "a text of more than sixteen bytes" }, { "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t" },
-		{ "\"\\u0041\\u00fc\\u20ac\\ud83d\\ude00\"", "A\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80" },
-		{ "\"\\ud83d!\\ude00\\ud83d\\u0041\"", "\xef\xbf\xbd!\xef\xbf\xbd\xef\xbf\xbd""A" },
-		{ "\"\xc3\xbc\"", "\xc3\xbc" }, { "\"[{\\\\\"", "[{\\" },
+	static const struct {
+		const char *json, *text;
+	} texts[] = {
+		{ "\"\"", "" },
+		{ "\"plain\"", "plain" },
+		{ "\"a text of more than sixteen bytes\"", "a text of more than sixteen bytes" },
+		{ "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t" },
+		{ "\"\\u0041\\u00fc\\u20ac\\ud83d\\ude00\"",
+		    "A\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80" },
+		{ "\"\\ud83d!\\ude00\\ud83d\\u0041\"", "\xef\xbf\xbd!\xef\xbf\xbd\xef\xbf\xbd"
+						       "A" },
+		{ "\"\xc3\xbc\"", "\xc3\xbc" },
+		{ "\"[{\\\\\"", "[{\\" },
 	};
 	(void)state;
 
@@ -47,7 +55,8 @@ texts_come_without_their_escapes(void **state)
 			struct text t, key;
 			char doc[256];
 
-			snprintf(doc, sizeof doc, " { %s : [ %s, 1 ] , \"k\":%s}", texts[i].json, texts[i].json, texts[i].json);
+			snprintf(doc, sizeof doc, " { %s : [ %s, 1 ] , \"k\":%s}", texts[i].json,
+			    texts[i].json, texts[i].json);
 			begin(&a, doc, strlen(doc), piece);
 			assert_true(json_enter_object(&a.j));
 			assert_true(json_key(&a.j, &key));
@@ -73,18 +82,37 @@ texts_come_without_their_escapes(void **state)
 static void
 whole_numbers_are_exact(void **state)
 {
-	static const struct { const char *json; bool fits_int; int64_t i; bool fits_uint; uint64_t u; } numbers[] = {
-		{ "0", true, 0, true, 0 }, { "-0", true, 0, true, 0 }, { "7", true, 7, true, 7 },
-		{ "12345678", true, 12345678, true, 12345678 }, { "123456789", true, 123456789, true, 123456789 },
+	static const struct {
+		const char *json;
+		bool fits_int;
+		int64_t i;
+		bool fits_uint;
+		uint64_t u;
+	} numbers[] = {
+		{ "0", true, 0, true, 0 },
+		{ "-0", true, 0, true, 0 },
+		{ "7", true, 7, true, 7 },
+		{ "12345678", true, 12345678, true, 12345678 },
+		{ "123456789", true, 123456789, true, 123456789 },
 		{ "1674981768697763387", true, 1674981768697763387, true, 1674981768697763387 },
 		{ "9223372036854775807", true, INT64_MAX, true, INT64_MAX },
 		{ "9223372036854775808", false, 0, true, 9223372036854775808u },
-		{ "-9223372036854775808", true, INT64_MIN, false, 0 }, { "-9223372036854775809", false, 0, false, 0 },
-		{ "18446744073709551615", false, 0, true, UINT64_MAX }, { "18446744073709551616", false, 0, false, 0 },
-		{ "99999999999999999999999", false, 0, false, 0 }, { "1.9", true, 1, true, 1 }, { "-1.9", true, -1, false, 0 },
-		{ "-0.5", true, 0, true, 0 }, { "1e3", true, 1000, true, 1000 }, { "2.5E+2", true, 250, true, 250 },
-		{ "1e400", false, 0, false, 0 }, { "\"42\"", true, 42, true, 42 }, { "\"x\"", false, 0, false, 0 },
-		{ "true", false, 0, false, 0 }, { "[1]", false, 0, false, 0 }, { "\"\"", false, 0, false, 0 },
+		{ "-9223372036854775808", true, INT64_MIN, false, 0 },
+		{ "-9223372036854775809", false, 0, false, 0 },
+		{ "18446744073709551615", false, 0, true, UINT64_MAX },
+		{ "18446744073709551616", false, 0, false, 0 },
+		{ "99999999999999999999999", false, 0, false, 0 },
+		{ "1.9", true, 1, true, 1 },
+		{ "-1.9", true, -1, false, 0 },
+		{ "-0.5", true, 0, true, 0 },
+		{ "1e3", true, 1000, true, 1000 },
+		{ "2.5E+2", true, 250, true, 250 },
+		{ "1e400", false, 0, false, 0 },
+		{ "\"42\"", true, 42, true, 42 },
+		{ "\"x\"", false, 0, false, 0 },
+		{ "true", false, 0, false, 0 },
+		{ "[1]", false, 0, false, 0 },
+		{ "\"\"", false, 0, false, 0 },
 	};
 	(void)state;
 
@@ -95,7 +123,8 @@ whole_numbers_are_exact(void **state)
 			int64_t n = 99;
 			uint64_t u = 99;
 
-			snprintf(doc, sizeof doc, "[%s,%s ]%s", numbers[i].json, numbers[i].json, numbers[i].json);
+			snprintf(doc, sizeof doc, "[%s,%s ]%s", numbers[i].json, numbers[i].json,
+			    numbers[i].json);
 			begin(&a, doc, strlen(doc), piece);
 			assert_true(json_enter_array(&a.j));
 			assert_true(json_element(&a.j));
@@ -106,7 +135,8 @@ whole_numbers_are_exact(void **state)
 			assert_true(u == (numbers[i].fits_uint ? numbers[i].u : 99));
 			assert_false(json_element(&a.j));
 			n = 99;
-			assert_int_equal(json_int(&a.j, &n), numbers[i].fits_int);	/* a document by itself */
+			assert_int_equal(
+			    json_int(&a.j, &n), numbers[i].fits_int); /* a document by itself */
 			assert_int_equal(json_next(&a.j), JSON_OVER);
 			assert_int_equal(a.j.code, 0);
 			end(&a);
@@ -117,8 +147,9 @@ whole_numbers_are_exact(void **state)
 static void
 reals_are_right(void **state)
 {
-	static const char *const reals[] = { "0.1", "3.14159265358979", "1e22", "1e-7", "123456.789e3", "2.2250738585072014e-308",
-		"1.7976931348623157e308", "0.00000000000000000000012345", "123456789012345678901234567890", "-5.5e-3" };
+	static const char *const reals[] = { "0.1", "3.14159265358979", "1e22", "1e-7",
+		"123456.789e3", "2.2250738585072014e-308", "1.7976931348623157e308",
+		"0.00000000000000000000012345", "123456789012345678901234567890", "-5.5e-3" };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
@@ -127,8 +158,9 @@ reals_are_right(void **state)
 		assert_true(json_number_real(reals[i], strlen(reals[i]), &d));
 		assert_true(d >= nextafter(want, -INFINITY) && d <= nextafter(want, INFINITY));
 	}
-	for (const char *const *no = (const char *const[]){ "", "-", ".", "e5", "1e", "1-2", "1.2.3", "0x1", "1e999", NULL };
-	    *no != NULL; no++) {
+	for (const char *const *no = (const char *const[]){ "", "-", ".", "e5", "1e", "1-2",
+		 "1.2.3", "0x1", "1e999", NULL };
+	     *no != NULL; no++) {
 		double d = 7;
 
 		assert_false(json_number_real(*no, strlen(*no), &d));
@@ -139,9 +171,10 @@ reals_are_right(void **state)
 static void
 any_value_is_an_attribute(void **state)
 {
-	static const char doc[] = "[1,-1,18446744073709551615,1.5,\"x\",true,false,null,{\"a\":[1]},[ ],1e5]";
-	static const uint8_t types[] = { VALUE_INT, VALUE_INT, VALUE_UINT, VALUE_REAL, VALUE_TEXT, VALUE_UINT, VALUE_UINT,
-		VALUE_NONE, VALUE_TEXT, VALUE_TEXT, VALUE_REAL };
+	static const char doc[] =
+	    "[1,-1,18446744073709551615,1.5,\"x\",true,false,null,{\"a\":[1]},[ ],1e5]";
+	static const uint8_t types[] = { VALUE_INT, VALUE_INT, VALUE_UINT, VALUE_REAL, VALUE_TEXT,
+		VALUE_UINT, VALUE_UINT, VALUE_NONE, VALUE_TEXT, VALUE_TEXT, VALUE_REAL };
 	(void)state;
 
 	for (size_t piece = 0; piece < PIECES; piece++) {
@@ -182,7 +215,7 @@ long_texts_are_cut_between_characters(void **state)
 	assert_true(json_enter_array(&a.j));
 	assert_true(json_element(&a.j));
 	assert_true(json_value(&a.j, &v));
-	assert_int_equal(v.len, 254);	/* [", and 126 of two bytes */
+	assert_int_equal(v.len, 254); /* [", and 126 of two bytes */
 	assert_true(json_element(&a.j));
 	assert_true(json_value(&a.j, &v));
 	assert_int_equal(v.len, 254);
@@ -192,7 +225,8 @@ long_texts_are_cut_between_characters(void **state)
 static void
 what_nobody_takes_is_passed_over(void **state)
 {
-	static const char doc[] = "{\"a\":{\"x\":[\"]}\\\"\",{}]},\"b\":\"\\\\\",\"c\":-1.5e3,\"d\":[],\"e\":null,\"f\":true,\"g\":7}";
+	static const char doc[] =
+	    "{\"a\":{\"x\":[\"]}\\\"\",{}]},\"b\":\"\\\\\",\"c\":-1.5e3,\"d\":[],\"e\":null,\"f\":true,\"g\":7}";
 	(void)state;
 
 	for (size_t piece = 0; piece < PIECES; piece++) {
@@ -207,7 +241,8 @@ what_nobody_takes_is_passed_over(void **state)
 			if (text_is(key, "g"))
 				assert_true(json_int(&a.j, &v));
 			else if (text_is(key, "b"))
-				assert_false(json_int(&a.j, &v));	/* another kind: passed over too */
+				assert_false(
+				    json_int(&a.j, &v)); /* another kind: passed over too */
 		assert_int_equal(n, 7);
 		assert_int_equal(v, 7);
 		assert_int_equal(a.j.code, 0);
@@ -262,7 +297,8 @@ held_texts_stay(void **state)
 
 	buf_printf(&b, "[");
 	for (int i = 0; i < TEXTS; i++)
-		buf_printf(&b, "%s\"%s%d and some more bytes of it\"", i > 0 ? "," : "", i % 3 == 0 ? "\\u0041" : "A", i);
+		buf_printf(&b, "%s\"%s%d and some more bytes of it\"", i > 0 ? "," : "",
+		    i % 3 == 0 ? "\\u0041" : "A", i);
 	buf_printf(&b, "]");
 	for (size_t piece = 0; piece < 5000; piece = piece * 3 + 61) {
 		char want[64];
@@ -318,10 +354,23 @@ a_text_may_be_long(void **state)
 static void
 failures_stick_and_say_where(void **state)
 {
-	static const struct { const char *doc; bool truncated; uint64_t from, to; } bad[] = {
-		{ "[1,", true, 3, 3 }, { "[1,2", true, 4, 4 }, { "[\"ab", true, 1, 4 }, { "[1 2]", false, 3, 3 },
-		{ "[1,]", false, 3, 3 }, { "[tru]", false, 1, 4 }, { "[\"\\q\"]", false, 1, 4 }, { "[\"a\tb\"]", false, 3, 3 },
-		{ "[}", false, 1, 1 }, { "[\x01]", false, 1, 1 }, { "[\"\\u12g4\"]", false, 1, 8 }, { "[&]", false, 1, 1 },
+	static const struct {
+		const char *doc;
+		bool truncated;
+		uint64_t from, to;
+	} bad[] = {
+		{ "[1,", true, 3, 3 },
+		{ "[1,2", true, 4, 4 },
+		{ "[\"ab", true, 1, 4 },
+		{ "[1 2]", false, 3, 3 },
+		{ "[1,]", false, 3, 3 },
+		{ "[tru]", false, 1, 4 },
+		{ "[\"\\q\"]", false, 1, 4 },
+		{ "[\"a\tb\"]", false, 3, 3 },
+		{ "[}", false, 1, 1 },
+		{ "[\x01]", false, 1, 1 },
+		{ "[\"\\u12g4\"]", false, 1, 8 },
+		{ "[&]", false, 1, 1 },
 	};
 	(void)state;
 
@@ -348,10 +397,22 @@ failures_stick_and_say_where(void **state)
 static void
 it_goes_on_behind_a_failure(void **state)
 {
-	static const struct { const char *doc; int rc; int64_t sum; } cases[] = {
-		{ "[1,nope,2,3]", 1, 6 }, { "[nope,2]", 1, 2 }, { "[1,[[x],{\"a\":2}],3]", 1, 4 }, { "[1,\"\\q]\",3]", 1, 4 },
-		{ "[1,nope\n[10,20]\n", 0, 31 }, { "[1,\"abc\n[10,20]", 0, 31 }, { "[1,nope", 0, 1 },
-		{ "[\n1,\nnope,\n2]\n[5]", 1, 8 }, { "[1,{\"a\" 1},2]\n[5]", 1, 8 }, { "nope\n[5]", 0, 5 }, { "]\n[5]", 0, 5 },
+	static const struct {
+		const char *doc;
+		int rc;
+		int64_t sum;
+	} cases[] = {
+		{ "[1,nope,2,3]", 1, 6 },
+		{ "[nope,2]", 1, 2 },
+		{ "[1,[[x],{\"a\":2}],3]", 1, 4 },
+		{ "[1,\"\\q]\",3]", 1, 4 },
+		{ "[1,nope\n[10,20]\n", 0, 31 },
+		{ "[1,\"abc\n[10,20]", 0, 31 },
+		{ "[1,nope", 0, 1 },
+		{ "[\n1,\nnope,\n2]\n[5]", 1, 8 },
+		{ "[1,{\"a\" 1},2]\n[5]", 1, 8 },
+		{ "nope\n[5]", 0, 5 },
+		{ "]\n[5]", 0, 5 },
 	};
 	(void)state;
 
@@ -374,7 +435,8 @@ it_goes_on_behind_a_failure(void **state)
 						v = 0;
 						if (json_next(&a.j) == JSON_ARRAY) {
 							json_enter_array(&a.j);
-							while (json_element(&a.j) && json_enter_array(&a.j))
+							while (json_element(&a.j) &&
+							       json_enter_array(&a.j))
 								while (json_element(&a.j))
 									json_int(&a.j, &v);
 						} else if (json_next(&a.j) == JSON_OBJECT) {
@@ -394,7 +456,8 @@ it_goes_on_behind_a_failure(void **state)
 			}
 			assert_int_equal(first_rc, cases[i].rc);
 			assert_int_equal(sum, cases[i].sum);
-			assert_int_equal(kit_skipped(&k, SKIP_MALFORMED) + kit_skipped(&k, SKIP_TRUNCATED), 1);
+			assert_int_equal(
+			    kit_skipped(&k, SKIP_MALFORMED) + kit_skipped(&k, SKIP_TRUNCATED), 1);
 			end(&a);
 			kit_end(&k);
 		}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * For tests of formats: read something, keep its traces, and say their critical paths. Either bit by bit, from
- * kit_begin() to kit_end(); or all of a file as a user's would be, by kit_file(), kit_bytes() or kit_text(), to kit_free().
+ * For tests of formats: read something, keep its traces, and say their critical paths. Either bit
+ * by bit, from kit_begin() to kit_end(); or all of a file as a user's would be, by kit_file(),
+ * kit_bytes() or kit_text(), to kit_free().
  */
 #ifndef TESTS_UNIT_FORMATS_KIT_H
 #define TESTS_UNIT_FORMATS_KIT_H
@@ -27,10 +28,10 @@ struct kit {
 	uint32_t ntraces;
 	struct err e;
 	/* of a whole file: */
-	int rc;			/* of reading_file() */
+	int rc; /* of reading_file() */
 	struct reading_counts counts;
-	struct critpath path;	/* of the last kit_steps() */
-	struct arena arena;	/* of that, and of texts that are given out */
+	struct critpath path; /* of the last kit_steps() */
+	struct arena arena;   /* of that, and of texts that are given out */
 };
 
 static inline int
@@ -50,7 +51,9 @@ kit_take(void *ctx, struct trace *t, struct err *e)
 static inline void
 kit_begin(struct kit *k, size_t memory_max_bytes)
 {
-	struct reading_options o = { .memory_max_bytes = memory_max_bytes, .take = kit_take, .ctx = k };
+	struct reading_options o = {
+		.memory_max_bytes = memory_max_bytes, .take = kit_take, .ctx = k
+	};
 
 	*k = (struct kit){ .labels = labels_new() };
 	assert_int_equal(reading_new(&k->r, &o, k->labels, &k->e), 0);
@@ -123,8 +126,8 @@ kit_name(const struct labels *labels, uint32_t label, char *ret, size_t size)
 	snprintf(ret, size, "%.*s.%.*s", (int)l->service_len, l->text, (int)l->name_len, l->name);
 }
 
-/* The critical path as "S1.O1 10 S2.O2 50 S1.O1 40": whose time passed, in units of unit_ns; pieces of no time are left
- * out. Checks that they add up to the response time. */
+/* The critical path as "S1.O1 10 S2.O2 50 S1.O1 40": whose time passed, in units of unit_ns; pieces
+ * of no time are left out. Checks that they add up to the response time. */
 static inline const char *
 kit_path(const struct kit *k, const struct trace *t, int64_t unit_ns)
 {
@@ -149,8 +152,8 @@ kit_path(const struct kit *k, const struct trace *t, int64_t unit_ns)
 			snprintf(name, sizeof name, "-");
 		else
 			kit_name(k->labels, p.steps[i].owner, name, sizeof name);
-		len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %lld", len > 0 ? " " : "", name,
-		    (long long)(run / unit_ns));
+		len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %lld",
+		    len > 0 ? " " : "", name, (long long)(run / unit_ns));
 		assert_true(len < sizeof text);
 		run = 0;
 	}
@@ -217,8 +220,8 @@ kit_assert_clean(const struct kit *k)
 
 /*
  * The critical path of trace i as "label@time label@time ...", with times since its
- * begin in microseconds. What comes before "hone:" or ends with it is left out of labels of structure: "service:name+" begins
- * a unit or the request, "service:name-" ends it.
+ * begin in microseconds. What comes before "hone:" or ends with it is left out of labels of
+ * structure: "service:name+" begins a unit or the request, "service:name-" ends it.
  */
 static inline const char *
 kit_steps(struct kit *k, uint32_t i)
@@ -238,8 +241,10 @@ kit_steps(struct kit *k, uint32_t i)
 		if (l->kind == RECORD_POINT)
 			buf_printf(&b, "%s", l->text);
 		else
-			buf_printf(&b, "%.*s:%.*s%s", (int)l->service_len, l->text, (int)l->name_len, l->name,
-			    l->kind == RECORD_REQUEST_END || l->kind == RECORD_UNIT_END ? "-" : "+");
+			buf_printf(&b, "%.*s:%.*s%s", (int)l->service_len, l->text,
+			    (int)l->name_len, l->name,
+			    l->kind == RECORD_REQUEST_END || l->kind == RECORD_UNIT_END ? "-"
+											: "+");
 		buf_printf(&b, "@%lld", us);
 	}
 	text = arena_text(&k->arena, (const char *)b.data, b.len);
@@ -267,11 +272,13 @@ kit_value(struct kit *k, uint32_t i, const char *label, const char *field)
 				continue;
 			text[0] = '\0';
 			if (value->type == VALUE_TEXT)
-				snprintf(text, VALUE_TEXT_MAX + 1, "%.*s", (int)value->len, value->text);
+				snprintf(
+				    text, VALUE_TEXT_MAX + 1, "%.*s", (int)value->len, value->text);
 			else if (value->type == VALUE_INT)
 				snprintf(text, VALUE_TEXT_MAX + 1, "%lld", (long long)value->i);
 			else if (value->type == VALUE_UINT)
-				snprintf(text, VALUE_TEXT_MAX + 1, "%llu", (unsigned long long)value->u);
+				snprintf(
+				    text, VALUE_TEXT_MAX + 1, "%llu", (unsigned long long)value->u);
 			else if (value->type == VALUE_REAL)
 				snprintf(text, VALUE_TEXT_MAX + 1, "%g", value->d);
 			return text;

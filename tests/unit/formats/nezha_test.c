@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/formats/kit.h"
 
-#define HEADER "TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration\n"
+#define HEADER \
+	"TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration\n"
 #define ROOT "0a,01,root,front-579b9bff58-t2dbm,get,1661140374000000000,1661140374000100000,100\n"
 #define CHILD "0a,02,01,cart-6f6cfc45b-h5m2n,add,1661140374000010000,1661140374000090000,80\n"
 
@@ -13,7 +14,8 @@ a_line_is_a_span(void **state)
 
 	kit_assert_clean(k);
 	assert_int_equal(k->counts.spans, 2);
-	assert_string_equal(kit_steps(k, 0), "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100");
+	assert_string_equal(
+	    kit_steps(k, 0), "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100");
 	assert_int_equal(k->traces[0]->id, 0x0a);
 	assert_string_equal(kit_node(k, 0, 0), "front-579b9bff58-t2dbm");
 	kit_free(k);
@@ -22,7 +24,8 @@ a_line_is_a_span(void **state)
 static void
 columns_come_in_any_order_and_further_ones_are_attributes(void **state)
 {
-	struct kit *k = kit_text("size,EndTimeUnixNano,shard,StartTimeUnixNano,SpanID,load,TraceID,OperationName,PodName\r\n"
+	struct kit *k = kit_text(
+	    "size,EndTimeUnixNano,shard,StartTimeUnixNano,SpanID,load,TraceID,OperationName,PodName\r\n"
 	    "12,1661140374000100000,eu,1661140374000000000,01,0.5,0a,get,front\r\n");
 	(void)state;
 
@@ -37,7 +40,8 @@ columns_come_in_any_order_and_further_ones_are_attributes(void **state)
 static void
 without_an_end_the_duration_tells_it(void **state)
 {
-	struct kit *k = kit_text("TraceID,SpanID,StartTimeUnixNano,Duration\n0a,01,1661140374000000000,100\n");
+	struct kit *k = kit_text(
+	    "TraceID,SpanID,StartTimeUnixNano,Duration\n0a,01,1661140374000000000,100\n");
 	(void)state;
 
 	kit_assert_clean(k);
@@ -49,10 +53,15 @@ static void
 services_are_pods_without_what_kubernetes_made_up(void **state)
 {
 	static const char *const pods[][2] = {
-		{ "front-579b9bff58-t2dbm", "front" }, { "ts-food-service-f5756978c-k8vqf", "ts-food-service" },
-		{ "pay-9cdb6588f-554sm", "pay" }, { "redis-0", "redis-0" }, { "nginx", "nginx" },
-		{ "mail-worker-abcde", "mail-worker-abcde" }, { "a-579b9bff58-t2dbmx", "a-579b9bff58-t2dbmx" },
-		{ "x-579b9bff585-t2dbm", "x-579b9bff585-t2dbm" }, { "-579b9bff58-t2dbm", "-579b9bff58-t2dbm" },
+		{ "front-579b9bff58-t2dbm", "front" },
+		{ "ts-food-service-f5756978c-k8vqf", "ts-food-service" },
+		{ "pay-9cdb6588f-554sm", "pay" },
+		{ "redis-0", "redis-0" },
+		{ "nginx", "nginx" },
+		{ "mail-worker-abcde", "mail-worker-abcde" },
+		{ "a-579b9bff58-t2dbmx", "a-579b9bff58-t2dbmx" },
+		{ "x-579b9bff585-t2dbm", "x-579b9bff585-t2dbm" },
+		{ "-579b9bff58-t2dbm", "-579b9bff58-t2dbm" },
 		{ "579b9bff58-t2dbm", "579b9bff58-t2dbm" },
 	};
 	(void)state;
@@ -61,10 +70,12 @@ services_are_pods_without_what_kubernetes_made_up(void **state)
 		char text[512], expected[128];
 		struct kit *k;
 
-		snprintf(text, sizeof text, HEADER "0a,01,root,%s,get,1661140374000000000,1661140374000100000,100\n",
+		snprintf(text, sizeof text,
+		    HEADER "0a,01,root,%s,get,1661140374000000000,1661140374000100000,100\n",
 		    pods[i][0]);
 		k = kit_text(text);
-		snprintf(expected, sizeof expected, "%s:get+@0 %s:get-@100", pods[i][1], pods[i][1]);
+		snprintf(
+		    expected, sizeof expected, "%s:get+@0 %s:get-@100", pods[i][1], pods[i][1]);
 		assert_string_equal(kit_steps(k, 0), expected);
 		kit_free(k);
 	}
@@ -73,7 +84,8 @@ services_are_pods_without_what_kubernetes_made_up(void **state)
 static void
 cells_in_quotes_hold_commas_lines_and_quotes(void **state)
 {
-	struct kit *k = kit_text(HEADER "0a,01,,\"front\",\"get \"\"a, b\"\"\nand c\",1661140374000000000,"
+	struct kit *k = kit_text(HEADER
+	    "0a,01,,\"front\",\"get \"\"a, b\"\"\nand c\",1661140374000000000,"
 	    "\"1661140374000100000\",100\r\n0b,01,\"root\",,\"\",1661140374000000000,1661140374000100000,\"100\"\r\n");
 	(void)state;
 
@@ -87,23 +99,25 @@ cells_in_quotes_hold_commas_lines_and_quotes(void **state)
 static void
 a_quote_that_nobody_closes_costs_its_line_only(void **state)
 {
-	struct kit *k = kit_text(HEADER "0a,01,root,\"front,get,1661140374000000000,1661140374000100000,100\n" ROOT
-	    "0a,02,01,\"cart\"x,get,1661140374000000000,1661140374000100000,100\n"
-	    CHILD);
+	struct kit *k = kit_text(
+	    HEADER "0a,01,root,\"front,get,1661140374000000000,1661140374000100000,100\n" ROOT
+		   "0a,02,01,\"cart\"x,get,1661140374000000000,1661140374000100000,100\n" CHILD);
 	(void)state;
 
 	assert_int_equal(k->rc, 0);
 	assert_int_equal(kit_skipped(k, SKIP_MALFORMED), 2);
 	assert_int_equal(k->counts.skipped[SKIP_MALFORMED].offset, sizeof HEADER - 1);
 	assert_int_equal(k->counts.spans, 2);
-	assert_string_equal(kit_steps(k, 0), "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100");
+	assert_string_equal(
+	    kit_steps(k, 0), "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100");
 	kit_free(k);
 }
 
 static void
 what_is_malformed_is_counted_and_the_rest_read(void **state)
 {
-	struct kit *k = kit_text(HEADER "0a,01\n" ROOT "0a,05,01,front,get,soon,1661140374000090000,80\n"
+	struct kit *k = kit_text(HEADER
+	    "0a,01\n" ROOT "0a,05,01,front,get,soon,1661140374000090000,80\n"
 	    ",05,01,front,get,1661140374000010000,1661140374000090000,80\n\n\r\n" HEADER CHILD
 	    "0a,03,01,front,get,16611403740000");
 	(void)state;

@@ -2,9 +2,11 @@
 #include "tests/unit/formats/kit.h"
 
 #define TRACE "5b8efff798038103d269b633813fc60c"
-#define TIMES(begin_us, end_us) "\"startTimeUnixNano\":\"1544712660000" begin_us "000\"," \
+#define TIMES(begin_us, end_us)                                   \
+	"\"startTimeUnixNano\":\"1544712660000" begin_us "000\"," \
 	"\"endTimeUnixNano\":\"1544712660000" end_us "000\""
-#define SPAN(id, parent, name, begin_us, end_us, more) "{\"traceId\":\"" TRACE "\",\"spanId\":\"00000000000000" id "\"," \
+#define SPAN(id, parent, name, begin_us, end_us, more)                    \
+	"{\"traceId\":\"" TRACE "\",\"spanId\":\"00000000000000" id "\"," \
 	"\"parentSpanId\":\"" parent "\",\"name\":\"" name "\"," TIMES(begin_us, end_us) more "}"
 #define PARENT(id) "00000000000000" id
 #define TEXT(key, value) "{\"key\":\"" key "\",\"value\":{\"stringValue\":\"" value "\"}}"
@@ -12,8 +14,9 @@
 #define SCOPE(spans) "\"scopeSpans\":[{\"scope\":{\"name\":\"lib\"},\"spans\":[" spans "]}]"
 #define FRONT RESOURCE(TEXT("service.name", "front"))
 #define CART RESOURCE(TEXT("service.name", "cart"))
-#define TREE "{\"resourceSpans\":[{" FRONT "," SCOPE(SPAN("01", "", "get", "000", "100", "")) "},{" CART "," \
-	SCOPE(SPAN("02", PARENT("01"), "add", "010", "090", "")) "}]}"
+#define TREE                                                                        \
+	"{\"resourceSpans\":[{" FRONT "," SCOPE(SPAN("01", "", "get", "000", "100", \
+	    "")) "},{" CART "," SCOPE(SPAN("02", PARENT("01"), "add", "010", "090", "")) "}]}"
 #define TREE_PATH "front:get+@0 cart:add+@10 cart:add-@90 front:get-@100"
 
 static void
@@ -32,8 +35,10 @@ spans_stand_below_their_resource(void **state)
 static void
 documents_may_be_a_line_each_or_an_array(void **state)
 {
-	static const char lines[] = "{\"resourceSpans\":[{" FRONT "," SCOPE(SPAN("01", "", "get", "000", "100", "")) "}]}\n"
-	    "{\"resourceSpans\":[{" CART "," SCOPE(SPAN("02", PARENT("01"), "add", "010", "090", "")) "}]}\n";
+	static const char lines[] = "{\"resourceSpans\":[{" FRONT "," SCOPE(SPAN("01", "", "get",
+	    "000", "100", "")) "}]}\n"
+			       "{\"resourceSpans\":[{" CART
+			       "," SCOPE(SPAN("02", PARENT("01"), "add", "010", "090", "")) "}]}\n";
 	struct kit *k = kit_text(lines);
 	(void)state;
 
@@ -50,8 +55,8 @@ static void
 a_resource_may_stand_behind_its_spans(void **state)
 {
 	struct kit *k = kit_text("{\"resourceSpans\":[{" SCOPE(SPAN("01", "", "get", "000", "100",
-	    ",\"attributes\":[" TEXT("http.method", "PUT") "]")) "," FRONT "},{"
-	    SCOPE(SPAN("02", PARENT("01"), "add", "010", "090", "")) "," CART "}]}");
+	    ",\"attributes\":[" TEXT("http.method", "PUT") "]")) "," FRONT "},{" SCOPE(SPAN("02",
+	    PARENT("01"), "add", "010", "090", "")) "," CART "}]}");
 	(void)state;
 
 	kit_assert_clean(k);
@@ -63,10 +68,12 @@ a_resource_may_stand_behind_its_spans(void **state)
 static void
 older_and_other_names_are_known(void **state)
 {
-	struct kit *k = kit_text("{\"batches\":[{" FRONT ",\"instrumentationLibrarySpans\":[{\"spans\":["
-	    SPAN("01", "", "get", "000", "100", "") "]}]},{" CART ",\"scope_spans\":[{\"spans\":[{"
-	    "\"trace_id\":\"W47/95gDgQPSabYzgT/GDA==\",\"span_id\":\"AAAAAAAAAAI=\",\"parent_span_id\":\"AAAAAAAAAAE=\","
-	    "\"name\":\"add\",\"start_time_unix_nano\":1544712660000010000,\"end_time_unix_nano\":1544712660000090000}]}]}]}");
+	struct kit *k = kit_text(
+	    "{\"batches\":[{" FRONT
+	    ",\"instrumentationLibrarySpans\":[{\"spans\":[" SPAN("01", "", "get", "000", "100",
+		"") "]}]},{" CART ",\"scope_spans\":[{\"spans\":[{"
+		    "\"trace_id\":\"W47/95gDgQPSabYzgT/GDA==\",\"span_id\":\"AAAAAAAAAAI=\",\"parent_span_id\":\"AAAAAAAAAAE=\","
+		    "\"name\":\"add\",\"start_time_unix_nano\":1544712660000010000,\"end_time_unix_nano\":1544712660000090000}]}]}]}");
 	(void)state;
 
 	kit_assert_clean(k);
@@ -77,12 +84,14 @@ older_and_other_names_are_known(void **state)
 static void
 attributes_keep_their_types(void **state)
 {
-	struct kit *k = kit_text("{\"resourceSpans\":[{" FRONT "," SCOPE(SPAN("01", "", "get", "000", "100",
-	    ",\"attributes\":[" TEXT("s", "x\\ny") ",{\"key\":\"i\",\"value\":{\"intValue\":\"-7\"}},"
-	    "{\"key\":\"j\",\"value\":{\"intValue\":8}},{\"key\":\"d\",\"value\":{\"doubleValue\":0.25}},"
-	    "{\"key\":\"b\",\"value\":{\"boolValue\":true}},{\"key\":\"a\",\"value\":{\"arrayValue\":{\"values\":[]}}},"
-	    "{\"key\":\"n\"},{\"value\":{\"intValue\":1}},{\"key\":\"e\",\"value\":{\"doubleValue\":\"NaN\"}}]"
-	    ",\"status\":{\"code\":2,\"message\":\"no\"}")) "}]}");
+	struct kit *k = kit_text("{\"resourceSpans\":[{" FRONT "," SCOPE(SPAN("01", "", "get",
+	    "000", "100",
+	    ",\"attributes\":[" TEXT("s",
+		"x\\ny") ",{\"key\":\"i\",\"value\":{\"intValue\":\"-7\"}},"
+			 "{\"key\":\"j\",\"value\":{\"intValue\":8}},{\"key\":\"d\",\"value\":{\"doubleValue\":0.25}},"
+			 "{\"key\":\"b\",\"value\":{\"boolValue\":true}},{\"key\":\"a\",\"value\":{\"arrayValue\":{\"values\":[]}}},"
+			 "{\"key\":\"n\"},{\"value\":{\"intValue\":1}},{\"key\":\"e\",\"value\":{\"doubleValue\":\"NaN\"}}]"
+			 ",\"status\":{\"code\":2,\"message\":\"no\"}")) "}]}");
 	const char *label = "front/hone:request_begin(get)";
 	(void)state;
 
@@ -100,15 +109,17 @@ attributes_keep_their_types(void **state)
 static void
 a_pod_names_the_node_before_a_host_does(void **state)
 {
-	struct kit *k = kit_text("{\"resourceSpans\":[{" RESOURCE(TEXT("service.instance.id", "i") ","
-	    TEXT("host.name", "h") "," TEXT("k8s.pod.name", "front-1") "," TEXT("service.name", "front"))
-	    "," SCOPE(SPAN("01", "", "get", "000", "100", "")) "},{" RESOURCE(TEXT("host.name", "h"))
-	    "," SCOPE(SPAN("02", PARENT("01"), "add", "010", "090", "")) "}]}");
+	struct kit *k = kit_text("{\"resourceSpans\":[{" RESOURCE(
+	    TEXT("service.instance.id", "i") "," TEXT("host.name", "h") "," TEXT(
+		"k8s.pod.name", "front-1") "," TEXT("service.name", "front")) "," SCOPE(SPAN("01",
+	    "", "get", "000", "100", "")) "},{" RESOURCE(TEXT("host.name",
+	    "h")) "," SCOPE(SPAN("02", PARENT("01"), "add", "010", "090", "")) "}]}");
 	bool other = false;
 	(void)state;
 
 	kit_assert_clean(k);
-	assert_string_equal(kit_steps(k, 0), "front:get+@0 unknown:add+@10 unknown:add-@90 front:get-@100");
+	assert_string_equal(
+	    kit_steps(k, 0), "front:get+@0 unknown:add+@10 unknown:add-@90 front:get-@100");
 	assert_string_equal(kit_node(k, 0, 0), "front-1");
 	for (uint32_t i = 0; i < k->traces[0]->nevents; i++)
 		other |= strcmp(kit_node(k, 0, i), "h") == 0;
@@ -119,9 +130,10 @@ a_pod_names_the_node_before_a_host_does(void **state)
 static void
 a_consumer_is_not_waited_for(void **state)
 {
-	struct kit *k = kit_text("{\"resourceSpans\":[{" FRONT "," SCOPE(SPAN("01", "", "get", "000", "100", "") ","
-	    SPAN("02", PARENT("01"), "consume", "010", "500", ",\"kind\":\"SPAN_KIND_CONSUMER\"") ","
-	    SPAN("03", PARENT("01"), "later", "020", "300", ",\"kind\":5")) "}]}");
+	struct kit *k = kit_text("{\"resourceSpans\":[{" FRONT "," SCOPE(
+	    SPAN("01", "", "get", "000", "100", "") "," SPAN("02", PARENT("01"), "consume", "010",
+		"500", ",\"kind\":\"SPAN_KIND_CONSUMER\"") "," SPAN("03", PARENT("01"), "later",
+		"020", "300", ",\"kind\":5")) "}]}");
 	(void)state;
 
 	kit_assert_clean(k);
@@ -132,11 +144,14 @@ a_consumer_is_not_waited_for(void **state)
 static void
 what_is_malformed_is_counted_and_the_rest_read(void **state)
 {
-	struct kit *k = kit_text("{\"resourceSpans\":[{" FRONT "," SCOPE("3,{\"traceId\":nope},"
-	    SPAN("01", "", "get", "000", "100", "") ",{\"traceId\":\"" TRACE "\",\"spanId\":\"02\"},"
-	    "{\"traceId\":\"\",\"spanId\":\"03\"," TIMES("000", "100") "},{\"traceId\":7,\"spanId\":[\"03\"],"
-	    TIMES("000", "100") "}") "}]}\n{\"resourceMetrics\":[]}\n{\"resourceSpans\":[{" CART ","
-	    SCOPE(SPAN("02", PARENT("01"), "add", "010", "090", "")) "}]}\n{\"resourceSpans\":[{\"scopeSp");
+	struct kit *k = kit_text("{\"resourceSpans\":[{" FRONT "," SCOPE(
+	    "3,{\"traceId\":nope}," SPAN("01", "", "get", "000", "100",
+		"") ",{\"traceId\":\"" TRACE "\",\"spanId\":\"02\"},"
+		    "{\"traceId\":\"\",\"spanId\":\"03\"," TIMES(
+			"000", "100") "},{\"traceId\":7,\"spanId\":[\"03\"]," TIMES("000",
+			"100") "}") "}]}\n{\"resourceMetrics\":[]}\n{\"resourceSpans\":[{" CART
+				    "," SCOPE(SPAN("02", PARENT("01"), "add", "010", "090",
+					"")) "}]}\n{\"resourceSpans\":[{\"scopeSp");
 	(void)state;
 
 	assert_int_equal(k->rc, 0);
@@ -151,7 +166,8 @@ static void
 deep_nesting_is_passed_over(void **state)
 {
 	enum { DEEP = 200000 };
-	const char *head = "{\"resourceSpans\":[{" FRONT "," SCOPE(SPAN("01", "", "get", "000", "100", "")) ",\"x\":";
+	const char *head = "{\"resourceSpans\":[{" FRONT
+			   "," SCOPE(SPAN("01", "", "get", "000", "100", "")) ",\"x\":";
 	char *text = malloc(2 * DEEP + strlen(head) + 64);
 	struct kit *k;
 	(void)state;
@@ -178,8 +194,10 @@ the_specifications_example_is_read(void **state)
 		return;
 	k = kit_file(path, NULL);
 	assert_int_equal(k->rc, 0);
-	assert_string_equal(kit_steps(k, 0), "my.service:I'm a server span+@0 my.service:I'm a server span-@1000000");
-	assert_string_equal(kit_value(k, 0, "my.service/hone:request_begin(I'm a server span)", "my.span.attr"),
+	assert_string_equal(kit_steps(k, 0),
+	    "my.service:I'm a server span+@0 my.service:I'm a server span-@1000000");
+	assert_string_equal(
+	    kit_value(k, 0, "my.service/hone:request_begin(I'm a server span)", "my.span.attr"),
 	    "some value");
 	kit_free(k);
 }

@@ -28,7 +28,8 @@ put_bytes(struct buf *b, uint32_t field, const void *data, size_t len)
 static void
 put_message(struct buf *b, uint32_t field, struct buf *message)
 {
-	put_bytes(b, field, message->data != NULL ? message->data : (const uint8_t *)"", message->len);
+	put_bytes(
+	    b, field, message->data != NULL ? message->data : (const uint8_t *)"", message->len);
 	buf_release(message);
 	*message = (struct buf){ 0 };
 }
@@ -55,7 +56,8 @@ put_resource(struct buf *b, const char *service)
 
 /* A span of trace 1..16 with all that is read. */
 static void
-put_span(struct buf *b, uint8_t id, uint8_t parent, const char *name, uint64_t begin_us, uint64_t end_us, struct buf *more)
+put_span(struct buf *b, uint8_t id, uint8_t parent, const char *name, uint64_t begin_us,
+    uint64_t end_us, struct buf *more)
 {
 	uint8_t trace[16], ids[8] = { 0 };
 	struct buf span = { 0 };
@@ -79,8 +81,8 @@ put_span(struct buf *b, uint8_t id, uint8_t parent, const char *name, uint64_t b
 
 /* ResourceSpans with one span, as field 1. */
 static void
-put_resource_spans(struct buf *b, const char *service, uint8_t id, uint8_t parent, const char *name, uint64_t begin_us,
-    uint64_t end_us)
+put_resource_spans(struct buf *b, const char *service, uint8_t id, uint8_t parent, const char *name,
+    uint64_t begin_us, uint64_t end_us)
 {
 	struct buf scope = { 0 }, all = { 0 };
 
@@ -164,7 +166,7 @@ fields_come_in_any_order_and_unknown_ones_are_passed_over(void **state)
 	put_span(&scope, 1, 0, "get", 0, 100, NULL);
 	put_bytes(&scope, 3, "https://schema", 14);
 	put_number(&scope, 77, 7);
-	put_message(&all, 1000, &scope);	/* as instrumentation libraries were called */
+	put_message(&all, 1000, &scope); /* as instrumentation libraries were called */
 	put_bytes(&all, 3, "https://schema", 14);
 	put_resource(&all, "front");
 	put_message(&b, 1, &all);
@@ -196,7 +198,7 @@ attributes_keep_their_types(void **state)
 	put_message(&pair, 2, &any);
 	put_message(&more, 9, &pair);
 	put_number(&any, 3, 2);
-	put_message(&more, 15, &any);		/* the status: an error */
+	put_message(&more, 15, &any); /* the status: an error */
 	put_resource(&all, "front");
 	put_span(&scope, 1, 0, "get", 0, 100, &more);
 	put_message(&all, 2, &scope);
@@ -266,11 +268,11 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 
 	put_resource(&all, "front");
 	put_span(&scope, 1, 0, "get", 0, 100, NULL);
-	put_bytes(&scope, 2, "\x0b\x0b\x0b", 3);		/* a group */
-	put_bytes(&scope, 2, "\x0a\x7f", 2);			/* a length too long */
-	put_bytes(&scope, 2, "\x00\x01", 2);			/* field 0 */
+	put_bytes(&scope, 2, "\x0b\x0b\x0b", 3); /* a group */
+	put_bytes(&scope, 2, "\x0a\x7f", 2);     /* a length too long */
+	put_bytes(&scope, 2, "\x00\x01", 2);     /* field 0 */
 	put_bytes(&bad, 2, "12345678", 8);
-	put_message(&scope, 2, &bad);				/* neither trace nor times */
+	put_message(&scope, 2, &bad); /* neither trace nor times */
 	put_message(&all, 2, &scope);
 	put_message(&b, 1, &all);
 	put_cart(&b);
@@ -286,7 +288,10 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 static void
 what_is_no_protobuf_is_refused(void **state)
 {
-	static const char *const texts[] = { "\n{\"a\":1}\n", "hello\n", "\x7f" "ELF\x02\x01\x01", "", "\x0a", "\x0a\x05hello" };
+	static const char *const texts[] = { "\n{\"a\":1}\n", "hello\n",
+		"\x7f"
+		"ELF\x02\x01\x01",
+		"", "\x0a", "\x0a\x05hello" };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

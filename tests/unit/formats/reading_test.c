@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files and folders: what format they are of, what is counted with its place, and who may ask meanwhile. */
+/* Files and folders: what format they are of, what is counted with its place, and who may ask
+ * meanwhile. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -7,7 +8,9 @@
 
 #include "tests/unit/formats/kit.h"
 
-#define TRACE(id) "{\"traceID\":\"" id "\",\"spans\":[{\"traceID\":\"" id "\",\"spanID\":\"1\",\"operationName\":\"op\"," \
+#define TRACE(id)                                                                                                           \
+	"{\"traceID\":\"" id "\",\"spans\":[{\"traceID\":\"" id                                                             \
+	"\",\"spanID\":\"1\",\"operationName\":\"op\","                                                                     \
 	"\"references\":[],\"startTime\":0,\"duration\":100,\"processID\":\"p1\"}],\"processes\":{\"p1\":{\"serviceName\":" \
 	"\"s\",\"tags\":[]}}}"
 
@@ -76,9 +79,16 @@ formats_are_told_by_content(void **state)
 static void
 what_is_no_trace_file_is_said(void **state)
 {
-	static const struct { const char *data, *words; } files[] = {
-		{ "Dear reader,\n", "no format" }, { "", "empty" }, { "{\"data\":[{\"traceID\":\"1\",\"spans\":[{\"spanID\":",
-		  "nothing in it" }, { "{}", "no format" }, { "\x7f""ELF\x01", "no format" },
+	static const struct {
+		const char *data, *words;
+	} files[] = {
+		{ "Dear reader,\n", "no format" },
+		{ "", "empty" },
+		{ "{\"data\":[{\"traceID\":\"1\",\"spans\":[{\"spanID\":", "nothing in it" },
+		{ "{}", "no format" },
+		{ "\x7f"
+		  "ELF\x01",
+		    "no format" },
 	};
 	struct kit k;
 	(void)state;
@@ -131,7 +141,7 @@ folders_are_read_by_name(void **state)
 	put("all/c/1.json", "[" TRACE("3") "," TRACE("4") "]");
 	put("all/.hidden", TRACE("5"));
 	put("none/README", "Dear reader,\n");
-	assert_int_equal(mkfifo(in_folder("all/b.pipe"), 0600), 0);	/* nobody writes */
+	assert_int_equal(mkfifo(in_folder("all/b.pipe"), 0600), 0); /* nobody writes */
 	assert_int_equal(symlink("a.json", in_folder("all/d.json")), 0);
 	assert_int_equal(symlink("nowhere", in_folder("all/e.json")), 0);
 	kit_begin(&k, 0);
@@ -140,7 +150,8 @@ folders_are_read_by_name(void **state)
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(k.traces[i]->id, i < 4 ? i + 1 : 1);
 	assert_int_equal(kit_counts(&k).files, 6);
-	assert_int_equal(kit_counts(&k).files_failed, 2);	/* README, and the link that leads nowhere */
+	assert_int_equal(
+	    kit_counts(&k).files_failed, 2); /* README, and the link that leads nowhere */
 	assert_int_equal(reading_file(k.r, in_folder("none"), &k.e), ERR_INPUT);
 	kit_end(&k);
 }
@@ -163,7 +174,8 @@ a_folder_in_itself_ends(void **state)
 static void
 skips_have_a_place(void **state)
 {
-	static const char text[] = TRACE("1") "\n{\"traceID\":\"2\",\"spans\":[nope]}\n" TRACE("3") "\n[nope\n";
+	static const char text[] = TRACE("1") "\n{\"traceID\":\"2\",\"spans\":[nope]}\n" TRACE(
+	    "3") "\n[nope\n";
 	const struct skipped *s;
 	struct reading_counts c;
 	struct kit k;
@@ -199,7 +211,8 @@ who_takes_can_end_it(void **state)
 	(void)state;
 
 	assert_int_equal(reading_new(&r, &o, labels, &e), 0);
-	assert_int_equal(reading_file(r, put("three", TRACE("1") TRACE("2") TRACE("3")), &e), ERR_PEER);
+	assert_int_equal(
+	    reading_file(r, put("three", TRACE("1") TRACE("2") TRACE("3")), &e), ERR_PEER);
 	assert_int_equal(taken, 2);
 	assert_non_null(strstr(e.text, "no more"));
 	reading_free(r);
@@ -227,7 +240,8 @@ ask(void *arg)
 	return NULL;
 }
 
-/* Another thread asks all the time; the one that is handed a trace looks up its nodes. (ThreadSanitizer looks on.) */
+/* Another thread asks all the time; the one that is handed a trace looks up its nodes.
+ * (ThreadSanitizer looks on.) */
 static void
 progress_may_be_asked_by_others(void **state)
 {
@@ -263,7 +277,8 @@ nodes_have_numbers(void **state)
 
 	kit_begin(&k, 0);
 	for (uint32_t i = 0; i < 70000; i++) {
-		uint32_t id = reading_node(k.r, name, (size_t)snprintf(name, sizeof name, "node%u", i));
+		uint32_t id = reading_node(
+		    k.r, name, (size_t)snprintf(name, sizeof name, "node%u", i));
 
 		assert_int_equal(id, i < 65536 ? i : 65536);
 		assert_int_equal(reading_node(k.r, name, strlen(name)), id);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Spans to traces: what forks and joins where, what is corrected, what is left out, and how much memory is held. */
+/* Spans to traces: what forks and joins where, what is corrected, what is left out, and how much
+ * memory is held. */
 #include "formats/names.h"
 #include "tests/unit/formats/kit.h"
 
-struct row {			/* a span; parent 0: none */
+struct row { /* a span; parent 0: none */
 	uint64_t id, parent;
 	int64_t begin_ns, end_ns;
 	const char *node;
@@ -20,8 +21,14 @@ static void
 add(struct kit *k, uint64_t trace, const struct row *row)
 {
 	char name[32];
-	struct span s = { .trace = { 0, trace }, .id = row->id, .parent = row->parent, .has_parent = row->parent != 0,
-		.follows = row->follows, .begin_ns = row->begin_ns, .end_ns = row->end_ns, .service = text_of("s"),
+	struct span s = { .trace = { 0, trace },
+		.id = row->id,
+		.parent = row->parent,
+		.has_parent = row->parent != 0,
+		.follows = row->follows,
+		.begin_ns = row->begin_ns,
+		.end_ns = row->end_ns,
+		.service = text_of("s"),
 		.node = text_of(row->node) };
 
 	snprintf(name, sizeof name, "%llu", (unsigned long long)row->id);
@@ -37,8 +44,9 @@ add_all(struct kit *k, const struct row *rows, size_t n)
 		add(k, 1, &rows[i]);
 	assert_int_equal(reading_complete(k->r, (struct trace_id){ 0, 1 }, &k->e), 0);
 }
-#define rows_to_trace(k, ...) add_all(k, (const struct row[]){ __VA_ARGS__ }, \
-    sizeof((const struct row[]){ __VA_ARGS__ }) / sizeof(struct row))
+#define rows_to_trace(k, ...)                           \
+	add_all(k, (const struct row[]){ __VA_ARGS__ }, \
+	    sizeof((const struct row[]){ __VA_ARGS__ }) / sizeof(struct row))
 
 /* A unit's events: "b0 f2@10 j2@30 e40", f and j with the child's id. */
 static const char *
@@ -53,13 +61,17 @@ unit_text(const struct kit *k, const struct trace *t, uint32_t unit)
 		bool link = l->kind == RECORD_FORK || l->kind == RECORD_JOIN;
 
 		len += (size_t)snprintf(text + len, sizeof text - len, "%s%c", i > 0 ? " " : "",
-		    l->kind == RECORD_FORK ? 'f' : l->kind == RECORD_JOIN ? 'j' :
-		    l->kind == RECORD_UNIT_BEGIN || l->kind == RECORD_REQUEST_BEGIN ? 'b' : 'e');
+		    l->kind == RECORD_FORK                                            ? 'f'
+		    : l->kind == RECORD_JOIN                                          ? 'j'
+		    : l->kind == RECORD_UNIT_BEGIN || l->kind == RECORD_REQUEST_BEGIN ? 'b'
+										      : 'e');
 		if (link) {
 			assert_true(l->silent);
-			len += (size_t)snprintf(text + len, sizeof text - len, "%llu@", (unsigned long long)e->link_id);
+			len += (size_t)snprintf(
+			    text + len, sizeof text - len, "%llu@", (unsigned long long)e->link_id);
 		}
-		len += (size_t)snprintf(text + len, sizeof text - len, "%lld", (long long)e->time_ns);
+		len += (size_t)snprintf(
+		    text + len, sizeof text - len, "%lld", (long long)e->time_ns);
 		assert_int_equal(e->unit, unit);
 		assert_true(len < sizeof text);
 	}
@@ -90,7 +102,8 @@ check_trace(const struct kit *k, const struct trace *t)
 		assert_int_equal(unit->first, at);
 		at += unit->count;
 		for (uint32_t i = 1; i < unit->count; i++)
-			assert_true(t->events[unit->first + i - 1].time_ns <= t->events[unit->first + i].time_ns);
+			assert_true(t->events[unit->first + i - 1].time_ns <=
+				    t->events[unit->first + i].time_ns);
 		if (u == 0) {
 			assert_int_equal(unit->fork, TRACE_NONE);
 		} else {
@@ -130,8 +143,10 @@ a_span_is_forked_and_joined(void **state)
 static void
 order_of_arrival_does_not_matter(void **state)
 {
-	static const struct row rows[] = { { 1, 0, 0, 100 }, { 2, 1, 10, 30 }, { 3, 1, 30, 60 }, { 4, 3, 35, 50 } };
-	static const uint8_t orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 2, 0, 3, 1 }, { 1, 3, 0, 2 } };
+	static const struct row rows[] = { { 1, 0, 0, 100 }, { 2, 1, 10, 30 }, { 3, 1, 30, 60 },
+		{ 4, 3, 35, 50 } };
+	static const uint8_t orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 2, 0, 3, 1 },
+		{ 1, 3, 0, 2 } };
 	(void)state;
 
 	for (int o = 0; o < 4; o++) {
@@ -141,7 +156,8 @@ order_of_arrival_does_not_matter(void **state)
 		for (int i = 0; i < 4; i++)
 			add(&k, 1, &rows[orders[o][i]]);
 		assert_int_equal(reading_end(k.r, &k.e), 0);
-		assert_string_equal(unit_text(&k, k.traces[0], 0), "b0 f2@10 j2@30 f3@30 j3@60 e100");
+		assert_string_equal(
+		    unit_text(&k, k.traces[0], 0), "b0 f2@10 j2@30 f3@30 j3@60 e100");
 		expect_path(&k, "s.1 10 s.2 20 s.3 5 s.4 15 s.3 10 s.1 40");
 	}
 }
@@ -152,8 +168,8 @@ ties_have_an_order(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 10, 40 }, { 2, 1, 10, 20 }, { 3, 1, 20, 30 }, { 4, 1, 20, 20 }, { 5, 1, 40, 40 },
-	    { 6, 1, 30, 40 }, { 7, 1, 10, 10 });
+	rows_to_trace(&k, { 1, 0, 10, 40 }, { 2, 1, 10, 20 }, { 3, 1, 20, 30 }, { 4, 1, 20, 20 },
+	    { 5, 1, 40, 40 }, { 6, 1, 30, 40 }, { 7, 1, 10, 10 });
 	assert_string_equal(unit_text(&k, k.traces[0], 0),
 	    "b10 f7@10 j7@10 f2@10 j2@20 f4@20 j4@20 f3@20 j3@30 f6@30 j6@40 f5@40 j5@40 e40");
 	expect_path(&k, "s.2 10 s.3 10 s.6 10");
@@ -165,7 +181,8 @@ the_last_of_those_at_once_was_waited_for(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 0, 1000 }, { 2, 1, 100, 500 }, { 3, 1, 110, 700 }, { 4, 1, 120, 600 });
+	rows_to_trace(
+	    &k, { 1, 0, 0, 1000 }, { 2, 1, 100, 500 }, { 3, 1, 110, 700 }, { 4, 1, 120, 600 });
 	expect_path(&k, "s.1 110 s.3 590 s.1 300");
 }
 
@@ -177,7 +194,8 @@ what_overlaps_the_parents_ends_is_cut(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 100, 200 }, { 2, 1, 50, 120 }, { 3, 1, 150, 300 }, { 4, 3, 160, 280 });
+	rows_to_trace(
+	    &k, { 1, 0, 100, 200 }, { 2, 1, 50, 120 }, { 3, 1, 150, 300 }, { 4, 3, 160, 280 });
 	assert_string_equal(unit_text(&k, k.traces[0], 0), "b100 f2@100 j2@120 f3@150 j3@200 e200");
 	assert_string_equal(unit_text(&k, k.traces[0], unit_of(k.traces[0], 4)), "b160 e200");
 	expect_path(&k, "s.2 20 s.1 30 s.3 10 s.4 40");
@@ -189,8 +207,8 @@ what_lies_outside_is_off_the_path(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 100, 200 }, { 2, 1, 20, 60 }, { 3, 1, 250, 300 }, { 4, 3, 260, 280 }, { 5, 1, 200, 210 },
-	    { 6, 1, 90, 100 });
+	rows_to_trace(&k, { 1, 0, 100, 200 }, { 2, 1, 20, 60 }, { 3, 1, 250, 300 },
+	    { 4, 3, 260, 280 }, { 5, 1, 200, 210 }, { 6, 1, 90, 100 });
 	assert_string_equal(unit_text(&k, k.traces[0], 0), "b100 f2@100 f6@100 f3@200 f5@200 e200");
 	assert_int_equal(k.traces[0]->nunits, 6);
 	expect_path(&k, "s.1 100");
@@ -202,7 +220,8 @@ what_follows_is_not_waited_for(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 10, 20, "", true }, { 3, 1, 50, 150, "", true });
+	rows_to_trace(
+	    &k, { 1, 0, 0, 100 }, { 2, 1, 10, 20, "", true }, { 3, 1, 50, 150, "", true });
 	assert_string_equal(unit_text(&k, k.traces[0], 0), "b0 f2@10 j2@20 f3@50 e100");
 	expect_path(&k, "s.1 10 s.2 10 s.1 80");
 }
@@ -218,7 +237,8 @@ small_overlaps_are_none(void **state)
 	expect_path(&k, "s.1 100 s.2 200 s.3 200 s.1 500");
 	rows_to_trace(&k, { 1, 0, 0, 1000 }, { 2, 1, 100, 310 }, { 3, 1, 300, 500 });
 	expect_path(&k, "s.1 300 s.3 200 s.1 500");
-	rows_to_trace(&k, { 1, 0, 0, 1000 }, { 2, 1, 100, 305 }, { 3, 1, 300, 500 }, { 4, 1, 303, 400 });
+	rows_to_trace(
+	    &k, { 1, 0, 0, 1000 }, { 2, 1, 100, 305 }, { 3, 1, 300, 500 }, { 4, 1, 303, 400 });
 	expect_path(&k, "s.1 300 s.3 200 s.1 500");
 }
 
@@ -230,11 +250,13 @@ another_nodes_clock_is_corrected(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 1000, 2000, "a" }, { 2, 1, 500, 900, "b" }, { 3, 2, 600, 700, "b" });
+	rows_to_trace(
+	    &k, { 1, 0, 1000, 2000, "a" }, { 2, 1, 500, 900, "b" }, { 3, 2, 600, 700, "b" });
 	assert_int_equal(kit_skipped(&k, SKIP_SKEW), 1);
 	assert_string_equal(unit_text(&k, k.traces[0], 1), "b1000 f3@1100 j3@1200 e1400");
 	expect_path(&k, "s.2 100 s.3 100 s.2 200 s.1 600");
-	rows_to_trace(&k, { 1, 0, 1000, 2000, "a" }, { 2, 1, 5000, 5400, "b" }, { 3, 2, 5100, 5200, "b" });
+	rows_to_trace(
+	    &k, { 1, 0, 1000, 2000, "a" }, { 2, 1, 5000, 5400, "b" }, { 3, 2, 5100, 5200, "b" });
 	assert_int_equal(kit_skipped(&k, SKIP_SKEW), 1);
 	expect_path(&k, "s.1 600 s.2 100 s.3 100 s.2 200");
 }
@@ -272,8 +294,8 @@ circles_are_left_out(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 3, 10, 30 }, { 3, 4, 10, 30 }, { 4, 2, 10, 30 }, { 5, 4, 11, 12 },
-	    { 6, 6, 20, 30 }, { 7, 6, 21, 22 });
+	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 3, 10, 30 }, { 3, 4, 10, 30 }, { 4, 2, 10, 30 },
+	    { 5, 4, 11, 12 }, { 6, 6, 20, 30 }, { 7, 6, 21, 22 });
 	assert_int_equal(kit_skipped(&k, SKIP_CYCLE), 4);
 	assert_int_equal(kit_skipped(&k, SKIP_SELF_PARENT), 2);
 	assert_true(k.traces[0]->lossy);
@@ -287,7 +309,8 @@ orphans_are_left_out_with_what_is_below(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 10, 30 }, { 3, 99, 40, 60 }, { 4, 3, 45, 50 }, { 5, 98, 70, 80 });
+	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 10, 30 }, { 3, 99, 40, 60 }, { 4, 3, 45, 50 },
+	    { 5, 98, 70, 80 });
 	assert_int_equal(kit_skipped(&k, SKIP_ORPHAN), 3);
 	assert_true(k.traces[0]->lossy);
 	expect_path(&k, "s.1 10 s.2 20 s.1 70");
@@ -299,7 +322,8 @@ of_several_roots_the_earliest_counts(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 50, 90 }, { 2, 0, 10, 20 }, { 3, 0, 10, 100 }, { 4, 3, 20, 30 }, { 5, 1, 60, 70 });
+	rows_to_trace(&k, { 1, 0, 50, 90 }, { 2, 0, 10, 20 }, { 3, 0, 10, 100 }, { 4, 3, 20, 30 },
+	    { 5, 1, 60, 70 });
 	assert_int_equal(kit_skipped(&k, SKIP_ROOTS), 3);
 	assert_false(k.traces[0]->lossy);
 	expect_path(&k, "s.3 10 s.4 10 s.3 70");
@@ -311,10 +335,11 @@ the_root_may_have_to_be_guessed(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 77, 0, 100 }, { 2, 1, 10, 30 });		/* its parent was not recorded */
+	rows_to_trace(&k, { 1, 77, 0, 100 }, { 2, 1, 10, 30 }); /* its parent was not recorded */
 	assert_false(k.traces[0]->lossy);
 	expect_path(&k, "s.1 10 s.2 20 s.1 70");
-	rows_to_trace(&k, { 1, 1, 0, 100 }, { 2, 1, 10, 30 });		/* its own parent, and nobody else's child */
+	rows_to_trace(
+	    &k, { 1, 1, 0, 100 }, { 2, 1, 10, 30 }); /* its own parent, and nobody else's child */
 	expect_path(&k, "s.1 10 s.2 20 s.1 70");
 	rows_to_trace(&k, { 1, 77, 0, 100 }, { 2, 78, 10, 30 });
 	assert_int_equal(k.ntraces, 0);
@@ -332,8 +357,8 @@ nonsense_is_counted(void **state)
 	struct kit k;
 	(void)state;
 
-	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 30, 10 }, { 0, 1, 1, 2 }, { 3, 1, INT64_MIN, INT64_MAX },
-	    { 4, 1, 0, INT64_MAX });
+	rows_to_trace(&k, { 1, 0, 0, 100 }, { 2, 1, 30, 10 }, { 0, 1, 1, 2 },
+	    { 3, 1, INT64_MIN, INT64_MAX }, { 4, 1, 0, INT64_MAX });
 	assert_int_equal(kit_skipped(&k, SKIP_NEGATIVE), 1);
 	assert_int_equal(kit_skipped(&k, SKIP_INCOMPLETE), 3);
 	assert_int_equal(kit_counts(&k).spans, 1);
@@ -356,7 +381,9 @@ a_trace_may_be_deep(void **state)
 
 	kit_begin(&k, 0);
 	for (int i = DEPTH; i > 0; i--)
-		add(&k, 1, &(struct row){ (uint64_t)i, (uint64_t)i - 1, i, 4 * DEPTH - i, i % 2 == 0 ? "a" : "b" });
+		add(&k, 1,
+		    &(struct row){
+			(uint64_t)i, (uint64_t)i - 1, i, 4 * DEPTH - i, i % 2 == 0 ? "a" : "b" });
 	assert_int_equal(reading_complete(k.r, (struct trace_id){ 0, 1 }, &k.e), 0);
 	assert_int_equal(k.traces[0]->nunits, DEPTH);
 	check_trace(&k, k.traces[0]);
@@ -395,7 +422,8 @@ traces_come_in_the_order_they_began(void **state)
 	kit_begin(&k, 0);
 	for (uint64_t round = 0; round < 2; round++)
 		for (uint64_t t = 1; t <= 100; t++)
-			add(&k, t * 37 % 101, &(struct row){ round + 1, round, (int64_t)round, 10 });
+			add(&k, t * 37 % 101,
+			    &(struct row){ round + 1, round, (int64_t)round, 10 });
 	assert_int_equal(reading_end(k.r, &k.e), 0);
 	assert_int_equal(k.ntraces, 100);
 	for (uint64_t t = 1; t <= 100; t++) {
@@ -417,7 +445,7 @@ memory_is_bounded(void **state)
 		for (uint64_t i = 1; i <= 3; i++)
 			add(&k, t, &(struct row){ i, i - 1, (int64_t)i, 10 });
 	assert_in_range(k.ntraces, TRACES - 500, TRACES - 1);
-	assert_int_equal(k.traces[0]->id, 1);	/* the longest without news */
+	assert_int_equal(k.traces[0]->id, 1); /* the longest without news */
 	add(&k, 1, &(struct row){ 4, 1, 4, 10 });
 	add(&k, 1, &(struct row){ 5, 1, 4, 10 });
 	add(&k, 2, &(struct row){ 4, 1, 4, 10 });
@@ -454,7 +482,9 @@ ids_of_128_bits_are_kept_apart(void **state)
 static const char *
 begin_label(struct text service, struct text name, struct kit *k)
 {
-	struct span s = { .trace = { 0, 1 }, .id = 1, .end_ns = 10, .service = service, .name = name };
+	struct span s = {
+		.trace = { 0, 1 }, .id = 1, .end_ns = 10, .service = service, .name = name
+	};
 
 	kit_begin(k, 0);
 	assert_int_equal(reading_span(k->r, &s, &k->e), 0);
@@ -465,25 +495,38 @@ begin_label(struct text service, struct text name, struct kit *k)
 static void
 any_name_makes_a_label(void **state)
 {
-	static const struct { const char *service, *name, *label; } names[] = {
+	static const struct {
+		const char *service, *name, *label;
+	} names[] = {
 		{ "cart", "GET /cart", "cart/hone:request_begin(GET /cart)" },
-		{ "a/b", "x(y)", "a.b/hone:request_begin(x(y))" }, { "", "", "unknown/hone:request_begin(unknown)" },
-		{ "z\xc3\xbc", "\xff\n", "z\xc3\xbc/hone:request_begin(?" "?)" },
-		{ "\xed\xa0\x80", "\xc0\x80", "?" "?" "?/hone:request_begin(?" "?)" },
+		{ "a/b", "x(y)", "a.b/hone:request_begin(x(y))" },
+		{ "", "", "unknown/hone:request_begin(unknown)" },
+		{ "z\xc3\xbc", "\xff\n",
+		    "z\xc3\xbc/hone:request_begin(?"
+		    "?)" },
+		{ "\xed\xa0\x80", "\xc0\x80",
+		    "?"
+		    "?"
+		    "?/hone:request_begin(?"
+		    "?)" },
 	};
 	struct kit k;
 	char longest[1000];
 	(void)state;
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		assert_string_equal(begin_label(text_of(names[i].service), text_of(names[i].name), &k), names[i].label);
+		assert_string_equal(
+		    begin_label(text_of(names[i].service), text_of(names[i].name), &k),
+		    names[i].label);
 		kit_end(&k);
 	}
 	memset(longest, 'x', sizeof longest);
-	assert_int_equal(strlen(begin_label((struct text){ longest, 1000 }, (struct text){ longest, 1000 }, &k)),
+	assert_int_equal(
+	    strlen(begin_label((struct text){ longest, 1000 }, (struct text){ longest, 1000 }, &k)),
 	    LABEL_TEXT_MAX);
 	kit_end(&k);
-	assert_string_equal(begin_label(text_of("s"), (struct text){ "a\0b", 3 }, &k), "s/hone:request_begin(a?b)");
+	assert_string_equal(
+	    begin_label(text_of("s"), (struct text){ "a\0b", 3 }, &k), "s/hone:request_begin(a?b)");
 	kit_end(&k);
 }
 
@@ -505,13 +548,17 @@ field(const struct kit *k, const struct event *e, const char *name)
 	return -2;
 }
 
-/* Of the first trace with a name all attributes become fields; later ones are put where they belong. */
+/* Of the first trace with a name all attributes become fields; later ones are put where they
+ * belong. */
 static void
 attributes_go_by_name(void **state)
 {
-	struct attribute first[] = { number("a", 1), number("b", 2) }, second[] = { number("c", 3), number("a", 4) };
+	struct attribute first[] = { number("a", 1), number("b", 2) },
+			 second[] = { number("c", 3), number("a", 4) };
 	struct attribute third[] = { number("new", 5), number("b", 6) };
-	struct span s = { .trace = { 0, 1 }, .id = 1, .end_ns = 10, .nattributes = 2, .attributes = first };
+	struct span s = {
+		.trace = { 0, 1 }, .id = 1, .end_ns = 10, .nattributes = 2, .attributes = first
+	};
 	struct kit k;
 	(void)state;
 
@@ -546,14 +593,16 @@ static void
 keys_may_be_no_utf8(void **state)
 {
 	struct attribute a[] = { number("\xff", 1), number("\xfe", 2), number("\xff", 3) };
-	struct span s = { .trace = { 0, 1 }, .id = 1, .end_ns = 10, .nattributes = 3, .attributes = a };
+	struct span s = {
+		.trace = { 0, 1 }, .id = 1, .end_ns = 10, .nattributes = 3, .attributes = a
+	};
 	struct kit k;
 	(void)state;
 
 	kit_begin(&k, 0);
 	assert_int_equal(reading_span(k.r, &s, &k.e), 0);
 	assert_int_equal(reading_end(k.r, &k.e), 0);
-	assert_int_equal(labels_get(k.labels, k.traces[0]->type)->nfields, 3);	/* and `failed` */
+	assert_int_equal(labels_get(k.labels, k.traces[0]->type)->nfields, 3); /* and `failed` */
 	assert_int_equal(field(&k, &k.traces[0]->events[0], "?"), 3);
 	kit_end(&k);
 }
@@ -570,11 +619,13 @@ names_are_bounded(void **state)
 		assert_int_equal(reading_complete(k.r, (struct trace_id){ 0, i }, &k.e), 0);
 	}
 	assert_int_equal(kit_skipped(&k, SKIP_NAMES), 100);
-	assert_string_equal(labels_get(k.labels, k.traces[k.ntraces - 1]->type)->text, "s/hone:request_begin((other))");
+	assert_string_equal(labels_get(k.labels, k.traces[k.ntraces - 1]->type)->text,
+	    "s/hone:request_begin((other))");
 	kit_end(&k);
 }
 
-/* However long names are: of each no more is kept than a label has, and of all no more than a bound. */
+/* However long names are: of each no more is kept than a label has, and of all no more than a
+ * bound. */
 static void
 memory_for_names_is_bounded(void **state)
 {
@@ -587,19 +638,25 @@ memory_for_names_is_bounded(void **state)
 	memset(name, 'x', sizeof name);
 	kit_begin(&k, 0);
 	for (i = 1; kit_skipped(&k, SKIP_NAMES) == 0; i++) {
-		struct span s = { .trace = { 0, i }, .id = 1, .end_ns = 10, .name = { name, sizeof name },
-			.attributes = attributes, .nattributes = RECORD_VALUES_MAX };
+		struct span s = { .trace = { 0, i },
+			.id = 1,
+			.end_ns = 10,
+			.name = { name, sizeof name },
+			.attributes = attributes,
+			.nattributes = RECORD_VALUES_MAX };
 
 		name[snprintf(name, sizeof name, "%llu", (unsigned long long)i)] = 'x';
 		snprintf(key, sizeof key, "%099llu", (unsigned long long)i);
 		for (uint32_t a = 0; a < RECORD_VALUES_MAX; a++)
-			attributes[a] = (struct attribute){ key + a, 99 - a, { .type = VALUE_UINT, .u = i } };
+			attributes[a] = (struct attribute){ key + a, 99 - a,
+				{ .type = VALUE_UINT, .u = i } };
 		assert_int_equal(reading_span(k.r, &s, &k.e), 0);
 		assert_int_equal(reading_complete(k.r, s.trace, &k.e), 0);
 		assert_true(i * LABEL_TEXT_MAX < NAMES_MAX_BYTES);
 	}
 	assert_true(i > 1000);
-	assert_string_equal(labels_get(k.labels, k.traces[k.ntraces - 1]->type)->text, "unknown/hone:request_begin((other))");
+	assert_string_equal(labels_get(k.labels, k.traces[k.ntraces - 1]->type)->text,
+	    "unknown/hone:request_begin((other))");
 	assert_memory_equal(labels_get(k.labels, k.traces[0]->type)->name, "1xxxx", 5);
 	kit_end(&k);
 }

@@ -2,9 +2,12 @@
 #define _GNU_SOURCE
 #include "tests/unit/formats/kit.h"
 
-#define REPORT(id, edges, time, more) "{\"X-Trace\":[\"190000000000000001" id "\"],\"Edge\":[" edges "]," \
-	"\"Timestamp\":[\"" time "\"],\"Host\":[\"h1\"],\"ProcessID\":[\"26617@h1\"],\"ThreadID\":[\"7\"]," more "}"
-#define SAYS(agent, class, label) "\"Agent\":[\"" agent "\"],\"Class\":[\"" class "\"],\"Label\":[\"" label "\"]"
+#define REPORT(id, edges, time, more)                                       \
+	"{\"X-Trace\":[\"190000000000000001" id "\"],\"Edge\":[" edges "]," \
+	"\"Timestamp\":[\"" time                                            \
+	"\"],\"Host\":[\"h1\"],\"ProcessID\":[\"26617@h1\"],\"ThreadID\":[\"7\"]," more "}"
+#define SAYS(agent, class, label) \
+	"\"Agent\":[\"" agent "\"],\"Class\":[\"" class "\"],\"Label\":[\"" label "\"]"
 #define TASK(reports) "[{\"id\":\"1\",\"reports\":[" reports "]}]"
 #define A "00000000000000aa"
 #define B "00000000000000bb"
@@ -14,17 +17,17 @@
 static void
 reports_are_events_and_the_path_goes_through_who_came_last(void **state)
 {
-	struct kit *k = kit_text(TASK(
-	    REPORT(A, "", "100.000", SAYS("cli", "x.Main", "start")) ","
-	    REPORT(B, "\"" A "\"", "100.020", SAYS("cli", "x.Main", "near")) ","
-	    REPORT(C, "\"" A "\"", "100.050", SAYS("srv", "x.Far", "far")) ","
-	    REPORT(D, "\"" B "\",\"" C "\"", "100.060", SAYS("cli", "x.Main", "done"))));
+	struct kit *k = kit_text(
+	    TASK(REPORT(A, "", "100.000", SAYS("cli", "x.Main", "start")) "," REPORT(
+		B, "\"" A "\"", "100.020", SAYS("cli", "x.Main", "near")) "," REPORT(C, "\"" A "\"",
+		"100.050", SAYS("srv", "x.Far", "far")) "," REPORT(D, "\"" B "\",\"" C "\"",
+		"100.060", SAYS("cli", "x.Main", "done"))));
 	(void)state;
 
 	kit_assert_clean(k);
 	assert_int_equal(k->counts.events, 4);
 	assert_string_equal(kit_steps(k, 0), "cli:start+@0 cli/x.Main:start@0 srv/x.Far:far@50000 "
-	    "cli/x.Main:done@60000 cli:start-@60000");
+					     "cli/x.Main:done@60000 cli:start-@60000");
 	assert_int_equal(k->traces[0]->id, 1);
 	assert_false(k->traces[0]->lossy);
 	assert_string_equal(kit_node(k, 0, 1), "h1");
@@ -37,7 +40,8 @@ static void
 what_names_one_thing_is_no_part_of_a_label(void **state)
 {
 	static const char *const texts[][2] = {
-		{ "Task:attempt_1364250529092_0384_r_000001_0 is done", "Task:attempt_#_#_r_#_# is done" },
+		{ "Task:attempt_1364250529092_0384_r_000001_0 is done",
+		    "Task:attempt_#_#_r_#_# is done" },
 		{ "block 9f86d081884c7d65 of 3", "block # of #" },
 		{ "deadbeef decade facade12", "deadbeef decade #" },
 		{ "fetcher#5 about to shuffle 34 bytes", "fetcher## about to shuffle # bytes" },
@@ -50,11 +54,12 @@ what_names_one_thing_is_no_part_of_a_label(void **state)
 		char json[1024], expected[512];
 		struct kit *k;
 
-		snprintf(json, sizeof json, TASK(REPORT(A, "", "100.5", SAYS("a/g-1", "C", "%s"))), texts[i][0]);
+		snprintf(json, sizeof json, TASK(REPORT(A, "", "100.5", SAYS("a/g-1", "C", "%s"))),
+		    texts[i][0]);
 		k = kit_text(json);
 		kit_assert_clean(k);
-		snprintf(expected, sizeof expected, "a.g-#:%s+@0 a.g-#/C:%s@0 a.g-#:%s-@0", texts[i][1], texts[i][1],
-		    texts[i][1]);
+		snprintf(expected, sizeof expected, "a.g-#:%s+@0 a.g-#/C:%s@0 a.g-#:%s-@0",
+		    texts[i][1], texts[i][1], texts[i][1]);
 		assert_string_equal(kit_steps(k, 0), expected);
 		kit_free(k);
 	}
@@ -81,18 +86,17 @@ reports_without_a_label_say_what_they_did_and_where(void **state)
 static void
 the_steady_clock_refines_times_unless_it_disagrees(void **state)
 {
-	struct kit *k = kit_text(TASK(
-	    REPORT(A, "", "1384989797493", "\"HRT\":[\"1000400000\"]") ","
-	    REPORT(B, "\"" A "\"", "1384989797493", "\"HRT\":[\"1000700000\"]") ","
-	    REPORT(C, "\"" B "\"", "1384989797494", "\"HRT\":[\"1001100000\"]")));
+	struct kit *k = kit_text(
+	    TASK(REPORT(A, "", "1384989797493", "\"HRT\":[\"1000400000\"]") "," REPORT(
+		B, "\"" A "\"", "1384989797493", "\"HRT\":[\"1000700000\"]") "," REPORT(C,
+		"\"" B "\"", "1384989797494", "\"HRT\":[\"1001100000\"]")));
 	(void)state;
 
 	kit_assert_clean(k);
 	assert_int_equal(k->traces[0]->end_ns - k->traces[0]->begin_ns, 700000);
 	kit_free(k);
-	k = kit_text(TASK(
-	    REPORT(A, "", "1384989797493", "\"HRT\":[\"1000400000\"]") ","
-	    REPORT(B, "\"" A "\"", "1384989797494", "\"HRT\":[\"5000700000\"]")));
+	k = kit_text(TASK(REPORT(A, "", "1384989797493", "\"HRT\":[\"1000400000\"]") "," REPORT(
+	    B, "\"" A "\"", "1384989797494", "\"HRT\":[\"5000700000\"]")));
 	assert_int_equal(k->traces[0]->end_ns - k->traces[0]->begin_ns, 1000000);
 	kit_free(k);
 }
@@ -100,11 +104,11 @@ the_steady_clock_refines_times_unless_it_disagrees(void **state)
 static void
 nonsense_in_a_graph_is_counted(void **state)
 {
-	struct kit *k = kit_text(TASK(
-	    REPORT(A, "\"" C "\"", "100.000", SAYS("a", "c", "one")) ","
-	    REPORT(B, "\"" A "\",\"" B "\"", "100.010", SAYS("a", "c", "two")) ","
-	    REPORT(C, "\"" B "\",\"" D "\"", "100.020", SAYS("a", "c", "three")) ","
-	    REPORT(C, "\"" B "\"", "100.030", SAYS("a", "c", "four"))));
+	struct kit *k = kit_text(
+	    TASK(REPORT(A, "\"" C "\"", "100.000", SAYS("a", "c", "one")) "," REPORT(
+		B, "\"" A "\",\"" B "\"", "100.010", SAYS("a", "c", "two")) "," REPORT(C,
+		"\"" B "\",\"" D "\"", "100.020", SAYS("a", "c", "three")) "," REPORT(C,
+		"\"" B "\"", "100.030", SAYS("a", "c", "four"))));
 	(void)state;
 
 	assert_int_equal(kit_skipped(k, SKIP_CYCLE), 1);
@@ -112,17 +116,19 @@ nonsense_in_a_graph_is_counted(void **state)
 	assert_int_equal(kit_skipped(k, SKIP_ORPHAN), 1);
 	assert_int_equal(kit_skipped(k, SKIP_DUPLICATE), 1);
 	assert_true(k->traces[0]->lossy);
-	assert_string_equal(kit_steps(k, 0), "a:one+@0 a/c:one@0 a/c:two@10000 a/c:three@20000 a:one-@20000");
+	assert_string_equal(
+	    kit_steps(k, 0), "a:one+@0 a/c:one@0 a/c:two@10000 a/c:three@20000 a:one-@20000");
 	kit_free(k);
 }
 
 static void
 what_is_malformed_is_counted_and_the_rest_read(void **state)
 {
-	struct kit *k = kit_text("[7,{\"id\":\"0\"},{\"reports\":[" REPORT(A, "", "100.000", SAYS("a", "c", "one"))
-	    ",{\"X-Trace\":[\"19\"]},3,{\"Label\":nope}," REPORT(B, "\"" A "\"", "100.020", SAYS("a", "c", "two")) ","
-	    REPORT(C, "\"" A "\"", "noon", SAYS("a", "c", "three")) "]},{\"reports\":["
-	    REPORT(D, "", "100.000", SAYS("a", "c", "four")) ",{\"X-Tr");
+	struct kit *k = kit_text("[7,{\"id\":\"0\"},{\"reports\":[" REPORT(A, "", "100.000",
+	    SAYS("a", "c", "one")) ",{\"X-Trace\":[\"19\"]},3,{\"Label\":nope}," REPORT(B,
+	    "\"" A "\"", "100.020", SAYS("a", "c", "two")) "," REPORT(C, "\"" A "\"", "noon",
+	    SAYS("a", "c", "three")) "]},{\"reports\":[" REPORT(D, "", "100.000",
+	    SAYS("a", "c", "four")) ",{\"X-Tr");
 	(void)state;
 
 	assert_int_equal(k->rc, 0);
@@ -139,7 +145,8 @@ what_is_malformed_is_counted_and_the_rest_read(void **state)
 static void
 brackets_that_do_not_fit_end_all_the_same(void **state)
 {
-	static const char *const texts[] = { "]}}]", "{\"reports\":[{\"Label\":[}]}", "[{\"reports\":[}}}}", "[[[[[]" };
+	static const char *const texts[] = { "]}}]", "{\"reports\":[{\"Label\":[}]}",
+		"[{\"reports\":[}}}}", "[[[[[]" };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -153,7 +160,7 @@ brackets_that_do_not_fit_end_all_the_same(void **state)
 
 /* ---- the real ones ---- */
 
-struct simple {			/* a report, read by the simplest means */
+struct simple { /* a report, read by the simplest means */
 	char id[17], edges[64][17];
 	uint32_t nedges;
 	double ms;
@@ -248,7 +255,8 @@ find(const struct simple *all, uint32_t n, const char *id)
 
 /* Whether there is a way back from one to the other. */
 static bool
-comes_after(const struct simple *all, uint32_t n, const struct simple *late, const struct simple *early)
+comes_after(
+    const struct simple *all, uint32_t n, const struct simple *late, const struct simple *early)
 {
 	bool *seen = calloc(n, sizeof *seen), ret;
 	uint32_t *stack = calloc(n, sizeof *stack), depth = 1;
@@ -279,8 +287,8 @@ is_later(const struct simple *all, uint32_t n, const struct simple *a, const str
 	return b == NULL || when(a) > when(b) || (when(a) == when(b) && comes_after(all, n, a, b));
 }
 
-/* From the last report to the latest of those before it, and so on: ids, backwards. Of several at the same time,
- * the one that comes after the other. */
+/* From the last report to the latest of those before it, and so on: ids, backwards. Of several at
+ * the same time, the one that comes after the other. */
 static uint32_t
 simple_path(const struct simple *all, uint32_t n, const struct simple **path)
 {
@@ -300,8 +308,8 @@ simple_path(const struct simple *all, uint32_t n, const struct simple **path)
 	return len;
 }
 
-/* Between two that happened at the same time and know nothing of each other either may be on the path: of them all that counts
- * is when they were. */
+/* Between two that happened at the same time and know nothing of each other either may be on the
+ * path: of them all that counts is when they were. */
 static void
 compare_real(const char *name)
 {

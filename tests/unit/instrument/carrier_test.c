@@ -10,16 +10,22 @@
 
 #include "instrument/inside.h"
 
-#define TRACE  "0af7651916cd43dd8448eb211c80319c"
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
 #define PARENT "b7ad6b7169203331"
-#define VALID  "00-" TRACE "-" PARENT "-01"
-#define STATE  "hone=00f067aa0ba902b7-12345678" "3"
+#define VALID "00-" TRACE "-" PARENT "-01"
+#define STATE                            \
+	"hone=00f067aa0ba902b7-12345678" \
+	"3"
 
 static const struct hone_carrier NONE;
 
 static const struct hone_carrier FULL = {
-	.trace_id_high = UINT64_C(0x0af7651916cd43dd), .trace_id = UINT64_C(0x8448eb211c80319c),
-	.link_id = UINT64_C(0x00f067aa0ba902b7), .request_type = 0x12345678, .sampled = 1, .probed = 1,
+	.trace_id_high = UINT64_C(0x0af7651916cd43dd),
+	.trace_id = UINT64_C(0x8448eb211c80319c),
+	.link_id = UINT64_C(0x00f067aa0ba902b7),
+	.request_type = 0x12345678,
+	.sampled = 1,
+	.probed = 1,
 };
 
 static void
@@ -58,7 +64,8 @@ what_is_written_is_read_back(void **state)
 	(void)state;
 
 	for (int i = 0; i < 2000; i++) {
-		struct hone_carrier out, in = { mix64(4 * i), mix64(4 * i + 1) | 1, mix64(4 * i + 2) | 1 };
+		struct hone_carrier out,
+		    in = { mix64(4 * i), mix64(4 * i + 1) | 1, mix64(4 * i + 2) | 1 };
 
 		in.request_type = (uint32_t)(mix64(4 * i + 3) & INT32_MAX) | 1;
 		in.sampled = i & 1;
@@ -122,7 +129,8 @@ any_wrong_byte_or_length_is_refused(void **state)
 	}
 	assert_refused(NULL);
 	assert_refused(" " VALID);
-	assert_refused("00-" "0AF7651916CD43DD8448EB211C80319C-" PARENT "-01");
+	assert_refused("00-"
+		       "0AF7651916CD43DD8448EB211C80319C-" PARENT "-01");
 }
 
 static void
@@ -132,7 +140,8 @@ ids_of_zeroes_are_refused(void **state)
 
 	assert_refused("00-00000000000000000000000000000000-" PARENT "-01");
 	assert_refused("00-" TRACE "-0000000000000000-01");
-	assert_refused("00-0af7651916cd43dd0000000000000000-" PARENT "-01");	/* nothing left that we could tell by */
+	assert_refused("00-0af7651916cd43dd0000000000000000-" PARENT
+		       "-01"); /* nothing left that we could tell by */
 }
 
 static void
@@ -141,7 +150,8 @@ old_tracers_with_64_bit_ids_are_understood(void **state)
 	struct hone_carrier c;
 	(void)state;
 
-	assert_int_equal(hone_carrier_read(&c, "00-00000000000000008448eb211c80319c-" PARENT "-00", NULL), 0);
+	assert_int_equal(
+	    hone_carrier_read(&c, "00-00000000000000008448eb211c80319c-" PARENT "-00", NULL), 0);
 	assert_true(c.trace_id_high == 0 && c.trace_id == FULL.trace_id);
 }
 
@@ -163,7 +173,8 @@ later_versions_are_read_by_their_first_four_fields(void **state)
 	(void)state;
 
 	assert_int_equal(hone_carrier_read(&c, "cc-" TRACE "-" PARENT "-01", NULL), 0);
-	assert_int_equal(hone_carrier_read(&c, "01-" TRACE "-" PARENT "-01-what-the-future-brings", NULL), 0);
+	assert_int_equal(
+	    hone_carrier_read(&c, "01-" TRACE "-" PARENT "-01-what-the-future-brings", NULL), 0);
 	assert_true(c.trace_id == FULL.trace_id);
 	assert_refused("01-" TRACE "-" PARENT "-01what");
 	assert_refused("ff-" TRACE "-" PARENT "-01");
@@ -173,8 +184,15 @@ static void
 our_member_is_found_among_others(void **state)
 {
 	static const char *const states[] = {
-		STATE, "rojo=00f067aa0ba902b7," STATE, STATE ",congo=t61rcWkgMzE", "a=1 ,\t " STATE " , b=2",
-		"xhone=1," STATE, "hones=1," STATE, ",,," STATE ",,", "a=hone=2," STATE, STATE "-later",
+		STATE,
+		"rojo=00f067aa0ba902b7," STATE,
+		STATE ",congo=t61rcWkgMzE",
+		"a=1 ,\t " STATE " , b=2",
+		"xhone=1," STATE,
+		"hones=1," STATE,
+		",,," STATE ",,",
+		"a=hone=2," STATE,
+		STATE "-later",
 	};
 	struct hone_carrier c;
 	(void)state;
@@ -189,11 +207,22 @@ static void
 a_member_that_is_not_ours_is_no_acquaintance(void **state)
 {
 	static const char *const states[] = {
-		"", ",", "hone", "hone=", "honer=1", "rojo=1", "hone =00f067aa0ba902b7-123456783",
-		"hone=00f067aa0ba902b7", "hone=00f067aa0ba902b7-", "hone=00f067aa0ba902b7-12345678",
-		"hone=00f067aa0ba902b7-1234567833", "hone=00F067aa0ba902b7-123456783",
-		"hone=0000000000000000-123456783", "hone=00f067aa0ba902b7-000000003",
-		"hone=00f067aa0ba902b7-923456783", "hone=00f067aa0ba902b7,123456783",
+		"",
+		",",
+		"hone",
+		"hone=",
+		"honer=1",
+		"rojo=1",
+		"hone =00f067aa0ba902b7-123456783",
+		"hone=00f067aa0ba902b7",
+		"hone=00f067aa0ba902b7-",
+		"hone=00f067aa0ba902b7-12345678",
+		"hone=00f067aa0ba902b7-1234567833",
+		"hone=00F067aa0ba902b7-123456783",
+		"hone=0000000000000000-123456783",
+		"hone=00f067aa0ba902b7-000000003",
+		"hone=00f067aa0ba902b7-923456783",
+		"hone=00f067aa0ba902b7,123456783",
 	};
 	struct hone_carrier c;
 	(void)state;

@@ -35,7 +35,8 @@ assert_kept(bool ours_wanted, const char *in, const char *wanted)
 	assert_text(&t, wanted);
 }
 
-/* "k=xxx...x", one after the other with a comma after each: count members of `each` bytes. The caller's. */
+/* "k=xxx...x", one after the other with a comma after each: count members of `each` bytes. The
+ * caller's. */
 static char *
 members(size_t count, size_t each, const char *last)
 {
@@ -68,7 +69,8 @@ hones_member_is_left_out_where_it_is_not_wanted(void **state)
 	(void)state;
 	assert_kept(false, OURS, "");
 	assert_kept(false, "a=1, hone=1 ,b=2,hone=,hone=2", "a=1,b=2");
-	assert_kept(false, "xhone=1,hone2=1,hone,Hone=1,a=hone=1", "xhone=1,hone2=1,hone,Hone=1,a=hone=1");
+	assert_kept(
+	    false, "xhone=1,hone2=1,hone,Hone=1,a=hone=1", "xhone=1,hone2=1,hone,Hone=1,a=hone=1");
 }
 
 static void
@@ -113,7 +115,7 @@ hones_member_takes_no_room_of_others(void **state)
 	char *others = members(10, TRACESTATE_PASSED_MAX / 10 - 1, ""), in[1024];
 
 	(void)state;
-	others[TRACESTATE_PASSED_MAX - 1] = 'x';	/* 480 bytes, to the last */
+	others[TRACESTATE_PASSED_MAX - 1] = 'x'; /* 480 bytes, to the last */
 	for (size_t at = 0; at <= TRACESTATE_PASSED_MAX; at += TRACESTATE_PASSED_MAX / 10) {
 		if (at < TRACESTATE_PASSED_MAX)
 			snprintf(in, sizeof in, "%.*s" OURS ",%s", (int)at, others, others + at);
@@ -130,7 +132,8 @@ of_what_is_too_much_the_end_is_dropped_in_whole_members(void **state)
 	char *in = members(12, 40, "z=1"), *wanted = members(11, 40, "");
 
 	(void)state;
-	wanted[11 * 41 - 1] = '\0';	/* 450 bytes; a small one after what was dropped is dropped too */
+	wanted[11 * 41 - 1] =
+	    '\0'; /* 450 bytes; a small one after what was dropped is dropped too */
 	assert_kept(false, in, wanted);
 	free(in);
 	free(wanted);
@@ -139,15 +142,16 @@ of_what_is_too_much_the_end_is_dropped_in_whole_members(void **state)
 static void
 long_members_are_dropped_before_others(void **state)
 {
-	char *shorts = members(2, TRACESTATE_LONG, "z=1"), *longs = members(2, TRACESTATE_LONG + 1, ""), in[1024], wanted[512];
+	char *shorts = members(2, TRACESTATE_LONG, "z=1"),
+	     *longs = members(2, TRACESTATE_LONG + 1, ""), in[1024], wanted[512];
 
 	(void)state;
 	snprintf(wanted, sizeof wanted, "a=1,%s", shorts);
-	snprintf(in, sizeof in, "a=1,%s%s", longs, shorts);	/* 4 + 260 + 261 bytes */
+	snprintf(in, sizeof in, "a=1,%s%s", longs, shorts); /* 4 + 260 + 261 bytes */
 	assert_kept(false, in, wanted);
 	snprintf(in, sizeof in, "a=1,%s,%s", shorts, longs);
 	assert_kept(false, in, wanted);
-	snprintf(in, sizeof in, "%sa=1", longs);		/* and are not where there is room for them */
+	snprintf(in, sizeof in, "%sa=1", longs); /* and are not where there is room for them */
 	assert_kept(false, in, in);
 	free(shorts);
 	free(longs);
@@ -157,11 +161,13 @@ long_members_are_dropped_before_others(void **state)
 static void
 hones_member_is_found_behind_what_does_not_fit(void **state)
 {
-	static const size_t each[] = { 3, 10, 50, TRACESTATE_LONG, TRACESTATE_LONG + 1, 1023, 1024, 1025, 4000 };
+	static const size_t each[] = { 3, 10, 50, TRACESTATE_LONG, TRACESTATE_LONG + 1, 1023, 1024,
+		1025, 4000 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-		for (size_t most = 0; most <= TRACESTATE_OTHERS_MAX; most += TRACESTATE_OTHERS_MAX / 2) {
+		for (size_t most = 0; most <= TRACESTATE_OTHERS_MAX;
+		     most += TRACESTATE_OTHERS_MAX / 2) {
 			size_t count = (TRACESTATE_LOOKED_MAX - strlen(OURS)) / (each[i] + 1);
 			char *in = members(count, each[i], OURS);
 			struct tracestate t;
@@ -172,7 +178,8 @@ hones_member_is_found_behind_what_does_not_fit(void **state)
 			assert_memory_equal(t.text + t.len - strlen(OURS), OURS, strlen(OURS));
 			assert_int_equal((t.len - strlen(OURS)) % (each[i] + 1), 0);
 			if (each[i] <= TRACESTATE_LONG && most > 0)
-				assert_in_range(t.len, strlen(OURS) + most - each[i], most + 1 + strlen(OURS));
+				assert_in_range(
+				    t.len, strlen(OURS) + most - each[i], most + 1 + strlen(OURS));
 			free(in);
 		}
 	}
@@ -188,9 +195,10 @@ no_more_is_looked_at_than_said(void **state)
 	for (size_t at = TRACESTATE_LOOKED_MAX - 40; at <= TRACESTATE_LOOKED_MAX; at++) {
 		tracestate_init(&t, 0, true);
 		tracestate_add(&t, in, at / 4 * 4);
-		tracestate_add(&t, in, at % 4);	/* so that it begins at any byte */
+		tracestate_add(&t, in, at % 4); /* so that it begins at any byte */
 		add(&t, OURS "1");
-		assert_int_equal(t.len, at + strlen(OURS "1") <= TRACESTATE_LOOKED_MAX ? strlen(OURS "1") : 0);
+		assert_int_equal(
+		    t.len, at + strlen(OURS "1") <= TRACESTATE_LOOKED_MAX ? strlen(OURS "1") : 0);
 		assert_true(t.looked <= TRACESTATE_LOOKED_MAX);
 	}
 	free(in);
@@ -206,7 +214,8 @@ a_member_that_is_seen_in_part_is_none(void **state)
 	(void)state;
 	in = realloc(in, TRACESTATE_LOOKED_MAX + 64);
 	assert_non_null(in);
-	strcpy(in + TRACESTATE_LOOKED_MAX - 32, OURS "-later");	/* 31 bytes of it within, the dash too */
+	strcpy(in + TRACESTATE_LOOKED_MAX - 32,
+	    OURS "-later"); /* 31 bytes of it within, the dash too */
 	tracestate_init(&t, 0, true);
 	add(&t, in);
 	assert_int_equal(t.len, 0);

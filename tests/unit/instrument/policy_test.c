@@ -19,12 +19,12 @@
 #include "instrument/policy.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-#define LEASE_NS  (100 * SECOND_NS)
+#define LEASE_NS (100 * SECOND_NS)
 
 enum { IDS = 20000, TYPE = 4711 };
 
 static char folder[] = "/tmp/hone-policy-test.XXXXXX", path[64];
-static struct hone_policy *table;	/* as the agent has it: writable */
+static struct hone_policy *table; /* as the agent has it: writable */
 
 static void
 table_make(size_t size)
@@ -37,7 +37,7 @@ table_make(size_t size)
 	assert_true(table != MAP_FAILED);
 	close(fd);
 	if (size < sizeof(*table))
-		return;		/* touching what is not there would kill us */
+		return; /* touching what is not there would kill us */
 	table->version = HONE_POLICY_VERSION;
 	table->ntypes = HONE_POLICY_TYPES;
 	table->sample_until_ns = LEASE_NS;
@@ -70,14 +70,20 @@ fresh(void **state)
 static struct hone_carrier
 decided(uint64_t trace_id, uint32_t type, uint64_t now_ns)
 {
-	struct hone_carrier c = { .trace_id_high = 3, .trace_id = trace_id, .request_type = type, .sampled = 9, .probed = 9 };
+	struct hone_carrier c = { .trace_id_high = 3,
+		.trace_id = trace_id,
+		.request_type = type,
+		.sampled = 9,
+		.probed = 9 };
 
 	policy_decide(&c, now_ns);
 	assert_true(c.sampled <= 1 && c.probed <= 1);
 	return c;
 }
 
-struct counts { int sampled, probed, probed_alone; };
+struct counts {
+	int sampled, probed, probed_alone;
+};
 
 static struct counts
 decide_many(uint32_t type, uint64_t now_ns)
@@ -97,8 +103,10 @@ decide_many(uint32_t type, uint64_t now_ns)
 static void
 assert_counts(struct counts n, double sampled, double probed)
 {
-	assert_in_range(n.sampled, (sampled - 0.02) * IDS < 0 ? 0 : (sampled - 0.02) * IDS, (sampled + 0.02) * IDS);
-	assert_in_range(n.probed, (probed - 0.02) * IDS < 0 ? 0 : (probed - 0.02) * IDS, (probed + 0.02) * IDS);
+	assert_in_range(n.sampled, (sampled - 0.02) * IDS < 0 ? 0 : (sampled - 0.02) * IDS,
+	    (sampled + 0.02) * IDS);
+	assert_in_range(
+	    n.probed, (probed - 0.02) * IDS < 0 ? 0 : (probed - 0.02) * IDS, (probed + 0.02) * IDS);
 	assert_int_equal(n.probed_alone, 0);
 }
 
@@ -138,7 +146,7 @@ a_rate_of_0_is_never_and_of_all_ones_always(void **state)
 
 /* The ids, together with decided()'s high half, whose hashes are the smallest and the greatest. */
 #define DRAWS_LEAST UINT64_C(0x883ee12c8a07ed22)
-#define DRAWS_MOST  UINT64_C(0x41455c9fa70ba4ee)
+#define DRAWS_MOST UINT64_C(0x41455c9fa70ba4ee)
 
 static void
 the_ends_of_the_range_hold_for_the_rarest_ids(void **state)
@@ -214,12 +222,13 @@ past_its_lease_a_rate_is_0(void **state)
 	assert_true(n.sampled == IDS && n.probed == IDS);
 	n = decide_many(TYPE, 10 * SECOND_NS);
 	assert_true(n.sampled == IDS && n.probed == 0);
-	e->probe_until_ns = 2 * LEASE_NS;	/* the probes' lease goes on, but nobody is there to read: */
+	e->probe_until_ns = 2 *
+	                    LEASE_NS; /* the probes' lease goes on, but nobody is there to read: */
 	n = decide_many(TYPE, LEASE_NS);
 	assert_true(n.sampled == 0 && n.probed == 0);
 	n = decide_many(TYPE + 1, LEASE_NS);
 	assert_int_equal(n.sampled, 0);
-	table->sample_until_ns = 2 * LEASE_NS;	/* renewed in time for the next */
+	table->sample_until_ns = 2 * LEASE_NS; /* renewed in time for the next */
 	n = decide_many(TYPE, LEASE_NS);
 	assert_true(n.sampled == IDS && n.probed == IDS);
 }
@@ -239,7 +248,7 @@ an_expired_table_is_still_a_table(void **state)
 static void
 entries_that_collide_are_found_around_the_end(void **state)
 {
-	uint32_t type = 5 * HONE_POLICY_TYPES - 1;	/* its slot is the last one */
+	uint32_t type = 5 * HONE_POLICY_TYPES - 1; /* its slot is the last one */
 	(void)state;
 
 	table_make(sizeof(*table));
@@ -258,7 +267,7 @@ a_full_table_ends_the_search(void **state)
 	table_make(sizeof(*table));
 	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++)
 		entry_put(i, 1000000 + i, 0, 0);
-	assert_int_equal(decided(1, 77, 1).sampled, 1);	/* the rate of types without an entry */
+	assert_int_equal(decided(1, 77, 1).sampled, 1); /* the rate of types without an entry */
 	assert_int_equal(decided(1, 77, 1).probed, 0);
 }
 
@@ -270,7 +279,8 @@ a_table_that_comes_late_is_found_within_a_second(void **state)
 
 	assert_int_equal(decided(1, TYPE, now_ns).sampled, 0);
 	table_make(sizeof(*table));
-	assert_int_equal(decided(1, TYPE, now_ns + SECOND_NS - 1).sampled, 0);	/* no look at every request */
+	assert_int_equal(
+	    decided(1, TYPE, now_ns + SECOND_NS - 1).sampled, 0); /* no look at every request */
 	assert_int_equal(decided(1, TYPE, now_ns + SECOND_NS).sampled, 1);
 }
 
@@ -290,7 +300,7 @@ a_table_that_was_replaced_is_found_when_the_old_one_expires(void **state)
 static void
 assert_ignored(void)
 {
-	policy_init(path, true, true);	/* sampled: as if there were no table */
+	policy_init(path, true, true); /* sampled: as if there were no table */
 	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
 	unlink(path);
 }
@@ -321,7 +331,7 @@ a_table_that_is_not_one_is_ignored(void **state)
 	policy_init(path, true, true);
 	assert_int_equal(decided(1, TYPE, 1).sampled, 1);
 	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(mkfifo(path, 0644), 0);	/* must not block either */
+	assert_int_equal(mkfifo(path, 0644), 0); /* must not block either */
 	assert_ignored();
 	assert_int_equal(symlink("/dev/zero", path), 0);
 	assert_ignored();
@@ -335,7 +345,7 @@ a_strangers_file_is_not_mapped(void **state)
 
 	if (geteuid() != 0) {
 		print_message("# skipped: only root can give a file to another user\n");
-		return;	/* cmocka's skip() is "not ok" in TAP */
+		return; /* cmocka's skip() is "not ok" in TAP */
 	}
 	table_make(sizeof(*table));
 	table->sample_rate = 0;
@@ -371,12 +381,12 @@ who_is_recorded_by_nobody_knocks(void **state)
 	int heard = inotify_init1(IN_NONBLOCK);
 	(void)state;
 
-	policy_unwritten(now_ns);	/* nobody is there */
+	policy_unwritten(now_ns); /* nobody is there */
 	table_make(sizeof(*table));
 	assert_true(heard >= 0 && inotify_add_watch(heard, path, IN_ACCESS) > 0);
 	policy_init(path, true, false);
 	assert_int_equal(decided(1, TYPE, now_ns).sampled, 1);
-	assert_int_equal(knocks(heard), 0);	/* to map it is none */
+	assert_int_equal(knocks(heard), 0); /* to map it is none */
 	errno = 4711;
 	policy_unwritten(now_ns);
 	assert_int_equal(errno, 4711);

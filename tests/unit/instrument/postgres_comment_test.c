@@ -10,16 +10,20 @@
 
 #include "instrument/postgres/comment.h"
 
-#define PARENT  "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-#define STATE   "hone=00f067aa0ba902b7-123456783"
+#define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+#define STATE "hone=00f067aa0ba902b7-123456783"
 #define COMMENT "/*traceparent='" PARENT "',tracestate='hone%3D00f067aa0ba902b7-123456783'*/"
-#define OTHER   "/*traceparent='00-0af7651916cd43dd000000000000000f-b7ad6b7169203331-01'*/"
+#define OTHER "/*traceparent='00-0af7651916cd43dd000000000000000f-b7ad6b7169203331-01'*/"
 
 static const struct hone_carrier NONE;
 
 static const struct hone_carrier FULL = {
-	.trace_id_high = UINT64_C(0x0af7651916cd43dd), .trace_id = UINT64_C(0x8448eb211c80319c),
-	.link_id = UINT64_C(0x00f067aa0ba902b7), .request_type = 0x12345678, .sampled = 1, .probed = 1,
+	.trace_id_high = UINT64_C(0x0af7651916cd43dd),
+	.trace_id = UINT64_C(0x8448eb211c80319c),
+	.link_id = UINT64_C(0x00f067aa0ba902b7),
+	.request_type = 0x12345678,
+	.sampled = 1,
+	.probed = 1,
 };
 
 /* From a block of just its size, so that a byte too far is seen. */
@@ -69,7 +73,7 @@ a_comment_at_either_end_is_found(void **state)
 	assert_found(COMMENT);
 	assert_found("/* one */ SELECT 1 /* two */" COMMENT);
 	assert_found(COMMENT "SELECT 1 /* the plan is new */");
-	assert_found(OTHER "SELECT 1" COMMENT);	/* the last one holds */
+	assert_found(OTHER "SELECT 1" COMMENT); /* the last one holds */
 }
 
 static void
@@ -94,11 +98,15 @@ keys_come_in_any_order_among_others(void **state)
 {
 	(void)state;
 
-	assert_found("SELECT 1 /*tracestate='hone%3D00f067aa0ba902b7-123456783',traceparent='" PARENT "'*/");
+	assert_found(
+	    "SELECT 1 /*tracestate='hone%3D00f067aa0ba902b7-123456783',traceparent='" PARENT "'*/");
 	assert_found("SELECT 1 /*action='%2Fparam*d',controller='index',framework='spring',"
-		     "traceparent='" PARENT "',tracestate='congo%3Dt61rcWkgMzE%2Chone%3D00f067aa0ba902b7-123456783'*/");
-	assert_found("SELECT 1 /* db_driver = 'libpq' , traceparent = '" PARENT "',\n\ttracestate='" STATE "' , z='' */");
-	assert_found("SELECT 1 /*a%20b='gr\xc3\xbc\xc3\x9f',traceparent='%30" "0-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',"
+		     "traceparent='" PARENT
+		     "',tracestate='congo%3Dt61rcWkgMzE%2Chone%3D00f067aa0ba902b7-123456783'*/");
+	assert_found("SELECT 1 /* db_driver = 'libpq' , traceparent = '" PARENT
+		     "',\n\ttracestate='" STATE "' , z='' */");
+	assert_found("SELECT 1 /*a%20b='gr\xc3\xbc\xc3\x9f',traceparent='%30"
+		     "0-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',"
 		     "tracestate='hone%3d00f067aa0ba902b7-123456783'*/");
 }
 
@@ -106,15 +114,37 @@ static void
 what_is_not_quite_the_form_gives_nothing(void **state)
 {
 	static const char *const inside[] = {
-		"", " ", ",", "traceparent", "traceparent=", "traceparent=" PARENT, "traceparent='", "traceparent='" PARENT,
-		"traceparent=\"" PARENT "\"", "traceparent='" PARENT "',", ",traceparent='" PARENT "'",
-		"traceparent='" PARENT "' tracestate='x=1'", "traceparent='" PARENT "';", "traceparent:'" PARENT "'",
-		"the context: traceparent='" PARENT "'", "traceparent='" PARENT "' is the context", "='x',traceparent='" PARENT "'",
-		"traceparent='" PARENT "',traceparent='" PARENT "'", "Traceparent='" PARENT "'", "xtraceparent='" PARENT "'",
-		"traceparent=' " PARENT "'", "traceparent='" PARENT "%00'", "traceparent='" PARENT "%2'", "traceparent='" PARENT "%zz'",
-		"a='it\\'s',traceparent='" PARENT "'", "a='it''s',traceparent='" PARENT "'", "a='$',traceparent='" PARENT "'",
+		"",
+		" ",
+		",",
+		"traceparent",
+		"traceparent=",
+		"traceparent=" PARENT,
+		"traceparent='",
+		"traceparent='" PARENT,
+		"traceparent=\"" PARENT "\"",
+		"traceparent='" PARENT "',",
+		",traceparent='" PARENT "'",
+		"traceparent='" PARENT "' tracestate='x=1'",
+		"traceparent='" PARENT "';",
+		"traceparent:'" PARENT "'",
+		"the context: traceparent='" PARENT "'",
+		"traceparent='" PARENT "' is the context",
+		"='x',traceparent='" PARENT "'",
+		"traceparent='" PARENT "',traceparent='" PARENT "'",
+		"Traceparent='" PARENT "'",
+		"xtraceparent='" PARENT "'",
+		"traceparent=' " PARENT "'",
+		"traceparent='" PARENT "%00'",
+		"traceparent='" PARENT "%2'",
+		"traceparent='" PARENT "%zz'",
+		"a='it\\'s',traceparent='" PARENT "'",
+		"a='it''s',traceparent='" PARENT "'",
+		"a='$',traceparent='" PARENT "'",
 		"traceparent='00-00000000000000000000000000000000-b7ad6b7169203331-01'",
-		"traceparent='ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'", "traceparent=''", "tracestate='" STATE "'",
+		"traceparent='ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'",
+		"traceparent=''",
+		"tracestate='" STATE "'",
 	};
 	char sql[512];
 	(void)state;
@@ -132,7 +162,9 @@ what_only_looks_like_a_comment_is_none(void **state)
 {
 	(void)state;
 
-	assert_nothing("SELECT '" "/*traceparent=''" PARENT "''*/" "'");
+	assert_nothing("SELECT '"
+		       "/*traceparent=''" PARENT "''*/"
+		       "'");
 	assert_nothing("SELECT $$" COMMENT "$$");
 	assert_nothing("SELECT $a$" COMMENT "$a$;");
 	assert_nothing("SELECT 1 AS \"/*x*/\"");
@@ -185,7 +217,8 @@ dashes_in_quotes_hide_nothing(void **state)
 static void
 later_versions_and_strangers_are_understood(void **state)
 {
-	static const char sql[] = "SELECT 1 /*traceparent='cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more'*/";
+	static const char sql[] =
+	    "SELECT 1 /*traceparent='cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more'*/";
 	struct hone_carrier c;
 	(void)state;
 
@@ -217,18 +250,21 @@ work_is_bounded(void **state)
 	s = long_text(8 << 20, "SELECT 1", "\n" COMMENT);
 	assert_found(s);
 	free(s);
-	s = long_text(8 << 20, "SELECT '--'", COMMENT);	/* one line, longer than is read */
+	s = long_text(8 << 20, "SELECT '--'", COMMENT); /* one line, longer than is read */
 	assert_nothing(s);
 	free(s);
-	s = long_text(8 << 20, "SELECT '--'", "\n'--' " COMMENT);	/* -- in the last line, the text too long to read */
+	s = long_text(8 << 20, "SELECT '--'",
+	    "\n'--' " COMMENT); /* -- in the last line, the text too long to read */
 	assert_nothing(s);
 	free(s);
 	memset(pad, 'x', sizeof(pad));
 	s = malloc(2 * sizeof(pad));
 	assert_non_null(s);
-	snprintf(s, 2 * sizeof(pad), "SELECT 1 /*a='%.*s',traceparent='" PARENT "'*/", COMMENT_MAX_BYTES, pad);
+	snprintf(s, 2 * sizeof(pad), "SELECT 1 /*a='%.*s',traceparent='" PARENT "'*/",
+	    COMMENT_MAX_BYTES, pad);
 	assert_nothing(s);
-	snprintf(s, 2 * sizeof(pad), "SELECT 1 /*a='%.*s',traceparent='" PARENT "',tracestate='" STATE "'*/",
+	snprintf(s, 2 * sizeof(pad),
+	    "SELECT 1 /*a='%.*s',traceparent='" PARENT "',tracestate='" STATE "'*/",
 	    COMMENT_MAX_BYTES - 200, pad);
 	assert_found(s);
 	free(s);
@@ -246,7 +282,9 @@ the_setting_has_both_headers_as_they_are(void **state)
 	assert_memory_equal(&c, &FULL, sizeof(c));
 	assert_int_equal(setting_context(&c, PARENT), 0);
 	assert_int_equal(hone_from_known(&c), 0);
-	for (const char *const *bad = (const char *const[]){ "", " ", "x", " " PARENT, PARENT "x " STATE, STATE, NULL }; *bad; bad++) {
+	for (const char *const *bad =
+		 (const char *const[]){ "", " ", "x", " " PARENT, PARENT "x " STATE, STATE, NULL };
+	     *bad; bad++) {
 		assert_int_equal(setting_context(&c, *bad), -1);
 		assert_memory_equal(&c, &NONE, sizeof(c));
 	}

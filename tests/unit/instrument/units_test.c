@@ -19,7 +19,8 @@ static int
 begin_outside(void **state)
 {
 	(void)state;
-	policy_init(NULL, true, true);	/* no table, and everything sampled: the tracepoints' code runs too */
+	policy_init(NULL, true,
+	    true); /* no table, and everything sampled: the tracepoints' code runs too */
 	hone_attach(&(struct hone_unit){ 0 });
 	return 0;
 }
@@ -65,9 +66,9 @@ nonsense_is_borne(void **state)
 	hone_unit_end();
 	assert_outside();
 	hone_request_begin("GET", NULL);
-	hone_unit_begin(NULL, NULL);	/* work without a request */
+	hone_unit_begin(NULL, NULL); /* work without a request */
 	assert_outside();
-	hone_unit_end();		/* and back */
+	hone_unit_end(); /* and back */
 	assert_true(hone_trace_id() != 0);
 	hone_request_end(0);
 }
@@ -84,7 +85,8 @@ a_request_has_ids_of_its_own(void **state)
 	unit_id = hone_unit_id();
 	assert_true(trace_id != 0 && unit_id != 0);
 	hone_fork("x", &c);
-	assert_true(c.trace_id == trace_id && c.trace_id_high != 0 && c.link_id != 0 && c.link_id != unit_id);
+	assert_true(c.trace_id == trace_id && c.trace_id_high != 0 && c.link_id != 0 &&
+		    c.link_id != unit_id);
 	assert_int_equal(c.request_type, hone_request_type("GET"));
 	assert_int_equal(hone_from_known(&c), 1);
 	hone_request_end(200);
@@ -100,7 +102,9 @@ a_strangers_trace_id_is_kept(void **state)
 	struct hone_carrier from, c;
 	(void)state;
 
-	assert_int_equal(hone_carrier_read(&from, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", NULL), 0);
+	assert_int_equal(hone_carrier_read(&from,
+			     "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", NULL),
+	    0);
 	hone_request_begin("GET", &from);
 	assert_true(hone_trace_id() == from.trace_id);
 	hone_fork("x", &c);
@@ -245,13 +249,19 @@ many_units_take_turns_on_one_thread(void **state)
 static void
 flags_travel_with_the_work(void **state)
 {
-	struct hone_carrier c = { .trace_id = 5, .link_id = 6, .request_type = 9, .sampled = 1, .probed = 1 }, next;
+	struct hone_carrier c = { .trace_id = 5,
+		.link_id = 6,
+		.request_type = 9,
+		.sampled = 1,
+		.probed = 1 },
+			    next;
 	(void)state;
 
 	hone_unit_begin(&c, "x");
 	assert_int_equal(hone_probed(), 1);
 	hone_fork("y", &next);
-	assert_true(next.sampled == 1 && next.probed == 1 && next.request_type == 9 && next.link_id != 6);
+	assert_true(
+	    next.sampled == 1 && next.probed == 1 && next.request_type == 9 && next.link_id != 6);
 	hone_unit_end();
 	assert_outside();
 }
@@ -265,7 +275,8 @@ names_may_be_long(void **state)
 
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(hone_request_type(name), hone_request_type(name + 1000));	/* 63 bytes count */
+	assert_int_equal(
+	    hone_request_type(name), hone_request_type(name + 1000)); /* 63 bytes count */
 	hone_request_begin(name, NULL);
 	hone_fork(name, &c);
 	hone_unit_begin(&c, name);
@@ -281,7 +292,7 @@ request_types_are_told_apart_and_never_0(void **state)
 	char name[16];
 	(void)state;
 
-	assert_int_equal(hone_request_type(""), 0x011c9dc5 ^ 1);	/* FNV-1a's basis, folded */
+	assert_int_equal(hone_request_type(""), 0x011c9dc5 ^ 1); /* FNV-1a's basis, folded */
 	for (int i = 0; i < 100000; i++) {
 		uint32_t t;
 
@@ -369,7 +380,7 @@ forked_children_make_ids_of_their_own_and_are_in_no_request(void **state)
 	pid_t pid;
 	(void)state;
 
-	hone_request_begin("GET", NULL);	/* seeds this thread before it forks */
+	hone_request_begin("GET", NULL); /* seeds this thread before it forks */
 	assert_int_equal(pipe(pipes), 0);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -384,7 +395,7 @@ forked_children_make_ids_of_their_own_and_are_in_no_request(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_all_differ(ids, 400);
-	assert_true(hone_trace_id() != 0);	/* the parent still is */
+	assert_true(hone_trace_id() != 0); /* the parent still is */
 	hone_request_end(0);
 	close(pipes[0]);
 	close(pipes[1]);

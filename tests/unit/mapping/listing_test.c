@@ -11,7 +11,8 @@
 #include "mapping/listing.h"
 
 /* As lttng-tools 2.13 writes it. */
-static const char LISTED[] = "UST events:\n"
+static const char LISTED[] =
+    "UST events:\n"
     "-------------\n"
     "\n"
     "PID: 26315 - Name: /usr/sbin/a-broker-with-a-long-name\n"
@@ -46,7 +47,8 @@ a_listing_is_read(void **state)
 	assert_int_equal(l.programs[0].nevents, 3);
 	assert_string_equal(l.programs[0].events[0].name, "broker:queued");
 	assert_int_equal(l.programs[0].events[0].nfields, 2);
-	assert_string_equal(l.programs[0].events[0].fields[0].name, "job");	/* in their order again */
+	assert_string_equal(
+	    l.programs[0].events[0].fields[0].name, "job"); /* in their order again */
 	assert_int_equal(l.programs[0].events[0].fields[0].type, MAP_FIELD_INT);
 	assert_int_equal(l.programs[0].events[0].fields[1].type, MAP_FIELD_TEXT);
 	assert_int_equal(l.programs[0].events[1].fields[0].type, MAP_FIELD_ENUM);
@@ -72,7 +74,8 @@ what_is_none_is_refused_and_what_is_cut_is_read_as_far_as_it_goes(void **state)
 	assert_int_equal(listing_read(&l, "PID: 99999999999 - Name: x\n", 27, &e), ERR_INPUT);
 	for (size_t len = 0; len < sizeof LISTED; len++)
 		if (listing_read(&l, LISTED, len, &e) == 0) {
-			assert_true(l.nprograms >= 1 && l.nprograms <= 2 && l.programs[0].nevents <= 3);
+			assert_true(
+			    l.nprograms >= 1 && l.nprograms <= 2 && l.programs[0].nevents <= 3);
 			listing_release(&l);
 		}
 }
@@ -89,7 +92,8 @@ take(void *of, bool wrong, int line, const char *words)
 	size_t len = strlen(s->text);
 
 	s->wrong += wrong;
-	snprintf(s->text + len, sizeof s->text - len, "%s%d: %s\n", wrong ? "" : "note ", line, words);
+	snprintf(
+	    s->text + len, sizeof s->text - len, "%s%d: %s\n", wrong ? "" : "note ", line, words);
 }
 
 static void
@@ -116,27 +120,36 @@ static void
 a_mapping_is_held_against_it(void **state)
 {
 	(void)state;
-	check("[request r]\nbegin=broker:queued\nend=broker:tick\ncorrelate=thread\ntype_field=kind\nnested=no\n", "");
+	check(
+	    "[request r]\nbegin=broker:queued\nend=broker:tick\ncorrelate=thread\ntype_field=kind\nnested=no\n",
+	    "");
 	check("[request r]\nbegin=broker:queud\nend=broker:t*k\ncorrelate=thread\nnested=no\n",
 	    "4: begin: the program has no tracepoint broker:queud; did you mean broker:queued?\n");
 	check("[request r]\nbegin=rpc:begin\nend=broker:x*\ncorrelate=thread\nnested=no\n",
 	    "4: begin: the program has no tracepoint rpc:begin\n5: end: broker:x* describes no tracepoint of the program\n");
-	check("[request r]\nbegin=broker:queued\nend=broker:tick\ncorrelate=thread\ntype_field=knd\nnested=no\n",
+	check(
+	    "[request r]\nbegin=broker:queued\nend=broker:tick\ncorrelate=thread\ntype_field=knd\nnested=no\n",
 	    "7: type_field: broker:queued has no field knd; did you mean kind?\n");
-	check("[request r]\nbegin=broker:queued\nend=broker:tick\ncorrelate=thread\ntype_field=job\nnested=no\n",
+	check(
+	    "[request r]\nbegin=broker:queued\nend=broker:tick\ncorrelate=thread\ntype_field=job\nnested=no\n",
 	    "note 7: type_field: job is a number: each of its values is a request type of its own\n");
-	check("[request r]\nbegin=broker:queued\nend=broker:done\ncorrelate=field\nbegin_id=job\nend_id=job\n",
+	check(
+	    "[request r]\nbegin=broker:queued\nend=broker:done\ncorrelate=field\nbegin_id=job\nend_id=job\n",
 	    "8: end_id: field job is a text, and id job was a number before: they are never equal\n");
-	check("[request r]\nbegin=broker:queued\nend=broker:done\ncorrelate=field\nbegin_id=job\nend_id=state\n", "");
-	check("[request r]\nbegin=broker:queued\nend=broker:done\ncorrelate=field\nbegin_id=job\nend_id=list\n",
+	check(
+	    "[request r]\nbegin=broker:queued\nend=broker:done\ncorrelate=field\nbegin_id=job\nend_id=state\n",
+	    "");
+	check(
+	    "[request r]\nbegin=broker:queued\nend=broker:done\ncorrelate=field\nbegin_id=job\nend_id=list\n",
 	    "8: end_id: field list is neither number nor text; an id is a whole number or a text\n");
-	check("[request r]\nbegin=broker:queued\nend=broker:done\ncorrelate=field\nbegin_id=job\nend_id=state\nstep=broker:tick no\n"
+	check(
+	    "[request r]\nbegin=broker:queued\nend=broker:done\ncorrelate=field\nbegin_id=job\nend_id=state\nstep=broker:tick no\n"
 	    "step=broker:tuck job\n",
 	    "9: step: broker:tick has no field no; it has: none\n"
 	    "10: step: the program has no tracepoint broker:tuck; did you mean broker:tick?\n");
 	check("[request r]\nbegin=broker:queued\nend=broker:tick\ncorrelate=thread\nnested=no\n"
-	    "[request s]\nbegin=broker:q*\nend=broker:done\ncorrelate=thread\nnested=no\n"
-	    "[request t]\nbegin=broker:tick\nend=broker:*\ncorrelate=thread\nnested=no\n",
+	      "[request s]\nbegin=broker:q*\nend=broker:done\ncorrelate=thread\nnested=no\n"
+	      "[request t]\nbegin=broker:tick\nend=broker:*\ncorrelate=thread\nnested=no\n",
 	    "9: begin: broker:queued begins [request r] in line 4 already: this one never does\n"
 	    "note 15: end: broker:tick is described by begin, too: it ends a request where one is open\n"
 	    "note 15: end: broker:queued also begins [request r] (line 4): where it ends one it begins none\n"
@@ -152,11 +165,16 @@ without_a_program_only_the_file_is_judged(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(map_of_text(&m, "[program]\nservice=x\n[request r]\nbegin=a:b\nend=a:e\ncorrelate=thread\n"
-	    "[request s]\nbegin=a:b\nend=a:f\ncorrelate=thread\nnested=yes\n", &e), 0);
+	assert_int_equal(
+	    map_of_text(&m,
+		"[program]\nservice=x\n[request r]\nbegin=a:b\nend=a:e\ncorrelate=thread\n"
+		"[request s]\nbegin=a:b\nend=a:f\ncorrelate=thread\nnested=yes\n",
+		&e),
+	    0);
 	assert_int_equal(map_check(m, NULL, 0, take, &said), 1);
 	assert_non_null(strstr(said.text, "note 3: [request r] does not say whether it is nested"));
-	assert_non_null(strstr(said.text, "\n8: begin: a:b begins [request r] in line 4 already: this one never does\n"));
+	assert_non_null(strstr(said.text,
+	    "\n8: begin: a:b begins [request r] in line 4 already: this one never does\n"));
 	assert_null(strstr(said.text, "[request s] does not say"));
 	map_free(m);
 }

@@ -27,7 +27,8 @@ must_load(const char *text)
 static void
 a_file_is_read_as_it_says(void **state)
 {
-	struct mapping *m = must_load("# of a broker\n"
+	struct mapping *m = must_load(
+	    "# of a broker\n"
 	    "[program]\nservice = broker\n"
 	    "[request rpc]\nbegin = rpc:start\nend = rpc:*_end	# any end\ncorrelate = thread\ntype = RPC\nnested = no\n"
 	    "[request job]\nbegin = broker:queued\nbegin_id = job\nend = broker:done\nend_id = task\n"
@@ -76,7 +77,8 @@ a_file_is_read_as_it_says(void **state)
 static void
 what_has_to_be_on_is_each_pattern_once(void **state)
 {
-	struct mapping *m = must_load(PROGRAM "[request a]\nbegin = p:b\nend = p:e\ncorrelate = thread\n"
+	struct mapping *m = must_load(PROGRAM
+	    "[request a]\nbegin = p:b\nend = p:e\ncorrelate = thread\n"
 	    "[request b]\nbegin = q:*_b\nend = p:e\ncorrelate = field\nbegin_id = i\nend_id = i\nstep = p:b i\n");
 
 	(void)state;
@@ -94,60 +96,86 @@ what_has_to_be_on_is_each_pattern_once(void **state)
 static void
 what_is_wrong_is_told_with_its_line_and_what_is_allowed(void **state)
 {
-	static const struct { const char *text, *words; } bad[] = {
+	static const struct {
+		const char *text, *words;
+	} bad[] = {
 		{ "", ": [program] with service = NAME is missing" },
 		{ "[program]\n", ": [program] with service = NAME is missing" },
 		{ PROGRAM, ": no [request NAME]: want one for each way in" },
 		{ "[program]\nservice =\n[request r]\n", ":2: service: want the program's name" },
-		{ "[program]\nservice = a/b\n[request r]\n", ":2: service: want the program's name" },
-		{ "[program]\nservice = abcdefghijklmnop\n", ":2: service: the kernel keeps 15 letters of a program's name; "
+		{ "[program]\nservice = a/b\n[request r]\n",
+		    ":2: service: want the program's name" },
+		{ "[program]\nservice = abcdefghijklmnop\n",
+		    ":2: service: the kernel keeps 15 letters of a program's name; "
 		    "want abcdefghijklmno" },
 		{ "[program]\n[program]\n", ":2: [program] was in line 1 already" },
-		{ "[program]\nservice = a\nservice = b\n", ":3: service was given in line 2 already" },
-		{ "[program]\nservic = a\n", ":2: no key \"servic\"; did you mean service? [program] has: service" },
-		{ "[progam]\n", ":1: no section [progam]; did you mean program? there are [program] and [request NAME]" },
-		{ "[requst a]\n", ":1: no section [requst a]; did you mean request? there are [program] and [request NAME]" },
+		{ "[program]\nservice = a\nservice = b\n",
+		    ":3: service was given in line 2 already" },
+		{ "[program]\nservic = a\n",
+		    ":2: no key \"servic\"; did you mean service? [program] has: service" },
+		{ "[progam]\n",
+		    ":1: no section [progam]; did you mean program? there are [program] and [request NAME]" },
+		{ "[requst a]\n",
+		    ":1: no section [requst a]; did you mean request? there are [program] and [request NAME]" },
 		{ "[request]\n", ":1: want [request NAME]" },
 		{ "[request a b]\n", ":1: want [request NAME]" },
 		{ "begin = a:b\n", ":1: a key before the first [section]" },
 		{ THREAD "[request r]\n", ":7: [request r] was in line 3 already" },
-		{ THREAD "begni = a:b\n", ":7: no key \"begni\"; did you mean begin? [request] has: begin, end, correlate" },
+		{ THREAD "begni = a:b\n",
+		    ":7: no key \"begni\"; did you mean begin? [request] has: begin, end, correlate" },
 		{ THREAD "colour = red\n", ":7: no key \"colour\"; [request] has: begin" },
 		{ THREAD "begin = a:b\n", ":7: begin was given in line 4 already" },
-		{ PROGRAM "[request r]\nend = a:b\ncorrelate = thread\n", ":3: [request r] needs begin" },
-		{ PROGRAM "[request r]\nbegin = a:b\ncorrelate = thread\n", ":3: [request r] needs end" },
-		{ PROGRAM "[request r]\nbegin = a:b\nend = a:e\n", ":3: [request r] needs correlate = thread or correlate = field" },
-		{ PROGRAM "[request r]\ncorrelate = thred\n", ":4: correlate: no way \"thred\"; did you mean thread? want thread or "
+		{ PROGRAM "[request r]\nend = a:b\ncorrelate = thread\n",
+		    ":3: [request r] needs begin" },
+		{ PROGRAM "[request r]\nbegin = a:b\ncorrelate = thread\n",
+		    ":3: [request r] needs end" },
+		{ PROGRAM "[request r]\nbegin = a:b\nend = a:e\n",
+		    ":3: [request r] needs correlate = thread or correlate = field" },
+		{ PROGRAM "[request r]\ncorrelate = thred\n",
+		    ":4: correlate: no way \"thred\"; did you mean thread? want thread or "
 		    "field" },
-		{ PROGRAM "[request r]\ncorrelate =\n", ":4: correlate: no way \"\"; want thread or field" },
-		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = ab\nend = a:e\n", ":5: begin: ab is no tracepoint: want "
+		{ PROGRAM "[request r]\ncorrelate =\n",
+		    ":4: correlate: no way \"\"; want thread or field" },
+		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = ab\nend = a:e\n",
+		    ":5: begin: ab is no tracepoint: want "
 		    "provider:event" },
-		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = a:b c\nend = a:e\n", ":5: begin: a:b c is no tracepoint" },
-		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = a:b\nend = :e\n", ":6: end: :e is no tracepoint" },
-		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = a:b\nend = a:b\n", ":6: end: a:b is its begin" },
+		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = a:b c\nend = a:e\n",
+		    ":5: begin: a:b c is no tracepoint" },
+		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = a:b\nend = :e\n",
+		    ":6: end: :e is no tracepoint" },
+		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = a:b\nend = a:b\n",
+		    ":6: end: a:b is its begin" },
 		{ THREAD "begin_id = x\n", ":7: begin_id goes with correlate = field only" },
 		{ THREAD "carry = yes\n", ":7: carry goes with correlate = field only" },
 		{ THREAD "step = a:b x\n", ":7: step goes with correlate = field only" },
-		{ THREAD "type = a\ntype_field = b\n", ":7: type and type_field (line 8): want one of them" },
+		{ THREAD "type = a\ntype_field = b\n",
+		    ":7: type and type_field (line 8): want one of them" },
 		{ THREAD "type = \"\"\n", ":7: type: want 1 to 63 plain letters" },
 		{ THREAD "type = \"a\\n\"\n", ":7: type: want 1 to 63 plain letters" },
-		{ THREAD "type_field = a.b\n", ":7: type_field: a.b is no field: want a name of letters, digits and _" },
+		{ THREAD "type_field = a.b\n",
+		    ":7: type_field: a.b is no field: want a name of letters, digits and _" },
 		{ THREAD "nested = maybe\n", ":7: nested: " },
 		{ THREAD "limit = 5\n", ":7: limit: " },
 		{ THREAD "limit = 0s\n", ":7: limit: 0s is out of range, want 1ms to 24h" },
 		{ FIELD, ":3: [request r] needs end_id" },
-		{ FIELD "end_id = job\nnested = no\n", ":9: nested goes with correlate = thread only" },
-		{ FIELD "end_id = job x\n", ":8: end_id: \"x\" is too much: want FIELD, or FIELD as NAME" },
+		{ FIELD "end_id = job\nnested = no\n",
+		    ":9: nested goes with correlate = thread only" },
+		{ FIELD "end_id = job x\n",
+		    ":8: end_id: \"x\" is too much: want FIELD, or FIELD as NAME" },
 		{ FIELD "end_id = job as\n", ":8: end_id: a name is missing after \"as\"" },
 		{ FIELD "end_id =\n", ":8: end_id: a field is missing" },
 		{ FIELD "end_id = job\nstep =\n", ":9: step:  is no tracepoint" },
 		{ FIELD "end_id = job\nstep = a:s\n", ":9: step: a field is missing" },
 		{ FIELD "end_id = job\nstep = a:s job ->\n", ":9: step: a field is missing" },
-		{ FIELD "end_id = job\nstep = a:s job -> t x\n", ":9: step: \"x\" is too much: want provider:event FIELD, or" },
-		{ FIELD "end_id = no\nstep = a:s job -> task\n", ":8: which id is no? [request r] has: job, task; want e.g. \"no as "
+		{ FIELD "end_id = job\nstep = a:s job -> t x\n",
+		    ":9: step: \"x\" is too much: want provider:event FIELD, or" },
+		{ FIELD "end_id = no\nstep = a:s job -> task\n",
+		    ":8: which id is no? [request r] has: job, task; want e.g. \"no as "
 		    "job\"" },
-		{ FIELD "end_id = job\nstep = a:s job -> task\nstep = a:t no\n", ":10: which id is no? [request r] has: job, task" },
-		{ FIELD "end_id = job as tsk\n", ":8: which id is tsk? [request r] has: job; want e.g. \"job as job\"" },
+		{ FIELD "end_id = job\nstep = a:s job -> task\nstep = a:t no\n",
+		    ":10: which id is no? [request r] has: job, task" },
+		{ FIELD "end_id = job as tsk\n",
+		    ":8: which id is tsk? [request r] has: job; want e.g. \"job as job\"" },
 	};
 
 	(void)state;
@@ -156,7 +184,8 @@ what_is_wrong_is_told_with_its_line_and_what_is_allowed(void **state)
 		struct err e = { 0 };
 
 		assert_int_equal(map_of_text(&m, bad[i].text, &e), ERR_INPUT);
-		if (strncmp(e.text, "/tmp/map_test.", 14) != 0 || strstr(e.text, bad[i].words) == NULL)
+		if (strncmp(e.text, "/tmp/map_test.", 14) != 0 ||
+		    strstr(e.text, bad[i].words) == NULL)
 			fail_msg("want %s, got %s", bad[i].words, e.text);
 	}
 }
@@ -183,7 +212,8 @@ there_are_bounds(void **state)
 
 	(void)state;
 	for (int i = 0; i <= MAP_RULES_MAX; i++)
-		len += (size_t)sprintf(text + len, "[request r%d]\nbegin=a:b\nend=a:e\ncorrelate=thread\n", i);
+		len += (size_t)sprintf(
+		    text + len, "[request r%d]\nbegin=a:b\nend=a:e\ncorrelate=thread\n", i);
 	assert_int_equal(map_of_text(&m, text, &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, ":259: over 64 requests"));
 	len = (size_t)sprintf(text, FIELD "end_id = job\n");
@@ -240,7 +270,9 @@ remove_file(const char *folder, const char *name)
 	assert_int_equal(unlink(path), 0);
 }
 
-#define OF(service) "[program]\nservice = " service "\n[request r]\nbegin = a:b\nend = a:e\ncorrelate = thread\n"
+#define OF(service)                     \
+	"[program]\nservice = " service \
+	"\n[request r]\nbegin = a:b\nend = a:e\ncorrelate = thread\n"
 
 static void
 a_folder_has_one_mapping_for_each_program(void **state)
@@ -258,7 +290,8 @@ a_folder_has_one_mapping_for_each_program(void **state)
 	assert_int_equal(maps_load(&maps, folder, &e), 0);
 	assert_int_equal(maps.count, 2);
 	assert_string_equal(maps.list[0]->service, "nf*");
-	assert_ptr_equal(maps_of(&maps, "nfsd"), maps.list[1]);	/* the name goes before the pattern */
+	assert_ptr_equal(
+	    maps_of(&maps, "nfsd"), maps.list[1]); /* the name goes before the pattern */
 	assert_ptr_equal(maps_of(&maps, "nfsx"), maps.list[0]);
 	assert_null(maps_of(&maps, "smbd"));
 	maps_release(&maps);
@@ -279,7 +312,7 @@ a_folder_has_one_mapping_for_each_program(void **state)
 	assert_int_equal(maps.count, 0);
 	maps_release(&maps);
 	assert_int_equal(rmdir(folder), 0);
-	assert_int_equal(maps_load(&maps, folder, &e), 0);	/* none at all is no error */
+	assert_int_equal(maps_load(&maps, folder, &e), 0); /* none at all is no error */
 	assert_int_equal(maps.count, 0);
 	assert_int_equal(maps_load(&maps, "/dev/null", &e), ERR_SYSTEM);
 }

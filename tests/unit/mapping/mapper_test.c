@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the mapper says of scripts written by hand, of the same scripts in many orders of their threads, and of
- * random events against a slow model that keeps nothing but a list. */
+/* What the mapper says of scripts written by hand, of the same scripts in many orders of their
+ * threads, and of random events against a slow model that keeps nothing but a list. */
 #include <fnmatch.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,11 +46,13 @@ realloc(void *p, size_t size)
 
 /* ---- a mapper, spoken to by hand ---- */
 
-static const char NESTED[] = "[program]\nservice = x\n"
+static const char NESTED[] =
+    "[program]\nservice = x\n"
     "[request rpc]\nbegin = rpc:begin\nend = rpc:end\ncorrelate = thread\ntype = RPC\nlimit = 1s\n"
     "[request op]\nbegin = op:begin\nend = op:end\ncorrelate = thread\ntype_field = op\n";
 
-static const char BROKER[] = "[program]\nservice = x\n"
+static const char BROKER[] =
+    "[program]\nservice = x\n"
     "[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\ncorrelate = field\ntype = JOB\n"
     "step = b:started job -> task\nstep = b:written task\nstep = b:sent no as job\nlimit = 1s\n";
 
@@ -103,14 +105,20 @@ name_id(const char *name)
 }
 
 static uint64_t
-say2(struct talk *t, uint32_t tid, const char *name, const char *field, struct value value, const char *field2,
-    struct value value2)
+say2(struct talk *t, uint32_t tid, const char *name, const char *field, struct value value,
+    const char *field2, struct value value2)
 {
 	const char *fields[] = { "noise", field, field2 };
 	const struct value values[] = { number(12345), value, value2 };
 	uint32_t n = field == NULL ? 1 : field2 == NULL ? 2 : 3;
-	struct mapper_event v = { .time_ns = ++t->now_ns, .pid = t->pid, .tid = tid, .name = name, .name_id = name_id(name) + n,
-		.nfields = n, .fields = fields, .values = values };
+	struct mapper_event v = { .time_ns = ++t->now_ns,
+		.pid = t->pid,
+		.tid = tid,
+		.name = name,
+		.name_id = name_id(name) + n,
+		.nfields = n,
+		.fields = fields,
+		.values = values };
 	struct err e = { 0 };
 
 	if (mapper_event(t->mapper, &v, &t->place, &e) != 0)
@@ -192,15 +200,18 @@ nested_pairs_count(void **state)
 	assert_int_equal(say(&t, 1, "x:work"), a);
 	assert_int_equal(say(&t, 1, "rpc:end"), a);
 	assert_true(t.place.ends);
-	assert_int_equal(say2(&t, 1, "op:begin", "op", number(-4), NULL, (struct value){ 0 }) == 0, 0);
+	assert_int_equal(
+	    say2(&t, 1, "op:begin", "op", number(-4), NULL, (struct value){ 0 }) == 0, 0);
 	assert_string_equal(t.place.type, "-4");
-	assert_int_equal(say(&t, 1, "op:begin"), t.place.trace_id);	/* nested, whatever its fields */
+	assert_int_equal(
+	    say(&t, 1, "op:begin"), t.place.trace_id); /* nested, whatever its fields */
 	say(&t, 2, "op:begin");
-	assert_string_equal(t.place.type, "op");			/* no such field: the rule's name */
+	assert_string_equal(t.place.type, "op"); /* no such field: the rule's name */
 	close_talk(&t);
 }
 
-/* A server that answers the first call later, from another thread: the thread goes on with others, pair by pair. */
+/* A server that answers the first call later, from another thread: the thread goes on with others,
+ * pair by pair. */
 static void
 an_end_that_never_comes_on_its_thread_shows_before_its_limit(void **state)
 {
@@ -210,7 +221,9 @@ an_end_that_never_comes_on_its_thread_shows_before_its_limit(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-		snprintf(map, sizeof map, "[program]\nservice=x\n[request r]\nbegin=a:b\nend=a:e\ncorrelate=thread\n%s", texts[i]);
+		snprintf(map, sizeof map,
+		    "[program]\nservice=x\n[request r]\nbegin=a:b\nend=a:e\ncorrelate=thread\n%s",
+		    texts[i]);
 		open_talk(&t, map, NULL);
 		say(&t, 1, "a:b");
 		for (int n = 0; n < MAPPER_INSIDE_MANY; n++) {
@@ -231,7 +244,9 @@ where_nesting_cannot_be_a_begin_gives_up_the_open_one(void **state)
 	uint64_t a, b;
 
 	(void)state;
-	open_talk(&t, "[program]\nservice=x\n[request r]\nbegin=*_b\nend=*_e\ncorrelate=thread\nnested=no\n", NULL);
+	open_talk(&t,
+	    "[program]\nservice=x\n[request r]\nbegin=*_b\nend=*_e\ncorrelate=thread\nnested=no\n",
+	    NULL);
 	a = say(&t, 1, "a:x_b");
 	assert_string_equal(t.place.type, "a:x_b");
 	b = say(&t, 1, "a:y_b");
@@ -258,8 +273,9 @@ a_request_is_followed_by_a_chain_of_ids_over_threads(void **state)
 	b = say_id(&t, 1, "b:queued", "job", 6);
 	assert_int_equal(say(&t, 1, "x:work"), b);
 	assert_int_equal(say2(&t, 2, "b:started", "job", number(5), "task", text("five")), a);
-	assert_int_equal(say2(&t, 3, "b:started", "job", number(6), "task", number(5)), b);	/* task 5 is not job 5 */
-	assert_int_equal(say(&t, 1, "x:work"), 0);		/* others are in them now */
+	assert_int_equal(say2(&t, 3, "b:started", "job", number(6), "task", number(5)),
+	    b);                                    /* task 5 is not job 5 */
+	assert_int_equal(say(&t, 1, "x:work"), 0); /* others are in them now */
 	assert_int_equal(say(&t, 2, "x:work"), a);
 	assert_int_equal(say(&t, 3, "x:work"), b);
 	assert_int_equal(say_id(&t, 4, "b:written", "task", 5), b);
@@ -316,8 +332,10 @@ without_carry_only_ids_say_where_a_record_belongs(void **state)
 	uint64_t a;
 
 	(void)state;
-	open_talk(&t, "[program]\nservice=x\n[request r]\nbegin=a:b\nend=a:e\ncorrelate=field\nbegin_id=i\nend_id=i\nstep=a:s i\n"
-	    "carry=no\n", NULL);
+	open_talk(&t,
+	    "[program]\nservice=x\n[request r]\nbegin=a:b\nend=a:e\ncorrelate=field\nbegin_id=i\nend_id=i\nstep=a:s i\n"
+	    "carry=no\n",
+	    NULL);
 	a = say_id(&t, 1, "a:b", "i", 1);
 	assert_int_equal(say(&t, 1, "x:work"), 0);
 	assert_int_equal(say_id(&t, 1, "a:s", "i", 1), a);
@@ -385,8 +403,8 @@ what_never_ends_is_given_up_after_its_rules_time(void **state)
 
 	(void)state;
 	open_talk(&t, NESTED, NULL);
-	say(&t, 1, "rpc:begin");		/* at 1 ns; 1 s is its limit */
-	a = say(&t, 2, "op:begin");		/* 60 s */
+	say(&t, 1, "rpc:begin");    /* at 1 ns; 1 s is its limit */
+	a = say(&t, 2, "op:begin"); /* 60 s */
 	mapper_expire(t.mapper, 1000000001);
 	assert_int_equal(mapper_open(t.mapper), 2);
 	mapper_expire(t.mapper, 1000000002);
@@ -467,7 +485,8 @@ trace_ids_come_from_the_seed(void **state)
 	open_talk(&t[1], NESTED, &o);
 	open_talk(&t[2], NESTED, &other);
 	for (uint32_t i = 0; i < 1000; i++) {
-		uint64_t a = say(&t[0], i, "rpc:begin"), b = say(&t[1], i, "rpc:begin"), c = say(&t[2], i, "rpc:begin");
+		uint64_t a = say(&t[0], i, "rpc:begin"), b = say(&t[1], i, "rpc:begin"),
+			 c = say(&t[2], i, "rpc:begin");
 
 		assert_int_not_equal(a, 0);
 		assert_int_equal(a, b);
@@ -485,7 +504,8 @@ nothing_is_allocated_in_steady_state(void **state)
 
 	(void)state;
 #ifdef HONE_DEBUG
-	return;		/* the sanitizers count on an allocator of their own, and cmocka's skip() is "not ok" in TAP */
+	return; /* the sanitizers count on an allocator of their own, and cmocka's skip() is "not
+	           ok" in TAP */
 #endif
 	open_talk(&t, BROKER, NULL);
 	for (int64_t i = 0; i < 20000; i++) {
@@ -507,19 +527,29 @@ nothing_is_allocated_in_steady_state(void **state)
 
 enum { THREADS = 5, JOBS = 12 };
 
-/* Jobs go from thread to thread, and rpcs run on all; whatever the order, what each thread says of each is known. */
+/* Jobs go from thread to thread, and rpcs run on all; whatever the order, what each thread says of
+ * each is known. */
 static void
 in_any_order_of_threads_each_record_is_of_its_request(void **state)
 {
-	static const char both[] = "[program]\nservice = x\n"
+	static const char both[] =
+	    "[program]\nservice = x\n"
 	    "[request job]\nbegin = b:queued\nbegin_id = job\nend = b:done\nend_id = task\ncorrelate = field\ntype = JOB\n"
 	    "step = b:started job -> task\nstep = b:written task\n"
 	    "[request rpc]\nbegin = rpc:begin\nend = rpc:end\ncorrelate = thread\ntype = RPC\n";
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 300; seed++) {
-		struct { uint32_t at; uint64_t trace; uint32_t task; } jobs[JOBS] = { 0 };
-		struct { uint32_t at; uint64_t rpc; int carries; } threads[THREADS];
+		struct {
+			uint32_t at;
+			uint64_t trace;
+			uint32_t task;
+		} jobs[JOBS] = { 0 };
+		struct {
+			uint32_t at;
+			uint64_t rpc;
+			int carries;
+		} threads[THREADS];
 		uint32_t left = JOBS;
 		struct talk t;
 		struct rng r;
@@ -531,11 +561,14 @@ in_any_order_of_threads_each_record_is_of_its_request(void **state)
 		for (uint32_t i = 0; i < JOBS; i++)
 			jobs[i].task = (uint32_t)rng_below(&r, 1000) * 16 + i;
 		while (left > 0) {
-			uint32_t tid = (uint32_t)rng_below(&r, THREADS), j = (uint32_t)rng_below(&r, JOBS);
+			uint32_t tid = (uint32_t)rng_below(&r, THREADS),
+				 j = (uint32_t)rng_below(&r, JOBS);
 			uint64_t got;
 
-			if (rng_below(&r, 3) == 0) {		/* the thread's own: begin, work, begin, end, work, end */
-				static const char *const names[] = { "rpc:begin", "x:a", "rpc:begin", "rpc:end", "x:a", "rpc:end" };
+			if (rng_below(&r, 3) ==
+			    0) { /* the thread's own: begin, work, begin, end, work, end */
+				static const char *const names[] = { "rpc:begin", "x:a",
+					"rpc:begin", "rpc:end", "x:a", "rpc:end" };
 				uint32_t at = threads[tid].at++ % 6;
 
 				got = say(&t, tid, names[at]);
@@ -549,17 +582,22 @@ in_any_order_of_threads_each_record_is_of_its_request(void **state)
 				continue;
 			}
 			if (rng_below(&r, 3) == 0) {
-				uint64_t want = threads[tid].rpc != 0 ? threads[tid].rpc :
-				    threads[tid].carries >= 0 ? jobs[threads[tid].carries].trace : 0;
+				uint64_t want = threads[tid].rpc != 0 ? threads[tid].rpc
+				                : threads[tid].carries >= 0
+				                    ? jobs[threads[tid].carries].trace
+				                    : 0;
 
 				assert_int_equal(say(&t, tid, "x:work"), want);
 				continue;
 			}
 			if (jobs[j].at == 4)
 				continue;
-			got = jobs[j].at == 0 ? say_id(&t, tid, "b:queued", "job", j) :
-			    jobs[j].at == 1 ? say2(&t, tid, "b:started", "job", number(j), "task", number(jobs[j].task)) :
-			    say_id(&t, tid, jobs[j].at == 2 ? "b:written" : "b:done", "task", jobs[j].task);
+			got = jobs[j].at == 0 ? say_id(&t, tid, "b:queued", "job", j)
+			      : jobs[j].at == 1
+			          ? say2(&t, tid, "b:started", "job", number(j), "task",
+					number(jobs[j].task))
+			          : say_id(&t, tid, jobs[j].at == 2 ? "b:written" : "b:done",
+					"task", jobs[j].task);
 			if (jobs[j].at == 0)
 				jobs[j].trace = got;
 			assert_int_not_equal(got, 0);
@@ -567,13 +605,16 @@ in_any_order_of_threads_each_record_is_of_its_request(void **state)
 			assert_int_equal(t.place.begins, jobs[j].at == 0);
 			assert_int_equal(t.place.ends, jobs[j].at == 3);
 			for (int i = 0; i < THREADS; i++)
-				if (threads[i].carries == (int)j && (i != (int)tid || jobs[j].at == 3))
+				if (threads[i].carries == (int)j &&
+				    (i != (int)tid || jobs[j].at == 3))
 					threads[i].carries = -1;
 			if (jobs[j].at < 3 && threads[tid].rpc == 0)
 				threads[tid].carries = (int)j;
 			left -= ++jobs[j].at == 4;
 		}
-		assert_int_equal(counts(&t).orphans + counts(&t).clashes + counts(&t).given_up + counts(&t).idless, 0);
+		assert_int_equal(counts(&t).orphans + counts(&t).clashes + counts(&t).given_up +
+				     counts(&t).idless,
+		    0);
 		close_talk(&t);
 	}
 }
@@ -590,7 +631,7 @@ struct model_id {
 };
 
 struct model_request {
-	uint32_t rule, pid, tid;	/* tid: MAP_THREAD where it is; MAP_FIELD: with held */
+	uint32_t rule, pid, tid; /* tid: MAP_THREAD where it is; MAP_FIELD: with held */
 	bool open, held, followed;
 	uint32_t depth, inside, nids;
 	int64_t begin_ns;
@@ -602,11 +643,11 @@ struct model {
 	const struct mapping *map;
 	struct mapper_counts counts;
 	uint32_t requests_max, ids_max, n;
-	struct model_request list[4096];	/* in the order in which they began */
+	struct model_request list[4096]; /* in the order in which they began */
 };
 
 struct model_answer {
-	struct model_request *request;	/* NULL: none */
+	struct model_request *request; /* NULL: none */
 	bool begins, ends;
 };
 
@@ -640,15 +681,17 @@ model_value(const struct mapper_event *v, const char *field, uint32_t kind, stru
 static bool
 same_id(const struct model_id *a, const struct model_id *b)
 {
-	return a->kind == b->kind && a->is_text == b->is_text && a->negative == b->negative && a->n == b->n &&
-	    strcmp(a->text, b->text) == 0;
+	return a->kind == b->kind && a->is_text == b->is_text && a->negative == b->negative &&
+	       a->n == b->n && strcmp(a->text, b->text) == 0;
 }
 
 static struct model_request *
 model_find(struct model *m, uint32_t pid, uint32_t rule, const struct model_id *id)
 {
 	for (uint32_t i = 0; i < m->n; i++)
-		for (uint32_t j = 0; m->list[i].open && m->list[i].pid == pid && m->list[i].rule == rule && j < m->list[i].nids; j++)
+		for (uint32_t j = 0; m->list[i].open && m->list[i].pid == pid &&
+				     m->list[i].rule == rule && j < m->list[i].nids;
+		     j++)
 			if (same_id(&m->list[i].ids[j], id))
 				return &m->list[i];
 	return NULL;
@@ -666,7 +709,8 @@ static struct model_request *
 model_inner(struct model *m, const struct mapper_event *v, uint64_t rules)
 {
 	for (uint32_t i = m->n; i-- > 0;)
-		if (m->list[i].open && m->list[i].pid == v->pid && m->list[i].tid == v->tid && rules >> m->list[i].rule & 1 &&
+		if (m->list[i].open && m->list[i].pid == v->pid && m->list[i].tid == v->tid &&
+		    rules >> m->list[i].rule & 1 &&
 		    m->map->rules[m->list[i].rule].correlate == MAP_THREAD)
 			return &m->list[i];
 	return NULL;
@@ -681,7 +725,8 @@ model_oldest(struct model *m, bool with_ids, const struct model_request *but)
 		for (uint32_t i = 0; i < m->n; i++) {
 			struct model_request *r = &m->list[i];
 
-			if (!r->open || r == but || r->rule != rule || (with_ids && m->map->rules[rule].correlate != MAP_FIELD))
+			if (!r->open || r == but || r->rule != rule ||
+			    (with_ids && m->map->rules[rule].correlate != MAP_FIELD))
 				continue;
 			if (best == NULL || r->begin_ns < best->begin_ns)
 				best = r;
@@ -737,11 +782,15 @@ model_new(struct model *m, const struct mapper_event *v, uint32_t rule)
 	if (model_count(m, false) == m->requests_max)
 		model_lose(model_oldest(m, false, NULL), &m->counts.given_up);
 	q = &m->list[m->n++];
-	*q = (struct model_request){ .rule = rule, .pid = v->pid, .tid = v->tid, .open = true, .begin_ns = v->time_ns,
+	*q = (struct model_request){ .rule = rule,
+		.pid = v->pid,
+		.tid = v->tid,
+		.open = true,
+		.begin_ns = v->time_ns,
 		.followed = r->type == NULL || model_follows(NULL, r->type) };
 	for (uint32_t i = 0; r->type_field != NULL && i < v->nfields; i++)
-		if (strcmp(v->fields[i], r->type_field) == 0 && v->values[i].type == VALUE_TEXT && v->values[i].len == 2 &&
-		    memcmp(v->values[i].text, "no", 2) == 0)
+		if (strcmp(v->fields[i], r->type_field) == 0 && v->values[i].type == VALUE_TEXT &&
+		    v->values[i].len == 2 && memcmp(v->values[i].text, "no", 2) == 0)
 			q->followed = false;
 	++*(q->followed ? &m->counts.begun : &m->counts.unsampled);
 	return q;
@@ -776,7 +825,8 @@ model_begin(struct model *m, const struct mapper_event *v, uint32_t rule, bool *
 	if (r->correlate == MAP_THREAD) {
 		if ((open = model_inner(m, v, UINT64_C(1) << rule)) != NULL && r->nested) {
 			open->depth++;
-			m->counts.endless += ++open->inside == MAPPER_INSIDE_MANY && r->nested_line == 0;
+			m->counts.endless += ++open->inside == MAPPER_INSIDE_MANY &&
+			                     r->nested_line == 0;
 			return open;
 		}
 		if (open != NULL)
@@ -798,7 +848,8 @@ model_begin(struct model *m, const struct mapper_event *v, uint32_t rule, bool *
 }
 
 static struct model_request *
-model_named(struct model *m, const struct mapper_event *v, uint32_t rule, const char *field, uint32_t kind, bool *missed)
+model_named(struct model *m, const struct mapper_event *v, uint32_t rule, const char *field,
+    uint32_t kind, bool *missed)
 {
 	struct model_request *r;
 	struct model_id id;
@@ -849,7 +900,8 @@ model_steps(struct model *m, const struct mapper_event *v, struct model_request 
 			struct model_request *r;
 			struct model_id id;
 
-			if (!is_a(s->event, v->name) || (r = model_named(m, v, i, s->id, s->id_kind, missed)) == NULL)
+			if (!is_a(s->event, v->name) ||
+			    (r = model_named(m, v, i, s->id, s->id_kind, missed)) == NULL)
 				continue;
 			if (s->gives != NULL && model_value(v, s->gives, s->gives_kind, &id))
 				model_call(m, r, &id);
@@ -905,7 +957,8 @@ model_expire(struct model *m, int64_t now_ns)
 /* ---- random events ---- */
 
 static const char *const random_maps[] = {
-	NESTED, BROKER,
+	NESTED,
+	BROKER,
 	"[program]\nservice = x\n"
 	"[request a]\nbegin = a:b*\nend = *:e\ncorrelate = thread\nnested = no\ntype_field = s\nlimit = 1ms\n"
 	"[request b]\nbegin = b:b\nend = a:e\ncorrelate = thread\nlimit = 1ms\n"
@@ -920,8 +973,9 @@ static const char *const random_maps[] = {
 	"step = b:b s -> t\nstep = b:e t\n",
 };
 
-static const char *const random_names[] = { "rpc:begin", "rpc:end", "op:begin", "op:end", "b:queued", "b:started", "b:written",
-	"b:done", "b:sent", "a:b", "a:b2", "a:e", "a:s", "b:b", "b:e", "b:s", "x:work", "x:work", "x:idle" };
+static const char *const random_names[] = { "rpc:begin", "rpc:end", "op:begin", "op:end",
+	"b:queued", "b:started", "b:written", "b:done", "b:sent", "a:b", "a:b2", "a:e", "a:s",
+	"b:b", "b:e", "b:s", "x:work", "x:work", "x:idle" };
 
 static struct value
 random_value(struct rng *r)
@@ -929,12 +983,19 @@ random_value(struct rng *r)
 	static const char *const texts[] = { "1", "two", "no", "" };
 
 	switch (rng_below(r, 8)) {
-	case 0: return text(texts[rng_below(r, 4)]);
-	case 1: return (struct value){ .type = VALUE_REAL, .d = 2 };
-	case 2: return number(-(int64_t)rng_below(r, 2));
-	case 3: return (struct value){ .type = VALUE_NONE };
-	case 4: case 5: return (struct value){ .type = VALUE_UINT, .u = rng_below(r, 6) };
-	default: return number((int64_t)rng_below(r, 6));
+	case 0:
+		return text(texts[rng_below(r, 4)]);
+	case 1:
+		return (struct value){ .type = VALUE_REAL, .d = 2 };
+	case 2:
+		return number(-(int64_t)rng_below(r, 2));
+	case 3:
+		return (struct value){ .type = VALUE_NONE };
+	case 4:
+	case 5:
+		return (struct value){ .type = VALUE_UINT, .u = rng_below(r, 6) };
+	default:
+		return number((int64_t)rng_below(r, 6));
 	}
 }
 
@@ -943,7 +1004,8 @@ static void
 random_event(struct rng *r, struct mapper_event *v, const char **fields, struct value *values)
 {
 	static const char *const names[] = { "job", "task", "no", "op", "s", "t", "s2" };
-	uint32_t i = (uint32_t)rng_below(r, sizeof random_names / sizeof random_names[0]), form = (uint32_t)rng_below(r, 12);
+	uint32_t i = (uint32_t)rng_below(r, sizeof random_names / sizeof random_names[0]),
+		 form = (uint32_t)rng_below(r, 12);
 
 	v->name = random_names[i];
 	v->name_id = i * 16 + (form == 0);
@@ -962,17 +1024,21 @@ random_event(struct rng *r, struct mapper_event *v, const char **fields, struct 
 }
 
 static void
-compare(struct model *m, struct model_answer a, const struct mapper_place *place, uint64_t seed, uint32_t step)
+compare(struct model *m, struct model_answer a, const struct mapper_place *place, uint64_t seed,
+    uint32_t step)
 {
 	bool followed = a.request != NULL && a.request->followed;
 
 	if (followed && a.begins)
 		a.request->trace_id = place->trace_id;
-	if (place->trace_id != (followed ? a.request->trace_id : 0) || place->begins != (followed && a.begins) ||
-	    place->ends != (followed && a.ends) || (followed && place->trace_id == 0))
-		fail_msg("%s seed %llu event %u: trace %llx, begins %d, ends %d; the model says %llx, %d, %d",
-		    m->map->rules[0].name, (unsigned long long)seed, step, (unsigned long long)place->trace_id,
-		    place->begins, place->ends, followed ? (unsigned long long)a.request->trace_id : 0, a.begins, a.ends);
+	if (place->trace_id != (followed ? a.request->trace_id : 0) ||
+	    place->begins != (followed && a.begins) || place->ends != (followed && a.ends) ||
+	    (followed && place->trace_id == 0))
+		fail_msg(
+		    "%s seed %llu event %u: trace %llx, begins %d, ends %d; the model says %llx, %d, %d",
+		    m->map->rules[0].name, (unsigned long long)seed, step,
+		    (unsigned long long)place->trace_id, place->begins, place->ends,
+		    followed ? (unsigned long long)a.request->trace_id : 0, a.begins, a.ends);
 }
 
 static void
@@ -1020,7 +1086,9 @@ random_events_come_to_what_the_model_says(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++)
 		for (size_t k = 0; k < sizeof random_maps / sizeof random_maps[0]; k++) {
-			struct mapper_options o = { .requests_max = 1 + (uint32_t)(seed * 7 % 24), .seed = seed, .sampled = model_follows };
+			struct mapper_options o = { .requests_max = 1 + (uint32_t)(seed * 7 % 24),
+				.seed = seed,
+				.sampled = model_follows };
 			struct talk t;
 
 			open_talk(&t, random_maps[k], &o);
@@ -1038,8 +1106,9 @@ random_events_come_to_what_the_model_says(void **state)
 			sum.clashes += m.counts.clashes;
 			close_talk(&t);
 		}
-	assert_true(sum.begun > 10000 && sum.ended > 10000 && sum.unsampled > 1000 && sum.given_up > 1000 &&
-	    sum.orphans > 1000 && sum.clashes > 1000);		/* else it was no test */
+	assert_true(sum.begun > 10000 && sum.ended > 10000 && sum.unsampled > 1000 &&
+		    sum.given_up > 1000 && sum.orphans > 1000 &&
+		    sum.clashes > 1000); /* else it was no test */
 }
 
 int

@@ -36,7 +36,8 @@ remove_home(void **state)
 static json_t *
 document(int made)
 {
-	return json_pack("{s:s, s:i, s:[], s:i}", "document", "hone.analysis", "version", 1, "types", "made", made);
+	return json_pack("{s:s, s:i, s:[], s:i}", "document", "hone.analysis", "version", 1,
+	    "types", "made", made);
 }
 
 static void
@@ -119,8 +120,8 @@ files_are_baselines_too(void **state)
 static void
 no_name_leads_out_of_the_folder(void **state)
 {
-	static const char *const bad[] = { "", ".", "..", "../x", "a/b", ".x", "a b", "a\n", "\xc3\xa4",
-		"12345678901234567890123456789012345678901234567890123456789012345" };
+	static const char *const bad[] = { "", ".", "..", "../x", "a/b", ".x", "a b", "a\n",
+		"\xc3\xa4", "12345678901234567890123456789012345678901234567890123456789012345" };
 	json_t *d = document(1);
 	struct err e;
 	(void)state;

@@ -11,8 +11,9 @@
 struct window {
 	uint64_t seed;
 	uint32_t requests;
-	double cart_ms, way_ms, own_ms;		/* cart's own time, the way to it, and front's own time */
-	double failing;				/* part of requests for which cart's query is not made, and front gives up */
+	double cart_ms, way_ms, own_ms; /* cart's own time, the way to it, and front's own time */
+	double
+	    failing; /* part of requests for which cart's query is not made, and front gives up */
 };
 
 static int64_t
@@ -27,15 +28,16 @@ document_of(const struct window *w)
 {
 	struct labels *l = labels_new();
 	struct profile *p = profile_new(64);
-	json_t *type = json_pack("{s:s, s:s, s:i, s:[]}", "type", "HOME", "service", "front", "count", (int)w->requests,
-	    "groups");
+	json_t *type = json_pack("{s:s, s:s, s:i, s:[]}", "type", "HOME", "service", "front",
+	    "count", (int)w->requests, "groups");
 	struct rng r;
 	struct err e;
 
 	rng_seed(&r, w->seed);
 	for (uint32_t i = 0; i < w->requests; i++) {
 		bool fails = rng_unit(&r) < w->failing;
-		int64_t own = around(&r, w->own_ms), way = around(&r, w->way_ms), cart = around(&r, w->cart_ms);
+		int64_t own = around(&r, w->own_ms), way = around(&r, w->way_ms),
+			cart = around(&r, w->cart_ms);
 		int64_t query = around(&r, 2), ads = around(&r, 5), at = own;
 		struct made_call c[8] = { { -1, "front", "HOME", 0, 0 } };
 		uint32_t n = 1;
@@ -46,11 +48,13 @@ document_of(const struct window *w)
 		c[n++] = (struct made_call){ 0, "front", "GET", at, at + 2 * way + cart + query };
 		c[n++] = (struct made_call){ 3, "cart", "get", at + way, at + way + cart + query };
 		if (!fails)
-			c[n++] = (struct made_call){ 4, "cart", "query", at + way + cart, at + way + cart + query };
+			c[n++] = (struct made_call){ 4, "cart", "query", at + way + cart,
+				at + way + cart + query };
 		at += 2 * way + cart + query + own;
 		if (!fails) {
 			c[n++] = (struct made_call){ 0, "front", "GET", at, at + ads + 200000 };
-			c[n] = (struct made_call){ (int)n - 1, "ads", "show", at + 100000, at + ads };
+			c[n] = (struct made_call){ (int)n - 1, "ads", "show", at + 100000,
+				at + ads };
 			n++;
 			at += ads + 200000;
 		}
@@ -86,7 +90,8 @@ change_between(struct window now, struct window then)
 static const char *
 suspect(const json_t *c, size_t rank)
 {
-	const char *s = json_string_value(json_object_get(json_array_get(json_object_get(c, "suspects"), rank), "service"));
+	const char *s = json_string_value(
+	    json_object_get(json_array_get(json_object_get(c, "suspects"), rank), "service"));
 
 	return s != NULL ? s : "nobody";
 }
@@ -94,13 +99,15 @@ suspect(const json_t *c, size_t rank)
 static bool
 is_sure(const json_t *c, size_t rank)
 {
-	return json_is_true(json_object_get(json_array_get(json_object_get(c, "suspects"), rank), "sure"));
+	return json_is_true(
+	    json_object_get(json_array_get(json_object_get(c, "suspects"), rank), "sure"));
 }
 
 static const json_t *
 of_type(const json_t *c, const char *list, size_t i)
 {
-	return json_array_get(json_object_get(json_array_get(json_object_get(c, "types"), 0), list), i);
+	return json_array_get(
+	    json_object_get(json_array_get(json_object_get(c, "types"), 0), list), i);
 }
 
 static const struct window HEALTHY = { 1, 400, 3, 1, 0.5, 0 };
@@ -119,9 +126,11 @@ a_service_whose_own_time_grew_is_the_suspect(void **state)
 	assert_string_equal(suspect(c, 0), "cart");
 	assert_true(is_sure(c, 0));
 	assert_false(is_sure(c, 1));
-	assert_string_equal(json_string_value(json_object_get(of_type(c, "operations", 0), "operation")),
+	assert_string_equal(
+	    json_string_value(json_object_get(of_type(c, "operations", 0), "operation")),
 	    "cart/hone:unit_begin(get)");
-	assert_string_equal(json_string_value(json_object_get(of_type(c, "operations", 0), "what")), "self");
+	assert_string_equal(
+	    json_string_value(json_object_get(of_type(c, "operations", 0), "what")), "self");
 	json_decref(c);
 }
 
@@ -137,8 +146,10 @@ time_lost_on_the_way_may_lie_with_either_end(void **state)
 	c = change_between(now, HEALTHY);
 	o = of_type(c, "operations", 0);
 	assert_string_equal(json_string_value(json_object_get(o, "what")), "way");
-	assert_string_equal(json_string_value(json_array_get(json_object_get(o, "services"), 0)), "cart");
-	assert_string_equal(json_string_value(json_array_get(json_object_get(o, "services"), 1)), "front");
+	assert_string_equal(
+	    json_string_value(json_array_get(json_object_get(o, "services"), 0)), "cart");
+	assert_string_equal(
+	    json_string_value(json_array_get(json_object_get(o, "services"), 1)), "front");
 	/* front has other calls that go well: it is less likely */
 	assert_string_equal(suspect(c, 0), "cart");
 	assert_string_equal(suspect(c, 1), "front");
@@ -185,7 +196,7 @@ what_did_not_change_has_no_sure_suspects(void **state)
 		wrong += anything_sure(c);
 		json_decref(c);
 	}
-	assert_true(wrong <= 2);		/* q = 0.01 */
+	assert_true(wrong <= 2); /* q = 0.01 */
 }
 
 /* Twenty calls of each request that all go as that request does. */
@@ -226,7 +237,7 @@ calls_of_one_request_are_one_witness(void **state)
 		wrong += anything_sure(c);
 		json_decref(c);
 	}
-	assert_true(wrong <= 2);		/* q = 0.01 */
+	assert_true(wrong <= 2); /* q = 0.01 */
 }
 
 static void
@@ -268,18 +279,21 @@ random_groups(struct rng *r, uint32_t first, uint32_t n)
 			double ms = rng_unit(r) * 10;
 
 			mean += ms;
-			json_array_append_new(edges, json_pack("{s:s, s:s, s:b, s:f, s:f}", "from", "a", "to", "b", "loop", 0,
-			    "mean_ms", ms, "variance_ms2", rng_unit(r)));
+			json_array_append_new(
+			    edges, json_pack("{s:s, s:s, s:b, s:f, s:f}", "from", "a", "to", "b",
+				       "loop", 0, "mean_ms", ms, "variance_ms2", rng_unit(r)));
 		}
 		snprintf(key, sizeof key, "%032x", g);
-		json_array_append_new(groups, json_pack("{s:s, s:I, s:f, s:o}", "group", key, "count", (json_int_t)of,
-		    "mean_ms", mean, "edges", edges));
+		json_array_append_new(
+		    groups, json_pack("{s:s, s:I, s:f, s:o}", "group", key, "count", (json_int_t)of,
+				"mean_ms", mean, "edges", edges));
 		sum += of * mean;
 		count += of;
 	}
-	return json_pack("{s:s, s:[{s:s, s:s, s:I, s:f, s:f, s:o, s:{s:I, s:f}}]}", "made", "x", "types", "type", "HOME",
-	    "service", "front", "count", (json_int_t)count, "mean_ms", sum / count, "cv", 0.3, "groups", groups, "other",
-	    "traces", (json_int_t)rng_below(r, 50), "mean_ms", rng_unit(r) * 100);
+	return json_pack("{s:s, s:[{s:s, s:s, s:I, s:f, s:f, s:o, s:{s:I, s:f}}]}", "made", "x",
+	    "types", "type", "HOME", "service", "front", "count", (json_int_t)count, "mean_ms",
+	    sum / count, "cv", 0.3, "groups", groups, "other", "traces",
+	    (json_int_t)rng_below(r, 50), "mean_ms", rng_unit(r) * 100);
 }
 
 static double
@@ -301,18 +315,20 @@ parts_add_up_to_the_change_exactly(void **state)
 		json_t *c = change_of(now, then), *g, *e;
 		const json_t *type = json_array_get(json_object_get(c, "types"), 0);
 		double change_ms = number(type, "mean_ms") - number(type, "mean_then_ms");
-		double groups_ms = number(type, "groups_rest_ms"), edges_ms = number(type, "edges_rest_ms");
+		double groups_ms = number(type, "groups_rest_ms"),
+		       edges_ms = number(type, "edges_rest_ms");
 		double share = 0, other_ms = 0;
 		size_t i;
 
-		json_array_foreach(json_object_get(type, "groups"), i, g) {
+		json_array_foreach (json_object_get(type, "groups"), i, g) {
 			groups_ms += number(g, "change_ms");
 			share += number(g, "share");
-			assert_near(number(g, "change_ms"), number(g, "within_ms") + number(g, "mix_ms"), 1e-9);
+			assert_near(number(g, "change_ms"),
+			    number(g, "within_ms") + number(g, "mix_ms"), 1e-9);
 			if (json_is_null(json_object_get(g, "group")))
 				other_ms = number(g, "within_ms");
 		}
-		json_array_foreach(json_object_get(type, "edges"), i, e)
+		json_array_foreach (json_object_get(type, "edges"), i, e)
 			edges_ms += number(e, "change_ms");
 		assert_near(number(type, "change_ms"), change_ms, 1e-9);
 		assert_near(groups_ms, change_ms, 1e-9);
@@ -335,7 +351,8 @@ groups_that_came_and_went_are_named(void **state)
 	rng_seed(&r, 4);
 	c = random_groups(&r, 0, 10);
 	c = change_of(c, random_groups(&r, 7, 10));
-	json_array_foreach(json_object_get(json_array_get(json_object_get(c, "types"), 0), "groups"), i, g) {
+	json_array_foreach (
+	    json_object_get(json_array_get(json_object_get(c, "types"), 0), "groups"), i, g) {
 		const char *s = json_string_value(json_object_get(g, "state"));
 
 		appeared += strcmp(s, "appeared") == 0;
@@ -344,7 +361,7 @@ groups_that_came_and_went_are_named(void **state)
 	}
 	assert_int_equal(appeared, 7);
 	assert_int_equal(vanished, 7);
-	assert_int_equal(both, 4);	/* three, and the other traces */
+	assert_int_equal(both, 4); /* three, and the other traces */
 	json_decref(c);
 }
 
@@ -361,11 +378,13 @@ half_of_the_time_is_lost_by_calls_that_take_twice_as_long(void **state)
 	then[20] = twice[28] = 1000000;
 	for (int i = 0; i < 16; i++)
 		wide[20 + i] = wider[24 + i] = 100000;
-	s = slower_of(twice, then, 64, MANY, MANY, 0.01);		/* exactly twice is by more than seven buckets */
+	s = slower_of(
+	    twice, then, 64, MANY, MANY, 0.01); /* exactly twice is by more than seven buckets */
 	assert_near(s.calls, 1, 0.01);
 	assert_near(s.lost, 1 - exp2(-7.0 / 8), 0.01);
 	assert_true(s.p < 1e-300);
-	s = slower_of(wider, wide, 64, MANY, MANY, 0.01);		/* only of 3/16 it is sure, as these times vary anyway */
+	s = slower_of(wider, wide, 64, MANY, MANY,
+	    0.01); /* only of 3/16 it is sure, as these times vary anyway */
 	assert_near(s.calls, 3.0 / 16, 0.01);
 	assert_true(s.lost > 0 && s.lost < s.calls * (1 - exp2(-3.0 / 8)));
 	s = slower_of(then, then, 64, MANY, MANY, 0.01);

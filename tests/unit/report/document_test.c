@@ -6,7 +6,9 @@
 static json_t *
 document_of(struct shop *s, bool samples)
 {
-	struct document_options o = { .made = { 1000000000 }, .source = json_pack("{s:b}", "live", 0), .samples = samples,
+	struct document_options o = { .made = { 1000000000 },
+		.source = json_pack("{s:b}", "live", 0),
+		.samples = samples,
 		.label = LABEL_NONE };
 	json_t *j;
 
@@ -35,7 +37,9 @@ number_at(const json_t *o, const char *key)
 static json_t *
 group_at(const json_t *document, size_t type, size_t group)
 {
-	return json_array_get(json_object_get(json_array_get(json_object_get(document, "types"), type), "groups"), group);
+	return json_array_get(
+	    json_object_get(json_array_get(json_object_get(document, "types"), type), "groups"),
+	    group);
 }
 
 static void
@@ -75,7 +79,7 @@ edges_hold_what_was_measured(void **state)
 	d = document_of(s, false);
 	g = group_at(d, 0, 0);
 	assert_int_equal(number_at(g, "count"), 100);
-	json_array_foreach(json_object_get(g, "edges"), i, edge) {
+	json_array_foreach (json_object_get(g, "edges"), i, edge) {
 		shares += number_at(edge, "share");
 		means += number_at(edge, "mean_ms");
 		parts = number_at(edge, "own") + number_at(edge, "covariance");
@@ -119,9 +123,9 @@ small_groups_have_no_intervals(void **state)
 static void
 loops_stand_in_brackets(void **state)
 {
-	static const char *const path[] = { "s/hone:request_begin(HOME)", "s/hone:fork(cart)", "s/hone:unit_begin(cart)",
-		"s/hone:unit_end(cart)", "s/hone:join(cart)", "(", "s/app:draw", "s/app:drawn", ")+",
-		"s/hone:request_end(HOME)" };
+	static const char *const path[] = { "s/hone:request_begin(HOME)", "s/hone:fork(cart)",
+		"s/hone:unit_begin(cart)", "s/hone:unit_end(cart)", "s/hone:join(cart)", "(",
+		"s/app:draw", "s/app:drawn", ")+", "s/hone:request_end(HOME)" };
 	struct shop *s = shop_new(NULL);
 	json_t *d, *g, *steps, *step;
 	double last = 0;
@@ -134,12 +138,14 @@ loops_stand_in_brackets(void **state)
 	g = group_at(d, 0, 0);
 	assert_int_equal(json_array_size(json_object_get(g, "path")), 10);
 	for (i = 0; i < 10; i++)
-		assert_string_equal(json_string_value(json_array_get(json_object_get(g, "path"), i)), path[i]);
-	assert_true(json_is_true(json_object_get(json_array_get(json_object_get(g, "edges"), 7), "loop")));
+		assert_string_equal(
+		    json_string_value(json_array_get(json_object_get(g, "path"), i)), path[i]);
+	assert_true(
+	    json_is_true(json_object_get(json_array_get(json_object_get(g, "edges"), 7), "loop")));
 
 	steps = json_object_get(g, "steps");
 	assert_int_equal(json_array_size(steps), 8);
-	json_array_foreach(steps, i, step) {
+	json_array_foreach (steps, i, step) {
 		assert_true(number_at(step, "first_ms") >= last);
 		assert_int_equal(number_at(step, "depth"), i == 2 || i == 3);
 		last = number_at(step, "first_ms");
@@ -162,19 +168,22 @@ samples_name_their_texts(void **state)
 	g = group_at(d, 0, 0);
 	keys = json_object_get(g, "sample_keys");
 	samples = json_object_get(g, "samples");
-	assert_true(json_array_size(samples) <= DOCUMENT_SAMPLES_MAX && json_array_size(samples) > 200);
+	assert_true(
+	    json_array_size(samples) <= DOCUMENT_SAMPLES_MAX && json_array_size(samples) > 200);
 	assert_true(json_array_size(keys) > 0);
-	json_array_foreach(samples, i, sample) {
+	json_array_foreach (samples, i, sample) {
 		double sum = 0;
 
 		for (k = 0; k < 5; k++)
-			sum += json_number_value(json_array_get(json_object_get(sample, "edges_ms"), k));
+			sum += json_number_value(
+			    json_array_get(json_object_get(sample, "edges_ms"), k));
 		assert_near(sum, number_at(sample, "total_ms"), 1e-9);
-		json_array_foreach(keys, k, key) {
+		json_array_foreach (keys, k, key) {
 			const json_t *v = json_array_get(json_object_get(sample, "keys"), k);
 
 			if (json_is_false(json_object_get(key, "numeric")) && !json_is_null(v))
-				assert_true((size_t)json_integer_value(v) < json_array_size(json_object_get(key, "texts")));
+				assert_true((size_t)json_integer_value(v) <
+					    json_array_size(json_object_get(key, "texts")));
 		}
 	}
 	json_decref(d);
@@ -214,9 +223,10 @@ nothing_is_a_document_too(void **state)
 static void
 other_documents_are_refused(void **state)
 {
-	json_t *other = json_pack("{s:s}", "document", "x"), *later = json_pack("{s:s, s:i, s:[]}", "document",
-	    "hone.analysis", "version", 2, "types"), *empty = json_pack("{s:s, s:i}", "document", "hone.analysis",
-	    "version", 1);
+	json_t *other = json_pack("{s:s}", "document", "x"),
+	       *later = json_pack(
+		   "{s:s, s:i, s:[]}", "document", "hone.analysis", "version", 2, "types"),
+	       *empty = json_pack("{s:s, s:i}", "document", "hone.analysis", "version", 1);
 	struct err e;
 	(void)state;
 

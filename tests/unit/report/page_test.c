@@ -10,7 +10,8 @@
 #include "report/page.h"
 
 #define SCRIPT_BEGIN "<script type=\"application/json\" id=\"document\">"
-#define HOSTILE "</script><script>alert(1)</script><!--<img src=x onerror='alert(2)' title=\"&amp;\">"
+#define HOSTILE \
+	"</script><script>alert(1)</script><!--<img src=x onerror='alert(2)' title=\"&amp;\">"
 
 static char *
 page_of(const json_t *document)
@@ -32,7 +33,8 @@ document_of_file(void)
 	json_t *document = json_load_file("tests/data/report.json", 0, &why);
 
 	if (document == NULL)
-		fail_msg("tests/data/report.json, line %d: %s (run this in the project's folder)", why.line, why.text);
+		fail_msg("tests/data/report.json, line %d: %s (run this in the project's folder)",
+		    why.line, why.text);
 	return document;
 }
 
@@ -72,13 +74,13 @@ make_hostile(json_t *v, const char *with)
 	json_t *member;
 	size_t i;
 
-	json_array_foreach(v, i, member) {
+	json_array_foreach (v, i, member) {
 		if (json_is_string(member))
 			json_array_set_new(v, i, json_string(with));
 		else
 			make_hostile(member, with);
 	}
-	json_object_foreach(v, name, member) {
+	json_object_foreach (v, name, member) {
 		if (json_is_string(member))
 			json_object_set_new(v, name, json_string(with));
 		else
@@ -112,8 +114,9 @@ texts_of_a_trace_cannot_leave_their_place(void **state)
 	page = page_of(document);
 	again = document_in(page);
 	assert_true(json_equal(document, again));
-	for (const char *const *markup = (const char *const[]){ "<script", "</script", "<!--", "<img", "<", ">", NULL };
-	    *markup != NULL; markup++)
+	for (const char *const *markup =
+		 (const char *const[]){ "<script", "</script", "<!--", "<img", "<", ">", NULL };
+	     *markup != NULL; markup++)
 		assert_int_equal(times_in(page, *markup), times_in(tame, *markup));
 	*strstr(page, SCRIPT_BEGIN) = 0;
 	assert_null(strstr(page, "onerror='"));
@@ -131,7 +134,10 @@ line_separators_and_control_characters_stay_escaped(void **state)
 	char *page;
 	(void)state;
 
-	make_hostile(document, "a\xe2\x80\xa8" "b\xe2\x80\xa9" "c\x01" "d{{document}}{{page}}");
+	make_hostile(document, "a\xe2\x80\xa8"
+			       "b\xe2\x80\xa9"
+			       "c\x01"
+			       "d{{document}}{{page}}");
 	page = page_of(document);
 	again = document_in(page);
 	assert_true(json_equal(document, again));
@@ -147,7 +153,8 @@ line_separators_and_control_characters_stay_escaped(void **state)
 static void
 problems_are_in_a_table_that_needs_no_script(void **state)
 {
-	json_t *document = document_of_file(), *problems = json_object_get(document, "problems"), *problem;
+	json_t *document = document_of_file(), *problems = json_object_get(document, "problems"),
+	       *problem;
 	size_t i, n = json_array_size(problems);
 	char *page, *table, *end;
 	(void)state;
@@ -161,9 +168,11 @@ problems_are_in_a_table_that_needs_no_script(void **state)
 	assert_non_null(end);
 	*end = 0;
 	assert_int_equal(times_in(table, "<tr>"), n + 1);
-	json_array_foreach(problems, i, problem)
-		assert_int_equal(times_in(table, json_string_value(json_object_get(problem, "group"))), 1);
-	assert_non_null(strstr(table, "<code>order/hone:unit_begin(place)</code> → <code>order/pool:connection_wait_end</code>"));
+	json_array_foreach (problems, i, problem)
+		assert_int_equal(
+		    times_in(table, json_string_value(json_object_get(problem, "group"))), 1);
+	assert_non_null(strstr(table,
+	    "<code>order/hone:unit_begin(place)</code> → <code>order/pool:connection_wait_end</code>"));
 	assert_non_null(strstr(table, "38.15 s"));
 	json_decref(document);
 	free(page);

@@ -70,7 +70,9 @@ few_requests_are_not_judged(void **state)
 static char *
 text_of(struct shop *s)
 {
-	struct document_options o = { .source = json_object(), .samples = true, .label = LABEL_NONE };
+	struct document_options o = {
+		.source = json_object(), .samples = true, .label = LABEL_NONE
+	};
 	json_t *document;
 	char *text;
 
@@ -130,7 +132,8 @@ problems_of_all_types_are_ranked_by_cost(void **state)
 	shop_free(s);
 }
 
-/* Who asks for the dearest problems alone is told the same of them, and of the others their measures. */
+/* Who asks for the dearest problems alone is told the same of them, and of the others their
+ * measures. */
 static void
 only_the_problems_asked_for_are_looked_into(void **state)
 {
@@ -151,14 +154,17 @@ only_the_problems_asked_for_are_looked_into(void **state)
 	assert_int_equal(report_judge(some->report, &some->kit->e), 0);
 	assert_non_null(report_problem(some->report, 3));
 	for (uint32_t i = 0; i < 4; i++) {
-		const struct judged *a = report_problem(all->report, i)->judged, *s = report_problem(some->report, i)->judged;
+		const struct judged *a = report_problem(all->report, i)->judged,
+				    *s = report_problem(some->report, i)->judged;
 
 		assert_non_null(a->edges);
 		assert_int_equal(s->edges != NULL, i < 2);
 		assert_int_equal(s->has_what_if, i < 2);
-		assert_true(a->finding.cost_ns == s->finding.cost_ns && a->finding.probability == s->finding.probability);
+		assert_true(a->finding.cost_ns == s->finding.cost_ns &&
+			    a->finding.probability == s->finding.probability);
 		for (uint32_t e = 0; e < a->finding.nedges; e++) {
-			const struct edge_share *x = &a->finding.edges[e], *y = &s->finding.edges[e];
+			const struct edge_share *x = &a->finding.edges[e],
+						*y = &s->finding.edges[e];
 
 			assert_true(x->share == y->share);
 			assert_true(y->interval.low == (i < 2 ? x->interval.low : x->share));
@@ -254,11 +260,17 @@ a_trace_without_a_path_is_counted(void **state)
 	struct shop *s = shop_new(NULL);
 	struct event events[1] = { 0 };
 	struct unit units[1] = { { .id = 1, .count = 1, .fork = TRACE_NONE } };
-	struct trace t = { .id = 0xabc, .nevents = 1, .nunits = 1, .events = events, .units = units, .end_ns = 5 };
+	struct trace t = { .id = 0xabc,
+		.nevents = 1,
+		.nunits = 1,
+		.events = events,
+		.units = units,
+		.end_ns = 5 };
 	struct report_counts n;
 	(void)state;
 
-	t.type = events[0].label = labels_intern(s->kit->labels, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 23, NULL, 0);
+	t.type = events[0].label = labels_intern(
+	    s->kit->labels, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 23, NULL, 0);
 	assert_int_equal(report_add(s->report, &t, shop_nodes, &s->kit->e), 0);
 	report_counts(s->report, &n);
 	assert_int_equal(n.pathless, 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A front that asks a cart and waits: requests whose times the test chooses, through assembly into a report. */
+/* A front that asks a cart and waits: requests whose times the test chooses, through assembly into
+ * a report. */
 #ifndef TESTS_REPORT_SHOP_H
 #define TESTS_REPORT_SHOP_H
 
@@ -41,7 +42,8 @@ shop_free(struct shop *s)
 	free(s);
 }
 
-/* One request of that type: 100 us in front, `cart_ns` in the cart, then `times` times a step of 10 us. */
+/* One request of that type: 100 us in front, `cart_ns` in the cart, then `times` times a step of 10
+ * us. */
 static inline void
 shop_request(struct shop *s, const char *type, int64_t cart_ns, int times)
 {
@@ -76,7 +78,8 @@ static inline void
 shop_requests(struct shop *s, const char *type, int count, double spread)
 {
 	for (int i = 0; i < count; i++)
-		shop_request(s, type, (int64_t)(1e6 * (1 + spread * (2 * rng_unit(&s->rng) - 1))), 0);
+		shop_request(
+		    s, type, (int64_t)(1e6 * (1 + spread * (2 * rng_unit(&s->rng) - 1))), 0);
 }
 
 #endif

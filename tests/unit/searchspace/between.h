@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What may lie in a gap by its two ends alone, for tests that ask a graph what it has learned: all points that a walk
- * from one end to the other can pass without passing either again, a label in `absent`, a fork or a join. match.h
- * looks at a whole path; this is simpler, and can be checked by enumeration.
+ * What may lie in a gap by its two ends alone, for tests that ask a graph what it has learned: all
+ * points that a walk from one end to the other can pass without passing either again, a label in
+ * `absent`, a fork or a join. match.h looks at a whole path; this is simpler, and can be checked by
+ * enumeration.
  */
 #ifndef TESTS_SEARCHSPACE_BETWEEN_H
 #define TESTS_SEARCHSPACE_BETWEEN_H
@@ -12,10 +13,10 @@
 #include "searchspace/graph.h"
 
 struct between {
-	uint32_t label;			/* of a point */
-	uint64_t count;			/* how often it was seen there */
-	double   offset_ns;		/* where in happens-before order */
-	double   share;			/* of the traces that pass the gap, how many pass it: 0..1, estimated */
+	uint32_t label;   /* of a point */
+	uint64_t count;   /* how often it was seen there */
+	double offset_ns; /* where in happens-before order */
+	double share;     /* of the traces that pass the gap, how many pass it: 0..1, estimated */
 };
 
 /* ---- walking ---- */
@@ -27,19 +28,20 @@ struct walk {
 	const struct labels *labels;
 	const struct gap *gap;
 	const struct label_set *absent;
-	uint8_t *marks;		/* of each spot */
+	uint8_t *marks; /* of each spot */
 	uint32_t *queue, n;
 };
 
 /*
- * Structure is always on: had these traces passed a fork or a join there, it would be an end of the gap. The same
- * holds for the ends themselves.
+ * Structure is always on: had these traces passed a fork or a join there, it would be an end of the
+ * gap. The same holds for the ends themselves.
  */
 static inline bool
 may_pass(const struct walk *w, uint32_t label)
 {
-	return label != w->gap->from && label != w->gap->to && (w->absent == NULL || !label_set_has(w->absent, label)) &&
-	    labels_get(w->labels, label)->kind == RECORD_POINT;
+	return label != w->gap->from && label != w->gap->to &&
+	       (w->absent == NULL || !label_set_has(w->absent, label)) &&
+	       labels_get(w->labels, label)->kind == RECORD_POINT;
 }
 
 static inline void
@@ -72,8 +74,9 @@ spread(struct walk *w, uint8_t mark)
 	}
 }
 
-/* Writes to between[nspots], ascending, all spots of points that a walk can pass from the gap's one end to its
- * other (space_between() says which walks). How many, or GRAPH_NONE: out of memory. O(spots + steps of the unit). */
+/* Writes to between[nspots], ascending, all spots of points that a walk can pass from the gap's one
+ * end to its other (space_between() says which walks). How many, or GRAPH_NONE: out of memory.
+ * O(spots + steps of the unit). */
 static inline uint32_t
 graph_between(const struct graph *g, const struct labels *labels, const struct gap *gap,
     const struct label_set *absent, uint32_t *between)
@@ -97,13 +100,14 @@ graph_between(const struct graph *g, const struct labels *labels, const struct g
 struct found {
 	struct between candidate;
 	uint64_t traces;
-	uint32_t order;		/* among the places, as they were learned */
+	uint32_t order; /* among the places, as they were learned */
 };
 
-/* Places of one label become one: a tracepoint is switched by its name, wherever it is. at: of each label, where it
- * stands in found + 1. */
+/* Places of one label become one: a tracepoint is switched by its name, wherever it is. at: of each
+ * label, where it stands in found + 1. */
 static inline uint32_t
-merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct found *found, uint32_t *at)
+merge_places(
+    const struct graph *g, const uint32_t *spots, uint32_t n, struct found *found, uint32_t *at)
 {
 	uint32_t count = 0;
 
@@ -112,7 +116,8 @@ merge_places(const struct graph *g, const uint32_t *spots, uint32_t n, struct fo
 		struct between *c;
 
 		if (at[p->label] == 0) {
-			found[count] = (struct found){ .candidate.label = p->label, .order = count };
+			found[count] = (struct found){ .candidate.label = p->label,
+				.order = count };
 			at[p->label] = ++count;
 		}
 		c = &found[at[p->label] - 1].candidate;
@@ -146,25 +151,27 @@ passing(const struct graph *g, uint32_t unit, uint32_t label)
 }
 
 static inline uint32_t
-put_out(const struct graph *g, const struct gap *gap, const struct found *found, uint32_t n, struct between *out,
-    uint32_t max)
+put_out(const struct graph *g, const struct gap *gap, const struct found *found, uint32_t n,
+    struct between *out, uint32_t max)
 {
-	uint64_t from = passing(g, gap->from_unit, gap->from), to = passing(g, gap->to_unit, gap->to);
+	uint64_t from = passing(g, gap->from_unit, gap->from),
+		 to = passing(g, gap->to_unit, gap->to);
 	double through = (double)(from < to ? from : to);
 
 	if (n > max)
 		n = max;
 	for (uint32_t i = 0; i < n; i++) {
 		out[i] = found[i].candidate;
-		out[i].share = (double)found[i].traces < through ? (double)found[i].traces / through : 1;
+		out[i].share = (double)found[i].traces < through ? (double)found[i].traces / through
+		                                                 : 1;
 	}
 	return n;
 }
 
 /* How many, or ERR_MEMORY; at most max. */
 static inline int
-space_between(const struct space *s, uint32_t type, const struct gap *gap, const struct label_set *absent,
-    struct between *out, uint32_t max, struct err *e)
+space_between(const struct space *s, uint32_t type, const struct gap *gap,
+    const struct label_set *absent, struct between *out, uint32_t max, struct err *e)
 {
 	const struct graph *g = space_find(s, type);
 	struct found *found = NULL;

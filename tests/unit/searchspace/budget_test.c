@@ -11,8 +11,9 @@
 #include "base/rng.h"
 #include "searchspace/budget.h"
 
-static const struct budget_options ONE_PERCENT = { .share = 0.01, .record_ns = 150, .rejected_ns = 0,
-	.probed_min = 0.01, .slack = 1.5 };
+static const struct budget_options ONE_PERCENT = {
+	.share = 0.01, .record_ns = 150, .rejected_ns = 0, .probed_min = 0.01, .slack = 1.5
+};
 
 #define near(a, b) assert_true(fabs((a) - (b)) <= 1e-6 * (1 + fabs((double)(b))))
 
@@ -23,7 +24,7 @@ what_fits_is_probed_whole(void **state)
 	(void)state;
 
 	near(budget_probed(b, 1), 1);
-	assert_int_equal(budget_predict(b, 1, 7, 0, 1000, NULL), 0);	/* 150 us of 10 ms a second */
+	assert_int_equal(budget_predict(b, 1, 7, 0, 1000, NULL), 0); /* 150 us of 10 ms a second */
 	near(budget_probed(b, 1), 1);
 	near(budget_spent(b, 0), 0.00015);
 	near(budget_spent(b, 5), 0);
@@ -36,12 +37,13 @@ what_does_not_fit_is_probed_less(void **state)
 	struct budget *b = budget_new(&ONE_PERCENT);
 	(void)state;
 
-	budget_predict(b, 1, 7, 0, 200000, NULL);	/* 30 ms a second */
+	budget_predict(b, 1, 7, 0, 200000, NULL); /* 30 ms a second */
 	near(budget_probed(b, 1), 1 / 3.0);
 	near(budget_spent(b, 0), 0.01);
-	budget_node(b, 0, 300, 0, NULL);		/* a slower machine than was taken */
+	budget_node(b, 0, 300, 0, NULL); /* a slower machine than was taken */
 	near(budget_probed(b, 1), 1 / 6.0);
-	budget_node(b, 0, 0, 0, NULL);			/* not known any more: as assumed; it could be twice as much */
+	budget_node(
+	    b, 0, 0, 0, NULL); /* not known any more: as assumed; it could be twice as much */
 	near(budget_probed(b, 1), 1 / 3.0);
 	budget_free(b);
 }
@@ -58,10 +60,10 @@ what_the_filter_rejects_costs_as_well(void **state)
 	near(budget_probed(b, 1), 0.2);
 	near(budget_spent(b, 3), 0.01);
 	assert_true(budget_affords(b, 1, 8, 3, 100000));
-	assert_false(budget_affords(b, 1, 8, 3, 140000));	/* 240,000 x 43 ns: over, at 0.01 even */
-	assert_true(budget_affords(b, 1, 7, 3, 140000));	/* instead of what was predicted */
+	assert_false(budget_affords(b, 1, 8, 3, 140000)); /* 240,000 x 43 ns: over, at 0.01 even */
+	assert_true(budget_affords(b, 1, 7, 3, 140000));  /* instead of what was predicted */
 	assert_true(budget_affords(b, 1, 8, 4, 140000));
-	budget_predict(b, 1, 8, 3, 160000, NULL);		/* the filters alone take 10.4 ms */
+	budget_predict(b, 1, 8, 3, 160000, NULL); /* the filters alone take 10.4 ms */
 	near(budget_probed(b, 1), 0);
 	budget_free(b);
 }
@@ -73,13 +75,13 @@ measured_comes_before_predicted(void **state)
 	(void)state;
 
 	budget_predict(b, 1, 7, 0, 100, NULL);
-	budget_measured(b, 1, 7, 0, 50000, 0.5, NULL);		/* 100,000 if all were probed */
+	budget_measured(b, 1, 7, 0, 50000, 0.5, NULL); /* 100,000 if all were probed */
 	near(budget_probed(b, 1), 2 / 3.0);
 	budget_predict(b, 1, 7, 0, 100, NULL);
 	near(budget_probed(b, 1), 2 / 3.0);
-	budget_measured(b, 1, 7, 0, 0, 0, NULL);		/* nobody was probed: says nothing */
+	budget_measured(b, 1, 7, 0, 0, 0, NULL); /* nobody was probed: says nothing */
 	near(budget_probed(b, 1), 2 / 3.0);
-	budget_measured(b, 1, 7, 0, 200000, 1, NULL);		/* (25,000 + 200,000) / (0.25 + 1) */
+	budget_measured(b, 1, 7, 0, 200000, 1, NULL); /* (25,000 + 200,000) / (0.25 + 1) */
 	near(budget_probed(b, 1), 1e7 / 150 / 180000);
 	budget_drop(b, 1, 7);
 	near(budget_probed(b, 1), 1);
@@ -105,12 +107,14 @@ types_share_a_node_fairly(void **state)
 	near(budget_spent(b, 1), 0.01);
 	budget_drop(b, 2, 1);
 	near(budget_probed(b, 1), 2 / 3.0);
-	near(budget_probed(b, 3), (1e7 - 250) / 1.5e7);		/* a little more room is not worth a change */
+	near(budget_probed(b, 3),
+	    (1e7 - 250) / 1.5e7); /* a little more room is not worth a change */
 	near(budget_probed(b, 2), 1);
 	budget_free(b);
 }
 
-/* Rates that go up and down by a tenth: the share goes down with the first ones, and stays there. */
+/* Rates that go up and down by a tenth: the share goes down with the first ones, and stays there.
+ */
 static void
 nothing_flickers_around_the_threshold(void **state)
 {
@@ -132,7 +136,7 @@ nothing_flickers_around_the_threshold(void **state)
 	}
 	assert_true(changes >= 1 && changes < 30);
 	assert_true(last > 0.9);
-	for (int i = 0; i < 10; i++)		/* half the load: it could be twice as much */
+	for (int i = 0; i < 10; i++) /* half the load: it could be twice as much */
 		budget_measured(b, 1, 7, 0, 1e7 / 300 * last, last, NULL);
 	near(budget_probed(b, 1), 1);
 	budget_free(b);
@@ -151,8 +155,10 @@ spent(struct budget *b, const struct truth *t, int node, double times)
 
 	for (int i = 0; i < TYPES; i++)
 		for (int l = 0; l < LABELS; l++)
-			sum_ns += t->rate[i][node][l] * (t->rejected_ns[node] +
-			    times * budget_probed(b, (uint32_t)i) * (t->record_ns[node] - t->rejected_ns[node]));
+			sum_ns += t->rate[i][node][l] *
+			          (t->rejected_ns[node] +
+				      times * budget_probed(b, (uint32_t)i) *
+					  (t->record_ns[node] - t->rejected_ns[node]));
 	return sum_ns / 1e9;
 }
 
@@ -253,7 +259,8 @@ order_does_not_matter(void **state)
 		}
 		for (uint32_t i = 0; i < 500; i++) {
 			budget_predict(a, i % 7, i / 35, i % 5, 1 + i * 17.3, NULL);
-			budget_predict(b, order[i] % 7, order[i] / 35, order[i] % 5, 1 + order[i] * 17.3, NULL);
+			budget_predict(b, order[i] % 7, order[i] / 35, order[i] % 5,
+			    1 + order[i] * 17.3, NULL);
 		}
 		for (uint32_t i = 0; i < 7; i++)
 			assert_true(budget_probed(a, i) == budget_probed(b, i));

@@ -38,7 +38,8 @@ word(struct fixture *f, uint32_t label)
 	return strchr(text, '(') != NULL ? strchr(text, '(') : strchr(text, ':') + 1;
 }
 
-/* All places and steps in words, in the order of their words: "x_begin/lock*3/2" is three times in two traces. */
+/* All places and steps in words, in the order of their words: "x_begin/lock*3/2" is three times in
+ * two traces. */
 static int
 by_text(const void *a, const void *b)
 {
@@ -48,7 +49,8 @@ by_text(const void *a, const void *b)
 static const char *
 place_words(struct fixture *f, const struct place *p, char *text, size_t size)
 {
-	snprintf(text, size, "%s/%s/%s", word(f, p->unit), p->span == LABEL_NONE ? "-" : word(f, p->span), word(f, p->label));
+	snprintf(text, size, "%s/%s/%s", word(f, p->unit),
+	    p->span == LABEL_NONE ? "-" : word(f, p->span), word(f, p->label));
 	return text;
 }
 
@@ -63,21 +65,28 @@ told(struct fixture *f, uint32_t type, int digits)
 	assert_true(space_look(f->space, type, &l));
 	lines = calloc(l.nplaces + l.nsteps + l.nconcurrency + l.nkeys + 1, sizeof *lines);
 	for (uint32_t i = 0; i < l.nplaces; i++)
-		assert_true(asprintf(&lines[n++], "%s *%llu in %llu at %.*g", place_words(f, &l.places[i], a, sizeof a),
-		    (unsigned long long)l.places[i].count, (unsigned long long)l.places[i].traces, digits,
-		    l.places[i].offset_ns) > 0);
+		assert_true(
+		    asprintf(&lines[n++], "%s *%llu in %llu at %.*g",
+			place_words(f, &l.places[i], a, sizeof a),
+			(unsigned long long)l.places[i].count,
+			(unsigned long long)l.places[i].traces, digits, l.places[i].offset_ns) > 0);
 	for (uint32_t i = 0; i < l.nsteps; i++)
-		assert_true(asprintf(&lines[n++], "%s > %s *%llu %.*g", place_words(f, &l.places[l.steps[i].from], a, sizeof a),
-		    place_words(f, &l.places[l.steps[i].to], b, sizeof b), (unsigned long long)l.steps[i].count, digits,
-		    l.steps[i].mean_ns) > 0);
+		assert_true(
+		    asprintf(&lines[n++], "%s > %s *%llu %.*g",
+			place_words(f, &l.places[l.steps[i].from], a, sizeof a),
+			place_words(f, &l.places[l.steps[i].to], b, sizeof b),
+			(unsigned long long)l.steps[i].count, digits, l.steps[i].mean_ns) > 0);
 	for (uint32_t i = 0; i < l.nconcurrency; i++)
 		assert_true(asprintf(&lines[n++], "%s || %s *%llu",
-		    place_words(f, &l.places[l.concurrency[i].place], a, sizeof a), word(f, l.concurrency[i].unit),
-		    (unsigned long long)l.concurrency[i].count) > 0);
+				place_words(f, &l.places[l.concurrency[i].place], a, sizeof a),
+				word(f, l.concurrency[i].unit),
+				(unsigned long long)l.concurrency[i].count) > 0);
 	for (uint32_t i = 0; i < l.nkeys; i++)
-		assert_true(asprintf(&lines[n++], "%s . %s %d *%llu %g..%g %u",
-		    place_words(f, &l.places[l.keys[i].place], a, sizeof a), l.keys[i].field, l.keys[i].type,
-		    (unsigned long long)l.keys[i].count, l.keys[i].low, l.keys[i].high, l.keys[i].texts) > 0);
+		assert_true(
+		    asprintf(&lines[n++], "%s . %s %d *%llu %g..%g %u",
+			place_words(f, &l.places[l.keys[i].place], a, sizeof a), l.keys[i].field,
+			l.keys[i].type, (unsigned long long)l.keys[i].count, l.keys[i].low,
+			l.keys[i].high, l.keys[i].texts) > 0);
 	qsort(lines, n, sizeof *lines, by_text);
 	for (uint32_t i = 0; i < n; i++)
 		len += strlen(lines[i]) + 1;
@@ -96,7 +105,8 @@ place(struct fixture *f, const char *unit, const char *span, const char *label)
 	struct space_look l = look(f);
 
 	for (uint32_t i = 0; i < l.nplaces; i++)
-		if (l.places[i].unit == label_of(f->labels, unit) && l.places[i].label == label_of(f->labels, label) &&
+		if (l.places[i].unit == label_of(f->labels, unit) &&
+		    l.places[i].label == label_of(f->labels, label) &&
 		    l.places[i].span == (span[0] == '-' ? LABEL_NONE : label_of(f->labels, span)))
 			return &l.places[i];
 	return NULL;
@@ -164,8 +174,8 @@ a_span_that_is_off_moves_nothing(void **state)
 
 	learn(f->space, f->labels, "R x_begin lock got x_end y_begin lock y_end E");
 	before = told(f, label_of(f->labels, "R"), 17);
-	more(f, "R got E");		/* one place, whatever is around it */
-	more(f, "R lock lock E");	/* one of two: nothing can be told */
+	more(f, "R got E");       /* one place, whatever is around it */
+	more(f, "R lock lock E"); /* one of two: nothing can be told */
 	more(f, "R x_begin lock x_end E");
 	after = told(f, label_of(f->labels, "R"), 17);
 	assert_string_equal(before, after);
@@ -177,7 +187,8 @@ a_span_that_is_off_moves_nothing(void **state)
 static void
 parts_of_what_is_known_change_nothing(void **state)
 {
-	static const char *const parts[] = { " a", " b", " x_begin", " x_end", " y_enter", " y_exit", " F1", " c+77" };
+	static const char *const parts[] = { " a", " b", " x_begin", " x_end", " y_enter",
+		" y_exit", " F1", " c+77" };
 	struct fixture *f = *state;
 	char traces[40][256], *before, *after;
 	struct rng r;
@@ -202,7 +213,9 @@ parts_of_what_is_known_change_nothing(void **state)
 			uint32_t first = n, end = t->units[u].first + t->units[u].count;
 
 			for (uint32_t k = t->units[u].first; k < end; k++)
-				if (labels_get(f->labels, t->events[k].label)->kind != RECORD_POINT || rng_below(&r, 3) == 0)
+				if (labels_get(f->labels, t->events[k].label)->kind !=
+					RECORD_POINT ||
+				    rng_below(&r, 3) == 0)
 					t->events[n++] = t->events[k];
 			t->units[u].first = first;
 			t->units[u].count = n - first;
@@ -217,7 +230,8 @@ parts_of_what_is_known_change_nothing(void **state)
 	free(after);
 }
 
-/* A type that is learned in turns is known by few whole traces, or none: how much of it that is, is said. */
+/* A type that is learned in turns is known by few whole traces, or none: how much of it that is, is
+ * said. */
 static void
 places_that_no_whole_trace_has_shown_are_counted(void **state)
 {
@@ -281,7 +295,7 @@ where_nothing_was_learned_all_is_new_until_something_is(void **state)
 	assert_int_equal(st.traces, 0);
 	learn(f->space, f->labels, "R a b E");
 	assert_int_equal(look(f).nplaces, 4);
-	assert_null(step(f, "a", "E"));		/* it led past b */
+	assert_null(step(f, "a", "E")); /* it led past b */
 }
 
 /* ---- how much is known ---- */
@@ -299,14 +313,15 @@ cover_is_told_from_what_was_seen_once_and_twice(void **state)
 	assert_true(c.unseen == 0 && c.next_new == 0);
 	learn(f->space, f->labels, "R b E");
 	learn(f->space, f->labels, "R b E");
-	learn(f->space, f->labels, "R c d E");		/* two places, that one trace alone shows */
+	learn(f->space, f->labels, "R c d E"); /* two places, that one trace alone shows */
 	learn(f->space, f->labels, "R e E");
 	assert_true(space_cover(f->space, LABEL_NONE, &c));
-	assert_true(c.unseen == 7.0 / 8 * 3 * 2 / (2 * (1 + 1)));	/* f1 = 3, f2 = 1, m = 8 */
+	assert_true(c.unseen == 7.0 / 8 * 3 * 2 / (2 * (1 + 1))); /* f1 = 3, f2 = 1, m = 8 */
 	assert_true(c.next_new == 2.0 / 8);
 }
 
-/* Twenty branches, of which each trace takes one, the rare ones rarely: what is told is what comes. */
+/* Twenty branches, of which each trace takes one, the rare ones rarely: what is told is what comes.
+ */
 static void
 the_chance_of_something_new_is_what_comes(void **state)
 {
@@ -327,7 +342,8 @@ the_chance_of_something_new_is_what_comes(void **state)
 			uint64_t a = rng_below(&r, 60), b = rng_below(&r, 60);
 
 			if (i == 60) {
-				assert_true(space_cover(f->space, LABEL_NONE, &c) && space_stats(f->space, LABEL_NONE, &st));
+				assert_true(space_cover(f->space, LABEL_NONE, &c) &&
+					    space_stats(f->space, LABEL_NONE, &st));
 				chance += c.next_new;
 				unseen += c.unseen;
 				missing += 62 - st.places;
@@ -341,7 +357,7 @@ the_chance_of_something_new_is_what_comes(void **state)
 		fixture_free((void **)&f);
 	}
 	assert_true(chance > came * 0.85 && chance < came * 1.15);
-	assert_true(unseen > 0.5 * missing && unseen < missing * 1.05);	/* "at least" */
+	assert_true(unseen > 0.5 * missing && unseen < missing * 1.05); /* "at least" */
 }
 
 /* ---- concurrency, keys ---- */
@@ -388,9 +404,9 @@ silent_structure_is_no_place(void **state)
 	assert_int_equal(space_learn(f->space, t, NULL), 0);
 	assert_int_equal(look(f).nplaces, 7);
 	text = told(f, t->type, 3);
-	assert_non_null(strstr(text, "(R)/-/a || c *1\n"));	/* the unit goes by its first label */
+	assert_non_null(strstr(text, "(R)/-/a || c *1\n")); /* the unit goes by its first label */
 	assert_non_null(strstr(text, "(R)/-/b || c *1\n"));
-	assert_non_null(strstr(text, "c/-/d *1 in 1 at 20\n"));	/* since its begin */
+	assert_non_null(strstr(text, "c/-/d *1 in 1 at 20\n")); /* since its begin */
 	assert_non_null(strstr(text, "(R)/-/a > (R)/-/b *1 30\n"));
 	free(text);
 	made_free(t);
@@ -418,8 +434,10 @@ keys_tell_ranges_and_how_many_texts(void **state)
 
 	for (int i = 0; i < 1000; i++) {
 		char text[16];
-		struct value v[3] = { { .type = VALUE_INT, .i = i - 20 }, { .type = VALUE_TEXT, .text = text },
-			{ .type = i % 2 != 0 ? VALUE_REAL : VALUE_NONE, .d = i == 501 ? 0.0 / 0.0 : 0.5 * i } };
+		struct value v[3] = { { .type = VALUE_INT, .i = i - 20 },
+			{ .type = VALUE_TEXT, .text = text },
+			{ .type = i % 2 != 0 ? VALUE_REAL : VALUE_NONE,
+			    .d = i == 501 ? 0.0 / 0.0 : 0.5 * i } };
 
 		v[1].len = (uint32_t)snprintf(text, sizeof text, "%d", i < 500 ? i % 9 : i);
 		teach_values(f, label, v, 3);
@@ -429,10 +447,13 @@ keys_tell_ranges_and_how_many_texts(void **state)
 	l = look(f);
 	assert_int_equal(l.nkeys, 3);
 	assert_string_equal(l.keys[0].field, "rows");
-	assert_true(l.keys[0].type == VALUE_INT && l.keys[0].count == 1000 && l.keys[0].low == -20 && l.keys[0].high == 979);
+	assert_true(l.keys[0].type == VALUE_INT && l.keys[0].count == 1000 &&
+		    l.keys[0].low == -20 && l.keys[0].high == 979);
 	assert_string_equal(l.keys[1].field, "shard");
-	assert_true(l.keys[1].type == VALUE_TEXT && l.keys[1].count == 1000 && l.keys[1].texts == 256);
-	assert_true(l.keys[2].type == VALUE_REAL && l.keys[2].count == 499 && l.keys[2].low == 0.5 && l.keys[2].high == 499.5);
+	assert_true(
+	    l.keys[1].type == VALUE_TEXT && l.keys[1].count == 1000 && l.keys[1].texts == 256);
+	assert_true(l.keys[2].type == VALUE_REAL && l.keys[2].count == 499 &&
+		    l.keys[2].low == 0.5 && l.keys[2].high == 499.5);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(l.places[l.keys[i].place].label, label);
 }
@@ -442,7 +463,8 @@ keys_tell_ranges_and_how_many_texts(void **state)
 static void
 learn_any(struct rng *r, struct fixture *f, struct space *a, struct space *b)
 {
-	static const char *const parts[] = { " a", " b", " x_begin", " x_end", " c+70", " F1", " J1" };
+	static const char *const parts[] = { " a", " b", " x_begin", " x_end", " c+70", " F1",
+		" J1" };
 	char text[256] = "R";
 	struct trace *t;
 
@@ -465,14 +487,16 @@ merging_is_as_if_all_had_been_taught_to_one(void **state)
 	struct rng r;
 
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		struct fixture part = { f->labels, space_new(f->labels) }, other = part, whole = part;
+		struct fixture part = { f->labels, space_new(f->labels) }, other = part,
+			       whole = part;
 		char *a, *b;
 
 		other.space = space_new(f->labels);
 		whole.space = space_new(f->labels);
 		rng_seed(&r, seed);
 		for (uint64_t i = 0; i < seed * 3; i++)
-			learn_any(&r, f, rng_below(&r, 2) == 0 ? part.space : other.space, whole.space);
+			learn_any(
+			    &r, f, rng_below(&r, 2) == 0 ? part.space : other.space, whole.space);
 		assert_int_equal(space_merge(part.space, other.space, NULL), 0);
 		a = told(&part, label_of(f->labels, "R"), 9);
 		b = told(&whole, label_of(f->labels, "R"), 9);
@@ -498,7 +522,7 @@ merging_takes_glimpses_for_glimpses(void **state)
 	learn(g.space, g.labels, "R a n b E");
 	more(&g, "R a m b E");
 	assert_int_equal(space_merge(f->space, g.space, NULL), 0);
-	assert_int_equal(place(f, "R", "-", "n")->count, 1);	/* theirs is known */
+	assert_int_equal(place(f, "R", "-", "n")->count, 1); /* theirs is known */
 	assert_int_equal(place(f, "R", "-", "m")->count, 1);
 	assert_int_equal(look(f).traces, 3);
 	assert_int_equal(space_merge(g.space, f->space, NULL), 0);

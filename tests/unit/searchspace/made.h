@@ -11,8 +11,8 @@
 #include "searchspace/match.h"
 #include "tests/unit/searchspace/between.h"
 
-/* R E: request begin, end; U V: unit begin, end; F J: fork, join; what else: a point of that name. A digit after one
- * of the letters tells its kin apart: F1, F2. */
+/* R E: request begin, end; U V: unit begin, end; F J: fork, join; what else: a point of that name.
+ * A digit after one of the letters tells its kin apart: F1, F2. */
 static inline uint32_t
 label_of(struct labels *labels, const char *word)
 {
@@ -21,15 +21,19 @@ label_of(struct labels *labels, const char *word)
 		enum record_kind kind;
 		const char *event;
 	} kinds[] = {
-		{ 'R', RECORD_REQUEST_BEGIN, "request_begin" }, { 'E', RECORD_REQUEST_END, "request_end" },
-		{ 'U', RECORD_UNIT_BEGIN, "unit_begin" }, { 'V', RECORD_UNIT_END, "unit_end" },
-		{ 'F', RECORD_FORK, "fork" }, { 'J', RECORD_JOIN, "join" },
+		{ 'R', RECORD_REQUEST_BEGIN, "request_begin" },
+		{ 'E', RECORD_REQUEST_END, "request_end" },
+		{ 'U', RECORD_UNIT_BEGIN, "unit_begin" },
+		{ 'V', RECORD_UNIT_END, "unit_end" },
+		{ 'F', RECORD_FORK, "fork" },
+		{ 'J', RECORD_JOIN, "join" },
 	};
 	char text[LABEL_TEXT_MAX];
 	int len;
 
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-		if (word[0] == kinds[i].letter && (word[1] == '\0' || (word[1] >= '0' && word[1] <= '9'))) {
+		if (word[0] == kinds[i].letter &&
+		    (word[1] == '\0' || (word[1] >= '0' && word[1] <= '9'))) {
 			len = snprintf(text, sizeof text, "shop/hone:%s(%s)", kinds[i].event, word);
 			return labels_intern(labels, kinds[i].kind, text, (size_t)len, NULL, 0);
 		}
@@ -37,7 +41,8 @@ label_of(struct labels *labels, const char *word)
 	return labels_intern(labels, RECORD_POINT, text, (size_t)len, NULL, 0);
 }
 
-/* Each event is 10 ns after the one before it in its unit, or as long as "word+25" says. The caller frees. */
+/* Each event is 10 ns after the one before it in its unit, or as long as "word+25" says. The caller
+ * frees. */
 static inline struct trace *
 made(struct labels *labels, const char *words)
 {
@@ -61,7 +66,9 @@ made(struct labels *labels, const char *words)
 		now += (plus = strchr(word, '+')) != NULL ? atoll(plus + 1) : 10;
 		if (plus != NULL)
 			*plus = '\0';
-		*e = (struct event){ .time_ns = now, .label = label_of(labels, word), .unit = t->nunits - 1 };
+		*e = (struct event){
+			.time_ns = now, .label = label_of(labels, word), .unit = t->nunits - 1
+		};
 		if (labels_get(labels, e->label)->kind == RECORD_REQUEST_BEGIN) {
 			t->type = e->label;
 			t->root = t->nunits - 1;
@@ -92,12 +99,13 @@ learn(struct space *s, struct labels *labels, const char *words)
 
 /* Candidates as words: "a b c". Static memory. */
 static inline const char *
-between(const struct space *s, struct labels *labels, const char *unit, const char *from, const char *to,
-    const char *absent)
+between(const struct space *s, struct labels *labels, const char *unit, const char *from,
+    const char *to, const char *absent)
 {
 	static char text[65536];
 	static struct between found[4096];
-	struct gap g = { label_of(labels, from), label_of(labels, to), label_of(labels, unit), label_of(labels, unit) };
+	struct gap g = { label_of(labels, from), label_of(labels, to), label_of(labels, unit),
+		label_of(labels, unit) };
 	struct label_set set = { 0 };
 	char *copy = strdup(absent), *rest = copy, *word;
 	int n;
@@ -116,8 +124,9 @@ between(const struct space *s, struct labels *labels, const char *unit, const ch
 	return n < 0 ? "error" : text;
 }
 
-/* A path in the words of made(), units by their marks: "R a F | U c V | J b E" goes into a unit and back: a unit that
- * was left is gone on with where the words do not begin with a U. The caller frees both arrays. */
+/* A path in the words of made(), units by their marks: "R a F | U c V | J b E" goes into a unit and
+ * back: a unit that was left is gone on with where the words do not begin with a U. The caller
+ * frees both arrays. */
 static inline struct match_path
 made_path(struct labels *labels, const char *words)
 {
@@ -156,10 +165,11 @@ made_path_free(struct match_path *p)
 	free((void *)p->units);
 }
 
-/* What lies in a gap of a path as words: the edge after the edge-th token, or back to the one of edge_to. Static. */
+/* What lies in a gap of a path as words: the edge after the edge-th token, or back to the one of
+ * edge_to. Static. */
 static inline const char *
-matched(const struct space *s, struct labels *labels, const char *path, uint32_t edge, uint32_t edge_to, const char *absent,
-    uint64_t seed)
+matched(const struct space *s, struct labels *labels, const char *path, uint32_t edge,
+    uint32_t edge_to, const char *absent, uint64_t seed)
 {
 	static char text[65536];
 	struct match_path p = made_path(labels, path);

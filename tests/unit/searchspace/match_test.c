@@ -49,7 +49,8 @@ fixture_free(void **state)
 
 /* The candidates of a gap, with all that they tell. */
 static struct candidate *
-ask(struct fixture *f, const char *path, uint32_t edge, uint32_t edge_to, const char *without, uint64_t seed)
+ask(struct fixture *f, const char *path, uint32_t edge, uint32_t edge_to, const char *without,
+    uint64_t seed)
 {
 	struct match_path p = made_path(f->labels, path);
 	struct label_set set = { 0 };
@@ -62,7 +63,8 @@ ask(struct fixture *f, const char *path, uint32_t edge, uint32_t edge_to, const 
 	p.edge_to = edge_to;
 	if (without != NULL)
 		label_set_add(&set, label_of(f->labels, without));
-	n = match_between(&found, &f->gap, f->space, label_of(f->labels, "R"), &p, NULL, &set, &rng, &f->arena, NULL);
+	n = match_between(&found, &f->gap, f->space, label_of(f->labels, "R"), &p, NULL, &set, &rng,
+	    &f->arena, NULL);
 	assert_true(n >= 0);
 	f->n = (uint32_t)n;
 	label_set_release(&set);
@@ -97,7 +99,8 @@ points_between_come_in_order(void **state)
 	MATCH("R b c E", 1, "", "");
 }
 
-/* lock stands in both units' spans; what the path has before it and behind it tells which one is meant. */
+/* lock stands in both units' spans; what the path has before it and behind it tells which one is
+ * meant. */
 static void
 the_whole_path_tells_which_place(void **state)
 {
@@ -136,7 +139,7 @@ structure_that_the_path_lacks_is_not_passed(void **state)
 	MATCH("R F J E", 2, "", "fill");
 	MATCH("R F | U V | J E", 2, "", "c");
 	MATCH("R F | U V | J E", 4, "", "fill");
-	MATCH("R F | U V | J E", 1, "", "");	/* links have nothing inside */
+	MATCH("R F | U V | J E", 1, "", ""); /* links have nothing inside */
 	MATCH("R F | U V | J E", 3, "", "");
 }
 
@@ -150,7 +153,7 @@ while_the_path_is_elsewhere_anything_may_pass(void **state)
 	MATCH("R F1 F2 | U2 V2 | J2 E", 0, "", "a");
 	MATCH("R F1 F2 | U2 V2 | J2 E", 1, "", "b");
 	MATCH("R F1 F2 | U2 V2 | J2 E", 5, "", "d");
-	MATCH("R F1 F2 J2 E", 2, "", "c");	/* J1 is always on: no walk, but c is before J2 */
+	MATCH("R F1 F2 J2 E", 2, "", "c"); /* J1 is always on: no walk, but c is before J2 */
 }
 
 /* F2 lies between F1 and the one join that the path can have come back to. */
@@ -198,7 +201,8 @@ a_loop_goes_round(void **state)
 	MATCH_BACK("R p E", 1, 1, "c q b");
 }
 
-/* s is passed in the second round only, in a span of its own: a place that is come to by going round. */
+/* s is passed in the second round only, in a span of its own: a place that is come to by going
+ * round. */
 static void
 what_only_later_rounds_pass_counts(void **state)
 {
@@ -238,7 +242,7 @@ unknown_tokens_are_passed_over(void **state)
 	MATCH("R a new1 new2 d new3 E", 3, "", "b c");
 	MATCH("R a d new1", 2, "", "");
 	MATCH("R new1 E", 0, "", "a b c d");
-	MATCH_BACK("R a new1 d E", 2, 2, "b c");	/* nothing of the loop is known */
+	MATCH_BACK("R a new1 d E", 2, 2, "b c"); /* nothing of the loop is known */
 	MATCH("R4 a E", 1, "", "");
 }
 
@@ -254,7 +258,8 @@ the_drawn_walk_tells_learned_times(void **state)
 	assert_true(near(f->gap.mean_ns, 100));
 	assert_true(near(named(f, c, "b")->offset_ns, 50));
 	assert_true(near(named(f, c, "c")->offset_ns, 70));
-	assert_true(c[0].drawn && c[1].drawn && c[0].share == 1 && c[0].per_trace == 1 && c[0].count == 1);
+	assert_true(
+	    c[0].drawn && c[1].drawn && c[0].share == 1 && c[0].per_trace == 1 && c[0].count == 1);
 	c = ask(f, "R a d E", 1, 2, "b", 1);
 	assert_int_equal(f->n, 1);
 	assert_int_equal(c[0].label, label_of(f->labels, "c"));
@@ -279,7 +284,8 @@ walks_are_drawn_by_how_often_they_were_taken(void **state)
 		assert_true(near(f->gap.mean_ns, named(f, c, "b")->drawn ? 20 : 80));
 		arena_release(&f->arena);
 	}
-	assert_true(often > 860 && often < 940);	/* 900, five times its deviation of 9.5 either way at most */
+	assert_true(often > 860 &&
+		    often < 940); /* 900, five times its deviation of 9.5 either way at most */
 }
 
 static void
@@ -290,10 +296,15 @@ spans_know_their_ends_and_what_is_around(void **state)
 
 	LEARN("R o_begin x_begin p x_end y_enter y_leave q o_end z E");
 	c = ask(f, "R E", 0, 1, NULL, 1);
-#define SPAN(begin, end, in) do { \
-		assert_ptr_equal(&c[named(f, c, begin)->partner], named(f, c, end)); \
-		assert_ptr_equal(&c[named(f, c, end)->partner], named(f, c, begin)); \
-		assert_true(named(f, c, begin)->around == ((in)[0] == '\0' ? UINT32_MAX : (uint32_t)(named(f, c, (in)[0] != '\0' ? (in) : begin) - c))); \
+#define SPAN(begin, end, in)                                                                 \
+	do {                                                                                 \
+		assert_ptr_equal(&c[named(f, c, begin)->partner], named(f, c, end));         \
+		assert_ptr_equal(&c[named(f, c, end)->partner], named(f, c, begin));         \
+		assert_true(                                                                 \
+		    named(f, c, begin)->around ==                                            \
+		    ((in)[0] == '\0'                                                         \
+			    ? UINT32_MAX                                                     \
+			    : (uint32_t)(named(f, c, (in)[0] != '\0' ? (in) : begin) - c))); \
 	} while (0)
 	SPAN("o_begin", "o_end", "");
 	SPAN("x_begin", "x_end", "o_begin");
@@ -339,15 +350,15 @@ where_links_have_no_structure_what_is_left_of_both_units_is_between(void **state
 
 enum { WORDS = 12, PLACES = WORDS * (WORDS + 1), STAY_MAX = 16, LOOKS_MAX = 300000 };
 
-static const char *const words[WORDS] = { "R", "E", "F", "J", "a", "b", "c", "d", "x_begin", "x_end", "y_enter",
-	"y_leave" };
+static const char *const words[WORDS] = { "R", "E", "F", "J", "a", "b", "c", "d", "x_begin",
+	"x_end", "y_enter", "y_leave" };
 
 struct brute {
 	bool step[PLACES][PLACES];
-	int stay[STAY_MAX], n;		/* words of the path in this unit */
+	int stay[STAY_MAX], n; /* words of the path in this unit */
 	bool away[STAY_MAX];
-	int from, to;			/* the gap, as indices into stay; to <= from: back */
-	uint32_t blocked;		/* words */
+	int from, to;     /* the gap, as indices into stay; to <= from: back */
+	uint32_t blocked; /* words */
 	uint32_t found;
 	bool matches;
 	struct {
@@ -359,7 +370,8 @@ struct brute {
 };
 
 static void
-brute_learn(struct brute *b, struct spans *s, struct labels *labels, const struct trace *t, uint32_t n)
+brute_learn(
+    struct brute *b, struct spans *s, struct labels *labels, const struct trace *t, uint32_t n)
 {
 	const uint32_t *in = spans_of(s, labels, t->events, n);
 	int before = -1;
@@ -378,9 +390,9 @@ brute_learn(struct brute *b, struct spans *s, struct labels *labels, const struc
 }
 
 /*
- * On from here: the walk has matched the stay up to `token`, or is on its way back in the gap (in_gap), which it passed
- * `passes` times (0, or 1 for any number). Everything in the same standing is passed twice at most: a walk to
- * any place and on from it needs no more.
+ * On from here: the walk has matched the stay up to `token`, or is on its way back in the gap
+ * (in_gap), which it passed `passes` times (0, or 1 for any number). Everything in the same
+ * standing is passed twice at most: a walk to any place and on from it needs no more.
  */
 static void
 walk_on(struct brute *b, int depth, int place, int token, bool back, int passes)
@@ -391,7 +403,8 @@ walk_on(struct brute *b, int depth, int place, int token, bool back, int passes)
 		return;
 	b->walk[depth].place = place;
 	b->walk[depth].in_gap = is_gap;
-	if (token == b->n - 1 && !back && (b->to > b->from || passes > 0) && place % WORDS == b->stay[token]) {
+	if (token == b->n - 1 && !back && (b->to > b->from || passes > 0) &&
+	    place % WORDS == b->stay[token]) {
 		b->matches = true;
 		for (int i = 0; i <= depth; i++)
 			if (b->walk[i].in_gap && b->walk[i].place % WORDS > 3)
@@ -411,7 +424,8 @@ walk_on(struct brute *b, int depth, int place, int token, bool back, int passes)
 			walk_on(b, depth + 1, next, b->to, false, 1);
 		if (!back && token + 1 < b->n && (may || b->away[token]))
 			walk_on(b, depth + 1, next, token, false, passes);
-		if ((back || (token == b->from && place % WORDS == b->stay[token])) && b->to <= b->from && may)
+		if ((back || (token == b->from && place % WORDS == b->stay[token])) &&
+		    b->to <= b->from && may)
 			walk_on(b, depth + 1, next, token, true, passes);
 	}
 	b->visits[token][back][passes][place]--;
@@ -429,9 +443,11 @@ brute_between(struct brute *b)
 	return b->found;
 }
 
-/* What a trace's path may look like: all structure, and the points that are on; now and then elsewhere meanwhile. */
+/* What a trace's path may look like: all structure, and the points that are on; now and then
+ * elsewhere meanwhile. */
 static void
-path_of(struct brute *b, struct rng *r, const int *trace, int n, uint32_t on, char *text, uint32_t *token)
+path_of(struct brute *b, struct rng *r, const int *trace, int n, uint32_t on, char *text,
+    uint32_t *token)
 {
 	int at = 0, tokens = 0;
 
@@ -465,7 +481,8 @@ static bool
 ask_both(struct fixture *f, struct brute *b, struct rng *r, const int *trace, int n)
 {
 	char text[512];
-	uint32_t on = (uint32_t)rng_next(r) & (uint32_t)rng_next(r), token[STAY_MAX], got = 0, expected;
+	uint32_t on = (uint32_t)rng_next(r) & (uint32_t)rng_next(r), token[STAY_MAX], got = 0,
+		 expected;
 	struct label_set absent = { 0 };
 	struct match_path p;
 	struct candidate *found;
@@ -490,8 +507,8 @@ ask_both(struct fixture *f, struct brute *b, struct rng *r, const int *trace, in
 	p.edge = token[b->from];
 	p.edge_to = token[b->to];
 	rng_seed(&walk, rng_next(r));
-	count = match_between(&found, &f->gap, f->space, label_of(f->labels, "R"), &p, &absent, NULL, &walk, &f->arena,
-	    NULL);
+	count = match_between(&found, &f->gap, f->space, label_of(f->labels, "R"), &p, &absent,
+	    NULL, &walk, &f->arena, NULL);
 	assert_true(count >= 0);
 	for (int i = 0; i < count; i++) {
 		for (int w = 0; w < WORDS; w++)
@@ -499,11 +516,13 @@ ask_both(struct fixture *f, struct brute *b, struct rng *r, const int *trace, in
 				assert_false(got >> w & 1);
 				got |= 1u << w;
 			}
-		assert_true(found[i].share > 0 && found[i].share <= 1 && found[i].count > 0 && found[i].per_trace > 0);
+		assert_true(found[i].share > 0 && found[i].share <= 1 && found[i].count > 0 &&
+			    found[i].per_trace > 0);
 		assert_true(i == 0 || found[i - 1].offset_ns <= found[i].offset_ns);
 		assert_true(found[i].offset_ns >= 0 && found[i].offset_ns <= f->gap.mean_ns);
 		assert_true(found[i].around == UINT32_MAX || found[i].around < (uint32_t)i);
-		assert_true(found[i].partner == UINT32_MAX || found[found[i].partner].partner == (uint32_t)i);
+		assert_true(found[i].partner == UINT32_MAX ||
+			    found[found[i].partner].partner == (uint32_t)i);
 	}
 	if (got != expected)
 		fail_msg("%s, from %u to %u: %x, not %x", text, p.edge, p.edge_to, got, expected);

@@ -19,10 +19,10 @@ what_two_want_is_on_until_both_let_go(void **state)
 
 	assert_int_equal(plan_want(p, "shop:query", 7, NULL), 0);
 	assert_int_equal(plan_want(p, "shop:query", 3, NULL), 0);
-	assert_int_equal(plan_want(p, "shop:query", 7, NULL), 0);	/* twice is once */
+	assert_int_equal(plan_want(p, "shop:query", 7, NULL), 0); /* twice is once */
 	assert_int_equal(plan_count(p), 1);
 	assert_string_equal(plan_at(p, 0, &owner), "shop:query");
-	assert_int_equal(owner, 7);		/* the oldest, not the smallest */
+	assert_int_equal(owner, 7); /* the oldest, not the smallest */
 	version = plan_version(p);
 	plan_release(p, "shop:query", 7);
 	assert_true(plan_wants(p, "shop:query"));
@@ -58,12 +58,13 @@ letting_go_of_what_nobody_wants_changes_nothing(void **state)
 	plan_free(p);
 }
 
-/* ---- against a model that is too simple to be wrong: a table of who wants what, and since when ---- */
+/* ---- against a model that is too simple to be wrong: a table of who wants what, and since when
+ * ---- */
 
 enum { NAMES = 12, OWNERS = 6 };
 
 struct model {
-	uint64_t since[NAMES][OWNERS];	/* 0: does not */
+	uint64_t since[NAMES][OWNERS]; /* 0: does not */
 	uint64_t now;
 };
 

@@ -59,8 +59,8 @@ fixture_free(void **state)
 static void
 learn_any(struct rng *r, struct space *s, struct labels *labels, int traces)
 {
-	static const char *const parts[] = { " a", " b", " c", " d_begin", " d_end", " e_entry", " e_exit", " F1", " J1",
-		" f+7", " g+133" };
+	static const char *const parts[] = { " a", " b", " c", " d_begin", " d_end", " e_entry",
+		" e_exit", " F1", " J1", " f+7", " g+133" };
 
 	while (traces-- > 0) {
 		char text[1024];
@@ -79,8 +79,8 @@ learn_any(struct rng *r, struct space *s, struct labels *labels, int traces)
 static void
 same_stats(const struct space_stats *a, const struct space_stats *b)
 {
-	assert_true(a->traces == b->traces && a->places == b->places && a->steps == b->steps && a->labels == b->labels &&
-	    a->new_in_last_tenth == b->new_in_last_tenth);
+	assert_true(a->traces == b->traces && a->places == b->places && a->steps == b->steps &&
+		    a->labels == b->labels && a->new_in_last_tenth == b->new_in_last_tenth);
 }
 
 /* Every question about every pair of words, to both; numbers of labels may differ. */
@@ -88,28 +88,34 @@ static void
 same_answers(const struct space *a, struct labels *la, const struct space *b, struct labels *lb)
 {
 	static const char *const units[] = { "R0", "R1", "R2", "U1" };
-	static const char *const words[] = { "R0", "R1", "R2", "U1", "V1", "E", "a", "b", "c", "d_begin", "d_end",
-		"e_entry", "e_exit", "F1", "J1", "f", "g" };
+	static const char *const words[] = { "R0", "R1", "R2", "U1", "V1", "E", "a", "b", "c",
+		"d_begin", "d_end", "e_entry", "e_exit", "F1", "J1", "f", "g" };
 	enum { WORDS = sizeof words / sizeof words[0] };
 	struct between x[32], y[32];
 
 	for (int i = 0; i < 3 * 4 * WORDS * WORDS; i++) {
 		const char *type = units[i % 3], *unit = units[i / 3 % 4];
 		const char *from = words[i / 12 % WORDS], *to = words[i / 12 / WORDS];
-		struct gap ga = { label_of(la, from), label_of(la, to), label_of(la, unit), label_of(la, unit) };
-		struct gap gb = { label_of(lb, from), label_of(lb, to), label_of(lb, unit), label_of(lb, unit) };
+		struct gap ga = { label_of(la, from), label_of(la, to), label_of(la, unit),
+			label_of(la, unit) };
+		struct gap gb = { label_of(lb, from), label_of(lb, to), label_of(lb, unit),
+			label_of(lb, unit) };
 		int n = space_between(a, label_of(la, type), &ga, NULL, x, 32, NULL);
 
 		assert_int_equal(n, space_between(b, label_of(lb, type), &gb, NULL, y, 32, NULL));
 		for (int k = 0; k < n; k++) {
-			assert_string_equal(labels_get(la, x[k].label)->text, labels_get(lb, y[k].label)->text);
-			assert_true(x[k].count == y[k].count && x[k].offset_ns == y[k].offset_ns && x[k].share == y[k].share);
+			assert_string_equal(
+			    labels_get(la, x[k].label)->text, labels_get(lb, y[k].label)->text);
+			assert_true(x[k].count == y[k].count && x[k].offset_ns == y[k].offset_ns &&
+				    x[k].share == y[k].share);
 		}
 	}
-	for (uint32_t i = 0; space_type(a, i) != LABEL_NONE || space_type(b, i) != LABEL_NONE; i++) {
+	for (uint32_t i = 0; space_type(a, i) != LABEL_NONE || space_type(b, i) != LABEL_NONE;
+	     i++) {
 		struct space_stats sa, sb;
 
-		assert_string_equal(labels_get(la, space_type(a, i))->text, labels_get(lb, space_type(b, i))->text);
+		assert_string_equal(
+		    labels_get(la, space_type(a, i))->text, labels_get(lb, space_type(b, i))->text);
 		assert_true(space_stats(a, space_type(a, i), &sa));
 		assert_true(space_stats(b, space_type(b, i), &sb));
 		same_stats(&sa, &sb);
@@ -177,7 +183,7 @@ what_was_saved_answers_the_same(void **state)
 		save(s, f->path);
 		load(t, other, f->path);
 		same_answers(s, labels, t, other);
-		save(t, f->path);	/* over the old one */
+		save(t, f->path); /* over the old one */
 		space_free(t);
 		t = space_new(other);
 		load(t, other, f->path);
@@ -233,7 +239,7 @@ loading_adds_to_what_is_known(void **state)
 	assert_true(space_stats(s, unit, &st));
 	assert_int_equal(st.traces, 2);
 	assert_int_equal(st.places, 5);
-	assert_int_equal(st.new_in_last_tenth, 1);	/* b, as if the file's trace had come last */
+	assert_int_equal(st.new_in_last_tenth, 1); /* b, as if the file's trace had come last */
 	space_free(s);
 	labels_free(labels);
 }
@@ -254,7 +260,11 @@ fields_and_odd_texts_come_back(void **state)
 		struct event events[2] = { { .label = label_of(f->labels, "R") },
 			{ .label = labels_find(f->labels, text, strlen(text)) } };
 		struct unit unit = { .count = 2 };
-		struct trace trace = { .type = events[0].label, .nevents = 2, .nunits = 1, .events = events, .units = &unit };
+		struct trace trace = { .type = events[0].label,
+			.nevents = 2,
+			.nunits = 1,
+			.events = events,
+			.units = &unit };
 
 		assert_int_equal(space_learn(f->space, &trace, NULL), 0);
 	}
@@ -283,7 +293,8 @@ an_empty_space_comes_back_empty(void **state)
 /* ---- death ---- */
 
 static void
-save_version(struct fixture *f, uint64_t fingerprint, const char *name, int64_t learned_ns, const char *words)
+save_version(struct fixture *f, uint64_t fingerprint, const char *name, int64_t learned_ns,
+    const char *words)
 {
 	struct space *s = space_new(f->labels);
 
@@ -314,8 +325,9 @@ kill_9_leaves_the_old_or_the_new_file_whole(void **state)
 	rng_seed(&r, 6);
 	learn_any(&r, f->space, f->labels, 3);
 	learn_any(&r, other, f->labels, 300);
-	assert_true(space_stats(f->space, LABEL_NONE, &small) && space_stats(other, LABEL_NONE, &big));
-	save_version(f, 1, "another version", -1, "R a E");	/* taught before the others */
+	assert_true(
+	    space_stats(f->space, LABEL_NONE, &small) && space_stats(other, LABEL_NONE, &big));
+	save_version(f, 1, "another version", -1, "R a E"); /* taught before the others */
 	for (int i = 0; i < 25; i++) {
 		struct space *t = space_new(f->labels);
 		struct space_version *versions;
@@ -340,11 +352,12 @@ kill_9_leaves_the_old_or_the_new_file_whole(void **state)
 		assert_true(space_stats(t, LABEL_NONE, &got));
 		same_stats(&got, got.traces == small.traces ? &small : &big);
 		assert_int_equal(space_versions(&versions, &nversions, f->path, NULL), 0);
-		assert_true(nversions == 2 && strcmp(versions[1].name, "another version") == 0 && versions[1].traces == 1);
+		assert_true(nversions == 2 && strcmp(versions[1].name, "another version") == 0 &&
+			    versions[1].traces == 1);
 		free(versions);
 		space_free(t);
 	}
-	save(f->space, f->path);	/* whatever was left beside it */
+	save(f->space, f->path); /* whatever was left beside it */
 	snprintf(left, sizeof left, "%s.new", f->path);
 	assert_int_not_equal(access(left, F_OK), 0);
 	space_free(other);
@@ -379,7 +392,7 @@ what_is_no_space_is_told_so_and_not_written_over(void **state)
 	sql(f->path, "CREATE TABLE precious (x)");
 	refuses_to_load(f->path, ERR_STORE, "not a search space");
 	assert_int_equal(space_save(f->space, f->path, &e), ERR_STORE);
-	sql(f->path, "PRAGMA application_id = 1215262309; PRAGMA user_version = 1");	/* a forest */
+	sql(f->path, "PRAGMA application_id = 1215262309; PRAGMA user_version = 1"); /* a forest */
 	refuses_to_load(f->path, ERR_STORE, "not a search space");
 	assert_int_equal(unlink(f->path), 0);
 	assert_int_equal(mkdir(f->path, 0755), 0);
@@ -445,7 +458,8 @@ flipped_bytes_are_an_error_or_harmless(void **state)
 		data[at] ^= (uint8_t)(1 + rng_below(&r, 255));
 		file_write(f->path, data, len);
 		rc = space_load(s, labels, f->path, NULL, &e);
-		assert_true(rc == 0 || ((rc == ERR_STORE || rc == ERR_VERSION) && strlen(e.text) > 20));
+		assert_true(
+		    rc == 0 || ((rc == ERR_STORE || rc == ERR_VERSION) && strlen(e.text) > 20));
 		assert_true(rc == 0 || space_type(s, 0) == LABEL_NONE);
 		told += rc != 0;
 		space_free(s);
@@ -482,7 +496,8 @@ rows_that_cannot_be_are_damage(void **state)
 		"UPDATE place SET label = p.label, unit = p.unit, span = p.span FROM place p WHERE p.id = 1 AND place.id = 2",
 		"UPDATE step SET from_place = 99999 WHERE id = 1",
 		"UPDATE step SET to_place = -1 WHERE id = 1",
-		"UPDATE step SET to_place = (SELECT max(id) FROM place) WHERE id = 1",	/* of another type */
+		"UPDATE step SET to_place = (SELECT max(id) FROM place) WHERE id = 1", /* of another
+		                                                                          type */
 		"UPDATE step SET count = -1 WHERE id = 1",
 		"UPDATE step SET mean_ns = -9e999 WHERE id = 1",
 		"UPDATE step SET from_place = s.from_place, to_place = s.to_place FROM step s WHERE s.id = 1 AND step.id = 2",
@@ -507,7 +522,8 @@ rows_that_cannot_be_are_damage(void **state)
 	free(data);
 }
 
-/* count(*) may be answered from an index, and an index can be made to have fewer rows than its table. */
+/* count(*) may be answered from an index, and an index can be made to have fewer rows than its
+ * table. */
 static void
 an_index_that_lies_about_the_rows_is_harmless(void **state)
 {
@@ -517,12 +533,14 @@ an_index_that_lies_about_the_rows_is_harmless(void **state)
 	rng_seed(&r, 4);
 	learn_any(&r, f->space, f->labels, 40);
 	save(f->space, f->path);
-	sql(f->path, "CREATE INDEX few ON place (version) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET"
+	sql(f->path,
+	    "CREATE INDEX few ON place (version) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET"
 	    " sql = 'CREATE INDEX few ON place (version)' WHERE name = 'few'");
 	refuses_to_load(f->path, ERR_STORE, "damaged");
 	assert_int_equal(unlink(f->path), 0);
 	save(f->space, f->path);
-	sql(f->path, "CREATE INDEX few ON label (version) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET"
+	sql(f->path,
+	    "CREATE INDEX few ON label (version) WHERE 0; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET"
 	    " sql = 'CREATE INDEX few ON label (version)' WHERE name = 'few'");
 	refuses_to_load(f->path, ERR_STORE, "damaged");
 }
@@ -536,20 +554,26 @@ rows_that_contradict_each_other_are_damage(void **state)
 	} wrongs[] = {
 		/* x lies in y and y in x, and neither in the unit */
 		{ "UPDATE place SET span = (SELECT id FROM label WHERE text LIKE '%:y_begin') WHERE label = (SELECT id FROM"
-		  " label WHERE text LIKE '%:x_begin')", "spans lie in nothing but each other" },
+		  " label WHERE text LIKE '%:x_begin')",
+		    "spans lie in nothing but each other" },
 		{ "UPDATE place SET span = (SELECT id FROM label WHERE text LIKE '%(U1)') WHERE label = (SELECT id FROM label"
-		  " WHERE text LIKE '%:p')", "no span around place" },
+		  " WHERE text LIKE '%:p')",
+		    "no span around place" },
 		{ "UPDATE step SET to_place = (SELECT id FROM place WHERE label = (SELECT id FROM label WHERE text LIKE"
-		  " '%:q')) WHERE id = 0", "a step to another unit" },
+		  " '%:q')) WHERE id = 0",
+		    "a step to another unit" },
 		{ "UPDATE step SET count = 3 WHERE id = 1", "more steps than it was seen" },
-		{ "UPDATE step SET count = 9223372036854775806 WHERE id = 1", "more steps than it was seen" },
-		{ "UPDATE place SET traces = 2, count = 2, first = 1, last = 1 WHERE id = 1", "place 1" },
+		{ "UPDATE step SET count = 9223372036854775806 WHERE id = 1",
+		    "more steps than it was seen" },
+		{ "UPDATE place SET traces = 2, count = 2, first = 1, last = 1 WHERE id = 1",
+		    "place 1" },
 		{ "UPDATE place SET first = 0 WHERE id = 1", "place 1" },
 		{ "UPDATE place SET first = 3 WHERE id = 1", "place 1" },
 		{ "UPDATE type SET traces = 1", "damaged" },
 		{ "UPDATE concurrency SET place = 999", "concurrency 0" },
 		{ "UPDATE concurrency SET count = 0", "concurrency 0" },
-		{ "UPDATE concurrency SET unit = (SELECT id FROM label WHERE text LIKE '%:p')", "concurrency 0" },
+		{ "UPDATE concurrency SET unit = (SELECT id FROM label WHERE text LIKE '%:p')",
+		    "concurrency 0" },
 		{ "UPDATE place_key SET count = 5 WHERE id = 0", "key 0" },
 		{ "UPDATE place_key SET field = 5 WHERE id = 0", "key 0" },
 		{ "UPDATE place_key SET type = 0 WHERE id = 0", "key 0" },
@@ -563,7 +587,8 @@ rows_that_contradict_each_other_are_damage(void **state)
 		{ "UPDATE place_key SET type = 1, field = 0 WHERE id = 1", "key 1" },
 	};
 	static const char *const fields[] = { "rows", "shard" };
-	const struct value values[2] = { { .type = VALUE_INT, .i = 7 }, { .type = VALUE_TEXT, .len = 2, .text = "eu" } };
+	const struct value values[2] = { { .type = VALUE_INT, .i = 7 },
+		{ .type = VALUE_TEXT, .len = 2, .text = "eu" } };
 	struct fixture *f = *state;
 	struct trace *t;
 	uint8_t *data;
@@ -614,10 +639,11 @@ versions_stand_side_by_side(void **state)
 	save_version(f, 1, "1.0", 100, "R a E");
 	save_version(f, UINT64_MAX, "1.1", 300, "R a b E");
 	save_version(f, 3, "0.9", 200, "R c E");
-	save_version(f, 4, "1.0", 100, "R a d E");	/* learned again */
+	save_version(f, 4, "1.0", 100, "R a d E"); /* learned again */
 	assert_int_equal(space_versions(&v, &n, f->path, NULL), 0);
 	assert_int_equal(n, 3);
-	assert_true(strcmp(v[0].name, "1.1") == 0 && v[0].fingerprint == UINT64_MAX && v[0].learned_ns == 300);
+	assert_true(strcmp(v[0].name, "1.1") == 0 && v[0].fingerprint == UINT64_MAX &&
+		    v[0].learned_ns == 300);
 	assert_true(strcmp(v[1].name, "0.9") == 0 && v[1].traces == 1);
 	assert_true(strcmp(v[2].name, "1.0") == 0 && v[2].fingerprint == 4);
 	free(v);
@@ -637,7 +663,8 @@ a_version_that_is_not_there_is_told_so(void **state)
 	save_version(f, 1, "1.0", 100, "R a E");
 	save_version(f, 2, "1.1", 300, "R b E");
 	assert_int_equal(space_load(s, f->labels, f->path, "2.0", &e), ERR_MISSING);
-	assert_non_null(strstr(e.text, "has no version '2.0' of the application; it has: 1.1, 1.0"));
+	assert_non_null(
+	    strstr(e.text, "has no version '2.0' of the application; it has: 1.1, 1.0"));
 	assert_int_equal(space_type(s, 0), LABEL_NONE);
 	assert_string_equal(space_version(s)->name, "");
 	space_free(s);
@@ -678,25 +705,25 @@ no_versions_of_what_is_no_space(void **state)
 
 /* As Hone 0.1 wrote them: a file with one version of the application, that had no name. */
 static const char first_schema[] =
-	"CREATE TABLE label (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL) STRICT;"
-	"CREATE TABLE field (label INTEGER NOT NULL REFERENCES label, number INTEGER NOT NULL, name TEXT NOT NULL,"
-	" PRIMARY KEY (label, number)) STRICT, WITHOUT ROWID;"
-	"CREATE TABLE type (id INTEGER PRIMARY KEY, label INTEGER NOT NULL UNIQUE REFERENCES label,"
-	" traces INTEGER NOT NULL) STRICT;"
-	"CREATE TABLE place (id INTEGER PRIMARY KEY, type INTEGER NOT NULL REFERENCES type,"
-	" unit INTEGER NOT NULL REFERENCES label, span INTEGER REFERENCES label,"
-	" label INTEGER NOT NULL REFERENCES label, traces INTEGER NOT NULL, count INTEGER NOT NULL,"
-	" offset_ns REAL NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;"
-	"CREATE TABLE step (id INTEGER PRIMARY KEY, from_place INTEGER NOT NULL REFERENCES place,"
-	" to_place INTEGER NOT NULL REFERENCES place, count INTEGER NOT NULL, mean_ns REAL NOT NULL) STRICT;"
-	"INSERT INTO label VALUES (0, 'shop/hone:request_begin(R)', 1), (1, 'shop/app:x_begin', 0), (2, 'shop/app:a', 0),"
-	" (3, 'shop/app:x_end', 0), (4, 'shop/hone:request_end(E)', 2);"
-	"INSERT INTO field VALUES (2, 0, 'rows');"
-	"INSERT INTO type VALUES (0, 0, 2);"
-	"INSERT INTO place VALUES (0, 0, 0, NULL, 0, 2, 2, 0, 1, 2), (1, 0, 0, NULL, 1, 2, 2, 10, 1, 2),"
-	" (2, 0, 0, 1, 2, 2, 2, 25, 1, 2), (3, 0, 0, NULL, 3, 2, 2, 30, 1, 2), (4, 0, 0, NULL, 4, 2, 2, 40, 1, 2);"
-	"INSERT INTO step VALUES (1, 0, 1, 2, 10), (2, 1, 2, 2, 15), (3, 2, 3, 2, 5), (4, 3, 4, 2, 10);"
-	"PRAGMA application_id = 1215262323; PRAGMA user_version = 1;";
+    "CREATE TABLE label (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE field (label INTEGER NOT NULL REFERENCES label, number INTEGER NOT NULL, name TEXT NOT NULL,"
+    " PRIMARY KEY (label, number)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE type (id INTEGER PRIMARY KEY, label INTEGER NOT NULL UNIQUE REFERENCES label,"
+    " traces INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE place (id INTEGER PRIMARY KEY, type INTEGER NOT NULL REFERENCES type,"
+    " unit INTEGER NOT NULL REFERENCES label, span INTEGER REFERENCES label,"
+    " label INTEGER NOT NULL REFERENCES label, traces INTEGER NOT NULL, count INTEGER NOT NULL,"
+    " offset_ns REAL NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE step (id INTEGER PRIMARY KEY, from_place INTEGER NOT NULL REFERENCES place,"
+    " to_place INTEGER NOT NULL REFERENCES place, count INTEGER NOT NULL, mean_ns REAL NOT NULL) STRICT;"
+    "INSERT INTO label VALUES (0, 'shop/hone:request_begin(R)', 1), (1, 'shop/app:x_begin', 0), (2, 'shop/app:a', 0),"
+    " (3, 'shop/app:x_end', 0), (4, 'shop/hone:request_end(E)', 2);"
+    "INSERT INTO field VALUES (2, 0, 'rows');"
+    "INSERT INTO type VALUES (0, 0, 2);"
+    "INSERT INTO place VALUES (0, 0, 0, NULL, 0, 2, 2, 0, 1, 2), (1, 0, 0, NULL, 1, 2, 2, 10, 1, 2),"
+    " (2, 0, 0, 1, 2, 2, 2, 25, 1, 2), (3, 0, 0, NULL, 3, 2, 2, 30, 1, 2), (4, 0, 0, NULL, 4, 2, 2, 40, 1, 2);"
+    "INSERT INTO step VALUES (1, 0, 1, 2, 10), (2, 1, 2, 2, 15), (3, 2, 3, 2, 5), (4, 3, 4, 2, 10);"
+    "PRAGMA application_id = 1215262323; PRAGMA user_version = 1;";
 
 static void
 a_file_of_the_first_schema_loads_and_is_stepped_up_on_saving(void **state)
@@ -716,14 +743,16 @@ a_file_of_the_first_schema_loads_and_is_stepped_up_on_saving(void **state)
 	free(v);
 	load(s, f->labels, f->path);
 	after = file_read(f->path, &len_after);
-	assert_true(len == len_after && memcmp(before, after, len) == 0);	/* reading changes nothing */
+	assert_true(
+	    len == len_after && memcmp(before, after, len) == 0); /* reading changes nothing */
 	assert_string_equal(between(s, f->labels, "R", "R", "E", ""), "x_begin a x_end");
-	assert_true(space_stats(s, LABEL_NONE, &st) && st.traces == 2 && st.places == 5 && st.steps == 4);
-	save_version(f, 5, "1.0", 100, "R b E");	/* the old one is kept beside it */
+	assert_true(
+	    space_stats(s, LABEL_NONE, &st) && st.traces == 2 && st.places == 5 && st.steps == 4);
+	save_version(f, 5, "1.0", 100, "R b E"); /* the old one is kept beside it */
 	knows(f, "", "x_begin a x_end");
 	knows(f, "1.0", "b");
 	learn(s, f->labels, "R x_begin a x_end c E");
-	save(s, f->path);			/* it still has no name, and stands for the old one */
+	save(s, f->path); /* it still has no name, and stands for the old one */
 	assert_int_equal(space_versions(&v, &n, f->path, NULL), 0);
 	assert_true(n == 2 && strcmp(v[0].name, "1.0") == 0 && v[1].traces == 3);
 	free(v);
@@ -798,7 +827,7 @@ two_do_not_save_at_once(void **state)
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	assert_int_equal(space_save(f->space, f->path, &e), ERR_BUSY);
 	assert_non_null(strstr(e.text, "another program is saving it"));
-	assert_int_equal(access(left, F_OK), 0);	/* theirs */
+	assert_int_equal(access(left, F_OK), 0); /* theirs */
 	close(fd);
 	save(f->space, f->path);
 	assert_int_not_equal(access(left, F_OK), 0);
@@ -857,7 +886,8 @@ all_that_a_place_knows_comes_back(void **state)
 	trace->units[1].fork = 1;
 	for (int i = 0; i < 500; i++) {
 		char text[8];
-		struct value v[2] = { { .type = VALUE_INT, .i = i - 3 }, { .type = VALUE_TEXT, .text = text } };
+		struct value v[2] = { { .type = VALUE_INT, .i = i - 3 },
+			{ .type = VALUE_TEXT, .text = text } };
 
 		v[1].len = (uint32_t)snprintf(text, sizeof text, "%d", i % 99);
 		trace->events[2].values = v;
@@ -873,21 +903,27 @@ all_that_a_place_knows_comes_back(void **state)
 	load(t, other, f->path);
 	save(t, f->path);
 	load(u, other, f->path);
-	assert_true(space_look(f->space, label_of(f->labels, "R"), &a) && space_look(u, label_of(other, "R"), &b));
-	assert_true(a.nplaces == b.nplaces && a.nsteps == b.nsteps && a.nconcurrency == b.nconcurrency && a.nkeys == b.nkeys);
-	assert_true(a.nkeys == 2 && a.nconcurrency == 2 && b.keys[1].texts == 99 && b.keys[0].low == -3);
+	assert_true(space_look(f->space, label_of(f->labels, "R"), &a) &&
+		    space_look(u, label_of(other, "R"), &b));
+	assert_true(a.nplaces == b.nplaces && a.nsteps == b.nsteps &&
+		    a.nconcurrency == b.nconcurrency && a.nkeys == b.nkeys);
+	assert_true(
+	    a.nkeys == 2 && a.nconcurrency == 2 && b.keys[1].texts == 99 && b.keys[0].low == -3);
 	for (uint32_t i = 0; i < a.nkeys; i++) {
 		assert_string_equal(a.keys[i].field, b.keys[i].field);
-		assert_true(a.keys[i].place == b.keys[i].place && a.keys[i].type == b.keys[i].type &&
-		    a.keys[i].count == b.keys[i].count && a.keys[i].low == b.keys[i].low &&
-		    a.keys[i].high == b.keys[i].high && a.keys[i].texts == b.keys[i].texts);
+		assert_true(a.keys[i].place == b.keys[i].place &&
+			    a.keys[i].type == b.keys[i].type &&
+			    a.keys[i].count == b.keys[i].count && a.keys[i].low == b.keys[i].low &&
+			    a.keys[i].high == b.keys[i].high && a.keys[i].texts == b.keys[i].texts);
 	}
 	for (uint32_t i = 0; i < a.nconcurrency; i++)
-		assert_true(a.concurrency[i].place == b.concurrency[i].place && a.concurrency[i].count == 500 &&
-		    b.concurrency[i].count == 500 && b.concurrency[i].unit == label_of(other, "U1"));
+		assert_true(a.concurrency[i].place == b.concurrency[i].place &&
+			    a.concurrency[i].count == 500 && b.concurrency[i].count == 500 &&
+			    b.concurrency[i].unit == label_of(other, "U1"));
 	for (uint32_t i = 0; i < a.nplaces; i++)
-		assert_true(a.places[i].count == b.places[i].count && a.places[i].traces == b.places[i].traces);
-	learn(u, other, "R n a E");	/* that it was glimpsed, too: its counts begin anew */
+		assert_true(a.places[i].count == b.places[i].count &&
+			    a.places[i].traces == b.places[i].traces);
+	learn(u, other, "R n a E"); /* that it was glimpsed, too: its counts begin anew */
 	learn(u, other, "R n a E");
 	assert_true(space_look(u, label_of(other, "R"), &b));
 	for (uint32_t i = 0; i < b.nplaces; i++)
@@ -897,17 +933,20 @@ all_that_a_place_knows_comes_back(void **state)
 	labels_free(other);
 }
 
-/* What is refused when it is read must never be written: whole traces, parts, and what was merged of both. */
+/* What is refused when it is read must never be written: whole traces, parts, and what was merged
+ * of both. */
 static void
 whatever_is_taught_can_be_read_back(void **state)
 {
-	static const char *const parts[] = { " a", " b", " c", " x_begin", " x_end", " y_begin", " y_end", " F1", " J1" };
+	static const char *const parts[] = { " a", " b", " c", " x_begin", " x_end", " y_begin",
+		" y_end", " F1", " J1" };
 	struct fixture *f = *state;
 	struct rng r;
 
 	rng_seed(&r, 2);
 	for (int round = 0; round < 60; round++) {
-		struct space *s = space_renewed(f), *other = space_new(f->labels), *t = space_new(f->labels);
+		struct space *s = space_renewed(f), *other = space_new(f->labels),
+			     *t = space_new(f->labels);
 
 		for (uint64_t n = 1 + rng_below(&r, 12); n > 0; n--) {
 			char text[256] = "R";
@@ -921,8 +960,9 @@ whatever_is_taught_can_be_read_back(void **state)
 				strcat(text, parts[rng_below(&r, 9)]);
 			trace = made(f->labels, text);
 			trace->units[1].fork = (uint32_t)rng_below(&r, trace->nevents);
-			assert_int_equal((rng_below(&r, 2) == 0 ? space_learn : space_learn_more)(rng_below(&r, 3) == 0 ? other : s,
-			    trace, NULL), 0);
+			assert_int_equal((rng_below(&r, 2) == 0 ? space_learn : space_learn_more)(
+					     rng_below(&r, 3) == 0 ? other : s, trace, NULL),
+			    0);
 			made_free(trace);
 			if (rng_below(&r, 8) == 0)
 				assert_int_equal(space_merge(s, other, NULL), 0);
@@ -988,7 +1028,7 @@ try_full_disk(void *arg)
 	CHECK(strstr(e.text, "no space left") != NULL && strstr(e.text, f->path) != NULL);
 	CHECK(access(left, F_OK) != 0);
 	CHECK(space_load(t, f->labels, f->path, NULL, &e) == 0);
-	CHECK(space_stats(t, LABEL_NONE, &st) && st.traces == 1);	/* the old one, whole */
+	CHECK(space_stats(t, LABEL_NONE, &st) && st.traces == 1); /* the old one, whole */
 	unlink(filler);
 	CHECK(space_save(f->space, f->path, &e) == 0);
 	CHECK(space_load(t, f->labels, f->path, NULL, &e) == 0);

@@ -38,7 +38,7 @@ all_points_between_come_in_order(void **state)
 	BETWEEN("R", "R", "E", "", "a b c d");
 	BETWEEN("R", "a", "d", "", "b c");
 	BETWEEN("R", "b", "c", "", "");
-	BETWEEN("R", "d", "a", "", "");		/* time goes one way */
+	BETWEEN("R", "d", "a", "", ""); /* time goes one way */
 	BETWEEN("R", "a", "a", "", "");
 }
 
@@ -95,9 +95,10 @@ a_loop_goes_round_inside_but_not_through_its_ends(void **state)
 
 	learn(f->space, f->labels, "R a b p c q b p c q b p c d E");
 	BETWEEN("R", "b", "c", "", "p");
-	BETWEEN("R", "c", "b", "", "q");	/* the edge that goes round */
-	BETWEEN("R", "c", "d", "", "");		/* q leads to d only through b and c */
-	BETWEEN("R", "b", "b", "", "p q c");	/* by their mean times: q has no part in the last round */
+	BETWEEN("R", "c", "b", "", "q"); /* the edge that goes round */
+	BETWEEN("R", "c", "d", "", "");  /* q leads to d only through b and c */
+	BETWEEN(
+	    "R", "b", "b", "", "p q c"); /* by their mean times: q has no part in the last round */
 	BETWEEN("R", "a", "d", "", "b p q c");
 }
 
@@ -120,29 +121,32 @@ nothing_lies_between_units(void **state)
 {
 	struct fixture *f = *state;
 	struct between found[8];
-	struct gap g = { label_of(f->labels, "R"), label_of(f->labels, "V"), label_of(f->labels, "R"),
-		label_of(f->labels, "U") };
+	struct gap g = { label_of(f->labels, "R"), label_of(f->labels, "V"),
+		label_of(f->labels, "R"), label_of(f->labels, "U") };
 
 	learn(f->space, f->labels, "R a F b J c E | U d V");
-	assert_int_equal(space_between(f->space, label_of(f->labels, "R"), &g, NULL, found, 8, NULL), 0);
+	assert_int_equal(
+	    space_between(f->space, label_of(f->labels, "R"), &g, NULL, found, 8, NULL), 0);
 	BETWEEN("U", "U", "V", "", "d");
 	BETWEEN("R", "F", "J", "", "b");
-	BETWEEN("U", "a", "c", "", "");		/* those are not of this unit */
+	BETWEEN("U", "a", "c", "", ""); /* those are not of this unit */
 }
 
-/* The same function called from two units, and from two spans of one, is told apart by where it was called. */
+/* The same function called from two units, and from two spans of one, is told apart by where it was
+ * called. */
 static void
 places_are_labels_in_their_context(void **state)
 {
 	struct fixture *f = *state;
 	struct space_stats st;
 
-	learn(f->space, f->labels, "R x_begin lock got x_end y_begin lock z y_end F J E | U lock w V");
+	learn(f->space, f->labels,
+	    "R x_begin lock got x_end y_begin lock z y_end F J E | U lock w V");
 	BETWEEN("R", "x_begin", "x_end", "", "lock got");
 	BETWEEN("R", "y_begin", "y_end", "", "lock z");
 	BETWEEN("U", "U", "V", "", "lock w");
 	assert_true(space_stats(f->space, label_of(f->labels, "R"), &st));
-	assert_int_equal(st.places, 16);	/* lock is three of them */
+	assert_int_equal(st.places, 16); /* lock is three of them */
 	assert_int_equal(st.labels, 8);
 }
 
@@ -156,7 +160,7 @@ one_label_in_many_places_is_one_candidate(void **state)
 	BETWEEN("R", "R", "E", "", "x_begin x_end lock y_begin y_end");
 	c = candidate(f, "R", "E", "lock");
 	assert_int_equal(c.count, 2);
-	assert_true(c.offset_ns > 34.999 && c.offset_ns < 35.001);	/* 20 and 50 */
+	assert_true(c.offset_ns > 34.999 && c.offset_ns < 35.001); /* 20 and 50 */
 	assert_true(c.share == 1);
 }
 
@@ -173,7 +177,8 @@ types_are_learned_apart(void **state)
 	assert_int_equal(space_between(f->space, one, &g, NULL, found, 8, NULL), 1);
 	assert_int_equal(found[0].label, label_of(f->labels, "a"));
 	assert_int_equal(space_between(f->space, other, &g, NULL, found, 8, NULL), 0);
-	assert_int_equal(space_between(f->space, label_of(f->labels, "R3"), &g, NULL, found, 8, NULL), 0);
+	assert_int_equal(
+	    space_between(f->space, label_of(f->labels, "R3"), &g, NULL, found, 8, NULL), 0);
 	assert_int_equal(space_type(f->space, 0), one);
 	assert_int_equal(space_type(f->space, 1), other);
 	assert_int_equal(space_type(f->space, 2), LABEL_NONE);
@@ -232,7 +237,11 @@ stats_tell_how_far_from_complete(void **state)
 	assert_true(space_stats(f->space, label_of(f->labels, "R"), &st));
 	assert_int_equal(st.new_in_last_tenth, 3);
 	for (int i = 1; i < 100; i++) {
-		snprintf(words, sizeof words, i % 30 == 0 ? "R new%d E" : i == 99 ? "R last%d E" : "R a E", i);
+		snprintf(words, sizeof words,
+		    i % 30 == 0 ? "R new%d E"
+		    : i == 99   ? "R last%d E"
+				: "R a E",
+		    i);
 		learn(f->space, f->labels, words);
 	}
 	assert_true(space_stats(f->space, label_of(f->labels, "R"), &st));
@@ -240,7 +249,7 @@ stats_tell_how_far_from_complete(void **state)
 	assert_int_equal(st.places, 7);
 	assert_int_equal(st.steps, 10);
 	assert_int_equal(st.labels, 5);
-	assert_int_equal(st.new_in_last_tenth, 2);	/* new90, last99 */
+	assert_int_equal(st.new_in_last_tenth, 2); /* new90, last99 */
 }
 
 /* A thousand diamonds in a row have 2^1000 paths; what is kept of them grows with their labels. */
@@ -257,7 +266,8 @@ size_does_not_grow_with_traces_nor_with_paths(void **state)
 		size_t len = (size_t)snprintf(words, sizeof words, "R");
 
 		for (int i = 0; i < 1000; i++)
-			len += (size_t)snprintf(words + len, sizeof words - len, " s%d %c%d", i, "ab"[rng_below(&r, 2)], i);
+			len += (size_t)snprintf(words + len, sizeof words - len, " s%d %c%d", i,
+			    "ab"[rng_below(&r, 2)], i);
 		snprintf(words + len, sizeof words - len, " E");
 		learn(f->space, f->labels, words);
 	}
@@ -267,14 +277,16 @@ size_does_not_grow_with_traces_nor_with_paths(void **state)
 	assert_int_equal(st.labels, 3000);
 	candidate(f, "s0", "s1", "a0");
 	candidate(f, "s0", "s1", "b0");
-	assert_int_equal(strlen(between(f->space, f->labels, "R", "s0", "s1", "")), 5);		/* "a0 b0" */
+	assert_int_equal(
+	    strlen(between(f->space, f->labels, "R", "s0", "s1", "")), 5); /* "a0 b0" */
 }
 
 /* ---- against enumeration: every walk of a small graph, one by one ---- */
 
 enum { WORDS = 11, PLACES = WORDS * (WORDS + 1) };
 
-static const char *const words[WORDS] = { "R", "E", "F", "a", "b", "c", "d", "x_begin", "x_end", "y_enter", "y_leave" };
+static const char *const words[WORDS] = { "R", "E", "F", "a", "b", "c", "d", "x_begin", "x_end",
+	"y_enter", "y_leave" };
 
 struct brute {
 	bool step[PLACES][PLACES];
@@ -282,7 +294,7 @@ struct brute {
 	int visits[PLACES];
 	int path[2 * PLACES];
 	int from, to;
-	uint32_t blocked;	/* words */
+	uint32_t blocked; /* words */
 	long walks;
 };
 
@@ -305,8 +317,8 @@ brute_learn(struct brute *b, struct spans *s, struct labels *labels, const struc
 	}
 }
 
-/* All walks from here to the end that pass no place more than twice: a walk to any place and on from it needs no
- * more. */
+/* All walks from here to the end that pass no place more than twice: a walk to any place and on
+ * from it needs no more. */
 static void
 walk_on(struct brute *b, int at, int depth)
 {
@@ -320,7 +332,8 @@ walk_on(struct brute *b, int at, int depth)
 		if (word == b->to)
 			for (int i = 1; i <= depth; i++)
 				b->on_walk[b->path[i]] = true;
-		if (word == b->from || word == b->to || (b->blocked >> word & 1) != 0 || word < 3 || b->visits[next] == 2)
+		if (word == b->from || word == b->to || (b->blocked >> word & 1) != 0 || word < 3 ||
+		    b->visits[next] == 2)
 			continue;
 		b->visits[next]++;
 		walk_on(b, next, depth + 1);
@@ -349,7 +362,8 @@ ask_both(struct fixture *f, struct brute *b, struct rng *r)
 {
 	int from = (int)rng_below(r, WORDS), to = (int)rng_below(r, WORDS), n;
 	uint32_t unit = label_of(f->labels, "R"), blocked = 0, got = 0;
-	struct gap g = { label_of(f->labels, words[from]), label_of(f->labels, words[to]), unit, unit };
+	struct gap g = { label_of(f->labels, words[from]), label_of(f->labels, words[to]), unit,
+		unit };
 	struct label_set absent = { 0 };
 	struct between found[64];
 

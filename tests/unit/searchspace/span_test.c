@@ -20,7 +20,8 @@ lies_in(struct spans *s, struct labels *labels, const char *words)
 	text[0] = '\0';
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		strcat(text, i > 0 ? " " : "");
-		strcat(text, in[i] == LABEL_NONE ? "-" : strchr(labels_get(labels, in[i])->text, ':') + 1);
+		strcat(text,
+		    in[i] == LABEL_NONE ? "-" : strchr(labels_get(labels, in[i])->text, ':') + 1);
 	}
 	made_free(t);
 	return text;
@@ -30,13 +31,25 @@ static void
 pairs_by_their_endings(void **state)
 {
 	static const char *const pairs[][2] = {
-		{ "x_begin", "x_end" }, { "x_start", "x_end" }, { "x_entry", "x_exit" }, { "x_enter", "x_leave" },
-		{ "x_enter", "x_exit" }, { "pthread_mutex_lock_req", "pthread_mutex_lock_acq" },
+		{ "x_begin", "x_end" },
+		{ "x_start", "x_end" },
+		{ "x_entry", "x_exit" },
+		{ "x_enter", "x_leave" },
+		{ "x_enter", "x_exit" },
+		{ "pthread_mutex_lock_req", "pthread_mutex_lock_acq" },
 	};
 	static const char *const not_pairs[][2] = {
-		{ "x_begin", "y_end" }, { "x_begin", "x_exit" }, { "x_entry", "x_leave" }, { "x_start", "x_leave" },
-		{ "xbegin", "xend" }, { "_begin", "x_end" }, { "x_end", "x_begin" }, { "x", "x_end" },
-		{ "x_req", "x_end" }, { "x_begin", "x_acq" }, { "x_req", "y_acq" },
+		{ "x_begin", "y_end" },
+		{ "x_begin", "x_exit" },
+		{ "x_entry", "x_leave" },
+		{ "x_start", "x_leave" },
+		{ "xbegin", "xend" },
+		{ "_begin", "x_end" },
+		{ "x_end", "x_begin" },
+		{ "x", "x_end" },
+		{ "x_req", "x_end" },
+		{ "x_begin", "x_acq" },
+		{ "x_req", "y_acq" },
 	};
 	struct labels *labels = labels_new();
 	struct spans s = { 0 };
@@ -65,8 +78,10 @@ spans_nest_repeat_and_recur(void **state)
 
 	assert_string_equal(lies_in(&s, labels, "a_begin b_begin p b_end q a_end r"),
 	    "- a_begin b_begin a_begin a_begin - -");
-	assert_string_equal(lies_in(&s, labels, "a_begin p a_end a_begin p a_end"), "- a_begin - - a_begin -");
-	assert_string_equal(lies_in(&s, labels, "a_begin a_begin p a_end q a_end"), "- a_begin a_begin a_begin a_begin -");
+	assert_string_equal(
+	    lies_in(&s, labels, "a_begin p a_end a_begin p a_end"), "- a_begin - - a_begin -");
+	assert_string_equal(lies_in(&s, labels, "a_begin a_begin p a_end q a_end"),
+	    "- a_begin a_begin a_begin a_begin -");
 	spans_release(&s);
 	labels_free(labels);
 }
@@ -80,9 +95,12 @@ half_a_span_is_none(void **state)
 
 	assert_string_equal(lies_in(&s, labels, "a_begin p q"), "- - -");
 	assert_string_equal(lies_in(&s, labels, "p a_end q"), "- - -");
-	assert_string_equal(lies_in(&s, labels, "a_begin b_begin p a_end q"), "- a_begin a_begin - -");	/* b never ended */
-	assert_string_equal(lies_in(&s, labels, "a_begin b_begin p a_end q b_end r"), "- a_begin a_begin - - - -");
-	assert_string_equal(lies_in(&s, labels, "a_begin"), "-");	/* nothing stays open for the next unit */
+	assert_string_equal(lies_in(&s, labels, "a_begin b_begin p a_end q"),
+	    "- a_begin a_begin - -"); /* b never ended */
+	assert_string_equal(
+	    lies_in(&s, labels, "a_begin b_begin p a_end q b_end r"), "- a_begin a_begin - - - -");
+	assert_string_equal(
+	    lies_in(&s, labels, "a_begin"), "-"); /* nothing stays open for the next unit */
 	assert_string_equal(lies_in(&s, labels, "p a_end"), "- -");
 	spans_release(&s);
 	labels_free(labels);
@@ -93,7 +111,8 @@ programs_do_not_share_spans(void **state)
 {
 	struct labels *labels = labels_new();
 	struct spans s = { 0 };
-	struct event events[3] = { { .label = labels_intern(labels, RECORD_POINT, "a/p:x_begin", 11, NULL, 0) },
+	struct event events[3] = { { .label = labels_intern(
+					 labels, RECORD_POINT, "a/p:x_begin", 11, NULL, 0) },
 		{ .label = labels_intern(labels, RECORD_POINT, "a/p:y", 5, NULL, 0) },
 		{ .label = labels_intern(labels, RECORD_POINT, "b/p:x_end", 9, NULL, 0) } };
 	(void)state;
@@ -105,8 +124,8 @@ programs_do_not_share_spans(void **state)
 
 /* ---- against a slow one that looks back for each end ---- */
 
-static const char *const words[] = { "p", "x_begin", "x_end", "y_start", "y_end", "z_entry", "z_exit", "w_enter",
-	"w_exit", "w_leave" };
+static const char *const words[] = { "p", "x_begin", "x_end", "y_start", "y_end", "z_entry",
+	"z_exit", "w_enter", "w_exit", "w_leave" };
 static const int closes[][2] = { { 2, 1 }, { 4, 3 }, { 6, 5 }, { 8, 7 }, { 9, 7 } };
 
 static bool
@@ -121,7 +140,7 @@ pairs_up(int end, int begin)
 static void
 slow(const int *which, uint32_t n, int *in)
 {
-	int end_of[64];		/* of a begin: -1 open, -2 gone, else its end */
+	int end_of[64]; /* of a begin: -1 open, -2 gone, else its end */
 
 	for (uint32_t i = 0; i < n; i++) {
 		end_of[i] = -1;
@@ -135,7 +154,7 @@ slow(const int *which, uint32_t n, int *in)
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		in[i] = -1;
-		for (uint32_t b = 0; b < i; b++)	/* the last that holds it is the innermost */
+		for (uint32_t b = 0; b < i; b++) /* the last that holds it is the innermost */
 			if (end_of[b] > (int)i)
 				in[i] = which[b];
 	}
@@ -163,7 +182,8 @@ any_sequence_equals_the_slow_way(void **state)
 		slow(which, n, in);
 		got = spans_of(&s, labels, events, n);
 		for (uint32_t i = 0; i < n; i++)
-			assert_int_equal(got[i], in[i] < 0 ? LABEL_NONE : label_of(labels, words[in[i]]));
+			assert_int_equal(
+			    got[i], in[i] < 0 ? LABEL_NONE : label_of(labels, words[in[i]]));
 	}
 	spans_release(&s);
 	labels_free(labels);

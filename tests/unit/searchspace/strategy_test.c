@@ -45,7 +45,8 @@ flat_leaves_parts_that_differ_by_one_at_most(void **state)
 			for (uint32_t i = 0; i <= got; i++) {
 				uint32_t end = i < got ? picked[i] : n, part = end - begin;
 
-				assert_true(end >= begin && end <= n);	/* ascending, no pick twice */
+				assert_true(
+				    end >= begin && end <= n); /* ascending, no pick twice */
 				least = part < least ? part : least;
 				most = part > most ? part : most;
 				begin = end + 1;
@@ -118,17 +119,25 @@ static void
 row_add(struct row *r, uint32_t around, struct rng *g, double spread, double *now_ns)
 {
 	*now_ns += exp(spread * rng_normal(g)) * 1000;
-	r->c[r->n] = (struct candidate){ .label = r->n, .partner = UINT32_MAX, .around = around, .drawn = true, .count = 1,
-		.offset_ns = *now_ns, .share = 1, .per_trace = 1 };
+	r->c[r->n] = (struct candidate){ .label = r->n,
+		.partner = UINT32_MAX,
+		.around = around,
+		.drawn = true,
+		.count = 1,
+		.offset_ns = *now_ns,
+		.share = 1,
+		.per_trace = 1 };
 	r->n++;
 }
 
 /* `fan`: about as many things directly in a span; spread: of the logarithms of the steps' times. */
 static void
-grow(struct row *r, uint32_t size, uint32_t around, uint32_t fan, struct rng *g, double spread, double *now_ns)
+grow(struct row *r, uint32_t size, uint32_t around, uint32_t fan, struct rng *g, double spread,
+    double *now_ns)
 {
 	while (size > 0) {
-		uint32_t inside = size > 2 ? (uint32_t)rng_below(g, 2 * size / fan + 2) : 0, begin = r->n;
+		uint32_t inside = size > 2 ? (uint32_t)rng_below(g, 2 * size / fan + 2) : 0,
+			 begin = r->n;
 
 		if (inside + 2 > size || rng_below(g, 3) == 0) {
 			row_add(r, around, g, spread, now_ns);
@@ -227,13 +236,16 @@ search(const struct strategy *s, const struct row *all, uint32_t at, uint32_t k,
 static int
 by_number(const void *a, const void *b)
 {
-	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : *(const uint32_t *)a > *(const uint32_t *)b;
+	return *(const uint32_t *)a < *(const uint32_t *)b
+	           ? -1
+	           : *(const uint32_t *)a > *(const uint32_t *)b;
 }
 
 enum { PLACES = 61 };
 
 static uint32_t
-median_cycles(const struct strategy *s, const struct row *r, uint32_t k, struct rng *g, uint32_t *most)
+median_cycles(
+    const struct strategy *s, const struct row *r, uint32_t k, struct rng *g, uint32_t *most)
 {
 	uint32_t cycles[PLACES];
 
@@ -248,7 +260,8 @@ median_cycles(const struct strategy *s, const struct row *r, uint32_t k, struct 
 
 static struct row tree_row;
 
-/* One tracepoint (or span) a cycle: no more cycles at the median than log2(n) + 4, on any shape, and never many more. */
+/* One tracepoint (or span) a cycle: no more cycles at the median than log2(n) + 4, on any shape,
+ * and never many more. */
 static void
 cycles_grow_like_the_logarithm(void **state)
 {
@@ -258,7 +271,8 @@ cycles_grow_like_the_logarithm(void **state)
 
 	rng_seed(&g, 7);
 	for (int round = 0; round < 60; round++) {
-		uint32_t n = 10 + (uint32_t)rng_below(&g, round % 10 == 0 ? TREE_MAX - 20 : 1500), most, median;
+		uint32_t n = 10 + (uint32_t)rng_below(&g, round % 10 == 0 ? TREE_MAX - 20 : 1500),
+			 most, median;
 		double spread = (double)rng_below(&g, 3), bits;
 
 		if (round % 6 == 5)
@@ -269,8 +283,9 @@ cycles_grow_like_the_logarithm(void **state)
 		for (size_t i = 0; i < 3; i++) {
 			median = median_cycles(strategy_find(names[i]), &tree_row, 1, &g, &most);
 			if (median > bits + 4 || most > (i == 0 ? ceil(bits) : 2 * bits + 4))
-				fail_msg("%s, round %d, %u candidates: %u cycles at the median, %u at most", names[i], round,
-				    tree_row.n, median, most);
+				fail_msg(
+				    "%s, round %d, %u candidates: %u cycles at the median, %u at most",
+				    names[i], round, tree_row.n, median, most);
 		}
 	}
 }
@@ -304,8 +319,9 @@ all_propose_in_order_and_the_same_from_the_same_seed(void **state)
 	for (int round = 0; round < 3000; round++) {
 		uint32_t k = 1 + (uint32_t)rng_below(&g, 12);
 
-		tree(&tree_row, 1 + (uint32_t)rng_below(&g, 80), 2 + (uint32_t)rng_below(&g, 10), &g, 1);
-		for (uint32_t i = 0; i < tree_row.n; i++) {		/* also nonsense */
+		tree(&tree_row, 1 + (uint32_t)rng_below(&g, 80), 2 + (uint32_t)rng_below(&g, 10),
+		    &g, 1);
+		for (uint32_t i = 0; i < tree_row.n; i++) { /* also nonsense */
 			struct candidate *c = &tree_row.c[i];
 
 			c->share = rng_unit(&g);
@@ -321,13 +337,19 @@ all_propose_in_order_and_the_same_from_the_same_seed(void **state)
 
 			rng_seed(&a, seed);
 			rng_seed(&b, seed);
-			n = strategy_at(i)->propose(tree_row.c, tree_row.n, &tree_row.gap, k, &a, picked);
-			assert_true(n > 0 && n <= tree_row.n && (n >= k || n == tree_row.n || i == 1));
+			n = strategy_at(i)->propose(
+			    tree_row.c, tree_row.n, &tree_row.gap, k, &a, picked);
+			assert_true(
+			    n > 0 && n <= tree_row.n && (n >= k || n == tree_row.n || i == 1));
 			for (uint32_t j = 0; j < n; j++)
-				assert_true(picked[j] < tree_row.n && (j == 0 || picked[j] > picked[j - 1]));
-			assert_int_equal(strategy_at(i)->propose(tree_row.c, tree_row.n, &tree_row.gap, k, &b, again), n);
+				assert_true(picked[j] < tree_row.n &&
+					    (j == 0 || picked[j] > picked[j - 1]));
+			assert_int_equal(strategy_at(i)->propose(
+					     tree_row.c, tree_row.n, &tree_row.gap, k, &b, again),
+			    n);
 			assert_memory_equal(picked, again, n * sizeof picked[0]);
-			assert_int_equal(strategy_at(i)->propose(tree_row.c, 0, &tree_row.gap, k, &b, again), 0);
+			assert_int_equal(
+			    strategy_at(i)->propose(tree_row.c, 0, &tree_row.gap, k, &b, again), 0);
 		}
 	}
 }
@@ -367,7 +389,8 @@ picks_are(const char *words, uint32_t k, const char *expected)
 	row_of(&tree_row, words);
 	n = strategy_hierarchical(tree_row.c, tree_row.n, &tree_row.gap, k, NULL, picked);
 	for (uint32_t i = 0; i < n; i++)
-		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%u", i > 0 ? " " : "", picked[i]);
+		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%u", i > 0 ? " " : "",
+		    picked[i]);
 	assert_string_equal(text, expected);
 }
 
@@ -377,9 +400,9 @@ hierarchical_cuts_at_the_spans_in_the_middle(void **state)
 	(void)state;
 	picks_are("(a) (b) (c)", 1, "3 5");
 	picks_are("(a) (b) (c) (d) (e)", 2, "3 5 9 11");
-	picks_are("a b (c)", 1, "2 4");			/* points only when no span is left */
+	picks_are("a b (c)", 1, "2 4"); /* points only when no span is left */
 	picks_are("a b c", 1, "1");
-	picks_are("((a)(b)(c))", 1, "4 6");		/* almost all is in the one outside */
+	picks_are("((a)(b)(c))", 1, "4 6"); /* almost all is in the one outside */
 	picks_are("()", 1, "0 1");
 	picks_are("(a b c d e f)", 3, "0 7");
 	picks_are("(a) (b)", 9, "0 2 3 5");
@@ -395,7 +418,9 @@ bisect_cuts_learned_time(void **state)
 
 	/* the fifth is nearest to half of the time; then not enough traces pass it */
 	for (uint32_t i = 0; i < 8; i++)
-		c[i] = (struct candidate){ .partner = UINT32_MAX, .around = UINT32_MAX, .share = 1,
+		c[i] = (struct candidate){ .partner = UINT32_MAX,
+			.around = UINT32_MAX,
+			.share = 1,
 			.offset_ns = (double[]){ 1, 2, 3, 20, 45, 60, 90, 95 }[i] };
 	assert_int_equal(strategy_bisect(c, 8, &gap, 1, NULL, picked), 1);
 	assert_int_equal(picked[0], 4);
@@ -421,7 +446,8 @@ random_draws_all_alike(void **state)
 			hits[picked[i]]++;
 	}
 	for (int i = 0; i < 10; i++)
-		assert_true(hits[i] > 2770 && hits[i] < 3230);	/* 3,000, five deviations of 46 either way */
+		assert_true(
+		    hits[i] > 2770 && hits[i] < 3230); /* 3,000, five deviations of 46 either way */
 }
 
 int

@@ -62,10 +62,12 @@ every_flipped_bit_is_caught(void **state)
 	memset(payload, 0x5a, sizeof payload);
 	frame_seal(header, FRAME_RECORDS, 77, payload, sizeof payload);
 	for (size_t bit = 0; bit < 8 * (sizeof header + sizeof payload); bit++) {
-		uint8_t *at = bit / 8 < sizeof header ? &header[bit / 8] : &payload[bit / 8 - sizeof header];
+		uint8_t *at = bit / 8 < sizeof header ? &header[bit / 8]
+		                                      : &payload[bit / 8 - sizeof header];
 
 		*at ^= (uint8_t)(1 << bit % 8);
-		/* a length that grew cannot be checked without that many bytes: the reader waits for them */
+		/* a length that grew cannot be checked without that many bytes: the reader waits
+		 * for them */
 		if (frame_open(&f, header, &e) == 0 && f.length <= sizeof payload)
 			assert_int_equal(frame_check(&f, header, payload, &e), ERR_INPUT);
 		*at ^= (uint8_t)(1 << bit % 8);
@@ -89,7 +91,7 @@ another_version_is_named_with_ours(void **state)
 	assert_int_equal(frame_open(&f, header, &e), ERR_VERSION);
 	assert_non_null(strstr(e.text, "speaks version 200 "));
 	assert_non_null(strstr(e.text, ours));
-	header[6] = 200;	/* what another version says of kinds is none of our business */
+	header[6] = 200; /* what another version says of kinds is none of our business */
 	assert_int_equal(frame_open(&f, header, &e), ERR_VERSION);
 }
 
@@ -100,7 +102,8 @@ strangers_are_told_apart(void **state)
 	struct err e;
 	(void)state;
 
-	assert_int_equal(frame_open(&f, (const uint8_t *)"GET / HTTP/1.1\r\nHost: localhost", &e), ERR_INPUT);
+	assert_int_equal(
+	    frame_open(&f, (const uint8_t *)"GET / HTTP/1.1\r\nHost: localhost", &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, "47 45 54 20 (\"GET \")"));
 }
 

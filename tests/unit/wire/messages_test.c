@@ -14,7 +14,7 @@
 #include "wire/agent.h"
 #include "wire/toggle.h"
 
-static struct arena memory;	/* of the texts that the tests make up; given back after each */
+static struct arena memory; /* of the texts that the tests make up; given back after each */
 
 static int
 forget(void **state)
@@ -104,7 +104,8 @@ decode_programs(struct arena *a, const void *data, size_t len, struct err *e)
 
 typedef int (*decoder)(struct arena *a, const void *data, size_t len, struct err *e);
 
-/* Every beginning of a good message, and one with a byte too many, is ERR_INPUT with the message's name. */
+/* Every beginning of a good message, and one with a byte too many, is ERR_INPUT with the message's
+ * name. */
 static void
 assert_whole_or_refused(decoder decode, const char *name, struct buf *b)
 {
@@ -154,7 +155,8 @@ random_want(struct rng *r, uint32_t nrates, uint32_t ntoggles)
 	w.rates = arena_calloc(&memory, nrates, sizeof *w.rates);
 	w.toggles = arena_calloc(&memory, ntoggles, sizeof *w.toggles);
 	for (uint32_t i = 0; i < nrates; i++)
-		w.rates[i] = (struct rate){ random_name(r, TOGGLE_NAME_MAX, ""), rng_unit(r), rng_unit(r) };
+		w.rates[i] = (struct rate){ random_name(r, TOGGLE_NAME_MAX, ""), rng_unit(r),
+			rng_unit(r) };
 	for (uint32_t i = 0; i < ntoggles; i++)
 		w.toggles[i].name = random_name(r, TOGGLE_NAME_MAX, "p:");
 	return w;
@@ -172,14 +174,16 @@ a_want_comes_back_as_it_went(void **state)
 
 	rng_seed(&r, 1);
 	for (int i = 0; i < 200; i++) {
-		uint32_t nrates = (uint32_t)rng_below(&r, 5), ntoggles = (uint32_t)rng_below(&r, 30);
-		struct want w =
-		    i == 0 ? random_want(&r, RATES_MAX, TOGGLES_MAX) : random_want(&r, nrates, ntoggles);
+		uint32_t nrates = (uint32_t)rng_below(&r, 5),
+			 ntoggles = (uint32_t)rng_below(&r, 30);
+		struct want w = i == 0 ? random_want(&r, RATES_MAX, TOGGLES_MAX)
+		                       : random_want(&r, nrates, ntoggles);
 
 		buf_reset(&b);
 		want_encode(&w, &b);
 		assert_int_equal(want_decode(&got, &a, b.data, b.len, &e), 0);
-		assert_true(got.epoch == w.epoch && got.lease_ms == w.lease_ms && got.sampled == w.sampled);
+		assert_true(
+		    got.epoch == w.epoch && got.lease_ms == w.lease_ms && got.sampled == w.sampled);
 		assert_true(got.nrates == w.nrates && got.ntoggles == w.ntoggles);
 		for (uint32_t j = 0; j < w.nrates; j++) {
 			assert_string_equal(got.rates[j].request_type, w.rates[j].request_type);
@@ -281,15 +285,16 @@ a_done_comes_back_as_it_went(void **state)
 
 	rng_seed(&r, 3);
 	for (int i = 0; i < 200; i++) {
-		struct done d = { some(&r), (int64_t)rng_next(&r), (uint32_t)rng_below(&r, 100), results,
-			i % 2 ? "" : random_name(&r, 4000, "") };
+		struct done d = { some(&r), (int64_t)rng_next(&r), (uint32_t)rng_below(&r, 100),
+			results, i % 2 ? "" : random_name(&r, 4000, "") };
 
 		for (uint32_t j = 0; j < d.nresults; j++)
 			results[j] = (uint8_t)rng_below(&r, DONE_FAILED + 1);
 		buf_reset(&b);
 		done_encode(&d, &b);
 		assert_int_equal(done_decode(&got, &a, b.data, b.len, &e), 0);
-		assert_true(got.epoch == d.epoch && got.from_ns == d.from_ns && got.nresults == d.nresults);
+		assert_true(
+		    got.epoch == d.epoch && got.from_ns == d.from_ns && got.nresults == d.nresults);
 		assert_memory_equal(got.results, results, d.nresults);
 		assert_string_equal(got.failure, d.failure);
 	}
@@ -328,7 +333,7 @@ hello_and_welcome_come_back_as_they_went(void **state)
 		assert_string_equal(got.node, h.node);
 		assert_string_equal(got.version, h.version);
 		assert_true(got.incarnation == h.incarnation && got.first_seq == h.first_seq &&
-		    got.clock_ns == h.clock_ns);
+			    got.clock_ns == h.clock_ns);
 	}
 	assert_bounded(decode_hello, &b, &r);
 	assert_whole_or_refused(decode_hello, "hello: ", &b);
@@ -350,8 +355,8 @@ hello_and_welcome_come_back_as_they_went(void **state)
 static void
 a_clock_comes_back_as_it_went(void **state)
 {
-	static const struct clock_echo nonsense[] = { { -1, 0, 0 }, { 0, -1, 0 }, { 0, 0, -1 }, { 0, 2, 1 },
-		{ INT64_MAX, 0, 0 }, { 0, 0, INT64_MAX } };
+	static const struct clock_echo nonsense[] = { { -1, 0, 0 }, { 0, -1, 0 }, { 0, 0, -1 },
+		{ 0, 2, 1 }, { INT64_MAX, 0, 0 }, { 0, 0, INT64_MAX } };
 	struct clock_echo got;
 	struct buf b = { 0 };
 	struct rng r;
@@ -429,7 +434,8 @@ a_status_comes_back_as_it_went(void **state)
 		assert_int_equal(status_decode(&got, &a, b.data, b.len, &e), 0);
 		assert_memory_equal(got.fill, s.fill, sizeof s.fill);
 		assert_memory_equal(got.lost, s.lost, sizeof s.lost);
-		assert_true(got.records == s.records && got.batches == s.batches && got.epoch == s.epoch);
+		assert_true(
+		    got.records == s.records && got.batches == s.batches && got.epoch == s.epoch);
 		assert_true(got.mapped == s.mapped && got.dropped == s.dropped);
 		assert_true(got.cpu_us == s.cpu_us && got.tracer_cpu_us == s.tracer_cpu_us);
 		assert_true(got.memory_bytes == s.memory_bytes && got.ring_bytes == s.ring_bytes);
@@ -446,10 +452,12 @@ a_status_comes_back_as_it_went(void **state)
 	status_encode(&(struct status){ .fill = { 0, 1.5, 0 } }, &b);
 	assert_int_equal(status_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
 	for (int i = 0; i < 4; i++) {
-		static const double COSTS[][2] = { { -1, -2 }, { 100, 101 }, { 2e9, 40 }, { NAN, 1 } };
+		static const double COSTS[][2] = { { -1, -2 }, { 100, 101 }, { 2e9, 40 },
+			{ NAN, 1 } };
 
 		buf_reset(&b);
-		status_encode(&(struct status){ .record_ns = COSTS[i][0], .rejected_ns = COSTS[i][1] }, &b);
+		status_encode(
+		    &(struct status){ .record_ns = COSTS[i][0], .rejected_ns = COSTS[i][1] }, &b);
 		assert_int_equal(status_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
 		assert_non_null(strstr(e.text, "cost of a record"));
 	}
@@ -489,8 +497,8 @@ programs_come_back_as_they_went(void **state)
 
 	rng_seed(&r, 6);
 	for (int i = 0; i < 100; i++) {
-		struct programs p =
-		    random_programs(&r, (uint32_t)rng_below(&r, 10), (uint32_t)rng_below(&r, 40));
+		struct programs p = random_programs(
+		    &r, (uint32_t)rng_below(&r, 10), (uint32_t)rng_below(&r, 40));
 
 		buf_reset(&b);
 		programs_encode(&p, &b);
@@ -532,10 +540,10 @@ programs_cut_off_damaged_or_out_of_range_are_refused(void **state)
 			program.count = count;
 			buf_reset(&b);
 			programs_encode(&two, &b);
-			assert_int_equal(
-			    decode_programs(&a, b.data, b.len, &e), first + count <= 2 ? 0 : ERR_INPUT);
+			assert_int_equal(decode_programs(&a, b.data, b.len, &e),
+			    first + count <= 2 ? 0 : ERR_INPUT);
 		}
-	program = (struct program){ "redis", 7, UINT32_MAX, 2 };	/* a sum that would wrap */
+	program = (struct program){ "redis", 7, UINT32_MAX, 2 }; /* a sum that would wrap */
 	buf_reset(&b);
 	programs_encode(&two, &b);
 	assert_int_equal(decode_programs(&a, b.data, b.len, &e), ERR_INPUT);
@@ -556,7 +564,8 @@ main(void)
 		cmocka_unit_test(a_clock_comes_back_as_it_went),
 		cmocka_unit_test_teardown(a_status_comes_back_as_it_went, forget),
 		cmocka_unit_test_teardown(programs_come_back_as_they_went, forget),
-		cmocka_unit_test_teardown(programs_cut_off_damaged_or_out_of_range_are_refused, forget),
+		cmocka_unit_test_teardown(
+		    programs_cut_off_damaged_or_out_of_range_are_refused, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ struct model {
 };
 
 static uint64_t
-some(struct rng *r)	/* of any magnitude, also 0 */
+some(struct rng *r) /* of any magnitude, also 0 */
 {
 	return rng_next(r) >> rng_below(r, 64) >> rng_below(r, 2);
 }
@@ -71,8 +71,8 @@ random_record(struct model *m, struct record *ret, int64_t time_ns, struct rng *
 
 	for (uint32_t i = 0; i < l->nfields; i++)
 		values[i] = random_value(m, r);
-	*ret = (struct record){ rng_next(r), rng_next(r), l->kind == RECORD_POINT ? 0 : some(r), time_ns,
-		label, (uint32_t)some(r), (uint32_t)some(r), l->nfields, values };
+	*ret = (struct record){ rng_next(r), rng_next(r), l->kind == RECORD_POINT ? 0 : some(r),
+		time_ns, label, (uint32_t)some(r), (uint32_t)some(r), l->nfields, values };
 }
 
 static void
@@ -108,8 +108,10 @@ write_batch(struct batch_writer *w, const struct batch *b, struct buf *out)
 {
 	batch_begin(w);
 	for (uint32_t i = 0; i < b->nlabels; i++)
-		assert_int_equal(batch_label(w, (enum record_kind)b->labels[i].kind, b->labels[i].text,
-				     b->labels[i].len, b->labels[i].fields, b->labels[i].nfields), i);
+		assert_int_equal(
+		    batch_label(w, (enum record_kind)b->labels[i].kind, b->labels[i].text,
+			b->labels[i].len, b->labels[i].fields, b->labels[i].nfields),
+		    i);
 	for (uint32_t i = 0; i < b->nrecords; i++)
 		batch_record(w, &b->records[i]);
 	for (uint32_t i = 0; i < b->nlosses; i++)
@@ -134,7 +136,8 @@ assert_same_value(const struct value *a, const struct value *b)
 static void
 assert_same_record(const struct record *a, const struct record *b)
 {
-	assert_true(a->trace_id == b->trace_id && a->unit_id == b->unit_id && a->link_id == b->link_id);
+	assert_true(
+	    a->trace_id == b->trace_id && a->unit_id == b->unit_id && a->link_id == b->link_id);
 	assert_true(a->time_ns == b->time_ns);
 	assert_true(a->label == b->label && a->pid == b->pid && a->tid == b->tid);
 	assert_int_equal(a->nvalues, b->nvalues);
@@ -169,7 +172,8 @@ assert_same_batch(const struct batch *a, const struct batch *b)
 
 /* Decodes a copy that ends where the allocation ends, so that a step past it is seen. */
 static int
-decode(struct batch *ret, struct arena *a, uint8_t **copy, const uint8_t *data, size_t len, struct err *e)
+decode(struct batch *ret, struct arena *a, uint8_t **copy, const uint8_t *data, size_t len,
+    struct err *e)
 {
 	*copy = malloc(len + (len == 0));
 	if (len > 0)
@@ -194,7 +198,8 @@ a_batch_comes_back_as_it_went(void **state)
 	for (int i = 0; i < 300; i++) {
 		uint32_t nlabels = 1 + (uint32_t)rng_below(&r, 20);
 
-		random_batch(&m, nlabels, (uint32_t)rng_below(&r, 200), (uint32_t)rng_below(&r, 4), &r);
+		random_batch(
+		    &m, nlabels, (uint32_t)rng_below(&r, 200), (uint32_t)rng_below(&r, 4), &r);
 		write_batch(&w, &m.batch, &out);
 		if (decode(&got, &a, &copy, out.data, out.len, &e) != 0)
 			fail_msg("%s", e.text);
@@ -217,7 +222,7 @@ an_empty_batch_carries_its_watermark(void **state)
 	struct batch got;
 	(void)state;
 
-	assert_int_equal(batch_end(&w, -5, &out, NULL), 0);	/* all zeroes is ready */
+	assert_int_equal(batch_end(&w, -5, &out, NULL), 0); /* all zeroes is ready */
 	assert_int_equal(batch_decode(&got, &a, out.data, out.len, NULL), 0);
 	assert_int_equal(got.watermark_ns, -5);
 	assert_int_equal(got.nrecords, 0);
@@ -257,7 +262,8 @@ cut_off_anywhere_is_malformed(void **state)
 	buf_release(&out);
 }
 
-/* No CRC here: whatever the bytes say, memory is bounded, indexes are in range, times do not fall. */
+/* No CRC here: whatever the bytes say, memory is bounded, indexes are in range, times do not fall.
+ */
 static void
 damaged_batches_are_refused_or_sound(void **state)
 {
@@ -284,9 +290,10 @@ damaged_batches_are_refused_or_sound(void **state)
 		else
 			for (uint32_t j = 0; j < got.nrecords; j++) {
 				assert_true(got.records[j].label < got.nlabels);
+				assert_true(got.records[j].nvalues ==
+					    got.labels[got.records[j].label].nfields);
 				assert_true(
-				    got.records[j].nvalues == got.labels[got.records[j].label].nfields);
-				assert_true(j == 0 || got.records[j].time_ns >= got.records[j - 1].time_ns);
+				    j == 0 || got.records[j].time_ns >= got.records[j - 1].time_ns);
 			}
 		assert_true(a.total_bytes <= 64 * out.len + 4096);
 		out.data[at] = was;
@@ -351,7 +358,8 @@ records_must_fit_their_labels(void **state)
 static void
 times_that_fall_are_refused(void **state)
 {
-	static const int64_t times[][2] = { { 5, 4 }, { 0, -1 }, { INT64_MAX, INT64_MIN }, { INT64_MAX, 0 } };
+	static const int64_t times[][2] = { { 5, 4 }, { 0, -1 }, { INT64_MAX, INT64_MIN },
+		{ INT64_MAX, 0 } };
 	struct batch_writer w = { 0 };
 	struct arena a = { 0 };
 	struct buf out = { 0 };
@@ -378,8 +386,9 @@ times_that_fall_are_refused(void **state)
 static void
 numbers_that_cannot_be_are_refused_before_memory_is_taken(void **state)
 {
-	static const uint64_t counts[][3] = { { BATCH_LABELS_MAX + 1, 0, 0 }, { 0, BATCH_RECORDS_MAX + 1, 0 },
-		{ 0, 0, UINT64_MAX }, { 60000, 0, 0 }, { 0, 60000, 0 }, { 0, 0, UINT32_MAX }, { 1, 1, 1 } };
+	static const uint64_t counts[][3] = { { BATCH_LABELS_MAX + 1, 0, 0 },
+		{ 0, BATCH_RECORDS_MAX + 1, 0 }, { 0, 0, UINT64_MAX }, { 60000, 0, 0 },
+		{ 0, 60000, 0 }, { 0, 0, UINT32_MAX }, { 1, 1, 1 } };
 	struct arena a = { 0 };
 	struct buf out = { 0 };
 	struct batch got;
