@@ -16,6 +16,7 @@
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.SECONDARY:	# a test's object stays, so that only what changed is made again
 
 # ---- rooms: each uses those named, and nothing else of ours ------------------
 ROOMS             := base wire mapping analysis formats report forest searchspace controlplane agent cli
@@ -44,7 +45,9 @@ cli_libs          := jansson
 
 PROGRAMS          := honed hone-agent hone
 honed_room        := controlplane
+honed_main        := controlplane/honed
 hone-agent_room   := agent
+hone-agent_main   := agent/main
 hone_room         := cli
 
 # What hone loads when it is needed (formats/format_ctf.c, cli/keys.c), and what of hone that uses.
@@ -77,32 +80,37 @@ lib_flags_lttng-ctl := -llttng-ctl
 # Not for who never calls tls_open(): hone does not, and need not wait for OpenSSL to be loaded. One word, since flags are sorted.
 lib_flags_openssl   := -Wl,--push-state,--as-needed,-lssl,-lcrypto,--pop-state
 # $(call libs,room): its archive and those it uses, lower rooms last; $(call foreign,room): -l flags
-libs    = $(foreach r,$1 $($1_uses),$O/lib/lib$r.a)
+# A room inside a room is named with a slash, its archive and its tests' and benches' names with an underscore.
+flat    = $(subst /,_,$1)
+archive = $O/lib/lib$(call flat,$1).a
+libs    = $(foreach r,$1 $($1_uses),$(call archive,$r))
 foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l)))) -lm
 
-sources = $(filter-out %/main.c $(LOADED),$(wildcard $1/*.c))
-tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
+# Of controlplane and agent, whose inner rooms are not yet walled off: the files of all of them.
+inside  = $(if $(filter controlplane agent,$1),$(filter-out agent/cost/,$(wildcard $1/*/)),$1/)
+sources = $(filter-out %/main.c $(LOADED),$(foreach d,$(call inside,$1),$(wildcard $d*.c)))
+tests   = $(patsubst %.c,$O/%,$(foreach d,$(call inside,$1),$(wildcard tests/unit/$d*_test.c)))
 
 all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/keys.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
-$O/tests/unit/controlplane/engine_runs_test $O/tests/unit/controlplane/queues_test $O/tests/unit/controlplane/sampler_test $O/tests/unit/controlplane/steady_test: $O/tests/sim/stage.o
+$(patsubst %,$O/tests/unit/controlplane/engine/%_test,engine_runs queues sampler steady): $O/tests/sim/stage.o
 
 define room
-$O/lib/lib$1.a: $(patsubst %.c,$O/%.o,$(call sources,$1))
+$(call archive,$1): $(patsubst %.c,$O/%.o,$(call sources,$1))
 	@mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^
 $O/tests/unit/$1/%_test: $O/tests/unit/$1/%_test.o $(call libs,$1)
 	$$(CC) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDFLAGS_ALL) $(call foreign,$1) -lcmocka
-$O/tests/fuzz/$1_%: $O/tests/fuzz/$1_%.o $(call libs,$1)
+$O/tests/fuzz/$(call flat,$1)_%: $O/tests/fuzz/$(call flat,$1)_%.o $(call libs,$1)
 	$$(CC) -fsanitize=fuzzer -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1)
-$O/bench/$1_%: $O/bench/$1_%.o $(call libs,$1)
+$O/bench/$(call flat,$1)_%: $O/bench/$(call flat,$1)_%.o $(call libs,$1)
 	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(call foreign,$1)
 UNIT_TESTS += $(call tests,$1)
 endef
 $(foreach r,$(ROOMS),$(eval $(call room,$r)))
 
 define program
-$O/bin/$1: $O/$($1_room)/main.o $(call libs,$($1_room))
+$O/bin/$1: $O/$(or $($1_main),$($1_room))/main.o $(call libs,$($1_room))
 	@mkdir -p $$(@D) && $$(CC) -o $$@ $$^ $$(LDFLAGS_ALL) $(foreach e,$($1_exports),'-Wl,--export-dynamic-symbol=$e') \
 	    $(call foreign,$($1_room))
 endef
@@ -121,7 +129,7 @@ $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js grou
 $O/cli/forest_page.o: report/page.css cli/forest.css
 
 include instrument/instrument.mk
-include $(wildcard agent/*.mk controlplane/*.mk examples/*/*.mk instrument/*/*.mk)
+include $(wildcard tests/scenario/*.mk examples/*/*.mk instrument/*/*.mk)
 
 examples: shop
 
@@ -137,7 +145,7 @@ ALONE     := $(call scenario_files,burst clock cost soak source)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 3
-MAN       := $(wildcard */*.[1358])
+MAN       := $(wildcard */*.[1358] */*/*.[1358])
 
 $O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlplane)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
@@ -150,7 +158,7 @@ UNIT      ?= %
 unit: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS))
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e '' $(sort $^)
 # Those that have threads, for the sanitizer of threads; of others it has nothing to say.
-THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $r/*.c),$r/%)) \
+THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $(addsuffix *.c,$(or $(call inside,$r),$r/))),$r/%)) \
 	$(patsubst tests/unit/%.c,%,$(shell grep -l pthread_ tests/unit/*/*_test.c))
 APPS ?= 40
 SEED ?= 1
@@ -164,7 +172,7 @@ fuzz:	# clang's libFuzzer, with objects of its own
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers
 fuzzers: $(FUZZERS)
 	@tools/fuzz.sh $(FUZZ_SECONDS) $O/corpus $(sort $(FUZZERS))
-rooms: $(foreach r,$(ROOMS),$O/lib/lib$r.a)
+rooms: $(foreach r,$(ROOMS),$(call archive,$r))
 	@tools/rooms.sh $O $(foreach r,$(ROOMS),"$r:$($r_uses)")
 man:
 	@mandoc -T lint -W warning $(MAN) && echo "man: $(words $(MAN)) pages without a warning"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "analysis/assemble.h"
-#include "analysis/gone.h"
+#include "analysis/retired_ids.h"
 #include "analysis/heap.h"
 #include "analysis/pending.h"
 #include "base/hash.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/source_mapped.h"
+#include "agent/reader/source_mapped.h"
 
 enum { RECORDS = 8192, THREADS = 64, EACH = 10, TURNS = 400 };
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/source.h"
+#include "agent/reader/source.h"
 
 enum { ROUNDS = 7 };
 

@@ -9,20 +9,22 @@ shift
 fail=0
 all=
 for arg in "$@"; do all="$all ${arg%%:*}"; done
+archive() { echo "$objects/lib/lib$(echo "$1" | tr / _).a"; }
+files() { find "$1" -name '*.[ch]' -not -path '*/cost/*'; }	# also of rooms inside it
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 for r in $all; do
-  nm -g --defined-only "$objects/lib/lib$r.a" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u >"$work/$r.defines"
+  mkdir -p "$(dirname "$work/$r")"
+  nm -g --defined-only "$(archive "$r")" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u >"$work/$r.defines"
 done
 for arg in "$@"; do
   room=${arg%%:*} uses=${arg#*:}
   allowed="$room $uses"
-  for f in "$room"/*.c "$room"/*.h; do
-    [ -e "$f" ] || continue
+  for f in $(files "$room"); do
     for inc in $(sed -n 's/^[[:space:]]*#[[:space:]]*include "\([^"]*\)\/[^"]*".*/\1/p' "$f" | sort -u); do
       case " $allowed instrument " in
-      *" $inc "*)
+      *" $inc "* | *" ${inc%/*} "*)
         if [ "$inc" = instrument ] && ! grep -q 'include "instrument/policy.h"' "$f"; then
           echo "rooms: $f includes $inc/, which $room may not use"
           fail=1
@@ -33,7 +35,7 @@ for arg in "$@"; do
       esac
     done
   done
-  nm -g --undefined-only "$objects/lib/lib$room.a" 2>/dev/null | awk 'NF == 2 { print $2 }' | sort -u >"$work/$room.needs"
+  nm -g --undefined-only "$(archive "$room")" 2>/dev/null | awk 'NF == 2 { print $2 }' | sort -u >"$work/$room.needs"
   for other in $all; do
     case " $allowed " in *" $other "*) continue ;; esac
     calls=$(comm -12 "$work/$room.needs" "$work/$other.defines" | while read -r s; do
@@ -49,7 +51,7 @@ for arg in "$@"; do
 done
 # a foreign library belongs behind a door: only files named role_foreign.c include it
 for pair in nng:nng/ sqlite:sqlite3.h lttng:lttng/lttng.h openssl:openssl/; do
-  for f in $(grep -l "#include <${pair#*:}" $(for r in $all; do ls "$r"/*.c; done) 2>/dev/null || true); do
+  for f in $(grep -l "#include <${pair#*:}" $(for r in $all; do files "$r" | grep "\.c$"; done) 2>/dev/null || true); do
     case $f in
     *_"${pair%%:*}".c) ;;
     *)

@@ -24,9 +24,9 @@
 
 #include <lttng/lttng.h>
 
-#include "agent/cost.h"
-#include "agent/files.h"
-#include "agent/switch.h"
+#include "agent/main/cost.h"
+#include "agent/guard/files.h"
+#include "agent/tracer/switch.h"
 #include "instrument/hone.h"
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE

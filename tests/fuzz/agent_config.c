@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/config.h"
+#include "agent/main/agent_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/ctf.h"
-#include "agent/source.h"
+#include "agent/ctf/ctf.h"
+#include "agent/reader/source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

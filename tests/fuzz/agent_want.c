@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/reconcile.h"
+#include "agent/tracer/reconcile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

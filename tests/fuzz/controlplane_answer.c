@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "controlplane/answer.h"
+#include "controlplane/answers/answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

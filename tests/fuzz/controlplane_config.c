@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/ini.h"
-#include "controlplane/config.h"
+#include "controlplane/honed/honed_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/conn.h"
+#include "controlplane/server/conn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -28,7 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/ring.h"
+#include "agent/reader/ring.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "instrument/hone.h"

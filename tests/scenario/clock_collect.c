@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/config.h"
-#include "controlplane/engine_inside.h"
+#include "controlplane/honed/honed_config.h"
+#include "controlplane/engine/engine_inside.h"
 
 enum { AGENTS_MAX = 64, EDGES_MAX = 512 };
 #define MS INT64_C(1000000)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/source.h"
+#include "agent/reader/source.h"
 
 static uint64_t unordered, early, bad_losses, polls, going_back;
 static int64_t most_behind_ns;

@@ -43,8 +43,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/afford.h"
-#include "controlplane/engine_inside.h"
+#include "controlplane/engine/overhead.h"
+#include "controlplane/engine/engine_inside.h"
 #include "tests/sim/stage.h"
 
 enum { MAX = 64, OPS = 512, FULL_NAME = 80 };

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
-#include "controlplane/engine.h"
+#include "controlplane/engine/engine.h"
 
 enum { MS = 1000000, TICK_NS = 20 * MS, STAGE_NODES_MAX = 64 };
 #define START_NS INT64_C(1000000000000)

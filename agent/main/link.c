@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "agent/main/link.h"
+#include "base/stream.h"
+#include "base/tls.h"
+#include "wire/agent.h"
+#include "wire/frame.h"
+
+enum { SMALL_FRAME = 2048 }; /* is written as one: a second write costs more than copying it does */
+enum {
+	DIAL_MS = 1000,
+	SECURE_MS = 5000,
+	FIRST_RETRY_MS = 50,
+	LAST_WORDS_MS = 100,
+	GOOD_CONNECTION_MS = 1000
+};
+
+/* In the order in which they go. */
+static const enum frame_kind URGENT[] = { FRAME_CLOCK, FRAME_DONE, FRAME_STATUS, FRAME_PROGRAMS };
+enum { NURGENT = sizeof(URGENT) / sizeof(URGENT[0]), CLOCK = 0, PROGRAMS = 3 };
+
+struct slot {
+	struct buf bytes;
+	bool due;
+};
+
+struct link {
+	struct link_options options;
+	struct outbox *out;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of all below */
+	pthread_cond_t wake;
+	bool stop;
+	struct slot slots[NURGENT];
+	struct clock_echo clock; /* to be sent back, when its slot is due */
+	struct link_want *want;
+	struct link_look look;
+	struct stream *stream; /* NULL: none */
+	bool dead;             /* the reader has ended, and why: */
+	struct err end;
+};
+
+/* ---- frames ---- */
+
+static int
+frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *payload, size_t len,
+    int limit_ms, struct err *e)
+{
+	uint8_t frame[SMALL_FRAME];
+	int rc;
+
+	frame_seal(frame, kind, seq, payload, len);
+	if (len > 0 && len <= sizeof(frame) - FRAME_HEADER_BYTES) {
+		memcpy(frame + FRAME_HEADER_BYTES, payload, len);
+		return stream_write(s, frame, FRAME_HEADER_BYTES + len, limit_ms, e);
+	}
+	if ((rc = stream_write(s, frame, FRAME_HEADER_BYTES, limit_ms, e)) != 0)
+		return rc;
+	return len > 0 ? stream_write(s, payload, len, limit_ms, e) : 0;
+}
+
+/* A whole frame; *payload is the caller's, NULL if empty. */
+static int
+frame_read(struct stream *s, struct frame *f, uint8_t **payload, int limit_ms, struct err *e)
+{
+	uint8_t header[FRAME_HEADER_BYTES];
+	int rc;
+
+	*payload = NULL;
+	if ((rc = stream_read(s, header, sizeof(header), limit_ms, e)) != 0 ||
+	    (rc = frame_open(f, header, e)) != 0)
+		return rc;
+	if (f->length > 0) {
+		if ((*payload = malloc(f->length)) == NULL)
+			return err_set(e, ERR_MEMORY, "out of memory for %u bytes", f->length);
+		if ((rc = stream_read(s, *payload, f->length, limit_ms, e)) != 0)
+			return rc;
+	}
+	return frame_check(f, header, *payload, e);
+}
+
+/* ---- what the controller says ---- */
+
+static int
+take_ack(struct link *l, const uint8_t *data, size_t len, struct err *e)
+{
+	struct reader r = reader_of(data, len);
+	uint64_t seq = read_u64(&r);
+
+	if (r.failed || reader_left(&r) > 0)
+		return err_set(e, ERR_INPUT, "an acknowledgement of %zu bytes", len);
+	return outbox_ack(l->out, seq, e);
+}
+
+static int
+take_want(struct link *l, const uint8_t *data, size_t len, struct err *e)
+{
+	struct link_want *w = calloc(1, sizeof(*w)), *old;
+	int rc;
+
+	if (w == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	if ((rc = want_decode(&w->want, &w->arena, data, len, e)) != 0) {
+		link_want_free(w);
+		return rc;
+	}
+	pthread_mutex_lock(&l->lock);
+	w->connection = l->look.connection;
+	old = l->want;
+	l->want = w;
+	pthread_mutex_unlock(&l->lock);
+	link_want_free(old);
+	eventfd_write(l->options.wake, 1);
+	return 0;
+}
+
+/* The controller asks for our clock. What it asked before is answered by this. */
+static int
+take_clock(struct link *l, struct mono came, const uint8_t *data, size_t len, struct err *e)
+{
+	struct clock_echo c;
+	int rc = clock_decode(&c, data, len, e);
+
+	if (rc != 0)
+		return rc;
+	pthread_mutex_lock(&l->lock);
+	l->clock = (struct clock_echo){ .asked_ns = c.asked_ns, .came_ns = came.ns };
+	l->slots[CLOCK].due = true;
+	pthread_mutex_unlock(&l->lock);
+	return 0;
+}
+
+static int
+take_refusal(const uint8_t *data, size_t len, struct err *e)
+{
+	return err_set(e, ERR_BUSY, "the controller refuses us: %.*s", (int)len,
+	    data != NULL ? (const char *)data : "");
+}
+
+static int
+take_frame(
+    struct link *l, const struct frame *f, struct mono came, const uint8_t *payload, struct err *e)
+{
+	switch (f->kind) {
+	case FRAME_CLOCK:
+		return take_clock(l, came, payload, f->length, e);
+	case FRAME_ACK:
+		return take_ack(l, payload, f->length, e);
+	case FRAME_WANT:
+		return take_want(l, payload, f->length, e);
+	case FRAME_REFUSE:
+		return take_refusal(payload, f->length, e);
+	default:
+		return err_set(e, ERR_INPUT, "the controller sent %s, which is not its to send",
+		    frame_kind_name(f->kind));
+	}
+}
+
+/* Who writes is woken only if there is something to write now. */
+static void
+heard(struct link *l)
+{
+	bool ready = outbox_ready(l->out, l->options.window);
+
+	pthread_mutex_lock(&l->lock);
+	l->look.heard = clock_mono();
+	ready |= l->slots[CLOCK].due;
+	pthread_mutex_unlock(&l->lock);
+	if (ready)
+		pthread_cond_signal(&l->wake);
+}
+
+/* What the peer got wrong it shall be told, by the thread that writes; else both ends of the call
+ * are over. */
+static void *
+read_all(void *arg)
+{
+	struct link *l = arg;
+	struct frame f;
+	struct err e = { 0 };
+	uint8_t *payload;
+	int rc;
+
+	do {
+		rc = frame_read(l->stream, &f, &payload, l->options.silence_ms, &e);
+		if (rc == 0)
+			rc = take_frame(l, &f, clock_mono(), payload, &e);
+		free(payload);
+		if (rc == 0)
+			heard(l);
+	} while (rc == 0);
+	pthread_mutex_lock(&l->lock);
+	l->end = e;
+	l->dead = true;
+	pthread_cond_signal(&l->wake);
+	pthread_mutex_unlock(&l->lock);
+	if (rc != ERR_INPUT && rc != ERR_VERSION)
+		stream_abort(l->stream);
+	return NULL;
+}
+
+/* ---- one connection ---- */
+
+static int
+greet(struct link *l, struct stream *s, struct err *e)
+{
+	const struct link_options *o = &l->options;
+	struct hello hello = { o->node, o->incarnation, outbox_first(l->out), o->version,
+		clock_mono().ns };
+	struct welcome welcome;
+	struct buf b = { 0 };
+	struct frame f;
+	uint8_t *payload;
+	int rc;
+
+	hello_encode(&hello, &b);
+	rc = b.failed ? err_set(e, ERR_MEMORY, "out of memory")
+	              : frame_write(s, FRAME_HELLO, 0, b.data, b.len, o->silence_ms, e);
+	buf_release(&b);
+	if (rc != 0)
+		return rc;
+	if ((rc = frame_read(s, &f, &payload, o->silence_ms, e)) != 0)
+		;
+	else if (f.kind == FRAME_REFUSE)
+		rc = take_refusal(payload, f.length, e);
+	else if (f.kind != FRAME_WELCOME)
+		rc = err_set(e, ERR_INPUT, "the controller began with %s", frame_kind_name(f.kind));
+	else if ((rc = welcome_decode(&welcome, payload, f.length, e)) == 0)
+		rc = outbox_restart(l->out, welcome.have_seq, e);
+	free(payload);
+	return rc;
+}
+
+/* Stamped just before it goes. */
+static void
+put_clock(struct link *l, struct buf *bytes)
+{
+	l->clock.went_ns = clock_mono().ns;
+	clock_encode(&l->clock, bytes);
+}
+
+/* Waits for something to send: 1 and it in *bytes, or 0: a batch. Negative: it is over. */
+static int
+wait_for_work(struct link *l, enum frame_kind *kind, struct buf *bytes, struct err *e)
+{
+	int rc = -1;
+
+	pthread_mutex_lock(&l->lock);
+	for (;;) {
+		int i = 0;
+
+		if (l->dead || l->stop) {
+			*e = l->end;
+			break;
+		}
+		while (i < NURGENT && !l->slots[i].due)
+			i++;
+		if (i < NURGENT) {
+			*kind = URGENT[i];
+			buf_reset(bytes);
+			if (i == CLOCK)
+				put_clock(l, bytes);
+			else
+				buf_bytes(bytes, l->slots[i].bytes.data, l->slots[i].bytes.len);
+			l->slots[i].due = false;
+			rc = 1;
+			break;
+		}
+		if (outbox_ready(l->out, l->options.window)) {
+			rc = 0;
+			break;
+		}
+		pthread_cond_wait(&l->wake, &l->lock);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+static void
+count_sent(struct link *l, size_t payload_bytes)
+{
+	pthread_mutex_lock(&l->lock);
+	l->look.sent_bytes += FRAME_HEADER_BYTES + payload_bytes;
+	pthread_mutex_unlock(&l->lock);
+}
+
+static int
+send_batch(struct link *l, struct stream *s, struct err *e)
+{
+	const uint8_t *data;
+	size_t len;
+	uint64_t seq = outbox_next(l->out, l->options.window, &data, &len);
+	int rc;
+
+	if (seq == 0)
+		return 0;
+	rc = frame_write(s, FRAME_RECORDS, seq, data, len, l->options.silence_ms, e);
+	outbox_sent(l->out);
+	if (rc == 0)
+		count_sent(l, len);
+	return rc;
+}
+
+static void
+write_all(struct link *l, struct stream *s, struct err *e)
+{
+	struct buf bytes = { 0 };
+	enum frame_kind kind;
+	int rc = 0, what;
+
+	while (rc == 0 && (what = wait_for_work(l, &kind, &bytes, e)) >= 0) {
+		if (what == 0)
+			rc = send_batch(l, s, e);
+		else if (!bytes.failed && (rc = frame_write(s, kind, 0, bytes.data, bytes.len,
+					       l->options.silence_ms, e)) == 0)
+			count_sent(l, bytes.len);
+	}
+	buf_release(&bytes);
+}
+
+/* Between greeting and hanging up. What was due on an old connection is not due here, but for the
+ * programs. */
+static void
+connected(struct link *l, struct stream *s)
+{
+	pthread_mutex_lock(&l->lock);
+	l->stream = s;
+	l->dead = false;
+	memset(&l->end, 0, sizeof(l->end));
+	for (int i = 0; i < NURGENT; i++)
+		l->slots[i].due = i == PROGRAMS && l->slots[i].bytes.len > 0;
+	l->look.connected = true;
+	l->look.refused = false;
+	l->look.connection++;
+	l->look.heard = clock_mono();
+	memset(&l->look.trouble, 0, sizeof(l->look.trouble));
+	pthread_mutex_unlock(&l->lock);
+	eventfd_write(l->options.wake, 1);
+}
+
+static bool
+refused(const struct err *e)
+{
+	return e->code == ERR_BUSY || e->code == ERR_VERSION || e->code == ERR_DENIED;
+}
+
+static void
+disconnected(struct link *l, const struct err *e)
+{
+	pthread_mutex_lock(&l->lock);
+	l->stream = NULL;
+	l->look.connected = false;
+	l->look.refused = refused(e);
+	l->look.trouble = *e;
+	pthread_mutex_unlock(&l->lock);
+	eventfd_write(l->options.wake, 1);
+}
+
+static void
+say_why(struct stream *s, const struct err *e)
+{
+	if (e->code == ERR_INPUT || e->code == ERR_VERSION)
+		frame_write(s, FRAME_REFUSE, 0, e->text, strlen(e->text), LAST_WORDS_MS, NULL);
+}
+
+static void
+converse(struct link *l, struct stream *s, struct err *e)
+{
+	struct err why = { 0 };
+	pthread_t reader;
+
+	connected(l, s);
+	if (pthread_create(&reader, NULL, read_all, l) != 0) {
+		err_set(e, ERR_SYSTEM, "no thread to read from the controller");
+		return;
+	}
+	write_all(l, s, e);
+	pthread_mutex_lock(&l->lock);
+	why = l->dead ? l->end : *e; /* the reader may know words that explain why writing failed */
+	pthread_mutex_unlock(&l->lock);
+	say_why(s, &why);
+	stream_abort(s);
+	pthread_join(reader, NULL);
+	*e = why;
+}
+
+/* The stream that link_stop() may abort; it is not closed meanwhile. False: it has been told to
+ * stop. */
+static bool
+hold(struct link *l, struct stream *s)
+{
+	bool on;
+
+	pthread_mutex_lock(&l->lock);
+	l->stream = s;
+	on = !l->stop;
+	pthread_mutex_unlock(&l->lock);
+	return on;
+}
+
+/* Keys that cannot be read now: those that were read before may still do; if not, new ones may be
+ * what is wanted. */
+static void
+blame_keys(struct err *e, const struct err *keys)
+{
+	struct err handshake = *e;
+
+	if (keys->code != 0)
+		err_set(e, e->code,
+		    "%s; the keys that were read earlier are in use, since those of now cannot be read: %s",
+		    handshake.text, keys->text);
+}
+
+/* Dials and serves one connection to its end, with the reason in *e. */
+static void
+connect_once(struct link *l, struct err *e)
+{
+	struct stream *s;
+	struct err keys = { 0 };
+
+	memset(e, 0, sizeof(*e));
+	if (l->options.tls != NULL)
+		tls_refresh(l->options.tls, &keys);
+	if (stream_dial(&s, l->options.url, DIAL_MS, e) != 0) {
+		/* A socket that is just being made lets nobody in yet: that is no refusal, so soon
+		 * again. */
+		if (e->code == ERR_DENIED)
+			e->code = ERR_PEER;
+		return;
+	}
+	if (!hold(l, s)) {
+		;
+	} else if (stream_secure(s, l->options.tls, SECURE_MS, e) != 0) {
+		blame_keys(e, &keys);
+	} else {
+		if (greet(l, s, e) == 0)
+			converse(l, s, e);
+		else
+			say_why(s, e);
+	}
+	hold(l, NULL);
+	stream_close(s);
+}
+
+/* ---- the thread ---- */
+
+static bool
+pause_ms(struct link *l, int ms)
+{
+	struct timespec until;
+	bool stop;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&l->lock);
+	while (!l->stop && pthread_cond_timedwait(&l->wake, &l->lock, &until) == 0)
+		;
+	stop = l->stop;
+	pthread_mutex_unlock(&l->lock);
+	return !stop;
+}
+
+static void *
+run(void *arg)
+{
+	struct link *l = arg;
+	int wait_ms = FIRST_RETRY_MS;
+	bool on = true;
+
+	while (on) {
+		struct mono began = clock_mono();
+		struct err e;
+
+		connect_once(l, &e);
+		disconnected(l, &e);
+		if (mono_since_ns(clock_mono(), began) / 1000000 > DIAL_MS + GOOD_CONNECTION_MS)
+			wait_ms = FIRST_RETRY_MS;
+		on = pause_ms(l, refused(&e) ? l->options.refused_ms : wait_ms);
+		wait_ms = wait_ms * 2 < l->options.retry_ms ? wait_ms * 2 : l->options.retry_ms;
+	}
+	return NULL;
+}
+
+static void
+link_free(struct link *l)
+{
+	free((char *)l->options.url);
+	free((char *)l->options.node);
+	free((char *)l->options.version);
+	for (int i = 0; i < NURGENT; i++)
+		buf_release(&l->slots[i].bytes);
+	link_want_free(l->want);
+	pthread_cond_destroy(&l->wake);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+int
+link_start(struct link **ret, const struct link_options *o, struct outbox *out, struct err *e)
+{
+	struct link *l = calloc(1, sizeof(*l));
+	pthread_condattr_t attr;
+
+	if (l == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	l->options = *o;
+	l->options.url = strdup(o->url);
+	l->options.node = strdup(o->node);
+	l->options.version = strdup(o->version);
+	l->out = out;
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&l->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	if (l->options.url == NULL || l->options.node == NULL || l->options.version == NULL ||
+	    pthread_create(&l->thread, NULL, run, l) != 0) {
+		link_free(l);
+		return err_set(e, ERR_MEMORY, "no memory, or no thread, for the link");
+	}
+	*ret = l;
+	return 0;
+}
+
+void
+link_stop(struct link *l)
+{
+	if (l == NULL)
+		return;
+	pthread_mutex_lock(&l->lock);
+	l->stop = true;
+	if (l->stream != NULL)
+		stream_abort(l->stream);
+	pthread_cond_signal(&l->wake);
+	pthread_mutex_unlock(&l->lock);
+	pthread_join(l->thread, NULL);
+	link_free(l);
+}
+
+void
+link_kick(struct link *l)
+{
+	pthread_mutex_lock(&l->lock); /* not between its look and its wait */
+	pthread_mutex_unlock(&l->lock);
+	pthread_cond_signal(&l->wake); /* and after the lock, which it would only wait for again */
+}
+
+void
+link_post(struct link *l, int frame_kind, struct buf *payload)
+{
+	pthread_mutex_lock(&l->lock);
+	for (int i = 0; i < NURGENT; i++) {
+		struct slot *s = &l->slots[i];
+
+		if ((int)URGENT[i] != frame_kind || payload->failed)
+			continue;
+		buf_release(&s->bytes);
+		s->bytes = *payload;
+		s->due = l->look.connected;
+		memset(payload, 0, sizeof(*payload));
+	}
+	pthread_mutex_unlock(&l->lock);
+	pthread_cond_signal(&l->wake);
+	buf_release(payload);
+}
+
+struct link_want *
+link_take_want(struct link *l)
+{
+	struct link_want *w;
+
+	pthread_mutex_lock(&l->lock);
+	w = l->want;
+	l->want = NULL;
+	pthread_mutex_unlock(&l->lock);
+	return w;
+}
+
+void
+link_want_free(struct link_want *w)
+{
+	if (w == NULL)
+		return;
+	arena_release(&w->arena);
+	free(w);
+}
+
+void
+link_look(struct link *l, struct link_look *ret)
+{
+	pthread_mutex_lock(&l->lock);
+	*ret = l->look;
+	pthread_mutex_unlock(&l->lock);
+}

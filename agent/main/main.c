@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* hone-agent(8) */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/main/agent.h"
+#include "agent/guard/guard.h"
+#include "agent/guard/guard_inside.h"
+#include "agent/tracer/session_lttng.h"
+#include "agent/guard/sweep.h"
+#include "agent/tracer/switch.h"
+#include "base/notify.h"
+#include "base/privilege.h"
+
+#define USUAL_USER "hone"
+#define USUAL_FILE "/etc/hone/hone-agent.conf" /* may be missing */
+
+enum { DONE = 0, FAILED = 1, MISUSED = 2, ASSIGNMENTS_MAX = 64 };
+
+struct arguments {
+	const char *file;
+	char *assignments[ASSIGNMENTS_MAX];
+	int nassignments;
+	bool check, print, sweep, help, version;
+};
+
+static volatile sig_atomic_t ended, remap;
+static struct agent *agent;
+
+static void
+on_end(int signal_number)
+{
+	int error = errno;
+
+	(void)signal_number;
+	ended = 1;
+	if (agent != NULL)
+		agent_wake(agent);
+	errno = error;
+}
+
+/* Read the mappings again. */
+static void
+on_hup(int signal_number)
+{
+	int error = errno;
+
+	(void)signal_number;
+	remap = 1;
+	if (agent != NULL)
+		agent_wake(agent);
+	errno = error;
+}
+
+/* The guardian may have died: look now. */
+static void
+on_child(int signal_number)
+{
+	int error = errno;
+
+	(void)signal_number;
+	if (agent != NULL)
+		agent_wake(agent);
+	errno = error;
+}
+
+static void
+usage(FILE *out)
+{
+	fprintf(out,
+	    "usage: hone-agent [-nv] [--sweep] [-c file] [-o section.key=value]...\n"
+	    "\n"
+	    "  -c, --config FILE   read this configuration, not " USUAL_FILE "\n"
+	    "  -o, --set S.K=VALUE set one key, over the file\n"
+	    "  -n, --check         check the configuration and exit\n"
+	    "  -v, --print         with -n: print it back, whole\n"
+	    "      --sweep         end what dead agents of this node left, and exit\n"
+	    "  -h, --help          this\n"
+	    "  -V, --version       the version\n"
+	    "\n"
+	    "Reads what the node's tracepoints write, for honed, and switches them on and off for it.\n"
+	    "Exit: 0 ended by SIGTERM or SIGINT, everything off; 1 failed; 2 misused.\n");
+}
+
+static bool
+arguments_read(struct arguments *a, int argc, char **argv)
+{
+	static const struct option OPTIONS[] = { { "config", required_argument, NULL, 'c' },
+		{ "set", required_argument, NULL, 'o' }, { "check", no_argument, NULL, 'n' },
+		{ "print", no_argument, NULL, 'v' }, { "sweep", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'V' }, { 0 } };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:o:nvhV", OPTIONS, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			a->file = optarg;
+			break;
+		case 'n':
+			a->check = true;
+			break;
+		case 'v':
+			a->print = true;
+			break;
+		case 's':
+			a->sweep = true;
+			break;
+		case 'h':
+			a->help = true;
+			break;
+		case 'V':
+			a->version = true;
+			break;
+		case 'o':
+			if (a->nassignments == ASSIGNMENTS_MAX)
+				return false;
+			a->assignments[a->nassignments++] = optarg;
+			break;
+		default:
+			return false;
+		}
+	}
+	return optind == argc && (!a->print || a->check);
+}
+
+static void
+signals_catch(void (*handler)(int))
+{
+	struct sigaction end = { .sa_handler = handler };
+	struct sigaction child = { .sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP };
+
+	struct sigaction hup = { .sa_handler = handler == on_end ? on_hup : SIG_IGN,
+		.sa_flags = SA_RESTART };
+
+	sigaction(SIGHUP, &hup, NULL);
+	sigaction(SIGCHLD, &child, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGINT, &end, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static void
+say(enum log_level level, const char *words)
+{
+	log_line(level, "%s", words);
+}
+
+/* An agent that ran as another user has left what the one we become may not touch. */
+static void
+sweep_foreign(const struct config *c, const struct privilege *who)
+{
+	uid_t own = who->become ? who->uid : 0;
+	struct stat st;
+	struct err e;
+
+	if (geteuid() != 0 || lstat(c->run_dir, &st) != 0 || st.st_uid == own)
+		return;
+	if (sweep_left(c, &e) != 0)
+		log_line(LOG_WARN, "%s", e.text);
+	if (rmdir(c->run_dir) != 0)
+		log_line(LOG_WARN, "%s belongs to user %ld: take it away, or give it to user %ld",
+		    c->run_dir, (long)st.st_uid, (long)own);
+}
+
+/* All that needs root, and then no more of it. */
+static int
+prepare(const struct config *c, struct rates **rates, struct guard *guard, struct err *e)
+{
+	struct guard_options o = { c->node, c->run_dir, -1, c->hang_ns };
+	struct privilege who;
+	int rc;
+
+	if ((rc = privilege_find(&who, c->user, USUAL_USER, TRACING_GROUP, e)) != 0 ||
+	    (rc = rates_open(rates, c->policy, e)) != 0)
+		return rc;
+	o.table = rates_spare(*rates);
+	sweep_foreign(c, &who);
+	if ((rc = privilege_folder(&who, c->run_dir, 0700, e)) != 0 ||
+	    (rc = privilege_drop(&who, e)) != 0)
+		return rc;
+	if (who.become)
+		log_line(LOG_INFO, "runs as user %s", who.user);
+	else if (geteuid() == 0)
+		log_line(LOG_INFO,
+		    "stays root, without capabilities: see agent.user in hone-agent.conf(5)");
+	return guard_start(guard, &o, e);
+}
+
+/* What was read is not taken where it is wrong: then all stays as it is. */
+static void
+read_again(struct agent *a, const struct config *c)
+{
+	struct maps maps;
+	struct err e;
+
+	remap = 0;
+	if (maps_load(&maps, c->maps, &e) != 0) {
+		log_line(LOG_ERROR, "%s; the mappings stay as they were", e.text);
+		return;
+	}
+	log_line(LOG_INFO, "%s: %u mappings", c->maps, maps.count);
+	agent_remap(a, &maps);
+}
+
+static int
+serve(const struct config *c, struct maps *maps)
+{
+	struct guard guard = { 0 };
+	struct rates *rates = NULL;
+	struct agent *a;
+	struct err e;
+
+	prctl(PR_SET_NAME, "hone-agent"); /* by this others know that our session is alive */
+	if (prepare(c, &rates, &guard, &e) != 0) {
+		rates_close(rates, true);
+		maps_release(maps);
+		log_line(LOG_ERROR, "%s", e.text);
+		return FAILED;
+	}
+	for (uint32_t i = 0; i < maps->count; i++)
+		log_line(LOG_INFO, "mapping %s: requests of %s", maps->list[i]->path,
+		    maps->list[i]->service);
+	signals_catch(on_end);
+	if (agent_open(&a, c, HONE_VERSION, &guard, rates, maps, say, &e) != 0) {
+		log_line(LOG_ERROR, "%s", e.text);
+		return FAILED;
+	}
+	agent = a;
+	log_line(LOG_INFO, "node %s, controller %s", c->node, c->url);
+	notify("READY=1");
+	while (!ended) {
+		if (remap)
+			read_again(a, c);
+		agent_turn(a);
+		notify_alive(clock_mono());
+	}
+	notify("STOPPING=1");
+	signals_catch(SIG_IGN);
+	agent = NULL;
+	agent_close(a);
+	log_line(LOG_INFO, "ended");
+	return DONE;
+}
+
+static int
+sweep(const struct config *c)
+{
+	struct err e;
+
+	if (sweep_all(c, &e) == 0)
+		return DONE;
+	log_line(LOG_ERROR, "%s", e.text);
+	return FAILED;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct arguments a = { 0 };
+	struct maps maps = { 0 };
+	struct config c;
+	struct err e;
+	int rc = DONE;
+
+	if (argc > 1 && strcmp(argv[1], GUARD_OPTION) == 0)
+		return guard_main(argc, argv);
+	if (argc == 3 && strcmp(argv[1], LIST_OPTION) == 0)
+		return tracepoints_tell(argv[2]);
+	if (!arguments_read(&a, argc, argv)) {
+		usage(stderr);
+		return MISUSED;
+	}
+	if (a.help || a.version) {
+		a.help ? usage(stdout) : (void)printf("hone-agent %s\n", HONE_VERSION);
+		return DONE;
+	}
+	log_open("hone-agent", LOG_INFO);
+	if (a.file == NULL && access(USUAL_FILE, F_OK) == 0)
+		a.file = USUAL_FILE;
+	if (config_load(&c, a.file, a.assignments, a.nassignments, &e) != 0) {
+		log_line(LOG_ERROR, "%s", e.text);
+		rc = MISUSED;
+	} else if (!a.sweep && maps_load(&maps, c.maps, &e) != 0) {
+		log_line(LOG_ERROR, "%s", e.text);
+		rc = FAILED;
+	} else if (a.check) {
+		if (a.print)
+			config_print(&c, stdout);
+		maps_release(&maps);
+	} else {
+		log_open("hone-agent", config_log_level(&c));
+		rc = a.sweep ? sweep(&c) : serve(&c, &maps);
+	}
+	config_release(&c);
+	return rc;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "agent/main/outbox.h"
+
+struct item {
+	STAILQ_ENTRY(item) link;
+	struct parcel p;
+	uint64_t seq; /* 0 while it waits */
+};
+
+STAILQ_HEAD(items, item);
+
+struct outbox {
+	pthread_mutex_t lock;
+	size_t limit_bytes, held_bytes, waiting_bytes;
+	struct items sent, waiting;
+	uint32_t nsent;
+	struct item *next;   /* to be sent again on this connection, or NULL */
+	struct item *pinned; /* somebody is writing it */
+	bool pinned_done;    /* and it was acknowledged meanwhile: not in `sent` any more */
+	uint64_t last_seq;   /* given out so far */
+	uint64_t conn_seq;   /* sent on this connection up to here */
+	struct parcel hole;  /* bytes unused */
+	bool has_hole;
+	uint64_t batches_sent, dropped_batches, dropped_records;
+};
+
+/* What a batch costs beyond its bytes, so that many small ones are bounded too. */
+static size_t
+item_bytes(const struct item *i)
+{
+	return i->p.bytes.cap + sizeof(*i);
+}
+
+static void
+item_free(struct item *i)
+{
+	buf_release(&i->p.bytes);
+	free(i);
+}
+
+struct outbox *
+outbox_new(size_t limit_bytes)
+{
+	struct outbox *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return NULL;
+	pthread_mutex_init(&o->lock, NULL);
+	STAILQ_INIT(&o->sent);
+	STAILQ_INIT(&o->waiting);
+	o->limit_bytes = limit_bytes;
+	return o;
+}
+
+void
+outbox_free(struct outbox *o)
+{
+	struct item *i;
+
+	if (o == NULL)
+		return;
+	STAILQ_CONCAT(&o->sent, &o->waiting);
+	while ((i = STAILQ_FIRST(&o->sent)) != NULL) {
+		STAILQ_REMOVE_HEAD(&o->sent, link);
+		item_free(i);
+	}
+	if (o->pinned_done)
+		item_free(o->pinned);
+	pthread_mutex_destroy(&o->lock);
+	free(o);
+}
+
+static void
+loss_add(struct loss *into, enum loss_reason reason, uint64_t count, int64_t from_ns, int64_t to_ns)
+{
+	if (count == 0)
+		return;
+	if (into->count == 0 || from_ns < into->from_ns)
+		into->from_ns = from_ns;
+	if (into->count == 0 || to_ns > into->to_ns)
+		into->to_ns = to_ns;
+	into->reason = (uint8_t)reason;
+	into->count += count;
+}
+
+/* The batch is gone: its records, and the losses that it alone would have told of, become part of
+ * the hole. */
+static void
+hole_widen(struct outbox *o, const struct parcel *p)
+{
+	struct loss *l = o->hole.losses;
+
+	for (int r = 0; r < LOSS_REASONS; r++)
+		loss_add(&l[r], (enum loss_reason)r, p->losses[r].count, p->losses[r].from_ns,
+		    p->losses[r].to_ns);
+	loss_add(&l[LOSS_QUEUE], LOSS_QUEUE, p->records, p->from_ns, p->to_ns);
+	o->hole.watermark_ns = p->watermark_ns;
+	o->has_hole = true;
+	o->dropped_batches++;
+	o->dropped_records += p->records;
+}
+
+static bool
+drop_oldest(struct outbox *o)
+{
+	struct item *i = STAILQ_FIRST(&o->waiting);
+
+	if (i == NULL)
+		return false;
+	STAILQ_REMOVE_HEAD(&o->waiting, link);
+	o->held_bytes -= item_bytes(i);
+	o->waiting_bytes -= item_bytes(i);
+	hole_widen(o, &i->p);
+	item_free(i);
+	return true;
+}
+
+void
+outbox_put(struct outbox *o, struct parcel *p)
+{
+	struct item *i = calloc(1, sizeof(*i));
+	size_t size;
+
+	pthread_mutex_lock(&o->lock);
+	if (i != NULL) {
+		i->p = *p;
+		size = item_bytes(i);
+		while (o->held_bytes + size > o->limit_bytes && drop_oldest(o))
+			;
+		if (o->held_bytes + size <= o->limit_bytes) {
+			STAILQ_INSERT_TAIL(&o->waiting, i, link);
+			o->held_bytes += size;
+			o->waiting_bytes += size;
+			pthread_mutex_unlock(&o->lock);
+			memset(p, 0, sizeof(*p));
+			return;
+		}
+		free(i);
+	} else {
+		while (drop_oldest(
+		    o)) /* out of memory: what waits goes, for the hole has only one place */
+			;
+	}
+	hole_widen(o, p);
+	pthread_mutex_unlock(&o->lock);
+	buf_release(&p->bytes);
+	memset(p, 0, sizeof(*p));
+}
+
+uint64_t
+outbox_first(struct outbox *o)
+{
+	const struct item *i;
+	uint64_t seq;
+
+	pthread_mutex_lock(&o->lock);
+	i = STAILQ_FIRST(&o->sent);
+	seq = i != NULL ? i->seq : o->last_seq + 1;
+	pthread_mutex_unlock(&o->lock);
+	return seq;
+}
+
+static void
+forget_until(struct outbox *o, uint64_t seq)
+{
+	struct item *i;
+
+	while ((i = STAILQ_FIRST(&o->sent)) != NULL && i->seq <= seq) {
+		STAILQ_REMOVE_HEAD(&o->sent, link);
+		o->nsent--;
+		o->held_bytes -= item_bytes(i);
+		if (o->next == i)
+			o->next = STAILQ_NEXT(i, link);
+		if (o->pinned == i)
+			o->pinned_done = true;
+		else
+			item_free(i);
+	}
+}
+
+int
+outbox_restart(struct outbox *o, uint64_t have_seq, struct err *e)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&o->lock);
+	if (have_seq > o->last_seq) {
+		rc = err_set(e, ERR_INPUT,
+		    "the controller claims to have batch %llu, the last that was sent is %llu",
+		    (unsigned long long)have_seq, (unsigned long long)o->last_seq);
+	} else {
+		forget_until(o, have_seq);
+		o->next = STAILQ_FIRST(&o->sent);
+		o->conn_seq = have_seq;
+	}
+	pthread_mutex_unlock(&o->lock);
+	return rc;
+}
+
+/* The hole becomes a batch like any other. */
+static struct item *
+hole_close(struct outbox *o)
+{
+	struct item *i = calloc(1, sizeof(*i));
+	struct batch_writer w = { 0 };
+
+	if (i == NULL)
+		return NULL;
+	batch_begin(&w);
+	for (int r = 0; r < LOSS_REASONS; r++)
+		if (o->hole.losses[r].count > 0)
+			batch_loss(&w, &o->hole.losses[r]);
+	if (batch_end(&w, o->hole.watermark_ns, &i->p.bytes, NULL) != 0) {
+		batch_release(&w);
+		item_free(i);
+		return NULL;
+	}
+	batch_release(&w);
+	memset(&o->hole, 0, sizeof(o->hole));
+	o->has_hole = false;
+	o->held_bytes += item_bytes(i);
+	return i;
+}
+
+static struct item *
+take_waiting(struct outbox *o)
+{
+	struct item *i;
+
+	if (o->has_hole) {
+		i = hole_close(o);
+	} else if ((i = STAILQ_FIRST(&o->waiting)) != NULL) {
+		STAILQ_REMOVE_HEAD(&o->waiting, link);
+		o->waiting_bytes -= item_bytes(i);
+	}
+	if (i == NULL)
+		return NULL;
+	i->seq = ++o->last_seq;
+	STAILQ_INSERT_TAIL(&o->sent, i, link);
+	o->nsent++;
+	return i;
+}
+
+/* The window counts what is on its way on this connection, not what is to be sent again. */
+static bool
+ready(const struct outbox *o, uint32_t window)
+{
+	const struct item *oldest = STAILQ_FIRST(&o->sent);
+	uint64_t flying = oldest != NULL && o->conn_seq >= oldest->seq
+	                      ? o->conn_seq - oldest->seq + 1
+	                      : 0;
+
+	return flying < window && (o->next != NULL || o->has_hole || !STAILQ_EMPTY(&o->waiting));
+}
+
+bool
+outbox_ready(struct outbox *o, uint32_t window)
+{
+	bool yes;
+
+	pthread_mutex_lock(&o->lock);
+	yes = ready(o, window);
+	pthread_mutex_unlock(&o->lock);
+	return yes;
+}
+
+uint64_t
+outbox_next(struct outbox *o, uint32_t window, const uint8_t **data, size_t *len)
+{
+	struct item *i = NULL;
+	uint64_t seq = 0;
+
+	pthread_mutex_lock(&o->lock);
+	if (ready(o, window)) {
+		i = o->next != NULL ? o->next : take_waiting(o);
+		o->next = o->next != NULL ? STAILQ_NEXT(i, link) : NULL;
+	}
+	if (i != NULL) {
+		o->pinned = i;
+		o->conn_seq = seq = i->seq;
+		o->batches_sent++;
+		*data = i->p.bytes.data;
+		*len = i->p.bytes.len;
+	}
+	pthread_mutex_unlock(&o->lock);
+	return seq;
+}
+
+void
+outbox_sent(struct outbox *o)
+{
+	pthread_mutex_lock(&o->lock);
+	if (o->pinned_done)
+		item_free(o->pinned);
+	o->pinned = NULL;
+	o->pinned_done = false;
+	pthread_mutex_unlock(&o->lock);
+}
+
+int
+outbox_ack(struct outbox *o, uint64_t seq, struct err *e)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&o->lock);
+	if (seq > o->conn_seq)
+		rc = err_set(e, ERR_INPUT,
+		    "batch %llu was acknowledged, the last that was sent is %llu",
+		    (unsigned long long)seq, (unsigned long long)o->conn_seq);
+	else
+		forget_until(o, seq);
+	pthread_mutex_unlock(&o->lock);
+	return rc;
+}
+
+void
+outbox_look(struct outbox *o, struct outbox_fill *ret)
+{
+	pthread_mutex_lock(&o->lock);
+	*ret = (struct outbox_fill){ .held_bytes = o->held_bytes,
+		.waiting_bytes = o->waiting_bytes,
+		.limit_bytes = o->limit_bytes,
+		.unacknowledged = o->nsent,
+		.sent = o->batches_sent,
+		.dropped_batches = o->dropped_batches,
+		.dropped_records = o->dropped_records };
+	pthread_mutex_unlock(&o->lock);
+}

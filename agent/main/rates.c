@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/main/rates.h"
+#include "instrument/policy.h"
+
+#define put(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define get(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+
+struct rates {
+	int fd;
+	int knocks; /* an inotify of the table alone */
+	struct mono listened, unwritten_until;
+	struct hone_policy *table;
+	char path[256];
+};
+
+static struct hone_policy *
+table_map(int fd)
+{
+	void *t = mmap(NULL, sizeof(struct hone_policy), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return t == MAP_FAILED ? NULL : t;
+}
+
+static bool
+table_fits(int fd)
+{
+	struct hone_policy head;
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof(head) &&
+	       pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	       head.magic == HONE_POLICY_MAGIC && head.version == HONE_POLICY_VERSION &&
+	       head.ntypes == HONE_POLICY_TYPES;
+}
+
+/* A whole new table gets its name in one step, so that no program sees half of
+ * it; and the old file, if there was one, is not touched: it may be mapped. */
+static int
+table_make(const char *path, struct err *e)
+{
+	struct hone_policy t = { .magic = HONE_POLICY_MAGIC,
+		.version = HONE_POLICY_VERSION,
+		.ntypes = HONE_POLICY_TYPES };
+	char fresh[300];
+	int fd, rc = 0;
+
+	snprintf(fresh, sizeof(fresh), "%s.%ld", path, (long)getpid());
+	unlink(fresh);
+	fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return err_errno(e, "%s", fresh);
+	if (fchmod(fd, 0644) != 0 || write(fd, &t, sizeof(t)) != (ssize_t)sizeof(t) ||
+	    rename(fresh, path) != 0) {
+		rc = err_errno(e, "%s", path);
+		unlink(fresh);
+	}
+	close(fd);
+	return rc;
+}
+
+/* Whoever owns it could shorten it under us, as under any program that maps it. */
+static bool
+is_ours(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & S_IWOTH) == 0;
+}
+
+/* Whether what we locked is what others find under that name. */
+static bool
+is_at(int fd, const char *path)
+{
+	struct stat a, b;
+
+	return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static int
+table_lock(struct rates *r, struct err *e)
+{
+	for (int attempt = 0; attempt < 10; attempt++) {
+		r->fd = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (r->fd < 0 && errno == EACCES)
+			return err_set(e, ERR_SYSTEM,
+			    "%s belongs to somebody else: start hone-agent as root, or as that "
+			    "user, or give it a table of its own (agent.policy)",
+			    r->path);
+		/* ELOOP: a link, which anybody can make in /dev/shm; the rename takes its place,
+		 * not its target's. */
+		if (r->fd < 0 && errno != ENOENT && errno != ELOOP)
+			return err_errno(e, "%s", r->path);
+		if (r->fd >= 0 && is_ours(r->fd) && flock(r->fd, LOCK_EX | LOCK_NB) != 0)
+			return err_set(e, ERR_BUSY,
+			    "%s is held by another hone-agent; end it, or give this one a "
+			    "table of its own (agent.policy)",
+			    r->path);
+		if (r->fd >= 0 && is_ours(r->fd) && table_fits(r->fd) && is_at(r->fd, r->path))
+			return 0;
+		if (r->fd < 0 || is_at(r->fd, r->path)) {
+			int rc = table_make(r->path, e);
+
+			if (rc != 0)
+				return rc;
+		}
+		if (r->fd >= 0)
+			close(r->fd);
+		r->fd = -1;
+	}
+	return err_set(e, ERR_BUSY, "%s is made anew by somebody else all the time", r->path);
+}
+
+/* By the descriptor: it is this file, whatever has its name by now. */
+static int
+knocks_open(struct rates *r, struct err *e)
+{
+	char at[32];
+
+	snprintf(at, sizeof(at), "/proc/self/fd/%d", r->fd);
+	if ((r->knocks = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0)
+		return err_errno(e, "inotify (see fs.inotify.max_user_instances)");
+	if (inotify_add_watch(r->knocks, at, IN_ACCESS) < 0)
+		return err_errno(e, "%s: watching it", r->path);
+	r->listened = clock_mono();
+	return 0;
+}
+
+static void
+silence(struct hone_policy *t)
+{
+	for (int i = 0; i < HONE_POLICY_TYPES; i++) {
+		put(&t->types[i].probe_until_ns, 0);
+		put(&t->types[i].probe_rate, 0);
+	}
+}
+
+int
+rates_open(struct rates **ret, const char *path, struct err *e)
+{
+	struct rates *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (r == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	r->fd = r->knocks = -1;
+	snprintf(r->path, sizeof(r->path), "%s", path);
+	if ((rc = table_lock(r, e)) != 0)
+		goto fail;
+	if ((r->table = table_map(r->fd)) == NULL) {
+		rc = err_errno(e, "%s", path);
+		goto fail;
+	}
+	if ((rc = knocks_open(r, e)) != 0)
+		goto fail;
+	silence(r->table);
+	put(&r->table->sample_until_ns, 0);
+	*ret = r;
+	return 0;
+fail:
+	rates_close(r, false);
+	return rc;
+}
+
+/* A share of 1 as a share of 2^32; the last step is "always". */
+static uint32_t
+fixed_point(double share)
+{
+	if (!(share > 0))
+		return 0;
+	return share >= 1 ? UINT32_MAX : (uint32_t)(share * 4294967295.0);
+}
+
+static struct hone_policy_entry *
+entry_of(struct hone_policy *t, uint32_t type)
+{
+	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++) {
+		struct hone_policy_entry *e = &t->types[(type + i) % HONE_POLICY_TYPES];
+
+		if (e->request_type == type || e->request_type == 0)
+			return e;
+	}
+	return NULL;
+}
+
+/* The rates first: who sees the entry, or its lease, sees them too. */
+static void
+entry_put(struct hone_policy_entry *e, uint32_t type, uint32_t sampled, uint32_t probed,
+    uint64_t until_ns)
+{
+	if (probed == 0)
+		until_ns = 0;
+	put(&e->sample_rate, sampled);
+	put(&e->probe_rate, probed);
+	put(&e->probe_until_ns, until_ns);
+	put(&e->request_type, type);
+}
+
+int
+rates_apply(struct rates *r, const struct want *w, struct mono probe_until, struct err *e)
+{
+	struct hone_policy *t = r->table;
+	bool named[HONE_POLICY_TYPES] = { false };
+	uint32_t others = fixed_point(w->sampled);
+	int rc = 0;
+
+	put(&t->sample_rate, others);
+	for (uint32_t i = 0; i < w->nrates; i++) {
+		const struct rate *rate = &w->rates[i];
+		uint32_t type = hone_policy_type(rate->request_type);
+		struct hone_policy_entry *entry = entry_of(t, type);
+
+		if (entry == NULL) {
+			rc = err_set(e, ERR_FULL,
+			    "%s has no room for request type %s: it keeps %d; start the agent "
+			    "anew to empty it",
+			    r->path, rate->request_type, HONE_POLICY_TYPES);
+			continue;
+		}
+		named[entry - t->types] = true;
+		entry_put(entry, type, fixed_point(rate->sampled), fixed_point(rate->probed),
+		    (uint64_t)probe_until.ns);
+	}
+	for (int i = 0; i < HONE_POLICY_TYPES; i++)
+		if (!named[i] && t->types[i].request_type != 0)
+			entry_put(&t->types[i], t->types[i].request_type, others, 0, 0);
+	return rc;
+}
+
+static bool
+within(uint32_t draw, uint32_t rate)
+{
+	return draw < rate || rate == UINT32_MAX;
+}
+
+int
+rates_choose(const struct rates *r, const char *request_type, struct mono now, uint32_t draw)
+{
+	const struct hone_policy *t = r->table;
+	uint32_t type = hone_policy_type(request_type);
+	const struct hone_policy_entry *e = entry_of(r->table, type);
+	bool named = e != NULL && e->request_type == type;
+
+	if ((uint64_t)now.ns >= t->sample_until_ns ||
+	    !within(draw, named ? e->sample_rate : t->sample_rate))
+		return 0;
+	return named && (uint64_t)now.ns < e->probe_until_ns && within(draw, e->probe_rate) ? 2 : 1;
+}
+
+void
+rates_renew(struct rates *r, struct mono sample_until)
+{
+	put(&r->table->sample_until_ns, (uint64_t)sample_until.ns);
+}
+
+/* A knock is heard some time after it was made, and stands for the time after it. */
+bool
+rates_unwritten(struct rates *r, struct mono now, struct mono *from)
+{
+	char events[4096];
+	bool knocked = false;
+
+	while (read(r->knocks, events, sizeof(events)) > 0)
+		knocked = true;
+	if (knocked)
+		r->unwritten_until.ns = clock_mono().ns + HONE_POLICY_KNOCK_NS;
+	*from = r->listened;
+	r->listened = now;
+	return knocked || from->ns < r->unwritten_until.ns;
+}
+
+void
+rates_silence(struct rates *r)
+{
+	silence(r->table);
+}
+
+void
+rates_close(struct rates *r, bool remove)
+{
+	if (r == NULL)
+		return;
+	if (r->table != NULL) {
+		silence(r->table);
+		put(&r->table->sample_until_ns, 0);
+		if (remove)
+			unlink(r->path);
+		munmap(r->table, sizeof(*r->table));
+	}
+	if (r->knocks >= 0)
+		close(r->knocks);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r);
+}
+
+int
+rates_spare(const struct rates *r)
+{
+	int fd = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 || is_at(fd, r->path))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void
+rates_silence_fd(int fd)
+{
+	struct hone_policy *t;
+
+	if (fd < 0 || !table_fits(fd) || (t = table_map(fd)) == NULL)
+		return;
+	silence(t);
+	munmap(t, sizeof(*t));
+}

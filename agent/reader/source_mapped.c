@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One record of a mapped program comes to none, one, two or three:
+ *
+ *	record --mapper--> of no request that is followed    (dropped)
+ *	                   begins one       REQUEST_BEGIN, the record
+ *	                   within           the record; if it was added, only in a probed request
+ *	                   ends it          the record, REQUEST_END
+ *
+ * all with the record's time, in this order, which is kept where times are equal.
+ * Fields that are ids to the mapping are left blank: time does not depend on them, they are another
+ *for each request.
+ */
+#include "agent/reader/source_mapped.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/reader/source_mapped_inside.h"
+
+#define EXPIRE_NS INT64_C(1000000000)
+
+enum { EACH_MAX = 3, LABELS_MAX = 4096 };
+
+static const struct value BEGIN_VALUES[2][BEGIN_FIELDS] = {
+	/* not probed, probed */
+	{ { .type = VALUE_UINT }, { .type = VALUE_UINT } },
+	{ { .type = VALUE_UINT }, { .type = VALUE_UINT, .u = 1 } },
+};
+
+bool
+source_maps_has(void *maps, const char *service)
+{
+	return maps_of(maps, service) != NULL;
+}
+
+bool
+mapped_grow(void *array, uint32_t *cap, uint32_t least, size_t each)
+{
+	void **at = array;
+	uint32_t more = *cap > 0 ? *cap : 64;
+	void *grown;
+
+	if (least <= *cap)
+		return true;
+	while (more < least)
+		more *= 2;
+	if ((grown = realloc(*at, more * each)) == NULL)
+		return false;
+	*at = grown;
+	*cap = more;
+	return true;
+}
+
+static struct record *
+put(struct mapped_source *s, const struct record *r, uint32_t label)
+{
+	struct record *to = &s->records[s->nrecords++];
+
+	*to = *r;
+	to->label = label;
+	return to;
+}
+
+static void
+put_begin(struct mapped_source *s, const struct record *r, uint32_t label, bool probed)
+{
+	struct record *to = put(s, r, label);
+
+	to->link_id = 0;
+	to->nvalues = BEGIN_FIELDS;
+	to->values = BEGIN_VALUES[probed];
+}
+
+static bool
+ids_blank(struct mapped_source *s, struct record *r, uint32_t ids)
+{
+	struct value *values = arena_alloc(&s->arena, r->nvalues * sizeof *values);
+
+	if (values == NULL)
+		return false;
+	memcpy(values, r->values, r->nvalues * sizeof *values);
+	for (uint32_t i = 0; i < r->nvalues; i++)
+		if (ids >> i & 1)
+			values[i] = (struct value){ .type = VALUE_NONE };
+	r->values = values;
+	return true;
+}
+
+/* False: no memory for what it begins or ends; nothing was put. */
+static bool
+put_mapped(struct mapped_source *s, const struct known *k, const struct record *r,
+    const struct mapper_place *place)
+{
+	const struct program *p = &s->programs[k->program];
+	uint32_t begin = 0, end = 0;
+	bool probed;
+
+	if (place->begins && (begin = mapped_own_label(
+				  s, p->begin, RECORD_REQUEST_BEGIN, place->type)) == UINT32_MAX)
+		return false;
+	if (place->ends &&
+	    (end = mapped_own_label(s, p->end, RECORD_REQUEST_END, place->type)) == UINT32_MAX)
+		return false;
+	probed = place->begins ? s->chosen == MAPPED_PROBED
+	                       : map_get(&s->probed, place->trace_id) != NULL;
+	if (place->begins && probed &&
+	    !map_put(&s->probed, place->trace_id, (void *)(uintptr_t)r->time_ns))
+		return false;
+	if (place->begins)
+		put_begin(s, r, begin, probed);
+	if (k->needed || probed)
+		put(s, r, k->label);
+	else
+		s->dropped++;
+	if (place->ends) {
+		put(s, r, end)->nvalues = 0;
+		map_take(&s->probed, place->trace_id);
+	}
+	return true;
+}
+
+static void
+take_mapped(struct mapped_source *s, const struct known *k, const struct batch_label *l,
+    const struct record *r, bool late)
+{
+	struct program *p = &s->programs[k->program];
+	struct mapper_event v = { r->time_ns, r->pid, r->tid, k->name, r->label, l->nfields,
+		l->fields, r->values };
+	struct mapper_place place;
+	struct record placed = *r;
+
+	s->mapped++;
+	if (late || !mapped_process_know(s, k->program, r->pid) ||
+	    mapper_event(p->mapper, &v, &place, NULL) != 0) {
+		/* out of its place in time, or no memory: what it would have said is not known */
+		mapper_gone(p->mapper, r->pid);
+		mapped_lose(s, 1, r->time_ns, r->time_ns);
+		s->dropped++;
+		return;
+	}
+	placed.trace_id = place.trace_id;
+	placed.unit_id = place.unit_id;
+	if (place.trace_id == 0) {
+		s->dropped++;
+	} else if ((k->ids != 0 && !ids_blank(s, &placed, k->ids)) ||
+		   !put_mapped(s, k, &placed, &place)) {
+		mapper_gone(p->mapper, r->pid);
+		mapped_lose(s, 1, r->time_ns, r->time_ns);
+		s->dropped++;
+	}
+}
+
+static void
+take_record(struct mapped_source *s, const struct record *r, bool late)
+{
+	const struct known *k = &s->known[r->label];
+
+	if (!late)
+		mapped_losses_reached(s, r->time_ns);
+	if (r->trace_id == 0 && s->programs[k->program].mapper != NULL) {
+		take_mapped(s, k, &s->labels[k->label], r, late);
+		return;
+	}
+	put(s, r, k->label);
+	s->nlate += late;
+}
+
+/* What nobody asks about any more. */
+static void
+expire(struct mapped_source *s, int64_t watermark_ns)
+{
+	void *began;
+	uint64_t id;
+
+	if (watermark_ns - s->expired_ns < EXPIRE_NS)
+		return;
+	s->expired_ns = watermark_ns;
+	for (uint32_t i = 0; i < s->nprograms; i++)
+		if (s->programs[i].mapper != NULL)
+			mapper_expire(s->programs[i].mapper, watermark_ns);
+	for (size_t at = 0; (began = map_next(&s->probed, &at, &id)) != NULL;)
+		if (watermark_ns - (int64_t)(uintptr_t)began > s->limit_ns)
+			map_take(&s->probed, id);
+}
+
+static int
+take_begin(struct mapped_source *s, const struct source_take *t, struct err *e)
+{
+	s->nrecords = s->nlosses = s->nlate = 0;
+	arena_reset(&s->arena);
+	if (!mapped_grow(
+		&s->records, &s->records_cap, EACH_MAX * t->nrecords, sizeof *s->records) ||
+	    !mapped_grow(&s->losses, &s->losses_cap, t->nlosses + 1, sizeof *s->losses))
+		return err_set(e, ERR_MEMORY, "no memory for %u records", t->nrecords);
+	for (uint32_t i = 0; i < t->nlosses; i++) {
+		s->losses[s->nlosses++] = t->losses[i];
+		mapped_loss_await(s, t->losses[i].to_ns);
+	}
+	return mapped_labels_learn(s, e);
+}
+
+static int
+mapped_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
+{
+	struct mapped_source *s = state;
+	struct source_take t;
+	struct err short_of;
+	int rc;
+
+	if ((rc = s->inner.poll(s->inner.state, now, &t, e)) != 0)
+		return rc;
+	s->polled_ns = now.ns;
+	if (take_begin(s, &t, &short_of) == 0) {
+		for (uint32_t i = 0; i < t.nrecords; i++)
+			take_record(s, &t.records[i], i < t.nlate);
+	} else if (t.nrecords > 0) {
+		mapped_give_up(s);
+		mapped_lose(s, t.nrecords, t.records[0].time_ns, t.watermark_ns);
+	}
+	mapped_losses_reached(s, t.watermark_ns);
+	mapped_processes_bury(s, t.watermark_ns);
+	expire(s, t.watermark_ns);
+	*ret = t;
+	ret->records = s->records;
+	ret->nrecords = s->nrecords;
+	ret->nlate = s->nlate;
+	ret->losses = s->losses;
+	ret->nlosses = s->nlosses;
+	return 0;
+}
+
+static void
+mapped_look(void *state, struct source_look *ret)
+{
+	struct mapped_source *s = state;
+	struct mapper_counts c;
+
+	s->inner.look(s->inner.state, ret);
+	mapped_processes_look(s, ret);
+	ret->records -= s->dropped;
+	ret->mapped = s->mapped + ret->unrelated;
+	ret->dropped = s->dropped + ret->unrelated;
+	ret->lost[LOSS_QUEUE] += s->lost;
+	for (uint32_t i = 0; i < s->nprograms; i++) {
+		if (s->programs[i].mapper == NULL)
+			continue;
+		mapper_look(s->programs[i].mapper, &c);
+		ret->given_up += c.given_up;
+		ret->endless += c.endless;
+		ret->orphans += c.orphans + c.clashes;
+	}
+}
+
+void
+source_mapped_gap(struct source *s, int64_t until_ns)
+{
+	if (s->poll == mapped_poll)
+		mapped_loss_await(s->state, until_ns);
+}
+
+static const struct batch_label *
+mapped_labels(void *state, uint32_t *count)
+{
+	struct mapped_source *s = state;
+
+	*count = s->nlabels;
+	return s->labels;
+}
+
+static void
+mapped_close(void *state)
+{
+	struct mapped_source *s = state;
+
+	mapped_processes_release(s);
+	mapped_labels_release(s);
+	map_release(&s->probed);
+	arena_release(&s->arena);
+	s->inner.close(s->inner.state);
+	free(s->records);
+	free(s->losses);
+	free(s);
+}
+
+int
+source_mapped_open(struct source *ret, const struct source *inner, const struct maps *maps,
+    const struct mapped_options *options, struct err *e)
+{
+	struct mapped_source *s = calloc(1, sizeof *s);
+
+	if (s == NULL) {
+		inner->close(inner->state);
+		return err_set(e, ERR_MEMORY, "no memory for mappings");
+	}
+	s->inner = *inner;
+	s->maps = maps;
+	if (options != NULL)
+		s->o = *options;
+	for (uint32_t i = 0; i < maps->count; i++)
+		for (uint32_t k = 0; k < maps->list[i]->nrules; k++)
+			if (maps->list[i]->rules[k].limit_ns > s->limit_ns)
+				s->limit_ns = maps->list[i]->rules[k].limit_ns;
+	if (source_labels_init(&s->own, LABELS_MAX) != 0) {
+		mapped_close(s);
+		return err_set(e, ERR_MEMORY, "no memory for mappings");
+	}
+	*ret = (struct source){ s, mapped_poll, mapped_look, mapped_labels, mapped_close };
+	return 0;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The folders of one process: they come, grow, and are removed when all is read. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/reader/source_inside.h"
+
+/* Metadata on disk comes in pieces; when it has not grown for so long after its process' death, it
+ * is all there. */
+enum { SETTLED_MS = 300, GIVE_UP_S = 10, CPUS_MAX = 65536, READ_BYTES = 1 << 20 };
+
+struct process *
+process_new(struct lttng_source *src, struct folder *f, const char *name, bool live, int64_t now_ns)
+{
+	struct process *p = calloc(1, sizeof *p);
+	char path[4352];
+
+	if (p == NULL || (p->name = strdup(name)) == NULL) {
+		free(p);
+		return NULL;
+	}
+	p->folder = f;
+	p->live = live;
+	p->relist = true;
+	p->watch = p->metadata_fd = -1;
+	p->born_ns = now_ns;
+	p->died_ns = live ? 0 : now_ns;
+	ctf_trace_init(&p->trace, src->options.metadata_max_bytes);
+	if (live) {
+		snprintf(path, sizeof path, "%s/%s", p->folder->shm.path, name);
+		p->watch = inotify_add_watch(src->inotify, path, IN_CREATE | IN_ONLYDIR);
+	}
+	return p;
+}
+
+void
+process_died(struct lttng_source *src, struct process *p, int64_t now_ns)
+{
+	for (uint32_t i = 0; i < p->nstreams; i++)
+		if (p->streams[i]->quiet_at != 0)
+			stream_wake(src, p->streams[i]);
+	p->live = false;
+	p->died_ns = now_ns;
+	p->relist = true;
+	src->changed = true;
+}
+
+void
+process_free(struct lttng_source *src, struct process *p)
+{
+	for (uint32_t i = 0; i < p->nstreams; i++)
+		stream_free(src, p->streams[i]);
+	if (p->metadata_fd >= 0)
+		close(p->metadata_fd);
+	free(p->streams);
+	free(p->name);
+	buf_release(&p->text);
+	ctf_trace_release(&p->trace);
+	symbols_free(p->symbols);
+	free(p);
+}
+
+/* "hone_12", with suffix: 12; -1: something else. */
+static int
+cpu_of(const char *file, const char *channel, const char *suffix)
+{
+	size_t len = strlen(channel);
+	char *end;
+
+	if (strncmp(file, channel, len) != 0 || file[len] != '_' || file[len + 1] < '0' ||
+	    file[len + 1] > '9')
+		return -1;
+	unsigned long cpu = strtoul(file + len + 1, &end, 10);
+	return strcmp(end, suffix) == 0 && cpu < CPUS_MAX ? (int)cpu : -1;
+}
+
+static struct stream *
+find_stream(const struct process *p, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < p->nstreams; i++)
+		if (p->streams[i]->cpu == cpu)
+			return p->streams[i];
+	return NULL;
+}
+
+static struct stream *
+add_stream(struct lttng_source *src, struct process *p, uint32_t cpu)
+{
+	struct stream *s = find_stream(p, cpu);
+
+	if (s != NULL || (s = stream_new(p, cpu, src->watermark_ns, clock_mono().ns)) == NULL)
+		return s;
+	src->nstreams++;
+	src->changed = true;
+	return s;
+}
+
+/* A ring that is not made up yet cannot have been written to; its process is listed again. */
+static void
+add_ring(struct lttng_source *src, struct process *p, int dir, const char *file, uint32_t cpu)
+{
+	struct stream *s = find_stream(p, cpu);
+	struct ring ring;
+	struct err e;
+
+	if (s != NULL && s->ring.head != NULL)
+		return;
+	int rc = ring_map(&ring, dir, file, &e);
+	if (rc == ERR_MISSING) {
+		p->relist = true;
+		return;
+	}
+	if (rc != 0)
+		source_trouble(src, &e);
+	if ((s = add_stream(src, p, cpu)) == NULL)
+		ring_unmap(&ring);
+	else
+		s->ring = ring;
+	src->changed = true;
+}
+
+void
+process_list(struct lttng_source *src, struct process *p)
+{
+	char path[4352];
+	struct dirent *d;
+	DIR *dir;
+
+	p->relist = p->live && p->watch < 0;
+	if (p->live)
+		snprintf(path, sizeof path, "%s/%s", p->folder->shm.path, p->name);
+	else
+		snprintf(path, sizeof path, "%s/%s/index", p->folder->output.path, p->name);
+	if ((dir = opendir(path)) == NULL)
+		return;
+	while ((d = readdir(dir)) != NULL) {
+		int cpu = cpu_of(d->d_name, src->channel, p->live ? "" : ".idx");
+		if (cpu >= 0 && p->live)
+			add_ring(src, p, dirfd(dir), d->d_name, (uint32_t)cpu);
+		else if (cpu >= 0)
+			add_stream(src, p, (uint32_t)cpu);
+	}
+	closedir(dir);
+}
+
+static bool
+open_metadata(struct process *p)
+{
+	char path[4352];
+
+	if (p->metadata_fd >= 0)
+		return true;
+	snprintf(path, sizeof path, "%s/%s/metadata",
+	    p->live ? p->folder->shm.path : p->folder->output.path, p->name);
+	p->metadata_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	p->plain = p->live;
+	return p->metadata_fd >= 0;
+}
+
+/* Parses what is whole of the text; a bad statement costs its tracepoint, not the others. */
+static void
+parse(struct lttng_source *src, struct process *p, const char *text, size_t len, size_t *used)
+{
+	struct err e;
+	size_t step;
+	int rc;
+
+	*used = 0;
+	while ((rc = ctf_metadata(&p->trace, text + *used, len - *used, &step, &e)) != 0) {
+		source_trouble(src, &e);
+		*used += step;
+		if (rc == ERR_MEMORY)
+			p->broken = true;
+		if (rc == ERR_MEMORY || step == 0)
+			return;
+	}
+	*used += step;
+}
+
+static void
+drop_front(struct buf *b, size_t n)
+{
+	memmove(b->data, b->data + n, b->len - n);
+	b->len -= n;
+}
+
+/* From packets to text, for what is on disk. raw: all packets so far; whole ones are taken. */
+static void
+unwrap(struct lttng_source *src, struct process *p, struct buf *raw)
+{
+	const char *text;
+	struct err e;
+	size_t at = 0, len;
+	int64_t step;
+
+	while ((step = ctf_metadata_unwrap(raw->data + at, raw->len - at, &text, &len, &e)) > 0) {
+		buf_bytes(&p->text, text, len);
+		at += (size_t)step;
+	}
+	if (step < 0) {
+		source_trouble(src, &e);
+		p->broken = true;
+	}
+	p->metadata_at -= raw->len - at; /* read the rest again, when there is more of it */
+}
+
+static void
+read_metadata(struct lttng_source *src, struct process *p, uint64_t size)
+{
+	struct buf raw = { 0 }, *into = p->plain ? &p->text : &raw;
+	size_t used;
+
+	while (p->metadata_at < size && into->len < src->options.metadata_max_bytes) {
+		size_t step = size - p->metadata_at < READ_BYTES ? (size_t)(size - p->metadata_at)
+		                                                 : READ_BYTES;
+		uint8_t *room = buf_reserve(into, step);
+		ssize_t n = room == NULL ? -1
+		                         : pread(p->metadata_fd, room, step, (off_t)p->metadata_at);
+		if (n <= 0)
+			break;
+		into->len += (size_t)n;
+		p->metadata_at += (uint64_t)n;
+	}
+	if (!p->plain)
+		unwrap(src, p, &raw);
+	buf_release(&raw);
+	parse(src, p, (const char *)p->text.data, p->text.len, &used);
+	drop_front(&p->text, used);
+	if (p->text.len >= src->options.metadata_max_bytes)
+		p->broken = true;
+	if (p->text.len == 0)
+		buf_release(&p->text);
+}
+
+/* A process that came and went between two polls has left only what is on disk. */
+static bool
+settled(const struct process *p, const struct stat *st, bool last)
+{
+	struct timespec now;
+
+	if (p->plain)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &now);
+	int64_t age_ms = (now.tv_sec - st->st_mtim.tv_sec) * 1000 +
+	                 (now.tv_nsec - st->st_mtim.tv_nsec) / 1000000;
+	return age_ms < 0 || age_ms >= SETTLED_MS || last;
+}
+
+void
+process_metadata(struct lttng_source *src, struct process *p, int64_t now_ns)
+{
+	bool had_name = p->trace.procname != NULL;
+	bool last = !p->live && now_ns - p->died_ns > GIVE_UP_S * INT64_C(1000000000);
+	struct stat st;
+
+	if (p->broken)
+		return;
+	if (open_metadata(p) && fstat(p->metadata_fd, &st) == 0 && settled(p, &st, last) &&
+	    (uint64_t)st.st_size > p->metadata_at)
+		read_metadata(src, p, (uint64_t)st.st_size);
+	if (!had_name && p->trace.procname != NULL) {
+		p->mapped = src->options.maps != NULL &&
+		            src->options.maps(src->options.of, p->trace.procname);
+		src->changed = true;
+	}
+	if (last && p->trace.nstreams == 0)
+		p->broken = true;
+}
+
+/* Only what LTTng puts there; anything else stays, and so does its folder. */
+static void
+remove_files(int at, const char *folder, const char *channel, const char *suffix)
+{
+	int fd = openat(at, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *d;
+
+	if (dir == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((d = readdir(dir)) != NULL)
+		if (cpu_of(d->d_name, channel, suffix) >= 0 || strcmp(d->d_name, "metadata") == 0)
+			unlinkat(fd, d->d_name, 0);
+	closedir(dir);
+}
+
+void
+process_remove_folder(struct lttng_source *src, const struct process *p)
+{
+	int root = open(p->folder->output.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char index[512];
+
+	if (root < 0)
+		return;
+	snprintf(index, sizeof index, "%s/index", p->name);
+	remove_files(root, index, src->channel, ".idx");
+	unlinkat(root, index, AT_REMOVEDIR);
+	remove_files(root, p->name, src->channel, "");
+	unlinkat(root, p->name, AT_REMOVEDIR);
+	close(root);
+}

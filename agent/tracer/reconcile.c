@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/tracer/tracer_internal.h"
+#include "agent/tracer/reconcile.h"
+#include "base/hash.h"
+
+#define RETRY_NS INT64_C(1000000000)
+
+struct point { /* one name, for the agent's life */
+	bool wanted, on, refused;
+	bool standing, plain; /* plain: it is on without a filter */
+	bool failed;          /* the last attempt, at: */
+	struct mono failed_at;
+	char words[128];
+};
+
+struct reconcile {
+	struct texts *names;
+	struct point *points; /* by number of the name */
+	uint32_t cap_points;
+
+	bool has_want, first, shed;
+	bool stand; /* standing ones are to be on */
+	bool (*mapped)(void *of, const char *name);
+	void *of;
+	uint64_t epoch, held_epoch, shed_epoch;
+	struct mono lease_until, held_since, want_at;
+	uint32_t *order, norder, cap_order; /* the want's toggles: numbers of names */
+	bool busy;                          /* changes are out */
+	bool say;                           /* done is due as soon as the state holds */
+	bool again;                         /* it may read differently now */
+	uint8_t *results;                   /* as said last */
+	char failure[256];
+};
+
+struct reconcile *
+reconcile_new(void)
+{
+	struct reconcile *r = calloc(1, sizeof(*r));
+
+	if (r != NULL && (r->names = texts_new()) == NULL) {
+		free(r);
+		return NULL;
+	}
+	return r;
+}
+
+void
+reconcile_free(struct reconcile *r)
+{
+	if (r == NULL)
+		return;
+	texts_free(r->names);
+	free(r->points);
+	free(r->order);
+	free(r->results);
+	free(r);
+}
+
+void
+reconcile_connected(struct reconcile *r)
+{
+	r->first = true;
+	r->say = true;
+}
+
+/* Only what can be switched without touching what is always on, or the tracer's
+ * own: LTTng disables by name, so "hone:*" off would end it for good. */
+static const char *
+why_refused(const char *name)
+{
+	const char *colon = strchr(name, ':');
+
+	if (colon == NULL || colon == name || colon[1] == '\0')
+		return "not of the form provider:event";
+	if (memchr(name, '*', (size_t)(colon - name)) != NULL)
+		return "no wildcards in the provider's name";
+	if (strncmp(name, "hone:", 5) == 0)
+		return "always on";
+	if (is_tracers_own(name))
+		return "the tracer's own";
+	return NULL;
+}
+
+static bool
+points_grow(struct reconcile *r, uint32_t count)
+{
+	uint32_t cap = r->cap_points != 0 ? r->cap_points : 64;
+	struct point *p;
+
+	while (cap < count)
+		cap *= 2;
+	if (cap == r->cap_points)
+		return true;
+	if ((p = realloc(r->points, cap * sizeof(*p))) == NULL)
+		return false;
+	memset(p + r->cap_points, 0, (cap - r->cap_points) * sizeof(*p));
+	r->points = p;
+	r->cap_points = cap;
+	return true;
+}
+
+/* The number of a name, or UINT32_MAX. */
+static uint32_t
+point_of(struct reconcile *r, const char *name)
+{
+	size_t len = strlen(name);
+	uint32_t id = texts_find(r->names, name, len);
+	const char *why;
+
+	if (id != UINT32_MAX)
+		return id;
+	if (texts_count(r->names) >= RECONCILE_NAMES_MAX ||
+	    !points_grow(r, texts_count(r->names) + 1) ||
+	    (id = texts_intern(r->names, name, len)) == UINT32_MAX)
+		return UINT32_MAX;
+	if ((why = why_refused(name)) != NULL) {
+		r->points[id].refused = true;
+		strcpy(r->points[id].words, why);
+	}
+	return id;
+}
+
+static bool
+order_take(struct reconcile *r, const struct want *w)
+{
+	uint32_t *order;
+	uint8_t *results;
+
+	if (w->ntoggles > r->cap_order) {
+		order = realloc(r->order, w->ntoggles * sizeof(*order));
+		if (order == NULL)
+			return false;
+		r->order = order;
+		results = realloc(r->results, w->ntoggles);
+		if (results == NULL)
+			return false;
+		r->results = results;
+		r->cap_order = w->ntoggles;
+	}
+	for (uint32_t i = 0; i < r->norder; i++)
+		if (r->order[i] != UINT32_MAX)
+			r->points[r->order[i]].wanted = false;
+	r->norder = w->ntoggles;
+	for (uint32_t i = 0; i < w->ntoggles; i++) {
+		uint32_t id = r->order[i] = point_of(r, w->toggles[i].name);
+
+		if (id != UINT32_MAX)
+			r->points[id].wanted = true;
+	}
+	return true;
+}
+
+static void
+lease_take(struct reconcile *r, int64_t lease_ms, struct mono now)
+{
+	if (lease_ms < 0)
+		lease_ms = 0;
+	if (lease_ms > RECONCILE_LEASE_MAX_MS)
+		lease_ms = RECONCILE_LEASE_MAX_MS;
+	r->lease_until.ns = now.ns + lease_ms * 1000000;
+}
+
+int
+reconcile_want(struct reconcile *r, const struct want *w, struct mono now, struct err *e)
+{
+	bool lapsed = r->has_want && now.ns >= r->lease_until.ns;
+
+	if (r->has_want && !r->first && w->epoch < r->epoch)
+		return err_set(e, ERR_INPUT, "epoch %llu came after %llu",
+		    (unsigned long long)w->epoch, (unsigned long long)r->epoch);
+	if (!r->has_want || r->first || w->epoch != r->epoch) {
+		if (!order_take(r, w))
+			return err_set(e, ERR_MEMORY, "out of memory for %u toggles", w->ntoggles);
+		r->say = true;
+		r->want_at = now;
+	}
+	if (lapsed) { /* off meanwhile: what holds, holds since now */
+		r->say = true;
+		r->want_at = now;
+	}
+	if (r->shed && w->epoch > r->shed_epoch)
+		r->shed = false;
+	r->epoch = w->epoch;
+	r->has_want = true;
+	r->first = false;
+	lease_take(r, w->lease_ms, now);
+	return 0;
+}
+
+void
+reconcile_shed(struct reconcile *r)
+{
+	r->shed = true;
+	r->shed_epoch = r->epoch;
+	r->say = true;
+}
+
+void
+reconcile_forget(struct reconcile *r)
+{
+	for (uint32_t i = 0; i < texts_count(r->names); i++)
+		r->points[i].on = r->points[i].plain = r->points[i].failed = false;
+	r->say = true;
+}
+
+void
+reconcile_programs_changed(struct reconcile *r)
+{
+	r->again = true;
+}
+
+static bool
+live(const struct reconcile *r, struct mono now)
+{
+	return r->has_want && !r->shed && now.ns < r->lease_until.ns;
+}
+
+bool
+reconcile_standing(struct reconcile *r, const char *name)
+{
+	uint32_t id = point_of(r, name);
+
+	if (id == UINT32_MAX)
+		return false;
+	r->points[id].standing = strncmp(name, "hone:", 5) != 0;
+	return true;
+}
+
+void
+reconcile_standing_none(struct reconcile *r)
+{
+	for (uint32_t i = 0; i < texts_count(r->names); i++)
+		r->points[i].standing = false;
+}
+
+void
+reconcile_stand(struct reconcile *r, bool on)
+{
+	r->stand = on;
+}
+
+void
+reconcile_mapped(struct reconcile *r, bool (*mapped)(void *of, const char *name), void *of)
+{
+	r->mapped = mapped;
+	r->of = of;
+}
+
+static bool
+is_plain(const struct reconcile *r, uint32_t id)
+{
+	return r->points[id].standing ||
+	       (r->mapped != NULL && r->mapped(r->of, texts_get(r->names, id)));
+}
+
+/* -1: to be switched off, +1: on, or on for more records, 0: as it should be, or not to be tried
+ * yet. */
+static int
+due(const struct reconcile *r, uint32_t id, bool is_live, struct mono now)
+{
+	const struct point *p = &r->points[id];
+	bool wanted = (p->wanted && is_live && !p->refused) || (p->standing && r->stand);
+
+	if (p->failed && now.ns - p->failed_at.ns < RETRY_NS)
+		return 0;
+	if (wanted != p->on)
+		return wanted ? 1 : -1;
+	return wanted && !p->plain && is_plain(r, id);
+}
+
+struct change *
+reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
+{
+	uint32_t count = 0, names = texts_count(r->names);
+	bool is_live = live(r, now);
+	struct change *list, *c;
+
+	*n = 0;
+	for (uint32_t i = 0; !r->busy && i < names && count < RECONCILE_CHANGES_MAX; i++)
+		count += due(r, i, is_live, now) != 0;
+	if (count == 0 || (list = calloc(count, sizeof(*list))) == NULL)
+		return NULL;
+	c = list;
+	for (int way = -1; way <= 1; way += 2) {
+		for (uint32_t i = 0; i < names && c < list + count; i++) {
+			if (due(r, i, is_live, now) != way)
+				continue;
+			c->point = i;
+			c->on = way > 0;
+			c->plain = c->on && is_plain(r, i);
+			c->standing = r->points[i].standing;
+			strncpy(c->name, texts_get(r->names, i), sizeof(c->name) - 1);
+			c++;
+		}
+	}
+	r->busy = true;
+	*n = count;
+	return list;
+}
+
+void
+reconcile_applied(
+    struct reconcile *r, struct change *changes, uint32_t n, bool gone, struct mono now)
+{
+	for (uint32_t i = 0; i < n && !gone; i++) {
+		struct point *p = &r->points[changes[i].point];
+
+		if (!changes[i].failed)
+			r->held_since = now;
+		r->say = r->say || !changes[i].failed || !p->failed;
+		p->failed = changes[i].failed;
+		p->failed_at = now;
+		memcpy(p->words, changes[i].words, sizeof(p->words));
+		if (changes[i].failed)
+			continue;
+		p->plain = changes[i].on && (p->plain || changes[i].plain);
+		p->on = changes[i].on;
+	}
+	r->busy = false;
+	free(changes);
+}
+
+static uint8_t
+result_of(struct reconcile *r, uint32_t id, bool (*exists)(void *, const char *), void *arg)
+{
+	const struct point *p = id != UINT32_MAX ? &r->points[id] : NULL;
+	const char *name = p != NULL ? texts_get(r->names, id) : "",
+		   *words = "too many names since the agent started";
+
+	if (p != NULL && (p->on || (p->refused && strncmp(name, "hone:", 5) == 0)))
+		return exists(arg, name) || strncmp(name, "hone:", 5) == 0 ? DONE_ON : DONE_NO_SUCH;
+	if (p != NULL)
+		words = p->words;
+	if (r->failure[0] == '\0') {
+		strncat(r->failure, name, 100);
+		strcat(r->failure, ": ");
+		strncat(r->failure, words, 130);
+	}
+	return DONE_FAILED;
+}
+
+bool
+reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, const char *),
+    void *arg, struct done *ret)
+{
+	bool changed = r->say;
+
+	/* A lease that ended, or shedding, is not the epoch's state. */
+	if ((!r->say && !r->again) || (!live(r, now) && r->norder > 0) || !r->has_want ||
+	    r->first || r->busy)
+		return false;
+	for (uint32_t i = 0; i < texts_count(r->names); i++)
+		if (due(r, i, true, now) != 0)
+			return false;
+	r->failure[0] = '\0';
+	for (uint32_t i = 0; i < r->norder; i++) {
+		uint8_t result = result_of(r, r->order[i], exists, arg);
+
+		changed = changed || result != r->results[i];
+		r->results[i] = result;
+	}
+	r->held_epoch = r->epoch;
+	r->again = false;
+	if (!changed)
+		return false;
+	r->say = false;
+	*ret = (struct done){ .epoch = r->epoch,
+		.nresults = r->norder,
+		.results = r->results,
+		.failure = r->failure };
+	ret->from_ns = r->held_since.ns > r->want_at.ns ? r->held_since.ns : r->want_at.ns;
+	return true;
+}
+
+void
+reconcile_look(const struct reconcile *r, struct mono now, struct reconcile_look *ret)
+{
+	*ret = (struct reconcile_look){ .epoch = r->held_epoch,
+		.wanted = r->norder,
+		.shed = r->shed,
+		.lease_until = r->lease_until,
+		.leased = r->has_want && now.ns < r->lease_until.ns };
+	for (uint32_t i = 0; i < texts_count(r->names); i++)
+		ret->added += r->points[i].on && !(r->points[i].standing && r->stand);
+}

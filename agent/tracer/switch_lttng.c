@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * LTTng-UST by liblttng-ctl. Sessions of one channel each, and three kinds of
+ * rules in them: "hone:*" for sampled requests, in the base session; for probed requests
+ * whatever is switched on, in sessions of few rules (shards.h); and the same without
+ * a filter where programs without libhone have it, since a filter that asks for a context
+ * which a program does not provide rejects all. Two rules of one name and session make one
+ * record; disabling the name disables both. Exclusions are never used: they
+ * crash session daemon 2.13.9.
+ *
+ * Nothing is ever stopped to make changes in it: a stop waits up to 0.2 s for
+ * each program, until the consumer daemon has written its metadata.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/guard/files.h"
+#include "agent/tracer/session_lttng.h"
+#include "agent/tracer/shards.h"
+#include "agent/tracer/switch.h"
+#include "base/clock.h"
+
+#define SAMPLED "$app.hone:sampled == 1"
+#define PROBED "$app.hone:probed == 1"
+
+/* Each session takes two open files a processor and one more in every program, of which many have
+ * 1024. */
+enum { FILES_MAX = 256 };
+
+struct tracer {
+	char node[64], name[128], run_dir[PATH_MAX], folder[PATH_MAX];
+	struct switch_options options;
+	struct shards *shards;
+	struct session *sessions; /* by shard; without a handle: not open */
+	uint32_t opened,
+	    made;          /* bases so far, sessions in this one: each has a folder of its own */
+	uint32_t standing; /* rules of mappings that are on */
+	struct mono used;  /* when something added was on last */
+};
+
+void
+switches_folder(const char *node, const char *run_dir, pid_t agent, char *out, size_t size)
+{
+	snprintf(out, size, "%s/hone-%s-%ld", run_dir, node, (long)agent);
+}
+
+void
+switches_cost(const char *node, const char *run_dir, pid_t agent, char *session,
+    size_t session_size, char *folder, size_t folder_size)
+{
+	snprintf(session, session_size, "hone-%s-%ld-cost", node, (long)agent);
+	snprintf(folder, folder_size, "%s/%s", run_dir, session);
+}
+
+bool
+switches_lttng_end(const char *session, const char *folder)
+{
+	return session_bury(session, folder);
+}
+
+void
+switches_lttng_bury(const char *node, const char *run_dir, pid_t dead)
+{
+	sessions_bury(node, run_dir, dead, NULL);
+	if (!process_is(dead, "hone-agent"))
+		rmdir(run_dir); /* if nobody else's is in it */
+}
+
+int
+switches_lttng_sweep(const char *node, const char *run_dir, struct err *e)
+{
+	return sessions_bury(node, run_dir, 0, e);
+}
+
+static bool
+is_open(const struct tracer *t)
+{
+	return t->sessions[SHARD_BASE].handle != NULL;
+}
+
+static void
+forget(struct tracer *t)
+{
+	for (uint32_t i = 0; i <= t->options.sessions; i++)
+		session_forget(&t->sessions[i]);
+	shards_forget(t->shards);
+	t->standing = 0;
+}
+
+static void
+tracer_close(void *state)
+{
+	struct tracer *t = state;
+
+	forget(t);
+	sessions_bury(t->node, t->run_dir, getpid(), NULL);
+}
+
+/* Who reads follows folders by their numbers; what has another name is none of its business
+ * (source.h). */
+static int
+shard_open(struct tracer *t, int shard, struct err *e)
+{
+	const struct switch_options *o = &t->options;
+	struct session_rings rings = { o->sub_buffers,
+		shard == SHARD_BASE ? o->sub_buffer_bytes : o->added_sub_buffer_bytes,
+		o->switch_timer_us };
+	char name[sizeof(t->name) + 16], folder[PATH_MAX];
+	uint32_t number = t->made++;
+	int rc;
+
+	snprintf(folder, sizeof(folder), "%.3000s/%u/%u", t->folder, t->opened, number);
+	if (shard == SHARD_BASE)
+		snprintf(name, sizeof(name), "%s", t->name);
+	else
+		snprintf(name, sizeof(name), "%s-s%u", t->name, number);
+	if ((rc = session_make(&t->sessions[shard], name, folder, &rings, e)) == 0 &&
+	    shard != SHARD_BASE)
+		shards_opened(t->shards, shard);
+	return rc;
+}
+
+/* The reader looks away first: what the daemons write when a session ends is nothing that was lost.
+ */
+static void
+shard_close(struct tracer *t, int shard)
+{
+	struct session *s = &t->sessions[shard];
+	char away[PATH_MAX + 8];
+
+	snprintf(away, sizeof(away), "%s.off", s->folder);
+	if (rename(s->folder, away) != 0)
+		snprintf(away, sizeof(away), "%s", s->folder);
+	session_bury(s->name, away);
+	folder_remove(s->folder);
+	session_forget(s);
+	shards_closed(t->shards, shard);
+}
+
+static int
+tracer_open(void *state, struct switch_session *ret, struct err *e)
+{
+	struct tracer *t = state;
+	int rc;
+
+	if (is_open(t))
+		tracer_close(t);
+	if ((rc = sessions_bury(t->node, t->run_dir, 0, e)) != 0)
+		return rc;
+	t->opened++;
+	t->made = 0;
+	t->used = clock_mono();
+	snprintf(ret->folder, sizeof(ret->folder), "%.3000s/%u", t->folder, t->opened);
+	snprintf(ret->channel, sizeof(ret->channel), "%s", SESSION_CHANNEL);
+	if ((rc = folder_make(ret->folder, e)) != 0 || (rc = shard_open(t, SHARD_BASE, e)) != 0)
+		return rc;
+	if ((rc = session_rule_on(&t->sessions[SHARD_BASE], SHARDS_ALWAYS_ON, SAMPLED)) < 0) {
+		tracer_close(t);
+		return session_err(e, rc, SHARDS_ALWAYS_ON);
+	}
+	return 0;
+}
+
+static bool
+is_gone(int code)
+{
+	return code == -LTTNG_ERR_NO_SESSIOND || code == -LTTNG_ERR_SESS_NOT_FOUND ||
+	       code == -LTTNG_ERR_NO_SESSION;
+}
+
+/* 0 or LTTng's negative code. */
+static int
+rule_switch(struct tracer *t, const char *name, int shard, bool on, bool plain)
+{
+	struct session *s = &t->sessions[shard];
+	int rc = on ? session_rule_on(s, name, plain ? NULL : PROBED) : session_rule_off(s, name);
+
+	if (rc >= 0 && !shards_switched(t->shards, name, shard, on))
+		rc = -LTTNG_ERR_NOMEM;
+	if (rc >= 0 && plain)
+		shards_set_plain(t->shards, name);
+	return rc;
+}
+
+/*
+ * What the wildcard describes, and is on in some other session, would be written
+ * twice; so that is off before, and on with it.
+ */
+static int
+wildcard_on(struct tracer *t, const char *name, bool plain, struct switch_gap *gap)
+{
+	struct moved {
+		char name[TOGGLE_NAME_MAX + 1];
+		bool plain;
+	} *moved = NULL;
+	int64_t from_ns = clock_mono().ns;
+	uint32_t n = 0;
+	int rc = 0;
+
+	for (const char *other; rc >= 0 && (other = shards_covered(t->shards, name)) != NULL; n++) {
+		void *grown = realloc(moved, (n + 1) * sizeof(*moved));
+
+		if (grown == NULL) {
+			rc = -LTTNG_ERR_NOMEM;
+			break;
+		}
+		moved = grown;
+		snprintf(moved[n].name, sizeof(moved[n].name), "%s", other);
+		moved[n].plain = shards_plain(t->shards, other);
+		if ((rc = rule_switch(t, other, shards_where(t->shards, other), false, false)) < 0)
+			break;
+	}
+	if (rc >= 0)
+		rc = rule_switch(t, name, SHARD_BASE, true, plain);
+	for (uint32_t i = 0; i < n && !is_gone(rc); i++) {
+		int again = rule_switch(t, moved[i].name, SHARD_BASE, true, moved[i].plain);
+
+		rc = again < 0 ? again : rc;
+	}
+	free(moved);
+	if (n > 0 && gap->from_ns == 0)
+		gap->from_ns = from_ns;
+	if (n > 0)
+		gap->to_ns = clock_mono().ns;
+	return rc;
+}
+
+/* What stands is in the base: the others are ended when nothing that was added is on. */
+static int
+turn_on(struct tracer *t, const struct change *c, struct switch_gap *gap, struct err *e)
+{
+	const char *name = c->name;
+	int shard;
+
+	if (strchr(name, '*') != NULL)
+		return wildcard_on(t, name, c->plain, gap);
+	if (c->standing && shards_where(t->shards, name) == SHARD_NONE)
+		return rule_switch(t, name, SHARD_BASE, true, c->plain);
+	if ((shard = shards_place(t->shards, name)) == SHARD_NONE) {
+		shard = shards_vacant(t->shards);
+		if (shard_open(t, shard, e) != 0)
+			return -LTTNG_ERR_NO_SESSION;
+	}
+	return rule_switch(t, name, shard, true, c->plain);
+}
+
+/* LTTng switches off by name, whatever the filter: so "hone:*" never goes off. */
+static int
+change_one(struct tracer *t, struct change *c, struct switch_gap *gap, struct err *e)
+{
+	int shard, rc = 0;
+
+	if (strcmp(c->name, SHARDS_ALWAYS_ON) == 0)
+		;
+	else if (c->on)
+		rc = turn_on(t, c, gap, e);
+	else if ((shard = shards_where(t->shards, c->name)) != SHARD_NONE)
+		rc = rule_switch(t, c->name, shard, false, false);
+	if (rc >= 0 && c->standing)
+		t->standing += c->on ? 1 : -1;
+	c->failed = rc < 0;
+	c->words[0] = '\0';
+	if (rc < 0)
+		snprintf(c->words, sizeof(c->words), "%s", lttng_strerror(rc));
+	return rc;
+}
+
+static int
+tracer_set(void *state, struct change *changes, uint32_t n, struct switch_gap *gap, struct err *e)
+{
+	struct tracer *t = state;
+	struct err why = { 0 };
+
+	memset(gap, 0, sizeof(*gap));
+	if (!is_open(t))
+		return err_set(e, ERR_TRACER, "%s: no session", t->name);
+	t->used = clock_mono();
+	for (uint32_t i = 0; i < n; i++) {
+		int rc = change_one(t, &changes[i], gap, &why);
+
+		if (is_gone(rc))
+			return why.code != 0 ? err_set(e, ERR_TRACER, "%s", why.text)
+			                     : session_err(e, rc, changes[i].name);
+	}
+	return 0;
+}
+
+static int
+tracer_list(void *state, struct tracepoints *ret, struct err *e)
+{
+	struct tracer *t = state;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!is_open(t))
+		return err_set(e, ERR_TRACER, "%s: no session", t->name);
+	return tracepoints_list(ret, e);
+}
+
+/* Somebody may have destroyed or stopped one, or the daemon is another one. */
+static int
+check_one(const struct session *s, const struct lttng_session *list, int n, struct err *e)
+{
+	for (int i = 0; i < n; i++) {
+		if (strcmp(list[i].name, s->name) != 0)
+			continue;
+		return list[i].enabled
+		           ? 0
+		           : err_set(e, ERR_TRACER, "%s: somebody stopped the session", s->name);
+	}
+	return err_set(e, ERR_TRACER,
+	    "%s: the session is gone: the session daemon died, or somebody destroyed it", s->name);
+}
+
+/*
+ * A session daemon whose consumer daemon was killed lists its sessions as if they ran, but nobody
+ * reads the rings. It refuses all that concerns user space; so ask for something small of that,
+ * which needs no consumer daemon to answer.
+ */
+static int
+consumer_check(const char *session, struct err *e)
+{
+	struct lttng_process_attr_tracker_handle *tracker = NULL;
+
+	if (lttng_session_get_tracker_handle(session, LTTNG_DOMAIN_UST,
+		LTTNG_PROCESS_ATTR_VIRTUAL_PROCESS_ID, &tracker) != LTTNG_OK)
+		return session_err(e, -LTTNG_ERR_NO_USTCONSUMERD, session);
+	lttng_process_attr_tracker_handle_destroy(tracker);
+	return 0;
+}
+
+static int
+tracer_check(void *state, struct err *e)
+{
+	struct tracer *t = state;
+	struct lttng_session *list = NULL;
+	int n = lttng_list_sessions(&list), rc = 0;
+
+	if (n < 0)
+		return session_err(e, n, t->name);
+	if (!is_open(t))
+		rc = err_set(e, ERR_TRACER, "%s: no session", t->name);
+	for (uint32_t i = 0; rc == 0 && i <= t->options.sessions; i++)
+		if (t->sessions[i].handle != NULL)
+			rc = check_one(&t->sessions[i], list, n, e);
+	if (n > 0)
+		free(list);
+	return rc == 0 ? consumer_check(t->name, e) : rc;
+}
+
+static bool
+added_is_on(const struct tracer *t)
+{
+	for (uint32_t i = 0; i <= t->options.sessions; i++)
+		if (shards_on(t->shards, (int)i) > (i == SHARD_BASE ? t->standing : 0))
+			return true;
+	return false;
+}
+
+static int
+tracer_tend(void *state, struct mono now, struct err *e)
+{
+	struct tracer *t = state;
+	int shard;
+
+	if (!is_open(t))
+		return err_set(e, ERR_TRACER, "%s: no session", t->name);
+	if (added_is_on(t))
+		t->used = now;
+	if (shards_wants_spare(t->shards))
+		return shard_open(t, shards_vacant(t->shards), e);
+	if (mono_since_ns(now, t->used) < t->options.idle_session_ns)
+		return 0;
+	if ((shard = shards_to_close(t->shards)) != SHARD_NONE)
+		shard_close(t, shard);
+	return 0;
+}
+
+static void
+tracer_free(void *state)
+{
+	struct tracer *t = state;
+
+	for (uint32_t i = 0; t->sessions != NULL && i <= t->options.sessions; i++)
+		session_forget(&t->sessions[i]);
+	free(t->sessions);
+	shards_free(t->shards);
+	free(t);
+}
+
+/* So that no program has more than FILES_MAX open for us, on whatever machine. */
+static uint32_t
+sessions_most(uint32_t wanted)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	uint32_t most = (uint32_t)(FILES_MAX / (2 * (cpus > 0 ? cpus : 1) + 1));
+
+	most = most < wanted ? most : wanted;
+	return most < SHARDS_MAX ? most : SHARDS_MAX;
+}
+
+int
+switches_lttng(struct switches *ret, const struct switch_options *o, struct err *e)
+{
+	struct tracer *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory");
+	t->options = *o;
+	t->options.node = t->options.run_dir = NULL;
+	t->options.sessions = sessions_most(o->sessions);
+	t->sessions = calloc(t->options.sessions + 1, sizeof(*t->sessions));
+	if (t->sessions == NULL ||
+	    (t->shards = shards_new(t->options.sessions, o->rules_per_session)) == NULL) {
+		tracer_free(t);
+		return err_set(e, ERR_MEMORY, "out of memory");
+	}
+	snprintf(t->node, sizeof(t->node), "%s", o->node);
+	snprintf(t->name, sizeof(t->name), "hone-%s-%ld", o->node, (long)getpid());
+	snprintf(t->run_dir, sizeof(t->run_dir), "%s", o->run_dir);
+	switches_folder(o->node, o->run_dir, getpid(), t->folder, sizeof(t->folder));
+	*ret = (struct switches){ t, tracer_open, tracer_set, tracer_list, tracer_check,
+		tracer_tend, tracer_close, tracer_free };
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The ids of the traces that went last, so that a record which comes after its trace
+ * is known to be late. One piece of 896 KiB, touched as a whole when it is made: its
+ * memory is the same from the first trace on. Keyed by a seed, so that nobody
+ * outside can choose what collides.
+ */
+#ifndef ANALYSIS_RETIRED_IDS_H
+#define ANALYSIS_RETIRED_IDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GONE_MAX = 65536 };
+
+struct gone;
+
+struct gone *gone_new(void);    /* NULL: out of memory */
+void gone_free(struct gone *g); /* NULL is fine */
+
+/* From now on the id is in it, until GONE_MAX more have been added. O(1). */
+void gone_add(struct gone *g, uint64_t id);
+
+/* Is it among the last GONE_MAX that were added? O(1) expected. */
+bool gone_has(const struct gone *g, uint64_t id);
+
+#endif

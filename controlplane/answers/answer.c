@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Questions to answers, JSON to JSON; docs/questions.md says what each holds. */
+#include "controlplane/answers/answer_inside.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool
+is_text(const json_t *v)
+{
+	return json_is_string(v);
+}
+static bool
+is_whole(const json_t *v)
+{
+	return json_is_integer(v);
+}
+static bool
+is_number(const json_t *v)
+{
+	return json_is_number(v);
+}
+static bool
+is_bool(const json_t *v)
+{
+	return json_is_boolean(v);
+}
+static bool
+is_list(const json_t *v)
+{
+	return json_is_array(v);
+}
+
+static const struct asked {
+	const char *name;
+	question *answer;
+	const char *fields; /* that it may have */
+	enum role role;     /* who may ask it; DIAGNOSE: it changes something, and is audited */
+	const char
+	    *changing; /* NULL, or the field that makes it change something, where it is true */
+} QUESTIONS[] = {
+	{ "status", ask_status, "", ROLE_LOOK, NULL },
+	{ "agents", ask_agents, "", ROLE_LOOK, NULL },
+	{ "tracepoints", ask_tracepoints, "tracepoint", ROLE_LOOK, NULL },
+	{ "start", ask_start, "type strategy k seed effort", ROLE_DIAGNOSE, NULL },
+	{ "stop", ask_stop, "type", ROLE_DIAGNOSE, NULL },
+	{ "learn", ask_learn, "seconds name", ROLE_DIAGNOSE, NULL },
+	{ "forest", ask_forest, "type run", ROLE_LOOK, NULL },
+	{ "verdict", ask_verdict, "type", ROLE_LOOK, NULL },
+	{ "history", ask_history, "type limit", ROLE_LOOK, NULL },
+	{ "why", ask_why, "trace type tracepoint", ROLE_LOOK, NULL },
+	{ "diff", ask_diff, "runs", ROLE_LOOK, NULL },
+	{ "space", ask_space, "", ROLE_LOOK, NULL },
+	{ "space_import", ask_space_import, "path name", ROLE_DIAGNOSE, NULL },
+	{ "space_use", ask_space_use, "name", ROLE_DIAGNOSE, NULL },
+	{ "report", ask_report, "type samples reset", ROLE_LOOK, "reset" },
+	{ "audit", ask_audit, "since limit", ROLE_LOOK, NULL },
+};
+
+/* A field means the same in every question. */
+static const struct {
+	const char *name, *what;
+	bool (*is)(const json_t *v);
+} FIELDS[] = {
+	{ "type", "a text", is_text },
+	{ "strategy", "a text", is_text },
+	{ "name", "a text", is_text },
+	{ "trace", "a text", is_text },
+	{ "tracepoint", "a text", is_text },
+	{ "path", "a text", is_text },
+	{ "k", "a whole number", is_whole },
+	{ "seed", "a whole number", is_whole },
+	{ "effort", "a whole number", is_whole },
+	{ "run", "a whole number", is_whole },
+	{ "limit", "a whole number", is_whole },
+	{ "seconds", "a number", is_number },
+	{ "since", "a number", is_number },
+	{ "samples", "true or false", is_bool },
+	{ "reset", "true or false", is_bool },
+	{ "runs", "a list", is_list },
+};
+
+json_t *
+answer_refuse(int code, const char *fmt, ...)
+{
+	const char *name = code == ERR_MISSING  ? "missing"
+	                   : code == ERR_BUSY   ? "busy"
+	                   : code == ERR_INPUT  ? "input"
+	                   : code == ERR_STORE  ? "store"
+	                   : code == ERR_DENIED ? "denied"
+	                                        : "failed";
+	char words[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof words, fmt, ap);
+	va_end(ap);
+	return json_pack("{s:b, s:o, s:s}", "ok", 0, "error", answer_text(words), "code", name);
+}
+
+static bool
+among(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (; *words != '\0'; words += strspn(words, " ")) {
+		size_t n = strcspn(words, " ");
+
+		if (n == len && memcmp(words, word, len) == 0)
+			return true;
+		words += n;
+	}
+	return false;
+}
+
+/*
+ * A field that is not understood must not pass for one that is absent: "stop" without
+ * a type stops everything. NULL: all are as they ought to be.
+ */
+static json_t *
+refuse_fields(const json_t *ask, const char *asked, const char *fields)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach ((json_t *)ask, name, v) {
+		if (strcmp(name, "ask") == 0)
+			continue;
+		if (!among(fields, name))
+			return answer_refuse(ERR_INPUT, "%s has no field \"%.80s\"%s%s", asked,
+			    name, fields[0] != '\0' ? "; it has " : "", fields);
+		for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++)
+			if (strcmp(FIELDS[i].name, name) == 0 && !FIELDS[i].is(v))
+				return answer_refuse(
+				    ERR_INPUT, "\"%s\" is %s", name, FIELDS[i].what);
+	}
+	return NULL;
+}
+
+static json_t *
+refuse_role(const struct answer_context *c, const char *name, enum role needed)
+{
+	struct err e = { 0 };
+
+	roles_refuse(c->roles, &c->who, needed, name, &e);
+	return answer_refuse(ERR_DENIED, "%s", e.text);
+}
+
+static json_t *
+answer_to(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask,
+    const struct asked *q)
+{
+	bool changes = q->role == ROLE_DIAGNOSE ||
+	               (q->changing != NULL && json_is_true(json_object_get(ask, q->changing)));
+	enum role needed = changes ? ROLE_DIAGNOSE : q->role;
+	bool refused = c->who.role < needed;
+	json_t *a = refused ? refuse_role(c, q->name, needed)
+	                    : refuse_fields(ask, q->name, q->fields);
+
+	if (a == NULL)
+		a = q->answer(g, f, c, ask);
+	if (a == NULL)
+		a = answer_refuse(ERR_MEMORY, "%s: no memory for the answer", q->name);
+	if (changes || refused)
+		answer_audit(f, c, ask, a, refused);
+	return a;
+}
+
+static json_t *
+answer_named(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask,
+    const char *name)
+{
+	for (size_t i = 0; i < sizeof QUESTIONS / sizeof QUESTIONS[0]; i++)
+		if (strcmp(QUESTIONS[i].name, name) == 0)
+			return answer_to(g, f, c, ask, &QUESTIONS[i]);
+	return answer_refuse(ERR_INPUT, "%.80s: no such question", name);
+}
+
+char *
+answer_ask(
+    struct engine *g, struct forest *f, const struct answer_context *c, const char *ask, size_t len)
+{
+	json_error_t why = { 0 };
+	json_t *q = json_loadb(ask, len, 0, &why), *a;
+	const char *name = json_string_value(json_object_get(q, "ask"));
+	char *text;
+
+	if (name != NULL)
+		a = answer_named(g, f, c, q, name);
+	else
+		a = answer_refuse(ERR_INPUT, "the question is not a JSON object with \"ask\"%s%s",
+		    q == NULL ? ": " : "", q == NULL ? why.text : "");
+	if (json_object_get(a, "ok") == NULL)
+		json_object_set_new(a, "ok", json_true());
+	json_object_set_new(a, "version", json_integer(1));
+	text = json_dumps(a, JSON_COMPACT | JSON_PRESERVE_ORDER);
+	json_decref(a);
+	json_decref(q);
+	return text;
+}
+
+/* ---- pieces ---- */
+
+json_t *
+answer_text(const char *s)
+{
+	return s != NULL ? text_json(s, strlen(s)) : json_string("");
+}
+
+json_t *
+answer_id(struct trace_id id)
+{
+	return id.high == 0 && id.low == 0 ? json_null() : trace_id_json(id.high, id.low);
+}
+
+json_t *
+answer_number_id(uint64_t id)
+{
+	return id != 0 ? json_integer((json_int_t)id) : json_null();
+}
+
+bool
+answer_whole(
+    const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret)
+{
+	const json_t *v = json_object_get(ask, key);
+
+	*ret = v != NULL ? json_integer_value(v) : otherwise;
+	return v == NULL || (*ret >= min && *ret <= max);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What changes something: diagnoses begin and end, learning. */
+#include "controlplane/answers/answer_inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { EFFORT_MAX = 10000 };
+
+/* "flat, bisect and ..." */
+static const char *
+strategies(char *out, size_t size)
+{
+	size_t len = 0;
+
+	out[0] = '\0';
+	for (unsigned i = 0; strategy_at(i) != NULL && len < size; i++)
+		len += (size_t)snprintf(out + len, size - len, "%s%s",
+		    i == 0                       ? ""
+		    : strategy_at(i + 1) != NULL ? ", "
+						 : " and ",
+		    strategy_at(i)->name);
+	return out;
+}
+
+static json_t *
+start_options(struct start_options *o, const json_t *ask)
+{
+	char names[300];
+	int64_t seed;
+
+	o->strategy = json_string_value(json_object_get(ask, "strategy"));
+	if (o->strategy != NULL && strategy_find(o->strategy) == NULL)
+		return answer_refuse(ERR_INPUT, "%.40s: no such strategy; there are %s",
+		    o->strategy, strategies(names, sizeof names));
+	if (!answer_whole(ask, "k", 1, PICKS_MAX, 0, &o->tracepoints_per_cycle))
+		return answer_refuse(ERR_INPUT, "k is from 1 to %d", PICKS_MAX);
+	if (!answer_whole(ask, "effort", 1, EFFORT_MAX, 0, &o->effort_cycles))
+		return answer_refuse(ERR_INPUT, "effort is from 1 to %d cycles", EFFORT_MAX);
+	if (!answer_whole(ask, "seed", 1, INT64_MAX, 0, &seed))
+		return answer_refuse(ERR_INPUT, "seed is a whole number, 1 or more");
+	o->seed = (uint64_t)seed;
+	return NULL;
+}
+
+json_t *
+ask_start(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	const char *type = json_string_value(json_object_get(ask, "type"));
+	struct start_options o = { 0 };
+	json_t *no;
+	struct err e;
+	uint64_t run;
+	int rc;
+
+	if (type == NULL)
+		return answer_refuse(ERR_INPUT, "which request type? \"type\" is missing");
+	if ((no = start_options(&o, ask)) != NULL)
+		return no;
+	if ((rc = engine_start(g, type, &o, c->now, c->when, &run, &e)) != 0)
+		return answer_refuse(rc, "%s", e.text);
+	return json_pack("{s:o}", "run", answer_run(g, f, forest_run(f, run), c, false));
+}
+
+json_t *
+ask_stop(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	const char *type = json_string_value(json_object_get(ask, "type"));
+	json_t *stopped = json_array();
+	struct err e;
+	int rc;
+
+	for (uint32_t i = 0; i < g->ntypes; i++) {
+		const struct diagnosis *d = g->types[i].diagnosis;
+
+		if (d != NULL && d->phase != PHASE_ENDED &&
+		    (type == NULL || strcmp(type, g->types[i].name) == 0))
+			json_array_append_new(stopped, answer_text(g->types[i].name));
+	}
+	if ((rc = engine_stop(g, type, c->when, &e)) != 0) {
+		json_decref(stopped);
+		return answer_refuse(rc, "%s", e.text);
+	}
+	(void)f;
+	return json_pack("{s:o}", "stopped", stopped);
+}
+
+json_t *
+ask_learn(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	double seconds = json_number_value(json_object_get(ask, "seconds"));
+	const json_t *name = json_object_get(ask, "name");
+	struct err e;
+	int rc;
+
+	(void)f;
+	if (!(seconds >= 0.1 && seconds <= 86400))
+		return answer_refuse(ERR_INPUT, "seconds: from 0.1 to 86400");
+	if (name != NULL && (rc = answer_version(g, c, json_string_value(name), true, &e)) != 0)
+		return answer_refuse(rc, "%s", e.text);
+	if ((rc = engine_learn_as(
+		 g, (int64_t)(seconds * 1e9), json_string_value(name), c->now, &e)) != 0)
+		return answer_refuse(rc, "%s", e.text);
+	return json_pack("{s:o}", "learning", answer_learning(g, c));
+}

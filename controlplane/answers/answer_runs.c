@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Diagnoses, their trees and verdicts: read from the forest, but for what a running one waits for.
+ */
+#include "controlplane/answers/answer_inside.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { HISTORY_DEFAULT = 50, HISTORY_MAX = 100000 };
+
+static json_t *
+key_of(const char *name, double r, double p, uint32_t n)
+{
+	if (name == NULL || name[0] == '\0')
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:i}", "name", answer_text(name), "r", number_json(r),
+	    "p", number_json(p), "n", (int)n);
+}
+
+/* ---- hypotheses ---- */
+
+static json_t *
+path_json(const char *lines)
+{
+	json_t *a = json_array();
+
+	for (; lines != NULL && *lines != '\0'; lines += strspn(lines, "\n")) {
+		size_t len = strcspn(lines, "\n");
+
+		if (len > 0)
+			json_array_append_new(a, text_json(lines, len));
+		lines += len;
+	}
+	return a;
+}
+
+static void
+add_settlement(json_t *j, const struct hypothesis *h)
+{
+	json_t *more = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "settled_traces", (json_int_t)h->settled_traces, "settled_share",
+	    number_json(h->settled_share), "settled_low", number_json(h->settled_low),
+	    "settled_high", number_json(h->settled_high), "separation", number_json(h->separation),
+	    "why", answer_text(h->why), "key", key_of(h->key, h->key_r, h->key_p, h->key_n), "made",
+	    wall_json(h->made), "settled", wall_json(h->settled), "cost_ms",
+	    number_json(h->cost_ns / 1e6), "slowest",
+	    answer_id((struct trace_id){ 0, h->exemplar_slow }), "fastest",
+	    answer_id((struct trace_id){ 0, h->exemplar_fast }));
+
+	json_object_update(j, more);
+	json_decref(more);
+}
+
+json_t *
+answer_hypothesis(const struct hypothesis *h)
+{
+	char presence[2] = { h->presence, '\0' };
+	json_t *j = json_pack(
+	    "{s:I, s:o, s:i, s:s, s:s, s:o, s:{s:o, s:o}, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
+	    (json_int_t)h->id, "parent", answer_number_id(h->parent), "cycle", (int)h->cycle,
+	    "state", hypothesis_word(h->state), "presence", presence, "tracepoint",
+	    answer_text(h->tracepoint), "edge", "from", answer_text(h->edge_from), "to",
+	    answer_text(h->edge_to), "traces", (json_int_t)h->traces, "mean_ms",
+	    number_json(h->mean_ns / 1e6), "cv", number_json(h->cv), "share", number_json(h->share),
+	    "share_low", number_json(h->share_low), "share_high", number_json(h->share_high),
+	    "latency_share", number_json(h->latency_share));
+
+	if (j != NULL)
+		add_settlement(j, h);
+	return j;
+}
+
+const struct hypothesis *
+answer_root(const struct forest *f, const struct hypothesis *h)
+{
+	while (h != NULL && h->parent != 0)
+		h = forest_get(f, h->parent);
+	return h;
+}
+
+/* ---- verdicts ---- */
+
+static json_t *
+what_if_json(const struct verdict *v)
+{
+	if (isnan(v->cv_then))
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cv_now",
+	    number_json(v->cv_now), "cv_then", number_json(v->cv_then), "cv_then_low",
+	    number_json(v->cv_then_low), "cv_then_high", number_json(v->cv_then_high),
+	    "p50_then_ms", number_json(v->p50_then_ns / 1e6), "p95_now_ms",
+	    number_json(v->p95_now_ns / 1e6), "p95_then_ms", number_json(v->p95_then_ns / 1e6),
+	    "p99_now_ms", number_json(v->p99_now_ns / 1e6), "p99_then_ms",
+	    number_json(v->p99_then_ns / 1e6));
+}
+
+static json_t *
+exemplars_json(const struct verdict *v)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "slowest", answer_id(v->slowest), "fastest",
+	    answer_id(v->fastest), "slowest_ms",
+	    number_json(v->slowest.low != 0 ? (double)v->slowest_ns / 1e6 : NAN), "fastest_ms",
+	    number_json(v->fastest.low != 0 ? (double)v->fastest_ns / 1e6 : NAN));
+}
+
+json_t *
+answer_verdict(const struct engine *g, const struct verdict *v)
+{
+	return json_pack(
+	    "{s:I, s:i, s:s, s:s, s:o, s:o, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o,"
+	    " s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:o}",
+	    "hypothesis", (json_int_t)v->hypothesis, "rank", (int)v->rank, "kind",
+	    verdict_word(v->kind), "problem", v->problem == PROBLEM_SLOW ? "slow" : "unpredictable",
+	    "words", answer_text(v->words), "tracepoint", answer_text(v->tracepoint), "group",
+	    "path", path_json(v->path), "traces", (json_int_t)v->traces, "mean_ms",
+	    number_json(v->mean_ns / 1e6), "cv", number_json(v->cv), "edge", "from",
+	    answer_text(v->from), "to", answer_text(v->to), "share", number_json(v->share),
+	    "share_low", number_json(v->share_low), "share_high", number_json(v->share_high),
+	    "latency_share", number_json(v->latency_share), "confidence",
+	    number_json(v->confidence), "probability", number_json(v->probability), "cost_ms",
+	    number_json(v->cost_ns / 1e6), "key", key_of(v->key, v->key_r, v->key_p, v->key_n),
+	    "exemplars", exemplars_json(v), "what_if", what_if_json(v), "bottom",
+	    v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY, "spread", v->kind == VERDICT_SPREAD,
+	    "added_on", (json_int_t)plan_count(g->plan), "when", wall_json(v->when));
+}
+
+static json_t *
+verdicts_json(const struct engine *g, const struct forest *f, const struct run *r)
+{
+	const struct verdict *v;
+	json_t *all = json_array();
+
+	for (uint32_t rank = 1; (v = forest_verdict(f, r->id, rank)) != NULL; rank++)
+		json_array_append_new(all, answer_verdict(g, v));
+	return all;
+}
+
+const struct run *
+answer_last_verdict(const struct forest *f, const char *type)
+{
+	const struct run *r, *last = NULL;
+	uint64_t at = 0;
+
+	while ((r = forest_run_next(f, &at)) != NULL)
+		if ((type == NULL || strcmp(type, r->type) == 0) &&
+		    forest_verdict(f, r->id, 1) != NULL)
+			last = r;
+	return last;
+}
+
+/* ---- what was excluded ---- */
+
+/* A part is small when even the upper end of its share would not have taken the edge's over. */
+static bool
+excluded(const struct engine *g, const struct hypothesis *h)
+{
+	if (h->state == HYPOTHESIS_NO_HELP)
+		return true;
+	return hypothesis_settled(h->state) && h->state != HYPOTHESIS_WITHDRAWN &&
+	       h->state != HYPOTHESIS_SEPARATES && h->settled_traces > 0 &&
+	       h->settled_high < g->o.isolate_min;
+}
+
+static json_t *
+excluded_json(const struct engine *g, const struct forest *f, const struct run *r)
+{
+	const struct hypothesis *h;
+	json_t *all = json_array();
+	uint64_t at = 0;
+
+	while ((h = forest_next(f, r->id, &at)) != NULL)
+		if (excluded(g, h))
+			json_array_append_new(all,
+			    json_pack("{s:I, s:s, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "hypothesis",
+				(json_int_t)h->id, "state", hypothesis_word(h->state), "tracepoint",
+				answer_text(h->tracepoint), "edge", "from",
+				answer_text(h->edge_from), "to", answer_text(h->edge_to), "share",
+				number_json(h->settled_share), "share_low",
+				number_json(h->settled_low), "share_high",
+				number_json(h->settled_high)));
+	return all;
+}
+
+/* ---- runs ---- */
+
+static const struct diagnosis *
+diagnosis_of(const struct engine *g, const struct run *r)
+{
+	for (uint32_t i = 0; i < g->ntypes; i++)
+		if (g->types[i].diagnosis != NULL && g->types[i].diagnosis->run == r)
+			return g->types[i].diagnosis;
+	return NULL;
+}
+
+static json_t *
+phase_words(const struct engine *g, const struct diagnosis *d)
+{
+	unsigned groups = d != NULL && d->groups != NULL ? groups_count(d->groups) : 0;
+
+	if (d == NULL || d->phase == PHASE_ENDED)
+		return json_string("ended");
+	if (d->phase == PHASE_PAUSED || g->paused)
+		return json_sprintf("paused: %s", g->paused_why);
+	if (d->phase == PHASE_SWITCH)
+		return json_sprintf("cycle %u: switching %u tracepoint%s on", d->run->cycles,
+		    d->npicks, d->npicks == 1 ? "" : "s");
+	return json_sprintf("%s %u: %llu trace%s in %u group%s",
+	    d->phase == PHASE_WATCH ? "watching, cycle" : "gathering, cycle", d->run->cycles,
+	    (unsigned long long)d->traces, d->traces == 1 ? "" : "s", groups,
+	    groups == 1 ? "" : "s");
+}
+
+static json_t *
+run_facts(const struct engine *g, const struct run *r, const struct answer_context *c)
+{
+	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
+
+	return json_pack(
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}",
+	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
+	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
+	    "phase", phase_words(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
+	    (int)r->effort, "seconds", (double)(until_ns - r->begun.ns) / 1e9, "requests",
+	    (json_int_t)r->requests, "tracepoints_used", (int)r->tracepoints, "tracepoints_most",
+	    (int)r->tracepoints_most, "tracepoints_all", (int)r->tracepoints_all, "space_version",
+	    answer_text(r->version), "begun", wall_json(r->begun), "ended", wall_json(r->ended),
+	    "words", answer_text(r->words), "by", answer_text(r->by));
+}
+
+json_t *
+answer_run(const struct engine *g, const struct forest *f, const struct run *r,
+    const struct answer_context *c, bool tree)
+{
+	json_t *run = run_facts(g, r, c), *verdicts = verdicts_json(g, f, r), *all, *first;
+	const struct hypothesis *h;
+	uint64_t at = 0;
+
+	first = json_array_get(verdicts, 0);
+	json_object_set(run, "verdict", first != NULL ? first : json_null());
+	json_object_set_new(run, "verdicts", verdicts);
+	if (!tree)
+		return run;
+	all = json_array();
+	while ((h = forest_next(f, r->id, &at)) != NULL)
+		json_array_append_new(all, answer_hypothesis(h));
+	json_object_set_new(run, "excluded", excluded_json(g, f, r));
+	json_object_set_new(run, "hypotheses", all);
+	return run;
+}
+
+/* ---- asked ---- */
+
+static json_t *
+no_run(const char *type, const json_t *which)
+{
+	if (which != NULL)
+		return answer_refuse(ERR_MISSING,
+		    "there is no diagnosis %lld%s%.80s; 'hone history' lists them",
+		    (long long)json_integer_value(which), type != NULL ? " of " : "",
+		    type != NULL ? type : "");
+	return answer_refuse(ERR_MISSING,
+	    "%.80s: there is no diagnosis of it; 'hone start %.80s' begins one", type, type);
+}
+
+json_t *
+ask_forest(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	const char *type = json_string_value(json_object_get(ask, "type"));
+	const json_t *which = json_object_get(ask, "run");
+	json_t *runs = json_array();
+	struct run *r;
+	uint64_t at = 0;
+
+	while ((r = forest_run_next(f, &at)) != NULL) {
+		bool wanted = which != NULL ? r->id == (uint64_t)json_integer_value(which)
+		                            : r == forest_run_latest(f, r->type);
+
+		if (wanted && (type == NULL || strcmp(type, r->type) == 0))
+			json_array_append_new(runs, answer_run(g, f, r, c, true));
+	}
+	if (json_array_size(runs) > 0 || (type == NULL && which == NULL))
+		return json_pack("{s:o}", "runs", runs);
+	json_decref(runs);
+	return no_run(type, which);
+}
+
+json_t *
+ask_verdict(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	const char *type = json_string_value(json_object_get(ask, "type"));
+	const struct run *r = forest_run_latest(f, type);
+
+	if (r != NULL)
+		return json_pack("{s:o}", "run", answer_run(g, f, r, c, true));
+	return answer_refuse(
+	    ERR_MISSING, "%.80s: there is no diagnosis of it", type != NULL ? type : "nothing");
+}
+
+static uint64_t
+runs_of(const struct forest *f, const char *type)
+{
+	uint64_t at = 0, n = 0;
+	const struct run *r;
+
+	while ((r = forest_run_next(f, &at)) != NULL)
+		n += type == NULL || strcmp(type, r->type) == 0;
+	return n;
+}
+
+/* Newest first; `left_off` says how many older ones there are. */
+json_t *
+ask_history(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	const char *type = json_string_value(json_object_get(ask, "type"));
+	uint64_t at = 0, n = runs_of(f, type), left_off;
+	const struct run *r;
+	json_t *all;
+	int64_t limit;
+
+	if (!answer_whole(ask, "limit", 1, HISTORY_MAX, HISTORY_DEFAULT, &limit))
+		return answer_refuse(ERR_INPUT, "limit: a whole number from 1 to %d", HISTORY_MAX);
+	if (type != NULL && n == 0)
+		return no_run(type, NULL);
+	left_off = n > (uint64_t)limit ? n - (uint64_t)limit : 0;
+	all = json_array();
+	for (n = 0; (r = forest_run_next(f, &at)) != NULL;)
+		if ((type == NULL || strcmp(type, r->type) == 0) && n++ >= left_off)
+			json_array_insert_new(all, 0, answer_run(g, f, r, c, false));
+	return json_pack("{s:I, s:o}", "left_off", (json_int_t)left_off, "runs", all);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What there is now: the controller, its types and counts, agents, tracepoints. */
+#include "controlplane/engine/overhead.h"
+#include "controlplane/answers/answer_inside.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/glob.h"
+
+json_t *
+answer_learning(const struct engine *g, const struct answer_context *c)
+{
+	const struct learning *l = &g->learning;
+	struct space_cover cover;
+	struct space_stats s = { 0 };
+	json_t *j;
+
+	if (!l->active)
+		return json_null();
+	space_stats(g->space, LABEL_NONE, &s);
+	j = json_pack("{s:f, s:I, s:i, s:f, s:i, s:i, s:n, s:n}", "left_s", learn_left_s(g, c->now),
+	    "traces", (json_int_t)l->traces, "places", (int)s.places, "probed", learn_probed(g),
+	    "group", (int)l->group + 1, "groups", (int)l->ngroups, "unseen", "next_new");
+	if (space_cover(g->space, LABEL_NONE, &cover)) {
+		json_object_set_new(j, "unseen", number_json(cover.unseen));
+		json_object_set_new(j, "next_new", number_json(cover.next_new));
+	}
+	return j;
+}
+
+static json_t *
+type_json(const struct engine *g, const struct type *t)
+{
+	const struct label *l = labels_get(g->labels, t->label);
+	struct space_stats s = { 0 };
+	struct space_cover cover = { NAN, NAN };
+	bool runs = t->diagnosis != NULL && t->diagnosis->phase != PHASE_ENDED;
+
+	if (space_stats(g->space, t->label, &s))
+		space_cover(g->space, t->label, &cover);
+	return json_pack(
+	    "{s:o, s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:i, s:o, s:o, s:o}",
+	    "type", answer_text(t->name), "service", text_json(l->text, l->service_len), "traces",
+	    (json_int_t)t->traces, "per_second", t->per_second, "sampled", nodes_sampled(g, t),
+	    "probed", runs || g->learning.active ? afford_probed(g, t) : 0.0, "mean_ms",
+	    t->total.mean / 1e6, "p50_ms", sketch_quantile(t->sketch, 0.5) / 1e6, "p95_ms",
+	    sketch_quantile(t->sketch, 0.95) / 1e6, "p99_ms",
+	    sketch_quantile(t->sketch, 0.99) / 1e6, "cv", moments_cv(&t->total), "learned_traces",
+	    (json_int_t)s.traces, "learned_places", (int)s.places, "unseen",
+	    number_json(cover.unseen), "next_new", number_json(cover.next_new), "run",
+	    runs ? json_integer((json_int_t)t->diagnosis->run->id) : json_null());
+}
+
+/* The report takes every request, so what diagnoses counted of the same ones is in its counts
+ * already. */
+static void
+path_counts(const struct engine *g, struct report_counts *ret)
+{
+	*ret = (struct report_counts){
+		.moved = g->moved, .pathless = g->pathless, .inexact = g->inexact
+	};
+	if (g->report == NULL)
+		return;
+	report_counts(g->report, ret);
+	ret->moved += g->windows.moved;
+	ret->pathless += g->windows.pathless;
+	ret->inexact += g->windows.inexact + g->inexact; /* paths with more steps are others */
+}
+
+static json_t *
+counts_json(const struct engine *g)
+{
+	struct assemble_counts n;
+	struct report_counts r;
+	uint64_t other;
+
+	assemble_counts(g->assemble, &n);
+	path_counts(g, &r);
+	other = r.other;
+	for (uint32_t i = 0; i < g->ntypes; i++)
+		if (g->types[i].diagnosis != NULL && g->types[i].diagnosis->groups != NULL)
+			other += groups_other(g->types[i].diagnosis->groups)->traces;
+	return json_pack(
+	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
+	    " s:I, s:I, s:I, s:I}",
+	    "records", (json_int_t)n.records, "traces", (json_int_t)n.complete, "late",
+	    (json_int_t)n.late, "given_up_memory", (json_int_t)n.given_up_memory,
+	    "given_up_patience", (json_int_t)n.given_up_patience, "given_up_malformed",
+	    (json_int_t)n.given_up_malformed, "lossy", (json_int_t)n.lossy, "lost_ring",
+	    (json_int_t)n.lost[LOSS_RING], "lost_queue", (json_int_t)n.lost[LOSS_QUEUE],
+	    "lost_decode", (json_int_t)n.lost[LOSS_DECODE], "incomplete", (json_int_t)n.incomplete,
+	    "other_groups", (json_int_t)other, "moved", (json_int_t)r.moved, "pathless",
+	    (json_int_t)r.pathless, "untyped", (json_int_t)g->untyped, "inexact",
+	    (json_int_t)r.inexact, "duplicate", (json_int_t)n.duplicate, "used", (json_int_t)n.used,
+	    "given_up", (json_int_t)n.given_up, "held", (json_int_t)n.held, "outside",
+	    (json_int_t)n.outside);
+}
+
+static json_t *
+with_clocks(json_t *counts, const struct engine *g)
+{
+	struct clocks_counts n;
+
+	clocks_counts(g->clocks, &n);
+	json_object_set_new(counts, "clock_corrected", json_integer((json_int_t)n.corrected));
+	json_object_set_new(
+	    counts, "clock_contradictory", json_integer((json_int_t)n.contradictory));
+	return counts;
+}
+
+/* Who has a queue that is not under what we go on at; what we pause for is in it, and what keeps
+ * the pause up. */
+static json_t *
+congested_json(const struct engine *g)
+{
+	json_t *list = json_array();
+	enum queue q;
+
+	for (uint32_t i = 0; i < g->nnodes; i++) {
+		const struct node *n = &g->nodes[i];
+		double fill = node_fill(n, &q);
+
+		if (n->connected && fill >= g->o.resume_fill)
+			json_array_append_new(
+			    list, json_pack("{s:o, s:s, s:f}", "node", answer_text(n->name),
+				      "queue", queue_name(q), "fill", fill));
+	}
+	return list;
+}
+
+/* since_ns: by our CLOCK_MONOTONIC. */
+static json_t *
+queues_json(const struct engine *g, const struct answer_context *c)
+{
+	int64_t lasts_ns = g->paused ? mono_since_ns(c->now, g->paused_since) : 0;
+
+	return json_pack("{s:f, s:I, s:f, s:I, s:I, s:s, s:o}", "mailbox", g->mailbox_fill,
+	    "pauses", (json_int_t)g->pauses, "paused_s", (double)(g->paused_ns + lasts_ns) / 1e9,
+	    "since_ns", (json_int_t)g->paused_since.ns, "sheds", (json_int_t)g->sheds, "shed_why",
+	    g->shed_why, "congested", congested_json(g));
+}
+
+json_t *
+ask_status(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	json_t *types = json_array(), *runs = json_array(), *on = json_array();
+	uint32_t agents = 0;
+
+	(void)ask;
+	for (uint32_t i = 0; i < g->nnodes; i++)
+		agents += g->nodes[i].connected;
+	for (uint32_t i = 0; i < plan_count(g->plan); i++) {
+		uint64_t owner;
+
+		json_array_append_new(on, answer_text(plan_at(g->plan, i, &owner)));
+	}
+	for (uint32_t i = 0; i < g->ntypes; i++) {
+		const struct diagnosis *d = g->types[i].diagnosis;
+
+		json_array_append_new(types, type_json(g, &g->types[i]));
+		if (d != NULL && d->phase != PHASE_ENDED)
+			json_array_append_new(runs, answer_run(g, f, d->run, c, false));
+	}
+	return json_pack(
+	    "{s:{s:s, s:i, s:f, s:s, s:s, s:o, s:b, s:s}, s:b, s:s, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o,"
+	    " s:{s:I, s:f, s:f}, s:o}",
+	    "controller", "version", HONE_VERSION, "pid", (int)getpid(), "uptime_s",
+	    (double)mono_since_ns(c->now, c->started) / 1e9, "database", c->database, "space",
+	    c->space_path, "space_version", answer_text(space_version(g->space)->name),
+	    "space_stale", engine_stale(g), "store_trouble",
+	    c->store_trouble != NULL ? c->store_trouble : "", "paused", g->paused, "paused_why",
+	    g->paused ? g->paused_why : "", "agents", (int)agents, "added",
+	    (int)plan_count(g->plan), "added_names", on, "quiet", engine_quiet(g), "learning",
+	    answer_learning(g, c), "cost", answer_costs(g, c), "types", types, "runs", runs,
+	    "counts", with_clocks(counts_json(g), g), "delay", "batches", (json_int_t)g->delay.n,
+	    "p50_ms", sketch_quantile(&g->delay, 0.5) / 1e6, "p99_ms",
+	    sketch_quantile(&g->delay, 0.99) / 1e6, "queues", queues_json(g, c));
+}
+
+static double
+rate(double later, double earlier, double seconds)
+{
+	return seconds > 0 && later >= earlier ? (later - earlier) / seconds : 0;
+}
+
+/* The node's clock: what ours is ahead of it, and by how much that may be wrong (null: nobody knows
+ * yet). */
+static void
+clock_json(json_t *agent, const struct engine *g, uint32_t node, const struct answer_context *c)
+{
+	struct clock_look look;
+
+	clocks_look(g->clocks, node, c->now.ns, &look);
+	json_object_set_new(
+	    agent, "offset_ms", look.known ? json_real((double)look.offset_ns / 1e6) : json_null());
+	json_object_set_new(agent, "uncertain_ms",
+	    look.bounded ? json_real((double)look.uncertain_ns / 1e6) : json_null());
+	json_object_set_new(agent, "same_clock", json_boolean(look.here));
+	json_object_set_new(agent, "clock_steps", json_integer((json_int_t)look.steps));
+}
+
+static json_t *
+agent_json(const struct node *n, const struct answer_context *c)
+{
+	const struct status *s = &n->status, *b = &n->before;
+	double seconds = (double)mono_since_ns(n->status_at, n->before_at) / 1e9;
+	json_t *services = json_array();
+
+	for (uint32_t i = 0; i < n->programs.nprograms; i++) {
+		uint32_t k;
+
+		for (k = 0; k < i && strcmp(n->programs.programs[k].service,
+					 n->programs.programs[i].service) != 0;
+		     k++)
+			;
+		if (k == i)
+			json_array_append_new(
+			    services, answer_text(n->programs.programs[i].service));
+	}
+	return json_pack(
+	    "{s:o, s:b, s:o, s:i, s:o, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:i, s:b,"
+	    " s:o, s:f, s:f, s:b, s:s, s:f}",
+	    "node", answer_text(n->name), "connected", n->connected, "version",
+	    answer_text(n->version), "programs", (int)s->programs, "services", services,
+	    "fill_ring", s->fill[QUEUE_RING], "fill_files", s->fill[QUEUE_FILES], "fill_agent",
+	    s->fill[QUEUE_AGENT], "fill_link", s->fill[QUEUE_LINK], "lost_ring",
+	    (json_int_t)s->lost[LOSS_RING], "lost_queue", (json_int_t)s->lost[LOSS_QUEUE],
+	    "lost_decode", (json_int_t)s->lost[LOSS_DECODE], "records", (json_int_t)s->records,
+	    "records_per_second", rate((double)s->records, (double)b->records, seconds), "cpu_pct",
+	    rate((double)s->cpu_us, (double)b->cpu_us, seconds) / 1e4, "tracer_cpu_pct",
+	    rate((double)s->tracer_cpu_us, (double)b->tracer_cpu_us, seconds) / 1e4, "memory_mib",
+	    (double)s->memory_bytes / 1048576, "ring_mib", (double)s->ring_bytes / 1048576, "added",
+	    (int)s->added, "tracer_ok", s->tracer_ok, "trouble",
+	    answer_text(n->trouble[0] != '\0' ? n->trouble : n->failure), "lag_ms",
+	    (double)mono_since_ns(c->now, n->heard) / 1e6, "files_mib",
+	    (double)s->files_bytes / 1048576, "shed", s->shed, "shed_by",
+	    s->shed ? queue_name(s->shed_by) : "", "rests_s",
+	    n->rests ? (double)mono_since_ns(n->rests_until, c->now) / 1e9 : 0.0);
+}
+
+/* What a record costs there, and what is spent of what a core can do, of what may be. */
+static void
+cost_json(json_t *agent, struct engine *g, uint32_t node)
+{
+	bool assumed;
+
+	json_object_set_new(agent, "record_ns", json_real(afford_record_ns(g, node, &assumed)));
+	json_object_set_new(agent, "record_assumed", json_boolean(assumed));
+	json_object_set_new(agent, "spent_pct", json_real(afford_spent(g, node) * 100));
+	json_object_set_new(agent, "budget_pct", json_real(afford_share(g) * 100));
+}
+
+/* Who was not let in, and why: an agent that is not in the list may be here. */
+static json_t *
+refusals_json(const struct answer_context *c)
+{
+	json_t *all = json_array();
+	char at[25];
+
+	for (uint32_t i = 0; c->refusals != NULL && i < c->refusals->n; i++) {
+		const struct refusal *r = &c->refusals->all[i];
+
+		wall_print(r->at, at);
+		json_array_append_new(
+		    all, json_pack("{s:s, s:f, s:I, s:o}", "at", at, "ago_s",
+			     (double)(c->when.ns - r->at.ns) / 1e9, "times", (json_int_t)r->times,
+			     "words", answer_text(r->words)));
+	}
+	return all;
+}
+
+json_t *
+ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	json_t *agents = json_array(), *agent;
+
+	(void)f;
+	(void)ask;
+	for (uint32_t i = 0; i < g->nnodes; i++) {
+		agent = agent_json(&g->nodes[i], c);
+		clock_json(agent, g, i, c);
+		cost_json(agent, g, i);
+		json_object_set_new(agent, "cost", answer_cost(g, i, c));
+		json_array_append_new(agents, agent);
+	}
+	return json_pack("{s:o, s:o}", "agents", agents, "refused", refusals_json(c));
+}
+
+static bool
+provider_wanted(const struct engine *g, const char *name)
+{
+	char all[TOGGLE_NAME_MAX + 1];
+
+	snprintf(all, sizeof all, "%.*s:*", (int)strcspn(name, ":"), name);
+	return plan_wants(g->plan, all);
+}
+
+static uint64_t
+owner_of(const struct engine *g, const char *name)
+{
+	uint64_t owner;
+	const char *at;
+
+	for (uint32_t i = 0; (at = plan_at(g->plan, i, &owner)) != NULL; i++)
+		if (strcmp(at, name) == 0)
+			return owner;
+	return 0;
+}
+
+/* The tracepoints that are asked for. Beyond so many, only those that are on are listed, and the
+ * others counted. */
+struct listing {
+	struct engine *g;
+	const char *pattern;
+	struct texts *names; /* all of them */
+	json_t *entries;     /* by name: those that are listed */
+	uint32_t on;
+	bool failed; /* out of memory */
+};
+
+static json_t *
+tracepoint_json(const struct engine *g, const char *name, bool on)
+{
+	return json_pack("{s:o, s:[], s:[], s:s, s:o}", "tracepoint", answer_text(name), "services",
+	    "nodes", "state", on ? "on" : "off", "hypothesis", answer_number_id(owner_of(g, name)));
+}
+
+/* NULL: it is not listed. */
+static json_t *
+listed(struct listing *l, const char *name)
+{
+	uint32_t known = texts_count(l->names), id;
+	bool on;
+
+	if (l->pattern != NULL && !glob_matches(l->pattern, name))
+		return NULL;
+	if ((id = texts_intern(l->names, name, strlen(name))) == known) {
+		on = plan_wants(l->g->plan, name) || provider_wanted(l->g, name);
+		l->on += on;
+		if (on || json_object_size(l->entries) < ANSWER_LISTED_MAX)
+			json_object_set_new(l->entries, name, tracepoint_json(l->g, name, on));
+	}
+	l->failed |= id == UINT32_MAX;
+	return json_object_get(l->entries, name);
+}
+
+/* Services are few; of a node's name, all of its tracepoints come one after the other. */
+static void
+add_service(json_t *services, json_t *service)
+{
+	for (size_t i = 0; i < json_array_size(services); i++)
+		if (json_equal(json_array_get(services, i), service))
+			return;
+	json_array_append(services, service);
+}
+
+static void
+add_node(json_t *nodes, json_t *node)
+{
+	size_t n = json_array_size(nodes);
+
+	if (n == 0 || json_array_get(nodes, n - 1) != node)
+		json_array_append(nodes, node);
+}
+
+static void
+list_node(struct listing *l, const struct node *n)
+{
+	const struct programs *p = &n->programs;
+	json_t *node = answer_text(n->name), *entry;
+
+	for (uint32_t k = 0; k < p->nprograms; k++) {
+		json_t *service = answer_text(p->programs[k].service);
+
+		for (uint32_t t = p->programs[k].first;
+		     t < p->programs[k].first + p->programs[k].count; t++)
+			if ((entry = listed(l, p->names[t])) != NULL) {
+				add_service(json_object_get(entry, "services"), service);
+				add_node(json_object_get(entry, "nodes"), node);
+			}
+		json_decref(service);
+	}
+	json_decref(node);
+}
+
+/* O(all tracepoints of all programs). */
+json_t *
+ask_tracepoints(
+    struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	struct listing l = { g, json_string_value(json_object_get(ask, "tracepoint")), texts_new(),
+		json_object(), 0, false };
+	json_t *list = json_array(), *entry, *a = NULL;
+	const char *name;
+
+	(void)f;
+	(void)c;
+	for (uint32_t i = 0; l.names != NULL && i < g->nnodes; i++)
+		list_node(&l, &g->nodes[i]);
+	json_object_foreach (l.entries, name, entry)
+		json_array_append(list, entry);
+	if (l.names != NULL && !l.failed)
+		a = json_pack("{s:O, s:I, s:I, s:I}", "tracepoints", list, "total",
+		    (json_int_t)texts_count(l.names), "on", (json_int_t)l.on, "left_off",
+		    (json_int_t)(texts_count(l.names) - json_array_size(list)));
+	json_decref(list);
+	json_decref(l.entries);
+	texts_free(l.names);
+	return a;
+}

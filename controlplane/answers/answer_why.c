@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Why does this trace look so, and why is that tracepoint on? Matched to the forest. */
+#include "controlplane/answers/answer_inside.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a trace that was evidence ---- */
+
+/* From the root of its tree down to the hypothesis itself: how it was come to. */
+static json_t *
+way_json(const struct forest *f, const struct hypothesis *h)
+{
+	json_t *way = json_array();
+
+	for (; h != NULL; h = h->parent != 0 ? forest_get(f, h->parent) : NULL) {
+		char presence[2] = { h->presence, '\0' };
+
+		json_array_insert_new(way, 0,
+		    json_pack("{s:I, s:s, s:o, s:s}", "id", (json_int_t)h->id, "presence", presence,
+			"tracepoint", answer_text(h->tracepoint), "state",
+			hypothesis_word(h->state)));
+	}
+	return way;
+}
+
+/* What the hypothesis says, with this trace's time on its edge beside what its group takes on
+ * average. */
+static json_t *
+match_json(const struct forest *f, const struct hypothesis *h, double total_ns, double edge_ns,
+    double usual_total_ns, double usual_edge_ns)
+{
+	const struct run *r = forest_run(f, h->run);
+	json_t *j = answer_hypothesis(h);
+
+	json_object_set_new(j, "run", json_integer((json_int_t)h->run));
+	json_object_set_new(j, "type", answer_text(r != NULL ? r->type : ""));
+	json_object_set_new(j, "way", way_json(f, h));
+	json_object_set_new(j, "total_ms", number_json(total_ns / 1e6));
+	json_object_set_new(j, "usual_total_ms", number_json(usual_total_ns / 1e6));
+	json_object_set_new(j, "edge_ms", number_json(edge_ns / 1e6));
+	json_object_set_new(j, "usual_edge_ms", number_json(usual_edge_ns / 1e6));
+	return j;
+}
+
+static void
+add_evidence(const struct forest *f, struct trace_id id, json_t *matches)
+{
+	const struct evidence *v;
+	uint64_t at = 0;
+
+	while ((v = forest_evidence(f, id, &at)) != NULL) {
+		const struct hypothesis *h = forest_get(f, v->hypothesis);
+
+		double mean_ns = h != NULL && h->mean_ns > 0 ? h->mean_ns
+		                                             : NAN; /* 0: it was not measured */
+
+		if (h != NULL)
+			json_array_append_new(
+			    matches, match_json(f, h, (double)v->total_ns, (double)v->edge_ns,
+					 mean_ns, mean_ns * h->latency_share));
+	}
+}
+
+/* ---- a trace of the live report ---- */
+
+struct live {
+	const struct group *group;
+	const struct sample *sample; /* NULL: only its response time is kept */
+	int64_t total_ns;
+};
+
+static bool
+same_id(struct trace_id a, struct trace_id b)
+{
+	return a.low == b.low && (a.high == b.high || a.high == 0 || b.high == 0);
+}
+
+static bool
+in_group(const struct group *g, struct trace_id id, struct live *ret)
+{
+	const struct exemplar *ends[] = { &g->slowest, &g->fastest };
+
+	for (uint32_t i = 0; i < g->nsamples; i++)
+		if (same_id(g->samples[i].id, id)) {
+			*ret = (struct live){ g, &g->samples[i], g->samples[i].total_ns };
+			return true;
+		}
+	for (int i = 0; i < 2; i++)
+		if (ends[i]->total_ns >= 0 && same_id(ends[i]->id, id)) {
+			*ret = (struct live){ g, NULL, ends[i]->total_ns };
+			return true;
+		}
+	return false;
+}
+
+static bool
+in_report(const struct engine *g, struct trace_id id, struct live *ret)
+{
+	const struct group *group;
+
+	for (uint32_t i = 0; g->report != NULL && (group = report_group(g->report, i)) != NULL; i++)
+		if (in_group(group, id, ret))
+			return true;
+	return false;
+}
+
+/* The edge of the group that has these ends, or nedges. */
+static uint32_t
+edge_of(const struct engine *g, const struct shape *s, const struct hypothesis *h)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nedges; i++)
+		if (strcmp(labels_get(g->labels, s->edges[i].from)->text, h->edge_from) == 0 &&
+		    strcmp(labels_get(g->labels, s->edges[i].to)->text, h->edge_to) == 0)
+			break;
+	return i;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Median over the group's samples; edge nedges: of the response time. NAN: there is none. */
+static double
+usual_ns(const struct group *g, uint32_t edge)
+{
+	double *x = calloc(g->nsamples + 1, sizeof *x), median = NAN;
+
+	for (uint32_t i = 0; x != NULL && i < g->nsamples; i++)
+		x[i] = edge < g->shape.nedges ? g->samples[i].edges_ns[edge]
+		                              : (double)g->samples[i].total_ns;
+	if (x != NULL && g->nsamples > 0) {
+		qsort(x, g->nsamples, sizeof *x, by_value);
+		median = x[g->nsamples / 2];
+	}
+	free(x);
+	return median;
+}
+
+static void
+add_live(const struct engine *g, const struct forest *f, const struct live *l, json_t *matches)
+{
+	const struct shape *s = &l->group->shape;
+	const struct hypothesis *h;
+	const struct run *r;
+	uint64_t run_at = 0;
+
+	while ((r = forest_run_next(f, &run_at)) != NULL)
+		for (uint64_t at = 0; (h = forest_next(f, r->id, &at)) != NULL;) {
+			uint32_t edge;
+
+			if (h->group_key[0] != s->key.a || h->group_key[1] != s->key.b)
+				continue;
+			edge = edge_of(g, s, h);
+			json_array_insert_new(matches, 0,
+			    match_json(f, h, (double)l->total_ns,
+				l->sample != NULL && edge < s->nedges ? l->sample->edges_ns[edge]
+								      : NAN,
+				usual_ns(l->group, s->nedges),
+				edge < s->nedges ? usual_ns(l->group, edge) : NAN));
+		}
+}
+
+/* What can be said of a request that no diagnosis looked at: where its time went, beside its
+ * group's. */
+static json_t *
+live_json(const struct engine *g, const struct live *l)
+{
+	const struct shape *s = &l->group->shape;
+	json_t *edges = json_array();
+
+	for (uint32_t i = 0; l->sample != NULL && i < s->nedges; i++)
+		json_array_append_new(
+		    edges, json_pack("{s:o, s:o, s:o, s:o}", "from",
+			       answer_text(labels_get(g->labels, s->edges[i].from)->text), "to",
+			       answer_text(labels_get(g->labels, s->edges[i].to)->text), "ms",
+			       number_json(l->sample->edges_ns[i] / 1e6), "usual_ms",
+			       number_json(usual_ns(l->group, i) / 1e6)));
+	return json_pack("{s:o, s:I, s:o, s:o, s:o}", "type",
+	    answer_text(labels_get(g->labels, l->group->type)->text), "traces",
+	    (json_int_t)l->group->total.n, "total_ms", number_json((double)l->total_ns / 1e6),
+	    "usual_total_ms", number_json(usual_ns(l->group, s->nedges) / 1e6), "edges", edges);
+}
+
+/* ---- of a trace ---- */
+
+/* The verdict that has it as an example. Of many traces only some are kept as evidence: not always
+ * its examples. */
+static const struct verdict *
+named_by(const struct forest *f, struct trace_id id)
+{
+	const struct verdict *v;
+	const struct run *r;
+	uint64_t at = 0;
+
+	while ((r = forest_run_next(f, &at)) != NULL)
+		for (uint32_t rank = 1; (v = forest_verdict(f, r->id, rank)) != NULL; rank++)
+			if ((v->slowest.low == id.low &&
+				(id.high == 0 || v->slowest.high == id.high)) ||
+			    (v->fastest.low == id.low &&
+				(id.high == 0 || v->fastest.high == id.high)))
+				return v;
+	return NULL;
+}
+
+/* v: the verdict whose slowest it was asked as, or NULL. */
+static json_t *
+why_trace(
+    const struct engine *g, const struct forest *f, struct trace_id id, const struct verdict *v)
+{
+	const struct verdict *named = v != NULL ? v : named_by(f, id);
+	json_t *matches = json_array(), *live = json_null();
+	struct live found;
+
+	add_evidence(f, id, matches);
+	if (in_report(g, id, &found)) {
+		if (json_array_size(matches) == 0)
+			add_live(g, f, &found, matches);
+		live = live_json(g, &found);
+	}
+	if (json_array_size(matches) == 0 && named != NULL &&
+	    forest_get(f, named->hypothesis) != NULL)
+		json_array_append_new(
+		    matches, match_json(f, forest_get(f, named->hypothesis),
+				 named->slowest.low == id.low ? (double)named->slowest_ns
+							      : (double)named->fastest_ns,
+				 NAN, named->mean_ns, named->mean_ns * named->latency_share));
+	if (json_array_size(matches) == 0 && json_is_null(live)) {
+		json_decref(matches);
+		return answer_refuse(ERR_MISSING,
+		    "nothing is known of this trace: it is neither among the evidence of a diagnosis nor "
+		    "among the requests that the live report keeps whole");
+	}
+	return json_pack("{s:o, s:o, s:o, s:o}", "trace", answer_id(id), "matches", matches, "live",
+	    live, "verdict", v != NULL ? answer_verdict(g, v) : json_null());
+}
+
+static json_t *
+why_slowest(const struct engine *g, const struct forest *f, const char *type)
+{
+	const struct run *r = answer_last_verdict(f, type);
+	const struct verdict *v = r != NULL ? forest_verdict(f, r->id, 1) : NULL;
+	json_t *a;
+
+	if (v == NULL && type != NULL)
+		return answer_refuse(ERR_MISSING,
+		    "%.80s: no diagnosis of it has a verdict; 'hone start %.80s' begins one", type,
+		    type);
+	if (v == NULL)
+		return answer_refuse(
+		    ERR_MISSING, "no diagnosis has a verdict yet; 'hone start TYPE' begins one");
+	if (v->slowest.low == 0 && v->slowest.high == 0)
+		return answer_refuse(ERR_MISSING,
+		    "%.80s: the verdict of diagnosis %llu names no trace", r->type,
+		    (unsigned long long)r->id);
+	a = why_trace(g, f, v->slowest, v);
+	json_object_set_new(a, "run", json_integer((json_int_t)r->id));
+	json_object_set_new(a, "type", answer_text(r->type));
+	return a;
+}
+
+/* 16 or 32 hex digits. */
+static bool
+read_id(const char *s, struct trace_id *ret)
+{
+	size_t len = strlen(s);
+	char half[17] = "";
+
+	if ((len != 16 && len != 32) || strspn(s, "0123456789abcdefABCDEF") != len)
+		return false;
+	memcpy(half, s, 16);
+	ret->high = len == 32 ? strtoull(half, NULL, 16) : 0;
+	ret->low = strtoull(s + len - 16, NULL, 16);
+	return ret->low != 0 || ret->high != 0;
+}
+
+/* ---- of a tracepoint ---- */
+
+static json_t *
+switch_json(const struct forest *f, const struct switched *s)
+{
+	const struct hypothesis *h = s->hypothesis != 0 ? forest_get(f, s->hypothesis) : NULL;
+	const struct run *r = forest_run(f, s->run);
+
+	return json_pack("{s:o, s:b, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "when",
+	    wall_json(s->when), "on", s->on, "run", answer_number_id(s->run), "type",
+	    answer_text(r != NULL ? r->type : ""), "cycle", (int)s->cycle, "hypothesis",
+	    answer_number_id(s->hypothesis), "why", answer_text(s->why), "outcome",
+	    h != NULL ? json_string(hypothesis_word(h->state)) : json_null(), "outcome_why",
+	    answer_text(h != NULL ? h->why : ""));
+}
+
+/* Which programs have it. */
+static json_t *
+services_with(const struct engine *g, const char *name)
+{
+	json_t *services = json_object(), *list = json_array(), *at;
+	const char *service;
+
+	for (uint32_t i = 0; i < g->nnodes; i++) {
+		const struct programs *p = &g->nodes[i].programs;
+
+		for (uint32_t k = 0; k < p->nprograms; k++)
+			for (uint32_t t = p->programs[k].first;
+			     t < p->programs[k].first + p->programs[k].count; t++)
+				if (strcmp(p->names[t], name) == 0)
+					json_object_set_new(
+					    services, p->programs[k].service, json_true());
+	}
+	json_object_foreach (services, service, at)
+		json_array_append_new(list, json_string(service));
+	json_decref(services);
+	return list;
+}
+
+/* Those that want it on now, oldest first: the plan names the oldest alone, of the others their
+ * hypotheses tell. */
+static json_t *
+why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
+{
+	json_t *log = json_array(), *services = services_with(g, name);
+	const struct switched *s;
+	uint64_t at = 0, owner = 0;
+	bool on = plan_wants(g->plan, name);
+
+	while ((s = forest_switched_next(f, name, &at)) != NULL)
+		json_array_append_new(log, switch_json(f, s));
+	if (json_array_size(log) == 0 && json_array_size(services) == 0 && !on) {
+		json_decref(log);
+		json_decref(services);
+		return answer_refuse(ERR_MISSING,
+		    "%.200s: no program has such a tracepoint, and none was ever turned on; "
+		    "'hone tracepoints' lists them",
+		    name);
+	}
+	for (uint32_t i = 0; on && i < plan_count(g->plan); i++)
+		if (strcmp(plan_at(g->plan, i, &owner), name) == 0)
+			break;
+	return json_pack("{s:o, s:b, s:o, s:b, s:o, s:o}", "tracepoint", answer_text(name), "on",
+	    on, "hypothesis", answer_number_id(on ? owner : 0), "learning",
+	    on && g->learning.active && owner == OWNER_LEARN, "services", services, "switched",
+	    log);
+}
+
+/* ---- asked ---- */
+
+json_t *
+ask_why(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
+{
+	const char *trace = json_string_value(json_object_get(ask, "trace"));
+	const char *tracepoint = json_string_value(json_object_get(ask, "tracepoint"));
+	const char *type = json_string_value(json_object_get(ask, "type"));
+	struct trace_id id;
+
+	(void)c;
+	if ((trace != NULL) + (tracepoint != NULL) + (type != NULL) > 1)
+		return answer_refuse(ERR_INPUT, "a trace, a type, or a tracepoint: one of them");
+	if (tracepoint != NULL) {
+		const char *slash = strchr(tracepoint, '/');
+
+		return why_tracepoint(g, f, slash != NULL ? slash + 1 : tracepoint);
+	}
+	if (trace == NULL)
+		return why_slowest(g, f, type);
+	if (!read_id(trace, &id))
+		return answer_refuse(ERR_INPUT,
+		    "%.40s: no trace id: it has 16 or 32 hex digits, and is not 0", trace);
+	return why_trace(g, f, id, NULL);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/engine/audit_log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROWS_PER_S 0.1
+enum { ROWS_AT_ONCE = 10 };
+
+/* Who comes from another machine has no uid, but a name if it has a certificate. */
+static bool
+is_of(const struct audit_user *u, const struct who *w)
+{
+	return u->used && u->who.uid == w->uid && strcmp(u->who.user, w->user) == 0;
+}
+
+/* Its entry; of more users than there is room for, in place of the one that was quiet for longest
+ * and of whom all is said. Where there is none, the first is of several from now on: nobody answers
+ * for what another did. */
+static struct audit_user *
+user_of(struct audit_book *b, const struct who *w, struct mono now)
+{
+	struct audit_user *place = NULL;
+
+	for (int i = 0; i < AUDIT_USERS; i++) {
+		struct audit_user *u = &b->users[i];
+
+		if (is_of(u, w))
+			return u;
+		if (!u->used ? place == NULL || place->used
+			     : u->unsaid == 0 &&
+				   (place == NULL || (place->used && u->at.ns < place->at.ns)))
+			place = u;
+	}
+	if (place == NULL) {
+		b->users[0].who = (struct who){ .uid = -1, .pid = -1, .user = "several users" };
+		return &b->users[0];
+	}
+	*place = (struct audit_user){ .used = true, .who = *w };
+	bucket_init(&place->pace, ROWS_PER_S, ROWS_AT_ONCE, now);
+	return place;
+}
+
+int
+audit_asked(struct audit_book *b, struct forest *f, const struct who *w, const char *asked,
+    enum audit_outcome outcome, uint64_t run, uint64_t times, const char *words, struct mono now,
+    struct wall when, struct err *e)
+{
+	struct audit row = { .when = when,
+		.uid = w->uid,
+		.pid = w->pid,
+		.user = w->user,
+		.asked = asked,
+		.outcome = outcome,
+		.run = run,
+		.times = times,
+		.words = words };
+	struct audit_user *u;
+
+	if (outcome == AUDIT_DONE)
+		return forest_audit_add(f, &row, e);
+	u = user_of(b, w, now);
+	u->at = now;
+	if (bucket_wait_ns(&u->pace, now) > 0) {
+		u->unsaid += times;
+		return 0;
+	}
+	if (is_of(u, w)) {
+		row.times += u->unsaid;
+		u->unsaid = 0;
+	}
+	return forest_audit_add(f, &row, e);
+}
+
+void
+audit_flush(struct audit_book *b, struct forest *f, struct mono now, struct wall when)
+{
+	for (int i = 0; i < AUDIT_USERS; i++) {
+		struct audit_user *u = &b->users[i];
+		struct audit row = { .when = when,
+			.uid = u->who.uid,
+			.pid = u->who.pid,
+			.user = u->who.user,
+			.asked = "",
+			.outcome = AUDIT_REFUSED,
+			.times = u->unsaid,
+			.words = "so often more, refused or to no avail" };
+
+		if (u->unsaid == 0 || bucket_wait_ns(&u->pace, now) > 0)
+			continue;
+		if (forest_audit_add(f, &row, NULL) == 0)
+			u->unsaid = 0;
+	}
+}
+
+void
+audit_own(struct forest *f, const char *by, const char *did, uint64_t run, const char *words,
+    struct wall when)
+{
+	forest_audit_add(f,
+	    &(struct audit){ .when = when,
+		.uid = -1,
+		.pid = -1,
+		.user = by,
+		.asked = did,
+		.outcome = AUDIT_DONE,
+		.run = run,
+		.times = 1,
+		.words = words },
+	    NULL);
+}

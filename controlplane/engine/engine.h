@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The loop: records in, toggles out. One function of what came in, the time and a
+ * seed; it opens nothing, waits for nothing, prints nothing. The same calls with
+ * the same arguments give the same toggles to the last bit, so a test runs an
+ * hour of it in a second.
+ *
+ *	batches, statuses, questions --> engine_step(now) --> engine_want(node)
+ *	                                      |
+ *	                                      '-- forest: commit it before the wants go out
+ */
+#ifndef CONTROLPLANE_ENGINE_ENGINE_H
+#define CONTROLPLANE_ENGINE_ENGINE_H
+
+#include "analysis/variance.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "forest/forest.h"
+#include "searchspace/space.h"
+#include "searchspace/strategy.h"
+#include "wire/agent.h"
+#include "wire/toggle.h"
+
+struct engine;
+
+struct engine_options {
+	struct conditions conditions;
+	uint64_t seed;
+	int64_t memory_max_bytes;        /* of incomplete traces */
+	int64_t skew_ns, patience_ns;    /* see analysis/assemble.h */
+	int64_t groups_max, samples_max; /* see analysis/group.h */
+	int64_t report_max_bytes; /* of what is kept of all requests for reports; 0: nothing is */
+	const char *ignore, *bins, *deep; /* see rules.h; engine_new() copies them */
+	int64_t tracepoints_per_cycle;    /* k: cuts of each gap */
+	int64_t searches_max;  /* groups of one request type that are searched side by side */
+	int64_t effort_cycles; /* of one diagnosis */
+	double budget_share;   /* of one core, on each node: what added tracepoints may cost */
+	double learn_share;    /* of one core, on each node: what learning may cost */
+	double idle_share; /* of one core, on each node: what all of Hone may cost while nothing is
+	                      diagnosed; 0: no limit */
+	int64_t network_max; /* bytes a second from each agent; 0: no limit */
+	int64_t
+	    rings_max_bytes; /* of the tracer's buffers on each node: more is said; 0: nothing is */
+	double isolate_min;  /* a sub-edge with this part of its edge's share took it over */
+	double explain_min;  /* a key explains with this r^2 (or share) */
+	double pause_fill, resume_fill; /* of any queue of any agent */
+	int64_t withdraw_ns;            /* paused for this long: the newest tracepoints go off */
+	int64_t shed_ns; /* nothing is on for this long where an agent let go by itself, then twice
+	                    as long, ... */
+	int64_t cycle_max_ns; /* a cycle that is not ripe by then is decided with what there is */
+	double sampled;       /* share of requests that are sampled; of those under diagnosis all */
+	int64_t enough;   /* of a type under no diagnosis, so many a second; 0: all of that share */
+	int64_t lease_ns; /* of what was added */
+};
+
+int engine_new(
+    struct engine **ret, const struct engine_options *o, struct forest *f, struct err *e);
+void engine_free(struct engine *g); /* not the forest */
+
+/* ---- agents: `node` is the engine's small number, given by join ---- */
+/* version: of the agent's program, for people. */
+int engine_join(struct engine *g, const char *name, const char *version, struct mono now,
+    uint32_t *node, struct err *e);
+/* What the agent told of its node's clock, when that came (`at`, by ours): the answer to a
+ * question, or NULL and unasked, in its hello, `clock_ns`. Until then its clock is taken for ours.
+ * See analysis/clocks.h. True: it is another than was taken so far, by more than can be followed;
+ * incomplete traces of the node prove nothing. */
+bool engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer,
+    int64_t clock_ns, struct mono at);
+void engine_leave(struct engine *g, uint32_t node, struct mono now);
+/* A RECORDS payload: decoded and taken when 0 is returned (then acknowledge). ERR_INPUT: malformed.
+ */
+int engine_batch(
+    struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e);
+void engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now);
+int engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e);
+void engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now);
+/* How full the caller's own queue is, through which all this comes: a share of 1. It counts like
+ * those of agents. */
+void engine_mailbox(struct engine *g, double fill);
+
+struct engine_queues {
+	bool paused;            /* nothing more is turned on ... */
+	const char *why;        /* ... since; "" */
+	const char *shed_why;   /* the last agent that let go of what was added by itself; "" */
+	uint64_t pauses, sheds; /* so often, since the engine was made */
+	struct mono since;      /* the last pause began then */
+	int64_t paused_ns;      /* in all, without the one that lasts */
+};
+void engine_queues(const struct engine *g,
+    struct engine_queues *ret); /* texts: the engine's, until its next call */
+
+/* ---- operators ---- */
+struct start_options {
+	const char *strategy;          /* NULL: flat */
+	int64_t tracepoints_per_cycle; /* 0: as configured */
+	uint64_t seed;                 /* 0: the engine's */
+	int64_t effort_cycles;         /* it gives up after so many; 0: as configured */
+};
+/* Where nothing was learned of the type it begins all the same, says so, and explores. ERR_MISSING:
+ * no agent, unknown type (words say what to do); ERR_BUSY: under diagnosis already. */
+int engine_start(struct engine *g, const char *type, const struct start_options *o, struct mono now,
+    struct wall when, uint64_t *run, struct err *e);
+/* NULL: all, and learning too. ERR_MISSING: none runs. */
+int engine_stop(struct engine *g, const char *type, struct wall when, struct err *e);
+/* For so long all tracepoints are on. ERR_BUSY: it learns already, or queues are full; ERR_MISSING:
+ * no programs. _as: of the version of the application with this name. Where the space has another
+ * one, or (NULL) was learned of other tracepoints than its programs have, it begins anew; ERR_BUSY
+ * as well while a diagnosis searches it. */
+int engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err *e);
+int engine_learn_as(
+    struct engine *g, int64_t for_ns, const char *name, struct mono now, struct err *e);
+/* True once after learning has ended, or a diagnosis that taught the space something: save it. */
+bool engine_learned(struct engine *g);
+struct space *engine_space(struct engine *g);
+void engine_space_use(struct engine *g, struct space *s); /* takes it; the former one is freed */
+/* Which version of the application runs, by what its programs have; and whether the space is of
+ * another. Of no programs, or a space that does not know its version: not stale. O(tracepoints of
+ * all nodes) when these changed. */
+uint64_t engine_fingerprint(struct engine *g);
+bool engine_stale(struct engine *g);
+bool engine_busy(const struct engine *g); /* a diagnosis or learning goes on */
+struct labels *engine_labels(struct engine *g);
+/* The window of traffic that is reported begins anew. ERR_MEMORY: it goes on as it was. */
+int engine_report_reset(struct engine *g, struct wall when, struct err *e);
+
+/* Takes all complete traces on, decides what is ripe. Changes the forest and what nodes should do.
+ * O(records since the last call), and O(groups) at most every 100 ms for each diagnosis. */
+int engine_step(struct engine *g, struct mono now, struct wall when, struct err *e);
+
+/* What this node should do now. *ret points into the engine, valid until the next engine call; its
+ * epoch changes when it does. */
+const struct want *engine_want(struct engine *g, uint32_t node);
+
+/* Nothing that Hone added is wanted, and every connected agent has said that it is so. */
+bool engine_quiet(const struct engine *g);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/engine/spend.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FADE 0.8 /* of a window, with each later one */
+#define ORIGIN                                                                            \
+	0.1 /* windows that "no records, no cost" weighs, which is where nothing is known \
+	     */
+
+const char *
+spender_name(enum spender s)
+{
+	static const char *const NAMES[SPENDERS] = { "programs", "agent", "tracer" };
+
+	return NAMES[s];
+}
+
+double
+outlay_core(const struct outlay *p)
+{
+	return p->core[SPEND_PROGRAMS] + p->core[SPEND_AGENT] + p->core[SPEND_TRACER];
+}
+
+static double
+gone_up(double now, double before)
+{
+	return now >= before ? now - before : now;
+}
+
+/* What was spent between two moments, for each second. */
+static struct outlay
+outlay_of(const struct spent *from, const struct spent *to, double seconds)
+{
+	struct outlay p = { .bytes = (to->bytes - from->bytes) / seconds,
+		.records = (to->records - from->records) / seconds,
+		.fixed = (to->fixed_ns - from->fixed_ns) / seconds / 1e9 };
+
+	for (int i = 0; i < SPENDERS; i++)
+		p.core[i] = (to->cpu_ns[i] - from->cpu_ns[i]) / seconds / 1e9;
+	return p;
+}
+
+static void
+smooth(struct outlay *now, const struct outlay *p, double weight)
+{
+	for (int i = 0; i < SPENDERS; i++)
+		now->core[i] += weight * (p->core[i] - now->core[i]);
+	now->fixed += weight * (p->fixed - now->fixed);
+	now->bytes += weight * (p->bytes - now->bytes);
+	now->records += weight * (p->records - now->records);
+}
+
+void
+spend_status(
+    struct spend *s, const struct status *st, double record_ns, double rejected, struct mono now)
+{
+	double seconds = (double)mono_since_ns(now, s->at) / 1e9, records, dropped;
+	struct spent before = s->all;
+	struct outlay p;
+
+	if (!s->known) {
+		s->known = true;
+		s->last = *st;
+		s->since = s->at = s->marked = now;
+		return;
+	}
+	if (seconds <= 0)
+		return; /* two in one moment: the next counts for both */
+	records = gone_up((double)st->records, (double)s->last.records);
+	dropped = gone_up((double)st->dropped, (double)s->last.dropped);
+	s->all.records += records;
+	s->all.fixed_ns += gone_up((double)st->mapped, (double)s->last.mapped) * record_ns;
+	s->all.bytes += gone_up((double)st->sent_bytes, (double)s->last.sent_bytes);
+	s->all.cpu_ns[SPEND_PROGRAMS] += (records + dropped) * record_ns + rejected * seconds * 1e9;
+	s->all.cpu_ns[SPEND_AGENT] += 1e3 * gone_up((double)st->cpu_us, (double)s->last.cpu_us);
+	s->all.cpu_ns[SPEND_TRACER] += 1e3 * gone_up((double)st->tracer_cpu_us,
+						 (double)s->last.tracer_cpu_us);
+	p = outlay_of(&before, &s->all, seconds);
+	smooth(
+	    &s->now, &p, s->at.ns == s->since.ns ? 1 : 1 - exp(-seconds * 1e9 / SPEND_SMOOTH_NS));
+	s->last = *st;
+	s->last.trouble = ""; /* the status' words are not ours to keep */
+	s->at = now;
+}
+
+void
+spend_mark(struct spend *s)
+{
+	s->mark = s->all;
+	s->marked = s->at;
+}
+
+bool
+spend_window(const struct spend *s, struct outlay *ret)
+{
+	double seconds = (double)mono_since_ns(s->at, s->marked) / 1e9;
+
+	if (!s->known || seconds <= 0)
+		return false;
+	*ret = outlay_of(&s->mark, &s->all, seconds);
+	return true;
+}
+
+/*
+ * The mean fades with each window. What is known of the slope fades only as windows differ: hours
+ * that are all alike tell nothing of it, and take nothing away. It all begins at the origin, so
+ * that the first window alone is taken to follow its records.
+ */
+static void
+line_add(struct spend_line *l, double x, double y)
+{
+	double before = l->n > 0 ? FADE * l->n : ORIGIN, dx = x - l->x, dy = y - l->y;
+	double apart = before / (before + 1) * dx * dx,
+	       keep = l->xx > 0 ? l->xx / (l->xx + apart) : 0;
+
+	l->n = before + 1;
+	l->x += dx / l->n;
+	l->y += dy / l->n;
+	l->xx = keep * l->xx + apart;
+	l->xy = keep * l->xy + before / l->n * dx * dy;
+}
+
+static double
+daemons(const struct outlay *p)
+{
+	return p->core[SPEND_AGENT] + p->core[SPEND_TRACER];
+}
+
+void
+spend_learn(struct spend *s, const struct outlay *window)
+{
+	line_add(&s->cpu_line, window->records, daemons(window));
+	line_add(&s->bytes_line, window->records, window->bytes);
+}
+
+static double
+line_at_0(const struct spend_line *l, double most)
+{
+	double slope = l->xx > 0 ? fmax(l->xy / l->xx, 0) : 0;
+
+	return fmin(fmax(l->y - slope * l->x, 0), most);
+}
+
+double
+spend_idle_core(const struct spend *s, const struct outlay *window)
+{
+	return line_at_0(&s->cpu_line, daemons(window)) + window->fixed;
+}
+
+double
+spend_idle_bytes(const struct spend *s, const struct outlay *window)
+{
+	return line_at_0(&s->bytes_line, window->bytes);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* honed: the controller. Its command line, signals, and going to the background; the rest is
+ * honed.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/notify.h"
+#include "base/privilege.h"
+#include "controlplane/honed/honed_config.h"
+#include "controlplane/honed/honed.h"
+
+#define USUAL_USER "honed"
+#define CONFIG_FILE "/etc/hone/honed.conf"
+
+enum { DONE = 0, FAILED = 1, MISUSED = 2, LARGE_BYTES = 256 << 10, ARENAS = 2 };
+
+struct arguments {
+	const char *file;
+	int check, verbose, detach, nset;
+	char **set; /* "section.key=value" */
+};
+
+static atomic_bool stop; /* lock-free, so a signal handler may set it */
+
+static void
+on_signal(int number)
+{
+	(void)number;
+	atomic_store(&stop, true);
+}
+
+static void
+usage(FILE *out)
+{
+	fputs(
+	    "usage: honed [-dnv] [-c FILE] [-o SECTION.KEY=VALUE]\n"
+	    "\n"
+	    "The controller of Hone: takes records from agents, finds out which tracepoints tell\n"
+	    "why requests are slow or unpredictable, and turns them on and off. Stays in the\n"
+	    "foreground and logs to standard error.\n"
+	    "\n"
+	    "  -c FILE       read this configuration (" CONFIG_FILE " if it is there)\n"
+	    "  -o S.K=VALUE  set one key; may be repeated; see honed.conf(5)\n"
+	    "  -n            check the configuration and end; -nv prints all of it\n"
+	    "  -v            log more\n"
+	    "  -d            go to the background once agents and operators can connect\n"
+	    "  --help, --version\n",
+	    out);
+}
+
+static int
+misused(const char *words)
+{
+	fprintf(stderr, "honed: %s; honed --help says what there is\n", words);
+	return MISUSED;
+}
+
+/* 0 to go on; else the exit code plus one. */
+static int
+parse(struct arguments *a, int argc, char **argv)
+{
+	static const struct option options[] = { { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 } };
+	char words[200];
+	int ch;
+
+	opterr = 0;
+	while ((ch = getopt_long(argc, argv, ":c:dnvo:", options, NULL)) != -1) {
+		switch (ch) {
+		case 'c':
+			a->file = optarg;
+			break;
+		case 'd':
+			a->detach = 1;
+			break;
+		case 'n':
+			a->check = 1;
+			break;
+		case 'v':
+			a->verbose++;
+			break;
+		case 'o':
+			a->set[a->nset++] = optarg;
+			break;
+		case 'h':
+			usage(stdout);
+			return DONE + 1;
+		case 'V':
+			printf("honed %s\n", HONE_VERSION);
+			return DONE + 1;
+		default:
+			snprintf(words, sizeof words, "%.80s: %s", argv[optind - 1],
+			    ch == ':' ? "needs a value" : "no such option");
+			return misused(words) + 1;
+		}
+	}
+	if (optind < argc) {
+		snprintf(words, sizeof words, "%.80s: takes no arguments", argv[optind]);
+		return misused(words) + 1;
+	}
+	return 0;
+}
+
+static int
+configure(struct config *c, const struct arguments *a, struct err *e)
+{
+	int rc;
+
+	if ((rc = config_init(c, e)) < 0)
+		return rc;
+	if ((a->file != NULL || access(CONFIG_FILE, F_OK) == 0) &&
+	    (rc = config_read(c, a->file != NULL ? a->file : CONFIG_FILE, e)) < 0)
+		return rc;
+	for (int i = 0; i < a->nset; i++)
+		if ((rc = config_set(c, a->set[i], e)) < 0)
+			return rc;
+	return config_check(c, e);
+}
+
+static void
+catch_signals(void)
+{
+	struct sigaction stopper = { .sa_handler = on_signal }, ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGTERM, &stopper, NULL);
+	sigaction(SIGINT, &stopper, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+/*
+ * The parent stays until the child can be connected to, and ends as the child
+ * began: a script that starts honed -d and then hone does not have to wait. nng
+ * does not survive a fork, so it happens before anything is opened.
+ */
+static int
+detach(int *ready)
+{
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ends) < 0 || (pid = fork()) < 0) {
+		fprintf(stderr, "honed: going to the background: %s\n", strerror(errno));
+		return FAILED;
+	}
+	if (pid > 0) {
+		close(ends[1]);
+		_exit(read(ends[0], &byte, 1) == 1 ? DONE : FAILED);
+	}
+	close(ends[0]);
+	setsid();
+	*ready = ends[1];
+	return DONE;
+}
+
+static void
+tell_parent(int ready)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		if (null > STDERR_FILENO)
+			close(null);
+	}
+	if (write(ready, "", 1) < 0)
+		log_line(LOG_WARN, "who started honed is gone");
+	close(ready);
+}
+
+/* It needs no privilege at all, but for making folders in /run and /var/lib. */
+static int
+prepare(const struct config *c, struct err *e)
+{
+	struct privilege who;
+	int rc;
+
+	if ((rc = privilege_find(&who, c->user, USUAL_USER, NULL, e)) < 0 ||
+	    (rc = honed_folders(c, &who, e)) < 0 || (rc = privilege_drop(&who, e)) < 0)
+		return rc;
+	if (who.become)
+		log_line(LOG_INFO, "runs as user %s", who.user);
+	else if (geteuid() == 0)
+		log_line(LOG_INFO,
+		    "stays root, without capabilities: see controller.user in honed.conf(5)");
+	return 0;
+}
+
+static int
+serve(const struct config *c, const struct arguments *a)
+{
+	struct honed *h;
+	struct err e;
+	int ready = -1;
+	bool quiet;
+
+	if (a->detach && detach(&ready) != DONE)
+		return FAILED;
+	log_open("honed", a->verbose ? LOG_DEBUG : config_log_level(c));
+	catch_signals();
+	if (prepare(c, &e) < 0 || honed_open(&h, c, &e) < 0) {
+		log_line(LOG_ERROR, "%s", e.text);
+		return FAILED;
+	}
+	if (a->detach)
+		tell_parent(ready);
+	notify("READY=1");
+	quiet = honed_run(h, &stop);
+	honed_close(h);
+	return quiet ? DONE : FAILED;
+}
+
+/* What is large goes back to the system when it is freed, always; and threads that come and go
+ * leave few arenas behind. */
+static void
+give_memory_back(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
+	mallopt(M_ARENA_MAX, ARENAS);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct arguments a = { .set = calloc((size_t)argc, sizeof *a.set) };
+	struct config c = { 0 };
+	struct err e;
+	int code;
+
+	if (a.set == NULL)
+		return FAILED;
+	if ((code = parse(&a, argc, argv)) != 0) {
+		free(a.set);
+		return code - 1;
+	}
+	if (configure(&c, &a, &e) < 0) {
+		fprintf(stderr, "honed: %s\n", e.text);
+		code = FAILED;
+	} else if (a.check) {
+		if (a.verbose)
+			ini_print(config_keys, config_nkeys, &c, 1, stdout);
+		code = DONE;
+	} else {
+		give_memory_back();
+		code = serve(&c, &a);
+	}
+	config_release(&c);
+	free(a.set);
+	return code;
+}

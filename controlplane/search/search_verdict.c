@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The verdict: nothing smaller is to be had. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/search/preload_layer.h"
+#include "controlplane/search/search.h"
+
+enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
+
+/* What the search is about, whatever the group itself would be judged to be. */
+static int
+find(struct finding *f, struct engine *g, const struct diagnosis *d, const struct search *s,
+    const struct group *group, struct err *e)
+{
+	double variance = moments_variance(&group->total);
+	int rc = finding_judge(f, group, &g->o.conditions, 0, ROUNDS, d->seed, &g->scratch, e);
+
+	if (rc != 0)
+		return rc;
+	f->problem = s->by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE;
+	for (uint32_t i = 0; i < f->nedges; i++)
+		f->edges[i].share = s->by_latency ? f->edges[i].latency_share
+		                    : variance > 0
+		                        ? comoments_covariance(&group->edges[i]) / variance
+		                        : 0;
+	return finding_intervals(
+	    f, group, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
+}
+
+/* Of the group that the search began with: how sure its problem is, and what of its cost lies in
+ * the edge. */
+static int
+of_root(struct verdict *v, struct engine *g, const struct diagnosis *d, const struct search *s,
+    struct err *e)
+{
+	const struct group *root = groups_find(d->groups, s->root_key);
+	struct finding f;
+	int rc;
+
+	v->problem = s->problem;
+	if (root == NULL)
+		return 0;
+	rc = finding_judge(&f, root, &g->o.conditions,
+	    sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile), ROUNDS, d->seed,
+	    &g->scratch, e);
+	if (rc == 0) {
+		v->probability = f.probability;
+		v->cost_ns = f.cost_ns * (s->by_latency ? s->of_group : fmin(1, fmax(0, v->share)));
+	}
+	return rc;
+}
+
+/* Labels and brackets, one on each line, terminated. */
+static void
+print_path(const struct shape *s, const struct labels *labels, struct buf *out)
+{
+	for (uint32_t i = 0; i < s->ntokens; i++) {
+		buf_printf(out, "%s", i > 0 ? "\n" : "");
+		for (uint32_t n = shape_opens(s, i); n > 0; n--)
+			buf_printf(out, "(\n");
+		buf_printf(out, "%s", labels_get(labels, s->tokens[i])->text);
+		for (uint32_t n = shape_closes(s, i); n > 0; n--)
+			buf_printf(out, "\n)+");
+	}
+	buf_u8(out, 0);
+}
+
+/* One number for how well a key explains: the stronger of both correlations, or the root of a
+ * category's share. */
+static double
+key_r(const struct key_finding *k)
+{
+	if (!k->numeric)
+		return sqrt(k->share);
+	return fabs(k->rho) > fabs(k->r) ? k->rho : k->r;
+}
+
+static int
+find_key(struct verdict *v, struct buf *name, struct engine *g, const struct group *group,
+    uint32_t edge, struct err *e)
+{
+	struct key_finding *keys;
+	int found = keys_explain(&keys, group, edge, 0.01, g->o.explain_min, &g->scratch, e);
+
+	if (found > 0) {
+		key_print(group, &group->keys[keys[0].key], g->labels, name);
+		v->key_r = key_r(&keys[0]);
+		v->key_p = keys[0].p;
+		v->key_n = keys[0].n;
+	}
+	buf_u8(name, 0);
+	v->key = (char *)name->data;
+	return found < 0 ? found : 0;
+}
+
+static int
+find_what_if(struct verdict *v, struct engine *g, const struct diagnosis *d,
+    const struct group *group, uint32_t edge, struct err *e)
+{
+	struct what_if w;
+	int rc = what_if_of(
+	    &w, group, edge, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
+
+	if (rc != 0)
+		return rc;
+	v->cv_now = w.now.cv;
+	v->cv_then = w.then.cv;
+	v->cv_then_low = w.then_interval.cv.low;
+	v->cv_then_high = w.then_interval.cv.high;
+	v->p50_then_ns = w.then.p50_ns;
+	v->p95_now_ns = w.now.p95_ns;
+	v->p95_then_ns = w.then.p95_ns;
+	v->p99_now_ns = w.now.p99_ns;
+	v->p99_then_ns = w.then.p99_ns;
+	return 0;
+}
+
+/*
+ * Requests that wait in the same queue one after the other wait alike: so many say no more than
+ * fewer that are independent would. How many times more there are of them, by the correlation r of
+ * neighbours, as if it fell off like r, r^2, r^3, ... (effective sample size of an AR(1) process:
+ * Wilks, J. Climate 10, 1997). 1 where r may be chance.
+ */
+static double
+alike(const struct comoments *serial)
+{
+	double n = (double)serial->n, r;
+
+	if (n < 3 || serial->m2_x <= 0)
+		return 1;
+	r = fmin(serial->c_xy / serial->m2_x,
+	    0.98); /* both series are the same, but for one at each end */
+	return r * sqrt(n) > 2 ? (1 + r) / (1 - r) : 1;
+}
+
+static void
+measured(struct verdict *v, const struct group *group, const struct finding *f, uint32_t edge,
+    double times)
+{
+	const struct edge_share *share = &f->edges[edge];
+
+	v->traces = group->total.n;
+	v->mean_ns = f->mean_ns;
+	v->cv = f->cv;
+	v->share = share->share;
+	v->share_low = share->share - (share->share - share->interval.low) * sqrt(times);
+	v->share_high = share->share + (share->interval.high - share->share) * sqrt(times);
+	v->latency_share = share->latency_share;
+	if (group->slowest.total_ns >= 0) {
+		v->slowest = group->slowest.id;
+		v->slowest_ns = group->slowest.total_ns;
+	}
+	if (group->fastest.total_ns >= 0) {
+		v->fastest = group->fastest.id;
+		v->fastest_ns = group->fastest.total_ns;
+	}
+}
+
+/* Where on the path it is, if that passes its ends at several places. */
+static void
+print_place(struct buf *b, const struct shape *shape, uint32_t edge)
+{
+	uint32_t before, n = gap_places(shape, edge, &before);
+
+	if (n > 1)
+		buf_printf(b, ", at place %u of the %u where the path passes them%s", before + 1, n,
+		    shape->edges[edge].to_token <= shape->edges[edge].from_token ? " (round a loop)"
+										 : "");
+}
+
+/* What a fault does was perhaps never done while all was well. */
+static void
+print_unseen(struct buf *b, struct engine *g, const struct diagnosis *d, const struct search *s)
+{
+	const struct label *of = labels_get(g->labels, s->gap.from_unit);
+	uint32_t n = explore_unseen(g, d, s);
+
+	if (n > 0)
+		buf_printf(b,
+		    "; never passed by such requests while learning: %u tracepoint%s of %.*s; learn again while it is "
+		    "slow, if that is new",
+		    n, n == 1 ? "" : "s", (int)of->service_len, of->text);
+}
+
+static void
+print_words(struct buf *b, struct engine *g, const struct verdict *v, const struct diagnosis *d,
+    const struct search *s, const struct shape *shape, uint32_t edge)
+{
+	static const char *const ENDS[] = {
+		[VERDICT_PLACE] = "no learned tracepoint is left between them: instrument there",
+		[VERDICT_KEY] = "no learned tracepoint is left between them",
+		[VERDICT_SEPARATED] =
+		    "no learned tracepoint is left between them: instrument there",
+		[VERDICT_SPREAD] =
+		    "it is spread over what lies between them, no part has most of it",
+		[VERDICT_CUT] = "the search was cut short there",
+	};
+
+	if (v->kind == VERDICT_SEPARATED)
+		buf_printf(b,
+		    "whether a request passes %s tells slow from fast (%.0f %% of the variance); of those that %s, ",
+		    v->tracepoint, s->sep.between * 100, s->sep.with ? "do" : "do not");
+	buf_printf(b,
+	    "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %llu requests %s lies between %s and %s",
+	    v->share * 100, v->share_low * 100, v->share_high * 100, v->confidence * 100,
+	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, d->run->type,
+	    v->from, v->to);
+	if (alike(&s->serial) >= 2)
+		buf_printf(b, " (they wait alike: worth %.0f that are independent)",
+		    (double)v->traces / alike(&s->serial));
+	print_place(b, shape, edge);
+	if (!verdict_sure(v))
+		buf_printf(b, "; that is not sure: it may as well have none of it");
+	if (v->key[0] != '\0')
+		buf_printf(b, "; %s explains it (R = %.2f, n = %u)", v->key, v->key_r, v->key_n);
+	if (v->kind != VERDICT_SPREAD && deep_words(b, g, s))
+		;
+	else if (v->kind == VERDICT_CUT && s->dear > 0)
+		buf_printf(b,
+		    "; %u tracepoint%s that may lie between them cost%s more than the budget allows: raise "
+		    "search.budget",
+		    s->dear, s->dear == 1 ? "" : "s", s->dear == 1 ? "s" : "");
+	else
+		buf_printf(b, "; %s", ENDS[v->kind]);
+	if (s->deep.dear > 0)
+		buf_printf(b,
+		    "; %u tracepoint%s of preloaded helpers cost%s more than the budget allows",
+		    s->deep.dear, s->deep.dear == 1 ? "" : "s", s->deep.dear == 1 ? "s" : "");
+	if (v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY || v->kind == VERDICT_SEPARATED)
+		print_unseen(b, g, d, s);
+	buf_u8(b, 0);
+}
+
+/*
+ * What led to the edge was measured while other tracepoints were on, at another time; the last word
+ * has what is measured of it alone. An edge that then has surely less than what is followed at all,
+ * or that might as well have nothing, is not where the problem is.
+ */
+static bool
+contradicted(const struct verdict *v, const struct search *s)
+{
+	double least = OF_ROOT_MIN * s->root_share;
+
+	return v->share_high < least || (v->share < least && v->share_low <= 0);
+}
+
+/* By twice as many traces it may be surer. */
+static int
+wait_for_more(struct search *s, const struct verdict *v)
+{
+	s->closing = true;
+	s->ending = v->kind;
+	s->enough = 2 * v->traces;
+	return 0;
+}
+
+/* Back to the smallest edge that had most of it, or the one that all began with; else the end. */
+static int
+take_back(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+{
+	const struct gap *back = !same_gap(&s->gap, &s->most) ? &s->most : &s->root_gap;
+
+	if (same_gap(&s->gap, back) || s->follows)
+		return search_end(g, d, s,
+			   "what was measured last contradicts what led there: the edge that was left has "
+			   "no sure share of the problem",
+			   when),
+		       0;
+	for (uint32_t i = s->non; i-- > 0;)
+		if (s->deep.found && deep_label(g, s->on[i].label))
+			turn_off(g, d, s, i, "what was measured last contradicts it", when);
+	if (s->deep.found)
+		back = &s->deep.above;
+	s->deep.found = s->deep.probing = false;
+	s->most = s->gap = *back;
+	s->closing = true;
+	s->enough = 0;
+	s->ending = VERDICT_SPREAD;
+	return 0;
+}
+
+/* What a hypothesis that ends a search has become. */
+static enum hypothesis_state
+state_of(const struct verdict *v)
+{
+	if (v->kind == VERDICT_SPREAD || v->kind == VERDICT_CUT)
+		return HYPOTHESIS_ISOLATES;
+	return v->key[0] != '\0' ? HYPOTHESIS_EXPLAINED : HYPOTHESIS_BOTTOM;
+}
+
+static int
+keep(struct engine *g, struct diagnosis *d, struct search *s, struct verdict *v,
+    const struct group *group, uint32_t edge, struct wall when, struct err *e)
+{
+	struct hypothesis *h = hypothesis_from(g, d, s->current, when);
+
+	if (h == NULL || !hypothesis_text(&h->key, v->key))
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	hypothesis_motive(g, h, group, edge);
+	h->share = h->settled_share = v->share;
+	h->share_low = h->settled_low = v->share_low;
+	h->share_high = h->settled_high = v->share_high;
+	h->settled_traces = v->traces;
+	h->cost_ns = v->cost_ns;
+	h->separation = s->sep.label != LABEL_NONE ? s->sep.between : 0;
+	h->key_r = v->key_r;
+	h->key_p = v->key_p;
+	h->key_n = v->key_n;
+	hypothesis_enter(h, state_of(v), when);
+	v->run = d->run->id;
+	v->hypothesis = h->id;
+	v->when = when;
+	if ((s->verdict = forest_verdict_new(g->forest, v)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	return settle_evidence(g, h, group, edge, e);
+}
+
+int
+conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *group,
+    uint32_t edge, enum verdict_kind kind, struct wall when, struct err *e)
+{
+	const struct shape_edge *x = &group->shape.edges[edge];
+	struct verdict v = { .kind = kind, .confidence = g->o.conditions.confidence };
+	struct buf path = { 0 }, key = { 0 }, words = { 0 };
+	struct finding f;
+	int rc;
+
+	v.from = (char *)labels_get(g->labels, x->from)->text;
+	v.to = (char *)labels_get(g->labels, x->to)->text;
+	v.tracepoint = s->sep.label != LABEL_NONE
+	                   ? (char *)labels_get(g->labels, s->sep.label)->text
+	                   : "";
+	print_path(&group->shape, g->labels, &path);
+	v.path = (char *)path.data;
+	if ((rc = find(&f, g, d, s, group, e)) != 0 ||
+	    (rc = find_key(&v, &key, g, group, edge, e)) != 0 ||
+	    (rc = find_what_if(&v, g, d, group, edge, e)) != 0)
+		goto end;
+	if (path.failed || key.failed) {
+		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+		goto end;
+	}
+	measured(&v, group, &f, edge, alike(&s->serial));
+	if (contradicted(&v, s)) {
+		rc = take_back(g, d, s, when);
+		goto end;
+	}
+	if (!verdict_sure(&v) && !s->late) {
+		rc = wait_for_more(s, &v);
+		goto end;
+	}
+	if ((rc = of_root(&v, g, d, s, e)) != 0)
+		goto end;
+	if (kind == VERDICT_PLACE && s->sep.label != LABEL_NONE)
+		v.kind = VERDICT_SEPARATED;
+	else if (kind == VERDICT_PLACE && v.key[0] != '\0')
+		v.kind = VERDICT_KEY;
+	print_words(&words, g, &v, d, s, &group->shape, edge);
+	v.words = (char *)words.data;
+	if (words.failed)
+		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	else if ((rc = keep(g, d, s, &v, group, edge, when, e)) == 0)
+		search_end(g, d, s, NULL, when);
+end:
+	buf_release(&path);
+	buf_release(&key);
+	buf_release(&words);
+	return rc;
+}

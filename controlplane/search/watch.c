@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which groups have a problem, by always-on labels alone. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controlplane/search/search.h"
+
+enum { ROUNDS = 100, NEWS = 16 }; /* a group is judged again when it has 1/NEWS more traces */
+
+/* A cheap stand-in for what a group's problem costs. */
+static double
+rank(const struct group *g, double slow_ns)
+{
+	double n = (double)g->total.n;
+
+	return n * sqrt(moments_variance(&g->total)) +
+	       (g->total.mean > slow_ns ? n * (g->total.mean - slow_ns) : 0);
+}
+
+static uint32_t
+rank_groups(
+    const struct diagnosis *d, double slow_ns, uint64_t traces_min, struct group *best[RIPE_MAX])
+{
+	double ranks[RIPE_MAX];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < groups_count(d->groups); i++) {
+		struct group *group = groups_at(d->groups, i);
+		double its = rank(group, slow_ns);
+		uint32_t at;
+
+		if (group->total.n < traces_min)
+			continue;
+		for (at = n; at > 0 && ranks[at - 1] < its; at--)
+			;
+		if (at == RIPE_MAX)
+			continue;
+		n += n < RIPE_MAX;
+		memmove(&best[at + 1], &best[at], (n - 1 - at) * sizeof best[0]);
+		memmove(&ranks[at + 1], &ranks[at], (n - 1 - at) * sizeof ranks[0]);
+		best[at] = group;
+		ranks[at] = its;
+	}
+	return n;
+}
+
+/* Whether an edge's share is surely larger than any other's: then a few traces are enough to go on
+ * with it. */
+static bool
+stands_out(const struct finding *f, uint32_t edge)
+{
+	for (uint32_t i = 0; i < f->nedges; i++)
+		if (i != edge && f->edges[i].interval.high >= f->edges[edge].interval.low)
+			return false;
+	return true;
+}
+
+static void
+insert(struct ripe out[RIPE_MAX], uint32_t n, const struct ripe *r)
+{
+	uint32_t at;
+
+	for (at = n; at > 0 && out[at - 1].looked->finding.cost_ns < r->looked->finding.cost_ns;
+	     at--)
+		out[at] = out[at - 1];
+	out[at] = *r;
+}
+
+/* ---- what was judged before ---- */
+
+static bool
+is_problem(const struct finding *f)
+{
+	return f->problem == PROBLEM_UNPREDICTABLE || f->problem == PROBLEM_SLOW;
+}
+
+static int
+judge(struct looked *j, struct engine *g, const struct diagnosis *d, double slow_ns, struct err *e)
+{
+	struct finding f;
+	struct edge_share *edges;
+	int rc = finding_judge(
+	    &f, j->group, &g->o.conditions, slow_ns, ROUNDS, d->seed, &g->scratch, e);
+
+	if (rc != 0)
+		return rc;
+	if ((edges = reallocarray(j->finding.edges, f.nedges + 1, sizeof *edges)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	memcpy(edges, f.edges, f.nedges * sizeof *edges);
+	j->finding = f;
+	j->finding.edges = edges;
+	j->n = j->group->total.n;
+	return 0;
+}
+
+/* Those groups are looked at from now on; what is known of them stays, of others goes. */
+static void
+look_at(struct watched *w, struct group *const *best, uint32_t n)
+{
+	struct watched next = { .n = n };
+
+	for (uint32_t i = 0; i < n; i++) {
+		next.looked[i].group = best[i];
+		for (uint32_t k = 0; k < w->n; k++)
+			if (w->looked[k].group == best[i]) {
+				next.looked[i] = w->looked[k];
+				w->looked[k].finding.edges = NULL;
+			}
+	}
+	for (uint32_t k = 0; k < w->n; k++)
+		free(w->looked[k].finding.edges);
+	*w = next;
+}
+
+void
+watched_free(struct watched *w)
+{
+	if (w != NULL)
+		look_at(w, NULL, 0);
+	free(w);
+}
+
+int
+ripe_groups(
+    struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bool late, struct err *e)
+{
+	double slow_ns = sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile);
+	struct group *best[RIPE_MAX];
+	uint32_t n = rank_groups(d, slow_ns, g->o.conditions.traces_min, best), nripe = 0;
+	int rc;
+
+	if (d->watched == NULL && (d->watched = calloc(1, sizeof *d->watched)) == NULL)
+		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	look_at(d->watched, best, n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct looked *j = &d->watched->looked[i];
+		uint64_t old = late ? 0 : j->n / NEWS;
+
+		if ((j->n == 0 || best[i]->total.n > j->n + old) &&
+		    (rc = judge(j, g, d, slow_ns, e)) != 0)
+			return rc;
+		if (is_problem(&j->finding))
+			insert(out, nripe++, &(struct ripe){ best[i], j });
+	}
+	return (int)nripe;
+}
+
+int
+ripe_surely(const struct ripe *r, struct engine *g, struct diagnosis *d, bool late, struct err *e)
+{
+	const struct conditions *c = &g->o.conditions;
+	struct looked *j = r->looked;
+	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
+	int rc;
+
+	if (j->n != r->group->total.n && (rc = judge(j, g, d, slow_ns, e)) != 0)
+		return rc;
+	if (!is_problem(&j->finding))
+		return 0;
+	if ((rc = finding_intervals(
+		 &j->finding, r->group, c->confidence, ROUNDS, d->seed, &g->scratch, e)) != 0)
+		return rc;
+	return late || r->group->total.n >= PLENTY || stands_out(&j->finding, j->finding.top);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The guardian is this program, run anew, as it is hone-agent there. No session daemon is needed.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/guard/files.h"
+#include "agent/guard/guard.h"
+#include "agent/main/rates.h"
+#include "agent/tracer/switch.h"
+
+#define MS INT64_C(1000000)
+#define SECOND (1000 * MS)
+
+enum { PATIENCE_MS = 20000 };
+
+static char top[64], policy[80];
+
+/* ---- a place ---- */
+
+static int
+place_make(void **state)
+{
+	(void)state;
+	strcpy(top, "/tmp/guard-test-XXXXXX");
+	if (mkdtemp(top) == NULL)
+		return -1;
+	snprintf(policy, sizeof(policy), "%s/policy", top);
+	return 0;
+}
+
+static int
+place_remove(void **state)
+{
+	(void)state;
+	return folder_remove(top) ? 0 : -1;
+}
+
+static void
+probe(struct rates *r)
+{
+	struct rate rate = { "GET", 1, 1 };
+	struct want w = { .sampled = 1, .nrates = 1, .rates = &rate };
+	struct err e;
+
+	assert_int_equal(rates_apply(r, &w, (struct mono){ INT64_MAX }, &e), 0);
+}
+
+/* Whether any program would probe. */
+static bool
+probes(void)
+{
+	static const unsigned char forever[8] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f };
+	unsigned char bytes[65536];
+	FILE *f = fopen(policy, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	return memmem(bytes, n, forever, sizeof(forever)) != NULL;
+}
+
+static bool
+silent(void *unused)
+{
+	(void)unused;
+	return !probes();
+}
+
+static bool
+gone(void *path)
+{
+	return access(path, F_OK) != 0;
+}
+
+static bool
+died(void *guard)
+{
+	return guard_turn(guard, clock_mono()) == GUARD_DIED;
+}
+
+static bool
+buried(void *guard)
+{
+	return guard_buried(guard);
+}
+
+static bool
+wait_until(bool (*what)(void *), void *arg)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		if (what(arg))
+			return true;
+		poll(NULL, 0, 1);
+	}
+	return false;
+}
+
+static void
+begin(struct guard *g, struct rates **r, int64_t hang_ns)
+{
+	struct guard_options o = { "guard-test", top, -1, hang_ns };
+	struct err e;
+
+	assert_int_equal(rates_open(r, policy, &e), 0);
+	o.table = rates_spare(*r);
+	assert_int_equal(guard_start(g, &o, &e), 0);
+	probe(*r);
+}
+
+/* ---- promises ---- */
+
+static void
+time_counts_only_while_we_look_ourselves(void **state)
+{
+	struct pulse p = { 0 };
+	int64_t now = 7 * SECOND;
+	(void)state;
+
+	assert_int_equal(pulse_still_ns(&p, 5, (struct mono){ now }, SECOND), 0);
+	for (int i = 1; i <= 10; i++)
+		assert_int_equal(
+		    pulse_still_ns(&p, 5, (struct mono){ now += 100 * MS }, SECOND), i * 100 * MS);
+	assert_int_equal(
+	    pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 0); /* it moved */
+	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 100 * MS);
+	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 60 * SECOND }, SECOND),
+	    0); /* we slept, too */
+	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += SECOND }, SECOND), SECOND);
+}
+
+static _Noreturn void
+an_agent(void)
+{
+	struct guard g;
+	struct rates *r;
+	char folder[PATH_MAX];
+	struct err e;
+
+	begin(&g, &r, 10 * SECOND);
+	switches_folder("guard-test", top, getpid(), folder, sizeof(folder));
+	if (folder_make(folder, &e) != 0)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void
+what_a_killed_agent_left_is_silenced_and_taken_away(void **state)
+{
+	char folder[PATH_MAX];
+	pid_t agent = fork();
+	(void)state;
+
+	if (agent == 0)
+		an_agent();
+	switches_folder("guard-test", top, agent, folder, sizeof(folder));
+	for (int ms = 0; access(folder, F_OK) != 0; ms++) {
+		assert_in_range(ms, 0, PATIENCE_MS);
+		poll(NULL, 0, 1);
+	}
+	assert_true(probes());
+	kill(agent, SIGKILL);
+	waitpid(agent, NULL, 0);
+	assert_true(wait_until(silent, NULL));
+	assert_true(wait_until(gone, folder));
+}
+
+static void
+one_that_is_dismissed_leaves_all_as_it_is(void **state)
+{
+	struct guard g;
+	struct rates *r;
+	pid_t pid;
+	(void)state;
+
+	begin(&g, &r, 10 * SECOND);
+	pid = g.pid;
+	guard_dismiss(&g);
+	assert_int_equal(kill(pid, 0), -1); /* gone, and reaped */
+	assert_true(probes());
+	rates_close(r, true);
+}
+
+static void
+a_killed_guardian_is_replaced(void **state)
+{
+	struct guard g;
+	struct rates *r;
+	struct mono later;
+	pid_t first, second;
+	(void)state;
+
+	begin(&g, &r, 10 * SECOND);
+	first = g.pid;
+	assert_true(guard_lives(&g));
+	kill(first, SIGKILL);
+	assert_true(wait_until(died, &g));
+	assert_false(guard_lives(&g));
+	later.ns = g.started.ns + SECOND;
+	assert_int_equal(guard_turn(&g, later), GUARD_ANEW); /* it lived for a second: at once */
+	second = g.pid;
+	assert_true(guard_lives(&g) && second != first);
+	kill(second, SIGKILL);
+	while (guard_turn(&g, later) != GUARD_DIED)
+		poll(NULL, 0, 1);
+	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND - 1 }),
+	    GUARD_SAME); /* not faster than so */
+	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND }), GUARD_ANEW);
+	assert_true(probes()); /* none of them took its own death for ours */
+	guard_dismiss(&g);
+	rates_close(r, true);
+}
+
+static void
+a_guardian_that_hangs_is_replaced(void **state)
+{
+	struct guard g;
+	struct rates *r;
+	enum guard_news news = GUARD_SAME;
+	int64_t now;
+	pid_t first;
+	(void)state;
+
+	begin(&g, &r, 10 * SECOND);
+	first = g.pid;
+	now = clock_mono().ns;
+	kill(first, SIGSTOP);
+	for (int i = 0; i < 2000 && news == GUARD_SAME; i++)
+		news = guard_turn(&g, (struct mono){ now += 10 * MS });
+	assert_int_equal(news, GUARD_HUNG);
+	while ((news = guard_turn(&g, (struct mono){ now })) != GUARD_DIED)
+		poll(NULL, 0, 1);
+	assert_int_equal(guard_turn(&g, (struct mono){ now }), GUARD_ANEW);
+	assert_true(g.pid != first);
+	guard_dismiss(&g);
+	rates_close(r, true);
+}
+
+static void
+an_agent_that_hangs_is_silenced_and_told(void **state)
+{
+	struct guard g;
+	struct rates *r;
+	(void)state;
+
+	begin(&g, &r, 500 * MS);
+	for (int i = 0; i < 150; i++) { /* it turns, for three times as long */
+		guard_turn(&g, clock_mono());
+		poll(NULL, 0, 10);
+	}
+	assert_false(guard_buried(&g));
+	assert_true(wait_until(buried, &g)); /* now it does not */
+	assert_false(probes());
+	assert_false(guard_buried(&g)); /* told once */
+	assert_true(guard_lives(&g));
+	probe(r);
+	guard_turn(&g, clock_mono()); /* it goes on, and hangs again */
+	assert_true(wait_until(buried, &g));
+	assert_false(probes());
+	guard_dismiss(&g);
+	rates_close(r, true);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(time_counts_only_while_we_look_ourselves),
+		cmocka_unit_test_setup_teardown(
+		    what_a_killed_agent_left_is_silenced_and_taken_away, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    one_that_is_dismissed_leaves_all_as_it_is, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    a_killed_guardian_is_replaced, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    a_guardian_that_hangs_is_replaced, place_make, place_remove),
+		cmocka_unit_test_setup_teardown(
+		    an_agent_that_hangs_is_silenced_and_told, place_make, place_remove),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "--guard") == 0)
+		return guard_main(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/main/rates.h"
+#include "instrument/policy.h"
+
+static char path[64];
+
+/* As a program maps it. */
+static const struct hone_policy *
+look(void)
+{
+	int fd = open(path, O_RDONLY);
+	const struct hone_policy *t;
+
+	assert_true(fd >= 0);
+	t = mmap(NULL, sizeof(*t), PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(t != MAP_FAILED);
+	close(fd);
+	return t;
+}
+
+static void
+leave(const struct hone_policy *t)
+{
+	munmap((void *)(uintptr_t)t, sizeof(*t));
+}
+
+/* As a program looks a type up. */
+static const struct hone_policy_entry *
+find(const struct hone_policy *t, const char *type)
+{
+	uint32_t id = hone_policy_type(type);
+
+	for (uint32_t i = 0; i < HONE_POLICY_TYPES; i++) {
+		const struct hone_policy_entry *e = &t->types[(id + i) % HONE_POLICY_TYPES];
+
+		if (e->request_type == id)
+			return e;
+		if (e->request_type == 0)
+			break;
+	}
+	return NULL;
+}
+
+static int
+each(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "/dev/shm/hone-rates-test-%ld", (long)getpid());
+	unlink(path);
+	return 0;
+}
+
+static void
+programs_see_what_is_written(void **state)
+{
+	struct rate list[] = { { "GET", 1, 0.5 }, { "PUT", 0.25, 0 } };
+	struct want w = { .sampled = 0.75, .nrates = 2, .rates = list };
+	const struct hone_policy *t;
+	struct rates *r;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	t = look();
+	assert_true(t->magic == HONE_POLICY_MAGIC && t->version == HONE_POLICY_VERSION &&
+		    t->ntypes == HONE_POLICY_TYPES);
+	assert_true(t->sample_rate == 0 && t->sample_until_ns == 0);
+	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), 0);
+	rates_renew(r, (struct mono){ 7000 });
+	assert_int_equal(t->sample_until_ns, 7000);
+	assert_int_equal(t->sample_rate, (uint32_t)(0.75 * UINT32_MAX));
+	assert_int_equal(find(t, "GET")->sample_rate, UINT32_MAX);
+	assert_int_equal(find(t, "GET")->probe_rate, UINT32_MAX / 2);
+	assert_int_equal(find(t, "GET")->probe_until_ns, 5000);
+	assert_int_equal(find(t, "PUT")->sample_rate, (uint32_t)(0.25 * UINT32_MAX));
+	assert_int_equal(find(t, "PUT")->probe_until_ns, 0);
+	assert_null(find(t, "POST"));
+
+	w.nrates = 1;
+	w.rates = &list[1];
+	assert_int_equal(rates_apply(r, &w, (struct mono){ 9000 }, &e), 0);
+	assert_int_equal(find(t, "GET")->sample_rate, t->sample_rate); /* like any other type now */
+	assert_int_equal(find(t, "GET")->probe_until_ns, 0);
+	rates_close(r, true);
+	assert_int_equal(t->sample_until_ns, 0);
+	assert_int_not_equal(access(path, F_OK), 0);
+	leave(t);
+}
+
+/* /dev/shm is open to all: who puts a link there neither keeps the agent from its table nor has it
+ * write elsewhere. */
+static void
+a_link_in_its_place_is_replaced(void **state)
+{
+	char other[96], words[8] = "";
+	struct rates *r;
+	struct stat st;
+	struct err e;
+	int fd;
+	(void)state;
+
+	snprintf(other, sizeof(other), "%s.other", path);
+	fd = open(other, O_RDWR | O_CREAT | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "mine", 4), 4);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	assert_int_equal(pread(fd, words, sizeof(words), 0), 4);
+	assert_string_equal(words, "mine");
+	close(fd);
+	unlink(other);
+	rates_close(r, true);
+}
+
+static void
+old_mappings_stay_true_when_an_agent_starts_anew(void **state)
+{
+	struct rate rate = { "GET", 1, 1 };
+	struct want w = { .sampled = 1, .nrates = 1, .rates = &rate };
+	const struct hone_policy *t;
+	struct rates *r;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	t = look();
+	rates_apply(r, &w, (struct mono){ 5000 }, &e);
+	rates_close(r, false);
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	assert_int_equal(find(t, "GET")->probe_until_ns, 0); /* nothing is inherited */
+	rates_apply(r, &w, (struct mono){ 6000 }, &e);
+	assert_int_equal(find(t, "GET")->probe_until_ns, 6000);
+	rates_close(r, true);
+	leave(t);
+}
+
+static void
+a_guardian_silences_a_dead_agents_table(void **state)
+{
+	struct rate rate = { "GET", 1, 1 };
+	struct want w = { .sampled = 1, .nrates = 1, .rates = &rate };
+	const struct hone_policy *t;
+	struct rates *r, *next;
+	struct err e;
+	int spare;
+	(void)state;
+
+	rates_silence_fd(-1); /* there is none: fine */
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	t = look();
+	spare = rates_spare(r);
+	assert_true(spare >= 0);
+	rates_apply(r, &w, (struct mono){ 5000 }, &e);
+	assert_int_equal(find(t, "GET")->probe_until_ns, 5000);
+	rates_silence_fd(spare);
+	assert_int_equal(find(t, "GET")->probe_until_ns, 0);
+	rates_close(r, false);
+	assert_int_equal(
+	    rates_open(&next, path, &e), 0); /* who holds the spare one keeps nobody from it */
+	rates_close(next, true);
+	close(spare);
+	leave(t);
+}
+
+static void
+two_agents_do_not_share_a_table(void **state)
+{
+	struct rates *r, *other;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	assert_int_equal(rates_open(&other, path, &e), ERR_BUSY);
+	rates_close(r, true);
+}
+
+static void
+a_file_that_is_no_table_is_replaced_not_written_over(void **state)
+{
+	struct stat before, after;
+	struct rates *r;
+	struct err e;
+	FILE *f = fopen(path, "w");
+	(void)state;
+
+	fputs("something else", f);
+	fclose(f);
+	stat(path, &before);
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	stat(path, &after);
+	assert_int_not_equal(before.st_ino, after.st_ino);
+	leave(look());
+	rates_close(r, true);
+}
+
+static void
+a_full_table_says_so_and_takes_the_rest(void **state)
+{
+	static char names[HONE_POLICY_TYPES + 1][24];
+	static struct rate list[RATES_MAX];
+	struct want w = { .sampled = 1, .rates = list };
+	struct rates *r;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	for (int i = 0; i <= HONE_POLICY_TYPES; i++) {
+		snprintf(names[i], sizeof(names[i]), "TYPE_%d", i);
+		if (i < HONE_POLICY_TYPES)
+			list[i] = (struct rate){ names[i], 1, 1 };
+	}
+	w.nrates = HONE_POLICY_TYPES;
+	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), 0);
+	list[0].request_type = names[HONE_POLICY_TYPES];
+	list[1].probed = 0;
+	w.nrates = 2;
+	assert_int_equal(rates_apply(r, &w, (struct mono){ 5000 }, &e), ERR_FULL);
+	assert_int_equal(find(look(), names[1])->probe_rate, 0);
+	rates_close(r, true);
+}
+
+/* As libhone would: the same number for both, so that what is probed is sampled. */
+static void
+a_request_is_chosen_by_the_table(void **state)
+{
+	struct rate list[] = { { "GET", 0.5, 0.25 }, { "ALL", 1, 1 } };
+	struct want w = { .sampled = 0.75, .nrates = 2, .rates = list };
+	const struct mono now = { 1000 }, late = { 6000 }, end = { 9000 };
+	struct rates *r;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	rates_apply(r, &w, (struct mono){ 5000 }, &e);
+	assert_int_equal(rates_choose(r, "GET", now, 0), 0); /* nobody renews */
+	rates_renew(r, (struct mono){ 8000 });
+	assert_int_equal(rates_choose(r, "GET", now, 0x30000000), 2);
+	assert_int_equal(rates_choose(r, "GET", now, 0x50000000), 1);
+	assert_int_equal(rates_choose(r, "GET", now, 0x90000000), 0);
+	assert_int_equal(rates_choose(r, "GET", late, 0x30000000), 1);
+	assert_int_equal(rates_choose(r, "ALL", now, UINT32_MAX), 2);
+	assert_int_equal(rates_choose(r, "OTHER", now, 0xb0000000), 1);
+	assert_int_equal(rates_choose(r, "OTHER", now, 0xd0000000), 0);
+	assert_int_equal(rates_choose(r, "ALL", end, 0), 0);
+	rates_close(r, true);
+}
+
+static void
+read_a_byte(void)
+{
+	int fd = open(path, O_RDONLY);
+	char byte;
+
+	assert_true(fd >= 0 && read(fd, &byte, 1) == 1);
+	close(fd);
+}
+
+static void
+a_knock_is_heard_and_stands_for_a_while(void **state)
+{
+	struct mono now = clock_mono(), before, from;
+	struct rates *r;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(rates_open(&r, path, &e), 0);
+	read_a_byte();
+	rates_close(r, false);
+	assert_int_equal(rates_open(&r, path, &e),
+	    0); /* what was said to an earlier agent, and reading it oneself, is none */
+	before = clock_mono();
+	assert_false(rates_unwritten(r, before, &from));
+	assert_true(from.ns >= now.ns && from.ns <= before.ns);
+	leave(look());
+	now = clock_mono();
+	assert_false(rates_unwritten(r, now, &from)); /* who maps it does not knock */
+	assert_int_equal(from.ns, before.ns);
+
+	read_a_byte();
+	read_a_byte();
+	before = clock_mono();
+	assert_true(rates_unwritten(r, before, &from));
+	assert_int_equal(from.ns, now.ns);
+	now = clock_mono();
+	assert_true(rates_unwritten(r, now, &from)); /* the program may not knock again so soon */
+	assert_int_equal(from.ns, before.ns);
+	now.ns += 2 * HONE_POLICY_KNOCK_NS;
+	rates_unwritten(r, now, &from);
+	assert_false(rates_unwritten(r, now, &from));
+	rates_close(r, true);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(programs_see_what_is_written, each),
+		cmocka_unit_test_setup(a_link_in_its_place_is_replaced, each),
+		cmocka_unit_test_setup(old_mappings_stay_true_when_an_agent_starts_anew, each),
+		cmocka_unit_test_setup(a_guardian_silences_a_dead_agents_table, each),
+		cmocka_unit_test_setup(two_agents_do_not_share_a_table, each),
+		cmocka_unit_test_setup(a_file_that_is_no_table_is_replaced_not_written_over, each),
+		cmocka_unit_test_setup(a_full_table_says_so_and_takes_the_rest, each),
+		cmocka_unit_test_setup(a_request_is_chosen_by_the_table, each),
+		cmocka_unit_test_setup(a_knock_is_heard_and_stands_for_a_while, each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/tracer/inventory.h"
+
+static struct source_process processes[] = { { "cart", 10 }, { "cart", 11 }, { "web", 20 },
+	{ "cron", 30 } };
+static const uint64_t FILES[] = { 1, 1, 2, 3 };
+
+static struct tracepoint list[] = {
+	{ 20, "web:get" },
+	{ 20, "hone:fork" },
+	{ 20, "lttng_ust_lib:load" },
+	{ 20, "lttng_ust_pthread:pthread_mutex_lock_req" },
+	{ 20, "lttng_ust_libc:malloc" },
+	{ 20, "lttng_ust_cyg_profile_fast:func_entry" },
+	{ 20, "lttng_ust_statedump:start" },
+	{ 20, "lttng_ust_tracef:event" },
+	{ 10, "cart:put" },
+	{ 10, "cart:get" },
+	{ 11, "cart:get" },
+	{ 11, "cart:put" },
+	{ 99, "other:event" },
+};
+
+static void
+a_known_program_is_not_listed_again(void **state)
+{
+	struct tracepoints t = { sizeof(list) / sizeof(list[0]), list, NULL };
+	struct inventory *v = inventory_new();
+	struct err e;
+	(void)state;
+
+	assert_false(inventory_wants_list(v));
+	assert_int_equal(inventory_run(v, processes, FILES, 3, &e), 0);
+	assert_true(inventory_wants_list(v));
+	assert_false(inventory_wants_another(v));
+	assert_int_equal(inventory_listed(v, &t, &e), 0);
+	assert_false(inventory_wants_list(v));
+	assert_true(inventory_wants_another(v)); /* it may have been starting */
+	assert_int_equal(inventory_listed(v, &t, &e), 0);
+	assert_false(inventory_wants_another(v));
+
+	processes[0].pid = 1010; /* started anew: the same file */
+	assert_int_equal(inventory_run(v, processes, FILES, 3, &e), 0);
+	assert_false(inventory_wants_list(v));
+	assert_true(inventory_has(v, "cart:get"));
+	processes[0].pid = 10;
+
+	assert_int_equal(inventory_run(v, processes, FILES, 4, &e), 0);
+	assert_true(inventory_wants_list(
+	    v)); /* cron is new, and has no tracepoints: asked three times, then believed */
+	for (int i = 0; i < 3; i++) {
+		assert_true(inventory_wants_list(v));
+		assert_int_equal(inventory_listed(v, &t, &e), 0);
+	}
+	assert_false(inventory_wants_list(v));
+	inventory_free(v);
+}
+
+static void
+what_mapped_programs_have_is_known(void **state)
+{
+	struct tracepoints t = { sizeof(list) / sizeof(list[0]), list, NULL };
+	struct inventory *v = inventory_new();
+	struct err e;
+	(void)state;
+
+	assert_false(inventory_mapped(v, "cart:get"));
+	processes[1].mapped = true;
+	inventory_run(v, processes, FILES, 3, &e);
+	inventory_listed(v, &t, &e);
+	assert_true(inventory_mapped(v, "cart:get"));
+	assert_true(inventory_mapped(v, "cart:*"));
+	assert_false(inventory_mapped(v, "web:get"));
+	assert_false(inventory_mapped(v, "w*"));
+	processes[1].mapped = false;
+	inventory_run(v, processes, FILES, 3, &e);
+	assert_false(inventory_mapped(v, "cart:get"));
+	assert_true(inventory_has(v, "cart:get"));
+	inventory_free(v);
+}
+
+static void
+what_runs_is_what_there_is(void **state)
+{
+	static const struct {
+		const char *name;
+		bool has;
+	} CASES[] = {
+		{ "cart:get", true },
+		{ "cart:*", true },
+		{ "cart:g*", true },
+		{ "cart:x*", false },
+		{ "web:get", true },
+		{ "web:*t", true },
+		{ "hone:fork", false },
+		{ "other:event", false },
+		{ "lttng_ust_lib:*", false },
+		{ "lttng_ust_pthread:*", true },
+		{ "lttng_ust_libc:malloc", true },
+		{ "lttng_ust_cyg_profile_fast:*", true },
+		{ "lttng_ust_statedump:*", false },
+		{ "lttng_ust_tracef:*", false },
+	};
+	struct tracepoints t = { sizeof(list) / sizeof(list[0]), list, NULL };
+	struct inventory *v = inventory_new();
+	struct err e;
+	(void)state;
+
+	assert_false(inventory_has(v, "cart:get"));
+	inventory_run(v, processes, FILES, 3, &e);
+	inventory_listed(v, &t, &e);
+	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++)
+		assert_int_equal(inventory_has(v, CASES[i].name), CASES[i].has);
+	inventory_run(v, processes, FILES, 2, &e); /* web has ended */
+	assert_false(inventory_has(v, "web:get"));
+	assert_false(inventory_has(v, "web:*"));
+	inventory_free(v);
+}
+
+/* One that has just begun has not loaded all of its providers yet. */
+static void
+what_is_listed_while_it_starts_is_not_all(void **state)
+{
+	struct tracepoint young[] = { { 20, "web:put" } },
+			  whole[] = { { 20, "web:put" }, { 20, "web:get" }, { 20, "more:x" } };
+	struct tracepoints few = { 1, young, NULL }, all = { 3, whole, NULL };
+	struct inventory *v = inventory_new();
+	struct err e;
+	(void)state;
+
+	inventory_run(v, &processes[2], &FILES[2], 1, &e);
+	inventory_listed(v, &few, &e);
+	assert_false(inventory_has(v, "more:x"));
+	assert_true(inventory_wants_another(v));
+	inventory_listed(v, &all, &e);
+	assert_true(inventory_has(v, "more:x"));
+	inventory_listed(v, &few, &e); /* the next process of the same file, starting */
+	assert_true(inventory_has(v, "more:x"));
+	assert_true(inventory_wants_another(v));
+	inventory_listed(v, &all, &e);
+	assert_false(inventory_wants_another(v));
+	inventory_free(v);
+}
+
+static void
+programs_of_a_kind_share_their_names(void **state)
+{
+	struct tracepoints t = { sizeof(list) / sizeof(list[0]), list, NULL };
+	struct inventory *v = inventory_new();
+	struct arena a = { 0 };
+	struct programs p;
+	struct err e;
+	(void)state;
+
+	inventory_run(v, processes, FILES, 3, &e);
+	inventory_listed(v, &t, &e);
+	assert_int_equal(inventory_programs(v, &p, &a, &e), 0);
+	assert_int_equal(p.nprograms, 3);
+	assert_int_equal(p.nnames, 6);
+	assert_int_equal(p.programs[0].first, p.programs[1].first);
+	assert_int_equal(p.programs[0].count, 2);
+	assert_int_equal(p.programs[1].count, 2);
+	assert_int_equal(p.programs[2].count, 4);
+	assert_string_equal(p.names[p.programs[2].first], "lttng_ust_cyg_profile_fast:func_entry");
+	assert_string_equal(p.names[p.programs[2].first + 3], "web:get");
+	assert_string_equal(p.programs[2].service, "web");
+	arena_release(&a);
+	inventory_free(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_known_program_is_not_listed_again),
+		cmocka_unit_test(what_runs_is_what_there_is),
+		cmocka_unit_test(what_is_listed_while_it_starts_is_not_all),
+		cmocka_unit_test(what_mapped_programs_have_is_known),
+		cmocka_unit_test(programs_of_a_kind_share_their_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/tracer/switcher.h"
+
+/* A tracer whose calls last as long as `gate` is shut. */
+struct fake {
+	pthread_mutex_t gate;
+	pthread_t caller;
+	int nopened, nset, closed, code;
+	struct mono tended;
+};
+
+static int
+fake_open(void *state, struct switch_session *ret, struct err *e)
+{
+	struct fake *f = state;
+
+	f->caller = pthread_self();
+	f->nopened++;
+	strcpy(ret->channel, "fake");
+	return f->code != 0 ? err_set(e, f->code, "no") : 0;
+}
+
+static int
+fake_set(void *state, struct change *changes, uint32_t n, struct switch_gap *gap, struct err *e)
+{
+	struct fake *f = state;
+	(void)e;
+
+	pthread_mutex_lock(&f->gate);
+	pthread_mutex_unlock(&f->gate);
+	f->nset += (int)n;
+	changes[0].failed = true;
+	gap->from_ns = 1;
+	gap->to_ns = 2;
+	return 0;
+}
+
+static int
+fake_tend(void *state, struct mono now, struct err *e)
+{
+	struct fake *f = state;
+	(void)e;
+
+	f->tended = now;
+	return 0;
+}
+
+static void
+fake_close(void *state)
+{
+	((struct fake *)state)->closed++;
+}
+
+static void
+fake_free(void *state)
+{
+	(void)state;
+}
+
+static struct switches
+door_of(struct fake *f)
+{
+	pthread_mutex_init(&f->gate, NULL);
+	return (struct switches){ .state = f,
+		.open = fake_open,
+		.set = fake_set,
+		.tend = fake_tend,
+		.close = fake_close,
+		.free = fake_free };
+}
+
+static void
+await(struct switcher *s, int wake, struct task_result *r)
+{
+	struct pollfd p = { .fd = wake, .events = POLLIN };
+	eventfd_t n;
+
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	eventfd_read(wake, &n);
+	switcher_take(s, r);
+}
+
+static void
+tasks_run_on_its_thread_and_report(void **state)
+{
+	int wake = eventfd(0, 0);
+	struct fake f = { .code = ERR_TRACER };
+	struct switches door = door_of(&f);
+	struct task_result r;
+	struct switcher *s;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(switcher_start(&s, &door, wake, &e), 0);
+	assert_true(switcher_idle(s));
+	switcher_give(s, TASK_OPEN, NULL, 0);
+	await(s, wake, &r);
+	assert_int_equal(r.task, TASK_OPEN);
+	assert_int_equal(r.code, ERR_TRACER);
+	assert_string_equal(r.err.text, "no");
+	assert_false(pthread_equal(f.caller, pthread_self()));
+
+	switcher_give(s, TASK_SET, calloc(3, sizeof(struct change)), 3);
+	await(s, wake, &r);
+	assert_int_equal(r.task, TASK_SET);
+	assert_int_equal(r.nchanges, 3);
+	assert_true(r.changes[0].failed);
+	assert_int_equal(r.gap.to_ns, 2);
+	free(r.changes);
+
+	switcher_give(s, TASK_TEND, NULL, 0);
+	await(s, wake, &r);
+	assert_int_equal(r.task, TASK_TEND);
+	assert_int_equal(r.code, 0);
+	assert_true(f.tended.ns > 0 && f.tended.ns <= r.ended.ns);
+	assert_int_equal(switcher_stop(s, 20000, &e), 0);
+	assert_int_equal(f.closed, 1);
+	close(wake);
+}
+
+/* The switcher that hangs is left behind, and in this test let go at the end so that nothing leaks
+ * into others. */
+static void
+a_tracer_that_hangs_holds_up_nobody(void **state)
+{
+	static struct fake f;
+	int wake = eventfd(0, 0);
+	struct switches door = door_of(&f);
+	struct task_result r;
+	struct mono later;
+	struct switcher *s;
+	enum task task;
+	struct err e;
+	(void)state;
+
+	assert_int_equal(switcher_start(&s, &door, wake, &e), 0);
+	pthread_mutex_lock(&f.gate);
+	switcher_give(s, TASK_SET, calloc(1, sizeof(struct change)), 1);
+	switcher_take(s, &r);
+	assert_int_equal(r.task, TASK_NONE);
+	assert_false(switcher_idle(s));
+	later.ns = clock_mono().ns + 3000000000;
+	assert_true(switcher_busy_ns(s, later, &task) > 2900000000);
+	assert_int_equal(task, TASK_SET);
+
+	pthread_mutex_unlock(&f.gate);
+	await(s, wake, &r);
+	assert_int_equal(r.task, TASK_SET);
+	free(r.changes);
+	assert_int_equal(switcher_busy_ns(s, later, &task), 0);
+	assert_int_equal(switcher_stop(s, 20000, &e), 0);
+	close(wake);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tasks_run_on_its_thread_and_report),
+		cmocka_unit_test(a_tracer_that_hangs_holds_up_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "analysis/retired_ids.c" /* its seed and its numbers are set here, to what takes a hostile hour or 2^32 traces */
+#include "base/rng.h"
+
+enum { IDS = 3 * GONE_MAX };
+
+/* The truth: for each id when it was added last, and how many were added. */
+struct model {
+	struct gone *gone;
+	uint64_t ids[IDS], added_at[IDS], added; /* added_at: from 1 up, 0: never */
+};
+
+static struct model *
+model_new(void)
+{
+	struct model *m = calloc(1, sizeof *m);
+
+	assert_non_null(m);
+	m->gone = gone_new();
+	assert_non_null(m->gone);
+	return m;
+}
+
+static void
+model_free(struct model *m)
+{
+	gone_free(m->gone);
+	free(m);
+}
+
+static bool
+model_has(const struct model *m, uint32_t i)
+{
+	return m->added_at[i] > 0 && m->added - m->added_at[i] < GONE_MAX;
+}
+
+static void
+add(struct model *m, uint32_t i)
+{
+	gone_add(m->gone, m->ids[i]);
+	m->added_at[i] = ++m->added;
+}
+
+static void
+check_all(const struct model *m)
+{
+	for (uint32_t i = 0; i < IDS; i++)
+		assert_int_equal(gone_has(m->gone, m->ids[i]), model_has(m, i));
+}
+
+/* The youngest, those about to be forgotten and just forgotten, and any. */
+static void
+check_some(const struct model *m, struct rng *r, uint32_t youngest)
+{
+	assert_true(gone_has(m->gone, m->ids[youngest]));
+	for (int i = 0; i < 4; i++) {
+		uint32_t any = (uint32_t)rng_below(r, IDS);
+
+		assert_int_equal(gone_has(m->gone, m->ids[any]), model_has(m, any));
+	}
+}
+
+/* In a drawn order, some of them while they are there still; all are checked at the end, some at
+ * each step. */
+static void
+play(struct model *m, struct rng *r, uint32_t times)
+{
+	for (uint32_t n = 0; n < times; n++) {
+		uint32_t i = (uint32_t)rng_below(r, IDS);
+
+		if (!model_has(m, i) || rng_below(r, 8) == 0) {
+			add(m, i);
+			check_some(m, r, i);
+		}
+	}
+	check_all(m);
+}
+
+static void
+the_last_that_were_added_are_there_and_no_others(void **state)
+{
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct model *m = model_new();
+		struct rng r;
+
+		rng_seed(&r, seed);
+		for (uint64_t i = 0; i < IDS;
+		     i++) /* near each other, with low bits alike, from the end, any */
+			m->ids[i] = seed == 1   ? i
+			            : seed == 2 ? i << 32
+			            : seed == 3 ? UINT64_MAX - i
+			                        : rng_next(&r);
+		check_all(m);
+		play(m, &r, 2 * IDS);
+		model_free(m);
+	}
+}
+
+static void
+the_oldest_is_forgotten_and_nobody_else(void **state)
+{
+	struct model *m = model_new();
+	(void)state;
+
+	for (uint32_t i = 0; i < IDS; i++)
+		m->ids[i] = i;
+	for (uint32_t i = 0; i < IDS; i++) {
+		add(m, i);
+		if (i + 1 >= GONE_MAX)
+			assert_true(gone_has(m->gone, i + 1 - GONE_MAX));
+		if (i >= GONE_MAX)
+			assert_false(gone_has(m->gone, i - GONE_MAX));
+	}
+	check_all(m);
+	model_free(m);
+}
+
+/* hash_u64(), step by step backwards. */
+static uint64_t
+id_with_hash(const struct gone *g, uint64_t hash)
+{
+	hash ^= hash >> 31 ^ hash >> 62;
+	hash *= 0x319642b2d24d8ec3;
+	hash ^= hash >> 27 ^ hash >> 54;
+	hash *= 0x96de1b173f119089;
+	hash ^= hash >> 30 ^ hash >> 60;
+	return hash ^ g->seed;
+}
+
+/* As if somebody knew the seed: 64 buckets have them all, and every step is a long one. */
+static void
+ids_that_collide_are_told_apart(void **state)
+{
+	struct model *m = model_new();
+	struct rng r;
+	(void)state;
+
+	rng_seed(&r, 9);
+	for (uint32_t i = 0; i < IDS; i++) {
+		m->ids[i] = id_with_hash(m->gone, (uint64_t)i << 20 | i % 1024 * 64);
+		assert_int_equal(bucket_of(m->gone, m->ids[i]), i % 1024 * 64);
+	}
+	play(m, &r, IDS);
+	model_free(m);
+}
+
+/* Heads that were set before then seem young: nothing is found that is not there, nor missed. */
+static void
+numbers_may_come_round(void **state)
+{
+	static const uint32_t jumps[] = { 1, 2, GONE_MAX / 3, GONE_MAX - 1, GONE_MAX, GONE_MAX + 1,
+		2 * GONE_MAX };
+	(void)state;
+
+	for (size_t k = 0; k < sizeof jumps / sizeof *jumps; k++) {
+		struct model *m = model_new();
+		struct rng r;
+
+		rng_seed(&r, k);
+		for (uint32_t i = 0; i < IDS; i++)
+			m->ids[i] = rng_next(&r);
+		m->gone->next = -(uint32_t)GONE_MAX / 2; /* through 0 */
+		play(m, &r, IDS);
+		m->gone->next -= jumps[k];
+		m->added += GONE_MAX; /* as if 2^32 - jump more were added, and the last of them are
+		                         others: */
+		for (uint32_t i = 0; i < GONE_MAX; i++)
+			gone_add(m->gone, ~m->ids[i]);
+		check_all(m);
+		play(m, &r, IDS);
+		model_free(m);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_last_that_were_added_are_there_and_no_others),
+		cmocka_unit_test(the_oldest_is_forgotten_and_nobody_else),
+		cmocka_unit_test(ids_that_collide_are_told_apart),
+		cmocka_unit_test(numbers_may_come_round),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A flood of what is refused fills no disk, and is counted to the last one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "controlplane/engine/audit_log.h"
+
+static const struct wall WHEN = { 5 };
+
+static struct mono
+at_s(double s)
+{
+	return (struct mono){ 1000000000000 + (int64_t)(s * 1e9) };
+}
+
+static void
+count(const struct forest *f, int uid, uint64_t *rows, uint64_t *times)
+{
+	const struct audit *a;
+	uint64_t at = 0;
+
+	*rows = *times = 0;
+	while ((a = forest_audit_next(f, &at)) != NULL)
+		if (uid < 0 || a->uid == uid) {
+			++*rows;
+			*times += a->times;
+		}
+}
+
+static void
+a_flood_of_refusals_shares_rows_and_is_counted(void **state)
+{
+	struct audit_book b = { 0 };
+	struct forest *f = forest_new();
+	struct who w = { .uid = 1000, .pid = 1, .user = "alice" };
+	uint64_t rows, times;
+	(void)state;
+
+	/* a thousand a second for a minute */
+	for (int i = 0; i < 60000; i++)
+		assert_int_equal(audit_asked(&b, f, &w, "{\"ask\":\"stop\"}",
+				     i % 2 ? AUDIT_REFUSED : AUDIT_FAILED, 0, 1, "no",
+				     at_s(i / 1000.0), WHEN, NULL),
+		    0);
+	count(f, 1000, &rows, &times);
+	assert_in_range(rows, 10, 16);
+	audit_flush(&b, f, at_s(60), WHEN);
+	audit_flush(&b, f, at_s(80), WHEN);
+	count(f, 1000, &rows, &times);
+	assert_int_equal(times, 60000);
+	assert_in_range(rows, 10, 18);
+	audit_flush(&b, f, at_s(200), WHEN); /* and nothing more is said of it */
+	assert_int_equal(b.users[0].unsaid, 0);
+	forest_free(f);
+}
+
+static void
+what_is_done_always_has_a_row(void **state)
+{
+	struct audit_book b = { 0 };
+	struct forest *f = forest_new();
+	struct who w = { .uid = 0, .pid = 1, .user = "root" };
+	uint64_t rows, times;
+	(void)state;
+
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(
+		    audit_asked(&b, f, &w, "x", AUDIT_DONE, 7, 1, "", at_s(0), WHEN, NULL), 0);
+	audit_own(f, "the budget", "off: a tracepoint", 7, "", WHEN);
+	count(f, 0, &rows, &times);
+	assert_int_equal(rows, 500);
+	count(f, -1, &rows, &times);
+	assert_int_equal(rows, 501);
+	forest_free(f);
+}
+
+/* Of another machine: no uid. What strangers tried is not put down to the one that has a
+ * certificate. */
+static void
+nobody_answers_for_others(void **state)
+{
+	struct audit_book b = { 0 };
+	struct forest *f = forest_new();
+	struct who named = { .uid = -1, .pid = -1, .user = "hone:agent:n1" },
+		   stranger = { .uid = -1, .pid = -1 };
+	uint64_t of_named = 0, of_all = 0, at = 0;
+	const struct audit *a;
+	(void)state;
+
+	assert_int_equal(
+	    audit_asked(&b, f, &named, "connect", AUDIT_REFUSED, 0, 1, "", at_s(0), WHEN, NULL), 0);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(audit_asked(&b, f, &stranger, "connect", AUDIT_REFUSED, 0, 1, "",
+				     at_s(0), WHEN, NULL),
+		    0);
+	audit_flush(&b, f, at_s(60), WHEN);
+	while ((a = forest_audit_next(f, &at)) != NULL) {
+		of_all += a->times;
+		of_named += strcmp(a->user, named.user) == 0 ? a->times : 0;
+	}
+	assert_int_equal(of_named, 1);
+	assert_int_equal(of_all, 1001);
+	forest_free(f);
+}
+
+/* Many users: each is heard, and nothing that was counted is lost. */
+static void
+many_users_are_each_heard(void **state)
+{
+	struct audit_book b = { 0 };
+	struct forest *f = forest_new();
+	uint64_t rows, times;
+	(void)state;
+
+	for (int i = 0; i < 20; i++)
+		for (int uid = 1; uid <= 100; uid++) {
+			struct who w = { .uid = uid, .pid = 1, .user = "x" };
+
+			assert_int_equal(audit_asked(&b, f, &w, "x", AUDIT_REFUSED, 0, 1, "",
+					     at_s(i), WHEN, NULL),
+			    0);
+		}
+	for (int uid = 1; uid <= AUDIT_USERS - 1; uid++) {
+		count(f, uid, &rows, &times);
+		assert_true(rows >= 1);
+	}
+	for (int s = 30; s < 600; s += 10)
+		audit_flush(&b, f, at_s(s), WHEN);
+	count(f, -1, &rows, &times);
+	assert_int_equal(times, 2000);
+	forest_free(f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_flood_of_refusals_shares_rows_and_is_counted),
+		cmocka_unit_test(what_is_done_always_has_a_row),
+		cmocka_unit_test(nobody_answers_for_others),
+		cmocka_unit_test(many_users_are_each_heard),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

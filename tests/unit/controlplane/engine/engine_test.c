@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The engine's answers to those who ask too early, too much, or nonsense. Whole diagnoses are in
+ * tests/sim/. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "controlplane/answers/answer.h"
+#include "controlplane/engine/engine_inside.h"
+
+static const struct engine_options OPTIONS = {
+	.conditions = { 0.10, 0.95, 30, 0.95 },
+	.seed = 1,
+	.memory_max_bytes = 1 << 24,
+	.skew_ns = 1000000,
+	.patience_ns = 1000000000,
+	.groups_max = 100,
+	.samples_max = 64,
+	.tracepoints_per_cycle = 3,
+	.isolate_min = 0.5,
+	.explain_min = 0.5,
+	.pause_fill = 0.5,
+	.resume_fill = 0.35,
+	.withdraw_ns = 5000000000,
+	.cycle_max_ns = 5000000000,
+	.sampled = 1,
+	.lease_ns = 5000000000,
+	.report_max_bytes = 1 << 24,
+};
+
+struct house {
+	struct forest *forest;
+	struct engine *engine;
+};
+
+static int
+build(void **state)
+{
+	struct house *h = calloc(1, sizeof *h);
+	struct err e;
+
+	h->forest = forest_new();
+	assert_int_equal(engine_new(&h->engine, &OPTIONS, h->forest, &e), 0);
+	*state = h;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct house *h = *state;
+
+	engine_free(h->engine);
+	forest_free(h->forest);
+	free(h);
+	return 0;
+}
+
+static json_t *
+ask(struct house *h, const char *text)
+{
+	const struct answer_context c = { .now = { 5000000000 },
+		.started = { 0 },
+		.when = { 7000000000 },
+		.database = "d",
+		.space_path = "s",
+		.store_trouble = "",
+		.who = { .user = "root", .role = ROLE_DIAGNOSE, .own = true } };
+	char *answer = answer_ask(h->engine, h->forest, &c, text, strlen(text));
+	json_t *j = json_loads(answer, 0, NULL);
+
+	assert_non_null(j);
+	assert_int_equal(json_integer_value(json_object_get(j, "version")), 1);
+	free(answer);
+	return j;
+}
+
+static void
+refused(struct house *h, const char *text, const char *code, const char *words)
+{
+	json_t *j = ask(h, text);
+
+	assert_false(json_is_true(json_object_get(j, "ok")));
+	assert_string_equal(json_string_value(json_object_get(j, "code")), code);
+	if (strstr(json_string_value(json_object_get(j, "error")), words) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", words,
+		    json_string_value(json_object_get(j, "error")));
+	json_decref(j);
+}
+
+static uint32_t
+join(struct house *h, const char *name)
+{
+	struct err e;
+	uint32_t node;
+
+	assert_int_equal(engine_join(h->engine, name, "1", (struct mono){ 1000 }, &node, &e), 0);
+	return node;
+}
+
+static void
+a_start_says_what_is_missing(void **state)
+{
+	struct house *h = *state;
+
+	refused(h, "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", "missing", "no agent is connected");
+	join(h, "n1");
+	refused(h, "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", "missing",
+	    "no request of any type has been seen");
+	refused(h, "{\"ask\":\"start\"}", "input", "\"type\" is missing");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":17}", "input", "k is from 1 to 16");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"psychic\"}", "input",
+	    "no such strategy");
+	refused(h, "{\"ask\":\"stop\"}", "missing", "nothing runs");
+	refused(h, "{\"ask\":\"forest\",\"type\":\"X\"}", "missing", "no diagnosis");
+}
+
+static void
+learning_needs_programs(void **state)
+{
+	struct house *h = *state;
+
+	refused(h, "{\"ask\":\"learn\",\"seconds\":1}", "missing", "nothing to learn from");
+	refused(h, "{\"ask\":\"learn\",\"seconds\":0}", "input", "seconds");
+	refused(h, "{\"ask\":\"learn\"}", "input", "seconds");
+}
+
+static void
+nonsense_is_answered(void **state)
+{
+	struct house *h = *state;
+	json_t *j;
+
+	refused(h, "", "input", "not a JSON object");
+	refused(h, "[1,2", "input", "not a JSON object");
+	refused(h, "\"status\"", "input", "not a JSON object");
+	refused(h, "{\"ask\":7}", "input", "not a JSON object");
+	refused(h, "{\"ask\":\"everything\"}", "input", "no such question");
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const QUESTIONS[] = { "{\"ask\":\"status\"}",
+			"{\"ask\":\"agents\"}", "{\"ask\":\"tracepoints\"}" };
+
+		j = ask(h, QUESTIONS[i]);
+		assert_true(json_is_true(json_object_get(j, "ok")));
+		json_decref(j);
+	}
+}
+
+static void
+tell_programs(struct house *h, uint32_t node)
+{
+	const char *names[] = { "shop:a", "shop:b", "cart:c" };
+	struct program one = { "shop", 1, 0, 3 };
+	const struct programs p = { 1, 3, &one, names };
+	struct err e;
+
+	assert_int_equal(engine_programs(h->engine, node, &p, &e), 0);
+}
+
+/* Learning wants every provider by one name each, of the nodes that have it; afterwards nothing. */
+static void
+what_learning_turns_on_goes_off_again(void **state)
+{
+	struct house *h = *state;
+	uint32_t has = join(h, "has"), none = join(h, "none");
+	const struct want *w;
+	uint64_t epoch;
+	struct err e;
+
+	tell_programs(h, has);
+	epoch = engine_want(h->engine, has)->epoch;
+	assert_int_equal(engine_learn(h->engine, 1000000000, (struct mono){ 2000 }, &e), 0);
+	w = engine_want(h->engine, has);
+	assert_int_equal(w->ntoggles, 2);
+	assert_string_equal(w->toggles[0].name, "cart:*");
+	assert_string_equal(w->toggles[1].name, "shop:*");
+	assert_true(w->epoch > epoch);
+	assert_int_equal(engine_want(h->engine, none)->ntoggles, 0);
+	assert_false(engine_quiet(h->engine));
+	assert_int_equal(engine_stop(h->engine, NULL, (struct wall){ 1 }, &e), 0);
+	for (uint32_t node = has; node <= none; node++) {
+		const struct done d = { .epoch = engine_want(h->engine, node)->epoch,
+			.failure = "" };
+
+		assert_int_equal(engine_want(h->engine, node)->ntoggles, 0);
+		assert_false(engine_quiet(h->engine));
+		engine_done(h->engine, node, &d, (struct mono){ 3000 });
+	}
+	assert_true(engine_quiet(h->engine));
+	assert_true(engine_learned(h->engine));
+	assert_false(engine_learned(h->engine));
+}
+
+static void
+pausing_has_two_thresholds(void **state)
+{
+	static const struct {
+		double fill;
+		bool paused;
+	} STORY[] = {
+		{ 0.49, false },
+		{ 0.51, true },
+		{ 0.45, true },
+		{ 0.36, true },
+		{ 0.34, false },
+		{ 0.49, false },
+		{ 0.9, true },
+	};
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	struct err e;
+
+	tell_programs(h, node);
+	for (size_t i = 0; i < sizeof STORY / sizeof STORY[0]; i++) {
+		struct status s = { .trouble = "", .tracer_ok = true };
+
+		s.fill[i % QUEUES] = STORY[i].fill;
+		engine_status(h->engine, node, &s, (struct mono){ (int64_t)i });
+		assert_int_equal(
+		    engine_step(h->engine, (struct mono){ (int64_t)i }, (struct wall){ 0 }, &e), 0);
+		assert_int_equal(h->engine->paused, STORY[i].paused);
+	}
+	refused(h, "{\"ask\":\"learn\",\"seconds\":1}", "busy", "90 % full");
+}
+
+/* The same state is the same epoch, so that a lease can be renewed by sending it again. */
+static void
+a_want_keeps_its_epoch_until_it_differs(void **state)
+{
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	uint64_t epoch = engine_want(h->engine, node)->epoch;
+	struct err e;
+
+	assert_true(epoch > 0);
+	assert_true(engine_want(h->engine, node)->epoch == epoch);
+	tell_programs(h, node);
+	assert_true(engine_want(h->engine, node)->epoch == epoch);
+	assert_int_equal(engine_learn(h->engine, 1000, (struct mono){ 1 }, &e), 0);
+	assert_true(engine_want(h->engine, node)->epoch == epoch + 1);
+}
+
+static void
+a_malformed_batch_changes_nothing(void **state)
+{
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	struct err e;
+
+	assert_int_equal(
+	    engine_batch(h->engine, node, "garbage", 7, (struct mono){ 1 }, &e), ERR_INPUT);
+	assert_int_equal(engine_step(h->engine, (struct mono){ 1 }, (struct wall){ 0 }, &e), 0);
+}
+
+/* ---- clocks ---- */
+
+static const int64_t second_ns = 1000000000;
+
+/* One request that begins on node 0 and has a unit on node 1; the latter's clock is so far ahead.
+ */
+static void
+send_pair(struct house *h, uint64_t id, int64_t at_ns, int64_t ahead_ns)
+{
+	static const struct {
+		enum record_kind kind;
+		const char *text;
+		uint32_t node;
+		uint64_t unit, link;
+	} ROWS[] = {
+		{ RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 0, 1, 0 },
+		{ RECORD_FORK, "s/hone:fork(c)", 0, 1, 7 },
+		{ RECORD_UNIT_BEGIN, "t/hone:unit_begin(c)", 1, 2, 7 },
+		{ RECORD_UNIT_END, "t/hone:unit_end(c)", 1, 2, 7 },
+		{ RECORD_JOIN, "s/hone:join(c)", 0, 1, 7 },
+		{ RECORD_REQUEST_END, "s/hone:request_end(A)", 0, 1, 0 },
+	};
+
+	for (uint32_t node = 0; node < 2; node++) {
+		int64_t off_ns = node == 1 ? ahead_ns : 0;
+		struct batch_writer w = { 0 };
+		struct buf out = { 0 };
+		struct err e;
+
+		batch_begin(&w);
+		for (size_t i = 0; i < 6; i++)
+			batch_label(&w, ROWS[i].kind, ROWS[i].text, strlen(ROWS[i].text), NULL, 0);
+		for (uint32_t i = 0; i < 6; i++)
+			if (ROWS[i].node == node)
+				batch_record(
+				    &w, &(struct record){ .trace_id = id,
+					    .unit_id = 10 * id + ROWS[i].unit,
+					    .link_id = ROWS[i].link,
+					    .pid = 1,
+					    .tid = 1,
+					    .label = i,
+					    .time_ns = at_ns + 100000 * (int64_t)i + off_ns });
+		assert_int_equal(batch_end(&w, at_ns + second_ns / 2 + off_ns, &out, &e), 0);
+		assert_int_equal(engine_batch(h->engine, node, out.data, out.len,
+				     (struct mono){ at_ns + second_ns / 2 }, &e),
+		    0);
+		buf_release(&out);
+		batch_release(&w);
+	}
+}
+
+static void
+tell_clock(struct house *h, uint32_t node, int64_t at_ns, int64_t ahead_ns)
+{
+	const struct clock_echo answer = { at_ns, at_ns + 50000 + ahead_ns,
+		at_ns + 60000 + ahead_ns };
+
+	engine_clock(h->engine, node, &answer, 0, (struct mono){ at_ns + 110000 });
+}
+
+/* Days apart, a trace is complete when it is, not days later; what arrives is not days old. */
+static void
+nodes_of_other_clocks_make_one_trace(void **state)
+{
+	const int64_t ahead_ns = 3 * 86400 * second_ns;
+	struct house *h = *state;
+	struct clocks_counts n;
+	json_t *j, *agent;
+	struct err e;
+
+	join(h, "here");
+	join(h, "there");
+	for (uint32_t node = 0; node < 2; node++) {
+		engine_clock(h->engine, node, NULL, 10 * second_ns + (node == 1 ? ahead_ns : 0),
+		    (struct mono){ 10 * second_ns + 90000 });
+		tell_clock(h, node, 11 * second_ns, node == 1 ? ahead_ns : 0);
+	}
+	for (uint64_t id = 1; id <= 20; id++)
+		send_pair(h, id, (11 + (int64_t)id) * second_ns, ahead_ns);
+	assert_int_equal(
+	    engine_step(h->engine, (struct mono){ 33 * second_ns }, (struct wall){ 1 }, &e), 0);
+	assert_int_equal(h->engine->ntypes, 1);
+	assert_int_equal(h->engine->types[0].traces, 20);
+	assert_true(sketch_quantile(&h->engine->delay, 1) < 1e9);
+	clocks_counts(h->engine->clocks, &n);
+	assert_int_equal(n.contradictory, 0);
+	j = ask(h, "{\"ask\":\"agents\"}");
+	agent = json_array_get(json_object_get(j, "agents"), 1);
+	assert_true(json_real_value(json_object_get(agent, "offset_ms")) + 3 * 86400e3 < 0.1);
+	assert_true(json_real_value(json_object_get(agent, "offset_ms")) + 3 * 86400e3 > -0.1);
+	assert_false(json_boolean_value(json_object_get(agent, "same_clock")));
+	json_decref(j);
+}
+
+/* An agent that was suspended for an hour: what comes after that is as good as what came before. */
+static void
+a_clock_that_jumps_is_followed(void **state)
+{
+	struct house *h = *state;
+	struct clock_look look;
+	struct err e;
+
+	join(h, "here");
+	join(h, "there");
+	for (uint32_t node = 0; node < 2; node++)
+		tell_clock(h, node, 4000 * second_ns, 0);
+	send_pair(h, 1, 4001 * second_ns, 0);
+	tell_clock(h, 1, 4010 * second_ns, -3600 * second_ns);
+	clocks_look(h->engine->clocks, 1, 4010 * second_ns, &look);
+	assert_int_equal(look.steps, 1);
+	send_pair(h, 2, 4011 * second_ns, -3600 * second_ns);
+	assert_int_equal(
+	    engine_step(h->engine, (struct mono){ 4012 * second_ns }, (struct wall){ 1 }, &e), 0);
+	assert_int_equal(h->engine->types[0].traces, 2);
+}
+
+/* ---- the report of all requests ---- */
+
+/* Requests of type A, of 1 ms and up to `spread` of that more, with a point in every other one;
+ * every fourth ends with status 500. */
+static void
+send_requests(struct house *h, uint32_t node, uint64_t first, int count, double spread)
+{
+	struct batch_writer w = { 0 };
+	uint32_t begin, end, point;
+	const char *const fields[] = { "status" };
+	struct value status = { .type = VALUE_INT };
+	struct buf out = { 0 };
+	struct err e;
+
+	batch_begin(&w);
+	begin = batch_label(&w, RECORD_REQUEST_BEGIN, "s/hone:request_begin(A)", 23, NULL, 0);
+	end = batch_label(&w, RECORD_REQUEST_END, "s/hone:request_end(A)", 21, fields, 1);
+	point = batch_label(&w, RECORD_POINT, "s/app:p", 7, NULL, 0);
+	for (int i = 0; i < count; i++) {
+		struct record r = { .trace_id = first + (uint64_t)i,
+			.unit_id = first + (uint64_t)i,
+			.pid = 1,
+			.tid = 1,
+			.time_ns = (int64_t)(first + (uint64_t)i) * 10000000,
+			.label = begin };
+
+		batch_record(&w, &r);
+		r.time_ns += 500000;
+		r.label = point;
+		if (i % 2 == 0)
+			batch_record(&w, &r);
+		r.time_ns += 500000 + (int64_t)(1e6 * spread * i / count);
+		r.label = end;
+		status.i = i % 4 == 0 ? 500 : 200;
+		r.values = &status;
+		r.nvalues = 1;
+		batch_record(&w, &r);
+	}
+	assert_int_equal(batch_end(&w, (int64_t)first * 10000000 + 1000000000000, &out, &e), 0);
+	assert_int_equal(
+	    engine_batch(h->engine, node, out.data, out.len, (struct mono){ 1 }, &e), 0);
+	assert_int_equal(
+	    engine_step(h->engine, (struct mono){ 2 }, (struct wall){ 1000000000 }, &e), 0);
+	buf_release(&out);
+	batch_release(&w);
+}
+
+static json_int_t
+requests_in(const json_t *report)
+{
+	return json_integer_value(
+	    json_object_get(json_array_get(json_object_get(report, "types"), 0), "count"));
+}
+
+static void
+all_requests_are_in_the_report_by_structure_alone(void **state)
+{
+	struct house *h = *state;
+	json_t *j, *report, *type;
+
+	send_requests(h, join(h, "n1"), 1, 100, 1);
+	j = ask(h, "{\"ask\":\"report\",\"type\":\"A\",\"samples\":true}");
+	assert_true(json_is_true(json_object_get(j, "ok")));
+	report = json_object_get(j, "report");
+	assert_string_equal(
+	    json_string_value(json_object_get(report, "document")), "hone.analysis");
+	assert_true(json_is_true(json_object_get(json_object_get(report, "source"), "live")));
+	assert_string_equal(
+	    json_string_value(json_object_get(json_object_get(report, "source"), "since")),
+	    "1970-01-01T00:00:01.000Z");
+	type = json_array_get(json_object_get(report, "types"), 0);
+	assert_int_equal(requests_in(report), 100);
+	assert_int_equal(json_array_size(json_object_get(type, "groups")), 1);
+	assert_non_null(
+	    json_object_get(json_array_get(json_object_get(type, "groups"), 0), "samples"));
+	assert_int_equal(json_array_size(json_object_get(report, "problems")), 1);
+	json_decref(j);
+	refused(h, "{\"ask\":\"report\",\"type\":\"B\"}", "missing", "no request of this type");
+}
+
+static void
+a_report_can_begin_anew(void **state)
+{
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	json_t *j;
+
+	send_requests(h, node, 1, 100, 1);
+	j = ask(h, "{\"ask\":\"report\",\"reset\":true}");
+	assert_int_equal(requests_in(json_object_get(j, "report")), 100);
+	json_decref(j);
+	j = ask(h, "{\"ask\":\"report\"}");
+	assert_int_equal(requests_in(json_object_get(j, "report")), 0);
+	assert_string_equal(json_string_value(json_object_get(
+				json_object_get(json_object_get(j, "report"), "source"), "since")),
+	    "1970-01-01T00:00:07.000Z");
+	json_decref(j);
+	send_requests(h, node, 1000000, 30, 1);
+	j = ask(h, "{\"ask\":\"report\"}");
+	assert_int_equal(requests_in(json_object_get(j, "report")), 30);
+	assert_int_equal(
+	    json_integer_value(json_object_get(
+		json_object_get(json_object_get(json_object_get(j, "report"), "source"), "counts"),
+		"events")),
+	    75);
+	json_decref(j);
+}
+
+/* The engine again, with other rules of labels. */
+static void
+rebuild(struct house *h, const char *ignore, const char *bins)
+{
+	struct engine_options o = OPTIONS;
+	struct err e;
+
+	o.ignore = ignore;
+	o.bins = bins;
+	engine_free(h->engine);
+	assert_int_equal(engine_new(&h->engine, &o, h->forest, &e), 0);
+}
+
+static void
+rules_of_labels_hold_for_the_report(void **state)
+{
+	struct house *h = *state;
+	json_t *j, *groups, *g;
+
+	rebuild(h, NULL, " s/x:y.z  *:request_end*.status=400 ");
+	send_requests(h, join(h, "n1"), 1, 100, 1);
+	j = ask(h, "{\"ask\":\"report\"}");
+	groups = json_object_get(
+	    json_array_get(json_object_get(json_object_get(j, "report"), "types"), 0), "groups");
+	assert_int_equal(json_array_size(groups), 2);
+	assert_int_equal(
+	    json_integer_value(json_object_get(json_array_get(groups, 0), "count")) +
+		json_integer_value(json_object_get(json_array_get(groups, 1), "count")),
+	    100);
+	json_decref(j);
+
+	rebuild(h, "s/none:* *:request_end*", "");
+	send_requests(h, join(h, "n1"), 1, 100, 1);
+	j = ask(h, "{\"ask\":\"report\"}");
+	g = json_array_get(
+	    json_object_get(
+		json_array_get(json_object_get(json_object_get(j, "report"), "types"), 0),
+		"groups"),
+	    0);
+	assert_true(json_number_value(json_object_get(g, "mean_ms")) == 0);
+	assert_true(json_number_value(json_object_get(g, "ignored_mean_ms")) > 1);
+	json_decref(j);
+}
+
+/* What became of every record is told, and of every trace, also after the window began anew. */
+static void
+counts_balance(void **state)
+{
+	static const char *const parts[] = { "used", "late", "duplicate", "given_up", "held" };
+	struct house *h = *state;
+	uint32_t node = join(h, "n1");
+	json_t *j, *counts;
+	json_int_t sum = 0;
+
+	send_requests(h, node, 1, 100, 1);
+	json_decref(ask(h, "{\"ask\":\"report\",\"reset\":true}"));
+	send_requests(h, node, 1, 50, 1); /* all of them late */
+	j = ask(h, "{\"ask\":\"status\"}");
+	counts = json_object_get(j, "counts");
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		sum += json_integer_value(json_object_get(counts, parts[i]));
+	assert_int_equal(json_integer_value(json_object_get(counts, "records")), 375);
+	assert_int_equal(sum, 375);
+	assert_int_equal(json_integer_value(json_object_get(counts, "late")), 125);
+	assert_int_equal(json_integer_value(json_object_get(counts, "outside")), 0);
+	json_decref(j);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_start_says_what_is_missing, build, tear_down),
+		cmocka_unit_test_setup_teardown(learning_needs_programs, build, tear_down),
+		cmocka_unit_test_setup_teardown(nonsense_is_answered, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    what_learning_turns_on_goes_off_again, build, tear_down),
+		cmocka_unit_test_setup_teardown(pausing_has_two_thresholds, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_want_keeps_its_epoch_until_it_differs, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    a_malformed_batch_changes_nothing, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    nodes_of_other_clocks_make_one_trace, build, tear_down),
+		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_followed, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    all_requests_are_in_the_report_by_structure_alone, build, tear_down),
+		cmocka_unit_test_setup_teardown(a_report_can_begin_anew, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    rules_of_labels_hold_for_the_report, build, tear_down),
+		cmocka_unit_test_setup_teardown(counts_balance, build, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

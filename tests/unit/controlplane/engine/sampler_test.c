@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Nodes that tell what Hone costs them, under seeded loads: what is spent comes under the budget
+ * and stays there, what is estimated from fewer requests is the same, and nothing flickers.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "controlplane/engine/engine_inside.h"
+#include "tests/sim/stage.h"
+
+enum { FRONT, BACK, BOTH, TYPES }; /* types: their requests come by n1, by n2, by both */
+enum { ENOUGH_S = 20 };            /* from a load to shares that fit it */
+#define RECORD_NS 150.0
+#define BUDGET 0.01
+#define ABOVE 1.1 /* so much over the budget is noise: which requests are sampled is chance */
+
+struct world {
+	struct stage stage;
+	double weight[TYPES];
+	double sampled[TYPES], others;
+	uint32_t begin[TYPES], end[TYPES], fork, join, unit_begin, unit_end;
+	struct moments truth; /* ns of all requests of BOTH, sampled or not */
+	uint64_t sampled_of[TYPES], offered_of[TYPES];
+	uint32_t changes; /* of any share */
+};
+
+static const char *const NAMES[TYPES] = { "FRONT", "BACK", "BOTH" };
+
+static void
+emit(struct world *w, int node, uint32_t label, uint64_t trace, uint64_t unit, uint64_t link,
+    int64_t at_ns)
+{
+	stage_emit(&w->stage, w->stage.nodes[node],
+	    &(struct stage_record){
+		.time_ns = at_ns, .trace = trace, .unit = unit, .link = link, .label = label });
+}
+
+static int
+draw_type(struct world *w)
+{
+	double at = rng_unit(&w->stage.rng);
+	int type = 0;
+
+	while (type < TYPES - 1 && at >= w->weight[type])
+		at -= w->weight[type++];
+	return type;
+}
+
+static void
+request(void *app, int64_t at_ns)
+{
+	struct world *w = app;
+	int type = draw_type(w), node = type == BACK;
+	uint64_t trace = rng_next(&w->stage.rng) | 1;
+	int64_t took_ns = 2 * MS + (int64_t)(0.3 * MS * fabs(rng_normal(&w->stage.rng)));
+
+	w->offered_of[type]++;
+	if (type == BOTH)
+		moments_add(&w->truth, (double)took_ns);
+	if (rng_unit(&w->stage.rng) >= w->sampled[type])
+		return;
+	w->sampled_of[type]++;
+	emit(w, node, w->begin[type], trace, trace, 0, at_ns);
+	if (type == BOTH) {
+		emit(w, 0, w->fork, trace, trace, trace + 1, at_ns + MS / 10);
+		emit(w, 1, w->unit_begin, trace, trace + 1, trace + 1, at_ns + MS / 5);
+		emit(w, 1, w->unit_end, trace, trace + 1, trace + 1, at_ns + took_ns - MS / 5);
+		emit(w, 0, w->join, trace, trace, trace + 1, at_ns + took_ns - MS / 10);
+	}
+	emit(w, node, w->end[type], trace, trace, 0, at_ns + took_ns);
+}
+
+static void
+obeyed(void *app, struct stage_node *n, const struct want *want)
+{
+	struct world *w = app;
+	double now[TYPES] = { want->sampled, want->sampled, want->sampled };
+
+	if (n != w->stage.nodes[0])
+		return; /* all nodes have the same */
+	for (uint32_t i = 0; i < want->nrates; i++)
+		for (int t = 0; t < TYPES; t++)
+			if (strcmp(want->rates[i].request_type, NAMES[t]) == 0)
+				now[t] = want->rates[i].sampled;
+	w->changes += memcmp(now, w->sampled, sizeof now) != 0;
+	memcpy(w->sampled, now, sizeof now);
+}
+
+static void
+open_world(struct world *w, uint64_t seed, double rate, double idle_core, double network)
+{
+	struct engine_options o = stage_options(seed);
+	char text[64];
+
+	memset(w, 0, sizeof *w);
+	o.idle_share = BUDGET;
+	o.network_max = (int64_t)network;
+	w->stage.rate = rate;
+	w->stage.app = w;
+	w->stage.request = request;
+	w->stage.obeyed = obeyed;
+	w->weight[FRONT] = 0.5;
+	w->weight[BACK] = 0.1;
+	for (int i = 0; i < TYPES; i++) {
+		snprintf(text, sizeof text, "%s/hone:request_begin(%s)", i == BACK ? "b" : "f",
+		    NAMES[i]);
+		w->begin[i] = stage_label(&w->stage, RECORD_REQUEST_BEGIN, text, NULL);
+		snprintf(
+		    text, sizeof text, "%s/hone:request_end(%s)", i == BACK ? "b" : "f", NAMES[i]);
+		w->end[i] = stage_label(&w->stage, RECORD_REQUEST_END, text, NULL);
+		w->sampled[i] = 1;
+	}
+	w->fork = stage_label(&w->stage, RECORD_FORK, "f/hone:fork(call)", NULL);
+	w->join = stage_label(&w->stage, RECORD_JOIN, "f/hone:join(call)", NULL);
+	w->unit_begin = stage_label(&w->stage, RECORD_UNIT_BEGIN, "b/hone:unit_begin(call)", NULL);
+	w->unit_end = stage_label(&w->stage, RECORD_UNIT_END, "b/hone:unit_end(call)", NULL);
+	stage_node(&w->stage, "f", "n1");
+	stage_node(&w->stage, "b", "n2");
+	for (int i = 0; i < 2; i++) {
+		w->stage.nodes[i]->record_ns = RECORD_NS;
+		w->stage.nodes[i]->rejected_ns = RECORD_NS / 4;
+		w->stage.nodes[i]->record_cpu_ns = 3000;
+		w->stage.nodes[i]->idle_core = idle_core;
+		stage_has(w->stage.nodes[i], i == 0 ? "f:p" : "b:p");
+	}
+	stage_open(&w->stage, &o, seed);
+}
+
+static void
+close_world(struct world *w)
+{
+	stage_close(&w->stage);
+	stage_release(&w->stage);
+}
+
+static void
+play(struct world *w, double seconds)
+{
+	for (int64_t until = w->stage.now_ns + (int64_t)(seconds * 1e9); w->stage.now_ns < until;)
+		stage_tick(&w->stage);
+}
+
+/* What both nodes truly spend in so many seconds, as shares of a core. */
+static void
+spend(struct world *w, double seconds, double core[2])
+{
+	struct stage_node **n = w->stage.nodes;
+	double cpu_ns[2] = { n[0]->cpu_ns, n[1]->cpu_ns };
+	uint64_t told[2] = { n[0]->told, n[1]->told };
+
+	play(w, seconds);
+	for (int i = 0; i < 2; i++)
+		core[i] = (n[i]->cpu_ns - cpu_ns[i] + RECORD_NS * (double)(n[i]->told - told[i])) /
+		          seconds / 1e9;
+}
+
+static void
+what_is_spent_comes_under_the_budget_and_stays_there(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct world w;
+		double core[2], rate = 1500 * (double)seed; /* n1 would spend 1.5 to 9 % */
+		uint32_t changes;
+
+		open_world(&w, seed, rate, seed % 2 == 0 ? 0.003 : 0.0005, 0);
+		play(&w, ENOUGH_S);
+		changes = w.changes;
+		for (int i = 0; i < 4; i++) {
+			spend(&w, 10, core);
+			assert_true(core[0] <= BUDGET * ABOVE);
+			assert_true(core[0] >= BUDGET * 0.55); /* nor is it given away */
+			assert_true(core[1] <= BUDGET * ABOVE);
+		}
+		assert_true(w.changes - changes <= 2);
+		assert_true(sampler_share(w.stage.g->sampler, 0) >= SAMPLER_LEAST);
+		close_world(&w);
+	}
+}
+
+static double
+share_of(const struct world *w, int type)
+{
+	for (uint32_t i = 0; i < w->stage.g->ntypes; i++)
+		if (strcmp(w->stage.g->types[i].name, NAMES[type]) == 0)
+			return nodes_sampled(w->stage.g, &w->stage.g->types[i]);
+	return -1;
+}
+
+static struct type *
+type_of(const struct world *w, int type)
+{
+	for (uint32_t i = 0; i < w->stage.g->ntypes; i++)
+		if (strcmp(w->stage.g->types[i].name, NAMES[type]) == 0)
+			return &w->stage.g->types[i];
+	return NULL;
+}
+
+/* n1 is full, n2 is not: who only comes by n2 is sampled whole; the two on n1 alike. */
+static void
+only_who_comes_by_is_sampled_less(void **state)
+{
+	struct world w;
+	(void)state;
+
+	open_world(&w, 7, 3000, 0.001, 0);
+	play(&w, ENOUGH_S);
+	assert_true(share_of(&w, BACK) == 1);
+	assert_true(share_of(&w, FRONT) < 0.5);
+	assert_true(fabs(share_of(&w, FRONT) / share_of(&w, BOTH) - 1) < 0.1);
+	close_world(&w);
+}
+
+/* Fewer requests, the same numbers: their times, and how many there were. */
+static void
+estimates_are_not_askew(void **state)
+{
+	struct world w;
+	struct type *both;
+	uint64_t before, offered;
+	double error;
+	(void)state;
+
+	open_world(&w, 8, 4000, 0.001, 0);
+	play(&w, ENOUGH_S);
+	both = type_of(&w, BOTH);
+	w.truth = both->total = (struct moments){ 0 };
+	before = both->traces;
+	offered = w.offered_of[BOTH];
+	play(&w, 30);
+	assert_true(share_of(&w, BOTH) < 0.5);
+	assert_true(both->traces - before < (w.offered_of[BOTH] - offered) / 2); /* n shrinks */
+	error = 4 * sqrt(moments_variance(&w.truth)) / sqrt((double)both->total.n);
+	assert_true(fabs(both->total.mean - w.truth.mean) < error);
+	assert_true(fabs(moments_cv(&both->total) / moments_cv(&w.truth) - 1) < 0.15);
+	assert_true(fabs(both->offered / (4000 * 0.4) - 1) < 0.2);
+	close_world(&w);
+}
+
+static void
+less_load_is_sampled_more_again(void **state)
+{
+	struct world w;
+	double core[2];
+	(void)state;
+
+	open_world(&w, 9, 6000, 0.001, 0);
+	play(&w, ENOUGH_S);
+	assert_true(share_of(&w, FRONT) < 0.3);
+	w.stage.rate = 300;
+	play(&w, 30);
+	assert_true(share_of(&w, FRONT) == 1);
+	w.stage.rate = 6000; /* and back */
+	play(&w, ENOUGH_S);
+	spend(&w, 10, core);
+	assert_true(core[0] <= BUDGET * ABOVE);
+	close_world(&w);
+}
+
+/* A little under the limit, above the half of it: nothing moves, however long. */
+static void
+what_fits_is_left_alone(void **state)
+{
+	struct world w;
+	(void)state;
+
+	open_world(&w, 10, 1100, 0.0005, 0); /* 0.95 % or so */
+	play(&w, 5);
+	w.changes = 0;
+	play(&w, 100);
+	assert_int_equal(w.changes, 0);
+	assert_true(share_of(&w, FRONT) == 1);
+	close_world(&w);
+}
+
+static void
+the_network_has_a_limit_as_well(void **state)
+{
+	struct world w;
+	uint64_t before;
+	(void)state;
+
+	open_world(
+	    &w, 11, 600, 0.0001, 20000); /* unlimited it would be about three times as much */
+	play(&w, 6);
+	assert_true(w.stage.nodes[0]->sent_bytes / 6.0 > 30000 || share_of(&w, FRONT) < 1);
+	play(&w, ENOUGH_S);
+	before = w.stage.nodes[0]->sent_bytes;
+	play(&w, 10);
+	assert_true((double)(w.stage.nodes[0]->sent_bytes - before) / 10 <= 20000 * ABOVE);
+	assert_true(share_of(&w, FRONT) < 1);
+	close_world(&w);
+}
+
+/* So many seconds of a node alone, with so many records a second of types 0 and 1 at 1, each of 10
+ * us. */
+static void
+play_sampler(struct sampler *s, struct status *st, struct mono *now, const double per_second[2],
+    bool dear, double seconds)
+{
+	struct sampler_type types[2] = { { 1, dear }, { 1, false } };
+	bool changed;
+
+	for (int i = 0; i < seconds * 2; i++) {
+		uint64_t before = st->records;
+
+		now->ns += 500000000;
+		for (uint32_t t = 0; t < 2; t++) {
+			uint64_t records = (uint64_t)(per_second[t] / 2 * sampler_share(s, t));
+
+			st->records += records;
+			for (uint64_t unit = 0; unit < records / 2; unit++)
+				assert_int_equal(sampler_records(s, t, 0, 2, NULL), 0);
+		}
+		st->cpu_us += (int64_t)(10 * (st->records - before));
+		assert_int_equal(sampler_status(s, 0, st, 0, 0, *now, NULL), 0);
+		assert_int_equal(
+		    sampler_step(s, types, 2, dear ? 0.01 : 0, false, *now, &changed, NULL), 0);
+	}
+}
+
+/* Who is under diagnosis is sampled whole as long as others can give way, and may cost something
+ * more; after them it is sampled less as well. */
+static void
+a_diagnosis_gives_way_last(void **state)
+{
+	struct sampler *s = sampler_new(&(struct sampler_options){ .core_max = BUDGET });
+	struct status st = { .trouble = "" };
+	struct mono now = { 1000000000 };
+	(void)state;
+
+	play_sampler(s, &st, &now, (double[]){ 1500, 1500 }, false, ENOUGH_S); /* 3 % */
+	assert_true(sampler_share(s, 0) < 0.4);
+	assert_true(fabs(sampler_share(s, 0) - sampler_share(s, 1)) < 0.02);
+	play_sampler(
+	    s, &st, &now, (double[]){ 1500, 1500 }, true, 1); /* at once: what it takes is known */
+	assert_true(sampler_share(s, 0) == 1);
+	assert_true(sampler_share(s, 1) < 0.4);
+	play_sampler(s, &st, &now, (double[]){ 1500, 1500 }, true, ENOUGH_S);
+	assert_true(sampler_share(s, 0) == 1);
+	play_sampler(s, &st, &now, (double[]){ 5000, 1500 }, true,
+	    ENOUGH_S); /* it alone is 5 % of the 2 there are */
+	assert_true(sampler_share(s, 1) < SAMPLER_LEAST * 1.06);
+	assert_true(sampler_share(s, 0) > 0.3 && sampler_share(s, 0) <= 0.4);
+	play_sampler(
+	    s, &st, &now, (double[]){ 1500, 1500 }, false, 2 * ENOUGH_S); /* 1.5 % at 1, each */
+	assert_true((sampler_share(s, 0) + sampler_share(s, 1)) * 0.015 <= BUDGET * ABOVE);
+	assert_true((sampler_share(s, 0) + sampler_share(s, 1)) * 0.015 >= BUDGET * 0.55);
+	sampler_free(s);
+}
+
+/* Whatever the load, so many a second of each type; under diagnosis all of it; and where there are
+ * fewer, all. */
+static void
+of_who_is_not_diagnosed_no_more_than_enough_are_sampled(void **state)
+{
+	static const double of_all[TYPES] = { 0.5, 0.1, 0.4 };
+	const struct start_options start = { 0 };
+	struct world w;
+	uint64_t before[TYPES], run;
+	uint32_t changes;
+	(void)state;
+
+	open_world(&w, 9, 2000, 0.0005, 0);
+	w.stage.g->o.enough = 50;
+	play(&w, ENOUGH_S);
+	changes = w.changes;
+	memcpy(before, w.sampled_of, sizeof before);
+	play(&w, 20);
+	for (int i = 0; i < TYPES; i++) {
+		double per_second = (double)(w.sampled_of[i] - before[i]) / 20;
+
+		assert_true(per_second > 50 / 2.2 && per_second < 50 * 2.2);
+		assert_true(fabs(type_of(&w, i)->offered / (2000 * of_all[i]) - 1) < 0.6);
+	}
+	assert_true(w.changes - changes <= 1);
+	assert_int_equal(engine_start(w.stage.g, "BOTH", &start, (struct mono){ w.stage.now_ns },
+			     (struct wall){ 1 }, &run, NULL),
+	    0);
+	play(&w, 3);
+	assert_true(share_of(&w, BOTH) == 1);
+	assert_true(share_of(&w, FRONT) < 0.1);
+	assert_int_equal(engine_stop(w.stage.g, "BOTH", (struct wall){ 2 }, NULL), 0);
+	play(&w, ENOUGH_S);
+	assert_true(share_of(&w, BOTH) < 0.12);
+	w.stage.rate = 20;
+	play(&w, 2 * ENOUGH_S);
+	for (int i = 0; i < TYPES; i++)
+		assert_true(share_of(&w, i) == 1);
+	close_world(&w);
+}
+
+/* Where ten a second are too many already: of few, one second has twice as many as the next, which
+ * is no other load. */
+static void
+also_of_few_requests_no_more_are_sampled_than_can_be_paid_for(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct world w;
+		double core[2];
+
+		open_world(&w, seed, 150, 0.001, 0);
+		w.stage.g->o.enough = 10;
+		w.stage.nodes[0]->record_cpu_ns = w.stage.nodes[1]->record_cpu_ns =
+		    300000; /* few share a sub-buffer */
+		play(&w, 2 * ENOUGH_S);
+		spend(&w, 30, core);
+		assert_true(core[0] <= BUDGET * 1.2 && core[1] <= BUDGET * 1.2);
+		assert_true(core[0] >= BUDGET * 0.4);
+		close_world(&w);
+	}
+}
+
+/* Even nothing at all is too dear: the least is sampled, and it is said why. */
+static void
+what_is_too_dear_even_idle_is_said(void **state)
+{
+	struct world w;
+	struct sampler_over o;
+	(void)state;
+
+	open_world(&w, 13, 500, 0.02, 0);
+	play(&w, 3 * ENOUGH_S);
+	assert_true(share_of(&w, FRONT) == SAMPLER_LEAST);
+	o = sampler_over(w.stage.g->sampler, 0);
+	assert_true(o.over);
+	assert_true(o.core > BUDGET && o.idle > BUDGET && o.bytes == 0);
+	assert_true(o.most == SPEND_AGENT || o.most == SPEND_TRACER);
+	close_world(&w);
+}
+
+/* What stays without a record is not saved by recording less: who asks for a diagnosis gets what a
+ * diagnosis may cost. */
+static void
+a_diagnosis_has_its_own_room_where_there_is_none_left(void **state)
+{
+	const struct start_options start = { 0 };
+	struct world w;
+	double core[2];
+	uint64_t run;
+	(void)state;
+
+	open_world(&w, 14, 500, 0.04, 0);
+	play(&w, 3 * ENOUGH_S);
+	assert_true(share_of(&w, BOTH) == SAMPLER_LEAST);
+	assert_int_equal(engine_start(w.stage.g, "BOTH", &start, (struct mono){ w.stage.now_ns },
+			     (struct wall){ 1 }, &run, NULL),
+	    0);
+	play(&w, 8);
+	assert_true(
+	    share_of(&w, BOTH) > 0.5); /* 200 a second, of 4 records: 0.25 % of a core at 1 */
+	assert_true(share_of(&w, FRONT) <= share_of(&w, BOTH));
+	spend(&w, 5, core);
+	assert_true(core[0] > 0.04 && core[0] <= 0.04 + 0.01 * ABOVE);
+	close_world(&w);
+}
+
+/* A status that counts double, and one that does not come, do not decide. */
+static void
+what_was_spent_is_counted_once(void **state)
+{
+	struct spend s = { 0 };
+	struct status st = { .trouble = "", .cpu_us = 5000000, .records = 1000, .sent_bytes = 99 };
+	struct mono now = { 1000000000 };
+	struct outlay p;
+	(void)state;
+
+	spend_status(&s, &st, 100, 0, now);
+	assert_true(s.known && s.all.records == 0 &&
+		    outlay_core(&s.now) == 0); /* it was before we listened */
+	spend_mark(&s);
+	assert_false(spend_window(&s, &p));
+	for (int i = 0; i < 100; i++) {
+		now.ns += 500000000;
+		st.cpu_us += 5000; /* 1 % */
+		st.tracer_cpu_us += 2500;
+		st.records += 500;
+		st.sent_bytes += 5000;
+		spend_status(&s, &st, 100, 0.0001, now);
+	}
+	assert_true(spend_window(&s, &p));
+	assert_true(
+	    fabs(p.core[SPEND_AGENT] - 0.01) < 1e-9 && fabs(p.core[SPEND_TRACER] - 0.005) < 1e-9);
+	assert_true(
+	    fabs(p.core[SPEND_PROGRAMS] - 0.0002) < 1e-9); /* 1000 x 100 ns, and what is rejected */
+	assert_true(fabs(outlay_core(&s.now) - 0.0152) < 1e-6);
+	assert_true(s.all.records == 50000 && s.all.bytes == 500000);
+	st = (struct status){
+		.trouble = "", .cpu_us = 1000, .records = 10, .sent_bytes = 20
+	}; /* the agent began anew */
+	now.ns += 500000000;
+	spend_status(&s, &st, 100, 0, now);
+	assert_true(s.all.records == 50010 && s.all.bytes == 500020);
+}
+
+/* Programs without libhone write all of it, and the agent drops what is not sampled: that costs,
+ * whatever the share. */
+static void
+what_mapped_programs_write_is_paid_for_and_stays(void **state)
+{
+	struct status st = { .trouble = "" };
+	struct mono now = { 1000000000 };
+	struct spend s = { 0 };
+	struct outlay p;
+	(void)state;
+
+	spend_status(&s, &st, 100, 0, now);
+	for (int i = 0; i < 20; i++) {
+		now.ns += 500000000;
+		st.mapped += 5000;
+		st.dropped += 4000;
+		st.records += 1000 + 500; /* 500 are of programs with libhone */
+		spend_status(&s, &st, 100, 0, now);
+	}
+	assert_true(spend_window(&s, &p));
+	assert_true(fabs(p.core[SPEND_PROGRAMS] - 11000 * 100e-9) < 1e-9);
+	assert_true(fabs(p.fixed - 10000 * 100e-9) < 1e-9);
+	assert_true(fabs(p.records - 3000) < 1e-6);
+	spend_learn(&s, &p);
+	assert_true(fabs(spend_idle_core(&s, &p) - p.fixed) < 1e-9);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_spent_is_counted_once),
+		cmocka_unit_test(what_is_spent_comes_under_the_budget_and_stays_there),
+		cmocka_unit_test(only_who_comes_by_is_sampled_less),
+		cmocka_unit_test(estimates_are_not_askew),
+		cmocka_unit_test(less_load_is_sampled_more_again),
+		cmocka_unit_test(of_who_is_not_diagnosed_no_more_than_enough_are_sampled),
+		cmocka_unit_test(also_of_few_requests_no_more_are_sampled_than_can_be_paid_for),
+		cmocka_unit_test(what_fits_is_left_alone),
+		cmocka_unit_test(the_network_has_a_limit_as_well),
+		cmocka_unit_test(a_diagnosis_gives_way_last),
+		cmocka_unit_test(what_is_too_dear_even_idle_is_said),
+		cmocka_unit_test(a_diagnosis_has_its_own_room_where_there_is_none_left),
+		cmocka_unit_test(what_mapped_programs_write_is_paid_for_and_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

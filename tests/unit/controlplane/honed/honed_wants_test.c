@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "controlplane/engine/desired_state.h"
+
+#define MS INT64_C(1000000)
+
+static struct toggle two[] = { { "a:one" }, { "a:two" } };
+
+static struct want
+want_of(uint64_t epoch, uint32_t ntoggles, struct toggle *toggles)
+{
+	return (struct want){ .epoch = epoch,
+		.lease_ms = 5000,
+		.sampled = 1,
+		.ntoggles = ntoggles,
+		.toggles = toggles };
+}
+
+static bool
+due(struct sent *s, const struct want *w, bool safe, int64_t at_ms)
+{
+	struct arena scratch = { 0 };
+	bool yes = sent_due(s, w, safe, (struct mono){ at_ms * MS }, &scratch);
+
+	arena_release(&scratch);
+	return yes;
+}
+
+static void
+assert_sent(const struct sent *s, uint64_t epoch, uint32_t ntoggles)
+{
+	struct arena a = { 0 };
+	struct want w;
+	struct err e;
+
+	if (want_decode(&w, &a, s->payload.data, s->payload.len, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(w.epoch, epoch);
+	assert_int_equal(w.ntoggles, ntoggles);
+	arena_release(&a);
+}
+
+static void
+a_change_goes_at_once_and_the_lease_each_second(void **state)
+{
+	struct sent s = { 0 };
+	struct want w = want_of(1, 0, NULL), next = want_of(2, 2, two);
+	(void)state;
+
+	assert_true(due(&s, &w, true, 10000));
+	assert_sent(&s, 1, 0);
+	assert_false(due(&s, &w, true, 10500));
+	assert_true(due(&s, &next, true, 10501));
+	assert_sent(&s, 2, 2);
+	assert_false(due(&s, &next, true, 11000));
+	assert_true(due(&s, &next, true, 11480));
+	assert_sent(&s, 2, 2);
+	sent_release(&s);
+}
+
+static void
+what_is_not_stored_is_not_turned_on(void **state)
+{
+	struct sent s = { 0 };
+	struct want none = want_of(1, 0, NULL), on = want_of(2, 2, two);
+	(void)state;
+
+	assert_true(due(&s, &none, true, 10000));
+	assert_false(due(&s, &on, false, 10100));
+	assert_true(due(&s, &on, false, 11000)); /* the old one, to keep the lease */
+	assert_sent(&s, 1, 0);
+	assert_true(due(&s, &on, true, 11100));
+	assert_sent(&s, 2, 2);
+	sent_release(&s);
+}
+
+static void
+what_goes_off_needs_no_store(void **state)
+{
+	struct sent s = { 0 };
+	struct toggle second[] = { { "a:two" } }, other[] = { { "a:three" } };
+	struct want on = want_of(1, 2, two), less = want_of(2, 1, second),
+		    none = want_of(3, 0, NULL), swapped = want_of(4, 1, other);
+	(void)state;
+
+	assert_true(due(&s, &on, true, 10000));
+	assert_true(due(&s, &less, false, 10001));
+	assert_sent(&s, 2, 1);
+	assert_false(due(&s, &swapped, false, 10002));
+	assert_true(due(&s, &none, false, 10003));
+	assert_sent(&s, 3, 0);
+	sent_release(&s);
+}
+
+static void
+who_was_never_told_is_told_nothing_new_without_a_store(void **state)
+{
+	struct sent s = { 0 };
+	struct want on = want_of(1, 2, two);
+	(void)state;
+
+	assert_false(due(&s, &on, false, 10000));
+	assert_false(due(&s, &on, false, 20000));
+	assert_true(due(&s, &on, true, 20001));
+	sent_release(&s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_change_goes_at_once_and_the_lease_each_second),
+		cmocka_unit_test(what_is_not_stored_is_not_turned_on),
+		cmocka_unit_test(what_goes_off_needs_no_store),
+		cmocka_unit_test(who_was_never_told_is_told_nothing_new_without_a_store),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
