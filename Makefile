@@ -157,6 +157,7 @@ $O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/t
 UNIT      ?= %
 unit: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS))
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e '' $(sort $^)
+unit-build: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS)) $O/tests/sim/sim $O/tests/sim/random
 # Those that have threads, for the sanitizer of threads; of others it has nothing to say.
 THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $(addsuffix *.c,$(or $(call inside,$r),$r/))),$r/%)) \
 	$(patsubst tests/unit/%.c,%,$(shell grep -l pthread_ tests/unit/*/*_test.c))
@@ -274,4 +275,4 @@ clean:
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: overhead help all instrument examples shop unit sim scenario fuzz fuzzers rooms man docs docs-check format format-check setup setup-tests check demo eval bench calibrate eval-nezha install clean
+.PHONY: overhead help all instrument examples shop unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check setup setup-tests check demo eval bench calibrate eval-nezha install clean
