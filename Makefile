@@ -3,7 +3,8 @@
 #
 #   make              build everything into $(O)
 #   make demo         set up, build, run the main job end to end (FAULT=name)
-#   make check        set up, build, pass all tests (also with sanitizers)
+#   make check        set up, build, pass all tests (also with sanitizers); its last line counts them
+#   make quick        the part of it that starts no real processes, in under 3 minutes
 #   make bench        measure, as ratios; make fuzz: try bad input; make rooms: prove that calls run one way
 #   make overhead     what the application notices: ROUNDS=10 SECONDS=6 RATE=150 SETTLE=12 SHOP_HOSTS=1
 #   make sim          text simulations, and random ones with planted causes: APPS=1000 SEED=1 STRATEGY="flat bisect"
@@ -155,20 +156,23 @@ $O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/t
 
 # Of UNIT only: ROOM/%, ROOM/NAME_test. They wait most of their time, so twice as many at once as there are processors.
 UNIT      ?= %
+TAP       ?= $O/tap
 unit: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS))
-	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e '' $(sort $^)
+	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e 'tools/tap.sh $(TAP)' $(sort $^)
 unit-build: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS)) $O/tests/sim/sim $O/tests/sim/random
 # Those that have threads, for the sanitizer of threads; of others it has nothing to say.
 THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $(addsuffix *.c,$(or $(call inside,$r),$r/))),$r/%)) \
-	$(patsubst tests/unit/%.c,%,$(shell grep -l pthread_ tests/unit/*/*_test.c))
+	$(patsubst tests/unit/%.c,%,$(shell grep -rl --include=*_test.c pthread_ tests/unit))
 APPS ?= 40
 SEED ?= 1
 sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bisect" PER_CYCLE=1 SIZE=100000 SEEDS=1
-	prove -j$(NPROC) -e '$<$(if $(SEEDS), --seeds $(SEEDS))' $(SIMS)
-	$O/tests/sim/random --apps $(APPS) --seed $(SEED) $(if $(STRATEGY),--strategy "$(STRATEGY)") \
-	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE)) $(if $(SIZE),--size-max $(SIZE))
+	prove -j$(NPROC) -e 'tools/tap.sh $(TAP) $<$(if $(SEEDS), --seeds $(SEEDS))' $(SIMS)
+	@mkdir -p $(TAP); if $O/tests/sim/random --apps $(APPS) --seed $(SEED) $(if $(STRATEGY),--strategy "$(STRATEGY)") \
+	    $(if $(PER_CYCLE),--per-cycle $(PER_CYCLE)) $(if $(SIZE),--size-max $(SIZE)); \
+	then echo ok; else echo not ok; fi | tee /dev/stderr | tail -n 1 | sed 's/$$/ - random applications/' >$(TAP)/random.tap; \
+	! grep -q '^not' $(TAP)/random.tap
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
-	@tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
+	@TAP=$(TAP) tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
 fuzz:	# clang's libFuzzer, with objects of its own
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers
 fuzzers: $(FUZZERS)
@@ -200,14 +204,21 @@ setup-tests:
 	@tools/setup.sh tests
 # As many jobs as processors, unless we were told how many.
 JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(NPROC))
+# All of it, in the order of how soon it fails; the last line counts what passed, failed, was retried and was skipped.
 check: setup-tests
-	$(MAKE) $(JOBS) all
-	$(MAKE) rooms man docs-check format-check
-	$(MAKE) $(JOBS) unit sim
-	$(MAKE) $(JOBS) O=$O-san SAN=address,undefined OPT="-O1 -g" APPS=20 SIZE=3000 SEEDS=1 unit sim
-	$(MAKE) $(JOBS) O=$O-tsan SAN=thread OPT="-O1 -g" UNIT="$(THREADED)" unit
-	$(MAKE) $(JOBS) fuzz
-	$(MAKE) scenario
+	+@tools/check.sh $(abspath $O)/check \
+	    "build: $(JOBS) all unit-build" \
+	    "rooms: rooms" "man: man" "docs: docs-check" "format: format-check" \
+	    "unit: $(JOBS) unit" "sim: $(JOBS) sim" \
+	    "unit-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' unit" \
+	    "sim-asan: $(JOBS) O=$O-san SAN=address,undefined OPT='-O1 -g' APPS=20 SIZE=3000 SEEDS=1 sim" \
+	    "unit-tsan: $(JOBS) O=$O-tsan SAN=thread OPT='-O1 -g' UNIT='$(THREADED)' unit" \
+	    "fuzz: $(JOBS) fuzz" \
+	    "scenario: scenario"
+# While you work: what does not start real processes, in under 3 minutes.
+quick: setup-tests
+	+@tools/check.sh $(abspath $O)/check "build: $(JOBS) all unit-build" "rooms: rooms" "man: man" "docs: docs-check" \
+	    "format: format-check" "unit: $(JOBS) unit" "sim: $(JOBS) APPS=20 SEEDS=1 sim"
 demo: setup
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) examples/demo.sh $(FAULT)
@@ -275,4 +286,4 @@ clean:
 
 -include $(shell find $O -name '*.d' 2>/dev/null)
 export SHOP_HOSTS
-.PHONY: overhead help all instrument examples shop unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check setup setup-tests check demo eval bench calibrate eval-nezha install clean
+.PHONY: overhead help all instrument examples shop unit unit-build sim scenario fuzz fuzzers rooms man docs docs-check format format-check setup setup-tests check quick demo eval bench calibrate eval-nezha install clean

@@ -3,10 +3,11 @@
 # tools/scenarios.sh OUT JOBS BESIDE ALONE: runs scenarios (two lists of files) under prove: the first JOBS at a time, the
 # others, that measure, one by one. What fails is tried once more when all else is done, so that a machine that was
 # busy elsewhere is told from a fault; both tries are told. Of more than AGAIN that fail none is tried again.
-# What they say is in OUT/scenarios, and once more at the end where a check failed.
+# What they say is in OUT/scenarios, and once more at the end where a check failed. TAP: the folder for tools/tap.sh; what was
+# run again is in its folder "retry", so that the summary of `make check` names it: each such is worth a look.
 set -u
 out=$1 jobs=$2 beside=$3 alone=$4 AGAIN=3
-first=$out/scenarios second=$out/scenarios.again state=$out/scenarios.state
+tap=${TAP:-$out/tap/scenario} first=$out/scenarios second=$out/scenarios.again state=$out/scenarios.state
 export O="$out"
 rm -f "$first" "$second" "$state"
 : >"$second"
@@ -14,7 +15,7 @@ rm -f "$first" "$second" "$state"
 run() {	# REASONS OPTION... FILE...
   reasons=$1
   shift
-  prove --statefile="$state" --timer -e bash "$@" 2>>"$reasons"
+  prove --statefile="$state" --timer -e "tools/tap.sh $tap bash" "$@" 2>>"$reasons"
 }
 failed() { prove --statefile="$state" --state=failed --dry; }
 checks() { grep -o '^# tests/scenario/[^ ]*.sh, [0-9]* - [^:]*' "$1"; }
@@ -28,6 +29,7 @@ if [ "$(prove --statefile="$state" --state=all --dry | wc -l)" != $(echo $beside
   echo "not all of them ran"	# all is said once more below; whatever stopped the others is no matter of one of them
 elif [ -n "$were" ] && [ "$(echo "$were" | wc -l)" -le $AGAIN ]; then
   echo "once more, alone:" $were
+  tap=$tap/retry
   run "$second" --state=failed,save && rc=0
 fi
 grep -h '^#' "$first" "$second"
