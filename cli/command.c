@@ -22,119 +22,129 @@ static const struct {
 	const char *name, *value, *help;
 } flags[FLAGS] = {
 	[FLAG_SOCKET] = { "--socket", "URL",
-	    "where honed listens (HONE_SOCKET, else " CLIENT_SOCKET ")" },
+	    "socket of honed (default: HONE_SOCKET, then " CLIENT_SOCKET ")" },
 	[FLAG_TIMEOUT] = { "--timeout", "SECONDS", "how long to wait for an answer (10)" },
 	[FLAG_JSON] = { "--json", NULL, "print the answer as JSON" },
-	[FLAG_HELP] = { "--help", NULL, "this text" },
-	[FLAG_WAIT] = { "--wait", NULL, "stay until it has ended" },
+	[FLAG_HELP] = { "--help", NULL, "print this text" },
+	[FLAG_WAIT] = { "--wait", NULL, "show the progress, and return when it has ended" },
 	[FLAG_STRATEGY] = { "--strategy", "NAME", "how to choose tracepoints, see below" },
-	[FLAG_K] = { "--k", "N",
-	    "so many tracepoints in a cycle, 1 to 16 (as honed is configured)" },
-	[FLAG_SEED] = { "--seed", "N", "where chance starts, 1 or more" },
-	[FLAG_SECONDS] = { "--seconds", "N", "how long to learn, 1 to 86400 (10)" },
-	[FLAG_FORMAT] = { "--format", "NAME", "of the files (by their content)" },
+	[FLAG_K] = { "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of honed)" },
+	[FLAG_SEED] = { "--seed", "N", "random seed, 1 or more" },
+	[FLAG_SECONDS] = { "--seconds", "N", "duration of learning, 1 to 86400 (10)" },
+	[FLAG_FORMAT] = { "--format", "NAME", "format of the files (detected by content)" },
 	[FLAG_CORRELATE] = { "--correlate", "HOW",
-	    "thread=BEGIN..END: a request is what a thread does between these" },
+	    "thread=BEGIN..END: a request is what a thread does between these two events" },
 	[FLAG_MAP] = { "--map", "FILE",
-	    "which tracepoints begin and end requests, of a program without libhone" },
+	    "mapping: the tracepoints that begin and end requests of a program without libhone" },
 	[FLAG_EVENTS] = { "--events", "FILE",
-	    "what lttng list --userspace --fields wrote, in place of asking" },
-	[FLAG_NO_PROGRAM] = { "--no-program", NULL, "look at the file alone" },
-	[FLAG_TYPE] = { "--type", "PATTERN", "only request types of such names" },
-	[FLAG_IGNORE] = { "--ignore", "PATTERN", "labels whose waits are meant; may be repeated" },
-	[FLAG_BIN] = { "--bin", "RULE", "LABEL.FIELD=CUT,..: groups apart by it; may be repeated" },
-	[FLAG_BASELINE] = { "--baseline", "NAME", "what has changed since then; a name or a file" },
-	[FLAG_CONFIDENCE] = { "--confidence", "SHARE", "of all intervals, 50% to 99.99% (95%)" },
-	[FLAG_CV] = { "--cv", "SHARE", "more is unpredictable: standard deviation / mean (10%)" },
+	    "saved output of lttng list --userspace --fields; lttng is not run" },
+	[FLAG_NO_PROGRAM] = { "--no-program", NULL, "check the file only, not a program" },
+	[FLAG_TYPE] = { "--type", "PATTERN", "only request types whose name matches" },
+	[FLAG_IGNORE] = { "--ignore", "PATTERN", "labels of excluded waits; may be repeated" },
+	[FLAG_BIN] = { "--bin", "RULE",
+	    "LABEL.FIELD=CUT,...: separate groups by this field; may be repeated" },
+	[FLAG_BASELINE] = { "--baseline", "NAME", "compare with this baseline; a name or a file" },
+	[FLAG_CONFIDENCE] = { "--confidence", "SHARE",
+	    "confidence of all intervals, 50% to 99.99% (95%)" },
+	[FLAG_CV] = { "--cv", "SHARE",
+	    "CV threshold for \"unpredictable\": standard deviation / mean (10%)" },
 	[FLAG_MIN_TRACES] = { "--min-traces", "N",
-	    "no judgement of groups with fewer traces (30)" },
-	[FLAG_SAMPLES] = { "--samples", NULL, "with single requests in the document" },
-	[FLAG_MEMORY] = { "--memory", "MIB", "for what is kept, 16 to 1048576 (128)" },
-	[FLAG_HTML] = { "--html", "FILE", "write a page with pictures there, too" },
-	[FLAG_RESET] = { "--reset", NULL, "and begin the window of traffic anew" },
+	    "fewest traces with which a group is judged (30)" },
+	[FLAG_SAMPLES] = { "--samples", NULL, "add single requests to the document" },
+	[FLAG_MEMORY] = { "--memory", "MIB",
+	    "memory limit for groups and spans, 16 to 1048576 (128)" },
+	[FLAG_HTML] = { "--html", "FILE", "also write a page with diagrams to this file" },
+	[FLAG_RESET] = { "--reset", NULL, "then begin a new window of traffic" },
 	[FLAG_EFFORT] = { "--effort", "CYCLES",
-	    "give up after so many, 1 to 10000 (as honed is configured)" },
-	[FLAG_RUN] = { "--run", "N", "that diagnosis; hone history lists them" },
-	[FLAG_DOT] = { "--dot", "FILE",
-	    "write a graph for graphviz there, too; - is standard output" },
-	[FLAG_SALVAGE] = { "--salvage", NULL, "read what can be read of a damaged database" },
+	    "stop after this number of cycles, 1 to 10000 (search.effort of honed)" },
+	[FLAG_RUN] = { "--run", "N", "number of the diagnosis; hone history lists them" },
+	[FLAG_DOT] = { "--dot", "FILE", "also write a graph for Graphviz; - is standard output" },
+	[FLAG_SALVAGE] = { "--salvage", NULL, "recover the readable rows of a damaged database" },
 	[FLAG_TRACEPOINT] = { "--tracepoint", "NAME", "provider:event" },
-	[FLAG_LIMIT] = { "--limit", "N", "at most so many, 1 to 100000 (50)" },
-	[FLAG_VERSION] = { "--version", "NAME", "of the application" },
-	[FLAG_DIR] = { "--dir", "DIR", "of keys (/etc/hone/keys)" },
+	[FLAG_LIMIT] = { "--limit", "N", "greatest number of rows, 1 to 100000 (50)" },
+	[FLAG_VERSION] = { "--version", "NAME", "version of the application" },
+	[FLAG_DIR] = { "--dir", "DIR", "folder of certificates and private keys (/etc/hone/keys)" },
 	[FLAG_HOST] = { "--host", "NAME",
-	    "the controller is dialled by this, and no other; may be repeated" },
-	[FLAG_DAYS] = { "--days", "N", "so long is it valid, 1 to 36500 (365)" },
-	[FLAG_AGAIN] = { "--again", NULL, "in place of the one that is there" },
+	    "the only name or address by which agents accept the controller; may be repeated" },
+	[FLAG_DAYS] = { "--days", "N", "validity of the certificate, 1 to 36500 (365)" },
+	[FLAG_AGAIN] = { "--again", NULL, "replace the existing certificate" },
 	[FLAG_SINCE] = { "--since", "TIME",
 	    "90s, 10min, 2h or 3d ago; or 2026-11-21, 2026-11-21T14:30" },
-	[FLAG_SPACE] = { "--space", "FILE", "the space's file (where honed has it)" },
+	[FLAG_SPACE] = { "--space", "FILE", "file of the learned space (that of honed)" },
 };
 
 const struct command commands[] = {
 	{ "start", "TYPE", 1, 1, ASK | BIT(WAIT) | BIT(STRATEGY) | BIT(K) | BIT(SEED) | BIT(EFFORT),
-	    run_start, "begin to diagnose a request type",
-	    "Looks for the place that makes requests of this type slow or unpredictable, by turning\n"
-	    "tracepoints on and off. With --wait shows how far it is and then the verdict; ends with 1\n"
-	    "when nothing was found." },
-	{ "stop", "[TYPE]", 0, 1, ASK, run_stop, "end one diagnosis, or all and learning too",
-	    "Every tracepoint that was added for it goes off." },
-	{ "status", "", 0, 0, ASK, run_status, "what the controller does now", "" },
+	    run_start, "start the diagnosis of a request type",
+	    "Searches for the step that makes requests of this type slow or unpredictable, by enabling\n"
+	    "and disabling tracepoints. With --wait it shows the progress and then the verdict; the exit\n"
+	    "status is 1 if no problem was found." },
+	{ "stop", "[TYPE]", 0, 1, ASK, run_stop,
+	    "stop the diagnosis of a type, or all diagnoses and learning",
+	    "All tracepoints that were added for it are disabled." },
+	{ "status", "", 0, 0, ASK, run_status, "show what the controller is doing", "" },
 	{ "learn", "", 0, 0, ASK | BIT(WAIT) | BIT(SECONDS) | BIT(VERSION), run_learn,
-	    "turn all tracepoints on for a while, to learn what there is",
-	    "Put load on the application meanwhile that uses all of it. With --version NAME what is\n"
-	    "learned is kept apart, beside that of other versions of the application." },
+	    "learn which tracepoints occur in which requests",
+	    "Enables all tracepoints for a limited time. Put load on the application that uses all of it.\n"
+	    "With --version NAME the result is kept apart from that of other versions." },
 	{ "space", "show|stats|versions|export|import|merge|use ...", 1, INT_MAX,
 	    ASK | BIT(SPACE) | BIT(VERSION) | BIT(DOT), run_space,
-	    "what was learned of the application",
-	    "show TYPE draws what was learned of a request type, by unit and span; stats says how much\n"
-	    "there is, what is not covered and what is stale; versions lists the versions in the file;\n"
-	    "export FILE writes one of them to a file of its own, merge OUT FILE... several as one;\n"
-	    "import FILE has honed learn what is in it, use NAME search with that version." },
+	    "show and manage the learned space",
+	    "show TYPE      print the learned graph of a request type, by unit and span\n"
+	    "stats [TYPE]   print how much was learned, what is not covered, and what is outdated\n"
+	    "versions       list the versions in the file\n"
+	    "export FILE    write one version to a new file\n"
+	    "merge OUT FILE...  merge several files into a new one\n"
+	    "import FILE    add the contents of a file to the space of honed\n"
+	    "use NAME       make honed search with this version" },
 	{ "forest", "[TYPE]", 0, 2, ASK | BIT(RUN) | BIT(DOT) | BIT(HTML) | BIT(SALVAGE),
-	    run_forest, "the tree of hypotheses of each diagnosis",
-	    "The newest of each type, or of this one, or --run N. hone forest --salvage FILE NEW writes\n"
-	    "what can still be read of a damaged database to a new one, and needs no controller." },
+	    run_forest, "show the hypotheses of each diagnosis as a tree",
+	    "Prints the newest diagnosis of each type, the newest of TYPE, or that of --run N.\n"
+	    "hone forest --salvage FILE NEW recovers the readable rows of a damaged database into a new\n"
+	    "file, without the controller." },
 	{ "why", "TRACE-ID | [slowest] [TYPE]", 0, 2, ASK | BIT(TRACEPOINT), run_why,
-	    "what is known of a trace, or a tracepoint",
-	    "Which hypotheses a trace belongs to, what they say, and where its time went beside what its\n"
-	    "group usually takes; of the slowest trace of the newest verdict (of this type), or of any\n"
-	    "whose id is known. With --tracepoint: who turned it on, when, for what, with what outcome." },
-	{ "history", "[TYPE]", 0, 1, ASK | BIT(LIMIT), run_history, "all diagnoses, newest first",
-	    "" },
-	{ "diff", "RUN RUN", 2, 2, ASK, run_diff,
-	    "what has changed between two diagnoses of a type",
-	    "Verdicts that are gone, new or moved; and whether what was foretold has happened." },
+	    "explain a trace or a tracepoint",
+	    "For a trace: the hypotheses that it belongs to, and its times beside the usual times of its\n"
+	    "group. slowest is the slowest trace of the newest verdict (of TYPE). With --tracepoint:\n"
+	    "which diagnoses enabled it, when, for which hypothesis, and with which outcome." },
+	{ "history", "[TYPE]", 0, 1, ASK | BIT(LIMIT), run_history,
+	    "list all diagnoses, newest first", "" },
+	{ "diff", "RUN RUN", 2, 2, ASK, run_diff, "compare two diagnoses of a request type",
+	    "Shows which verdicts are gone, new or moved, and whether predictions came true." },
 	{ "audit", "", 0, 0, ASK | BIT(SINCE) | BIT(LIMIT), run_audit,
-	    "who asked for what, newest first",
-	    "All that operators asked that changes something, with what came of it; what they were refused;\n"
-	    "and what Hone switched off by itself." },
+	    "list who asked for what, newest first",
+	    "Lists all requests of operators that change something, with their result; requests that were\n"
+	    "refused; and what Hone disabled by itself." },
 	{ "tracepoints", "[PATTERN]", 0, 1, ASK, run_tracepoints,
-	    "all tracepoints, and which are on",
-	    "Or those of such names: * stands for any text, so 'shop_cart:*'." },
-	{ "agents", "", 0, 0, ASK, run_agents, "the agents: their queues, losses and cost", "" },
+	    "list all tracepoints, and which are enabled",
+	    "In PATTERN, * stands for any text: 'shop_cart:*'." },
+	{ "agents", "", 0, 0, ASK, run_agents, "list the agents: queues, losses and cost", "" },
 	{ "analyze", "FILE...", 1, INT_MAX, ANALYSE | BIT(BASELINE) | BIT(SAMPLES) | BIT(HTML),
-	    run_analyze, "what makes requests slow or unpredictable, from trace files",
-	    "Reads files and folders in all formats that hone(1) names, gzip too; - is standard\n"
-	    "input. Needs no controller. Ends with 1 only when nothing could be analysed." },
+	    run_analyze, "find slow and unpredictable requests in trace files",
+	    "Reads files and folders in all formats that hone(1) lists, also compressed by gzip; - is\n"
+	    "standard input. Needs no controller. The exit status is 1 only if no trace could be analysed." },
 	{ "report", "[TYPE]", 0, 1, ASK | BIT(BASELINE) | BIT(SAMPLES) | BIT(HTML) | BIT(RESET),
-	    run_report, "the same, of the traffic that the controller sees",
-	    "Of all sampled requests since honed was started, or since --reset." },
+	    run_report, "the same for the traffic that the controller sees",
+	    "Covers all sampled requests since honed was started, or since --reset." },
 	{ "baseline", "save|list|show|delete [NAME [FILE...]]", 1, INT_MAX, ASK | ANALYSE,
-	    run_baseline, "keep a healthy window under a name, to compare with",
-	    "save NAME FILE... keeps what these files say, save NAME what the controller sees now;\n"
-	    "analyze and report compare with it by --baseline NAME." },
+	    run_baseline, "keep a window of healthy traffic for comparison",
+	    "save NAME FILE... keeps the analysis of these files, save NAME the current report of the\n"
+	    "controller; analyze and report compare with it by --baseline NAME." },
 	{ "keys", "init|agent|controller|show|revoke [NAME]", 1, 2,
 	    BIT(DIR) | BIT(HOST) | BIT(DAYS) | BIT(AGAIN), run_keys,
-	    "certificates, for agents on other machines",
-	    "init makes a CA and the controller's keys; agent NODE a folder with the three files that\n"
-	    "belong on that node; revoke NODE has honed hang up on it; show lists all, or what is of one\n"
-	    "name or in a FILE, and warns of what expires within 30 days. agent NODE --again and\n"
-	    "controller --again make new ones; daemons take them without a restart." },
+	    "manage certificates for agents on other machines",
+	    "init            create a CA and the controller's certificate\n"
+	    "agent NODE      create a folder with the three files for this node\n"
+	    "controller --again  replace the controller's certificate\n"
+	    "show [NAME]     list all certificates, those of a name, or those in a file; warns of those\n"
+	    "                that expire within 30 days\n"
+	    "revoke NODE     make honed disconnect this node and refuse it\n"
+	    "The daemons read new files without a restart." },
 	{ "map", "check|show FILE", 1, 2, BIT(TIMEOUT) | BIT(EVENTS) | BIT(NO_PROGRAM), run_map,
-	    "which tracepoints of a program without libhone are its requests",
-	    "check reads the file, asks LTTng what the program that runs has, and tells each name and field\n"
-	    "that does not exist; it ends with 1 when something is wrong. show says what Hone understands." },
+	    "check the mapping of a program without libhone",
+	    "check reads the file, asks LTTng for the tracepoints of the running program, and reports each\n"
+	    "name and field that does not exist; the exit status is 1 if the mapping has an error. show\n"
+	    "prints the mapping as Hone understands it." },
 	{ NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
 };
 
@@ -151,14 +161,16 @@ print_help(FILE *out)
 {
 	fputs(
 	    "usage: hone COMMAND [TYPE] [FLAGS]\n\n"
-	    "Finds out why requests are slow or unpredictable, by turning on only the tracepoints\n"
-	    "that tell. Talks to the controller honed; analyze works on files alone.\n\n",
+	    "Finds out why requests of a distributed application are slow or unpredictable. Enables only\n"
+	    "the LTTng tracepoints that help to explain it. All commands talk to the controller honed,\n"
+	    "except analyze, keys and map, which work on files.\n\n",
 	    out);
 	for (const struct command *c = commands; c->name != NULL; c++)
 		fprintf(out, "  %s %-*s %s\n", c->name, (int)(18 - strlen(c->name)),
 		    strlen(c->arguments) < 12 ? c->arguments : "...", c->help);
-	fputs("\n  hone COMMAND --help says more; hone --version; see hone(1)\n"
-	      "  Ends with 0 done, 1 failed, 2 misused.\n",
+	fputs(
+	    "\nhone COMMAND --help describes a command, hone --version prints the version; see hone(1).\n"
+	    "Exit status: 0 success, 1 failure, 2 wrong usage.\n",
 	    out);
 }
 
@@ -198,8 +210,7 @@ call_misused(struct call *c, const char *what, const char *why, const char *best
 	if (best != NULL)
 		fprintf(c->err->out, "did you mean %s?\n", best);
 	else
-		fprintf(c->err->out, "hone %s%s--help says what there is\n", of,
-		    of[0] != '\0' ? " " : "");
+		fprintf(c->err->out, "see hone %s%s--help\n", of, of[0] != '\0' ? " " : "");
 	return MISUSED;
 }
 
@@ -208,8 +219,8 @@ call_either(struct call *c, enum flag a, enum flag b)
 {
 	if (c->value[a] == NULL || c->value[b] == NULL)
 		return DONE;
-	return call_misused(
-	    c, flags[a].name, pen_printf(c->err, "not together with %s", flags[b].name), NULL);
+	return call_misused(c, flags[a].name,
+	    pen_printf(c->err, "cannot be combined with %s", flags[b].name), NULL);
 }
 
 static enum exit_code
@@ -219,7 +230,7 @@ unknown_command(struct call *c, const char *word)
 
 	for (const struct command *k = commands; k->name != NULL; k++)
 		nearest_try(&g, k->name);
-	return call_misused(c, word, "no such command", g.best);
+	return call_misused(c, word, "unknown command", g.best);
 }
 
 static enum exit_code
@@ -230,7 +241,7 @@ unknown_flag(struct call *c, const char *word)
 	for (int i = 0; i < FLAGS; i++)
 		if ((COMMON | c->command->flags) & UINT64_C(1) << i)
 			nearest_try(&g, flags[i].name);
-	return call_misused(c, word, "no such flag", g.best);
+	return call_misused(c, word, "unknown flag", g.best);
 }
 
 /* ---- reading the command line ---- */
@@ -244,7 +255,7 @@ take_repeated(struct call *c, enum flag f, const char *value)
 	while (list[n] != NULL)
 		n++;
 	if (n == FLAG_REPEATS_MAX)
-		return call_misused(c, flags[f].name, "given over 64 times", NULL);
+		return call_misused(c, flags[f].name, "given more than 64 times", NULL);
 	list[n] = value;
 	return DONE;
 }
@@ -292,9 +303,9 @@ take_words(struct call *c, int argc, char **argv)
 			argv[2 + c->nwords++] = argv[i];
 		} else {
 			return call_misused(c, argv[i],
-			    c->command->words_max == 0    ? "takes no such word"
-			    : c->command->run == run_diff ? "two diagnoses at a time"
-							  : "one request type at a time",
+			    c->command->words_max == 0    ? "unexpected argument"
+			    : c->command->run == run_diff ? "give exactly two diagnoses"
+							  : "give one request type only",
 			    NULL);
 		}
 	}
@@ -302,10 +313,10 @@ take_words(struct call *c, int argc, char **argv)
 	if (c->value[FLAG_HELP] != NULL || c->nwords >= c->command->words_min)
 		return DONE;
 	return call_misused(c, c->command->name,
-	    c->command->run == run_start     ? "which request type? hone status lists them"
-	    : c->command->run == run_analyze ? "which files? - is standard input"
-	    : c->command->run == run_diff    ? "which two diagnoses? hone history lists them"
-					     : "to do what?",
+	    c->command->run == run_start     ? "needs a request type; hone status lists them"
+	    : c->command->run == run_analyze ? "needs a file; - is standard input"
+	    : c->command->run == run_diff    ? "needs two diagnoses; hone history lists them"
+					     : "needs an action",
 	    NULL);
 }
 
@@ -361,7 +372,7 @@ take_numbers(struct call *c)
 					       rules[i].whole, rules[i].share, &c->number[f]))
 			return call_misused(c,
 			    pen_printf(c->err, "%s %s", flags[f].name, c->value[f]),
-			    pen_printf(c->err, "it takes %s", rules[i].why), NULL);
+			    pen_printf(c->err, "must be %s", rules[i].why), NULL);
 	}
 	c->timeout_ms = (int)ceil(c->number[FLAG_TIMEOUT] * 1e3);
 	return DONE;
@@ -381,7 +392,7 @@ take_strategy(struct call *c)
 						 : " and ",
 		    strategy_at(i)->name);
 	return call_misused(c, pen_printf(c->err, "--strategy %s", name),
-	    pen_printf(c->err, "no such strategy, there are %s", all), NULL);
+	    pen_printf(c->err, "unknown strategy; known are %s", all), NULL);
 }
 
 static void

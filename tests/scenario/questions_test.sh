@@ -92,7 +92,7 @@ check "random comes to an end, in words" by_chance
 check "one cycle alone is cut short, and says so" says 0 "effort|cut short" hone start GET_PRODUCT --k 1 --effort 1 --wait
 
 # ---- misuse ----
-check "an unknown strategy" says 2 "no such strategy, there are flat, .* bisect" hone start GET_PRODUCT --strategy divine
+check "an unknown strategy" says 2 "unknown strategy; known are flat, .* bisect" hone start GET_PRODUCT --strategy divine
 check "no tracepoint a cycle" says 2 "whole number from 1 to 16" hone start GET_PRODUCT --k 0
 check "half a cycle" says 2 "whole number of cycles" hone start GET_PRODUCT --effort 0.5
 check "a graph and JSON at once" says 2 "not together" hone forest --dot - --json

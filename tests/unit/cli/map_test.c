@@ -152,12 +152,12 @@ static void
 misuse_is_told(void **state)
 {
 	(void)state;
-	says(MISUSED, "", "hone: map: to do what?", NULL);
+	says(MISUSED, "", "hone: map: needs an action", NULL);
 	says(MISUSED, "", "hone: chek: no such thing; check or show", "chek", map, NULL);
 	says(MISUSED, "", "hone: map check: which file?", "check", NULL);
-	says(MISUSED, "", "--events: not together with --no-program", "check", map, "--events",
-	    listed, "--no-program", NULL);
-	says(MISUSED, "", "--socket: no such flag", "check", map, "--socket", "x", NULL);
+	says(MISUSED, "", "--events: cannot be combined with --no-program", "check", map,
+	    "--events", listed, "--no-program", NULL);
+	says(MISUSED, "", "--socket: unknown flag", "check", map, "--socket", "x", NULL);
 }
 
 int
