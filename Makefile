@@ -51,7 +51,7 @@ hone-agent_room   := agent
 hone-agent_main   := agent/main
 hone_room         := cli
 
-# What hone loads when it is needed (formats/format_ctf.c, cli/keys.c), and what of hone that uses.
+# What hone loads when it is needed (formats/format_ctf.c, cli/command_keys.c), and what of hone that uses.
 LOADED            := formats/format_ctf_babeltrace.c
 LOADED_KEYS       := base/keys_openssl.c base/keys_files_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_*

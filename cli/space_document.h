@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a space's file holds, as a document: docs/questions.md says what is in it. */
-#ifndef CLI_SPACE_LOOK_H
-#define CLI_SPACE_LOOK_H
+#ifndef CLI_SPACE_DOCUMENT_H
+#define CLI_SPACE_DOCUMENT_H
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cli/space_look.h"
+#include "cli/space_document.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE /* for nftw(), sbrk() */
-#include "cli/analysis.h"
+#include "cli/file_analysis.h"
 
 #include <ftw.h>
 #include <malloc.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* From trace files to an analysis document: a thread reads, this one analyses. */
-#ifndef CLI_ANALYSIS_H
-#define CLI_ANALYSIS_H
+#ifndef CLI_FILE_ANALYSIS_H
+#define CLI_FILE_ANALYSIS_H
 
 #include "cli/command.h"
 

@@ -10,7 +10,7 @@
 
 #include "cli/client.h"
 #include "cli/command.h"
-#include "cli/space_look.h"
+#include "cli/space_document.h"
 
 /* A space in memory with the labels it speaks in. */
 struct loaded {

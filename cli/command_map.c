@@ -6,7 +6,7 @@
 #include "base/glob.h"
 #include "base/hash.h"
 #include "cli/command.h"
-#include "cli/listing.h"
+#include "cli/tracepoint_list.h"
 #include "mapping/listing.h"
 
 /* ---- what the program has ---- */
@@ -111,7 +111,8 @@ find_program(struct call *c, struct program *p, const char *service, struct err 
 {
 	const char *path = c->value[FLAG_EVENTS];
 	struct buf text = { 0 };
-	int rc = path != NULL ? listing_file(&text, path, e) : listing_ask(&text, c->timeout_ms, e);
+	int rc = path != NULL ? tracepoint_list_file(&text, path, e)
+	                      : tracepoint_list_ask(&text, c->timeout_ms, e);
 
 	if (rc == 0 && (rc = listing_read(&p->listing, (const char *)text.data, text.len, e)) != 0)
 		err_prefix(e, "%s", path != NULL ? path : "lttng list");

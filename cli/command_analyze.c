@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/analysis.h"
+#include "cli/file_analysis.h"
 #include "cli/client.h"
 #include "report/baseline_files.h"
 #include "report/change.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
-#include "cli/listing.h"
+#include "cli/tracepoint_list.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ read_all(struct buf *to, int fd, int64_t until_ns, struct err *e)
 }
 
 int
-listing_file(struct buf *ret, const char *path, struct err *e)
+tracepoint_list_file(struct buf *ret, const char *path, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
 
@@ -99,7 +99,7 @@ failed(const struct buf *said, struct err *e)
 }
 
 int
-listing_ask(struct buf *ret, int timeout_ms, struct err *e)
+tracepoint_list_ask(struct buf *ret, int timeout_ms, struct err *e)
 {
 	int64_t until_ns = clock_mono().ns + (int64_t)timeout_ms * 1000000;
 	int ends[2], rc, status = 0;

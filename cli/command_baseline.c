@@ -2,7 +2,7 @@
 /* hone baseline save, list, show, delete. */
 #include <string.h>
 
-#include "cli/analysis.h"
+#include "cli/file_analysis.h"
 #include "report/baseline_files.h"
 #include "report/document.h"
 
