@@ -20,7 +20,8 @@
 .SECONDARY:	# a test's object stays, so that only what changed is made again
 
 # ---- rooms: each uses those named, and nothing else of ours ------------------
-ROOMS             := base wire mapping analysis formats report forest searchspace controlplane agent cli
+ROOMS             := base wire mapping analysis formats report forest searchspace controlplane \
+                     agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main cli
 base_uses         :=
 wire_uses         := base
 mapping_uses      := wire base
@@ -30,7 +31,12 @@ report_uses       := analysis wire base
 forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
 controlplane_uses := searchspace forest report analysis wire base
-agent_uses        := mapping wire base
+agent/system_uses := base
+agent/ctf_uses    := wire base
+agent/reader_uses := agent/ctf agent/system mapping wire base
+agent/tracer_uses := agent/system wire base
+agent/guard_uses  := agent/tracer agent/system wire base
+agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
 cli_uses          := report formats searchspace forest analysis mapping wire base
 
 # ---- what a room takes from outside (pkg-config names, or -l flags) -----------
@@ -41,14 +47,13 @@ report_libs       := jansson gsl
 forest_libs       := sqlite3
 searchspace_libs  := sqlite3
 controlplane_libs := jansson
-agent_libs        := lttng-ctl
+agent/tracer_libs := lttng-ctl
 cli_libs          := jansson
 
 PROGRAMS          := honed hone-agent hone
 honed_room        := controlplane
 honed_main        := controlplane/honed
-hone-agent_room   := agent
-hone-agent_main   := agent/main
+hone-agent_room   := agent/main
 hone_room         := cli
 
 # What hone loads when it is needed (formats/format_ctf.c, cli/command_keys.c), and what of hone that uses.
@@ -87,8 +92,8 @@ archive = $O/lib/lib$(call flat,$1).a
 libs    = $(foreach r,$1 $($1_uses),$(call archive,$r))
 foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l)))) -lm
 
-# Of controlplane and agent, whose inner rooms are not yet walled off: the files of all of them.
-inside  = $(if $(filter controlplane agent,$1),$(filter-out agent/cost/,$(wildcard $1/*/)),$1/)
+# Of controlplane, whose inner rooms are not yet walled off: the files of all of them.
+inside  = $(if $(filter controlplane,$1),$(wildcard $1/*/),$1/)
 sources = $(filter-out %/main.c $(LOADED),$(foreach d,$(call inside,$1),$(wildcard $d*.c)))
 tests   = $(patsubst %.c,$O/%,$(foreach d,$(call inside,$1),$(wildcard tests/unit/$d*_test.c)))
 
@@ -234,7 +239,7 @@ overhead: setup-tests all instrument-bench
 eval: setup-tests	# all faults of the shop, ROUNDS times each
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(abspath $O) ROUNDS=$(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) bench/eval.sh $(FAULT)
-bench: setup-tests all instrument-bench agent-bench source-scenario preload-bench $O/bench/agent_reader
+bench: setup-tests all instrument-bench agent-bench source-scenario preload-bench $O/bench/agent_reader_read
 	@O=$(abspath $O) bench/bench.sh
 $O/bench/controlplane_decide: $O/bench/controlplane_decide.o $O/tests/sim/stage.o $(call libs,controlplane)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)

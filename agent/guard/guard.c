@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "agent/guard/guard.h"
-#include "agent/guard/guard_inside.h"
+#include "agent/guard/guard_page.h"
 
 #define SECOND INT64_C(1000000000)
 

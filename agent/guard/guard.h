@@ -26,6 +26,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
+#define GUARD_OPTION "--guard" /* the first argument of the guardian */
+
 struct guard_page;
 
 /* A counter that somebody else must move, and how long it has not. */

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/guard/files.h"
+#include "agent/system/process.h"
 #include "agent/guard/guard.h"
-#include "agent/guard/guard_inside.h"
-#include "agent/main/rates.h"
+#include "agent/guard/guard_page.h"
+#include "agent/tracer/rates.h"
 #include "agent/tracer/switch.h"
 #include "base/log.h"
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/main/rates.h"
+#include "agent/tracer/rates.h"
 #include "agent/guard/sweep.h"
 #include "agent/tracer/switch.h"
 #include "base/privilege.h"
@@ -36,17 +36,17 @@ owner_become(const char *run_dir, struct err *e)
 }
 
 static _Noreturn void
-child_sweep(const struct config *c, int tell)
+child_sweep(const char *node, const char *run_dir, int tell)
 {
 	struct err e = { 0 };
 
-	if (owner_become(c->run_dir, &e) == 0)
-		switches_lttng_sweep(c->node, c->run_dir, &e);
+	if (owner_become(run_dir, &e) == 0)
+		switches_lttng_sweep(node, run_dir, &e);
 	_exit(write(tell, &e, sizeof(e)) != (ssize_t)sizeof(e));
 }
 
 int
-sweep_left(const struct config *c, struct err *e)
+sweep_left(const char *node, const char *run_dir, struct err *e)
 {
 	struct pollfd told = { .events = POLLIN };
 	struct err what = { 0 };
@@ -56,7 +56,7 @@ sweep_left(const struct config *c, struct err *e)
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return err_errno(e, "sweeping");
 	if ((child = fork()) == 0)
-		child_sweep(c, ends[1]);
+		child_sweep(node, run_dir, ends[1]);
 	close(ends[1]);
 	told.fd = ends[0];
 	if (child < 0)
@@ -74,14 +74,14 @@ sweep_left(const struct config *c, struct err *e)
 }
 
 int
-sweep_all(const struct config *c, struct err *e)
+sweep_all(const char *node, const char *run_dir, const char *policy, struct err *e)
 {
 	struct rates *rates;
 	int rc;
 
-	if (access(c->policy, F_OK) == 0 && rates_open(&rates, c->policy, e) == 0)
+	if (access(policy, F_OK) == 0 && rates_open(&rates, policy, e) == 0)
 		rates_close(rates, true);
-	rc = sweep_left(c, e);
-	rmdir(c->run_dir); /* stays if an agent lives */
+	rc = sweep_left(node, run_dir, e);
+	rmdir(run_dir); /* stays if an agent lives */
 	return rc;
 }

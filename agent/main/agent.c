@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/main/agent_inside.h"
-#include "agent/guard/files.h"
+#include "agent/system/process.h"
 #include "base/stream.h"
 #include "base/tls.h"
 #include "mapping/mapper.h"
@@ -83,23 +83,22 @@ hear_unwritten(struct agent *a, struct mono now)
 static void
 programs_look(struct agent *a)
 {
-	uint64_t *program = calloc(a->look.nprocesses + 1, sizeof(*program));
-	struct source_process *list = calloc(a->look.nprocesses + 1, sizeof(*list));
+	struct inventory_process *list = calloc(a->look.nprocesses + 1, sizeof *list);
 	uint32_t n = 0;
 	struct err e;
 
-	for (uint32_t i = 0; program != NULL && list != NULL && i < a->look.nprocesses; i++) {
-		if (strcmp(a->look.processes[i].service, "hone-cost") == 0)
+	for (uint32_t i = 0; list != NULL && i < a->look.nprocesses; i++) {
+		const struct source_process *p = &a->look.processes[i];
+
+		if (strcmp(p->service, "hone-cost") == 0)
 			continue;
-		program[n] = process_program((pid_t)a->look.processes[i].pid);
-		list[n++] = a->look.processes[i];
+		list[n++] = (struct inventory_process){ p->service, p->pid, p->mapped,
+			process_program((pid_t)p->pid) };
 	}
-	if (program != NULL && list != NULL &&
-	    inventory_run(a->inventory, list, program, n, &e) == 0) {
+	if (list != NULL && inventory_run(a->inventory, list, n, &e) == 0) {
 		a->source_changes = a->look.changes;
 		a->programs_due = true;
 	}
-	free(program);
 	free(list);
 }
 

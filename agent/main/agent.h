@@ -8,7 +8,7 @@
 
 #include "agent/main/agent_config.h"
 #include "agent/guard/guard.h"
-#include "agent/main/rates.h"
+#include "agent/tracer/rates.h"
 #include "base/err.h"
 #include "mapping/map.h"
 

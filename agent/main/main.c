@@ -13,7 +13,6 @@
 
 #include "agent/main/agent.h"
 #include "agent/guard/guard.h"
-#include "agent/guard/guard_inside.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/guard/sweep.h"
 #include "agent/tracer/switch.h"
@@ -163,7 +162,7 @@ sweep_foreign(const struct config *c, const struct privilege *who)
 
 	if (geteuid() != 0 || lstat(c->run_dir, &st) != 0 || st.st_uid == own)
 		return;
-	if (sweep_left(c, &e) != 0)
+	if (sweep_left(c->node, c->run_dir, &e) != 0)
 		log_line(LOG_WARN, "%s", e.text);
 	if (rmdir(c->run_dir) != 0)
 		log_line(LOG_WARN, "%s belongs to user %ld: take it away, or give it to user %ld",
@@ -255,7 +254,7 @@ sweep(const struct config *c)
 {
 	struct err e;
 
-	if (sweep_all(c, &e) == 0)
+	if (sweep_all(c->node, c->run_dir, c->policy, &e) == 0)
 		return DONE;
 	log_line(LOG_ERROR, "%s", e.text);
 	return FAILED;

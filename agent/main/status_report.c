@@ -7,7 +7,7 @@
 #include <sys/statvfs.h>
 
 #include "agent/main/agent_inside.h"
-#include "agent/guard/files.h"
+#include "agent/system/process.h"
 #include "wire/frame.h"
 
 /* Where the session daemon says how it is: answered at once, however long its commands take. */

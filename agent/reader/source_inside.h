@@ -19,7 +19,7 @@
 #include "agent/reader/ring.h"
 #include "agent/reader/source.h"
 #include "agent/reader/source_labels.h"
-#include "agent/tracer/symbols.h"
+#include "agent/system/symbols.h"
 #include "base/buf.h"
 
 struct held { /* a packet in memory */

@@ -32,7 +32,8 @@ struct mapped_options {
 /* inner belongs to *ret, also when this fails (then it is closed); maps must outlive it. Inner's
  * records are as source_lttng.c makes them with options.maps = source_maps_has. Takes no memory for
  * a record once as many requests and labels were seen. Some 0.1 us for each record of a mapped
- * program beside the mapper, some 10 ns for each other one (bench/agent_mapped.c). ERR_MEMORY. */
+ * program beside the mapper, some 10 ns for each other one (bench/agent_reader_mapped.c).
+ * ERR_MEMORY. */
 int source_mapped_open(struct source *ret, const struct source *inner, const struct maps *maps,
     const struct mapped_options *options, struct err *e);
 

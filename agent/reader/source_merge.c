@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/guard/files.h"
+#include "agent/system/process.h"
 #include "agent/reader/source_inside.h"
 
 enum { VALUES_CHUNK = 4096 };

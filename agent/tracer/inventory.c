@@ -109,8 +109,7 @@ count_users(struct inventory *v, struct err *e)
 }
 
 int
-inventory_run(struct inventory *v, const struct source_process *p, const uint64_t *program,
-    uint32_t n, struct err *e)
+inventory_run(struct inventory *v, const struct inventory_process *p, uint32_t n, struct err *e)
 {
 	struct running *now;
 
@@ -122,7 +121,7 @@ inventory_run(struct inventory *v, const struct source_process *p, const uint64_
 		strncpy(now[i].service, p[i].service, SERVICE_MAX);
 		now[i].pid = p[i].pid;
 		now[i].mapped = p[i].mapped;
-		if ((now[i].kind = kind_of(v, p[i].service, program[i], p[i].pid)) == NULL) {
+		if ((now[i].kind = kind_of(v, p[i].service, p[i].program, p[i].pid)) == NULL) {
 			free(now);
 			return err_set(e, ERR_MEMORY, "out of memory for %u programs", n);
 		}

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/reader/source.h"
 #include "agent/tracer/switch.h"
 #include "base/arena.h"
 #include "wire/agent.h"
@@ -23,9 +22,17 @@ struct inventory;
 struct inventory *inventory_new(void); /* NULL: out of memory */
 void inventory_free(struct inventory *v);
 
-/* What runs now; program[i]: a number for the file that process i runs, 0 for unknown. O(n). */
-int inventory_run(struct inventory *v, const struct source_process *p, const uint64_t *program,
-    uint32_t n, struct err *e);
+struct inventory_process {   /* one traced process */
+	const char *service; /* its name; copied, up to 63 bytes */
+	uint32_t pid;
+	bool mapped;      /* its requests are those that a mapping describes */
+	uint64_t program; /* identifies its program file (process_program()); 0: unknown */
+};
+
+/* Replaces the list of running processes by p[0..n), of which the first PROGRAMS_MAX count. On
+ * failure (ERR_MEMORY) the previous list stays. O(n + tracepoints of all programs). */
+int inventory_run(
+    struct inventory *v, const struct inventory_process *p, uint32_t n, struct err *e);
 
 /* Whether some program's tracepoints are not known. */
 bool inventory_wants_list(const struct inventory *v);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/guard/files.h"
+#include "agent/system/process.h"
 #include "agent/tracer/session_lttng.h"
 
 #define CLIENT_SOCKET "/run/lttng/client-lttng-sessiond"

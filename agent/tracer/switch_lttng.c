@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/guard/files.h"
+#include "agent/system/process.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/tracer/shards.h"
 #include "agent/tracer/switch.h"

@@ -1,7 +1,7 @@
 # What a record costs: a program of its own, run by hone-agent (agent/main/cost.c).
-$O/lib/hone/hone-cost: $O/agent/cost/main.o $O/lib/libhone.so $(call libs,agent)
+$O/lib/hone/hone-cost: $O/agent/cost/main.o $O/lib/libhone.so $(call libs,agent/tracer)
 	@mkdir -p $(@D) && $(CC) -o $@ $(filter %.o %.a,$^) $(LDFLAGS_ALL) -L$O/lib -lhone -Wl,-rpath,'$$ORIGIN/..' \
-	    $(call foreign,agent) -llttng-ust
+	    $(call foreign,agent/tracer) -llttng-ust
 all: $O/lib/hone/hone-cost
 
 # hone-agent's own tests and measurements on a real tracer; see tests/scenario/agent_test.sh, bench/agent_scale.sh.
@@ -13,13 +13,15 @@ $O/tests/scenario/agent_controller: $O/tests/scenario/agent_controller.o $(call 
 agent-scenario: $O/bin/hone-agent $O/lib/hone/hone-cost $O/tests/scenario/agent_program $O/tests/scenario/agent_controller
 $O/bench/agent_scale_program: $O/bench/agent_scale_program.o $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CC) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK) -llttng-ust
+$O/bench/agent_scale: $O/bench/agent_scale.o $(call libs,wire)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,wire)
 agent-bench: agent-scenario $O/bench/agent_scale $O/bench/agent_scale_program
 
 .PHONY: agent-scenario agent-bench
 
 # A program that fills its rings on purpose; see tests/scenario/burst_test.sh.
-$O/tests/scenario/burst_program: $O/tests/scenario/burst_program.o $O/lib/libhone.so $(call libs,agent)
-	@mkdir -p $(@D) && $(CC) -o $@ $(filter %.o %.a,$^) $(LDFLAGS_ALL) $(HONE_LINK) $(call foreign,agent) -llttng-ust
+$O/tests/scenario/burst_program: $O/tests/scenario/burst_program.o $O/lib/libhone.so $(call libs,agent/reader)
+	@mkdir -p $(@D) && $(CC) -o $@ $(filter %.o %.a,$^) $(LDFLAGS_ALL) $(HONE_LINK) $(call foreign,agent/reader) -llttng-ust
 agent-scenario: $O/tests/scenario/burst_program
 bursts: all agent-scenario	# BURSTS=1000 BURST_SEED=1
 	@O=$(abspath $O) BURSTS=$(or $(BURSTS),1000) BURST_SEED=$(or $(BURST_SEED),1) bash tests/scenario/burst_test.sh

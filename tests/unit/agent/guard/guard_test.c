@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/guard/files.h"
+#include "agent/system/process.h"
 #include "agent/guard/guard.h"
-#include "agent/main/rates.h"
+#include "agent/tracer/rates.h"
 #include "agent/tracer/switch.h"
 
 #define MS INT64_C(1000000)

@@ -9,9 +9,8 @@
 
 #include "agent/tracer/inventory.h"
 
-static struct source_process processes[] = { { "cart", 10 }, { "cart", 11 }, { "web", 20 },
-	{ "cron", 30 } };
-static const uint64_t FILES[] = { 1, 1, 2, 3 };
+static struct inventory_process processes[] = { { "cart", 10, false, 1 }, { "cart", 11, false, 1 },
+	{ "web", 20, false, 2 }, { "cron", 30, false, 3 } };
 
 static struct tracepoint list[] = {
 	{ 20, "web:get" },
@@ -38,7 +37,7 @@ a_known_program_is_not_listed_again(void **state)
 	(void)state;
 
 	assert_false(inventory_wants_list(v));
-	assert_int_equal(inventory_run(v, processes, FILES, 3, &e), 0);
+	assert_int_equal(inventory_run(v, processes, 3, &e), 0);
 	assert_true(inventory_wants_list(v));
 	assert_false(inventory_wants_another(v));
 	assert_int_equal(inventory_listed(v, &t, &e), 0);
@@ -48,12 +47,12 @@ a_known_program_is_not_listed_again(void **state)
 	assert_false(inventory_wants_another(v));
 
 	processes[0].pid = 1010; /* started anew: the same file */
-	assert_int_equal(inventory_run(v, processes, FILES, 3, &e), 0);
+	assert_int_equal(inventory_run(v, processes, 3, &e), 0);
 	assert_false(inventory_wants_list(v));
 	assert_true(inventory_has(v, "cart:get"));
 	processes[0].pid = 10;
 
-	assert_int_equal(inventory_run(v, processes, FILES, 4, &e), 0);
+	assert_int_equal(inventory_run(v, processes, 4, &e), 0);
 	assert_true(inventory_wants_list(
 	    v)); /* cron is new, and has no tracepoints: asked three times, then believed */
 	for (int i = 0; i < 3; i++) {
@@ -74,14 +73,14 @@ what_mapped_programs_have_is_known(void **state)
 
 	assert_false(inventory_mapped(v, "cart:get"));
 	processes[1].mapped = true;
-	inventory_run(v, processes, FILES, 3, &e);
+	inventory_run(v, processes, 3, &e);
 	inventory_listed(v, &t, &e);
 	assert_true(inventory_mapped(v, "cart:get"));
 	assert_true(inventory_mapped(v, "cart:*"));
 	assert_false(inventory_mapped(v, "web:get"));
 	assert_false(inventory_mapped(v, "w*"));
 	processes[1].mapped = false;
-	inventory_run(v, processes, FILES, 3, &e);
+	inventory_run(v, processes, 3, &e);
 	assert_false(inventory_mapped(v, "cart:get"));
 	assert_true(inventory_has(v, "cart:get"));
 	inventory_free(v);
@@ -115,11 +114,11 @@ what_runs_is_what_there_is(void **state)
 	(void)state;
 
 	assert_false(inventory_has(v, "cart:get"));
-	inventory_run(v, processes, FILES, 3, &e);
+	inventory_run(v, processes, 3, &e);
 	inventory_listed(v, &t, &e);
 	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++)
 		assert_int_equal(inventory_has(v, CASES[i].name), CASES[i].has);
-	inventory_run(v, processes, FILES, 2, &e); /* web has ended */
+	inventory_run(v, processes, 2, &e); /* web has ended */
 	assert_false(inventory_has(v, "web:get"));
 	assert_false(inventory_has(v, "web:*"));
 	inventory_free(v);
@@ -136,7 +135,7 @@ what_is_listed_while_it_starts_is_not_all(void **state)
 	struct err e;
 	(void)state;
 
-	inventory_run(v, &processes[2], &FILES[2], 1, &e);
+	inventory_run(v, &processes[2], 1, &e);
 	inventory_listed(v, &few, &e);
 	assert_false(inventory_has(v, "more:x"));
 	assert_true(inventory_wants_another(v));
@@ -160,7 +159,7 @@ programs_of_a_kind_share_their_names(void **state)
 	struct err e;
 	(void)state;
 
-	inventory_run(v, processes, FILES, 3, &e);
+	inventory_run(v, processes, 3, &e);
 	inventory_listed(v, &t, &e);
 	assert_int_equal(inventory_programs(v, &p, &a, &e), 0);
 	assert_int_equal(p.nprograms, 3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Folders, and what /proc tells of processes. */
-#ifndef AGENT_GUARD_FILES_H
-#define AGENT_GUARD_FILES_H
+#ifndef AGENT_SYSTEM_PROCESS_H
+#define AGENT_SYSTEM_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

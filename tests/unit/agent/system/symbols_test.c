@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/tracer/symbols.h"
+#include "agent/system/symbols.h"
 
 int told_lock = 3, bss_locks[4096];
 static int own_lock = 7;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/main/rates.h"
+#include "agent/tracer/rates.h"
 #include "instrument/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -5,11 +5,11 @@ set -eu
 cd "$(dirname "$0")/.."
 O=$(realpath "${O:-build}")
 if [ "$(id -u)" != 0 ] || ! command -v lttng lttng-sessiond babeltrace2 unshare > /dev/null; then
-	echo "agent_reader: needs root, lttng-tools and babeltrace2" >&2
+	echo "agent_reader_read: needs root, lttng-tools and babeltrace2" >&2
 	exit 1
 fi
 if [ "${HONE_NODE:-}" != "$PPID" ]; then
-	make -s O="$O" source-scenario "$O/bench/agent_reader"
+	make -s O="$O" source-scenario "$O/bench/agent_reader_read"
 	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
 	exit
 fi
@@ -35,7 +35,7 @@ measure() {
 	wait "${PIDS[@]}"
 	lttng -n stop bench > /dev/null
 	lttng -n destroy bench > /dev/null
-	"$O/bench/agent_reader" $D/out "$name"
+	"$O/bench/agent_reader_read" $D/out "$name"
 	rm -rf $D/out
 }
 measure "one field, three contexts" 60000 hot

@@ -8,8 +8,8 @@
  * Reads /proc/PID/maps and the files named there, which belong to the traced
  * program: believed to be nothing but bytes.
  */
-#ifndef AGENT_TRACER_SYMBOLS_H
-#define AGENT_TRACER_SYMBOLS_H
+#ifndef AGENT_SYSTEM_SYMBOLS_H
+#define AGENT_SYSTEM_SYMBOLS_H
 
 #include <stdint.h>
 

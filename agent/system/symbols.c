@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
-#include "agent/tracer/symbols.h"
+#include "agent/system/symbols.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <linux/magic.h>
 
-#include "agent/guard/files.h"
+#include "agent/system/process.h"
 #include "base/hash.h"
 #include "base/privilege.h"
 

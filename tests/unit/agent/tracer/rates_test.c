@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/main/rates.h"
+#include "agent/tracer/rates.h"
 #include "instrument/policy.h"
 
 static char path[64];

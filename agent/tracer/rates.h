@@ -3,8 +3,8 @@
  * The agent's side of the table in shared memory (instrument/policy.h): how
  * many requests of each type the programs sample and probe, and until when.
  */
-#ifndef AGENT_MAIN_RATES_H
-#define AGENT_MAIN_RATES_H
+#ifndef AGENT_TRACER_RATES_H
+#define AGENT_TRACER_RATES_H
 
 #include <stdbool.h>
 

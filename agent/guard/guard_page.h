@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the agent and its guardian agree on; for guard.c and guardian.c. */
-#ifndef AGENT_GUARD_GUARD_INSIDE_H
-#define AGENT_GUARD_GUARD_INSIDE_H
+#ifndef AGENT_GUARD_GUARD_PAGE_H
+#define AGENT_GUARD_GUARD_PAGE_H
 
 #include <stdint.h>
-
-#define GUARD_OPTION "--guard"
 
 enum {
 	GUARD_PIPE = 3,

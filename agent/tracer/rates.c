@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/main/rates.h"
+#include "agent/tracer/rates.h"
 #include "instrument/policy.h"
 
 #define put(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
