@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  *	            first record             end + skew <= least watermark
- *	(nothing) ----------------> held ------------------------------------> whole ---> given out
- *	                             |                                          '-------> malformed
+ *	(nothing) ----------------> incomplete ------------------------------------> whole --->
+ *given out |                                          '-------> malformed
  *	                             '---> given up: first + patience <= least watermark, or memory
  *
  * Everything is decided by times in the records and by watermarks. When the least
@@ -16,7 +16,7 @@
 #include "analysis/assemble.h"
 #include "analysis/retired_ids.h"
 #include "analysis/heap.h"
-#include "analysis/pending.h"
+#include "analysis/pending_trace.h"
 #include "base/hash.h"
 
 enum {
@@ -28,7 +28,7 @@ enum {
 
 #define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: no clock says that */
 
-struct node {
+struct node_progress {
 	bool joined;
 	int64_t watermark_ns;
 };
@@ -39,7 +39,7 @@ struct kept_loss {
 	                     batch */
 };
 
-struct known { /* what a batch's label is here */
+struct label_mapping { /* what a batch's label is here */
 	uint32_t id, nfields;
 	uint8_t kind;
 	uint8_t from[RECORD_VALUES_MAX]; /* for each field here, which one of the batch's, or
@@ -50,22 +50,22 @@ struct assemble {
 	struct assemble_options o;
 	struct labels *labels;
 	struct assemble_counts counts;
-	struct map held;   /* trace id to struct pending */
-	struct gone *gone; /* given out or up */
+	struct map incomplete;       /* trace id to struct pending_trace */
+	struct retired_ids *retired; /* given out or up */
 	struct heap heaps[HEAPS];
-	struct node *nodes;
+	struct node_progress *nodes;
 	uint32_t nnodes;
-	struct pending *whole, **whole_end; /* a queue, in order of (end, id) */
+	struct pending_trace *whole, **whole_end; /* a queue, in order of (end, id) */
 	size_t whole_bytes;
-	struct pending *spare;
-	struct chunk *spare_chunks;
+	struct pending_trace *spare;
+	struct record_chunk *spare_chunks;
 	uint32_t nspare_chunks;
 	struct kept_loss losses[LOSSES_MAX];
 	uint32_t nlosses;
-	struct known *known;
-	uint32_t known_cap;
-	struct pending *recent[RECENT]; /* those that records came for last, by their ids */
-	struct build *build;
+	struct label_mapping *mappings;
+	uint32_t mappings_cap;
+	struct pending_trace *recent[RECENT]; /* those that records came for last, by their ids */
+	struct trace_builder *builder;
 };
 
 int
@@ -74,7 +74,8 @@ assemble_new(
 {
 	struct assemble *a = calloc(1, sizeof *a);
 
-	if (a == NULL || (a->gone = gone_new()) == NULL || (a->build = build_new()) == NULL) {
+	if (a == NULL || (a->retired = retired_ids_new()) == NULL ||
+	    (a->builder = trace_builder_new()) == NULL) {
 		assemble_free(a);
 		return err_set(e, ERR_MEMORY, "no memory to assemble traces in");
 	}
@@ -86,18 +87,18 @@ assemble_new(
 }
 
 static void
-free_chunks(struct chunk *c)
+free_chunks(struct record_chunk *c)
 {
-	for (struct chunk *next; c != NULL; c = next) {
+	for (struct record_chunk *next; c != NULL; c = next) {
 		next = c->next;
 		free(c);
 	}
 }
 
 static void
-free_pendings(struct pending *p)
+free_pendings(struct pending_trace *p)
 {
-	for (struct pending *next; p != NULL; p = next) {
+	for (struct pending_trace *next; p != NULL; p = next) {
 		next = p->next;
 		free_chunks(p->first);
 		arena_release(&p->arena);
@@ -119,17 +120,17 @@ assemble_free(struct assemble *a)
 	free_chunks(a->spare_chunks);
 	for (int h = 0; h < HEAPS; h++)
 		free(a->heaps[h].slots);
-	map_release(&a->held);
-	build_free(a->build);
-	gone_free(a->gone);
+	map_release(&a->incomplete);
+	trace_builder_free(a->builder);
+	retired_ids_free(a->retired);
 	free(a->nodes);
-	free(a->known);
+	free(a->mappings);
 	free(a);
 }
 
-/* ---- traces that are held ---- */
+/* ---- traces that are incomplete ---- */
 
-static inline struct pending **
+static inline struct pending_trace **
 recent_of(struct assemble *a, uint64_t id)
 {
 	return &a->recent[(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % RECENT];
@@ -137,22 +138,22 @@ recent_of(struct assemble *a, uint64_t id)
 
 /* An end that comes later than patience lasts is no end. */
 static inline bool
-has_end(const struct assemble *a, const struct pending *p)
+has_end(const struct assemble *a, const struct pending_trace *p)
 {
 	return p->end_ns <= time_add(p->first_ns, a->o.patience_ns);
 }
 
 static int64_t
-due_ns(const struct assemble *a, const struct pending *p)
+due_ns(const struct assemble *a, const struct pending_trace *p)
 {
 	return has_end(a, p) ? time_add(p->end_ns, a->o.skew_ns)
 	                     : time_add(p->first_ns, a->o.patience_ns);
 }
 
-static struct pending *
+static struct pending_trace *
 pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
 {
-	struct pending *p = a->spare;
+	struct pending_trace *p = a->spare;
 
 	if (!heap_room(&a->heaps[BY_DUE]) || !heap_room(&a->heaps[BY_FIRST]))
 		return NULL;
@@ -160,8 +161,8 @@ pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
 		a->spare = p->next;
 	else if ((p = malloc(sizeof *p)) == NULL)
 		return NULL;
-	*p = (struct pending){ .id = id, .first_ns = first_ns, .end_ns = INT64_MAX };
-	if (!map_put(&a->held, id, p)) {
+	*p = (struct pending_trace){ .id = id, .first_ns = first_ns, .end_ns = INT64_MAX };
+	if (!map_put(&a->incomplete, id, p)) {
 		free(p);
 		return NULL;
 	}
@@ -171,15 +172,15 @@ pending_new(struct assemble *a, uint64_t id, int64_t first_ns)
 }
 
 static inline size_t
-pending_bytes(const struct pending *p)
+pending_bytes(const struct pending_trace *p)
 {
-	return p->nchunks * sizeof(struct chunk) + p->arena_bytes;
+	return p->nchunks * sizeof(struct record_chunk) + p->arena_bytes;
 }
 
-static struct chunk *
+static struct record_chunk *
 chunk_new(struct assemble *a)
 {
-	struct chunk *c = a->spare_chunks;
+	struct record_chunk *c = a->spare_chunks;
 
 	if (c != NULL) {
 		a->spare_chunks = c->next;
@@ -195,9 +196,9 @@ chunk_new(struct assemble *a)
 /* Gives back what it holds; the pending itself is kept for the next trace. How many records these
  * were. */
 static uint64_t
-pending_drop(struct assemble *a, struct pending *p)
+pending_drop(struct assemble *a, struct pending_trace *p)
 {
-	struct chunk *c, *next;
+	struct record_chunk *c, *next;
 	uint64_t n = 0;
 
 	a->counts.memory_bytes -= pending_bytes(p);
@@ -213,7 +214,7 @@ pending_drop(struct assemble *a, struct pending *p)
 		a->nspare_chunks++;
 	}
 	arena_release(&p->arena);
-	*p = (struct pending){ .next = a->spare };
+	*p = (struct pending_trace){ .next = a->spare };
 	a->spare = p;
 	a->counts.held -= n;
 	return n;
@@ -221,14 +222,14 @@ pending_drop(struct assemble *a, struct pending *p)
 
 /* From here on its records are late. */
 static void
-take_out(struct assemble *a, struct pending *p)
+retire(struct assemble *a, struct pending_trace *p)
 {
 	heap_take(a->heaps, BY_DUE, p);
 	heap_take(a->heaps, BY_FIRST, p);
 	if (*recent_of(a, p->id) == p)
 		*recent_of(a, p->id) = NULL;
-	map_take(&a->held, p->id);
-	gone_add(a->gone, p->id);
+	map_take(&a->incomplete, p->id);
+	retired_ids_add(a->retired, p->id);
 }
 
 /* ---- losses ---- */
@@ -252,7 +253,7 @@ keep_loss(struct assemble *a, const struct loss *l, int64_t since_ns)
 }
 
 static bool
-lost_from(const struct assemble *a, const struct pending *p)
+lost_from(const struct assemble *a, const struct pending_trace *p)
 {
 	int64_t due = due_ns(a, p);
 
@@ -265,8 +266,8 @@ lost_from(const struct assemble *a, const struct pending *p)
 	return false;
 }
 
-/* Forgets losses that no trace can overlap any more, neither one that is held nor one that is still
- * to begin. */
+/* Forgets losses that no trace can overlap any more, neither one that is incomplete nor one that is
+ * still to begin. */
 static void
 forget_losses(struct assemble *a, int64_t watermark_ns)
 {
@@ -301,27 +302,27 @@ least_watermark(const struct assemble *a)
 
 /* Records that would have been late, had they not come so early. */
 static uint64_t
-count_after(const struct pending *p, int64_t until_ns)
+count_after(const struct pending_trace *p, int64_t until_ns)
 {
 	uint64_t n = 0;
 
-	for (const struct chunk *c = p->first; c != NULL; c = c->next)
+	for (const struct record_chunk *c = p->first; c != NULL; c = c->next)
 		for (uint32_t i = 0; i < c->count; i++)
-			n += c->raws[i].event.time_ns > until_ns;
+			n += c->records[i].event.time_ns > until_ns;
 	return n;
 }
 
 static void
-settle(struct assemble *a)
+decide_by_watermarks(struct assemble *a)
 {
 	const struct heap *due = &a->heaps[BY_DUE], *oldest = &a->heaps[BY_FIRST];
 	int64_t watermark = least_watermark(a);
-	struct pending *p;
+	struct pending_trace *p;
 	uint64_t late;
 
 	while (due->count > 0 && due->slots[0].key_ns <= watermark && watermark != INT64_MIN) {
 		p = due->slots[0].p;
-		take_out(a, p);
+		retire(a, p);
 		if (has_end(a, p)) {
 			p->lossy |= a->nlosses > 0 && lost_from(a, p);
 			p->next = NULL;
@@ -338,7 +339,7 @@ settle(struct assemble *a)
 	while (
 	    a->counts.memory_bytes - a->whole_bytes > a->o.memory_max_bytes && oldest->count > 0) {
 		p = oldest->slots[0].p;
-		take_out(a, p);
+		retire(a, p);
 		a->counts.given_up_memory++;
 		a->counts.given_up += pending_drop(a, p);
 	}
@@ -351,14 +352,14 @@ settle(struct assemble *a)
 static int
 node_room(struct assemble *a, uint32_t node, struct err *e)
 {
-	struct node *more;
+	struct node_progress *more;
 
 	if (node < a->nnodes)
 		return 0;
 	if ((more = realloc(a->nodes, ((size_t)node + 1) * sizeof *more)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for node %u", node);
 	for (; a->nnodes <= node; a->nnodes++)
-		more[a->nnodes] = (struct node){ .watermark_ns = INT64_MIN };
+		more[a->nnodes] = (struct node_progress){ .watermark_ns = INT64_MIN };
 	a->nodes = more;
 	return 0;
 }
@@ -371,16 +372,16 @@ assemble_join(struct assemble *a, uint32_t node, struct err *e)
 	if (rc != 0 || a->nodes[node].joined)
 		return rc;
 	/* It may have been started anew in between, with another clock. */
-	a->nodes[node] = (struct node){ true, INT64_MIN };
+	a->nodes[node] = (struct node_progress){ true, INT64_MIN };
 	return 0;
 }
 
 static bool
-took_part(const struct pending *p, uint32_t node)
+has_record_of(const struct pending_trace *p, uint32_t node)
 {
-	for (const struct chunk *c = p->first; c != NULL; c = c->next)
+	for (const struct record_chunk *c = p->first; c != NULL; c = c->next)
 		for (uint32_t i = 0; i < c->count; i++)
-			if (c->raws[i].event.node == node)
+			if (c->records[i].event.node == node)
 				return true;
 	return false;
 }
@@ -393,16 +394,16 @@ assemble_leave(struct assemble *a, uint32_t node)
 	if (node >= a->nnodes || !a->nodes[node].joined)
 		return;
 	for (uint32_t i = 0; i < h->count; i++)
-		h->slots[i].p->lossy |= took_part(h->slots[i].p, node);
+		h->slots[i].p->lossy |= has_record_of(h->slots[i].p, node);
 	a->nodes[node].joined = false;
-	settle(a);
+	decide_by_watermarks(a);
 }
 
 /* ---- batches ---- */
 
 /* For each field as it was first seen, which of the batch's it is. */
 static void
-match_fields(struct known *k, const struct label *here, const struct batch_label *there)
+match_fields(struct label_mapping *k, const struct label *here, const struct batch_label *there)
 {
 	bool same = here->nfields == there->nfields;
 
@@ -421,20 +422,20 @@ match_fields(struct known *k, const struct label *here, const struct batch_label
 }
 
 static int
-know_labels(struct assemble *a, const struct batch *b, struct err *e)
+map_labels(struct assemble *a, const struct batch *b, struct err *e)
 {
-	struct known *more;
+	struct label_mapping *more;
 
-	if (b->nlabels > a->known_cap) {
-		if ((more = realloc(a->known, b->nlabels * sizeof *more)) == NULL)
+	if (b->nlabels > a->mappings_cap) {
+		if ((more = realloc(a->mappings, b->nlabels * sizeof *more)) == NULL)
 			return err_set(
 			    e, ERR_MEMORY, "no memory for the %u labels of a batch", b->nlabels);
-		a->known = more;
-		a->known_cap = b->nlabels;
+		a->mappings = more;
+		a->mappings_cap = b->nlabels;
 	}
 	for (uint32_t i = 0; i < b->nlabels; i++) {
 		const struct batch_label *l = &b->labels[i];
-		struct known *k = &a->known[i];
+		struct label_mapping *k = &a->mappings[i];
 
 		k->id = labels_intern(a->labels, l->kind, l->text, l->len, l->fields, l->nfields);
 		if (k->id == LABEL_NONE)
@@ -447,7 +448,8 @@ know_labels(struct assemble *a, const struct batch *b, struct err *e)
 
 /* Values in the order of the label's fields, and their texts, in one piece. */
 static bool
-copy_values(struct arena *arena, struct event *to, const struct record *r, const struct known *k)
+copy_values(
+    struct arena *arena, struct event *to, const struct record *r, const struct label_mapping *k)
 {
 	struct value picked[RECORD_VALUES_MAX], *v;
 	size_t texts = 0;
@@ -475,11 +477,11 @@ copy_values(struct arena *arena, struct event *to, const struct record *r, const
 }
 
 static bool
-add_record(struct assemble *a, struct pending *p, uint32_t node, const struct record *r,
-    const struct known *k)
+add_record(struct assemble *a, struct pending_trace *p, uint32_t node, const struct record *r,
+    const struct label_mapping *k)
 {
-	struct chunk *c = p->last;
-	struct raw *raw;
+	struct record_chunk *c = p->last;
+	struct pending_record *raw;
 
 	if (c == NULL || c->count == CHUNK_RECORDS) {
 		if ((c = chunk_new(a)) == NULL)
@@ -489,13 +491,13 @@ add_record(struct assemble *a, struct pending *p, uint32_t node, const struct re
 		p->nchunks++;
 		a->counts.memory_bytes += sizeof *c;
 	}
-	raw = &c->raws[c->count];
-	*raw = (struct raw){ { .time_ns = r->time_ns,
-				 .link_id = r->link_id,
-				 .label = k->id,
-				 .node = node,
-				 .pid = r->pid,
-				 .tid = r->tid },
+	raw = &c->records[c->count];
+	*raw = (struct pending_record){ { .time_ns = r->time_ns,
+					    .link_id = r->link_id,
+					    .label = k->id,
+					    .node = node,
+					    .pid = r->pid,
+					    .tid = r->tid },
 		r->unit_id };
 	if (r->nvalues > 0 && k->nfields > 0 && !copy_values(&p->arena, &raw->event, r, k))
 		return false;
@@ -508,7 +510,7 @@ add_record(struct assemble *a, struct pending *p, uint32_t node, const struct re
 
 /* What the record says about when its trace is due. */
 static void
-note_times(struct assemble *a, struct pending *p, int64_t time_ns, uint8_t kind)
+note_times(struct assemble *a, struct pending_trace *p, int64_t time_ns, uint8_t kind)
 {
 	bool earlier = time_ns < p->first_ns,
 	     ends = kind == RECORD_REQUEST_END && time_ns < p->end_ns;
@@ -525,9 +527,10 @@ note_times(struct assemble *a, struct pending *p, int64_t time_ns, uint8_t kind)
 }
 
 static bool
-take_record(struct assemble *a, uint32_t node, const struct record *r, const struct known *k)
+take_record(
+    struct assemble *a, uint32_t node, const struct record *r, const struct label_mapping *k)
 {
-	struct pending **recent = recent_of(a, r->trace_id), *p = *recent;
+	struct pending_trace **recent = recent_of(a, r->trace_id), *p = *recent;
 
 	if (k->id == LABEL_NONE || r->time_ns < 0 || r->time_ns > TIME_MAX_NS) {
 		a->counts.lost[LOSS_DECODE]++;
@@ -535,8 +538,8 @@ take_record(struct assemble *a, uint32_t node, const struct record *r, const str
 	}
 	a->counts.records++;
 	if (p == NULL || p->id != r->trace_id)
-		p = map_get(&a->held, r->trace_id);
-	if (p == NULL && gone_has(a->gone, r->trace_id)) {
+		p = map_get(&a->incomplete, r->trace_id);
+	if (p == NULL && retired_ids_has(a->retired, r->trace_id)) {
 		a->counts.late++;
 		return true;
 	}
@@ -554,14 +557,14 @@ assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct 
 {
 	int rc = node_room(a, node, e);
 
-	if (rc != 0 || (rc = know_labels(a, b, e)) != 0)
+	if (rc != 0 || (rc = map_labels(a, b, e)) != 0)
 		return rc;
 	for (uint32_t i = 0; i < b->nrecords && rc == 0; i++) {
 		const struct record *r = &b->records[i];
 
 		if (r->trace_id == 0)
 			a->counts.outside++;
-		else if (!take_record(a, node, r, &a->known[r->label]))
+		else if (!take_record(a, node, r, &a->mappings[r->label]))
 			rc = err_set(e, ERR_MEMORY, "no memory for records of trace %016llx",
 			    (unsigned long long)r->trace_id);
 	}
@@ -569,7 +572,7 @@ assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct 
 		keep_loss(a, &b->losses[i], a->nodes[node].watermark_ns);
 	if (rc == 0 && b->watermark_ns > a->nodes[node].watermark_ns)
 		a->nodes[node].watermark_ns = b->watermark_ns;
-	settle(a);
+	decide_by_watermarks(a);
 	return rc;
 }
 
@@ -577,7 +580,7 @@ struct trace *
 assemble_next(struct assemble *a)
 {
 	struct trace *t = NULL;
-	struct pending *p;
+	struct pending_trace *p;
 	enum built built;
 	uint64_t late, duplicate, rest;
 
@@ -586,7 +589,7 @@ assemble_next(struct assemble *a)
 			a->whole_end = &a->whole;
 		a->whole_bytes -= pending_bytes(p);
 		late = duplicate = 0;
-		built = build_trace(a->build, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels,
+		built = trace_build(a->builder, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels,
 		    &late, &duplicate);
 		rest = pending_drop(a, p) - late - duplicate;
 		a->counts.late += late;

@@ -19,23 +19,23 @@ enum {
 	BIN_FURTHER = UINT32_MAX /* texts beyond TEXTS_MAX */
 };
 
-struct rule {
-	char *place; /* "LABEL.FIELD" */
+struct bin_rule {
+	char *target; /* "LABEL.FIELD" */
 	uint32_t ncuts;
 	double cuts[CUTS_MAX];
 };
 
-struct fit { /* of a label */
+struct rule_match { /* of a label */
 	bool known;
-	const struct rule *rule; /* NULL: none fits */
+	const struct bin_rule *rule; /* NULL: none fits */
 	uint32_t field;
 };
 
 struct bins {
-	struct rule **rules;
+	struct bin_rule **rules;
 	uint32_t nrules;
-	struct fit *fits; /* by label */
-	uint32_t nfits;
+	struct rule_match *matches; /* by label */
+	uint32_t nmatches;
 	struct texts *texts;
 	struct map text_of; /* bin to its text's number + 1 */
 };
@@ -53,10 +53,10 @@ bins_new(void)
 }
 
 static void
-rule_free(struct rule *r)
+rule_free(struct bin_rule *r)
 {
 	if (r != NULL)
-		free(r->place);
+		free(r->target);
 	free(r);
 }
 
@@ -68,7 +68,7 @@ bins_free(struct bins *b)
 	for (uint32_t i = 0; i < b->nrules; i++)
 		rule_free(b->rules[i]);
 	free(b->rules);
-	free(b->fits);
+	free(b->matches);
 	texts_free(b->texts);
 	map_release(&b->text_of);
 	free(b);
@@ -77,7 +77,7 @@ bins_free(struct bins *b)
 /* ---- rules ---- */
 
 static int
-read_cuts(struct rule *r, const char *s, const char *whole, struct err *e)
+read_cuts(struct bin_rule *r, const char *s, const char *whole, struct err *e)
 {
 	char *end;
 
@@ -100,27 +100,27 @@ read_cuts(struct rule *r, const char *s, const char *whole, struct err *e)
 
 /* Is there a dot with a label before it and a field behind it? */
 static bool
-has_parts(const char *place)
+has_parts(const char *target)
 {
-	const char *dot = strchr(place, '.');
+	const char *dot = strchr(target, '.');
 
-	if (dot == place)
-		dot = strchr(place + 1, '.');
+	if (dot == target)
+		dot = strchr(target + 1, '.');
 	return dot != NULL && dot[1] != '\0';
 }
 
 static int
-rule_new(struct rule **ret, const char *text, struct err *e)
+rule_new(struct bin_rule **ret, const char *text, struct err *e)
 {
 	const char *equals = strrchr(text, '=');
 	size_t len = equals != NULL ? (size_t)(equals - text) : strlen(text);
-	struct rule *r = calloc(1, sizeof *r);
+	struct bin_rule *r = calloc(1, sizeof *r);
 	int rc;
 
 	*ret = r;
-	if (r == NULL || (r->place = strndup(text, len)) == NULL)
+	if (r == NULL || (r->target = strndup(text, len)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", text);
-	if (!has_parts(r->place))
+	if (!has_parts(r->target))
 		return err_set(e, ERR_INPUT, "%s: not LABEL.FIELD=CUT,CUT,...", text);
 	if (equals != NULL && (rc = read_cuts(r, equals + 1, text, e)) != 0)
 		return rc;
@@ -130,7 +130,7 @@ rule_new(struct rule **ret, const char *text, struct err *e)
 int
 bins_add(struct bins *b, const char *text, struct err *e)
 {
-	struct rule *r, **more;
+	struct bin_rule *r, **more;
 	int rc = rule_new(&r, text, e);
 
 	if (rc == 0 && (more = realloc(b->rules, (b->nrules + 1) * sizeof *more)) == NULL)
@@ -141,22 +141,22 @@ bins_add(struct bins *b, const char *text, struct err *e)
 	}
 	b->rules = more;
 	b->rules[b->nrules++] = r;
-	for (uint32_t i = 0; i < b->nfits; i++)
-		b->fits[i].known = false;
+	for (uint32_t i = 0; i < b->nmatches; i++)
+		b->matches[i].known = false;
 	return 0;
 }
 
 /* Labels and fields may both have dots in them: any may be the one between the two. */
 static bool
-fits(const struct rule *r, const struct label *l, uint32_t *field)
+rule_matches(const struct bin_rule *r, const struct label *l, uint32_t *field)
 {
 	char pattern[LABEL_TEXT_MAX + 1];
 
-	for (const char *dot = strchr(r->place, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
-		if ((size_t)(dot - r->place) >= sizeof pattern)
+	for (const char *dot = strchr(r->target, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
+		if ((size_t)(dot - r->target) >= sizeof pattern)
 			return false;
-		memcpy(pattern, r->place, (size_t)(dot - r->place));
-		pattern[dot - r->place] = '\0';
+		memcpy(pattern, r->target, (size_t)(dot - r->target));
+		pattern[dot - r->target] = '\0';
 		for (*field = 0; *field < l->nfields && strcmp(l->fields[*field], dot + 1) != 0;
 		     ++*field)
 			;
@@ -166,34 +166,34 @@ fits(const struct rule *r, const struct label *l, uint32_t *field)
 	return false;
 }
 
-static struct fit
-find_fit(const struct bins *b, const struct labels *labels, uint32_t label)
+static struct rule_match
+find_rule(const struct bins *b, const struct labels *labels, uint32_t label)
 {
-	struct fit f = { .known = true };
+	struct rule_match f = { .known = true };
 
 	for (uint32_t i = 0; i < b->nrules && f.rule == NULL; i++)
-		if (fits(b->rules[i], labels_get(labels, label), &f.field))
+		if (rule_matches(b->rules[i], labels_get(labels, label), &f.field))
 			f.rule = b->rules[i];
 	return f;
 }
 
-static struct fit
-fit_of(struct bins *b, const struct labels *labels, uint32_t label)
+static struct rule_match
+rule_of(struct bins *b, const struct labels *labels, uint32_t label)
 {
-	struct fit *more;
+	struct rule_match *more;
 
-	if (label >= b->nfits) {
+	if (label >= b->nmatches) {
 		uint32_t n = 2 * label + 64;
 
-		if ((more = realloc(b->fits, n * sizeof *more)) == NULL)
-			return find_fit(b, labels, label);
-		memset(more + b->nfits, 0, (n - b->nfits) * sizeof *more);
-		b->fits = more;
-		b->nfits = n;
+		if ((more = realloc(b->matches, n * sizeof *more)) == NULL)
+			return find_rule(b, labels, label);
+		memset(more + b->nmatches, 0, (n - b->nmatches) * sizeof *more);
+		b->matches = more;
+		b->nmatches = n;
 	}
-	if (!b->fits[label].known)
-		b->fits[label] = find_fit(b, labels, label);
-	return b->fits[label];
+	if (!b->matches[label].known)
+		b->matches[label] = find_rule(b, labels, label);
+	return b->matches[label];
 }
 
 /* ---- values ---- */
@@ -220,7 +220,7 @@ text_bin(struct bins *b, const char *s, size_t len)
 }
 
 static uint32_t
-cut_bin(const struct rule *r, double x)
+cut_bin(const struct bin_rule *r, double x)
 {
 	uint32_t n = 0;
 
@@ -230,7 +230,7 @@ cut_bin(const struct rule *r, double x)
 }
 
 static uint32_t
-bin_of(struct bins *b, const struct rule *r, const struct value *v)
+bin_of(struct bins *b, const struct bin_rule *r, const struct value *v)
 {
 	char text[32];
 	double x;
@@ -263,7 +263,7 @@ bins_apply(struct bins *b, const struct trace *t, const struct labels *labels, s
 {
 	for (uint32_t i = 0; b != NULL && b->nrules > 0 && i < p->nsteps; i++) {
 		const struct event *e = &t->events[p->steps[i].event];
-		struct fit f = fit_of(b, labels, p->steps[i].label);
+		struct rule_match f = rule_of(b, labels, p->steps[i].label);
 
 		if (f.rule != NULL && f.field < e->nvalues)
 			p->steps[i].bin = bin_of(b, f.rule, &e->values[f.field]);
@@ -274,11 +274,11 @@ void
 bin_print(const struct bins *b, const struct labels *labels, uint32_t label, uint32_t bin,
     struct buf *out)
 {
-	struct fit f = { .rule = NULL };
+	struct rule_match f = { .rule = NULL };
 	const char *name;
 	void *text;
 
-	if (b == NULL || bin == BIN_NONE || (f = find_fit(b, labels, label)).rule == NULL)
+	if (b == NULL || bin == BIN_NONE || (f = find_rule(b, labels, label)).rule == NULL)
 		return;
 	name = labels_get(labels, label)->fields[f.field];
 	if (f.rule->ncuts == 0) {

@@ -39,16 +39,16 @@ bootstrap_draw(struct bootstrap *b)
 	}
 }
 
-struct unseen
-unseen_of(uint32_t n, uint64_t n_all)
+struct unsampled
+unsampled_of(uint32_t n, uint64_t n_all)
 {
 	double part = n_all > n ? (double)n / (double)n_all : 1;
 
-	return (struct unseen){ sqrt(part), sqrt(1 - part), 0 };
+	return (struct unsampled){ sqrt(part), sqrt(1 - part), 0 };
 }
 
 void
-unseen_draw(struct unseen *u, struct bootstrap *b)
+unsampled_draw(struct unsampled *u, struct bootstrap *b)
 {
 	if (u->rest > 0)
 		u->normal = gsl_ran_gaussian_ziggurat(&b->rng, 1);
@@ -206,7 +206,7 @@ interval_with(struct interval v, double x)
 
 /* ---- spread ---- */
 
-struct once {
+struct spread_estimate {
 	double mean, mean_se, log_cv, se;
 };
 
@@ -216,10 +216,10 @@ struct once {
  * The logarithm since spread is multiplied, not added: a sample's error there is much the
  * same whatever the spread.
  */
-static struct once
-once_of(const double *values, const struct draw *drawn, uint32_t ndrawn, double n)
+static struct spread_estimate
+estimate_of(const double *values, const struct draw *drawn, uint32_t ndrawn, double n)
 {
-	struct once o = { 0 };
+	struct spread_estimate o = { 0 };
 	double variance = 0, sum = 0;
 
 	for (uint32_t i = 0; i < ndrawn; i++)
@@ -249,9 +249,9 @@ int
 spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, uint32_t rounds,
     uint64_t seed, struct arena *a)
 {
-	struct unseen u = unseen_of(n, n_all);
+	struct unsampled u = unsampled_of(n, n_all);
 	struct bootstrap b;
-	struct once all, o;
+	struct spread_estimate all, o;
 
 	if (bootstrap_begin(&b, n, seed, a) != 0)
 		return ERR_MEMORY;
@@ -262,11 +262,11 @@ spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, 
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < n; i++)
 		b.drawn[i] = (struct draw){ i, 1 };
-	all = once_of(values, b.drawn, n, n);
+	all = estimate_of(values, b.drawn, n, n);
 	for (uint32_t i = 0; i < rounds && all.se > 0; i++) {
 		bootstrap_draw(&b);
-		unseen_draw(&u, &b);
-		o = once_of(values, b.drawn, b.ndrawn, n);
+		unsampled_draw(&u, &b);
+		o = estimate_of(values, b.drawn, b.ndrawn, n);
 		if (o.se > 0) {
 			ret->t[i] = (u.seen * (o.log_cv - all.log_cv) +
 					u.rest * u.normal * all.se) /

@@ -35,13 +35,13 @@ void bootstrap_draw(struct bootstrap *b); /* the next round. O(n) */
  * error is independent of what is drawn, and they are many: normal. So a round's error is the sum
  * of both parts.
  */
-struct unseen {
+struct unsampled {
 	double seen, rest; /* the weights of both parts; their squares add up to 1 */
 	double normal;     /* of the round at hand */
 };
 
-struct unseen unseen_of(uint32_t n, uint64_t n_all);
-void unseen_draw(struct unseen *u, struct bootstrap *b); /* for the next round */
+struct unsampled unsampled_of(uint32_t n, uint64_t n_all);
+void unsampled_draw(struct unsampled *u, struct bootstrap *b); /* for the next round */
 
 /* Of sorted values; p-th of n values is where p of n + 1 gaps are below it, so that one more value
  * falls below it with chance p. Ends at the ends. */

@@ -32,7 +32,7 @@ clocks_free(struct clocks *c)
 {
 	if (c == NULL)
 		return;
-	for (struct pair *p = c->pairs, *next; p != NULL; p = next) {
+	for (struct clock_pair *p = c->pairs, *next; p != NULL; p = next) {
 		next = p->next;
 		free(p);
 	}
@@ -96,12 +96,13 @@ is_lost(const struct node_clock *n)
 }
 
 static void
-remember(struct node_clock *n)
+take_snapshot(struct node_clock *n)
 {
-	n->then[n->nthen++ % THEN_MAX] = (struct known_then){ n->used ? plus(n->last_ns, n->used_ns)
-								      : INT64_MIN,
-		n->bounds, n->used ? n->used_ns : best_ns(n),
-		n->known && is_here(n) && (!n->used || n->used_ns == 0) };
+	n->snapshots[n->nsnapshots++ % SNAPSHOTS_MAX] = (struct clock_snapshot){
+		n->used ? plus(n->last_ns, n->used_ns) : INT64_MIN, n->bounds,
+		n->used ? n->used_ns : best_ns(n),
+		n->known && is_here(n) && (!n->used || n->used_ns == 0)
+	};
 }
 
 bool
@@ -133,7 +134,7 @@ clocks_sample(struct clocks *c, uint32_t node, const struct clock_sample *s)
 	n->known = true;
 	lost = n->used && is_lost(n);
 	n->used &= !lost;
-	remember(n);
+	take_snapshot(n);
 	if (lost)
 		pairs_forget(c, node);
 	return lost;
@@ -197,14 +198,15 @@ error_ns(const struct bounds *b, int64_t used_ns)
 
 /* NULL: nothing was known. What is too long ago is forgotten, and the oldest that is not stands for
  * it. */
-static const struct known_then *
-known_at(const struct clocks *c, uint32_t node, int64_t at_ns)
+static const struct clock_snapshot *
+snapshot_at(const struct clocks *c, uint32_t node, int64_t at_ns)
 {
 	const struct node_clock *n = node < c->nnodes ? &c->nodes[node] : NULL;
-	const struct known_then *k = NULL;
+	const struct clock_snapshot *k = NULL;
 
-	for (uint64_t i = n != NULL ? n->nthen : 0; i > 0 && n->nthen - i < THEN_MAX; i--) {
-		k = &n->then[(i - 1) % THEN_MAX];
+	for (uint64_t i = n != NULL ? n->nsnapshots : 0; i > 0 && n->nsnapshots - i < SNAPSHOTS_MAX;
+	     i--) {
+		k = &n->snapshots[(i - 1) % SNAPSHOTS_MAX];
 		if (k->since_ns <= at_ns)
 			break;
 	}
@@ -214,7 +216,7 @@ known_at(const struct clocks *c, uint32_t node, int64_t at_ns)
 int64_t
 node_error_ns(const struct clocks *c, uint32_t node, int64_t at_ns)
 {
-	const struct known_then *k = known_at(c, node, at_ns);
+	const struct clock_snapshot *k = snapshot_at(c, node, at_ns);
 	struct bounds b;
 
 	if (k == NULL)
@@ -228,24 +230,24 @@ node_error_ns(const struct clocks *c, uint32_t node, int64_t at_ns)
 bool
 node_was_here(const struct clocks *c, uint32_t node, int64_t at_ns)
 {
-	const struct known_then *k = known_at(c, node, at_ns);
+	const struct clock_snapshot *k = snapshot_at(c, node, at_ns);
 
 	return k != NULL && k->here;
 }
 
 void
-clocks_look(const struct clocks *c, uint32_t node, int64_t now_ns, struct clock_look *ret)
+clocks_state(const struct clocks *c, uint32_t node, int64_t now_ns, struct clock_state *ret)
 {
 	const struct node_clock *n;
 	struct bounds b;
 
-	*ret = (struct clock_look){ .uncertain_ns = INT64_MAX };
+	*ret = (struct clock_state){ .uncertain_ns = INT64_MAX };
 	if (node >= c->nnodes)
 		return;
 	n = &c->nodes[node];
 	b = n->bounds;
 	bounds_age(&b, now_ns, CLOCK_DRIFT_PPM);
-	*ret = (struct clock_look){ .known = n->known,
+	*ret = (struct clock_state){ .known = n->known,
 		.bounded = bounds_both(&n->bounds),
 		.steps = n->steps,
 		.here = n->known && is_here(n),

@@ -52,7 +52,7 @@ struct clock_sample {
 	int64_t came_ns, went_ns;  /* its clock */
 };
 
-struct clock_look {
+struct clock_state {
 	bool known, bounded; /* some sample; both bounds */
 	bool here;         /* it may well be our own clock: 0 is within the bounds, and is taken */
 	int64_t offset_ns; /* ours minus its, in use */
@@ -83,7 +83,7 @@ int64_t clocks_map(struct clocks *c, uint32_t node, int64_t its_ns);
  * use now. */
 int64_t clocks_near(const struct clocks *c, uint32_t node, int64_t its_ns);
 
-void clocks_look(const struct clocks *c, uint32_t node, int64_t now_ns, struct clock_look *ret);
+void clocks_state(const struct clocks *c, uint32_t node, int64_t now_ns, struct clock_state *ret);
 
 /* ---- pairs of nodes, by traces ---- */
 

@@ -80,14 +80,14 @@ bounds_age(struct bounds *b, int64_t now_ns, int64_t drift_ppm)
 
 /* What was known when a sample had come, for traces that end after it: however much more is known
  * by the time that they are complete, which depends on all other nodes. */
-struct known_then {
+struct clock_snapshot {
 	int64_t since_ns; /* what had been mapped by then */
 	struct bounds bounds;
 	int64_t used_ns;
 	bool here;
 };
 
-enum { THEN_MAX = 64 }; /* half a minute of round trips, as honed asks for them */
+enum { SNAPSHOTS_MAX = 64 }; /* half a minute of round trips, as honed asks for them */
 
 struct node_clock {
 	struct bounds bounds; /* ours minus its */
@@ -95,15 +95,15 @@ struct node_clock {
 	int64_t used_ns, used_at_ns; /* the offset in use; slewed up to that time of its clock */
 	int64_t last_ns;             /* the latest that was mapped, by its clock */
 	uint64_t steps;
-	struct known_then then[THEN_MAX]; /* a ring */
-	uint64_t nthen;
+	struct clock_snapshot snapshots[SNAPSHOTS_MAX]; /* a ring */
+	uint64_t nsnapshots;
 };
 
-struct pair {
-	struct pair *next;    /* all of them */
-	uint32_t a, b;        /* a < b */
-	struct bounds bounds; /* of how far b's mapped clock is ahead of a's */
-	bool has_best;        /* the middle, when they were closest: */
+struct clock_pair {
+	struct clock_pair *next; /* all of them */
+	uint32_t a, b;           /* a < b */
+	struct bounds bounds;    /* of how far b's mapped clock is ahead of a's */
+	bool has_best;           /* the middle, when they were closest: */
 	int64_t best_ns, best_error_ns, best_at_ns;
 };
 
@@ -117,7 +117,7 @@ struct clocks {
 	struct node_clock *nodes;
 	uint32_t nnodes;
 	struct map pair_of; /* a << 32 | b */
-	struct pair *pairs;
+	struct clock_pair *pairs;
 	struct clocks_counts counts;
 	/* for the trace at hand */
 	int64_t *moves_ns; /* of each unit; what is added to its times */

@@ -24,20 +24,20 @@ enum { UNSEEN, ON_CHAIN, SETTLED };
 
 /* ---- pairs ---- */
 
-static struct pair *
+static struct clock_pair *
 pair_find(const struct clocks *c, uint32_t a, uint32_t b)
 {
 	return map_get(&c->pair_of, a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a);
 }
 
-static struct pair *
+static struct clock_pair *
 pair_for(struct clocks *c, uint32_t a, uint32_t b)
 {
-	struct pair *p = pair_find(c, a, b);
+	struct clock_pair *p = pair_find(c, a, b);
 
 	if (p != NULL || c->counts.pairs == PAIRS_MAX || (p = malloc(sizeof *p)) == NULL)
 		return p;
-	*p = (struct pair){
+	*p = (struct clock_pair){
 		.next = c->pairs, .a = a < b ? a : b, .b = a < b ? b : a, .bounds = NO_BOUNDS
 	};
 	if (!map_put(&c->pair_of, (uint64_t)p->a << 32 | p->b, p)) {
@@ -52,7 +52,7 @@ pair_for(struct clocks *c, uint32_t a, uint32_t b)
 void
 pairs_forget(struct clocks *c, uint32_t node)
 {
-	for (struct pair *p = c->pairs; p != NULL; p = p->next)
+	for (struct clock_pair *p = c->pairs; p != NULL; p = p->next)
 		if (p->a == node || p->b == node) {
 			p->bounds = NO_BOUNDS;
 			p->has_best = false;
@@ -62,7 +62,7 @@ pairs_forget(struct clocks *c, uint32_t node)
 /* What is true of the pair at this time by all that is known: by traces, and by round trips where
  * they agree. */
 static struct bounds
-pair_bounds(const struct clocks *c, const struct pair *p, int64_t now_ns)
+pair_bounds(const struct clocks *c, const struct clock_pair *p, int64_t now_ns)
 {
 	int64_t a_ns = node_error_ns(c, p->a, now_ns), b_ns = node_error_ns(c, p->b, now_ns);
 	int64_t error_ns = plus(a_ns, b_ns);
@@ -76,14 +76,14 @@ pair_bounds(const struct clocks *c, const struct pair *p, int64_t now_ns)
 }
 
 static bool
-both_here(const struct clocks *c, const struct pair *p, int64_t at_ns)
+both_here(const struct clocks *c, const struct clock_pair *p, int64_t at_ns)
 {
 	return node_was_here(c, p->a, at_ns) && node_was_here(c, p->b, at_ns);
 }
 
 /* How far b is ahead of a. */
 static int64_t
-pair_ahead_ns(const struct clocks *c, const struct pair *p, int64_t now_ns)
+pair_ahead_ns(const struct clocks *c, const struct clock_pair *p, int64_t now_ns)
 {
 	struct bounds b = pair_bounds(c, p, now_ns);
 	bool unknown = node_error_ns(c, p->a, now_ns) == INT64_MAX &&
@@ -103,7 +103,7 @@ pair_ahead_ns(const struct clocks *c, const struct pair *p, int64_t now_ns)
 
 /* The middle of the quickest ways there and back is a better guess than that of the last ones. */
 static void
-keep_best(const struct clocks *c, struct pair *p, int64_t now_ns)
+keep_best(const struct clocks *c, struct clock_pair *p, int64_t now_ns)
 {
 	struct bounds b = pair_bounds(c, p, now_ns);
 	int64_t error_ns = bounds_both(&p->bounds) ? minus(b.high_ns, bounds_middle(&b)) : 0;
@@ -127,7 +127,7 @@ keep_best(const struct clocks *c, struct pair *p, int64_t now_ns)
 static bool
 learn(struct clocks *c, const struct event *from, const struct event *to, bool sure, int64_t now_ns)
 {
-	struct pair *p = from->node != to->node ? pair_for(c, from->node, to->node) : NULL;
+	struct clock_pair *p = from->node != to->node ? pair_for(c, from->node, to->node) : NULL;
 	int64_t apart_ns = minus(to->time_ns, from->time_ns), error_ns, bound_ns;
 	bool upper, crosses;
 
@@ -263,7 +263,7 @@ learn_joins(struct clocks *c, const struct trace *t, const struct labels *labels
 static int64_t
 move_ns(const struct clocks *c, uint32_t a, uint32_t b, int64_t now_ns)
 {
-	const struct pair *p = a != b ? pair_find(c, a, b) : NULL;
+	const struct clock_pair *p = a != b ? pair_find(c, a, b) : NULL;
 
 	if (p == NULL)
 		return 0;
@@ -345,7 +345,7 @@ bool
 clocks_pair(
     const struct clocks *c, uint32_t a, uint32_t b, int64_t *ahead_ns, int64_t *uncertain_ns)
 {
-	const struct pair *p = a != b ? pair_find(c, a, b) : NULL;
+	const struct clock_pair *p = a != b ? pair_find(c, a, b) : NULL;
 	struct bounds bounds;
 	int64_t x_ns;
 

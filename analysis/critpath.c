@@ -25,7 +25,7 @@ struct link_slot {
 	uint32_t unit; /* TRACE_NONE: free */
 };
 
-struct visit {        /* one for each unit */
+struct unit_visit {   /* one for each unit */
 	uint32_t low; /* only events before this one, counted from the unit's first, are still to be
 	                 walked */
 	uint32_t
@@ -41,10 +41,10 @@ struct visit {        /* one for each unit */
 	bool left; /* walked to its beginning, and out of it */
 };
 
-struct walk {
+struct path_walk {
 	const struct trace *t;
 	uint8_t *kinds;
-	struct visit *visits;
+	struct unit_visit *visits;
 	struct link_slot *links;
 	uint32_t mask;
 	struct step *steps; /* backwards */
@@ -53,7 +53,7 @@ struct walk {
 };
 
 static struct link_slot *
-find_link(const struct walk *w, uint64_t link)
+find_link(const struct path_walk *w, uint64_t link)
 {
 	uint32_t at = (uint32_t)hash_u64(link) & w->mask;
 
@@ -63,13 +63,13 @@ find_link(const struct walk *w, uint64_t link)
 }
 
 static inline const struct event *
-event_at(const struct walk *w, uint32_t unit, uint32_t at)
+event_at(const struct path_walk *w, uint32_t unit, uint32_t at)
 {
 	return &w->t->events[w->t->units[unit].first + at];
 }
 
 static inline uint8_t
-kind_at(const struct walk *w, uint32_t unit, uint32_t at)
+kind_at(const struct path_walk *w, uint32_t unit, uint32_t at)
 {
 	return w->kinds[w->t->units[unit].first + at] & ~KIND_SILENT;
 }
@@ -77,13 +77,13 @@ kind_at(const struct walk *w, uint32_t unit, uint32_t at)
 /* Looks at a unit's events once: which are to be seen, where it begins and ends. */
 static void
 survey_unit(
-    struct walk *w, uint32_t unit, const uint8_t *const *kinds, const struct label_set *keep)
+    struct path_walk *w, uint32_t unit, const uint8_t *const *kinds, const struct label_set *keep)
 {
 	const struct unit *u = &w->t->units[unit];
-	struct visit *v = &w->visits[unit];
+	struct unit_visit *v = &w->visits[unit];
 	bool ended = false;
 
-	*v = (struct visit){ .low = u->count,
+	*v = (struct unit_visit){ .low = u->count,
 		.last = TRACE_NONE,
 		.begin = TRACE_NONE,
 		.name = LABEL_NONE,
@@ -113,8 +113,8 @@ survey_unit(
 }
 
 static int
-survey(struct walk *w, const struct labels *labels, const struct label_set *keep, struct arena *a,
-    struct err *e)
+survey(struct path_walk *w, const struct labels *labels, const struct label_set *keep,
+    struct arena *a, struct err *e)
 {
 	const struct trace *t = w->t;
 	uint32_t cap = 4;
@@ -148,7 +148,7 @@ survey(struct walk *w, const struct labels *labels, const struct label_set *keep
 
 /* The event to be seen before `at`, or TRACE_NONE; joins: whether joins are such. */
 static uint32_t
-seen_before(const struct walk *w, uint32_t unit, uint32_t at, bool joins)
+seen_before(const struct path_walk *w, uint32_t unit, uint32_t at, bool joins)
 {
 	while (at-- > 0) {
 		uint8_t kind = kind_at(w, unit, at);
@@ -161,7 +161,7 @@ seen_before(const struct walk *w, uint32_t unit, uint32_t at, bool joins)
 
 /* When the unit was done, as far as somebody can tell who had its result at join_ns. */
 static int64_t
-done_ns(const struct walk *w, uint32_t unit, int64_t join_ns)
+done_ns(const struct path_walk *w, uint32_t unit, int64_t join_ns)
 {
 	int64_t t = event_at(w, unit, w->visits[unit].last)->time_ns;
 
@@ -172,7 +172,7 @@ done_ns(const struct walk *w, uint32_t unit, int64_t join_ns)
  * yet, the last that was done by then; when none was, the one that was done first. TRACE_NONE:
  * none. */
 static uint32_t
-joined_unit(const struct walk *w, uint64_t link, int64_t join_ns)
+joined_unit(const struct path_walk *w, uint64_t link, int64_t join_ns)
 {
 	uint32_t best = TRACE_NONE;
 	int64_t best_ns = 0;
@@ -196,9 +196,9 @@ joined_unit(const struct walk *w, uint64_t link, int64_t join_ns)
 }
 
 static void
-push(struct walk *w, uint32_t unit, uint32_t at)
+push(struct path_walk *w, uint32_t unit, uint32_t at)
 {
-	const struct visit *v = &w->visits[unit];
+	const struct unit_visit *v = &w->visits[unit];
 	const struct event *e = event_at(w, unit, at);
 
 	w->steps[w->nsteps++] = (struct step){
@@ -212,9 +212,10 @@ push(struct walk *w, uint32_t unit, uint32_t at)
 /* Goes on in a unit, before `at`. What bounds its times is who first came from where: coming back
  * to it out of a unit that it waited for must not bring that one's clock along. */
 static void
-enter(struct walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t resume, int64_t high_ns)
+enter(struct path_walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t resume,
+    int64_t high_ns)
 {
-	struct visit *v = &w->visits[unit];
+	struct unit_visit *v = &w->visits[unit];
 
 	if (v->joiner == TRACE_NONE && unit != w->t->root) {
 		v->joiner = joiner;
@@ -234,7 +235,7 @@ enter(struct walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t resu
  * nothing but wait, whatever the child's clock says.
  */
 static void
-pass_joins(struct walk *w, uint32_t at)
+pass_joins(struct path_walk *w, uint32_t at)
 {
 	uint32_t unit = w->unit, prev = seen_before(w, unit, at, false), child = TRACE_NONE,
 		 join = at;
@@ -273,9 +274,9 @@ pass_joins(struct walk *w, uint32_t at)
  * waited did before. false: there is no way on. Only nonsense leads out of a unit twice, and it
  * could do so for ever. */
 static bool
-leave(struct walk *w)
+leave(struct path_walk *w)
 {
-	struct visit *v = &w->visits[w->unit];
+	struct unit_visit *v = &w->visits[w->unit];
 	uint32_t fork = w->t->units[w->unit].fork, unit;
 
 	if (v->left)
@@ -299,7 +300,7 @@ leave(struct walk *w)
 
 /* From the request's end backwards. false: the way does not lead to its begin. */
 static bool
-walk(struct walk *w)
+walk(struct path_walk *w)
 {
 	for (;;) {
 		uint32_t at = seen_before(w, w->unit, w->at, true);
@@ -323,7 +324,7 @@ walk(struct walk *w)
 
 /* Turns the steps round, counts those whose own time is before their cause's, and moves them. */
 static uint32_t
-make_causal(struct walk *w)
+make_causal(struct path_walk *w)
 {
 	const struct event *events = w->t->events;
 	struct step swap;
@@ -350,7 +351,7 @@ make_causal(struct walk *w)
  * between, the longest stretch tells, and one within a unit before one on the way.
  */
 static uint32_t
-keep_steps(struct walk *w)
+keep_steps(struct path_walk *w)
 {
 	const struct event *events = w->t->events;
 	struct step *steps = w->steps;
@@ -381,7 +382,7 @@ keep_steps(struct walk *w)
 }
 
 static bool
-find_end(struct walk *w)
+find_end(struct path_walk *w)
 {
 	const struct trace *t = w->t;
 
@@ -398,7 +399,7 @@ int
 critpath_extract(struct critpath *ret, const struct trace *t, const struct labels *labels,
     const struct label_set *keep, struct arena *a, struct err *e)
 {
-	struct walk w = { .t = t };
+	struct path_walk w = { .t = t };
 	int rc = survey(&w, labels, keep, a, e);
 
 	if (rc != 0)

@@ -27,7 +27,7 @@ groups_new(const struct groups_options *o, const struct labels *labels)
 }
 
 static void
-place_free(struct place *p)
+group_state_free(struct group_state *p)
 {
 	struct arena arena = p->arena; /* which p lies in */
 
@@ -43,8 +43,8 @@ groups_free(struct groups *g)
 	if (g == NULL)
 		return;
 	for (uint32_t i = 0; i < g->count; i++)
-		place_free(g->places[i]);
-	free(g->places);
+		group_state_free(g->states[i]);
+	free(g->states);
 	free(g->ignored);
 	free(g->times);
 	map_release(&g->by_key);
@@ -102,7 +102,7 @@ ignored_ns(struct groups *gs, const struct shape *s)
 /* ---- making a group ---- */
 
 void *
-group_more(struct place *p, const void *from, size_t size_bytes, size_t room_bytes)
+group_more(struct group_state *p, const void *from, size_t size_bytes, size_t room_bytes)
 {
 	void *to = arena_calloc(&p->arena, 1, room_bytes);
 
@@ -113,7 +113,7 @@ group_more(struct place *p, const void *from, size_t size_bytes, size_t room_byt
 
 /* The arrays by edge and by loop get a place of their own, with that much room. */
 bool
-group_widen(struct place *p, uint32_t edges_cap, uint32_t loops_cap)
+group_widen(struct group_state *p, uint32_t edges_cap, uint32_t loops_cap)
 {
 	struct group *g = &p->group;
 	struct shape *s = &g->shape;
@@ -130,7 +130,7 @@ group_widen(struct place *p, uint32_t edges_cap, uint32_t loops_cap)
 }
 
 static bool
-copy_shape(struct place *p, const struct shape *from)
+copy_shape(struct group_state *p, const struct shape *from)
 {
 	struct shape *to = &p->group.shape;
 
@@ -144,23 +144,23 @@ copy_shape(struct place *p, const struct shape *from)
 }
 
 static size_t
-stride(const struct place *p)
+stride(const struct group_state *p)
 {
 	return (size_t)p->edges_cap + p->keys_cap;
 }
 
 size_t
-place_bytes(const struct place *p)
+group_state_bytes(const struct group_state *p)
 {
 	return p->arena.total_bytes + p->samples_cap * stride(p) * sizeof(double) +
 	       p->group.shape.nloops * (size_t)LOOP_BYTES;
 }
 
-static struct place *
-place_new(struct groups *gs, uint32_t type, const struct shape *s)
+static struct group_state *
+group_state_new(struct groups *gs, uint32_t type, const struct shape *s)
 {
 	struct arena arena = { 0 };
-	struct place *p = arena_calloc(&arena, 1, sizeof *p);
+	struct group_state *p = arena_calloc(&arena, 1, sizeof *p);
 	struct group *g;
 	bool ok;
 
@@ -178,7 +178,7 @@ place_new(struct groups *gs, uint32_t type, const struct shape *s)
 	for (uint32_t i = 0; ok && i < s->nloops; i++)
 		ok = loops_know(p, i);
 	if (!ok) {
-		place_free(p);
+		group_state_free(p);
 		return NULL;
 	}
 	g->type = type;
@@ -188,10 +188,10 @@ place_new(struct groups *gs, uint32_t type, const struct shape *s)
 	return p;
 }
 
-static struct place *
+static struct group_state *
 find(const struct groups *gs, struct hash128 key)
 {
-	struct place *p = map_get(&gs->by_key, key.a);
+	struct group_state *p = map_get(&gs->by_key, key.a);
 
 	while (p != NULL && p->group.shape.key.b != key.b)
 		p = p->same_hash;
@@ -200,43 +200,43 @@ find(const struct groups *gs, struct hash128 key)
 
 /* Half of the memory is left for the reservoirs of those that are there: many shapes come once. */
 static bool
-keep_place(struct groups *gs, struct place *p)
+keep_state(struct groups *gs, struct group_state *p)
 {
 	uint64_t key = p->group.shape.key.a;
-	struct place **more;
+	struct group_state **more;
 
 	if (gs->o.memory_max_bytes != 0 &&
-	    gs->bytes + place_bytes(p) > gs->o.memory_max_bytes / 2) {
+	    gs->bytes + group_state_bytes(p) > gs->o.memory_max_bytes / 2) {
 		gs->full = true;
 		return false;
 	}
 	if (gs->count == gs->cap) {
 		uint32_t cap = gs->cap != 0 ? gs->cap * 2 : 16;
 
-		if ((more = realloc(gs->places, cap * sizeof *more)) == NULL)
+		if ((more = realloc(gs->states, cap * sizeof *more)) == NULL)
 			return false;
-		gs->places = more;
+		gs->states = more;
 		gs->cap = cap;
 	}
 	p->same_hash = map_get(&gs->by_key, key);
 	if (!map_put(&gs->by_key, key, p))
 		return false;
-	gs->places[gs->count++] = p;
-	gs->bytes += place_bytes(p);
+	gs->states[gs->count++] = p;
+	gs->bytes += group_state_bytes(p);
 	return true;
 }
 
-struct place *
-groups_place(struct groups *gs, uint32_t type, const struct shape *s)
+struct group_state *
+groups_state_for(struct groups *gs, uint32_t type, const struct shape *s)
 {
-	struct place *p = find(gs, s->key);
+	struct group_state *p = find(gs, s->key);
 
 	if (p != NULL || gs->count >= gs->o.groups_max || gs->full)
 		return p;
-	if ((p = place_new(gs, type, s)) == NULL)
+	if ((p = group_state_new(gs, type, s)) == NULL)
 		return NULL;
-	if (!keep_place(gs, p)) {
-		place_free(p);
+	if (!keep_state(gs, p)) {
+		group_state_free(p);
 		return NULL;
 	}
 	return p;
@@ -256,7 +256,7 @@ note_exemplars(struct group *g, struct exemplar x)
 /* The trace's times by the group's edges, 0 where they are ignored; all of what is ignored goes to
  * *ignored. */
 static const double *
-lay_times(struct groups *gs, const struct place *p, const struct shape *s, int64_t *ignored)
+lay_times(struct groups *gs, const struct group_state *p, const struct shape *s, int64_t *ignored)
 {
 	const struct group *g = &p->group;
 	uint32_t plain = s->ntokens - 1;
@@ -306,7 +306,7 @@ struct group *
 groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
     const struct shape *s, const char *const *node_names)
 {
-	struct place *place;
+	struct group_state *state;
 	struct exemplar x = { { t->id_high, t->id }, t->end_ns - t->begin_ns };
 	const double *times;
 	struct sample *sample;
@@ -317,14 +317,14 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
 		gs->other.inexact++;
 		return to_other(gs, t, s);
 	}
-	if ((place = groups_place(gs, t->type, s)) == NULL)
+	if ((state = groups_state_for(gs, t->type, s)) == NULL)
 		return to_other(gs, t, s);
-	g = &place->group;
+	g = &state->group;
 	if (!same_path(&g->shape, s)) {
 		gs->other.collisions++;
 		return to_other(gs, t, s);
 	}
-	if (!loops_take(gs, place, s) || (times = lay_times(gs, place, s, &ignored)) == NULL)
+	if (!loops_take(gs, state, s) || (times = lay_times(gs, state, s, &ignored)) == NULL)
 		return to_other(gs, t, s);
 	x.total_ns -= ignored;
 	comoments_add_high(
@@ -336,11 +336,11 @@ groups_add(struct groups *gs, const struct trace *t, const struct critpath *p,
 	note_exemplars(g, x);
 	g->lossy += t->lossy;
 	g->moved += p->moved;
-	if ((sample = sample_choose(gs, place)) != NULL) {
+	if ((sample = sample_choose(gs, state)) != NULL) {
 		sample->id = x.id;
 		sample->total_ns = x.total_ns;
 		memcpy(sample->edges_ns, times, g->shape.nedges * sizeof *times);
-		keys_read(gs, place, sample->keys, t, p, s, node_names);
+		keys_read(gs, state, sample->keys, t, p, s, node_names);
 	}
 	return g;
 }
@@ -355,7 +355,7 @@ merge_edge(struct group *g, uint32_t edge, const struct group *f, const struct c
 }
 
 static void
-merge_counts(struct place *to, const struct place *from)
+merge_counts(struct group_state *to, const struct group_state *from)
 {
 	struct group *g = &to->group;
 	const struct group *f = &from->group;
@@ -382,10 +382,10 @@ merge_counts(struct place *to, const struct place *from)
 }
 
 static int
-merge_place(struct groups *gs, const struct place *from)
+merge_state(struct groups *gs, const struct group_state *from)
 {
 	const struct group *f = &from->group;
-	struct place *to = groups_place(gs, f->type, &f->shape);
+	struct group_state *to = groups_state_for(gs, f->type, &f->shape);
 
 	if (to == NULL || !same_path(&to->group.shape, &f->shape) ||
 	    !loops_take(gs, to, &f->shape)) {
@@ -406,7 +406,7 @@ int
 groups_merge(struct groups *into, const struct groups *from, struct err *e)
 {
 	for (uint32_t i = 0; i < from->count; i++)
-		if (merge_place(into, from->places[i]) != 0)
+		if (merge_state(into, from->states[i]) != 0)
 			return err_set(e, ERR_MEMORY, "no memory to merge %u groups", from->count);
 	into->other.traces += from->other.traces;
 	into->other.collisions += from->other.collisions;
@@ -426,13 +426,13 @@ groups_count(const struct groups *gs)
 struct group *
 groups_at(const struct groups *gs, uint32_t i)
 {
-	return &gs->places[i]->group;
+	return &gs->states[i]->group;
 }
 
 struct group *
 groups_find(const struct groups *gs, struct hash128 key)
 {
-	struct place *p = find(gs, key);
+	struct group_state *p = find(gs, key);
 
 	return p != NULL ? &p->group : NULL;
 }

@@ -13,10 +13,10 @@ enum {
 
 /* A group and what belongs to it: all is in the arena but the samples' numbers and the moving parts
  * of tables. */
-struct place {
+struct group_state {
 	struct group group;
 	struct arena arena;
-	struct place *same_hash;
+	struct group_state *same_hash;
 	struct map loop_of; /* (first, last) to the loop's number + 1 */
 	uint32_t edges_cap, loops_cap, keys_cap, samples_cap;
 	uint32_t nidentities;
@@ -26,7 +26,7 @@ struct place {
 struct groups {
 	struct groups_options o;
 	const struct labels *labels;
-	struct place **places;
+	struct group_state **states;
 	uint32_t count, cap;
 	struct map by_key; /* half of the key to the newest place with it */
 	struct groups_other other;
@@ -39,12 +39,12 @@ struct groups {
 };
 
 /* group.c */
-struct place *groups_place(
+struct group_state *groups_state_for(
     struct groups *gs, uint32_t type, const struct shape *s); /* the shape's; NULL: no room */
-size_t place_bytes(const struct place *p);                    /* less texts */
-bool group_widen(struct place *p, uint32_t edges_cap, uint32_t loops_cap);
+size_t group_state_bytes(const struct group_state *p);        /* less texts */
+bool group_widen(struct group_state *p, uint32_t edges_cap, uint32_t loops_cap);
 /* Like arena_copy(), with room for more, cleared. NULL: out of memory. */
-void *group_more(struct place *p, const void *from, size_t size_bytes, size_t room_bytes);
+void *group_more(struct group_state *p, const void *from, size_t size_bytes, size_t room_bytes);
 /* An array of `place *p` gets a new place with room for `cap`, n of which are kept. false: it stays
  * what it is. */
 #define MORE(array, n, cap)                                                      \
@@ -60,33 +60,34 @@ bool same_path(const struct shape *a, const struct shape *b);
 void note_exemplars(struct group *g, struct exemplar x);
 
 /* group_keys.c */
-bool keys_find(struct place *p, const struct labels *labels);
+bool keys_find(struct group_state *p, const struct labels *labels);
 void keys_add(struct group *g, struct key k);
-void keys_read(struct groups *gs, struct place *place, double *out, const struct trace *t,
+void keys_read(struct groups *gs, struct group_state *state, double *out, const struct trace *t,
     const struct critpath *p, const struct shape *s, const char *const *node_names);
-double keys_text(struct groups *gs, struct place *p, const char *s, size_t len, bool identity);
+double keys_text(
+    struct groups *gs, struct group_state *p, const char *s, size_t len, bool identity);
 
 /* group_samples.c */
 struct sample *sample_choose(
-    struct groups *gs, struct place *p); /* for the trace just counted, or NULL */
-bool samples_room(struct place *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap);
-int samples_merge(struct groups *gs, struct place *to, const struct place *from);
+    struct groups *gs, struct group_state *p); /* for the trace just counted, or NULL */
+bool samples_room(struct group_state *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap);
+int samples_merge(struct groups *gs, struct group_state *to, const struct group_state *from);
 
 /* group_loops.c */
-bool loops_take(struct groups *gs, struct place *p,
+bool loops_take(struct groups *gs, struct group_state *p,
     const struct shape *from); /* those that are new; false: no room */
-bool loops_know(struct place *p, uint32_t loop);
-uint32_t loops_number(
-    const struct place *p, const struct shape_loop *l, uint32_t guess); /* UINT32_MAX: not there */
+bool loops_know(struct group_state *p, uint32_t loop);
+uint32_t loops_number(const struct group_state *p, const struct shape_loop *l,
+    uint32_t guess); /* UINT32_MAX: not there */
 uint32_t loops_with_keys(const struct group *g);
 
-struct order { /* of loops: by their first token, of these the longest first */
+struct loop_order { /* of loops: by their first token, of these the longest first */
 	uint32_t first, last;
 	uint32_t loop;
 };
 
-void loops_order(struct order *ret, const struct shape *s);
-double loops_runs_before(const double *iterations, const struct order *order, uint32_t nloops,
+void loops_order(struct loop_order *ret, const struct shape *s);
+double loops_runs_before(const double *iterations, const struct loop_order *order, uint32_t nloops,
     const struct shape_loop *body, double *back_from);
 
 #endif

@@ -41,7 +41,7 @@ find_label_keys(struct group *g, uint32_t token, const struct label *l)
 }
 
 bool
-keys_find(struct place *p, const struct labels *labels)
+keys_find(struct group_state *p, const struct labels *labels)
 {
 	struct group *g = &p->group;
 	size_t most = SPARE_LOOPS + g->shape.nloops;
@@ -69,7 +69,7 @@ text_room(struct groups *gs, size_t len)
 }
 
 double
-keys_text(struct groups *gs, struct place *p, const char *s, size_t len, bool identity)
+keys_text(struct groups *gs, struct group_state *p, const char *s, size_t len, bool identity)
 {
 	struct texts *texts = p->group.texts;
 	uint32_t id = texts_find(texts, s, len);
@@ -84,7 +84,7 @@ keys_text(struct groups *gs, struct place *p, const char *s, size_t len, bool id
 
 /* A key is of the type that it is first seen with; values of another kind are missing. */
 static double
-field_number(struct groups *gs, struct place *p, struct key *k, const struct event *e)
+field_number(struct groups *gs, struct group_state *p, struct key *k, const struct event *e)
 {
 	const struct value *v = k->field < e->nvalues ? &e->values[k->field] : NULL;
 
@@ -109,7 +109,7 @@ field_number(struct groups *gs, struct place *p, struct key *k, const struct eve
 /* Where a unit ran. A process or thread that nobody knows is missing. */
 static double
 where_number(
-    struct groups *gs, struct place *p, uint8_t kind, const struct event *e, const char *node)
+    struct groups *gs, struct group_state *p, uint8_t kind, const struct event *e, const char *node)
 {
 	uint32_t id = kind == KEY_PROCESS ? e->pid : e->tid;
 	char text[256];
@@ -124,10 +124,10 @@ where_number(
 }
 
 void
-keys_read(struct groups *gs, struct place *place, double *out, const struct trace *t,
+keys_read(struct groups *gs, struct group_state *state, double *out, const struct trace *t,
     const struct critpath *p, const struct shape *s, const char *const *node_names)
 {
-	struct group *g = &place->group;
+	struct group *g = &state->group;
 
 	for (uint32_t i = 0; i < g->nkeys; i++) {
 		struct key *k = &g->keys[i];
@@ -140,8 +140,8 @@ keys_read(struct groups *gs, struct place *place, double *out, const struct trac
 		}
 		e = &t->events[p->steps[s->first_step[k->token]].event];
 		if (k->kind == KEY_FIELD)
-			out[i] = field_number(gs, place, k, e);
+			out[i] = field_number(gs, state, k, e);
 		else
-			out[i] = where_number(gs, place, k->kind, e, node_names[e->node]);
+			out[i] = where_number(gs, state, k->kind, e, node_names[e->node]);
 	}
 }

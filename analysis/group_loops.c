@@ -13,7 +13,7 @@ loop_key(const struct shape_loop *l)
 }
 
 bool
-loops_know(struct place *p, uint32_t loop)
+loops_know(struct group_state *p, uint32_t loop)
 {
 	return map_put(
 	    &p->loop_of, loop_key(&p->group.shape.loops[loop]), (void *)(uintptr_t)(loop + 1));
@@ -32,17 +32,17 @@ loops_with_keys(const struct group *g)
 static int
 by_first(const void *a, const void *b)
 {
-	const struct order *x = a, *y = b;
+	const struct loop_order *x = a, *y = b;
 
 	return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
 	                            : (x->last < y->last) - (x->last > y->last);
 }
 
 void
-loops_order(struct order *ret, const struct shape *s)
+loops_order(struct loop_order *ret, const struct shape *s)
 {
 	for (uint32_t i = 0; i < s->nloops; i++)
-		ret[i] = (struct order){ s->loops[i].first, s->loops[i].last, i };
+		ret[i] = (struct loop_order){ s->loops[i].first, s->loops[i].last, i };
 	qsort(ret, s->nloops, sizeof *ret, by_first);
 }
 
@@ -53,7 +53,7 @@ loops_order(struct order *ret, const struct shape *s)
  * one before it less what went back from there, and what came back to it.
  */
 double
-loops_runs_before(const double *iterations, const struct order *order, uint32_t nloops,
+loops_runs_before(const double *iterations, const struct loop_order *order, uint32_t nloops,
     const struct shape_loop *body, double *back_from)
 {
 	double onward = 1;
@@ -78,11 +78,11 @@ loops_runs_before(const double *iterations, const struct order *order, uint32_t 
 
 /* The samples that are there get the new loop's key. */
 static bool
-backdate(struct place *p, const struct shape_loop *body)
+backdate(struct group_state *p, const struct shape_loop *body)
 {
 	struct group *g = &p->group;
 	uint32_t nloops = g->shape.nloops, base = g->nkeys - nloops;
-	struct order *order = malloc((nloops + 1) * sizeof *order);
+	struct loop_order *order = malloc((nloops + 1) * sizeof *order);
 	double *back_from = malloc((body->last + 1) * sizeof *back_from);
 	bool ok = order != NULL && back_from != NULL;
 
@@ -98,14 +98,14 @@ backdate(struct place *p, const struct shape_loop *body)
 
 /* Room for one more loop, its edge and its key. */
 static bool
-loop_room(struct groups *gs, struct place *p)
+loop_room(struct groups *gs, struct group_state *p)
 {
 	struct group *g = &p->group;
 	bool edges = g->shape.nedges == p->edges_cap || g->shape.nloops == p->loops_cap;
 	bool keys = g->nkeys == p->keys_cap && g->nkeys < KEYS_MAX;
 	uint32_t edges_cap = p->edges_cap * (edges ? 2 : 1),
 		 keys_cap = p->keys_cap * (keys ? 2 : 1);
-	size_t before = place_bytes(p),
+	size_t before = group_state_bytes(p),
 	       most = gs->bytes + LOOP_BYTES + (edges || keys ? before : 0);
 
 	if (gs->o.memory_max_bytes != 0 && most > gs->o.memory_max_bytes)
@@ -117,12 +117,12 @@ loop_room(struct groups *gs, struct place *p)
 	    (edges && !group_widen(p, edges_cap, 2 * p->loops_cap)))
 		return false;
 	p->keys_cap = keys_cap;
-	gs->bytes += place_bytes(p) - before;
+	gs->bytes += group_state_bytes(p) - before;
 	return true;
 }
 
 static bool
-add_loop(struct groups *gs, struct place *p, const struct shape *from, uint32_t loop)
+add_loop(struct groups *gs, struct group_state *p, const struct shape *from, uint32_t loop)
 {
 	struct group *g = &p->group;
 	struct shape *s = &g->shape;
@@ -149,7 +149,7 @@ add_loop(struct groups *gs, struct place *p, const struct shape *from, uint32_t 
 }
 
 uint32_t
-loops_number(const struct place *p, const struct shape_loop *l, uint32_t guess)
+loops_number(const struct group_state *p, const struct shape_loop *l, uint32_t guess)
 {
 	const struct shape *s = &p->group.shape;
 
@@ -161,7 +161,7 @@ loops_number(const struct place *p, const struct shape_loop *l, uint32_t guess)
 
 /* Takes the loops that are new into the group's shape. */
 bool
-loops_take(struct groups *gs, struct place *p, const struct shape *from)
+loops_take(struct groups *gs, struct group_state *p, const struct shape *from)
 {
 	for (uint32_t i = 0; i < from->nloops; i++)
 		if (loops_number(p, &from->loops[i], i) == UINT32_MAX && !add_loop(gs, p, from, i))

@@ -11,7 +11,7 @@ enum { SAMPLES_FIRST = 8 };
 
 /* Lays the samples' numbers out anew: more of them, or more of each. */
 bool
-samples_room(struct place *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap)
+samples_room(struct group_state *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap)
 {
 	struct group *g = &p->group;
 	double *numbers = calloc(samples * ((size_t)edges_cap + keys_cap), sizeof *numbers),
@@ -40,10 +40,10 @@ samples_room(struct place *p, uint32_t samples, uint32_t edges_cap, uint32_t key
  * that is, all traces so far are in it, or each with the same probability.
  */
 static void
-reserve(struct groups *gs, struct place *p, uint32_t samples)
+reserve(struct groups *gs, struct group_state *p, uint32_t samples)
 {
 	struct group *g = &p->group;
-	size_t before = place_bytes(p), more;
+	size_t before = group_state_bytes(p), more;
 
 	samples = samples < g->samples_max ? samples : g->samples_max;
 	if (samples <= p->samples_cap)
@@ -51,7 +51,7 @@ reserve(struct groups *gs, struct place *p, uint32_t samples)
 	more = (samples - p->samples_cap) * ((size_t)p->edges_cap + p->keys_cap) * sizeof(double);
 	if ((gs->o.memory_max_bytes == 0 || gs->bytes + more <= gs->o.memory_max_bytes) &&
 	    samples_room(p, samples, p->edges_cap, p->keys_cap))
-		gs->bytes += place_bytes(p) - before;
+		gs->bytes += group_state_bytes(p) - before;
 	else
 		g->samples_max = p->samples_cap;
 }
@@ -59,7 +59,7 @@ reserve(struct groups *gs, struct place *p, uint32_t samples)
 /* The place in the reservoir for the trace just counted, or NULL: each of the n traces so far is in
  * it with the same probability. (Vitter, 1985, algorithm R.) */
 struct sample *
-sample_choose(struct groups *gs, struct place *p)
+sample_choose(struct groups *gs, struct group_state *p)
 {
 	struct group *g = &p->group;
 	uint64_t at;
@@ -117,7 +117,8 @@ keep_samples(struct group *g, const uint32_t *order, uint32_t part, struct sampl
 }
 
 static double
-number_here(struct groups *gs, struct place *to, uint32_t key, const struct group *from, double x)
+number_here(
+    struct groups *gs, struct group_state *to, uint32_t key, const struct group *from, double x)
 {
 	struct key *k = &to->group.keys[key];
 	uint8_t type = from->keys[key].type;
@@ -137,14 +138,14 @@ number_here(struct groups *gs, struct place *to, uint32_t key, const struct grou
 }
 
 /* What a loop here is there: its number, or UINT32_MAX. */
-struct both {
-	uint32_t *loop_there; /* [loops here] */
-	struct order *order;  /* of the loops there */
-	double *back_from;    /* room */
+struct loop_match {
+	uint32_t *loop_there;     /* [loops here] */
+	struct loop_order *order; /* of the loops there */
+	double *back_from;        /* room */
 };
 
 static bool
-both_room(struct both *b, const struct place *to, const struct place *from)
+loop_match_new(struct loop_match *b, const struct group_state *to, const struct group_state *from)
 {
 	const struct shape *here = &to->group.shape, *there = &from->group.shape;
 
@@ -160,7 +161,7 @@ both_room(struct both *b, const struct place *to, const struct place *from)
 }
 
 static void
-both_release(struct both *b)
+loop_match_release(struct loop_match *b)
 {
 	free(b->loop_there);
 	free(b->order);
@@ -168,8 +169,8 @@ both_release(struct both *b)
 }
 
 static void
-merge_sample(struct groups *gs, struct place *to, const struct place *from, const struct sample *s,
-    struct both *b)
+merge_sample(struct groups *gs, struct group_state *to, const struct group_state *from,
+    const struct sample *s, struct loop_match *b)
 {
 	struct group *g = &to->group;
 	const struct group *f = &from->group;
@@ -202,15 +203,15 @@ merge_sample(struct groups *gs, struct place *to, const struct place *from, cons
 }
 
 int
-samples_merge(struct groups *gs, struct place *to, const struct place *from)
+samples_merge(struct groups *gs, struct group_state *to, const struct group_state *from)
 {
 	struct group *g = &to->group;
 	const struct group *f = &from->group;
 	uint32_t most = g->nsamples > f->nsamples ? g->nsamples : f->nsamples, part[2];
 	uint32_t *order = malloc((most + 1) * sizeof *order);
 	struct sample *room = malloc((most + 1) * sizeof *room);
-	struct both b = { 0 };
-	bool ok = both_room(&b, to, from) && order != NULL && room != NULL;
+	struct loop_match b = { 0 };
+	bool ok = loop_match_new(&b, to, from) && order != NULL && room != NULL;
 
 	if (ok) {
 		reserve(gs, to, g->nsamples + f->nsamples);
@@ -221,7 +222,7 @@ samples_merge(struct groups *gs, struct place *to, const struct place *from)
 		for (uint32_t i = 0; i < part[1]; i++)
 			merge_sample(gs, to, from, &f->samples[order[i]], &b);
 	}
-	both_release(&b);
+	loop_match_release(&b);
 	free(order);
 	free(room);
 	return ok ? 0 : ERR_MEMORY;

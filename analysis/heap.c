@@ -52,7 +52,7 @@ heap_room(struct heap *h)
 }
 
 void
-heap_add(struct heap *heaps, int which, struct pending *p, int64_t key_ns)
+heap_add(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns)
 {
 	struct heap *h = &heaps[which];
 
@@ -61,7 +61,7 @@ heap_add(struct heap *heaps, int which, struct pending *p, int64_t key_ns)
 }
 
 void
-heap_take(struct heap *heaps, int which, struct pending *p)
+heap_take(struct heap *heaps, int which, struct pending_trace *p)
 {
 	struct heap *h = &heaps[which];
 	uint32_t at = p->heap_at[which];
@@ -71,7 +71,7 @@ heap_take(struct heap *heaps, int which, struct pending *p)
 }
 
 void
-heap_move(struct heap *heaps, int which, struct pending *p, int64_t key_ns)
+heap_move(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns)
 {
 	heap_sift(heaps, which, p->heap_at[which], (struct heap_slot){ key_ns, p->id, p });
 }

@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/key_test.h"
+#include "analysis/key_significance.h"
 
 enum { SAMPLES_MIN = 8 };
 
 #define MISSING_MAX 0.2
 
-struct search {
+struct key_trial {
 	const struct group *g;
 	struct ordering *keys; /* [nkeys] */
 	struct ordering edge;  /* the one at hand */
-	struct key_work *work;
-	struct key_finding *found; /* [nedges x nkeys] */
-	uint32_t nfound;
+	struct key_scratch *scratch;
+	struct key_finding *findings; /* [nedges x nkeys] */
+	uint32_t nfindings;
 	double q, explain_min;
 };
 
@@ -29,12 +29,12 @@ is_numeric(const struct key *k)
 }
 
 static int
-search_begin(struct search *s, const struct group *g, uint32_t nedges, struct arena *a)
+trial_begin(struct key_trial *s, const struct group *g, uint32_t nedges, struct arena *a)
 {
 	s->keys = arena_alloc(a, g->nkeys * sizeof *s->keys);
-	s->found = arena_calloc(a, (size_t)nedges * g->nkeys, sizeof *s->found);
-	s->work = key_work_new(g->nsamples, a);
-	if (s->keys == NULL || s->found == NULL || s->work == NULL)
+	s->findings = arena_calloc(a, (size_t)nedges * g->nkeys, sizeof *s->findings);
+	s->scratch = key_scratch_new(g->nsamples, a);
+	if (s->keys == NULL || s->findings == NULL || s->scratch == NULL)
 		return ERR_MEMORY;
 	for (uint32_t k = 0; k < g->nkeys; k++)
 		if (ordering_of_key(&s->keys[k], g, k, a) != 0)
@@ -43,19 +43,20 @@ search_begin(struct search *s, const struct group *g, uint32_t nedges, struct ar
 }
 
 static int
-try_edge(struct search *s, uint32_t edge, struct arena *a)
+try_edge(struct key_trial *s, uint32_t edge, struct arena *a)
 {
 	if (ordering_of_edge(&s->edge, s->g, edge, a) != 0)
 		return ERR_MEMORY;
 	for (uint32_t k = 0; k < s->g->nkeys && s->edge.distinct > 1; k++) {
-		struct key_finding *f = &s->found[s->nfound];
+		struct key_finding *f = &s->findings[s->nfindings];
 
 		*f = (struct key_finding){ .edge = edge, .key = k };
 		if (s->keys[k].n < SAMPLES_MIN || s->keys[k].n < (1 - MISSING_MAX) * s->g->nsamples)
 			continue;
-		s->nfound += is_numeric(&s->g->keys[k])
-		                 ? key_test_number(f, &s->keys[k], &s->edge, s->work)
-		                 : key_test_category(f, &s->keys[k], &s->edge, s->work);
+		s->nfindings += is_numeric(&s->g->keys[k]) ? key_significance_of_number(f,
+								 &s->keys[k], &s->edge, s->scratch)
+		                                           : key_significance_of_category(f,
+								 &s->keys[k], &s->edge, s->scratch);
 	}
 	return 0;
 }
@@ -85,20 +86,20 @@ correct(struct key_finding *f, uint32_t n)
 }
 
 static void
-keep_what_explains(struct search *s)
+keep_significant(struct key_trial *s)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->nfound; i++)
-		if (s->found[i].p <= s->q && s->found[i].explains >= s->explain_min)
-			s->found[n++] = s->found[i];
-	s->nfound = n;
+	for (uint32_t i = 0; i < s->nfindings; i++)
+		if (s->findings[i].p <= s->q && s->findings[i].explains >= s->explain_min)
+			s->findings[n++] = s->findings[i];
+	s->nfindings = n;
 }
 
 /* ---- order ---- */
 
 static uint32_t
-apart(uint32_t a, uint32_t b)
+distance_between(uint32_t a, uint32_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -107,15 +108,15 @@ static uint32_t
 distance(const struct group *g, const struct key_finding *f)
 {
 	const struct shape_edge *edge = &g->shape.edges[f->edge];
-	uint32_t from = apart(g->keys[f->key].token, edge->from_token),
-		 to = apart(g->keys[f->key].token, edge->to_token);
+	uint32_t from = distance_between(g->keys[f->key].token, edge->from_token),
+		 to = distance_between(g->keys[f->key].token, edge->to_token);
 
 	return from < to ? from : to;
 }
 
 /* Best first; of equals the nearest, then the coarsest kind. */
 static int
-by_worth(const void *a, const void *b, void *group)
+by_explained(const void *a, const void *b, void *group)
 {
 	const struct key_finding *x = a, *y = b;
 	const struct group *g = group;
@@ -135,16 +136,16 @@ by_worth(const void *a, const void *b, void *group)
 /* Whether another of the same edge's findings says all that this one says. `i`: its place in the
  * order. */
 static bool
-says_nothing_new(
-    struct search *s, const struct key_finding *f, uint32_t first, uint32_t n, uint32_t i)
+is_redundant(
+    struct key_trial *s, const struct key_finding *f, uint32_t first, uint32_t n, uint32_t i)
 {
 	for (uint32_t j = first; j < first + n; j++) {
-		enum nested nested;
+		enum key_nesting nested;
 
-		if (j == i || s->found[j].numeric)
+		if (j == i || s->findings[j].numeric)
 			continue;
-		nested = key_test_nested(&s->keys[f->key], &s->keys[s->found[j].key], &s->edge,
-		    s->q, s->explain_min, s->work);
+		nested = key_nesting(&s->keys[f->key], &s->keys[s->findings[j].key], &s->edge, s->q,
+		    s->explain_min, s->scratch);
 		if (nested == NESTED_ADDS_NOTHING || (nested == NESTED_SAME && j < i))
 			return true;
 	}
@@ -153,24 +154,24 @@ says_nothing_new(
 
 /* Of the findings of one edge; they stay in their order. Returns how many are left. */
 static uint32_t
-leave_out(struct search *s, uint32_t first, uint32_t n, bool *out)
+leave_out_redundant(struct key_trial *s, uint32_t first, uint32_t n, bool *out)
 {
 	uint32_t left = 0;
 
 	for (uint32_t i = first; i < first + n; i++)
-		out[i] = !s->found[i].numeric && says_nothing_new(s, &s->found[i], first, n, i);
+		out[i] = !s->findings[i].numeric && is_redundant(s, &s->findings[i], first, n, i);
 	for (uint32_t i = first; i < first + n; i++)
 		if (!out[i])
-			s->found[first + left++] = s->found[i];
+			s->findings[first + left++] = s->findings[i];
 	return left;
 }
 
 /* The findings come by edge number; they go out by the order that the edges were asked in. */
 static int
-by_edges_asked(struct search *s, struct key_finding *ret, const uint32_t *edges, uint32_t nedges,
+by_edges_asked(struct key_trial *s, struct key_finding *ret, const uint32_t *edges, uint32_t nedges,
     struct arena *a)
 {
-	bool *out = arena_alloc(a, s->nfound * sizeof *out + 1);
+	bool *out = arena_alloc(a, s->nfindings * sizeof *out + 1);
 	uint32_t n = 0;
 
 	if (out == NULL)
@@ -178,15 +179,15 @@ by_edges_asked(struct search *s, struct key_finding *ret, const uint32_t *edges,
 	for (uint32_t e = 0; e < nedges; e++) {
 		uint32_t first = 0, count = 0;
 
-		while (first < s->nfound && s->found[first].edge != edges[e])
+		while (first < s->nfindings && s->findings[first].edge != edges[e])
 			first++;
-		while (first + count < s->nfound && s->found[first + count].edge == edges[e])
+		while (first + count < s->nfindings && s->findings[first + count].edge == edges[e])
 			count++;
 		if (count > 1 && ordering_of_edge(&s->edge, s->g, edges[e], a) != 0)
 			return ERR_MEMORY;
 		if (count > 1)
-			count = leave_out(s, first, count, out);
-		memcpy(&ret[n], &s->found[first], count * sizeof *ret);
+			count = leave_out_redundant(s, first, count, out);
+		memcpy(&ret[n], &s->findings[first], count * sizeof *ret);
 		n += count;
 	}
 	return (int)n;
@@ -196,19 +197,19 @@ int
 keys_explain_edges(struct key_finding **ret, const struct group *g, const uint32_t *edges,
     uint32_t nedges, double q, double explain_min, uint32_t *tried, struct arena *a, struct err *e)
 {
-	struct search s = { .g = g, .q = q, .explain_min = explain_min };
-	int n = search_begin(&s, g, nedges, a);
+	struct key_trial s = { .g = g, .q = q, .explain_min = explain_min };
+	int n = trial_begin(&s, g, nedges, a);
 
 	for (uint32_t i = 0; i < nedges && n == 0; i++)
 		n = try_edge(&s, edges[i], a);
 	if (n != 0)
 		return err_set(e, ERR_MEMORY, "no memory to try %u keys", g->nkeys);
 	if (tried != NULL)
-		*tried = s.nfound;
-	correct(s.found, s.nfound);
-	keep_what_explains(&s);
-	qsort_r(s.found, s.nfound, sizeof *s.found, by_worth, (void *)(uintptr_t)g);
-	*ret = arena_alloc(a, s.nfound * sizeof **ret + 1);
+		*tried = s.nfindings;
+	correct(s.findings, s.nfindings);
+	keep_significant(&s);
+	qsort_r(s.findings, s.nfindings, sizeof *s.findings, by_explained, (void *)(uintptr_t)g);
+	*ret = arena_alloc(a, s.nfindings * sizeof **ret + 1);
 	n = *ret != NULL ? by_edges_asked(&s, *ret, edges, nedges, a) : ERR_MEMORY;
 	return n >= 0 ? n : err_set(e, ERR_MEMORY, "no memory to try %u keys", g->nkeys);
 }

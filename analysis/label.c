@@ -17,13 +17,13 @@ enum {
 	SILENT_LEN = 2 /* silent labels are told apart by texts that no other label can have */
 };
 
-struct entry {
+struct label_entry {
 	struct label label;
 	struct hash128 hash;
 };
 
-struct chunk {
-	struct entry entries[CHUNK_LABELS];
+struct label_chunk {
+	struct label_entry entries[CHUNK_LABELS];
 	uint8_t kinds[CHUNK_LABELS];
 };
 
@@ -31,11 +31,11 @@ struct labels {
 	struct texts *texts;
 	struct arena arena; /* fields */
 	uint32_t count;
-	struct chunk *chunks[CHUNKS_MAX];
+	struct label_chunk *chunks[CHUNKS_MAX];
 	const uint8_t *kinds[CHUNKS_MAX]; /* each chunk's */
 };
 
-static inline struct entry *
+static inline struct label_entry *
 entry_at(const struct labels *l, uint32_t id)
 {
 	return &l->chunks[id / CHUNK_LABELS]->entries[id % CHUNK_LABELS];
@@ -110,7 +110,7 @@ copy_fields(struct labels *l, const char *const *fields, uint32_t n)
 }
 
 /* Room for one more; it is that of the next number. */
-static struct entry *
+static struct label_entry *
 make_room(struct labels *l)
 {
 	uint32_t at = l->count / CHUNK_LABELS;
@@ -127,7 +127,7 @@ make_room(struct labels *l)
 
 /* The label that was put into that room counts from here on. */
 static uint32_t
-add(struct labels *l, const struct entry *e)
+add(struct labels *l, const struct label_entry *e)
 {
 	l->chunks[l->count / CHUNK_LABELS]->kinds[l->count % CHUNK_LABELS] = e->label.kind |
 	                                                                     (e->label.silent
@@ -142,7 +142,7 @@ labels_intern(struct labels *l, enum record_kind kind, const char *text, size_t 
 {
 	uint32_t id = texts_find(l->texts, text, len);
 	struct label parsed;
-	struct entry *e;
+	struct label_entry *e;
 
 	if (id != UINT32_MAX)
 		return id;
@@ -164,7 +164,7 @@ labels_silent(struct labels *l, enum record_kind kind)
 	static const char *const no_fields[1];
 	const char text[SILENT_LEN] = { '\0', (char)kind };
 	uint32_t id = texts_find(l->texts, text, sizeof text);
-	struct entry *e;
+	struct label_entry *e;
 
 	if (id != UINT32_MAX)
 		return id;

@@ -8,14 +8,14 @@
 enum { PER_OCTAVE = 8, FIRST_OCTAVE = 7, STEPS_PER_NODE = 8 };
 
 /* One trace on its way in; arrays in the scratch arena. */
-struct adding {
+struct profile_addition {
 	struct profile *p;
 	const struct trace *t;
 	const struct labels *labels;
-	uint32_t *first_kid, *next_kid; /* [events], [units]: units that an event forked */
-	uint32_t *nkids, *kid;          /* [units]: how many it forked, and the last of them */
-	uint32_t *node, *depth;         /* [units] */
-	int64_t *self_ns, *way_ns;      /* [units]; negative: none */
+	uint32_t *first_child, *next_child; /* [events], [units]: units that an event forked */
+	uint32_t *nchildren, *child;        /* [units]: how many it forked, and the last of them */
+	uint32_t *node, *depth;             /* [units] */
+	int64_t *self_ns, *way_ns;          /* [units]; negative: none */
 };
 
 struct profile *
@@ -106,7 +106,7 @@ node_of(struct profile *p, uint32_t parent, uint32_t label, uint32_t far)
 	uintptr_t at;
 
 	for (; (at = (uintptr_t)map_get(&p->node_index, key)) != 0; key++) {
-		const struct profile_node *n = &p->nodes[at - 1];
+		const struct profile_call *n = &p->nodes[at - 1];
 
 		if (n->parent == parent && n->label == label && n->far == far)
 			return (int64_t)at - 1;
@@ -116,7 +116,7 @@ node_of(struct profile *p, uint32_t parent, uint32_t label, uint32_t far)
 	if (!grow((void **)&p->nodes, p->nnodes, p->nodes_max, sizeof *p->nodes) ||
 	    !map_put(&p->node_index, key, (void *)(uintptr_t)(p->nnodes + 1)))
 		return -1;
-	p->nodes[p->nnodes] = (struct profile_node){ .parent = parent, .label = label, .far = far };
+	p->nodes[p->nnodes] = (struct profile_call){ .parent = parent, .label = label, .far = far };
 	return p->nnodes++;
 }
 
@@ -146,24 +146,24 @@ count_step(struct profile *p, uint32_t node, uint32_t after, uint32_t then)
 }
 
 static bool
-adding_begin(struct adding *d)
+addition_begin(struct profile_addition *d)
 {
 	struct arena *a = &d->p->scratch;
 	const struct trace *t = d->t;
 
 	arena_reset(a);
-	d->first_kid = arena_alloc(a, (t->nevents + 1) * sizeof *d->first_kid);
-	d->next_kid = arena_alloc(a, t->nunits * sizeof *d->next_kid);
-	d->nkids = arena_calloc(a, t->nunits, sizeof *d->nkids);
-	d->kid = arena_calloc(a, t->nunits, sizeof *d->kid);
+	d->first_child = arena_alloc(a, (t->nevents + 1) * sizeof *d->first_child);
+	d->next_child = arena_alloc(a, t->nunits * sizeof *d->next_child);
+	d->nchildren = arena_calloc(a, t->nunits, sizeof *d->nchildren);
+	d->child = arena_calloc(a, t->nunits, sizeof *d->child);
 	d->node = arena_alloc(a, t->nunits * sizeof *d->node);
 	d->depth = arena_calloc(a, t->nunits, sizeof *d->depth);
 	d->self_ns = arena_alloc(a, t->nunits * sizeof *d->self_ns);
 	d->way_ns = arena_alloc(a, t->nunits * sizeof *d->way_ns);
-	if (!d->first_kid || !d->next_kid || !d->nkids || !d->kid || !d->node || !d->depth ||
-	    !d->self_ns || !d->way_ns)
+	if (!d->first_child || !d->next_child || !d->nchildren || !d->child || !d->node ||
+	    !d->depth || !d->self_ns || !d->way_ns)
 		return false;
-	memset(d->first_kid, 0xff, (t->nevents + 1) * sizeof *d->first_kid);
+	memset(d->first_child, 0xff, (t->nevents + 1) * sizeof *d->first_child);
 	for (uint32_t u = 0; u < t->nunits; u++) {
 		d->node[u] = PROFILE_NONE;
 		d->self_ns[u] = d->way_ns[u] = -1;
@@ -174,16 +174,16 @@ adding_begin(struct adding *d)
 
 		if (fork == TRACE_NONE || u == t->root)
 			continue;
-		d->next_kid[u] = d->first_kid[fork];
-		d->first_kid[fork] = u;
-		d->nkids[t->events[fork].unit]++;
-		d->kid[t->events[fork].unit] = u;
+		d->next_child[u] = d->first_child[fork];
+		d->first_child[fork] = u;
+		d->nchildren[t->events[fork].unit]++;
+		d->child[t->events[fork].unit] = u;
 	}
 	return true;
 }
 
 static uint32_t
-begin_label(const struct adding *d, uint32_t u)
+begin_label(const struct profile_addition *d, uint32_t u)
 {
 	return d->t->events[d->t->units[u].first].label;
 }
@@ -194,26 +194,26 @@ begin_label(const struct adding *d, uint32_t u)
  * worker, which does not become another one by whom it calls.
  */
 static uint32_t
-far_of(const struct adding *d, uint32_t u)
+far_of(const struct profile_addition *d, uint32_t u)
 {
-	uint32_t kid = d->kid[u];
+	uint32_t child = d->child[u];
 
-	if (u == d->t->root || d->nkids[u] != 1 ||
-	    !labels_get(d->labels, d->t->events[d->t->units[kid].fork].label)->silent ||
-	    same_service(d->labels, begin_label(d, u), begin_label(d, kid)))
+	if (u == d->t->root || d->nchildren[u] != 1 ||
+	    !labels_get(d->labels, d->t->events[d->t->units[child].fork].label)->silent ||
+	    same_service(d->labels, begin_label(d, u), begin_label(d, child)))
 		return LABEL_NONE;
-	return begin_label(d, kid);
+	return begin_label(d, child);
 }
 
 /* The calls of one unit, in its order, and what came after what. */
 static bool
-walk_unit(struct adding *d, uint32_t u, uint32_t *stack, uint32_t *top)
+walk_unit(struct profile_addition *d, uint32_t u, uint32_t *stack, uint32_t *top)
 {
 	const struct unit *unit = &d->t->units[u];
 	uint32_t after = PROFILE_NONE;
 
 	for (uint32_t i = unit->first; i < unit->first + unit->count; i++)
-		for (uint32_t c = d->first_kid[i]; c != UINT32_MAX; c = d->next_kid[c]) {
+		for (uint32_t c = d->first_child[i]; c != UINT32_MAX; c = d->next_child[c]) {
 			int64_t n = node_of(d->p, d->node[u], begin_label(d, c), far_of(d, c));
 
 			if (n < 0)
@@ -233,7 +233,7 @@ walk_unit(struct adding *d, uint32_t u, uint32_t *stack, uint32_t *top)
 }
 
 static bool
-walk_units(struct adding *d)
+walk_units(struct profile_addition *d)
 {
 	uint32_t *stack = arena_alloc(&d->p->scratch, (d->t->nunits + 1) * sizeof *stack), top = 0;
 	int64_t n = node_of(d->p, PROFILE_NONE, d->t->type, LABEL_NONE);
@@ -260,7 +260,7 @@ spend(int64_t *ns, int64_t more_ns)
 
 /* The innermost unit that both are in; TRACE_NONE: their forks are not known. */
 static uint32_t
-common_unit(const struct adding *d, uint32_t a, uint32_t b)
+common_unit(const struct profile_addition *d, uint32_t a, uint32_t b)
 {
 	while (a != b) {
 		uint32_t *deeper = d->depth[a] >= d->depth[b] ? &a : &b;
@@ -279,7 +279,7 @@ common_unit(const struct adding *d, uint32_t a, uint32_t b)
  * cannot be told from it. All other time is spent in the unit around both.
  */
 static void
-spend_edge(struct adding *d, const struct step *from, const struct step *to)
+spend_edge(struct profile_addition *d, const struct step *from, const struct step *to)
 {
 	uint32_t a = d->t->events[from->event].unit, b = d->t->events[to->event].unit, inner;
 	uint32_t common = common_unit(d, a, b);
@@ -310,13 +310,13 @@ add_time(struct profile *p, struct profile_times **times, int64_t ns)
 }
 
 static bool
-add_calls(struct adding *d)
+add_calls(struct profile_addition *d)
 {
 	struct profile *p = d->p;
 	uint64_t serial = p->traces + p->lossy;
 
 	for (uint32_t u = 0; u < d->t->nunits; u++) {
-		struct profile_node *n;
+		struct profile_call *n;
 
 		if (d->node[u] == PROFILE_NONE)
 			continue;
@@ -336,9 +336,9 @@ int
 profile_add(struct profile *p, const struct trace *t, const struct critpath *path,
     const struct labels *labels, struct err *e)
 {
-	struct adding d = { .p = p, .t = t, .labels = labels };
+	struct profile_addition d = { .p = p, .t = t, .labels = labels };
 
-	if (!adding_begin(&d) || !walk_units(&d))
+	if (!addition_begin(&d) || !walk_units(&d))
 		return err_set(e, ERR_MEMORY, "out of memory for what requests call");
 	for (uint32_t i = 1; i < path->nsteps; i++)
 		spend_edge(&d, &path->steps[i - 1], &path->steps[i]);

@@ -29,7 +29,7 @@ struct profile_times { /* of calls, in ns */
  * nothing but hand on to one unit of another service (the client's side of a remote
  * call, in spans) is told apart by whom it calls: `far`.
  */
-struct profile_node {
+struct profile_call {
 	uint32_t parent;     /* PROFILE_NONE: the request itself; else less than its own number */
 	uint32_t label, far; /* far: LABEL_NONE */
 	uint64_t traces, calls;
@@ -49,7 +49,7 @@ struct profile_step {
 struct profile {
 	uint32_t nodes_max, steps_max;
 	uint32_t nnodes, nsteps;
-	struct profile_node *nodes;
+	struct profile_call *nodes;
 	struct profile_step *steps;
 	uint64_t traces;                 /* whose calls and steps were counted */
 	uint64_t lossy;                  /* traces with a part that is lost: their times only */

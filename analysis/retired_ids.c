@@ -5,7 +5,7 @@
  *	head[hash of id]   the number of the youngest with this hash
  *	back[number]	   how many numbers before it the next older one with its hash is; 0: none
  *
- * Nothing is ever taken out: whoever is GONE_MAX numbers old is not looked at, and
+ * Nothing is ever taken out: whoever is RETIRED_IDS_MAX numbers old is not looked at, and
  * its place in the ring is the next one's. A chain runs from young to old, so all that
  * lies before the id that is sought is there still.
  *
@@ -20,18 +20,18 @@
 
 #include "base/hash.h"
 
-struct gone {
+struct retired_ids {
 	uint64_t seed;
 	uint32_t next; /* number */
-	uint32_t head[GONE_MAX];
-	uint16_t back[GONE_MAX];
-	uint64_t ids[GONE_MAX];
+	uint32_t head[RETIRED_IDS_MAX];
+	uint16_t back[RETIRED_IDS_MAX];
+	uint64_t ids[RETIRED_IDS_MAX];
 };
 
-struct gone *
-gone_new(void)
+struct retired_ids *
+retired_ids_new(void)
 {
-	struct gone *g = malloc(sizeof *g);
+	struct retired_ids *g = malloc(sizeof *g);
 
 	if (g == NULL)
 		return NULL;
@@ -39,40 +39,40 @@ gone_new(void)
 	                               they are written */
 	memset(g->head, 0, sizeof g->head);
 	g->seed = hash_seed();
-	g->next = GONE_MAX + 1; /* so that a head of 0 is too old */
+	g->next = RETIRED_IDS_MAX + 1; /* so that a head of 0 is too old */
 	return g;
 }
 
 void
-gone_free(struct gone *g)
+retired_ids_free(struct retired_ids *g)
 {
 	free(g);
 }
 
 static uint32_t
-bucket_of(const struct gone *g, uint64_t id)
+bucket_of(const struct retired_ids *g, uint64_t id)
 {
-	return hash_u64(id ^ g->seed) % GONE_MAX;
+	return hash_u64(id ^ g->seed) % RETIRED_IDS_MAX;
 }
 
 void
-gone_add(struct gone *g, uint64_t id)
+retired_ids_add(struct retired_ids *g, uint64_t id)
 {
 	uint32_t *head = &g->head[bucket_of(g, id)], apart = g->next - *head,
-		 at = g->next % GONE_MAX;
+		 at = g->next % RETIRED_IDS_MAX;
 
 	g->ids[at] = id;
-	g->back[at] = apart < GONE_MAX ? (uint16_t)apart : 0;
+	g->back[at] = apart < RETIRED_IDS_MAX ? (uint16_t)apart : 0;
 	*head = g->next++;
 }
 
 bool
-gone_has(const struct gone *g, uint64_t id)
+retired_ids_has(const struct retired_ids *g, uint64_t id)
 {
 	uint32_t age = g->next - g->head[bucket_of(g, id)], at;
 
-	while (age > 0 && age <= GONE_MAX) {
-		at = (g->next - age) % GONE_MAX;
+	while (age > 0 && age <= RETIRED_IDS_MAX) {
+		at = (g->next - age) % RETIRED_IDS_MAX;
 		if (g->ids[at] == id)
 			return true;
 		if (g->back[at] == 0)

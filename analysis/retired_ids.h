@@ -11,17 +11,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GONE_MAX = 65536 };
+enum { RETIRED_IDS_MAX = 65536 };
 
-struct gone;
+struct retired_ids;
 
-struct gone *gone_new(void);    /* NULL: out of memory */
-void gone_free(struct gone *g); /* NULL is fine */
+struct retired_ids *retired_ids_new(void);    /* NULL: out of memory */
+void retired_ids_free(struct retired_ids *g); /* NULL is fine */
 
-/* From now on the id is in it, until GONE_MAX more have been added. O(1). */
-void gone_add(struct gone *g, uint64_t id);
+/* From now on the id is in it, until RETIRED_IDS_MAX more have been added. O(1). */
+void retired_ids_add(struct retired_ids *g, uint64_t id);
 
-/* Is it among the last GONE_MAX that were added? O(1) expected. */
-bool gone_has(const struct gone *g, uint64_t id);
+/* Is it among the last RETIRED_IDS_MAX that were added? O(1) expected. */
+bool retired_ids_has(const struct retired_ids *g, uint64_t id);
 
 #endif

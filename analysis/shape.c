@@ -180,29 +180,29 @@ fold_path(struct fold *f, const struct critpath *p, struct arena *a)
 
 /* ---- from the row to the shape ---- */
 
-struct found {
+struct folded_loop {
 	uint32_t first, last, loop;
 };
 
 static int
 inner_first(const void *a, const void *b)
 {
-	const struct found *x = a, *y = b;
+	const struct folded_loop *x = a, *y = b;
 	uint32_t x_len = x->last - x->first, y_len = y->last - y->first;
 
 	return x_len != y_len ? (x_len > y_len) - (x_len < y_len)
 	                      : (x->first > y->first) - (x->first < y->first);
 }
 
-static struct found *
+static struct folded_loop *
 find_loops(const struct fold *f, uint32_t *n, struct arena *a)
 {
-	struct found *found = arena_alloc(a, (f->nloops + 1) * sizeof *found);
+	struct folded_loop *found = arena_alloc(a, (f->nloops + 1) * sizeof *found);
 
 	*n = 0;
 	for (uint32_t i = 0; found != NULL && i < f->n && f->nloops > 0; i++)
 		for (uint32_t l = f->row[i].loops; l != NOWHERE; l = f->loops[l].next)
-			found[(*n)++] = (struct found){ f->loops[l].first, i, l };
+			found[(*n)++] = (struct folded_loop){ f->loops[l].first, i, l };
 	if (*n > 1)
 		qsort(found, *n, sizeof *found, inner_first);
 	return found;
@@ -253,8 +253,8 @@ put_tokens(struct shape *s, const struct fold *f, const struct critpath *p)
 }
 
 static void
-put_loops(
-    struct shape *s, const struct fold *f, const struct critpath *p, const struct found *found)
+put_loops(struct shape *s, const struct fold *f, const struct critpath *p,
+    const struct folded_loop *found)
 {
 	for (uint32_t i = 0; i < s->nloops; i++) {
 		const struct loop *l = &f->loops[found[i].loop];
@@ -309,7 +309,7 @@ shape_of(struct shape *ret, const struct critpath *p, const struct labels *label
     struct err *e)
 {
 	struct fold f = { 0 };
-	struct found *found;
+	struct folded_loop *found;
 	uint64_t *words;
 
 	*ret = (struct shape){ 0 };
@@ -343,18 +343,18 @@ shape_exact(const struct shape *s, const struct trace *t)
 
 /* The labels that are shown: the first `head`, and those from `tail` on. A bracket is shown when
  * its loop has one of them. */
-struct cut {
+struct shown_range {
 	uint32_t head, tail;
 };
 
 static bool
-shows(struct cut c, uint32_t from, uint32_t to)
+shows(struct shown_range c, uint32_t from, uint32_t to)
 {
 	return from < to && (from < c.head || to > c.tail);
 }
 
 static uint32_t
-brackets(const struct shape *s, uint32_t token, struct cut c, bool closing)
+brackets(const struct shape *s, uint32_t token, struct shown_range c, bool closing)
 {
 	uint32_t n = 0;
 
@@ -367,20 +367,21 @@ brackets(const struct shape *s, uint32_t token, struct cut c, bool closing)
 uint32_t
 shape_opens(const struct shape *s, uint32_t token)
 {
-	return brackets(s, token, (struct cut){ UINT32_MAX, 0 }, false);
+	return brackets(s, token, (struct shown_range){ UINT32_MAX, 0 }, false);
 }
 
 uint32_t
 shape_closes(const struct shape *s, uint32_t token)
 {
-	return brackets(s, token, (struct cut){ UINT32_MAX, 0 }, true);
+	return brackets(s, token, (struct shown_range){ UINT32_MAX, 0 }, true);
 }
 
 void
 shape_print(const struct shape *s, const struct labels *labels, uint32_t max, struct buf *out)
 {
 	uint32_t all = s->ntokens;
-	struct cut c = { all <= max ? all : max / 2 + max % 2, all <= max ? 0 : all - max / 2 };
+	struct shown_range c = { all <= max ? all : max / 2 + max % 2,
+		all <= max ? 0 : all - max / 2 };
 	const char *between = "";
 
 	for (uint32_t i = 0; i < all; i++) {

@@ -35,7 +35,7 @@ enum { LANES = 4 }; /* edges that are done at once; by AVX2 where that is, else 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(16)));
 
 /* The reservoir, by columns; the edges' in tiles of LANES. */
-struct columns {
+struct sample_columns {
 	uint32_t n, nedges, ntiles;
 	enum share_of of;
 	double
@@ -69,7 +69,7 @@ mean_total(const struct group *g)
 
 /* The unit of u: 0 when there is nothing to share out. */
 static double
-scale_totals(struct columns *c, const struct group *g)
+scale_totals(struct sample_columns *c, const struct group *g)
 {
 	double mean = mean_total(g), sum = 0, unit;
 
@@ -88,7 +88,7 @@ scale_totals(struct columns *c, const struct group *g)
 /* The edge's rest in its column. Returns the deviation of the sum of z at the reservoir's share, in
  * the rest's unit. */
 static double
-scale_edge(struct columns *c, const struct group *g, uint32_t edge, double unit)
+scale_edge(struct sample_columns *c, const struct group *g, uint32_t edge, double unit)
 {
 	lanes *column = &c->rest[(size_t)(edge / LANES) * c->n];
 	double mean = 0, uu = 0, uv = 0, sum = 0, deviation;
@@ -120,14 +120,15 @@ scale_edge(struct columns *c, const struct group *g, uint32_t edge, double unit)
 	return sqrt(sum);
 }
 
-struct sums { /* of the round at hand, for a tile: rest and its square, each times u to 0, 1, 2 */
+struct tile_sums { /* of the round at hand, for a tile: rest and its square, each times u to 0, 1, 2
+	            */
 	lanes r0, r1, r2, q0, q1, q2;
 };
 
 static inline __attribute__((always_inline)) void
-sum_column(struct sums *ret, const lanes *column, const double *w, const struct bootstrap *b)
+sum_column(struct tile_sums *ret, const lanes *column, const double *w, const struct bootstrap *b)
 {
-	struct sums s = { 0 };
+	struct tile_sums s = { 0 };
 
 	for (uint32_t i = 0; i < b->ndrawn; i++, w += 3) {
 		lanes r = column[b->drawn[i].at], q = r * r;
@@ -144,7 +145,8 @@ sum_column(struct sums *ret, const lanes *column, const double *w, const struct 
 
 #ifdef __x86_64__
 __attribute__((target("avx2"))) static void
-sum_column_avx2(struct sums *ret, const lanes *column, const double *w, const struct bootstrap *b)
+sum_column_avx2(
+    struct tile_sums *ret, const lanes *column, const double *w, const struct bootstrap *b)
 {
 	sum_column(ret, column, w, b);
 }
@@ -152,7 +154,8 @@ sum_column_avx2(struct sums *ret, const lanes *column, const double *w, const st
 
 /* To the last bit the same either way: each lane is an edge by itself, and nothing is fused. */
 static void
-sum_tile(struct sums *ret, const struct columns *c, const struct bootstrap *b, uint32_t tile)
+sum_tile(
+    struct tile_sums *ret, const struct sample_columns *c, const struct bootstrap *b, uint32_t tile)
 {
 	const lanes *column = &c->rest[(size_t)tile * c->n];
 
@@ -165,32 +168,32 @@ sum_tile(struct sums *ret, const struct columns *c, const struct bootstrap *b, u
 	sum_column(ret, column, c->weights, b);
 }
 
-struct off {
+struct score_sums {
 	double sum, square; /* of z, and its squares about its mean */
 };
 
 /* Both u and rest are taken off the round's own means (mu, mr), as they were in what is judged by
  * it; the square of (u - mu)(r - mr) is written out, so that one pass does. */
-static struct off
-off_variance(const struct sums *s, int l, double n, double mu, double uu)
+static struct score_sums
+scores_of_variance(const struct tile_sums *s, int l, double n, double mu, double uu)
 {
 	double mr = s->r0[l] / n, sum = s->r1[l] - n * mu * mr;
 	double square = s->q2[l] - 2 * mr * s->r2[l] - 2 * mu * s->q1[l] + mr * mr * uu +
 	                4 * mu * mr * s->r1[l] + mu * mu * s->q0[l] - 3 * n * mu * mu * mr * mr;
 
-	return (struct off){ sum, square - sum * sum / n };
+	return (struct score_sums){ sum, square - sum * sum / n };
 }
 
-static struct off
-off_mean(const struct sums *s, int l, double n)
+static struct score_sums
+scores_of_mean(const struct tile_sums *s, int l, double n)
 {
-	return (struct off){ s->r0[l], s->q0[l] - s->r0[l] * s->r0[l] / n };
+	return (struct score_sums){ s->r0[l], s->q0[l] - s->r0[l] * s->r0[l] / n };
 }
 
 /* How far z is off 0 in a round, in the standard errors that the round would give. */
 static void
-round_of(
-    double *out, const struct columns *c, struct bootstrap *b, const double *rests, uint32_t rounds)
+round_of(double *out, const struct sample_columns *c, struct bootstrap *b, const double *rests,
+    uint32_t rounds)
 {
 	double mu = 0, uu = 0, n = c->n;
 
@@ -205,13 +208,13 @@ round_of(
 		uu += w[2];
 	}
 	for (uint32_t tile = 0; tile < c->ntiles; tile++) {
-		struct sums s;
+		struct tile_sums s;
 
 		sum_tile(&s, c, b, tile);
 		for (uint32_t l = 0; l < LANES && tile * LANES + l < c->nedges; l++) {
-			struct off off = c->of == SHARE_OF_VARIANCE
-			                     ? off_variance(&s, (int)l, n, mu, uu)
-			                     : off_mean(&s, (int)l, n);
+			struct score_sums off = c->of == SHARE_OF_VARIANCE
+			                            ? scores_of_variance(&s, (int)l, n, mu, uu)
+			                            : scores_of_mean(&s, (int)l, n);
 			double rest = rests[tile * LANES + l];
 
 			out[(size_t)(tile * LANES + l) * rounds] = off.square > 1e-12 * rest * rest
@@ -298,7 +301,7 @@ int
 share_intervals(struct edge_share *edges, const struct group *g, enum share_of of,
     double confidence, uint32_t rounds, uint64_t seed, struct arena *a)
 {
-	struct columns c = { .n = g->nsamples, .nedges = g->shape.nedges, .of = of };
+	struct sample_columns c = { .n = g->nsamples, .nedges = g->shape.nedges, .of = of };
 	double *rests = arena_alloc(a, c.nedges * sizeof *rests);
 	struct bootstrap b;
 	double *out, unit;

@@ -13,14 +13,15 @@
 
 enum { SAMPLES_MIN = 30, SLOW_MIN = 5 };
 
-struct pick { /* the samples by their times, and how much each counts among the slow and the usual
-	       */
+struct tail_weights { /* the samples by their times, and how much each counts among the slow and the
+	               * usual
+	               */
 	uint32_t *order; /* [n], quickest first */
 	double *weight;  /* [n], by sample: over nslow when slow, over -nusual when usual */
 	uint32_t n, nslow, nusual, usual_first;
 };
 
-struct timed {
+struct sample_time {
 	int64_t total_ns;
 	uint32_t at;
 };
@@ -28,7 +29,7 @@ struct timed {
 static int
 by_total(const void *a, const void *b)
 {
-	const struct timed *x = a, *y = b;
+	const struct sample_time *x = a, *y = b;
 
 	return x->total_ns != y->total_ns
 	           ? (x->total_ns > y->total_ns) - (x->total_ns < y->total_ns)
@@ -36,17 +37,17 @@ by_total(const void *a, const void *b)
 }
 
 static int
-pick_begin(struct pick *p, const struct group *g, double part, struct arena *a)
+weights_begin(struct tail_weights *p, const struct group *g, double part, struct arena *a)
 {
-	struct timed *t = arena_alloc(a, g->nsamples * sizeof *t);
+	struct sample_time *t = arena_alloc(a, g->nsamples * sizeof *t);
 
-	*p = (struct pick){ .n = g->nsamples };
+	*p = (struct tail_weights){ .n = g->nsamples };
 	p->order = arena_alloc(a, p->n * sizeof *p->order);
 	p->weight = arena_alloc(a, p->n * sizeof *p->weight);
 	if (t == NULL || p->order == NULL || p->weight == NULL)
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < p->n; i++)
-		t[i] = (struct timed){ g->samples[i].total_ns, i };
+		t[i] = (struct sample_time){ g->samples[i].total_ns, i };
 	qsort(t, p->n, sizeof *t, by_total);
 	for (uint32_t i = 0; i < p->n; i++)
 		p->order[i] = t[i].at;
@@ -69,7 +70,7 @@ overlap(uint32_t first, uint32_t count, uint32_t rank, uint32_t times)
 
 /* `times`: how often each sample was drawn; NULL: once. */
 static void
-pick_weigh(struct pick *p, const uint32_t *times)
+weights_set(struct tail_weights *p, const uint32_t *times)
 {
 	uint32_t rank = 0;
 
@@ -83,7 +84,7 @@ pick_weigh(struct pick *p, const uint32_t *times)
 }
 
 static void
-measure_points(struct tail *ret, const struct pick *p, const struct group *g)
+measure_points(struct tail *ret, const struct tail_weights *p, const struct group *g)
 {
 	for (uint32_t i = 0; i < p->n; i++) {
 		const struct sample *s = &g->samples[i];
@@ -104,7 +105,7 @@ measure_points(struct tail *ret, const struct pick *p, const struct group *g)
 /* Sums of a round's error, edge by edge: how much more the slow spend on it than their share of the
  * excess. */
 static void
-add_round(double *squares, double *excess, const struct pick *p, const struct tail *t,
+add_round(double *squares, double *excess, const struct tail_weights *p, const struct tail *t,
     const struct group *g)
 {
 	double all = 0;
@@ -128,7 +129,7 @@ add_round(double *squares, double *excess, const struct pick *p, const struct ta
 }
 
 static int
-measure_rounds(struct tail *ret, struct pick *p, const struct group *g, double confidence,
+measure_rounds(struct tail *ret, struct tail_weights *p, const struct group *g, double confidence,
     uint32_t rounds, uint64_t seed, struct arena *a)
 {
 	double *squares = arena_calloc(a, ret->nedges, sizeof *squares);
@@ -141,7 +142,7 @@ measure_rounds(struct tail *ret, struct pick *p, const struct group *g, double c
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < rounds; i++) {
 		bootstrap_draw(&b);
-		pick_weigh(p, b.times);
+		weights_set(p, b.times);
 		add_round(squares, excess, p, ret, g);
 	}
 	for (uint32_t e = 0; e < ret->nedges; e++) {
@@ -157,20 +158,20 @@ int
 tail_of(struct tail *ret, const struct group *g, double part, double confidence, uint32_t rounds,
     uint64_t seed, struct arena *a, struct err *e)
 {
-	struct pick p;
+	struct tail_weights p;
 
 	*ret = (struct tail){ .part = part };
 	if (g->nsamples < SAMPLES_MIN)
 		return 0;
 	ret->nedges = g->shape.nedges;
 	ret->edges = arena_calloc(a, ret->nedges, sizeof *ret->edges);
-	if (ret->edges == NULL || pick_begin(&p, g, part, a) != 0)
+	if (ret->edges == NULL || weights_begin(&p, g, part, a) != 0)
 		return err_set(
 		    e, ERR_MEMORY, "no memory for the tail of a group of %u edges", ret->nedges);
 	ret->nslow = p.nslow;
 	ret->nusual = p.nusual;
 	ret->part = fmax(part, (double)p.nslow / p.n);
-	pick_weigh(&p, NULL);
+	weights_set(&p, NULL);
 	measure_points(ret, &p, g);
 	if (measure_rounds(ret, &p, g, confidence, rounds, seed, a) != 0)
 		return err_set(

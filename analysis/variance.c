@@ -20,7 +20,7 @@ ratio(double a, double b)
  * Arbour, Sinha, Kennedy, Ramdas 2024).
  */
 static double
-looks_stretch(const struct conditions *c, double n)
+sequential_stretch(const struct conditions *c, double n)
 {
 	double wrong = 2 * log(1 / (1 - c->confidence));
 	double rho = fmax(1, c->traces_min) / (wrong + log(1 + wrong));
@@ -30,12 +30,12 @@ looks_stretch(const struct conditions *c, double n)
 }
 
 /*
- * The spread of everything that was seen: errors by the influence of each request, as once_of()
+ * The spread of everything that was seen: errors by the influence of each request, as estimate_of()
  * takes them, whose square's mean the third and fourth moments tell; how these errors are
  * distributed, by the reservoir's rounds.
  */
 static struct spread
-of_everything(const struct spread *kept, const struct group *g)
+spread_of_all(const struct spread *kept, const struct group *g)
 {
 	double n = (double)g->total.n, mean = g->total.mean, variance = moments_variance(&g->total);
 	struct spread s = *kept;
@@ -53,14 +53,14 @@ of_everything(const struct spread *kept, const struct group *g)
 	return s;
 }
 
-struct judged {
+struct judgement {
 	struct spread all;
 	struct interval cv, mean; /* at this look */
 	double cv_low, mean_low;  /* at all looks */
 };
 
 static struct interval
-both(struct interval a, struct interval b)
+interval_union(struct interval a, struct interval b)
 {
 	return interval_with(interval_with(a, b.low), b.high);
 }
@@ -77,27 +77,28 @@ within(struct interval v, double x)
  * told. Then intervals hold both, and what is judged by is the more careful one.
  */
 static void
-judged_with(struct judged *j, const struct spread *kept, const struct conditions *c, double stretch)
+widen_by_reservoir(
+    struct judgement *j, const struct spread *kept, const struct conditions *c, double stretch)
 {
 	struct interval cv = spread_cv(kept, c->confidence, 1),
 			mean = spread_mean(kept, c->confidence, 1);
 
 	if (!within(cv, exp(j->all.log_cv))) {
-		j->cv = both(j->cv, cv);
+		j->cv = interval_union(j->cv, cv);
 		j->cv_low = fmin(j->cv_low, spread_cv(kept, c->confidence, stretch).low);
 	}
 	if (!within(mean, j->all.mean)) {
-		j->mean = both(j->mean, mean);
+		j->mean = interval_union(j->mean, mean);
 		j->mean_low = fmin(j->mean_low, spread_mean(kept, c->confidence, stretch).low);
 	}
 }
 
 static int
-measure_totals(struct judged *j, const struct group *g, const struct conditions *c, uint32_t rounds,
-    uint64_t seed, struct arena *a)
+measure_totals(struct judgement *j, const struct group *g, const struct conditions *c,
+    uint32_t rounds, uint64_t seed, struct arena *a)
 {
 	double *totals = arena_alloc(a, g->nsamples * sizeof *totals),
-	       stretch = looks_stretch(c, (double)g->total.n);
+	       stretch = sequential_stretch(c, (double)g->total.n);
 	struct spread kept;
 
 	if (totals == NULL)
@@ -106,18 +107,18 @@ measure_totals(struct judged *j, const struct group *g, const struct conditions 
 		totals[i] = (double)g->samples[i].total_ns;
 	if (spread_of(&kept, totals, g->nsamples, g->total.n, rounds, seed, a) != 0)
 		return ERR_MEMORY;
-	j->all = of_everything(&kept, g);
+	j->all = spread_of_all(&kept, g);
 	j->cv = interval_with(spread_cv(&j->all, c->confidence, 1), moments_cv(&g->total));
 	j->mean = spread_mean(&j->all, c->confidence, 1);
 	j->cv_low = spread_cv(&j->all, c->confidence, stretch).low;
 	j->mean_low = spread_mean(&j->all, c->confidence, stretch).low;
 	if (g->total.n > g->nsamples)
-		judged_with(j, &kept, c, stretch);
+		widen_by_reservoir(j, &kept, c, stretch);
 	return 0;
 }
 
 static enum problem
-judge(const struct judged *j, uint64_t n, const struct conditions *c, double slow_ns)
+judge(const struct judgement *j, uint64_t n, const struct conditions *c, double slow_ns)
 {
 	if (n < c->traces_min)
 		return PROBLEM_UNSURE;
@@ -131,7 +132,7 @@ judge(const struct judged *j, uint64_t n, const struct conditions *c, double slo
 }
 
 static double
-probability(enum problem p, const struct judged *j, const struct conditions *c, double slow_ns)
+probability(enum problem p, const struct judgement *j, const struct conditions *c, double slow_ns)
 {
 	double varies = spread_cv_above(&j->all, c->cv_max);
 	double slow = slow_ns > 0 ? spread_mean_above(&j->all, slow_ns) : 0;
@@ -176,7 +177,7 @@ int
 finding_judge(struct finding *ret, const struct group *g, const struct conditions *c,
     double slow_ns, uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
 {
-	struct judged j = { 0 };
+	struct judgement j = { 0 };
 
 	*ret = (struct finding){ .problem = PROBLEM_UNSURE,
 		.cv = moments_cv(&g->total),

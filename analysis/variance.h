@@ -94,8 +94,8 @@ struct key_finding {
  * out when it adds nothing, of the same ones all but the nearest. p is corrected for all edges and
  * keys tried here, so ask for all edges at once; `tried` (may be NULL): how many that were. In the
  * arena. Returns how many, or a negative code. p is by ranks, and holds for heavy tails too:
- * key_test.c. O(edges x keys x samples + (edges + keys) x samples log samples): 5 ms for 1 edge, 20
- * ms for 10, of 100 keys and 512 samples.
+ * key_significance.c. O(edges x keys x samples + (edges + keys) x samples log samples): 5 ms for 1
+ * edge, 20 ms for 10, of 100 keys and 512 samples.
  */
 int keys_explain_edges(struct key_finding **ret, const struct group *g, const uint32_t *edges,
     uint32_t nedges, double q, double explain_min, uint32_t *tried, struct arena *a, struct err *e);

@@ -14,7 +14,7 @@
 enum { P50, P95, P99, QUANTILES };
 static const double QS[QUANTILES] = { 0.5, 0.95, 0.99 };
 
-struct ordered {
+struct ranked_sample {
 	double value;
 	uint32_t at; /* the sample */
 };
@@ -22,7 +22,7 @@ struct ordered {
 static int
 by_value(const void *a, const void *b)
 {
-	const struct ordered *x = a, *y = b;
+	const struct ranked_sample *x = a, *y = b;
 
 	return x->value != y->value ? (x->value > y->value) - (x->value < y->value)
 	                            : (x->at > y->at) - (x->at < y->at);
@@ -30,8 +30,8 @@ by_value(const void *a, const void *b)
 
 /* The q-quantile of a round: linear between neighbours, as quantile_of_samples(). */
 static double
-round_quantile(const struct ordered *sorted, const struct bootstrap *b, double q, uint32_t *from,
-    uint32_t *before)
+round_quantile(const struct ranked_sample *sorted, const struct bootstrap *b, double q,
+    uint32_t *from, uint32_t *before)
 {
 	double at = q * (b->n - 1), low;
 	uint32_t rank = (uint32_t)at, i = *from;
@@ -47,14 +47,15 @@ round_quantile(const struct ordered *sorted, const struct bootstrap *b, double q
 	return low + (at - rank) * (sorted[i].value - low);
 }
 
-struct work {
-	struct ordered *edge, *without; /* [n], sorted by value */
-	double *then;                   /* [n] */
+struct what_if_scratch {
+	struct ranked_sample *edge, *without; /* [n], sorted by value */
+	double *then;                         /* [n] */
 	double *rounds[QUANTILES];
 };
 
 static int
-work_begin(struct work *w, const struct group *g, uint32_t edge, uint32_t rounds, struct arena *a)
+scratch_begin(struct what_if_scratch *w, const struct group *g, uint32_t edge, uint32_t rounds,
+    struct arena *a)
 {
 	uint32_t n = g->nsamples;
 
@@ -69,8 +70,8 @@ work_begin(struct work *w, const struct group *g, uint32_t edge, uint32_t rounds
 	for (uint32_t i = 0; i < n; i++) {
 		double x = g->samples[i].edges_ns[edge];
 
-		w->edge[i] = (struct ordered){ x, i };
-		w->without[i] = (struct ordered){ (double)g->samples[i].total_ns - x, i };
+		w->edge[i] = (struct ranked_sample){ x, i };
+		w->without[i] = (struct ranked_sample){ (double)g->samples[i].total_ns - x, i };
 	}
 	qsort(w->edge, n, sizeof *w->edge, by_value);
 	qsort(w->without, n, sizeof *w->without, by_value);
@@ -79,7 +80,7 @@ work_begin(struct work *w, const struct group *g, uint32_t edge, uint32_t rounds
 
 /* The quantiles were the edge constant, in the round at hand. */
 static void
-round_measures(double ret[QUANTILES], const struct work *w, const struct bootstrap *b)
+round_measures(double ret[QUANTILES], const struct what_if_scratch *w, const struct bootstrap *b)
 {
 	uint32_t from = 0, before = 0;
 	double median = round_quantile(w->edge, b, 0.5, &from, &before);
@@ -101,7 +102,7 @@ measures_of(const double *values, uint32_t n)
 }
 
 static void
-measure_points(struct what_if *ret, struct work *w, const struct group *g)
+measure_points(struct what_if *ret, struct what_if_scratch *w, const struct group *g)
 {
 	uint32_t n = g->nsamples;
 	double median;
@@ -137,8 +138,8 @@ middle(double *rounds, uint32_t n, double confidence, double estimate, double q,
 /* Of quantiles by the percentile method (their errors have no density to divide by that is known);
  * of the CV as a group's own. */
 static int
-measure_rounds(struct what_if *ret, struct work *w, uint32_t n, double confidence, uint32_t rounds,
-    uint64_t seed, struct arena *a)
+measure_rounds(struct what_if *ret, struct what_if_scratch *w, uint32_t n, double confidence,
+    uint32_t rounds, uint64_t seed, struct arena *a)
 {
 	double one[QUANTILES];
 	struct bootstrap b;
@@ -167,12 +168,12 @@ int
 what_if_of(struct what_if *ret, const struct group *g, uint32_t edge, double confidence,
     uint32_t rounds, uint64_t seed, struct arena *a, struct err *e)
 {
-	struct work w;
+	struct what_if_scratch w;
 
 	*ret = (struct what_if){ 0 };
 	if (g->nsamples == 0 || edge >= g->shape.nedges)
 		return 0;
-	if (work_begin(&w, g, edge, rounds, a) != 0)
+	if (scratch_begin(&w, g, edge, rounds, a) != 0)
 		return err_set(e, ERR_MEMORY, "no memory for what if");
 	measure_points(ret, &w, g);
 	if (measure_rounds(ret, &w, g->nsamples, confidence, rounds, seed, a) != 0)

@@ -17,7 +17,7 @@ struct call_times {
 	uint32_t buckets[PROFILE_BUCKETS];
 };
 
-struct call { /* as struct profile_node; texts by number */
+struct call { /* as struct profile_call; texts by number */
 	uint32_t parent, label, far;
 	uint32_t service, far_service; /* far_service: of far, else of itself */
 	uint64_t calls[SIDES], traces[SIDES];

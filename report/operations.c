@@ -50,7 +50,7 @@ service_or_null(const struct labels *labels, uint32_t label)
 }
 
 static json_t *
-operation_json(const struct profile *p, const struct profile_node *n, const struct labels *labels)
+operation_json(const struct profile *p, const struct profile_call *n, const struct labels *labels)
 {
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:f, s:[]}", "operation",
 	    label_or_null(labels, n->label), "far", label_or_null(labels, n->far), "service",

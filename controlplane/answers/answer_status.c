@@ -191,9 +191,9 @@ rate(double later, double earlier, double seconds)
 static void
 clock_json(json_t *agent, const struct engine *g, uint32_t node, const struct answer_context *c)
 {
-	struct clock_look look;
+	struct clock_state look;
 
-	clocks_look(g->clocks, node, c->now.ns, &look);
+	clocks_state(g->clocks, node, c->now.ns, &look);
 	json_object_set_new(
 	    agent, "offset_ms", look.known ? json_real((double)look.offset_ns / 1e6) : json_null());
 	json_object_set_new(agent, "uncertain_ms",

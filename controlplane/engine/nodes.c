@@ -89,10 +89,10 @@ engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer, i
 bool
 began_after(const struct engine *g, const struct trace *t, int64_t time_ns)
 {
-	struct clock_look look;
+	struct clock_state look;
 	int64_t wrong_ns;
 
-	clocks_look(g->clocks, t->events[t->units[t->root].first].node, t->begin_ns, &look);
+	clocks_state(g->clocks, t->events[t->units[t->root].first].node, t->begin_ns, &look);
 	wrong_ns = !look.known || look.here ? 0 : look.bounded ? look.uncertain_ns : 500000000;
 	return t->begin_ns - wrong_ns > time_ns;
 }

@@ -231,9 +231,9 @@ print_all(void)
 	printf("steps %llu moved %llu moved-before %llu\n", (unsigned long long)all.steps,
 	    (unsigned long long)all.moved, (unsigned long long)all.moved_before);
 	for (uint32_t i = 0; i < g->nnodes; i++) {
-		struct clock_look look;
+		struct clock_state look;
 
-		clocks_look(g->clocks, i, clock_mono().ns, &look);
+		clocks_state(g->clocks, i, clock_mono().ns, &look);
 		printf("node %s offset %.3f uncertain %.3f\n", g->nodes[i].name,
 		    (double)look.offset_ns / 1e6,
 		    look.bounded ? (double)look.uncertain_ns / 1e6 : -1);

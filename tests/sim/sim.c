@@ -663,9 +663,9 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 
 	assemble_counts(a->stage.g->assemble, &n);
 	for (int i = 0; i < a->stage.nnodes; i++) {
-		struct clock_look look;
+		struct clock_state look;
 
-		clocks_look(a->stage.g->clocks, a->stage.nodes[i]->number, INT64_MAX / 4, &look);
+		clocks_state(a->stage.g->clocks, a->stage.nodes[i]->number, INT64_MAX / 4, &look);
 		jumps += look.steps;
 	}
 	snprintf(why, size,

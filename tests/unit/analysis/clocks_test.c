@@ -59,7 +59,7 @@ clocks_of(uint32_t nodes)
 	return c;
 }
 
-/* The truth at any time is within what clocks_look() states, and what it states is of use. */
+/* The truth at any time is within what clocks_state() states, and what it states is of use. */
 static void
 the_truth_lies_within_the_stated_bound(void **state)
 {
@@ -67,7 +67,7 @@ the_truth_lies_within_the_stated_bound(void **state)
 
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct clocks *c = clocks_of(1);
-		struct clock_look look;
+		struct clock_state look;
 		struct machine m;
 		struct rng r;
 		int64_t now_ns = 100 * S, looked_ns, off_ns, quickest_ns = INT64_MAX;
@@ -80,7 +80,7 @@ the_truth_lies_within_the_stated_bound(void **state)
 			clocks_sample(c, 0, &s);
 			looked_ns = s.back_ns + (int64_t)rng_below(&r, 100 * (uint64_t)MS);
 			clocks_map(c, 0, its(&m, looked_ns));
-			clocks_look(c, 0, looked_ns, &look);
+			clocks_state(c, 0, looked_ns, &look);
 			assert_true(look.known && look.bounded && look.steps == 0);
 			off_ns = looked_ns - its(&m, looked_ns) - look.offset_ns;
 			assert_true(llabs(off_ns) <= look.uncertain_ns);
@@ -147,16 +147,16 @@ a_slow_first_message_is_made_good(void **state)
 		5000 * S }; /* it was 3 s on its way */
 	struct clock_sample quick = { 13 * S, 13 * S + 200 * US, 5003 * S + 100 * US,
 		5003 * S + 100 * US };
-	struct clock_look look;
+	struct clock_state look;
 	(void)state;
 
 	assert_false(clocks_sample(c, 0, &hello));
-	clocks_look(c, 0, 13 * S, &look);
+	clocks_state(c, 0, 13 * S, &look);
 	assert_true(look.known && !look.bounded && look.uncertain_ns == INT64_MAX);
 	assert_int_equal(clocks_map(c, 0, 5000 * S), 13 * S);
 	assert_true(clocks_sample(c, 0, &quick)); /* what was mapped was wrong by 3 s */
 	assert_int_equal(clocks_map(c, 0, 5003 * S + 100 * US), 13 * S + 100 * US);
-	clocks_look(c, 0, 13 * S + 200 * US, &look);
+	clocks_state(c, 0, 13 * S + 200 * US, &look);
 	assert_true(look.bounded && look.uncertain_ns <= 101 * US);
 	assert_int_equal(look.steps, 0); /* nothing jumped */
 	clocks_free(c);
@@ -171,7 +171,7 @@ a_clock_that_jumps_is_noticed_at_the_next_round_trip(void **state)
 	for (int64_t jump_ns = -40 * S; jump_ns <= 40 * S; jump_ns += 80 * S) {
 		struct clocks *c = clocks_of(1);
 		struct machine m = { 7 * S, 50 };
-		struct clock_look look;
+		struct clock_state look;
 		struct clock_sample s;
 		struct rng r;
 
@@ -184,7 +184,7 @@ a_clock_that_jumps_is_noticed_at_the_next_round_trip(void **state)
 		m.ahead_ns += jump_ns;
 		s = round_trip(&r, &m, 111 * S);
 		assert_true(clocks_sample(c, 0, &s));
-		clocks_look(c, 0, s.back_ns, &look);
+		clocks_state(c, 0, s.back_ns, &look);
 		assert_int_equal(look.steps, 1);
 		assert_true(llabs(clocks_map(c, 0, its(&m, s.back_ns)) - s.back_ns) <=
 			    s.back_ns - s.asked_ns);
@@ -197,7 +197,7 @@ our_own_machine_has_our_clock_exactly(void **state)
 {
 	struct clocks *c = clocks_of(1);
 	struct machine m = { 0, 0 };
-	struct clock_look look;
+	struct clock_state look;
 	struct rng r;
 	(void)state;
 
@@ -210,7 +210,7 @@ our_own_machine_has_our_clock_exactly(void **state)
 
 		clocks_sample(c, 0, &s);
 		assert_int_equal(clocks_map(c, 0, s.went_ns), s.went_ns);
-		clocks_look(c, 0, s.back_ns, &look);
+		clocks_state(c, 0, s.back_ns, &look);
 		assert_true(look.here && look.offset_ns == 0);
 	}
 	clocks_free(c);
@@ -223,7 +223,7 @@ nonsense_is_not_believed(void **state)
 		INT64_MAX - 1, INT64_MAX };
 	struct clocks *c = clocks_of(1);
 	struct clock_sample good = { 10 * S, 10 * S + 100, 20 * S + 50, 20 * S + 50 };
-	struct clock_look look;
+	struct clock_state look;
 	(void)state;
 
 	clocks_sample(c, 0, &good);
@@ -231,7 +231,7 @@ nonsense_is_not_believed(void **state)
 	assert_false(clocks_sample(c, 0, &(struct clock_sample){ 11 * S, 10 * S, 20 * S, 20 * S }));
 	assert_false(clocks_sample(
 	    c, 0, &(struct clock_sample){ 11 * S, 11 * S + 100, 21 * S + 60, 21 * S + 40 }));
-	clocks_look(c, 0, 10 * S + 100, &look);
+	clocks_state(c, 0, 10 * S + 100, &look);
 	assert_int_equal(look.uncertain_ns, 50);
 	for (size_t i = 0; i < sizeof ends / sizeof ends[0];
 	     i++) /* nothing overflows; checked by the sanitizer */
@@ -240,7 +240,7 @@ nonsense_is_not_believed(void **state)
 			    c, 0, &(struct clock_sample){ ends[i], ends[k], ends[i], ends[k] });
 			clocks_map(c, 0, ends[k]);
 			clocks_near(c, 0, ends[i]);
-			clocks_look(c, 0, ends[k], &look);
+			clocks_state(c, 0, ends[k], &look);
 		}
 	clocks_free(c);
 }

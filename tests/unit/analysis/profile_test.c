@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 
-static const struct profile_node *
+static const struct profile_call *
 node_named(const struct profile *p, const struct labels *l, const char *text)
 {
 	for (uint32_t i = 0; i < p->nnodes; i++)
@@ -35,7 +35,7 @@ time_between_services_is_the_way_and_all_other_the_callers_or_its_own(void **sta
 {
 	struct labels *l = labels_new();
 	struct profile *p = profile_new(16);
-	const struct profile_node *cart, *query, *home, *get;
+	const struct profile_call *cart, *query, *home, *get;
 	(void)state;
 
 	profile_calls(p, l, REMOTE, 4, false);
@@ -97,7 +97,7 @@ times_of_all_calls_add_up_to_the_response_times(void **state)
 		response += (double)calls[0].end_ns;
 	}
 	for (uint32_t i = 0; i < p->nnodes; i++) {
-		const struct profile_node *n = &p->nodes[i];
+		const struct profile_call *n = &p->nodes[i];
 
 		sum += n->self != NULL ? n->self->ns.mean * (double)n->self->ns.n : 0;
 		sum += n->way != NULL ? n->way->ns.mean * (double)n->way->ns.n : 0;

@@ -8,11 +8,11 @@
 #include "analysis/retired_ids.c" /* its seed and its numbers are set here, to what takes a hostile hour or 2^32 traces */
 #include "base/rng.h"
 
-enum { IDS = 3 * GONE_MAX };
+enum { IDS = 3 * RETIRED_IDS_MAX };
 
 /* The truth: for each id when it was added last, and how many were added. */
 struct model {
-	struct gone *gone;
+	struct retired_ids *gone;
 	uint64_t ids[IDS], added_at[IDS], added; /* added_at: from 1 up, 0: never */
 };
 
@@ -22,7 +22,7 @@ model_new(void)
 	struct model *m = calloc(1, sizeof *m);
 
 	assert_non_null(m);
-	m->gone = gone_new();
+	m->gone = retired_ids_new();
 	assert_non_null(m->gone);
 	return m;
 }
@@ -30,20 +30,20 @@ model_new(void)
 static void
 model_free(struct model *m)
 {
-	gone_free(m->gone);
+	retired_ids_free(m->gone);
 	free(m);
 }
 
 static bool
 model_has(const struct model *m, uint32_t i)
 {
-	return m->added_at[i] > 0 && m->added - m->added_at[i] < GONE_MAX;
+	return m->added_at[i] > 0 && m->added - m->added_at[i] < RETIRED_IDS_MAX;
 }
 
 static void
 add(struct model *m, uint32_t i)
 {
-	gone_add(m->gone, m->ids[i]);
+	retired_ids_add(m->gone, m->ids[i]);
 	m->added_at[i] = ++m->added;
 }
 
@@ -51,18 +51,18 @@ static void
 check_all(const struct model *m)
 {
 	for (uint32_t i = 0; i < IDS; i++)
-		assert_int_equal(gone_has(m->gone, m->ids[i]), model_has(m, i));
+		assert_int_equal(retired_ids_has(m->gone, m->ids[i]), model_has(m, i));
 }
 
 /* The youngest, those about to be forgotten and just forgotten, and any. */
 static void
 check_some(const struct model *m, struct rng *r, uint32_t youngest)
 {
-	assert_true(gone_has(m->gone, m->ids[youngest]));
+	assert_true(retired_ids_has(m->gone, m->ids[youngest]));
 	for (int i = 0; i < 4; i++) {
 		uint32_t any = (uint32_t)rng_below(r, IDS);
 
-		assert_int_equal(gone_has(m->gone, m->ids[any]), model_has(m, any));
+		assert_int_equal(retired_ids_has(m->gone, m->ids[any]), model_has(m, any));
 	}
 }
 
@@ -114,10 +114,10 @@ the_oldest_is_forgotten_and_nobody_else(void **state)
 		m->ids[i] = i;
 	for (uint32_t i = 0; i < IDS; i++) {
 		add(m, i);
-		if (i + 1 >= GONE_MAX)
-			assert_true(gone_has(m->gone, i + 1 - GONE_MAX));
-		if (i >= GONE_MAX)
-			assert_false(gone_has(m->gone, i - GONE_MAX));
+		if (i + 1 >= RETIRED_IDS_MAX)
+			assert_true(retired_ids_has(m->gone, i + 1 - RETIRED_IDS_MAX));
+		if (i >= RETIRED_IDS_MAX)
+			assert_false(retired_ids_has(m->gone, i - RETIRED_IDS_MAX));
 	}
 	check_all(m);
 	model_free(m);
@@ -125,7 +125,7 @@ the_oldest_is_forgotten_and_nobody_else(void **state)
 
 /* hash_u64(), step by step backwards. */
 static uint64_t
-id_with_hash(const struct gone *g, uint64_t hash)
+id_with_hash(const struct retired_ids *g, uint64_t hash)
 {
 	hash ^= hash >> 31 ^ hash >> 62;
 	hash *= 0x319642b2d24d8ec3;
@@ -156,8 +156,8 @@ ids_that_collide_are_told_apart(void **state)
 static void
 numbers_may_come_round(void **state)
 {
-	static const uint32_t jumps[] = { 1, 2, GONE_MAX / 3, GONE_MAX - 1, GONE_MAX, GONE_MAX + 1,
-		2 * GONE_MAX };
+	static const uint32_t jumps[] = { 1, 2, RETIRED_IDS_MAX / 3, RETIRED_IDS_MAX - 1,
+		RETIRED_IDS_MAX, RETIRED_IDS_MAX + 1, 2 * RETIRED_IDS_MAX };
 	(void)state;
 
 	for (size_t k = 0; k < sizeof jumps / sizeof *jumps; k++) {
@@ -167,13 +167,13 @@ numbers_may_come_round(void **state)
 		rng_seed(&r, k);
 		for (uint32_t i = 0; i < IDS; i++)
 			m->ids[i] = rng_next(&r);
-		m->gone->next = -(uint32_t)GONE_MAX / 2; /* through 0 */
+		m->gone->next = -(uint32_t)RETIRED_IDS_MAX / 2; /* through 0 */
 		play(m, &r, IDS);
 		m->gone->next -= jumps[k];
-		m->added += GONE_MAX; /* as if 2^32 - jump more were added, and the last of them are
-		                         others: */
-		for (uint32_t i = 0; i < GONE_MAX; i++)
-			gone_add(m->gone, ~m->ids[i]);
+		m->added += RETIRED_IDS_MAX; /* as if 2^32 - jump more were added, and the last of
+		                         them are others: */
+		for (uint32_t i = 0; i < RETIRED_IDS_MAX; i++)
+			retired_ids_add(m->gone, ~m->ids[i]);
 		check_all(m);
 		play(m, &r, IDS);
 		model_free(m);

@@ -357,7 +357,7 @@ static void
 a_clock_that_jumps_is_followed(void **state)
 {
 	struct house *h = *state;
-	struct clock_look look;
+	struct clock_state look;
 	struct err e;
 
 	join(h, "here");
@@ -366,7 +366,7 @@ a_clock_that_jumps_is_followed(void **state)
 		tell_clock(h, node, 4000 * second_ns, 0);
 	send_pair(h, 1, 4001 * second_ns, 0);
 	tell_clock(h, 1, 4010 * second_ns, -3600 * second_ns);
-	clocks_look(h->engine->clocks, 1, 4010 * second_ns, &look);
+	clocks_state(h->engine->clocks, 1, 4010 * second_ns, &look);
 	assert_int_equal(look.steps, 1);
 	send_pair(h, 2, 4011 * second_ns, -3600 * second_ns);
 	assert_int_equal(

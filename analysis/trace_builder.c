@@ -9,53 +9,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/pending.h"
+#include "analysis/pending_trace.h"
 #include "base/hash.h"
 
 enum { TIES_MAX = 16 }; /* so far back are duplicates looked for */
 
-struct slot {
+struct record_ref {
 	int64_t time_ns;
-	const struct raw *raw;
+	const struct pending_record *record;
 };
 
-struct place { /* of a hash table that is emptied by counting `round` up */
+struct id_entry { /* of a hash table that is emptied by counting `round` up */
 	uint64_t key;
 	uint32_t round;
 	uint32_t value;     /* unit, or the fork's event */
 	bool begun, joined; /* of links */
 };
 
-struct table {
-	struct place *places;
+struct id_table {
+	struct id_entry *entries;
 	uint32_t mask, round;
 };
 
-struct build {
-	struct slot *slots, *spare;
+struct trace_builder {
+	struct record_ref *refs, *spare;
 	uint32_t *units; /* of each slot */
 	uint8_t *kinds;  /* of each event */
 	uint32_t cap;
-	struct table by_unit, by_link;
+	struct id_table by_unit, by_link;
 };
 
-struct build *
-build_new(void)
+struct trace_builder *
+trace_builder_new(void)
 {
-	return calloc(1, sizeof(struct build));
+	return calloc(1, sizeof(struct trace_builder));
 }
 
 void
-build_free(struct build *b)
+trace_builder_free(struct trace_builder *b)
 {
 	if (b == NULL)
 		return;
-	free(b->slots);
+	free(b->refs);
 	free(b->spare);
 	free(b->units);
 	free(b->kinds);
-	free(b->by_unit.places);
-	free(b->by_link.places);
+	free(b->by_unit.entries);
+	free(b->by_link.entries);
 	free(b);
 }
 
@@ -72,44 +72,44 @@ trace_free(struct trace *t)
 
 /* Empty, and never more than half full with n entries. */
 static bool
-table_ready(struct table *t, uint32_t n)
+id_table_ready(struct id_table *t, uint32_t n)
 {
-	uint32_t cap = t->places == NULL ? 64 : t->mask + 1;
+	uint32_t cap = t->entries == NULL ? 64 : t->mask + 1;
 
-	if (t->places != NULL && n <= cap / 2 && ++t->round != 0)
+	if (t->entries != NULL && n <= cap / 2 && ++t->round != 0)
 		return true;
 	while (cap / 2 < n)
 		cap *= 2;
-	free(t->places);
-	t->places = calloc(cap, sizeof *t->places);
+	free(t->entries);
+	t->entries = calloc(cap, sizeof *t->entries);
 	t->mask = cap - 1;
 	t->round = 1;
-	return t->places != NULL;
+	return t->entries != NULL;
 }
 
-static struct place *
-table_find(struct table *t, uint64_t key)
+static struct id_entry *
+id_table_find(struct id_table *t, uint64_t key)
 {
 	uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & t->mask;
 
-	while (t->places[at].round == t->round && t->places[at].key != key)
+	while (t->entries[at].round == t->round && t->entries[at].key != key)
 		at = (at + 1) & t->mask;
-	return &t->places[at];
+	return &t->entries[at];
 }
 
 /* The key's place; one that was free is made the key's, with this value. */
-static struct place *
-table_claim(struct table *t, uint64_t key, uint32_t value)
+static struct id_entry *
+id_table_claim(struct id_table *t, uint64_t key, uint32_t value)
 {
-	struct place *p = table_find(t, key);
+	struct id_entry *p = id_table_find(t, key);
 
 	if (p->round != t->round)
-		*p = (struct place){ .key = key, .round = t->round, .value = value };
+		*p = (struct id_entry){ .key = key, .round = t->round, .value = value };
 	return p;
 }
 
 static bool
-make_room(struct build *b, uint32_t n)
+make_room(struct trace_builder *b, uint32_t n)
 {
 	uint32_t cap = b->cap != 0 ? b->cap : 256;
 
@@ -117,28 +117,28 @@ make_room(struct build *b, uint32_t n)
 		return true;
 	while (cap < n)
 		cap *= 2;
-	free(b->slots);
+	free(b->refs);
 	free(b->spare);
 	free(b->units);
 	free(b->kinds);
-	b->slots = malloc(cap * sizeof *b->slots);
+	b->refs = malloc(cap * sizeof *b->refs);
 	b->spare = malloc(cap * sizeof *b->spare);
 	b->units = malloc(cap * sizeof *b->units);
 	b->kinds = malloc(cap);
-	b->cap = b->slots != NULL && b->spare != NULL && b->units != NULL && b->kinds != NULL ? cap
-	                                                                                      : 0;
+	b->cap = b->refs != NULL && b->spare != NULL && b->units != NULL && b->kinds != NULL ? cap
+	                                                                                     : 0;
 	return b->cap != 0;
 }
 
 static inline bool
-before(const struct slot *a, const struct slot *b)
+before(const struct record_ref *a, const struct record_ref *b)
 {
 	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns
-	                                : a->raw->event.node < b->raw->event.node;
+	                                : a->record->event.node < b->record->event.node;
 }
 
 static uint32_t
-run_end(const struct slot *s, uint32_t from, uint32_t n)
+run_end(const struct record_ref *s, uint32_t from, uint32_t n)
 {
 	uint32_t to = from + 1;
 
@@ -148,7 +148,8 @@ run_end(const struct slot *s, uint32_t from, uint32_t n)
 }
 
 static void
-merge(struct slot *out, const struct slot *s, uint32_t a, uint32_t a_end, uint32_t b_end)
+merge(
+    struct record_ref *out, const struct record_ref *s, uint32_t a, uint32_t a_end, uint32_t b_end)
 {
 	uint32_t b = a_end, at = a;
 
@@ -161,47 +162,47 @@ merge(struct slot *out, const struct slot *s, uint32_t a, uint32_t a_end, uint32
 /* Merges the runs that are there already, pair by pair: what came in order costs one look. Stable.
  */
 static void
-sort(struct build *b, uint32_t n)
+sort(struct trace_builder *b, uint32_t n)
 {
 	uint32_t runs, at, middle, end;
-	struct slot *swap;
+	struct record_ref *swap;
 
 	do {
 		runs = 0;
 		for (at = 0; at < n; at = end, runs++) {
-			middle = run_end(b->slots, at, n);
+			middle = run_end(b->refs, at, n);
 			if (at == 0 && middle == n)
 				return;
-			end = middle < n ? run_end(b->slots, middle, n) : n;
-			merge(b->spare, b->slots, at, middle, end);
+			end = middle < n ? run_end(b->refs, middle, n) : n;
+			merge(b->spare, b->refs, at, middle, end);
 		}
-		swap = b->slots;
-		b->slots = b->spare;
+		swap = b->refs;
+		b->refs = b->spare;
 		b->spare = swap;
 	} while (runs > 1);
 }
 
 static uint32_t
-count_records(const struct pending *p)
+count_records(const struct pending_trace *p)
 {
 	uint32_t n = 0;
 
-	for (const struct chunk *c = p->first; c != NULL; c = c->next)
+	for (const struct record_chunk *c = p->first; c != NULL; c = c->next)
 		n += c->count;
 	return n;
 }
 
 /* What counts, in order of arrival. */
 static uint32_t
-collect(struct build *b, const struct pending *p, int64_t until_ns)
+collect(struct trace_builder *b, const struct pending_trace *p, int64_t until_ns)
 {
 	uint32_t n = 0;
 
-	for (const struct chunk *c = p->first; c != NULL; c = c->next)
+	for (const struct record_chunk *c = p->first; c != NULL; c = c->next)
 		for (uint32_t i = 0; i < c->count; i++)
-			if (c->raws[i].event.time_ns <= until_ns)
-				b->slots[n++] = (struct slot){ c->raws[i].event.time_ns,
-					&c->raws[i] };
+			if (c->records[i].event.time_ns <= until_ns)
+				b->refs[n++] = (struct record_ref){ c->records[i].event.time_ns,
+					&c->records[i] };
 	return n;
 }
 
@@ -221,7 +222,7 @@ same_value(const struct value *a, const struct value *b)
 }
 
 static bool
-same_record(const struct raw *a, const struct raw *b)
+same_record(const struct pending_record *a, const struct pending_record *b)
 {
 	const struct event *x = &a->event, *y = &b->event;
 
@@ -242,7 +243,7 @@ same_record(const struct raw *a, const struct raw *b)
  * have the same time.
  */
 static uint32_t
-leave_out_duplicates(struct slot *s, uint32_t n)
+leave_out_duplicates(struct record_ref *s, uint32_t n)
 {
 	uint32_t kept = 0;
 	bool twice;
@@ -251,7 +252,7 @@ leave_out_duplicates(struct slot *s, uint32_t n)
 		twice = false;
 		for (uint32_t j = kept;
 		     j-- > 0 && kept - j <= TIES_MAX && s[j].time_ns == s[i].time_ns && !twice;)
-			twice = same_record(s[j].raw, s[i].raw);
+			twice = same_record(s[j].record, s[i].record);
 		if (!twice)
 			s[kept++] = s[i];
 	}
@@ -260,19 +261,19 @@ leave_out_duplicates(struct slot *s, uint32_t n)
 
 /* Numbers the units; how many there are. */
 static uint32_t
-number_units(struct build *b, uint32_t n)
+number_units(struct trace_builder *b, uint32_t n)
 {
 	uint32_t nunits = 0;
 	uint64_t last_id = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t id = b->slots[i].raw->unit_id;
+		uint64_t id = b->refs[i].record->unit_id;
 
 		if (i > 0 && id == last_id) {
 			b->units[i] = b->units[i - 1];
 			continue;
 		}
-		b->units[i] = table_claim(&b->by_unit, id, nunits)->value;
+		b->units[i] = id_table_claim(&b->by_unit, id, nunits)->value;
 		nunits += b->units[i] == nunits;
 		last_id = id;
 	}
@@ -280,7 +281,8 @@ number_units(struct build *b, uint32_t n)
 }
 
 static void
-place_events(struct trace *t, const struct build *b, uint32_t n, const uint8_t *const *kinds)
+lay_out_events(
+    struct trace *t, const struct trace_builder *b, uint32_t n, const uint8_t *const *kinds)
 {
 	uint32_t first = 0;
 
@@ -297,10 +299,10 @@ place_events(struct trace *t, const struct build *b, uint32_t n, const uint8_t *
 		struct unit *u = &t->units[b->units[i]];
 		struct event *e = &t->events[u->first + u->count++];
 
-		*e = b->slots[i].raw->event;
+		*e = b->refs[i].record->event;
 		e->unit = b->units[i];
 		b->kinds[e - t->events] = kind_in(kinds, e->label);
-		u->id = b->slots[i].raw->unit_id;
+		u->id = b->refs[i].record->unit_id;
 	}
 }
 
@@ -323,7 +325,7 @@ read_begin(struct trace *t, const struct event *e, const struct label *l)
 
 /* Finds where the request begins and ends, once each and in that order. */
 static bool
-frame(struct trace *t, const uint8_t *kinds, const struct labels *labels)
+find_request(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 {
 	uint32_t begins = 0, ends = 0;
 
@@ -347,19 +349,19 @@ frame(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 /* Ties units to the forks that handed their work on. A link that was forked and joined, and began
  * nowhere, says that records are missing. */
 static void
-tie(struct trace *t, struct table *by_link, const uint8_t *kinds)
+link_units(struct trace *t, struct id_table *by_link, const uint8_t *kinds)
 {
 	for (uint32_t i = 0; i < t->nevents; i++)
 		if (kinds[i] == RECORD_FORK)
-			table_claim(by_link, t->events[i].link_id, i);
+			id_table_claim(by_link, t->events[i].link_id, i);
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		const struct event *e = &t->events[i];
 		uint8_t kind = kinds[i];
-		struct place *p;
+		struct id_entry *p;
 
 		if (kind != RECORD_UNIT_BEGIN && kind != RECORD_JOIN)
 			continue;
-		if ((p = table_find(by_link, e->link_id))->round != by_link->round)
+		if ((p = id_table_find(by_link, e->link_id))->round != by_link->round)
 			continue;
 		if (kind == RECORD_JOIN) {
 			p->joined = true;
@@ -370,25 +372,26 @@ tie(struct trace *t, struct table *by_link, const uint8_t *kinds)
 	}
 	for (uint32_t i = 0; i < t->nevents && !t->lossy; i++)
 		if (kinds[i] == RECORD_FORK) {
-			const struct place *p = table_find(by_link, t->events[i].link_id);
+			const struct id_entry *p = id_table_find(by_link, t->events[i].link_id);
 
 			t->lossy = p->joined && !p->begun;
 		}
 }
 
 enum built
-build_trace(struct build *b, struct trace **ret, struct pending *p, int64_t until_ns,
+trace_build(struct trace_builder *b, struct trace **ret, struct pending_trace *p, int64_t until_ns,
     const struct labels *labels, uint64_t *nlate, uint64_t *nduplicate)
 {
 	uint32_t all = count_records(p), came, n;
 	struct trace *t;
 
-	if (!make_room(b, all) || !table_ready(&b->by_unit, all) || !table_ready(&b->by_link, all))
+	if (!make_room(b, all) || !id_table_ready(&b->by_unit, all) ||
+	    !id_table_ready(&b->by_link, all))
 		return BUILT_NO_MEMORY;
 	came = collect(b, p, until_ns);
 	*nlate += all - came;
 	sort(b, came);
-	n = leave_out_duplicates(b->slots, came);
+	n = leave_out_duplicates(b->refs, came);
 	*nduplicate += came - n;
 	t = arena_calloc(&p->arena, 1, sizeof *t);
 	if (t == NULL)
@@ -401,10 +404,10 @@ build_trace(struct build *b, struct trace **ret, struct pending *p, int64_t unti
 	t->units = arena_alloc(&p->arena, t->nunits * sizeof *t->units);
 	if (t->events == NULL || t->units == NULL)
 		return BUILT_NO_MEMORY;
-	place_events(t, b, n, labels_kinds(labels));
-	if (!frame(t, b->kinds, labels))
+	lay_out_events(t, b, n, labels_kinds(labels));
+	if (!find_request(t, b->kinds, labels))
 		return BUILT_MALFORMED;
-	tie(t, &b->by_link, b->kinds);
+	link_units(t, &b->by_link, b->kinds);
 	t->arena = p->arena;
 	p->arena = (struct arena){ 0 };
 	*ret = t;

@@ -21,9 +21,9 @@
 
 #include <gsl/gsl_cdf.h>
 
-#include "analysis/key_test.h"
+#include "analysis/key_significance.h"
 
-struct key_work {
+struct key_scratch {
 	double *rank_x, *rank_y, *top_x, *top_y,
 	    *bottom_x;  /* [nsamples], by sample; off their means */
 	double *savage; /* [nsamples + 1] */
@@ -31,10 +31,10 @@ struct key_work {
 	uint32_t *at; /* [nsamples] */
 };
 
-struct key_work *
-key_work_new(uint32_t n, struct arena *a)
+struct key_scratch *
+key_scratch_new(uint32_t n, struct arena *a)
 {
-	struct key_work *w = arena_calloc(a, 1, sizeof *w);
+	struct key_scratch *w = arena_calloc(a, 1, sizeof *w);
 	double *all = arena_calloc(a, 6 * (size_t)n + 1, sizeof *all);
 
 	if (w == NULL || all == NULL || (w->at = arena_alloc(a, n * sizeof *w->at)) == NULL)
@@ -100,7 +100,7 @@ ordering_of_edge(struct ordering *ret, const struct group *g, uint32_t edge, str
 /* Sums of 1/n + 1/(n-1) + ...: what the ordered values of an exponential are in the mean; [i]: of
  * the i lowest, added up. */
 static void
-savage_for(struct key_work *w, uint32_t n)
+savage_for(struct key_scratch *w, uint32_t n)
 {
 	double score = 0;
 
@@ -120,7 +120,7 @@ savage_for(struct key_work *w, uint32_t n)
  * other way round. Returns the logarithm of how many orders are alike.
  */
 static double
-score(struct key_work *w, const uint32_t *at, uint32_t n, const double *values, double *rank,
+score(struct key_scratch *w, const uint32_t *at, uint32_t n, const double *values, double *rank,
     double *top, double *bottom)
 {
 	double alike = 0;
@@ -147,7 +147,7 @@ score(struct key_work *w, const uint32_t *at, uint32_t n, const double *values, 
 
 /* The edge's samples in their order, less those that lack the key. */
 static uint32_t
-known(struct key_work *w, const struct ordering *key, const struct ordering *edge)
+known(struct key_scratch *w, const struct ordering *key, const struct ordering *edge)
 {
 	uint32_t n = 0;
 
@@ -213,16 +213,16 @@ p_scores(const uint32_t *at, uint32_t n, const double *x, const double *y)
 	return z * sqrt(shape) + shape > 0 ? gsl_cdf_gamma_Q(z * sqrt(shape) + shape, shape, 1) : 1;
 }
 
-struct line { /* Pearson's r, and the least of its squares without any one of the samples */
+struct pearson { /* Pearson's r, and the least of its squares without any one of the samples */
 	double r, square_least;
 };
 
-static struct line
-line_of(const uint32_t *at, uint32_t n, const double *x, const double *y)
+static struct pearson
+pearson_of(const uint32_t *at, uint32_t n, const double *x, const double *y)
 {
 	struct comoments m = { 0 };
 	struct moments my = { 0 };
-	struct line l = { 0, 1 };
+	struct pearson l = { 0, 1 };
 	double by = n / (n - 1.0);
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -230,7 +230,7 @@ line_of(const uint32_t *at, uint32_t n, const double *x, const double *y)
 		moments_add(&my, y[at[i]]);
 	}
 	if (m.m2_x <= 0 || my.m2 <= 0)
-		return (struct line){ 0, 0 };
+		return (struct pearson){ 0, 0 };
 	l.r = fmax(-1, fmin(1, m.c_xy / sqrt(m.m2_x) / sqrt(my.m2)));
 	for (uint32_t i = 0; i < n; i++) {
 		double dx = x[at[i]] - m.mean_x, dy = y[at[i]] - my.mean;
@@ -244,18 +244,18 @@ line_of(const uint32_t *at, uint32_t n, const double *x, const double *y)
 }
 
 bool
-key_test_number(struct key_finding *f, const struct ordering *key, const struct ordering *edge,
-    struct key_work *w)
+key_significance_of_number(struct key_finding *f, const struct ordering *key,
+    const struct ordering *edge, struct key_scratch *w)
 {
 	uint32_t n = known(w, key, edge);
 	double alike, p;
-	struct line l;
+	struct pearson l;
 
 	if (key->distinct < 2)
 		return false;
 	score(w, w->at, n, edge->values, w->rank_y, w->top_y, NULL);
 	alike = score(w, key->at, n, key->values, w->rank_x, w->top_x, w->bottom_x);
-	l = line_of(w->at, n, key->values, edge->values);
+	l = pearson_of(w->at, n, key->values, edge->values);
 	f->n = n;
 	f->numeric = true;
 	f->r = l.r;
@@ -269,17 +269,17 @@ key_test_number(struct key_finding *f, const struct ordering *key, const struct 
 
 /* ---- categories ---- */
 
-struct within {
+struct within_categories {
 	uint32_t categories;
 	double values, ranks; /* squares within categories */
 	double alike;
 };
 
 /* Of the key's samples, category by category. */
-static struct within
+static struct within_categories
 within_of(const struct ordering *key, const double *values, const double *ranks)
 {
-	struct within s = { 0 };
+	struct within_categories s = { 0 };
 	uint32_t end;
 
 	for (uint32_t i = 0; i < key->n; i = end, s.categories++) {
@@ -313,12 +313,12 @@ share_adjusted(double of, double part, double df_of, double df_part)
 }
 
 bool
-key_test_category(struct key_finding *f, const struct ordering *key, const struct ordering *edge,
-    struct key_work *w)
+key_significance_of_category(struct key_finding *f, const struct ordering *key,
+    const struct ordering *edge, struct key_scratch *w)
 {
 	struct moments value = { 0 }, rank = { 0 };
 	uint32_t n = known(w, key, edge);
-	struct within s;
+	struct within_categories s;
 
 	if (key->distinct < 2 || key->distinct > n / 2)
 		return false;
@@ -357,11 +357,11 @@ determines(const struct ordering *finer, const struct ordering *coarser)
 	return true;
 }
 
-enum nested
-key_test_nested(const struct ordering *finer, const struct ordering *coarser,
-    const struct ordering *edge, double q, double explain_min, struct key_work *w)
+enum key_nesting
+key_nesting(const struct ordering *finer, const struct ordering *coarser,
+    const struct ordering *edge, double q, double explain_min, struct key_scratch *w)
 {
-	struct within fine, coarse;
+	struct within_categories fine, coarse;
 	uint32_t n;
 	double df, p;
 
