@@ -145,9 +145,9 @@ SIMS      := $(wildcard tests/sim/*.sim)
 # processor's time, clocks, or how fast something fills, alone.
 SCENARIO_JOBS ?= 2
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
-LONG      := $(call scenario_files,overhead kill questions demo bad_peer map agent guard report \
+LONG      := $(call scenario_files,overhead kill bad_peer map agent guard report \
 	matrix budget nginx redis postgres)
-ALONE     := $(call scenario_files,burst clock cost soak source)
+ALONE     := $(call scenario_files,burst clock cost soak source questions demo)
 SCENARIOS  = $(LONG) $(filter-out $(LONG),$(sort $(wildcard tests/scenario/*_test.sh)))
 FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SECONDS ?= 3

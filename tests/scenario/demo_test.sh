@@ -4,6 +4,7 @@
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root
+ahead_of_others
 export TMPDIR
 TMPDIR=$(mktemp -d)
 chmod 755 "$TMPDIR"

@@ -6,6 +6,9 @@
 #   skip WORDS                      it is
 #   own_node [PLACE...]             a node: /run/lttng, /dev/shm and PLACEs are empty, and whatever is mounted from here on
 #                                   is nobody else's. The script begins anew in it
+#   ahead_of_others                 from here on, what we start has the processors before whatever else works on this machine.
+#                                   For scenarios that look for a planted fault by its time: on a full machine the wait
+#                                   for a processor is the larger fault, and the one that is found
 #   check WORDS COMMAND...          one line of TAP; a failure is explained on stderr, where prove does not hide it: by what
 #                                   the command said, and by why() if the script has one
 #   bail WORDS                      what all checks need is not there: that is a failed check, and the end of this scenario alone
@@ -36,6 +39,7 @@ needs() {
 		if [ "$it" = root ]; then [ "$(id -u)" = 0 ]; else command -v "$it" > /dev/null; fi || skip "needs $it"
 	done
 }
+ahead_of_others() { renice -n -10 -p $$ > /dev/null 2>&1 || true; }
 own_node() {
 	local place
 	if [ "${HONE_NODE:-}" != "$PPID" ]; then

@@ -5,6 +5,7 @@
 # O: the folder that `make all` built. SAID=FILE: what every command printed, to be read by a person.
 . "$(dirname "$0")/lib.sh"
 needs root
+ahead_of_others
 here=$PWD/examples
 . "$here/stage.sh"
 load=
