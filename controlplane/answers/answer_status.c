@@ -59,15 +59,16 @@ type_json(const struct engine *g, const struct type *t)
 static void
 path_counts(const struct engine *g, struct report_counts *ret)
 {
-	*ret = (struct report_counts){
-		.moved = g->moved, .pathless = g->pathless, .inexact = g->inexact
-	};
+	*ret = (struct report_counts){ .moved = g->diagnosed.moved,
+		.pathless = g->diagnosed.pathless,
+		.inexact = g->diagnosed.inexact };
 	if (g->report == NULL)
 		return;
 	report_counts(g->report, ret);
 	ret->moved += g->windows.moved;
 	ret->pathless += g->windows.pathless;
-	ret->inexact += g->windows.inexact + g->inexact; /* paths with more steps are others */
+	ret->inexact += g->windows.inexact +
+	                g->diagnosed.inexact; /* paths with more steps are others */
 }
 
 static json_t *

@@ -40,6 +40,7 @@ engine_new(struct engine **ret, const struct engine_options *o, struct forest *f
 	g->o.shed_ns = o->shed_ns > 0 ? o->shed_ns : 10000000000;
 	g->forest = f;
 	g->labels = labels_new();
+	preload_init(&g->preload, g->rules.deep, g->labels);
 	g->plan = plan_new();
 	g->afford = afford_new(&g->o);
 	g->sampler = sampler_new(
@@ -71,7 +72,7 @@ engine_free(struct engine *g)
 	map_release(&g->type_of);
 	report_free(g->report);
 	rules_release(&g->rules);
-	label_set_release(&g->deep);
+	preload_release(&g->preload);
 	space_free(g->space);
 	plan_free(g->plan);
 	afford_free(g->afford);
@@ -102,7 +103,7 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 		struct diagnosis *d = g->types[i].diagnosis;
 
 		if (d != NULL && d->phase != PHASE_ENDED)
-			rc = diagnose_step(g, d, now, when, e);
+			rc = diagnose_step(engine_search_port(g), d, now, when, e);
 		arena_reset(&g->scratch);
 	}
 	if (rc == 0)
@@ -168,7 +169,7 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 		if (!g->learning.active)
 			rc = learn_new(g, type, t, diagnosis_explores(type->diagnosis), e);
 		if (rc == 0)
-			rc = diagnose_trace(g, type->diagnosis, t, e);
+			rc = diagnose_trace(engine_search_port(g), type->diagnosis, t, e);
 	}
 	arena_reset(&g->scratch);
 	return rc;
@@ -336,7 +337,7 @@ engine_stop(struct engine *g, const char *name, struct wall when, struct err *e)
 
 		if (d == NULL || d->phase == PHASE_ENDED || (only != NULL && only != &g->types[i]))
 			continue;
-		diagnose_end(g, d, RUN_STOPPED, "stopped by an operator", when);
+		diagnose_end(engine_search_port(g), d, RUN_STOPPED, "stopped by an operator", when);
 		any = true;
 	}
 	if (any)
@@ -488,13 +489,4 @@ bool
 engine_quiet(const struct engine *g)
 {
 	return plan_count(g->plan) == 0 && nodes_done(g);
-}
-
-const char *
-tracepoint_of(const struct engine *g, uint32_t label, char out[LABEL_TEXT_MAX + 1])
-{
-	const struct label *l = labels_get(g->labels, label);
-
-	snprintf(out, LABEL_TEXT_MAX + 1, "%.*s", (int)l->event_len, l->event);
-	return out;
 }

@@ -9,6 +9,7 @@
 #include "controlplane/engine/engine.h"
 #include "controlplane/engine/rules.h"
 #include "controlplane/engine/sampler.h"
+#include "controlplane/search/diagnose.h"
 #include "report/report.h"
 #include "searchspace/plan.h"
 
@@ -72,34 +73,6 @@ struct learning {
 	uint32_t providers;      /* in all */
 };
 
-/* ---- diagnose.c: all searches for one request type ---- */
-enum phase { PHASE_WATCH, PHASE_WAIT, PHASE_SWITCH, PHASE_GATHER, PHASE_PAUSED, PHASE_ENDED };
-
-struct search; /* see search.h */
-struct watched;
-
-struct diagnosis {
-	struct run *run;
-	uint32_t type; /* label */
-	const struct strategy *strategy;
-	uint32_t k; /* cuts of a gap in one cycle */
-	uint64_t seed;
-	enum phase phase; /* ENDED, or WATCH, or that of the first search that goes on */
-	struct mono begun, checked,
-	    ready; /* ready: traces count that began after this; by our clock */
-	bool is_ready;
-
-	struct groups *groups; /* of all traces since it began, by always-on labels alone */
-	struct sketch sketch;  /* response times of the type since it began */
-	uint64_t traces, skipped_lossy;
-	struct watched *watched; /* watch.c's; see search.h */
-
-	struct search **searches; /* in the order of their making */
-	uint32_t nsearches, searches_cap;
-	uint32_t npicks;       /* tracepoints that go on just now */
-	struct label_set dear; /* labels that turned out to cost more than there is */
-};
-
 struct engine {
 	struct engine_options o;
 	struct forest *forest;
@@ -129,8 +102,8 @@ struct engine {
 	struct report *report; /* of all requests since `reported`, by always-on tracepoints; NULL:
 	                          none is kept */
 	struct rules rules;
-	struct label_set deep; /* labels of the deeper layer, of the first deep_known; see deep.h */
-	uint32_t deep_known;
+	struct preload_labels preload; /* labels of the preload layer */
+	struct search_port port;       /* see engine_search_port() */
 	struct wall reported;
 	uint64_t reported_used;       /* records of traces that came out before it */
 	struct report_counts windows; /* of the windows before that one: moved, pathless, inexact */
@@ -138,12 +111,9 @@ struct engine {
 	struct afford *afford;        /* what tracepoints cost; see afford.h */
 	struct sampler *sampler;      /* what all costs, and how many requests are sampled for it */
 	uint64_t wants;               /* grows when any node's want may have changed */
-	/* of diagnoses; reports count their own: */
-	uint64_t moved;      /* steps that came before their cause */
-	uint64_t pathless;   /* traces without a path from end to begin */
-	uint64_t inexact;    /* traces whose edges did not add up to the response time: never */
-	uint64_t untyped;    /* traces of request types beyond TYPES_MAX */
-	struct sketch delay; /* ns from the oldest record of each batch to us */
+	struct path_counts diagnosed; /* of diagnoses; reports count their own */
+	uint64_t untyped;             /* traces of request types beyond TYPES_MAX */
+	struct sketch delay;          /* ns from the oldest record of each batch to us */
 };
 
 /* engine.c: the type of that name, or "service/name"; ERR_MISSING, ERR_INPUT (several). */
@@ -189,15 +159,8 @@ void learn_keep(struct engine *g, struct wall when);
 double learn_left_s(const struct engine *g, struct mono now); /* while it is active */
 double learn_probed(const struct engine *g); /* the least share of any type's requests */
 
-/* diagnose.c */
-int diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, struct err *e);
-int diagnose_step(
-    struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
-void diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words,
-    struct wall when);
-void diagnosis_free(struct diagnosis *d);
-bool diagnosis_explores(const struct diagnosis *d);
-/* "provider:event" of a label, terminated; at most LABEL_TEXT_MAX + 1 bytes. */
-const char *tracepoint_of(const struct engine *g, uint32_t label, char out[LABEL_TEXT_MAX + 1]);
+/* search_port.c: the engine as searches see it, with what changes (queues, space) as it is now. The
+ * engine's. */
+struct search_port *engine_search_port(struct engine *g);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "controlplane/engine/overhead.h"
 #include "controlplane/engine/audit_log.h"
-#include "controlplane/search/preload_layer.h"
 #include "controlplane/engine/engine_inside.h"
 
 #define SHRINK_NS                                                                                 \
@@ -144,7 +143,7 @@ want_provider(struct engine *g, struct texts *seen, const char *tracepoint, stru
 	uint32_t before = texts_count(seen), number;
 	char all[TOGGLE_NAME_MAX + 1];
 
-	if (colon == NULL || deep_is(g, tracepoint))
+	if (colon == NULL || preload_is(&g->preload, tracepoint))
 		return 0;
 	snprintf(all, sizeof all, "%.*s:*", (int)(colon - tracepoint), tracepoint);
 	if ((number = texts_intern(seen, all, strlen(all))) == UINT32_MAX)
@@ -356,7 +355,7 @@ see_unit(
 		    (kind == RECORD_UNIT_BEGIN || kind == RECORD_REQUEST_BEGIN))
 			begin = label;
 		if (begin == LABEL_NONE || map_get(&type->seen, seen_key(begin, label)) != NULL ||
-		    deep_label(g, label))
+		    preload_label(&g->preload, label))
 			continue;
 		*fresh = true;
 		if (!map_put(&type->seen, seen_key(begin, label), type))

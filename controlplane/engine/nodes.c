@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "controlplane/engine/overhead.h"
-#include "controlplane/search/preload_layer.h"
 #include "controlplane/engine/engine_inside.h"
 
 /* Of what a record costs, where there is no filter to reject it: so little that nothing is gained,
@@ -229,7 +228,7 @@ nodes_tracepoints(const struct engine *g, bool deep)
 		for (uint32_t k = 0; k < g->nodes[i].programs.nnames; k++) {
 			const char *name = g->nodes[i].programs.names[k];
 
-			if (deep || !deep_is(g, name))
+			if (deep || !preload_is(&g->preload, name))
 				texts_intern(all, name, strlen(name));
 		}
 	if (all != NULL)
@@ -255,7 +254,7 @@ nodes_fingerprint(const struct engine *g)
 				char pair[2 * TOGGLE_NAME_MAX + 2];
 				int len;
 
-				if (deep_is(g, p->names[t]))
+				if (preload_is(&g->preload, p->names[t]))
 					continue;
 				len = snprintf(pair, sizeof pair, "%s/%s", p->programs[k].service,
 				    p->names[t]);

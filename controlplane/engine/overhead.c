@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/search/preload_layer.h"
 #include "controlplane/engine/engine_inside.h"
 #include "searchspace/budget.h"
 
@@ -296,7 +295,8 @@ predicted(const struct engine *g, const struct type *type, uint32_t point, uint3
 	}
 	if (sum == 0 && label_set_has(&g->afford->unknown, point) && g->nodes[node].names != NULL &&
 	    texts_find(g->nodes[node].names, name, strlen(name)) != UINT32_MAX)
-		return (deep_is(g, name) ? AFFORD_DEEP_PASSES : AFFORD_PASSES) * type->offered;
+		return (preload_is(&g->preload, name) ? AFFORD_DEEP_PASSES : AFFORD_PASSES) *
+		       type->offered;
 	return sum;
 }
 

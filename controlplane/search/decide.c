@@ -83,8 +83,8 @@ excess_is_sure(struct measured *m, const struct search *s)
 }
 
 int
-decide(struct decision *ret, struct engine *g, const struct search *s, bool late, struct arena *a,
-    struct err *e)
+decide(struct decision *ret, struct search_port *g, const struct search *s, bool late,
+    struct arena *a, struct err *e)
 {
 	struct measured *m = &ret->m;
 	bool wait = false;
@@ -94,8 +94,8 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 
 	ret->what = DECIDE_WAIT;
 	ret->sep = (struct separation){ .label = LABEL_NONE };
-	if (rc != 0 || m->nmembers == 0 || m->n < g->o.conditions.traces_min / (late ? 6 : 1) ||
-	    m->carries <= 0)
+	if (rc != 0 || m->nmembers == 0 ||
+	    m->n < g->settings.conditions.traces_min / (late ? 6 : 1) || m->carries <= 0)
 		return rc;
 	if (!late && m->n < MANY && !is_back(m, s))
 		return 0;
@@ -112,9 +112,9 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 	if ((rc = measure_parts(m, g, s, ret->sep.label != LABEL_NONE ? &ret->sep : NULL, a, e)) !=
 	    0)
 		return rc;
-	if (!late &&
-	    (m->pooled < g->o.conditions.traces_min || (m->ahead < SURE && m->pooled < PLENTY) ||
-		(m->weighty < WEIGHTY && m->pooled < 2 * MANY)))
+	if (!late && (m->pooled < g->settings.conditions.traces_min ||
+			 (m->ahead < SURE && m->pooled < PLENTY) ||
+			 (m->weighty < WEIGHTY && m->pooled < 2 * MANY)))
 		return 0;
 	by_mean = m->top;
 	if (s->follows && m->nparts > 1 && !excess_is_sure(m, s)) {
@@ -126,7 +126,7 @@ decide(struct decision *ret, struct engine *g, const struct search *s, bool late
 	}
 	top = &m->parts[m->top];
 	ret->what = m->nparts == 1 || s->forced ||
-	                    (top->of_gap >= g->o.isolate_min &&
+	                    (top->of_gap >= g->settings.isolate_min &&
 				part_of_root(s, m, top) >= OF_ROOT_MIN)
 	                ? DECIDE_NARROW
 	                : DECIDE_SPREAD;

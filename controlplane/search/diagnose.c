@@ -14,11 +14,11 @@ static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2; /* of what the costliest 
 /* ---- traces ---- */
 
 int
-diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, struct err *e)
+diagnose_trace(struct search_port *g, struct diagnosis *d, const struct trace *t, struct err *e)
 {
 	struct critpath path;
 	struct shape root;
-	struct arena *a = &g->scratch;
+	struct arena *a = g->scratch;
 	int rc;
 
 	if (t->type != d->type)
@@ -31,18 +31,19 @@ diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, str
 			d->searches[i]->skipped_lossy++;
 		return 0;
 	}
-	if (!began_after(g, t, d->begun.ns + SETTLE_NS))
+	if (!g->calls->began_after(g->owner, t, d->begun.ns + SETTLE_NS))
 		return 0;
 	if ((rc = critpath_extract(&path, t, g->labels, &(struct label_set){ 0 }, a, e)) != 0) {
-		g->pathless += rc == ERR_INPUT;
+		g->counts->pathless += rc == ERR_INPUT;
 		return rc == ERR_INPUT ? 0 : rc;
 	}
-	bins_apply(g->rules.made, t, g->labels, &path);
-	g->moved += path.moved;
+	bins_apply(g->bins, t, g->labels, &path);
+	g->counts->moved += path.moved;
 	if ((rc = shape_of(&root, &path, g->labels, a, e)) != 0)
 		return rc;
-	if (d->is_ready && d->groups != NULL && began_after(g, t, d->ready.ns + SETTLE_NS)) {
-		g->inexact += !shape_exact(&root, t);
+	if (d->is_ready && d->groups != NULL &&
+	    g->calls->began_after(g->owner, t, d->ready.ns + SETTLE_NS)) {
+		g->counts->inexact += !shape_exact(&root, t);
 		d->traces++;
 		groups_add(d->groups, t, &path, &root, g->node_names);
 	}
@@ -58,7 +59,8 @@ diagnose_trace(struct engine *g, struct diagnosis *d, const struct trace *t, str
 /* ---- searches ---- */
 
 static struct search *
-add_search(struct engine *g, struct diagnosis *d, const struct gap *gap, struct hash128 root_key)
+add_search(
+    struct search_port *g, struct diagnosis *d, const struct gap *gap, struct hash128 root_key)
 {
 	struct search *s;
 
@@ -99,7 +101,7 @@ is_searched(const struct diagnosis *d, struct hash128 root_key)
 }
 
 static int
-search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t edge,
+search_for(struct search_port *g, struct diagnosis *d, const struct ripe *r, uint32_t edge,
     struct wall when, struct err *e)
 {
 	const struct shape *shape = &r->group->shape;
@@ -131,22 +133,22 @@ search_for(struct engine *g, struct diagnosis *d, const struct ripe *r, uint32_t
 
 /* Its main edge, and others that have as much as is followed inside an edge. */
 static int
-searches_for(
-    struct engine *g, struct diagnosis *d, const struct ripe *r, struct wall when, struct err *e)
+searches_for(struct search_port *g, struct diagnosis *d, const struct ripe *r, struct wall when,
+    struct err *e)
 {
 	const struct finding *f = &r->looked->finding;
 	int rc = search_for(g, d, r, f->top, when, e);
 
 	for (uint32_t i = 0; i < f->nedges && f->problem == PROBLEM_UNPREDICTABLE && rc == 0; i++)
-		if (i != f->top && f->edges[i].share >= g->o.isolate_min &&
-		    f->edges[i].interval.low >= g->o.isolate_min / 2)
+		if (i != f->top && f->edges[i].share >= g->settings.isolate_min &&
+		    f->edges[i].interval.low >= g->settings.isolate_min / 2)
 			rc = search_for(g, d, r, i, when, e);
 	return rc;
 }
 
 int
-diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by, const struct measured *m,
-    const struct part *p, struct wall when, struct err *e)
+diagnose_beside(struct search_port *g, struct diagnosis *d, struct search *by,
+    const struct measured *m, const struct part *p, struct wall when, struct err *e)
 {
 	struct search *s;
 
@@ -167,20 +169,20 @@ diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by, const 
 	s->root->share = s->root->settled_share = s->share;
 	s->root->settled_traces = (uint64_t)m->pooled;
 	s->root->cost_ns = by->root->cost_ns * p->of_gap;
-	return remember_path(s, &m->model->group->shape, &g->scratch, e);
+	return remember_path(s, &m->model->group->shape, g->scratch, e);
 }
 
 /* Those that wait begin while there is room, in the order in which they were found. */
 static int
 begin_waiting(
-    struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
+    struct search_port *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
 {
 	int64_t on = 0;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < d->nsearches; i++)
 		on += search_on(d->searches[i]);
-	for (uint32_t i = 0; i < d->nsearches && on < g->o.searches_max && rc == 0; i++) {
+	for (uint32_t i = 0; i < d->nsearches && on < g->settings.searches_max && rc == 0; i++) {
 		struct search *s = d->searches[i];
 
 		if (s->phase != PHASE_WAIT)
@@ -196,7 +198,7 @@ begin_waiting(
 
 /* Its main edge, or another that has as much as is followed, is not searched yet. */
 static bool
-has_news(const struct engine *g, const struct diagnosis *d, const struct ripe *r)
+has_news(const struct search_port *g, const struct diagnosis *d, const struct ripe *r)
 {
 	const struct finding *f = &r->looked->finding;
 
@@ -206,7 +208,7 @@ has_news(const struct engine *g, const struct diagnosis *d, const struct ripe *r
 		struct gap gap = gap_of(&r->group->shape, i);
 
 		if ((i == f->top || (f->problem == PROBLEM_UNPREDICTABLE &&
-					f->edges[i].share >= g->o.isolate_min)) &&
+					f->edges[i].share >= g->settings.isolate_min)) &&
 		    !is_known(d, &gap))
 			return true;
 	}
@@ -216,7 +218,7 @@ has_news(const struct engine *g, const struct diagnosis *d, const struct ripe *r
 /* What is ripe and worth it gets a search. ended: all that were are over. What has no news is
  * looked at no further: most groups have the problem that is searched already. */
 static int
-watch(struct engine *g, struct diagnosis *d, bool late, bool ended, struct mono now,
+watch(struct search_port *g, struct diagnosis *d, bool late, bool ended, struct mono now,
     struct wall when, struct err *e)
 {
 	struct ripe ripe[RIPE_MAX];
@@ -241,14 +243,14 @@ watch(struct engine *g, struct diagnosis *d, bool late, bool ended, struct mono 
 }
 
 static int
-groups_begin(struct engine *g, struct diagnosis *d, struct err *e)
+groups_begin(struct search_port *g, struct diagnosis *d, struct err *e)
 {
 	struct groups_options o = {
-		.groups_max = (uint32_t)g->o.groups_max,
-		.samples_max = (uint32_t)g->o.samples_max,
-		.memory_max_bytes = (size_t)g->o.memory_max_bytes / SHARES_OF_MEMORY,
+		.groups_max = (uint32_t)g->settings.groups_max,
+		.samples_max = (uint32_t)g->settings.samples_max,
+		.memory_max_bytes = (size_t)g->settings.memory_max_bytes / SHARES_OF_MEMORY,
 		.seed = d->seed,
-		.ignore = g->rules.ignore,
+		.ignore = g->ignore,
 	};
 
 	d->groups = groups_new(&o, g->labels);
@@ -261,14 +263,14 @@ groups_begin(struct engine *g, struct diagnosis *d, struct err *e)
 
 /* No search has come to a verdict: why the last one has not. */
 static void
-end_without(struct engine *g, struct diagnosis *d, struct wall when)
+end_without(struct search_port *g, struct diagnosis *d, struct wall when)
 {
 	diagnose_end(g, d, RUN_NOT_FOUND, d->searches[d->nsearches - 1]->words, when);
 }
 
 /* The sure ones come first. */
 static void
-end_found(struct engine *g, struct diagnosis *d, struct wall when)
+end_found(struct search_port *g, struct diagnosis *d, struct wall when)
 {
 	const struct verdict *v = forest_verdict(g->forest, d->run->id, 1);
 
@@ -277,12 +279,12 @@ end_found(struct engine *g, struct diagnosis *d, struct wall when)
 }
 
 static void
-end_unfound(struct engine *g, struct diagnosis *d, int64_t waited_ns, struct wall when)
+end_unfound(struct search_port *g, struct diagnosis *d, int64_t waited_ns, struct wall when)
 {
-	if (d->traces >= g->o.conditions.traces_min)
+	if (d->traces >= g->settings.conditions.traces_min)
 		diagnose_end(g, d, RUN_NOT_FOUND,
 		    "no group of requests is unpredictable or slow by the conditions set", when);
-	else if (waited_ns > 3 * g->o.cycle_max_ns)
+	else if (waited_ns > 3 * g->settings.cycle_max_ns)
 		diagnose_end(g, d, RUN_NOT_FOUND,
 		    d->skipped_lossy > d->traces
 			? "most traces had lost records, and prove "
@@ -301,10 +303,10 @@ all_ended(const struct diagnosis *d)
 }
 
 static int
-check(struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
+check(struct search_port *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
 {
 	int64_t waited_ns = mono_since_ns(now, d->begun);
-	bool late = waited_ns > g->o.cycle_max_ns, ended = all_ended(d);
+	bool late = waited_ns > g->settings.cycle_max_ns, ended = all_ended(d);
 	int rc;
 
 	if (waited_ns < WATCH_MIN_NS)
@@ -331,22 +333,22 @@ phase_of(const struct diagnosis *d)
 
 int
 diagnose_step(
-    struct engine *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
+    struct search_port *g, struct diagnosis *d, struct mono now, struct wall when, struct err *e)
 {
 	int64_t every_ns = phase_of(d) == PHASE_WATCH ? CHECK_NS : 10 * CHECK_NS;
 	int rc = 0;
 
 	if (d->groups == NULL)
 		return groups_begin(g, d, e);
-	if (d->is_ready && !nodes_done(g)) {
+	if (d->is_ready && !g->calls->confirmed(g->owner)) {
 		d->is_ready = false;
-	} else if (!d->is_ready && nodes_done(g)) {
+	} else if (!d->is_ready && g->calls->confirmed(g->owner)) {
 		d->is_ready = true;
 		d->ready = now;
 	}
 	for (uint32_t i = 0; i < d->nsearches && rc == 0; i++) {
 		rc = search_step(g, d, d->searches[i], now, when, e);
-		arena_reset(&g->scratch);
+		arena_reset(g->scratch);
 	}
 	if (rc == 0 && !g->paused && mono_since_ns(now, d->checked) >= every_ns) {
 		d->checked = now;
@@ -358,7 +360,7 @@ diagnose_step(
 }
 
 void
-diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const char *words,
+diagnose_end(struct search_port *g, struct diagnosis *d, enum run_state state, const char *words,
     struct wall when)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
@@ -374,8 +376,7 @@ diagnose_end(struct engine *g, struct diagnosis *d, enum run_state state, const 
 	groups_free(d->groups);
 	d->groups = NULL;
 	d->phase = PHASE_ENDED;
-	learn_keep(g, when);
-	nodes_changed(g);
+	g->calls->ended(g->owner, when);
 }
 
 bool

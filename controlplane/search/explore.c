@@ -7,15 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controlplane/engine/overhead.h"
-#include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search.h"
 
 enum { AT_ONCE = 256, TRACES = 50 };
 
 /* All labels that the space has seen for this type. */
 static bool
-seen_labels(struct label_set *ret, struct engine *g, uint32_t type)
+seen_labels(struct label_set *ret, struct search_port *g, uint32_t type)
 {
 	struct space_look look;
 
@@ -36,13 +34,13 @@ struct asked {                  /* what is explored: names of one service, one a
 
 /* In question at all: the program's own, or those of one provider of the deeper layer. */
 static bool
-is_asked(const struct engine *g, const struct search *s, const char *name)
+is_asked(const struct search_port *g, const struct search *s, const char *name)
 {
-	return s->deep.begun ? deep_of(g, s, name) : !deep_is(g, name);
+	return s->deep.begun ? deep_of(g, s, name) : !preload_is(g->preload, name);
 }
 
 static bool
-is_seen(const struct engine *g, const struct asked *a, const char *name)
+is_seen(const struct search_port *g, const struct asked *a, const char *name)
 {
 	char text[LABEL_TEXT_MAX + 1];
 	int len = snprintf(
@@ -54,7 +52,7 @@ is_seen(const struct engine *g, const struct asked *a, const char *name)
 }
 
 static int
-explore_one(struct engine *g, struct diagnosis *d, struct search *s, const char *name,
+explore_one(struct search_port *g, struct diagnosis *d, struct search *s, const char *name,
     struct wall when, struct err *e)
 {
 	struct switched log = { .run = d->run->id,
@@ -77,14 +75,14 @@ explore_one(struct engine *g, struct diagnosis *d, struct search *s, const char 
 		return 0;
 	d->run->tracepoints += !plan_wants(g->plan, name);
 	if ((rc = plan_want(g->plan, name, s->explorer->id, e)) != 0 ||
-	    (rc = afford_on(g, name, e)) != 0)
+	    (rc = g->calls->enabled(g->owner, name, e)) != 0)
 		return rc;
 	return forest_switched(g->forest, &log, e);
 }
 
 /* Those of one program, past what was explored before. */
 static int
-of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct programs *all,
+of_program(struct search_port *g, struct diagnosis *d, struct search *s, const struct programs *all,
     const struct program *p, struct asked *a, uint32_t *on, struct wall when, struct err *e)
 {
 	int rc = 0;
@@ -100,14 +98,14 @@ of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct
 			a->at++;
 			continue;
 		}
-		if (!seen && *on > 0 && !afford_unknown(g, d->type, name)) {
+		if (!seen && *on > 0 && !g->calls->affordable_unknown(g->owner, d->type, name)) {
 			a->full = true; /* the others when these are off again */
 			return 0;
 		}
 		s->explored = ++a->at;
 		if (seen)
 			continue;
-		if (*on == 0 && !afford_unknown(g, d->type, name)) {
+		if (*on == 0 && !g->calls->affordable_unknown(g->owner, d->type, name)) {
 			++*(s->deep.begun ? &s->deep.dear : &s->unexplored);
 			continue;
 		}
@@ -118,14 +116,14 @@ of_program(struct engine *g, struct diagnosis *d, struct search *s, const struct
 }
 
 static int
-of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked *a, uint32_t *on,
-    struct wall when, struct err *e)
+of_service(struct search_port *g, struct diagnosis *d, struct search *s, struct asked *a,
+    uint32_t *on, struct wall when, struct err *e)
 {
 	int rc = 0;
 
-	for (uint32_t n = 0; n < g->nnodes; n++) {
-		const struct programs *all = &g->nodes[n].programs;
+	const struct programs *all;
 
+	for (uint32_t n = 0; (all = g->calls->programs(g->owner, n)) != NULL; n++) {
 		for (uint32_t i = 0;
 		     i < all->nprograms && *on < s->explore_most && !a->full && rc == 0; i++)
 			if (label_of_service(a->of, all->programs[i].service))
@@ -135,8 +133,8 @@ of_service(struct engine *g, struct diagnosis *d, struct search *s, struct asked
 }
 
 static void
-unseen_of_node(
-    const struct engine *g, const struct programs *all, const struct asked *a, struct texts *unseen)
+unseen_of_node(const struct search_port *g, const struct programs *all, const struct asked *a,
+    struct texts *unseen)
 {
 	for (uint32_t i = 0; i < all->nprograms; i++)
 		for (uint32_t k = 0; label_of_service(a->of, all->programs[i].service) &&
@@ -144,21 +142,21 @@ unseen_of_node(
 		     k++) {
 			const char *name = all->names[all->programs[i].first + k];
 
-			if (!deep_is(g, name) && !is_seen(g, a, name))
+			if (!preload_is(g->preload, name) && !is_seen(g, a, name))
 				texts_intern(unseen, name, strlen(name));
 		}
 }
 
 /* Whether a tracepoint of that service's own was ever seen. */
 static bool
-knows_service(struct engine *g, const struct asked *a)
+knows_service(struct search_port *g, const struct asked *a)
 {
 	for (uint32_t w = 0; w < a->seen.nwords; w++)
 		for (uint64_t left = a->seen.words[w]; left != 0; left &= left - 1) {
 			uint32_t label = w * 64 + (uint32_t)__builtin_ctzll(left);
 			const struct label *l = labels_get(g->labels, label);
 
-			if (l->kind == RECORD_POINT && !deep_label(g, label) &&
+			if (l->kind == RECORD_POINT && !preload_label(g->preload, label) &&
 			    l->service_len == a->of->service_len &&
 			    strncmp(l->text, a->of->text, l->service_len) == 0)
 				return true;
@@ -167,7 +165,8 @@ knows_service(struct engine *g, const struct asked *a)
 }
 
 int
-explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+explore(
+    struct search_port *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
 {
 	struct asked a = { .of = labels_get(g->labels, s->gap.from_unit) };
 	uint32_t on = 0;
@@ -197,16 +196,17 @@ explore(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 }
 
 uint32_t
-explore_unseen(struct engine *g, const struct diagnosis *d, const struct search *s)
+explore_unseen(struct search_port *g, const struct diagnosis *d, const struct search *s)
 {
 	struct asked a = { .of = labels_get(g->labels, s->gap.from_unit) };
 	struct texts *unseen = texts_new(); /* nodes may run the same program */
+	const struct programs *all;
 	uint32_t n = 0;
 
 	if (unseen != NULL && !s->explored_own && s->gap.from_unit == s->gap.to_unit &&
 	    seen_labels(&a.seen, g, d->type))
-		for (uint32_t i = 0; i < g->nnodes; i++)
-			unseen_of_node(g, &g->nodes[i].programs, &a, unseen);
+		for (uint32_t i = 0; (all = g->calls->programs(g->owner, i)) != NULL; i++)
+			unseen_of_node(g, all, &a, unseen);
 	n = unseen != NULL ? texts_count(unseen) : 0;
 	texts_free(unseen);
 	label_set_release(&a.seen);
@@ -214,13 +214,13 @@ explore_unseen(struct engine *g, const struct diagnosis *d, const struct search 
 }
 
 bool
-explored_enough(const struct engine *g, const struct search *s, bool late)
+explored_enough(const struct search_port *g, const struct search *s, bool late)
 {
-	return late || (s->taught >= TRACES && afford_measured(g));
+	return late || (s->taught >= TRACES && g->calls->costs_measured(g->owner));
 }
 
 static void
-log_off(struct engine *g, const struct hypothesis *h, const char *why, struct wall when)
+log_off(struct search_port *g, const struct hypothesis *h, const char *why, struct wall when)
 {
 	struct switched log = {
 		.run = h->run, .hypothesis = h->id, .cycle = h->cycle, .why = why, .when = when
@@ -233,7 +233,7 @@ log_off(struct engine *g, const struct hypothesis *h, const char *why, struct wa
 }
 
 static void
-end(struct engine *g, struct search *s, enum hypothesis_state state, const char *why,
+end(struct search_port *g, struct search *s, enum hypothesis_state state, const char *why,
     const char *words, struct wall when)
 {
 	struct hypothesis *h = s->explorer;
@@ -248,21 +248,21 @@ end(struct engine *g, struct search *s, enum hypothesis_state state, const char 
 }
 
 void
-explore_end(struct engine *g, struct search *s, struct wall when)
+explore_end(struct search_port *g, struct search *s, struct wall when)
 {
 	s->explore_most = s->explore_most < AT_ONCE ? 2 * s->explore_most : AT_ONCE;
 	end(g, s, HYPOTHESIS_NO_HELP, "explored", "explored", when);
 }
 
 void
-explore_withdraw(struct engine *g, struct search *s, const char *words, struct wall when)
+explore_withdraw(struct search_port *g, struct search *s, const char *words, struct wall when)
 {
 	s->explored = s->explored_before;
 	end(g, s, HYPOTHESIS_WITHDRAWN, "congestion", words, when);
 }
 
 void
-explore_less(struct engine *g, struct search *s, struct wall when)
+explore_less(struct search_port *g, struct search *s, struct wall when)
 {
 	uint32_t were = s->explored - s->explored_before;
 

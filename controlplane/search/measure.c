@@ -95,8 +95,8 @@ ratio(double a, double b)
 }
 
 int
-measure_gap(
-    struct measured *m, struct engine *g, const struct search *s, struct arena *a, struct err *e)
+measure_gap(struct measured *m, struct search_port *g, const struct search *s, struct arena *a,
+    struct err *e)
 {
 	uint32_t must = set_count(&s->must);
 	struct sums all = { 0 };
@@ -135,7 +135,7 @@ struct with {
 
 /* Sums over the groups that have each label that is on and tells any apart. */
 static int
-with_each(struct with **ret, uint32_t **at, const struct measured *m, const struct engine *g,
+with_each(struct with **ret, uint32_t **at, const struct measured *m, const struct search_port *g,
     const struct search *s, struct arena *a, struct err *e)
 {
 	struct with *with = arena_calloc(a, s->non + 1, sizeof *with);
@@ -167,7 +167,7 @@ with_each(struct with **ret, uint32_t **at, const struct measured *m, const stru
 }
 
 int
-measure_separation(struct separation *ret, const struct measured *m, struct engine *g,
+measure_separation(struct separation *ret, const struct measured *m, struct search_port *g,
     const struct search *s, struct arena *a, struct err *e)
 {
 	struct sums all = { 0 };
@@ -520,7 +520,7 @@ pool_of(
 }
 
 int
-measure_parts(struct measured *m, struct engine *g, const struct search *s,
+measure_parts(struct measured *m, struct search_port *g, const struct search *s,
     const struct separation *common, struct arena *a, struct err *e)
 {
 	struct map names = { 0 };

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/engine/overhead.h"
-#include "controlplane/engine/audit_log.h"
-#include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search.h"
 
 static const double MOST = 0.5, ALL_PASS = 0.9;
@@ -121,9 +118,9 @@ remember_path(struct search *s, const struct shape *shape, struct arena *a, stru
 /* Labels that stay out of the question: tried, or on, or of the deeper layer, which has its turn
  * later. */
 static bool
-out_of_question(struct label_set *ret, struct engine *g, const struct search *s)
+out_of_question(struct label_set *ret, struct search_port *g, const struct search *s)
 {
-	const struct label_set *deep = deep_labels(g);
+	const struct label_set *deep = preload_set(g->preload);
 
 	if (!label_set_copy(ret, &s->tried))
 		return false;
@@ -160,8 +157,8 @@ keep_common(struct candidate *c, int n, uint32_t *number)
 
 /* Those that may lie inside the gap and were not tried. */
 static int
-candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, struct search *s,
-    struct gap_time *time, struct err *e)
+candidates(struct candidate **ret, struct search_port *g, const struct diagnosis *d,
+    struct search *s, struct gap_time *time, struct err *e)
 {
 	const struct match_path path = { .ntokens = s->npath,
 		.tokens = s->path,
@@ -173,12 +170,12 @@ candidates(struct candidate **ret, struct engine *g, const struct diagnosis *d, 
 
 	if (out_of_question(&without, g, s))
 		n = match_between(ret, time, g->space, d->type, &path, &s->absent, &without,
-		    &s->rng, &g->scratch, e);
+		    &s->rng, g->scratch, e);
 	else
 		err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	label_set_release(&without);
 	if (n > 0 && s->sep.label != LABEL_NONE && !s->follows) {
-		uint32_t *number = arena_calloc(&g->scratch, (size_t)n, sizeof *number);
+		uint32_t *number = arena_calloc(g->scratch, (size_t)n, sizeof *number);
 
 		return number != NULL ? keep_common(*ret, n, number)
 		                      : err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
@@ -203,7 +200,7 @@ on_room(struct search *s, struct err *e)
 
 /* It is on for that hypothesis; counted unless it was on for another. */
 static int
-switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct pick *p,
+switch_on(struct search_port *g, struct diagnosis *d, struct search *s, const struct pick *p,
     const char *why, struct wall when, struct err *e)
 {
 	char name[LABEL_TEXT_MAX + 1];
@@ -211,7 +208,7 @@ switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct 
 		.hypothesis = p->hypothesis->id,
 		.cycle = d->run->cycles,
 		.on = true,
-		.tracepoint = tracepoint_of(g, p->label, name),
+		.tracepoint = tracepoint_name(g->labels, p->label, name),
 		.why = why,
 		.when = when };
 	int rc;
@@ -219,10 +216,10 @@ switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct 
 	if (!label_set_add(&s->keep, p->label) || !label_set_add(&s->tried, p->label))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	d->run->tracepoints += !plan_wants(g->plan, name) &&
-	                       !deep_label(g, p->label); /* exploring counted those */
+	                       !preload_label(g->preload, p->label); /* exploring counted those */
 	if ((rc = on_room(s, e)) != 0 ||
 	    (rc = plan_want(g->plan, name, p->hypothesis->id, e)) != 0 ||
-	    (rc = afford_on(g, name, e)) != 0)
+	    (rc = g->calls->enabled(g->owner, name, e)) != 0)
 		return rc;
 	s->on[s->non++] = *p;
 	return forest_switched(g->forest, &log, e);
@@ -230,7 +227,7 @@ switch_on(struct engine *g, struct diagnosis *d, struct search *s, const struct 
 
 /* That a tracepoint, turned on, would show a smaller edge. */
 static struct hypothesis *
-hypothesis_of(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label,
+hypothesis_of(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t label,
     struct wall when, struct err *e)
 {
 	struct hypothesis *h = hypothesis_from(g, d, s->current, when);
@@ -251,8 +248,8 @@ hypothesis_of(struct engine *g, struct diagnosis *d, struct search *s, uint32_t 
 }
 
 int
-turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, struct wall when,
-    struct err *e)
+turn_on(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t label,
+    struct wall when, struct err *e)
 {
 	struct hypothesis *h = hypothesis_of(g, d, s, label, when, e);
 
@@ -265,10 +262,10 @@ turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label,
 }
 
 static int
-hold(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, uint32_t *dear,
+hold(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t label, uint32_t *dear,
     const char *why, struct wall when, struct err *e)
 {
-	if (label_set_has(&d->dear, label) || !afford(g, d->type, label)) {
+	if (label_set_has(&d->dear, label) || !g->calls->affordable(g->owner, d->type, label)) {
 		*dear = label;
 		return 0;
 	}
@@ -276,8 +273,8 @@ hold(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label, ui
 }
 
 int
-hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dear, struct wall when,
-    struct err *e)
+hold_ends(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t *dear,
+    struct wall when, struct err *e)
 {
 	int rc = 0;
 
@@ -318,7 +315,7 @@ struct offer { /* candidates, in their order */
 /* What was picked, or of its neighbours the nearest that the budget has room for; UINT32_MAX: it
  * has for none. */
 static uint32_t
-nearest(struct offer *o, struct engine *g, const struct diagnosis *d, uint32_t pick)
+nearest(struct offer *o, struct search_port *g, const struct diagnosis *d, uint32_t pick)
 {
 	for (uint32_t away = 0; away < o->n; away++)
 		for (int side = 0; side < (away > 0 ? 2 : 1); side++) {
@@ -328,7 +325,7 @@ nearest(struct offer *o, struct engine *g, const struct diagnosis *d, uint32_t p
 				continue; /* before the first one, too: it wraps */
 			o->out[i] = true;
 			if (!label_set_has(&d->dear, o->some[i].label) &&
-			    afford(g, d->type, o->some[i].label))
+			    g->calls->affordable(g->owner, d->type, o->some[i].label))
 				return i;
 			o->dear++;
 		}
@@ -338,7 +335,7 @@ nearest(struct offer *o, struct engine *g, const struct diagnosis *d, uint32_t p
 /* None of what may lie inside the gap can be paid for: kept as what was believed and could not be
  * searched. */
 static int
-give_up_gap(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label,
+give_up_gap(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t label,
     struct wall when, struct err *e)
 {
 	struct hypothesis *h;
@@ -356,7 +353,7 @@ give_up_gap(struct engine *g, struct diagnosis *d, struct search *s, uint32_t la
 
 /* Turns on what was picked, or what is beside it. How many. */
 static int
-turn_on_all(struct engine *g, struct diagnosis *d, struct search *s, struct offer *o,
+turn_on_all(struct search_port *g, struct diagnosis *d, struct search *s, struct offer *o,
     const uint32_t *picked, uint32_t n, struct wall when, struct err *e)
 {
 	int on = 0, rc = 0;
@@ -376,7 +373,7 @@ turn_on_all(struct engine *g, struct diagnosis *d, struct search *s, struct offe
 }
 
 int
-anything_left(struct engine *g, struct diagnosis *d, struct search *s, struct err *e)
+anything_left(struct search_port *g, struct diagnosis *d, struct search *s, struct err *e)
 {
 	struct gap_time time;
 	struct candidate *some;
@@ -385,7 +382,8 @@ anything_left(struct engine *g, struct diagnosis *d, struct search *s, struct er
 }
 
 int
-propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+propose(
+    struct search_port *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
 {
 	struct gap_time time;
 	struct offer o = { 0 };
@@ -396,8 +394,8 @@ propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 	if (left <= 0)
 		return left;
 	o.n = (uint32_t)left;
-	picked = arena_calloc(&g->scratch, o.n, sizeof *picked);
-	o.out = arena_calloc(&g->scratch, o.n, sizeof *o.out);
+	picked = arena_calloc(g->scratch, o.n, sizeof *picked);
+	o.out = arena_calloc(g->scratch, o.n, sizeof *o.out);
 	if (picked == NULL || o.out == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 	n = d->strategy->propose(o.some, o.n, &time, d->k, &s->rng, picked);
@@ -415,7 +413,7 @@ propose(struct engine *g, struct diagnosis *d, struct search *s, struct wall whe
 
 /* Of the deeper layer a pair goes as a whole: its one end tells nothing. */
 bool
-let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+let_go(struct search_port *g, struct diagnosis *d, struct search *s, struct wall when)
 {
 	bool any = false;
 
@@ -425,7 +423,7 @@ let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when
 		if (!p.fresh)
 			continue;
 		turn_off(g, d, s, i, "withdrawn: it costs more than the budget allows", when);
-		audit_own(g->forest, "the budget", "off: a tracepoint", d->run->id,
+		g->calls->audit(g->owner, "the budget", "off: a tracepoint", d->run->id,
 		    "it costs more than the budget allows", when);
 		if (label_set_add(&d->dear, p.label))
 			label_set_del(
@@ -441,7 +439,7 @@ let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when
 }
 
 void
-turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why,
+turn_off(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why,
     struct wall when)
 {
 	char name[LABEL_TEXT_MAX + 1];
@@ -449,7 +447,7 @@ turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, c
 	const struct switched log = { .run = d->run->id,
 		.hypothesis = p.hypothesis->id,
 		.cycle = d->run->cycles,
-		.tracepoint = tracepoint_of(g, p.label, name),
+		.tracepoint = tracepoint_name(g->labels, p.label, name),
 		.why = why,
 		.when = when };
 

@@ -13,63 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "controlplane/engine/overhead.h"
-#include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search.h"
 #include "searchspace/span.h"
 
 static const double MOST = 0.5;
-
-/* ---- which are deep ---- */
-
-static bool
-is_of(const char *pattern, const char *name, size_t len)
-{
-	char provider[LABEL_TEXT_MAX + 1];
-	const char *colon = memchr(name, ':', len);
-
-	if (colon == NULL || colon - name > LABEL_TEXT_MAX)
-		return false;
-	memcpy(provider, name, (size_t)(colon - name));
-	provider[colon - name] = '\0';
-	return fnmatch(pattern, provider, 0) == 0;
-}
-
-static bool
-is_deep(const struct engine *g, const char *name, size_t len)
-{
-	for (const char **p = g->rules.deep; p != NULL && *p != NULL; p++)
-		if (is_of(*p, name, len))
-			return true;
-	return false;
-}
-
-bool
-deep_is(const struct engine *g, const char *name)
-{
-	return is_deep(g, name, strlen(name));
-}
-
-const struct label_set *
-deep_labels(struct engine *g)
-{
-	uint32_t n = labels_count(g->labels);
-
-	for (; g->rules.deep != NULL && g->deep_known < n; g->deep_known++) {
-		const struct label *l = labels_get(g->labels, g->deep_known);
-
-		if (l->kind == RECORD_POINT && !l->silent && is_deep(g, l->event, l->event_len) &&
-		    !label_set_add(&g->deep, g->deep_known))
-			break; /* out of memory: once more at the next question */
-	}
-	return &g->deep;
-}
-
-bool
-deep_label(struct engine *g, uint32_t label)
-{
-	return label_set_has(deep_labels(g), label);
-}
 
 /*
  * LTTng's helpers, and which of their tracepoints say what the time of a part of the edge is: the
@@ -95,17 +42,17 @@ static const struct told *
 told_by(const char *name, size_t len)
 {
 	for (size_t i = 0; i < sizeof TOLD / sizeof TOLD[0]; i++)
-		if (is_of(TOLD[i].provider, name, len))
+		if (preload_provider_is(TOLD[i].provider, name, len))
 			return &TOLD[i];
 	return NULL;
 }
 
 bool
-deep_of(const struct engine *g, const struct search *s, const char *name)
+deep_of(const struct search_port *g, const struct search *s, const char *name)
 {
 	const struct told *t = told_by(name, strlen(name));
 
-	return is_of(g->rules.deep[s->deep.provider], name, strlen(name)) &&
+	return preload_provider_is(g->preload->patterns[s->deep.provider], name, strlen(name)) &&
 	       (t == NULL || fnmatch(t->events, name, 0) == 0);
 }
 
@@ -177,16 +124,16 @@ count_which(struct search *s, const struct trace *t, const struct critpath *p, c
 }
 
 int
-deep_path(
-    struct engine *g, struct search *s, const struct trace *t, struct critpath *p, struct err *e)
+deep_path(struct search_port *g, struct search *s, const struct trace *t, struct critpath *p,
+    struct err *e)
 {
-	const struct label_set *deep = deep_labels(g);
+	const struct label_set *deep = preload_set(g->preload);
 	uint32_t n = 0;
 	bool *inside;
 
 	if (!s->deep.begun)
 		return 0;
-	if ((inside = mark_inside(p, &s->deep.above, &g->scratch)) == NULL)
+	if ((inside = mark_inside(p, &s->deep.above, g->scratch)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for a search");
 	if (s->deep.found)
 		count_which(s, t, p, inside);
@@ -198,9 +145,9 @@ deep_path(
 }
 
 int
-deep_note(struct engine *g, struct search *s, const struct trace *t, struct err *e)
+deep_note(struct search_port *g, struct search *s, const struct trace *t, struct err *e)
 {
-	const struct label_set *deep = deep_labels(g);
+	const struct label_set *deep = preload_set(g->preload);
 	struct label_set all = { 0 };
 	struct critpath p;
 	bool *inside = NULL;
@@ -214,11 +161,11 @@ deep_note(struct engine *g, struct search *s, const struct trace *t, struct err 
 		for (uint64_t left = deep->words[w]; left != 0; left &= left - 1)
 			if (!label_set_add(&all, w * 64 + (uint32_t)__builtin_ctzll(left)))
 				goto end;
-	if ((rc = critpath_extract(&p, t, g->labels, &all, &g->scratch, e)) != 0) {
+	if ((rc = critpath_extract(&p, t, g->labels, &all, g->scratch, e)) != 0) {
 		label_set_release(&all);
 		return rc == ERR_INPUT ? 0 : rc;
 	}
-	rc = (inside = mark_inside(&p, &s->deep.above, &g->scratch)) != NULL ? 0 : ERR_MEMORY;
+	rc = (inside = mark_inside(&p, &s->deep.above, g->scratch)) != NULL ? 0 : ERR_MEMORY;
 	for (uint32_t i = 0; i < p.nsteps && rc == 0; i++)
 		if (inside[i] && label_set_has(deep, p.steps[i].label) &&
 		    !label_set_add(&s->deep.inside, p.steps[i].label))
@@ -238,7 +185,7 @@ is_left(const struct search *s, uint32_t label)
 }
 
 static uint32_t
-end_of(const struct engine *g, const struct search *s, uint32_t begin)
+end_of(const struct search_port *g, const struct search *s, uint32_t begin)
 {
 	for (uint32_t i = 0; i < s->deep.inside.nwords * 64; i++)
 		if (is_left(s, i) &&
@@ -249,7 +196,7 @@ end_of(const struct engine *g, const struct search *s, uint32_t begin)
 
 /* A pair, or where there is none (any more) a point, into picks[2]. How many. */
 static uint32_t
-next_of(const struct engine *g, const struct search *s, uint32_t picks[2])
+next_of(const struct search_port *g, const struct search *s, uint32_t picks[2])
 {
 	uint32_t point = LABEL_NONE;
 
@@ -268,19 +215,20 @@ next_of(const struct engine *g, const struct search *s, uint32_t picks[2])
 /* What cannot be paid for is left out, both ends. */
 static bool
 affords_all(
-    struct engine *g, struct diagnosis *d, struct search *s, const uint32_t *picks, uint32_t n)
+    struct search_port *g, struct diagnosis *d, struct search *s, const uint32_t *picks, uint32_t n)
 {
 	bool all = true;
 
 	for (uint32_t i = 0; i < n; i++)
-		all &= !label_set_has(&d->dear, picks[i]) && afford(g, d->type, picks[i]);
+		all &= !label_set_has(&d->dear, picks[i]) &&
+		       g->calls->affordable(g->owner, d->type, picks[i]);
 	s->deep.dear += all ? 0 : n;
 	return all;
 }
 
 static int
 turn_on_next(
-    struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+    struct search_port *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
 {
 	uint32_t picks[2], n;
 	int rc = 0;
@@ -304,12 +252,13 @@ turn_on_next(
 }
 
 int
-deepen(struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+deepen(
+    struct search_port *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
 {
 	int n;
 
 	s->deep.probing = false;
-	if (g->rules.deep == NULL || s->deep.found || s->gap.from_unit != s->gap.to_unit ||
+	if (g->preload->patterns == NULL || s->deep.found || s->gap.from_unit != s->gap.to_unit ||
 	    d->run->cycles >= d->run->effort)
 		return 0;
 	if (!s->deep.begun) {
@@ -317,8 +266,8 @@ deepen(struct engine *g, struct diagnosis *d, struct search *s, struct wall when
 		s->deep.above = s->gap;
 		s->explored = 0;
 	}
-	while (
-	    (n = turn_on_next(g, d, s, when, e)) == 0 && g->rules.deep[s->deep.provider] != NULL) {
+	while ((n = turn_on_next(g, d, s, when, e)) == 0 &&
+	       g->preload->patterns[s->deep.provider] != NULL) {
 		if ((n = explore(g, d, s, when, e)) != 0)
 			return n;
 		s->deep.provider++;
@@ -331,11 +280,13 @@ deepen(struct engine *g, struct diagnosis *d, struct search *s, struct wall when
 
 /* NULL: nothing is known of such a part. */
 static const struct told *
-told_of(struct engine *g, const struct gap *part)
+told_of(struct search_port *g, const struct gap *part)
 {
 	const struct label *from = labels_get(g->labels, part->from),
 			   *to = labels_get(g->labels, part->to);
-	const struct told *t = deep_label(g, part->to) ? told_by(to->event, to->event_len) : NULL;
+	const struct told *t = preload_label(g->preload, part->to)
+	                           ? told_by(to->event, to->event_len)
+	                           : NULL;
 
 	if (t == NULL || (t->by == PART_PAIR && !spans_pair(from, to)) ||
 	    (t->by == PART_ROUNDS && part->from != part->to))
@@ -345,20 +296,20 @@ told_of(struct engine *g, const struct gap *part)
 
 /* Of what no helper of LTTng's says, but the operator has named, any part counts. */
 static bool
-tells(struct engine *g, const struct gap *part)
+tells(struct search_port *g, const struct gap *part)
 {
 	const struct label *deep = labels_get(
-	    g->labels, deep_label(g, part->to) ? part->to : part->from);
+	    g->labels, preload_label(g->preload, part->to) ? part->to : part->from);
 
 	return told_of(g, part) != NULL || told_by(deep->event, deep->event_len) == NULL;
 }
 
 /* Whether the time of that edge of a group grows with how often it goes round. */
 static int
-grows_with_rounds(struct engine *g, const struct group *group, uint32_t edge, struct err *e)
+grows_with_rounds(struct search_port *g, const struct group *group, uint32_t edge, struct err *e)
 {
 	struct key_finding *keys;
-	int n = keys_explain(&keys, group, edge, 0.01, g->o.explain_min, &g->scratch, e);
+	int n = keys_explain(&keys, group, edge, 0.01, g->settings.explain_min, g->scratch, e);
 
 	for (int i = 0; i < n; i++) {
 		const struct key *k = &group->keys[keys[i].key];
@@ -371,13 +322,13 @@ grows_with_rounds(struct engine *g, const struct group *group, uint32_t edge, st
 }
 
 static bool
-separates(struct engine *g, uint32_t label)
+separates(struct search_port *g, uint32_t label)
 {
-	return label != LABEL_NONE && deep_label(g, label);
+	return label != LABEL_NONE && preload_label(g->preload, label);
 }
 
 int
-deep_keeps(struct engine *g, const struct search *s, const struct decision *x, struct err *e)
+deep_keeps(struct search_port *g, const struct search *s, const struct decision *x, struct err *e)
 {
 	const struct part *top = &x->m.parts[x->m.top];
 	const struct told *t;
@@ -420,7 +371,7 @@ print_which(struct buf *b, const struct which *w)
 }
 
 bool
-deep_words(struct buf *b, struct engine *g, const struct search *s)
+deep_words(struct buf *b, struct search_port *g, const struct search *s)
 {
 	const struct label *from = labels_get(g->labels, s->gap.from),
 			   *to = labels_get(g->labels, s->gap.to);

@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "controlplane/engine/overhead.h"
-#include "controlplane/engine/audit_log.h"
-
 enum { SPREADS_MAX = 2, ROUNDS_MAX = 16, FEW = 5, SHARES_OF_MEMORY = 8 };
 static const int64_t SWITCH_MAX_NS = 20000000000;
 static const double BESIDE_SURE = 2;
@@ -64,14 +61,15 @@ search_on(const struct search *s)
 
 /* What was gathered belongs to the cycle before. */
 static int
-cycle_begin(struct engine *g, struct search *s, enum phase phase, struct mono now, struct err *e)
+cycle_begin(
+    struct search_port *g, struct search *s, enum phase phase, struct mono now, struct err *e)
 {
 	struct groups_options o = {
-		.groups_max = (uint32_t)g->o.groups_max,
-		.samples_max = (uint32_t)g->o.samples_max,
-		.memory_max_bytes = (size_t)g->o.memory_max_bytes / SHARES_OF_MEMORY,
+		.groups_max = (uint32_t)g->settings.groups_max,
+		.samples_max = (uint32_t)g->settings.samples_max,
+		.memory_max_bytes = (size_t)g->settings.memory_max_bytes / SHARES_OF_MEMORY,
 		.seed = rng_next(&s->rng),
-		.ignore = g->rules.ignore,
+		.ignore = g->ignore,
 	};
 
 	groups_free(s->groups);
@@ -87,25 +85,25 @@ cycle_begin(struct engine *g, struct search *s, enum phase phase, struct mono no
 
 /* The trace's path by the labels that this search has on: what others turned on is not there. */
 int
-search_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e)
+search_trace(struct search_port *g, struct search *s, const struct trace *t, struct err *e)
 {
 	struct critpath path;
 	struct shape shape;
 	int rc;
 
-	if (s->phase != PHASE_GATHER || !s->is_ready || g->rest || !t->probed ||
-	    !began_after(g, t, s->ready.ns + SETTLE_NS))
+	if (s->phase != PHASE_GATHER || !s->is_ready || g->backing_off || !t->probed ||
+	    !g->calls->began_after(g->owner, t, s->ready.ns + SETTLE_NS))
 		return 0;
 	if ((rc = deep_note(g, s, t, e)) != 0)
 		return rc;
-	if ((rc = critpath_extract(&path, t, g->labels, &s->keep, &g->scratch, e)) == 0 &&
+	if ((rc = critpath_extract(&path, t, g->labels, &s->keep, g->scratch, e)) == 0 &&
 	    (rc = deep_path(g, s, t, &path, e)) == 0) {
-		bins_apply(g->rules.made, t, g->labels, &path);
-		rc = shape_of(&shape, &path, g->labels, &g->scratch, e);
+		bins_apply(g->bins, t, g->labels, &path);
+		rc = shape_of(&shape, &path, g->labels, g->scratch, e);
 	}
 	if (rc != 0)
 		return rc == ERR_INPUT ? 0 : rc;
-	g->inexact += !shape_exact(&shape, t);
+	g->counts->inexact += !shape_exact(&shape, t);
 	if (s->traces++ > 0)
 		comoments_add(&s->serial, (double)s->before_ns, (double)(t->end_ns - t->begin_ns));
 	s->before_ns = t->end_ns - t->begin_ns;
@@ -140,7 +138,7 @@ one_edge(const struct measured *m, const struct gap *gap, uint32_t *edge)
  * not help, it is measured once more.
  */
 static int
-finish(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m,
+finish(struct search_port *g, struct diagnosis *d, struct search *s, const struct measured *m,
     enum verdict_kind kind, struct mono now, struct wall when, struct err *e)
 {
 	struct group *group;
@@ -165,13 +163,13 @@ finish(struct engine *g, struct diagnosis *d, struct search *s, const struct mea
 }
 
 static int
-closed(struct engine *g, struct diagnosis *d, struct search *s, bool late, struct wall when,
+closed(struct search_port *g, struct diagnosis *d, struct search *s, bool late, struct wall when,
     struct err *e)
 {
 	struct measured m;
 	struct group *group;
 	uint32_t edge;
-	int rc = measure_gap(&m, g, s, &g->scratch, e);
+	int rc = measure_gap(&m, g, s, g->scratch, e);
 
 	if (rc != 0)
 		return rc;
@@ -186,7 +184,7 @@ closed(struct engine *g, struct diagnosis *d, struct search *s, bool late, struc
 
 /* A new cycle, or the end. *again: there is a slow side to follow first. */
 static int
-go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct measured *m,
+go_on(struct search_port *g, struct diagnosis *d, struct search *s, const struct measured *m,
     bool spread, bool *again, struct mono now, struct wall when, struct err *e)
 {
 	bool cut = d->run->cycles >= d->run->effort;
@@ -222,8 +220,8 @@ go_on(struct engine *g, struct diagnosis *d, struct search *s, const struct meas
 /* Other parts of the gap that are surely as large as what is followed has to be: several causes in
  * one edge. */
 static int
-others_beside(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x,
-    struct wall when, struct err *e)
+others_beside(struct search_port *g, struct diagnosis *d, struct search *s,
+    const struct decision *x, struct wall when, struct err *e)
 {
 	const struct measured *m = &x->m;
 	int rc = 0;
@@ -233,9 +231,9 @@ others_beside(struct engine *g, struct diagnosis *d, struct search *s, const str
 	for (uint32_t i = 0; i < m->nparts && rc == 0; i++) {
 		const struct part *p = &m->parts[i];
 
-		if (i != m->top && m->share * p->of_gap >= g->o.isolate_min / 2 &&
-		    p->of_gap >= g->o.isolate_min && p->of_gap >= BESIDE_SURE * p->of_gap_se &&
-		    part_of_root(s, m, p) >= OF_ROOT_MIN)
+		if (i != m->top && m->share * p->of_gap >= g->settings.isolate_min / 2 &&
+		    p->of_gap >= g->settings.isolate_min &&
+		    p->of_gap >= BESIDE_SURE * p->of_gap_se && part_of_root(s, m, p) >= OF_ROOT_MIN)
 			rc = diagnose_beside(g, d, s, m, p, when, e);
 	}
 	return rc;
@@ -259,8 +257,8 @@ is_double(const struct diagnosis *d, const struct search *s)
 
 /* By what was decided: hypotheses, the smaller gap, the next tracepoints. */
 static int
-act(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x, bool *again,
-    struct mono now, struct wall when, struct err *e)
+act(struct search_port *g, struct diagnosis *d, struct search *s, const struct decision *x,
+    bool *again, struct mono now, struct wall when, struct err *e)
 {
 	int kept = deep_keeps(g, s, x, e), rc;
 	bool deep = s->deep.probing,
@@ -277,7 +275,7 @@ act(struct engine *g, struct diagnosis *d, struct search *s, const struct decisi
 		narrow(s, &x->m, &x->m.parts[x->m.top]);
 	s->deep.found |= deep && !spread && x->m.nparts > 1;
 	if ((rc = settle_picks(g, d, s, x, when, e)) != 0 ||
-	    (rc = remember_path(s, &x->m.model->group->shape, &g->scratch, e)) != 0)
+	    (rc = remember_path(s, &x->m.model->group->shape, g->scratch, e)) != 0)
 		return rc;
 	if (!spread && is_double(d, s)) {
 		search_end(g, d, s, "another search has come to the same edge", when);
@@ -302,10 +300,10 @@ why_gone(const struct search *s)
 }
 
 static int
-gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when,
-    struct err *e)
+gathered(struct search_port *g, struct diagnosis *d, struct search *s, struct mono now,
+    struct wall when, struct err *e)
 {
-	bool late = mono_since_ns(now, s->cycle_begun) > g->o.cycle_max_ns, again = true;
+	bool late = mono_since_ns(now, s->cycle_begun) > g->settings.cycle_max_ns, again = true;
 	int rc = 0;
 
 	s->late = late;
@@ -317,7 +315,7 @@ gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 		struct decision x;
 
 		again = false;
-		if ((rc = decide(&x, g, s, late, &g->scratch, e)) != 0)
+		if ((rc = decide(&x, g, s, late, g->scratch, e)) != 0)
 			return rc;
 		if (x.what != DECIDE_WAIT && s->explorer != NULL)
 			explore_end(g, s, when);
@@ -339,7 +337,8 @@ gathered(struct engine *g, struct diagnosis *d, struct search *s, struct mono no
 
 /* An end of its gap costs more than there is: the gap cannot even be seen. */
 static void
-end_dear(struct engine *g, struct diagnosis *d, struct search *s, uint32_t dear, struct wall when)
+end_dear(
+    struct search_port *g, struct diagnosis *d, struct search *s, uint32_t dear, struct wall when)
 {
 	char words[200];
 
@@ -355,7 +354,7 @@ end_dear(struct engine *g, struct diagnosis *d, struct search *s, uint32_t dear,
 }
 
 int
-search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct group *model,
+search_begin(struct search_port *g, struct diagnosis *d, struct search *s, struct group *model,
     struct mono now, struct wall when, struct err *e)
 {
 	struct measured m = { 0 };
@@ -365,7 +364,7 @@ search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct gro
 	int rc;
 
 	s->current = s->root;
-	if ((model != NULL && (rc = remember_path(s, &model->shape, &g->scratch, e)) != 0) ||
+	if ((model != NULL && (rc = remember_path(s, &model->shape, g->scratch, e)) != 0) ||
 	    (rc = hold_ends(g, d, s, &dear, when, e)) != 0)
 		return rc;
 	if (dear != LABEL_NONE) {
@@ -383,8 +382,8 @@ search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct gro
 
 /* What stays wanted is off, or on again, where agents rest: the log says so. */
 static void
-log_rest(
-    struct engine *g, const struct diagnosis *d, const struct search *s, bool on, struct wall when)
+log_rest(struct search_port *g, const struct diagnosis *d, const struct search *s, bool on,
+    struct wall when)
 {
 	char name[LABEL_TEXT_MAX + 1];
 
@@ -394,7 +393,7 @@ log_rest(
 			.hypothesis = s->on[i].hypothesis->id,
 			.cycle = d->run->cycles,
 			.on = on,
-			.tracepoint = tracepoint_of(g, s->on[i].label, name),
+			.tracepoint = tracepoint_name(g->labels, s->on[i].label, name),
 			.why = on ? "the agent that let go has rested" : g->shed_why,
 			.when = when },
 		    NULL);
@@ -403,14 +402,14 @@ log_rest(
 /* Congestion: the newest tracepoints go off; what was known before them stays known, and they may
  * be tried again. */
 static int
-withdraw(struct engine *g, struct diagnosis *d, struct search *s, struct mono now, struct wall when,
-    struct err *e)
+withdraw(struct search_port *g, struct diagnosis *d, struct search *s, struct mono now,
+    struct wall when, struct err *e)
 {
-	const char *words = g->rest ? g->shed_why : "withdrawn: queues are full";
+	const char *words = g->backing_off ? g->shed_why : "withdrawn: queues are full";
 
-	s->rests = g->rest;
+	s->rests = g->backing_off;
 	if (s->non > 0 || s->explorer != NULL)
-		audit_own(g->forest, "full queues", "off: the newest tracepoints", d->run->id,
+		g->calls->audit(g->owner, "full queues", "off: the newest tracepoints", d->run->id,
 		    s->rests ? g->shed_why : g->paused_why, when);
 	for (uint32_t i = s->non; i-- > 0;) {
 		struct pick p = s->on[i];
@@ -439,27 +438,25 @@ has_fresh(const struct search *s)
 	return s->explorer != NULL;
 }
 
-static bool
-any_fresh(const struct engine *g)
+bool
+diagnosis_has_fresh(const struct diagnosis *d)
 {
-	for (uint32_t t = 0; t < g->ntypes; t++)
-		for (uint32_t i = 0;
-		     g->types[t].diagnosis != NULL && i < g->types[t].diagnosis->nsearches; i++)
-			if (has_fresh(g->types[t].diagnosis->searches[i]))
-				return true;
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (has_fresh(d->searches[i]))
+			return true;
 	return false;
 }
 
 /* What is on costs more than there is, as measuring has shown: one thing at a time goes off, until
  * it does not. */
 static int
-spend_less(struct engine *g, struct diagnosis *d, struct search *s, struct mono now,
+spend_less(struct search_port *g, struct diagnosis *d, struct search *s, struct mono now,
     struct wall when, struct err *e)
 {
 	if (s->explorer != NULL) {
 		explore_less(g, s, when);
 	} else if (!let_go(g, d, s, when)) {
-		if (!any_fresh(g))
+		if (!g->calls->any_fresh(g->owner))
 			end_dear(g, d, s, s->on[s->non - 1].label, when);
 		return 0;
 	}
@@ -468,24 +465,24 @@ spend_less(struct engine *g, struct diagnosis *d, struct search *s, struct mono 
 
 /* While an agent is being told something new, or a new one has come, its traces prove nothing. */
 static void
-note_ready(const struct engine *g, struct search *s, struct mono now)
+note_ready(const struct search_port *g, struct search *s, struct mono now)
 {
-	if (s->is_ready && (!nodes_done(g) || g->rest)) {
+	if (s->is_ready && (!g->calls->confirmed(g->owner) || g->backing_off)) {
 		s->is_ready = false;
-	} else if (!s->is_ready && nodes_done(g) && !g->rest) {
+	} else if (!s->is_ready && g->calls->confirmed(g->owner) && !g->backing_off) {
 		s->is_ready = true;
 		s->ready = now;
 	}
 }
 
 static int
-gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, struct mono now,
-    struct wall when, struct err *e)
+gather(struct search_port *g, struct diagnosis *d, struct search *s, bool withdrawn,
+    struct mono now, struct wall when, struct err *e)
 {
 	note_ready(g, s, now);
 	if (withdrawn)
 		return withdraw(g, d, s, now, when, e);
-	if (s->non + (s->explorer != NULL) > 0 && afford_over(g, d->type))
+	if (s->non + (s->explorer != NULL) > 0 && g->calls->over_budget(g->owner, d->type))
 		return spend_less(g, d, s, now, when, e);
 	if (g->paused || !s->is_ready || mono_since_ns(now, s->checked) < CHECK_NS)
 		return 0; /* paused: a decision would only turn more on */
@@ -494,17 +491,18 @@ gather(struct engine *g, struct diagnosis *d, struct search *s, bool withdrawn, 
 }
 
 int
-search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono now,
+search_step(struct search_port *g, struct diagnosis *d, struct search *s, struct mono now,
     struct wall when, struct err *e)
 {
-	bool long_paused = g->paused && mono_since_ns(now, g->paused_since) > g->o.withdraw_ns;
-	bool withdrawn = g->rest || (long_paused && has_fresh(s));
+	bool long_paused = g->paused &&
+	                   mono_since_ns(now, g->paused_since) > g->settings.withdraw_ns;
+	bool withdrawn = g->backing_off || (long_paused && has_fresh(s));
 
 	switch (s->phase) {
 	case PHASE_SWITCH:
 		if (withdrawn)
 			return withdraw(g, d, s, now, when, e);
-		if (nodes_done(g)) {
+		if (g->calls->confirmed(g->owner)) {
 			s->phase = PHASE_GATHER;
 			s->is_ready = true;
 			s->ready = s->cycle_begun = now;
@@ -533,7 +531,7 @@ search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono
 }
 
 static void
-give_up(struct engine *g, struct hypothesis *h, struct wall when)
+give_up(struct search_port *g, struct hypothesis *h, struct wall when)
 {
 	if (h == NULL || hypothesis_settled(h->state))
 		return;
@@ -543,8 +541,8 @@ give_up(struct engine *g, struct hypothesis *h, struct wall when)
 }
 
 void
-search_end(
-    struct engine *g, struct diagnosis *d, struct search *s, const char *words, struct wall when)
+search_end(struct search_port *g, struct diagnosis *d, struct search *s, const char *words,
+    struct wall when)
 {
 	while (s->non > 0) {
 		give_up(g, s->on[s->non - 1].hypothesis, when);

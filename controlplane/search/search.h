@@ -21,7 +21,8 @@
 #define CONTROLPLANE_SEARCH_SEARCH_H
 
 #include "base/rng.h"
-#include "controlplane/engine/engine_inside.h"
+#include "base/hash.h"
+#include "controlplane/search/diagnose.h"
 
 enum {
 	CHECK_NS = 100000000, /* between two looks at what has come */
@@ -150,12 +151,12 @@ struct ripe { /* a group with a problem */
 /* Those by which most waiting is caused, costliest first. A group is judged anew when it has grown
  * by a sixteenth, or late, at all. O(groups), and 0.2 ms for each that is judged. A number up to
  * RIPE_MAX, or ERR_MEMORY. */
-int ripe_groups(
-    struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bool late, struct err *e);
+int ripe_groups(struct ripe out[RIPE_MAX], struct search_port *g, struct diagnosis *d, bool late,
+    struct err *e);
 /* Judges it by all its traces, with the intervals of shares: 1: it is a problem, and an edge stands
  * out, or it is late, or there are traces plenty; 0: not; or ERR_MEMORY. Some tenths of a ms. */
 int ripe_surely(
-    const struct ripe *r, struct engine *g, struct diagnosis *d, bool late, struct err *e);
+    const struct ripe *r, struct search_port *g, struct diagnosis *d, bool late, struct err *e);
 void watched_free(struct watched *w);
 
 /* ---- search.c ---- */
@@ -164,16 +165,16 @@ struct search *search_new(
     const struct gap *gap, struct hash128 root_key, uint32_t number, uint64_t seed);
 void search_free(struct search *s);
 /* Its first cycle. model: a group with the gap as one edge, or NULL: its path is remembered. */
-int search_begin(struct engine *g, struct diagnosis *d, struct search *s, struct group *model,
+int search_begin(struct search_port *g, struct diagnosis *d, struct search *s, struct group *model,
     struct mono now, struct wall when, struct err *e);
 /* A trace with its root key. */
-int search_trace(struct engine *g, struct search *s, const struct trace *t, struct err *e);
-int search_step(struct engine *g, struct diagnosis *d, struct search *s, struct mono now,
+int search_trace(struct search_port *g, struct search *s, const struct trace *t, struct err *e);
+int search_step(struct search_port *g, struct diagnosis *d, struct search *s, struct mono now,
     struct wall when, struct err *e);
 /* All it turned on goes off; what it had not settled is withdrawn. words: why, without a verdict;
  * or NULL. */
-void search_end(
-    struct engine *g, struct diagnosis *d, struct search *s, const char *words, struct wall when);
+void search_end(struct search_port *g, struct diagnosis *d, struct search *s, const char *words,
+    struct wall when);
 bool search_on(const struct search *s); /* has begun, has not ended */
 
 /* ---- gap.c ---- */
@@ -228,20 +229,20 @@ struct measured {
 	                 no other */
 };
 /* The groups that have what they must and the gap, and what it carries in them. */
-int measure_gap(
-    struct measured *m, struct engine *g, const struct search *s, struct arena *a, struct err *e);
+int measure_gap(struct measured *m, struct search_port *g, const struct search *s, struct arena *a,
+    struct err *e);
 /* common: of which the labels separate; then the parts are between those labels that all groups
  * have, as they stand on the slow side. NULL: as the group has that carries most. */
-int measure_parts(struct measured *m, struct engine *g, const struct search *s,
+int measure_parts(struct measured *m, struct search_port *g, const struct search *s,
     const struct separation *common, struct arena *a, struct err *e);
 /* The label among those that are on whose presence alone tells most. */
-int measure_separation(struct separation *ret, const struct measured *m, struct engine *g,
+int measure_separation(struct separation *ret, const struct measured *m, struct search_port *g,
     const struct search *s, struct arena *a, struct err *e);
 
 /* ---- diagnose.c ---- */
 /* A part of a gap that is not the one that is followed has a problem of its own: a search for it,
  * which waits. */
-int diagnose_beside(struct engine *g, struct diagnosis *d, struct search *by,
+int diagnose_beside(struct search_port *g, struct diagnosis *d, struct search *by,
     const struct measured *m, const struct part *p, struct wall when, struct err *e);
 
 /* ---- decide.c ---- */
@@ -256,7 +257,7 @@ struct decision {
 };
 /* In the arena. late: with what there is; still WAIT means that there is nothing. O(groups x edges
  * + samples x parts). */
-int decide(struct decision *ret, struct engine *g, const struct search *s, bool late,
+int decide(struct decision *ret, struct search_port *g, const struct search *s, bool late,
     struct arena *a, struct err *e);
 
 /* ---- narrow.c ---- */
@@ -267,21 +268,21 @@ int follow(struct search *s, const struct separation *sep, struct err *e);
 int remember_path(struct search *s, const struct shape *shape, struct arena *a, struct err *e);
 /* Turns on what the strategy wants inside the gap. How many, or a negative code. */
 int propose(
-    struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+    struct search_port *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 /* How many there are that could be turned on inside the gap. */
-int anything_left(struct engine *g, struct diagnosis *d, struct search *s, struct err *e);
+int anything_left(struct search_port *g, struct diagnosis *d, struct search *s, struct err *e);
 /* One of them, for a hypothesis of its own in the cycle that begins. 0 or a negative code. */
-int turn_on(struct engine *g, struct diagnosis *d, struct search *s, uint32_t label,
+int turn_on(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t label,
     struct wall when, struct err *e);
 /* Turns on the ends of its gap, and what traces are told apart by, where they are not always on. */
 /* The budget has no room for one of them: *dear is its name. */
-int hold_ends(struct engine *g, struct diagnosis *d, struct search *s, uint32_t *dear,
+int hold_ends(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t *dear,
     struct wall when, struct err *e);
 /* Measured, what is on costs more than there is: the newest of this cycle goes off. True: one did.
  */
-bool let_go(struct engine *g, struct diagnosis *d, struct search *s, struct wall when);
-void turn_off(struct engine *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why,
-    struct wall when);
+bool let_go(struct search_port *g, struct diagnosis *d, struct search *s, struct wall when);
+void turn_off(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t at,
+    const char *why, struct wall when);
 bool needed(const struct search *s,
     uint32_t label); /* an end of the gap, or what traces are told apart by */
 
@@ -290,56 +291,57 @@ bool needed(const struct search *s,
  * the deeper layer is come to, those of its provider at hand. How many, or a negative code; 0:
  * there are none, or all were explored. */
 int explore(
-    struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+    struct search_port *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 /* How many tracepoints of the gap's service the space has never seen for this type, and nobody has
  * explored: they may lie in the gap for all we know. O(its tracepoints x nodes). */
-uint32_t explore_unseen(struct engine *g, const struct diagnosis *d, const struct search *s);
+uint32_t explore_unseen(struct search_port *g, const struct diagnosis *d, const struct search *s);
 /* The space was taught, and it is known what they cost. */
-bool explored_enough(const struct engine *g, const struct search *s, bool late);
-void explore_end(struct engine *g, struct search *s, struct wall when);
+bool explored_enough(const struct search_port *g, const struct search *s, bool late);
+void explore_end(struct search_port *g, struct search *s, struct wall when);
 /* Queues are full: the same ones once more, when they are not. words: for the log. */
-void explore_withdraw(struct engine *g, struct search *s, const char *words, struct wall when);
+void explore_withdraw(struct search_port *g, struct search *s, const char *words, struct wall when);
 /* Measured, they cost more than there is: once more, half as many at a time; a single one is left
  * out. */
-void explore_less(struct engine *g, struct search *s, struct wall when);
+void explore_less(struct search_port *g, struct search *s, struct wall when);
 
 /* ---- deep.c ---- */
 /* Nothing of the program's own is left inside the gap: explores the next provider of the deeper
  * layer, or turns on what was found of it there. How many, or a negative code; 0: nothing is left
  * there either. */
 int deepen(
-    struct engine *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
+    struct search_port *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e);
 /* Whether "provider:event" is of that provider, and might tell anything. */
-bool deep_of(const struct engine *g, const struct search *s, const char *name);
+bool deep_of(const struct search_port *g, const struct search *s, const char *name);
 /* What of it a trace has inside the gap, while it is explored. O(events). 0 or ERR_MEMORY. */
-int deep_note(struct engine *g, struct search *s, const struct trace *t, struct err *e);
+int deep_note(struct search_port *g, struct search *s, const struct trace *t, struct err *e);
 /* Takes it out of a path wherever it is not inside the gap; counts whose time it is. O(steps). 0 or
  * ERR_MEMORY. */
-int deep_path(
-    struct engine *g, struct search *s, const struct trace *t, struct critpath *p, struct err *e);
+int deep_path(struct search_port *g, struct search *s, const struct trace *t, struct critpath *p,
+    struct err *e);
 /* 0: what was decided follows a part that only happens to lie beside a helper's tracepoint; 1; or a
  * negative code. */
-int deep_keeps(struct engine *g, const struct search *s, const struct decision *x, struct err *e);
+int deep_keeps(
+    struct search_port *g, const struct search *s, const struct decision *x, struct err *e);
 /* "; the time between ... is ..."; false: it has nothing to say. */
-bool deep_words(struct buf *b, struct engine *g, const struct search *s);
+bool deep_words(struct buf *b, struct search_port *g, const struct search *s);
 
 /* ---- settle.c ---- */
-struct hypothesis *hypothesis_from(struct engine *g, struct diagnosis *d,
+struct hypothesis *hypothesis_from(struct search_port *g, struct diagnosis *d,
     const struct hypothesis *parent, struct wall when); /* NULL: out of memory */
 /* What is known of the group and of that edge of it (UINT32_MAX: none). */
 void hypothesis_motive(
-    struct engine *g, struct hypothesis *h, const struct group *group, uint32_t edge);
+    struct search_port *g, struct hypothesis *h, const struct group *group, uint32_t edge);
 /* Of this cycle's tracepoints: which helped. The others go off. spread: no part took over. */
-int settle_picks(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x,
-    struct wall when, struct err *e);
-int settle_evidence(struct engine *g, const struct hypothesis *h, const struct group *group,
+int settle_picks(struct search_port *g, struct diagnosis *d, struct search *s,
+    const struct decision *x, struct wall when, struct err *e);
+int settle_evidence(struct search_port *g, const struct hypothesis *h, const struct group *group,
     uint32_t edge, struct err *e);
 
 /* ---- conclude.c ---- */
 /* The verdict, unless what was measured last contradicts it: then the search ends without, or goes
  * on to measure the smallest edge that had most of it. Where it is not sure, and there is time,
  * twice as many traces are gathered first. */
-int conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *group,
+int conclude(struct search_port *g, struct diagnosis *d, struct search *s, struct group *group,
     uint32_t edge, enum verdict_kind kind, struct wall when, struct err *e);
 
 #endif

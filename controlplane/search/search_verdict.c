@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/search/preload_layer.h"
 #include "controlplane/search/search.h"
 
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
 
 /* What the search is about, whatever the group itself would be judged to be. */
 static int
-find(struct finding *f, struct engine *g, const struct diagnosis *d, const struct search *s,
+find(struct finding *f, struct search_port *g, const struct diagnosis *d, const struct search *s,
     const struct group *group, struct err *e)
 {
 	double variance = moments_variance(&group->total);
-	int rc = finding_judge(f, group, &g->o.conditions, 0, ROUNDS, d->seed, &g->scratch, e);
+	int rc = finding_judge(
+	    f, group, &g->settings.conditions, 0, ROUNDS, d->seed, g->scratch, e);
 
 	if (rc != 0)
 		return rc;
@@ -27,13 +27,13 @@ find(struct finding *f, struct engine *g, const struct diagnosis *d, const struc
 		                        ? comoments_covariance(&group->edges[i]) / variance
 		                        : 0;
 	return finding_intervals(
-	    f, group, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
+	    f, group, g->settings.conditions.confidence, ROUNDS_VERDICT, d->seed, g->scratch, e);
 }
 
 /* Of the group that the search began with: how sure its problem is, and what of its cost lies in
  * the edge. */
 static int
-of_root(struct verdict *v, struct engine *g, const struct diagnosis *d, const struct search *s,
+of_root(struct verdict *v, struct search_port *g, const struct diagnosis *d, const struct search *s,
     struct err *e)
 {
 	const struct group *root = groups_find(d->groups, s->root_key);
@@ -43,9 +43,9 @@ of_root(struct verdict *v, struct engine *g, const struct diagnosis *d, const st
 	v->problem = s->problem;
 	if (root == NULL)
 		return 0;
-	rc = finding_judge(&f, root, &g->o.conditions,
-	    sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile), ROUNDS, d->seed,
-	    &g->scratch, e);
+	rc = finding_judge(&f, root, &g->settings.conditions,
+	    sketch_quantile_most(&d->sketch, g->settings.conditions.slow_quantile), ROUNDS, d->seed,
+	    g->scratch, e);
 	if (rc == 0) {
 		v->probability = f.probability;
 		v->cost_ns = f.cost_ns * (s->by_latency ? s->of_group : fmin(1, fmax(0, v->share)));
@@ -79,11 +79,11 @@ key_r(const struct key_finding *k)
 }
 
 static int
-find_key(struct verdict *v, struct buf *name, struct engine *g, const struct group *group,
+find_key(struct verdict *v, struct buf *name, struct search_port *g, const struct group *group,
     uint32_t edge, struct err *e)
 {
 	struct key_finding *keys;
-	int found = keys_explain(&keys, group, edge, 0.01, g->o.explain_min, &g->scratch, e);
+	int found = keys_explain(&keys, group, edge, 0.01, g->settings.explain_min, g->scratch, e);
 
 	if (found > 0) {
 		key_print(group, &group->keys[keys[0].key], g->labels, name);
@@ -97,12 +97,12 @@ find_key(struct verdict *v, struct buf *name, struct engine *g, const struct gro
 }
 
 static int
-find_what_if(struct verdict *v, struct engine *g, const struct diagnosis *d,
+find_what_if(struct verdict *v, struct search_port *g, const struct diagnosis *d,
     const struct group *group, uint32_t edge, struct err *e)
 {
 	struct what_if w;
-	int rc = what_if_of(
-	    &w, group, edge, g->o.conditions.confidence, ROUNDS_VERDICT, d->seed, &g->scratch, e);
+	int rc = what_if_of(&w, group, edge, g->settings.conditions.confidence, ROUNDS_VERDICT,
+	    d->seed, g->scratch, e);
 
 	if (rc != 0)
 		return rc;
@@ -173,7 +173,8 @@ print_place(struct buf *b, const struct shape *shape, uint32_t edge)
 
 /* What a fault does was perhaps never done while all was well. */
 static void
-print_unseen(struct buf *b, struct engine *g, const struct diagnosis *d, const struct search *s)
+print_unseen(
+    struct buf *b, struct search_port *g, const struct diagnosis *d, const struct search *s)
 {
 	const struct label *of = labels_get(g->labels, s->gap.from_unit);
 	uint32_t n = explore_unseen(g, d, s);
@@ -186,8 +187,8 @@ print_unseen(struct buf *b, struct engine *g, const struct diagnosis *d, const s
 }
 
 static void
-print_words(struct buf *b, struct engine *g, const struct verdict *v, const struct diagnosis *d,
-    const struct search *s, const struct shape *shape, uint32_t edge)
+print_words(struct buf *b, struct search_port *g, const struct verdict *v,
+    const struct diagnosis *d, const struct search *s, const struct shape *shape, uint32_t edge)
 {
 	static const char *const ENDS[] = {
 		[VERDICT_PLACE] = "no learned tracepoint is left between them: instrument there",
@@ -259,7 +260,7 @@ wait_for_more(struct search *s, const struct verdict *v)
 
 /* Back to the smallest edge that had most of it, or the one that all began with; else the end. */
 static int
-take_back(struct engine *g, struct diagnosis *d, struct search *s, struct wall when)
+take_back(struct search_port *g, struct diagnosis *d, struct search *s, struct wall when)
 {
 	const struct gap *back = !same_gap(&s->gap, &s->most) ? &s->most : &s->root_gap;
 
@@ -270,7 +271,7 @@ take_back(struct engine *g, struct diagnosis *d, struct search *s, struct wall w
 			   when),
 		       0;
 	for (uint32_t i = s->non; i-- > 0;)
-		if (s->deep.found && deep_label(g, s->on[i].label))
+		if (s->deep.found && preload_label(g->preload, s->on[i].label))
 			turn_off(g, d, s, i, "what was measured last contradicts it", when);
 	if (s->deep.found)
 		back = &s->deep.above;
@@ -292,7 +293,7 @@ state_of(const struct verdict *v)
 }
 
 static int
-keep(struct engine *g, struct diagnosis *d, struct search *s, struct verdict *v,
+keep(struct search_port *g, struct diagnosis *d, struct search *s, struct verdict *v,
     const struct group *group, uint32_t edge, struct wall when, struct err *e)
 {
 	struct hypothesis *h = hypothesis_from(g, d, s->current, when);
@@ -319,11 +320,11 @@ keep(struct engine *g, struct diagnosis *d, struct search *s, struct verdict *v,
 }
 
 int
-conclude(struct engine *g, struct diagnosis *d, struct search *s, struct group *group,
+conclude(struct search_port *g, struct diagnosis *d, struct search *s, struct group *group,
     uint32_t edge, enum verdict_kind kind, struct wall when, struct err *e)
 {
 	const struct shape_edge *x = &group->shape.edges[edge];
-	struct verdict v = { .kind = kind, .confidence = g->o.conditions.confidence };
+	struct verdict v = { .kind = kind, .confidence = g->settings.conditions.confidence };
 	struct buf path = { 0 }, key = { 0 }, words = { 0 };
 	struct finding f;
 	int rc;

@@ -7,7 +7,7 @@
 
 struct hypothesis *
 hypothesis_from(
-    struct engine *g, struct diagnosis *d, const struct hypothesis *parent, struct wall when)
+    struct search_port *g, struct diagnosis *d, const struct hypothesis *parent, struct wall when)
 {
 	struct hypothesis *h = forest_hypothesis_new(
 	    g->forest, d->run->id, parent != NULL ? parent->id : 0);
@@ -22,7 +22,7 @@ hypothesis_from(
 }
 
 static void
-motive_path(struct engine *g, struct hypothesis *h, const struct shape *s)
+motive_path(struct search_port *g, struct hypothesis *h, const struct shape *s)
 {
 	struct buf path = { 0 };
 
@@ -34,7 +34,8 @@ motive_path(struct engine *g, struct hypothesis *h, const struct shape *s)
 }
 
 void
-hypothesis_motive(struct engine *g, struct hypothesis *h, const struct group *group, uint32_t edge)
+hypothesis_motive(
+    struct search_port *g, struct hypothesis *h, const struct group *group, uint32_t edge)
 {
 	const struct comoments *m = edge != UINT32_MAX ? &group->edges[edge] : NULL;
 
@@ -59,7 +60,7 @@ hypothesis_motive(struct engine *g, struct hypothesis *h, const struct group *gr
 
 /* A reservoir's requests are in no order that matters: the first are as good as any. */
 int
-settle_evidence(struct engine *g, const struct hypothesis *h, const struct group *group,
+settle_evidence(struct search_port *g, const struct hypothesis *h, const struct group *group,
     uint32_t edge, struct err *e)
 {
 	int rc = 0;
@@ -129,28 +130,20 @@ settle_share(struct hypothesis *h, const struct measured *m, const struct part *
 	h->settled_high = h->settled_share + error;
 }
 
-/* Of another version than was learned: that it is not seen says nothing of the way a request takes.
- * Nodes that have not said what they have count as having it. O(nodes). */
+/* No program has the tracepoint any more: that it is not seen says nothing of the way a request
+ * takes. */
 static bool
-is_gone(const struct engine *g, uint32_t label)
+is_retired(const struct search_port *g, uint32_t label)
 {
 	char name[LABEL_TEXT_MAX + 1];
-	const char *is = tracepoint_of(g, label, name);
 
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		const struct node *n = &g->nodes[i];
-
-		if (n->connected &&
-		    (n->names == NULL || texts_find(n->names, is, strlen(is)) != UINT32_MAX))
-			return false;
-	}
-	return true;
+	return g->calls->retired(g->owner, tracepoint_name(g->labels, label, name));
 }
 
 /* One tracepoint of this cycle. Heir: the search goes on from it. */
 static int
-settle_one(struct engine *g, struct search *s, struct pick *p, const struct decision *x, bool *heir,
-    struct wall when, struct err *e)
+settle_one(struct search_port *g, struct search *s, struct pick *p, const struct decision *x,
+    bool *heir, struct wall when, struct err *e)
 {
 	const struct group *model = x->m.model != NULL ? x->m.model->group : NULL;
 	bool end = p->label == s->gap.from || p->label == s->gap.to,
@@ -160,8 +153,8 @@ settle_one(struct engine *g, struct search *s, struct pick *p, const struct deci
 
 	p->fresh = false;
 	*heir = end || separates;
-	if (model != NULL && !separates && !in_gap(x->m.model, p->label) && !is_gone(g, p->label) &&
-	    !label_set_add(&s->absent, p->label))
+	if (model != NULL && !separates && !in_gap(x->m.model, p->label) &&
+	    !is_retired(g, p->label) && !label_set_add(&s->absent, p->label))
 		return err_set(e, ERR_MEMORY, "out of memory for a search");
 	if (absent)
 		p->hypothesis->presence = '~';
@@ -191,7 +184,7 @@ no_more(const struct pick *p)
 }
 
 int
-settle_picks(struct engine *g, struct diagnosis *d, struct search *s, const struct decision *x,
+settle_picks(struct search_port *g, struct diagnosis *d, struct search *s, const struct decision *x,
     struct wall when, struct err *e)
 {
 	bool only = x->what == DECIDE_FOLLOW;

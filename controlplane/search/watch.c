@@ -76,12 +76,13 @@ is_problem(const struct finding *f)
 }
 
 static int
-judge(struct looked *j, struct engine *g, const struct diagnosis *d, double slow_ns, struct err *e)
+judge(struct looked *j, struct search_port *g, const struct diagnosis *d, double slow_ns,
+    struct err *e)
 {
 	struct finding f;
 	struct edge_share *edges;
 	int rc = finding_judge(
-	    &f, j->group, &g->o.conditions, slow_ns, ROUNDS, d->seed, &g->scratch, e);
+	    &f, j->group, &g->settings.conditions, slow_ns, ROUNDS, d->seed, g->scratch, e);
 
 	if (rc != 0)
 		return rc;
@@ -123,11 +124,11 @@ watched_free(struct watched *w)
 
 int
 ripe_groups(
-    struct ripe out[RIPE_MAX], struct engine *g, struct diagnosis *d, bool late, struct err *e)
+    struct ripe out[RIPE_MAX], struct search_port *g, struct diagnosis *d, bool late, struct err *e)
 {
-	double slow_ns = sketch_quantile_most(&d->sketch, g->o.conditions.slow_quantile);
+	double slow_ns = sketch_quantile_most(&d->sketch, g->settings.conditions.slow_quantile);
 	struct group *best[RIPE_MAX];
-	uint32_t n = rank_groups(d, slow_ns, g->o.conditions.traces_min, best), nripe = 0;
+	uint32_t n = rank_groups(d, slow_ns, g->settings.conditions.traces_min, best), nripe = 0;
 	int rc;
 
 	if (d->watched == NULL && (d->watched = calloc(1, sizeof *d->watched)) == NULL)
@@ -147,9 +148,10 @@ ripe_groups(
 }
 
 int
-ripe_surely(const struct ripe *r, struct engine *g, struct diagnosis *d, bool late, struct err *e)
+ripe_surely(
+    const struct ripe *r, struct search_port *g, struct diagnosis *d, bool late, struct err *e)
 {
-	const struct conditions *c = &g->o.conditions;
+	const struct conditions *c = &g->settings.conditions;
 	struct looked *j = r->looked;
 	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
 	int rc;
@@ -159,7 +161,7 @@ ripe_surely(const struct ripe *r, struct engine *g, struct diagnosis *d, bool la
 	if (!is_problem(&j->finding))
 		return 0;
 	if ((rc = finding_intervals(
-		 &j->finding, r->group, c->confidence, ROUNDS, d->seed, &g->scratch, e)) != 0)
+		 &j->finding, r->group, c->confidence, ROUNDS, d->seed, g->scratch, e)) != 0)
 		return rc;
 	return late || r->group->total.n >= PLENTY || stands_out(&j->finding, j->finding.top);
 }

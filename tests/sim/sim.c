@@ -674,7 +674,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	    run_word(r->state), r->cycles, r->tracepoints, r->tracepoints_all,
 	    r->words != NULL ? r->words : "", quiet ? "" : " (NOT QUIET)",
 	    strcmp(a->expect, "paused") == 0 && !a->was_paused ? " (NEVER PAUSED)" : "",
-	    (unsigned long long)a->stage.g->moved, (unsigned long long)n.lossy,
+	    (unsigned long long)a->stage.g->diagnosed.moved, (unsigned long long)n.lossy,
 	    (unsigned long long)jumps, a->spent * 100, a->budget * 100, a->reckoned * 100,
 	    a->probed_least);
 	for (int i = 0; i < a->stage.nnodes; i++)
@@ -687,7 +687,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (a->probed_least > a->probed_max ||
 	    (r->words != NULL ? strstr(r->words, a->words) : NULL) == NULL)
 		return false;
-	if (a->moved_max >= 0 && a->stage.g->moved > (uint64_t)a->moved_max)
+	if (a->moved_max >= 0 && a->stage.g->diagnosed.moved > (uint64_t)a->moved_max)
 		return false;
 	if (!quiet || found != want_found || (r->state == RUN_UNSURE) != want_unsure ||
 	    (strcmp(a->expect, "paused") == 0 && !a->was_paused))

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "controlplane/engine/engine_inside.h"
 #include "controlplane/search/search.h"
 #include "tests/sim/stage.h"
 
@@ -141,7 +142,8 @@ has_on(const struct world *w, int type, int point)
 	snprintf(want, sizeof want, "s:p%d", point);
 	for (uint32_t i = 0; d != NULL && i < d->nsearches; i++)
 		for (uint32_t k = 0; k < d->searches[i]->non; k++)
-			if (strcmp(tracepoint_of(w->stage.g, d->searches[i]->on[k].label, name),
+			if (strcmp(tracepoint_name(
+				       w->stage.g->labels, d->searches[i]->on[k].label, name),
 				want) == 0)
 				return true;
 	return false;

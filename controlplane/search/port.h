@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the searches need from the program around them. The engine fills in one struct
+ * search_port (controlplane/engine/search_port.c), a test fills in its own; this room
+ * includes no header of the engine.
+ *
+ * Data that changes between two calls (space, queues) is brought up to date by the owner
+ * before each call into this room.
+ */
+#ifndef CONTROLPLANE_SEARCH_PORT_H
+#define CONTROLPLANE_SEARCH_PORT_H
+
+#include "analysis/bins.h"
+#include "analysis/trace.h"
+#include "analysis/variance.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "controlplane/search/preload_labels.h"
+#include "forest/forest.h"
+#include "searchspace/plan.h"
+#include "searchspace/space.h"
+#include "wire/agent.h"
+
+/* From the configuration; constant while the engine lives. */
+struct search_settings {
+	struct conditions conditions; /* what is a problem, and the confidence of intervals */
+	int64_t groups_max, samples_max, memory_max_bytes; /* see analysis/group.h */
+	int64_t searches_max;                              /* side by side, of one request type */
+	double isolate_min;   /* share of the gap from which on a part is followed, 0..1 */
+	double explain_min;   /* r^2 (or share) from which on a key explains an edge, 0..1 */
+	int64_t withdraw_ns;  /* paused for longer: the newest tracepoints are disabled */
+	int64_t cycle_max_ns; /* deadline of a cycle */
+};
+
+/* Counts over all diagnoses; the owner shows them. */
+struct path_counts {
+	uint64_t moved;    /* steps that came before their cause */
+	uint64_t pathless; /* traces without a path from begin to end */
+	uint64_t inexact;  /* traces whose edges do not add up to the response time: a bug */
+};
+
+/* Questions that only the owner of agents and budgets can answer. `owner` is search_port.owner. */
+struct search_calls {
+	/* Every connected agent has confirmed its latest desired state. */
+	bool (*confirmed)(void *owner);
+	/* The trace began after this time of our clock, whatever the error of its node's clock. */
+	bool (*began_after)(void *owner, const struct trace *t, int64_t time_ns);
+	/* Enabling this label's tracepoint for the request type keeps every node within budget. */
+	bool (*affordable)(void *owner, uint32_t type, uint32_t label);
+	/* The same of a tracepoint ("provider:event") that the space has not learned. */
+	bool (*affordable_unknown)(void *owner, uint32_t type, const char *name);
+	/* It was put into the plan: it counts in what is asked for next. ERR_MEMORY. */
+	int (*enabled)(void *owner, const char *name, struct err *e);
+	/* What is enabled costs more than the budget, as measured. */
+	bool (*over_budget)(void *owner, uint32_t type);
+	/* The cost of all that is enabled has been measured since it was enabled. */
+	bool (*costs_measured)(void *owner);
+	/* A search of any request type has tracepoints of its present cycle enabled. */
+	bool (*any_fresh)(void *owner);
+	/* Programs of node `node`, from 0; NULL past the last node. Valid until the call returns to
+	 * the owner. */
+	const struct programs *(*programs)(void *owner, uint32_t node);
+	/* Every connected node has listed its tracepoints, and none has this one. */
+	bool (*retired)(void *owner, const char *name);
+	/* For the audit: `by` did `did` on its own account, because of `why`. */
+	void (*audit)(void *owner, const char *by, const char *did, uint64_t run, const char *why,
+	    struct wall when);
+	/* A diagnosis has ended; what it enabled is out of the plan. */
+	void (*ended)(void *owner, struct wall when);
+};
+
+struct search_port {
+	const struct search_calls *calls;
+	void *owner;
+
+	struct labels *labels;
+	struct forest *forest;
+	struct plan *plan;
+	struct space *space;
+	struct preload_labels *preload;
+	const char *const *node_names;
+	struct arena *scratch; /* for one trace, or one decision; the owner resets it */
+	struct path_counts *counts;
+
+	struct search_settings settings;
+	const char *const *ignore; /* patterns of excluded waits, NULL at the end; or NULL */
+	struct bins *bins;         /* or NULL */
+
+	/* Queues: while paused, nothing more is enabled. Backing off: an agent has shed load, and
+	 * what it does not record is no evidence. */
+	bool paused, backing_off;
+	struct mono paused_since;
+	const char *paused_why, *shed_why;
+};
+
+/* "provider:event" of a label, terminated, in `out`, which is returned. */
+const char *tracepoint_name(
+    const struct labels *labels, uint32_t label, char out[LABEL_TEXT_MAX + 1]);
+
+#endif
