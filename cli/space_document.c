@@ -67,7 +67,7 @@ space_find_type(uint32_t *ret, const struct space *s, const struct labels *label
 
 struct look {
 	const struct labels *labels;
-	struct space_look look;
+	struct space_export look;
 	json_t **places; /* as they become */
 	uint32_t *order; /* by unit, then by time */
 };
@@ -218,7 +218,7 @@ type_json(struct space *s, const struct labels *labels, uint32_t type, bool whol
 	    (json_int_t)st.traces, "places", (int)st.places, "glimpsed", (int)st.glimpsed, "steps",
 	    (int)st.steps, "labels", (int)st.labels, "unseen", number_json(c.unseen), "next_new",
 	    number_json(c.next_new));
-	if (whole && space_look(s, type, &l.look))
+	if (whole && space_export(s, type, &l.look))
 		json_object_set_new(j, "graph", places_json(&l));
 	return j;
 }

@@ -11,30 +11,30 @@
 	((uint64_t)1 << 50) /* 10^12 records a second: more than any machine makes \
 	                     */
 
-struct key {
+struct cost_key {
 	uint32_t type, node, label;
 };
 
-struct entry { /* a tracepoint that is on, for a type, on a node */
-	struct key key;
+struct tracepoint_cost { /* a tracepoint that is on, for a type, on a node */
+	struct cost_key key;
 	uint64_t milli;         /* records a second if all requests were probed, x 1000 */
 	double records, probed; /* of the windows measured, each half as heavy as the next */
 };
 
-struct load { /* all of a type on one node */
+struct type_load { /* all of a type on one node */
 	uint32_t type, node;
 	uint32_t share; /* index of the type's, while shares are dealt */
 	uint64_t milli;
 };
 
-struct share { /* of a type's requests */
+struct type_share { /* of a type's requests */
 	uint32_t type;
 	bool fixed, fresh;       /* its fair share stands; it has none yet */
 	double now, fair, could; /* fair: dealt now; could: if the others kept theirs, beyond 1
 	                            where there is room */
 };
 
-struct spender {                       /* a node */
+struct node_budget {                   /* a node */
 	double record_ns, rejected_ns; /* 0: not told */
 	uint64_t milli;                /* of all its loads */
 	double left, weight; /* ns a second; while shares are dealt, what all that still rise take
@@ -45,16 +45,16 @@ struct spender {                       /* a node */
  */
 struct budget {
 	struct budget_options o;
-	struct entry *entries;
-	struct load *loads;
-	struct share *shares;
-	struct spender *nodes;
-	uint32_t nentries, nloads, nshares, nnodes;
-	uint32_t entries_cap, loads_cap, shares_cap, nodes_cap;
+	struct tracepoint_cost *costs;
+	struct type_load *loads;
+	struct type_share *shares;
+	struct node_budget *nodes;
+	uint32_t ncosts, nloads, nshares, nnodes;
+	uint32_t costs_cap, loads_cap, shares_cap, nodes_cap;
 	bool dirty; /* shares are of before the last change */
 };
 
-static void deal(struct budget *b);
+static void divide(struct budget *b);
 
 struct budget *
 budget_new(const struct budget_options *o)
@@ -71,7 +71,7 @@ budget_free(struct budget *b)
 {
 	if (b == NULL)
 		return;
-	free(b->entries);
+	free(b->costs);
 	free(b->loads);
 	free(b->shares);
 	free(b->nodes);
@@ -82,7 +82,7 @@ budget_free(struct budget *b)
 
 /* Room for `want` things; NULL: there is none, and the old ones stay. */
 static void *
-grown(void *old, uint32_t want, uint32_t *cap, size_t size)
+grow(void *old, uint32_t want, uint32_t *cap, size_t size)
 {
 	uint32_t more = *cap != 0 ? *cap : 16;
 	void *p;
@@ -98,7 +98,7 @@ grown(void *old, uint32_t want, uint32_t *cap, size_t size)
 }
 
 static int
-key_order(const struct key *a, const struct key *b)
+key_order(const struct cost_key *a, const struct cost_key *b)
 {
 	if (a->type != b->type)
 		return a->type < b->type ? -1 : 1;
@@ -109,14 +109,14 @@ key_order(const struct key *a, const struct key *b)
 
 /* The first entry that is not before the key; and so for loads and shares. */
 static uint32_t
-entry_at(const struct budget *b, const struct key *k)
+cost_at(const struct budget *b, const struct cost_key *k)
 {
-	uint32_t low = 0, high = b->nentries;
+	uint32_t low = 0, high = b->ncosts;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (key_order(&b->entries[mid].key, k) < 0)
+		if (key_order(&b->costs[mid].key, k) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -131,7 +131,7 @@ load_at(const struct budget *b, uint32_t type, uint32_t node)
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
-		const struct load *l = &b->loads[mid];
+		const struct type_load *l = &b->loads[mid];
 
 		if (l->type < type || (l->type == type && l->node < node))
 			low = mid + 1;
@@ -157,25 +157,25 @@ share_at(const struct budget *b, uint32_t type)
 	return low;
 }
 
-static struct entry *
-entry_find(const struct budget *b, const struct key *k)
+static struct tracepoint_cost *
+cost_find(const struct budget *b, const struct cost_key *k)
 {
-	uint32_t i = entry_at(b, k);
+	uint32_t i = cost_at(b, k);
 
-	return i < b->nentries && key_order(&b->entries[i].key, k) == 0 ? &b->entries[i] : NULL;
+	return i < b->ncosts && key_order(&b->costs[i].key, k) == 0 ? &b->costs[i] : NULL;
 }
 
 static int
-node_there(struct budget *b, uint32_t node, struct err *e)
+node_room(struct budget *b, uint32_t node, struct err *e)
 {
-	struct spender *p;
+	struct node_budget *p;
 
 	if (node < b->nnodes)
 		return 0;
 	if (node >= BUDGET_NODES_MAX)
 		return err_set(e, ERR_FULL, "budget: node %u is over the %d that there may be",
 		    node, BUDGET_NODES_MAX);
-	if ((p = grown(b->nodes, node + 1, &b->nodes_cap, sizeof *p)) == NULL)
+	if ((p = grow(b->nodes, node + 1, &b->nodes_cap, sizeof *p)) == NULL)
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
 	b->nodes = p;
 	memset(&p[b->nnodes], 0, (node + 1 - b->nnodes) * sizeof *p);
@@ -187,45 +187,44 @@ node_there(struct budget *b, uint32_t node, struct err *e)
 static int
 room(struct budget *b, uint32_t node, struct err *e)
 {
-	struct entry *entries = grown(
-	    b->entries, b->nentries + 1, &b->entries_cap, sizeof *entries);
-	struct load *loads = grown(b->loads, b->nloads + 1, &b->loads_cap, sizeof *loads);
-	struct share *shares = grown(b->shares, b->nshares + 1, &b->shares_cap, sizeof *shares);
+	struct tracepoint_cost *costs = grow(b->costs, b->ncosts + 1, &b->costs_cap, sizeof *costs);
+	struct type_load *loads = grow(b->loads, b->nloads + 1, &b->loads_cap, sizeof *loads);
+	struct type_share *shares = grow(b->shares, b->nshares + 1, &b->shares_cap, sizeof *shares);
 
-	if (entries != NULL)
-		b->entries = entries;
+	if (costs != NULL)
+		b->costs = costs;
 	if (loads != NULL)
 		b->loads = loads;
 	if (shares != NULL)
 		b->shares = shares;
-	if (entries == NULL || loads == NULL || shares == NULL)
+	if (costs == NULL || loads == NULL || shares == NULL)
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
-	return node_there(b, node, e);
+	return node_room(b, node, e);
 }
 
 /* The entry, a new one of rate 0 where there was none; NULL: out of memory. */
-static struct entry *
-entry_make(struct budget *b, const struct key *k, struct err *e)
+static struct tracepoint_cost *
+cost_make(struct budget *b, const struct cost_key *k, struct err *e)
 {
-	uint32_t at = entry_at(b, k), l, s;
+	uint32_t at = cost_at(b, k), l, s;
 
-	if (at < b->nentries && key_order(&b->entries[at].key, k) == 0)
-		return &b->entries[at];
+	if (at < b->ncosts && key_order(&b->costs[at].key, k) == 0)
+		return &b->costs[at];
 	if (room(b, k->node, e) != 0)
 		return NULL;
-	memmove(&b->entries[at + 1], &b->entries[at], (b->nentries++ - at) * sizeof b->entries[0]);
-	b->entries[at] = (struct entry){ .key = *k };
+	memmove(&b->costs[at + 1], &b->costs[at], (b->ncosts++ - at) * sizeof b->costs[0]);
+	b->costs[at] = (struct tracepoint_cost){ .key = *k };
 	l = load_at(b, k->type, k->node);
 	if (l == b->nloads || b->loads[l].type != k->type || b->loads[l].node != k->node) {
 		memmove(&b->loads[l + 1], &b->loads[l], (b->nloads++ - l) * sizeof b->loads[0]);
-		b->loads[l] = (struct load){ .type = k->type, .node = k->node };
+		b->loads[l] = (struct type_load){ .type = k->type, .node = k->node };
 	}
 	s = share_at(b, k->type);
 	if (s == b->nshares || b->shares[s].type != k->type) {
 		memmove(&b->shares[s + 1], &b->shares[s], (b->nshares++ - s) * sizeof b->shares[0]);
-		b->shares[s] = (struct share){ .type = k->type, .fresh = true };
+		b->shares[s] = (struct type_share){ .type = k->type, .fresh = true };
 	}
-	return &b->entries[at];
+	return &b->costs[at];
 }
 
 /* ---- what comes in ---- */
@@ -233,10 +232,10 @@ entry_make(struct budget *b, const struct key *k, struct err *e)
 int
 budget_node(struct budget *b, uint32_t node, double record_ns, double rejected_ns, struct err *e)
 {
-	struct spender *n;
+	struct node_budget *n;
 	int rc;
 
-	if ((rc = node_there(b, node, e)) != 0)
+	if ((rc = node_room(b, node, e)) != 0)
 		return rc;
 	n = &b->nodes[node];
 	if (n->record_ns == record_ns && n->rejected_ns == rejected_ns)
@@ -257,9 +256,9 @@ milli_of(double per_second)
 }
 
 static void
-entry_rate(struct budget *b, struct entry *t, double per_second)
+cost_rate(struct budget *b, struct tracepoint_cost *t, double per_second)
 {
-	struct load *l = &b->loads[load_at(b, t->key.type, t->key.node)];
+	struct type_load *l = &b->loads[load_at(b, t->key.type, t->key.node)];
 	uint64_t milli = milli_of(per_second);
 
 	if (milli == t->milli)
@@ -274,12 +273,12 @@ int
 budget_predict(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second,
     struct err *e)
 {
-	struct entry *t = entry_make(b, &(struct key){ type, node, label }, e);
+	struct tracepoint_cost *t = cost_make(b, &(struct cost_key){ type, node, label }, e);
 
 	if (t == NULL)
 		return ERR_MEMORY;
 	if (t->probed == 0)
-		entry_rate(b, t, per_second);
+		cost_rate(b, t, per_second);
 	return 0;
 }
 
@@ -287,35 +286,35 @@ int
 budget_measured(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second,
     double probed, struct err *e)
 {
-	struct entry *t;
+	struct tracepoint_cost *t;
 
 	if (!(probed > 0) || !(per_second >= 0))
 		return 0;
-	if ((t = entry_make(b, &(struct key){ type, node, label }, e)) == NULL)
+	if ((t = cost_make(b, &(struct cost_key){ type, node, label }, e)) == NULL)
 		return ERR_MEMORY;
 	t->records = t->records / 2 + per_second;
 	t->probed = t->probed / 2 + probed;
-	entry_rate(b, t, t->records / t->probed);
+	cost_rate(b, t, t->records / t->probed);
 	return 0;
 }
 
-/* Its entries are apart by node: all of the type are looked at. */
+/* Its costs are apart by node: all of the type are looked at. */
 void
 budget_drop(struct budget *b, uint32_t type, uint32_t label)
 {
-	uint32_t first = entry_at(b, &(struct key){ .type = type }), to = first, i,
+	uint32_t first = cost_at(b, &(struct cost_key){ .type = type }), to = first, i,
 		 s = share_at(b, type), l;
 
-	for (i = first; i < b->nentries && b->entries[i].key.type == type; i++) {
-		if (b->entries[i].key.label == label)
-			entry_rate(b, &b->entries[i], 0);
+	for (i = first; i < b->ncosts && b->costs[i].key.type == type; i++) {
+		if (b->costs[i].key.label == label)
+			cost_rate(b, &b->costs[i], 0);
 		else
-			b->entries[to++] = b->entries[i];
+			b->costs[to++] = b->costs[i];
 	}
 	if (to == i)
 		return;
-	memmove(&b->entries[to], &b->entries[i], (b->nentries - i) * sizeof b->entries[0]);
-	b->nentries -= i - to;
+	memmove(&b->costs[to], &b->costs[i], (b->ncosts - i) * sizeof b->costs[0]);
+	b->ncosts -= i - to;
 	b->dirty = true;
 	if (to > first)
 		return;
@@ -337,14 +336,14 @@ allowed_ns(const struct budget *b)
 }
 
 static double
-rejected_ns(const struct budget *b, const struct spender *n)
+rejected_ns(const struct budget *b, const struct node_budget *n)
 {
 	return n->record_ns > 0 ? n->rejected_ns : b->o.rejected_ns;
 }
 
 /* What a record of a probed request costs more than one that the filter rejects. */
 static double
-taken_ns(const struct budget *b, const struct spender *n)
+taken_ns(const struct budget *b, const struct node_budget *n)
 {
 	double record_ns = n->record_ns > 0 ? n->record_ns : b->o.record_ns;
 
@@ -353,17 +352,16 @@ taken_ns(const struct budget *b, const struct spender *n)
 
 /* What a load costs at 1, beyond what it costs at 0: ns each second. */
 static double
-weight_of(const struct budget *b, const struct load *l)
+weight_of(const struct budget *b, const struct type_load *l)
 {
 	return (double)l->milli / 1e3 * taken_ns(b, &b->nodes[l->node]);
 }
 
 bool
-budget_affords(
-    const struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second)
+budget_fits(const struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second)
 {
-	const struct entry *there = entry_find(b, &(struct key){ type, node, label });
-	struct spender n = { 0 };
+	const struct tracepoint_cost *there = cost_find(b, &(struct cost_key){ type, node, label });
+	struct node_budget n = { 0 };
 	double records;
 
 	if (node < b->nnodes)
@@ -382,14 +380,14 @@ static void
 count_left(struct budget *b)
 {
 	for (uint32_t i = 0; i < b->nnodes; i++) {
-		struct spender *n = &b->nodes[i];
+		struct node_budget *n = &b->nodes[i];
 
 		n->left = allowed_ns(b) - (double)n->milli / 1e3 * rejected_ns(b, n);
 		n->weight = 0;
 	}
 	for (uint32_t i = 0; i < b->nloads; i++) {
-		const struct load *l = &b->loads[i];
-		const struct share *s = &b->shares[l->share];
+		const struct type_load *l = &b->loads[i];
+		const struct type_share *s = &b->shares[l->share];
 
 		if (s->fixed)
 			b->nodes[l->node].left -= s->fair * weight_of(b, l);
@@ -399,7 +397,7 @@ count_left(struct budget *b)
 }
 
 static double
-level_of(const struct spender *n)
+level_of(const struct node_budget *n)
 {
 	return n->weight > 0 ? fmax(n->left, 0) / n->weight : HUGE_VAL;
 }
@@ -407,7 +405,7 @@ level_of(const struct spender *n)
 /* All rise alike until a node is full, or they are whole; those that have to do with it stop.
  * False: all have. */
 static bool
-deal_round(struct budget *b)
+fill_round(struct budget *b)
 {
 	double level = 1;
 
@@ -426,7 +424,7 @@ deal_round(struct budget *b)
 }
 
 static void
-deal_fair(struct budget *b)
+divide_fairly(struct budget *b)
 {
 	uint32_t s = 0;
 
@@ -437,7 +435,7 @@ deal_fair(struct budget *b)
 	}
 	for (uint32_t i = 0; i < b->nshares; i++)
 		b->shares[i].fixed = false;
-	while (deal_round(b))
+	while (fill_round(b))
 		;
 }
 
@@ -451,7 +449,7 @@ count_room(struct budget *b)
 	}
 	count_left(b);
 	for (uint32_t i = 0; i < b->nloads; i++) {
-		struct share *s = &b->shares[b->loads[i].share];
+		struct type_share *s = &b->shares[b->loads[i].share];
 		double weight = weight_of(b, &b->loads[i]);
 
 		if (weight > 0)
@@ -468,7 +466,7 @@ count_now(struct budget *b)
 		b->nodes[i].left = allowed_ns(b) -
 		                   (double)b->nodes[i].milli / 1e3 * rejected_ns(b, &b->nodes[i]);
 	for (uint32_t i = 0; i < b->nloads; i++) {
-		const struct load *l = &b->loads[i];
+		const struct type_load *l = &b->loads[i];
 
 		b->nodes[l->node].left -= b->shares[l->share].now * weight_of(b, l);
 	}
@@ -480,13 +478,13 @@ count_now(struct budget *b)
  * lowering one cannot bring another node over: one pass is enough.
  */
 static void
-deal(struct budget *b)
+divide(struct budget *b)
 {
 	b->dirty = false;
-	deal_fair(b);
+	divide_fairly(b);
 	count_room(b);
 	for (uint32_t i = 0; i < b->nshares; i++) {
-		struct share *s = &b->shares[i];
+		struct type_share *s = &b->shares[i];
 
 		if (s->fresh || (s->fair > s->now && s->could >= b->o.slack * s->now))
 			s->now = s->fair;
@@ -494,7 +492,7 @@ deal(struct budget *b)
 	}
 	count_now(b);
 	for (uint32_t i = 0; i < b->nloads; i++) {
-		struct share *s = &b->shares[b->loads[i].share];
+		struct type_share *s = &b->shares[b->loads[i].share];
 
 		if (b->nodes[b->loads[i].node].left < 0)
 			s->now = fmin(s->now, s->fair);
@@ -508,7 +506,7 @@ budget_probed(struct budget *b, uint32_t type)
 	uint32_t s;
 
 	if (b->dirty)
-		deal(b);
+		divide(b);
 	s = share_at(b, type);
 	return s < b->nshares && b->shares[s].type == type ? b->shares[s].now : 1;
 }
@@ -519,7 +517,7 @@ budget_spent(struct budget *b, uint32_t node)
 	if (node >= b->nnodes)
 		return 0;
 	if (b->dirty)
-		deal(b);
+		divide(b);
 	return (allowed_ns(b) - b->nodes[node].left) / 1e9;
 }
 
@@ -531,7 +529,7 @@ budget_rejected(struct budget *b, uint32_t node)
 	if (node >= b->nnodes)
 		return 0;
 	if (b->dirty)
-		deal(b);
+		divide(b);
 	for (uint32_t i = 0; i < b->nloads; i++)
 		if (b->loads[i].node == node)
 			records += (1 - b->shares[b->loads[i].share].now) *

@@ -57,7 +57,7 @@ void budget_drop(struct budget *b, uint32_t type, uint32_t label); /* it is off:
 
 /* With this one as well: does the node stay under its budget, at probed_min at the latest? Else it
  * is not to be turned on. O(log entries). */
-bool budget_affords(
+bool budget_fits(
     const struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second);
 /* Share of this type's requests to probe now, 0..1: the largest that keeps every node under its
  * budget, all types alike where they share one. Down at once when a node is over; up only past the

@@ -28,19 +28,19 @@ graph_release(struct graph *g)
 {
 	for (uint32_t i = 0; i < g->nkeys; i++)
 		free(g->keys[i].texts);
-	free(g->spots);
-	free(g->ways);
+	free(g->vertices);
+	free(g->steps);
 	free(g->links);
 	free(g->keys);
-	free(g->look.places);
-	free(g->look.steps);
-	free(g->look.concurrency);
-	free(g->look.keys);
+	free(g->exported.places);
+	free(g->exported.steps);
+	free(g->exported.concurrency);
+	free(g->exported.keys);
 	map_release(&g->context_of);
-	map_release(&g->spot_of);
-	map_release(&g->way_of);
+	map_release(&g->vertex_of);
+	map_release(&g->step_of);
 	map_release(&g->link_of);
-	map_release(&g->known_of);
+	map_release(&g->newest_of);
 	map_release(&g->same_of);
 	*g = (struct graph){ .type = g->type };
 }
@@ -83,95 +83,97 @@ graph_find(const struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 {
 	uint32_t in = graph_context(g, unit, span);
 
-	return in == GRAPH_NONE ? GRAPH_NONE : number_of(&g->spot_of, pair(in, label));
+	return in == GRAPH_NONE ? GRAPH_NONE : number_of(&g->vertex_of, pair(in, label));
 }
 
 uint32_t
-graph_known(const struct graph *g, uint32_t unit, uint32_t label)
+graph_newest(const struct graph *g, uint32_t unit, uint32_t label)
 {
-	return number_of(&g->known_of, pair(unit, label));
+	return number_of(&g->newest_of, pair(unit, label));
 }
 
-/* Puts the newest spot where those of its label lead to each other. false: out of memory, nothing
+/* Puts the newest vertex where those of its label lead to each other. false: out of memory, nothing
  * is changed. */
 static bool
-join_same(struct graph *g, uint32_t spot)
+join_same(struct graph *g, uint32_t vertex)
 {
-	struct spot *s = &g->spots[spot];
+	struct vertex *s = &g->vertices[vertex];
 	uint32_t first = number_of(&g->same_of, s->place.label),
-		 newest = graph_known(g, s->place.unit, s->place.label);
+		 newest = graph_newest(g, s->place.unit, s->place.label);
 
-	if (first == GRAPH_NONE && !number_put(&g->same_of, s->place.label, spot))
+	if (first == GRAPH_NONE && !number_put(&g->same_of, s->place.label, vertex))
 		return false;
-	if (!number_put(&g->known_of, pair(s->place.unit, s->place.label), spot)) {
+	if (!number_put(&g->newest_of, pair(s->place.unit, s->place.label), vertex)) {
 		if (first == GRAPH_NONE)
 			map_take(&g->same_of, s->place.label);
 		return false;
 	}
 	s->twin = newest;
-	s->same = first == GRAPH_NONE ? spot : g->spots[first].same;
+	s->same = first == GRAPH_NONE ? vertex : g->vertices[first].same;
 	if (first != GRAPH_NONE)
-		g->spots[first].same = spot;
+		g->vertices[first].same = vertex;
 	return true;
 }
 
 uint32_t
-graph_spot(struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
+graph_vertex(struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 {
 	uint32_t in = context(g, unit, span), n;
 
-	if (in == GRAPH_NONE || (n = number_of(&g->spot_of, pair(in, label))) != GRAPH_NONE)
+	if (in == GRAPH_NONE || (n = number_of(&g->vertex_of, pair(in, label))) != GRAPH_NONE)
 		return in == GRAPH_NONE ? GRAPH_NONE : n;
-	if (!room(
-		(void **)&g->spots, g->nspots, &g->spots_cap, GRAPH_PLACES_MAX, sizeof *g->spots) ||
-	    !number_put(&g->spot_of, pair(in, label), g->nspots))
+	if (!room((void **)&g->vertices, g->nvertices, &g->vertices_cap, GRAPH_PLACES_MAX,
+		sizeof *g->vertices) ||
+	    !number_put(&g->vertex_of, pair(in, label), g->nvertices))
 		return GRAPH_NONE;
-	g->spots[g->nspots] = (struct spot){
+	g->vertices[g->nvertices] = (struct vertex){
 		.place = { .label = label, .unit = unit, .span = span },
 		.out = GRAPH_NONE,
 		.in = GRAPH_NONE,
 		.keys = GRAPH_NONE,
 	};
-	if (!join_same(g, g->nspots)) {
-		map_take(&g->spot_of, pair(in, label));
+	if (!join_same(g, g->nvertices)) {
+		map_take(&g->vertex_of, pair(in, label));
 		return GRAPH_NONE;
 	}
-	return g->nspots++;
+	return g->nvertices++;
 }
 
 uint32_t
-graph_way(struct graph *g, uint32_t from, uint32_t to)
+graph_step(struct graph *g, uint32_t from, uint32_t to)
 {
-	uint32_t newest = g->spots[from].out, n;
+	uint32_t newest = g->vertices[from].out, n;
 
 	/* most places are left by one step only: those need no look into the map, which is far away
 	 * when it is large */
-	if (newest != GRAPH_NONE && g->ways[newest].to == to)
+	if (newest != GRAPH_NONE && g->steps[newest].to == to)
 		return newest;
-	if (newest != GRAPH_NONE && (n = number_of(&g->way_of, pair(from, to))) != GRAPH_NONE)
+	if (newest != GRAPH_NONE && (n = number_of(&g->step_of, pair(from, to))) != GRAPH_NONE)
 		return n;
-	if (!room((void **)&g->ways, g->nways, &g->ways_cap, GRAPH_STEPS_MAX, sizeof *g->ways) ||
-	    !number_put(&g->way_of, pair(from, to), g->nways))
+	if (!room(
+		(void **)&g->steps, g->nsteps, &g->steps_cap, GRAPH_STEPS_MAX, sizeof *g->steps) ||
+	    !number_put(&g->step_of, pair(from, to), g->nsteps))
 		return GRAPH_NONE;
-	g->ways[g->nways] = (struct way){
-		.from = from, .to = to, .next_out = g->spots[from].out, .next_in = g->spots[to].in
-	};
-	g->spots[from].out = g->spots[to].in = g->nways;
-	return g->nways++;
+	g->steps[g->nsteps] = (struct graph_step){ .from = from,
+		.to = to,
+		.next_out = g->vertices[from].out,
+		.next_in = g->vertices[to].in };
+	g->vertices[from].out = g->vertices[to].in = g->nsteps;
+	return g->nsteps++;
 }
 
 uint32_t
-graph_link(struct graph *g, uint32_t spot, uint32_t unit)
+graph_link(struct graph *g, uint32_t vertex, uint32_t unit)
 {
-	uint32_t n = number_of(&g->link_of, pair(spot, unit));
+	uint32_t n = number_of(&g->link_of, pair(vertex, unit));
 
 	if (n != GRAPH_NONE)
 		return n;
 	if (!room(
 		(void **)&g->links, g->nlinks, &g->links_cap, GRAPH_LINKS_MAX, sizeof *g->links) ||
-	    !number_put(&g->link_of, pair(spot, unit), g->nlinks))
+	    !number_put(&g->link_of, pair(vertex, unit), g->nlinks))
 		return GRAPH_NONE;
-	g->links[g->nlinks] = (struct link){ .spot = spot, .unit = unit };
+	g->links[g->nlinks] = (struct graph_link){ .vertex = vertex, .unit = unit };
 	return g->nlinks++;
 }
 
@@ -183,16 +185,16 @@ graph_glimpses_max(const struct graph *g)
 	return g->traces > 0 ? g->traces : 1;
 }
 
-/* Its steps stay, as ways that are there; how often they are taken is to be told yet. */
+/* Its steps stay, as steps that are there; how often they are taken is to be told yet. */
 void
-graph_learned(struct graph *g, uint32_t spot)
+graph_confirm(struct graph *g, uint32_t vertex)
 {
-	struct spot *s = &g->spots[spot];
+	struct vertex *s = &g->vertices[vertex];
 
-	for (uint32_t i = s->out; i != GRAPH_NONE; i = g->ways[i].next_out)
-		g->ways[i].count = 0;
-	for (uint32_t i = s->in; i != GRAPH_NONE; i = g->ways[i].next_in)
-		g->ways[i].count = 0;
+	for (uint32_t i = s->out; i != GRAPH_NONE; i = g->steps[i].next_out)
+		g->steps[i].count = 0;
+	for (uint32_t i = s->in; i != GRAPH_NONE; i = g->steps[i].next_in)
+		g->steps[i].count = 0;
 	for (uint32_t i = s->keys; i != GRAPH_NONE; i = g->keys[i].next)
 		g->keys[i].count = 0;
 	s->place.count = s->place.traces = 0;
@@ -203,9 +205,9 @@ graph_learned(struct graph *g, uint32_t spot)
 /* ---- keys ---- */
 
 uint32_t
-graph_key(struct graph *g, uint32_t spot, uint32_t field, uint8_t type)
+graph_key(struct graph *g, uint32_t vertex, uint32_t field, uint8_t type)
 {
-	uint32_t *at = &g->spots[spot].keys, last = GRAPH_NONE;
+	uint32_t *at = &g->vertices[vertex].keys, last = GRAPH_NONE;
 
 	for (uint32_t i = *at; i != GRAPH_NONE; last = i, i = g->keys[i].next)
 		if (g->keys[i].field == field && g->keys[i].type == type)
@@ -213,14 +215,14 @@ graph_key(struct graph *g, uint32_t spot, uint32_t field, uint8_t type)
 	if (!room((void **)&g->keys, g->nkeys, &g->keys_cap, GRAPH_KEYS_MAX, sizeof *g->keys))
 		return GRAPH_NONE;
 	*(last == GRAPH_NONE ? at : &g->keys[last].next) = g->nkeys;
-	g->keys[g->nkeys] = (struct key){
-		.spot = spot, .next = GRAPH_NONE, .field = (uint16_t)field, .type = type
+	g->keys[g->nkeys] = (struct graph_key){
+		.vertex = vertex, .next = GRAPH_NONE, .field = (uint16_t)field, .type = type
 	};
 	return g->nkeys++;
 }
 
 static bool
-texts_room(struct key *k)
+texts_room(struct graph_key *k)
 {
 	uint32_t cap = k->texts_cap != 0 ? k->texts_cap * 2 : 8, *more;
 
@@ -243,7 +245,7 @@ texts_room(struct key *k)
 }
 
 bool
-key_text(struct key *k, uint32_t hash)
+key_text(struct graph_key *k, uint32_t hash)
 {
 	uint32_t at;
 
@@ -261,7 +263,7 @@ key_text(struct key *k, uint32_t hash)
 
 /* The seed is fixed: hashes of texts stand in files. */
 bool
-key_value(struct key *k, const struct value *v)
+key_value(struct graph_key *k, const struct value *v)
 {
 	double x = v->type == VALUE_INT    ? (double)v->i
 	           : v->type == VALUE_UINT ? (double)v->u

@@ -4,15 +4,15 @@
 
 #include "searchspace/graph.h"
 
-struct check {
+struct reachability {
 	const struct graph *g;
-	uint32_t *head, *next; /* of each context, and of each spot: the spots in it */
+	uint32_t *head, *next; /* of each context, and of each vertex: the vertices in it */
 	bool *reached;         /* of each context */
 	uint32_t *queue, n;
 };
 
 static void
-reach(struct check *c, uint32_t context)
+reach(struct reachability *c, uint32_t context)
 {
 	if (context == GRAPH_NONE || c->reached[context])
 		return;
@@ -25,12 +25,12 @@ reach(struct check *c, uint32_t context)
  * entered from its unit. Spans that lie in nothing but each other are in no program.
  */
 static uint32_t
-unreached(struct check *c)
+unreached(struct reachability *c)
 {
 	const struct graph *g = c->g;
 
-	for (uint32_t i = 0; i < g->nspots; i++) {
-		const struct place *p = &g->spots[i].place;
+	for (uint32_t i = 0; i < g->nvertices; i++) {
+		const struct place *p = &g->vertices[i].place;
 		uint32_t in = graph_context(g, p->unit, p->span);
 
 		c->next[i] = c->head[in];
@@ -40,9 +40,11 @@ unreached(struct check *c)
 	}
 	for (uint32_t at = 0; at < c->n; at++)
 		for (uint32_t i = c->head[c->queue[at]]; i != GRAPH_NONE; i = c->next[i])
-			reach(c, graph_context(g, g->spots[i].place.unit, g->spots[i].place.label));
-	for (uint32_t i = 0; i < g->nspots; i++)
-		if (!c->reached[graph_context(g, g->spots[i].place.unit, g->spots[i].place.span)])
+			reach(c, graph_context(
+				     g, g->vertices[i].place.unit, g->vertices[i].place.label));
+	for (uint32_t i = 0; i < g->nvertices; i++)
+		if (!c->reached[graph_context(
+			g, g->vertices[i].place.unit, g->vertices[i].place.span)])
 			return i;
 	return GRAPH_NONE;
 }
@@ -52,17 +54,17 @@ unreached(struct check *c)
 static uint32_t
 too_often(const struct graph *g, double *in, double *out)
 {
-	for (uint32_t i = 0; i < g->nways; i++) {
-		const struct way *w = &g->ways[i];
+	for (uint32_t i = 0; i < g->nsteps; i++) {
+		const struct graph_step *w = &g->steps[i];
 
-		if (g->spots[w->from].first == 0 || g->spots[w->to].first == 0)
+		if (g->vertices[w->from].first == 0 || g->vertices[w->to].first == 0)
 			continue;
 		out[w->from] += (double)w->count;
 		in[w->to] += (double)w->count;
 	}
-	for (uint32_t i = 0; i < g->nspots; i++)
-		if (in[i] > (double)g->spots[i].place.count ||
-		    out[i] > (double)g->spots[i].place.count)
+	for (uint32_t i = 0; i < g->nvertices; i++)
+		if (in[i] > (double)g->vertices[i].place.count ||
+		    out[i] > (double)g->vertices[i].place.count)
 			return i;
 	return GRAPH_NONE;
 }
@@ -70,17 +72,18 @@ too_often(const struct graph *g, double *in, double *out)
 static uint32_t
 between_units(const struct graph *g)
 {
-	for (uint32_t i = 0; i < g->nways; i++)
-		if (g->spots[g->ways[i].from].place.unit != g->spots[g->ways[i].to].place.unit)
-			return g->ways[i].from;
+	for (uint32_t i = 0; i < g->nsteps; i++)
+		if (g->vertices[g->steps[i].from].place.unit !=
+		    g->vertices[g->steps[i].to].place.unit)
+			return g->steps[i].from;
 	return GRAPH_NONE;
 }
 
 static uint32_t
 no_span(const struct graph *g, const struct labels *labels)
 {
-	for (uint32_t i = 0; i < g->nspots; i++) {
-		uint32_t span = g->spots[i].place.span;
+	for (uint32_t i = 0; i < g->nvertices; i++) {
+		uint32_t span = g->vertices[i].place.span;
 
 		if (span != LABEL_NONE && labels_get(labels, span)->kind != RECORD_POINT)
 			return i;
@@ -89,11 +92,12 @@ no_span(const struct graph *g, const struct labels *labels)
 }
 
 const char *
-graph_wrong(const struct graph *g, const struct labels *labels, uint32_t *at)
+graph_check(const struct graph *g, const struct labels *labels, uint32_t *at)
 {
-	size_t n = (size_t)g->nspots + 1, contexts = (size_t)g->ncontexts + 1;
-	struct check c = { g, malloc(contexts * sizeof(uint32_t)), malloc(n * sizeof(uint32_t)),
-		calloc(contexts, sizeof(bool)), malloc(contexts * sizeof(uint32_t)), 0 };
+	size_t n = (size_t)g->nvertices + 1, contexts = (size_t)g->ncontexts + 1;
+	struct reachability c = { g, malloc(contexts * sizeof(uint32_t)),
+		malloc(n * sizeof(uint32_t)), calloc(contexts, sizeof(bool)),
+		malloc(contexts * sizeof(uint32_t)), 0 };
 	double *in = calloc(n, sizeof *in), *out = calloc(n, sizeof *out);
 	const char *what = NULL;
 

@@ -11,20 +11,20 @@ mean_of(double a, uint64_t na, double b, uint64_t nb)
 }
 
 static bool
-glimpsed(const struct graph *g, uint32_t spot)
+glimpsed(const struct graph *g, uint32_t vertex)
 {
-	return g->spots[spot].first == 0;
+	return g->vertices[vertex].first == 0;
 }
 
 static void
-spot_merge(struct graph *g, uint32_t n, const struct graph *from, const struct spot *b)
+vertex_merge(struct graph *g, uint32_t n, const struct graph *from, const struct vertex *b)
 {
-	struct spot *a = &g->spots[n];
+	struct vertex *a = &g->vertices[n];
 	uint64_t traces = g->traces + from->traces;
 
 	if (b->first != 0) {
 		if (a->first == 0) {
-			graph_learned(g, n);
+			graph_confirm(g, n);
 			a->first = g->traces + b->first;
 		}
 		a->last = g->traces + b->last;
@@ -39,24 +39,24 @@ spot_merge(struct graph *g, uint32_t n, const struct graph *from, const struct s
 }
 
 static bool
-way_merge(struct graph *g, uint32_t a, uint32_t b, const struct way *from)
+step_merge(struct graph *g, uint32_t a, uint32_t b, const struct graph_step *from)
 {
-	uint32_t n = graph_way(g, a, b);
-	struct way *w;
+	uint32_t n = graph_step(g, a, b);
+	struct graph_step *w;
 
 	if (n == GRAPH_NONE)
 		return false;
-	w = &g->ways[n];
+	w = &g->steps[n];
 	w->mean_ns = mean_of(w->mean_ns, w->count, from->mean_ns, from->count);
 	w->count += from->count;
 	return true;
 }
 
 static bool
-key_merge(struct graph *g, uint32_t spot, const struct key *from)
+key_merge(struct graph *g, uint32_t vertex, const struct graph_key *from)
 {
-	uint32_t n = graph_key(g, spot, from->field, from->type);
-	struct key *k;
+	uint32_t n = graph_key(g, vertex, from->field, from->type);
+	struct graph_key *k;
 
 	if (n == GRAPH_NONE)
 		return false;
@@ -72,35 +72,36 @@ key_merge(struct graph *g, uint32_t spot, const struct key *from)
 	return true;
 }
 
-/* spots: those of `from` in g. What was glimpsed there is news only where it is not known here. */
+/* vertices: those of `from` in g. What was glimpsed there is news only where it is not known here.
+ */
 static bool
-around_merge(struct graph *g, const struct graph *from, const uint32_t *spots)
+around_merge(struct graph *g, const struct graph *from, const uint32_t *vertices)
 {
 	bool ok = true;
 
-	for (uint32_t i = 0; i < from->nways && ok; i++) {
-		const struct way *w = &from->ways[i];
-		uint32_t a = spots[w->from], b = spots[w->to];
+	for (uint32_t i = 0; i < from->nsteps && ok; i++) {
+		const struct graph_step *w = &from->steps[i];
+		uint32_t a = vertices[w->from], b = vertices[w->to];
 		bool whole = !glimpsed(from, w->from) && !glimpsed(from, w->to);
 
 		if (whole || glimpsed(g, a) || glimpsed(g, b))
-			ok = way_merge(g, a, b, w);
+			ok = step_merge(g, a, b, w);
 	}
 	for (uint32_t i = 0; i < from->nlinks && ok; i++) {
-		const struct link *k = &from->links[i];
+		const struct graph_link *k = &from->links[i];
 		uint32_t unit = graph_find(from, k->unit, LABEL_NONE, k->unit), n;
-		bool whole = !glimpsed(from, k->spot) && !glimpsed(from, unit);
+		bool whole = !glimpsed(from, k->vertex) && !glimpsed(from, unit);
 
-		if (!whole && !glimpsed(g, spots[k->spot]) && !glimpsed(g, spots[unit]))
+		if (!whole && !glimpsed(g, vertices[k->vertex]) && !glimpsed(g, vertices[unit]))
 			continue;
-		if ((ok = (n = graph_link(g, spots[k->spot], k->unit)) != GRAPH_NONE))
+		if ((ok = (n = graph_link(g, vertices[k->vertex], k->unit)) != GRAPH_NONE))
 			g->links[n].count += k->count;
 	}
 	for (uint32_t i = 0; i < from->nkeys && ok; i++) {
-		const struct key *k = &from->keys[i];
+		const struct graph_key *k = &from->keys[i];
 
-		if (!glimpsed(from, k->spot) || glimpsed(g, spots[k->spot]))
-			ok = key_merge(g, spots[k->spot], k);
+		if (!glimpsed(from, k->vertex) || glimpsed(g, vertices[k->vertex]))
+			ok = key_merge(g, vertices[k->vertex], k);
 	}
 	return ok;
 }
@@ -108,20 +109,21 @@ around_merge(struct graph *g, const struct graph *from, const uint32_t *spots)
 int
 graph_merge(struct graph *g, const struct graph *from, struct err *e)
 {
-	uint32_t *spots = malloc((from->nspots + 1) * sizeof *spots);
-	bool ok = spots != NULL;
+	uint32_t *vertices = malloc((from->nvertices + 1) * sizeof *vertices);
+	bool ok = vertices != NULL;
 
 	if (g->traces == 0 && from->traces > 0)
 		graph_release(g); /* as when it is taught a whole trace, see space_learn() */
-	for (uint32_t i = 0; i < from->nspots && ok; i++) {
-		const struct place *p = &from->spots[i].place;
+	for (uint32_t i = 0; i < from->nvertices && ok; i++) {
+		const struct place *p = &from->vertices[i].place;
 
-		if ((ok = (spots[i] = graph_spot(g, p->unit, p->span, p->label)) != GRAPH_NONE))
-			spot_merge(g, spots[i], from, &from->spots[i]);
+		if ((ok = (vertices[i] = graph_vertex(g, p->unit, p->span, p->label)) !=
+		          GRAPH_NONE))
+			vertex_merge(g, vertices[i], from, &from->vertices[i]);
 	}
-	ok = ok && around_merge(g, from, spots);
+	ok = ok && around_merge(g, from, vertices);
 	g->traces += from->traces;
-	free(spots);
+	free(vertices);
 	return ok ? 0
 	          : err_set(e, ERR_MEMORY,
 			"search space: out of memory, or of what one request type may take");

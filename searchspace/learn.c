@@ -4,17 +4,17 @@
 #include "searchspace/graph.h"
 
 /* A trace that is being taught: whole, or one of which only some tracepoints were on. */
-struct lesson {
+struct learning {
 	struct space *s;
 	struct graph *g;
 	const struct trace *t;
 	bool whole;
-	uint32_t *at; /* of each event: its spot, of a silent one that before it (a join: after it),
-	                 or GRAPH_NONE */
+	uint32_t *at;    /* of each event: its vertex, of a silent one that before it (a join: after
+	                    it),    or GRAPH_NONE */
 	uint32_t *names; /* of each unit: the label that began it, or LABEL_NONE */
 };
 
-enum { UNCERTAIN = GRAPH_NONE - 1 }; /* it is one of several spots */
+enum { UNCERTAIN = GRAPH_NONE - 1 }; /* it is one of several vertices */
 
 static int
 too_much(struct err *e)
@@ -24,7 +24,7 @@ too_much(struct err *e)
 }
 
 static const struct label *
-label_at(const struct lesson *l, uint32_t event)
+label_at(const struct learning *l, uint32_t event)
 {
 	return labels_get(l->s->labels, l->t->events[event].label);
 }
@@ -32,9 +32,9 @@ label_at(const struct lesson *l, uint32_t event)
 /* ---- one event ---- */
 
 static bool
-see_keys(struct lesson *l, uint32_t spot, const struct event *e)
+see_keys(struct learning *l, uint32_t vertex, const struct event *e)
 {
-	uint32_t next = l->g->spots[spot].keys;
+	uint32_t next = l->g->vertices[vertex].keys;
 
 	for (uint32_t i = 0; i < e->nvalues; i++) {
 		uint32_t n = next;
@@ -44,7 +44,7 @@ see_keys(struct lesson *l, uint32_t spot, const struct event *e)
 		/* they come in the same order each time, but for odd ones */
 		if (n == GRAPH_NONE || l->g->keys[n].field != i ||
 		    l->g->keys[n].type != e->values[i].type)
-			n = graph_key(l->g, spot, i, e->values[i].type);
+			n = graph_key(l->g, vertex, i, e->values[i].type);
 		if (n == GRAPH_NONE || !key_value(&l->g->keys[n], &e->values[i]))
 			return false;
 		next = l->g->keys[n].next;
@@ -53,12 +53,12 @@ see_keys(struct lesson *l, uint32_t spot, const struct event *e)
 }
 
 static void
-see_spot(struct lesson *l, uint32_t spot, double offset_ns, uint64_t number)
+see_vertex(struct learning *l, uint32_t vertex, double offset_ns, uint64_t number)
 {
-	struct spot *s = &l->g->spots[spot];
+	struct vertex *s = &l->g->vertices[vertex];
 
 	if (l->whole && s->first == 0)
-		graph_learned(l->g, spot);
+		graph_confirm(l->g, vertex);
 	s->place.count++;
 	s->place.offset_ns += (offset_ns - s->place.offset_ns) / (double)s->place.count;
 	s->place.traces += s->last != number;
@@ -66,14 +66,14 @@ see_spot(struct lesson *l, uint32_t spot, double offset_ns, uint64_t number)
 }
 
 static bool
-see_way(struct lesson *l, uint32_t from, uint32_t to, double took_ns)
+see_step(struct learning *l, uint32_t from, uint32_t to, double took_ns)
 {
-	uint32_t n = graph_way(l->g, from, to);
-	struct way *w;
+	uint32_t n = graph_step(l->g, from, to);
+	struct graph_step *w;
 
 	if (n == GRAPH_NONE)
 		return false;
-	w = &l->g->ways[n];
+	w = &l->g->steps[n];
 	w->count++;
 	w->mean_ns += (took_ns - w->mean_ns) / (double)w->count;
 	return true;
@@ -87,21 +87,21 @@ see_way(struct lesson *l, uint32_t from, uint32_t to, double took_ns)
  * in; where it may be several places, nothing can be told.
  */
 static uint32_t
-recognise(struct lesson *l, uint32_t unit, uint32_t span, uint32_t label)
+recognise(struct learning *l, uint32_t unit, uint32_t span, uint32_t label)
 {
 	uint32_t n = graph_find(l->g, unit, span, label);
 
 	if (n != GRAPH_NONE)
 		return n;
-	if ((n = graph_known(l->g, unit, label)) == GRAPH_NONE)
-		return graph_spot(l->g, unit, span, label);
-	return l->g->spots[n].twin == GRAPH_NONE ? n : UNCERTAIN;
+	if ((n = graph_newest(l->g, unit, label)) == GRAPH_NONE)
+		return graph_vertex(l->g, unit, span, label);
+	return l->g->vertices[n].twin == GRAPH_NONE ? n : UNCERTAIN;
 }
 
 static bool
-counts(const struct graph *g, uint32_t spot)
+counts(const struct graph *g, uint32_t vertex)
 {
-	const struct spot *s = &g->spots[spot];
+	const struct vertex *s = &g->vertices[vertex];
 
 	return s->first == 0 && (s->last == g->glimpses || s->place.traces < graph_glimpses_max(g));
 }
@@ -111,41 +111,43 @@ counts(const struct graph *g, uint32_t spot)
  * that are on now cannot be compared with those that were learned with all on.
  */
 static bool
-glimpse(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e, double offset_ns,
-    double took_ns)
+glimpse(struct learning *l, uint32_t before, uint32_t vertex, const struct event *e,
+    double offset_ns, double took_ns)
 {
 	struct graph *g = l->g;
-	bool first = before != GRAPH_NONE && counts(g, before), second = counts(g, spot);
+	bool first = before != GRAPH_NONE && counts(g, before), second = counts(g, vertex);
 
 	if (second) {
-		see_spot(l, spot,
-		    before != GRAPH_NONE ? g->spots[before].place.offset_ns + took_ns : offset_ns,
+		see_vertex(l, vertex,
+		    before != GRAPH_NONE ? g->vertices[before].place.offset_ns + took_ns
+					 : offset_ns,
 		    g->glimpses);
-		if (!see_keys(l, spot, e))
+		if (!see_keys(l, vertex, e))
 			return false;
 	}
-	return before == GRAPH_NONE || (!first && !second) || see_way(l, before, spot, took_ns);
+	return before == GRAPH_NONE || (!first && !second) || see_step(l, before, vertex, took_ns);
 }
 
 /* ---- units ---- */
 
 static bool
-learn_event(struct lesson *l, uint32_t before, uint32_t spot, const struct event *e,
+learn_event(struct learning *l, uint32_t before, uint32_t vertex, const struct event *e,
     double offset_ns, double took_ns)
 {
 	if (!l->whole)
-		return glimpse(l, before, spot, e, offset_ns, took_ns);
-	see_spot(l, spot, offset_ns, l->g->traces);
-	return see_keys(l, spot, e) && (before == GRAPH_NONE || see_way(l, before, spot, took_ns));
+		return glimpse(l, before, vertex, e, offset_ns, took_ns);
+	see_vertex(l, vertex, offset_ns, l->g->traces);
+	return see_keys(l, vertex, e) &&
+	       (before == GRAPH_NONE || see_step(l, before, vertex, took_ns));
 }
 
 /* Events from `begin` on, which began the unit. */
 static bool
-learn_events(struct lesson *l, uint32_t unit, uint32_t begin, uint32_t n)
+learn_events(struct learning *l, uint32_t unit, uint32_t begin, uint32_t n)
 {
 	const struct event *events = &l->t->events[begin];
 	const uint32_t *spans = spans_of(&l->s->spans, l->s->labels, events, n);
-	uint32_t before = GRAPH_NONE, spot;
+	uint32_t before = GRAPH_NONE, vertex;
 	int64_t before_ns = 0;
 
 	if (spans == NULL)
@@ -157,21 +159,21 @@ learn_events(struct lesson *l, uint32_t unit, uint32_t begin, uint32_t n)
 		}
 		if (l->names[unit] == LABEL_NONE)
 			l->names[unit] = events[i].label;
-		spot = l->whole ? graph_spot(l->g, l->names[unit], spans[i], events[i].label)
-		                : recognise(l, l->names[unit], spans[i], events[i].label);
-		if (spot == GRAPH_NONE)
+		vertex = l->whole ? graph_vertex(l->g, l->names[unit], spans[i], events[i].label)
+		                  : recognise(l, l->names[unit], spans[i], events[i].label);
+		if (vertex == GRAPH_NONE)
 			return false;
-		if (spot == UNCERTAIN)
-			spot = GRAPH_NONE;
-		else if (!learn_event(l, before, spot, &events[i],
+		if (vertex == UNCERTAIN)
+			vertex = GRAPH_NONE;
+		else if (!learn_event(l, before, vertex, &events[i],
 			     (double)(events[i].time_ns - events[0].time_ns),
 			     (double)(events[i].time_ns - before_ns)))
 			return false;
 		for (uint32_t k = begin + i; k > begin && label_at(l, k - 1)->silent &&
 					     label_at(l, k - 1)->kind == RECORD_JOIN;
 		     k--)
-			l->at[k - 1] = spot;
-		l->at[begin + i] = before = spot;
+			l->at[k - 1] = vertex;
+		l->at[begin + i] = before = vertex;
 		before_ns = events[i].time_ns;
 	}
 	return true;
@@ -180,7 +182,7 @@ learn_events(struct lesson *l, uint32_t unit, uint32_t begin, uint32_t n)
 /* A unit whose begin was lost is none that a path could name; what came before the begin lies on no
  * path. */
 static bool
-learn_unit(struct lesson *l, uint32_t unit)
+learn_unit(struct learning *l, uint32_t unit)
 {
 	const struct unit *u = &l->t->units[unit];
 
@@ -196,30 +198,30 @@ learn_unit(struct lesson *l, uint32_t unit)
 /* ---- who hands work to whom ---- */
 
 static bool
-see_link(struct lesson *l, uint32_t event, uint32_t name)
+see_link(struct learning *l, uint32_t event, uint32_t name)
 {
-	uint32_t spot = l->at[event], n;
+	uint32_t vertex = l->at[event], n;
 
-	if (spot == GRAPH_NONE || name == LABEL_NONE)
+	if (vertex == GRAPH_NONE || name == LABEL_NONE)
 		return true;
-	if (!l->whole && l->g->spots[spot].first != 0 &&
+	if (!l->whole && l->g->vertices[vertex].first != 0 &&
 	    ((n = graph_find(l->g, name, LABEL_NONE, name)) == GRAPH_NONE ||
-		l->g->spots[n].first != 0))
+		l->g->vertices[n].first != 0))
 		return true; /* both are known: so are those that belong together */
-	if ((n = graph_link(l->g, spot, name)) == GRAPH_NONE)
+	if ((n = graph_link(l->g, vertex, name)) == GRAPH_NONE)
 		return false;
 	l->g->links[n].count += l->whole || l->g->links[n].count == 0;
 	return true;
 }
 
 static bool
-is_fork(const struct lesson *l, const struct unit *u)
+is_fork(const struct learning *l, const struct unit *u)
 {
 	return u->fork < l->t->nevents && label_at(l, u->fork)->kind == RECORD_FORK;
 }
 
 static bool
-learn_joins(struct lesson *l, uint32_t first)
+learn_joins(struct learning *l, uint32_t first)
 {
 	struct map unit_of = { 0 }; /* of a link: its unit + 1 */
 	bool ok = true;
@@ -244,7 +246,7 @@ learn_joins(struct lesson *l, uint32_t first)
 }
 
 static bool
-learn_links(struct lesson *l)
+learn_links(struct learning *l)
 {
 	for (uint32_t i = 0; i < l->t->nunits; i++)
 		if (is_fork(l, &l->t->units[i]) && !see_link(l, l->t->units[i].fork, l->names[i]))
@@ -274,7 +276,7 @@ room(uint32_t **array, uint32_t *cap, uint32_t n)
 }
 
 static int
-teach(struct lesson *l, struct err *e)
+teach(struct learning *l, struct err *e)
 {
 	const struct trace *t = l->t;
 
@@ -292,7 +294,7 @@ teach(struct lesson *l, struct err *e)
 int
 space_learn(struct space *s, const struct trace *t, struct err *e)
 {
-	struct lesson l = { .s = s, .g = space_graph_of(s, t->type), .t = t, .whole = true };
+	struct learning l = { .s = s, .g = space_graph_of(s, t->type), .t = t, .whole = true };
 
 	if (l.g == NULL)
 		return too_much(e);
@@ -306,7 +308,7 @@ space_learn(struct space *s, const struct trace *t, struct err *e)
 int
 space_learn_more(struct space *s, const struct trace *t, struct err *e)
 {
-	struct lesson l = { .s = s, .g = space_graph_of(s, t->type), .t = t };
+	struct learning l = { .s = s, .g = space_graph_of(s, t->type), .t = t };
 
 	if (l.g == NULL)
 		return too_much(e);

@@ -8,7 +8,7 @@
  *	stay    R a F . . . . J b E      F to J: the path was elsewhere, and what the unit
  *	                                 did meanwhile took no time of the request
  *
- * Forward from the stay's first token to the gap's begin, each token's set of spots
+ * Forward from the stay's first token to the gap's begin, each token's set of vertices
  * from the set before it; backward from its last to the gap's end; then what lies
  * between. Between neighbours of the path nothing can lie that is on it elsewhere: it
  * is switched on, so it would be a neighbour itself. While the path was elsewhere,
@@ -38,7 +38,7 @@ kind_of(const struct matching *m, uint32_t label)
 
 /* ---- the path: which token belongs to which stay ---- */
 
-struct level {
+struct open_stay {
 	uint32_t unit, stay;
 };
 
@@ -50,7 +50,7 @@ static uint32_t *
 stays_of(const struct matching *m, const struct match_path *p)
 {
 	uint32_t *stay = arena_alloc(m->tmp, p->ntokens * sizeof *stay), depth = 0, count = 0;
-	struct level *open = arena_alloc(m->tmp, p->ntokens * sizeof *open);
+	struct open_stay *open = arena_alloc(m->tmp, p->ntokens * sizeof *open);
 
 	if (stay == NULL || open == NULL)
 		return NULL;
@@ -64,7 +64,7 @@ stays_of(const struct matching *m, const struct match_path *p)
 		while (at > 0 && open[at - 1].unit != p->units[i])
 			at--;
 		if (begins || at == 0) {
-			open[depth] = (struct level){ p->units[i], count++ };
+			open[depth] = (struct open_stay){ p->units[i], count++ };
 			at = depth + 1;
 		}
 		depth = at;
@@ -76,7 +76,7 @@ stays_of(const struct matching *m, const struct match_path *p)
 static bool
 known(const struct matching *m, uint32_t unit, uint32_t label)
 {
-	return graph_known(m->g, unit, label) != NONE;
+	return graph_newest(m->g, unit, label) != NONE;
 }
 
 /* Those tokens of one stay that the graph knows. from, to: tokens; NONE: the gap has no such end
@@ -127,40 +127,41 @@ may_pass(const struct matching *m, uint32_t label)
 }
 
 static uint32_t
-way_next(const struct matching *m, uint32_t way, bool forward, uint32_t *spot)
+step_next(const struct matching *m, uint32_t step, bool forward, uint32_t *vertex)
 {
-	const struct way *w = &m->g->ways[way];
+	const struct graph_step *w = &m->g->steps[step];
 
-	*spot = forward ? w->to : w->from;
+	*vertex = forward ? w->to : w->from;
 	return forward ? w->next_out : w->next_in;
 }
 
 static void
-take(struct matching *m, struct spot_list *l, uint32_t spot)
+take(struct matching *m, struct vertex_list *l, uint32_t vertex)
 {
-	if (m->at[spot].taken == m->stamp)
+	if (m->at[vertex].taken == m->stamp)
 		return;
-	m->at[spot].taken = m->stamp;
-	l->at[l->n++] = spot;
+	m->at[vertex].taken = m->stamp;
+	l->at[l->n++] = vertex;
 }
 
-/* All spots of that label in the unit. */
+/* All vertices of that label in the unit. */
 static void
-take_all(struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label)
+take_all(struct matching *m, struct vertex_list *l, uint32_t unit, uint32_t label)
 {
 	m->stamp++;
 	l->n = 0;
-	for (uint32_t s = graph_known(m->g, unit, label); s != NONE; s = m->g->spots[s].twin)
+	for (uint32_t s = graph_newest(m->g, unit, label); s != NONE; s = m->g->vertices[s].twin)
 		take(m, l, s);
 }
 
 /*
- * The spots of `label` that walks from (or, not forward, to) those of the list come to. Where the
- * space knows no such walk, it lacks a step: all of that label, so that the match goes on behind.
+ * The vertices of `label` that walks from (or, not forward, to) those of the list come to. Where
+ * the space knows no such walk, it lacks a step: all of that label, so that the match goes on
+ * behind.
  */
 static void
-advance(
-    struct matching *m, struct spot_list *l, uint32_t unit, uint32_t label, bool away, bool forward)
+advance(struct matching *m, struct vertex_list *l, uint32_t unit, uint32_t label, bool away,
+    bool forward)
 {
 	uint32_t n = l->n;
 
@@ -168,11 +169,11 @@ advance(
 	l->n = 0;
 	m->stamp++;
 	for (uint32_t at = 0; at < n; at++) {
-		const struct spot *s = &m->g->spots[m->queue[at]];
+		const struct vertex *s = &m->g->vertices[m->queue[at]];
 		uint32_t next;
 
 		for (uint32_t w = forward ? s->out : s->in; w != GRAPH_NONE;) {
-			w = way_next(m, w, forward, &next);
+			w = step_next(m, w, forward, &next);
 			if (place_of(m, next)->label == label)
 				take(m, l, next);
 			if (m->at[next].seen == m->stamp ||
@@ -189,7 +190,7 @@ advance(
 /* From one of the stay's tokens to another one; towards the smaller index it goes backwards. */
 static void
 advance_to(
-    struct matching *m, struct spot_list *l, const struct stay *s, uint32_t from, uint32_t to)
+    struct matching *m, struct vertex_list *l, const struct stay *s, uint32_t from, uint32_t to)
 {
 	for (; from < to; from++)
 		advance(m, l, s->unit, s->labels[from + 1], s->away[from], true);
@@ -199,7 +200,7 @@ advance_to(
 
 /* Adds those of `more` that are not there. Whether there were such. */
 static bool
-join(struct matching *m, struct spot_list *l, const struct spot_list *more)
+join(struct matching *m, struct vertex_list *l, const struct vertex_list *more)
 {
 	uint32_t before = l->n;
 
@@ -212,10 +213,10 @@ join(struct matching *m, struct spot_list *l, const struct spot_list *more)
 }
 
 static bool
-list_new(struct matching *m, struct spot_list *l)
+list_new(struct matching *m, struct vertex_list *l)
 {
 	l->n = 0;
-	return (l->at = arena_alloc(m->tmp, (m->g->nspots + 1) * sizeof *l->at)) != NULL;
+	return (l->at = arena_alloc(m->tmp, (m->g->nvertices + 1) * sizeof *l->at)) != NULL;
 }
 
 /*
@@ -224,10 +225,10 @@ list_new(struct matching *m, struct spot_list *l)
  * well. Each time around the set at `far`, where a round begins, grows, or it was the last.
  */
 static bool
-go_round(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t far, uint32_t near,
-    bool forward)
+go_round(struct matching *m, struct vertex_list *l, const struct stay *s, uint32_t far,
+    uint32_t near, bool forward)
 {
-	struct spot_list begins, more;
+	struct vertex_list begins, more;
 
 	if (!list_new(m, &begins) || !list_new(m, &more))
 		return false;
@@ -253,14 +254,14 @@ static uint32_t
 nearest_sure(const struct matching *m, const struct stay *s, uint32_t at, uint32_t to)
 {
 	for (; to != at; to = to > at ? to - 1 : to + 1)
-		if (m->g->spots[graph_known(m->g, s->unit, s->labels[to])].twin == NONE)
+		if (m->g->vertices[graph_newest(m->g, s->unit, s->labels[to])].twin == NONE)
 			break;
 	return to;
 }
 
 /* The set at token `to`, from that at `at` or nearer. */
 static void
-walk_to(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t at, uint32_t to)
+walk_to(struct matching *m, struct vertex_list *l, const struct stay *s, uint32_t at, uint32_t to)
 {
 	at = nearest_sure(m, s, at, to);
 	take_all(m, l, s->unit, s->labels[at]);
@@ -269,7 +270,7 @@ walk_to(struct matching *m, struct spot_list *l, const struct stay *s, uint32_t 
 
 /* The gap's begin: where the tokens before it lead to. Without any, the unit's begin. */
 static bool
-set_from(struct matching *m, struct spot_list *l, const struct stay *s)
+set_from(struct matching *m, struct vertex_list *l, const struct stay *s)
 {
 	if (!list_new(m, l))
 		return false;
@@ -284,7 +285,7 @@ set_from(struct matching *m, struct spot_list *l, const struct stay *s)
 
 /* The gap's end: from where the tokens behind it are come to. Without any, none. */
 static bool
-set_to(struct matching *m, struct spot_list *l, const struct stay *s)
+set_to(struct matching *m, struct vertex_list *l, const struct stay *s)
 {
 	if (!list_new(m, l))
 		return false;
@@ -299,15 +300,15 @@ set_to(struct matching *m, struct spot_list *l, const struct stay *s)
 /* Marks what walks from (or to) these come to. Where the path leaves a unit by structure that is
  * silent (`ends`), such structure is the end as well. */
 static void
-mark(struct matching *m, uint32_t spot, uint32_t as)
+mark(struct matching *m, uint32_t vertex, uint32_t as)
 {
-	if ((m->at[spot].marks & (AFTER | BEFORE | LAST)) == 0)
-		m->marked.at[m->marked.n++] = spot;
-	m->at[spot].marks |= as;
+	if ((m->at[vertex].marks & (AFTER | BEFORE | LAST)) == 0)
+		m->marked.at[m->marked.n++] = vertex;
+	m->at[vertex].marks |= as;
 }
 
 static void
-spread(struct matching *m, const struct spot_list *start, uint8_t as, bool ends)
+spread(struct matching *m, const struct vertex_list *start, uint8_t as, bool ends)
 {
 	uint32_t n = 0;
 
@@ -316,11 +317,11 @@ spread(struct matching *m, const struct spot_list *start, uint8_t as, bool ends)
 		m->at[start->at[n]].hops = 0;
 	}
 	for (uint32_t at = 0; at < n; at++) {
-		const struct spot *s = &m->g->spots[m->queue[at]];
+		const struct vertex *s = &m->g->vertices[m->queue[at]];
 		uint32_t next, hops = at < start->n ? 0 : m->at[m->queue[at]].hops;
 
 		for (uint32_t w = as == AFTER ? s->out : s->in; w != GRAPH_NONE;) {
-			w = way_next(m, w, as == AFTER, &next);
+			w = step_next(m, w, as == AFTER, &next);
 			m->met |= (m->at[next].marks & LAST) != 0 && as == AFTER;
 			if ((m->at[next].marks & as) != 0 ||
 			    !may_pass(m, place_of(m, next)->label) ||
@@ -338,7 +339,7 @@ static void
 keep_inside(struct matching *m, uint8_t marks, bool all)
 {
 	for (uint32_t i = 0; i < m->marked.n; i++) {
-		struct mark *x = &m->at[m->marked.at[i]];
+		struct vertex_mark *x = &m->at[m->marked.at[i]];
 
 		if ((all ? (x->marks & marks) != marks : (x->marks & marks) == 0) ||
 		    (x->marks & INSIDE) != 0)
@@ -348,20 +349,20 @@ keep_inside(struct matching *m, uint8_t marks, bool all)
 	}
 }
 
-/* Which of the begin's spots a walk to the gap's end may start from. */
+/* Which of the begin's vertices a walk to the gap's end may start from. */
 static void
-mark_first(struct matching *m, const struct spot_list *from)
+mark_first(struct matching *m, const struct vertex_list *from)
 {
 	for (uint32_t i = 0; i < from->n; i++)
-		for (uint32_t w = m->g->spots[from->at[i]].out; w != GRAPH_NONE;
-		     w = m->g->ways[w].next_out)
-			if ((m->at[m->g->ways[w].to].marks & (INSIDE | LAST)) != 0)
+		for (uint32_t w = m->g->vertices[from->at[i]].out; w != GRAPH_NONE;
+		     w = m->g->steps[w].next_out)
+			if ((m->at[m->g->steps[w].to].marks & (INSIDE | LAST)) != 0)
 				m->at[from->at[i]].marks |= FIRST;
 }
 
 /* Traces that had this end of the gap. */
 static uint64_t
-traces_of(const struct matching *m, const struct spot_list *l)
+traces_of(const struct matching *m, const struct vertex_list *l)
 {
 	uint64_t traces = 0;
 
@@ -371,7 +372,7 @@ traces_of(const struct matching *m, const struct spot_list *l)
 }
 
 static void
-spread_between(struct matching *m, const struct spot_list *from, const struct spot_list *to)
+spread_between(struct matching *m, const struct vertex_list *from, const struct vertex_list *to)
 {
 	for (uint32_t i = 0; i < m->marked.n; i++)
 		m->at[m->marked.at[i]].marks = 0;
@@ -390,7 +391,7 @@ spread_between(struct matching *m, const struct spot_list *from, const struct sp
 static bool
 in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t *passing)
 {
-	struct spot_list from, to, all_from, all_to;
+	struct vertex_list from, to, all_from, all_to;
 	uint64_t before, behind;
 
 	if (!set_from(m, &from, s) || !set_to(m, &to, s) || !list_new(m, &all_from) ||
@@ -413,19 +414,19 @@ in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t 
 	before = traces_of(m, &from);
 	behind = traces_of(m, &to);
 	*passing = to.n == 0 || before < behind ? before : behind;
-	return match_draw(m, &from, rng) && match_place(m, &from, &to);
+	return match_draw(m, &from, rng) && match_position(m, &from, &to);
 }
 
 /*
  * From one unit to another. The link has nothing inside; but where its structure is silent or was
- * not recorded, what the one unit did after `from` lies on the way, and what the other did before
+ * not recorded, what the one unit did after `from` lies on the step, and what the other did before
  * `to`.
  */
 static bool
 in_two_units(struct matching *m, const struct stay *s, const struct stay *t, bool leaves,
     bool enters, uint64_t *passing)
 {
-	struct spot_list from, to, none = { 0 };
+	struct vertex_list from, to, none = { 0 };
 
 	if (!set_from(m, &from, s) || !set_to(m, &to, t))
 		return false;
@@ -433,13 +434,13 @@ in_two_units(struct matching *m, const struct stay *s, const struct stay *t, boo
 	if (!leaves) {
 		spread(m, &from, AFTER, true);
 		keep_inside(m, AFTER, true);
-		if (!match_place(m, &from, &none))
+		if (!match_position(m, &from, &none))
 			return false;
 	}
 	if (!enters) {
 		spread(m, &to, BEFORE, true);
 		keep_inside(m, BEFORE, true);
-		return match_place(m, &none, &to);
+		return match_position(m, &none, &to);
 	}
 	return true;
 }
@@ -449,7 +450,7 @@ in_two_units(struct matching *m, const struct stay *s, const struct stay *t, boo
 static bool
 matching_init(struct matching *m, const struct match_path *p, const struct label_set *absent)
 {
-	uint32_t nlabels = labels_count(m->labels), n = m->g->nspots + 1;
+	uint32_t nlabels = labels_count(m->labels), n = m->g->nvertices + 1;
 
 	m->blocked = arena_calloc(m->tmp, nlabels + 1, sizeof *m->blocked);
 	m->at = calloc(
@@ -473,7 +474,7 @@ matching_init(struct matching *m, const struct match_path *p, const struct label
 }
 
 static bool
-look(struct matching *m, const struct match_path *p, struct rng *rng, uint64_t *passing)
+match_gap(struct matching *m, const struct match_path *p, struct rng *rng, uint64_t *passing)
 {
 	const uint32_t *stays = stays_of(m, p);
 	uint8_t leaves = kind_of(m, p->tokens[p->edge]), enters = kind_of(m, p->tokens[p->edge_to]);
@@ -509,7 +510,7 @@ match_between(struct candidate **ret, struct gap_time *gap, const struct space *
 	if ((m.g = space_find(s, type)) == NULL)
 		return 0;
 	m.kinds = labels_kinds(m.labels);
-	if (!matching_init(&m, path, absent) || !look(&m, path, rng, &passing))
+	if (!matching_init(&m, path, absent) || !match_gap(&m, path, rng, &passing))
 		n = err_set(e, ERR_MEMORY, "search space: out of memory");
 	else
 		n = match_collect(&m, passing, without, ret, a, e);

@@ -2,7 +2,7 @@
 /*
  * One walk through the gap, drawn at random by how often its steps were taken, among
  * those only that still lead to the gap's end. And where beside it the other
- * spots stand: between the last of the walk's that leads to them and the first that they
+ * vertices stand: between the last of the walk's that leads to them and the first that they
  * lead to, there in proportion to their learned times.
  */
 #include "searchspace/match_inside.h"
@@ -14,7 +14,7 @@ weight(uint64_t count)
 }
 
 static uint32_t
-draw_start(const struct matching *m, const struct spot_list *from, struct rng *rng)
+draw_start(const struct matching *m, const struct vertex_list *from, struct rng *rng)
 {
 	double all = 0, at;
 	uint32_t last = GRAPH_NONE;
@@ -32,43 +32,44 @@ draw_start(const struct matching *m, const struct spot_list *from, struct rng *r
 }
 
 static bool
-leads_on(const struct matching *m, uint32_t spot)
+leads_on(const struct matching *m, uint32_t vertex)
 {
-	return (m->at[spot].marks & (INSIDE | LAST)) != 0;
+	return (m->at[vertex].marks & (INSIDE | LAST)) != 0;
 }
 
 static uint32_t
-draw_way(const struct matching *m, uint32_t spot, struct rng *rng)
+draw_step(const struct matching *m, uint32_t vertex, struct rng *rng)
 {
 	uint32_t last = GRAPH_NONE, n = 0;
 	double all = 0, at;
 
-	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE; w = m->g->ways[w].next_out)
-		if (leads_on(m, m->g->ways[w].to)) {
-			all += weight(m->g->ways[w].count);
+	for (uint32_t w = m->g->vertices[vertex].out; w != GRAPH_NONE; w = m->g->steps[w].next_out)
+		if (leads_on(m, m->g->steps[w].to)) {
+			all += weight(m->g->steps[w].count);
 			last = w;
 			n++;
 		}
 	if (n <= 1)
 		return last;
 	at = rng_unit(rng) * all;
-	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE && at >= 0;
-	     w = m->g->ways[w].next_out)
-		if (leads_on(m, m->g->ways[w].to)) {
+	for (uint32_t w = m->g->vertices[vertex].out; w != GRAPH_NONE && at >= 0;
+	     w = m->g->steps[w].next_out)
+		if (leads_on(m, m->g->steps[w].to)) {
 			last = w;
-			at -= weight(m->g->ways[w].count);
+			at -= weight(m->g->steps[w].count);
 		}
 	return last;
 }
 
 /* When the walk has gone round long enough: by the fewest steps to the end. */
 static uint32_t
-shortest_way(const struct matching *m, uint32_t spot)
+shortest_step(const struct matching *m, uint32_t vertex)
 {
 	uint32_t best = GRAPH_NONE, hops = UINT32_MAX;
 
-	for (uint32_t w = m->g->spots[spot].out; w != GRAPH_NONE; w = m->g->ways[w].next_out) {
-		uint32_t to = m->g->ways[w].to,
+	for (uint32_t w = m->g->vertices[vertex].out; w != GRAPH_NONE;
+	     w = m->g->steps[w].next_out) {
+		uint32_t to = m->g->steps[w].to,
 			 left = (m->at[to].marks & LAST) != 0 ? 0 : m->at[to].hops;
 
 		if (leads_on(m, to) && left < hops) {
@@ -80,48 +81,48 @@ shortest_way(const struct matching *m, uint32_t spot)
 }
 
 bool
-match_draw(struct matching *m, const struct spot_list *from, struct rng *rng)
+match_draw(struct matching *m, const struct vertex_list *from, struct rng *rng)
 {
 	uint64_t left = 2 * (uint64_t)m->inside.n + 64;
-	uint32_t spot, way;
+	uint32_t vertex, step;
 	double now_ns = 0;
 
 	if ((m->walk.at = arena_alloc(m->tmp, (m->inside.n + 1) * sizeof *m->walk.at)) == NULL)
 		return false;
-	if (!m->met || (spot = draw_start(m, from, rng)) == GRAPH_NONE)
+	if (!m->met || (vertex = draw_start(m, from, rng)) == GRAPH_NONE)
 		return true;
 	do {
-		way = left > 0 ? draw_way(m, spot, rng) : shortest_way(m, spot);
+		step = left > 0 ? draw_step(m, vertex, rng) : shortest_step(m, vertex);
 		left -= left > 0;
-		spot = m->g->ways[way].to;
-		now_ns += m->g->ways[way].mean_ns;
-		if ((m->at[spot].marks & LAST) == 0 && m->at[spot].walk_at == 0) {
-			m->walk.at[m->walk.n] = spot;
-			m->at[spot].walk_at = ++m->walk.n;
-			m->at[spot].when_ns = now_ns;
+		vertex = m->g->steps[step].to;
+		now_ns += m->g->steps[step].mean_ns;
+		if ((m->at[vertex].marks & LAST) == 0 && m->at[vertex].walk_at == 0) {
+			m->walk.at[m->walk.n] = vertex;
+			m->at[vertex].walk_at = ++m->walk.n;
+			m->at[vertex].when_ns = now_ns;
 		}
-	} while ((m->at[spot].marks & LAST) == 0);
+	} while ((m->at[vertex].marks & LAST) == 0);
 	m->time.mean_ns = now_ns;
 	return true;
 }
 
 /* ---- the others ---- */
 
-/* Of each spot beside the walk: the last (forward) or first of the walk's from which (to which) it
- * can be come to. */
+/* Of each vertex beside the walk: the last (forward) or first of the walk's from which (to which)
+ * it can be come to. */
 static void
 spread_from(struct matching *m, const uint32_t *start, uint32_t n, uint32_t number, bool forward)
 {
 	for (uint32_t i = 0; i < n; i++)
 		m->queue[i] = start[i];
 	for (uint32_t at = 0; at < n; at++) {
-		const struct spot *s = &m->g->spots[m->queue[at]];
+		const struct vertex *s = &m->g->vertices[m->queue[at]];
 
 		for (uint32_t w = forward ? s->out : s->in; w != GRAPH_NONE;) {
-			uint32_t next = forward ? m->g->ways[w].to : m->g->ways[w].from;
-			struct mark *x;
+			uint32_t next = forward ? m->g->steps[w].to : m->g->steps[w].from;
+			struct vertex_mark *x;
 
-			w = forward ? m->g->ways[w].next_out : m->g->ways[w].next_in;
+			w = forward ? m->g->steps[w].next_out : m->g->steps[w].next_in;
 			x = &m->at[next];
 			if ((x->marks & INSIDE) == 0 || x->walk_at != 0 ||
 			    (forward ? x->after : x->before) != UINT32_MAX)
@@ -133,7 +134,7 @@ spread_from(struct matching *m, const uint32_t *start, uint32_t n, uint32_t numb
 }
 
 static double
-mean_offset(const struct matching *m, const struct spot_list *l)
+mean_offset(const struct matching *m, const struct vertex_list *l)
 {
 	double sum = 0, n = 0;
 
@@ -146,13 +147,14 @@ mean_offset(const struct matching *m, const struct spot_list *l)
 	return n > 0 ? sum / n : 0;
 }
 
-struct post { /* where something stands, by the walk's time and by the time since the unit's begin
-	       */
+struct time_anchor { /* where something stands, by the walk's time and by the time since the unit's
+	              * begin
+	              */
 	double when_ns, offset_ns;
 };
 
 static double
-in_proportion(struct post a, struct post b, double offset_ns)
+in_proportion(struct time_anchor a, struct time_anchor b, double offset_ns)
 {
 	double part = b.offset_ns > a.offset_ns
 	                  ? (offset_ns - a.offset_ns) / (b.offset_ns - a.offset_ns)
@@ -161,26 +163,27 @@ in_proportion(struct post a, struct post b, double offset_ns)
 	return a.when_ns + (b.when_ns - a.when_ns) * (part < 0 ? 0 : part > 1 ? 1 : part);
 }
 
-static struct post
-post_of(const struct matching *m, uint32_t number, struct post begin, struct post end)
+static struct time_anchor
+anchor_of(
+    const struct matching *m, uint32_t number, struct time_anchor begin, struct time_anchor end)
 {
-	uint32_t spot;
+	uint32_t vertex;
 
 	if (number == 0 || number == UINT32_MAX)
 		return begin;
 	if (number > m->walk.n)
 		return end;
-	spot = m->walk.at[number - 1];
-	return (struct post){ m->at[spot].when_ns, place_of(m, spot)->offset_ns };
+	vertex = m->walk.at[number - 1];
+	return (struct time_anchor){ m->at[vertex].when_ns, place_of(m, vertex)->offset_ns };
 }
 
-/* By a walk: the begin is 0, its spots are 1 and up, the end is one more than they are. */
+/* By a walk: the begin is 0, its vertices are 1 and up, the end is one more than they are. */
 static bool
-place_by_walk(struct matching *m, const struct spot_list *from, const struct spot_list *to)
+position_by_walk(struct matching *m, const struct vertex_list *from, const struct vertex_list *to)
 {
 	uint32_t end = m->walk.n + 1;
-	struct post begins = { 0, mean_offset(m, from) },
-		    ends = { m->time.mean_ns, mean_offset(m, to) };
+	struct time_anchor begins = { 0, mean_offset(m, from) },
+			   ends = { m->time.mean_ns, mean_offset(m, to) };
 
 	for (uint32_t i = 0; i < m->inside.n; i++)
 		m->at[m->inside.at[i]].before = m->at[m->inside.at[i]].after = UINT32_MAX;
@@ -191,18 +194,18 @@ place_by_walk(struct matching *m, const struct spot_list *from, const struct spo
 		spread_from(m, &m->walk.at[i - 1], 1, i, false);
 	spread_from(m, to->at, to->n, end, false);
 	for (uint32_t i = 0; i < m->inside.n; i++) {
-		uint32_t spot = m->inside.at[i];
-		struct post a, b;
+		uint32_t vertex = m->inside.at[i];
+		struct time_anchor a, b;
 
-		if (m->at[spot].walk_at != 0) {
-			m->at[spot].after = m->at[spot].walk_at;
+		if (m->at[vertex].walk_at != 0) {
+			m->at[vertex].after = m->at[vertex].walk_at;
 			continue;
 		}
-		a = post_of(m, m->at[spot].after, begins, ends);
-		b = post_of(m, m->at[spot].before, begins, ends);
+		a = anchor_of(m, m->at[vertex].after, begins, ends);
+		b = anchor_of(m, m->at[vertex].before, begins, ends);
 		if (b.when_ns < a.when_ns) /* on a way back */
 			b = a;
-		m->at[spot].when_ns = in_proportion(a, b, place_of(m, spot)->offset_ns);
+		m->at[vertex].when_ns = in_proportion(a, b, place_of(m, vertex)->offset_ns);
 	}
 	return true;
 }
@@ -210,8 +213,8 @@ place_by_walk(struct matching *m, const struct spot_list *from, const struct spo
 /* Without a walk: by the time since the gap's begin, or else since the first of them; what has a
  * place keeps it. */
 static void
-place_by_offset(
-    struct matching *m, const struct spot_list *from, const struct spot_list *to, uint32_t first)
+position_by_offset(struct matching *m, const struct vertex_list *from, const struct vertex_list *to,
+    uint32_t first)
 {
 	double begin_ns = mean_offset(m, from), was_ns = m->time.mean_ns;
 
@@ -233,11 +236,11 @@ place_by_offset(
 }
 
 bool
-match_place(struct matching *m, const struct spot_list *from, const struct spot_list *to)
+match_position(struct matching *m, const struct vertex_list *from, const struct vertex_list *to)
 {
 	if (m->met)
-		return place_by_walk(m, from, to);
-	place_by_offset(m, from, to, m->placed);
-	m->placed = m->inside.n;
+		return position_by_walk(m, from, to);
+	position_by_offset(m, from, to, m->npositioned);
+	m->npositioned = m->inside.n;
 	return true;
 }

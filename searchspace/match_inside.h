@@ -6,7 +6,7 @@
 #include "searchspace/graph.h"
 #include "searchspace/match.h"
 
-enum {              /* what a spot is in the gap */
+enum {              /* what a vertex is in the gap */
 	AFTER = 1,  /* a walk from the gap's begin comes there */
 	BEFORE = 2, /* a walk from there comes to the gap's end */
 	INSIDE = 4, /* may lie in it */
@@ -14,13 +14,13 @@ enum {              /* what a spot is in the gap */
 	LAST = 16   /* the gap's end */
 };
 
-struct spot_list {
+struct vertex_list {
 	uint32_t *at, n;
 };
 
-/* What is known of a spot. All zeroes until it is come to: whoever looks for a narrow gap pays for
- * what lies near it. */
-struct mark {
+/* What is known of a vertex. All zeroes until it is come to: whoever looks for a narrow gap pays
+ * for what lies near it. */
+struct vertex_mark {
 	uint32_t seen, taken;   /* when it was last come to, and put into a list */
 	uint32_t hops;          /* with BEFORE: steps to the gap's end */
 	uint32_t walk_at;       /* where on the walk + 1 */
@@ -34,30 +34,31 @@ struct matching {
 	const struct labels *labels;
 	const uint8_t *const *kinds;
 	struct arena *tmp;
-	bool *blocked;   /* of each label: on the path, or absent: it would be a neighbour itself */
-	struct mark *at; /* [nspots] */
+	bool *blocked; /* of each label: on the path, or absent: it would be a neighbour itself */
+	struct vertex_mark *at; /* [nvertices] */
 	uint32_t stamp;
 	uint32_t *queue;
-	struct spot_list marked; /* those that are AFTER, BEFORE or LAST */
-	struct spot_list inside;
-	uint32_t placed; /* of inside: that many have their place (when_ns) */
-	bool met;        /* a walk leads from the gap's begin to its end */
+	struct vertex_list marked; /* those that are AFTER, BEFORE or LAST */
+	struct vertex_list inside;
+	uint32_t npositioned; /* of inside: that many have their place (when_ns) */
+	bool met;             /* a walk leads from the gap's begin to its end */
 
-	struct spot_list walk; /* that was drawn: its spots, each where it came first */
+	struct vertex_list walk; /* that was drawn: its vertices, each where it came first */
 	struct gap_time time;
 };
 
 static inline const struct place *
-place_of(const struct matching *m, uint32_t spot)
+place_of(const struct matching *m, uint32_t vertex)
 {
-	return &m->g->spots[spot].place;
+	return &m->g->vertices[vertex].place;
 }
 
 /* Draws a walk through the gap, if it was met. false: out of memory. O(inside + their steps). */
-bool match_draw(struct matching *m, const struct spot_list *from, struct rng *rng);
-/* Where in the gap the spots are that the walk does not pass. O(inside + their steps). */
-bool match_place(struct matching *m, const struct spot_list *from, const struct spot_list *to);
-/* Of spots to candidates. How many, or ERR_MEMORY. */
+bool match_draw(struct matching *m, const struct vertex_list *from, struct rng *rng);
+/* Where in the gap the vertices are that the walk does not pass. O(inside + their steps). */
+bool match_position(
+    struct matching *m, const struct vertex_list *from, const struct vertex_list *to);
+/* Of vertices to candidates. How many, or ERR_MEMORY. */
 int match_collect(struct matching *m, uint64_t passing, const struct label_set *without,
     struct candidate **ret, struct arena *a, struct err *e);
 

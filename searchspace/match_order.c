@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From spots to candidates: a tracepoint is switched by its name, wherever it is, so
- * the spots of one label are one candidate. It stands where the walk passes the
- * label first, or else where its spots are on average.
+ * From vertices to candidates: a tracepoint is switched by its name, wherever it is, so
+ * the vertices of one label are one candidate. It stands where the walk passes the
+ * label first, or else where its vertices are on average.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,66 +12,69 @@
 
 enum { NONE = UINT32_MAX };
 
-struct found {
+struct label_vertices {
 	uint64_t count, traces,
 	    end_count; /* end_count: of the step to the partner; the most frequent wins */
 	double offset_ns;
 	uint32_t label, partner; /* partner: index into found, or NONE */
-	uint32_t spot;  /* that it stands at: on the walk the first one, else the most frequent */
-	uint32_t after; /* how many of the walk's spots lie before it */
-	uint32_t out;   /* its index among the candidates; NONE: it is none */
+	uint32_t vertex; /* that it stands at: on the walk the first one, else the most frequent */
+	uint32_t after;  /* how many of the walk's vertices lie before it */
+	uint32_t out;    /* its index among the candidates; NONE: it is none */
 	bool drawn;
 };
 
-struct collecting {
+struct collection {
 	struct matching *m;
-	struct found *found;
+	struct label_vertices *labels;
 	uint32_t n, *at; /* at: of each label, where in found + 1 */
 };
 
 static void
-stand(struct found *f, const struct matching *m, uint32_t spot)
+stand(struct label_vertices *f, const struct matching *m, uint32_t vertex)
 {
-	f->spot = spot;
-	f->after = m->at[spot].after;
+	f->vertex = vertex;
+	f->after = m->at[vertex].after;
 }
 
 static void
-merge(struct collecting *c, uint32_t spot)
+merge(struct collection *c, uint32_t vertex)
 {
 	const struct matching *m = c->m;
-	const struct place *p = place_of(m, spot);
-	bool drawn = m->at[spot].walk_at != 0;
-	struct found *f;
+	const struct place *p = place_of(m, vertex);
+	bool drawn = m->at[vertex].walk_at != 0;
+	struct label_vertices *f;
 
 	if (c->at[p->label] == 0) {
-		c->found[c->n] = (struct found){ .label = p->label, .partner = NONE, .spot = NONE };
+		c->labels[c->n] = (struct label_vertices){
+			.label = p->label, .partner = NONE, .vertex = NONE
+		};
 		c->at[p->label] = ++c->n;
 	}
-	f = &c->found[c->at[p->label] - 1];
+	f = &c->labels[c->at[p->label] - 1];
 	f->count += p->count;
 	f->traces += p->traces;
-	if (drawn ? !f->drawn || m->at[spot].walk_at < m->at[f->spot].walk_at
-		  : !f->drawn && (f->spot == NONE || p->count > place_of(m, f->spot)->count))
-		stand(f, m, spot);
+	if (drawn ? !f->drawn || m->at[vertex].walk_at < m->at[f->vertex].walk_at
+		  : !f->drawn && (f->vertex == NONE || p->count > place_of(m, f->vertex)->count))
+		stand(f, m, vertex);
 	if (drawn)
-		f->offset_ns = m->at[f->spot].when_ns;
+		f->offset_ns = m->at[f->vertex].when_ns;
 	else if (!f->drawn)
-		f->offset_ns += (m->at[spot].when_ns - f->offset_ns) * (double)p->count /
+		f->offset_ns += (m->at[vertex].when_ns - f->offset_ns) * (double)p->count /
 		                (double)(f->count > 0 ? f->count : 1);
 	f->drawn |= drawn;
 }
 
 /* ---- spans ---- */
 
-static struct found *
-found_of(const struct collecting *c, uint32_t label)
+static struct label_vertices *
+collected(const struct collection *c, uint32_t label)
 {
-	return label != LABEL_NONE && c->at[label] != 0 ? &c->found[c->at[label] - 1] : NULL;
+	return label != LABEL_NONE && c->at[label] != 0 ? &c->labels[c->at[label] - 1] : NULL;
 }
 
 static void
-pair_up(struct collecting *c, struct found *begin, struct found *end, uint64_t count)
+pair_up(
+    struct collection *c, struct label_vertices *begin, struct label_vertices *end, uint64_t count)
 {
 	const struct labels *l = c->m->labels;
 
@@ -79,37 +82,37 @@ pair_up(struct collecting *c, struct found *begin, struct found *end, uint64_t c
 	    !spans_pair(labels_get(l, begin->label), labels_get(l, end->label)))
 		return;
 	if (begin->partner != NONE)
-		c->found[begin->partner].partner = NONE;
+		c->labels[begin->partner].partner = NONE;
 	if (end->partner != NONE)
-		c->found[end->partner].partner = NONE;
-	begin->partner = (uint32_t)(end - c->found);
-	end->partner = (uint32_t)(begin - c->found);
+		c->labels[end->partner].partner = NONE;
+	begin->partner = (uint32_t)(end - c->labels);
+	end->partner = (uint32_t)(begin - c->labels);
 	begin->end_count = end->end_count = count;
 }
 
 /* A span's end follows on something in it, or if it is empty on its begin; and lies in another span
  * than that, unless it called itself. */
 static void
-find_partners(struct collecting *c)
+find_partners(struct collection *c)
 {
 	const struct matching *m = c->m;
 
 	for (uint32_t i = 0; i < m->inside.n; i++) {
 		const struct place *p = place_of(m, m->inside.at[i]);
 
-		for (uint32_t w = m->g->spots[m->inside.at[i]].out; w != GRAPH_NONE;
-		     w = m->g->ways[w].next_out) {
-			const struct way *way = &m->g->ways[w];
-			const struct place *next = place_of(m, way->to);
-			struct found *end;
+		for (uint32_t w = m->g->vertices[m->inside.at[i]].out; w != GRAPH_NONE;
+		     w = m->g->steps[w].next_out) {
+			const struct graph_step *step = &m->g->steps[w];
+			const struct place *next = place_of(m, step->to);
+			struct label_vertices *end;
 
-			if ((m->at[way->to].marks & INSIDE) == 0 || next->span == p->label)
+			if ((m->at[step->to].marks & INSIDE) == 0 || next->span == p->label)
 				continue;
-			end = found_of(c, next->label);
+			end = collected(c, next->label);
 			if (next->span == p->span)
-				pair_up(c, found_of(c, p->label), end, way->count);
+				pair_up(c, collected(c, p->label), end, step->count);
 			if (p->span != LABEL_NONE)
-				pair_up(c, found_of(c, p->span), end, way->count);
+				pair_up(c, collected(c, p->span), end, step->count);
 		}
 	}
 }
@@ -117,38 +120,39 @@ find_partners(struct collecting *c)
 /* ---- in order ---- */
 
 static int
-by_place(const void *x, const void *y)
+by_position(const void *x, const void *y)
 {
-	const struct found *a = *(struct found *const *)x, *b = *(struct found *const *)y;
+	const struct label_vertices *a = *(struct label_vertices *const *)x,
+				    *b = *(struct label_vertices *const *)y;
 
 	if (a->offset_ns != b->offset_ns)
 		return a->offset_ns < b->offset_ns ? -1 : 1;
 	if (a->after != b->after)
 		return a->after < b->after ? -1 : 1;
-	return a->spot < b->spot ? -1 : 1;
+	return a->vertex < b->vertex ? -1 : 1;
 }
 
 /* Those on the walk are in order; the others are sorted and go in between, each behind what lies
  * before it. */
 static bool
-put_in_order(struct collecting *c, struct found **order)
+put_in_order(struct collection *c, struct label_vertices **order)
 {
 	const struct matching *m = c->m;
-	struct found **others = arena_alloc(m->tmp, (c->n + 1) * sizeof *others);
+	struct label_vertices **others = arena_alloc(m->tmp, (c->n + 1) * sizeof *others);
 	uint32_t n = 0, nothers = 0, at = 0;
 
 	if (others == NULL)
 		return false;
 	for (uint32_t i = 0; i < c->n; i++)
-		if (!c->found[i].drawn)
-			others[nothers++] = &c->found[i];
-	qsort(others, nothers, sizeof *others, by_place);
+		if (!c->labels[i].drawn)
+			others[nothers++] = &c->labels[i];
+	qsort(others, nothers, sizeof *others, by_position);
 	for (uint32_t i = 0; i < m->walk.n; i++) {
-		struct found *f = found_of(c, place_of(m, m->walk.at[i])->label);
+		struct label_vertices *f = collected(c, place_of(m, m->walk.at[i])->label);
 
-		if (f == NULL || f->spot != m->walk.at[i])
+		if (f == NULL || f->vertex != m->walk.at[i])
 			continue;
-		while (at < nothers && by_place(&others[at], &f) < 0)
+		while (at < nothers && by_position(&others[at], &f) < 0)
 			order[n++] = others[at++];
 		order[n++] = f;
 	}
@@ -160,12 +164,12 @@ put_in_order(struct collecting *c, struct found **order)
 /* The innermost span around that is a candidate and comes before; so going outwards comes to an
  * end. */
 static uint32_t
-around(const struct collecting *c, const struct found *f)
+around(const struct collection *c, const struct label_vertices *f)
 {
 	uint32_t self = f->out;
 
 	for (uint32_t left = 64; left > 0; left--) {
-		const struct found *span = found_of(c, place_of(c->m, f->spot)->span);
+		const struct label_vertices *span = collected(c, place_of(c->m, f->vertex)->span);
 
 		if (span == NULL || span == f)
 			return NONE;
@@ -177,26 +181,27 @@ around(const struct collecting *c, const struct found *f)
 }
 
 static void
-give_out(const struct collecting *c, struct found *const *order, uint32_t n, uint64_t passing,
-    struct candidate *out)
+fill_candidates(const struct collection *c, struct label_vertices *const *order, uint32_t n,
+    uint64_t passing, struct candidate *out)
 {
 	const struct matching *m = c->m;
 	double traces = m->g->traces > 0 ? (double)m->g->traces : 1,
 	       through = passing > 0 ? (double)passing : 1;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct found *f = order[i];
+		const struct label_vertices *f = order[i];
 		struct candidate *o = &out[i];
-		uint64_t everywhere = place_of(m, f->spot)->count;
+		uint64_t everywhere = place_of(m, f->vertex)->count;
 
 		*o = (struct candidate){ .label = f->label,
 			.around = around(c, f),
 			.drawn = f->drawn,
 			.count = f->count,
 			.offset_ns = f->offset_ns,
-			.partner = f->partner != NONE ? c->found[f->partner].out : NONE };
+			.partner = f->partner != NONE ? c->labels[f->partner].out : NONE };
 		o->share = (double)f->traces < through ? (double)f->traces / through : 1;
-		for (uint32_t s = m->g->spots[f->spot].same; s != f->spot; s = m->g->spots[s].same)
+		for (uint32_t s = m->g->vertices[f->vertex].same; s != f->vertex;
+		     s = m->g->vertices[s].same)
 			everywhere += place_of(m, s)->count;
 		o->per_trace = (double)everywhere / traces;
 	}
@@ -206,15 +211,15 @@ int
 match_collect(struct matching *m, uint64_t passing, const struct label_set *without,
     struct candidate **ret, struct arena *a, struct err *e)
 {
-	struct collecting c = { m };
-	struct found **order = arena_alloc(m->tmp, (m->inside.n + 1) * sizeof *order);
+	struct collection c = { m };
+	struct label_vertices **order = arena_alloc(m->tmp, (m->inside.n + 1) * sizeof *order);
 	uint32_t n = 0;
 
 	if (m->inside.n == 0)
 		return 0;
-	c.found = arena_alloc(m->tmp, m->inside.n * sizeof *c.found);
+	c.labels = arena_alloc(m->tmp, m->inside.n * sizeof *c.labels);
 	c.at = arena_calloc(m->tmp, labels_count(m->labels) + 1, sizeof *c.at);
-	if (order == NULL || c.found == NULL || c.at == NULL)
+	if (order == NULL || c.labels == NULL || c.at == NULL)
 		goto full;
 	for (uint32_t i = 0; i < m->inside.n; i++)
 		if (kind_in(m->kinds, place_of(m, m->inside.at[i])->label) == RECORD_POINT)
@@ -230,7 +235,7 @@ match_collect(struct matching *m, uint64_t passing, const struct label_set *with
 	}
 	if ((*ret = arena_alloc(a, (n + 1) * sizeof **ret)) == NULL)
 		goto full;
-	give_out(&c, order, n, passing, *ret);
+	fill_candidates(&c, order, n, passing, *ret);
 	return (int)n;
 full:
 	return err_set(e, ERR_MEMORY, "search space: out of memory");

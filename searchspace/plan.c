@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct wish { /* one owner's wish for one tracepoint */
+struct claim { /* one owner's wish for one tracepoint */
 	char *tracepoint;
 	uint64_t owner, order;
 };
@@ -12,7 +12,7 @@ struct wish { /* one owner's wish for one tracepoint */
 /* Sorted by tracepoint, then by who came first. Tens of entries: a search tree would only be
  * longer. */
 struct plan {
-	struct wish *wishes;
+	struct claim *claims;
 	uint32_t n, cap;
 	uint64_t version, order;
 };
@@ -29,20 +29,20 @@ plan_free(struct plan *p)
 	if (p == NULL)
 		return;
 	plan_clear(p);
-	free(p->wishes);
+	free(p->claims);
 	free(p);
 }
 
 /* The first wish for this tracepoint, or where it would stand. O(log n). */
 static uint32_t
-first_of(const struct plan *p, const char *tracepoint)
+first_claim(const struct plan *p, const char *tracepoint)
 {
 	uint32_t low = 0, high = p->n;
 
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (strcmp(p->wishes[mid].tracepoint, tracepoint) < 0)
+		if (strcmp(p->claims[mid].tracepoint, tracepoint) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -53,31 +53,31 @@ first_of(const struct plan *p, const char *tracepoint)
 static bool
 same(const struct plan *p, uint32_t i, const char *tracepoint)
 {
-	return i < p->n && strcmp(p->wishes[i].tracepoint, tracepoint) == 0;
+	return i < p->n && strcmp(p->claims[i].tracepoint, tracepoint) == 0;
 }
 
 int
 plan_want(struct plan *p, const char *tracepoint, uint64_t owner, struct err *e)
 {
-	uint32_t first = first_of(p, tracepoint), at;
+	uint32_t first = first_claim(p, tracepoint), at;
 	char *copy;
 
 	for (at = first; same(p, at, tracepoint); at++)
-		if (p->wishes[at].owner == owner)
+		if (p->claims[at].owner == owner)
 			return 0;
 	if (p->n == p->cap) {
 		uint32_t cap = p->cap != 0 ? 2 * p->cap : 32;
-		struct wish *more = realloc(p->wishes, cap * sizeof *more);
+		struct claim *more = realloc(p->claims, cap * sizeof *more);
 
 		if (more == NULL)
 			return err_set(e, ERR_MEMORY, "plan: out of memory");
-		p->wishes = more;
+		p->claims = more;
 		p->cap = cap;
 	}
 	if ((copy = strdup(tracepoint)) == NULL)
 		return err_set(e, ERR_MEMORY, "plan: out of memory");
-	memmove(&p->wishes[at + 1], &p->wishes[at], (p->n - at) * sizeof p->wishes[0]);
-	p->wishes[at] = (struct wish){ copy, owner, p->order++ };
+	memmove(&p->claims[at + 1], &p->claims[at], (p->n - at) * sizeof p->claims[0]);
+	p->claims[at] = (struct claim){ copy, owner, p->order++ };
 	p->n++;
 	p->version += at == first; /* nobody wanted it before */
 	return 0;
@@ -86,20 +86,20 @@ plan_want(struct plan *p, const char *tracepoint, uint64_t owner, struct err *e)
 static void
 drop(struct plan *p, uint32_t i)
 {
-	bool alone = !(i > 0 && same(p, i - 1, p->wishes[i].tracepoint)) &&
-	             !same(p, i + 1, p->wishes[i].tracepoint);
+	bool alone = !(i > 0 && same(p, i - 1, p->claims[i].tracepoint)) &&
+	             !same(p, i + 1, p->claims[i].tracepoint);
 
-	free(p->wishes[i].tracepoint);
+	free(p->claims[i].tracepoint);
 	p->n--;
-	memmove(&p->wishes[i], &p->wishes[i + 1], (p->n - i) * sizeof p->wishes[0]);
+	memmove(&p->claims[i], &p->claims[i + 1], (p->n - i) * sizeof p->claims[0]);
 	p->version += alone;
 }
 
 void
 plan_release(struct plan *p, const char *tracepoint, uint64_t owner)
 {
-	for (uint32_t i = first_of(p, tracepoint); same(p, i, tracepoint); i++)
-		if (p->wishes[i].owner == owner) {
+	for (uint32_t i = first_claim(p, tracepoint); same(p, i, tracepoint); i++)
+		if (p->claims[i].owner == owner) {
 			drop(p, i);
 			return;
 		}
@@ -109,7 +109,7 @@ void
 plan_release_owner(struct plan *p, uint64_t owner)
 {
 	for (uint32_t i = p->n; i > 0; i--)
-		if (p->wishes[i - 1].owner == owner)
+		if (p->claims[i - 1].owner == owner)
 			drop(p, i - 1);
 }
 
@@ -123,7 +123,7 @@ plan_clear(struct plan *p)
 bool
 plan_wants(const struct plan *p, const char *tracepoint)
 {
-	return same(p, first_of(p, tracepoint), tracepoint);
+	return same(p, first_claim(p, tracepoint), tracepoint);
 }
 
 uint32_t
@@ -132,7 +132,7 @@ plan_count(const struct plan *p)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < p->n; i++)
-		count += i == 0 || !same(p, i - 1, p->wishes[i].tracepoint);
+		count += i == 0 || !same(p, i - 1, p->claims[i].tracepoint);
 	return count;
 }
 
@@ -140,9 +140,9 @@ const char *
 plan_at(const struct plan *p, uint32_t i, uint64_t *owner)
 {
 	for (uint32_t k = 0; k < p->n; k++)
-		if ((k == 0 || !same(p, k - 1, p->wishes[k].tracepoint)) && i-- == 0) {
-			*owner = p->wishes[k].owner;
-			return p->wishes[k].tracepoint;
+		if ((k == 0 || !same(p, k - 1, p->claims[k].tracepoint)) && i-- == 0) {
+			*owner = p->claims[k].owner;
+			return p->claims[k].tracepoint;
 		}
 	return NULL;
 }

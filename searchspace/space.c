@@ -93,13 +93,13 @@ add_stats(
 	uint64_t newest = (g->traces + 9) / 10;
 
 	ret->traces += g->traces;
-	ret->places += g->nspots;
-	ret->steps += g->nways;
-	for (uint32_t i = 0; i < g->nspots; i++) {
-		uint32_t label = g->spots[i].place.label;
+	ret->places += g->nvertices;
+	ret->steps += g->nsteps;
+	for (uint32_t i = 0; i < g->nvertices; i++) {
+		uint32_t label = g->vertices[i].place.label;
 
-		ret->glimpsed += g->spots[i].first == 0;
-		ret->new_in_last_tenth += g->spots[i].first > g->traces - newest;
+		ret->glimpsed += g->vertices[i].first == 0;
+		ret->new_in_last_tenth += g->vertices[i].first > g->traces - newest;
 		if (labels_get(s->labels, label)->kind == RECORD_POINT &&
 		    !label_set_has(seen, label))
 			ret->labels += label_set_add(seen, label);
@@ -140,8 +140,8 @@ add_cover(const struct graph *g, double *unseen, uint64_t *showed)
 	double once = 0, twice = 0, m = (double)g->traces;
 	uint64_t last = 0;
 
-	for (uint32_t i = 0; i < g->nspots; i++) {
-		const struct spot *s = &g->spots[i];
+	for (uint32_t i = 0; i < g->nvertices; i++) {
+		const struct vertex *s = &g->vertices[i];
 
 		if (s->first == 0)
 			continue;
@@ -241,8 +241,8 @@ space_stale(const struct space *s, bool (*has)(void *ctx, const char *service, c
 	struct label_set seen = { 0 };
 
 	for (uint32_t i = 0; i < s->ngraphs; i++)
-		for (uint32_t k = 0; k < s->graphs[i]->nspots; k++) {
-			uint32_t label = s->graphs[i]->spots[k].place.label;
+		for (uint32_t k = 0; k < s->graphs[i]->nvertices; k++) {
+			uint32_t label = s->graphs[i]->vertices[k].place.label;
 
 			if (!label_set_has(&seen, label) && label_set_add(&seen, label))
 				ask_for(s, label, has, ctx, gone);

@@ -98,7 +98,7 @@ struct place_key {
 };
 /* All of a type, in the order it was learned, as read-only arrays until the space is taught more or
  * looked at again. false: nothing learned of it, or out of memory. O(size). */
-struct space_look {
+struct space_export {
 	const struct place *places;
 	const struct space_step {
 		uint32_t from, to;
@@ -111,7 +111,7 @@ count 0: taken only while other tracepoints were off */
 	uint32_t nplaces, nsteps, nconcurrency, nkeys;
 	uint64_t traces; /* that were learned whole */
 };
-bool space_look(struct space *s, uint32_t type, struct space_look *ret);
+bool space_export(struct space *s, uint32_t type, struct space_export *ret);
 
 /* ---- versions of an application ---- */
 

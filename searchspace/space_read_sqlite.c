@@ -12,7 +12,7 @@
 
 enum { LABELS_MAX = 1 << 20, TYPES_MAX = 4096 };
 
-struct file {
+struct space_reader {
 	const char *path;   /* that words name */
 	struct labels *all; /* of this process */
 	sqlite3 *db;
@@ -20,21 +20,21 @@ struct file {
 	int64_t version;
 	uint32_t *labels; /* of the ids */
 	uint32_t nlabels, labels_max;
-	struct spot_at {
+	struct vertex_ref {
 		struct graph *graph;
-		uint32_t spot;
+		uint32_t vertex;
 	} * places; /* of the ids */
 	uint32_t nplaces, places_max;
 };
 
 static int
-damaged(const struct file *f, const char *what, sqlite3_stmt *q, struct err *e)
+reader_damaged(const struct space_reader *f, const char *what, sqlite3_stmt *q, struct err *e)
 {
 	return space_damaged(e, f->path, what, sqlite3_column_int64(q, 0));
 }
 
 static int
-too_much(const struct file *f, struct err *e)
+too_much(const struct space_reader *f, struct err *e)
 {
 	return err_set(
 	    e, ERR_MEMORY, "%s: out of memory, or of what one request type may take", f->path);
@@ -61,7 +61,7 @@ field_name(sqlite3_stmt *q)
 
 /* The fields of a label by its number in the file; the caller frees each. */
 static uint32_t
-read_fields(struct file *f, int64_t id, const char **ret)
+read_fields(struct space_reader *f, int64_t id, const char **ret)
 {
 	uint32_t n = 0;
 
@@ -75,7 +75,7 @@ read_fields(struct file *f, int64_t id, const char **ret)
 }
 
 static int
-read_label(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
+read_label(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
 	const char *fields[RECORD_VALUES_MAX], *text = (const char *)sqlite3_column_text(q, 1);
 	uint32_t n, id;
@@ -83,18 +83,18 @@ read_label(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 	(void)s;
 	if (f->nlabels == f->labels_max || sqlite3_column_int64(q, 0) != f->nlabels ||
 	    text == NULL || number(q, 2, RECORD_KINDS) < 0)
-		return damaged(f, "label", q, e);
+		return reader_damaged(f, "label", q, e);
 	n = read_fields(f, f->nlabels, fields);
 	id = labels_intern(
 	    f->all, (enum record_kind)sqlite3_column_int(q, 2), text, strlen(text), fields, n);
 	while (n > 0)
 		free((char *)fields[--n]);
 	f->labels[f->nlabels++] = id;
-	return id != LABEL_NONE ? 0 : damaged(f, "label", q, e);
+	return id != LABEL_NONE ? 0 : reader_damaged(f, "label", q, e);
 }
 
 static int
-read_type(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
+read_type(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
 	int64_t id = sqlite3_column_int64(q, 0), label = number(q, 1, f->nlabels),
 		traces = number(q, 2, INT64_MAX);
@@ -103,16 +103,16 @@ read_type(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 	if (label < 0 || traces < 0 || id < 0 || id >= TYPES_MAX ||
 	    space_graph(s, (uint32_t)id) != NULL ||
 	    labels_get(space_labels(s), f->labels[label])->kind != RECORD_REQUEST_BEGIN)
-		return damaged(f, "type", q, e);
+		return reader_damaged(f, "type", q, e);
 	if ((g = space_graph_of(s, f->labels[label])) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", f->path);
 	g->traces = (uint64_t)traces;
-	return g == space_graph(s, (uint32_t)id) ? 0 : damaged(f, "type", q, e);
+	return g == space_graph(s, (uint32_t)id) ? 0 : reader_damaged(f, "type", q, e);
 }
 
 /* first 0: it was glimpsed, see graph.h */
 static bool
-read_spot(struct spot *ret, const struct graph *g, sqlite3_stmt *q)
+read_vertex(struct vertex *ret, const struct graph *g, sqlite3_stmt *q)
 {
 	int64_t traces = number(q, 5, graph_glimpses_max(g) + 1), count = number(q, 6, INT64_MAX);
 	int64_t first = number(q, 8, g->traces + 1), last = number(q, 9, g->traces + 1);
@@ -132,55 +132,55 @@ read_spot(struct spot *ret, const struct graph *g, sqlite3_stmt *q)
 }
 
 static int
-read_place(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
+read_place(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
 	int64_t id = sqlite3_column_int64(q, 0), type = number(q, 1, TYPES_MAX),
 		unit = number(q, 2, f->nlabels);
 	int64_t span = number(q, 3, f->nlabels), label = number(q, 4, f->nlabels);
 	bool none = sqlite3_column_type(q, 3) == SQLITE_NULL;
 	struct graph *g = type < 0 ? NULL : (struct graph *)space_graph(s, (uint32_t)type);
-	uint32_t before, spot;
+	uint32_t before, vertex;
 
 	if (g == NULL || unit < 0 || label < 0 || (!none && span < 0) || id != f->nplaces ||
 	    id == f->places_max)
-		return damaged(f, "place", q, e);
-	before = g->nspots;
-	spot = graph_spot(
+		return reader_damaged(f, "place", q, e);
+	before = g->nvertices;
+	vertex = graph_vertex(
 	    g, f->labels[unit], none ? LABEL_NONE : f->labels[span], f->labels[label]);
-	if (spot == GRAPH_NONE)
+	if (vertex == GRAPH_NONE)
 		return too_much(f, e);
-	if (spot != before || !read_spot(&g->spots[spot], g, q))
-		return damaged(f, "place", q, e);
-	f->places[f->nplaces++] = (struct spot_at){ g, spot };
+	if (vertex != before || !read_vertex(&g->vertices[vertex], g, q))
+		return reader_damaged(f, "place", q, e);
+	f->places[f->nplaces++] = (struct vertex_ref){ g, vertex };
 	return 0;
 }
 
 static int
-read_step(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
+read_step(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
 	int64_t from = number(q, 1, f->nplaces), to = number(q, 2, f->nplaces),
 		count = number(q, 3, INT64_MAX);
 	double mean_ns = sqlite3_column_double(q, 4);
 	struct graph *g;
-	uint32_t before, way;
+	uint32_t before, step;
 
 	(void)s;
 	if (from < 0 || to < 0 || count < 0 || !isfinite(mean_ns) ||
 	    f->places[from].graph != f->places[to].graph)
-		return damaged(f, "step", q, e);
+		return reader_damaged(f, "step", q, e);
 	g = f->places[from].graph;
-	before = g->nways;
-	if ((way = graph_way(g, f->places[from].spot, f->places[to].spot)) == GRAPH_NONE)
+	before = g->nsteps;
+	if ((step = graph_step(g, f->places[from].vertex, f->places[to].vertex)) == GRAPH_NONE)
 		return too_much(f, e);
-	if (way != before)
-		return damaged(f, "step", q, e);
-	g->ways[way].count = (uint64_t)count;
-	g->ways[way].mean_ns = mean_ns;
+	if (step != before)
+		return reader_damaged(f, "step", q, e);
+	g->steps[step].count = (uint64_t)count;
+	g->steps[step].mean_ns = mean_ns;
 	return 0;
 }
 
 static int
-read_link(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
+read_link(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
 	int64_t place = number(q, 1, f->nplaces), unit = number(q, 2, f->nlabels),
 		count = number(q, 3, INT64_MAX);
@@ -189,20 +189,20 @@ read_link(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
 
 	(void)s;
 	if (place < 0 || unit < 0 || count < 1)
-		return damaged(f, "concurrency", q, e);
+		return reader_damaged(f, "concurrency", q, e);
 	g = f->places[place].graph;
 	before = g->nlinks;
-	if ((link = graph_link(g, f->places[place].spot, f->labels[unit])) == GRAPH_NONE)
+	if ((link = graph_link(g, f->places[place].vertex, f->labels[unit])) == GRAPH_NONE)
 		return too_much(f, e);
 	if (link != before ||
 	    graph_find(g, f->labels[unit], LABEL_NONE, f->labels[unit]) == GRAPH_NONE)
-		return damaged(f, "concurrency", q, e);
+		return reader_damaged(f, "concurrency", q, e);
 	g->links[link].count = (uint64_t)count;
 	return 0;
 }
 
 static bool
-read_texts(struct key *k, sqlite3_stmt *q)
+read_texts(struct graph_key *k, sqlite3_stmt *q)
 {
 	const uint8_t *bytes = sqlite3_column_blob(q, 7);
 	int n = sqlite3_column_bytes(q, 7) / 4;
@@ -222,46 +222,47 @@ read_texts(struct key *k, sqlite3_stmt *q)
 /* Columns: id, place, field's name, type, count, low, high, texts. The label may have other fields
  * in this process: a key of what it no longer carries is left out. */
 static int
-read_key(struct file *f, sqlite3_stmt *q, struct space *s, struct err *e)
+read_key(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
 	int64_t place = number(q, 1, f->nplaces), type = number(q, 3, VALUE_TEXT + 1);
 	const char *name = (const char *)sqlite3_column_text(q, 2);
 	const struct label *l;
 	struct graph *g;
-	struct key k = { 0 };
+	struct graph_key k = { 0 };
 	uint32_t field = 0, before, n;
 	int64_t count;
 
 	if (place < 0 || name == NULL || type <= VALUE_NONE)
-		return damaged(f, "key", q, e);
+		return reader_damaged(f, "key", q, e);
 	g = f->places[place].graph;
-	count = number(q, 4, g->spots[f->places[place].spot].place.count + 1);
+	count = number(q, 4, g->vertices[f->places[place].vertex].place.count + 1);
 	k.low = sqlite3_column_double(q, 5);
 	k.high = sqlite3_column_double(q, 6);
 	if (count < 0 || !isfinite(k.low) || !isfinite(k.high) || k.low > k.high)
-		return damaged(f, "key", q, e);
-	l = labels_get(space_labels(s), g->spots[f->places[place].spot].place.label);
+		return reader_damaged(f, "key", q, e);
+	l = labels_get(space_labels(s), g->vertices[f->places[place].vertex].place.label);
 	while (field < l->nfields && strcmp(l->fields[field], name) != 0)
 		field++;
 	if (field == l->nfields)
 		return 0;
 	before = g->nkeys;
-	if ((n = graph_key(g, f->places[place].spot, field, (uint8_t)type)) == GRAPH_NONE)
+	if ((n = graph_key(g, f->places[place].vertex, field, (uint8_t)type)) == GRAPH_NONE)
 		return too_much(f, e);
 	if (n != before)
-		return damaged(f, "key", q, e);
+		return reader_damaged(f, "key", q, e);
 	g->keys[n].count = (uint64_t)count;
 	g->keys[n].low = k.low;
 	g->keys[n].high = k.high;
-	return type != VALUE_TEXT || read_texts(&g->keys[n], q) ? 0 : damaged(f, "key", q, e);
+	return type != VALUE_TEXT || read_texts(&g->keys[n], q) ? 0
+	                                                        : reader_damaged(f, "key", q, e);
 }
 
 /* ---- the whole ---- */
 
 static int
-read_rows(struct file *f, const char *sql,
-    int (*row)(struct file *, sqlite3_stmt *, struct space *, struct err *), struct space *s,
-    struct err *e)
+read_rows(struct space_reader *f, const char *sql,
+    int (*row)(struct space_reader *, sqlite3_stmt *, struct space *, struct err *),
+    struct space *s, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
 	int rc = database_prepare(f->db, f->path, sql, &q, e), step = SQLITE_DONE;
@@ -276,7 +277,7 @@ read_rows(struct file *f, const char *sql,
 }
 
 static int
-count_rows(struct file *f, const char *sql, int64_t *ret, struct err *e)
+count_rows(struct space_reader *f, const char *sql, int64_t *ret, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
 	int rc = database_prepare(f->db, f->path, sql, &q, e);
@@ -293,7 +294,7 @@ count_rows(struct file *f, const char *sql, int64_t *ret, struct err *e)
 /* Room for what the file says it has, if that may be. A file may lie: readers look at the room,
  * too. */
 static int
-make_room(struct file *f, struct err *e)
+make_room(struct space_reader *f, struct err *e)
 {
 	int64_t labels = 0, places = 0;
 	int rc;
@@ -316,19 +317,19 @@ make_room(struct file *f, struct err *e)
 
 /* Rows that are each as they may be can contradict each other all the same. */
 static int
-check_graphs(struct file *f, const struct space *s, struct err *e)
+check_graphs(struct space_reader *f, const struct space *s, struct err *e)
 {
 	const struct graph *g;
 	uint32_t at = 0, id = 0;
 
 	for (uint32_t i = 0; (g = space_graph(s, i)) != NULL; i++) {
-		const char *what = graph_wrong(g, space_labels(s), &at);
+		const char *what = graph_check(g, space_labels(s), &at);
 
 		if (what == NULL)
 			continue;
 		if (what[0] == '\0')
 			return err_set(e, ERR_MEMORY, "%s: out of memory", f->path);
-		while (id < f->nplaces && (f->places[id].graph != g || f->places[id].spot != at))
+		while (id < f->nplaces && (f->places[id].graph != g || f->places[id].vertex != at))
 			id++;
 		return space_damaged(e, f->path, what, id);
 	}
@@ -336,7 +337,7 @@ check_graphs(struct file *f, const struct space *s, struct err *e)
 }
 
 static int
-read_version(struct file *f, struct space *s, struct err *e)
+read_version(struct space_reader *f, struct space *s, struct err *e)
 {
 	int rc;
 
@@ -370,8 +371,8 @@ read_version(struct file *f, struct space *s, struct err *e)
 /* ---- which version ---- */
 
 static int
-no_version(const struct file *f, const struct space_version *has, uint32_t n, const char *name,
-    struct err *e)
+no_version(const struct space_reader *f, const struct space_version *has, uint32_t n,
+    const char *name, struct err *e)
 {
 	char words[256] = "";
 	size_t len = 0;
@@ -386,7 +387,7 @@ no_version(const struct file *f, const struct space_version *has, uint32_t n, co
 /* *found: of the file's versions; false: it has none at all, and none was asked for. */
 static int
 find_version(
-    struct file *f, const char *name, struct space_version *ret, bool *found, struct err *e)
+    struct space_reader *f, const char *name, struct space_version *ret, bool *found, struct err *e)
 {
 	struct space_version *versions = NULL;
 	int64_t *ids = NULL;
@@ -407,7 +408,7 @@ find_version(
 }
 
 static int
-read_file(struct file *f, struct space *s, const char *name, struct err *e)
+read_file(struct space_reader *f, struct space *s, const char *name, struct err *e)
 {
 	struct space_version v;
 	int schema, rc;
@@ -460,7 +461,7 @@ int
 space_load(
     struct space *s, struct labels *labels, const char *path, const char *version, struct err *e)
 {
-	struct file f = { .path = path, .all = labels };
+	struct space_reader f = { .path = path, .all = labels };
 	struct space *fresh;
 	int rc;
 

@@ -35,7 +35,7 @@ enum table {
 #undef TABLE
 };
 
-struct file {
+struct space_writer {
 	const char *path; /* that words name */
 	sqlite3 *db;
 	sqlite3_stmt *insert[TABLES];
@@ -47,7 +47,7 @@ struct file {
 /* ---- rows ---- */
 
 static int
-put(struct file *f, enum table table, struct err *e)
+put(struct space_writer *f, enum table table, struct err *e)
 {
 	sqlite3_stmt *q = f->insert[table];
 	int rc = sqlite3_step(q) == SQLITE_DONE ? 0 : database_err(e, f->db, f->path);
@@ -59,7 +59,7 @@ put(struct file *f, enum table table, struct err *e)
 
 /* Binds a row's first columns, all of them integers. */
 static sqlite3_stmt *
-row(struct file *f, enum table table, int n, const int64_t *values)
+row(struct space_writer *f, enum table table, int n, const int64_t *values)
 {
 	for (int i = 0; i < n; i++)
 		sqlite3_bind_int64(f->insert[table], i + 1, values[i]);
@@ -72,7 +72,7 @@ row(struct file *f, enum table table, int n, const int64_t *values)
 
 /* The label's number in the file: from 0, in the order they are first needed. */
 static int
-write_label(struct file *f, const struct labels *labels, uint32_t label, struct err *e)
+write_label(struct space_writer *f, const struct labels *labels, uint32_t label, struct err *e)
 {
 	const struct label *l = labels_get(labels, label);
 	int rc;
@@ -93,8 +93,8 @@ write_label(struct file *f, const struct labels *labels, uint32_t label, struct 
 }
 
 static int
-write_place(struct file *f, const struct labels *labels, uint32_t type, uint32_t id,
-    const struct spot *s, struct err *e)
+write_place(struct space_writer *f, const struct labels *labels, uint32_t type, uint32_t id,
+    const struct vertex *s, struct err *e)
 {
 	const struct place *p = &s->place;
 	sqlite3_stmt *q = f->insert[TABLE_place];
@@ -116,9 +116,9 @@ write_place(struct file *f, const struct labels *labels, uint32_t type, uint32_t
 }
 
 static int
-write_key(struct file *f, const struct key *k, struct err *e)
+write_key(struct space_writer *f, const struct graph_key *k, struct err *e)
 {
-	sqlite3_stmt *q = ROW(f, TABLE_place_key, f->version, f->nkeys++, f->nplaces + k->spot,
+	sqlite3_stmt *q = ROW(f, TABLE_place_key, f->version, f->nkeys++, f->nplaces + k->vertex,
 	    k->field, k->type, (int64_t)k->count);
 	uint8_t texts[KEY_TEXTS_MAX * 4];
 	int n = 0;
@@ -136,21 +136,22 @@ write_key(struct file *f, const struct key *k, struct err *e)
 }
 
 static int
-write_around(struct file *f, const struct labels *labels, const struct graph *g, struct err *e)
+write_around(
+    struct space_writer *f, const struct labels *labels, const struct graph *g, struct err *e)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < g->nways && rc == 0; i++) {
+	for (uint32_t i = 0; i < g->nsteps && rc == 0; i++) {
 		sqlite3_bind_double(
-		    ROW(f, TABLE_step, f->version, f->nsteps++, f->nplaces + g->ways[i].from,
-			f->nplaces + g->ways[i].to, (int64_t)g->ways[i].count),
-		    6, g->ways[i].mean_ns);
+		    ROW(f, TABLE_step, f->version, f->nsteps++, f->nplaces + g->steps[i].from,
+			f->nplaces + g->steps[i].to, (int64_t)g->steps[i].count),
+		    6, g->steps[i].mean_ns);
 		rc = put(f, TABLE_step, e);
 	}
 	for (uint32_t i = 0; i < g->nlinks && rc == 0; i++)
 		if ((rc = write_label(f, labels, g->links[i].unit, e)) == 0) {
 			ROW(f, TABLE_concurrency, f->version, f->nlinks++,
-			    f->nplaces + g->links[i].spot, f->ids[g->links[i].unit],
+			    f->nplaces + g->links[i].vertex, f->ids[g->links[i].unit],
 			    (int64_t)g->links[i].count);
 			rc = put(f, TABLE_concurrency, e);
 		}
@@ -160,8 +161,8 @@ write_around(struct file *f, const struct labels *labels, const struct graph *g,
 }
 
 static int
-write_graph(
-    struct file *f, const struct labels *labels, uint32_t id, const struct graph *g, struct err *e)
+write_graph(struct space_writer *f, const struct labels *labels, uint32_t id, const struct graph *g,
+    struct err *e)
 {
 	int rc = write_label(f, labels, g->type, e);
 
@@ -169,16 +170,16 @@ write_graph(
 		return rc;
 	ROW(f, TABLE_type, f->version, id, f->ids[g->type], (int64_t)g->traces);
 	rc = put(f, TABLE_type, e);
-	for (uint32_t i = 0; i < g->nspots && rc == 0; i++)
-		rc = write_place(f, labels, id, f->nplaces + i, &g->spots[i], e);
+	for (uint32_t i = 0; i < g->nvertices && rc == 0; i++)
+		rc = write_place(f, labels, id, f->nplaces + i, &g->vertices[i], e);
 	if (rc == 0)
 		rc = write_around(f, labels, g, e);
-	f->nplaces += g->nspots;
+	f->nplaces += g->nvertices;
 	return rc;
 }
 
 static int
-write_version(struct file *f, const struct space *s, struct err *e)
+write_version(struct space_writer *f, const struct space *s, struct err *e)
 {
 	const struct space_version *v = space_version(s);
 	const struct graph *g;
@@ -198,7 +199,7 @@ write_version(struct file *f, const struct space *s, struct err *e)
 /* ---- the other versions ---- */
 
 static int
-copy_rows(struct file *f, sqlite3 *old, enum table table, struct err *e)
+copy_rows(struct space_writer *f, sqlite3 *old, enum table table, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
 	char sql[128];
@@ -222,7 +223,7 @@ copy_rows(struct file *f, sqlite3 *old, enum table table, struct err *e)
 
 /* The number that this version has in the file that is there, or shall have. */
 static int
-number_version(struct file *f, sqlite3 *old, const char *name, struct err *e)
+number_version(struct space_writer *f, sqlite3 *old, const char *name, struct err *e)
 {
 	struct space_version *versions = NULL;
 	int64_t *ids = NULL;
@@ -248,7 +249,7 @@ number_version(struct file *f, sqlite3 *old, const char *name, struct err *e)
 
 /* What is there may be written over when it is a whole space, or nothing. */
 static int
-copy_others(struct file *f, const char *name, struct err *e)
+copy_others(struct space_writer *f, const char *name, struct err *e)
 {
 	struct stat st;
 	sqlite3 *old = NULL;
@@ -271,7 +272,7 @@ copy_others(struct file *f, const char *name, struct err *e)
 /* ---- the file ---- */
 
 static int
-prepare_insert(struct file *f, enum table table, struct err *e)
+prepare_insert(struct space_writer *f, enum table table, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
 	char sql[96];
@@ -289,7 +290,7 @@ prepare_insert(struct file *f, enum table table, struct err *e)
 
 /* Nobody else sees this file yet, and half of it is worth nothing: a journal would only cost. */
 static int
-begin_writing(struct file *f, const char *temporary, struct err *e)
+begin_writing(struct space_writer *f, const char *temporary, struct err *e)
 {
 	int rc;
 
@@ -308,7 +309,7 @@ static int
 write_whole(const struct space *s, const char *path, const char *temporary, struct err *e)
 {
 	size_t bytes = (labels_count(space_labels(s)) + 1) * sizeof(uint32_t);
-	struct file f = { .path = path, .ids = malloc(bytes) };
+	struct space_writer f = { .path = path, .ids = malloc(bytes) };
 	char stamp[96];
 	int rc;
 

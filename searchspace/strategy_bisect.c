@@ -54,7 +54,7 @@ left_by(const struct candidate *c, const struct window *w)
 }
 
 static uint32_t
-apart(uint32_t a, uint32_t b)
+distance(uint32_t a, uint32_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -69,7 +69,7 @@ best_in(const struct candidate *candidates, const struct window *w)
 		double left = left_by(&candidates[i], w);
 		bool same = fabs(left - least) < 1e-9;
 
-		if (same ? apart(i, w->middle) < apart(best, w->middle) : left < least) {
+		if (same ? distance(i, w->middle) < distance(best, w->middle) : left < least) {
 			best = i;
 			least = left;
 		}

@@ -2,9 +2,9 @@
 /*
  * Spans are what a program is made of, and both ends of one tell what it took, as no
  * single point does. The cuts are to lie at equal distances in the row of candidates; the
- * i-th is the span on which its place falls:
+ * i-th is the span on which its position falls:
  *
- *	a (b c) d (e f g (h i) j) (k l m n) o      place of the only cut: |
+ *	a (b c) d (e f g (h i) j) (k l m n) o      position of the only cut: |
  *	                  |                        cut: (e ... j)
  *
  * A span that holds more than a part is not cut around, since most of the problem's
@@ -25,9 +25,9 @@ end_of(const struct candidate *candidates, uint32_t i, uint32_t end)
 }
 
 static uint32_t
-distance(uint32_t begin, uint32_t end, uint32_t place)
+distance(uint32_t begin, uint32_t end, uint32_t position)
 {
-	return place < begin ? begin - place : place > end ? place - end : 0;
+	return position < begin ? begin - position : position > end ? position - end : 0;
 }
 
 static bool
@@ -39,10 +39,10 @@ is_picked(const uint32_t *picked, uint32_t n, uint32_t i)
 	return false;
 }
 
-/* The outermost span in candidates[begin..end) that is nearest to the place and not picked, or
+/* The outermost span in candidates[begin..end) that is nearest to the position and not picked, or
  * UINT32_MAX; at equal distance one that more traces pass. */
 static uint32_t
-nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32_t place,
+nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32_t position,
     const uint32_t *picked, uint32_t npicked)
 {
 	uint32_t best = UINT32_MAX, least = UINT32_MAX, last;
@@ -53,7 +53,7 @@ nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32
 		last = end_of(candidates, i, end);
 		if (last == i || is_picked(picked, npicked, i))
 			continue;
-		far = distance(i, last, place);
+		far = distance(i, last, position);
 		if (far < least || (far == least && candidates[i].share > candidates[best].share)) {
 			best = i;
 			least = far;
@@ -62,18 +62,19 @@ nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32
 	return best;
 }
 
-/* The span to cut at for that place: goes into larger ones, as long as there are spans in them. */
+/* The span to cut at for that position: goes into larger ones, as long as there are spans in them.
+ */
 static uint32_t
-span_at(const struct candidate *candidates, uint32_t n, uint32_t part, uint32_t place,
+span_at(const struct candidate *candidates, uint32_t n, uint32_t part, uint32_t position,
     const uint32_t *picked, uint32_t npicked)
 {
 	uint32_t begin = 0, end = n, best = UINT32_MAX, next;
 
-	while ((next = nearest(candidates, begin, end, place, picked, npicked)) != UINT32_MAX) {
+	while ((next = nearest(candidates, begin, end, position, picked, npicked)) != UINT32_MAX) {
 		best = next;
 		begin = best + 1;
 		end = candidates[best].partner;
-		if (distance(begin - 1, end, place) > 0 || end - begin + 2 <= part)
+		if (distance(begin - 1, end, position) > 0 || end - begin + 2 <= part)
 			break;
 	}
 	return best;
@@ -94,8 +95,8 @@ strategy_hierarchical(const struct candidate *candidates, uint32_t n, const stru
 	uint32_t count = 0, cuts = k < n ? k : n;
 
 	for (uint32_t i = 0; i < cuts; i++) {
-		uint32_t place = (uint32_t)((uint64_t)(n - 1) * (i + 1) / (cuts + 1));
-		uint32_t span = span_at(candidates, n, n / (cuts + 1), place, picked, count);
+		uint32_t position = (uint32_t)((uint64_t)(n - 1) * (i + 1) / (cuts + 1));
+		uint32_t span = span_at(candidates, n, n / (cuts + 1), position, picked, count);
 
 		if (span == UINT32_MAX)
 			break;

@@ -72,11 +72,11 @@ static struct texts *
 what_was_learned(struct engine *g)
 {
 	struct texts *all = texts_new();
-	struct space_look look;
+	struct space_export look;
 	uint32_t type;
 
 	for (uint32_t i = 0; all != NULL && (type = space_type(g->space, i)) != LABEL_NONE; i++) {
-		if (!space_look(g->space, type, &look))
+		if (!space_export(g->space, type, &look))
 			continue;
 		for (uint32_t k = 0; k < look.nplaces; k++) {
 			const char *label = labels_get(g->labels, look.places[k].label)->text;

@@ -326,11 +326,11 @@ seen_key(uint32_t unit, uint32_t label)
 static int
 see_again(struct engine *g, struct type *type, struct err *e)
 {
-	struct space_look look;
+	struct space_export look;
 	bool ok = true;
 
 	map_release(&type->seen);
-	if (space_look(g->space, type->label, &look))
+	if (space_export(g->space, type->label, &look))
 		for (uint32_t i = 0; i < look.nplaces && ok; i++)
 			ok = map_put(
 			    &type->seen, seen_key(look.places[i].unit, look.places[i].label), type);

@@ -209,12 +209,12 @@ know(struct engine *g, const struct type *type, struct err *e)
 {
 	struct known *k = known_of(g, type);
 	uint64_t traces = space_traces(g->space, type->label);
-	struct space_look look;
+	struct space_export look;
 
 	if (traces == 0 ||
 	    (k->made_of <= traces && traces - k->made_of <= k->made_of / 10 && k->made_of != 0))
 		return 0;
-	if (!space_look(g->space, type->label, &look))
+	if (!space_export(g->space, type->label, &look))
 		return 0;
 	free(k->passed);
 	k->npassed = 0;
@@ -320,7 +320,7 @@ affords(struct engine *g, uint32_t type, uint32_t point)
 			if ((is_probed(&g->types[i]) || g->types[i].label == type) &&
 			    know(g, &g->types[i], NULL) == 0)
 				sum += predicted(g, &g->types[i], point, n);
-		if (sum > 0 && !budget_affords(a->budget, type, point, n, sum))
+		if (sum > 0 && !budget_fits(a->budget, type, point, n, sum))
 			return false;
 	}
 	return true;

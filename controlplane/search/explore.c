@@ -15,9 +15,9 @@ enum { AT_ONCE = 256, TRACES = 50 };
 static bool
 seen_labels(struct label_set *ret, struct search_port *g, uint32_t type)
 {
-	struct space_look look;
+	struct space_export look;
 
-	if (!space_look(g->space, type, &look))
+	if (!space_export(g->space, type, &look))
 		return true;
 	for (uint32_t i = 0; i < look.nplaces; i++)
 		if (!label_set_add(ret, look.places[i].label))

@@ -82,13 +82,13 @@ static void
 use(struct space *s, const struct labels *labels)
 {
 	struct between found[16];
-	struct space_look look;
+	struct space_export look;
 	uint32_t type, n = labels_count(labels);
 
 	unlink(path);
 	must(space_save(s, path, NULL) == 0);
 	for (uint32_t i = 0; (type = space_type(s, i)) != LABEL_NONE; i++)
-		must(space_look(s, type, &look) && look.nplaces > 0);
+		must(space_export(s, type, &look) && look.nplaces > 0);
 	for (uint32_t i = 0; (type = space_type(s, i)) != LABEL_NONE; i++)
 		for (uint32_t k = 0; k < n && n < 100; k++) {
 			struct gap g = { type, k, type, type };

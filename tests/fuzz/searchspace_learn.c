@@ -102,13 +102,13 @@ learn(struct space *s, struct space *other, bool more, const uint8_t **data, siz
 static void
 check(struct space *s, const struct labels *labels)
 {
-	struct space_look l;
+	struct space_export l;
 	struct space_cover c;
 	uint32_t at;
 
 	for (uint32_t i = 0; space_type(s, i) != LABEL_NONE; i++) {
 		if (graph_wrong(space_graph(s, i), labels, &at) != NULL ||
-		    !space_look(s, space_type(s, i), &l))
+		    !space_export(s, space_type(s, i), &l))
 			abort();
 		for (uint32_t k = 0; k < l.nplaces; k++)
 			if (l.places[k].traces == 0 || l.places[k].count < l.places[k].traces)

@@ -28,7 +28,7 @@ struct walk {
 	const struct labels *labels;
 	const struct gap *gap;
 	const struct label_set *absent;
-	uint8_t *marks; /* of each spot */
+	uint8_t *marks; /* of each vertex */
 	uint32_t *queue, n;
 };
 
@@ -45,12 +45,12 @@ may_pass(const struct walk *w, uint32_t label)
 }
 
 static inline void
-reach(struct walk *w, uint32_t spot, uint8_t mark)
+reach(struct walk *w, uint32_t vertex, uint8_t mark)
 {
-	if ((w->marks[spot] & mark) != 0 || !may_pass(w, w->g->spots[spot].place.label))
+	if ((w->marks[vertex] & mark) != 0 || !may_pass(w, w->g->vertices[vertex].place.label))
 		return;
-	w->marks[spot] |= mark;
-	w->queue[w->n++] = spot;
+	w->marks[vertex] |= mark;
+	w->queue[w->n++] = vertex;
 }
 
 /* Marks all that a walk from the gap's begin (or, against the steps, from its end) can reach. */
@@ -61,34 +61,36 @@ spread(struct walk *w, uint8_t mark)
 	uint32_t start = mark == AFTER ? w->gap->from : w->gap->to;
 
 	w->n = 0;
-	for (uint32_t i = 0; i < g->nspots; i++)
-		if (g->spots[i].place.label == start && g->spots[i].place.unit == w->gap->from_unit)
+	for (uint32_t i = 0; i < g->nvertices; i++)
+		if (g->vertices[i].place.label == start &&
+		    g->vertices[i].place.unit == w->gap->from_unit)
 			w->queue[w->n++] = i;
 	for (uint32_t at = 0; at < w->n; at++) {
-		const struct spot *s = &g->spots[w->queue[at]];
+		const struct vertex *s = &g->vertices[w->queue[at]];
 
-		for (uint32_t i = s->out; mark == AFTER && i != GRAPH_NONE; i = g->ways[i].next_out)
-			reach(w, g->ways[i].to, mark);
-		for (uint32_t i = s->in; mark == BEFORE && i != GRAPH_NONE; i = g->ways[i].next_in)
-			reach(w, g->ways[i].from, mark);
+		for (uint32_t i = s->out; mark == AFTER && i != GRAPH_NONE;
+		     i = g->steps[i].next_out)
+			reach(w, g->steps[i].to, mark);
+		for (uint32_t i = s->in; mark == BEFORE && i != GRAPH_NONE; i = g->steps[i].next_in)
+			reach(w, g->steps[i].from, mark);
 	}
 }
 
-/* Writes to between[nspots], ascending, all spots of points that a walk can pass from the gap's one
- * end to its other (space_between() says which walks). How many, or GRAPH_NONE: out of memory.
- * O(spots + steps of the unit). */
+/* Writes to between[nvertices], ascending, all vertices of points that a walk can pass from the
+ * gap's one end to its other (space_between() says which walks). How many, or GRAPH_NONE: out of
+ * memory. O(vertices + steps of the unit). */
 static inline uint32_t
 graph_between(const struct graph *g, const struct labels *labels, const struct gap *gap,
     const struct label_set *absent, uint32_t *between)
 {
-	struct walk w = { g, labels, gap, absent, calloc(g->nspots + 1, 1), between, 0 };
+	struct walk w = { g, labels, gap, absent, calloc(g->nvertices + 1, 1), between, 0 };
 	uint32_t n = 0;
 
 	if (w.marks == NULL)
 		return GRAPH_NONE;
 	spread(&w, AFTER);
 	spread(&w, BEFORE);
-	for (uint32_t i = 0; i < g->nspots; i++)
+	for (uint32_t i = 0; i < g->nvertices; i++)
 		if (w.marks[i] == (AFTER | BEFORE))
 			between[n++] = i;
 	free(w.marks);
@@ -107,12 +109,12 @@ struct found {
  * label, where it stands in found + 1. */
 static inline uint32_t
 merge_places(
-    const struct graph *g, const uint32_t *spots, uint32_t n, struct found *found, uint32_t *at)
+    const struct graph *g, const uint32_t *vertices, uint32_t n, struct found *found, uint32_t *at)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct place *p = &g->spots[spots[i]].place;
+		const struct place *p = &g->vertices[vertices[i]].place;
 		struct between *c;
 
 		if (at[p->label] == 0) {
@@ -144,9 +146,9 @@ passing(const struct graph *g, uint32_t unit, uint32_t label)
 {
 	uint64_t traces = 0;
 
-	for (uint32_t i = 0; i < g->nspots; i++)
-		if (g->spots[i].place.label == label && g->spots[i].place.unit == unit)
-			traces += g->spots[i].place.traces;
+	for (uint32_t i = 0; i < g->nvertices; i++)
+		if (g->vertices[i].place.label == label && g->vertices[i].place.unit == unit)
+			traces += g->vertices[i].place.traces;
 	return traces > 0 ? traces : 1;
 }
 
@@ -175,21 +177,21 @@ space_between(const struct space *s, uint32_t type, const struct gap *gap,
 {
 	const struct graph *g = space_find(s, type);
 	struct found *found = NULL;
-	uint32_t *spots, *at, n = GRAPH_NONE;
+	uint32_t *vertices, *at, n = GRAPH_NONE;
 
 	if (g == NULL || gap->from_unit != gap->to_unit)
 		return 0;
-	spots = malloc((g->nspots + 1) * sizeof *spots);
+	vertices = malloc((g->nvertices + 1) * sizeof *vertices);
 	at = calloc(labels_count(s->labels) + 1, sizeof *at);
-	if (spots != NULL && at != NULL)
-		n = graph_between(g, s->labels, gap, absent, spots);
+	if (vertices != NULL && at != NULL)
+		n = graph_between(g, s->labels, gap, absent, vertices);
 	if (n != GRAPH_NONE && (found = malloc((n + 1) * sizeof *found)) != NULL) {
-		n = merge_places(g, spots, n, found, at);
+		n = merge_places(g, vertices, n, found, at);
 		qsort(found, n, sizeof *found, by_offset);
 		n = put_out(g, gap, found, n, out, max);
 	}
 	free(at);
-	free(spots);
+	free(vertices);
 	free(found);
 	return found != NULL ? (int)n : err_set(e, ERR_MEMORY, "search space: out of memory");
 }

@@ -59,10 +59,10 @@ what_the_filter_rejects_costs_as_well(void **state)
 	budget_predict(b, 1, 7, 3, 100000, NULL);
 	near(budget_probed(b, 1), 0.2);
 	near(budget_spent(b, 3), 0.01);
-	assert_true(budget_affords(b, 1, 8, 3, 100000));
-	assert_false(budget_affords(b, 1, 8, 3, 140000)); /* 240,000 x 43 ns: over, at 0.01 even */
-	assert_true(budget_affords(b, 1, 7, 3, 140000));  /* instead of what was predicted */
-	assert_true(budget_affords(b, 1, 8, 4, 140000));
+	assert_true(budget_fits(b, 1, 8, 3, 100000));
+	assert_false(budget_fits(b, 1, 8, 3, 140000)); /* 240,000 x 43 ns: over, at 0.01 even */
+	assert_true(budget_fits(b, 1, 7, 3, 140000));  /* instead of what was predicted */
+	assert_true(budget_fits(b, 1, 8, 4, 140000));
 	budget_predict(b, 1, 8, 3, 160000, NULL); /* the filters alone take 10.4 ms */
 	near(budget_probed(b, 1), 0);
 	budget_free(b);
@@ -197,7 +197,7 @@ change(struct budget *b, struct truth *t, struct rng *r)
 		budget_node(b, node, t->record_ns[node], t->rejected_ns[node], NULL);
 		break;
 	default:
-		if (t->rate[type][node][label] != 0 || !budget_affords(b, type, label, node, rate))
+		if (t->rate[type][node][label] != 0 || !budget_fits(b, type, label, node, rate))
 			break;
 		t->rate[type][node][label] = rate;
 		budget_predict(b, type, label, node, rate, NULL);

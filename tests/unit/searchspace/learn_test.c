@@ -21,12 +21,12 @@ more(struct fixture *f, const char *words)
 	made_free(t);
 }
 
-static struct space_look
+static struct space_export
 look(struct fixture *f)
 {
-	struct space_look l;
+	struct space_export l;
 
-	assert_true(space_look(f->space, label_of(f->labels, "R"), &l));
+	assert_true(space_export(f->space, label_of(f->labels, "R"), &l));
 	return l;
 }
 
@@ -57,12 +57,12 @@ place_words(struct fixture *f, const struct place *p, char *text, size_t size)
 static char *
 told(struct fixture *f, uint32_t type, int digits)
 {
-	struct space_look l;
+	struct space_export l;
 	char **lines, *all, a[128], b[128];
 	uint32_t n = 0;
 	size_t len = 1;
 
-	assert_true(space_look(f->space, type, &l));
+	assert_true(space_export(f->space, type, &l));
 	lines = calloc(l.nplaces + l.nsteps + l.nconcurrency + l.nkeys + 1, sizeof *lines);
 	for (uint32_t i = 0; i < l.nplaces; i++)
 		assert_true(
@@ -102,7 +102,7 @@ told(struct fixture *f, uint32_t type, int digits)
 static const struct place *
 place(struct fixture *f, const char *unit, const char *span, const char *label)
 {
-	struct space_look l = look(f);
+	struct space_export l = look(f);
 
 	for (uint32_t i = 0; i < l.nplaces; i++)
 		if (l.places[i].unit == label_of(f->labels, unit) &&
@@ -115,7 +115,7 @@ place(struct fixture *f, const char *unit, const char *span, const char *label)
 static const struct space_step *
 step(struct fixture *f, const char *from, const char *to)
 {
-	struct space_look l = look(f);
+	struct space_export l = look(f);
 
 	for (uint32_t i = 0; i < l.nsteps; i++)
 		if (l.places[l.steps[i].from].label == label_of(f->labels, from) &&
@@ -367,7 +367,7 @@ forks_and_joins_name_the_unit(void **state)
 {
 	struct fixture *f = *state;
 	struct trace *t = made(f->labels, "R F1 F2 J1 J2 E | U1 a V1 | U2 b V2");
-	struct space_look l;
+	struct space_export l;
 	char *text;
 
 	t->events[1].link_id = t->events[3].link_id = t->events[6].link_id = 77;
@@ -430,7 +430,7 @@ keys_tell_ranges_and_how_many_texts(void **state)
 	static const char *const fields[] = { "rows", "shard", "load" };
 	struct fixture *f = *state;
 	uint32_t label = labels_intern(f->labels, RECORD_POINT, "shop/app:q", 10, fields, 3);
-	struct space_look l;
+	struct space_export l;
 
 	for (int i = 0; i < 1000; i++) {
 		char text[16];

@@ -877,7 +877,7 @@ all_that_a_place_knows_comes_back(void **state)
 	struct fixture *f = *state;
 	struct labels *other = labels_new();
 	struct space *t = space_new(other), *u = space_new(other);
-	struct space_look a, b;
+	struct space_export a, b;
 	struct trace *trace;
 
 	labels_intern(f->labels, RECORD_POINT, "shop/app:a", 10, fields, 2);
@@ -903,8 +903,8 @@ all_that_a_place_knows_comes_back(void **state)
 	load(t, other, f->path);
 	save(t, f->path);
 	load(u, other, f->path);
-	assert_true(space_look(f->space, label_of(f->labels, "R"), &a) &&
-		    space_look(u, label_of(other, "R"), &b));
+	assert_true(space_export(f->space, label_of(f->labels, "R"), &a) &&
+		    space_export(u, label_of(other, "R"), &b));
 	assert_true(a.nplaces == b.nplaces && a.nsteps == b.nsteps &&
 		    a.nconcurrency == b.nconcurrency && a.nkeys == b.nkeys);
 	assert_true(
@@ -925,7 +925,7 @@ all_that_a_place_knows_comes_back(void **state)
 			    a.places[i].traces == b.places[i].traces);
 	learn(u, other, "R n a E"); /* that it was glimpsed, too: its counts begin anew */
 	learn(u, other, "R n a E");
-	assert_true(space_look(u, label_of(other, "R"), &b));
+	assert_true(space_export(u, label_of(other, "R"), &b));
 	for (uint32_t i = 0; i < b.nplaces; i++)
 		assert_true(b.places[i].label != label_of(other, "n") || b.places[i].count == 2);
 	space_free(t);
@@ -987,7 +987,7 @@ keys_go_by_the_names_of_fields(void **state)
 	struct labels *other = labels_new();
 	struct space *t = space_new(other);
 	struct trace *trace;
-	struct space_look l;
+	struct space_export l;
 
 	labels_intern(f->labels, RECORD_POINT, "shop/app:a", 10, here, 2);
 	labels_intern(other, RECORD_POINT, "shop/app:a", 10, there, 2);
@@ -998,7 +998,7 @@ keys_go_by_the_names_of_fields(void **state)
 	made_free(trace);
 	save(f->space, f->path);
 	load(t, other, f->path);
-	assert_true(space_look(t, label_of(other, "R"), &l));
+	assert_true(space_export(t, label_of(other, "R"), &l));
 	assert_int_equal(l.nkeys, 1);
 	assert_string_equal(l.keys[0].field, "shard");
 	assert_true(l.keys[0].low == 6);
