@@ -20,7 +20,8 @@
 .SECONDARY:	# a test's object stays, so that only what changed is made again
 
 # ---- rooms: each uses those named, and nothing else of ours ------------------
-ROOMS             := base wire mapping analysis formats report forest searchspace controlplane \
+ROOMS             := base wire mapping analysis formats report forest searchspace \
+                     controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/honed \
                      agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main cli
 base_uses         :=
 wire_uses         := base
@@ -30,7 +31,13 @@ formats_uses      := analysis mapping wire base
 report_uses       := analysis wire base
 forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
-controlplane_uses := searchspace forest report analysis wire base
+controlplane/server_uses  := wire base
+# Interim: search and engine still call each other; the engine's archive holds the objects of both (`inside` below).
+controlplane/search_uses  := controlplane/engine searchspace forest report analysis wire base
+controlplane/engine_uses  := controlplane/search searchspace forest report analysis wire base
+controlplane/answers_uses := controlplane/engine controlplane/search controlplane/server searchspace forest report analysis wire base
+controlplane/honed_uses   := controlplane/answers controlplane/engine controlplane/search controlplane/server \
+	searchspace forest report analysis wire base
 agent/system_uses := base
 agent/ctf_uses    := wire base
 agent/reader_uses := agent/ctf agent/system mapping wire base
@@ -46,13 +53,12 @@ formats_libs      := z deflate
 report_libs       := jansson gsl
 forest_libs       := sqlite3
 searchspace_libs  := sqlite3
-controlplane_libs := jansson
+controlplane/answers_libs := jansson
 agent/tracer_libs := lttng-ctl
 cli_libs          := jansson
 
 PROGRAMS          := honed hone-agent hone
-honed_room        := controlplane
-honed_main        := controlplane/honed
+honed_room        := controlplane/honed
 hone-agent_room   := agent/main
 hone_room         := cli
 
@@ -92,15 +98,17 @@ archive = $O/lib/lib$(call flat,$1).a
 libs    = $(foreach r,$1 $($1_uses),$(call archive,$r))
 foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l)))) -lm
 
-# Of controlplane, whose inner rooms are not yet walled off: the files of all of them.
-inside  = $(if $(filter controlplane,$1),$(wildcard $1/*/),$1/)
+# Rooms that are not yet walled off: the folders whose files their archive holds.
+inside  = $(or $(inside_$1),$1/)
+inside_controlplane/search = none/
+inside_controlplane/engine = controlplane/search/ controlplane/engine/
 sources = $(filter-out %/main.c $(LOADED),$(foreach d,$(call inside,$1),$(wildcard $d*.c)))
-tests   = $(patsubst %.c,$O/%,$(foreach d,$(call inside,$1),$(wildcard tests/unit/$d*_test.c)))
+tests   = $(patsubst %.c,$O/%,$(foreach d,$(sort $1/ $(call inside,$1)),$(wildcard tests/unit/$d*_test.c)))
 
 all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/keys.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
-$(patsubst %,$O/tests/unit/controlplane/engine/%_test,engine_runs queues sampler steady): $O/tests/sim/stage.o
+$(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler answers/steady): $O/tests/sim/stage.o
 
 define room
 $(call archive,$1): $(patsubst %.c,$O/%.o,$(call sources,$1))
@@ -153,11 +161,11 @@ FUZZERS    = $(patsubst tests/fuzz/%.c,$O/tests/fuzz/%,$(wildcard tests/fuzz/*.c
 FUZZ_SECONDS ?= 3
 MAN       := $(wildcard */*.[1358] */*/*.[1358])
 
-$O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlplane)
-	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
+$O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlplane/honed)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane/honed)
 
-$O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/tests/sim/stage.o $(call libs,controlplane)
-	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
+$O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/tests/sim/stage.o $(call libs,controlplane/honed)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane/honed)
 
 # Of UNIT only: ROOM/%, ROOM/NAME_test. They wait most of their time, so twice as many at once as there are processors.
 UNIT      ?= %
@@ -241,8 +249,8 @@ eval: setup-tests	# all faults of the shop, ROUNDS times each
 	@O=$(abspath $O) ROUNDS=$(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) bench/eval.sh $(FAULT)
 bench: setup-tests all instrument-bench agent-bench source-scenario preload-bench $O/bench/agent_reader_read
 	@O=$(abspath $O) bench/bench.sh
-$O/bench/controlplane_decide: $O/bench/controlplane_decide.o $O/tests/sim/stage.o $(call libs,controlplane)
-	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane)
+$O/bench/controlplane_decide: $O/bench/controlplane_decide.o $O/tests/sim/stage.o $(call libs,controlplane/honed)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane/honed)
 
 # Real faults that others labelled; DATA: where the sets lie (docs/nezha.md)
 DATA ?= $(or $(HONE_DATA),../shared/data)

@@ -83,6 +83,11 @@ int forest_switched(struct forest *f, const struct switched *s, struct err *e); 
  * O(1) expected. */
 enum { AUDIT_KEPT = 10000 };
 int forest_audit_add(struct forest *f, const struct audit *a, struct err *e);
+/* An audit row for something that Hone did by itself: `by` ("the budget") did `did` ("off: a
+ * tracepoint") for the reason `why`; run: 0 if it concerns no diagnosis. Copies. Without memory
+ * the row is left out. */
+void forest_audit_own(struct forest *f, const char *by, const char *did, uint64_t run,
+    const char *why, struct wall when);
 
 struct run *forest_run(const struct forest *f, uint64_t id); /* or NULL */
 struct run *forest_run_latest(

@@ -136,6 +136,23 @@ forest_audit_add(struct forest *f, const struct audit *a, struct err *e)
 	return rc;
 }
 
+void
+forest_audit_own(struct forest *f, const char *by, const char *did, uint64_t run, const char *why,
+    struct wall when)
+{
+	struct audit row = { .when = when,
+		.uid = -1,
+		.pid = -1,
+		.user = by,
+		.asked = did,
+		.outcome = AUDIT_DONE,
+		.run = run,
+		.times = 1,
+		.words = why };
+
+	forest_audit_add(f, &row, NULL);
+}
+
 int
 forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
 {

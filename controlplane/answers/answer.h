@@ -4,7 +4,7 @@
 #ifndef CONTROLPLANE_ANSWERS_ANSWER_H
 #define CONTROLPLANE_ANSWERS_ANSWER_H
 
-#include "controlplane/engine/audit_log.h"
+#include "controlplane/answers/audit_log.h"
 #include "controlplane/engine/engine.h"
 #include "controlplane/answers/refusals.h"
 

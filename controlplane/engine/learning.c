@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "controlplane/engine/overhead.h"
-#include "controlplane/engine/audit_log.h"
 #include "controlplane/engine/engine_inside.h"
 
 #define SHRINK_NS                                                                                 \
@@ -236,7 +235,7 @@ too_much(const struct engine *g, struct mono now)
 static void
 end_by(struct engine *g, const char *by, const char *words)
 {
-	audit_own(g->forest, by, "off: all tracepoints", 0, words, g->learning.when);
+	forest_audit_own(g->forest, by, "off: all tracepoints", 0, words, g->learning.when);
 	learn_end(g);
 }
 

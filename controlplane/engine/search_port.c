@@ -2,7 +2,6 @@
 /* The port through which searches see the engine: controlplane/search/port.h. */
 #include <string.h>
 
-#include "controlplane/engine/audit_log.h"
 #include "controlplane/engine/engine_inside.h"
 #include "controlplane/engine/overhead.h"
 
@@ -87,7 +86,7 @@ static void
 port_audit(
     void *owner, const char *by, const char *did, uint64_t run, const char *why, struct wall when)
 {
-	audit_own(((struct engine *)owner)->forest, by, did, run, why, when);
+	forest_audit_own(((struct engine *)owner)->forest, by, did, run, why, when);
 }
 
 static void

@@ -184,7 +184,7 @@ end_orphans(struct honed *h, struct err *e)
 			return err_set(e, ERR_MEMORY, "out of memory");
 		forest_touch_run(h->forest, r);
 		end_hypotheses(h->forest, r->id, now);
-		audit_own(h->forest, "the lease", "off: all that it had added", r->id,
+		forest_audit_own(h->forest, "the lease", "off: all that it had added", r->id,
 		    "the controller ended while this ran", now);
 		log_line(LOG_WARN,
 		    "diagnosis %" PRIu64
@@ -346,7 +346,7 @@ left(struct honed *h, const struct mail *m)
 
 	if (w != NULL && w->ntoggles > 0) {
 		snprintf(did, sizeof did, "off: %u added on agent %s", w->ntoggles, n->name);
-		audit_own(h->forest, "the lease", did, 0,
+		forest_audit_own(h->forest, "the lease", did, 0,
 		    "the agent is gone; what it has on goes off when its lease ends", clock_wall());
 	}
 	engine_leave(h->engine, n->number, clock_mono());
@@ -418,7 +418,8 @@ note_shed(struct honed *h, struct node *n, const struct status *s)
 		snprintf(by, sizeof by, "agent %s", n->name);
 		snprintf(
 		    words, sizeof words, "its queue \"%s\" is nearly full", queue_name(s->shed_by));
-		audit_own(h->forest, by, "off: all that was added there", 0, words, clock_wall());
+		forest_audit_own(
+		    h->forest, by, "off: all that was added there", 0, words, clock_wall());
 	}
 	n->shed = s->shed;
 }
@@ -802,7 +803,7 @@ wind_down(struct honed *h)
 	struct err e;
 
 	if (engine_busy(h->engine))
-		audit_own(
+		forest_audit_own(
 		    h->forest, "the controller", "stop", 0, "it was told to end", clock_wall());
 	if (engine_stop(h->engine, NULL, clock_wall(), &e) < 0 && e.code != ERR_MISSING)
 		log_line(LOG_ERROR, "%s", e.text);

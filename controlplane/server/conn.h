@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "controlplane/server/bucket.h"
-#include "controlplane/answers/roles.h"
+#include "controlplane/server/roles.h"
 #include "wire/agent.h"
 #include "wire/frame.h"
 

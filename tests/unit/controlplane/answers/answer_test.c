@@ -410,7 +410,7 @@ the_audit_is_told_newest_first(void **state)
 	json_t *j;
 
 	json_decref(ask_as(h, &root, "{\"ask\":\"stop\"}"));
-	audit_own(h->forest, "the budget", "off: a tracepoint", 3, "it costs too much",
+	forest_audit_own(h->forest, "the budget", "off: a tracepoint", 3, "it costs too much",
 	    (struct wall){ 80000000000 });
 	/* an asking that is too long is cut, where a character begins */
 	snprintf(text, sizeof text, "{\"ask\":\"start\",\"type\":\"%0500d\"}", 7);

@@ -10,8 +10,8 @@
  * @groups with blanks between. What names stand for is looked up once, at the start;
  * of which groups a user is, at most ROLES_CACHE_S ago.
  */
-#ifndef CONTROLPLANE_ANSWERS_ROLES_H
-#define CONTROLPLANE_ANSWERS_ROLES_H
+#ifndef CONTROLPLANE_SERVER_ROLES_H
+#define CONTROLPLANE_SERVER_ROLES_H
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What becomes a row of the forest's audit. Who is refused again and again fills no disk: beyond a
  * few rows they share one. */
-#ifndef CONTROLPLANE_ENGINE_AUDIT_LOG_H
-#define CONTROLPLANE_ENGINE_AUDIT_LOG_H
+#ifndef CONTROLPLANE_ANSWERS_AUDIT_LOG_H
+#define CONTROLPLANE_ANSWERS_AUDIT_LOG_H
 
 #include "controlplane/server/bucket.h"
-#include "controlplane/answers/roles.h"
+#include "controlplane/server/roles.h"
 #include "forest/forest.h"
 
 enum { AUDIT_USERS = 32, AUDIT_ASKED_MAX = 300 };
@@ -30,8 +30,5 @@ int audit_asked(struct audit_book *b, struct forest *f, const struct who *w, con
 /* A row for each user of whom something is not said yet, where it is time again. To be called now
  * and then. */
 void audit_flush(struct audit_book *b, struct forest *f, struct mono now, struct wall when);
-/* Unasked: "the budget" did "off shop:render", because. Without memory for it, nothing is told. */
-void audit_own(struct forest *f, const char *by, const char *did, uint64_t run, const char *words,
-    struct wall when);
 
 #endif

@@ -12,7 +12,7 @@
 #include <grp.h>
 #include <pwd.h>
 
-#include "controlplane/answers/roles.h"
+#include "controlplane/server/roles.h"
 
 enum { NOBODY = 65534, OWN = 4711 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
-#include "controlplane/answers/roles.h"
+#include "controlplane/server/roles.h"
 
 #include <errno.h>
 #include <grp.h>

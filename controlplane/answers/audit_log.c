@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "controlplane/engine/audit_log.h"
+#include "controlplane/answers/audit_log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -91,21 +91,4 @@ audit_flush(struct audit_book *b, struct forest *f, struct mono now, struct wall
 		if (forest_audit_add(f, &row, NULL) == 0)
 			u->unsaid = 0;
 	}
-}
-
-void
-audit_own(struct forest *f, const char *by, const char *did, uint64_t run, const char *words,
-    struct wall when)
-{
-	forest_audit_add(f,
-	    &(struct audit){ .when = when,
-		.uid = -1,
-		.pid = -1,
-		.user = by,
-		.asked = did,
-		.outcome = AUDIT_DONE,
-		.run = run,
-		.times = 1,
-		.words = words },
-	    NULL);
 }
