@@ -54,6 +54,7 @@ report_libs       := jansson gsl
 forest_libs       := sqlite3
 searchspace_libs  := sqlite3
 controlplane/answers_libs := jansson
+agent/system_libs := elf
 agent/tracer_libs := lttng-ctl
 cli_libs          := jansson
 
@@ -89,6 +90,7 @@ lib_flags_deflate   := $(call small,deflate)
 lib_flags_sqlite3   := $(call small,sqlite3)
 lib_flags_jansson   := $(call small,jansson)
 lib_flags_lttng-ctl := -llttng-ctl
+lib_flags_elf       := -lelf
 # Not for who never calls tls_open(): hone does not, and need not wait for OpenSSL to be loaded. One word, since flags are sorted.
 lib_flags_openssl   := -Wl,--push-state,--as-needed,-lssl,-lcrypto,--pop-state
 # $(call libs,room): its archive and those it uses, lower rooms last; $(call foreign,room): -l flags

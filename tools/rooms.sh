@@ -50,7 +50,7 @@ for arg in "$@"; do
   done
 done
 # a foreign library belongs behind a door: only files named role_foreign.c include it
-for pair in nng:nng/ sqlite:sqlite3.h lttng:lttng/lttng.h openssl:openssl/; do
+for pair in nng:nng/ sqlite:sqlite3.h lttng:lttng/lttng.h openssl:openssl/ libelf:gelf.h; do
   for f in $(grep -l "#include <${pair#*:}" $(for r in $all; do files "$r" | grep "\.c$"; done) 2>/dev/null || true); do
     case $f in
     *_"${pair%%:*}".c) ;;

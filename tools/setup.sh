@@ -32,6 +32,7 @@ jq:cmd:jq
 curl:cmd:curl
 zlib1g-dev:header:zlib.h
 libdeflate-dev:header:libdeflate.h
+libelf-dev:header:gelf.h
 libbabeltrace2-dev:header:babeltrace2/babeltrace.h
 '
 TEST_NEEDS='

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What lies at an address of a running process: "cart+index_lock" (the file that is
- * mapped there, and its symbol), "cart+0x4a20" (no symbol: the place in the file), so
- * that it is the same in the next process, wherever that is loaded. Names are looked up
- * once; what is neither in a file nor in its data stays a number.
+ * Names for addresses of a running process: "cart+index_lock" (the file that is mapped there and
+ * its symbol), or "cart+0x4a20" (no symbol: the offset from the file's first byte). A name is the
+ * same in the next process, wherever that is loaded. An address that belongs to no file, as of the
+ * heap or a stack, has no name.
  *
- * Reads /proc/PID/maps and the files named there, which belong to the traced
- * program: believed to be nothing but bytes.
+ * Reads /proc/PID/maps and the files named there. They belong to the traced program, so they may
+ * hold anything.
  */
 #ifndef AGENT_SYSTEM_SYMBOLS_H
 #define AGENT_SYSTEM_SYMBOLS_H
 
 #include <stdint.h>
 
-enum { SYMBOL_TEXT_MAX = 95 };
+enum { SYMBOL_TEXT_MAX = 95 }; /* bytes */
 
-struct symbols; /* of one process */
+/* The names of one process that were looked up so far. One thread at a time. */
+struct symbols;
 
 struct symbols *symbols_new(uint32_t pid); /* NULL: out of memory */
 void symbols_free(struct symbols *s);      /* NULL is fine */
 
-/* Terminated, and as long as *s lives; NULL: nothing is known, or there are too many different ones
- * already. A table look-up; for a new address O(mappings + symbols of the file), some ms at most,
- * for up to 256 of these a process. */
+/* The name, terminated, valid until symbols_free(). NULL: the address has no name, memory ran out,
+ * or 256 addresses of this process were looked up before this one (each address counts once, found
+ * or not). O(1) for an address that was looked up before; else O(mappings + symbols of the file),
+ * a few ms. */
 const char *symbols_name(struct symbols *s, uint64_t address);
 
 #endif

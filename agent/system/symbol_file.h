@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The symbols of a program file or shared library; behind it is libelf (symbol_file_libelf.c). */
+#ifndef AGENT_SYSTEM_SYMBOL_FILE_H
+#define AGENT_SYSTEM_SYMBOL_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SYMBOL_NAME_MAX = 63 }; /* bytes; a longer name is cut */
+
+/*
+ * Finds the object or function that contains a position in an ELF file that is open as fd.
+ * from_start: distance in memory, in bytes, between the file's first byte and the position, where
+ * the file is mapped. True: its name is in `name`, terminated and not empty. False: no symbol
+ * contains it, the file is no ELF file, or there was not enough memory.
+ *
+ * The file may hold anything and may change meanwhile: it is read, never mapped, at most two symbol
+ * tables of it are searched, and a table or string section above 64 MiB is ignored. O(symbols).
+ */
+bool symbol_file_find(int fd, uint64_t from_start, char name[SYMBOL_NAME_MAX + 1]);
+
+#endif
