@@ -32,8 +32,7 @@ report_uses       := analysis wire base
 forest_uses       := analysis wire base
 searchspace_uses  := forest analysis wire base
 controlplane/server_uses  := wire base
-# Interim: search and engine still call each other; the engine's archive holds the objects of both (`inside` below).
-controlplane/search_uses  := controlplane/engine searchspace forest report analysis wire base
+controlplane/search_uses  := searchspace forest analysis wire base
 controlplane/engine_uses  := controlplane/search searchspace forest report analysis wire base
 controlplane/answers_uses := controlplane/engine controlplane/search controlplane/server searchspace forest report analysis wire base
 controlplane/honed_uses   := controlplane/answers controlplane/engine controlplane/search controlplane/server \
@@ -100,12 +99,8 @@ archive = $O/lib/lib$(call flat,$1).a
 libs    = $(foreach r,$1 $($1_uses),$(call archive,$r))
 foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l)))) -lm
 
-# Rooms that are not yet walled off: the folders whose files their archive holds.
-inside  = $(or $(inside_$1),$1/)
-inside_controlplane/search = none/
-inside_controlplane/engine = controlplane/search/ controlplane/engine/
-sources = $(filter-out %/main.c $(LOADED),$(foreach d,$(call inside,$1),$(wildcard $d*.c)))
-tests   = $(patsubst %.c,$O/%,$(foreach d,$(sort $1/ $(call inside,$1)),$(wildcard tests/unit/$d*_test.c)))
+sources = $(filter-out %/main.c $(LOADED),$(wildcard $1/*.c))
+tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
 all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/keys.so instrument examples
 
@@ -176,7 +171,7 @@ unit: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS))
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e 'tools/tap.sh $(TAP)' $(sort $^)
 unit-build: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS)) $O/tests/sim/sim $O/tests/sim/random
 # Those that have threads, for the sanitizer of threads; of others it has nothing to say.
-THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $(addsuffix *.c,$(or $(call inside,$r),$r/))),$r/%)) \
+THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $r/*.c),$r/%)) \
 	$(patsubst tests/unit/%.c,%,$(shell grep -rl --include=*_test.c pthread_ tests/unit))
 APPS ?= 40
 SEED ?= 1
