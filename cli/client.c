@@ -18,11 +18,11 @@ dial_advice(int code)
 {
 	switch (code) {
 	case ERR_DENIED:
-		return " (root can: operators.look and operators.diagnose in honed.conf say who else may)";
+		return " (root has access; operators.look and operators.diagnose in honed.conf give it to others)";
 	case ERR_TIMEOUT:
 		return "";
 	default:
-		return " (honed -d starts it, --socket URL says where it is)";
+		return " (start it with honed -d, or give its socket by --socket URL)";
 	}
 }
 
@@ -65,7 +65,7 @@ send_question(struct client *c, const char *text, struct err *e)
 	return stream_write(c->stream, text, strlen(text), c->timeout_ms, e);
 }
 
-/* The frame's payload, with a 0 behind, the caller's to free; NULL with *e set. */
+/* Returns the payload of the next frame, 0-terminated, for the caller to free; NULL with *e set. */
 static char *
 receive(struct client *c, struct frame *f, struct err *e)
 {
@@ -96,8 +96,7 @@ read_answer(struct client *c, char **text, struct frame *f, struct err *e)
 	if ((*text = receive(c, f, e)) == NULL) {
 		if (e->code == ERR_TIMEOUT)
 			err_set(e, ERR_TIMEOUT,
-			    "no answer within %.3g s; honed is busy or hangs: try --timeout, or look at its "
-			    "log",
+			    "no answer within %.3g s; honed is busy or hangs: raise --timeout, or see its log",
 			    c->timeout_ms / 1e3);
 		return err_prefix(e, "%s", c->url);
 	}
@@ -107,8 +106,7 @@ read_answer(struct client *c, char **text, struct frame *f, struct err *e)
 		rc = err_set(e, ERR_PEER, "%s: honed refuses: %.300s", c->url, *text);
 	else
 		rc = err_set(e, ERR_INPUT,
-		    "%s: a frame %s where an answer was expected; is this the operators' socket of "
-		    "honed?",
+		    "%s: received a frame %s instead of an answer; is this the operators' socket of honed?",
 		    c->url, frame_kind_name(f->kind));
 	free(*text);
 	return rc;
@@ -117,20 +115,19 @@ read_answer(struct client *c, char **text, struct frame *f, struct err *e)
 static int
 check_answer(json_t *answer, struct err *e)
 {
-	const char *words = json_string_value(json_object_get(answer, "error"));
+	const char *reason = json_string_value(json_object_get(answer, "error"));
 	json_int_t version = json_integer_value(json_object_get(answer, "version"));
 
 	if (!json_is_object(answer))
-		return err_set(
-		    e, ERR_INPUT, "honed answered with something that is no JSON object");
+		return err_set(e, ERR_INPUT, "the answer of honed is not a JSON object");
 	if (version != 1)
 		return err_set(e, ERR_VERSION,
-		    "honed answers in version %d, this hone reads version 1; install the same "
-		    "version of both",
+		    "honed answers in version %d, this hone reads version 1; install the same version of both",
 		    (int)version);
 	if (json_is_true(json_object_get(answer, "ok")))
 		return 0;
-	return err_set(e, ERR_PEER, "%s", words != NULL ? words : "honed says no, and not why");
+	return err_set(
+	    e, ERR_PEER, "%s", reason != NULL ? reason : "honed refused without a reason");
 }
 
 int
@@ -145,8 +142,8 @@ client_ask(struct client *c, const json_t *question, json_t **answer, struct err
 	*answer = NULL;
 	if (text == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	/* Who is refused at the door may find it shut while asking; the reason is there to be read
-	 * all the same. */
+	/* honed may close a refused connection before the question is sent; its reason can still be
+	 * read then. */
 	rc = send_question(c, text, &unsent);
 	free(text);
 	if (read_answer(c, &text, &f, e) < 0) {
@@ -157,7 +154,7 @@ client_ask(struct client *c, const json_t *question, json_t **answer, struct err
 	*answer = json_loads(text, JSON_REJECT_DUPLICATES, &trouble);
 	free(text);
 	if (*answer == NULL)
-		return err_set(e, ERR_INPUT, "honed answered with malformed JSON (line %d: %s)",
+		return err_set(e, ERR_INPUT, "the answer of honed is malformed JSON (line %d: %s)",
 		    trouble.line, trouble.text);
 	return check_answer(*answer, e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Asks honed, and waits for the answer. docs/questions.md says what can be asked. */
+/* A connection to honed: sends a question, waits for the answer. docs/questions.md lists them. */
 #ifndef CLI_CLIENT_H
 #define CLI_CLIENT_H
 
@@ -11,12 +11,18 @@ struct client;
 
 #define CLIENT_SOCKET "ipc:///run/hone/honed.sock"
 
-/* ERR_PEER: nobody there; words say how to start honed. */
+/* Connects to honed within timeout_ms, which also limits each later call. url must stay valid until
+ * client_close(). ERR_PEER: no connection; the text says how to start honed or who has access.
+ * ERR_MEMORY. */
 int client_open(struct client **ret, const char *url, int timeout_ms, struct err *e);
 void client_close(struct client *c); /* NULL is fine */
 
-/* *answer is the caller's to json_decref(). An answer that says "ok": false is a failure, with its
- * words (*answer is then the answer too); all else leaves NULL. The question is not taken. */
+/*
+ * Sends the question, which stays the caller's, and waits for the answer. 0: *answer is the
+ * caller's to json_decref(). ERR_PEER with the text of "error": the answer has "ok": false, and
+ * *answer is the caller's, too. ERR_VERSION, and ERR_INPUT for an answer that is not an object,
+ * also leave *answer to the caller. Other errors leave it NULL.
+ */
 int client_ask(struct client *c, const json_t *question, json_t **answer, struct err *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hone analyze, hone report: an analysis document, compared, drawn, printed. */
+/* hone analyze, hone report: compare an analysis document with a baseline, write it as a page,
+ * print it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "report/document.h"
 #include "report/page.h"
 
-/* ---- with the document ---- */
+/* ---- what both do with the document ---- */
 
 static int
 compare(struct call *c, json_t *document, struct err *e)
@@ -27,12 +28,12 @@ compare(struct call *c, json_t *document, struct err *e)
 	if ((change = change_json(document, then, c->value[FLAG_BASELINE], &o, e)) == NULL)
 		rc = e->code;
 	else if (json_object_set_new(document, "baseline", change) != 0)
-		rc = err_set(e, ERR_MEMORY, "no memory for what changed");
+		rc = err_set(e, ERR_MEMORY, "out of memory");
 	json_decref(then);
 	return rc;
 }
 
-/* Single requests are for the page, and for who asked for them. */
+/* The page needs single requests; they are printed only if asked for. */
 static void
 drop_samples(json_t *document)
 {
@@ -66,7 +67,7 @@ write_page(struct call *c, const json_t *document, struct err *e)
 	return rc;
 }
 
-/* Takes the document. */
+/* Compares, writes and prints the document; takes ownership of it. */
 static enum exit_code
 finish(struct call *c, json_t *document, struct err *e)
 {
@@ -106,7 +107,6 @@ run_analyze(struct call *c)
 	return finish(c, document, &e);
 }
 
-/* *document is the caller's. */
 int
 report_fetch(struct call *c, const char *type, bool samples, json_t **document, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hone audit: who asked for what. */
+/* hone audit: lists who asked for what. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 
-/* "90s", "10min", "2h", "3d": so long ago. */
+/* Parses a duration before now: "90s", "10min", "2h", "3d". *ret in seconds since 1970. */
 static bool
 ago(const char *s, double now_s, double *ret)
 {
@@ -27,7 +27,8 @@ ago(const char *s, double now_s, double *ret)
 	return false;
 }
 
-/* A date, or a date and time, of this machine's clock on the wall; with Z: of UTC. */
+/* Parses a date, or date and time, in local time, or with a final Z in UTC. *ret in seconds since
+ * 1970. */
 static bool
 date(const char *s, double *ret)
 {
@@ -57,7 +58,7 @@ run_audit(struct call *c)
 	if (since != NULL && !ago(since, (double)time(NULL), &since_s) && !date(since, &since_s)) {
 		json_decref(question);
 		return call_misused(c, pen_printf(c->err, "--since %s", since),
-		    "it takes 90s, 10min, 2h or 3d (ago), or 2026-11-21 or 2026-11-21T14:30", NULL);
+		    "must be 90s, 10min, 2h or 3d (ago), or 2026-11-21 or 2026-11-21T14:30", NULL);
 	}
 	if (question != NULL && since != NULL)
 		json_object_set_new(question, "since", json_real(since_s));

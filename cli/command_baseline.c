@@ -12,7 +12,8 @@ ended(struct call *c, int rc, const struct err *e)
 	return rc == 0 ? DONE : call_failed(c, e);
 }
 
-/* How honed reads and judges what it sees, its configuration says. */
+/* Without files the report of honed is saved, whose options are in honed.conf: refuses the flags
+ * that apply to files only. */
 static enum exit_code
 check_live(struct call *c)
 {
@@ -22,15 +23,15 @@ check_live(struct call *c)
 	for (size_t i = 0; c->nwords == 2 && i < sizeof of_files / sizeof of_files[0]; i++)
 		if (c->value[of_files[i]] != NULL) {
 			fprintf(c->err->out,
-			    "hone: baseline save: %s is for files; without any it is honed's traffic that is kept, "
-			    "which honed.conf(5) says how to judge\n",
+			    "hone: baseline save: %s is for files; without a file the report of honed is saved, whose "
+			    "options are in honed.conf(5)\n",
 			    command_flag(of_files[i]));
 			return MISUSED;
 		}
 	return DONE;
 }
 
-/* Of files, or of what honed sees. */
+/* Saves the analysis of the files given, or without files the report of honed. */
 static enum exit_code
 save(struct call *c)
 {
@@ -108,11 +109,12 @@ run_baseline(struct call *c)
 			return verbs[i].run(c);
 		fprintf(c->err->out, "hone: baseline %s: %s\n", verb,
 		    verbs[i].words_max == 1 ? "takes no name"
-		    : c->nwords == 1        ? "which name? hone baseline list says which there are"
-					    : "one name at a time");
+		    : c->nwords == 1        ? "needs a name; hone baseline list shows them"
+					    : "give one name only");
 		return MISUSED;
 	}
-	fprintf(c->err->out, "hone: baseline %s: no such thing; save, list, show or delete\n",
+	fprintf(c->err->out,
+	    "hone: baseline %s: unknown action; must be save, list, show or delete\n",
 	    pen_clean(c->err, verb));
 	return MISUSED;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What each command does: one question and its answer printed, or, with --wait, looking until it
- * has ended. */
+/* The commands that ask honed one question and print the answer: start, stop, status, learn,
+ * agents, tracepoints. With --wait, start and learn then ask for the status until they have ended.
+ */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 
-enum { LOOK_MS = 250, QUIET_MS = 6000 };
+enum { POLL_MS = 250, QUIET_MS = 6000 };
 
 typedef void print_answer(struct pen *p, const json_t *answer);
 
@@ -19,14 +20,14 @@ typedef void print_answer(struct pen *p, const json_t *answer);
 enum exit_code
 call_failed(struct call *c, const struct err *e)
 {
-	const char *type = c->type != NULL ? c->type : "", *words = e->text;
+	const char *type = c->type != NULL ? c->type : "", *text = e->text;
 	size_t len = strlen(type);
 
-	/* honed names the type first; once is enough */
-	if (len > 0 && strncmp(words, type, len) == 0 && strncmp(words + len, ": ", 2) == 0)
-		words += len + 2;
+	/* the text of honed may begin with the type; print it once */
+	if (len > 0 && strncmp(text, type, len) == 0 && strncmp(text + len, ": ", 2) == 0)
+		text += len + 2;
 	fprintf(c->err->out, "hone: %s%s%s: %s\n", c->command->name, len > 0 ? " " : "",
-	    pen_clean(c->err, type), pen_clean(c->err, words));
+	    pen_clean(c->err, type), pen_clean(c->err, text));
 	return FAILED;
 }
 
@@ -36,11 +37,11 @@ call_connect(struct call *c, struct client **client, struct err *e)
 	return client_open(client, c->value[FLAG_SOCKET], c->timeout_ms, e);
 }
 
-/* A no of honed is an answer too, for programs: with --json it is printed as it is. */
+/* With --json a refusal of honed is printed as it came, since it is an answer for programs, too. */
 int
 call_ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e)
 {
-	int rc = question == NULL ? err_set(e, ERR_INPUT, "not UTF-8")
+	int rc = question == NULL ? err_set(e, ERR_INPUT, "the arguments are not UTF-8")
 	                          : client_ask(client, question, answer, e);
 
 	json_decref(question);
@@ -122,12 +123,12 @@ run_stop(struct call *c)
 	    c, json_pack("{s:s, s:s*}", "ask", "stop", "type", c->type), c->output->stopped);
 }
 
-/* ---- looking until it has ended ---- */
+/* ---- waiting for the end ---- */
 
 static void
-nap(void)
+sleep_poll(void)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = LOOK_MS * 1000000L }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
 }
 
 static const json_t *
@@ -158,20 +159,20 @@ traces_of(const json_t *status, const char *type)
 }
 
 static void
-say_run(struct progress *g, const json_t *status, const json_t *run, double traces)
+show_run(struct progress *g, const json_t *status, const json_t *run, double traces)
 {
 	struct pen *p = g->pen;
-	const char *words = pen_printf(p, "%s: cycle %.0f, %.0f tracepoint%s on%s",
+	const char *text = pen_printf(p, "%s: cycle %.0f, %.0f tracepoint%s enabled%s",
 	    text_of(p, run, "type"), number_of(run, "cycles"), number_of(status, "added"),
 	    number_of(status, "added") == 1 ? "" : "s",
 	    is_true(status, "paused") ? ", paused" : "");
 
-	progress_say(g, -1, words,
+	progress_show(g, -1, text,
 	    pen_printf(p, "| %s | %s traces | %s", pen_seconds(p, number_of(run, "seconds")),
 		pen_count(p, traces), text_of(p, run, "phase")));
 }
 
-/* Until the run is no more among the active ones. */
+/* Shows the progress until the run is no longer among the active ones. */
 static int
 await_run(struct call *c, struct client *client, double id, struct err *e)
 {
@@ -190,19 +191,19 @@ await_run(struct call *c, struct client *client, double id, struct err *e)
 			double traces = traces_of(status, text_of(c->err, run, "type"));
 
 			first = first < 0 ? traces : first;
-			say_run(&g, status, run, traces - first);
+			show_run(&g, status, run, traces - first);
 		}
 		json_decref(status);
 		arena_reset(&c->err->texts);
 		if (active)
-			nap();
+			sleep_poll();
 	}
 	progress_close(&g);
 	return rc;
 }
 
-/* The first status in which every agent has said that nothing added is on, or the last within
- * QUIET_MS. */
+/* Waits up to QUIET_MS until all agents have confirmed that all added tracepoints are off. *status
+ * is the last status, the caller's. Returns early if another diagnosis is running. */
 static int
 await_quiet(struct call *c, struct client *client, json_t **status, struct err *e)
 {
@@ -217,7 +218,7 @@ await_quiet(struct call *c, struct client *client, json_t **status, struct err *
 		    mono_since_ns(clock_mono(), begun) > QUIET_MS * INT64_C(1000000))
 			return 0;
 		json_decref(*status);
-		nap();
+		sleep_poll();
 	}
 }
 
@@ -235,7 +236,7 @@ print_end(struct call *c, struct client *client, double id)
 		json_decref(after);
 		return call_failed(c, &e);
 	}
-	/* as the answer to "verdict", but of this run, whoever began another meanwhile */
+	/* built like the answer to "verdict", which would be about the newest run of the type */
 	answer = json_pack("{s:i, s:b, s:O}", "version", 1, "ok", 1, "run",
 	    json_array_get(json_object_get(runs, "runs"), 0));
 	if (answer != NULL) {
@@ -292,7 +293,7 @@ run_start(struct call *c)
 	return code;
 }
 
-/* Until nobody learns any more; *status is then the last one. */
+/* Shows the progress until learning has ended; *status is then the last one, the caller's. */
 static int
 await_learned(struct call *c, struct client *client, json_t **status, struct err *e)
 {
@@ -307,18 +308,18 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 		l = json_object_get(*status, "learning");
 		if (!json_is_object(l))
 			break;
-		progress_say(&g, 1 - number_of(l, "left_s") / c->number[FLAG_SECONDS], "learning",
+		progress_show(&g, 1 - number_of(l, "left_s") / c->number[FLAG_SECONDS], "learning",
 		    pen_printf(c->err, "%s left, %s traces, %s places%s",
 			pen_seconds(c->err, number_of(l, "left_s")),
 			pen_count(c->err, number_of(l, "traces")),
 			pen_count(c->err, number_of(l, "places")),
 			is_null(l, "unseen")
 			    ? ""
-			    : pen_printf(c->err, ", about %s not seen yet",
+			    : pen_printf(c->err, ", about %s unseen",
 				  pen_count(c->err, ceil(number_of(l, "unseen"))))));
 		json_decref(*status);
 		arena_reset(&c->err->texts);
-		nap();
+		sleep_poll();
 	}
 	progress_close(&g);
 	return rc;

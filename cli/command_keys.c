@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hone keys init, agent, controller, show, revoke. What makes them is an object of its own
- *(base/keys.h), so that OpenSSL is loaded by nobody else:
+ * hone keys: create, list and revoke certificates. The code that uses OpenSSL is a shared object of
+ * its own (base/keys.h), so that no other command loads OpenSSL:
  *
- *	PREFIX/bin/hone			also where it was built, with $(O) for PREFIX
+ *	PREFIX/bin/hone			PREFIX is $(O) in a build tree
  *	PREFIX/lib/hone/keys.so
  */
 #include <dlfcn.h>
@@ -20,10 +20,10 @@
 #define DAY_NS (INT64_C(86400) * 1000000000)
 #define KEYS_FOLDER "/etc/hone/keys"
 
-/* FROM_BEFORE: of a clock that is a bit behind ours, it is valid already. */
+/* FROM_BEFORE_S: certificates are valid from 10 min ago, for machines whose clock is behind. */
 enum { CA_DAYS = 3650, WARN_DAYS = 30, FROM_BEFORE_S = 600 };
 
-/* ---- the object that makes them ---- */
+/* ---- loading keys.so ---- */
 
 static int
 load(const struct keys_calls **ret, struct err *e)
@@ -33,7 +33,7 @@ load(const struct keys_calls **ret, struct err *e)
 	void *object;
 
 	if (len < 0)
-		return err_errno(e, "cannot tell where hone lies, and so not what makes keys");
+		return err_errno(e, "cannot find keys.so: the path of hone is unknown");
 	self[len] = '\0';
 	if ((slash = strrchr(self, '/')) != NULL)
 		*slash = '\0';
@@ -41,13 +41,13 @@ load(const struct keys_calls **ret, struct err *e)
 	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
 	    (*ret = dlsym(object, "keys_calls")) == NULL)
 		return err_set(
-		    e, ERR_SYSTEM, "what makes keys, by OpenSSL, cannot be loaded: %s", dlerror());
+		    e, ERR_SYSTEM, "cannot load keys.so, which uses OpenSSL: %s", dlerror());
 	return 0;
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
-struct job {
+struct keys_task {
 	struct call *call;
 	const struct keys_calls *keys;
 	const char *dir;
@@ -75,21 +75,22 @@ order_of(const struct call *c, const char *node)
 	return o;
 }
 
+/* Prints the error, or the text that reports success. */
 static enum exit_code
-said(struct call *c, int rc, const struct err *e, const char *words)
+finish(struct call *c, int rc, const struct err *e, const char *text)
 {
 	json_t *answer;
 
 	if (rc != 0)
 		return call_failed(c, e);
-	answer = json_pack("{s:b, s:s}", "ok", 1, "words", words);
+	answer = json_pack("{s:b, s:s}", "ok", 1, "words", text);
 	c->output->done(c->out, answer);
 	json_decref(answer);
 	return DONE;
 }
 
 static enum exit_code
-init(struct job *j)
+init(struct keys_task *j)
 {
 	struct call *c = j->call;
 	struct keys_order o = order_of(c, NULL);
@@ -98,15 +99,15 @@ init(struct job *j)
 	struct err e = { 0 };
 	int rc = j->keys->init(j->dir, &ca, &o, &e);
 
-	return said(c, rc, &e,
+	return finish(c, rc, &e,
 	    pen_printf(c->out,
-		"%s: a CA, and the controller's keys for honed; ca.key makes agents: keep it where "
-		"nobody else is. hone keys agent NODE is next",
+		"%s: created a CA and the controller's certificate. Keep ca.key secret: it signs certificates "
+		"of agents. Next: hone keys agent NODE",
 		j->dir));
 }
 
 static enum exit_code
-agent(struct job *j)
+agent(struct keys_task *j)
 {
 	struct call *c = j->call;
 	struct keys_order o = order_of(c, c->words[1]);
@@ -114,51 +115,51 @@ agent(struct job *j)
 	int rc;
 
 	if (o.nhosts > 0)
-		return call_misused(
-		    c, command_flag(FLAG_HOST), "it is for the controller, which is dialled", NULL);
+		return call_misused(c, command_flag(FLAG_HOST),
+		    "applies to the controller's certificate only", NULL);
 	rc = j->keys->issue(j->dir, &o, &e);
-	return said(c, rc, &e,
+	return finish(c, rc, &e,
 	    pen_printf(c->out,
-		"%s/agents/%s: copy these three files to /etc/hone/keys on that node, for the user "
-		"of hone-agent alone",
+		"%s/agents/%s: copy these three files to /etc/hone/keys on that node, readable only by the "
+		"user of hone-agent",
 		j->dir, o.node));
 }
 
 static enum exit_code
-controller(struct job *j)
+controller(struct keys_task *j)
 {
 	struct keys_order o = order_of(j->call, NULL);
 	struct err e = { 0 };
 	int rc = j->keys->issue(j->dir, &o, &e);
 
-	return said(j->call, rc, &e,
+	return finish(j->call, rc, &e,
 	    pen_printf(j->call->out,
-		"%s: new keys for the controller; honed takes them within a second if "
-		"it reads them there",
+		"%s: replaced the controller's certificate; honed loads it within a second if it reads this folder",
 		j->dir));
 }
 
 static enum exit_code
-revoke_all(struct job *j)
+revoke_all(struct keys_task *j)
 {
 	struct call *c = j->call;
 	const char *name = c->words[1];
 	struct err e = { 0 };
 	int n, rc = j->keys->revoke(j->dir, name, clock_wall(), &n, &e);
 
-	return said(c, rc, &e,
+	return finish(c, rc, &e,
 	    n == 0
-		? pen_printf(c->out, "%s: all of its certificates were revoked already", name)
+		? pen_printf(c->out, "%s: all its certificates are already revoked", name)
 		: pen_printf(c->out,
-		      "%s: revoked (%d %s); honed hangs up within seconds if it reads %s/revoked.pem, else copy that",
+		      "%s: revoked (%d %s); honed disconnects it within seconds if it reads %s/revoked.pem; otherwise "
+		      "copy that file to it",
 		      name, n, n == 1 ? "certificate" : "certificates", j->dir));
 }
 
-/* ---- showing ---- */
+/* ---- listing ---- */
 
-struct listing {
+struct certificate_rows {
 	json_t *rows;
-	const char *only; /* this name, or NULL: all */
+	const char *only; /* list this name only; NULL: all */
 	struct wall now;
 };
 
@@ -186,7 +187,7 @@ state_of(const struct keys_row *row, struct wall now)
 static void
 take_row(void *ctx, const struct keys_row *row)
 {
-	struct listing *l = ctx;
+	struct certificate_rows *l = ctx;
 	char from[24], until[24];
 
 	if (l->only != NULL && strcmp(l->only, row->name) != 0)
@@ -225,7 +226,7 @@ print_rows(struct pen *p, const json_t *rows)
 	table_print(&t, p);
 }
 
-/* What is in use and will not be for long, on standard error. */
+/* Warns on standard error of certificates in use that have expired or expire within WARN_DAYS. */
 static void
 warn(struct call *c, const json_t *rows)
 {
@@ -242,29 +243,28 @@ warn(struct call *c, const json_t *rows)
 		    ends ? "expires" : "expired", text_of(c->err, o, "until"));
 		if (strcmp(name, "CA") == 0)
 			fputs(
-			    "; a new CA is made by hone keys init --dir DIR, and all others with it\n",
+			    "; create a new CA, and all other certificates, with hone keys init --dir DIR\n",
 			    c->err->out);
 		else
-			fprintf(c->err->out, "; hone keys %s%s --again makes a new one\n",
+			fprintf(c->err->out, "; replace it with hone keys %s%s --again\n",
 			    strcmp(name, "controller") == 0 ? "" : "agent ", name);
 	}
 }
 
-/* A file, or all of the folder, or what is of one name there. */
+/* Lists the certificates in a file, in the folder, or of one name in the folder. */
 static enum exit_code
-show(struct job *j)
+show(struct keys_task *j)
 {
 	struct call *c = j->call;
 	const char *what = c->nwords > 1 ? c->words[1] : NULL;
 	bool file = what != NULL && (strchr(what, '/') != NULL || access(what, F_OK) == 0);
-	struct listing l = { json_array(), file ? NULL : what, clock_wall() };
+	struct certificate_rows l = { json_array(), file ? NULL : what, clock_wall() };
 	struct err e = { 0 };
 	int rc = j->keys->list(file ? what : j->dir, l.now, take_row, &l, &e);
 	json_t *answer;
 
 	if (rc == 0 && json_array_size(l.rows) == 0)
-		rc = err_set(
-		    &e, ERR_MISSING, "%s: no certificate was issued to it, in %s", what, j->dir);
+		rc = err_set(&e, ERR_MISSING, "%s: has no certificate in %s", what, j->dir);
 	if (rc != 0) {
 		json_decref(l.rows);
 		return call_failed(c, &e);
@@ -289,7 +289,7 @@ run_keys(struct call *c)
 	static const struct {
 		const char *name;
 		int words_min, words_max;
-		enum exit_code (*run)(struct job *j);
+		enum exit_code (*run)(struct keys_task *j);
 	} verbs[] = {
 		{ "init", 1, 1, init },
 		{ "agent", 2, 2, agent },
@@ -297,7 +297,8 @@ run_keys(struct call *c)
 		{ "show", 1, 2, show },
 		{ "revoke", 2, 2, revoke_all },
 	};
-	struct job j = { c, NULL, c->value[FLAG_DIR] != NULL ? c->value[FLAG_DIR] : KEYS_FOLDER };
+	struct keys_task j = { c, NULL,
+		c->value[FLAG_DIR] != NULL ? c->value[FLAG_DIR] : KEYS_FOLDER };
 	const char *verb = c->words[0];
 	struct err e = { 0 };
 
@@ -307,14 +308,14 @@ run_keys(struct call *c)
 		if (c->nwords < verbs[i].words_min || c->nwords > verbs[i].words_max) {
 			fprintf(c->err->out, "hone: keys %s: %s\n", verb,
 			    verbs[i].words_max == 1 ? "takes no name"
-			    : c->nwords == 1        ? "of which node? hone keys show lists them"
-						    : "one name at a time");
+			    : c->nwords == 1        ? "needs a node; hone keys show lists them"
+						    : "give one name only");
 			return MISUSED;
 		}
 		return load(&j.keys, &e) == 0 ? verbs[i].run(&j) : call_failed(c, &e);
 	}
 	fprintf(c->err->out,
-	    "hone: keys %s: no such thing; init, agent, controller, show or revoke\n",
+	    "hone: keys %s: unknown action; must be init, agent, controller, show or revoke\n",
 	    pen_clean(c->err, verb));
 	return MISUSED;
 }

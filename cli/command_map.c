@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hone map check, hone map show: mappings of programs without libhone (docs/mapping.md). */
+/* hone map: checks and prints mappings of programs without libhone (docs/mapping.md). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,25 +9,28 @@
 #include "cli/tracepoint_list.h"
 #include "mapping/listing.h"
 
-/* ---- what the program has ---- */
+/* ---- the tracepoints of the program ---- */
 
-struct program { /* all that run and that the mapping is of, as one */
+/* All running programs that the mapping is for, taken together. */
+struct mapped_programs {
 	struct listing listing;
-	struct map_event *events; /* each once; the listing's */
-	uint32_t nevents, nprograms, pid;
-	char comm[LISTING_COMM_BYTES];
-	struct texts *known; /* name and fields of those */
+	struct map_event *events; /* without duplicates; strings belong to the listing */
+	uint32_t nevents, nprograms;
+	uint32_t pid;                  /* of the first program */
+	char comm[LISTING_COMM_BYTES]; /* of the first program */
+	struct texts *known;           /* name and fields of the events, to find duplicates */
 };
 
 static void
-program_release(struct program *p)
+program_release(struct mapped_programs *p)
 {
 	listing_release(&p->listing);
 	texts_free(p->known);
 	free(p->events);
 }
 
-/* Of a process that runs here the kernel's word is better than that of its command line. */
+/* The name of a program: /proc/PID/comm if the listing is of running processes, otherwise the name
+ * in the listing, which is made from the command line. */
 static void
 comm_of(const struct call *c, const struct listing_program *p, char ret[LISTING_COMM_BYTES])
 {
@@ -44,7 +47,7 @@ comm_of(const struct call *c, const struct listing_program *p, char ret[LISTING_
 }
 
 static bool
-is_new(struct program *p, const struct map_event *v)
+is_new(struct mapped_programs *p, const struct map_event *v)
 {
 	struct buf key = { 0 };
 	uint32_t before = texts_count(p->known);
@@ -59,16 +62,17 @@ is_new(struct program *p, const struct map_event *v)
 }
 
 static void
-add_events(struct program *p, const struct listing_program *of)
+add_events(struct mapped_programs *p, const struct listing_program *of)
 {
 	for (uint32_t i = 0; i < of->nevents; i++)
 		if (is_new(p, &of->events[i]))
 			p->events[p->nevents++] = of->events[i];
 }
 
-/* The programs there are, for who has named none of them. */
+/* The error if no program matches; it names those that exist. */
 static int
-none_of(const struct call *c, const struct program *p, const char *service, struct err *e)
+fail_no_program(
+    const struct call *c, const struct mapped_programs *p, const char *service, struct err *e)
 {
 	char all[200] = "", comm[LISTING_COMM_BYTES];
 	size_t len = 0;
@@ -78,12 +82,12 @@ none_of(const struct call *c, const struct program *p, const char *service, stru
 		len += (size_t)snprintf(
 		    all + len, sizeof all - len, "%s%s", i == 0 ? "" : ", ", comm);
 	}
-	return err_set(e, ERR_MISSING, "no program called %s has tracepoints now; there are: %s",
-	    service, all);
+	return err_set(
+	    e, ERR_MISSING, "no running program named %s has tracepoints; found: %s", service, all);
 }
 
 static int
-choose(const struct call *c, struct program *p, const char *service, struct err *e)
+choose(const struct call *c, struct mapped_programs *p, const char *service, struct err *e)
 {
 	char comm[LISTING_COMM_BYTES];
 	size_t most = 1;
@@ -103,11 +107,11 @@ choose(const struct call *c, struct program *p, const char *service, struct err 
 		}
 		add_events(p, &p->listing.programs[i]);
 	}
-	return p->nprograms > 0 ? 0 : none_of(c, p, service, e);
+	return p->nprograms > 0 ? 0 : fail_no_program(c, p, service, e);
 }
 
 static int
-find_program(struct call *c, struct program *p, const char *service, struct err *e)
+find_program(struct call *c, struct mapped_programs *p, const char *service, struct err *e)
 {
 	const char *path = c->value[FLAG_EVENTS];
 	struct buf text = { 0 };
@@ -145,45 +149,45 @@ remark(void *of, bool wrong, int line, const char *words)
 	fprintf(r->call->out->out, "%s%s\n", wrong ? "" : "note: ", pen_clean(r->call->out, words));
 }
 
-/* What cannot be read is wrong at its line, too: "path:line: words". */
+/* Reports an error of the parser, "path:line: text", as a remark on its line. */
 static void
 remark_error(struct remarks *r, const struct err *e)
 {
 	size_t len = strlen(r->path);
-	const char *words = e->text;
+	const char *text = e->text;
 	long line = 0;
 	char *end;
 
-	if (strncmp(words, r->path, len) == 0 && words[len] == ':') {
-		words += len + 1;
-		line = strtol(words, &end, 10);
-		words = line > 0 && *end == ':' ? end + 1 : words;
-		words += strspn(words, " ");
+	if (strncmp(text, r->path, len) == 0 && text[len] == ':') {
+		text += len + 1;
+		line = strtol(text, &end, 10);
+		text = line > 0 && *end == ':' ? end + 1 : text;
+		text += strspn(text, " ");
 	}
-	remark(r, true, (int)line, words);
+	remark(r, true, (int)line, text);
 }
 
 static void
-print_sum(struct call *c, const struct remarks *r, const struct program *p)
+print_sum(struct call *c, const struct remarks *r, const struct mapped_programs *p)
 {
 	FILE *out = c->out->out;
 
 	fprintf(out, "%s: ", pen_clean(c->out, r->path));
 	if (r->wrong == 0)
-		fputs("nothing is wrong", out);
+		fputs("no errors", out);
 	else
-		fprintf(out, "%s wrong",
-		    r->wrong == 1 ? "one thing is" : pen_printf(c->out, "%u things are", r->wrong));
+		fprintf(out, "%u error%s", r->wrong, r->wrong == 1 ? "" : "s");
 	if (p == NULL)
-		fputs(r->wrong == 0 ? "; no program was asked\n" : "\n", out);
+		fputs(r->wrong == 0 ? "; not compared with a program\n" : "\n", out);
 	else
-		fprintf(out, ", by %s tracepoints of %s (process %u%s)\n",
+		fprintf(out, ", compared with %s tracepoints of %s (process %u%s)\n",
 		    pen_count(c->out, p->nevents), pen_clean(c->out, p->comm), p->pid,
 		    p->nprograms > 1 ? " and others" : "");
 }
 
 static void
-print_check(struct call *c, struct remarks *r, const struct mapping *m, const struct program *p)
+print_check(
+    struct call *c, struct remarks *r, const struct mapping *m, const struct mapped_programs *p)
 {
 	json_t *answer;
 
@@ -208,7 +212,7 @@ check(struct call *c, const char *path)
 {
 	bool ask = c->value[FLAG_NO_PROGRAM] == NULL, has_read;
 	struct remarks r = { c, path, json_array(), 0 };
-	struct program p = { 0 };
+	struct mapped_programs p = { 0 };
 	struct mapping *m = NULL;
 	struct err e = { 0 };
 	int rc = map_load(&m, path, &e);
@@ -229,14 +233,14 @@ check(struct call *c, const char *path)
 		return r.wrong == 0 ? DONE : FAILED;
 	call_failed(c, &e);
 	if (has_read && c->value[FLAG_EVENTS] == NULL)
-		fputs("hone: --no-program looks at the file alone\n", c->err->out);
+		fputs("hone: to check the file only, use --no-program\n", c->err->out);
 	return FAILED;
 }
 
 /* ---- show ---- */
 
 static const char *
-id_words(struct pen *p, const struct map_rule *r, const char *field, uint32_t kind)
+id_text(struct pen *p, const struct map_rule *r, const char *field, uint32_t kind)
 {
 	return strcmp(field, r->ids[kind]) == 0 ? field
 	                                        : pen_printf(p, "%s (as %s)", field, r->ids[kind]);
@@ -247,40 +251,41 @@ show_thread(struct pen *p, const struct map_rule *r)
 {
 	pen_wrap(p, "     ",
 	    pen_printf(p,
-		"begins with %s and ends with %s on the same thread; all that the thread does between them "
-		"belongs to it",
+		"begins with %s and ends with %s on the same thread; all records of the thread between them "
+		"belong to it",
 		r->begin, r->end));
 	pen_wrap(p, "     ",
 	    r->nested
 		? pen_printf(p,
-		      "a pair inside of it is part of it: it ends with as many %s as began", r->end)
-		: pen_printf(p, "%s inside of it gives it up, and begins another", r->begin));
+		      "may be nested: inner pairs belong to the request, which ends with the outermost %s",
+		      r->end)
+		: pen_printf(p, "a second %s discards it and begins another", r->begin));
 }
 
 static void
 show_field(struct pen *p, const struct map_rule *r)
 {
-	pen_wrap(p, "     ",
-	    pen_printf(p, "begins with %s, which calls it by field %s", r->begin, r->begin_id));
+	pen_wrap(
+	    p, "     ", pen_printf(p, "begins with %s; its id is field %s", r->begin, r->begin_id));
 	for (uint32_t i = 0; i < r->nsteps; i++) {
 		const struct map_step *s = &r->steps[i];
-		const char *id = id_words(p, r, s->id, s->id_kind);
+		const char *id = id_text(p, r, s->id, s->id_kind);
 
 		pen_wrap(p, "     ",
 		    s->gives == NULL
-			? pen_printf(p, "%s belongs to it by field %s", s->event, id)
+			? pen_printf(p, "%s belongs to it if field %s matches", s->event, id)
 			: pen_printf(p,
-			      "%s belongs to it by field %s, and from there on it is also called by field %s",
-			      s->event, id, id_words(p, r, s->gives, s->gives_kind)));
+			      "%s belongs to it if field %s matches; from then on field %s is an id of it, too",
+			      s->event, id, id_text(p, r, s->gives, s->gives_kind)));
 	}
 	pen_wrap(p, "     ",
-	    pen_printf(
-		p, "ends with %s, by field %s", r->end, id_words(p, r, r->end_id, r->end_kind)));
+	    pen_printf(p, "ends with %s, if field %s matches", r->end,
+		id_text(p, r, r->end_id, r->end_kind)));
 	pen_wrap(p, "     ",
 	    r->carry
-		? "what a thread does after one of these belongs to it, too, until it ends, the thread comes to "
-		  "another or another thread to it"
-		: "nothing else belongs to it");
+		? "the following records of the same thread belong to it, too, until it ends, the thread handles "
+		  "another request, or another thread handles this one"
+		: "no other record belongs to it");
 }
 
 static void
@@ -289,7 +294,7 @@ show_rule(struct pen *p, const struct map_rule *r)
 	const char *type = r->type != NULL         ? pen_printf(p, "type %s", r->type)
 	                   : r->type_field != NULL ? pen_printf(p, "its type is field %s of %s",
 							 r->type_field, r->begin)
-	                                           : "its type is the name of what it begins with";
+	                                           : "its type is the name of its begin tracepoint";
 
 	fputs("\n  ", p->out);
 	pen_put(p, BOLD, r->name);
@@ -299,7 +304,7 @@ show_rule(struct pen *p, const struct map_rule *r)
 	else
 		show_field(p, r);
 	pen_wrap(p, "     ",
-	    pen_printf(p, "given up when it is open for over %s",
+	    pen_printf(p, "discarded if it is not ended after %s",
 		pen_seconds(p, (double)r->limit_ns / 1e9)));
 }
 
@@ -362,7 +367,7 @@ show(struct call *c, const char *path)
 	if (c->value[FLAG_JSON] != NULL) {
 		show_json(p, m);
 	} else {
-		fprintf(p->out, "%s: what is a request in ", pen_clean(p, path));
+		fprintf(p->out, "%s: requests of ", pen_clean(p, path));
 		pen_put(p, BOLD, pen_clean(p, m->service));
 		fputc('\n', p->out);
 		for (uint32_t i = 0; i < m->nrules; i++)
@@ -370,7 +375,7 @@ show(struct call *c, const char *path)
 		for (uint32_t i = 0; map_pattern(m, i) != NULL; i++)
 			all = pen_printf(p, "%s%s%s", all, i == 0 ? "" : ", ", map_pattern(m, i));
 		fputc('\n', p->out);
-		pen_wrap(p, "  ", pen_printf(p, "always on for it: %s", all));
+		pen_wrap(p, "  ", pen_printf(p, "always-on tracepoints: %s", all));
 	}
 	map_free(m);
 	return DONE;
@@ -384,9 +389,9 @@ run_map(struct call *c)
 	enum exit_code code;
 
 	if (!checks && strcmp(verb, "show") != 0)
-		return call_misused(c, verb, "no such thing; check or show", NULL);
+		return call_misused(c, verb, "unknown action; must be check or show", NULL);
 	if (c->nwords != 2)
-		return call_misused(c, pen_printf(c->err, "map %s", verb), "which file?", NULL);
+		return call_misused(c, pen_printf(c->err, "map %s", verb), "needs one file", NULL);
 	if ((code = call_either(c, FLAG_EVENTS, FLAG_NO_PROGRAM)) != DONE)
 		return code;
 	return checks ? check(c, c->words[1]) : show(c, c->words[1]);

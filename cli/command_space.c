@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hone space: what was learned. All but import and use read its file, and need honed only to say
- * where that is. */
+/* hone space: shows and manages the learned space. Only import and use change the space of honed;
+ * the others read its file, and ask honed only for the path. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,28 +12,28 @@
 #include "cli/command.h"
 #include "cli/space_document.h"
 
-/* A space in memory with the labels it speaks in. */
-struct loaded {
+/* A space read from a file, with its labels. */
+struct loaded_space {
 	struct labels *labels;
 	struct space *space;
 };
 
 static void
-release(struct loaded *l)
+release(struct loaded_space *l)
 {
 	space_free(l->space);
 	labels_free(l->labels);
 }
 
 static int
-open_empty(struct loaded *l, struct err *e)
+open_empty(struct loaded_space *l, struct err *e)
 {
 	l->labels = labels_new();
 	l->space = l->labels != NULL ? space_new(l->labels) : NULL;
 	return l->space != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
 
-/* The file that was said, or the one that honed says it has. */
+/* *path: the argument of --space, or the file that honed uses. */
 static int
 find_path(struct call *c, const char **path, struct err *e)
 {
@@ -43,29 +43,30 @@ find_path(struct call *c, const char **path, struct err *e)
 	if ((*path = c->value[FLAG_SPACE]) != NULL)
 		return 0;
 	if ((rc = call_ask_once(c, json_pack("{s:s}", "ask", "status"), &answer, e)) < 0)
-		return err_prefix(e, "where is the space? --space FILE says so");
+		return err_prefix(
+		    e, "cannot ask honed for the file of the space; give it with --space FILE");
 	*path = pen_printf(c->out, "%s",
 	    json_string_value(json_object_get(json_object_get(answer, "controller"), "space")));
 	json_decref(answer);
 	return 0;
 }
 
-/* Where nothing was said of a file, that it is missing is no mistake of who asks. */
+/* Replaces the error for a missing file of honed: the user did not name it; nothing was learned. */
 static int
-not_yet(const struct call *c, const char *path, int rc, struct err *e)
+explain_missing(const struct call *c, const char *path, int rc, struct err *e)
 {
 	if (rc != ERR_MISSING || c->value[FLAG_SPACE] != NULL || access(path, F_OK) == 0)
 		return rc;
-	return err_set(e, ERR_MISSING, "%s: nothing has been learned yet; 'hone learn' does", path);
+	return err_set(e, ERR_MISSING, "%s: nothing has been learned yet; run hone learn", path);
 }
 
 static int
-load(struct call *c, struct loaded *l, const char **path, struct err *e)
+load(struct call *c, struct loaded_space *l, const char **path, struct err *e)
 {
 	int rc = find_path(c, path, e);
 
 	if (rc == 0 && (rc = open_empty(l, e)) == 0)
-		rc = not_yet(
+		rc = explain_missing(
 		    c, *path, space_load(l->space, l->labels, *path, c->value[FLAG_VERSION], e), e);
 	return rc;
 }
@@ -77,21 +78,21 @@ finish(struct call *c, int rc, const struct err *e)
 }
 
 static enum exit_code
-done(struct call *c, const char *key, const char *value, const char *words)
+done(struct call *c, const char *key, const char *value, const char *text)
 {
 	json_t *o = json_pack(
-	    "{s:i, s:b, s:s, s:s}", "version", 1, "ok", 1, key, value, "words", words);
+	    "{s:i, s:b, s:s, s:s}", "version", 1, "ok", 1, key, value, "words", text);
 
 	c->output->done(c->out, o);
 	json_decref(o);
 	return DONE;
 }
 
-/* "version 2.0", for people. */
+/* "version 2.0", or "the unnamed version". */
 static const char *
-version_words(struct call *c, const char *name)
+version_text(struct call *c, const char *name)
 {
-	return name[0] != '\0' ? pen_printf(c->out, "version %s", name) : "what is of no version";
+	return name[0] != '\0' ? pen_printf(c->out, "version %s", name) : "the unnamed version";
 }
 
 /* ---- show, stats, versions ---- */
@@ -114,7 +115,7 @@ write_dot(struct call *c, const json_t *document, struct err *e)
 static enum exit_code
 show(struct call *c)
 {
-	struct loaded l = { 0 };
+	struct loaded_space l = { 0 };
 	json_t *document = NULL;
 	const char *path;
 	uint32_t type;
@@ -133,8 +134,8 @@ show(struct call *c)
 	return finish(c, rc, &e);
 }
 
-/* What honed knows beyond the file: which tracepoints are gone, and which it never saw. Of another
- * file it cannot say. */
+/* Adds what only honed knows about the version that it searches: learned tracepoints that no longer
+ * exist, and existing ones that were never seen. Not for a file given with --space. */
 static int
 add_live(struct call *c, json_t *document, struct err *e)
 {
@@ -159,7 +160,7 @@ add_live(struct call *c, json_t *document, struct err *e)
 static enum exit_code
 stats(struct call *c)
 {
-	struct loaded l = { 0 };
+	struct loaded_space l = { 0 };
 	json_t *document = NULL;
 	const char *path;
 	uint32_t type = LABEL_NONE;
@@ -191,7 +192,7 @@ versions(struct call *c)
 	int rc;
 
 	if ((rc = find_path(c, &path, &e)) == 0)
-		rc = not_yet(c, path, space_versions_document(&document, path, &e), &e);
+		rc = explain_missing(c, path, space_versions_document(&document, path, &e), &e);
 	if (rc == 0)
 		c->output->versions(c->out, document);
 	json_decref(document);
@@ -200,8 +201,8 @@ versions(struct call *c)
 
 /* ---- export, merge ---- */
 
-/* Whole beside it first, then by a link, which the system refuses where something is already:
- * nothing is written over, whoever makes a file of that name meanwhile. */
+/* Saves to a temporary file in the same folder, then links it to `path`. link() fails if the name
+ * exists, so no file is ever overwritten, even if one is created at the same time. */
 static int
 save_new(const struct space *s, const char *path, struct err *e)
 {
@@ -210,33 +211,41 @@ save_new(const struct space *s, const char *path, struct err *e)
 
 	if (snprintf(beside, sizeof beside, "%s.hone-%d", path, (int)getpid()) >=
 	    (int)sizeof beside)
-		return err_set(e, ERR_INPUT, "the name of the file is too long");
+		return err_set(e, ERR_INPUT, "the file name is too long");
 	if (access(path, F_OK) == 0)
-		return err_set(e, ERR_STORE, "%s: is there already, and stays as it is", path);
+		return err_set(e, ERR_STORE, "%s: already exists; not overwritten", path);
 	if ((rc = space_save(s, beside, e)) != 0)
 		return rc;
 	if (link(beside, path) != 0)
 		rc = errno == EEXIST
-		         ? err_set(e, ERR_STORE, "%s: is there already, and stays as it is", path)
-		         : err_errno(e, "%s: cannot be made", path);
+		         ? err_set(e, ERR_STORE, "%s: already exists; not overwritten", path)
+		         : err_errno(e, "%s: cannot be created", path);
 	unlink(beside);
 	return rc;
 }
 
-static enum exit_code export(struct call *c) {
-	struct loaded l = { 0 }; const char * path; struct err e; int rc;
+static enum exit_code
+export_version(struct call *c)
+{
+	struct loaded_space l = { 0 };
+	const char *path;
+	struct err e;
+	int rc;
 
-	if ((rc = load(c, &l, &path, &e)) == 0) rc = save_new(l.space, c->words[1], &e);
-	if (rc == 0) done(c, "path", c->words[1],
-	    pen_printf(c->out, "%s: %s is there now", c->words[1],
-		version_words(c, space_version(l.space)->name)));
+	if ((rc = load(c, &l, &path, &e)) == 0)
+		rc = save_new(l.space, c->words[1], &e);
+	if (rc == 0)
+		done(c, "path", c->words[1],
+		    pen_printf(c->out, "%s: %s written", c->words[1],
+			version_text(c, space_version(l.space)->name)));
 	release(&l);
 	return finish(c, rc, &e);
 }
 
-/* Of different versions a merger would be of none, unless it is said which. */
+/* Merges a file into *all. Versions of different names are merged only if --version names the
+ * result. */
 static int
-merge_one(struct call *c, struct loaded *all, const char *path, struct err *e)
+merge_one(struct call *c, struct loaded_space *all, const char *path, struct err *e)
 {
 	struct space *one = space_new(all->labels);
 	const struct space_version *first = space_version(all->space), *v;
@@ -251,7 +260,7 @@ merge_one(struct call *c, struct loaded *all, const char *path, struct err *e)
 			    v->learned_ns, e);
 		else if (c->value[FLAG_VERSION] == NULL && strcmp(first->name, v->name) != 0)
 			rc = err_set(e, ERR_INPUT,
-			    "%s: is of version '%s', the first of '%s'; --version NAME merges them all the same",
+			    "%s: has version '%s', the first file '%s'; to merge them, name the result with --version",
 			    path, v->name, first->name);
 	}
 	if (rc == 0)
@@ -263,7 +272,7 @@ merge_one(struct call *c, struct loaded *all, const char *path, struct err *e)
 static enum exit_code
 merge(struct call *c)
 {
-	struct loaded l = { 0 };
+	struct loaded_space l = { 0 };
 	struct err e;
 	int rc = open_empty(&l, &e);
 
@@ -273,14 +282,14 @@ merge(struct call *c)
 		rc = save_new(l.space, c->words[1], &e);
 	if (rc == 0)
 		done(c, "path", c->words[1],
-		    pen_printf(c->out, "%s: %s, of %d file%s", c->words[1],
-			version_words(c, space_version(l.space)->name), c->nwords - 2,
+		    pen_printf(c->out, "%s: %s written, merged from %d file%s", c->words[1],
+			version_text(c, space_version(l.space)->name), c->nwords - 2,
 			c->nwords == 3 ? "" : "s"));
 	release(&l);
 	return finish(c, rc, &e);
 }
 
-/* ---- import, use: honed does it ---- */
+/* ---- import, use: done by honed ---- */
 
 static enum exit_code
 print_taken(struct call *c, json_t *question, const char *what)
@@ -296,9 +305,10 @@ print_taken(struct call *c, json_t *question, const char *what)
 	    json_string(
 		is_true(answer, "beside")
 		    ? pen_printf(c->out,
-			  "%s: kept beside %s, which is searched; hone space versions lists all",
-			  what, version_words(c, name))
-		    : pen_printf(c->out, "%s: %s is searched", what, version_words(c, name))));
+			  "%s: stored; honed still searches %s (hone space versions lists all)",
+			  what, version_text(c, name))
+		    : pen_printf(
+			  c->out, "%s: honed now searches %s", what, version_text(c, name))));
 	c->output->done(c->out, answer);
 	json_decref(answer);
 	return DONE;
@@ -327,23 +337,24 @@ use(struct call *c)
 	    c, json_pack("{s:s, s:s}", "ask", "space_use", "name", c->words[1]), c->words[1]);
 }
 
-/* ---- which ---- */
+/* ---- the actions ---- */
 
 #define BIT(f) (1u << FLAG_##f)
 
 static const struct {
-	const char *name, *words;
-	int min, max;   /* words after it */
-	unsigned flags; /* of those that not every one takes */
+	const char *name, *missing; /* the error if arguments are missing */
+	int min, max;               /* number of arguments */
+	unsigned flags;             /* of --space, --version, --dot: those allowed */
 	enum exit_code (*run)(struct call *c);
 } verbs[] = {
-	{ "show", "which request type?", 1, 1, BIT(SPACE) | BIT(VERSION) | BIT(DOT), show },
+	{ "show", "needs a request type", 1, 1, BIT(SPACE) | BIT(VERSION) | BIT(DOT), show },
 	{ "stats", "", 0, 1, BIT(SPACE) | BIT(VERSION), stats },
 	{ "versions", "", 0, 0, BIT(SPACE), versions },
-	{ "export", "to which file?", 1, 1, BIT(SPACE) | BIT(VERSION), export },
-	{ "import", "which file?", 1, 1, BIT(VERSION), import },
-	{ "merge", "to which file, from which?", 2, INT_MAX, BIT(VERSION), merge },
-	{ "use", "which version?", 1, 1, 0, use },
+	{ "export", "needs the file to write", 1, 1, BIT(SPACE) | BIT(VERSION), export_version },
+	{ "import", "needs a file", 1, 1, BIT(VERSION), import },
+	{ "merge", "needs the file to write and the files to read", 2, INT_MAX, BIT(VERSION),
+	    merge },
+	{ "use", "needs a version", 1, 1, 0, use },
 };
 
 enum exit_code
@@ -357,16 +368,16 @@ run_space(struct call *c)
 		v++;
 	if (v == n)
 		return call_misused(c, c->words[0],
-		    "it is show, stats, versions, export, import, merge or use", NULL);
+		    "must be show, stats, versions, export, import, merge or use", NULL);
 	if (c->nwords - 1 < verbs[v].min)
 		return call_misused(
-		    c, pen_printf(c->err, "space %s", verbs[v].name), verbs[v].words, NULL);
+		    c, pen_printf(c->err, "space %s", verbs[v].name), verbs[v].missing, NULL);
 	if (c->nwords - 1 > verbs[v].max)
-		return call_misused(c, c->words[verbs[v].max + 1], "one word too many", NULL);
+		return call_misused(c, c->words[verbs[v].max + 1], "unexpected argument", NULL);
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
 		if (c->value[some[i]] != NULL && !(verbs[v].flags & 1u << some[i]))
 			return call_misused(c, command_flag(some[i]),
-			    pen_printf(c->err, "not with space %s", verbs[v].name), NULL);
+			    pen_printf(c->err, "does not apply to space %s", verbs[v].name), NULL);
 	if ((code = call_either(c, FLAG_DOT, FLAG_JSON)) != DONE)
 		return code;
 	c->type = verbs[v].name;

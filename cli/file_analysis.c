@@ -38,10 +38,10 @@ struct analysis {
 	struct reading *reading;
 	struct trace_queue *queue;
 	struct report *report;
-	json_t *failed;           /* [{"file", "why"}] that the reader could not read */
-	struct err ended;         /* why the reader ended early */
-	atomic_ullong done_bytes; /* of files that are finished */
-	uint64_t all_bytes;       /* of all files; 0: not known */
+	json_t *failed;           /* [{"file", "why"}]: files that cannot be read */
+	struct err ended;         /* the error that ended reading, or code 0 */
+	atomic_ullong done_bytes; /* size of the files read completely */
+	uint64_t all_bytes;       /* size of all files; 0: unknown */
 	struct mono begun;
 	struct progress progress;
 	double traces;
@@ -59,7 +59,8 @@ take(void *ctx, struct trace *t, struct err *e)
 	return err_set(e, ERR_BUSY, "the analysis has ended");
 }
 
-static uint64_t tree_bytes; /* nftw() has no other place; only the thread that analyses walks */
+static uint64_t
+    tree_bytes; /* for add_size(), since nftw() passes no context; analysing thread only */
 
 static int
 add_size(const char *path, const struct stat *st, int what, struct FTW *ftw)
@@ -71,7 +72,7 @@ add_size(const char *path, const struct stat *st, int what, struct FTW *ftw)
 	return 0;
 }
 
-/* How much standard input holds nobody knows. */
+/* Sets all_bytes; the size of standard input is unknown. */
 static void
 measure(struct analysis *a)
 {
@@ -93,7 +94,7 @@ note_failure(struct analysis *a, const char *file, const struct err *e)
 			   text_json(e->text, strlen(e->text))));
 }
 
-/* What one file is not good for says nothing about the others. */
+/* The reading thread. A file that cannot be read is noted, and the others are read all the same. */
 static void *
 read_files(void *arg)
 {
@@ -121,10 +122,10 @@ read_files(void *arg)
 	return NULL;
 }
 
-/* ---- the analyst's ---- */
+/* ---- the analysing thread ---- */
 
 static void
-say(struct analysis *a)
+show_progress(struct analysis *a)
 {
 	struct pen *p = a->call->err;
 	uint64_t at, size;
@@ -136,7 +137,7 @@ say(struct analysis *a)
 	done = (double)at + (double)atomic_load(&a->done_bytes);
 	if (a->all_bytes > 0)
 		share = done < (double)a->all_bytes ? done / (double)a->all_bytes : 1;
-	progress_say(&a->progress, share, pen_printf(p, "%s traces", pen_count(p, a->traces)),
+	progress_show(&a->progress, share, pen_printf(p, "%s traces", pen_count(p, a->traces)),
 	    share < 0 ? pen_printf(p, "%s MiB", pen_count(p, done / 1048576))
 		      : pen_printf(p, "%s of %s MiB",
 			    pen_count(p, share * (double)a->all_bytes / 1048576),
@@ -162,7 +163,7 @@ static int
 take_all(struct analysis *a, struct err *e)
 {
 	struct trace_batch *b;
-	struct mono said = a->begun;
+	struct mono shown = a->begun;
 	bool over = false;
 	int rc = 0;
 
@@ -170,9 +171,9 @@ take_all(struct analysis *a, struct err *e)
 		if ((b = trace_queue_take(a->queue, TAKE_MS, &over)) != NULL &&
 		    (rc = add_batch(a, b, rc, e)) != 0)
 			trace_queue_close(a->queue);
-		if (mono_since_ns(clock_mono(), said) > TAKE_MS * INT64_C(1000000)) {
-			said = clock_mono();
-			say(a);
+		if (mono_since_ns(clock_mono(), shown) > TAKE_MS * INT64_C(1000000)) {
+			shown = clock_mono();
+			show_progress(a);
 		}
 	}
 	return rc;
@@ -186,7 +187,7 @@ read_and_add(struct analysis *a, struct err *e)
 
 	progress_open(&a->progress, a->call->err);
 	if (pthread_create(&reader, NULL, read_files, a) != 0)
-		return err_set(e, ERR_SYSTEM, "no thread can be had to read files with");
+		return err_set(e, ERR_SYSTEM, "cannot start a thread to read files");
 	rc = take_all(a, e);
 	pthread_join(reader, NULL);
 	if (a->progress.open)
@@ -239,7 +240,7 @@ skipped_json(const struct reading_counts *n, const struct report_counts *r)
 		json_array_append_new(
 		    all, json_pack("{s:s, s:I, s:n, s:n, s:s}", "reason", "untyped", "count",
 			     (json_int_t)r->untyped, "file", "offset", "why",
-			     "traces of more request types than are kept apart"));
+			     "traces beyond the request type limit"));
 	return all;
 }
 
@@ -266,7 +267,7 @@ source_json(const struct analysis *a)
 }
 
 static void
-say_failures(const struct analysis *a)
+print_failures(const struct analysis *a)
 {
 	struct pen *p = a->call->err;
 	size_t i;
@@ -275,23 +276,24 @@ say_failures(const struct analysis *a)
 	json_array_foreach (a->failed, i, f) {
 		const char *file = text_of(p, f, "file"), *why = text_of(p, f, "why");
 
-		bool said = strcmp(file, "-") == 0 || strstr(why, file) != NULL;
+		bool named = strcmp(file, "-") == 0 || strstr(why, file) != NULL;
 
-		fprintf(p->out, "hone: %s%s%s\n", said ? "" : file, said ? "" : ": ", why);
+		fprintf(p->out, "hone: %s%s%s\n", named ? "" : file, named ? "" : ": ", why);
 	}
 }
 
-/* Nobody sees more of the document than is printed of it. */
+/* Whether only the text is wanted, so that the parts of the document that it omits can be left
+ * out. */
 static bool
-for_people_alone(const struct call *c)
+text_only(const struct call *c)
 {
 	return c->output == &output_text && c->value[FLAG_BASELINE] == NULL &&
 	       c->value[FLAG_HTML] == NULL && c->command->run == run_analyze;
 }
 
-/* Why there is nothing: what most was not used for, if anything was read. */
+/* The error for an input without a usable trace: the most frequent reason why data was not used. */
 static int
-nothing(struct analysis *a, const struct report_counts *r, struct err *e)
+fail_without_trace(struct analysis *a, const struct report_counts *r, struct err *e)
 {
 	static const char *const whats[SKIPS] = {
 #define X(name, word, what) [SKIP_##name] = what,
@@ -307,13 +309,12 @@ nothing(struct analysis *a, const struct report_counts *r, struct err *e)
 		if (s->count > most->count)
 			most = s;
 	if (r->pathless > 0 || r->passed_over > 0)
-		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace%s%s",
-		    r->passed_over > 0 ? " of such a type" : "",
-		    r->pathless > 0 ? " with a path from its end to its beginning" : "");
+		return err_set(e, ERR_INPUT, "no trace could be analysed%s%s",
+		    r->passed_over > 0 ? ": none is of a type that matches --type" : "",
+		    r->pathless > 0 ? ": no trace has a path from its end to its begin" : "");
 	if (most->count == 0)
-		return err_set(e, ERR_INPUT, "nothing could be analysed: no trace");
-	return err_set(e, ERR_INPUT,
-	    "nothing could be analysed: no trace, but %llu %s; first%s%s%s: %s",
+		return err_set(e, ERR_INPUT, "no trace could be analysed");
+	return err_set(e, ERR_INPUT, "no trace could be analysed: %llu %s; first%s%s%s: %s",
 	    (unsigned long long)most->count, whats[most - n.skipped],
 	    most->file[0] != '\0' ? " " : "", most->file,
 	    most->placed
@@ -331,18 +332,18 @@ judge(struct analysis *a, bool samples, json_t **document, struct err *e)
 	struct report_counts n;
 	int rc;
 
-	say_failures(a);
+	print_failures(a);
 	report_counts(a->report, &n);
 	if (n.traces == 0)
-		return nothing(a, &n, e);
+		return fail_without_trace(a, &n, e);
 	if ((rc = report_judge(a->report, e)) != 0)
 		return rc;
 	o.source = source_json(a);
 	*document = document_new(a->report, &o);
-	return *document != NULL ? 0 : err_set(e, ERR_MEMORY, "no memory for the document");
+	return *document != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
 
-/* ---- all together ---- */
+/* ---- the whole analysis ---- */
 
 static int
 check_format(const char *name, struct err *e)
@@ -353,7 +354,7 @@ check_format(const char *name, struct err *e)
 		f++;
 	return name == NULL || *f != NULL
 	           ? 0
-	           : err_set(e, ERR_INPUT, "no such format; hone(1) names them");
+	           : err_set(e, ERR_INPUT, "unknown format; hone(1) lists them");
 }
 
 static int
@@ -391,7 +392,7 @@ analysis_check(struct call *c)
 	return MISUSED;
 }
 
-/* Most is for what is kept of groups, the rest for spans that wait for the rest of their trace. */
+/* Three quarters of the memory are for groups, a quarter for spans of incomplete traces. */
 static int
 open_all(struct analysis *a, struct err *e)
 {
@@ -422,7 +423,7 @@ open_all(struct analysis *a, struct err *e)
 	ro.conditions.confidence = c->number[FLAG_CONFIDENCE];
 	ro.conditions.traces_min = (uint32_t)c->number[FLAG_MIN_TRACES];
 	ro.memory_max_bytes = memory_bytes / 4 * 3;
-	if (for_people_alone(c)) {
+	if (text_only(c)) {
 		ro.calls_max = 0;
 		ro.details = PROBLEMS_SHOWN;
 	}
@@ -437,9 +438,10 @@ open_all(struct analysis *a, struct err *e)
 }
 
 /*
- * Traces are made on one thread and freed on another: in one pool, their memory is soon there
- * again. What a long input takes comes in pages of 2 MiB, where the system has such: a tenth of its
- * time went by getting 4 KiB each time. A short one never gets that far.
+ * Traces are allocated on one thread and freed on another, so one malloc() arena reuses their
+ * memory soonest. The heap of a long input gets huge pages of 2 MiB where the system provides them:
+ * page faults of 4 KiB took a tenth of the run time. A short input does not reach that part of the
+ * heap.
  */
 static void
 set_up_pool(void)

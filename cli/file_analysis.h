@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From trace files to an analysis document: a thread reads, this one analyses. */
+/* Makes an analysis document of trace files: one thread reads them, the calling thread analyses. */
 #ifndef CLI_FILE_ANALYSIS_H
 #define CLI_FILE_ANALYSIS_H
 
 #include "cli/command.h"
 
-/* DONE, or MISUSED with words: a flag has a value that it cannot have. */
+/* Checks the flags of `analyze`: DONE, or MISUSED after an error on standard error. */
 enum exit_code analysis_check(struct call *c);
 
 /*
- * Reads the files, "-", and folders as the call's flags say, with a bar on standard error where it
- * takes long, and says there which could not be read. *document (docs/report.md) is the caller's.
- * samples: with single requests. ERR_INPUT: nothing could be analysed; ERR_MEMORY.
+ * Reads files, folders and "-" (standard input) according to the flags of the call. Standard error
+ * gets a progress bar after 300 ms, and a line for each file that cannot be read. *document
+ * (docs/report.md) is the caller's. samples: include single requests. ERR_INPUT: a flag or mapping
+ * is wrong, or no trace could be analysed; ERR_SYSTEM, ERR_MEMORY. Call it once in a process: it
+ * sets up malloc() for large inputs.
  */
 int analysis_run(
     struct call *c, char *const *files, int nfiles, bool samples, json_t **document, struct err *e);
 
-/* The live document of honed, of one request type or all (NULL); the caller's. ERR_PEER,
- * ERR_MISSING. */
+/* Asks honed for its report of one request type, or of all (NULL). *document is the caller's; NULL
+ * on failure. ERR_PEER: no connection, or honed refused; ERR_INPUT, ERR_VERSION. */
 int report_fetch(struct call *c, const char *type, bool samples, json_t **document, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Printers: the same answers (docs/questions.md), for people and for programs. */
+/* Printers for the answers of honed (docs/questions.md): one for text, one for JSON. */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
@@ -15,47 +15,51 @@ struct output {
 	void (*started)(struct pen *p, const json_t *answer);
 	void (*stopped)(struct pen *p, const json_t *answer);
 	void (*learning)(struct pen *p, const json_t *answer);
-	void (*learned)(struct pen *p, const json_t *status); /* the status after it */
-	/* The answer to "verdict"; after: the status after the run's end. */
+	void (*learned)(struct pen *p, const json_t *status); /* the status after learning */
+	/* The answer to "verdict"; after: the status after the end of the run. */
 	void (*verdict)(struct pen *p, const json_t *answer, const json_t *after);
 	void (*analysis)(struct pen *p, const json_t *document); /* docs/report.md */
-	void (*baselines)(struct pen *p, const json_t *list);    /* of baseline_list() */
+	void (*baselines)(struct pen *p, const json_t *list);    /* from baseline_list() */
 	void (*why)(struct pen *p, const json_t *answer);
 	void (*history)(struct pen *p, const json_t *answer);
 	void (*diff)(struct pen *p, const json_t *answer);
-	void (*space)(struct pen *p, const json_t *document); /* of space_document() */
+	void (*space)(struct pen *p, const json_t *document); /* from space_document() */
 	void (*space_stats)(struct pen *p, const json_t *document);
 	void (*versions)(struct pen *p, const json_t *document);
 	void (*audit)(struct pen *p, const json_t *answer);
-	void (*done)(struct pen *p, const json_t *words); /* {"words": ...}: what was done */
+	void (*done)(
+	    struct pen *p, const json_t *words); /* {"words": ...}: text that reports success */
 };
 
 extern const struct output output_text, output_json;
 
-/* ---- for the printers: members of an object; what is missing or of another type is "", 0, false
- * ---- */
-const char *text_of(struct pen *p, const json_t *o, const char *key); /* clean, see pen_clean() */
+/*
+ * Members of a JSON object, for the printers. A member that is missing or of another type yields
+ * "", 0 or false. text_of() returns a string of the pen, see pen_clean(); it lives until the pen's
+ * arena is reset.
+ */
+const char *text_of(struct pen *p, const json_t *o, const char *key);
 double number_of(const json_t *o, const char *key);
 bool is_true(const json_t *o, const char *key);
-bool is_null(const json_t *o, const char *key); /* missing, too */
+bool is_null(const json_t *o, const char *key); /* also true if the member is missing */
 
 /* output_tree.c: a run's hypotheses as a tree. */
 void tree_print(struct pen *p, const json_t *run);
-const char *title_of(
-    const json_t *h); /* of a hypothesis: its tracepoint, or what there is instead; not clean */
-/* What may still be shown of a tree that came from somebody else: each hypothesis once, down to
- * some depth. */
+/* The title of a hypothesis: its tracepoint, or a substitute; not cleaned, see pen_clean(). */
+const char *title_of(const json_t *h);
+/* Limits for printing a tree from an untrusted source: each hypothesis once, to a maximum depth. */
 struct tree_left {
 	size_t shown;
 	int depth;
 };
 struct tree_left tree_left(const json_t *hypotheses);
-/* The child of that parent (0: a root) that follows `after` (NULL: the first), or NULL. Children
- * have higher numbers than their parents, else they are none. O(hypotheses). */
+/* The child of hypothesis `parent` (0: a root) that follows `after` (NULL: the first), or NULL. A
+ * hypothesis whose number is not greater than its parent's is not treated as a child.
+ * O(hypotheses). */
 const json_t *tree_child(const json_t *hypotheses, double parent, const json_t *after);
-enum { PROBLEMS_SHOWN = 10 }; /* to people; --json has all */
+enum { PROBLEMS_SHOWN = 10 }; /* in text; --json lists all */
 
-/* output_cost.c: of a status; of all agents */
+/* output_cost.c: the cost in a status; the cost of each agent. */
 void cost_print(struct pen *p, const json_t *status);
 void costs_print(struct pen *p, const json_t *agents);
 /* output_change.c */
@@ -79,11 +83,11 @@ const char *interval_of(struct pen *p, double low, double high); /* "(79…88)",
 /* "provider:event(name)" of a label, without its service. */
 const char *event_of(const char *label);
 
-/* output_dot.c: for graphviz. Append; texts are shown as they are, but what would end a string. */
+/* output_dot.c: graphs for Graphviz. Both append to *out, with strings escaped. */
 struct buf;
-void dot_forest(struct buf *out, const json_t *answer); /* to "forest" */
+void dot_forest(struct buf *out, const json_t *answer); /* the answer to "forest" */
 void dot_space(struct buf *out, const json_t *document);
-/* forest_page.c: the forest as a page of HTML that loads nothing. Appends. ERR_MEMORY. */
+/* forest_page.c: appends the forest as a self-contained HTML page. ERR_MEMORY. */
 struct err;
 int forest_page_write(struct buf *out, const json_t *answer, struct err *e);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An analysis document for people: problems first, then all request types, then what was not used.
- */
+/* Prints an analysis document: problems first, then all request types, then the data not used. */
 #include "cli/output.h"
 
 #include <string.h>
@@ -31,14 +30,14 @@ plural(struct pen *p, double n, const char *one, const char *many)
 
 /* ---- a problem ---- */
 
-/* Ends of a text that may go on; nothing where it was empty. */
-struct words {
+/* A path as text, built one service at a time. */
+struct path_text {
 	const char *text;
-	bool open; /* a loop has just begun: no arrow */
+	bool open; /* a loop has just begun: no arrow before the next word */
 };
 
 static void
-add_word(struct pen *p, struct words *w, const char *word, bool opens, bool closes)
+add_word(struct pen *p, struct path_text *w, const char *word, bool opens, bool closes)
 {
 	const char *between = w->text[0] == '\0' || closes ? ""
 	                      : w->open                    ? " "
@@ -58,12 +57,11 @@ service_of(struct pen *p, const char *label)
 	return pen_printf(p, "%.*s", len, label);
 }
 
-/* The services that a path leads through, one after the other; what happens in each is the edges'
- * to tell. */
+/* The services along a path, in order, consecutive repeats once. */
 static void
 print_path(struct pen *p, const json_t *path)
 {
-	struct words w = { "", false };
+	struct path_text w = { "", false };
 	const char *last = "";
 	size_t i;
 	json_t *v;
@@ -80,26 +78,25 @@ print_path(struct pen *p, const json_t *path)
 	}
 	document_line(p, "path", pen_shorten(p, w.text, 2 * (p->columns - 16)));
 	document_line(p, "",
-	    pen_printf(
-		p, "%s in all", plural(p, (double)json_array_size(path), "label", "labels")));
+	    pen_printf(p, "%s", plural(p, (double)json_array_size(path), "label", "labels")));
 }
 
 static void
 print_times(struct pen *p, const json_t *g)
 {
-	const char *sure = is_null(g, "cv_low")
-	                       ? ""
-	                       : pen_printf(p, " (%s to %s)", pen_share(p, number_of(g, "cv_low")),
-				     pen_share(p, number_of(g, "cv_high")));
+	const char *interval = is_null(g, "cv_low") ? ""
+	                                            : pen_printf(p, " (%s to %s)",
+							  pen_share(p, number_of(g, "cv_low")),
+							  pen_share(p, number_of(g, "cv_high")));
 
 	document_line(p, "times",
 	    pen_printf(p, "mean %s, CV %s%s, p50 %s, p95 %s, p99 %s",
-		pen_ms(p, number_of(g, "mean_ms")), pen_share(p, number_of(g, "cv")), sure,
+		pen_ms(p, number_of(g, "mean_ms")), pen_share(p, number_of(g, "cv")), interval,
 		pen_ms(p, number_of(g, "p50_ms")), pen_ms(p, number_of(g, "p95_ms")),
 		pen_ms(p, number_of(g, "p99_ms"))));
 	if (number_of(g, "ignored_mean_ms") > 0)
 		document_line(p, "",
-		    pen_printf(p, "without %s of meant waits",
+		    pen_printf(p, "without %s of excluded waits",
 			pen_ms(p, number_of(g, "ignored_mean_ms"))));
 }
 
@@ -120,17 +117,17 @@ print_edge(struct pen *p, const json_t *g, const json_t *edge)
 		slow ? pen_ms(p, number_of(edge, "mean_ms"))
 		     : pen_printf(
 			   p, "%s of the mean", pen_share(p, number_of(edge, "latency_share"))),
-		owner[0] != '\0' ? pen_printf(p, "in %s", owner) : "on the way"));
+		owner[0] != '\0' ? pen_printf(p, "in %s", owner) : "between services"));
 	if (json_is_object(tail))
 		document_line(p, "slowest",
-		    pen_printf(p, "%s here, usually %s: %s of what they take longer",
+		    pen_printf(p, "%s on this edge, usually %s: %s of their excess time",
 			pen_ms(p, number_of(tail, "slow_ms")),
 			pen_ms(p, number_of(tail, "usual_ms")),
 			pen_share(p, number_of(tail, "excess_share"))));
 }
 
 static const char *
-key_words(struct pen *p, const json_t *key)
+key_text(struct pen *p, const json_t *key)
 {
 	double pv = number_of(key, "p");
 
@@ -152,11 +149,11 @@ print_keys(struct pen *p, const json_t *g)
 		const json_t *key = json_array_get(keys, i);
 
 		if (number_of(key, "edge") == number_of(g, "top"))
-			document_line(p, shown++ == 0 ? "because" : "", key_words(p, key));
+			document_line(p, shown++ == 0 ? "because" : "", key_text(p, key));
 	}
 	if (shown == 0)
 		document_line(p, "because",
-		    pen_printf(p, "no key explains it, of %s tried",
+		    pen_printf(p, "no key explains it (%s tried)",
 			pen_count(p, number_of(g, "keys_tried"))));
 }
 
@@ -202,7 +199,7 @@ member_with(const json_t *array, const char *key, const char *value)
 	return NULL;
 }
 
-/* A request type's name may be several services'. */
+/* The group of a problem. Found by its id: several services may have a type of the same name. */
 static const json_t *
 group_of(const json_t *document, const json_t *problem)
 {
@@ -255,11 +252,11 @@ print_problems(struct pen *p, const json_t *document)
 		    pen_share(p, number_of(json_object_get(document, "options"), "cv_max")));
 		return;
 	}
-	title(p, "problems, dearest first");
+	title(p, "problems by cost");
 	for (size_t i = 0; i < n && i < PROBLEMS_SHOWN; i++)
 		print_problem(p, document, json_array_get(all, i));
 	if (n > PROBLEMS_SHOWN)
-		fprintf(p->out, "     and %zu more; --json has all\n", n - PROBLEMS_SHOWN);
+		fprintf(p->out, "     and %zu more; --json lists all\n", n - PROBLEMS_SHOWN);
 }
 
 /* ---- all types ---- */
@@ -335,7 +332,7 @@ print_source(struct pen *p, const json_t *document)
 		    plural(p, number_of(n, "files"), "file", "files"));
 }
 
-/* What a reason's word says; one that is not known here stays as it is. */
+/* The text for a reason's identifier; an unknown identifier is printed as it is. */
 static const char *
 reason_of(struct pen *p, const json_t *skipped)
 {
@@ -343,7 +340,7 @@ reason_of(struct pen *p, const json_t *skipped)
 #define X(name, word, what) { word, what },
 #include "formats/skips.tbl.h"
 #undef X
-		{ "untyped", "traces of request types that there was no room for" },
+		{ "untyped", "traces beyond the request type limit" },
 	};
 	const char *reason = text_of(p, skipped, "reason");
 
@@ -353,18 +350,18 @@ reason_of(struct pen *p, const json_t *skipped)
 	return reason;
 }
 
-/* "FILE at byte N: WHY", as far as that is known and not said yet. */
+/* "FILE at byte N: WHY", without the parts that are unknown or already in the text. */
 static const char *
 first_of(struct pen *p, const json_t *skipped)
 {
 	const char *file = text_of(p, skipped, "file"), *why = text_of(p, skipped, "why");
-	const char *place = is_null(skipped, "offset")
-	                        ? ""
-	                        : pen_printf(p, " at byte %.0f", number_of(skipped, "offset"));
+	const char *position = is_null(skipped, "offset")
+	                           ? ""
+	                           : pen_printf(p, " at byte %.0f", number_of(skipped, "offset"));
 
 	if (is_null(skipped, "file") || file[0] == '\0' || strncmp(why, file, strlen(file)) == 0)
 		return why;
-	return pen_printf(p, "%s%s: %s", file, place, why);
+	return pen_printf(p, "%s%s: %s", file, position, why);
 }
 
 static void
@@ -391,11 +388,11 @@ print_skipped(struct pen *p, const json_t *document)
 	table_add(&t, "first");
 	json_array_foreach (json_object_get(source, "skipped"), i, s)
 		print_count(&t, p, number_of(s, "count"), reason_of(p, s), first_of(p, s));
+	print_count(&t, p, number_of(n, "other_groups"), "traces beyond the group limit", "");
 	print_count(
-	    &t, p, number_of(n, "other_groups"), "traces of groups that there was no room for", "");
-	print_count(&t, p, number_of(n, "moved"), "steps moved behind their causes (clocks)", "");
+	    &t, p, number_of(n, "moved"), "path steps moved behind their causes (clocks)", "");
 	if (t.cells > 3) {
-		title(p, "not used, or not as it was");
+		title(p, "not used or corrected");
 		table_print(&t, p);
 		return;
 	}
@@ -421,7 +418,7 @@ baselines_print(struct pen *p, const json_t *list)
 	json_t *b;
 
 	if (json_array_size(list) == 0) {
-		fputs("no baselines; hone baseline save NAME [FILE...] keeps one\n", p->out);
+		fputs("no baselines; save one with hone baseline save NAME [FILE...]\n", p->out);
 		return;
 	}
 	table_open(&t, "llr");

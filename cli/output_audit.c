@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who asked for what, for people. */
+/* Prints the audit log: who asked for what. */
 #include "cli/output.h"
 
 #include <string.h>
@@ -12,15 +12,14 @@ colour_of(const char *outcome)
 	                                        : PLAIN;
 }
 
-/* "alice (uid 1000, process 4711)", or what of Hone it was, or whose certificate; "": one without.
- */
+/* "alice (uid 1000, process 4711)", the part of Hone that acted, or the name in the certificate. */
 static const char *
 who(struct pen *p, const json_t *row)
 {
 	const char *user = text_of(p, row, "user");
 
 	if (is_null(row, "uid"))
-		return user[0] != '\0' ? pen_printf(p, "by %s", user) : "by a stranger";
+		return user[0] != '\0' ? pen_printf(p, "by %s", user) : "by an unidentified peer";
 	if (is_null(row, "pid"))
 		return pen_printf(p, "%s (uid %.0f)", user, number_of(row, "uid"));
 	return pen_printf(
@@ -55,10 +54,10 @@ audit_print(struct pen *p, const json_t *answer)
 	json_t *row;
 
 	if (json_array_size(rows) == 0)
-		fputs("Nobody has asked for anything that changes something.\n", p->out);
+		fputs("The audit log is empty: no operator has changed anything.\n", p->out);
 	json_array_foreach (rows, i, row)
 		print_row(p, row);
 	if (number_of(answer, "left_off") > 0)
-		fprintf(p->out, "%s older ones are not shown; --limit says how many are\n",
+		fprintf(p->out, "%s older entries are not shown; see --limit\n",
 		    pen_count(p, number_of(answer, "left_off")));
 }

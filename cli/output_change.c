@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What changed since a baseline, for people: the member "baseline" of an analysis document. */
+/* Prints the comparison with a baseline: the member "baseline" of an analysis document. */
 #include "cli/output.h"
 
 enum { SHOWN = 3, SUSPECTS_SHOWN = 5 };
@@ -11,7 +11,7 @@ signed_ms(struct pen *p, double ms)
 }
 
 static const char *
-chance(struct pen *p, const json_t *o)
+p_value(struct pen *p, const json_t *o)
 {
 	double pv = number_of(o, "p");
 
@@ -34,7 +34,7 @@ print_suspects(struct pen *p, const json_t *suspects)
 	document_line(p, "suspects",
 	    words[0] != '\0'
 		? words
-		: "none: no call takes longer, or goes on otherwise, than chance does");
+		: "none: no call is significantly slower or followed by a different call");
 }
 
 static void
@@ -50,10 +50,10 @@ print_edges(struct pen *p, const json_t *edges)
 		document_line(p, shown++ == 0 ? "edges" : "", text_of(p, e, "from"));
 		document_line(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, e, "to")));
 		document_line(p, "",
-		    pen_printf(p, "  %s %s %s: %s of all requests' mean, %s",
+		    pen_printf(p, "  %s %s %s: %s in the mean over all requests, %s",
 			pen_ms(p, number_of(e, "mean_then_ms")), pen_arrow(p),
 			pen_ms(p, number_of(e, "mean_ms")), signed_ms(p, number_of(e, "change_ms")),
-			chance(p, e)));
+			p_value(p, e)));
 	}
 }
 
@@ -76,12 +76,12 @@ print_operations(struct pen *p, const json_t *operations)
 			break;
 		document_line(p, i == 0 ? "slower" : "", call_of(p, o, "operation", "far"));
 		document_line(p, "",
-		    pen_printf(p, "  %s %s %s %s; %s of %s calls take longer, %s",
-			text_of(p, o, "what")[0] == 'w' ? "on the way there and back" : "by itself",
+		    pen_printf(p, "  %s %s %s %s; %s of %s calls are slower, %s",
+			text_of(p, o, "what")[0] == 'w' ? "round trip" : "own time",
 			pen_ms(p, number_of(o, "mean_then_ms")), pen_arrow(p),
 			pen_ms(p, number_of(o, "mean_ms")),
 			pen_share(p, number_of(o, "slower_share")),
-			pen_count(p, number_of(o, "calls")), chance(p, o)));
+			pen_count(p, number_of(o, "calls")), p_value(p, o)));
 	}
 }
 
@@ -94,17 +94,16 @@ print_steps(struct pen *p, const json_t *steps)
 	json_array_foreach (steps, i, s) {
 		if (i == SHOWN)
 			break;
-		document_line(p, i == 0 ? "otherwise" : "",
+		document_line(p, i == 0 ? "reordered" : "",
 		    pen_printf(p, "after %s",
-			is_null(s, "after") ? "the beginning"
-					    : call_of(p, s, "after", "after_far")));
+			is_null(s, "after") ? "the begin" : call_of(p, s, "after", "after_far")));
 		document_line(p, "",
-		    pen_printf(p, "  %s comes next, not %s: %s of %s, before %s of %s, %s",
+		    pen_printf(p, "  %s follows instead of %s: %s of %s, before %s of %s, %s",
 			is_null(s, "then") ? "the end" : call_of(p, s, "then", "then_far"),
 			call_of(p, s, "instead_of", "instead_of_far"),
 			pen_count(p, number_of(s, "count")), pen_count(p, number_of(s, "of")),
 			pen_count(p, number_of(s, "count_then")),
-			pen_count(p, number_of(s, "of_then")), chance(p, s)));
+			pen_count(p, number_of(s, "of_then")), p_value(p, s)));
 	}
 }
 
@@ -115,9 +114,7 @@ print_calls(struct pen *p, const json_t *type)
 	size_t vanished = json_array_size(json_object_get(type, "vanished"));
 
 	if (appeared + vanished > 0)
-		document_line(p, "calls",
-		    pen_printf(p, "%zu that were not there before, %zu that are there no more",
-			appeared, vanished));
+		document_line(p, "calls", pen_printf(p, "%zu new, %zu gone", appeared, vanished));
 }
 
 static void
@@ -134,7 +131,7 @@ print_type(struct pen *p, const json_t *type)
 		signed_ms(p, number_of(type, "high_ms")), pen_count(p, number_of(type, "count")),
 		pen_count(p, number_of(type, "count_then"))));
 	document_line(p, "",
-	    pen_printf(p, "%s on the same paths, %s by taking others",
+	    pen_printf(p, "%s on the same paths, %s by a different mix of paths",
 		signed_ms(p, number_of(type, "within_ms")),
 		signed_ms(p, number_of(type, "mix_ms"))));
 	print_edges(p, json_object_get(type, "edges"));
@@ -160,7 +157,7 @@ change_print(struct pen *p, const json_t *change)
 	json_t *type;
 
 	fputc('\n', p->out);
-	pen_put(p, BOLD, pen_printf(p, "what changed since %s", text_of(p, change, "name")));
+	pen_put(p, BOLD, pen_printf(p, "changes since %s", text_of(p, change, "name")));
 	fprintf(p->out, " (%s)\n\n", text_of(p, change, "made"));
 	print_suspects(p, json_object_get(change, "suspects"));
 	json_array_foreach (json_object_get(change, "types"), i, type)

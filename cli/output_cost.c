@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For people: what Hone costs the nodes, now and in all; how many requests are sampled for it. */
+/* Prints what Hone costs the nodes, now and in total, and the sampling rates that follow from it.
+ */
 #include "cli/output.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ bytes_of(struct pen *p, double bytes)
 	return pen_printf(p, bytes < 9.95 && unit > 0 ? "%.1f %s" : "%.0f %s", bytes, UNITS[unit]);
 }
 
-/* One line below another: the name is on the first. */
+/* A line under a heading; the name is printed on the first line of a block only. */
 static void
 line(struct pen *p, const char *name, enum colour c, const char *words)
 {
@@ -27,7 +28,7 @@ line(struct pen *p, const char *name, enum colour c, const char *words)
 }
 
 static const json_t *
-dearest(const json_t *nodes)
+costliest(const json_t *nodes)
 {
 	const json_t *most = NULL;
 	size_t i;
@@ -43,7 +44,7 @@ dearest(const json_t *nodes)
 static void
 print_now(struct pen *p, const json_t *cost)
 {
-	const json_t *nodes = json_object_get(cost, "nodes"), *most = dearest(nodes),
+	const json_t *nodes = json_object_get(cost, "nodes"), *most = costliest(nodes),
 		     *n = json_object_get(most, "now");
 	const json_t *sum = json_object_get(cost, "now");
 	size_t count = json_array_size(nodes);
@@ -55,13 +56,13 @@ print_now(struct pen *p, const json_t *cost)
 		number_of(n, "tracer_pct")));
 	line(p, "", PLAIN,
 	    pen_printf(p, "%s%s%.0f MiB of buffers, %s/s",
-		count == 1
-		    ? ""
-		    : pen_printf(p, "%.2f %% on %zu nodes, ", number_of(sum, "core_pct"), count),
+		count == 1 ? ""
+			   : pen_printf(p, "%.2f %% on all %zu nodes, ", number_of(sum, "core_pct"),
+				 count),
 		number_of(cost, "budget_pct") <= 0
 		    ? ""
-		    : pen_printf(p, "%s %g %%; ", count == 1 ? "it may" : "each may",
-			  number_of(cost, "budget_pct")),
+		    : pen_printf(p, "limit %g %%%s; ", number_of(cost, "budget_pct"),
+			  count == 1 ? "" : " each"),
 		number_of(sum, "ring_mib"), bytes_of(p, number_of(sum, "bytes_per_second"))));
 }
 
@@ -69,15 +70,15 @@ static void
 print_all(struct pen *p, const json_t *all)
 {
 	line(p, "", PLAIN,
-	    pen_printf(p, "in %s: %s of CPU%s, %s sent", pen_seconds(p, number_of(all, "seconds")),
-		pen_seconds(p, number_of(all, "cpu_s")),
-		is_null(all, "record_ns")
-		    ? ""
-		    : pen_printf(p, ", %s a record", pen_ms(p, number_of(all, "record_ns") / 1e6)),
+	    pen_printf(p, "in %s: %s of CPU time%s, %s sent",
+		pen_seconds(p, number_of(all, "seconds")), pen_seconds(p, number_of(all, "cpu_s")),
+		is_null(all, "record_ns") ? ""
+					  : pen_printf(p, ", %s per record",
+						pen_ms(p, number_of(all, "record_ns") / 1e6)),
 		bytes_of(p, number_of(all, "bytes"))));
 }
 
-/* The types of which not all requests are. */
+/* Sampling rates of the types of which not every request is sampled. */
 static void
 print_sampled(struct pen *p, const json_t *types)
 {
@@ -153,8 +154,8 @@ add_node(struct table *t, struct pen *p, const json_t *cost)
 void
 costs_print(struct pen *p, const json_t *agents)
 {
-	static const char *const heads[] = { "NODE", "OF A CORE", "PROGRAMS", "AGENT", "TRACER",
-		"SENDS", "CPU", "SENT", "A RECORD" };
+	static const char *const heads[] = { "NODE", "CORE", "PROGRAMS", "AGENT", "TRACER", "RATE",
+		"CPU TIME", "SENT", "PER RECORD" };
 	json_t *a, *over = json_array();
 	struct table t;
 	size_t i, rows = 0;

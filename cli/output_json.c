@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For programs: the answer as it came. */
+/* The JSON printer: prints each answer as honed sent it. */
 #define _GNU_SOURCE /* for fwrite_unlocked() */
 #include "cli/output.h"
 
@@ -16,8 +16,8 @@ write_piece(const char *piece, size_t len, void *out)
 	return fwrite_unlocked(piece, 1, len, out) == len ? 0 : -1;
 }
 
-/* It may be many MiB, for programs to read: on one line, and nine digits are more than is known of
- * what was measured. */
+/* An analysis document may have many MiB: one line, and nine digits, which exceeds the precision of
+ * the measurements. */
 static void
 print_document(struct pen *p, const json_t *document)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What was learned. A type's graph is listed by unit; in it places in order of time, each under the
- *one that opened its span:
+ * Prints the learned space. The graph of a type is listed by unit; within a unit places are in
+ *order of time, each indented under the place that opened its span:
  *
  *	TRACES  EACH       AT     NEXT  PLACE
  *	 100 %   1.0     0 ms  0.12 ms  hone:unit_begin(cart.get)
@@ -16,7 +16,7 @@ enum { DEPTH_MAX = 32 };
 
 /* ---- a type ---- */
 
-struct listing {
+struct space_printer {
 	struct pen *pen;
 	const json_t *places;
 	struct table table;
@@ -47,7 +47,7 @@ notes_of(struct pen *p, const json_t *place)
 }
 
 static void
-add_place(struct listing *l, const json_t *place, int depth)
+add_place(struct space_printer *l, const json_t *place, int depth)
 {
 	struct pen *p = l->pen;
 
@@ -63,10 +63,10 @@ add_place(struct listing *l, const json_t *place, int depth)
 				 event_of(text_of(p, place, "label")), notes_of(p, place)));
 }
 
-/* Those of the unit that lie directly in this place's span; NULL: in no span whose begin is known.
- */
+/* Prints the places of the unit that lie directly in the span of `around`, and recursively those in
+ * their spans. NULL: places in no span whose begin is known. */
 static void
-add_inside(struct listing *l, const char *unit, const json_t *around, int depth)
+add_inside(struct space_printer *l, const char *unit, const json_t *around, int depth)
 {
 	size_t i;
 	json_t *place;
@@ -87,7 +87,7 @@ add_inside(struct listing *l, const char *unit, const json_t *around, int depth)
 }
 
 static void
-print_unit(struct listing *l, const char *unit)
+print_unit(struct space_printer *l, const char *unit)
 {
 	static const char *const heads[] = { "TRACES", "EACH", "AT", "NEXT", "PLACE" };
 	struct pen *p = l->pen;
@@ -112,24 +112,25 @@ seen_before(struct pen *p, const json_t *places, size_t at, const char *unit)
 }
 
 static const char *
-cover_words(struct pen *p, const json_t *type)
+coverage_text(struct pen *p, const json_t *type)
 {
 	if (is_null(type, "unseen"))
-		return "nothing is known of what is not covered";
+		return "coverage unknown";
 	if (number_of(type, "unseen") == 0 && number_of(type, "next_new") == 0)
-		return "nothing hints at places that were not seen yet";
-	return pen_printf(p, "about %s places not seen yet, the next trace shows a new one with %s",
+		return "coverage: no sign of unseen places";
+	return pen_printf(p,
+	    "coverage: about %s unseen places; the next trace shows a new one with probability %s",
 	    pen_count(p, ceil(number_of(type, "unseen"))),
 	    pen_share(p, number_of(type, "next_new")));
 }
 
-/* Why there are more places than so few traces would tell. */
+/* Explains places that no complete trace has shown. */
 static const char *
-glimpsed_words(struct pen *p, const json_t *type)
+partial_text(struct pen *p, const json_t *type)
 {
 	return pen_printf(p,
-	    "%s of the places were never seen in a whole trace: learned while tracepoints took turns, since all "
-	    "at once cost more than the budget allows, or by diagnoses",
+	    "%s of the places were seen only while a part of the tracepoints was enabled: during learning in "
+	    "turns (the overhead budget did not permit all at once), or by diagnoses",
 	    pen_count(p, number_of(type, "glimpsed")));
 }
 
@@ -137,17 +138,17 @@ void
 space_print(struct pen *p, const json_t *document)
 {
 	const json_t *type = json_array_get(json_object_get(document, "types"), 0), *place;
-	struct listing l = { .pen = p, .places = json_object_get(type, "graph") };
+	struct space_printer l = { .pen = p, .places = json_object_get(type, "graph") };
 	size_t i;
 
 	pen_put(p, BOLD, text_of(p, type, "type"));
 	fprintf(p->out, "  %s%s traces, %s places, %s steps\n",
 	    pen_count(p, number_of(type, "traces")),
-	    number_of(type, "glimpsed") > 0 ? " whole" : "",
+	    number_of(type, "glimpsed") > 0 ? " complete" : "",
 	    pen_count(p, number_of(type, "places")), pen_count(p, number_of(type, "steps")));
 	if (number_of(type, "glimpsed") > 0)
-		pen_wrap(p, "", glimpsed_words(p, type));
-	fprintf(p->out, "%s\n", cover_words(p, type));
+		pen_wrap(p, "", partial_text(p, type));
+	fprintf(p->out, "%s\n", coverage_text(p, type));
 	json_array_foreach (l.places, i, place) {
 		const char *unit = text_of(p, place, "unit");
 
@@ -165,7 +166,7 @@ print_version(struct pen *p, const json_t *document)
 	const char *name = text_of(p, v, "name");
 
 	fprintf(p->out, "%s: %s, %s traces%s%s\n\n", text_of(p, document, "path"),
-	    name[0] != '\0' ? pen_printf(p, "version %s", name) : "of no version that has a name",
+	    name[0] != '\0' ? pen_printf(p, "version %s", name) : "unnamed version",
 	    pen_count(p, number_of(v, "traces")), is_null(v, "learned") ? "" : ", learned ",
 	    text_of(p, v, "learned"));
 }
@@ -188,7 +189,7 @@ print_labels(struct pen *p, const json_t *document, const char *key, size_t left
 		    p->out, "\n%zu tracepoint%s %s:\n", n, n == 1 ? "" : "s", n == 1 ? one : many);
 	json_array_foreach (all, i, label) {
 		if (i == SHOWN) {
-			fprintf(p->out, "  and %zu more; --json has them\n", n - SHOWN);
+			fprintf(p->out, "  and %zu more; --json lists all\n", n - SHOWN);
 			break;
 		}
 		fprintf(p->out, "  %s\n", pen_clean(p, json_string_value(label)));
@@ -227,13 +228,12 @@ space_stats_print(struct pen *p, const json_t *document)
 		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
 	table_print(&t, p);
-	print_labels(p, document, "stale", 0, "every learned tracepoint is in a program still",
-	    "was learned and is in no program any more",
-	    "were learned and are in no program any more");
+	print_labels(p, document, "stale", 0, "every learned tracepoint still exists in a program",
+	    "was learned and exists in no program now", "were learned and exist in no program now");
 	print_labels(p, document, "never_seen", (size_t)number_of(document, "never_seen_left_off"),
-	    "every tracepoint of the programs has fired while Hone learned",
-	    "of the programs has never fired while Hone learned",
-	    "of the programs have never fired while Hone learned");
+	    "every tracepoint of the programs was seen while learning",
+	    "of the programs was never seen while learning",
+	    "of the programs were never seen while learning");
 }
 
 void

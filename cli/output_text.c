@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For people. */
+/* The text printer: status, agents, tracepoints, and the short answers. */
 #include "cli/output.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ plural(double n, const char *one, const char *many)
 	return n == 1 ? one : many;
 }
 
-/* The texts of an array, with commas; "none" when it is empty. */
+/* The strings of an array, separated by commas; "none" if it is empty. */
 static const char *
 list_of(struct pen *p, const json_t *o, const char *key)
 {
@@ -79,8 +79,8 @@ warning(struct pen *p, const char *name, const char *words)
 
 /* ---- status ---- */
 
-/* Who has a queue that keeps us from going on, and what pauses and agents that let go there were so
- * far. */
+/* Fill of the controller's mailbox and of each congested queue, pauses, and agents that shed load.
+ */
 static void
 print_queues(struct pen *p, const json_t *q)
 {
@@ -94,11 +94,11 @@ print_queues(struct pen *p, const json_t *q)
 	head(p, "queues");
 	fprintf(p->out, "mailbox %s%s", pen_share(p, number_of(q, "mailbox")), who);
 	if (number_of(q, "pauses") > 0)
-		fprintf(p->out, "; %s %s so far, %s", pen_count(p, number_of(q, "pauses")),
+		fprintf(p->out, "; %s %s, %s in total", pen_count(p, number_of(q, "pauses")),
 		    plural(number_of(q, "pauses"), "pause", "pauses"),
 		    pen_seconds(p, number_of(q, "paused_s")));
 	if (number_of(q, "sheds") > 0)
-		fprintf(p->out, "; agents let go %s %s, the last: %s",
+		fprintf(p->out, "; load shed by agents %s %s, last: %s",
 		    pen_count(p, number_of(q, "sheds")),
 		    plural(number_of(q, "sheds"), "time", "times"), text_of(p, q, "shed_why"));
 	fputc('\n', p->out);
@@ -118,10 +118,11 @@ print_controller(struct pen *p, const json_t *a)
 	fprintf(p->out, "%.0f connected\n", number_of(a, "agents"));
 	head(p, "added");
 	if (number_of(a, "added") == 0)
-		fprintf(p->out, "no tracepoint is on that Hone added%s\n",
-		    is_true(a, "quiet") ? "" : " or will be, once all agents have said so");
+		fprintf(p->out, "all added tracepoints are off (%s)\n",
+		    is_true(a, "quiet") ? "confirmed by all agents"
+					: "not yet confirmed by all agents");
 	else
-		fprintf(p->out, "%.0f %s on: %s\n", number_of(a, "added"),
+		fprintf(p->out, "%.0f %s enabled: %s\n", number_of(a, "added"),
 		    plural(number_of(a, "added"), "tracepoint", "tracepoints"),
 		    list_of(p, a, "added_names"));
 	if (json_is_object(l)) {
@@ -130,7 +131,7 @@ print_controller(struct pen *p, const json_t *a)
 		    pen_seconds(p, number_of(l, "left_s")), pen_count(p, number_of(l, "traces")),
 		    pen_count(p, number_of(l, "places")),
 		    is_null(l, "unseen") ? ""
-					 : pen_printf(p, ", about %s not seen yet",
+					 : pen_printf(p, ", about %s unseen",
 					       pen_count(p, ceil(number_of(l, "unseen")))));
 	}
 	print_queues(p, json_object_get(a, "queues"));
@@ -139,14 +140,15 @@ print_controller(struct pen *p, const json_t *a)
 	warning(p, "trouble", text_of(p, c, "store_trouble"));
 	if (json_is_true(json_object_get(c, "space_stale")))
 		warning(p, "stale",
-		    "what was learned is of other programs than those that run: hone learn, or hone space versions");
+		    "the running programs have other tracepoints than the learned space; run hone learn, or choose "
+		    "another version (hone space versions)");
 }
 
-/* What a narrow terminal has no room for can be done without: the service, and two of the times. */
+/* On terminals under 100 columns the service, p50 and p99 are left out. */
 static void
 print_types(struct pen *p, const json_t *types)
 {
-	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "A SECOND",
+	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "TRACES/S",
 		"MEAN", "P50", "P95", "P99", "CV", "LEARNED", "DIAGNOSIS" };
 	static const char *const times[] = { "mean_ms", "p50_ms", "p95_ms", "p99_ms" };
 	bool wide = p->columns >= 100;
@@ -155,7 +157,7 @@ print_types(struct pen *p, const json_t *types)
 	json_t *o;
 
 	if (json_array_size(types) == 0) {
-		fputs("\nNo request has been seen yet.\n", p->out);
+		fputs("\nNo request has been traced yet.\n", p->out);
 		return;
 	}
 	fputc('\n', p->out);
@@ -194,27 +196,27 @@ print_runs(struct pen *p, const json_t *runs)
 	}
 }
 
-/* What came, and why some of it is no evidence: each reason that has a count. */
+/* Records and traces received, and the reasons why some were not used (those with a count). */
 static void
 print_counts(struct pen *p, const json_t *c)
 {
 	static const struct {
 		const char *key, *words;
 	} reasons[] = {
-		{ "late", "came late" },
-		{ "duplicate", "came twice" },
-		{ "given_up_memory", "given up for memory" },
-		{ "given_up_patience", "never complete" },
-		{ "given_up_malformed", "malformed" },
-		{ "lossy", "with lost records" },
-		{ "incomplete", "not complete yet" },
-		{ "other_groups", "beyond the groups kept" },
-		{ "pathless", "without a critical path" },
-		{ "inexact", "whose edges did not add up" },
-		{ "clock_contradictory", "from while a clock jumped" },
+		{ "late", "records arrived late" },
+		{ "duplicate", "records received twice" },
+		{ "given_up_memory", "traces dropped for lack of memory" },
+		{ "given_up_patience", "traces never completed" },
+		{ "given_up_malformed", "malformed traces" },
+		{ "lossy", "traces with lost records" },
+		{ "incomplete", "traces not complete yet" },
+		{ "other_groups", "traces beyond the group limit" },
+		{ "pathless", "traces without a critical path" },
+		{ "inexact", "traces whose edges do not add up" },
+		{ "clock_contradictory", "traces during a clock jump" },
 		{ "lost_ring", "records lost by the tracer" },
 		{ "lost_queue", "records lost by agents" },
-		{ "lost_decode", "records not understood" },
+		{ "lost_decode", "records not decoded" },
 	};
 	const char *said = "";
 
@@ -228,7 +230,7 @@ print_counts(struct pen *p, const json_t *c)
 		pen_wrap(p, "", pen_printf(p, "not used: %s", said));
 	if (number_of(c, "clock_corrected") > 0 || number_of(c, "moved") > 0)
 		fprintf(p->out,
-		    "clocks: %s traces brought onto one, %s steps of paths moved behind their causes\n",
+		    "clocks: corrected in %s traces; %s path steps moved behind their causes\n",
 		    pen_count(p, number_of(c, "clock_corrected")),
 		    pen_count(p, number_of(c, "moved")));
 }
@@ -245,7 +247,7 @@ print_status(struct pen *p, const json_t *a)
 
 /* ---- agents ---- */
 
-/* The fullest queue, by name. */
+/* Fill and name of the fullest queue. */
 static const char *
 worst_fill(struct pen *p, const json_t *o)
 {
@@ -259,8 +261,8 @@ worst_fill(struct pen *p, const json_t *o)
 	    p, "%s %s", pen_share(p, number_of(o, FILLS[worst])), FILLS[worst] + strlen("fill_"));
 }
 
-/* By how much the node's clock is ahead of the controller's: machines were started at different
- * times. */
+/* By how much the node's clock is ahead of the controller's. CLOCK_MONOTONIC of two machines
+ * differs by the difference of their boot times. */
 static const char *
 clock_of(struct pen *p, const json_t *o)
 {
@@ -283,7 +285,7 @@ add_agent(struct table *t, struct pen *p, const json_t *o)
 	              number_of(o, "lost_decode");
 
 	table_add(t, text_of(p, o, "node"));
-	table_add(t, !is_true(o, "connected")  ? "gone"
+	table_add(t, !is_true(o, "connected")  ? "offline"
 		     : is_true(o, "tracer_ok") ? "ok"
 					       : "no tracer");
 	table_add(t, pen_count(p, number_of(o, "programs")));
@@ -323,8 +325,8 @@ static void
 print_agents(struct pen *p, const json_t *a)
 {
 	static const char *const heads[] = { "NODE", "STATE", "PROGRAMS", "RECORDS/S", "FULLEST",
-		"LOST", "ADDED", "CPU", "TRACER CPU", "MEMORY", "BUFFERS", "A RECORD", "SPENT",
-		"HEARD", "CLOCK", "SERVICES" };
+		"LOST", "ADDED", "CPU", "TRACER CPU", "MEMORY", "BUFFERS", "PER RECORD", "OVERHEAD",
+		"LAG", "CLOCK", "SERVICES" };
 	const json_t *agents = json_object_get(a, "agents");
 	struct table t;
 	size_t i;
@@ -345,7 +347,7 @@ print_agents(struct pen *p, const json_t *a)
 	json_array_foreach (agents, i, o)
 		if (number_of(o, "rests_s") > 0)
 			warning(p, text_of(p, o, "node"),
-			    pen_printf(p, " has let go of its tracepoints, and gets none for %s%s",
+			    pen_printf(p, " shed load; no tracepoint is added there for %s%s",
 				pen_seconds(p, number_of(o, "rests_s")),
 				is_true(o, "shed")
 				    ? pen_printf(p, " (%s full)", text_of(p, o, "shed_by"))
@@ -380,11 +382,11 @@ print_tracepoints(struct pen *p, const json_t *a)
 		table_add(&t, list_of(p, o, "nodes"));
 	}
 	table_print(&t, p);
-	fprintf(p->out, "%s tracepoints, %s on\n", pen_count(p, number_of(a, "total")),
+	fprintf(p->out, "%s tracepoints, %s enabled\n", pen_count(p, number_of(a, "total")),
 	    pen_count(p, number_of(a, "on")));
 	if (number_of(a, "left_off") > 0)
 		fprintf(p->out,
-		    "%s of them are off and not shown; hone tracepoints 'PROVIDER:*' shows those of one provider\n",
+		    "%s disabled tracepoints are not shown; hone tracepoints 'PROVIDER:*' shows those of a provider\n",
 		    pen_count(p, number_of(a, "left_off")));
 }
 
@@ -397,7 +399,7 @@ print_forest(struct pen *p, const json_t *a)
 	json_t *r;
 
 	if (json_array_size(json_object_get(a, "runs")) == 0)
-		fputs("No diagnosis has been started; hone start TYPE begins one.\n", p->out);
+		fputs("No diagnosis has been started; start one with hone start TYPE.\n", p->out);
 	json_array_foreach (json_object_get(a, "runs"), i, r) {
 		if (i > 0)
 			fputc('\n', p->out);
@@ -412,8 +414,7 @@ print_started(struct pen *p, const json_t *a)
 
 	fprintf(p->out, "diagnosis %.0f of ", number_of(r, "run"));
 	pen_put(p, BOLD, text_of(p, r, "type"));
-	fprintf(p->out,
-	    " has begun; hone status shows how far it is, hone forest %s what it found\n",
+	fprintf(p->out, " started; hone status shows its progress, hone forest %s its results\n",
 	    text_of(p, r, "type"));
 	if (text_of(p, r, "words")[0] != '\0')
 		pen_wrap(p, "", text_of(p, r, "words"));
@@ -431,12 +432,13 @@ print_stopped(struct pen *p, const json_t *a)
 static void
 print_learning(struct pen *p, const json_t *a)
 {
-	fprintf(p->out, "learning for %s; all tracepoints go on, put load on the application\n",
+	fprintf(p->out,
+	    "learning for %s; all tracepoints are being enabled, put load on the application\n",
 	    pen_seconds(p, number_of(json_object_get(a, "learning"), "left_s")));
 }
 
-/* Of the requests that came, those that were probed are learned from: fewer where the budget has no
- * room for all. */
+/* TRACES counts all traces; LEARNED those that were probed and complete, which the overhead budget
+ * may limit. */
 static void
 print_learned(struct pen *p, const json_t *status)
 {
@@ -447,10 +449,10 @@ print_learned(struct pen *p, const json_t *status)
 	table_open(&t, "lrrrrr");
 	table_add(&t, "REQUEST TYPE");
 	table_add(&t, "TRACES");
-	table_add(&t, "LEARNED WHOLE");
+	table_add(&t, "LEARNED TRACES");
 	table_add(&t, "LEARNED PLACES");
-	table_add(&t, "NOT SEEN YET");
-	table_add(&t, "NEXT SHOWS NEW");
+	table_add(&t, "UNSEEN PLACES");
+	table_add(&t, "NEXT IS NEW");
 	json_array_foreach (json_object_get(status, "types"), i, o) {
 		table_add(&t, text_of(p, o, "type"));
 		table_add(&t, pen_count(p, number_of(o, "traces")));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/pen.h"
 
+#include <assert.h>
 #include <langinfo.h>
 #include <math.h>
 #include <stdarg.h>
@@ -51,7 +52,7 @@ follows(unsigned char c)
 	return (c & 0xc0) == 0x80;
 }
 
-/* Bytes of the character at s if it is well formed and printable, else 0. */
+/* Length in bytes of the character at s if it is well formed and printable, else 0. */
 static int
 character(const unsigned char *s)
 {
@@ -66,7 +67,8 @@ character(const unsigned char *s)
 	for (int i = 1; i < n; i++)
 		if (!follows(s[i]))
 			return 0;
-	/* U+2028 to U+202E and U+2066 to U+2069 break lines and turn the direction of writing */
+	/* reject U+2028 to U+202E and U+2066 to U+2069: line breaks and changes of writing
+	 * direction */
 	if (n == 3 && s[0] == 0xe2 &&
 	    ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
 		(s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)))
@@ -139,7 +141,7 @@ pen_width(const char *s)
 	return n;
 }
 
-/* Where the character number `at` begins. */
+/* Offset in bytes of character number `at`. */
 static size_t
 offset_of(const char *s, int at)
 {
@@ -161,7 +163,8 @@ pen_shorten(struct pen *p, const char *s, int columns)
 		columns = 8;
 	if (width <= columns)
 		return s;
-	/* the end of a label tells more than its beginning */
+	/* keep one third of the begin and two thirds of the end, which distinguishes labels better
+	 */
 	head = (columns - pen_width(gap)) / 3;
 	tail = columns - pen_width(gap) - head;
 	return pen_printf(
@@ -207,7 +210,7 @@ pen_count(struct pen *p, double n)
 	return s;
 }
 
-/* Three digits that count. */
+/* Three significant digits. */
 static const char *
 three(struct pen *p, double v)
 {
@@ -273,7 +276,7 @@ pen_arrow(const struct pen *p)
 	return p->utf8 ? "→" : "->";
 }
 
-/* ---- tables ---- */
+/* ---- columns ---- */
 
 void
 table_open(struct table *t, const char *align)
@@ -281,6 +284,7 @@ table_open(struct table *t, const char *align)
 	memset(t, 0, sizeof *t);
 	t->align = align;
 	t->columns = (int)strlen(align);
+	assert(t->columns > 0 && t->columns <= TABLE_COLUMNS_MAX);
 }
 
 void
@@ -317,6 +321,7 @@ table_print(struct table *t, struct pen *p)
 {
 	int width[TABLE_COLUMNS_MAX] = { 0 };
 
+	assert(t->cells % t->columns == 0);
 	for (int i = 0; i < t->cells; i++)
 		if (pen_width(t->cell[i]) > width[i % t->columns])
 			width[i % t->columns] = pen_width(t->cell[i]);

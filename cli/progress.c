@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/progress.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { BAR_CELLS = 24 };
 
-#define LINE_AWAY "\r\033[K"
+#define CLEAR_LINE "\r\033[K"
 
-static int shown_on = -1; /* a signal's handler has no other place */
+static int shown_on = -1; /* the descriptor for interrupted(), which has no other argument */
 
-/* Who interrupts gets a prompt on a clean line, and the program ends by the signal all the same. */
+/* Clears the line, so that the prompt is on a clean one, then lets the signal end the program. */
 static void
 interrupted(int number)
 {
-	ssize_t n = write(shown_on, LINE_AWAY, sizeof LINE_AWAY - 1);
+	ssize_t n = write(shown_on, CLEAR_LINE, sizeof CLEAR_LINE - 1);
 
 	(void)n;
-	raise(number); /* comes when this returns; by SA_RESETHAND it is not ours any more */
+	/* delivered on return; SA_RESETHAND has restored the default action */
+	raise(number);
 }
 
 static void
@@ -34,27 +36,28 @@ watch(int fd, void (*handler)(int))
 void
 progress_open(struct progress *g, struct pen *pen)
 {
+	assert(pen != NULL && shown_on < 0);
 	memset(g, 0, sizeof *g);
 	g->pen = pen;
 }
 
 void
-progress_say(struct progress *g, double share, const char *words, const char *detail)
+progress_show(struct progress *g, double share, const char *text, const char *detail)
 {
 	struct pen *p = g->pen;
-	const char *said;
+	const char *line;
 
 	if (p->live) {
-		said = share < 0 ? pen_printf(p, "%s %s", words, detail)
-		                 : pen_printf(
-				       p, "%s %s  %s", pen_bar(p, share, BAR_CELLS), words, detail);
+		line = share < 0
+		           ? pen_printf(p, "%s %s", text, detail)
+		           : pen_printf(p, "%s %s  %s", pen_bar(p, share, BAR_CELLS), text, detail);
 		if (!g->open)
 			watch(fileno(p->out), interrupted);
-		fprintf(p->out, LINE_AWAY "%s", pen_shorten(p, said, p->columns - 1));
+		fprintf(p->out, CLEAR_LINE "%s", pen_shorten(p, line, p->columns - 1));
 		g->open = true;
-	} else if (strncmp(g->last, words, sizeof g->last - 1) != 0) {
-		fprintf(p->out, "%s\n", words);
-		snprintf(g->last, sizeof g->last, "%s", words);
+	} else if (strncmp(g->last, text, sizeof g->last - 1) != 0) {
+		fprintf(p->out, "%s\n", text);
+		snprintf(g->last, sizeof g->last, "%s", text);
 	}
 	fflush(p->out);
 }
@@ -63,7 +66,7 @@ void
 progress_close(struct progress *g)
 {
 	if (g->open) {
-		fputs(LINE_AWAY, g->pen->out);
+		fputs(CLEAR_LINE, g->pen->out);
 		watch(-1, SIG_DFL);
 	}
 	fflush(g->pen->out);

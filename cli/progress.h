@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One line that says how far it is: written over on a terminal, else a new one whenever its words
- * change. */
+/* A line that shows progress: overwritten in place on a terminal, elsewhere a new line whenever its
+ * text changes. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -8,14 +8,15 @@
 
 struct progress {
 	struct pen *pen;
-	char last[256]; /* the words said last */
-	bool open;      /* a line is there to be written over */
+	char last[256]; /* the text printed last, where lines are not overwritten */
+	bool open;      /* a line is on the terminal */
 };
 
 void progress_open(struct progress *g, struct pen *pen);
-/* `words` say what is being done; `detail` changes all the time (only shown where it can be written
- * over). share: how much of it is done, negative: nobody knows. */
-void progress_say(struct progress *g, double share, const char *words, const char *detail);
-void progress_close(struct progress *g); /* takes the line away */
+/* Shows `text`, and on a terminal also `detail`, which may change at any rate. share: the part that
+ * is done, 0 to 1, shown as a bar; negative: unknown. While a line is open, SIGINT and SIGTERM
+ * clear it before they end the program; only one progress may be open in a process. */
+void progress_show(struct progress *g, double share, const char *text, const char *detail);
+void progress_close(struct progress *g); /* clears the line */
 
 #endif

@@ -23,7 +23,8 @@ type_is(const struct label *l, const char *name)
 }
 
 static int
-no_type(const struct space *s, const struct labels *labels, const char *name, struct err *e)
+fail_unknown_type(
+    const struct space *s, const struct labels *labels, const char *name, struct err *e)
 {
 	char known[240] = "";
 	size_t len = 0;
@@ -38,9 +39,8 @@ no_type(const struct space *s, const struct labels *labels, const char *name, st
 		    l->name_len > 0 ? l->name : l->text);
 	}
 	if (known[0] == '\0')
-		return err_set(e, ERR_MISSING, "nothing has been learned yet; 'hone learn' does");
-	return err_set(e, ERR_MISSING,
-	    "%.80s: nothing was learned of such a request type; known are %s", name, known);
+		return err_set(e, ERR_MISSING, "nothing has been learned yet; run hone learn");
+	return err_set(e, ERR_MISSING, "%.80s: unknown request type; learned are %s", name, known);
 }
 
 int
@@ -59,48 +59,47 @@ space_find_type(uint32_t *ret, const struct space *s, const struct labels *label
 		return 0;
 	if (found > 1)
 		return err_set(e, ERR_INPUT,
-		    "%.80s: several services have this request type; say SERVICE/TYPE", name);
-	return no_type(s, labels, name, e);
+		    "%.80s: several services have this request type; use SERVICE/TYPE", name);
+	return fail_unknown_type(s, labels, name, e);
 }
 
-/* ---- a type's graph ---- */
+/* ---- the graph of a type ---- */
 
-struct look {
+struct graph_writer {
 	const struct labels *labels;
-	struct space_export look;
-	json_t **places; /* as they become */
-	uint32_t *order; /* by unit, then by time */
+	struct space_export graph;
+	json_t **places; /* their JSON objects, by place number */
+	uint32_t *order; /* place numbers by time */
 };
 
 static const char *
-label_of(const struct look *l, uint32_t label)
+label_of(const struct graph_writer *l, uint32_t label)
 {
 	return label != LABEL_NONE ? labels_get(l->labels, label)->text : "";
 }
 
-static const struct look *sorting; /* qsort() hands nothing on */
+static const struct graph_writer *sorting; /* for by_time(), since qsort() passes no context */
 
 static int
 by_time(const void *a, const void *b)
 {
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-	const struct place *x = &sorting->look.places[i], *y = &sorting->look.places[k];
+	const struct place *x = &sorting->graph.places[i], *y = &sorting->graph.places[k];
 
 	if (x->offset_ns != y->offset_ns)
 		return x->offset_ns < y->offset_ns ? -1 : 1;
 	return (i > k) - (i < k);
 }
 
-/* The place that opened this one's span: of several with that label in the unit, the last before it
- * in time. What is sought among those before it in `order` only, so nothing is ever inside of
- * itself. */
+/* The place that began the span of this one: the last with that label in the same unit before it in
+ * time, or null. Only earlier places in `order` are searched, so no place encloses itself. */
 static json_t *
-around(const struct look *l, uint32_t at)
+around(const struct graph_writer *l, uint32_t at)
 {
-	const struct place *p = &l->look.places[l->order[at]];
+	const struct place *p = &l->graph.places[l->order[at]];
 
 	while (p->span != LABEL_NONE && at-- > 0) {
-		const struct place *q = &l->look.places[l->order[at]];
+		const struct place *q = &l->graph.places[l->order[at]];
 
 		if (q->label == p->span && q->unit == p->unit)
 			return json_integer((json_int_t)l->order[at]);
@@ -109,10 +108,10 @@ around(const struct look *l, uint32_t at)
 }
 
 static json_t *
-place_json(const struct look *l, uint32_t at)
+place_json(const struct graph_writer *l, uint32_t at)
 {
-	const struct place *p = &l->look.places[l->order[at]];
-	double traces = (double)l->look.traces;
+	const struct place *p = &l->graph.places[l->order[at]];
+	double traces = (double)l->graph.traces;
 
 	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:[], s:[], s:[]}",
 	    "place", (int)l->order[at], "label",
@@ -126,28 +125,28 @@ place_json(const struct look *l, uint32_t at)
 	    number_json(p->offset_ns / 1e6), "steps", "units", "keys");
 }
 
-/* Each step at the place it leads from, with its part of all steps from there. */
+/* Adds each step to the place where it begins, with its share of all steps from there. */
 static void
-add_steps(const struct look *l)
+add_steps(const struct graph_writer *l)
 {
-	double *all = calloc(l->look.nplaces + 1, sizeof *all),
-	       *took = calloc(l->look.nplaces + 1, sizeof *took);
+	double *all = calloc(l->graph.nplaces + 1, sizeof *all),
+	       *took = calloc(l->graph.nplaces + 1, sizeof *took);
 
-	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nsteps; i++) {
-		const struct space_step *s = &l->look.steps[i];
+	for (uint32_t i = 0; all != NULL && took != NULL && i < l->graph.nsteps; i++) {
+		const struct space_step *s = &l->graph.steps[i];
 
 		all[s->from] += (double)s->count;
 		took[s->from] += (double)s->count * s->mean_ns;
 	}
-	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nsteps; i++) {
-		const struct space_step *s = &l->look.steps[i];
+	for (uint32_t i = 0; all != NULL && took != NULL && i < l->graph.nsteps; i++) {
+		const struct space_step *s = &l->graph.steps[i];
 
 		json_array_append_new(json_object_get(l->places[s->from], "steps"),
 		    json_pack("{s:i, s:I, s:o, s:o}", "to", (int)s->to, "count",
 			(json_int_t)s->count, "share", number_json((double)s->count / all[s->from]),
 			"mean_ms", number_json(s->mean_ns / 1e6)));
 	}
-	for (uint32_t i = 0; all != NULL && took != NULL && i < l->look.nplaces; i++)
+	for (uint32_t i = 0; all != NULL && took != NULL && i < l->graph.nplaces; i++)
 		json_object_set_new(l->places[i], "next_ms",
 		    number_json(all[i] > 0 ? took[i] / all[i] / 1e6 : NAN));
 	free(all);
@@ -155,20 +154,20 @@ add_steps(const struct look *l)
 }
 
 static void
-add_others(const struct look *l)
+add_others(const struct graph_writer *l)
 {
 	static const char *const types[] = { "none", "integer", "integer", "real", "text" };
 
-	for (uint32_t i = 0; i < l->look.nconcurrency; i++) {
-		const struct concurrency *c = &l->look.concurrency[i];
+	for (uint32_t i = 0; i < l->graph.nconcurrency; i++) {
+		const struct concurrency *c = &l->graph.concurrency[i];
 
 		json_array_append_new(json_object_get(l->places[c->place], "units"),
 		    json_pack("{s:o, s:I}", "unit",
 			text_json(label_of(l, c->unit), strlen(label_of(l, c->unit))), "count",
 			(json_int_t)c->count));
 	}
-	for (uint32_t i = 0; i < l->look.nkeys; i++) {
-		const struct place_key *k = &l->look.keys[i];
+	for (uint32_t i = 0; i < l->graph.nkeys; i++) {
+		const struct place_key *k = &l->graph.keys[i];
 		bool text = k->type == VALUE_TEXT;
 
 		json_array_append_new(json_object_get(l->places[k->place], "keys"),
@@ -180,20 +179,20 @@ add_others(const struct look *l)
 	}
 }
 
-/* All places in order of time; who prints them finds units and spans by what each says. */
+/* All places in order of time, each with its unit and span. */
 static json_t *
-places_json(struct look *l)
+places_json(struct graph_writer *l)
 {
 	json_t *list = json_array();
 
-	l->places = calloc(l->look.nplaces + 1, sizeof *l->places);
-	l->order = calloc(l->look.nplaces + 1, sizeof *l->order);
+	l->places = calloc(l->graph.nplaces + 1, sizeof *l->places);
+	l->order = calloc(l->graph.nplaces + 1, sizeof *l->order);
 	if (l->places != NULL && l->order != NULL) {
-		for (uint32_t i = 0; i < l->look.nplaces; i++)
+		for (uint32_t i = 0; i < l->graph.nplaces; i++)
 			l->order[i] = i;
 		sorting = l;
-		qsort(l->order, l->look.nplaces, sizeof *l->order, by_time);
-		for (uint32_t i = 0; i < l->look.nplaces; i++)
+		qsort(l->order, l->graph.nplaces, sizeof *l->order, by_time);
+		for (uint32_t i = 0; i < l->graph.nplaces; i++)
 			json_array_append_new(list, l->places[l->order[i]] = place_json(l, i));
 		add_steps(l);
 		add_others(l);
@@ -206,7 +205,7 @@ places_json(struct look *l)
 static json_t *
 type_json(struct space *s, const struct labels *labels, uint32_t type, bool whole)
 {
-	struct look l = { .labels = labels };
+	struct graph_writer l = { .labels = labels };
 	struct space_stats st = { 0 };
 	struct space_cover c = { NAN, NAN };
 	json_t *j;
@@ -218,12 +217,12 @@ type_json(struct space *s, const struct labels *labels, uint32_t type, bool whol
 	    (json_int_t)st.traces, "places", (int)st.places, "glimpsed", (int)st.glimpsed, "steps",
 	    (int)st.steps, "labels", (int)st.labels, "unseen", number_json(c.unseen), "next_new",
 	    number_json(c.next_new));
-	if (whole && space_export(s, type, &l.look))
+	if (whole && space_export(s, type, &l.graph))
 		json_object_set_new(j, "graph", places_json(&l));
 	return j;
 }
 
-/* ---- versions, and the whole ---- */
+/* ---- versions, and the whole document ---- */
 
 static json_t *
 version_json(const struct space_version *v)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a space's file holds, as a document: docs/questions.md says what is in it. */
+/* The contents of a file of the learned space as a JSON document, described in docs/questions.md.
+ */
 #ifndef CLI_SPACE_DOCUMENT_H
 #define CLI_SPACE_DOCUMENT_H
 
@@ -7,15 +8,16 @@
 
 #include "searchspace/space.h"
 
-/* With all places and steps of this type, or (LABEL_NONE) of all types their numbers alone. Labels:
- * those of the space. The caller's; NULL: out of memory. O(size). */
+/* The document of one request type with its graph of places and steps, or (type LABEL_NONE) of all
+ * types without graphs. labels: those that the space was loaded with. The result is the caller's;
+ * NULL: out of memory. O(places log places + steps) of the type. */
 json_t *space_document(
     struct space *s, const struct labels *labels, uint32_t type, const char *path);
-/* {"versions": [...]} of the file, newest first. ERR_STORE, ERR_FULL, ERR_VERSION, ERR_MISSING,
- * ERR_MEMORY. */
+/* The document {"versions": [...]} of a file, newest first; *ret is the caller's. ERR_STORE,
+ * ERR_FULL, ERR_VERSION, ERR_MISSING, ERR_MEMORY. */
 int space_versions_document(json_t **ret, const char *path, struct err *e);
-/* The type of that name: "GET_HOME", "service/GET_HOME", or the whole label. ERR_MISSING: there is
- * none, words say which there are; ERR_INPUT: several. */
+/* Finds a request type by "GET_HOME", "service/GET_HOME" or its whole label. ERR_MISSING: no such
+ * type, the text lists the known ones; ERR_INPUT: several services have it. O(types). */
 int space_find_type(uint32_t *ret, const struct space *s, const struct labels *labels,
     const char *name, struct err *e);
 

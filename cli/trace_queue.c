@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/trace_queue.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
 /*
- * A ring of batches: those from `taken` up to `put` are the analyst's, the one at `put`
- * is being filled by the reader, without the lock.
+ * A ring of batches. Batches number `taken` to `put` - 1 are ready for the analysing thread; batch
+ * number `put` is being filled by the reading thread, without the lock.
  */
 struct trace_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t filled, emptied;
-	uint64_t put, taken; /* they only grow */
-	bool holds;          /* the analyst still works on the one at `taken` */
+	uint64_t put, taken; /* batch numbers; index in the ring: modulo QUEUE_BATCHES */
+	bool holds;          /* the analysing thread still uses batch number `taken` */
 	bool ended, closed;
 	struct trace_batch ring[QUEUE_BATCHES];
 };
 
 static void
-begin(struct trace_batch *b)
+reset(struct trace_batch *b)
 {
 	b->n = 0;
 	b->bytes = 0;
@@ -31,7 +32,7 @@ empty(struct trace_batch *b)
 {
 	for (uint32_t i = 0; i < b->n; i++)
 		trace_free(b->traces[i]);
-	begin(b);
+	reset(b);
 }
 
 struct trace_queue *
@@ -64,8 +65,8 @@ trace_queue_free(struct trace_queue *q)
 	free(q);
 }
 
-/* The batch being filled is the analyst's now; there is an empty one for the reader when this
- * returns. */
+/* Hands the batch being filled to the analysing thread, and waits for an empty one unless it is the
+ * last. false: the queue was closed. */
 static bool
 hand_over(struct trace_queue *q, bool last)
 {
@@ -78,7 +79,7 @@ hand_over(struct trace_queue *q, bool last)
 	if (last)
 		q->ended = true;
 	else if (open)
-		begin(&q->ring[++q->put % QUEUE_BATCHES]);
+		reset(&q->ring[++q->put % QUEUE_BATCHES]);
 	else
 		empty(&q->ring[q->put % QUEUE_BATCHES]);
 	pthread_cond_signal(&q->filled);
@@ -91,6 +92,7 @@ trace_queue_put(struct trace_queue *q, struct trace *t)
 {
 	struct trace_batch *b = &q->ring[q->put % QUEUE_BATCHES];
 
+	assert(b->n < QUEUE_BATCH_TRACES && !q->ended);
 	b->traces[b->n++] = t;
 	b->bytes += t->arena.total_bytes;
 	if (b->n < QUEUE_BATCH_TRACES && b->bytes < QUEUE_BATCH_BYTES)
@@ -131,7 +133,7 @@ trace_queue_take(struct trace_queue *q, int wait_ms, bool *over)
 	}
 	while (q->taken == q->put && !q->ended && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&q->filled, &q->lock, &until);
-	/* the one at `put` is whole, too, when nothing more comes */
+	/* after the end, batch number `put` is complete, too */
 	if (q->taken < q->put || (q->ended && q->taken == q->put)) {
 		b = &q->ring[q->taken % QUEUE_BATCHES];
 		q->holds = true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Traces on their way from the thread that reads files to the one that analyses
- * them, in order. They travel in batches, so that the lock is taken once for many,
- * and no more of them wait than the queue has room for.
+ * A bounded queue of traces, in order, from the thread that reads files to the thread that analyses
+ * them. Traces are handed over in batches, so that the lock is taken once for up to 64 traces.
  */
 #ifndef CLI_TRACE_QUEUE_H
 #define CLI_TRACE_QUEUE_H
@@ -20,18 +19,24 @@ struct trace_batch {
 struct trace_queue;
 
 struct trace_queue *trace_queue_new(void); /* NULL: out of memory */
-void trace_queue_free(
-    struct trace_queue *q); /* and the traces still in it; nobody may be in a call on it */
+/* Also frees the traces still in it. No other thread may use the queue any more. NULL is fine. */
+void trace_queue_free(struct trace_queue *q);
 
-/* ---- the reader's ---- */
-/* Takes the trace; waits while the queue is full. false: it was closed, and the trace freed. */
+/* ---- for the reading thread ---- */
+
+/* Takes ownership of the trace. Waits while all 8 batches are full. false: the queue was closed,
+ * and the reader should stop. */
 bool trace_queue_put(struct trace_queue *q, struct trace *t);
-void trace_queue_end(struct trace_queue *q); /* nothing more comes; hands over what there is */
+/* Hands over the last batch. Call it once, after the last trace_queue_put(). */
+void trace_queue_end(struct trace_queue *q);
 
-/* ---- the analyst's ---- */
-/* The next batch, the traces in it the caller's, itself until the next call; waits up to wait_ms.
- * NULL and *over: nothing more comes; NULL: nothing came meanwhile. */
+/* ---- for the analysing thread ---- */
+
+/* Returns the next batch after at most wait_ms; NULL with *over true: the queue has ended; NULL
+ * with *over false: no batch in that time. The traces in the batch are the caller's; the batch
+ * itself is valid until the next call. */
 struct trace_batch *trace_queue_take(struct trace_queue *q, int wait_ms, bool *over);
-void trace_queue_close(struct trace_queue *q); /* takes no more: the reader is to stop */
+/* Accepts no more traces; a waiting trace_queue_put() returns false. */
+void trace_queue_close(struct trace_queue *q);
 
 #endif

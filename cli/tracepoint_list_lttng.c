@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/tracepoint_list.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +19,7 @@ enum { READ_BYTES = 65536, BYTES_MAX = 64 << 20 };
 
 extern char **environ;
 
-/* Reads up to the end. ms: until then, by the monotonic clock; 0: whenever. */
+/* Appends everything up to the end of file. until_ns: deadline on the monotonic clock; 0: none. */
 static int
 read_all(struct buf *to, int fd, int64_t until_ns, struct err *e)
 {
@@ -38,8 +39,8 @@ read_all(struct buf *to, int fd, int64_t until_ns, struct err *e)
 			return err_errno(e, "cannot be read");
 		to->len += n > 0 ? (size_t)n : 0;
 		if (to->len > BYTES_MAX)
-			return err_set(e, ERR_FULL, "over %d MiB: that is no list of tracepoints",
-			    BYTES_MAX >> 20);
+			return err_set(
+			    e, ERR_FULL, "over %d MiB: not a list of tracepoints", BYTES_MAX >> 20);
 	}
 	return 0;
 }
@@ -57,12 +58,12 @@ tracepoint_list_file(struct buf *ret, const char *path, struct err *e)
 	return rc;
 }
 
-/* In a process group of its own, so that all of it can be ended. */
+/* Starts lttng in a process group of its own, so that its children can be killed with it. */
 static int
 start(pid_t *pid, int out, struct err *e)
 {
-	static char *const words[] = { "lttng", "--no-sessiond", "list", "--userspace", "--fields",
-		NULL };
+	static char *const arguments[] = { "lttng", "--no-sessiond", "list", "--userspace",
+		"--fields", NULL };
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t how;
 	int rc;
@@ -73,22 +74,22 @@ start(pid_t *pid, int out, struct err *e)
 	posix_spawn_file_actions_adddup2(&files, out, 2);
 	posix_spawnattr_init(&how);
 	posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
-	rc = posix_spawnp(pid, words[0], &files, &how, words, environ);
+	rc = posix_spawnp(pid, arguments[0], &files, &how, arguments, environ);
 	posix_spawnattr_destroy(&how);
 	posix_spawn_file_actions_destroy(&files);
 	errno = rc;
 	return rc == 0 ? 0
 	       : rc == ENOENT
-	           ? err_set(e, ERR_MISSING, "there is no program lttng; install lttng-tools")
+	           ? err_set(e, ERR_MISSING, "lttng is not installed; install lttng-tools")
 	           : err_errno(e, "lttng cannot be started");
 }
 
-/* The end of what it said, where the error is. */
+/* The error of a failed lttng: the last line of its output, which holds its message. */
 static int
-failed(const struct buf *said, struct err *e)
+failed(const struct buf *output, struct err *e)
 {
-	const char *text = (const char *)said->data, *line;
-	size_t len = said->len;
+	const char *text = (const char *)output->data, *line;
+	size_t len = output->len;
 
 	while (len > 0 && text[len - 1] == '\n')
 		len--;
@@ -105,8 +106,9 @@ tracepoint_list_ask(struct buf *ret, int timeout_ms, struct err *e)
 	int ends[2], rc, status = 0;
 	pid_t pid;
 
+	assert(ret->len == 0 && timeout_ms > 0);
 	if (pipe2(ends, O_CLOEXEC) != 0)
-		return err_errno(e, "no pipe to lttng");
+		return err_errno(e, "cannot create a pipe to lttng");
 	rc = start(&pid, ends[1], e);
 	close(ends[1]);
 	if (rc != 0) {

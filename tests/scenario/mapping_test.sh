@@ -68,7 +68,7 @@ wait_for 10 listed || bail "the program is not traceable"
 # ---- the file against the program ----
 lttng -n list -u -f > "$D/listed"
 all=$(grep -c '(type: tracepoint)$' "$D/listed")
-check "what fits the program is fine" says 0 "nothing is wrong, by $all tracepoints of map_program (process $program)" hone map check "$D/broker.map"
+check "what fits the program is fine" says 0 "no errors, compared with $all tracepoints of map_program (process $program)" hone map check "$D/broker.map"
 check "a tracepoint that is not there is told, with the nearest" with 's/broker:done/broker:donne/' 1 \
 	'edited.map:14: end: the program has no tracepoint broker:donne; did you mean broker:done?'
 check "a pattern that describes nothing is told" with 's/broker:call_end/broker:call_e*x/' 1 \
@@ -87,13 +87,13 @@ check "another program is none, and those there are named" with 's/map_program/m
 	'no program called mop_program has tracepoints now; there are: map_program'
 check "an unknown key is told with its line" with 's/correlate = thread/corelate = thread/' 1 \
 	'edited.map:7: no key "corelate"; did you mean correlate?'
-check "what LTTng wrote before does as well" says 0 "nothing is wrong, by $all tracepoints" hone map check "$D/broker.map" --events "$D/listed"
+check "what LTTng wrote before does as well" says 0 "no errors, compared with $all tracepoints" hone map check "$D/broker.map" --events "$D/listed"
 check "programs read the same" eval 'hone map check "$D/broker.map" --json | jq -e ".ok and .wrong == 0 and .program.pid == '$program' and .program.tracepoints == '$all'"'
 check "all that is wrong is there for them" eval 'sed "s/broker:done/broker:x/; s/type_field = op/type_field = x/" "$D/broker.map" > "$D/edited.map"
 	hone map check "$D/edited.map" --json > "$D/said"; [ $? = 1 ] && jq -e "(.ok | not) and .wrong == 2 and [.said[].line] == [8, 14]" "$D/said"'
-check "show says it in words" says 0 'broker:started belongs to it by field job, and from there on it is also called by field task' hone map show "$D/broker.map"
+check "show says it in words" says 0 'broker:started belongs to it if field job matches; from then on field task is an id of it, too' hone map show "$D/broker.map"
 for map in examples/*/*.map; do
-	says 0 "nothing is wrong; no program was asked" hone map check "$map" --no-program || { FAILED=1; echo "# $map"; }
+	says 0 "no errors; not compared with a program" hone map check "$map" --no-program || { FAILED=1; echo "# $map"; }
 done > "$D/maps" 2>&1
 check "the mappings that we ship can be read" eval 'cat "$D/maps"; ! grep -q "^# " "$D/maps"'
 
@@ -143,5 +143,5 @@ sessiond=$(cat "$D/sessiond.pid")
 kill -STOP "$sessiond"
 check "who gets no answer does not wait for ever" says 1 'lttng list: no answer' timeout 20 "$O/bin/hone" map check "$D/broker.map" --timeout 1
 kill -CONT "$sessiond"
-check "afterwards there is one again" says 0 'nothing is wrong' hone map check "$D/broker.map"
+check "afterwards there is one again" says 0 'no errors' hone map check "$D/broker.map"
 exit $FAILED

@@ -90,10 +90,10 @@ what_fits_is_fine(void **state)
 	(void)state;
 	put(map, FITS);
 	put(listed, LISTED);
-	/* both programs of such a name together have all of it, and done once */
-	says(DONE, ": nothing is wrong, by 5 tracepoints of broker (process 7 and others)\n", "",
-	    "check", map, "--events", listed, NULL);
-	says(DONE, ": nothing is wrong; no program was asked\n", "", "check", map, "--no-program",
+	/* the two programs of this name together have all events, b:done counted once */
+	says(DONE, ": no errors, compared with 5 tracepoints of broker (process 7 and others)\n",
+	    "", "check", map, "--events", listed, NULL);
+	says(DONE, ": no errors; not compared with a program\n", "", "check", map, "--no-program",
 	    NULL);
 	says(DONE, "\"tracepoints\": 5", "", "check", map, "--events", listed, "--json", NULL);
 	says(DONE, "\"program\": null", "", "check", map, "--no-program", "--json", NULL);
@@ -108,7 +108,7 @@ what_is_wrong_ends_with_1_and_has_its_line(void **state)
 	    "[program]\nservice = broker\n[request job]\nbegin = b:queud\nend = b:done\ncorrelate = thread\n");
 	says(FAILED, ":4: begin: the program has no tracepoint b:queud; did you mean b:queued?\n",
 	    "", "check", map, "--events", listed, NULL);
-	says(FAILED, ": one thing is wrong, by 3 tracepoints of broker (process 7)\n", "", "check",
+	says(FAILED, ": 1 error, compared with 3 tracepoints of broker (process 7)\n", "", "check",
 	    map, "--events", listed, NULL);
 	says(FAILED, "\"line\": 4", "", "check", map, "--events", listed, "--json", NULL);
 	put(map,
@@ -121,8 +121,8 @@ what_is_wrong_ends_with_1_and_has_its_line(void **state)
 	put(map,
 	    "[program]\nservice = other\n[request job]\nbegin = b:queued\nend = b:done\ncorrelate = thread\n");
 	says(FAILED, "",
-	    "no program called other has tracepoints now; there are: init, broker, broker2",
-	    "check", map, "--events", listed, NULL);
+	    "no running program named other has tracepoints; found: init, broker, broker2", "check",
+	    map, "--events", listed, NULL);
 	put(listed, "nothing\n");
 	says(FAILED, "", "no program in it", "check", map, "--events", listed, NULL);
 	says(
@@ -135,16 +135,16 @@ show_says_what_hone_understands(void **state)
 {
 	(void)state;
 	put(map, FITS);
-	says(DONE, "its type is the name of what it begins with", "", "show", map, NULL);
+	says(DONE, "its type is the name of its begin tracepoint", "", "show", map, NULL);
 	says(DONE,
-	    "b:started belongs to it by field job, and from there on it is also called by field task",
+	    "b:started belongs to it if field job matches; from then on field task is an id of it, too",
 	    "", "show", map, NULL);
-	says(DONE, "ends with b:done, by field task", "", "show", map, NULL);
-	says(DONE, "given up when it is open for over 2 min 0 s", "", "show", map, NULL);
+	says(DONE, "ends with b:done, if field task matches", "", "show", map, NULL);
+	says(DONE, "discarded if it is not ended after 2 min 0 s", "", "show", map, NULL);
 	says(DONE, "its type is field op of c:begin", "", "show", map, NULL);
-	says(DONE, "c:begin inside of it gives it up, and begins another", "", "show", map, NULL);
-	says(DONE, "always on for it: b:queued, b:started, b:done, c:begin, c:end", "", "show", map,
-	    NULL);
+	says(DONE, "a second c:begin discards it and begins another", "", "show", map, NULL);
+	says(DONE, "always-on tracepoints: b:queued, b:started, b:done, c:begin, c:end", "", "show",
+	    map, NULL);
 	says(DONE, "\"limit_s\": 120.0", "", "show", map, "--json", NULL);
 }
 
@@ -153,8 +153,8 @@ misuse_is_told(void **state)
 {
 	(void)state;
 	says(MISUSED, "", "hone: map: needs an action", NULL);
-	says(MISUSED, "", "hone: chek: no such thing; check or show", "chek", map, NULL);
-	says(MISUSED, "", "hone: map check: which file?", "check", NULL);
+	says(MISUSED, "", "hone: chek: unknown action; must be check or show", "chek", map, NULL);
+	says(MISUSED, "", "hone: map check: needs one file", "check", NULL);
 	says(MISUSED, "", "--events: cannot be combined with --no-program", "check", map,
 	    "--events", listed, "--no-program", NULL);
 	says(MISUSED, "", "--socket: unknown flag", "check", map, "--socket", "x", NULL);

@@ -172,10 +172,10 @@ misuse_is_told_with_what_was_meant(void **state)
 	    "hone: --socket: unknown flag");
 	check(hone("baseline", NULL), MISUSED, "", "needs an action");
 	check(hone("baseline", "keep", "x", NULL), MISUSED, "", "save, list, show or delete");
-	check(hone("baseline", "save", NULL), MISUSED, "", "which name?");
+	check(hone("baseline", "save", NULL), MISUSED, "", "needs a name");
 	check(hone("baseline", "save", "a", "--ignore", "x", NULL), MISUSED, "",
 	    "--ignore is for files");
-	check(hone("baseline", "delete", "a", "b", NULL), MISUSED, "", "one name at a time");
+	check(hone("baseline", "delete", "a", "b", NULL), MISUSED, "", "give one name only");
 	check(hone("report", "A", "B", NULL), MISUSED, "", "give one request type only");
 	check(hone("start", "A", "--strategy", "psychic", NULL), MISUSED, "",
 	    "hone: --strategy psychic: unknown strategy; known are flat");
@@ -208,12 +208,13 @@ misuse_is_told_with_what_was_meant(void **state)
 	check(hone("diff", "1", "2", "3", NULL), MISUSED, "", "give exactly two diagnoses");
 	check(hone("space", NULL), MISUSED, "", "needs an action");
 	check(hone("space", "look", NULL), MISUSED, "",
-	    "show, stats, versions, export, import, merge or use");
-	check(hone("space", "show", NULL), MISUSED, "", "which request type?");
-	check(hone("space", "merge", "a", NULL), MISUSED, "", "to which file, from which?");
-	check(hone("space", "use", "1", "2", NULL), MISUSED, "", "hone: 2: one word too many");
+	    "must be show, stats, versions, export, import, merge or use");
+	check(hone("space", "show", NULL), MISUSED, "", "needs a request type");
+	check(hone("space", "merge", "a", NULL), MISUSED, "",
+	    "needs the file to write and the files to read");
+	check(hone("space", "use", "1", "2", NULL), MISUSED, "", "hone: 2: unexpected argument");
 	check(hone("space", "use", "1", "--space", "x", NULL), MISUSED, "",
-	    "--space: not with space use");
+	    "--space: does not apply to space use");
 	check(hone("space", "show", "A", "--dot", "-", "--json", NULL), MISUSED, "",
 	    "--dot: cannot be combined with --json");
 	check(hone("st\033[1m", NULL), MISUSED, "", "hone: st?[1m: unknown command");
@@ -244,7 +245,7 @@ nobody_there_is_told_with_what_to_do(void **state)
 	check(hone("status", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "",
 	    "ipc:///tmp/hone-cli-nobody.sock: Connection refused: nobody listens there");
 	check(hone("start", "A", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "",
-	    "honed -d starts it");
+	    "start it with honed -d");
 	check(hone("stop", "--socket", "http://x", NULL), FAILED, "", "want ipc:///path");
 }
 
@@ -278,11 +279,11 @@ strange_answers_are_told(void **state)
 		const char *answers[2], *words;
 	} strange[] = {
 		{ FRAME_ANSWER, { "{", NULL }, "malformed JSON" },
-		{ FRAME_ANSWER, { "[1]", NULL }, "no JSON object" },
+		{ FRAME_ANSWER, { "[1]", NULL }, "not a JSON object" },
 		{ FRAME_ANSWER, { "{\"version\":2,\"ok\":true}", NULL },
 		    "version 2, this hone reads version 1" },
 		{ FRAME_REFUSE, { "user 7 may not", NULL }, "honed refuses: user 7 may not" },
-		{ FRAME_WELCOME, { "x", NULL }, "a frame WELCOME where an answer was expected" },
+		{ FRAME_WELCOME, { "x", NULL }, "received a frame WELCOME instead of an answer" },
 	};
 	struct honed h;
 	(void)state;
@@ -347,7 +348,7 @@ waiting_ends_with_the_verdict(void **state)
 	honed_start(&h, FRAME_ANSWER, found);
 	s = hone("start", "A", "--wait", "--socket", h.url, NULL);
 	assert_non_null(strstr(s.out, "no added tracepoint is on"));
-	check(s, DONE, "A is unpredictable here", "A: cycle 2, 2 tracepoints on\n");
+	check(s, DONE, "A is unpredictable here", "A: cycle 2, 2 tracepoints enabled\n");
 	honed_end(&h, QUESTIONS);
 	honed_start(&h, FRAME_ANSWER, not_found);
 	check(hone("start", "A", "--wait", "--json", "--socket", h.url, NULL), FAILED,
@@ -368,7 +369,7 @@ learning_can_be_waited_for(void **state)
 
 	honed_start(&h, FRAME_ANSWER, answers);
 	check(hone("learn", "--seconds", "2", "--wait", "--socket", h.url, NULL), DONE,
-	    "TRACES  LEARNED WHOLE  LEARNED PLACES", "learning\n");
+	    "TRACES  LEARNED TRACES  LEARNED PLACES", "learning\n");
 	honed_end(&h,
 	    "{\"ask\":\"learn\",\"seconds\":2.0}\n{\"ask\":\"status\"}\n{\"ask\":\"status\"}\n");
 }
@@ -496,7 +497,7 @@ a_space_is_looked_at_without_a_controller(void **state)
 	check(hone("space", "show", "HOME", "--space", f->a, "--dot", "-", NULL), DONE,
 	    "digraph space {", "");
 	check(hone("space", "show", "NOPE", "--space", f->a, NULL), FAILED, "",
-	    "known are HOME, GET");
+	    "learned are HOME, GET");
 	check(hone("space", "show", "HOME", "--space", f->b, NULL), FAILED, "", "no such file");
 	check(hone("space", "show", "HOME", "--space", f->a, "--version", "9", NULL), FAILED, "",
 	    "9");
@@ -516,20 +517,20 @@ what_is_there_is_never_written_over(void **state)
 
 	write_space(f->a, "1.0", "shop:middle");
 	write_space(f->b, "2.0", "shop:other");
-	check(hone("space", "export", f->out, "--space", f->a, NULL), DONE,
-	    "version 1.0 is there now", "");
+	check(hone("space", "export", f->out, "--space", f->a, NULL), DONE, "version 1.0 written",
+	    "");
 	check(hone("space", "export", f->out, "--space", f->b, NULL), FAILED, "",
-	    "is there already, and stays as it is");
+	    "already exists; not overwritten");
 	check(hone("space", "versions", "--space", f->out, NULL), DONE, "1.0", "");
 	check(hone("space", "merge", f->b, f->a, f->a, NULL), FAILED, "",
-	    "is there already, and stays as it is");
+	    "already exists; not overwritten");
 	check(hone("space", "show", "HOME", "--space", f->b, NULL), DONE, "shop:other", "");
 	unlink(f->out);
 	check(hone("space", "merge", f->out, f->a, f->b, NULL), FAILED, "",
-	    "is of version '2.0', the first of '1.0'");
+	    "has version '2.0', the first file '1.0'");
 	assert_int_equal(access(f->out, F_OK), -1);
 	check(hone("space", "merge", f->out, f->a, f->b, "--version", "3.0", NULL), DONE,
-	    "version 3.0, of 2 files", "");
+	    "version 3.0 written, merged from 2 files", "");
 	s = hone("space", "show", "HOME", "--space", f->out, NULL);
 	assert_non_null(strstr(s.out, "shop:other"));
 	check(s, DONE, "shop:middle", "");

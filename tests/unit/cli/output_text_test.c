@@ -380,12 +380,12 @@ progress_is_a_line_on_a_terminal_and_lines_elsewhere(void **state)
 
 	p.out = open_memstream(&text, &len);
 	progress_open(&g, &p);
-	progress_say(&g, 0.5, "cycle 1", "3 traces");
-	progress_say(&g, 0.6, "cycle 1", "4 traces");
-	progress_say(&g, 0.7, "cycle 2", "5 traces");
+	progress_show(&g, 0.5, "cycle 1", "3 traces");
+	progress_show(&g, 0.6, "cycle 1", "4 traces");
+	progress_show(&g, 0.7, "cycle 2", "5 traces");
 	progress_close(&g);
 	p.live = true;
-	progress_say(&g, 0.5, "cycle 3", "6 traces");
+	progress_show(&g, 0.5, "cycle 3", "6 traces");
 	progress_close(&g);
 	fclose(p.out);
 	assert_string_equal(
