@@ -206,24 +206,24 @@ static void
 print_rows(struct pen *p, const json_t *rows)
 {
 	static const char *const head[] = { "NAME", "ROLE", "STATE", "FROM", "UNTIL", "SERIAL" };
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *o;
 
-	table_open(&t, "llllll");
+	columns_open(&t, "llllll");
 	for (size_t k = 0; k < sizeof head / sizeof head[0]; k++)
-		table_add(&t, head[k]);
+		columns_add(&t, head[k]);
 	json_array_foreach (rows, i, o) {
-		table_add(&t, text_of(p, o, "name"));
-		table_add(&t, text_of(p, o, "role"));
-		table_add(&t, is_true(o, "in_use")
-				  ? text_of(p, o, "state")
-				  : pen_printf(p, "%s, replaced", text_of(p, o, "state")));
-		table_add(&t, pen_printf(p, "%.10s", text_of(p, o, "from")));
-		table_add(&t, pen_printf(p, "%.10s", text_of(p, o, "until")));
-		table_add(&t, pen_printf(p, "%.12s", text_of(p, o, "serial")));
+		columns_add(&t, text_of(p, o, "name"));
+		columns_add(&t, text_of(p, o, "role"));
+		columns_add(&t, is_true(o, "in_use")
+				    ? text_of(p, o, "state")
+				    : pen_printf(p, "%s, replaced", text_of(p, o, "state")));
+		columns_add(&t, pen_printf(p, "%.10s", text_of(p, o, "from")));
+		columns_add(&t, pen_printf(p, "%.10s", text_of(p, o, "until")));
+		columns_add(&t, pen_printf(p, "%.12s", text_of(p, o, "serial")));
 	}
-	table_print(&t, p);
+	columns_print(&t, p);
 }
 
 /* Warns on standard error of certificates in use that have expired or expire within WARN_DAYS. */

@@ -281,28 +281,29 @@ print_types(struct pen *p, const json_t *document)
 {
 	static const char *const heads[] = { "  type", "service", "requests", "mean", "CV", "p50",
 		"p95", "p99", "groups", "problems" };
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *type;
 
 	title(p, "request types");
-	table_open(&t, "llrrrrrrrr");
+	columns_open(&t, "llrrrrrrrr");
 	for (i = 0; i < sizeof heads / sizeof heads[0]; i++)
-		table_add(&t, heads[i]);
+		columns_add(&t, heads[i]);
 	json_array_foreach (json_object_get(document, "types"), i, type) {
-		table_add(&t, pen_printf(p, "  %s", pen_shorten(p, text_of(p, type, "type"), 40)));
-		table_add(&t, pen_shorten(p, text_of(p, type, "service"), 24));
-		table_add(&t, pen_count(p, number_of(type, "count")));
-		table_add(&t, pen_ms(p, number_of(type, "mean_ms")));
-		table_add(&t, pen_share(p, number_of(type, "cv")));
-		table_add(&t, pen_ms(p, number_of(type, "p50_ms")));
-		table_add(&t, pen_ms(p, number_of(type, "p95_ms")));
-		table_add(&t, pen_ms(p, number_of(type, "p99_ms")));
-		table_add(
+		columns_add(
+		    &t, pen_printf(p, "  %s", pen_shorten(p, text_of(p, type, "type"), 40)));
+		columns_add(&t, pen_shorten(p, text_of(p, type, "service"), 24));
+		columns_add(&t, pen_count(p, number_of(type, "count")));
+		columns_add(&t, pen_ms(p, number_of(type, "mean_ms")));
+		columns_add(&t, pen_share(p, number_of(type, "cv")));
+		columns_add(&t, pen_ms(p, number_of(type, "p50_ms")));
+		columns_add(&t, pen_ms(p, number_of(type, "p95_ms")));
+		columns_add(&t, pen_ms(p, number_of(type, "p99_ms")));
+		columns_add(
 		    &t, pen_count(p, (double)json_array_size(json_object_get(type, "groups"))));
-		table_add(&t, pen_count(p, (double)problems_of(type)));
+		columns_add(&t, pen_count(p, (double)problems_of(type)));
 	}
-	table_print(&t, p);
+	columns_print(&t, p);
 }
 
 /* ---- what it was made of, and what was not used ---- */
@@ -365,13 +366,13 @@ first_of(struct pen *p, const json_t *skipped)
 }
 
 static void
-print_count(struct table *t, struct pen *p, double n, const char *words, const char *where)
+print_count(struct columns *t, struct pen *p, double n, const char *words, const char *where)
 {
 	if (n == 0)
 		return;
-	table_add(t, pen_printf(p, "  %s", pen_count(p, n)));
-	table_add(t, words);
-	table_add(t, where);
+	columns_add(t, pen_printf(p, "  %s", pen_count(p, n)));
+	columns_add(t, words);
+	columns_add(t, where);
 }
 
 static void
@@ -379,13 +380,13 @@ print_skipped(struct pen *p, const json_t *document)
 {
 	const json_t *source = json_object_get(document, "source"),
 		     *n = json_object_get(source, "counts"), *s;
-	struct table t;
+	struct columns t;
 	size_t i;
 
-	table_open(&t, "rll");
-	table_add(&t, "");
-	table_add(&t, "what");
-	table_add(&t, "first");
+	columns_open(&t, "rll");
+	columns_add(&t, "");
+	columns_add(&t, "what");
+	columns_add(&t, "first");
 	json_array_foreach (json_object_get(source, "skipped"), i, s)
 		print_count(&t, p, number_of(s, "count"), reason_of(p, s), first_of(p, s));
 	print_count(&t, p, number_of(n, "other_groups"), "traces beyond the group limit", "");
@@ -393,10 +394,10 @@ print_skipped(struct pen *p, const json_t *document)
 	    &t, p, number_of(n, "moved"), "path steps moved behind their causes (clocks)", "");
 	if (t.cells > 3) {
 		title(p, "not used or corrected");
-		table_print(&t, p);
+		columns_print(&t, p);
 		return;
 	}
-	table_release(&t);
+	columns_release(&t);
 }
 
 void
@@ -413,7 +414,7 @@ analysis_print(struct pen *p, const json_t *document)
 void
 baselines_print(struct pen *p, const json_t *list)
 {
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *b;
 
@@ -421,14 +422,14 @@ baselines_print(struct pen *p, const json_t *list)
 		fputs("no baselines; save one with hone baseline save NAME [FILE...]\n", p->out);
 		return;
 	}
-	table_open(&t, "llr");
-	table_add(&t, "name");
-	table_add(&t, "saved");
-	table_add(&t, "KiB");
+	columns_open(&t, "llr");
+	columns_add(&t, "name");
+	columns_add(&t, "saved");
+	columns_add(&t, "KiB");
 	json_array_foreach (list, i, b) {
-		table_add(&t, text_of(p, b, "name"));
-		table_add(&t, text_of(p, b, "saved"));
-		table_add(&t, pen_count(p, number_of(b, "bytes") / 1024));
+		columns_add(&t, text_of(p, b, "name"));
+		columns_add(&t, text_of(p, b, "saved"));
+		columns_add(&t, pen_count(p, number_of(b, "bytes") / 1024));
 	}
-	table_print(&t, p);
+	columns_print(&t, p);
 }

@@ -135,20 +135,21 @@ cost_print(struct pen *p, const json_t *status)
 }
 
 static void
-add_node(struct table *t, struct pen *p, const json_t *cost)
+add_node(struct columns *t, struct pen *p, const json_t *cost)
 {
 	const json_t *now = json_object_get(cost, "now"), *all = json_object_get(cost, "all");
 	bool over = text_of(p, cost, "over")[0] != '\0';
 
-	table_add(t, pen_shorten(p, text_of(p, cost, "node"), NAME_COLUMNS));
-	table_add(t, pen_printf(p, "%.2f %%%s", number_of(now, "core_pct"), over ? " !" : ""));
-	table_add(t, pen_printf(p, "%.2f", number_of(now, "programs_pct")));
-	table_add(t, pen_printf(p, "%.2f", number_of(now, "agent_pct")));
-	table_add(t, pen_printf(p, "%.2f", number_of(now, "tracer_pct")));
-	table_add(t, pen_printf(p, "%s/s", bytes_of(p, number_of(now, "bytes_per_second"))));
-	table_add(t, pen_seconds(p, number_of(all, "cpu_s")));
-	table_add(t, bytes_of(p, number_of(all, "bytes")));
-	table_add(t, is_null(all, "record_ns") ? "" : pen_ms(p, number_of(all, "record_ns") / 1e6));
+	columns_add(t, pen_shorten(p, text_of(p, cost, "node"), NAME_COLUMNS));
+	columns_add(t, pen_printf(p, "%.2f %%%s", number_of(now, "core_pct"), over ? " !" : ""));
+	columns_add(t, pen_printf(p, "%.2f", number_of(now, "programs_pct")));
+	columns_add(t, pen_printf(p, "%.2f", number_of(now, "agent_pct")));
+	columns_add(t, pen_printf(p, "%.2f", number_of(now, "tracer_pct")));
+	columns_add(t, pen_printf(p, "%s/s", bytes_of(p, number_of(now, "bytes_per_second"))));
+	columns_add(t, pen_seconds(p, number_of(all, "cpu_s")));
+	columns_add(t, bytes_of(p, number_of(all, "bytes")));
+	columns_add(
+	    t, is_null(all, "record_ns") ? "" : pen_ms(p, number_of(all, "record_ns") / 1e6));
 }
 
 void
@@ -157,12 +158,12 @@ costs_print(struct pen *p, const json_t *agents)
 	static const char *const heads[] = { "NODE", "CORE", "PROGRAMS", "AGENT", "TRACER", "RATE",
 		"CPU TIME", "SENT", "PER RECORD" };
 	json_t *a, *over = json_array();
-	struct table t;
+	struct columns t;
 	size_t i, rows = 0;
 
-	table_open(&t, "lrrrrrrrr");
+	columns_open(&t, "lrrrrrrrr");
 	for (i = 0; i < sizeof heads / sizeof heads[0]; i++)
-		table_add(&t, heads[i]);
+		columns_add(&t, heads[i]);
 	json_array_foreach (agents, i, a)
 		if (!is_null(a, "cost")) {
 			add_node(&t, p, json_object_get(a, "cost"));
@@ -171,9 +172,9 @@ costs_print(struct pen *p, const json_t *agents)
 		}
 	if (rows > 0) {
 		fputc('\n', p->out);
-		table_print(&t, p);
+		columns_print(&t, p);
 	} else {
-		table_release(&t);
+		columns_release(&t);
 	}
 	print_over(p, over);
 	json_decref(over);

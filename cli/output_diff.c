@@ -84,12 +84,13 @@ overlap_words(const json_t *change, const char *key)
 }
 
 static void
-add_row(struct table *t, const char *name, const char *before, const char *after, const char *words)
+add_row(
+    struct columns *t, const char *name, const char *before, const char *after, const char *words)
 {
-	table_add(t, name);
-	table_add(t, before);
-	table_add(t, after);
-	table_add(t, words);
+	columns_add(t, name);
+	columns_add(t, before);
+	columns_add(t, after);
+	columns_add(t, words);
 }
 
 static void
@@ -97,9 +98,9 @@ print_measures(struct pen *p, const json_t *change)
 {
 	const json_t *before = json_object_get(change, "before"),
 		     *after = json_object_get(change, "after");
-	struct table t;
+	struct columns t;
 
-	table_open(&t, "llll");
+	columns_open(&t, "llll");
 	add_row(&t, "", json_is_object(before) ? "BEFORE" : "",
 	    json_is_object(after) ? "AFTER" : "", "");
 	if (share_of(p, before)[0] != '\0' || share_of(p, after)[0] != '\0')
@@ -112,7 +113,7 @@ print_measures(struct pen *p, const json_t *change)
 	    overlap_words(change, "mean_overlaps"));
 	if (p95_of(p, before)[0] != '\0' || p95_of(p, after)[0] != '\0')
 		add_row(&t, "  p95", p95_of(p, before), p95_of(p, after), "");
-	table_print(&t, p);
+	columns_print(&t, p);
 }
 
 /* Were the edge always at its median, it was said: and now? */

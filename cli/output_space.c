@@ -19,7 +19,7 @@ enum { DEPTH_MAX = 32 };
 struct space_printer {
 	struct pen *pen;
 	const json_t *places;
-	struct table table;
+	struct columns table;
 };
 
 static const char *
@@ -51,16 +51,16 @@ add_place(struct space_printer *l, const json_t *place, int depth)
 {
 	struct pen *p = l->pen;
 
-	table_add(
+	columns_add(
 	    &l->table, is_null(place, "share") ? "" : pen_share(p, number_of(place, "share")));
-	table_add(&l->table, is_null(place, "per_trace")
-				 ? ""
-				 : pen_printf(p, "%.1f", number_of(place, "per_trace")));
-	table_add(&l->table, pen_ms(p, number_of(place, "at_ms")));
-	table_add(
+	columns_add(&l->table, is_null(place, "per_trace")
+				   ? ""
+				   : pen_printf(p, "%.1f", number_of(place, "per_trace")));
+	columns_add(&l->table, pen_ms(p, number_of(place, "at_ms")));
+	columns_add(
 	    &l->table, is_null(place, "next_ms") ? "" : pen_ms(p, number_of(place, "next_ms")));
-	table_add(&l->table, pen_printf(p, "%*s%s%s", 2 * depth, "",
-				 event_of(text_of(p, place, "label")), notes_of(p, place)));
+	columns_add(&l->table, pen_printf(p, "%*s%s%s", 2 * depth, "",
+				   event_of(text_of(p, place, "label")), notes_of(p, place)));
 }
 
 /* Prints the places of the unit that lie directly in the span of `around`, and recursively those in
@@ -95,11 +95,11 @@ print_unit(struct space_printer *l, const char *unit)
 	fputc('\n', p->out);
 	pen_put(p, BOLD, unit);
 	fputc('\n', p->out);
-	table_open(&l->table, "rrrrl");
+	columns_open(&l->table, "rrrrl");
 	for (int i = 0; i < 5; i++)
-		table_add(&l->table, heads[i]);
+		columns_add(&l->table, heads[i]);
 	add_inside(l, unit, NULL, 0);
-	table_print(&l->table, p);
+	columns_print(&l->table, p);
 }
 
 static bool
@@ -201,33 +201,34 @@ space_stats_print(struct pen *p, const json_t *document)
 {
 	static const char *const heads[] = { "REQUEST TYPE", "SERVICE", "TRACES", "PLACES", "STEPS",
 		"TRACEPOINTS", "UNSEEN", "NEXT IS NEW" };
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *o;
 
 	print_version(p, document);
-	table_open(&t, "llrrrrrr");
+	columns_open(&t, "llrrrrrr");
 	for (i = 0; i < 8; i++)
-		table_add(&t, heads[i]);
+		columns_add(&t, heads[i]);
 	json_array_foreach (json_object_get(document, "types"), i, o) {
 		const char *label = text_of(p, o, "type"), *name = strchr(label, '('),
 			   *slash = strchr(label, '/');
 
 		/* service/provider:event(TYPE), where it is of that form */
-		table_add(&t, name != NULL
-				  ? pen_printf(p, "%.*s", (int)strcspn(name + 1, ")"), name + 1)
-				  : label);
-		table_add(
+		columns_add(&t, name != NULL
+				    ? pen_printf(p, "%.*s", (int)strcspn(name + 1, ")"), name + 1)
+				    : label);
+		columns_add(
 		    &t, slash != NULL ? pen_printf(p, "%.*s", (int)(slash - label), label) : "");
-		table_add(&t, pen_count(p, number_of(o, "traces")));
-		table_add(&t, pen_count(p, number_of(o, "places")));
-		table_add(&t, pen_count(p, number_of(o, "steps")));
-		table_add(&t, pen_count(p, number_of(o, "labels")));
-		table_add(
+		columns_add(&t, pen_count(p, number_of(o, "traces")));
+		columns_add(&t, pen_count(p, number_of(o, "places")));
+		columns_add(&t, pen_count(p, number_of(o, "steps")));
+		columns_add(&t, pen_count(p, number_of(o, "labels")));
+		columns_add(
 		    &t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
-		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
+		columns_add(
+		    &t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
-	table_print(&t, p);
+	columns_print(&t, p);
 	print_labels(p, document, "stale", 0, "every learned tracepoint still exists in a program",
 	    "was learned and exists in no program now", "were learned and exist in no program now");
 	print_labels(p, document, "never_seen", (size_t)number_of(document, "never_seen_left_off"),
@@ -239,20 +240,20 @@ space_stats_print(struct pen *p, const json_t *document)
 void
 versions_print(struct pen *p, const json_t *document)
 {
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *v;
 
-	table_open(&t, "llrl");
-	table_add(&t, "VERSION");
-	table_add(&t, "LEARNED");
-	table_add(&t, "TRACES");
-	table_add(&t, "FINGERPRINT");
+	columns_open(&t, "llrl");
+	columns_add(&t, "VERSION");
+	columns_add(&t, "LEARNED");
+	columns_add(&t, "TRACES");
+	columns_add(&t, "FINGERPRINT");
 	json_array_foreach (json_object_get(document, "versions"), i, v) {
-		table_add(&t, text_of(p, v, "name"));
-		table_add(&t, text_of(p, v, "learned"));
-		table_add(&t, pen_count(p, number_of(v, "traces")));
-		table_add(&t, text_of(p, v, "fingerprint"));
+		columns_add(&t, text_of(p, v, "name"));
+		columns_add(&t, text_of(p, v, "learned"));
+		columns_add(&t, pen_count(p, number_of(v, "traces")));
+		columns_add(&t, text_of(p, v, "fingerprint"));
 	}
-	table_print(&t, p);
+	columns_print(&t, p);
 }

@@ -152,7 +152,7 @@ print_types(struct pen *p, const json_t *types)
 		"MEAN", "P50", "P95", "P99", "CV", "LEARNED", "DIAGNOSIS" };
 	static const char *const times[] = { "mean_ms", "p50_ms", "p95_ms", "p99_ms" };
 	bool wide = p->columns >= 100;
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *o;
 
@@ -161,24 +161,25 @@ print_types(struct pen *p, const json_t *types)
 		return;
 	}
 	fputc('\n', p->out);
-	table_open(&t, wide ? "llrrrrrrrrl" : "lrrrrrrl");
+	columns_open(&t, wide ? "llrrrrrrrrl" : "lrrrrrrl");
 	for (i = 0; i < 11; i++)
 		if (wide || (i != 1 && i != 5 && i != 7))
-			table_add(&t, heads[i]);
+			columns_add(&t, heads[i]);
 	json_array_foreach (types, i, o) {
-		table_add(&t, text_of(p, o, "type"));
+		columns_add(&t, text_of(p, o, "type"));
 		if (wide)
-			table_add(&t, text_of(p, o, "service"));
-		table_add(&t, pen_count(p, number_of(o, "traces")));
-		table_add(&t, pen_printf(p, "%.1f", number_of(o, "per_second")));
+			columns_add(&t, text_of(p, o, "service"));
+		columns_add(&t, pen_count(p, number_of(o, "traces")));
+		columns_add(&t, pen_printf(p, "%.1f", number_of(o, "per_second")));
 		for (int k = 0; k < 4; k++)
 			if (wide || k % 2 == 0)
-				table_add(&t, pen_ms(p, number_of(o, times[k])));
-		table_add(&t, pen_share(p, number_of(o, "cv")));
-		table_add(&t, pen_count(p, number_of(o, "learned_places")));
-		table_add(&t, is_null(o, "run") ? "" : pen_printf(p, "%.0f", number_of(o, "run")));
+				columns_add(&t, pen_ms(p, number_of(o, times[k])));
+		columns_add(&t, pen_share(p, number_of(o, "cv")));
+		columns_add(&t, pen_count(p, number_of(o, "learned_places")));
+		columns_add(
+		    &t, is_null(o, "run") ? "" : pen_printf(p, "%.0f", number_of(o, "run")));
 	}
-	table_print(&t, p);
+	columns_print(&t, p);
 }
 
 static void
@@ -279,31 +280,31 @@ clock_of(struct pen *p, const json_t *o)
 }
 
 static void
-add_agent(struct table *t, struct pen *p, const json_t *o)
+add_agent(struct columns *t, struct pen *p, const json_t *o)
 {
 	double lost = number_of(o, "lost_ring") + number_of(o, "lost_queue") +
 	              number_of(o, "lost_decode");
 
-	table_add(t, text_of(p, o, "node"));
-	table_add(t, !is_true(o, "connected")  ? "offline"
-		     : is_true(o, "tracer_ok") ? "ok"
-					       : "no tracer");
-	table_add(t, pen_count(p, number_of(o, "programs")));
-	table_add(t, pen_count(p, number_of(o, "records_per_second")));
-	table_add(t, worst_fill(p, o));
-	table_add(t, pen_count(p, lost));
-	table_add(t, pen_count(p, number_of(o, "added")));
-	table_add(t, pen_printf(p, "%.1f %%", number_of(o, "cpu_pct")));
-	table_add(t, pen_printf(p, "%.1f %%", number_of(o, "tracer_cpu_pct")));
-	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "memory_mib")));
-	table_add(t, pen_printf(p, "%.0f MiB", number_of(o, "ring_mib")));
-	table_add(t, pen_printf(p, "%.0f ns%s", number_of(o, "record_ns"),
-			 is_true(o, "record_assumed") ? ", assumed" : ""));
-	table_add(t,
+	columns_add(t, text_of(p, o, "node"));
+	columns_add(t, !is_true(o, "connected")  ? "offline"
+		       : is_true(o, "tracer_ok") ? "ok"
+						 : "no tracer");
+	columns_add(t, pen_count(p, number_of(o, "programs")));
+	columns_add(t, pen_count(p, number_of(o, "records_per_second")));
+	columns_add(t, worst_fill(p, o));
+	columns_add(t, pen_count(p, lost));
+	columns_add(t, pen_count(p, number_of(o, "added")));
+	columns_add(t, pen_printf(p, "%.1f %%", number_of(o, "cpu_pct")));
+	columns_add(t, pen_printf(p, "%.1f %%", number_of(o, "tracer_cpu_pct")));
+	columns_add(t, pen_printf(p, "%.0f MiB", number_of(o, "memory_mib")));
+	columns_add(t, pen_printf(p, "%.0f MiB", number_of(o, "ring_mib")));
+	columns_add(t, pen_printf(p, "%.0f ns%s", number_of(o, "record_ns"),
+			   is_true(o, "record_assumed") ? ", assumed" : ""));
+	columns_add(t,
 	    pen_printf(p, "%.3f of %g %%", number_of(o, "spent_pct"), number_of(o, "budget_pct")));
-	table_add(t, pen_ms(p, number_of(o, "lag_ms")));
-	table_add(t, clock_of(p, o));
-	table_add(t, list_of(p, o, "services"));
+	columns_add(t, pen_ms(p, number_of(o, "lag_ms")));
+	columns_add(t, clock_of(p, o));
+	columns_add(t, list_of(p, o, "services"));
 }
 
 static void
@@ -328,7 +329,7 @@ print_agents(struct pen *p, const json_t *a)
 		"LOST", "ADDED", "CPU", "TRACER CPU", "MEMORY", "BUFFERS", "PER RECORD", "OVERHEAD",
 		"LAG", "CLOCK", "SERVICES" };
 	const json_t *agents = json_object_get(a, "agents");
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *o;
 
@@ -337,12 +338,12 @@ print_agents(struct pen *p, const json_t *a)
 		print_refused(p, json_object_get(a, "refused"));
 		return;
 	}
-	table_open(&t, "llrrrrrrrrrrrrrl");
+	columns_open(&t, "llrrrrrrrrrrrrrl");
 	for (i = 0; i < 16; i++)
-		table_add(&t, heads[i]);
+		columns_add(&t, heads[i]);
 	json_array_foreach (agents, i, o)
 		add_agent(&t, p, o);
-	table_print(&t, p);
+	columns_print(&t, p);
 	costs_print(p, agents);
 	json_array_foreach (agents, i, o)
 		if (number_of(o, "rests_s") > 0)
@@ -365,23 +366,23 @@ static void
 print_tracepoints(struct pen *p, const json_t *a)
 {
 	static const char *const heads[] = { "TRACEPOINT", "STATE", "FOR", "SERVICES", "NODES" };
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *o;
 
-	table_open(&t, "llrll");
+	columns_open(&t, "llrll");
 	for (i = 0; i < 5; i++)
-		table_add(&t, heads[i]);
+		columns_add(&t, heads[i]);
 	json_array_foreach (json_object_get(a, "tracepoints"), i, o) {
-		table_add(&t, text_of(p, o, "tracepoint"));
-		table_add(&t, text_of(p, o, "state"));
-		table_add(&t, is_null(o, "hypothesis")
-				  ? ""
-				  : pen_printf(p, "%.0f", number_of(o, "hypothesis")));
-		table_add(&t, list_of(p, o, "services"));
-		table_add(&t, list_of(p, o, "nodes"));
+		columns_add(&t, text_of(p, o, "tracepoint"));
+		columns_add(&t, text_of(p, o, "state"));
+		columns_add(&t, is_null(o, "hypothesis")
+				    ? ""
+				    : pen_printf(p, "%.0f", number_of(o, "hypothesis")));
+		columns_add(&t, list_of(p, o, "services"));
+		columns_add(&t, list_of(p, o, "nodes"));
 	}
-	table_print(&t, p);
+	columns_print(&t, p);
 	fprintf(p->out, "%s tracepoints, %s enabled\n", pen_count(p, number_of(a, "total")),
 	    pen_count(p, number_of(a, "on")));
 	if (number_of(a, "left_off") > 0)
@@ -442,27 +443,28 @@ print_learning(struct pen *p, const json_t *a)
 static void
 print_learned(struct pen *p, const json_t *status)
 {
-	struct table t;
+	struct columns t;
 	size_t i;
 	json_t *o;
 
-	table_open(&t, "lrrrrr");
-	table_add(&t, "REQUEST TYPE");
-	table_add(&t, "TRACES");
-	table_add(&t, "LEARNED TRACES");
-	table_add(&t, "LEARNED PLACES");
-	table_add(&t, "UNSEEN PLACES");
-	table_add(&t, "NEXT IS NEW");
+	columns_open(&t, "lrrrrr");
+	columns_add(&t, "REQUEST TYPE");
+	columns_add(&t, "TRACES");
+	columns_add(&t, "LEARNED TRACES");
+	columns_add(&t, "LEARNED PLACES");
+	columns_add(&t, "UNSEEN PLACES");
+	columns_add(&t, "NEXT IS NEW");
 	json_array_foreach (json_object_get(status, "types"), i, o) {
-		table_add(&t, text_of(p, o, "type"));
-		table_add(&t, pen_count(p, number_of(o, "traces")));
-		table_add(&t, pen_count(p, number_of(o, "learned_traces")));
-		table_add(&t, pen_count(p, number_of(o, "learned_places")));
-		table_add(
+		columns_add(&t, text_of(p, o, "type"));
+		columns_add(&t, pen_count(p, number_of(o, "traces")));
+		columns_add(&t, pen_count(p, number_of(o, "learned_traces")));
+		columns_add(&t, pen_count(p, number_of(o, "learned_places")));
+		columns_add(
 		    &t, is_null(o, "unseen") ? "" : pen_count(p, ceil(number_of(o, "unseen"))));
-		table_add(&t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
+		columns_add(
+		    &t, is_null(o, "next_new") ? "" : pen_share(p, number_of(o, "next_new")));
 	}
-	table_print(&t, p);
+	columns_print(&t, p);
 }
 
 static void

@@ -279,16 +279,16 @@ pen_arrow(const struct pen *p)
 /* ---- columns ---- */
 
 void
-table_open(struct table *t, const char *align)
+columns_open(struct columns *t, const char *align)
 {
 	memset(t, 0, sizeof *t);
 	t->align = align;
 	t->columns = (int)strlen(align);
-	assert(t->columns > 0 && t->columns <= TABLE_COLUMNS_MAX);
+	assert(t->columns > 0 && t->columns <= COLUMNS_MAX);
 }
 
 void
-table_add(struct table *t, const char *s)
+columns_add(struct columns *t, const char *s)
 {
 	const char **more;
 
@@ -317,9 +317,9 @@ print_cell(struct pen *p, const char *s, int width, char align, bool head, bool 
 }
 
 void
-table_print(struct table *t, struct pen *p)
+columns_print(struct columns *t, struct pen *p)
 {
-	int width[TABLE_COLUMNS_MAX] = { 0 };
+	int width[COLUMNS_MAX] = { 0 };
 
 	assert(t->cells % t->columns == 0);
 	for (int i = 0; i < t->cells; i++)
@@ -331,11 +331,11 @@ table_print(struct table *t, struct pen *p)
 		print_cell(
 		    p, t->cell[i], width[c], t->align[c], i < t->columns, c == t->columns - 1);
 	}
-	table_release(t);
+	columns_release(t);
 }
 
 void
-table_release(struct table *t)
+columns_release(struct columns *t)
 {
 	free(t->cell);
 	t->cell = NULL;

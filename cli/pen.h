@@ -49,17 +49,17 @@ const char *pen_bar(struct pen *p, double share, int cells);
 const char *pen_arrow(const struct pen *p); /* separates the two labels of an edge */
 
 /* ---- columns: cells row by row, the first row holds the headings ---- */
-enum { TABLE_COLUMNS_MAX = 16 };
+enum { COLUMNS_MAX = 16 };
 
-struct table {
+struct columns {
 	int columns, cells, cap;
 	const char *align; /* 'l' or 'r' for each column */
 	const char **cell;
 };
 
-void table_open(struct table *t, const char *align);
-void table_add(struct table *t, const char *s);   /* s is not copied */
-void table_print(struct table *t, struct pen *p); /* also releases the cells */
-void table_release(struct table *t);
+void columns_open(struct columns *t, const char *align);
+void columns_add(struct columns *t, const char *s);   /* s is not copied */
+void columns_print(struct columns *t, struct pen *p); /* also releases the cells */
+void columns_release(struct columns *t);
 
 #endif

@@ -85,7 +85,7 @@ says(enum exit_code code, const char *out_words, const char *err_words, const ch
 }
 
 static void
-what_fits_is_fine(void **state)
+a_correct_mapping_has_no_errors(void **state)
 {
 	(void)state;
 	put(map, FITS);
@@ -100,7 +100,7 @@ what_fits_is_fine(void **state)
 }
 
 static void
-what_is_wrong_ends_with_1_and_has_its_line(void **state)
+errors_have_lines_and_exit_status_1(void **state)
 {
 	(void)state;
 	put(listed, LISTED);
@@ -131,7 +131,7 @@ what_is_wrong_ends_with_1_and_has_its_line(void **state)
 }
 
 static void
-show_says_what_hone_understands(void **state)
+show_explains_the_rules(void **state)
 {
 	(void)state;
 	put(map, FITS);
@@ -149,7 +149,7 @@ show_says_what_hone_understands(void **state)
 }
 
 static void
-misuse_is_told(void **state)
+misuse_is_reported(void **state)
 {
 	(void)state;
 	says(MISUSED, "", "hone: map: needs an action", NULL);
@@ -164,10 +164,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_fits_is_fine),
-		cmocka_unit_test(what_is_wrong_ends_with_1_and_has_its_line),
-		cmocka_unit_test(show_says_what_hone_understands),
-		cmocka_unit_test(misuse_is_told),
+		cmocka_unit_test(a_correct_mapping_has_no_errors),
+		cmocka_unit_test(errors_have_lines_and_exit_status_1),
+		cmocka_unit_test(show_explains_the_rules),
+		cmocka_unit_test(misuse_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, drop_files);

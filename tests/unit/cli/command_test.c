@@ -138,7 +138,7 @@ honed_end(struct honed *h, const char *questions)
 /* ---- promises ---- */
 
 static void
-misuse_is_told_with_what_was_meant(void **state)
+misuse_is_reported_with_the_nearest_name(void **state)
 {
 	(void)state;
 	check(hone(NULL), MISUSED, "", "usage: hone COMMAND");
@@ -239,7 +239,7 @@ help_is_an_answer(void **state)
 }
 
 static void
-nobody_there_is_told_with_what_to_do(void **state)
+no_connection_is_reported_with_advice(void **state)
 {
 	(void)state;
 	check(hone("status", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "",
@@ -250,7 +250,7 @@ nobody_there_is_told_with_what_to_do(void **state)
 }
 
 static void
-a_no_is_a_failure_with_its_words(void **state)
+a_refusal_is_a_failure_with_its_reason(void **state)
 {
 	static const char *const no[] = {
 		"{\"version\":1,\"ok\":false,\"code\":\"missing\",\"error\":\"X: no such request type; known are A, B\"}",
@@ -272,7 +272,7 @@ a_no_is_a_failure_with_its_words(void **state)
 }
 
 static void
-strange_answers_are_told(void **state)
+malformed_answers_are_reported(void **state)
 {
 	static const struct {
 		enum frame_kind kind;
@@ -296,7 +296,7 @@ strange_answers_are_told(void **state)
 }
 
 static void
-a_hung_controller_is_not_waited_for(void **state)
+a_hung_controller_ends_in_a_timeout(void **state)
 {
 	static const char *const nothing[] = { NULL };
 	struct honed h;
@@ -382,7 +382,7 @@ asks(const char *question, struct honed *h, struct said s)
 }
 
 static void
-questions_say_what_was_said(void **state)
+questions_hold_the_flags(void **state)
 {
 	static const char *const yes[] = { "{" OK "\"runs\":[]}", NULL };
 	struct honed h;
@@ -486,7 +486,7 @@ write_space(const char *path, const char *version, const char *middle)
 }
 
 static void
-a_space_is_looked_at_without_a_controller(void **state)
+a_space_is_shown_without_a_controller(void **state)
 {
 	struct folder *f = *state;
 
@@ -510,7 +510,7 @@ a_space_is_looked_at_without_a_controller(void **state)
 }
 
 static void
-what_is_there_is_never_written_over(void **state)
+no_file_is_overwritten(void **state)
 {
 	struct folder *f = *state;
 	struct said s;
@@ -537,7 +537,7 @@ what_is_there_is_never_written_over(void **state)
 }
 
 static void
-what_is_damaged_can_be_salvaged(void **state)
+a_damaged_database_is_salvaged(void **state)
 {
 	struct folder *f = *state;
 	struct forest *forest = forest_new();
@@ -562,7 +562,7 @@ what_is_damaged_can_be_salvaged(void **state)
 }
 
 static void
-drawings_are_written_where_they_are_wanted(void **state)
+graphs_and_pages_are_written(void **state)
 {
 	static const char *const answer[] = {
 		"{" OK
@@ -621,24 +621,23 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(misuse_is_told_with_what_was_meant),
+		cmocka_unit_test(misuse_is_reported_with_the_nearest_name),
 		cmocka_unit_test(help_is_an_answer),
-		cmocka_unit_test(nobody_there_is_told_with_what_to_do),
-		cmocka_unit_test(a_no_is_a_failure_with_its_words),
-		cmocka_unit_test(strange_answers_are_told),
-		cmocka_unit_test(a_hung_controller_is_not_waited_for),
+		cmocka_unit_test(no_connection_is_reported_with_advice),
+		cmocka_unit_test(a_refusal_is_a_failure_with_its_reason),
+		cmocka_unit_test(malformed_answers_are_reported),
+		cmocka_unit_test(a_hung_controller_ends_in_a_timeout),
 		cmocka_unit_test(waiting_ends_with_the_verdict),
 		cmocka_unit_test(learning_can_be_waited_for),
 		cmocka_unit_test(each_command_asks_its_question),
-		cmocka_unit_test(questions_say_what_was_said),
+		cmocka_unit_test(questions_hold_the_flags),
 		cmocka_unit_test_setup_teardown(
-		    a_space_is_looked_at_without_a_controller, make_folder, drop_folder),
+		    a_space_is_shown_without_a_controller, make_folder, drop_folder),
+		cmocka_unit_test_setup_teardown(no_file_is_overwritten, make_folder, drop_folder),
 		cmocka_unit_test_setup_teardown(
-		    what_is_there_is_never_written_over, make_folder, drop_folder),
+		    a_damaged_database_is_salvaged, make_folder, drop_folder),
 		cmocka_unit_test_setup_teardown(
-		    what_is_damaged_can_be_salvaged, make_folder, drop_folder),
-		cmocka_unit_test_setup_teardown(
-		    drawings_are_written_where_they_are_wanted, make_folder, drop_folder),
+		    graphs_and_pages_are_written, make_folder, drop_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

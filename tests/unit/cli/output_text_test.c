@@ -258,7 +258,7 @@ said(print *pr, const json_t *a, bool colour)
 /* A printer meets an answer that lacks everything, or is of other types: no crash, no text of
  * nobody. */
 static void
-answers_that_lack_everything_are_printed(void **state)
+empty_answers_are_printed(void **state)
 {
 	static print *const printers[] = { print_verdict };
 	print *const others[] = { output_text.status, output_text.agents, output_text.tracepoints,
@@ -285,7 +285,7 @@ answers_that_lack_everything_are_printed(void **state)
 
 /* Hypotheses that are each other's parents are no tree, and must not take for ever. */
 static void
-a_tree_that_is_none_ends(void **state)
+a_malformed_tree_ends(void **state)
 {
 	json_t *a = json_pack("{s:[{s:s, s:[{s:i, s:i}, {s:i, s:i}, {s:i, s:n}, {s:i, s:i}]}]}",
 	    "runs", "type", "T", "hypotheses", "id", 1, "parent", 2, "id", 2, "parent", 1, "id", 3,
@@ -309,7 +309,7 @@ colours_are_there_when_wanted(void **state)
 }
 
 static void
-what_is_still_on_is_said(void **state)
+enabled_tracepoints_are_reported(void **state)
 {
 	json_t *a = answer_of("verdict"), *loud = json_pack("{s:i, s:b}", "added", 2, "quiet", 0);
 	struct pen p = { .columns = 100 };
@@ -406,10 +406,10 @@ main(void)
 		cmocka_unit_test(graphs_are_as_graphviz_wants_them),
 		cmocka_unit_test(a_page_has_it_all_and_loads_nothing),
 		cmocka_unit_test(an_analysis_reads_well),
-		cmocka_unit_test(answers_that_lack_everything_are_printed),
-		cmocka_unit_test(a_tree_that_is_none_ends),
+		cmocka_unit_test(empty_answers_are_printed),
+		cmocka_unit_test(a_malformed_tree_ends),
 		cmocka_unit_test(colours_are_there_when_wanted),
-		cmocka_unit_test(what_is_still_on_is_said),
+		cmocka_unit_test(enabled_tracepoints_are_reported),
 		cmocka_unit_test(json_is_the_answer_itself),
 		cmocka_unit_test(numbers_are_short),
 		cmocka_unit_test(progress_is_a_line_on_a_terminal_and_lines_elsewhere),

@@ -43,7 +43,7 @@ send(void *arg)
 }
 
 static void
-all_come_in_order(void **state)
+traces_arrive_in_order(void **state)
 {
 	static const uint64_t counts[] = { 0, 1, 63, 64, 65, 5000 };
 	(void)state;
@@ -73,7 +73,7 @@ all_come_in_order(void **state)
 
 /* The sanitizers see whether any trace is left. */
 static void
-a_closed_queue_ends_who_sends(void **state)
+a_closed_queue_stops_the_reader(void **state)
 {
 	struct sender s = { trace_queue_new(), UINT64_MAX, 16, false };
 	struct trace_batch *b;
@@ -93,7 +93,7 @@ a_closed_queue_ends_who_sends(void **state)
 }
 
 static void
-waiting_for_nothing_ends(void **state)
+waiting_ends_after_its_time(void **state)
 {
 	struct trace_queue *q = trace_queue_new();
 	bool over = true;
@@ -111,9 +111,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_come_in_order),
-		cmocka_unit_test(a_closed_queue_ends_who_sends),
-		cmocka_unit_test(waiting_for_nothing_ends),
+		cmocka_unit_test(traces_arrive_in_order),
+		cmocka_unit_test(a_closed_queue_stops_the_reader),
+		cmocka_unit_test(waiting_ends_after_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
