@@ -45,9 +45,9 @@ page_make(struct guard *g, struct err *e)
 	if (g->page != NULL)
 		return 0;
 	g->page_fd = memfd_create("hone-guard", MFD_CLOEXEC);
-	if (g->page_fd < 0 || ftruncate(g->page_fd, sizeof(*g->page)) != 0)
+	if (g->page_fd < 0 || ftruncate(g->page_fd, sizeof *g->page) != 0)
 		return err_errno(e, "a page for the guardian");
-	page = mmap(NULL, sizeof(*g->page), PROT_READ | PROT_WRITE, MAP_SHARED, g->page_fd, 0);
+	page = mmap(NULL, sizeof *g->page, PROT_READ | PROT_WRITE, MAP_SHARED, g->page_fd, 0);
 	if (page == MAP_FAILED)
 		return err_errno(e, "a page for the guardian");
 	g->page = page;
@@ -79,8 +79,8 @@ spawn(struct guard *g, const int from[GUARD_FILES])
 	posix_spawnattr_t attr;
 	sigset_t all;
 
-	snprintf(agent, sizeof(agent), "%ld", (long)getpid());
-	snprintf(hang, sizeof(hang), "%lld", (long long)g->options.hang_ns);
+	snprintf(agent, sizeof agent, "%ld", (long)getpid());
+	snprintf(hang, sizeof hang, "%lld", (long long)g->options.hang_ns);
 	sigfillset(&all);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
@@ -116,7 +116,7 @@ start(struct guard *g, struct mono now, struct err *e)
 		return err_errno(e, "a guardian");
 	}
 	g->pipe = ends[1];
-	memset(&g->pulse, 0, sizeof(g->pulse));
+	memset(&g->pulse, 0, sizeof g->pulse);
 	return 0;
 }
 
@@ -125,7 +125,7 @@ guard_start(struct guard *g, const struct guard_options *o, struct err *e)
 {
 	int rc;
 
-	memset(g, 0, sizeof(*g));
+	memset(g, 0, sizeof *g);
 	g->options = *o;
 	g->page_fd = -1;
 	if ((rc = page_make(g, e)) != 0 || (rc = start(g, clock_mono(), e)) != 0)
@@ -165,7 +165,7 @@ guard_turn(struct guard *g, struct mono now)
 	if (pulse_still_ns(&g->pulse, looks, now, g->options.hang_ns / GUARD_GAPS) <
 	    g->options.hang_ns)
 		return GUARD_SAME;
-	memset(&g->pulse, 0, sizeof(g->pulse));
+	memset(&g->pulse, 0, sizeof g->pulse);
 	kill(g->pid, SIGKILL); /* the next turn finds it dead */
 	return GUARD_HUNG;
 }
@@ -214,10 +214,10 @@ guard_leave(struct guard *g)
 	if (g->pipe > 0)
 		close(g->pipe);
 	if (g->page != NULL) {
-		munmap(g->page, sizeof(*g->page));
+		munmap(g->page, sizeof *g->page);
 		close(g->page_fd);
 	}
 	if (g->options.table > 0)
 		close(g->options.table);
-	memset(g, 0, sizeof(*g));
+	memset(g, 0, sizeof *g);
 }

@@ -89,7 +89,7 @@ clean_up(struct guardian *g, bool hung)
 	uint64_t seen = turns(g);
 
 	rates_silence_fd(GUARD_TABLE);
-	switches_folder(g->node, g->run_dir, g->agent, folder, sizeof(folder));
+	switches_folder(g->node, g->run_dir, g->agent, folder, sizeof folder);
 	for (int i = 0; i < ATTEMPTS; i++) {
 		if (bury_in_time(g, hung))
 			return true;
@@ -125,7 +125,7 @@ watch(struct guardian *g)
 	if (still_ns < g->hang_ns || (g->buried && turns(g) == g->buried_at))
 		return;
 	bury_hung(g, still_ns);
-	memset(&g->pulse, 0, sizeof(g->pulse));
+	memset(&g->pulse, 0, sizeof g->pulse);
 }
 
 /* Until the agent is dead, or has said that all is well. True: dead. */
@@ -160,7 +160,7 @@ detach(void)
 		SIGUSR2 };
 	sigset_t none;
 
-	for (size_t i = 0; i < sizeof(IGNORED) / sizeof(IGNORED[0]); i++)
+	for (size_t i = 0; i < sizeof IGNORED / sizeof IGNORED[0]; i++)
 		signal(IGNORED[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&none);
@@ -174,8 +174,7 @@ detach(void)
 static bool
 files_take(struct guardian *g)
 {
-	void *page = mmap(
-	    NULL, sizeof(*g->page), PROT_READ | PROT_WRITE, MAP_SHARED, GUARD_PAGE, 0);
+	void *page = mmap(NULL, sizeof *g->page, PROT_READ | PROT_WRITE, MAP_SHARED, GUARD_PAGE, 0);
 
 	if (page == MAP_FAILED || fcntl(GUARD_PIPE, F_GETFD) < 0)
 		return false;

@@ -42,7 +42,7 @@ child_sweep(const char *node, const char *run_dir, int tell)
 
 	if (owner_become(run_dir, &e) == 0)
 		switches_lttng_sweep(node, run_dir, &e);
-	_exit(write(tell, &e, sizeof(e)) != (ssize_t)sizeof(e));
+	_exit(write(tell, &e, sizeof e) != (ssize_t)sizeof e);
 }
 
 int
@@ -62,7 +62,7 @@ sweep_left(const char *node, const char *run_dir, struct err *e)
 	if (child < 0)
 		err_errno(&what, "sweeping");
 	else if (poll(&told, 1, LIMIT_MS) != 1 ||
-		 read(ends[0], &what, sizeof(what)) != (ssize_t)sizeof(what))
+		 read(ends[0], &what, sizeof what) != (ssize_t)sizeof what)
 		err_set(&what, ERR_TIMEOUT,
 		    "the session daemon hangs: what an earlier agent left is still there");
 	close(ends[0]);

@@ -43,7 +43,7 @@ agent_say(struct agent *a, enum log_level level, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(words, sizeof(words), fmt, ap);
+	vsnprintf(words, sizeof words, fmt, ap);
 	va_end(ap);
 	a->say(level, words);
 }
@@ -139,7 +139,7 @@ read_records(struct agent *a, struct mono now)
 	if (!a->has_source)
 		return;
 	if (a->source.poll(a->source.state, now, &take, &e) != 0) {
-		snprintf(a->source_trouble, sizeof(a->source_trouble), "%s", e.text);
+		snprintf(a->source_trouble, sizeof a->source_trouble, "%s", e.text);
 		return;
 	}
 	labels = a->source.labels(a->source.state, &nlabels);
@@ -147,7 +147,7 @@ read_records(struct agent *a, struct mono now)
 	a->more = take.more;
 	a->nrecords = take.nrecords;
 	a->source.look(a->source.state, &a->look);
-	snprintf(a->source_trouble, sizeof(a->source_trouble), "%s", a->look.trouble);
+	snprintf(a->source_trouble, sizeof a->source_trouble, "%s", a->look.trouble);
 	if (a->look.changes != a->source_changes)
 		programs_look(a);
 	tell_ends(a, now);
@@ -179,7 +179,7 @@ source_close(struct agent *a)
 	a->mapped_before += a->look.mapped;
 	a->dropped_before += a->look.dropped;
 	a->open_ends = a->endless = 0;
-	memset(&a->look, 0, sizeof(a->look));
+	memset(&a->look, 0, sizeof a->look);
 	a->source.close(a->source.state);
 	a->has_source = false;
 	pack_forget_labels(a->pack);
@@ -193,7 +193,7 @@ session_lost(struct agent *a, const struct err *e, struct mono now)
 	source_close(a);
 	if (strcmp(a->tracer_trouble, e->text) != 0)
 		agent_say(a, LOG_WARN, "%s", e->text);
-	snprintf(a->tracer_trouble, sizeof(a->tracer_trouble), "%s", e->text);
+	snprintf(a->tracer_trouble, sizeof a->tracer_trouble, "%s", e->text);
 	a->session_open = false;
 	a->open_after.ns = now.ns + SECOND;
 	reconcile_forget(a->reconcile);
@@ -382,7 +382,7 @@ watch_link(struct agent *a)
 	if (!look.connected && look.trouble.code != 0 &&
 	    strcmp(look.trouble.text, a->link_trouble) != 0)
 		agent_say(a, LOG_WARN, "%s", look.trouble.text);
-	snprintf(a->link_trouble, sizeof(a->link_trouble), "%s", look.trouble.text);
+	snprintf(a->link_trouble, sizeof a->link_trouble, "%s", look.trouble.text);
 	a->connected = look.connected;
 	if (look.heard.ns > a->heard.ns)
 		a->heard = look.heard;
@@ -401,7 +401,7 @@ rates_take(struct agent *a, const struct want *w, struct mono now)
 	rates_apply(a->rates, w, until, &e);
 	if (strcmp(e.text, a->rates_trouble) != 0 && e.code != 0)
 		agent_say(a, LOG_WARN, "%s", e.text);
-	snprintf(a->rates_trouble, sizeof(a->rates_trouble), "%s", e.text);
+	snprintf(a->rates_trouble, sizeof a->rates_trouble, "%s", e.text);
 }
 
 static void
@@ -675,7 +675,7 @@ link_make(struct agent *a, const char *version, struct err *e)
 	if (url_is_tls(c->url) && tls_open(&a->tls, &keys, e) != 0)
 		return err_prefix(e, "[tls] in hone-agent.conf");
 	o.tls = a->tls;
-	if (getrandom(&o.incarnation, sizeof(o.incarnation), 0) != (ssize_t)sizeof(o.incarnation))
+	if (getrandom(&o.incarnation, sizeof o.incarnation, 0) != (ssize_t)sizeof o.incarnation)
 		return err_errno(e, "random numbers");
 	return link_start(&a->link, &o, a->out, e);
 }
@@ -728,7 +728,7 @@ agent_open(struct agent **ret, const struct config *c, const char *version, stru
     struct rates *rates, struct maps *maps, void (*say)(enum log_level, const char *),
     struct err *e)
 {
-	struct agent *a = calloc(1, sizeof(*a));
+	struct agent *a = calloc(1, sizeof *a);
 	uint64_t seed = 0;
 	int rc;
 
@@ -746,7 +746,7 @@ agent_open(struct agent **ret, const struct config *c, const char *version, stru
 	a->listed_at.ns = -SECOND * 2;
 	files_allow();
 	report_begin(a);
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
 		seed = (uint64_t)clock_mono().ns;
 	rng_seed(&a->dice, seed);
 	if ((rc = queues_make(a, e)) != 0 || (rc = maps_take(a, maps, e)) != 0 ||

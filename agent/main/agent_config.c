@@ -85,7 +85,7 @@ static const struct ini_key KEYS[] = {
 	    "The fill of the fullest queue at which added tracepoints go off without asking." },
 };
 
-enum { NKEYS = sizeof(KEYS) / sizeof(KEYS[0]) };
+enum { NKEYS = sizeof KEYS / sizeof KEYS[0] };
 
 static const char *const LEVELS[] = { "debug", "info", "warn", "error" };
 
@@ -163,7 +163,7 @@ fill_in(struct config *c, struct err *e)
 	char *text;
 
 	if (c->node[0] == '\0') {
-		if (gethostname(host, sizeof(host) - 1) != 0)
+		if (gethostname(host, sizeof host - 1) != 0)
 			return err_errno(e, "the host's name");
 		text = strndup(host, NODE_NAME_MAX);
 		if (text == NULL)
@@ -185,7 +185,7 @@ config_load(struct config *c, const char *path, char *const *assignments, int n,
 {
 	int rc;
 
-	memset(c, 0, sizeof(*c));
+	memset(c, 0, sizeof *c);
 	if ((rc = ini_defaults(KEYS, NKEYS, c, e)) != 0)
 		return rc;
 	if (path != NULL && (rc = ini_read(KEYS, NKEYS, c, path, e)) != 0)
@@ -208,5 +208,5 @@ void
 config_release(struct config *c)
 {
 	ini_release(KEYS, NKEYS, c);
-	memset(c, 0, sizeof(*c));
+	memset(c, 0, sizeof *c);
 }

@@ -24,7 +24,7 @@ static bool
 program_path(char *out, size_t size)
 {
 	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
 	if (n <= 0)
 		return false;
@@ -48,9 +48,9 @@ begin(struct cost *c, const char *node, const char *run_dir)
 	posix_spawn_file_actions_t files;
 	int ends[2], rc;
 
-	if (!program_path(path, sizeof(path)) || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+	if (!program_path(path, sizeof path) || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return false;
-	switches_cost(node, run_dir, getpid(), session, sizeof(session), folder, sizeof(folder));
+	switches_cost(node, run_dir, getpid(), session, sizeof session, folder, sizeof folder);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, ends[1], 1);
 	rc = posix_spawn(&c->pid, path, &files, NULL, args, environ);
@@ -70,7 +70,7 @@ take(struct cost *c)
 {
 	char line[64];
 	double record_ns, rejected_ns;
-	ssize_t n = read(c->from, line, sizeof(line) - 1);
+	ssize_t n = read(c->from, line, sizeof line - 1);
 
 	line[n > 0 ? n : 0] = '\0';
 	if (sscanf(line, "%lf %lf", &record_ns, &rejected_ns) != 2 ||

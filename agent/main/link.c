@@ -23,7 +23,7 @@ enum {
 
 /* In the order in which they go. */
 static const enum frame_kind URGENT[] = { FRAME_CLOCK, FRAME_DONE, FRAME_STATUS, FRAME_PROGRAMS };
-enum { NURGENT = sizeof(URGENT) / sizeof(URGENT[0]), CLOCK = 0, PROGRAMS = 3 };
+enum { NURGENT = sizeof URGENT / sizeof URGENT[0], CLOCK = 0, PROGRAMS = 3 };
 
 struct slot {
 	struct buf bytes;
@@ -56,7 +56,7 @@ frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *pa
 	int rc;
 
 	frame_seal(frame, kind, seq, payload, len);
-	if (len > 0 && len <= sizeof(frame) - FRAME_HEADER_BYTES) {
+	if (len > 0 && len <= sizeof frame - FRAME_HEADER_BYTES) {
 		memcpy(frame + FRAME_HEADER_BYTES, payload, len);
 		return stream_write(s, frame, FRAME_HEADER_BYTES + len, limit_ms, e);
 	}
@@ -73,7 +73,7 @@ frame_read(struct stream *s, struct frame *f, uint8_t **payload, int limit_ms, s
 	int rc;
 
 	*payload = NULL;
-	if ((rc = stream_read(s, header, sizeof(header), limit_ms, e)) != 0 ||
+	if ((rc = stream_read(s, header, sizeof header, limit_ms, e)) != 0 ||
 	    (rc = frame_open(f, header, e)) != 0)
 		return rc;
 	if (f->length > 0) {
@@ -101,7 +101,7 @@ take_ack(struct link *l, const uint8_t *data, size_t len, struct err *e)
 static int
 take_want(struct link *l, const uint8_t *data, size_t len, struct err *e)
 {
-	struct link_want *w = calloc(1, sizeof(*w)), *old;
+	struct link_want *w = calloc(1, sizeof *w), *old;
 	int rc;
 
 	if (w == NULL)
@@ -332,14 +332,14 @@ connected(struct link *l, struct stream *s)
 	pthread_mutex_lock(&l->lock);
 	l->stream = s;
 	l->dead = false;
-	memset(&l->end, 0, sizeof(l->end));
+	memset(&l->end, 0, sizeof l->end);
 	for (int i = 0; i < NURGENT; i++)
 		l->slots[i].due = i == PROGRAMS && l->slots[i].bytes.len > 0;
 	l->look.connected = true;
 	l->look.refused = false;
 	l->look.connection++;
 	l->look.heard = clock_mono();
-	memset(&l->look.trouble, 0, sizeof(l->look.trouble));
+	memset(&l->look.trouble, 0, sizeof l->look.trouble);
 	pthread_mutex_unlock(&l->lock);
 	eventfd_write(l->options.wake, 1);
 }
@@ -424,7 +424,7 @@ connect_once(struct link *l, struct err *e)
 	struct stream *s;
 	struct err keys = { 0 };
 
-	memset(e, 0, sizeof(*e));
+	memset(e, 0, sizeof *e);
 	if (l->options.tls != NULL)
 		tls_refresh(l->options.tls, &keys);
 	if (stream_dial(&s, l->options.url, DIAL_MS, e) != 0) {
@@ -506,7 +506,7 @@ link_free(struct link *l)
 int
 link_start(struct link **ret, const struct link_options *o, struct outbox *out, struct err *e)
 {
-	struct link *l = calloc(1, sizeof(*l));
+	struct link *l = calloc(1, sizeof *l);
 	pthread_condattr_t attr;
 
 	if (l == NULL)
@@ -565,7 +565,7 @@ link_post(struct link *l, int frame_kind, struct buf *payload)
 		buf_release(&s->bytes);
 		s->bytes = *payload;
 		s->due = l->look.connected;
-		memset(payload, 0, sizeof(*payload));
+		memset(payload, 0, sizeof *payload);
 	}
 	pthread_mutex_unlock(&l->lock);
 	pthread_cond_signal(&l->wake);

@@ -33,7 +33,7 @@ struct outbox {
 static size_t
 item_bytes(const struct item *i)
 {
-	return i->p.bytes.cap + sizeof(*i);
+	return i->p.bytes.cap + sizeof *i;
 }
 
 static void
@@ -46,7 +46,7 @@ item_free(struct item *i)
 struct outbox *
 outbox_new(size_t limit_bytes)
 {
-	struct outbox *o = calloc(1, sizeof(*o));
+	struct outbox *o = calloc(1, sizeof *o);
 
 	if (o == NULL)
 		return NULL;
@@ -123,7 +123,7 @@ drop_oldest(struct outbox *o)
 void
 outbox_put(struct outbox *o, struct parcel *p)
 {
-	struct item *i = calloc(1, sizeof(*i));
+	struct item *i = calloc(1, sizeof *i);
 	size_t size;
 
 	pthread_mutex_lock(&o->lock);
@@ -137,7 +137,7 @@ outbox_put(struct outbox *o, struct parcel *p)
 			o->held_bytes += size;
 			o->waiting_bytes += size;
 			pthread_mutex_unlock(&o->lock);
-			memset(p, 0, sizeof(*p));
+			memset(p, 0, sizeof *p);
 			return;
 		}
 		free(i);
@@ -149,7 +149,7 @@ outbox_put(struct outbox *o, struct parcel *p)
 	hole_widen(o, p);
 	pthread_mutex_unlock(&o->lock);
 	buf_release(&p->bytes);
-	memset(p, 0, sizeof(*p));
+	memset(p, 0, sizeof *p);
 }
 
 uint64_t
@@ -206,7 +206,7 @@ outbox_restart(struct outbox *o, uint64_t have_seq, struct err *e)
 static struct item *
 hole_close(struct outbox *o)
 {
-	struct item *i = calloc(1, sizeof(*i));
+	struct item *i = calloc(1, sizeof *i);
 	struct batch_writer w = { 0 };
 
 	if (i == NULL)
@@ -221,7 +221,7 @@ hole_close(struct outbox *o)
 		return NULL;
 	}
 	batch_release(&w);
-	memset(&o->hole, 0, sizeof(o->hole));
+	memset(&o->hole, 0, sizeof o->hole);
 	o->has_hole = false;
 	o->held_bytes += item_bytes(i);
 	return i;

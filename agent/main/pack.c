@@ -25,7 +25,7 @@ struct pack {
 struct pack *
 pack_new(const struct pack_options *o, struct outbox *out)
 {
-	struct pack *p = calloc(1, sizeof(*p));
+	struct pack *p = calloc(1, sizeof *p);
 
 	if (p == NULL)
 		return NULL;
@@ -62,7 +62,7 @@ hand_over(struct pack *p, struct mono now)
 		lost.count = 0;
 	}
 	buf_release(&q->bytes);
-	memset(q, 0, sizeof(*q));
+	memset(q, 0, sizeof *q);
 	batch_begin(&p->w);
 	p->batch++;
 	p->last_ns = INT64_MIN;
@@ -101,9 +101,9 @@ seen_grow(struct pack *p, uint32_t nlabels)
 
 	if (nlabels <= p->nseen)
 		return true;
-	if ((s = realloc(p->seen, (nlabels + 256) * sizeof(*s))) == NULL)
+	if ((s = realloc(p->seen, (nlabels + 256) * sizeof *s)) == NULL)
 		return false;
-	memset(s + p->nseen, 0, (nlabels + 256 - p->nseen) * sizeof(*s));
+	memset(s + p->nseen, 0, (nlabels + 256 - p->nseen) * sizeof *s);
 	p->seen = s;
 	p->nseen = nlabels + 256;
 	return true;
@@ -215,7 +215,7 @@ pack_due_ms(const struct pack *p, struct mono now)
 void
 pack_forget_labels(struct pack *p)
 {
-	memset(p->seen, 0, p->nseen * sizeof(*p->seen));
+	memset(p->seen, 0, p->nseen * sizeof *p->seen);
 }
 
 int64_t

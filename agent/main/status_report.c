@@ -80,7 +80,7 @@ watch_files(struct agent *a, double fill, struct mono now)
 		a->files_full = a->status_now = true;
 		a->files_full_at = now;
 		a->files_full_times++;
-		snprintf(a->files_trouble, sizeof(a->files_trouble),
+		snprintf(a->files_trouble, sizeof a->files_trouble,
 		    "the tracer's files are full (%.1f MiB wait in %s): no "
 		    "request is sampled until under half; for the %u. time, %.0f s before",
 		    (double)a->look.files_bytes / 1048576, a->config->run_dir, a->files_full_times,
@@ -166,7 +166,7 @@ trouble(struct agent *a, struct mono now)
 	if (!guard_lives(a->guard))
 		return "the guardian was killed; another one is on its way";
 	if (hanging) {
-		snprintf(a->trouble, sizeof(a->trouble),
+		snprintf(a->trouble, sizeof a->trouble,
 		    "the session daemon has not answered for %.1f s: it hangs, or "
 		    "waits for a program that is stopped",
 		    (double)busy_ns / 1e9);
@@ -200,9 +200,9 @@ status_fill(struct agent *a, struct mono now, struct status *s)
 	reconcile_look(a->reconcile, now, &r);
 	outbox_look(a->out, &o);
 	link_look(a->link, &l);
-	memset(s, 0, sizeof(*s));
+	memset(s, 0, sizeof *s);
 	give_back(a, now);
-	memcpy(s->fill, a->peak, sizeof(s->fill));
+	memcpy(s->fill, a->peak, sizeof s->fill);
 	for (int i = 0; i < LOSS_REASONS; i++)
 		s->lost[i] = a->lost_before[i] + a->look.lost[i];
 	s->lost[LOSS_RING] += a->lost_blind;
@@ -241,6 +241,6 @@ report_status(struct agent *a, struct mono now)
 	status_fill(a, now, &s);
 	status_encode(&s, &b);
 	link_post(a->link, FRAME_STATUS, &b);
-	memset(a->peak, 0, sizeof(a->peak));
+	memset(a->peak, 0, sizeof a->peak);
 	a->reported_at = now;
 }

@@ -78,7 +78,7 @@ file_number(uint64_t seed, const struct stat *st)
 	uint64_t id[4] = { st->st_dev, st->st_ino, (uint64_t)st->st_size,
 		(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec };
 
-	return hash_bytes(seed, id, sizeof(id)) | 1;
+	return hash_bytes(seed, id, sizeof id) | 1;
 }
 
 /* By what it calls itself: the file that argv[0] names, with that name and its user's. */
@@ -88,11 +88,11 @@ program_by_name(pid_t pid)
 	char path[64], name[PATH_MAX];
 	struct stat owner, file;
 
-	snprintf(path, sizeof(path), "/proc/%ld/cmdline", (long)pid);
-	if (slurp(path, name, sizeof(name)) <= 0 || name[0] != '/' || stat(name, &file) != 0 ||
+	snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
+	if (slurp(path, name, sizeof name) <= 0 || name[0] != '/' || stat(name, &file) != 0 ||
 	    !S_ISREG(file.st_mode))
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%ld", (long)pid);
+	snprintf(path, sizeof path, "/proc/%ld", (long)pid);
 	if (stat(path, &owner) != 0)
 		return 0;
 	return file_number(hash_bytes(owner.st_uid, name, strlen(name)), &file);
@@ -106,10 +106,10 @@ preloaded(pid_t pid)
 	char path[64], all[16384];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
-	n = slurp(path, all, sizeof(all));
+	snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
+	n = slurp(path, all, sizeof all);
 	for (const char *at = all; n > 0 && at < all + n; at += strlen(at) + 1)
-		if (strncmp(at, name, sizeof(name) - 1) == 0 && at[sizeof(name) - 1] != '\0')
+		if (strncmp(at, name, sizeof name - 1) == 0 && at[sizeof name - 1] != '\0')
 			return hash_bytes(0, at, strlen(at));
 	return 0;
 }
@@ -120,7 +120,7 @@ process_program(pid_t pid)
 	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%ld/exe", (long)pid);
+	snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
 	if (stat(path, &st) == 0)
 		return file_number(preloaded(pid), &st);
 	return errno == EACCES || errno == EPERM ? program_by_name(pid) : 0;
@@ -131,8 +131,8 @@ process_is(pid_t pid, const char *comm)
 {
 	char path[64], name[64];
 
-	snprintf(path, sizeof(path), "/proc/%ld/comm", (long)pid);
-	if (slurp(path, name, sizeof(name)) <= 0)
+	snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+	if (slurp(path, name, sizeof name) <= 0)
 		return false;
 	name[strcspn(name, "\n")] = '\0';
 	return strcmp(name, comm) == 0;
@@ -155,7 +155,7 @@ process_memory_bytes(void)
 	char text[128];
 	long pages;
 
-	if (slurp("/proc/self/statm", text, sizeof(text)) <= 0 ||
+	if (slurp("/proc/self/statm", text, sizeof text) <= 0 ||
 	    sscanf(text, "%*d %ld", &pages) != 1)
 		return 0;
 	return (int64_t)pages * sysconf(_SC_PAGESIZE);
@@ -170,13 +170,12 @@ family_look(struct family *f, pid_t pid, struct mono now)
 	DIR *tasks;
 
 	*f = (struct family){ .pids = { pid }, .n = 1, .looked = now };
-	snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
+	snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
 	if ((tasks = opendir(path)) == NULL)
 		return;
 	while ((entry = readdir(tasks)) != NULL) {
-		snprintf(
-		    path, sizeof(path), "/proc/%ld/task/%s/children", (long)pid, entry->d_name);
-		if (entry->d_name[0] == '.' || slurp(path, text, sizeof(text)) <= 0)
+		snprintf(path, sizeof path, "/proc/%ld/task/%s/children", (long)pid, entry->d_name);
+		if (entry->d_name[0] == '.' || slurp(path, text, sizeof text) <= 0)
 			continue;
 		for (at = text; *at >= '0' && *at <= '9' && f->n < FAMILY_MAX; at += *at == ' ')
 			f->pids[f->n++] = (pid_t)strtol(at, &at, 10);
@@ -208,14 +207,14 @@ socket_owner(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	struct ucred who = { 0 };
-	socklen_t len = sizeof(who);
+	socklen_t len = sizeof who;
 	int fd;
 
-	if (strlen(path) >= sizeof(to.sun_path) ||
+	if (strlen(path) >= sizeof to.sun_path ||
 	    (fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0)
 		return 0;
 	memcpy(to.sun_path, path, strlen(path) + 1);
-	if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) != 0 ||
+	if (connect(fd, (const struct sockaddr *)&to, sizeof to) != 0 ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0)
 		who.pid = 0;
 	close(fd);

@@ -3,7 +3,6 @@
 
 #include <gelf.h>
 #include <libelf.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,22 +10,22 @@ enum { SECTION_BYTES_MAX = 64 << 20, TABLES_MAX = 2 };
 
 /*
  * libelf allocates memory for each section that the file claims to have. A file with 65280 sections
- * or more states their number elsewhere (e_shnum is 0), where it is bounded by the file's size
- * only. No program has that many, so such files are not opened. e_shnum has 2 bytes at offset 48
- * (32 bits) or 60 (64 bits); 0 looks alike in both byte orders.
+ * or more states their number elsewhere (e_shnum is 0), where only the file's size bounds it. No
+ * program has that many, so such files are not opened. 0 is the same in both byte orders.
  */
 static bool
 sections_are_bounded(int fd)
 {
-	unsigned char head[sizeof(Elf64_Ehdr)], *count;
+	union {
+		Elf64_Ehdr wide;
+		Elf32_Ehdr narrow;
+	} head;
 
-	if (pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head)
+	if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head)
 		return false;
-	if (head[EI_CLASS] == ELFCLASS64)
-		count = head + offsetof(Elf64_Ehdr, e_shnum);
-	else
-		count = head + offsetof(Elf32_Ehdr, e_shnum);
-	return count[0] != 0 || count[1] != 0;
+	if (head.wide.e_ident[EI_CLASS] == ELFCLASS64)
+		return head.wide.e_shnum != 0;
+	return head.narrow.e_shnum != 0;
 }
 
 /* Converts the distance from the file's first byte to an address in the file's own terms, by its

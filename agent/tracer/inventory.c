@@ -35,7 +35,7 @@ struct inventory {
 struct inventory *
 inventory_new(void)
 {
-	struct inventory *v = calloc(1, sizeof(*v));
+	struct inventory *v = calloc(1, sizeof *v);
 
 	if (v != NULL && (v->names = texts_new()) == NULL) {
 		free(v);
@@ -75,7 +75,7 @@ kind_of(struct inventory *v, const char *service, uint64_t program, uint32_t pid
 		key = hash_u64(key ^ pid);
 	if ((k = map_get(&v->kinds, key)) != NULL)
 		return k;
-	if ((k = calloc(1, sizeof(*k))) == NULL)
+	if ((k = calloc(1, sizeof *k)) == NULL)
 		return NULL;
 	if (map_put(&v->kinds, key, k))
 		return k;
@@ -88,8 +88,8 @@ static int
 count_users(struct inventory *v, struct err *e)
 {
 	uint32_t count = texts_count(v->names);
-	uint32_t *users = calloc(count + 1, sizeof(*users)),
-		 *mapped = calloc(count + 1, sizeof(*mapped));
+	uint32_t *users = calloc(count + 1, sizeof *users),
+		 *mapped = calloc(count + 1, sizeof *mapped);
 
 	if (users == NULL || mapped == NULL) {
 		free(users);
@@ -115,7 +115,7 @@ inventory_run(struct inventory *v, const struct inventory_process *p, uint32_t n
 
 	if (n > PROGRAMS_MAX)
 		n = PROGRAMS_MAX;
-	if ((now = calloc(n + 1, sizeof(*now))) == NULL)
+	if ((now = calloc(n + 1, sizeof *now)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for %u programs", n);
 	for (uint32_t i = 0; i < n; i++) {
 		strncpy(now[i].service, p[i].service, SERVICE_MAX);
@@ -161,7 +161,7 @@ static int
 kind_fill(
     struct inventory *v, struct kind *k, const struct tracepoint *list, uint32_t from, uint32_t to)
 {
-	uint32_t *names = malloc((to - from + 1) * sizeof(*names)), count = 0;
+	uint32_t *names = malloc((to - from + 1) * sizeof *names), count = 0;
 
 	if (names == NULL)
 		return ERR_MEMORY;
@@ -219,7 +219,7 @@ lower(const struct tracepoint *list, uint32_t n, pid_t pid)
 int
 inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e)
 {
-	qsort(t->list, t->count, sizeof(*t->list), by_pid);
+	qsort(t->list, t->count, sizeof *t->list, by_pid);
 	for (uint32_t i = 0; i < v->nnow; i++) {
 		struct kind *k = v->now[i].kind;
 		pid_t pid = (pid_t)v->now[i].pid;
@@ -298,9 +298,9 @@ inventory_programs(const struct inventory *v, struct programs *ret, struct arena
 		most += v->now[i].kind->count;
 	if (most > TRACEPOINTS_MAX)
 		most = TRACEPOINTS_MAX;
-	memset(ret, 0, sizeof(*ret));
-	ret->programs = arena_calloc(a, v->nnow + 1, sizeof(*ret->programs));
-	ret->names = arena_calloc(a, most + 1, sizeof(*ret->names));
+	memset(ret, 0, sizeof *ret);
+	ret->programs = arena_calloc(a, v->nnow + 1, sizeof *ret->programs);
+	ret->names = arena_calloc(a, most + 1, sizeof *ret->names);
 	if (ret->programs == NULL || ret->names == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for %u programs", v->nnow);
 	ret->nprograms = v->nnow;

@@ -55,11 +55,11 @@ tracepoints_tell(const char *parent)
 	close_range(STDERR_FILENO + 1, ~0u, 0);
 	h = lttng_create_handle("", &d);
 	n = h == NULL ? -LTTNG_ERR_NOMEM : lttng_list_tracepoints(h, &events);
-	buf_bytes(&b, &n, sizeof(n));
+	buf_bytes(&b, &n, sizeof n);
 	for (int32_t i = 0; i < n; i++) {
 		int32_t pid = events[i].pid;
 
-		buf_bytes(&b, &pid, sizeof(pid));
+		buf_bytes(&b, &pid, sizeof pid);
 		buf_bytes(&b, events[i].name, strlen(events[i].name) + 1);
 	}
 	_exit(!b.failed && write_all(STDOUT_FILENO, b.data, b.len) ? 0 : 1);
@@ -93,7 +93,7 @@ begin(pid_t *child, int to)
 	posix_spawn_file_actions_t files;
 	int rc;
 
-	snprintf(parent, sizeof(parent), "%ld", (long)getpid());
+	snprintf(parent, sizeof parent, "%ld", (long)getpid());
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
 	rc = posix_spawn(child, "/proc/self/exe", &files, NULL, args, environ);
@@ -130,23 +130,23 @@ static int
 take(struct tracepoints *ret, struct buf *b, struct err *e)
 {
 	int32_t n = -LTTNG_ERR_UNK, pid;
-	size_t at = sizeof(n);
+	size_t at = sizeof n;
 
-	if (b->len >= sizeof(n))
-		memcpy(&n, b->data, sizeof(n));
+	if (b->len >= sizeof n)
+		memcpy(&n, b->data, sizeof n);
 	if (n < 0)
 		return session_err(e, n, "tracepoints");
-	if ((ret->list = malloc(((size_t)n + 1) * sizeof(*ret->list))) == NULL)
+	if ((ret->list = malloc(((size_t)n + 1) * sizeof *ret->list)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for %d tracepoints", n);
-	while (ret->count < (uint32_t)n && at + sizeof(pid) < b->len) {
-		char *name = (char *)b->data + at + sizeof(pid);
+	while (ret->count < (uint32_t)n && at + sizeof pid < b->len) {
+		char *name = (char *)b->data + at + sizeof pid;
 
-		memcpy(&pid, b->data + at, sizeof(pid));
+		memcpy(&pid, b->data + at, sizeof pid);
 		ret->list[ret->count++] = (struct tracepoint){ pid, name };
-		at += sizeof(pid) + strlen(name) + 1;
+		at += sizeof pid + strlen(name) + 1;
 	}
 	ret->text = (char *)b->data;
-	memset(b, 0, sizeof(*b));
+	memset(b, 0, sizeof *b);
 	return 0;
 }
 
@@ -156,7 +156,7 @@ tracepoints_list(struct tracepoints *ret, struct err *e)
 	struct buf b = { 0 };
 	int rc;
 
-	memset(ret, 0, sizeof(*ret));
+	memset(ret, 0, sizeof *ret);
 	if ((rc = ask(&b, e)) == 0)
 		rc = take(ret, &b, e);
 	buf_release(&b);
@@ -168,5 +168,5 @@ tracepoints_release(struct tracepoints *t)
 {
 	free(t->list);
 	free(t->text);
-	memset(t, 0, sizeof(*t));
+	memset(t, 0, sizeof *t);
 }

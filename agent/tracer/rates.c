@@ -39,8 +39,8 @@ table_fits(int fd)
 	struct hone_policy head;
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof(head) &&
-	       pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof head &&
+	       pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
 	       head.magic == HONE_POLICY_MAGIC && head.version == HONE_POLICY_VERSION &&
 	       head.ntypes == HONE_POLICY_TYPES;
 }
@@ -56,12 +56,12 @@ table_make(const char *path, struct err *e)
 	char fresh[300];
 	int fd, rc = 0;
 
-	snprintf(fresh, sizeof(fresh), "%s.%ld", path, (long)getpid());
+	snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
 	unlink(fresh);
 	fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return err_errno(e, "%s", fresh);
-	if (fchmod(fd, 0644) != 0 || write(fd, &t, sizeof(t)) != (ssize_t)sizeof(t) ||
+	if (fchmod(fd, 0644) != 0 || write(fd, &t, sizeof t) != (ssize_t)sizeof t ||
 	    rename(fresh, path) != 0) {
 		rc = err_errno(e, "%s", path);
 		unlink(fresh);
@@ -129,7 +129,7 @@ knocks_open(struct rates *r, struct err *e)
 {
 	char at[32];
 
-	snprintf(at, sizeof(at), "/proc/self/fd/%d", r->fd);
+	snprintf(at, sizeof at, "/proc/self/fd/%d", r->fd);
 	if ((r->knocks = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0)
 		return err_errno(e, "inotify (see fs.inotify.max_user_instances)");
 	if (inotify_add_watch(r->knocks, at, IN_ACCESS) < 0)
@@ -150,13 +150,13 @@ silence(struct hone_policy *t)
 int
 rates_open(struct rates **ret, const char *path, struct err *e)
 {
-	struct rates *r = calloc(1, sizeof(*r));
+	struct rates *r = calloc(1, sizeof *r);
 	int rc;
 
 	if (r == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	r->fd = r->knocks = -1;
-	snprintf(r->path, sizeof(r->path), "%s", path);
+	snprintf(r->path, sizeof r->path, "%s", path);
 	if ((rc = table_lock(r, e)) != 0)
 		goto fail;
 	if ((r->table = table_map(r->fd)) == NULL) {
@@ -272,7 +272,7 @@ rates_unwritten(struct rates *r, struct mono now, struct mono *from)
 	char events[4096];
 	bool knocked = false;
 
-	while (read(r->knocks, events, sizeof(events)) > 0)
+	while (read(r->knocks, events, sizeof events) > 0)
 		knocked = true;
 	if (knocked)
 		r->unwritten_until.ns = clock_mono().ns + HONE_POLICY_KNOCK_NS;
@@ -297,7 +297,7 @@ rates_close(struct rates *r, bool remove)
 		put(&r->table->sample_until_ns, 0);
 		if (remove)
 			unlink(r->path);
-		munmap(r->table, sizeof(*r->table));
+		munmap(r->table, sizeof *r->table);
 	}
 	if (r->knocks >= 0)
 		close(r->knocks);
@@ -325,5 +325,5 @@ rates_silence_fd(int fd)
 	if (fd < 0 || !table_fits(fd) || (t = table_map(fd)) == NULL)
 		return;
 	silence(t);
-	munmap(t, sizeof(*t));
+	munmap(t, sizeof *t);
 }

@@ -38,7 +38,7 @@ struct reconcile {
 struct reconcile *
 reconcile_new(void)
 {
-	struct reconcile *r = calloc(1, sizeof(*r));
+	struct reconcile *r = calloc(1, sizeof *r);
 
 	if (r != NULL && (r->names = texts_new()) == NULL) {
 		free(r);
@@ -94,9 +94,9 @@ points_grow(struct reconcile *r, uint32_t count)
 		cap *= 2;
 	if (cap == r->cap_points)
 		return true;
-	if ((p = realloc(r->points, cap * sizeof(*p))) == NULL)
+	if ((p = realloc(r->points, cap * sizeof *p)) == NULL)
 		return false;
-	memset(p + r->cap_points, 0, (cap - r->cap_points) * sizeof(*p));
+	memset(p + r->cap_points, 0, (cap - r->cap_points) * sizeof *p);
 	r->points = p;
 	r->cap_points = cap;
 	return true;
@@ -130,7 +130,7 @@ order_take(struct reconcile *r, const struct want *w)
 	uint8_t *results;
 
 	if (w->ntoggles > r->cap_order) {
-		order = realloc(r->order, w->ntoggles * sizeof(*order));
+		order = realloc(r->order, w->ntoggles * sizeof *order);
 		if (order == NULL)
 			return false;
 		r->order = order;
@@ -281,7 +281,7 @@ reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
 	*n = 0;
 	for (uint32_t i = 0; !r->busy && i < names && count < RECONCILE_CHANGES_MAX; i++)
 		count += due(r, i, is_live, now) != 0;
-	if (count == 0 || (list = calloc(count, sizeof(*list))) == NULL)
+	if (count == 0 || (list = calloc(count, sizeof *list)) == NULL)
 		return NULL;
 	c = list;
 	for (int way = -1; way <= 1; way += 2) {
@@ -292,7 +292,7 @@ reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
 			c->on = way > 0;
 			c->plain = c->on && is_plain(r, i);
 			c->standing = r->points[i].standing;
-			strncpy(c->name, texts_get(r->names, i), sizeof(c->name) - 1);
+			strncpy(c->name, texts_get(r->names, i), sizeof c->name - 1);
 			c++;
 		}
 	}
@@ -313,7 +313,7 @@ reconcile_applied(
 		r->say = r->say || !changes[i].failed || !p->failed;
 		p->failed = changes[i].failed;
 		p->failed_at = now;
-		memcpy(p->words, changes[i].words, sizeof(p->words));
+		memcpy(p->words, changes[i].words, sizeof p->words);
 		if (changes[i].failed)
 			continue;
 		p->plain = changes[i].on && (p->plain || changes[i].plain);

@@ -104,8 +104,8 @@ begin(struct session *s, const struct session_rings *rings, struct err *e)
 	char path[PATH_MAX + 8], out[PATH_MAX + 8];
 	int rc;
 
-	snprintf(path, sizeof(path), "%s/shm", s->folder);
-	snprintf(out, sizeof(out), "%s/out", s->folder);
+	snprintf(path, sizeof path, "%s/shm", s->folder);
+	snprintf(out, sizeof out, "%s/out", s->folder);
 	if ((rc = folder_make(out, e)) != 0 || (rc = folder_make(path, e)) != 0)
 		return rc;
 	if ((rc = lttng_create_session(s->name, out)) < 0)
@@ -125,9 +125,9 @@ session_make(struct session *s, const char *name, const char *folder,
 {
 	int rc;
 
-	memset(s, 0, sizeof(*s));
-	snprintf(s->name, sizeof(s->name), "%s", name);
-	snprintf(s->folder, sizeof(s->folder), "%s", folder);
+	memset(s, 0, sizeof *s);
+	snprintf(s->name, sizeof s->name, "%s", name);
+	snprintf(s->folder, sizeof s->folder, "%s", folder);
 	if ((rc = begin(s, rings, e)) != 0) {
 		session_bury(name, folder);
 		session_forget(s);
@@ -140,7 +140,7 @@ session_forget(struct session *s)
 {
 	if (s->handle != NULL)
 		lttng_destroy_handle(s->handle);
-	memset(s, 0, sizeof(*s));
+	memset(s, 0, sizeof *s);
 }
 
 int
@@ -154,7 +154,7 @@ session_rule_on(struct session *s, const char *name, const char *filter)
 	event->type = LTTNG_EVENT_TRACEPOINT;
 	event->loglevel_type = LTTNG_EVENT_LOGLEVEL_ALL;
 	event->loglevel = -1;
-	strncpy(event->name, name, sizeof(event->name) - 1);
+	strncpy(event->name, name, sizeof event->name - 1);
 	rc = lttng_enable_event_with_filter(s->handle, event, SESSION_CHANNEL, filter);
 	lttng_event_destroy(event);
 	return rc == -LTTNG_ERR_UST_EVENT_ENABLED || rc > 0 ? 0 : rc;
@@ -178,11 +178,11 @@ pid_t
 session_agent(const char *node, const char *text)
 {
 	char prefix[128];
-	size_t len = (size_t)snprintf(prefix, sizeof(prefix), "hone-%s-", node);
+	size_t len = (size_t)snprintf(prefix, sizeof prefix, "hone-%s-", node);
 	char *end;
 	long pid;
 
-	if (len >= sizeof(prefix) || strncmp(text, prefix, len) != 0 ||
+	if (len >= sizeof prefix || strncmp(text, prefix, len) != 0 ||
 	    !isdigit((unsigned char)text[len]))
 		return 0;
 	pid = strtol(text + len, &end, 10);
@@ -236,7 +236,7 @@ list_to_go(const char *node, pid_t agent, char (**ret)[NAME_MAX])
 	struct lttng_session *list = NULL;
 	int n = lttng_list_sessions(&list), found = 0;
 
-	*ret = n > 0 ? calloc((size_t)n, sizeof(**ret)) : NULL;
+	*ret = n > 0 ? calloc((size_t)n, sizeof **ret) : NULL;
 	for (int i = 0; *ret != NULL && i < n; i++)
 		if (is_to_go(node, list[i].name, agent))
 			snprintf((*ret)[found++], NAME_MAX, "%.250s", list[i].name);
@@ -257,7 +257,7 @@ remove_folders(const char *node, const char *run_dir, pid_t agent)
 	while (d != NULL && (entry = readdir(d)) != NULL) {
 		if (!is_to_go(node, entry->d_name, agent))
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", run_dir, entry->d_name);
+		snprintf(path, sizeof path, "%s/%s", run_dir, entry->d_name);
 		all = folder_remove(path) && all;
 	}
 	if (d != NULL)

@@ -31,7 +31,7 @@ struct shards {
 struct shards *
 shards_new(uint32_t most, uint32_t rules_each)
 {
-	struct shards *s = calloc(1, sizeof(*s));
+	struct shards *s = calloc(1, sizeof *s);
 
 	if (s == NULL || (s->names = texts_new()) == NULL) {
 		free(s);
@@ -60,7 +60,7 @@ shards_forget(struct shards *s)
 	for (uint32_t i = 0; i < s->nrules; i++)
 		s->rules[i] = (struct rule){ .shard = SHARD_NONE };
 	s->nwild = 0;
-	memset(s->list, 0, sizeof(s->list));
+	memset(s->list, 0, sizeof s->list);
 	s->list[SHARD_BASE].open = true;
 }
 
@@ -163,7 +163,7 @@ grow(struct shards *s, uint32_t id)
 
 	if (id < s->nrules)
 		return true;
-	if ((rules = realloc(s->rules, cap * sizeof(*rules))) == NULL)
+	if ((rules = realloc(s->rules, cap * sizeof *rules)) == NULL)
 		return false;
 	for (uint32_t i = s->nrules; i < cap; i++)
 		rules[i] = (struct rule){ .shard = SHARD_NONE };
@@ -178,7 +178,7 @@ wild_add(struct shards *s, uint32_t id)
 	uint32_t cap = s->nwild * 2 + 8, *wild;
 
 	if (s->nwild == s->wild_cap) {
-		if ((wild = realloc(s->wild, cap * sizeof(*wild))) == NULL)
+		if ((wild = realloc(s->wild, cap * sizeof *wild)) == NULL)
 			return false;
 		s->wild = wild;
 		s->wild_cap = cap;

@@ -108,15 +108,15 @@ shard_open(struct tracer *t, int shard, struct err *e)
 	struct session_rings rings = { o->sub_buffers,
 		shard == SHARD_BASE ? o->sub_buffer_bytes : o->added_sub_buffer_bytes,
 		o->switch_timer_us };
-	char name[sizeof(t->name) + 16], folder[PATH_MAX];
+	char name[sizeof t->name + 16], folder[PATH_MAX];
 	uint32_t number = t->made++;
 	int rc;
 
-	snprintf(folder, sizeof(folder), "%.3000s/%u/%u", t->folder, t->opened, number);
+	snprintf(folder, sizeof folder, "%.3000s/%u/%u", t->folder, t->opened, number);
 	if (shard == SHARD_BASE)
-		snprintf(name, sizeof(name), "%s", t->name);
+		snprintf(name, sizeof name, "%s", t->name);
 	else
-		snprintf(name, sizeof(name), "%s-s%u", t->name, number);
+		snprintf(name, sizeof name, "%s-s%u", t->name, number);
 	if ((rc = session_make(&t->sessions[shard], name, folder, &rings, e)) == 0 &&
 	    shard != SHARD_BASE)
 		shards_opened(t->shards, shard);
@@ -131,9 +131,9 @@ shard_close(struct tracer *t, int shard)
 	struct session *s = &t->sessions[shard];
 	char away[PATH_MAX + 8];
 
-	snprintf(away, sizeof(away), "%s.off", s->folder);
+	snprintf(away, sizeof away, "%s.off", s->folder);
 	if (rename(s->folder, away) != 0)
-		snprintf(away, sizeof(away), "%s", s->folder);
+		snprintf(away, sizeof away, "%s", s->folder);
 	session_bury(s->name, away);
 	folder_remove(s->folder);
 	session_forget(s);
@@ -153,8 +153,8 @@ tracer_open(void *state, struct switch_session *ret, struct err *e)
 	t->opened++;
 	t->made = 0;
 	t->used = clock_mono();
-	snprintf(ret->folder, sizeof(ret->folder), "%.3000s/%u", t->folder, t->opened);
-	snprintf(ret->channel, sizeof(ret->channel), "%s", SESSION_CHANNEL);
+	snprintf(ret->folder, sizeof ret->folder, "%.3000s/%u", t->folder, t->opened);
+	snprintf(ret->channel, sizeof ret->channel, "%s", SESSION_CHANNEL);
 	if ((rc = folder_make(ret->folder, e)) != 0 || (rc = shard_open(t, SHARD_BASE, e)) != 0)
 		return rc;
 	if ((rc = session_rule_on(&t->sessions[SHARD_BASE], SHARDS_ALWAYS_ON, SAMPLED)) < 0) {
@@ -201,14 +201,14 @@ wildcard_on(struct tracer *t, const char *name, bool plain, struct switch_gap *g
 	int rc = 0;
 
 	for (const char *other; rc >= 0 && (other = shards_covered(t->shards, name)) != NULL; n++) {
-		void *grown = realloc(moved, (n + 1) * sizeof(*moved));
+		void *grown = realloc(moved, (n + 1) * sizeof *moved);
 
 		if (grown == NULL) {
 			rc = -LTTNG_ERR_NOMEM;
 			break;
 		}
 		moved = grown;
-		snprintf(moved[n].name, sizeof(moved[n].name), "%s", other);
+		snprintf(moved[n].name, sizeof moved[n].name, "%s", other);
 		moved[n].plain = shards_plain(t->shards, other);
 		if ((rc = rule_switch(t, other, shards_where(t->shards, other), false, false)) < 0)
 			break;
@@ -264,7 +264,7 @@ change_one(struct tracer *t, struct change *c, struct switch_gap *gap, struct er
 	c->failed = rc < 0;
 	c->words[0] = '\0';
 	if (rc < 0)
-		snprintf(c->words, sizeof(c->words), "%s", lttng_strerror(rc));
+		snprintf(c->words, sizeof c->words, "%s", lttng_strerror(rc));
 	return rc;
 }
 
@@ -274,7 +274,7 @@ tracer_set(void *state, struct change *changes, uint32_t n, struct switch_gap *g
 	struct tracer *t = state;
 	struct err why = { 0 };
 
-	memset(gap, 0, sizeof(*gap));
+	memset(gap, 0, sizeof *gap);
 	if (!is_open(t))
 		return err_set(e, ERR_TRACER, "%s: no session", t->name);
 	t->used = clock_mono();
@@ -293,7 +293,7 @@ tracer_list(void *state, struct tracepoints *ret, struct err *e)
 {
 	struct tracer *t = state;
 
-	memset(ret, 0, sizeof(*ret));
+	memset(ret, 0, sizeof *ret);
 	if (!is_open(t))
 		return err_set(e, ERR_TRACER, "%s: no session", t->name);
 	return tracepoints_list(ret, e);
@@ -404,23 +404,23 @@ sessions_most(uint32_t wanted)
 int
 switches_lttng(struct switches *ret, const struct switch_options *o, struct err *e)
 {
-	struct tracer *t = calloc(1, sizeof(*t));
+	struct tracer *t = calloc(1, sizeof *t);
 
 	if (t == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	t->options = *o;
 	t->options.node = t->options.run_dir = NULL;
 	t->options.sessions = sessions_most(o->sessions);
-	t->sessions = calloc(t->options.sessions + 1, sizeof(*t->sessions));
+	t->sessions = calloc(t->options.sessions + 1, sizeof *t->sessions);
 	if (t->sessions == NULL ||
 	    (t->shards = shards_new(t->options.sessions, o->rules_per_session)) == NULL) {
 		tracer_free(t);
 		return err_set(e, ERR_MEMORY, "out of memory");
 	}
-	snprintf(t->node, sizeof(t->node), "%s", o->node);
-	snprintf(t->name, sizeof(t->name), "hone-%s-%ld", o->node, (long)getpid());
-	snprintf(t->run_dir, sizeof(t->run_dir), "%s", o->run_dir);
-	switches_folder(o->node, o->run_dir, getpid(), t->folder, sizeof(t->folder));
+	snprintf(t->node, sizeof t->node, "%s", o->node);
+	snprintf(t->name, sizeof t->name, "hone-%s-%ld", o->node, (long)getpid());
+	snprintf(t->run_dir, sizeof t->run_dir, "%s", o->run_dir);
+	switches_folder(o->node, o->run_dir, getpid(), t->folder, sizeof t->folder);
 	*ret = (struct switches){ t, tracer_open, tracer_set, tracer_list, tracer_check,
 		tracer_tend, tracer_close, tracer_free };
 	return 0;

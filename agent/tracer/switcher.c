@@ -79,7 +79,7 @@ worker(void *arg)
 int
 switcher_start(struct switcher **ret, const struct switches *door, int wake, struct err *e)
 {
-	struct switcher *s = calloc(1, sizeof(*s));
+	struct switcher *s = calloc(1, sizeof *s);
 	pthread_condattr_t attr;
 
 	if (s == NULL)
@@ -115,7 +115,7 @@ void
 switcher_give(struct switcher *s, enum task task, struct change *changes, uint32_t n)
 {
 	pthread_mutex_lock(&s->lock);
-	memset(&s->result, 0, sizeof(s->result));
+	memset(&s->result, 0, sizeof s->result);
 	s->result.changes = changes;
 	s->result.nchanges = n;
 	s->task = task;
@@ -131,7 +131,7 @@ switcher_take(struct switcher *s, struct task_result *ret)
 	ret->task = TASK_NONE;
 	if (s->task == TASK_NONE && s->result.task != TASK_NONE) {
 		*ret = s->result;
-		memset(&s->result, 0, sizeof(s->result));
+		memset(&s->result, 0, sizeof s->result);
 	}
 	pthread_mutex_unlock(&s->lock);
 }

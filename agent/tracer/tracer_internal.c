@@ -12,7 +12,7 @@ is_tracers_own(const char *name)
 
 	if (strncmp(name, "lttng_", 6) != 0)
 		return false;
-	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++)
+	for (size_t i = 0; i < sizeof helpers / sizeof helpers[0]; i++)
 		if (strncmp(name, helpers[i], strlen(helpers[i])) == 0)
 			return false;
 	return true;

@@ -38,7 +38,7 @@ place_make(void **state)
 	strcpy(top, "/tmp/guard-test-XXXXXX");
 	if (mkdtemp(top) == NULL)
 		return -1;
-	snprintf(policy, sizeof(policy), "%s/policy", top);
+	snprintf(policy, sizeof policy, "%s/policy", top);
 	return 0;
 }
 
@@ -69,9 +69,9 @@ probes(void)
 	size_t n;
 
 	assert_non_null(f);
-	n = fread(bytes, 1, sizeof(bytes), f);
+	n = fread(bytes, 1, sizeof bytes, f);
 	fclose(f);
-	return memmem(bytes, n, forever, sizeof(forever)) != NULL;
+	return memmem(bytes, n, forever, sizeof forever) != NULL;
 }
 
 static bool
@@ -152,7 +152,7 @@ an_agent(void)
 	struct err e;
 
 	begin(&g, &r, 10 * SECOND);
-	switches_folder("guard-test", top, getpid(), folder, sizeof(folder));
+	switches_folder("guard-test", top, getpid(), folder, sizeof folder);
 	if (folder_make(folder, &e) != 0)
 		_exit(1);
 	for (;;)
@@ -168,7 +168,7 @@ what_a_killed_agent_left_is_silenced_and_taken_away(void **state)
 
 	if (agent == 0)
 		an_agent();
-	switches_folder("guard-test", top, agent, folder, sizeof(folder));
+	switches_folder("guard-test", top, agent, folder, sizeof folder);
 	for (int ms = 0; access(folder, F_OK) != 0; ms++) {
 		assert_in_range(ms, 0, PATIENCE_MS);
 		poll(NULL, 0, 1);

@@ -87,7 +87,7 @@ nonsense_is_refused_with_its_key(void **state)
 	};
 	(void)state;
 
-	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+	for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
 		char *set[] = { (char *)(uintptr_t)CASES[i].set };
 		struct config c;
 		struct err e;

@@ -21,8 +21,8 @@ parcel_of(uint64_t records, int64_t at, size_t padding)
 	char text[200];
 	struct value v = { .type = VALUE_TEXT, .text = text };
 
-	memset(text, 'x', sizeof(text));
-	v.len = (uint32_t)(padding < sizeof(text) ? padding : sizeof(text));
+	memset(text, 'x', sizeof text);
+	v.len = (uint32_t)(padding < sizeof text ? padding : sizeof text);
 	p.watermark_ns = p.to_ns;
 	batch_begin(&w);
 	batch_label(&w, RECORD_POINT, "s/p:e", 5, &field, 1);

@@ -31,7 +31,7 @@ static struct tracepoint list[] = {
 static void
 a_known_program_is_not_listed_again(void **state)
 {
-	struct tracepoints t = { sizeof(list) / sizeof(list[0]), list, NULL };
+	struct tracepoints t = { sizeof list / sizeof list[0], list, NULL };
 	struct inventory *v = inventory_new();
 	struct err e;
 	(void)state;
@@ -66,7 +66,7 @@ a_known_program_is_not_listed_again(void **state)
 static void
 what_mapped_programs_have_is_known(void **state)
 {
-	struct tracepoints t = { sizeof(list) / sizeof(list[0]), list, NULL };
+	struct tracepoints t = { sizeof list / sizeof list[0], list, NULL };
 	struct inventory *v = inventory_new();
 	struct err e;
 	(void)state;
@@ -108,7 +108,7 @@ what_runs_is_what_there_is(void **state)
 		{ "lttng_ust_statedump:*", false },
 		{ "lttng_ust_tracef:*", false },
 	};
-	struct tracepoints t = { sizeof(list) / sizeof(list[0]), list, NULL };
+	struct tracepoints t = { sizeof list / sizeof list[0], list, NULL };
 	struct inventory *v = inventory_new();
 	struct err e;
 	(void)state;
@@ -116,7 +116,7 @@ what_runs_is_what_there_is(void **state)
 	assert_false(inventory_has(v, "cart:get"));
 	inventory_run(v, processes, 3, &e);
 	inventory_listed(v, &t, &e);
-	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++)
+	for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
 		assert_int_equal(inventory_has(v, CASES[i].name), CASES[i].has);
 	inventory_run(v, processes, 2, &e); /* web has ended */
 	assert_false(inventory_has(v, "web:get"));
@@ -152,7 +152,7 @@ what_is_listed_while_it_starts_is_not_all(void **state)
 static void
 programs_of_a_kind_share_their_names(void **state)
 {
-	struct tracepoints t = { sizeof(list) / sizeof(list[0]), list, NULL };
+	struct tracepoints t = { sizeof list / sizeof list[0], list, NULL };
 	struct inventory *v = inventory_new();
 	struct arena a = { 0 };
 	struct programs p;

@@ -25,7 +25,7 @@ look(void)
 	const struct hone_policy *t;
 
 	assert_true(fd >= 0);
-	t = mmap(NULL, sizeof(*t), PROT_READ, MAP_SHARED, fd, 0);
+	t = mmap(NULL, sizeof *t, PROT_READ, MAP_SHARED, fd, 0);
 	assert_true(t != MAP_FAILED);
 	close(fd);
 	return t;
@@ -34,7 +34,7 @@ look(void)
 static void
 leave(const struct hone_policy *t)
 {
-	munmap((void *)(uintptr_t)t, sizeof(*t));
+	munmap((void *)(uintptr_t)t, sizeof *t);
 }
 
 /* As a program looks a type up. */
@@ -58,7 +58,7 @@ static int
 each(void **state)
 {
 	(void)state;
-	snprintf(path, sizeof(path), "/dev/shm/hone-rates-test-%ld", (long)getpid());
+	snprintf(path, sizeof path, "/dev/shm/hone-rates-test-%ld", (long)getpid());
 	unlink(path);
 	return 0;
 }
@@ -112,7 +112,7 @@ a_link_in_its_place_is_replaced(void **state)
 	int fd;
 	(void)state;
 
-	snprintf(other, sizeof(other), "%s.other", path);
+	snprintf(other, sizeof other, "%s.other", path);
 	fd = open(other, O_RDWR | O_CREAT | O_EXCL, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "mine", 4), 4);
@@ -120,7 +120,7 @@ a_link_in_its_place_is_replaced(void **state)
 	assert_int_equal(rates_open(&r, path, &e), 0);
 	assert_int_equal(lstat(path, &st), 0);
 	assert_true(S_ISREG(st.st_mode));
-	assert_int_equal(pread(fd, words, sizeof(words), 0), 4);
+	assert_int_equal(pread(fd, words, sizeof words, 0), 4);
 	assert_string_equal(words, "mine");
 	close(fd);
 	unlink(other);
@@ -220,7 +220,7 @@ a_full_table_says_so_and_takes_the_rest(void **state)
 
 	assert_int_equal(rates_open(&r, path, &e), 0);
 	for (int i = 0; i <= HONE_POLICY_TYPES; i++) {
-		snprintf(names[i], sizeof(names[i]), "TYPE_%d", i);
+		snprintf(names[i], sizeof names[i], "TYPE_%d", i);
 		if (i < HONE_POLICY_TYPES)
 			list[i] = (struct rate){ names[i], 1, 1 };
 	}

@@ -35,7 +35,7 @@ want(struct reconcile *r, uint64_t epoch, int64_t lease_ms, const char *letters,
 	struct err e;
 
 	for (; letters[w.ntoggles] != '\0'; w.ntoggles++) {
-		snprintf(names[w.ntoggles], sizeof(names[0]), "p:%c", letters[w.ntoggles]);
+		snprintf(names[w.ntoggles], sizeof names[0], "p:%c", letters[w.ntoggles]);
 		toggles[w.ntoggles].name = names[w.ntoggles];
 	}
 	return reconcile_want(r, &w, at_ms(now_ms), &e);
@@ -105,7 +105,7 @@ wanted_minus_on_gives_changes(void **state)
 	struct tracer t = { 0 };
 	(void)state;
 
-	for (size_t i = 0; i < sizeof(STEPS) / sizeof(STEPS[0]); i++) {
+	for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0]; i++) {
 		assert_int_equal(want(r, i + 1, 1000, STEPS[i].wanted, 0), 0);
 		assert_int_equal(apply(r, &t, 1), STEPS[i].changes);
 		assert_on(&t, STEPS[i].wanted);
@@ -246,7 +246,7 @@ a_new_session_gets_all_again(void **state)
 	assert_null(reconcile_changes(r, at_ms(1), &n)); /* one at a time */
 	reconcile_applied(r, c, 1, true, at_ms(2));
 	reconcile_forget(r);
-	memset(&t, 0, sizeof(t));
+	memset(&t, 0, sizeof t);
 	assert_false(done(r, 3, "abcd", &d));
 	assert_int_equal(apply(r, &t, 3), 4);
 	assert_true(done(r, 4, "abcd", &d));
@@ -284,10 +284,10 @@ any_history_ends_as_wanted(void **state)
 			apply(r, &t, now_ms);
 			if (rng_below(&g, 20) == 0) {
 				reconcile_forget(r);
-				memset(t.on, 0, sizeof(t.on));
+				memset(t.on, 0, sizeof t.on);
 			}
 		}
-		memset(t.fails, 0, sizeof(t.fails));
+		memset(t.fails, 0, sizeof t.fails);
 		want(r, 1000, 5000, letters, now_ms);
 		apply(r, &t, now_ms + 1500);
 		assert_on(&t, letters);
@@ -326,7 +326,7 @@ a_mappings_own_stand_as_long_as_requests_are_sampled(void **state)
 	apply(r, &t, 5);
 	assert_on(&t, "a");
 	reconcile_forget(r);
-	memset(&t, 0, sizeof(t));
+	memset(&t, 0, sizeof t);
 	apply(r, &t, 6);
 	assert_on(&t, "a");
 	reconcile_stand(r, false);

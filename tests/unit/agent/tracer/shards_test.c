@@ -26,7 +26,7 @@ name_of(int i)
 
 	if (i < 3)
 		return (const char *[]){ "app:*", "app:t1*", "other:*" }[i];
-	snprintf(text[i], sizeof(text[i]), i % 5 == 0 ? "other:t%02d" : "app:t%02d", i);
+	snprintf(text[i], sizeof text[i], i % 5 == 0 ? "other:t%02d" : "app:t%02d", i);
 	return text[i];
 }
 
@@ -82,7 +82,7 @@ turn_on(struct tracer *t, int i)
 		shard = shards_vacant(t->s);
 		assert_true(shard > 0 && shard <= SESSIONS && !t->open[shard]);
 		t->open[shard] = true;
-		memset(t->on[shard], 0, sizeof(t->on[shard]));
+		memset(t->on[shard], 0, sizeof t->on[shard]);
 		shards_opened(t->s, shard);
 	}
 	set(t, i, shard, true);
@@ -141,7 +141,7 @@ any_order_gives_what_is_wanted(void **state)
 		}
 		for (int i = 0; i < NAMES; i++)
 			turn_off(&t, i);
-		memset(wanted, 0, sizeof(wanted));
+		memset(wanted, 0, sizeof wanted);
 		check(&t, wanted);
 		for (int shard; (shard = shards_to_close(t.s)) != SHARD_NONE;) {
 			assert_true(shard > 0 && t.open[shard]);
@@ -206,7 +206,7 @@ a_session_that_saw_many_rules_is_closed(void **state)
 	shards_opened(s, 1);
 	for (int i = 0; shards_to_close(s) == SHARD_NONE; i++) {
 		assert_true(i < 1000);
-		snprintf(name, sizeof(name), "app:e%d", i);
+		snprintf(name, sizeof name, "app:e%d", i);
 		assert_true(shards_switched(s, name, 1, true));
 		assert_int_equal(shards_to_close(s), SHARD_NONE);
 		assert_true(shards_switched(s, name, 1, false));
@@ -245,7 +245,7 @@ stars_stand_for_anything(void **state)
 		{ "a:*ab", "a:aab", true }, { "", "a", false } };
 	(void)state;
 
-	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++)
+	for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
 		assert_int_equal(glob_matches(CASES[i].pattern, CASES[i].text), CASES[i].matches);
 }
 
