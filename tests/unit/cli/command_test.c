@@ -504,7 +504,7 @@ a_space_is_shown_without_a_controller(void **state)
 	check(hone("space", "stats", "--space", f->a, NULL), DONE, "GET           cart ", "");
 	check(hone("space", "versions", "--space", f->a, NULL), DONE, "1.0", "");
 	check(hone("space", "stats", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED,
-	    "", "--space FILE says so");
+	    "", "give it with --space FILE");
 	check(hone("space", "show", "HOME", "--space", "/etc/passwd", NULL), FAILED, "",
 	    "/etc/passwd");
 }
