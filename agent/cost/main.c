@@ -25,7 +25,7 @@
 #include <lttng/lttng.h>
 
 #include "agent/main/cost.h"
-#include "agent/system/process.h"
+#include "agent/system/folder.h"
 #include "agent/tracer/switch.h"
 #include "instrument/hone.h"
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/system/process.h"
+#include "agent/system/folder.h"
 #include "agent/guard/guard.h"
 #include "agent/guard/guard_page.h"
 #include "agent/tracer/rates.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/main/agent_inside.h"
+#include "agent/system/folder.h"
 #include "agent/system/process.h"
 #include "base/stream.h"
 #include "base/tls.h"

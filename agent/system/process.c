@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
+#include "agent/system/process.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,55 +12,18 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/magic.h>
 
-#include "agent/system/process.h"
 #include "base/hash.h"
-#include "base/privilege.h"
 
-#define FAMILY_NS INT64_C(5000000000)
+#define LIST_EVERY_NS INT64_C(5000000000)
 
-int
-folder_make(const char *path, struct err *e)
-{
-	return privilege_folder(&(struct privilege){ 0 }, path, 0700, e);
-}
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	(void)!remove(path);
-	return 0;
-}
-
-bool
-folder_remove(const char *path)
-{
-	struct stat st;
-
-	if (lstat(path, &st) != 0)
-		return errno == ENOENT;
-	nftw(path, remove_one, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-	return lstat(path, &st) != 0 && errno == ENOENT;
-}
-
-bool
-folder_is_memory(const char *path)
-{
-	struct statfs fs;
-
-	return statfs(path, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
-}
-
-/* Reads a small file whole, with a final 0. Its length, or -1. */
+/* Reads the beginning of a file, up to size - 1 bytes, and terminates it. Returns the length, or
+ * -1.
+ */
 static ssize_t
-slurp(const char *path, char *out, size_t size)
+read_head(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
@@ -73,7 +37,7 @@ slurp(const char *path, char *out, size_t size)
 }
 
 static uint64_t
-file_number(uint64_t seed, const struct stat *st)
+file_hash(uint64_t seed, const struct stat *st)
 {
 	uint64_t id[4] = { st->st_dev, st->st_ino, (uint64_t)st->st_size,
 		(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec };
@@ -81,33 +45,34 @@ file_number(uint64_t seed, const struct stat *st)
 	return hash_bytes(seed, id, sizeof id) | 1;
 }
 
-/* By what it calls itself: the file that argv[0] names, with that name and its user's. */
+/* From the file that argv[0] names, that name, and the user of the process. */
 static uint64_t
-program_by_name(pid_t pid)
+program_of_argv0(pid_t pid)
 {
 	char path[64], name[PATH_MAX];
 	struct stat owner, file;
 
 	snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
-	if (slurp(path, name, sizeof name) <= 0 || name[0] != '/' || stat(name, &file) != 0 ||
+	if (read_head(path, name, sizeof name) <= 0 || name[0] != '/' || stat(name, &file) != 0 ||
 	    !S_ISREG(file.st_mode))
 		return 0;
 	snprintf(path, sizeof path, "/proc/%ld", (long)pid);
 	if (stat(path, &owner) != 0)
 		return 0;
-	return file_number(hash_bytes(owner.st_uid, name, strlen(name)), &file);
+	return file_hash(hash_bytes(owner.st_uid, name, strlen(name)), &file);
 }
 
-/* What was preloaded brings tracepoints of its own. 0: nothing was, or we may not know. */
+/* A hash of LD_PRELOAD, since preloaded libraries bring tracepoints of their own. 0: it is not set,
+ * or its environment cannot be read. */
 static uint64_t
-preloaded(pid_t pid)
+preload_hash(pid_t pid)
 {
 	static const char name[] = "LD_PRELOAD=";
 	char path[64], all[16384];
 	ssize_t n;
 
 	snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
-	n = slurp(path, all, sizeof all);
+	n = read_head(path, all, sizeof all);
 	for (const char *at = all; n > 0 && at < all + n; at += strlen(at) + 1)
 		if (strncmp(at, name, sizeof name - 1) == 0 && at[sizeof name - 1] != '\0')
 			return hash_bytes(0, at, strlen(at));
@@ -122,8 +87,8 @@ process_program(pid_t pid)
 
 	snprintf(path, sizeof path, "/proc/%ld/exe", (long)pid);
 	if (stat(path, &st) == 0)
-		return file_number(preloaded(pid), &st);
-	return errno == EACCES || errno == EPERM ? program_by_name(pid) : 0;
+		return file_hash(preload_hash(pid), &st);
+	return errno == EACCES || errno == EPERM ? program_of_argv0(pid) : 0;
 }
 
 bool
@@ -132,7 +97,7 @@ process_is(pid_t pid, const char *comm)
 	char path[64], name[64];
 
 	snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
-	if (slurp(path, name, sizeof name) <= 0)
+	if (read_head(path, name, sizeof name) <= 0)
 		return false;
 	name[strcspn(name, "\n")] = '\0';
 	return strcmp(name, comm) == 0;
@@ -155,27 +120,27 @@ process_memory_bytes(void)
 	char text[128];
 	long pages;
 
-	if (slurp("/proc/self/statm", text, sizeof text) <= 0 ||
+	if (read_head("/proc/self/statm", text, sizeof text) <= 0 ||
 	    sscanf(text, "%*d %ld", &pages) != 1)
 		return 0;
 	return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* A child belongs to the thread that made it. */
+/* The kernel lists children by the thread that made them. */
 static void
-family_look(struct family *f, pid_t pid, struct mono now)
+family_list(struct family *f, pid_t pid, struct mono now)
 {
 	char path[300], text[1024], *at;
 	struct dirent *entry;
 	DIR *tasks;
 
-	*f = (struct family){ .pids = { pid }, .n = 1, .looked = now };
+	*f = (struct family){ .pids = { pid }, .n = 1, .listed = now };
 	snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
 	if ((tasks = opendir(path)) == NULL)
 		return;
 	while ((entry = readdir(tasks)) != NULL) {
 		snprintf(path, sizeof path, "/proc/%ld/task/%s/children", (long)pid, entry->d_name);
-		if (entry->d_name[0] == '.' || slurp(path, text, sizeof text) <= 0)
+		if (entry->d_name[0] == '.' || read_head(path, text, sizeof text) <= 0)
 			continue;
 		for (at = text; *at >= '0' && *at <= '9' && f->n < FAMILY_MAX; at += *at == ' ')
 			f->pids[f->n++] = (pid_t)strtol(at, &at, 10);
@@ -187,17 +152,17 @@ int64_t
 family_cpu_us(struct family *f, pid_t pid, struct mono now)
 {
 	int64_t sum_us = 0;
-	bool gone = false;
+	bool ended = false;
 
-	if (f->n == 0 || f->pids[0] != pid || mono_since_ns(now, f->looked) > FAMILY_NS)
-		family_look(f, pid, now);
+	if (f->n == 0 || f->pids[0] != pid || mono_since_ns(now, f->listed) > LIST_EVERY_NS)
+		family_list(f, pid, now);
 	for (int i = 0; i < f->n; i++) {
 		int64_t us = process_cpu_us(f->pids[i]);
 
-		gone |= us == 0;
+		ended |= us == 0;
 		sum_us += us;
 	}
-	if (gone)
+	if (ended)
 		f->n = 0;
 	return sum_us;
 }

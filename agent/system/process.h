@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Folders, and what /proc tells of processes. */
+/* What the kernel knows of processes: which program they run, and their CPU time and memory. */
 #ifndef AGENT_SYSTEM_PROCESS_H
 #define AGENT_SYSTEM_PROCESS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/clock.h"
-#include "base/err.h"
-
-/* mkdir -p, for the owner alone where it makes one. */
-int folder_make(const char *path, struct err *e);
-/* rm -rf, as far as it goes; follows no links, stays on the file system. True: nothing is left. */
-bool folder_remove(const char *path);
-bool folder_is_memory(const char *path); /* on a tmpfs */
 
 /*
- * A number that is another one for another program file (also one that was built anew); 0: cannot
- * be told. Of other users' programs an agent that is not root may not see the file; then it is the
- * file that argv[0] names from '/', with its owner. That is weaker: a program can lie there, and
- * one that still runs a file which was replaced since passes for the new one. What hangs on it is a
- * list of tracepoints, made anew every tracer.list_every.
+ * Identifies the program file of a process and what LD_PRELOAD adds to it: processes with equal
+ * numbers have equal tracepoints. A file that was rebuilt has another number. 0: unknown.
+ *
+ * An agent that is not root cannot see the program file of another user's process. Then the file
+ * that argv[0] names is taken, if it begins with '/', together with the user. This is weaker: the
+ * program may set argv[0] to anything, and a process of a file that was replaced passes for the new
+ * file. Only the list of its tracepoints depends on it, which is made again every
+ * tracer.list_every.
  */
 uint64_t process_program(pid_t pid);
-bool process_is(pid_t pid, const char *comm); /* lives, and is called so */
-int64_t process_cpu_us(pid_t pid);  /* of its life so far, exactly; 0: gone. One system call */
-int64_t process_memory_bytes(void); /* of this process, resident */
+
+bool process_is(pid_t pid, const char *comm); /* it lives, and its name (comm) is this */
+
+/* CPU time of the process since it began, exact. 0: there is no such process. One system call. */
+int64_t process_cpu_us(pid_t pid);
+
+int64_t process_memory_bytes(void); /* resident memory of the calling process; 0 on failure */
 
 enum { FAMILY_MAX = 16 };
 
-struct family { /* a process and its children; all zeroes: not looked for yet */
-	pid_t pids[FAMILY_MAX];
+struct family {                 /* a process and its children; all zeroes: not listed yet */
+	pid_t pids[FAMILY_MAX]; /* pids[0] is the parent; children beyond FAMILY_MAX do not count */
 	int n;
-	struct mono looked;
+	struct mono listed;
 };
 
-/* The CPU time of a process and of its children together. Which these are is looked up again after
- * some seconds, or when one has gone: that reads a file for each of its threads; else a system call
- * for each. */
+/* CPU time of the process and of its living children. The children are listed again after 5 s, or
+ * when one has ended. Costs one system call each, and to list them one file read for each thread of
+ * the parent. */
 int64_t family_cpu_us(struct family *f, pid_t pid, struct mono now);
-/* The process that began to listen on this socket; 0: nobody, or nobody whom we can see. It is
- * called, and told nothing. */
+
+/* The process that called listen() on this Unix socket; 0: none, or it is not visible. Connects to
+ * the socket and closes the connection without a byte. */
 pid_t socket_owner(const char *path);
 
 #endif

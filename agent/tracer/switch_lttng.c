@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/system/folder.h"
 #include "agent/system/process.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/tracer/shards.h"

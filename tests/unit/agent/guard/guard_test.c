@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "agent/system/folder.h"
 #include "agent/system/process.h"
 #include "agent/guard/guard.h"
 #include "agent/tracer/rates.h"

@@ -12,7 +12,7 @@
 
 #include "agent/system/symbols.h"
 
-int told_lock = 3, bss_locks[4096];
+int global_lock = 3, bss_locks[4096];
 static int own_lock = 7;
 
 static const char *
@@ -24,27 +24,27 @@ name_of(struct symbols *s, const void *at)
 }
 
 static void
-what_the_file_names_is_called_so(void **state)
+an_address_has_the_name_of_its_symbol(void **state)
 {
 	struct symbols *s = symbols_new((uint32_t)getpid());
 	const char *data;
 	(void)state;
 
 	assert_non_null(s);
-	assert_string_equal(name_of(s, &told_lock), "symbols_test+told_lock");
+	assert_string_equal(name_of(s, &global_lock), "symbols_test+global_lock");
 	assert_string_equal(name_of(s, &own_lock), "symbols_test+own_lock");
 	assert_string_equal(name_of(s, &bss_locks[0]), "symbols_test+bss_locks");
 	assert_string_equal(name_of(s, &bss_locks[4000]),
-	    "symbols_test+bss_locks"); /* far behind what is in the file */
+	    "symbols_test+bss_locks"); /* far behind the end of the file */
 	assert_string_equal(name_of(s, (const char *)(uintptr_t)name_of), "symbols_test+name_of");
-	data = name_of(s, stdout); /* of a library: a symbol of its, or the place in it */
+	data = name_of(s, stdout); /* in a library: a symbol, or an offset */
 	assert_true(strncmp(data, "libc", 4) == 0 && strchr(data, '+') != NULL);
 	assert_ptr_equal(name_of(s, &own_lock), name_of(s, &own_lock)); /* looked up once */
 	symbols_free(s);
 }
 
 static void
-what_no_file_has_stays_a_number(void **state)
+an_address_outside_of_files_has_no_name(void **state)
 {
 	struct symbols *s = symbols_new((uint32_t)getpid());
 	void *heap = malloc(100),
@@ -66,7 +66,7 @@ what_no_file_has_stays_a_number(void **state)
 }
 
 static void
-nobody_has_no_names(void **state)
+a_process_that_does_not_exist_has_no_names(void **state)
 {
 	struct symbols *s = symbols_new(UINT32_MAX);
 	(void)state;
@@ -76,7 +76,7 @@ nobody_has_no_names(void **state)
 }
 
 static void
-many_addresses_are_enough(void **state)
+no_more_than_256_addresses_are_looked_up(void **state)
 {
 	struct symbols *s = symbols_new((uint32_t)getpid());
 	int named = 0;
@@ -92,10 +92,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_file_names_is_called_so),
-		cmocka_unit_test(what_no_file_has_stays_a_number),
-		cmocka_unit_test(nobody_has_no_names),
-		cmocka_unit_test(many_addresses_are_enough),
+		cmocka_unit_test(an_address_has_the_name_of_its_symbol),
+		cmocka_unit_test(an_address_outside_of_files_has_no_name),
+		cmocka_unit_test(a_process_that_does_not_exist_has_no_names),
+		cmocka_unit_test(no_more_than_256_addresses_are_looked_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

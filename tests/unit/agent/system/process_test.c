@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/system/process.h"
+
+static void
+a_process_is_known_by_its_program_and_name(void **state)
+{
+	pid_t child = fork();
+	(void)state;
+
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_true(process_program(getpid()) != 0);
+	assert_true(process_program(child) == process_program(getpid()));
+	assert_true(process_is(child, "process_test"));
+	assert_false(process_is(child, "process"));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_true(process_program(child) == 0);
+	assert_false(process_is(child, "process_test"));
+	assert_int_equal(process_cpu_us(child), 0);
+}
+
+static void
+a_family_has_the_time_of_its_children(void **state)
+{
+	struct family f = { 0 };
+	int ends[2];
+	char c;
+	pid_t child;
+	(void)state;
+
+	assert_int_equal(pipe(ends), 0);
+	if ((child = fork()) == 0) {
+		while (process_cpu_us(getpid()) < 20000)
+			;
+		(void)!write(ends[1], "x", 1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ends[0], &c, 1), 1);
+	assert_true(process_cpu_us(getpid()) > 0);
+	assert_true(family_cpu_us(&f, getpid(), (struct mono){ 1 }) >= process_cpu_us(child) + 1);
+	assert_int_equal(f.n, 2);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	family_cpu_us(&f, getpid(), (struct mono){ 2 });
+	family_cpu_us(&f, getpid(), (struct mono){ 3 });
+	assert_int_equal(f.n, 1);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void
+a_sockets_owner_is_the_process_that_listens(void **state)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	(void)state;
+
+	snprintf(at.sun_path, sizeof at.sun_path, "/tmp/process-test-%ld", (long)getpid());
+	assert_int_equal(socket_owner(at.sun_path), 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(socket_owner(at.sun_path), getpid());
+	close(fd);
+	unlink(at.sun_path);
+}
+
+static void
+own_memory_is_more_than_a_page(void **state)
+{
+	(void)state;
+
+	assert_true(process_memory_bytes() > 4096);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_is_known_by_its_program_and_name),
+		cmocka_unit_test(a_family_has_the_time_of_its_children),
+		cmocka_unit_test(a_sockets_owner_is_the_process_that_listens),
+		cmocka_unit_test(own_memory_is_more_than_a_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
