@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The agent's side: to have a guardian, always. */
+/* The agent's side: keeps a guardian running. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +18,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-enum { GOODBYE_MS = 1000, ABOVE = 16 };
+enum { QUIT_MS = 1000, COPIES_FROM = 16 };
 
 extern char **environ;
 
@@ -26,6 +27,7 @@ pulse_still_ns(struct pulse *p, uint64_t count, struct mono now, int64_t gap_ns)
 {
 	int64_t step_ns = mono_since_ns(now, p->looked);
 
+	assert(gap_ns > 0);
 	if (p->looked.ns == 0 || count != p->count || step_ns > gap_ns)
 		p->still_ns = 0;
 	else
@@ -34,8 +36,6 @@ pulse_still_ns(struct pulse *p, uint64_t count, struct mono now, int64_t gap_ns)
 	p->looked = now;
 	return p->still_ns;
 }
-
-/* ---- starting one ---- */
 
 static int
 page_make(struct guard *g, struct err *e)
@@ -46,20 +46,21 @@ page_make(struct guard *g, struct err *e)
 		return 0;
 	g->page_fd = memfd_create("hone-guard", MFD_CLOEXEC);
 	if (g->page_fd < 0 || ftruncate(g->page_fd, sizeof *g->page) != 0)
-		return err_errno(e, "a page for the guardian");
+		return err_errno(e, "shared memory for the guardian");
 	page = mmap(NULL, sizeof *g->page, PROT_READ | PROT_WRITE, MAP_SHARED, g->page_fd, 0);
 	if (page == MAP_FAILED)
-		return err_errno(e, "a page for the guardian");
+		return err_errno(e, "shared memory for the guardian");
 	g->page = page;
 	return 0;
 }
 
-/* They must not lie where they are to go: copies far above, which the exec closes. */
+/* The descriptors must not be among those that they are copied to, so they are copied far above
+ * first; exec closes these copies. */
 static int
 files_give(posix_spawn_file_actions_t *files, const int from[GUARD_FILES], int copy[GUARD_FILES])
 {
 	for (int i = 0; i < GUARD_FILES; i++) {
-		copy[i] = fcntl(from[i], F_DUPFD_CLOEXEC, ABOVE);
+		copy[i] = fcntl(from[i], F_DUPFD_CLOEXEC, COPIES_FROM);
 		if (from[i] >= 0 && (copy[i] < 0 || posix_spawn_file_actions_adddup2(
 							files, copy[i], GUARD_PIPE + i) != 0))
 			return -1;
@@ -67,7 +68,7 @@ files_give(posix_spawn_file_actions_t *files, const int from[GUARD_FILES], int c
 	return 0;
 }
 
-/* Signals are held until it has said which it does not care for. */
+/* All signals are blocked until the guardian has set which it ignores. */
 static int
 spawn(struct guard *g, const int from[GUARD_FILES])
 {
@@ -106,14 +107,14 @@ start(struct guard *g, struct mono now, struct err *e)
 	g->started = now;
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return err_errno(e, "a pipe to the guardian");
-	__atomic_store_n(&g->page->burying, 0, __ATOMIC_RELEASE); /* who did it is dead */
+	__atomic_store_n(&g->page->burying, 0, __ATOMIC_RELEASE); /* the one that set it is dead */
 	rc = spawn(g, (int[GUARD_FILES]){ ends[0], g->page_fd, g->options.table });
 	close(ends[0]);
 	if (rc != 0) {
 		close(ends[1]);
 		g->pid = 0;
 		errno = rc;
-		return err_errno(e, "a guardian");
+		return err_errno(e, "start of the guardian");
 	}
 	g->pipe = ends[1];
 	memset(&g->pulse, 0, sizeof g->pulse);
@@ -125,6 +126,7 @@ guard_start(struct guard *g, const struct guard_options *o, struct err *e)
 {
 	int rc;
 
+	assert(o->node != NULL && o->run_dir != NULL && o->hang_ns > 0);
 	memset(g, 0, sizeof *g);
 	g->options = *o;
 	g->page_fd = -1;
@@ -133,16 +135,14 @@ guard_start(struct guard *g, const struct guard_options *o, struct err *e)
 	return rc;
 }
 
-/* ---- while it is there ---- */
-
 static enum guard_news
-bring_back(struct guard *g, struct mono now)
+replace(struct guard *g, struct mono now)
 {
 	struct err e;
 
 	if (mono_since_ns(now, g->started) < SECOND || start(g, now, &e) != 0)
-		return GUARD_SAME; /* then in a second */
-	return GUARD_ANEW;
+		return GUARD_SAME; /* the next attempt is a second after this one */
+	return GUARD_AGAIN;
 }
 
 enum guard_news
@@ -154,7 +154,7 @@ guard_turn(struct guard *g, struct mono now)
 		return GUARD_SAME;
 	__atomic_fetch_add(&g->page->turns, 1, __ATOMIC_RELAXED);
 	if (g->pid == 0)
-		return bring_back(g, now);
+		return replace(g, now);
 	if (waitpid(g->pid, NULL, WNOHANG) == g->pid) {
 		g->pid = 0;
 		close(g->pipe);
@@ -195,14 +195,12 @@ guard_buried(struct guard *g)
 	return true;
 }
 
-/* ---- its end ---- */
-
 void
 guard_dismiss(struct guard *g)
 {
 	if (g->pid > 0) {
 		(void)!write(g->pipe, "q", 1);
-		for (int ms = 0; ms < GOODBYE_MS && waitpid(g->pid, NULL, WNOHANG) == 0; ms++)
+		for (int ms = 0; ms < QUIT_MS && waitpid(g->pid, NULL, WNOHANG) == 0; ms++)
 			poll(NULL, 0, 1);
 	}
 	guard_leave(g);

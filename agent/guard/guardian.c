@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The guardian's side: a process without threads that waits, looks, and buries. */
+/* The guardian's side: a process without threads that watches the agent and cleans up after it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ enum {
 	ATTEMPTS = 30,
 	ATTEMPT_MS = 2000,
 	STEP_MS = 5,
-	LOOKS = 20,
+	LOOKS = 20, /* during hang_ns */
 	LOOK_MS_MAX = 500,
 	ARGUMENTS = 6
 };
@@ -35,7 +35,8 @@ struct guardian {
 	int64_t hang_ns;
 	struct guard_page *page;
 	struct pulse pulse; /* of the agent */
-	bool buried;        /* what it had on, when it had turned so often: */
+	/* Its sessions were ended when its counter had the value buried_at. */
+	bool buried;
 	uint64_t buried_at;
 };
 
@@ -51,14 +52,15 @@ look(struct guardian *g)
 	__atomic_fetch_add(&g->page->looks, 1, __ATOMIC_RELAXED);
 }
 
-/* A session daemon that hangs takes its caller with it; so a child asks it, and may be given up. */
+/* A call to a session daemon that hangs never returns; so a child process makes it, and is killed
+ * after ATTEMPT_MS. False: it did not end in time. */
 static bool
 bury_in_time(struct guardian *g, bool hung)
 {
 	pid_t child = fork();
 
 	if (child == 0) {
-		if (hung) /* whoever replaces us shall not meet it */
+		if (hung) /* it must not outlive this guardian: the next one starts its own */
 			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		switches_lttng_bury(g->node, g->run_dir, g->agent);
 		_exit(0);
@@ -77,10 +79,13 @@ bury_in_time(struct guardian *g, bool hung)
 }
 
 /*
- * First what needs nobody's help: the lease in shared memory silences every
- * added tracepoint in programs with libhone. Then LTTng. Where it does not
- * answer, the folder goes all the same: a daemon that waits for a stalled ring
- * waits for that. `hung`: until the agent goes on, since then it does that itself.
+ * 1. Silences the table of rates in shared memory: that disables every added tracepoint in programs
+ *    with libhone, and depends on no other process.
+ * 2. Ends the agent's sessions. While the session daemon does not answer, removes their folder: a
+ *    daemon that waits for a stalled ring buffer waits for the folder to disappear.
+ *
+ * hung: the agent lives; stops when it continues, since then it ends its sessions itself. True: the
+ * sessions are ended.
  */
 static bool
 clean_up(struct guardian *g, bool hung)
@@ -100,7 +105,7 @@ clean_up(struct guardian *g, bool hung)
 	return false;
 }
 
-/* The agent may wake up in the middle of it: so it can see when it must not open a session yet. */
+/* The agent may continue meanwhile: while `burying` is 1 it must not open a session. */
 static void
 bury_hung(struct guardian *g, int64_t still_ns)
 {
@@ -128,7 +133,7 @@ watch(struct guardian *g)
 	memset(&g->pulse, 0, sizeof g->pulse);
 }
 
-/* Until the agent is dead, or has said that all is well. True: dead. */
+/* Waits until the agent is dead (true) or has asked this process to quit (false). */
 static bool
 wait_for_end(struct guardian *g)
 {
@@ -151,8 +156,7 @@ wait_for_end(struct guardian *g)
 	}
 }
 
-/* Nothing that ends others shall end it: a terminal's hang-up, a service manager that ends whom it
- * knows. */
+/* Ignores the signals that a terminal or a service manager sends to all processes of a group. */
 static void
 detach(void)
 {

@@ -16,7 +16,7 @@
 
 enum { LIMIT_MS = 10000 };
 
-/* The user whose folder it is: who left something there could end it, too. */
+/* Becomes the user who owns the folder: that user could create what is in it, and can remove it. */
 static int
 owner_become(const char *run_dir, struct err *e)
 {
@@ -28,43 +28,44 @@ owner_become(const char *run_dir, struct err *e)
 	if (geteuid() != 0 || lstat(run_dir, &st) != 0 || st.st_uid == 0)
 		return 0;
 	if ((pw = getpwuid(st.st_uid)) == NULL)
-		return err_set(e, ERR_MISSING, "%s belongs to user %ld, of whom nothing is known",
-		    run_dir, (long)st.st_uid);
+		return err_set(e, ERR_MISSING,
+		    "%s belongs to user %ld, who is not in the password database", run_dir,
+		    (long)st.st_uid);
 	if ((rc = privilege_find(&who, pw->pw_name, pw->pw_name, TRACING_GROUP, e)) != 0)
 		return rc;
 	return privilege_drop(&who, e);
 }
 
 static _Noreturn void
-child_sweep(const char *node, const char *run_dir, int tell)
+child_sweep(const char *node, const char *run_dir, int result_fd)
 {
 	struct err e = { 0 };
 
 	if (owner_become(run_dir, &e) == 0)
 		switches_lttng_sweep(node, run_dir, &e);
-	_exit(write(tell, &e, sizeof e) != (ssize_t)sizeof e);
+	_exit(write(result_fd, &e, sizeof e) != (ssize_t)sizeof e);
 }
 
 int
 sweep_left(const char *node, const char *run_dir, struct err *e)
 {
-	struct pollfd told = { .events = POLLIN };
+	struct pollfd result = { .events = POLLIN };
 	struct err what = { 0 };
 	int ends[2];
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
-		return err_errno(e, "sweeping");
+		return err_errno(e, "a child process to sweep");
 	if ((child = fork()) == 0)
 		child_sweep(node, run_dir, ends[1]);
 	close(ends[1]);
-	told.fd = ends[0];
+	result.fd = ends[0];
 	if (child < 0)
-		err_errno(&what, "sweeping");
-	else if (poll(&told, 1, LIMIT_MS) != 1 ||
+		err_errno(&what, "a child process to sweep");
+	else if (poll(&result, 1, LIMIT_MS) != 1 ||
 		 read(ends[0], &what, sizeof what) != (ssize_t)sizeof what)
 		err_set(&what, ERR_TIMEOUT,
-		    "the session daemon hangs: what an earlier agent left is still there");
+		    "the session daemon hangs: the sessions of an earlier agent still exist");
 	close(ends[0]);
 	if (child > 0) {
 		kill(child, SIGKILL);
@@ -82,6 +83,6 @@ sweep_all(const char *node, const char *run_dir, const char *policy, struct err 
 	if (access(policy, F_OK) == 0 && rates_open(&rates, policy, e) == 0)
 		rates_close(rates, true);
 	rc = sweep_left(node, run_dir, e);
-	rmdir(run_dir); /* stays if an agent lives */
+	rmdir(run_dir); /* not empty while an agent lives */
 	return rc;
 }

@@ -522,7 +522,7 @@ guard_look(struct agent *a, struct mono now)
 		agent_say(
 		    a, LOG_WARN, "the guardian hangs: it is killed, and there will be another one");
 		break;
-	case GUARD_ANEW:
+	case GUARD_AGAIN:
 		agent_say(a, LOG_INFO, "there is a guardian again");
 		break;
 	}

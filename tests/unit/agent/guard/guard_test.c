@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The guardian is this program, run anew, as it is hone-agent there. No session daemon is needed.
- */
+/* The guardian is this test program, executed again. No session daemon is needed. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <poll.h>
@@ -30,10 +29,8 @@ enum { PATIENCE_MS = 20000 };
 
 static char top[64], policy[80];
 
-/* ---- a place ---- */
-
 static int
-place_make(void **state)
+folders_make(void **state)
 {
 	(void)state;
 	strcpy(top, "/tmp/guard-test-XXXXXX");
@@ -44,7 +41,7 @@ place_make(void **state)
 }
 
 static int
-place_remove(void **state)
+folders_remove(void **state)
 {
 	(void)state;
 	return folder_remove(top) ? 0 : -1;
@@ -60,7 +57,7 @@ probe(struct rates *r)
 	assert_int_equal(rates_apply(r, &w, (struct mono){ INT64_MAX }, &e), 0);
 }
 
-/* Whether any program would probe. */
+/* Whether a program would probe requests now. */
 static bool
 probes(void)
 {
@@ -137,10 +134,10 @@ time_counts_only_while_we_look_ourselves(void **state)
 		assert_int_equal(
 		    pulse_still_ns(&p, 5, (struct mono){ now += 100 * MS }, SECOND), i * 100 * MS);
 	assert_int_equal(
-	    pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 0); /* it moved */
+	    pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 0); /* it changed */
 	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 100 * MS);
 	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 60 * SECOND }, SECOND),
-	    0); /* we slept, too */
+	    0); /* this process slept, too */
 	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += SECOND }, SECOND), SECOND);
 }
 
@@ -192,7 +189,7 @@ one_that_is_dismissed_leaves_all_as_it_is(void **state)
 	begin(&g, &r, 10 * SECOND);
 	pid = g.pid;
 	guard_dismiss(&g);
-	assert_int_equal(kill(pid, 0), -1); /* gone, and reaped */
+	assert_int_equal(kill(pid, 0), -1); /* ended, and waited for */
 	assert_true(probes());
 	rates_close(r, true);
 }
@@ -213,16 +210,17 @@ a_killed_guardian_is_replaced(void **state)
 	assert_true(wait_until(died, &g));
 	assert_false(guard_lives(&g));
 	later.ns = g.started.ns + SECOND;
-	assert_int_equal(guard_turn(&g, later), GUARD_ANEW); /* it lived for a second: at once */
+	assert_int_equal(
+	    guard_turn(&g, later), GUARD_AGAIN); /* it lived for a second: replaced at once */
 	second = g.pid;
 	assert_true(guard_lives(&g) && second != first);
 	kill(second, SIGKILL);
 	while (guard_turn(&g, later) != GUARD_DIED)
 		poll(NULL, 0, 1);
 	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND - 1 }),
-	    GUARD_SAME); /* not faster than so */
-	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND }), GUARD_ANEW);
-	assert_true(probes()); /* none of them took its own death for ours */
+	    GUARD_SAME); /* not within a second */
+	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND }), GUARD_AGAIN);
+	assert_true(probes()); /* no guardian took its own death for the agent's */
 	guard_dismiss(&g);
 	rates_close(r, true);
 }
@@ -246,14 +244,14 @@ a_guardian_that_hangs_is_replaced(void **state)
 	assert_int_equal(news, GUARD_HUNG);
 	while ((news = guard_turn(&g, (struct mono){ now })) != GUARD_DIED)
 		poll(NULL, 0, 1);
-	assert_int_equal(guard_turn(&g, (struct mono){ now }), GUARD_ANEW);
+	assert_int_equal(guard_turn(&g, (struct mono){ now }), GUARD_AGAIN);
 	assert_true(g.pid != first);
 	guard_dismiss(&g);
 	rates_close(r, true);
 }
 
 static void
-an_agent_that_hangs_is_silenced_and_told(void **state)
+an_agent_that_hangs_is_silenced_and_learns_it(void **state)
 {
 	struct guard g;
 	struct rates *r;
@@ -267,7 +265,7 @@ an_agent_that_hangs_is_silenced_and_told(void **state)
 	assert_false(guard_buried(&g));
 	assert_true(wait_until(buried, &g)); /* now it does not */
 	assert_false(probes());
-	assert_false(guard_buried(&g)); /* told once */
+	assert_false(guard_buried(&g)); /* reported once */
 	assert_true(guard_lives(&g));
 	probe(r);
 	guard_turn(&g, clock_mono()); /* it goes on, and hangs again */
@@ -282,16 +280,16 @@ main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(time_counts_only_while_we_look_ourselves),
+		cmocka_unit_test_setup_teardown(what_a_killed_agent_left_is_silenced_and_taken_away,
+		    folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
-		    what_a_killed_agent_left_is_silenced_and_taken_away, place_make, place_remove),
+		    one_that_is_dismissed_leaves_all_as_it_is, folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
-		    one_that_is_dismissed_leaves_all_as_it_is, place_make, place_remove),
+		    a_killed_guardian_is_replaced, folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
-		    a_killed_guardian_is_replaced, place_make, place_remove),
+		    a_guardian_that_hangs_is_replaced, folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
-		    a_guardian_that_hangs_is_replaced, place_make, place_remove),
-		cmocka_unit_test_setup_teardown(
-		    an_agent_that_hangs_is_silenced_and_told, place_make, place_remove),
+		    an_agent_that_hangs_is_silenced_and_learns_it, folders_make, folders_remove),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "--guard") == 0)
