@@ -17,7 +17,7 @@
 #include "analysis/retired_ids.h"
 #include "analysis/heap.h"
 #include "analysis/pending_trace.h"
-#include "base/hash.h"
+#include "base/map.h"
 
 enum {
 	LOSSES_MAX = 512, /* kept apart; past it two neighbours become one that spans both */

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "analysis/bins.h"
+#include "base/map.h"
+#include "base/texts.h"
 
 enum {
 	CUTS_MAX = 64,

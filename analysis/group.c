@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "analysis/group_inside.h"
+#include "base/map.h"
+#include "base/texts.h"
 
 enum { IGNORED_UNKNOWN, IGNORED_NO, IGNORED_YES };
 

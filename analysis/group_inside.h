@@ -4,6 +4,7 @@
 #define ANALYSIS_GROUP_INSIDE_H
 
 #include "analysis/group.h"
+#include "base/map.h"
 
 enum {
 	KEYS_MAX = 1024,

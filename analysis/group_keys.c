@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/group_inside.h"
+#include "base/texts.h"
 
 enum {
 	TEXTS_MAX = 256,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/group_inside.h"
+#include "base/texts.h"
 
 enum { SAMPLES_FIRST = 8 };
 

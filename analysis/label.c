@@ -9,6 +9,7 @@
 
 #include "analysis/label.h"
 #include "base/arena.h"
+#include "base/texts.h"
 
 enum {
 	TEXT_HASH_SEED = 0x686f6e65, /* a constant: a label's hash is the same on every run */

@@ -12,6 +12,7 @@
 #include "analysis/critpath.h"
 #include "analysis/moments.h"
 #include "base/err.h"
+#include "base/map.h"
 
 enum {
 	PROFILE_NONE = UINT32_MAX,

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analysis/pending_trace.h"
-#include "base/hash.h"
 
 enum { TIES_MAX = 16 }; /* so far back are duplicates looked for */
 

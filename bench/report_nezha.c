@@ -20,6 +20,7 @@
 #include "formats/reading.h"
 #include "report/change.h"
 #include "report/operations.h"
+#include "base/texts.h"
 
 enum { FAULTS_MAX = 256, NODES_MAX = 8192, UNKNOWN = 0 };
 

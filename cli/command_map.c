@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/glob.h"
-#include "base/hash.h"
+#include "base/texts.h"
 #include "cli/command.h"
 #include "cli/tracepoint_list.h"
 #include "mapping/listing.h"

@@ -6,7 +6,7 @@
 #ifndef FOREST_FOREST_INSIDE_H
 #define FOREST_FOREST_INSIDE_H
 
-#include "base/hash.h"
+#include "base/texts.h"
 #include "forest/forest.h"
 
 struct node {

@@ -10,6 +10,7 @@
 
 #include "analysis/assemble.h"
 #include "base/glob.h"
+#include "base/texts.h"
 #include "formats/correlate.h"
 #include "formats/names.h"
 #include "mapping/mapper.h"

@@ -14,6 +14,7 @@
 #include <babeltrace2/babeltrace.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "formats/correlate.h"
 #include "formats/ctf.h"
 

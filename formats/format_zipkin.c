@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "formats/typed.h"
+#include "base/map.h"
 
 enum {
 	KEPT_MAX_BYTES = 16 << 20,

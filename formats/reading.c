@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/hash.h"
+#include "base/texts.h"
 #include "formats/reading.h"
 #include "formats/spans.h"
 

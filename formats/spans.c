@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "formats/spans.h"
 #include "formats/tree.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mapping/mapper_inside.h"
+#include "base/hash.h"
 
 enum { IDS_MAX = 64 }; /* of a request */
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mapping/mapper_inside.h"
+#include "base/hash.h"
 
 enum {
 	REQUESTS_MAX = 65536,

@@ -14,7 +14,8 @@
 #ifndef MAPPING_MAPPER_INSIDE_H
 #define MAPPING_MAPPER_INSIDE_H
 
-#include "base/hash.h"
+#include "base/map.h"
+#include "base/texts.h"
 #include "mapping/mapper.h"
 #include "mapping/pool.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "report/change_inside.h"
+#include "base/texts.h"
 
 /* ---- who is to blame -------------------------------------------------------------- */
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/change_inside.h"
+#include "base/texts.h"
 
 enum { CALLS_MAX = 1 << 20 }; /* of a document; nobody's request does more that differs */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/document_inside.h"
+#include "base/texts.h"
 
 json_t *
 document_hash(const struct judged *j)

@@ -3,7 +3,7 @@
 #ifndef SEARCHSPACE_GRAPH_H
 #define SEARCHSPACE_GRAPH_H
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "searchspace/space.h"
 #include "searchspace/span.h"
 

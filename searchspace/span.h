@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "analysis/trace.h"
-#include "base/hash.h"
+#include "base/texts.h"
 
 struct span_role;
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 
 enum { NAME_MAX_BYTES = 63, KEY_MAX = 8192 };
 

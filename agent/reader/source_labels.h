@@ -4,7 +4,7 @@
 #define AGENT_READER_SOURCE_LABELS_H
 
 #include "base/arena.h"
-#include "base/hash.h"
+#include "base/texts.h"
 #include "wire/record.h"
 
 struct label_slot {

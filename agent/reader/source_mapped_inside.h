@@ -6,7 +6,7 @@
 #include "agent/reader/source_labels.h"
 #include "agent/reader/source_mapped.h"
 #include "base/arena.h"
-#include "base/hash.h"
+#include "base/map.h"
 #include "mapping/mapper.h"
 
 enum {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/glob.h"
+#include "base/hash.h"
 
 static const char *const BEGIN[BEGIN_FIELDS] = { "trace_id_high", "probed" };
 

@@ -14,7 +14,7 @@
 
 #include "agent/system/symbol_file.h"
 #include "base/arena.h"
-#include "base/hash.h"
+#include "base/map.h"
 
 enum { LOOKUPS_MAX = 256 };
 

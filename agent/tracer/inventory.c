@@ -6,6 +6,8 @@
 #include "agent/tracer/inventory.h"
 #include "agent/tracer/tracer_internal.h"
 #include "base/hash.h"
+#include "base/map.h"
+#include "base/texts.h"
 
 enum { SERVICE_MAX = 63, ATTEMPTS = 3 };
 

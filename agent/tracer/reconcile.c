@@ -4,7 +4,7 @@
 
 #include "agent/tracer/tracer_internal.h"
 #include "agent/tracer/reconcile.h"
-#include "base/hash.h"
+#include "base/texts.h"
 
 #define RETRY_NS INT64_C(1000000000)
 

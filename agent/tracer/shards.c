@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/glob.h"
-#include "base/hash.h"
+#include "base/texts.h"
 
 enum { KNOWN_MAX = 256 };
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/texts.h"
 
 /* ---- what the programs have ---- */
 

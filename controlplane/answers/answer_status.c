@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/glob.h"
+#include "base/texts.h"
 
 json_t *
 answer_learning(const struct engine *g, const struct answer_context *c)

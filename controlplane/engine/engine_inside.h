@@ -12,6 +12,7 @@
 #include "controlplane/search/diagnose.h"
 #include "report/report.h"
 #include "searchspace/plan.h"
+#include "base/map.h"
 
 enum { NODES_MAX = 1024, TYPES_MAX = 512, PICKS_MAX = 16 };
 

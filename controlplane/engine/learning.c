@@ -12,6 +12,7 @@
 
 #include "controlplane/engine/overhead.h"
 #include "controlplane/engine/engine_inside.h"
+#include "base/texts.h"
 
 #define SHRINK_NS                                                                                 \
 	INT64_C(500000000) /* between two steps of the rate while queues are full, or empty again \

@@ -7,6 +7,7 @@
 
 #include "controlplane/engine/overhead.h"
 #include "controlplane/engine/engine_inside.h"
+#include "base/texts.h"
 
 /* Of what a record costs, where there is no filter to reject it: so little that nothing is gained,
  * and not 0, so that who is over its budget has a share that falls. */

@@ -7,6 +7,7 @@
 
 #include "controlplane/engine/engine_inside.h"
 #include "searchspace/budget.h"
+#include "base/texts.h"
 
 #define WINDOW_NS INT64_C(1000000000)
 #define STEP 1.05 /* between one share and the next: small changes are not worth an epoch */

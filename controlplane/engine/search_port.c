@@ -4,6 +4,7 @@
 
 #include "controlplane/engine/engine_inside.h"
 #include "controlplane/engine/overhead.h"
+#include "base/texts.h"
 
 static bool
 port_confirmed(void *owner)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "controlplane/search/search.h"
+#include "base/texts.h"
 
 enum { AT_ONCE = 256, TRACES = 50 };
 

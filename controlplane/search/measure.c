@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "controlplane/search/search.h"
+#include "base/map.h"
 
 enum {
 	SAMPLES_MAX = 2048,

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "formats/input.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

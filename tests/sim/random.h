@@ -43,6 +43,7 @@
 #include <math.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "tests/sim/stage.h"
 
 enum cause_class {

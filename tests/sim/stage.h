@@ -8,7 +8,7 @@
 #ifndef TESTS_SIM_STAGE_H
 #define TESTS_SIM_STAGE_H
 
-#include "base/hash.h"
+#include "base/texts.h"
 #include "base/rng.h"
 #include "controlplane/engine/engine.h"
 

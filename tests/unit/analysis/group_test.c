@@ -2,6 +2,8 @@
 #include <malloc.h>
 
 #include "made.h"
+#include "base/hash.h"
+#include "base/texts.h"
 
 static void
 a_group_counts_all_and_keeps_few(void **state)
