@@ -26,7 +26,7 @@ static bool foreign;
 
 /* One thread after the other writes a record; its first and last of ten are the request's. */
 static int
-tape_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
+tape_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
 {
 	(void)state;
 	(void)now;
@@ -43,14 +43,14 @@ tape_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
 			                            : 2,
 			.trace_id = foreign };
 	}
-	*ret = (struct source_take){
+	*ret = (struct source_output){
 		.records = records, .nrecords = RECORDS, .watermark_ns = time_ns
 	};
 	return 0;
 }
 
 static void
-tape_look(void *state, struct source_look *ret)
+tape_look(void *state, struct source_stats *ret)
 {
 	(void)state;
 	memset(ret, 0, sizeof(*ret));
@@ -82,7 +82,7 @@ static void
 run(struct source *s, const char *what)
 {
 	const struct mono begun = clock_mono();
-	struct source_take t;
+	struct source_output t;
 	uint64_t out = 0;
 	struct err e;
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/reader/source.h"
+#include "agent/reader/source_lttng.h"
 
 enum { ROUNDS = 7 };
 
@@ -30,12 +30,12 @@ cpu_ns(void)
 static double
 read_all(const char *output, uint64_t *records, uint64_t *sum)
 {
-	const struct source_options o = { .keep = true, .unrelated = true };
+	const struct source_options o = { .keep = true, .outside = true };
 	const double start = cpu_ns();
 	const int64_t from_ns = clock_mono().ns;
 	struct source s;
-	struct source_take t = { 0 };
-	struct source_look l;
+	struct source_output t = { 0 };
+	struct source_stats l;
 	struct err e;
 
 	if (source_lttng_open(&s, output, "/nowhere", "hone", &o, &e) != 0) {
@@ -53,7 +53,7 @@ read_all(const char *output, uint64_t *records, uint64_t *sum)
 		if (!t.more)
 			poll(NULL, 0, 1);
 	}
-	s.look(s.state, &l);
+	s.stats(s.state, &l);
 	if (l.lost[LOSS_DECODE] > 0)
 		fprintf(stderr, "not all could be read: %s\n", l.trouble);
 	s.close(s.state);

@@ -69,6 +69,8 @@ struct ctf_trace {
 	struct ctf_scope *scope; /* named types */
 	const char *procname;    /* env: NULL until it is known */
 	uint32_t vpid;
+	const char *tracer; /* env: its name; NULL until it is known */
+	uint32_t tracer_major, tracer_minor;
 	bool has_trace; /* the trace block was there */
 	uint8_t uuid[16];
 	bool has_uuid;

@@ -126,6 +126,12 @@ env_block(struct ctf_parser *p)
 			p->trace->procname = ctf_text(p);
 		else if (strcmp(key, "vpid") == 0)
 			p->trace->vpid = (uint32_t)ctf_number(p);
+		else if (strcmp(key, "tracer_name") == 0)
+			p->trace->tracer = ctf_text(p);
+		else if (strcmp(key, "tracer_major") == 0)
+			p->trace->tracer_major = (uint32_t)ctf_number(p);
+		else if (strcmp(key, "tracer_minor") == 0)
+			p->trace->tracer_minor = (uint32_t)ctf_number(p);
 		else
 			skip_value(p);
 		ctf_expect(p, ';', "; is missing");

@@ -93,7 +93,7 @@ programs_look(struct agent *a)
 
 		if (strcmp(p->service, "hone-cost") == 0)
 			continue;
-		list[n++] = (struct inventory_process){ p->service, p->pid, p->mapped,
+		list[n++] = (struct inventory_process){ p->service, p->pid, p->outside,
 			process_program((pid_t)p->pid) };
 	}
 	if (list != NULL && inventory_run(a->inventory, list, n, &e) == 0) {
@@ -130,7 +130,7 @@ tell_ends(struct agent *a, struct mono now)
 static void
 read_records(struct agent *a, struct mono now)
 {
-	struct source_take take = { 0 };
+	struct source_output take = { 0 };
 	const struct batch_label *labels;
 	uint32_t nlabels;
 	struct err e;
@@ -147,7 +147,9 @@ read_records(struct agent *a, struct mono now)
 	pack_take(a->pack, &take, labels, nlabels, now);
 	a->more = take.more;
 	a->nrecords = take.nrecords;
-	a->source.look(a->source.state, &a->look);
+	a->source.stats(a->source.state, &a->look);
+	if (a->look.unknown_format && strcmp(a->source_trouble, a->look.trouble) != 0)
+		agent_say(a, LOG_WARN, "%s", a->look.trouble);
 	snprintf(a->source_trouble, sizeof a->source_trouble, "%s", a->look.trouble);
 	if (a->look.changes != a->source_changes)
 		programs_look(a);
@@ -226,15 +228,16 @@ static int
 source_open(struct agent *a, const struct switch_session *session, struct err *e)
 {
 	struct source_options o = {
-		.records_max = TURN_RECORDS, .maps = source_maps_has, .of = &a->maps
+		.records_max = TURN_RECORDS, .wants_outside = source_mapped_wants, .of = &a->maps
 	};
 	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->dice) };
+	const struct source_place place = { session->folder, session->channel };
 	struct source plain;
 	int rc;
 
 	if (a->maps.count == 0)
-		return source_lttng_follow(&a->source, session->folder, session->channel, &o, e);
-	if ((rc = source_lttng_follow(&plain, session->folder, session->channel, &o, e)) != 0)
+		return sources_open(&a->source, a->config->reader, &place, &o, e);
+	if ((rc = sources_open(&plain, a->config->reader, &place, &o, e)) != 0)
 		return rc;
 	return source_mapped_open(&a->source, &plain, &a->maps, &m, e);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/main/agent_config.h"
+#include "agent/reader/sources.h"
 #include "base/ini.h"
 #include "wire/agent.h"
 
@@ -25,6 +26,8 @@ static const struct ini_key KEYS[] = {
 	    "Who it becomes when it was started as root; empty: hone, if there are such a user and a group tracing." },
 	{ "agent", "hang", INI_TIME, AT(hang_ns), "10s", SECOND, 600 * SECOND,
 	    "An agent that does not move for so long hangs: its guardian switches off what it had on." },
+	{ "agent", "reader", INI_TEXT, AT(reader), "hone", 0, 0,
+	    "What reads the tracer's records: hone, or babeltrace2 for LTTng versions that hone's own reader does not understand." },
 	{ "log", "level", INI_TEXT, AT(log_level), "info", 0, 0,
 	    "The least that is logged: debug, info, warn, error." },
 	{ "controller", "url", INI_TEXT, AT(url), "ipc:///run/hone/agents.sock", 0, 0,
@@ -137,6 +140,8 @@ check(const struct config *c, struct err *e)
 	if (c->policy[0] != '/' || strlen(c->policy) > 255)
 		return err_set(e, ERR_INPUT,
 		    "agent.policy: \"%s\": a path from / of at most 255 bytes", c->policy);
+	if (sources_check(c->reader, e) != 0)
+		return err_prefix(e, "agent.reader");
 	if (c->maps[0] != '/')
 		return err_set(e, ERR_INPUT, "maps.folder: \"%s\": a path from /", c->maps);
 	if (strncmp(c->url, "tcp://", 6) == 0)

@@ -13,6 +13,7 @@
 #include "agent/tracer/rates.h"
 #include "agent/tracer/reconcile.h"
 #include "agent/reader/source_mapped.h"
+#include "agent/reader/sources.h"
 #include "agent/tracer/switcher.h"
 #include "base/rng.h"
 #include "wire/agent.h"
@@ -35,7 +36,7 @@ struct agent {
 	struct rng dice; /* which requests of mapped programs are sampled */
 
 	struct source source; /* while has_source */
-	struct source_look look;
+	struct source_stats look;
 	uint64_t source_changes; /* of its processes, as inventory knows them */
 	bool has_source, more;
 	uint32_t nrecords; /* in the last turn */

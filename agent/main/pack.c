@@ -143,7 +143,7 @@ flush_within(struct pack *p, struct mono now)
 }
 
 void
-pack_take(struct pack *p, const struct source_take *t, const struct batch_label *labels,
+pack_take(struct pack *p, const struct source_output *t, const struct batch_label *labels,
     uint32_t nlabels, struct mono now)
 {
 	struct loss none = { LOSS_QUEUE, t->nrecords, t->watermark_ns, t->watermark_ns };

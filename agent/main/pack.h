@@ -25,7 +25,7 @@ struct pack *pack_new(const struct pack_options *o, struct outbox *out); /* NULL
 void pack_free(struct pack *p);
 
 /* labels: the source's, all so far. O(records). */
-void pack_take(struct pack *p, const struct source_take *t, const struct batch_label *labels,
+void pack_take(struct pack *p, const struct source_output *t, const struct batch_label *labels,
     uint32_t nlabels, struct mono now);
 /* A loss that the source cannot know of. */
 void pack_loss(struct pack *p, const struct loss *l);

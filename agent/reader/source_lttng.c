@@ -1,56 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The door to local LTTng-UST sessions: asks each stream that may have something once a poll. */
+/* The LTTng-UST source: one poll visits each stream that may have new packets, then merges. */
 #define _GNU_SOURCE
-#include "agent/reader/source.h"
+#include "agent/reader/source_lttng.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "agent/reader/source_inside.h"
+#include "agent/reader/lttng_source.h"
+#include "agent/reader/record_merge.h"
 
-/* A dead process' folder is left alone for so long, since the daemons may still write metadata. */
+/* A dead process' folder is kept this long, since the daemons may still write metadata to it. */
 static const int64_t RETIRE_NS = INT64_C(2000000000);
 
-void
-source_trouble(struct lttng_source *src, const struct err *e)
-{
-	snprintf(src->trouble, sizeof src->trouble, "%s", e->text);
-}
-
-void
-source_loss(struct lttng_source *src, enum loss_reason reason, uint64_t count, int64_t from_ns,
-    int64_t to_ns)
-{
-	src->look.lost[reason] += count;
-	if (src->nlosses == src->losses_cap) {
-		uint32_t cap = src->losses_cap > 0 ? src->losses_cap * 2 : 16;
-		struct loss *grown = realloc(src->losses, cap * sizeof *grown);
-		if (grown == NULL) {
-			if (src->nlosses == 0)
-				return;
-			/* one loss that covers both */
-			struct loss *last = &src->losses[src->nlosses - 1];
-			last->count += count;
-			last->from_ns = from_ns < last->from_ns ? from_ns : last->from_ns;
-			last->to_ns = to_ns > last->to_ns ? to_ns : last->to_ns;
-			return;
-		}
-		src->losses = grown;
-		src->losses_cap = cap;
-	}
-	src->losses[src->nlosses++] = (struct loss){
-		.reason = (uint8_t)reason,
-		.count = count,
-		.from_ns = from_ns,
-		.to_ns = to_ns < from_ns ? from_ns : to_ns,
-	};
-}
+enum { FOLDER_PATH_MAX = 3700 };
 
 static bool
-all_read(const struct process *p)
+all_read(const struct traced_process *p)
 {
 	for (uint32_t i = 0; i < p->nstreams; i++)
 		if (!p->streams[i]->drained || p->streams[i]->first != NULL)
@@ -58,26 +27,26 @@ all_read(const struct process *p)
 	return true;
 }
 
-/* What a killed process had half written, the consumer daemon leaves in the ring: at least one
- * record. */
+/* A process that was killed while it wrote a record leaves it in the ring, and the consumer daemon
+ * does not write it out. That is one lost record or more. */
 static void
-lost_tail(struct lttng_source *src, const struct process *p)
+report_tail(struct lttng_source *src, const struct traced_process *p)
 {
 	for (uint32_t i = 0; i < p->nstreams; i++) {
-		const struct stream *s = p->streams[i];
+		const struct cpu_stream *s = p->streams[i];
 		if (s->ring.head != NULL &&
-		    ring_produced(&s->ring) > s->taken + stream_head_bytes(s))
-			source_loss(src, LOSS_RING, 1, s->last_end_ns, p->died_ns);
+		    ring_produced(&s->ring) > s->taken + cpu_stream_head_bytes(s))
+			losses_add(&src->losses, LOSS_RING, 1, s->last_end_ns, p->died_ns);
 	}
 }
 
-/* Frees all but the name, which must be known for as long as its folder is there. */
+/* Frees everything but the name, which is needed while the folder exists. */
 static void
-finish(struct lttng_source *src, struct process *p)
+finish(struct lttng_source *src, struct traced_process *p)
 {
-	lost_tail(src, p);
+	report_tail(src, p);
 	for (uint32_t i = 0; i < p->nstreams; i++)
-		stream_free(src, p->streams[i]);
+		cpu_stream_free(src, p->streams[i]);
 	src->nstreams -= p->nstreams;
 	p->nstreams = 0;
 	if (p->metadata_fd >= 0)
@@ -86,12 +55,12 @@ finish(struct lttng_source *src, struct process *p)
 	p->finished = true;
 }
 
-/* Processes that were read out in an earlier poll: nothing points to them any more. */
+/* Frees processes of which an earlier poll has delivered everything. */
 static void
 retire(struct lttng_source *src, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
-		struct process *p = src->processes[i];
+		struct traced_process *p = src->processes[i];
 		if (p->finished) {
 			ctf_trace_release(&p->trace);
 			buf_release(&p->text);
@@ -100,60 +69,60 @@ retire(struct lttng_source *src, int64_t now_ns)
 		}
 		if (!p->finished || src->options.keep || now_ns - p->died_ns < RETIRE_NS)
 			continue;
-		process_remove_folder(src, p);
-		process_free(src, p);
+		traced_process_remove_folder(src, p);
+		traced_process_free(src, p);
 		src->processes[i--] = src->processes[--src->nprocesses];
 	}
 }
 
 static void
-free_spent(struct lttng_source *src)
+free_decoded(struct lttng_source *src)
 {
-	for (struct held *h; (h = src->spent) != NULL; free(h))
+	for (struct held_packet *h; (h = src->spent) != NULL; free(h))
 		src->spent = h->next;
 }
 
-/* Metadata that can't be had: the packets are counted, and let go. */
+/* Without metadata the packets of a process cannot be decoded: each counts as a loss. */
 static void
-give_up(struct lttng_source *src, struct process *p)
+give_up(struct lttng_source *src, struct traced_process *p)
 {
 	for (uint32_t i = 0; i < p->nstreams; i++) {
-		struct stream *s = p->streams[i];
+		struct cpu_stream *s = p->streams[i];
 		while (s->first != NULL) {
-			source_loss(src, LOSS_DECODE, 1, (int64_t)s->first->index.begin_ns,
+			losses_add(&src->losses, LOSS_DECODE, 1, (int64_t)s->first->index.begin_ns,
 			    (int64_t)s->first->index.end_ns);
-			stream_drop_first(src, s);
+			cpu_stream_drop_first(src, s);
 		}
 	}
 }
 
-/* In the first session a program is known by its metadata's name; in others they matter when it
- * writes. */
+/* Metadata names the process and describes its records. Session 0 holds every traced process, so
+ * its metadata is read at once; that of other sessions when the process writes. */
 static bool
-wants_metadata(const struct process *p)
+needs_metadata(const struct traced_process *p)
 {
-	return p->folder->number == 0 || p->nquiet < p->nstreams || !p->live;
+	return p->folder->number == 0 || p->nidle < p->nstreams || !p->live;
 }
 
 static void
-poll_process(struct lttng_source *src, struct process *p, int64_t now_ns)
+poll_process(struct lttng_source *src, struct traced_process *p, int64_t now_ns)
 {
-	uint64_t packets = src->look.packets;
+	uint64_t packets = src->stats.packets;
 
-	if (p->trace.nstreams == 0 && wants_metadata(p))
-		process_metadata(src, p, now_ns);
+	if (p->trace.nstreams == 0 && needs_metadata(p))
+		traced_process_metadata(src, p, now_ns);
 	if (p->relist)
-		process_list(src, p);
-	if (p->nquiet == p->nstreams)
+		traced_process_list(src, p);
+	if (p->nidle == p->nstreams)
 		return;
 	for (uint32_t i = 0; i < p->nstreams; i++)
-		if (p->streams[i]->quiet_at == 0)
-			stream_poll(src, p->streams[i], now_ns);
+		if (p->streams[i]->idle_at == 0)
+			cpu_stream_poll(src, p->streams[i], now_ns);
 	if (p->broken)
 		give_up(src, p);
-	else if (src->look.packets != packets)
-		process_metadata(
-		    src, p, now_ns); /* after the packets: then it has all that they need */
+	else if (src->stats.packets != packets)
+		/* read after the packets, it describes all records in them */
+		traced_process_metadata(src, p, now_ns);
 }
 
 static int64_t
@@ -162,9 +131,9 @@ watermark_of(const struct lttng_source *src, int64_t now_ns)
 	int64_t least = now_ns - src->options.inflight_ns;
 
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
-		const struct process *p = src->processes[i];
-		for (uint32_t k = 0; p->nquiet < p->nstreams && k < p->nstreams; k++)
-			if (p->streams[k]->quiet_at == 0 && p->streams[k]->complete_ns < least)
+		const struct traced_process *p = src->processes[i];
+		for (uint32_t k = 0; p->nidle < p->nstreams && k < p->nstreams; k++)
+			if (p->streams[k]->idle_at == 0 && p->streams[k]->complete_ns < least)
 				least = p->streams[k]->complete_ns;
 	}
 	return least;
@@ -176,33 +145,34 @@ grow_heap(struct lttng_source *src)
 	if (src->nstreams <= src->heap_cap)
 		return true;
 	uint32_t cap = src->nstreams * 2;
-	struct stream **grown = realloc(src->heap, cap * sizeof *grown);
+	struct cpu_stream **grown = realloc(src->heap, cap * sizeof *grown);
 	if (grown == NULL)
 		return false;
 	src->heap = grown;
-	struct quiet *quiet = realloc(src->quiet, cap * sizeof *quiet);
+	struct idle_ring *quiet = realloc(src->idle, cap * sizeof *quiet);
 	if (quiet == NULL)
 		return false;
-	src->quiet = quiet;
-	src->heap_cap = src->quiet_cap = cap;
+	src->idle = quiet;
+	src->heap_cap = src->idle_cap = cap;
 	return true;
 }
 
 static void
 begin_poll(struct lttng_source *src)
 {
-	free_spent(src);
+	free_decoded(src);
 	arena_reset(&src->arena);
 	src->values = NULL;
 	src->values_left = 0;
-	src->nrecords = src->nlosses = src->nlate = 0;
+	src->nrecords = src->nlate = 0;
+	losses_begin(&src->losses);
 	src->more = false;
 }
 
-/* A node that was suspended stood still as a whole: a ring that was not drained meanwhile is no
- * stall. So of the time between two polls no more than half a stall counts. */
+/* While a node is suspended no ring is drained, which is not a stall. Therefore at most half of
+ * stall_ns of the time between two polls counts. */
 static void
-watch(struct lttng_source *src, int64_t now_ns)
+limit_stalls(struct lttng_source *src, int64_t now_ns)
 {
 	int64_t since_ns = src->polled_ns > 0 ? now_ns - src->polled_ns : 0,
 		most_ns = src->options.stall_ns / 2;
@@ -211,35 +181,35 @@ watch(struct lttng_source *src, int64_t now_ns)
 }
 
 static int
-lttng_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
+lttng_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
 {
 	struct lttng_source *src = state;
 	int64_t before_ns = src->watermark_ns, reached_ns = before_ns;
-	struct err short_of;
+	struct err problem;
 
 	begin_poll(src);
-	watch(src, now.ns);
+	limit_stalls(src, now.ns);
 	retire(src, now.ns);
-	folders_poll(src, now.ns);
-	streams_wake(src);
+	session_folders_poll(src, now.ns);
+	cpu_streams_wake(src);
 	for (uint32_t i = 0; i < src->nprocesses; i++)
 		if (!src->processes[i]->finished)
 			poll_process(src, src->processes[i], now.ns);
 	src->polled_ns = now.ns;
 	if (!grow_heap(src))
-		return err_set(e, ERR_MEMORY, "no memory for %u rings", src->nstreams);
-	/* records that there was no memory for are counted as lost, the others are good */
-	if (source_merge(src, watermark_of(src, now.ns), &reached_ns, &short_of) != 0)
-		source_trouble(src, &short_of);
+		return err_set(e, ERR_MEMORY, "out of memory for %u rings", src->nstreams);
+	/* records without memory count as lost; the others are delivered */
+	if (record_merge(src, watermark_of(src, now.ns), &reached_ns, &problem) != 0)
+		trouble_set(&src->losses, &problem);
 	if (reached_ns > before_ns)
 		src->watermark_ns = reached_ns;
-	src->look.late += src->nlate;
-	*ret = (struct source_take){
+	src->stats.late += src->nlate;
+	*ret = (struct source_output){
 		.records = src->records,
 		.nrecords = src->nrecords,
 		.nlate = src->nlate,
-		.losses = src->losses,
-		.nlosses = src->nlosses,
+		.losses = src->losses.list,
+		.nlosses = src->losses.count,
 		.watermark_ns = src->watermark_ns,
 		.more = src->more && (src->nrecords > 0 || src->watermark_ns > before_ns),
 	};
@@ -257,14 +227,15 @@ by_pid(const void *a, const void *b)
 }
 
 static void
-free_shown(struct source_process *list, uint32_t n)
+free_listed(struct source_process *list, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		free((char *)(uintptr_t)list[i].service);
 	free(list);
 }
 
-/* Those that live and have a name, each once, though it is in the folders of several sessions. */
+/* Live processes with a name, each once, also if it is in several sessions. The caller frees the
+ * list; its texts are the processes'. */
 static struct source_process *
 living(const struct lttng_source *src, uint32_t *n)
 {
@@ -273,10 +244,10 @@ living(const struct lttng_source *src, uint32_t *n)
 
 	*n = 0;
 	for (uint32_t i = 0; list != NULL && i < src->nprocesses; i++) {
-		const struct process *p = src->processes[i];
+		const struct traced_process *p = src->processes[i];
 		if (p->live && p->trace.procname != NULL)
 			list[found++] = (struct source_process){ p->trace.procname, p->trace.vpid,
-				p->mapped };
+				p->outside };
 	}
 	if (list != NULL)
 		qsort(list, found, sizeof *list, by_pid);
@@ -287,57 +258,56 @@ living(const struct lttng_source *src, uint32_t *n)
 }
 
 static bool
-own_texts(struct source_process *list, uint32_t n)
+copy_texts(struct source_process *list, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if ((list[i].service = strdup(list[i].service)) == NULL) {
-			free_shown(list, i);
+			free_listed(list, i);
 			return false;
 		}
 	return true;
 }
 
 static void
-show_processes(struct lttng_source *src)
+update_processes(struct lttng_source *src)
 {
 	uint32_t n;
 	struct source_process *list = living(src, &n);
-	bool same = n == src->nshown;
+	bool same = n == src->nlisted;
 
 	for (uint32_t i = 0; list != NULL && same && i < n; i++)
-		same = by_pid(&list[i], &src->shown[i]) == 0;
-	if (list == NULL || same || !own_texts(list, n)) {
+		same = by_pid(&list[i], &src->listed[i]) == 0;
+	if (list == NULL || same || !copy_texts(list, n)) {
 		if (list == NULL || same)
 			free(list);
 		src->changed = !same;
 		return;
 	}
-	free_shown(src->shown, src->nshown);
-	src->shown = list;
-	src->nshown = n;
-	src->look.changes++;
+	free_listed(src->listed, src->nlisted);
+	src->listed = list;
+	src->nlisted = n;
+	src->stats.changes++;
 	src->changed = false;
 }
 
-/* The whole of what is mapped. */
 static void
 count_rings(struct lttng_source *src)
 {
-	src->look.ring_bytes = 0;
-	src->look.rings = 0;
+	src->stats.ring_bytes = 0;
+	src->stats.rings = 0;
 	for (uint32_t i = 0; i < src->nprocesses; i++)
 		for (uint32_t k = 0; src->processes[i]->live && k < src->processes[i]->nstreams;
 		     k++) {
 			const struct ring *r = &src->processes[i]->streams[k]->ring;
-			src->look.ring_bytes += (int64_t)r->bytes;
-			src->look.rings += r->head != NULL;
+			src->stats.ring_bytes += (int64_t)r->bytes;
+			src->stats.rings += r->head != NULL;
 		}
 }
 
 static void
-look_ring(struct source_look *l, const struct stream *s)
+ring_stats(struct source_stats *l, const struct cpu_stream *s)
 {
-	l->files_bytes += (int64_t)stream_waiting_bytes(s);
+	l->files_bytes += (int64_t)cpu_stream_waiting_bytes(s);
 	if (s->ring.head == NULL || !s->process->live)
 		return;
 	uint64_t consumed = ring_consumed(&s->ring), produced = ring_produced(&s->ring);
@@ -348,26 +318,27 @@ look_ring(struct source_look *l, const struct stream *s)
 }
 
 static void
-lttng_look(void *state, struct source_look *ret)
+lttng_stats(void *state, struct source_stats *ret)
 {
 	struct lttng_source *src = state;
 
 	if (src->changed) {
 		count_rings(src);
-		show_processes(src);
+		update_processes(src);
 	}
-	*ret = src->look;
+	*ret = src->stats;
 	ret->fullest = 0;
 	ret->files_bytes = 0;
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
-		const struct process *p = src->processes[i];
-		for (uint32_t k = 0; p->nquiet < p->nstreams && k < p->nstreams; k++)
-			if (p->streams[k]->quiet_at == 0)
-				look_ring(ret, p->streams[k]);
+		const struct traced_process *p = src->processes[i];
+		for (uint32_t k = 0; p->nidle < p->nstreams && k < p->nstreams; k++)
+			if (p->streams[k]->idle_at == 0)
+				ring_stats(ret, p->streams[k]);
 	}
-	ret->processes = src->shown;
-	ret->nprocesses = src->nshown;
-	ret->trouble = src->trouble;
+	ret->processes = src->listed;
+	ret->nprocesses = src->nlisted;
+	ret->trouble = src->losses.trouble;
+	memcpy(ret->lost, src->losses.total, sizeof ret->lost);
 }
 
 static const struct batch_label *
@@ -387,9 +358,9 @@ lttng_close(void *state)
 	if (src == NULL)
 		return;
 	for (uint32_t i = 0; i < src->nprocesses; i++)
-		process_free(src, src->processes[i]);
+		traced_process_free(src, src->processes[i]);
 	untraced_release(src);
-	free_spent(src);
+	free_decoded(src);
 	if (src->inotify >= 0)
 		close(src->inotify);
 	source_labels_release(&src->labels);
@@ -397,10 +368,10 @@ lttng_close(void *state)
 	free(src->processes);
 	free(src->heap);
 	free(src->records);
-	free(src->losses);
-	free_shown(src->shown, src->nshown);
-	folders_release(src);
-	free(src->quiet);
+	losses_release(&src->losses);
+	free_listed(src->listed, src->nlisted);
+	session_folders_release(src);
+	free(src->idle);
 	free(src->channel);
 	free(src);
 }
@@ -431,9 +402,9 @@ source_make(struct lttng_source **ret, const char *channel, const struct source_
 	struct lttng_source *src;
 
 	if (channel == NULL || channel[0] == '\0' || strlen(channel) > 255)
-		return err_set(e, ERR_INPUT, "a source needs a channel");
+		return err_set(e, ERR_INPUT, "the channel's name must have 1 to 255 bytes");
 	if ((src = calloc(1, sizeof *src)) == NULL)
-		return err_set(e, ERR_MEMORY, "no memory for a source");
+		return err_set(e, ERR_MEMORY, "out of memory for a source");
 	src->followed.watch = -1;
 	src->changed = true;
 	src->opened_ns = clock_mono().ns;
@@ -449,7 +420,7 @@ source_make(struct lttng_source **ret, const char *channel, const struct source_
 	if (src->channel == NULL ||
 	    source_labels_init(&src->labels, src->options.labels_max) != 0) {
 		lttng_close(src);
-		return err_set(e, ERR_MEMORY, "no memory for a source");
+		return err_set(e, ERR_MEMORY, "out of memory for a source");
 	}
 	*ret = src;
 	return 0;
@@ -462,35 +433,35 @@ source_lttng_open(struct source *ret, const char *output_dir, const char *shm_di
 	struct lttng_source *src;
 	int rc;
 
-	if (output_dir == NULL || shm_dir == NULL)
-		return err_set(e, ERR_INPUT, "a source needs an output folder and a shm folder");
+	assert(output_dir != NULL && shm_dir != NULL);
 	if ((rc = source_make(&src, channel, options, e)) != 0)
 		return rc;
-	if (folder_add(src, 0, output_dir, shm_dir) == NULL) {
+	if (session_folder_add(src, 0, output_dir, shm_dir) == NULL) {
 		lttng_close(src);
 		return err_set(
-		    e, ERR_MEMORY, "no memory for a source, or a folder's name is too long");
+		    e, ERR_MEMORY, "out of memory for a source, or a folder's path is too long");
 	}
-	*ret = (struct source){ src, lttng_poll, lttng_look, lttng_labels, lttng_close };
+	*ret = (struct source){ src, lttng_poll, lttng_stats, lttng_labels, lttng_close };
 	return 0;
 }
 
 int
-source_lttng_follow(struct source *ret, const char *folder, const char *channel,
+source_lttng_follow(struct source *ret, const struct source_place *place,
     const struct source_options *options, struct err *e)
 {
 	struct lttng_source *src;
 	int rc;
 
-	if (folder == NULL || strlen(folder) > 3700)
-		return err_set(
-		    e, ERR_INPUT, "a source needs a folder, with a name that is not too long");
-	if ((rc = source_make(&src, channel, options, e)) != 0)
+	assert(place != NULL && place->folder != NULL);
+	if (strlen(place->folder) > FOLDER_PATH_MAX)
+		return err_set(e, ERR_INPUT, "the path of the sessions' folder has over %d bytes",
+		    FOLDER_PATH_MAX);
+	if ((rc = source_make(&src, place->channel, options, e)) != 0)
 		return rc;
-	if ((src->followed.path = strdup(folder)) == NULL) {
+	if ((src->followed.path = strdup(place->folder)) == NULL) {
 		lttng_close(src);
-		return err_set(e, ERR_MEMORY, "no memory for a source");
+		return err_set(e, ERR_MEMORY, "out of memory for a source");
 	}
-	*ret = (struct source){ src, lttng_poll, lttng_look, lttng_labels, lttng_close };
+	*ret = (struct source){ src, lttng_poll, lttng_stats, lttng_labels, lttng_close };
 	return 0;
 }

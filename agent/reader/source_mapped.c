@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One record of a mapped program comes to none, one, two or three:
+ * One record of a mapped program becomes none, one, two or three:
  *
- *	record --mapper--> of no request that is followed    (dropped)
- *	                   begins one       REQUEST_BEGIN, the record
- *	                   within           the record; if it was added, only in a probed request
- *	                   ends it          the record, REQUEST_END
+ *	record --mapper--> belongs to no sampled request    (dropped)
+ *	                   begins a request      REQUEST_BEGIN, the record
+ *	                   lies within one       the record; of an added tracepoint only if probed
+ *	                   ends a request        the record, REQUEST_END
  *
- * all with the record's time, in this order, which is kept where times are equal.
- * Fields that are ids to the mapping are left blank: time does not depend on them, they are another
- *for each request.
+ * all with the record's time, in this order. Fields that the mapping uses as ids are made empty:
+ * they differ in each request and explain no time.
  */
 #include "agent/reader/source_mapped.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/reader/source_mapped_inside.h"
+#include "agent/reader/mapped_labels.h"
+#include "agent/reader/mapped_losses.h"
+#include "agent/reader/mapped_processes.h"
+#include "agent/reader/mapped_state.h"
+#include "base/array.h"
 
 #define EXPIRE_NS INT64_C(1000000000)
 
@@ -29,27 +33,9 @@ static const struct value BEGIN_VALUES[2][BEGIN_FIELDS] = {
 };
 
 bool
-source_maps_has(void *maps, const char *service)
+source_mapped_wants(void *maps, const char *service)
 {
 	return maps_of(maps, service) != NULL;
-}
-
-bool
-mapped_grow(void *array, uint32_t *cap, uint32_t least, size_t each)
-{
-	void **at = array;
-	uint32_t more = *cap > 0 ? *cap : 64;
-	void *grown;
-
-	if (least <= *cap)
-		return true;
-	while (more < least)
-		more *= 2;
-	if ((grown = realloc(*at, more * each)) == NULL)
-		return false;
-	*at = grown;
-	*cap = more;
-	return true;
 }
 
 static struct record *
@@ -87,12 +73,12 @@ ids_blank(struct mapped_source *s, struct record *r, uint32_t ids)
 	return true;
 }
 
-/* False: no memory for what it begins or ends; nothing was put. */
+/* False: out of memory, and no record was appended. */
 static bool
-put_mapped(struct mapped_source *s, const struct known *k, const struct record *r,
+put_mapped(struct mapped_source *s, const struct label_info *k, const struct record *r,
     const struct mapper_place *place)
 {
-	const struct program *p = &s->programs[k->program];
+	const struct mapped_program *p = &s->programs[k->program];
 	uint32_t begin = 0, end = 0;
 	bool probed;
 
@@ -121,21 +107,21 @@ put_mapped(struct mapped_source *s, const struct known *k, const struct record *
 }
 
 static void
-take_mapped(struct mapped_source *s, const struct known *k, const struct batch_label *l,
+take_mapped(struct mapped_source *s, const struct label_info *k, const struct batch_label *l,
     const struct record *r, bool late)
 {
-	struct program *p = &s->programs[k->program];
+	struct mapped_program *p = &s->programs[k->program];
 	struct mapper_event v = { r->time_ns, r->pid, r->tid, k->name, r->label, l->nfields,
 		l->fields, r->values };
 	struct mapper_place place;
 	struct record placed = *r;
 
 	s->mapped++;
-	if (late || !mapped_process_know(s, k->program, r->pid) ||
+	if (late || !mapped_processes_add(s, k->program, r->pid) ||
 	    mapper_event(p->mapper, &v, &place, NULL) != 0) {
-		/* out of its place in time, or no memory: what it would have said is not known */
+		/* late or without memory: its effect on open requests is unknown */
 		mapper_gone(p->mapper, r->pid);
-		mapped_lose(s, 1, r->time_ns, r->time_ns);
+		mapped_losses_report(s, 1, r->time_ns, r->time_ns);
 		s->dropped++;
 		return;
 	}
@@ -146,7 +132,7 @@ take_mapped(struct mapped_source *s, const struct known *k, const struct batch_l
 	} else if ((k->ids != 0 && !ids_blank(s, &placed, k->ids)) ||
 		   !put_mapped(s, k, &placed, &place)) {
 		mapper_gone(p->mapper, r->pid);
-		mapped_lose(s, 1, r->time_ns, r->time_ns);
+		mapped_losses_report(s, 1, r->time_ns, r->time_ns);
 		s->dropped++;
 	}
 }
@@ -154,8 +140,9 @@ take_mapped(struct mapped_source *s, const struct known *k, const struct batch_l
 static void
 take_record(struct mapped_source *s, const struct record *r, bool late)
 {
-	const struct known *k = &s->known[r->label];
+	const struct label_info *k = &s->infos[r->label];
 
+	assert(r->label < s->ninfos);
 	if (!late)
 		mapped_losses_reached(s, r->time_ns);
 	if (r->trace_id == 0 && s->programs[k->program].mapper != NULL) {
@@ -166,7 +153,7 @@ take_record(struct mapped_source *s, const struct record *r, bool late)
 	s->nlate += late;
 }
 
-/* What nobody asks about any more. */
+/* Forgets requests that are open for longer than their limit; once a second. */
 static void
 expire(struct mapped_source *s, int64_t watermark_ns)
 {
@@ -185,62 +172,62 @@ expire(struct mapped_source *s, int64_t watermark_ns)
 }
 
 static int
-take_begin(struct mapped_source *s, const struct source_take *t, struct err *e)
+take_begin(struct mapped_source *s, const struct source_output *t, struct err *e)
 {
-	s->nrecords = s->nlosses = s->nlate = 0;
+	s->nrecords = s->nlate = 0;
+	losses_begin(&s->losses);
 	arena_reset(&s->arena);
-	if (!mapped_grow(
-		&s->records, &s->records_cap, EACH_MAX * t->nrecords, sizeof *s->records) ||
-	    !mapped_grow(&s->losses, &s->losses_cap, t->nlosses + 1, sizeof *s->losses))
-		return err_set(e, ERR_MEMORY, "no memory for %u records", t->nrecords);
 	for (uint32_t i = 0; i < t->nlosses; i++) {
-		s->losses[s->nlosses++] = t->losses[i];
-		mapped_loss_await(s, t->losses[i].to_ns);
+		const struct loss *l = &t->losses[i];
+		losses_add(&s->losses, (enum loss_reason)l->reason, l->count, l->from_ns, l->to_ns);
+		mapped_losses_add(s, l->to_ns);
 	}
+	if (!array_reserve(s->records, s->records_cap, (size_t)EACH_MAX * t->nrecords))
+		return err_set(e, ERR_MEMORY, "out of memory for %u records", t->nrecords);
 	return mapped_labels_learn(s, e);
 }
 
 static int
-mapped_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
+mapped_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
 {
 	struct mapped_source *s = state;
-	struct source_take t;
-	struct err short_of;
+	struct source_output t;
+	struct err problem;
 	int rc;
 
 	if ((rc = s->inner.poll(s->inner.state, now, &t, e)) != 0)
 		return rc;
 	s->polled_ns = now.ns;
-	if (take_begin(s, &t, &short_of) == 0) {
+	if (take_begin(s, &t, &problem) == 0) {
 		for (uint32_t i = 0; i < t.nrecords; i++)
 			take_record(s, &t.records[i], i < t.nlate);
 	} else if (t.nrecords > 0) {
 		mapped_give_up(s);
-		mapped_lose(s, t.nrecords, t.records[0].time_ns, t.watermark_ns);
+		mapped_losses_report(s, t.nrecords, t.records[0].time_ns, t.watermark_ns);
 	}
 	mapped_losses_reached(s, t.watermark_ns);
-	mapped_processes_bury(s, t.watermark_ns);
+	mapped_processes_end(s, t.watermark_ns);
 	expire(s, t.watermark_ns);
 	*ret = t;
 	ret->records = s->records;
 	ret->nrecords = s->nrecords;
 	ret->nlate = s->nlate;
-	ret->losses = s->losses;
-	ret->nlosses = s->nlosses;
+	ret->losses = s->losses.list;
+	ret->nlosses = s->losses.count;
 	return 0;
 }
 
 static void
-mapped_look(void *state, struct source_look *ret)
+mapped_stats(void *state, struct source_stats *ret)
 {
 	struct mapped_source *s = state;
 	struct mapper_counts c;
 
-	s->inner.look(s->inner.state, ret);
-	mapped_processes_look(s, ret);
+	s->inner.stats(s->inner.state, ret);
+	mapped_processes_update(s, ret);
 	ret->records -= s->dropped;
-	ret->mapped = s->mapped + ret->unrelated;
-	ret->dropped = s->dropped + ret->unrelated;
+	ret->mapped = s->mapped + ret->outside_dropped;
+	ret->dropped = s->dropped + ret->outside_dropped;
 	ret->lost[LOSS_QUEUE] += s->lost;
 	for (uint32_t i = 0; i < s->nprograms; i++) {
 		if (s->programs[i].mapper == NULL)
@@ -256,7 +243,7 @@ void
 source_mapped_gap(struct source *s, int64_t until_ns)
 {
 	if (s->poll == mapped_poll)
-		mapped_loss_await(s->state, until_ns);
+		mapped_losses_add(s->state, until_ns);
 }
 
 static const struct batch_label *
@@ -279,7 +266,7 @@ mapped_close(void *state)
 	arena_release(&s->arena);
 	s->inner.close(s->inner.state);
 	free(s->records);
-	free(s->losses);
+	losses_release(&s->losses);
 	free(s);
 }
 
@@ -291,7 +278,7 @@ source_mapped_open(struct source *ret, const struct source *inner, const struct 
 
 	if (s == NULL) {
 		inner->close(inner->state);
-		return err_set(e, ERR_MEMORY, "no memory for mappings");
+		return err_set(e, ERR_MEMORY, "out of memory for mappings");
 	}
 	s->inner = *inner;
 	s->maps = maps;
@@ -303,8 +290,8 @@ source_mapped_open(struct source *ret, const struct source *inner, const struct 
 				s->limit_ns = maps->list[i]->rules[k].limit_ns;
 	if (source_labels_init(&s->own, LABELS_MAX) != 0) {
 		mapped_close(s);
-		return err_set(e, ERR_MEMORY, "no memory for mappings");
+		return err_set(e, ERR_MEMORY, "out of memory for mappings");
 	}
-	*ret = (struct source){ s, mapped_poll, mapped_look, mapped_labels, mapped_close };
+	*ret = (struct source){ s, mapped_poll, mapped_stats, mapped_labels, mapped_close };
 	return 0;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A source of requests of programs that know nothing of Hone, behind one of
- * records: what tracepoints of mapped programs say (mapping/map.h) comes out with
- * trace and unit, and with the records that begin and end a request; all else
- * as it went in. In time order, with the same watermark.
+ * The stage behind a source that makes requests of programs without libhone: records of mapped
+ * programs (mapping/map.h) come out with trace and unit, and with records that begin and end a
+ * request; all other records pass unchanged. The stage is a source itself, in time order, with the
+ * watermark of the inner one.
  *
- * Such a program's tracepoints have no filter, so which requests are followed is decided
- * here: a request that is not sampled is dropped, record by record, and one
- * that is not probed keeps only what its mapping names. So what comes out is what
- * a program with libhone would have written.
+ * Tracepoints of mapped programs are enabled without a filter, so the choice of requests is made
+ * here: records of a request that is not sampled are dropped, and of one that is not probed all but
+ * those that the mapping names. What comes out is what a program with libhone would have written.
  *
- * Where records were lost, what was open in mapped programs then is given up, as is what a process
- * leaves open that dies: such a request begins and never ends, and is no evidence.
+ * Where records were lost, the requests that were open in mapped programs are given up, as are
+ * those of a process that died: such a request begins and never ends, and is no evidence.
  */
 #ifndef AGENT_READER_SOURCE_MAPPED_H
 #define AGENT_READER_SOURCE_MAPPED_H
@@ -23,25 +22,25 @@ enum mapped_choice { MAPPED_NOT, MAPPED_SAMPLED, MAPPED_PROBED };
 
 struct mapped_options {
 	enum mapped_choice (*choose)(
-	    void *of, const char *type); /* of a request that begins; NULL: all are probed */
+	    void *of, const char *type); /* for each request that begins; NULL: all are probed */
 	void *of;
-	uint64_t seed;         /* of the requests' ids */
-	uint32_t requests_max; /* open at a time, of each program; 0: as in mapping/mapper.h */
+	uint64_t seed;         /* random seed of trace and unit ids */
+	uint32_t requests_max; /* open at a time in each program; 0: default of mapping/mapper.h */
 };
 
-/* inner belongs to *ret, also when this fails (then it is closed); maps must outlive it. Inner's
- * records are as source_lttng.c makes them with options.maps = source_maps_has. Takes no memory for
- * a record once as many requests and labels were seen. Some 0.1 us for each record of a mapped
- * program beside the mapper, some 10 ns for each other one (bench/agent_reader_mapped.c).
- * ERR_MEMORY. */
+/* Takes ownership of *inner, also on failure (then it is closed); maps must outlive *ret. Inner
+ * must have been opened with options.wants_outside = source_mapped_wants. Memory grows with the
+ * number of open requests and labels only. Cost: some 0.1 us for each record of a mapped program
+ * beside the mapper, some 10 ns for each other record (bench/agent_reader_mapped.c). ERR_MEMORY. */
 int source_mapped_open(struct source *ret, const struct source *inner, const struct maps *maps,
     const struct mapped_options *options, struct err *e);
 
-/* Some tracepoints of mappings were off up to then, while others were on: what is open then is
- * given up. A source of another kind does not mind. */
+/* Until until_ns only some of the tracepoints that mappings name were enabled: requests that are
+ * open then are given up. Has no effect on a source of another type. */
 void source_mapped_gap(struct source *s, int64_t until_ns);
 
-/* For source_options: whether a program of this name has a mapping; of: struct maps. */
-bool source_maps_has(void *maps, const char *service);
+/* For source_options.wants_outside: whether a program of this name has a mapping. `maps` is a
+ * struct maps. */
+bool source_mapped_wants(void *maps, const char *service);
 
 #endif

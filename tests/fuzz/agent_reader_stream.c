@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "agent/ctf/ctf.h"
-#include "agent/reader/source.h"
+#include "agent/reader/source_lttng.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -163,8 +163,8 @@ consume(struct node *n)
 static void
 poll_once(struct node *n, int64_t later_ms)
 {
-	struct source_take t;
-	struct source_look look;
+	struct source_output t;
+	struct source_stats look;
 	struct err e = { 0 };
 	uint32_t nlabels;
 
@@ -180,7 +180,7 @@ poll_once(struct node *n, int64_t later_ms)
 	for (uint32_t i = 0; i < t.nlosses; i++)
 		must(t.losses[i].count > 0 && t.losses[i].from_ns <= t.losses[i].to_ns &&
 		     t.losses[i].reason < LOSS_REASONS);
-	n->source.look(n->source.state, &look);
+	n->source.stats(n->source.state, &look);
 	must(look.fullest >= 0 && look.fullest <= 1);
 }
 
@@ -226,7 +226,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		.labels_max = 100,
 		.packet_max_bytes = 1 << 20,
 		.metadata_max_bytes = 1 << 20,
-		.unrelated = true };
+		.outside = true };
 	struct node n = { .watermark_ns = INT64_MIN };
 	char out[128], shm[128];
 	struct err e;

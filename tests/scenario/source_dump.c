@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/reader/source.h"
+#include "agent/reader/source_lttng.h"
+#include "agent/reader/sources.h"
 
 static uint64_t unordered, early, bad_losses, polls, going_back;
 static int64_t most_behind_ns;
@@ -68,7 +69,7 @@ print_record(const struct record *r, const struct batch_label *l)
 }
 
 static void
-check(const struct source_take *t, const struct batch_label *labels, uint32_t nlabels,
+check(const struct source_output *t, const struct batch_label *labels, uint32_t nlabels,
     int64_t before_ns, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < t->nrecords; i++) {
@@ -93,15 +94,15 @@ check(const struct source_take *t, const struct batch_label *labels, uint32_t nl
 static void
 summary(struct source *s)
 {
-	struct source_look l;
+	struct source_stats l;
 
-	s->look(s->state, &l);
+	s->stats(s->state, &l);
 	fprintf(stderr,
 	    "records=%" PRIu64 " unrelated=%" PRIu64 " late=%" PRIu64 " packets=%" PRIu64
 	    " lost_ring=%" PRIu64 " lost_decode=%" PRIu64 " stalls=%" PRIu64 " unordered=%" PRIu64
 	    " early=%" PRIu64 " bad_losses=%" PRIu64 " going_back=%" PRIu64 " behind_ms=%" PRId64
 	    " polls=%" PRIu64 " fullest=%.0f changes=%" PRIu64 " live=%u\n",
-	    l.records, l.unrelated, l.late, l.packets, l.lost[LOSS_RING], l.lost[LOSS_DECODE],
+	    l.records, l.outside_dropped, l.late, l.packets, l.lost[LOSS_RING], l.lost[LOSS_DECODE],
 	    l.stalls, unordered, early, bad_losses, going_back, most_behind_ns / 1000000, polls,
 	    fullest * 100, l.changes, l.nprocesses);
 	fprintf(stderr, "trouble='%s'\n", l.trouble);
@@ -111,9 +112,9 @@ static void
 show_live(struct source *s)
 {
 	static uint64_t changes = UINT64_MAX, stalls;
-	struct source_look l;
+	struct source_stats l;
 
-	s->look(s->state, &l);
+	s->stats(s->state, &l);
 	if (l.stalls != stalls)
 		fprintf(stderr, "# stalls %" PRIu64 "\n", l.stalls);
 	stalls = l.stalls;
@@ -131,7 +132,9 @@ show_live(struct source *s)
 int
 main(int argc, char **argv)
 {
-	struct source_options o = { .unrelated = true };
+	struct source_options o = { .outside = true };
+	struct source_place place = { .channel = "hone" };
+	const char *reader = "hone";
 	struct source s;
 	struct err e;
 	int64_t until_ns = 0, before_ns = 0;
@@ -142,21 +145,24 @@ main(int argc, char **argv)
 		o.keep |= strcmp(argv[i], "keep") == 0;
 		if (strncmp(argv[i], "memory=", 7) == 0)
 			o.memory_bytes = strtoull(argv[i] + 7, NULL, 10);
+		if (strncmp(argv[i], "reader=", 7) == 0)
+			reader = argv[i] + 7;
 		if (strncmp(argv[i], "records=", 8) == 0)
 			o.records_max = (uint32_t)atoi(argv[i] + 8);
 		if (strncmp(argv[i], "stall_ms=", 9) == 0)
 			o.stall_ns = atoll(argv[i] + 9) * 1000000;
 		if (strcmp(argv[i], "unrelated=0") == 0)
-			o.unrelated = false;
+			o.outside = false;
 	}
+	place.folder = argv[1];
 	if ((strcmp(argv[2], "follow") == 0
-		    ? source_lttng_follow(&s, argv[1], "hone", &o, &e)
+		    ? sources_open(&s, reader, &place, &o, &e)
 		    : source_lttng_open(&s, argv[1], argv[2], "hone", &o, &e)) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
 	while (until_ns == 0 || before_ns < until_ns) {
-		struct source_take t;
+		struct source_output t;
 		struct mono now = clock_mono();
 		uint32_t nlabels;
 		polls++;

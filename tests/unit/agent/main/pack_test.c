@@ -74,7 +74,7 @@ a_watermark_is_a_promise(void **state)
 	for (int turn = 0; turn < 300; turn++) {
 		struct value values[400];
 		struct record list[400];
-		struct source_take t = { .records = list };
+		struct source_output t = { .records = list };
 
 		if (turn > 0 && rng_below(&r, 5) == 0)
 			t.nlate = (uint32_t)rng_below(&r, 5);
@@ -115,7 +115,7 @@ silence_is_said_in_time(void **state)
 	struct pack *p = pack_new(&options, o);
 	struct value v = { .type = VALUE_UINT };
 	struct record rec = { .trace_id = 1, .time_ns = 5, .nvalues = 1, .values = &v };
-	struct source_take t = { .watermark_ns = 7 };
+	struct source_output t = { .watermark_ns = 7 };
 	struct seen s = { 0 };
 	(void)state;
 
@@ -130,7 +130,7 @@ silence_is_said_in_time(void **state)
 	assert_int_equal(s.batches, 2);
 	assert_int_equal(s.watermark_ns, 8);
 
-	t = (struct source_take){ .records = &rec, .nrecords = 1, .watermark_ns = 9 };
+	t = (struct source_output){ .records = &rec, .nrecords = 1, .watermark_ns = 9 };
 	pack_take(p, &t, labels, 2, (struct mono){ 1110 * MS });
 	assert_int_equal(pack_due_ms(p, (struct mono){ 1110 * MS }), 10);
 	assert_false(pack_tick(p, (struct mono){ 1119 * MS }));
@@ -156,7 +156,7 @@ batches_grow_with_the_load(void **state)
 		int64_t now = 1000 * MS;
 
 		for (int turn = 0; turn < 200; turn++, now += 5 * MS) {
-			struct source_take t = {
+			struct source_output t = {
 				.records = list, .nrecords = each, .watermark_ns = now
 			};
 
@@ -182,7 +182,7 @@ losses_travel_with_the_batch(void **state)
 	struct outbox *o = outbox_new(1 << 20);
 	struct pack *p = pack_new(&options, o);
 	struct loss l = { LOSS_RING, 12, 3, 4 };
-	struct source_take t = { .losses = &l, .nlosses = 1, .watermark_ns = 9 };
+	struct source_output t = { .losses = &l, .nlosses = 1, .watermark_ns = 9 };
 	struct seen s = { 0 };
 	(void)state;
 

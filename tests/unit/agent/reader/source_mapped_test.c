@@ -40,7 +40,7 @@ struct tape {
 	struct record records[RECORDS];
 	struct value values[RECORDS][2];
 	struct loss losses[4];
-	struct source_take take;
+	struct source_output take;
 	struct source_process processes[2];
 	uint32_t nprocesses;
 	uint64_t changes;
@@ -53,7 +53,7 @@ struct tape {
 };
 
 static int
-tape_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
+tape_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
 {
 	struct tape *t = state;
 	(void)now;
@@ -66,11 +66,11 @@ tape_poll(void *state, struct mono now, struct source_take *ret, struct err *e)
 }
 
 static void
-tape_look(void *state, struct source_look *ret)
+tape_look(void *state, struct source_stats *ret)
 {
 	struct tape *t = state;
 
-	*ret = (struct source_look){ .changes = t->changes,
+	*ret = (struct source_stats){ .changes = t->changes,
 		.nprocesses = t->nprocesses,
 		.processes = t->processes,
 		.records = 1000000,
@@ -164,17 +164,17 @@ writes(struct tape *t, int64_t at_ms, uint32_t tid, uint32_t label, uint64_t a, 
 	t->take.watermark_ns = at_ms * MS;
 }
 
-static struct source_take
+static struct source_output
 polled(struct tape *t)
 {
-	struct source_take take;
-	struct source_look look;
+	struct source_output take;
+	struct source_stats look;
 	struct err e;
 
 	assert_int_equal(
 	    t->source.poll(t->source.state, (struct mono){ t->take.watermark_ns + MS }, &take, &e),
 	    0);
-	t->source.look(t->source.state, &look);
+	t->source.stats(t->source.state, &look);
 	assert_int_equal(take.watermark_ns, t->take.watermark_ns);
 	for (uint32_t i = take.nlate + 1; i < take.nrecords; i++)
 		assert_true(take.records[i].time_ns >= take.records[i - 1].time_ns);
@@ -185,7 +185,7 @@ polled(struct tape *t)
 /* What comes out, a letter for each record: B and E of requests (b: of one that is not probed), s
  * of a step, others' f; where it is of no trace, an x follows. */
 static const char *
-story(struct tape *t, struct source_take take)
+story(struct tape *t, struct source_output take)
 {
 	static char words[3 * RECORDS];
 	uint32_t n, at = 0;
@@ -213,12 +213,12 @@ story(struct tape *t, struct source_take take)
 	return words;
 }
 
-static struct source_look
+static struct source_stats
 look(struct tape *t)
 {
-	struct source_look l;
+	struct source_stats l;
 
-	t->source.look(t->source.state, &l);
+	t->source.stats(t->source.state, &l);
 	return l;
 }
 
@@ -227,7 +227,7 @@ a_request_gets_its_begin_and_its_end(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	const struct batch_label *l;
-	struct source_take take;
+	struct source_output take;
 	uint32_t n;
 	(void)state;
 
@@ -258,7 +258,7 @@ static void
 a_request_is_followed_from_thread_to_thread(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
-	struct source_take take;
+	struct source_output take;
 	(void)state;
 
 	writes(t, 1, 1, QUEUED, 70, 3);
@@ -287,7 +287,7 @@ static void
 all_else_passes_as_it_is(void **state)
 {
 	struct tape *t = tape_new(MAPPED_NOT);
-	struct source_take take;
+	struct source_output take;
 	(void)state;
 
 	writes(t, 1, 9, FOREIGN, 0, 0);
@@ -309,7 +309,7 @@ labels_that_come_later_keep_their_numbers(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	const struct batch_label *l;
-	struct source_take take;
+	struct source_output take;
 	uint32_t n;
 	(void)state;
 
@@ -364,7 +364,7 @@ static void
 a_loss_gives_up_what_is_open_and_nothing_that_begins_after(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
-	struct source_take take;
+	struct source_output take;
 	(void)state;
 
 	writes(t, 1, 1, BEGIN, 0, 0);
@@ -396,7 +396,7 @@ static void
 a_process_that_dies_gives_up_what_it_left_open(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
-	struct source_take take;
+	struct source_output take;
 	(void)state;
 
 	writes(t, 1, 1, BEGIN, 0, 0);
@@ -445,7 +445,7 @@ static void
 a_record_that_comes_late_is_one_that_is_lost(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
-	struct source_take take;
+	struct source_output take;
 	(void)state;
 
 	writes(t, 10, 1, BEGIN, 0, 0);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One ring, and the file that its packets end up in.
+ * When is a stream complete up to the time t0, at which a poll begins?
  *
- * When is such a stream complete up to the time t0, at which the poll began?
+ *  1. produced == taken: every byte that was reserved in the ring before t0 has been read, so a
+ *     record that is missing reserves its space after t0. Its time may be before t0, because the
+ *     tracer reads the clock before it reserves: by some 50 ns, or by more if the thread is
+ *     preempted in between and no other thread writes to the ring (else the reservation is repeated
+ *     with a new time). options.inflight_ns bounds that.
+ *  2. Else up to just before the end of the last packet read. Times in a ring only increase, and
+ *     closing a packet reads the clock and reserves space like a record does. A record that does
+ *     not fit closes the packet with its own time and is the first of the next. This is exact.
  *
- *  - produced == taken: every byte that was ever reserved in the ring has been
- *    read by us, so a record that is still missing takes its place after t0. Its
- *    time may be a little older, since the tracer reads the clock before it
- *    takes the place: options.inflight_ns is for that. Usually it is some 50 ns;
- *    it is more only if the thread is put off the processor between the two, and
- *    nobody else writes to the ring meanwhile (else it starts over, with a new time).
- *  - else up to just before the end of the last packet read: times in a ring only grow,
- *    and who closes a packet takes a time and a place like a record does. The record that did
- *    not fit any more closes it with its own time, and is the first of the next. Exact.
- *
- * A new packet's own header counts as produced, and says nothing.
+ * The header of a new packet counts as produced before any record is in it.
  */
 #define _GNU_SOURCE
+#include "agent/reader/cpu_stream.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,19 +25,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/reader/source_inside.h"
+#include "agent/reader/lttng_source.h"
+#include "base/array.h"
 
 enum { PUNCH_BYTES = 256 << 10, PUNCH_INDEX_BYTES = 64 << 10, ENTRIES = 32, GAP_MAX = 1 << 20 };
 
-struct stream *
-stream_new(struct process *p, uint32_t cpu, int64_t complete_ns, int64_t now_ns)
+struct cpu_stream *
+cpu_stream_new(struct traced_process *p, uint32_t cpu, int64_t complete_ns, int64_t now_ns)
 {
-	struct stream *s = calloc(1, sizeof *s);
-	struct stream **grown = realloc(p->streams, (p->nstreams + 1) * sizeof *grown);
+	struct cpu_stream *s = calloc(1, sizeof *s);
 
-	if (grown != NULL)
-		p->streams = grown;
-	if (s == NULL || grown == NULL) {
+	if (s == NULL || !array_reserve(p->streams, p->streams_cap, p->nstreams + 1)) {
 		free(s);
 		return NULL;
 	}
@@ -52,12 +50,12 @@ stream_new(struct process *p, uint32_t cpu, int64_t complete_ns, int64_t now_ns)
 }
 
 void
-stream_free(struct lttng_source *src, struct stream *s)
+cpu_stream_free(struct lttng_source *src, struct cpu_stream *s)
 {
 	while (s->first != NULL)
-		stream_drop_first(src, s);
-	if (s->quiet_at != 0)
-		stream_wake(src, s);
+		cpu_stream_drop_first(src, s);
+	if (s->idle_at != 0)
+		cpu_stream_wake(src, s);
 	ring_unmap(&s->ring);
 	if (s->data_fd >= 0)
 		close(s->data_fd);
@@ -67,10 +65,11 @@ stream_free(struct lttng_source *src, struct stream *s)
 }
 
 void
-stream_drop_first(struct lttng_source *src, struct stream *s)
+cpu_stream_drop_first(struct lttng_source *src, struct cpu_stream *s)
 {
-	struct held *h = s->first;
+	struct held_packet *h = s->first;
 
+	assert(h != NULL);
 	s->first = h->next;
 	if (s->first == NULL)
 		s->last = NULL;
@@ -82,22 +81,22 @@ stream_drop_first(struct lttng_source *src, struct stream *s)
 }
 
 static int
-open_file(struct lttng_source *src, struct stream *s, const char *folder, const char *suffix)
+open_file(struct lttng_source *src, struct cpu_stream *s, const char *folder, const char *suffix)
 {
 	char path[4352];
 
 	snprintf(path, sizeof path, "%s/%s/%s%s_%u%s", s->process->folder->output.path,
 	    s->process->name, folder, src->channel, s->cpu, suffix);
-	/* writing is for giving space back only */
+	/* opened for writing only to punch holes */
 	int fd = open(path, (src->options.keep ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 && (errno == EACCES || errno == EROFS)
 	           ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
 	           : fd;
 }
 
-/* Opened when there is something to read, since most rings of a large machine stay empty. */
+/* Files are opened when there is something to read: on a large machine most rings stay empty. */
 static bool
-open_files(struct lttng_source *src, struct stream *s)
+open_files(struct lttng_source *src, struct cpu_stream *s)
 {
 	uint8_t head[CTF_INDEX_HEAD];
 	struct err e;
@@ -109,7 +108,7 @@ open_files(struct lttng_source *src, struct stream *s)
 	if (s->data_fd < 0 || s->index_fd < 0) {
 		if (errno != ENOENT) {
 			err_errno(&e, "%s: %s_%u", s->process->name, src->channel, s->cpu);
-			source_trouble(src, &e);
+			trouble_set(&src->losses, &e);
 		}
 		return false;
 	}
@@ -119,7 +118,7 @@ open_files(struct lttng_source *src, struct stream *s)
 		return false;
 	int bytes = ctf_index_head(head, &e);
 	if (bytes < 0) {
-		source_trouble(src, &e);
+		trouble_set(&src->losses, &e);
 		return false;
 	}
 	s->entry_bytes = (uint32_t)bytes;
@@ -137,11 +136,11 @@ punch(int fd, uint64_t *from, uint64_t to, uint64_t step)
 		(off_t)(to - *from)) == 0)
 		*from = to;
 	else
-		*from = UINT64_MAX / 2; /* this file system can't; do not ask again */
+		*from = UINT64_MAX / 2; /* not supported by this file system: do not try again */
 }
 
 static void
-reclaim(struct lttng_source *src, struct stream *s)
+reclaim(struct lttng_source *src, struct cpu_stream *s)
 {
 	if (src->options.keep)
 		return;
@@ -151,85 +150,86 @@ reclaim(struct lttng_source *src, struct stream *s)
 		punch(s->index_fd, &s->index_punched, s->index_at, PUNCH_INDEX_BYTES);
 }
 
-/* Counters of losses only grow; one that fell, or is beyond anything possible, is a glitch. */
+/* A total that decreased, or increased by over 2^48, is no valid reading and is ignored. */
 static void
-tell_lost(
-    struct lttng_source *src, struct stream *s, uint64_t total, int64_t from_ns, int64_t to_ns)
+report_lost(
+    struct lttng_source *src, struct cpu_stream *s, uint64_t total, int64_t from_ns, int64_t to_ns)
 {
 	if (total <= s->discarded || total - s->discarded > UINT64_C(1) << 48)
 		return;
-	source_loss(src, LOSS_RING, total - s->discarded, from_ns, to_ns);
+	losses_add(&src->losses, LOSS_RING, total - s->discarded, from_ns, to_ns);
 	s->discarded = total;
 }
 
-/* The ring knows of losses at once, and so, since the last poll, when they were; packets tell
- * later. */
+/* The ring's counter shows losses at once, so their time span is that since the last poll; packet
+ * headers show them later. */
 static void
-check_lost(struct lttng_source *src, struct stream *s, int64_t now_ns)
+check_lost(struct lttng_source *src, struct cpu_stream *s, int64_t now_ns)
 {
 	uint64_t total;
 
 	if (s->ring.head == NULL || !ring_lost(&s->ring, &total))
 		return;
 	if (total > s->discarded)
-		tell_lost(src, s, total, s->checked_ns, clock_mono().ns);
+		report_lost(src, s, total, s->checked_ns, clock_mono().ns);
 	s->checked_ns = now_ns;
 }
 
 static void
-packet_lost(struct lttng_source *src, struct stream *s, const struct ctf_index *index)
+packet_lost(struct lttng_source *src, struct cpu_stream *s, const struct ctf_index *index)
 {
 	uint64_t total;
 
 	if (s->ring.head != NULL && ring_lost(&s->ring, &total) && index->discarded > total &&
 	    index->discarded - total < UINT64_C(1) << 48)
-		s->ring.no_lost = true; /* the ring's counter is not what we took it for */
-	tell_lost(src, s, index->discarded,
+		s->ring.no_lost = true; /* the word at that offset is not the counter of losses */
+	report_lost(src, s, index->discarded,
 	    s->last_end_ns < (int64_t)index->end_ns ? s->last_end_ns : (int64_t)index->begin_ns,
 	    (int64_t)index->end_ns);
 }
 
-/* Books the packet that an index entry tells of: where in the ring it was, and what was lost before
- * it. */
+/* Accounts for the packet of an index entry: its bytes in the ring, and losses before it. */
 static void
-account(struct lttng_source *src, struct stream *s, const struct ctf_index *index)
+account(struct lttng_source *src, struct cpu_stream *s, const struct ctf_index *index)
 {
 	uint64_t size = s->ring.packet_bytes;
 	int64_t end_ns = (int64_t)index->end_ns;
 
 	if (index->seq > s->next_seq && index->seq - s->next_seq < GAP_MAX &&
 	    (size == 0 || index->seq * size <= ring_produced(&s->ring))) {
-		source_loss(src, LOSS_RING, index->seq - s->next_seq, s->last_end_ns, end_ns);
+		losses_add(
+		    &src->losses, LOSS_RING, index->seq - s->next_seq, s->last_end_ns, end_ns);
 		s->next_seq = index->seq;
 	}
 	s->next_seq++;
 	s->taken = s->next_seq * size;
 	if (index->offset + index->packet_bytes > s->data_read)
 		s->data_read = index->offset + index->packet_bytes;
-	src->look.bytes += index->packet_bytes;
+	src->stats.bytes += index->packet_bytes;
 	packet_lost(src, s, index);
 	if (end_ns > s->last_end_ns)
 		s->last_end_ns = end_ns;
 }
 
-/* 0; ERR_INPUT: it can't be read; ERR_MEMORY. */
+/* Reads a packet into memory. 0; ERR_INPUT: it cannot be read; ERR_MEMORY. */
 static int
-hold(struct lttng_source *src, struct stream *s, const struct ctf_index *index, struct err *e)
+hold(struct lttng_source *src, struct cpu_stream *s, const struct ctf_index *index, struct err *e)
 {
 	uint64_t most = s->ring.packet_bytes > 0 ? s->ring.packet_bytes
 	                                         : src->options.packet_max_bytes;
-	struct held *h;
+	struct held_packet *h;
 
 	if (index->packet_bytes > most)
-		return err_set(e, ERR_INPUT, "%s: a packet of %llu bytes, larger than a sub-buffer",
-		    s->process->name, (unsigned long long)index->packet_bytes);
+		return err_set(e, ERR_INPUT,
+		    "%s: a packet of %llu bytes is larger than a sub-buffer", s->process->name,
+		    (unsigned long long)index->packet_bytes);
 	if ((h = malloc(sizeof *h + index->content_bytes)) == NULL)
-		return err_set(e, ERR_MEMORY, "no memory for a packet");
+		return err_set(e, ERR_MEMORY, "out of memory for a packet");
 	if (pread(s->data_fd, h->data, index->content_bytes, (off_t)index->offset) !=
 	    (ssize_t)index->content_bytes) {
 		free(h);
-		return err_set(e, ERR_INPUT, "%s: a packet that the index tells of is not there",
-		    s->process->name);
+		return err_set(
+		    e, ERR_INPUT, "%s: a packet of the index is not in the file", s->process->name);
 	}
 	s->written = true;
 	h->next = NULL;
@@ -245,11 +245,11 @@ hold(struct lttng_source *src, struct stream *s, const struct ctf_index *index, 
 	return 0;
 }
 
-/* A stream that holds nothing up to its own complete_ns may be what all others wait for; so it
- * always may. Such is also one that holds but the record that filled a packet to its last byte, for
- * that has the packet's end as its time. */
+/* Whether memory_bytes permits another packet. A stream that holds no record up to its complete_ns
+ * may be the one that limits the watermark, so it always may hold one more. That includes a stream
+ * whose only record filled the packet to its last byte: that record's time is the packet's end. */
 static bool
-may_hold(const struct lttng_source *src, const struct stream *s)
+may_hold(const struct lttng_source *src, const struct cpu_stream *s)
 {
 	size_t share = src->options.memory_bytes / (src->busy > 0 ? src->busy : 1);
 
@@ -260,26 +260,26 @@ may_hold(const struct lttng_source *src, const struct stream *s)
 }
 
 uint32_t
-stream_head_bytes(const struct stream *s)
+cpu_stream_head_bytes(const struct cpu_stream *s)
 {
-	/* magic to cpu_id, as LTTng writes them; who has no stream in its metadata yet has written
-	 * nothing else */
+	/* from magic to cpu_id, as LTTng-UST 2.13 writes them; a process whose metadata declares
+	 * no stream yet has written no record */
 	enum { HEAD_BYTES = 84 };
 
 	return s->process->trace.nstreams > 0 ? s->process->trace.streams[0].head_bytes
 	                                      : HEAD_BYTES;
 }
 
-/* What the ring calls consumed and we have not taken is in the file, which says how large it is:
- * packets are cut to what is in them when they are written. */
 uint64_t
-stream_waiting_bytes(const struct stream *s)
+cpu_stream_waiting_bytes(const struct cpu_stream *s)
 {
 	uint64_t consumed = s->ring.head != NULL ? ring_consumed(&s->ring) : 0;
 	struct stat st;
 
 	if (s->ring.head != NULL ? consumed <= s->taken : s->drained)
 		return s->held_bytes;
+	/* consumed but not taken: in the file, whose size counts, since packets are written without
+	 * their padding */
 	if (s->data_fd < 0 || fstat(s->data_fd, &st) != 0)
 		return s->held_bytes + (consumed > s->taken ? consumed - s->taken : 0);
 	return s->held_bytes +
@@ -287,49 +287,49 @@ stream_waiting_bytes(const struct stream *s)
 }
 
 static bool
-understood(const struct stream *s)
+understood(const struct cpu_stream *s)
 {
 	return s->process->trace.nstreams > 0 || s->process->broken;
 }
 
-/* One entry. False: it has to stay for later, for want of memory or metadata. */
+/* Takes one index entry. False: it stays for later, because memory or metadata is missing. */
 static bool
-read_entry(struct lttng_source *src, struct stream *s, const uint8_t *entry, int64_t now_ns)
+read_entry(struct lttng_source *src, struct cpu_stream *s, const uint8_t *entry, int64_t now_ns)
 {
 	struct ctf_index index;
 	struct err e;
 	int rc = ctf_index_entry(&index, entry, &e);
 
-	if (rc == 0 && index.content_bytes > stream_head_bytes(s)) {
+	if (rc == 0 && index.content_bytes > cpu_stream_head_bytes(s)) {
 		if (!understood(s))
 			return false;
 		if (!may_hold(src, s)) {
 			src->more = true;
-			s->progress_ns = now_ns; /* we are slow, not the daemon */
+			s->progress_ns = now_ns; /* the delay is ours, not a stall */
 			return false;
 		}
 		rc = hold(src, s, &index, &e);
 	}
 	if (rc == ERR_MEMORY) {
-		source_trouble(src, &e);
+		trouble_set(&src->losses, &e);
 		return false;
 	}
 	if (rc != 0) {
-		source_trouble(src, &e);
-		source_loss(src, LOSS_DECODE, 1, s->last_end_ns, now_ns);
+		trouble_set(&src->losses, &e);
+		losses_add(&src->losses, LOSS_DECODE, 1, s->last_end_ns, now_ns);
 		s->taken = ++s->next_seq * s->ring.packet_bytes;
 	} else {
 		account(src, s, &index);
-		src->look.packets++;
+		src->stats.packets++;
 	}
 	s->index_at += s->entry_bytes;
 	s->progress_ns = now_ns;
 	return true;
 }
 
-/* Sets drained where the index was read to its end. */
+/* Reads packets; sets `drained` if the index was read to its end. */
 static void
-read_packets(struct lttng_source *src, struct stream *s, int64_t now_ns)
+read_packets(struct lttng_source *src, struct cpu_stream *s, int64_t now_ns)
 {
 	uint8_t entries[ENTRIES * CTF_INDEX_ENTRY];
 
@@ -355,28 +355,29 @@ out:
 }
 
 static void
-set_complete(struct stream *s, int64_t ns)
+set_complete(struct cpu_stream *s, int64_t ns)
 {
 	if (ns > s->complete_ns)
 		s->complete_ns = ns;
 }
 
-/* Nobody drains it: a frozen program, or a dead daemon. Others must not wait for it for ever. */
+/* A ring that is not drained (frozen process, dead daemon) stops holding the watermark back after
+ * stall_ns. */
 static void
-check_stall(struct lttng_source *src, struct stream *s, int64_t now_ns)
+check_stall(struct lttng_source *src, struct cpu_stream *s, int64_t now_ns)
 {
 	s->progress_ns += src->unwatched_ns;
 	if (now_ns - s->progress_ns < src->options.stall_ns) {
 		s->stalled = false;
 		return;
 	}
-	src->look.stalls += !s->stalled;
+	src->stats.stalls += !s->stalled;
 	s->stalled = true;
 	set_complete(s, now_ns - src->options.stall_ns);
 }
 
 static void
-close_files(struct stream *s)
+close_files(struct cpu_stream *s)
 {
 	if (s->data_fd >= 0)
 		close(s->data_fd);
@@ -385,58 +386,60 @@ close_files(struct stream *s)
 	s->data_fd = s->index_fd = -1;
 }
 
-/* A ring that is idle, of which nothing waits, need only be asked whether it is so still. Each
- * begins with a packet of nothing; that alone is no reason to keep files open. */
+/* From an idle ring only its produced position is read until that changes. Every ring begins with
+ * an empty packet; for that alone the files do not stay open. */
 static void
-fall_quiet(struct lttng_source *src, struct stream *s, uint64_t produced)
+fall_idle(struct lttng_source *src, struct cpu_stream *s, uint64_t produced)
 {
-	if (s->first != NULL || src->nquiet >= src->quiet_cap)
+	if (s->first != NULL || src->nidle >= src->idle_cap)
 		return;
 	if (!s->written)
 		close_files(s);
-	src->quiet[src->nquiet++] = (struct quiet){ ring_produced_word(&s->ring), produced, s };
-	s->quiet_at = src->nquiet;
-	s->process->nquiet++;
+	src->idle[src->nidle++] = (struct idle_ring){ ring_produced_word(&s->ring), produced, s };
+	s->idle_at = src->nidle;
+	s->process->nidle++;
 }
 
 void
-stream_wake(struct lttng_source *src, struct stream *s)
+cpu_stream_wake(struct lttng_source *src, struct cpu_stream *s)
 {
-	uint32_t at = s->quiet_at - 1;
+	uint32_t at = s->idle_at - 1;
 
-	src->quiet[at] = src->quiet[--src->nquiet];
-	src->quiet[at].stream->quiet_at = at + 1;
-	s->quiet_at = 0;
-	s->process->nquiet--;
+	assert(s->idle_at != 0 && at < src->nidle && src->idle[at].stream == s);
+	src->idle[at] = src->idle[--src->nidle];
+	src->idle[at].stream->idle_at = at + 1;
+	s->idle_at = 0;
+	s->process->nidle--;
 	s->progress_ns = s->checked_ns = src->polled_ns;
 	set_complete(s, src->polled_ns - src->options.inflight_ns);
 }
 
 void
-streams_wake(struct lttng_source *src)
+cpu_streams_wake(struct lttng_source *src)
 {
-	for (uint32_t i = 0; i < src->nquiet; i++)
-		if (__atomic_load_n(src->quiet[i].produced, __ATOMIC_ACQUIRE) != src->quiet[i].was)
-			stream_wake(src, src->quiet[i--].stream);
+	for (uint32_t i = 0; i < src->nidle; i++)
+		if (__atomic_load_n(src->idle[i].produced, __ATOMIC_ACQUIRE) != src->idle[i].was)
+			cpu_stream_wake(src, src->idle[i--].stream);
 }
 
 void
-stream_poll(struct lttng_source *src, struct stream *s, int64_t now_ns)
+cpu_stream_poll(struct lttng_source *src, struct cpu_stream *s, int64_t now_ns)
 {
 	bool mapped = s->ring.head != NULL, dead = !s->process->live;
 	uint64_t produced = mapped ? ring_produced(&s->ring) : 0;
 
+	assert(s->idle_at == 0);
 	check_lost(src, s, now_ns);
-	if (dead || !mapped || produced > s->taken + stream_head_bytes(s))
+	if (dead || !mapped || produced > s->taken + cpu_stream_head_bytes(s))
 		read_packets(src, s, now_ns);
 	if (dead && s->drained) {
 		set_complete(s, now_ns);
-	} else if (mapped && produced <= s->taken + stream_head_bytes(s)) {
+	} else if (mapped && produced <= s->taken + cpu_stream_head_bytes(s)) {
 		s->progress_ns = now_ns;
 		s->stalled = false;
 		set_complete(s, now_ns - src->options.inflight_ns);
 		if (!dead)
-			fall_quiet(src, s, produced);
+			fall_idle(src, s, produced);
 	} else {
 		set_complete(s, s->last_end_ns - 1);
 		check_stall(src, s, now_ns);

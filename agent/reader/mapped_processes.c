@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who wrote, so that what a process left open is given up when it died, and not before its last
- * record is out. */
-#include "agent/reader/source_mapped_inside.h"
+#include "agent/reader/mapped_processes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct process { /* that wrote something */
+#include "agent/reader/mapped_state.h"
+
+struct mapped_process { /* has written a record */
 	uint32_t program, pid;
-	int64_t dead_ns; /* all that it wrote was before; 0: it lives */
-	bool seen;
+	int64_t dead_ns; /* all its records are before this time; 0: it is alive */
+	bool seen;       /* mark of the update in progress */
 };
 
 static uint64_t
@@ -19,16 +19,16 @@ process_key(uint32_t program, uint32_t pid)
 }
 
 bool
-mapped_process_know(struct mapped_source *s, uint32_t program, uint32_t pid)
+mapped_processes_add(struct mapped_source *s, uint32_t program, uint32_t pid)
 {
 	uint64_t key = process_key(program, pid);
-	struct process *p;
+	struct mapped_process *p;
 
 	if (map_get(&s->processes, key) != NULL)
 		return true;
 	if ((p = calloc(1, sizeof *p)) == NULL)
 		return false;
-	*p = (struct process){ .program = program, .pid = pid };
+	*p = (struct mapped_process){ .program = program, .pid = pid };
 	if (map_put(&s->processes, key, p))
 		return s->fresh = true;
 	free(p);
@@ -36,22 +36,22 @@ mapped_process_know(struct mapped_source *s, uint32_t program, uint32_t pid)
 }
 
 void
-mapped_processes_look(struct mapped_source *s, const struct source_look *l)
+mapped_processes_update(struct mapped_source *s, const struct source_stats *stats)
 {
-	struct process *p;
+	struct mapped_process *p;
 	uint64_t key;
 
-	if (l->changes == s->changes && !s->fresh)
+	if (stats->changes == s->changes && !s->fresh)
 		return;
-	s->changes = l->changes;
+	s->changes = stats->changes;
 	s->fresh = false;
 	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;)
 		p->seen = false;
-	for (uint32_t i = 0; i < l->nprocesses; i++)
+	for (uint32_t i = 0; i < stats->nprocesses; i++)
 		for (uint32_t k = 0; k < s->nprograms; k++)
-			if ((p = map_get(&s->processes, process_key(k, l->processes[i].pid))) !=
+			if ((p = map_get(&s->processes, process_key(k, stats->processes[i].pid))) !=
 				NULL &&
-			    strncmp(s->programs[k].service, l->processes[i].service,
+			    strncmp(s->programs[k].service, stats->processes[i].service,
 				SERVICE_BYTES - 1) == 0)
 				p->seen = true;
 	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;)
@@ -60,9 +60,9 @@ mapped_processes_look(struct mapped_source *s, const struct source_look *l)
 }
 
 void
-mapped_processes_bury(struct mapped_source *s, int64_t watermark_ns)
+mapped_processes_end(struct mapped_source *s, int64_t watermark_ns)
 {
-	struct process *p;
+	struct mapped_process *p;
 	uint64_t key;
 
 	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;) {
@@ -77,7 +77,7 @@ mapped_processes_bury(struct mapped_source *s, int64_t watermark_ns)
 void
 mapped_give_up(struct mapped_source *s)
 {
-	struct process *p;
+	struct mapped_process *p;
 	uint64_t key;
 
 	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;)
@@ -88,7 +88,7 @@ mapped_give_up(struct mapped_source *s)
 void
 mapped_processes_release(struct mapped_source *s)
 {
-	struct process *p;
+	struct mapped_process *p;
 	uint64_t key;
 
 	for (size_t at = 0; (p = map_next(&s->processes, &at, &key)) != NULL;)

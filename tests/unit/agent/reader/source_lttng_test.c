@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #include "agent/ctf/ctf.h"
-#include "agent/reader/source.h"
+#include "agent/reader/source_lttng.h"
 
 #define MS INT64_C(1000000)
 #define NAME "program-1-20260101-000000"
@@ -177,10 +177,10 @@ index_of(const struct node *n, unsigned i)
 	return ret;
 }
 
-static struct source_take
+static struct source_output
 take(struct node *n, int64_t now_ns)
 {
-	struct source_take t;
+	struct source_output t;
 	struct err e = { 0 };
 
 	n->now.ns = now_ns;
@@ -249,12 +249,12 @@ node_close(struct node *n)
 	remove_tree(n->dir);
 }
 
-static struct source_look
+static struct source_stats
 look(struct node *n)
 {
-	struct source_look l;
+	struct source_stats l;
 
-	n->source.look(n->source.state, &l);
+	n->source.stats(n->source.state, &l);
 	return l;
 }
 
@@ -282,9 +282,9 @@ without_programs_the_watermark_is_now_less_what_may_be_in_flight(void **state)
 static void
 an_idle_ring_is_complete_and_one_with_data_is_not(void **state)
 {
-	const struct source_options o = { .unrelated = true };
+	const struct source_options o = { .outside = true };
 	struct node n;
-	struct source_take t;
+	struct source_output t;
 	(void)state;
 
 	node_open(&n, &o);
@@ -329,11 +329,11 @@ a_consumed_packet_without_its_index_holds_the_watermark(void **state)
 static void
 records_past_the_watermark_wait(void **state)
 {
-	const struct source_options o = { .records_max = 3, .unrelated = true };
+	const struct source_options o = { .records_max = 3, .outside = true };
 	struct node n;
 	uint32_t total = 0, polls = 0;
 	int64_t before_ns = 0;
-	struct source_take t;
+	struct source_output t;
 	(void)state;
 
 	node_open(&n, &o);
@@ -387,7 +387,7 @@ fill_packets(struct node *n)
 static void
 little_memory_never_stops_the_reader(void **state)
 {
-	const struct source_options o = { .memory_bytes = 1, .unrelated = true };
+	const struct source_options o = { .memory_bytes = 1, .outside = true };
 	struct node n;
 	unsigned polls = 0;
 	(void)state;
@@ -410,9 +410,9 @@ little_memory_never_stops_the_reader(void **state)
 static void
 a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late(void **state)
 {
-	const struct source_options o = { .stall_ns = 300 * MS, .unrelated = true };
+	const struct source_options o = { .stall_ns = 300 * MS, .outside = true };
 	struct node n;
-	struct source_take t;
+	struct source_output t;
 	(void)state;
 
 	int64_t start = node_begins(&n, &o);
@@ -434,9 +434,9 @@ a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late(void **state)
 static void
 a_node_that_was_suspended_waits_for_its_rings(void **state)
 {
-	const struct source_options o = { .unrelated = true };
+	const struct source_options o = { .outside = true };
 	struct node n;
-	struct source_take t;
+	struct source_output t;
 	(void)state;
 
 	int64_t start = node_begins(&n, &o);
@@ -456,7 +456,7 @@ static void
 losses_are_told_once_and_when_they_were(void **state)
 {
 	struct node n;
-	struct source_take t;
+	struct source_output t;
 	(void)state;
 
 	node_open(&n, NULL);
@@ -498,9 +498,9 @@ losses_are_told_once_and_when_they_were(void **state)
 static void
 garbage_is_counted_and_the_rest_goes_on(void **state)
 {
-	const struct source_options o = { .unrelated = true };
+	const struct source_options o = { .outside = true };
 	struct node n;
-	struct source_take t;
+	struct source_output t;
 	(void)state;
 
 	node_open(&n, &o);
@@ -525,10 +525,10 @@ garbage_is_counted_and_the_rest_goes_on(void **state)
 static void
 a_program_that_came_and_went_between_two_polls_is_read_from_disk(void **state)
 {
-	const struct source_options o = { .unrelated = true };
+	const struct source_options o = { .outside = true };
 	struct node n;
 	size_t len;
-	struct source_take t;
+	struct source_output t;
 	uint32_t total = 0;
 	(void)state;
 
@@ -573,7 +573,7 @@ programs_are_listed_while_they_live(void **state)
 	uint64_t before = look(&n).changes;
 	process_starts(&n);
 	take(&n, after(&n));
-	struct source_look l = look(&n);
+	struct source_stats l = look(&n);
 	assert_int_equal(l.nprocesses, 1);
 	assert_string_equal(l.processes[0].service, "source_program");
 	assert_true(l.changes > before);
@@ -594,7 +594,7 @@ programs_are_listed_while_they_live(void **state)
 static void
 labels_have_numbers_that_stay(void **state)
 {
-	const struct source_options o = { .unrelated = true };
+	const struct source_options o = { .outside = true };
 	struct node n;
 	uint32_t count, forks = 0;
 	bool odd = false, point = false;
@@ -605,7 +605,7 @@ labels_have_numbers_that_stay(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		consume(&n, i);
 	word_set(&n, PRODUCED_AT, 3 * PACKET);
-	struct source_take t = take(&n, after(&n));
+	struct source_output t = take(&n, after(&n));
 	const struct batch_label *l = n.source.labels(n.source.state, &count);
 	for (uint32_t i = 0; i < t.nrecords; i++) {
 		assert_true(t.records[i].label < count);
@@ -625,10 +625,10 @@ labels_have_numbers_that_stay(void **state)
 }
 
 /* A program that writes one record outside of any request: how many of its 19 records come. */
-static struct source_look
+static struct source_stats
 one_outside(const struct source_options *o, uint32_t *came)
 {
-	struct source_look l;
+	struct source_stats l;
 	struct node n;
 	size_t len;
 
@@ -662,11 +662,11 @@ static void
 outside_of_requests_is_dropped_and_counted(void **state)
 {
 	uint32_t came;
-	struct source_look l = one_outside(NULL, &came);
+	struct source_stats l = one_outside(NULL, &came);
 	(void)state;
 
 	assert_int_equal(came, 18);
-	assert_int_equal(l.unrelated, 1);
+	assert_int_equal(l.outside_dropped, 1);
 	assert_int_equal(l.records, 18);
 }
 
@@ -680,14 +680,14 @@ static void
 outside_of_requests_counts_in_programs_that_are_mapped(void **state)
 {
 	char ours[] = "source_program", other[] = "other";
-	struct source_options o = { .maps = is_named, .of = ours };
+	struct source_options o = { .wants_outside = is_named, .of = ours };
 	uint32_t came;
 	(void)state;
 
-	assert_int_equal(one_outside(&o, &came).unrelated, 0);
+	assert_int_equal(one_outside(&o, &came).outside_dropped, 0);
 	assert_int_equal(came, 19);
 	o.of = other;
-	assert_int_equal(one_outside(&o, &came).unrelated, 1);
+	assert_int_equal(one_outside(&o, &came).outside_dropped, 1);
 	assert_int_equal(came, 18);
 }
 
@@ -731,7 +731,7 @@ ends(pid_t pid)
 
 /* One loss from..to is in it. */
 static void
-tells(const struct source_take *t, int64_t from_ns, int64_t to_ns)
+tells(const struct source_output *t, int64_t from_ns, int64_t to_ns)
 {
 	assert_int_equal(t->nlosses, 1);
 	assert_int_equal(t->losses[0].reason, LOSS_RING);
@@ -742,7 +742,7 @@ tells(const struct source_take *t, int64_t from_ns, int64_t to_ns)
 static void
 a_program_whose_registration_was_lost_is_told_for_as_long_as_it_lives(void **state)
 {
-	struct source_take t;
+	struct source_output t;
 	struct node n;
 	char name[64];
 	(void)state;
@@ -793,7 +793,7 @@ a_program_that_was_traced_before_it_ended_is_not(void **state)
 static void
 a_program_that_lives_on_without_its_folder_is_told_unless_it_gets_another(void **state)
 {
-	struct source_take t;
+	struct source_output t;
 	struct node n;
 	char name[64], again[64];
 	(void)state;

@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Many streams, each in time order, become one. Streams stand in a heap by the
- * time of their next record; only its header has been read for that. The rest
- * of a record is decoded once, when its turn comes, so records beyond the
- * watermark wait as the bytes that they are.
+ * A k-way merge: streams are in a heap by the time of their next record, for which only the
+ * record's header has been decoded. The rest is decoded when the record is taken, so records beyond
+ * the watermark stay in their packets.
  */
+#include "agent/reader/record_merge.h"
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/system/process.h"
-#include "agent/reader/source_inside.h"
+#include "agent/reader/lttng_source.h"
+#include "base/array.h"
 
 enum { VALUES_CHUNK = 4096 };
 
 static void
-packet_bad(struct lttng_source *src, struct stream *s, const struct err *e)
+packet_bad(struct lttng_source *src, struct cpu_stream *s, const struct err *e)
 {
 	const struct ctf_index *index = &s->first->index;
 
-	source_trouble(src, e);
-	source_loss(src, LOSS_DECODE, 1, s->open ? s->cursor.time_ns : (int64_t)index->begin_ns,
-	    (int64_t)index->end_ns);
-	stream_drop_first(src, s);
+	trouble_set(&src->losses, e);
+	losses_add(&src->losses, LOSS_DECODE, 1,
+	    s->open ? s->cursor.time_ns : (int64_t)index->begin_ns, (int64_t)index->end_ns);
+	cpu_stream_drop_first(src, s);
 }
 
-/* Puts the cursor on the stream's next record. False: none is held. */
+/* Puts the cursor on the stream's next record. False: no record is held. */
 static bool
-ready(struct lttng_source *src, struct stream *s)
+ready(struct lttng_source *src, struct cpu_stream *s)
 {
 	struct err e;
 
@@ -43,7 +46,7 @@ ready(struct lttng_source *src, struct stream *s)
 		if (rc < 0)
 			packet_bad(src, s, &e);
 		else if (rc == 0)
-			stream_drop_first(src, s);
+			cpu_stream_drop_first(src, s);
 		else
 			s->ready = true;
 	}
@@ -51,10 +54,11 @@ ready(struct lttng_source *src, struct stream *s)
 }
 
 static void
-sift_down(struct stream **heap, uint32_t n, uint32_t at)
+sift_down(struct cpu_stream **heap, uint32_t n, uint32_t at)
 {
-	struct stream *s = heap[at];
+	struct cpu_stream *s = heap[at];
 
+	assert(at < n);
 	for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
 		if (child + 1 < n && heap[child + 1]->cursor.time_ns < heap[child]->cursor.time_ns)
 			child++;
@@ -65,7 +69,7 @@ sift_down(struct stream **heap, uint32_t n, uint32_t at)
 	heap[at] = s;
 }
 
-/* Streams that have a record up to until_ns, as a heap. */
+/* Makes a heap of the streams that have a record up to until_ns, and returns their number. */
 static uint32_t
 make_heap(struct lttng_source *src, int64_t until_ns)
 {
@@ -73,8 +77,8 @@ make_heap(struct lttng_source *src, int64_t until_ns)
 
 	src->busy = 0;
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
-		struct process *p = src->processes[i];
-		for (uint32_t k = 0; p->nquiet < p->nstreams && k < p->nstreams; k++) {
+		struct traced_process *p = src->processes[i];
+		for (uint32_t k = 0; p->nidle < p->nstreams && k < p->nstreams; k++) {
 			src->busy += p->streams[k]->first != NULL;
 			if (p->streams[k]->first != NULL && ready(src, p->streams[k]) &&
 			    p->streams[k]->cursor.time_ns <= until_ns)
@@ -89,14 +93,8 @@ make_heap(struct lttng_source *src, int64_t until_ns)
 static bool
 make_room(struct lttng_source *src)
 {
-	if (src->nrecords == src->records_cap) {
-		uint32_t cap = src->records_cap > 0 ? src->records_cap * 2 : 1024;
-		struct record *grown = realloc(src->records, cap * sizeof *grown);
-		if (grown == NULL)
-			return false;
-		src->records = grown;
-		src->records_cap = cap;
-	}
+	if (!array_reserve(src->records, src->records_cap, src->nrecords + 1))
+		return false;
 	if (src->values_left < CTF_SLOTS) {
 		src->values = arena_alloc(&src->arena, VALUES_CHUNK * sizeof *src->values);
 		src->values_left = src->values == NULL ? 0 : VALUES_CHUNK;
@@ -104,10 +102,9 @@ make_room(struct lttng_source *src)
 	return src->values != NULL;
 }
 
-/* An event class knows its label, or, when its records bring a name each, what the label begins
- * with. */
+/* The label of a record: of its event class, or, for structure records, of class and name. */
 static uint32_t
-label_of(struct lttng_source *src, const struct process *p, struct ctf_event *event,
+label_of(struct lttng_source *src, const struct traced_process *p, struct ctf_event *event,
     const struct value *name)
 {
 	const char *service = p->trace.procname != NULL ? p->trace.procname : "unknown";
@@ -129,10 +126,10 @@ label_of(struct lttng_source *src, const struct process *p, struct ctf_event *ev
 	    event->fields, event->nfields);
 }
 
-/* An address says nothing of the next process: which lock it is does. A program in another
- * namespace of processes has another number here: that one's name is another. */
+/* Replaces the address of a lock or function by its name, which is the same in all processes of a
+ * program. Not for a process of another pid namespace, whose number means another one here. */
 static void
-name_address(struct process *p, const struct ctf_event *event, struct value *v)
+name_address(struct traced_process *p, const struct ctf_event *event, struct value *v)
 {
 	const char *name;
 
@@ -148,39 +145,39 @@ name_address(struct process *p, const struct ctf_event *event, struct value *v)
 		};
 }
 
-/* 0; ERR_INPUT: the record is malformed, ERR_MEMORY. */
+/* Appends the stream's next record. 0; ERR_INPUT: it is malformed; ERR_MEMORY. */
 static int
-take(struct lttng_source *src, struct stream *s, struct err *e)
+take(struct lttng_source *src, struct cpu_stream *s, struct err *e)
 {
 	if (!make_room(src))
-		return err_set(e, ERR_MEMORY, "no memory for records");
+		return err_set(e, ERR_MEMORY, "out of memory for records");
 	struct record *r = &src->records[src->nrecords];
 	r->pid = s->process->trace.vpid;
 	int rc = ctf_packet_take(&s->cursor, r, src->values, e);
 	if (rc != 0)
 		return rc;
-	if (r->trace_id == 0 && !src->options.unrelated && !s->process->mapped) {
-		src->look.unrelated++;
+	if (r->trace_id == 0 && !src->options.outside && !s->process->outside) {
+		src->stats.outside_dropped++;
 		return 0;
 	}
 	r->label = label_of(src, s->process, s->cursor.event, &src->values[CTF_NAME]);
 	if (r->label == UINT32_MAX)
-		return err_set(e, ERR_MEMORY, "no memory for labels");
+		return err_set(e, ERR_MEMORY, "out of memory for labels");
 	name_address(s->process, s->cursor.event, src->values);
 	r->values = src->values;
 	src->values += r->nvalues;
 	src->values_left -= r->nvalues;
 	src->nlate += r->time_ns <= src->watermark_ns;
 	src->nrecords++;
-	src->look.records++;
+	src->stats.records++;
 	return 0;
 }
 
-/* Takes the first stream's records until another has an older one, or until_ns. */
+/* Takes records of the heap's first stream, up to the next record of another one or until_ns. */
 static int
 run_first(struct lttng_source *src, uint32_t n, int64_t until_ns, struct err *e)
 {
-	struct stream *s = src->heap[0];
+	struct cpu_stream *s = src->heap[0];
 	int rc;
 
 	for (uint32_t child = 1; child <= 2 && child < n; child++)
@@ -190,9 +187,9 @@ run_first(struct lttng_source *src, uint32_t n, int64_t until_ns, struct err *e)
 		s->ready = false;
 		rc = take(src, s, e);
 		if (rc == ERR_MEMORY) {
-			/* what cannot be kept is lost, and so counted; the rest goes on */
-			source_loss(src, LOSS_DECODE, 1, s->cursor.time_ns, s->cursor.time_ns);
-			stream_drop_first(src, s);
+			losses_add(
+			    &src->losses, LOSS_DECODE, 1, s->cursor.time_ns, s->cursor.time_ns);
+			cpu_stream_drop_first(src, s);
 			return rc;
 		}
 		if (rc != 0)
@@ -203,13 +200,13 @@ run_first(struct lttng_source *src, uint32_t n, int64_t until_ns, struct err *e)
 }
 
 int
-source_merge(struct lttng_source *src, int64_t until_ns, int64_t *reached_ns, struct err *e)
+record_merge(struct lttng_source *src, int64_t until_ns, int64_t *reached_ns, struct err *e)
 {
 	uint32_t n = make_heap(src, until_ns);
 	int rc = 0;
 
 	while (n > 0 && src->nrecords < src->options.records_max && rc == 0) {
-		struct stream *s = src->heap[0];
+		struct cpu_stream *s = src->heap[0];
 		rc = run_first(src, n, until_ns, e);
 		if (!s->ready || s->cursor.time_ns > until_ns)
 			src->heap[0] = src->heap[--n];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sessions' folders, and processes' in them, as they come and go. */
 #define _GNU_SOURCE
+#include "agent/reader/session_folders.h"
+
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,10 +11,11 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "agent/reader/source_inside.h"
+#include "agent/reader/lttng_source.h"
+#include "base/array.h"
 
 static void
-watch(struct lttng_source *src, struct root *r, bool *relist)
+watch(struct lttng_source *src, struct watched_folder *r, bool *relist)
 {
 	if (r->watch >= 0)
 		return;
@@ -33,7 +36,7 @@ relist_all(struct lttng_source *src)
 }
 
 static bool
-is_of(struct root *r, const struct inotify_event *i, bool *relist)
+is_event_of(struct watched_folder *r, const struct inotify_event *i, bool *relist)
 {
 	if (r->watch != i->wd)
 		return false;
@@ -50,17 +53,17 @@ watch_event(struct lttng_source *src, const struct inotify_event *i, int64_t now
 		relist_all(src);
 		return;
 	}
-	if (is_of(&src->followed, i, &src->relist))
+	if (is_event_of(&src->followed, i, &src->relist))
 		return;
 	for (uint32_t k = 0; k < src->nfolders; k++) {
-		struct folder *f = src->folders[k];
+		struct session_folder *f = src->folders[k];
 		if (f->shm.watch == i->wd && i->len > 0 && (i->mask & IN_CREATE) != 0)
 			untraced_born(src, f, i->name, now_ns);
-		if (is_of(&f->shm, i, &f->relist) || is_of(&f->output, i, &f->relist))
+		if (is_event_of(&f->shm, i, &f->relist) || is_event_of(&f->output, i, &f->relist))
 			return;
 	}
 	for (uint32_t k = 0; k < src->nprocesses; k++) {
-		struct process *p = src->processes[k];
+		struct traced_process *p = src->processes[k];
 		if (p->watch != i->wd)
 			continue;
 		p->relist = true;
@@ -70,8 +73,8 @@ watch_event(struct lttng_source *src, const struct inotify_event *i, int64_t now
 	}
 }
 
-/* What happened in the folders up to now. The kernel queues an event before the call that caused it
- * returns. */
+/* Reads all inotify events up to now. The kernel queues an event before the system call that
+ * caused it returns. */
 static void
 read_watches(struct lttng_source *src, int64_t now_ns)
 {
@@ -89,8 +92,8 @@ read_watches(struct lttng_source *src, int64_t now_ns)
 
 /* ---- processes of a folder ---- */
 
-static struct process *
-find_process(const struct lttng_source *src, const struct folder *f, const char *name)
+static struct traced_process *
+find_process(const struct lttng_source *src, const struct session_folder *f, const char *name)
 {
 	for (uint32_t i = 0; i < src->nprocesses; i++)
 		if (src->processes[i]->folder == f && strcmp(src->processes[i]->name, name) == 0)
@@ -99,39 +102,34 @@ find_process(const struct lttng_source *src, const struct folder *f, const char 
 }
 
 static void
-add_process(struct lttng_source *src, struct folder *f, const char *name, bool live, int64_t now_ns)
+add_process(
+    struct lttng_source *src, struct session_folder *f, const char *name, bool live, int64_t now_ns)
 {
-	struct process *p;
+	struct traced_process *p;
 
-	if (src->nprocesses == src->processes_cap) {
-		uint32_t cap = src->processes_cap > 0 ? src->processes_cap * 2 : 16;
-		struct process **grown = realloc(src->processes, cap * sizeof *grown);
-		if (grown == NULL)
-			return;
-		src->processes = grown;
-		src->processes_cap = cap;
-	}
-	if ((p = process_new(src, f, name, live, now_ns)) == NULL)
+	if (!array_reserve(src->processes, src->processes_cap, src->nprocesses + 1))
+		return;
+	if ((p = traced_process_new(src, f, name, live, now_ns)) == NULL)
 		return;
 	p->seen = live;
 	src->processes[src->nprocesses++] = p;
 }
 
-/* The daemons make the shm folder first and remove it before the other is complete; so who is only
- * in a listing of the output that is older than that of the shm folders, has come and gone. */
+/* Lists the output folder; before list_shm(). The daemons make a process' shm folder first and
+ * remove it before the output is complete, so a process that is only in this older listing has come
+ * and gone. */
 static void
-list_output(const struct folder *f, char ***names, size_t *n)
+list_output(const struct session_folder *f, char ***names, uint32_t *n)
 {
 	DIR *dir = opendir(f->output.path);
+	uint32_t cap = 0;
 	struct dirent *d;
 
 	while (dir != NULL && (d = readdir(dir)) != NULL) {
 		if (d->d_name[0] == '.')
 			continue;
-		char **grown = realloc(*names, (*n + 1) * sizeof **names);
-		if (grown == NULL)
+		if (!array_reserve(*names, cap, *n + 1))
 			break;
-		*names = grown;
 		if (((*names)[*n] = strdup(d->d_name)) != NULL)
 			++*n;
 	}
@@ -140,13 +138,13 @@ list_output(const struct folder *f, char ***names, size_t *n)
 }
 
 static void
-list_shm(struct lttng_source *src, struct folder *f, int64_t now_ns)
+list_shm(struct lttng_source *src, struct session_folder *f, int64_t now_ns)
 {
 	DIR *dir = opendir(f->shm.path);
 	struct dirent *d;
 
 	while (dir != NULL && (d = readdir(dir)) != NULL) {
-		struct process *p;
+		struct traced_process *p;
 		if (d->d_name[0] == '.')
 			continue;
 		if ((p = find_process(src, f, d->d_name)) != NULL)
@@ -159,10 +157,10 @@ list_shm(struct lttng_source *src, struct folder *f, int64_t now_ns)
 }
 
 static void
-list_processes(struct lttng_source *src, struct folder *f, int64_t now_ns)
+list_processes(struct lttng_source *src, struct session_folder *f, int64_t now_ns)
 {
 	char **names = NULL;
-	size_t n = 0;
+	uint32_t n = 0;
 
 	f->relist = false;
 	for (uint32_t i = 0; i < src->nprocesses; i++)
@@ -170,17 +168,17 @@ list_processes(struct lttng_source *src, struct folder *f, int64_t now_ns)
 			src->processes[i]->seen = false;
 	list_output(f, &names, &n);
 	list_shm(src, f, now_ns);
-	for (size_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (find_process(src, f, names[i]) == NULL)
 			add_process(src, f, names[i], false, now_ns);
 		free(names[i]);
 	}
 	free(names);
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
-		struct process *p = src->processes[i];
+		struct traced_process *p = src->processes[i];
 		if (p->folder != f || !p->live || p->seen)
 			continue;
-		process_died(src, p, now_ns);
+		traced_process_died(src, p, now_ns);
 		untraced_died(src, p, now_ns);
 	}
 }
@@ -198,26 +196,25 @@ root_path(const char *dir)
 }
 
 static void
-folder_free(struct folder *f)
+folder_free(struct session_folder *f)
 {
 	free(f->shm.path);
 	free(f->output.path);
 	free(f);
 }
 
-struct folder *
-folder_add(struct lttng_source *src, uint32_t number, const char *output_dir, const char *shm_dir)
+struct session_folder *
+session_folder_add(
+    struct lttng_source *src, uint32_t number, const char *output_dir, const char *shm_dir)
 {
-	struct folder **grown = realloc(src->folders, (src->nfolders + 1) * sizeof *grown), *f;
+	struct session_folder *f;
 
-	if (grown == NULL)
-		return NULL;
-	src->folders = grown;
-	if ((f = calloc(1, sizeof *f)) == NULL)
+	if (!array_reserve(src->folders, src->folders_cap, src->nfolders + 1) ||
+	    (f = calloc(1, sizeof *f)) == NULL)
 		return NULL;
 	f->number = number;
-	f->shm = (struct root){ root_path(shm_dir), -1 };
-	f->output = (struct root){ root_path(output_dir), -1 };
+	f->shm = (struct watched_folder){ root_path(shm_dir), -1 };
+	f->output = (struct watched_folder){ root_path(output_dir), -1 };
 	if (f->shm.path == NULL || f->output.path == NULL) {
 		folder_free(f);
 		return NULL;
@@ -226,7 +223,7 @@ folder_add(struct lttng_source *src, uint32_t number, const char *output_dir, co
 }
 
 void
-folders_release(struct lttng_source *src)
+session_folders_release(struct lttng_source *src)
 {
 	for (uint32_t i = 0; i < src->nfolders; i++)
 		folder_free(src->folders[i]);
@@ -235,7 +232,7 @@ folders_release(struct lttng_source *src)
 }
 
 static void
-found(struct lttng_source *src, const char *name)
+folder_found(struct lttng_source *src, const char *name)
 {
 	char output[4096], shm[4096];
 	uint32_t number = (uint32_t)strtoul(name, NULL, 10);
@@ -247,34 +244,35 @@ found(struct lttng_source *src, const char *name)
 		}
 	snprintf(output, sizeof output, "%s/%u/out", src->followed.path, number);
 	snprintf(shm, sizeof shm, "%s/%u/shm", src->followed.path, number);
-	struct folder *f = folder_add(src, number, output, shm);
+	struct session_folder *f = session_folder_add(src, number, output, shm);
 	if (f == NULL)
-		src->relist = true; /* out of memory: try again */
+		src->relist = true; /* out of memory: try again in the next poll */
 	else
 		f->seen = true;
 }
 
-/* Nothing was on in its session: a ring that was idle is one that nothing is missing of, whatever
- * the daemons still write to it. The others are read as far as they can be. */
+/* All tracepoints of its session have been disabled: of an idle ring every record was read,
+ * whatever the daemons still write to it. The other rings are read as far as possible. */
 static void
-withdraw(struct lttng_source *src, struct folder *f, int64_t now_ns)
+withdraw(struct lttng_source *src, struct session_folder *f, int64_t now_ns)
 {
+	assert(!f->withdrawn);
 	f->withdrawn = true;
 	if (f->shm.watch >= 0)
 		inotify_rm_watch(src->inotify, f->shm.watch);
 	if (f->output.watch >= 0)
 		inotify_rm_watch(src->inotify, f->output.watch);
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
-		struct process *p = src->processes[i];
+		struct traced_process *p = src->processes[i];
 		if (p->folder != f)
 			continue;
 		for (uint32_t k = 0; k < p->nstreams; k++)
-			if (p->streams[k]->quiet_at != 0) {
-				stream_wake(src, p->streams[k]);
+			if (p->streams[k]->idle_at != 0) {
+				cpu_stream_wake(src, p->streams[k]);
 				ring_unmap(&p->streams[k]->ring);
 			}
 		if (p->live)
-			process_died(src, p, now_ns);
+			traced_process_died(src, p, now_ns);
 	}
 }
 
@@ -289,7 +287,7 @@ list_folders(struct lttng_source *src, int64_t now_ns)
 		src->folders[i]->seen = false;
 	while (dir != NULL && (d = readdir(dir)) != NULL)
 		if (strspn(d->d_name, "0123456789") == strlen(d->d_name))
-			found(src, d->d_name);
+			folder_found(src, d->d_name);
 	if (dir != NULL)
 		closedir(dir);
 	for (uint32_t i = 0; i < src->nfolders; i++)
@@ -298,7 +296,7 @@ list_folders(struct lttng_source *src, int64_t now_ns)
 }
 
 static bool
-has_processes(const struct lttng_source *src, const struct folder *f)
+has_processes(const struct lttng_source *src, const struct session_folder *f)
 {
 	for (uint32_t i = 0; i < src->nprocesses; i++)
 		if (src->processes[i]->folder == f)
@@ -306,9 +304,9 @@ has_processes(const struct lttng_source *src, const struct folder *f)
 	return false;
 }
 
-/* A new folder is watched, then listed; so nothing that was made before now is missed. */
+/* A new folder is watched before it is listed, so that no entry is missed. */
 void
-folders_poll(struct lttng_source *src, int64_t now_ns)
+session_folders_poll(struct lttng_source *src, int64_t now_ns)
 {
 	if (src->followed.path != NULL)
 		watch(src, &src->followed, &src->relist);
@@ -317,7 +315,7 @@ folders_poll(struct lttng_source *src, int64_t now_ns)
 		list_folders(src, now_ns);
 	untraced_forget(src);
 	for (uint32_t i = 0; i < src->nfolders; i++) {
-		struct folder *f = src->folders[i];
+		struct session_folder *f = src->folders[i];
 		if (f->withdrawn) {
 			if (has_processes(src, f))
 				continue;
@@ -330,5 +328,5 @@ folders_poll(struct lttng_source *src, int64_t now_ns)
 		if (f->relist)
 			list_processes(src, f, now_ns);
 	}
-	untraced_look(src, now_ns);
+	untraced_check(src, now_ns);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The folders of one process: they come, grow, and are removed when all is read. */
 #define _GNU_SOURCE
+#include "agent/reader/traced_process.h"
+
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,22 +14,28 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/reader/source_inside.h"
+#include "agent/reader/lttng_source.h"
 
-/* Metadata on disk comes in pieces; when it has not grown for so long after its process' death, it
- * is all there. */
-enum { SETTLED_MS = 300, GIVE_UP_S = 10, CPUS_MAX = 65536, READ_BYTES = 1 << 20 };
+enum {
+	SETTLED_MS =
+	    300, /* metadata of a dead process is complete if it did not grow for this long */
+	GIVE_UP_S = 10, /* after the death: metadata that is still incomplete stays so */
+	CPUS_MAX = 65536,
+	READ_BYTES = 1 << 20
+};
 
-struct process *
-process_new(struct lttng_source *src, struct folder *f, const char *name, bool live, int64_t now_ns)
+struct traced_process *
+traced_process_new(
+    struct lttng_source *src, struct session_folder *f, const char *name, bool live, int64_t now_ns)
 {
-	struct process *p = calloc(1, sizeof *p);
+	struct traced_process *p = calloc(1, sizeof *p);
 	char path[4352];
 
 	if (p == NULL || (p->name = strdup(name)) == NULL) {
 		free(p);
 		return NULL;
 	}
+	assert(f != NULL && name != NULL);
 	p->folder = f;
 	p->live = live;
 	p->relist = true;
@@ -43,11 +51,11 @@ process_new(struct lttng_source *src, struct folder *f, const char *name, bool l
 }
 
 void
-process_died(struct lttng_source *src, struct process *p, int64_t now_ns)
+traced_process_died(struct lttng_source *src, struct traced_process *p, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < p->nstreams; i++)
-		if (p->streams[i]->quiet_at != 0)
-			stream_wake(src, p->streams[i]);
+		if (p->streams[i]->idle_at != 0)
+			cpu_stream_wake(src, p->streams[i]);
 	p->live = false;
 	p->died_ns = now_ns;
 	p->relist = true;
@@ -55,10 +63,10 @@ process_died(struct lttng_source *src, struct process *p, int64_t now_ns)
 }
 
 void
-process_free(struct lttng_source *src, struct process *p)
+traced_process_free(struct lttng_source *src, struct traced_process *p)
 {
 	for (uint32_t i = 0; i < p->nstreams; i++)
-		stream_free(src, p->streams[i]);
+		cpu_stream_free(src, p->streams[i]);
 	if (p->metadata_fd >= 0)
 		close(p->metadata_fd);
 	free(p->streams);
@@ -69,7 +77,7 @@ process_free(struct lttng_source *src, struct process *p)
 	free(p);
 }
 
-/* "hone_12", with suffix: 12; -1: something else. */
+/* The processor's number in a file name CHANNEL_CPU and suffix; -1: another name. */
 static int
 cpu_of(const char *file, const char *channel, const char *suffix)
 {
@@ -83,8 +91,8 @@ cpu_of(const char *file, const char *channel, const char *suffix)
 	return strcmp(end, suffix) == 0 && cpu < CPUS_MAX ? (int)cpu : -1;
 }
 
-static struct stream *
-find_stream(const struct process *p, uint32_t cpu)
+static struct cpu_stream *
+find_stream(const struct traced_process *p, uint32_t cpu)
 {
 	for (uint32_t i = 0; i < p->nstreams; i++)
 		if (p->streams[i]->cpu == cpu)
@@ -92,23 +100,24 @@ find_stream(const struct process *p, uint32_t cpu)
 	return NULL;
 }
 
-static struct stream *
-add_stream(struct lttng_source *src, struct process *p, uint32_t cpu)
+static struct cpu_stream *
+add_stream(struct lttng_source *src, struct traced_process *p, uint32_t cpu)
 {
-	struct stream *s = find_stream(p, cpu);
+	struct cpu_stream *s = find_stream(p, cpu);
 
-	if (s != NULL || (s = stream_new(p, cpu, src->watermark_ns, clock_mono().ns)) == NULL)
+	if (s != NULL || (s = cpu_stream_new(p, cpu, src->watermark_ns, clock_mono().ns)) == NULL)
 		return s;
 	src->nstreams++;
 	src->changed = true;
 	return s;
 }
 
-/* A ring that is not made up yet cannot have been written to; its process is listed again. */
+/* A ring that is not initialised yet was not written to either; its process is listed again. */
 static void
-add_ring(struct lttng_source *src, struct process *p, int dir, const char *file, uint32_t cpu)
+add_ring(
+    struct lttng_source *src, struct traced_process *p, int dir, const char *file, uint32_t cpu)
 {
-	struct stream *s = find_stream(p, cpu);
+	struct cpu_stream *s = find_stream(p, cpu);
 	struct ring ring;
 	struct err e;
 
@@ -120,7 +129,7 @@ add_ring(struct lttng_source *src, struct process *p, int dir, const char *file,
 		return;
 	}
 	if (rc != 0)
-		source_trouble(src, &e);
+		trouble_set(&src->losses, &e);
 	if ((s = add_stream(src, p, cpu)) == NULL)
 		ring_unmap(&ring);
 	else
@@ -129,7 +138,7 @@ add_ring(struct lttng_source *src, struct process *p, int dir, const char *file,
 }
 
 void
-process_list(struct lttng_source *src, struct process *p)
+traced_process_list(struct lttng_source *src, struct traced_process *p)
 {
 	char path[4352];
 	struct dirent *d;
@@ -153,7 +162,7 @@ process_list(struct lttng_source *src, struct process *p)
 }
 
 static bool
-open_metadata(struct process *p)
+open_metadata(struct traced_process *p)
 {
 	char path[4352];
 
@@ -166,24 +175,48 @@ open_metadata(struct process *p)
 	return p->metadata_fd >= 0;
 }
 
-/* Parses what is whole of the text; a bad statement costs its tracepoint, not the others. */
+/* Metadata that Hone's decoder does not understand is most likely of another LTTng version. */
 static void
-parse(struct lttng_source *src, struct process *p, const char *text, size_t len, size_t *used)
+report_unknown(struct lttng_source *src, const struct traced_process *p, const struct err *cause)
 {
 	struct err e;
+
+	src->stats.unknown_format = true;
+	err_set(&e, ERR_VERSION,
+	    "%.31s, traced by %.31s %u.%u: Hone's own reader, made for LTTng-UST 2.13, does not "
+	    "understand its metadata (%.120s); set agent.reader = babeltrace2 in hone-agent.conf",
+	    p->trace.procname != NULL ? p->trace.procname : p->name,
+	    p->trace.tracer != NULL ? p->trace.tracer : "an unknown tracer", p->trace.tracer_major,
+	    p->trace.tracer_minor, cause->text);
+	trouble_set(&src->losses, &e);
+}
+
+/* Parses all whole statements. After a malformed one parsing goes on behind it, so that only the
+ * records that it describes are lost. */
+static void
+parse(
+    struct lttng_source *src, struct traced_process *p, const char *text, size_t len, size_t *used)
+{
+	struct err e, unknown = { 0 };
 	size_t step;
 	int rc;
 
 	*used = 0;
 	while ((rc = ctf_metadata(&p->trace, text + *used, len - *used, &step, &e)) != 0) {
-		source_trouble(src, &e);
+		if (rc == ERR_INPUT && unknown.code == 0)
+			unknown = e;
+		trouble_set(&src->losses, &e);
 		*used += step;
 		if (rc == ERR_MEMORY)
 			p->broken = true;
 		if (rc == ERR_MEMORY || step == 0)
-			return;
+			break;
 	}
 	*used += step;
+	if (*used < len && p->trace.nstreams == 0 && strchr("\x1e{[", text[*used]) != NULL)
+		err_set(&unknown, ERR_INPUT, "metadata of CTF 2");
+	if (unknown.code != 0)
+		report_unknown(src, p, &unknown);
 }
 
 static void
@@ -193,9 +226,10 @@ drop_front(struct buf *b, size_t n)
 	b->len -= n;
 }
 
-/* From packets to text, for what is on disk. raw: all packets so far; whole ones are taken. */
+/* Takes the text out of whole metadata packets at the start of raw, which is what the file has
+ * from metadata_at on. */
 static void
-unwrap(struct lttng_source *src, struct process *p, struct buf *raw)
+unwrap(struct lttng_source *src, struct traced_process *p, struct buf *raw)
 {
 	const char *text;
 	struct err e;
@@ -207,14 +241,14 @@ unwrap(struct lttng_source *src, struct process *p, struct buf *raw)
 		at += (size_t)step;
 	}
 	if (step < 0) {
-		source_trouble(src, &e);
+		trouble_set(&src->losses, &e);
 		p->broken = true;
 	}
-	p->metadata_at -= raw->len - at; /* read the rest again, when there is more of it */
+	p->metadata_at -= raw->len - at; /* the incomplete packet is read again later */
 }
 
 static void
-read_metadata(struct lttng_source *src, struct process *p, uint64_t size)
+read_metadata(struct lttng_source *src, struct traced_process *p, uint64_t size)
 {
 	struct buf raw = { 0 }, *into = p->plain ? &p->text : &raw;
 	size_t used;
@@ -241,9 +275,10 @@ read_metadata(struct lttng_source *src, struct process *p, uint64_t size)
 		buf_release(&p->text);
 }
 
-/* A process that came and went between two polls has left only what is on disk. */
+/* Whether metadata may be read: the text in the shm folder always, a file only once it is complete.
+ */
 static bool
-settled(const struct process *p, const struct stat *st, bool last)
+settled(const struct traced_process *p, const struct stat *st, bool last)
 {
 	struct timespec now;
 
@@ -256,7 +291,7 @@ settled(const struct process *p, const struct stat *st, bool last)
 }
 
 void
-process_metadata(struct lttng_source *src, struct process *p, int64_t now_ns)
+traced_process_metadata(struct lttng_source *src, struct traced_process *p, int64_t now_ns)
 {
 	bool had_name = p->trace.procname != NULL;
 	bool last = !p->live && now_ns - p->died_ns > GIVE_UP_S * INT64_C(1000000000);
@@ -268,15 +303,15 @@ process_metadata(struct lttng_source *src, struct process *p, int64_t now_ns)
 	    (uint64_t)st.st_size > p->metadata_at)
 		read_metadata(src, p, (uint64_t)st.st_size);
 	if (!had_name && p->trace.procname != NULL) {
-		p->mapped = src->options.maps != NULL &&
-		            src->options.maps(src->options.of, p->trace.procname);
+		p->outside = src->options.wants_outside != NULL &&
+		             src->options.wants_outside(src->options.of, p->trace.procname);
 		src->changed = true;
 	}
 	if (last && p->trace.nstreams == 0)
 		p->broken = true;
 }
 
-/* Only what LTTng puts there; anything else stays, and so does its folder. */
+/* Removes only files that LTTng writes; any other file stays, and with it the folder. */
 static void
 remove_files(int at, const char *folder, const char *channel, const char *suffix)
 {
@@ -296,7 +331,7 @@ remove_files(int at, const char *folder, const char *channel, const char *suffix
 }
 
 void
-process_remove_folder(struct lttng_source *src, const struct process *p)
+traced_process_remove_folder(struct lttng_source *src, const struct traced_process *p)
 {
 	int root = open(p->folder->output.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char index[512];

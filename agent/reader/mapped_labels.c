@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whose labels inner's are, what each is to a mapping, and those that we add: how requests begin
- * and end. */
-#include "agent/reader/source_mapped_inside.h"
+#include "agent/reader/mapped_labels.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/reader/mapped_state.h"
+#include "base/array.h"
 #include "base/glob.h"
 #include "base/hash.h"
 
@@ -22,7 +23,7 @@ choose(void *of, const char *type)
 }
 
 static int
-program_make(struct mapped_source *s, struct program *p, const char *service, struct err *e)
+program_make(struct mapped_source *s, struct mapped_program *p, const char *service, struct err *e)
 {
 	const struct mapping *m = maps_of(s->maps, service);
 	struct mapper_options o = { .requests_max = s->o.requests_max,
@@ -31,7 +32,7 @@ program_make(struct mapped_source *s, struct program *p, const char *service, st
 		.seed = s->o.seed ^ hash_bytes(0, service, strlen(service)) };
 	const char **fields = (const char **)(uintptr_t)BEGIN;
 
-	*p = (struct program){ 0 };
+	*p = (struct mapped_program){ 0 };
 	snprintf(p->service, sizeof p->service, "%s", service);
 	if (m == NULL)
 		return 0;
@@ -40,17 +41,16 @@ program_make(struct mapped_source *s, struct program *p, const char *service, st
 	p->end = source_labels_base(
 	    &s->own, RECORD_REQUEST_END, service, "hone:request_end", fields, 0);
 	if (p->begin == UINT32_MAX || p->end == UINT32_MAX)
-		return err_set(e, ERR_MEMORY, "no memory for the requests of %s", service);
+		return err_set(e, ERR_MEMORY, "out of memory for the requests of %s", service);
 	return mapper_new(&p->mapper, m, &o, e);
 }
 
-/* The number of a label's program; UINT32_MAX: out of memory. */
+/* The index of a label's program, which is created if it is new. UINT32_MAX: out of memory. */
 static uint32_t
 program_of(struct mapped_source *s, const struct batch_label *l, struct err *e)
 {
 	const char *slash = memchr(l->text, '/', l->len);
 	size_t len = slash != NULL ? (size_t)(slash - l->text) : l->len;
-	struct program *grown;
 	char service[SERVICE_BYTES];
 
 	len = len < sizeof service - 1 ? len : sizeof service - 1;
@@ -59,12 +59,11 @@ program_of(struct mapped_source *s, const struct batch_label *l, struct err *e)
 	for (uint32_t i = 0; i < s->nprograms; i++)
 		if (strcmp(s->programs[i].service, service) == 0)
 			return i;
-	if ((grown = realloc(s->programs, (s->nprograms + 1) * sizeof *grown)) == NULL) {
-		err_set(e, ERR_MEMORY, "no memory for %s", service);
+	if (!array_reserve(s->programs, s->programs_cap, s->nprograms + 1)) {
+		err_set(e, ERR_MEMORY, "out of memory for %s", service);
 		return UINT32_MAX;
 	}
-	s->programs = grown;
-	if (program_make(s, &grown[s->nprograms], service, e) != 0)
+	if (program_make(s, &s->programs[s->nprograms], service, e) != 0)
 		return UINT32_MAX;
 	return s->nprograms++;
 }
@@ -72,7 +71,7 @@ program_of(struct mapped_source *s, const struct batch_label *l, struct err *e)
 static bool
 label_add(struct mapped_source *s, const struct batch_label *l)
 {
-	if (!mapped_grow(&s->labels, &s->labels_cap, s->nlabels + 1, sizeof *s->labels))
+	if (!array_reserve(s->labels, s->labels_cap, s->nlabels + 1))
 		return false;
 	s->labels[s->nlabels++] = *l;
 	return true;
@@ -113,12 +112,12 @@ mapped_labels_learn(struct mapped_source *s, struct err *e)
 	uint32_t count;
 	const struct batch_label *labels = s->inner.labels(s->inner.state, &count);
 
-	if (!mapped_grow(&s->known, &s->known_cap, count, sizeof *s->known))
-		return err_set(e, ERR_MEMORY, "no memory for labels");
-	for (; s->nknown < count; s->nknown++) {
-		const struct batch_label *l = &labels[s->nknown];
+	if (!array_reserve(s->infos, s->infos_cap, count))
+		return err_set(e, ERR_MEMORY, "out of memory for labels");
+	for (; s->ninfos < count; s->ninfos++) {
+		const struct batch_label *l = &labels[s->ninfos];
 		const char *slash = memchr(l->text, '/', l->len);
-		struct known k = { .program = program_of(s, l, e),
+		struct label_info k = { .program = program_of(s, l, e),
 			.label = s->nlabels,
 			.name = slash != NULL ? slash + 1 : "" };
 
@@ -131,8 +130,8 @@ mapped_labels_learn(struct mapped_source *s, struct err *e)
 			k.ids = ids_of(m, l, k.name);
 		}
 		if (!label_add(s, l))
-			return err_set(e, ERR_MEMORY, "no memory for labels");
-		s->known[s->nknown] = k;
+			return err_set(e, ERR_MEMORY, "out of memory for labels");
+		s->infos[s->ninfos] = k;
 	}
 	return 0;
 }
@@ -141,11 +140,11 @@ uint32_t
 mapped_own_label(struct mapped_source *s, uint32_t base, enum record_kind kind, const char *type)
 {
 	const char **fields = (const char **)(uintptr_t)BEGIN;
+	assert(kind == RECORD_REQUEST_BEGIN || kind == RECORD_REQUEST_END);
 	uint32_t id = source_labels_named(&s->own, base, kind, type, strlen(type), fields,
 	    kind == RECORD_REQUEST_BEGIN ? BEGIN_FIELDS : 0);
 
-	if (id == UINT32_MAX ||
-	    !mapped_grow(&s->own_at, &s->own_cap, s->own.count, sizeof *s->own_at))
+	if (id == UINT32_MAX || !array_reserve(s->own_at, s->own_cap, s->own.count))
 		return UINT32_MAX;
 	for (; s->nown < s->own.count; s->nown++) {
 		s->own_at[s->nown] = s->nlabels;
@@ -162,7 +161,7 @@ mapped_labels_release(struct mapped_source *s)
 		mapper_free(s->programs[i].mapper);
 	source_labels_release(&s->own);
 	free(s->programs);
-	free(s->known);
+	free(s->infos);
 	free(s->labels);
 	free(s->own_at);
 }

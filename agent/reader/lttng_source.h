@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The state of a source of LTTng-UST records, which the files behind source_lttng.c share. */
+#ifndef AGENT_READER_LTTNG_SOURCE_H
+#define AGENT_READER_LTTNG_SOURCE_H
+
+#include "agent/reader/cpu_stream.h"
+#include "agent/reader/session_folders.h"
+#include "agent/reader/source.h"
+#include "agent/reader/source_labels.h"
+#include "agent/reader/source_losses.h"
+#include "agent/reader/traced_process.h"
+#include "agent/reader/untraced.h"
+
+struct lttng_source {
+	struct source_options options;
+	char *channel;
+	struct watched_folder followed; /* path NULL: the one folder never changes */
+	bool relist;                    /* `followed` has to be listed again */
+	struct session_folder **folders;
+	uint32_t nfolders, folders_cap;
+	int inotify;
+
+	struct traced_process **processes;
+	uint32_t nprocesses, processes_cap;
+	struct cpu_stream **heap; /* room for all streams */
+	struct idle_ring *idle;   /* room for all streams */
+	uint32_t nstreams, heap_cap, nidle, idle_cap;
+	int64_t polled_ns;    /* start of the last poll */
+	int64_t unwatched_ns; /* part of the time since then that does not count as a stall */
+	int64_t opened_ns;
+	struct suspect *suspects;
+	uint32_t nsuspects, suspects_cap;
+	uint32_t busy; /* streams with held packets, in the last poll */
+	size_t held_bytes;
+	struct held_packet *spent; /* decoded; texts of the last poll's records point into them */
+
+	struct source_labels labels;
+	struct arena arena; /* values of one poll */
+	struct value *values;
+	uint32_t values_left;
+	struct record *records;
+	uint32_t nrecords, records_cap, nlate;
+	struct source_losses losses;
+	int64_t watermark_ns;
+	bool more;
+
+	bool changed;                  /* the list of processes may have changed */
+	struct source_process *listed; /* owns its texts */
+	uint32_t nlisted;
+	struct source_stats stats;
+};
+
+#endif

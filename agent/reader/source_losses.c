@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/reader/source_losses.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+losses_begin(struct source_losses *l)
+{
+	l->count = 0;
+}
+
+void
+losses_release(struct source_losses *l)
+{
+	free(l->list);
+	*l = (struct source_losses){ 0 };
+}
+
+void
+losses_add(struct source_losses *l, enum loss_reason reason, uint64_t count, int64_t from_ns,
+    int64_t to_ns)
+{
+	assert(reason < LOSS_REASONS && count > 0);
+	l->total[reason] += count;
+	if (l->count == l->cap) {
+		uint32_t cap = l->cap > 0 ? l->cap * 2 : 16;
+		struct loss *grown = realloc(l->list, cap * sizeof *grown);
+		if (grown == NULL) {
+			if (l->count == 0)
+				return;
+			struct loss *last = &l->list[l->count - 1];
+			last->count += count;
+			last->from_ns = from_ns < last->from_ns ? from_ns : last->from_ns;
+			last->to_ns = to_ns > last->to_ns ? to_ns : last->to_ns;
+			return;
+		}
+		l->list = grown;
+		l->cap = cap;
+	}
+	l->list[l->count++] = (struct loss){
+		.reason = (uint8_t)reason,
+		.count = count,
+		.from_ns = from_ns,
+		.to_ns = to_ns < from_ns ? from_ns : to_ns,
+	};
+}
+
+void
+trouble_set(struct source_losses *l, const struct err *e)
+{
+	snprintf(l->trouble, sizeof l->trouble, "%s", e->text);
+}

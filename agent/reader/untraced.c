@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Three ways in which a live process is not traced by LTTng 2.13, and how that shows from outside:
+ *
+ *  1. When a process ends, the daemons remove its folder and all empty folders around it. That may
+ *     include the folder of a process that is just registering, between the folder and the first
+ *     file in it. The registration fails, the process goes on. Sign: a folder came and went in
+ *     shm_dir, and none came in output_dir.
+ *  2. A process that replaces itself by exec within a second would get the same folder name again,
+ *     and is refused. Sign: a folder went, its process lives, and no other folder of it comes.
+ *  3. A process that waited 3 s for its registration goes on, and is traced once the session daemon
+ *     gets to it. Sign: a folder comes when its process is older than that.
+ *
+ * libhone reports it itself when it samples a request that is not recorded (instrument/policy.h),
+ * also for a process that ends before the session daemon sees it. This file is for processes
+ * without libhone. The number of missing records cannot be known: each report counts one, with its
+ * time span.
+ */
+#define _GNU_SOURCE
+#include "agent/reader/untraced.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/reader/lttng_source.h"
+#include "base/array.h"
+
+enum {
+	REGISTER_MS = 3000, /* default of LTTNG_UST_REGISTER_TIMEOUT */
+	AGAIN_MS = 5000,    /* after exec a new folder comes within this time */
+	REPORT_MIN_MS = 50, /* between two reports of the same process */
+	REPORT_MAX_MS = 1000,
+	SUSPECTS_MAX = 4096
+};
+#define MS INT64_C(1000000)
+
+/* Splits a folder's name "comm-PID-DATE-TIME". False: not such a name. */
+static bool
+split_name(const char *name, struct suspect *s)
+{
+	const char *at = name + strlen(name);
+	char *end;
+
+	for (int dashes = 0; dashes < 3; dashes++) {
+		while (at > name && at[-1] != '-')
+			at--;
+		if (at-- == name)
+			return false;
+	}
+	s->pid = strtol(at + 1, &end, 10);
+	snprintf(s->comm, sizeof s->comm, "%.*s", (int)(at - name), name);
+	return s->pid > 0 && *end == '-';
+}
+
+/* Whether the process is alive, and when it started. False also for a process of another pid
+ * namespace, whose number means another one here. */
+static bool
+lives(const struct suspect *s, int64_t now_ns, int64_t *began_ns)
+{
+	char path[64], text[1024], state;
+	unsigned long long ticks, bytes;
+	struct timespec boot;
+
+	snprintf(path, sizeof path, "/proc/%ld/stat", s->pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	char *comm = strchr(text, '('), *after = strrchr(text, ')');
+	if (comm == NULL || after == NULL)
+		return false;
+	*after++ = '\0';
+	if (strcmp(comm + 1, s->comm) != 0 ||
+	    sscanf(after,
+		" %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+		"%*d %*d %*d %llu %llu",
+		&state, &ticks, &bytes) != 3)
+		return false;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	*began_ns = now_ns - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec) +
+	            (int64_t)(ticks * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK)));
+	/* an ending process frees its memory before it closes its files */
+	return bytes > 0 && state != 'Z' && state != 'X';
+}
+
+/* Whether the process has another folder, made after an exec. */
+static bool
+is_again(const struct lttng_source *src, const struct suspect *s)
+{
+	for (uint32_t i = 0; i < src->nprocesses; i++) {
+		const struct traced_process *p = src->processes[i];
+		struct suspect other;
+		if (p->folder == s->folder && strcmp(p->name, s->name) != 0 &&
+		    split_name(p->name, &other) && other.pid == s->pid)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_suspect(const struct lttng_source *src, const struct session_folder *f, const char *name)
+{
+	for (uint32_t i = 0; i < src->nsuspects; i++)
+		if (src->suspects[i].folder == f && strcmp(src->suspects[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void
+suspect_add(struct lttng_source *src, struct session_folder *f, const char *name, int64_t since_ns,
+    bool again, int64_t now_ns)
+{
+	struct suspect s = { .folder = f, .since_ns = since_ns, .seen_ns = now_ns, .again = again };
+
+	if (f->withdrawn || src->nsuspects >= SUSPECTS_MAX || !split_name(name, &s) ||
+	    is_suspect(src, f, name))
+		return;
+	if (!lives(&s, now_ns, &s.began_ns)) {
+		if (again)
+			return; /* it has ended */
+		s.began_ns = 0;
+	}
+	if (!array_reserve(src->suspects, src->suspects_cap, src->nsuspects + 1) ||
+	    (s.name = strdup(name)) == NULL)
+		return;
+	src->suspects[src->nsuspects++] = s;
+}
+
+void
+untraced_born(struct lttng_source *src, struct session_folder *f, const char *name, int64_t now_ns)
+{
+	suspect_add(src, f, name, src->polled_ns, false, now_ns);
+}
+
+void
+untraced_died(struct lttng_source *src, const struct traced_process *p, int64_t now_ns)
+{
+	int64_t since_ns = p->born_ns;
+
+	for (uint32_t i = 0; i < p->nstreams; i++)
+		if (p->streams[i]->last_end_ns > since_ns)
+			since_ns = p->streams[i]->last_end_ns;
+	suspect_add(src, p->folder, p->name, since_ns, true, now_ns);
+}
+
+static bool
+is_there(const struct watched_folder *r, const char *name)
+{
+	char path[4352];
+
+	snprintf(path, sizeof path, "%s/%s", r->path, name);
+	return access(path, F_OK) == 0;
+}
+
+static void
+report(struct lttng_source *src, struct suspect *s, int64_t now_ns)
+{
+	struct err e;
+
+	if (s->reported_ns == 0) {
+		err_set(&e, ERR_TRACER,
+		    "%s (%ld) runs untraced: the session daemon lost its registration; it is traced when it "
+		    "is started again",
+		    s->comm, s->pid);
+		trouble_set(&src->losses, &e);
+		s->reported_ns = s->since_ns;
+	}
+	losses_add(&src->losses, LOSS_RING, 1, s->reported_ns, now_ns);
+	s->reported_ns = now_ns;
+}
+
+/* Reports the time between the end of a process' wait for registration and now, at which it is
+ * traced. */
+static void
+report_late(struct lttng_source *src, const struct suspect *s, int64_t now_ns)
+{
+	if (s->began_ns > src->opened_ns && !is_again(src, s) &&
+	    now_ns - s->began_ns > REGISTER_MS * MS)
+		losses_add(&src->losses, LOSS_RING, 1, s->began_ns + REGISTER_MS * MS, now_ns);
+}
+
+/* Decides by the folders. The shm folder is checked first: for a traced process it goes after the
+ * output folder has come. */
+static enum tracing {
+	TRACED,
+	UNTRACED,
+	UNDECIDED
+} tracing_of(struct lttng_source *src, const struct suspect *s, int64_t now_ns)
+{
+	int64_t unused;
+
+	if (s->again) {
+		if (is_again(src, s))
+			return TRACED;
+		return now_ns - s->seen_ns > AGAIN_MS * MS || !lives(s, now_ns, &unused)
+		           ? UNTRACED
+		           : UNDECIDED;
+	}
+	bool left = !is_there(&s->folder->shm, s->name);
+	if (is_there(&s->folder->output, s->name)) {
+		report_late(src, s, now_ns);
+		return TRACED;
+	}
+	return left ? UNTRACED : UNDECIDED;
+}
+
+/* False: the suspect is decided, and no further loss is to be reported. */
+static bool
+check_suspect(struct lttng_source *src, struct suspect *s, int64_t now_ns)
+{
+	int64_t age_ns = now_ns - s->since_ns, pause_ns = age_ns / 4, unused;
+
+	if (s->reported_ns == 0) {
+		enum tracing t = tracing_of(src, s, now_ns);
+		if (t != UNTRACED)
+			return t == UNDECIDED;
+		report(src, s, now_ns);
+		return lives(s, now_ns, &unused);
+	}
+	pause_ns = pause_ns < REPORT_MIN_MS * MS   ? REPORT_MIN_MS * MS
+	           : pause_ns > REPORT_MAX_MS * MS ? REPORT_MAX_MS * MS
+	                                           : pause_ns;
+	if (now_ns - s->reported_ns < pause_ns)
+		return true;
+	bool on = lives(s, now_ns, &unused) && !is_again(src, s);
+	report(src, s, now_ns);
+	return on;
+}
+
+static void
+suspect_remove(struct lttng_source *src, uint32_t *i)
+{
+	free(src->suspects[*i].name);
+	src->suspects[(*i)--] = src->suspects[--src->nsuspects];
+}
+
+void
+untraced_check(struct lttng_source *src, int64_t now_ns)
+{
+	for (uint32_t i = 0; i < src->nsuspects; i++)
+		if (!check_suspect(src, &src->suspects[i], now_ns))
+			suspect_remove(src, &i);
+}
+
+void
+untraced_forget(struct lttng_source *src)
+{
+	for (uint32_t i = 0; i < src->nsuspects; i++)
+		if (src->suspects[i].folder->withdrawn)
+			suspect_remove(src, &i);
+}
+
+void
+untraced_release(struct lttng_source *src)
+{
+	for (uint32_t i = 0; i < src->nsuspects; i++)
+		free(src->suspects[i].name);
+	free(src->suspects);
+}
