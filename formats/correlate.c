@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/assemble.h"
+#include "base/array.h"
 #include "base/glob.h"
 #include "base/texts.h"
 #include "formats/correlate.h"
@@ -43,10 +44,10 @@ struct correlate {
 	struct reading *reading;
 	struct assemble *assemble;
 	struct pile *piles;
-	uint32_t npiles, count; /* count: of records in all piles */
-	struct arena arena;     /* values and texts of the piles */
-	struct arena names;     /* of labels */
-	struct texts *keys;     /* kind and text of each label */
+	uint32_t npiles, piles_cap, count; /* count: of records in all piles */
+	struct arena arena;                /* values and texts of the piles */
+	struct arena names;                /* of labels */
+	struct texts *keys;                /* kind and text of each label */
 	struct batch_label *labels;
 	uint32_t labels_cap;
 	int64_t newest_ns;
@@ -185,10 +186,9 @@ pile_of(struct correlate *c, uint32_t node, struct err *e)
 		return NULL;
 	}
 	if (node >= c->npiles) {
-		if ((p = realloc(c->piles, (node + 1) * sizeof *p)) == NULL)
+		if (!array_reserve(c->piles, c->piles_cap, node + 1))
 			goto none;
-		memset(&p[c->npiles], 0, (node + 1 - c->npiles) * sizeof *p);
-		c->piles = p;
+		memset(&c->piles[c->npiles], 0, (node + 1 - c->npiles) * sizeof *p);
 		c->npiles = node + 1;
 	}
 	p = &c->piles[node];
@@ -208,17 +208,10 @@ add_label(struct correlate *c, enum record_kind kind, const char *text, uint32_t
     const struct tracer_event *v)
 {
 	uint32_t n = texts_count(c->keys) - 1;
-	struct batch_label *l;
 	const char **fields = arena_alloc(&c->names, (v->nfields + 1) * sizeof *fields);
 
-	if (n == c->labels_cap) {
-		uint32_t cap = n != 0 ? 2 * n : 64;
-
-		if ((l = realloc(c->labels, cap * sizeof *l)) == NULL)
-			return false;
-		c->labels = l;
-		c->labels_cap = cap;
-	}
+	if (!array_reserve(c->labels, c->labels_cap, n + 1))
+		return false;
 	for (uint32_t i = 0; fields != NULL && i < v->nfields; i++)
 		if ((fields[i] = arena_text(&c->names, v->fields[i], strlen(v->fields[i]))) == NULL)
 			return false;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "formats/dag.h"
+#include "base/hash.h"
+#include "base/hash_table.h"
 
 static int
 no_memory(const struct dag *d, struct err *e)
@@ -15,39 +17,18 @@ no_memory(const struct dag *d, struct err *e)
 	return err_set(e, ERR_MEMORY, "no memory for a graph of %u events", d->nevents);
 }
 
-struct index {           /* from ids to events */
-	uint32_t *slots; /* event + 1; 0: free */
-	uint32_t mask;
-};
-
-static uint32_t *
-slot_of(const struct index *x, const struct dag *d, uint64_t id)
-{
-	uint32_t at = (uint32_t)hash_u64(id) & x->mask;
-
-	while (x->slots[at] != 0 && d->events[x->slots[at] - 1].id != id)
-		at = (at + 1) & x->mask;
-	return &x->slots[at];
-}
-
-/* Enters all events; those whose id is there already get no place. */
+/* Enters all events by id into the table; those whose id is there already are marked as left out.
+ */
 static bool
-index_all(struct index *x, struct dag *d, struct arena *a)
+index_all(struct hash_table *by_id, struct dag *d, struct arena *a)
 {
-	uint64_t cap = 4;
-
-	while (cap < 2 * (uint64_t)d->nevents)
-		cap *= 2;
-	x->mask = (uint32_t)(cap - 1);
-	if ((x->slots = arena_calloc(a, cap, sizeof *x->slots)) == NULL)
+	if (!hash_table_in_arena(by_id, a, d->nevents))
 		return false;
 	for (uint32_t i = 0; i < d->nevents; i++) {
-		uint32_t *slot = slot_of(x, d, d->events[i].id);
+		bool is_new = hash_table_claim(by_id, hash_u64(d->events[i].id), i) == i;
 
-		d->place[i] = *slot != 0 ? TRACE_NONE : 0;
-		d->duplicates += *slot != 0;
-		if (*slot == 0)
-			*slot = i + 1;
+		d->place[i] = is_new ? 0 : TRACE_NONE;
+		d->duplicates += !is_new;
 	}
 	return true;
 }
@@ -56,7 +37,7 @@ index_all(struct index *x, struct dag *d, struct arena *a)
 static bool
 resolve(struct dag *d, struct arena *a)
 {
-	struct index x;
+	struct hash_table by_id;
 	uint32_t *seen = arena_calloc(a, d->nevents, sizeof *seen); /* by which event + 1, last */
 	uint64_t total = 0;
 	uint32_t n = 0;
@@ -64,21 +45,21 @@ resolve(struct dag *d, struct arena *a)
 	for (uint32_t i = 0; i < d->nevents; i++)
 		total += d->events[i].nbefore;
 	d->preds = arena_alloc(a, (total + 1) * sizeof *d->preds);
-	if (seen == NULL || d->preds == NULL || !index_all(&x, d, a))
+	if (seen == NULL || d->preds == NULL || !index_all(&by_id, d, a))
 		return false;
 	for (uint32_t i = 0; i < d->nevents; i++) {
 		const struct dag_event *v = &d->events[i];
 
 		d->begins[i] = n;
 		for (uint32_t k = 0; k < v->nbefore && d->place[i] != TRACE_NONE; k++) {
-			uint32_t p = *slot_of(&x, d, d->before[v->before + k]);
+			uint32_t p = hash_table_find(&by_id, hash_u64(d->before[v->before + k]));
 
-			d->missing += p == 0;
-			d->selves += p == i + 1;
-			if (p == 0 || p == i + 1 || seen[p - 1] == i + 1)
+			d->missing += p == HASH_TABLE_NONE;
+			d->selves += p == i;
+			if (p == HASH_TABLE_NONE || p == i || seen[p] == i + 1)
 				continue;
-			seen[p - 1] = i + 1;
-			d->preds[n++] = p - 1;
+			seen[p] = i + 1;
+			d->preds[n++] = p;
 		}
 	}
 	d->begins[d->nevents] = n;

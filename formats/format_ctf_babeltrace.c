@@ -13,6 +13,7 @@
 
 #include <babeltrace2/babeltrace.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/map.h"
 #include "formats/correlate.h"
@@ -46,7 +47,7 @@ struct sink {
 	struct arena arena; /* of those */
 	int64_t *wall_ns;   /* of each node: what its first event's wall clock was ahead of its own;
 	                       0: none yet */
-	uint32_t nwall;
+	uint32_t nwall, wall_cap;
 	int64_t newest_ns; /* since the epoch, of all events that were taken */
 	int64_t after_ns;  /* what is not newer was taken by a graph before this one */
 	int rc;
@@ -59,14 +60,9 @@ static bool
 add_folder(void *ctx, const char *path)
 {
 	struct folders *f = ctx;
-	struct folder *more;
 
-	if (f->count == f->cap) {
-		f->cap = f->cap != 0 ? 2 * f->cap : 16;
-		if (f->cap > TRACES_MAX || (more = realloc(f->list, f->cap * sizeof *more)) == NULL)
-			return false;
-		f->list = more;
-	}
+	if (!array_reserve_max(f->list, f->cap, f->count + 1, TRACES_MAX))
+		return false;
 	f->list[f->count] = (struct folder){ arena_text(&f->arena, path, strlen(path)), false };
 	return f->list[f->count++].path != NULL;
 }
@@ -236,13 +232,12 @@ info_of(struct sink *s, const bt_event *event)
 static int64_t
 node_time_ns(struct sink *s, uint32_t node, const bt_clock_snapshot *clock, int64_t since_epoch_ns)
 {
-	int64_t raw_ns = (int64_t)bt_clock_snapshot_get_value(clock), *more;
+	int64_t raw_ns = (int64_t)bt_clock_snapshot_get_value(clock);
 
 	if (node >= s->nwall) {
-		if ((more = realloc(s->wall_ns, (node + 1) * sizeof *more)) == NULL)
+		if (!array_reserve(s->wall_ns, s->wall_cap, node + 1))
 			return since_epoch_ns;
-		memset(&more[s->nwall], 0, (node + 1 - s->nwall) * sizeof *more);
-		s->wall_ns = more;
+		memset(&s->wall_ns[s->nwall], 0, (node + 1 - s->nwall) * sizeof *s->wall_ns);
 		s->nwall = node + 1;
 	}
 	if (s->wall_ns[node] == 0)

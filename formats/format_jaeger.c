@@ -15,10 +15,12 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/hash.h"
+#include "base/hash_table.h"
 #include "formats/json.h"
 
-enum { PROCESS_SLOTS = 64, ATTRIBUTES_MAX = 64, NONE = UINT32_MAX };
+enum { ATTRIBUTES_MAX = 64 };
 
 struct waiting { /* a span until its trace's end */
 	struct span span;
@@ -28,7 +30,6 @@ struct waiting { /* a span until its trace's end */
 
 struct process {
 	struct text id, service, node;
-	uint32_t next; /* in the same slot */
 };
 
 struct jaeger {
@@ -41,25 +42,10 @@ struct jaeger {
 	struct process *processes;
 	uint32_t nspans, nattributes, nprocesses;
 	uint32_t spans_cap, attributes_cap, processes_cap;
-	uint32_t slots[PROCESS_SLOTS];
+	struct hash_table by_id; /* processes of this trace */
+	uint64_t seed;
 	bool has_spans, lossy;
 };
-
-/* Room for one more of `size` bytes. */
-static bool
-room(void *array, uint32_t n, uint32_t *cap, size_t size)
-{
-	void **at = array, *more;
-	uint32_t to = *cap != 0 ? 2 * *cap : 64;
-
-	if (n < *cap)
-		return true;
-	if (to < *cap || (more = realloc(*at, to * size)) == NULL)
-		return false;
-	*at = more;
-	*cap = to;
-	return true;
-}
 
 static int
 no_memory(struct jaeger *g)
@@ -126,8 +112,7 @@ take_tags(struct jaeger *g, struct waiting *w)
 		} else if (text_is(key, "span.kind")) {
 			w->span.follows |= value_is(&v, "consumer");
 		} else if (g->nattributes - w->first < ATTRIBUTES_MAX && v.type != VALUE_NONE) {
-			if (!room(&g->attributes, g->nattributes, &g->attributes_cap,
-				sizeof *g->attributes))
+			if (!array_reserve(g->attributes, g->attributes_cap, g->nattributes + 1))
 				return no_memory(g);
 			g->attributes[g->nattributes++] = (struct attribute){ key.s, key.len, v };
 		}
@@ -214,7 +199,7 @@ take_span(struct jaeger *g)
 	bool has_begin = false, has_duration = false, consumer;
 	int rc = 0;
 
-	if (!room(&g->spans, g->nspans, &g->spans_cap, sizeof *g->spans))
+	if (!array_reserve(g->spans, g->spans_cap, g->nspans + 1))
 		return no_memory(g);
 	w = &g->spans[g->nspans];
 	*w = (struct waiting){
@@ -289,13 +274,34 @@ behind_span(struct jaeger *g, uint32_t depth)
 
 /* ---- processes ---- */
 
-static inline uint32_t
-slot_of(struct text id)
+static struct process *
+process_of(const struct jaeger *g, struct text id)
 {
-	uint64_t first = 0;
+	const struct hash_slot *s = hash_table_first(&g->by_id, hash_bytes(g->seed, id.s, id.len));
 
-	memcpy(&first, id.s, id.len < 8 ? id.len : 8);
-	return (uint32_t)(hash_u64(first + id.len) % PROCESS_SLOTS);
+	for (; s != NULL; s = hash_table_next(&g->by_id, s)) {
+		struct process *p = &g->processes[s->entry];
+
+		if (p->id.len == id.len && memcmp(p->id.s, id.s, id.len) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+/* The process of this id, without values; NULL: out of memory. */
+static struct process *
+claim_process(struct jaeger *g, struct text id)
+{
+	struct process *p = process_of(g, id);
+
+	if (p == NULL) {
+		if (!array_reserve(g->processes, g->processes_cap, g->nprocesses + 1) ||
+		    !hash_table_put(&g->by_id, hash_bytes(g->seed, id.s, id.len), g->nprocesses))
+			return NULL;
+		p = &g->processes[g->nprocesses++];
+	}
+	*p = (struct process){ .id = id };
+	return p;
 }
 
 /* The host, or else its address. */
@@ -323,14 +329,10 @@ take_processes(struct jaeger *g)
 	if (!json_enter_object(j))
 		return 0;
 	while (json_key(j, &id)) {
-		struct process *p;
-		uint32_t *slot = &g->slots[slot_of(id)];
+		struct process *p = claim_process(g, id);
 
-		if (!room(&g->processes, g->nprocesses, &g->processes_cap, sizeof *g->processes))
+		if (p == NULL)
 			return no_memory(g);
-		p = &g->processes[g->nprocesses];
-		*p = (struct process){ .id = id, .next = *slot };
-		*slot = g->nprocesses++;
 		if (!json_enter_object(j))
 			continue;
 		while (json_key(j, &key))
@@ -340,16 +342,6 @@ take_processes(struct jaeger *g)
 				take_process_tags(j, p);
 	}
 	return 0;
-}
-
-static const struct process *
-process_of(const struct jaeger *g, struct text id)
-{
-	for (uint32_t i = g->slots[slot_of(id)]; i != NONE; i = g->processes[i].next)
-		if (g->processes[i].id.len == id.len &&
-		    memcmp(g->processes[i].id.s, id.s, id.len) == 0)
-			return &g->processes[i];
-	return NULL;
 }
 
 /* ---- traces ---- */
@@ -362,8 +354,7 @@ begin_trace(struct jaeger *g)
 	g->trace = (struct text){ "", 0 };
 	g->nspans = g->nattributes = g->nprocesses = 0;
 	g->has_spans = g->lossy = false;
-	for (uint32_t i = 0; i < PROCESS_SLOTS; i++)
-		g->slots[i] = NONE;
+	hash_table_clear(&g->by_id);
 }
 
 /* Its object has ended, or as much of it as there is. */
@@ -492,7 +483,7 @@ take_document(struct jaeger *g, enum json_kind kind)
 static int
 jaeger_read(struct reading *r, struct input *in, struct err *e)
 {
-	struct jaeger g = { .r = r, .e = e };
+	struct jaeger g = { .r = r, .e = e, .seed = hash_seed() };
 	enum json_kind kind;
 	int rc = 0;
 
@@ -509,6 +500,7 @@ jaeger_read(struct reading *r, struct input *in, struct err *e)
 	free(g.spans);
 	free(g.attributes);
 	free(g.processes);
+	hash_table_release(&g.by_id);
 	return rc < 0 ? rc : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/texts.h"
 #include "formats/names.h"
@@ -147,17 +148,9 @@ name_new(struct names *n, uint32_t service_len, uint32_t name_len)
 {
 	const char *text = texts_get(n->texts, n->count);
 	struct name *name = arena_calloc(&n->arena, 1, sizeof *name);
-	uint32_t cap = n->cap != 0 ? 2 * n->cap : 64;
-	struct name **more;
 
-	if (name == NULL)
+	if (name == NULL || !array_reserve(n->all, n->cap, n->count + 1))
 		return NULL;
-	if (n->count == n->cap) {
-		if ((more = realloc(n->all, cap * sizeof *more)) == NULL)
-			return NULL;
-		n->all = more;
-		n->cap = cap;
-	}
 	name->service = (struct text){ text, service_len };
 	name->name = (struct text){ text + service_len + 1, name_len };
 	n->text_bytes += service_len + name_len;

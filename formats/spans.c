@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "formats/spans.h"
@@ -284,16 +285,11 @@ late(struct spans *s, uint64_t key, const struct pending *what, struct whence at
 static struct kept *
 room(struct spans *s, struct pending *p)
 {
-	uint32_t cap = p->cap != 0 ? 2 * p->cap : 16;
-	struct kept *more;
+	uint32_t cap = p->cap;
 
-	if (p->count < p->cap)
-		return &p->spans[p->count];
-	if (cap < p->cap || (more = realloc(p->spans, cap * sizeof *more)) == NULL)
+	if (!array_reserve(p->spans, p->cap, p->count + 1))
 		return NULL;
-	s->bytes += (cap - p->cap) * sizeof *more;
-	p->spans = more;
-	p->cap = cap;
+	s->bytes += (p->cap - cap) * sizeof *p->spans;
 	return &p->spans[p->count];
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/hash_table.h"
 #include "formats/tree.h"
 
 enum { NONE = UINT32_MAX, INSERTION_MAX = 24 };
@@ -15,12 +16,6 @@ enum { NONE = UINT32_MAX, INSERTION_MAX = 24 };
 #define TIME_MAX_NS (INT64_MAX / 2) /* so that differences fit */
 
 enum fate { UNKNOWN, USED, VISITED, DROPPED, ORPHAN, FURTHER, SELF, CIRCLE };
-
-struct place { /* of the table by id */
-	uint64_t id;
-	uint32_t span;
-	uint32_t round; /* which trace it is of */
-};
 
 struct member {                   /* what is found out about a span */
 	int64_t begin_ns, end_ns; /* on the root's clock, as far as that was corrected; not cut */
@@ -45,8 +40,7 @@ struct tree {
 	uint32_t *queue; /* spans in the order of their units */
 	struct mark *marks, *spare;
 	uint32_t cap;
-	struct place *table;
-	uint32_t mask, round;
+	struct hash_table by_id; /* spans of this trace */
 };
 
 struct building {
@@ -83,7 +77,7 @@ tree_free(struct tree *t)
 	free(t->queue);
 	free(t->marks);
 	free(t->spare);
-	free(t->table);
+	hash_table_release(&t->by_id);
 	free(t);
 }
 
@@ -100,32 +94,18 @@ make_room(struct tree *t, uint32_t n)
 	free(t->queue);
 	free(t->marks);
 	free(t->spare);
-	free(t->table);
 	t->members = malloc(cap * sizeof *t->members);
 	t->queue = malloc(cap * sizeof *t->queue);
 	t->marks = malloc(2 * (size_t)cap * sizeof *t->marks);
 	t->spare = malloc(2 * (size_t)cap * sizeof *t->spare);
-	t->table = calloc(2 * (size_t)cap, sizeof *t->table);
-	t->mask = 2 * cap - 1;
-	t->round = 0;
 	t->cap = t->members != NULL && t->queue != NULL && t->marks != NULL && t->spare != NULL &&
-	                 t->table != NULL
+	                 hash_table_reserve(&t->by_id, cap)
 	             ? cap
 	             : 0;
 	return t->cap != 0;
 }
 
 /* ---- who is whose child ---- */
-
-static inline struct place *
-place_of(struct tree *t, uint64_t id)
-{
-	uint32_t at = (uint32_t)hash_u64(id) & t->mask;
-
-	while (t->table[at].round == t->round && t->table[at].id != id)
-		at = (at + 1) & t->mask;
-	return &t->table[at];
-}
 
 static struct whence
 whence(const struct kept *s)
@@ -146,22 +126,15 @@ index_ids(struct building *b)
 {
 	struct tree *t = b->t;
 
-	if (++t->round == 0) {
-		memset(t->table, 0, ((size_t)t->mask + 1) * sizeof *t->table);
-		t->round = 1;
-	}
+	hash_table_clear(&t->by_id);
 	for (uint32_t i = 0; i < b->n; i++) {
-		struct place *p = place_of(t, b->spans[i].id);
-
 		t->members[i] = (struct member){
 			.parent = NONE, .first_child = NONE, .next = NONE
 		};
-		if (p->round == t->round) {
+		if (hash_table_claim(&t->by_id, hash_u64(b->spans[i].id), i) != i) {
 			t->members[i].fate = DROPPED;
 			count_span(b, i, SKIP_DUPLICATE, " was there already");
-			continue;
 		}
-		*p = (struct place){ b->spans[i].id, i, t->round };
 	}
 }
 
@@ -190,7 +163,7 @@ find_parents(struct building *b)
 	for (uint32_t i = 0; i < b->n; i++) {
 		struct member *m = &t->members[i];
 		const struct kept *s = &b->spans[i];
-		const struct place *p;
+		uint32_t parent;
 
 		if (m->fate == DROPPED)
 			continue;
@@ -200,12 +173,13 @@ find_parents(struct building *b)
 		} else if (s->parent == s->id) {
 			m->fate = SELF;
 			self = better_root(b, self, i);
-		} else if ((p = place_of(t, s->parent))->round != t->round) {
+		} else if ((parent = hash_table_find(&t->by_id, hash_u64(s->parent))) ==
+			   HASH_TABLE_NONE) {
 			m->fate = ORPHAN;
 			orphan = i;
 			norphans++;
 		} else {
-			m->parent = p->span;
+			m->parent = parent;
 		}
 	}
 	return root != NONE ? root : self != NONE ? self : norphans == 1 ? orphan : NONE;
