@@ -26,7 +26,7 @@
 
 #include "agent/main/cost.h"
 #include "agent/system/folder.h"
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 #include "instrument/hone.h"
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -183,5 +183,5 @@ main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!only_end && folder_make(argv[2], NULL) == 0 && session_make(argv[1]) >= 0)
 		rc = run();
-	return switches_lttng_end(argv[1], argv[2]) ? rc : COST_LEFT;
+	return tracer_lttng_end(argv[1], argv[2]) ? rc : COST_LEFT;
 }

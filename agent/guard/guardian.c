@@ -17,7 +17,7 @@
 #include "agent/guard/guard.h"
 #include "agent/guard/guard_page.h"
 #include "agent/tracer/rates.h"
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 #include "base/log.h"
 
 enum {
@@ -62,7 +62,7 @@ bury_in_time(struct guardian *g, bool hung)
 	if (child == 0) {
 		if (hung) /* it must not outlive this guardian: the next one starts its own */
 			prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		switches_lttng_bury(g->node, g->run_dir, g->agent);
+		tracer_lttng_bury(g->node, g->run_dir, g->agent);
 		_exit(0);
 	}
 	if (child < 0)
@@ -94,7 +94,7 @@ clean_up(struct guardian *g, bool hung)
 	uint64_t seen = turns(g);
 
 	rates_silence_fd(GUARD_TABLE);
-	switches_folder(g->node, g->run_dir, g->agent, folder, sizeof folder);
+	tracer_folder(g->node, g->run_dir, g->agent, folder, sizeof folder);
 	for (int i = 0; i < ATTEMPTS; i++) {
 		if (bury_in_time(g, hung))
 			return true;

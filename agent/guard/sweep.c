@@ -11,7 +11,7 @@
 
 #include "agent/tracer/rates.h"
 #include "agent/guard/sweep.h"
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 #include "base/privilege.h"
 
 enum { LIMIT_MS = 10000 };
@@ -42,7 +42,7 @@ child_sweep(const char *node, const char *run_dir, int result_fd)
 	struct err e = { 0 };
 
 	if (owner_become(run_dir, &e) == 0)
-		switches_lttng_sweep(node, run_dir, &e);
+		tracer_lttng_sweep(node, run_dir, &e);
 	_exit(write(result_fd, &e, sizeof e) != (ssize_t)sizeof e);
 }
 

@@ -225,7 +225,7 @@ choose(void *of, const char *type)
 }
 
 static int
-source_open(struct agent *a, const struct switch_session *session, struct err *e)
+source_open(struct agent *a, const struct tracer_session *session, struct err *e)
 {
 	struct source_options o = {
 		.records_max = TURN_RECORDS, .wants_outside = source_mapped_wants, .of = &a->maps
@@ -322,7 +322,7 @@ take_result(struct agent *a)
 {
 	struct task_result r;
 
-	switcher_take(a->switcher, &r);
+	tracer_thread_take(a->tracer_thread, &r);
 	if (r.task == TASK_NONE)
 		return;
 	if (r.task == TASK_CHECK ||
@@ -345,28 +345,28 @@ static void
 give_task(struct agent *a, struct mono now)
 {
 	int64_t list_age_ns = mono_since_ns(now, a->listed_at);
-	struct change *changes;
+	struct tracer_change *changes;
 	uint32_t n;
 
-	if (!switcher_idle(a->switcher))
+	if (!tracer_thread_idle(a->tracer_thread))
 		return;
 	if (guard_buried(a->guard) && a->session_open)
 		session_buried(a, now);
 	if (!a->session_open) {
 		if (now.ns >= a->open_after.ns && !guard_buries(a->guard))
-			switcher_give(a->switcher, TASK_OPEN, NULL, 0);
+			tracer_thread_give(a->tracer_thread, TASK_OPEN, NULL, 0);
 		return;
 	}
 	if ((changes = reconcile_changes(a->reconcile, now, &n)) != NULL)
-		switcher_give(a->switcher, TASK_SET, changes, n);
+		tracer_thread_give(a->tracer_thread, TASK_SET, changes, n);
 	else if ((inventory_wants_list(a->inventory) && list_age_ns > SECOND) ||
 		 list_age_ns > a->config->list_every_ns ||
 		 (inventory_wants_another(a->inventory) && list_age_ns > 5 * SECOND))
-		switcher_give(a->switcher, TASK_LIST, NULL, 0);
+		tracer_thread_give(a->tracer_thread, TASK_LIST, NULL, 0);
 	else if (mono_since_ns(now, a->checked_at) > SECOND)
-		switcher_give(a->switcher, TASK_CHECK, NULL, 0);
+		tracer_thread_give(a->tracer_thread, TASK_CHECK, NULL, 0);
 	else if (a->tend_due)
-		switcher_give(a->switcher, TASK_TEND, NULL, 0);
+		tracer_thread_give(a->tracer_thread, TASK_TEND, NULL, 0);
 }
 
 /* ---- the controller ---- */
@@ -536,7 +536,7 @@ guard_look(struct agent *a, struct mono now)
 static void
 measure_cost(struct agent *a, struct mono now)
 {
-	bool may = a->connected && a->session_open && switcher_idle(a->switcher);
+	bool may = a->connected && a->session_open && tracer_thread_idle(a->tracer_thread);
 
 	if (!cost_step(&a->cost, a->config->node, a->config->run_dir, may, now))
 		return;
@@ -644,14 +644,14 @@ queues_make(struct agent *a, struct err *e)
 }
 
 static int
-switcher_make(struct agent *a, struct err *e)
+tracer_make(struct agent *a, struct err *e)
 {
 	const struct config *c = a->config;
-	struct switch_options o = { c->node, c->run_dir, (uint32_t)c->sub_buffers,
+	struct tracer_options o = { c->node, c->run_dir, (uint32_t)c->sub_buffers,
 		(uint32_t)c->sub_buffer_bytes, (uint32_t)(c->switch_timer_ns / 1000),
 		(uint32_t)c->added_sub_buffer_bytes, (uint32_t)c->rules_per_session,
 		(uint32_t)c->sessions, c->idle_session_ns };
-	struct switches door;
+	struct tracer door;
 	int rc;
 
 	if ((rc = folder_make(c->run_dir, e)) != 0)
@@ -660,9 +660,9 @@ switcher_make(struct agent *a, struct err *e)
 		agent_say(a, LOG_WARN,
 		    "%s is not on a tmpfs: traces on their way will be written to a disk",
 		    c->run_dir);
-	if ((rc = switches_lttng(&door, &o, e)) != 0)
+	if ((rc = tracer_lttng_new(&door, &o, e)) != 0)
 		return rc;
-	if ((rc = switcher_start(&a->switcher, &door, a->wake, e)) != 0)
+	if ((rc = tracer_thread_start(&a->tracer_thread, &door, a->wake, e)) != 0)
 		door.free(door.state);
 	return rc;
 }
@@ -754,7 +754,7 @@ agent_open(struct agent **ret, const struct config *c, const char *version, stru
 		seed = (uint64_t)clock_mono().ns;
 	rng_seed(&a->dice, seed);
 	if ((rc = queues_make(a, e)) != 0 || (rc = maps_take(a, maps, e)) != 0 ||
-	    (rc = switcher_make(a, e)) != 0 || (rc = link_make(a, version, e)) != 0) {
+	    (rc = tracer_make(a, e)) != 0 || (rc = link_make(a, version, e)) != 0) {
 		agent_close(a);
 		return rc;
 	}
@@ -786,9 +786,9 @@ tracer_end(struct agent *a)
 {
 	struct err e;
 
-	if (a->switcher == NULL)
+	if (a->tracer_thread == NULL)
 		return true;
-	if (switcher_stop(a->switcher, TRACER_GOODBYE_MS, &e) == 0)
+	if (tracer_thread_stop(a->tracer_thread, TRACER_GOODBYE_MS, &e) == 0)
 		return true;
 	agent_say(a, LOG_WARN, "%s, or has much to end: the guardian goes on with that", e.text);
 	return false;

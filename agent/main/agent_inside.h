@@ -14,7 +14,7 @@
 #include "agent/tracer/reconcile.h"
 #include "agent/reader/source_mapped.h"
 #include "agent/reader/sources.h"
-#include "agent/tracer/switcher.h"
+#include "agent/tracer/tracer_thread.h"
 #include "base/rng.h"
 #include "wire/agent.h"
 
@@ -28,7 +28,7 @@ struct agent {
 	struct pack *pack;
 	struct link *link;
 	struct tls *tls; /* the link's, where it is tls:// */
-	struct switcher *switcher;
+	struct tracer_thread *tracer_thread;
 	struct reconcile *reconcile;
 	struct inventory *inventory;
 	struct rates *rates;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "agent/main/cost.h"
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 
 #define SECOND INT64_C(1000000000)
 #define LIMIT_NS (8 * SECOND)
@@ -50,7 +50,8 @@ begin(struct cost *c, const char *node, const char *run_dir)
 
 	if (!program_path(path, sizeof path) || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
 		return false;
-	switches_cost(node, run_dir, getpid(), session, sizeof session, folder, sizeof folder);
+	tracer_cost_session(
+	    node, run_dir, getpid(), session, sizeof session, folder, sizeof folder);
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, ends[1], 1);
 	rc = posix_spawn(&c->pid, path, &files, NULL, args, environ);

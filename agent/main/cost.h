@@ -30,7 +30,7 @@ struct cost {                          /* all zeroes: not begun */
 /* Looks after it; begins it when `may` (the tracer answers, and somebody wants to know). True: it
  * has ended just now, well or not. Waits for nothing. */
 bool cost_step(struct cost *c, const char *node, const char *run_dir, bool may, struct mono now);
-/* Kills it, if it runs. Its session is ended by who ends ours (switch.h). */
+/* Kills it, if it runs. Its session is ended by who ends ours (tracer.h). */
 void cost_end(struct cost *c);
 
 #endif

@@ -15,7 +15,7 @@
 #include "agent/guard/guard.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/guard/sweep.h"
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 #include "base/notify.h"
 #include "base/privilege.h"
 

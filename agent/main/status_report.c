@@ -151,7 +151,7 @@ static const char *
 trouble(struct agent *a, struct mono now)
 {
 	enum task task;
-	int64_t busy_ns = switcher_busy_ns(a->switcher, now, &task);
+	int64_t busy_ns = tracer_thread_busy_ns(a->tracer_thread, now, &task);
 	/* a session that is ended waits for each program's metadata, see session_lttng.h */
 	int64_t patience_ns = a->config->slow_call_ns +
 	                      (task == TASK_TEND ? METADATA_NS * inventory_count(a->inventory) : 0);

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 #include "base/arena.h"
 #include "wire/agent.h"
 

@@ -271,12 +271,12 @@ due(const struct reconcile *r, uint32_t id, bool is_live, struct mono now)
 	return wanted && !p->plain && is_plain(r, id);
 }
 
-struct change *
+struct tracer_change *
 reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
 {
 	uint32_t count = 0, names = texts_count(r->names);
 	bool is_live = live(r, now);
-	struct change *list, *c;
+	struct tracer_change *list, *c;
 
 	*n = 0;
 	for (uint32_t i = 0; !r->busy && i < names && count < RECONCILE_CHANGES_MAX; i++)
@@ -303,7 +303,7 @@ reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
 
 void
 reconcile_applied(
-    struct reconcile *r, struct change *changes, uint32_t n, bool gone, struct mono now)
+    struct reconcile *r, struct tracer_change *changes, uint32_t n, bool gone, struct mono now)
 {
 	for (uint32_t i = 0; i < n && !gone; i++) {
 		struct point *p = &r->points[changes[i].point];

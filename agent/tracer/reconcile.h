@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "wire/toggle.h"
@@ -62,11 +62,11 @@ void reconcile_mapped(struct reconcile *r, bool (*mapped)(void *of, const char *
 /* What is to be changed now, off first, not too many at once; the caller's array, to be given to
  * reconcile_applied() whatever became of it, and until then nothing else is due. NULL with *n 0:
  * nothing, or out of memory. O(names). */
-struct change *reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n);
+struct tracer_change *reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n);
 
 /* Frees it. `gone`: the session is gone and nothing was changed. */
 void reconcile_applied(
-    struct reconcile *r, struct change *changes, uint32_t n, bool gone, struct mono now);
+    struct reconcile *r, struct tracer_change *changes, uint32_t n, bool gone, struct mono now);
 
 /* Whether the newest epoch holds and that is to be said (again). Then *ret is valid until the next
  * call on r. `exists`: whether a program here has it (may be a wildcard). */

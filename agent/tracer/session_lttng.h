@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * LTTng sessions of agents: made, ruled, and ended. Inside of switch_lttng.c,
+ * LTTng sessions of agents: made, ruled, and ended. Inside of tracer_lttng.c,
  * and of who ends what a dead agent left. Their names:
  *
  *	hone-NODE-PID		the base: "hone:*"
  *	hone-NODE-PID-sN	those of few rules each; N counts in the agent's life
- *	hone-NODE-PID-cost	of what measures (switches_cost())
+ *	hone-NODE-PID-cost	of what measures (tracer_cost_session())
  *
  * so that node "a" never takes those of node "a-1" for its own.
  */
@@ -19,7 +19,7 @@
 
 #include <lttng/lttng.h>
 
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 #include "base/err.h"
 
 #define SESSION_CHANNEL "hone"

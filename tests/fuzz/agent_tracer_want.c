@@ -20,7 +20,7 @@ none(void *arg, const char *name)
 static void
 turn(struct reconcile *r, struct mono now)
 {
-	struct change *c;
+	struct tracer_change *c;
 	struct done d;
 	uint32_t n;
 

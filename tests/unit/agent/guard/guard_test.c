@@ -20,7 +20,7 @@
 #include "agent/system/process.h"
 #include "agent/guard/guard.h"
 #include "agent/tracer/rates.h"
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -150,7 +150,7 @@ an_agent(void)
 	struct err e;
 
 	begin(&g, &r, 10 * SECOND);
-	switches_folder("guard-test", top, getpid(), folder, sizeof folder);
+	tracer_folder("guard-test", top, getpid(), folder, sizeof folder);
 	if (folder_make(folder, &e) != 0)
 		_exit(1);
 	for (;;)
@@ -166,7 +166,7 @@ what_a_killed_agent_left_is_silenced_and_taken_away(void **state)
 
 	if (agent == 0)
 		an_agent();
-	switches_folder("guard-test", top, agent, folder, sizeof folder);
+	tracer_folder("guard-test", top, agent, folder, sizeof folder);
 	for (int ms = 0; access(folder, F_OK) != 0; ms++) {
 		assert_in_range(ms, 0, PATIENCE_MS);
 		poll(NULL, 0, 1);

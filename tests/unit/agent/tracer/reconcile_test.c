@@ -14,7 +14,7 @@
 #define MS INT64_C(1000000)
 
 /* A tracer that does as it is told: which of 26 tracepoints "p:a" to "p:z" are on. */
-struct tracer {
+struct lttng_tracer {
 	bool on[26];
 	bool fails[26];
 	int nchanges;
@@ -43,10 +43,10 @@ want(struct reconcile *r, uint64_t epoch, int64_t lease_ms, const char *letters,
 
 /* Does what is due, and returns how much that was. */
 static uint32_t
-apply(struct reconcile *r, struct tracer *t, int64_t now_ms)
+apply(struct reconcile *r, struct lttng_tracer *t, int64_t now_ms)
 {
 	uint32_t n;
-	struct change *c = reconcile_changes(r, at_ms(now_ms), &n);
+	struct tracer_change *c = reconcile_changes(r, at_ms(now_ms), &n);
 
 	if (c == NULL)
 		return 0;
@@ -67,7 +67,7 @@ apply(struct reconcile *r, struct tracer *t, int64_t now_ms)
 }
 
 static void
-assert_on(const struct tracer *t, const char *letters)
+assert_on(const struct lttng_tracer *t, const char *letters)
 {
 	for (int i = 0; i < 26; i++)
 		assert_int_equal(t->on[i], strchr(letters, 'a' + i) != NULL);
@@ -102,7 +102,7 @@ wanted_minus_on_gives_changes(void **state)
 		{ "a", 2 },
 	};
 	struct reconcile *r = reconcile_new();
-	struct tracer t = { 0 };
+	struct lttng_tracer t = { 0 };
 	(void)state;
 
 	for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0]; i++) {
@@ -118,7 +118,7 @@ a_lease_that_is_not_renewed_ends(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	struct reconcile_look look;
-	struct tracer t = { 0 };
+	struct lttng_tracer t = { 0 };
 	struct done d;
 	(void)state;
 
@@ -145,7 +145,7 @@ static void
 done_says_what_became_of_each(void **state)
 {
 	struct reconcile *r = reconcile_new();
-	struct tracer t = { .fails = { [1] = true } };
+	struct lttng_tracer t = { .fails = { [1] = true } };
 	struct toggle toggles[] = { { "p:a" }, { "p:b" }, { "p:c" }, { "hone:*" }, { "nonsense" },
 		{ "lttng_ust_lib:load" } };
 	struct want w = { .epoch = 7, .lease_ms = 5000, .ntoggles = 6, .toggles = toggles };
@@ -182,7 +182,7 @@ static void
 shedding_holds_until_a_newer_epoch(void **state)
 {
 	struct reconcile *r = reconcile_new();
-	struct tracer t = { 0 };
+	struct lttng_tracer t = { 0 };
 	struct done d;
 	(void)state;
 
@@ -204,7 +204,7 @@ static void
 an_older_epoch_counts_only_from_a_new_controller(void **state)
 {
 	struct reconcile *r = reconcile_new();
-	struct tracer t = { 0 };
+	struct lttng_tracer t = { 0 };
 	struct done d;
 	(void)state;
 
@@ -231,8 +231,8 @@ static void
 a_new_session_gets_all_again(void **state)
 {
 	struct reconcile *r = reconcile_new();
-	struct tracer t = { 0 };
-	struct change *c;
+	struct lttng_tracer t = { 0 };
+	struct tracer_change *c;
 	struct done d;
 	uint32_t n;
 	(void)state;
@@ -262,7 +262,7 @@ any_history_ends_as_wanted(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 200; seed++) {
 		struct reconcile *r = reconcile_new();
-		struct tracer t = { 0 };
+		struct lttng_tracer t = { 0 };
 		char letters[27] = "";
 		int64_t now_ms = 0;
 		struct rng g;
@@ -308,7 +308,7 @@ a_mappings_own_stand_as_long_as_requests_are_sampled(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	struct reconcile_look look;
-	struct tracer t = { 0 };
+	struct lttng_tracer t = { 0 };
 	(void)state;
 
 	assert_true(reconcile_standing(r, "p:a"));
@@ -341,7 +341,7 @@ what_mapped_programs_have_goes_on_for_all_their_records(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	char mapped[8] = "a";
-	struct change *c;
+	struct tracer_change *c;
 	uint32_t n;
 	(void)state;
 

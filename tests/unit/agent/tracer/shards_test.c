@@ -14,7 +14,7 @@
 enum { SESSIONS = 5, RULES = 4, NAMES = 40, SEEDS = 200, STEPS = 400 };
 
 /* What the door does, to a tracer that only remembers. */
-struct tracer {
+struct lttng_tracer {
 	struct shards *s;
 	bool open[SESSIONS + 1], on[SESSIONS + 1][NAMES];
 };
@@ -40,7 +40,7 @@ number_of(const char *name)
 }
 
 static uint32_t
-rules_of(const struct tracer *t, int shard)
+rules_of(const struct lttng_tracer *t, int shard)
 {
 	uint32_t n = 0;
 
@@ -50,7 +50,7 @@ rules_of(const struct tracer *t, int shard)
 }
 
 static bool
-has_room(const struct tracer *t)
+has_room(const struct lttng_tracer *t)
 {
 	for (int k = 1; k <= SESSIONS; k++)
 		if (!t->open[k] || rules_of(t, k) < RULES)
@@ -59,7 +59,7 @@ has_room(const struct tracer *t)
 }
 
 static void
-set(struct tracer *t, int i, int shard, bool on)
+set(struct lttng_tracer *t, int i, int shard, bool on)
 {
 	assert_true(t->open[shard]);
 	t->on[shard][i] = on;
@@ -67,7 +67,7 @@ set(struct tracer *t, int i, int shard, bool on)
 }
 
 static void
-turn_on(struct tracer *t, int i)
+turn_on(struct lttng_tracer *t, int i)
 {
 	int moved[NAMES], n = 0, shard;
 	bool room = has_room(t);
@@ -93,7 +93,7 @@ turn_on(struct tracer *t, int i)
 }
 
 static void
-turn_off(struct tracer *t, int i)
+turn_off(struct lttng_tracer *t, int i)
 {
 	int shard = shards_where(t->s, name_of(i));
 
@@ -104,7 +104,7 @@ turn_off(struct tracer *t, int i)
 /* Each wanted name is on in one place, others nowhere, and what two rules describe is in one
  * session. */
 static void
-check(const struct tracer *t, const bool *wanted)
+check(const struct lttng_tracer *t, const bool *wanted)
 {
 	for (int i = 0; i < NAMES; i++) {
 		int places = 0, where = -1;
@@ -128,7 +128,7 @@ any_order_gives_what_is_wanted(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct rng r;
-		struct tracer t = { .s = shards_new(SESSIONS, RULES), .open = { true } };
+		struct lttng_tracer t = { .s = shards_new(SESSIONS, RULES), .open = { true } };
 		bool wanted[NAMES] = { false };
 
 		rng_seed(&r, seed);
@@ -156,7 +156,7 @@ any_order_gives_what_is_wanted(void **state)
 static void
 sessions_have_few_rules_while_there_is_room(void **state)
 {
-	struct tracer t = { .s = shards_new(SESSIONS, RULES), .open = { true } };
+	struct lttng_tracer t = { .s = shards_new(SESSIONS, RULES), .open = { true } };
 	(void)state;
 
 	for (int i = 3; i < 3 + SESSIONS * RULES; i++) {
@@ -173,7 +173,7 @@ sessions_have_few_rules_while_there_is_room(void **state)
 static void
 one_is_opened_ahead_and_one_stays(void **state)
 {
-	struct tracer t = { .s = shards_new(SESSIONS, RULES), .open = { true } };
+	struct lttng_tracer t = { .s = shards_new(SESSIONS, RULES), .open = { true } };
 	(void)state;
 
 	assert_true(shards_wants_spare(t.s));

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/tracer/switcher.h"
+#include "agent/tracer/tracer_thread.h"
 
 /* A tracer whose calls last as long as `gate` is shut. */
 struct fake {
@@ -23,7 +23,7 @@ struct fake {
 };
 
 static int
-fake_open(void *state, struct switch_session *ret, struct err *e)
+fake_open(void *state, struct tracer_session *ret, struct err *e)
 {
 	struct fake *f = state;
 
@@ -34,7 +34,8 @@ fake_open(void *state, struct switch_session *ret, struct err *e)
 }
 
 static int
-fake_set(void *state, struct change *changes, uint32_t n, struct switch_gap *gap, struct err *e)
+fake_set(
+    void *state, struct tracer_change *changes, uint32_t n, struct tracer_gap *gap, struct err *e)
 {
 	struct fake *f = state;
 	(void)e;
@@ -70,11 +71,11 @@ fake_free(void *state)
 	(void)state;
 }
 
-static struct switches
+static struct tracer
 door_of(struct fake *f)
 {
 	pthread_mutex_init(&f->gate, NULL);
-	return (struct switches){ .state = f,
+	return (struct tracer){ .state = f,
 		.open = fake_open,
 		.set = fake_set,
 		.tend = fake_tend,
@@ -83,14 +84,14 @@ door_of(struct fake *f)
 }
 
 static void
-await(struct switcher *s, int wake, struct task_result *r)
+await(struct tracer_thread *s, int wake, struct task_result *r)
 {
 	struct pollfd p = { .fd = wake, .events = POLLIN };
 	eventfd_t n;
 
 	assert_int_equal(poll(&p, 1, 20000), 1);
 	eventfd_read(wake, &n);
-	switcher_take(s, r);
+	tracer_thread_take(s, r);
 }
 
 static void
@@ -98,22 +99,22 @@ tasks_run_on_its_thread_and_report(void **state)
 {
 	int wake = eventfd(0, 0);
 	struct fake f = { .code = ERR_TRACER };
-	struct switches door = door_of(&f);
+	struct tracer door = door_of(&f);
 	struct task_result r;
-	struct switcher *s;
+	struct tracer_thread *s;
 	struct err e;
 	(void)state;
 
-	assert_int_equal(switcher_start(&s, &door, wake, &e), 0);
-	assert_true(switcher_idle(s));
-	switcher_give(s, TASK_OPEN, NULL, 0);
+	assert_int_equal(tracer_thread_start(&s, &door, wake, &e), 0);
+	assert_true(tracer_thread_idle(s));
+	tracer_thread_give(s, TASK_OPEN, NULL, 0);
 	await(s, wake, &r);
 	assert_int_equal(r.task, TASK_OPEN);
 	assert_int_equal(r.code, ERR_TRACER);
 	assert_string_equal(r.err.text, "no");
 	assert_false(pthread_equal(f.caller, pthread_self()));
 
-	switcher_give(s, TASK_SET, calloc(3, sizeof(struct change)), 3);
+	tracer_thread_give(s, TASK_SET, calloc(3, sizeof(struct tracer_change)), 3);
 	await(s, wake, &r);
 	assert_int_equal(r.task, TASK_SET);
 	assert_int_equal(r.nchanges, 3);
@@ -121,12 +122,12 @@ tasks_run_on_its_thread_and_report(void **state)
 	assert_int_equal(r.gap.to_ns, 2);
 	free(r.changes);
 
-	switcher_give(s, TASK_TEND, NULL, 0);
+	tracer_thread_give(s, TASK_TEND, NULL, 0);
 	await(s, wake, &r);
 	assert_int_equal(r.task, TASK_TEND);
 	assert_int_equal(r.code, 0);
 	assert_true(f.tended.ns > 0 && f.tended.ns <= r.ended.ns);
-	assert_int_equal(switcher_stop(s, 20000, &e), 0);
+	assert_int_equal(tracer_thread_stop(s, 20000, &e), 0);
 	assert_int_equal(f.closed, 1);
 	close(wake);
 }
@@ -138,30 +139,30 @@ a_tracer_that_hangs_holds_up_nobody(void **state)
 {
 	static struct fake f;
 	int wake = eventfd(0, 0);
-	struct switches door = door_of(&f);
+	struct tracer door = door_of(&f);
 	struct task_result r;
 	struct mono later;
-	struct switcher *s;
+	struct tracer_thread *s;
 	enum task task;
 	struct err e;
 	(void)state;
 
-	assert_int_equal(switcher_start(&s, &door, wake, &e), 0);
+	assert_int_equal(tracer_thread_start(&s, &door, wake, &e), 0);
 	pthread_mutex_lock(&f.gate);
-	switcher_give(s, TASK_SET, calloc(1, sizeof(struct change)), 1);
-	switcher_take(s, &r);
+	tracer_thread_give(s, TASK_SET, calloc(1, sizeof(struct tracer_change)), 1);
+	tracer_thread_take(s, &r);
 	assert_int_equal(r.task, TASK_NONE);
-	assert_false(switcher_idle(s));
+	assert_false(tracer_thread_idle(s));
 	later.ns = clock_mono().ns + 3000000000;
-	assert_true(switcher_busy_ns(s, later, &task) > 2900000000);
+	assert_true(tracer_thread_busy_ns(s, later, &task) > 2900000000);
 	assert_int_equal(task, TASK_SET);
 
 	pthread_mutex_unlock(&f.gate);
 	await(s, wake, &r);
 	assert_int_equal(r.task, TASK_SET);
 	free(r.changes);
-	assert_int_equal(switcher_busy_ns(s, later, &task), 0);
-	assert_int_equal(switcher_stop(s, 20000, &e), 0);
+	assert_int_equal(tracer_thread_busy_ns(s, later, &task), 0);
+	assert_int_equal(tracer_thread_stop(s, 20000, &e), 0);
 	close(wake);
 }
 

@@ -21,7 +21,7 @@
 #include "agent/system/process.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/tracer/shards.h"
-#include "agent/tracer/switch.h"
+#include "agent/tracer/tracer.h"
 #include "base/clock.h"
 
 #define SAMPLED "$app.hone:sampled == 1"
@@ -31,9 +31,9 @@
  * 1024. */
 enum { FILES_MAX = 256 };
 
-struct tracer {
+struct lttng_tracer {
 	char node[64], name[128], run_dir[PATH_MAX], folder[PATH_MAX];
-	struct switch_options options;
+	struct tracer_options options;
 	struct shards *shards;
 	struct session *sessions; /* by shard; without a handle: not open */
 	uint32_t opened,
@@ -43,13 +43,13 @@ struct tracer {
 };
 
 void
-switches_folder(const char *node, const char *run_dir, pid_t agent, char *out, size_t size)
+tracer_folder(const char *node, const char *run_dir, pid_t agent, char *out, size_t size)
 {
 	snprintf(out, size, "%s/hone-%s-%ld", run_dir, node, (long)agent);
 }
 
 void
-switches_cost(const char *node, const char *run_dir, pid_t agent, char *session,
+tracer_cost_session(const char *node, const char *run_dir, pid_t agent, char *session,
     size_t session_size, char *folder, size_t folder_size)
 {
 	snprintf(session, session_size, "hone-%s-%ld-cost", node, (long)agent);
@@ -57,13 +57,13 @@ switches_cost(const char *node, const char *run_dir, pid_t agent, char *session,
 }
 
 bool
-switches_lttng_end(const char *session, const char *folder)
+tracer_lttng_end(const char *session, const char *folder)
 {
 	return session_bury(session, folder);
 }
 
 void
-switches_lttng_bury(const char *node, const char *run_dir, pid_t dead)
+tracer_lttng_bury(const char *node, const char *run_dir, pid_t dead)
 {
 	sessions_bury(node, run_dir, dead, NULL);
 	if (!process_is(dead, "hone-agent"))
@@ -71,19 +71,19 @@ switches_lttng_bury(const char *node, const char *run_dir, pid_t dead)
 }
 
 int
-switches_lttng_sweep(const char *node, const char *run_dir, struct err *e)
+tracer_lttng_sweep(const char *node, const char *run_dir, struct err *e)
 {
 	return sessions_bury(node, run_dir, 0, e);
 }
 
 static bool
-is_open(const struct tracer *t)
+is_open(const struct lttng_tracer *t)
 {
 	return t->sessions[SHARD_BASE].handle != NULL;
 }
 
 static void
-forget(struct tracer *t)
+forget(struct lttng_tracer *t)
 {
 	for (uint32_t i = 0; i <= t->options.sessions; i++)
 		session_forget(&t->sessions[i]);
@@ -94,7 +94,7 @@ forget(struct tracer *t)
 static void
 tracer_close(void *state)
 {
-	struct tracer *t = state;
+	struct lttng_tracer *t = state;
 
 	forget(t);
 	sessions_bury(t->node, t->run_dir, getpid(), NULL);
@@ -103,9 +103,9 @@ tracer_close(void *state)
 /* Who reads follows folders by their numbers; what has another name is none of its business
  * (source.h). */
 static int
-shard_open(struct tracer *t, int shard, struct err *e)
+shard_open(struct lttng_tracer *t, int shard, struct err *e)
 {
-	const struct switch_options *o = &t->options;
+	const struct tracer_options *o = &t->options;
 	struct session_rings rings = { o->sub_buffers,
 		shard == SHARD_BASE ? o->sub_buffer_bytes : o->added_sub_buffer_bytes,
 		o->switch_timer_us };
@@ -127,7 +127,7 @@ shard_open(struct tracer *t, int shard, struct err *e)
 /* The reader looks away first: what the daemons write when a session ends is nothing that was lost.
  */
 static void
-shard_close(struct tracer *t, int shard)
+shard_close(struct lttng_tracer *t, int shard)
 {
 	struct session *s = &t->sessions[shard];
 	char away[PATH_MAX + 8];
@@ -142,9 +142,9 @@ shard_close(struct tracer *t, int shard)
 }
 
 static int
-tracer_open(void *state, struct switch_session *ret, struct err *e)
+tracer_open(void *state, struct tracer_session *ret, struct err *e)
 {
-	struct tracer *t = state;
+	struct lttng_tracer *t = state;
 	int rc;
 
 	if (is_open(t))
@@ -174,7 +174,7 @@ is_gone(int code)
 
 /* 0 or LTTng's negative code. */
 static int
-rule_switch(struct tracer *t, const char *name, int shard, bool on, bool plain)
+rule_switch(struct lttng_tracer *t, const char *name, int shard, bool on, bool plain)
 {
 	struct session *s = &t->sessions[shard];
 	int rc = on ? session_rule_on(s, name, plain ? NULL : PROBED) : session_rule_off(s, name);
@@ -191,7 +191,7 @@ rule_switch(struct tracer *t, const char *name, int shard, bool on, bool plain)
  * twice; so that is off before, and on with it.
  */
 static int
-wildcard_on(struct tracer *t, const char *name, bool plain, struct switch_gap *gap)
+wildcard_on(struct lttng_tracer *t, const char *name, bool plain, struct tracer_gap *gap)
 {
 	struct moved {
 		char name[TOGGLE_NAME_MAX + 1];
@@ -231,7 +231,8 @@ wildcard_on(struct tracer *t, const char *name, bool plain, struct switch_gap *g
 
 /* What stands is in the base: the others are ended when nothing that was added is on. */
 static int
-turn_on(struct tracer *t, const struct change *c, struct switch_gap *gap, struct err *e)
+turn_on(
+    struct lttng_tracer *t, const struct tracer_change *c, struct tracer_gap *gap, struct err *e)
 {
 	const char *name = c->name;
 	int shard;
@@ -250,7 +251,7 @@ turn_on(struct tracer *t, const struct change *c, struct switch_gap *gap, struct
 
 /* LTTng switches off by name, whatever the filter: so "hone:*" never goes off. */
 static int
-change_one(struct tracer *t, struct change *c, struct switch_gap *gap, struct err *e)
+change_one(struct lttng_tracer *t, struct tracer_change *c, struct tracer_gap *gap, struct err *e)
 {
 	int shard, rc = 0;
 
@@ -270,9 +271,10 @@ change_one(struct tracer *t, struct change *c, struct switch_gap *gap, struct er
 }
 
 static int
-tracer_set(void *state, struct change *changes, uint32_t n, struct switch_gap *gap, struct err *e)
+tracer_set(
+    void *state, struct tracer_change *changes, uint32_t n, struct tracer_gap *gap, struct err *e)
 {
-	struct tracer *t = state;
+	struct lttng_tracer *t = state;
 	struct err why = { 0 };
 
 	memset(gap, 0, sizeof *gap);
@@ -292,7 +294,7 @@ tracer_set(void *state, struct change *changes, uint32_t n, struct switch_gap *g
 static int
 tracer_list(void *state, struct tracepoints *ret, struct err *e)
 {
-	struct tracer *t = state;
+	struct lttng_tracer *t = state;
 
 	memset(ret, 0, sizeof *ret);
 	if (!is_open(t))
@@ -335,7 +337,7 @@ consumer_check(const char *session, struct err *e)
 static int
 tracer_check(void *state, struct err *e)
 {
-	struct tracer *t = state;
+	struct lttng_tracer *t = state;
 	struct lttng_session *list = NULL;
 	int n = lttng_list_sessions(&list), rc = 0;
 
@@ -352,7 +354,7 @@ tracer_check(void *state, struct err *e)
 }
 
 static bool
-added_is_on(const struct tracer *t)
+added_is_on(const struct lttng_tracer *t)
 {
 	for (uint32_t i = 0; i <= t->options.sessions; i++)
 		if (shards_on(t->shards, (int)i) > (i == SHARD_BASE ? t->standing : 0))
@@ -363,7 +365,7 @@ added_is_on(const struct tracer *t)
 static int
 tracer_tend(void *state, struct mono now, struct err *e)
 {
-	struct tracer *t = state;
+	struct lttng_tracer *t = state;
 	int shard;
 
 	if (!is_open(t))
@@ -382,7 +384,7 @@ tracer_tend(void *state, struct mono now, struct err *e)
 static void
 tracer_free(void *state)
 {
-	struct tracer *t = state;
+	struct lttng_tracer *t = state;
 
 	for (uint32_t i = 0; t->sessions != NULL && i <= t->options.sessions; i++)
 		session_forget(&t->sessions[i]);
@@ -403,9 +405,9 @@ sessions_most(uint32_t wanted)
 }
 
 int
-switches_lttng(struct switches *ret, const struct switch_options *o, struct err *e)
+tracer_lttng_new(struct tracer *ret, const struct tracer_options *o, struct err *e)
 {
-	struct tracer *t = calloc(1, sizeof *t);
+	struct lttng_tracer *t = calloc(1, sizeof *t);
 
 	if (t == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
@@ -421,8 +423,8 @@ switches_lttng(struct switches *ret, const struct switch_options *o, struct err 
 	snprintf(t->node, sizeof t->node, "%s", o->node);
 	snprintf(t->name, sizeof t->name, "hone-%s-%ld", o->node, (long)getpid());
 	snprintf(t->run_dir, sizeof t->run_dir, "%s", o->run_dir);
-	switches_folder(o->node, o->run_dir, getpid(), t->folder, sizeof t->folder);
-	*ret = (struct switches){ t, tracer_open, tracer_set, tracer_list, tracer_check,
-		tracer_tend, tracer_close, tracer_free };
+	tracer_folder(o->node, o->run_dir, getpid(), t->folder, sizeof t->folder);
+	*ret = (struct tracer){ t, tracer_open, tracer_set, tracer_list, tracer_check, tracer_tend,
+		tracer_close, tracer_free };
 	return 0;
 }

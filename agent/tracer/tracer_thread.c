@@ -6,13 +6,13 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
-#include "agent/tracer/switcher.h"
+#include "agent/tracer/tracer_thread.h"
 
-struct switcher {
+struct tracer_thread {
 	pthread_mutex_t lock;
 	pthread_cond_t given, ended;
 	pthread_t thread;
-	struct switches door;
+	struct tracer door;
 	int wake;
 	bool stop, stopped;
 	enum task task; /* that runs */
@@ -21,7 +21,7 @@ struct switcher {
 };
 
 static void
-run(struct switcher *s, enum task task)
+run(struct tracer_thread *s, enum task task)
 {
 	struct task_result *r = &s->result;
 
@@ -50,7 +50,7 @@ run(struct switcher *s, enum task task)
 static void *
 worker(void *arg)
 {
-	struct switcher *s = arg;
+	struct tracer_thread *s = arg;
 
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
@@ -77,9 +77,9 @@ worker(void *arg)
 }
 
 int
-switcher_start(struct switcher **ret, const struct switches *door, int wake, struct err *e)
+tracer_thread_start(struct tracer_thread **ret, const struct tracer *door, int wake, struct err *e)
 {
-	struct switcher *s = calloc(1, sizeof *s);
+	struct tracer_thread *s = calloc(1, sizeof *s);
 	pthread_condattr_t attr;
 
 	if (s == NULL)
@@ -101,7 +101,7 @@ switcher_start(struct switcher **ret, const struct switches *door, int wake, str
 }
 
 bool
-switcher_idle(struct switcher *s)
+tracer_thread_idle(struct tracer_thread *s)
 {
 	bool idle;
 
@@ -112,7 +112,8 @@ switcher_idle(struct switcher *s)
 }
 
 void
-switcher_give(struct switcher *s, enum task task, struct change *changes, uint32_t n)
+tracer_thread_give(
+    struct tracer_thread *s, enum task task, struct tracer_change *changes, uint32_t n)
 {
 	pthread_mutex_lock(&s->lock);
 	memset(&s->result, 0, sizeof s->result);
@@ -125,7 +126,7 @@ switcher_give(struct switcher *s, enum task task, struct change *changes, uint32
 }
 
 void
-switcher_take(struct switcher *s, struct task_result *ret)
+tracer_thread_take(struct tracer_thread *s, struct task_result *ret)
 {
 	pthread_mutex_lock(&s->lock);
 	ret->task = TASK_NONE;
@@ -137,7 +138,7 @@ switcher_take(struct switcher *s, struct task_result *ret)
 }
 
 int64_t
-switcher_busy_ns(struct switcher *s, struct mono now, enum task *task)
+tracer_thread_busy_ns(struct tracer_thread *s, struct mono now, enum task *task)
 {
 	int64_t ns;
 
@@ -149,7 +150,7 @@ switcher_busy_ns(struct switcher *s, struct mono now, enum task *task)
 }
 
 int
-switcher_stop(struct switcher *s, int timeout_ms, struct err *e)
+tracer_thread_stop(struct tracer_thread *s, int timeout_ms, struct err *e)
 {
 	struct timespec until;
 	int rc = 0;
