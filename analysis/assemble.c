@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  *	            first record             end + skew <= least watermark
- *	(nothing) ----------------> incomplete ------------------------------------> whole --->
- *given out |                                          '-------> malformed
+ *	(nothing) ----------------> incomplete ------------------------------------> whole ---> given out
+ *                                  |                                          '-------> malformed
  *	                             '---> given up: first + patience <= least watermark, or memory
  *
  * Everything is decided by times in the records and by watermarks. When the least

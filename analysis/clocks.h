@@ -2,12 +2,12 @@
 /*
  * One time for all nodes. A node stamps records by its CLOCK_MONOTONIC, which
  * began when its machine did: two of them differ by days, and drift apart by
- * some 100 us a second at worst. (While a clock is slewed to set it right it may be more. Then
- *bounds contradict each other, and the newest counts alone.) Two corrections, one after the other:
+ * some 100 us a second at worst. (While a clock is slewed to set it right it may be more. Then bounds contradict each
+ * other, and the newest counts alone.) Two corrections, one after the other:
  *
- *	record, its clock --map--> our clock, within some 100 us --trace--> the root's node's,
- *effects after causes ^                                        ^ round trips with the agent fork to
- *unit_begin, unit_end to join
+ *	record, its clock --map--> our clock, within some 100 us --trace--> the root's node's, effects after causes
+ *	                   ^                                        ^
+ *	 round trips with the agent                  fork to unit_begin, unit_end to join
  *
  * Both rest on the same fact: what was sent was sent before it came. So each
  * message gives one bound of the offset between two clocks, one each way; the

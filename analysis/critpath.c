@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  *	parent  --fork------------------join-----end        the walk, from the end:
- *	            \                  /                     end, join, unit_end, x, unit_begin,
- *fork child        unit_begin-x-unit_end
+ *	            \                  /                     end, join, unit_end, x, unit_begin, fork
+ *	child        unit_begin-x-unit_end
  *
  * A unit is walked backwards only below where it was walked before (`low`), so
  * whatever the records say, no event is walked twice and the walk ends.

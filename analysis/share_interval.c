@@ -12,8 +12,8 @@
  * slope to itself, and is then thought to fit. Where few slow requests make up the
  * variance, this one has no end: any share would do.
  *
- * z's standard error is by all that was ever seen: its square is made of fourth moments, E(u^2
- *v^2), E(u^3 v) and E(u^4), which stream as the second do.
+ * z's standard error is by all that was ever seen: its square is made of fourth moments, E(u^2 v^2),
+ * E(u^3 v) and E(u^4), which stream as the second do.
  *
  * c: how far out z is in the rounds of a bootstrap of the reservoir, in its standard errors; by
  * size, not by side (symmetric bootstrap-t: Hall 1988), whose error in coverage is of

@@ -8,8 +8,8 @@
  *
  * The slots are a power of two, found by the low bits of the hash, then by linear probing (Knuth,
  * TAOCP 3, 6.4, algorithm L). At most three quarters are in use. Removal moves later slots back
- *(algorithm R), so a table does not age. Emptying a table is O(1): slots of earlier rounds count as
- *free.
+ * (algorithm R), so a table does not age. Emptying a table is O(1): slots of earlier rounds count as
+ * free.
  *
  * A 64-bit number needs no comparison if its hash is a bijection of it, as hash_u64() and
  * hash_multiply() are: equal hashes are equal numbers, and hash_table_find() and

@@ -2,17 +2,17 @@
 /*
  * The keys of base/tls.h: a folder with a CA, what it has issued, and what it has revoked.
  *
- *	ca.pem ca.key			the CA; its key makes agents, so it is best kept where
- *nobody else is controller.pem controller.key	honed's revoked.pem			the list of
- *revoked certificates, for honed agents/NODE/			what belongs on that node: ca.pem,
- *agent.pem, agent.key issued/SERIAL.pem		each certificate that was ever issued
+ *	ca.pem ca.key			the CA; its key makes agents, so it is best kept where nobody else is
+ *	controller.pem controller.key	honed's
+ *	revoked.pem			the list of revoked certificates, for honed
+ *	agents/NODE/			what belongs on that node: ca.pem, agent.pem, agent.key
+ *	issued/SERIAL.pem		each certificate that was ever issued
  *
- * EC keys on P-256, each for itself, files of keys with mode 0600. A file is written beside its
- *place, flushed, and renamed: there is never half of one. Nothing is overwritten, but what is made
- *anew (again) and revoked.pem.
+ * EC keys on P-256, each for itself, files of keys with mode 0600. A file is written beside its place, flushed, and
+ * renamed: there is never half of one. Nothing is overwritten, but what is made anew (again) and revoked.pem.
  *
- * In keys_openssl.c (certificates) and keys_files_openssl.c (the folder) over OpenSSL 3. hone loads
- *them when they are needed, as lib/hone/keys.so, through `keys_calls`.
+ * In keys_openssl.c (certificates) and keys_files_openssl.c (the folder) over OpenSSL 3. hone loads them when they are
+ * needed, as lib/hone/keys.so, through `keys_calls`.
  */
 #ifndef BASE_KEYS_H
 #define BASE_KEYS_H

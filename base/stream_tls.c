@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tls:// streams: what is read and written goes through a talk (base/tls_talk.h) on its way from
- *and to the wire.
+ * tls:// streams: what is read and written goes through a talk (base/tls_talk.h) on its way from and to the wire.
  *
  *	stream_write --> write --.      .--> goes --> wire_write	the writer's thread
  *	                         | talk |
  *	stream_read <--- read <--'      '<-- came <-- wire_read_some	the reader's thread
  *
- * A talk is for one thread at a time, so a lock is around each of these steps, and around none that
- *waits for the wire. What a read makes for the wire (an answer to a key update) leaves with the
- *next write.
+ * A talk is for one thread at a time, so a lock is around each of these steps, and around none that waits for the wire.
+ * What a read makes for the wire (an answer to a key update) leaves with the next write.
  *
- * In TLS 1.3 who dials has ended its handshake before the other side has seen its certificate. So
- *the side that listens says one byte when it has let the other in; until then nothing is sent that
- *could hide its refusal.
+ * In TLS 1.3 who dials has ended its handshake before the other side has seen its certificate. So the side that
+ * listens says one byte when it has let the other in; until then nothing is sent that could hide its refusal.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Prints the learned space. The graph of a type is listed by unit; within a unit places are in
- *order of time, each indented under the place that opened its span:
+ * order of time, each indented under the place that opened its span:
  *
  *	TRACES  EACH       AT     NEXT  PLACE
  *	 100 %   1.0     0 ms  0.12 ms  hone:unit_begin(cart.get)

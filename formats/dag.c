@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  *	unit of p     p1 p2 fork fork                      p2 comes before a1 and b1
- *	unit of a       (begin a1 a2)                      b2 after b1 and after a2, which was
- *later: unit of b            (begin b1)                      it is a2's, and joins b1's unit unit
- *of b2      a2 fork .. (begin join b2)
+ *	unit of a       (begin a1 a2)                      b2 after b1 and after a2, which was later:
+ *	unit of b            (begin b1)                      it is a2's, and joins b1's unit
+ *	unit of b2      a2 fork .. (begin join b2)
  */
 #include <string.h>
 

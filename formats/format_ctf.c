@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Folders that LTTng wrote. What reads them is an object of its own, since babeltrace2 and what
- *that needs in turn take longer to start than a small file to analyse:
+ * Folders that LTTng wrote. What reads them is an object of its own, since babeltrace2 and what that
+ * needs in turn take longer to start than a small file to analyse:
  *
  *	PREFIX/bin/hone			also where it was built, with $(O) for PREFIX
  *	PREFIX/lib/hone/ctf.so		of format_ctf_babeltrace.c

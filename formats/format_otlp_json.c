@@ -7,9 +7,8 @@
  *	    "startTimeUnixNano":"1544712660000000000","endTimeUnixNano":"...","status":{"code":2},"attributes":[..]}]}]}]}
  *
  * Names may also be those of the protocol's definition (trace_id), which protobuf's mapping to
- * JSON allows. Ids are hexadecimal (OTLP's own rule); base64 is taken too, which writers make that
- *follow protobuf's. Older files have instrumentationLibrarySpans, and Tempo says batches for
- *resourceSpans.
+ * JSON allows. Ids are hexadecimal (OTLP's own rule); base64 is taken too, which writers make that follow
+ * protobuf's. Older files have instrumentationLibrarySpans, and Tempo says batches for resourceSpans.
  *
  * An object's members come in any order. Spans that stand before their resource
  * wait for it; those of a resource that is never named are of an unknown service.

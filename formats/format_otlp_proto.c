@@ -5,9 +5,8 @@
  *
  *	TracesData, ExportTraceServiceRequest    1 ResourceSpans
  *	ResourceSpans    1 Resource { 1 KeyValue }    2, 1000 ScopeSpans { 2 Span }
- *	Span             1 trace, 2 id, 4 parent: bytes; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9
- *KeyValue; 15 Status { 3 code } KeyValue         1 key; 2 AnyValue { 1 string, 2 bool, 3 int, 4
- *double }
+ *	Span             1 trace, 2 id, 4 parent: bytes; 5 name; 6 kind; 7 begin, 8 end: fixed64; 9 KeyValue; 15 Status { 3 code }
+ *	KeyValue         1 key; 2 AnyValue { 1 string, 2 bool, 3 int, 4 double }
  *
  * A file is one such message, of which ResourceSpans after ResourceSpans is read; or
  * messages behind each other, each with its length before it: in 4 bytes, big endian, as the

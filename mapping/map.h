@@ -6,28 +6,30 @@
  *	[program]
  *	service = ganesha.nfsd			the program's name (comm); * stands for any text
  *
- *	[request rpc]				as many as there are ways in; "rpc" names it in
- *messages begin = nfs_rpc:start			a tracepoint, or a pattern of such end =
- *nfs_rpc:end
- *	correlate = thread			it lies between the two, on one thread; nested pairs
- *count type = NFS				the request type; or:
- *	type_field = op				a field of begin that says it; neither: the name of
- *begin
+ *	[request rpc]				as many as there are ways in; "rpc" names it in messages
+ *	begin = nfs_rpc:start			a tracepoint, or a pattern of such
+ *	end = nfs_rpc:end
+ *	correlate = thread			it lies between the two, on one thread; nested pairs count
+ *	type = NFS				the request type; or:
+ *	type_field = op				a field of begin that says it; neither: the name of begin
  *
  *	[request job]
  *	begin = broker:queued
- *	begin_id = job				correlate = field: the field that holds the
- *request's id end = broker:done end_id = task correlate = field type = JOB step = broker:started
- *job -> task from here on the request is also called by field `task` step = broker:written task
- *... and this tracepoint says by `task` that it belongs to it
+ *	begin_id = job				correlate = field: the field that holds the request's id
+ *	end = broker:done
+ *	end_id = task
+ *	correlate = field
+ *	type = JOB
+ *	step = broker:started job -> task	from here on the request is also called by field `task`
+ *	step = broker:written task		... and this tracepoint says by `task` that it belongs to it
  *	step = broker:sent no as task		a field of another name that holds such an id
  *
- * A record without an id belongs to the innermost request of correlate = thread that its thread is
- *in; else to the one of correlate = field that its thread was last in, with `carry = yes` (the
- *default), until that ends, the thread is in another, or another thread is in it.
+ * A record without an id belongs to the innermost request of correlate = thread that its thread is in; else to the one of
+ * correlate = field that its thread was last in, with `carry = yes` (the default), until that ends, the thread
+ * is in another, or another thread is in it.
  *
- * An id has a name, that of the field which first held it: job 5 and task 5 are two things. A field
- *of a name that is none holds the only id that there is, or the file is refused.
+ * An id has a name, that of the field which first held it: job 5 and task 5 are two things. A field of a name that is
+ * none holds the only id that there is, or the file is refused.
  *
  * Asks nobody: files are read, the rest are arguments.
  */

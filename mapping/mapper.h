@@ -14,9 +14,8 @@
  *	field  --------> open ---------------------> open -----------------------> open ----> none
  *	                 held by this thread         held by this one             its holder's
  *
- * One tracepoint belongs to one request. What ends a request comes before what begins one, that
- *before a step, that before where the thread is; of several rules the first in the file, of several
- *requests of a thread the innermost.
+ * One tracepoint belongs to one request. What ends a request comes before what begins one, that before a step, that before
+ * where the thread is; of several rules the first in the file, of several requests of a thread the innermost.
  *
  * Pure: time, ids and what is sampled are arguments. Memory is bounded by
  * options.requests_max; what cannot be told apart is counted, never guessed.

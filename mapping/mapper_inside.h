@@ -2,14 +2,11 @@
 /*
  * Inside mapping/: what the mapper keeps.
  *
- *	thread --inner--> request --outer--> request		correlate = thread: a list, the
- *innermost first
+ *	thread --inner--> request --outer--> request		correlate = thread: a list, the innermost first
  *	   |
- *	   '--carried---> request --ids--> id, id		correlate = field; an id is found by
- *its hash
+ *	   '--carried---> request --ids--> id, id		correlate = field; an id is found by its hash
  *
- * A request is also in a list of its rule, the oldest first. What a name means to each rule is
- *looked up once.
+ * A request is also in a list of its rule, the oldest first. What a name means to each rule is looked up once.
  */
 #ifndef MAPPING_MAPPER_INSIDE_H
 #define MAPPING_MAPPER_INSIDE_H

@@ -36,10 +36,9 @@ struct report_options {
 	    *bin_rules; /* what the bins are made of, for the document; NULL at the end, or NULL */
 	bool structure_only; /* paths are told apart by structure (label.h) alone, without what else
 	                        is on */
-	uint32_t
-	    details;      /* only the groups of so many problems, the dearest, are looked into
+	uint32_t details;    /* only the groups of so many problems, the dearest, are looked into
 	                     beyond their measures and    shares, for who prints no more; 0: all are */
-	uint32_t threads; /* that judge, 1 or more */
+	uint32_t threads;    /* that judge, 1 or more */
 };
 
 /* What holds where nothing else is said. */

@@ -7,7 +7,7 @@
 
 /* Rates are summed as whole thousandths of a record a second: what comes and goes leaves nothing
  * behind. */
-#define RATE_MAX_MILLI                                                             \
+#define RATE_MAX_MILLI \
 	((uint64_t)1 << 50) /* 10^12 records a second: more than any machine makes \
 	                     */
 

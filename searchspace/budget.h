@@ -7,8 +7,7 @@
  * A filter that says no is not free either: a fourth of a record, or so, is spent
  * whatever the share that is probed.
  *
- *	ns each second on a node  =  sum of rate x (rejected + probed of its type x (record -
- *rejected))
+ *	ns each second on a node  =  sum of rate x (rejected + probed of its type x (record - rejected))
  *
  * Rates are predicted from the learned space before a tracepoint is on, and measured
  * after. Going up and going down have thresholds apart, or rates would flicker.

@@ -5,11 +5,11 @@
  *	hello     node text | incarnation u64 | first_seq uint | version text | clock int, ns
  *	welcome   have_seq uint
  *	clock     asked int, ns | came int, ns | went int, ns
- *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint
- *| dropped uint | cpu int, us | tracer cpu int, us | memory int | ring int | programs uint | added
- *uint | epoch uint | record double, ns | rejected double, ns | flags u8: 1 shed, 2 tracer ok |
- *trouble text programs  nnames uint | nprograms uint | nnames x text | nprograms x (service text,
- *pid uint, first uint, count uint)
+ *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint | dropped uint |
+ *	          cpu int, us | tracer cpu int, us | memory int | ring int | programs uint |
+ *	          added uint | epoch uint | record double, ns | rejected double, ns | flags u8: 1 shed, 2 tracer ok | trouble text
+ *	programs  nnames uint | nprograms uint | nnames x text |
+ *	          nprograms x (service text, pid uint, first uint, count uint)
  */
 #include "wire/agent.h"
 

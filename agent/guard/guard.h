@@ -8,7 +8,7 @@
  *
  * The guardian is the same program, executed as `hone-agent --guard` (executed, since the agent has
  * threads), with the privileges that the agent has at that moment. The agent watches the guardian
- *in the same way, and replaces one that died or hangs.
+ * in the same way, and replaces one that died or hangs.
  *
  *	agent                            guardian
  *	  |---- pipe: closed = dead; the byte "q": quit ---> disables all when it closes

@@ -31,8 +31,7 @@ struct source_options {       /* 0 takes the default */
 	size_t metadata_max_bytes; /* of one process: 64 MiB */
 	int64_t inflight_ns; /* the longest time between a tracepoint's clock reading and its space
 	                        in an otherwise idle buffer: 5 ms */
-	int64_t
-	    stall_ns; /* a buffer that is not drained holds the watermark back for this long at
+	int64_t stall_ns; /* a buffer that is not drained holds the watermark back for this long at
 	                 most, measured over at least two polls: 2 s. Its records are late then */
 
 	/* Records outside of any request (trace_id 0) are delivered for all programs, or for those

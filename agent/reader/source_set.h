@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Several sources as one: their records in one time order, under the least of their watermarks,
- *with one numbering of labels.
+ * with one numbering of labels.
  *
  *	member 0: poll -> records up to its watermark --.
  *	member 1: poll -> records up to its watermark ---+-> records up to the least watermark

@@ -14,10 +14,11 @@
 #include "controlplane/engine/engine_inside.h"
 #include "base/texts.h"
 
-#define SHRINK_NS                                                                                 \
-	INT64_C(500000000) /* between two steps of the rate while queues are full, or empty again \
+#define SHRINK_NS \
+	INT64_C(  \
+	    500000000) /* between two steps of the rate while queues are full, or empty again \
 	                    */
-#define ANSWER_NS                                                                       \
+#define ANSWER_NS \
 	INT64_C(30000000000) /* an agent that never answers must not keep everything on \
 	                      */
 

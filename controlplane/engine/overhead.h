@@ -23,14 +23,14 @@
 #include "base/err.h"
 #include "controlplane/engine/engine.h"
 
-#define AFFORD_RECORD_NS                                                                \
+#define AFFORD_RECORD_NS \
 	150.0 /* what a record is taken to cost where that was not measured; about what \
 	         docs/architecture.md tells of one machine */
 #define AFFORD_REJECTED_NS 40.0
 #define AFFORD_PROBED_MIN 0.01
 #define AFFORD_SLACK 1.5
 #define AFFORD_PASSES 4.0
-#define AFFORD_DEEP_PASSES                                                                      \
+#define AFFORD_DEEP_PASSES \
 	32.0 /* mutexes and mallocs are passed often: few requests are probed until it is known \
 	        how often */
 

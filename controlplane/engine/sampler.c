@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "searchspace/budget.h"
 
-#define SAME                                                                                       \
+#define SAME \
 	0.05 /* shares that differ by less are taken for the same: each change is a message to all \
 	      */
 #define RISE 2.0    /* in one window, at most */

@@ -4,15 +4,14 @@
  * Hone spends on a node is measured (spend.h), in windows; what of it follows the
  * records is shared out among the types by the records that their traces had there.
  *
- *	a node over its limit  -->  types under no diagnosis are sampled less, all that come by it
- *alike, down to SAMPLER_LEAST; then those under diagnosis, and with them what is probed room again
- *-->  up, when it could be half as high again (the law of searchspace/budget.h) a diagnosis --> may
- *cost so much more, also where what stays without records is over the limit alone
+ *	a node over its limit  -->  types under no diagnosis are sampled less, all that come by it alike,
+ *	                            down to SAMPLER_LEAST; then those under diagnosis, and with them what is probed
+ *	room again             -->  up, when it could be half as high again (the law of searchspace/budget.h)
+ *	a diagnosis            -->  may cost so much more, also where what stays without records is over the limit alone
  *
  * Which requests are sampled is decided by chance where they begin, so the same share
- * holds on all nodes, and fewer make estimates slower, never askew. Limits: CPU, and bytes a second
- *to the controller. It opens nothing and asks no clock: types and nodes are small numbers of the
- *caller's.
+ * holds on all nodes, and fewer make estimates slower, never askew. Limits: CPU, and bytes a second to
+ * the controller. It opens nothing and asks no clock: types and nodes are small numbers of the caller's.
  */
 #ifndef CONTROLPLANE_ENGINE_SAMPLER_H
 #define CONTROLPLANE_ENGINE_SAMPLER_H

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define FADE 0.8 /* of a window, with each later one */
-#define ORIGIN                                                                            \
+#define ORIGIN \
 	0.1 /* windows that "no records, no cost" weighs, which is where nothing is known \
 	     */
 

@@ -2,14 +2,14 @@
 /*
  * What Hone costs one node, by what its agent says of itself: who spends it, now and in all.
  *
- *	programs	records x what one costs there, also of those that the agent drops (of
- *mapped programs), and what filters reject of what was added agent		its own CPU time
- *tracer that of the session daemon and its consumers: all of it, also what other people's sessions
- *make them do, since nobody can tell these apart
+ *	programs	records x what one costs there, also of those that the agent drops (of mapped programs), and what
+ *			filters reject of what was added
+ *	agent		its own CPU time
+ *	tracer		that of the session daemon and its consumers: all of it, also what other people's
+ *			sessions make them do, since nobody can tell these apart
  *
- * A status tells totals; what lies between two of them is what was spent meanwhile. And which part
- *of it would be spent if nothing were recorded at all: by a straight line through windows of more
- *records and of fewer.
+ * A status tells totals; what lies between two of them is what was spent meanwhile. And which part of it would be
+ * spent if nothing were recorded at all: by a straight line through windows of more records and of fewer.
  */
 #ifndef CONTROLPLANE_ENGINE_SPEND_H
 #define CONTROLPLANE_ENGINE_SPEND_H

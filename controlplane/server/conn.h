@@ -2,11 +2,10 @@
 /*
  * What may come on a connection, and when: a state machine without sockets.
  *
- *	agents:	    NEW --HELLO--> GREETED --conn_welcome()--> OPEN --RECORDS, STATUS, PROGRAMS,
- *DONE, CLOCK--> OPEN operators:  OPEN --ASK--> ASKED --conn_answered()--> OPEN
+ *	agents:	    NEW --HELLO--> GREETED --conn_welcome()--> OPEN --RECORDS, STATUS, PROGRAMS, DONE, CLOCK--> OPEN
+ *	operators:  OPEN --ASK--> ASKED --conn_answered()--> OPEN
  *
- * Anything else, from anybody, ends the connection with words. Until its HELLO, or its first ASK,
- *it is a stranger.
+ * Anything else, from anybody, ends the connection with words. Until its HELLO, or its first ASK, it is a stranger.
  */
 #ifndef CONTROLPLANE_SERVER_CONN_H
 #define CONTROLPLANE_SERVER_CONN_H

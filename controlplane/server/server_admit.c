@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who gets a place. Whoever connects is a stranger until it has said HELLO, or asked; then it is
- *known:
+ * Who gets a place. Whoever connects is a stranger until it has said HELLO, or asked; then it is known:
  *
  *	knocks --> the kernel's word: may it? --> stranger --HELLO, ASK--> known
  *	                    |no                      |too many: the oldest silent one goes

@@ -3,8 +3,8 @@
  * The directives, and what is built from them once they have been read:
  *
  *	hone on | off;		http, server, location; default off
- *	hone_type text;		the request type, with variables; default the method and the
- *location's name hone_trust on | off;	whether hone= in a client's tracestate counts; default off
+ *	hone_type text;		the request type, with variables; default the method and the location's name
+ *	hone_trust on | off;	whether hone= in a client's tracestate counts; default off
  */
 #include "instrument/nginx/inside.h"
 

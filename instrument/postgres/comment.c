@@ -8,8 +8,9 @@
  *						the end there is an even number of ', no \ and no ";
  *	a dollar-quoted text,			likewise: there is no $;
  *	another comment,			that one would have no end;
- *	a comment from -- to the end of line,	this could be: so where there is a -- between the
- *line's beginning and p, the text is read from its beginning. Else p is where a comment begins.
+ *	a comment from -- to the end of line,	this could be: so where there is a -- between the line's
+ *						beginning and p, the text is read from its beginning.
+ * Else p is where a comment begins.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>

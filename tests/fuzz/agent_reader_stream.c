@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the tracer's daemons and the traced programs write, and the agent reads: a process' folders
- *with ring, metadata, packets and index, which four bytes of input at a time are damaged, grow, and
- *go away, while the reader polls. Whatever they hold, what comes out is in time order, the
- *watermark never goes back, and losses are such.
+ * What the tracer's daemons and the traced programs write, and the agent reads: a process' folders with ring, metadata,
+ * packets and index, which four bytes of input at a time are damaged, grow, and go away, while the reader polls. Whatever they
+ * hold, what comes out is in time order, the watermark never goes back, and losses are such.
  *
  *	first byte: what (below); the others: where and which value, or how long
  */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes for one side of a TLS handshake, in pieces of any size; and what a good agent says with
- *some of its bytes changed, before the controller and after it. Nobody is let in by it, and what is
- *owed to the peer stays bounded.
+ * Any bytes for one side of a TLS handshake, in pieces of any size; and what a good agent says with some of its bytes
+ * changed, before the controller and after it. Nobody is let in by it, and what is owed to the peer stays bounded.
  *
- *	byte 0: whom it is for, and how	bytes 1..: what comes, or pairs of where (2 bytes) and what
- *to change (1 byte)
+ *	byte 0: whom it is for, and how	bytes 1..: what comes, or pairs of where (2 bytes) and what to change (1 byte)
  */
 #define _GNU_SOURCE
 #include <ftw.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agent_controller URL JOURNAL: the controller's end of the link, to test an agent with. Says on
- *standard output what comes, does on standard input what it is told:
+ * agent_controller URL JOURNAL: the controller's end of the link, to test an agent with. Says on standard output what
+ * comes, does on standard input what it is told:
  *
- *	want EPOCH LEASE_MS [tracepoint...]	repeated every 300 ms: samples everything, probes
- *WORK silent					says nothing any more garbage | version | wrong |
- *ack		sends bytes that are no frame; of another version; a kind that is not ours; an
- *acknowledgement of what was never sent refuse WORDS				turns the agent away
+ *	want EPOCH LEASE_MS [tracepoint...]	repeated every 300 ms: samples everything, probes WORK
+ *	silent					says nothing any more
+ *	garbage | version | wrong | ack		sends bytes that are no frame; of another version; a kind that is not
+ *						ours; an acknowledgement of what was never sent
+ *	refuse WORDS				turns the agent away
  *
- * What has arrived is kept in JOURNAL before it is acknowledged, so that this may be killed at any
- *time.
+ * What has arrived is kept in JOURNAL before it is acknowledged, so that this may be killed at any time.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -6,10 +6,9 @@
  *	operator	dials honed's socket for operators and plays a bad operator
  *	controller	listens, and plays a bad controller to each agent that dials
  *
- * Step number i is made of SEED and i alone: what fails is played again with the step's number as
- *FIRST. It ends with 0 when all steps were played; with 1, and the step, when the other side is not
- *there any more. Says at the end how many frames it sent and was sent. FOLDER: holds the files that
- *questions name.
+ * Step number i is made of SEED and i alone: what fails is played again with the step's number as FIRST. It ends with 0
+ * when all steps were played; with 1, and the step, when the other side is not there any more. Says at the end how many
+ * frames it sent and was sent. FOLDER: holds the files that questions name.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * burst_program RUN_DIR: a traced program that fills its rings on purpose, and knows when. It reads
- *commands and answers each with a line:
+ * burst_program RUN_DIR: a traced program that fills its rings on purpose, and knows when. It reads commands and
+ * answers each with a line:
  *
- *	work 1|0		begins or ends requests of type WORK, one every 5 ms or so, one step
- *of them slow at times map			finds its rings below RUN_DIR: "rings N BYTES" burst
- *US PERCENT	requests of type BURST, at a pace that fills a ring in US microseconds (0: as fast
- *as it can), until so much of a ring was written or tried: "burst START END HALF LOST COUNT GAP
- *WROTE FULLEST", times in ns of CLOCK_MONOTONIC: half: a ring was seen half full; lost: the last
- *look before the first lost record, 0: none; count: lost; gap: the longest between two looks, us
- *	wrote			"wrote ALL SAMPLED": records that passed their filters, lost or not;
- *requests that were sampled
- *	dump FILE		requests ("request ID BEGIN END") and when records were lost ("lost
- *FROM TO"): "dumped"
+ *	work 1|0		begins or ends requests of type WORK, one every 5 ms or so, one step of them slow at times
+ *	map			finds its rings below RUN_DIR: "rings N BYTES"
+ *	burst US PERCENT	requests of type BURST, at a pace that fills a ring in US microseconds (0: as fast as it can),
+ *				until so much of a ring was written or tried: "burst START END HALF LOST COUNT GAP WROTE FULLEST",
+ *				times in ns of CLOCK_MONOTONIC: half: a ring was seen half full; lost: the last look
+ *				before the first lost record, 0: none; count: lost; gap: the longest between two looks, us
+ *	wrote			"wrote ALL SAMPLED": records that passed their filters, lost or not; requests that were sampled
+ *	dump FILE		requests ("request ID BEGIN END") and when records were lost ("lost FROM TO"): "dumped"
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -3,13 +3,12 @@
  * A controller that diagnoses nothing: takes real agents' records through the
  * engine's clocks and assembly, and prints what becomes of time between nodes.
  *
- *	clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS	traces count that began when
- *so many agents traced
+ *	clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS	traces count that began when so many agents traced
  *
  *	traces COUNT lossy COUNT given-up COUNT late COUNT
- *	steps COUNT moved COUNT moved-before COUNT	of critical paths; before: without the
- *correction by pairs of nodes node NAME offset MS uncertain MS		of its clock to ours edge
- *COUNT LEAST_US MEDIAN_US NODE NODE FROM -> TO	each that crosses nodes on critical paths
+ *	steps COUNT moved COUNT moved-before COUNT	of critical paths; before: without the correction by pairs of nodes
+ *	node NAME offset MS uncertain MS		of its clock to ours
+ *	edge COUNT LEAST_US MEDIAN_US NODE NODE FROM -> TO	each that crosses nodes on critical paths
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * deep_program mutex|work|library REQUEST_EVERY_US: a booking desk. Four threads serve requests of
- *type BOOK, with two tracepoints around the book; between them lie locks, memory, and what makes
- *some requests slow:
+ * deep_program mutex|work|library REQUEST_EVERY_US: a booking desk. Four threads serve requests of type BOOK, with two
+ * tracepoints around the book; between them lie locks, memory, and what makes some requests slow:
  *
  *	mutex    an auditor now and then keeps the book, and its mutex, for some 20 ms
  *	work     one in five has to be thought about for as long
- *	library  one in five needs a library whose constructor takes as long (its path:
- *DESK_LIBRARY)
+ *	library  one in five needs a library whose constructor takes as long (its path: DESK_LIBRARY)
  */
 #include <dlfcn.h>
 #include <pthread.h>

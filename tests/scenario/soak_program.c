@@ -10,10 +10,9 @@
  *	late	loads LATE_LIBRARY while it works
  *	three	works until three of its requests were sampled, or for 20 s
  *
- * Each thread numbers its sampled requests, from 1: the number is the status of hone:request_end. A
- *thread that ends as it should appends "NAME PID TID LAST_NUMBER BEGAN_NS ENDED_NS" to the file
- *ENDS. Children of fork() are numbered only where liblttng-ust-fork is loaded: else they bear their
- *parent's pid (facts of LTTng).
+ * Each thread numbers its sampled requests, from 1: the number is the status of hone:request_end. A thread that ends as
+ * it should appends "NAME PID TID LAST_NUMBER BEGAN_NS ENDED_NS" to the file ENDS. Children of fork() are numbered only
+ * where liblttng-ust-fork is loaded: else they bear their parent's pid (facts of LTTng).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * soak_tap LISTEN DIAL: stands between agents and their controller (paths of sockets), passes
- *everything on, and reads the batches that pass: each thread's requests WORK are numbered from 1
- *(soak_program), so it is seen here which are missing. Says on standard output, times being the
- *node's CLOCK_MONOTONIC in ns:
+ * soak_tap LISTEN DIAL: stands between agents and their controller (paths of sockets), passes everything on, and reads the
+ * batches that pass: each thread's requests WORK are numbered from 1 (soak_program), so it is seen here which are missing.
+ * Says on standard output, times being the node's CLOCK_MONOTONIC in ns:
  *
  *	loss NODE REASON COUNT FROM TO		what an agent tells
- *	gap NODE NAME PID TID WANTED GOT FROM TOnumbers that are missing, between two records of
- *these times
- *	life NODE NAME PID TID LAST FROM TO	at the end, for each thread, or program after an
- *exec: first and last record hello NODE				an agent has connected bad
- *WORDS				what no agent of ours may send
+ *	gap NODE NAME PID TID WANTED GOT FROM TOnumbers that are missing, between two records of these times
+ *	life NODE NAME PID TID LAST FROM TO	at the end, for each thread, or program after an exec: first and last record
+ *	hello NODE				an agent has connected
+ *	bad WORDS				what no agent of ours may send
  *	records COUNT				at the end
  */
 #define _GNU_SOURCE

@@ -5,12 +5,12 @@
  *
  * Without --strategy: all there are, but for the yardsticks random and exhaustive.
  *
- *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs
- *N] random --seed N --strategy NAME --verbose	one of them (with the same --size-max): its truth,
- *all hypotheses, the verdict
+ *	random [--apps N] [--seed N] [--strategy "NAME ..."] [--per-cycle K] [--size-max N] [--jobs N]
+ *	random --seed N --strategy NAME --verbose	one of them (with the same --size-max): its truth, all hypotheses,
+ *							the verdict
  *
- * Application i has the seed --seed + i, so a miss is played again by its own. Exit 1: a target of
- *the search was missed (random_tally.c); 2: misused.
+ * Application i has the seed --seed + i, so a miss is played again by its own. Exit 1: a target of the search was missed
+ * (random_tally.c); 2: misused.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -5,38 +5,45 @@
  *
  *	rate 300                        requests a second
  *	learn 5                         seconds with everything on; 0: nothing is learned
- *	unit SERVICE NAME               a unit's program follows; the first unit is the request,
- *NAME its type point EVENT [KEY]             a tracepoint, with a field of that key's value; of the
- *service's provider, or PROVIDER:EVENT work MEAN_MS SD_MS            takes time slow SHARE MEAN_MS
- *SD_MS      takes that much longer in a share of requests, once the fault is on slow-at NODE
- *MEAN_MS SD_MS    takes that much longer on that node, once the fault is on per KEY MS takes MS for
- *each of the key, once the fault is on call UNIT ... ;               hands on to each, at the same
- *time, and waits for all send UNIT                     hands on, waits for nothing maybe SHARE ...
- *;             a branch fault SHARE ... ;             one that nobody takes before the fault is on
+ *	unit SERVICE NAME               a unit's program follows; the first unit is the request, NAME its type
+ *	  point EVENT [KEY]             a tracepoint, with a field of that key's value; of the service's provider, or
+ *	                                PROVIDER:EVENT
+ *	  work MEAN_MS SD_MS            takes time
+ *	  slow SHARE MEAN_MS SD_MS      takes that much longer in a share of requests, once the fault is on
+ *	  slow-at NODE MEAN_MS SD_MS    takes that much longer on that node, once the fault is on
+ *	  per KEY MS                    takes MS for each of the key, once the fault is on
+ *	  call UNIT ... ;               hands on to each, at the same time, and waits for all
+ *	  send UNIT                     hands on, waits for nothing
+ *	  maybe SHARE ... ;             a branch
+ *	  fault SHARE ... ;             one that nobody takes before the fault is on
  *	  else ... ;                    is taken where the branch before it was not
  *	  loop KEY ... ;                as often as the key says
  *	key NAME LOW HIGH               drawn for each request
  *	node SERVICE NAME NAME...       replicas (else one node of the service's name)
  *	fill NODE SHARE FROM_S FOR_S    its queues, counted from the start of the diagnosis
  *	lose NODE COUNT EVERY_S         it tells of lost records now and then
- *	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   its clock is so far ahead and runs so much
- *too fast; and jumps ahead, counted from the start of the diagnosis wire SHARE MEAN_MS SD_MS the
- *way to a called unit takes so long in a share of calls, once the fault is on budget SHARE
- *[RECORD_NS REJECTED_NS]   of one core, on each node; what a record costs there, kept or rejected
- *by the filter, else 150 and 40. No node ever spends more: by the controller's sums at any time,
- *and by what it does in any 5 s, but for chance ignore PATTERN...               meant waits bin
- *RULE...                     what tells requests apart deep PATTERN...                 providers of
- *the deeper layer: some of their tracepoints go on, and from then on none of the program's own has
- *SERVICE PROVIDER:EVENT...   that it can switch and never passes expect
- *found|unsure|not-found|paused from LABEL / to LABEL           any of them is right key-is TEXT
+ *	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   its clock is so far ahead and runs so much too fast; and jumps
+ *	                                ahead, counted from the start of the diagnosis
+ *	wire SHARE MEAN_MS SD_MS        the way to a called unit takes so long in a share of calls, once the fault is on
+ *	budget SHARE [RECORD_NS REJECTED_NS]   of one core, on each node; what a record costs there, kept or rejected by the
+ *	                                filter, else 150 and 40. No node ever spends more: by the controller's sums at any
+ *	                                time, and by what it does in any 5 s, but for chance
+ *	ignore PATTERN...               meant waits
+ *	bin RULE...                     what tells requests apart
+ *	deep PATTERN...                 providers of the deeper layer: some of their tracepoints go on, and from then on none of
+ *	                                the program's own
+ *	has SERVICE PROVIDER:EVENT...   that it can switch and never passes
+ *	expect found|unsure|not-found|paused
+ *	from LABEL / to LABEL           any of them is right
+ *	key-is TEXT
  *	kind WORD                       of the first verdict
  *	verdicts N                      so many, all of them right and none twice
  *	words TEXT...                   are in what the run ends with
- *	over-max N                      in so many periods of 5 s a node may spend more, since
- *nothing was known of what went on probed-max SHARE                less was probed at some time
+ *	over-max N                      in so many periods of 5 s a node may spend more, since nothing was known of what went on
+ *	probed-max SHARE                less was probed at some time
  *	used-max N
- *	moved-max N                     so many steps of critical paths came before their causes, at
- *most seeds N
+ *	moved-max N                     so many steps of critical paths came before their causes, at most
+ *	seeds N
  */
 #include <math.h>
 #include <stdio.h>
