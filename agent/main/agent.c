@@ -274,7 +274,7 @@ must_be_off(struct task_result *r)
 		if (!r->changes[i].on && r->changes[i].failed)
 			r->code = err_set(&r->err, ERR_TRACER,
 			    "%s does not go off (%s): the session has to be made anew",
-			    r->changes[i].name, r->changes[i].words);
+			    r->changes[i].name, r->changes[i].reason);
 }
 
 /* Of a mapping's tracepoints some were on before others, and a request may have begun that could
@@ -298,7 +298,7 @@ changes_made(struct agent *a, struct task_result *r)
 	for (uint32_t i = 0; i < r->nchanges; i++)
 		if (r->changes[i].failed)
 			agent_say(a, LOG_WARN, "%s %s: %s", r->changes[i].name,
-			    r->changes[i].on ? "on" : "off", r->changes[i].words);
+			    r->changes[i].on ? "on" : "off", r->changes[i].reason);
 	if (r->gap.from_ns != 0 && r->code == 0)
 		lose(a, r->gap.from_ns, r->gap.to_ns);
 	reconcile_applied(a->reconcile, r->changes, r->nchanges, r->code != 0, r->ended);

@@ -13,7 +13,7 @@ struct point { /* one name, for the agent's life */
 	bool standing, plain; /* plain: it is on without a filter */
 	bool failed;          /* the last attempt, at: */
 	struct mono failed_at;
-	char words[128];
+	char reason[128];
 };
 
 struct reconcile {
@@ -118,7 +118,7 @@ point_of(struct reconcile *r, const char *name)
 		return UINT32_MAX;
 	if ((why = why_refused(name)) != NULL) {
 		r->points[id].refused = true;
-		strcpy(r->points[id].words, why);
+		strcpy(r->points[id].reason, why);
 	}
 	return id;
 }
@@ -313,7 +313,7 @@ reconcile_applied(
 		r->say = r->say || !changes[i].failed || !p->failed;
 		p->failed = changes[i].failed;
 		p->failed_at = now;
-		memcpy(p->words, changes[i].words, sizeof p->words);
+		memcpy(p->reason, changes[i].reason, sizeof p->reason);
 		if (changes[i].failed)
 			continue;
 		p->plain = changes[i].on && (p->plain || changes[i].plain);
@@ -328,16 +328,16 @@ result_of(struct reconcile *r, uint32_t id, bool (*exists)(void *, const char *)
 {
 	const struct point *p = id != UINT32_MAX ? &r->points[id] : NULL;
 	const char *name = p != NULL ? texts_get(r->names, id) : "",
-		   *words = "too many names since the agent started";
+		   *reason = "too many names since the agent started";
 
 	if (p != NULL && (p->on || (p->refused && strncmp(name, "hone:", 5) == 0)))
 		return exists(arg, name) || strncmp(name, "hone:", 5) == 0 ? DONE_ON : DONE_NO_SUCH;
 	if (p != NULL)
-		words = p->words;
+		reason = p->reason;
 	if (r->failure[0] == '\0') {
 		strncat(r->failure, name, 100);
 		strcat(r->failure, ": ");
-		strncat(r->failure, words, 130);
+		strncat(r->failure, reason, 130);
 	}
 	return DONE_FAILED;
 }

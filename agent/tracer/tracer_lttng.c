@@ -264,9 +264,9 @@ change_one(struct lttng_tracer *t, struct tracer_change *c, struct tracer_gap *g
 	if (rc >= 0 && c->standing)
 		t->standing += c->on ? 1 : -1;
 	c->failed = rc < 0;
-	c->words[0] = '\0';
+	c->reason[0] = '\0';
 	if (rc < 0)
-		snprintf(c->words, sizeof c->words, "%s", lttng_strerror(rc));
+		snprintf(c->reason, sizeof c->reason, "%s", lttng_strerror(rc));
 	return rc;
 }
 

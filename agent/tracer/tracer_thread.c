@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,37 +10,68 @@
 #include "agent/tracer/tracer_thread.h"
 
 struct tracer_thread {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* of what follows tracer */
 	pthread_cond_t given, ended;
 	pthread_t thread;
-	struct tracer door;
+	pthread_t owner;      /* the thread that calls the functions of tracer_thread.h */
+	struct tracer tracer; /* the thread's alone */
 	int wake;
 	bool stop, stopped;
 	enum task task; /* that runs */
 	struct mono since;
-	struct task_result result; /* the thread's while a task runs, else whoever has the lock */
+	/* While a task runs it is the thread's, without the lock. */
+	struct task_result result;
 };
 
+/* An error-checking mutex knows its holder: to lock it twice fails, and so does to unlock it
+ * without holding it. */
 static void
-run(struct tracer_thread *s, enum task task)
+lock(struct tracer_thread *t)
 {
-	struct task_result *r = &s->result;
+	int rc = pthread_mutex_lock(&t->lock);
 
+	assert(rc == 0);
+	(void)rc;
+}
+
+static void
+unlock(struct tracer_thread *t)
+{
+	int rc = pthread_mutex_unlock(&t->lock);
+
+	assert(rc == 0);
+	(void)rc;
+}
+
+static void
+assert_owner(const struct tracer_thread *t)
+{
+	assert(pthread_equal(pthread_self(), t->owner));
+	(void)t;
+}
+
+/* Makes the call without the lock, since it may never return. */
+static void
+run(struct tracer_thread *t, enum task task)
+{
+	struct task_result *r = &t->result;
+
+	assert(pthread_equal(pthread_self(), t->thread));
 	switch (task) {
 	case TASK_OPEN:
-		r->code = s->door.open(s->door.state, &r->session, &r->err);
+		r->code = t->tracer.open(t->tracer.state, &r->session, &r->err);
 		break;
 	case TASK_SET:
-		r->code = s->door.set(s->door.state, r->changes, r->nchanges, &r->gap, &r->err);
+		r->code = t->tracer.set(t->tracer.state, r->changes, r->nchanges, &r->gap, &r->err);
 		break;
 	case TASK_LIST:
-		r->code = s->door.list(s->door.state, &r->listed, &r->err);
+		r->code = t->tracer.list(t->tracer.state, &r->listed, &r->err);
 		break;
 	case TASK_CHECK:
-		r->code = s->door.check(s->door.state, &r->err);
+		r->code = t->tracer.check(t->tracer.state, &r->err);
 		break;
 	case TASK_TEND:
-		r->code = s->door.tend(s->door.state, clock_mono(), &r->err);
+		r->code = t->tracer.tend(t->tracer.state, clock_mono(), &r->err);
 		break;
 	case TASK_NONE:
 		break;
@@ -50,132 +82,156 @@ run(struct tracer_thread *s, enum task task)
 static void *
 worker(void *arg)
 {
-	struct tracer_thread *s = arg;
+	struct tracer_thread *t = arg;
 
-	pthread_mutex_lock(&s->lock);
+	lock(t);
 	for (;;) {
 		enum task task;
 
-		while (s->task == TASK_NONE && !s->stop)
-			pthread_cond_wait(&s->given, &s->lock);
-		if ((task = s->task) == TASK_NONE)
+		while (t->task == TASK_NONE && !t->stop)
+			pthread_cond_wait(&t->given, &t->lock);
+		if ((task = t->task) == TASK_NONE)
 			break;
-		pthread_mutex_unlock(&s->lock);
-		run(s, task);
-		pthread_mutex_lock(&s->lock);
-		s->result.task = task;
-		s->task = TASK_NONE;
-		eventfd_write(s->wake, 1);
+		unlock(t);
+		run(t, task);
+		lock(t);
+		t->result.task = task;
+		t->task = TASK_NONE;
+		eventfd_write(t->wake, 1);
 	}
-	pthread_mutex_unlock(&s->lock);
-	s->door.close(s->door.state);
-	pthread_mutex_lock(&s->lock);
-	s->stopped = true;
-	pthread_cond_signal(&s->ended);
-	pthread_mutex_unlock(&s->lock);
+	unlock(t);
+	t->tracer.close(t->tracer.state);
+	lock(t);
+	t->stopped = true;
+	pthread_cond_signal(&t->ended);
+	unlock(t);
 	return NULL;
 }
 
-int
-tracer_thread_start(struct tracer_thread **ret, const struct tracer *door, int wake, struct err *e)
+static void
+sync_init(struct tracer_thread *t)
 {
-	struct tracer_thread *s = calloc(1, sizeof *s);
-	pthread_condattr_t attr;
+	pthread_mutexattr_t mutex;
+	pthread_condattr_t cond;
 
-	if (s == NULL)
+	pthread_mutexattr_init(&mutex);
+	pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_ERRORCHECK);
+	pthread_mutex_init(&t->lock, &mutex);
+	pthread_mutexattr_destroy(&mutex);
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->given, NULL);
+	pthread_cond_init(&t->ended, &cond);
+	pthread_condattr_destroy(&cond);
+}
+
+int
+tracer_thread_start(
+    struct tracer_thread **ret, const struct tracer *tracer, int wake, struct err *e)
+{
+	struct tracer_thread *t = calloc(1, sizeof *t);
+	int rc;
+
+	if (t == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	s->door = *door;
-	s->wake = wake;
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->given, NULL);
-	pthread_cond_init(&s->ended, &attr);
-	pthread_condattr_destroy(&attr);
-	if (pthread_create(&s->thread, NULL, worker, s) != 0) {
-		free(s);
+	t->tracer = *tracer;
+	t->wake = wake;
+	t->owner = pthread_self();
+	sync_init(t);
+	lock(t); /* until t->thread is set, which the thread reads */
+	rc = pthread_create(&t->thread, NULL, worker, t);
+	unlock(t);
+	if (rc != 0) {
+		free(t);
 		return err_set(e, ERR_SYSTEM, "no thread for the tracer");
 	}
-	*ret = s;
+	*ret = t;
 	return 0;
 }
 
 bool
-tracer_thread_idle(struct tracer_thread *s)
+tracer_thread_idle(struct tracer_thread *t)
 {
 	bool idle;
 
-	pthread_mutex_lock(&s->lock);
-	idle = s->task == TASK_NONE && s->result.task == TASK_NONE;
-	pthread_mutex_unlock(&s->lock);
+	assert_owner(t);
+	lock(t);
+	idle = t->task == TASK_NONE && t->result.task == TASK_NONE;
+	unlock(t);
 	return idle;
 }
 
 void
 tracer_thread_give(
-    struct tracer_thread *s, enum task task, struct tracer_change *changes, uint32_t n)
+    struct tracer_thread *t, enum task task, struct tracer_change *changes, uint32_t n)
 {
-	pthread_mutex_lock(&s->lock);
-	memset(&s->result, 0, sizeof s->result);
-	s->result.changes = changes;
-	s->result.nchanges = n;
-	s->task = task;
-	s->since = clock_mono();
-	pthread_cond_signal(&s->given);
-	pthread_mutex_unlock(&s->lock);
+	assert_owner(t);
+	assert(task != TASK_NONE && (changes != NULL) == (task == TASK_SET));
+	lock(t);
+	assert(t->task == TASK_NONE && t->result.task == TASK_NONE && !t->stop);
+	memset(&t->result, 0, sizeof t->result);
+	t->result.changes = changes;
+	t->result.nchanges = n;
+	t->task = task;
+	t->since = clock_mono();
+	pthread_cond_signal(&t->given);
+	unlock(t);
 }
 
 void
-tracer_thread_take(struct tracer_thread *s, struct task_result *ret)
+tracer_thread_take(struct tracer_thread *t, struct task_result *ret)
 {
-	pthread_mutex_lock(&s->lock);
+	assert_owner(t);
+	lock(t);
 	ret->task = TASK_NONE;
-	if (s->task == TASK_NONE && s->result.task != TASK_NONE) {
-		*ret = s->result;
-		memset(&s->result, 0, sizeof s->result);
+	if (t->task == TASK_NONE && t->result.task != TASK_NONE) {
+		*ret = t->result;
+		memset(&t->result, 0, sizeof t->result);
 	}
-	pthread_mutex_unlock(&s->lock);
+	unlock(t);
 }
 
 int64_t
-tracer_thread_busy_ns(struct tracer_thread *s, struct mono now, enum task *task)
+tracer_thread_busy_ns(struct tracer_thread *t, struct mono now, enum task *task)
 {
 	int64_t ns;
 
-	pthread_mutex_lock(&s->lock);
-	*task = s->task;
-	ns = s->task != TASK_NONE ? mono_since_ns(now, s->since) : 0;
-	pthread_mutex_unlock(&s->lock);
+	assert_owner(t);
+	lock(t);
+	*task = t->task;
+	ns = t->task != TASK_NONE ? mono_since_ns(now, t->since) : 0;
+	unlock(t);
 	return ns > 0 ? ns : 0;
 }
 
 int
-tracer_thread_stop(struct tracer_thread *s, int timeout_ms, struct err *e)
+tracer_thread_stop(struct tracer_thread *t, int timeout_ms, struct err *e)
 {
 	struct timespec until;
 	int rc = 0;
 
+	assert_owner(t);
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += (until.tv_nsec / 1000000 + timeout_ms) / 1000;
 	until.tv_nsec = (until.tv_nsec / 1000000 + timeout_ms) % 1000 * 1000000;
-	pthread_mutex_lock(&s->lock);
-	s->stop = true;
-	pthread_cond_signal(&s->given);
-	while (!s->stopped && rc == 0)
-		rc = pthread_cond_timedwait(&s->ended, &s->lock, &until);
-	rc = s->stopped ? 0 : ERR_TIMEOUT;
-	pthread_mutex_unlock(&s->lock);
+	lock(t);
+	t->stop = true;
+	pthread_cond_signal(&t->given);
+	while (!t->stopped && rc == 0)
+		rc = pthread_cond_timedwait(&t->ended, &t->lock, &until);
+	rc = t->stopped ? 0 : ERR_TIMEOUT;
+	unlock(t);
 	if (rc != 0) {
-		pthread_detach(s->thread);
+		pthread_detach(t->thread);
 		return err_set(e, ERR_TIMEOUT, "the session daemon hangs");
 	}
-	pthread_join(s->thread, NULL);
-	s->door.free(s->door.state);
-	free(s->result.changes);
-	tracepoints_release(&s->result.listed);
-	pthread_mutex_destroy(&s->lock);
-	pthread_cond_destroy(&s->given);
-	pthread_cond_destroy(&s->ended);
-	free(s);
+	pthread_join(t->thread, NULL);
+	t->tracer.free(t->tracer.state);
+	free(t->result.changes);
+	tracepoints_release(&t->result.listed);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->given);
+	pthread_cond_destroy(&t->ended);
+	free(t);
 	return 0;
 }

@@ -55,7 +55,7 @@ apply(struct reconcile *r, struct lttng_tracer *t, int64_t now_ms)
 
 		if (t->fails[which]) {
 			c[i].failed = true;
-			strcpy(c[i].words, "it fails");
+			strcpy(c[i].reason, "it fails");
 		} else {
 			assert_int_not_equal(t->on[which], c[i].on); /* never what is so already */
 			t->on[which] = c[i].on;

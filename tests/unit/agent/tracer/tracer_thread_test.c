@@ -14,7 +14,7 @@
 
 #include "agent/tracer/tracer_thread.h"
 
-/* A tracer whose calls last as long as `gate` is shut. */
+/* A tracer whose calls return when `gate` is unlocked. */
 struct fake {
 	pthread_mutex_t gate;
 	pthread_t caller;
@@ -72,7 +72,7 @@ fake_free(void *state)
 }
 
 static struct tracer
-door_of(struct fake *f)
+tracer_of(struct fake *f)
 {
 	pthread_mutex_init(&f->gate, NULL);
 	return (struct tracer){ .state = f,
@@ -84,14 +84,14 @@ door_of(struct fake *f)
 }
 
 static void
-await(struct tracer_thread *s, int wake, struct task_result *r)
+await(struct tracer_thread *t, int wake, struct task_result *r)
 {
 	struct pollfd p = { .fd = wake, .events = POLLIN };
 	eventfd_t n;
 
 	assert_int_equal(poll(&p, 1, 20000), 1);
 	eventfd_read(wake, &n);
-	tracer_thread_take(s, r);
+	tracer_thread_take(t, r);
 }
 
 static void
@@ -99,70 +99,69 @@ tasks_run_on_its_thread_and_report(void **state)
 {
 	int wake = eventfd(0, 0);
 	struct fake f = { .code = ERR_TRACER };
-	struct tracer door = door_of(&f);
+	struct tracer tracer = tracer_of(&f);
 	struct task_result r;
-	struct tracer_thread *s;
+	struct tracer_thread *t;
 	struct err e;
 	(void)state;
 
-	assert_int_equal(tracer_thread_start(&s, &door, wake, &e), 0);
-	assert_true(tracer_thread_idle(s));
-	tracer_thread_give(s, TASK_OPEN, NULL, 0);
-	await(s, wake, &r);
+	assert_int_equal(tracer_thread_start(&t, &tracer, wake, &e), 0);
+	assert_true(tracer_thread_idle(t));
+	tracer_thread_give(t, TASK_OPEN, NULL, 0);
+	await(t, wake, &r);
 	assert_int_equal(r.task, TASK_OPEN);
 	assert_int_equal(r.code, ERR_TRACER);
 	assert_string_equal(r.err.text, "no");
 	assert_false(pthread_equal(f.caller, pthread_self()));
 
-	tracer_thread_give(s, TASK_SET, calloc(3, sizeof(struct tracer_change)), 3);
-	await(s, wake, &r);
+	tracer_thread_give(t, TASK_SET, calloc(3, sizeof(struct tracer_change)), 3);
+	await(t, wake, &r);
 	assert_int_equal(r.task, TASK_SET);
 	assert_int_equal(r.nchanges, 3);
 	assert_true(r.changes[0].failed);
 	assert_int_equal(r.gap.to_ns, 2);
 	free(r.changes);
 
-	tracer_thread_give(s, TASK_TEND, NULL, 0);
-	await(s, wake, &r);
+	tracer_thread_give(t, TASK_TEND, NULL, 0);
+	await(t, wake, &r);
 	assert_int_equal(r.task, TASK_TEND);
 	assert_int_equal(r.code, 0);
 	assert_true(f.tended.ns > 0 && f.tended.ns <= r.ended.ns);
-	assert_int_equal(tracer_thread_stop(s, 20000, &e), 0);
+	assert_int_equal(tracer_thread_stop(t, 20000, &e), 0);
 	assert_int_equal(f.closed, 1);
 	close(wake);
 }
 
-/* The switcher that hangs is left behind, and in this test let go at the end so that nothing leaks
- * into others. */
+/* At the end the call returns, so that the thread ends with the test. */
 static void
-a_tracer_that_hangs_holds_up_nobody(void **state)
+a_call_that_hangs_does_not_block_the_caller(void **state)
 {
 	static struct fake f;
 	int wake = eventfd(0, 0);
-	struct tracer door = door_of(&f);
+	struct tracer tracer = tracer_of(&f);
 	struct task_result r;
 	struct mono later;
-	struct tracer_thread *s;
+	struct tracer_thread *t;
 	enum task task;
 	struct err e;
 	(void)state;
 
-	assert_int_equal(tracer_thread_start(&s, &door, wake, &e), 0);
+	assert_int_equal(tracer_thread_start(&t, &tracer, wake, &e), 0);
 	pthread_mutex_lock(&f.gate);
-	tracer_thread_give(s, TASK_SET, calloc(1, sizeof(struct tracer_change)), 1);
-	tracer_thread_take(s, &r);
+	tracer_thread_give(t, TASK_SET, calloc(1, sizeof(struct tracer_change)), 1);
+	tracer_thread_take(t, &r);
 	assert_int_equal(r.task, TASK_NONE);
-	assert_false(tracer_thread_idle(s));
+	assert_false(tracer_thread_idle(t));
 	later.ns = clock_mono().ns + 3000000000;
-	assert_true(tracer_thread_busy_ns(s, later, &task) > 2900000000);
+	assert_true(tracer_thread_busy_ns(t, later, &task) > 2900000000);
 	assert_int_equal(task, TASK_SET);
 
 	pthread_mutex_unlock(&f.gate);
-	await(s, wake, &r);
+	await(t, wake, &r);
 	assert_int_equal(r.task, TASK_SET);
 	free(r.changes);
-	assert_int_equal(tracer_thread_busy_ns(s, later, &task), 0);
-	assert_int_equal(tracer_thread_stop(s, 20000, &e), 0);
+	assert_int_equal(tracer_thread_busy_ns(t, later, &task), 0);
+	assert_int_equal(tracer_thread_stop(t, 20000, &e), 0);
 	close(wake);
 }
 
@@ -171,7 +170,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tasks_run_on_its_thread_and_report),
-		cmocka_unit_test(a_tracer_that_hangs_holds_up_nobody),
+		cmocka_unit_test(a_call_that_hangs_does_not_block_the_caller),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
