@@ -30,12 +30,12 @@ struct onward { /* as struct profile_step */
 };
 
 struct pair {
-	uint32_t ncalls, nsteps;
+	uint32_t ncalls, calls_cap, nsteps, steps_cap;
 	struct call *calls;
 	struct onward *steps; /* after pair_sort(): by call, then by after */
 	double traces[SIDES];
 	struct texts *texts; /* not owned */
-	struct map call_index, step_index;
+	struct hash_table call_index, step_index;
 	struct arena *arena; /* not owned */
 };
 
@@ -76,7 +76,7 @@ struct change { /* all that is known while two documents are compared */
 	uint32_t npairs;
 	struct pair *pairs;
 	json_t **types; /* [npairs], not owned: members of the result */
-	size_t nitems, ntests;
+	size_t nitems, items_cap, ntests, tests_cap;
 	struct item *items;
 	struct test *tests;
 	struct texts *texts;

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "report/change_inside.h"
+#include "base/array.h"
+#include "base/hash.h"
 #include "base/texts.h"
 
 enum { CALLS_MAX = 1 << 20 }; /* of a document; nobody's request does more that differs */
@@ -59,75 +61,59 @@ read_times(struct pair *p, struct call_times **ret, const json_t *o, const char 
 }
 
 static uint64_t
-key_of(uint32_t a, uint32_t b, uint32_t c)
+hash_numbers(uint32_t a, uint32_t b, uint32_t c)
 {
 	return hash_u64(hash_u64((uint64_t)a << 32 | b) ^ c);
 }
 
-/* A new entry at the end of an array that doubles; its number. */
-static int64_t
-append(void **array, uint32_t *count, size_t size, struct map *index, uint64_t key)
-{
-	if ((*count & (*count - 1)) == 0) {
-		void *more = realloc(*array, (*count == 0 ? 1 : 2 * (size_t)*count) * size);
-
-		if (more == NULL)
-			return -1;
-		*array = more;
-	}
-	if (!map_put(index, key, (void *)(uintptr_t)(*count + 1)))
-		return -1;
-	memset((char *)*array + *count * size, 0, size);
-	return (*count)++;
-}
-
+/* The number of the call, which is added if it is new; -1: out of memory. */
 static int64_t
 call_of(struct pair *p, const json_t *o, uint32_t parent)
 {
 	uint32_t label = text_of(p, o, "operation"), far = text_of(p, o, "far");
-	uint64_t key = key_of(parent, label, far);
-	uintptr_t at;
-	int64_t n;
+	uint64_t hash = hash_numbers(parent, label, far);
+	const struct hash_slot *s;
 
-	for (; (at = (uintptr_t)map_get(&p->call_index, key)) != 0; key++) {
-		const struct call *c = &p->calls[at - 1];
+	for (s = hash_table_first(&p->call_index, hash); s != NULL;
+	     s = hash_table_next(&p->call_index, s)) {
+		const struct call *c = &p->calls[s->entry];
 
 		if (c->parent == parent && c->label == label && c->far == far)
-			return (int64_t)at - 1;
+			return s->entry;
 	}
-	if ((n = append((void **)&p->calls, &p->ncalls, sizeof *p->calls, &p->call_index, key)) >=
-	    0) {
-		struct call *c = &p->calls[n];
-
-		c->parent = parent;
-		c->label = label;
-		c->far = far;
-		c->service = text_of(p, o, "service");
-		c->far_service = far != PROFILE_NONE ? text_of(p, o, "far_service") : c->service;
-	}
-	return n;
+	if (!array_reserve(p->calls, p->calls_cap, p->ncalls + 1) ||
+	    !hash_table_put(&p->call_index, hash, p->ncalls))
+		return -1;
+	p->calls[p->ncalls] = (struct call){
+		.parent = parent,
+		.label = label,
+		.far = far,
+		.service = text_of(p, o, "service"),
+	};
+	p->calls[p->ncalls].far_service = far != PROFILE_NONE ? text_of(p, o, "far_service")
+	                                                      : p->calls[p->ncalls].service;
+	return p->ncalls++;
 }
 
+/* The same for a step. */
 static int64_t
 step_of(struct pair *p, uint32_t call, uint32_t after, uint32_t then)
 {
-	uint64_t key = key_of(call, after, then);
-	uintptr_t at;
-	int64_t n;
+	uint64_t hash = hash_numbers(call, after, then);
+	const struct hash_slot *s;
 
-	for (; (at = (uintptr_t)map_get(&p->step_index, key)) != 0; key++) {
-		const struct onward *s = &p->steps[at - 1];
+	for (s = hash_table_first(&p->step_index, hash); s != NULL;
+	     s = hash_table_next(&p->step_index, s)) {
+		const struct onward *step = &p->steps[s->entry];
 
-		if (s->call == call && s->after == after && s->then == then)
-			return (int64_t)at - 1;
+		if (step->call == call && step->after == after && step->then == then)
+			return s->entry;
 	}
-	if ((n = append((void **)&p->steps, &p->nsteps, sizeof *p->steps, &p->step_index, key)) >=
-	    0) {
-		p->steps[n].call = call;
-		p->steps[n].after = after;
-		p->steps[n].then = then;
-	}
-	return n;
+	if (!array_reserve(p->steps, p->steps_cap, p->nsteps + 1) ||
+	    !hash_table_put(&p->step_index, hash, p->nsteps))
+		return -1;
+	p->steps[p->nsteps] = (struct onward){ .call = call, .after = after, .then = then };
+	return p->nsteps++;
 }
 
 /* What the document's number of a call is in the pair; null is PROFILE_NONE. False: there is no
@@ -237,7 +223,7 @@ pair_release(struct pair *p)
 {
 	free(p->calls);
 	free(p->steps);
-	map_release(&p->call_index);
-	map_release(&p->step_index);
+	hash_table_release(&p->call_index);
+	hash_table_release(&p->step_index);
 	*p = (struct pair){ 0 };
 }

@@ -6,23 +6,13 @@
 
 #include "report/change_inside.h"
 #include "report/change_stats.h"
-
-static void *
-one_more(void *array, size_t *count, size_t size)
-{
-	if ((*count & (*count - 1)) == 0)
-		array = reallocarray(array, *count == 0 ? 1 : 2 * *count, size);
-	return array;
-}
+#include "base/array.h"
 
 static bool
 add_item(struct change *c, const struct item *item)
 {
-	struct item *more = one_more(c->items, &c->nitems, sizeof *c->items);
-
-	if (more == NULL)
+	if (!array_reserve(c->items, c->items_cap, c->nitems + 1))
 		return false;
-	c->items = more;
 	c->items[c->nitems++] = *item;
 	return true;
 }
@@ -30,11 +20,8 @@ add_item(struct change *c, const struct item *item)
 static bool
 add_test(struct change *c, const struct test *test)
 {
-	struct test *more = one_more(c->tests, &c->ntests, sizeof *c->tests);
-
-	if (more == NULL)
+	if (!array_reserve(c->tests, c->tests_cap, c->ntests + 1))
 		return false;
-	c->tests = more;
 	c->tests[c->ntests++] = *test;
 	return true;
 }
