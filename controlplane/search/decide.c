@@ -1,134 +1,201 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * What a cycle's traces say to do. The thresholds and why they are what they are:
- * docs/search.md.
- */
-#include "controlplane/search/search.h"
+#include "controlplane/search/decide.h"
 
-enum {
-	MANY = 1000,   /* and after which what was seen before is forgotten */
-	WEIGHTY = 8,   /* slow traces, so to speak, that a decision rests on */
-	SIDE_MIN = 10, /* traces of each side of a separation */
-	SIDE_LATE = 5
-};
-static const double SEPARATES_MIN = 0.5, SURE = 3, MUCH = 4;
+#include <assert.h>
+#include <math.h>
 
-/* The problem is back as it was when the gap was found: else what is seen now is not what is
- * searched. */
-static bool
-is_back(const struct measured *m, const struct search *s)
+/* ---- pure ---- */
+
+static struct decide_result
+result(enum decide_what what, enum decide_reason reason, bool separates)
 {
-	return m->share >= s->share / 2 && m->carries >= s->carried / 4;
+	return (struct decide_result){ what, reason, separates };
 }
 
-double
-part_of_root(const struct search *s, const struct measured *m, const struct part *p)
+/*
+ *  1. Fewer traces than the minimum: wait.
+ *  2. The gap carries nothing: wait.
+ *  3. The problem is not as large as when the gap was found: wait, up to DECIDE_MANY traces. What
+ * is measured now is not what is searched.
+ *  4. A label separates, but one side has too few traces: wait, up to DECIDE_MANY traces.
+ *  5. A label separates, and the gap is much slower on one side: follow that side.
+ *  6. The parts are not measured yet: measure them.
+ *     Steps 7 to 9 wait for more traces, until the deadline.
+ *  7. Fewer traces with these parts than the minimum.
+ *  8. The lead of the top part is not certain, up to DECIDE_PLENTY traces.
+ *  9. The covariance rests on few requests, up to 2 x DECIDE_MANY traces. One slow request among 30
+ *     has all its time in one part: with two equal causes, as often in the other.
+ * 10. Only the slow side is followed, and bounds do not say which part has its excess: unsure.
+ * 11. There is only one part: narrow.
+ * 12. Forced: narrow to the top part.
+ * 13. The top part carries enough of the gap, and of what the search began with: narrow.
+ * 14. Otherwise the problem is spread.
+ */
+struct decide_result
+decide(const struct decide_facts *f, const struct decide_thresholds *t)
 {
-	double now = s->root_share > 0 ? m->share * p->of_gap / s->root_share : 1,
-	       then = s->of_root * p->of_gap;
+	const struct separation *sep = &f->separation;
+	double side = fmin(sep->nwith, sep->nwithout);
+	bool candidate = sep->label != LABEL_NONE && sep->between >= DECIDE_SEPARATES_MIN,
+	     separates;
+	bool many = f->traces >= DECIDE_MANY, late = f->deadline_passed;
+
+	/* 1 */
+	if (f->traces < t->traces_min / (late ? DECIDE_LATE_DIVISOR : 1) || f->traces <= 0)
+		return result(DECIDE_WAIT, DECIDE_FEW_TRACES, false);
+	/* 2 */
+	if (f->carries <= 0)
+		return result(DECIDE_WAIT, DECIDE_NOTHING_CARRIED, false);
+	/* 3 */
+	if (!late && !many && (f->share < f->share_found / 2 || f->carries < f->carried_found / 4))
+		return result(DECIDE_WAIT, DECIDE_NOT_BACK, false);
+	/* 4 */
+	separates = candidate &&
+	            (side >= DECIDE_SIDE_MIN || (side >= DECIDE_SIDE_LATE && (late || many)));
+	if (candidate && !separates && !late && !many)
+		return result(DECIDE_WAIT, DECIDE_SMALL_SIDE, false);
+	/* 5 */
+	if (separates && sep->slow_ns >= DECIDE_MUCH_SLOWER * sep->fast_ns)
+		return result(DECIDE_FOLLOW, DECIDE_SLOWER_SIDE, true);
+	/* 6 */
+	if (!f->parts_known)
+		return result(DECIDE_MEASURE_PARTS, DECIDE_PARTS_UNKNOWN, separates);
+	assert(f->nparts > 0);
+	/* 7 */
+	if (!late && f->pooled < t->traces_min)
+		return result(DECIDE_WAIT, DECIDE_FEW_POOLED, separates);
+	/* 8 */
+	if (!late && f->ahead < DECIDE_SURE_SE && f->pooled < DECIDE_PLENTY)
+		return result(DECIDE_WAIT, DECIDE_NOT_AHEAD, separates);
+	/* 9 */
+	if (!late && f->effective < DECIDE_EFFECTIVE_MIN && f->pooled < 2 * DECIDE_MANY)
+		return result(DECIDE_WAIT, DECIDE_FEW_EFFECTIVE, separates);
+	/* 10 */
+	if (f->slow_side && f->nparts > 1 && !f->excess_bounded && !f->forced)
+		return result(DECIDE_UNSURE, DECIDE_UNBOUNDED, separates);
+	/* 11 */
+	if (f->nparts == 1)
+		return result(DECIDE_NARROW, DECIDE_ONLY_PART, separates);
+	/* 12 */
+	if (f->forced)
+		return result(DECIDE_NARROW, DECIDE_FORCED, separates);
+	/* 13 */
+	if (f->top_of_gap >= t->isolate_min && f->top_of_root >= DECIDE_OF_ROOT_MIN)
+		return result(DECIDE_NARROW, DECIDE_TOP_PART, separates);
+	/* 14 */
+	return result(DECIDE_SPREAD, DECIDE_NO_PART, separates);
+}
+
+static bool
+is_outer(const struct part *p, const struct gap *since)
+{
+	return p->gap.from == since->from || p->gap.to == since->to;
+}
+
+bool
+decide_excess(
+    const struct part *parts, uint32_t n, const struct gap *since, double fast_ns, uint32_t *top)
+{
+	double outer_ns = 0, outer_most, least = -1;
+	uint32_t outer = 0;
+
+	assert(n > 0);
+	/* 1. All outer parts together exceed the fast side by this at most. */
+	for (uint32_t i = 0; i < n; i++)
+		if (is_outer(&parts[i], since)) {
+			outer_ns += parts[i].mean_ns;
+			outer++;
+		}
+	outer_most = outer_ns > fast_ns ? outer_ns - fast_ns : 0;
+	/* 2. Lower bounds: all that an inner part takes, and what an outer part takes longer than
+	 * the whole fast side. The first of equals is the top part. */
+	for (uint32_t i = 0; i < n; i++) {
+		double low = !is_outer(&parts[i], since)  ? parts[i].mean_ns
+		             : parts[i].mean_ns > fast_ns ? parts[i].mean_ns - fast_ns
+		                                          : 0;
+
+		if (low > least) {
+			least = low;
+			*top = i;
+		}
+	}
+	/* 3. Upper bounds of the others: all that a part takes, but of several outer parts no more
+	 * than all of them exceed. */
+	for (uint32_t i = 0; i < n; i++) {
+		double high = is_outer(&parts[i], since) && outer > 1
+		                  ? fmin(parts[i].mean_ns, outer_most)
+		                  : parts[i].mean_ns;
+
+		if (i != *top && high > least)
+			return false;
+	}
+	return true;
+}
+
+/* ---- with measuring ---- */
+
+double
+decide_of_root(const struct decide_context *c, const struct measured *m, const struct part *p)
+{
+	double now = c->root_share > 0 ? m->share * p->of_gap / c->root_share : 1,
+	       then = c->of_root * p->of_gap;
 
 	return now > then ? now : then;
 }
 
-/* Whether a separation is one, or waits for more traces of its smaller side. */
-static bool
-separates(struct separation *sep, const struct measured *m, bool late, bool *wait)
+static void
+add_parts(struct decide_facts *f, struct measured *m, const struct decide_context *c)
 {
-	double few = sep->nwith < sep->nwithout ? sep->nwith : sep->nwithout;
+	uint32_t by_excess = m->top;
 
-	if (sep->label == LABEL_NONE || sep->between < SEPARATES_MIN)
-		return false;
-	if (few >= SIDE_MIN || (few >= SIDE_LATE && (late || m->n >= MANY)))
-		return true;
-	*wait = !late && m->n < MANY;
-	return false;
-}
-
-/*
- * What the slow side takes longer may be in any of its parts; but what the fast side
- * takes between the same two labels, the slow side may take as well, before it
- * leaves the fast one's path or after it has come back: in its first part or its last. So
- * what these have of the excess is known within bounds.
- */
-static bool
-excess_is_sure(struct measured *m, const struct search *s)
-{
-	double both = 0, least = -1, outer_most;
-	uint32_t outer = 0;
-
-	for (uint32_t i = 0; i < m->nparts; i++)
-		if (m->parts[i].gap.from == s->since.from || m->parts[i].gap.to == s->since.to) {
-			both += m->parts[i].mean_ns;
-			outer++;
-		}
-	outer_most = both > s->sep.fast_ns ? both - s->sep.fast_ns : 0;
-	for (int round = 0; round < 2; round++)
-		for (uint32_t i = 0; i < m->nparts; i++) {
-			struct part *p = &m->parts[i];
-			bool is_outer = p->gap.from == s->since.from || p->gap.to == s->since.to;
-			double most = is_outer && outer > 1 && p->mean_ns > outer_most ? outer_most
-			                                                               : p->mean_ns;
-			double its = !is_outer                     ? p->mean_ns
-			             : p->mean_ns > s->sep.fast_ns ? p->mean_ns - s->sep.fast_ns
-			                                           : 0;
-
-			if (round == 0 && its > least) {
-				least = its;
-				m->top = i;
-			}
-			if (round == 1 && i != m->top && most > least)
-				return false;
-		}
-	return true;
+	f->parts_known = true;
+	f->nparts = m->nparts;
+	f->pooled = m->pooled;
+	f->effective = m->effective;
+	f->ahead = m->ahead;
+	if (c->slow_side && m->nparts > 1) {
+		f->excess_bounded = decide_excess(
+		    m->parts, m->nparts, &c->since, c->fast_ns, &by_excess);
+		m->top = f->excess_bounded ? by_excess : m->top;
+	}
+	f->top_of_gap = m->parts[m->top].of_gap;
+	f->top_of_root = decide_of_root(c, m, &m->parts[m->top]);
 }
 
 int
-decide(struct decision *ret, struct search_port *g, const struct search *s, bool late,
-    struct arena *a, struct err *e)
+decide_measured(struct decision *ret, const struct measure_input *in,
+    const struct decide_context *c, const struct decide_thresholds *t, struct arena *a,
+    struct err *e)
 {
+	struct decide_facts f = { .deadline_passed = c->deadline_passed,
+		.carried_found = c->carried_found,
+		.share_found = c->share_found,
+		.separation.label = LABEL_NONE,
+		.slow_side = c->slow_side,
+		.forced = c->forced };
+	struct decide_result r;
 	struct measured *m = &ret->m;
-	bool wait = false;
-	const struct part *top;
-	uint32_t by_mean;
-	int rc = measure_gap(m, g, s, a, e);
+	int rc = measure_gap(m, in, a, e);
 
-	ret->what = DECIDE_WAIT;
-	ret->sep = (struct separation){ .label = LABEL_NONE };
-	if (rc != 0 || m->nmembers == 0 ||
-	    m->n < g->settings.conditions.traces_min / (late ? 6 : 1) || m->carries <= 0)
+	if (rc != 0)
 		return rc;
-	if (!late && m->n < MANY && !is_back(m, s))
-		return 0;
-	if (!s->by_latency && (rc = measure_separation(&ret->sep, m, g, s, a, e)) != 0)
+	f.traces = m->n;
+	f.carries = m->carries;
+	f.share = m->share;
+	if (!in->by_latency && (rc = measure_separation(&f.separation, m, in, a, e)) != 0)
 		return rc;
-	if (!separates(&ret->sep, m, late, &wait))
+	r = decide(&f, t);
+	if (r.what == DECIDE_MEASURE_PARTS) {
+		if ((rc = measure_parts(m, in, r.separates ? &f.separation : NULL, a, e)) != 0)
+			return rc;
+		add_parts(&f, m, c);
+		r = decide(&f, t);
+	}
+	assert(r.what != DECIDE_MEASURE_PARTS);
+	ret->what = r.what;
+	ret->reason = r.reason;
+	ret->sep = f.separation;
+	if (!r.separates)
 		ret->sep.label = LABEL_NONE;
-	if (wait)
-		return 0;
-	if (ret->sep.label != LABEL_NONE && ret->sep.slow_ns >= MUCH * ret->sep.fast_ns) {
-		ret->what = DECIDE_FOLLOW;
-		return 0;
-	}
-	if ((rc = measure_parts(m, g, s, ret->sep.label != LABEL_NONE ? &ret->sep : NULL, a, e)) !=
-	    0)
-		return rc;
-	if (!late && (m->pooled < g->settings.conditions.traces_min ||
-			 (m->ahead < SURE && m->pooled < PLENTY) ||
-			 (m->weighty < WEIGHTY && m->pooled < 2 * MANY)))
-		return 0;
-	by_mean = m->top;
-	if (s->follows && m->nparts > 1 && !excess_is_sure(m, s)) {
-		m->top = by_mean;
-		if (!s->forced) {
-			ret->what = DECIDE_UNSURE;
-			return 0;
-		}
-	}
-	top = &m->parts[m->top];
-	ret->what = m->nparts == 1 || s->forced ||
-	                    (top->of_gap >= g->settings.isolate_min &&
-				part_of_root(s, m, top) >= OF_ROOT_MIN)
-	                ? DECIDE_NARROW
-	                : DECIDE_SPREAD;
 	return 0;
 }

@@ -84,8 +84,8 @@ static bool
 is_known(const struct diagnosis *d, const struct gap *gap)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
-		if (same_ends(&d->searches[i]->gap, gap) ||
-		    same_ends(&d->searches[i]->root_gap, gap))
+		if (gap_same_ends(&d->searches[i]->gap, gap) ||
+		    gap_same_ends(&d->searches[i]->root_gap, gap))
 			return true;
 	return false;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which edges of a path a gap has become. */
-#include "controlplane/search/search.h"
+#include "controlplane/search/gap.h"
+
+#include <assert.h>
 
 static bool is_from(const struct shape *s, uint32_t token, const struct gap *gap);
 
 struct gap
 gap_of(const struct shape *s, uint32_t edge)
 {
+	assert(edge < s->nedges);
 	const struct shape_edge *x = &s->edges[edge];
 	struct gap gap = { .from = x->from,
 		.to = x->to,
@@ -20,21 +22,22 @@ gap_of(const struct shape *s, uint32_t edge)
 }
 
 bool
-same_ends(const struct gap *a, const struct gap *b)
+gap_same_ends(const struct gap *a, const struct gap *b)
 {
 	return a->from == b->from && a->to == b->to && a->from_unit == b->from_unit &&
 	       a->to_unit == b->to_unit;
 }
 
 bool
-same_gap(const struct gap *a, const struct gap *b)
+gap_same(const struct gap *a, const struct gap *b)
 {
-	return same_ends(a, b) && a->nth == b->nth && a->back == b->back;
+	return gap_same_ends(a, b) && a->nth == b->nth && a->back == b->back;
 }
 
 uint32_t
 shape_unit(const struct shape *s, uint32_t token)
 {
+	assert(token < s->ntokens && s->ntokens >= 2);
 	return token + 1 < s->ntokens ? s->edges[token].from_unit : s->edges[token - 1].to_unit;
 }
 
@@ -50,7 +53,7 @@ is_to(const struct shape *s, uint32_t token, const struct gap *gap)
 	return s->tokens[token] == gap->to && shape_unit(s, token) == gap->to_unit;
 }
 
-/* The smallest loop with that token and a gap's end before it; or NULL. */
+/* The shortest loop that has this token and, before it, an end of the gap; or NULL. */
 static const struct shape_loop *
 loop_back(const struct shape *s, uint32_t token, const struct gap *gap)
 {
@@ -71,9 +74,10 @@ loop_back(const struct shape *s, uint32_t token, const struct gap *gap)
 	return best;
 }
 
-/* Where the gap begins, or UINT32_MAX: the path has fewer of its begins. */
+/* The token where the gap begins, or UINT32_MAX: the path has the begin fewer than nth + 1 times.
+ */
 static uint32_t
-begin_of(const struct shape *s, const struct gap *gap)
+gap_begin(const struct shape *s, const struct gap *gap)
 {
 	uint32_t before = 0;
 
@@ -83,9 +87,9 @@ begin_of(const struct shape *s, const struct gap *gap)
 	return UINT32_MAX;
 }
 
-/* The gap's end behind that begin of it, before the next begin; or UINT32_MAX. */
+/* The first end of the gap after this begin and before the next begin; or UINT32_MAX. */
 static uint32_t
-end_behind(const struct shape *s, uint32_t begin, const struct gap *gap)
+end_after(const struct shape *s, uint32_t begin, const struct gap *gap)
 {
 	for (uint32_t i = begin + 1; i < s->ntokens; i++)
 		if (is_to(s, i, gap))
@@ -95,20 +99,20 @@ end_behind(const struct shape *s, uint32_t begin, const struct gap *gap)
 	return UINT32_MAX;
 }
 
-/* From which tokens the gap's edges lead, if its end is behind its begin. */
+/* Marks the tokens where the gap's edges begin, if the end comes after the begin. */
 static bool
-mark_ahead(const struct shape *s, uint32_t begin, const struct gap *gap, bool *from)
+mark_forward(const struct shape *s, uint32_t begin, const struct gap *gap, bool *from)
 {
-	uint32_t end = end_behind(s, begin, gap);
+	uint32_t end = end_after(s, begin, gap);
 
 	for (uint32_t i = begin; end != UINT32_MAX && i < end; i++)
 		from[i] = true;
 	return end != UINT32_MAX;
 }
 
-/* And if it goes round a loop: to that loop's last token, and from its first one to the gap's end.
- * What lies there is passed in the first round as well, before the gap: rounds are laid on each
- * other, and cannot be told apart. */
+/* The same of a gap that leads round a loop: from its begin to the loop's last token, and from the
+ * loop's first token to the gap's end. The first iteration passes these edges before the gap
+ * begins; since iterations are folded, the two cannot be distinguished. */
 static bool
 mark_back(const struct shape *s, uint32_t begin, const struct gap *gap, bool *from, bool *end)
 {
@@ -125,23 +129,25 @@ mark_back(const struct shape *s, uint32_t begin, const struct gap *gap, bool *fr
 }
 
 static bool
-mark(const struct shape *s, uint32_t begin, const struct gap *gap, bool back, bool *from, bool *end)
+mark_position(
+    const struct shape *s, uint32_t begin, const struct gap *gap, bool back, bool *from, bool *end)
 {
-	return back ? mark_back(s, begin, gap, from, end) : mark_ahead(s, begin, gap, from);
+	return back ? mark_back(s, begin, gap, from, end) : mark_forward(s, begin, gap, from);
 }
 
-/* The place that the gap knows; on a path that has it otherwise, with fewer begins or another fold,
- * all that it may be. *back: how the gap leads there. */
+/* Marks the gap's own position; on a path that lacks it (fewer begins, or folded differently) all
+ * positions of the same ends. *back: whether the gap leads round a loop there. */
 static void
 mark_all(const struct shape *s, const struct gap *gap, bool *back, bool *from, bool *end)
 {
-	uint32_t begin = begin_of(s, gap);
-	bool any = begin != UINT32_MAX && mark(s, begin, gap, *back = gap->back, from, end);
+	uint32_t begin = gap_begin(s, gap);
+	bool any = begin != UINT32_MAX &&
+	           mark_position(s, begin, gap, *back = gap->back, from, end);
 
 	for (int way = 0; way < 2 && !any; way++) {
 		*back = way > 0;
 		for (uint32_t i = 0; i < s->ntokens; i++)
-			any |= is_from(s, i, gap) && mark(s, i, gap, *back, from, end);
+			any |= is_from(s, i, gap) && mark_position(s, i, gap, *back, from, end);
 	}
 }
 
@@ -150,34 +156,34 @@ gap_edges(const struct shape *s, const struct gap *gap, bool *inside, struct are
 {
 	bool *from = arena_calloc(a, s->ntokens, sizeof *from),
 	     *end = arena_calloc(a, s->ntokens, sizeof *end);
-	bool round = false, any = false;
+	bool back = false, any = false;
 
 	if (from == NULL || end == NULL)
 		return false;
-	mark_all(s, gap, &round, from, end);
+	mark_all(s, gap, &back, from, end);
 	for (uint32_t i = 0; i < s->nedges; i++) {
 		const struct shape_edge *x = &s->edges[i];
-		bool back = x->to_token <= x->from_token;
+		bool closes_loop = x->to_token <= x->from_token;
 
 		inside[i] = from[x->from_token] &&
-		            (back == round || from[x->to_token] || end[x->to_token]);
+		            (closes_loop == back || from[x->to_token] || end[x->to_token]);
 		any |= inside[i];
 	}
 	return any;
 }
 
-/* Where the path has the same ends at one place only, there is no other that could be meant. */
 uint32_t
 gap_edge(const struct shape *s, const struct gap *gap)
 {
+	/* the same ends at one position only: no other edge can be the gap */
 	uint32_t only = UINT32_MAX, n = 0;
 
 	for (uint32_t i = 0; i < s->nedges; i++) {
 		struct gap its = gap_of(s, i);
 
-		if (same_gap(&its, gap))
+		if (gap_same(&its, gap))
 			return i;
-		if (same_ends(&its, gap)) {
+		if (gap_same_ends(&its, gap)) {
 			only = i;
 			n++;
 		}
@@ -185,7 +191,7 @@ gap_edge(const struct shape *s, const struct gap *gap)
 	return n == 1 ? only : UINT32_MAX;
 }
 
-/* Going round comes before going on from the same token. */
+/* Of two edges from the same token, the one that closes a loop is passed first. */
 static bool
 is_before(const struct shape_edge *a, const struct shape_edge *b)
 {
@@ -195,7 +201,7 @@ is_before(const struct shape_edge *a, const struct shape_edge *b)
 }
 
 uint32_t
-gap_places(const struct shape *s, uint32_t edge, uint32_t *before)
+gap_positions(const struct shape *s, uint32_t edge, uint32_t *before)
 {
 	const struct gap of = gap_of(s, edge);
 	uint32_t n = 0;
@@ -204,8 +210,8 @@ gap_places(const struct shape *s, uint32_t edge, uint32_t *before)
 	for (uint32_t i = 0; i < s->nedges; i++) {
 		const struct gap its = gap_of(s, i);
 
-		n += same_ends(&its, &of);
-		*before += same_ends(&its, &of) && is_before(&s->edges[i], &s->edges[edge]);
+		n += gap_same_ends(&its, &of);
+		*before += gap_same_ends(&its, &of) && is_before(&s->edges[i], &s->edges[edge]);
 	}
 	return n;
 }

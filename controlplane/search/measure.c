@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * How a problem is spread over a gap's parts. With X the time inside the gap and T
- * the response time, over all groups g of the search:
- *
- *	cov(X, T) = E[ cov(X, T | g) ] + cov( E[X | g], E[T | g] )
- *
- * (law of total covariance). A part's share of the gap is its covariance with T by
- * the gap's; groups whose path has the same labels in the same order, and more
- * between them, are measured together. What a share's error is, the influence of
- * each request on it tells (Hampel 1974), and the same of the difference of two: that
- * the first is ahead of the second can be sure long before each is known well.
- */
+#include "controlplane/search/measure.h"
+
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#include "controlplane/search/search.h"
 #include "base/map.h"
 
-enum {
-	SAMPLES_MAX = 2048,
-	SAMPLES_MIN = 8
-}; /* that errors are read from: of all groups together, of each more */
+/* Samples that standard errors are computed from: at most of all groups together, and in addition
+ * of each group. */
+static const double SE_LEAST = 1e-9;
+enum { SAMPLES_MAX = 2048, SAMPLES_MIN = 8 };
 
 static int
 no_memory(struct err *e)
@@ -30,16 +20,16 @@ no_memory(struct err *e)
 
 /* ---- groups ---- */
 
-/* Each label of both sets counts once a path. */
+/* must: how many labels in->must has. A label that stands at several positions counts once. */
 static bool
-has_what_it_must(const struct search *s, const struct shape *shape, uint32_t must)
+has_what_it_must(const struct measure_input *in, const struct shape *shape, uint32_t must)
 {
 	for (uint32_t i = 0; i < shape->ntokens; i++) {
-		if (label_set_has(&s->mustnot, shape->tokens[i]))
+		if (label_set_has(in->must_not, shape->tokens[i]))
 			return false;
 		for (uint32_t j = 0; must > 0 && j <= i; j++)
 			if (j == i)
-				must -= label_set_has(&s->must, shape->tokens[i]);
+				must -= label_set_has(in->must, shape->tokens[i]);
 			else if (shape->tokens[j] == shape->tokens[i])
 				break;
 	}
@@ -71,7 +61,7 @@ member_of(struct member *m, struct group *group)
 		}
 }
 
-struct sums { /* of several groups: as of one */
+struct sums { /* of several groups as if they were one; see struct member */
 	double n, x, t, xt, tt;
 };
 
@@ -96,85 +86,85 @@ ratio(double a, double b)
 }
 
 int
-measure_gap(struct measured *m, struct search_port *g, const struct search *s, struct arena *a,
-    struct err *e)
+measure_gap(struct measured *m, const struct measure_input *in, struct arena *a, struct err *e)
 {
-	uint32_t must = set_count(&s->must);
+	uint32_t must = set_count(in->must), n = groups_count(in->groups);
 	struct sums all = { 0 };
 
-	(void)g;
-	*m = (struct measured){ 0 };
-	m->members = arena_calloc(a, groups_count(s->groups) + 1, sizeof *m->members);
+	*m = (struct measured){ .members = arena_calloc(a, n + 1, sizeof(struct member)) };
 	if (m->members == NULL)
 		return no_memory(e);
-	for (uint32_t i = 0; i < groups_count(s->groups); i++) {
-		struct group *group = groups_at(s->groups, i);
+	for (uint32_t i = 0; i < n; i++) {
+		struct group *group = groups_at(in->groups, i);
 		struct member *member = &m->members[m->nmembers];
 
 		member->inside = arena_calloc(a, group->shape.nedges, sizeof *member->inside);
 		if (member->inside == NULL)
 			return no_memory(e);
-		if (!has_what_it_must(s, &group->shape, must) ||
-		    !gap_edges(&group->shape, &s->gap, member->inside, a))
+		if (!has_what_it_must(in, &group->shape, must) ||
+		    !gap_edges(&group->shape, &in->gap, member->inside, a))
 			continue;
 		member_of(member, group);
 		sums_add(&all, member->n, member->x, member->t, member->xt, member->tt);
 		m->nmembers++;
 	}
 	m->n = all.n;
-	m->carries = s->by_latency ? all.x : ratio(all.xt, all.n);
-	m->share = s->by_latency ? ratio(all.x, all.t) : ratio(all.xt, all.tt);
+	m->carries = in->by_latency ? all.x : ratio(all.xt, all.n);
+	m->share = in->by_latency ? ratio(all.x, all.t) : ratio(all.xt, all.tt);
 	return 0;
 }
 
-/* ---- what presence tells ---- */
+/* ---- separation ---- */
 
-struct with {
-	uint32_t seen;  /* member + 1 */
-	double n, x, t; /* sums */
+struct side {           /* the members that pass a label */
+	uint32_t seen;  /* number of the member that was counted last, from 1 */
+	double n, x, t; /* sums over their traces */
 };
 
-/* Sums over the groups that have each label that is on and tells any apart. */
+/* sides[i + 1]: of enabled[i]; *of: index into the sides for each label, 0: it is not enabled, or
+ * all members have it. */
 static int
-with_each(struct with **ret, uint32_t **at, const struct measured *m, const struct search_port *g,
-    const struct search *s, struct arena *a, struct err *e)
+sum_sides(struct side **ret, uint32_t **of, const struct measured *m,
+    const struct measure_input *in, struct arena *a, struct err *e)
 {
-	struct with *with = arena_calloc(a, s->non + 1, sizeof *with);
-	uint32_t *of = arena_calloc(a, labels_count(g->labels), sizeof *of);
+	struct side *sides = arena_calloc(a, in->nenabled + 1, sizeof *sides);
+	uint32_t *at = arena_calloc(a, in->nlabels, sizeof *at);
 
-	if (with == NULL || of == NULL)
+	if (sides == NULL || at == NULL)
 		return no_memory(e);
-	for (uint32_t i = 0; i < s->non; i++)
-		if (!label_set_has(&s->must, s->on[i].label))
-			of[s->on[i].label] = i + 1;
+	for (uint32_t i = 0; i < in->nenabled; i++) {
+		assert(in->enabled[i] < in->nlabels);
+		if (!label_set_has(in->must, in->enabled[i]))
+			at[in->enabled[i]] = i + 1;
+	}
 	for (uint32_t k = 0; k < m->nmembers; k++) {
 		const struct member *x = &m->members[k];
 
 		for (uint32_t i = 0; i < x->group->shape.ntokens; i++) {
-			uint32_t pick = of[x->group->shape.tokens[i]];
-			struct with *w = &with[pick];
+			uint32_t its = at[x->group->shape.tokens[i]];
+			struct side *side = &sides[its];
 
-			if (pick == 0 || w->seen == k + 1)
+			if (its == 0 || side->seen == k + 1)
 				continue;
-			w->seen = k + 1;
-			w->n += x->n;
-			w->x += x->n * x->x;
-			w->t += x->n * x->t;
+			side->seen = k + 1;
+			side->n += x->n;
+			side->x += x->n * x->x;
+			side->t += x->n * x->t;
 		}
 	}
-	*ret = with;
-	*at = of;
+	*ret = sides;
+	*of = at;
 	return 0;
 }
 
 int
-measure_separation(struct separation *ret, const struct measured *m, struct search_port *g,
-    const struct search *s, struct arena *a, struct err *e)
+measure_separation(struct separation *ret, const struct measured *m, const struct measure_input *in,
+    struct arena *a, struct err *e)
 {
 	struct sums all = { 0 };
-	struct with *with = NULL;
+	struct side *sides = NULL;
 	uint32_t *of = NULL;
-	int rc = with_each(&with, &of, m, g, s, a, e);
+	int rc = sum_sides(&sides, &of, m, in, a, e);
 
 	*ret = (struct separation){ .label = LABEL_NONE };
 	if (rc != 0)
@@ -184,19 +174,20 @@ measure_separation(struct separation *ret, const struct measured *m, struct sear
 
 		sums_add(&all, x->n, x->x, x->t, x->xt, x->tt);
 	}
-	for (uint32_t i = 0; i < s->non; i++) {
-		const struct with *w = &with[of[s->on[i].label]];
-		double rest = all.n - w->n, x1, x0, t1, t0, between;
+	for (uint32_t i = 0; i < in->nenabled; i++) {
+		uint32_t label = in->enabled[i];
+		const struct side *side = &sides[of[label]];
+		double rest = all.n - side->n, x1, x0, t1, t0, between;
 
-		if (of[s->on[i].label] == 0 || w->n == 0 || rest < 0.5 || all.xt <= 0)
+		if (of[label] == 0 || side->n == 0 || rest < 0.5 || all.xt <= 0)
 			continue;
-		x1 = w->x / w->n;
-		t1 = w->t / w->n;
-		x0 = (all.n * all.x - w->x) / rest;
-		t0 = (all.n * all.t - w->t) / rest;
-		between = w->n * rest / all.n * (x1 - x0) * (t1 - t0) / all.xt;
+		x1 = side->x / side->n;
+		t1 = side->t / side->n;
+		x0 = (all.n * all.x - side->x) / rest;
+		t0 = (all.n * all.t - side->t) / rest;
+		between = side->n * rest / all.n * (x1 - x0) * (t1 - t0) / all.xt;
 		if (between > ret->between)
-			*ret = (struct separation){ s->on[i].label, between, x1 > x0, w->n, rest,
+			*ret = (struct separation){ label, between, x1 > x0, side->n, rest,
 				fmax(x1, x0), fmin(x1, x0) };
 	}
 	return 0;
@@ -204,18 +195,17 @@ measure_separation(struct separation *ret, const struct measured *m, struct sear
 
 /* ---- parts ---- */
 
-/* The row of tokens that parts are between: of the model, those that count. */
+/* The tokens of the model that delimit parts, in their order. */
 struct row {
 	uint32_t n;
-	uint32_t *tokens; /* of the model */
-	bool *counts;     /* [ntokens of the model] */
+	uint32_t *tokens;
 };
 
-/* Which number in the row the last one has that stands at or before each token, counted from 1; in
- * the row itself: counts. false: the path does not have the row. */
+/* For each token of the path: how many delimiters stand at or before it (position), and whether it
+ * is one itself (counts). False: the path does not have all delimiters in this order. */
 static bool
-find_row(const struct shape *s, const struct shape *model, const struct row *row, uint32_t *place,
-    bool *counts)
+find_row(const struct shape *s, const struct shape *model, const struct row *row,
+    uint32_t *position, bool *counts)
 {
 	uint32_t next = 0;
 
@@ -223,45 +213,46 @@ find_row(const struct shape *s, const struct shape *model, const struct row *row
 		counts[i] = next < row->n && s->tokens[i] == model->tokens[row->tokens[next]] &&
 		            shape_unit(s, i) == shape_unit(model, row->tokens[next]);
 		next += counts[i];
-		place[i] = next;
+		position[i] = next;
 	}
 	return next == row->n;
 }
 
-/* A part's name: between which places of the row it leads, forward or back. */
+/* Identifies a part by the delimiters that it leads from and to, forward or back. */
 static uint64_t
-part_name(const struct shape_edge *x, const uint32_t *place, const bool *counts)
+part_id(const struct shape_edge *x, const uint32_t *position, const bool *counts)
 {
-	uint32_t to = place[x->to_token] + !counts[x->to_token];
+	uint32_t to = position[x->to_token] + !counts[x->to_token];
 
 	if (x->to_token > x->from_token ||
-	    (place[x->from_token] == place[x->to_token] && !counts[x->to_token]))
-		return (uint64_t)place[x->from_token] << 32;
-	return (uint64_t)place[x->from_token] << 32 | to;
+	    (position[x->from_token] == position[x->to_token] && !counts[x->to_token]))
+		return (uint64_t)position[x->from_token] << 32;
+	return (uint64_t)position[x->from_token] << 32 | to;
 }
 
-/* The model's parts, and the part of each of its edges; names to numbers from 1. */
+/* The model's parts, and the part of each of its edges. names: of a part's id + 1, its number from
+ * 1. */
 static int
 model_parts(struct measured *m, const struct row *row, struct map *names, uint32_t *part_of,
     struct arena *a)
 {
 	const struct shape *s = &m->model->group->shape;
-	uint32_t *place = arena_calloc(a, s->ntokens, sizeof *place);
+	uint32_t *position = arena_calloc(a, s->ntokens, sizeof *position);
 	bool *counts = arena_calloc(a, s->ntokens, sizeof *counts);
 
 	m->parts = arena_calloc(a, s->nedges, sizeof *m->parts);
-	if (place == NULL || counts == NULL || m->parts == NULL)
+	if (position == NULL || counts == NULL || m->parts == NULL)
 		return ERR_MEMORY;
-	find_row(s, s, row, place, counts);
+	find_row(s, s, row, position, counts);
 	for (uint32_t i = 0; i < s->nedges; i++) {
-		uint64_t name = part_name(&s->edges[i], place, counts);
+		uint64_t id = part_id(&s->edges[i], position, counts);
 		uintptr_t at;
 
 		if (!m->model->inside[i])
 			continue;
-		if ((at = (uintptr_t)map_get(names, name + 1)) == 0) {
+		if ((at = (uintptr_t)map_get(names, id + 1)) == 0) {
 			at = ++m->nparts;
-			if (!map_put(names, name + 1, (void *)at))
+			if (!map_put(names, id + 1, (void *)at))
 				return ERR_MEMORY;
 			m->parts[at - 1] = (struct part){
 				.gap = gap_of(s, i), .edge = i, .one = true
@@ -276,21 +267,21 @@ model_parts(struct measured *m, const struct row *row, struct map *names, uint32
 	return 0;
 }
 
-/* The same of another group; false: it has other parts. */
+/* The part of each edge of another member; false: it has other parts. */
 static bool
 member_parts(const struct measured *m, const struct member *x, const struct row *row,
-    const struct map *names, uint32_t *part_of, uint32_t *place, bool *counts)
+    const struct map *names, uint32_t *part_of, uint32_t *position, bool *counts)
 {
 	const struct shape *s = &x->group->shape;
 
-	if (!find_row(s, &m->model->group->shape, row, place, counts))
+	if (!find_row(s, &m->model->group->shape, row, position, counts))
 		return false;
 	for (uint32_t i = 0; i < s->nedges; i++) {
 		uintptr_t at;
 
 		if (!x->inside[i])
 			continue;
-		if ((at = (uintptr_t)map_get(names, part_name(&s->edges[i], place, counts) + 1)) ==
+		if ((at = (uintptr_t)map_get(names, part_id(&s->edges[i], position, counts) + 1)) ==
 		    0)
 			return false;
 		part_of[i] = (uint32_t)at - 1;
@@ -333,7 +324,7 @@ end:
 
 /* ---- their shares ---- */
 
-struct pool { /* of the groups that have the model's parts */
+struct pool { /* the members that have the model's parts */
 	uint32_t n;
 	struct member **members;
 	uint32_t **part_of; /* [n][edges] */
@@ -358,7 +349,7 @@ part_sums(const struct pool *p, uint32_t part)
 	return all;
 }
 
-/* The times of the parts in one request of the reservoir, and of all; t: its response time. */
+/* The times of the parts in one request of a reservoir; returns their sum. ns. */
 static double
 sample_parts(const struct pool *p, uint32_t k, uint32_t sample, uint32_t nparts, double *parts)
 {
@@ -376,20 +367,22 @@ sample_parts(const struct pool *p, uint32_t k, uint32_t sample, uint32_t nparts,
 }
 
 /*
- * Standard errors of the parts' shares, and of how far the top part is ahead of
- * each other one; of these differences the least sure counts.
+ * Standard errors by influence. A part's share is the ratio w = sum(y) / sum(z), with y and z
+ * a request's contribution to what the part and the gap carry; the influence of a request on it
+ * is (y - w z) / mean(z), and the variance of w the sum of squared influences by n^2. For the
+ * lead of the top part the same of the difference of two shares; the least certain lead counts.
  */
 static int
-errors(struct measured *m, const struct pool *p, const struct sums *gap, const double *means,
-    bool by_latency, struct arena *a)
+standard_errors(struct measured *m, const struct pool *p, const struct sums *gap,
+    const double *means, bool by_latency, struct arena *a)
 {
 	double *parts = arena_calloc(a, m->nparts, sizeof *parts);
-	double *apart = arena_calloc(a, m->nparts, sizeof *apart),
+	double *lead = arena_calloc(a, m->nparts, sizeof *lead),
 	       *own = arena_calloc(a, m->nparts, sizeof *own);
-	double weights = 0, pulls = 0, squares = 0,
+	double total_weight = 0, sum = 0, squares = 0,
 	       carries = by_latency ? gap->x : gap->xt / gap->n;
 
-	if (parts == NULL || apart == NULL || own == NULL)
+	if (parts == NULL || lead == NULL || own == NULL)
 		return ERR_MEMORY;
 	for (uint32_t k = 0; k < p->n; k++) {
 		const struct group *group = p->members[k]->group;
@@ -403,8 +396,8 @@ errors(struct measured *m, const struct pool *p, const struct sums *gap, const d
 			double dt = (double)group->samples[i].total_ns - gap->t;
 			double pull = by_latency ? all : (all - gap->x) * dt, top = 0;
 
-			weights += weight;
-			pulls += weight * fabs(pull);
+			total_weight += weight;
+			sum += weight * fabs(pull);
 			squares += weight * pull * pull;
 			for (uint32_t j = 0; j < m->nparts; j++)
 				parts[j] = (by_latency ? parts[j] : (parts[j] - means[j]) * dt) -
@@ -412,19 +405,19 @@ errors(struct measured *m, const struct pool *p, const struct sums *gap, const d
 			top = parts[m->top];
 			for (uint32_t j = 0; j < m->nparts; j++) {
 				own[j] += weight * parts[j] * parts[j];
-				apart[j] += weight * (top - parts[j]) * (top - parts[j]);
+				lead[j] += weight * (top - parts[j]) * (top - parts[j]);
 			}
 		}
 	}
 	m->ahead = INFINITY;
-	m->weighty = ratio(pulls * pulls, squares);
-	for (uint32_t j = 0; j < m->nparts && weights > 0 && carries > 0; j++) {
-		double se = sqrt(apart[j]) / weights / carries;
+	m->effective = ratio(sum * sum, squares);
+	for (uint32_t j = 0; j < m->nparts && total_weight > 0 && carries > 0; j++) {
+		double se = sqrt(lead[j]) / total_weight / carries;
 
-		m->parts[j].of_gap_se = sqrt(own[j]) / weights / carries;
+		m->parts[j].of_gap_se = sqrt(own[j]) / total_weight / carries;
 		if (j != m->top)
 			m->ahead = fmin(m->ahead,
-			    (m->parts[m->top].of_gap - m->parts[j].of_gap) / fmax(se, 1e-9));
+			    (m->parts[m->top].of_gap - m->parts[j].of_gap) / fmax(se, SE_LEAST));
 	}
 	return 0;
 }
@@ -457,7 +450,7 @@ shares(struct measured *m, const struct pool *p, bool by_latency, struct arena *
 	m->pooled = gap.n;
 	m->mean_ns = gap.t;
 	m->variance = ratio(gap.tt, gap.n);
-	return errors(m, p, &gap, means, by_latency, a);
+	return standard_errors(m, p, &gap, means, by_latency, a);
 }
 
 static bool
@@ -469,7 +462,7 @@ path_has(const struct shape *s, uint32_t label)
 	return false;
 }
 
-/* The group whose own requests carry most: most is to be learned from its path. */
+/* The member whose own requests carry most; of the slow side, if one is given. */
 static struct member *
 heaviest(const struct measured *m, bool by_latency, const struct separation *slow)
 {
@@ -507,12 +500,12 @@ pool_of(
 		struct member *x = &m->members[k];
 		const struct shape *s = &x->group->shape;
 		uint32_t *part_of = arena_calloc(a, s->nedges, sizeof *part_of);
-		uint32_t *place = arena_calloc(a, s->ntokens, sizeof *place);
+		uint32_t *position = arena_calloc(a, s->ntokens, sizeof *position);
 		bool *counts = arena_calloc(a, s->ntokens, sizeof *counts);
 
-		if (part_of == NULL || place == NULL || counts == NULL)
+		if (part_of == NULL || position == NULL || counts == NULL)
 			return ERR_MEMORY;
-		if (x == m->model || !member_parts(m, x, row, names, part_of, place, counts))
+		if (x == m->model || !member_parts(m, x, row, names, part_of, position, counts))
 			continue;
 		p->members[p->n] = x;
 		p->part_of[p->n++] = part_of;
@@ -521,20 +514,21 @@ pool_of(
 }
 
 int
-measure_parts(struct measured *m, struct search_port *g, const struct search *s,
-    const struct separation *common, struct arena *a, struct err *e)
+measure_parts(struct measured *m, const struct measure_input *in, const struct separation *common,
+    struct arena *a, struct err *e)
 {
 	struct map names = { 0 };
 	struct pool pool = { 0 };
 	struct row row;
 	int rc;
 
-	(void)g;
-	m->model = heaviest(m, s->by_latency, common);
+	assert(m->nmembers > 0);
+	m->model = heaviest(m, in->by_latency, common);
+	assert(m->model != NULL);
 	m->nparts = m->top = 0;
 	if ((rc = row_of(&row, m, common != NULL, a)) == 0 &&
 	    (rc = pool_of(&pool, m, &row, &names, a)) == 0)
-		rc = shares(m, &pool, s->by_latency, a);
+		rc = shares(m, &pool, in->by_latency, a);
 	map_release(&names);
 	return rc == 0 ? 0 : no_memory(e);
 }

@@ -19,7 +19,9 @@ narrow(struct search *s, const struct measured *m, const struct part *p)
 	}
 	if (m->nparts == 1 && !first)
 		return;
-	if (part_of_root(s, m, p) >= MOST)
+	const struct decide_context c = search_decide_context(s, false);
+
+	if (decide_of_root(&c, m, p) >= MOST)
 		s->most = p->gap;
 	s->gap = p->gap;
 	s->share = m->share * p->of_gap;
@@ -340,7 +342,7 @@ give_up_gap(struct search_port *g, struct diagnosis *d, struct search *s, uint32
 {
 	struct hypothesis *h;
 
-	if (same_gap(&s->given_up, &s->gap))
+	if (gap_same(&s->given_up, &s->gap))
 		return 0;
 	s->given_up = s->gap;
 	if ((h = hypothesis_of(g, d, s, label, when, e)) == NULL ||

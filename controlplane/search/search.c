@@ -114,6 +114,41 @@ search_trace(struct search_port *g, struct search *s, const struct trace *t, str
 
 /* ---- what a cycle decides ---- */
 
+int
+search_measure_input(
+    struct measure_input *ret, const struct search_port *g, const struct search *s, struct err *e)
+{
+	uint32_t *enabled = arena_calloc(g->scratch, s->non + 1, sizeof *enabled);
+
+	if (enabled == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for a decision");
+	for (uint32_t i = 0; i < s->non; i++)
+		enabled[i] = s->on[i].label;
+	*ret = (struct measure_input){ .groups = s->groups,
+		.gap = s->gap,
+		.must = &s->must,
+		.must_not = &s->mustnot,
+		.by_latency = s->by_latency,
+		.enabled = enabled,
+		.nenabled = s->non,
+		.nlabels = labels_count(g->labels) };
+	return 0;
+}
+
+struct decide_context
+search_decide_context(const struct search *s, bool deadline_passed)
+{
+	return (struct decide_context){ .deadline_passed = deadline_passed,
+		.carried_found = s->carried,
+		.share_found = s->share,
+		.root_share = s->root_share,
+		.of_root = s->of_root,
+		.slow_side = s->follows,
+		.forced = s->forced,
+		.since = s->since,
+		.fast_ns = s->sep.fast_ns };
+}
+
 /* Of all groups that have the gap as one edge, the largest. */
 static struct group *
 one_edge(const struct measured *m, const struct gap *gap, uint32_t *edge)
@@ -166,12 +201,14 @@ static int
 closed(struct search_port *g, struct diagnosis *d, struct search *s, bool late, struct wall when,
     struct err *e)
 {
+	struct measure_input in;
 	struct measured m;
 	struct group *group;
 	uint32_t edge;
-	int rc = measure_gap(&m, g, s, g->scratch, e);
+	int rc;
 
-	if (rc != 0)
+	if ((rc = search_measure_input(&in, g, s, e)) != 0 ||
+	    (rc = measure_gap(&m, &in, g->scratch, e)) != 0)
 		return rc;
 	group = one_edge(&m, &s->gap, &edge);
 	if (group != NULL && ((group->total.n >= PLENTY && group->total.n >= s->enough) ||
@@ -223,6 +260,7 @@ static int
 others_beside(struct search_port *g, struct diagnosis *d, struct search *s,
     const struct decision *x, struct wall when, struct err *e)
 {
+	const struct decide_context c = search_decide_context(s, s->late);
 	const struct measured *m = &x->m;
 	int rc = 0;
 
@@ -233,7 +271,8 @@ others_beside(struct search_port *g, struct diagnosis *d, struct search *s,
 
 		if (i != m->top && m->share * p->of_gap >= g->settings.isolate_min / 2 &&
 		    p->of_gap >= g->settings.isolate_min &&
-		    p->of_gap >= BESIDE_SURE * p->of_gap_se && part_of_root(s, m, p) >= OF_ROOT_MIN)
+		    p->of_gap >= BESIDE_SURE * p->of_gap_se &&
+		    decide_of_root(&c, m, p) >= OF_ROOT_MIN)
 			rc = diagnose_beside(g, d, s, m, p, when, e);
 	}
 	return rc;
@@ -247,9 +286,9 @@ is_double(const struct diagnosis *d, const struct search *s)
 	for (uint32_t i = 0; i < d->nsearches; i++) {
 		const struct search *x = d->searches[i];
 
-		if (x != s && (search_on(x) || x->verdict != NULL) && same_ends(&x->gap, &s->gap) &&
-		    x->root_key.a == s->root_key.a && x->root_key.b == s->root_key.b &&
-		    x->follows == s->follows)
+		if (x != s && (search_on(x) || x->verdict != NULL) &&
+		    gap_same_ends(&x->gap, &s->gap) && x->root_key.a == s->root_key.a &&
+		    x->root_key.b == s->root_key.b && x->follows == s->follows)
 			return true;
 	}
 	return false;
@@ -312,10 +351,15 @@ gathered(struct search_port *g, struct diagnosis *d, struct search *s, struct mo
 	if (s->explorer != NULL && !explored_enough(g, s, late))
 		return 0;
 	for (int round = 0; round < ROUNDS_MAX && again && rc == 0; round++) {
+		const struct decide_context c = search_decide_context(s, late);
+		const struct decide_thresholds limits = { g->settings.conditions.traces_min,
+			g->settings.isolate_min };
+		struct measure_input in;
 		struct decision x;
 
 		again = false;
-		if ((rc = decide(&x, g, s, late, g->scratch, e)) != 0)
+		if ((rc = search_measure_input(&in, g, s, e)) != 0 ||
+		    (rc = decide_measured(&x, &in, &c, &limits, g->scratch, e)) != 0)
 			return rc;
 		if (x.what != DECIDE_WAIT && s->explorer != NULL)
 			explore_end(g, s, when);

@@ -23,6 +23,7 @@
 #include "base/rng.h"
 #include "base/hash.h"
 #include "controlplane/search/diagnose.h"
+#include "controlplane/search/decide.h"
 
 enum {
 	CHECK_NS = 100000000, /* between two looks at what has come */
@@ -36,14 +37,6 @@ struct pick { /* a tracepoint that is on, and for which hypothesis */
 	uint32_t label;
 	bool fresh; /* of this cycle */
 	struct hypothesis *hypothesis;
-};
-
-struct separation {
-	uint32_t label; /* LABEL_NONE: none */
-	double between; /* share of what the gap carries that lies between traces with it and
-	                   without it */
-	bool with;      /* those with it are the slow ones */
-	double nwith, nwithout, slow_ns, fast_ns; /* traces; mean time in the gap */
 };
 
 enum { WHICHES_MAX = 32, WHICH_MAX = 96 };
@@ -177,88 +170,17 @@ void search_end(struct search_port *g, struct diagnosis *d, struct search *s, co
     struct wall when);
 bool search_on(const struct search *s); /* has begun, has not ended */
 
-/* ---- gap.c ---- */
-/* Which edges of the shape the gap has become, into inside[nedges]: from its one end to its other,
- * at its place. An edge that goes round a loop belongs to it when the whole loop does, or when the
- * gap itself goes round. On a path that has not its place, but its ends, all places where these
- * are. false: the path does not have the gap. O(tokens x loops). */
-bool gap_edges(const struct shape *s, const struct gap *gap, bool *inside, struct arena *a);
-struct gap gap_of(const struct shape *s, uint32_t edge); /* O(tokens) */
-bool same_gap(const struct gap *a, const struct gap *b);
-bool same_ends(const struct gap *a, const struct gap *b); /* at whatever place */
-/* The edge that it is, or UINT32_MAX: it is several, or it is not known which. O(edges x tokens).
- */
-uint32_t gap_edge(const struct shape *s, const struct gap *gap);
-/* How many edges have the same ends as this one; *before: how many of them the path passes first.
- * O(edges x tokens). */
-uint32_t gap_places(const struct shape *s, uint32_t edge, uint32_t *before);
-uint32_t shape_unit(
-    const struct shape *s, uint32_t token); /* label of the event that began its unit */
-
-/* ---- measure.c ---- */
-struct member { /* a group that the search looks at */
-	struct group *group;
-	bool *inside;           /* [nedges]: is part of the gap */
-	double n, x, t, xt, tt; /* traces; means of time in the gap and of all; sums of their
-	                           product and of the square, off the means */
-};
-struct part { /* of the gap, in the model's path */
-	struct gap gap;
-	uint32_t edge; /* of the model: the first; if it is one edge, that */
-	bool one;
-	double carries; /* covariance with the response time, ns^2; or mean, ns */
-	double mean_ns;
-	double of_gap;    /* of what the gap carries; parts add up to 1 */
-	double of_gap_se; /* its standard error */
-};
-struct measured {
-	struct member *members;
-	uint32_t nmembers;
-	double n;              /* traces of all */
-	double carries, share; /* of the gap as a whole; share: of the variance (or mean) of all */
-
-	/* set by measure_parts(): */
-	struct member *model;     /* the group whose path the parts are of */
-	double pooled;            /* traces of all groups that have these parts */
-	double mean_ns, variance; /* of their response times */
-	struct part *parts;
-	uint32_t nparts, top;
-	double
-	    weighty;  /* how many requests it rests on: as many, were they all alike (Kish 1965) */
-	double ahead; /* of the top part before the next one, in standard errors; INFINITY: there is
-	                 no other */
-};
-/* The groups that have what they must and the gap, and what it carries in them. */
-int measure_gap(struct measured *m, struct search_port *g, const struct search *s, struct arena *a,
-    struct err *e);
-/* common: of which the labels separate; then the parts are between those labels that all groups
- * have, as they stand on the slow side. NULL: as the group has that carries most. */
-int measure_parts(struct measured *m, struct search_port *g, const struct search *s,
-    const struct separation *common, struct arena *a, struct err *e);
-/* The label among those that are on whose presence alone tells most. */
-int measure_separation(struct separation *ret, const struct measured *m, struct search_port *g,
-    const struct search *s, struct arena *a, struct err *e);
-
 /* ---- diagnose.c ---- */
 /* A part of a gap that is not the one that is followed has a problem of its own: a search for it,
  * which waits. */
 int diagnose_beside(struct search_port *g, struct diagnosis *d, struct search *by,
     const struct measured *m, const struct part *p, struct wall when, struct err *e);
 
-/* ---- decide.c ---- */
-/* How much of what the search began with that part still has: as it is now, or as it was at each
- * cut, whichever is more. Several causes do not come equally often at all times. */
-double part_of_root(const struct search *s, const struct measured *m, const struct part *p);
-enum what { DECIDE_WAIT, DECIDE_NARROW, DECIDE_SPREAD, DECIDE_UNSURE, DECIDE_FOLLOW };
-struct decision {
-	enum what what;
-	struct measured m;
-	struct separation sep; /* label LABEL_NONE: nothing separates */
-};
-/* In the arena. late: with what there is; still WAIT means that there is nothing. O(groups x edges
- * + samples x parts). */
-int decide(struct decision *ret, struct search_port *g, const struct search *s, bool late,
-    struct arena *a, struct err *e);
+/* ---- of a search, for measure.h and decide.h ---- */
+/* In the arena. ERR_MEMORY. */
+int search_measure_input(
+    struct measure_input *ret, const struct search_port *g, const struct search *s, struct err *e);
+struct decide_context search_decide_context(const struct search *s, bool deadline_passed);
 
 /* ---- narrow.c ---- */
 /* The problem is in this part of the gap. */

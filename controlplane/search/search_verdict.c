@@ -163,7 +163,7 @@ measured(struct verdict *v, const struct group *group, const struct finding *f, 
 static void
 print_place(struct buf *b, const struct shape *shape, uint32_t edge)
 {
-	uint32_t before, n = gap_places(shape, edge, &before);
+	uint32_t before, n = gap_positions(shape, edge, &before);
 
 	if (n > 1)
 		buf_printf(b, ", at place %u of the %u where the path passes them%s", before + 1, n,
@@ -262,9 +262,9 @@ wait_for_more(struct search *s, const struct verdict *v)
 static int
 take_back(struct search_port *g, struct diagnosis *d, struct search *s, struct wall when)
 {
-	const struct gap *back = !same_gap(&s->gap, &s->most) ? &s->most : &s->root_gap;
+	const struct gap *back = !gap_same(&s->gap, &s->most) ? &s->most : &s->root_gap;
 
-	if (same_gap(&s->gap, back) || s->follows)
+	if (gap_same(&s->gap, back) || s->follows)
 		return search_end(g, d, s,
 			   "what was measured last contradicts what led there: the edge that was left has "
 			   "no sure share of the problem",

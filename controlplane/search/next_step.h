@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a search does after its traces were decided on. Pure functions: facts in, a step with its
+ * reason out; search.c and search_verdict.c carry the step out. The steps are numbered here, in the
+ * code, and in docs/search.md.
+ */
+#ifndef CONTROLPLANE_SEARCH_NEXT_STEP_H
+#define CONTROLPLANE_SEARCH_NEXT_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "controlplane/search/search_phase.h"
+#include "forest/forest.h"
+
+enum {
+	NEXT_PLENTY = 150,     /* traces that a verdict rests on */
+	NEXT_FEW = 5,          /* the same after the deadline */
+	NEXT_SPREADS_MAX = 2,  /* cuts in a row without a part that takes over */
+	NEXT_EXPLORED_MIN = 50 /* traces that teach the space what was explored */
+};
+#define NEXT_FOLLOWED_MIN \
+	0.25 /* share of what the search began with; a verdict has at least this */
+
+/* ---- after a decision ---- */
+
+enum trial { TRIAL_OPEN, TRIAL_NONE, TRIAL_SOME };
+
+struct next_facts {
+	bool duplicate;   /* another search of the same requests is at the same edge */
+	bool spread;      /* no part of the gap took over */
+	uint32_t spreads; /* in a row, this one included */
+	bool unsure;      /* bounds do not say which part has the excess of the slow side */
+	bool separates;   /* a label separates slow from fast */
+	enum followed_side side;
+	enum search_task task; /* of the cycle that was decided on */
+	enum layer_state layer;
+	bool effort_used;       /* the run has had all its cycles */
+	enum trial left;        /* learned tracepoints that may lie in the gap were counted */
+	enum trial candidates;  /* ... and enabled */
+	enum trial exploration; /* tracepoints were explored */
+	enum trial layer_trial; /* tracepoints of the preload layer were explored, or enabled */
+	bool over_budget;       /* tracepoints that may lie in the gap cost too much */
+};
+
+enum next_what {
+	NEXT_END,        /* without a verdict */
+	NEXT_COUNT,      /* learned tracepoints that may lie in the gap: sets `left` */
+	NEXT_CANDIDATES, /* enable some of them: sets `candidates` */
+	NEXT_EXPLORE,    /* sets `exploration` */
+	NEXT_LAYER,      /* of the preload layer: sets `layer_trial` */
+	NEXT_CYCLE,      /* something was enabled: a new cycle begins */
+	NEXT_SLOW_SIDE,  /* follow it, and decide again */
+	NEXT_FORCE,      /* decide again, although the excess is not bounded */
+	NEXT_FINISH      /* measure the final edge, and end with a verdict of this kind */
+};
+enum next_reason {
+	NEXT_DUPLICATE,        /* 1 */
+	NEXT_SPREAD_TWICE,     /* 2 */
+	NEXT_ENABLED,          /* 3 */
+	NEXT_EFFORT_USED,      /* 4, 5 */
+	NEXT_LEARNED,          /* 6 */
+	NEXT_NOT_LEARNED,      /* 7 */
+	NEXT_SEPARATED,        /* 8 */
+	NEXT_EXCESS_UNBOUNDED, /* 9 */
+	NEXT_OWN_USED_UP,      /* 10 */
+	NEXT_OVER_BUDGET,      /* 11 */
+	NEXT_NO_PART,          /* 12 */
+	NEXT_NOTHING_LEFT      /* 13 */
+};
+struct next_step {
+	enum next_what what;
+	enum next_reason reason;
+	enum verdict_kind kind; /* of NEXT_FINISH */
+};
+
+/*
+ * A step that counts, enables or explores sets one trial, then the function is asked again.
+ *
+ *  1. Another search of the same requests is at the same edge: end.
+ *  2. The second cut in a row without a part that takes over: finish, spread. (Not of the preload
+ *     layer: whatever it shows, the edge above it stays the result.)
+ *  3. Something was enabled: a new cycle.
+ *     Steps 4 to 7 only before the preload layer is open.
+ *  4. The effort is used, and it is not known what is left: count what could be enabled.
+ *  5. The effort is used, and something is left: finish, cut short.
+ *  6. Learned candidates were not tried: enable some.
+ *  7. Exploring was not tried: explore.
+ *  8. A label separates, and its slow side is not followed yet: follow it.
+ *  9. It is unsure which part has the excess of the slow side: decide all the same.
+ * 10. Not spread, nothing over budget, and the preload layer not tried: try it.
+ * 11. Something was over budget: finish, cut short.
+ * 12. Spread: finish, spread.
+ * 13. Nothing is left: finish, the place is found.
+ */
+struct next_step next_step(const struct next_facts *f);
+
+/* ---- the final edge ---- */
+
+enum final_step {
+	FINAL_WAIT,
+	FINAL_CONCLUDE,
+	FINAL_END /* the path with the gap as one edge did not come back */
+};
+struct final_facts {
+	bool found;      /* a group has the gap as one edge ... */
+	uint64_t traces; /* ... with so many traces */
+	uint64_t wanted; /* more than NEXT_PLENTY, while its interval holds 0 */
+	bool deadline_passed;
+};
+/*
+ * 1. NEXT_PLENTY traces, and as many as wanted: conclude.
+ * 2. The deadline has passed, with NEXT_FEW traces: conclude.
+ * 3. The deadline has passed: end.
+ * 4. Wait.
+ */
+enum final_step final_step(const struct final_facts *f);
+
+/* ---- the verdict ---- */
+
+enum verdict_step {
+	VERDICT_STEP_KEEP,
+	VERDICT_STEP_MORE,      /* judge again with twice as many traces */
+	VERDICT_STEP_TAKE_BACK, /* measure the edge that the search came from */
+	VERDICT_STEP_END        /* without a verdict */
+};
+struct verdict_facts {
+	double share, share_low, share_high; /* of the final edge, with its interval */
+	double root_share;                   /* of the first gap, when found */
+	bool can_take_back;                  /* there is a larger edge to go back to */
+	enum followed_side side;
+	bool sure; /* the interval does not hold 0 */
+	bool deadline_passed;
+};
+/*
+ * What led to the edge was measured at other times, with other tracepoints enabled; the last
+ * measurement decides. It contradicts the search when its interval lies below NEXT_FOLLOWED_MIN of
+ * what the search began with, or its share does and the interval holds 0.
+ *
+ * 1. Contradicted, and there is no larger edge, or a slow side was followed: end.
+ * 2. Contradicted: take back.
+ * 3. Not sure, and before the deadline: more traces.
+ * 4. Keep.
+ */
+enum verdict_step verdict_step(const struct verdict_facts *f);
+
+/* ---- exploring ---- */
+
+/* Enough was explored: NEXT_EXPLORED_MIN traces have taught the space and the cost was measured, or
+ * the deadline has passed. */
+bool next_explored_enough(uint64_t traces, bool costs_measured, bool deadline_passed);
+
+#endif

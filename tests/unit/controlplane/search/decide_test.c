@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "paths.h"
+
+#include "controlplane/search/decide.h"
+
+static const struct decide_thresholds LIMITS = { .traces_min = 30, .isolate_min = 0.3 };
+
+/* Facts by which decide() narrows to the top part: every test changes what its step looks at. */
+static struct decide_facts
+clear_case(void)
+{
+	return (struct decide_facts){ .traces = 200,
+		.carries = 100,
+		.share = 0.8,
+		.carried_found = 100,
+		.share_found = 0.8,
+		.separation = { .label = LABEL_NONE },
+		.parts_known = true,
+		.nparts = 2,
+		.pooled = 200,
+		.effective = 50,
+		.ahead = 10,
+		.top_of_gap = 0.9,
+		.top_of_root = 0.9 };
+}
+
+#define assert_decides(facts, a_what, a_reason)                     \
+	do {                                                        \
+		struct decide_result r_ = decide((facts), &LIMITS); \
+		assert_int_equal(r_.what, a_what);                  \
+		assert_int_equal(r_.reason, a_reason);              \
+	} while (0)
+
+static void
+step_1_waits_for_the_least_number_of_traces(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.traces = 29;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
+	f.traces = 30;
+	f.pooled = 30;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.deadline_passed = true;
+	f.traces = 5;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.traces = 4;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_FEW_TRACES);
+	f.traces = 0;
+	assert_int_equal(decide(&f, &(struct decide_thresholds){ 0, 0.3 }).what, DECIDE_WAIT);
+}
+
+static void
+step_2_waits_while_the_gap_carries_nothing(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.carries = 0;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_NOTHING_CARRIED);
+	f.carries = -1;
+	f.deadline_passed = true;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_NOTHING_CARRIED);
+}
+
+static void
+step_3_waits_until_the_problem_is_back(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.share = 0.39;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_NOT_BACK);
+	f.share = 0.4;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.carries = 24;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_NOT_BACK);
+	f.traces = 1000;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.traces = 200;
+	f.deadline_passed = true;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+}
+
+static void
+step_4_waits_for_the_smaller_side(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.separation = (struct separation){ 7, 0.6, true, 9, 191, 100, 90 };
+	assert_decides(&f, DECIDE_WAIT, DECIDE_SMALL_SIDE);
+	f.separation.nwith = 191;
+	f.separation.nwithout = 9;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_SMALL_SIDE);
+	f.separation.nwithout = 10;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	assert_true(decide(&f, &LIMITS).separates);
+	f.separation.nwithout = 5;
+	f.traces = 1000;
+	assert_true(decide(&f, &LIMITS).separates);
+	f.separation.nwithout = 4;
+	assert_false(decide(&f, &LIMITS).separates);
+	f.separation.nwithout = 100;
+	f.separation.between = 0.49;
+	assert_false(decide(&f, &LIMITS).separates);
+}
+
+static void
+step_5_follows_a_much_slower_side(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.separation = (struct separation){ 7, 0.6, true, 50, 150, 400, 100 };
+	assert_decides(&f, DECIDE_FOLLOW, DECIDE_SLOWER_SIDE);
+	f.separation.slow_ns = 399;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+}
+
+static void
+step_6_asks_for_the_parts_once_they_matter(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.parts_known = false;
+	assert_decides(&f, DECIDE_MEASURE_PARTS, DECIDE_PARTS_UNKNOWN);
+	f.carries = 0;
+	assert_decides(&f, DECIDE_WAIT, DECIDE_NOTHING_CARRIED);
+}
+
+static void
+steps_7_to_9_wait_until_the_deadline(void **state)
+{
+	(void)state;
+
+	for (int late = 0; late < 2; late++) {
+		struct decide_facts f = clear_case();
+
+		f.deadline_passed = late;
+		f.pooled = 29;
+		assert_decides(&f, late ? DECIDE_NARROW : DECIDE_WAIT,
+		    late ? DECIDE_TOP_PART : DECIDE_FEW_POOLED);
+		f = clear_case();
+		f.deadline_passed = late;
+		f.pooled = 149;
+		f.ahead = 2.9;
+		assert_decides(&f, late ? DECIDE_NARROW : DECIDE_WAIT,
+		    late ? DECIDE_TOP_PART : DECIDE_NOT_AHEAD);
+		f = clear_case();
+		f.deadline_passed = late;
+		f.effective = 7.9;
+		f.pooled = 1999;
+		assert_decides(&f, late ? DECIDE_NARROW : DECIDE_WAIT,
+		    late ? DECIDE_TOP_PART : DECIDE_FEW_EFFECTIVE);
+	}
+}
+
+static void
+plenty_of_traces_outweigh_a_small_lead(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.ahead = 0;
+	f.pooled = 150;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.effective = 1;
+	f.pooled = 2000;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+}
+
+static void
+step_10_is_unsure_only_of_several_parts_of_a_slow_side(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.slow_side = true;
+	assert_decides(&f, DECIDE_UNSURE, DECIDE_UNBOUNDED);
+	f.excess_bounded = true;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.excess_bounded = false;
+	f.nparts = 1;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_ONLY_PART);
+	f.nparts = 2;
+	f.forced = true;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_FORCED);
+}
+
+static void
+steps_11_to_14_narrow_or_spread(void **state)
+{
+	struct decide_facts f = clear_case();
+	(void)state;
+
+	f.top_of_gap = 0.29;
+	assert_decides(&f, DECIDE_SPREAD, DECIDE_NO_PART);
+	f.nparts = 1;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_ONLY_PART);
+	f.nparts = 2;
+	f.forced = true;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_FORCED);
+	f.forced = false;
+	f.top_of_gap = 0.3;
+	assert_decides(&f, DECIDE_NARROW, DECIDE_TOP_PART);
+	f.top_of_root = 0.24;
+	assert_decides(&f, DECIDE_SPREAD, DECIDE_NO_PART);
+}
+
+/* Each cause of waiting, alone and with any of those after it: the earliest step is the reason. */
+static void
+the_earliest_step_decides(void **state)
+{
+	static const enum decide_reason REASONS[] = { DECIDE_FEW_TRACES, DECIDE_NOTHING_CARRIED,
+		DECIDE_NOT_BACK, DECIDE_SMALL_SIDE, DECIDE_FEW_POOLED, DECIDE_NOT_AHEAD,
+		DECIDE_FEW_EFFECTIVE, DECIDE_UNBOUNDED };
+	(void)state;
+
+	for (unsigned causes = 1; causes < 1u << 8; causes++) {
+		struct decide_facts f = clear_case();
+		int first = 0;
+
+		if (causes & 1)
+			f.traces = 3;
+		if (causes & 2)
+			f.carries = 0;
+		if (causes & 4)
+			f.share = 0.1;
+		if (causes & 8)
+			f.separation = (struct separation){ 7, 0.9, true, 1, 199, 5, 1 };
+		if (causes & 16)
+			f.pooled = 3;
+		if (causes & 32) {
+			f.ahead = 1;
+			f.pooled = fmin(f.pooled, 100);
+		}
+		if (causes & 64)
+			f.effective = 1;
+		if (causes & 128)
+			f.slow_side = true;
+		while (!(causes & 1u << first))
+			first++;
+		assert_int_equal(decide(&f, &LIMITS).reason, REASONS[first]);
+	}
+}
+
+/* ---- excess of a slow side ---- */
+
+static const struct gap SINCE = { .from = 1, .to = 9 };
+
+static void
+an_inner_part_counts_whole_and_outer_parts_within_bounds(void **state)
+{
+	struct part parts[] = { { .gap = { 1, 2 }, .mean_ns = 120 },
+		{ .gap = { 2, 3 }, .mean_ns = 300 }, { .gap = { 3, 9 }, .mean_ns = 80 } };
+	uint32_t top = 99;
+	(void)state;
+
+	assert_true(decide_excess(parts, 3, &SINCE, 100, &top));
+	assert_int_equal(top, 1);
+	/* 120 + 80 - 100 = 100 of the outer parts may all be of the first one, or of the last */
+	parts[1].mean_ns = 99;
+	assert_false(decide_excess(parts, 3, &SINCE, 100, &top));
+	parts[1].mean_ns = 100;
+	assert_true(decide_excess(parts, 3, &SINCE, 100, &top));
+}
+
+static void
+the_bounds_of_excess_do_not_depend_on_the_order_of_parts(void **state)
+{
+	struct rng rng;
+	(void)state;
+
+	rng_seed(&rng, 7);
+	for (int round = 0; round < 2000; round++) {
+		struct part parts[5], turned[5];
+		uint32_t order[5], top = 9, other = 9, n = 2 + (uint32_t)(rng_next(&rng) % 4);
+		double fast_ns = (double)(rng_next(&rng) % 100);
+		bool sure;
+
+		for (uint32_t i = 0; i < n; i++)
+			parts[i] = (struct part){ .gap = { i == 0 ? 1 : 10 + i,
+						      i == n - 1 ? 9 : 11 + i },
+				/* all different */
+				.mean_ns = (double)(rng_next(&rng) % 200) + i / 8.0 };
+		sure = decide_excess(parts, n, &SINCE, fast_ns, &top);
+		shuffle(order, n, &rng);
+		for (uint32_t i = 0; i < n; i++)
+			turned[i] = parts[order[i]];
+		assert_int_equal(decide_excess(turned, n, &SINCE, fast_ns, &other), sure);
+		if (sure && parts[top].mean_ns > fast_ns)
+			assert_int_equal(order[other], top);
+	}
+}
+
+static void
+a_part_has_what_it_has_now_or_had_at_each_cut(void **state)
+{
+	struct decide_context c = { .root_share = 0.8, .of_root = 0.5 };
+	struct measured m = { .share = 0.4 };
+	struct part p = { .of_gap = 0.6 };
+	(void)state;
+
+	assert_near(decide_of_root(&c, &m, &p), 0.3, 1e-12); /* 0.4 * 0.6 / 0.8 = 0.5 * 0.6 */
+	m.share = 0.8;
+	assert_near(decide_of_root(&c, &m, &p), 0.6, 1e-12);
+	m.share = 0.1;
+	assert_near(decide_of_root(&c, &m, &p), 0.3, 1e-12);
+	c.root_share = 0;
+	assert_near(decide_of_root(&c, &m, &p), 1, 0);
+}
+
+/* ---- with measuring ---- */
+
+static void
+the_part_that_varies_is_decided_on(void **state)
+{
+	struct paths p;
+	struct label_set none = { 0 };
+	struct measure_input in;
+	struct decide_context c = { .root_share = 0.9, .of_root = 1 };
+	struct decision d;
+	(void)state;
+
+	paths_begin(&p, "(abc)");
+	for (int64_t i = 0; i < 200; i++)
+		paths_add(&p, "(abc)", (const int64_t[]){ 1000, 5000 + i * 37 % 1000, 1000, 1000 });
+	in = (struct measure_input){ .groups = p.groups,
+		.gap = paths_gap(&p, '(', 'c', 0, false),
+		.must = &none,
+		.must_not = &none,
+		.nlabels = labels_count(p.labels) };
+	assert_int_equal(decide_measured(&d, &in, &c, &LIMITS, &p.arena, NULL), 0);
+	assert_int_equal(d.what, DECIDE_NARROW);
+	assert_int_equal(d.reason, DECIDE_TOP_PART);
+	assert_int_equal(d.m.nparts, 3);
+	assert_int_equal(d.m.parts[d.m.top].gap.from, p.of['a']);
+	assert_int_equal(d.m.parts[d.m.top].gap.to, p.of['b']);
+	paths_end(&p);
+}
+
+static void
+without_a_trace_of_the_gap_it_waits_even_after_the_deadline(void **state)
+{
+	struct paths p;
+	struct label_set none = { 0 };
+	struct measure_input in;
+	struct decide_context c = { .deadline_passed = true, .of_root = 1 };
+	struct decision d;
+	(void)state;
+
+	paths_begin(&p, "(abc)");
+	for (int64_t i = 0; i < 100; i++)
+		paths_add(&p, "(a)", (const int64_t[]){ 1000 + i, 1000 });
+	in = (struct measure_input){ .groups = p.groups,
+		.gap = paths_gap(&p, 'b', 'c', 0, false),
+		.must = &none,
+		.must_not = &none,
+		.nlabels = labels_count(p.labels) };
+	assert_int_equal(decide_measured(&d, &in, &c, &LIMITS, &p.arena, NULL), 0);
+	assert_int_equal(d.what, DECIDE_WAIT);
+	assert_int_equal(d.reason, DECIDE_FEW_TRACES);
+	paths_end(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(step_1_waits_for_the_least_number_of_traces),
+		cmocka_unit_test(step_2_waits_while_the_gap_carries_nothing),
+		cmocka_unit_test(step_3_waits_until_the_problem_is_back),
+		cmocka_unit_test(step_4_waits_for_the_smaller_side),
+		cmocka_unit_test(step_5_follows_a_much_slower_side),
+		cmocka_unit_test(step_6_asks_for_the_parts_once_they_matter),
+		cmocka_unit_test(steps_7_to_9_wait_until_the_deadline),
+		cmocka_unit_test(plenty_of_traces_outweigh_a_small_lead),
+		cmocka_unit_test(step_10_is_unsure_only_of_several_parts_of_a_slow_side),
+		cmocka_unit_test(steps_11_to_14_narrow_or_spread),
+		cmocka_unit_test(the_earliest_step_decides),
+		cmocka_unit_test(an_inner_part_counts_whole_and_outer_parts_within_bounds),
+		cmocka_unit_test(the_bounds_of_excess_do_not_depend_on_the_order_of_parts),
+		cmocka_unit_test(a_part_has_what_it_has_now_or_had_at_each_cut),
+		cmocka_unit_test(the_part_that_varies_is_decided_on),
+		cmocka_unit_test(without_a_trace_of_the_gap_it_waits_even_after_the_deadline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

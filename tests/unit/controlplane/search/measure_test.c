@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "paths.h"
+
+#include "controlplane/search/measure.h"
+
+static const struct label_set NONE = { 0 };
+
+static struct measure_input
+input(const struct paths *p, char from, char to)
+{
+	return (struct measure_input){ .groups = p->groups,
+		.gap = paths_gap(p, from, to, 0, false),
+		.must = &NONE,
+		.must_not = &NONE,
+		.nlabels = labels_count(p->labels) };
+}
+
+static void
+measure(struct measured *m, const struct measure_input *in, struct paths *p)
+{
+	assert_int_equal(measure_gap(m, in, &p->arena, NULL), 0);
+	assert_int_equal(measure_parts(m, in, NULL, &p->arena, NULL), 0);
+}
+
+/* Requests of three shapes with random times, in this order. */
+static void
+add_mixed(struct paths *p, const uint32_t *order, uint32_t n)
+{
+	static const char *const SHAPES[] = { "(abcd)", "(abxcd)", "(abcyd)" };
+	static const uint32_t NEDGES[] = { 5, 6, 6 };
+
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t its = order[k];
+		struct rng rng;
+		int64_t ns[6];
+
+		rng_seed(&rng, its);
+		for (uint32_t i = 0; i < NEDGES[its % 3]; i++)
+			ns[i] = 1000 + (int64_t)(rng_next(&rng) % (i == 2 ? 9000 : 500));
+		paths_add(p, SHAPES[its % 3], ns);
+	}
+}
+
+static void
+shares_add_up_to_one(void **state)
+{
+	(void)state;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		for (int by_latency = 0; by_latency < 2; by_latency++) {
+			struct paths p;
+			struct measure_input in;
+			struct measured m;
+			struct rng rng;
+			uint32_t order[300];
+			double sum = 0;
+
+			paths_begin(&p, "(abcdxy)");
+			rng_seed(&rng, seed);
+			shuffle(order, 300, &rng);
+			add_mixed(&p, order, 300);
+			in = input(&p, 'a', 'd');
+			in.by_latency = by_latency;
+			measure(&m, &in, &p);
+			for (uint32_t i = 0; i < m.nparts; i++) {
+				sum += m.parts[i].of_gap;
+				assert_true(m.parts[i].carries <= m.parts[m.top].carries);
+			}
+			assert_near(sum, 1, 1e-9);
+			paths_end(&p);
+		}
+	}
+}
+
+static double
+part_between(const struct measured *m, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = 0; i < m->nparts; i++)
+		if (m->parts[i].gap.from == from && m->parts[i].gap.to == to)
+			return m->parts[i].of_gap;
+	return NAN;
+}
+
+/* Groups are numbered in the order in which their first trace came. */
+static void
+the_order_of_groups_does_not_matter(void **state)
+{
+	double carries = NAN, share = NAN, n = NAN, bx = NAN, se = NAN, ahead = NAN;
+	struct rng rng;
+	(void)state;
+
+	rng_seed(&rng, 3);
+	for (int round = 0; round < 30; round++) {
+		struct paths p;
+		struct measure_input in;
+		struct measured m;
+		uint32_t order[240];
+
+		paths_begin(&p, "(abcdxy)");
+		shuffle(order, 240, &rng);
+		add_mixed(&p, order, 240);
+		in = input(&p, 'b', 'd');
+		measure(&m, &in, &p);
+		if (round == 0) {
+			carries = m.carries;
+			share = m.share;
+			n = m.pooled;
+			bx = part_between(&m, m.parts[0].gap.from, m.parts[0].gap.to);
+			se = m.parts[0].of_gap_se;
+			ahead = m.ahead;
+		}
+		assert_near(m.carries, carries, 1e-6 * carries);
+		assert_near(m.share, share, 1e-9);
+		assert_near(m.pooled, n, 0);
+		assert_near(m.parts[0].of_gap, bx, 1e-9);
+		assert_near(m.parts[0].of_gap_se, se, 1e-9);
+		assert_near(m.ahead, ahead, 1e-6);
+		paths_end(&p);
+	}
+}
+
+/* cov(X, T) over all groups is that of all traces taken as one. */
+static void
+the_gap_carries_the_covariance_of_all_traces(void **state)
+{
+	struct paths p;
+	struct measure_input in;
+	struct measured m;
+	double x[100], t[100], mean_x = 0, mean_t = 0, xt = 0, tt = 0;
+	(void)state;
+
+	paths_begin(&p, "(abx)");
+	for (int i = 0; i < 100; i++) {
+		int64_t ns[] = { 100 + i * 7 % 13, 1000 + i * i % 101, 50 + i * 3 % 29,
+			500 + i % 7 };
+		bool other = i % 3 == 0;
+
+		paths_add(&p, other ? "(axb)" : "(ab)", ns);
+		x[i] = (double)(other ? ns[1] + ns[2] : ns[1]);
+		t[i] = (double)(ns[0] + ns[1] + ns[2] + (other ? ns[3] : 0));
+		mean_x += x[i] / 100;
+		mean_t += t[i] / 100;
+	}
+	for (int i = 0; i < 100; i++) {
+		xt += (x[i] - mean_x) * (t[i] - mean_t);
+		tt += (t[i] - mean_t) * (t[i] - mean_t);
+	}
+	in = input(&p, 'a', 'b');
+	assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+	assert_int_equal(m.nmembers, 2);
+	assert_near(m.carries, xt / 100, 1e-6);
+	assert_near(m.share, xt / tt, 1e-12);
+	in.by_latency = true;
+	assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+	assert_near(m.carries, mean_x, 1e-9);
+	assert_near(m.share, mean_x / mean_t, 1e-12);
+	paths_end(&p);
+}
+
+static void
+a_member_has_what_it_must_and_lacks_what_it_must_not(void **state)
+{
+	struct paths p;
+	struct measure_input in;
+	struct measured m;
+	struct label_set must = { 0 }, must_not = { 0 };
+	(void)state;
+
+	paths_begin(&p, "(abxy)");
+	for (int i = 0; i < 10; i++) {
+		paths_add(&p, "(ab)", (const int64_t[]){ 10, 10 + i, 10 });
+		paths_add(&p, "(axxb)", (const int64_t[]){ 10, 10 + i, 10, 10, 10 });
+		paths_add(&p, "(axyb)", (const int64_t[]){ 10, 10 + i, 10, 10, 10 });
+	}
+	in = input(&p, 'a', 'b');
+	in.must = &must;
+	in.must_not = &must_not;
+	assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+	assert_near(m.n, 30, 0);
+	label_set_add(&must, p.of['x']);
+	assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+	assert_near(m.n, 20, 0);
+	label_set_add(&must_not, p.of['y']);
+	assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+	assert_near(m.n, 10, 0);
+	label_set_add(&must, p.of['y']);
+	assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+	assert_int_equal(m.nmembers, 0);
+	label_set_release(&must);
+	label_set_release(&must_not);
+	paths_end(&p);
+}
+
+static void
+the_label_that_separates_is_found_whatever_the_order(void **state)
+{
+	(void)state;
+
+	for (int turned = 0; turned < 2; turned++) {
+		struct paths p;
+		struct measure_input in;
+		struct measured m;
+		struct separation s;
+		uint32_t enabled[2];
+
+		paths_begin(&p, "(abxy)");
+		for (int i = 0; i < 40; i++) {
+			paths_add(&p, "(ab)", (const int64_t[]){ 10, 100 + i, 10 });
+			paths_add(&p, "(axb)", (const int64_t[]){ 10, 1000 + i, 10, 10 });
+			paths_add(&p, "(ayb)", (const int64_t[]){ 10, 110 + i, 10, 10 });
+		}
+		in = input(&p, 'a', 'b');
+		enabled[turned] = p.of['x'];
+		enabled[!turned] = p.of['y'];
+		in.enabled = enabled;
+		in.nenabled = 2;
+		assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+		assert_int_equal(measure_separation(&s, &m, &in, &p.arena, NULL), 0);
+		assert_int_equal(s.label, p.of['x']);
+		assert_true(s.with);
+		assert_true(s.between > 0.9 && s.between <= 1);
+		assert_near(s.nwith, 40, 0);
+		assert_near(s.nwithout, 80, 0);
+		assert_near(s.slow_ns, 1029.5, 1e-9);
+		paths_end(&p);
+	}
+}
+
+static void
+nothing_separates_where_all_requests_take_the_same_path(void **state)
+{
+	struct paths p;
+	struct measure_input in;
+	struct measured m;
+	struct separation s;
+	(void)state;
+
+	paths_begin(&p, "(abx)");
+	for (int i = 0; i < 40; i++)
+		paths_add(&p, "(axb)", (const int64_t[]){ 10, 100 + i, 10, 10 });
+	in = input(&p, 'a', 'b');
+	in.enabled = &p.of['x'];
+	in.nenabled = 1;
+	assert_int_equal(measure_gap(&m, &in, &p.arena, NULL), 0);
+	assert_int_equal(measure_separation(&s, &m, &in, &p.arena, NULL), 0);
+	assert_int_equal(s.label, LABEL_NONE);
+	paths_end(&p);
+}
+
+/* One slow request among 40: the covariance rests on few of them. */
+static void
+one_slow_request_is_not_many(void **state)
+{
+	double effective[2];
+	(void)state;
+
+	for (int even = 0; even < 2; even++) {
+		struct paths p;
+		struct measure_input in;
+		struct measured m;
+
+		paths_begin(&p, "(abx)");
+		for (int i = 0; i < 40; i++)
+			paths_add(&p, "(axb)",
+			    (const int64_t[]){
+				10, even ? 1000 * (i % 2) : 100000 * (i == 7), 10, 10 });
+		in = input(&p, 'a', 'b');
+		measure(&m, &in, &p);
+		effective[even] = m.effective;
+		paths_end(&p);
+	}
+	assert_true(effective[0] < 2);
+	assert_near(effective[1], 40, 1e-6);
+}
+
+static void
+a_single_part_is_infinitely_ahead(void **state)
+{
+	struct paths p;
+	struct measure_input in;
+	struct measured m;
+	(void)state;
+
+	paths_begin(&p, "(ab)");
+	for (int i = 0; i < 40; i++)
+		paths_add(&p, "(ab)", (const int64_t[]){ 10, 100 + i, 10 });
+	in = input(&p, 'a', 'b');
+	measure(&m, &in, &p);
+	assert_int_equal(m.nparts, 1);
+	assert_true(m.parts[0].one);
+	assert_near(m.parts[0].of_gap, 1, 1e-12);
+	assert_true(isinf(m.ahead));
+	paths_end(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_add_up_to_one),
+		cmocka_unit_test(the_order_of_groups_does_not_matter),
+		cmocka_unit_test(the_gap_carries_the_covariance_of_all_traces),
+		cmocka_unit_test(a_member_has_what_it_must_and_lacks_what_it_must_not),
+		cmocka_unit_test(the_label_that_separates_is_found_whatever_the_order),
+		cmocka_unit_test(nothing_separates_where_all_requests_take_the_same_path),
+		cmocka_unit_test(one_slow_request_is_not_many),
+		cmocka_unit_test(a_single_part_is_infinitely_ahead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
