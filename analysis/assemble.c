@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- *	            first record             end + skew <= least watermark
- *	(nothing) ----------------> incomplete ------------------------------------> whole ---> given out
- *                                  |                                          '-------> malformed
- *	                             '---> given up: first + patience <= least watermark, or memory
+ * States of a trace:
  *
- * Everything is decided by times in the records and by watermarks. When the least
- * watermark has passed a time, all records up to that time are here, in whatever
- * order they came; so the decision is the same for every interleaving. Records of
- * a trace after its end + skew may be here or not, and never count: they are late.
+ *	           first record              end + skew <= least watermark
+ *	(none) ------------------> incomplete -----------------------------> complete ---> returned
+ *	                               |                                         '-------> malformed
+ *	                               '---> given up: first + patience <= watermark, or memory
+ *
+ * All decisions depend on the times in records and on watermarks only. When the least watermark
+ * of all nodes has passed a time, all records up to that time have arrived, in whichever order;
+ * so every interleaving of batches leads to the same decisions. Records later than end + skew
+ * may or may not have arrived by then; they are always counted as late.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +22,14 @@
 #include "base/map.h"
 
 enum {
-	LOSSES_MAX = 512, /* kept apart; past it two neighbours become one that spans both */
+	/* Losses kept separately; above that the last two become one that spans both. */
+	LOSSES_MAX = 512,
 	SPARE_CHUNKS_MAX = 4096,
 	RECENT = 1024,
 	NO_FIELD = UINT8_MAX
 };
 
-#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: no clock says that */
+#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years after boot: no clock reports that */
 
 struct node_progress {
 	bool joined;
@@ -35,15 +38,16 @@ struct node_progress {
 
 struct kept_loss {
 	int64_t from_ns, to_ns; /* widened by the skew */
-	int64_t since_ns; /* the node's watermark before: traces due by then were whole without this
-	                     batch */
+	/* Watermark of the node before this batch: traces due by then were complete without
+	 * it. */
+	int64_t since_ns;
 };
 
-struct label_mapping { /* what a batch's label is here */
+struct label_mapping { /* a label of the batch at hand, as it is known here */
 	uint32_t id, nfields;
 	uint8_t kind;
-	uint8_t from[RECORD_VALUES_MAX]; /* for each field here, which one of the batch's, or
-	                                    NO_FIELD */
+	/* For each field of the label: index of the batch's field, or NO_FIELD */
+	uint8_t from[RECORD_VALUES_MAX];
 };
 
 struct assemble {
@@ -51,12 +55,13 @@ struct assemble {
 	struct labels *labels;
 	struct assemble_counts counts;
 	struct map incomplete;       /* trace id to struct pending_trace */
-	struct retired_ids *retired; /* given out or up */
+	struct retired_ids *retired; /* ids of traces returned or given up */
 	struct heap heaps[HEAPS];
 	struct node_progress *nodes;
 	uint32_t nnodes;
-	struct pending_trace *whole, **whole_end; /* a queue, in order of (end, id) */
-	size_t whole_bytes;
+	/* Queue of complete traces, in order of (end, id). */
+	struct pending_trace *complete, **complete_end;
+	size_t complete_bytes;
 	struct pending_trace *spare;
 	struct record_chunk *spare_chunks;
 	uint32_t nspare_chunks;
@@ -64,7 +69,8 @@ struct assemble {
 	uint32_t nlosses;
 	struct label_mapping *mappings;
 	uint32_t mappings_cap;
-	struct pending_trace *recent[RECENT]; /* those that records came for last, by their ids */
+	/* Traces of the last records, by a hash of their ids: most records find theirs here. */
+	struct pending_trace *recent[RECENT];
 	struct trace_builder *builder;
 };
 
@@ -81,7 +87,7 @@ assemble_new(
 	}
 	a->o = *o;
 	a->labels = labels;
-	a->whole_end = &a->whole;
+	a->complete_end = &a->complete;
 	*ret = a;
 	return 0;
 }
@@ -115,7 +121,7 @@ assemble_free(struct assemble *a)
 		a->heaps[BY_FIRST].slots[i].p->next = NULL;
 		free_pendings(a->heaps[BY_FIRST].slots[i].p);
 	}
-	free_pendings(a->whole);
+	free_pendings(a->complete);
 	free_pendings(a->spare);
 	free_chunks(a->spare_chunks);
 	for (int h = 0; h < HEAPS; h++)
@@ -128,7 +134,7 @@ assemble_free(struct assemble *a)
 	free(a);
 }
 
-/* ---- traces that are incomplete ---- */
+/* ---- incomplete traces ---- */
 
 static inline struct pending_trace **
 recent_of(struct assemble *a, uint64_t id)
@@ -136,7 +142,7 @@ recent_of(struct assemble *a, uint64_t id)
 	return &a->recent[(id * UINT64_C(0x9e3779b97f4a7c15) >> 32) % RECENT];
 }
 
-/* An end that comes later than patience lasts is no end. */
+/* Whether the trace has an end in time. An end later than first + patience is ignored. */
 static inline bool
 has_end(const struct assemble *a, const struct pending_trace *p)
 {
@@ -193,8 +199,8 @@ chunk_new(struct assemble *a)
 	return c;
 }
 
-/* Gives back what it holds; the pending itself is kept for the next trace. How many records these
- * were. */
+/* Frees the records of the trace and keeps the struct for another one. Returns how many records
+ * it had. */
 static uint64_t
 pending_drop(struct assemble *a, struct pending_trace *p)
 {
@@ -220,7 +226,7 @@ pending_drop(struct assemble *a, struct pending_trace *p)
 	return n;
 }
 
-/* From here on its records are late. */
+/* Takes the trace out of the heaps and the map. Its further records are late. */
 static void
 retire(struct assemble *a, struct pending_trace *p)
 {
@@ -266,8 +272,7 @@ lost_from(const struct assemble *a, const struct pending_trace *p)
 	return false;
 }
 
-/* Forgets losses that no trace can overlap any more, neither one that is incomplete nor one that is
- * still to begin. */
+/* Discards the losses that no trace can overlap any more, incomplete or still to begin. */
 static void
 forget_losses(struct assemble *a, int64_t watermark_ns)
 {
@@ -282,10 +287,10 @@ forget_losses(struct assemble *a, int64_t watermark_ns)
 	a->nlosses = n;
 }
 
-/* ---- what watermarks decide ---- */
+/* ---- decisions by watermarks ---- */
 
-/* INT64_MIN while somebody has not said anything yet, and while nobody is there: then nothing is
- * decided. */
+/* The least watermark of all joined nodes. INT64_MIN while one of them has sent no batch, and
+ * while none is joined: then nothing is decided. */
 static int64_t
 least_watermark(const struct assemble *a)
 {
@@ -300,7 +305,8 @@ least_watermark(const struct assemble *a)
 	return any ? least : INT64_MIN;
 }
 
-/* Records that would have been late, had they not come so early. */
+/* Number of records later than `until_ns`: they are late, although they arrived before the
+ * decision. */
 static uint64_t
 count_after(const struct pending_trace *p, int64_t until_ns)
 {
@@ -326,9 +332,9 @@ decide_by_watermarks(struct assemble *a)
 		if (has_end(a, p)) {
 			p->lossy |= a->nlosses > 0 && lost_from(a, p);
 			p->next = NULL;
-			*a->whole_end = p;
-			a->whole_end = &p->next;
-			a->whole_bytes += pending_bytes(p);
+			*a->complete_end = p;
+			a->complete_end = &p->next;
+			a->complete_bytes += pending_bytes(p);
 		} else {
 			late = count_after(p, due_ns(a, p));
 			a->counts.given_up_patience++;
@@ -336,8 +342,8 @@ decide_by_watermarks(struct assemble *a)
 			a->counts.given_up += pending_drop(a, p) - late;
 		}
 	}
-	while (
-	    a->counts.memory_bytes - a->whole_bytes > a->o.memory_max_bytes && oldest->count > 0) {
+	while (a->counts.memory_bytes - a->complete_bytes > a->o.memory_max_bytes &&
+	       oldest->count > 0) {
 		p = oldest->slots[0].p;
 		retire(a, p);
 		a->counts.given_up_memory++;
@@ -371,7 +377,7 @@ assemble_join(struct assemble *a, uint32_t node, struct err *e)
 
 	if (rc != 0 || a->nodes[node].joined)
 		return rc;
-	/* It may have been started anew in between, with another clock. */
+	/* The node may have been restarted in between, with another clock. */
 	a->nodes[node] = (struct node_progress){ true, INT64_MIN };
 	return 0;
 }
@@ -401,7 +407,8 @@ assemble_leave(struct assemble *a, uint32_t node)
 
 /* ---- batches ---- */
 
-/* For each field as it was first seen, which of the batch's it is. */
+/* Maps each field of the label here to the same field in the batch's label. Fields are compared
+ * by name, since programs may differ in their order. */
 static void
 match_fields(struct label_mapping *k, const struct label *here, const struct batch_label *there)
 {
@@ -446,7 +453,8 @@ map_labels(struct assemble *a, const struct batch *b, struct err *e)
 	return 0;
 }
 
-/* Values in the order of the label's fields, and their texts, in one piece. */
+/* Copies the values of a record in the order of the label's fields, and their texts behind
+ * them, in one allocation. */
 static bool
 copy_values(
     struct arena *arena, struct event *to, const struct record *r, const struct label_mapping *k)
@@ -508,7 +516,7 @@ add_record(struct assemble *a, struct pending_trace *p, uint32_t node, const str
 	return true;
 }
 
-/* What the record says about when its trace is due. */
+/* Updates the times of a trace by one record, and its positions in the heaps. */
 static void
 note_times(struct assemble *a, struct pending_trace *p, int64_t time_ns, uint8_t kind)
 {
@@ -584,10 +592,10 @@ assemble_next(struct assemble *a)
 	enum built built;
 	uint64_t late, duplicate, rest;
 
-	while (t == NULL && (p = a->whole) != NULL) {
-		if ((a->whole = p->next) == NULL)
-			a->whole_end = &a->whole;
-		a->whole_bytes -= pending_bytes(p);
+	while (t == NULL && (p = a->complete) != NULL) {
+		if ((a->complete = p->next) == NULL)
+			a->complete_end = &a->complete;
+		a->complete_bytes -= pending_bytes(p);
 		late = duplicate = 0;
 		built = trace_build(a->builder, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels,
 		    &late, &duplicate);

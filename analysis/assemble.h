@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Records to traces. Batches come from many nodes in any interleaving; each
- * node's own are in order, with a watermark. A trace is complete when its end
- * was seen and every node's watermark has passed it by the skew bound.
- * What comes out does not depend on the interleaving: complete traces come out by
- * (end, id), and each is the same to the last bit.
+ * Assembles records to traces. Batches of several nodes arrive in any interleaving; the batches
+ * of one node arrive in order, each with a watermark. A trace is complete when its end was seen
+ * and the watermark of every node has passed that end by the skew bound. The result does not
+ * depend on the interleaving: complete traces are returned in order of (end, id), and each is
+ * the same to the last bit.
  */
 #ifndef ANALYSIS_ASSEMBLE_H
 #define ANALYSIS_ASSEMBLE_H
@@ -16,50 +16,58 @@
 struct assemble;
 
 struct assemble_options {
-	size_t memory_max_bytes; /* of incomplete traces; past it the one that began first is given
-	                            up */
-	int64_t skew_ns;         /* how far nodes' clocks may be apart */
-	int64_t patience_ns; /* a trace whose end has not come this long after its first record is
-	                        given up, by the watermarks, not by any clock */
+	/* Bound on incomplete traces; above it the trace that began first is given up. */
+	size_t memory_max_bytes;
+	int64_t skew_ns; /* maximum difference between the clocks of two nodes */
+	/* A trace without an end this long after its first record is given up; measured by
+	 * watermarks, not by a clock */
+	int64_t patience_ns;
 };
 
 struct assemble_counts {
-	uint64_t records;  /* that came: used + late + duplicate + given_up + held, always */
-	uint64_t used;     /* of traces given out */
-	uint64_t given_up; /* of traces that were */
-	uint64_t held;     /* of traces that are not given out yet */
-	uint64_t outside;  /* records of no trace, not among `records` */
-	uint64_t complete; /* traces given out */
-	uint64_t late; /* records of traces that were given out or up already, or would have been:
-	                  later than the end by more than the skew */
-	uint64_t duplicate; /* records that were there already, in all they say; left out of their
-	                       traces */
-	uint64_t given_up_memory, given_up_patience, given_up_malformed; /* traces: no room; no end;
-	                            no begin, two ends, or a begin after the end */
-	uint64_t lossy;                                                  /* given out, but marked */
-	uint64_t lost[LOSS_REASONS]; /* records that agents told us they lost */
-	uint64_t incomplete;         /* traces being held now */
-	size_t memory_bytes;         /* held now */
+	/* Received; = used + late + duplicate + given_up + held, unless a call failed with
+	 * ERR_MEMORY */
+	uint64_t records;
+	uint64_t used;     /* in traces that were returned */
+	uint64_t given_up; /* in traces that were given up */
+	uint64_t held;     /* in traces that are neither returned nor given up yet */
+	uint64_t outside;  /* without a trace id; not included in `records` */
+	uint64_t complete; /* traces returned */
+	/* Records of traces that were already returned or given up, and records later than the
+	 * end of their trace by more than the skew. */
+	uint64_t late;
+	uint64_t duplicate; /* exact copies of another record; removed from their traces */
+	/* Traces given up: over the memory bound; no end in time; not exactly one begin and one
+	 * end in this order. */
+	uint64_t given_up_memory, given_up_patience, given_up_malformed;
+	uint64_t lossy; /* traces returned that are marked lossy */
+	/* Records that agents reported as lost; LOSS_DECODE also counts records without a
+	 * usable label or time. */
+	uint64_t lost[LOSS_REASONS];
+	uint64_t incomplete; /* traces whose end or watermarks are still missing */
+	size_t memory_bytes; /* used by the records of all traces not returned yet */
 };
 
 int assemble_new(
     struct assemble **ret, const struct assemble_options *o, struct labels *labels, struct err *e);
 void assemble_free(struct assemble *a);
 
-/* From here on all traces wait for this node too, for its first batch in any case; nothing
- * completes while nobody is joined. `node` is small: 0 up. A node that comes back keeps its number.
- */
+/* Adds a node: from here on every trace waits for the watermark of this node, at least until
+ * its first batch. No trace completes while no node is joined. `node` is a small number from 0.
+ * A node that returns keeps its number. ERR_MEMORY. */
 int assemble_join(struct assemble *a, uint32_t node, struct err *e);
-/* Nobody waits for it any more; incomplete traces that it took part in are marked lossy. */
+/* Removes a node: no trace waits for it any more; incomplete traces with a record of this node
+ * are marked lossy. O(records of incomplete traces). */
 void assemble_leave(struct assemble *a, uint32_t node);
 
-/* Takes a batch: copies once what it keeps. O(records), plus O(log incomplete) and O(losses of
- * late: at most 512) for each trace that is complete by it. ERR_MEMORY only. Memory is over its
- * bound by one batch at most. */
+/* Takes a batch and copies what it keeps. O(records + nodes), plus O(log incomplete) and O(kept
+ * losses, at most 512) for each trace that the batch completes. Memory exceeds its bound by one
+ * batch at most. ERR_MEMORY only. */
 int assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct err *e);
 
-/* The next complete trace, or NULL; the caller's, until trace_free(). Builds it: O(n log n) in its
- * records for the sort, O(n) where they came in order. */
+/* Builds and returns the next complete trace, or NULL; the caller frees it with trace_free().
+ * O(n log n) in its records, O(n) if they arrived in order. Traces that turn out malformed are
+ * skipped and counted. */
 struct trace *assemble_next(struct assemble *a);
 
 void assemble_counts(const struct assemble *a, struct assemble_counts *ret);

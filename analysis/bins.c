@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bins. A bin of numbers is 1 + how many cuts it has reached; one of texts is a
- * hash of the text, so that it is the same on every run, moved up by one in the
- * rare case that another text has it already.
+ * Bins. The bin of a number is 1 + the number of cuts at or below it. The bin of a text is a
+ * hash of the text, so that it is the same on every run; where another text has that bin, the
+ * next free one is taken.
  */
 #include <fnmatch.h>
 #include <math.h>
@@ -18,7 +18,7 @@ enum {
 	CUTS_MAX = 64,
 	TEXTS_MAX = 4096,
 	TEXT_SEED = 0x62696e73,
-	BIN_FURTHER = UINT32_MAX /* texts beyond TEXTS_MAX */
+	BIN_FURTHER = UINT32_MAX /* all values beyond TEXTS_MAX */
 };
 
 struct bin_rule {
@@ -27,9 +27,9 @@ struct bin_rule {
 	double cuts[CUTS_MAX];
 };
 
-struct rule_match { /* of a label */
+struct rule_match { /* the rule for a label */
 	bool known;
-	const struct bin_rule *rule; /* NULL: none fits */
+	const struct bin_rule *rule; /* NULL: none matches */
 	uint32_t field;
 };
 
@@ -39,7 +39,7 @@ struct bins {
 	struct rule_match *matches; /* by label */
 	uint32_t nmatches;
 	struct texts *texts;
-	struct map text_of; /* bin to its text's number + 1 */
+	struct map text_of; /* bin to the number of its text, plus 1 */
 };
 
 struct bins *
@@ -100,7 +100,7 @@ read_cuts(struct bin_rule *r, const char *s, const char *whole, struct err *e)
 	return 0;
 }
 
-/* Is there a dot with a label before it and a field behind it? */
+/* Whether there is a dot with a label before it and a field behind it. */
 static bool
 has_parts(const char *target)
 {
@@ -148,7 +148,7 @@ bins_add(struct bins *b, const char *text, struct err *e)
 	return 0;
 }
 
-/* Labels and fields may both have dots in them: any may be the one between the two. */
+/* Labels and field names may contain dots, so each dot is tried as the separator. */
 static bool
 rule_matches(const struct bin_rule *r, const struct label *l, uint32_t *field)
 {

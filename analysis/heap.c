@@ -16,7 +16,7 @@ heap_set(struct heap *heaps, int which, uint32_t at, struct heap_slot s)
 	s.p->heap_at[which] = at;
 }
 
-/* Puts s where it belongs, beginning at the free place `at`. */
+/* Inserts s where it belongs, starting at the free position `at`. */
 static void
 heap_sift(struct heap *heaps, int which, uint32_t at, struct heap_slot s)
 {

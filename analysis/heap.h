@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The two orders that held traces stand in: which is due first, and which began
- * first. Binary heaps that know where each trace stands, so that one can be moved
- * or taken out of the middle. Used by assemble.c alone.
+ * The two priority queues of incomplete traces: by the time when a trace is due, and by its
+ * first record. Binary heaps (Williams 1964) whose traces know their positions, so that any
+ * trace can be moved or removed. Used by assemble.c.
  */
 #ifndef ANALYSIS_HEAP_H
 #define ANALYSIS_HEAP_H
@@ -13,21 +13,21 @@ enum { BY_DUE, BY_FIRST, HEAPS };
 
 struct heap_slot {
 	int64_t key_ns;
-	uint64_t id; /* where keys tie */
+	uint64_t id; /* second criterion for equal keys */
 	struct pending_trace *p;
 };
 
-struct heap { /* all zeroes is empty; the first slot is the least; slots are the owner's to free */
+struct heap { /* all zeroes is empty; slots[0] is the least; the owner frees slots */
 	struct heap_slot *slots;
 	uint32_t count, cap;
 };
 
-/* `heaps`: both; `which`: the one that is meant. */
-bool heap_room(struct heap *h); /* for one more; false: out of memory */
-void heap_add(struct heap *heaps, int which, struct pending_trace *p,
-    int64_t key_ns); /* after heap_room(). O(log n) */
-void heap_take(struct heap *heaps, int which, struct pending_trace *p); /* O(log n) */
-void heap_move(struct heap *heaps, int which, struct pending_trace *p,
-    int64_t key_ns); /* another key. O(log n) */
+/* `heaps` is the array of both heaps, `which` the index of the one to change. All O(log n);
+ * heap_room() makes room for one more trace (false: out of memory) and must precede
+ * heap_add(). */
+bool heap_room(struct heap *h);
+void heap_add(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns);
+void heap_take(struct heap *heaps, int which, struct pending_trace *p);
+void heap_move(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns);
 
 #endif

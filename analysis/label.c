@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Labels. A label's number is the number of its text; what else is known of it stands
- * in chunks that never move, nor does the table of chunks: who was handed a number
- * finds its label there while another thread makes new ones.
+ * Labels. The number of a label is the number of its text. Everything else about a label is in
+ * chunks that never move, and neither does the array of chunks: a thread that was given a
+ * number finds the label while another thread adds new ones.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,12 @@
 #include "base/texts.h"
 
 enum {
-	TEXT_HASH_SEED = 0x686f6e65, /* a constant: a label's hash is the same on every run */
+	/* Constant, so that the hash of a label is the same on every run. */
+	TEXT_HASH_SEED = 0x686f6e65,
 	CHUNK_LABELS = KINDS_EACH,
 	CHUNKS_MAX = 8192,
-	SILENT_LEN = 2 /* silent labels are told apart by texts that no other label can have */
+	/* a silent label is stored under a text that no other label can have: NUL and its kind */
+	SILENT_LEN = 2
 };
 
 struct label_entry {
@@ -30,10 +32,10 @@ struct label_chunk {
 
 struct labels {
 	struct texts *texts;
-	struct arena arena; /* fields */
+	struct arena arena; /* of field names */
 	uint32_t count;
 	struct label_chunk *chunks[CHUNKS_MAX];
-	const uint8_t *kinds[CHUNKS_MAX]; /* each chunk's */
+	const uint8_t *kinds[CHUNKS_MAX]; /* of each chunk */
 };
 
 static inline struct label_entry *
@@ -69,10 +71,13 @@ labels_free(struct labels *l)
 }
 
 /*
+ * Splits the text of a label:
+ *
  *	service/provider:event(name)
  *	        '--- event ---'
  *
- * Only structure records carry a name, and it may hold anything, brackets too.
+ * Only labels of structure records have a name; a name may contain any characters, brackets
+ * too.
  */
 static bool
 parse(struct label *ret, const char *text, size_t len, enum record_kind kind)
@@ -110,7 +115,7 @@ copy_fields(struct labels *l, const char *const *fields, uint32_t n)
 	return copy;
 }
 
-/* Room for one more; it is that of the next number. */
+/* Room for the label with the next number; NULL: out of memory or numbers. */
 static struct label_entry *
 make_room(struct labels *l)
 {
@@ -118,7 +123,7 @@ make_room(struct labels *l)
 
 	if (at == CHUNKS_MAX)
 		return NULL;
-	if (l->chunks[at] == NULL) { /* written once: others read it */
+	if (l->chunks[at] == NULL) { /* Written once: other threads read it. */
 		if ((l->chunks[at] = calloc(1, sizeof *l->chunks[at])) == NULL)
 			return NULL;
 		l->kinds[at] = l->chunks[at]->kinds;
@@ -126,7 +131,7 @@ make_room(struct labels *l)
 	return entry_at(l, l->count);
 }
 
-/* The label that was put into that room counts from here on. */
+/* Publishes the label in that room. Returns its number. */
 static uint32_t
 add(struct labels *l, const struct label_entry *e)
 {

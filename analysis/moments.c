@@ -13,11 +13,9 @@ moments_add(struct moments *m, double x)
 	m->m2 += apart * (x - m->mean);
 }
 
-/*
- * Parts are counted apart and added up later, in any order; so merging must give
- * what one run over everything would. Sums of x and x*x would too, but at 1e9 ns
- * the squares swallow the digits that a variance lives in.
- */
+/* Chan, Golub & LeVeque 1979. Parts are counted separately and merged later, in any order, so
+ * merging must equal one run over all values. Sums of x and x * x would do as well in theory,
+ * but at 1e9 ns the squares lose the digits that hold the variance. */
 void
 moments_merge(struct moments *into, const struct moments *from)
 {
@@ -77,12 +75,13 @@ comoments_covariance(const struct comoments *m)
 	return m->n > 0 ? m->c_xy / (double)m->n : 0;
 }
 
-/* ---- the third and the fourth ---- */
+/* ---- third and fourth moments ---- */
 
 /*
- * Sums of powers off the mean, when the mean moves: each of the n values is then off
- * by `by` more. Sums of the first power are 0 and left out. Two parts are merged by moving both
- * to the common mean and adding; one value is a part too, whose sums are 0 before it is moved.
+ * Moves the central sums of powers when the mean moves: each of the n values is then `by`
+ * further from the mean. The sum of first powers is 0 and left out. Two parts are merged by
+ * moving both to the common mean and adding; a single value is a part whose sums are 0 before
+ * it is moved. (Pebay 2008, section 2.)
  */
 static inline void
 move(struct moments_high *h, double n, double m2, double by)
@@ -91,8 +90,8 @@ move(struct moments_high *h, double n, double m2, double by)
 	h->m3 += by * (3 * m2 + n * by * by);
 }
 
-/* The highest first: each is made of lower ones that have not been moved. y2 and y3: m2 and m3 of
- * y. */
+/* The same for the mixed sums of x and y. The highest comes first: each uses lower sums before
+ * they are moved. y2, y3: m2 and m3 of y. */
 static inline void
 move_pair(struct comoments *m, double n, double by_x, double by_y, double y2, double y3)
 {

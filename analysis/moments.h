@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Count, mean, variance and covariance, streaming and mergeable (Welford 1962;
- * Chan, Golub & LeVeque 1979; for covariances Pebay 2008). All zeroes is empty.
+ * Count, mean, variance and covariance, streaming and mergeable (Welford 1962; Chan, Golub &
+ * LeVeque 1979; covariances: Pebay 2008). All zeroes is empty. Every operation is O(1) unless
+ * it says otherwise. m2 is the sum of (x - mean)^2.
  */
 #ifndef ANALYSIS_MOMENTS_H
 #define ANALYSIS_MOMENTS_H
@@ -15,56 +16,65 @@ struct moments {
 
 void moments_add(struct moments *m, double x);
 void moments_merge(struct moments *into, const struct moments *from);
-double moments_variance(const struct moments *m); /* of the population: m2 / n; 0 when empty */
-double moments_cv(const struct moments *m); /* standard deviation / mean; 0 when the mean is 0 */
+/* Of the population: m2 / n; 0 when empty. */
+double moments_variance(const struct moments *m);
+/* Standard deviation / mean; 0 when the mean is 0. */
+double moments_cv(const struct moments *m);
 
-/* The third and the fourth, beside a struct moments: how far its variance may be off. */
+/* Sums of (x - mean)^3 and (x - mean)^4, beside a struct moments: they give the standard error
+ * of its variance. */
 struct moments_high {
 	double m3, m4;
 };
 
-/* `m` is without x still, or without what is merged into it: first these, then moments_add() or
- * moments_merge(). */
+/* Call these first, then moments_add() or moments_merge(): `m` is the state without x, or
+ * before the merge. */
 void moments_high_add(struct moments_high *h, const struct moments *m, double x);
 void moments_high_merge(struct moments_high *into, const struct moments *m,
     const struct moments_high *from, const struct moments *from_m);
 
-/* Two values that belong together: x an edge, y the response time. */
+/* Pairs of values: x of an edge, y the response time. c_xy is the sum of (x - mean_x)(y -
+ * mean_y). */
 struct comoments {
 	uint64_t n;
 	double mean_x, mean_y, m2_x, c_xy;
 	double c_xxy, c_xyy, c_xxyy,
-	    c_xyyy; /* sums of such products, off the means: 0 unless all is by the *_high */
+	    /* Sums of such products of higher order; 0 unless all values are added by the
+	     * *_high functions. */
+	    c_xyyy;
 };
 
 void comoments_add(struct comoments *m, double x, double y);
 void comoments_merge(struct comoments *into, const struct comoments *from);
-double comoments_covariance(const struct comoments *m); /* c_xy / n */
+double comoments_covariance(const struct comoments *m); /* c_xy / n; 0 when empty */
 
-/* As comoments_add() and comoments_merge(), of all sums, for `count` values x at once that belong
- * to the same y, whose own moments are kept once, by the caller: in `y_m` and `y_h`, which are
- * without the new ones still. As exact as m2 (Pebay 2008). O(count). */
+/* Like comoments_add() and comoments_merge(), with all sums, for `count` values x that belong
+ * to the same y. The moments of y are kept once by the caller, in `y_m` and `y_h`; they must
+ * not contain the new values yet. As exact as m2 (Pebay 2008). O(count). */
 void comoments_add_high(struct comoments *m, const double *x, uint32_t count, double y,
     const struct moments *y_m, const struct moments_high *y_h);
 void comoments_merge_high(struct comoments *into, const struct moments *y_m,
     const struct moments_high *y_h, const struct comoments *from, const struct moments *from_y_m,
     const struct moments_high *from_y_h);
 
-/* Quantiles in fixed memory: DDSketch (Masson, Rim & Lee, VLDB 2019), relative error at most 1 %,
- * from 1 ns to 10 days; merging is addition. When a bucket has counted 2^32 values, all counts are
- * halved: quantiles stay what they are. */
+/*
+ * Quantiles in fixed memory: DDSketch (Masson, Rim & Lee, VLDB 2019) with a relative error of
+ * at most 1 % from 1 ns to 40 days. Merging adds buckets. When a bucket reaches 2^32 - 1
+ * values, all counts are halved, which leaves quantiles as they are. O(1) to add, O(buckets)
+ * for a quantile or a merge.
+ */
 enum { SKETCH_BUCKETS = 1792 };
 
 struct sketch {
-	uint64_t n;             /* of all buckets; halved with them */
-	int64_t min_ns, max_ns; /* exact; no quantile is outside of them */
+	uint64_t n;             /* sum of all buckets; halved with them */
+	int64_t min_ns, max_ns; /* exact; no quantile is outside this range */
 	uint32_t buckets[SKETCH_BUCKETS];
 };
 
 void sketch_add(struct sketch *s, int64_t value_ns);
 void sketch_merge(struct sketch *into, const struct sketch *from);
 double sketch_quantile(const struct sketch *s, double q); /* q in 0..1; 0 when empty */
-double sketch_quantile_most(
-    const struct sketch *s, double q); /* the quantile itself is not above this */
+/* Upper bound of the quantile, by the error of the sketch. */
+double sketch_quantile_most(const struct sketch *s, double q);
 
 #endif

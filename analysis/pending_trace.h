@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A trace while its records come in, between assemble.c, which gathers and
- * decides when it is whole, and trace_builder.c, which makes the graph of it. Nobody else
- * includes this.
+ * A trace while its records arrive. Shared by assemble.c, which gathers records and decides
+ * when a trace is complete, heap.c, and trace_builder.c, which makes its graph.
  */
 #ifndef ANALYSIS_PENDING_TRACE_H
 #define ANALYSIS_PENDING_TRACE_H
@@ -13,7 +12,8 @@
 enum { CHUNK_RECORDS = 24 };
 
 struct pending_record {
-	struct event event; /* its unit is not known yet */
+	/* Without its unit, which is numbered when the trace is built. */
+	struct event event;
 	uint64_t unit_id;
 };
 
@@ -25,31 +25,32 @@ struct record_chunk {
 
 struct pending_trace {
 	uint64_t id;
-	int64_t first_ns; /* the earliest of its records */
-	int64_t end_ns;   /* the earliest request_end; INT64_MAX: none yet */
+	int64_t first_ns; /* of its earliest record */
+	int64_t end_ns;   /* of its earliest request_end; INT64_MAX: none yet */
 	struct record_chunk *first, *last;
-	uint32_t heap_at[2]; /* where it stands in assemble.c's heaps */
+	uint32_t heap_at[2]; /* its positions in the two heaps of assemble.c */
 	bool lossy;
 	uint32_t nchunks;
-	size_t arena_bytes;         /* as counted */
-	struct pending_trace *next; /* in the queue of whole ones, or among the spare */
-	struct arena arena;         /* values and texts; becomes the trace's */
+	size_t arena_bytes; /* size of the arena when it was last counted */
+	/* In the queue of complete traces, or in the list of unused structs. */
+	struct pending_trace *next;
+	struct arena arena; /* values and texts; becomes the trace's arena */
 };
 
-struct trace_builder; /* memory that is used again from trace to trace */
+struct trace_builder; /* memory that is reused from trace to trace */
 
 struct trace_builder *trace_builder_new(void); /* NULL: out of memory */
 void trace_builder_free(struct trace_builder *b);
 
 enum built { BUILT, BUILT_MALFORMED, BUILT_NO_MEMORY };
 
-/* Makes the trace of what came up to `until_ns`; counts in *nlate the records after that, and in
- * *nduplicate those that were there already. On BUILT the arena has moved into the trace. O(n log
- * n). */
+/* Builds the trace of the records up to `until_ns`. Adds to *nlate the number of later records,
+ * and to *nduplicate that of exact copies. BUILT: *ret is the caller's, and owns the arena of
+ * `p`. O(n log n); O(n) if the records arrived in order. */
 enum built trace_build(struct trace_builder *b, struct trace **ret, struct pending_trace *p,
     int64_t until_ns, const struct labels *labels, uint64_t *nlate, uint64_t *nduplicate);
 
-/* Times come from outside and may be anything: sums stop at the ends. */
+/* a + b, limited to the range of int64_t: times come from outside and may be anything. */
 static inline int64_t
 time_add(int64_t a, int64_t b)
 {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- *	number of an id	 = how many were added before it
- *	ids[number]	   the id; a ring
- *	head[hash of id]   the number of the youngest with this hash
- *	back[number]	   how many numbers before it the next older one with its hash is; 0: none
+ * Layout:
  *
- * Nothing is ever taken out: whoever is RETIRED_IDS_MAX numbers old is not looked at, and
- * its place in the ring is the next one's. A chain runs from young to old, so all that
- * lies before the id that is sought is there still.
+ *	number of an id    = how many ids were added before it
+ *	ids[number]        the id; a ring
+ *	head[hash of id]   number of the newest id with this hash
+ *	back[number]       distance to the next older id with the same hash; 0: none
  *
- * Numbers have 32 bits and come round. A head that nobody has set for so long may then
- * seem young, and lead into a chain that is another's: this costs a few steps, but an id
- * is found only where it is, and steps lead only back.
+ * Entries are never removed: an id that is RETIRED_IDS_MAX numbers old is ignored, and its
+ * position in the ring is reused. Chains lead from newer to older ids, so everything before the
+ * id that is looked up is still in the ring.
+ *
+ * Numbers have 32 bits and wrap around. A head that was not set for 2^32 additions may then
+ * seem recent and lead into a chain of another hash. This costs a few steps, but cannot give a
+ * wrong answer: an id is only found where it is stored, and every step leads to an older
+ * number.
  */
 #include "analysis/retired_ids.h"
 
@@ -22,7 +25,7 @@
 
 struct retired_ids {
 	uint64_t seed;
-	uint32_t next; /* number */
+	uint32_t next; /* number of the next id */
 	uint32_t head[RETIRED_IDS_MAX];
 	uint16_t back[RETIRED_IDS_MAX];
 	uint64_t ids[RETIRED_IDS_MAX];
@@ -35,8 +38,8 @@ retired_ids_new(void)
 
 	if (g == NULL)
 		return NULL;
-	memset(g, 0xff, sizeof *g); /* not zeroes: those the system gives only page by page, when
-	                               they are written */
+	/* Not zeroes: the system allocates zero pages only when they are written. */
+	memset(g, 0xff, sizeof *g);
 	memset(g->head, 0, sizeof g->head);
 	g->seed = hash_seed();
 	g->next = RETIRED_IDS_MAX + 1; /* so that a head of 0 is too old */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Bucket i holds the values in (g^(i-1), g^i] with g = 1.01 / 0.99, and answers
- * 2 g^i / (g + 1), which is within 1 % of all of them. Bucket 1719 ends at 10 days.
+ * Bucket i holds the values in (g^(i-1), g^i] with g = 1.01 / 0.99 and stands for 2 g^i / (g +
+ * 1), which is within 1 % of all of them. Bucket 1790 ends at 40 days; the last bucket also
+ * holds all larger values.
  */
 #include <math.h>
 
@@ -21,7 +22,7 @@ bucket_of(int64_t value_ns)
 	return i < SKETCH_BUCKETS ? (uint32_t)i : SKETCH_BUCKETS - 1;
 }
 
-/* What a bucket can count is over: half of everything has the same quantiles. */
+/* Halves all counts when a bucket is full; the quantiles stay the same. */
 static void
 halve(struct sketch *s)
 {

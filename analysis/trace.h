@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All that one request did, as a graph: units of sequential work, joined by links. Lives in one
- * arena. */
+/*
+ * All events of one request as a graph: units of sequential work, joined by links. A trace
+ * lives in one arena.
+ */
 #ifndef ANALYSIS_TRACE_H
 #define ANALYSIS_TRACE_H
 
@@ -13,35 +15,40 @@
 enum { TRACE_NONE = UINT32_MAX };
 
 struct event {
-	int64_t time_ns;  /* of its node's clock; see clocks.h for how it comes to be the root's
-	                     node's */
-	uint64_t link_id; /* of structure events, else 0 */
+	/* By the clock of its node; clocks.h says how times are brought onto the clock of the
+	 * root's node. */
+	int64_t time_ns;
+	uint64_t link_id; /* of structure events; 0 for others */
 	uint32_t label;
 	uint32_t unit; /* index into units */
-	uint32_t node; /* the engine's number for the node */
+	uint32_t node; /* the engine's number of the node */
 	uint32_t pid, tid;
-	uint32_t nvalues;           /* 0, or as many as the label has fields */
-	const struct value *values; /* in the trace's arena, texts too */
+	uint32_t nvalues;           /* 0, or the number of the label's fields */
+	const struct value *values; /* in the trace's arena, including texts */
 };
 
 struct unit {
 	uint64_t id;
 	uint32_t first, count; /* its events, in program order */
-	uint32_t fork; /* the event that handed the work on; TRACE_NONE: the root, or it was lost */
+	/* Event that handed the work on; TRACE_NONE: this is the root unit, or the fork was
+	 * lost. */
+	uint32_t fork;
 };
 
 struct trace {
-	uint64_t id, id_high;     /* id_high: of the full W3C trace id, 0 when not known */
-	uint32_t type;            /* label of its request_begin */
-	uint32_t root;            /* unit that the request began in */
-	int64_t begin_ns, end_ns; /* of request_begin and request_end; by the root's node's clock */
-	bool probed;              /* tracepoints that were added fired for it */
-	bool lossy; /* a record that it may have had is known to be lost: no evidence of absence */
+	uint64_t id, id_high; /* id_high: upper half of the W3C trace id; 0: not known */
+	uint32_t type;        /* label of its request_begin */
+	uint32_t root;        /* unit in which the request began */
+	/* Of request_begin and request_end; both units keep their times in clocks_trace(). */
+	int64_t begin_ns, end_ns;
+	bool probed; /* selected for added tracepoints: field `probed` of request_begin */
+	bool lossy;  /* a record of the trace may be lost: absent events prove nothing */
 	uint32_t nevents, nunits;
-	struct event *events; /* unit by unit; within one by time, ties in the order of arrival from
-	                         its node */
+	/* Unit by unit; within a unit by time, events of equal time in order of arrival from
+	 * the node. */
+	struct event *events;
 	struct unit *units;
-	struct arena arena; /* holds all of this, and the trace itself */
+	struct arena arena; /* holds all of this, including the trace itself */
 };
 
 void trace_free(struct trace *t); /* NULL is fine */

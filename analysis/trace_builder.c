@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From the records of one trace, in the order they happened to arrive, to its
- * graph. They are sorted by (time, node), and what ties keeps the order of
- * arrival: a node's own records arrive in order, so the result is the same
- * however the nodes' batches were interleaved. Units are numbered as they first
- * appear in that order.
+ * Makes the graph of a trace from its records. Records are sorted by (time, node); the sort is
+ * stable, and the records of one node arrive in order, so the result is the same for every
+ * interleaving of batches. Units are numbered in the order in which they first appear.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/pending_trace.h"
 
-enum { TIES_MAX = 16 }; /* so far back are duplicates looked for */
+/* So many records of equal time are compared when looking for copies. */
+enum { TIES_MAX = 16 };
 
 struct record_ref {
 	int64_t time_ns;
 	const struct pending_record *record;
 };
 
-struct id_entry { /* of a hash table that is emptied by counting `round` up */
+/* Of a hash table that is cleared by incrementing `round`: no memory is touched. */
+struct id_entry {
 	uint64_t key;
 	uint32_t round;
-	uint32_t value;     /* unit, or the fork's event */
-	bool begun, joined; /* of links */
+	uint32_t value;     /* unit, or event of the fork */
+	bool begun, joined; /* of links: a unit began by it; it was joined */
 };
 
 struct id_table {
@@ -32,7 +32,7 @@ struct id_table {
 
 struct trace_builder {
 	struct record_ref *refs, *spare;
-	uint32_t *units; /* of each slot */
+	uint32_t *units; /* of each record in refs */
 	uint8_t *kinds;  /* of each event */
 	uint32_t cap;
 	struct id_table by_unit, by_link;
@@ -65,11 +65,11 @@ trace_free(struct trace *t)
 
 	if (t == NULL)
 		return;
-	arena = t->arena; /* which t lies in */
+	arena = t->arena; /* the arena contains t */
 	arena_release(&arena);
 }
 
-/* Empty, and never more than half full with n entries. */
+/* Clears the table and grows it so that n entries fill at most half. false: out of memory. */
 static bool
 id_table_ready(struct id_table *t, uint32_t n)
 {
@@ -96,7 +96,7 @@ id_table_find(struct id_table *t, uint64_t key)
 	return &t->entries[at];
 }
 
-/* The key's place; one that was free is made the key's, with this value. */
+/* The entry of the id; if there was none, it is added with this value. */
 static struct id_entry *
 id_table_claim(struct id_table *t, uint64_t key, uint32_t value)
 {
@@ -158,8 +158,8 @@ merge(
 	memcpy(&out[at + a_end - a], &s[b], (b_end - b) * sizeof *out);
 }
 
-/* Merges the runs that are there already, pair by pair: what came in order costs one look. Stable.
- */
+/* Natural merge sort (Knuth, TAOCP 3, 5.2.4, algorithm N): merges runs that are in order
+ * already. Stable. O(n log runs); a single run costs one pass. */
 static void
 sort(struct trace_builder *b, uint32_t n)
 {
@@ -191,7 +191,7 @@ count_records(const struct pending_trace *p)
 	return n;
 }
 
-/* What counts, in order of arrival. */
+/* Collects the records up to `until_ns`, in order of arrival. Returns their number. */
 static uint32_t
 collect(struct trace_builder *b, const struct pending_trace *p, int64_t until_ns)
 {
@@ -236,10 +236,10 @@ same_record(const struct pending_record *a, const struct pending_record *b)
 }
 
 /*
- * A thread records nothing twice in one nanosecond: what is the same in all it
- * says came twice. A second begin or end would make the trace nonsense, and any
- * other a loop that was not. Sorted, the two are neighbours, or nearly, where others
- * have the same time.
+ * Removes exact copies. A thread records nothing twice in one nanosecond, so a record that
+ * equals another in all fields was delivered twice; a second request_begin would make the trace
+ * malformed, any other copy would add a loop. After sorting, copies are at most TIES_MAX
+ * records apart. Returns how many records are left.
  */
 static uint32_t
 leave_out_duplicates(struct record_ref *s, uint32_t n)
@@ -258,7 +258,7 @@ leave_out_duplicates(struct record_ref *s, uint32_t n)
 	return kept;
 }
 
-/* Numbers the units; how many there are. */
+/* Numbers the units of all records. Returns the number of units. */
 static uint32_t
 number_units(struct trace_builder *b, uint32_t n)
 {
@@ -305,8 +305,8 @@ lay_out_events(
 	}
 }
 
-/* What the request's begin says of it: whether it was chosen for tracepoints that were added, and
- * the high half of its id. */
+/* Reads the fields of request_begin: whether the request was selected for added tracepoints,
+ * and the upper half of its id. */
 static void
 read_begin(struct trace *t, const struct event *e, const struct label *l)
 {
@@ -322,7 +322,7 @@ read_begin(struct trace *t, const struct event *e, const struct label *l)
 	}
 }
 
-/* Finds where the request begins and ends, once each and in that order. */
+/* Finds begin and end of the request. false: not exactly one of each, in this order. */
 static bool
 find_request(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 {
@@ -345,8 +345,8 @@ find_request(struct trace *t, const uint8_t *kinds, const struct labels *labels)
 	return begins == 1 && ends == 1 && t->begin_ns <= t->end_ns;
 }
 
-/* Ties units to the forks that handed their work on. A link that was forked and joined, and began
- * nowhere, says that records are missing. */
+/* Links units to the forks that began them. A link that was forked and joined but began no unit
+ * shows that records are missing: the trace is lossy. */
 static void
 link_units(struct trace *t, struct id_table *by_link, const uint8_t *kinds)
 {
