@@ -7,10 +7,8 @@
 
 #include "analysis/bootstrap.h"
 
-/*
- * GSL's own allocation ends the program when there is no memory, so the
- * generator's state is in our arena.
- */
+/* GSL's allocation functions end the program when out of memory, so the state of the generator
+ * is in the arena. */
 int
 bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a)
 {
@@ -24,8 +22,8 @@ bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a)
 	return 0;
 }
 
-/* A 32-bit number times n, shifted down: off by n / 2^32 at most, which is nothing to a few hundred
- * rounds. */
+/* A 32-bit number times n, shifted right by 32 bits. The bias is at most n / 2^32, far below
+ * the error of a few hundred rounds. */
 void
 bootstrap_draw(struct bootstrap *b)
 {
@@ -83,8 +81,8 @@ median_of_three(double a, double b, double c)
 	return b < c ? b : a > c ? a : c;
 }
 
-/* Hoare's partition: what is not above the pivot comes first, what is not below it after; says how
- * many come first. */
+/* Hoare's partition: values <= pivot come first, values >= pivot after them. Returns how many
+ * come first. */
 static uint32_t
 split(double *v, uint32_t n, double pivot)
 {
@@ -105,11 +103,9 @@ split(double *v, uint32_t n, double pivot)
 	}
 }
 
-/*
- * Quicksort (Hoare 1962) by direct comparison: intervals are sorted rounds, edge by
- * edge, and qsort()'s calls of a function would be half of all the work of judging.
- * Where it splits badly, too often, qsort() takes over.
- */
+/* Quicksort (Hoare 1962) with inlined comparison: the rounds of each edge are sorted, and the
+ * function calls of qsort() would take half of the time of a judgement. After too many bad
+ * splits qsort() takes over. */
 static void
 sort_part(double *v, uint32_t n, uint32_t splits)
 {
@@ -173,8 +169,8 @@ quantile_of_rounds(const double *sorted, uint32_t n, double p)
 	return between(sorted, n, p * (n + 1) - 1);
 }
 
-/* Behind the rank that select_rank() found, all are as large or larger: the next is the least of
- * them. */
+/* Behind the rank that select_rank() placed, all values are as large or larger: the next in
+ * order is the least of them. */
 double
 quantile_of_unsorted_rounds(double *values, uint32_t n, double p)
 {
@@ -211,10 +207,12 @@ struct spread_estimate {
 };
 
 /*
- * Mean and log(cv) with their standard errors by the influence each value has: on
- * log(cv) it is (u^2 / var - 1) / 2 - u / mean, with u what it is off the mean.
- * The logarithm since spread is multiplied, not added: a sample's error there is much the
- * same whatever the spread.
+ * Mean and log(CV) with their standard errors, by influence functions. The influence of a value
+ * on log(CV) is
+ *
+ *	(u^2 / var - 1) / 2 - u / mean,	u = value - mean
+ *
+ * The logarithm makes the error independent of the scale: spread multiplies, it does not add.
  */
 static struct spread_estimate
 estimate_of(const double *values, const struct draw *drawn, uint32_t ndrawn, double n)
@@ -285,9 +283,9 @@ spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, 
 	return 0;
 }
 
-/* The errors that rounds make, in their standard errors, are taken for ours. */
+/* Bootstrap-t interval: the errors of the rounds, in standard errors, are taken as ours. */
 static struct interval
-ends(
+bootstrap_t_interval(
     double estimate, double se, const double *t, uint32_t rounds, double confidence, double stretch)
 {
 	double tail = (1 - confidence) / 2;
@@ -303,7 +301,8 @@ ends(
 struct interval
 spread_cv(const struct spread *s, double confidence, double stretch)
 {
-	struct interval v = ends(s->log_cv, s->se, s->t, s->rounds, confidence, stretch);
+	struct interval v = bootstrap_t_interval(
+	    s->log_cv, s->se, s->t, s->rounds, confidence, stretch);
 
 	return s->se > 0 ? (struct interval){ exp(v.low), exp(v.high) } : (struct interval){ 0, 0 };
 }
@@ -311,10 +310,11 @@ spread_cv(const struct spread *s, double confidence, double stretch)
 struct interval
 spread_mean(const struct spread *s, double confidence, double stretch)
 {
-	return ends(s->mean, s->mean_se, s->mean_t, s->rounds, confidence, stretch);
+	return bootstrap_t_interval(s->mean, s->mean_se, s->mean_t, s->rounds, confidence, stretch);
 }
 
-/* The part of rounds whose error, were it ours, leaves the truth above. */
+/* The fraction of rounds whose error, if it were ours, puts the true value above the
+ * threshold. */
 static double
 above(double estimate, double se, const double *t, uint32_t rounds, double threshold)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The bootstrap (Efron 1979): what an estimate would have been, had other
- * requests been seen, is tried by drawing as many samples as there are, with
- * repeats, many times over. Seeded: the same rounds every time (GSL's taus2,
- * L'Ecuyer 1999, its quickest). Used by this room alone.
+ * The bootstrap (Efron 1979): estimates the error of a statistic by drawing as many samples as
+ * there are, with replacement, in many rounds. Seeded, so that results are reproducible (GSL's
+ * taus2, L'Ecuyer 1999, the fastest generator of GSL). For the files of this room only.
  */
 #ifndef ANALYSIS_BOOTSTRAP_H
 #define ANALYSIS_BOOTSTRAP_H
@@ -13,82 +12,83 @@
 #include "analysis/variance.h"
 
 struct draw {
-	uint32_t at;    /* the sample */
-	uint32_t times; /* how often it was drawn: 1 up */
+	uint32_t at;    /* index of the sample */
+	uint32_t times; /* how often it was drawn, >= 1 */
 };
 
 struct bootstrap {
-	uint32_t n; /* samples */
+	uint32_t n; /* number of samples */
 	uint32_t ndrawn;
-	struct draw *drawn; /* of the round at hand: each sample that was drawn, in their order */
-	uint32_t *times;    /* [n], 0 too */
+	/* Of the current round: each sample that was drawn, in ascending order. */
+	struct draw *drawn;
+	uint32_t *times; /* [n], including those drawn 0 times */
 	gsl_rng rng;
 };
 
-/* Everything is in the arena. n >= 1. 0 or ERR_MEMORY. */
+/* All memory is in the arena. n >= 1. ERR_MEMORY. */
 int bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a);
-void bootstrap_draw(struct bootstrap *b); /* the next round. O(n) */
+void bootstrap_draw(struct bootstrap *b); /* draws the next round; O(n) */
 
 /*
- * An estimate and its standard error are by all that was ever seen; what its error is in standard
- * errors, the reservoir tells. Of n_all requests, n are there to draw from; the others' part of the
- * error is independent of what is drawn, and they are many: normal. So a round's error is the sum
- * of both parts.
+ * Estimate and standard error come from all n_all requests seen; the distribution of the error,
+ * in standard errors, comes from the n samples of the reservoir. The error of a round has two
+ * parts: that of the samples, which is drawn, and that of the other requests, which is
+ * independent of it and, since they are many, normal. The error of the round is the weighted
+ * sum of both.
  */
 struct unsampled {
-	double seen, rest; /* the weights of both parts; their squares add up to 1 */
-	double normal;     /* of the round at hand */
+	double seen, rest; /* weights of both parts; their squares add up to 1 */
+	double normal;     /* normal deviate of the current round */
 };
 
 struct unsampled unsampled_of(uint32_t n, uint64_t n_all);
-void unsampled_draw(struct unsampled *u, struct bootstrap *b); /* for the next round */
+/* Draws `normal` for the next round. */
+void unsampled_draw(struct unsampled *u, struct bootstrap *b);
 
-/* Of sorted values; p-th of n values is where p of n + 1 gaps are below it, so that one more value
- * falls below it with chance p. Ends at the ends. */
+/* The p-quantile of sorted values such that one more value lies below it with probability p: it
+ * has p of the n + 1 gaps below it. Limited to the least and the largest value. */
 double quantile_of_rounds(const double *sorted, uint32_t n, double p);
 void sort_doubles(double *values, uint32_t n);
-/* The value that stands at `rank` (< n) when they are sorted; afterwards none before it is larger,
- * none behind it smaller. (Hoare 1961, "find".) O(n) on average. */
+/* The value at `rank` (< n) in sorted order; afterwards no value before it is larger and none
+ * behind it smaller (quickselect: Hoare 1961, "find"). O(n) on average, O(n^2) at worst. */
 double select_rank(double *values, uint32_t n, uint32_t rank);
-/* As quantile_of_rounds() of them sorted; leaves them in some order. n > 0. O(n) on average. */
+/* Like quantile_of_rounds(), of unsorted values; changes their order. n > 0. O(n) on average. */
 double quantile_of_unsorted_rounds(double *values, uint32_t n, double p);
-/* The q-quantile of a sample, sorted: linear between neighbours. */
+/* The q-quantile of a sorted sample: linear interpolation between neighbours. */
 double quantile_of_samples(const double *sorted, uint32_t n, double q);
 
-struct interval interval_with(struct interval v, double x); /* stretched to hold x too */
+struct interval interval_with(struct interval v, double x); /* extended to contain x */
 
 /* ---- intervals of the edges' shares ---- */
 
-/* What of the total an edge is asked for. */
+/* What an edge has a share of. */
 enum share_of { SHARE_OF_VARIANCE, SHARE_OF_MEAN };
 
-/*
- * Sets the interval of each of the group's edges, whose `share` is set. See
- * share_interval.c for the method. In the arena, for a while. ERR_MEMORY.
- */
+/* Sets the interval of each edge of the group, from its `share`. The method is described in
+ * share_interval.c. Uses the arena for temporary memory. ERR_MEMORY. */
 int share_intervals(struct edge_share *edges, const struct group *g, enum share_of of,
     double confidence, uint32_t rounds, uint64_t seed, struct arena *a);
 
-/*
- * How much requests' times differ, and how sure that is: bootstrap-t (Efron 1981;
- * Hall 1988) of the mean, and of the logarithm of the coefficient of variation.
- */
+/* Variation of response times, and its error: bootstrap-t (Efron 1981; Hall 1988) of the mean,
+ * and of the logarithm of the coefficient of variation (CV). */
 struct spread {
-	double log_cv, se; /* se 0: they are all the same, log_cv is not known */
+	double log_cv, se; /* se 0: all values are equal, log_cv is undefined */
 	double mean, mean_se;
-	double *t, *mean_t; /* [rounds], sorted: the rounds' errors in standard errors */
+	double *t, *mean_t; /* [rounds], sorted: errors of the rounds, in standard errors */
 	uint32_t rounds;
 };
 
-/* Of n >= 1 values out of n_all >= n; errors are those of n. In the arena. O(n x rounds).
- * ERR_MEMORY. */
+/* Of n >= 1 values out of n_all >= n requests; standard errors are those of n. In the arena.
+ * O(n x rounds). ERR_MEMORY. */
 int spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, uint32_t rounds,
     uint64_t seed, struct arena *a);
 
-/* `stretch`: how much further away than usual the ends are. 1: an interval of that confidence. */
+/* `stretch` multiplies the distance of the ends from the estimate; 1: an interval of this
+ * confidence. */
 struct interval spread_cv(const struct spread *s, double confidence, double stretch);
 struct interval spread_mean(const struct spread *s, double confidence, double stretch);
-double spread_cv_above(const struct spread *s, double cv); /* confidence that it is, 0 to 1 */
+/* Probability that the CV is above `cv`, 0 to 1. */
+double spread_cv_above(const struct spread *s, double cv);
 double spread_mean_above(const struct spread *s, double mean);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Times of requests have heavy tails, and so do sizes. Student's t for Pearson's r and
- * the F test for means then believe a single request that was both large and
- * slow by chance. So effects are told by values (r, the between-group share), but p is of ranks:
+ * Response times have heavy tails, and so have sizes. Student's t for Pearson's r and the F
+ * test for means then report one request that was large and slow by chance as significant. So
+ * the strength of a relation is computed from values (r, between-group share), but p from
+ * ranks:
  *
- * A number is asked three questions. Does time go with it at all: Spearman's rho,
- * Student's t. Do the slowest have the largest, or the smallest: the correlation of Savage
- * scores ("top-down", Iman & Conover 1987), which sees the few large requests that
- * Spearman does not; its p from the exact mean, variance and skewness over all
- * permutations, as a gamma (Pearson's type III). The key's p is three times the least.
+ * - A numeric key gets three tests. Monotone relation: Spearman's rho with Student's t. Whether
+ *   the slowest requests have the largest, or the smallest, values: correlation of Savage
+ *   scores ("top-down correlation", Iman & Conover 1987), which sees a few large requests that
+ *   Spearman's rho does not; its p from the exact mean, variance and skewness over all
+ *   permutations, approximated by a gamma distribution (Pearson's type III). p is three times
+ *   the least of these (Bonferroni).
+ * - A categorical key gets the F test on ranks (Conover & Iman 1981).
  *
- * A category is asked by the F test on ranks (Conover & Iman 1981).
- *
- * No p is below that of a single arrangement among all.
+ * No p is below that of one permutation among all.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -25,7 +26,7 @@
 
 struct key_scratch {
 	double *rank_x, *rank_y, *top_x, *top_y,
-	    *bottom_x;  /* [nsamples], by sample; off their means */
+	    *bottom_x;  /* [nsamples], by sample; minus their means */
 	double *savage; /* [nsamples + 1] */
 	uint32_t savage_n;
 	uint32_t *at; /* [nsamples] */
@@ -60,7 +61,7 @@ by_value(const void *a, const void *b, void *values)
 }
 
 static int
-order(struct ordering *o, uint32_t nsamples, struct arena *a)
+sort_values(struct ordering *o, uint32_t nsamples, struct arena *a)
 {
 	if ((o->at = arena_alloc(a, nsamples * sizeof *o->at)) == NULL)
 		return ERR_MEMORY;
@@ -81,7 +82,7 @@ ordering_of_key(struct ordering *ret, const struct group *g, uint32_t key, struc
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < g->nsamples; i++)
 		ret->values[i] = g->samples[i].keys[key];
-	return order(ret, g->nsamples, a);
+	return sort_values(ret, g->nsamples, a);
 }
 
 int
@@ -92,13 +93,13 @@ ordering_of_edge(struct ordering *ret, const struct group *g, uint32_t edge, str
 		return ERR_MEMORY;
 	for (uint32_t i = 0; i < g->nsamples; i++)
 		ret->values[i] = g->samples[i].edges_ns[edge];
-	return order(ret, g->nsamples, a);
+	return sort_values(ret, g->nsamples, a);
 }
 
 /* ---- scores ---- */
 
-/* Sums of 1/n + 1/(n-1) + ...: what the ordered values of an exponential are in the mean; [i]: of
- * the i lowest, added up. */
+/* Savage scores 1/n + 1/(n-1) + ..., the expected order statistics of an exponential
+ * distribution; savage[i] is the sum of the i lowest. */
 static void
 savage_for(struct key_scratch *w, uint32_t n)
 {
@@ -114,16 +115,14 @@ savage_for(struct key_scratch *w, uint32_t n)
 	w->savage_n = n;
 }
 
-/*
- * Ranks and scores of the samples in `at`, off their means (of ranks (n + 1) / 2, of
- * scores 1). Equal values share the mean of theirs. `bottom`: as if the order were the
- * other way round. Returns the logarithm of how many orders are alike.
- */
+/* Ranks and scores of the samples in `at`, minus their means ((n + 1) / 2 for ranks, 1 for
+ * scores). Tied values share the mean of theirs. `bottom` (may be NULL): scores of the reversed
+ * order. Returns the logarithm of the number of permutations that ties make equal. */
 static double
 score(struct key_scratch *w, const uint32_t *at, uint32_t n, const double *values, double *rank,
     double *top, double *bottom)
 {
-	double alike = 0;
+	double ties_log = 0;
 	uint32_t end;
 
 	savage_for(w, n);
@@ -140,14 +139,15 @@ score(struct key_scratch *w, const uint32_t *at, uint32_t n, const double *value
 			if (bottom != NULL)
 				bottom[at[j]] = low;
 		}
-		alike += lgamma(end - i + 1.0);
+		ties_log += lgamma(end - i + 1.0);
 	}
-	return alike;
+	return ties_log;
 }
 
-/* The edge's samples in their order, less those that lack the key. */
+/* Collects in w->at the edge's samples in their order, without those that lack the key. Returns
+ * their number. */
 static uint32_t
-known(struct key_scratch *w, const struct ordering *key, const struct ordering *edge)
+samples_with_key(struct key_scratch *w, const struct ordering *key, const struct ordering *edge)
 {
 	uint32_t n = 0;
 
@@ -157,11 +157,11 @@ known(struct key_scratch *w, const struct ordering *key, const struct ordering *
 	return n;
 }
 
-/* The least that p can be: one order of the key among all that there are. */
+/* The least possible p: one distinguishable permutation among all. */
 static double
-p_least(double alike, uint32_t n)
+p_least(double ties_log, uint32_t n)
 {
-	return exp(alike - lgamma(n + 1.0));
+	return exp(ties_log - lgamma(n + 1.0));
 }
 
 /* ---- numbers ---- */
@@ -187,8 +187,8 @@ correlation(const uint32_t *at, uint32_t n, const double *x, const double *y)
 	return xx > 0 && yy > 0 ? fmax(-1, fmin(1, xy / sqrt(xx) / sqrt(yy))) : 0;
 }
 
-/* That scores go together as much by chance. Over all permutations their sum of products has
- * variance xx yy / (n - 1) and third moment xxx yyy n / ((n - 1)(n - 2)). */
+/* p of a correlation of scores at least this high. Over all permutations the sum of products
+ * has variance xx yy / (n - 1) and third moment xxx yyy n / ((n - 1)(n - 2)). */
 static double
 p_scores(const uint32_t *at, uint32_t n, const double *x, const double *y)
 {
@@ -213,7 +213,7 @@ p_scores(const uint32_t *at, uint32_t n, const double *x, const double *y)
 	return z * sqrt(shape) + shape > 0 ? gsl_cdf_gamma_Q(z * sqrt(shape) + shape, shape, 1) : 1;
 }
 
-struct pearson { /* Pearson's r, and the least of its squares without any one of the samples */
+struct pearson { /* Pearson's r, and the least r^2 after removing any one sample */
 	double r, square_least;
 };
 
@@ -247,14 +247,14 @@ bool
 key_significance_of_number(struct key_finding *f, const struct ordering *key,
     const struct ordering *edge, struct key_scratch *w)
 {
-	uint32_t n = known(w, key, edge);
-	double alike, p;
+	uint32_t n = samples_with_key(w, key, edge);
+	double ties_log, p;
 	struct pearson l;
 
 	if (key->distinct < 2)
 		return false;
 	score(w, w->at, n, edge->values, w->rank_y, w->top_y, NULL);
-	alike = score(w, key->at, n, key->values, w->rank_x, w->top_x, w->bottom_x);
+	ties_log = score(w, key->at, n, key->values, w->rank_x, w->top_x, w->bottom_x);
 	l = pearson_of(w->at, n, key->values, edge->values);
 	f->n = n;
 	f->numeric = true;
@@ -263,7 +263,7 @@ key_significance_of_number(struct key_finding *f, const struct ordering *key,
 	f->explains = fmax(l.square_least, f->rho * f->rho);
 	p = fmin(p_spearman(f->rho, n), fmin(p_scores(w->at, n, w->top_x, w->top_y),
 					    p_scores(w->at, n, w->bottom_x, w->top_y)));
-	f->p = fmin(1, 3 * fmax(p, p_least(alike, n)));
+	f->p = fmin(1, 3 * fmax(p, p_least(ties_log, n)));
 	return true;
 }
 
@@ -271,11 +271,11 @@ key_significance_of_number(struct key_finding *f, const struct ordering *key,
 
 struct within_categories {
 	uint32_t categories;
-	double values, ranks; /* squares within categories */
-	double alike;
+	double values, ranks; /* sums of squares within categories */
+	double ties_log;
 };
 
-/* Of the key's samples, category by category. */
+/* Of the samples of the key, category by category. */
 static struct within_categories
 within_of(const struct ordering *key, const double *values, const double *ranks)
 {
@@ -292,7 +292,7 @@ within_of(const struct ordering *key, const double *values, const double *ranks)
 		}
 		s.values += value.m2;
 		s.ranks += rank.m2;
-		s.alike += lgamma(end - i + 1.0);
+		s.ties_log += lgamma(end - i + 1.0);
 	}
 	return s;
 }
@@ -304,8 +304,7 @@ p_of_f(double less, double more, double df, double df_rest)
 	                : 0;
 }
 
-/* The share that is left of `of` in `part`, with what so many categories take by chance alone taken
- * off. */
+/* 1 - part / of, adjusted for the share that so many categories explain by chance. */
 static double
 share_adjusted(double of, double part, double df_of, double df_part)
 {
@@ -317,7 +316,7 @@ key_significance_of_category(struct key_finding *f, const struct ordering *key,
     const struct ordering *edge, struct key_scratch *w)
 {
 	struct moments value = { 0 }, rank = { 0 };
-	uint32_t n = known(w, key, edge);
+	uint32_t n = samples_with_key(w, key, edge);
 	struct within_categories s;
 
 	if (key->distinct < 2 || key->distinct > n / 2)
@@ -334,11 +333,11 @@ key_significance_of_category(struct key_finding *f, const struct ordering *key,
 	f->explains = share_adjusted(value.m2, s.values, n - 1, n - s.categories);
 	f->p = p_of_f(
 	    rank.m2, s.ranks > 1e-9 * rank.m2 ? s.ranks : 0, s.categories - 1, n - s.categories);
-	f->p = fmin(1, fmax(f->p, p_least(s.alike, n)));
+	f->p = fmin(1, fmax(f->p, p_least(s.ties_log, n)));
 	return true;
 }
 
-/* Whether each value of the one goes with one value of the other, where both are known. */
+/* Whether each value of `finer` goes with one value of `coarser`, where both are known. */
 static bool
 determines(const struct ordering *finer, const struct ordering *coarser)
 {
@@ -370,7 +369,7 @@ key_nesting(const struct ordering *finer, const struct ordering *coarser,
 		return NESTED_NOT;
 	if (finer->distinct == coarser->distinct)
 		return NESTED_SAME;
-	n = known(w, finer, edge);
+	n = samples_with_key(w, finer, edge);
 	score(w, w->at, n, edge->values, w->rank_y, w->top_y, NULL);
 	fine = within_of(finer, edge->values, w->rank_y);
 	coarse = within_of(coarser, edge->values, w->rank_y);

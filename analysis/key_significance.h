@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whether a key has to do with an edge's time: tests whose p holds whatever the
- * times and the key are spread like, since they look at ranks only. Used by keys.c
- * alone.
+ * Whether a key is related to the time of an edge. The tests look at ranks only, so their p
+ * holds for any distribution of times and keys. Used by keys.c.
  */
 #ifndef ANALYSIS_KEY_SIGNIFICANCE_H
 #define ANALYSIS_KEY_SIGNIFICANCE_H
 
 #include "analysis/variance.h"
 
-/* The samples' values of one key, or one edge, in their order; sorted once, used with all others.
- */
+/* The values of one key, or the times of one edge, sorted once and used in all tests. */
 struct ordering {
-	uint32_t n;     /* values that are known */
-	uint32_t *at;   /* [n]: samples, least first */
-	double *values; /* [nsamples] by sample; NAN: missing */
+	uint32_t n;     /* number of values that are not missing */
+	uint32_t *at;   /* [n]: samples, in ascending order of value */
+	double *values; /* [nsamples], by sample; NAN: missing */
 	uint32_t distinct;
 };
 
@@ -22,21 +20,21 @@ struct ordering {
 int ordering_of_key(struct ordering *ret, const struct group *g, uint32_t key, struct arena *a);
 int ordering_of_edge(struct ordering *ret, const struct group *g, uint32_t edge, struct arena *a);
 
-struct key_scratch; /* memory for one test at a time */
+struct key_scratch; /* temporary memory of one test at a time */
 
-struct key_scratch *key_scratch_new(uint32_t nsamples, struct arena *a); /* NULL: out of memory */
+/* NULL: out of memory. */
+struct key_scratch *key_scratch_new(uint32_t nsamples, struct arena *a);
 
-/* Sets all of the finding but key, edge, and what is done to p for all that was tried. false:
- * nothing to test, one of both is constant, or the categories are too many. O(samples). */
+/* Fills the finding, except key and edge; p is not corrected yet. false: no test is possible,
+ * because one of both is constant or there are too many categories. O(samples). */
 bool key_significance_of_number(struct key_finding *f, const struct ordering *key,
     const struct ordering *edge, struct key_scratch *w);
 bool key_significance_of_category(struct key_finding *f, const struct ordering *key,
     const struct ordering *edge, struct key_scratch *w);
 
-/*
- * Of two categories: what the finer one adds to the coarser, of which each of its
- * own is a part. NESTED_NOT: it is no finer one.
- */
+/* Compares two categorical keys: whether each value of the finer one goes with one value of the
+ * coarser one, and what the finer one explains beyond it. NESTED_NOT: it is not finer.
+ * O(samples). */
 enum key_nesting { NESTED_NOT, NESTED_SAME, NESTED_ADDS_NOTHING, NESTED_ADDS };
 
 enum key_nesting key_nesting(const struct ordering *finer, const struct ordering *coarser,

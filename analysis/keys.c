@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which keys tell why edges take long: all are tried, then all p corrected together, then what says
- * the same is left out. */
+/*
+ * Which keys explain the times of edges: 1. every key is tested against every edge
+ * (key_significance.c); 2. all p values are corrected together; 3. keys that explain enough are
+ * kept; 4. of these, redundant ones are left out.
+ */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +18,7 @@ enum { SAMPLES_MIN = 8 };
 struct key_trial {
 	const struct group *g;
 	struct ordering *keys; /* [nkeys] */
-	struct ordering edge;  /* the one at hand */
+	struct ordering edge;  /* the current edge */
 	struct key_scratch *scratch;
 	struct key_finding *findings; /* [nedges x nkeys] */
 	uint32_t nfindings;
@@ -71,8 +74,8 @@ by_p(const void *a, const void *b)
 	                            : (x->key > y->key) - (x->key < y->key);
 }
 
-/* Benjamini & Hochberg's correction: p times how many were tried, over its rank; never more than
- * for a larger p. */
+/* Benjamini & Hochberg 1995: p times the number of tests, divided by its rank; never more than
+ * that of a larger p. */
 static void
 correct(struct key_finding *f, uint32_t n)
 {
@@ -114,7 +117,7 @@ distance(const struct group *g, const struct key_finding *f)
 	return from < to ? from : to;
 }
 
-/* Best first; of equals the nearest, then the coarsest kind. */
+/* Best first; among equals the nearest, then the coarsest kind. */
 static int
 by_explained(const void *a, const void *b, void *group)
 {
@@ -133,8 +136,8 @@ by_explained(const void *a, const void *b, void *group)
 	return x->key < y->key ? -1 : 1;
 }
 
-/* Whether another of the same edge's findings says all that this one says. `i`: its place in the
- * order. */
+/* Whether another finding of the same edge explains all that this one explains. `i` is its
+ * index. */
 static bool
 is_redundant(
     struct key_trial *s, const struct key_finding *f, uint32_t first, uint32_t n, uint32_t i)
@@ -152,7 +155,8 @@ is_redundant(
 	return false;
 }
 
-/* Of the findings of one edge; they stay in their order. Returns how many are left. */
+/* Removes the redundant findings of one edge; the others keep their order. Returns their
+ * number. */
 static uint32_t
 leave_out_redundant(struct key_trial *s, uint32_t first, uint32_t n, bool *out)
 {
@@ -166,7 +170,8 @@ leave_out_redundant(struct key_trial *s, uint32_t first, uint32_t n, bool *out)
 	return left;
 }
 
-/* The findings come by edge number; they go out by the order that the edges were asked in. */
+/* Copies the findings, which are in order of edge numbers, in the order in which edges were
+ * asked. Returns their number, or ERR_MEMORY. */
 static int
 by_edges_asked(struct key_trial *s, struct key_finding *ret, const uint32_t *edges, uint32_t nedges,
     struct arena *a)
@@ -221,7 +226,7 @@ keys_explain(struct key_finding **ret, const struct group *g, uint32_t edge, dou
 	return keys_explain_edges(ret, g, &edge, 1, q, explain_min, NULL, a, e);
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 void
 key_print(const struct group *g, const struct key *k, const struct labels *labels, struct buf *out)

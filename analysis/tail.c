@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The slowest against the usual. In each round of the bootstrap both are chosen
- * anew, for which requests are the slowest is chance too; with a few of them only, the
- * error that rounds show is itself uncertain, hence Student's t.
+ * The slowest requests compared with the usual ones. Each bootstrap round selects both anew,
+ * since it is random which requests are the slowest. With few slow requests the error that the
+ * rounds show is itself uncertain, hence Student's t.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 
 enum { SAMPLES_MIN = 30, SLOW_MIN = 5 };
 
-struct tail_weights { /* the samples by their times, and how much each counts among the slow and the
-	               * usual
-	               */
-	uint32_t *order; /* [n], quickest first */
-	double *weight;  /* [n], by sample: over nslow when slow, over -nusual when usual */
+/* Samples in order of their times, and the weight of each in the difference slow - usual. */
+struct tail_weights {
+	uint32_t *order; /* [n], fastest first */
+	/* [n], by sample: 1 / nslow for slow ones, -1 / nusual for usual ones */
+	double *weight;
 	uint32_t n, nslow, nusual, usual_first;
 };
 
@@ -57,8 +57,8 @@ weights_begin(struct tail_weights *p, const struct group *g, double part, struct
 	return 0;
 }
 
-/* How many of [first, first + count) of the round's ranks fall to one sample, which has [rank, rank
- * + times). */
+/* How many of the ranks [first, first + count) of the round belong to a sample with the ranks
+ * [rank, rank + times). */
 static double
 overlap(uint32_t first, uint32_t count, uint32_t rank, uint32_t times)
 {
@@ -68,7 +68,7 @@ overlap(uint32_t first, uint32_t count, uint32_t rank, uint32_t times)
 	return high > low ? high - low : 0;
 }
 
-/* `times`: how often each sample was drawn; NULL: once. */
+/* `times`: how often each sample was drawn; NULL: once each. */
 static void
 weights_set(struct tail_weights *p, const uint32_t *times)
 {
@@ -102,8 +102,8 @@ measure_points(struct tail *ret, const struct tail_weights *p, const struct grou
 		                             (ret->slow_ns - ret->usual_ns);
 }
 
-/* Sums of a round's error, edge by edge: how much more the slow spend on it than their share of the
- * excess. */
+/* Adds the squared error of a round, by edge: the excess of the slow ones on it minus its share
+ * of the whole excess. */
 static void
 add_round(double *squares, double *excess, const struct tail_weights *p, const struct tail *t,
     const struct group *g)

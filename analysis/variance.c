@@ -12,12 +12,12 @@ ratio(double a, double b)
 }
 
 /*
- * A group is looked at again and again as its traces come in, until it is beyond a
- * threshold; an interval that is right 95 times in 100 at one look is wrong
- * sooner or later. How much wider it must be to be right at all looks together, at every n:
- * the normal mixture's bound (Robbins 1970; Howard, Ramdas, McAuliffe, Sekhon 2021, which
- * also says where it is tightest, here at the first look; asymptotic: Waudby-Smith,
- * Arbour, Sinha, Kennedy, Ramdas 2024).
+ * How much wider an interval must be so that it holds at all judgements of a growing group
+ * together, not only at one: an interval of 95 % confidence that is checked again and again is
+ * wrong sooner or later. A confidence sequence by the normal mixture (Robbins 1970; Howard,
+ * Ramdas, McAuliffe, Sekhon 2021, who also say where it is tightest, here at the first
+ * judgement; asymptotic version: Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2024). Returns
+ * the factor by which it is wider than the normal interval.
  */
 static double
 sequential_stretch(const struct conditions *c, double n)
@@ -29,11 +29,9 @@ sequential_stretch(const struct conditions *c, double n)
 	       gsl_cdf_ugaussian_Pinv((1 + c->confidence) / 2);
 }
 
-/*
- * The spread of everything that was seen: errors by the influence of each request, as estimate_of()
- * takes them, whose square's mean the third and fourth moments tell; how these errors are
- * distributed, by the reservoir's rounds.
- */
+/* The spread of all requests seen. Standard errors by the influence function of estimate_of(),
+ * whose mean square follows from the third and fourth moments; the distribution of the errors
+ * is that of the reservoir's rounds. */
 static struct spread
 spread_of_all(const struct spread *kept, const struct group *g)
 {
@@ -55,8 +53,8 @@ spread_of_all(const struct spread *kept, const struct group *g)
 
 struct judgement {
 	struct spread all;
-	struct interval cv, mean; /* at this look */
-	double cv_low, mean_low;  /* at all looks */
+	struct interval cv, mean; /* for this judgement */
+	double cv_low, mean_low;  /* for all judgements together */
 };
 
 static struct interval
@@ -72,9 +70,10 @@ within(struct interval v, double x)
 }
 
 /*
- * Where what the reservoir alone would say does not hold what all say, rare requests that it has
- * not kept make the difference: perhaps a single one, from which even its own rarity cannot be
- * told. Then intervals hold both, and what is judged by is the more careful one.
+ * If the interval from the reservoir alone does not contain the value of all requests, the
+ * difference comes from rare requests that the reservoir does not hold, perhaps from a single
+ * one, whose rarity cannot be estimated. Then the intervals are extended to both, and the lower
+ * of both bounds decides.
  */
 static void
 widen_by_reservoir(
@@ -140,7 +139,7 @@ probability(enum problem p, const struct judgement *j, const struct conditions *
 	return p == PROBLEM_UNPREDICTABLE ? varies : p == PROBLEM_SLOW ? slow : fmax(varies, slow);
 }
 
-/* The edges' shares by everything that was ever seen, not only by the reservoir. */
+/* Shares of the edges, from all requests seen, not only from the reservoir. */
 static void
 share_out(struct finding *f, const struct group *g)
 {
@@ -161,7 +160,7 @@ share_out(struct finding *f, const struct group *g)
 	}
 }
 
-/* What requests waited beyond `usual`, all together. */
+/* Time that all requests together spent beyond `usual_ns`. */
 static double
 excess_ns(const struct group *g, double usual_ns)
 {

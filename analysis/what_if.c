@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Were an edge always at its median, each request would take its time without
- * the edge, and the median more. So one sort of the times without the edge, and
- * one of the edge's, do for all rounds: in a round the same order holds, with some
- * requests several times and some not at all.
+ * If an edge always took its median time, each request would take its own time without the
+ * edge, plus the median. So one sort of the edge's times and one of the times without the edge
+ * serve all bootstrap rounds: a round keeps the order and repeats or skips requests.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@ static const double QS[QUANTILES] = { 0.5, 0.95, 0.99 };
 
 struct ranked_sample {
 	double value;
-	uint32_t at; /* the sample */
+	uint32_t at; /* index of the sample */
 };
 
 static int
@@ -28,7 +27,8 @@ by_value(const void *a, const void *b)
 	                            : (x->at > y->at) - (x->at < y->at);
 }
 
-/* The q-quantile of a round: linear between neighbours, as quantile_of_samples(). */
+/* The q-quantile of a round: linear interpolation between neighbours, as quantile_of_samples().
+ * *from and *before carry the scan on to a larger q. */
 static double
 round_quantile(const struct ranked_sample *sorted, const struct bootstrap *b, double q,
     uint32_t *from, uint32_t *before)
@@ -78,7 +78,7 @@ scratch_begin(struct what_if_scratch *w, const struct group *g, uint32_t edge, u
 	return 0;
 }
 
-/* The quantiles were the edge constant, in the round at hand. */
+/* The quantiles of the current round with a constant edge. */
 static void
 round_measures(double ret[QUANTILES], const struct what_if_scratch *w, const struct bootstrap *b)
 {
@@ -119,8 +119,8 @@ measure_points(struct what_if *ret, struct what_if_scratch *w, const struct grou
 	ret->then = measures_of(w->then, n);
 }
 
-/* No sample is slower than the true q-quantile with chance q^n: while that may well be, there is no
- * upper end. */
+/* With probability q^n no sample is above the true q-quantile. While that is likely, the
+ * interval has no upper end. */
 static struct interval
 middle(double *rounds, uint32_t n, double confidence, double estimate, double q, uint32_t samples)
 {
@@ -135,8 +135,8 @@ middle(double *rounds, uint32_t n, double confidence, double estimate, double q,
 	return interval_with(v, estimate);
 }
 
-/* Of quantiles by the percentile method (their errors have no density to divide by that is known);
- * of the CV as a group's own. */
+/* Quantiles by the percentile method (a standard error would need the unknown density); the CV
+ * like that of a group. */
 static int
 measure_rounds(struct what_if *ret, struct what_if_scratch *w, uint32_t n, double confidence,
     uint32_t rounds, uint64_t seed, struct arena *a)
