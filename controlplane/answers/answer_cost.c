@@ -10,14 +10,14 @@
 static const char *
 over_words(const struct engine *g, uint32_t node, char *words, size_t size)
 {
-	struct sampler_over o = sampler_over(g->sampler, node);
-	double limit = sampler_core_max(g->sampler);
+	struct sampler_over o = sampler_over(engine_parts_of(g)->sampler, node);
+	double limit = sampler_core_max(engine_parts_of(g)->sampler);
 
 	words[0] = '\0';
 	if (o.over && o.bytes > 0)
 		snprintf(words, size,
 		    "%.0f kB/s to the controller, over agents.network_max (%.0f), with as few requests as can be",
-		    o.bytes / 1e3, (double)g->o.network_max / 1e3);
+		    o.bytes / 1e3, (double)engine_parts_of(g)->options.network_max / 1e3);
 	else if (o.over && o.idle > limit)
 		snprintf(words, size,
 		    "%.2f %% of a core even if nothing were recorded, over the %.2f %% that it may: most by the %s",
@@ -26,13 +26,14 @@ over_words(const struct engine *g, uint32_t node, char *words, size_t size)
 		snprintf(words, size,
 		    "%.2f %% of a core, over the %.2f %% that it may, with as few requests as can be: most by the %s",
 		    o.core * 100, limit * 100, spender_name(o.most));
-	else if (g->o.rings_max_bytes > 0 &&
-		 g->nodes[node].status.ring_bytes > g->o.rings_max_bytes)
+	else if (engine_parts_of(g)->options.rings_max_bytes > 0 &&
+		 engine_parts_of(g)->nodes.items[node].status.ring_bytes >
+		     engine_parts_of(g)->options.rings_max_bytes)
 		snprintf(words, size,
 		    "%.0f MiB of the tracer's buffers, over agents.memory_max (%.0f): make tracer.sub_buffer_size "
 		    "smaller",
-		    (double)g->nodes[node].status.ring_bytes / 1048576,
-		    (double)g->o.rings_max_bytes / 1048576);
+		    (double)engine_parts_of(g)->nodes.items[node].status.ring_bytes / 1048576,
+		    (double)engine_parts_of(g)->options.rings_max_bytes / 1048576);
 	return words;
 }
 
@@ -61,8 +62,8 @@ all_json(const struct spent *a, double seconds)
 json_t *
 answer_cost(const struct engine *g, uint32_t node, const struct answer_context *c)
 {
-	const struct spend *s = sampler_spend(g->sampler, node);
-	const struct node *n = &g->nodes[node];
+	const struct spend *s = sampler_spend(engine_parts_of(g)->sampler, node);
+	const struct node *n = &engine_parts_of(g)->nodes.items[node];
 	static const struct outlay NOTHING = { 0 };
 	char words[240];
 
@@ -72,7 +73,7 @@ answer_cost(const struct engine *g, uint32_t node, const struct answer_context *
 	    now_json(n->connected ? &s->now : &NOTHING,
 		n->connected ? (double)n->status.ring_bytes / 1048576 : 0),
 	    "all", all_json(&s->all, (double)mono_since_ns(c->now, s->since) / 1e9), "budget_pct",
-	    sampler_core_max(g->sampler) * 100, "over",
+	    sampler_core_max(engine_parts_of(g)->sampler) * 100, "over",
 	    answer_text(over_words(g, node, words, sizeof words)));
 }
 
@@ -102,21 +103,22 @@ answer_costs(const struct engine *g, const struct answer_context *c)
 	double ring_mib = 0, seconds = 0;
 	json_t *nodes = json_array();
 
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		const struct spend *s = sampler_spend(g->sampler, i);
+	for (uint32_t i = 0; i < engine_parts_of(g)->nodes.n; i++) {
+		const struct spend *s = sampler_spend(engine_parts_of(g)->sampler, i);
 		double heard_s = s != NULL ? (double)mono_since_ns(c->now, s->since) / 1e9 : 0;
 
 		if (s == NULL)
 			continue;
 		spent_add(&all, &s->all);
 		seconds = heard_s > seconds ? heard_s : seconds;
-		if (g->nodes[i].connected) {
+		if (engine_parts_of(g)->nodes.items[i].connected) {
 			outlay_add(&now, &s->now);
-			ring_mib += (double)g->nodes[i].status.ring_bytes / 1048576;
+			ring_mib += (double)engine_parts_of(g)->nodes.items[i].status.ring_bytes /
+			            1048576;
 		}
 		json_array_append_new(nodes, answer_cost(g, i, c));
 	}
 	return json_pack("{s:o, s:o, s:f, s:o}", "now", now_json(&now, ring_mib), "all",
-	    all_json(&all, seconds), "budget_pct", sampler_core_max(g->sampler) * 100, "nodes",
-	    nodes);
+	    all_json(&all, seconds), "budget_pct",
+	    sampler_core_max(engine_parts_of(g)->sampler) * 100, "nodes", nodes);
 }

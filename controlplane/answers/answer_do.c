@@ -70,12 +70,13 @@ ask_stop(struct engine *g, struct forest *f, const struct answer_context *c, con
 	struct err e;
 	int rc;
 
-	for (uint32_t i = 0; i < g->ntypes; i++) {
-		const struct diagnosis *d = g->types[i].diagnosis;
+	for (uint32_t i = 0; i < engine_parts_of(g)->types.n; i++) {
+		const struct diagnosis *d = engine_parts_of(g)->types.items[i].diagnosis;
 
 		if (d != NULL && d->phase != PHASE_ENDED &&
-		    (type == NULL || strcmp(type, g->types[i].name) == 0))
-			json_array_append_new(stopped, answer_text(g->types[i].name));
+		    (type == NULL || strcmp(type, engine_parts_of(g)->types.items[i].name) == 0))
+			json_array_append_new(
+			    stopped, answer_text(engine_parts_of(g)->types.items[i].name));
 	}
 	if ((rc = engine_stop(g, type, c->when, &e)) != 0) {
 		json_decref(stopped);

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "controlplane/answers/answer.h"
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 #include "report/document.h"
 
 /* An answer, without "ok" where that is true. Never NULL but for lack of memory. `ask` has fields

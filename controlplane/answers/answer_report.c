@@ -18,15 +18,16 @@ source_json(const struct engine *g)
 	struct report_counts r;
 	json_t *skipped = json_array();
 
-	assemble_counts(g->assemble, &n);
-	report_counts(g->report, &r);
+	assemble_counts(engine_parts_of(g)->assemble, &n);
+	report_counts(engine_parts_of(g)->live.report, &r);
 	add_skipped(skipped, "pathless", r.pathless, r.pathless_why);
 	add_skipped(skipped, "untyped", r.untyped, "requests of more types than are kept apart");
 	return json_pack("{s:[], s:b, s:o, s:[], s:{s:I, s:I, s:I, s:I, s:I, s:I}, s:o}", "files",
-	    "live", 1, "since", wall_json(g->reported), "failed", "counts", "events",
-	    (json_int_t)(n.used - g->reported_used), "traces", (json_int_t)r.traces, "moved",
-	    (json_int_t)r.moved, "other_groups", (json_int_t)r.other, "collisions",
-	    (json_int_t)r.collisions, "inexact", (json_int_t)r.inexact, "skipped", skipped);
+	    "live", 1, "since", wall_json(engine_parts_of(g)->live.since), "failed", "counts",
+	    "events", (json_int_t)(n.used - engine_parts_of(g)->live.used_before), "traces",
+	    (json_int_t)r.traces, "moved", (json_int_t)r.moved, "other_groups", (json_int_t)r.other,
+	    "collisions", (json_int_t)r.collisions, "inexact", (json_int_t)r.inexact, "skipped",
+	    skipped);
 }
 
 static json_t *
@@ -36,10 +37,10 @@ report_json(
 	struct document_options o = { .made = c->when, .samples = samples, .label = label };
 	json_t *document;
 
-	if (report_judge(g->report, e) != 0)
+	if (report_judge(engine_parts_of(g)->live.report, e) != 0)
 		return NULL;
 	o.source = source_json(g);
-	if ((document = document_new(g->report, &o)) == NULL)
+	if ((document = document_new(engine_parts_of(g)->live.report, &o)) == NULL)
 		err_set(e, ERR_MEMORY, "no memory for the report");
 	return document;
 }
@@ -48,16 +49,17 @@ json_t *
 ask_report(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
 	const char *name = json_string_value(json_object_get(ask, "type"));
-	struct type *type = NULL;
+	struct request_type *type = NULL;
 	json_t *document;
 	struct err e;
 	int rc;
 
 	(void)f;
-	if (g->report == NULL)
+	if (engine_parts_of(g)->live.report == NULL)
 		return answer_refuse(
 		    ERR_MISSING, "no report is kept: analysis.report_max is 0 in honed.conf");
-	if (name != NULL && (rc = engine_type(g, name, &type, &e)) != 0)
+	if (name != NULL && (rc = request_types_find(&engine_parts(g)->types,
+				 engine_parts(g)->labels, name, &type, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
 	document = report_json(g, c, type != NULL ? type->label : LABEL_NONE,
 	    json_is_true(json_object_get(ask, "samples")), &e);

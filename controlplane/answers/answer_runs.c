@@ -121,7 +121,8 @@ answer_verdict(const struct engine *g, const struct verdict *v)
 	    number_json(v->cost_ns / 1e6), "key", key_of(v->key, v->key_r, v->key_p, v->key_n),
 	    "exemplars", exemplars_json(v), "what_if", what_if_json(v), "bottom",
 	    v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY, "spread", v->kind == VERDICT_SPREAD,
-	    "added_on", (json_int_t)plan_count(g->plan), "when", wall_json(v->when));
+	    "added_on", (json_int_t)plan_count(engine_parts_of(g)->plan), "when",
+	    wall_json(v->when));
 }
 
 static json_t *
@@ -158,7 +159,7 @@ excluded(const struct engine *g, const struct hypothesis *h)
 		return true;
 	return hypothesis_settled(h->state) && h->state != HYPOTHESIS_WITHDRAWN &&
 	       h->state != HYPOTHESIS_SEPARATES && h->settled_traces > 0 &&
-	       h->settled_high < g->o.isolate_min;
+	       h->settled_high < engine_parts_of(g)->options.isolate_min;
 }
 
 static json_t *
@@ -186,9 +187,10 @@ excluded_json(const struct engine *g, const struct forest *f, const struct run *
 static const struct diagnosis *
 diagnosis_of(const struct engine *g, const struct run *r)
 {
-	for (uint32_t i = 0; i < g->ntypes; i++)
-		if (g->types[i].diagnosis != NULL && g->types[i].diagnosis->run == r)
-			return g->types[i].diagnosis;
+	for (uint32_t i = 0; i < engine_parts_of(g)->types.n; i++)
+		if (engine_parts_of(g)->types.items[i].diagnosis != NULL &&
+		    engine_parts_of(g)->types.items[i].diagnosis->run == r)
+			return engine_parts_of(g)->types.items[i].diagnosis;
 	return NULL;
 }
 
@@ -199,8 +201,8 @@ phase_words(const struct engine *g, const struct diagnosis *d)
 
 	if (d == NULL || d->phase == PHASE_ENDED)
 		return json_string("ended");
-	if (d->phase == PHASE_PAUSED || g->paused)
-		return json_sprintf("paused: %s", g->paused_why);
+	if (d->phase == PHASE_PAUSED || engine_parts_of(g)->queues.paused)
+		return json_sprintf("paused: %s", engine_parts_of(g)->queues.paused_why);
 	if (d->phase == PHASE_SWITCH)
 		return json_sprintf("cycle %u: switching %u tracepoint%s on", d->run->cycles,
 		    d->npicks, d->npicks == 1 ? "" : "s");

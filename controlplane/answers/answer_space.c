@@ -20,8 +20,8 @@ what_programs_have(const struct engine *g)
 	char key[2 * LABEL_TEXT_MAX];
 	int len;
 
-	for (uint32_t i = 0; all != NULL && i < g->nnodes; i++) {
-		const struct programs *p = &g->nodes[i].programs;
+	for (uint32_t i = 0; all != NULL && i < engine_parts_of(g)->nodes.n; i++) {
+		const struct programs *p = &engine_parts_of(g)->nodes.items[i].programs;
 
 		for (uint32_t k = 0; k < p->nprograms; k++) {
 			texts_intern(all, p->programs[k].service, strlen(p->programs[k].service));
@@ -76,11 +76,14 @@ what_was_learned(struct engine *g)
 	struct space_export look;
 	uint32_t type;
 
-	for (uint32_t i = 0; all != NULL && (type = space_type(g->space, i)) != LABEL_NONE; i++) {
-		if (!space_export(g->space, type, &look))
+	for (uint32_t i = 0;
+	     all != NULL && (type = space_type(engine_parts_of(g)->learned.space, i)) != LABEL_NONE;
+	     i++) {
+		if (!space_export(engine_parts_of(g)->learned.space, type, &look))
 			continue;
 		for (uint32_t k = 0; k < look.nplaces; k++) {
-			const char *label = labels_get(g->labels, look.places[k].label)->text;
+			const char *label =
+			    labels_get(engine_parts_of(g)->labels, look.places[k].label)->text;
 
 			texts_intern(all, label, strlen(label));
 		}
@@ -129,30 +132,33 @@ type_json(const struct engine *g, uint32_t type)
 	struct space_stats s = { 0 };
 	struct space_cover c = { 0 };
 
-	space_stats(g->space, type, &s);
-	space_cover(g->space, type, &c);
+	space_stats(engine_parts_of(g)->learned.space, type, &s);
+	space_cover(engine_parts_of(g)->learned.space, type, &c);
 	return json_pack("{s:o, s:I, s:i, s:i, s:i, s:i, s:o, s:o}", "type",
-	    answer_text(labels_get(g->labels, type)->text), "traces", (json_int_t)s.traces,
-	    "places", (int)s.places, "glimpsed", (int)s.glimpsed, "steps", (int)s.steps, "labels",
-	    (int)s.labels, "unseen", number_json(c.unseen), "next_new", number_json(c.next_new));
+	    answer_text(labels_get(engine_parts_of(g)->labels, type)->text), "traces",
+	    (json_int_t)s.traces, "places", (int)s.places, "glimpsed", (int)s.glimpsed, "steps",
+	    (int)s.steps, "labels", (int)s.labels, "unseen", number_json(c.unseen), "next_new",
+	    number_json(c.next_new));
 }
 
 static json_t *
 space_json(struct engine *g, const struct answer_context *c)
 {
 	struct texts *have = what_programs_have(g);
-	struct known known = { g->labels, have, json_array() };
+	struct known known = { engine_parts_of(g)->labels, have, json_array() };
 	json_t *types = json_array(), *a = NULL;
 	json_int_t left_off;
 	uint32_t type;
 
-	for (uint32_t i = 0; (type = space_type(g->space, i)) != LABEL_NONE; i++)
+	for (uint32_t i = 0;
+	     (type = space_type(engine_parts_of(g)->learned.space, i)) != LABEL_NONE; i++)
 		json_array_append_new(types, type_json(g, type));
 	if (have != NULL) {
-		space_stale(g->space, has, &known, gone);
+		space_stale(engine_parts_of(g)->learned.space, has, &known, gone);
 		a = json_pack("{s:o, s:o, s:O, s:O, s:o}", "path", answer_text(c->space_path),
-		    "space_version", version_json(space_version(g->space)), "types", types, "stale",
-		    known.stale, "never_seen", never_seen(g, have, &left_off));
+		    "space_version", version_json(space_version(engine_parts_of(g)->learned.space)),
+		    "types", types, "stale", known.stale, "never_seen",
+		    never_seen(g, have, &left_off));
 		json_object_set_new(a, "never_seen_left_off", json_integer(left_off));
 	}
 	json_decref(types);
@@ -190,7 +196,9 @@ file_has(const char *path, const char *name, struct err *e)
 static int
 take_over(struct engine *g, const struct answer_context *c, struct space *fresh, struct err *e)
 {
-	int rc = space_type(g->space, 0) != LABEL_NONE ? space_save(g->space, c->space_path, e) : 0;
+	int rc = space_type(engine_parts_of(g)->learned.space, 0) != LABEL_NONE
+	             ? space_save(engine_parts_of(g)->learned.space, c->space_path, e)
+	             : 0;
 
 	if (rc != 0) {
 		space_free(fresh);
@@ -212,9 +220,9 @@ other_version(
 	if (!known && !create)
 		return err_set(e, ERR_MISSING,
 		    "%.63s: no such version; 'hone space versions' lists them", name);
-	if ((fresh = space_new(g->labels)) == NULL)
+	if ((fresh = space_new(engine_parts_of(g)->labels)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	rc = known ? space_load(fresh, g->labels, c->space_path, name, e)
+	rc = known ? space_load(fresh, engine_parts_of(g)->labels, c->space_path, name, e)
 	           : space_version_set(fresh, 0, name, c->when.ns, e);
 	if (rc != 0) {
 		space_free(fresh);
@@ -227,18 +235,19 @@ int
 answer_version(
     struct engine *g, const struct answer_context *c, const char *name, bool create, struct err *e)
 {
-	const struct space_version *v = space_version(g->space);
+	const struct space_version *v = space_version(engine_parts_of(g)->learned.space);
 
 	if (name == NULL || name[0] == '\0' || strlen(name) >= sizeof v->name)
 		return err_set(
 		    e, ERR_INPUT, "the name of a version has 1 to %zu bytes", sizeof v->name - 1);
-	if (g->learning.active || under_diagnosis(g))
+	if (engine_parts_of(g)->learning.active ||
+	    request_types_diagnosed(&engine_parts_of(g)->types))
 		return err_set(e, ERR_BUSY,
 		    "not while a diagnosis or learning goes on; 'hone stop' ends them");
 	if (strcmp(v->name, name) == 0)
 		return 0;
 	if (v->name[0] == '\0' && create) /* what had no name gets one */
-		return space_version_set(g->space, v->fingerprint, name,
+		return space_version_set(engine_parts_of(g)->learned.space, v->fingerprint, name,
 		    v->learned_ns != 0 ? v->learned_ns : c->when.ns, e);
 	return other_version(g, c, name, create, e);
 }
@@ -262,10 +271,10 @@ ask_space_use(struct engine *g, struct forest *f, const struct answer_context *c
 static int
 teach(struct engine *g, const struct answer_context *c, const struct space *from, struct err *e)
 {
-	int rc = space_merge(g->space, from, e);
+	int rc = space_merge(engine_parts_of(g)->learned.space, from, e);
 
-	afford_forget(g);
-	return rc != 0 ? rc : space_save(g->space, c->space_path, e);
+	overhead_forget(engine_parts_of(g)->overhead);
+	return rc != 0 ? rc : space_save(engine_parts_of(g)->learned.space, c->space_path, e);
 }
 
 /* Of another version: beside the others of the file, together with what that has of it. */
@@ -278,7 +287,8 @@ put_beside(struct engine *g, const struct answer_context *c, struct space *from,
 	snprintf(name, sizeof name, "%s", space_version(from)->name);
 	if ((known = file_has(c->space_path, name, e)) < 0)
 		return known;
-	if (known && (known = space_load(from, g->labels, c->space_path, name, e)) < 0)
+	if (known &&
+	    (known = space_load(from, engine_parts_of(g)->labels, c->space_path, name, e)) < 0)
 		return known;
 	return space_save(from, c->space_path, e);
 }
@@ -287,20 +297,20 @@ static int
 import(struct engine *g, const struct answer_context *c, const char *path, const char *version,
     bool *beside, struct err *e)
 {
-	struct space *from = space_new(g->labels);
-	int rc = from != NULL ? space_load(from, g->labels, path, version, e)
+	struct space *from = space_new(engine_parts_of(g)->labels);
+	int rc = from != NULL ? space_load(from, engine_parts_of(g)->labels, path, version, e)
 	                      : err_set(e, ERR_MEMORY, "out of memory");
 
 	if (rc == 0) {
-		const struct space_version *now = space_version(g->space),
+		const struct space_version *now = space_version(engine_parts_of(g)->learned.space),
 					   *its = space_version(from);
 
-		*beside = space_type(g->space, 0) != LABEL_NONE &&
+		*beside = space_type(engine_parts_of(g)->learned.space, 0) != LABEL_NONE &&
 		          strcmp(now->name, its->name) != 0;
-		if (space_type(g->space, 0) == LABEL_NONE && now->name[0] == '\0' &&
-		    its->name[0] != '\0')
-			rc = space_version_set(
-			    g->space, its->fingerprint, its->name, its->learned_ns, e);
+		if (space_type(engine_parts_of(g)->learned.space, 0) == LABEL_NONE &&
+		    now->name[0] == '\0' && its->name[0] != '\0')
+			rc = space_version_set(engine_parts_of(g)->learned.space, its->fingerprint,
+			    its->name, its->learned_ns, e);
 		if (rc == 0)
 			rc = *beside ? put_beside(g, c, from, e) : teach(g, c, from, e);
 	}
@@ -322,7 +332,7 @@ ask_space_import(
 	(void)f;
 	if (path == NULL || path[0] != '/')
 		return answer_refuse(ERR_INPUT, "\"path\" is the absolute path of a space's file");
-	if (g->learning.active)
+	if (engine_parts_of(g)->learning.active)
 		return answer_refuse(ERR_BUSY, "not while learning goes on; 'hone stop' ends it");
 	if ((rc = import(g, c, path, version, &beside, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);

@@ -14,18 +14,19 @@
 json_t *
 answer_learning(const struct engine *g, const struct answer_context *c)
 {
-	const struct learning *l = &g->learning;
+	const struct learning *l = &engine_parts_of(g)->learning;
 	struct space_cover cover;
 	struct space_stats s = { 0 };
 	json_t *j;
 
 	if (!l->active)
 		return json_null();
-	space_stats(g->space, LABEL_NONE, &s);
-	j = json_pack("{s:f, s:I, s:i, s:f, s:i, s:i, s:n, s:n}", "left_s", learn_left_s(g, c->now),
-	    "traces", (json_int_t)l->traces, "places", (int)s.places, "probed", learn_probed(g),
+	space_stats(engine_parts_of(g)->learned.space, LABEL_NONE, &s);
+	j = json_pack("{s:f, s:I, s:i, s:f, s:i, s:i, s:n, s:n}", "left_s",
+	    learning_left_s(&engine_parts_of(g)->learning, c->now), "traces", (json_int_t)l->traces,
+	    "places", (int)s.places, "probed", overhead_probed_least(engine_parts_of(g)->overhead),
 	    "group", (int)l->group + 1, "groups", (int)l->ngroups, "unseen", "next_new");
-	if (space_cover(g->space, LABEL_NONE, &cover)) {
+	if (space_cover(engine_parts_of(g)->learned.space, LABEL_NONE, &cover)) {
 		json_object_set_new(j, "unseen", number_json(cover.unseen));
 		json_object_set_new(j, "next_new", number_json(cover.next_new));
 	}
@@ -33,22 +34,25 @@ answer_learning(const struct engine *g, const struct answer_context *c)
 }
 
 static json_t *
-type_json(const struct engine *g, const struct type *t)
+type_json(const struct engine *g, const struct request_type *t)
 {
-	const struct label *l = labels_get(g->labels, t->label);
+	const struct label *l = labels_get(engine_parts_of(g)->labels, t->label);
 	struct space_stats s = { 0 };
 	struct space_cover cover = { NAN, NAN };
 	bool runs = t->diagnosis != NULL && t->diagnosis->phase != PHASE_ENDED;
 
-	if (space_stats(g->space, t->label, &s))
-		space_cover(g->space, t->label, &cover);
+	if (space_stats(engine_parts_of(g)->learned.space, t->label, &s))
+		space_cover(engine_parts_of(g)->learned.space, t->label, &cover);
 	return json_pack(
 	    "{s:o, s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:i, s:o, s:o, s:o}",
 	    "type", answer_text(t->name), "service", text_json(l->text, l->service_len), "traces",
-	    (json_int_t)t->traces, "per_second", t->per_second, "sampled", nodes_sampled(g, t),
-	    "probed", runs || g->learning.active ? afford_probed(g, t) : 0.0, "mean_ms",
-	    t->total.mean / 1e6, "p50_ms", sketch_quantile(t->sketch, 0.5) / 1e6, "p95_ms",
-	    sketch_quantile(t->sketch, 0.95) / 1e6, "p99_ms",
+	    (json_int_t)t->traces, "per_second", t->per_second, "sampled", engine_sampled(g, t),
+	    "probed",
+	    runs || engine_parts_of(g)->learning.active
+		? overhead_probed(engine_parts_of(g)->overhead, t)
+		: 0.0,
+	    "mean_ms", t->total.mean / 1e6, "p50_ms", sketch_quantile(t->sketch, 0.5) / 1e6,
+	    "p95_ms", sketch_quantile(t->sketch, 0.95) / 1e6, "p99_ms",
 	    sketch_quantile(t->sketch, 0.99) / 1e6, "cv", moments_cv(&t->total), "learned_traces",
 	    (json_int_t)s.traces, "learned_places", (int)s.places, "unseen",
 	    number_json(cover.unseen), "next_new", number_json(cover.next_new), "run",
@@ -60,16 +64,17 @@ type_json(const struct engine *g, const struct type *t)
 static void
 path_counts(const struct engine *g, struct report_counts *ret)
 {
-	*ret = (struct report_counts){ .moved = g->diagnosed.moved,
-		.pathless = g->diagnosed.pathless,
-		.inexact = g->diagnosed.inexact };
-	if (g->report == NULL)
+	*ret = (struct report_counts){ .moved = engine_parts_of(g)->diagnosed.moved,
+		.pathless = engine_parts_of(g)->diagnosed.pathless,
+		.inexact = engine_parts_of(g)->diagnosed.inexact };
+	if (engine_parts_of(g)->live.report == NULL)
 		return;
-	report_counts(g->report, ret);
-	ret->moved += g->windows.moved;
-	ret->pathless += g->windows.pathless;
-	ret->inexact += g->windows.inexact +
-	                g->diagnosed.inexact; /* paths with more steps are others */
+	report_counts(engine_parts_of(g)->live.report, ret);
+	ret->moved += engine_parts_of(g)->live.before.moved;
+	ret->pathless += engine_parts_of(g)->live.before.pathless;
+	ret->inexact += engine_parts_of(g)->live.before.inexact +
+	                engine_parts_of(g)
+	                    ->diagnosed.inexact; /* paths with more steps are others */
 }
 
 static json_t *
@@ -79,12 +84,14 @@ counts_json(const struct engine *g)
 	struct report_counts r;
 	uint64_t other;
 
-	assemble_counts(g->assemble, &n);
+	assemble_counts(engine_parts_of(g)->assemble, &n);
 	path_counts(g, &r);
 	other = r.other;
-	for (uint32_t i = 0; i < g->ntypes; i++)
-		if (g->types[i].diagnosis != NULL && g->types[i].diagnosis->groups != NULL)
-			other += groups_other(g->types[i].diagnosis->groups)->traces;
+	for (uint32_t i = 0; i < engine_parts_of(g)->types.n; i++)
+		if (engine_parts_of(g)->types.items[i].diagnosis != NULL &&
+		    engine_parts_of(g)->types.items[i].diagnosis->groups != NULL)
+			other += groups_other(engine_parts_of(g)->types.items[i].diagnosis->groups)
+			             ->traces;
 	return json_pack(
 	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
 	    " s:I, s:I, s:I, s:I}",
@@ -95,10 +102,10 @@ counts_json(const struct engine *g)
 	    (json_int_t)n.lost[LOSS_RING], "lost_queue", (json_int_t)n.lost[LOSS_QUEUE],
 	    "lost_decode", (json_int_t)n.lost[LOSS_DECODE], "incomplete", (json_int_t)n.incomplete,
 	    "other_groups", (json_int_t)other, "moved", (json_int_t)r.moved, "pathless",
-	    (json_int_t)r.pathless, "untyped", (json_int_t)g->untyped, "inexact",
-	    (json_int_t)r.inexact, "duplicate", (json_int_t)n.duplicate, "used", (json_int_t)n.used,
-	    "given_up", (json_int_t)n.given_up, "held", (json_int_t)n.held, "outside",
-	    (json_int_t)n.outside);
+	    (json_int_t)r.pathless, "untyped", (json_int_t)engine_parts_of(g)->types.untyped,
+	    "inexact", (json_int_t)r.inexact, "duplicate", (json_int_t)n.duplicate, "used",
+	    (json_int_t)n.used, "given_up", (json_int_t)n.given_up, "held", (json_int_t)n.held,
+	    "outside", (json_int_t)n.outside);
 }
 
 static json_t *
@@ -106,7 +113,7 @@ with_clocks(json_t *counts, const struct engine *g)
 {
 	struct clocks_counts n;
 
-	clocks_counts(g->clocks, &n);
+	clocks_counts(engine_parts_of(g)->clocks, &n);
 	json_object_set_new(counts, "clock_corrected", json_integer((json_int_t)n.corrected));
 	json_object_set_new(
 	    counts, "clock_contradictory", json_integer((json_int_t)n.contradictory));
@@ -121,11 +128,11 @@ congested_json(const struct engine *g)
 	json_t *list = json_array();
 	enum queue q;
 
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		const struct node *n = &g->nodes[i];
+	for (uint32_t i = 0; i < engine_parts_of(g)->nodes.n; i++) {
+		const struct node *n = &engine_parts_of(g)->nodes.items[i];
 		double fill = node_fill(n, &q);
 
-		if (n->connected && fill >= g->o.resume_fill)
+		if (n->connected && fill >= engine_parts_of(g)->options.resume_fill)
 			json_array_append_new(
 			    list, json_pack("{s:o, s:s, s:f}", "node", answer_text(n->name),
 				      "queue", queue_name(q), "fill", fill));
@@ -137,12 +144,17 @@ congested_json(const struct engine *g)
 static json_t *
 queues_json(const struct engine *g, const struct answer_context *c)
 {
-	int64_t lasts_ns = g->paused ? mono_since_ns(c->now, g->paused_since) : 0;
+	int64_t lasts_ns = engine_parts_of(g)->queues.paused
+	                       ? mono_since_ns(c->now, engine_parts_of(g)->queues.paused_since)
+	                       : 0;
 
-	return json_pack("{s:f, s:I, s:f, s:I, s:I, s:s, s:o}", "mailbox", g->mailbox_fill,
-	    "pauses", (json_int_t)g->pauses, "paused_s", (double)(g->paused_ns + lasts_ns) / 1e9,
-	    "since_ns", (json_int_t)g->paused_since.ns, "sheds", (json_int_t)g->sheds, "shed_why",
-	    g->shed_why, "congested", congested_json(g));
+	return json_pack("{s:f, s:I, s:f, s:I, s:I, s:s, s:o}", "mailbox",
+	    engine_parts_of(g)->queues.mailbox_fill, "pauses",
+	    (json_int_t)engine_parts_of(g)->queues.pauses, "paused_s",
+	    (double)(engine_parts_of(g)->queues.paused_ns + lasts_ns) / 1e9, "since_ns",
+	    (json_int_t)engine_parts_of(g)->queues.paused_since.ns, "sheds",
+	    (json_int_t)engine_parts_of(g)->queues.sheds, "shed_why",
+	    engine_parts_of(g)->queues.shed_why, "congested", congested_json(g));
 }
 
 json_t *
@@ -152,17 +164,18 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	uint32_t agents = 0;
 
 	(void)ask;
-	for (uint32_t i = 0; i < g->nnodes; i++)
-		agents += g->nodes[i].connected;
-	for (uint32_t i = 0; i < plan_count(g->plan); i++) {
+	for (uint32_t i = 0; i < engine_parts_of(g)->nodes.n; i++)
+		agents += engine_parts_of(g)->nodes.items[i].connected;
+	for (uint32_t i = 0; i < plan_count(engine_parts_of(g)->plan); i++) {
 		uint64_t owner;
 
-		json_array_append_new(on, answer_text(plan_at(g->plan, i, &owner)));
+		json_array_append_new(
+		    on, answer_text(plan_at(engine_parts_of(g)->plan, i, &owner)));
 	}
-	for (uint32_t i = 0; i < g->ntypes; i++) {
-		const struct diagnosis *d = g->types[i].diagnosis;
+	for (uint32_t i = 0; i < engine_parts_of(g)->types.n; i++) {
+		const struct diagnosis *d = engine_parts_of(g)->types.items[i].diagnosis;
 
-		json_array_append_new(types, type_json(g, &g->types[i]));
+		json_array_append_new(types, type_json(g, &engine_parts_of(g)->types.items[i]));
 		if (d != NULL && d->phase != PHASE_ENDED)
 			json_array_append_new(runs, answer_run(g, f, d->run, c, false));
 	}
@@ -171,15 +184,18 @@ ask_status(struct engine *g, struct forest *f, const struct answer_context *c, c
 	    " s:{s:I, s:f, s:f}, s:o}",
 	    "controller", "version", HONE_VERSION, "pid", (int)getpid(), "uptime_s",
 	    (double)mono_since_ns(c->now, c->started) / 1e9, "database", c->database, "space",
-	    c->space_path, "space_version", answer_text(space_version(g->space)->name),
-	    "space_stale", engine_stale(g), "store_trouble",
-	    c->store_trouble != NULL ? c->store_trouble : "", "paused", g->paused, "paused_why",
-	    g->paused ? g->paused_why : "", "agents", (int)agents, "added",
-	    (int)plan_count(g->plan), "added_names", on, "quiet", engine_quiet(g), "learning",
-	    answer_learning(g, c), "cost", answer_costs(g, c), "types", types, "runs", runs,
-	    "counts", with_clocks(counts_json(g), g), "delay", "batches", (json_int_t)g->delay.n,
-	    "p50_ms", sketch_quantile(&g->delay, 0.5) / 1e6, "p99_ms",
-	    sketch_quantile(&g->delay, 0.99) / 1e6, "queues", queues_json(g, c));
+	    c->space_path, "space_version",
+	    answer_text(space_version(engine_parts_of(g)->learned.space)->name), "space_stale",
+	    engine_stale(g), "store_trouble", c->store_trouble != NULL ? c->store_trouble : "",
+	    "paused", engine_parts_of(g)->queues.paused, "paused_why",
+	    engine_parts_of(g)->queues.paused ? engine_parts_of(g)->queues.paused_why : "",
+	    "agents", (int)agents, "added", (int)plan_count(engine_parts_of(g)->plan),
+	    "added_names", on, "quiet", engine_quiet(g), "learning", answer_learning(g, c), "cost",
+	    answer_costs(g, c), "types", types, "runs", runs, "counts",
+	    with_clocks(counts_json(g), g), "delay", "batches",
+	    (json_int_t)engine_parts_of(g)->delay.n, "p50_ms",
+	    sketch_quantile(&engine_parts_of(g)->delay, 0.5) / 1e6, "p99_ms",
+	    sketch_quantile(&engine_parts_of(g)->delay, 0.99) / 1e6, "queues", queues_json(g, c));
 }
 
 static double
@@ -195,7 +211,7 @@ clock_json(json_t *agent, const struct engine *g, uint32_t node, const struct an
 {
 	struct clock_state look;
 
-	clocks_state(g->clocks, node, c->now.ns, &look);
+	clocks_state(engine_parts_of(g)->clocks, node, c->now.ns, &look);
 	json_object_set_new(
 	    agent, "offset_ms", look.known ? json_real((double)look.offset_ns / 1e6) : json_null());
 	json_object_set_new(agent, "uncertain_ms",
@@ -240,7 +256,7 @@ agent_json(const struct node *n, const struct answer_context *c)
 	    (double)mono_since_ns(c->now, n->heard) / 1e6, "files_mib",
 	    (double)s->files_bytes / 1048576, "shed", s->shed, "shed_by",
 	    s->shed ? queue_name(s->shed_by) : "", "rests_s",
-	    n->rests ? (double)mono_since_ns(n->rests_until, c->now) / 1e9 : 0.0);
+	    n->backing_off ? (double)mono_since_ns(n->backoff_until, c->now) / 1e9 : 0.0);
 }
 
 /* What a record costs there, and what is spent of what a core can do, of what may be. */
@@ -249,10 +265,13 @@ cost_json(json_t *agent, struct engine *g, uint32_t node)
 {
 	bool assumed;
 
-	json_object_set_new(agent, "record_ns", json_real(afford_record_ns(g, node, &assumed)));
+	json_object_set_new(agent, "record_ns",
+	    json_real(overhead_record_ns(engine_parts_of(g)->overhead, node, &assumed)));
 	json_object_set_new(agent, "record_assumed", json_boolean(assumed));
-	json_object_set_new(agent, "spent_pct", json_real(afford_spent(g, node) * 100));
-	json_object_set_new(agent, "budget_pct", json_real(afford_share(g) * 100));
+	json_object_set_new(agent, "spent_pct",
+	    json_real(overhead_spent(engine_parts_of(g)->overhead, node) * 100));
+	json_object_set_new(
+	    agent, "budget_pct", json_real(overhead_limit(engine_parts_of(g)->overhead) * 100));
 }
 
 /* Who was not let in, and why: an agent that is not in the list may be here. */
@@ -281,8 +300,8 @@ ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, c
 
 	(void)f;
 	(void)ask;
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		agent = agent_json(&g->nodes[i], c);
+	for (uint32_t i = 0; i < engine_parts_of(g)->nodes.n; i++) {
+		agent = agent_json(&engine_parts_of(g)->nodes.items[i], c);
 		clock_json(agent, g, i, c);
 		cost_json(agent, g, i);
 		json_object_set_new(agent, "cost", answer_cost(g, i, c));
@@ -297,7 +316,7 @@ provider_wanted(const struct engine *g, const char *name)
 	char all[TOGGLE_NAME_MAX + 1];
 
 	snprintf(all, sizeof all, "%.*s:*", (int)strcspn(name, ":"), name);
-	return plan_wants(g->plan, all);
+	return plan_wants(engine_parts_of(g)->plan, all);
 }
 
 static uint64_t
@@ -306,7 +325,7 @@ owner_of(const struct engine *g, const char *name)
 	uint64_t owner;
 	const char *at;
 
-	for (uint32_t i = 0; (at = plan_at(g->plan, i, &owner)) != NULL; i++)
+	for (uint32_t i = 0; (at = plan_at(engine_parts_of(g)->plan, i, &owner)) != NULL; i++)
 		if (strcmp(at, name) == 0)
 			return owner;
 	return 0;
@@ -340,7 +359,7 @@ listed(struct listing *l, const char *name)
 	if (l->pattern != NULL && !glob_matches(l->pattern, name))
 		return NULL;
 	if ((id = texts_intern(l->names, name, strlen(name))) == known) {
-		on = plan_wants(l->g->plan, name) || provider_wanted(l->g, name);
+		on = plan_wants(engine_parts_of(l->g)->plan, name) || provider_wanted(l->g, name);
 		l->on += on;
 		if (on || json_object_size(l->entries) < ANSWER_LISTED_MAX)
 			json_object_set_new(l->entries, name, tracepoint_json(l->g, name, on));
@@ -400,8 +419,8 @@ ask_tracepoints(
 
 	(void)f;
 	(void)c;
-	for (uint32_t i = 0; l.names != NULL && i < g->nnodes; i++)
-		list_node(&l, &g->nodes[i]);
+	for (uint32_t i = 0; l.names != NULL && i < engine_parts_of(g)->nodes.n; i++)
+		list_node(&l, &engine_parts_of(g)->nodes.items[i]);
 	json_object_foreach (l.entries, name, entry)
 		json_array_append(list, entry);
 	if (l.names != NULL && !l.failed)

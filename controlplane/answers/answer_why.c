@@ -101,7 +101,9 @@ in_report(const struct engine *g, struct trace_id id, struct live *ret)
 {
 	const struct group *group;
 
-	for (uint32_t i = 0; g->report != NULL && (group = report_group(g->report, i)) != NULL; i++)
+	for (uint32_t i = 0; engine_parts_of(g)->live.report != NULL &&
+			     (group = report_group(engine_parts_of(g)->live.report, i)) != NULL;
+	     i++)
 		if (in_group(group, id, ret))
 			return true;
 	return false;
@@ -114,8 +116,10 @@ edge_of(const struct engine *g, const struct shape *s, const struct hypothesis *
 	uint32_t i;
 
 	for (i = 0; i < s->nedges; i++)
-		if (strcmp(labels_get(g->labels, s->edges[i].from)->text, h->edge_from) == 0 &&
-		    strcmp(labels_get(g->labels, s->edges[i].to)->text, h->edge_to) == 0)
+		if (strcmp(labels_get(engine_parts_of(g)->labels, s->edges[i].from)->text,
+			h->edge_from) == 0 &&
+		    strcmp(labels_get(engine_parts_of(g)->labels, s->edges[i].to)->text,
+			h->edge_to) == 0)
 			break;
 	return i;
 }
@@ -178,14 +182,15 @@ live_json(const struct engine *g, const struct live *l)
 	json_t *edges = json_array();
 
 	for (uint32_t i = 0; l->sample != NULL && i < s->nedges; i++)
-		json_array_append_new(
-		    edges, json_pack("{s:o, s:o, s:o, s:o}", "from",
-			       answer_text(labels_get(g->labels, s->edges[i].from)->text), "to",
-			       answer_text(labels_get(g->labels, s->edges[i].to)->text), "ms",
-			       number_json(l->sample->edges_ns[i] / 1e6), "usual_ms",
-			       number_json(usual_ns(l->group, i) / 1e6)));
+		json_array_append_new(edges,
+		    json_pack("{s:o, s:o, s:o, s:o}", "from",
+			answer_text(labels_get(engine_parts_of(g)->labels, s->edges[i].from)->text),
+			"to",
+			answer_text(labels_get(engine_parts_of(g)->labels, s->edges[i].to)->text),
+			"ms", number_json(l->sample->edges_ns[i] / 1e6), "usual_ms",
+			number_json(usual_ns(l->group, i) / 1e6)));
 	return json_pack("{s:o, s:I, s:o, s:o, s:o}", "type",
-	    answer_text(labels_get(g->labels, l->group->type)->text), "traces",
+	    answer_text(labels_get(engine_parts_of(g)->labels, l->group->type)->text), "traces",
 	    (json_int_t)l->group->total.n, "total_ms", number_json((double)l->total_ns / 1e6),
 	    "usual_total_ms", number_json(usual_ns(l->group, s->nedges) / 1e6), "edges", edges);
 }
@@ -305,8 +310,8 @@ services_with(const struct engine *g, const char *name)
 	json_t *services = json_object(), *list = json_array(), *at;
 	const char *service;
 
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		const struct programs *p = &g->nodes[i].programs;
+	for (uint32_t i = 0; i < engine_parts_of(g)->nodes.n; i++) {
+		const struct programs *p = &engine_parts_of(g)->nodes.items[i].programs;
 
 		for (uint32_t k = 0; k < p->nprograms; k++)
 			for (uint32_t t = p->programs[k].first;
@@ -329,7 +334,7 @@ why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 	json_t *log = json_array(), *services = services_with(g, name);
 	const struct switched *s;
 	uint64_t at = 0, owner = 0;
-	bool on = plan_wants(g->plan, name);
+	bool on = plan_wants(engine_parts_of(g)->plan, name);
 
 	while ((s = forest_switched_next(f, name, &at)) != NULL)
 		json_array_append_new(log, switch_json(f, s));
@@ -341,13 +346,13 @@ why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 		    "'hone tracepoints' lists them",
 		    name);
 	}
-	for (uint32_t i = 0; on && i < plan_count(g->plan); i++)
-		if (strcmp(plan_at(g->plan, i, &owner), name) == 0)
+	for (uint32_t i = 0; on && i < plan_count(engine_parts_of(g)->plan); i++)
+		if (strcmp(plan_at(engine_parts_of(g)->plan, i, &owner), name) == 0)
 			break;
 	return json_pack("{s:o, s:b, s:o, s:b, s:o, s:o}", "tracepoint", answer_text(name), "on",
 	    on, "hypothesis", answer_number_id(on ? owner : 0), "learning",
-	    on && g->learning.active && owner == OWNER_LEARN, "services", services, "switched",
-	    log);
+	    on && engine_parts_of(g)->learning.active && owner == OWNER_LEARN, "services", services,
+	    "switched", log);
 }
 
 /* ---- asked ---- */

@@ -1,69 +1,95 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/engine/desired_state.h"
 
-#include <stdlib.h>
+#include <assert.h>
+#include <math.h>
 #include <string.h>
 
-#define RENEW_NS INT64_C(900000000) /* under a second with the loop's own step */
+#include "base/buf.h"
+#include "base/hash.h"
 
-void
-sent_release(struct sent *s)
+double
+desired_sampled(const struct desired_facts *f, const struct request_type *type)
 {
-	buf_release(&s->payload);
+	return f->learning ? 1 : sampler_share(f->sampler, type->index);
 }
 
-static int
-by_name(const void *a, const void *b)
+/*
+ * What a change costs: each new name is a round trip of the tracer with every program of the node,
+ * and a rule that stays until the session ends (LTTng can disable a rule, not remove it), which
+ * every later change and every program that starts has to evaluate. So names keep their spelling,
+ * rates change in steps, and a wildcard stands for a whole provider. Rates alone cost a write to
+ * shared memory.
+ */
+static void
+make(const struct node *n, const struct desired_facts *f, struct want *w, struct arena *a)
 {
-	return strcmp(((const struct toggle *)a)->name, ((const struct toggle *)b)->name);
-}
+	uint32_t count = plan_count(f->plan);
 
-static bool
-adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
-{
-	struct want was = { 0 };
+	*w = (struct want){ .lease_ms = f->lease_ns / 1000000, .sampled = f->sampled };
+	w->toggles = arena_calloc(a, count + 1, sizeof *w->toggles);
+	w->rates = arena_calloc(a, f->types->n + 1, sizeof *w->rates);
+	if (w->toggles == NULL || w->rates == NULL)
+		return;
+	for (uint32_t i = 0; i < count && w->ntoggles < TOGGLES_MAX && !n->backing_off; i++) {
+		uint64_t owner;
+		const char *name = plan_at(f->plan, i, &owner);
 
-	if (w->ntoggles == 0)
-		return true;
-	if (!s->any || want_decode(&was, a, s->payload.data, s->payload.len, NULL) < 0 ||
-	    was.ntoggles == 0)
-		return false;
-	qsort(was.toggles, was.ntoggles, sizeof *was.toggles, by_name);
-	for (uint32_t i = 0; i < w->ntoggles; i++)
-		if (bsearch(&w->toggles[i], was.toggles, was.ntoggles, sizeof *was.toggles,
-			by_name) == NULL)
-			return false;
-	return true;
-}
-
-static bool
-take_over(struct sent *s, const struct want *w)
-{
-	struct buf b = { 0 };
-
-	want_encode(w, &b);
-	if (b.failed) {
-		buf_release(&b);
-		return false;
+		if (node_has_tracepoint(n, name))
+			w->toggles[w->ntoggles++].name = arena_text(a, name, strlen(name));
 	}
-	buf_release(&s->payload);
-	s->payload = b;
-	s->epoch = w->epoch;
-	s->any = true;
-	return true;
+	for (uint32_t i = 0; i < f->types->n && w->nrates < RATES_MAX; i++) {
+		const struct request_type *type = &f->types->items[i];
+		double sampled = desired_sampled(f, type), probed = 0;
+		bool is_probed = request_type_diagnosed(type) || f->learning;
+
+		if (!is_probed && sampled == f->sampled)
+			continue;
+		if (is_probed && !n->backing_off)
+			probed = fmin(overhead_probed(f->overhead, type), sampled);
+		w->rates[w->nrates++] = (struct rate){
+			.request_type = arena_text(a, type->name, strlen(type->name)),
+			.sampled = sampled,
+			.probed = probed,
+		};
+	}
 }
 
-bool
-sent_due(struct sent *s, const struct want *w, bool safe, struct mono now, struct arena *scratch)
+static uint64_t
+content_hash(const struct want *w)
 {
-	bool fresh = !s->any || s->epoch != w->epoch;
+	struct want plain = *w;
+	struct buf b = { 0 };
+	uint64_t hash;
 
-	if (fresh && (safe || adds_nothing(s, w, scratch)))
-		fresh = take_over(s, w);
-	else
-		fresh = false;
-	if (!s->any || (!fresh && mono_since_ns(now, s->at) < RENEW_NS))
-		return false;
-	s->at = now;
-	return true;
+	plain.epoch = 0;
+	want_encode(&plain, &b);
+	hash = hash_bytes(0, b.data, b.len);
+	buf_release(&b);
+	return hash;
+}
+
+const struct want *
+desired_state(struct nodes *nodes, uint32_t node, const struct desired_facts *f)
+{
+	struct node *n = &nodes->items[node];
+	uint64_t revision = nodes_revision(nodes, f->plan), hash;
+	struct arena fresh = { 0 };
+	struct want w;
+
+	assert(node < nodes->n);
+	if (n->want_revision == revision && n->want.epoch != 0)
+		return &n->want;
+	make(n, f, &w, &fresh);
+	hash = content_hash(&w);
+	/* The first epoch is above any that an earlier controller gave: those count up from an
+	 * earlier time. */
+	w.epoch = n->want.epoch == 0 ? (uint64_t)n->heard.ns
+	                             : n->want.epoch + (hash != n->want_hash);
+	arena_release(&n->want_arena);
+	n->want_arena = fresh;
+	n->want = w;
+	n->want_hash = hash;
+	n->want_revision = revision;
+	return &n->want;
 }

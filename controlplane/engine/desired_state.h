@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an agent was told to do, and when it has to be told again. */
+/* The desired state of a node: which tracepoints its agent should have enabled, and which shares of
+ * requests are sampled and probed. */
 #ifndef CONTROLPLANE_ENGINE_DESIRED_STATE_H
 #define CONTROLPLANE_ENGINE_DESIRED_STATE_H
 
-#include <stdbool.h>
+#include "controlplane/engine/nodes.h"
+#include "controlplane/engine/overhead.h"
+#include "controlplane/engine/request_types.h"
+#include "controlplane/engine/sampler.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/clock.h"
-#include "wire/toggle.h"
-
-struct sent {               /* all zeroes: nothing yet */
-	struct buf payload; /* the WANT that was sent last */
-	uint64_t epoch;
-	bool any;
-	struct mono at;
+struct desired_facts { /* borrowed */
+	const struct plan *plan;
+	const struct request_types *types;
+	const struct overhead *overhead;
+	const struct sampler *sampler;
+	bool learning;
+	double sampled;   /* share of requests of a type that is not listed */
+	int64_t lease_ns; /* of what was added */
 };
 
-/*
- * Must something be sent now? Then payload holds it. A new epoch goes at once when it is `safe` (in
- * the database, and no queue is full); when it is not, only if it turns nothing more on: a full
- * disk must not keep tracepoints on that were given up. Else the last one goes again, at least each
- * second, to renew the lease. O(1), and O(n log n) of the toggles when not safe.
- */
-bool sent_due(struct sent *s, const struct want *now_wanted, bool safe, struct mono now,
-    struct arena *scratch);
-void sent_release(struct sent *s);
+/* The share of the type's requests that is sampled now. */
+double desired_sampled(const struct desired_facts *f, const struct request_type *type);
+
+/* The node's desired state, valid until the next call for it. It is made again when
+ * nodes_revision() has changed, with a new epoch only if its content differs. O(1), or O(plan +
+ * types). Without memory it lacks what did not fit. */
+const struct want *desired_state(struct nodes *nodes, uint32_t node, const struct desired_facts *f);
 
 #endif

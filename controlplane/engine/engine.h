@@ -22,6 +22,7 @@
 #include "wire/toggle.h"
 
 struct engine;
+struct request_type;
 
 struct engine_options {
 	struct conditions conditions;
@@ -91,6 +92,8 @@ void engine_queues(const struct engine *g,
     struct engine_queues *ret); /* texts: the engine's, until its next call */
 
 /* ---- operators ---- */
+enum { PICKS_MAX = 16 }; /* tracepoints of one cycle, for one gap */
+
 struct start_options {
 	const char *strategy;          /* NULL: flat */
 	int64_t tracepoints_per_cycle; /* 0: as configured */
@@ -119,6 +122,8 @@ void engine_space_use(struct engine *g, struct space *s); /* takes it; the forme
  * all nodes) when these changed. */
 uint64_t engine_fingerprint(struct engine *g);
 bool engine_stale(struct engine *g);
+/* The share of the type's requests that is sampled now. */
+double engine_sampled(const struct engine *g, const struct request_type *type);
 bool engine_busy(const struct engine *g); /* a diagnosis or learning goes on */
 struct labels *engine_labels(struct engine *g);
 /* The window of traffic that is reported begins anew. ERR_MEMORY: it goes on as it was. */

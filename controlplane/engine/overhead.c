@@ -1,193 +1,241 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "controlplane/engine/overhead.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/engine/engine_inside.h"
+#include "base/array.h"
+#include "base/hash_table.h"
+#include "controlplane/engine/trace_age.h"
 #include "searchspace/budget.h"
 #include "base/texts.h"
 
 #define WINDOW_NS INT64_C(1000000000)
-#define STEP 1.05 /* between one share and the next: small changes are not worth an epoch */
+/* Ratio of neighbouring shares: a smaller change is not worth a new desired state. */
+#define STEP 1.05
+/* Saved, of the cost of a record, by not probing where no filter can reject it. Not 0, so that a
+ * node over its budget has a share that falls. */
+#define UNFILTERED_SAVES 0.01
 
-struct passed {                /* what a request of a type passes, as learned */
-	uint32_t point, label; /* point: in afford.points */
+enum {
+	PASSES_SURE = 10
+}; /* probed traces after which the measured rate replaces the learned one */
+enum { POINT_NONE = (1 << 30) - 1 };
+
+/* ---- counters by (type, point, node) ---- */
+
+struct counter {
+	uint64_t key;
+	uint64_t n;
+	uint64_t traces; /* of `passes`: probed traces; of `came`: the last trace that counted */
+};
+
+struct counters {
+	struct hash_table index;
+	struct counter *items;
+	uint32_t n, cap;
+};
+
+static uint64_t
+counter_key(uint32_t type, uint32_t point, uint32_t node)
+{
+	return (uint64_t)type << 54 | (uint64_t)node << 30 | point;
+}
+
+/* NULL: there is none. */
+static struct counter *
+counter_find(const struct counters *c, uint64_t key)
+{
+	uint32_t at = hash_table_find(&c->index, hash_multiply(key));
+
+	return at != HASH_TABLE_NONE ? &c->items[at] : NULL;
+}
+
+/* The counter, which is made if there is none; valid until the next is made. NULL: out of memory.
+ */
+static struct counter *
+counter_of(struct counters *c, uint64_t key)
+{
+	uint32_t at;
+
+	if (!array_reserve(c->items, c->cap, c->n + 1))
+		return NULL;
+	at = hash_table_claim(&c->index, hash_multiply(key), c->n);
+	if (at == HASH_TABLE_NONE)
+		return NULL;
+	if (at == c->n)
+		c->items[c->n++] = (struct counter){ .key = key };
+	return &c->items[at];
+}
+
+static void
+counters_clear(struct counters *c)
+{
+	hash_table_clear(&c->index);
+	c->n = 0;
+}
+
+static void
+counters_release(struct counters *c)
+{
+	hash_table_release(&c->index);
+	free(c->items);
+	*c = (struct counters){ 0 };
+}
+
+/* ---- */
+
+struct learned_passes { /* of a label, by the requests of a type */
+	uint32_t point; /* number of its tracepoint in overhead.points */
+	uint32_t label;
 	double per_trace;
 };
 
-struct known {                 /* of a type */
-	struct passed *passed; /* by point, then label */
-	uint32_t npassed;
-	uint64_t made_of;        /* traces of the space */
-	uint64_t traces, probed; /* of this window */
+struct type_cost {
+	struct learned_passes *learned; /* by point, then label */
+	uint32_t nlearned;
+	uint64_t learned_traces; /* traces of the space that `learned` was made of */
+	uint64_t traces, probed; /* in this window */
 	double wanted;           /* share of its requests to probe */
 };
 
-struct count { /* on a node, for a type; for a point, or of traces that came by (POINT_NONE) */
-	uint64_t n, stamp;
-};
-enum { POINT_NONE = (1 << 30) - 1 };
-
-struct passes { /* of a point on a node, by what was measured since the space is this one */
-	uint64_t records, traces; /* traces: of the type, probed while it was on */
-};
-enum { PASSES_SURE = 10 };
-
-struct told { /* the budget knows of it */
+struct costed { /* the budget has an entry for it */
 	uint32_t type, point, node;
 };
 
-struct afford {
-	struct budget *budget, *learning;
+struct overhead {
+	struct overhead_facts is;
+	bool learning;
+	uint32_t learn_groups;
+	double learn_shrink;
+
+	struct budget *budget, *learn_budget;
 	struct texts *points; /* "provider:event" */
-	struct known types[TYPES_MAX];
-	struct map came;   /* traces that came by a node, ever: struct count */
-	struct map counts; /* records, this window: struct count */
-	struct map passes; /* struct passes */
-	struct arena came_arena, counts_arena, passes_arena;
+	struct type_cost types[TYPES_MAX];
+	struct counters came;    /* traces with a unit on the node, ever */
+	struct counters records; /* of this window */
+	struct counters
+	    passes; /* records and probed traces while enabled, since the space is in use */
 	struct label_set unknown; /* points that were asked for and are not in the space */
-	struct told *told;
-	uint32_t ntold, told_cap;
-	uint64_t traces;             /* stamps */
-	uint64_t window_of, told_of; /* wants and plan as they were */
-	uint64_t measured_of;        /* the plan's version in the last window that was measured */
-	bool steady;
-	struct mono since;
+
+	struct costed *costed;
+	uint32_t ncosted, costed_cap;
+	uint64_t costed_revision; /* nodes_revision() of these */
+	uint64_t ntraces;
+	uint64_t window_revision;  /* nodes_revision() at the begin of the window */
+	uint64_t measured_version; /* plan_version() at the end of the last window that counted */
+	bool steady;               /* the window counts so far */
+	struct mono window;        /* its begin */
 };
 
-struct afford *
-afford_new(const struct engine_options *o)
+struct overhead *
+overhead_new(const struct overhead_facts *facts)
 {
-	struct budget_options bo = { .share = o->budget_share,
-		.record_ns = AFFORD_RECORD_NS,
-		.rejected_ns = AFFORD_REJECTED_NS,
-		.probed_min = AFFORD_PROBED_MIN,
-		.slack = AFFORD_SLACK };
-	struct afford *a = calloc(1, sizeof *a);
+	struct budget_options bo = { .share = facts->budget_share,
+		.record_ns = OVERHEAD_RECORD_NS,
+		.rejected_ns = OVERHEAD_REJECTED_NS,
+		.probed_min = OVERHEAD_PROBED_MIN,
+		.slack = OVERHEAD_SLACK };
+	struct overhead *o = calloc(1, sizeof *o);
 
-	if (a == NULL)
+	if (o == NULL)
 		return NULL;
-	a->budget = budget_new(&bo);
-	bo.share = o->learn_share;
-	a->learning = budget_new(&bo);
-	a->points = texts_new();
+	o->is = *facts;
+	o->learn_groups = 1;
+	o->learn_shrink = 1;
+	o->budget = budget_new(&bo);
+	bo.share = facts->learn_share;
+	o->learn_budget = budget_new(&bo);
+	o->points = texts_new();
 	for (uint32_t i = 0; i < TYPES_MAX; i++)
-		a->types[i].wanted = 1;
-	if (a->budget != NULL && a->learning != NULL && a->points != NULL)
-		return a;
-	afford_free(a);
+		o->types[i].wanted = 1;
+	if (o->budget != NULL && o->learn_budget != NULL && o->points != NULL)
+		return o;
+	overhead_free(o);
 	return NULL;
 }
 
 void
-afford_free(struct afford *a)
+overhead_free(struct overhead *o)
 {
-	if (a == NULL)
+	if (o == NULL)
 		return;
 	for (uint32_t i = 0; i < TYPES_MAX; i++)
-		free(a->types[i].passed);
-	budget_free(a->budget);
-	budget_free(a->learning);
-	texts_free(a->points);
-	map_release(&a->came);
-	map_release(&a->counts);
-	arena_release(&a->came_arena);
-	arena_release(&a->counts_arena);
-	map_release(&a->passes);
-	arena_release(&a->passes_arena);
-	label_set_release(&a->unknown);
-	free(a->told);
-	free(a);
+		free(o->types[i].learned);
+	budget_free(o->budget);
+	budget_free(o->learn_budget);
+	texts_free(o->points);
+	counters_release(&o->came);
+	counters_release(&o->records);
+	counters_release(&o->passes);
+	label_set_release(&o->unknown);
+	free(o->costed);
+	free(o);
 }
 
 static uint32_t
-index_of(const struct engine *g, const struct type *type)
+point_of(struct overhead *o, const struct label *l)
 {
-	return (uint32_t)(type - g->types);
+	return texts_intern(o->points, l->event, l->event_len);
 }
 
-static struct known *
-known_of(const struct engine *g, const struct type *type)
+static const struct request_type *
+type_at(const struct overhead *o, uint32_t i)
 {
-	return &g->afford->types[index_of(g, type)];
+	return &o->is.types->items[i];
 }
 
 /* ---- counting ---- */
 
-static uint64_t
-count_key(uint32_t type, uint32_t point, uint32_t node)
-{
-	return ((uint64_t)type << 54 | (uint64_t)node << 30 | point) + 1;
-}
-
-static struct count *
-count_of(struct map *m, struct arena *a, uint64_t key)
-{
-	struct count *c = map_get(m, key);
-
-	if (c == NULL && (c = arena_calloc(a, 1, sizeof *c)) != NULL && !map_put(m, key, c))
-		return NULL;
-	return c;
-}
-
-static uint32_t
-point_of(struct afford *a, const struct label *l)
-{
-	return texts_intern(a->points, l->event, l->event_len);
-}
-
 static int
-count_event(struct engine *g, uint32_t type, const struct event *v)
+count_event(struct overhead *o, uint32_t type, const struct event *v)
 {
-	struct afford *a = g->afford;
-	const struct label *l = labels_get(g->labels, v->label);
-	struct count *c;
+	const struct label *l = labels_get(o->is.labels, v->label);
+	struct counter *c;
 	uint32_t point;
 
 	if (l->kind != RECORD_POINT || l->silent)
 		return 0;
-	if ((point = point_of(a, l)) >= POINT_NONE ||
-	    (c = count_of(&a->counts, &a->counts_arena, count_key(type, point, v->node))) == NULL)
+	if ((point = point_of(o, l)) >= POINT_NONE ||
+	    (c = counter_of(&o->records, counter_key(type, point, v->node))) == NULL)
 		return ERR_MEMORY;
 	c->n++;
 	return 0;
 }
 
+/* A trace counts once on each node. */
 static int
-count_nodes(struct engine *g, uint32_t type, const struct trace *t)
+count_nodes(struct overhead *o, uint32_t type, const struct trace *t)
 {
-	struct afford *a = g->afford;
-
-	a->traces++;
+	o->ntraces++;
 	for (uint32_t i = 0; i < t->nunits; i++) {
 		uint32_t node = t->events[t->units[i].first].node;
-		struct count *c;
+		struct counter *c;
 
 		if (t->units[i].count == 0)
 			continue;
-		if ((c = count_of(&a->came, &a->came_arena, count_key(type, POINT_NONE, node))) ==
-		    NULL)
+		if ((c = counter_of(&o->came, counter_key(type, POINT_NONE, node))) == NULL)
 			return ERR_MEMORY;
-		c->n += c->stamp != a->traces;
-		c->stamp = a->traces;
+		c->n += c->traces != o->ntraces;
+		c->traces = o->ntraces;
 	}
 	return 0;
 }
 
 int
-afford_trace(struct engine *g, const struct type *type, const struct trace *t, struct err *e)
+overhead_trace(
+    struct overhead *o, const struct request_type *type, const struct trace *t, struct err *e)
 {
-	struct known *k = known_of(g, type);
-	uint32_t at = index_of(g, type);
-	int rc = count_nodes(g, at, t);
+	struct type_cost *k = &o->types[type->index];
+	int rc = count_nodes(o, type->index, t);
 
-	if (rc == 0 && g->afford->steady && began_after(g, t, g->afford->since.ns)) {
+	if (rc == 0 && o->steady && trace_began_after(o->is.clocks, t, o->window.ns)) {
 		k->traces++;
 		k->probed += t->probed;
 		for (uint32_t i = 0; t->probed && rc == 0 && i < t->nevents; i++)
-			rc = count_event(g, at, &t->events[i]);
+			rc = count_event(o, type->index, &t->events[i]);
 	}
 	return rc == 0 ? 0 : err_set(e, rc, "budget: out of memory");
 }
@@ -197,481 +245,483 @@ afford_trace(struct engine *g, const struct type *type, const struct trace *t, s
 static int
 by_point(const void *a, const void *b)
 {
-	const struct passed *x = a, *y = b;
+	const struct learned_passes *x = a, *y = b;
 
 	if (x->point != y->point)
 		return x->point < y->point ? -1 : 1;
 	return x->label == y->label ? 0 : x->label < y->label ? -1 : 1;
 }
 
-/* Again when the space has grown by a tenth. */
+/* Takes the passes of the type from the space, when it is first asked for and each time the space
+ * has grown by a tenth. */
 static int
-know(struct engine *g, const struct type *type, struct err *e)
+take_learned(struct overhead *o, const struct request_type *type, struct err *e)
 {
-	struct known *k = known_of(g, type);
-	uint64_t traces = space_traces(g->space, type->label);
-	struct space_export look;
+	struct type_cost *k = &o->types[type->index];
+	struct space *space = *o->is.space;
+	uint64_t traces = space_traces(space, type->label);
+	struct space_export learned;
 
-	if (traces == 0 ||
-	    (k->made_of <= traces && traces - k->made_of <= k->made_of / 10 && k->made_of != 0))
+	if (traces == 0 || (k->learned_traces != 0 && k->learned_traces <= traces &&
+			       traces - k->learned_traces <= k->learned_traces / 10))
 		return 0;
-	if (!space_export(g->space, type->label, &look))
+	if (!space_export(space, type->label, &learned))
 		return 0;
-	free(k->passed);
-	k->npassed = 0;
-	if ((k->passed = calloc(look.nplaces + 1, sizeof *k->passed)) == NULL)
+	free(k->learned);
+	k->nlearned = 0;
+	if ((k->learned = calloc(learned.nplaces + 1, sizeof *k->learned)) == NULL)
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
-	for (uint32_t i = 0; i < look.nplaces; i++) {
-		const struct label *l = labels_get(g->labels, look.places[i].label);
+	for (uint32_t i = 0; i < learned.nplaces; i++) {
+		const struct label *l = labels_get(o->is.labels, learned.places[i].label);
 		uint32_t point;
 
 		if (l->kind != RECORD_POINT || l->silent)
 			continue;
-		if ((point = point_of(g->afford, l)) == UINT32_MAX)
+		if ((point = point_of(o, l)) == UINT32_MAX)
 			return err_set(e, ERR_MEMORY, "budget: out of memory");
-		k->passed[k->npassed++] = (struct passed){ point, look.places[i].label,
-			(double)look.places[i].count / (double)traces };
+		k->learned[k->nlearned++] = (struct learned_passes){ point, learned.places[i].label,
+			(double)learned.places[i].count / (double)traces };
 	}
-	qsort(k->passed, k->npassed, sizeof *k->passed, by_point);
-	k->made_of = traces;
+	qsort(k->learned, k->nlearned, sizeof *k->learned, by_point);
+	k->learned_traces = traces;
 	return 0;
 }
 
-static bool
-node_has(const struct node *n, const struct label *l, const char *name)
-{
-	if (!n->connected || n->names == NULL ||
-	    texts_find(n->names, name, strlen(name)) == UINT32_MAX)
-		return false;
-	for (uint32_t i = 0; i < n->programs.nprograms; i++)
-		if (label_of_service(l, n->programs.programs[i].service))
-			return true;
-	return false;
-}
-
-/* Requests come to all nodes of a service by turns, as they did so far. */
+/* The share of the type's traces that came by this node, if other nodes have the tracepoint too. */
 static double
-share_of(const struct engine *g, const struct type *type, uint32_t node, const struct label *l,
-    const char *name)
+share_of_node(const struct overhead *o, const struct request_type *type, uint32_t node,
+    const struct label *l, const char *name)
 {
-	struct count *c;
+	const struct counter *c;
 	uint32_t others = 0;
 
-	for (uint32_t i = 0; i < g->nnodes && others == 0; i++)
-		others += i != node && node_has(&g->nodes[i], l, name);
+	for (uint32_t i = 0; i < o->is.nodes->n && others == 0; i++)
+		others += i != node && node_has_label(&o->is.nodes->items[i], l, name);
 	if (others == 0 || type->traces == 0)
 		return 1;
-	c = map_get(&g->afford->came, count_key(index_of(g, type), POINT_NONE, node));
+	c = counter_find(&o->came, counter_key(type->index, POINT_NONE, node));
 	return c != NULL ? fmin(1, (double)c->n / (double)type->traces) : 0;
 }
 
-/* Records a second of a tracepoint there if all requests of the type were probed: as it was when it
- * was on, or else as learned. O(log places), and services. */
-static double
-predicted(const struct engine *g, const struct type *type, uint32_t point, uint32_t node)
+/* The first of k->learned with this point, or k->nlearned. */
+static uint32_t
+learned_first(const struct type_cost *k, uint32_t point)
 {
-	const struct known *k = known_of(g, type);
-	const char *name = texts_get(g->afford->points, point);
-	const struct passes *was = map_get(
-	    &g->afford->passes, count_key(index_of(g, type), point, node));
-	uint32_t low = 0, high = k->npassed;
-	double sum = 0;
+	uint32_t low = 0, high = k->nlearned;
 
-	if (was != NULL && was->traces >= PASSES_SURE)
-		return (double)was->records / (double)was->traces * type->offered;
 	while (low < high) {
 		uint32_t mid = low + (high - low) / 2;
 
-		if (k->passed[mid].point < point)
+		if (k->learned[mid].point < point)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (; low < k->npassed && k->passed[low].point == point; low++) {
-		const struct label *l = labels_get(g->labels, k->passed[low].label);
+	return low;
+}
 
-		if (node_has(&g->nodes[node], l, name))
-			sum += k->passed[low].per_trace * type->offered *
-			       share_of(g, type, node, l, name);
+/* Records a second of a tracepoint on the node if all requests of the type were probed: 1. as
+ * measured while it was enabled; 2. as learned; 3. as assumed. O(log places), and nodes x services.
+ */
+static double
+predict(const struct overhead *o, const struct request_type *type, uint32_t point, uint32_t node)
+{
+	const struct type_cost *k = &o->types[type->index];
+	const struct node *n = &o->is.nodes->items[node];
+	const char *name = texts_get(o->points, point);
+	const struct counter *was = counter_find(&o->passes, counter_key(type->index, point, node));
+	double sum = 0;
+
+	if (was != NULL && was->traces >= PASSES_SURE)
+		return (double)was->n / (double)was->traces * type->offered;
+	for (uint32_t i = learned_first(k, point); i < k->nlearned && k->learned[i].point == point;
+	     i++) {
+		const struct label *l = labels_get(o->is.labels, k->learned[i].label);
+
+		if (node_has_label(n, l, name))
+			sum += k->learned[i].per_trace * type->offered *
+			       share_of_node(o, type, node, l, name);
 	}
-	if (sum == 0 && label_set_has(&g->afford->unknown, point) && g->nodes[node].names != NULL &&
-	    texts_find(g->nodes[node].names, name, strlen(name)) != UINT32_MAX)
-		return (preload_is(&g->preload, name) ? AFFORD_DEEP_PASSES : AFFORD_PASSES) *
+	if (sum == 0 && label_set_has(&o->unknown, point) && node_has_tracepoint(n, name))
+		return (preload_is(o->is.preload, name) ? OVERHEAD_PRELOAD_PASSES
+							: OVERHEAD_PASSES) *
 		       type->offered;
 	return sum;
 }
 
 static bool
-is_probed(const struct type *t)
+fits(struct overhead *o, uint32_t type, uint32_t point)
 {
-	return t->diagnosis != NULL && t->diagnosis->phase != PHASE_ENDED;
-}
-
-static bool
-affords(struct engine *g, uint32_t type, uint32_t point)
-{
-	struct afford *a = g->afford;
-
-	if (point == UINT32_MAX || plan_wants(g->plan, texts_get(a->points, point)))
+	if (point == UINT32_MAX || plan_wants(o->is.plan, texts_get(o->points, point)))
 		return true;
-	for (uint32_t n = 0; n < g->nnodes; n++) {
+	for (uint32_t n = 0; n < o->is.nodes->n; n++) {
 		double sum = 0;
 
-		for (uint32_t i = 0; i < g->ntypes; i++)
-			if ((is_probed(&g->types[i]) || g->types[i].label == type) &&
-			    know(g, &g->types[i], NULL) == 0)
-				sum += predicted(g, &g->types[i], point, n);
-		if (sum > 0 && !budget_fits(a->budget, type, point, n, sum))
+		for (uint32_t i = 0; i < o->is.types->n; i++) {
+			const struct request_type *t = type_at(o, i);
+
+			if ((request_type_diagnosed(t) || t->label == type) &&
+			    take_learned(o, t, NULL) == 0)
+				sum += predict(o, t, point, n);
+		}
+		if (sum > 0 && !budget_fits(o->budget, type, point, n, sum))
 			return false;
 	}
 	return true;
 }
 
 bool
-afford(struct engine *g, uint32_t type, uint32_t label)
+overhead_fits(struct overhead *o, uint32_t type, uint32_t label)
 {
-	return affords(g, type, point_of(g->afford, labels_get(g->labels, label)));
+	return fits(o, type, point_of(o, labels_get(o->is.labels, label)));
 }
 
 bool
-afford_unknown(struct engine *g, uint32_t type, const char *name)
+overhead_fits_unknown(struct overhead *o, uint32_t type, const char *name)
 {
-	uint32_t point = texts_intern(g->afford->points, name, strlen(name));
+	uint32_t point = texts_intern(o->points, name, strlen(name));
 
-	return point == UINT32_MAX || !label_set_add(&g->afford->unknown, point) ||
-	       affords(g, type, point);
-}
-
-static uint64_t
-made_of(const struct engine *g)
-{
-	return g->wants + plan_version(g->plan) + 1;
+	return point == UINT32_MAX || !label_set_add(&o->unknown, point) || fits(o, type, point);
 }
 
 bool
-afford_over(struct engine *g, uint32_t type)
+overhead_exceeded(const struct overhead *o, uint32_t type)
 {
-	return g->afford->told_of == made_of(g) &&
-	       budget_probed(g->afford->budget, type) < AFFORD_PROBED_MIN;
+	return o->costed_revision == nodes_revision(o->is.nodes, o->is.plan) &&
+	       budget_probed(o->budget, type) < OVERHEAD_PROBED_MIN;
 }
 
-/* ---- what is on ---- */
+/* ---- the budget's entries: what is enabled ---- */
 
 static int
-tell(struct engine *g, const struct type *type, uint32_t point, uint32_t node, struct err *e)
+cost_on_node(struct overhead *o, const struct request_type *type, uint32_t point, uint32_t node,
+    struct err *e)
 {
-	struct afford *a = g->afford;
-
-	if (a->ntold == a->told_cap) {
-		uint32_t cap = a->told_cap != 0 ? 2 * a->told_cap : 64;
-		struct told *more = realloc(a->told, cap * sizeof *more);
-
-		if (more == NULL)
-			return err_set(e, ERR_MEMORY, "budget: out of memory");
-		a->told = more;
-		a->told_cap = cap;
-	}
-	a->told[a->ntold++] = (struct told){ index_of(g, type), point, node };
+	if (!array_reserve(o->costed, o->costed_cap, o->ncosted + 1))
+		return err_set(e, ERR_MEMORY, "budget: out of memory");
+	o->costed[o->ncosted++] = (struct costed){ type->index, point, node };
 	return budget_predict(
-	    a->budget, type->label, point, node, predicted(g, type, point, node), e);
+	    o->budget, type->label, point, node, predict(o, type, point, node), e);
 }
 
 static int
-tell_name(struct engine *g, const struct type *type, const char *name, struct err *e)
+cost_tracepoint(
+    struct overhead *o, const struct request_type *type, const char *name, struct err *e)
 {
-	uint32_t point = texts_intern(g->afford->points, name, strlen(name));
+	uint32_t point = texts_intern(o->points, name, strlen(name));
 	int rc = point != UINT32_MAX ? 0 : err_set(e, ERR_MEMORY, "budget: out of memory");
 
-	for (uint32_t n = 0; rc == 0 && n < g->nnodes; n++)
-		if (g->nodes[n].names != NULL &&
-		    texts_find(g->nodes[n].names, name, strlen(name)) != UINT32_MAX)
-			rc = tell(g, type, point, n, e);
+	for (uint32_t n = 0; rc == 0 && n < o->is.nodes->n; n++)
+		if (node_has_tracepoint(&o->is.nodes->items[n], name))
+			rc = cost_on_node(o, type, point, n, e);
 	return rc;
 }
 
+/* Wildcards are those of learning, which has a budget of its own. */
 static int
-tell_type(struct engine *g, const struct type *type, struct err *e)
+cost_type(struct overhead *o, const struct request_type *type, struct err *e)
 {
 	uint64_t owner;
-	int rc = know(g, type, e);
+	int rc = take_learned(o, type, e);
 
-	for (uint32_t i = 0; rc == 0 && i < plan_count(g->plan); i++) {
-		const char *name = plan_at(g->plan, i, &owner);
+	for (uint32_t i = 0; rc == 0 && i < plan_count(o->is.plan); i++) {
+		const char *name = plan_at(o->is.plan, i, &owner);
 
-		if (name[strlen(name) - 1] != '*') /* learning has a budget of its own */
-			rc = tell_name(g, type, name, e);
+		if (name[strlen(name) - 1] != '*')
+			rc = cost_tracepoint(o, type, name, e);
 	}
 	return rc;
 }
 
 int
-afford_on(struct engine *g, const char *name, struct err *e)
+overhead_enabled(struct overhead *o, const char *name, struct err *e)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < g->ntypes; i++)
-		if (is_probed(&g->types[i]) && (rc = know(g, &g->types[i], e)) == 0)
-			rc = tell_name(g, &g->types[i], name, e);
+	for (uint32_t i = 0; rc == 0 && i < o->is.types->n; i++)
+		if (request_type_diagnosed(type_at(o, i)) &&
+		    (rc = take_learned(o, type_at(o, i), e)) == 0)
+			rc = cost_tracepoint(o, type_at(o, i), name, e);
 	return rc;
 }
 
-/* What went off, or whose type is not probed any more, costs nothing; the others are kept as
- * measured. */
+/* Drops what was disabled, and what belongs to a type that is no longer diagnosed; other entries
+ * keep what was measured. */
 static int
-tell_all(struct engine *g, struct err *e)
+cost_all(struct overhead *o, struct err *e)
 {
-	struct afford *a = g->afford;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < a->ntold; i++) {
-		const struct type *type = &g->types[a->told[i].type];
+	for (uint32_t i = 0; i < o->ncosted; i++) {
+		const struct request_type *type = type_at(o, o->costed[i].type);
 
-		if (!is_probed(type) ||
-		    !plan_wants(g->plan, texts_get(a->points, a->told[i].point)))
-			budget_drop(a->budget, type->label, a->told[i].point);
+		if (!request_type_diagnosed(type) ||
+		    !plan_wants(o->is.plan, texts_get(o->points, o->costed[i].point)))
+			budget_drop(o->budget, type->label, o->costed[i].point);
 	}
-	a->ntold = 0;
-	for (uint32_t i = 0; rc == 0 && i < g->ntypes; i++)
-		if (is_probed(&g->types[i]))
-			rc = tell_type(g, &g->types[i], e);
+	o->ncosted = 0;
+	for (uint32_t i = 0; rc == 0 && i < o->is.types->n; i++)
+		if (request_type_diagnosed(type_at(o, i)))
+			rc = cost_type(o, type_at(o, i), e);
 	return rc;
 }
 
 /* ---- measuring ---- */
 
-/* Of what is on: what probed traces had of it, for all traces that came. */
+/* Records of probed traces, scaled to all requests that are offered. */
 static int
-measure(struct engine *g, const struct told *t, struct err *e)
+measure(struct overhead *o, const struct costed *costed, struct err *e)
 {
-	const struct known *k = &g->afford->types[t->type];
-	const uint64_t key = count_key(t->type, t->point, t->node);
-	const struct count *c = map_get(&g->afford->counts, key);
-	struct passes *p = map_get(&g->afford->passes, key);
-	double share;
+	const struct type_cost *k = &o->types[costed->type];
+	const struct request_type *type = type_at(o, costed->type);
+	const uint64_t key = counter_key(costed->type, costed->point, costed->node);
+	const struct counter *c = counter_find(&o->records, key);
+	uint64_t records = c != NULL ? c->n : 0;
+	struct counter *passes;
 
 	if (k->probed == 0)
 		return 0;
-	if (p == NULL && ((p = arena_calloc(&g->afford->passes_arena, 1, sizeof *p)) == NULL ||
-			     !map_put(&g->afford->passes, key, p)))
+	if ((passes = counter_of(&o->passes, key)) == NULL)
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
-	p->records += c != NULL ? c->n : 0;
-	p->traces += k->probed;
-	share = (double)k->probed / (double)k->traces;
-	return budget_measured(g->afford->budget, g->types[t->type].label, t->point, t->node,
-	    (c != NULL ? (double)c->n : 0) / (double)k->traces * g->types[t->type].offered, share,
-	    e);
+	passes->n += records;
+	passes->traces += k->probed;
+	return budget_measured(o->budget, type->label, costed->point, costed->node,
+	    (double)records / (double)k->traces * type->offered,
+	    (double)k->probed / (double)k->traces, e);
 }
 
-/* Of learning: all that a type leaves on a node, as one. */
+/* Of learning: all records of a type on a node are one entry. */
 static int
-measure_learning(struct engine *g, struct err *e)
+measure_learning(struct overhead *o, struct err *e)
 {
-	struct afford *a = g->afford;
+	struct counters sums = { 0 };
 	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < g->ntypes; i++) {
-		const struct known *k = &a->types[i];
+	for (uint32_t i = 0; rc == 0 && i < o->records.n; i++) {
+		struct counter *sum = counter_of(&sums, o->records.items[i].key | POINT_NONE);
 
-		for (uint32_t n = 0; rc == 0 && n < g->nnodes && k->probed > 0; n++) {
-			struct count *all = map_get(&a->counts, count_key(i, POINT_NONE, n));
+		if (sum == NULL)
+			rc = err_set(e, ERR_MEMORY, "budget: out of memory");
+		else
+			sum->n += o->records.items[i].n;
+	}
+	for (uint32_t i = 0; rc == 0 && i < o->is.types->n; i++) {
+		const struct type_cost *k = &o->types[i];
 
-			rc = budget_measured(a->learning, g->types[i].label, 0, n,
-			    (all != NULL ? (double)all->n : 0) / (double)k->traces *
-				g->types[i].offered,
+		for (uint32_t n = 0; rc == 0 && n < o->is.nodes->n && k->probed > 0; n++) {
+			const struct counter *sum = counter_find(
+			    &sums, counter_key(i, POINT_NONE, n));
+
+			rc = budget_measured(o->learn_budget, type_at(o, i)->label, 0, n,
+			    (sum != NULL ? (double)sum->n : 0) / (double)k->traces *
+				type_at(o, i)->offered,
 			    (double)k->probed / (double)k->traces, e);
 		}
 	}
+	counters_release(&sums);
 	return rc;
 }
 
-static int
-sum_by_node(struct afford *a, struct err *e)
-{
-	struct map sums = { 0 };
-	struct count *c, *sum;
-	uint64_t key;
-	size_t at = 0;
-
-	while ((c = map_next(&a->counts, &at, &key)) != NULL) {
-		uint64_t all = ((key - 1) | POINT_NONE) + 1;
-
-		if ((sum = count_of(&sums, &a->counts_arena, all)) == NULL) {
-			map_release(&sums);
-			return err_set(e, ERR_MEMORY, "budget: out of memory");
-		}
-		sum->n += c->n;
-	}
-	map_release(&a->counts);
-	a->counts = sums;
-	return 0;
-}
-
 static void
-window_begin(struct engine *g, struct mono now, bool steady)
+begin_window(struct overhead *o, struct mono now, bool steady)
 {
-	struct afford *a = g->afford;
-
-	for (uint32_t i = 0; i < g->ntypes; i++)
-		a->types[i].traces = a->types[i].probed = 0;
-	map_release(&a->counts);
-	arena_reset(&a->counts_arena);
-	a->since = now;
-	a->steady = steady;
-	a->window_of = g->wants + plan_version(g->plan);
+	for (uint32_t i = 0; i < o->is.types->n; i++)
+		o->types[i].traces = o->types[i].probed = 0;
+	counters_clear(&o->records);
+	o->window = now;
+	o->steady = steady;
+	o->window_revision = nodes_revision(o->is.nodes, o->is.plan);
 }
 
-/* A window counts when the same was on, everywhere, from before its begin to its end. */
+/* A window counts if the same tracepoints were enabled everywhere from its begin to its end. */
 static int
-window_step(struct engine *g, struct mono now, struct err *e)
+step_window(struct overhead *o, struct mono now, struct err *e)
 {
-	struct afford *a = g->afford;
-	bool steady = nodes_done(g) && (a->ntold > 0 || g->learning.active);
+	bool steady = nodes_confirmed(o->is.nodes, o->is.plan) && (o->ncosted > 0 || o->learning);
 	int rc = 0;
 
-	if (!steady || !a->steady || a->window_of != g->wants + plan_version(g->plan)) {
-		window_begin(g, now, steady);
+	if (!steady || !o->steady ||
+	    o->window_revision != nodes_revision(o->is.nodes, o->is.plan)) {
+		begin_window(o, now, steady);
 		return 0;
 	}
-	if (mono_since_ns(now, a->since) < WINDOW_NS)
+	if (mono_since_ns(now, o->window) < WINDOW_NS)
 		return 0;
-	for (uint32_t i = 0; rc == 0 && i < a->ntold; i++)
-		rc = measure(g, &a->told[i], e);
-	if (rc == 0 && g->learning.active && (rc = sum_by_node(a, e)) == 0)
-		rc = measure_learning(g, e);
-	a->measured_of = plan_version(g->plan);
-	window_begin(g, now, true);
+	for (uint32_t i = 0; rc == 0 && i < o->ncosted; i++)
+		rc = measure(o, &o->costed[i], e);
+	if (rc == 0 && o->learning)
+		rc = measure_learning(o, e);
+	o->measured_version = plan_version(o->is.plan);
+	begin_window(o, now, true);
 	return rc;
 }
 
 bool
-afford_measured(const struct engine *g)
+overhead_measured(const struct overhead *o)
 {
-	return g->afford->measured_of == plan_version(g->plan);
+	return o->measured_version == plan_version(o->is.plan);
 }
 
-/* ---- what follows ---- */
+/* ---- learning ---- */
 
-/*
- * Of what is on while we learn nothing is known before: each tracepoint is taken to be
- * passed four times by each request, until the first window has told.
- */
-int
-afford_learning(struct engine *g, bool anew, struct err *e)
+void
+overhead_learning(struct overhead *o, bool active, uint32_t ngroups, double shrink)
 {
-	struct afford *a = g->afford;
+	assert(ngroups > 0 && shrink > 0 && shrink <= 1);
+	o->learning = active;
+	o->learn_groups = ngroups;
+	o->learn_shrink = shrink;
+}
+
+/* Until the first window has measured it, every request is taken to pass every tracepoint
+ * OVERHEAD_PASSES times. */
+int
+overhead_learning_predict(struct overhead *o, bool anew, struct err *e)
+{
 	int rc = 0;
 
-	for (uint32_t i = 0; rc == 0 && i < g->ntypes; i++) {
+	for (uint32_t i = 0; rc == 0 && i < o->is.types->n; i++) {
+		const struct request_type *type = type_at(o, i);
+
 		if (anew)
-			budget_drop(a->learning, g->types[i].label, 0);
-		for (uint32_t n = 0; rc == 0 && n < g->nnodes; n++)
-			rc = budget_predict(a->learning, g->types[i].label, 0, n,
-			    4.0 * g->nodes[n].programs.nnames / g->learning.ngroups *
-				g->types[i].offered,
+			budget_drop(o->learn_budget, type->label, 0);
+		for (uint32_t n = 0; rc == 0 && n < o->is.nodes->n; n++)
+			rc = budget_predict(o->learn_budget, type->label, 0, n,
+			    OVERHEAD_PASSES * o->is.nodes->items[n].programs.nnames /
+				o->learn_groups * type->offered,
 			    e);
 	}
 	return rc;
 }
 
 double
-afford_learning_probed(struct engine *g, const struct type *type)
+overhead_learning_probed(struct overhead *o, const struct request_type *type)
 {
-	return budget_probed(g->afford->learning, type->label);
+	return budget_probed(o->learn_budget, type->label);
 }
 
 void
-afford_forget(struct engine *g)
+overhead_forget(struct overhead *o)
 {
-	map_release(&g->afford->passes);
-	arena_reset(&g->afford->passes_arena);
-	for (uint32_t i = 0; i < g->ntypes; i++) {
-		g->afford->types[i].npassed = 0;
-		g->afford->types[i].made_of = 0;
+	counters_clear(&o->passes);
+	for (uint32_t i = 0; i < o->is.types->n; i++) {
+		o->types[i].nlearned = 0;
+		o->types[i].learned_traces = 0;
 	}
 }
 
+/* ---- shares ---- */
+
+/* The largest power of STEP that is not over the share. */
 static double
-in_steps(double share)
+round_down(double share)
 {
 	return share >= 1 ? 1 : pow(STEP, floor(log(share) / log(STEP) + 1e-9));
 }
 
-/* Not under the least that makes sense: what was reckoned too high could never be put right.
- * afford_over() says so. */
+/* Never under OVERHEAD_PROBED_MIN: without probed traces a rate that was predicted too high would
+ * never be corrected. overhead_exceeded() reports that case. */
 static double
-probe(struct engine *g, const struct type *type)
+share_to_probe(struct overhead *o, const struct request_type *type)
 {
 	double share = 1;
 
-	if (g->learning.active)
-		share = afford_learning_probed(g, type) * g->learning.shrink;
-	else if (is_probed(type))
-		share = budget_probed(g->afford->budget, type->label);
-	return fmax(in_steps(fmax(share, AFFORD_PROBED_MIN / 2)), AFFORD_PROBED_MIN);
+	if (o->learning)
+		share = overhead_learning_probed(o, type) * o->learn_shrink;
+	else if (request_type_diagnosed(type))
+		share = budget_probed(o->budget, type->label);
+	return fmax(round_down(fmax(share, OVERHEAD_PROBED_MIN / 2)), OVERHEAD_PROBED_MIN);
 }
 
 int
-afford_step(struct engine *g, struct mono now, struct err *e)
+overhead_step(struct overhead *o, struct mono now, struct err *e)
 {
-	struct afford *a = g->afford;
+	uint64_t revision = nodes_revision(o->is.nodes, o->is.plan);
 	int rc = 0;
 
-	if (a->told_of != made_of(g)) {
-		rc = tell_all(g, e);
-		if (rc == 0 && g->learning.active)
-			rc = afford_learning(g, false, e);
-		a->told_of = made_of(g);
+	/* 1. what is enabled has changed */
+	if (o->costed_revision != revision) {
+		rc = cost_all(o, e);
+		if (rc == 0 && o->learning)
+			rc = overhead_learning_predict(o, false, e);
+		o->costed_revision = revision;
 	}
+	/* 2. a window has ended */
 	if (rc == 0)
-		rc = window_step(g, now, e);
-	for (uint32_t i = 0; rc == 0 && i < g->ntypes; i++) {
-		double share = probe(g, &g->types[i]);
+		rc = step_window(o, now, e);
+	/* 3. the shares that follow */
+	for (uint32_t i = 0; rc == 0 && i < o->is.types->n; i++) {
+		double share = share_to_probe(o, type_at(o, i));
 
-		if (share == a->types[i].wanted)
+		if (share == o->types[i].wanted)
 			continue;
-		a->types[i].wanted = share;
-		nodes_changed(g);
+		o->types[i].wanted = share;
+		nodes_changed(o->is.revise);
 	}
 	return rc;
 }
 
+/*
+ * Programs without libhone have no filter: a record of a request that is not probed costs as much
+ * as one of a probed request, and the agent drops it. A node with such a program is counted as if
+ * all its programs were: what is enabled there is paid for in full, and only disabling saves.
+ */
 int
-afford_node(struct engine *g, uint32_t node, double record_ns, double rejected_ns, struct err *e)
+overhead_node(struct overhead *o, uint32_t node, struct err *e)
 {
-	int rc = budget_node(g->afford->budget, node, record_ns, rejected_ns, e);
+	const struct status *s = &o->is.nodes->items[node].status;
+	double record_ns = s->record_ns, rejected_ns = s->rejected_ns;
+	int rc;
 
-	return rc != 0 ? rc : budget_node(g->afford->learning, node, record_ns, rejected_ns, e);
+	assert(node < o->is.nodes->n);
+	if (s->mapped > 0) {
+		record_ns = record_ns > 0 ? record_ns : OVERHEAD_RECORD_NS;
+		rejected_ns = (1 - UNFILTERED_SAVES) * record_ns;
+	}
+	rc = budget_node(o->budget, node, record_ns, rejected_ns, e);
+	return rc != 0 ? rc : budget_node(o->learn_budget, node, record_ns, rejected_ns, e);
 }
 
 double
-afford_probed(const struct engine *g, const struct type *type)
+overhead_probed(const struct overhead *o, const struct request_type *type)
 {
-	return known_of(g, type)->wanted;
+	return o->types[type->index].wanted;
 }
 
 double
-afford_spent(struct engine *g, uint32_t node)
+overhead_probed_least(const struct overhead *o)
 {
-	return budget_spent(g->learning.active ? g->afford->learning : g->afford->budget, node);
+	double least = 1;
+
+	for (uint32_t i = 0; i < o->is.types->n; i++)
+		least = fmin(least, o->types[i].wanted);
+	return least;
 }
 
 double
-afford_rejected(struct engine *g, uint32_t node)
+overhead_spent(const struct overhead *o, uint32_t node)
 {
-	return budget_rejected(g->learning.active ? g->afford->learning : g->afford->budget, node);
+	return budget_spent(o->learning ? o->learn_budget : o->budget, node);
 }
 
 double
-afford_share(const struct engine *g)
+overhead_rejected(const struct overhead *o, uint32_t node)
 {
-	return g->learning.active ? g->o.learn_share : g->o.budget_share;
+	return budget_rejected(o->learning ? o->learn_budget : o->budget, node);
 }
 
 double
-afford_record_ns(const struct engine *g, uint32_t node, bool *assumed)
+overhead_limit(const struct overhead *o)
 {
-	double ns = g->nodes[node].status.record_ns;
+	return o->learning ? o->is.learn_share : o->is.budget_share;
+}
 
+double
+overhead_record_ns(const struct overhead *o, uint32_t node, bool *assumed)
+{
+	double ns = o->is.nodes->items[node].status.record_ns;
+
+	assert(node < o->is.nodes->n);
 	*assumed = ns <= 0;
-	return ns > 0 ? ns : AFFORD_RECORD_NS;
+	return ns > 0 ? ns : OVERHEAD_RECORD_NS;
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The engine's purse: what tracepoints that are on cost each node, and how many
- * requests may be probed for them (searchspace/budget.h does the sums).
+ * The overhead of added tracepoints: what those that are enabled cost each node, and how many
+ * requests may be probed for them (searchspace/budget.h solves for that).
  *
  *	learned space, requests a second  -->  predicted rates  --\
- *	probed traces that came           -->  measured rates   ----> share of requests to probe
- *	agents' status                    -->  cost of a record --/
+ *	probed traces                     -->  measured rates   ----> share of requests to probe
+ *	status of the agents              -->  cost of a record --/
  *
- * A tracepoint that is on records for every type that is probed, whoever asked for it.
- * Which requests are probed is decided by chance when they begin, and only probed
- * ones are evidence: fewer of them make estimates slower, never askew. Their number is
- * what all else reckons with (n in every interval).
+ * An enabled tracepoint records for every request type that is probed, whichever search enabled
+ * it. Which requests are probed is decided at random when they begin, and only probed ones are
+ * evidence: fewer of them widen intervals and add no bias.
+ *
+ * Learning enables all tracepoints and has a budget of its own; while it goes on that one holds.
  */
 #ifndef CONTROLPLANE_ENGINE_OVERHEAD_H
 #define CONTROLPLANE_ENGINE_OVERHEAD_H
@@ -18,66 +19,95 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/trace.h"
+#include "analysis/clocks.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "controlplane/engine/engine.h"
+#include "controlplane/engine/nodes.h"
+#include "controlplane/engine/request_types.h"
+#include "searchspace/plan.h"
+#include "searchspace/space.h"
 
-#define AFFORD_RECORD_NS \
-	150.0 /* what a record is taken to cost where that was not measured; about what \
-	         docs/architecture.md tells of one machine */
-#define AFFORD_REJECTED_NS 40.0
-#define AFFORD_PROBED_MIN 0.01
-#define AFFORD_SLACK 1.5
-#define AFFORD_PASSES 4.0
-#define AFFORD_DEEP_PASSES \
-	32.0 /* mutexes and mallocs are passed often: few requests are probed until it is known \
-	        how often */
+/* The cost of a record, and of one that a filter rejects, until the agent has measured them; about
+ * what docs/architecture.md lists for one machine. */
+#define OVERHEAD_RECORD_NS 150.0
+#define OVERHEAD_REJECTED_NS 40.0
+/* The least share of requests that is probed. */
+#define OVERHEAD_PROBED_MIN 0.01
+/* A lowered share rises when it could be this much higher. */
+#define OVERHEAD_SLACK 1.5
+/* How often a request is taken to pass a tracepoint that the space has not learned; mutexes and
+ * mallocs of the preload layer are passed more often. */
+#define OVERHEAD_PASSES 4.0
+#define OVERHEAD_PRELOAD_PASSES 32.0
 
-struct afford;
-struct type;
+struct overhead;
 
-struct afford *afford_new(const struct engine_options *o); /* NULL: out of memory */
-void afford_free(struct afford *a);
+/* All are borrowed and outlive it; `space` points to the pointer to the space in use. */
+struct overhead_facts {
+	struct labels *labels;
+	const struct nodes *nodes;
+	struct nodes *revise; /* the same nodes: nodes_changed() when a share changes */
+	const struct request_types *types;
+	const struct plan *plan;
+	const struct clocks *clocks;
+	const struct preload_labels *preload;
+	struct space *const *space;
+	double budget_share, learn_share; /* of one core, on each node */
+};
 
-/* What a record costs there by its status; 0: not measured. ERR_MEMORY. */
-int afford_node(
-    struct engine *g, uint32_t node, double record_ns, double rejected_ns, struct err *e);
-/* Counts the records of added tracepoints, by type and node. O(events). ERR_MEMORY. */
-int afford_trace(struct engine *g, const struct type *type, const struct trace *t, struct err *e);
-/* After all that may change what is on, and before wants go out. O(what is on x types x nodes) when
- * that changed, and once a second. ERR_MEMORY. */
-int afford_step(struct engine *g, struct mono now, struct err *e);
+struct overhead *overhead_new(const struct overhead_facts *facts); /* NULL: out of memory */
+void overhead_free(struct overhead *o);                            /* NULL is fine */
 
-/* May this label's tracepoint be turned on for the type (a label too)? False: some node would be
- * over its budget, even with as few probed requests as make sense. True for what is on already, or
- * what the space does not know. */
-bool afford(struct engine *g, uint32_t type, uint32_t label);
-/* The same of a tracepoint ("provider:event") of which the space knows nothing: until it is
- * measured it is taken to be passed AFFORD_PASSES times by each request of each type that is
- * probed, of the deeper layer AFFORD_DEEP_PASSES. */
-bool afford_unknown(struct engine *g, uint32_t type, const char *name);
-/* It is in the plan from now on: what is asked for after it, in the same step, is beside it.
+/* The node has joined, or its latest status has another cost of a record. ERR_MEMORY, for a node
+ * that is new only. */
+int overhead_node(struct overhead *o, uint32_t node, struct err *e);
+/* Counts the records of added tracepoints, by request type and node. O(events). ERR_MEMORY. */
+int overhead_trace(
+    struct overhead *o, const struct request_type *type, const struct trace *t, struct err *e);
+/* To be called after everything that may change what is enabled, and before desired states go out.
+ * O(enabled tracepoints x types x nodes) when the desired state changed, and once a second.
  * ERR_MEMORY. */
-int afford_on(struct engine *g, const char *name, struct err *e);
-/* What is on costs more than there is, with as few probed requests as make sense: let go of
- * something. False while something went on or off that is not reckoned with yet: so one thing goes
- * at a time. */
-bool afford_over(struct engine *g, uint32_t type);
-bool afford_measured(const struct engine *g); /* what is on was measured, since it is on */
+int overhead_step(struct overhead *o, struct mono now, struct err *e);
 
-/* ---- of learning, with a budget of its own ---- */
-/* Types and nodes are as they are now; anew: nothing was measured yet. ERR_MEMORY. */
-int afford_learning(struct engine *g, bool anew, struct err *e);
-double afford_learning_probed(struct engine *g, const struct type *type);
-void afford_forget(struct engine *g); /* the space is another one */
+/* Whether this label's tracepoint may be enabled for the request type (its label). False: some node
+ * would be over budget even at OVERHEAD_PROBED_MIN. True for what is enabled already, and for what
+ * the space does not know. */
+bool overhead_fits(struct overhead *o, uint32_t type, uint32_t label);
+/* The same of a tracepoint ("provider:event") that the space has not learned: until it is measured
+ * every request is taken to pass it OVERHEAD_PASSES times. */
+bool overhead_fits_unknown(struct overhead *o, uint32_t type, const char *name);
+/* The tracepoint is in the plan from now on: overhead_fits() in the same step counts it.
+ * ERR_MEMORY.
+ */
+int overhead_enabled(struct overhead *o, const char *name, struct err *e);
+/* What is enabled is over budget even at OVERHEAD_PROBED_MIN: one tracepoint has to be disabled.
+ * False while something was enabled or disabled that has not been counted: so they go one at a
+ * time. */
+bool overhead_exceeded(const struct overhead *o, uint32_t type);
+/* All that is enabled has been measured since it was enabled. */
+bool overhead_measured(const struct overhead *o);
 
-/* For wants, and for people. */
-double afford_probed(
-    const struct engine *g, const struct type *type);    /* share of its requests to probe */
-double afford_spent(struct engine *g, uint32_t node);    /* share of one core, now */
-double afford_rejected(struct engine *g, uint32_t node); /* of that, what filters take to reject */
-double afford_share(const struct engine *g); /* what may be spent: of learning while we learn */
-double afford_record_ns(const struct engine *g, uint32_t node, bool *assumed);
+/* ---- learning ---- */
+/* From now on learning is active (or not) with `ngroups` groups of providers that take turns, and
+ * probes `shrink` times the share that its budget permits. */
+void overhead_learning(struct overhead *o, bool active, uint32_t ngroups, double shrink);
+/* Predicts the cost of learning for the request types and nodes that are known now; anew: discards
+ * what was measured. ERR_MEMORY. */
+int overhead_learning_predict(struct overhead *o, bool anew, struct err *e);
+/* The share of the type's requests that the budget of learning permits to probe, 0..1, also under
+ * OVERHEAD_PROBED_MIN. */
+double overhead_learning_probed(struct overhead *o, const struct request_type *type);
+/* The space is another one: discards what was derived from it. */
+void overhead_forget(struct overhead *o);
+
+/* ---- for desired states, and for display ---- */
+double overhead_probed(const struct overhead *o, const struct request_type *type); /* share, 0..1 */
+double overhead_probed_least(const struct overhead *o);         /* of all types; 1 without any */
+double overhead_spent(const struct overhead *o, uint32_t node); /* share of one core, now */
+/* Of that, what filters take to reject records of requests that are not probed. */
+double overhead_rejected(const struct overhead *o, uint32_t node);
+double overhead_limit(const struct overhead *o); /* share of one core; of learning while it is on */
+/* ns of a record on the node. *assumed: its agent has not measured it. */
+double overhead_record_ns(const struct overhead *o, uint32_t node, bool *assumed);
 
 #endif

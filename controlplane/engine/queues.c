@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Full queues: whether more may go on. On the way from a tracepoint to us a record
- * passes four queues of its agent (wire/agent.h) and our own mailbox; the fullest counts.
- *
- *	          one over pause_fill, or an agent has shed
- *	going on -------------------------------------------> paused
- *	         <-------------------------------------------
- *	          all under resume_fill, and no agent rests
- *
- * The two thresholds lie apart, or a queue that hovers at one would make us flicker.
- *
- * An agent sheds: full to the brim, it has switched off all that was added, by itself.
- * Then it rests: nothing is wanted there for shed_for, and for twice as long each
- * time that it sheds soon after a rest, at most REST_MOST times as long; soon: within
- * REST_FORGET times what it rested last.
- */
+#include "controlplane/engine/queues.h"
+
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "controlplane/engine/engine_inside.h"
-
-enum { REST_MOST = 32, REST_FORGET = 4 };
+enum { BACKOFF_MOST = 32, SOON = 4 }; /* times shed_ns; times the last backoff */
 
 static const char *
 percent(char out[16], double share)
@@ -29,73 +14,65 @@ percent(char out[16], double share)
 	return out;
 }
 
-double
-node_fill(const struct node *n, enum queue *which)
-{
-	double fullest = 0;
-
-	*which = QUEUE_RING;
-	for (int q = 0; q < QUEUES; q++)
-		if (n->status.fill[q] > fullest) {
-			fullest = n->status.fill[q];
-			*which = (enum queue)q;
-		}
-	return fullest;
-}
-
 void
-queues_shed(struct engine *g, struct node *n, struct mono now)
+queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono now)
 {
-	int64_t most_ns = REST_MOST * g->o.shed_ns;
-	bool soon = n->rest_ns > 0 && mono_since_ns(now, n->rests_until) < REST_FORGET * n->rest_ns;
+	struct node *n = &nodes->items[node];
+	int64_t most_ns = BACKOFF_MOST * q->limits.shed_ns;
+	bool soon = n->backoff_ns > 0 &&
+	            mono_since_ns(now, n->backoff_until) < SOON * n->backoff_ns;
 	char full[16];
 
-	n->rest_ns = !soon ? g->o.shed_ns : n->rest_ns < most_ns / 2 ? 2 * n->rest_ns : most_ns;
-	n->rests = true;
-	n->rests_until = (struct mono){ now.ns + n->rest_ns };
-	g->sheds++;
-	g->rest = true;
-	snprintf(g->shed_why, sizeof g->shed_why,
+	assert(node < nodes->n);
+	n->backoff_ns = !soon                         ? q->limits.shed_ns
+	                : n->backoff_ns < most_ns / 2 ? 2 * n->backoff_ns
+	                                              : most_ns;
+	n->backing_off = true;
+	n->backoff_until = (struct mono){ now.ns + n->backoff_ns };
+	q->sheds++;
+	q->backing_off = true;
+	snprintf(q->shed_why, sizeof q->shed_why,
 	    "agent %s has let go of its tracepoints: %s %s full", n->name,
 	    queue_name(n->status.shed_by), percent(full, n->status.fill[n->status.shed_by]));
-	nodes_changed(g);
+	nodes_changed(nodes);
 }
 
-/* Who has gone rests too, but nobody waits for it. */
+/* A node whose agent has left may be backing off; it holds up nothing. */
 static void
-end_rests(struct engine *g, struct mono now)
+end_backoffs(struct queues *q, struct nodes *nodes, struct mono now)
 {
-	g->rest = false;
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		struct node *n = &g->nodes[i];
+	q->backing_off = false;
+	for (uint32_t i = 0; i < nodes->n; i++) {
+		struct node *n = &nodes->items[i];
 
-		if (n->rests && now.ns >= n->rests_until.ns) {
-			n->rests = false;
-			nodes_changed(g);
+		if (n->backing_off && now.ns >= n->backoff_until.ns) {
+			n->backing_off = false;
+			nodes_changed(nodes);
 		}
-		g->rest |= n->rests && n->connected;
+		q->backing_off |= n->backing_off && n->connected;
 	}
 }
 
-/* In words: the fullest queue, and how many other agents have one that would make us pause. */
+/* The occupancy of the fullest queue. why: which one, and how many other agents are over
+ * pause_fill. */
 static double
-fullest(struct engine *g, char *why, size_t size)
+find_fullest(const struct queues *q, const struct nodes *nodes, char *why, size_t size)
 {
-	double most = g->mailbox_fill, fill;
+	double most = q->mailbox_fill, fill;
 	const struct node *whose = NULL;
-	enum queue which = QUEUE_RING, q;
+	enum queue which = QUEUE_RING, fullest;
 	uint32_t over = 0;
 	char full[16];
 
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		if (!g->nodes[i].connected)
+	for (uint32_t i = 0; i < nodes->n; i++) {
+		if (!nodes->items[i].connected)
 			continue;
-		fill = node_fill(&g->nodes[i], &q);
-		over += fill > g->o.pause_fill;
+		fill = node_fill(&nodes->items[i], &fullest);
+		over += fill > q->limits.pause_fill;
 		if (fill > most) {
 			most = fill;
-			which = q;
-			whose = &g->nodes[i];
+			which = fullest;
+			whose = &nodes->items[i];
 		}
 	}
 	if (whose == NULL)
@@ -110,49 +87,40 @@ fullest(struct engine *g, char *why, size_t size)
 }
 
 static void
-why_rests(struct engine *g, char *why, size_t size, struct mono now)
+describe_backoff(
+    const struct queues *q, const struct nodes *nodes, char *why, size_t size, struct mono now)
 {
 	int64_t left_ns = 0;
 
-	for (uint32_t i = 0; i < g->nnodes; i++)
-		if (g->nodes[i].connected && g->nodes[i].rests &&
-		    mono_since_ns(g->nodes[i].rests_until, now) > left_ns)
-			left_ns = mono_since_ns(g->nodes[i].rests_until, now);
-	snprintf(
-	    why, size, "%s; nothing is on there for %.0f s", g->shed_why, (double)left_ns / 1e9);
-}
+	for (uint32_t i = 0; i < nodes->n; i++) {
+		const struct node *n = &nodes->items[i];
 
-void
-queues_watch(struct engine *g, struct mono now)
-{
-	char why[sizeof g->paused_why];
-	double most = fullest(g, why, sizeof why);
-
-	end_rests(g, now);
-	if (!g->paused && (g->rest || most > g->o.pause_fill)) {
-		g->paused = true;
-		g->paused_since = now;
-		g->pauses++;
-	} else if (g->paused && !g->rest && most < g->o.resume_fill) {
-		g->paused = false;
-		g->paused_ns += mono_since_ns(now, g->paused_since);
+		if (n->connected && n->backing_off &&
+		    mono_since_ns(n->backoff_until, now) > left_ns)
+			left_ns = mono_since_ns(n->backoff_until, now);
 	}
-	if (!g->paused)
+	snprintf(
+	    why, size, "%s; nothing is on there for %.0f s", q->shed_why, (double)left_ns / 1e9);
+}
+
+void
+queues_update(struct queues *q, struct nodes *nodes, struct mono now)
+{
+	char why[sizeof q->paused_why];
+	double most = find_fullest(q, nodes, why, sizeof why);
+
+	end_backoffs(q, nodes, now);
+	if (!q->paused && (q->backing_off || most > q->limits.pause_fill)) {
+		q->paused = true;
+		q->paused_since = now;
+		q->pauses++;
+	} else if (q->paused && !q->backing_off && most < q->limits.resume_fill) {
+		q->paused = false;
+		q->paused_ns += mono_since_ns(now, q->paused_since);
+	}
+	if (!q->paused)
 		return;
-	if (g->rest && most <= g->o.pause_fill)
-		why_rests(g, why, sizeof why, now);
-	memcpy(g->paused_why, why, sizeof why);
-}
-
-void
-engine_mailbox(struct engine *g, double fill)
-{
-	g->mailbox_fill = fill;
-}
-
-void
-engine_queues(const struct engine *g, struct engine_queues *ret)
-{
-	*ret = (struct engine_queues){ g->paused, g->paused ? g->paused_why : "", g->shed_why,
-		g->pauses, g->sheds, g->paused_since, g->paused_ns };
+	if (q->backing_off && most <= q->limits.pause_fill)
+		describe_backoff(q, nodes, why, sizeof why, now);
+	memcpy(q->paused_why, why, sizeof why);
 }

@@ -1,60 +1,64 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The port through which searches see the engine: controlplane/search/port.h. */
-#include <string.h>
-
 #include "controlplane/engine/engine_inside.h"
-#include "controlplane/engine/overhead.h"
-#include "base/texts.h"
+#include "controlplane/engine/trace_age.h"
+
+static struct engine_parts *
+parts_of(void *owner)
+{
+	return engine_parts(owner);
+}
 
 static bool
 port_confirmed(void *owner)
 {
-	return nodes_done(owner);
+	return nodes_confirmed(&parts_of(owner)->nodes, parts_of(owner)->plan);
 }
 
 static bool
 port_began_after(void *owner, const struct trace *t, int64_t time_ns)
 {
-	return began_after(owner, t, time_ns);
+	return trace_began_after(parts_of(owner)->clocks, t, time_ns);
 }
 
 static bool
 port_affordable(void *owner, uint32_t type, uint32_t label)
 {
-	return afford(owner, type, label);
+	return overhead_fits(parts_of(owner)->overhead, type, label);
 }
 
 static bool
 port_affordable_unknown(void *owner, uint32_t type, const char *name)
 {
-	return afford_unknown(owner, type, name);
+	return overhead_fits_unknown(parts_of(owner)->overhead, type, name);
 }
 
 static int
 port_enabled(void *owner, const char *name, struct err *e)
 {
-	return afford_on(owner, name, e);
+	return overhead_enabled(parts_of(owner)->overhead, name, e);
 }
 
 static bool
 port_over_budget(void *owner, uint32_t type)
 {
-	return afford_over(owner, type);
+	return overhead_exceeded(parts_of(owner)->overhead, type);
 }
 
 static bool
 port_costs_measured(void *owner)
 {
-	return afford_measured(owner);
+	return overhead_measured(parts_of(owner)->overhead);
 }
 
 static bool
 port_any_fresh(void *owner)
 {
-	const struct engine *g = owner;
+	const struct request_types *types = &parts_of(owner)->types;
 
-	for (uint32_t i = 0; i < g->ntypes; i++)
-		if (g->types[i].diagnosis != NULL && diagnosis_has_fresh(g->types[i].diagnosis))
+	for (uint32_t i = 0; i < types->n; i++)
+		if (types->items[i].diagnosis != NULL &&
+		    diagnosis_has_fresh(types->items[i].diagnosis))
 			return true;
 	return false;
 }
@@ -62,22 +66,21 @@ port_any_fresh(void *owner)
 static const struct programs *
 port_programs(void *owner, uint32_t node)
 {
-	const struct engine *g = owner;
+	const struct nodes *nodes = &parts_of(owner)->nodes;
 
-	return node < g->nnodes ? &g->nodes[node].programs : NULL;
+	return node < nodes->n ? &nodes->items[node].programs : NULL;
 }
 
 /* A node that has not listed its tracepoints yet counts as having it. O(nodes). */
 static bool
 port_retired(void *owner, const char *name)
 {
-	const struct engine *g = owner;
+	const struct nodes *nodes = &parts_of(owner)->nodes;
 
-	for (uint32_t i = 0; i < g->nnodes; i++) {
-		const struct node *n = &g->nodes[i];
+	for (uint32_t i = 0; i < nodes->n; i++) {
+		const struct node *n = &nodes->items[i];
 
-		if (n->connected &&
-		    (n->names == NULL || texts_find(n->names, name, strlen(name)) != UINT32_MAX))
+		if (n->connected && (n->names == NULL || node_has_tracepoint(n, name)))
 			return false;
 	}
 	return true;
@@ -93,8 +96,10 @@ port_audit(
 static void
 port_ended(void *owner, struct wall when)
 {
-	learn_keep(owner, when);
-	nodes_changed(owner);
+	struct engine_parts *p = parts_of(owner);
+
+	learned_space_diagnosed(&p->learned, &p->nodes, &((struct engine *)owner)->preload, when);
+	nodes_changed(&p->nodes);
 }
 
 static const struct search_calls CALLS = {
@@ -131,25 +136,27 @@ settings_of(const struct engine_options *o)
 struct search_port *
 engine_search_port(struct engine *g)
 {
+	struct engine_parts *p = &g->parts;
+
 	g->port = (struct search_port){
 		.calls = &CALLS,
 		.owner = g,
-		.labels = g->labels,
+		.labels = p->labels,
 		.forest = g->forest,
-		.plan = g->plan,
-		.space = g->space,
+		.plan = p->plan,
+		.space = p->learned.space,
 		.preload = &g->preload,
-		.node_names = g->node_names,
+		.node_names = p->nodes.names,
 		.scratch = &g->scratch,
-		.counts = &g->diagnosed,
-		.settings = settings_of(&g->o),
+		.counts = &p->diagnosed,
+		.settings = settings_of(&p->options),
 		.ignore = g->rules.ignore,
 		.bins = g->rules.made,
-		.paused = g->paused,
-		.backing_off = g->rest,
-		.paused_since = g->paused_since,
-		.paused_why = g->paused_why,
-		.shed_why = g->shed_why,
+		.paused = p->queues.paused,
+		.backing_off = p->queues.backing_off,
+		.paused_since = p->queues.paused_since,
+		.paused_why = p->queues.paused_why,
+		.shed_why = p->queues.shed_why,
 	};
 	return &g->port;
 }

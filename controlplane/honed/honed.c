@@ -16,7 +16,7 @@
 #include "base/tls.h"
 #include "controlplane/answers/answer.h"
 #include "controlplane/engine/engine.h"
-#include "controlplane/engine/desired_state.h"
+#include "controlplane/honed/want_sender.h"
 #include "forest/forest.h"
 
 enum {

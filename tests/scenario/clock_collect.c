@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "controlplane/honed/honed_config.h"
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 
 enum { AGENTS_MAX = 64, EDGES_MAX = 512 };
 #define MS INT64_C(1000000)
@@ -186,7 +186,7 @@ static void
 trace_take(struct trace *t)
 {
 	static const struct label_set none = { 0 };
-	struct labels *labels = all.engine->labels;
+	struct labels *labels = engine_parts(all.engine)->labels;
 	struct critpath before, path;
 	int64_t sum_ns = 0;
 
@@ -194,7 +194,7 @@ trace_take(struct trace *t)
 	all.traces++;
 	if (critpath_extract(&before, t, labels, &none, &all.arena, NULL) != 0)
 		return;
-	t->lossy |= !clocks_trace(all.engine->clocks, t, labels);
+	t->lossy |= !clocks_trace(engine_parts(all.engine)->clocks, t, labels);
 	all.lossy += t->lossy;
 	if (t->lossy) /* no evidence, to the engine too */
 		return;
@@ -222,18 +222,18 @@ print_all(void)
 	struct engine *g = all.engine;
 	struct assemble_counts n;
 
-	assemble_counts(g->assemble, &n);
+	assemble_counts(engine_parts(g)->assemble, &n);
 	printf("traces %llu lossy %llu given-up %llu late %llu\n", (unsigned long long)all.traces,
 	    (unsigned long long)all.lossy,
 	    (unsigned long long)(n.given_up_memory + n.given_up_patience + n.given_up_malformed),
 	    (unsigned long long)n.late);
 	printf("steps %llu moved %llu moved-before %llu\n", (unsigned long long)all.steps,
 	    (unsigned long long)all.moved, (unsigned long long)all.moved_before);
-	for (uint32_t i = 0; i < g->nnodes; i++) {
+	for (uint32_t i = 0; i < engine_parts(g)->nodes.n; i++) {
 		struct clock_state look;
 
-		clocks_state(g->clocks, i, clock_mono().ns, &look);
-		printf("node %s offset %.3f uncertain %.3f\n", g->nodes[i].name,
+		clocks_state(engine_parts(g)->clocks, i, clock_mono().ns, &look);
+		printf("node %s offset %.3f uncertain %.3f\n", engine_parts(g)->nodes.items[i].name,
 		    (double)look.offset_ns / 1e6,
 		    look.bounded ? (double)look.uncertain_ns / 1e6 : -1);
 	}
@@ -242,8 +242,10 @@ print_all(void)
 
 		printf("edge %llu %.1f %.1f %s %s %s -> %s\n", (unsigned long long)edge->count,
 		    (double)edge->least_ns / 1e3, sketch_quantile(&edge->sketch, 0.5) / 1e3,
-		    g->nodes[edge->from_node].name, g->nodes[edge->to_node].name,
-		    labels_get(g->labels, edge->from)->text, labels_get(g->labels, edge->to)->text);
+		    engine_parts(g)->nodes.items[edge->from_node].name,
+		    engine_parts(g)->nodes.items[edge->to_node].name,
+		    labels_get(engine_parts(g)->labels, edge->from)->text,
+		    labels_get(engine_parts(g)->labels, edge->to)->text);
 	}
 }
 
@@ -278,7 +280,7 @@ main(int argc, char **argv)
 	do {
 		take_mail();
 		now = clock_mono();
-		while ((t = assemble_next(all.engine->assemble)) != NULL) {
+		while ((t = assemble_next(engine_parts(all.engine)->assemble)) != NULL) {
 			if (in_full(t))
 				trace_take(t);
 			trace_free(t);

@@ -51,7 +51,7 @@
 #include <string.h>
 
 #include "controlplane/engine/overhead.h"
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 #include "tests/sim/stage.h"
 
 enum { MAX = 64, OPS = 512, FULL_NAME = 80 };
@@ -593,7 +593,8 @@ look_at_spending(struct app *a)
 		struct node_sim *n = s->nodes[i]->ctx;
 		double ns = (double)n->kept * a->record_ns + (double)n->rejected * a->rejected_ns;
 
-		a->reckoned = fmax(a->reckoned, afford_spent(s->g, s->nodes[i]->number));
+		a->reckoned = fmax(
+		    a->reckoned, overhead_spent(engine_parts(s->g)->overhead, s->nodes[i]->number));
 		if (s->nodes[i]->probed > 0)
 			a->probed_least = fmin(a->probed_least, s->nodes[i]->probed);
 		if (ends) {
@@ -625,7 +626,7 @@ watch(void *app)
 {
 	struct app *a = app;
 
-	a->was_paused |= a->stage.g->paused;
+	a->was_paused |= engine_parts(a->stage.g)->queues.paused;
 	look_at_spending(a);
 }
 
@@ -668,11 +669,12 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	struct assemble_counts n;
 	uint64_t jumps = 0;
 
-	assemble_counts(a->stage.g->assemble, &n);
+	assemble_counts(engine_parts(a->stage.g)->assemble, &n);
 	for (int i = 0; i < a->stage.nnodes; i++) {
 		struct clock_state look;
 
-		clocks_state(a->stage.g->clocks, a->stage.nodes[i]->number, INT64_MAX / 4, &look);
+		clocks_state(engine_parts(a->stage.g)->clocks, a->stage.nodes[i]->number,
+		    INT64_MAX / 4, &look);
 		jumps += look.steps;
 	}
 	snprintf(why, size,
@@ -681,9 +683,9 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	    run_word(r->state), r->cycles, r->tracepoints, r->tracepoints_all,
 	    r->words != NULL ? r->words : "", quiet ? "" : " (NOT QUIET)",
 	    strcmp(a->expect, "paused") == 0 && !a->was_paused ? " (NEVER PAUSED)" : "",
-	    (unsigned long long)a->stage.g->diagnosed.moved, (unsigned long long)n.lossy,
-	    (unsigned long long)jumps, a->spent * 100, a->budget * 100, a->reckoned * 100,
-	    a->probed_least);
+	    (unsigned long long)engine_parts(a->stage.g)->diagnosed.moved,
+	    (unsigned long long)n.lossy, (unsigned long long)jumps, a->spent * 100, a->budget * 100,
+	    a->reckoned * 100, a->probed_least);
 	for (int i = 0; i < a->stage.nnodes; i++)
 		jumps -= a->stage.nodes[i]->step_ns != 0;
 	if (jumps != 0 || (a->over_max == 0 && a->reckoned > a->budget * (1 + 1e-9)) ||
@@ -694,7 +696,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	if (a->probed_least > a->probed_max ||
 	    (r->words != NULL ? strstr(r->words, a->words) : NULL) == NULL)
 		return false;
-	if (a->moved_max >= 0 && a->stage.g->diagnosed.moved > (uint64_t)a->moved_max)
+	if (a->moved_max >= 0 && engine_parts(a->stage.g)->diagnosed.moved > (uint64_t)a->moved_max)
 		return false;
 	if (!quiet || found != want_found || (r->state == RUN_UNSURE) != want_unsure ||
 	    (strcmp(a->expect, "paused") == 0 && !a->was_paused))

@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 #include "controlplane/answers/answer.h"
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 
 static const struct engine_options OPTIONS = {
 	.conditions = { 0.10, 0.95, 30, 0.95 },
@@ -574,7 +574,7 @@ a_tracepoint_tells_who_turned_it_on_and_why(void **state)
 	j = told(h, "{\"ask\":\"why\",\"tracepoint\":\"shop:lock_end\"}");
 	assert_int_equal(json_array_size(at(j, "switched")), 0);
 	json_decref(j);
-	assert_int_equal(plan_want(h->engine->plan, "shop:lock_end", 2, &e), 0);
+	assert_int_equal(plan_want(engine_parts(h->engine)->plan, "shop:lock_end", 2, &e), 0);
 	j = told(h, "{\"ask\":\"why\",\"tracepoint\":\"shop:lock_end\"}");
 	assert_true(json_is_true(at(j, "on")));
 	counts(j, "hypothesis", 2);
@@ -691,7 +691,7 @@ the_space_is_held_against_what_programs_have(void **state)
 	json_t *j;
 
 	tell_programs(h);
-	learn_one(h->engine->space, h->engine->labels);
+	learn_one(engine_parts(h->engine)->learned.space, engine_parts(h->engine)->labels);
 	j = told(h, "{\"ask\":\"space\"}");
 	assert_int_equal(json_array_size(at(j, "types")), 1);
 	counts(j, "types.0.traces", 1);
@@ -787,7 +787,7 @@ a_space_from_elsewhere_is_taught_or_kept_beside(void **state)
 	json_decref(j);
 	refused(h, "{\"ask\":\"space_use\",\"name\":\"2.0\"}", "busy", "hone stop");
 	json_decref(told(h, "{\"ask\":\"stop\"}"));
-	learn_one(h->engine->space, h->engine->labels);
+	learn_one(engine_parts(h->engine)->learned.space, engine_parts(h->engine)->labels);
 	j = told(h, question);
 	assert_true(json_is_true(at(j, "beside")));
 	says(j, "space_version.name", "3.0");
@@ -835,9 +835,9 @@ a_field_that_is_not_understood_is_refused(void **state)
 	refused(h, "{\"ask\":\"report\",\"reset\":1}", "input", "\"reset\" is true or false");
 	refused(h, "{\"ask\":\"learn\",\"seconds\":\"1\"}", "input", "\"seconds\" is a number");
 	refused(h, "{\"ask\":\"diff\",\"runs\":{}}", "input", "\"runs\" is a list");
-	assert_true(h->engine->learning.active);
+	assert_true(engine_parts(h->engine)->learning.active);
 	json_decref(told(h, "{\"ask\":\"stop\"}"));
-	assert_false(h->engine->learning.active);
+	assert_false(engine_parts(h->engine)->learning.active);
 }
 
 static void
@@ -856,18 +856,18 @@ a_version_that_is_named_is_taught_whatever_its_programs_have(void **state)
 	tell_programs(h);
 	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1,\"name\":\"1.0\"}"));
 	json_decref(told(h, "{\"ask\":\"stop\"}"));
-	learn_one(h->engine->space, h->engine->labels);
+	learn_one(engine_parts(h->engine)->learned.space, engine_parts(h->engine)->labels);
 	/* as if its programs had had others than they have */
-	other_programs(h->engine->space);
+	other_programs(engine_parts(h->engine)->learned.space);
 	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1,\"name\":\"1.0\"}"));
-	assert_string_equal(space_version(h->engine->space)->name, "1.0");
-	assert_int_not_equal(space_type(h->engine->space, 0), LABEL_NONE);
+	assert_string_equal(space_version(engine_parts(h->engine)->learned.space)->name, "1.0");
+	assert_int_not_equal(space_type(engine_parts(h->engine)->learned.space, 0), LABEL_NONE);
 	json_decref(told(h, "{\"ask\":\"stop\"}"));
 	/* not named: another application, a space of its own */
-	other_programs(h->engine->space);
+	other_programs(engine_parts(h->engine)->learned.space);
 	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1}"));
-	assert_string_not_equal(space_version(h->engine->space)->name, "1.0");
-	assert_int_equal(space_type(h->engine->space, 0), LABEL_NONE);
+	assert_string_not_equal(space_version(engine_parts(h->engine)->learned.space)->name, "1.0");
+	assert_int_equal(space_type(engine_parts(h->engine)->learned.space, 0), LABEL_NONE);
 }
 
 static void

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "controlplane/answers/answer.h"
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 
 static const struct engine_options OPTIONS = {
 	.conditions = { 0.10, 0.95, 30, 0.95 },
@@ -224,7 +224,7 @@ pausing_has_two_thresholds(void **state)
 		engine_status(h->engine, node, &s, (struct mono){ (int64_t)i });
 		assert_int_equal(
 		    engine_step(h->engine, (struct mono){ (int64_t)i }, (struct wall){ 0 }, &e), 0);
-		assert_int_equal(h->engine->paused, STORY[i].paused);
+		assert_int_equal(engine_parts(h->engine)->queues.paused, STORY[i].paused);
 	}
 	refused(h, "{\"ask\":\"learn\",\"seconds\":1}", "busy", "90 % full");
 }
@@ -339,10 +339,10 @@ nodes_of_other_clocks_make_one_trace(void **state)
 		send_pair(h, id, (11 + (int64_t)id) * second_ns, ahead_ns);
 	assert_int_equal(
 	    engine_step(h->engine, (struct mono){ 33 * second_ns }, (struct wall){ 1 }, &e), 0);
-	assert_int_equal(h->engine->ntypes, 1);
-	assert_int_equal(h->engine->types[0].traces, 20);
-	assert_true(sketch_quantile(&h->engine->delay, 1) < 1e9);
-	clocks_counts(h->engine->clocks, &n);
+	assert_int_equal(engine_parts(h->engine)->types.n, 1);
+	assert_int_equal(engine_parts(h->engine)->types.items[0].traces, 20);
+	assert_true(sketch_quantile(&engine_parts(h->engine)->delay, 1) < 1e9);
+	clocks_counts(engine_parts(h->engine)->clocks, &n);
 	assert_int_equal(n.contradictory, 0);
 	j = ask(h, "{\"ask\":\"agents\"}");
 	agent = json_array_get(json_object_get(j, "agents"), 1);
@@ -366,12 +366,12 @@ a_clock_that_jumps_is_followed(void **state)
 		tell_clock(h, node, 4000 * second_ns, 0);
 	send_pair(h, 1, 4001 * second_ns, 0);
 	tell_clock(h, 1, 4010 * second_ns, -3600 * second_ns);
-	clocks_state(h->engine->clocks, 1, 4010 * second_ns, &look);
+	clocks_state(engine_parts(h->engine)->clocks, 1, 4010 * second_ns, &look);
 	assert_int_equal(look.steps, 1);
 	send_pair(h, 2, 4011 * second_ns, -3600 * second_ns);
 	assert_int_equal(
 	    engine_step(h->engine, (struct mono){ 4012 * second_ns }, (struct wall){ 1 }, &e), 0);
-	assert_int_equal(h->engine->types[0].traces, 2);
+	assert_int_equal(engine_parts(h->engine)->types.items[0].traces, 2);
 }
 
 /* ---- the report of all requests ---- */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 #include "controlplane/search/search.h"
 #include "tests/sim/stage.h"
 
@@ -136,14 +136,14 @@ close_world(struct world *w)
 static bool
 has_on(const struct world *w, int type, int point)
 {
-	const struct diagnosis *d = w->stage.g->types[type].diagnosis;
+	const struct diagnosis *d = engine_parts(w->stage.g)->types.items[type].diagnosis;
 	char name[LABEL_TEXT_MAX + 1], want[16];
 
 	snprintf(want, sizeof want, "s:p%d", point);
 	for (uint32_t i = 0; d != NULL && i < d->nsearches; i++)
 		for (uint32_t k = 0; k < d->searches[i]->non; k++)
-			if (strcmp(tracepoint_name(
-				       w->stage.g->labels, d->searches[i]->on[k].label, name),
+			if (strcmp(tracepoint_name(engine_parts(w->stage.g)->labels,
+				       d->searches[i]->on[k].label, name),
 				want) == 0)
 				return true;
 	return false;
@@ -156,8 +156,8 @@ look(struct world *w)
 	uint32_t distinct = 0;
 
 	for (int t = 0; t < TYPES; t++)
-		if (w->stage.g->types[t].diagnosis != NULL &&
-		    diagnosis_explores(w->stage.g->types[t].diagnosis))
+		if (engine_parts(w->stage.g)->types.items[t].diagnosis != NULL &&
+		    diagnosis_explores(engine_parts(w->stage.g)->types.items[t].diagnosis))
 			return; /* what explores has names, no labels */
 	for (int i = 0; i < POINTS; i++) {
 		char name[16];
@@ -166,13 +166,13 @@ look(struct world *w)
 		snprintf(name, sizeof name, "s:p%d", i);
 		for (int t = 0; t < TYPES; t++)
 			n += has_on(w, t, i);
-		assert_int_equal(plan_wants(w->stage.g->plan, name), n > 0);
+		assert_int_equal(plan_wants(engine_parts(w->stage.g)->plan, name), n > 0);
 		distinct += n > 0;
 		w->shared += n == TYPES;
 		w->kept += w->was_shared[i] && n == 1;
 		w->was_shared[i] = n == TYPES || (w->was_shared[i] && n == 1);
 	}
-	assert_int_equal(plan_count(w->stage.g->plan), distinct);
+	assert_int_equal(plan_count(engine_parts(w->stage.g)->plan), distinct);
 }
 
 static void
@@ -217,7 +217,7 @@ types_side_by_side_share_what_is_on(void **state)
 	assert_true(w.shared > 0);
 	assert_true(w.kept > 0);
 	assert_int_equal(w.unlogged, 0);
-	assert_int_equal(plan_count(w.stage.g->plan), 0);
+	assert_int_equal(plan_count(engine_parts(w.stage.g)->plan), 0);
 	assert_true(engine_quiet(w.stage.g));
 	close_world(&w);
 }
@@ -236,10 +236,10 @@ what_is_stopped_midway_goes_off(void **state)
 	    engine_start(w.stage.g, "A", &(struct start_options){ 0 },
 		(struct mono){ w.stage.now_ns }, (struct wall){ w.stage.now_ns }, &id, &e),
 	    0);
-	while (plan_count(w.stage.g->plan) == 0)
+	while (plan_count(engine_parts(w.stage.g)->plan) == 0)
 		stage_tick(&w.stage);
 	assert_int_equal(engine_stop(w.stage.g, "A", (struct wall){ w.stage.now_ns }, &e), 0);
-	assert_int_equal(plan_count(w.stage.g->plan), 0);
+	assert_int_equal(plan_count(engine_parts(w.stage.g)->plan), 0);
 	assert_false(engine_quiet(w.stage.g)); /* the agent has not said so yet */
 	stage_tick(&w.stage);
 	assert_true(engine_quiet(w.stage.g));
@@ -281,7 +281,8 @@ what_a_diagnosis_sees_is_learned_once(void **state)
 	diagnose_both(&w);
 	assert_true(engine_learned(w.stage.g));
 	assert_false(engine_learned(w.stage.g));
-	assert_true(space_stats(engine_space(w.stage.g), w.stage.g->types[0].label, &s));
+	assert_true(space_stats(
+	    engine_space(w.stage.g), engine_parts(w.stage.g)->types.items[0].label, &s));
 	assert_true(s.labels > 0 && s.traces == 0);
 	assert_true(
 	    space_version(engine_space(w.stage.g))->fingerprint == engine_fingerprint(w.stage.g));

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "controlplane/engine/overhead.h"
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -60,17 +60,18 @@ build(void **state)
 {
 	static const char *const names[PROVIDERS] = { "a:x", "b:x", "c:x", "d:x" };
 	struct house *h = calloc(1, sizeof *h);
-	struct type *type;
+	struct request_type *type;
 	struct err e;
 
 	h->forest = forest_new();
 	assert_int_equal(engine_new(&h->engine, &OPTIONS, h->forest, &e), 0);
 	assert_int_equal(engine_join(h->engine, "n", "1", (struct mono){ 1000 }, &h->node, &e), 0);
 	tell_programs(h, names, PROVIDERS);
-	type = &h->engine->types[h->engine->ntypes++]; /* seen, at rates that no batch of a test
-	                                                  could have */
-	type->label = labels_intern(
-	    h->engine->labels, RECORD_REQUEST_BEGIN, "shop/hone:request_begin[R]", 26, NULL, 0);
+	type = &engine_parts(h->engine)
+	            ->types.items[engine_parts(h->engine)->types.n++]; /* seen, at rates that no
+	                               batch of a test could have */
+	type->label = labels_intern(engine_parts(h->engine)->labels, RECORD_REQUEST_BEGIN,
+	    "shop/hone:request_begin[R]", 26, NULL, 0);
 	type->name = strdup("R");
 	type->sketch = calloc(1, sizeof *type->sketch);
 	h->now_ns = SECOND;
@@ -114,7 +115,7 @@ begin(struct house *h, double per_second, double seconds)
 {
 	struct err e;
 
-	h->engine->types[0].offered = per_second;
+	engine_parts(h->engine)->types.items[0].offered = per_second;
 	assert_int_equal(
 	    engine_learn(h->engine, (int64_t)(seconds * SECOND), (struct mono){ h->now_ns }, &e),
 	    0);
@@ -144,9 +145,10 @@ what_fits_is_learned_whole(void **state)
 	assert_true(probed(h) == 1);
 	assert_int_equal(toggles(h), PROVIDERS);
 	pass(h, 2, 0);
-	assert_true(h->engine->learning.active && h->engine->learning.ngroups == 1);
+	assert_true(engine_parts(h->engine)->learning.active &&
+		    engine_parts(h->engine)->learning.ngroups == 1);
 	pass(h, 2, 0);
-	assert_false(h->engine->learning.active);
+	assert_false(engine_parts(h->engine)->learning.active);
 	assert_int_equal(toggles(h), 0);
 	assert_true(engine_learned(h->engine));
 }
@@ -161,7 +163,7 @@ what_does_not_fit_is_probed_less_from_the_first(void **state)
 	begin(h, 10000, 3);
 	assert_true(probed(h) > 0.18 && probed(h) <= 0.205);
 	assert_int_equal(toggles(h), PROVIDERS);
-	assert_true(afford_spent(h->engine, h->node) <= 0.0100001);
+	assert_true(overhead_spent(engine_parts(h->engine)->overhead, h->node) <= 0.0100001);
 }
 
 /* Filters alone cost too much: half of the providers, half of the time each. */
@@ -173,8 +175,8 @@ groups_take_turns_where_rates_are_not_enough(void **state)
 
 	begin(h, 20000, 8);
 	pass(h, 1.5, 0);
-	assert_int_equal(h->engine->learning.ngroups, 2);
-	while (h->engine->learning.active) {
+	assert_int_equal(engine_parts(h->engine)->learning.ngroups, 2);
+	while (engine_parts(h->engine)->learning.active) {
 		const struct want *w = engine_want(h->engine, h->node);
 
 		assert_true(w->ntoggles <= PROVIDERS / 2);
@@ -196,13 +198,13 @@ full_queues_shrink_it_first_and_end_it_at_last(void **state)
 	pass(h, 0.5, 0);
 	pass(h, 1, 0.8);
 	assert_true(probed(h) < 0.6 && probed(h) >= 0.1);
-	assert_true(h->engine->learning.active);
+	assert_true(engine_parts(h->engine)->learning.active);
 	pass(h, 20, 0);
 	assert_true(probed(h) == 1);
 	pass(h, 4, 0.8);
-	assert_true(h->engine->learning.active);
+	assert_true(engine_parts(h->engine)->learning.active);
 	pass(h, 3, 0.8);
-	assert_false(h->engine->learning.active);
+	assert_false(engine_parts(h->engine)->learning.active);
 	assert_int_equal(toggles(h), 0);
 }
 
@@ -212,21 +214,22 @@ other_tracepoints_are_another_version(void **state)
 	static const char *const turned[] = { "d:x", "c:x", "b:x", "a:x" }, *const more[] = { "a:x",
 		"e:x" };
 	struct house *h = *state;
-	uint64_t first = nodes_fingerprint(h->engine);
+	uint64_t first = engine_fingerprint(h->engine);
 	struct err e;
 
 	begin(h, 1, 1);
-	assert_true(space_version(h->engine->space)->fingerprint == first);
+	assert_true(space_version(engine_parts(h->engine)->learned.space)->fingerprint == first);
 	pass(h, 3, 0);
-	assert_true(space_version(h->engine->space)->learned_ns > 0);
+	assert_true(space_version(engine_parts(h->engine)->learned.space)->learned_ns > 0);
 	tell_programs(h, turned, 4);
-	assert_true(nodes_fingerprint(h->engine) == first);
+	assert_true(engine_fingerprint(h->engine) == first);
 	tell_programs(h, more, 2);
-	assert_true(nodes_fingerprint(h->engine) != first);
+	assert_true(engine_fingerprint(h->engine) != first);
 	assert_int_equal(
 	    engine_learn_as(h->engine, SECOND, "2.0", (struct mono){ h->now_ns }, &e), 0);
-	assert_true(space_version(h->engine->space)->fingerprint == nodes_fingerprint(h->engine));
-	assert_string_equal(space_version(h->engine->space)->name, "2.0");
+	assert_true(space_version(engine_parts(h->engine)->learned.space)->fingerprint ==
+		    engine_fingerprint(h->engine));
+	assert_string_equal(space_version(engine_parts(h->engine)->learned.space)->name, "2.0");
 }
 
 int

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 #include "controlplane/search/search.h"
 #include "tests/sim/stage.h"
 
@@ -155,13 +155,14 @@ static void
 look(struct world *w)
 {
 	const struct engine *g = w->stage.g;
-	uint32_t are = plan_count(g->plan), toggles = engine_want(w->stage.g, 0)->ntoggles;
+	uint32_t are = plan_count(engine_parts_of(g)->plan),
+		 toggles = engine_want(w->stage.g, 0)->ntoggles;
 
-	w->broken += g->paused && w->was_paused && are > w->were;
-	w->broken += g->nodes[0].rests && toggles > 0;
-	w->pauses += g->paused && !w->was_paused;
+	w->broken += engine_parts_of(g)->queues.paused && w->was_paused && are > w->were;
+	w->broken += engine_parts_of(g)->nodes.items[0].backing_off && toggles > 0;
+	w->pauses += engine_parts_of(g)->queues.paused && !w->was_paused;
 	w->most_on = toggles > w->most_on ? toggles : w->most_on;
-	w->was_paused = g->paused;
+	w->was_paused = engine_parts_of(g)->queues.paused;
 	w->were = are;
 }
 
@@ -270,8 +271,8 @@ the_fullest_queue_decides_in_any_order(void **state)
 			engine_leave(g, node[i], (struct mono){ t });
 			here[i] = false;
 		} else if (what == 1) {
-			engine_join(
-			    g, g->nodes[node[i]].name, "1", (struct mono){ t }, &node[i], &e);
+			engine_join(g, engine_parts_of(g)->nodes.items[node[i]].name, "1",
+			    (struct mono){ t }, &node[i], &e);
 			here[i] = true;
 			memset(now[i], 0, sizeof now[i]);
 		} else if (here[i]) {
@@ -460,12 +461,12 @@ an_agent_that_did_not_shed_for_long_rests_as_at_first(void **state)
 		    engine_step(g, (struct mono){ (STORY[i].at_s + STORY[i].rest_s) * SECOND - 1 },
 			(struct wall){ 1 }, &e),
 		    0);
-		assert_true(g->paused);
+		assert_true(engine_parts_of(g)->queues.paused);
 		assert_int_equal(
 		    engine_step(g, (struct mono){ (STORY[i].at_s + STORY[i].rest_s) * SECOND },
 			(struct wall){ 1 }, &e),
 		    0);
-		assert_false(g->paused);
+		assert_false(engine_parts_of(g)->queues.paused);
 	}
 	engine_free(g);
 	forest_free(f);
@@ -518,17 +519,17 @@ learning_goes_on_after_a_rest(void **state)
 	ticks(&w, 0.1);
 	n->fill_for_s = 0;
 	assert_int_equal(n->sheds, 1);
-	before = w.stage.g->learning.traces;
+	before = engine_parts_of(w.stage.g)->learning.traces;
 	ticks(&w, 9.5);
 	assert_int_equal(n->on, 0);
-	assert_true(w.stage.g->learning.active);
-	assert_int_equal(w.stage.g->learning.traces,
+	assert_true(engine_parts_of(w.stage.g)->learning.active);
+	assert_int_equal(engine_parts_of(w.stage.g)->learning.traces,
 	    before); /* of what an agent does not record nothing is learned */
 	ticks(&w, 2);
 	assert_true(n->on > 0);
-	assert_true(w.stage.g->learning.traces > before);
+	assert_true(engine_parts_of(w.stage.g)->learning.traces > before);
 	ticks(&w, 5);
-	assert_false(w.stage.g->learning.active);
+	assert_false(engine_parts_of(w.stage.g)->learning.active);
 	assert_int_equal(w.broken, 0);
 	close_world(&w);
 }

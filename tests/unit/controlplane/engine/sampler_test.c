@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "controlplane/engine/engine_inside.h"
+#include "controlplane/engine/parts.h"
 #include "tests/sim/stage.h"
 
 enum { FRONT, BACK, BOTH, TYPES }; /* types: their requests come by n1, by n2, by both */
@@ -182,7 +182,7 @@ what_is_spent_comes_under_the_budget_and_stays_there(void **state)
 			assert_true(core[1] <= BUDGET * ABOVE);
 		}
 		assert_true(w.changes - changes <= 2);
-		assert_true(sampler_share(w.stage.g->sampler, 0) >= SAMPLER_LEAST);
+		assert_true(sampler_share(engine_parts(w.stage.g)->sampler, 0) >= SAMPLER_LEAST);
 		close_world(&w);
 	}
 }
@@ -190,18 +190,19 @@ what_is_spent_comes_under_the_budget_and_stays_there(void **state)
 static double
 share_of(const struct world *w, int type)
 {
-	for (uint32_t i = 0; i < w->stage.g->ntypes; i++)
-		if (strcmp(w->stage.g->types[i].name, NAMES[type]) == 0)
-			return nodes_sampled(w->stage.g, &w->stage.g->types[i]);
+	for (uint32_t i = 0; i < engine_parts(w->stage.g)->types.n; i++)
+		if (strcmp(engine_parts(w->stage.g)->types.items[i].name, NAMES[type]) == 0)
+			return engine_sampled(
+			    w->stage.g, &engine_parts(w->stage.g)->types.items[i]);
 	return -1;
 }
 
-static struct type *
+static struct request_type *
 type_of(const struct world *w, int type)
 {
-	for (uint32_t i = 0; i < w->stage.g->ntypes; i++)
-		if (strcmp(w->stage.g->types[i].name, NAMES[type]) == 0)
-			return &w->stage.g->types[i];
+	for (uint32_t i = 0; i < engine_parts(w->stage.g)->types.n; i++)
+		if (strcmp(engine_parts(w->stage.g)->types.items[i].name, NAMES[type]) == 0)
+			return &engine_parts(w->stage.g)->types.items[i];
 	return NULL;
 }
 
@@ -225,7 +226,7 @@ static void
 estimates_are_not_askew(void **state)
 {
 	struct world w;
-	struct type *both;
+	struct request_type *both;
 	uint64_t before, offered;
 	double error;
 	(void)state;
@@ -371,7 +372,7 @@ of_who_is_not_diagnosed_no_more_than_enough_are_sampled(void **state)
 	(void)state;
 
 	open_world(&w, 9, 2000, 0.0005, 0);
-	w.stage.g->o.enough = 50;
+	engine_parts(w.stage.g)->options.enough = 50;
 	play(&w, ENOUGH_S);
 	changes = w.changes;
 	memcpy(before, w.sampled_of, sizeof before);
@@ -410,7 +411,7 @@ also_of_few_requests_no_more_are_sampled_than_can_be_paid_for(void **state)
 		double core[2];
 
 		open_world(&w, seed, 150, 0.001, 0);
-		w.stage.g->o.enough = 10;
+		engine_parts(w.stage.g)->options.enough = 10;
 		w.stage.nodes[0]->record_cpu_ns = w.stage.nodes[1]->record_cpu_ns =
 		    300000; /* few share a sub-buffer */
 		play(&w, 2 * ENOUGH_S);
@@ -432,7 +433,7 @@ what_is_too_dear_even_idle_is_said(void **state)
 	open_world(&w, 13, 500, 0.02, 0);
 	play(&w, 3 * ENOUGH_S);
 	assert_true(share_of(&w, FRONT) == SAMPLER_LEAST);
-	o = sampler_over(w.stage.g->sampler, 0);
+	o = sampler_over(engine_parts(w.stage.g)->sampler, 0);
 	assert_true(o.over);
 	assert_true(o.core > BUDGET && o.idle > BUDGET && o.bytes == 0);
 	assert_true(o.most == SPEND_AGENT || o.most == SPEND_TRACER);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "controlplane/engine/desired_state.h"
+#include "controlplane/honed/want_sender.h"
 
 #define MS INT64_C(1000000)
 

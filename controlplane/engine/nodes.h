@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The nodes: machines with an agent. What each agent reported of its node (status, programs), and
+ * what it was last asked to have enabled. A node keeps its number, from 0, for as long as the
+ * controller runs, also while its agent is away.
+ */
+#ifndef CONTROLPLANE_ENGINE_NODES_H
+#define CONTROLPLANE_ENGINE_NODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/label.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "controlplane/search/preload_labels.h"
+#include "searchspace/plan.h"
+#include "wire/agent.h"
+#include "wire/toggle.h"
+
+enum { NODES_MAX = 1024 };
+
+struct node {
+	char name[NODE_NAME_MAX + 1];
+	char version[32]; /* of the agent's program */
+	bool connected;
+	struct mono heard;    /* last message, or when it left */
+	struct status status; /* the latest; its trouble is in `trouble` */
+	struct status before; /* one of at least 5 s earlier, for rates */
+	struct mono status_at, before_at;
+	char trouble[200];
+
+	struct arena programs_arena;
+	struct programs programs; /* in that arena */
+	struct texts *names;      /* of its tracepoints, and "provider:*" of each provider; NULL:
+	                             the agent has listed none yet */
+
+	/* desired_state.c */
+	struct arena want_arena;
+	struct want want;         /* in that arena; epoch 0: none was made yet */
+	uint64_t want_hash;       /* of its content */
+	uint64_t want_revision;   /* nodes_revision() when it was made */
+	uint64_t confirmed_epoch; /* the latest that its agent reported DONE */
+	char failure[200];        /* the tracer's message for that epoch, or "" */
+
+	/* queues.c: an agent that shed load gets nothing until then */
+	bool backing_off;
+	struct mono backoff_until;
+	int64_t backoff_ns; /* length of the last backoff; 0: it never had one */
+};
+
+struct nodes { /* all zeroes is empty */
+	struct node items[NODES_MAX];
+	const char *names[NODES_MAX]; /* of the items, for rooms that know numbers only */
+	uint32_t n;
+	uint64_t changes;  /* grows when the desired state of any node may have changed */
+	uint64_t programs; /* grows when the programs of any node may have changed */
+};
+
+void nodes_release(struct nodes *nodes);
+
+/* The number of the node with this name, new or not; its agent is connected from now on and has
+ * confirmed nothing. ERR_FULL: NODES_MAX others are known. O(nodes). */
+int nodes_join(struct nodes *nodes, const char *name, const char *version, struct mono now,
+    uint32_t *node, struct err *e);
+void nodes_leave(struct nodes *nodes, uint32_t node, struct mono now);
+/* Copies *s. */
+void nodes_status(struct nodes *nodes, uint32_t node, const struct status *s, struct mono now);
+/* Copies *p. ERR_MEMORY: the node then has no programs. O(names). */
+int nodes_programs(struct nodes *nodes, uint32_t node, const struct programs *p, struct err *e);
+void nodes_done(struct nodes *nodes, uint32_t node, const struct done *d, struct mono now);
+
+/* The desired state of any node may have changed: it is made again when it is asked for. */
+void nodes_changed(struct nodes *nodes);
+/* Changes whenever the desired state of any node may have changed, by the plan or otherwise. Never
+ * 0. */
+uint64_t nodes_revision(const struct nodes *nodes, const struct plan *plan);
+/* Every connected agent has confirmed its latest desired state. O(nodes). */
+bool nodes_confirmed(const struct nodes *nodes, const struct plan *plan);
+
+uint32_t nodes_connected(const struct nodes *nodes);
+/* Whether the node's programs have this tracepoint ("provider:event", or "provider:*"). O(1). */
+bool node_has_tracepoint(const struct node *n, const char *name);
+/* The same of a label's tracepoint `name`, in a program of the label's service; and the agent is
+ * connected. O(programs). */
+bool node_has_label(const struct node *n, const struct label *l, const char *name);
+/* Occupancy of the fullest queue of the agent, 0..1, and which one that is. */
+double node_fill(const struct node *n, enum queue *which);
+
+/* A hash of all distinct (service, tracepoint) of all nodes, in whatever order they came: it
+ * identifies the version of the application. Tracepoints of the preload layer do not count. Never
+ * 0. O(tracepoints of all programs). */
+uint64_t nodes_fingerprint(const struct nodes *nodes, const struct preload_labels *preload);
+/* How many distinct tracepoints there are, without those of the preload layer; preload NULL: with
+ * them. O(names of all nodes). */
+uint32_t nodes_tracepoints(const struct nodes *nodes, const struct preload_labels *preload);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The parts of an engine, for those who show its state. Each is documented in its own header; to
+ * change one, use the functions of engine.h. */
+#ifndef CONTROLPLANE_ENGINE_PARTS_H
+#define CONTROLPLANE_ENGINE_PARTS_H
+
+#include "analysis/assemble.h"
+#include "controlplane/engine/desired_state.h"
+#include "controlplane/engine/engine.h"
+#include "controlplane/engine/learned_space.h"
+#include "controlplane/engine/learning.h"
+#include "controlplane/engine/live_report.h"
+#include "controlplane/engine/nodes.h"
+#include "controlplane/engine/overhead.h"
+#include "controlplane/engine/queues.h"
+#include "controlplane/engine/request_types.h"
+#include "controlplane/engine/sampler.h"
+#include "controlplane/search/diagnose.h"
+
+struct engine_parts {
+	struct engine_options options; /* with defaults filled in; the texts are not kept */
+	struct labels *labels;
+	struct assemble *assemble;
+	struct clocks *clocks;
+	struct plan *plan;
+	struct learned_space learned;
+	struct nodes nodes;
+	struct request_types types;
+	struct queues queues;
+	struct overhead *overhead;
+	struct sampler *sampler;
+	struct learning learning;
+	struct live_report live;
+	struct path_counts diagnosed; /* of diagnoses; reports count their own */
+	struct sketch delay; /* ns from the oldest record of each batch to its arrival here */
+};
+
+/* Valid while the engine lives. */
+struct engine_parts *engine_parts(struct engine *g);
+const struct engine_parts *engine_parts_of(const struct engine *g);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The request types that were seen, in the order of their first trace, and the load of each. */
+#ifndef CONTROLPLANE_ENGINE_REQUEST_TYPES_H
+#define CONTROLPLANE_ENGINE_REQUEST_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/moments.h"
+#include "analysis/trace.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/hash_table.h"
+
+enum { TYPES_MAX = 512 };
+
+struct diagnosis; /* controlplane/search/diagnose.h */
+
+struct request_type {
+	uint32_t index; /* in request_types.items */
+	uint32_t label; /* of its request_begin */
+	char *name;
+	uint64_t traces;
+	struct moments total; /* response time, ns */
+	struct sketch *sketch;
+
+	double per_second;      /* traces, in the last window of a second */
+	double offered;         /* requests a second, sampled or not: an estimate */
+	uint64_t window_traces; /* of the window that lasts */
+	double window_sampled;  /* the share that was sampled when it began */
+	struct mono window;     /* its begin */
+
+	double enough; /* share of requests that gives engine_options.enough traces a second, over 1
+	                  where there are fewer requests; 0: not known yet */
+
+	struct diagnosis *diagnosis; /* the newest, running or ended; NULL */
+
+	/* learning.c: hashes of (label of a unit's begin, label) that the learned space has of this
+	 * type, of the space with number learned_of - 1 */
+	struct hash_table learned;
+	uint64_t learned_of;
+};
+
+struct request_types { /* all zeroes is empty */
+	struct request_type items[TYPES_MAX];
+	uint32_t n;
+	struct hash_table by_label;
+	uint64_t untyped; /* traces of types beyond TYPES_MAX */
+};
+
+void request_types_release(struct request_types *types); /* with their diagnoses */
+/* The type with this label of a request_begin; a new one is made. NULL: TYPES_MAX are known, or out
+ * of memory. O(1). */
+struct request_type *request_types_of(
+    struct request_types *types, const struct labels *labels, uint32_t label);
+/* The type of that name, or of "service/name". ERR_MISSING: there is none; ERR_INPUT: several
+ * services have it. O(types). */
+int request_types_find(struct request_types *types, const struct labels *labels, const char *name,
+    struct request_type **ret, struct err *e);
+
+/* Counts a trace that came at `now`; `sampled`: the share of this type's requests that is sampled
+ * now. Each second it estimates how many requests came. O(1). */
+void request_type_trace(
+    struct request_type *type, const struct trace *t, double sampled, struct mono now);
+/* Whether a diagnosis of it runs. */
+bool request_type_diagnosed(const struct request_type *type);
+bool request_types_diagnosed(const struct request_types *types); /* any of them; O(types) */
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/engine/sampling.h"
+
+#include <math.h>
+
+#define FAR_OFF 2.0 /* the share that suffices is changed when it is off by this factor */
+
+int
+sampling_trace(
+    struct sampler *s, const struct request_type *type, const struct trace *t, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < t->nunits; i++)
+		if (t->units[i].count > 0)
+			rc = sampler_records(s, type->index, t->events[t->units[i].first].node,
+			    t->units[i].count, e);
+	return rc;
+}
+
+/* Mapped programs have no filters; what they write instead is counted by their agent. */
+int
+sampling_status(struct sampler *s, const struct overhead *o, uint32_t node, const struct status *st,
+    struct mono now, struct err *e)
+{
+	bool assumed;
+	double record_ns = overhead_record_ns(o, node, &assumed), filters = 1;
+
+	if (st->mapped > 0)
+		filters = (st->rejected_ns > 0 ? st->rejected_ns : OVERHEAD_REJECTED_NS) /
+		          record_ns;
+	return sampler_status(s, node, st, record_ns, overhead_rejected(o, node) * filters, now, e);
+}
+
+/* The share of requests that gives `enough` traces a second. The load varies, and each new share
+ * is a message to all nodes, so it changes only when it is far off. */
+static double
+share_enough(const struct sampling_settings *settings, struct request_type *type)
+{
+	double share;
+
+	if (settings->enough == 0 || type->offered <= 0)
+		return 1;
+	share = (double)settings->enough / type->offered;
+	if (type->enough <= 0 || share > FAR_OFF * type->enough || share < type->enough / FAR_OFF)
+		type->enough = share;
+	return fmin(type->enough, 1);
+}
+
+int
+sampling_step(struct sampler *s, struct request_types *types,
+    const struct sampling_settings *settings, bool learning, struct mono now, bool *changed,
+    struct err *e)
+{
+	struct sampler_type wanted[TYPES_MAX];
+	bool any = false;
+
+	for (uint32_t i = 0; i < types->n; i++) {
+		struct request_type *type = &types->items[i];
+		bool diagnosed = request_type_diagnosed(type);
+
+		wanted[i].dear = diagnosed;
+		wanted[i].most = diagnosed ? 1
+		                           : fmin(settings->sampled, share_enough(settings, type));
+		any |= diagnosed;
+	}
+	return sampler_step(
+	    s, wanted, types->n, any ? settings->diagnosis_share : 0, learning, now, changed, e);
+}
