@@ -41,4 +41,4 @@ install-nginx: nginx
 
 .PHONY: nginx install-nginx
 
-$O/tests/unit/instrument/nginx_tracestate_test $O/tests/fuzz/instrument_nginx_tracestate: $O/instrument/nginx/tracestate.o
+$O/tests/unit/instrument/nginx_tracestate_test $O/tests/fuzz/instrument_nginx_tracestate: $O/instrument/nginx/nginx_tracestate.o

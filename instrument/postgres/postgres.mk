@@ -5,8 +5,8 @@ PG_CONFIG ?= pg_config
 PG_INCLUDE := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
 PG_HEADERS := $(wildcard $(PG_INCLUDE)/postgres.h)
 
-PG_OBJS := $(patsubst %,$O/instrument/postgres/%.o,hooks spans statement parallel comment tracepoints)
-PG_WAITS_OBJS := $(patsubst %,$O/instrument/postgres/%.o,waits waits_tracepoints)
+PG_OBJS := $(patsubst %,$O/instrument/postgres/%.o,postgres_hooks postgres_spans postgres_statement postgres_parallel postgres_comment postgres_tracepoints)
+PG_WAITS_OBJS := $(patsubst %,$O/instrument/postgres/%.o,postgres_waits postgres_waits_tracepoints)
 PG_MADE := $O/lib/hone/hone_postgres.so $O/lib/hone/libhone_postgres_waits.so
 
 $(PG_OBJS): CFLAGS_ALL += $(PG_INCLUDE:%=-isystem %)
@@ -32,7 +32,7 @@ bench: postgres-bench
 endif
 all: postgres
 
-$O/tests/unit/instrument/postgres_comment_test $O/tests/fuzz/instrument_postgres_comment: $O/instrument/postgres/comment.o
+$O/tests/unit/instrument/postgres_comment_test $O/tests/fuzz/instrument_postgres_comment: $O/instrument/postgres/postgres_comment.o
 
 $O/bench/postgres_pairs: $O/bench/postgres_pairs.o
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lpq

@@ -19,6 +19,6 @@ install-redis: redis
 
 .PHONY: redis install-redis
 
-$O/tests/unit/redis/names_test: $O/tests/unit/redis/names_test.o $O/instrument/redis/names.o
+$O/tests/unit/redis/redis_names_test: $O/tests/unit/redis/redis_names_test.o $O/instrument/redis/redis_names.o
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -lcmocka
-UNIT_TESTS += $O/tests/unit/redis/names_test
+UNIT_TESTS += $O/tests/unit/redis/redis_names_test

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instrument/nginx/tracestate.h"
+#include "instrument/nginx/nginx_tracestate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

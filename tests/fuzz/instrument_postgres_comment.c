@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instrument/postgres/comment.h"
+#include "instrument/postgres/postgres_comment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "instrument/nginx/tracestate.h"
+#include "instrument/nginx/nginx_tracestate.h"
 
 #define OURS "hone=b7ad6b7169203331-123456783"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "instrument/postgres/comment.h"
+#include "instrument/postgres/postgres_comment.h"
 
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 #define STATE "hone=00f067aa0ba902b7-123456783"

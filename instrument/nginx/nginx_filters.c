@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* In front of the filters of the reply's header, its body, and the client's body. Ours is the first
+ * of each. */
+#include "instrument/nginx/nginx_inside.h"
+
+static ngx_http_output_header_filter_pt next_header;
+static ngx_http_output_body_filter_pt next_body;
+static ngx_http_request_body_filter_pt next_request_body;
+
+static ngx_int_t
+header_filter(ngx_http_request_t *r)
+{
+	struct job *job = job_traced(r);
+	struct visit v;
+	ngx_int_t rc;
+
+	if (job == NULL)
+		return next_header(r);
+	visit_begin(&v, job);
+	connection_watch(r); /* an error page has put nginx's handlers back */
+	span_begin(job, SPAN_header_filter);
+	job->result = rc = next_header(r);
+	span_end(job, SPAN_header_filter);
+	visit_end(&v);
+	return rc;
+}
+
+static bool
+has_last(const ngx_chain_t *chain)
+{
+	for (; chain != NULL; chain = chain->next)
+		if (chain->buf->last_buf)
+			return true;
+	return false;
+}
+
+/* What is left when all of the reply is there, is the client's to take: that
+ * time is the span send. Before, an upstream may be slow as well as the client. */
+static ngx_int_t
+body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+	struct job *job = job_traced(r);
+	struct visit v;
+	ngx_int_t rc;
+
+	if (job == NULL)
+		return next_body(r, in);
+	visit_begin(&v, job);
+	job->last |= has_last(in);
+	job->chain = in;
+	span_begin(job, SPAN_body_filter);
+	job->chain = NULL;
+	job->result = rc = next_body(r, in);
+	span_end(job, SPAN_body_filter);
+	if (job->last && !span_is_open(job, SPAN_upstream)) {
+		if (!r->buffered && !r->connection->buffered)
+			span_end(job, SPAN_send);
+		else if (!span_is_open(job, SPAN_send))
+			span_begin(job, SPAN_send);
+	}
+	visit_end(&v);
+	return rc;
+}
+
+/* A body that is passed on while it is read belongs to the upstream's span. */
+static ngx_int_t
+request_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+	struct job *job = r == r->main ? job_traced(r) : NULL;
+	struct visit v;
+	ngx_int_t rc;
+
+	if (job == NULL || span_is_open(job, SPAN_upstream))
+		return next_request_body(r, in);
+	visit_begin(&v, job);
+	if (r->request_body->rest != 0 && !span_is_open(job, SPAN_read_body))
+		span_begin(job, SPAN_read_body);
+	rc = next_request_body(r, in);
+	if (r->request_body->rest == 0)
+		span_end(job, SPAN_read_body);
+	visit_end(&v);
+	return rc;
+}
+
+void
+filters_wrap(void)
+{
+	next_header = ngx_http_top_header_filter;
+	ngx_http_top_header_filter = header_filter;
+	next_body = ngx_http_top_body_filter;
+	ngx_http_top_body_filter = body_filter;
+	next_request_body = ngx_http_top_request_body_filter;
+	ngx_http_top_request_body_filter = request_body_filter;
+}

@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
-#define LTTNG_UST_TRACEPOINT_DEFINE
-#include "instrument/nginx/tracepoints.h"
