@@ -45,6 +45,9 @@ agent/guard_uses  := agent/tracer agent/system wire base
 agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
 cli_uses          := report formats searchspace forest analysis mapping wire base
 
+# Rooms of which no two files depend on each other; `make rooms` lists the circles of the others. Add to it until it is all.
+WITHOUT_CIRCLES   := wire controlplane/engine controlplane/honed agent/system agent/ctf agent/tracer agent/guard
+
 # ---- what a room takes from outside (pkg-config names, or -l flags) -----------
 base_libs         := nng openssl
 analysis_libs     := gsl
@@ -188,7 +191,7 @@ fuzz:	# clang's libFuzzer, with objects of its own
 fuzzers: $(FUZZERS)
 	@tools/fuzz.sh $(FUZZ_SECONDS) $O/corpus $(sort $(FUZZERS))
 rooms: $(foreach r,$(ROOMS),$(call archive,$r))
-	@tools/rooms.sh $O $(foreach r,$(ROOMS),"$r:$($r_uses)")
+	@WITHOUT_CIRCLES="$(WITHOUT_CIRCLES)" tools/rooms.sh $O $(foreach r,$(ROOMS),"$r:$($r_uses)")
 man:
 	@mandoc -T lint -W warning $(MAN) && echo "man: $(words $(MAN)) pages without a warning"
 

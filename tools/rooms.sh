@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Proves that includes and calls run one way. Usage: rooms.sh OBJECTS room "rooms that it may use" ...
-#   includes: a file of a room includes only its own headers and those of the rooms it may use
-#   calls: what a room's archive leaves undefined is defined in it, in those rooms, or outside of Hone
+# Checks that includes and calls run one way. Usage: rooms.sh OBJECTS "room:rooms that it may use" ...
+#   includes: a file of a room includes only headers of its room and of the rooms that it may use
+#   calls: a symbol that a room's archive leaves undefined is defined in that archive, in those rooms, or outside of Hone
+#   circles: no two files of a room depend on each other, by includes or calls, directly or not. NAME.c and NAME.h are one
+#	file. An error in the rooms that WITHOUT_CIRCLES names; of the others the circles are listed.
 set -eu
 objects=$1
 shift
@@ -49,6 +51,44 @@ for arg in "$@"; do
     }
   done
 done
+# file FILE: each line, two files of the room of which the first depends on the second
+depends() {
+  for f in "$1"/*.[ch]; do
+    name=${f##*/}
+    name=${name%.*}
+    sed -n 's/^[[:space:]]*#[[:space:]]*include "\(.*\)\/\([^"/]*\)\.h".*/\1 \2/p' "$f" |
+      awk -v room="$1" -v name="$name" '$1 == room { print name, $2 }'
+  done
+  nm -A -g "$(archive "$1")" 2>/dev/null | awk '
+    { split($1, at, ":"); sub(/\.o$/, "", at[2]) }
+    $(NF - 1) == "U" { needs[at[2] " " $NF] = 1; next }
+    { where[$NF] = at[2] }
+    END { for (n in needs) { split(n, w, " "); if (w[2] in where) print w[1], where[w[2]] } }'
+}
+# the groups of files that depend on each other, one a line
+circles() {
+  depends "$1" | awk '
+    $1 != $2 { reach[$1, $2] = 1; files[$1] = files[$2] = 1 }
+    END {
+      for (k in files) for (i in files) if ((i, k) in reach) for (j in files) if ((k, j) in reach) reach[i, j] = 1
+      for (i in files) if ((i, i) in reach && !(i in done)) {
+        group = ""
+        for (j in files) if ((i, j) in reach && (j, i) in reach) { group = group " " j; done[j] = 1 }
+        print group
+      }
+    }'
+}
+circular=0
+for room in $all; do
+  found=$(circles "$room")
+  [ -n "$found" ] || {
+    case " ${WITHOUT_CIRCLES-} " in *" $room "*) ;; *) echo "rooms: $room has no circle of files: add it to WITHOUT_CIRCLES in the Makefile" ;; esac
+    continue
+  }
+  circular=$((circular + 1))
+  echo "$found" | sed "s|^|rooms: circle of files in $room:|"
+  case " ${WITHOUT_CIRCLES-} " in *" $room "*) fail=1 ;; esac
+done
 # a foreign library belongs behind a door: only files named role_foreign.c include it
 for pair in nng:nng/ sqlite:sqlite3.h lttng:lttng/lttng.h openssl:openssl/ libelf:gelf.h; do
   for f in $(grep -l "#include <${pair#*:}" $(for r in $all; do files "$r" | grep "\.c$"; done) 2>/dev/null || true); do
@@ -60,5 +100,5 @@ for pair in nng:nng/ sqlite:sqlite3.h lttng:lttng/lttng.h openssl:openssl/ libel
     esac
   done
 done
-[ $fail = 0 ] && echo "rooms: $(echo "$all" | wc -w) rooms; includes and calls run one way, foreign libraries stay behind their doors"
+[ $fail = 0 ] && echo "rooms: $(echo "$all" | wc -w) rooms; includes and calls run one way, foreign libraries stay behind their doors, $circular have circles of files"
 exit $fail

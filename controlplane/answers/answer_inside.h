@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "controlplane/answers/answer.h"
+#include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
 #include "report/document.h"
 

@@ -12,9 +12,9 @@
 #ifndef CONTROLPLANE_ENGINE_ENGINE_H
 #define CONTROLPLANE_ENGINE_ENGINE_H
 
-#include "analysis/variance.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "controlplane/engine/engine_options.h"
 #include "forest/forest.h"
 #include "searchspace/space.h"
 #include "searchspace/strategy.h"
@@ -22,37 +22,8 @@
 #include "wire/toggle.h"
 
 struct engine;
+struct engine_parts;
 struct request_type;
-
-struct engine_options {
-	struct conditions conditions;
-	uint64_t seed;
-	int64_t memory_max_bytes;        /* of incomplete traces */
-	int64_t skew_ns, patience_ns;    /* see analysis/assemble.h */
-	int64_t groups_max, samples_max; /* see analysis/group.h */
-	int64_t report_max_bytes; /* of what is kept of all requests for reports; 0: nothing is */
-	const char *ignore, *bins, *deep; /* see rules.h; engine_new() copies them */
-	int64_t tracepoints_per_cycle;    /* k: cuts of each gap */
-	int64_t searches_max;  /* groups of one request type that are searched side by side */
-	int64_t effort_cycles; /* of one diagnosis */
-	double budget_share;   /* of one core, on each node: what added tracepoints may cost */
-	double learn_share;    /* of one core, on each node: what learning may cost */
-	double idle_share; /* of one core, on each node: what all of Hone may cost while nothing is
-	                      diagnosed; 0: no limit */
-	int64_t network_max; /* bytes a second from each agent; 0: no limit */
-	int64_t
-	    rings_max_bytes; /* of the tracer's buffers on each node: more is said; 0: nothing is */
-	double isolate_min;  /* a sub-edge with this part of its edge's share took it over */
-	double explain_min;  /* a key explains with this r^2 (or share) */
-	double pause_fill, resume_fill; /* of any queue of any agent */
-	int64_t withdraw_ns;            /* paused for this long: the newest tracepoints go off */
-	int64_t shed_ns; /* nothing is on for this long where an agent let go by itself, then twice
-	                    as long, ... */
-	int64_t cycle_max_ns; /* a cycle that is not ripe by then is decided with what there is */
-	double sampled;       /* share of requests that are sampled; of those under diagnosis all */
-	int64_t enough;   /* of a type under no diagnosis, so many a second; 0: all of that share */
-	int64_t lease_ns; /* of what was added */
-};
 
 int engine_new(
     struct engine **ret, const struct engine_options *o, struct forest *f, struct err *e);
@@ -136,6 +107,11 @@ int engine_step(struct engine *g, struct mono now, struct wall when, struct err 
 /* What this node should do now. *ret points into the engine, valid until the next engine call; its
  * epoch changes when it does. */
 const struct want *engine_want(struct engine *g, uint32_t node);
+
+/* The parts that the engine is made of (parts.h), for those who show its state. Valid while it
+ * lives. */
+struct engine_parts *engine_parts(struct engine *g);
+const struct engine_parts *engine_parts_of(const struct engine *g);
 
 /* Nothing that Hone added is wanted, and every connected agent has said that it is so. */
 bool engine_quiet(const struct engine *g);

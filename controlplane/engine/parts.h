@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The parts of an engine, for those who show its state. Each is documented in its own header; to
- * change one, use the functions of engine.h. */
+ * change one, use the functions of engine.h; engine_parts() is there too. */
 #ifndef CONTROLPLANE_ENGINE_PARTS_H
 #define CONTROLPLANE_ENGINE_PARTS_H
 
 #include "analysis/assemble.h"
 #include "controlplane/engine/desired_state.h"
-#include "controlplane/engine/engine.h"
+#include "controlplane/engine/engine_options.h"
 #include "controlplane/engine/learned_space.h"
 #include "controlplane/engine/learning.h"
 #include "controlplane/engine/live_report.h"
@@ -34,9 +34,5 @@ struct engine_parts {
 	struct path_counts diagnosed; /* of diagnoses; reports count their own */
 	struct sketch delay; /* ns from the oldest record of each batch to its arrival here */
 };
-
-/* Valid while the engine lives. */
-struct engine_parts *engine_parts(struct engine *g);
-const struct engine_parts *engine_parts_of(const struct engine *g);
 
 #endif

@@ -6,7 +6,7 @@
 static struct engine_parts *
 parts_of(void *owner)
 {
-	return engine_parts(owner);
+	return &((struct engine *)owner)->parts;
 }
 
 static bool

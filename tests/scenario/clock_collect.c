@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "controlplane/honed/honed_config.h"
+#include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
 
 enum { AGENTS_MAX = 64, EDGES_MAX = 512 };

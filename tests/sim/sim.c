@@ -51,6 +51,7 @@
 #include <string.h>
 
 #include "controlplane/engine/overhead.h"
+#include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
 #include "tests/sim/stage.h"
 

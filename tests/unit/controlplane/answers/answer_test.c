@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "controlplane/answers/answer.h"
+#include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
 
 static const struct engine_options OPTIONS = {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "controlplane/engine/overhead.h"
+#include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
 
 #define SECOND INT64_C(1000000000)

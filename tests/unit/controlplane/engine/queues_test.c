@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
 #include "controlplane/search/search.h"
 #include "tests/sim/stage.h"
