@@ -102,7 +102,7 @@ def cells(values, tag, numeric=()):
 
 def run_row(r):
     v = r.get("verdict")
-    edge = f"{v['edge']['from']} → {v['edge']['to']}" if v else r.get("words", "the run failed")
+    edge = f"{v['edge']['from']} → {v['edge']['to']}" if v else r.get("reason") or "the run failed"
     share = f"{v['share']:.2f} ({v['share_low']:.2f} to {v['share_high']:.2f})" if v and None not in (v["share_low"], v["share_high"]) else ""
     found = "both ends" if r["both"] else "an end" if r["either"] else "service" if r["service"] else "missed"
     return [r["round"], found, edge, r["key"] or "", share, r.get("cycles", ""), r.get("tracepoints_used", ""),

@@ -6,6 +6,7 @@
 
 #include "base/stream.h"
 #include "wire/frame.h"
+#include "wire/question.h"
 
 struct client {
 	struct stream *stream;
@@ -120,10 +121,10 @@ check_answer(json_t *answer, struct err *e)
 
 	if (!json_is_object(answer))
 		return err_set(e, ERR_INPUT, "the answer of honed is not a JSON object");
-	if (version != 1)
+	if (version != ANSWER_VERSION)
 		return err_set(e, ERR_VERSION,
-		    "honed answers in version %d, this hone reads version 1; install the same version of both",
-		    (int)version);
+		    "honed answers in version %d, this hone reads version %d; install the same version of both",
+		    (int)version, ANSWER_VERSION);
 	if (json_is_true(json_object_get(answer, "ok")))
 		return 0;
 	return err_set(

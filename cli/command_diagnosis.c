@@ -10,6 +10,8 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/verdict_text.h"
+#include "wire/question.h"
 
 enum { POLL_MS = 250, QUIET_MS = 6000 };
 
@@ -237,7 +239,7 @@ print_end(struct call *c, struct client *client, double id)
 		return call_failed(c, &e);
 	}
 	/* built like the answer to "verdict", which would be about the newest run of the type */
-	answer = json_pack("{s:i, s:b, s:O}", "version", 1, "ok", 1, "run",
+	answer = json_pack("{s:i, s:b, s:O}", "version", ANSWER_VERSION, "ok", 1, "run",
 	    json_array_get(json_object_get(runs, "runs"), 0));
 	if (answer != NULL) {
 		c->output->verdict(c->out, answer, after);
@@ -283,8 +285,9 @@ run_start(struct call *c)
 		const json_t *run = json_object_get(answer, "run");
 		double id = number_of(run, "run");
 
-		if (text_of(c->err, run, "words")[0] != '\0')
-			fprintf(c->err->out, "%s: %s\n", c->type, text_of(c->err, run, "words"));
+		if (!is_null(run, "reason"))
+			fprintf(c->err->out, "%s: %s\n", c->type,
+			    text_of_reason(c->err, run, "reason"));
 		code = await_run(c, client, id, &e) < 0 ? call_failed(c, &e)
 		                                        : print_end(c, client, id);
 	}

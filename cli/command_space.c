@@ -11,6 +11,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/space_document.h"
+#include "wire/question.h"
 
 /* A space read from a file, with its labels. */
 struct loaded_space {
@@ -81,7 +82,7 @@ static enum exit_code
 done(struct call *c, const char *key, const char *value, const char *text)
 {
 	json_t *o = json_pack(
-	    "{s:i, s:b, s:s, s:s}", "version", 1, "ok", 1, key, value, "words", text);
+	    "{s:i, s:b, s:s, s:s}", "version", ANSWER_VERSION, "ok", 1, key, value, "words", text);
 
 	c->output->done(c->out, o);
 	json_decref(o);

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 #include "report/html.h"
 
 EMBED(forest_style, "report/page.css");
@@ -27,6 +28,15 @@ put_text(struct buf *out, const json_t *o, const char *key)
 
 	if (json_is_string(s))
 		html_text(out, json_string_value(s), json_string_length(s));
+}
+
+/* Escapes the text and releases it. */
+static void
+put_made(struct buf *out, struct buf *text)
+{
+	html_text(out, (const char *)text->data, text->len);
+	out->failed |= text->failed;
+	buf_release(text);
 }
 
 /* Words as the name of a class: nothing but letters and hyphens. */
@@ -108,6 +118,7 @@ static void
 put_hypothesis(struct buf *out, const json_t *h)
 {
 	bool settled = number_of(h, "settled_traces") > 0 && !is_null(h, "settled_share");
+	struct buf reason = { 0 };
 
 	html_put(out, "<span class=\"sign\">");
 	put_text(out, h, "presence");
@@ -116,7 +127,8 @@ put_hypothesis(struct buf *out, const json_t *h)
 	html_put(out, "</b> ");
 	put_state(out, h);
 	html_put(out, " <span class=\"soft small\">");
-	put_text(out, h, "why");
+	reason_text_put(&reason, h, "reason");
+	put_made(out, &reason);
 	buf_printf(
 	    out, " cycle %.0f, number %.0f</span><br>", number_of(h, "cycle"), number_of(h, "id"));
 	put_edge(out, json_object_get(h, "edge"));
@@ -159,8 +171,9 @@ put_children(struct buf *out, const json_t *all, double parent, struct tree_left
 /* ---- runs ---- */
 
 static void
-put_verdict(struct buf *out, const json_t *v)
+put_verdict(struct buf *out, const json_t *run, const json_t *v)
 {
+	struct buf text = { 0 };
 	const json_t *ex = json_object_get(v, "exemplars");
 
 	html_put(out, "<tr><td>");
@@ -169,7 +182,8 @@ put_verdict(struct buf *out, const json_t *v)
 	put_edge(out, json_object_get(v, "edge"));
 	if (number_of(v, "rank") > 1) { /* those of the first stand above */
 		html_put(out, "<br><span class=\"soft\">");
-		put_text(out, v, "words");
+		verdict_text_put(&text, run, v);
+		put_made(out, &text);
 		html_put(out, "</span>");
 	}
 	put_key(out, json_object_get(v, "key"));
@@ -184,8 +198,9 @@ put_verdict(struct buf *out, const json_t *v)
 }
 
 static void
-put_verdicts(struct buf *out, const json_t *verdicts)
+put_verdicts(struct buf *out, const json_t *run)
 {
+	const json_t *verdicts = json_object_get(run, "verdicts");
 	size_t i;
 	json_t *v;
 
@@ -195,7 +210,7 @@ put_verdicts(struct buf *out, const json_t *verdicts)
 	    "<div class=\"wide\"><table><thead><tr><th>verdict</th><th>edge</th><th class=\"n\">share</th><th class=\"n\">CV</th>"
 	    "<th class=\"n\">cost</th><th>slowest trace</th></tr></thead><tbody>\n");
 	json_array_foreach (verdicts, i, v)
-		put_verdict(out, v);
+		put_verdict(out, run, v);
 	html_put(out, "</tbody></table></div>\n");
 }
 
@@ -210,6 +225,7 @@ put_run(struct buf *out, const json_t *run)
 {
 	const json_t *hypotheses = json_object_get(run, "hypotheses");
 	struct tree_left left = tree_left(hypotheses);
+	struct buf text = { 0 };
 
 	html_put(out, "<section>\n<h2>");
 	put_text(out, run, "type");
@@ -221,14 +237,15 @@ put_run(struct buf *out, const json_t *run)
 	html_put(out, ", begun ");
 	put_text(out, run, "begun");
 	html_put(out, "</p>\n<p class=\"verdict\">");
-	put_text(out, run, "words");
+	run_text_put(&text, run);
+	put_made(out, &text);
 	html_put(out, "</p>\n<dl class=\"facts\">");
 	put_fact(out, "cycles", number_of(run, "cycles"));
 	put_fact(out, "seconds", number_of(run, "seconds"));
 	put_fact(out, "requests", number_of(run, "requests"));
 	buf_printf(out, "<div><dt>tracepoints turned on</dt><dd>%.0f of %.0f</dd></div></dl>\n",
 	    number_of(run, "tracepoints_used"), number_of(run, "tracepoints_all"));
-	put_verdicts(out, json_object_get(run, "verdicts"));
+	put_verdicts(out, run);
 	html_put(out, "<h3>The tree</h3>\n");
 	put_children(out, hypotheses, 0, &left);
 	html_put(out, "</section>\n");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Prints the audit log: who asked for what. */
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 
 #include <string.h>
 
@@ -29,7 +30,7 @@ who(struct pen *p, const json_t *row)
 static void
 print_row(struct pen *p, const json_t *row)
 {
-	const char *asked = text_of(p, row, "asked"), *words = text_of(p, row, "words");
+	const char *asked = text_of(p, row, "asked"), *text = text_of(p, row, "text");
 
 	fprintf(p->out, "%s  ", text_of(p, row, "when"));
 	pen_put(p, BOLD, who(p, row));
@@ -42,8 +43,10 @@ print_row(struct pen *p, const json_t *row)
 	fputc('\n', p->out);
 	if (asked[0] != '\0')
 		pen_wrap(p, "     ", asked);
-	if (words[0] != '\0')
-		pen_wrap(p, "     ", words);
+	if (!is_null(row, "reason"))
+		pen_wrap(p, "     ", text_of_reason(p, row, "reason"));
+	if (text[0] != '\0')
+		pen_wrap(p, "     ", text);
 }
 
 void

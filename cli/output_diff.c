@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All diagnoses; and two of them beside each other. */
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 
 #include <string.h>
 
@@ -33,9 +34,9 @@ history_print(struct pen *p, const json_t *a)
 		    text_of(p, r, "by"), text_of(p, r, "strategy"), number_of(r, "cycles"),
 		    number_of(r, "cycles") == 1 ? "" : "s", number_of(r, "tracepoints_used"),
 		    number_of(r, "tracepoints_all"), pen_seconds(p, number_of(r, "seconds")));
-		if (text_of(p, r, "words")[0] != '\0')
+		if (text_of_put(p, run_text_put, r)[0] != '\0')
 			pen_wrap(p, "     ",
-			    pen_printf(p, "%s%s", text_of(p, r, "words"),
+			    pen_printf(p, "%s%s", text_of_put(p, run_text_put, r),
 				more > 1 ? pen_printf(p, " (and %zu more)", more - 1) : ""));
 	}
 	if (number_of(a, "left_off") > 0)

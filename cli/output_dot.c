@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 
 static const char *
 word_of(const json_t *o, const char *key)
@@ -80,11 +81,17 @@ put_hypothesis(struct buf *out, const json_t *h)
 static void
 put_verdict(struct buf *out, const json_t *run, const json_t *v)
 {
+	struct buf text = { 0 };
+
+	verdict_text_put(&text, run, v);
+	buf_u8(&text, 0);
 	buf_printf(out, "\t\tv%.0f_%.0f [shape=note, fillcolor=\"#ffffff\", label=\"",
 	    number_of(run, "run"), number_of(v, "rank"));
 	put(out, word_of(v, "kind"));
 	buf_printf(out, "\\n");
-	put(out, word_of(v, "words"));
+	put(out, text.failed ? "" : (const char *)text.data);
+	out->failed |= text.failed;
+	buf_release(&text);
 	buf_printf(out, "\"];\n\t\th%.0f -> v%.0f_%.0f [style=dashed];\n",
 	    number_of(v, "hypothesis"), number_of(run, "run"), number_of(v, "rank"));
 }

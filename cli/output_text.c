@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text printer: status, agents, tracepoints, and the short answers. */
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -417,8 +418,8 @@ print_started(struct pen *p, const json_t *a)
 	pen_put(p, BOLD, text_of(p, r, "type"));
 	fprintf(p->out, " started; hone status shows its progress, hone forest %s its results\n",
 	    text_of(p, r, "type"));
-	if (text_of(p, r, "words")[0] != '\0')
-		pen_wrap(p, "", text_of(p, r, "words"));
+	if (!is_null(r, "reason"))
+		pen_wrap(p, "", text_of_reason(p, r, "reason"));
 }
 
 static void

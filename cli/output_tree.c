@@ -7,6 +7,7 @@
  *	|    ######..  78 % (70..85)  120 traces, 12.3 ms, CV 45 %
  */
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 
 #include <string.h>
 
@@ -89,9 +90,9 @@ print_edge(struct drawing *d, const json_t *h, const char *margin)
 static bool
 is_explorer(const json_t *h)
 {
-	const char *why = json_string_value(json_object_get(h, "why"));
+	const char *reason = json_string_value(json_object_get(h, "reason"));
 
-	return why != NULL && strcmp(why, "explored") == 0;
+	return reason != NULL && strcmp(reason, "explored") == 0;
 }
 
 const char *
@@ -117,8 +118,8 @@ print_title(struct drawing *d, const json_t *h)
 	pen_put(p, BOLD, pen_clean(p, title_of(h)));
 	fputs("  ", p->out);
 	pen_put(p, colour_of(state), is_explorer(h) ? "explored" : state);
-	if (text_of(p, h, "why")[0] != '\0' && !is_explorer(h))
-		fprintf(p->out, " (%s)", text_of(p, h, "why"));
+	if (!is_null(h, "reason") && !is_explorer(h))
+		fprintf(p->out, " (%s)", text_of_reason(p, h, "reason"));
 	fprintf(p->out, "  cycle %.0f, number %.0f\n", number_of(h, "cycle"), number_of(h, "id"));
 }
 
@@ -227,7 +228,7 @@ tree_print(struct pen *p, const json_t *run)
 	    pen_share(p, all > 0 ? used / all : 0));
 	if (strcmp(state, "active") == 0)
 		fprintf(p->out, "%s\n", text_of(p, run, "phase"));
-	else if (text_of(p, run, "words")[0] != '\0')
-		pen_wrap(p, "", text_of(p, run, "words"));
+	else if (text_of_put(p, run_text_put, run)[0] != '\0')
+		pen_wrap(p, "", text_of_put(p, run_text_put, run));
 	print_children(&d, 0, "");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The verdict of a run: what takes the time, how sure that is, and what it took to find out. */
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 
 #include <string.h>
 
@@ -10,6 +11,17 @@ line_print(struct pen *p, const char *name, const char *words)
 	fputs("  ", p->out);
 	pen_put(p, BOLD, pen_printf(p, "%-10s", name));
 	fprintf(p->out, " %s\n", words);
+}
+
+/* A line for what the put function says of the verdict, where it says anything. */
+static void
+print_part(
+    struct pen *p, const char *name, void (*put)(struct buf *out, const json_t *o), const json_t *v)
+{
+	const char *text = text_of_put(p, put, v);
+
+	if (text[0] != '\0')
+		line_print(p, name, text);
 }
 
 static void
@@ -22,7 +34,7 @@ print_edge(struct pen *p, const json_t *v)
 }
 
 static void
-print_share(struct pen *p, const json_t *v, bool slow)
+print_share(struct pen *p, const json_t *v)
 {
 	const char *sure = is_null(v, "confidence") ? ""
 	                                            : pen_printf(p, " with %s confidence",
@@ -30,9 +42,10 @@ print_share(struct pen *p, const json_t *v, bool slow)
 
 	line_print(p, "share",
 	    pen_printf(p, "%s of the %s (%s to %s%s)%s", pen_share(p, number_of(v, "share")),
-		slow ? "response time" : "variance of the response time",
+		strcmp(text_of(p, v, "measure"), "latency") == 0 ? "response time"
+								 : "variance of the response time",
 		pen_share(p, number_of(v, "share_low")), pen_share(p, number_of(v, "share_high")),
-		sure, number_of(v, "share_low") > 0 ? "" : ": not sure, it may as well have none"));
+		sure, is_true(v, "sure") ? "" : ": not sure, the interval includes 0"));
 	line_print(p, "latency",
 	    pen_printf(p, "%s of the mean of %s", pen_share(p, number_of(v, "latency_share")),
 		pen_ms(p, number_of(json_object_get(v, "group"), "mean_ms"))));
@@ -117,10 +130,10 @@ print_after(struct pen *p, const json_t *after)
 	if (after == NULL)
 		return;
 	if (added == 0 && is_true(after, "quiet"))
-		line_print(p, "after", "no added tracepoint is on: every agent has said so");
+		line_print(p, "after", "all added tracepoints are off (confirmed by all agents)");
 	else if (added == 0)
 		line_print(p, "after",
-		    "no added tracepoint is wanted; not every agent has said yet that all are off");
+		    "all added tracepoints are to be off; not every agent has confirmed it yet");
 	else
 		line_print(p, "after",
 		    pen_printf(p, "%.0f added tracepoint%s STILL ON%s", added,
@@ -130,54 +143,24 @@ print_after(struct pen *p, const json_t *after)
 			    : ""));
 }
 
-/* What a preloaded helper tells of the time between two of the program's own tracepoints; NULL:
- * nothing. */
-static const char *
-deeper_of(const char *words)
-{
-	const char *at = strstr(words, "; the time between ");
-
-	return at != NULL ? at + 2 : NULL;
-}
-
-/* Tracepoints that may lie in the edge for all that was learned; NULL: there are none. */
-static const char *
-unseen_of(const char *words)
-{
-	static const char SAYS[] = "; never passed by such requests while learning: ";
-	const char *at = strstr(words, SAYS);
-
-	return at != NULL ? at + sizeof SAYS - 1 : NULL;
-}
-
-/* What kind of an end the search came to, and so what to do next. */
+/* How the search ended, and so what to do next. */
 static void
 print_kind(struct pen *p, const json_t *run, const json_t *v)
 {
-	const char *kind = text_of(p, v, "kind");
-	const json_t *edge = json_object_get(v, "edge");
+	const json_t *separation = json_object_get(v, "separation");
+	const char *kind = text_of(p, v, "kind"), *end = text_of_end(p, run, v);
+	bool separated = strcmp(kind, "separated") == 0;
 
-	if (deeper_of(text_of(p, v, "words")) != NULL)
-		line_print(p, "inside", deeper_of(text_of(p, v, "words")));
-	if (deeper_of(text_of(p, v, "words")) != NULL && strcmp(kind, "separated") != 0)
-		return;
-	if (strcmp(kind, "place") == 0 || strcmp(kind, "key") == 0)
-		line_print(p, "place",
-		    pen_printf(p, "no learned tracepoint left between %s and %s: instrument here",
-			event_of(text_of(p, edge, "from")), event_of(text_of(p, edge, "to"))));
-	else if (strcmp(kind, "separated") == 0)
+	print_part(p, "inside", verdict_preload_put, v);
+	if (separated)
 		line_print(p, "separated",
-		    pen_printf(p,
-			"%s tells them apart: requests with it, and requests without it, are predictable",
-			text_of(p, v, "tracepoint")));
-	else if (strcmp(kind, "spread") == 0)
-		line_print(p, "spread",
-		    "it is spread over what lies inside this edge, no part has most of it");
-	else if (strcmp(kind, "cut") == 0)
-		line_print(p, "cut",
-		    pen_printf(p,
-			"the search inside it ended with the effort given, %.0f cycle%s; --effort gives it more",
-			number_of(run, "effort"), number_of(run, "effort") == 1 ? "" : "s"));
+		    pen_printf(p, "requests with %s are %s; each side alone is predictable",
+			text_of(p, v, "tracepoint"),
+			strcmp(text_of(p, separation, "slow"), "without") == 0 ? "fast" : "slow"));
+	else if (is_null(v, "preload") && end[0] != '\0')
+		line_print(p, strcmp(kind, "key") == 0 ? "place" : kind, end);
+	print_part(p, "budget", verdict_budget_put, v);
+	print_part(p, "not seen", verdict_unlearned_put, v);
 }
 
 static void
@@ -199,14 +182,16 @@ print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 	fprintf(
 	    p->out, " is %s%s here:\n\n", first ? "" : "also ", slow ? "slow" : "unpredictable");
 	print_edge(p, v);
-	print_share(p, v, slow);
+	print_part(p, "position", verdict_position_put, v);
+	print_share(p, v);
+	print_part(p, "sample", verdict_sample_put, v);
 	print_key(p, json_object_get(v, "key"));
 	print_kind(p, run, v);
-	if (unseen_of(text_of(p, v, "words")) != NULL)
-		line_print(p, "unseen", unseen_of(text_of(p, v, "words")));
 	print_what_if(p, json_object_get(v, "what_if"));
 	print_cost(p, v);
 	print_group(p, json_object_get(v, "group"));
+	if (text_of(p, v, "text")[0] != '\0')
+		line_print(p, "recorded", text_of(p, v, "text"));
 	line_print(p, "examples",
 	    pen_printf(p, "slowest trace %s, fastest %s", text_of(p, ex, "slowest"),
 		text_of(p, ex, "fastest")));
@@ -265,7 +250,8 @@ verdict_print(struct pen *p, const json_t *answer, const json_t *after)
 		print_verdicts(p, run, v);
 	} else {
 		pen_put(p, BOLD, text_of(p, run, "type"));
-		fprintf(p->out, ": %s: %s\n\n", text_of(p, run, "state"), text_of(p, run, "words"));
+		fprintf(p->out, ": %s: %s\n\n", text_of(p, run, "state"),
+		    text_of_reason(p, run, "reason"));
 		print_excluded(p, json_object_get(run, "excluded"));
 	}
 	print_effort(p, run);

@@ -2,6 +2,7 @@
 /* What is known of a trace: the hypotheses it belongs to, and where its time went; or of a
  * tracepoint. */
 #include "cli/output.h"
+#include "cli/verdict_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +77,8 @@ print_match(struct pen *p, const json_t *m)
 		line_print(p, "because",
 		    pen_printf(
 			p, "%s explains it: R %.2f", text_of(p, key, "name"), number_of(key, "r")));
-	if (text_of(p, m, "why")[0] != '\0')
-		line_print(p, "why", text_of(p, m, "why"));
+	if (!is_null(m, "reason"))
+		line_print(p, "reason", text_of_reason(p, m, "reason"));
 }
 
 /* ---- as the live report has it ---- */
@@ -135,8 +136,8 @@ print_trace(struct pen *p, const json_t *a)
 		fprintf(p->out, "  the slowest of the verdict of diagnosis %.0f of %s",
 		    number_of(a, "run"), text_of(p, a, "type"));
 	fputc('\n', p->out);
-	if (json_is_object(v) && text_of(p, v, "words")[0] != '\0')
-		pen_wrap(p, "", text_of(p, v, "words"));
+	if (json_is_object(v))
+		pen_wrap(p, "", text_of_verdict(p, a, v));
 	json_array_foreach (json_object_get(a, "matches"), i, m)
 		print_match(p, m);
 	if (json_array_size(json_object_get(a, "matches")) == 0)
@@ -155,9 +156,8 @@ print_log(struct pen *p, const json_t *log)
 	json_t *s;
 
 	json_array_foreach (log, i, s) {
-		const char *outcome = text_of(p, s, "outcome"), *why = text_of(p, s, "outcome_why"),
-			   *said;
-		bool explored = strcmp(why, "explored") == 0;
+		const char *outcome = text_of(p, s, "outcome"), *said;
+		bool explored = strcmp(text_of(p, s, "outcome_reason"), "explored") == 0;
 
 		fprintf(p->out, "%s  ", text_of(p, s, "when"));
 		pen_put(p, is_true(s, "on") ? YELLOW : PLAIN, is_true(s, "on") ? "on " : "off");
@@ -168,12 +168,13 @@ print_log(struct pen *p, const json_t *log)
 		said = is_null(s, "hypothesis")
 		           ? ""
 		           : pen_printf(p, "hypothesis %.0f: ", number_of(s, "hypothesis"));
-		said = pen_printf(p, "%s%s", said, text_of(p, s, "why"));
+		said = pen_printf(p, "%s%s", said, text_of_reason(p, s, "reason"));
 		if (is_true(s, "on") && outcome[0] != '\0')
 			said = pen_printf(
-			    p, "%s %s %s", said, pen_arrow(p), explored ? why : outcome);
-		if (is_true(s, "on") && why[0] != '\0' && !explored)
-			said = pen_printf(p, "%s (%s)", said, why);
+			    p, "%s %s %s", said, pen_arrow(p), explored ? "explored" : outcome);
+		if (is_true(s, "on") && !is_null(s, "outcome_reason") && !explored)
+			said = pen_printf(
+			    p, "%s (%s)", said, text_of_reason(p, s, "outcome_reason"));
 		pen_wrap(p, "  ", said);
 	}
 }

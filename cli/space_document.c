@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/document.h"
+#include "wire/question.h"
 
 /* ---- types ---- */
 
@@ -243,7 +244,7 @@ space_document(struct space *s, const struct labels *labels, uint32_t type, cons
 	for (uint32_t i = 0; (t = space_type(s, i)) != LABEL_NONE; i++)
 		if (type == LABEL_NONE || type == t)
 			json_array_append_new(types, type_json(s, labels, t, type != LABEL_NONE));
-	return json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "path",
+	return json_pack("{s:i, s:o, s:o, s:o}", "version", ANSWER_VERSION, "path",
 	    text_json(path, strlen(path)), "space_version", version_json(space_version(s)), "types",
 	    types);
 }
@@ -262,7 +263,7 @@ space_versions_document(json_t **ret, const char *path, struct err *e)
 	for (uint32_t i = 0; i < n; i++)
 		json_array_append_new(list, version_json(&all[i]));
 	free(all);
-	*ret = json_pack("{s:i, s:o, s:o}", "version", 1, "path", text_json(path, strlen(path)),
-	    "versions", list);
+	*ret = json_pack("{s:i, s:o, s:o}", "version", ANSWER_VERSION, "path",
+	    text_json(path, strlen(path)), "versions", list);
 	return *ret != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }

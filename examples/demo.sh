@@ -105,7 +105,7 @@ hone forest "$type" --json >"$stage/verdict.json"
 on=$(stage_added)
 check=$(jq -r --arg f "$fault" --slurpfile faults "$here/shop/faults.json" '
   .runs[0] as $r | $faults[0][$f] as $want | $r.verdict as $v |
-  if $v == null then "no verdict: " + $r.words
+  if $v == null then "no verdict: " + ($r.reason // $r.state)
   elif ($want.from | index($v.edge.from)) == null then "the edge begins at " + $v.edge.from + ", not at " + ($want.from | join(" or "))
   elif ($want.to | index($v.edge.to)) == null then "the edge ends at " + $v.edge.to + ", not at " + ($want.to | join(" or "))
   elif $want.key != null and ($v.key.name // "none" | . != $want.key and (startswith($want.key + " of ") | not)) then "the key is " + ($v.key.name // "none") + ", not " + $want.key

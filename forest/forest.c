@@ -43,7 +43,8 @@ run_release(struct run *r)
 {
 	free(r->type);
 	free(r->strategy);
-	free(r->words);
+	free(r->subject);
+	free(r->text);
 	free(r->version);
 	free(r->by);
 	memset(r, 0, sizeof *r);
@@ -198,7 +199,8 @@ forest_run_new(struct forest *f, const char *type)
 	struct tree_run *r = calloc(1, sizeof *r);
 
 	if (r == NULL || !runs_room(f) || !hypothesis_text(&r->run.type, type) ||
-	    !hypothesis_text(&r->run.strategy, NULL) || !hypothesis_text(&r->run.words, NULL) ||
+	    !hypothesis_text(&r->run.strategy, NULL) || !hypothesis_text(&r->run.subject, NULL) ||
+	    !hypothesis_text(&r->run.text, NULL) || !hypothesis_text(&r->run.by, NULL) ||
 	    !hypothesis_text(&r->run.version, NULL)) {
 		run_free(r);
 		return NULL;
@@ -424,6 +426,9 @@ forest_put_run(struct forest *f, struct run *run, struct err *e)
 	if (run->state >= RUN_STATES)
 		return err_set(e, ERR_INPUT, "run %llu is in state %u, which there is not",
 		    (unsigned long long)run->id, run->state);
+	if (!reason_valid(run->reason))
+		return err_set(e, ERR_INPUT, "run %llu has reason %u, which there is not",
+		    (unsigned long long)run->id, run->reason);
 	if (!runs_room(f) || (r = calloc(1, sizeof *r)) == NULL)
 		return err_set(
 		    e, ERR_MEMORY, "out of memory for run %llu", (unsigned long long)run->id);
@@ -454,6 +459,9 @@ forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 	if (h->presence != '+' && h->presence != '~' && h->presence != ' ')
 		return err_set(e, ERR_INPUT, "hypothesis %llu has presence %u, which there is not",
 		    id, (unsigned char)h->presence);
+	if (!reason_valid(h->reason))
+		return err_set(e, ERR_INPUT, "hypothesis %llu has reason %u, which there is not",
+		    id, h->reason);
 	if (!nodes_room(f) || (n = calloc(1, sizeof *n)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for hypothesis %llu", id);
 	n->hypothesis = *h;
@@ -481,6 +489,10 @@ forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 		return err_set(e, ERR_INPUT,
 		    "the verdict of hypothesis %llu is of kind %u, which there is not", id,
 		    v->kind);
+	if (preload_word(v->preload)[0] == '?')
+		return err_set(e, ERR_INPUT,
+		    "the verdict of hypothesis %llu has preload kind %u, which there is not", id,
+		    v->preload);
 	if (v->problem > PROBLEM_UNSURE)
 		return err_set(e, ERR_INPUT,
 		    "the verdict of hypothesis %llu has problem %u, which there is not", id,

@@ -23,8 +23,11 @@ struct run {
 	char *strategy;
 	uint64_t seed;
 	enum run_state state;
-	uint64_t verdict; /* the hypothesis of its first verdict; 0: none */
-	char *words; /* that verdict, or why there is none and what was excluded, in a sentence */
+	uint64_t verdict;   /* the hypothesis of its first verdict; 0: none */
+	enum reason reason; /* why it has no verdict; active: NOTHING_LEARNED, where that is so */
+	char *subject;      /* of the reason: a tracepoint; "" */
+	char *text; /* the sentence that a Hone before schema 4 kept for its verdict or reason; else
+	               "" */
 	uint32_t cycles, tracepoints,
 	    tracepoints_all;       /* turned on in all; of how many that are known */
 	uint32_t tracepoints_most; /* on at once */
@@ -41,7 +44,9 @@ struct switched {
 	uint32_t cycle;
 	bool on;
 	const char *tracepoint; /* "provider:event" */
-	const char *why;
+	enum reason reason;
+	const char *subject; /* of the reason: an agent; "" or NULL */
+	const char *text;    /* the reason as a Hone before schema 4 wrote it; else "" or NULL */
 	struct wall when;
 };
 
@@ -61,9 +66,11 @@ struct audit {
 	const char *user;  /* its name, or what of Hone it was: "the budget", "agent n1" */
 	const char *asked; /* the question as compact JSON, or a few words */
 	enum audit_outcome outcome;
-	uint64_t run;      /* 0: none. Not a reference: the row may outlive it */
-	uint64_t times;    /* that it stands for: refusals in quick succession share a row */
-	const char *words; /* what came of it */
+	uint64_t run;       /* 0: none. Not a reference: the row may outlive it */
+	uint64_t times;     /* that it stands for: refusals in quick succession share a row */
+	enum reason reason; /* Hone itself: why */
+	const char
+	    *text; /* what came of it: the error, what was stopped, which queue was full; "" */
 };
 
 struct forest;
@@ -84,10 +91,10 @@ int forest_switched(struct forest *f, const struct switched *s, struct err *e); 
 enum { AUDIT_KEPT = 10000 };
 int forest_audit_add(struct forest *f, const struct audit *a, struct err *e);
 /* An audit row for something that Hone did by itself: `by` ("the budget") did `did` ("off: a
- * tracepoint") for the reason `why`; run: 0 if it concerns no diagnosis. Copies. Without memory
- * the row is left out. */
+ * tracepoint"); run: 0 if it concerns no diagnosis. text: what the reason does not say, or NULL.
+ * Copies. Without memory the row is left out. */
 void forest_audit_own(struct forest *f, const char *by, const char *did, uint64_t run,
-    const char *why, struct wall when);
+    enum reason reason, const char *text, struct wall when);
 
 struct run *forest_run(const struct forest *f, uint64_t id); /* or NULL */
 struct run *forest_run_latest(

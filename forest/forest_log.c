@@ -30,8 +30,10 @@ switched_append(struct forest *f, const struct switched *s, struct err *e)
 	if (f->nswitched == f->switched_cap && forest_grow(&f->switched, cap, sizeof *f->switched))
 		f->switched_cap = cap;
 	copy.tracepoint = intern(f->texts, s->tracepoint);
-	copy.why = intern(f->texts, s->why);
-	if (f->nswitched == f->switched_cap || copy.tracepoint == NULL || copy.why == NULL)
+	copy.subject = intern(f->texts, s->subject);
+	copy.text = intern(f->texts, s->text);
+	if (f->nswitched == f->switched_cap || copy.tracepoint == NULL || copy.subject == NULL ||
+	    copy.text == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for the log of what was switched");
 	f->switched[f->nswitched++] = copy;
 	return 0;
@@ -53,6 +55,9 @@ forest_put_switched(struct forest *f, const struct switched *s, struct err *e)
 	const struct hypothesis *h = s->hypothesis != 0 ? forest_get(f, s->hypothesis) : NULL;
 
 	assert(f->changes.nswitched == 0);
+	if (!reason_valid(s->reason))
+		return err_set(e, ERR_INPUT, "a switch of %s has reason %u, which there is not",
+		    s->tracepoint, s->reason);
 	if (s->run != 0 && forest_run(f, s->run) == NULL)
 		return err_set(
 		    e, ERR_INPUT, "a switch of %s is of a run that there is not", s->tracepoint);
@@ -119,8 +124,8 @@ audit_append(struct forest *f, const struct audit *a, struct err *e)
 
 	copy.user = intern(f->texts, a->user);
 	copy.asked = intern(f->texts, a->asked);
-	copy.words = intern(f->texts, a->words);
-	if (copy.user == NULL || copy.asked == NULL || copy.words == NULL || !audit_room(f))
+	copy.text = intern(f->texts, a->text);
+	if (copy.user == NULL || copy.asked == NULL || copy.text == NULL || !audit_room(f))
 		return err_set(e, ERR_MEMORY, "out of memory for the audit");
 	f->audit[f->naudit++] = copy;
 	return 0;
@@ -137,8 +142,8 @@ forest_audit_add(struct forest *f, const struct audit *a, struct err *e)
 }
 
 void
-forest_audit_own(struct forest *f, const char *by, const char *did, uint64_t run, const char *why,
-    struct wall when)
+forest_audit_own(struct forest *f, const char *by, const char *did, uint64_t run,
+    enum reason reason, const char *text, struct wall when)
 {
 	struct audit row = { .when = when,
 		.uid = -1,
@@ -148,7 +153,8 @@ forest_audit_own(struct forest *f, const char *by, const char *did, uint64_t run
 		.outcome = AUDIT_DONE,
 		.run = run,
 		.times = 1,
-		.words = why };
+		.reason = reason,
+		.text = text };
 
 	forest_audit_add(f, &row, NULL);
 }
@@ -160,6 +166,9 @@ forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
 	if ((unsigned)a->outcome >= AUDIT_OUTCOMES)
 		return err_set(e, ERR_INPUT,
 		    "a row of the audit has outcome %u, which there is not", (unsigned)a->outcome);
+	if (!reason_valid(a->reason))
+		return err_set(e, ERR_INPUT, "a row of the audit has reason %u, which there is not",
+		    (unsigned)a->reason);
 	return audit_append(f, a, e);
 }
 
@@ -297,7 +306,7 @@ forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at)
 
 /* ---- texts ---- */
 
-enum { SWITCHED_TEXTS = 2, AUDIT_TEXTS = 3, TEXTS_DUE_MIN = 256 };
+enum { SWITCHED_TEXTS = 3, AUDIT_TEXTS = 3, TEXTS_DUE_MIN = 256 };
 
 static uint64_t
 count_texts(const struct forest *f)
@@ -312,12 +321,14 @@ text_at(struct forest *f, uint64_t i)
 	if (i < SWITCHED_TEXTS * (uint64_t)f->nswitched) {
 		struct switched *s = &f->switched[i / SWITCHED_TEXTS];
 
-		return i % SWITCHED_TEXTS == 0 ? &s->tracepoint : &s->why;
+		return i % SWITCHED_TEXTS == 0   ? &s->tracepoint
+		       : i % SWITCHED_TEXTS == 1 ? &s->subject
+		                                 : &s->text;
 	}
 	i -= SWITCHED_TEXTS * (uint64_t)f->nswitched;
 	struct audit *a = &f->audit[i / AUDIT_TEXTS];
 
-	return i % AUDIT_TEXTS == 0 ? &a->user : i % AUDIT_TEXTS == 1 ? &a->asked : &a->words;
+	return i % AUDIT_TEXTS == 0 ? &a->user : i % AUDIT_TEXTS == 1 ? &a->asked : &a->text;
 }
 
 /* A seed, a number, a name: what is asked is rarely the same twice. Where most of the texts may be

@@ -64,12 +64,12 @@ bool
 hypothesis_copy(struct hypothesis *to, const struct hypothesis *from)
 {
 	*to = *from;
-	to->tracepoint = to->edge_from = to->edge_to = to->group_shape = to->why = to->key = NULL;
+	to->tracepoint = to->edge_from = to->edge_to = to->group_shape = to->key = NULL;
 	if (hypothesis_text(&to->tracepoint, from->tracepoint) &&
 	    hypothesis_text(&to->edge_from, from->edge_from) &&
 	    hypothesis_text(&to->edge_to, from->edge_to) &&
 	    hypothesis_text(&to->group_shape, from->group_shape) &&
-	    hypothesis_text(&to->why, from->why) && hypothesis_text(&to->key, from->key))
+	    hypothesis_text(&to->key, from->key))
 		return true;
 	hypothesis_release(to);
 	return false;
@@ -82,7 +82,6 @@ hypothesis_release(struct hypothesis *h)
 	free(h->edge_from);
 	free(h->edge_to);
 	free(h->group_shape);
-	free(h->why);
 	free(h->key);
 	memset(h, 0, sizeof *h);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "forest/reason.h"
 
 enum hypothesis_state {
 #define STATE(name, number, word, settled, help) HYPOTHESIS_##name = number,
@@ -48,8 +49,8 @@ struct hypothesis {
 	    settled_high;  /* of the sub-edge, or between the groups */
 	double separation; /* share of the variance that lies between traces with the tracepoint and
 	                      without it */
-	char *why; /* WITHDRAWN: "congestion", "budget", "stopped"; else "" or a few words */
-	char *key; /* "label.field" that explains; "" */
+	enum reason reason;  /* WITHDRAWN: why; NO_HELP: EXPLORED, where it measured nothing */
+	char *key;           /* "label.field" that explains; "" */
 	double key_r, key_p; /* correlation, or root of the share for categories; corrected p */
 	uint32_t key_n;
 	uint64_t exemplar_slow, exemplar_fast; /* trace ids, low halves */

@@ -39,7 +39,8 @@ struct column {
 	const char *name;
 	enum kind kind;
 	size_t offset;
-	int since; /* the schema that brought it */
+	int since;          /* the schema that brought it */
+	const char *before; /* SQL: what it is in a row of an older schema, from 2 on; NULL: null */
 };
 
 struct table_info {
@@ -53,7 +54,14 @@ struct table_info {
 };
 
 extern const struct table_info store_tables[TABLES];
-enum { STORE_SCHEMA = 3 }; /* the newest */
+enum { STORE_SCHEMA = 4 }; /* the newest */
+
+/* What schema 4 keeps as a number, from the text that older ones kept, where that is exact. `it`
+ * names the table. */
+#define BEFORE_4_HYPOTHESIS_REASON                                                    \
+	"CASE it.why WHEN 'congestion' THEN 20 WHEN 'budget' THEN 21 WHEN 'stopped' " \
+	"THEN 22 WHEN 'explored' THEN 23 ELSE 0 END"
+#define BEFORE_4_BY_LATENCY "it.words GLOB '*%) of the latency of [0-9]* requests * lies between *'"
 
 struct store {
 	char *path;

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define RUN(name, kind, member, since)                          \
-	{                                                       \
-		name, kind, offsetof(struct run, member), since \
+#define RUN(name, kind, member, since)                                \
+	{                                                             \
+		name, kind, offsetof(struct run, member), since, NULL \
 	}
 static const struct column run_columns[] = {
 	RUN("id", U64, id, 1),
@@ -21,7 +21,7 @@ static const struct column run_columns[] = {
 	RUN("seed", U64, seed, 1),
 	RUN("state", U32, state, 1),
 	RUN("verdict", REF, verdict, 1),
-	RUN("words", TEXT, words, 1),
+	RUN("words", TEXT, text, 1),
 	RUN("cycles", U32, cycles, 1),
 	RUN("tracepoints", U32, tracepoints, 1),
 	RUN("tracepoints_all", U32, tracepoints_all, 1),
@@ -32,11 +32,13 @@ static const struct column run_columns[] = {
 	RUN("effort", U32, effort, 2),
 	RUN("version", TEXT, version, 2),
 	RUN("\"by\"", TEXT, by, 3),
+	RUN("reason", U32, reason, 4),
+	RUN("subject", TEXT, subject, 4),
 };
 
-#define HYP(name, kind, member, since)                                 \
-	{                                                              \
-		name, kind, offsetof(struct hypothesis, member), since \
+#define HYP(name, kind, member, since)                                       \
+	{                                                                    \
+		name, kind, offsetof(struct hypothesis, member), since, NULL \
 	}
 static const struct column hypothesis_columns[] = {
 	HYP("id", U64, id, 1),
@@ -72,12 +74,16 @@ static const struct column hypothesis_columns[] = {
 	HYP("settled_ns", U64, settled.ns, 1),
 	HYP("cost_ns", REAL, cost_ns, 2),
 	HYP("separation", REAL, separation, 2),
-	HYP("why", TEXT, why, 2),
+	{ "reason", U32, offsetof(struct hypothesis, reason), 4, BEFORE_4_HYPOTHESIS_REASON },
 };
 
-#define VER(name, kind, member)                                 \
-	{                                                       \
-		name, kind, offsetof(struct verdict, member), 2 \
+#define VER(name, kind, member)                                       \
+	{                                                             \
+		name, kind, offsetof(struct verdict, member), 2, NULL \
+	}
+#define VER4(name, kind, member)                                      \
+	{                                                             \
+		name, kind, offsetof(struct verdict, member), 4, NULL \
 	}
 static const struct column verdict_columns[] = {
 	VER("hypothesis", U64, hypothesis),
@@ -89,7 +95,7 @@ static const struct column verdict_columns[] = {
 	VER("edge_to", TEXT, to),
 	VER("path", TEXT, path),
 	VER("tracepoint", TEXT, tracepoint),
-	VER("words", TEXT, words),
+	VER("words", TEXT, text),
 	VER("traces", U64, traces),
 	VER("confidence", REAL, confidence),
 	VER("mean_ns", REAL, mean_ns),
@@ -120,11 +126,28 @@ static const struct column verdict_columns[] = {
 	VER("fastest_low", U64, fastest.low),
 	VER("fastest_ns", U64, fastest_ns),
 	VER("when_ns", U64, when.ns),
+	{ "by_latency", FLAG, offsetof(struct verdict, by_latency), 4, BEFORE_4_BY_LATENCY },
+	VER4("effective_traces", REAL, effective_traces),
+	VER4("separation", REAL, separation),
+	VER4("slow_with", FLAG, slow_with),
+	VER4("position", U32, position),
+	VER4("positions", U32, positions),
+	VER4("loop_back", FLAG, loop_back),
+	VER4("unlearned", U32, unlearned),
+	VER4("unlearned_service", TEXT, unlearned_service),
+	VER4("over_budget", U32, over_budget),
+	VER4("preload_over_budget", U32, preload_over_budget),
+	VER4("preload", U32, preload),
+	VER4("above_from", TEXT, above_from),
+	VER4("above_to", TEXT, above_to),
+	VER4("call", TEXT, call),
+	VER4("object", TEXT, object),
+	VER4("object_share", REAL, object_share),
 };
 
-#define SWI(name, kind, member)                                  \
-	{                                                        \
-		name, kind, offsetof(struct switched, member), 1 \
+#define SWI(name, kind, member)                                        \
+	{                                                              \
+		name, kind, offsetof(struct switched, member), 1, NULL \
 	}
 static const struct column switched_columns[] = {
 	SWI("run", REF, run),
@@ -132,13 +155,15 @@ static const struct column switched_columns[] = {
 	SWI("cycle", U32, cycle),
 	SWI("\"on\"", FLAG, on),
 	SWI("tracepoint", TEXT, tracepoint),
-	SWI("why", TEXT, why),
+	SWI("why", TEXT, text),
 	SWI("when_ns", U64, when.ns),
+	{ "reason", U32, offsetof(struct switched, reason), 4, NULL },
+	{ "subject", TEXT, offsetof(struct switched, subject), 4, NULL },
 };
 
-#define EVI(name, kind, member)                                  \
-	{                                                        \
-		name, kind, offsetof(struct evidence, member), 2 \
+#define EVI(name, kind, member)                                        \
+	{                                                              \
+		name, kind, offsetof(struct evidence, member), 2, NULL \
 	}
 static const struct column evidence_columns[] = {
 	EVI("run", U64, run),
@@ -149,9 +174,9 @@ static const struct column evidence_columns[] = {
 	EVI("edge_ns", U64, edge_ns),
 };
 
-#define AUD(name, kind, member)                               \
-	{                                                     \
-		name, kind, offsetof(struct audit, member), 3 \
+#define AUD(name, kind, member)                                     \
+	{                                                           \
+		name, kind, offsetof(struct audit, member), 3, NULL \
 	}
 static const struct column audit_columns[] = {
 	AUD("when_ns", U64, when.ns),
@@ -162,7 +187,8 @@ static const struct column audit_columns[] = {
 	AUD("outcome", U32, outcome),
 	AUD("run", REF, run),
 	AUD("times", U64, times),
-	AUD("words", TEXT, words),
+	AUD("words", TEXT, text),
+	{ "reason", U32, offsetof(struct audit, reason), 4, NULL },
 };
 
 #define TABLE(name, since, replaces)                                                   \
@@ -269,7 +295,9 @@ row_select(struct buf *b, enum table t, int version, const char *more)
 		if (info->columns[i].since <= version)
 			buf_printf(b, "%sit.%s", i > 0 ? ", " : "", info->columns[i].name);
 		else
-			buf_printf(b, "%sNULL", i > 0 ? ", " : "");
+			buf_printf(b, "%s%s", i > 0 ? ", " : "",
+			    info->columns[i].before != NULL && version > 1 ? info->columns[i].before
+									   : "NULL");
 	buf_printf(b, "%s FROM %s AS it", more, info->name);
 }
 

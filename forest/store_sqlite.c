@@ -83,6 +83,33 @@ static const char *const steps[] = {
 	" asked TEXT NOT NULL, outcome INTEGER NOT NULL, run INTEGER, times INTEGER NOT NULL,"
 	" words TEXT NOT NULL) STRICT;"
 	"CREATE INDEX audit_when ON audit (when_ns);",
+	/* Fields in place of sentences. The columns words and why keep what older ones wrote; of
+	   new rows they are empty, but for what an operator was answered (audit). */
+	"ALTER TABLE run ADD COLUMN reason INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN subject TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE hypothesis ADD COLUMN reason INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE hypothesis AS it SET reason = " BEFORE_4_HYPOTHESIS_REASON " WHERE why <> '';"
+	"ALTER TABLE switched ADD COLUMN reason INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE switched ADD COLUMN subject TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE audit ADD COLUMN reason INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN by_latency INTEGER NOT NULL DEFAULT 0;"
+	"UPDATE verdict AS it SET by_latency = " BEFORE_4_BY_LATENCY ";"
+	"ALTER TABLE verdict ADD COLUMN effective_traces REAL;"
+	"ALTER TABLE verdict ADD COLUMN separation REAL;"
+	"ALTER TABLE verdict ADD COLUMN slow_with INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN position INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN positions INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN loop_back INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN unlearned INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN unlearned_service TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN over_budget INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN preload_over_budget INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN preload INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE verdict ADD COLUMN above_from TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN above_to TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN call TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN object TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE verdict ADD COLUMN object_share REAL;",
 };
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");

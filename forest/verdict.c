@@ -18,34 +18,55 @@ verdict_word(enum verdict_kind k)
 	return (unsigned)k < sizeof words / sizeof words[0] ? words[k] : "?";
 }
 
+const char *
+preload_word(enum preload_kind k)
+{
+	static const char *const preload[] = {
+#define PRELOAD(name, number, word, text) [number] = word,
+#include "forest/preload.tbl.h"
+#undef PRELOAD
+	};
+
+	return (unsigned)k < sizeof preload / sizeof preload[0] ? preload[k] : "?";
+}
+
 bool
 verdict_sure(const struct verdict *v)
 {
 	return v->share_low > 0;
 }
 
+/* Every text of a verdict. */
+#define TEXTS(v)                                                                           \
+	{                                                                                  \
+		&(v)->from, &(v)->to, &(v)->path, &(v)->tracepoint, &(v)->text, &(v)->key, \
+		    &(v)->unlearned_service, &(v)->above_from, &(v)->above_to, &(v)->call, \
+		    &(v)->object                                                           \
+	}
+
 bool
 verdict_copy(struct verdict *to, const struct verdict *from)
 {
+	char **const copies[] = TEXTS(to);
+	char *const *const texts[] = TEXTS(from);
+	bool all = true;
+
 	*to = *from;
-	to->from = to->to = to->path = to->tracepoint = to->words = to->key = NULL;
-	if (hypothesis_text(&to->from, from->from) && hypothesis_text(&to->to, from->to) &&
-	    hypothesis_text(&to->path, from->path) &&
-	    hypothesis_text(&to->tracepoint, from->tracepoint) &&
-	    hypothesis_text(&to->words, from->words) && hypothesis_text(&to->key, from->key))
-		return true;
-	verdict_release(to);
-	return false;
+	for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
+		*copies[i] = NULL;
+	for (size_t i = 0; i < sizeof copies / sizeof copies[0] && all; i++)
+		all = hypothesis_text(copies[i], *texts[i]);
+	if (!all)
+		verdict_release(to);
+	return all;
 }
 
 void
 verdict_release(struct verdict *v)
 {
-	free(v->from);
-	free(v->to);
-	free(v->path);
-	free(v->tracepoint);
-	free(v->words);
-	free(v->key);
+	char **const texts[] = TEXTS(v);
+
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		free(*texts[i]);
 	memset(v, 0, sizeof *v);
 }

@@ -46,6 +46,21 @@ static const struct kind {
 #undef VERDICT
 };
 
+static const enum reason reasons[] = {
+#define REASON(name, number, word, text) REASON_##name,
+#include "forest/reasons.tbl.h"
+#undef REASON
+};
+
+static const struct preload {
+	enum preload_kind number;
+	const char *text;
+} preloads[] = {
+#define PRELOAD(name, number, word, text) { number, text },
+#include "forest/preload.tbl.h"
+#undef PRELOAD
+};
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *
@@ -88,6 +103,17 @@ print_words(void)
 	for (size_t i = 0; i < COUNT(kinds); i++)
 		printf("| %d | %s | %s |\n", kinds[i].number, verdict_word(kinds[i].number),
 		    kinds[i].help);
+	printf(
+	    "\n### Reasons\n\nOf runs, hypotheses, switches and audit. `{}` stands for the subject.\n\n"
+	    "| Number | Word | Text |\n|---|---|---|\n");
+	for (size_t i = 1; i < COUNT(reasons); i++)
+		printf("| %d | %s | %s |\n", reasons[i], reason_word(reasons[i]),
+		    reason_text(reasons[i]));
+	printf(
+	    "\n### What takes the time inside the preload layer\n\n| Number | Word | Text |\n|---|---|---|\n");
+	for (size_t i = 1; i < COUNT(preloads); i++)
+		printf("| %d | %s | %s |\n", preloads[i].number, preload_word(preloads[i].number),
+		    preloads[i].text);
 	printf("\n### States of a run\n\n| Number | Word |\n|---|---|\n");
 	for (int i = 0; i < RUN_STATES; i++)
 		printf("| %d | %s |\n", i, run_word((enum run_state)i));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Questions to answers, JSON to JSON; docs/questions.md says what each holds. */
 #include "controlplane/answers/answer_inside.h"
+#include "wire/question.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -193,7 +194,7 @@ answer_ask(
 		    q == NULL ? ": " : "", q == NULL ? why.text : "");
 	if (json_object_get(a, "ok") == NULL)
 		json_object_set_new(a, "ok", json_true());
-	json_object_set_new(a, "version", json_integer(1));
+	json_object_set_new(a, "version", json_integer(ANSWER_VERSION));
 	text = json_dumps(a, JSON_COMPACT | JSON_PRESERVE_ORDER);
 	json_decref(a);
 	json_decref(q);

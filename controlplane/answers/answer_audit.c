@@ -96,11 +96,11 @@ number_or_null(int64_t n)
 static json_t *
 row_json(const struct audit *a)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:I, s:o}", "when",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:I, s:o, s:o}", "when",
 	    wall_json(a->when), "user", answer_text(a->user), "uid", number_or_null(a->uid), "pid",
 	    number_or_null(a->pid), "asked", answer_text(a->asked), "outcome",
 	    audit_word(a->outcome), "run", answer_number_id(a->run), "times", (json_int_t)a->times,
-	    "words", answer_text(a->words));
+	    "reason", answer_reason(a->reason), "text", answer_text(a->text));
 }
 
 /* Newest first; `left_off` says how many older ones there are among those in memory. */

@@ -45,6 +45,7 @@ void answer_audit(struct forest *f, const struct answer_context *c, const json_t
  */
 json_t *answer_run(const struct engine *g, const struct forest *f, const struct run *r,
     const struct answer_context *c, bool tree);
+json_t *answer_reason(enum reason r); /* its word; null: none */
 json_t *answer_hypothesis(const struct hypothesis *h);
 json_t *answer_verdict(const struct engine *g, const struct verdict *v);
 /* The hypothesis that its tree begins with: of the group as always-on tracepoints tell it. */

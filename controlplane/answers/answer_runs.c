@@ -17,6 +17,19 @@ key_of(const char *name, double r, double p, uint32_t n)
 	    "p", number_json(p), "n", (int)n);
 }
 
+json_t *
+answer_reason(enum reason r)
+{
+	return r != REASON_NONE ? json_string(reason_word(r)) : json_null();
+}
+
+/* What a Hone of before schema 4 wrote in place of fields; null: nothing. */
+static json_t *
+text_or_null(const char *text)
+{
+	return text != NULL && text[0] != '\0' ? answer_text(text) : json_null();
+}
+
 /* ---- hypotheses ---- */
 
 static json_t *
@@ -41,8 +54,8 @@ add_settlement(json_t *j, const struct hypothesis *h)
 	    "settled_traces", (json_int_t)h->settled_traces, "settled_share",
 	    number_json(h->settled_share), "settled_low", number_json(h->settled_low),
 	    "settled_high", number_json(h->settled_high), "separation", number_json(h->separation),
-	    "why", answer_text(h->why), "key", key_of(h->key, h->key_r, h->key_p, h->key_n), "made",
-	    wall_json(h->made), "settled", wall_json(h->settled), "cost_ms",
+	    "reason", answer_reason(h->reason), "key", key_of(h->key, h->key_r, h->key_p, h->key_n),
+	    "made", wall_json(h->made), "settled", wall_json(h->settled), "cost_ms",
 	    number_json(h->cost_ns / 1e6), "slowest",
 	    answer_id((struct trace_id){ 0, h->exemplar_slow }), "fastest",
 	    answer_id((struct trace_id){ 0, h->exemplar_fast }));
@@ -103,26 +116,83 @@ exemplars_json(const struct verdict *v)
 	    number_json(v->fastest.low != 0 ? (double)v->fastest_ns / 1e6 : NAN));
 }
 
+static json_t *
+separation_json(const struct verdict *v)
+{
+	if (v->kind != VERDICT_SEPARATED || isnan(v->separation))
+		return json_null();
+	return json_pack("{s:o, s:o, s:s}", "tracepoint", answer_text(v->tracepoint), "share",
+	    number_json(v->separation), "slow", v->slow_with ? "with" : "without");
+}
+
+static json_t *
+position_json(const struct verdict *v)
+{
+	if (v->positions == 0)
+		return json_null();
+	return json_pack("{s:i, s:i, s:b}", "number", (int)v->position, "of", (int)v->positions,
+	    "loop_back", v->loop_back);
+}
+
+static json_t *
+unlearned_json(const struct verdict *v)
+{
+	if (v->unlearned == 0)
+		return json_null();
+	return json_pack("{s:i, s:o}", "tracepoints", (int)v->unlearned, "service",
+	    answer_text(v->unlearned_service));
+}
+
+static json_t *
+preload_json(const struct verdict *v)
+{
+	bool object = v->object != NULL && v->object[0] != '\0';
+
+	if (v->preload == PRELOAD_NONE)
+		return json_null();
+	return json_pack("{s:s, s:{s:o, s:o}, s:o, s:o, s:o}", "kind", preload_word(v->preload),
+	    "edge", "from", answer_text(v->above_from), "to", answer_text(v->above_to), "call",
+	    answer_text(v->call), "object", object ? answer_text(v->object) : json_null(),
+	    "object_share", object ? number_json(v->object_share) : json_null());
+}
+
+static void
+add_circumstances(json_t *j, const struct verdict *v)
+{
+	json_t *more = json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o}", "measure",
+	    v->by_latency ? "latency" : "variance", "sure", verdict_sure(v), "effective_traces",
+	    number_json(v->effective_traces), "separation", separation_json(v), "position",
+	    position_json(v), "unlearned", unlearned_json(v), "over_budget", (int)v->over_budget,
+	    "preload_over_budget", (int)v->preload_over_budget, "preload", preload_json(v), "text",
+	    text_or_null(v->text));
+
+	json_object_update(j, more);
+	json_decref(more);
+}
+
 json_t *
 answer_verdict(const struct engine *g, const struct verdict *v)
 {
-	return json_pack(
-	    "{s:I, s:i, s:s, s:s, s:o, s:o, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o,"
+	json_t *j = json_pack(
+	    "{s:I, s:i, s:s, s:s, s:o, s:{s:o, s:I, s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o,"
 	    " s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:o}",
 	    "hypothesis", (json_int_t)v->hypothesis, "rank", (int)v->rank, "kind",
 	    verdict_word(v->kind), "problem", v->problem == PROBLEM_SLOW ? "slow" : "unpredictable",
-	    "words", answer_text(v->words), "tracepoint", answer_text(v->tracepoint), "group",
-	    "path", path_json(v->path), "traces", (json_int_t)v->traces, "mean_ms",
-	    number_json(v->mean_ns / 1e6), "cv", number_json(v->cv), "edge", "from",
-	    answer_text(v->from), "to", answer_text(v->to), "share", number_json(v->share),
-	    "share_low", number_json(v->share_low), "share_high", number_json(v->share_high),
-	    "latency_share", number_json(v->latency_share), "confidence",
-	    number_json(v->confidence), "probability", number_json(v->probability), "cost_ms",
-	    number_json(v->cost_ns / 1e6), "key", key_of(v->key, v->key_r, v->key_p, v->key_n),
-	    "exemplars", exemplars_json(v), "what_if", what_if_json(v), "bottom",
-	    v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY, "spread", v->kind == VERDICT_SPREAD,
-	    "added_on", (json_int_t)plan_count(engine_parts_of(g)->plan), "when",
-	    wall_json(v->when));
+	    "tracepoint", answer_text(v->tracepoint), "group", "path", path_json(v->path), "traces",
+	    (json_int_t)v->traces, "mean_ms", number_json(v->mean_ns / 1e6), "cv",
+	    number_json(v->cv), "edge", "from", answer_text(v->from), "to", answer_text(v->to),
+	    "share", number_json(v->share), "share_low", number_json(v->share_low), "share_high",
+	    number_json(v->share_high), "latency_share", number_json(v->latency_share),
+	    "confidence", number_json(v->confidence), "probability", number_json(v->probability),
+	    "cost_ms", number_json(v->cost_ns / 1e6), "key",
+	    key_of(v->key, v->key_r, v->key_p, v->key_n), "exemplars", exemplars_json(v), "what_if",
+	    what_if_json(v), "bottom", v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY, "spread",
+	    v->kind == VERDICT_SPREAD, "added_on", (json_int_t)plan_count(engine_parts_of(g)->plan),
+	    "when", wall_json(v->when));
+
+	if (j != NULL)
+		add_circumstances(j, v);
+	return j;
 }
 
 static json_t *
@@ -218,7 +288,7 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	int64_t until_ns = r->ended.ns != 0 ? r->ended.ns : c->when.ns;
 
 	return json_pack(
-	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o}",
+	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
 	    "phase", phase_words(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
@@ -226,7 +296,8 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	    (json_int_t)r->requests, "tracepoints_used", (int)r->tracepoints, "tracepoints_most",
 	    (int)r->tracepoints_most, "tracepoints_all", (int)r->tracepoints_all, "space_version",
 	    answer_text(r->version), "begun", wall_json(r->begun), "ended", wall_json(r->ended),
-	    "words", answer_text(r->words), "by", answer_text(r->by));
+	    "reason", answer_reason(r->reason), "subject", text_or_null(r->subject), "text",
+	    text_or_null(r->text), "by", answer_text(r->by));
 }
 
 json_t *

@@ -295,12 +295,13 @@ switch_json(const struct forest *f, const struct switched *s)
 	const struct hypothesis *h = s->hypothesis != 0 ? forest_get(f, s->hypothesis) : NULL;
 	const struct run *r = forest_run(f, s->run);
 
-	return json_pack("{s:o, s:b, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "when",
+	return json_pack("{s:o, s:b, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "when",
 	    wall_json(s->when), "on", s->on, "run", answer_number_id(s->run), "type",
 	    answer_text(r != NULL ? r->type : ""), "cycle", (int)s->cycle, "hypothesis",
-	    answer_number_id(s->hypothesis), "why", answer_text(s->why), "outcome",
-	    h != NULL ? json_string(hypothesis_word(h->state)) : json_null(), "outcome_why",
-	    answer_text(h != NULL ? h->why : ""));
+	    answer_number_id(s->hypothesis), "reason", answer_reason(s->reason), "subject",
+	    answer_text(s->subject), "text", answer_text(s->text), "outcome",
+	    h != NULL ? json_string(hypothesis_word(h->state)) : json_null(), "outcome_reason",
+	    h != NULL ? answer_reason(h->reason) : json_null());
 }
 
 /* Which programs have it. */

@@ -43,7 +43,7 @@ user_of(struct audit_book *b, const struct who *w, struct mono now)
 
 int
 audit_asked(struct audit_book *b, struct forest *f, const struct who *w, const char *asked,
-    enum audit_outcome outcome, uint64_t run, uint64_t times, const char *words, struct mono now,
+    enum audit_outcome outcome, uint64_t run, uint64_t times, const char *text, struct mono now,
     struct wall when, struct err *e)
 {
 	struct audit row = { .when = when,
@@ -54,7 +54,7 @@ audit_asked(struct audit_book *b, struct forest *f, const struct who *w, const c
 		.outcome = outcome,
 		.run = run,
 		.times = times,
-		.words = words };
+		.text = text };
 	struct audit_user *u;
 
 	if (outcome == AUDIT_DONE)
@@ -84,7 +84,7 @@ audit_flush(struct audit_book *b, struct forest *f, struct mono now, struct wall
 			.asked = "",
 			.outcome = AUDIT_REFUSED,
 			.times = u->unsaid,
-			.words = "so often more, refused or to no avail" };
+			.reason = REASON_UNLISTED };
 
 		if (u->unsaid == 0 || bucket_wait_ns(&u->pace, now) > 0)
 			continue;

@@ -25,7 +25,7 @@ struct audit_book { /* all zeroes: empty */
 /* w asked for it. Of what was refused or failed: a few rows of each user at once, then one in ten
  * seconds; the next row counts those between. `times`: it stands for so many. ERR_MEMORY. */
 int audit_asked(struct audit_book *b, struct forest *f, const struct who *w, const char *asked,
-    enum audit_outcome outcome, uint64_t run, uint64_t times, const char *words, struct mono now,
+    enum audit_outcome outcome, uint64_t run, uint64_t times, const char *text, struct mono now,
     struct wall when, struct err *e);
 /* A row for each user of whom something is not said yet, where it is time again. To be called now
  * and then. */

@@ -424,13 +424,9 @@ begin_run(struct engine *g, const struct request_type *type, struct diagnosis *d
 	run->begun = when;
 	run->tracepoints_all = nodes_tracepoints(&p->nodes, NULL);
 	if (!hypothesis_text(&run->strategy, d->strategy->name) ||
-	    !hypothesis_text(&run->version, space_version(p->learned.space)->name) ||
-	    !hypothesis_text(&run->words,
-		explores
-		    ? "nothing has been learned of it: what is inside an edge is explored first; "
-		      "after 'hone learn' fewer tracepoints would do"
-		    : ""))
+	    !hypothesis_text(&run->version, space_version(p->learned.space)->name))
 		return ERR_MEMORY;
+	run->reason = explores ? REASON_NOTHING_LEARNED : REASON_NONE;
 	forest_touch_run(g->forest, run);
 	return 0;
 }
@@ -485,8 +481,8 @@ engine_stop(struct engine *g, const char *name, struct wall when, struct err *e)
 
 		if (!request_type_diagnosed(type) || (only != NULL && only != type))
 			continue;
-		diagnose_end(engine_search_port(g), type->diagnosis, RUN_STOPPED,
-		    "stopped by an operator", when);
+		diagnose_end(
+		    engine_search_port(g), type->diagnosis, RUN_STOPPED, REASON_OPERATOR, "", when);
 		any = true;
 	}
 	if (any)

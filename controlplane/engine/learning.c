@@ -215,9 +215,9 @@ is_too_much(const struct learning *l, struct mono now)
 }
 
 static void
-end_by(struct learning *l, const char *by, const char *why)
+end_by(struct learning *l, const char *by, enum reason reason, const char *text)
 {
-	forest_audit_own(l->is.forest, by, "off: all tracepoints", 0, why, l->when);
+	forest_audit_own(l->is.forest, by, "off: all tracepoints", 0, reason, text, l->when);
 	learning_end(l);
 }
 
@@ -247,17 +247,17 @@ learning_step(struct learning *l, struct mono now, struct wall when, struct err 
 	}
 	/* 3. an end, the next group, or smaller groups */
 	if (is_too_much(l, now))
-		end_by(l, "full queues", l->is.queues->paused_why);
+		end_by(l, "full queues", REASON_CONGESTION, l->is.queues->paused_why);
 	else if (mono_since_ns(now, l->until) >= (l->ready ? 0 : CONFIRM_NS)) {
 		if (l->group + 1 < l->ngroups)
 			rc = begin_group(l, l->group + 1, now, e);
 		else
-			end_by(l, "learning", "its time is over");
+			end_by(l, "learning", REASON_TIME_OVER, NULL);
 	} else {
 		rc = split_groups(l, now, e);
 	}
 	if (rc != 0)
-		end_by(l, "learning", e != NULL ? e->text : "");
+		end_by(l, "learning", REASON_FAILED, e != NULL ? e->text : "");
 	return rc;
 }
 

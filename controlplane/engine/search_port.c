@@ -87,10 +87,10 @@ port_retired(void *owner, const char *name)
 }
 
 static void
-port_audit(
-    void *owner, const char *by, const char *did, uint64_t run, const char *why, struct wall when)
+port_audit(void *owner, const char *by, const char *did, uint64_t run, enum reason reason,
+    const char *text, struct wall when)
 {
-	forest_audit_own(((struct engine *)owner)->forest, by, did, run, why, when);
+	forest_audit_own(((struct engine *)owner)->forest, by, did, run, reason, text, when);
 }
 
 static void
@@ -156,6 +156,7 @@ engine_search_port(struct engine *g)
 		.backing_off = p->queues.backing_off,
 		.paused_since = p->queues.paused_since,
 		.paused_why = p->queues.paused_why,
+		.shed_by = p->queues.shed_by,
 		.shed_why = p->queues.shed_why,
 	};
 	return &g->port;

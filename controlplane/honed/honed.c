@@ -158,8 +158,7 @@ end_hypotheses(struct forest *f, uint64_t run, struct wall now)
 		if (hypothesis_settled(hy->state))
 			continue;
 		hypothesis_enter(hy, HYPOTHESIS_WITHDRAWN, now);
-		hypothesis_text(
-		    &hy->why, "stopped"); /* without memory, the words of its run say it */
+		hy->reason = REASON_STOPPED;
 		forest_touch(f, hy);
 	}
 }
@@ -178,14 +177,11 @@ end_orphans(struct honed *h, struct err *e)
 			continue;
 		r->state = RUN_STOPPED;
 		r->ended = now;
-		if (!hypothesis_text(&r->words,
-			"the controller ended while this ran; its tracepoints went off with their "
-			"lease, and it can be started again"))
-			return err_set(e, ERR_MEMORY, "out of memory");
+		r->reason = REASON_CONTROLLER_ENDED;
 		forest_touch_run(h->forest, r);
 		end_hypotheses(h->forest, r->id, now);
 		forest_audit_own(h->forest, "the lease", "off: all that it had added", r->id,
-		    "the controller ended while this ran", now);
+		    REASON_CONTROLLER_ENDED, NULL, now);
 		log_line(LOG_WARN,
 		    "diagnosis %" PRIu64
 		    " of %s was active when the controller ended: now it is stopped",
@@ -346,8 +342,8 @@ left(struct honed *h, const struct mail *m)
 
 	if (w != NULL && w->ntoggles > 0) {
 		snprintf(did, sizeof did, "off: %u added on agent %s", w->ntoggles, n->name);
-		forest_audit_own(h->forest, "the lease", did, 0,
-		    "the agent is gone; what it has on goes off when its lease ends", clock_wall());
+		forest_audit_own(
+		    h->forest, "the lease", did, 0, REASON_AGENT_GONE, NULL, clock_wall());
 	}
 	engine_leave(h->engine, n->number, clock_mono());
 	n->peer = NULL;
@@ -418,8 +414,8 @@ note_shed(struct honed *h, struct node *n, const struct status *s)
 		snprintf(by, sizeof by, "agent %s", n->name);
 		snprintf(
 		    words, sizeof words, "its queue \"%s\" is nearly full", queue_name(s->shed_by));
-		forest_audit_own(
-		    h->forest, by, "off: all that was added there", 0, words, clock_wall());
+		forest_audit_own(h->forest, by, "off: all that was added there", 0,
+		    REASON_CONGESTION, words, clock_wall());
 	}
 	n->shed = s->shed;
 }
@@ -804,7 +800,7 @@ wind_down(struct honed *h)
 
 	if (engine_busy(h->engine))
 		forest_audit_own(
-		    h->forest, "the controller", "stop", 0, "it was told to end", clock_wall());
+		    h->forest, "the controller", "stop", 0, REASON_TOLD_TO_END, NULL, clock_wall());
 	if (engine_stop(h->engine, NULL, clock_wall(), &e) < 0 && e.code != ERR_MISSING)
 		log_line(LOG_ERROR, "%s", e.text);
 	step(h);

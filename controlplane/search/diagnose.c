@@ -265,7 +265,11 @@ groups_begin(struct search_port *g, struct diagnosis *d, struct err *e)
 static void
 end_without(struct search_port *g, struct diagnosis *d, struct wall when)
 {
-	diagnose_end(g, d, RUN_NOT_FOUND, d->searches[d->nsearches - 1]->words, when);
+	const struct search *s = d->searches[d->nsearches - 1];
+
+	diagnose_end(g, d, RUN_NOT_FOUND, s->reason,
+	    s->reason == REASON_END_OVER_BUDGET ? labels_get(g->labels, s->reason_label)->text : "",
+	    when);
 }
 
 /* The sure ones come first. */
@@ -275,21 +279,17 @@ end_found(struct search_port *g, struct diagnosis *d, struct wall when)
 	const struct verdict *v = forest_verdict(g->forest, d->run->id, 1);
 
 	d->run->verdict = v->hypothesis;
-	diagnose_end(g, d, verdict_sure(v) ? RUN_FOUND : RUN_UNSURE, v->words, when);
+	diagnose_end(g, d, verdict_sure(v) ? RUN_FOUND : RUN_UNSURE, REASON_NONE, "", when);
 }
 
 static void
 end_unfound(struct search_port *g, struct diagnosis *d, int64_t waited_ns, struct wall when)
 {
 	if (d->traces >= g->settings.conditions.traces_min)
-		diagnose_end(g, d, RUN_NOT_FOUND,
-		    "no group of requests is unpredictable or slow by the conditions set", when);
+		diagnose_end(g, d, RUN_NOT_FOUND, REASON_NO_PROBLEM, "", when);
 	else if (waited_ns > 3 * g->settings.cycle_max_ns)
 		diagnose_end(g, d, RUN_NOT_FOUND,
-		    d->skipped_lossy > d->traces
-			? "most traces had lost records, and prove "
-			  "nothing; 'hone agents' shows where records are lost"
-			: "too few requests of this type came",
+		    d->skipped_lossy > d->traces ? REASON_LOST_RECORDS : REASON_FEW_REQUESTS, "",
 		    when);
 }
 
@@ -360,16 +360,16 @@ diagnose_step(
 }
 
 void
-diagnose_end(struct search_port *g, struct diagnosis *d, enum run_state state, const char *words,
-    struct wall when)
+diagnose_end(struct search_port *g, struct diagnosis *d, enum run_state state, enum reason reason,
+    const char *subject, struct wall when)
 {
 	for (uint32_t i = 0; i < d->nsearches; i++)
 		if (d->searches[i]->phase != PHASE_ENDED)
-			search_end(g, d, d->searches[i], words, when);
+			search_end(g, d, d->searches[i], reason, when);
 	d->run->state = state;
 	d->run->ended = when;
-	if (words != NULL)
-		hypothesis_text(&d->run->words, words);
+	d->run->reason = reason;
+	hypothesis_text(&d->run->subject, subject); /* without memory for it: "" */
 	forest_touch_run(g->forest, d->run);
 	watched_free(d->watched);
 	d->watched = NULL;

@@ -41,10 +41,10 @@ int diagnose_trace(
 /* To be called as often as anything may have changed; decides at most every 100 ms. */
 int diagnose_step(
     struct search_port *p, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
-/* All that its searches enabled is released; the run gets this state and these words (NULL: as it
- * has). */
+/* All that its searches enabled is released; the run gets this state, reason and
+ * subject. */
 void diagnose_end(struct search_port *p, struct diagnosis *d, enum run_state state,
-    const char *words, struct wall when);
+    enum reason reason, const char *subject, struct wall when);
 void diagnosis_free(struct diagnosis *d); /* NULL is fine */
 /* A search of it explores the program's own tracepoints: whatever a trace shows is to be learned.
  */

@@ -60,9 +60,7 @@ explore_one(struct search_port *g, struct diagnosis *d, struct search *s, const 
 		.cycle = d->run->cycles,
 		.on = true,
 		.tracepoint = name,
-		.why = s->deep.begun
-		           ? "explores: no tracepoint of the program's own is left inside the edge"
-		           : "explores: nothing was learned of what is inside the edge",
+		.reason = s->deep.begun ? REASON_EXPLORES_PRELOAD : REASON_EXPLORES,
 		.when = when };
 	int rc;
 
@@ -221,11 +219,14 @@ explored_enough(const struct search_port *g, const struct search *s, bool late)
 }
 
 static void
-log_off(struct search_port *g, const struct hypothesis *h, const char *why, struct wall when)
+log_off(struct search_port *g, const struct hypothesis *h, enum reason reason, struct wall when)
 {
-	struct switched log = {
-		.run = h->run, .hypothesis = h->id, .cycle = h->cycle, .why = why, .when = when
-	};
+	struct switched log = { .run = h->run,
+		.hypothesis = h->id,
+		.cycle = h->cycle,
+		.reason = reason,
+		.subject = reason == REASON_SHED ? g->shed_by : NULL,
+		.when = when };
 	uint64_t owner;
 
 	for (uint32_t i = 0; (log.tracepoint = plan_at(g->plan, i, &owner)) != NULL; i++)
@@ -234,16 +235,16 @@ log_off(struct search_port *g, const struct hypothesis *h, const char *why, stru
 }
 
 static void
-end(struct search_port *g, struct search *s, enum hypothesis_state state, const char *why,
-    const char *words, struct wall when)
+end(struct search_port *g, struct search *s, enum hypothesis_state state, enum reason state_reason,
+    enum reason reason, struct wall when)
 {
 	struct hypothesis *h = s->explorer;
 
 	s->explorer = NULL;
-	log_off(g, h, words, when);
+	log_off(g, h, reason, when);
 	plan_release_owner(g->plan, h->id);
 	h->settled_traces = s->taught;
-	hypothesis_text(&h->why, why);
+	h->reason = state_reason;
 	hypothesis_enter(h, state, when);
 	forest_touch(g->forest, h);
 }
@@ -252,14 +253,14 @@ void
 explore_end(struct search_port *g, struct search *s, struct wall when)
 {
 	s->explore_most = s->explore_most < AT_ONCE ? 2 * s->explore_most : AT_ONCE;
-	end(g, s, HYPOTHESIS_NO_HELP, "explored", "explored", when);
+	end(g, s, HYPOTHESIS_NO_HELP, REASON_EXPLORED, REASON_EXPLORED, when);
 }
 
 void
-explore_withdraw(struct search_port *g, struct search *s, const char *words, struct wall when)
+explore_withdraw(struct search_port *g, struct search *s, enum reason reason, struct wall when)
 {
 	s->explored = s->explored_before;
-	end(g, s, HYPOTHESIS_WITHDRAWN, "congestion", words, when);
+	end(g, s, HYPOTHESIS_WITHDRAWN, REASON_CONGESTION, reason, when);
 }
 
 void
@@ -275,6 +276,5 @@ explore_less(struct search_port *g, struct search *s, struct wall when)
 	} else {
 		++*(s->deep.begun ? &s->deep.dear : &s->unexplored);
 	}
-	end(g, s, HYPOTHESIS_WITHDRAWN, "budget",
-	    "withdrawn: exploring them costs more than the budget allows", when);
+	end(g, s, HYPOTHESIS_WITHDRAWN, REASON_OVER_BUDGET, REASON_OVER_BUDGET, when);
 }

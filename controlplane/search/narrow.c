@@ -203,7 +203,7 @@ on_room(struct search *s, struct err *e)
 /* It is on for that hypothesis; counted unless it was on for another. */
 static int
 switch_on(struct search_port *g, struct diagnosis *d, struct search *s, const struct pick *p,
-    const char *why, struct wall when, struct err *e)
+    enum reason reason, struct wall when, struct err *e)
 {
 	char name[LABEL_TEXT_MAX + 1];
 	const struct switched log = { .run = d->run->id,
@@ -211,7 +211,7 @@ switch_on(struct search_port *g, struct diagnosis *d, struct search *s, const st
 		.cycle = d->run->cycles,
 		.on = true,
 		.tracepoint = tracepoint_name(g->labels, p->label, name),
-		.why = why,
+		.reason = reason,
 		.when = when };
 	int rc;
 
@@ -259,19 +259,18 @@ turn_on(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t l
 		return ERR_MEMORY;
 	hypothesis_enter(h, HYPOTHESIS_PROBING, when);
 	forest_touch(g->forest, h);
-	return switch_on(
-	    g, d, s, &(struct pick){ label, true, h }, "cuts the edge that carries most", when, e);
+	return switch_on(g, d, s, &(struct pick){ label, true, h }, REASON_SPLITS_EDGE, when, e);
 }
 
 static int
 hold(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t label, uint32_t *dear,
-    const char *why, struct wall when, struct err *e)
+    enum reason reason, struct wall when, struct err *e)
 {
 	if (label_set_has(&d->dear, label) || !g->calls->affordable(g->owner, d->type, label)) {
 		*dear = label;
 		return 0;
 	}
-	return switch_on(g, d, s, &(struct pick){ label, false, s->root }, why, when, e);
+	return switch_on(g, d, s, &(struct pick){ label, false, s->root }, reason, when, e);
 }
 
 int
@@ -286,12 +285,12 @@ hold_ends(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t
 
 		if (labels_get(g->labels, label)->kind == RECORD_POINT && needed(s, label) &&
 		    !label_set_has(&s->keep, label))
-			rc = hold(g, d, s, label, dear, "is an end of the edge", when, e);
+			rc = hold(g, d, s, label, dear, REASON_EDGE_END, when, e);
 	}
 	for (uint32_t w = 0; w < s->mustnot.nwords && rc == 0; w++)
 		for (uint64_t left = s->mustnot.words[w]; left != 0 && rc == 0; left &= left - 1)
 			rc = hold(g, d, s, w * 64 + (uint32_t)__builtin_ctzll(left), dear,
-			    "tells the traces apart", when, e);
+			    REASON_SPLITS_TRACES, when, e);
 	return rc;
 }
 
@@ -345,9 +344,9 @@ give_up_gap(struct search_port *g, struct diagnosis *d, struct search *s, uint32
 	if (gap_same(&s->given_up, &s->gap))
 		return 0;
 	s->given_up = s->gap;
-	if ((h = hypothesis_of(g, d, s, label, when, e)) == NULL ||
-	    !hypothesis_text(&h->why, "budget"))
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	if ((h = hypothesis_of(g, d, s, label, when, e)) == NULL)
+		return ERR_MEMORY;
+	h->reason = REASON_OVER_BUDGET;
 	hypothesis_enter(h, HYPOTHESIS_WITHDRAWN, when);
 	forest_touch(g->forest, h);
 	return 0;
@@ -424,13 +423,13 @@ let_go(struct search_port *g, struct diagnosis *d, struct search *s, struct wall
 
 		if (!p.fresh)
 			continue;
-		turn_off(g, d, s, i, "withdrawn: it costs more than the budget allows", when);
+		turn_off(g, d, s, i, REASON_OVER_BUDGET, when);
 		g->calls->audit(g->owner, "the budget", "off: a tracepoint", d->run->id,
-		    "it costs more than the budget allows", when);
+		    REASON_OVER_BUDGET, NULL, when);
 		if (label_set_add(&d->dear, p.label))
 			label_set_del(
 			    &s->tried, p.label); /* it is asked for again, refused, and counted */
-		hypothesis_text(&p.hypothesis->why, "budget");
+		p.hypothesis->reason = REASON_OVER_BUDGET;
 		hypothesis_enter(p.hypothesis, HYPOTHESIS_WITHDRAWN, when);
 		forest_touch(g->forest, p.hypothesis);
 		if (!s->deep.probing)
@@ -441,8 +440,8 @@ let_go(struct search_port *g, struct diagnosis *d, struct search *s, struct wall
 }
 
 void
-turn_off(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t at, const char *why,
-    struct wall when)
+turn_off(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t at,
+    enum reason reason, struct wall when)
 {
 	char name[LABEL_TEXT_MAX + 1];
 	struct pick p = s->on[at];
@@ -450,7 +449,8 @@ turn_off(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t 
 		.hypothesis = p.hypothesis->id,
 		.cycle = d->run->cycles,
 		.tracepoint = tracepoint_name(g->labels, p.label, name),
-		.why = why,
+		.reason = reason,
+		.subject = reason == REASON_SHED ? g->shed_by : NULL,
 		.when = when };
 
 	plan_release(g->plan, name, p.hypothesis->id);

@@ -25,16 +25,14 @@ static const double MOST = 0.5;
  * often it does (memory).
  */
 static const struct told {
-	const char *provider, *events, *words;
+	const char *provider, *events;
+	enum preload_kind kind;
 	enum { PART_PAIR, PART_UP_TO, PART_ROUNDS } by;
 } TOLD[] = {
-	{ "lttng_ust_pthread", "lttng_ust_pthread:pthread_mutex_lock_*", "waiting for a mutex",
-	    PART_PAIR },
-	{ "lttng_ust_dl", "lttng_ust_dl:dl*open", "loading a library", PART_UP_TO },
-	{ "lttng_ust_libc", "lttng_ust_libc:*alloc", "work that allocates memory again and again",
-	    PART_ROUNDS },
-	{ "lttng_ust_cyg_profile*", "lttng_ust_cyg_profile*:func_*",
-	    "inside a function that calls no other", PART_PAIR },
+	{ "lttng_ust_pthread", "lttng_ust_pthread:pthread_mutex_lock_*", PRELOAD_MUTEX, PART_PAIR },
+	{ "lttng_ust_dl", "lttng_ust_dl:dl*open", PRELOAD_LIBRARY, PART_UP_TO },
+	{ "lttng_ust_libc", "lttng_ust_libc:*alloc", PRELOAD_ALLOCATION, PART_ROUNDS },
+	{ "lttng_ust_cyg_profile*", "lttng_ust_cyg_profile*:func_*", PRELOAD_LEAF, PART_PAIR },
 };
 
 /* NULL: of a provider that we do not know. */
@@ -358,33 +356,43 @@ base_len(const struct label *begin, const struct label *end)
 	return same;
 }
 
-static void
-print_which(struct buf *b, const struct which *w)
+static int
+out_of_memory(struct err *e)
+{
+	return err_set(e, ERR_MEMORY, "out of memory for a verdict");
+}
+
+/* The object with most of the time: a lock's address. */
+static int
+verdict_object(struct verdict *v, const struct which *w, struct err *e)
 {
 	uint32_t most = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
 		most = w->each[i].ns > w->each[most].ns ? i : most;
-	if (w->n > 0 && w->ns > 0)
-		buf_printf(b, ", %.0f %% of it for %s", 100 * w->each[most].ns / w->ns,
-		    w->each[most].text);
+	if (w->n == 0 || w->ns <= 0)
+		return 0;
+	v->object_share = w->each[most].ns / w->ns;
+	return hypothesis_text(&v->object, w->each[most].text) ? 0 : out_of_memory(e);
 }
 
-bool
-deep_words(struct buf *b, struct search_port *g, const struct search *s)
+int
+deep_verdict(struct verdict *v, struct search_port *g, const struct search *s, struct err *e)
 {
 	const struct label *from = labels_get(g->labels, s->gap.from),
 			   *to = labels_get(g->labels, s->gap.to);
 	const struct told *t = told_of(g, &s->gap);
 	bool pair = spans_pair(from, to);
+	char call[LABEL_TEXT_MAX + 1];
 
 	if (!s->deep.found || (t == NULL && !pair))
-		return false;
-	buf_printf(b, "; the time between %s and %s is %s (%.*s)",
-	    labels_get(g->labels, s->deep.above.from)->text,
-	    labels_get(g->labels, s->deep.above.to)->text, t != NULL ? t->words : "inside",
-	    pair ? base_len(from, to) : (int)to->event_len, to->event);
-	if (pair)
-		print_which(b, &s->deep.which);
-	return true;
+		return 0;
+	snprintf(
+	    call, sizeof call, "%.*s", pair ? base_len(from, to) : (int)to->event_len, to->event);
+	v->preload = t != NULL ? t->kind : PRELOAD_OTHER;
+	if (!hypothesis_text(&v->above_from, labels_get(g->labels, s->deep.above.from)->text) ||
+	    !hypothesis_text(&v->above_to, labels_get(g->labels, s->deep.above.to)->text) ||
+	    !hypothesis_text(&v->call, call))
+		return out_of_memory(e);
+	return pair ? verdict_object(v, &s->deep.which, e) : 0;
 }

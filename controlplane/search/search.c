@@ -192,7 +192,7 @@ finish(struct search_port *g, struct diagnosis *d, struct search *s, const struc
 		s->ending = kind;
 		for (uint32_t i = s->non; i-- > 0;)
 			if (!needed(s, s->on[i].label))
-				turn_off(g, d, s, i, "the edge is measured as it is", when);
+				turn_off(g, d, s, i, REASON_EDGE_MEASURED, when);
 	}
 	return group != NULL && s->groups != NULL ? 0 : cycle_begin(g, s, PHASE_SWITCH, now, e);
 }
@@ -215,7 +215,7 @@ closed(struct search_port *g, struct diagnosis *d, struct search *s, bool late, 
 				 (late && group->total.n >= FEW)))
 		return conclude(g, d, s, group, edge, s->ending, when, e);
 	if (late)
-		search_end(g, d, s, "the path that had the problem did not come back", when);
+		search_end(g, d, s, REASON_PATH_GONE, when);
 	return 0;
 }
 
@@ -317,7 +317,7 @@ act(struct search_port *g, struct diagnosis *d, struct search *s, const struct d
 	    (rc = remember_path(s, &x->m.model->group->shape, g->scratch, e)) != 0)
 		return rc;
 	if (!spread && is_double(d, s)) {
-		search_end(g, d, s, "another search has come to the same edge", when);
+		search_end(g, d, s, REASON_SAME_EDGE, when);
 		return 0;
 	}
 	if (deep) /* what it shows or not, the edge stays the place that it was */
@@ -329,13 +329,10 @@ act(struct search_port *g, struct diagnosis *d, struct search *s, const struct d
 }
 
 /* Traces with a lost part prove nothing; when they are most of all, that is what has to be said. */
-static const char *
+static enum reason
 why_gone(const struct search *s)
 {
-	return s->skipped_lossy > s->traces
-	           ? "most traces had lost records, and prove nothing; 'hone agents' shows "
-	             "where records are lost"
-	           : "the requests under diagnosis stopped coming, or their problem went away";
+	return s->skipped_lossy > s->traces ? REASON_LOST_RECORDS : REASON_PROBLEM_GONE;
 }
 
 static int
@@ -384,17 +381,13 @@ static void
 end_dear(
     struct search_port *g, struct diagnosis *d, struct search *s, uint32_t dear, struct wall when)
 {
-	char words[200];
-
-	snprintf(words, sizeof words,
-	    "%s, where the edge ends, costs more than the budget allows: raise search.budget",
-	    labels_get(g->labels, dear)->text);
 	if (!hypothesis_settled(s->root->state)) {
-		hypothesis_text(&s->root->why, "budget");
+		s->root->reason = REASON_OVER_BUDGET;
 		hypothesis_enter(s->root, HYPOTHESIS_WITHDRAWN, when);
 		forest_touch(g->forest, s->root);
 	}
-	search_end(g, d, s, words, when);
+	s->reason_label = dear;
+	search_end(g, d, s, REASON_END_OVER_BUDGET, when);
 }
 
 int
@@ -438,7 +431,8 @@ log_rest(struct search_port *g, const struct diagnosis *d, const struct search *
 			.cycle = d->run->cycles,
 			.on = on,
 			.tracepoint = tracepoint_name(g->labels, s->on[i].label, name),
-			.why = on ? "the agent that let go has rested" : g->shed_why,
+			.reason = on ? REASON_BACKOFF_OVER : REASON_SHED,
+			.subject = on ? NULL : g->shed_by,
 			.when = when },
 		    NULL);
 }
@@ -449,25 +443,25 @@ static int
 withdraw(struct search_port *g, struct diagnosis *d, struct search *s, struct mono now,
     struct wall when, struct err *e)
 {
-	const char *words = g->backing_off ? g->shed_why : "withdrawn: queues are full";
+	enum reason reason = g->backing_off ? REASON_SHED : REASON_CONGESTION;
 
 	s->rests = g->backing_off;
 	if (s->non > 0 || s->explorer != NULL)
 		g->calls->audit(g->owner, "full queues", "off: the newest tracepoints", d->run->id,
-		    s->rests ? g->shed_why : g->paused_why, when);
+		    REASON_CONGESTION, s->rests ? g->shed_why : g->paused_why, when);
 	for (uint32_t i = s->non; i-- > 0;) {
 		struct pick p = s->on[i];
 
 		if (!p.fresh)
 			continue;
-		turn_off(g, d, s, i, words, when);
+		turn_off(g, d, s, i, reason, when);
 		label_set_del(&s->tried, p.label);
-		hypothesis_text(&p.hypothesis->why, "congestion");
+		p.hypothesis->reason = REASON_CONGESTION;
 		hypothesis_enter(p.hypothesis, HYPOTHESIS_WITHDRAWN, when);
 		forest_touch(g->forest, p.hypothesis);
 	}
 	if (s->explorer != NULL)
-		explore_withdraw(g, s, words, when);
+		explore_withdraw(g, s, reason, when);
 	if (s->rests)
 		log_rest(g, d, s, false, when);
 	return cycle_begin(g, s, PHASE_PAUSED, now, e);
@@ -551,9 +545,7 @@ search_step(struct search_port *g, struct diagnosis *d, struct search *s, struct
 			s->is_ready = true;
 			s->ready = s->cycle_begun = now;
 		} else if (!g->paused && mono_since_ns(now, s->cycle_begun) > SWITCH_MAX_NS) {
-			search_end(g, d, s,
-			    "given up: an agent did not confirm that its tracepoints are on; see 'hone agents'",
-			    when);
+			search_end(g, d, s, REASON_UNCONFIRMED, when);
 		}
 		return 0;
 	case PHASE_PAUSED:
@@ -579,24 +571,23 @@ give_up(struct search_port *g, struct hypothesis *h, struct wall when)
 {
 	if (h == NULL || hypothesis_settled(h->state))
 		return;
-	hypothesis_text(&h->why, "stopped");
+	h->reason = REASON_STOPPED;
 	hypothesis_enter(h, HYPOTHESIS_WITHDRAWN, when);
 	forest_touch(g->forest, h);
 }
 
 void
-search_end(struct search_port *g, struct diagnosis *d, struct search *s, const char *words,
+search_end(struct search_port *g, struct diagnosis *d, struct search *s, enum reason reason,
     struct wall when)
 {
 	while (s->non > 0) {
 		give_up(g, s->on[s->non - 1].hypothesis, when);
-		turn_off(g, d, s, s->non - 1, "the search ended", when);
+		turn_off(g, d, s, s->non - 1, REASON_STOPPED, when);
 	}
 	if (s->explorer != NULL)
 		explore_end(g, s, when);
 	give_up(g, s->root, when);
-	if (words != NULL)
-		snprintf(s->words, sizeof s->words, "%s", words);
+	s->reason = reason;
 	groups_free(s->groups);
 	s->groups = NULL;
 	s->phase = PHASE_ENDED;

@@ -114,7 +114,8 @@ struct search {
 	uint64_t enough; /* traces that it is judged by then: more, while its interval holds 0 */
 	bool late;       /* the cycle has lasted as long as it may */
 	const struct verdict *verdict; /* the forest's; NULL: none yet, or none */
-	char words[200];               /* ended without a verdict: why */
+	enum reason reason;            /* ended without a verdict: why */
+	uint32_t reason_label;         /* of the reason: a tracepoint; LABEL_NONE */
 
 	struct groups *groups;   /* of this cycle's traces */
 	struct comoments serial; /* of these: a response time beside the one before it */
@@ -164,9 +165,9 @@ int search_begin(struct search_port *g, struct diagnosis *d, struct search *s, s
 int search_trace(struct search_port *g, struct search *s, const struct trace *t, struct err *e);
 int search_step(struct search_port *g, struct diagnosis *d, struct search *s, struct mono now,
     struct wall when, struct err *e);
-/* All it turned on goes off; what it had not settled is withdrawn. words: why, without a verdict;
- * or NULL. */
-void search_end(struct search_port *g, struct diagnosis *d, struct search *s, const char *words,
+/* Disables all that it enabled; withdraws the hypotheses that it had not settled. reason: why there
+ * is no verdict, REASON_NONE: there is one. */
+void search_end(struct search_port *g, struct diagnosis *d, struct search *s, enum reason reason,
     struct wall when);
 bool search_on(const struct search *s); /* has begun, has not ended */
 
@@ -204,7 +205,7 @@ int hold_ends(struct search_port *g, struct diagnosis *d, struct search *s, uint
  */
 bool let_go(struct search_port *g, struct diagnosis *d, struct search *s, struct wall when);
 void turn_off(struct search_port *g, struct diagnosis *d, struct search *s, uint32_t at,
-    const char *why, struct wall when);
+    enum reason reason, struct wall when);
 bool needed(const struct search *s,
     uint32_t label); /* an end of the gap, or what traces are told apart by */
 
@@ -220,8 +221,9 @@ uint32_t explore_unseen(struct search_port *g, const struct diagnosis *d, const 
 /* The space was taught, and it is known what they cost. */
 bool explored_enough(const struct search_port *g, const struct search *s, bool late);
 void explore_end(struct search_port *g, struct search *s, struct wall when);
-/* Queues are full: the same ones once more, when they are not. words: for the log. */
-void explore_withdraw(struct search_port *g, struct search *s, const char *words, struct wall when);
+/* Queues are full: the same ones once more, when they are not. reason is for the log. */
+void explore_withdraw(
+    struct search_port *g, struct search *s, enum reason reason, struct wall when);
 /* Measured, they cost more than there is: once more, half as many at a time; a single one is left
  * out. */
 void explore_less(struct search_port *g, struct search *s, struct wall when);
@@ -244,8 +246,9 @@ int deep_path(struct search_port *g, struct search *s, const struct trace *t, st
  * negative code. */
 int deep_keeps(
     struct search_port *g, const struct search *s, const struct decision *x, struct err *e);
-/* "; the time between ... is ..."; false: it has nothing to say. */
-bool deep_words(struct buf *b, struct search_port *g, const struct search *s);
+/* The verdict's fields of the preload layer, where the search found its part there. The texts are
+ * the verdict's. ERR_MEMORY. */
+int deep_verdict(struct verdict *v, struct search_port *g, const struct search *s, struct err *e);
 
 /* ---- settle.c ---- */
 struct hypothesis *hypothesis_from(struct search_port *g, struct diagnosis *d,

@@ -159,80 +159,37 @@ measured(struct verdict *v, const struct group *group, const struct finding *f, 
 	}
 }
 
-/* Where on the path it is, if that passes its ends at several places. */
+/* Which of the positions on the path it is, where the path passes its ends several times. */
 static void
-print_place(struct buf *b, const struct shape *shape, uint32_t edge)
+find_position(struct verdict *v, const struct shape *shape, uint32_t edge)
 {
-	uint32_t before, n = gap_positions(shape, edge, &before);
+	uint32_t before;
 
-	if (n > 1)
-		buf_printf(b, ", at place %u of the %u where the path passes them%s", before + 1, n,
-		    shape->edges[edge].to_token <= shape->edges[edge].from_token ? " (round a loop)"
-										 : "");
+	v->positions = gap_positions(shape, edge, &before);
+	v->position = before + 1;
+	v->loop_back = shape->edges[edge].to_token <= shape->edges[edge].from_token;
 }
 
-/* What a fault does was perhaps never done while all was well. */
-static void
-print_unseen(
-    struct buf *b, struct search_port *g, const struct diagnosis *d, const struct search *s)
+/* Tracepoints that may lie inside the edge and were not looked at. Of those that were not seen
+ * while learning only where the search came to its end: a fault may pass them for the first time.
+ */
+static int
+find_left_out(struct verdict *v, struct search_port *g, const struct diagnosis *d,
+    const struct search *s, struct err *e)
 {
 	const struct label *of = labels_get(g->labels, s->gap.from_unit);
-	uint32_t n = explore_unseen(g, d, s);
+	char service[LABEL_TEXT_MAX + 1];
 
-	if (n > 0)
-		buf_printf(b,
-		    "; never passed by such requests while learning: %u tracepoint%s of %.*s; learn again while it is "
-		    "slow, if that is new",
-		    n, n == 1 ? "" : "s", (int)of->service_len, of->text);
-}
-
-static void
-print_words(struct buf *b, struct search_port *g, const struct verdict *v,
-    const struct diagnosis *d, const struct search *s, const struct shape *shape, uint32_t edge)
-{
-	static const char *const ENDS[] = {
-		[VERDICT_PLACE] = "no learned tracepoint is left between them: instrument there",
-		[VERDICT_KEY] = "no learned tracepoint is left between them",
-		[VERDICT_SEPARATED] =
-		    "no learned tracepoint is left between them: instrument there",
-		[VERDICT_SPREAD] =
-		    "it is spread over what lies between them, no part has most of it",
-		[VERDICT_CUT] = "the search was cut short there",
-	};
-
-	if (v->kind == VERDICT_SEPARATED)
-		buf_printf(b,
-		    "whether a request passes %s tells slow from fast (%.0f %% of the variance); of those that %s, ",
-		    v->tracepoint, s->sep.between * 100, s->sep.with ? "do" : "do not");
-	buf_printf(b,
-	    "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %llu requests %s lies between %s and %s",
-	    v->share * 100, v->share_low * 100, v->share_high * 100, v->confidence * 100,
-	    s->by_latency ? "latency" : "variance", (unsigned long long)v->traces, d->run->type,
-	    v->from, v->to);
-	if (alike(&s->serial) >= 2)
-		buf_printf(b, " (they wait alike: worth %.0f that are independent)",
-		    (double)v->traces / alike(&s->serial));
-	print_place(b, shape, edge);
-	if (!verdict_sure(v))
-		buf_printf(b, "; that is not sure: it may as well have none of it");
-	if (v->key[0] != '\0')
-		buf_printf(b, "; %s explains it (R = %.2f, n = %u)", v->key, v->key_r, v->key_n);
-	if (v->kind != VERDICT_SPREAD && deep_words(b, g, s))
-		;
-	else if (v->kind == VERDICT_CUT && s->dear > 0)
-		buf_printf(b,
-		    "; %u tracepoint%s that may lie between them cost%s more than the budget allows: raise "
-		    "search.budget",
-		    s->dear, s->dear == 1 ? "" : "s", s->dear == 1 ? "s" : "");
-	else
-		buf_printf(b, "; %s", ENDS[v->kind]);
-	if (s->deep.dear > 0)
-		buf_printf(b,
-		    "; %u tracepoint%s of preloaded helpers cost%s more than the budget allows",
-		    s->deep.dear, s->deep.dear == 1 ? "" : "s", s->deep.dear == 1 ? "s" : "");
-	if (v->kind == VERDICT_PLACE || v->kind == VERDICT_KEY || v->kind == VERDICT_SEPARATED)
-		print_unseen(b, g, d, s);
-	buf_u8(b, 0);
+	v->over_budget = s->dear;
+	v->preload_over_budget = s->deep.dear;
+	if (v->kind == VERDICT_SPREAD || v->kind == VERDICT_CUT)
+		return 0;
+	if ((v->unlearned = explore_unseen(g, d, s)) == 0)
+		return 0;
+	snprintf(service, sizeof service, "%.*s", (int)of->service_len, of->text);
+	return hypothesis_text(&v->unlearned_service, service)
+	           ? 0
+	           : err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
 }
 
 /*
@@ -265,14 +222,10 @@ take_back(struct search_port *g, struct diagnosis *d, struct search *s, struct w
 	const struct gap *back = !gap_same(&s->gap, &s->most) ? &s->most : &s->root_gap;
 
 	if (gap_same(&s->gap, back) || s->follows)
-		return search_end(g, d, s,
-			   "what was measured last contradicts what led there: the edge that was left has "
-			   "no sure share of the problem",
-			   when),
-		       0;
+		return search_end(g, d, s, REASON_CONTRADICTED, when), 0;
 	for (uint32_t i = s->non; i-- > 0;)
 		if (s->deep.found && preload_label(g->preload, s->on[i].label))
-			turn_off(g, d, s, i, "what was measured last contradicts it", when);
+			turn_off(g, d, s, i, REASON_CONTRADICTED, when);
 	if (s->deep.found)
 		back = &s->deep.above;
 	s->deep.found = s->deep.probing = false;
@@ -325,7 +278,7 @@ conclude(struct search_port *g, struct diagnosis *d, struct search *s, struct gr
 {
 	const struct shape_edge *x = &group->shape.edges[edge];
 	struct verdict v = { .kind = kind, .confidence = g->settings.conditions.confidence };
-	struct buf path = { 0 }, key = { 0 }, words = { 0 };
+	struct buf path = { 0 }, key = { 0 };
 	struct finding f;
 	int rc;
 
@@ -359,15 +312,22 @@ conclude(struct search_port *g, struct diagnosis *d, struct search *s, struct gr
 		v.kind = VERDICT_SEPARATED;
 	else if (kind == VERDICT_PLACE && v.key[0] != '\0')
 		v.kind = VERDICT_KEY;
-	print_words(&words, g, &v, d, s, &group->shape, edge);
-	v.words = (char *)words.data;
-	if (words.failed)
-		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	else if ((rc = keep(g, d, s, &v, group, edge, when, e)) == 0)
-		search_end(g, d, s, NULL, when);
+	find_position(&v, &group->shape, edge);
+	v.by_latency = s->by_latency;
+	v.effective_traces = (double)v.traces / alike(&s->serial);
+	v.separation = v.kind == VERDICT_SEPARATED ? s->sep.between : 0;
+	v.slow_with = v.kind == VERDICT_SEPARATED && s->sep.with;
+	if ((rc = find_left_out(&v, g, d, s, e)) == 0 && v.kind != VERDICT_SPREAD)
+		rc = deep_verdict(&v, g, s, e);
+	if (rc == 0 && (rc = keep(g, d, s, &v, group, edge, when, e)) == 0)
+		search_end(g, d, s, REASON_NONE, when);
 end:
 	buf_release(&path);
 	buf_release(&key);
-	buf_release(&words);
+	free(v.unlearned_service);
+	free(v.above_from);
+	free(v.above_to);
+	free(v.call);
+	free(v.object);
 	return rc;
 }

@@ -174,13 +174,13 @@ settle_one(struct search_port *g, struct search *s, struct pick *p, const struct
 }
 
 /* Why it goes off. */
-static const char *
+static enum reason
 no_more(const struct pick *p)
 {
 	return p->hypothesis->state == HYPOTHESIS_ISOLATES ||
 	               p->hypothesis->state == HYPOTHESIS_SEPARATES
-	           ? "it is no end of the edge any more"
-	           : "it did not help";
+	           ? REASON_NO_END
+	           : REASON_NO_HELP;
 }
 
 int

@@ -28,7 +28,7 @@ run() { hone forest BOOK --json | jq -er ".runs[0] | $1"; }
 ended() { run '.state != "active"'; }
 diagnosed() { hone start BOOK && wait_for 120 ended; }
 ends() { [ "$(run '.verdict.edge | .from + " " + .to')" = "deep_program/$1 deep_program/$2" ]; }
-says() { run .words | tee /dev/stderr | grep -qF -- "$1"; }
+says() { run .verdict | tee /dev/stderr | jq -e "$1"; }
 quiet() { hone status --json | jq -e .quiet || hone agents --json | jq -e 'all(.agents[]; .added == 0)'; }
 learned() { ! hone space BOOK --json | grep -q lttng_ust; }
 context() {	# records of malloc in a session of somebody else's: they carry the request, and those outside one carry none
@@ -56,18 +56,20 @@ check "it learns" hone learn --seconds 4 --wait
 check "learning leaves the helpers out" learned
 check "somebody keeps a mutex: a diagnosis ends" diagnosed
 check "with the inside of the lock" ends lttng_ust_pthread:pthread_mutex_lock_req lttng_ust_pthread:pthread_mutex_lock_acq
-check "it says between which of the program's own it lies" says "the time between deep_program/deskp:priced and deep_program/deskp:booked is waiting for a mutex"
-check "and which mutex" says "of it for deep_program+book"
+check "it says between which of the program's own it lies" says \
+	'.preload | .kind == "mutex" and .edge == { from: "deep_program/deskp:priced", to: "deep_program/deskp:booked" }'
+check "and which mutex" says '.preload.object | startswith("deep_program+book")'
 check "nothing is on afterwards" wait_for 10 quiet
 
 check "a library is loaded: a diagnosis ends" eval 'desk library && diagnosed'
 check "with where it is loaded" eval 'run ".verdict.edge | .from, .to" | grep -qx deep_program/lttng_ust_dl:dlopen'
-check "and says so" eval 'says "loading a library" || says "whether a request passes deep_program/lttng_ust_dl:dlopen tells slow from fast"'
+check "and says so" says \
+	'.preload.kind == "library" or .separation.tracepoint == "deep_program/lttng_ust_dl:dlopen"'
 check "nothing is on afterwards" wait_for 10 quiet
 
 check "no helper tells of it: a diagnosis ends" eval 'desk work && diagnosed'
 check "with the edge between the program's own" ends deskp:priced deskp:booked
-check "which is where to instrument" says "no learned tracepoint is left between them: instrument there"
+check "which is where to instrument" says '.preload == null and .kind != "spread" and .kind != "cut"'
 check "nothing is on afterwards" wait_for 10 quiet
 check "records of malloc carry the request that they are of" context
 check "the program has lived through it all" kill -0 "$DESK"

@@ -158,7 +158,7 @@ play_verbose(const struct options *o, const char *strategy)
 			   : "MISSED",
 	    r.found ? ", found" : ", nothing found", r.cycles, r.used, r.on_most,
 	    (unsigned long long)r.requests, r.seconds, r.wall_s, r.ended ? "" : "; DID NOT END",
-	    r.quiet ? "" : "; NOT QUIET", r.words);
+	    r.quiet ? "" : "; NOT QUIET", r.outcome);
 }
 
 static int

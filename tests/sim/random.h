@@ -252,7 +252,7 @@ struct claims { /* of all verdicts of a run, not only the first */
 	uint32_t intervals, held;       /* shares whose truth is known; whose interval holds it */
 	uint32_t waits, waits_held; /* the same of queues and locks, where requests near each other
 	                               wait alike */
-	uint32_t kinds, words;      /* verdicts of a kind, and words, that are not so */
+	uint32_t kinds, fields;     /* verdicts of a kind, or with fields, that are not so */
 	uint32_t unsettled;         /* hypotheses that the end left open */
 	uint32_t log; /* tracepoints that were on without a line in the log, or without their off */
 	uint32_t blank; /* settled hypotheses that say nothing of what was measured */
@@ -272,7 +272,7 @@ struct result {
 	uint64_t requests;
 	double healthy_cv, cause_cv, cause_share, seconds, wall_s;
 	struct claims claims;
-	char words[400];
+	char outcome[400]; /* the kind of its first verdict, or the reason for none */
 };
 bool judge_edge(const struct made *m, const struct cause *c, const char *from, const char *to);
 void judge(struct made *m, const struct run *r, bool quiet, struct result *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Everything that a run claims, held against the truth: each verdict's edge, kind, key, words and
+ * Everything that a run claims, held against the truth: each verdict's edge, kind, key, fields and
  * interval, the states of its hypotheses, the log of what was switched.
  *
  * The truth of a share is what the planted edge makes of the variance (of the latency, where that
@@ -154,20 +154,23 @@ beyond(const struct made *m, const struct verdict *v)
 }
 
 static void
-kind_and_words(const struct made *m, const struct run *r, const struct verdict *v, int cause,
+kind_and_fields(const struct made *m, const struct run *r, const struct verdict *v, int cause,
     struct claims *ret)
 {
-	bool says_none = has(v->words, "no learned tracepoint is left"),
-	     cut = v->kind == VERDICT_CUT;
+	bool cut = v->kind == VERDICT_CUT,
+	     says_none = !cut && v->kind != VERDICT_SPREAD && v->preload == PRELOAD_NONE;
 
 	ret->kinds += (cut && r->cycles < r->effort) || (cause >= 0 && v->kind == VERDICT_SPREAD) ||
 	              (cause >= 0 && v->kind == VERDICT_SEPARATED && m->causes[cause].nown == 0) ||
 	              (cause >= 0 &&
 			  (v->problem == PROBLEM_SLOW) != (m->causes[cause].class == CAUSE_SLOW)) ||
 	              (v->kind == VERDICT_KEY && v->key[0] == '\0');
-	ret->words += (says_none && beyond(m, v)) || (cut && has(v->words, "no tracepoint")) ||
-	              !has(v->words, v->from) || !has(v->words, v->to) ||
-	              (v->key[0] != '\0' && !has(v->words, v->key));
+	ret->fields += (says_none && beyond(m, v)) || v->text[0] != '\0' || v->position < 1 ||
+	               v->position > v->positions ||
+	               (v->unlearned > 0 && v->unlearned_service[0] == '\0') ||
+	               !(v->effective_traces > 0 && v->effective_traces <= (double)v->traces) ||
+	               (v->kind == VERDICT_SEPARATED &&
+			   (v->tracepoint[0] == '\0' || !(v->separation > 0)));
 }
 
 static void
@@ -176,7 +179,7 @@ verdict_claims(struct made *m, const struct run *r, const struct verdict *v, boo
 {
 	int cause = cause_of(m, v);
 	struct claims was = *ret;
-	bool latency = has(v->words, "of the latency of"), known, holds;
+	bool latency = v->by_latency, known, holds;
 	double truth = 0;
 
 	if (cause < 0 && v->kind == VERDICT_SPREAD)
@@ -186,7 +189,7 @@ verdict_claims(struct made *m, const struct run *r, const struct verdict *v, boo
 		ret->verdicts++;
 	ret->planted += cause >= 0;
 	ret->keys += v->key[0] != '\0';
-	kind_and_words(m, r, v, cause, ret);
+	kind_and_fields(m, r, v, cause, ret);
 	if (cause < 0) {
 		ret->false_keys += v->key[0] != '\0';
 	} else {
@@ -210,7 +213,7 @@ verdict_claims(struct made *m, const struct run *r, const struct verdict *v, boo
 	if (verbose)
 		printf("  claim %u: %s%s%s%s%s; share %.3f (%.3f to %.3f)%s", v->rank,
 		    cause >= 0 ? "planted" : "NOT PLANTED", ret->kinds > was.kinds ? ", KIND" : "",
-		    ret->words > was.words ? ", WORDS" : "",
+		    ret->fields > was.fields ? ", FIELDS" : "",
 		    ret->false_keys > was.false_keys ? ", FALSE KEY" : "",
 		    ret->keys_missed > was.keys_missed ? ", no key" : "", v->share, v->share_low,
 		    v->share_high, known ? ", true " : "\n");

@@ -80,7 +80,12 @@ judge(struct made *m, const struct run *r, bool quiet, struct result *ret)
 		ret->either |= from || to || tells;
 		ret->key |= said.key[0] != '\0';
 	}
-	snprintf(ret->words, sizeof ret->words, "%s", r->words != NULL ? r->words : "");
+	const struct verdict *first = forest_verdict(m->stage.forest, r->id, 1);
+
+	snprintf(ret->outcome, sizeof ret->outcome, "%s %s%s%s",
+	    first != NULL ? verdict_word(first->kind) : reason_word(r->reason),
+	    first != NULL ? first->from : r->subject, first != NULL ? " -> " : "",
+	    first != NULL ? first->to : "");
 }
 
 void
@@ -135,6 +140,8 @@ judge_verbose(const struct made *m, const struct run *r)
 
 		if (v == NULL)
 			break;
-		printf("  verdict %u: %s: %s\n", rank, verdict_word(v->kind), v->words);
+		printf("  verdict %u: %s: %s -> %s, share %.3f of the %s\n", rank,
+		    verdict_word(v->kind), v->from, v->to, v->share,
+		    v->by_latency ? "latency" : "variance");
 	}
 }

@@ -229,7 +229,7 @@ claim_targets(const struct result *results, uint32_t n)
 		all.waits_held += c->waits_held;
 		all.spread += c->spread;
 		all.kinds += c->kinds;
-		all.words += c->words;
+		all.fields += c->fields;
 		all.unsettled += c->unsettled;
 		all.log += c->log;
 		all.blank += c->blank;
@@ -245,8 +245,8 @@ claim_targets(const struct result *results, uint32_t n)
 	    "verdicts without a false key", all.verdicts - all.false_keys, all.verdicts, 0.98);
 	missed += share_target(
 	    "intervals of shares that hold the truth", all.held, all.intervals, 0.90);
-	missed += share_target("verdicts of a kind, and with words, that are so",
-	    all.verdicts - umin(all.kinds + all.words, all.verdicts), all.verdicts, 0.98);
+	missed += share_target("verdicts of a kind, and with fields, that are so",
+	    all.verdicts - umin(all.kinds + all.fields, all.verdicts), all.verdicts, 0.98);
 	if (all.waits > 0)
 		printf(
 		    "of queues and locks, whose requests wait like those before them: %u of %u\n",
@@ -260,8 +260,8 @@ claim_targets(const struct result *results, uint32_t n)
 		printf("where a key was planted, %u of %u verdicts name one\n",
 		    all.keys_due - all.keys_missed, all.keys_due);
 	printf(
-	    "%s: verdicts of a wrong kind %u, with false words %u; hypotheses left open %u, blank %u; faults in the log %u\n",
-	    all.unsettled + all.blank + all.log > 0 ? "MISSED" : "ok", all.kinds, all.words,
+	    "%s: verdicts of a wrong kind %u, with false fields %u; hypotheses left open %u, blank %u; faults in the log %u\n",
+	    all.unsettled + all.blank + all.log > 0 ? "MISSED" : "ok", all.kinds, all.fields,
 	    all.unsettled, all.blank, all.log);
 	return missed + (all.unsettled + all.blank + all.log > 0);
 }
@@ -270,7 +270,7 @@ static bool
 claims_are_so(const struct claims *c)
 {
 	return c->planted == c->verdicts && c->held == c->intervals &&
-	       c->false_keys + c->kinds + c->words + c->unsettled + c->log + c->blank == 0;
+	       c->false_keys + c->kinds + c->fields + c->unsettled + c->log + c->blank == 0;
 }
 
 static void
@@ -282,11 +282,11 @@ list_claims(const struct result *results, uint32_t n, const char *strategy)
 		if (!results[i].crashed && !claims_are_so(c))
 			printf(
 			    "claims: --seed %llu --strategy %s: %d x %s, %u verdicts: %u not planted, %u of %u intervals do not hold, "
-			    "%u false keys, kinds %u, words %u; left open %u, blank %u, log %u\n",
+			    "%u false keys, kinds %u, fields %u; left open %u, blank %u, log %u\n",
 			    (unsigned long long)results[i].seed, strategy, results[i].ncauses,
 			    class_word(results[i].class), c->verdicts, c->verdicts - c->planted,
-			    c->intervals - c->held, c->intervals, c->false_keys, c->kinds, c->words,
-			    c->unsettled, c->blank, c->log);
+			    c->intervals - c->held, c->intervals, c->false_keys, c->kinds,
+			    c->fields, c->unsettled, c->blank, c->log);
 	}
 }
 
@@ -308,7 +308,7 @@ list_misses(const struct result *results, uint32_t n, const char *strategy)
 			    : r->reuse == REUSE_NEAR ? " (reused near)"
 						     : " (reused far)",
 			    r->cycles, !r->ended ? "DID NOT END " : "",
-			    !r->quiet ? "NOT QUIET " : "", r->words);
+			    !r->quiet ? "NOT QUIET " : "", r->outcome);
 	}
 }
 

@@ -38,7 +38,8 @@
  *	key-is TEXT
  *	kind WORD                       of the first verdict
  *	verdicts N                      so many, all of them right and none twice
- *	words TEXT...                   are in what the run ends with
+ *	claim FIELD VALUE [VALUE]       of the first verdict: over-budget N; preload KIND; preload-edge FROM TO; call NAME;
+ *	                                object NAME SHARE (at least); position N OF; loop-back; unlearned N SERVICE; unsure
  *	over-max N                      in so many periods of 5 s a node may spend more, since nothing was known of what went on
  *	probed-max SHARE                less was probed at some time
  *	used-max N
@@ -96,7 +97,11 @@ struct app {
 	char fill_node[24], lose_node[24], expect[16], from[8][160], to[8][160], key_is[96],
 	    kind[16];
 	double budget, record_ns, rejected_ns, probed_max;
-	char words[160], ignore[160], bins[160], deep[160];
+	struct {
+		char field[24], value[2][96];
+	} claims[8];
+	int nclaims;
+	char ignore[160], bins[160], deep[160];
 	int over_max, overs;
 	int lose_count, nfrom, nto, used_max, moved_max, seeds, verdicts;
 	struct unit_text units[MAX];
@@ -235,8 +240,12 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		a->probed_max = atof(word[1]);
 	} else if (strcmp(w, "over-max") == 0) {
 		a->over_max = atoi(word[1]);
-	} else if (strcmp(w, "words") == 0) {
-		join(a->words, sizeof a->words, word, n);
+	} else if (strcmp(w, "claim") == 0 && n > 1 && a->nclaims < 8) {
+		snprintf(a->claims[a->nclaims].field, sizeof a->claims[0].field, "%s", word[1]);
+		for (int i = 2; i < n && i < 4; i++)
+			snprintf(a->claims[a->nclaims].value[i - 2], sizeof a->claims[0].value[0],
+			    "%s", word[i]);
+		a->nclaims++;
 	} else if (strcmp(w, "ignore") == 0) {
 		join(a->ignore, sizeof a->ignore, word, n);
 	} else if (strcmp(w, "bin") == 0) {
@@ -661,6 +670,61 @@ all_right(const struct app *a, uint64_t run)
 }
 
 static bool
+holds(const struct verdict *v, const char *field, const char *a, const char *b)
+{
+	if (strcmp(field, "over-budget") == 0)
+		return v->over_budget == (uint32_t)atoi(a);
+	if (strcmp(field, "preload") == 0)
+		return strcmp(preload_word(v->preload), strcmp(a, "none") == 0 ? "" : a) == 0;
+	if (strcmp(field, "preload-edge") == 0)
+		return strcmp(v->above_from, a) == 0 && strcmp(v->above_to, b) == 0;
+	if (strcmp(field, "call") == 0)
+		return strcmp(v->call, a) == 0;
+	if (strcmp(field, "object") == 0)
+		return strcmp(v->object, a) == 0 && v->object_share >= atof(b);
+	if (strcmp(field, "position") == 0)
+		return v->position == (uint32_t)atoi(a) && v->positions == (uint32_t)atoi(b);
+	if (strcmp(field, "loop-back") == 0)
+		return v->loop_back;
+	if (strcmp(field, "unlearned") == 0)
+		return v->unlearned == (uint32_t)atoi(a) && strcmp(v->unlearned_service, b) == 0;
+	if (strcmp(field, "unsure") == 0)
+		return !verdict_sure(v);
+	stage_die("no such claim", field);
+	return false;
+}
+
+static bool
+claims_hold(const struct app *a, const struct verdict *v)
+{
+	for (int i = 0; i < a->nclaims; i++)
+		if (v == NULL ||
+		    !holds(v, a->claims[i].field, a->claims[i].value[0], a->claims[i].value[1]))
+			return false;
+	return true;
+}
+
+/* What is printed of a run: its first verdict's edge, or why it has none. */
+static const char *
+outcome_of(const struct run *r, const struct verdict *v, char *text, size_t size)
+{
+	if (v == NULL)
+		snprintf(text, size, "%s %s", reason_word(r->reason),
+		    r->subject != NULL ? r->subject : "");
+	else
+		snprintf(text, size,
+		    "%s: %.0f %% (%.0f to %.0f %%) of the %s of %llu traces between %s and %s, "
+		    "effective %.0f, key %s, preload %s %s %s, position %u of %u%s, unlearned %u %s, over "
+		    "budget %u and %u",
+		    verdict_word(v->kind), v->share * 100, v->share_low * 100, v->share_high * 100,
+		    v->by_latency ? "latency" : "variance", (unsigned long long)v->traces, v->from,
+		    v->to, v->effective_traces, v->key, preload_word(v->preload), v->call,
+		    v->object, v->position, v->positions, v->loop_back ? " (loop back)" : "",
+		    v->unlearned, v->unlearned_service, v->over_budget, v->preload_over_budget);
+	return text;
+}
+
+static bool
 judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 {
 	const struct verdict *v = forest_verdict(a->stage.forest, r->id, 1);
@@ -669,6 +733,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	     want_found = strcmp(a->expect, "not-found") != 0 && !want_unsure;
 	struct assemble_counts n;
 	uint64_t jumps = 0;
+	char outcome[900];
 
 	assemble_counts(engine_parts(a->stage.g)->assemble, &n);
 	for (int i = 0; i < a->stage.nnodes; i++) {
@@ -682,7 +747,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 	    "%s; %u cycles, %u of %u tracepoints; %s%s%s; %llu moved, %llu traces lossy, %llu clocks jumped; "
 	    "spent %.4f %% of %.4f %%, reckoned %.4f %%, probed %.3f",
 	    run_word(r->state), r->cycles, r->tracepoints, r->tracepoints_all,
-	    r->words != NULL ? r->words : "", quiet ? "" : " (NOT QUIET)",
+	    outcome_of(r, v, outcome, sizeof outcome), quiet ? "" : " (NOT QUIET)",
 	    strcmp(a->expect, "paused") == 0 && !a->was_paused ? " (NEVER PAUSED)" : "",
 	    (unsigned long long)engine_parts(a->stage.g)->diagnosed.moved,
 	    (unsigned long long)n.lossy, (unsigned long long)jumps, a->spent * 100, a->budget * 100,
@@ -694,8 +759,7 @@ judge(struct app *a, const struct run *r, bool quiet, char *why, size_t size)
 		return false;
 	if (a->was_late || a->was_deep != (a->deep[0] != '\0'))
 		return false;
-	if (a->probed_least > a->probed_max ||
-	    (r->words != NULL ? strstr(r->words, a->words) : NULL) == NULL)
+	if (a->probed_least > a->probed_max || !claims_hold(a, v))
 		return false;
 	if (a->moved_max >= 0 && engine_parts(a->stage.g)->diagnosed.moved > (uint64_t)a->moved_max)
 		return false;

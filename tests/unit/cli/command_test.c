@@ -253,7 +253,7 @@ static void
 a_refusal_is_a_failure_with_its_reason(void **state)
 {
 	static const char *const no[] = {
-		"{\"version\":1,\"ok\":false,\"code\":\"missing\",\"error\":\"X: no such request type; known are A, B\"}",
+		"{\"version\":2,\"ok\":false,\"code\":\"missing\",\"error\":\"X: no such request type; known are A, B\"}",
 		NULL
 	};
 	struct honed h;
@@ -280,8 +280,8 @@ malformed_answers_are_reported(void **state)
 	} strange[] = {
 		{ FRAME_ANSWER, { "{", NULL }, "malformed JSON" },
 		{ FRAME_ANSWER, { "[1]", NULL }, "not a JSON object" },
-		{ FRAME_ANSWER, { "{\"version\":2,\"ok\":true}", NULL },
-		    "version 2, this hone reads version 1" },
+		{ FRAME_ANSWER, { "{\"version\":3,\"ok\":true}", NULL },
+		    "version 3, this hone reads version 2" },
 		{ FRAME_REFUSE, { "user 7 may not", NULL }, "honed refuses: user 7 may not" },
 		{ FRAME_WELCOME, { "x", NULL }, "received a frame WELCOME instead of an answer" },
 	};
@@ -319,7 +319,7 @@ a_hung_controller_ends_in_a_timeout(void **state)
 	honed_end(&h, "{\"ask\":\"status\"}\n");
 }
 
-#define OK "\"version\":1,\"ok\":true,"
+#define OK "\"version\":2,\"ok\":true,"
 #define ACTIVE \
 	"{" OK \
 	"\"added\":2,\"quiet\":false,\"types\":[{\"type\":\"A\",\"traces\":5}],\"runs\":[{\"run\":7,\"type\":\"A\",\"cycles\":2,\"phase\":\"gathering\"}]}"
@@ -339,7 +339,7 @@ waiting_ends_with_the_verdict(void **state)
 		NULL };
 	static const char *const not_found[] = { STARTED, ACTIVE, ENDING, ENDING, QUIET,
 		"{" OK
-		"\"runs\":[{\"run\":7,\"type\":\"A\",\"state\":\"not found\",\"words\":\"all is well\",\"verdict\":null}]}",
+		"\"runs\":[{\"run\":7,\"type\":\"A\",\"state\":\"not found\",\"reason\":\"no-problem\",\"verdict\":null}]}",
 		NULL };
 	struct honed h;
 	struct said s;
@@ -347,7 +347,7 @@ waiting_ends_with_the_verdict(void **state)
 
 	honed_start(&h, FRAME_ANSWER, found);
 	s = hone("start", "A", "--wait", "--socket", h.url, NULL);
-	assert_non_null(strstr(s.out, "no added tracepoint is on"));
+	assert_non_null(strstr(s.out, "all added tracepoints are off"));
 	check(s, DONE, "A is unpredictable here", "A: cycle 2, 2 tracepoints enabled\n");
 	honed_end(&h, QUESTIONS);
 	honed_start(&h, FRAME_ANSWER, not_found);

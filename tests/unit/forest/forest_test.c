@@ -24,7 +24,7 @@ ids_count_from_one_and_pointers_stay(void **state)
 	assert_int_equal(first->id, 1);
 	assert_int_equal(root->id, 1);
 	assert_string_equal(first->type, "GET_HOME");
-	assert_string_equal(first->words, "");
+	assert_string_equal(first->text, "");
 	assert_int_equal(root->presence, ' ');
 	assert_string_equal(root->group_shape, "");
 	for (uint64_t i = 2; i <= 5000; i++) {
@@ -124,7 +124,7 @@ the_log_keeps_its_own_texts(void **state)
 {
 	struct forest *f = forest_new();
 	char name[16] = "p:first", why[16] = "reason";
-	struct switched s = { .run = 1, .on = true, .tracepoint = name, .why = why };
+	struct switched s = { .run = 1, .on = true, .tracepoint = name, .text = why };
 	struct err e;
 	(void)state;
 
@@ -137,7 +137,7 @@ the_log_keeps_its_own_texts(void **state)
 	assert_int_equal(forest_changes(f)->nswitched, 100);
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(forest_changes(f)->switched[i].tracepoint[2], 'a' + i % 26);
-		assert_string_equal(forest_changes(f)->switched[i].why, "reason");
+		assert_string_equal(forest_changes(f)->switched[i].text, "reason");
 	}
 	forest_free(f);
 }
@@ -347,7 +347,7 @@ static void
 the_log_is_asked_by_tracepoint_and_outlives_being_written(void **state)
 {
 	struct forest *f = forest_new();
-	struct switched s = { .tracepoint = "p:a", .why = "x" };
+	struct switched s = { .tracepoint = "p:a", .text = "x" };
 	const struct switched *w;
 	uint64_t at = 0;
 	(void)state;
@@ -379,7 +379,7 @@ the_audit_is_told_newest_first_and_stays_within_bounds(void **state)
 {
 	struct forest *f = forest_new();
 	struct audit a = {
-		.user = "root", .asked = "x", .words = "", .outcome = AUDIT_DONE, .times = 1
+		.user = "root", .asked = "x", .text = "", .outcome = AUDIT_DONE, .times = 1
 	};
 	const struct audit *row;
 	uint64_t at = 0, n = 0;
@@ -413,7 +413,7 @@ what_is_forgotten_is_gone_everywhere_the_rest_stays(void **state)
 {
 	struct forest *f = forest_new();
 	const uint64_t gone[] = { 1, 3, 77 };
-	struct switched s = { .tracepoint = "p:a", .why = "x" };
+	struct switched s = { .tracepoint = "p:a", .text = "x" };
 	uint64_t at = 0, n = 0;
 	(void)state;
 
@@ -469,7 +469,7 @@ texts_go_with_the_rows_that_had_them(void **state)
 {
 	struct forest *f = forest_new();
 	struct audit a = { .user = "root", .outcome = AUDIT_DONE, .times = 1 };
-	struct switched s = { .on = true, .tracepoint = "p:a", .why = "learning" };
+	struct switched s = { .on = true, .tracepoint = "p:a", .text = "learning" };
 	const struct audit *row;
 	char asked[40], words[40];
 	uint64_t at = 0, n = 0;
@@ -480,7 +480,7 @@ texts_go_with_the_rows_that_had_them(void **state)
 		snprintf(asked, sizeof asked, "start %d", i);
 		snprintf(words, sizeof words, "run %d", i);
 		a.asked = asked;
-		a.words = words;
+		a.text = words;
 		a.when.ns = i;
 		assert_int_equal(forest_audit_add(f, &a, NULL), 0);
 		if (i % 10 == 0)
@@ -492,12 +492,12 @@ texts_go_with_the_rows_that_had_them(void **state)
 		snprintf(words, sizeof words, "run %d", (int)row->when.ns);
 		assert_string_equal(row->user, "root");
 		assert_string_equal(row->asked, asked);
-		assert_string_equal(row->words, words);
+		assert_string_equal(row->text, words);
 		n++;
 	}
 	assert_true(n >= AUDIT_KEPT);
 	at = 0;
-	assert_string_equal(forest_switched_next(f, "p:a", &at)->why, "learning");
+	assert_string_equal(forest_switched_next(f, "p:a", &at)->text, "learning");
 	forest_free(f);
 }
 

@@ -129,7 +129,7 @@ a_verdict_is_copied_with_its_texts(void **state)
 	assert_true(verdict_copy(&b, &a));
 	place[0] = 'X';
 	assert_string_equal(b.from, "shop:begin");
-	assert_string_equal(b.words, "");
+	assert_string_equal(b.text, "");
 	assert_true(b.slowest.low == 2 && b.hypothesis == 3 && b.kind == VERDICT_KEY);
 	verdict_release(&b);
 	assert_null(b.from);

@@ -118,6 +118,16 @@ any_text(struct rng *r)
 	return rng_below(r, 5) == 0 ? "w\xc3\xa4hrend 'x'; -- \"" : text;
 }
 
+static enum reason
+any_reason(struct rng *r)
+{
+	unsigned number;
+
+	while (!reason_valid(number = (unsigned)rng_below(r, 64)))
+		;
+	return (enum reason)number;
+}
+
 void
 fill(struct rng *r, struct hypothesis *h)
 {
@@ -125,7 +135,7 @@ fill(struct rng *r, struct hypothesis *h)
 		&h->latency_share, &h->settled_share, &h->settled_low, &h->settled_high, &h->key_r,
 		&h->key_p, &h->cost_ns, &h->separation };
 	char **const texts[] = { &h->tracepoint, &h->edge_from, &h->edge_to, &h->group_shape,
-		&h->why, &h->key };
+		&h->key };
 
 	h->cycle = (uint32_t)rng_next(r);
 	h->state = (enum hypothesis_state)rng_below(r, 8);
@@ -139,6 +149,7 @@ fill(struct rng *r, struct hypothesis *h)
 	h->exemplar_fast = rng_next(r);
 	h->made.ns = (int64_t)rng_next(r);
 	h->settled.ns = (int64_t)rng_next(r);
+	h->reason = any_reason(r);
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		*numbers[i] = any_number(r);
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -160,7 +171,9 @@ fill_run(struct rng *r, struct run *run)
 	run->begun.ns = (int64_t)(rng_next(r) >> 2);
 	run->ended.ns = (int64_t)(rng_next(r) >> 2);
 	assert_true(hypothesis_text(&run->strategy, any_text(r)));
-	assert_true(hypothesis_text(&run->words, any_text(r)));
+	run->reason = any_reason(r);
+	assert_true(hypothesis_text(&run->subject, any_text(r)));
+	assert_true(hypothesis_text(&run->text, any_text(r)));
 }
 
 static void
@@ -193,7 +206,7 @@ same_hypothesis(const struct hypothesis *a, const struct hypothesis *b)
 	same_number(a->key_p, b->key_p);
 	same_number(a->cost_ns, b->cost_ns);
 	same_number(a->separation, b->separation);
-	assert_string_equal(a->why, b->why);
+	assert_int_equal(a->reason, b->reason);
 	assert_string_equal(a->tracepoint, b->tracepoint);
 	assert_string_equal(a->edge_from, b->edge_from);
 	assert_string_equal(a->edge_to, b->edge_to);
@@ -210,13 +223,15 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 		const double mine[] = { x->confidence, x->mean_ns, x->cv, x->share, x->share_low,
 			x->share_high, x->latency_share, x->probability, x->cost_ns, x->cv_now,
 			x->cv_then, x->cv_then_low, x->cv_then_high, x->p50_then_ns, x->p95_now_ns,
-			x->p95_then_ns, x->p99_now_ns, x->p99_then_ns, x->key_r, x->key_p };
+			x->p95_then_ns, x->p99_now_ns, x->p99_then_ns, x->key_r, x->key_p,
+			x->effective_traces, x->separation, x->object_share };
 
 		assert_non_null(y = forest_verdict(b, run, rank));
 		const double others[] = { y->confidence, y->mean_ns, y->cv, y->share, y->share_low,
 			y->share_high, y->latency_share, y->probability, y->cost_ns, y->cv_now,
 			y->cv_then, y->cv_then_low, y->cv_then_high, y->p50_then_ns, y->p95_now_ns,
-			y->p95_then_ns, y->p99_now_ns, y->p99_then_ns, y->key_r, y->key_p };
+			y->p95_then_ns, y->p99_now_ns, y->p99_then_ns, y->key_r, y->key_p,
+			y->effective_traces, y->separation, y->object_share };
 
 		for (size_t i = 0; i < sizeof mine / sizeof mine[0]; i++)
 			same_number(mine[i], others[i]);
@@ -231,8 +246,18 @@ same_verdicts(const struct forest *a, const struct forest *b, uint64_t run)
 		assert_string_equal(x->to, y->to);
 		assert_string_equal(x->path, y->path);
 		assert_string_equal(x->tracepoint, y->tracepoint);
-		assert_string_equal(x->words, y->words);
+		assert_string_equal(x->text, y->text);
 		assert_string_equal(x->key, y->key);
+		assert_true(x->by_latency == y->by_latency && x->slow_with == y->slow_with &&
+			    x->loop_back == y->loop_back && x->position == y->position &&
+			    x->positions == y->positions && x->unlearned == y->unlearned &&
+			    x->over_budget == y->over_budget && x->preload == y->preload &&
+			    x->preload_over_budget == y->preload_over_budget);
+		assert_string_equal(x->unlearned_service, y->unlearned_service);
+		assert_string_equal(x->above_from, y->above_from);
+		assert_string_equal(x->above_to, y->above_to);
+		assert_string_equal(x->call, y->call);
+		assert_string_equal(x->object, y->object);
 	}
 	for (uint32_t rank = 1; rank <= 3; rank++)
 		assert_int_equal(
@@ -250,9 +275,11 @@ same_logs(const struct forest *a, const struct forest *b)
 	while ((s = forest_switched_next(a, NULL, &at)) != NULL) {
 		assert_non_null(t = forest_switched_next(b, NULL, &other));
 		assert_true(s->run == t->run && s->hypothesis == t->hypothesis &&
-			    s->cycle == t->cycle && s->on == t->on && s->when.ns == t->when.ns);
+			    s->cycle == t->cycle && s->on == t->on && s->when.ns == t->when.ns &&
+			    s->reason == t->reason);
 		assert_string_equal(s->tracepoint, t->tracepoint);
-		assert_string_equal(s->why, t->why);
+		assert_string_equal(s->subject, t->subject);
+		assert_string_equal(s->text, t->text);
 	}
 	assert_null(forest_switched_next(b, NULL, &other));
 	for (uint64_t low = 0; low < TRACES; low++) {
@@ -277,10 +304,11 @@ same_audit(const struct forest *a, const struct forest *b)
 	while ((x = forest_audit_next(a, &at)) != NULL) {
 		assert_non_null(y = forest_audit_next(b, &other));
 		assert_true(x->when.ns == y->when.ns && x->uid == y->uid && x->pid == y->pid &&
-			    x->outcome == y->outcome && x->run == y->run && x->times == y->times);
+			    x->outcome == y->outcome && x->run == y->run && x->times == y->times &&
+			    x->reason == y->reason);
 		assert_string_equal(x->user, y->user);
 		assert_string_equal(x->asked, y->asked);
-		assert_string_equal(x->words, y->words);
+		assert_string_equal(x->text, y->text);
 	}
 	assert_null(forest_audit_next(b, &other));
 }
@@ -298,7 +326,7 @@ play_audit(struct forest *f, const struct run *r, uint32_t cycle, struct wall no
 		.outcome = (enum audit_outcome)(cycle % AUDIT_OUTCOMES),
 		.run = r->id,
 		.times = 1 + cycle % 4,
-		.words = "" };
+		.text = "" };
 
 	snprintf(asked, sizeof asked, "{\"ask\":\"start\",\"k\":%u}", cycle);
 	assert_int_equal(forest_audit_add(f, &a, NULL), 0);
@@ -310,7 +338,7 @@ play_audit(struct forest *f, const struct run *r, uint32_t cycle, struct wall no
 		.user = "the budget",
 		.asked = "off shop:end",
 		.times = 1,
-		.words = "it costs too much" };
+		.reason = REASON_OVER_BUDGET };
 	assert_int_equal(forest_audit_add(f, &a, NULL), 0);
 }
 
@@ -327,12 +355,23 @@ fill_verdict(struct rng *r, struct forest *f, const struct hypothesis *h)
 		.fastest = { rng_next(r), rng_next(r) },
 		.slowest_ns = (int64_t)rng_next(r),
 		.fastest_ns = (int64_t)rng_next(r),
-		.when = { (int64_t)rng_next(r) } };
+		.when = { (int64_t)rng_next(r) },
+		.by_latency = rng_below(r, 2),
+		.slow_with = rng_below(r, 2),
+		.loop_back = rng_below(r, 2),
+		.position = (uint32_t)rng_next(r),
+		.positions = (uint32_t)rng_next(r),
+		.unlearned = (uint32_t)rng_next(r),
+		.over_budget = (uint32_t)rng_next(r),
+		.preload_over_budget = (uint32_t)rng_next(r),
+		.preload = (enum preload_kind)rng_below(r, PRELOAD_OTHER + 1) };
 	double *const numbers[] = { &v.confidence, &v.mean_ns, &v.cv, &v.share, &v.share_low,
 		&v.share_high, &v.latency_share, &v.probability, &v.cost_ns, &v.cv_now, &v.cv_then,
 		&v.cv_then_low, &v.cv_then_high, &v.p50_then_ns, &v.p95_now_ns, &v.p95_then_ns,
-		&v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p };
-	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.words, &v.key };
+		&v.p99_now_ns, &v.p99_then_ns, &v.key_r, &v.key_p, &v.effective_traces,
+		&v.separation, &v.object_share };
+	char **const texts[] = { &v.from, &v.to, &v.path, &v.tracepoint, &v.text, &v.key,
+		&v.unlearned_service, &v.above_from, &v.above_to, &v.call, &v.object };
 
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		*numbers[i] = any_number(r);
@@ -384,7 +423,8 @@ play(struct forest *f, uint32_t cycle)
 	}
 	for (int i = 0; i < 2; i++) {
 		struct switched s = { r->id, 0, cycle, true, i ? "shop:begin" : "shop:end",
-			"looking", now };
+			(enum reason)(REASON_SPLITS_EDGE + i), i ? "n1" : "", i ? "looking" : "",
+			now };
 
 		h = forest_hypothesis_new(f, r->id, last[1] != NULL ? last[1]->id : 0);
 		assert_non_null(h);
@@ -437,7 +477,9 @@ same_forest(const struct forest *a, const struct forest *b)
 		assert_string_equal(x->by != NULL ? x->by : "", y->by != NULL ? y->by : "");
 		assert_string_equal(x->type, y->type);
 		assert_string_equal(x->strategy, y->strategy);
-		assert_string_equal(x->words, y->words);
+		assert_string_equal(x->subject, y->subject);
+		assert_string_equal(x->text, y->text);
+		assert_int_equal(x->reason, y->reason);
 		while ((h = forest_next(a, x->id, &in)) != NULL)
 			same_hypothesis(h, forest_next(b, y->id, &in_other));
 		assert_null(forest_next(b, y->id, &in_other));

@@ -69,50 +69,133 @@ version_1_steps_up_and_keeps_all(void **state)
 	assert_true(r->seed == 7 && r->state == RUN_FOUND && r->verdict == 2 && r->cycles == 3 &&
 		    r->ended.ns == 2000);
 	assert_true(r->requests == 0 && r->effort == 0 && r->version[0] == '\0');
-	assert_string_equal(r->words, "it is there");
+	assert_string_equal(r->text, "it is there");
 	h = forest_get(f, 2);
 	assert_true(h->parent == 1 && h->state == HYPOTHESIS_BOTTOM && h->presence == '+' &&
 		    h->key_n == 44);
-	assert_true(isnan(h->cost_ns) && isnan(h->separation) && h->why[0] == '\0');
+	assert_true(isnan(h->cost_ns) && isnan(h->separation) && h->reason == REASON_NONE);
 	assert_string_equal(h->key, "p:e.f");
 	assert_non_null(w = forest_switched_next(f, "p:e", &at));
 	assert_true(w->hypothesis == 2 && w->when.ns == 1200);
 	play(f, 1);
 	commit(s, f);
 	store_close(s);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 3);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 4);
 	assert_int_equal(
 	    sql_integer(p->path, "PRAGMA auto_vacuum"), 2); /* it can shrink from now on */
 	forest_free(f);
 }
 
-/* Schema 2 is what the first two steps make: the third is taken back, and taken again. */
+/* Its texts are those of the database as SQLite alone reads it. */
+static uint64_t
+same_texts(sqlite3 *old, const char *query, const struct forest *f,
+    const char *(*text_of)(const struct forest *f, sqlite3_stmt *q))
+{
+	sqlite3_stmt *q;
+	uint64_t rows = 0;
+
+	assert_int_equal(sqlite3_prepare_v2(old, query, -1, &q, NULL), SQLITE_OK);
+	for (; sqlite3_step(q) == SQLITE_ROW; rows++)
+		assert_string_equal(text_of(f, q), (const char *)sqlite3_column_text(q, 0));
+	sqlite3_finalize(q);
+	return rows;
+}
+
+static const char *
+verdict_of(const struct forest *f, sqlite3_stmt *q)
+{
+	return forest_verdict(
+	    f, (uint64_t)sqlite3_column_int64(q, 1), (uint32_t)sqlite3_column_int64(q, 2))
+	    ->text;
+}
+
+static const char *
+run_of(const struct forest *f, sqlite3_stmt *q)
+{
+	return forest_run(f, (uint64_t)sqlite3_column_int64(q, 1))->text;
+}
+
+static const char *
+reason_of(const struct forest *f, sqlite3_stmt *q)
+{
+	return reason_word(forest_get(f, (uint64_t)sqlite3_column_int64(q, 1))->reason);
+}
+
+/* Written by the last Hone of schema 3, see there; also salvaged it keeps what it said. */
+static void
+version_3_keeps_every_sentence_and_reason(void **state)
+{
+	struct place *p = *state;
+	struct salvaged n;
+	size_t len;
+	char *text = (char *)file_read("tests/data/forest-3.sql", &len), saved[sizeof p->path + 8];
+	const struct switched *w;
+	struct forest *f[2];
+	struct store *s[2];
+	sqlite3 *old;
+	struct err e;
+
+	text[len] = '\0';
+	snprintf(saved, sizeof saved, "%s.saved", p->path);
+	sql(p->path, text);
+	assert_int_equal(store_salvage(p->path, saved, &n, &e), 0);
+	assert_int_equal(n.orphans + n.unreadable, 0);
+	assert_int_equal(sqlite3_open(":memory:", &old), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(old, text, NULL, NULL, NULL), SQLITE_OK);
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = 0;
+
+		s[i] = open_store(i == 0 ? p->path : saved);
+		f[i] = loaded(s[i], 0);
+		assert_int_equal(
+		    same_texts(old, "SELECT words, run, rank FROM verdict", f[i], verdict_of), 8);
+		assert_int_equal(same_texts(old, "SELECT words, id FROM run", f[i], run_of), 8);
+		assert_true(same_texts(old,
+				"SELECT replace(why, 'budget', 'over-budget'), id FROM hypothesis",
+				f[i], reason_of) > 50);
+		while ((w = forest_switched_next(f[i], NULL, &at)) != NULL)
+			assert_true(w->reason == REASON_NONE && w->text[0] != '\0');
+		assert_false(forest_verdict(f[i], 1, 1)->by_latency);
+		assert_true(isnan(forest_verdict(f[i], 1, 1)->effective_traces));
+	}
+	same_forest(f[0], f[1]);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 4);
+	for (int i = 0; i < 2; i++) {
+		forest_free(f[i]);
+		store_close(s[i]);
+	}
+	sqlite3_close(old);
+	free(text);
+	remove(saved);
+}
+
+/* Schema 2 is what the first two steps make: of a database of schema 3 the third is taken back. */
 static void
 version_2_steps_up_and_has_an_audit(void **state)
 {
 	struct place *p = *state;
-	struct store *s = open_store(p->path);
-	struct forest *f = forest_new(), *g;
+	size_t len;
+	char *text = (char *)file_read("tests/data/forest-3.sql", &len);
+	struct store *s;
+	struct forest *f;
 	uint64_t at = 0;
 
-	for (uint32_t i = 1; i <= 6; i++)
-		play(f, i);
-	commit(s, f);
-	store_close(s);
+	text[len] = '\0';
+	sql(p->path, text);
 	sql(p->path,
 	    "DROP TABLE audit; ALTER TABLE run DROP COLUMN \"by\"; PRAGMA user_version = 2");
 	s = open_store(p->path);
-	g = loaded(s, 0);
-	assert_null(forest_audit_next(g, &at));
-	assert_string_equal(forest_run(g, 2)->by, "");
-	assert_string_equal(forest_run(g, 2)->type, forest_run(f, 2)->type);
-	forest_free(f);
-	play(g, 7);
-	commit(s, g);
+	f = loaded(s, 0);
+	assert_null(forest_audit_next(f, &at));
+	assert_string_equal(forest_run(f, 2)->by, "");
+	assert_string_equal(forest_run(f, 2)->type, "GET_HOME");
+	play(f, 1);
+	commit(s, f);
 	store_close(s);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 3);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 4);
 	assert_int_equal(sql_integer(p->path, "SELECT count(*) FROM audit"), 1);
-	forest_free(g);
+	forest_free(f);
+	free(text);
 }
 
 static void
@@ -123,7 +206,7 @@ the_audit_goes_by_age_and_by_size(void **state)
 	struct forest *f = forest_new();
 	struct audit a = { .user = "root",
 		.asked = "{\"ask\":\"report\",\"reset\":true}",
-		.words = "",
+		.text = "",
 		.times = 1 };
 	struct err e;
 	uint64_t at = 0;
@@ -167,7 +250,7 @@ history(struct store *s, uint32_t runs)
 	for (uint32_t cycle = 1; cycle <= 3 * runs; cycle++) {
 		struct switched w = { .cycle = cycle,
 			.tracepoint = "p:learn",
-			.why = "learning",
+			.text = "learning",
 			.when = { cycle * INT64_C(1000000000) } };
 
 		assert_int_equal(forest_switched(f, &w, NULL), 0);
@@ -288,6 +371,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(version_1_steps_up_and_keeps_all),
+		test(version_3_keeps_every_sentence_and_reason),
 		test(version_2_steps_up_and_has_an_audit),
 		test(the_audit_goes_by_age_and_by_size),
 		test(what_is_old_goes_and_the_file_shrinks),

@@ -42,7 +42,7 @@ what_was_committed_comes_back_to_the_last_bit(void **state)
 	struct place *p = *state;
 	struct store *s = open_store(p->path);
 	struct forest *f = forest_new(), *g;
-	struct switched w = { .tracepoint = "p:e", .why = "because", .on = true, .when = { 5 } };
+	struct switched w = { .tracepoint = "p:e", .text = "because", .on = true, .when = { 5 } };
 	struct rng r;
 
 	rng_seed(&r, 11);
@@ -100,7 +100,7 @@ the_log_tells_what_was_switched_when_and_why(void **state)
 	struct store *s = open_store(p->path);
 	struct forest *f = forest_new();
 	struct switched w = {
-		.tracepoint = "shop:query", .why = "learning", .on = true, .when = { 123456789 }
+		.tracepoint = "shop:query", .text = "learning", .on = true, .when = { 123456789 }
 	};
 
 	assert_int_equal(forest_switched(f, &w, NULL), 0); /* of no run */
@@ -108,7 +108,7 @@ the_log_tells_what_was_switched_when_and_why(void **state)
 	w.hypothesis = forest_hypothesis_new(f, w.run, 0)->id;
 	w.cycle = 3;
 	w.on = false;
-	w.why = "no help";
+	w.text = "no help";
 	assert_int_equal(forest_switched(f, &w, NULL), 0);
 	commit(s, f);
 	commit(s, f); /* not twice */
@@ -134,7 +134,7 @@ the_file_says_that_it_is_ours(void **state)
 	struct store *s = open_store(p->path);
 
 	assert_int_equal(sql_integer(p->path, "PRAGMA application_id"), 0x486f6e65);
-	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 3);
+	assert_int_equal(sql_integer(p->path, "PRAGMA user_version"), 4);
 	assert_int_equal(sql_integer(p->path,
 			     "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"),
 	    1);
@@ -227,8 +227,8 @@ commit_until_killed(const char *path, int tell)
 		forest_touch_run(f, r);
 		for (int i = 0; i < EACH; i++) {
 			struct hypothesis *h = forest_hypothesis_new(f, r->id, 0);
-			struct switched w = { r->id, h->id, r->cycles, true, "p:e", "because",
-				{ 1 } };
+			struct switched w = { r->id, h->id, r->cycles, true, "p:e", REASON_NO_HELP,
+				"", "", { 1 } };
 
 			h->cycle = r->cycles;
 			hypothesis_text(
@@ -312,7 +312,7 @@ a_newer_schema_is_left_alone(void **state)
 	sql(p->path,
 	    "PRAGMA journal_mode = DELETE; PRAGMA user_version = 99; CREATE TABLE future (x)");
 	before = file_read(p->path, &len);
-	refuses_to_open(p->path, ERR_VERSION, "schema 99; this one knows up to 3");
+	refuses_to_open(p->path, ERR_VERSION, "schema 99; this one knows up to 4");
 	after = file_read(p->path, &len_after);
 	assert_int_equal(len, len_after);
 	assert_memory_equal(before, after, len);

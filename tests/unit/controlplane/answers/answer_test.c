@@ -89,8 +89,7 @@ run_of(struct forest *f, const char *type, enum run_state state)
 
 	assert_non_null(r);
 	assert_true(hypothesis_text(&r->strategy, "flat"));
-	assert_true(hypothesis_text(
-	    &r->words, state == RUN_FOUND ? "it is the lock" : "nothing is unpredictable"));
+	r->reason = state == RUN_FOUND ? REASON_NONE : REASON_NO_PROBLEM;
 	assert_true(hypothesis_text(&r->version, "1.0"));
 	r->seed = 7;
 	r->state = state;
@@ -119,7 +118,6 @@ verdict(struct forest *f, const struct hypothesis *h, const char *from, const ch
 		.to = (char *)(uintptr_t)to,
 		.path = "cart/hone:unit_begin(cart.get)\ncart/shop:lock_begin\n",
 		.tracepoint = "",
-		.words = "the lock",
 		.key = "",
 		.traces = 400,
 		.confidence = 0.95,
@@ -158,7 +156,7 @@ plant(struct forest *f)
 	struct run *again = run_of(f, "GET_HOME", RUN_FOUND);
 	struct hypothesis *root = hypothesis(f, first->id, 0, "", HYPOTHESIS_BOTTOM, 77), *h, *none;
 	struct evidence v = { { 0x1111, 0xabcdef0123456789 }, first->id, 0, 90 * MS, 80 * MS };
-	struct switched s = { first->id, 0, 1, true, "shop:lock_begin", "the middle of it",
+	struct switched s = { first->id, 0, 1, true, "shop:lock_begin", REASON_SPLITS_EDGE, "", "",
 		{ 1600000000 } };
 	struct err e;
 
@@ -173,7 +171,7 @@ plant(struct forest *f)
 	s.hypothesis = h->id;
 	assert_int_equal(forest_switched(f, &s, &e), 0);
 	s.on = false;
-	s.why = "it has ended";
+	s.reason = REASON_STOPPED;
 	s.when.ns += 1000000000;
 	assert_int_equal(forest_switched(f, &s, &e), 0);
 	none = hypothesis(f, other->id, 0, "", HYPOTHESIS_BOTTOM, 9);
@@ -411,7 +409,7 @@ the_audit_is_told_newest_first(void **state)
 	json_t *j;
 
 	json_decref(ask_as(h, &root, "{\"ask\":\"stop\"}"));
-	forest_audit_own(h->forest, "the budget", "off: a tracepoint", 3, "it costs too much",
+	forest_audit_own(h->forest, "the budget", "off: a tracepoint", 3, REASON_OVER_BUDGET, NULL,
 	    (struct wall){ 80000000000 });
 	/* an asking that is too long is cut, where a character begins */
 	snprintf(text, sizeof text, "{\"ask\":\"start\",\"type\":\"%0500d\"}", 7);
@@ -432,7 +430,7 @@ the_audit_is_told_newest_first(void **state)
 	json_decref(j);
 	j = told(h, "{\"ask\":\"audit\",\"since\":69.5}");
 	assert_int_equal(json_array_size(at(j, "rows")), 3);
-	says(j, "rows.2.words", "nothing runs");
+	says(j, "rows.2.text", "nothing runs");
 	json_decref(j);
 	refused(h, "{\"ask\":\"audit\",\"limit\":0}", "input", "limit");
 	refused(h, "{\"ask\":\"audit\",\"since\":\"x\"}", "input", "since");
@@ -527,7 +525,7 @@ a_trace_is_matched_to_what_it_was_evidence_of(void **state)
 	assert_true(json_equal(j, other));
 	counts(j, "run", 3);
 	says(j, "trace", "0000000000001111abcdef0123456789");
-	says(j, "verdict.words", "the lock");
+	says(j, "verdict.measure", "variance");
 	json_decref(j);
 	json_decref(other);
 	refused(h, "{\"ask\":\"why\",\"trace\":\"0123\"}", "input", "16 or 32 hex digits");
@@ -568,7 +566,7 @@ a_tracepoint_tells_who_turned_it_on_and_why(void **state)
 	says(j, "services.0", "cart");
 	assert_int_equal(json_array_size(at(j, "switched")), 2);
 	assert_true(json_is_true(at(j, "switched.0.on")));
-	says(j, "switched.0.why", "the middle of it");
+	says(j, "switched.0.reason", "splits-edge");
 	says(j, "switched.0.outcome", "isolates");
 	says(j, "switched.1.type", "GET_HOME");
 	json_decref(j);

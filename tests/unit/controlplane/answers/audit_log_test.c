@@ -71,7 +71,7 @@ what_is_done_always_has_a_row(void **state)
 	for (int i = 0; i < 500; i++)
 		assert_int_equal(
 		    audit_asked(&b, f, &w, "x", AUDIT_DONE, 7, 1, "", at_s(0), WHEN, NULL), 0);
-	forest_audit_own(f, "the budget", "off: a tracepoint", 7, "", WHEN);
+	forest_audit_own(f, "the budget", "off: a tracepoint", 7, REASON_OVER_BUDGET, "", WHEN);
 	count(f, 0, &rows, &times);
 	assert_int_equal(rows, 500);
 	count(f, -1, &rows, &times);

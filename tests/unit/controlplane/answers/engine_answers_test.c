@@ -14,6 +14,7 @@
 #include "controlplane/answers/answer.h"
 #include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
+#include "wire/question.h"
 
 static const struct engine_options OPTIONS = {
 	.conditions = { 0.10, 0.95, 30, 0.95 },
@@ -77,7 +78,7 @@ ask(struct house *h, const char *text)
 	json_t *j = json_loads(answer, 0, NULL);
 
 	assert_non_null(j);
-	assert_int_equal(json_integer_value(json_object_get(j, "version")), 1);
+	assert_int_equal(json_integer_value(json_object_get(j, "version")), ANSWER_VERSION);
 	free(answer);
 	return j;
 }

@@ -204,20 +204,20 @@ must_find(struct world *w, struct run *r)
 }
 
 static uint32_t
-withdrawn(struct world *w, const char *why)
+withdrawn(struct world *w, enum reason reason)
 {
 	const struct hypothesis *h;
 	uint64_t at = 0;
 	uint32_t n = 0;
 
 	while ((h = forest_next(w->stage.forest, w->run, &at)) != NULL)
-		n += h->state == HYPOTHESIS_WITHDRAWN && strcmp(h->why, why) == 0;
+		n += h->state == HYPOTHESIS_WITHDRAWN && h->reason == reason;
 	return n;
 }
 
-/* So many times the log of switches has these words. */
+/* How many switches of the log have this reason. */
 static uint32_t
-logged(struct world *w, bool on, const char *words)
+logged(struct world *w, bool on, enum reason reason)
 {
 	const struct switched *s;
 	uint32_t n = 0;
@@ -228,7 +228,8 @@ logged(struct world *w, bool on, const char *words)
 
 		snprintf(name, sizeof name, "s:p%d", i);
 		while ((s = forest_switched_next(w->stage.forest, name, &at)) != NULL)
-			n += s->on == on && strstr(s->why, words) != NULL;
+			n += s->on == on && s->reason == reason &&
+			     strcmp(s->subject, reason == REASON_SHED ? "n1" : "") == 0;
 	}
 	return n;
 }
@@ -378,12 +379,11 @@ the_newest_go_off_after_the_stated_time_and_not_before(void **state)
 	fill(&w, 0.7);
 	ticks(&w, 4.9);
 	assert_int_equal(n->on, on);
-	assert_int_equal(withdrawn(&w, "congestion"), 0);
+	assert_int_equal(withdrawn(&w, REASON_CONGESTION), 0);
 	ticks(&w, 0.2);
 	assert_true(n->on < on && n->on > 0);
-	assert_true(withdrawn(&w, "congestion") > 0);
-	assert_int_equal(
-	    logged(&w, false, "withdrawn: queues are full"), withdrawn(&w, "congestion"));
+	assert_true(withdrawn(&w, REASON_CONGESTION) > 0);
+	assert_int_equal(logged(&w, false, REASON_CONGESTION), withdrawn(&w, REASON_CONGESTION));
 	on = n->on;
 	ticks(&w, 20);
 	assert_int_equal(n->on, on); /* what is known stays */
@@ -424,8 +424,7 @@ an_agent_that_sheds_gets_nothing_for_longer_each_time(void **state)
 		rest_s = rest_s < 320 ? 2 * rest_s : 320;
 	}
 	assert_int_equal(w.broken, 0);
-	assert_true(
-	    logged(&w, false, "agent n1 has let go of its tracepoints: ring 95 % full") >= 7);
+	assert_true(logged(&w, false, REASON_SHED) >= 7);
 	close_world(&w);
 }
 
@@ -491,12 +490,12 @@ what_was_shed_comes_back_and_the_fault_is_found(void **state)
 	assert_int_equal(n->on, 0);
 	assert_false(
 	    n->shed); /* it was told that nothing is wanted: it agrees with the controller again */
-	assert_true(withdrawn(&w, "congestion") > 0);
-	assert_true(logged(&w, false, "let go") > withdrawn(&w, "congestion"));
+	assert_true(withdrawn(&w, REASON_CONGESTION) > 0);
+	assert_true(logged(&w, false, REASON_SHED) > withdrawn(&w, REASON_CONGESTION));
 	ticks(&w, 9);
 	assert_int_equal(n->on, 0);
 	must_find(&w, r);
-	assert_true(logged(&w, true, "has rested") > 0);
+	assert_true(logged(&w, true, REASON_BACKOFF_OVER) > 0);
 	assert_int_equal(n->sheds, 1);
 	assert_int_equal(w.broken, 0);
 	close_world(&w);

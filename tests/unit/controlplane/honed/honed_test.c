@@ -341,8 +341,7 @@ what_a_crash_left_active_is_stopped(void **state)
 	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"stopped\"");
 	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"withdrawn\"");
 	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"state\":\"no help\"");
-	asked(
-	    h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "the controller ended while this ran");
+	asked(h, "{\"ask\":\"forest\",\"type\":\"GET_HOME\"}", "\"reason\":\"controller-ended\"");
 	asked(h, "{\"ask\":\"status\"}", "\"runs\":[]");
 	end(h);
 

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/verdict_text.h"
+
+#include <string.h>
+
+#include "cli/output.h"
+#include "forest/reason.h"
+
+static const char *
+member(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s != NULL ? s : "";
+}
+
+static bool
+is_word(const json_t *o, const char *key, const char *word)
+{
+	return strcmp(member(o, key), word) == 0;
+}
+
+static const char *
+plural(double n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* ---- reasons ---- */
+
+void
+reason_text_put(struct buf *out, const json_t *o, const char *key)
+{
+	const char *word = member(o, key), *text = reason_text(reason_of_word(word));
+
+	if (text[0] == '\0') /* of a newer honed: better its word than nothing */
+		text = word[0] != '\0' ? word : member(o, "text");
+	for (; *text != '\0'; text++)
+		if (strncmp(text, "{}", 2) == 0) {
+			buf_printf(out, "%s", member(o, "subject"));
+			text++;
+		} else {
+			buf_u8(out, (uint8_t)*text);
+		}
+}
+
+/* ---- verdicts ---- */
+
+void
+verdict_position_put(struct buf *out, const json_t *v)
+{
+	const json_t *position = json_object_get(v, "position");
+
+	if (number_of(position, "of") > 1)
+		buf_printf(out, "occurrence %.0f of %.0f on the critical path%s",
+		    number_of(position, "number"), number_of(position, "of"),
+		    is_true(position, "loop_back") ? " (the way back of a loop)" : "");
+}
+
+void
+verdict_sample_put(struct buf *out, const json_t *v)
+{
+	double traces = number_of(json_object_get(v, "group"), "traces"),
+	       effective = number_of(v, "effective_traces");
+
+	if (effective > 0 && traces >= 2 * effective)
+		buf_printf(out, "autocorrelated; effective sample size %.0f", effective);
+}
+
+void
+verdict_preload_put(struct buf *out, const json_t *v)
+{
+	static const struct {
+		const char *word, *text;
+	} kinds[] = {
+#define PRELOAD(name, number, word, text) { word, text },
+#include "forest/preload.tbl.h"
+#undef PRELOAD
+	};
+	const json_t *preload = json_object_get(v, "preload"),
+		     *edge = json_object_get(preload, "edge");
+	const char *text = "inside";
+
+	if (!json_is_object(preload))
+		return;
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (is_word(preload, "kind", kinds[i].word))
+			text = kinds[i].text;
+	buf_printf(out, "the time between %s and %s is %s (%s)", member(edge, "from"),
+	    member(edge, "to"), text, member(preload, "call"));
+	if (!is_null(preload, "object"))
+		buf_printf(out, ", %.0f %% of it for %s", number_of(preload, "object_share") * 100,
+		    member(preload, "object"));
+}
+
+void
+verdict_unlearned_put(struct buf *out, const json_t *v)
+{
+	const json_t *unlearned = json_object_get(v, "unlearned");
+	double n = number_of(unlearned, "tracepoints");
+
+	if (n > 0)
+		buf_printf(out,
+		    "%.0f tracepoint%s of %s %s not seen while learning; if the problem is new, run "
+		    "`hone learn` during it",
+		    n, plural(n), member(unlearned, "service"), n == 1 ? "was" : "were");
+}
+
+void
+verdict_budget_put(struct buf *out, const json_t *v)
+{
+	double own = is_word(v, "kind", "cut") ? number_of(v, "over_budget") : 0,
+	       preload = number_of(v, "preload_over_budget");
+
+	if (own > 0)
+		buf_printf(out,
+		    "%.0f tracepoint%s inside the edge %s over the overhead budget; raise search.budget",
+		    own, plural(own), own == 1 ? "is" : "are");
+	if (preload > 0)
+		buf_printf(out,
+		    "%s%.0f tracepoint%s of the preload layer %s over the overhead budget",
+		    own > 0 ? "; " : "", preload, plural(preload), preload == 1 ? "is" : "are");
+}
+
+void
+verdict_end_put(struct buf *out, const json_t *run, const json_t *v)
+{
+	if (is_word(v, "kind", "spread"))
+		buf_printf(out, "no part inside this edge has most of it");
+	else if (is_word(v, "kind", "cut") && number_of(v, "over_budget") == 0)
+		buf_printf(out,
+		    "the search ended with its effort of %.0f cycle%s; --effort raises it",
+		    number_of(run, "effort"), plural(number_of(run, "effort")));
+	else if (!is_word(v, "kind", "cut"))
+		buf_printf(out, "no learned tracepoint is left inside this edge: instrument there");
+}
+
+static void
+put_separation(struct buf *out, const json_t *v)
+{
+	const json_t *separation = json_object_get(v, "separation");
+
+	if (json_is_object(separation))
+		buf_printf(out,
+		    "whether a request passes %s divides slow from fast (%.0f %% of the variance); of those "
+		    "that %s, ",
+		    member(separation, "tracepoint"), number_of(separation, "share") * 100,
+		    is_word(separation, "slow", "with") ? "do" : "do not");
+}
+
+static void
+put_share(struct buf *out, const json_t *run, const json_t *v)
+{
+	const json_t *edge = json_object_get(v, "edge"), *group = json_object_get(v, "group");
+
+	buf_printf(out,
+	    "%.0f %% (%.0f to %.0f %%, confidence %.0f %%) of the %s of %.0f requests %s lies between %s "
+	    "and %s",
+	    number_of(v, "share") * 100, number_of(v, "share_low") * 100,
+	    number_of(v, "share_high") * 100, number_of(v, "confidence") * 100,
+	    is_word(v, "measure", "latency") ? "response time" : "variance",
+	    number_of(group, "traces"), member(run, "type"), member(edge, "from"),
+	    member(edge, "to"));
+}
+
+/* What the put function appends, after the separator; neither, where it appends nothing. */
+static void
+put_part(struct buf *out, const char *separator, void (*put)(struct buf *out, const json_t *o),
+    const json_t *o)
+{
+	size_t len = out->len, begun;
+
+	buf_printf(out, "%s", separator);
+	begun = out->len;
+	put(out, o);
+	if (out->len == begun)
+		out->len = len;
+}
+
+void
+verdict_text_put(struct buf *out, const json_t *run, const json_t *v)
+{
+	const json_t *key = json_object_get(v, "key");
+	size_t len;
+
+	if (member(v, "text")[0] != '\0') {
+		buf_printf(out, "%s", member(v, "text"));
+		return;
+	}
+	put_separation(out, v);
+	put_share(out, run, v);
+	put_part(out, ", ", verdict_position_put, v);
+	put_part(out, "; ", verdict_sample_put, v);
+	if (json_is_false(json_object_get(v, "sure")))
+		buf_printf(out, "; not sure: the interval includes 0");
+	if (json_is_object(key))
+		buf_printf(out, "; %s explains it (R = %.2f, n = %.0f)", member(key, "name"),
+		    number_of(key, "r"), number_of(key, "n"));
+	len = out->len;
+	put_part(out, "; ", verdict_preload_put, v);
+	if (out->len == len && !(is_word(v, "kind", "cut") && number_of(v, "over_budget") > 0)) {
+		buf_printf(out, "; ");
+		verdict_end_put(out, run, v);
+	}
+	put_part(out, "; ", verdict_budget_put, v);
+	put_part(out, "; ", verdict_unlearned_put, v);
+}
+
+void
+run_text_put(struct buf *out, const json_t *run)
+{
+	const json_t *v = json_object_get(run, "verdict");
+	size_t begun = out->len;
+
+	reason_text_put(out, run, "reason");
+	if (out->len == begun && json_is_object(v))
+		verdict_text_put(out, run, v);
+}
+
+/* ---- for a pen ---- */
+
+static const char *
+clean(struct pen *p, struct buf *b)
+{
+	const char *text;
+
+	buf_u8(b, 0);
+	text = pen_clean(p, b->failed ? "" : (const char *)b->data);
+	buf_release(b);
+	return text;
+}
+
+const char *
+text_of_put(struct pen *p, void (*put)(struct buf *out, const json_t *o), const json_t *o)
+{
+	struct buf b = { 0 };
+
+	put(&b, o);
+	return clean(p, &b);
+}
+
+const char *
+text_of_reason(struct pen *p, const json_t *o, const char *key)
+{
+	struct buf b = { 0 };
+
+	reason_text_put(&b, o, key);
+	return clean(p, &b);
+}
+
+const char *
+text_of_verdict(struct pen *p, const json_t *run, const json_t *v)
+{
+	struct buf b = { 0 };
+
+	verdict_text_put(&b, run, v);
+	return clean(p, &b);
+}
+
+const char *
+text_of_end(struct pen *p, const json_t *run, const json_t *v)
+{
+	struct buf b = { 0 };
+
+	verdict_end_put(&b, run, v);
+	return clean(p, &b);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What hone and honed have to agree on beside the frames: docs/questions.md. */
+#ifndef WIRE_QUESTION_H
+#define WIRE_QUESTION_H
+
+/* "version" of every answer. It grows when a field changes its meaning, its type or its name, or
+ * goes; a new field leaves it as it is. 2: verdicts and reasons as fields, no sentences. */
+enum { ANSWER_VERSION = 2 };
+
+#endif
