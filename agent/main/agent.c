@@ -395,11 +395,11 @@ watch_link(struct agent *a)
 static void
 rates_take(struct agent *a, const struct want *w, struct mono now)
 {
-	struct reconcile_look look;
+	struct reconcile_stats look;
 	struct mono until = { 0 };
 	struct err e = { 0 };
 
-	reconcile_look(a->reconcile, now, &look);
+	reconcile_stats(a->reconcile, now, &look);
 	if (!look.shed)
 		until = look.lease_until;
 	rates_apply(a->rates, w, until, &e);
@@ -553,10 +553,10 @@ measure_cost(struct agent *a, struct mono now)
 static void
 shed_if_full(struct agent *a, struct mono now)
 {
-	struct reconcile_look look;
+	struct reconcile_stats look;
 	double fullest = report_fill(a, now);
 
-	reconcile_look(a->reconcile, now, &look);
+	reconcile_stats(a->reconcile, now, &look);
 	if (fullest < a->config->shed || look.shed || look.added == 0 || look.wanted == 0)
 		return; /* nothing wanted: it goes off already */
 	rates_silence(a->rates);
@@ -578,9 +578,9 @@ static int
 wait_ms(struct agent *a, struct mono now)
 {
 	int ms = IDLE_WAIT_MS, due_ms = pack_due_ms(a->pack, now);
-	struct reconcile_look on;
+	struct reconcile_stats on;
 
-	reconcile_look(a->reconcile, now, &on);
+	reconcile_stats(a->reconcile, now, &on);
 	if (a->nrecords > 0)
 		a->moved = now;
 	if (a->more)

@@ -272,7 +272,7 @@ main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], GUARD_OPTION) == 0)
 		return guard_main(argc, argv);
 	if (argc == 3 && strcmp(argv[1], LIST_OPTION) == 0)
-		return tracepoints_tell(argv[2]);
+		return tracepoints_send(argv[2]);
 	if (!arguments_read(&a, argc, argv)) {
 		usage(stderr);
 		return MISUSED;

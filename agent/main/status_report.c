@@ -193,11 +193,11 @@ give_back(struct agent *a, struct mono now)
 static void
 status_fill(struct agent *a, struct mono now, struct status *s)
 {
-	struct reconcile_look r;
+	struct reconcile_stats r;
 	struct outbox_fill o;
 	struct link_look l;
 
-	reconcile_look(a->reconcile, now, &r);
+	reconcile_stats(a->reconcile, now, &r);
 	outbox_look(a->out, &o);
 	link_look(a->link, &l);
 	memset(s, 0, sizeof *s);

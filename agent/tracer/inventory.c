@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/tracer/inventory.h"
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/glob.h"
-#include "agent/tracer/inventory.h"
 #include "agent/tracer/tracer_internal.h"
+#include "base/glob.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/texts.h"
 
-enum { SERVICE_MAX = 63, ATTEMPTS = 3 };
+enum { SERVICE_MAX = 63, LISTS_MISSED_MAX = 3 };
 
-struct kind {                   /* of program: a service and its file */
-	uint32_t *names, count; /* numbers in v->names */
+/* Processes of one service that run the same program file. */
+struct traced_program {
+	uint32_t *names, count; /* its tracepoints: numbers in inventory.names */
 	bool listed;
-	bool sure;       /* and once more, some time later */
-	uint32_t missed; /* lists that it was not in */
+	bool confirmed;  /* by a second list, with no fewer tracepoints */
+	uint32_t missed; /* lists in which it did not appear */
 };
 
 struct running {
 	char service[SERVICE_MAX + 1];
 	uint32_t pid;
 	bool mapped;
-	struct kind *kind;
+	struct traced_program *program;
 };
 
 struct inventory {
 	struct texts *names;
-	uint32_t *users;  /* by name: processes that have it, now */
-	uint32_t *mapped; /* of them, those with a mapping */
-	struct map kinds;
-	struct running *now;
-	uint32_t nnow;
+	uint32_t *users;  /* by name: number of running processes that have it */
+	uint32_t *mapped; /* by name: of these, with a mapping */
+	struct map programs;
+	struct running *running;
+	uint32_t nrunning;
 };
 
 struct inventory *
@@ -49,43 +52,43 @@ inventory_new(void)
 void
 inventory_free(struct inventory *v)
 {
-	struct kind *k;
+	struct traced_program *k;
 	size_t at = 0;
 	uint64_t key;
 
 	if (v == NULL)
 		return;
-	while ((k = map_next(&v->kinds, &at, &key)) != NULL) {
+	while ((k = map_next(&v->programs, &at, &key)) != NULL) {
 		free(k->names);
 		free(k);
 	}
-	map_release(&v->kinds);
+	map_release(&v->programs);
 	texts_free(v->names);
 	free(v->users);
 	free(v->mapped);
-	free(v->now);
+	free(v->running);
 	free(v);
 }
 
-static struct kind *
-kind_of(struct inventory *v, const char *service, uint64_t program, uint32_t pid)
+static struct traced_program *
+program_of(struct inventory *v, const char *service, uint64_t program, uint32_t pid)
 {
 	uint64_t key = hash_bytes(program, service, strlen(service));
-	struct kind *k;
+	struct traced_program *k;
 
 	if (program == 0)
 		key = hash_u64(key ^ pid);
-	if ((k = map_get(&v->kinds, key)) != NULL)
+	if ((k = map_get(&v->programs, key)) != NULL)
 		return k;
 	if ((k = calloc(1, sizeof *k)) == NULL)
 		return NULL;
-	if (map_put(&v->kinds, key, k))
+	if (map_put(&v->programs, key, k))
 		return k;
 	free(k);
 	return NULL;
 }
 
-/* How many running processes have each name. */
+/* Counts for each name the running processes that have it. */
 static int
 count_users(struct inventory *v, struct err *e)
 {
@@ -98,10 +101,10 @@ count_users(struct inventory *v, struct err *e)
 		free(mapped);
 		return err_set(e, ERR_MEMORY, "out of memory for %u tracepoints", count);
 	}
-	for (uint32_t i = 0; i < v->nnow; i++)
-		for (uint32_t j = 0; j < v->now[i].kind->count; j++) {
-			users[v->now[i].kind->names[j]]++;
-			mapped[v->now[i].kind->names[j]] += v->now[i].mapped;
+	for (uint32_t i = 0; i < v->nrunning; i++)
+		for (uint32_t j = 0; j < v->running[i].program->count; j++) {
+			users[v->running[i].program->names[j]]++;
+			mapped[v->running[i].program->names[j]] += v->running[i].mapped;
 		}
 	free(v->users);
 	free(v->mapped);
@@ -123,52 +126,53 @@ inventory_run(struct inventory *v, const struct inventory_process *p, uint32_t n
 		strncpy(now[i].service, p[i].service, SERVICE_MAX);
 		now[i].pid = p[i].pid;
 		now[i].mapped = p[i].mapped;
-		if ((now[i].kind = kind_of(v, p[i].service, p[i].program, p[i].pid)) == NULL) {
+		if ((now[i].program = program_of(v, p[i].service, p[i].program, p[i].pid)) ==
+		    NULL) {
 			free(now);
 			return err_set(e, ERR_MEMORY, "out of memory for %u programs", n);
 		}
 	}
-	free(v->now);
-	v->now = now;
-	v->nnow = n;
+	free(v->running);
+	v->running = now;
+	v->nrunning = n;
 	return count_users(v, e);
 }
 
 bool
 inventory_wants_list(const struct inventory *v)
 {
-	for (uint32_t i = 0; i < v->nnow; i++)
-		if (!v->now[i].kind->listed)
+	for (uint32_t i = 0; i < v->nrunning; i++)
+		if (!v->running[i].program->listed)
 			return true;
 	return false;
 }
 
 static bool
-is_ours_or_the_tracers(const char *name)
+is_internal(const char *name)
 {
-	return strncmp(name, "hone:", 5) == 0 || is_tracers_own(name);
+	return strncmp(name, "hone:", 5) == 0 || is_tracer_internal(name);
 }
 
 bool
 inventory_wants_another(const struct inventory *v)
 {
-	for (uint32_t i = 0; i < v->nnow; i++)
-		if (v->now[i].kind->listed && !v->now[i].kind->sure)
+	for (uint32_t i = 0; i < v->nrunning; i++)
+		if (v->running[i].program->listed && !v->running[i].program->confirmed)
 			return true;
 	return false;
 }
 
-/* A process' tracepoints are list[from..to). */
+/* Takes list[from..to), the tracepoints of one process. */
 static int
-kind_fill(
-    struct inventory *v, struct kind *k, const struct tracepoint *list, uint32_t from, uint32_t to)
+program_fill(struct inventory *v, struct traced_program *k, const struct tracepoint *list,
+    uint32_t from, uint32_t to)
 {
 	uint32_t *names = malloc((to - from + 1) * sizeof *names), count = 0;
 
 	if (names == NULL)
 		return ERR_MEMORY;
 	for (uint32_t i = from; i < to && count < TRACEPOINTS_MAX; i++) {
-		if (is_ours_or_the_tracers(list[i].name))
+		if (is_internal(list[i].name))
 			continue;
 		names[count] = texts_intern(v->names, list[i].name, strlen(list[i].name));
 		if (names[count++] == UINT32_MAX) {
@@ -176,15 +180,15 @@ kind_fill(
 			return ERR_MEMORY;
 		}
 	}
-	if (count < k->count) { /* this one was starting: of its like we know more */
+	if (count < k->count) { /* this process was still starting: keep what is known */
 		free(names);
-		k->sure = false;
+		k->confirmed = false;
 		return 0;
 	}
 	free(k->names);
 	k->names = names;
 	k->count = count;
-	k->sure = k->listed;
+	k->confirmed = k->listed;
 	k->listed = true;
 	return 0;
 }
@@ -199,9 +203,9 @@ by_pid(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* The first of list[0..n) that is not before pid. */
+/* The index of the first of list[0..n) whose pid is not less. */
 static uint32_t
-lower(const struct tracepoint *list, uint32_t n, pid_t pid)
+lower_bound(const struct tracepoint *list, uint32_t n, pid_t pid)
 {
 	uint32_t from = 0;
 
@@ -222,15 +226,15 @@ int
 inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e)
 {
 	qsort(t->list, t->count, sizeof *t->list, by_pid);
-	for (uint32_t i = 0; i < v->nnow; i++) {
-		struct kind *k = v->now[i].kind;
-		pid_t pid = (pid_t)v->now[i].pid;
-		uint32_t from = lower(t->list, t->count, pid),
-			 to = lower(t->list, t->count, pid + 1);
+	for (uint32_t i = 0; i < v->nrunning; i++) {
+		struct traced_program *k = v->running[i].program;
+		pid_t pid = (pid_t)v->running[i].pid;
+		uint32_t from = lower_bound(t->list, t->count, pid),
+			 to = lower_bound(t->list, t->count, pid + 1);
 
 		if (from == to)
-			k->sure = k->listed = k->listed || ++k->missed >= ATTEMPTS;
-		else if (kind_fill(v, k, t->list, from, to) != 0)
+			k->confirmed = k->listed = k->listed || ++k->missed >= LISTS_MISSED_MAX;
+		else if (program_fill(v, k, t->list, from, to) != 0)
 			return err_set(
 			    e, ERR_MEMORY, "out of memory for %u tracepoints", to - from);
 	}
@@ -270,18 +274,18 @@ inventory_mapped(void *inventory, const char *name)
 	return has_user(v, v->mapped, name);
 }
 
-/* Where an earlier process of the same kind put the names, or where they go now. */
+/* Processes of the same program share the names in *ret. */
 static void
 program_put(const struct inventory *v, uint32_t i, struct programs *ret)
 {
-	const struct kind *k = v->now[i].kind;
+	const struct traced_program *k = v->running[i].program;
 	struct program *p = &ret->programs[i];
 
 	*p = (struct program){
-		.service = v->now[i].service, .pid = v->now[i].pid, .first = ret->nnames
+		.service = v->running[i].service, .pid = v->running[i].pid, .first = ret->nnames
 	};
 	for (uint32_t j = 0; j < i; j++) {
-		if (v->now[j].kind == k) {
+		if (v->running[j].program == k) {
 			p->first = ret->programs[j].first;
 			p->count = ret->programs[j].count;
 			return;
@@ -296,17 +300,17 @@ inventory_programs(const struct inventory *v, struct programs *ret, struct arena
 {
 	size_t most = 0;
 
-	for (uint32_t i = 0; i < v->nnow; i++)
-		most += v->now[i].kind->count;
+	for (uint32_t i = 0; i < v->nrunning; i++)
+		most += v->running[i].program->count;
 	if (most > TRACEPOINTS_MAX)
 		most = TRACEPOINTS_MAX;
 	memset(ret, 0, sizeof *ret);
-	ret->programs = arena_calloc(a, v->nnow + 1, sizeof *ret->programs);
+	ret->programs = arena_calloc(a, v->nrunning + 1, sizeof *ret->programs);
 	ret->names = arena_calloc(a, most + 1, sizeof *ret->names);
 	if (ret->programs == NULL || ret->names == NULL)
-		return err_set(e, ERR_MEMORY, "out of memory for %u programs", v->nnow);
-	ret->nprograms = v->nnow;
-	for (uint32_t i = 0; i < v->nnow; i++)
+		return err_set(e, ERR_MEMORY, "out of memory for %u programs", v->nrunning);
+	ret->nprograms = v->nrunning;
+	for (uint32_t i = 0; i < v->nrunning; i++)
 		program_put(v, i, ret);
 	return 0;
 }
@@ -314,5 +318,5 @@ inventory_programs(const struct inventory *v, struct programs *ret, struct arena
 uint32_t
 inventory_count(const struct inventory *v)
 {
-	return v->nnow;
+	return v->nrunning;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The node's traceable programs and their tracepoints. Listing them costs the
- * session daemon up to a second, during which nothing can be switched; so what
- * was listed once is remembered for each service and program file, and only a
- * program that was never seen calls for a listing.
+ * The node's traced programs and their tracepoints. To list them takes the session daemon up to a
+ * second, during which no tracepoint can be enabled or disabled; so the list of each service and
+ * program file is kept, and only a program that is not known requires a new listing.
  *
- * Asks nobody: what runs, and what was listed, are arguments.
+ * It makes no calls: which processes run, and what was listed, are arguments.
  */
 #ifndef AGENT_TRACER_INVENTORY_H
 #define AGENT_TRACER_INVENTORY_H
@@ -19,13 +18,13 @@
 
 struct inventory;
 
-struct inventory *inventory_new(void); /* NULL: out of memory */
-void inventory_free(struct inventory *v);
+struct inventory *inventory_new(void);    /* NULL: out of memory */
+void inventory_free(struct inventory *v); /* NULL is fine */
 
 struct inventory_process {   /* one traced process */
 	const char *service; /* its name; copied, up to 63 bytes */
 	uint32_t pid;
-	bool mapped;      /* its requests are those that a mapping describes */
+	bool mapped;      /* a mapping describes its requests */
 	uint64_t program; /* identifies its program file (process_program()); 0: unknown */
 };
 
@@ -34,27 +33,30 @@ struct inventory_process {   /* one traced process */
 int inventory_run(
     struct inventory *v, const struct inventory_process *p, uint32_t n, struct err *e);
 
-/* Whether some program's tracepoints are not known. */
+/* A running program's tracepoints are not known. */
 bool inventory_wants_list(const struct inventory *v);
 
-/* Whether some program's were listed but once: it may have been while it was starting, with some of
- * its providers not yet loaded, as preloaded helpers are first and its own last. */
+/* A running program was listed only once. That may have been while it was starting, with some of its
+ * providers not loaded yet: preloaded ones come first, its own last. */
 bool inventory_wants_another(const struct inventory *v);
 
-/* The tracer's list. A program that is not in it counts as one without tracepoints from the third
- * list on, since it may have begun after the list was made. The tracer's own (but its preloaded
- * helpers') and libhone's are left out. */
+/* Takes the tracer's list, and sorts it. A program that is in none of three lists counts as one
+ * without tracepoints; it may have started after the first. Tracepoints of libhone and of the tracer
+ * itself (tracer_internal.h) are left out. ERR_MEMORY: some programs are still unknown. */
 int inventory_listed(struct inventory *v, const struct tracepoints *t, struct err *e);
 
-/* Whether a program that runs has it; "*" in the event stands for anything. */
+/* A running program has the tracepoint; "*" in the event matches any text. The first argument is a
+ * struct inventory, so that it can serve as a callback. O(1); O(names) with "*". */
 bool inventory_has(void *inventory, const char *name);
 
-/* The same of programs that are mapped. */
+/* The same, of programs with a mapping. */
 bool inventory_mapped(void *inventory, const char *name);
 
-/* For the controller; in the arena, names in v. ERR_MEMORY. */
+/* All running programs with their tracepoints, for the controller. Arrays are in the arena, texts
+ * belong to v and are valid until its next change. ERR_MEMORY. O(processes^2 + tracepoints). */
 int inventory_programs(
     const struct inventory *v, struct programs *ret, struct arena *a, struct err *e);
-uint32_t inventory_count(const struct inventory *v);
+
+uint32_t inventory_count(const struct inventory *v); /* running processes */
 
 #endif

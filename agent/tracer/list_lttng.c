@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The list of all tracepoints. LTTng gives half a kilobyte for each, and needs
- * 60 MiB on a node of 20 programs of 2000; so a child asks for it, and we get what
- * matters through a pipe: pid and name of each, in 30 bytes or so. The child is this
- * program begun anew: of one forked beside threads nobody knows who holds which lock.
+ * The list of all tracepoints. liblttng-ctl returns half a kilobyte for each, 60 MiB on a node with
+ * 20 programs of 2000 tracepoints. So a child process requests it, and sends pid and name of each
+ * through a pipe, about 30 bytes. The child executes this program again, since a process that was
+ * forked beside threads may hold locks that no thread releases.
+ *
+ *	pipe: count, or LTTng's negative code (int32), then for each: pid (int32), name, 0
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,10 +40,10 @@ write_all(int fd, const void *data, size_t len)
 	return true;
 }
 
-/* How many, or LTTng's code, then pid and name of each. What an exec leaves open must not outlive
- * the agent: by its pipe the guardian knows that it lives. */
+/* Closes all descriptors that it inherited: the guardian detects the agent's death by a pipe, which
+ * must not be held open here. */
 int
-tracepoints_tell(const char *parent)
+tracepoints_send(const char *parent)
 {
 	struct lttng_domain d = { .type = LTTNG_DOMAIN_UST, .buf_type = LTTNG_BUFFER_PER_PID };
 	struct lttng_event *events = NULL;
@@ -84,9 +86,9 @@ read_all(int fd, struct buf *b)
 	}
 }
 
-/* What writes goes to `to`. */
+/* Starts the child, with its standard output to `to`. Returns an errno. */
 static int
-begin(pid_t *child, int to)
+child_start(pid_t *child, int to)
 {
 	char parent[24];
 	char *args[] = { "hone-agent", LIST_OPTION, parent, NULL };
@@ -102,14 +104,14 @@ begin(pid_t *child, int to)
 }
 
 static int
-ask(struct buf *b, struct err *e)
+request(struct buf *b, struct err *e)
 {
 	int ends[2], status = 0, rc;
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
-		return err_errno(e, "a pipe");
-	rc = begin(&child, ends[1]);
+		return err_errno(e, "a pipe for the list of tracepoints");
+	rc = child_start(&child, ends[1]);
 	close(ends[1]);
 	if (rc != 0) {
 		close(ends[0]);
@@ -122,12 +124,12 @@ ask(struct buf *b, struct err *e)
 		;
 	if (rc == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 		rc = ERR_MEMORY;
-	return rc != 0 ? err_set(e, rc, "the list of tracepoints could not be had") : 0;
+	return rc != 0 ? err_set(e, rc, "the list of tracepoints could not be read") : 0;
 }
 
-/* The child's words are the texts of the list. */
+/* The names in the list point into the bytes that were received. */
 static int
-take(struct tracepoints *ret, struct buf *b, struct err *e)
+parse(struct tracepoints *ret, struct buf *b, struct err *e)
 {
 	int32_t n = -LTTNG_ERR_UNK, pid;
 	size_t at = sizeof n;
@@ -157,8 +159,8 @@ tracepoints_list(struct tracepoints *ret, struct err *e)
 	int rc;
 
 	memset(ret, 0, sizeof *ret);
-	if ((rc = ask(&b, e)) == 0)
-		rc = take(ret, &b, e);
+	if ((rc = request(&b, e)) == 0)
+		rc = parse(ret, &b, e);
 	buf_release(&b);
 	return rc;
 }

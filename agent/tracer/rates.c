@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
+#include "agent/tracer/rates.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/tracer/rates.h"
 #include "instrument/policy.h"
 
 #define put(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
@@ -19,8 +21,8 @@
 
 struct rates {
 	int fd;
-	int knocks; /* an inotify of the table alone */
-	struct mono listened, unwritten_until;
+	int reads; /* an inotify that reports each read() of the file */
+	struct mono polled, unwritten_until;
 	struct hone_policy *table;
 	char path[256];
 };
@@ -45,41 +47,41 @@ table_fits(int fd)
 	       head.ntypes == HONE_POLICY_TYPES;
 }
 
-/* A whole new table gets its name in one step, so that no program sees half of
- * it; and the old file, if there was one, is not touched: it may be mapped. */
+/* Writes a new table and renames it to its path, so that no program sees half of it. A file that was
+ * there before is not changed, since programs may have mapped it. */
 static int
 table_make(const char *path, struct err *e)
 {
 	struct hone_policy t = { .magic = HONE_POLICY_MAGIC,
 		.version = HONE_POLICY_VERSION,
 		.ntypes = HONE_POLICY_TYPES };
-	char fresh[300];
+	char temporary[300];
 	int fd, rc = 0;
 
-	snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
-	unlink(fresh);
-	fd = open(fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+	unlink(temporary);
+	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
-		return err_errno(e, "%s", fresh);
+		return err_errno(e, "%s", temporary);
 	if (fchmod(fd, 0644) != 0 || write(fd, &t, sizeof t) != (ssize_t)sizeof t ||
-	    rename(fresh, path) != 0) {
+	    rename(temporary, path) != 0) {
 		rc = err_errno(e, "%s", path);
-		unlink(fresh);
+		unlink(temporary);
 	}
 	close(fd);
 	return rc;
 }
 
-/* Whoever owns it could shorten it under us, as under any program that maps it. */
+/* The owner of a file can truncate it, which kills processes that access their mapping. */
 static bool
-is_ours(int fd)
+is_own(int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & S_IWOTH) == 0;
 }
 
-/* Whether what we locked is what others find under that name. */
+/* The path still leads to the open file. */
 static bool
 is_at(int fd, const char *path)
 {
@@ -96,19 +98,19 @@ table_lock(struct rates *r, struct err *e)
 		r->fd = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		if (r->fd < 0 && errno == EACCES)
 			return err_set(e, ERR_SYSTEM,
-			    "%s belongs to somebody else: start hone-agent as root, or as that "
+			    "%s belongs to another user: start hone-agent as root, or as that "
 			    "user, or give it a table of its own (agent.policy)",
 			    r->path);
-		/* ELOOP: a link, which anybody can make in /dev/shm; the rename takes its place,
-		 * not its target's. */
+		/* ELOOP: a symbolic link, which every user can make in /dev/shm; the rename
+		 * replaces the link, not its target. */
 		if (r->fd < 0 && errno != ENOENT && errno != ELOOP)
 			return err_errno(e, "%s", r->path);
-		if (r->fd >= 0 && is_ours(r->fd) && flock(r->fd, LOCK_EX | LOCK_NB) != 0)
+		if (r->fd >= 0 && is_own(r->fd) && flock(r->fd, LOCK_EX | LOCK_NB) != 0)
 			return err_set(e, ERR_BUSY,
 			    "%s is held by another hone-agent; end it, or give this one a "
 			    "table of its own (agent.policy)",
 			    r->path);
-		if (r->fd >= 0 && is_ours(r->fd) && table_fits(r->fd) && is_at(r->fd, r->path))
+		if (r->fd >= 0 && is_own(r->fd) && table_fits(r->fd) && is_at(r->fd, r->path))
 			return 0;
 		if (r->fd < 0 || is_at(r->fd, r->path)) {
 			int rc = table_make(r->path, e);
@@ -120,21 +122,21 @@ table_lock(struct rates *r, struct err *e)
 			close(r->fd);
 		r->fd = -1;
 	}
-	return err_set(e, ERR_BUSY, "%s is made anew by somebody else all the time", r->path);
+	return err_set(e, ERR_BUSY, "%s is replaced again and again by another process", r->path);
 }
 
-/* By the descriptor: it is this file, whatever has its name by now. */
+/* By the descriptor, since the path may lead to another file by now. */
 static int
-knocks_open(struct rates *r, struct err *e)
+reads_watch(struct rates *r, struct err *e)
 {
 	char at[32];
 
 	snprintf(at, sizeof at, "/proc/self/fd/%d", r->fd);
-	if ((r->knocks = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0)
+	if ((r->reads = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0)
 		return err_errno(e, "inotify (see fs.inotify.max_user_instances)");
-	if (inotify_add_watch(r->knocks, at, IN_ACCESS) < 0)
-		return err_errno(e, "%s: watching it", r->path);
-	r->listened = clock_mono();
+	if (inotify_add_watch(r->reads, at, IN_ACCESS) < 0)
+		return err_errno(e, "%s: inotify", r->path);
+	r->polled = clock_mono();
 	return 0;
 }
 
@@ -155,7 +157,7 @@ rates_open(struct rates **ret, const char *path, struct err *e)
 
 	if (r == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
-	r->fd = r->knocks = -1;
+	r->fd = r->reads = -1;
 	snprintf(r->path, sizeof r->path, "%s", path);
 	if ((rc = table_lock(r, e)) != 0)
 		goto fail;
@@ -163,7 +165,7 @@ rates_open(struct rates **ret, const char *path, struct err *e)
 		rc = err_errno(e, "%s", path);
 		goto fail;
 	}
-	if ((rc = knocks_open(r, e)) != 0)
+	if ((rc = reads_watch(r, e)) != 0)
 		goto fail;
 	silence(r->table);
 	put(&r->table->sample_until_ns, 0);
@@ -174,7 +176,7 @@ fail:
 	return rc;
 }
 
-/* A share of 1 as a share of 2^32; the last step is "always". */
+/* A share as a fraction of 2^32; UINT32_MAX is "always". */
 static uint32_t
 fixed_point(double share)
 {
@@ -195,7 +197,7 @@ entry_of(struct hone_policy *t, uint32_t type)
 	return NULL;
 }
 
-/* The rates first: who sees the entry, or its lease, sees them too. */
+/* The rates are written first: a program that sees the type, or the lease, also sees the rates. */
 static void
 entry_put(struct hone_policy_entry *e, uint32_t type, uint32_t sampled, uint32_t probed,
     uint64_t until_ns)
@@ -224,8 +226,8 @@ rates_apply(struct rates *r, const struct want *w, struct mono probe_until, stru
 
 		if (entry == NULL) {
 			rc = err_set(e, ERR_FULL,
-			    "%s has no room for request type %s: it keeps %d; start the agent "
-			    "anew to empty it",
+			    "%s has no entry left for request type %s: it has %d; restart the "
+			    "agent to empty it",
 			    r->path, rate->request_type, HONE_POLICY_TYPES);
 			continue;
 		}
@@ -245,7 +247,7 @@ within(uint32_t draw, uint32_t rate)
 	return draw < rate || rate == UINT32_MAX;
 }
 
-int
+enum rates_choice
 rates_choose(const struct rates *r, const char *request_type, struct mono now, uint32_t draw)
 {
 	const struct hone_policy *t = r->table;
@@ -255,8 +257,10 @@ rates_choose(const struct rates *r, const char *request_type, struct mono now, u
 
 	if ((uint64_t)now.ns >= t->sample_until_ns ||
 	    !within(draw, named ? e->sample_rate : t->sample_rate))
-		return 0;
-	return named && (uint64_t)now.ns < e->probe_until_ns && within(draw, e->probe_rate) ? 2 : 1;
+		return RATES_SKIP;
+	if (named && (uint64_t)now.ns < e->probe_until_ns && within(draw, e->probe_rate))
+		return RATES_PROBE;
+	return RATES_SAMPLE;
 }
 
 void
@@ -265,20 +269,20 @@ rates_renew(struct rates *r, struct mono sample_until)
 	put(&r->table->sample_until_ns, (uint64_t)sample_until.ns);
 }
 
-/* A knock is heard some time after it was made, and stands for the time after it. */
+/* Programs report at intervals of HONE_POLICY_KNOCK_NS; a report covers the time until the next. */
 bool
 rates_unwritten(struct rates *r, struct mono now, struct mono *from)
 {
 	char events[4096];
-	bool knocked = false;
+	bool was_read = false;
 
-	while (read(r->knocks, events, sizeof events) > 0)
-		knocked = true;
-	if (knocked)
+	while (read(r->reads, events, sizeof events) > 0)
+		was_read = true;
+	if (was_read)
 		r->unwritten_until.ns = clock_mono().ns + HONE_POLICY_KNOCK_NS;
-	*from = r->listened;
-	r->listened = now;
-	return knocked || from->ns < r->unwritten_until.ns;
+	*from = r->polled;
+	r->polled = now;
+	return was_read || from->ns < r->unwritten_until.ns;
 }
 
 void
@@ -299,8 +303,8 @@ rates_close(struct rates *r, bool remove)
 			unlink(r->path);
 		munmap(r->table, sizeof *r->table);
 	}
-	if (r->knocks >= 0)
-		close(r->knocks);
+	if (r->reads >= 0)
+		close(r->reads);
 	if (r->fd >= 0)
 		close(r->fd);
 	free(r);

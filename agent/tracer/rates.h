@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The agent's side of the table in shared memory (instrument/policy.h): how
- * many requests of each type the programs sample and probe, and until when.
+ * The agent's side of the table of rates in shared memory (instrument/policy.h): which share of the
+ * requests of each type the programs sample and probe, and until when. One thread at a time.
  */
 #ifndef AGENT_TRACER_RATES_H
 #define AGENT_TRACER_RATES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -14,41 +15,47 @@
 
 struct rates;
 
-/* Opens the table, or makes it; it is ours alone until rates_close(). All that an earlier agent
- * left in it is set to zero. ERR_BUSY: another agent has it. A file that is no table of this
- * version is replaced. */
+/* Opens the table, or creates it, and locks it for this agent until rates_close(). All that an
+ * earlier agent left in it is set to zero. A file that is no table of this version, or belongs to
+ * another user, is replaced. ERR_BUSY: another agent holds it; ERR_SYSTEM; ERR_MEMORY. */
 int rates_open(struct rates **ret, const char *path, struct err *e);
 
-/* Writes what is wanted; probing holds until probe_until. Types that are not named have
- * want->sampled from now on, and are not probed. Programs see it with their next request. ERR_FULL:
- * more types than the table ever holds; all others are written. O(types). */
+/* Writes the rates that the controller wants; requests are probed until probe_until. Request types
+ * that are not named are sampled at want->sampled from now on, and not probed. Programs read it with
+ * their next request. ERR_FULL: the table has no entry left for some request types; all others are
+ * written. O(types). */
 int rates_apply(struct rates *r, const struct want *w, struct mono probe_until, struct err *e);
 
-/* Sampling goes on until then. Call it more often than the time it gives. */
+/* Requests are sampled until then; no more if it has passed. */
 void rates_renew(struct rates *r, struct mono sample_until);
 
-/* What becomes of a request of that type which begins now, by the table, as libhone would decide:
- * 0: it is not sampled, 1: it is, 2: and probed. draw: any number, all alike likely. O(1) expected.
- */
-int rates_choose(const struct rates *r, const char *request_type, struct mono now, uint32_t draw);
+enum rates_choice { RATES_SKIP, RATES_SAMPLE, RATES_PROBE }; /* probed requests are sampled, too */
 
-/* Whether programs have said, between `from` and now, that requests they sampled are recorded by
- * nobody; from: the last call's now, or rates_open(). now: read just before. Whoever else reads the
- * file with read() is taken for one. A system call. */
+/* What libhone would decide for a request of that type that begins now. draw: a random number,
+ * uniform over all values. O(1) expected. */
+enum rates_choice rates_choose(
+    const struct rates *r, const char *request_type, struct mono now, uint32_t draw);
+
+/* True: programs have reported, since the last call (or rates_open()), that they sampled requests of
+ * which no record is written: they read a byte of the file, which inotify reports. Any other process
+ * that reads the file with read() counts as one. *from: the time of the last call. now: read just
+ * before this call. One system call. */
 bool rates_unwritten(struct rates *r, struct mono now, struct mono *from);
 
-/* Nothing is probed any more: added tracepoints fall silent, in every program, at once. */
+/* No request is probed any more: this disables the records of added tracepoints at once, in every
+ * program with libhone. */
 void rates_silence(struct rates *r);
 
-/* Silence, and no sampling. `remove`: the file goes too (the agent ends for good). NULL is fine. */
+/* rates_silence(), and no request is sampled. `remove`: the file is removed, too. NULL is fine. */
 void rates_close(struct rates *r, bool remove);
 
-/* A descriptor of the table, open for writing, from an open() of its own: who holds only this one
- * does not keep another agent from the table. The caller's; -1 on failure. Call it while the file
- * may still be opened, and before it is removed. */
+/* A descriptor of the table, open for writing, from an open() of its own: it does not carry the lock
+ * of rates_open(). The caller's; -1 on failure. To be called while this process may open the file,
+ * and before the file is removed. */
 int rates_spare(const struct rates *r);
-/* For a guardian whose agent is dead: silences the table that fd is open for, if it is one.
- * Allocates nothing. */
+
+/* For a guardian whose agent is dead: silences the table that fd is open for; does not touch a file
+ * that is no table. Allocates no memory. */
 void rates_silence_fd(int fd);
 
 #endif

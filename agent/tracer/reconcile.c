@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/tracer/reconcile.h"
+
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/tracer/tracer_internal.h"
-#include "agent/tracer/reconcile.h"
+#include "base/array.h"
 #include "base/texts.h"
 
 #define RETRY_NS INT64_C(1000000000)
 
-struct point { /* one name, for the agent's life */
+struct point { /* one name; kept for the agent's life */
 	bool wanted, on, refused;
-	bool standing, plain; /* plain: it is on without a filter */
-	bool failed;          /* the last attempt, at: */
+	bool standing, plain; /* plain: it is enabled without a filter */
+	bool failed;          /* the last attempt did, at: */
 	struct mono failed_at;
 	char reason[128];
 };
@@ -22,16 +25,18 @@ struct reconcile {
 	uint32_t cap_points;
 
 	bool has_want, first, shed;
-	bool stand; /* standing ones are to be on */
+	bool stand; /* standing ones are wanted */
 	bool (*mapped)(void *of, const char *name);
 	void *of;
 	uint64_t epoch, held_epoch, shed_epoch;
 	struct mono lease_until, held_since, want_at;
-	uint32_t *order, norder, cap_order; /* the want's toggles: numbers of names */
-	bool busy;                          /* changes are out */
-	bool say;                           /* done is due as soon as the state holds */
-	bool again;                         /* it may read differently now */
-	uint8_t *results;                   /* as said last */
+	/* The want's toggles: numbers of names, UINT32_MAX for one that has no number. */
+	uint32_t *order, norder, cap_order;
+	bool busy;        /* changes were given out and have not come back */
+	bool done_due;    /* report done as soon as the epoch is applied */
+	bool recheck;     /* done has to be reported if its results are others now */
+	uint8_t *results; /* of the last done, cap_results long */
+	uint32_t cap_results;
 	char failure[256];
 };
 
@@ -63,11 +68,11 @@ void
 reconcile_connected(struct reconcile *r)
 {
 	r->first = true;
-	r->say = true;
+	r->done_due = true;
 }
 
-/* Only what can be switched without touching what is always on, or the tracer's
- * own: LTTng disables by name, so "hone:*" off would end it for good. */
+/* Why a tracepoint may not be enabled or disabled; NULL: it may. LTTng disables rules by name, so
+ * what is always on, or internal to the tracer, must not be touched. */
 static const char *
 why_refused(const char *name)
 {
@@ -79,30 +84,23 @@ why_refused(const char *name)
 		return "no wildcards in the provider's name";
 	if (strncmp(name, "hone:", 5) == 0)
 		return "always on";
-	if (is_tracers_own(name))
-		return "the tracer's own";
+	if (is_tracer_internal(name))
+		return "internal to the tracer";
 	return NULL;
 }
 
 static bool
-points_grow(struct reconcile *r, uint32_t count)
+points_reserve(struct reconcile *r, uint32_t count)
 {
-	uint32_t cap = r->cap_points != 0 ? r->cap_points : 64;
-	struct point *p;
+	uint32_t old = r->cap_points;
 
-	while (cap < count)
-		cap *= 2;
-	if (cap == r->cap_points)
-		return true;
-	if ((p = realloc(r->points, cap * sizeof *p)) == NULL)
+	if (!array_reserve(r->points, r->cap_points, count))
 		return false;
-	memset(p + r->cap_points, 0, (cap - r->cap_points) * sizeof *p);
-	r->points = p;
-	r->cap_points = cap;
+	memset(r->points + old, 0, (r->cap_points - old) * sizeof *r->points);
 	return true;
 }
 
-/* The number of a name, or UINT32_MAX. */
+/* The number of a name; a new one if needed. UINT32_MAX: out of memory, or too many names. */
 static uint32_t
 point_of(struct reconcile *r, const char *name)
 {
@@ -113,7 +111,7 @@ point_of(struct reconcile *r, const char *name)
 	if (id != UINT32_MAX)
 		return id;
 	if (texts_count(r->names) >= RECONCILE_NAMES_MAX ||
-	    !points_grow(r, texts_count(r->names) + 1) ||
+	    !points_reserve(r, texts_count(r->names) + 1) ||
 	    (id = texts_intern(r->names, name, len)) == UINT32_MAX)
 		return UINT32_MAX;
 	if ((why = why_refused(name)) != NULL) {
@@ -126,20 +124,9 @@ point_of(struct reconcile *r, const char *name)
 static bool
 order_take(struct reconcile *r, const struct want *w)
 {
-	uint32_t *order;
-	uint8_t *results;
-
-	if (w->ntoggles > r->cap_order) {
-		order = realloc(r->order, w->ntoggles * sizeof *order);
-		if (order == NULL)
-			return false;
-		r->order = order;
-		results = realloc(r->results, w->ntoggles);
-		if (results == NULL)
-			return false;
-		r->results = results;
-		r->cap_order = w->ntoggles;
-	}
+	if (!array_reserve(r->order, r->cap_order, w->ntoggles) ||
+	    !array_reserve(r->results, r->cap_results, w->ntoggles))
+		return false;
 	for (uint32_t i = 0; i < r->norder; i++)
 		if (r->order[i] != UINT32_MAX)
 			r->points[r->order[i]].wanted = false;
@@ -174,11 +161,11 @@ reconcile_want(struct reconcile *r, const struct want *w, struct mono now, struc
 	if (!r->has_want || r->first || w->epoch != r->epoch) {
 		if (!order_take(r, w))
 			return err_set(e, ERR_MEMORY, "out of memory for %u toggles", w->ntoggles);
-		r->say = true;
+		r->done_due = true;
 		r->want_at = now;
 	}
-	if (lapsed) { /* off meanwhile: what holds, holds since now */
-		r->say = true;
+	if (lapsed) { /* it was disabled meanwhile: applied since now */
+		r->done_due = true;
 		r->want_at = now;
 	}
 	if (r->shed && w->epoch > r->shed_epoch)
@@ -195,7 +182,7 @@ reconcile_shed(struct reconcile *r)
 {
 	r->shed = true;
 	r->shed_epoch = r->epoch;
-	r->say = true;
+	r->done_due = true;
 }
 
 void
@@ -203,17 +190,17 @@ reconcile_forget(struct reconcile *r)
 {
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
 		r->points[i].on = r->points[i].plain = r->points[i].failed = false;
-	r->say = true;
+	r->done_due = true;
 }
 
 void
 reconcile_programs_changed(struct reconcile *r)
 {
-	r->again = true;
+	r->recheck = true;
 }
 
 static bool
-live(const struct reconcile *r, struct mono now)
+is_live(const struct reconcile *r, struct mono now)
 {
 	return r->has_want && !r->shed && now.ns < r->lease_until.ns;
 }
@@ -256,13 +243,13 @@ is_plain(const struct reconcile *r, uint32_t id)
 	       (r->mapped != NULL && r->mapped(r->of, texts_get(r->names, id)));
 }
 
-/* -1: to be switched off, +1: on, or on for more records, 0: as it should be, or not to be tried
- * yet. */
+/* -1: disable it, +1: enable it, or again without a filter; 0: it is as it should be, or a failed
+ * attempt is less than a second old. */
 static int
-due(const struct reconcile *r, uint32_t id, bool is_live, struct mono now)
+due(const struct reconcile *r, uint32_t id, bool live, struct mono now)
 {
 	const struct point *p = &r->points[id];
-	bool wanted = (p->wanted && is_live && !p->refused) || (p->standing && r->stand);
+	bool wanted = (p->wanted && live && !p->refused) || (p->standing && r->stand);
 
 	if (p->failed && now.ns - p->failed_at.ns < RETRY_NS)
 		return 0;
@@ -275,18 +262,18 @@ struct tracer_change *
 reconcile_changes(struct reconcile *r, struct mono now, uint32_t *n)
 {
 	uint32_t count = 0, names = texts_count(r->names);
-	bool is_live = live(r, now);
+	bool live = is_live(r, now);
 	struct tracer_change *list, *c;
 
 	*n = 0;
 	for (uint32_t i = 0; !r->busy && i < names && count < RECONCILE_CHANGES_MAX; i++)
-		count += due(r, i, is_live, now) != 0;
+		count += due(r, i, live, now) != 0;
 	if (count == 0 || (list = calloc(count, sizeof *list)) == NULL)
 		return NULL;
 	c = list;
 	for (int way = -1; way <= 1; way += 2) {
 		for (uint32_t i = 0; i < names && c < list + count; i++) {
-			if (due(r, i, is_live, now) != way)
+			if (due(r, i, live, now) != way)
 				continue;
 			c->point = i;
 			c->on = way > 0;
@@ -305,12 +292,13 @@ void
 reconcile_applied(
     struct reconcile *r, struct tracer_change *changes, uint32_t n, bool gone, struct mono now)
 {
+	assert(r->busy && changes != NULL);
 	for (uint32_t i = 0; i < n && !gone; i++) {
 		struct point *p = &r->points[changes[i].point];
 
 		if (!changes[i].failed)
 			r->held_since = now;
-		r->say = r->say || !changes[i].failed || !p->failed;
+		r->done_due = r->done_due || !changes[i].failed || !p->failed;
 		p->failed = changes[i].failed;
 		p->failed_at = now;
 		memcpy(p->reason, changes[i].reason, sizeof p->reason);
@@ -328,7 +316,7 @@ result_of(struct reconcile *r, uint32_t id, bool (*exists)(void *, const char *)
 {
 	const struct point *p = id != UINT32_MAX ? &r->points[id] : NULL;
 	const char *name = p != NULL ? texts_get(r->names, id) : "",
-		   *reason = "too many names since the agent started";
+		   *reason = "too many names since the agent was started";
 
 	if (p != NULL && (p->on || (p->refused && strncmp(name, "hone:", 5) == 0)))
 		return exists(arg, name) || strncmp(name, "hone:", 5) == 0 ? DONE_ON : DONE_NO_SUCH;
@@ -346,10 +334,10 @@ bool
 reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, const char *),
     void *arg, struct done *ret)
 {
-	bool changed = r->say;
+	bool changed = r->done_due;
 
-	/* A lease that ended, or shedding, is not the epoch's state. */
-	if ((!r->say && !r->again) || (!live(r, now) && r->norder > 0) || !r->has_want ||
+	/* After a lease has ended, or load was shed, the state is not the epoch's. */
+	if ((!r->done_due && !r->recheck) || (!is_live(r, now) && r->norder > 0) || !r->has_want ||
 	    r->first || r->busy)
 		return false;
 	for (uint32_t i = 0; i < texts_count(r->names); i++)
@@ -363,10 +351,10 @@ reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, cons
 		r->results[i] = result;
 	}
 	r->held_epoch = r->epoch;
-	r->again = false;
+	r->recheck = false;
 	if (!changed)
 		return false;
-	r->say = false;
+	r->done_due = false;
 	*ret = (struct done){ .epoch = r->epoch,
 		.nresults = r->norder,
 		.results = r->results,
@@ -376,9 +364,9 @@ reconcile_done(struct reconcile *r, struct mono now, bool (*exists)(void *, cons
 }
 
 void
-reconcile_look(const struct reconcile *r, struct mono now, struct reconcile_look *ret)
+reconcile_stats(const struct reconcile *r, struct mono now, struct reconcile_stats *ret)
 {
-	*ret = (struct reconcile_look){ .epoch = r->held_epoch,
+	*ret = (struct reconcile_stats){ .epoch = r->held_epoch,
 		.wanted = r->norder,
 		.shed = r->shed,
 		.lease_until = r->lease_until,

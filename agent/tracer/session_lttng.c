@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
+#include "agent/tracer/session_lttng.h"
+
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +15,6 @@
 
 #include "agent/system/folder.h"
 #include "agent/system/process.h"
-#include "agent/tracer/session_lttng.h"
 
 #define CLIENT_SOCKET "/run/lttng/client-lttng-sessiond"
 
@@ -30,14 +32,14 @@ user_name(void)
 	return p != NULL ? p->pw_name : "this user";
 }
 
-/* Without permission LTTng says that there is no daemon. */
+/* LTTng reports a missing permission as a missing daemon. */
 int
 session_err(struct err *e, int code, const char *what)
 {
 	if (code == -LTTNG_ERR_NO_SESSIOND && access(CLIENT_SOCKET, W_OK) != 0 && errno == EACCES)
 		return err_set(e, ERR_TRACER,
-		    "%s: no permission to trace: add %s to the group \"tracing\" and start "
-		    "hone-agent anew",
+		    "%s: no permission to trace: add %s to the group \"tracing\" and restart "
+		    "hone-agent",
 		    what, user_name());
 	if (code == -LTTNG_ERR_NO_SESSIOND)
 		return err_set(e, ERR_TRACER,
@@ -46,13 +48,11 @@ session_err(struct err *e, int code, const char *what)
 		    what);
 	if (code == -LTTNG_ERR_NO_USTCONSUMERD)
 		return err_set(e, ERR_TRACER,
-		    "%s: the session daemon's consumer daemon died, and it can trace no more: start "
-		    "lttng-sessiond anew (systemctl restart lttng-sessiond)",
+		    "%s: the session daemon's consumer daemon died, so it cannot trace any more: restart "
+		    "lttng-sessiond (systemctl restart lttng-sessiond)",
 		    what);
 	return err_set(e, ERR_TRACER, "%s: %s", what, lttng_strerror(code));
 }
-
-/* ---- one session ---- */
 
 static int
 channel_make(struct session *s, const struct session_rings *rings, struct err *e)
@@ -76,7 +76,7 @@ channel_make(struct session *s, const struct session_rings *rings, struct err *e
 	return rc < 0 ? session_err(e, rc, "channel " SESSION_CHANNEL) : 0;
 }
 
-/* Contexts must be there before the first start. */
+/* LTTng accepts contexts only before the first start. */
 static int
 contexts_add(struct session *s, struct err *e)
 {
@@ -96,8 +96,8 @@ contexts_add(struct session *s, struct err *e)
 	return 0;
 }
 
-/* Rules come later: in this order the metadata of a program describe its streams before the events
- * in them. */
+/* Rules are enabled after the start: then the metadata of a program describes its streams before
+ * their events. */
 static int
 begin(struct session *s, const struct session_rings *rings, struct err *e)
 {
@@ -167,8 +167,6 @@ session_rule_off(struct session *s, const char *name)
 	return lttng_disable_event(s->handle, name, SESSION_CHANNEL);
 }
 
-/* ---- the end of sessions ---- */
-
 static bool
 is_number(const char *text)
 {
@@ -195,10 +193,9 @@ session_agent(const char *node, const char *text)
 	return 0;
 }
 
-/* Whether it is that agent's, or, where none is named, one's that is dead or that we were in an
- * earlier life. */
+/* It belongs to that agent; or, with agent 0, to one that is dead, or that had this process's pid. */
 static bool
-is_to_go(const char *node, const char *text, pid_t agent)
+is_to_end(const char *node, const char *text, pid_t agent)
 {
 	pid_t pid = session_agent(node, text);
 
@@ -207,10 +204,8 @@ is_to_go(const char *node, const char *text, pid_t agent)
 	return pid == getpid() || !process_is(pid, "hone-agent");
 }
 
-/*
- * Stopping takes up to 0.2 s for each program in turn, the time in which the consumer daemon writes
- * its metadata; a disabled channel is silent in all of them in some milliseconds.
- */
+/* Disables the channel, which takes a few milliseconds for all programs. To stop the session takes up
+ * to 0.2 s for each program, since the consumer daemon writes its metadata. */
 static void
 silence(const char *name)
 {
@@ -230,23 +225,24 @@ end(const char *name)
 	lttng_destroy_session_no_wait(name);
 }
 
-/* How many sessions are to go: their names in *ret, the caller's. Negative: LTTng's code. */
+/* The sessions to end: returns their number, or LTTng's negative code; their names are in *ret, the
+ * caller's. */
 static int
-list_to_go(const char *node, pid_t agent, char (**ret)[NAME_MAX])
+list_to_end(const char *node, pid_t agent, char (**ret)[NAME_MAX])
 {
 	struct lttng_session *list = NULL;
 	int n = lttng_list_sessions(&list), found = 0;
 
 	*ret = n > 0 ? calloc((size_t)n, sizeof **ret) : NULL;
 	for (int i = 0; *ret != NULL && i < n; i++)
-		if (is_to_go(node, list[i].name, agent))
+		if (is_to_end(node, list[i].name, agent))
 			snprintf((*ret)[found++], NAME_MAX, "%.250s", list[i].name);
 	if (n > 0)
 		free(list);
 	return n < 0 ? n : found;
 }
 
-/* False: some is still there. */
+/* False: a folder is left. */
 static bool
 remove_folders(const char *node, const char *run_dir, pid_t agent)
 {
@@ -256,7 +252,7 @@ remove_folders(const char *node, const char *run_dir, pid_t agent)
 	bool all = true;
 
 	while (d != NULL && (entry = readdir(d)) != NULL) {
-		if (!is_to_go(node, entry->d_name, agent))
+		if (!is_to_end(node, entry->d_name, agent))
 			continue;
 		snprintf(path, sizeof path, "%s/%s", run_dir, entry->d_name);
 		all = folder_remove(path) && all;
@@ -267,15 +263,15 @@ remove_folders(const char *node, const char *run_dir, pid_t agent)
 }
 
 /*
- * The session daemon waits for the shared memory's folder to go when it has
- * destroyed a session, for ever if a ring is stalled. So we take the folders away, and
- * once more when the sessions are gone, since it may have written meanwhile.
+ * When the session daemon has destroyed a session, it waits until the folder of its shared memory is
+ * removed; for ever if a ring is stalled. So the folders are removed here, and once more when the
+ * sessions are gone, since the daemons may have written meanwhile.
  */
 int
 sessions_bury(const char *node, const char *run_dir, pid_t agent, struct err *e)
 {
 	char(*names)[NAME_MAX];
-	int n = list_to_go(node, agent, &names), rc = 0;
+	int n = list_to_end(node, agent, &names), rc = 0;
 
 	if (n < 0)
 		rc = session_err(e, n, "sessions");
@@ -287,7 +283,7 @@ sessions_bury(const char *node, const char *run_dir, pid_t agent, struct err *e)
 	}
 	free(names);
 	for (int i = 0; i < 100 && n > 0; i++) {
-		if ((n = list_to_go(node, agent, &names)) > 0)
+		if ((n = list_to_end(node, agent, &names)) > 0)
 			poll(NULL, 0, 10);
 		free(names);
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * LTTng sessions of agents: made, ruled, and ended. Inside of tracer_lttng.c,
- * and of who ends what a dead agent left. Their names:
+ * LTTng sessions of agents: to make one, to enable and disable rules in it, and to end it. For
+ * tracer_lttng.c, and for those that end what a dead agent left. Their names:
  *
  *	hone-NODE-PID		the base: "hone:*"
- *	hone-NODE-PID-sN	those of few rules each; N counts in the agent's life
- *	hone-NODE-PID-cost	of what measures (tracer_cost_session())
+ *	hone-NODE-PID-sN	those with few rules each; N counts up in the agent's life
+ *	hone-NODE-PID-cost	measures the cost of a record (tracer_cost_session())
  *
- * so that node "a" never takes those of node "a-1" for its own.
+ * A name is matched as a whole, so node "a" never takes a session of node "a-1" for its own.
  */
 #ifndef AGENT_TRACER_SESSION_LTTNG_H
 #define AGENT_TRACER_SESSION_LTTNG_H
@@ -33,34 +33,41 @@ struct session_rings {
 	uint32_t sub_buffers, sub_buffer_bytes, switch_timer_us;
 };
 
-/* Its folders are folder/out and folder/shm. Tracing runs in it, nothing is on. Takes a tenth of a
- * second with 20 programs. ERR_TRACER, ERR_SYSTEM: then nothing is left of it. */
+/* Makes a session with the folders folder/out and folder/shm, and starts it, with no rule enabled.
+ * Takes 0.1 s with 20 programs. ERR_TRACER, ERR_SYSTEM, ERR_MEMORY: then no session is left. */
 int session_make(struct session *s, const char *name, const char *folder,
     const struct session_rings *rings, struct err *e);
-void session_forget(struct session *s); /* frees; the daemon's part stays */
-/* 0, also where it is so already, or LTTng's negative code. filter NULL: none. */
+void session_forget(struct session *s); /* frees memory; the session daemon keeps the session */
+
+/* Enables or disables a rule. filter NULL: none. 0, also if it was so already, or LTTng's negative
+ * code. */
 int session_rule_on(struct session *s, const char *name, const char *filter);
 int session_rule_off(struct session *s, const char *name);
 
-/* Whose text is, as a session's or a folder's name: 0: not of an agent of this node. */
+/* The pid of the agent that a session or folder of this name belongs to; 0: to no agent of this
+ * node. */
 pid_t session_agent(const char *node, const char *text);
-/* Ends all sessions of that agent, or of all dead ones for 0: first all are silent, then they are
- * destroyed, and their folders with them. ERR_TRACER: the daemon cannot be asked; then only the
- * folders went. Up to 0.2 s for each session and program, since the daemons write out the metadata
- * of each. */
+
+/* Ends all sessions of that agent, or with 0 those of all dead agents: first disables all, then
+ * destroys the sessions and removes their folders. Up to 0.2 s for each session and program, since
+ * the daemons write the metadata of each, and up to 1.5 s more. ERR_TRACER: the session daemon does
+ * not answer; then only the folders were removed. */
 int sessions_bury(const char *node, const char *run_dir, pid_t agent, struct err *e);
-/* Ends this one, and takes its folder away. False: it is still there, after a second. */
+
+/* Ends one session and removes its folder. False: it still exists after 1 s. */
 bool session_bury(const char *name, const char *folder);
 
-/* All tracepoints of all programs of the node. ERR_TRACER, ERR_MEMORY, ERR_SYSTEM. Up to a second.
- * A process of its own asks for them: this program, with LIST_OPTION and our pid, whose main()
- * returns tracepoints_tell(pid). */
+/* All tracepoints of all programs of the node; *ret is the caller's, until tracepoints_release().
+ * Up to 1 s. ERR_TRACER, ERR_MEMORY, ERR_SYSTEM. A child process requests them: this program, with
+ * the arguments LIST_OPTION and its parent's pid, whose main() calls tracepoints_send(). */
 #define LIST_OPTION "--list-tracepoints"
 int tracepoints_list(struct tracepoints *ret, struct err *e);
-int tracepoints_tell(
-    const char *parent); /* on standard output; ends the process, or 1: its parent is another */
 
-/* What LTTng says of what we did, and what to do about it. Returns ERR_TRACER. */
+/* In that child: writes the list to standard output and ends the process. Returns 1 if its parent is
+ * not that process any more. */
+int tracepoints_send(const char *parent);
+
+/* Sets the text of LTTng's code, `what` in front, and what to do about it. Returns ERR_TRACER. */
 int session_err(struct err *e, int code, const char *what);
 
 #endif

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/tracer/shards.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/glob.h"
 #include "base/texts.h"
 
+/* Rules that a session has seen. LTTng keeps a disabled rule as long as its session lives. */
 enum { KNOWN_MAX = 256 };
 
-struct rule {      /* by the name's number */
-	int shard; /* where it is on, or was last; SHARD_NONE */
+struct shard_rule { /* by the number of its name */
+	int shard;  /* where it is enabled, or was last; SHARD_NONE */
 	bool on, plain;
 };
 
 struct shard {
 	bool open;
-	uint32_t on, known; /* rules; known: also those that are off now */
+	uint32_t on, known; /* rules; known: disabled ones, too */
 };
 
 struct shards {
 	uint32_t most, rules_each;
 	struct texts *names;
-	struct rule *rules;
+	struct shard_rule *rules;
 	uint32_t nrules;
-	uint32_t *wild, nwild, wild_cap; /* wildcards that are on */
+	uint32_t *wild, nwild, wild_cap; /* wildcards that are enabled */
 	struct shard list[SHARDS_MAX + 1];
 };
 
@@ -58,13 +61,13 @@ void
 shards_forget(struct shards *s)
 {
 	for (uint32_t i = 0; i < s->nrules; i++)
-		s->rules[i] = (struct rule){ .shard = SHARD_NONE };
+		s->rules[i] = (struct shard_rule){ .shard = SHARD_NONE };
 	s->nwild = 0;
 	memset(s->list, 0, sizeof s->list);
 	s->list[SHARD_BASE].open = true;
 }
 
-static const struct rule *
+static const struct shard_rule *
 find(const struct shards *s, const char *name)
 {
 	uint32_t id = texts_find(s->names, name, strlen(name));
@@ -90,19 +93,21 @@ belongs_to_base(const struct shards *s, const char *name)
 }
 
 static bool
-has_room(const struct shards *s, int i)
+is_usable(const struct shards *s, int i)
 {
 	return s->list[i].open && s->list[i].on < s->rules_each && s->list[i].known < KNOWN_MAX;
 }
 
-/* The one with the fewest rules on; empty ones stay for when all others are full. */
+/* The open session with the fewest enabled rules, among those that are usable (if `usable`) and not
+ * empty (unless `empty`). */
 static int
-least(const struct shards *s, bool room, bool empty)
+least(const struct shards *s, bool usable, bool empty)
 {
 	int best = SHARD_NONE;
 
 	for (int i = 1; i <= (int)s->most; i++) {
-		if (!s->list[i].open || (room && !has_room(s, i)) || (!empty && s->list[i].on == 0))
+		if (!s->list[i].open || (usable && !is_usable(s, i)) ||
+		    (!empty && s->list[i].on == 0))
 			continue;
 		if (best == SHARD_NONE || s->list[i].on < s->list[best].on)
 			best = i;
@@ -113,17 +118,18 @@ least(const struct shards *s, bool room, bool empty)
 int
 shards_place(struct shards *s, const char *name)
 {
-	const struct rule *r = find(s, name);
+	const struct shard_rule *r = find(s, name);
 	int best;
 
 	if (r != NULL && r->on)
 		return r->shard;
 	if (s->most == 0 || belongs_to_base(s, name))
 		return SHARD_BASE;
-	/* where its rule is already, it is only switched on again */
+	/* Where the session has its rule already, that is only enabled again. */
 	if (r != NULL && r->shard > SHARD_BASE && s->list[r->shard].open &&
 	    s->list[r->shard].on < s->rules_each)
 		return r->shard;
+	/* An empty session is taken last, so that it can be ended. */
 	if ((best = least(s, true, false)) != SHARD_NONE ||
 	    (best = least(s, true, true)) != SHARD_NONE)
 		return best;
@@ -133,7 +139,7 @@ shards_place(struct shards *s, const char *name)
 int
 shards_where(const struct shards *s, const char *name)
 {
-	const struct rule *r = find(s, name);
+	const struct shard_rule *r = find(s, name);
 
 	return r != NULL && r->on ? r->shard : SHARD_NONE;
 }
@@ -141,7 +147,7 @@ shards_where(const struct shards *s, const char *name)
 bool
 shards_plain(const struct shards *s, const char *name)
 {
-	const struct rule *r = find(s, name);
+	const struct shard_rule *r = find(s, name);
 
 	return r != NULL && r->on && r->plain;
 }
@@ -156,33 +162,22 @@ shards_set_plain(struct shards *s, const char *name)
 }
 
 static bool
-grow(struct shards *s, uint32_t id)
+rules_reserve(struct shards *s, uint32_t id)
 {
-	uint32_t cap = id < 64 ? 64 : id * 2;
-	struct rule *rules;
+	uint32_t cap = s->nrules;
 
-	if (id < s->nrules)
-		return true;
-	if ((rules = realloc(s->rules, cap * sizeof *rules)) == NULL)
+	if (!array_reserve(s->rules, cap, (size_t)id + 1))
 		return false;
-	for (uint32_t i = s->nrules; i < cap; i++)
-		rules[i] = (struct rule){ .shard = SHARD_NONE };
-	s->rules = rules;
-	s->nrules = cap;
+	while (s->nrules < cap)
+		s->rules[s->nrules++] = (struct shard_rule){ .shard = SHARD_NONE };
 	return true;
 }
 
 static bool
 wild_add(struct shards *s, uint32_t id)
 {
-	uint32_t cap = s->nwild * 2 + 8, *wild;
-
-	if (s->nwild == s->wild_cap) {
-		if ((wild = realloc(s->wild, cap * sizeof *wild)) == NULL)
-			return false;
-		s->wild = wild;
-		s->wild_cap = cap;
-	}
+	if (!array_reserve(s->wild, s->wild_cap, s->nwild + 1))
+		return false;
 	s->wild[s->nwild++] = id;
 	return true;
 }
@@ -199,9 +194,10 @@ bool
 shards_switched(struct shards *s, const char *name, int shard, bool on)
 {
 	uint32_t id = texts_intern(s->names, name, strlen(name));
-	struct rule *r;
+	struct shard_rule *r;
 
-	if (id == UINT32_MAX || !grow(s, id))
+	assert(shard >= SHARD_BASE && shard <= (int)s->most && s->list[shard].open);
+	if (id == UINT32_MAX || !rules_reserve(s, id))
 		return false;
 	r = &s->rules[id];
 	if (r->on == on && r->shard == shard)
@@ -214,7 +210,7 @@ shards_switched(struct shards *s, const char *name, int shard, bool on)
 		s->list[r->shard].on--;
 	s->list[shard].known += on && r->shard != shard;
 	s->list[shard].on += on;
-	*r = (struct rule){ .shard = shard, .on = on };
+	*r = (struct shard_rule){ .shard = shard, .on = on };
 	return true;
 }
 
@@ -240,17 +236,19 @@ shards_vacant(const struct shards *s)
 void
 shards_opened(struct shards *s, int shard)
 {
+	assert(shard > SHARD_BASE && shard <= (int)s->most && !s->list[shard].open);
 	s->list[shard] = (struct shard){ .open = true };
 }
 
 void
 shards_closed(struct shards *s, int shard)
 {
+	assert(shard > SHARD_BASE && shard <= (int)s->most);
 	s->list[shard].open = false;
 	s->list[shard].on = s->list[shard].known = 0;
 	for (uint32_t i = 0; i < s->nrules; i++)
 		if (s->rules[i].shard == shard)
-			s->rules[i] = (struct rule){ .shard = SHARD_NONE };
+			s->rules[i] = (struct shard_rule){ .shard = SHARD_NONE };
 }
 
 bool
@@ -259,7 +257,7 @@ shards_wants_spare(const struct shards *s)
 	uint32_t room = 0;
 
 	for (int i = 1; i <= (int)s->most; i++)
-		if (has_room(s, i))
+		if (is_usable(s, i))
 			room += s->rules_each - s->list[i].on;
 	return room < (s->rules_each + 1) / 2 && shards_vacant(s) != SHARD_NONE;
 }
@@ -286,5 +284,6 @@ shards_to_close(const struct shards *s)
 uint32_t
 shards_on(const struct shards *s, int shard)
 {
+	assert(shard >= SHARD_BASE && shard <= (int)s->most);
 	return s->list[shard].on;
 }

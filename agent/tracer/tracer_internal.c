@@ -5,7 +5,7 @@
 #include <string.h>
 
 bool
-is_tracers_own(const char *name)
+is_tracer_internal(const char *name)
 {
 	static const char *const helpers[] = { "lttng_ust_libc:", "lttng_ust_pthread:",
 		"lttng_ust_dl:", "lttng_ust_cyg_profile:", "lttng_ust_cyg_profile_fast:" };

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 
 /*
- * Whether "provider:event" is the tracer's own: of a provider that every process has, and that
- * tells of the tracer. Those of LTTng's helpers are there because somebody preloaded them, and tell
- * of the program.
+ * True: "provider:event" is internal to the tracer: of a provider "lttng_*" that every process has
+ * and that describes the tracer. Tracepoints of LTTng's preloaded helpers (libc, pthread, dl,
+ * cyg_profile) describe the program and are not internal.
  */
-bool is_tracers_own(const char *name);
+bool is_tracer_internal(const char *name);
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * LTTng-UST by liblttng-ctl. Sessions of one channel each, and three kinds of
- * rules in them: "hone:*" for sampled requests, in the base session; for probed requests
- * whatever is switched on, in sessions of few rules (shards.h); and the same without
- * a filter where programs without libhone have it, since a filter that asks for a context
- * which a program does not provide rejects all. Two rules of one name and session make one
- * record; disabling the name disables both. Exclusions are never used: they
- * crash session daemon 2.13.9.
+ * LTTng-UST by liblttng-ctl. Each session has one channel. There are three kinds of rules:
+ * "hone:*" for sampled requests, in the base session; added tracepoints for probed requests, in
+ * sessions with few rules (shards.h); and tracepoints of programs without libhone without a filter,
+ * since a filter that refers to a context which a program does not provide rejects all records. Two
+ * rules with the same name in one session write one record; disabling the name disables both.
+ * Exclusions are not used: they crash session daemon 2.13.9.
  *
- * Nothing is ever stopped to make changes in it: a stop waits up to 0.2 s for
- * each program, until the consumer daemon has written its metadata.
+ * A session is never stopped to change it: that takes up to 0.2 s for each program, until the
+ * consumer daemon has written its metadata.
  */
 #define _GNU_SOURCE
+#include "agent/tracer/tracer.h"
+
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +23,14 @@
 #include "agent/system/process.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/tracer/shards.h"
-#include "agent/tracer/tracer.h"
+#include "base/array.h"
 #include "base/clock.h"
 
 #define SAMPLED "$app.hone:sampled == 1"
 #define PROBED "$app.hone:probed == 1"
 
-/* Each session takes two open files a processor and one more in every program, of which many have
- * 1024. */
+/* Open files that all sessions may take in one program; many programs have a limit of 1024. Each
+ * session takes two for each processor, and one more. */
 enum { FILES_MAX = 256 };
 
 struct lttng_tracer {
@@ -36,10 +38,10 @@ struct lttng_tracer {
 	struct tracer_options options;
 	struct shards *shards;
 	struct session *sessions; /* by shard; without a handle: not open */
-	uint32_t opened,
-	    made;          /* bases so far, sessions in this one: each has a folder of its own */
-	uint32_t standing; /* rules of mappings that are on */
-	struct mono used;  /* when something added was on last */
+	/* Base sessions so far, and sessions since the last of them; both number folders. */
+	uint32_t opened, made;
+	uint32_t standing; /* enabled rules of mappings */
+	struct mono used;  /* when an added tracepoint was enabled last */
 };
 
 void
@@ -67,7 +69,7 @@ tracer_lttng_bury(const char *node, const char *run_dir, pid_t dead)
 {
 	sessions_bury(node, run_dir, dead, NULL);
 	if (!process_is(dead, "hone-agent"))
-		rmdir(run_dir); /* if nobody else's is in it */
+		rmdir(run_dir); /* fails if another agent has something in it */
 }
 
 int
@@ -100,8 +102,7 @@ tracer_close(void *state)
 	sessions_bury(t->node, t->run_dir, getpid(), NULL);
 }
 
-/* Who reads follows folders by their numbers; what has another name is none of its business
- * (source.h). */
+/* The reader follows the folders whose names are numbers. */
 static int
 shard_open(struct lttng_tracer *t, int shard, struct err *e)
 {
@@ -113,6 +114,8 @@ shard_open(struct lttng_tracer *t, int shard, struct err *e)
 	uint32_t number = t->made++;
 	int rc;
 
+	assert(shard >= SHARD_BASE && shard <= (int)t->options.sessions &&
+	       t->sessions[shard].handle == NULL);
 	snprintf(folder, sizeof folder, "%.3000s/%u/%u", t->folder, t->opened, number);
 	if (shard == SHARD_BASE)
 		snprintf(name, sizeof name, "%s", t->name);
@@ -124,14 +127,15 @@ shard_open(struct lttng_tracer *t, int shard, struct err *e)
 	return rc;
 }
 
-/* The reader looks away first: what the daemons write when a session ends is nothing that was lost.
- */
+/* Renames the folder first, so that the reader does not take what the daemons write at the end of a
+ * session for records, or their absence for a loss. */
 static void
 shard_close(struct lttng_tracer *t, int shard)
 {
 	struct session *s = &t->sessions[shard];
 	char away[PATH_MAX + 8];
 
+	assert(shard > SHARD_BASE && s->handle != NULL);
 	snprintf(away, sizeof away, "%s.off", s->folder);
 	if (rename(s->folder, away) != 0)
 		snprintf(away, sizeof away, "%s", s->folder);
@@ -166,7 +170,7 @@ tracer_open(void *state, struct tracer_session *ret, struct err *e)
 }
 
 static bool
-is_gone(int code)
+is_session_gone(int code)
 {
 	return code == -LTTNG_ERR_NO_SESSIOND || code == -LTTNG_ERR_SESS_NOT_FOUND ||
 	       code == -LTTNG_ERR_NO_SESSION;
@@ -187,8 +191,9 @@ rule_switch(struct lttng_tracer *t, const char *name, int shard, bool on, bool p
 }
 
 /*
- * What the wildcard describes, and is on in some other session, would be written
- * twice; so that is off before, and on with it.
+ * Enables a wildcard in the base session. What it describes and is enabled in another session would
+ * be written twice; so that is disabled first and enabled in the base after it. *gap is the time
+ * between.
  */
 static int
 wildcard_on(struct lttng_tracer *t, const char *name, bool plain, struct tracer_gap *gap)
@@ -198,17 +203,14 @@ wildcard_on(struct lttng_tracer *t, const char *name, bool plain, struct tracer_
 		bool plain;
 	} *moved = NULL;
 	int64_t from_ns = clock_mono().ns;
-	uint32_t n = 0;
+	uint32_t n = 0, cap = 0;
 	int rc = 0;
 
 	for (const char *other; rc >= 0 && (other = shards_covered(t->shards, name)) != NULL; n++) {
-		void *grown = realloc(moved, (n + 1) * sizeof *moved);
-
-		if (grown == NULL) {
+		if (!array_reserve(moved, cap, n + 1)) {
 			rc = -LTTNG_ERR_NOMEM;
 			break;
 		}
-		moved = grown;
 		snprintf(moved[n].name, sizeof moved[n].name, "%s", other);
 		moved[n].plain = shards_plain(t->shards, other);
 		if ((rc = rule_switch(t, other, shards_where(t->shards, other), false, false)) < 0)
@@ -216,7 +218,7 @@ wildcard_on(struct lttng_tracer *t, const char *name, bool plain, struct tracer_
 	}
 	if (rc >= 0)
 		rc = rule_switch(t, name, SHARD_BASE, true, plain);
-	for (uint32_t i = 0; i < n && !is_gone(rc); i++) {
+	for (uint32_t i = 0; i < n && !is_session_gone(rc); i++) {
 		int again = rule_switch(t, moved[i].name, SHARD_BASE, true, moved[i].plain);
 
 		rc = again < 0 ? again : rc;
@@ -229,7 +231,8 @@ wildcard_on(struct lttng_tracer *t, const char *name, bool plain, struct tracer_
 	return rc;
 }
 
-/* What stands is in the base: the others are ended when nothing that was added is on. */
+/* Standing tracepoints are enabled in the base, since the other sessions end when no added one is
+ * enabled. */
 static int
 turn_on(
     struct lttng_tracer *t, const struct tracer_change *c, struct tracer_gap *gap, struct err *e)
@@ -249,7 +252,7 @@ turn_on(
 	return rule_switch(t, name, shard, true, c->plain);
 }
 
-/* LTTng switches off by name, whatever the filter: so "hone:*" never goes off. */
+/* LTTng disables by name, whatever the filter, so "hone:*" is never disabled. */
 static int
 change_one(struct lttng_tracer *t, struct tracer_change *c, struct tracer_gap *gap, struct err *e)
 {
@@ -284,7 +287,7 @@ tracer_set(
 	for (uint32_t i = 0; i < n; i++) {
 		int rc = change_one(t, &changes[i], gap, &why);
 
-		if (is_gone(rc))
+		if (is_session_gone(rc))
 			return why.code != 0 ? err_set(e, ERR_TRACER, "%s", why.text)
 			                     : session_err(e, rc, changes[i].name);
 	}
@@ -302,7 +305,7 @@ tracer_list(void *state, struct tracepoints *ret, struct err *e)
 	return tracepoints_list(ret, e);
 }
 
-/* Somebody may have destroyed or stopped one, or the daemon is another one. */
+/* A user may have destroyed or stopped the session, or the daemon was restarted. */
 static int
 check_one(const struct session *s, const struct lttng_session *list, int n, struct err *e)
 {
@@ -311,16 +314,18 @@ check_one(const struct session *s, const struct lttng_session *list, int n, stru
 			continue;
 		return list[i].enabled
 		           ? 0
-		           : err_set(e, ERR_TRACER, "%s: somebody stopped the session", s->name);
+		           : err_set(e, ERR_TRACER,
+				 "%s: the session was stopped by another program", s->name);
 	}
 	return err_set(e, ERR_TRACER,
-	    "%s: the session is gone: the session daemon died, or somebody destroyed it", s->name);
+	    "%s: the session does not exist any more: the session daemon died, or another program destroyed it",
+	    s->name);
 }
 
 /*
- * A session daemon whose consumer daemon was killed lists its sessions as if they ran, but nobody
- * reads the rings. It refuses all that concerns user space; so ask for something small of that,
- * which needs no consumer daemon to answer.
+ * A session daemon whose consumer daemon was killed lists its sessions as running, but no process
+ * reads the rings. It refuses every command for user space; so this sends a small one, which the
+ * session daemon answers without the consumer daemon.
  */
 static int
 consumer_check(const char *session, struct err *e)
@@ -393,7 +398,7 @@ tracer_free(void *state)
 	free(t);
 }
 
-/* So that no program has more than FILES_MAX open for us, on whatever machine. */
+/* The most sessions with which no program has more than FILES_MAX files open for them. */
 static uint32_t
 sessions_most(uint32_t wanted)
 {

@@ -247,16 +247,16 @@ a_request_is_chosen_by_the_table(void **state)
 
 	assert_int_equal(rates_open(&r, path, &e), 0);
 	rates_apply(r, &w, (struct mono){ 5000 }, &e);
-	assert_int_equal(rates_choose(r, "GET", now, 0), 0); /* nobody renews */
+	assert_int_equal(rates_choose(r, "GET", now, 0), RATES_SKIP); /* no lease */
 	rates_renew(r, (struct mono){ 8000 });
-	assert_int_equal(rates_choose(r, "GET", now, 0x30000000), 2);
-	assert_int_equal(rates_choose(r, "GET", now, 0x50000000), 1);
-	assert_int_equal(rates_choose(r, "GET", now, 0x90000000), 0);
-	assert_int_equal(rates_choose(r, "GET", late, 0x30000000), 1);
-	assert_int_equal(rates_choose(r, "ALL", now, UINT32_MAX), 2);
-	assert_int_equal(rates_choose(r, "OTHER", now, 0xb0000000), 1);
-	assert_int_equal(rates_choose(r, "OTHER", now, 0xd0000000), 0);
-	assert_int_equal(rates_choose(r, "ALL", end, 0), 0);
+	assert_int_equal(rates_choose(r, "GET", now, 0x30000000), RATES_PROBE);
+	assert_int_equal(rates_choose(r, "GET", now, 0x50000000), RATES_SAMPLE);
+	assert_int_equal(rates_choose(r, "GET", now, 0x90000000), RATES_SKIP);
+	assert_int_equal(rates_choose(r, "GET", late, 0x30000000), RATES_SAMPLE);
+	assert_int_equal(rates_choose(r, "ALL", now, UINT32_MAX), RATES_PROBE);
+	assert_int_equal(rates_choose(r, "OTHER", now, 0xb0000000), RATES_SAMPLE);
+	assert_int_equal(rates_choose(r, "OTHER", now, 0xd0000000), RATES_SKIP);
+	assert_int_equal(rates_choose(r, "ALL", end, 0), RATES_SKIP);
 	rates_close(r, true);
 }
 

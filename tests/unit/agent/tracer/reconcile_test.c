@@ -117,7 +117,7 @@ static void
 a_lease_that_is_not_renewed_ends(void **state)
 {
 	struct reconcile *r = reconcile_new();
-	struct reconcile_look look;
+	struct reconcile_stats look;
 	struct lttng_tracer t = { 0 };
 	struct done d;
 	(void)state;
@@ -129,7 +129,7 @@ a_lease_that_is_not_renewed_ends(void **state)
 	assert_true(done(r, 899, "ab", &d));
 	assert_int_equal(apply(r, &t, 900), 2);
 	assert_on(&t, "");
-	reconcile_look(r, at_ms(900), &look);
+	reconcile_stats(r, at_ms(900), &look);
 	assert_int_equal(look.added, 0);
 	assert_false(look.leased);
 	assert_false(done(r, 901, "ab", &d));
@@ -307,7 +307,7 @@ static void
 a_mappings_own_stand_as_long_as_requests_are_sampled(void **state)
 {
 	struct reconcile *r = reconcile_new();
-	struct reconcile_look look;
+	struct reconcile_stats look;
 	struct lttng_tracer t = { 0 };
 	(void)state;
 
@@ -319,7 +319,7 @@ a_mappings_own_stand_as_long_as_requests_are_sampled(void **state)
 	assert_on(&t, "a");
 	want(r, 1, 1000, "ab", 2);
 	apply(r, &t, 3);
-	reconcile_look(r, at_ms(4), &look);
+	reconcile_stats(r, at_ms(4), &look);
 	assert_int_equal(look.added, 1);
 	assert_on(&t, "ab");
 	reconcile_shed(r);
