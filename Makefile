@@ -67,7 +67,7 @@ hone_room         := cli
 
 # What hone loads when it is needed (formats/format_ctf.c, cli/command_keys.c), and what of hone that uses.
 LOADED            := formats/format_ctf_babeltrace.c
-LOADED_KEYS       := base/keys_openssl.c base/keys_files_openssl.c
+LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_*
 
 # ---- how --------------------------------------------------------------------
@@ -105,7 +105,7 @@ foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l
 sources = $(filter-out %/main.c $(LOADED),$(wildcard $1/*.c))
 tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
-all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/keys.so instrument examples
+all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/credentials.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler answers/steady): $O/tests/sim/stage.o
@@ -132,7 +132,7 @@ $(foreach p,$(PROGRAMS),$(eval $(call program,$p)))
 
 $O/lib/hone/ctf.so: $(LOADED:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
-$O/lib/hone/keys.so: $(LOADED_KEYS:%.c=$O/%.o)
+$O/lib/hone/credentials.so: $(LOADED_CREDENTIALS:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lcrypto
 
 $O/%.o: %.c
@@ -279,7 +279,7 @@ install: all install-instrument
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
 	install -m755 $O/bin/hone $(DESTDIR)$(PREFIX)/bin
 	install -Dm755 $O/lib/hone/ctf.so $(DESTDIR)$(PREFIX)/lib/hone/ctf.so
-	install -Dm755 $O/lib/hone/keys.so $(DESTDIR)$(PREFIX)/lib/hone/keys.so
+	install -Dm755 $O/lib/hone/credentials.so $(DESTDIR)$(PREFIX)/lib/hone/credentials.so
 	install -Dm755 $O/lib/hone/hone-cost $(DESTDIR)$(PREFIX)/lib/hone/hone-cost
 	install -d $(DESTDIR)$(PREFIX)/share/hone/maps
 	install -m644 $(wildcard examples/*/*.map) $(DESTDIR)$(PREFIX)/share/hone/maps

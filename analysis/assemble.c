@@ -19,7 +19,7 @@
 #include "analysis/retired_ids.h"
 #include "analysis/heap.h"
 #include "analysis/pending_trace.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 
 enum {
 	/* Losses kept separately; above that the last two become one that spans both. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analysis/bins.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/texts.h"
 
 enum {

@@ -5,7 +5,7 @@
 #define ANALYSIS_CLOCKS_INSIDE_H
 
 #include "analysis/clocks.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 
 struct bounds {
 	int64_t low_ns, high_ns; /* INT64_MIN, INT64_MAX: none */

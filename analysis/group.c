@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analysis/group_inside.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/texts.h"
 
 enum { IGNORED_UNKNOWN, IGNORED_NO, IGNORED_YES };

@@ -4,7 +4,7 @@
 #define ANALYSIS_GROUP_INSIDE_H
 
 #include "analysis/group.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 
 enum {
 	KEYS_MAX = 1024,

@@ -12,7 +12,7 @@
 #include "analysis/critpath.h"
 #include "analysis/moments.h"
 #include "base/err.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 
 enum {
 	PROFILE_NONE = UINT32_MAX,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tls:// streams: what is read and written goes through a talk (base/tls_talk.h) on its way from and to the wire.
+ * tls:// streams: what is read and written goes through a talk (base/tls_session.h) on its way from and to the wire.
  *
  *	stream_write --> write --.      .--> goes --> wire_write	the writer's thread
  *	                         | talk |
@@ -19,15 +19,15 @@
 #include <string.h>
 
 #include "base/stream_inside.h"
-#include "base/tls_talk.h"
+#include "base/tls_session.h"
 
 enum { PIECE_BYTES = 32 * 1024, OVERHEAD_BYTES = 1024, LINGER_MS = 300, HOST_MAX_BYTES = 256 };
 
 static const char LET_IN = 'H';
 
 struct secure {
-	const struct talk_calls *calls;
-	struct talk *talk;
+	const struct tls_session_calls *calls;
+	struct tls_session *session;
 	pthread_mutex_t lock;
 	uint8_t in[PIECE_BYTES];                   /* the reader's */
 	uint8_t out[PIECE_BYTES + OVERHEAD_BYTES]; /* the writer's; a piece leaves in one go */
@@ -44,7 +44,7 @@ take_in(struct stream *s, struct secure *c, struct limit limit, struct err *e)
 	if (rc != 0)
 		return rc;
 	pthread_mutex_lock(&c->lock);
-	rc = c->calls->came(c->talk, c->in, n, e);
+	rc = c->calls->came(c->session, c->in, n, e);
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }
@@ -57,7 +57,7 @@ flush(struct stream *s, struct secure *c, struct limit limit, struct err *e)
 
 	do {
 		pthread_mutex_lock(&c->lock);
-		n = c->calls->goes(c->talk, c->out, sizeof c->out);
+		n = c->calls->goes(c->session, c->out, sizeof c->out);
 		pthread_mutex_unlock(&c->lock);
 		if (n > 0)
 			rc = wire_write(s, c->out, n, limit, e);
@@ -76,11 +76,11 @@ read_through(
 	while (len > 0) {
 		n = 0;
 		pthread_mutex_lock(&c->lock);
-		rc = c->calls->read(c->talk, at, len, &n, e);
+		rc = c->calls->read(c->session, at, len, &n, e);
 		pthread_mutex_unlock(&c->lock);
 		if (rc < 0)
 			return err_prefix(e, "%s", s->url);
-		if (rc == TALK_MORE && (rc = take_in(s, c, limit, e)) < 0)
+		if (rc == TLS_WANTS_INPUT && (rc = take_in(s, c, limit, e)) < 0)
 			return rc;
 		at += n;
 		len -= n;
@@ -99,7 +99,7 @@ write_through(struct stream *s, struct secure *c, const void *data, size_t len, 
 	for (; len > 0; at += n, len -= n) {
 		n = len < PIECE_BYTES ? len : PIECE_BYTES;
 		pthread_mutex_lock(&c->lock);
-		rc = c->calls->write(c->talk, at, n, e);
+		rc = c->calls->write(c->session, at, n, e);
 		pthread_mutex_unlock(&c->lock);
 		if (rc < 0)
 			return err_prefix(e, "%s", s->url);
@@ -130,7 +130,7 @@ shake_hands(struct stream *s, struct secure *c, struct limit limit, struct err *
 	int rc, sent;
 
 	do {
-		rc = c->calls->shake(c->talk, e);
+		rc = c->calls->shake(c->session, e);
 		sent = flush(s, c, limit, &unsent);
 		if (rc < 0) {
 			if (sent == 0 && !s->dialled)
@@ -141,7 +141,8 @@ shake_hands(struct stream *s, struct secure *c, struct limit limit, struct err *
 			*e = unsent;
 			return sent;
 		}
-	} while (rc == TALK_MORE && (rc = take_in(s, c, limit, e)) == 0 && (rc = TALK_MORE));
+	} while (
+	    rc == TLS_WANTS_INPUT && (rc = take_in(s, c, limit, e)) == 0 && (rc = TLS_WANTS_INPUT));
 	return rc;
 }
 
@@ -186,7 +187,7 @@ secure_new(struct secure **ret, struct stream *s, struct tls *t, struct err *e)
 		host_of(s->url, host);
 	c->calls = t->calls;
 	pthread_mutex_init(&c->lock, NULL);
-	if ((rc = c->calls->open(&c->talk, t, s->dialled, s->dialled ? host : NULL, e)) != 0) {
+	if ((rc = c->calls->open(&c->session, t, s->dialled, s->dialled ? host : NULL, e)) != 0) {
 		secure_free(c);
 		return rc;
 	}
@@ -222,7 +223,7 @@ secure_free(struct secure *c)
 {
 	if (c == NULL)
 		return;
-	c->calls->close(c->talk);
+	c->calls->close(c->session);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -256,7 +257,7 @@ stream_peer_name(const struct stream *s)
 {
 	struct secure *c = atomic_load(&s->secure);
 
-	return c != NULL ? c->calls->name(c->talk) : "";
+	return c != NULL ? c->calls->name(c->session) : "";
 }
 
 int
@@ -268,7 +269,7 @@ stream_trusted(struct stream *s, struct err *e)
 	if (c == NULL)
 		return 0;
 	pthread_mutex_lock(&c->lock);
-	rc = c->calls->trusted(c->talk, e);
+	rc = c->calls->trusted(c->session, e);
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Who we are and whom we trust on tls:// streams, in tls_openssl.c over OpenSSL 3. Both sides show a certificate of
- * one CA (hone keys makes them, base/keys.h), and what a certificate is for stands in it, in a SAN URI:
+ * one CA (hone keys makes them, base/credentials.h), and what a certificate is for stands in it, in a SAN URI:
  *
  *	hone:controller		who listens; an agent talks to no one else
  *	hone:agent:NODE		who dials; it may speak for this node only

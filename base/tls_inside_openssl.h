@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What tls_openssl.c and tls_talk_openssl.c share. */
+/* What tls_openssl.c and tls_session_openssl.c share. */
 #ifndef BASE_TLS_INSIDE_OPENSSL_H
 #define BASE_TLS_INSIDE_OPENSSL_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "base/tls_talk.h"
+#include "base/tls_session.h"
 
 enum tls_file { FILE_CA, FILE_CERTIFICATE, FILE_KEY, FILE_REVOKED, TLS_FILES };
 
@@ -22,7 +22,7 @@ struct own_tls {
 
 enum { TLS_NAME_MAX_BYTES = 96 };
 
-extern const struct talk_calls tls_talk_calls;
+extern const struct tls_session_calls tls_session_openssl;
 
 SSL_CTX *tls_context(struct own_tls *o); /* what holds now: the caller's reference */
 /* What the certificate says it is for, from its SAN URI: "hone:...". False: nothing, or more than

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* base/tls.h: what is read from files, and held until they change. tls_talk_openssl.c is one
+/* base/tls.h: what is read from files, and held until they change. tls_session_openssl.c is one
  * conversation with it. */
 #define _GNU_SOURCE /* AT_EACCESS */
 #include "base/tls.h"
@@ -223,7 +223,7 @@ tls_open(struct tls **ret, const struct tls_files *f, struct err *e)
 		free(o);
 		return err_set(e, ERR_MEMORY, "out of memory");
 	}
-	o->head.calls = &tls_talk_calls;
+	o->head.calls = &tls_session_openssl;
 	pthread_mutex_init(&o->lock, NULL);
 	for (int i = 0; i < TLS_FILES && rc == 0; i++) {
 		if (paths[i] == NULL || paths[i][0] == '\0') {

@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/stream.h"
 #include "bench/agent_scale_program.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/frame.h"
 #include "wire/toggle.h"
 

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/keys.h"
+#include "base/credentials.h"
 #include "base/stream.h"
 #include "base/tls.h"
 
@@ -61,15 +61,15 @@ static void
 make_keys(void)
 {
 	int64_t now_ns = clock_wall().ns;
-	struct keys_span span = { { now_ns - 3600 * INT64_C(1000000000) },
+	struct credentials_span span = { { now_ns - 3600 * INT64_C(1000000000) },
 		{ now_ns + 86400 * INT64_C(1000000000) } };
-	struct keys_order order = { .span = span };
+	struct credentials_order order = { .span = span };
 	struct err e = { 0 };
 
 	must(mkdtemp(folder) != NULL ? 0 : err_errno(&e, "%s", folder), &e);
-	must(keys_calls.init(folder, &span, &order, &e), &e);
+	must(credentials_calls.init(folder, &span, &order, &e), &e);
 	order.node = "n1";
-	must(keys_calls.issue(folder, &order, &e), &e);
+	must(credentials_calls.issue(folder, &order, &e), &e);
 	controller = open_keys("controller");
 	agent = open_keys("agents/n1/agent");
 }

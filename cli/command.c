@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/suggestion.h"
 #include "cli/client.h"
 #include "searchspace/strategy.h"
 
@@ -226,21 +226,21 @@ call_either(struct call *c, enum flag a, enum flag b)
 static enum exit_code
 unknown_command(struct call *c, const char *word)
 {
-	struct nearest g = { .said = word };
+	struct suggestion g = { .said = word };
 
 	for (const struct command *k = commands; k->name != NULL; k++)
-		nearest_try(&g, k->name);
+		suggestion_try(&g, k->name);
 	return call_misused(c, word, "unknown command", g.best);
 }
 
 static enum exit_code
 unknown_flag(struct call *c, const char *word)
 {
-	struct nearest g = { .said = word };
+	struct suggestion g = { .said = word };
 
 	for (int i = 0; i < FLAGS; i++)
 		if ((COMMON | c->command->flags) & UINT64_C(1) << i)
-			nearest_try(&g, flags[i].name);
+			suggestion_try(&g, flags[i].name);
 	return call_misused(c, word, "unknown flag", g.best);
 }
 

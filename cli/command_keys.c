@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * hone keys: create, list and revoke certificates. The code that uses OpenSSL is a shared object of
- * its own (base/keys.h), so that no other command loads OpenSSL:
+ * its own (base/credentials.h), so that no other command loads OpenSSL:
  *
  *	PREFIX/bin/hone			PREFIX is $(O) in a build tree
- *	PREFIX/lib/hone/keys.so
+ *	PREFIX/lib/hone/credentials.so
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/keys.h"
+#include "base/credentials.h"
 #include "cli/command.h"
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
@@ -23,25 +23,25 @@
 /* FROM_BEFORE_S: certificates are valid from 10 min ago, for machines whose clock is behind. */
 enum { CA_DAYS = 3650, WARN_DAYS = 30, FROM_BEFORE_S = 600 };
 
-/* ---- loading keys.so ---- */
+/* ---- loading credentials.so ---- */
 
 static int
-load(const struct keys_calls **ret, struct err *e)
+load(const struct credentials_calls **ret, struct err *e)
 {
 	char self[PATH_MAX], file[PATH_MAX + 32], *slash;
 	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
 	void *object;
 
 	if (len < 0)
-		return err_errno(e, "cannot find keys.so: the path of hone is unknown");
+		return err_errno(e, "cannot find credentials.so: the path of hone is unknown");
 	self[len] = '\0';
 	if ((slash = strrchr(self, '/')) != NULL)
 		*slash = '\0';
-	snprintf(file, sizeof file, "%s/../lib/hone/keys.so", self);
+	snprintf(file, sizeof file, "%s/../lib/hone/credentials.so", self);
 	if ((object = dlopen(file, RTLD_NOW | RTLD_LOCAL)) == NULL ||
-	    (*ret = dlsym(object, "keys_calls")) == NULL)
+	    (*ret = dlsym(object, "credentials_calls")) == NULL)
 		return err_set(
-		    e, ERR_SYSTEM, "cannot load keys.so, which uses OpenSSL: %s", dlerror());
+		    e, ERR_SYSTEM, "cannot load credentials.so, which uses OpenSSL: %s", dlerror());
 	return 0;
 }
 
@@ -49,23 +49,23 @@ load(const struct keys_calls **ret, struct err *e)
 
 struct keys_task {
 	struct call *call;
-	const struct keys_calls *keys;
+	const struct credentials_calls *keys;
 	const char *dir;
 };
 
-static struct keys_span
+static struct credentials_span
 span_of(double days)
 {
 	int64_t now_s = clock_wall().ns / 1000000000;
 
-	return (struct keys_span){ { (now_s - FROM_BEFORE_S) * 1000000000 },
+	return (struct credentials_span){ { (now_s - FROM_BEFORE_S) * 1000000000 },
 		{ now_s * 1000000000 + (int64_t)(days * (double)DAY_NS) } };
 }
 
-static struct keys_order
+static struct credentials_order
 order_of(const struct call *c, const char *node)
 {
-	struct keys_order o = { .node = node,
+	struct credentials_order o = { .node = node,
 		.hosts = c->hosts,
 		.span = span_of(c->number[FLAG_DAYS]),
 		.again = c->value[FLAG_AGAIN] != NULL };
@@ -93,8 +93,8 @@ static enum exit_code
 init(struct keys_task *j)
 {
 	struct call *c = j->call;
-	struct keys_order o = order_of(c, NULL);
-	struct keys_span ca = span_of(
+	struct credentials_order o = order_of(c, NULL);
+	struct credentials_span ca = span_of(
 	    c->number[FLAG_DAYS] > CA_DAYS ? c->number[FLAG_DAYS] : CA_DAYS);
 	struct err e = { 0 };
 	int rc = j->keys->init(j->dir, &ca, &o, &e);
@@ -110,7 +110,7 @@ static enum exit_code
 agent(struct keys_task *j)
 {
 	struct call *c = j->call;
-	struct keys_order o = order_of(c, c->words[1]);
+	struct credentials_order o = order_of(c, c->words[1]);
 	struct err e = { 0 };
 	int rc;
 
@@ -128,7 +128,7 @@ agent(struct keys_task *j)
 static enum exit_code
 controller(struct keys_task *j)
 {
-	struct keys_order o = order_of(j->call, NULL);
+	struct credentials_order o = order_of(j->call, NULL);
 	struct err e = { 0 };
 	int rc = j->keys->issue(j->dir, &o, &e);
 
@@ -174,18 +174,18 @@ print_date(struct wall w, char text[24])
 }
 
 static const char *
-state_of(const struct keys_row *row, struct wall now)
+state_of(const struct credentials_row *row, struct wall now)
 {
-	static const char *const states[KEYS_STATES] = { "valid", "not yet valid", "expired",
+	static const char *const states[CREDENTIALS_STATES] = { "valid", "not yet valid", "expired",
 		"revoked" };
 
-	if (row->state != KEYS_VALID)
+	if (row->state != CREDENTIALS_VALID)
 		return states[row->state];
 	return row->span.until.ns - now.ns < WARN_DAYS * DAY_NS ? "expires soon" : "valid";
 }
 
 static void
-take_row(void *ctx, const struct keys_row *row)
+take_row(void *ctx, const struct credentials_row *row)
 {
 	struct certificate_rows *l = ctx;
 	char from[24], until[24];

@@ -15,7 +15,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "formats/correlate.h"
 #include "formats/ctf.h"
 

@@ -23,7 +23,7 @@
 #include "formats/names.h"
 #include "formats/typed.h"
 #include "formats/words.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 
 enum {
 	EVENTS_MAX = 1

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "formats/typed.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 
 enum {
 	KEPT_MAX_BYTES = 16 << 20,

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "formats/spans.h"
 #include "formats/tree.h"
 

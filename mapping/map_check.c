@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/glob.h"
-#include "base/nearest.h"
+#include "base/suggestion.h"
 #include "mapping/map.h"
 
 struct check {
@@ -46,7 +46,7 @@ next(const struct check *c, const char *pattern, uint32_t *at)
 static void
 look_at_event(struct check *c, struct place where)
 {
-	struct nearest near = { .said = where.pattern };
+	struct suggestion near = { .said = where.pattern };
 	uint32_t at = 0;
 
 	if (next(c, where.pattern, &at) != NULL)
@@ -57,7 +57,7 @@ look_at_event(struct check *c, struct place where)
 		return;
 	}
 	for (uint32_t i = 0; i < c->nevents; i++)
-		nearest_try(&near, c->events[i].name);
+		suggestion_try(&near, c->events[i].name);
 	tell(c, true, where.line, "%s: the program has no tracepoint %s%s%s%s", where.key,
 	    where.pattern, near.best != NULL ? "; did you mean " : "",
 	    near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
@@ -75,12 +75,12 @@ field_of(const struct map_event *v, const char *name)
 static void
 tell_fields(struct check *c, const struct map_event *v, const char *field, struct place where)
 {
-	struct nearest near = { .said = field };
+	struct suggestion near = { .said = field };
 	char all[400] = "none";
 	size_t len = 0;
 
 	for (uint32_t i = 0; i < v->nfields; i++) {
-		nearest_try(&near, v->fields[i].name);
+		suggestion_try(&near, v->fields[i].name);
 		if (len < sizeof all)
 			len += (size_t)snprintf(all + len, sizeof all - len, "%s%s",
 			    i == 0 ? "" : ", ", v->fields[i].name);

@@ -11,7 +11,7 @@
 #ifndef MAPPING_MAPPER_INSIDE_H
 #define MAPPING_MAPPER_INSIDE_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/texts.h"
 #include "mapping/mapper.h"
 #include "mapping/pool.h"

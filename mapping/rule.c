@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/suggestion.h"
 #include "mapping/words.h"
 
 enum { EVENT_MAX_BYTES = 255 };
@@ -287,14 +287,14 @@ static int
 read_correlate(
     const struct mapping *m, const struct rule_words *w, struct map_rule *r, struct err *e)
 {
-	struct nearest near = { .said = w->correlate };
+	struct suggestion near = { .said = w->correlate };
 
 	r->correlate = strcmp(w->correlate, "field") == 0 ? MAP_FIELD : MAP_THREAD;
 	if (w->line_of[KEY_CORRELATE] == 0 || r->correlate == MAP_FIELD ||
 	    strcmp(w->correlate, "thread") == 0)
 		return 0;
-	nearest_try(&near, "thread");
-	nearest_try(&near, "field");
+	suggestion_try(&near, "thread");
+	suggestion_try(&near, "field");
 	err_set(e, ERR_INPUT, "correlate: no way \"%.60s\"; %s%s%swant thread or field",
 	    w->correlate, near.best != NULL ? "did you mean " : "",
 	    near.best != NULL ? near.best : "", near.best != NULL ? "? " : "");

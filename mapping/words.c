@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/suggestion.h"
 
 #define AT(field) offsetof(struct rule_words, field)
 static const struct ini_key rule_keys[] = {
@@ -79,15 +79,15 @@ take_request(struct words *w, const char *name, int line, struct err *e)
 static int
 take_section(void *of, const char *name, int line, struct err *e)
 {
-	struct nearest near = { .said = name };
+	struct suggestion near = { .said = name };
 	char what[100];
 
 	if (strcmp(name, "program") == 0)
 		return take_program(of, line, e);
 	if (strcmp(name, "request") == 0 || strncmp(name, "request ", 8) == 0)
 		return take_request(of, name + 7 + strspn(name + 7, " "), line, e);
-	nearest_try(&near, "program");
-	nearest_try(&near, "request");
+	suggestion_try(&near, "program");
+	suggestion_try(&near, "request");
 	snprintf(what, sizeof what, "section [%.60s]", name);
 	return no_such(what, near.best, "there are [program] and [request NAME]", e);
 }
@@ -107,13 +107,13 @@ static int
 take_rule_key(struct rule_words *r, const char *name, int line, const struct ini_key **k,
     void **into, struct err *e)
 {
-	struct nearest near = { .said = name };
+	struct suggestion near = { .said = name };
 	char what[100];
 
 	if (strcmp(name, "step") == 0)
 		return take_step(r, line, k, into, e);
 	for (int i = 0; i < RULE_KEYS; i++) {
-		nearest_try(&near, rule_keys[i].name);
+		suggestion_try(&near, rule_keys[i].name);
 		if (strcmp(rule_keys[i].name, name) != 0)
 			continue;
 		if (r->line_of[i] != 0)
@@ -124,7 +124,7 @@ take_rule_key(struct rule_words *r, const char *name, int line, const struct ini
 		*into = r;
 		return 0;
 	}
-	nearest_try(&near, "step");
+	suggestion_try(&near, "step");
 	snprintf(what, sizeof what, "key \"%.60s\"", name);
 	return no_such(what, near.best,
 	    "[request] has: begin, end, correlate, type, type_field, begin_id, end_id, step, "
@@ -135,14 +135,14 @@ take_rule_key(struct rule_words *r, const char *name, int line, const struct ini
 static int
 take_key(void *of, const char *name, int line, const struct ini_key **k, void **into, struct err *e)
 {
-	struct nearest near = { .said = name };
+	struct suggestion near = { .said = name };
 	struct words *w = of;
 	char what[100];
 
 	if (w->in_rule)
 		return take_rule_key(&w->rules[w->nrules - 1], name, line, k, into, e);
 	if (strcmp(name, "service") != 0) {
-		nearest_try(&near, "service");
+		suggestion_try(&near, "service");
 		snprintf(what, sizeof what, "key \"%.60s\"", name);
 		return no_such(what, near.best, "[program] has: service", e);
 	}

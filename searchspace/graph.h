@@ -3,7 +3,7 @@
 #ifndef SEARCHSPACE_GRAPH_H
 #define SEARCHSPACE_GRAPH_H
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "searchspace/space.h"
 #include "searchspace/span.h"
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "wire/text.h"
+#include "wire/message_fields.h"
 
 enum { RATE_MIN_BYTES = 18, TOGGLE_MIN_BYTES = 4, FAILURE_TEXT_MAX = 4096 };
 

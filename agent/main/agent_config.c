@@ -10,7 +10,7 @@
 #include "agent/main/agent_config.h"
 #include "agent/reader/sources.h"
 #include "base/ini.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 
 #define AT(member) offsetof(struct config, member)
 #define SECOND 1e9

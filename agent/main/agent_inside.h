@@ -16,7 +16,7 @@
 #include "agent/reader/sources.h"
 #include "agent/tracer/tracer_thread.h"
 #include "base/rng.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 
 struct agent {
 	const struct config *config;

@@ -9,7 +9,7 @@
 #include "agent/main/link.h"
 #include "base/stream.h"
 #include "base/tls.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/frame.h"
 
 enum { SMALL_FRAME = 2048 }; /* is written as one: a second write costs more than copying it does */

@@ -16,7 +16,7 @@
 #include "agent/tracer/session_lttng.h"
 #include "agent/guard/sweep.h"
 #include "agent/tracer/tracer.h"
-#include "base/notify.h"
+#include "base/systemd.h"
 #include "base/privilege.h"
 
 #define USUAL_USER "hone"
@@ -234,14 +234,14 @@ serve(const struct config *c, struct maps *maps)
 	}
 	agent = a;
 	log_line(LOG_INFO, "node %s, controller %s", c->node, c->url);
-	notify("READY=1");
+	systemd_notify("READY=1");
 	while (!ended) {
 		if (remap)
 			read_again(a, c);
 		agent_turn(a);
-		notify_alive(clock_mono());
+		systemd_watchdog(clock_mono());
 	}
-	notify("STOPPING=1");
+	systemd_notify("STOPPING=1");
 	signals_catch(SIG_IGN);
 	agent = NULL;
 	agent_close(a);

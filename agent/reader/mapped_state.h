@@ -7,7 +7,7 @@
 #include "agent/reader/source_losses.h"
 #include "agent/reader/source_mapped.h"
 #include "base/arena.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "mapping/mapper.h"
 
 enum {

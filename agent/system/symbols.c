@@ -14,7 +14,7 @@
 
 #include "agent/system/symbol_file.h"
 #include "base/arena.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 
 enum { LOOKUPS_MAX = 256 };
 

@@ -8,7 +8,7 @@
 #include "agent/tracer/tracer_internal.h"
 #include "base/glob.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/texts.h"
 
 enum { SERVICE_MAX = 63, LISTS_MISSED_MAX = 3 };

@@ -14,7 +14,7 @@
 
 #include "agent/tracer/tracer.h"
 #include "base/arena.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 
 struct inventory;
 

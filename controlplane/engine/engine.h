@@ -18,7 +18,7 @@
 #include "forest/forest.h"
 #include "searchspace/space.h"
 #include "searchspace/strategy.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/toggle.h"
 
 struct engine;

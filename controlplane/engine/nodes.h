@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "controlplane/search/preload_labels.h"
 #include "searchspace/plan.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/toggle.h"
 
 enum { NODES_MAX = 1024 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Congestion: whether more tracepoints may be enabled. On its way from a tracepoint to the engine
- * a record passes four queues of its agent (wire/agent.h) and the controller's mailbox; the
+ * a record passes four queues of its agent (wire/agent_messages.h) and the controller's mailbox; the
  * fullest one decides.
  *
  *	         one over pause_fill, or an agent has shed load

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "searchspace/budget.h"
 
 #define SAME \

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 
 #define SPEND_SMOOTH_NS \
 	3000000000.0 /* what was spent so long ago weighs 1/e of what is spent now */

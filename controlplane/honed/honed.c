@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/notify.h"
+#include "base/systemd.h"
 #include "base/stream.h"
 #include "base/tls.h"
 #include "controlplane/answers/answer.h"
@@ -825,10 +825,10 @@ honed_run(struct honed *h, const atomic_bool *stop)
 	while (!atomic_load(stop)) {
 		take_mail(h);
 		step(h);
-		notify_alive(clock_mono());
+		systemd_watchdog(clock_mono());
 	}
 	log_line(LOG_INFO, "stopping");
-	notify("STOPPING=1");
+	systemd_notify("STOPPING=1");
 	quiet = wind_down(h);
 	log_line(LOG_INFO, quiet ? "nothing that Hone added is on" : "stopped");
 	return quiet;

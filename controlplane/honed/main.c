@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/notify.h"
+#include "base/systemd.h"
 #include "base/privilege.h"
 #include "controlplane/honed/honed_config.h"
 #include "controlplane/honed/honed.h"
@@ -214,7 +214,7 @@ serve(const struct config *c, const struct arguments *a)
 	}
 	if (a->detach)
 		tell_parent(ready);
-	notify("READY=1");
+	systemd_notify("READY=1");
 	quiet = honed_run(h, &stop);
 	honed_close(h);
 	return quiet ? DONE : FAILED;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 
 /* Samples that standard errors are computed from: at most of all groups together, and in addition
  * of each group. */

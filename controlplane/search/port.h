@@ -20,7 +20,7 @@
 #include "forest/forest.h"
 #include "searchspace/plan.h"
 #include "searchspace/space.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 
 /* From the configuration; constant while the engine lives. */
 struct search_settings {

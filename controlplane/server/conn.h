@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "controlplane/server/bucket.h"
 #include "controlplane/server/roles.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/frame.h"
 
 enum door { DOOR_AGENTS, DOOR_OPERATORS, DOORS };

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/keys.h"
+#include "base/credentials.h"
 #include "base/tls.h"
-#include "base/tls_talk.h"
+#include "base/tls_session.h"
 
 enum { ROUNDS = 8, SAID_MAX_BYTES = 32 * 1024 };
 
@@ -63,15 +63,15 @@ int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	int64_t now_ns = clock_wall().ns;
-	struct keys_span span = { { now_ns - 3600 * INT64_C(1000000000) },
+	struct credentials_span span = { { now_ns - 3600 * INT64_C(1000000000) },
 		{ now_ns + 86400 * INT64_C(1000000000) } };
-	struct keys_order order = { .span = span };
+	struct credentials_order order = { .span = span };
 
 	(void)argc;
 	(void)argv;
-	check(mkdtemp(folder) != NULL && keys_calls.init(folder, &span, &order, NULL) == 0);
+	check(mkdtemp(folder) != NULL && credentials_calls.init(folder, &span, &order, NULL) == 0);
 	order.node = "n1";
-	check(keys_calls.issue(folder, &order, NULL) == 0);
+	check(credentials_calls.issue(folder, &order, NULL) == 0);
 	controller = open_keys("ca.pem", "controller");
 	agent = open_keys("ca.pem", "agents/n1/agent");
 	check(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0);
@@ -81,26 +81,26 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 /* ---- one side alone ---- */
 
 static void
-take_what_goes(const struct talk_calls *c, struct talk *k)
+take_what_goes(const struct tls_session_calls *c, struct tls_session *k)
 {
 	static uint8_t bytes[SAID_MAX_BYTES];
 	size_t n, all = 0;
 
 	while ((n = c->goes(k, bytes, sizeof bytes)) > 0)
 		all += n;
-	check(all <= 2 * TALK_OWED_MAX_BYTES);
+	check(all <= 2 * TLS_OWED_MAX_BYTES);
 }
 
 static void
 feed(struct tls *t, bool dials, const uint8_t *data, size_t len)
 {
-	const struct talk_calls *c = t->calls;
-	struct talk *k;
+	const struct tls_session_calls *c = t->calls;
+	struct tls_session *k;
 	size_t n;
-	int rc = TALK_MORE;
+	int rc = TLS_WANTS_INPUT;
 
 	check(c->open(&k, t, dials, dials ? "localhost" : NULL, NULL) == 0);
-	for (; rc == TALK_MORE; data += n, len -= n) {
+	for (; rc == TLS_WANTS_INPUT; data += n, len -= n) {
 		rc = c->shake(k, NULL);
 		take_what_goes(c, k);
 		if (len == 0)
@@ -132,7 +132,8 @@ change(const struct wire *w, uint8_t *bytes, size_t n)
 }
 
 static void
-carry(const struct talk_calls *c, struct talk *from, struct talk *to, struct wire *w)
+carry(const struct tls_session_calls *c, struct tls_session *from, struct tls_session *to,
+    struct wire *w)
 {
 	static uint8_t bytes[SAID_MAX_BYTES];
 	size_t n;
@@ -149,19 +150,19 @@ carry(const struct talk_calls *c, struct talk *from, struct talk *to, struct wir
 static void
 converse(const uint8_t *changes, size_t nchanges)
 {
-	const struct talk_calls *c = controller->calls;
+	const struct tls_session_calls *c = controller->calls;
 	struct wire w = { changes, nchanges, 0 };
-	int a_rc = TALK_MORE, b_rc = TALK_MORE;
-	struct talk *a, *b;
+	int a_rc = TLS_WANTS_INPUT, b_rc = TLS_WANTS_INPUT;
+	struct tls_session *a, *b;
 	char got[8];
 	size_t n;
 
 	check(c->open(&a, agent, true, "localhost", NULL) == 0 &&
 	      c->open(&b, controller, false, NULL, NULL) == 0);
 	for (int i = 0; i < ROUNDS; i++) {
-		a_rc = a_rc == TALK_MORE ? c->shake(a, NULL) : a_rc;
+		a_rc = a_rc == TLS_WANTS_INPUT ? c->shake(a, NULL) : a_rc;
 		carry(c, a, b, &w);
-		b_rc = b_rc == TALK_MORE ? c->shake(b, NULL) : b_rc;
+		b_rc = b_rc == TLS_WANTS_INPUT ? c->shake(b, NULL) : b_rc;
 		carry(c, b, a, NULL);
 	}
 	if (b_rc == 0) {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "mapping/mapper.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "tests/scenario/bad_peer.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/record.h"
 
 enum { HELD = 16, CROWD = 300, TURN_MS = 1000 };

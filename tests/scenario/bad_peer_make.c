@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/record.h"
 #include "wire/toggle.h"
 

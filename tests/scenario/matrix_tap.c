@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/stream.h"
 #include "tests/scenario/matrix_state.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/frame.h"
 #include "wire/toggle.h"
 

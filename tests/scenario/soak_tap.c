@@ -23,7 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/frame.h"
 
 enum { NODES_MAX = 8, BUCKETS = 4096 };

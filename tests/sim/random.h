@@ -43,7 +43,7 @@
 #include <math.h>
 
 #include "base/arena.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "tests/sim/stage.h"
 
 enum cause_class {

@@ -21,11 +21,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/keys.h"
+#include "base/credentials.h"
 #include "base/rng.h"
 #include "base/stream.h"
 #include "base/tls.h"
-#include "base/tls_talk.h"
+#include "base/tls_session.h"
 
 enum { LONG_MS = 30000, MB = 1 << 20, PATH_BYTES = 200 };
 #define DAY_NS (INT64_C(86400) * 1000000000)
@@ -49,12 +49,12 @@ path_of(const char *fmt, ...)
 	return path;
 }
 
-static struct keys_span
+static struct credentials_span
 days(int from, int until)
 {
 	int64_t now_ns = clock_wall().ns;
 
-	return (struct keys_span){ { now_ns + from * DAY_NS }, { now_ns + until * DAY_NS } };
+	return (struct credentials_span){ { now_ns + from * DAY_NS }, { now_ns + until * DAY_NS } };
 }
 
 static void
@@ -67,20 +67,20 @@ must(int rc, const struct err *e)
 static void
 make_ca(const char *name, const char *const *hosts, int nhosts)
 {
-	struct keys_span ca = days(-100, 3650);
-	struct keys_order o = { .hosts = hosts, .nhosts = nhosts, .span = days(-1, 365) };
+	struct credentials_span ca = days(-100, 3650);
+	struct credentials_order o = { .hosts = hosts, .nhosts = nhosts, .span = days(-1, 365) };
 	struct err e;
 
-	must(keys_calls.init(path_of("%s", name), &ca, &o, &e), &e);
+	must(credentials_calls.init(path_of("%s", name), &ca, &o, &e), &e);
 }
 
 static void
-issue(const char *ca, const char *node, struct keys_span span, bool again)
+issue(const char *ca, const char *node, struct credentials_span span, bool again)
 {
-	struct keys_order o = { .node = node, .span = span, .again = again };
+	struct credentials_order o = { .node = node, .span = span, .again = again };
 	struct err e;
 
-	must(keys_calls.issue(path_of("%s", ca), &o, &e), &e);
+	must(credentials_calls.issue(path_of("%s", ca), &o, &e), &e);
 }
 
 static int
@@ -402,7 +402,7 @@ stranger_close(struct stranger *s)
 }
 
 static void
-carry_between(struct stranger *s, const struct talk_calls *c, struct talk *k)
+carry_between(struct stranger *s, const struct tls_session_calls *c, struct tls_session *k)
 {
 	uint8_t bytes[8192];
 	size_t n;
@@ -415,12 +415,12 @@ carry_between(struct stranger *s, const struct talk_calls *c, struct talk *k)
 
 /* What the controller thinks of it. */
 static int
-meet(struct stranger *s, const struct talk_calls *c, struct talk *k, struct err *e)
+meet(struct stranger *s, const struct tls_session_calls *c, struct tls_session *k, struct err *e)
 {
-	int rc = TALK_MORE;
+	int rc = TLS_WANTS_INPUT;
 
 	e->text[0] = '\0';
-	for (int round = 0; round < 8 && rc == TALK_MORE; round++) {
+	for (int round = 0; round < 8 && rc == TLS_WANTS_INPUT; round++) {
 		SSL_do_handshake(s->ssl);
 		carry_between(s, c, k);
 		rc = c->shake(k, e);
@@ -459,7 +459,7 @@ whatever_a_stranger_shows_it_is_let_in_with_nothing_but_good_keys(void **state)
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct stranger s;
-		struct talk *k;
+		struct tls_session *k;
 		struct err e;
 		int rc;
 
@@ -481,17 +481,17 @@ asking_for_new_keys_is_bounded(void **state)
 {
 	struct tls *b = controller("ours");
 	struct stranger s;
-	struct talk *k;
+	struct tls_session *k;
 	struct err e = { 0 };
 	uint8_t bytes[8192];
 	size_t n, owed = 0;
-	int rc = TALK_MORE;
+	int rc = TLS_WANTS_INPUT;
 	(void)state;
 
 	stranger_open(&s, "ours/agents/n1/agent", TLS1_3_VERSION);
 	assert_int_equal(b->calls->open(&k, b, false, NULL, NULL), 0);
 	assert_int_equal(meet(&s, b->calls, k, &e), 0);
-	for (int i = 0; i < 100000 && rc == TALK_MORE; i++) {
+	for (int i = 0; i < 100000 && rc == TLS_WANTS_INPUT; i++) {
 		assert_int_equal(SSL_key_update(s.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
 		SSL_do_handshake(s.ssl);
 		while (BIO_read_ex(s.out, bytes, sizeof bytes, &n) == 1)
@@ -501,7 +501,7 @@ asking_for_new_keys_is_bounded(void **state)
 	assert_int_equal(rc, ERR_INPUT);
 	while ((n = b->calls->goes(k, bytes, sizeof bytes)) > 0)
 		owed += n;
-	assert_in_range(owed, 1, 2 * TALK_OWED_MAX_BYTES);
+	assert_in_range(owed, 1, 2 * TLS_OWED_MAX_BYTES);
 	b->calls->close(k);
 	stranger_close(&s);
 	tls_close(b);
@@ -513,7 +513,7 @@ nobody_shakes_hands_twice(void **state)
 {
 	struct tls *b = controller("ours");
 	struct stranger s;
-	struct talk *k;
+	struct tls_session *k;
 	struct err e = { 0 };
 	char byte;
 	size_t n;
@@ -526,8 +526,8 @@ nobody_shakes_hands_twice(void **state)
 	assert_int_equal(SSL_renegotiate(s.ssl), 1);
 	SSL_do_handshake(s.ssl);
 	carry_between(&s, b->calls, k);
-	assert_int_equal(
-	    b->calls->read(k, &byte, 1, &n, &e), TALK_MORE); /* a warning goes out, no handshake */
+	assert_int_equal(b->calls->read(k, &byte, 1, &n, &e),
+	    TLS_WANTS_INPUT); /* a warning goes out, no handshake */
 	carry_between(&s, b->calls, k);
 	assert_int_not_equal(SSL_do_handshake(s.ssl), 1);
 	b->calls->close(k);
@@ -535,7 +535,7 @@ nobody_shakes_hands_twice(void **state)
 	tls_close(b);
 }
 
-static const struct talk_calls *
+static const struct tls_session_calls *
 calls_of(struct tls *t)
 {
 	return t->calls;
@@ -543,7 +543,7 @@ calls_of(struct tls *t)
 
 /* All that a wants to say, to b. */
 static void
-carry(const struct talk_calls *c, struct talk *a, struct talk *b)
+carry(const struct tls_session_calls *c, struct tls_session *a, struct tls_session *b)
 {
 	uint8_t bytes[4096];
 	size_t n;
@@ -642,12 +642,12 @@ a_listener_without_tls_is_named(void **state)
 static size_t
 client_hello(struct tls *a, uint8_t *bytes, size_t size)
 {
-	const struct talk_calls *c = calls_of(a);
-	struct talk *k;
+	const struct tls_session_calls *c = calls_of(a);
+	struct tls_session *k;
 	size_t n;
 
 	assert_int_equal(c->open(&k, a, true, "h", NULL), 0);
-	assert_int_equal(c->shake(k, NULL), TALK_MORE);
+	assert_int_equal(c->shake(k, NULL), TLS_WANTS_INPUT);
 	n = c->goes(k, bytes, size);
 	c->close(k);
 	return n;
@@ -861,7 +861,8 @@ struct script {
 };
 
 static void
-speak(const struct talk_calls *c, struct talk *from, struct talk *to, struct script *s)
+speak(const struct tls_session_calls *c, struct tls_session *from, struct tls_session *to,
+    struct script *s)
 {
 	size_t n;
 
@@ -882,7 +883,7 @@ a_stream_may_be_cut_at_any_byte(void **state)
 {
 	static const char said[] = "what was said";
 	struct tls *a = agent("ours", "n1"), *b = controller("ours");
-	const struct talk_calls *c = calls_of(a);
+	const struct tls_session_calls *c = calls_of(a);
 	int let_in = 0, whole = 0;
 	struct rng r;
 	(void)state;
@@ -890,11 +891,11 @@ a_stream_may_be_cut_at_any_byte(void **state)
 	rng_seed(&r, 13);
 	for (int i = 0; i < 200; i++) {
 		struct script from_a = { .len = 0 };
-		struct talk *ka, *kb;
+		struct tls_session *ka, *kb;
 		size_t fed = 0, cut, n;
 		char got[sizeof said];
 		bool a_done = false, written = false;
-		int b_rc = TALK_MORE;
+		int b_rc = TLS_WANTS_INPUT;
 
 		assert_int_equal(c->open(&ka, a, true, "h", NULL), 0);
 		assert_int_equal(c->open(&kb, b, false, NULL, NULL), 0);
@@ -907,11 +908,11 @@ a_stream_may_be_cut_at_any_byte(void **state)
 			n = (from_a.len < cut ? from_a.len : cut) - fed;
 			assert_int_equal(c->came(kb, from_a.bytes + fed, n, NULL), 0);
 			fed += n;
-			if (b_rc == TALK_MORE)
+			if (b_rc == TLS_WANTS_INPUT)
 				b_rc = c->shake(kb, NULL);
 			carry(c, kb, ka);
 		}
-		assert_true(b_rc == 0 || b_rc == TALK_MORE);
+		assert_true(b_rc == 0 || b_rc == TLS_WANTS_INPUT);
 		let_in += b_rc == 0;
 		if (b_rc == 0 && c->read(kb, got, sizeof got, &n, NULL) == 0) {
 			assert_int_equal(n, sizeof said);
@@ -935,7 +936,7 @@ static void
 no_changed_bit_goes_unnoticed(void **state)
 {
 	struct tls *a = agent("ours", "n1"), *b = controller("ours");
-	const struct talk_calls *c = calls_of(a);
+	const struct tls_session_calls *c = calls_of(a);
 	struct rng r;
 	int whole = 0;
 	(void)state;
@@ -943,22 +944,22 @@ no_changed_bit_goes_unnoticed(void **state)
 	rng_seed(&r, 14);
 	for (int i = 0; i < 200; i++) {
 		size_t at = 0, changed = i == 0 ? SIZE_MAX : rng_below(&r, 2600), n;
-		struct talk *ka, *kb;
-		int a_rc = TALK_MORE, b_rc = TALK_MORE;
+		struct tls_session *ka, *kb;
+		int a_rc = TLS_WANTS_INPUT, b_rc = TLS_WANTS_INPUT;
 		uint8_t bytes[8192];
 		char byte;
 
 		assert_int_equal(c->open(&ka, a, true, "h", NULL), 0);
 		assert_int_equal(c->open(&kb, b, false, NULL, NULL), 0);
 		for (int round = 0; round < 8; round++) {
-			a_rc = a_rc == TALK_MORE ? c->shake(ka, NULL) : a_rc;
+			a_rc = a_rc == TLS_WANTS_INPUT ? c->shake(ka, NULL) : a_rc;
 			while ((n = c->goes(ka, bytes, sizeof bytes)) > 0) {
 				if (changed >= at && changed - at < n)
 					bytes[changed - at] ^= (uint8_t)(1u << rng_below(&r, 8));
 				at += n;
 				c->came(kb, bytes, n, NULL);
 			}
-			b_rc = b_rc == TALK_MORE ? c->shake(kb, NULL) : b_rc;
+			b_rc = b_rc == TLS_WANTS_INPUT ? c->shake(kb, NULL) : b_rc;
 			while ((n = c->goes(kb, bytes, sizeof bytes)) > 0) {
 				if (changed >= at && changed - at < n)
 					bytes[changed - at] ^= (uint8_t)(1u << rng_below(&r, 8));
@@ -997,7 +998,7 @@ revoked_certificates_are_refused_and_no_longer_trusted(void **state)
 	b = controller("strict");
 	open_pair(&p, a, b);
 	assert_int_equal(tls_refresh(b, &e), 0);
-	must(keys_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
+	must(credentials_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
 	assert_int_equal(n, 1);
 	assert_int_equal(tls_refresh(b, &e), 1);
 	assert_int_equal(stream_trusted(p.b.stream, &e), ERR_DENIED);
@@ -1015,12 +1016,12 @@ revoked_certificates_are_refused_and_no_longer_trusted(void **state)
 	open_pair(&p, again, b);
 	assert_int_equal(stream_trusted(p.b.stream, &e), 0);
 	close_pair(&p);
-	must(keys_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
+	must(credentials_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
 	assert_int_equal(n, 1); /* the first is in the list already, and stays there */
-	must(keys_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
+	must(credentials_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
 	assert_int_equal(n, 0);
 	assert_int_equal(
-	    keys_calls.revoke(path_of("strict"), "n9", clock_wall(), &n, &e), ERR_MISSING);
+	    credentials_calls.revoke(path_of("strict"), "n9", clock_wall(), &n, &e), ERR_MISSING);
 	tls_close(a);
 	tls_close(b);
 	tls_close(again);
@@ -1060,11 +1061,11 @@ new_keys_hold_without_a_restart_and_broken_ones_do_not(void **state)
 /* ---- the folder of keys ---- */
 
 struct tally {
-	int rows, now, states[KEYS_STATES];
+	int rows, now, states[CREDENTIALS_STATES];
 };
 
 static void
-count(void *ctx, const struct keys_row *row)
+count(void *ctx, const struct credentials_row *row)
 {
 	struct tally *t = ctx;
 
@@ -1079,45 +1080,45 @@ count(void *ctx, const struct keys_row *row)
 static void
 the_folder_says_what_there_is_and_overwrites_nothing(void **state)
 {
-	struct keys_span ca = days(0, 10);
-	struct keys_order o = { .node = "n1", .span = days(0, 5) };
+	struct credentials_span ca = days(0, 10);
+	struct credentials_order o = { .node = "n1", .span = days(0, 5) };
 	struct tally t = { 0 };
 	struct stat st;
 	struct err e;
 	int n;
 	(void)state;
 
-	assert_int_equal(
-	    keys_calls.init(path_of("ours"), &ca, &(struct keys_order){ .span = days(0, 5) }, &e),
+	assert_int_equal(credentials_calls.init(path_of("ours"), &ca,
+			     &(struct credentials_order){ .span = days(0, 5) }, &e),
 	    ERR_BUSY);
-	assert_int_equal(keys_calls.issue(path_of("ours"), &o, &e), ERR_BUSY);
+	assert_int_equal(credentials_calls.issue(path_of("ours"), &o, &e), ERR_BUSY);
 	assert_non_null(strstr(e.text, "--again"));
 	for (int i = 0; i < 3; i++) {
 		o.node = (const char *const[]){ "../n1", "", "controller" }[i];
-		assert_int_equal(keys_calls.issue(path_of("ours"), &o, &e), ERR_INPUT);
+		assert_int_equal(credentials_calls.issue(path_of("ours"), &o, &e), ERR_INPUT);
 	}
-	o = (struct keys_order){ .node = "n7", .span = days(0, 5000) };
-	assert_int_equal(keys_calls.issue(path_of("ours"), &o, &e), ERR_INPUT);
+	o = (struct credentials_order){ .node = "n7", .span = days(0, 5000) };
+	assert_int_equal(credentials_calls.issue(path_of("ours"), &o, &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, "longer than the CA"));
-	o = (struct keys_order){ .hosts = (const char *const[]){ "two words" },
+	o = (struct credentials_order){ .hosts = (const char *const[]){ "two words" },
 		.nhosts = 1,
 		.span = days(0, 5),
 		.again = true };
-	assert_int_equal(keys_calls.issue(path_of("ours"), &o, &e), ERR_INPUT);
-	assert_int_equal(keys_calls.issue(path_of("nowhere"), &o, &e), ERR_MISSING);
+	assert_int_equal(credentials_calls.issue(path_of("ours"), &o, &e), ERR_INPUT);
+	assert_int_equal(credentials_calls.issue(path_of("nowhere"), &o, &e), ERR_MISSING);
 
 	make_ca("listed", NULL, 0);
 	issue("listed", "n1", days(-20, -10), false);
 	issue("listed", "n1", days(-1, 10), true);
 	issue("listed", "n2", days(5, 10), false);
 	issue("listed", "n3", days(-1, 10), false);
-	must(keys_calls.revoke(path_of("listed"), "n3", clock_wall(), &n, &e), &e);
-	must(keys_calls.list(path_of("listed"), clock_wall(), count, &t, &e), &e);
+	must(credentials_calls.revoke(path_of("listed"), "n3", clock_wall(), &n, &e), &e);
+	must(credentials_calls.list(path_of("listed"), clock_wall(), count, &t, &e), &e);
 	assert_int_equal(t.rows, 6); /* CA, controller, n1 twice, n2, n3 */
 	assert_int_equal(t.now, 5);
-	assert_int_equal(t.states[KEYS_EXPIRED], 1);
-	assert_int_equal(t.states[KEYS_EARLY], 1);
-	assert_int_equal(t.states[KEYS_REVOKED], 1);
+	assert_int_equal(t.states[CREDENTIALS_EXPIRED], 1);
+	assert_int_equal(t.states[CREDENTIALS_EARLY], 1);
+	assert_int_equal(t.states[CREDENTIALS_REVOKED], 1);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(
 		    stat(path_of("listed/%s", (const char *const[]){ "ca.key", "controller.key",
@@ -1127,11 +1128,13 @@ the_folder_says_what_there_is_and_overwrites_nothing(void **state)
 		assert_int_equal(st.st_mode & 07777, 0600);
 	}
 	memset(&t, 0, sizeof t);
-	must(keys_calls.list(path_of("listed/agents/n2/agent.pem"), clock_wall(), count, &t, &e),
+	must(credentials_calls.list(
+		 path_of("listed/agents/n2/agent.pem"), clock_wall(), count, &t, &e),
 	    &e);
 	assert_int_equal(t.rows, 1);
 	assert_int_equal(
-	    keys_calls.list(path_of("listed/ca.key"), clock_wall(), count, &t, &e), ERR_INPUT);
+	    credentials_calls.list(path_of("listed/ca.key"), clock_wall(), count, &t, &e),
+	    ERR_INPUT);
 }
 
 int

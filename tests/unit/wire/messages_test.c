@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 #include "wire/toggle.h"
 
 static struct arena memory; /* of the texts that the tests make up; given back after each */

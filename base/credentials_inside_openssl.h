@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What keys_openssl.c (certificates, in memory) gives to keys_files_openssl.c (the folder). */
-#ifndef BASE_KEYS_INSIDE_OPENSSL_H
-#define BASE_KEYS_INSIDE_OPENSSL_H
+/* What credentials_openssl.c (certificates, in memory) gives to credentials_folder_openssl.c (the folder). */
+#ifndef BASE_CREDENTIALS_INSIDE_OPENSSL_H
+#define BASE_CREDENTIALS_INSIDE_OPENSSL_H
 
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-#include "base/keys.h"
+#include "base/credentials.h"
 
 struct pair { /* all NULL is empty */
 	EVP_PKEY *key;
@@ -14,9 +14,9 @@ struct pair { /* all NULL is empty */
 };
 
 void pair_release(struct pair *p);
-int pair_make_ca(struct pair *ret, const struct keys_span *span, struct err *e);
+int pair_make_ca(struct pair *ret, const struct credentials_span *span, struct err *e);
 /* hosts: in place of the order's, if those are none; NULL is none. */
-int pair_make(struct pair *ret, const struct pair *ca, const struct keys_order *o,
+int pair_make(struct pair *ret, const struct pair *ca, const struct credentials_order *o,
     GENERAL_NAMES *hosts, struct err *e);
 /* The hosts a certificate names; the caller's to GENERAL_NAMES_free(). */
 GENERAL_NAMES *hosts_of(X509 *c);
@@ -26,9 +26,9 @@ int revoked_make(X509_CRL **ret, const struct pair *ca, X509_CRL *former, X509 *
 int fail_openssl(struct err *e, const char *what);
 
 struct seen_certificate { /* what a certificate says */
-	char name[KEYS_NAME_MAX + 1], serial[48];
+	char name[CREDENTIALS_NAME_MAX + 1], serial[48];
 	const char *role;
-	struct keys_span span;
+	struct credentials_span span;
 };
 void certificate_look(struct seen_certificate *ret, X509 *c);
 

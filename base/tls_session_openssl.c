@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One conversation (base/tls_talk.h): an SSL between two memory BIOs; and whether we like the
+/* One conversation (base/tls_session.h): an SSL between two memory BIOs; and whether we like the
  * certificate of the other. */
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -13,7 +13,7 @@
 
 static const char CONTROLLER[] = "hone:controller", AGENT[] = "hone:agent:";
 
-struct talk {
+struct tls_session {
 	struct own_tls *of;
 	SSL *ssl;
 	BIO *in, *out; /* from and to the wire; the SSL's */
@@ -173,7 +173,7 @@ names_hosts(X509 *c)
 }
 
 static int
-check_role(struct talk *k, X509 *c, struct err *e)
+check_role(struct tls_session *k, X509 *c, struct err *e)
 {
 	char words[TLS_NAME_MAX_BYTES];
 	bool named = tls_name(c, k->name);
@@ -199,7 +199,7 @@ int
 tls_on_certificate(int ok, X509_STORE_CTX *at)
 {
 	SSL *ssl = X509_STORE_CTX_get_ex_data(at, SSL_get_ex_data_X509_STORE_CTX_idx());
-	struct talk *k = SSL_get_app_data(ssl);
+	struct tls_session *k = SSL_get_app_data(ssl);
 	X509 *c = X509_STORE_CTX_get_current_cert(at);
 	char words[TLS_NAME_MAX_BYTES];
 	struct err e = { 0 };
@@ -245,7 +245,7 @@ alert_words(int alert)
 }
 
 static int
-fail_talk(struct talk *k, struct err *e)
+fail_session(struct tls_session *k, struct err *e)
 {
 	unsigned long code = ERR_peek_last_error();
 	int reason = ERR_GET_REASON(code), alert = reason - SSL_AD_REASON_OFFSET;
@@ -280,22 +280,22 @@ fail_talk(struct talk *k, struct err *e)
 }
 
 static int
-ended(struct talk *k, int result, struct err *e)
+ended(struct tls_session *k, int result, struct err *e)
 {
 	switch (SSL_get_error(k->ssl, result)) {
 	case SSL_ERROR_WANT_READ:
-		return TALK_MORE;
+		return TLS_WANTS_INPUT;
 	case SSL_ERROR_ZERO_RETURN:
 		return err_set(e, ERR_PEER, "the other side has hung up");
 	default:
-		return fail_talk(k, e);
+		return fail_session(k, e);
 	}
 }
 
 /* ---- the conversation ---- */
 
 static void
-talk_close(struct talk *k)
+session_close(struct tls_session *k)
 {
 	if (k == NULL)
 		return;
@@ -305,9 +305,9 @@ talk_close(struct talk *k)
 }
 
 static int
-talk_open(struct talk **ret, struct tls *t, bool dials, const char *host, struct err *e)
+session_open(struct tls_session **ret, struct tls *t, bool dials, const char *host, struct err *e)
 {
-	struct talk *k = calloc(1, sizeof *k);
+	struct tls_session *k = calloc(1, sizeof *k);
 	SSL_CTX *c;
 
 	if (k == NULL)
@@ -323,7 +323,7 @@ talk_open(struct talk **ret, struct tls *t, bool dials, const char *host, struct
 	    (host != NULL && (k->host = strdup(host)) == NULL)) {
 		BIO_free(k->in);
 		BIO_free(k->out);
-		talk_close(k);
+		session_close(k);
 		return err_set(e, ERR_MEMORY, "out of memory");
 	}
 	SSL_set_bio(k->ssl, k->in, k->out);
@@ -334,7 +334,7 @@ talk_open(struct talk **ret, struct tls *t, bool dials, const char *host, struct
 }
 
 static int
-talk_shake(struct talk *k, struct err *e)
+session_shake(struct tls_session *k, struct err *e)
 {
 	int result;
 
@@ -346,7 +346,7 @@ talk_shake(struct talk *k, struct err *e)
 }
 
 static int
-talk_came(struct talk *k, const void *data, size_t len, struct err *e)
+session_came(struct tls_session *k, const void *data, size_t len, struct err *e)
 {
 	size_t n;
 
@@ -356,7 +356,7 @@ talk_came(struct talk *k, const void *data, size_t len, struct err *e)
 }
 
 static size_t
-talk_goes(struct talk *k, void *data, size_t size)
+session_goes(struct tls_session *k, void *data, size_t size)
 {
 	size_t n = 0;
 
@@ -364,7 +364,7 @@ talk_goes(struct talk *k, void *data, size_t size)
 }
 
 static int
-talk_read(struct talk *k, void *data, size_t size, size_t *n, struct err *e)
+session_read(struct tls_session *k, void *data, size_t size, size_t *n, struct err *e)
 {
 	size_t more;
 	int result = 1;
@@ -373,13 +373,13 @@ talk_read(struct talk *k, void *data, size_t size, size_t *n, struct err *e)
 	for (*n = 0; *n < size; *n += more)
 		if ((result = SSL_read_ex(k->ssl, (char *)data + *n, size - *n, &more)) != 1)
 			break;
-	if (BIO_ctrl_pending(k->out) > TALK_OWED_MAX_BYTES)
+	if (BIO_ctrl_pending(k->out) > TLS_OWED_MAX_BYTES)
 		return err_set(e, ERR_INPUT, "it asks for new keys again and again");
 	return *n > 0 ? 0 : ended(k, result, e);
 }
 
 static int
-talk_write(struct talk *k, const void *data, size_t len, struct err *e)
+session_write(struct tls_session *k, const void *data, size_t len, struct err *e)
 {
 	size_t n;
 	int result;
@@ -388,19 +388,19 @@ talk_write(struct talk *k, const void *data, size_t len, struct err *e)
 	if ((result = SSL_write_ex(k->ssl, data, len, &n)) == 1)
 		return n == len ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 	/* Only a handshake would have to be waited for, and there is none after the first. */
-	return (result = ended(k, result, e)) == TALK_MORE
+	return (result = ended(k, result, e)) == TLS_WANTS_INPUT
 	           ? err_set(e, ERR_INPUT, "it wants to shake hands again")
 	           : result;
 }
 
 static const char *
-talk_name(const struct talk *k)
+session_name(const struct tls_session *k)
 {
 	return k->done ? k->name : "";
 }
 
 static int
-talk_trusted(struct talk *k, struct err *e)
+session_trusted(struct tls_session *k, struct err *e)
 {
 	SSL_CTX *c = tls_context(k->of);
 	X509 *peer = SSL_get0_peer_certificate(k->ssl);
@@ -411,5 +411,5 @@ talk_trusted(struct talk *k, struct err *e)
 	return rc == 0 ? 0 : err_set(e, rc, "its certificate (%s) %s", k->name, why.text);
 }
 
-const struct talk_calls tls_talk_calls = { talk_open, talk_close, talk_shake, talk_came, talk_goes,
-	talk_read, talk_write, talk_name, talk_trusted };
+const struct tls_session_calls tls_session_openssl = { session_open, session_close, session_shake,
+	session_came, session_goes, session_read, session_write, session_name, session_trusted };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The folder of base/keys.h. Who changes it holds a lock on it, so that two at once lose nothing.
+/* The folder of base/credentials.h. Who changes it holds a lock on it, so that two at once lose nothing.
  */
 #define _GNU_SOURCE /* renameat2() */
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/keys_inside_openssl.h"
+#include "base/credentials_inside_openssl.h"
 
 enum { PRIVATE = 0600, PUBLIC = 0644 };
 
@@ -284,7 +284,7 @@ put_pair(
 /* ---- init ---- */
 
 static int
-fill(struct folder *f, const struct keys_order *o, struct err *e)
+fill(struct folder *f, const struct credentials_order *o, struct err *e)
 {
 	struct pair p = { 0 };
 	X509_CRL *list = NULL;
@@ -324,7 +324,8 @@ nothing_there(const char *dir, struct err *e)
 }
 
 static int
-keys_init(const char *dir, const struct keys_span *ca, const struct keys_order *o, struct err *e)
+credentials_init(const char *dir, const struct credentials_span *ca,
+    const struct credentials_order *o, struct err *e)
 {
 	struct folder f;
 	int rc;
@@ -347,11 +348,11 @@ check_node(const char *s, struct err *e)
 	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 	size_t len = strlen(s);
 
-	if (len == 0 || len > KEYS_NAME_MAX || strspn(s, fits) != len ||
+	if (len == 0 || len > CREDENTIALS_NAME_MAX || strspn(s, fits) != len ||
 	    strchr("-_.", s[0]) != NULL)
 		return err_set(e, ERR_INPUT,
 		    "%.80s: a node's name is 1 to %d letters, digits, and - _ . after the first", s,
-		    KEYS_NAME_MAX);
+		    CREDENTIALS_NAME_MAX);
 	if (strcmp(s, "controller") == 0 || strcmp(s, "CA") == 0)
 		return err_set(
 		    e, ERR_INPUT, "%s: no agent's name; it would be taken for the %s's", s, s);
@@ -376,7 +377,7 @@ agent_folder(const struct folder *f, const char *node, char base[PATH_MAX], stru
 }
 
 static int
-not_again(const char *base, const struct keys_order *o, X509 **former, struct err *e)
+not_again(const char *base, const struct credentials_order *o, X509 **former, struct err *e)
 {
 	char path[PATH_MAX];
 	int rc = path_in(path, e, "%s.pem", base);
@@ -392,7 +393,7 @@ not_again(const char *base, const struct keys_order *o, X509 **former, struct er
 }
 
 static int
-issue_in(struct folder *f, const struct keys_order *o, struct err *e)
+issue_in(struct folder *f, const struct credentials_order *o, struct err *e)
 {
 	GENERAL_NAMES *hosts = NULL;
 	struct pair p = { 0 };
@@ -415,7 +416,7 @@ issue_in(struct folder *f, const struct keys_order *o, struct err *e)
 }
 
 static int
-keys_issue(const char *dir, const struct keys_order *o, struct err *e)
+credentials_issue(const char *dir, const struct credentials_order *o, struct err *e)
 {
 	struct folder f;
 	int rc;
@@ -559,7 +560,7 @@ done:
 }
 
 static int
-keys_revoke(const char *dir, const char *name, struct wall now, int *n, struct err *e)
+credentials_revoke(const char *dir, const char *name, struct wall now, int *n, struct err *e)
 {
 	struct folder f;
 	int rc;
@@ -575,23 +576,23 @@ keys_revoke(const char *dir, const char *name, struct wall now, int *n, struct e
 /* ---- list ---- */
 
 static void
-show(X509 *c, X509_CRL *list, bool in_use, const char *file, struct wall now, keys_visit *fn,
+show(X509 *c, X509_CRL *list, bool in_use, const char *file, struct wall now, credentials_visit *fn,
     void *ctx)
 {
 	struct seen_certificate s;
-	struct keys_row row;
+	struct credentials_row row;
 
 	certificate_look(&s, c);
-	row = (struct keys_row){ .name = strcmp(s.role, "ca") == 0 ? "CA" : s.name,
+	row = (struct credentials_row){ .name = strcmp(s.role, "ca") == 0 ? "CA" : s.name,
 		.role = s.role,
 		.serial = s.serial,
 		.file = file,
 		.span = s.span,
 		.now = in_use };
-	row.state = is_revoked(list, c)        ? KEYS_REVOKED
-	            : now.ns < s.span.from.ns  ? KEYS_EARLY
-	            : now.ns > s.span.until.ns ? KEYS_EXPIRED
-	                                       : KEYS_VALID;
+	row.state = is_revoked(list, c)        ? CREDENTIALS_REVOKED
+	            : now.ns < s.span.from.ns  ? CREDENTIALS_EARLY
+	            : now.ns > s.span.until.ns ? CREDENTIALS_EXPIRED
+	                                       : CREDENTIALS_VALID;
 	fn(ctx, &row);
 }
 
@@ -617,7 +618,7 @@ where(const char *dir, X509 *c, char path[PATH_MAX])
 }
 
 static int
-list_folder(const char *dir, struct wall now, keys_visit *fn, void *ctx, struct err *e)
+list_folder(const char *dir, struct wall now, credentials_visit *fn, void *ctx, struct err *e)
 {
 	struct issued issued = { 0 };
 	X509_CRL *list = NULL;
@@ -643,7 +644,7 @@ list_folder(const char *dir, struct wall now, keys_visit *fn, void *ctx, struct 
 }
 
 static int
-list_file(const char *path, struct wall now, keys_visit *fn, void *ctx, struct err *e)
+list_file(const char *path, struct wall now, credentials_visit *fn, void *ctx, struct err *e)
 {
 	X509 *c;
 	BIO *b;
@@ -661,7 +662,7 @@ list_file(const char *path, struct wall now, keys_visit *fn, void *ctx, struct e
 }
 
 static int
-keys_list(const char *path, struct wall now, keys_visit *fn, void *ctx, struct err *e)
+credentials_list(const char *path, struct wall now, credentials_visit *fn, void *ctx, struct err *e)
 {
 	struct stat st;
 
@@ -674,4 +675,5 @@ keys_list(const char *path, struct wall now, keys_visit *fn, void *ctx, struct e
 	                           : list_file(path, now, fn, ctx, e);
 }
 
-const struct keys_calls keys_calls = { keys_init, keys_issue, keys_revoke, keys_list };
+const struct credentials_calls credentials_calls = { credentials_init, credentials_issue,
+	credentials_revoke, credentials_list };

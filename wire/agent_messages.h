@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What an agent says of itself and its node: hello, status, programs, its clock; and the
  * controller's welcome. */
-#ifndef WIRE_AGENT_H
-#define WIRE_AGENT_H
+#ifndef WIRE_AGENT_MESSAGES_H
+#define WIRE_AGENT_MESSAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

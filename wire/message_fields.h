@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside wire/: names, words and shares, as all small messages carry them. */
-#ifndef WIRE_TEXT_H
-#define WIRE_TEXT_H
+#ifndef WIRE_MESSAGE_FIELDS_H
+#define WIRE_MESSAGE_FIELDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

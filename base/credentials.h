@@ -11,60 +11,67 @@
  * EC keys on P-256, each for itself, files of keys with mode 0600. A file is written beside its place, flushed, and
  * renamed: there is never half of one. Nothing is overwritten, but what is made anew (again) and revoked.pem.
  *
- * In keys_openssl.c (certificates) and keys_files_openssl.c (the folder) over OpenSSL 3. hone loads them when they are
- * needed, as lib/hone/keys.so, through `keys_calls`.
+ * In credentials_openssl.c (certificates) and credentials_folder_openssl.c (the folder) over OpenSSL 3. hone loads them when they are
+ * needed, as lib/hone/credentials.so, through `credentials_calls`.
  */
-#ifndef BASE_KEYS_H
-#define BASE_KEYS_H
+#ifndef BASE_CREDENTIALS_H
+#define BASE_CREDENTIALS_H
 
 #include <stdbool.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 
-enum { KEYS_NAME_MAX = 63 }; /* of a node */
+enum { CREDENTIALS_NAME_MAX = 63 }; /* of a node */
 
-struct keys_span { /* in which a certificate is valid; whole seconds */
+struct credentials_span { /* in which a certificate is valid; whole seconds */
 	struct wall from, until;
 };
 
-struct keys_order {
+struct credentials_order {
 	const char *node;         /* NULL: for the controller */
 	const char *const *hosts; /* the controller's: names and IP addresses it may be dialled by;
 	                             none: any will do */
 	int nhosts;
-	struct keys_span span;
+	struct credentials_span span;
 	bool again; /* in place of one that is there; hosts as there, if none are given */
 };
 
-enum keys_state { KEYS_VALID, KEYS_EARLY, KEYS_EXPIRED, KEYS_REVOKED, KEYS_STATES };
+enum credentials_state {
+	CREDENTIALS_VALID,
+	CREDENTIALS_EARLY,
+	CREDENTIALS_EXPIRED,
+	CREDENTIALS_REVOKED,
+	CREDENTIALS_STATES
+};
 
-struct keys_row {           /* texts last as long as the call */
+struct credentials_row {    /* texts last as long as the call */
 	const char *name;   /* of the node; "controller", "CA" */
 	const char *role;   /* "agent", "controller", "ca"; "" if it says none of these */
 	const char *serial; /* hex */
 	const char *file;
-	struct keys_span span;
-	enum keys_state state;
+	struct credentials_span span;
+	enum credentials_state state;
 	bool now; /* the one that is in use: not one that another has replaced */
 };
-typedef void keys_visit(void *ctx, const struct keys_row *row);
+typedef void credentials_visit(void *ctx, const struct credentials_row *row);
 
-struct keys_calls {
+struct credentials_calls {
 	/* Makes the folder with the CA, its empty list, and the controller's (o->node is NULL).
 	 * ERR_BUSY: there is one. */
-	int (*init)(
-	    const char *dir, const struct keys_span *ca, const struct keys_order *o, struct err *e);
+	int (*init)(const char *dir, const struct credentials_span *ca,
+	    const struct credentials_order *o, struct err *e);
 	/* ERR_BUSY: there is one, and it was not said again. ERR_INPUT: a name or a host is none,
 	 * or it would outlive the CA. */
-	int (*issue)(const char *dir, const struct keys_order *o, struct err *e);
+	int (*issue)(const char *dir, const struct credentials_order *o, struct err *e);
 	/* All of that node's ("controller": of the controller) that are not yet; *n: how many.
 	 * ERR_MISSING: there is none. */
 	int (*revoke)(const char *dir, const char *name, struct wall now, int *n, struct err *e);
 	/* All in the folder, or in one file (then nothing is known of revocation); O(n).
 	 * ERR_MISSING. */
-	int (*list)(const char *path, struct wall now, keys_visit *fn, void *ctx, struct err *e);
+	int (*list)(
+	    const char *path, struct wall now, credentials_visit *fn, void *ctx, struct err *e);
 };
-extern const struct keys_calls keys_calls;
+extern const struct credentials_calls credentials_calls;
 
 #endif

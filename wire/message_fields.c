@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "wire/text.h"
+#include "wire/message_fields.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/notify.h"
+#include "base/systemd.h"
 
 static char heard[256];
 
@@ -55,7 +55,7 @@ words_arrive_as_they_are(void **state)
 	for (int i = 0; i < 2; i++) {
 		int fd = manager(path[i]);
 
-		assert_true(notify("READY=1\nSTATUS=all is well"));
+		assert_true(systemd_notify("READY=1\nSTATUS=all is well"));
 		assert_string_equal(hear(fd), "READY=1\nSTATUS=all is well");
 		assert_string_equal(hear(fd), "");
 		close(fd);
@@ -69,11 +69,11 @@ nobody_to_tell_is_fine(void **state)
 	(void)state;
 
 	unsetenv("NOTIFY_SOCKET");
-	assert_false(notify("READY=1"));
+	assert_false(systemd_notify("READY=1"));
 	setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
-	assert_false(notify("READY=1"));
+	assert_false(systemd_notify("READY=1"));
 	setenv("NOTIFY_SOCKET", "vsock:2:1", 1); /* of machines in machines: not ours */
-	assert_false(notify("READY=1"));
+	assert_false(systemd_notify("READY=1"));
 }
 
 /* A manager that does not read fills its socket; nobody waits for it. */
@@ -86,7 +86,7 @@ a_manager_that_does_not_read_is_not_waited_for(void **state)
 
 	snprintf(path, sizeof(path), "@notify-full-%ld", (long)getpid());
 	fd = manager(path);
-	while (notify("STATUS=again"))
+	while (systemd_notify("STATUS=again"))
 		assert_in_range(++sent, 1, 100000);
 	assert_in_range(sent, 1, 100000);
 	close(fd);
@@ -105,7 +105,7 @@ the_watchdog_hears_twice_in_its_time(void **state)
 	setenv("WATCHDOG_USEC", "2000000", 1);
 	setenv("WATCHDOG_PID", pid, 1);
 	for (int64_t ms = 1; ms <= 10000; ms += 10) { /* a loop of ten seconds */
-		notify_alive((struct mono){ ms * 1000000 });
+		systemd_watchdog((struct mono){ ms * 1000000 });
 		if (strcmp(hear(fd), "WATCHDOG=1") == 0)
 			count++;
 		assert_string_equal(hear(fd), "");

@@ -4,8 +4,8 @@
  * datagram to the socket that NOTIFY_SOCKET names. Without that variable
  * every call does nothing. One thread.
  */
-#ifndef BASE_NOTIFY_H
-#define BASE_NOTIFY_H
+#ifndef BASE_SYSTEMD_H
+#define BASE_SYSTEMD_H
 
 #include <stdbool.h>
 
@@ -13,11 +13,11 @@
 
 /* "READY=1", "STOPPING=1", "STATUS=..."; several lines are fine. Never blocks. True: it was sent.
  */
-bool notify(const char *words);
+bool systemd_notify(const char *words);
 
 /* Says WATCHDOG=1 twice in the time that WATCHDOG_USEC gives, if it names this process
  * (WATCHDOG_PID). Call it in the main loop, so that it says that this turns. Cheap while it is not
  * time. */
-void notify_alive(struct mono now);
+void systemd_watchdog(struct mono now);
 
 #endif

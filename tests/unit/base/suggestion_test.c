@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/nearest.h"
+#include "base/suggestion.h"
 #include "base/rng.h"
 
 /* By the definition, without a table: what is left of both words. */
@@ -39,22 +39,22 @@ the_distance_is_what_its_definition_says(void **state)
 			a[j] = j < la ? (char)('a' + rng_below(&r, 3)) : '\0';
 			b[j] = j < lb ? (char)('a' + rng_below(&r, 3)) : '\0';
 		}
-		assert_int_equal(nearest_distance(a, b), slow(a, b));
+		assert_int_equal(edit_distance(a, b), slow(a, b));
 	}
 	memset(long_word, 'x', sizeof long_word);
 	long_word[299] = '\0';
-	assert_int_equal(nearest_distance(long_word, "x"), UINT32_MAX);
+	assert_int_equal(edit_distance(long_word, "x"), UINT32_MAX);
 	long_word[255] = '\0';
-	assert_int_equal(nearest_distance(long_word, "x"), 254);
+	assert_int_equal(edit_distance(long_word, "x"), 254);
 }
 
 static const char *
 of(const char *said, const char *a, const char *b)
 {
-	struct nearest n = { .said = said };
+	struct suggestion n = { .said = said };
 
-	nearest_try(&n, a);
-	nearest_try(&n, b);
+	suggestion_try(&n, a);
+	suggestion_try(&n, b);
 	return n.best;
 }
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/rng.h"
 
 enum { KEYS = 500, OPERATIONS = 200000 };

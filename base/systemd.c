@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/notify.h"
+#include "base/systemd.h"
 
 /* '@' stands for the 0 that names in the abstract space begin with; their length is part of the
  * name. */
@@ -28,7 +28,7 @@ address(struct sockaddr_un *to, const char *path)
 }
 
 bool
-notify(const char *words)
+systemd_notify(const char *words)
 {
 	struct sockaddr_un to;
 	socklen_t len = address(&to, getenv("NOTIFY_SOCKET"));
@@ -55,7 +55,7 @@ watched_ns(void)
 }
 
 void
-notify_alive(struct mono now)
+systemd_watchdog(struct mono now)
 {
 	static int64_t every_ns = -1;
 	static struct mono next;
@@ -64,6 +64,6 @@ notify_alive(struct mono now)
 		every_ns = watched_ns() / 2;
 	if (every_ns <= 0 || now.ns < next.ns)
 		return;
-	notify("WATCHDOG=1");
+	systemd_notify("WATCHDOG=1");
 	next.ns = now.ns + every_ns;
 }

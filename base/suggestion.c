@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/nearest.h"
+#include "base/suggestion.h"
 
 #include <string.h>
 
 uint32_t
-nearest_distance(const char *a, const char *b)
+edit_distance(const char *a, const char *b)
 {
-	uint32_t row[NEAREST_MAX_BYTES + 1];
+	uint32_t row[EDIT_DISTANCE_MAX_BYTES + 1];
 	size_t la = strlen(a), lb = strlen(b);
 
-	if (la > NEAREST_MAX_BYTES || lb > NEAREST_MAX_BYTES)
+	if (la > EDIT_DISTANCE_MAX_BYTES || lb > EDIT_DISTANCE_MAX_BYTES)
 		return UINT32_MAX;
 	for (uint32_t j = 0; j <= lb; j++)
 		row[j] = j;
@@ -29,9 +29,9 @@ nearest_distance(const char *a, const char *b)
 }
 
 void
-nearest_try(struct nearest *n, const char *name)
+suggestion_try(struct suggestion *n, const char *name)
 {
-	uint32_t distance = nearest_distance(n->said, name);
+	uint32_t distance = edit_distance(n->said, name);
 	size_t letters = strlen(n->said);
 
 	if (letters >= 2 && strncmp(n->said, name, letters) == 0 && distance > 1)

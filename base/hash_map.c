@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "base/map.h"
+#include "base/hash_map.h"
 
 #include <stdlib.h>
 

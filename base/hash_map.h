@@ -3,8 +3,8 @@
  * A map from 64-bit keys to pointers. Iteration is in the order in which the keys were added, so
  * results do not depend on the seed of the hash, which is secret (hash_seed()).
  */
-#ifndef BASE_MAP_H
-#define BASE_MAP_H
+#ifndef BASE_HASH_MAP_H
+#define BASE_HASH_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

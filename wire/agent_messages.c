@@ -11,9 +11,9 @@
  *	programs  nnames uint | nprograms uint | nnames x text |
  *	          nprograms x (service text, pid uint, first uint, count uint)
  */
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 
-#include "wire/text.h"
+#include "wire/message_fields.h"
 
 enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
 enum { NAME_MIN_BYTES = 4, PROGRAM_MIN_BYTES = 5 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/keys_inside_openssl.h"
+#include "base/credentials_inside_openssl.h"
 
 enum { SERIAL_BITS = 127 };
 
@@ -76,7 +76,7 @@ seconds(struct wall w)
 
 /* With a key of its own and all but what tells a CA from others. */
 static bool
-begin(struct pair *p, const char *subject, const struct keys_span *span)
+begin(struct pair *p, const char *subject, const struct credentials_span *span)
 {
 	return (p->key = EVP_EC_gen("P-256")) != NULL && (p->certificate = X509_new()) != NULL &&
 	       X509_set_version(p->certificate, X509_VERSION_3) == 1 &&
@@ -98,7 +98,7 @@ sign(struct pair *p, const struct pair *by)
 
 /* Each CA has a name of its own, so that nobody takes one for another. */
 int
-pair_make_ca(struct pair *ret, const struct keys_span *span, struct err *e)
+pair_make_ca(struct pair *ret, const struct credentials_span *span, struct err *e)
 {
 	struct pair p = { 0 };
 	unsigned char some[4];
@@ -173,10 +173,10 @@ hosts_of(X509 *c)
 }
 
 static int
-add_names(X509 *c, const struct keys_order *o, GENERAL_NAMES *hosts, struct err *e)
+add_names(X509 *c, const struct credentials_order *o, GENERAL_NAMES *hosts, struct err *e)
 {
 	GENERAL_NAMES *all = GENERAL_NAMES_new();
-	char role[32 + KEYS_NAME_MAX];
+	char role[32 + CREDENTIALS_NAME_MAX];
 	int rc = 0;
 
 	snprintf(role, sizeof role, o->node != NULL ? "hone:agent:%s" : "hone:controller", o->node);
@@ -197,8 +197,8 @@ add_names(X509 *c, const struct keys_order *o, GENERAL_NAMES *hosts, struct err 
 }
 
 int
-pair_make(struct pair *ret, const struct pair *ca, const struct keys_order *o, GENERAL_NAMES *hosts,
-    struct err *e)
+pair_make(struct pair *ret, const struct pair *ca, const struct credentials_order *o,
+    GENERAL_NAMES *hosts, struct err *e)
 {
 	struct pair p = { 0 };
 	int rc;
@@ -324,7 +324,7 @@ certificate_look(struct seen_certificate *ret, X509 *c)
 	if (X509_NAME_get_text_by_NID(
 		X509_get_subject_name(c), NID_commonName, ret->name, sizeof ret->name) < 0)
 		ret->name[0] = '\0';
-	ret->span = (struct keys_span){ wall_of(X509_get0_notBefore(c)),
+	ret->span = (struct credentials_span){ wall_of(X509_get0_notBefore(c)),
 		wall_of(X509_get0_notAfter(c)) };
 	set_role(ret, c);
 	ERR_clear_error();

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/agent.h"
+#include "wire/agent_messages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
