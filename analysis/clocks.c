@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Of a round trip that we asked for at A, that came at c, went at w and was back
- * at B, with o what our clock is ahead of its:
+ * A round trip that the controller starts at A, that arrives at c, leaves at w and is back at
+ * B, with o = controller's clock - node's clock:
  *
- *	ours   A-------------------------B		A <= c + o, w + o <= B
- *	        \                       /		A - c <= o <= B - w
- *	its      '---> c --------- w --'
+ *	controller  A-------------------------B		A <= c + o, w + o <= B
+ *	             \                       /		A - c <= o <= B - w
+ *	node          '---> c --------- w --'
  *
- * What is in use follows what is known, but no faster than it would take to
- * reorder anything: with d later by the node's clock it changes by d / 2500 at
- * most, so the mapping always goes forward.
+ * The offset in use follows the estimate slowly enough to keep the order of records: while the
+ * node's clock advances by d, the offset changes by at most d / 2500, so the mapping is
+ * strictly increasing.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/clocks_inside.h"
 
-#define HERE_NS \
-	INT64_C(1000000000) /* unasked messages from our own machine come sooner than this */
-#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: no clock says that */
+/* Unsolicited messages on the same machine arrive faster than this. */
+#define HERE_NS INT64_C(1000000000)
+#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years after boot: no clock reports that */
 
 int
 clocks_new(struct clocks **ret, struct err *e)
@@ -76,7 +76,7 @@ is_here(const struct node_clock *n)
 	return n->bounds.high_ns >= 0 && n->bounds.high_ns < HERE_NS;
 }
 
-/* The offset that is best known. An unasked message is taken to have come at once. */
+/* The best estimate of the offset. An unsolicited message is assumed to take no time. */
 static int64_t
 best_ns(const struct node_clock *n)
 {
@@ -85,7 +85,7 @@ best_ns(const struct node_clock *n)
 	return bounds_both(&n->bounds) ? bounds_middle(&n->bounds) : n->bounds.high_ns;
 }
 
-/* Farther outside of the bounds than slewing should mend. */
+/* Whether the offset in use is further outside of the bounds than slewing should correct. */
 static bool
 is_lost(const struct node_clock *n)
 {
@@ -120,7 +120,8 @@ clocks_sample(struct clocks *c, uint32_t node, const struct clock_sample *s)
 	    !is_time(sample.at_ns) || s->back_ns < sample.at_ns)
 		return false;
 	n = &c->nodes[node];
-	bounds_age(&sample, s->back_ns, CLOCK_DRIFT_PPM); /* the round trip took time as well */
+	/* The round trip itself took time. */
+	bounds_age(&sample, s->back_ns, CLOCK_DRIFT_PPM);
 	bounds_age(&n->bounds, s->back_ns, CLOCK_DRIFT_PPM);
 	if (!n->known || sample.low_ns > n->bounds.high_ns || sample.high_ns < n->bounds.low_ns) {
 		n->steps += n->known && bounds_both(&n->bounds);
@@ -140,14 +141,14 @@ clocks_sample(struct clocks *c, uint32_t node, const struct clock_sample *s)
 	return lost;
 }
 
-/* What is left over when the time that passed is not worth whole nanoseconds counts the next time.
- */
+/* Moves the offset in use towards the estimate. Time that is too short for a whole nanosecond
+ * of slewing is carried over. */
 static void
 slew(struct node_clock *n, int64_t its_ns)
 {
 	int64_t off_ns = minus(best_ns(n), n->used_ns);
 	int64_t most_ns = minus(its_ns, n->used_at_ns) / (1000000 / CLOCK_SLEW_PPM);
-	int64_t room_ns = minus(its_ns, n->last_ns) - 1; /* so that the later stays the later */
+	int64_t room_ns = minus(its_ns, n->last_ns) - 1; /* keeps the mapping increasing */
 
 	if (off_ns == 0) {
 		n->used_at_ns = its_ns;
@@ -187,7 +188,7 @@ clocks_near(const struct clocks *c, uint32_t node, int64_t its_ns)
 	return n != NULL ? plus(its_ns, n->used ? n->used_ns : best_ns(n)) : its_ns;
 }
 
-/* The most that an offset can be wrong by, with those bounds. */
+/* The maximum error of an offset with those bounds. */
 static int64_t
 error_ns(const struct bounds *b, int64_t used_ns)
 {
@@ -196,8 +197,8 @@ error_ns(const struct bounds *b, int64_t used_ns)
 	return !bounds_both(b) ? INT64_MAX : above_ns > below_ns ? above_ns : below_ns;
 }
 
-/* NULL: nothing was known. What is too long ago is forgotten, and the oldest that is not stands for
- * it. */
+/* What was known at that time. NULL: no sample yet. For a time before the oldest snapshot that
+ * is kept, the oldest one. */
 static const struct clock_snapshot *
 snapshot_at(const struct clocks *c, uint32_t node, int64_t at_ns)
 {
@@ -223,7 +224,7 @@ node_error_ns(const struct clocks *c, uint32_t node, int64_t at_ns)
 		return INT64_MAX;
 	b = k->bounds;
 	bounds_age(&b, at_ns,
-	    CLOCK_DRIFT_PPM + CLOCK_SLEW_PPM); /* what was in use then may have moved on */
+	    CLOCK_DRIFT_PPM + CLOCK_SLEW_PPM); /* the offset in use may have moved since */
 	return error_ns(&b, k->used_ns);
 }
 

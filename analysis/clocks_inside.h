@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bounds of an offset between two clocks; for clocks.c, which has nodes, and clocks_trace.c, which
- * has pairs of them. */
+/*
+ * Bounds of the offset between two clocks. Shared by clocks.c (nodes) and clocks_trace.c (pairs
+ * of nodes).
+ */
 #ifndef ANALYSIS_CLOCKS_INSIDE_H
 #define ANALYSIS_CLOCKS_INSIDE_H
 
@@ -9,8 +11,7 @@
 
 struct bounds {
 	int64_t low_ns, high_ns; /* INT64_MIN, INT64_MAX: none */
-	int64_t
-	    at_ns; /* true at this time; later they are as much wider as clocks may have drifted */
+	int64_t at_ns; /* Valid at this time; afterwards they widen by the maximum drift. */
 };
 
 #define NO_BOUNDS                               \
@@ -19,7 +20,8 @@ struct bounds {
 		INT64_MIN, INT64_MAX, INT64_MIN \
 	}
 
-/* Times come from outside and may be anything: sums stop at the ends. */
+/* Sums and differences limited to the range of int64_t: times come from outside and may be
+ * anything. */
 static inline int64_t
 plus(int64_t a, int64_t b)
 {
@@ -58,7 +60,8 @@ bounds_middle(const struct bounds *b)
 	return b->low_ns + (int64_t)(((uint64_t)b->high_ns - (uint64_t)b->low_ns) / 2);
 }
 
-/* Lets them grow old until now. What does not make a nanosecond yet is kept for the next time. */
+/* Widens the bounds up to now_ns. A time that is too short for a whole nanosecond is carried
+ * over. */
 static inline void
 bounds_age(struct bounds *b, int64_t now_ns, int64_t drift_ppm)
 {
@@ -78,39 +81,42 @@ bounds_age(struct bounds *b, int64_t now_ns, int64_t drift_ppm)
 	b->at_ns += wider_ns * (1000000 / drift_ppm);
 }
 
-/* What was known when a sample had come, for traces that end after it: however much more is known
- * by the time that they are complete, which depends on all other nodes. */
+/* What was known when a sample had arrived, for traces that end after it. Without it, what is
+ * known when a trace completes would depend on all other nodes. */
 struct clock_snapshot {
-	int64_t since_ns; /* what had been mapped by then */
+	int64_t since_ns; /* the latest time mapped before the sample */
 	struct bounds bounds;
 	int64_t used_ns;
 	bool here;
 };
 
-enum { SNAPSHOTS_MAX = 64 }; /* half a minute of round trips, as honed asks for them */
+/* 32 s of round trips, at the two per second that honed makes */
+enum { SNAPSHOTS_MAX = 64 };
 
 struct node_clock {
-	struct bounds bounds; /* ours minus its */
+	struct bounds bounds; /* controller's clock minus node's clock */
 	bool known, used;
-	int64_t used_ns, used_at_ns; /* the offset in use; slewed up to that time of its clock */
-	int64_t last_ns;             /* the latest that was mapped, by its clock */
+	/* The offset in use, and the node's time up to which it was slewed. */
+	int64_t used_ns, used_at_ns;
+	int64_t last_ns; /* the latest time that was mapped, by the node's clock */
 	uint64_t steps;
 	struct clock_snapshot snapshots[SNAPSHOTS_MAX]; /* a ring */
 	uint64_t nsnapshots;
 };
 
 struct clock_pair {
-	struct clock_pair *next; /* all of them */
+	struct clock_pair *next; /* list of all pairs */
 	uint32_t a, b;           /* a < b */
-	struct bounds bounds;    /* of how far b's mapped clock is ahead of a's */
-	bool has_best;           /* the middle, when they were closest: */
+	struct bounds bounds;    /* of b's mapped clock minus a's */
+	bool has_best;           /* the middle of the bounds when they were closest: */
 	int64_t best_ns, best_error_ns, best_at_ns;
 };
 
-struct link_seen { /* of a unit on another node than its fork: where its result went */
+/* A unit on another node than its fork, and where its result was ready. */
+struct link_seen {
 	uint64_t link;
 	uint32_t unit; /* TRACE_NONE: free */
-	uint32_t end;  /* its unit_end, an event; TRACE_NONE: it has none */
+	uint32_t end;  /* event of its unit_end; TRACE_NONE: it has none */
 };
 
 struct clocks {
@@ -119,16 +125,16 @@ struct clocks {
 	struct map pair_of; /* a << 32 | b */
 	struct clock_pair *pairs;
 	struct clocks_counts counts;
-	/* for the trace at hand */
-	int64_t *moves_ns; /* of each unit; what is added to its times */
+	/* of the current trace: */
+	int64_t *moves_ns; /* of each unit: what is added to its times */
 	uint32_t *chain;
 	uint8_t *state;
 	struct link_seen *links;
 	uint32_t unit_cap, link_cap;
 };
 
-/* A node's mapped clock lay within this of ours at that time; INT64_MAX: nobody knew. O(samples
- * since). */
+/* Maximum difference between a node's mapped clock and the controller's at that time;
+ * INT64_MAX: unknown. O(snapshots since). */
 int64_t node_error_ns(const struct clocks *c, uint32_t node, int64_t at_ns);
 bool node_was_here(const struct clocks *c, uint32_t node, int64_t at_ns);
 void pairs_forget(struct clocks *c, uint32_t node);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A unit on node b whose work was handed on from node a, with x what b's clock is
- * ahead of a's:
+ * A unit on node b that was forked on node a, with x = b's clock - a's clock:
  *
  *	a   fork f ------------------------ j join	f <= g - x, e - x <= j
  *	        \                          /		e - j <= x <= g - f
  *	b        '--> g begin ==== end e --'
  *
- * A fork comes before what it began, without exception. A unit's end should come
- * before the join, but a program may answer first and say so later; so where
- * the two bounds cross, the upper one is believed.
+ * A fork always comes before the beginning of its unit. The end of a unit should come before
+ * the join, but a program may answer first and record the end later; so where the two bounds
+ * contradict each other, the upper one is right.
  *
- * After the coarse correction two clocks drift by twice what one may, and each
- * is slewed besides: that is how fast bounds of pairs grow old.
+ * After the correction by round trips, two clocks drift by twice the drift of one, and each may
+ * be slewed: bounds of pairs widen at that rate.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +58,7 @@ pairs_forget(struct clocks *c, uint32_t node)
 		}
 }
 
-/* What is true of the pair at this time by all that is known: by traces, and by round trips where
- * they agree. */
+/* The bounds of the pair at this time: from traces, and from round trips where both agree. */
 static struct bounds
 pair_bounds(const struct clocks *c, const struct clock_pair *p, int64_t now_ns)
 {
@@ -81,7 +79,7 @@ both_here(const struct clocks *c, const struct clock_pair *p, int64_t at_ns)
 	return node_was_here(c, p->a, at_ns) && node_was_here(c, p->b, at_ns);
 }
 
-/* How far b is ahead of a. */
+/* b's clock minus a's, in use. */
 static int64_t
 pair_ahead_ns(const struct clocks *c, const struct clock_pair *p, int64_t now_ns)
 {
@@ -89,8 +87,8 @@ pair_ahead_ns(const struct clocks *c, const struct clock_pair *p, int64_t now_ns
 	bool unknown = node_error_ns(c, p->a, now_ns) == INT64_MAX &&
 	               node_error_ns(c, p->b, now_ns) == INT64_MAX;
 
-	/* One clock, or clocks of which nobody said that they are two (of trace files): without
-	 * need nothing is moved. */
+	/* The same clock, or clocks without any evidence that they are two (trace files): units
+	 * are not moved without need. */
 	if (bounds_both(&p->bounds) && p->has_best &&
 	    !(bounds_hold(&b, 0) && (unknown || both_here(c, p, now_ns))))
 		return p->best_ns < b.low_ns    ? b.low_ns
@@ -101,7 +99,8 @@ pair_ahead_ns(const struct clocks *c, const struct clock_pair *p, int64_t now_ns
 	                               : 0;
 }
 
-/* The middle of the quickest ways there and back is a better guess than that of the last ones. */
+/* Keeps the middle of the bounds when they were closest: it comes from the fastest messages in
+ * both directions and is better than the middle of the latest ones. */
 static void
 keep_best(const struct clocks *c, struct clock_pair *p, int64_t now_ns)
 {
@@ -120,9 +119,10 @@ keep_best(const struct clocks *c, struct clock_pair *p, int64_t now_ns)
 }
 
 /*
- * One stamp after another on two nodes, by cause and effect: what is between them is the way, and
- * what the second clock is ahead. Not sure: the first may have been stamped late. False: round
- * trips exclude it. What other traces said, and this excludes, is out of date.
+ * Learns from two stamps on two nodes, `from` being the cause of `to`: their difference is the
+ * delay plus the offset. !sure: `from` may have been recorded late. Returns false if round
+ * trips exclude the offset. Bounds of earlier traces that this one excludes are out of date and
+ * dropped.
  */
 static bool
 learn(struct clocks *c, const struct event *from, const struct event *to, bool sure, int64_t now_ns)
@@ -206,7 +206,7 @@ link_place(const struct clocks *c, uint64_t link)
 	return &c->links[at];
 }
 
-/* The first event of that kind and link in the unit, or TRACE_NONE. */
+/* The first event of this kind and link in the unit, or TRACE_NONE. */
 static uint32_t
 unit_event(
     const struct trace *t, uint32_t unit, const struct labels *labels, uint8_t kind, uint64_t link)
@@ -220,7 +220,8 @@ unit_event(
 	return TRACE_NONE;
 }
 
-/* Where units of other nodes begin. Their links and ends are kept, for the joins. */
+/* Learns from the beginnings of units on other nodes. Stores their links and ends for the
+ * joins. */
 static bool
 learn_forks(struct clocks *c, const struct trace *t, const struct labels *labels)
 {
@@ -259,7 +260,7 @@ learn_joins(struct clocks *c, const struct trace *t, const struct labels *labels
 	}
 }
 
-/* What brings times of b's clock to a's. */
+/* What converts times of b's clock to a's. */
 static int64_t
 move_ns(const struct clocks *c, uint32_t a, uint32_t b, int64_t now_ns)
 {
@@ -270,11 +271,9 @@ move_ns(const struct clocks *c, uint32_t a, uint32_t b, int64_t now_ns)
 	return p->b == b ? -pair_ahead_ns(c, p, now_ns) : pair_ahead_ns(c, p, now_ns);
 }
 
-/*
- * Along the chain of forks to the root, or to what is known already, and back. A
- * chain that ends elsewhere, its beginning being lost, or that bites its tail, hangs on
- * the root's node itself.
- */
+/* Sets the move of a unit: follows the chain of forks to the root, or to a unit that is settled
+ * already, then adds up the offsets on the way back. A chain that ends elsewhere because its
+ * beginning was lost, or that forms a circle, is treated as if the root's node had forked it. */
 static void
 settle_unit(struct clocks *c, const struct trace *t, uint32_t unit)
 {

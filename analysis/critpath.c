@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- *	parent  --fork------------------join-----end        the walk, from the end:
- *	            \                  /                     end, join, unit_end, x, unit_begin, fork
+ * The walk, from the end of the request backwards:
+ *
+ *	parent  --fork------------------join-----end        end, join, unit_end, x, unit_begin, fork
+ *	            \                  /
  *	child        unit_begin-x-unit_end
  *
- * A unit is walked backwards only below where it was walked before (`low`), so
- * whatever the records say, no event is walked twice and the walk ends.
+ * A unit is only walked below the events that were walked before (`low`). So no event is walked
+ * twice and the walk ends, whatever the records contain.
  *
- * Times. The unit that was joined ended before the join, so inside of it no time
- * is later than the join's (`high`): what it did after it had answered counts as
- * at the join. That is the way backwards; then, forwards, no step is earlier
- * than the one before. The joiner's own times are never touched by a child's
- * clock: a child that is ahead is held down by its join, one that is behind is
- * pulled up to its fork, and both ends of the request stay where they are.
+ * Times: the joined unit ended before the join, so no time inside it is later than that of the
+ * join (`high`); what it did after its answer counts as at the join. This limits times on the
+ * way backwards. Afterwards, forwards, no step is earlier than the one before it. A child's
+ * clock never changes the times of the unit that joined it: a child whose clock is ahead is
+ * limited by its join, one whose clock is behind is raised to its fork, and both ends of the
+ * request keep their times.
  */
 #include <string.h>
 
 #include "analysis/critpath.h"
 
-enum { SKIPPED = 63 }; /* instead of a kind: an event that is not to be seen */
+enum { SKIPPED = 63 }; /* instead of a kind: the event is not part of the walk */
 
 struct link_slot {
 	uint64_t link;
 	uint32_t unit; /* TRACE_NONE: free */
 };
 
-struct unit_visit {   /* one for each unit */
-	uint32_t low; /* only events before this one, counted from the unit's first, are still to be
-	                 walked */
-	uint32_t
-	    last; /* its unit_end, else its last event to be seen; TRACE_NONE: nothing to see */
+struct unit_visit {   /* state of the walk in one unit */
+	uint32_t low; /* events of the unit before this one are still to be walked */
+	/* Its unit_end, otherwise its last visible event; TRACE_NONE: no visible event. */
+	uint32_t last;
 	uint32_t begin; /* its first unit_begin or request_begin; TRACE_NONE */
-	uint32_t name;  /* the label that it goes by: of `begin`, or of its first event if that is
-	                   silent */
-	uint32_t same_link; /* the next unit that the same link began (a message that was handled
-	                       twice) */
-	uint32_t joiner, resume; /* the unit that waited, and where it goes on if the way back to
-	                            the fork is lost: events before `resume` */
+	/* Label of `begin`; if that is silent, of its first event that is not. */
+	uint32_t name;
+	/* Next unit begun by the same link (a message that was handled twice). */
+	uint32_t same_link;
+	/* The unit that waited for this one, and where the walk continues in it if the fork is
+	 * lost: events before `resume`. */
+	uint32_t joiner, resume;
 	int64_t high_ns;
-	bool left; /* walked to its beginning, and out of it */
+	bool left; /* walked to its beginning and left */
 };
 
 struct path_walk {
@@ -47,9 +49,9 @@ struct path_walk {
 	struct unit_visit *visits;
 	struct link_slot *links;
 	uint32_t mask;
-	struct step *steps; /* backwards */
+	struct step *steps; /* in reverse order */
 	uint32_t nsteps;
-	uint32_t unit, at; /* the event before this one, counted from the unit's first, is next */
+	uint32_t unit, at; /* the event of `unit` before number `at` is next */
 };
 
 static struct link_slot *
@@ -74,7 +76,7 @@ kind_at(const struct path_walk *w, uint32_t unit, uint32_t at)
 	return w->kinds[w->t->units[unit].first + at] & ~KIND_SILENT;
 }
 
-/* Looks at a unit's events once: which are to be seen, where it begins and ends. */
+/* Reads the events of a unit once: which ones are visible, where it begins and ends. */
 static void
 survey_unit(
     struct path_walk *w, uint32_t unit, const uint8_t *const *kinds, const struct label_set *keep)
@@ -146,7 +148,7 @@ survey(struct path_walk *w, const struct labels *labels, const struct label_set 
 	return 0;
 }
 
-/* The event to be seen before `at`, or TRACE_NONE; joins: whether joins are such. */
+/* The visible event before `at`, or TRACE_NONE; `joins`: include joins. */
 static uint32_t
 seen_before(const struct path_walk *w, uint32_t unit, uint32_t at, bool joins)
 {
@@ -159,7 +161,7 @@ seen_before(const struct path_walk *w, uint32_t unit, uint32_t at, bool joins)
 	return TRACE_NONE;
 }
 
-/* When the unit was done, as far as somebody can tell who had its result at join_ns. */
+/* When the unit was done, for a unit that had its result at join_ns. */
 static int64_t
 done_ns(const struct path_walk *w, uint32_t unit, int64_t join_ns)
 {
@@ -168,9 +170,8 @@ done_ns(const struct path_walk *w, uint32_t unit, int64_t join_ns)
 	return t < join_ns ? t : join_ns;
 }
 
-/* Which unit gave the result that was joined: of those that the link began and that were not walked
- * yet, the last that was done by then; when none was, the one that was done first. TRACE_NONE:
- * none. */
+/* The unit whose result was joined: of those begun by the link and not walked yet the last one
+ * done by join_ns; if there is none, the first one done after it. TRACE_NONE: none. */
 static uint32_t
 joined_unit(const struct path_walk *w, uint64_t link, int64_t join_ns)
 {
@@ -209,8 +210,8 @@ push(struct path_walk *w, uint32_t unit, uint32_t at)
 	};
 }
 
-/* Goes on in a unit, before `at`. What bounds its times is who first came from where: coming back
- * to it out of a unit that it waited for must not bring that one's clock along. */
+/* Continues in a unit, before `at`. The limit of its times is set by the first entry only: on
+ * the way back from a unit that it waited for, that unit's clock must not limit it. */
 static void
 enter(struct path_walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t resume,
     int64_t high_ns)
@@ -228,11 +229,10 @@ enter(struct path_walk *w, uint32_t unit, uint32_t at, uint32_t joiner, uint32_t
 }
 
 /*
- * At a join; `at` is its place. Joins that follow each other with nothing seen
- * between them waited together (for all of several calls): whoever of their
- * units was done last is who was waited for, if that was after what the parent did
- * before them. What the parent did last may be the very fork: then it did
- * nothing but wait, whatever the child's clock says.
+ * Passes the join at `at`. Joins without visible events between them waited together (for
+ * several calls): the path continues in the unit that was done last, if that was after the
+ * parent's previous event. If the parent's previous event is the fork of that unit, the parent
+ * only waited, whatever the child's clock says.
  */
 static void
 pass_joins(struct path_walk *w, uint32_t at)
@@ -270,9 +270,9 @@ pass_joins(struct path_walk *w, uint32_t at)
 		    w->steps[w->nsteps - 1].time_ns);
 }
 
-/* At the beginning of a unit: on to the fork, or if that is not on record, to what the one who
- * waited did before. false: there is no way on. Only nonsense leads out of a unit twice, and it
- * could do so for ever. */
+/* Leaves a unit at its beginning: to its fork, or if that was not recorded, to the unit that
+ * waited for it. false: there is no way on. Malformed traces could leave a unit twice, and so
+ * for ever; the second time ends the walk. */
 static bool
 leave(struct path_walk *w)
 {
@@ -298,7 +298,7 @@ leave(struct path_walk *w)
 	return true;
 }
 
-/* From the request's end backwards. false: the way does not lead to its begin. */
+/* Walks from the end of the request to its begin. false: no path leads there. */
 static bool
 walk(struct path_walk *w)
 {
@@ -322,7 +322,7 @@ walk(struct path_walk *w)
 	}
 }
 
-/* Turns the steps round, counts those whose own time is before their cause's, and moves them. */
+/* Reverses the steps, and moves those that came before their cause. Returns their number. */
 static uint32_t
 make_causal(struct path_walk *w)
 {
@@ -345,11 +345,9 @@ make_causal(struct path_walk *w)
 	return moved;
 }
 
-/*
- * Takes the silent steps out, and says where the time before each that is left
- * was spent: in a unit if the walk stayed in it. Where silent ones lie in
- * between, the longest stretch tells, and one within a unit before one on the way.
- */
+/* Removes silent steps, and sets where the time before each remaining step was spent: in a unit
+ * if the walk stayed in it. With silent steps in between, the longest part decides; at equal
+ * length one within a unit. */
 static uint32_t
 keep_steps(struct path_walk *w)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Groups. A group's edges, loops and keys grow when a trace comes that went round
- * where none had before; what has a number keeps it, so the arrays only get
- * longer. For the traces that were there already, the way round took no time and
- * was never passed: their moments become what they would be, had it been known.
+ * Groups. The edges, loops and keys of a group grow when a trace goes back in a loop where none
+ * did before; existing numbers are kept, so arrays only get longer. For the traces before, the
+ * new edge took no time and was never passed: their moments become what they would be had the
+ * loop been known.
  */
 #include <fnmatch.h>
 #include <math.h>
@@ -31,7 +31,7 @@ groups_new(const struct groups_options *o, const struct labels *labels)
 static void
 group_state_free(struct group_state *p)
 {
-	struct arena arena = p->arena; /* which p lies in */
+	struct arena arena = p->arena; /* the arena contains p */
 
 	texts_free(p->group.texts);
 	map_release(&p->loop_of);
@@ -53,7 +53,7 @@ groups_free(struct groups *g)
 	free(g);
 }
 
-/* ---- what is ignored ---- */
+/* ---- excluded waits ---- */
 
 static bool
 matches(const struct groups *gs, uint32_t label)
@@ -101,7 +101,7 @@ ignored_ns(struct groups *gs, const struct shape *s)
 	return sum;
 }
 
-/* ---- making a group ---- */
+/* ---- new groups ---- */
 
 void *
 group_more(struct group_state *p, const void *from, size_t size_bytes, size_t room_bytes)
@@ -113,7 +113,7 @@ group_more(struct group_state *p, const void *from, size_t size_bytes, size_t ro
 	return to;
 }
 
-/* The arrays by edge and by loop get a place of their own, with that much room. */
+/* Moves the arrays by edge and by loop to new memory with that much room. */
 bool
 group_widen(struct group_state *p, uint32_t edges_cap, uint32_t loops_cap)
 {
@@ -186,7 +186,8 @@ group_state_new(struct groups *gs, uint32_t type, const struct shape *s)
 	g->type = type;
 	g->samples_max = gs->o.samples_max;
 	g->slowest.total_ns = g->fastest.total_ns = -1;
-	rng_seed(&g->rng, gs->o.seed ^ s->key.a); /* by the shape, not by which group came first */
+	/* Depends on the shape, not on the order of groups. */
+	rng_seed(&g->rng, gs->o.seed ^ s->key.a);
 	return p;
 }
 
@@ -200,7 +201,8 @@ find(const struct groups *gs, struct hash128 key)
 	return p;
 }
 
-/* Half of the memory is left for the reservoirs of those that are there: many shapes come once. */
+/* Adds a new group. Half of the memory is reserved for the reservoirs of existing groups, since
+ * many shapes occur once. */
 static bool
 keep_state(struct groups *gs, struct group_state *p)
 {
@@ -244,7 +246,7 @@ groups_state_for(struct groups *gs, uint32_t type, const struct shape *s)
 	return p;
 }
 
-/* ---- adding to a group ---- */
+/* ---- adding a trace ---- */
 
 void
 note_exemplars(struct group *g, struct exemplar x)
@@ -255,8 +257,8 @@ note_exemplars(struct group *g, struct exemplar x)
 		g->fastest = x;
 }
 
-/* The trace's times by the group's edges, 0 where they are ignored; all of what is ignored goes to
- * *ignored. */
+/* The times of the trace by the group's edges, 0 for excluded waits; *ignored is their sum.
+ * NULL: out of memory. */
 static const double *
 lay_times(struct groups *gs, const struct group_state *p, const struct shape *s, int64_t *ignored)
 {
@@ -417,7 +419,7 @@ groups_merge(struct groups *into, const struct groups *from, struct err *e)
 	return 0;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 uint32_t
 groups_count(const struct groups *gs)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Requests whose critical paths have the same shape ought to cost the same. A
- * group keeps what is needed to say how far they do not, in memory that does not
- * grow with its traffic: moments, a sketch, a reservoir of whole edge vectors with
- * the keys seen on the way (Vitter 1985, algorithm R, seeded), three exemplars.
+ * Groups: requests whose critical paths have the same shape should take the same time. A group
+ * holds what is needed to measure how far they do not, in memory that does not grow with
+ * traffic: moments, a sketch, a reservoir of whole edge vectors with their keys (Vitter 1985,
+ * algorithm R, seeded), and exemplars.
  */
 #ifndef ANALYSIS_GROUP_H
 #define ANALYSIS_GROUP_H
@@ -15,14 +15,15 @@
 #include "analysis/moments.h"
 #include "base/rng.h"
 
-/* A key is something known of each request at one place of the path. */
+/* A key is a value that is known for each request at one position of the path. */
 enum key_kind { KEY_FIELD, KEY_NODE, KEY_PROCESS, KEY_THREAD, KEY_ITERATIONS };
 
 struct key {
-	uint8_t kind;   /* enum key_kind */
-	uint8_t type;   /* enum value_type; NODE, PROCESS ("node/pid") and THREAD ("node/tid"):
-	                   VALUE_TEXT;   ITERATIONS: VALUE_UINT */
-	uint32_t token; /* where in the shape; ITERATIONS: the body's first */
+	uint8_t kind; /* enum key_kind */
+	/* Enum value_type; NODE, PROCESS ("node/pid") and THREAD ("node/tid"): VALUE_TEXT;
+	 * ITERATIONS: VALUE_UINT */
+	uint8_t type;
+	uint32_t token; /* token of the shape; ITERATIONS: the first one of the body */
 	uint32_t field; /* FIELD: of the token's label; ITERATIONS: the loop */
 };
 
@@ -34,7 +35,8 @@ struct sample { /* one request of the reservoir */
 	struct trace_id id;
 	int64_t total_ns;
 	double *edges_ns; /* [nedges] */
-	double *keys; /* [nkeys]: numbers; of texts the number that `texts` gave; NAN: missing */
+	/* [nkeys]: numbers; for texts the number given by `texts`; NAN: missing */
+	double *keys;
 };
 
 struct exemplar {
@@ -43,68 +45,78 @@ struct exemplar {
 };
 
 struct group {
-	struct shape shape;   /* of its first trace, with the loops of those that came since (at the
-	                         ends of edges   and loops: what has a number keeps it); times_ns and
-	                         iterations are the first   trace's */
-	uint32_t type;        /* label of request_begin */
-	struct moments total; /* ns; without what is ignored, as all that follows */
+	/* Of the first trace, with the loops of later ones appended at the ends of edges and
+	 * loops, so that numbers stay the same. times_ns and iterations are the first trace's. */
+	struct shape shape;
+	uint32_t type; /* label of request_begin */
+	/* Response times in ns, without excluded waits; so are all following times. */
+	struct moments total;
 	struct moments_high total_high; /* of the same */
-	struct moments ignored;         /* ns of meant waits */
-	struct comoments
-	    *edges; /* [nedges], x the edge's ns, y the response time's; an ignored edge's are 0 */
-	bool *edge_ignored;    /* [nedges] */
+	struct moments ignored;         /* ns of excluded waits */
+	/* [nedges]: x is the edge's time in ns, y the response time; 0 for an excluded edge */
+	struct comoments *edges;
+	bool *edge_ignored;    /* [nedges]: the edge is an excluded wait */
 	struct sketch *sketch; /* of response times */
 	uint32_t nkeys;
-	struct key *keys;    /* of all tokens, in their order; iterations last */
-	struct texts *texts; /* what the numbers of textual keys stand for; at most 256, then NAN */
+	struct key *keys; /* of all tokens in their order; iterations last */
+	/* Numbers of textual keys; at most 256 texts, at most 128 of them processes and
+	 * threads; further ones are NAN */
+	struct texts *texts;
 	uint32_t nsamples, samples_max;
 	struct sample *samples;
 	struct exemplar slowest, fastest;
-	uint64_t lossy; /* of its traces */
-	uint64_t moved; /* steps of its traces' paths that came before their cause */
+	uint64_t lossy; /* number of lossy traces */
+	uint64_t moved; /* steps on its traces' paths that came before their cause */
 	struct rng rng;
 };
 
 struct groups;
 
 struct groups_options {
-	uint32_t groups_max;     /* further shapes are counted as "other" */
-	uint32_t samples_max;    /* of each group's reservoir */
-	size_t memory_max_bytes; /* of all groups; past half of it further shapes are "other", past
-	                            all of it reservoirs stay as large as they are. 0: no bound */
+	uint32_t groups_max;  /* further shapes are counted as "other" */
+	uint32_t samples_max; /* size of each group's reservoir */
+	/* Of all groups together. Above half of it, further shapes are "other"; above all of
+	 * it, reservoirs do not grow. 0: no bound. */
+	size_t memory_max_bytes;
 	uint64_t seed;
-	const char *const *ignore; /* meant waits: patterns (fnmatch) of labels, NULL at the end, or
-	                              NULL. The time of an edge that leads from or to such a label
-	                              is taken out of the response time */
+	/* Excluded waits: patterns (fnmatch) of labels, ending with NULL, or NULL. The time of
+	 * an edge from or to such a label is subtracted from the response time. */
+	const char *const *ignore;
 };
 
-/* What happened to those that found no place. */
+/* Traces that are in no group. */
 struct groups_other {
-	uint64_t traces;     /* in all */
-	uint64_t collisions; /* of these: their key was another shape's */
-	uint64_t inexact; /* of these: their edges did not add up to the response time. Must be 0 */
-	struct moments total; /* ns, of all of these */
+	uint64_t traces;     /* in total */
+	uint64_t collisions; /* of these: their key was that of another shape */
+	/* Of these: their edges did not add up to the response time; must be 0. */
+	uint64_t inexact;
+	struct moments total; /* response times in ns of all of these */
 };
 
 struct groups *groups_new(
     const struct groups_options *o, const struct labels *labels); /* NULL: out of memory */
 void groups_free(struct groups *g);
 
-/* Puts a trace where its shape belongs; that group, or NULL when there is no room (counted).
- * `node_names`: texts by the engine's node number, for the key. O(edges + keys). */
+/* Adds a trace to the group of its shape. Returns the group, or NULL if there is no room
+ * (counted as other). `node_names`: texts by the engine's node number. O(edges), plus O(keys +
+ * loops^2) for a trace that enters the reservoir. */
 struct group *groups_add(struct groups *g, const struct trace *t, const struct critpath *p,
     const struct shape *s, const char *const *node_names);
 
 uint32_t groups_count(const struct groups *g);
-struct group *groups_at(const struct groups *g, uint32_t i); /* in the order they were first seen */
-struct group *groups_find(const struct groups *g, struct hash128 key); /* or NULL */
+/* In order of their first traces. */
+struct group *groups_at(const struct groups *g, uint32_t i);
+/* By shape.key; or NULL */
+struct group *groups_find(const struct groups *g, struct hash128 key);
 const struct groups_other *groups_other(const struct groups *g);
 
-/* The trace of the reservoir that is nearest to the group's median. O(samples). */
+/* The trace of the reservoir that is nearest to the group's median. total_ns is negative if
+ * there is none. O(samples). */
 struct exemplar group_median(const struct group *g);
 
-/* Adds all that `from` knows, which has the same labels; its exemplars and reservoirs too, in
- * proportion to the traffic. For shards. O(groups x (edges + samples)). 0 or ERR_MEMORY. */
+/* Merges `from`, which has the same labels, into `into`: moments, exemplars, and reservoirs in
+ * proportion to the traffic. For shards. O(groups x (edges + samples x (edges + keys))).
+ * ERR_MEMORY: part of it may have been merged. */
 int groups_merge(struct groups *into, const struct groups *from, struct err *e);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What groups are made of; for the files group*.c alone. */
+/*
+ * What groups consist of; shared by group.c, group_keys.c, group_loops.c and group_samples.c.
+ */
 #ifndef ANALYSIS_GROUP_INSIDE_H
 #define ANALYSIS_GROUP_INSIDE_H
 
@@ -10,10 +12,10 @@ enum {
 	KEYS_MAX = 1024,
 	SPARE_LOOPS = 4,
 	LOOP_BYTES = 64
-}; /* a loop's place in the table of loops takes these */
+}; /* size of an entry in the hash table of loops */
 
-/* A group and what belongs to it: all is in the arena but the samples' numbers and the moving parts
- * of tables. */
+/* A group and its memory: everything is in the arena except the numbers of samples, texts and
+ * the hash table. */
 struct group_state {
 	struct group group;
 	struct arena arena;
@@ -29,25 +31,26 @@ struct groups {
 	const struct labels *labels;
 	struct group_state **states;
 	uint32_t count, cap;
-	struct map by_key; /* half of the key to the newest place with it */
+	struct map by_key; /* first half of the shape's key to the newest group with it */
 	struct groups_other other;
-	uint8_t *ignored; /* of each label that was asked for: IGNORED_... */
+	uint8_t *ignored; /* by label: IGNORED_... */
 	uint32_t nignored;
-	double *times; /* of the trace at hand, by its group's edges */
+	double *times; /* of the current trace, by its group's edges */
 	uint32_t ntimes;
 	size_t bytes;
-	bool full; /* a shape was refused for want of memory, and so are all others */
+	/* A shape was rejected for lack of memory, and so are all further ones. */
+	bool full;
 };
 
 /* group.c */
-struct group_state *groups_state_for(
-    struct groups *gs, uint32_t type, const struct shape *s); /* the shape's; NULL: no room */
-size_t group_state_bytes(const struct group_state *p);        /* less texts */
+/* The group of a shape, new if there is room; NULL: no room. */
+struct group_state *groups_state_for(struct groups *gs, uint32_t type, const struct shape *s);
+size_t group_state_bytes(const struct group_state *p); /* without texts */
 bool group_widen(struct group_state *p, uint32_t edges_cap, uint32_t loops_cap);
-/* Like arena_copy(), with room for more, cleared. NULL: out of memory. */
+/* Like arena_copy(), with cleared room for more. NULL: out of memory. */
 void *group_more(struct group_state *p, const void *from, size_t size_bytes, size_t room_bytes);
-/* An array of `place *p` gets a new place with room for `cap`, n of which are kept. false: it stays
- * what it is. */
+/* Moves an array of `struct group_state *p` to new memory with room for `cap` items, n of which
+ * are kept. false: it is unchanged. */
 #define MORE(array, n, cap)                                                      \
 	({                                                                       \
 		void *more_ = group_more(                                        \
@@ -76,13 +79,13 @@ int samples_merge(struct groups *gs, struct group_state *to, const struct group_
 
 /* group_loops.c */
 bool loops_take(struct groups *gs, struct group_state *p,
-    const struct shape *from); /* those that are new; false: no room */
+    const struct shape *from); /* adds the loops of `from` that are new; false: no room */
 bool loops_know(struct group_state *p, uint32_t loop);
 uint32_t loops_number(const struct group_state *p, const struct shape_loop *l,
-    uint32_t guess); /* UINT32_MAX: not there */
+    uint32_t guess); /* UINT32_MAX: no such loop */
 uint32_t loops_with_keys(const struct group *g);
 
-struct loop_order { /* of loops: by their first token, of these the longest first */
+struct loop_order { /* by first token; of equal ones the longest loop first */
 	uint32_t first, last;
 	uint32_t loop;
 };

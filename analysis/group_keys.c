@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys: which a group has, and their numbers of each request that is kept. */
+/*
+ * The keys of a group, and their values for each request of the reservoir.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,12 +11,13 @@
 
 enum {
 	TEXTS_MAX = 256,
-	IDENTITIES_MAX =
-	    128, /* of these, so many may be processes and threads: there is room left for others */
-	TEXT_BYTES = 48 /* what a text takes beside itself */
+	/* Of these texts, this many may be processes and threads, so that there is room for
+	 * others. */
+	IDENTITIES_MAX = 128,
+	TEXT_BYTES = 48 /* memory of a text beside its bytes */
 };
 
-/* Numbers that only tell requests apart: nothing follows from their size. */
+/* Fields that are different for every request or constant: they explain no time. */
 static bool
 is_identity(const struct label *l, const char *field)
 {
@@ -35,7 +38,7 @@ find_label_keys(struct group *g, uint32_t token, const struct label *l)
 	for (uint32_t f = 0; f < l->nfields; f++)
 		if (!is_identity(l, l->fields[f]))
 			keys_add(g, (struct key){ KEY_FIELD, VALUE_NONE, token, f });
-	/* These stay what they are within a unit. */
+	/* These are the same for all events of a unit. */
 	if (l->kind == RECORD_REQUEST_BEGIN || l->kind == RECORD_UNIT_BEGIN)
 		for (uint8_t kind = KEY_NODE; kind <= KEY_THREAD; kind++)
 			keys_add(g, (struct key){ kind, VALUE_TEXT, token, 0 });
@@ -59,7 +62,7 @@ keys_find(struct group_state *p, const struct labels *labels)
 	return true;
 }
 
-/* Memory for one more text, if there is a bound. */
+/* Accounts for the memory of one more text. false: over the bound. */
 static bool
 text_room(struct groups *gs, size_t len)
 {
@@ -83,7 +86,7 @@ keys_text(struct groups *gs, struct group_state *p, const char *s, size_t len, b
 	return id != UINT32_MAX ? (double)id : (double)NAN;
 }
 
-/* A key is of the type that it is first seen with; values of another kind are missing. */
+/* The first value seen sets the type of a key; values of another type are missing. */
 static double
 field_number(struct groups *gs, struct group_state *p, struct key *k, const struct event *e)
 {
@@ -107,7 +110,7 @@ field_number(struct groups *gs, struct group_state *p, struct key *k, const stru
 	}
 }
 
-/* Where a unit ran. A process or thread that nobody knows is missing. */
+/* Where a unit ran. Unknown processes and threads (0) are missing. */
 static double
 where_number(
     struct groups *gs, struct group_state *p, uint8_t kind, const struct event *e, const char *node)

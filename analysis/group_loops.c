@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loops that a group comes to know: their edges, their keys, and what those are for the samples
- * that were there. */
+/*
+ * Loops that occur after a group was made: their edges, their keys, and the values of these
+ * keys for the samples that exist already.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,10 +49,10 @@ loops_order(struct loop_order *ret, const struct shape *s)
 }
 
 /*
- * How often a body ran in a sample that never went round it: as often as the path
- * came to its first token. That follows from the iterations of the loops that the
- * sample knows, from the path's begin on: what comes to a token is what left the
- * one before it less what went back from there, and what came back to it.
+ * How often a body ran in a sample that never went back in it: as often as the path reached its
+ * first token. This follows from the iterations of the loops that the sample knows, token by
+ * token from the beginning: what reaches a token is what left the previous one, minus what went
+ * back from there, plus what came back to it. O(tokens + loops).
  */
 double
 loops_runs_before(const double *iterations, const struct loop_order *order, uint32_t nloops,
@@ -76,7 +78,7 @@ loops_runs_before(const double *iterations, const struct loop_order *order, uint
 	}
 }
 
-/* The samples that are there get the new loop's key. */
+/* Sets the new loop's key in the samples that exist already. */
 static bool
 backdate(struct group_state *p, const struct shape_loop *body)
 {
@@ -96,7 +98,7 @@ backdate(struct group_state *p, const struct shape_loop *body)
 	return ok;
 }
 
-/* Room for one more loop, its edge and its key. */
+/* Makes room for one more loop, its edge and its key. */
 static bool
 loop_room(struct groups *gs, struct group_state *p)
 {
@@ -159,7 +161,7 @@ loops_number(const struct group_state *p, const struct shape_loop *l, uint32_t g
 	return (uint32_t)(uintptr_t)map_get(&p->loop_of, loop_key(l)) - 1;
 }
 
-/* Takes the loops that are new into the group's shape. */
+/* Adds the new loops of `from` to the group's shape. */
 bool
 loops_take(struct groups *gs, struct group_state *p, const struct shape *from)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reservoir: requests kept whole, each of all that came with the same probability, also when
- * shards meet. */
+/*
+ * The reservoir: whole requests, each of all traces with the same probability, also after a
+ * merge.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 
 enum { SAMPLES_FIRST = 8 };
 
-/* Lays the samples' numbers out anew: more of them, or more of each. */
+/* Moves the samples' numbers to new memory: room for more samples, or more numbers in each. */
 bool
 samples_room(struct group_state *p, uint32_t samples, uint32_t edges_cap, uint32_t keys_cap)
 {
@@ -35,11 +37,9 @@ samples_room(struct group_state *p, uint32_t samples, uint32_t edges_cap, uint32
 	return true;
 }
 
-/*
- * Room for so many samples in all, or what there is memory for: then the reservoir
- * stays as large as it is. It grows with the traces until it is as large as it gets, so whenever
- * that is, all traces so far are in it, or each with the same probability.
- */
+/* Makes room for that many samples in total, as far as memory allows: otherwise the reservoir
+ * keeps its size. It grows with the traces up to its maximum, so whenever growth stops, all
+ * traces so far are in it, or each with the same probability. */
 static void
 reserve(struct groups *gs, struct group_state *p, uint32_t samples)
 {
@@ -57,8 +57,8 @@ reserve(struct groups *gs, struct group_state *p, uint32_t samples)
 		g->samples_max = p->samples_cap;
 }
 
-/* The place in the reservoir for the trace just counted, or NULL: each of the n traces so far is in
- * it with the same probability. (Vitter, 1985, algorithm R.) */
+/* The sample for the trace that was just counted, or NULL: each of the n traces so far is in
+ * the reservoir with the same probability (Vitter 1985, algorithm R). */
 struct sample *
 sample_choose(struct groups *gs, struct group_state *p)
 {
@@ -74,9 +74,9 @@ sample_choose(struct groups *gs, struct group_state *p)
 	return &g->samples[g->nsamples++];
 }
 
-/* ---- of two, one ---- */
+/* ---- merging ---- */
 
-/* Of which group how many samples go on: as if they were drawn from all traces of both. */
+/* How many samples of each group are kept, as if they were drawn from all traces of both. */
 static void
 draw_parts(struct group *to, const struct group *from, uint32_t part[2])
 {
@@ -87,14 +87,15 @@ draw_parts(struct group *to, const struct group *from, uint32_t part[2])
 	while (part[0] + part[1] < to->samples_max && part[0] + part[1] < have[0] + have[1]) {
 		int which = rng_below(&to->rng, left[0] + left[1]) >= left[0];
 
-		if (part[which] == have[which]) /* only where memory for samples was short */
+		/* Only where memory for samples was short. */
+		if (part[which] == have[which])
 			which = !which;
 		part[which]++;
 		left[which] -= left[which] > 0;
 	}
 }
 
-/* Puts `part` of n numbers, drawn at random, in front. */
+/* Puts a random selection of `part` of the n numbers in front (Fisher-Yates). */
 static void
 shuffle(struct rng *rng, uint32_t *order, uint32_t n, uint32_t part)
 {
@@ -138,11 +139,12 @@ number_here(
 	    gs, to, text, strlen(text), k->kind == KEY_PROCESS || k->kind == KEY_THREAD);
 }
 
-/* What a loop here is there: its number, or UINT32_MAX. */
+/* Which loop of one group is which of the other. */
 struct loop_match {
-	uint32_t *loop_there;     /* [loops here] */
-	struct loop_order *order; /* of the loops there */
-	double *back_from;        /* room */
+	/* [loops of the target]: number in the source, or UINT32_MAX */
+	uint32_t *loop_there;
+	struct loop_order *order; /* of the source's loops */
+	double *back_from;        /* temporary */
 };
 
 static bool

@@ -7,15 +7,17 @@
 
 enum { PER_OCTAVE = 8, FIRST_OCTAVE = 7, STEPS_PER_NODE = 8 };
 
-/* One trace on its way in; arrays in the scratch arena. */
+/* State while one trace is added; arrays are in the scratch arena. */
 struct profile_addition {
 	struct profile *p;
 	const struct trace *t;
 	const struct labels *labels;
-	uint32_t *first_child, *next_child; /* [events], [units]: units that an event forked */
-	uint32_t *nchildren, *child;        /* [units]: how many it forked, and the last of them */
-	uint32_t *node, *depth;             /* [units] */
-	int64_t *self_ns, *way_ns;          /* [units]; negative: none */
+	/* [events], [units]: lists of the units that an event forked */
+	uint32_t *first_child, *next_child;
+	/* [units]: how many units it forked, and the first of them */
+	uint32_t *nchildren, *child;
+	uint32_t *node, *depth;    /* [units] */
+	int64_t *self_ns, *way_ns; /* [units]; negative: none */
 };
 
 struct profile *
@@ -74,7 +76,7 @@ same_service(const struct labels *labels, uint32_t a, uint32_t b)
 	       (x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0);
 }
 
-/* Doubles an array that is full, up to its bound. False: out of memory. */
+/* Doubles an array that is full, up to its maximum. false: out of memory. */
 static bool
 grow(void **array, uint32_t count, uint32_t max, size_t size)
 {
@@ -90,15 +92,15 @@ grow(void **array, uint32_t count, uint32_t max, size_t size)
 	return true;
 }
 
-/* What is found by three numbers: its index plus 1 is in the map, under the first free key from
- * their hash on. */
+/* Hash of three numbers. The index plus 1 of an item is in the map under the first free number
+ * from its hash on. */
 static uint64_t
 key_of(uint32_t a, uint32_t b, uint32_t c)
 {
 	return hash_u64(hash_u64((uint64_t)a << 32 | b) ^ c);
 }
 
-/* The call's number, PROFILE_NONE when there is no room; -1: out of memory. */
+/* The number of a call; PROFILE_NONE: no room; -1: out of memory. */
 static int64_t
 node_of(struct profile *p, uint32_t parent, uint32_t label, uint32_t far)
 {
@@ -188,11 +190,9 @@ begin_label(const struct profile_addition *d, uint32_t u)
 	return d->t->events[d->t->units[u].first].label;
 }
 
-/*
- * Where spans were read, the fork is the reader's, and a client's span has
- * nothing in it but the server's. In live traces a unit with one fork may be any
- * worker, which does not become another one by whom it calls.
- */
+/* The label that a forwarding unit calls. In spans the fork was made by the reader, and a
+ * client's span contains nothing but the server's. In live traces a unit with one fork may be
+ * any worker, and is the same whatever it calls. */
 static uint32_t
 far_of(const struct profile_addition *d, uint32_t u)
 {
@@ -205,7 +205,7 @@ far_of(const struct profile_addition *d, uint32_t u)
 	return begin_label(d, child);
 }
 
-/* The calls of one unit, in its order, and what came after what. */
+/* Adds the calls of one unit in its order, and which call followed which. */
 static bool
 walk_unit(struct profile_addition *d, uint32_t u, uint32_t *stack, uint32_t *top)
 {
@@ -218,7 +218,7 @@ walk_unit(struct profile_addition *d, uint32_t u, uint32_t *stack, uint32_t *top
 
 			if (n < 0)
 				return false;
-			if (n == PROFILE_NONE) { /* and all under it */
+			if (n == PROFILE_NONE) { /* with everything under it */
 				d->p->calls_lost++;
 				continue;
 			}
@@ -258,7 +258,7 @@ spend(int64_t *ns, int64_t more_ns)
 	*ns = *ns < 0 ? more_ns : *ns + more_ns;
 }
 
-/* The innermost unit that both are in; TRACE_NONE: their forks are not known. */
+/* The innermost unit that contains both; TRACE_NONE: their forks are unknown. */
 static uint32_t
 common_unit(const struct profile_addition *d, uint32_t a, uint32_t b)
 {
@@ -273,11 +273,9 @@ common_unit(const struct profile_addition *d, uint32_t a, uint32_t b)
 	return a;
 }
 
-/*
- * An edge of the path from a unit to one that it called, or back, is the way if it
- * leads to another service or was handed on: who of both the time was lost with
- * cannot be told from it. All other time is spent in the unit around both.
- */
+/* Adds the time of an edge of the path. An edge between a caller and its call is transfer time
+ * if it leads to another service or was handed over: it cannot be told which of both the time
+ * was lost in. All other time is spent in the unit that contains both ends. */
 static void
 spend_edge(struct profile_addition *d, const struct step *from, const struct step *to)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the traces of one request type do, whatever group they fall into: the
- * tree of their calls, each in the context of its callers (Ammons, Ball & Larus
- * 1997), with how often it is called, how long it keeps the request waiting by
- * itself, how long the way to it and back takes, and what is done after what. Two
- * profiles, of a healthy window and of now, tell what changed (report/change.h).
+ * What the traces of one request type call, in whichever group they are: the tree of calls,
+ * each in the context of its callers (Ammons, Ball & Larus 1997), with the number of calls, the
+ * time on the critical path within a call and between it and its caller, and which call follows
+ * which. Comparing two profiles, of a healthy window and of now, shows what changed
+ * (report/change.h).
  */
 #ifndef ANALYSIS_PROFILE_H
 #define ANALYSIS_PROFILE_H
@@ -16,8 +16,8 @@
 
 enum {
 	PROFILE_NONE = UINT32_MAX,
-	PROFILE_BUCKETS =
-	    272 /* eight to an octave, from 128 ns to 36 min; the ends hold what is beyond */
+	/* 8 per octave, from 128 ns to 36 min; the first and the last also hold what is beyond */
+	PROFILE_BUCKETS = 272
 };
 
 struct profile_times { /* of calls, in ns */
@@ -25,25 +25,25 @@ struct profile_times { /* of calls, in ns */
 	uint32_t buckets[PROFILE_BUCKETS];
 };
 
-/*
- * A call: a unit, by the label of what began it, under its caller. A unit that does
- * nothing but hand on to one unit of another service (the client's side of a remote
- * call, in spans) is told apart by whom it calls: `far`.
- */
+/* A call: a unit, identified by the label that began it and by its caller. A unit that only
+ * forwards to one unit of another service (the client side of a remote call, in spans) is
+ * distinguished by the label that it calls: `far`. */
 struct profile_call {
-	uint32_t parent;     /* PROFILE_NONE: the request itself; else less than its own number */
-	uint32_t label, far; /* far: LABEL_NONE */
+	/* PROFILE_NONE: the request itself; otherwise less than its own number. */
+	uint32_t parent;
+	uint32_t label, far; /* far: LABEL_NONE if it does not apply */
 	uint64_t traces, calls;
-	struct profile_times
-	    *self; /* time on the path in the unit, for each call that has some; NULL: none had */
-	struct profile_times *way; /* time on the path between the caller and it, there and back */
-	uint64_t last;             /* trace that it was last seen in */
+	/* Time on the path within the call, for calls that have some; NULL: none had. */
+	struct profile_times *self;
+	/* Time on the path between caller and call, both directions together. */
+	struct profile_times *way;
+	uint64_t last; /* the last trace with this call */
 };
 
-/* In a call: after this one, that one came next. */
+/* Within a call: after this call came that one. */
 struct profile_step {
 	uint32_t node;
-	uint32_t after, then; /* nodes under it; PROFILE_NONE: its begin, its end */
+	uint32_t after, then; /* calls under it; PROFILE_NONE: its begin, its end */
 	uint64_t count;
 };
 
@@ -52,23 +52,24 @@ struct profile {
 	uint32_t nnodes, nsteps;
 	struct profile_call *nodes;
 	struct profile_step *steps;
-	uint64_t traces;                 /* whose calls and steps were counted */
-	uint64_t lossy;                  /* traces with a part that is lost: their times only */
-	uint64_t calls_lost, steps_lost; /* for want of room */
+	uint64_t traces; /* whose calls and steps were counted */
+	uint64_t lossy;  /* traces with lost records: only their times were counted */
+	uint64_t calls_lost, steps_lost; /* not counted for lack of room */
 	struct map node_index, step_index;
 	struct arena arena, scratch;
 };
 
-/* For at most nodes_max calls in context, and eight times as many steps; what finds no place is
- * counted. At most 3 KiB for each call. NULL: out of memory. */
+/* A profile of at most nodes_max calls in context and eight times as many steps; what exceeds
+ * this is counted as lost. At most 3 KiB per call. NULL: out of memory. */
 struct profile *profile_new(uint32_t nodes_max);
 void profile_free(struct profile *p);
 
-/* O(events + steps of the path). ERR_MEMORY: nothing more was added, what is there stays good. */
+/* Adds a trace. O(events + steps of the path x depth of calls). ERR_MEMORY: part of the trace
+ * may have been added; the profile stays consistent. */
 int profile_add(struct profile *p, const struct trace *t, const struct critpath *path,
     const struct labels *labels, struct err *e);
 
-/* The bucket of a time, and the least time in a bucket. */
+/* The bucket of a time, and the least time of a bucket. */
 uint32_t profile_bucket(double ns);
 double profile_bucket_ns(uint32_t bucket);
 

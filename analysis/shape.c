@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Folding. The path is read from its begin to its end; what was read so far is a
- * row of tokens in which nothing repeats. As soon as its last k tokens are the
- * same as the k before them, the shortest such k first, they were another round
- * of a loop: they are taken off again, and what they took is added to the round
- * before, loops that they had inside too.
+ * Folding. The path is read from its begin to its end into a row of tokens without repetition.
+ * As soon as its last k tokens equal the k tokens before them, the shortest such k first, they
+ * are another iteration of a loop: they are removed, and their times are added to the iteration
+ * before, including inner loops.
  *
  *	A B C   B C ->  A ( B C )+	read B, C: the row ends in B C B C
  *
- * So every token is put down once and taken off at most once, and whatever the
- * path, that is all the work there is but for looking for repeats: a token's
- * earlier places are chained, and only those up to BODY_MAX back are looked at.
+ * Every token is added once and removed at most once, so apart from the search for repetitions
+ * the cost is O(steps) for every path. The search visits the earlier tokens with the same hash,
+ * up to BODY_MAX tokens back.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -22,17 +21,17 @@ enum { BODY_MAX = 64, NOWHERE = UINT32_MAX };
 
 struct token {
 	uint64_t word;      /* label and bin */
-	uint32_t step;      /* the first one on it */
-	uint32_t same_slot; /* the token before this one that hashes alike, or NOWHERE */
-	uint32_t loops;     /* the first of those that end here, or NOWHERE */
-	uint32_t passes;    /* of the edge that leads here from the token before */
+	uint32_t step;      /* the first step on it */
+	uint32_t same_slot; /* the previous token with the same hash, or NOWHERE */
+	uint32_t loops;     /* the first of the loops that end here, or NOWHERE */
+	uint32_t passes;    /* of the edge from the previous token */
 	int64_t time_ns;    /* of that edge */
 };
 
 struct loop {
 	uint32_t first;
-	uint32_t next; /* of those that end at the same token */
-	uint32_t step; /* that first went round */
+	uint32_t next; /* next loop that ends at the same token */
+	uint32_t step; /* the first step that went back */
 	uint32_t passes;
 	int64_t time_ns;
 };
@@ -41,7 +40,7 @@ struct fold {
 	struct token *row;
 	uint32_t n;
 	struct loop *loops;
-	uint32_t nloops; /* ever made; some became part of others */
+	uint32_t nloops; /* created so far; some were merged into others */
 	uint32_t *slots, mask;
 };
 
@@ -68,7 +67,7 @@ slot_of(const struct fold *f, uint64_t word)
 	return &f->slots[(word * UINT64_C(0x9e3779b97f4a7c15) >> 32) & f->mask];
 }
 
-/* Are the last k tokens the k before them? */
+/* Whether the last k tokens equal the k tokens before them. */
 static bool
 is_round(const struct fold *f, uint32_t k)
 {
@@ -82,11 +81,9 @@ is_round(const struct fold *f, uint32_t k)
 	return true;
 }
 
-/*
- * A loop that began in the round before and ended in the last one would, with the
- * rounds laid on each other, lead forward over tokens that it never passed. Then
- * the two cross in a way that one row of tokens cannot tell, and it stays unfolded.
- */
+/* Whether a loop begins in the previous iteration and ends in the last one. With both
+ * iterations merged it would lead forward over tokens that it never passed: the two loops cross
+ * in a way that one row of tokens cannot express, and stay unfolded. */
 static bool
 is_crossed(const struct fold *f, uint32_t k)
 {
@@ -99,7 +96,8 @@ is_crossed(const struct fold *f, uint32_t k)
 	return false;
 }
 
-/* The loop `l` now leads from token `last` back; it may be one that is there. */
+/* Attaches loop `l` to its last token `last`; if that token has a loop with the same first
+ * token, merges both. */
 static void
 give_loop(struct fold *f, uint32_t last, uint32_t l)
 {
@@ -119,7 +117,8 @@ give_loop(struct fold *f, uint32_t last, uint32_t l)
 		f->loops[same].step = it->step;
 }
 
-/* Lays the last k tokens on the k before them. What led from these to those leads back now. */
+/* Merges the last k tokens into the k before them. The edge between the two iterations becomes
+ * the edge back. */
 static void
 take_round(struct fold *f, uint32_t k)
 {
@@ -224,7 +223,7 @@ shape_room(struct shape *s, struct arena *a)
 	       s->iterations != NULL;
 }
 
-/* The edge that was first passed by reaching that step. */
+/* Describes the edge by the step at which the path first reached its end. */
 static void
 put_edge(struct shape *s, uint32_t edge, const struct critpath *p, uint32_t step, uint32_t from,
     uint32_t to)
@@ -267,8 +266,8 @@ put_loops(struct shape *s, const struct fold *f, const struct critpath *p,
 	}
 }
 
-/* See shape_runs(); for all loops at once, the longest of those with one first token before the
- * shorter ones. */
+/* As shape_runs(), for all loops at once: of loops with the same first token the longest comes
+ * first. */
 static void
 count_iterations(struct shape *s, uint64_t *came)
 {
@@ -291,8 +290,8 @@ shape_runs(const struct shape *s, uint32_t first, uint32_t last)
 	return runs;
 }
 
-/* A token is a word: its text's hash is as good as the text, and a key that is another's is found
- * out (group.c). */
+/* Hashes the tokens. Tokens are compared by hashes of their texts; group.c detects two shapes
+ * with the same key. */
 static struct hash128
 shape_key(const struct shape *s, const struct labels *labels, uint64_t *words)
 {
@@ -339,10 +338,10 @@ shape_exact(const struct shape *s, const struct trace *t)
 	return sum == t->end_ns - t->begin_ns;
 }
 
-/* ---- printed ---- */
+/* ---- text ---- */
 
-/* The labels that are shown: the first `head`, and those from `tail` on. A bracket is shown when
- * its loop has one of them. */
+/* The labels that are printed: the first `head`, and those from `tail` on. A bracket is printed
+ * if its loop contains one of them. */
 struct shown_range {
 	uint32_t head, tail;
 };
