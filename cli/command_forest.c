@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hone forest, why, history, diff: what diagnoses found, and how they came to it. */
+/* hone forest, why, history, diff: the results of diagnoses and how they were reached. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@ salvage(struct call *c)
 	    (json_int_t)n.evidence, "audits", (json_int_t)n.audits, "orphans",
 	    (json_int_t)n.orphans, "unreadable", (json_int_t)n.unreadable, "words",
 	    json_sprintf(
-		"%llu diagnoses with %llu hypotheses and %llu verdicts saved; %llu rows left out that belong to "
-		"nothing, %llu page%s could not be read",
+		"recovered %llu diagnoses with %llu hypotheses and %llu verdicts; left out %llu rows without an "
+		"owner; %llu page%s could not be read",
 		(unsigned long long)n.runs, (unsigned long long)n.hypotheses,
 		(unsigned long long)n.verdicts, (unsigned long long)n.orphans,
 		(unsigned long long)n.unreadable, n.unreadable == 1 ? "" : "s"));
@@ -44,8 +44,7 @@ check_salvage(struct call *c)
 	for (size_t i = 0; i < sizeof others / sizeof others[0] && code == DONE; i++)
 		code = call_either(c, FLAG_SALVAGE, others[i]);
 	if (code == DONE && c->nwords != 2)
-		code = call_misused(
-		    c, "--salvage", "it takes the damaged file and a new one", NULL);
+		code = call_misused(c, "--salvage", "needs the damaged file and a new file", NULL);
 	return code;
 }
 
@@ -56,9 +55,9 @@ check_forest(struct call *c)
 	enum exit_code code = call_either(c, FLAG_DOT, FLAG_JSON);
 
 	if (code == DONE && c->nwords > 1)
-		code = call_misused(c, c->words[1], "one request type at a time", NULL);
+		code = call_misused(c, c->words[1], "give one request type only", NULL);
 	if (code == DONE && html != NULL && strcmp(html, "-") == 0)
-		code = call_misused(c, "--html -", "it takes the name of a file", NULL);
+		code = call_misused(c, "--html -", "needs the name of a file", NULL);
 	if (code == DONE && dot != NULL && html != NULL && strcmp(dot, html) == 0)
 		code = call_misused(c, "--html", "not the same file as of --dot", NULL);
 	return code;
@@ -113,7 +112,7 @@ all_hex(const char *s)
 	return s[strspn(s, "0123456789abcdefABCDEF")] == '\0';
 }
 
-/* A word of hex digits that has a decimal one among them is meant for a trace id, and must then be
+/* A word of hexadecimal digits with at least one decimal digit is taken for a trace id, and must then be
  * one. */
 static enum exit_code
 trace_or_type(struct call *c, const char **key)
@@ -143,7 +142,7 @@ run_why(struct call *c)
 	enum exit_code code;
 
 	if (tracepoint != NULL && c->nwords > 0)
-		return call_misused(c, c->words[0], "not together with --tracepoint", NULL);
+		return call_misused(c, c->words[0], "cannot be combined with --tracepoint", NULL);
 	if (tracepoint != NULL)
 		return call_ask_and_print(c,
 		    json_pack("{s:s, s:s}", "ask", "why", "tracepoint", tracepoint),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The forest as a page to look at: one file that loads nothing and runs nothing, in the dress of
+ * The forest as an HTML page: one file that loads no other and has no script, in the style of
  * the report's page. Texts come from traced programs, so from anybody: each is escaped, and the
  * page's policy allows its own style alone.
  */
@@ -39,7 +39,7 @@ put_made(struct buf *out, struct buf *text)
 	buf_release(text);
 }
 
-/* Words as the name of a class: nothing but letters and hyphens. */
+/* A string as the name of a class: letters and hyphens only. */
 static void
 put_class(struct buf *out, const json_t *o, const char *key)
 {
@@ -243,7 +243,7 @@ put_run(struct buf *out, const json_t *run)
 	put_fact(out, "cycles", number_of(run, "cycles"));
 	put_fact(out, "seconds", number_of(run, "seconds"));
 	put_fact(out, "requests", number_of(run, "requests"));
-	buf_printf(out, "<div><dt>tracepoints turned on</dt><dd>%.0f of %.0f</dd></div></dl>\n",
+	buf_printf(out, "<div><dt>tracepoints enabled</dt><dd>%.0f of %.0f</dd></div></dl>\n",
 	    number_of(run, "tracepoints_used"), number_of(run, "tracepoints_all"));
 	put_verdicts(out, run);
 	html_put(out, "<h3>The tree</h3>\n");

@@ -62,7 +62,7 @@ call_of(struct pen *p, const json_t *o, const char *call, const char *far)
 {
 	const char *there = text_of(p, o, far);
 
-	return is_null(o, call) ? "nothing" : there[0] != '\0' ? there : text_of(p, o, call);
+	return is_null(o, call) ? "none" : there[0] != '\0' ? there : text_of(p, o, call);
 }
 
 static void

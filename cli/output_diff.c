@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All diagnoses; and two of them beside each other. */
+/* Prints the list of diagnoses, and the comparison of two. */
 #include "cli/output.h"
 #include "cli/verdict_text.h"
 
@@ -117,7 +117,7 @@ print_measures(struct pen *p, const json_t *change)
 	columns_print(&t, p);
 }
 
-/* Were the edge always at its median, it was said: and now? */
+/* The prediction of the what-if before the change, and what was measured after it. */
 static void
 print_foretold(struct pen *p, const json_t *f)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Graphs in the language of graphviz: `dot -Tsvg`. */
+/* Graphs in the language of Graphviz: `dot -Tsvg`. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -14,7 +14,7 @@ word_of(const json_t *o, const char *key)
 	return s != NULL ? s : "";
 }
 
-/* Inside of a quoted string: what would end it, begin an escape or a line of its own. */
+/* Appends text inside a quoted string: escapes quotes, backslashes and line breaks. */
 static void
 put(struct buf *out, const char *s)
 {
@@ -148,7 +148,7 @@ put_steps(struct buf *out, const json_t *place)
 		    number_of(s, "mean_ms"), 0.5 + 2.5 * number_of(s, "share"));
 }
 
-/* To the place that the unit begins with. */
+/* An arrow to the first place of the unit. */
 static void
 put_handovers(struct buf *out, const json_t *places, const json_t *place)
 {

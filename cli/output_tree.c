@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A run's hypotheses as a tree. Each is three lines, or four:
+ * Prints the hypotheses of a run as a tree, three or four lines for each:
  *
  *	|- + shop:lock_wait  isolates  cycle 2, number 5
  *	|    api/shop:cart_begin -> api/shop:cart_end
@@ -68,7 +68,7 @@ interval_of(struct pen *p, double low, double high)
 	const char *from = pen_printf(p, "%.0f", low * 100),
 		   *to = pen_printf(p, "%.0f", high * 100);
 
-	/* a share that only led on has no interval to speak of */
+	/* a share that only motivated the next hypothesis has no interval */
 	return strcmp(from, to) == 0 ? ""
 	                             : pen_printf(p, "(%s%s%s)", from, p->utf8 ? "…" : "..", to);
 }
@@ -86,7 +86,7 @@ print_edge(struct drawing *d, const json_t *h, const char *margin)
 		    pen_shorten(p, text_of(p, edge, "to"), half));
 }
 
-/* It turned on what nobody had learned, only to learn it; it measures nothing. */
+/* Whether the hypothesis is of an exploration, which enables unlearned tracepoints and measures no edge. */
 static bool
 is_explorer(const json_t *h)
 {
@@ -123,7 +123,7 @@ print_title(struct drawing *d, const json_t *h)
 	fprintf(p->out, "  cycle %.0f, number %.0f\n", number_of(h, "cycle"), number_of(h, "id"));
 }
 
-/* What settled it if it is settled, else what motivated it. */
+/* The reason of the settled state, or the reason for the hypothesis. */
 static void
 print_numbers(struct drawing *d, const json_t *h, const char *margin)
 {

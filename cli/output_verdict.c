@@ -114,13 +114,13 @@ print_effort(struct pen *p, const json_t *run)
 	double used = number_of(run, "tracepoints_used"), all = number_of(run, "tracepoints_all");
 
 	line_print(p, "effort",
-	    pen_printf(p, "%.0f of %.0f tracepoints turned on (%s), %.0f %s, %s", used, all,
+	    pen_printf(p, "%.0f of %.0f tracepoints enabled (%s), %.0f %s, %s", used, all,
 		pen_share(p, all > 0 ? used / all : 0), number_of(run, "cycles"),
 		number_of(run, "cycles") == 1 ? "cycle" : "cycles",
 		pen_seconds(p, number_of(run, "seconds"))));
 }
 
-/* Other diagnoses may have tracepoints on; then it says so, since nobody can tell them apart from
+/* Says whether other diagnoses have added tracepoints, since these cannot be distinguished from
  * outside. */
 static void
 print_after(struct pen *p, const json_t *after)
@@ -212,7 +212,7 @@ print_excluded(struct pen *p, const json_t *excluded)
 
 		if (i == SHOWN) {
 			line_print(p, "",
-			    pen_printf(p, "and %zu more; --json has all",
+			    pen_printf(p, "and %zu more; --json lists all",
 				json_array_size(excluded) - SHOWN));
 			break;
 		}

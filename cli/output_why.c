@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of a trace: the hypotheses it belongs to, and where its time went; or of a
- * tracepoint. */
+/* Prints what is known about a trace (its hypotheses and its times) or about a tracepoint. */
 #include "cli/output.h"
 #include "cli/verdict_text.h"
 
@@ -24,7 +23,7 @@ beside(struct pen *p, const json_t *o, const char *key, const char *usual_key)
 	return pen_printf(p, "%s (%.3g times that)", words, here / usual);
 }
 
-/* Of each hypothesis on the way its tracepoint, without its service. */
+/* The tracepoints of the hypotheses from the root down, without services. */
 static void
 print_way(struct pen *p, const json_t *way)
 {
@@ -81,7 +80,7 @@ print_match(struct pen *p, const json_t *m)
 		line_print(p, "reason", text_of_reason(p, m, "reason"));
 }
 
-/* ---- as the live report has it ---- */
+/* ---- from the live report ---- */
 
 static double
 excess_ms(const json_t *edge)
@@ -97,7 +96,7 @@ by_excess(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The edges on which it took longer than its group usually does, most first. */
+/* The edges on which the trace took longer than usual in its group, largest excess first. */
 static void
 print_live(struct pen *p, const json_t *live)
 {
@@ -148,7 +147,7 @@ print_trace(struct pen *p, const json_t *a)
 
 /* ---- tracepoints ---- */
 
-/* Two lines each: what happened; why, and what came of it. */
+/* Two lines each: the event; its reason and outcome. */
 static void
 print_log(struct pen *p, const json_t *log)
 {

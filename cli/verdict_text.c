@@ -33,7 +33,7 @@ reason_text_put(struct buf *out, const json_t *o, const char *key)
 {
 	const char *word = member(o, key), *text = reason_text(reason_of_word(word));
 
-	if (text[0] == '\0') /* of a newer honed: better its word than nothing */
+	if (text[0] == '\0') /* of a newer honed: print its identifier */
 		text = word[0] != '\0' ? word : member(o, "text");
 	for (; *text != '\0'; text++)
 		if (strncmp(text, "{}", 2) == 0) {
@@ -163,7 +163,7 @@ put_share(struct buf *out, const json_t *run, const json_t *v)
 	    member(edge, "to"));
 }
 
-/* What the put function appends, after the separator; neither, where it appends nothing. */
+/* Appends the separator and the output of the put function, or neither if that is empty. */
 static void
 put_part(struct buf *out, const char *separator, void (*put)(struct buf *out, const json_t *o),
     const json_t *o)

@@ -97,7 +97,7 @@ check "an unknown strategy" says 2 "unknown strategy; known are flat, .* bisect"
 check "no tracepoint a cycle" says 2 "whole number from 1 to 16" hone start GET_PRODUCT --k 0
 check "half a cycle" says 2 "whole number of cycles" hone start GET_PRODUCT --effort 0.5
 check "a graph and JSON at once" says 2 "cannot be combined" hone forest --dot - --json
-check "a trace and a tracepoint at once" says 2 "not together" hone why slowest --tracepoint a:b
+check "a trace and a tracepoint at once" says 2 "cannot be combined" hone why slowest --tracepoint a:b
 check "a run beside itself" says 2 "the same diagnosis twice" hone diff 1 1
 check "a trace id that is none" says 2 "16 or 32 hex digits" hone why 0123456789abcdef0
 check "a trace that nobody knows" says 1 "nothing is known of this trace" hone why 0123456789abcdef

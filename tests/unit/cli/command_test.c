@@ -181,14 +181,14 @@ misuse_is_reported_with_the_nearest_name(void **state)
 	    "hone: --strategy psychic: unknown strategy; known are flat");
 	check(hone("start", "A", "--effort", "0", NULL), MISUSED, "",
 	    "a whole number of cycles from 1 to 10000");
-	check(hone("forest", "A", "B", NULL), MISUSED, "", "hone: B: one request type at a time");
+	check(hone("forest", "A", "B", NULL), MISUSED, "", "hone: B: give one request type only");
 	check(hone("forest", "--dot", "x", "--json", NULL), MISUSED, "",
 	    "hone: --dot: cannot be combined with --json");
-	check(hone("forest", "--html", "-", NULL), MISUSED, "", "it takes the name of a file");
+	check(hone("forest", "--html", "-", NULL), MISUSED, "", "needs the name of a file");
 	check(hone("forest", "--html", "x", "--dot", "x", NULL), MISUSED, "", "not the same file");
 	check(hone("forest", "--run", "0", NULL), MISUSED, "", "the number of a diagnosis");
 	check(
-	    hone("forest", "--salvage", "a", NULL), MISUSED, "", "the damaged file and a new one");
+	    hone("forest", "--salvage", "a", NULL), MISUSED, "", "the damaged file and a new file");
 	check(hone("forest", "--salvage", "a", "b", "--run", "1", NULL), MISUSED, "",
 	    "--salvage: cannot be combined with --run");
 	check(hone("why", NULL), MISUSED, "", "which trace?");
@@ -197,7 +197,7 @@ misuse_is_reported_with_the_nearest_name(void **state)
 	check(hone("why", "0x0123456789abcdef", NULL), MISUSED, "", "malformed trace id");
 	check(hone("why", "A", "B", NULL), MISUSED, "", "one trace or request type at a time");
 	check(hone("why", "A", "--tracepoint", "a:b", NULL), MISUSED, "",
-	    "not together with --tracepoint");
+	    "cannot be combined with --tracepoint");
 	check(hone("audit", "--since", "yesterday", NULL), MISUSED, "", "2026-11-21");
 	check(hone("audit", "--since", "5 fortnights", NULL), MISUSED, "", "3d");
 	check(hone("history", "--limit", "0", NULL), MISUSED, "", "from 1 to 100000");
