@@ -66,9 +66,13 @@ hone-agent_room   := agent/main
 hone_room         := cli
 
 # What hone loads when it is needed (formats/format_ctf.c, cli/command_keys.c), and what of hone that uses.
-LOADED            := formats/format_ctf_babeltrace.c
+LOADED_CTF        := formats/format_ctf_babeltrace.c
 LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_*
+# What hone-agent loads when agent.reader names it (agent/reader/sources.tbl.h), and what of hone-agent that uses.
+LOADED_BABELTRACE2 := agent/reader/source_babeltrace2.c agent/reader/packets_babeltrace2.c
+hone-agent_exports := source_labels_* losses_* trouble_set record_list_* ring_* ctf_* err_* arena_* array_grow
+LOADED            := $(LOADED_CTF) $(LOADED_BABELTRACE2)
 
 # ---- how --------------------------------------------------------------------
 VERSION := 0.1.0
@@ -105,10 +109,14 @@ foreign = $(sort $(foreach r,$1 $($1_uses),$(foreach l,$($r_libs),$(lib_flags_$l
 sources = $(filter-out %/main.c $(LOADED),$(wildcard $1/*.c))
 tests   = $(patsubst %.c,$O/%,$(wildcard tests/unit/$1/*_test.c))
 
-all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/credentials.so instrument examples
+all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so $O/lib/hone/credentials.so instrument examples
 
 $(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler answers/steady): $O/tests/sim/stage.o
+
+# A source that is loaded is linked into its own test.
+$O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/%.o)
+$O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
 
 define room
 $(call archive,$1): $(patsubst %.c,$O/%.o,$(call sources,$1))
@@ -130,7 +138,9 @@ $O/bin/$1: $O/$(or $($1_main),$($1_room))/main.o $(call libs,$($1_room))
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$p)))
 
-$O/lib/hone/ctf.so: $(LOADED:%.c=$O/%.o)
+$O/lib/hone/ctf.so: $(LOADED_CTF:%.c=$O/%.o)
+	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
+$O/lib/hone/source_babeltrace2.so: $(LOADED_BABELTRACE2:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lbabeltrace2
 $O/lib/hone/credentials.so: $(LOADED_CREDENTIALS:%.c=$O/%.o)
 	@mkdir -p $(@D) && $(CC) -shared -o $@ $^ $(LDFLAGS_ALL) -lcrypto
@@ -279,6 +289,7 @@ install: all install-instrument
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin $(addprefix $(DESTDIR)$(PREFIX)/share/man/man,1 5 8)
 	install -m755 $O/bin/hone $(DESTDIR)$(PREFIX)/bin
 	install -Dm755 $O/lib/hone/ctf.so $(DESTDIR)$(PREFIX)/lib/hone/ctf.so
+	install -Dm755 $O/lib/hone/source_babeltrace2.so $(DESTDIR)$(PREFIX)/lib/hone/source_babeltrace2.so
 	install -Dm755 $O/lib/hone/credentials.so $(DESTDIR)$(PREFIX)/lib/hone/credentials.so
 	install -Dm755 $O/lib/hone/hone-cost $(DESTDIR)$(PREFIX)/lib/hone/hone-cost
 	install -d $(DESTDIR)$(PREFIX)/share/hone/maps

@@ -81,6 +81,9 @@ struct ctf_trace {
 	uint32_t nstreams;
 };
 
+/* The enum record_kind of a tracepoint "provider:event": those of libhone are structure records. */
+uint8_t ctf_record_kind(const char *name);
+
 /* An empty trace. max_bytes bounds the memory that metadata may take. */
 void ctf_trace_init(struct ctf_trace *t, size_t max_bytes);
 void ctf_trace_release(struct ctf_trace *t);

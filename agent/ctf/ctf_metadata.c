@@ -305,8 +305,8 @@ stream_of_event(struct ctf_trace *t, uint64_t id)
 	return &t->early;
 }
 
-static uint8_t
-kind_of(const char *name)
+uint8_t
+ctf_record_kind(const char *name)
 {
 	static const struct {
 		const char *name;
@@ -405,7 +405,7 @@ event_block(struct ctf_parser *p)
 		ctf_bad(p, "an event without name or stream, or with too large an id");
 	if (p->rc != 0)
 		return;
-	event->kind = kind_of(event->name);
+	event->kind = ctf_record_kind(event->name);
 	event->label = UINT32_MAX;
 	compile_event(p, event, fields);
 	if (p->rc == 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/reader/record_list.h"
 #include "agent/reader/source_losses.h"
 #include "base/array.h"
 
@@ -16,11 +17,6 @@ struct set_member {
 	struct source_stats stats;
 };
 
-struct set_records {
-	struct record *list;
-	uint32_t count, cap;
-};
-
 struct source_set {
 	struct set_member members[SOURCE_SET_MAX];
 	uint32_t nmembers;
@@ -28,9 +24,9 @@ struct source_set {
 	struct batch_label *labels;
 	uint32_t nlabels, labels_cap;
 
-	struct set_records ready;   /* what the last poll returned */
-	struct set_records scratch; /* for sorting */
-	struct set_records pending; /* beyond the watermark; values and texts are in arena[turn] */
+	struct record_list ready;   /* what the last poll returned */
+	struct record_list scratch; /* for sorting */
+	struct record_list pending; /* beyond the watermark; values and texts are in arena[turn] */
 	struct arena arena[2];
 	int turn;
 	struct source_losses losses;
@@ -40,30 +36,6 @@ struct source_set {
 	struct source_process *processes; /* of all members */
 	uint32_t nprocesses, processes_cap;
 };
-
-static bool
-append(struct set_records *to, const struct record *r)
-{
-	if (!array_reserve(to->list, to->cap, to->count + 1))
-		return false;
-	to->list[to->count++] = *r;
-	return true;
-}
-
-/* A copy of r with its values and texts in the arena. False: out of memory. */
-static bool
-copy_record(struct set_records *to, struct arena *a, const struct record *r)
-{
-	struct value *values = arena_copy(a, r->values, r->nvalues * sizeof *values);
-	struct record copy = *r;
-
-	for (uint32_t i = 0; values != NULL && i < r->nvalues; i++)
-		if (values[i].type == VALUE_TEXT &&
-		    (values[i].text = arena_copy(a, values[i].text, values[i].len)) == NULL)
-			return false;
-	copy.values = values;
-	return (values != NULL || r->nvalues == 0) && append(to, &copy);
-}
 
 static bool
 learn_labels(struct source_set *set, struct set_member *m)
@@ -126,43 +98,6 @@ least_watermark(const struct source_set *set)
 	return least;
 }
 
-/* The end of the ascending run that begins at `from`. */
-static uint32_t
-run_end(const struct set_records *r, uint32_t from)
-{
-	uint32_t at = from + 1;
-
-	while (at < r->count && r->list[at].time_ns >= r->list[at - 1].time_ns)
-		at++;
-	return at < r->count ? at : r->count;
-}
-
-/* Sorts by time: a natural merge sort, since there is a run or two for each member. Stable, so that
- * records with equal times keep their order. False: out of memory. O(n log runs). */
-static bool
-sort_records(struct set_records *r, struct set_records *scratch)
-{
-	if (!array_reserve(scratch->list, scratch->cap, r->count))
-		return false;
-	while (r->count > 0 && run_end(r, 0) < r->count) {
-		uint32_t n = 0;
-
-		for (uint32_t from = 0, mid, to; from < r->count; from = to) {
-			uint32_t a = from, b;
-
-			b = mid = run_end(r, from);
-			to = mid < r->count ? run_end(r, mid) : mid;
-			while (a < mid || b < to)
-				scratch->list[n++] = b == to || (a < mid && r->list[a].time_ns <=
-										r->list[b].time_ns)
-				                         ? r->list[a++]
-				                         : r->list[b++];
-		}
-		memcpy(r->list, scratch->list, n * sizeof *r->list);
-	}
-	return true;
-}
-
 /* Moves the records beyond the watermark from `ready` to the other arena, and frees the memory of
  * those that were delivered by the last poll. */
 static void
@@ -176,7 +111,7 @@ keep_pending(struct source_set *set, int64_t watermark_ns)
 		const struct record *r = &set->ready.list[i];
 		if (r->time_ns <= watermark_ns)
 			set->ready.list[kept++] = *r;
-		else if (!copy_record(&set->pending, to, r))
+		else if (!record_list_copy(&set->pending, to, r))
 			losses_add(&set->losses, LOSS_QUEUE, 1, r->time_ns, r->time_ns);
 	}
 	set->ready.count = kept;
@@ -202,7 +137,7 @@ set_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
 	losses_begin(&set->losses);
 	set->ready.count = 0;
 	for (uint32_t i = 0; i < set->pending.count; i++)
-		if (!append(&set->ready, &set->pending.list[i]))
+		if (!record_list_add(&set->ready, &set->pending.list[i]))
 			losses_add(&set->losses, LOSS_QUEUE, 1, set->pending.list[i].time_ns,
 			    set->pending.list[i].time_ns);
 	for (uint32_t i = 0; i < set->nmembers; i++) {
@@ -224,7 +159,7 @@ set_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
 	arena_release(&set->arena[!set->turn]);
 	keep_pending(set, watermark_ns);
 	set->turn = !set->turn;
-	if (!sort_records(&set->ready, &set->scratch)) {
+	if (!record_list_sort(&set->ready, &set->scratch)) {
 		losses_add(&set->losses, LOSS_QUEUE, set->ready.count, set->ready.list[0].time_ns,
 		    watermark_ns);
 		set->ready.count = 0;
@@ -318,9 +253,9 @@ set_close(void *state)
 		free(set->members[i].labels);
 	}
 	free(set->labels);
-	free(set->ready.list);
-	free(set->scratch.list);
-	free(set->pending.list);
+	record_list_release(&set->ready);
+	record_list_release(&set->scratch);
+	record_list_release(&set->pending);
 	arena_release(&set->arena[0]);
 	arena_release(&set->arena[1]);
 	losses_release(&set->losses);

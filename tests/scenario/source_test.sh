@@ -294,6 +294,42 @@ many() {
 }
 not_twice() { ! grep '^# live' $D/said | grep -E '(source_program:[0-9]+) .*\1( |$)'; }
 
+# ---- the source through libbabeltrace2 beside Hone's own, on the same live sessions -----
+other() {
+	S=many0
+	mkdir -p $D/many
+	rm -f $D/until
+	"$O/tests/scenario/source_dump" $D/many follow $D/until keep > $D/hone.ours 2> $D/hone.said &
+	HONE=$!
+	"$O/tests/scenario/source_dump" $D/many follow $D/until keep reader=babeltrace2 > $D/other.ours 2> $D/said &
+	DUMP=$!
+	more 0
+	start 300 3000 2
+	A=$PID
+	more 1
+	start 0 2000 1
+	B=$PID
+	start 250 3000 1
+	C=$PID
+	check "babeltrace2: programs that live are listed" wait_for 20 grep -q "# live.* source_program:$B" $D/said
+	wait $A $C
+	kill $B
+	wait $B 2> /dev/null
+	lttng -n stop many1 > /dev/null
+	session_read
+	wait_for 30 gone $HONE
+	LC_ALL=C sort $D/hone.ours > $D/hone.sorted
+	LC_ALL=C sort $D/other.ours > $D/other.sorted
+	diff $D/hone.sorted $D/other.sorted | head -n 6
+	check "babeltrace2: record by record what Hone's own reader delivers" cmp $D/hone.sorted $D/other.sorted
+	check "babeltrace2: there are records" is "$records" -gt 1000
+	check "babeltrace2: in order, up to a watermark" sound
+	check "babeltrace2: the watermark was never far behind (ms)" is "$behind_ms" -lt 5000
+	check "babeltrace2: nothing of its copies is left" none_left
+	for i in 0 1; do lttng -n destroy many$i > /dev/null; done
+}
+none_left() { ! ls -d $D/many/babeltrace2-* 2> /dev/null; }
+
 # ---- traces that others made: as babeltrace2 reads them, where the layout is LTTng-UST's -----------
 recorded() {
 	local metadata folder n=0 foreign=0
@@ -310,7 +346,7 @@ recorded() {
 	echo "# recorded: $n traces of our layout, $foreign of a foreign one"
 }
 
-for section in ${*:-kinds short brief killed lossy little frozen hung space many recorded}; do
+for section in ${*:-kinds short brief killed lossy little frozen hung space many other recorded}; do
 	$section
 done
 echo "1..$N"

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A graph for each run: src.ctf.fs -> flt.utils.muxer -> a sink of our own. Records come out as
+ * agent/ctf/ctf.h describes them, so that both readers agree in every field.
+ */
+#include "agent/reader/packets_babeltrace2.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <babeltrace2/babeltrace.h>
+
+#include "agent/ctf/ctf.h"
+
+struct packet_reader {
+	const bt_plugin *ctf, *utils;
+};
+
+struct packet_sink {
+	bt_message_iterator *iterator;
+	packet_record_fn *fn;
+	void *ctx;
+	int rc;
+	struct err *e;
+};
+
+/* ---- fields ---- */
+
+/* A field, or the selected option of a variant; NULL: the option is empty. */
+static const bt_field *
+selected(const bt_field *f)
+{
+	while (f != NULL &&
+	       bt_field_class_type_is(bt_field_get_class_type(f), BT_FIELD_CLASS_TYPE_VARIANT))
+		f = bt_field_variant_borrow_selected_option_field_const(f);
+	return f;
+}
+
+static struct value
+text_value(const char *text, uint64_t len)
+{
+	return (struct value){ .type = VALUE_TEXT,
+		.len = (uint32_t)(len > VALUE_TEXT_MAX ? VALUE_TEXT_MAX : len),
+		.text = text };
+}
+
+/* VALUE_NONE: an empty option, or a field that is more than one value. */
+static struct value
+value_of(const bt_field *f)
+{
+	bt_field_class_enumeration_mapping_label_array labels;
+	bt_field_class_type type;
+	uint64_t n = 0;
+
+	if ((f = selected(f)) == NULL)
+		return (struct value){ .type = VALUE_NONE };
+	type = bt_field_get_class_type(f);
+	if (type == BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION &&
+	    (int)bt_field_enumeration_unsigned_get_mapping_labels(f, &labels, &n) == 0 && n > 0)
+		return text_value(labels[0], strlen(labels[0]));
+	if (type == BT_FIELD_CLASS_TYPE_SIGNED_ENUMERATION &&
+	    (int)bt_field_enumeration_signed_get_mapping_labels(f, &labels, &n) == 0 && n > 0)
+		return text_value(labels[0], strlen(labels[0]));
+	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
+		return (struct value){ .type = VALUE_UINT,
+			.u = bt_field_integer_unsigned_get_value(f) };
+	if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER))
+		return (
+		    struct value){ .type = VALUE_INT, .i = bt_field_integer_signed_get_value(f) };
+	if (type == BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL)
+		return (struct value){ .type = VALUE_REAL,
+			.d = bt_field_real_double_precision_get_value(f) };
+	if (type == BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL)
+		return (struct value){ .type = VALUE_REAL,
+			.d = (double)bt_field_real_single_precision_get_value(f) };
+	if (type == BT_FIELD_CLASS_TYPE_STRING)
+		return text_value(
+		    bt_field_string_get_value(f), strlen(bt_field_string_get_value(f)));
+	return (struct value){ .type = VALUE_NONE };
+}
+
+static bool
+number_of(const bt_field *context, const char *name, uint64_t *ret)
+{
+	struct value v = value_of(
+	    bt_field_structure_borrow_member_field_by_name_const(context, name));
+
+	*ret = v.u;
+	return v.type == VALUE_UINT || v.type == VALUE_INT;
+}
+
+static void
+read_context(struct packet_record *r, const bt_field *context)
+{
+	struct value service;
+	uint64_t n;
+
+	if (context == NULL)
+		return;
+	/* CTF puts another _ in front of names that begin with one */
+	if (number_of(context, "_app_hone_trace_id", &n))
+		r->record.trace_id = n;
+	if (number_of(context, "_app_hone_unit_id", &n))
+		r->record.unit_id = n;
+	if (number_of(context, "vpid", &n))
+		r->record.pid = (uint32_t)n;
+	if (number_of(context, "vtid", &n))
+		r->record.tid = (uint32_t)n;
+	service = value_of(
+	    bt_field_structure_borrow_member_field_by_name_const(context, "procname"));
+	if (service.type == VALUE_TEXT)
+		r->service = service.text;
+}
+
+static bool
+is_array(const bt_field *f)
+{
+	return bt_field_class_type_is(bt_field_get_class_type(f), BT_FIELD_CLASS_TYPE_ARRAY);
+}
+
+/* Whether `name` is "_NEXT_length", the member that CTF puts before a sequence NEXT. */
+static bool
+is_length(const char *name, const char *next)
+{
+	size_t len = strlen(next);
+
+	return name[0] == '_' && strncmp(name + 1, next, len) == 0 &&
+	       strcmp(name + 1 + len, "_length") == 0;
+}
+
+/* The payload's values. Of an array of numbers only its length remains; of a text only the text. */
+static void
+read_payload(struct packet_record *r, const bt_field *payload, struct value *values)
+{
+	const bt_field_class *class = bt_field_borrow_class_const(payload);
+	uint64_t n = bt_field_class_structure_get_member_count(class);
+
+	for (uint64_t i = 0; i < n; i++) {
+		const char *name = bt_field_class_structure_member_get_name(
+		    bt_field_class_structure_borrow_member_by_index_const(class, i));
+		const bt_field *f = bt_field_structure_borrow_member_field_by_index_const(
+		    payload, i);
+		const char *next = i + 1 == n
+		                       ? NULL
+		                       : bt_field_class_structure_member_get_name(
+					     bt_field_class_structure_borrow_member_by_index_const(
+						 class, i + 1));
+
+		if (next != NULL && is_length(name, next)) {
+			if (!is_array(bt_field_structure_borrow_member_field_by_index_const(
+				payload, i + 1)))
+				continue;
+			name++;
+		} else if (is_array(f)) {
+			continue;
+		}
+		if (r->kind != RECORD_POINT && strcmp(name, "name") == 0) {
+			r->name = value_of(f);
+		} else if (r->kind != RECORD_POINT && strcmp(name, "link_id") == 0) {
+			r->record.link_id = value_of(f).u;
+		} else if (r->nfields < RECORD_VALUES_MAX) {
+			values[r->nfields] = value_of(f);
+			r->fields[r->nfields++] = name;
+		}
+	}
+}
+
+/* ---- events ---- */
+
+static const char *
+environment_text(const bt_trace *trace, const char *name)
+{
+	const bt_value *v = bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
+
+	return v != NULL && bt_value_is_string(v) ? bt_value_string_get(v) : "";
+}
+
+static uint32_t
+environment_number(const bt_trace *trace, const char *name)
+{
+	const bt_value *v = bt_trace_borrow_environment_entry_value_by_name_const(trace, name);
+
+	if (v != NULL && bt_value_is_signed_integer(v))
+		return (uint32_t)bt_value_integer_signed_get(v);
+	return v != NULL && bt_value_is_unsigned_integer(v)
+	           ? (uint32_t)bt_value_integer_unsigned_get(v)
+	           : 0;
+}
+
+static int
+take_event(struct packet_sink *s, const bt_message *m)
+{
+	const bt_event *event = bt_message_event_borrow_event_const(m);
+	const bt_event_class *class = bt_event_borrow_class_const(event);
+	const bt_clock_class *clock = bt_stream_class_borrow_default_clock_class_const(
+	    bt_event_class_borrow_stream_class_const(class));
+	const bt_trace *trace = bt_stream_borrow_trace_const(bt_event_borrow_stream_const(event));
+	const bt_field *payload = bt_event_borrow_payload_field_const(event);
+	const char *fields[RECORD_VALUES_MAX];
+	struct value values[RECORD_VALUES_MAX];
+	struct packet_record r = { .fields = fields };
+
+	if (clock == NULL || bt_clock_class_get_frequency(clock) != 1000000000)
+		return err_set(s->e, ERR_INPUT, "a trace without a clock of nanoseconds");
+	r.event = bt_event_class_get_name(class);
+	if (r.event == NULL)
+		r.event = "unknown";
+	r.kind = (enum record_kind)ctf_record_kind(r.event);
+	r.service = environment_text(trace, "procname");
+	r.record.pid = environment_number(trace, "vpid");
+	r.record.time_ns = (int64_t)bt_clock_snapshot_get_value(
+	    bt_message_event_borrow_default_clock_snapshot_const(m));
+	read_context(&r, bt_event_borrow_common_context_field_const(event));
+	read_context(&r, bt_event_borrow_specific_context_field_const(event));
+	if (payload != NULL)
+		read_payload(&r, payload, values);
+	r.record.nvalues = r.nfields;
+	r.record.values = values;
+	return s->fn(s->ctx, &r);
+}
+
+static bt_graph_simple_sink_component_initialize_func_status
+sink_begin(bt_message_iterator *it, void *data)
+{
+	((struct packet_sink *)data)->iterator = it;
+	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
+}
+
+static bt_graph_simple_sink_component_consume_func_status
+sink_consume(bt_message_iterator *it, void *data)
+{
+	struct packet_sink *s = data;
+	bt_message_array_const messages;
+	uint64_t n = 0;
+	bt_message_iterator_next_status status = bt_message_iterator_next(it, &messages, &n);
+
+	if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END;
+	if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_AGAIN)
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_AGAIN;
+	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
+		return BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
+	for (uint64_t i = 0; i < n; i++) {
+		if (s->rc == 0 && bt_message_get_type(messages[i]) == BT_MESSAGE_TYPE_EVENT)
+			s->rc = take_event(s, messages[i]);
+		bt_message_put_ref(messages[i]);
+	}
+	return s->rc == 0 ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK
+	                  : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_ERROR;
+}
+
+static void
+sink_end(void *data)
+{
+	(void)data;
+}
+
+/* ---- the graph ---- */
+
+/* The message of libbabeltrace2's innermost cause. */
+static int
+babeltrace_error(struct err *e)
+{
+	const bt_error *error = bt_current_thread_take_error();
+
+	err_set(e, ERR_INPUT, "babeltrace2 cannot read it");
+	if (error != NULL && bt_error_get_cause_count(error) > 0)
+		err_set(e, ERR_INPUT, "babeltrace2: %s",
+		    bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0)));
+	if (error != NULL)
+		bt_error_release(error);
+	return ERR_INPUT;
+}
+
+/* A source of the folder, all its ports connected to the muxer's. */
+static bool
+add_source(bt_graph *graph, const struct packet_reader *p, const char *folder,
+    const bt_component_filter *muxer)
+{
+	bt_value *parameters = bt_value_map_create(), *list;
+	const bt_component_source *source;
+	bool ok = parameters != NULL &&
+	          bt_value_map_insert_empty_array_entry(parameters, "inputs", &list) ==
+	              BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
+	          bt_value_array_append_string_element(list, folder) ==
+	              BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK &&
+	          bt_graph_add_source_component(graph,
+		      bt_plugin_borrow_source_component_class_by_name_const(p->ctf, "fs"), "trace",
+		      parameters, BT_LOGGING_LEVEL_NONE,
+		      &source) == BT_GRAPH_ADD_COMPONENT_STATUS_OK;
+
+	for (uint64_t i = 0; ok && i < bt_component_source_get_output_port_count(source); i++)
+		ok = bt_graph_connect_ports(graph,
+			 bt_component_source_borrow_output_port_by_index_const(source, i),
+			 bt_component_filter_borrow_input_port_by_index_const(muxer, i),
+			 NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
+	if (parameters != NULL)
+		bt_value_put_ref(parameters);
+	return ok;
+}
+
+int
+packet_reader_run(
+    struct packet_reader *p, const char *folder, packet_record_fn *fn, void *ctx, struct err *e)
+{
+	struct packet_sink s = { .fn = fn, .ctx = ctx, .e = e };
+	const bt_component_filter *muxer;
+	const bt_component_sink *sink;
+	bt_graph *graph = bt_graph_create(0);
+	bt_graph_run_status status = BT_GRAPH_RUN_STATUS_ERROR;
+
+	assert(folder != NULL && fn != NULL);
+	if (graph == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for a graph");
+	if (bt_graph_add_filter_component(graph,
+		bt_plugin_borrow_filter_component_class_by_name_const(p->utils, "muxer"), "muxer",
+		NULL, BT_LOGGING_LEVEL_NONE, &muxer) == BT_GRAPH_ADD_COMPONENT_STATUS_OK &&
+	    add_source(graph, p, folder, muxer) &&
+	    bt_graph_add_simple_sink_component(graph, "hone", sink_begin, sink_consume, sink_end,
+		&s, &sink) == BT_GRAPH_ADD_COMPONENT_STATUS_OK &&
+	    bt_graph_connect_ports(graph,
+		bt_component_filter_borrow_output_port_by_index_const(muxer, 0),
+		bt_component_sink_borrow_input_port_by_index_const(sink, 0),
+		NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK)
+		do {
+			status = bt_graph_run(graph);
+		} while (status == BT_GRAPH_RUN_STATUS_AGAIN);
+	if (status != BT_GRAPH_RUN_STATUS_OK && s.rc == 0)
+		s.rc = babeltrace_error(e);
+	else if (status != BT_GRAPH_RUN_STATUS_OK)
+		bt_current_thread_clear_error();
+	bt_graph_put_ref(graph);
+	return s.rc;
+}
+
+static const bt_plugin *
+find_plugin(const char *name)
+{
+	const bt_plugin *p = NULL;
+
+	return bt_plugin_find(name, BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &p) ==
+	               BT_PLUGIN_FIND_STATUS_OK
+	           ? p
+	           : NULL;
+}
+
+int
+packet_reader_new(struct packet_reader **ret, struct err *e)
+{
+	struct packet_reader *p = calloc(1, sizeof *p);
+
+	if (p == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for babeltrace2");
+	p->ctf = find_plugin("ctf");
+	p->utils = find_plugin("utils");
+	if (p->ctf == NULL || p->utils == NULL) {
+		packet_reader_free(p);
+		return err_set(e, ERR_SYSTEM,
+		    "babeltrace2's plugins ctf and utils were not found; install libbabeltrace2-0, "
+		    "or set BABELTRACE_PLUGIN_PATH");
+	}
+	*ret = p;
+	return 0;
+}
+
+void
+packet_reader_free(struct packet_reader *p)
+{
+	if (p == NULL)
+		return;
+	if (p->ctf != NULL)
+		bt_plugin_put_ref(p->ctf);
+	if (p->utils != NULL)
+		bt_plugin_put_ref(p->utils);
+	free(p);
+}
