@@ -631,7 +631,7 @@ agent_wake(struct agent *a)
 static int
 queues_make(struct agent *a, struct err *e)
 {
-	const struct config *c = a->config;
+	const struct agent_config *c = a->config;
 	struct pack_options o = { (size_t)c->batch_bytes, c->batch_ns, c->watermark_ns };
 
 	if ((a->out = outbox_new((size_t)c->memory_bytes)) == NULL ||
@@ -646,7 +646,7 @@ queues_make(struct agent *a, struct err *e)
 static int
 tracer_make(struct agent *a, struct err *e)
 {
-	const struct config *c = a->config;
+	const struct agent_config *c = a->config;
 	struct tracer_options o = { c->node, c->run_dir, (uint32_t)c->sub_buffers,
 		(uint32_t)c->sub_buffer_bytes, (uint32_t)(c->switch_timer_ns / 1000),
 		(uint32_t)c->added_sub_buffer_bytes, (uint32_t)c->rules_per_session,
@@ -670,7 +670,7 @@ tracer_make(struct agent *a, struct err *e)
 static int
 link_make(struct agent *a, const char *version, struct err *e)
 {
-	const struct config *c = a->config;
+	const struct agent_config *c = a->config;
 	struct link_options o = { c->url, c->node, version, NULL, 0, (uint32_t)c->window,
 		(int)(c->silence_ns / 1000000), (int)(c->retry_ns / 1000000),
 		(int)(c->refused_ns / 1000000), a->wake };
@@ -728,7 +728,7 @@ files_allow(void)
 }
 
 int
-agent_open(struct agent **ret, const struct config *c, const char *version, struct guard *g,
+agent_open(struct agent **ret, const struct agent_config *c, const char *version, struct guard *g,
     struct rates *rates, struct maps *maps, void (*say)(enum log_level, const char *),
     struct err *e)
 {

@@ -17,9 +17,9 @@ struct agent;
 /* Makes the queues, starts the threads; guardian and table of rates must have been made before.
  * `say` gets words for the log, from the calling thread. On success *ret is the caller's. Guardian,
  * table and what is in *maps belong to the agent, also when it fails. */
-int agent_open(struct agent **ret, const struct config *c, const char *version, struct guard *g,
-    struct rates *rates, struct maps *maps, void (*say)(enum log_level level, const char *words),
-    struct err *e);
+int agent_open(struct agent **ret, const struct agent_config *c, const char *version,
+    struct guard *g, struct rates *rates, struct maps *maps,
+    void (*say)(enum log_level level, const char *words), struct err *e);
 
 /* Other mappings from now on: what is in *maps is the agent's. All that was on goes off, and its
  * session is made anew, in some tenths of a second, for which a loss is told. */

@@ -12,88 +12,87 @@
 #include "base/ini.h"
 #include "wire/agent_messages.h"
 
-#define AT(member) offsetof(struct config, member)
+#define AT(member) offsetof(struct agent_config, member)
 #define SECOND 1e9
 
-static const struct ini_key KEYS[] = {
+const struct ini_key agent_config_keys[] = {
 	{ "agent", "node", INI_TEXT, AT(node), "", 0, 0,
-	    "The node's name, unique among all agents of a controller; empty: the host's name." },
+	    "Name of the node, unique among all agents of a controller; empty: the host name." },
 	{ "agent", "run_dir", INI_TEXT, AT(run_dir), "", 0, 0,
-	    "Folder for traces on their way, on a tmpfs; empty: /run/hone/agent-NODE." },
+	    "Folder of the tracer's files until they are read, on a tmpfs; empty: /run/hone/agent-NODE." },
 	{ "agent", "policy", INI_TEXT, AT(policy), "/dev/shm/hone-policy", 0, 0,
-	    "The table of rates that libhone reads in every program (HONE_POLICY there)." },
+	    "Table of rates, which libhone reads in every program (HONE_POLICY there)." },
 	{ "agent", "user", INI_TEXT, AT(user), "", 0, 0,
-	    "Who it becomes when it was started as root; empty: hone, if there are such a user and a group tracing." },
+	    "User that the agent becomes when root starts it; empty: hone, if that user and the group tracing exist." },
 	{ "agent", "hang", INI_TIME, AT(hang_ns), "10s", SECOND, 600 * SECOND,
-	    "An agent that does not move for so long hangs: its guardian switches off what it had on." },
+	    "After this time without a turn the agent hangs: its guardian disables what it enabled." },
 	{ "agent", "reader", INI_TEXT, AT(reader), "hone", 0, 0,
 	    "What reads the tracer's records: hone, or babeltrace2 for LTTng versions that hone's own reader does not understand." },
 	{ "log", "level", INI_TEXT, AT(log_level), "info", 0, 0,
-	    "The least that is logged: debug, info, warn, error." },
+	    "Lowest level that is logged: debug, info, warn, error." },
 	{ "controller", "url", INI_TEXT, AT(url), "ipc:///run/hone/agents.sock", 0, 0,
-	    "Where honed listens for agents: ipc:///path, or tls://host:port, which needs the keys of [tls]." },
+	    "Where honed listens for agents: ipc:///path, or tls://host:port, which needs the files of [tls]." },
 	{ "controller", "silence", INI_TIME, AT(silence_ns), "5s", 0.1 * SECOND, 600 * SECOND,
-	    "A controller that says nothing for so long is dialled again." },
+	    "A controller that sends no message for this long is disconnected, and connected again." },
 	{ "controller", "retry", INI_TIME, AT(retry_ns), "1s", 0.01 * SECOND, 600 * SECOND,
-	    "The longest wait between two attempts to reach it." },
+	    "Longest wait between two attempts to connect." },
 	{ "controller", "refused", INI_TIME, AT(refused_ns), "5s", 0.01 * SECOND, 3600 * SECOND,
-	    "The wait after it refused us, e.g. for another version." },
+	    "Wait after the controller refused the agent, for example for its version." },
 	{ "controller", "sampling_without", INI_TIME, AT(sampling_without_ns), "30s", 0,
 	    86400 * SECOND,
-	    "How long requests are still sampled after the controller was heard last." },
+	    "Requests are sampled for this long after the last message of the controller." },
 	{ "tls", "ca", INI_TEXT, AT(ca), "/etc/hone/keys/ca.pem", 0, 0,
-	    "For tls://, as hone keys agent NODE makes them: the CA of the controller that we talk to." },
+	    "For tls://, as made by hone keys agent NODE: the CA of the controller." },
 	{ "tls", "certificate", INI_TEXT, AT(certificate), "/etc/hone/keys/agent.pem", 0, 0,
-	    "The node's certificate; it must be for the name that agent.node says." },
+	    "Certificate of the node; its name must be agent.node." },
 	{ "tls", "key", INI_TEXT, AT(key), "/etc/hone/keys/agent.key", 0, 0,
-	    "Its key, which nobody else may read." },
+	    "Private key of the certificate, readable by the agent's user only." },
 	{ "tls", "revoked", INI_TEXT, AT(revoked), "", 0, 0,
-	    "A copy of the controller's revoked.pem; empty: it is not asked whether the controller's certificate is revoked." },
+	    "Copy of the controller's revoked.pem; empty: revocation is not checked." },
 	{ "queue", "memory", INI_BYTES, AT(memory_bytes), "64MiB", 1 << 20, 1e11,
-	    "The most that unacknowledged batches may take; beyond, the oldest unsent are dropped and counted." },
+	    "Limit of unacknowledged batches; above it the oldest unsent ones are dropped and counted." },
 	{ "queue", "files", INI_BYTES, AT(files_bytes), "64MiB", 1 << 20, 1e11,
-	    "The most that the tracer's files in run_dir may hold unread; beyond, no request is sampled until under half." },
+	    "Limit of unread data in the tracer's files; above it no request is sampled until half of it is read." },
 	{ "queue", "batch", INI_BYTES, AT(batch_bytes), "64KiB", 1 << 10, 512 << 10,
 	    "A batch of this size is sent at once." },
 	{ "queue", "batch_time", INI_TIME, AT(batch_ns), "20ms", 0, 10 * SECOND,
-	    "With records, a batch goes so long after the one before; what comes after a pause goes at once." },
+	    "Time between two batches while there are records; after a pause a batch is sent at once." },
 	{ "queue", "watermark", INI_TIME, AT(watermark_ns), "100ms", 0.001 * SECOND, 10 * SECOND,
-	    "At least so often a batch goes out, if only to say that nothing happened." },
+	    "Longest time between two batches, also without records." },
 	{ "queue", "window", INI_COUNT, AT(window), "64", 1, 4096,
-	    "Batches on their way without an acknowledgement." },
+	    "Batches that may be unacknowledged at a time." },
 	{ "tracer", "sub_buffers", INI_COUNT, AT(sub_buffers), "16", 2, 1024,
-	    "Sub-buffers for each program and processor, a power of two; with switch_timer they say how long a "
-	    "stall is survived." },
+	    "Sub-buffers for each program and processor, a power of two; times switch_timer, the stall that loses no record." },
 	{ "tracer", "sub_buffer_size", INI_BYTES, AT(sub_buffer_bytes), "32KiB", 4096, 1 << 26,
-	    "The size of one, a power of two." },
+	    "Size of a sub-buffer, a power of two." },
 	{ "tracer", "switch_timer", INI_TIME, AT(switch_timer_ns), "250ms", 0.001 * SECOND, SECOND,
-	    "How long a record may lie in a sub-buffer that is not full." },
+	    "Longest time that a record stays in a sub-buffer that is not full." },
 	{ "tracer", "slow_call", INI_TIME, AT(slow_call_ns), "2s", 0.05 * SECOND, 600 * SECOND,
-	    "A session daemon that takes longer for one request is reported as trouble." },
+	    "A request that the session daemon has not answered in this time is reported." },
 	{ "tracer", "list_every", INI_TIME, AT(list_every_ns), "5min", SECOND, 86400 * SECOND,
-	    "How often the tracepoints of known programs are listed again, for providers that were loaded late." },
+	    "Time between two lists of the tracepoints of known programs, for providers that are loaded late." },
 	{ "tracer", "rules_per_session", INI_COUNT, AT(rules_per_session), "8", 1, 1e6,
 	    "Added tracepoints in one LTTng session: a change costs as many walks over all tracepoints of the node." },
 	{ "tracer", "sessions", INI_COUNT, AT(sessions), "16", 0, 256,
-	    "Sessions for added tracepoints; when all are full they take more. 0: all in the one of what is always on." },
+	    "Most sessions for added tracepoints; full ones take more. 0: all are in the base session." },
 	{ "tracer", "added_sub_buffer_size", INI_BYTES, AT(added_sub_buffer_bytes), "8KiB", 4096,
-	    1 << 26, "As sub_buffer_size, in the sessions of added tracepoints." },
+	    1 << 26, "As sub_buffer_size, in sessions of added tracepoints." },
 	{ "tracer", "idle_session", INI_TIME, AT(idle_session_ns), "60s", 0, 86400 * SECOND,
-	    "When nothing added has been on for so long, sessions but one are ended and their memory is given back." },
+	    "Without an added tracepoint for this long, all these sessions but one are ended." },
 	{ "maps", "folder", INI_TEXT, AT(maps), "/etc/hone/maps", 0, 0,
-	    "Mappings (*.map): which tracepoints are requests, in programs that do not know libhone; read again on SIGHUP." },
+	    "Folder of mappings (*.map), which say what requests of programs without libhone are; read again on SIGHUP." },
 	{ "status", "every", INI_TIME, AT(status_ns), "500ms", 0.01 * SECOND, SECOND,
-	    "How often the agent reports its occupancy, losses and cost." },
+	    "Time between two reports of occupancy, losses and cost." },
 	{ "status", "shed", INI_SHARE, AT(shed), "90%", 0.1, 1,
-	    "The fill of the fullest queue at which added tracepoints go off without asking." },
+	    "Fill of the fullest queue at which the agent disables all added tracepoints by itself." },
 };
 
-enum { NKEYS = sizeof KEYS / sizeof KEYS[0] };
+const size_t agent_config_nkeys = sizeof agent_config_keys / sizeof agent_config_keys[0];
 
 static const char *const LEVELS[] = { "debug", "info", "warn", "error" };
 
 enum log_level
-config_log_level(const struct config *c)
+agent_config_log_level(const struct agent_config *c)
 {
 	for (int i = 0; i < 4; i++)
 		if (strcmp(c->log_level, LEVELS[i]) == 0)
@@ -107,7 +106,7 @@ power_of_two(int64_t n)
 	return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* It becomes part of a session's name and of paths. */
+/* It becomes part of the names of sessions and folders. */
 static bool
 node_name_fits(const char *s)
 {
@@ -120,7 +119,7 @@ node_name_fits(const char *s)
 }
 
 static int
-check(const struct config *c, struct err *e)
+check(const struct agent_config *c, struct err *e)
 {
 	bool known = false;
 
@@ -146,7 +145,7 @@ check(const struct config *c, struct err *e)
 		return err_set(e, ERR_INPUT, "maps.folder: \"%s\": a path from /", c->maps);
 	if (strncmp(c->url, "tcp://", 6) == 0)
 		return err_set(e, ERR_INPUT,
-		    "controller.url: \"%s\": not in the clear; use tls://host:port, with keys that hone keys "
+		    "controller.url: \"%s\": it is not encrypted; use tls://host:port, with the keys that hone keys "
 		    "agent %s makes",
 		    c->url, c->node);
 	if (strncmp(c->url, "ipc:///", 7) != 0 && strncmp(c->url, "tls://", 6) != 0)
@@ -160,16 +159,16 @@ check(const struct config *c, struct err *e)
 	return 0;
 }
 
-/* What depends on the machine. */
+/* Sets the defaults that depend on the machine. */
 static int
-fill_in(struct config *c, struct err *e)
+fill_in(struct agent_config *c, struct err *e)
 {
 	char host[256] = "";
 	char *text;
 
 	if (c->node[0] == '\0') {
 		if (gethostname(host, sizeof host - 1) != 0)
-			return err_errno(e, "the host's name");
+			return err_errno(e, "the host name");
 		text = strndup(host, NODE_NAME_MAX);
 		if (text == NULL)
 			return err_set(e, ERR_MEMORY, "out of memory");
@@ -186,17 +185,19 @@ fill_in(struct config *c, struct err *e)
 }
 
 int
-config_load(struct config *c, const char *path, char *const *assignments, int n, struct err *e)
+agent_config_load(
+    struct agent_config *c, const char *path, char *const *assignments, int n, struct err *e)
 {
 	int rc;
 
 	memset(c, 0, sizeof *c);
-	if ((rc = ini_defaults(KEYS, NKEYS, c, e)) != 0)
+	if ((rc = ini_defaults(agent_config_keys, agent_config_nkeys, c, e)) != 0)
 		return rc;
-	if (path != NULL && (rc = ini_read(KEYS, NKEYS, c, path, e)) != 0)
+	if (path != NULL && (rc = ini_read(agent_config_keys, agent_config_nkeys, c, path, e)) != 0)
 		return rc;
 	for (int i = 0; i < n; i++)
-		if ((rc = ini_set(KEYS, NKEYS, c, assignments[i], e)) != 0)
+		if ((rc = ini_set(agent_config_keys, agent_config_nkeys, c, assignments[i], e)) !=
+		    0)
 			return rc;
 	if ((rc = fill_in(c, e)) != 0)
 		return rc;
@@ -204,14 +205,14 @@ config_load(struct config *c, const char *path, char *const *assignments, int n,
 }
 
 void
-config_print(const struct config *c, FILE *out)
+agent_config_print(const struct agent_config *c, FILE *out)
 {
-	ini_print(KEYS, NKEYS, c, 1, out);
+	ini_print(agent_config_keys, agent_config_nkeys, c, 1, out);
 }
 
 void
-config_release(struct config *c)
+agent_config_release(struct agent_config *c)
 {
-	ini_release(KEYS, NKEYS, c);
+	ini_release(agent_config_keys, agent_config_nkeys, c);
 	memset(c, 0, sizeof *c);
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What can be said in hone-agent.conf(5). */
+/*
+ * The configuration of hone-agent(8). agent_config_keys is the one table of its settings: the
+ * parser, `hone-agent -nv` and hone-agent.conf(5) follow it (a unit test compares the page).
+ */
 #ifndef AGENT_MAIN_AGENT_CONFIG_H
 #define AGENT_MAIN_AGENT_CONFIG_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/ini.h"
 #include "base/log.h"
 
-struct config {
+struct agent_config {
 	char *node, *run_dir, *policy, *user, *reader, *log_level;
 	int64_t hang_ns;
 	char *url;
@@ -23,13 +28,19 @@ struct config {
 	int64_t status_ns;
 };
 
-/* Defaults, then the file (NULL: none), then each "section.key=value". On error *c is fit for
- * config_release(). */
-int config_load(struct config *c, const char *path, char *const *assignments, int n, struct err *e);
-void config_print(const struct config *c, FILE *out);
-void config_release(struct config *c);
+extern const struct ini_key agent_config_keys[];
+extern const size_t agent_config_nkeys;
 
-/* The one of debug, info, warn, error that log.level says. */
-enum log_level config_log_level(const struct config *c);
+/* Takes the defaults, then the file (path NULL: none), then each "section.key=value". Checks values
+ * that depend on each other. ERR_INPUT: the text names file, line and key, or the assignment;
+ * ERR_MISSING: no such file; ERR_MEMORY; ERR_SYSTEM. Also then *c must be released. */
+int agent_config_load(
+    struct agent_config *c, const char *path, char *const *assignments, int n, struct err *e);
+
+/* Writes a file that agent_config_load() reads back to the same values, each key below its help. */
+void agent_config_print(const struct agent_config *c, FILE *out);
+void agent_config_release(struct agent_config *c);
+
+enum log_level agent_config_log_level(const struct agent_config *c); /* of log.level */
 
 #endif

@@ -19,7 +19,7 @@
 #include "wire/agent_messages.h"
 
 struct agent {
-	const struct config *config;
+	const struct agent_config *config;
 	struct guard *guard;
 	void (*say)(enum log_level level, const char *words);
 	int wake; /* an eventfd: something has happened */

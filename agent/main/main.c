@@ -154,7 +154,7 @@ say(enum log_level level, const char *words)
 
 /* An agent that ran as another user has left what the one we become may not touch. */
 static void
-sweep_foreign(const struct config *c, const struct privilege *who)
+sweep_foreign(const struct agent_config *c, const struct privilege *who)
 {
 	uid_t own = who->become ? who->uid : 0;
 	struct stat st;
@@ -171,7 +171,7 @@ sweep_foreign(const struct config *c, const struct privilege *who)
 
 /* All that needs root, and then no more of it. */
 static int
-prepare(const struct config *c, struct rates **rates, struct guard *guard, struct err *e)
+prepare(const struct agent_config *c, struct rates **rates, struct guard *guard, struct err *e)
 {
 	struct guard_options o = { c->node, c->run_dir, -1, c->hang_ns };
 	struct privilege who;
@@ -195,7 +195,7 @@ prepare(const struct config *c, struct rates **rates, struct guard *guard, struc
 
 /* What was read is not taken where it is wrong: then all stays as it is. */
 static void
-read_again(struct agent *a, const struct config *c)
+read_again(struct agent *a, const struct agent_config *c)
 {
 	struct maps maps;
 	struct err e;
@@ -210,7 +210,7 @@ read_again(struct agent *a, const struct config *c)
 }
 
 static int
-serve(const struct config *c, struct maps *maps)
+serve(const struct agent_config *c, struct maps *maps)
 {
 	struct guard guard = { 0 };
 	struct rates *rates = NULL;
@@ -250,7 +250,7 @@ serve(const struct config *c, struct maps *maps)
 }
 
 static int
-sweep(const struct config *c)
+sweep(const struct agent_config *c)
 {
 	struct err e;
 
@@ -265,7 +265,7 @@ main(int argc, char **argv)
 {
 	struct arguments a = { 0 };
 	struct maps maps = { 0 };
-	struct config c;
+	struct agent_config c;
 	struct err e;
 	int rc = DONE;
 
@@ -284,20 +284,20 @@ main(int argc, char **argv)
 	log_open("hone-agent", LOG_INFO);
 	if (a.file == NULL && access(USUAL_FILE, F_OK) == 0)
 		a.file = USUAL_FILE;
-	if (config_load(&c, a.file, a.assignments, a.nassignments, &e) != 0) {
+	if (agent_config_load(&c, a.file, a.assignments, a.nassignments, &e) != 0) {
 		log_line(LOG_ERROR, "%s", e.text);
-		rc = MISUSED;
+		rc = FAILED;
 	} else if (!a.sweep && maps_load(&maps, c.maps, &e) != 0) {
 		log_line(LOG_ERROR, "%s", e.text);
 		rc = FAILED;
 	} else if (a.check) {
 		if (a.print)
-			config_print(&c, stdout);
+			agent_config_print(&c, stdout);
 		maps_release(&maps);
 	} else {
-		log_open("hone-agent", config_log_level(&c));
+		log_open("hone-agent", agent_config_log_level(&c));
 		rc = a.sweep ? sweep(&c) : serve(&c, &maps);
 	}
-	config_release(&c);
+	agent_config_release(&c);
 	return rc;
 }

@@ -20,8 +20,8 @@ must(int ok)
 }
 
 static int
-read_config(
-    struct config *c, const void *data, size_t len, char *const *assignments, int n, struct err *e)
+read_config(struct agent_config *c, const void *data, size_t len, char *const *assignments, int n,
+    struct err *e)
 {
 	static char path[64];
 	static int fd = -1;
@@ -31,16 +31,16 @@ read_config(
 		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	}
 	must(ftruncate(fd, 0) == 0 && pwrite(fd, data, len, 0) == (ssize_t)len);
-	return config_load(c, path, assignments, n, e);
+	return agent_config_load(c, path, assignments, n, e);
 }
 
 static char *
-printed(const struct config *c, size_t *len)
+printed(const struct agent_config *c, size_t *len)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, len);
 
-	config_print(c, f);
+	agent_config_print(c, f);
 	fclose(f);
 	return text;
 }
@@ -48,7 +48,7 @@ printed(const struct config *c, size_t *len)
 static void
 try(const void *data, size_t len, char *const *assignments, int n)
 {
-	struct config c, again;
+	struct agent_config c, again;
 	struct err e = { 0 };
 	size_t once_len, twice_len;
 	int rc = read_config(&c, data, len, assignments, n, &e);
@@ -63,9 +63,9 @@ try(const void *data, size_t len, char *const *assignments, int n)
 		must(once_len == twice_len && memcmp(once, twice, once_len) == 0);
 		free(once);
 		free(twice);
-		config_release(&again);
+		agent_config_release(&again);
 	}
-	config_release(&c);
+	agent_config_release(&c);
 }
 
 int

@@ -10,15 +10,17 @@
 #include <cmocka.h>
 
 #include "agent/main/agent_config.h"
+#include "base/buf.h"
+#include "base/ini_value.h"
 
 static char *
-printed(const struct config *c)
+printed(const struct agent_config *c)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
-	config_print(c, f);
+	agent_config_print(c, f);
 	fclose(f);
 	return text;
 }
@@ -29,16 +31,16 @@ what_is_printed_reads_back_the_same(void **state)
 	char *set[] = { "agent.node=web-7", "tracer.sub_buffers=8", "queue.memory=3MiB",
 		"status.shed=75%", "controller.url=tls://10.0.0.1:7777", "queue.batch_time=7ms" };
 	char path[] = "/tmp/hone-config-test-XXXXXX", *text, *again;
-	struct config c, d;
+	struct agent_config c, d;
 	struct err e;
 	int fd = mkstemp(path);
 	(void)state;
 
-	assert_int_equal(config_load(&c, NULL, set, 6, &e), 0);
+	assert_int_equal(agent_config_load(&c, NULL, set, 6, &e), 0);
 	text = printed(&c);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
-	assert_int_equal(config_load(&d, path, NULL, 0, &e), 0);
+	assert_int_equal(agent_config_load(&d, path, NULL, 0, &e), 0);
 	again = printed(&d);
 	assert_string_equal(text, again);
 	assert_string_equal(d.run_dir, "/run/hone/agent-web-7");
@@ -46,25 +48,25 @@ what_is_printed_reads_back_the_same(void **state)
 	assert_int_equal(d.batch_ns, 7000000);
 	free(text);
 	free(again);
-	config_release(&c);
-	config_release(&d);
+	agent_config_release(&c);
+	agent_config_release(&d);
 	unlink(path);
 }
 
 static void
 defaults_work_on_one_machine(void **state)
 {
-	struct config c;
+	struct agent_config c;
 	struct err e;
 	(void)state;
 
-	assert_int_equal(config_load(&c, NULL, NULL, 0, &e), 0);
+	assert_int_equal(agent_config_load(&c, NULL, NULL, 0, &e), 0);
 	assert_int_equal(c.sub_buffers, 16);
 	assert_int_equal(c.sub_buffer_bytes, 32768);
 	assert_int_equal(c.switch_timer_ns, 250000000);
 	assert_string_equal(c.url, "ipc:///run/hone/agents.sock");
 	assert_true(c.node[0] != '\0');
-	config_release(&c);
+	agent_config_release(&c);
 }
 
 static void
@@ -89,13 +91,53 @@ nonsense_is_refused_with_its_key(void **state)
 
 	for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
 		char *set[] = { (char *)(uintptr_t)CASES[i].set };
-		struct config c;
+		struct agent_config c;
 		struct err e;
 
-		assert_int_not_equal(config_load(&c, NULL, set, 1, &e), 0);
+		assert_int_not_equal(agent_config_load(&c, NULL, set, 1, &e), 0);
 		assert_non_null(strstr(e.text, CASES[i].key));
-		config_release(&c);
+		agent_config_release(&c);
 	}
+}
+
+/* The entry of a key in hone-agent.conf(5): its default, then a description that states the range. */
+static void
+the_manual_has_every_key_with_its_default_and_range(void **state)
+{
+	char *page = calloc(1, 1 << 16), line[256];
+	FILE *f = fopen("agent/main/hone-agent.conf.5", "r");
+	unsigned listed = 0;
+	(void)state;
+
+	if (f == NULL)
+		fail_msg("agent/main/hone-agent.conf.5: run this in the project's folder");
+	assert_true(fread(page, 1, (1 << 16) - 1, f) > 0);
+	fclose(f);
+	for (size_t i = 0; i < agent_config_nkeys; i++) {
+		const struct ini_key *k = &agent_config_keys[i];
+		struct buf range = { 0 };
+		char *section, *entry = NULL, *end;
+
+		snprintf(line, sizeof line, "\n.Ss [%s]\n", k->section);
+		section = strstr(page, line);
+		snprintf(line, sizeof line, "\n.It Cm %s No =%s%s\n", k->name,
+		    k->fallback[0] != '\0' ? " Ar " : "", k->fallback);
+		if (section == NULL || (entry = strstr(section, line)) == NULL ||
+		    ((end = strstr(section + 1, "\n.Ss")) != NULL && entry > end))
+			fail_msg("[%s] lacks: %s", k->section, line);
+		ini_value_bounds(&range, k);
+		buf_u8(&range, 0);
+		snprintf(line, sizeof line, "\nRange: %s.\n", (char *)range.data);
+		entry++;
+		end = strstr(entry + 1, "\n.It");
+		if (range.len > 1 && ((section = strstr(entry, line)) == NULL || section > end))
+			fail_msg("%s.%s lacks: %s", k->section, k->name, line);
+		buf_release(&range);
+	}
+	for (char *at = page; (at = strstr(at, "\n.It Cm ")) != NULL; at++)
+		listed++;
+	assert_int_equal(listed, agent_config_nkeys);
+	free(page);
 }
 
 int
@@ -105,6 +147,7 @@ main(void)
 		cmocka_unit_test(what_is_printed_reads_back_the_same),
 		cmocka_unit_test(defaults_work_on_one_machine),
 		cmocka_unit_test(nonsense_is_refused_with_its_key),
+		cmocka_unit_test(the_manual_has_every_key_with_its_default_and_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
