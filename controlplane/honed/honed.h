@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The controller's main loop, around the engine: what came in goes to the engine,
- * what the engine changed goes to the database, and then to the agents. One
- * thread. It logs, so it belongs to the program honed.
+ * The controller's main loop. What agents and operators send goes to the engine; what the engine
+ * changes goes to the database, and then to the agents. One thread; it logs.
+ *
+ *	honed.c          the loop, and what is open
+ *	agent_links.c    agents: frames in, desired states out
+ *	questions.c      operators: questions in, answers out
+ *	doors.c          further protocols, see door.h
+ *	forest_keeper.c  the database of diagnoses
+ *	space_keeper.c   the file of the learned space
+ *	limited_log.c    log lines that peers cause
+ *	folders.c        where sockets and databases lie
  */
 #ifndef CONTROLPLANE_HONED_HONED_H
 #define CONTROLPLANE_HONED_HONED_H
@@ -11,22 +19,17 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "base/privilege.h"
 #include "controlplane/honed/honed_config.h"
 
 struct honed;
 
-/* Makes the folders of sockets and databases where they are missing, for whom honed will become.
- * Before that. */
-int honed_folders(const struct config *c, const struct privilege *who, struct err *e);
-
-/* Opens database, space, listeners, in this order: who fails has disturbed nobody. The
- * configuration outlives it. */
+/* Opens the database, the learned space and the listeners, in this order, so that a failure leaves
+ * everything as it was. The configuration outlives it. */
 int honed_open(struct honed **ret, const struct config *c, struct err *e);
 void honed_close(struct honed *h); /* NULL is fine */
 
-/* Until *stop is set, by a signal handler or a thread. Then all diagnoses are stopped and the
- * agents told; true: every agent has said within 5 s that nothing added is on. */
+/* Runs until *stop is set, by a signal handler or another thread. Then it stops all diagnoses. True:
+ * within 5 s every connected agent has confirmed that all added tracepoints are disabled. */
 bool honed_run(struct honed *h, const atomic_bool *stop);
 
 #endif

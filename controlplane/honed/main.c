@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/systemd.h"
 #include "base/privilege.h"
+#include "controlplane/honed/folders.h"
 #include "controlplane/honed/honed_config.h"
 #include "controlplane/honed/honed.h"
 
@@ -186,7 +187,7 @@ prepare(const struct config *c, struct err *e)
 	int rc;
 
 	if ((rc = privilege_find(&who, c->user, USUAL_USER, NULL, e)) < 0 ||
-	    (rc = honed_folders(c, &who, e)) < 0 || (rc = privilege_drop(&who, e)) < 0)
+	    (rc = folders_make(c, &who, e)) < 0 || (rc = privilege_drop(&who, e)) < 0)
 		return rc;
 	if (who.become)
 		log_line(LOG_INFO, "runs as user %s", who.user);

@@ -135,7 +135,7 @@ start_agent "$stage/shop" price "$stage/keys/agents/price"
 stage_agent_pids+=($started)
 check "while 300 hold connections and say nothing, an agent connects" until_true 60 "price is back" connected price
 check "and none that was there was lost" bash -c "
-  ! tail -n +$((before + 1)) '$stage/honed.log' | grep 'agent [a-z]* is gone' | grep -v 'agent price'"
+  ! tail -n +$((before + 1)) '$stage/honed.log' | grep 'agent [a-z]* disconnected' | grep -v 'agent price'"
 kill "$flood"; wait "$flood" 2>/dev/null; flood=
 kill "$load"; wait "$load"; load=
 exit $FAILED

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/honed/agent_links.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/log.h"
+
+#define MS_NS INT64_C(1000000)
+enum { ASK_FEW = 8, ASK_QUICK_MS = 50, ASK_MS = 500 };
+
+void
+agent_links_release(struct agent_links *links)
+{
+	for (uint32_t i = 0; i < links->n; i++)
+		sent_release(&links->items[i].sent);
+	free(links->items);
+	arena_release(&links->scratch);
+	links->items = NULL;
+	links->n = links->cap = 0;
+}
+
+/* The entry of that name; a new one is made. */
+static int
+link_for(struct agent_links *links, const char *name, uint32_t *tag, struct err *e)
+{
+	uint32_t i = 0;
+
+	while (i < links->n && strcmp(links->items[i].name, name) != 0)
+		i++;
+	if (i == links->n) {
+		if (!array_reserve(links->items, links->cap, links->n + 1))
+			return err_set(e, ERR_MEMORY, "the controller is out of memory");
+		links->items[i] = (struct agent_link){ 0 };
+		snprintf(links->items[i].name, sizeof links->items[i].name, "%s", name);
+		links->n++;
+	}
+	*tag = i;
+	return 0;
+}
+
+void
+agent_links_joined(struct agent_links *links, const struct mail *m)
+{
+	struct agent_link *a;
+	struct err e;
+	uint32_t tag = 0;
+
+	assert(m->kind == MAIL_JOINED);
+	if (link_for(links, m->hello->node, &tag, &e) < 0 ||
+	    engine_join(links->engine, m->hello->node, m->hello->version, clock_mono(),
+		&links->items[tag].node, &e) < 0) {
+		log_line(LOG_WARN, "agent %s: refused: %s", m->hello->node, e.text);
+		server_refuse(links->server, m->peer, e.text);
+		return;
+	}
+	a = &links->items[tag];
+	a->peer = m->peer;
+	a->sent.at = a->asked = (struct mono){ 0 };
+	a->nasked = 0;
+	a->shed = false;
+	engine_clock(links->engine, a->node, NULL, m->hello->clock_ns, m->at);
+	log_line(LOG_INFO, "agent %s (hone-agent %s) connected", a->name, m->hello->version);
+	server_welcome(links->server, m->peer, tag);
+}
+
+void
+agent_links_left(struct agent_links *links, const struct mail *m)
+{
+	struct agent_link *a = &links->items[m->tag];
+	const struct want *w;
+	char did[120];
+
+	assert(m->kind == MAIL_LEFT && m->tag < links->n);
+	w = engine_want(links->engine, a->node);
+	if (w->ntoggles > 0) {
+		snprintf(did, sizeof did, "off: %u added on agent %s", w->ntoggles, a->name);
+		forest_audit_own(
+		    links->forest, "the lease", did, 0, REASON_AGENT_GONE, NULL, clock_wall());
+	}
+	engine_leave(links->engine, a->node, clock_mono());
+	a->peer = NULL;
+	log_line(LOG_WARN, "agent %s disconnected: %s", a->name,
+	    m->text != NULL && m->text[0] != '\0' ? m->text : "it closed the connection");
+}
+
+const char *
+agent_links_name(const struct agent_links *links, uint32_t tag)
+{
+	assert(tag < links->n);
+	return links->items[tag].name;
+}
+
+/* ---- frames ---- */
+
+static int
+take_records(struct agent_links *links, const struct mail *m, struct err *e)
+{
+	int rc = engine_batch(
+	    links->engine, links->items[m->tag].node, m->data, m->len, clock_mono(), e);
+
+	if (rc == 0)
+		server_took(links->server, m->peer, m->seq);
+	return rc;
+}
+
+static int
+take_clock(struct agent_links *links, const struct mail *m, struct err *e)
+{
+	const struct agent_link *a = &links->items[m->tag];
+	struct clock_echo clock;
+	int rc = clock_decode(&clock, m->data, m->len, e);
+
+	if (rc == 0 && engine_clock(links->engine, a->node, &clock, 0, m->at))
+		log_line(LOG_INFO,
+		    "agent %s: its clock has jumped; traces that are incomplete now are no evidence",
+		    a->name);
+	return rc;
+}
+
+/* An agent reports that it has shed load in each status until tracepoints may be enabled again; the
+ * audit has it once. */
+static void
+audit_shed(struct agent_links *links, struct agent_link *a, const struct status *s)
+{
+	char by[NODE_NAME_MAX + 8], text[80];
+
+	if (s->shed && !a->shed) {
+		snprintf(by, sizeof by, "agent %s", a->name);
+		snprintf(
+		    text, sizeof text, "its queue \"%s\" is nearly full", queue_name(s->shed_by));
+		forest_audit_own(links->forest, by, "off: all that was added there", 0,
+		    REASON_CONGESTION, text, clock_wall());
+	}
+	a->shed = s->shed;
+}
+
+static int
+take_status(struct agent_links *links, const struct mail *m, struct err *e)
+{
+	struct agent_link *a = &links->items[m->tag];
+	struct status status;
+	int rc = status_decode(&status, &links->scratch, m->data, m->len, e);
+
+	if (rc != 0)
+		return rc;
+	engine_status(links->engine, a->node, &status, m->at);
+	audit_shed(links, a, &status);
+	agent_links_log_queues(links);
+	return 0;
+}
+
+int
+agent_links_frame(struct agent_links *links, const struct mail *m, struct err *e)
+{
+	struct arena *scratch = &links->scratch;
+	uint32_t node;
+	struct programs programs;
+	struct done done;
+	int rc;
+
+	assert(m->kind == MAIL_FRAME && m->tag < links->n);
+	node = links->items[m->tag].node;
+	switch (m->frame) {
+	case FRAME_RECORDS:
+		rc = take_records(links, m, e);
+		break;
+	case FRAME_CLOCK:
+		rc = take_clock(links, m, e);
+		break;
+	case FRAME_STATUS:
+		rc = take_status(links, m, e);
+		break;
+	case FRAME_PROGRAMS:
+		if ((rc = programs_decode(&programs, scratch, m->data, m->len, e)) == 0)
+			rc = engine_programs(links->engine, node, &programs, e);
+		break;
+	default:
+		assert(m->frame == FRAME_DONE);
+		if ((rc = done_decode(&done, scratch, m->data, m->len, e)) == 0)
+			engine_done(links->engine, node, &done, clock_mono());
+	}
+	arena_reset(scratch);
+	return rc;
+}
+
+/* ---- what goes out ---- */
+
+void
+agent_links_send(struct agent_links *links, bool safe)
+{
+	struct mono now = clock_mono();
+
+	for (uint32_t i = 0; i < links->n; i++) {
+		struct agent_link *a = &links->items[i];
+
+		if (a->peer == NULL)
+			continue;
+		if (sent_due(
+			&a->sent, engine_want(links->engine, a->node), safe, now, &links->scratch))
+			server_want(links->server, a->peer, &a->sent.payload);
+		arena_reset(&links->scratch);
+	}
+}
+
+void
+agent_links_ask_clocks(struct agent_links *links)
+{
+	struct mono now = clock_mono();
+
+	for (uint32_t i = 0; i < links->n; i++) {
+		struct agent_link *a = &links->items[i];
+		int64_t every_ms = a->nasked < ASK_FEW ? ASK_QUICK_MS : ASK_MS;
+
+		if (a->peer == NULL || mono_since_ns(now, a->asked) < every_ms * MS_NS)
+			continue;
+		a->asked = now;
+		a->nasked++;
+		server_clock(links->server, a->peer);
+	}
+}
+
+void
+agent_links_log_queues(struct agent_links *links)
+{
+	const struct engine_queues *before = &links->reported;
+	struct engine_queues q;
+
+	engine_queues(links->engine, &q);
+	if (q.sheds > before->sheds)
+		log_line(LOG_WARN, "%s", q.shed_why);
+	if (q.pauses > before->pauses)
+		log_line(LOG_WARN, "paused: %s", q.why);
+	if (before->paused && !q.paused)
+		log_line(LOG_INFO, "resumed after a pause of %.1f s",
+		    (double)mono_since_ns(clock_mono(), before->since) / 1e9);
+	links->reported = q;
+}
+
+void
+agent_links_log_unconfirmed(const struct agent_links *links, int64_t lease_ns)
+{
+	for (uint32_t i = 0; i < links->n; i++)
+		if (links->items[i].peer != NULL)
+			log_line(LOG_WARN,
+			    "agent %s has not confirmed that its added tracepoints are disabled; their "
+			    "lease of %.3g s disables them",
+			    links->items[i].name, (double)lease_ns / 1e9);
+}

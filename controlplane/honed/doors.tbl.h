@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* DOOR(name, what comes through it): see door.h. In the order in which they open. */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Log lines that peers cause: 50 at once, then one in 5 s, so that a peer that sends garbage does
+ * not fill the disk. Those left out are counted. */
+#ifndef CONTROLPLANE_HONED_LIMITED_LOG_H
+#define CONTROLPLANE_HONED_LIMITED_LOG_H
+
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "controlplane/server/bucket.h"
+
+struct limited_log {
+	struct bucket pace;
+	uint64_t left_out; /* since the last flush that logged their number */
+};
+
+void limited_log_init(struct limited_log *l, struct mono now);
+/* Logs a warning, or counts it. At most 639 bytes. */
+void limited_log(struct limited_log *l, struct mono now, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Logs how many were left out, once there is room for a line. To be called often. */
+void limited_log_flush(struct limited_log *l, struct mono now);
+
+#endif
