@@ -68,7 +68,7 @@ hone_room         := cli
 # What hone loads when it is needed (formats/format_ctf.c, cli/command_keys.c), and what of hone that uses.
 LOADED_CTF        := formats/format_ctf_babeltrace.c
 LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
-hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_*
+hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_* array_grow
 # What hone-agent loads when agent.reader names it (agent/reader/sources.tbl.h), and what of hone-agent that uses.
 LOADED_BABELTRACE2 := agent/reader/source_babeltrace2.c agent/reader/packets_babeltrace2.c
 hone-agent_exports := source_labels_* losses_* trouble_set record_list_* ring_* ctf_* err_* arena_* array_grow

@@ -90,7 +90,7 @@ hone analyze --json "$D/parts" >"$D/folder.json"
 check "a folder stands for its files, by name" same "$D/two.json" "$D/folder.json"
 check "the format can be named" is '.types[0].count == 200' --format jaeger "$D/all.json"
 check "--type chooses requests by name" is '.types[0].count == 200' --type 'HO*' "$D/all.json"
-check "no request of such a type is a failure that says so" says 1 "of such a type" hone analyze --type NONE "$D/all.json"
+check "no request of such a type is a failure that says so" says 1 "none is of a type that matches" hone analyze --type NONE "$D/all.json"
 check "--ignore takes meant waits out" is '.problems == [] and .types[0].groups[0].ignored_mean_ms > 1' --ignore 'cart/*' "$D/all.json"
 check "--bin tells requests apart" is '.types[0].groups | length == 2 and all(.path | any(test("items.*50")))' \
   --bin '*unit_begin(get).items=50' "$D/all.json"
@@ -104,10 +104,10 @@ check "--samples gives single requests" is '.types[0].groups[0] | (.samples | le
 check "without it there are none" is '.types[0].groups[0] | has("samples") | not' "$D/all.json"
 
 # ---- bad input
-check "no file is misuse" says 2 "which files" hone analyze
+check "no file is misuse" says 2 "needs a file" hone analyze
 check "an unknown flag is misuse" says 2 "--frob" hone analyze --frob "$D/all.json"
-check "an impossible value is misuse" says 2 "it takes" hone analyze --confidence 3 "$D/all.json"
-check "an unknown format too" says 2 "no such format" hone analyze --format word "$D/all.json"
+check "an impossible value is misuse" says 2 "must be" hone analyze --confidence 3 "$D/all.json"
+check "an unknown format too" says 2 "unknown format" hone analyze --format word "$D/all.json"
 check "and a malformed rule" says 2 "nonsense" hone analyze --bin nonsense "$D/all.json"
 check "a missing file is named" says 1 "$D/missing" hone analyze "$D/missing"
 head -c 4096 /dev/urandom >"$D/garbage"

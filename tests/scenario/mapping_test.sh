@@ -84,7 +84,7 @@ check "ids of two kinds are told" with 's/^step = broker:written task/step = bro
 check "two rules that begin with the same are told" with 's/begin = broker:queued/begin = broker:call_*/' 1 \
 	'edited.map:12: begin: broker:call_begin begins [request call] in line 5 already'
 check "another program is none, and those there are named" with 's/map_program/mop_program/' 1 \
-	'no program called mop_program has tracepoints now; there are: map_program'
+	'no running program named mop_program has tracepoints; found: map_program'
 check "an unknown key is told with its line" with 's/correlate = thread/corelate = thread/' 1 \
 	'edited.map:7: no key "corelate"; did you mean correlate?'
 check "what LTTng wrote before does as well" says 0 "no errors, compared with $all tracepoints" hone map check "$D/broker.map" --events "$D/listed"
