@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Types to code: a tree is flattened once, so that a record is one walk over an array. */
+/* Compiles types: the tree of a struct becomes an array of instructions, one for each plain field. */
 #include <string.h>
 
 #include "agent/ctf/ctf_types.h"
@@ -9,9 +9,9 @@ enum { REGS_MAX = 64, OPS_MAX = 16384 };
 struct compiler {
 	struct ctf_parser *p;
 	struct ctf_code *code;
-	const char **names; /* of the ops' fields, to find lengths and tags by */
+	const char **names; /* of the instructions' fields, to find lengths and tags */
 	uint32_t cap;
-	ctf_place *place;
+	ctf_slot_fn *slot;
 	const void *about;
 	const char **fields;
 	uint32_t *nfields;
@@ -37,7 +37,7 @@ set_align(struct compiler *c, struct ctf_op *op, uint32_t align_bits)
 	uint32_t bytes = align_bits / 8;
 
 	if (align_bits % 8 != 0 || bytes == 0 || (bytes & (bytes - 1)) != 0) {
-		ctf_bad(c->p, "a field that does not begin at a byte");
+		ctf_bad(c->p, "a field is not aligned to a byte");
 		return false;
 	}
 	op->align_mask = bytes - 1;
@@ -50,7 +50,7 @@ whole_bytes(const struct ctf_type *t)
 	return t->size_bits == 8 || t->size_bits == 16 || t->size_bits == 32 || t->size_bits == 64;
 }
 
-/* What a plain field becomes: false where it is none. */
+/* The instruction for a plain field. False: the type is not plain, or p->rc is set. */
 static bool
 plain_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 {
@@ -58,7 +58,7 @@ plain_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 	case CTF_INT:
 	case CTF_FLOAT:
 		if (!whole_bytes(t)) {
-			ctf_bad(c->p, "an integer of neither 8, 16, 32 nor 64 bits");
+			ctf_bad(c->p, "an integer that has neither 8, 16, 32 nor 64 bits");
 			return false;
 		}
 		op->what = t->kind == CTF_FLOAT ? OP_FLOAT : t->nranges > 0 ? OP_ENUM : OP_INT;
@@ -77,7 +77,7 @@ plain_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 	return set_align(c, op, t->align_bits);
 }
 
-/* The register that an earlier field of this name is kept in. */
+/* The register with the value of the last field before that has this name. 0: p->rc is set. */
 static uint32_t
 find_register(struct compiler *c, const char *name)
 {
@@ -93,7 +93,7 @@ find_register(struct compiler *c, const char *name)
 			break;
 		return op->to;
 	}
-	ctf_bad(c->p, "a length or tag that is no integer before it");
+	ctf_bad(c->p, "a length or tag is no integer before its field");
 	return 0;
 }
 
@@ -112,7 +112,7 @@ array_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 		op->what = sequence ? OP_SKIP_BY : OP_SKIP;
 	if (of->kind != CTF_STRING &&
 	    ((of->kind != CTF_INT && of->kind != CTF_FLOAT) || !whole_bytes(of))) {
-		ctf_bad(c->p, "an array of something else than numbers or strings");
+		ctf_bad(c->p, "an array of neither numbers nor strings");
 		return;
 	}
 	op->bytes = (uint8_t)(of->size_bits / 8);
@@ -121,7 +121,26 @@ array_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 	set_align(c, op, of->align_bits);
 }
 
-/* The tag's enum says by label which member a value stands for. */
+/* Adds the member that a range of the tag selects; an empty struct selects no value. */
+static void
+add_choice(struct compiler *c, struct ctf_op *op, const struct ctf_range *range,
+    const struct ctf_type *member)
+{
+	struct ctf_choice *choice = &op->choices[op->nchoices];
+
+	choice->low = range->low;
+	choice->high = range->high;
+	if (!(member->kind == CTF_STRUCT && member->nfields == 0)) {
+		if ((choice->op = ctf_memory(c->p, 1, sizeof *choice->op)) == NULL)
+			return;
+		if (!plain_op(c, choice->op, member))
+			ctf_bad(c->p, "a variant of neither numbers nor strings");
+		choice->op->slot = op->slot;
+	}
+	op->nchoices++;
+}
+
+/* The tag is an enum: the label of its value names the member. */
 static void
 variant_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 {
@@ -134,31 +153,15 @@ variant_op(struct compiler *c, struct ctf_op *op, const struct ctf_type *t)
 		if (c->code->ops[i].to == op->by)
 			tag = &c->code->ops[i];
 	op->choices = ctf_memory(c->p, tag->nranges + 1, sizeof *op->choices);
-	for (uint32_t r = 0; c->p->rc == 0 && r < tag->nranges; r++) {
-		for (uint32_t i = 0; i < t->nfields; i++) {
-			const struct ctf_type *member = t->fields[i].type;
-			struct ctf_choice *choice = &op->choices[op->nchoices];
-			if (strcmp(t->fields[i].name, tag->ranges[r].text) != 0)
-				continue;
-			choice->low = tag->ranges[r].low;
-			choice->high = tag->ranges[r].high;
-			if (!(member->kind == CTF_STRUCT && member->nfields == 0)) {
-				choice->ops = ctf_memory(c->p, 1, sizeof *choice->ops);
-				if (choice->ops == NULL)
-					return;
-				if (!plain_op(c, choice->ops, member))
-					ctf_bad(c->p,
-					    "a variant of something else than numbers and strings");
-				choice->ops->slot = op->slot;
+	for (uint32_t r = 0; c->p->rc == 0 && r < tag->nranges; r++)
+		for (uint32_t i = 0; i < t->nfields; i++)
+			if (strcmp(t->fields[i].name, tag->ranges[r].text) == 0) {
+				add_choice(c, op, &tag->ranges[r], t->fields[i].type);
+				break;
 			}
-			op->nchoices++;
-			break;
-		}
-	}
 }
 
-/* Lengths of texts and tags of variants say nothing that the text or the variant does not say
- * itself. */
+/* The length of a text and the tag of a variant are no values of their own. */
 static bool
 is_helper(const struct ctf_field *f, const struct ctf_field *next)
 {
@@ -193,7 +196,7 @@ choose_slot(struct compiler *c, const struct ctf_field *f, const struct ctf_fiel
 		return CTF_TRASH;
 	if (is_length(f, next) && name[0] == '_')
 		name++;
-	slot = c->place(name, c->about);
+	slot = c->slot(name, c->about);
 	if (slot == UINT32_MAX && *c->nfields < RECORD_VALUES_MAX) {
 		slot = (*c->nfields)++;
 		c->fields[slot] = name;
@@ -239,15 +242,15 @@ compile_field(struct compiler *c, const struct ctf_field *f, const struct ctf_fi
 
 void
 ctf_compile(struct ctf_parser *p, struct ctf_code *code, const struct ctf_type *type,
-    ctf_place *place, const void *about, const char **fields, uint32_t *nfields)
+    ctf_slot_fn *slot, const void *about, const char **fields, uint32_t *nfields)
 {
 	uint32_t none = 0;
-	struct compiler c = { p, code, NULL, count_ops(type), place, about, fields,
+	struct compiler c = { p, code, NULL, count_ops(type), slot, about, fields,
 		nfields != NULL ? nfields : &none };
 
 	memset(code, 0, sizeof *code);
 	if (type->kind != CTF_STRUCT) {
-		ctf_bad(p, "fields that are no struct");
+		ctf_bad(p, "fields are no struct");
 		return;
 	}
 	code->ops = ctf_memory(p, c.cap, sizeof *code->ops);

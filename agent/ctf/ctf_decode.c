@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Packets to records. This is the inner loop of the agent: one pass over the bytes, nothing
- * allocated. */
+/* Packets to records. This is the inner loop of the agent: one pass over the bytes, no allocation. */
+#include <assert.h>
 #include <string.h>
 
 #include "agent/ctf/ctf_types.h"
@@ -94,7 +94,7 @@ set_float(const struct ctf_op *op, struct value *out, uint64_t v)
 	}
 }
 
-/* Steps over count strings. NULL: past the end. */
+/* Skips `count` strings. NULL: they exceed the packet. */
 static const uint8_t *
 skip_strings(const uint8_t *at, const uint8_t *end, uint64_t count)
 {
@@ -120,7 +120,8 @@ take_array(const struct ctf_op *op, const uint8_t *at, const uint8_t *end, uint6
 	return at + count * op->bytes;
 }
 
-/* An empty array or struct must not move past the end by its alignment either. */
+/* Aligns a position, relative to the packet. NULL: the result is past the end, which an empty array
+ * or struct can cause. */
 static inline const uint8_t *
 align_up(const uint8_t *base, const uint8_t *at, const uint8_t *end, uint32_t mask)
 {
@@ -158,21 +159,21 @@ choose(const struct ctf_op *op, uint64_t tag, bool *known)
 {
 	const struct ctf_choice *c = op->choices;
 
-	/* tags count up from 0 in LTTng's dynamic contexts */
+	/* fast path: the tags of LTTng's dynamic contexts count from 0 */
 	if (tag < op->nchoices && c[tag].low == tag && c[tag].high == tag) {
 		*known = true;
-		return c[tag].ops;
+		return c[tag].op;
 	}
 	for (uint32_t i = 0; i < op->nchoices; i++)
 		if (in_range(tag, c[i].low, c[i].high, true)) {
 			*known = true;
-			return c[i].ops;
+			return c[i].op;
 		}
 	*known = false;
 	return NULL;
 }
 
-/* Walks over a struct; NULL: it does not fit or a tag is unknown. */
+/* Decodes a struct and returns its end. NULL: it exceeds the packet, or a tag is unknown. */
 static const uint8_t *
 run(const struct ctf_code *code, const uint8_t *base, const uint8_t *at, const uint8_t *end,
     struct value *out)
@@ -212,20 +213,20 @@ ctf_packet_open(
 	if (!t->has_trace || len < t->header_bytes || load(d, 4) != 0xc1fc1fc1)
 		return err_set(e, ERR_INPUT, "packet: no magic number");
 	if (t->has_uuid && t->uuid_at != UINT32_MAX && memcmp(d + t->uuid_at, t->uuid, 16) != 0)
-		return err_set(e, ERR_INPUT, "packet: of another trace");
+		return err_set(e, ERR_INPUT, "packet: the uuid is of another trace");
 	uint64_t id = t->stream_id_at == UINT32_MAX ? 0 : load(d + t->stream_id_at, 4);
 	for (uint32_t i = 0; i < t->nstreams && s == NULL; i++)
 		if (t->streams[i].id == id)
 			s = &t->streams[i];
 	if (s == NULL || len < s->head_bytes)
 		return err_set(e, ERR_INPUT,
-		    "packet: of stream %llu, which the metadata does not have, or too short",
+		    "packet: stream %llu is not in the metadata, or the packet is too short",
 		    (unsigned long long)id);
 	uint64_t begin = load(d + s->begin_at, 8), end = load(d + s->end_at, 8);
 	uint64_t content = load(d + s->content_at, 8), size = load(d + s->size_at, 8);
 	if (begin > end || end > INT64_MAX || content % 8 != 0 || content / 8 > len ||
 	    content / 8 < s->head_bytes || size < content)
-		return err_set(e, ERR_INPUT, "packet: sizes or times that cannot be");
+		return err_set(e, ERR_INPUT, "packet: invalid sizes or times");
 	p->stream = s;
 	p->base = d;
 	p->at = d + s->head_bytes;
@@ -237,7 +238,7 @@ ctf_packet_open(
 	return 0;
 }
 
-/* The low bits of a time, given the whole time before it, which is not later. */
+/* The full time of which `low` are the low bits, at or after the time `before`. */
 static int64_t
 widen(int64_t before, uint64_t low, unsigned bits)
 {
@@ -271,6 +272,7 @@ ctf_packet_next(struct ctf_packet *p, struct err *e)
 	uint64_t id;
 	int64_t time_ns;
 
+	assert(s != NULL && p->at <= p->end);
 	if (p->at == p->end)
 		return 0;
 	at = align_up(p->base, p->at, p->end, s->header_align - 1);
@@ -297,10 +299,9 @@ ctf_packet_next(struct ctf_packet *p, struct err *e)
 	if (at == NULL)
 		return err_set(e, ERR_INPUT, "packet: ends within an event header");
 	if (time_ns < p->time_ns || time_ns > p->end_ns)
-		return err_set(e, ERR_INPUT, "packet: an event outside of its packet's times");
+		return err_set(e, ERR_INPUT, "packet: an event's time is outside of the packet's");
 	if (id >= s->nevents || s->events[id] == NULL)
-		return err_set(e, ERR_INPUT,
-		    "packet: event id %llu, which the metadata does not have",
+		return err_set(e, ERR_INPUT, "packet: event id %llu is not in the metadata",
 		    (unsigned long long)id);
 	p->at = at;
 	p->time_ns = time_ns;
@@ -320,10 +321,11 @@ ctf_packet_take(struct ctf_packet *p, struct record *r, struct value *values, st
 	const struct ctf_event *event = p->event;
 	const uint8_t *at;
 
+	assert(event != NULL);
 	for (unsigned i = 0; i <= CONTEXT_VPID; i++)
 		values[i].type = VALUE_NONE;
 	if ((at = run(&p->stream->context, p->base, p->at, p->end, values)) == NULL)
-		return err_set(e, ERR_INPUT, "packet: the context of %s does not fit", event->name);
+		return err_set(e, ERR_INPUT, "packet: the context of %s is malformed", event->name);
 	r->trace_id = number(&values[CONTEXT_TRACE_ID]);
 	r->unit_id = number(&values[CONTEXT_UNIT_ID]);
 	r->tid = (uint32_t)number(&values[CONTEXT_VTID]);
@@ -331,7 +333,7 @@ ctf_packet_take(struct ctf_packet *p, struct record *r, struct value *values, st
 		r->pid = (uint32_t)number(&values[CONTEXT_VPID]);
 	values[CTF_NAME].type = values[CTF_LINK_ID].type = VALUE_NONE;
 	if ((at = run(&event->payload, p->base, at, p->end, values)) == NULL)
-		return err_set(e, ERR_INPUT, "packet: the payload of %s does not fit", event->name);
+		return err_set(e, ERR_INPUT, "packet: the payload of %s is malformed", event->name);
 	r->link_id = number(&values[CTF_LINK_ID]);
 	r->time_ns = p->time_ns;
 	r->nvalues = event->nfields;

@@ -22,7 +22,7 @@ is_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Decimal, octal or hexadecimal, with any of the suffixes of C; more than 64 bits are no number. */
+/* A decimal, octal or hexadecimal number with any suffix of C; TOKEN_BAD if it exceeds 64 bits. */
 static void
 lex_number(struct ctf_lexer *l)
 {
@@ -110,7 +110,7 @@ ctf_lex_is(const struct ctf_lexer *l, const char *word)
 	       memcmp(l->start, word, l->len) == 0;
 }
 
-/* Blanks and comments; NULL where a comment does not end. */
+/* Skips blanks and comments. NULL: a comment does not end. */
 static const char *
 skip_blank(const char *p, const char *end)
 {
@@ -133,7 +133,7 @@ skip_blank(const char *p, const char *end)
 	return p;
 }
 
-/* p stands on the opening quote. Gives what comes behind the closing one, or NULL. */
+/* From the opening quote to behind the closing one. NULL: the text does not end. */
 static const char *
 skip_text(const char *p, const char *end)
 {

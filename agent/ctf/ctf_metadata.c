@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Statements of the metadata: what they add to a trace. */
+#include "agent/ctf/ctf.h"
+
+#include <assert.h>
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/ctf/ctf_types.h"
+#include "base/array.h"
 
 enum { STREAMS_MAX = 64, EVENT_ID_MAX = 1 << 20 };
 
@@ -25,7 +28,7 @@ ctf_trace_release(struct ctf_trace *t)
 	memset(t, 0, sizeof *t);
 }
 
-/* "key =" or "key :=" of a block; dotted keys as one word. Empty: the block's end. */
+/* Reads "key =" or "key :=" of a block; a dotted key is one text. Empty: the block has ended. */
 static void
 next_key(struct ctf_parser *p, char *key, size_t size)
 {
@@ -90,7 +93,7 @@ trace_block(struct ctf_parser *p)
 			parse_uuid(p, ctf_text(p));
 		} else if (strcmp(key, "byte_order") == 0) {
 			if (!ctf_lex_is(&p->lex, big ? "be" : "le"))
-				ctf_bad(p, "a trace of another byte order than this machine's");
+				ctf_bad(p, "the trace is not in this machine's byte order");
 			skip_value(p);
 		} else {
 			skip_value(p);
@@ -103,7 +106,7 @@ trace_block(struct ctf_parser *p)
 	t->stream_id_at = t->uuid_at = UINT32_MAX;
 	if (header == NULL || header->kind != CTF_STRUCT ||
 	    ctf_offset(header, "magic", 0, &bytes) != 0) {
-		ctf_bad(p, "a trace whose packets have no magic number");
+		ctf_bad(p, "packets have no magic number");
 		return;
 	}
 	t->stream_id_at = ctf_offset(header, "stream_id", 0, &bytes);
@@ -113,7 +116,7 @@ trace_block(struct ctf_parser *p)
 	               (t->stream_id_at == UINT32_MAX || t->stream_id_at + 4 <= bytes) &&
 	               (t->uuid_at == UINT32_MAX || t->uuid_at + 16 <= bytes);
 	if (!t->has_trace)
-		ctf_bad(p, "a packet header of another form than LTTng's");
+		ctf_bad(p, "an unknown form of packet header");
 }
 
 static void
@@ -138,8 +141,8 @@ env_block(struct ctf_parser *p)
 	}
 }
 
-/* Times are taken as they are: nanoseconds of CLOCK_MONOTONIC. A clock plugin could make them
- * anything else. */
+/* Times are used unchanged, so they must be nanoseconds of CLOCK_MONOTONIC, which an LTTng clock
+ * plugin could change. */
 static void
 clock_block(struct ctf_parser *p)
 {
@@ -147,10 +150,10 @@ clock_block(struct ctf_parser *p)
 
 	while (next_key(p, key, sizeof key), key[0] != '\0') {
 		if (strcmp(key, "freq") == 0 && ctf_number(p) != 1000000000)
-			ctf_bad(p, "a clock that does not count nanoseconds");
+			ctf_bad(p, "the clock does not count nanoseconds");
 		else if (strcmp(key, "name") == 0 &&
 			 !(p->lex.len == 9 && memcmp(p->lex.start, "monotonic", 9) == 0))
-			ctf_bad(p, "a clock that is not the monotonic one");
+			ctf_bad(p, "the clock is not the monotonic one");
 		skip_value(p);
 		ctf_expect(p, ';', "; is missing");
 	}
@@ -165,8 +168,8 @@ member(const struct ctf_type *t, const char *name)
 	return NULL;
 }
 
-/* The two forms of event header that LTTng writes: 5 bits of id and 27 of time, or 16 and 32; the
- * largest id says that 32 and 64 follow. */
+/* LTTng writes event headers with 5 bits of id and 27 of time, or with 16 and 32. The largest id says
+ * that an id of 32 bits and a time of 64 follow. */
 static void
 event_header(struct ctf_parser *p, struct ctf_stream *s, const struct ctf_type *t)
 {
@@ -182,7 +185,7 @@ event_header(struct ctf_parser *p, struct ctf_stream *s, const struct ctf_type *
 	    !((id->size_bits == 5 && time->size_bits == 27) ||
 		(id->size_bits == 16 && time->size_bits == 32)) ||
 	    t->align_bits < 8 || wide_id->align_bits < 8 || wide->align_bits < 8) {
-		ctf_bad(p, "an event header of another form than LTTng's");
+		ctf_bad(p, "an unknown form of event header");
 		return;
 	}
 	s->id_bits = id->size_bits;
@@ -194,7 +197,7 @@ event_header(struct ctf_parser *p, struct ctf_stream *s, const struct ctf_type *
 	if (((s->header_align & (s->header_align - 1)) |
 		(s->extended_align & (s->extended_align - 1)) |
 		(s->extended_time_align & (s->extended_time_align - 1))) != 0)
-		ctf_bad(p, "an alignment that is no power of two");
+		ctf_bad(p, "an alignment is no power of two");
 }
 
 static void
@@ -213,11 +216,11 @@ packet_context(struct ctf_parser *p, struct ctf_stream *s, const struct ctf_type
 	s->head_bytes = from + bytes;
 	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
 		if (bytes == 0 || *needed[i] == UINT32_MAX || *needed[i] + 8 > s->head_bytes)
-			ctf_bad(p, "a packet context of another form than LTTng's");
+			ctf_bad(p, "an unknown form of packet context");
 }
 
 static uint32_t
-place_context(const char *name, const void *about)
+context_slot(const char *name, const void *about)
 {
 	static const struct {
 		const char *name;
@@ -274,12 +277,12 @@ stream_block(struct ctf_parser *p)
 	event_header(p, &s, header);
 	packet_context(p, &s, packet);
 	if (context != NULL && p->rc == 0)
-		ctf_compile(p, &s.context, context, place_context, NULL, NULL, NULL);
+		ctf_compile(p, &s.context, context, context_slot, NULL, NULL, NULL);
 	if (p->trace->streams == NULL)
 		p->trace->streams = ctf_memory(p, STREAMS_MAX, sizeof s);
 	if (p->rc == 0 &&
 	    (find_stream(p->trace, s.id) != NULL || p->trace->nstreams == STREAMS_MAX))
-		ctf_bad(p, "a stream twice, or too many streams");
+		ctf_bad(p, "a stream is declared twice, or there are too many");
 	if (p->rc != 0)
 		return;
 	if (p->trace->early.events != NULL && p->trace->early.id == s.id) {
@@ -291,7 +294,7 @@ stream_block(struct ctf_parser *p)
 	p->trace->streams[p->trace->nstreams++] = s;
 }
 
-/* Events that were enabled before a program's first channel was ready stand before their stream. */
+/* Events that were enabled before the first channel of a program was ready precede their stream. */
 static struct ctf_stream *
 stream_of_event(struct ctf_trace *t, uint64_t id)
 {
@@ -327,7 +330,7 @@ ctf_record_kind(const char *name)
 }
 
 static uint32_t
-place_payload(const char *name, const void *about)
+payload_slot(const char *name, const void *about)
 {
 	const struct ctf_event *event = about;
 
@@ -341,28 +344,19 @@ place_payload(const char *name, const void *about)
 static void
 put_event(struct ctf_parser *p, struct ctf_stream *s, struct ctf_event *event)
 {
-	if (event->id >= s->cap) {
-		size_t cap = s->cap > 0 ? s->cap : 32;
-		while (cap <= event->id)
-			cap *= 2;
-		struct ctf_event **grown = realloc(s->events, cap * sizeof *grown);
-		if (grown == NULL) {
-			p->rc = err_set(p->e, ERR_MEMORY, "no memory for event classes");
-			return;
-		}
-		memset(grown + s->cap, 0, (cap - s->cap) * sizeof *grown);
-		s->events = grown;
-		s->cap = cap;
+	assert(event->id <= EVENT_ID_MAX);
+	if (!array_reserve(s->events, s->cap, event->id + 1)) {
+		p->rc = err_set(p->e, ERR_MEMORY, "out of memory for event classes");
+		return;
 	}
-	if (event->id >= s->nevents)
-		s->nevents = event->id + 1;
+	while (s->nevents <= event->id)
+		s->events[s->nevents++] = NULL;
 	if (s->events[event->id] != NULL)
-		ctf_bad(p, "an event id twice");
+		ctf_bad(p, "an event id is declared twice");
 	else
 		s->events[event->id] = event;
 }
 
-/* Names of values: strings in the arena already; the array of them is made to fit. */
 static void
 compile_event(struct ctf_parser *p, struct ctf_event *event, const struct ctf_type *fields)
 {
@@ -370,7 +364,7 @@ compile_event(struct ctf_parser *p, struct ctf_event *event, const struct ctf_ty
 
 	if (fields == NULL)
 		return;
-	ctf_compile(p, &event->payload, fields, place_payload, event, names, &event->nfields);
+	ctf_compile(p, &event->payload, fields, payload_slot, event, names, &event->nfields);
 	event->fields = ctf_memory(p, event->nfields + 1, sizeof *names);
 	if (p->rc == 0)
 		memcpy(event->fields, names, event->nfields * sizeof *names);
@@ -447,7 +441,7 @@ statement(struct ctf_parser *p)
 			return;
 		}
 	p->lex = word;
-	ctf_bad(p, "a statement that LTTng does not write");
+	ctf_bad(p, "an unknown statement");
 }
 
 int
@@ -456,9 +450,10 @@ ctf_metadata(struct ctf_trace *t, const char *text, size_t len, size_t *used, st
 	struct ctf_parser p = { .trace = t, .e = e };
 	size_t whole;
 
+	assert(t->max_bytes > 0);
 	*used = 0;
 	if (t->scope == NULL && (t->scope = arena_calloc(&t->arena, 1, sizeof *t->scope)) == NULL)
-		return err_set(e, ERR_MEMORY, "no memory for metadata");
+		return err_set(e, ERR_MEMORY, "out of memory for metadata");
 	while (p.rc == 0 && (whole = ctf_lex_statement(text + *used, len - *used)) > 0) {
 		ctf_lex_begin(&p.lex, text + *used, whole);
 		*used += whole;
@@ -467,7 +462,7 @@ ctf_metadata(struct ctf_trace *t, const char *text, size_t len, size_t *used, st
 	return p.rc;
 }
 
-/*
+/* The header of a metadata packet:
  * magic 0x75d11d57 | uuid 16 | checksum 4 | content bits 4 | packet bits 4 | compression,
  * encryption, checksum scheme, major, minor: 1 each.
  */
@@ -485,7 +480,7 @@ ctf_metadata_unwrap(const void *data, size_t left, const char **text, size_t *le
 	memcpy(&packet, d + 28, 4);
 	if (magic != 0x75d11d57 || content % 8 != 0 || packet % 8 != 0 || content > packet ||
 	    content / 8 < HEAD || d[32] != 0 || d[33] != 0)
-		return err_set(e, ERR_INPUT, "metadata: not a packet of it");
+		return err_set(e, ERR_INPUT, "metadata: not a metadata packet");
 	if (left < packet / 8)
 		return 0;
 	*text = (const char *)d + HEAD;
@@ -511,7 +506,7 @@ ctf_index_head(const uint8_t head[CTF_INDEX_HEAD], struct err *e)
 	uint32_t bytes = be32toh(word[3]);
 	if (be32toh(word[0]) != 0xc1f1dcc1 || be32toh(word[1]) != 1 || bytes < CTF_INDEX_ENTRY ||
 	    bytes > 4096)
-		return err_set(e, ERR_INPUT, "index: not one of version 1.1");
+		return err_set(e, ERR_INPUT, "index: not of version 1.1");
 	return (int)bytes;
 }
 
@@ -534,6 +529,6 @@ ctf_index_entry(struct ctf_index *ret, const uint8_t entry[CTF_INDEX_ENTRY], str
 	if (packet_bits % 8 != 0 || content_bits % 8 != 0 || content_bits > packet_bits ||
 	    packet_bits == 0 || ret->begin_ns > ret->end_ns || ret->end_ns > INT64_MAX ||
 	    ret->offset > INT64_MAX - ret->packet_bytes)
-		return err_set(e, ERR_INPUT, "index: an entry that cannot be");
+		return err_set(e, ERR_INPUT, "index: an invalid entry");
 	return 0;
 }

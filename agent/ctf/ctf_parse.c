@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Types of the metadata language: text to trees. */
+/* Parses the types of the metadata language. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,12 +124,12 @@ find_type(struct ctf_parser *p, const char *prefix, const char *name)
 	for (struct ctf_name *n = p->trace->scope->names; n != NULL; n = n->next)
 		if (strcmp(n->name, whole) == 0)
 			return n->type;
-	ctf_bad(p, "a type that is not defined");
+	ctf_bad(p, "the type is not defined");
 	return NULL;
 }
 
-/* Words before anything else: "unsigned long", "uint8_t". keep_last: the last one is a field's
- * name. */
+/* A type that is named by one or more words: "unsigned long", "uint8_t". keep_last: the last word is
+ * the name of a field. */
 static struct ctf_type *
 parse_named(struct ctf_parser *p, bool keep_last)
 {
@@ -177,8 +177,6 @@ parse_one(struct ctf_parser *p, bool keep_last)
 	return NULL;
 }
 
-/* A word that names a type and a word that names its field look alike: only in a struct is the last
- * a name. */
 static struct ctf_type *
 parse_type(struct ctf_parser *p, bool keep_last)
 {
@@ -224,7 +222,7 @@ host_is_big(void)
 	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 }
 
-/* One "key = value;" of a type in braces. False: the closing brace. */
+/* Parses one "key = value;" of a type in braces. False: the closing brace was read. */
 static bool
 attribute(struct ctf_parser *p, struct ctf_type *t)
 {
@@ -251,7 +249,7 @@ attribute(struct ctf_parser *p, struct ctf_type *t)
 	} else if (ctf_lex_is(&key, "encoding")) {
 		t->is_text = !ctf_lex_is(&p->lex, "none");
 		ctf_lex_next(&p->lex);
-	} else { /* base, map: nothing that changes how bytes are read */
+	} else { /* base, map: they do not change how bytes are read */
 		while (p->lex.token != ';' && p->lex.token != TOKEN_END && p->lex.token != '}')
 			ctf_lex_next(&p->lex);
 	}
@@ -296,7 +294,7 @@ parse_float(struct ctf_parser *p)
 	while (attribute(p, t))
 		;
 	if (t->size_bits != 32 && t->size_bits != 64)
-		ctf_bad(p, "a floating point number of neither 32 nor 64 bits");
+		ctf_bad(p, "a floating point number that has neither 32 nor 64 bits");
 	if (t->align_bits == 0)
 		t->align_bits = 8;
 	return t;
@@ -316,7 +314,7 @@ parse_string(struct ctf_parser *p)
 	return t;
 }
 
-/* "RED" = 0, "MANY" = 2 ... 9, "NEXT", */
+/* A label of an enum: "RED" = 0, "MANY" = 2 ... 9, or "NEXT" */
 static void
 parse_range(struct ctf_parser *p, struct ctf_range *r, uint64_t next)
 {
@@ -360,7 +358,7 @@ parse_enum(struct ctf_parser *p)
 	if (base == NULL || (t = new_type(p, CTF_INT)) == NULL)
 		return NULL;
 	if (base->kind != CTF_INT)
-		ctf_bad(p, "an enum that is no integer");
+		ctf_bad(p, "the enum is of no integer type");
 	*t = *base;
 	t->nranges = 0;
 	ctf_expect(p, '{', "{ is missing");
@@ -369,7 +367,7 @@ parse_enum(struct ctf_parser *p)
 		return NULL;
 	while (p->rc == 0 && p->lex.token != '}') {
 		if (t->nranges == room) {
-			ctf_bad(p, "labels that cannot be");
+			ctf_bad(p, "malformed labels");
 			break;
 		}
 		parse_range(p, &t->ranges[t->nranges],
@@ -387,7 +385,7 @@ parse_enum(struct ctf_parser *p)
 	return t;
 }
 
-/* What stands behind a member's name: [4] or [ length ]. */
+/* An array [4] or a sequence [ length ], behind the name of a member. */
 static struct ctf_type *
 parse_dimension(struct ctf_parser *p, struct ctf_type *of)
 {
@@ -432,14 +430,13 @@ parse_align(struct ctf_parser *p, struct ctf_type *t)
 		return;
 	int64_t v = ctf_number(p);
 	if (v < 1 || v > 4096 || (v & (v - 1)) != 0)
-		ctf_bad(p, "an alignment that is no power of two");
+		ctf_bad(p, "an alignment is no power of two");
 	else if (v > t->align_bits)
 		t->align_bits = (uint32_t)v;
 	ctf_expect(p, ')', ") is missing");
 }
 
-/* struct NAME { ... } align(8), variant NAME <tag> { ... }; each may be without a name, or only a
- * name. */
+/* struct NAME { ... } align(8), variant NAME <tag> { ... }; the name or the members may be missing. */
 static struct ctf_type *
 parse_members(struct ctf_parser *p, enum ctf_kind kind)
 {
@@ -471,8 +468,8 @@ parse_members(struct ctf_parser *p, enum ctf_kind kind)
 		ctf_bad(p, "too many fields");
 	t->fields = ctf_memory(p, room, sizeof *t->fields);
 	while (p->rc == 0 && p->lex.token != '}') {
-		if (t->nfields == room) /* counting and parsing stumble over nonsense differently */
-			ctf_bad(p, "fields that cannot be");
+		if (t->nfields == room) /* malformed: it was counted differently */
+			ctf_bad(p, "malformed fields");
 		else
 			parse_member(p, t);
 	}

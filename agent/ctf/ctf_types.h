@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside of ctf_*.c: types as the metadata writes them, and the code they become. */
+/* For ctf_*.c only: types as the metadata declares them, and the code that they are compiled to. */
 #ifndef AGENT_CTF_CTF_TYPES_H
 #define AGENT_CTF_CTF_TYPES_H
 
@@ -8,7 +8,7 @@
 
 enum ctf_kind { CTF_INT, CTF_FLOAT, CTF_STRING, CTF_STRUCT, CTF_VARIANT, CTF_ARRAY };
 
-struct ctf_range { /* of an enum; bounds as the integer's 64-bit pattern */
+struct ctf_range { /* of an enum; bounds are 64-bit patterns, compared by the enum's sign */
 	uint64_t low, high;
 	const char *text;
 	uint32_t len;
@@ -22,15 +22,16 @@ struct ctf_field {
 struct ctf_type {
 	enum ctf_kind kind;
 	uint32_t size_bits, align_bits;
-	bool is_signed, swap,
-	    is_text; /* swap: not this machine's byte order; is_text: its bytes are characters */
+	bool is_signed;
+	bool swap;                /* not in this machine's byte order */
+	bool is_text;             /* its bytes are characters */
 	struct ctf_range *ranges; /* of an enum */
 	uint32_t nranges;
 	struct ctf_field *fields; /* of a struct or variant */
 	uint32_t nfields;
-	const char *by;      /* a variant's tag, or the field that is a sequence's length */
-	uint64_t length;     /* of an array with by == NULL */
-	struct ctf_type *of; /* its elements */
+	const char *by;      /* field with a variant's tag or a sequence's length; NULL: an array */
+	uint64_t length;     /* of an array */
+	struct ctf_type *of; /* type of the elements */
 };
 
 struct ctf_name { /* one named type */
@@ -41,10 +42,10 @@ struct ctf_name { /* one named type */
 
 struct ctf_scope {
 	struct ctf_name *names;
-	bool swap; /* the trace's byte order is not this machine's */
+	bool swap; /* the trace is not in this machine's byte order */
 };
 
-/* What the parser carries with it. The first error sticks. */
+/* State of the parser. The first error stays. */
 struct ctf_parser {
 	struct ctf_lexer lex;
 	struct ctf_trace *trace;
@@ -53,17 +54,23 @@ struct ctf_parser {
 	int depth;
 };
 
-void *ctf_memory(struct ctf_parser *p, size_t count, size_t size); /* cleared; NULL: p->rc is set */
-int ctf_bad(struct ctf_parser *p, const char *what);               /* "what, near ..." */
+/* Cleared memory of the trace's arena; NULL: p->rc is set. */
+void *ctf_memory(struct ctf_parser *p, size_t count, size_t size);
+/* Sets the error "what, near ...", if it is the first. */
+int ctf_bad(struct ctf_parser *p, const char *what);
+/* Skips the token if it is the present one; expect makes it an error if it is not. */
 bool ctf_expect(struct ctf_parser *p, int token, const char *what);
 bool ctf_accept(struct ctf_parser *p, int token);
-const char *ctf_text(struct ctf_parser *p);            /* a copy of this word or text; moves on */
-int64_t ctf_number(struct ctf_parser *p);              /* with a sign; moves on */
+/* The present word or text, copied, and the present number with its sign; both move on. NULL or 0:
+ * p->rc is set. */
+const char *ctf_text(struct ctf_parser *p);
+int64_t ctf_number(struct ctf_parser *p);
 struct ctf_type *ctf_parse_type(struct ctf_parser *p); /* NULL: p->rc is set */
-void ctf_parse_alias(struct ctf_parser *p);            /* behind "typealias", up to its ';' */
+/* The statement behind "typealias", with its ';'. */
+void ctf_parse_alias(struct ctf_parser *p);
 void ctf_name_type(struct ctf_parser *p, const char *name, struct ctf_type *type);
 
-enum ctf_what {
+enum ctf_opcode {
 	OP_INT,
 	OP_ENUM,
 	OP_FLOAT,
@@ -80,32 +87,34 @@ enum ctf_what {
 
 struct ctf_choice {
 	uint64_t low, high; /* of the tag */
-	struct ctf_op *ops; /* at most one; NULL: an empty struct */
+	struct ctf_op *op;  /* NULL: an empty struct */
 };
 
 struct ctf_op {
-	uint8_t what, bytes; /* bytes: of the integer, float or element */
-	uint8_t slot;        /* where the value goes */
+	uint8_t what;  /* enum ctf_opcode */
+	uint8_t bytes; /* of the integer, float or element */
+	uint8_t slot;  /* index of the value that it sets */
 	bool is_signed, swap;
-	uint32_t align_mask; /* bytes, less one */
-	uint32_t to, by;     /* registers: kept for later; the length or tag */
+	uint32_t align_mask; /* alignment in bytes - 1 */
+	uint32_t to, by;     /* registers: to set; with the length or tag. 0: none */
 	uint64_t length;
 	const struct ctf_range *ranges;
 	uint32_t nranges, nchoices;
 	struct ctf_choice *choices;
 };
 
-/* Which slot a field's value goes to: its number, CTF_TRASH, or UINT32_MAX to make it the next
- * payload value. */
-typedef uint32_t ctf_place(const char *name, const void *about);
+/* Chooses the slot of a field's value: its number, CTF_TRASH, or UINT32_MAX for the next payload
+ * value. */
+typedef uint32_t ctf_slot_fn(const char *name, const void *about);
 
-/* Code for a struct. fields: room for RECORD_VALUES_MAX names, or NULL where no value is payload.
- */
+/* Compiles a struct. `about` is passed to slot. `fields`: room for the names of RECORD_VALUES_MAX
+ * payload values, their number in *nfields; NULL, NULL: the struct has no payload value. On failure
+ * p->rc is set. */
 void ctf_compile(struct ctf_parser *p, struct ctf_code *code, const struct ctf_type *type,
-    ctf_place *place, const void *about, const char **fields, uint32_t *nfields);
+    ctf_slot_fn *slot, const void *about, const char **fields, uint32_t *nfields);
 
-/* Where a fixed struct's member lies, in bytes; UINT32_MAX: not there. *bytes: the whole struct, or
- * 0 where it is not of fixed size. */
+/* The offset of a member of a fixed-size struct that begins at `from`, in bytes; UINT32_MAX: no such
+ * member. *bytes: the size of the struct; 0: it is not of fixed size. */
 uint32_t ctf_offset(const struct ctf_type *type, const char *name, uint32_t from, uint32_t *bytes);
 
 enum ctf_context { CONTEXT_TRACE_ID, CONTEXT_UNIT_ID, CONTEXT_VTID, CONTEXT_VPID };
