@@ -274,12 +274,14 @@ eval-nezha: setup-tests $O/bench/report_nezha
 $O/tools/space_docs: $O/tools/space_docs.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
 docs: docs-space
-docs-check: docs-space-check
+docs-check: docs-space-check docs-questions-check
+docs-questions-check:
+	@tools/questions.sh
 docs-space: $O/tools/space_docs
 	@$< docs/space.md >$O/space.md && cp $O/space.md docs/space.md
 docs-space-check: $O/tools/space_docs
 	@$< docs/space.md | diff -u docs/space.md - && echo "docs: the space's tables are as the code has them"
-.PHONY: docs docs-check docs-space docs-space-check
+.PHONY: docs docs-check docs-space docs-space-check docs-questions-check
 
 # The space is learned from real traces, too, which formats read.
 $O/bench/searchspace_learn: $O/bench/searchspace_learn.o $O/lib/libsearchspace.a $O/lib/libforest.a $(call libs,formats)

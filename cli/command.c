@@ -11,147 +11,36 @@
 #include "cli/client.h"
 #include "searchspace/strategy.h"
 
-#define BIT(f) (UINT64_C(1) << FLAG_##f)
-#define COMMON (BIT(JSON) | BIT(HELP))
-#define ASK (BIT(SOCKET) | BIT(TIMEOUT))
-#define ANALYSE                                                                         \
-	(BIT(FORMAT) | BIT(CORRELATE) | BIT(MAP) | BIT(TYPE) | BIT(IGNORE) | BIT(BIN) | \
-	    BIT(CONFIDENCE) | BIT(CV) | BIT(MIN_TRACES) | BIT(SEED) | BIT(MEMORY))
+#define COMMON (FLAG_BIT(JSON) | FLAG_BIT(HELP))
 
 static const struct {
 	const char *name, *value, *help;
 } flags[FLAGS] = {
-	[FLAG_SOCKET] = { "--socket", "URL",
-	    "socket of honed (default: HONE_SOCKET, then " CLIENT_SOCKET ")" },
-	[FLAG_TIMEOUT] = { "--timeout", "SECONDS", "how long to wait for an answer (10)" },
-	[FLAG_JSON] = { "--json", NULL, "print the answer as JSON" },
-	[FLAG_HELP] = { "--help", NULL, "print this text" },
-	[FLAG_WAIT] = { "--wait", NULL, "show the progress, and return when it has ended" },
-	[FLAG_STRATEGY] = { "--strategy", "NAME", "how to choose tracepoints, see below" },
-	[FLAG_K] = { "--k", "N", "tracepoints to enable in a cycle, 1 to 16 (search.k of honed)" },
-	[FLAG_SEED] = { "--seed", "N", "random seed, 1 or more" },
-	[FLAG_SECONDS] = { "--seconds", "N", "duration of learning, 1 to 86400 (10)" },
-	[FLAG_FORMAT] = { "--format", "NAME", "format of the files (detected by content)" },
-	[FLAG_CORRELATE] = { "--correlate", "HOW",
-	    "thread=BEGIN..END: a request is what a thread does between these two events" },
-	[FLAG_MAP] = { "--map", "FILE",
-	    "mapping: the tracepoints that begin and end requests of a program without libhone" },
-	[FLAG_EVENTS] = { "--events", "FILE",
-	    "saved output of lttng list --userspace --fields; lttng is not run" },
-	[FLAG_NO_PROGRAM] = { "--no-program", NULL, "check the file only, not a program" },
-	[FLAG_TYPE] = { "--type", "PATTERN", "only request types whose name matches" },
-	[FLAG_IGNORE] = { "--ignore", "PATTERN", "labels of excluded waits; may be repeated" },
-	[FLAG_BIN] = { "--bin", "RULE",
-	    "LABEL.FIELD=CUT,...: separate groups by this field; may be repeated" },
-	[FLAG_BASELINE] = { "--baseline", "NAME", "compare with this baseline; a name or a file" },
-	[FLAG_CONFIDENCE] = { "--confidence", "SHARE",
-	    "confidence of all intervals, 50% to 99.99% (95%)" },
-	[FLAG_CV] = { "--cv", "SHARE",
-	    "CV threshold for \"unpredictable\": standard deviation / mean (10%)" },
-	[FLAG_MIN_TRACES] = { "--min-traces", "N",
-	    "fewest traces with which a group is judged (30)" },
-	[FLAG_SAMPLES] = { "--samples", NULL, "add single requests to the document" },
-	[FLAG_MEMORY] = { "--memory", "MIB",
-	    "memory limit for groups and spans, 16 to 1048576 (128)" },
-	[FLAG_HTML] = { "--html", "FILE", "also write a page with diagrams to this file" },
-	[FLAG_RESET] = { "--reset", NULL, "then begin a new window of traffic" },
-	[FLAG_EFFORT] = { "--effort", "CYCLES",
-	    "stop after this number of cycles, 1 to 10000 (search.effort of honed)" },
-	[FLAG_RUN] = { "--run", "N", "number of the diagnosis; hone history lists them" },
-	[FLAG_DOT] = { "--dot", "FILE", "also write a graph for Graphviz; - is standard output" },
-	[FLAG_SALVAGE] = { "--salvage", NULL, "recover the readable rows of a damaged database" },
-	[FLAG_TRACEPOINT] = { "--tracepoint", "NAME", "provider:event" },
-	[FLAG_LIMIT] = { "--limit", "N", "greatest number of rows, 1 to 100000 (50)" },
-	[FLAG_VERSION] = { "--version", "NAME", "version of the application" },
-	[FLAG_DIR] = { "--dir", "DIR", "folder of certificates and private keys (/etc/hone/keys)" },
-	[FLAG_HOST] = { "--host", "NAME",
-	    "the only name or address by which agents accept the controller; may be repeated" },
-	[FLAG_DAYS] = { "--days", "N", "validity of the certificate, 1 to 36500 (365)" },
-	[FLAG_AGAIN] = { "--again", NULL, "replace the existing certificate" },
-	[FLAG_SINCE] = { "--since", "TIME",
-	    "90s, 10min, 2h or 3d ago; or 2026-11-21, 2026-11-21T14:30" },
-	[FLAG_SPACE] = { "--space", "FILE", "file of the learned space (that of honed)" },
+#define FLAG(name, written, value, help) [FLAG_##name] = { written, value, help },
+#include "cli/flags.tbl.h"
+#undef FLAG
 };
 
-const struct command commands[] = {
-	{ "start", "TYPE", 1, 1, ASK | BIT(WAIT) | BIT(STRATEGY) | BIT(K) | BIT(SEED) | BIT(EFFORT),
-	    run_start, "start the diagnosis of a request type",
-	    "Searches for the step that makes requests of this type slow or unpredictable, by enabling\n"
-	    "and disabling tracepoints. With --wait it shows the progress and then the verdict; the exit\n"
-	    "status is 1 if no problem was found." },
-	{ "stop", "[TYPE]", 0, 1, ASK, run_stop,
-	    "stop the diagnosis of a type, or all diagnoses and learning",
-	    "All tracepoints that were added for it are disabled." },
-	{ "status", "", 0, 0, ASK, run_status, "show what the controller is doing", "" },
-	{ "learn", "", 0, 0, ASK | BIT(WAIT) | BIT(SECONDS) | BIT(VERSION), run_learn,
-	    "learn which tracepoints occur in which requests",
-	    "Enables all tracepoints for a limited time. Put load on the application that uses all of it.\n"
-	    "With --version NAME the result is kept apart from that of other versions." },
-	{ "space", "show|stats|versions|export|import|merge|use ...", 1, INT_MAX,
-	    ASK | BIT(SPACE) | BIT(VERSION) | BIT(DOT), run_space,
-	    "show and manage the learned space",
-	    "show TYPE      print the learned graph of a request type, by unit and span\n"
-	    "stats [TYPE]   print how much was learned, what is not covered, and what is outdated\n"
-	    "versions       list the versions in the file\n"
-	    "export FILE    write one version to a new file\n"
-	    "merge OUT FILE...  merge several files into a new one\n"
-	    "import FILE    add the contents of a file to the space of honed\n"
-	    "use NAME       make honed search with this version" },
-	{ "forest", "[TYPE]", 0, 2, ASK | BIT(RUN) | BIT(DOT) | BIT(HTML) | BIT(SALVAGE),
-	    run_forest, "show the hypotheses of each diagnosis as a tree",
-	    "Prints the newest diagnosis of each type, the newest of TYPE, or that of --run N.\n"
-	    "hone forest --salvage FILE NEW recovers the readable rows of a damaged database into a new\n"
-	    "file, without the controller." },
-	{ "why", "TRACE-ID | [slowest] [TYPE]", 0, 2, ASK | BIT(TRACEPOINT), run_why,
-	    "explain a trace or a tracepoint",
-	    "For a trace: the hypotheses that it belongs to, and its times beside the usual times of its\n"
-	    "group. slowest is the slowest trace of the newest verdict (of TYPE). With --tracepoint:\n"
-	    "which diagnoses enabled it, when, for which hypothesis, and with which outcome." },
-	{ "history", "[TYPE]", 0, 1, ASK | BIT(LIMIT), run_history,
-	    "list all diagnoses, newest first", "" },
-	{ "diff", "RUN RUN", 2, 2, ASK, run_diff, "compare two diagnoses of a request type",
-	    "Shows which verdicts are gone, new or moved, and whether predictions came true." },
-	{ "audit", "", 0, 0, ASK | BIT(SINCE) | BIT(LIMIT), run_audit,
-	    "list who asked for what, newest first",
-	    "Lists all requests of operators that change something, with their result; requests that were\n"
-	    "refused; and what Hone disabled by itself." },
-	{ "tracepoints", "[PATTERN]", 0, 1, ASK, run_tracepoints,
-	    "list all tracepoints, and which are enabled",
-	    "In PATTERN, * stands for any text: 'shop_cart:*'." },
-	{ "agents", "", 0, 0, ASK, run_agents, "list the agents: queues, losses and cost", "" },
-	{ "analyze", "FILE...", 1, INT_MAX, ANALYSE | BIT(BASELINE) | BIT(SAMPLES) | BIT(HTML),
-	    run_analyze, "find slow and unpredictable requests in trace files",
-	    "Reads files and folders in all formats that hone(1) lists, also compressed by gzip; - is\n"
-	    "standard input. Needs no controller. The exit status is 1 only if no trace could be analysed." },
-	{ "report", "[TYPE]", 0, 1, ASK | BIT(BASELINE) | BIT(SAMPLES) | BIT(HTML) | BIT(RESET),
-	    run_report, "the same for the traffic that the controller sees",
-	    "Covers all sampled requests since honed was started, or since --reset." },
-	{ "baseline", "save|list|show|delete [NAME [FILE...]]", 1, INT_MAX, ASK | ANALYSE,
-	    run_baseline, "keep a window of healthy traffic for comparison",
-	    "save NAME FILE... keeps the analysis of these files, save NAME the current report of the\n"
-	    "controller; analyze and report compare with it by --baseline NAME." },
-	{ "keys", "init|agent|controller|show|revoke [NAME]", 1, 2,
-	    BIT(DIR) | BIT(HOST) | BIT(DAYS) | BIT(AGAIN), run_keys,
-	    "manage certificates for agents on other machines",
-	    "init            create a CA and the controller's certificate\n"
-	    "agent NODE      create a folder with the three files for this node\n"
-	    "controller --again  replace the controller's certificate\n"
-	    "show [NAME]     list all certificates, those of a name, or those in a file; warns of those\n"
-	    "                that expire within 30 days\n"
-	    "revoke NODE     make honed disconnect this node and refuse it\n"
-	    "The daemons read new files without a restart." },
-	{ "map", "check|show FILE", 1, 2, BIT(TIMEOUT) | BIT(EVENTS) | BIT(NO_PROGRAM), run_map,
-	    "check the mapping of a program without libhone",
-	    "check reads the file, asks LTTng for the tracepoints of the running program, and reports each\n"
-	    "name and field that does not exist; the exit status is 1 if the mapping has an error. show\n"
-	    "prints the mapping as Hone understands it." },
-	{ NULL, NULL, 0, 0, 0, NULL, NULL, NULL },
+static const struct command *const commands[] = {
+#define COMMAND(name) &command_##name,
+#include "wire/questions.tbl.h"
+	NULL
 };
 
 const char *
 command_flag(enum flag f)
 {
 	return flags[f].name;
+}
+
+/* NULL: there is none of that name. */
+static const struct command *
+find_command(const char *name)
+{
+	for (const struct command *const *k = commands; *k != NULL; k++)
+		if (strcmp((*k)->name, name) == 0)
+			return *k;
+	return NULL;
 }
 
 /* ---- help ---- */
@@ -165,9 +54,9 @@ print_help(FILE *out)
 	    "the LTTng tracepoints that help to explain it. All commands talk to the controller honed,\n"
 	    "except analyze, keys and map, which work on files.\n\n",
 	    out);
-	for (const struct command *c = commands; c->name != NULL; c++)
-		fprintf(out, "  %s %-*s %s\n", c->name, (int)(18 - strlen(c->name)),
-		    strlen(c->arguments) < 12 ? c->arguments : "...", c->help);
+	for (const struct command *const *c = commands; *c != NULL; c++)
+		fprintf(out, "  %s %-*s %s\n", (*c)->name, (int)(18 - strlen((*c)->name)),
+		    strlen((*c)->arguments) < 12 ? (*c)->arguments : "...", (*c)->help);
 	fputs(
 	    "\nhone COMMAND --help describes a command, hone --version prints the version; see hone(1).\n"
 	    "Exit status: 0 success, 1 failure, 2 wrong usage.\n",
@@ -195,8 +84,21 @@ print_command_help(const struct command *c, FILE *out)
 			fprintf(out, "  %s %-*s %s\n", flags[i].name,
 			    (int)(18 - strlen(flags[i].name)),
 			    flags[i].value != NULL ? flags[i].value : "", flags[i].help);
-	if (c->flags & BIT(STRATEGY))
+	if (c->flags & FLAG_BIT(STRATEGY))
 		print_strategies(out);
+}
+
+/* For cli/hone.bash: the commands, or the flags of one, one on each line. */
+static void
+print_completions(FILE *out, const char *name)
+{
+	const struct command *k = name != NULL ? find_command(name) : NULL;
+
+	for (const struct command *const *c = commands; name == NULL && *c != NULL; c++)
+		fprintf(out, "%s\n", (*c)->name);
+	for (int i = 0; k != NULL && i < FLAGS; i++)
+		if ((COMMON | k->flags) & UINT64_C(1) << i)
+			fprintf(out, "%s\n", flags[i].name);
 }
 
 /* ---- what was meant ---- */
@@ -228,8 +130,8 @@ unknown_command(struct call *c, const char *word)
 {
 	struct suggestion g = { .said = word };
 
-	for (const struct command *k = commands; k->name != NULL; k++)
-		suggestion_try(&g, k->name);
+	for (const struct command *const *k = commands; *k != NULL; k++)
+		suggestion_try(&g, (*k)->name);
 	return call_misused(c, word, "unknown command", g.best);
 }
 
@@ -303,9 +205,9 @@ take_words(struct call *c, int argc, char **argv)
 			argv[2 + c->nwords++] = argv[i];
 		} else {
 			return call_misused(c, argv[i],
-			    c->command->words_max == 0    ? "unexpected argument"
-			    : c->command->run == run_diff ? "give exactly two diagnoses"
-							  : "give one request type only",
+			    c->command->words_max == 0 ? "unexpected argument"
+			    : c->command->many != NULL ? c->command->many
+						       : "give one request type only",
 			    NULL);
 		}
 	}
@@ -313,11 +215,7 @@ take_words(struct call *c, int argc, char **argv)
 	if (c->value[FLAG_HELP] != NULL || c->nwords >= c->command->words_min)
 		return DONE;
 	return call_misused(c, c->command->name,
-	    c->command->run == run_start     ? "needs a request type; hone status lists them"
-	    : c->command->run == run_analyze ? "needs a file; - is standard input"
-	    : c->command->run == run_diff    ? "needs two diagnoses; hone history lists them"
-					     : "needs an action",
-	    NULL);
+	    c->command->few != NULL ? c->command->few : "needs an action", NULL);
 }
 
 /* Shares may be written as 0.1 or 10%. */
@@ -410,7 +308,7 @@ enum exit_code
 command_run(int argc, char **argv, struct pen *out, struct pen *err)
 {
 	struct call c = { .out = out, .err = err };
-	const struct command *k = commands;
+	const struct command *k;
 	enum exit_code code;
 
 	if (argc < 2) {
@@ -426,9 +324,11 @@ command_run(int argc, char **argv, struct pen *out, struct pen *err)
 		fprintf(out->out, "hone %s\n", HONE_VERSION);
 		return DONE;
 	}
-	while (k->name != NULL && strcmp(k->name, argv[1]) != 0)
-		k++;
-	if (k->name == NULL)
+	if (strcmp(argv[1], "--complete") == 0) {
+		print_completions(out->out, argc > 2 ? argv[2] : NULL);
+		return DONE;
+	}
+	if ((k = find_command(argv[1])) == NULL)
 		return unknown_command(&c, argv[1]);
 	c.command = k;
 	if ((code = take_words(&c, argc, argv)) != DONE || (code = take_numbers(&c)) != DONE ||

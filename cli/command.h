@@ -14,46 +14,19 @@
 enum exit_code { DONE = 0, FAILED = 1, MISUSED = 2 };
 
 enum flag {
-	FLAG_SOCKET,
-	FLAG_TIMEOUT,
-	FLAG_JSON,
-	FLAG_HELP,
-	FLAG_WAIT,
-	FLAG_STRATEGY,
-	FLAG_K,
-	FLAG_SEED,
-	FLAG_SECONDS,
-	FLAG_FORMAT,
-	FLAG_CORRELATE,
-	FLAG_TYPE,
-	FLAG_IGNORE,
-	FLAG_BIN,
-	FLAG_BASELINE,
-	FLAG_CONFIDENCE,
-	FLAG_CV,
-	FLAG_MIN_TRACES,
-	FLAG_SAMPLES,
-	FLAG_MEMORY,
-	FLAG_HTML,
-	FLAG_RESET,
-	FLAG_EFFORT,
-	FLAG_RUN,
-	FLAG_DOT,
-	FLAG_SALVAGE,
-	FLAG_TRACEPOINT,
-	FLAG_LIMIT,
-	FLAG_VERSION,
-	FLAG_SPACE,
-	FLAG_SINCE,
-	FLAG_DIR,
-	FLAG_HOST,
-	FLAG_DAYS,
-	FLAG_AGAIN,
-	FLAG_MAP,
-	FLAG_EVENTS,
-	FLAG_NO_PROGRAM,
+#define FLAG(name, written, value, help) FLAG_##name,
+#include "cli/flags.tbl.h"
+#undef FLAG
 	FLAGS
 };
+
+#define FLAG_BIT(name) (UINT64_C(1) << FLAG_##name)
+/* of commands that ask honed; of those that analyse traces */
+#define FLAGS_ASK (FLAG_BIT(SOCKET) | FLAG_BIT(TIMEOUT))
+#define FLAGS_ANALYSE                                                                \
+	(FLAG_BIT(FORMAT) | FLAG_BIT(CORRELATE) | FLAG_BIT(MAP) | FLAG_BIT(TYPE) |   \
+	    FLAG_BIT(IGNORE) | FLAG_BIT(BIN) | FLAG_BIT(CONFIDENCE) | FLAG_BIT(CV) | \
+	    FLAG_BIT(MIN_TRACES) | FLAG_BIT(SEED) | FLAG_BIT(MEMORY))
 
 enum { FLAG_REPEATS_MAX = 64 };
 
@@ -77,35 +50,20 @@ struct command {
 	int words_min, words_max; /* how many words that are no flags */
 	uint64_t flags;           /* bits of the flags beyond the common ones */
 	enum exit_code (*run)(struct call *c);
-	const char *help; /* a line */
-	const char *more; /* for --help */
+	const char *help;       /* a line */
+	const char *more;       /* for --help; "" */
+	const char *few, *many; /* what is wrong with fewer or more words; NULL: a usual text */
 };
 
-extern const struct command commands[];
+/* All commands: wire/questions.tbl.h lists them, cli/command_*.c has them. */
+#define COMMAND(name) extern const struct command command_##name;
+#include "wire/questions.tbl.h"
 
 /* How it is written: "--seed". */
 const char *command_flag(enum flag f);
 
 /* The whole program. Writes answers to out, all else to err. */
 enum exit_code command_run(int argc, char **argv, struct pen *out, struct pen *err);
-
-enum exit_code run_start(struct call *c);
-enum exit_code run_stop(struct call *c);
-enum exit_code run_status(struct call *c);
-enum exit_code run_learn(struct call *c);
-enum exit_code run_forest(struct call *c);
-enum exit_code run_tracepoints(struct call *c);
-enum exit_code run_agents(struct call *c);
-enum exit_code run_analyze(struct call *c);
-enum exit_code run_report(struct call *c);
-enum exit_code run_baseline(struct call *c);
-enum exit_code run_why(struct call *c);
-enum exit_code run_history(struct call *c);
-enum exit_code run_diff(struct call *c);
-enum exit_code run_audit(struct call *c);
-enum exit_code run_space(struct call *c);
-enum exit_code run_keys(struct call *c);
-enum exit_code run_map(struct call *c);
 
 /* ---- for those ---- */
 struct client;
@@ -123,7 +81,7 @@ int call_ask(
     struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e);
 /* Connects and asks one question, which is taken; *answer is the caller's. */
 int call_ask_once(struct call *c, json_t *question, json_t **answer, struct err *e);
-/* The same, and prints the answer. */
+/* The same, and prints the answer: as JSON if --json was given, else by `print`, for people. */
 enum exit_code call_ask_and_print(
     struct call *c, json_t *question, void (*print)(struct pen *p, const json_t *answer));
 /* Writes all of it to the file, "-": standard output. */

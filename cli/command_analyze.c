@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* hone analyze, hone report: compare an analysis document with a baseline, write it as a page,
  * print it. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +92,7 @@ wants_samples(const struct call *c)
 
 /* ---- the commands ---- */
 
-enum exit_code
+static enum exit_code
 run_analyze(struct call *c)
 {
 	json_t *document = NULL;
@@ -106,6 +107,20 @@ run_analyze(struct call *c)
 		return call_failed(c, &e);
 	return finish(c, document, &e);
 }
+
+const struct command command_analyze = {
+	.name = "analyze",
+	.arguments = "FILE...",
+	.words_min = 1,
+	.words_max = INT_MAX,
+	.flags = FLAGS_ANALYSE | FLAG_BIT(BASELINE) | FLAG_BIT(SAMPLES) | FLAG_BIT(HTML),
+	.run = run_analyze,
+	.help = "find slow and unpredictable requests in trace files",
+	.more =
+	    "Reads files and folders in all formats that hone(1) lists, also compressed by gzip; - is\n"
+	    "standard input. Needs no controller. The exit status is 1 only if no trace could be analysed.",
+	.few = "needs a file; - is standard input",
+};
 
 int
 report_fetch(struct call *c, const char *type, bool samples, json_t **document, struct err *e)
@@ -128,7 +143,7 @@ report_fetch(struct call *c, const char *type, bool samples, json_t **document, 
 	return rc;
 }
 
-enum exit_code
+static enum exit_code
 run_report(struct call *c)
 {
 	json_t *document = NULL;
@@ -138,3 +153,15 @@ run_report(struct call *c)
 		return call_failed(c, &e);
 	return finish(c, document, &e);
 }
+
+const struct command command_report = {
+	.name = "report",
+	.arguments = "[TYPE]",
+	.words_min = 0,
+	.words_max = 1,
+	.flags = FLAGS_ASK | FLAG_BIT(BASELINE) | FLAG_BIT(SAMPLES) | FLAG_BIT(HTML) |
+	         FLAG_BIT(RESET),
+	.run = run_report,
+	.help = "the same for the traffic that the controller sees",
+	.more = "Covers all sampled requests since honed was started, or since --reset.",
+};

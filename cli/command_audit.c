@@ -47,7 +47,7 @@ date(const char *s, double *ret)
 	return false;
 }
 
-enum exit_code
+static enum exit_code
 run_audit(struct call *c)
 {
 	const char *since = c->value[FLAG_SINCE];
@@ -64,3 +64,16 @@ run_audit(struct call *c)
 		json_object_set_new(question, "since", json_real(since_s));
 	return call_ask_and_print(c, question, c->output->audit);
 }
+
+const struct command command_audit = {
+	.name = "audit",
+	.arguments = "",
+	.words_min = 0,
+	.words_max = 0,
+	.flags = FLAGS_ASK | FLAG_BIT(SINCE) | FLAG_BIT(LIMIT),
+	.run = run_audit,
+	.help = "list who asked for what, newest first",
+	.more =
+	    "Lists all requests of operators that change something, with their result; requests that were\n"
+	    "refused; and what Hone disabled by itself.",
+};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* hone baseline save, list, show, delete. */
+#include <limits.h>
 #include <string.h>
 
 #include "cli/file_analysis.h"
@@ -86,7 +87,7 @@ static enum exit_code delete (struct call *c) {
 	return ended(c, baseline_delete(c->words[1], &e), &e);
 }
 
-enum exit_code
+static enum exit_code
 run_baseline(struct call *c)
 {
 	static const struct {
@@ -118,3 +119,16 @@ run_baseline(struct call *c)
 	    pen_clean(c->err, verb));
 	return MISUSED;
 }
+
+const struct command command_baseline = {
+	.name = "baseline",
+	.arguments = "save|list|show|delete [NAME [FILE...]]",
+	.words_min = 1,
+	.words_max = INT_MAX,
+	.flags = FLAGS_ASK | FLAGS_ANALYSE,
+	.run = run_baseline,
+	.help = "keep a window of healthy traffic for comparison",
+	.more =
+	    "save NAME FILE... keeps the analysis of these files, save NAME the current report of the\n"
+	    "controller; analyze and report compare with it by --baseline NAME.",
+};

@@ -79,7 +79,7 @@ call_ask_and_print(struct call *c, json_t *question, print_answer *print)
 
 	if (call_ask_once(c, question, &answer, &e) < 0)
 		return call_failed(c, &e);
-	print(c->out, answer);
+	(c->value[FLAG_JSON] != NULL ? output_json.status : print)(c->out, answer);
 	json_decref(answer);
 	return DONE;
 }
@@ -98,19 +98,41 @@ call_write(struct call *c, const char *path, const struct buf *text, struct err 
 	return rc;
 }
 
-enum exit_code
+static enum exit_code
 run_status(struct call *c)
 {
 	return call_ask_and_print(c, json_pack("{s:s}", "ask", "status"), c->output->status);
 }
 
-enum exit_code
+const struct command command_status = {
+	.name = "status",
+	.arguments = "",
+	.words_min = 0,
+	.words_max = 0,
+	.flags = FLAGS_ASK,
+	.run = run_status,
+	.help = "show what the controller is doing",
+	.more = "",
+};
+
+static enum exit_code
 run_agents(struct call *c)
 {
 	return call_ask_and_print(c, json_pack("{s:s}", "ask", "agents"), c->output->agents);
 }
 
-enum exit_code
+const struct command command_agents = {
+	.name = "agents",
+	.arguments = "",
+	.words_min = 0,
+	.words_max = 0,
+	.flags = FLAGS_ASK,
+	.run = run_agents,
+	.help = "list the agents: queues, losses and cost",
+	.more = "",
+};
+
+static enum exit_code
 run_tracepoints(struct call *c)
 {
 	return call_ask_and_print(c,
@@ -118,12 +140,34 @@ run_tracepoints(struct call *c)
 	    c->output->tracepoints);
 }
 
-enum exit_code
+const struct command command_tracepoints = {
+	.name = "tracepoints",
+	.arguments = "[PATTERN]",
+	.words_min = 0,
+	.words_max = 1,
+	.flags = FLAGS_ASK,
+	.run = run_tracepoints,
+	.help = "list all tracepoints, and which are enabled",
+	.more = "In PATTERN, * stands for any text: 'shop_cart:*'.",
+};
+
+static enum exit_code
 run_stop(struct call *c)
 {
 	return call_ask_and_print(
 	    c, json_pack("{s:s, s:s*}", "ask", "stop", "type", c->type), c->output->stopped);
 }
+
+const struct command command_stop = {
+	.name = "stop",
+	.arguments = "[TYPE]",
+	.words_min = 0,
+	.words_max = 1,
+	.flags = FLAGS_ASK,
+	.run = run_stop,
+	.help = "stop the diagnosis of a type, or all diagnoses and learning",
+	.more = "All tracepoints that were added for it are disabled.",
+};
 
 /* ---- waiting for the end ---- */
 
@@ -267,7 +311,7 @@ start_question(const struct call *c)
 	return q;
 }
 
-enum exit_code
+static enum exit_code
 run_start(struct call *c)
 {
 	struct client *client = NULL;
@@ -295,6 +339,22 @@ run_start(struct call *c)
 	client_close(client);
 	return code;
 }
+
+const struct command command_start = {
+	.name = "start",
+	.arguments = "TYPE",
+	.words_min = 1,
+	.words_max = 1,
+	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(STRATEGY) | FLAG_BIT(K) | FLAG_BIT(SEED) |
+	         FLAG_BIT(EFFORT),
+	.run = run_start,
+	.help = "start the diagnosis of a request type",
+	.more =
+	    "Searches for the step that makes requests of this type slow or unpredictable, by enabling\n"
+	    "and disabling tracepoints. With --wait it shows the progress and then the verdict; the exit\n"
+	    "status is 1 if no problem was found.",
+	.few = "needs a request type; hone status lists them",
+};
 
 /* Shows the progress until learning has ended; *status is then the last one, the caller's. */
 static int
@@ -328,7 +388,7 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 	return rc;
 }
 
-enum exit_code
+static enum exit_code
 run_learn(struct call *c)
 {
 	json_t *question = json_pack("{s:s, s:f, s:s*}", "ask", "learn", "seconds",
@@ -354,3 +414,16 @@ run_learn(struct call *c)
 	client_close(client);
 	return code;
 }
+
+const struct command command_learn = {
+	.name = "learn",
+	.arguments = "",
+	.words_min = 0,
+	.words_max = 0,
+	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(SECONDS) | FLAG_BIT(VERSION),
+	.run = run_learn,
+	.help = "learn which tracepoints occur in which requests",
+	.more =
+	    "Enables all tracepoints for a limited time. Put load on the application that uses all of it.\n"
+	    "With --version NAME the result is kept apart from that of other versions.",
+};

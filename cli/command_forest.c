@@ -81,7 +81,7 @@ write_drawings(struct call *c, const json_t *answer, struct err *e)
 	return rc;
 }
 
-enum exit_code
+static enum exit_code
 run_forest(struct call *c)
 {
 	json_t *question, *answer = NULL;
@@ -103,6 +103,20 @@ run_forest(struct call *c)
 	json_decref(answer);
 	return rc == 0 ? DONE : call_failed(c, &e);
 }
+
+const struct command command_forest = {
+	.name = "forest",
+	.arguments = "[TYPE]",
+	.words_min = 0,
+	.words_max = 2,
+	.flags = FLAGS_ASK | FLAG_BIT(RUN) | FLAG_BIT(DOT) | FLAG_BIT(HTML) | FLAG_BIT(SALVAGE),
+	.run = run_forest,
+	.help = "show the hypotheses of each diagnosis as a tree",
+	.more =
+	    "Prints the newest diagnosis of each type, the newest of TYPE, or that of --run N.\n"
+	    "hone forest --salvage FILE NEW recovers the readable rows of a damaged database into a new\n"
+	    "file, without the controller.",
+};
 
 /* ---- why ---- */
 
@@ -135,7 +149,7 @@ trace_or_type(struct call *c, const char **key)
 	return DONE;
 }
 
-enum exit_code
+static enum exit_code
 run_why(struct call *c)
 {
 	const char *tracepoint = c->value[FLAG_TRACEPOINT], *key = "type";
@@ -156,9 +170,23 @@ run_why(struct call *c)
 	    c, json_pack("{s:s, s:s*}", "ask", "why", key, c->type), c->output->why);
 }
 
+const struct command command_why = {
+	.name = "why",
+	.arguments = "TRACE-ID | [slowest] [TYPE]",
+	.words_min = 0,
+	.words_max = 2,
+	.flags = FLAGS_ASK | FLAG_BIT(TRACEPOINT),
+	.run = run_why,
+	.help = "explain a trace or a tracepoint",
+	.more =
+	    "For a trace: the hypotheses that it belongs to, and its times beside the usual times of its\n"
+	    "group. slowest is the slowest trace of the newest verdict (of TYPE). With --tracepoint:\n"
+	    "which diagnoses enabled it, when, for which hypothesis, and with which outcome.",
+};
+
 /* ---- history, diff ---- */
 
-enum exit_code
+static enum exit_code
 run_history(struct call *c)
 {
 	return call_ask_and_print(c,
@@ -167,7 +195,18 @@ run_history(struct call *c)
 	    c->output->history);
 }
 
-enum exit_code
+const struct command command_history = {
+	.name = "history",
+	.arguments = "[TYPE]",
+	.words_min = 0,
+	.words_max = 1,
+	.flags = FLAGS_ASK | FLAG_BIT(LIMIT),
+	.run = run_history,
+	.help = "list all diagnoses, newest first",
+	.more = "",
+};
+
+static enum exit_code
 run_diff(struct call *c)
 {
 	json_int_t run[2];
@@ -187,3 +226,16 @@ run_diff(struct call *c)
 	return call_ask_and_print(c,
 	    json_pack("{s:s, s:[I, I]}", "ask", "diff", "runs", run[0], run[1]), c->output->diff);
 }
+
+const struct command command_diff = {
+	.name = "diff",
+	.arguments = "RUN RUN",
+	.words_min = 2,
+	.words_max = 2,
+	.flags = FLAGS_ASK,
+	.run = run_diff,
+	.help = "compare two diagnoses of a request type",
+	.more = "Shows which verdicts are gone, new or moved, and whether predictions came true.",
+	.few = "needs two diagnoses; hone history lists them",
+	.many = "give exactly two diagnoses",
+};

@@ -283,7 +283,7 @@ show(struct keys_task *j)
 
 /* ---- the command ---- */
 
-enum exit_code
+static enum exit_code
 run_keys(struct call *c)
 {
 	static const struct {
@@ -319,3 +319,21 @@ run_keys(struct call *c)
 	    pen_clean(c->err, verb));
 	return MISUSED;
 }
+
+const struct command command_keys = {
+	.name = "keys",
+	.arguments = "init|agent|controller|show|revoke [NAME]",
+	.words_min = 1,
+	.words_max = 2,
+	.flags = FLAG_BIT(DIR) | FLAG_BIT(HOST) | FLAG_BIT(DAYS) | FLAG_BIT(AGAIN),
+	.run = run_keys,
+	.help = "manage certificates for agents on other machines",
+	.more =
+	    "init            create a CA and the controller's certificate\n"
+	    "agent NODE      create a folder with the three files for this node\n"
+	    "controller --again  replace the controller's certificate\n"
+	    "show [NAME]     list all certificates, those of a name, or those in a file; warns of those\n"
+	    "                that expire within 30 days\n"
+	    "revoke NODE     make honed disconnect this node and refuse it\n"
+	    "The daemons read new files without a restart.",
+};

@@ -381,7 +381,7 @@ show(struct call *c, const char *path)
 	return DONE;
 }
 
-enum exit_code
+static enum exit_code
 run_map(struct call *c)
 {
 	const char *verb = c->words[0];
@@ -396,3 +396,17 @@ run_map(struct call *c)
 		return code;
 	return checks ? check(c, c->words[1]) : show(c, c->words[1]);
 }
+
+const struct command command_map = {
+	.name = "map",
+	.arguments = "check|show FILE",
+	.words_min = 1,
+	.words_max = 2,
+	.flags = FLAG_BIT(TIMEOUT) | FLAG_BIT(EVENTS) | FLAG_BIT(NO_PROGRAM),
+	.run = run_map,
+	.help = "check the mapping of a program without libhone",
+	.more =
+	    "check reads the file, asks LTTng for the tracepoints of the running program, and reports each\n"
+	    "name and field that does not exist; the exit status is 1 if the mapping has an error. show\n"
+	    "prints the mapping as Hone understands it.",
+};

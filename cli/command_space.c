@@ -358,7 +358,7 @@ static const struct {
 	{ "use", "needs a version", 1, 1, 0, use },
 };
 
-enum exit_code
+static enum exit_code
 run_space(struct call *c)
 {
 	static const enum flag some[] = { FLAG_SPACE, FLAG_VERSION, FLAG_DOT };
@@ -384,3 +384,21 @@ run_space(struct call *c)
 	c->type = verbs[v].name;
 	return verbs[v].run(c);
 }
+
+const struct command command_space = {
+	.name = "space",
+	.arguments = "show|stats|versions|export|import|merge|use ...",
+	.words_min = 1,
+	.words_max = INT_MAX,
+	.flags = FLAGS_ASK | FLAG_BIT(SPACE) | FLAG_BIT(VERSION) | FLAG_BIT(DOT),
+	.run = run_space,
+	.help = "show and manage the learned space",
+	.more =
+	    "show TYPE      print the learned graph of a request type, by unit and span\n"
+	    "stats [TYPE]   print how much was learned, what is not covered, and what is outdated\n"
+	    "versions       list the versions in the file\n"
+	    "export FILE    write one version to a new file\n"
+	    "merge OUT FILE...  merge several files into a new one\n"
+	    "import FILE    add the contents of a file to the space of honed\n"
+	    "use NAME       make honed search with this version",
+};

@@ -288,7 +288,7 @@ static bool
 text_only(const struct call *c)
 {
 	return c->output == &output_text && c->value[FLAG_BASELINE] == NULL &&
-	       c->value[FLAG_HTML] == NULL && c->command->run == run_analyze;
+	       c->value[FLAG_HTML] == NULL && c->command == &command_analyze;
 }
 
 /* The error for an input without a usable trace: the most frequent reason why data was not used. */

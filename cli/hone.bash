@@ -9,11 +9,9 @@ _hone_keys() {
 }
 _hone() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
-	local flags="--json --help" asks="--socket --timeout"
-	local analyse="--format --correlate --map --type --ignore --bin --confidence --cv --min-traces --seed --memory"
 
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		COMPREPLY=($(compgen -W "start stop status learn space forest why history diff audit tracepoints agents analyze report baseline keys map --help --version" -- "$word"))
+		COMPREPLY=($(compgen -W "$(hone --complete) --help --version" -- "$word"))
 		return
 	fi
 	case $before in
@@ -42,23 +40,8 @@ _hone() {
 	--host|--days|--k|--effort|--run|--limit|--version|--seed|--seconds|--timeout|--socket|--correlate|--type|--ignore|--bin|--confidence|--cv|--min-traces|--memory)
 		return ;;
 	esac
-	case $command in
-	start) flags="$flags $asks --strategy --k --seed --effort --wait" ;;
-	learn) flags="$flags $asks --seconds --wait --version" ;;
-	space) flags="$flags $asks --space --version --dot" ;;
-	forest) flags="$flags $asks --run --dot --html --salvage" ;;
-	why) flags="$flags $asks --tracepoint" ;;
-	history) flags="$flags $asks --limit" ;;
-	audit) flags="$flags $asks --limit --since" ;;
-	analyze) flags="$flags $analyse --baseline --samples --html" ;;
-	report) flags="$flags $asks --baseline --samples --html --reset" ;;
-	baseline) flags="$flags $asks $analyse" ;;
-	keys) flags="$flags --dir --host --days --again" ;;
-	map) flags="$flags --events --no-program --timeout" ;;
-	*) flags="$flags $asks" ;;
-	esac
 	if [ "${word#-}" != "$word" ]; then
-		COMPREPLY=($(compgen -W "$flags" -- "$word"))
+		COMPREPLY=($(compgen -W "$(hone --complete "$command")" -- "$word"))
 		return
 	fi
 	case $command in

@@ -33,30 +33,15 @@ is_list(const json_t *v)
 	return json_is_array(v);
 }
 
-static const struct asked {
+static const struct question_info {
 	const char *name;
 	question *answer;
-	const char *fields; /* that it may have */
-	enum role role;     /* who may ask it; DIAGNOSE: it changes something, and is audited */
-	const char
-	    *changing; /* NULL, or the field that makes it change something, where it is true */
+	enum role role;       /* who may ask it */
+	const char *changing; /* the field that makes it change something, where it is true; "" */
+	const char *fields;   /* that it may have, with blanks between */
 } QUESTIONS[] = {
-	{ "status", ask_status, "", ROLE_LOOK, NULL },
-	{ "agents", ask_agents, "", ROLE_LOOK, NULL },
-	{ "tracepoints", ask_tracepoints, "tracepoint", ROLE_LOOK, NULL },
-	{ "start", ask_start, "type strategy k seed effort", ROLE_DIAGNOSE, NULL },
-	{ "stop", ask_stop, "type", ROLE_DIAGNOSE, NULL },
-	{ "learn", ask_learn, "seconds name", ROLE_DIAGNOSE, NULL },
-	{ "forest", ask_forest, "type run", ROLE_LOOK, NULL },
-	{ "verdict", ask_verdict, "type", ROLE_LOOK, NULL },
-	{ "history", ask_history, "type limit", ROLE_LOOK, NULL },
-	{ "why", ask_why, "trace type tracepoint", ROLE_LOOK, NULL },
-	{ "diff", ask_diff, "runs", ROLE_LOOK, NULL },
-	{ "space", ask_space, "", ROLE_LOOK, NULL },
-	{ "space_import", ask_space_import, "path name", ROLE_DIAGNOSE, NULL },
-	{ "space_use", ask_space_use, "name", ROLE_DIAGNOSE, NULL },
-	{ "report", ask_report, "type samples reset", ROLE_LOOK, "reset" },
-	{ "audit", ask_audit, "since limit", ROLE_LOOK, NULL },
+#define QUESTION(name, role, changing, fields) { #name, ask_##name, ROLE_##role, changing, fields },
+#include "wire/questions.tbl.h"
 };
 
 /* A field means the same in every question. */
@@ -150,10 +135,9 @@ refuse_role(const struct answer_context *c, const char *name, enum role needed)
 
 static json_t *
 answer_to(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask,
-    const struct asked *q)
+    const struct question_info *q)
 {
-	bool changes = q->role == ROLE_DIAGNOSE ||
-	               (q->changing != NULL && json_is_true(json_object_get(ask, q->changing)));
+	bool changes = q->role == ROLE_DIAGNOSE || json_is_true(json_object_get(ask, q->changing));
 	enum role needed = changes ? ROLE_DIAGNOSE : q->role;
 	bool refused = c->who.role < needed;
 	json_t *a = refused ? refuse_role(c, q->name, needed)

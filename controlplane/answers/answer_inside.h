@@ -15,14 +15,9 @@
 typedef json_t *question(
     struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask);
 
-question ask_start, ask_stop, ask_learn;             /* answer_do.c */
-question ask_status, ask_agents, ask_tracepoints;    /* answer_look.c */
-question ask_forest, ask_verdict, ask_history;       /* answer_runs.c */
-question ask_why;                                    /* answer_why.c */
-question ask_diff;                                   /* answer_diff.c */
-question ask_space, ask_space_import, ask_space_use; /* answer_space.c */
-question ask_report;                                 /* answer_report.c */
-question ask_audit;                                  /* answer_audit.c */
+/* ask_status() and so on. */
+#define QUESTION(name, role, changing, fields) question ask_##name;
+#include "wire/questions.tbl.h"
 
 /* Tracepoints that one answer lists: agents may tell of millions. */
 enum { ANSWER_LISTED_MAX = 20000 };

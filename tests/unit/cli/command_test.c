@@ -220,22 +220,39 @@ misuse_is_reported_with_the_nearest_name(void **state)
 	check(hone("st\033[1m", NULL), MISUSED, "", "hone: st?[1m: unknown command");
 }
 
+static const char *const names[] = {
+#define COMMAND(name) #name,
+#include "wire/questions.tbl.h"
+};
+
 static void
 help_is_an_answer(void **state)
 {
 	(void)state;
 	check(hone("--help", NULL), DONE, "usage: hone COMMAND", "");
 	check(hone("--version", NULL), DONE, "hone " HONE_VERSION "\n", "");
-	for (const struct command *c = commands; c->name != NULL; c++) {
-		struct said s = hone(c->name, "--help", NULL);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		struct said s = hone(names[i], "--help", NULL);
 
 		/* these work without a controller */
 		assert_int_equal(strstr(s.out, "--socket URL") == NULL,
-		    strcmp(c->name, "analyze") == 0 || strcmp(c->name, "keys") == 0 ||
-			strcmp(c->name, "map") == 0);
+		    strcmp(names[i], "analyze") == 0 || strcmp(names[i], "keys") == 0 ||
+			strcmp(names[i], "map") == 0);
 		assert_non_null(strstr(s.out, "--json"));
-		check(s, DONE, c->name, "");
+		check(s, DONE, names[i], "");
 	}
+}
+
+/* What cli/hone.bash asks for. */
+static void
+commands_and_flags_are_completed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		check(hone("--complete", NULL), DONE, names[i], "");
+	check(hone("--complete", "audit", NULL), DONE, "--limit\n", "");
+	check(hone("--complete", "audit", NULL), DONE, "--since\n", "");
+	check(hone("--complete", "no such", NULL), DONE, "", "");
 }
 
 static void
@@ -623,6 +640,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(misuse_is_reported_with_the_nearest_name),
 		cmocka_unit_test(help_is_an_answer),
+		cmocka_unit_test(commands_and_flags_are_completed),
 		cmocka_unit_test(no_connection_is_reported_with_advice),
 		cmocka_unit_test(a_refusal_is_a_failure_with_its_reason),
 		cmocka_unit_test(malformed_answers_are_reported),
