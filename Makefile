@@ -283,6 +283,17 @@ docs-space-check: $O/tools/space_docs
 	@$< docs/space.md | diff -u docs/space.md - && echo "docs: the space's tables are as the code has them"
 .PHONY: docs docs-check docs-space docs-space-check docs-questions-check
 
+# The keys in honed.conf(5) are made from the table of the parser.
+$O/tools/config_man: $O/tools/config_man.o $(call libs,controlplane/honed)
+	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane/honed)
+docs: docs-config
+docs-check: docs-config-check
+docs-config: $O/tools/config_man
+	@$< controlplane/honed/honed.conf.5 >$O/honed.conf.5 && cp $O/honed.conf.5 controlplane/honed/honed.conf.5
+docs-config-check: $O/tools/config_man
+	@$< controlplane/honed/honed.conf.5 | diff -u controlplane/honed/honed.conf.5 - && echo "docs: honed.conf(5) has the keys of the parser"
+.PHONY: docs-config docs-config-check
+
 # The space is learned from real traces, too, which formats read.
 $O/bench/searchspace_learn: $O/bench/searchspace_learn.o $O/lib/libsearchspace.a $O/lib/libforest.a $(call libs,formats)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(sort $(call foreign,searchspace) $(call foreign,formats))

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * KEY(section, name, field, type, default, min, max, help): the keys of honed.conf. struct config,
+ * the parser (honed_config.c), `honed -nv` and honed.conf(5) are made from this table (make docs).
+ * Bounds are in the unit that the field is kept in; 0, 0: none. help: whole sentences.
+ */
+#define S 1e9
+#define MIB 1048576.0
+
+KEY(controller, agents, agents, TEXT, "ipc:///run/hone/agents.sock", 0, 0,
+    "Where agents connect: ipc:///path, or tls://address:port for agents on other machines, which needs the files of section [tls]. "
+    "Unencrypted TCP (tcp://) is refused.")
+KEY(controller, operators, operators, TEXT, "ipc:///run/hone/honed.sock", 0, 0,
+    "Where hone connects: ipc:///path. Access is configured in section [operators].")
+KEY(controller, user, user, TEXT, "", 0, 0,
+    "The user that honed becomes if it is started as root. Empty: honed, if there is such a user.")
+KEY(controller, log, log, TEXT, "info", 0, 0,
+    "The lowest level that is logged: debug, info, warn or error.")
+KEY(controller, connections_max, connections_max, COUNT, "256", 2, 10000,
+    "Agents and operators that may be connected at the same time. One eighth, at least 8 and at most half, is reserved for "
+    "operators, and a quarter of these for root and the user of honed.")
+KEY(controller, strangers_max, strangers_max, COUNT, "64", 1, 10000,
+    "Connections that have not identified themselves (agents) or asked anything (operators), of each kind. When another one "
+    "comes, the one that has been silent for longest is closed.")
+KEY(controller, mailbox_max, mailbox_max, BYTES, "64MiB", 1 * MIB, 16384 * MIB,
+    "Frames that wait to be analysed. While there are more, no frames are read from agents.")
+KEY(controller, silent_after, silent_after, TIME, "5s", 1 * S, 600 * S,
+    "An agent that has sent nothing for this long is disconnected. Agents send a status every second.")
+
+KEY(operators, look, look, TEXT, "", 0, 0,
+    "Users and @groups, separated by blanks, that may ask every question that changes nothing. root and the user of honed may "
+    "do everything. While this and operators.diagnose are empty, nobody else can open the socket: its mode is 0600, otherwise 0666.")
+KEY(operators, diagnose, diagnose, TEXT, "", 0, 0,
+    "Users and @groups, separated by blanks, that may also start and stop diagnoses, learn, choose the learned space, and reset "
+    "the report.")
+KEY(operators, questions_per_second, questions_per_second, COUNT, "50", 1, 100000,
+    "Questions of one user that are answered each second; twice as many at once. Further ones are delayed.")
+
+KEY(analysis, cv_max, cv_max, SHARE, "10%", 0.001, 10,
+    "Requests with the same critical path are unpredictable if the coefficient of variation of their response times (standard "
+    "deviation / mean) exceeds this.")
+KEY(analysis, slow_quantile, slow_quantile, SHARE, "95%", 0.5, 0.9999,
+    "They are consistently slow if their mean exceeds this quantile of all requests of the type.")
+KEY(analysis, traces_min, traces_min, COUNT, "30", 5, 100000,
+    "Traces that a group needs before it is judged.")
+KEY(analysis, confidence, confidence, SHARE, "95%", 0.5, 0.9999,
+    "The confidence level of all intervals.")
+KEY(analysis, memory_max, memory_max, BYTES, "512MiB", 16 * MIB, 1048576 * MIB,
+    "Memory for incomplete traces. Beyond it the oldest ones are dropped and counted. The groups of a diagnosis may take as much; "
+    "traces beyond that are counted as other.")
+KEY(analysis, skew, skew, TIME, "5ms", 0, 10 * S,
+    "A trace is complete when the watermarks of all nodes are past its end by this. It covers the remaining error of their clocks "
+    "(hone agents shows it) and work that continues after the end of the request.")
+KEY(analysis, patience, patience, TIME, "30s", 0.1 * S, 3600 * S,
+    "A trace that is incomplete for this long is dropped and counted.")
+KEY(analysis, groups_max, groups_max, COUNT, "2000", 10, 1000000,
+    "Groups of each diagnosis. Traces of further groups are counted as other.")
+KEY(analysis, samples_max, samples_max, COUNT, "512", 32, 65536,
+    "Traces of each group that are kept whole.")
+KEY(analysis, report_max, report_max, BYTES, "64MiB", 0, 1048576 * MIB,
+    "Memory for the report of all requests (hone report). Groups beyond it are counted as other. 0B: no report is kept.")
+KEY(analysis, ignore, ignore, TEXT, "", 0, 0,
+    "Patterns of labels (shell file name patterns, separated by blanks) whose waits are excluded, such as long polls: the time from "
+    "and to such a label is subtracted from reports and diagnoses. A report knows labels of libhone's own events only.")
+KEY(analysis, bins, bins, TEXT, "", 0, 0,
+    "Rules, separated by blanks, that put requests into different groups by a field, in reports and diagnoses. A rule is "
+    "LABEL.FIELD=CUT,CUT,... or LABEL.FIELD, as of hone analyze --bin.")
+
+KEY(search, tracepoints_per_cycle, tracepoints_per_cycle, COUNT, "3", 1, 16,
+    "Tracepoints that a search enables in one cycle.")
+KEY(search, searches_max, searches_max, COUNT, "3", 1, 32,
+    "Searches that run side by side for one request type. Further ones wait.")
+KEY(search, effort_cycles, effort_cycles, COUNT, "64", 1, 100000,
+    "Cycles after which a diagnosis gives up, unless hone start --effort gives another number.")
+KEY(search, budget, budget, SHARE, "1%", 0.00001, 1,
+    "Overhead budget of added tracepoints: a share of one core, on each node. Where they would cost more, fewer requests are probed; a "
+    "tracepoint that is over the budget even then is not enabled. Each agent measures what a record costs; hone agents shows it.")
+KEY(search, isolate_min, isolate_min, SHARE, "30%", 0.05, 1,
+    "A part of an edge with at least this part of the edge's share is followed.")
+KEY(search, explain_min, explain_min, SHARE, "50%", 0.05, 1,
+    "A key that explains at least this share of an edge is reported as its reason.")
+KEY(search, cycle_max, cycle_max, TIME, "20s", 0.5 * S, 3600 * S,
+    "Deadline of a cycle. When it has passed, the search decides by the traces that it has.")
+KEY(search, deep, deep, TEXT,
+    "lttng_ust_pthread, lttng_ust_dl, lttng_ust_libc, lttng_ust_cyg_profile*", 0, 0,
+    "Patterns of providers, separated by commas or blanks, of the preload layer: LTTng's preloaded helpers. They are enabled, one after "
+    "the other, only inside an edge that has no tracepoint of the program's own left. Learning leaves them out. Empty: none.")
+KEY(search, seed, seed, COUNT, "1", 1, 9e15,
+    "The random seed. The same seed and the same records give the same decisions.")
+
+KEY(learn, budget, learn_budget, SHARE, "5%", 0.00001, 1,
+    "Overhead budget of learning, with all tracepoints enabled: a share of one core, on each node.")
+
+KEY(agents, sampled, sampled, SHARE, "100%", 0, 1,
+    "The share of requests that is traced. Of a type under diagnosis all requests are.")
+KEY(agents, enough, enough, COUNT, "10", 0, 1e6,
+    "Traces each second that suffice for a request type under no diagnosis. Which requests are traced is decided at random when they "
+    "begin. 0: no limit.")
+KEY(agents, budget, idle_budget, SHARE, "1%", 0, 1,
+    "What all of Hone may cost while nothing is diagnosed: a share of one core, on each node, for the agent, the tracer's daemons and "
+    "the records of the programs. Over it fewer requests are sampled: of all types that come by the node alike, and of types under "
+    "diagnosis only when the others are down to 1 % of their requests, the least. While a diagnosis runs, it may cost search.budget "
+    "more; while hone learn runs, this limit does not hold. 0%: no limit.")
+KEY(agents, network_max, network_max, BYTES, "0B", 0, 1048576 * MIB,
+    "Bytes that an agent may send each second. Over it fewer requests are sampled. 0B: no limit.")
+KEY(agents, memory_max, memory_max_rings, BYTES, "256MiB", 0, 1048576 * MIB,
+    "Memory of the tracer's buffers on a node. It follows the number of programs there, so hone status and hone agents only warn of "
+    "more. 0B: never.")
+KEY(agents, lease, lease, TIME, "5s", 2 * S, 600 * S,
+    "Added tracepoints are disabled when the controller has not renewed them for this long.")
+KEY(agents, allow, allow, TEXT, "", 0, 0,
+    "Users and @groups, separated by blanks, that may run an agent over a local socket, beside root and the user of honed. Such an agent "
+    "may report only for the node that has this host's name. Empty: hone, if there is such a user, since hone-agent becomes that.")
+KEY(agents, frames_per_second, frames_per_second, COUNT, "100", 10, 100000,
+    "Frames of one agent, records not counted, that are read each second; twice as many at once. Further ones are delayed.")
+KEY(agents, pause_fill, pause_fill, SHARE, "50%", 0.05, 0.9,
+    "Congestion: while any queue of any agent is fuller than this, no more tracepoints are enabled.")
+KEY(agents, resume_fill, resume_fill, SHARE, "35%", 0.01, 0.9,
+    "The congestion ends when all queues are emptier than this.")
+KEY(agents, withdraw_after, withdraw_after, TIME, "5s", 0.5 * S, 3600 * S,
+    "When congestion has lasted for this long, the newest tracepoints are disabled.")
+KEY(agents, shed_for, shed_for, TIME, "10s", 0.1 * S, 3600 * S,
+    "Backoff of an agent that has shed load, that is, disabled all added tracepoints by itself: none is enabled there for this long, and "
+    "for twice as long each time that it happens again soon, up to 32 times as long.")
+
+KEY(tls, ca, ca, TEXT, "/etc/hone/keys/ca.pem", 0, 0,
+    "The certificate of the CA that signs the agents' certificates.")
+KEY(tls, certificate, certificate, TEXT, "/etc/hone/keys/controller.pem", 0, 0,
+    "The controller's certificate.")
+KEY(tls, key, key, TEXT, "/etc/hone/keys/controller.key", 0, 0,
+    "The controller's private key. Nobody else may be able to read it: mode 0600, or 0640 if it belongs to root.")
+KEY(tls, revoked, revoked, TEXT, "/etc/hone/keys/revoked.pem", 0, 0,
+    "The list of revoked certificates (hone keys revoke NODE). Empty: none is revoked.")
+
+KEY(storage, database, database, TEXT, "/var/lib/hone/forest.db", 0, 0,
+    "The database of diagnoses: the forest of hypotheses, and the audit.")
+KEY(storage, space, space, TEXT, "/var/lib/hone/space.db", 0, 0,
+    "The learned space (hone learn).")
+KEY(storage, history_days, history_days, COUNT, "90", 0, 100000,
+    "Diagnoses that ended longer ago are deleted, except the last one of each request type. 0: none is deleted.")
+KEY(storage, size_max, size_max, BYTES, "1GiB", 0, 1048576 * MIB,
+    "While the database is larger, the oldest diagnoses are deleted, except the last one of each request type. 0B: no limit.")
+
+#undef S
+#undef MIB
