@@ -5,44 +5,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rates are summed as whole thousandths of a record a second: what comes and goes leaves nothing
- * behind. */
+/* Rates are added up as integers (thousandths of a record per second), so that adding and
+ * removing leaves no rounding error. */
 #define RATE_MAX_MILLI \
-	((uint64_t)1 << 50) /* 10^12 records a second: more than any machine makes \
-	                     */
+	((uint64_t)1 << 50) /* 10^12 records per second: more than any machine makes */
 
 struct cost_key {
 	uint32_t type, node, label;
 };
 
-struct tracepoint_cost { /* a tracepoint that is on, for a type, on a node */
+struct tracepoint_cost { /* an enabled tracepoint, for a type, on a node */
 	struct cost_key key;
-	uint64_t milli;         /* records a second if all requests were probed, x 1000 */
-	double records, probed; /* of the windows measured, each half as heavy as the next */
+	/* Thousandths of a record per second, if all requests were probed. */
+	uint64_t milli;
+	/* Sums over the measured windows, each with half of the weight of the next. */
+	double records, probed;
 };
 
-struct type_load { /* all of a type on one node */
+struct type_load { /* all tracepoints of a type on one node */
 	uint32_t type, node;
-	uint32_t share; /* index of the type's, while shares are dealt */
+	uint32_t share; /* index of the type's share, while shares are computed */
 	uint64_t milli;
 };
 
-struct type_share { /* of a type's requests */
+struct type_share { /* share of a type's requests that is probed */
 	uint32_t type;
-	bool fixed, fresh;       /* its fair share stands; it has none yet */
-	double now, fair, could; /* fair: dealt now; could: if the others kept theirs, beyond 1
-	                            where there is room */
+	bool fixed, fresh; /* its fair share is final; it has no share yet */
+	/* fair: computed now; could: if the others kept theirs, above 1 where there is room. */
+	double now, fair, could;
 };
 
 struct node_budget {                   /* a node */
-	double record_ns, rejected_ns; /* 0: not told */
+	double record_ns, rejected_ns; /* 0: not reported */
 	uint64_t milli;                /* of all its loads */
-	double left, weight; /* ns a second; while shares are dealt, what all that still rise take
-	                        of it at 1 */
+	/* ns per second that remain; what the types that still rise would take at a share
+	 * of 1. */
+	double left, weight;
 };
 
-/* Sorted by type, node, label: what is asked for is a range, and the same calls give the same sums.
- */
+/* Sorted by type, node, label: queries are ranges, and the same calls give the same sums. */
 struct budget {
 	struct budget_options o;
 	struct tracepoint_cost *costs;
@@ -51,7 +52,7 @@ struct budget {
 	struct node_budget *nodes;
 	uint32_t ncosts, nloads, nshares, nnodes;
 	uint32_t costs_cap, loads_cap, shares_cap, nodes_cap;
-	bool dirty; /* shares are of before the last change */
+	bool dirty; /* shares were computed before the last change */
 };
 
 static void divide(struct budget *b);
@@ -78,9 +79,9 @@ budget_free(struct budget *b)
 	free(b);
 }
 
-/* ---- tables ---- */
+/* ---- arrays ---- */
 
-/* Room for `want` things; NULL: there is none, and the old ones stay. */
+/* Room for `want` items; NULL: out of memory, the old array stays. */
 static void *
 grow(void *old, uint32_t want, uint32_t *cap, size_t size)
 {
@@ -107,7 +108,7 @@ key_order(const struct cost_key *a, const struct cost_key *b)
 	return a->label == b->label ? 0 : a->label < b->label ? -1 : 1;
 }
 
-/* The first entry that is not before the key; and so for loads and shares. */
+/* Binary search for the first entry not before the key; the same for loads and shares below. */
 static uint32_t
 cost_at(const struct budget *b, const struct cost_key *k)
 {
@@ -173,8 +174,8 @@ node_room(struct budget *b, uint32_t node, struct err *e)
 	if (node < b->nnodes)
 		return 0;
 	if (node >= BUDGET_NODES_MAX)
-		return err_set(e, ERR_FULL, "budget: node %u is over the %d that there may be",
-		    node, BUDGET_NODES_MAX);
+		return err_set(e, ERR_FULL, "budget: node %u: at most %d nodes are supported", node,
+		    BUDGET_NODES_MAX);
 	if ((p = grow(b->nodes, node + 1, &b->nodes_cap, sizeof *p)) == NULL)
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
 	b->nodes = p;
@@ -183,7 +184,7 @@ node_room(struct budget *b, uint32_t node, struct err *e)
 	return 0;
 }
 
-/* All the memory that one more entry may need, before anything changes. */
+/* Allocates all that one more entry may need, before anything changes. */
 static int
 room(struct budget *b, uint32_t node, struct err *e)
 {
@@ -202,16 +203,17 @@ room(struct budget *b, uint32_t node, struct err *e)
 	return node_room(b, node, e);
 }
 
-/* The entry, a new one of rate 0 where there was none; NULL: out of memory. */
-static struct tracepoint_cost *
-cost_make(struct budget *b, const struct cost_key *k, struct err *e)
+/* *ret: the entry of the key, a new one of rate 0 if there was none. */
+static int
+cost_make(struct tracepoint_cost **ret, struct budget *b, const struct cost_key *k, struct err *e)
 {
 	uint32_t at = cost_at(b, k), l, s;
+	int rc;
 
 	if (at < b->ncosts && key_order(&b->costs[at].key, k) == 0)
-		return &b->costs[at];
-	if (room(b, k->node, e) != 0)
-		return NULL;
+		goto found;
+	if ((rc = room(b, k->node, e)) != 0)
+		return rc;
 	memmove(&b->costs[at + 1], &b->costs[at], (b->ncosts++ - at) * sizeof b->costs[0]);
 	b->costs[at] = (struct tracepoint_cost){ .key = *k };
 	l = load_at(b, k->type, k->node);
@@ -224,10 +226,12 @@ cost_make(struct budget *b, const struct cost_key *k, struct err *e)
 		memmove(&b->shares[s + 1], &b->shares[s], (b->nshares++ - s) * sizeof b->shares[0]);
 		b->shares[s] = (struct type_share){ .type = k->type, .fresh = true };
 	}
-	return &b->costs[at];
+found:
+	*ret = &b->costs[at];
+	return 0;
 }
 
-/* ---- what comes in ---- */
+/* ---- input ---- */
 
 int
 budget_node(struct budget *b, uint32_t node, double record_ns, double rejected_ns, struct err *e)
@@ -273,10 +277,11 @@ int
 budget_predict(struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second,
     struct err *e)
 {
-	struct tracepoint_cost *t = cost_make(b, &(struct cost_key){ type, node, label }, e);
+	struct tracepoint_cost *t;
+	int rc = cost_make(&t, b, &(struct cost_key){ type, node, label }, e);
 
-	if (t == NULL)
-		return ERR_MEMORY;
+	if (rc != 0)
+		return rc;
 	if (t->probed == 0)
 		cost_rate(b, t, per_second);
 	return 0;
@@ -287,18 +292,19 @@ budget_measured(struct budget *b, uint32_t type, uint32_t label, uint32_t node, 
     double probed, struct err *e)
 {
 	struct tracepoint_cost *t;
+	int rc;
 
 	if (!(probed > 0) || !(per_second >= 0))
 		return 0;
-	if ((t = cost_make(b, &(struct cost_key){ type, node, label }, e)) == NULL)
-		return ERR_MEMORY;
+	if ((rc = cost_make(&t, b, &(struct cost_key){ type, node, label }, e)) != 0)
+		return rc;
 	t->records = t->records / 2 + per_second;
 	t->probed = t->probed / 2 + probed;
 	cost_rate(b, t, t->records / t->probed);
 	return 0;
 }
 
-/* Its costs are apart by node: all of the type are looked at. */
+/* Entries are sorted by node before label, so all entries of the type are visited. */
 void
 budget_drop(struct budget *b, uint32_t type, uint32_t label)
 {
@@ -318,7 +324,7 @@ budget_drop(struct budget *b, uint32_t type, uint32_t label)
 	b->dirty = true;
 	if (to > first)
 		return;
-	/* Its last: what it was lowered to is forgotten. */
+	/* The last tracepoint of the type: its reduced share is discarded. */
 	memmove(&b->shares[s], &b->shares[s + 1], (--b->nshares - s) * sizeof b->shares[0]);
 	l = load_at(b, type, 0);
 	for (i = l; i < b->nloads && b->loads[i].type == type; i++)
@@ -327,7 +333,7 @@ budget_drop(struct budget *b, uint32_t type, uint32_t label)
 	b->nloads -= i - l;
 }
 
-/* ---- what it comes to ---- */
+/* ---- cost ---- */
 
 static double
 allowed_ns(const struct budget *b)
@@ -341,7 +347,7 @@ rejected_ns(const struct budget *b, const struct node_budget *n)
 	return n->record_ns > 0 ? n->rejected_ns : b->o.rejected_ns;
 }
 
-/* What a record of a probed request costs more than one that the filter rejects. */
+/* What a record of a probed request costs more than a rejected one. */
 static double
 taken_ns(const struct budget *b, const struct node_budget *n)
 {
@@ -350,7 +356,7 @@ taken_ns(const struct budget *b, const struct node_budget *n)
 	return fmax(record_ns - rejected_ns(b, n), 0);
 }
 
-/* What a load costs at 1, beyond what it costs at 0: ns each second. */
+/* What a load costs at a share of 1, beyond its cost at 0, in ns per second. */
 static double
 weight_of(const struct budget *b, const struct type_load *l)
 {
@@ -372,10 +378,10 @@ budget_fits(const struct budget *b, uint32_t type, uint32_t label, uint32_t node
 	return records * (rejected_ns(b, &n) + b->o.probed_min * taken_ns(b, &n)) <= allowed_ns(b);
 }
 
-/* ---- dealing shares ---- */
+/* ---- max-min fair shares ---- */
 
-/* What is left on each node by those whose share is fixed, and what the others would take of it
- * at 1. */
+/* Sets what remains of each node's budget after the types with a final share, and what the
+ * other types would take of it at a share of 1. */
 static void
 count_left(struct budget *b)
 {
@@ -402,8 +408,8 @@ level_of(const struct node_budget *n)
 	return n->weight > 0 ? fmax(n->left, 0) / n->weight : HUGE_VAL;
 }
 
-/* All rise alike until a node is full, or they are whole; those that have to do with it stop.
- * False: all have. */
+/* One step of water filling: all open shares rise to the level at which a node is full, or to
+ * 1; shares of types on full nodes become final. false: done. */
 static bool
 fill_round(struct budget *b)
 {
@@ -439,7 +445,7 @@ divide_fairly(struct budget *b)
 		;
 }
 
-/* How far each could go if the others kept their fair share. */
+/* The share that each type could have if the others kept their fair shares. */
 static void
 count_room(struct budget *b)
 {
@@ -458,7 +464,7 @@ count_room(struct budget *b)
 	}
 }
 
-/* What is left on each node at the shares of now. */
+/* Sets what remains of each node's budget at the present shares. */
 static void
 count_now(struct budget *b)
 {
@@ -473,9 +479,10 @@ count_now(struct budget *b)
 }
 
 /*
- * Who could have much more gets what is fair; then, on nodes that are over, nobody
- * keeps more than that. A node where all have at most what is fair is not over, and
- * lowering one cannot bring another node over: one pass is enough.
+ * Computes the shares. 1. A type that could have much more rises to its fair share. 2. On nodes
+ * that are over budget, shares are limited to the fair share. A node where all types have at
+ * most their fair share is not over budget, and reducing a share cannot bring another node over
+ * budget, so one pass suffices.
  */
 static void
 divide(struct budget *b)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What added tracepoints cost each node, and what they may. A tracepoint costs its
- * rate times what one record costs on that machine; the sum stays under a share of one
- * core. Where it would not, fewer requests are probed (the flag that LTTng's filters
- * test is decided once a request), and what cannot be afforded even so is not proposed.
- * A filter that says no is not free either: a fourth of a record, or so, is spent
- * whatever the share that is probed.
+ * The overhead budget of added tracepoints, on each node. A tracepoint costs its rate times the
+ * cost of one record on that machine, and the sum must stay below a share of one core. Where it
+ * would not, fewer requests are probed (the flag that LTTng's filters test is decided once per
+ * request), and a tracepoint that is over budget even then is not proposed. Rejecting a record
+ * costs about a fourth of recording it, whatever fraction of requests is probed:
  *
- *	ns each second on a node  =  sum of rate x (rejected + probed of its type x (record - rejected))
+ *	ns per second on a node  =  sum of rate x (rejected + probed of its type x (record - rejected))
  *
- * Rates are predicted from the learned space before a tracepoint is on, and measured
- * after. Going up and going down have thresholds apart, or rates would flicker.
- * Shares are max-min fair: all types rise alike until a node is full; those on it
- * stop there, the others rise on (Bertsekas & Gallager, Data Networks, 1992, 6.5.2).
+ * Rates are predicted from the learned space before a tracepoint is enabled, and measured
+ * afterwards. Increasing and decreasing have different thresholds, so that the probed share
+ * does not oscillate. Shares are max-min fair: all types rise together until a node is full;
+ * types on that node stop there, the others continue to rise (Bertsekas & Gallager, Data
+ * Networks, 1992, 6.5.2).
  */
 #ifndef SEARCHSPACE_BUDGET_H
 #define SEARCHSPACE_BUDGET_H
@@ -22,52 +22,61 @@
 
 #include "base/err.h"
 
-enum { BUDGET_NODES_MAX = 65536 }; /* nodes are numbered from 0 up to that */
+enum { BUDGET_NODES_MAX = 65536 }; /* nodes are numbered from 0 up to this */
 
 struct budget;
 
 struct budget_options {
-	double share;       /* of one core, on each node: 0.01 */
-	double record_ns;   /* where a node has not told what a record costs there: 150 */
-	double rejected_ns; /* nor what one costs that the filter rejects: 40; at most record_ns */
-	double probed_min;  /* fewer requests than this share are not worth it: 0.01 */
-	double slack; /* a lowered rate rises again when it could be this much higher: 1.5 times */
+	double share; /* of one core, on each node; default 0.01 */
+	/* Cost of a record where a node has not reported it; default 150. */
+	double record_ns;
+	/* Cost of a record that the filter rejects, where not reported; default 40, at most
+	 * record_ns. */
+	double rejected_ns;
+	double probed_min; /* the least share of requests to probe; default 0.01 */
+	/* A reduced share rises again when it could be this many times as high; default 1.5. */
+	double slack;
 };
 
 struct budget *budget_new(const struct budget_options *o); /* NULL: out of memory */
 void budget_free(struct budget *b);                        /* NULL is fine */
 
-/* What a record costs on this node, taken and rejected, as its agent measured it; 0: not known.
- * ERR_MEMORY. */
+/* The cost of a record on this node, recorded and rejected, as measured by its agent; 0:
+ * unknown. ERR_MEMORY; ERR_FULL: node number over BUDGET_NODES_MAX. */
 int budget_node(
     struct budget *b, uint32_t node, double record_ns, double rejected_ns, struct err *e);
-/* A tracepoint's share of the records (`label`: any number of the caller's) on each node:
- * `per_second` if every request of that type were probed. Predicted, until measured; predicting
- * what was measured changes nothing. O(log entries), and moving the entries after a new one.
- * ERR_MEMORY. */
+/* Predicts the rate of a tracepoint (`label`: any number of the caller's) on a node: records
+ * per second if every request of that type were probed. Without effect once the rate was
+ * measured. O(log entries), plus moving the entries behind a new one. ERR_MEMORY, ERR_FULL. */
 int budget_predict(struct budget *b, uint32_t type, uint32_t label, uint32_t node,
     double per_second, struct err *e);
-/* Records that came, of probed requests, over the last window; `probed`: the share that was probed
- * meanwhile (0: it tells nothing). The first replaces what was predicted, and each later one counts
- * twice as much as the one before: windows are to be equally long. Costs as above. ERR_MEMORY. */
+/*
+ * Records per second of probed requests over the last window, and the share of requests that
+ * was probed in it (0: the window is ignored). The first window replaces the prediction; each
+ * further one weighs twice as much as the one before, so windows should be equally long. Cost
+ * and errors as above.
+ */
 int budget_measured(struct budget *b, uint32_t type, uint32_t label, uint32_t node,
     double per_second, double probed, struct err *e);
-void budget_drop(struct budget *b, uint32_t type, uint32_t label); /* it is off: costs nothing */
+/* Disabled: costs no more; O(entries). */
+void budget_drop(struct budget *b, uint32_t type, uint32_t label);
 
-/* With this one as well: does the node stay under its budget, at probed_min at the latest? Else it
- * is not to be turned on. O(log entries). */
+/* Whether the node stays under its budget with this tracepoint added, when no more than
+ * probed_min of the requests are probed. If not, it must not be enabled. O(log entries). */
 bool budget_fits(
     const struct budget *b, uint32_t type, uint32_t label, uint32_t node, double per_second);
-/* Share of this type's requests to probe now, 0..1: the largest that keeps every node under its
- * budget, all types alike where they share one. Down at once when a node is over; up only past the
- * slack. 1 for a type without tracepoints. Under probed_min: more is on than can be afforded, as
- * measuring showed; the caller lets go of some. O(log types); after a change O(entries of types on
- * nodes x nodes that are full). */
+/*
+ * The share of this type's requests to probe now, 0..1: the largest one that keeps every node
+ * under its budget, equal for all types that share a node. Falls at once when a node is over
+ * budget; rises only beyond the slack. 1 for a type without tracepoints. Below probed_min:
+ * measuring showed that more is enabled than the budget permits; the caller disables some.
+ * O(log types); after a change O((types on nodes + nodes) x full nodes).
+ */
 double budget_probed(struct budget *b, uint32_t type);
-/* For people: what a node spends now, as a share of one core, at the shares that budget_probed()
- * gives. */
+/* For display: what a node spends now, as a share of one core, at the shares of
+ * budget_probed(). */
 double budget_spent(struct budget *b, uint32_t node);
-/* Of that, what filters take to reject the records of requests that are not probed. O(types on
+/* The part of that spent on rejecting records of requests that are not probed. O(types on
  * nodes). */
 double budget_rejected(struct budget *b, uint32_t node);
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Numbers are kept in maps as pointers one above them, since a map keeps no NULL. */
+/* Maps store numbers plus 1 as pointers, since a map holds no NULL. */
 static uint32_t
 number_of(const struct map *m, uint64_t key)
 {
@@ -45,7 +45,7 @@ graph_release(struct graph *g)
 	*g = (struct graph){ .type = g->type };
 }
 
-/* One more element of an array that doubles, up to a limit. */
+/* Room for one more item of an array that doubles, up to a limit. */
 static bool
 room(void **array, uint32_t n, uint32_t *cap, uint32_t max, size_t size_bytes)
 {
@@ -92,8 +92,8 @@ graph_newest(const struct graph *g, uint32_t unit, uint32_t label)
 	return number_of(&g->newest_of, pair(unit, label));
 }
 
-/* Puts the newest vertex where those of its label lead to each other. false: out of memory, nothing
- * is changed. */
+/* Adds the new vertex to the ring of its label and to the list of its unit. false: out of
+ * memory, unchanged. */
 static bool
 join_same(struct graph *g, uint32_t vertex)
 {
@@ -144,8 +144,8 @@ graph_step(struct graph *g, uint32_t from, uint32_t to)
 {
 	uint32_t newest = g->vertices[from].out, n;
 
-	/* most places are left by one step only: those need no look into the map, which is far away
-	 * when it is large */
+	/* Most vertices have one outgoing step: these need no lookup in the map, which is a
+	 * cache miss when the map is large. */
 	if (newest != GRAPH_NONE && g->steps[newest].to == to)
 		return newest;
 	if (newest != GRAPH_NONE && (n = number_of(&g->step_of, pair(from, to))) != GRAPH_NONE)
@@ -177,7 +177,7 @@ graph_link(struct graph *g, uint32_t vertex, uint32_t unit)
 	return g->nlinks++;
 }
 
-/* ---- what was glimpsed ---- */
+/* ---- glimpsed places ---- */
 
 uint64_t
 graph_glimpses_max(const struct graph *g)
@@ -185,7 +185,7 @@ graph_glimpses_max(const struct graph *g)
 	return g->traces > 0 ? g->traces : 1;
 }
 
-/* Its steps stay, as steps that are there; how often they are taken is to be told yet. */
+/* Its steps stay, with a count of 0: how often they are taken is not known yet. */
 void
 graph_confirm(struct graph *g, uint32_t vertex)
 {
@@ -261,7 +261,7 @@ key_text(struct graph_key *k, uint32_t hash)
 	return true;
 }
 
-/* The seed is fixed: hashes of texts stand in files. */
+/* The seed of the hash is fixed, because hashes of texts are stored in files. */
 bool
 key_value(struct graph_key *k, const struct value *v)
 {
@@ -276,7 +276,7 @@ key_value(struct graph_key *k, const struct value *v)
 		return k->ntexts >= KEY_TEXTS_MAX || key_text(k, hash != 0 ? hash : 1);
 	}
 	if (!isfinite(x))
-		return true; /* in no range */
+		return true; /* part of no range */
 	k->low = k->count == 0 || x < k->low ? x : k->low;
 	k->high = k->count == 0 || x > k->high ? x : k->high;
 	k->count++;

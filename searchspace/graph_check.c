@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What cannot be of any application: a file may say it all the same. */
+/*
+ * Checks a graph that was read from a file for what no application can have.
+ */
 #include <stdlib.h>
 
 #include "searchspace/graph.h"
 
 struct reachability {
 	const struct graph *g;
-	uint32_t *head, *next; /* of each context, and of each vertex: the vertices in it */
-	bool *reached;         /* of each context */
+	/* Of each context: its first vertex; of each vertex: the next one in the same context. */
+	uint32_t *head, *next;
+	bool *reached; /* of each context */
 	uint32_t *queue, n;
 };
 
@@ -20,10 +23,9 @@ reach(struct reachability *c, uint32_t context)
 	c->queue[c->n++] = context;
 }
 
-/*
- * A function may call itself, so a span may lie in its like; but somewhere each was
- * entered from its unit. Spans that lie in nothing but each other are in no program.
- */
+/* Breadth-first search from the units into their spans. A recursive function has a span within
+ * a span of the same label, but every span can be entered from its unit. Spans that are only
+ * within each other are in no program. Returns a vertex that was not reached, or GRAPH_NONE. */
 static uint32_t
 unreached(struct reachability *c)
 {
@@ -49,8 +51,8 @@ unreached(struct reachability *c)
 	return GRAPH_NONE;
 }
 
-/* Each time that a place was passed it was come to once, and left once. What was glimpsed is
- * another count. */
+/* A place is entered once and left once each time it is seen. Glimpsed places have other
+ * counts. */
 static uint32_t
 too_often(const struct graph *g, double *in, double *out)
 {
@@ -107,13 +109,13 @@ graph_check(const struct graph *g, const struct labels *labels, uint32_t *at)
 	    in == NULL || out == NULL)
 		what = "";
 	else if ((*at = between_units(g)) != GRAPH_NONE)
-		what = "a step to another unit from place";
+		what = "a step leads to another unit from place";
 	else if ((*at = no_span(g, labels)) != GRAPH_NONE)
-		what = "no span around place";
+		what = "the span is not a tracepoint around place";
 	else if ((*at = unreached(&c)) != GRAPH_NONE)
-		what = "spans lie in nothing but each other at place";
+		what = "spans are only inside each other at place";
 	else if ((*at = too_often(g, in, out)) != GRAPH_NONE)
-		what = "more steps than it was seen at place";
+		what = "more steps than visits at place";
 	free(c.head);
 	free(c.next);
 	free(c.reached);

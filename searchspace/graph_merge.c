@@ -3,7 +3,7 @@
 
 #include "searchspace/graph.h"
 
-/* Of all, from the means of two parts. */
+/* The mean of two parts from the means of both. */
 static double
 mean_of(double a, uint64_t na, double b, uint64_t nb)
 {
@@ -72,8 +72,8 @@ key_merge(struct graph *g, uint32_t vertex, const struct graph_key *from)
 	return true;
 }
 
-/* vertices: those of `from` in g. What was glimpsed there is news only where it is not known here.
- */
+/* Merges steps, links and keys. `vertices` are those of `from` in g. What is glimpsed in `from`
+ * is added only where g has not seen it in a whole trace. */
 static bool
 around_merge(struct graph *g, const struct graph *from, const uint32_t *vertices)
 {
@@ -113,7 +113,7 @@ graph_merge(struct graph *g, const struct graph *from, struct err *e)
 	bool ok = vertices != NULL;
 
 	if (g->traces == 0 && from->traces > 0)
-		graph_release(g); /* as when it is taught a whole trace, see space_learn() */
+		graph_release(g); /* glimpsed places are discarded, as in space_learn() */
 	for (uint32_t i = 0; i < from->nvertices && ok; i++) {
 		const struct place *p = &from->vertices[i].place;
 
@@ -126,5 +126,5 @@ graph_merge(struct graph *g, const struct graph *from, struct err *e)
 	free(vertices);
 	return ok ? 0
 	          : err_set(e, ERR_MEMORY,
-			"search space: out of memory, or of what one request type may take");
+			"search space: out of memory, or over the limits of one request type");
 }

@@ -3,14 +3,15 @@
 
 #include "searchspace/graph.h"
 
-/* A trace that is being taught: whole, or one of which only some tracepoints were on. */
+/* State while a trace is learned: a whole one, or one with only some tracepoints enabled. */
 struct learning {
 	struct space *s;
 	struct graph *g;
 	const struct trace *t;
 	bool whole;
-	uint32_t *at;    /* of each event: its vertex, of a silent one that before it (a join: after
-	                    it),    or GRAPH_NONE */
+	/* Of each event: its vertex, or GRAPH_NONE. Of a silent event: the vertex before it, of
+	 * a silent join the one behind it. */
+	uint32_t *at;
 	uint32_t *names; /* of each unit: the label that began it, or LABEL_NONE */
 };
 
@@ -20,7 +21,7 @@ static int
 too_much(struct err *e)
 {
 	return err_set(
-	    e, ERR_MEMORY, "search space: out of memory, or of what one request type may take");
+	    e, ERR_MEMORY, "search space: out of memory, or over the limits of one request type");
 }
 
 static const struct label *
@@ -41,7 +42,7 @@ see_keys(struct learning *l, uint32_t vertex, const struct event *e)
 
 		if (e->values[i].type == VALUE_NONE)
 			continue;
-		/* they come in the same order each time, but for odd ones */
+		/* Fields come in the same order each time, with rare exceptions. */
 		if (n == GRAPH_NONE || l->g->keys[n].field != i ||
 		    l->g->keys[n].type != e->values[i].type)
 			n = graph_key(l->g, vertex, i, e->values[i].type);
@@ -79,12 +80,13 @@ see_step(struct learning *l, uint32_t from, uint32_t to, double took_ns)
 	return true;
 }
 
-/* ---- what was on only in part ---- */
+/* ---- traces with some tracepoints enabled ---- */
 
 /*
- * A span that is off is not there, and what lies in it seems to lie in the one around.
- * So a label that is known in this unit is where it was, whatever span it seems to be
- * in; where it may be several places, nothing can be told.
+ * Finds the vertex of an event in a trace that is not whole. A span whose tracepoint is
+ * disabled is missing, so its content seems to be in the span around it. So a label that is
+ * known in this unit is taken for the known place, in whichever span it seems to be; if there
+ * are several such places, it is UNCERTAIN.
  */
 static uint32_t
 recognise(struct learning *l, uint32_t unit, uint32_t span, uint32_t label)
@@ -106,10 +108,9 @@ counts(const struct graph *g, uint32_t vertex)
 	return s->first == 0 && (s->last == g->glimpses || s->place.traces < graph_glimpses_max(g));
 }
 
-/*
- * Times are told from the place before it, if that is known: those of few tracepoints
- * that are on now cannot be compared with those that were learned with all on.
- */
+/* Learns an event of a trace that is not whole. Times are relative to the place before it, if
+ * that is known: times since the unit's begin with few tracepoints enabled cannot be compared
+ * with those learned with all enabled. */
 static bool
 glimpse(struct learning *l, uint32_t before, uint32_t vertex, const struct event *e,
     double offset_ns, double took_ns)
@@ -141,7 +142,7 @@ learn_event(struct learning *l, uint32_t before, uint32_t vertex, const struct e
 	       (before == GRAPH_NONE || see_step(l, before, vertex, took_ns));
 }
 
-/* Events from `begin` on, which began the unit. */
+/* Learns the events from `begin` on, which began the unit. */
 static bool
 learn_events(struct learning *l, uint32_t unit, uint32_t begin, uint32_t n)
 {
@@ -179,8 +180,8 @@ learn_events(struct learning *l, uint32_t unit, uint32_t begin, uint32_t n)
 	return true;
 }
 
-/* A unit whose begin was lost is none that a path could name; what came before the begin lies on no
- * path. */
+/* A unit without its begin is skipped, since no path can contain it; events before the begin
+ * are on no path. */
 static bool
 learn_unit(struct learning *l, uint32_t unit)
 {
@@ -195,7 +196,7 @@ learn_unit(struct learning *l, uint32_t unit)
 	return true;
 }
 
-/* ---- who hands work to whom ---- */
+/* ---- forks and joins ---- */
 
 static bool
 see_link(struct learning *l, uint32_t event, uint32_t name)
@@ -207,7 +208,7 @@ see_link(struct learning *l, uint32_t event, uint32_t name)
 	if (!l->whole && l->g->vertices[vertex].first != 0 &&
 	    ((n = graph_find(l->g, name, LABEL_NONE, name)) == GRAPH_NONE ||
 		l->g->vertices[n].first != 0))
-		return true; /* both are known: so are those that belong together */
+		return true; /* both are known from whole traces, and so are their links */
 	if ((n = graph_link(l->g, vertex, name)) == GRAPH_NONE)
 		return false;
 	l->g->links[n].count += l->whole || l->g->links[n].count == 0;
@@ -223,7 +224,7 @@ is_fork(const struct learning *l, const struct unit *u)
 static bool
 learn_joins(struct learning *l, uint32_t first)
 {
-	struct map unit_of = { 0 }; /* of a link: its unit + 1 */
+	struct map unit_of = { 0 }; /* link id to its unit + 1 */
 	bool ok = true;
 
 	for (uint32_t i = 0; i < l->t->nunits && ok; i++) {
@@ -290,7 +291,8 @@ teach(struct learning *l, struct err *e)
 	return learn_links(l) ? 0 : too_much(e);
 }
 
-/* Steps that were glimpsed before anything was learned whole may lead past anything: they go. */
+/* With the first whole trace of a type everything that was glimpsed is discarded: its steps may
+ * skip any places. */
 int
 space_learn(struct space *s, const struct trace *t, struct err *e)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The path is cut into the stays of its units: at a fork it goes on in another
- * unit and comes back at the join. Steps of the graph never leave a unit, so
- * only the stay that the gap lies in has to be matched:
+ * The path is divided into stays in units: at a fork it continues in another unit and returns
+ * at the join. Steps of the graph never leave a unit, so only the stay that contains the gap
+ * has to be matched:
  *
  *	path    R a F [U c V] J b E
- *	stay    R a F . . . . J b E      F to J: the path was elsewhere, and what the unit
- *	                                 did meanwhile took no time of the request
+ *	stay    R a F . . . . J b E      between F and J the path is in unit U, and what the
+ *	                                 first unit did meanwhile took no time of the request
  *
- * Forward from the stay's first token to the gap's begin, each token's set of vertices
- * from the set before it; backward from its last to the gap's end; then what lies
- * between. Between neighbours of the path nothing can lie that is on it elsewhere: it
- * is switched on, so it would be a neighbour itself. While the path was elsewhere,
- * anything can.
+ * 1. Forward from the first token of the stay to the begin of the gap: the set of vertices of
+ *    each token follows from the set before it.
+ * 2. Backward from the last token to the end of the gap.
+ * 3. What lies between both sets.
+ *
+ * Labels elsewhere on the path cannot lie between two neighbours: they are enabled, so they
+ * would be neighbours themselves. While the path is in another unit, anything can.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +26,12 @@ enum { NONE = UINT32_MAX };
 struct stay {
 	uint32_t unit, n;
 	uint32_t *labels;
-	bool *away; /* between this one and the next the path was in other units */
+	bool *away; /* the path is in other units between this token and the next */
 	uint32_t from,
-	    to;     /* the gap's ends in it; NONE: not known there, nor anything further that way */
-	bool round; /* the gap leads back */
+	    /* The ends of the gap in this stay; NONE: unknown, and so is everything further
+	     * on. */
+	    to;
+	bool round; /* the gap goes back in a loop */
 };
 
 static uint8_t
@@ -42,10 +46,9 @@ struct open_stay {
 	uint32_t unit, stay;
 };
 
-/*
- * A unit's begin opens a stay, its end closes it; else the unit's label says which of those that
- * are open goes on. What was opened above that one has ended.
- */
+/* Assigns each token to a stay: the begin of a unit opens a stay, its end closes it; otherwise
+ * the unit's label selects one of the open stays, and those above it have ended. Returns the
+ * stay of each token; NULL: out of memory. */
 static uint32_t *
 stays_of(const struct matching *m, const struct match_path *p)
 {
@@ -79,8 +82,8 @@ known(const struct matching *m, uint32_t unit, uint32_t label)
 	return graph_newest(m->g, unit, label) != NONE;
 }
 
-/* Those tokens of one stay that the graph knows. from, to: tokens; NONE: the gap has no such end
- * here. */
+/* Collects the tokens of one stay that the graph contains. from, to: tokens; NONE: that end of
+ * the gap is not in this stay. false: out of memory. */
 static bool
 stay_read(struct stay *ret, const struct matching *m, const struct match_path *p,
     const uint32_t *stays, uint32_t which, uint32_t from, uint32_t to)
@@ -110,7 +113,7 @@ stay_read(struct stay *ret, const struct matching *m, const struct match_path *p
 			ret->to = ret->n;
 		ret->labels[ret->n++] = p->tokens[i];
 	}
-	/* of a loop's body nothing is known: the gap is between what is known around it */
+	/* If the body of the loop is unknown, the gap is between the known tokens around it. */
 	if (ret->round && (ret->from == NONE || ret->to == NONE || ret->to > ret->from))
 		ret->round = false;
 	return true;
@@ -144,7 +147,7 @@ take(struct matching *m, struct vertex_list *l, uint32_t vertex)
 	l->at[l->n++] = vertex;
 }
 
-/* All vertices of that label in the unit. */
+/* All vertices of this label in the unit. */
 static void
 take_all(struct matching *m, struct vertex_list *l, uint32_t unit, uint32_t label)
 {
@@ -154,11 +157,9 @@ take_all(struct matching *m, struct vertex_list *l, uint32_t unit, uint32_t labe
 		take(m, l, s);
 }
 
-/*
- * The vertices of `label` that walks from (or, not forward, to) those of the list come to. Where
- * the space knows no such walk, it lacks a step: all of that label, so that the match goes on
- * behind.
- */
+/* Replaces the list by the vertices of `label` that walks from the list (or to it, if not
+ * forward) reach. If the space has no such walk, a step is missing in it: all vertices of that
+ * label, so that matching can continue. */
 static void
 advance(struct matching *m, struct vertex_list *l, uint32_t unit, uint32_t label, bool away,
     bool forward)
@@ -187,7 +188,7 @@ advance(struct matching *m, struct vertex_list *l, uint32_t unit, uint32_t label
 		take_all(m, l, unit, label);
 }
 
-/* From one of the stay's tokens to another one; towards the smaller index it goes backwards. */
+/* From one token of the stay to another; to a smaller index it goes backwards. */
 static void
 advance_to(
     struct matching *m, struct vertex_list *l, const struct stay *s, uint32_t from, uint32_t to)
@@ -198,7 +199,7 @@ advance_to(
 		advance(m, l, s->unit, s->labels[from - 1], s->away[from - 1], false);
 }
 
-/* Adds those of `more` that are not there. Whether there were such. */
+/* Adds the items of `more` that are missing. Returns whether there were any. */
 static bool
 join(struct matching *m, struct vertex_list *l, const struct vertex_list *more)
 {
@@ -220,9 +221,10 @@ list_new(struct matching *m, struct vertex_list *l)
 }
 
 /*
- * The set at one end of the gap (`near`), which was come to from that side of the stay where `near`
- * lies; a gap that goes round is passed any number of times, so what a round leads to counts as
- * well. Each time around the set at `far`, where a round begins, grows, or it was the last.
+ * The set at one end of the gap (`near`), reached from that end's side of the stay. A gap that
+ * goes back in a loop is passed any number of times, so what another iteration reaches counts
+ * as well: each time the set at `far`, where an iteration begins, grows, until it does not.
+ * false: out of memory.
  */
 static bool
 go_round(struct matching *m, struct vertex_list *l, const struct stay *s, uint32_t far,
@@ -246,10 +248,8 @@ go_round(struct matching *m, struct vertex_list *l, const struct stay *s, uint32
 	}
 }
 
-/*
- * Where to begin to walk to the token `to`: at the nearest one towards `at` that only one place can
- * be. Whatever leads to it, that is where the path is.
- */
+/* Where to start towards token `to`: at the nearest token in the direction of `at` that has
+ * only one vertex, since the path must be there. */
 static uint32_t
 nearest_sure(const struct matching *m, const struct stay *s, uint32_t at, uint32_t to)
 {
@@ -259,7 +259,7 @@ nearest_sure(const struct matching *m, const struct stay *s, uint32_t at, uint32
 	return to;
 }
 
-/* The set at token `to`, from that at `at` or nearer. */
+/* The set at token `to`, starting from `at` or a nearer token. */
 static void
 walk_to(struct matching *m, struct vertex_list *l, const struct stay *s, uint32_t at, uint32_t to)
 {
@@ -268,7 +268,8 @@ walk_to(struct matching *m, struct vertex_list *l, const struct stay *s, uint32_
 	advance_to(m, l, s, at, to);
 }
 
-/* The gap's begin: where the tokens before it lead to. Without any, the unit's begin. */
+/* The set at the begin of the gap: what the tokens before it lead to. Without any, the begin of
+ * the unit. */
 static bool
 set_from(struct matching *m, struct vertex_list *l, const struct stay *s)
 {
@@ -283,7 +284,8 @@ set_from(struct matching *m, struct vertex_list *l, const struct stay *s)
 	return !s->round || go_round(m, l, s, s->to, s->from, true);
 }
 
-/* The gap's end: from where the tokens behind it are come to. Without any, none. */
+/* The set at the end of the gap: from where the tokens behind it are reached. Without any,
+ * empty. */
 static bool
 set_to(struct matching *m, struct vertex_list *l, const struct stay *s)
 {
@@ -295,10 +297,10 @@ set_to(struct matching *m, struct vertex_list *l, const struct stay *s)
 	return !s->round || go_round(m, l, s, s->from, s->to, false);
 }
 
-/* ---- between ---- */
+/* ---- inside the gap ---- */
 
-/* Marks what walks from (or to) these come to. Where the path leaves a unit by structure that is
- * silent (`ends`), such structure is the end as well. */
+/* Marks a vertex. spread() marks what walks from (or to) a set reach. `ends`: the path left the
+ * unit by silent structure, so structure ends the walk. */
 static void
 mark(struct matching *m, uint32_t vertex, uint32_t as)
 {
@@ -349,7 +351,7 @@ keep_inside(struct matching *m, uint8_t marks, bool all)
 	}
 }
 
-/* Which of the begin's vertices a walk to the gap's end may start from. */
+/* Marks the vertices at the begin from which a walk to the end of the gap can start. */
 static void
 mark_first(struct matching *m, const struct vertex_list *from)
 {
@@ -360,7 +362,7 @@ mark_first(struct matching *m, const struct vertex_list *from)
 				m->at[from->at[i]].marks |= FIRST;
 }
 
-/* Traces that had this end of the gap. */
+/* Number of traces that had this end of the gap. */
 static uint64_t
 traces_of(const struct matching *m, const struct vertex_list *l)
 {
@@ -383,11 +385,9 @@ spread_between(struct matching *m, const struct vertex_list *from, const struct 
 	spread(m, to, BEFORE, false);
 }
 
-/*
- * Where the space has a walk that the whole path matches, what lies on such; else it lacks a step
- * somewhere, and what lies on any walk between the gap's ends is meant. Where there is not even
- * such, or an end is not known, what lies behind the one or before the other is the best there is.
- */
+/* Both ends in one unit. 1. If walks match the whole path, what lies on them. 2. Otherwise a
+ * step is missing in the space: what lies on any walk between the ends. 3. If there is none, or
+ * an end is unknown: what follows the begin or precedes the end. */
 static bool
 in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t *passing)
 {
@@ -417,11 +417,9 @@ in_one_unit(struct matching *m, const struct stay *s, struct rng *rng, uint64_t 
 	return match_draw(m, &from, rng) && match_position(m, &from, &to);
 }
 
-/*
- * From one unit to another. The link has nothing inside; but where its structure is silent or was
- * not recorded, what the one unit did after `from` lies on the step, and what the other did before
- * `to`.
- */
+/* Ends in two units. Nothing lies on the link; but where its structure is silent or was not
+ * recorded, what the first unit did after `from` and what the other did before `to` lie in the
+ * gap. */
 static bool
 in_two_units(struct matching *m, const struct stay *s, const struct stay *t, bool leaves,
     bool enters, uint64_t *passing)
@@ -445,7 +443,7 @@ in_two_units(struct matching *m, const struct stay *s, const struct stay *t, boo
 	return true;
 }
 
-/* ---- all of it ---- */
+/* ---- entry ---- */
 
 static bool
 matching_init(struct matching *m, const struct match_path *p, const struct label_set *absent)
@@ -454,9 +452,9 @@ matching_init(struct matching *m, const struct match_path *p, const struct label
 
 	m->blocked = arena_calloc(m->tmp, nlabels + 1, sizeof *m->blocked);
 	m->at = calloc(
-	    n, sizeof *m->at); /* of the kernel's zeroes only those are touched that are come to */
-	m->queue = arena_alloc(m->tmp,
-	    2 * n * sizeof *m->queue); /* where a walk begins, and again when it is come to */
+	    n, sizeof *m->at); /* calloc: only the pages that are visited are allocated */
+	/* A vertex may be in it twice: as a start, and when it is reached. */
+	m->queue = arena_alloc(m->tmp, 2 * n * sizeof *m->queue);
 	if (m->blocked == NULL || m->at == NULL || m->queue == NULL || !list_new(m, &m->marked) ||
 	    !list_new(m, &m->inside))
 		return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where a group's path runs in the learned graph, and what may lie between two
- * neighbours on it. A path matches where it is a subsequence of a walk (.*A.*B.*C.*):
- * dynamic programming over path x graph, no walk is ever enumerated. Of several walks
- * one is drawn, weighted by how often its steps were taken, from a seeded generator.
+ * Matches a group's path with the learned graph, and finds what may lie between two neighbours
+ * on it. A path matches where it is a subsequence of a walk (.*A.*B.*C.*): dynamic programming
+ * over path x graph, no walk is enumerated. If several walks match, one is drawn at random,
+ * weighted by how often its steps were taken.
  */
 #ifndef SEARCHSPACE_MATCH_H
 #define SEARCHSPACE_MATCH_H
@@ -12,57 +12,65 @@
 #include "searchspace/space.h"
 
 struct candidate {
-	uint32_t label;   /* of a point */
-	uint32_t partner; /* index of the candidate that is the other end of its span; UINT32_MAX:
-	                     it is none, or its other end is no candidate */
-	uint32_t around;  /* index of the candidate that opens the innermost span it lies in, less
-	                     than its own;  UINT32_MAX: none */
-	bool drawn;       /* lies on the walk that was drawn */
-	uint64_t count;   /* how often it was seen there */
-	double offset_ns; /* from the gap's begin to it: on the walk the steps' learned means; else
-	                     between what of the walk lies before and behind it, in proportion to
-	                     the learned times since the unit's begin */
-	double share;     /* of the traces that pass the gap, how many pass it: 0..1, estimated */
-	double per_trace; /* how often a trace of the type passes it, on average: for its cost */
+	uint32_t label; /* of a point (a tracepoint that can be enabled) */
+	/* Index of the candidate at the other end of its span; UINT32_MAX: it ends no span, or
+	 * the other end is no candidate. */
+	uint32_t partner;
+	/* Index of the candidate that opens the innermost span around it, less than its own;
+	 * UINT32_MAX: none. */
+	uint32_t around;
+	bool drawn;     /* is on the walk that was drawn */
+	uint64_t count; /* how often it was seen there */
+	/* Time from the begin of the gap: on the drawn walk the sum of the steps' learned
+	 * means; otherwise interpolated between its neighbours on the walk, in proportion to
+	 * the learned times since the unit's begin. */
+	double offset_ns;
+	/* Fraction of the traces passing the gap that pass it, 0..1, estimated. */
+	double share;
+	/* Mean number of occurrences in a trace of the type: for its cost. */
+	double per_trace;
 };
 
 struct gap_time {
-	double mean_ns; /* of the walk drawn, from the gap's begin to its end */
+	double mean_ns; /* of the drawn walk, from begin to end of the gap */
 };
 
-/* The path of a group, by the labels of its tokens and of the events that began their units. */
+/* The path of a group: labels of its tokens, and of the events that began their units. */
 struct match_path {
 	uint32_t ntokens;
 	const uint32_t *tokens, *units;
-	uint32_t edge;    /* the gap: between tokens[edge] and tokens[edge + 1] ... */
-	uint32_t edge_to; /* ... or back to this one, where a loop goes round; else edge + 1 */
+	uint32_t edge; /* the gap: from tokens[edge] ... */
+	/* ... to this one: edge + 1, or an earlier one if the edge goes back in a loop */
+	uint32_t edge_to;
 };
 
 /*
- * What may lie inside the path's gap: points on some walk that the whole path matches. Between
- * neighbours of the path nothing is passed that is always on or switched on, since it would be a
- * neighbour itself: structure (but silent one), labels that the path has elsewhere, nor those in
- * `absent` (may be NULL). While the path is in another unit, its own one may do anything. `without`
- * (tried before; may be NULL) can be passed, but is not returned. A gap that goes round a loop may
- * be passed any number of times.
+ * Finds the candidates in a gap of the path: points on walks that the whole path matches.
  *
- * In the order of the drawn walk, with the others sorted in by their times; each label once, an end
- * of the gap never.
+ * Between neighbours of the path, a walk passes no label that was recorded, since it would be a
+ * neighbour itself: structure (except silent structure), labels elsewhere on the path, and
+ * those in `absent` (may be NULL). While the path is in another unit, the path's own unit may
+ * pass anything. Labels in `without` (already tried; may be NULL) may be passed, but are not
+ * returned. A gap that goes back in a loop may be passed any number of times.
  *
- * Tokens that the graph does not know are passed over: the match goes on with its neighbours, and a
- * gap whose end is not known reaches to the nearest known token of its unit's stay. Where the space
- * knows no walk that the whole path matches, any walk between the gap's ends counts; where not even
- * such, what lies behind the one or before the other: a tracepoint too many costs a cycle, one too
- * few the cause. Then nothing is drawn.
+ * The result is in the order of the drawn walk, with the other candidates inserted by their
+ * times; each label once, and never an end of the gap.
  *
- * Ends in different units: the link has nothing inside. But if `from` is no fork nor end of a unit,
- * the structure behind it is silent or was not recorded, and what its unit does after it, up to
- * structure, counts; so does what the other unit does before `to`, if that is no join nor begin.
- * Nothing is drawn.
+ * Tokens that the graph does not contain are skipped: a gap with an unknown end extends to the
+ * nearest known token of the stay (match.c). If no walk matches the whole path, any walk
+ * between the ends of the gap counts; if there is none, what follows the begin or precedes the
+ * end. One candidate too many costs a cycle, one too few may lose the cause. In the last case
+ * no walk is drawn.
  *
- * Labels are those of the space's table. Result in the arena. O(places of the type) to look up the
- * path, O((places + steps) that lie between neighbours of the path in the gap's unit), more often
- * for loops; a sort of what is found beside the walk. Returns how many, or ERR_MEMORY.
+ * Ends in different units: nothing lies on the link itself. But if `from` is neither a fork nor
+ * the end of a unit, the structure behind it is silent or was not recorded, and what its unit
+ * does next, up to structure, counts; so does what the other unit does before `to`, if that is
+ * neither a join nor the begin of a unit. No walk is drawn.
+ *
+ * Labels are those of the space's table; edge and edge_to are less than ntokens. Result in the
+ * arena. O(places of the type) to match the path, plus O(places + steps) between neighbours of
+ * the path in the unit of the gap, repeatedly for loops, plus a sort of the candidates beside
+ * the walk. Returns the number of candidates, or ERR_MEMORY.
  */
 int match_between(struct candidate **ret, struct gap_time *gap, const struct space *s,
     uint32_t type, const struct match_path *path, const struct label_set *absent,

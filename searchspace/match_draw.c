@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One walk through the gap, drawn at random by how often its steps were taken, among
- * those only that still lead to the gap's end. And where beside it the other
- * vertices stand: between the last of the walk's that leads to them and the first that they
- * lead to, there in proportion to their learned times.
+ * Draws one walk through the gap at random: each step is chosen by how often it was taken,
+ * among those from which the end of the gap can be reached. Then gives each vertex beside the
+ * walk a time: between the last vertex of the walk that leads to it and the first one that it
+ * leads to, in proportion to the learned times.
  */
 #include "searchspace/match_inside.h"
 
@@ -61,7 +61,8 @@ draw_step(const struct matching *m, uint32_t vertex, struct rng *rng)
 	return last;
 }
 
-/* When the walk has gone round long enough: by the fewest steps to the end. */
+/* The step that is nearest to the end of the gap: used when the walk has gone back in loops too
+ * often. */
 static uint32_t
 shortest_step(const struct matching *m, uint32_t vertex)
 {
@@ -106,10 +107,10 @@ match_draw(struct matching *m, const struct vertex_list *from, struct rng *rng)
 	return true;
 }
 
-/* ---- the others ---- */
+/* ---- vertices beside the walk ---- */
 
-/* Of each vertex beside the walk: the last (forward) or first of the walk's from which (to which)
- * it can be come to. */
+/* Sets, for each vertex beside the walk, the last vertex of the walk that leads to it
+ * (forward), or the first one that it leads to. Breadth-first search. */
 static void
 spread_from(struct matching *m, const uint32_t *start, uint32_t n, uint32_t number, bool forward)
 {
@@ -147,9 +148,7 @@ mean_offset(const struct matching *m, const struct vertex_list *l)
 	return n > 0 ? sum / n : 0;
 }
 
-struct time_anchor { /* where something stands, by the walk's time and by the time since the unit's
-	              * begin
-	              */
+struct time_anchor { /* a time on the walk, and the same as time since the unit's begin */
 	double when_ns, offset_ns;
 };
 
@@ -177,7 +176,8 @@ anchor_of(
 	return (struct time_anchor){ m->at[vertex].when_ns, place_of(m, vertex)->offset_ns };
 }
 
-/* By a walk: the begin is 0, its vertices are 1 and up, the end is one more than they are. */
+/* With a walk: number 0 is the begin of the gap, 1 and up are the vertices of the walk, the
+ * last number is the end of the gap. */
 static bool
 position_by_walk(struct matching *m, const struct vertex_list *from, const struct vertex_list *to)
 {
@@ -203,15 +203,15 @@ position_by_walk(struct matching *m, const struct vertex_list *from, const struc
 		}
 		a = anchor_of(m, m->at[vertex].after, begins, ends);
 		b = anchor_of(m, m->at[vertex].before, begins, ends);
-		if (b.when_ns < a.when_ns) /* on a way back */
+		if (b.when_ns < a.when_ns) /* it leads back in a loop */
 			b = a;
 		m->at[vertex].when_ns = in_proportion(a, b, place_of(m, vertex)->offset_ns);
 	}
 	return true;
 }
 
-/* Without a walk: by the time since the gap's begin, or else since the first of them; what has a
- * place keeps it. */
+/* Without a walk: by the time since the begin of the gap, or else since the first vertex;
+ * positions set before are kept. */
 static void
 position_by_offset(struct matching *m, const struct vertex_list *from, const struct vertex_list *to,
     uint32_t first)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One look for what may lie in a gap; shared by match.c, match_draw.c and match_order.c. */
+/*
+ * State of one match; shared by match.c, match_draw.c and match_order.c.
+ */
 #ifndef SEARCHSPACE_MATCH_INSIDE_H
 #define SEARCHSPACE_MATCH_INSIDE_H
 
@@ -7,26 +9,28 @@
 #include "searchspace/match.h"
 
 enum {              /* what a vertex is in the gap */
-	AFTER = 1,  /* a walk from the gap's begin comes there */
-	BEFORE = 2, /* a walk from there comes to the gap's end */
-	INSIDE = 4, /* may lie in it */
-	FIRST = 8,  /* the gap's begin, and a walk leads from there to its end */
-	LAST = 16   /* the gap's end */
+	AFTER = 1,  /* reached by a walk from the begin of the gap */
+	BEFORE = 2, /* a walk from it reaches the end of the gap */
+	INSIDE = 4, /* may be in the gap */
+	FIRST = 8,  /* begin of the gap, and a walk leads from there to its end */
+	LAST = 16   /* end of the gap */
 };
 
 struct vertex_list {
 	uint32_t *at, n;
 };
 
-/* What is known of a vertex. All zeroes until it is come to: whoever looks for a narrow gap pays
- * for what lies near it. */
+/* State of a vertex. All zeroes until it is visited, so the cost depends on the vertices near
+ * the gap, not on the size of the graph. */
 struct vertex_mark {
-	uint32_t seen, taken;   /* when it was last come to, and put into a list */
-	uint32_t hops;          /* with BEFORE: steps to the gap's end */
-	uint32_t walk_at;       /* where on the walk + 1 */
-	uint32_t after, before; /* inside: which of the walk's lie next before and behind it */
+	/* Stamps of the last search that visited it, and that put it into a list. */
+	uint32_t seen, taken;
+	uint32_t hops;    /* with BEFORE: number of steps to the end of the gap */
+	uint32_t walk_at; /* position on the walk + 1 */
+	/* INSIDE: the neighbours on the walk, before and behind it. */
+	uint32_t after, before;
 	uint32_t marks;
-	double when_ns; /* inside: its place in the gap */
+	double when_ns; /* INSIDE: its time in the gap */
 };
 
 struct matching {
@@ -34,16 +38,17 @@ struct matching {
 	const struct labels *labels;
 	const uint8_t *const *kinds;
 	struct arena *tmp;
-	bool *blocked; /* of each label: on the path, or absent: it would be a neighbour itself */
+	/* By label: on the path or absent, so it would be a neighbour itself. */
+	bool *blocked;
 	struct vertex_mark *at; /* [nvertices] */
 	uint32_t stamp;
 	uint32_t *queue;
-	struct vertex_list marked; /* those that are AFTER, BEFORE or LAST */
+	struct vertex_list marked; /* all that are AFTER, BEFORE or LAST */
 	struct vertex_list inside;
-	uint32_t npositioned; /* of inside: that many have their place (when_ns) */
-	bool met;             /* a walk leads from the gap's begin to its end */
+	uint32_t npositioned; /* the first of `inside` that have their time (when_ns) */
+	bool met;             /* a walk leads from begin to end of the gap */
 
-	struct vertex_list walk; /* that was drawn: its vertices, each where it came first */
+	struct vertex_list walk; /* the drawn walk: each vertex at its first occurrence */
 	struct gap_time time;
 };
 
@@ -53,12 +58,13 @@ place_of(const struct matching *m, uint32_t vertex)
 	return &m->g->vertices[vertex].place;
 }
 
-/* Draws a walk through the gap, if it was met. false: out of memory. O(inside + their steps). */
+/* Draws a walk through the gap, if there is one. false: out of memory. O(inside + their steps)
+ * expected. */
 bool match_draw(struct matching *m, const struct vertex_list *from, struct rng *rng);
-/* Where in the gap the vertices are that the walk does not pass. O(inside + their steps). */
+/* Sets the times in the gap of the vertices beside the walk. O(inside + their steps). */
 bool match_position(
     struct matching *m, const struct vertex_list *from, const struct vertex_list *to);
-/* Of vertices to candidates. How many, or ERR_MEMORY. */
+/* Makes candidates of vertices. Returns their number, or ERR_MEMORY. */
 int match_collect(struct matching *m, uint64_t passing, const struct label_set *without,
     struct candidate **ret, struct arena *a, struct err *e);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From vertices to candidates: a tracepoint is switched by its name, wherever it is, so
- * the vertices of one label are one candidate. It stands where the walk passes the
- * label first, or else where its vertices are on average.
+ * Makes candidates of vertices. A tracepoint is enabled by its name, wherever it is, so all
+ * vertices of one label are one candidate. Its position is where the walk passes the label
+ * first, or else the mean of its vertices.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +13,21 @@
 enum { NONE = UINT32_MAX };
 
 struct label_vertices {
-	uint64_t count, traces,
-	    end_count; /* end_count: of the step to the partner; the most frequent wins */
+	uint64_t count, traces;
+	uint64_t end_count; /* of the step to the partner; the most frequent one decides */
 	double offset_ns;
-	uint32_t label, partner; /* partner: index into found, or NONE */
-	uint32_t vertex; /* that it stands at: on the walk the first one, else the most frequent */
-	uint32_t after;  /* how many of the walk's vertices lie before it */
-	uint32_t out;    /* its index among the candidates; NONE: it is none */
+	uint32_t label, partner; /* partner: index into labels, or NONE */
+	/* gives its position: on the walk the first one, otherwise the most frequent one */
+	uint32_t vertex;
+	uint32_t after; /* number of vertices of the walk before it */
+	uint32_t out;   /* its index among the candidates; NONE: it is not one */
 	bool drawn;
 };
 
 struct collection {
 	struct matching *m;
 	struct label_vertices *labels;
-	uint32_t n, *at; /* at: of each label, where in found + 1 */
+	uint32_t n, *at; /* at: by label, its index in labels + 1 */
 };
 
 static void
@@ -90,8 +91,8 @@ pair_up(
 	begin->end_count = end->end_count = count;
 }
 
-/* A span's end follows on something in it, or if it is empty on its begin; and lies in another span
- * than that, unless it called itself. */
+/* Pairs the ends of spans. The end of a span follows something inside it, or its begin if it is
+ * empty, and lies in another span than that, except in recursion. */
 static void
 find_partners(struct collection *c)
 {
@@ -117,7 +118,7 @@ find_partners(struct collection *c)
 	}
 }
 
-/* ---- in order ---- */
+/* ---- order ---- */
 
 static int
 by_position(const void *x, const void *y)
@@ -132,8 +133,8 @@ by_position(const void *x, const void *y)
 	return a->vertex < b->vertex ? -1 : 1;
 }
 
-/* Those on the walk are in order; the others are sorted and go in between, each behind what lies
- * before it. */
+/* The labels on the walk are in order; the others are sorted and inserted behind what precedes
+ * them. */
 static bool
 put_in_order(struct collection *c, struct label_vertices **order)
 {
@@ -161,8 +162,8 @@ put_in_order(struct collection *c, struct label_vertices **order)
 	return true;
 }
 
-/* The innermost span around that is a candidate and comes before; so going outwards comes to an
- * end. */
+/* The innermost span around a label that is a candidate before it. Following spans outwards
+ * ends at 64, since recursive spans may form a circle. */
 static uint32_t
 around(const struct collection *c, const struct label_vertices *f)
 {

@@ -4,13 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct claim { /* one owner's wish for one tracepoint */
+struct claim { /* one owner's claim of one tracepoint */
 	char *tracepoint;
 	uint64_t owner, order;
 };
 
-/* Sorted by tracepoint, then by who came first. Tens of entries: a search tree would only be
- * longer. */
+/* Sorted by tracepoint, then by time. There are tens of claims, so arrays are fast enough. */
 struct plan {
 	struct claim *claims;
 	uint32_t n, cap;
@@ -33,7 +32,7 @@ plan_free(struct plan *p)
 	free(p);
 }
 
-/* The first wish for this tracepoint, or where it would stand. O(log n). */
+/* Index of the first claim of this tracepoint, or where it would be inserted. O(log n). */
 static uint32_t
 first_claim(const struct plan *p, const char *tracepoint)
 {
@@ -79,7 +78,7 @@ plan_want(struct plan *p, const char *tracepoint, uint64_t owner, struct err *e)
 	memmove(&p->claims[at + 1], &p->claims[at], (p->n - at) * sizeof p->claims[0]);
 	p->claims[at] = (struct claim){ copy, owner, p->order++ };
 	p->n++;
-	p->version += at == first; /* nobody wanted it before */
+	p->version += at == first; /* not wanted before */
 	return 0;
 }
 

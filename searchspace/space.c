@@ -84,7 +84,7 @@ space_graph_of(struct space *s, uint32_t type)
 	return s->graphs[s->ngraphs++] = g;
 }
 
-/* ---- how much is known ---- */
+/* ---- statistics ---- */
 
 static void
 add_stats(
@@ -130,10 +130,8 @@ space_stats(const struct space *s, uint32_t type, struct space_stats *ret)
 	return any;
 }
 
-/*
- * Places come in the order they were learned, so those that one trace alone has shown
- * stand together (but for those that had been glimpsed: a trace may count once more).
- */
+/* Places are in the order in which they were learned, so those that one trace alone showed are
+ * consecutive (except places that were glimpsed before: such a trace may count twice). */
 static void
 add_cover(const struct graph *g, double *unseen, uint64_t *showed)
 {

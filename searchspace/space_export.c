@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A graph as plain arrays, for those who show it or write it elsewhere. */
+/*
+ * A graph as plain arrays, for display and for other formats.
+ */
 #include <stdlib.h>
 
 #include "searchspace/graph.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What reading and writing a space's file share: opening it, and which versions it has. */
+/*
+ * Shared by reading and writing the file of a space: opening it, and listing its versions.
+ */
 #ifndef SEARCHSPACE_SPACE_FILE_H
 #define SEARCHSPACE_SPACE_FILE_H
 
@@ -8,12 +10,13 @@
 
 enum { SPACE_SCHEMA = 2, SPACE_VERSIONS_MAX = 4096 };
 
-/* As the newest schema shows it, whichever it has: what it must take to look so is done in memory.
- * *schema 0: it is empty. *db is the caller's to close, also on failure. Not yet checked for damage
- * (database_check()). */
+/* Opens the file so that it looks like the newest schema: older ones are shown through
+ * temporary views. *schema 0: the file is empty. The caller closes *db, also on failure. The
+ * database is not checked for damage yet (database_check()). */
 int space_open(struct sqlite3 **db, const char *path, int *schema, struct err *e);
 
-/* Newest first; both arrays are the caller's, free(). ids: their numbers in the file. */
+/* The versions, newest first, and their numbers in the file; the caller frees both arrays, also
+ * on failure. */
 int space_list(struct space_version **ret, int64_t **ids, uint32_t *n, struct sqlite3 *db,
     const char *path, struct err *e);
 

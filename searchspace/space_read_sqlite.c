@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reading a space's file. What is read is bad until it was checked: it may come from anywhere. */
+/*
+ * Reads the file of a space. The file may come from anywhere, so everything read is checked
+ * before use.
+ */
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -13,17 +16,17 @@
 enum { LABELS_MAX = 1 << 20, TYPES_MAX = 4096 };
 
 struct space_reader {
-	const char *path;   /* that words name */
+	const char *path;   /* for error messages */
 	struct labels *all; /* of this process */
 	sqlite3 *db;
-	sqlite3_stmt *field; /* names of a label's fields */
+	sqlite3_stmt *field; /* statement: names of a label's fields */
 	int64_t version;
-	uint32_t *labels; /* of the ids */
+	uint32_t *labels; /* [nlabels], by number in the file */
 	uint32_t nlabels, labels_max;
 	struct vertex_ref {
 		struct graph *graph;
 		uint32_t vertex;
-	} * places; /* of the ids */
+	} * places; /* [nplaces], by number in the file */
 	uint32_t nplaces, places_max;
 };
 
@@ -37,10 +40,10 @@ static int
 too_much(const struct space_reader *f, struct err *e)
 {
 	return err_set(
-	    e, ERR_MEMORY, "%s: out of memory, or of what one request type may take", f->path);
+	    e, ERR_MEMORY, "%s: out of memory, or over the limits of one request type", f->path);
 }
 
-/* A number of a row, if it is one of those that may stand there; else -1. */
+/* An integer column, if 0 <= value < limit; otherwise -1. */
 static int64_t
 number(sqlite3_stmt *q, int column, uint64_t limit)
 {
@@ -59,7 +62,7 @@ field_name(sqlite3_stmt *q)
 	return name != NULL ? strdup(name) : NULL;
 }
 
-/* The fields of a label by its number in the file; the caller frees each. */
+/* Reads the field names of a label, by its number in the file; the caller frees each. */
 static uint32_t
 read_fields(struct space_reader *f, int64_t id, const char **ret)
 {
@@ -110,7 +113,7 @@ read_type(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *
 	return g == space_graph(s, (uint32_t)id) ? 0 : reader_damaged(f, "type", q, e);
 }
 
-/* first 0: it was glimpsed, see graph.h */
+/* Reads the numbers of a place. first 0: glimpsed, see graph.h. */
 static bool
 read_vertex(struct vertex *ret, const struct graph *g, sqlite3_stmt *q)
 {
@@ -219,8 +222,8 @@ read_texts(struct graph_key *k, sqlite3_stmt *q)
 	return true;
 }
 
-/* Columns: id, place, field's name, type, count, low, high, texts. The label may have other fields
- * in this process: a key of what it no longer carries is left out. */
+/* Columns: id, place, field name, type, count, low, high, texts. The label may have other
+ * fields in this process: keys of fields that it no longer has are skipped. */
 static int
 read_key(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e)
 {
@@ -257,7 +260,7 @@ read_key(struct space_reader *f, sqlite3_stmt *q, struct space *s, struct err *e
 	                                                        : reader_damaged(f, "key", q, e);
 }
 
-/* ---- the whole ---- */
+/* ---- whole file ---- */
 
 static int
 read_rows(struct space_reader *f, const char *sql,
@@ -291,8 +294,8 @@ count_rows(struct space_reader *f, const char *sql, int64_t *ret, struct err *e)
 	return rc;
 }
 
-/* Room for what the file says it has, if that may be. A file may lie: readers look at the room,
- * too. */
+/* Allocates for the number of rows in the file, within limits. The numbers may be wrong, so the
+ * row readers check the room, too. */
 static int
 make_room(struct space_reader *f, struct err *e)
 {
@@ -315,7 +318,7 @@ make_room(struct space_reader *f, struct err *e)
 	           : err_set(e, ERR_MEMORY, "%s: out of memory", f->path);
 }
 
-/* Rows that are each as they may be can contradict each other all the same. */
+/* Rows that are valid one by one may still contradict each other. */
 static int
 check_graphs(struct space_reader *f, const struct space *s, struct err *e)
 {
@@ -368,7 +371,7 @@ read_version(struct space_reader *f, struct space *s, struct err *e)
 	return check_graphs(f, s, e);
 }
 
-/* ---- which version ---- */
+/* ---- versions ---- */
 
 static int
 no_version(const struct space_reader *f, const struct space_version *has, uint32_t n,
@@ -384,7 +387,7 @@ no_version(const struct space_reader *f, const struct space_version *has, uint32
 	    f->path, name, n > 0 ? words : "none");
 }
 
-/* *found: of the file's versions; false: it has none at all, and none was asked for. */
+/* Sets f->version and *ret. *found false: the file has no version, and none was asked for. */
 static int
 find_version(
     struct space_reader *f, const char *name, struct space_version *ret, bool *found, struct err *e)
@@ -428,7 +431,7 @@ read_file(struct space_reader *f, struct space *s, const char *name, struct err 
 	return rc;
 }
 
-/* What was read becomes the space's; into an empty one without a copy. */
+/* Moves what was read into the space; into an empty one without a copy. */
 static int
 take(struct space *s, struct space *fresh, struct err *e)
 {
@@ -456,7 +459,7 @@ take(struct space *s, struct space *fresh, struct err *e)
 	return space_version_set(s, now->fingerprint, now->name, s->version.learned_ns, e);
 }
 
-/* All is read and checked before anything is added. */
+/* Everything is read and checked before anything is added. */
 int
 space_load(
     struct space *s, struct labels *labels, const char *path, const char *version, struct err *e)

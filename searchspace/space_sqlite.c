@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The space's file: SQLite, so that people can look into it. Writing and reading
- * it stand in files of their own; here is what they share.
+ * The file of a space is an SQLite database, so that it can be inspected with common tools.
+ * This file has what reading and writing share.
  */
 #include "searchspace/space_file.h"
 
@@ -14,10 +14,8 @@
 
 enum { CELL_MAX_BYTES = 1 << 16 };
 
-/*
- * Steps from schema to schema, as views that look like the next one. The file that is
- * there is never changed; saving writes a new one, in the newest schema.
- */
+/* Views that show each schema as the next one. The existing file is never changed; saving
+ * writes a new one in the newest schema. */
 static const char *const step_from[SPACE_SCHEMA] = {
 	[1] =
 	    "CREATE TEMP VIEW version AS SELECT 0 AS id, '' AS name, 0 AS fingerprint, 0 AS learned_ns;"
@@ -47,9 +45,9 @@ space_open(sqlite3 **db, const char *path, int *schema, struct err *e)
 	int rc;
 
 	*db = NULL;
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) &&
-	    !S_ISDIR(st.st_mode)) /* a pipe would keep us until somebody writes into it */
-		return err_set(e, ERR_STORE, "%s: is no file", path);
+	/* Opening a pipe would block until another process writes to it. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return err_set(e, ERR_STORE, "%s: is not a regular file", path);
 	if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
 		return database_err(e, *db, path);
 	sqlite3_limit(*db, SQLITE_LIMIT_LENGTH, CELL_MAX_BYTES);

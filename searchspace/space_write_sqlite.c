@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Writing a space's file, whole: this version, and the others from the file that is
- * there. Labels stand in it as texts, since their numbers hold for one process only.
+ * Writes the file of a space: this version, and the other versions from the existing file.
+ * Labels are stored as texts, since their numbers are valid in one process only.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,11 +36,11 @@ enum table {
 };
 
 struct space_writer {
-	const char *path; /* that words name */
+	const char *path; /* for error messages */
 	sqlite3 *db;
 	sqlite3_stmt *insert[TABLES];
 	int64_t version;
-	uint32_t *ids; /* of each label, or LABEL_NONE: not written yet */
+	uint32_t *ids; /* [label]: its number in the file, or LABEL_NONE: not written yet */
 	uint32_t nids, nplaces, nsteps, nlinks, nkeys;
 };
 
@@ -57,7 +57,7 @@ put(struct space_writer *f, enum table table, struct err *e)
 	return rc;
 }
 
-/* Binds a row's first columns, all of them integers. */
+/* Binds the first columns of a row, all of them integers. */
 static sqlite3_stmt *
 row(struct space_writer *f, enum table table, int n, const int64_t *values)
 {
@@ -70,7 +70,7 @@ row(struct space_writer *f, enum table table, int n, const int64_t *values)
 	row(f, table, (int)(sizeof(int64_t[]){ __VA_ARGS__ } / sizeof(int64_t)), \
 	    (int64_t[]){ __VA_ARGS__ })
 
-/* The label's number in the file: from 0, in the order they are first needed. */
+/* Writes a label unless it was written before. Numbers are given in the order of first use. */
 static int
 write_label(struct space_writer *f, const struct labels *labels, uint32_t label, struct err *e)
 {
@@ -186,7 +186,7 @@ write_version(struct space_writer *f, const struct space *s, struct err *e)
 	int rc;
 
 	if (v->name[0] == '\0' && space_graph(s, 0) == NULL)
-		return 0; /* no version of anything */
+		return 0; /* an empty space: no version to write */
 	sqlite3_bind_text(ROW(f, TABLE_version, f->version), 2, v->name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(f->insert[TABLE_version], 3, (int64_t)v->fingerprint);
 	sqlite3_bind_int64(f->insert[TABLE_version], 4, v->learned_ns);
@@ -196,7 +196,7 @@ write_version(struct space_writer *f, const struct space *s, struct err *e)
 	return rc;
 }
 
-/* ---- the other versions ---- */
+/* ---- other versions ---- */
 
 static int
 copy_rows(struct space_writer *f, sqlite3 *old, enum table table, struct err *e)
@@ -221,7 +221,7 @@ copy_rows(struct space_writer *f, sqlite3 *old, enum table table, struct err *e)
 	return rc;
 }
 
-/* The number that this version has in the file that is there, or shall have. */
+/* Sets f->version: the number that this version has in the existing file, or a new one. */
 static int
 number_version(struct space_writer *f, sqlite3 *old, const char *name, struct err *e)
 {
@@ -247,7 +247,8 @@ number_version(struct space_writer *f, sqlite3 *old, const char *name, struct er
 	return rc;
 }
 
-/* What is there may be written over when it is a whole space, or nothing. */
+/* Copies the other versions. An existing file may only be replaced if it is a whole space, or
+ * empty. */
 static int
 copy_others(struct space_writer *f, const char *name, struct err *e)
 {
@@ -288,7 +289,7 @@ prepare_insert(struct space_writer *f, enum table table, struct err *e)
 	return database_prepare(f->db, f->path, sql, &f->insert[table], e);
 }
 
-/* Nobody else sees this file yet, and half of it is worth nothing: a journal would only cost. */
+/* No journal: no other process sees this file yet, and an incomplete one is deleted. */
 static int
 begin_writing(struct space_writer *f, const char *temporary, struct err *e)
 {
@@ -334,9 +335,9 @@ static int
 system_err(struct err *e, const char *path)
 {
 	if (errno == ENOSPC || errno == EDQUOT)
-		return err_set(e, ERR_FULL, "%s: no space left on its disk; free some", path);
-	return err_set(e, ERR_STORE, "%s: %s; may it and its folder be read and written?", path,
-	    strerror(errno));
+		return err_set(e, ERR_FULL, "%s: the disk is full; free some space", path);
+	return err_set(e, ERR_STORE, "%s: %s; check the permissions of the file and its folder",
+	    path, strerror(errno));
 }
 
 static int
@@ -362,10 +363,9 @@ sync_folder(const char *path, struct err *e)
 	return rc;
 }
 
-/*
- * Two that save at once would each leave out what the other had learned. Whoever holds
- * the lock on the new file is the one; a file that was renamed meanwhile is another.
- */
+/* Locks the new file. Two programs saving at once would each drop what the other had learned,
+ * so only the one that holds the lock may save. A file that was renamed in the meantime is
+ * another file. */
 static int
 lock_temporary(int *fd, const char *path, const char *temporary, struct err *e)
 {
@@ -379,8 +379,8 @@ lock_temporary(int *fd, const char *path, const char *temporary, struct err *e)
 			    e, ERR_BUSY, "%s: another program is saving it; try again", path);
 		if (fstat(*fd, &mine) == 0 && stat(temporary, &there) == 0 &&
 		    mine.st_dev == there.st_dev && mine.st_ino == there.st_ino)
-			return ftruncate(*fd, 0) == 0 ? 0
-			                              : system_err(e, path); /* what a crash left */
+			/* Removes what a crash left. */
+			return ftruncate(*fd, 0) == 0 ? 0 : system_err(e, path);
 		close(*fd);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Twice over the events: first to find the pairs, then to say what lies in which.
- * A beginning whose end never comes (its tracepoint is off, or the function left by
- * another door) must not swallow the rest of the unit, and that is known late.
+ * Two passes over the events: 1. find the pairs; 2. find the span around each event. A begin
+ * whose end never comes (its tracepoint is disabled, or the function returned elsewhere) must
+ * not contain the rest of the unit, and that is known only after the first pass.
  */
 #include "searchspace/span.h"
 
@@ -15,7 +15,7 @@ enum {
 	LEAVE = 4,
 	ACQ = 8,
 	ENDS = 4
-}; /* kinds of ends, as a set; how many kinds */
+}; /* kinds of ends, as a set; number of kinds */
 
 static const struct {
 	const char *ending;
@@ -38,7 +38,7 @@ struct span_role {
 	uint32_t base;
 };
 
-/* How much of a label's text stands before such an ending; 0: it has none. */
+/* Length of a label's text before such an ending; 0: it has none. */
 static size_t
 name_split(const struct label *l, uint8_t *opens, uint8_t *closes)
 {
@@ -62,7 +62,7 @@ spans_pair(const struct label *begin, const struct label *end)
 	uint8_t opens = 0, closes = 0, none;
 	size_t base;
 
-	/* most names have no such ending, and their last letter shows it */
+	/* Most names have no such ending, which their last letter shows. */
 	if (end->event_len == 0 || strchr("dteq", end->event[end->event_len - 1]) == NULL)
 		return false;
 	base = name_split(end, &none, &closes);
@@ -82,7 +82,7 @@ role_find(struct spans *s, const struct label *l, struct span_role *ret)
 	return ret->base != UINT32_MAX;
 }
 
-/* The roles of all labels of these events, and room to count what is open. */
+/* Finds the roles of all labels of these events, and makes room for the counts of open spans. */
 static bool
 roles_ready(struct spans *s, const struct labels *labels, const struct event *events, uint32_t n)
 {
@@ -117,7 +117,7 @@ roles_ready(struct spans *s, const struct labels *labels, const struct event *ev
 	return true;
 }
 
-/* by: 1 when it opens, UINT32_MAX (that is, -1) when it no longer waits. */
+/* Adds `by` to the counts of the ends that the label waits for: 1, or UINT32_MAX for -1. */
 static void
 count_open(struct spans *s, const struct span_role *r, uint32_t by)
 {
@@ -132,8 +132,8 @@ any_waits(const struct spans *s, const struct span_role *r)
 	return s->open[r->base * ENDS + (uint32_t)__builtin_ctz(r->closes)] > 0;
 }
 
-/* partner[i]: the event at the other end of the span, or TRACE_NONE. What is popped on the way has
- * lost its end. */
+/* Sets partner[i]: the event at the other end of the span, or TRACE_NONE. Begins that are
+ * popped before their end have lost it. */
 static void
 match(struct spans *s, const struct event *events, uint32_t n, uint32_t *partner, uint32_t *stack)
 {

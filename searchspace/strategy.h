@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A strategy picks the next tracepoints from those that may lie inside an edge. It only proposes.
+/*
+ * A strategy chooses the next tracepoints to enable from the candidates in a gap. It only
+ * proposes.
  */
 #ifndef SEARCHSPACE_STRATEGY_H
 #define SEARCHSPACE_STRATEGY_H
@@ -8,10 +10,11 @@
 #include "searchspace/match.h"
 
 /*
- * Cuts the gap at up to k places: picks candidates[0..n) (as match_between() gives them, none of
- * them tried before) and writes their indices, ascending, to picked[n]. A cut is one point, or for
- * `hierarchical` a span: then both its ends. gap: its learned time as a whole. rng: only `random`
- * draws from it. O(n), random O(n log n). Returns how many: 0 only when n is 0.
+ * Divides the gap by up to k cuts: chooses from candidates[0..n) (as match_between() returns
+ * them, none tried before) and writes their indices to picked[n], in ascending order. A cut is
+ * one point; for `hierarchical` a span, that is, both its ends. gap: its learned time as a
+ * whole. rng: only `random` uses it. k >= 1. Returns how many were picked; 0 only if n is 0.
+ * O(n); `hierarchical` O(n x k^2 x depth of spans).
  */
 typedef uint32_t strategy_propose(const struct candidate *candidates, uint32_t n,
     const struct gap_time *gap, uint32_t k, struct rng *rng, uint32_t *picked);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where a request spends its time is where it can lose time: so the parts are to have equal
- * learned time. The i-th cut is to leave as little as can be expected of the two parts' time
- * around it. A cut at the fraction f of them leaves f in f of all cases and 1 - f in the
- * others, if the cause lies anywhere in them alike; to the traces that do not pass its
- * tracepoint it tells nothing, and all is left:
+ * Parts of equal learned time: requests can lose time where they spend it. Cut i minimises the
+ * expected time of the part that remains of the two parts around it. A cut at the fraction f of
+ * their time leaves f with probability f and 1 - f otherwise, if the cause is equally likely at
+ * any time; traces that do not pass its tracepoint learn nothing from it and keep everything:
  *
  *	left = share * (f * f + (1 - f) * (1 - f)) + (1 - share)
  *
- * Times were learned when all was well, and the cause may lie where no time went then. So
- * each cut stays within half a part of where `flat` would cut: whatever the times
- * are, with k = 1 no part keeps more than three quarters of the tracepoints.
+ * Times were learned while the system was healthy, and the cause may be where no time was spent
+ * then. So each cut stays within half a part of where `flat` would cut: with k = 1 no part has
+ * more than three quarters of the tracepoints, whatever the times are.
  */
 #include <math.h>
 
@@ -35,7 +34,7 @@ window_of(uint32_t n, uint32_t picks, uint32_t i, uint32_t next, double all_ns)
 
 	if (w.low < next)
 		w.low = next;
-	if (w.high > n - (picks - i)) /* room for the cuts behind it */
+	if (w.high > n - (picks - i)) /* leaves room for the cuts behind it */
 		w.high = n - (picks - i);
 	if (w.high < w.low)
 		w.high = w.low;

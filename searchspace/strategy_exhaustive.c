@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What it costs not to search. */
+/*
+ * All candidates at once, for comparison: the cost without a search.
+ */
 #include "searchspace/strategy.h"
 
 uint32_t

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Binary search, or (k + 1)-ary: cuts the candidates into k + 1 parts whose sizes differ by one at
- * most. */
+/*
+ * Binary search, or (k + 1)-ary: divides the candidates into k + 1 parts whose sizes differ by
+ * at most one.
+ */
 #include "searchspace/strategy.h"
 
 uint32_t
@@ -12,7 +14,7 @@ strategy_flat(const struct candidate *candidates, uint32_t n, const struct gap_t
 	(void)candidates;
 	(void)gap;
 	(void)rng;
-	/* picks tracepoints leave n - picks others, to be shared out over picks + 1 parts */
+	/* n - picks tracepoints remain, to be divided into picks + 1 parts */
 	for (uint32_t i = 0; i < picks; i++)
 		picked[i] = (uint32_t)((uint64_t)(n - picks) * (i + 1) / (picks + 1)) + i;
 	return picks;

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Spans are what a program is made of, and both ends of one tell what it took, as no
- * single point does. The cuts are to lie at equal distances in the row of candidates; the
- * i-th is the span on which its position falls:
+ * Cuts at spans. Both ends of a span give its duration, as no single point does. The cuts are
+ * at equal distances in the row of candidates; cut i is the span that contains its position:
  *
  *	a (b c) d (e f g (h i) j) (k l m n) o      position of the only cut: |
  *	                  |                        cut: (e ... j)
  *
- * A span that holds more than a part is not cut around, since most of the problem's
- * places would still be in it, but gone into: then chains of spans in spans, each
- * almost as large as the one around it, are no ladder to go down rung by rung.
- * Where the outermost spans are no larger than a part, these are what is cut at.
- * Only where no span is left, single points.
+ * A span larger than a part is not cut at, since most positions of the cause would still be
+ * inside it, but entered. So nested spans of almost equal size do not cost a cycle each. If the
+ * outermost spans are no larger than a part, the cuts are at those. Single points follow when
+ * no span is left.
  */
 #include "searchspace/strategy.h"
 
-/* Its other end, if this begins a span within candidates[..end); else i. */
+/* The other end if this begins a span within candidates[..end); otherwise i. */
 static uint32_t
 end_of(const struct candidate *candidates, uint32_t i, uint32_t end)
 {
@@ -39,8 +37,8 @@ is_picked(const uint32_t *picked, uint32_t n, uint32_t i)
 	return false;
 }
 
-/* The outermost span in candidates[begin..end) that is nearest to the position and not picked, or
- * UINT32_MAX; at equal distance one that more traces pass. */
+/* The outermost span in candidates[begin..end) that is nearest to the position and not picked,
+ * or UINT32_MAX; at equal distance the one that more traces pass. */
 static uint32_t
 nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32_t position,
     const uint32_t *picked, uint32_t npicked)
@@ -62,8 +60,8 @@ nearest(const struct candidate *candidates, uint32_t begin, uint32_t end, uint32
 	return best;
 }
 
-/* The span to cut at for that position: goes into larger ones, as long as there are spans in them.
- */
+/* The span to cut at for this position: enters larger ones, as long as there are spans in
+ * them. */
 static uint32_t
 span_at(const struct candidate *candidates, uint32_t n, uint32_t part, uint32_t position,
     const uint32_t *picked, uint32_t npicked)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What luck does: k of n, all choices alike, in one pass that needs no sorting (Knuth, TAOCP
- * 2, 3.4.2, algorithm S). */
+/*
+ * Random choice, for comparison: k of n, every choice with the same probability, in one pass
+ * without sorting (Knuth, TAOCP 2, 3.4.2, algorithm S).
+ */
 #include "searchspace/strategy.h"
 
 uint32_t

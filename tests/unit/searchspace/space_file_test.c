@@ -555,16 +555,16 @@ rows_that_contradict_each_other_are_damage(void **state)
 		/* x lies in y and y in x, and neither in the unit */
 		{ "UPDATE place SET span = (SELECT id FROM label WHERE text LIKE '%:y_begin') WHERE label = (SELECT id FROM"
 		  " label WHERE text LIKE '%:x_begin')",
-		    "spans lie in nothing but each other" },
+		    "spans are only inside each other" },
 		{ "UPDATE place SET span = (SELECT id FROM label WHERE text LIKE '%(U1)') WHERE label = (SELECT id FROM label"
 		  " WHERE text LIKE '%:p')",
-		    "no span around place" },
+		    "the span is not a tracepoint around place" },
 		{ "UPDATE step SET to_place = (SELECT id FROM place WHERE label = (SELECT id FROM label WHERE text LIKE"
 		  " '%:q')) WHERE id = 0",
-		    "a step to another unit" },
-		{ "UPDATE step SET count = 3 WHERE id = 1", "more steps than it was seen" },
+		    "a step leads to another unit" },
+		{ "UPDATE step SET count = 3 WHERE id = 1", "more steps than visits" },
 		{ "UPDATE step SET count = 9223372036854775806 WHERE id = 1",
-		    "more steps than it was seen" },
+		    "more steps than visits" },
 		{ "UPDATE place SET traces = 2, count = 2, first = 1, last = 1 WHERE id = 1",
 		    "place 1" },
 		{ "UPDATE place SET first = 0 WHERE id = 1", "place 1" },
@@ -772,7 +772,7 @@ damage_of_the_first_schema_is_told_too(void **state)
 
 	sql(f->path, first_schema);
 	sql(f->path, "UPDATE step SET count = 9 WHERE id = 2");
-	refuses_to_load(f->path, ERR_STORE, "more steps than it was seen at place 1");
+	refuses_to_load(f->path, ERR_STORE, "more steps than visits at place 1");
 	sql(f->path, "DROP TABLE step");
 	refuses_to_load(f->path, ERR_STORE, "no such table");
 	before = file_read(f->path, &len);
@@ -1051,7 +1051,7 @@ try_read_only(void *arg)
 
 	become_nobody();
 	CHECK(space_save(f->space, f->path, &e) == ERR_STORE);
-	CHECK(strstr(e.text, "may it and its folder be read and written") != NULL);
+	CHECK(strstr(e.text, "check the permissions of the file and its folder") != NULL);
 }
 
 static void

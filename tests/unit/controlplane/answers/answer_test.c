@@ -878,7 +878,7 @@ a_pipe_is_not_waited_for(void **state)
 	snprintf(path, sizeof path, "%s/pipe", h->folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	snprintf(question, sizeof question, "{\"ask\":\"space_import\",\"path\":\"%s\"}", path);
-	refused(h, question, "store", "is no file");
+	refused(h, question, "store", "is not a regular file");
 }
 
 int
