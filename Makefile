@@ -294,6 +294,16 @@ docs-config-check: $O/tools/config_man
 	@$< controlplane/honed/honed.conf.5 | diff -u controlplane/honed/honed.conf.5 - && echo "docs: honed.conf(5) has the keys of the parser"
 .PHONY: docs-config docs-config-check
 
+# The tables of rooms and threads in docs/architecture.md.
+architecture = tools/architecture_docs.sh docs/architecture.md $(foreach r,$(ROOMS),"$r:$($r_uses)") -- $(foreach p,$(PROGRAMS),"$p:$($p_room)")
+docs: docs-architecture
+docs-check: docs-architecture-check
+docs-architecture:
+	@mkdir -p $O && $(architecture) >$O/architecture.md && cp $O/architecture.md docs/architecture.md
+docs-architecture-check:
+	@$(architecture) | diff -u docs/architecture.md - && echo "docs: architecture.md has the rooms and threads of the code"
+.PHONY: docs-architecture docs-architecture-check
+
 # The space is learned from real traces, too, which formats read.
 $O/bench/searchspace_learn: $O/bench/searchspace_learn.o $O/lib/libsearchspace.a $O/lib/libforest.a $(call libs,formats)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(sort $(call foreign,searchspace) $(call foreign,formats))
