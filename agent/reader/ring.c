@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/reader/ring.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As in liblttng-ust's shared memory; packed. */
+/* The crash ABI of liblttng-ust. */
 struct crash_head {
 	uint8_t magic[16];
 	uint64_t mmap_bytes;
@@ -22,7 +23,7 @@ struct crash_head {
 	} __attribute__((packed)) length;
 	uint32_t stride[3];
 	uint64_t ring_bytes, packet_bytes, packets;
-	uint32_t mode; /* written last: 1 is discard, 0 overwrite */
+	uint32_t mode; /* 1: discard, 0: overwrite; written last */
 } __attribute__((packed));
 
 enum { HEAD_BYTES = 4096, LOST_AT = 392 };
@@ -37,15 +38,16 @@ check_head(struct ring *r, const char *name, struct err *e)
 
 	memcpy(&h, r->head, sizeof h);
 	if (memcmp(h.magic, magic, sizeof magic) != 0 || h.mode != 1)
-		return err_set(e, ERR_MISSING, "%s: not a ring in discard mode (yet)", name);
+		return err_set(
+		    e, ERR_MISSING, "%s: not a ring in discard mode, or not initialised yet", name);
 	if (h.endian != 0x1234 || h.major != 0 || h.word_bytes != 8 || h.length.produced != 8 ||
 	    h.length.consumed != 8)
 		return err_set(e, ERR_VERSION,
-		    "%s: a ring of another layout than liblttng-ust 2.13's (64 bits)", name);
+		    "%s: a ring whose layout is not that of liblttng-ust 2.13 (64 bits)", name);
 	if (h.offset.produced > HEAD_BYTES - 8 || h.offset.consumed > HEAD_BYTES - 8 ||
 	    h.offset.produced % 8 != 0 || h.offset.consumed % 8 != 0 || h.packet_bytes == 0 ||
 	    h.ring_bytes < h.packet_bytes || h.ring_bytes % h.packet_bytes != 0)
-		return err_set(e, ERR_VERSION, "%s: a ring whose numbers cannot be", name);
+		return err_set(e, ERR_VERSION, "%s: a ring with invalid sizes", name);
 	r->produced_at = h.offset.produced;
 	r->consumed_at = h.offset.consumed;
 	r->bytes = h.ring_bytes;
@@ -64,7 +66,7 @@ ring_map(struct ring *r, int dir, const char *name, struct err *e)
 		return err_errno(e, "%s", name);
 	if (fstat(fd, &st) != 0 || st.st_size < HEAD_BYTES) {
 		close(fd);
-		return err_set(e, ERR_MISSING, "%s: not made up yet", name);
+		return err_set(e, ERR_MISSING, "%s: not initialised yet", name);
 	}
 	void *map = mmap(NULL, HEAD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
@@ -88,6 +90,7 @@ ring_unmap(struct ring *r)
 static uint64_t
 word_at(const struct ring *r, uint32_t at)
 {
+	assert(r->head != NULL);
 	return __atomic_load_n((const uint64_t *)(const void *)(r->head + at), __ATOMIC_ACQUIRE);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "agent/reader/source_labels.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/array.h"
 #include "base/hash.h"
 
 enum { NAME_MAX_BYTES = 63, KEY_MAX = 8192 };
@@ -24,13 +26,13 @@ source_labels_release(struct source_labels *l)
 	texts_free(l->keys);
 	texts_free(l->bases);
 	free(l->labels);
-	free(l->slots);
+	free(l->base_of);
+	hash_table_release(&l->named);
 	arena_release(&l->arena);
 	memset(l, 0, sizeof *l);
 }
 
-/* A label is shown to people and split at its slash, so a program's name must not bring either
- * harm. */
+/* Labels are printed on terminals and split at their first slash. */
 static size_t
 put_clean(char *out, const char *text, size_t len, bool slash)
 {
@@ -51,19 +53,14 @@ put_base(char *out, const char *service, const char *event)
 	return len + put_clean(out + len, event, strnlen(event, 255), false);
 }
 
-/* Room for one more; the entry is filled in from the key, which begins with the label's text. */
+/* Appends the label of the last key, which begins with the label's text. */
 static bool
 add(struct source_labels *l, enum record_kind kind, uint32_t len, const char **fields,
     uint32_t nfields)
 {
-	if (l->count == l->cap) {
-		uint32_t cap = l->cap > 0 ? l->cap * 2 : 64;
-		struct batch_label *grown = realloc(l->labels, cap * sizeof *grown);
-		if (grown == NULL)
-			return false;
-		l->labels = grown;
-		l->cap = cap;
-	}
+	if (!array_reserve(l->labels, l->cap, l->count + 1) ||
+	    !array_reserve(l->base_of, l->base_cap, l->count + 1))
+		return false;
 	const char **copy = arena_alloc(&l->arena, (nfields + 1) * sizeof *copy);
 	if (copy == NULL)
 		return false;
@@ -77,11 +74,13 @@ add(struct source_labels *l, enum record_kind kind, uint32_t len, const char **f
 		.text = texts_get(l->keys, l->count),
 		.fields = copy,
 	};
+	l->base_of[l->count] = UINT32_MAX;
 	l->count++;
 	return true;
 }
 
-/* Makes a text a key: text, 0, kind, and the fields' names, each with its 0. */
+/* Appends kind and names of the fields to the text of a label, which makes it a key. Returns its
+ * length. */
 static size_t
 put_fields(char *key, size_t at, enum record_kind kind, const char **fields, uint32_t nfields)
 {
@@ -131,31 +130,9 @@ source_labels_base(struct source_labels *l, enum record_kind kind, const char *s
 	    l->bases, key, put_fields(key, put_base(key, service, event), kind, fields, nfields));
 }
 
+/* Whether the label's text is "base(clean)", for a label of that base. */
 static bool
-grow_slots(struct source_labels *l)
-{
-	uint32_t n = l->nslots > 0 ? l->nslots * 2 : 256;
-	struct label_slot *slots = calloc(n, sizeof *slots);
-
-	if (slots == NULL)
-		return false;
-	for (uint32_t i = 0; i < l->nslots; i++) {
-		uint32_t at = (uint32_t)l->slots[i].hash & (n - 1);
-		if (l->slots[i].label == 0)
-			continue;
-		while (slots[at].label != 0)
-			at = (at + 1) & (n - 1);
-		slots[at] = l->slots[i];
-	}
-	free(l->slots);
-	l->slots = slots;
-	l->nslots = n;
-	return true;
-}
-
-/* Does this label say base(name)? */
-static bool
-is_label(const struct batch_label *label, size_t base_len, const char *clean, size_t len)
+has_name(const struct batch_label *label, size_t base_len, const char *clean, size_t len)
 {
 	return label->len == base_len + len + 2 &&
 	       memcmp(label->text + base_len + 1, clean, len) == 0;
@@ -185,25 +162,28 @@ uint32_t
 source_labels_named(struct source_labels *l, uint32_t base, enum record_kind kind, const char *name,
     size_t len, const char **fields, uint32_t nfields)
 {
+	const struct hash_slot *slot;
 	char clean[NAME_MAX_BYTES];
+	size_t base_len;
+	uint64_t hash;
+	uint32_t id;
 
+	assert(base < texts_count(l->bases));
 	if (len > NAME_MAX_BYTES)
 		len = NAME_MAX_BYTES;
 	put_clean(clean, name, len, false);
-	if (l->used * 4 >= l->nslots * 3 && !grow_slots(l))
-		return UINT32_MAX;
-	uint64_t hash = hash_bytes(base, clean, len);
-	size_t base_len = strlen(texts_get(l->bases, base));
-	uint32_t at = (uint32_t)hash & (l->nslots - 1);
-	for (; l->slots[at].label != 0; at = (at + 1) & (l->nslots - 1))
-		if (l->slots[at].hash == hash && l->slots[at].base == base &&
-		    is_label(&l->labels[l->slots[at].label - 1], base_len, clean, len))
-			return l->slots[at].label - 1;
-	uint32_t id = make_named(l, base, kind, clean, len, fields, nfields);
-	if (id != UINT32_MAX && l->count <= l->max &&
-	    is_label(&l->labels[id], base_len, clean, len)) {
-		l->slots[at] = (struct label_slot){ hash, base, id + 1 };
-		l->used++;
+	hash = hash_bytes(base, clean, len);
+	base_len = strlen(texts_get(l->bases, base));
+	for (slot = hash_table_first(&l->named, hash); slot != NULL;
+	     slot = hash_table_next(&l->named, slot))
+		if (l->base_of[slot->entry] == base &&
+		    has_name(&l->labels[slot->entry], base_len, clean, len))
+			return slot->entry;
+	id = make_named(l, base, kind, clean, len, fields, nfields);
+	/* the label "other" stands for many names and is found by none of them */
+	if (id != UINT32_MAX && has_name(&l->labels[id], base_len, clean, len)) {
+		l->base_of[id] = base;
+		hash_table_put(&l->named, hash, id);
 	}
 	return id;
 }

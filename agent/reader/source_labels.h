@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The labels of a source, each once, with numbers that stay. */
+/* The labels of a source, each once, with indexes that do not change. */
 #ifndef AGENT_READER_SOURCE_LABELS_H
 #define AGENT_READER_SOURCE_LABELS_H
 
 #include "base/arena.h"
+#include "base/hash_table.h"
 #include "base/texts.h"
 #include "wire/record.h"
 
-struct label_slot {
-	uint64_t hash;
-	uint32_t base, label; /* label + 1; 0: free */
-};
-
 struct source_labels {
-	struct texts *keys; /* numbers are those of the labels */
+	struct texts *keys;  /* label texts with kind and fields; their numbers are the labels */
+	struct texts *bases; /* the same of structure labels without their names */
 	struct batch_label *labels;
-	uint32_t count, cap, max;
-	struct texts *bases; /* structure labels without their names */
-	struct label_slot *slots;
-	uint32_t nslots, used;
-	struct arena arena;
+	uint32_t *base_of; /* of each label; UINT32_MAX: it has no name */
+	uint32_t count, cap, base_cap, max;
+	struct hash_table named; /* base and name -> label */
+	struct arena arena;      /* fields of labels */
 };
 
-int source_labels_init(struct source_labels *l, uint32_t max); /* 0 or ERR_MEMORY */
+/* max: number of labels from which on new names share the label "other". 0 or ERR_MEMORY; in both
+ * cases source_labels_release() may be called. */
+int source_labels_init(struct source_labels *l, uint32_t max);
 void source_labels_release(struct source_labels *l);
 
-/* The number of "service/event"; the same text with other fields is another label. UINT32_MAX: out
- * of memory. */
+/* The index of the label "service/event". The same text with other fields is another label. Control
+ * characters, and a slash in the service, become '_'. UINT32_MAX: out of memory. O(length). */
 uint32_t source_labels_get(struct source_labels *l, enum record_kind kind, const char *service,
     const char *event, const char **fields, uint32_t nfields);
 
-/* The number of "service/event(name)". base: what source_labels_base() said for the
- * same kind and fields. At most 63 bytes of a name count; when
- * there are max labels, further names are "other". O(len of the name), expected. */
+/* The base of structure labels of one service and event, for source_labels_named(). UINT32_MAX: out
+ * of memory. */
 uint32_t source_labels_base(struct source_labels *l, enum record_kind kind, const char *service,
     const char *event, const char **fields, uint32_t nfields);
+/* The index of the label "service/event(name)", for the base of the same kind and fields. A name is
+ * cut to 63 bytes; once there are `max` labels, new names become "other". UINT32_MAX: out of memory.
+ * O(len) expected. */
 uint32_t source_labels_named(struct source_labels *l, uint32_t base, enum record_kind kind,
     const char *name, size_t len, const char **fields, uint32_t nfields);
 
