@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hone-cost SESSION FOLDER [--end]: what a record costs on this machine, in ns of CPU: one
- * that is taken, and one that the filter rejects. For hone-agent, which runs it once; again with
- * --end, which only ends the session, when one before was killed at it.
+ * hone-cost SESSION FOLDER [--end]: measures the processor time in ns that a record costs on this
+ * machine, and that a record costs which the filter rejects. hone-agent runs it once; and again with
+ * --end, which only ends the session, if a run before was killed.
  *
- * It makes a session of its own, as like Hone's as can be (per-process buffers, its
- * contexts, its filter), in memory, overwritten and read by nobody; and runs itself
- * as the traced program, in work that is probed, or not, but not sampled: nobody who
- * traces the node sees a request that was none. Whatever happens, FOLDER and SESSION go at the end,
- * and if this is killed, by the agent or its guardian, who know both names.
+ * It creates a session like Hone's (per-process buffers, the same contexts and filter), in overwrite
+ * mode in memory, which is not read out. It runs itself as the traced program, within a unit that is
+ * probed or not, but not sampled, so that other tracing of the node sees no request. At its end it
+ * removes SESSION and FOLDER; if it is killed, the agent or its guardian does, which know both names.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -53,8 +52,8 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* In work of such a request; the median of the rounds, since any of them may have been disturbed.
- */
+/* ns for each call of the tracepoint in a probed unit, or in one that is not: the median of ROUNDS,
+ * since other processes disturb some of them. */
 static double
 measure(bool probed)
 {
@@ -62,7 +61,7 @@ measure(bool probed)
 	double ns[ROUNDS];
 
 	hone_unit_begin(&c, "cost");
-	for (int round = -1; round < ROUNDS; round++) { /* the first is for the caches */
+	for (int round = -1; round < ROUNDS; round++) { /* round -1 fills the caches */
 		double begin_ns = cpu_ns();
 
 		for (int i = 0; i < CALLS; i++)
@@ -71,12 +70,12 @@ measure(bool probed)
 			ns[round] = (cpu_ns() - begin_ns) / CALLS;
 	}
 	hone_unit_end();
-	qsort(ns, ROUNDS, sizeof(ns[0]), by_size);
+	qsort(ns, ROUNDS, sizeof ns[0], by_size);
 	return ns[ROUNDS / 2];
 }
 
-/* The tracepoint was enabled before this began: so it is armed before main(), or the daemon does
- * not answer. */
+/* Measures and prints both costs. The tracepoint was enabled before this process started, so it is
+ * armed before main(), unless the session daemon does not answer. */
 static int
 traced(void)
 {
@@ -87,7 +86,7 @@ traced(void)
 	taken_ns = measure(true);
 	rejected_ns = measure(false);
 	if (!(rejected_ns > 0 && taken_ns > rejected_ns))
-		return 1; /* no filter that tells them apart: libhone's context was not there */
+		return 1; /* the filter made no difference: libhone's context is missing */
 	printf("%.1f %.1f\n", taken_ns, rejected_ns);
 	return fflush(stdout) == 0 ? 0 : 1;
 }
@@ -147,8 +146,8 @@ session_make(const char *session)
 	return rc;
 }
 
-/* This program once more, as the one that is traced: libhone and the tracer are there before its
- * main(). */
+/* Runs this program again as the traced one, so that libhone and the tracer are initialised before
+ * its main(). */
 static int
 run(void)
 {

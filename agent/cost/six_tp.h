@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A tracepoint like those that programs have: six integers. */
+/* A tracepoint of the usual size: six integers. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER hone_cost
 #undef LTTNG_UST_TRACEPOINT_INCLUDE
