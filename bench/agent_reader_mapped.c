@@ -50,7 +50,7 @@ tape_poll(void *state, struct mono now, struct source_output *ret, struct err *e
 }
 
 static void
-tape_look(void *state, struct source_stats *ret)
+tape_stats(void *state, struct source_stats *ret)
 {
 	(void)state;
 	memset(ret, 0, sizeof(*ret));
@@ -102,7 +102,7 @@ main(void)
 	static const char MAP[] =
 	    "[program]\nservice = broker\n[request r]\nbegin = b:in\nend = b:out\n"
 	    "correlate = thread\ntype = R\n";
-	const struct source tape = { NULL, tape_poll, tape_look, tape_labels, tape_close };
+	const struct source tape = { NULL, tape_poll, tape_stats, tape_labels, tape_close };
 	const struct mapped_options o = { .choose = choose };
 	char folder[] = "/tmp/mapped-XXXXXX", file[64];
 	struct source s;

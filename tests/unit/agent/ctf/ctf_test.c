@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tests/data/ctf-kinds.*: what LTTng-UST 2.13 wrote of two rounds of
+ * tests/data/ctf-kinds.*: recorded by LTTng-UST 2.13 from two rounds of
  * tests/scenario/source_program.c with libhone, in sub-buffers of 4096 bytes.
  */
 #include <setjmp.h>
@@ -26,7 +26,7 @@ load(const char *path, size_t *len)
 	*len = fread(data, 1, 1 << 20, f);
 	fclose(f);
 	char *fit = realloc(
-	    data, *len > 0 ? *len : 1); /* so that a sanitizer sees reads past the end */
+	    data, *len > 0 ? *len : 1); /* exact size: a sanitizer detects reads past the end */
 	assert_non_null(fit);
 	return fit;
 }
@@ -40,7 +40,7 @@ trace_of(struct ctf_trace *t, const char *text, size_t len)
 	ctf_trace_init(t, 1 << 24);
 	if (ctf_metadata(t, text, len, &used, &e) != 0)
 		fail_msg("%s", e.text);
-	/* what is left is blank */
+	/* only blanks remain */
 	for (size_t i = used; i < len; i++)
 		assert_true(text[i] == '\n' || text[i] == ' ');
 }
@@ -92,8 +92,7 @@ metadata_becomes_event_classes(void **state)
 	assert_int_equal(ev->nfields, 18); /* hidden is not recorded */
 	assert_string_equal(ev->fields[0], "i8");
 	assert_non_null(ev = event(&t, "kinds:others"));
-	assert_int_equal(
-	    ev->nfields, 9); /* arrays of numbers are left out, sequences leave their lengths */
+	assert_int_equal(ev->nfields, 9); /* without arrays of numbers; with lengths of sequences */
 	field(ev, "seq_length");
 	field(ev, "array_text");
 	field(ev, "seq_text");
@@ -106,7 +105,7 @@ metadata_becomes_event_classes(void **state)
 	ctf_trace_release(&t);
 }
 
-/* Metadata grows while it is read: wherever it is cut, the same comes out. */
+/* Metadata grows while it is read: the result does not depend on where it is cut. */
 static void
 metadata_may_come_in_any_pieces(void **state)
 {
@@ -191,7 +190,7 @@ a_bad_statement_costs_only_itself(void **state)
 		    "string _s; }; };",
 		    bad[i]);
 		int rc = ctf_metadata(&t, text, (size_t)len, &used, &e);
-		if (strcmp(bad[i], "struct { ;") == 0) { /* never whole */
+		if (strcmp(bad[i], "struct { ;") == 0) { /* an incomplete statement */
 			assert_int_equal(rc, 0);
 			assert_int_equal(used, 0);
 		} else {
@@ -208,7 +207,7 @@ a_bad_statement_costs_only_itself(void **state)
 	}
 }
 
-/* A tracepoint that is on before a program's first channel is ready. */
+/* A tracepoint that is enabled before the first channel of the program is ready. */
 static void
 events_may_stand_before_their_stream(void **state)
 {
@@ -262,7 +261,7 @@ check_record(const struct ctf_event *ev, const struct record *r, const struct va
 		assert_int_equal(v[field(ev, "i8")].type, VALUE_INT);
 		assert_int_equal(v[field(ev, "u8")].type, VALUE_UINT);
 		assert_true(is_text(&v[field(ev, "quoted")], "a \"quoted\" one; with } and {"));
-		assert_int_equal(n % 13, 12); /* beyond all labels: the number itself */
+		assert_int_equal(n % 13, 12); /* no label matches: the number */
 		assert_int_equal(v[field(ev, "color")].u, 12);
 		assert_true(is_text(&v[field(ev, "below")], "LOW"));
 	} else if (strcmp(ev->name, "kinds:others") == 0) {
@@ -325,7 +324,7 @@ packets_become_records(void **state)
 	free(data);
 }
 
-/* A packet read to its end or to its first error. Return: records. */
+/* Reads a packet to its end or to its first error. Returns the number of records. */
 static unsigned
 read_all(struct ctf_trace *t, const void *data, size_t len)
 {
@@ -342,9 +341,9 @@ read_all(struct ctf_trace *t, const void *data, size_t len)
 	return n;
 }
 
-/* Wherever it is cut: no more is read than is there, and what is whole comes out. */
+/* Wherever a packet is cut, whole records are decoded and no byte behind the cut is read. */
 static void
-a_cut_packet_gives_what_is_whole(void **state)
+a_cut_packet_yields_its_whole_records(void **state)
 {
 	struct ctf_trace t;
 	size_t len;
@@ -402,8 +401,7 @@ append(uint8_t **at, const void *data, size_t len)
 	*at += len;
 }
 
-/* LTTng-UST 2.13 writes event headers of 16 + 32 bits; the other form of 5 + 27 is written here by
- * hand. */
+/* LTTng-UST 2.13 writes event headers of 16 + 32 bits; the other form, 5 + 27, is composed here. */
 static void
 compact_headers_widen_their_times(void **state)
 {
@@ -439,7 +437,7 @@ compact_headers_widen_their_times(void **state)
 	word = 3 | 110u << 5; /* 10 ns after begin */
 	append(&at, &word, 4);
 	append(&at, &x, 4);
-	word = 3 | 5u << 5; /* the low bits went around once */
+	word = 3 | 5u << 5; /* the low bits have wrapped once */
 	append(&at, &word, 4);
 	append(&at, &x, 4);
 	*at++ = 31; /* extended */
@@ -467,7 +465,7 @@ compact_headers_widen_their_times(void **state)
 	ctf_trace_release(&t);
 }
 
-/* Every form of the dynamic context, and what a process without libhone writes. */
+/* Every type of the dynamic context, and its absence in a process without libhone. */
 static void
 a_context_may_be_of_any_type_or_none(void **state)
 {
@@ -518,7 +516,7 @@ a_context_may_be_of_any_type_or_none(void **state)
 }
 
 static void
-an_index_says_where_packets_are(void **state)
+an_index_locates_packets(void **state)
 {
 	size_t len;
 	uint8_t *data = (uint8_t *)load("tests/data/ctf-kinds.index", &len);
@@ -534,7 +532,7 @@ an_index_says_where_packets_are(void **state)
 		assert_int_equal(index.offset, i * 4096);
 		assert_int_equal(index.packet_bytes, 4096);
 	}
-	data[CTF_INDEX_HEAD + 16] = 0x7f; /* the content larger than the packet */
+	data[CTF_INDEX_HEAD + 16] = 0x7f; /* content larger than the packet */
 	assert_int_equal(ctf_index_entry(&index, data + CTF_INDEX_HEAD, &e), ERR_INPUT);
 	data[0] = 0;
 	assert_int_equal(ctf_index_head(data, &e), ERR_INPUT);
@@ -570,11 +568,11 @@ main(void)
 		cmocka_unit_test(a_bad_statement_costs_only_itself),
 		cmocka_unit_test(events_may_stand_before_their_stream),
 		cmocka_unit_test(packets_become_records),
-		cmocka_unit_test(a_cut_packet_gives_what_is_whole),
+		cmocka_unit_test(a_cut_packet_yields_its_whole_records),
 		cmocka_unit_test(garbage_is_no_packet_and_no_crash),
 		cmocka_unit_test(compact_headers_widen_their_times),
 		cmocka_unit_test(a_context_may_be_of_any_type_or_none),
-		cmocka_unit_test(an_index_says_where_packets_are),
+		cmocka_unit_test(an_index_locates_packets),
 		cmocka_unit_test(memory_is_bounded),
 	};
 

@@ -12,7 +12,7 @@
 static const char *AB[] = { "a", "b" };
 
 static void
-equal_labels_have_equal_numbers(void **state)
+equal_labels_have_equal_indexes(void **state)
 {
 	struct source_labels l;
 	(void)state;
@@ -21,7 +21,7 @@ equal_labels_have_equal_numbers(void **state)
 	uint32_t one = source_labels_get(&l, RECORD_POINT, "cart", "p:e", AB, 2);
 	assert_int_equal(source_labels_get(&l, RECORD_POINT, "cart", "p:e", AB, 2), one);
 	assert_int_not_equal(source_labels_get(&l, RECORD_POINT, "cart", "p:e", AB, 1),
-	    one); /* another version of it */
+	    one); /* another version of the event */
 	assert_int_not_equal(source_labels_get(&l, RECORD_POINT, "order", "p:e", AB, 2), one);
 	assert_string_equal(l.labels[one].text, "cart/p:e");
 	assert_string_equal(l.labels[one].fields[1], "b");
@@ -63,7 +63,7 @@ names_become_part_of_the_label(void **state)
 	}
 	memset(name, 'x', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
-	uint32_t cut = named(&l, base, name); /* first: the labels may move */
+	uint32_t cut = named(&l, base, name); /* before l.labels is read: it may move */
 	assert_int_equal(l.labels[cut].len, strlen("cart/hone:fork()") + 63);
 	source_labels_release(&l);
 }
@@ -92,7 +92,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_labels_have_equal_numbers),
+		cmocka_unit_test(equal_labels_have_equal_indexes),
 		cmocka_unit_test(names_become_part_of_the_label),
 		cmocka_unit_test(too_many_names_share_one_label),
 	};

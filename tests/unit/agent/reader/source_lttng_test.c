@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The reader on folders that the test makes as the daemons would, so that each order of events can
- * be had: a ring's positions move when the test says so. Packets and metadata are real ones, see
- * ctf_test.c.
+ * The source on folders that the test writes as the daemons do, so that every order of events can be
+ * tested. Packets and metadata are recorded ones, see ctf_test.c.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -37,9 +36,9 @@ enum {
 	RING_PACKETS = 16
 };
 
-struct node {
+struct fixture {
 	char dir[64];
-	uint8_t *ring; /* mapped as a program would */
+	uint8_t *ring; /* head of the ring, mapped writable */
 	uint8_t *packets, *index;
 	size_t packets_len, index_len;
 	struct source source;
@@ -59,13 +58,13 @@ load(const char *path, size_t *len)
 }
 
 static void
-path_of(const struct node *n, char *path, const char *what)
+path_of(const struct fixture *n, char *path, const char *what)
 {
 	snprintf(path, 512, "%s/%s", n->dir, what);
 }
 
 static void
-write_file(const struct node *n, const char *what, const void *data, size_t len, bool append)
+write_file(const struct fixture *n, const char *what, const void *data, size_t len, bool append)
 {
 	char path[512];
 
@@ -77,7 +76,7 @@ write_file(const struct node *n, const char *what, const void *data, size_t len,
 }
 
 static void
-make_dirs(const struct node *n, const char *what)
+make_dirs(const struct fixture *n, const char *what)
 {
 	char path[512];
 
@@ -90,14 +89,14 @@ make_dirs(const struct node *n, const char *what)
 }
 
 static void
-word_set(struct node *n, uint32_t at, uint64_t v)
+word_set(struct fixture *n, uint32_t at, uint64_t v)
 {
 	__atomic_store_n((uint64_t *)(void *)(n->ring + at), v, __ATOMIC_RELEASE);
 }
 
-/* A ring as liblttng-ust 2.13 lays it out, opened: its first packet's header is there. */
+/* A ring in the layout of liblttng-ust 2.13 that holds the header of its first packet. */
 static void
-ring_make(struct node *n)
+ring_make(struct fixture *n)
 {
 	static const uint8_t magic[16] = { 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17, 0x7b, 0xf1, 0x77,
 		0xbf, 0x17, 0x7b, 0xf1, 0x77, 0xbf, 0x17 };
@@ -125,7 +124,7 @@ ring_make(struct node *n)
 }
 
 static void
-process_starts(struct node *n)
+process_starts(struct fixture *n)
 {
 	size_t len;
 	uint8_t *metadata = load("tests/data/ctf-kinds.metadata", &len);
@@ -140,7 +139,7 @@ process_starts(struct node *n)
 }
 
 static void
-remove_shm(struct node *n)
+remove_shm(struct fixture *n)
 {
 	char path[512];
 	const char *const files[] = { "hone_0", "metadata" };
@@ -155,10 +154,9 @@ remove_shm(struct node *n)
 	assert_int_equal(rmdir(path), 0);
 }
 
-/* Packet number i is written, as the consumer daemon does: the packet, the ring's position, the
- * index. */
+/* Writes packet number i in the order of the consumer daemon: packet, ring position, index. */
 static void
-consume(struct node *n, unsigned i)
+consume(struct fixture *n, unsigned i)
 {
 	write_file(n, "out/ust/pid/" NAME "/hone_0", n->packets + i * PACKET, PACKET, true);
 	word_set(n, CONSUMED_AT, (i + 1) * PACKET);
@@ -167,7 +165,7 @@ consume(struct node *n, unsigned i)
 }
 
 static struct ctf_index
-index_of(const struct node *n, unsigned i)
+index_of(const struct fixture *n, unsigned i)
 {
 	struct ctf_index ret;
 	struct err e;
@@ -178,7 +176,7 @@ index_of(const struct node *n, unsigned i)
 }
 
 static struct source_output
-take(struct node *n, int64_t now_ns)
+take(struct fixture *n, int64_t now_ns)
 {
 	struct source_output t;
 	struct err e = { 0 };
@@ -190,7 +188,7 @@ take(struct node *n, int64_t now_ns)
 }
 
 static void
-node_open(struct node *n, const struct source_options *o)
+fixture_open(struct fixture *n, const struct source_options *o)
 {
 	char out[512], shm[512];
 	struct err e = { 0 };
@@ -206,13 +204,13 @@ node_open(struct node *n, const struct source_options *o)
 	assert_int_equal(source_lttng_open(&n->source, out, shm, "hone", o, &e), 0);
 }
 
-/* A program starts when its first record is written, and is seen. Returns that time. */
+/* Starts a process at the time of its first record, and polls. Returns that time. */
 static int64_t
-node_begins(struct node *n, const struct source_options *o)
+fixture_begin(struct fixture *n, const struct source_options *o)
 {
 	int64_t start;
 
-	node_open(n, o);
+	fixture_open(n, o);
 	start = (int64_t)index_of(n, 0).begin_ns;
 	process_starts(n);
 	take(n, start);
@@ -239,7 +237,7 @@ remove_tree(const char *path)
 }
 
 static void
-node_close(struct node *n)
+fixture_close(struct fixture *n)
 {
 	n->source.close(n->source.state);
 	if (n->ring != NULL)
@@ -250,7 +248,7 @@ node_close(struct node *n)
 }
 
 static struct source_stats
-look(struct node *n)
+stats_of(struct fixture *n)
 {
 	struct source_stats l;
 
@@ -258,36 +256,36 @@ look(struct node *n)
 	return l;
 }
 
-/* The moment that all packets of the test data are over. */
+/* A time after the end of all packets. */
 static int64_t
-after(const struct node *n)
+after(const struct fixture *n)
 {
 	return (int64_t)index_of(n, 2).end_ns + 1000 * MS;
 }
 
 static void
-without_programs_the_watermark_is_now_less_what_may_be_in_flight(void **state)
+without_processes_the_watermark_is_now_less_what_may_be_in_flight(void **state)
 {
 	const struct source_options o = { .inflight_ns = 3 * MS };
-	struct node n;
+	struct fixture n;
 	(void)state;
 
-	node_open(&n, &o);
+	fixture_open(&n, &o);
 	assert_true(take(&n, 1000 * MS).watermark_ns == 997 * MS);
 	assert_true(take(&n, 2000 * MS).watermark_ns == 1997 * MS);
-	assert_true(take(&n, 1500 * MS).watermark_ns == 1997 * MS); /* never back */
-	node_close(&n);
+	assert_true(take(&n, 1500 * MS).watermark_ns == 1997 * MS); /* it does not decrease */
+	fixture_close(&n);
 }
 
 static void
 an_idle_ring_is_complete_and_one_with_data_is_not(void **state)
 {
 	const struct source_options o = { .outside = true };
-	struct node n;
+	struct fixture n;
 	struct source_output t;
 	(void)state;
 
-	node_open(&n, &o);
+	fixture_open(&n, &o);
 	struct ctf_index first = index_of(&n, 0), last = index_of(&n, 2);
 	int64_t start = (int64_t)first.begin_ns - 100 * MS, late = after(&n);
 	process_starts(&n);
@@ -295,48 +293,48 @@ an_idle_ring_is_complete_and_one_with_data_is_not(void **state)
 	assert_true(t.watermark_ns == start - 5 * MS); /* only a header: idle */
 	word_set(&n, PRODUCED_AT, HEAD + 1);           /* a record takes its place */
 	t = take(&n, start + MS);
-	assert_true(t.watermark_ns == start - 5 * MS); /* not a step further */
+	assert_true(t.watermark_ns == start - 5 * MS); /* unchanged */
 	word_set(&n, PRODUCED_AT, PACKET * 2 + 500);
 	consume(&n, 0);
 	t = take(&n, late - MS);
-	assert_true(t.watermark_ns == (int64_t)first.end_ns - 1); /* what has been read is sure */
+	assert_true(t.watermark_ns == (int64_t)first.end_ns - 1); /* up to the last packet read */
 	consume(&n, 1);
 	consume(&n, 2);
-	t = take(&n, late); /* read further than produced says: nothing is left */
+	t = take(&n, late); /* everything was read */
 	assert_true(t.watermark_ns == late - 5 * MS);
 	assert_true(t.watermark_ns > (int64_t)last.end_ns);
-	assert_int_equal(look(&n).records, 19);
-	assert_int_equal(look(&n).late, 0);
-	node_close(&n);
+	assert_int_equal(stats_of(&n).records, 19);
+	assert_int_equal(stats_of(&n).late, 0);
+	fixture_close(&n);
 }
 
 static void
 a_consumed_packet_without_its_index_holds_the_watermark(void **state)
 {
-	struct node n;
+	struct fixture n;
 	(void)state;
 
-	int64_t start = node_begins(&n, NULL);
+	int64_t start = fixture_begin(&n, NULL);
 
 	word_set(&n, PRODUCED_AT, PACKET);
 	word_set(&n, CONSUMED_AT, PACKET); /* between the daemon's two steps */
 	assert_true(take(&n, start + 50 * MS).watermark_ns == start - 5 * MS);
 	consume(&n, 0);
 	assert_true(take(&n, start + 60 * MS).watermark_ns == start + 55 * MS);
-	node_close(&n);
+	fixture_close(&n);
 }
 
 static void
 records_past_the_watermark_wait(void **state)
 {
 	const struct source_options o = { .records_max = 3, .outside = true };
-	struct node n;
+	struct fixture n;
 	uint32_t total = 0, polls = 0;
 	int64_t before_ns = 0;
 	struct source_output t;
 	(void)state;
 
-	node_open(&n, &o);
+	fixture_open(&n, &o);
 	process_starts(&n);
 	for (unsigned i = 0; i < 3; i++)
 		consume(&n, i);
@@ -355,12 +353,12 @@ records_past_the_watermark_wait(void **state)
 	} while (t.more);
 	assert_int_equal(total, 19);
 	assert_int_equal(polls, 7);
-	node_close(&n);
+	fixture_close(&n);
 }
 
-/* Moves each packet's end to the time of its last record. */
+/* Sets each packet's end to the time of its last record. */
 static void
-fill_packets(struct node *n)
+fill_packets(struct fixture *n)
 {
 	struct ctf_trace t;
 	size_t len, used;
@@ -388,78 +386,78 @@ static void
 little_memory_never_stops_the_reader(void **state)
 {
 	const struct source_options o = { .memory_bytes = 1, .outside = true };
-	struct node n;
+	struct fixture n;
 	unsigned polls = 0;
 	(void)state;
 
-	node_open(&n, &o);
+	fixture_open(&n, &o);
 	fill_packets(&n); /* as when a record fills a packet to its last byte */
 	process_starts(&n);
 	for (unsigned i = 0; i < 3; i++)
 		consume(&n, i);
 	word_set(&n, PRODUCED_AT, 3 * PACKET + HEAD + 1);
-	for (; look(&n).records < 18 && polls < 20; polls++)
+	for (; stats_of(&n).records < 18 && polls < 20; polls++)
 		take(&n, after(&n) + polls);
 	word_set(&n, PRODUCED_AT, 3 * PACKET);
 	take(&n, after(&n) + polls);
-	assert_int_equal(look(&n).records, 19);
-	assert_int_equal(look(&n).late, 0);
-	node_close(&n);
+	assert_int_equal(stats_of(&n).records, 19);
+	assert_int_equal(stats_of(&n).late, 0);
+	fixture_close(&n);
 }
 
 static void
-a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late(void **state)
+a_ring_that_is_not_drained_stops_holding_the_watermark_and_its_records_are_late(void **state)
 {
 	const struct source_options o = { .stall_ns = 300 * MS, .outside = true };
-	struct node n;
+	struct fixture n;
 	struct source_output t;
 	(void)state;
 
-	int64_t start = node_begins(&n, &o);
+	int64_t start = fixture_begin(&n, &o);
 
 	word_set(&n, PRODUCED_AT, PACKET - 7);
 	assert_true(take(&n, start + 250 * MS).watermark_ns == start - 5 * MS);
 	t = take(&n, start + 900 * MS);
 	assert_true(t.watermark_ns == start + 600 * MS);
-	assert_int_equal(look(&n).stalls, 1);
+	assert_int_equal(stats_of(&n).stalls, 1);
 	word_set(&n, PRODUCED_AT, PACKET);
 	consume(&n, 0);
 	t = take(&n, start + 901 * MS);
 	assert_true(t.nrecords > 0);
 	assert_int_equal(t.nlate, t.nrecords);
 	assert_true(t.watermark_ns == start + 896 * MS);
-	node_close(&n);
+	fixture_close(&n);
 }
 
 static void
 a_node_that_was_suspended_waits_for_its_rings(void **state)
 {
 	const struct source_options o = { .outside = true };
-	struct node n;
+	struct fixture n;
 	struct source_output t;
 	(void)state;
 
-	int64_t start = node_begins(&n, &o);
+	int64_t start = fixture_begin(&n, &o);
 
 	word_set(&n, PRODUCED_AT, PACKET);
 	assert_true(take(&n, start + 60000 * MS).watermark_ns == start - 5 * MS);
 	assert_true(take(&n, start + 60900 * MS).watermark_ns == start - 5 * MS);
-	assert_int_equal(look(&n).stalls, 0);
+	assert_int_equal(stats_of(&n).stalls, 0);
 	consume(&n, 0);
 	t = take(&n, start + 60901 * MS);
 	assert_true(t.nrecords > 0);
 	assert_int_equal(t.nlate, 0);
-	node_close(&n);
+	fixture_close(&n);
 }
 
 static void
-losses_are_told_once_and_when_they_were(void **state)
+losses_are_reported_once_with_their_time_span(void **state)
 {
-	struct node n;
+	struct fixture n;
 	struct source_output t;
 	(void)state;
 
-	node_open(&n, NULL);
+	fixture_open(&n, NULL);
 	int64_t start = clock_mono().ns;
 	process_starts(&n);
 	take(&n, start);
@@ -470,12 +468,12 @@ losses_are_told_once_and_when_they_were(void **state)
 	assert_int_equal(t.losses[0].count, 7);
 	assert_true(t.losses[0].from_ns == start && t.losses[0].to_ns >= start);
 	assert_int_equal(take(&n, start + 2 * MS).nlosses, 0);
-	word_set(&n, LOST_AT, UINT64_C(1) << 63 | 9); /* a glitch */
+	word_set(&n, LOST_AT, UINT64_C(1) << 63 | 9); /* an invalid value */
 	assert_int_equal(take(&n, start + 3 * MS).nlosses, 0);
 	word_set(&n, LOST_AT, 9);
 
-	/* a packet that counts 9 says nothing new, one that counts 12 says 3; the ring's own
-	 * counter is no good then */
+	/* a packet with 9 reports no loss, one with 12 reports 3, and the word in the ring is not
+	 * the counter then */
 	uint64_t count = htobe64(9);
 	memcpy(n.index + CTF_INDEX_HEAD + 40, &count, 8);
 	count = htobe64(12);
@@ -491,19 +489,19 @@ losses_are_told_once_and_when_they_were(void **state)
 	assert_int_equal(t.losses[0].count, 3);
 	word_set(&n, LOST_AT, 1000);
 	assert_int_equal(take(&n, start + 6 * MS).nlosses, 0);
-	assert_int_equal(look(&n).lost[LOSS_RING], 12);
-	node_close(&n);
+	assert_int_equal(stats_of(&n).lost[LOSS_RING], 12);
+	fixture_close(&n);
 }
 
 static void
 garbage_is_counted_and_the_rest_goes_on(void **state)
 {
 	const struct source_options o = { .outside = true };
-	struct node n;
+	struct fixture n;
 	struct source_output t;
 	(void)state;
 
-	node_open(&n, &o);
+	fixture_open(&n, &o);
 	process_starts(&n);
 	take(&n, (int64_t)index_of(&n, 0).begin_ns);
 	uint64_t huge = htobe64(UINT64_C(8) << 40);
@@ -516,32 +514,32 @@ garbage_is_counted_and_the_rest_goes_on(void **state)
 	assert_true(t.nlosses >= 1);
 	for (uint32_t i = 0; i < t.nlosses; i++)
 		assert_int_equal(t.losses[i].reason, LOSS_DECODE);
-	assert_true(look(&n).lost[LOSS_DECODE] == t.nlosses);
+	assert_true(stats_of(&n).lost[LOSS_DECODE] == t.nlosses);
 	assert_true(t.watermark_ns == after(&n) - 5 * MS);
-	assert_true(strlen(look(&n).trouble) > 10);
-	node_close(&n);
+	assert_true(strlen(stats_of(&n).trouble) > 10);
+	fixture_close(&n);
 }
 
 static void
 a_program_that_came_and_went_between_two_polls_is_read_from_disk(void **state)
 {
 	const struct source_options o = { .outside = true };
-	struct node n;
+	struct fixture n;
 	size_t len;
 	struct source_output t;
 	uint32_t total = 0;
 	(void)state;
 
-	node_open(&n, &o);
+	fixture_open(&n, &o);
 	take(&n, (int64_t)index_of(&n, 0).begin_ns - MS);
 	process_starts(&n);
 	for (unsigned i = 0; i < 3; i++)
 		consume(&n, i);
 	remove_shm(&n);
 	int64_t now = after(&n);
-	t = take(&n, now); /* its metadata is not on disk yet: nothing is promised */
+	t = take(&n, now); /* its metadata is not on disk yet: the watermark stays */
 	assert_true(t.watermark_ns == (int64_t)index_of(&n, 0).begin_ns - 6 * MS);
-	assert_int_equal(look(&n).nprocesses, 0);
+	assert_int_equal(stats_of(&n).nprocesses, 0);
 	uint8_t *wrapped = load("tests/data/ctf-kinds.wrapped", &len);
 	write_file(&n, "out/ust/pid/" NAME "/metadata", wrapped, len, false);
 	free(wrapped);
@@ -554,53 +552,53 @@ a_program_that_came_and_went_between_two_polls_is_read_from_disk(void **state)
 	assert_int_equal(total, 19);
 	assert_int_equal(t.nlate, 0);
 	assert_true(t.watermark_ns == now + 5 * MS);
-	/* and its folder goes, once the daemons have surely left it */
+	/* its folder is removed once the daemons no longer write to it */
 	take(&n, now + 20 * MS);
 	path_of(&n, path, "out/ust/pid/" NAME);
 	assert_int_equal(access(path, F_OK), 0);
 	take(&n, now + 3000 * MS);
 	assert_int_equal(access(path, F_OK), -1);
-	node_close(&n);
+	fixture_close(&n);
 }
 
 static void
 programs_are_listed_while_they_live(void **state)
 {
-	struct node n;
+	struct fixture n;
 	(void)state;
 
-	node_open(&n, NULL);
-	uint64_t before = look(&n).changes;
+	fixture_open(&n, NULL);
+	uint64_t before = stats_of(&n).changes;
 	process_starts(&n);
 	take(&n, after(&n));
-	struct source_stats l = look(&n);
+	struct source_stats l = stats_of(&n);
 	assert_int_equal(l.nprocesses, 1);
 	assert_string_equal(l.processes[0].service, "source_program");
 	assert_true(l.changes > before);
 	assert_int_equal(l.rings, 1);
 	assert_int_equal(l.ring_bytes, PACKET * RING_PACKETS);
 	word_set(&n, PRODUCED_AT, 8 * PACKET);
-	assert_true(look(&n).fullest == 0.5);
+	assert_true(stats_of(&n).fullest == 0.5);
 	word_set(&n, PRODUCED_AT, HEAD);
 	before = l.changes;
 	remove_shm(&n);
 	take(&n, after(&n) + MS);
-	l = look(&n);
+	l = stats_of(&n);
 	assert_int_equal(l.nprocesses, 0);
 	assert_true(l.changes > before);
-	node_close(&n);
+	fixture_close(&n);
 }
 
 static void
-labels_have_numbers_that_stay(void **state)
+labels_keep_their_indexes(void **state)
 {
 	const struct source_options o = { .outside = true };
-	struct node n;
+	struct fixture n;
 	uint32_t count, forks = 0;
 	bool odd = false, point = false;
 	(void)state;
 
-	node_open(&n, &o);
+	fixture_open(&n, &o);
 	process_starts(&n);
 	for (unsigned i = 0; i < 3; i++)
 		consume(&n, i);
@@ -621,19 +619,19 @@ labels_have_numbers_that_stay(void **state)
 	}
 	assert_true(odd && point);
 	assert_int_equal(forks, 2);
-	node_close(&n);
+	fixture_close(&n);
 }
 
-/* A program that writes one record outside of any request: how many of its 19 records come. */
+/* A process with one record outside of any request: *came is how many of its 19 are delivered. */
 static struct source_stats
 one_outside(const struct source_options *o, uint32_t *came)
 {
 	struct source_stats l;
-	struct node n;
+	struct fixture n;
 	size_t len;
 
-	/* trace_id of the second record becomes 0; where: behind header and context */
-	node_open(&n, o);
+	/* sets the trace_id of that record, behind header and context, to 0 */
+	fixture_open(&n, o);
 	process_starts(&n);
 	struct ctf_trace t;
 	struct ctf_packet p;
@@ -653,13 +651,55 @@ one_outside(const struct source_options *o, uint32_t *came)
 		consume(&n, i);
 	word_set(&n, PRODUCED_AT, 3 * PACKET);
 	*came = take(&n, after(&n)).nrecords;
-	l = look(&n);
-	node_close(&n);
+	l = stats_of(&n);
+	fixture_close(&n);
 	return l;
 }
 
 static void
-outside_of_requests_is_dropped_and_counted(void **state)
+metadata_of_another_version_is_reported_with_that_version(void **state)
+{
+	static const char OLD[] = "tracer_minor = 13", NEW[] = "tracer_minor = 99";
+	struct fixture n;
+	struct source_stats l;
+	size_t len;
+	uint8_t *text = load("tests/data/ctf-kinds.metadata", &len);
+	char *at = memmem(text, len, OLD, sizeof OLD - 1);
+	(void)state;
+
+	fixture_open(&n, NULL);
+	process_starts(&n);
+	take(&n, after(&n));
+	l = stats_of(&n);
+	assert_false(l.unknown_format);
+	assert_non_null(at);
+	memcpy(at, NEW, sizeof NEW - 1);
+	fixture_close(&n);
+
+	fixture_open(&n, NULL);
+	process_starts(&n);
+	write_file(&n, "shm/ust/pid/" NAME "/metadata", "future { x = 1; };", 18, false);
+	write_file(&n, "shm/ust/pid/" NAME "/metadata", text, len, true);
+	take(&n, after(&n));
+	l = stats_of(&n);
+	assert_true(l.unknown_format);
+	assert_non_null(strstr(l.trouble, "lttng-ust 2.99"));
+	assert_non_null(strstr(l.trouble, "agent.reader = babeltrace2"));
+	fixture_close(&n);
+
+	fixture_open(&n, NULL); /* CTF 2 is JSON: no statement of it ever ends */
+	process_starts(&n);
+	write_file(&n, "shm/ust/pid/" NAME "/metadata", "\x1e{\"type\": \"preamble\"}", 24, false);
+	take(&n, after(&n));
+	l = stats_of(&n);
+	assert_true(l.unknown_format);
+	assert_non_null(strstr(l.trouble, "CTF 2"));
+	fixture_close(&n);
+	free(text);
+}
+
+static void
+records_outside_of_requests_are_dropped_and_counted(void **state)
 {
 	uint32_t came;
 	struct source_stats l = one_outside(NULL, &came);
@@ -677,7 +717,7 @@ is_named(void *name, const char *service)
 }
 
 static void
-outside_of_requests_counts_in_programs_that_are_mapped(void **state)
+records_outside_of_requests_are_delivered_to_who_asks(void **state)
 {
 	char ours[] = "source_program", other[] = "other";
 	struct source_options o = { .wants_outside = is_named, .of = ours };
@@ -691,9 +731,9 @@ outside_of_requests_counts_in_programs_that_are_mapped(void **state)
 	assert_int_equal(came, 18);
 }
 
-/* Somebody real, whose folder is so named that it is found in /proc. */
+/* Forks a process and makes the folder name by which it is found in /proc. */
 static pid_t
-someone(char *name, size_t size, int second)
+process_start(char *name, size_t size, int second)
 {
 	char comm[16] = { 0 };
 	pid_t pid = fork();
@@ -710,7 +750,7 @@ someone(char *name, size_t size, int second)
 }
 
 static void
-dir(const struct node *n, const char *where, const char *name, bool there)
+dir(const struct fixture *n, const char *where, const char *name, bool there)
 {
 	char what[128], path[512];
 
@@ -729,7 +769,7 @@ ends(pid_t pid)
 	assert_true(waitpid(pid, NULL, 0) == pid);
 }
 
-/* One loss from..to is in it. */
+/* Whether the output has exactly one loss, with these times. */
 static void
 tells(const struct source_output *t, int64_t from_ns, int64_t to_ns)
 {
@@ -740,45 +780,45 @@ tells(const struct source_output *t, int64_t from_ns, int64_t to_ns)
 }
 
 static void
-a_program_whose_registration_was_lost_is_told_for_as_long_as_it_lives(void **state)
+a_process_whose_registration_was_lost_is_reported_for_as_long_as_it_lives(void **state)
 {
 	struct source_output t;
-	struct node n;
+	struct fixture n;
 	char name[64];
 	(void)state;
 
-	node_open(&n, NULL);
+	fixture_open(&n, NULL);
 	make_dirs(&n, "shm/ust/pid");
 	int64_t now = after(&n);
 	take(&n, now);
-	pid_t pid = someone(name, sizeof name, 0);
+	pid_t pid = process_start(name, sizeof name, 0);
 	dir(&n, "shm", name, true);
 	dir(&n, "shm", name, false);
 	t = take(&n, now + 10 * MS);
 	tells(&t, now, now + 10 * MS);
-	assert_non_null(strstr(look(&n).trouble, "runs untraced"));
-	assert_int_equal(take(&n, now + 20 * MS).nlosses, 0); /* soon, but not each time */
+	assert_non_null(strstr(stats_of(&n).trouble, "runs untraced"));
+	assert_int_equal(take(&n, now + 20 * MS).nlosses, 0); /* not in every poll */
 	t = take(&n, now + 500 * MS);
 	tells(&t, now + 10 * MS, now + 500 * MS);
 	ends(pid);
 	t = take(&n, now + 2000 * MS);
 	tells(&t, now + 500 * MS, now + 2000 * MS);
 	assert_int_equal(take(&n, now + 9000 * MS).nlosses, 0);
-	node_close(&n);
+	fixture_close(&n);
 }
 
 static void
-a_program_that_was_traced_before_it_ended_is_not(void **state)
+a_process_that_was_traced_before_it_ended_is_not_reported(void **state)
 {
-	struct node n;
+	struct fixture n;
 	char name[64];
 	(void)state;
 
-	node_open(&n, NULL);
+	fixture_open(&n, NULL);
 	make_dirs(&n, "shm/ust/pid");
 	int64_t now = after(&n);
 	take(&n, now);
-	pid_t pid = someone(name, sizeof name, 0);
+	pid_t pid = process_start(name, sizeof name, 0);
 	dir(&n, "shm", name, true);
 	assert_int_equal(take(&n, now + 10 * MS).nlosses, 0);
 	dir(&n, "out", name, true);
@@ -787,20 +827,20 @@ a_program_that_was_traced_before_it_ended_is_not(void **state)
 	dir(&n, "shm", name, false);
 	assert_int_equal(take(&n, now + 30 * MS).nlosses, 0);
 	assert_int_equal(take(&n, now + 9000 * MS).nlosses, 0);
-	node_close(&n);
+	fixture_close(&n);
 }
 
 static void
-a_program_that_lives_on_without_its_folder_is_told_unless_it_gets_another(void **state)
+a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another(void **state)
 {
 	struct source_output t;
-	struct node n;
+	struct fixture n;
 	char name[64], again[64];
 	(void)state;
 
-	node_open(&n, NULL);
+	fixture_open(&n, NULL);
 	int64_t now = after(&n);
-	pid_t pid = someone(name, sizeof name, 0);
+	pid_t pid = process_start(name, sizeof name, 0);
 	dir(&n, "shm", name, true);
 	dir(&n, "out", name, true);
 	take(&n, now);
@@ -815,32 +855,34 @@ a_program_that_lives_on_without_its_folder_is_told_unless_it_gets_another(void *
 	t = take(&n, now + 9000 * MS);
 	tells(&t, now + 2000 * MS, now + 9000 * MS);
 	ends(pid);
-	node_close(&n);
+	fixture_close(&n);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_programs_the_watermark_is_now_less_what_may_be_in_flight),
+		cmocka_unit_test(without_processes_the_watermark_is_now_less_what_may_be_in_flight),
 		cmocka_unit_test(an_idle_ring_is_complete_and_one_with_data_is_not),
 		cmocka_unit_test(a_consumed_packet_without_its_index_holds_the_watermark),
 		cmocka_unit_test(records_past_the_watermark_wait),
 		cmocka_unit_test(little_memory_never_stops_the_reader),
-		cmocka_unit_test(a_ring_that_nobody_drains_is_left_behind_and_its_records_are_late),
+		cmocka_unit_test(
+		    a_ring_that_is_not_drained_stops_holding_the_watermark_and_its_records_are_late),
 		cmocka_unit_test(a_node_that_was_suspended_waits_for_its_rings),
-		cmocka_unit_test(losses_are_told_once_and_when_they_were),
+		cmocka_unit_test(losses_are_reported_once_with_their_time_span),
 		cmocka_unit_test(garbage_is_counted_and_the_rest_goes_on),
 		cmocka_unit_test(a_program_that_came_and_went_between_two_polls_is_read_from_disk),
 		cmocka_unit_test(programs_are_listed_while_they_live),
-		cmocka_unit_test(labels_have_numbers_that_stay),
-		cmocka_unit_test(outside_of_requests_is_dropped_and_counted),
-		cmocka_unit_test(outside_of_requests_counts_in_programs_that_are_mapped),
+		cmocka_unit_test(labels_keep_their_indexes),
+		cmocka_unit_test(metadata_of_another_version_is_reported_with_that_version),
+		cmocka_unit_test(records_outside_of_requests_are_dropped_and_counted),
+		cmocka_unit_test(records_outside_of_requests_are_delivered_to_who_asks),
 		cmocka_unit_test(
-		    a_program_whose_registration_was_lost_is_told_for_as_long_as_it_lives),
-		cmocka_unit_test(a_program_that_was_traced_before_it_ended_is_not),
+		    a_process_whose_registration_was_lost_is_reported_for_as_long_as_it_lives),
+		cmocka_unit_test(a_process_that_was_traced_before_it_ended_is_not_reported),
 		cmocka_unit_test(
-		    a_program_that_lives_on_without_its_folder_is_told_unless_it_gets_another),
+		    a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

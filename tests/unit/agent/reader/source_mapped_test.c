@@ -17,7 +17,7 @@
 
 enum { RECORDS = 4096, PID = 7 };
 
-enum { BEGIN, END, STEP, FOREIGN, QUEUED, STARTED, DONE, LABELS }; /* as below */
+enum { BEGIN, END, STEP, FOREIGN, QUEUED, STARTED, DONE, LABELS }; /* indexes of the labels below */
 
 static const char *const OP[] = { "op" }, *const JOB[] = { "job", "size" },
 			 *const ASSIGN[] = { "job", "task" }, *const TASK[] = { "task" };
@@ -35,7 +35,7 @@ static struct batch_label labels[LABELS] = {
 	LABEL("broker/b:done", 1, TASK),
 };
 
-/* What is written, as source_lttng.c would give it. */
+/* An inner source that plays records as source_lttng.c delivers them. */
 struct tape {
 	struct record records[RECORDS];
 	struct value values[RECORDS][2];
@@ -66,7 +66,7 @@ tape_poll(void *state, struct mono now, struct source_output *ret, struct err *e
 }
 
 static void
-tape_look(void *state, struct source_stats *ret)
+tape_stats(void *state, struct source_stats *ret)
 {
 	struct tape *t = state;
 
@@ -108,7 +108,7 @@ tape_new(enum mapped_choice choice)
 {
 	struct tape *t = calloc(1, sizeof(*t));
 	struct mapped_options o = { .choose = choose, .of = t, .seed = 5 };
-	const struct source inner = { t, tape_poll, tape_look, tape_labels, tape_close };
+	const struct source inner = { t, tape_poll, tape_stats, tape_labels, tape_close };
 	struct err e = { 0 };
 	FILE *f;
 
@@ -147,7 +147,7 @@ blank(struct tape *t)
 	t->take.nrecords = t->take.nlosses = t->take.nlate = 0;
 }
 
-/* One record of the mapped program's process; a and b are its fields. */
+/* Appends a record of the mapped process; a and b are its fields. */
 static void
 writes(struct tape *t, int64_t at_ms, uint32_t tid, uint32_t label, uint64_t a, uint64_t b)
 {
@@ -182,8 +182,8 @@ polled(struct tape *t)
 	return take;
 }
 
-/* What comes out, a letter for each record: B and E of requests (b: of one that is not probed), s
- * of a step, others' f; where it is of no trace, an x follows. */
+/* The delivered records, a letter each: B and E begin and end a request (b: one that is not probed),
+ * s is a step, f a record of another program; x follows if it has no trace. */
 static const char *
 story(struct tape *t, struct source_output take)
 {
@@ -214,7 +214,7 @@ story(struct tape *t, struct source_output take)
 }
 
 static struct source_stats
-look(struct tape *t)
+stats_of(struct tape *t)
 {
 	struct source_stats l;
 
@@ -231,7 +231,7 @@ a_request_gets_its_begin_and_its_end(void **state)
 	uint32_t n;
 	(void)state;
 
-	writes(t, 1, 1, STEP, 0, 0); /* of no request */
+	writes(t, 1, 1, STEP, 0, 0); /* outside of any request */
 	writes(t, 2, 1, BEGIN, 0, 0);
 	writes(t, 3, 1, STEP, 0, 0);
 	writes(t, 4, 1, END, 0, 0);
@@ -248,9 +248,9 @@ a_request_gets_its_begin_and_its_end(void **state)
 	}
 	assert_int_equal(take.records[0].time_ns, 2 * MS);
 	assert_int_equal(take.records[4].time_ns, 4 * MS);
-	assert_int_equal(look(t).mapped, 5);
-	assert_int_equal(look(t).dropped, 2);
-	assert_int_equal(look(t).records, 1000000 - 2);
+	assert_int_equal(stats_of(t).mapped, 5);
+	assert_int_equal(stats_of(t).dropped, 2);
+	assert_int_equal(stats_of(t).records, 1000000 - 2);
 	tape_free(t);
 }
 
@@ -265,7 +265,7 @@ a_request_is_followed_from_thread_to_thread(void **state)
 	writes(t, 2, 1, QUEUED, 71, 0);
 	writes(t, 3, 2, STARTED, 71, 5);
 	writes(t, 4, 3, STARTED, 70, 6);
-	writes(t, 5, 2, STEP, 0, 0); /* of job 71, since its thread is in that */
+	writes(t, 5, 2, STEP, 0, 0); /* of job 71, in which its thread is */
 	writes(t, 6, 4, DONE, 5, 0);
 	writes(t, 7, 4, DONE, 6, 0);
 	take = polled(t);
@@ -273,7 +273,7 @@ a_request_is_followed_from_thread_to_thread(void **state)
 	assert_int_equal(take.records[6].trace_id, take.records[2].trace_id);
 	assert_int_equal(take.records[7].trace_id, take.records[2].trace_id);
 	assert_int_equal(take.records[9].trace_id, take.records[0].trace_id);
-	/* ids are nothing that time depends on; the rest is as it was */
+	/* ids are made empty, other values unchanged */
 	assert_int_equal(take.records[1].values[0].type, VALUE_NONE);
 	assert_int_equal(take.records[1].values[1].u, 3);
 	assert_int_equal(take.records[4].values[0].type, VALUE_NONE);
@@ -282,9 +282,9 @@ a_request_is_followed_from_thread_to_thread(void **state)
 	tape_free(t);
 }
 
-/* Also those of a mapped program that are of a request already: it may use libhone besides. */
+/* Also records of a mapped program that have a trace: it may use libhone as well. */
 static void
-all_else_passes_as_it_is(void **state)
+all_other_records_pass_unchanged(void **state)
 {
 	struct tape *t = tape_new(MAPPED_NOT);
 	struct source_output take;
@@ -305,7 +305,7 @@ all_else_passes_as_it_is(void **state)
 }
 
 static void
-labels_that_come_later_keep_their_numbers(void **state)
+labels_that_come_later_keep_their_indexes(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	const struct batch_label *l;
@@ -332,7 +332,8 @@ labels_that_come_later_keep_their_numbers(void **state)
 }
 
 static void
-what_is_not_sampled_is_dropped_and_what_is_not_probed_keeps_what_the_mapping_names(void **state)
+requests_that_are_not_sampled_are_dropped_and_those_not_probed_keep_what_the_mapping_names(
+    void **state)
 {
 	struct tape *t = tape_new(MAPPED_NOT);
 	(void)state;
@@ -340,7 +341,7 @@ what_is_not_sampled_is_dropped_and_what_is_not_probed_keeps_what_the_mapping_nam
 	writes(t, 1, 1, BEGIN, 0, 0);
 	writes(t, 2, 1, STEP, 0, 0);
 	assert_string_equal(story(t, polled(t)), "");
-	t->choice = MAPPED_PROBED; /* too late for that one */
+	t->choice = MAPPED_PROBED; /* the open request is not affected */
 	writes(t, 3, 1, STEP, 0, 0);
 	writes(t, 4, 1, END, 0, 0);
 	assert_string_equal(story(t, polled(t)), "");
@@ -348,20 +349,20 @@ what_is_not_sampled_is_dropped_and_what_is_not_probed_keeps_what_the_mapping_nam
 	writes(t, 5, 1, BEGIN, 0, 0);
 	writes(t, 6, 1, STEP, 0, 0);
 	assert_string_equal(story(t, polled(t)), "b.");
-	t->choice = MAPPED_PROBED; /* of those that begin from here on */
+	t->choice = MAPPED_PROBED; /* for requests that begin later */
 	writes(t, 7, 2, BEGIN, 0, 0);
 	writes(t, 8, 1, STEP, 0, 0);
 	writes(t, 9, 2, STEP, 0, 0);
 	writes(t, 10, 1, END, 0, 0);
 	writes(t, 11, 2, END, 0, 0);
 	assert_string_equal(story(t, polled(t)), "B.s.E.E");
-	assert_int_equal(look(t).mapped, 11);
-	assert_int_equal(look(t).dropped, 6);
+	assert_int_equal(stats_of(t).mapped, 11);
+	assert_int_equal(stats_of(t).dropped, 6);
 	tape_free(t);
 }
 
 static void
-a_loss_gives_up_what_is_open_and_nothing_that_begins_after(void **state)
+a_loss_gives_up_open_requests_and_none_that_begins_later(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	struct source_output take;
@@ -372,28 +373,28 @@ a_loss_gives_up_what_is_open_and_nothing_that_begins_after(void **state)
 	writes(t, 3, 2, END, 0, 0);
 	t->losses[t->take.nlosses++] = (struct loss){ LOSS_RING, 4, 4 * MS, 6 * MS };
 	writes(t, 7, 3, BEGIN, 0, 0);
-	writes(t, 8, 1, STEP, 0, 0); /* whose request, nobody knows */
+	writes(t, 8, 1, STEP, 0, 0); /* its request is unknown */
 	writes(t, 9, 1, END, 0, 0);
 	writes(t, 10, 3, END, 0, 0);
 	take = polled(t);
 	assert_string_equal(story(t, take), "B.B..EB..E");
 	assert_int_equal(take.nlosses, 1);
 	assert_int_equal(take.losses[0].count, 4);
-	assert_int_equal(look(t).given_up, 1);
-	/* one that is told before the records up to its end have come waits for them */
+	assert_int_equal(stats_of(t).given_up, 1);
+	/* a loss takes effect when records have reached its end */
 	writes(t, 11, 1, BEGIN, 0, 0);
 	t->losses[t->take.nlosses++] = (struct loss){ LOSS_RING, 1, 12 * MS, 14 * MS };
 	assert_string_equal(story(t, polled(t)), "B.");
 	writes(t, 13, 1, STEP, 0, 0);
 	writes(t, 15, 1, END, 0, 0);
 	assert_string_equal(story(t, polled(t)), "s");
-	assert_int_equal(look(t).given_up, 2);
+	assert_int_equal(stats_of(t).given_up, 2);
 	tape_free(t);
 }
 
-/* What it wrote last may come after it is known to be dead. */
+/* The last records of a process may come after its death was noticed. */
 static void
-a_process_that_dies_gives_up_what_it_left_open(void **state)
+the_death_of_a_process_gives_up_its_open_requests(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	struct source_output take;
@@ -404,19 +405,19 @@ a_process_that_dies_gives_up_what_it_left_open(void **state)
 	t->nprocesses = 0;
 	t->changes++;
 	t->take.watermark_ns = 1 * MS;
-	polled(t); /* it is seen to be gone, at 2 ms */
+	polled(t); /* its death is noticed, at 2 ms */
 	writes(t, 2, 1, STEP, 0, 0);
 	t->take.watermark_ns = 1 * MS + MS / 2;
 	take = polled(t);
 	assert_string_equal(story(t, take), "s");
-	assert_int_equal(look(t).given_up, 0);
+	assert_int_equal(stats_of(t).given_up, 0);
 	t->take.watermark_ns = 3 * MS;
 	polled(t);
-	assert_int_equal(look(t).given_up, 1);
+	assert_int_equal(stats_of(t).given_up, 1);
 	t->processes[0] = (struct source_process){ "broker", PID, true };
 	t->nprocesses = 1;
 	t->changes++;
-	writes(t, 4, 1, END, 0, 0); /* another one of that number */
+	writes(t, 4, 1, END, 0, 0); /* another process with the same pid */
 	writes(t, 5, 1, BEGIN, 0, 0);
 	writes(t, 6, 1, END, 0, 0);
 	assert_string_equal(story(t, polled(t)), "B..E");
@@ -424,7 +425,7 @@ a_process_that_dies_gives_up_what_it_left_open(void **state)
 }
 
 static void
-a_gap_in_what_stands_gives_up_what_is_open(void **state)
+a_gap_in_the_standing_tracepoints_gives_up_open_requests(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	struct source other = { .poll = tape_poll };
@@ -442,7 +443,7 @@ a_gap_in_what_stands_gives_up_what_is_open(void **state)
 }
 
 static void
-a_record_that_comes_late_is_one_that_is_lost(void **state)
+a_late_record_counts_as_lost(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	struct source_output take;
@@ -461,13 +462,13 @@ a_record_that_comes_late_is_one_that_is_lost(void **state)
 	assert_int_equal(take.nlosses, 1);
 	assert_int_equal(take.losses[0].reason, LOSS_QUEUE);
 	assert_int_equal(take.losses[0].from_ns, 6 * MS);
-	assert_int_equal(look(t).lost[LOSS_QUEUE], 1);
+	assert_int_equal(stats_of(t).lost[LOSS_QUEUE], 1);
 	tape_free(t);
 }
 
-/* Many threads, all at once: every request comes out whole, in order, and memory stands still. */
+/* Many threads at once: every request is delivered whole and in order, and memory does not grow. */
 static void
-memory_stands_still(void **state)
+memory_does_not_grow(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	bool in[50] = { false };
@@ -507,15 +508,15 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_gets_its_begin_and_its_end),
 		cmocka_unit_test(a_request_is_followed_from_thread_to_thread),
-		cmocka_unit_test(all_else_passes_as_it_is),
-		cmocka_unit_test(labels_that_come_later_keep_their_numbers),
+		cmocka_unit_test(all_other_records_pass_unchanged),
+		cmocka_unit_test(labels_that_come_later_keep_their_indexes),
 		cmocka_unit_test(
-		    what_is_not_sampled_is_dropped_and_what_is_not_probed_keeps_what_the_mapping_names),
-		cmocka_unit_test(a_loss_gives_up_what_is_open_and_nothing_that_begins_after),
-		cmocka_unit_test(a_process_that_dies_gives_up_what_it_left_open),
-		cmocka_unit_test(a_gap_in_what_stands_gives_up_what_is_open),
-		cmocka_unit_test(a_record_that_comes_late_is_one_that_is_lost),
-		cmocka_unit_test(memory_stands_still),
+		    requests_that_are_not_sampled_are_dropped_and_those_not_probed_keep_what_the_mapping_names),
+		cmocka_unit_test(a_loss_gives_up_open_requests_and_none_that_begins_later),
+		cmocka_unit_test(the_death_of_a_process_gives_up_its_open_requests),
+		cmocka_unit_test(a_gap_in_the_standing_tracepoints_gives_up_open_requests),
+		cmocka_unit_test(a_late_record_counts_as_lost),
+		cmocka_unit_test(memory_does_not_grow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
