@@ -40,7 +40,7 @@ struct link {
 	struct slot slots[NURGENT];
 	struct clock_echo clock; /* to be sent back, when its slot is due */
 	struct link_want *want;
-	struct link_look look;
+	struct link_stats stats;
 	struct stream *stream; /* NULL: none */
 	bool dead;             /* the reader has ended, and why: */
 	struct err end;
@@ -111,7 +111,7 @@ take_want(struct link *l, const uint8_t *data, size_t len, struct err *e)
 		return rc;
 	}
 	pthread_mutex_lock(&l->lock);
-	w->connection = l->look.connection;
+	w->connection = l->stats.connection;
 	old = l->want;
 	l->want = w;
 	pthread_mutex_unlock(&l->lock);
@@ -169,7 +169,7 @@ heard(struct link *l)
 	bool ready = outbox_ready(l->out, l->options.window);
 
 	pthread_mutex_lock(&l->lock);
-	l->look.heard = clock_mono();
+	l->stats.heard = clock_mono();
 	ready |= l->slots[CLOCK].due;
 	pthread_mutex_unlock(&l->lock);
 	if (ready)
@@ -286,7 +286,7 @@ static void
 count_sent(struct link *l, size_t payload_bytes)
 {
 	pthread_mutex_lock(&l->lock);
-	l->look.sent_bytes += FRAME_HEADER_BYTES + payload_bytes;
+	l->stats.sent_bytes += FRAME_HEADER_BYTES + payload_bytes;
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -335,11 +335,11 @@ connected(struct link *l, struct stream *s)
 	memset(&l->end, 0, sizeof l->end);
 	for (int i = 0; i < NURGENT; i++)
 		l->slots[i].due = i == PROGRAMS && l->slots[i].bytes.len > 0;
-	l->look.connected = true;
-	l->look.refused = false;
-	l->look.connection++;
-	l->look.heard = clock_mono();
-	memset(&l->look.trouble, 0, sizeof l->look.trouble);
+	l->stats.connected = true;
+	l->stats.refused = false;
+	l->stats.connection++;
+	l->stats.heard = clock_mono();
+	memset(&l->stats.trouble, 0, sizeof l->stats.trouble);
 	pthread_mutex_unlock(&l->lock);
 	eventfd_write(l->options.wake, 1);
 }
@@ -355,9 +355,9 @@ disconnected(struct link *l, const struct err *e)
 {
 	pthread_mutex_lock(&l->lock);
 	l->stream = NULL;
-	l->look.connected = false;
-	l->look.refused = refused(e);
-	l->look.trouble = *e;
+	l->stats.connected = false;
+	l->stats.refused = refused(e);
+	l->stats.trouble = *e;
 	pthread_mutex_unlock(&l->lock);
 	eventfd_write(l->options.wake, 1);
 }
@@ -564,7 +564,7 @@ link_post(struct link *l, int frame_kind, struct buf *payload)
 			continue;
 		buf_release(&s->bytes);
 		s->bytes = *payload;
-		s->due = l->look.connected;
+		s->due = l->stats.connected;
 		memset(payload, 0, sizeof *payload);
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -594,9 +594,9 @@ link_want_free(struct link_want *w)
 }
 
 void
-link_look(struct link *l, struct link_look *ret)
+link_stats(struct link *l, struct link_stats *ret)
 {
 	pthread_mutex_lock(&l->lock);
-	*ret = l->look;
+	*ret = l->stats;
 	pthread_mutex_unlock(&l->lock);
 }

@@ -43,7 +43,7 @@ struct link_want { /* the newest that came */
 	uint64_t connection;
 };
 
-struct link_look {
+struct link_stats {
 	bool connected, refused;
 	uint64_t connection; /* how many there were */
 	struct mono heard;   /* the last frame of the controller; 0: never */
@@ -66,6 +66,6 @@ void link_post(struct link *l, int frame_kind, struct buf *payload);
 /* NULL: none since. The caller's, until link_want_free(). */
 struct link_want *link_take_want(struct link *l);
 void link_want_free(struct link_want *w);
-void link_look(struct link *l, struct link_look *ret);
+void link_stats(struct link *l, struct link_stats *ret);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/main/agent.h"
+#include "agent/main/agent_loop.h"
 #include "agent/guard/guard.h"
 #include "agent/tracer/session_lttng.h"
 #include "agent/guard/sweep.h"

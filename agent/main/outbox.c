@@ -319,10 +319,10 @@ outbox_ack(struct outbox *o, uint64_t seq, struct err *e)
 }
 
 void
-outbox_look(struct outbox *o, struct outbox_fill *ret)
+outbox_stats(struct outbox *o, struct outbox_stats *ret)
 {
 	pthread_mutex_lock(&o->lock);
-	*ret = (struct outbox_fill){ .held_bytes = o->held_bytes,
+	*ret = (struct outbox_stats){ .held_bytes = o->held_bytes,
 		.waiting_bytes = o->waiting_bytes,
 		.limit_bytes = o->limit_bytes,
 		.unacknowledged = o->nsent,

@@ -39,7 +39,7 @@ struct parcel {           /* a batch and what has to be known of it should it be
 	    losses[LOSS_REASONS]; /* those reported in it, added up; by reason; count 0: none */
 };
 
-struct outbox_fill {
+struct outbox_stats {
 	size_t held_bytes, waiting_bytes, limit_bytes;
 	uint32_t unacknowledged;                         /* sent batches */
 	uint64_t sent, dropped_batches, dropped_records; /* since the start */
@@ -68,6 +68,6 @@ bool outbox_ready(struct outbox *o, uint32_t window);
 /* All up to seq have arrived. ERR_INPUT: that was never sent on this connection. */
 int outbox_ack(struct outbox *o, uint64_t seq, struct err *e);
 
-void outbox_look(struct outbox *o, struct outbox_fill *ret);
+void outbox_stats(struct outbox *o, struct outbox_stats *ret);
 
 #endif

@@ -93,7 +93,7 @@ nothing_is_lost_without_a_word(void **state)
 	for (uint64_t seed = 1; seed <= 300; seed++) {
 		struct outbox *o = outbox_new(4000 + seed % 7 * 3000);
 		struct controller c = { 0 };
-		struct outbox_fill f;
+		struct outbox_stats f;
 		uint64_t made = 0;
 		bool connected = true;
 		struct rng r;
@@ -125,7 +125,7 @@ nothing_is_lost_without_a_word(void **state)
 		assert_int_equal(outbox_restart(o, c.have_seq, NULL), 0);
 		while (send_one(o, &c, 4, true) || c.have_seq >= outbox_first(o))
 			assert_int_equal(outbox_ack(o, c.have_seq, NULL), 0);
-		outbox_look(o, &f);
+		outbox_stats(o, &f);
 		assert_int_equal(c.records + c.lost, made);
 		assert_int_equal(c.lost, f.dropped_records);
 		assert_int_equal(f.unacknowledged, 0);
@@ -138,14 +138,14 @@ static void
 memory_stays_within_its_limit(void **state)
 {
 	struct outbox *o = outbox_new(20000);
-	struct outbox_fill f;
+	struct outbox_stats f;
 	(void)state;
 
 	for (int i = 0; i < 500; i++) {
 		struct parcel p = parcel_of(5, i * 5, 100);
 
 		outbox_put(o, &p);
-		outbox_look(o, &f);
+		outbox_stats(o, &f);
 		assert_in_range(f.held_bytes, 0, 20000);
 	}
 	assert_true(f.dropped_records > 0);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/main/agent_records.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/reader/source_mapped.h"
+#include "agent/reader/sources.h"
+#include "mapping/mapper.h"
+
+/* A turn with this many records takes a few ms. Queues are checked once a turn, and a ring that is
+ * filling should be seen before it is full. */
+enum { TURN_RECORDS = 8192 };
+
+#define LOG_EVERY_NS (60 * SECOND)
+
+void
+records_lose(struct agent *a, int64_t from_ns, int64_t to_ns)
+{
+	struct loss l = { LOSS_RING, 1, from_ns, to_ns > from_ns ? to_ns : from_ns };
+
+	pack_loss(a->pack, &l);
+	a->records.blind_losses++;
+}
+
+void
+records_lose_unwritten(struct agent *a, struct mono now)
+{
+	struct agent_records *r = &a->records;
+	struct mono from;
+
+	/* Without a session the whole time is reported as lost already. */
+	if (!rates_unwritten(a->rates, now, &from) || a->tracing.session != SESSION_OPEN)
+		return;
+	records_lose(a, from.ns, now.ns);
+	if (r->unwritten_logged.ns != 0 && mono_since_ns(now, r->unwritten_logged) < LOG_EVERY_NS)
+		return;
+	agent_log(a, LOG_WARN,
+	    "a program runs untraced, and its requests are reported as lost: the session daemon took too "
+	    "long to register it, or cannot be reached from it");
+	r->unwritten_logged = now;
+}
+
+/* Passes the list of running programs to the inventory, without the one that measures costs. */
+static void
+list_programs(struct agent *a)
+{
+	const struct source_stats *s = &a->records.stats;
+	struct inventory_process *list = calloc(s->nprocesses + 1, sizeof *list);
+	uint32_t n = 0;
+	struct err e;
+
+	for (uint32_t i = 0; list != NULL && i < s->nprocesses; i++) {
+		const struct source_process *p = &s->processes[i];
+
+		if (strcmp(p->service, "hone-cost") == 0)
+			continue;
+		list[n++] = (struct inventory_process){ p->service, p->pid, p->outside,
+			process_program((pid_t)p->pid) };
+	}
+	if (list != NULL && inventory_run(a->inventory, list, n, &e) == 0) {
+		a->records.process_changes = s->changes;
+		a->control.programs_due = true;
+	}
+	free(list);
+}
+
+/* Logs what shows that a mapping does not fit its program, at most once a minute. */
+static void
+log_ends(struct agent *a, struct mono now)
+{
+	struct agent_records *r = &a->records;
+	uint64_t ends = r->stats.given_up + r->stats.orphans;
+	bool recent = mono_since_ns(now, r->ends_logged) < LOG_EVERY_NS;
+
+	if (r->stats.endless > r->endless && (r->endless == 0 || !recent)) {
+		agent_log(a, LOG_WARN,
+		    "mapped programs: during %llu requests, %d others of the same type began, and they have not "
+		    "ended: if the program answers later, or from another thread, the mapping needs nested = no or correlate = field",
+		    (unsigned long long)r->stats.endless, MAPPER_INSIDE_MANY);
+		r->endless = r->stats.endless;
+	}
+	if (ends == r->open_ends || recent)
+		return;
+	agent_log(a, LOG_INFO,
+	    "mapped programs: %llu requests were abandoned without an end, %llu ends and steps belong to no "
+	    "known request",
+	    (unsigned long long)r->stats.given_up, (unsigned long long)r->stats.orphans);
+	r->open_ends = ends;
+	r->ends_logged = now;
+}
+
+void
+records_read(struct agent *a, struct mono now)
+{
+	struct agent_records *r = &a->records;
+	struct source_output out = { 0 };
+	const struct batch_label *labels;
+	uint32_t nlabels;
+	struct err e;
+
+	r->more = false;
+	r->last_count = 0;
+	if (a->tracing.session != SESSION_OPEN)
+		return;
+	if (r->source.poll(r->source.state, now, &out, &e) != 0) {
+		snprintf(r->trouble, sizeof r->trouble, "%s", e.text);
+		return;
+	}
+	labels = r->source.labels(r->source.state, &nlabels);
+	pack_take(a->pack, &out, labels, nlabels, now);
+	r->more = out.more;
+	r->last_count = out.nrecords;
+	if (out.nrecords > 0)
+		r->last_at = now;
+	r->source.stats(r->source.state, &r->stats);
+	snprintf(r->trouble, sizeof r->trouble, "%s", r->stats.trouble);
+	if (r->stats.changes != r->process_changes)
+		list_programs(a);
+	log_ends(a, now);
+}
+
+void
+records_pass_time(struct agent *a, struct mono now)
+{
+	int64_t watermark_ns = pack_watermark_ns(a->pack);
+
+	if (a->tracing.session != SESSION_LOST || now.ns - watermark_ns < SECOND)
+		return;
+	records_lose(a, watermark_ns, now.ns);
+	pack_watermark(a->pack, now.ns);
+}
+
+static enum mapped_choice
+choose(void *of, const char *type)
+{
+	struct agent *a = of;
+
+	switch (
+	    rates_choose(a->rates, type, clock_mono(), (uint32_t)(rng_next(&a->random) >> 32))) {
+	case RATES_PROBE:
+		return MAPPED_PROBED;
+	case RATES_SAMPLE:
+		return MAPPED_SAMPLED;
+	case RATES_SKIP:
+		break;
+	}
+	return MAPPED_NOT;
+}
+
+static int
+source_open(struct agent *a, const struct tracer_session *session, struct err *e)
+{
+	struct source_options o = {
+		.records_max = TURN_RECORDS, .wants_outside = source_mapped_wants, .of = &a->maps
+	};
+	struct mapped_options m = { .choose = choose, .of = a, .seed = rng_next(&a->random) };
+	const struct source_place place = { session->folder, session->channel };
+	struct source plain;
+	int rc;
+
+	if (a->maps.count == 0)
+		return sources_open(&a->records.source, a->config->reader, &place, &o, e);
+	if ((rc = sources_open(&plain, a->config->reader, &place, &o, e)) != 0)
+		return rc;
+	return source_mapped_open(&a->records.source, &plain, &a->maps, &m, e);
+}
+
+int
+records_open(struct agent *a, const struct tracer_session *session, struct mono now, struct err *e)
+{
+	int rc;
+
+	assert(a->tracing.session != SESSION_OPEN);
+	if ((rc = source_open(a, session, e)) != 0)
+		return rc;
+	a->records.process_changes = UINT64_MAX;
+	if (a->tracing.session == SESSION_LOST)
+		records_lose(a, pack_watermark_ns(a->pack), now.ns);
+	/* Requests that are under way now have no begin; not worth a line in the log. */
+	a->records.ends_logged = now;
+	return 0;
+}
+
+void
+records_close(struct agent *a)
+{
+	struct agent_records *r = &a->records;
+
+	assert(a->tracing.session == SESSION_OPEN);
+	for (int i = 0; i < LOSS_REASONS; i++)
+		r->lost_before[i] += r->stats.lost[i];
+	r->records_before += r->stats.records;
+	r->mapped_before += r->stats.mapped;
+	r->dropped_before += r->stats.dropped;
+	r->open_ends = r->endless = 0;
+	memset(&r->stats, 0, sizeof r->stats);
+	r->source.close(r->source.state);
+	pack_forget_labels(a->pack);
+}

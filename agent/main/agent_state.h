@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The state of an agent, in parts that each belong to one file of this room. All of it is used by
+ * the thread of the main loop alone.
+ *
+ *	agent_loop ---> agent_tracing ---> agent_records
+ *	     |--------> agent_control, agent_queues, status_report
+ */
+#ifndef AGENT_MAIN_AGENT_STATE_H
+#define AGENT_MAIN_AGENT_STATE_H
+
+#include "agent/guard/guard.h"
+#include "agent/main/agent_config.h"
+#include "agent/main/cost.h"
+#include "agent/main/link.h"
+#include "agent/main/outbox.h"
+#include "agent/main/pack.h"
+#include "agent/reader/source.h"
+#include "agent/system/process.h"
+#include "agent/tracer/inventory.h"
+#include "agent/tracer/rates.h"
+#include "agent/tracer/reconcile.h"
+#include "agent/tracer/tracer_thread.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "mapping/map.h"
+#include "wire/agent_messages.h"
+
+#define SECOND INT64_C(1000000000)
+
+enum session_state {
+	SESSION_NOT_YET, /* there was none since the agent started */
+	SESSION_LOST,    /* there was one; what programs write meanwhile is a loss */
+	SESSION_OPEN,    /* and its source is read */
+};
+
+/* agent_records.c: the source of records, and what it delivered. */
+struct agent_records {
+	struct source source; /* while the session is open */
+	struct source_stats stats;
+	uint64_t process_changes; /* stats.changes as the inventory has them */
+	bool more;                /* the source has more records at this moment */
+	uint32_t last_count;      /* records of the last turn */
+	struct mono last_at;      /* the last turn with records */
+	/* Of earlier sources. */
+	uint64_t lost_before[LOSS_REASONS], records_before, mapped_before, dropped_before;
+	uint64_t blind_losses;   /* times of which it is unknown what was written */
+	uint64_t open_ends;      /* requests of mapped programs without an end, as logged last */
+	uint64_t endless;        /* those that others overtook, as logged last */
+	struct mono ends_logged; /* when that was */
+	struct mono unwritten_logged;
+	char trouble[400];
+};
+
+/* agent_tracing.c: the tracer's session. */
+struct agent_tracing {
+	enum session_state session;
+	struct mono open_after, checked_at, listed_at;
+	bool tend_due;
+	char trouble[400];
+};
+
+/* agent_control.c: the controller's wants. */
+struct agent_control {
+	bool connected, has_want, sampling;
+	bool watched;           /* requests of some type are probed */
+	bool programs_due;      /* the list of programs has to be sent */
+	uint64_t connection;    /* number of the last one */
+	struct mono heard;      /* the last message */
+	struct mono renewed_at; /* sampling was renewed last; 0: it is not the time to compare */
+	uint64_t renewed_bytes; /* records.stats.bytes then */
+	char link_trouble[400], rates_trouble[400];
+};
+
+/* agent_queues.c: how full they are. */
+struct agent_queues {
+	double peak[QUEUES];         /* since the last status */
+	double ring_fill;            /* of the fullest ring, at the last look */
+	double ring_fill_per_second; /* since the look before */
+	struct mono looked_at;
+	bool over_half;
+	enum queue fullest, shed_by;
+	bool files_full; /* no request is sampled until they are under half full */
+	struct mono files_full_at;
+	uint32_t files_full_times;
+	int64_t files_full_ns; /* sum of earlier times */
+	char files_trouble[200];
+};
+
+/* status_report.c: what the agent reports of itself. */
+struct agent_report {
+	bool due; /* do not wait for status.every */
+	bool hanging;
+	struct mono reported_at;
+	struct mono trimmed; /* when free memory was returned to the system */
+	pid_t tracer_pid;
+	struct family tracer;
+	int64_t tracer_base_us, tracer_cpu_us;
+	char trouble[400];
+};
+
+struct agent {
+	const struct agent_config *config;
+	struct guard *guard;
+	void (*log)(enum log_level level, const char *text);
+	int wake; /* an eventfd that ends the wait of agent_turn() */
+
+	struct outbox *out;
+	struct pack *pack;
+	struct link *link;
+	struct tls *tls; /* the link's; NULL unless its URL is tls:// */
+	struct tracer_thread *tracer_thread;
+	struct reconcile *reconcile;
+	struct inventory *inventory;
+	struct rates *rates;
+	struct maps maps;
+	struct rng random; /* decides which requests of mapped programs are sampled */
+	struct cost cost;  /* of a record */
+
+	struct agent_records records;
+	struct agent_tracing tracing;
+	struct agent_control control;
+	struct agent_queues queues;
+	struct agent_report report;
+};
+
+void agent_log(struct agent *a, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
