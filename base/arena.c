@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Under AddressSanitizer the unused part of a block is poisoned and every piece
- * is followed by a gap, so that a step past a piece is seen, as with malloc.
+ * Under AddressSanitizer the unused part of a block is poisoned and each piece is followed by a gap, so that
+ * an access past a piece is reported, as with malloc.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -57,8 +57,8 @@ block_free(struct arena_block *b)
 }
 
 /*
- * A piece that would fill most of a block gets one for itself, behind the newest:
- * the room that is left in the newest stays in use.
+ * A piece that would fill most of a block gets a block of its own, linked behind the newest, whose
+ * free part stays in use.
  */
 static void *
 take_alone(struct arena *a, size_t size_bytes)

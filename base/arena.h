@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory that is taken piece by piece and given back whole. A trace lives in one. */
+/*
+ * An arena: memory that is allocated piece by piece and freed as a whole. A trace lives in one.
+ */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -7,21 +9,27 @@
 
 struct arena_block;
 
-struct arena { /* all zeroes is an empty one */
+struct arena { /* all zeroes is an empty arena */
 	struct arena_block *blocks;
 	size_t used_bytes;  /* of the newest block */
 	size_t total_bytes; /* of all blocks */
 };
 
-/* size bytes, aligned for anything, not cleared; valid until reset or release. Blocks
- * double from 4 KiB to 1 MiB. Out of memory: NULL. O(1) amortised. */
+/* size_bytes, aligned for any type, not cleared; valid until reset or release. Blocks double from
+ * 4 KiB to 1 MiB; a piece of over half a block has a block of its own. NULL: out of memory. O(1)
+ * amortised. */
 void *arena_alloc(struct arena *a, size_t size_bytes);
-void *arena_calloc(
-    struct arena *a, size_t count, size_t size_bytes); /* cleared; overflow is NULL */
-void *arena_copy(struct arena *a, const void *from, size_t size_bytes);
-char *arena_text(struct arena *a, const char *s, size_t len); /* copy with a final 0 */
 
-void arena_reset(struct arena *a);   /* empty, keeps its newest block */
-void arena_release(struct arena *a); /* gives all back; a is empty */
+/* The same for count * size_bytes, cleared. NULL also if the product overflows. */
+void *arena_calloc(struct arena *a, size_t count, size_t size_bytes);
+
+/* A copy of the bytes. NULL: out of memory. */
+void *arena_copy(struct arena *a, const void *from, size_t size_bytes);
+
+/* A copy of the text with a terminating 0. NULL: out of memory. */
+char *arena_text(struct arena *a, const char *s, size_t len);
+
+void arena_reset(struct arena *a);   /* frees all pieces; keeps the newest block for reuse */
+void arena_release(struct arena *a); /* frees everything; the arena is empty */
 
 #endif

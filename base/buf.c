@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARINT_MAX_BYTES = 10 };
+#include "base/array.h"
+
+enum { VARINT_MAX_BYTES = 10, CAP_MIN_BYTES = 256 };
 
 void
 buf_release(struct buf *b)
@@ -26,21 +28,11 @@ buf_reset(struct buf *b)
 static bool
 grow(struct buf *b, size_t len)
 {
-	size_t cap = b->cap == 0 ? 256 : b->cap;
-	uint8_t *data;
+	size_t n = b->len + len < CAP_MIN_BYTES ? CAP_MIN_BYTES : b->len + len;
 
-	if (b->failed || len > SIZE_MAX / 4 || b->len + len > SIZE_MAX / 4)
-		goto fail;
-	while (cap < b->len + len)
-		cap *= 2;
-	if ((data = realloc(b->data, cap)) == NULL)
-		goto fail;
-	b->data = data;
-	b->cap = cap;
-	return true;
-fail:
-	b->failed = true;
-	return false;
+	if (b->failed || len > SIZE_MAX / 4 || !array_reserve(b->data, b->cap, n))
+		b->failed = true;
+	return !b->failed;
 }
 
 uint8_t *
@@ -139,7 +131,7 @@ buf_printf(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Moves to the end, so that everything read from now on fails too. */
+/* Moves to the end, so that later reads fail as well. */
 static void
 fail(struct reader *r)
 {
@@ -207,7 +199,7 @@ read_uint(struct reader *r)
 	unsigned shift = 0;
 	uint8_t byte;
 
-	if (r->at < r->end && *r->at < 0x80) /* most of them */
+	if (r->at < r->end && *r->at < 0x80) /* the common case */
 		return *r->at++;
 	for (const uint8_t *at = r->at; at < r->end && shift < 64; shift += 7) {
 		byte = *at++;

@@ -36,12 +36,12 @@ wall_print(struct wall w, char out[25])
 	char text[64];
 	struct tm tm;
 
-	if (ns < 0) { /* before 1970, division rounds the wrong way */
+	if (ns < 0) { /* before 1970: division rounds towards 0 */
 		ns += NS_PER_S;
 		s--;
 	}
 	gmtime_r(&s, &tm);
 	snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900,
 	    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(ns / NS_PER_MS));
-	snprintf(out, 25, "%.24s", text); /* 64 bits of ns end in 2262: four digits do */
+	snprintf(out, 25, "%.24s", text); /* 64 bits of ns end in the year 2262 */
 }

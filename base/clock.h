@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two clocks that cannot be mixed. Only doors and programs ask them. */
+/* Monotonic and calendar time, two types that cannot be mixed. Only doors and programs read the clocks. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -9,13 +9,14 @@ struct mono { /* CLOCK_MONOTONIC of this machine */
 	int64_t ns;
 };
 
-struct wall { /* since 1970, UTC */
+struct wall { /* since 1970-01-01 00:00 UTC */
 	int64_t ns;
 };
 
 struct mono clock_mono(void);
 struct wall clock_wall(void);
-/* "2026-11-21T04:18:26.123Z"; out holds 25 bytes. */
+
+/* Writes "2026-11-21T04:18:26.123Z". */
 void wall_print(struct wall w, char out[25]);
 
 static inline int64_t

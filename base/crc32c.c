@@ -6,7 +6,7 @@
 #include <nmmintrin.h>
 #endif
 
-/* The CRC of each value of four bits: small enough to read, used where there is no instruction. */
+/* Four bits at a time, for processors without the instruction. */
 static uint32_t
 crc_by_table(uint32_t crc, const uint8_t *at, size_t len)
 {
@@ -38,6 +38,8 @@ crc_by_table(uint32_t crc, const uint8_t *at, size_t len)
 }
 
 #if defined(__x86_64__)
+/* Measured on the 28 to 58 bytes of a record (bench/wire_record): 3 to 6 ns, where the table takes 112 to 226 ns and
+ * decoding the record 7 to 24 ns. */
 __attribute__((target("sse4.2"))) static uint32_t
 crc_by_instruction(uint32_t crc, const uint8_t *at, size_t len)
 {

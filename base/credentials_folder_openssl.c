@@ -23,7 +23,7 @@ enum { PRIVATE = 0600, PUBLIC = 0644 };
 struct folder {
 	const char *path;
 	int fd; /* locked */
-	struct pair ca;
+	struct key_pair ca;
 };
 
 /* ---- paths and bytes ---- */
@@ -223,7 +223,7 @@ folder_lock(struct folder *f, const char *dir, struct err *e)
 static void
 folder_release(struct folder *f)
 {
-	pair_release(&f->ca);
+	key_pair_release(&f->ca);
 	close(f->fd);
 }
 
@@ -253,11 +253,11 @@ fail:
 static int
 note_issued(const struct folder *f, X509 *c, struct err *e)
 {
-	struct seen_certificate s;
+	struct certificate_info s;
 	char path[PATH_MAX];
 	int rc;
 
-	certificate_look(&s, c);
+	certificate_read(&s, c);
 	if ((rc = path_in(path, e, "%s/issued", f->path)) != 0 ||
 	    (rc = make_folder(path, 0700, e)) != 0 ||
 	    (rc = path_in(path, e, "%s/issued/%s.pem", f->path, s.serial)) != 0)
@@ -268,7 +268,7 @@ note_issued(const struct folder *f, X509 *c, struct err *e)
 /* The key first: who reads between the two finds that they do not fit, and keeps what it has. */
 static int
 put_pair(
-    const struct folder *f, const struct pair *p, const char *base, bool replace, struct err *e)
+    const struct folder *f, const struct key_pair *p, const char *base, bool replace, struct err *e)
 {
 	char key[PATH_MAX], certificate[PATH_MAX];
 	int rc;
@@ -286,14 +286,14 @@ put_pair(
 static int
 fill(struct folder *f, const struct credentials_order *o, struct err *e)
 {
-	struct pair p = { 0 };
+	struct key_pair p = { 0 };
 	X509_CRL *list = NULL;
 	char path[PATH_MAX];
 	int rc;
 
 	if ((rc = path_in(path, e, "%s/ca.key", f->path)) == 0 &&
 	    (rc = put_key(f->ca.key, path, false, e)) == 0 &&
-	    (rc = pair_make(&p, &f->ca, o, NULL, e)) == 0 &&
+	    (rc = key_pair_make(&p, &f->ca, o, NULL, e)) == 0 &&
 	    (rc = path_in(path, e, "%s/controller", f->path)) == 0 &&
 	    (rc = put_pair(f, &p, path, false, e)) == 0 &&
 	    (rc = revoked_make(&list, &f->ca, NULL, NULL, 0, o->span.from, e)) == 0 &&
@@ -302,7 +302,7 @@ fill(struct folder *f, const struct credentials_order *o, struct err *e)
 	    (rc = path_in(path, e, "%s/ca.pem", f->path)) == 0)
 		rc = put_certificate(f->ca.certificate, path, false, e);
 	X509_CRL_free(list);
-	pair_release(&p);
+	key_pair_release(&p);
 	return rc;
 }
 
@@ -332,7 +332,7 @@ credentials_init(const char *dir, const struct credentials_span *ca,
 
 	if ((rc = make_folder(dir, 0755, e)) != 0 || (rc = folder_lock(&f, dir, e)) != 0)
 		return rc;
-	if ((rc = nothing_there(dir, e)) == 0 && (rc = pair_make_ca(&f.ca, ca, e)) == 0)
+	if ((rc = nothing_there(dir, e)) == 0 && (rc = key_pair_make_ca(&f.ca, ca, e)) == 0)
 		rc = fill(&f, o, e);
 	folder_release(&f);
 	return rc;
@@ -396,7 +396,7 @@ static int
 issue_in(struct folder *f, const struct credentials_order *o, struct err *e)
 {
 	GENERAL_NAMES *hosts = NULL;
-	struct pair p = { 0 };
+	struct key_pair p = { 0 };
 	X509 *former = NULL;
 	char base[PATH_MAX];
 	int rc;
@@ -407,11 +407,11 @@ issue_in(struct folder *f, const struct credentials_order *o, struct err *e)
 		return rc;
 	if (former != NULL)
 		hosts = hosts_of(former);
-	if ((rc = pair_make(&p, &f->ca, o, hosts, e)) == 0)
+	if ((rc = key_pair_make(&p, &f->ca, o, hosts, e)) == 0)
 		rc = put_pair(f, &p, base, true, e);
 	GENERAL_NAMES_free(hosts);
 	X509_free(former);
-	pair_release(&p);
+	key_pair_release(&p);
 	return rc;
 }
 
@@ -496,11 +496,11 @@ issued_read(struct issued *s, const char *dir, struct err *e)
 static int
 by_role_and_name(const void *a, const void *b)
 {
-	struct seen_certificate x, y;
+	struct certificate_info x, y;
 	int order;
 
-	certificate_look(&x, *(X509 *const *)a);
-	certificate_look(&y, *(X509 *const *)b);
+	certificate_read(&x, *(X509 *const *)a);
+	certificate_read(&y, *(X509 *const *)b);
 	if ((order = -strcmp(x.role, y.role)) != 0) /* controller before agent */
 		return order;
 	if ((order = strcmp(x.name, y.name)) != 0)
@@ -536,9 +536,9 @@ revoke_in(struct folder *f, const char *name, struct wall now, int *n, struct er
 		goto done;
 	}
 	for (int i = 0; i < issued.n; i++) {
-		struct seen_certificate s;
+		struct certificate_info s;
 
-		certificate_look(&s, issued.all[i]);
+		certificate_read(&s, issued.all[i]);
 		if (strcmp(s.name, name) != 0)
 			continue;
 		known++;
@@ -579,10 +579,10 @@ static void
 show(X509 *c, X509_CRL *list, bool in_use, const char *file, struct wall now, credentials_visit *fn,
     void *ctx)
 {
-	struct seen_certificate s;
+	struct certificate_info s;
 	struct credentials_row row;
 
-	certificate_look(&s, c);
+	certificate_read(&s, c);
 	row = (struct credentials_row){ .name = strcmp(s.role, "ca") == 0 ? "CA" : s.name,
 		.role = s.role,
 		.serial = s.serial,
@@ -600,11 +600,11 @@ show(X509 *c, X509_CRL *list, bool in_use, const char *file, struct wall now, cr
 static bool
 where(const char *dir, X509 *c, char path[PATH_MAX])
 {
-	struct seen_certificate s;
+	struct certificate_info s;
 	X509 *there;
 	bool same;
 
-	certificate_look(&s, c);
+	certificate_read(&s, c);
 	if ((strcmp(s.role, "controller") == 0
 		    ? path_in(path, NULL, "%s/controller.pem", dir)
 		    : path_in(path, NULL, "%s/agents/%s/agent.pem", dir, s.name)) != 0 ||

@@ -22,7 +22,7 @@ fail_openssl(struct err *e, const char *what)
 }
 
 void
-pair_release(struct pair *p)
+key_pair_release(struct key_pair *p)
 {
 	EVP_PKEY_free(p->key);
 	X509_free(p->certificate);
@@ -76,7 +76,7 @@ seconds(struct wall w)
 
 /* With a key of its own and all but what tells a CA from others. */
 static bool
-begin(struct pair *p, const char *subject, const struct credentials_span *span)
+begin(struct key_pair *p, const char *subject, const struct credentials_span *span)
 {
 	return (p->key = EVP_EC_gen("P-256")) != NULL && (p->certificate = X509_new()) != NULL &&
 	       X509_set_version(p->certificate, X509_VERSION_3) == 1 &&
@@ -87,7 +87,7 @@ begin(struct pair *p, const char *subject, const struct credentials_span *span)
 }
 
 static bool
-sign(struct pair *p, const struct pair *by)
+sign(struct key_pair *p, const struct key_pair *by)
 {
 	return X509_set_issuer_name(p->certificate, X509_get_subject_name(by->certificate)) == 1 &&
 	       add_extension(p->certificate, by->certificate, NID_subject_key_identifier, "hash") &&
@@ -98,9 +98,9 @@ sign(struct pair *p, const struct pair *by)
 
 /* Each CA has a name of its own, so that nobody takes one for another. */
 int
-pair_make_ca(struct pair *ret, const struct credentials_span *span, struct err *e)
+key_pair_make_ca(struct key_pair *ret, const struct credentials_span *span, struct err *e)
 {
-	struct pair p = { 0 };
+	struct key_pair p = { 0 };
 	unsigned char some[4];
 	char subject[32];
 
@@ -113,7 +113,7 @@ pair_make_ca(struct pair *ret, const struct credentials_span *span, struct err *
 		p.certificate, NULL, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
 	    !add_extension(p.certificate, NULL, NID_key_usage, "critical,keyCertSign,cRLSign") ||
 	    !sign(&p, &p)) {
-		pair_release(&p);
+		key_pair_release(&p);
 		return fail_openssl(e, "making a CA");
 	}
 	*ret = p;
@@ -197,10 +197,10 @@ add_names(X509 *c, const struct credentials_order *o, GENERAL_NAMES *hosts, stru
 }
 
 int
-pair_make(struct pair *ret, const struct pair *ca, const struct credentials_order *o,
+key_pair_make(struct key_pair *ret, const struct key_pair *ca, const struct credentials_order *o,
     GENERAL_NAMES *hosts, struct err *e)
 {
-	struct pair p = { 0 };
+	struct key_pair p = { 0 };
 	int rc;
 
 	if (ASN1_TIME_cmp_time_t(X509_get0_notAfter(ca->certificate), seconds(o->span.until)) < 0)
@@ -218,7 +218,7 @@ pair_make(struct pair *ret, const struct pair *ca, const struct credentials_orde
 	else if ((rc = add_names(p.certificate, o, hosts, e)) == 0 && !sign(&p, ca))
 		rc = fail_openssl(e, "signing a certificate");
 	if (rc != 0)
-		pair_release(&p);
+		key_pair_release(&p);
 	else
 		*ret = p;
 	return rc;
@@ -245,7 +245,7 @@ revoke(X509_CRL *list, X509 *c, struct wall now)
 /* The list lies beside who reads it and is made anew when something is revoked, so it does not go
  * stale before the CA does. */
 static X509_CRL *
-list_begin(const struct pair *ca, X509_CRL *former, struct wall now)
+list_begin(const struct key_pair *ca, X509_CRL *former, struct wall now)
 {
 	X509_CRL *list = former != NULL ? X509_CRL_dup(former) : X509_CRL_new();
 	ASN1_TIME *when = ASN1_TIME_set(NULL, seconds(now));
@@ -262,8 +262,8 @@ list_begin(const struct pair *ca, X509_CRL *former, struct wall now)
 }
 
 int
-revoked_make(X509_CRL **ret, const struct pair *ca, X509_CRL *former, X509 *const *more, int nmore,
-    struct wall now, struct err *e)
+revoked_make(X509_CRL **ret, const struct key_pair *ca, X509_CRL *former, X509 *const *more,
+    int nmore, struct wall now, struct err *e)
 {
 	X509_CRL *list = list_begin(ca, former, now);
 	bool ok = list != NULL;
@@ -291,7 +291,7 @@ wall_of(const ASN1_TIME *t)
 }
 
 static void
-set_role(struct seen_certificate *s, X509 *c)
+set_role(struct certificate_info *s, X509 *c)
 {
 	GENERAL_NAMES *all = X509_get_ext_d2i(c, NID_subject_alt_name, NULL, NULL);
 
@@ -312,7 +312,7 @@ set_role(struct seen_certificate *s, X509 *c)
 }
 
 void
-certificate_look(struct seen_certificate *ret, X509 *c)
+certificate_read(struct certificate_info *ret, X509 *c)
 {
 	BIGNUM *n = ASN1_INTEGER_to_BN(X509_get0_serialNumber(c), NULL);
 	char *hex = n != NULL ? BN_bn2hex(n) : NULL;

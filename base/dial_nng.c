@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Dialling. nng itself tries the first address that a name has, and a name often has
- * two: localhost is ::1 and 127.0.0.1. So names are resolved here, and their addresses
- * tried one after the other, in the order in which the system names them (RFC 6724).
+ * Dialling. nng itself tries only the first address of a name, and a name often has two: localhost
+ * is ::1 and 127.0.0.1. So names are resolved here, and their addresses are tried one after the
+ * other, in the system's order (RFC 6724).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -15,7 +15,7 @@
 
 #include "base/stream_inside.h"
 
-enum { SCHEME_BYTES = 6, AGAIN_NS = 2000000 }; /* of tcp://, tls://, ipc:// */
+enum { SCHEME_BYTES = 6, AGAIN_NS = 2000000 }; /* SCHEME_BYTES: of tcp://, tls://, ipc:// */
 
 static int
 dial_one(struct nng_stream **ret, const char *url, int64_t limit_ms)
@@ -40,8 +40,8 @@ dial_one(struct nng_stream **ret, const char *url, int64_t limit_ms)
 	return rc;
 }
 
-/* A local socket where as many wait as may wait says EAGAIN at once, where one over TCP would wait:
- * so we do that. */
+/* A local socket with a full backlog fails with EAGAIN at once, where TCP would wait; so this retries until
+ * the time limit. */
 static int
 dial_local(struct nng_stream **ret, const char *url, struct mono until)
 {
@@ -56,7 +56,7 @@ dial_local(struct nng_stream **ret, const char *url, struct mono until)
 	}
 }
 
-/* "host" of "tcp://host:port", without the brackets of an IPv6 address. The caller's to free(). */
+/* "host" of "tcp://host:port", without the brackets of an IPv6 address. The caller frees it. */
 static char *
 host_of(const char *url)
 {
@@ -85,7 +85,7 @@ url_of(char *out, size_t size, const struct addrinfo *a)
 	}
 }
 
-/* Each gets its part of the time that is left. What the last one says is why. */
+/* Each address gets an equal part of the time left. Returns the result of the last attempt. */
 static int
 dial_each(struct nng_stream **ret, const struct addrinfo *list, struct mono until)
 {
@@ -105,7 +105,7 @@ dial_each(struct nng_stream **ret, const struct addrinfo *list, struct mono unti
 }
 
 int
-wire_dial(struct nng_stream **ret, const char *url, int timeout_ms)
+transport_dial(struct nng_stream **ret, const char *url, int timeout_ms)
 {
 	struct addrinfo wish = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *list = NULL;
 	struct mono until = { clock_mono().ns + timeout_ms * INT64_C(1000000) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#define _GNU_SOURCE /* strerror_r() that returns the words */
+#define _GNU_SOURCE /* the strerror_r() that returns a text */
 #include "base/err.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 int
 err_set(struct err *e, int code, const char *fmt, ...)
 {
-	char text[sizeof e->text]; /* the arguments may be pieces of e->text */
+	char text[sizeof e->text]; /* the arguments may point into e->text */
 	va_list ap;
 
 	if (e == NULL)
@@ -26,27 +26,27 @@ int
 err_errno(struct err *e, const char *fmt, ...)
 {
 	int number = errno;
-	char words[sizeof e->text], why[128];
+	char prefix[sizeof e->text], why[128];
 	va_list ap;
 
 	if (e == NULL)
 		return ERR_SYSTEM;
 	va_start(ap, fmt);
-	vsnprintf(words, sizeof words, fmt, ap);
+	vsnprintf(prefix, sizeof prefix, fmt, ap);
 	va_end(ap);
-	return err_set(e, ERR_SYSTEM, "%s: %s", words, strerror_r(number, why, sizeof why));
+	return err_set(e, ERR_SYSTEM, "%s: %s", prefix, strerror_r(number, why, sizeof why));
 }
 
 int
 err_prefix(struct err *e, const char *fmt, ...)
 {
-	char words[sizeof e->text];
+	char prefix[sizeof e->text];
 	va_list ap;
 
 	if (e == NULL)
 		return ERR_OK;
 	va_start(ap, fmt);
-	vsnprintf(words, sizeof words, fmt, ap);
+	vsnprintf(prefix, sizeof prefix, fmt, ap);
 	va_end(ap);
-	return err_set(e, e->code, "%s: %s", words, e->text);
+	return err_set(e, e->code, "%s: %s", prefix, e->text);
 }

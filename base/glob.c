@@ -3,8 +3,7 @@
 
 #include <stddef.h>
 
-/* Only the newest "*" ever has to take more, since what follows it may begin anywhere. O(pattern *
- * text). */
+/* On a mismatch only the last "*" has to match more, since the part after it may begin anywhere. */
 bool
 glob_matches(const char *pattern, const char *text)
 {

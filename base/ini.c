@@ -20,7 +20,7 @@
 
 enum { FILE_MAX_BYTES = 1 << 20 };
 
-struct table {
+struct key_list {
 	const struct ini_key *keys;
 	size_t nkeys;
 	char *config;
@@ -29,7 +29,7 @@ struct table {
 /* ---- keys ---- */
 
 static bool
-has_section(const struct table *t, struct piece section)
+has_section(const struct key_list *t, struct piece section)
 {
 	for (size_t i = 0; i < t->nkeys; i++)
 		if (piece_is(section, t->keys[i].section))
@@ -37,9 +37,9 @@ has_section(const struct table *t, struct piece section)
 	return false;
 }
 
-/* The names of all keys of a section, or of all sections where section is NULL. */
+/* The names of all keys of the section; if it is NULL, of all sections. */
 static void
-list(const struct table *t, const struct piece *section, char *out, size_t size)
+list(const struct key_list *t, const struct piece *section, char *out, size_t size)
 {
 	size_t len = 0;
 
@@ -59,7 +59,7 @@ list(const struct table *t, const struct piece *section, char *out, size_t size)
 }
 
 static int
-fail_section(const struct table *t, struct piece section, struct err *e)
+fail_section(const struct key_list *t, struct piece section, struct err *e)
 {
 	char names[300];
 
@@ -69,8 +69,8 @@ fail_section(const struct table *t, struct piece section, struct err *e)
 }
 
 static int
-find_key(const struct table *t, struct piece section, struct piece name, const struct ini_key **ret,
-    struct err *e)
+find_key(const struct key_list *t, struct piece section, struct piece name,
+    const struct ini_key **ret, struct err *e)
 {
 	char names[300];
 
@@ -94,7 +94,7 @@ struct walk {
 	char name[INI_LINE_MAX_BYTES + 1]; /* of a section or a key */
 };
 
-/* Up to a # that begins a comment: the first, or one after a blank. */
+/* The part before the comment: before a # at the beginning or after a blank. */
 static struct piece
 without_comment(struct piece p)
 {
@@ -104,7 +104,7 @@ without_comment(struct piece p)
 	return piece_trim(p);
 }
 
-/* The value that p begins with; inside quotes, # is a letter. */
+/* The value at the beginning of p; inside quotes # is an ordinary character. */
 static struct piece
 value_of(struct piece p)
 {
@@ -119,7 +119,7 @@ value_of(struct piece p)
 		else if (p.s[i] == '"') {
 			after = without_comment((struct piece){ p.s + i + 1, p.len - i - 1 });
 			return after.len == 0 ? (struct piece){ p.s, i + 1 }
-			                      : p; /* p: then it is malformed */
+			                      : p; /* all of p, which is malformed */
 		}
 	}
 	return p;
@@ -177,8 +177,8 @@ check_line(struct piece line, struct err *e)
 		    e, ERR_INPUT, "line too long: %d bytes are allowed", INI_LINE_MAX_BYTES);
 	for (size_t i = 0; i < line.len; i++)
 		if (((unsigned char)line.s[i] < ' ' && line.s[i] != '\t') || line.s[i] == 0x7f)
-			return err_set(e, ERR_INPUT, "byte 0x%02x: this is no text file",
-			    (unsigned char)line.s[i]);
+			return err_set(
+			    e, ERR_INPUT, "byte 0x%02x: not a text file", (unsigned char)line.s[i]);
 	return 0;
 }
 
@@ -193,7 +193,7 @@ read_text_file(struct walk *w, const char *path, struct piece text, struct err *
 			newline == NULL ? text.len : (size_t)(newline - text.s) };
 		size_t step = line.len + (newline != NULL);
 
-		if (line.len > 0 && line.s[line.len - 1] == '\r') /* written on Windows */
+		if (line.len > 0 && line.s[line.len - 1] == '\r') /* lines end in CR LF */
 			line.len--;
 		if ((rc = check_line(line, e)) != 0 || (rc = read_line(w, line, number, e)) != 0)
 			err_prefix(e, "%s:%d", path, number);
@@ -222,9 +222,8 @@ slurp(struct buf *b, const char *path, struct err *e)
 			rc = err_errno(e, "%s", path);
 		b->len += n > 0 ? (size_t)n : 0;
 		if (b->len > FILE_MAX_BYTES)
-			rc = err_set(e, ERR_INPUT,
-			    "%s: over %d bytes: this is no configuration file", path,
-			    FILE_MAX_BYTES);
+			rc = err_set(e, ERR_INPUT, "%s: over %d bytes: not a configuration file",
+			    path, FILE_MAX_BYTES);
 	} while (rc == 0 && n != 0);
 	close(fd);
 	return rc;
@@ -250,7 +249,8 @@ ini_defaults(const struct ini_key *keys, size_t nkeys, void *config, struct err 
 		const char *s = keys[i].fallback == NULL ? "" : keys[i].fallback;
 
 		rc = ini_value_set(&keys[i], config, (struct piece){ s, strlen(s) }, e);
-		assert(rc == 0 || rc == ERR_MEMORY); /* else the program's own table is wrong */
+		assert(rc == 0 ||
+		       rc == ERR_MEMORY); /* otherwise the default in the table is malformed */
 		if (rc != 0)
 			return rc;
 	}
@@ -271,12 +271,12 @@ ini_walk(const struct ini_reader *r, const char *path, struct err *e)
 	return rc;
 }
 
-/* ---- a file that a table describes ---- */
+/* ---- files with a table of keys ---- */
 
 struct file {
-	struct table table;
+	struct key_list list;
 	char *section;
-	int *line_of; /* for each key of the table, where it was given; 0: not yet */
+	int *line_of; /* of each key: the line of its value; 0: none yet */
 };
 
 static struct piece
@@ -291,8 +291,8 @@ take_section(void *of, const char *name, int line, struct err *e)
 	struct file *f = of;
 
 	(void)line;
-	if (!has_section(&f->table, piece_of(name)))
-		return fail_section(&f->table, piece_of(name), e);
+	if (!has_section(&f->list, piece_of(name)))
+		return fail_section(&f->list, piece_of(name), e);
 	free(f->section);
 	return (f->section = strdup(name)) != NULL ? 0 : err_set(e, ERR_MEMORY, "out of memory");
 }
@@ -301,22 +301,22 @@ static int
 take_key(void *of, const char *name, int line, const struct ini_key **k, void **into, struct err *e)
 {
 	struct file *f = of;
-	int rc = find_key(&f->table, piece_of(f->section), piece_of(name), k, e), *given;
+	int rc = find_key(&f->list, piece_of(f->section), piece_of(name), k, e), *given;
 
 	if (rc != 0)
 		return rc;
-	given = &f->line_of[*k - f->table.keys];
+	given = &f->line_of[*k - f->list.keys];
 	if (*given != 0)
 		return err_set(e, ERR_INPUT, "%s was given in line %d already", name, *given);
 	*given = line;
-	*into = f->table.config;
+	*into = f->list.config;
 	return 0;
 }
 
 int
 ini_read(const struct ini_key *keys, size_t nkeys, void *config, const char *path, struct err *e)
 {
-	struct file f = { .table = { keys, nkeys, config } };
+	struct file f = { .list = { keys, nkeys, config } };
 	const struct ini_reader r = { &f, take_section, take_key };
 	int rc;
 
@@ -332,7 +332,7 @@ int
 ini_set(
     const struct ini_key *keys, size_t nkeys, void *config, const char *assignment, struct err *e)
 {
-	struct table t = { keys, nkeys, config };
+	struct key_list t = { keys, nkeys, config };
 	const char *equals = strchr(assignment, '='), *dot = strchr(assignment, '.');
 	const struct ini_key *k;
 	int rc;

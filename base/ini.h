@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Strict configuration files: [section], key = value, # comments. A table of
- * what is allowed is all that a program gives; unknown sections and keys,
- * keys given twice, values out of range or without a needed unit are errors with
- * file and line. One table, three uses: read, print back, describe.
+ * Strict configuration files: [section], key = value, # comment. A program gives a table of its config keys;
+ * unknown sections and keys, keys that are given twice, values out of range and missing
+ * units are errors with file and line. One table serves to read, to print and to describe.
+ *
  * A # begins a comment at the start of a line or after a blank. A text with blanks at its ends,
- * with " #" or unprintable bytes is quoted: "..." with \\ \" \n \t \xHH.
+ * with " #" or with unprintable bytes is quoted: "..." with \\ \" \n \t \xHH.
  */
 #ifndef BASE_INI_H
 #define BASE_INI_H
@@ -19,55 +19,56 @@
 enum ini_type {
 	INI_TEXT,  /* char *, owned by the configuration */
 	INI_COUNT, /* int64_t, a whole number */
-	INI_TIME,  /* int64_t ns; written with ns, us, ms, s, min, h */
+	INI_TIME,  /* int64_t in ns; written with ns, us, ms, s, min, h */
 	INI_BYTES, /* int64_t; written with B, KiB, MiB, GiB */
-	INI_SHARE, /* double; written as 10% or 0.1; 1 is all */
-	INI_BOOL,  /* int; yes, no */
+	INI_SHARE, /* double; 1 is all; written as 10% or 0.1 */
+	INI_BOOL,  /* int, 0 or 1; written as yes, no */
 };
 
 struct ini_key {
 	const char *section, *name;
 	enum ini_type type;
 	size_t offset;        /* of the value in the configuration struct */
-	const char *fallback; /* the default, written as in a file */
-	double min, max;      /* for numbers, in the unit they are kept in; both 0: any */
+	const char *fallback; /* the default, written as in a file; NULL is "" */
+	double min, max;      /* of numbers, in the unit of the value; both 0: no limits */
 	const char *help;     /* one sentence */
 };
 
-/* Fills *config with the defaults of all keys. 0 or ERR_MEMORY. */
+/* Fills *config with the defaults of all keys. 0 or ERR_MEMORY; *config can be released either way. A default
+ * that is malformed is a mistake of the program and aborts it. */
 int ini_defaults(const struct ini_key *keys, size_t nkeys, void *config, struct err *e);
 
-/* Reads path over what *config holds. On error *config is still valid to release. Lines up to 4096
- * bytes, files up to 1 MiB. Words: "path:line: what, and what is allowed". No such file:
- * ERR_MISSING. */
+/* Reads the file over the values in *config. On error *config can still be released; keys before
+ * the error are set. Lines have at most 4096 bytes, files 1 MiB. ERR_INPUT: "path:line: what is
+ * wrong, and what is allowed"; ERR_MISSING: no such file; ERR_SYSTEM; ERR_MEMORY. */
 int ini_read(
     const struct ini_key *keys, size_t nkeys, void *config, const char *path, struct err *e);
 
 /*
- * Files of another form: sections that repeat, keys that do. The reader says for each section and
- * each key of the last one what to do with it; lines, quotes and values are read as above, and so
- * is what is said of them.
+ * For files in which sections and keys repeat. The callbacks decide what each section and each key
+ * of the last section means; lines, quotes and values are parsed as above, with the same errors.
  */
 struct ini_reader {
-	void *of;
+	void *of; /* for the callbacks */
 	int (*section)(void *of, const char *name, int line, struct err *e);
-	/* Which key that is, and the struct that its value goes into; a text there is freed before.
-	 */
+	/* Sets *k and *into, the struct that the value is written to at k->offset; a former text
+	 * there is freed. */
 	int (*key)(void *of, const char *name, int line, const struct ini_key **k, void **into,
 	    struct err *e);
 };
 
-/* As ini_read(). What the reader refuses gets "path:line: " in front, and ends it. */
+/* As ini_read(). An error of a callback gets "path:line: " in front and ends the walk. */
 int ini_walk(const struct ini_reader *r, const char *path, struct err *e);
 
-/* One value, as from the command line "section.name=value". */
+/* Sets one value, as from the command line: "section.name=value". ERR_INPUT, ERR_MEMORY. */
 int ini_set(
     const struct ini_key *keys, size_t nkeys, void *config, const char *assignment, struct err *e);
 
-/* Writes a file that ini_read() reads back to the same values; with_help: each key under its
- * sentence. */
+/* Writes a file from which ini_read() gets the same values; with_help: each key below its help
+ * and its bounds. */
 void ini_print(
     const struct ini_key *keys, size_t nkeys, const void *config, int with_help, FILE *out);
-void ini_release(const struct ini_key *keys, size_t nkeys, void *config);
+
+void ini_release(const struct ini_key *keys, size_t nkeys, void *config); /* frees the texts */
 
 #endif

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 24 }; /* times an hour in ns is still under 2^127 */
+enum { DIGITS_MAX = 24 }; /* 10^24 hours in ns are under 2^127 */
 
 struct unit {
 	const char *name;
 	int64_t size;
 };
 
-/* The largest first: printing takes the first that fits. */
+/* In descending order: printing takes the first that divides the value. */
 static const struct unit time_units[] = {
 	{ "h", 3600000000000 },
 	{ "min", 60000000000 },
@@ -52,20 +52,20 @@ piece_trim(struct piece p)
 	return p;
 }
 
-/* ---- values as words ---- */
+/* ---- printing ---- */
 
-/* Whole numbers in the largest unit that divides them. */
+/* As a whole number of the largest unit that divides it. */
 static void
 print_units(struct buf *b, int64_t v, const struct unit *units)
 {
-	if (v == 0) /* any would do: the one that people expect */
+	if (v == 0) /* in seconds or bytes: every unit divides 0 */
 		units = units == time_units ? &time_units[2] : &byte_units[3];
 	while (v % units->size != 0)
 		units++;
 	buf_printf(b, "%lld%s", (long long)(v / units->size), units->name);
 }
 
-/* The shortest words of v * scale that read back to v. */
+/* The shortest decimal text of v * scale that parses to v; "" if there is none. */
 static void
 shortest(char out[40], double v, double scale)
 {
@@ -80,7 +80,7 @@ shortest(char out[40], double v, double scale)
 	}
 }
 
-/* As percentage, unless that is much longer, or does not read back exactly. */
+/* As a percentage, unless that is over two characters longer or does not parse to v. */
 static void
 print_share(struct buf *b, double v)
 {
@@ -192,9 +192,9 @@ ini_value_bounds(struct buf *b, const struct ini_key *k)
 	}
 }
 
-/* ---- words to values ---- */
+/* ---- parsing ---- */
 
-/* "12", "-3", "1.25": digits * 10^-decimals, and what comes behind. No exponents. */
+/* "12", "-3", "1.25": digits * 10^-decimals, and the rest of the text. No exponents. */
 static bool
 parse_decimal(struct piece p, __int128 *digits, int *decimals, struct piece *rest)
 {
@@ -234,7 +234,7 @@ parse_count(struct piece p, int64_t *ret)
 	return errno == 0 && end == text + p.len && end[-1] != '-';
 }
 
-/* Exact, or not at all: 1.5ms is 1500000 ns, 0.5ns is nothing. */
+/* Only values that are whole in the smallest unit: 1.5ms is 1500000 ns, 0.5ns is refused. */
 static bool
 parse_units(struct piece p, const struct unit *units, int64_t *ret)
 {
@@ -258,8 +258,8 @@ parse_units(struct piece p, const struct unit *units, int64_t *ret)
 	return true;
 }
 
-/* Dividing by 100 rounds once, so 10% and 0.1 are the same number. No program of ours sets a locale
- * for strtod(). */
+/* A division by 100 rounds once, so 10% and 0.1 are the same number. strtod() needs the C locale, which no program
+ * here changes. */
 static bool
 parse_share(struct piece p, double *ret)
 {
@@ -272,7 +272,7 @@ parse_share(struct piece p, double *ret)
 		return false;
 	memcpy(text, p.s, p.len);
 	text[p.len] = 0;
-	if (strspn(text, "0123456789.eE+-") != p.len) /* neither nan nor 0x1p3 */
+	if (strspn(text, "0123456789.eE+-") != p.len) /* not nan, inf or 0x1p3 */
 		return false;
 	*ret = strtod(text, &end);
 	if (percent)
@@ -286,7 +286,7 @@ hex(char c)
 	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
-/* One character of a quoted text; false: none. */
+/* Decodes one character of a quoted text; false: malformed. */
 static bool
 unquote(const char **at, const char *end, char *ret)
 {
@@ -348,7 +348,7 @@ set_text(char **at, const struct ini_key *k, struct piece p, struct err *e)
 
 	if ((rc = parse_text(p, &text, e)) != 0)
 		return rc;
-	print_text(&line, text); /* what we take we must be able to print and read again */
+	print_text(&line, text); /* every accepted text can be printed in a line and read again */
 	len = line.len + strlen(k->name) + strlen(" = ");
 	failed = line.failed;
 	buf_release(&line);

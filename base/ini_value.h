@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside base/ini*.c: one value, from words and to words. */
+/* Inside base/ini*.c: parsing and printing of one value. */
 #ifndef BASE_INI_VALUE_H
 #define BASE_INI_VALUE_H
 
@@ -12,23 +12,23 @@
 
 enum { INI_LINE_MAX_BYTES = 4096 };
 
-struct piece { /* of a line, not terminated */
+struct piece { /* a part of a line, not terminated */
 	const char *s;
 	size_t len;
 };
 
 bool piece_is(struct piece p, const char *s);
-struct piece piece_trim(struct piece p); /* without blanks at both ends */
+struct piece piece_trim(struct piece p); /* without blanks and tabs at both ends */
 
-/* Sets the value of k in the configuration, or says in *e what was wanted (ERR_INPUT; ERR_MEMORY)
- * and leaves it. */
-int ini_value_set(const struct ini_key *k, void *config, struct piece words, struct err *e);
+/* Sets the value of k in the configuration. ERR_INPUT with what is allowed, or ERR_MEMORY; the
+ * value is then unchanged. */
+int ini_value_set(const struct ini_key *k, void *config, struct piece text, struct err *e);
 
-/* Appends the shortest words that ini_value_set() takes for the same value. */
+/* Appends the shortest text that ini_value_set() parses to the same value. */
 void ini_value_print(struct buf *b, const struct ini_key *k, const void *config);
 
-/* Appends "1ms to 1h", or "at least 1ms" where the upper one is past all numbers; nothing where any
- * value will do. */
+/* Appends "1ms to 1h", or "at least 1ms" if the maximum is 2^62 or more; nothing if the key has no
+ * limits. */
 void ini_value_bounds(struct buf *b, const struct ini_key *k);
 
 #endif

@@ -17,12 +17,11 @@
 enum { LINE_MAX_BYTES = 2048 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char name[64]; /* name and journal: written by log_open(), under the lock */
+static char name[64]; /* name and journal are guarded by the lock */
 static bool journal;
 static _Atomic int threshold = LOG_INFO;
 
-/* The variable is inherited, so it counts only if our standard error is the stream that it names.
- */
+/* JOURNAL_STREAM is inherited, so it counts only if it names this process's standard error. */
 static bool
 stderr_is_journal(void)
 {
@@ -73,16 +72,16 @@ write_all(const char *at, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* nowhere left to complain */
+			return; /* there is no other place to report it */
 		at += n;
 		len -= (size_t)n;
 	}
 }
 
-/* Words from outside shall not make lines of their own, nor tell a terminal what to do: ASCII's
- * control characters, and U+0080 to U+009F, which are 0xc2 and one more in UTF-8. */
+/* Replaces control characters by blanks, so that text from other parties cannot add lines or
+ * control a terminal: those of ASCII, and U+0080 to U+009F (in UTF-8 0xc2 and another byte). */
 static void
-tame(char *line, size_t len)
+replace_controls(char *line, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)line[i],
@@ -115,7 +114,7 @@ log_line(enum log_level level, const char *fmt, ...)
 		n = (int)(sizeof line - len) - 1;
 	}
 	len += n < 0 ? 0 : (size_t)n;
-	tame(line, len);
+	replace_controls(line, len);
 	line[len++] = '\n';
 	write_all(line, len);
 	pthread_mutex_unlock(&lock);

@@ -18,7 +18,7 @@
 
 #include "base/privilege.h"
 
-/* ---- who ---- */
+/* ---- the user ---- */
 
 static int
 groups_find(struct privilege *p, const char *group, struct err *e)
@@ -59,7 +59,7 @@ privilege_find(
 	return groups_find(ret, group, e);
 }
 
-/* ---- what it needs ---- */
+/* ---- folders ---- */
 
 static bool
 give(const struct privilege *p, const char *path)
@@ -98,7 +98,7 @@ privilege_folder(const struct privilege *p, const char *path, mode_t mode, struc
 	return 0;
 }
 
-/* ---- the drop ---- */
+/* ---- dropping ---- */
 
 static int
 capabilities(int call, struct __user_cap_data_struct set[_LINUX_CAPABILITY_U32S_3])
@@ -108,8 +108,8 @@ capabilities(int call, struct __user_cap_data_struct set[_LINUX_CAPABILITY_U32S_
 	return (int)syscall(call, &self, set);
 }
 
-/* What an exec could give at most. Only who has CAP_SETPCAP may make it smaller; who has not, has
- * nothing to give away. */
+/* Empties the bounding set, which limits what an exec can add. Without CAP_SETPCAP that is not possible, and not
+ * needed: such a process has no capabilities to pass on. */
 static int
 bounds_drop(struct err *e)
 {
@@ -137,7 +137,7 @@ user_become(const struct privilege *p, struct err *e)
 	return 0;
 }
 
-/* The kernel is asked again: a drop that only seems to have worked would be the worst of all. */
+/* Asks the kernel whether the drop took effect. */
 static int
 check(const struct privilege *p, struct err *e)
 {
@@ -149,10 +149,11 @@ check(const struct privilege *p, struct err *e)
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
 		if ((set[i].effective | set[i].permitted | set[i].inheritable) != 0)
 			return err_set(
-			    e, ERR_SYSTEM, "capabilities are left though they were dropped");
+			    e, ERR_SYSTEM, "the process has capabilities after they were dropped");
 	if (p->become &&
 	    (real != p->uid || effective != p->uid || saved != p->uid || setuid(0) == 0))
-		return err_set(e, ERR_SYSTEM, "still root, though user %s was to be", p->user);
+		return err_set(e, ERR_SYSTEM,
+		    "the process can still be root, though it became user %s", p->user);
 	return 0;
 }
 
@@ -165,7 +166,8 @@ privilege_drop(const struct privilege *p, struct err *e)
 
 	if ((rc = bounds_drop(e)) != 0 || (p->become && (rc = user_become(p, e)) != 0))
 		return rc;
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* kernels before 4.3 have none */
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0,
+	    0); /* kernels before 4.3 have no ambient set */
 	if (capabilities(SYS_capset, none) != 0)
 		return err_errno(e, "dropping capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || setrlimit(RLIMIT_CORE, &no_core) != 0 ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/rng.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/hash.h"
@@ -33,14 +34,15 @@ rng_next(struct rng *r)
 }
 
 /*
- * The upper half of a 64 x 64 bit product is uniform but for the few products
- * whose lower half is under 2^64 mod n; those are drawn again (Lemire 2019).
+ * The upper half of a 64 x 64 bit product is uniform, except for the products whose lower half is
+ * under 2^64 mod n; those are drawn again (Lemire 2019).
  */
 uint64_t
 rng_below(struct rng *r, uint64_t n)
 {
 	unsigned __int128 product;
 
+	assert(n > 0);
 	do
 		product = (unsigned __int128)rng_next(r) * n;
 	while ((uint64_t)product < n && (uint64_t)product < -n % n);
@@ -53,7 +55,7 @@ rng_unit(struct rng *r)
 	return (double)(rng_next(r) >> 11) * 0x1p-53;
 }
 
-/* Marsaglia's polar method; its second number is thrown away, so that the state is s alone. */
+/* Marsaglia's polar method; its second number is discarded, so that the state is s alone. */
 double
 rng_normal(struct rng *r)
 {

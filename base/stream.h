@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A byte stream to another process (ipc:///path, tls://host:port or tcp://host:port),
- * in stream_nng.c over nng_stream. Blocking calls with time limits; one reader and
- * one writer thread at a time may use a stream. After any failure the stream is
- * only good for stream_close(). Not usable in a child after fork().
+ * A byte stream to another process (ipc:///path, tls://host:port or tcp://host:port), in
+ * stream_nng.c over nng_stream. Calls block, with time limits. One thread may read and another one write at the
+ * same time. After a failure a stream may only be closed. Not usable in a child after
+ * fork().
  *
- * A tls:// stream carries nothing before stream_secure(), on both sides: accept
- * returns at once, and the handshake is for the thread of the one who came.
+ * A tls:// stream carries no data before both sides have called stream_secure(): accept returns
+ * at once, and the handshake runs in the thread that serves the peer.
  */
 #ifndef BASE_STREAM_H
 #define BASE_STREAM_H
@@ -20,42 +20,52 @@ struct stream;
 struct tls; /* base/tls.h */
 struct listener;
 
-/* ERR_PEER: nobody listens there; ERR_DENIED: a local socket whose mode does not let us in;
- * ERR_TIMEOUT: nobody answers, or so many wait to be let in that there was no place all the time;
- * ERR_INPUT: no URL of these; ERR_SYSTEM, ERR_MEMORY. */
+/* Connects. The time limit does not include the resolution of the host's name. ERR_PEER: no program
+ * listens there, or the host is unknown; ERR_DENIED: the mode of a local socket forbids it; ERR_TIMEOUT:
+ * no answer, or the backlog was full all the time; ERR_INPUT: malformed URL; ERR_SYSTEM;
+ * ERR_MEMORY. */
 int stream_dial(struct stream **ret, const char *url, int timeout_ms, struct err *e);
-/* All of len bytes or a failure: ERR_TIMEOUT, ERR_PEER (closed or reset). timeout_ms is for the
- * whole call; under 1 it is 1: what is there is taken. */
+
+/* All len bytes, or a failure: ERR_TIMEOUT, ERR_PEER (closed, reset, or aborted by us), ERR_MEMORY;
+ * of a tls:// stream also ERR_INPUT and ERR_DENIED. The time limit is for the whole call; under 1 ms it is 1 ms. */
 int stream_read(struct stream *s, void *data, size_t len, int timeout_ms, struct err *e);
 int stream_write(struct stream *s, const void *data, size_t len, int timeout_ms, struct err *e);
-/* Wakes whoever is in read or write on s, from any thread; they fail with ERR_PEER. */
+
+/* Wakes calls that read or write, from any thread; they and later ones fail with ERR_PEER. */
 void stream_abort(struct stream *s);
-void stream_close(struct stream *s); /* NULL is fine; nobody may be in a call on s */
-/* The peer of a local (ipc) stream: 0, or ERR_MISSING where the transport does not know. */
+
+void stream_close(struct stream *s); /* NULL is fine; no call on s may be under way */
+
+/* User and process of the peer of an ipc stream: 0, or ERR_MISSING for other streams. */
 int stream_peer(struct stream *s, int *uid, int *pid);
 
 /* ---- tls:// (stream_tls.c) ---- */
 bool url_is_tls(const char *url);
+
 /*
- * Shakes hands: 0 when each side has seen that the other may be what it is here for (base/tls.h).
- * timeout_ms is for all of it, however many bytes came meanwhile. Not a tls:// stream: 0, nothing
- * is done. ERR_DENIED: we refuse the peer, or it us; ERR_INPUT: it speaks no TLS; ERR_PEER: it is
- * gone; ERR_TIMEOUT. About 1 ms of CPU; holds up to 128 KiB afterwards.
+ * Does the handshake; 0 when each side has accepted the other's certificate and role (base/tls.h). The time
+ * limit is for all of it. 0 at once for other streams than tls://. ERR_DENIED: one side refuses the other;
+ * ERR_INPUT: the peer does not speak TLS, or t is NULL; ERR_PEER: it is gone; ERR_TIMEOUT;
+ * ERR_MEMORY. About 1 ms of CPU; the stream then holds up to 128 KiB.
  */
 int stream_secure(struct stream *s, struct tls *t, int timeout_ms, struct err *e);
-const char *stream_peer_name(
-    const struct stream *s); /* "hone:agent:n1", of its certificate; "" without */
-/* Would it be let in now (tls_refresh())? 0, also when it is no tls:// stream, or ERR_DENIED with
- * words. From any thread. */
+
+/* "hone:agent:n1", from the peer's certificate; "" if there is none. Valid while s is open. */
+const char *stream_peer_name(const struct stream *s);
+
+/* Whether the peer would be accepted now (after tls_refresh()): 0, also for streams without TLS, or
+ * ERR_DENIED. From any thread. */
 int stream_trusted(struct stream *s, struct err *e);
 
-/* ipc sockets are made with `mode` (e.g. 0600); a stale socket file that nobody listens on is
- * replaced, a live one, or a file that is no socket, is ERR_BUSY. tcp port 0 takes a free one:
- * listener_url() says which. */
+/* Listens. A socket file is created with `mode`; a stale one that no program listens on is replaced. Port 0 takes a
+ * free port, which listener_url() names. ERR_BUSY: another program listens there, or the path is a
+ * file of another kind; ERR_INPUT: malformed URL; ERR_SYSTEM; ERR_MEMORY. */
 int listener_open(struct listener **ret, const char *url, unsigned mode, struct err *e);
 const char *listener_url(const struct listener *l);
-int listener_accept(struct listener *l, struct stream **ret, int timeout_ms,
-    struct err *e);                      /* ERR_TIMEOUT: nobody came */
+
+/* ERR_TIMEOUT: no connection in time; ERR_FULL: too many open files; ERR_PEER: failed or aborted;
+ * ERR_MEMORY. */
+int listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct err *e);
 void listener_abort(struct listener *l); /* wakes accept, from any thread */
 void listener_close(struct listener *l);
 

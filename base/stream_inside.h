@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of streams share: stream_nng.c moves bytes, stream_tls.c makes them unreadable to
- * others. */
+/* Shared by the files of streams: stream_nng.c moves bytes, stream_tls.c encrypts them. */
 #ifndef BASE_STREAM_INSIDE_H
 #define BASE_STREAM_INSIDE_H
 
@@ -10,35 +9,40 @@
 #include "base/clock.h"
 #include "base/stream.h"
 
-struct wire;   /* stream_nng.c */
-struct secure; /* stream_tls.c */
+struct transport; /* stream_nng.c */
+struct secure;    /* stream_tls.c */
 struct nng_stream;
 
 struct stream {
-	struct wire *wire;
+	struct transport *transport;
 	char *url;
-	bool dialled; /* by us */
+	bool dialled; /* by this side */
 	bool tls;
-	_Atomic(struct secure *) secure; /* NULL until both sides have shaken hands */
+	_Atomic(struct secure *) secure; /* NULL until the handshake is done */
 };
 
-struct limit {
-	int ms; /* for the words */
+struct time_limit {
+	int ms; /* for error texts */
 	struct mono until;
 };
 
-/* To an address of the URL's host that answers; resolving its name is not within the time. nng's
- * code. dial_nng.c */
-int wire_dial(struct nng_stream **ret, const char *url, int timeout_ms);
+struct time_limit time_limit_in_ms(int ms); /* at least 1 ms */
 
-struct limit limit_in_ms(int ms);
-/* At least one byte; *n says how many. */
-int wire_read_some(
-    struct stream *s, void *data, size_t size, size_t *n, struct limit limit, struct err *e);
-int wire_write(struct stream *s, const void *data, size_t len, struct limit limit, struct err *e);
+/* Connects to the first address of the URL's host that answers; name resolution is not part of the time limit. Returns
+ * nng's code. In dial_nng.c. */
+int transport_dial(struct nng_stream **ret, const char *url, int timeout_ms);
 
-int secure_read(struct stream *s, void *data, size_t len, struct limit limit, struct err *e);
-int secure_write(struct stream *s, const void *data, size_t len, struct limit limit, struct err *e);
+/* Reads at least one byte; *n is the number. */
+int transport_read_some(
+    struct stream *s, void *data, size_t size, size_t *n, struct time_limit limit, struct err *e);
+
+/* Writes all len bytes. */
+int transport_write(
+    struct stream *s, const void *data, size_t len, struct time_limit limit, struct err *e);
+
+int secure_read(struct stream *s, void *data, size_t len, struct time_limit limit, struct err *e);
+int secure_write(
+    struct stream *s, const void *data, size_t len, struct time_limit limit, struct err *e);
 void secure_free(struct secure *c);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * base/stream.h over nng_stream. What nng wants to be treated with care, as measured:
+ * base/stream.h over nng_stream. Behaviour of nng that this file allows for, as measured:
  *
- * - A transfer started after nng_stream_close() ends only at its timeout, so calls are
- *   stopped (nng_aio_stop) and freed before the stream is closed.
- * - nng_aio_abort() on a call that is not under way does nothing. So a call is started,
- *   and aborted, under the lock of its direction, with a flag that outlasts the call.
- * - A time limit of 0 fails at once, even if there is something to read: the least is 1 ms.
+ * - A transfer that starts after nng_stream_close() ends only at its timeout, so calls are stopped
+ *   (nng_aio_stop) and freed before the stream is closed.
+ * - nng_aio_abort() has no effect on a call that is not under way. So calls are started and aborted
+ *   under the lock of their direction, and a flag remembers the abort.
+ * - A time limit of 0 fails at once, even if data is there: the minimum is 1 ms.
  */
 #define _GNU_SOURCE
 #include "base/stream.h"
@@ -31,13 +31,13 @@
 
 static const char IPC[] = "ipc://", TCP[] = "tcp://", TLS[] = "tls://";
 
-struct call { /* one at a time, in one direction */
+struct call { /* in one direction; one at a time */
 	nng_aio *aio;
 	pthread_mutex_t lock;
 	bool aborted;
 };
 
-struct wire {
+struct transport {
 	nng_stream *nng;
 	struct call read, write;
 };
@@ -59,8 +59,8 @@ call_init(struct call *c, struct err *e)
 }
 
 /*
- * Before the stream goes: nng's expiry thread may just be cancelling a call that
- * timed out, and freeing the aio waits for that, where stopping it does not.
+ * Called before the stream is closed: nng's expiry thread may be cancelling a call that timed out. nng_aio_free()
+ * waits for that, nng_aio_stop() does not.
  */
 static void
 call_release(struct call *c)
@@ -79,7 +79,7 @@ call_abort(struct call *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Starts `start(of, aio)` unless aborted, and waits. nng's code. */
+/* Calls start(of, aio), unless the call was aborted, and waits for its end. Returns nng's code. */
 static int
 call_run(struct call *c, void (*start)(void *of, nng_aio *aio), void *of, int64_t limit_ms)
 {
@@ -97,7 +97,7 @@ call_run(struct call *c, void (*start)(void *of, nng_aio *aio), void *of, int64_
 	return nng_aio_result(c->aio);
 }
 
-/* ---- words ---- */
+/* ---- errors ---- */
 
 static int
 fail_transfer(struct err *e, const char *url, const char *what, int nng_code, int timeout_ms)
@@ -105,15 +105,15 @@ fail_transfer(struct err *e, const char *url, const char *what, int nng_code, in
 	switch (nng_code) {
 	case NNG_ETIMEDOUT:
 		return err_set(e, ERR_TIMEOUT,
-		    "%s: %s: nothing for %d ms: the other side hangs, or is overloaded", url, what,
+		    "%s: %s: no data for %d ms: the peer hangs or is overloaded", url, what,
 		    timeout_ms);
 	case NNG_ECANCELED:
-		return err_set(e, ERR_PEER, "%s: %s: given up on our side", url, what);
+		return err_set(e, ERR_PEER, "%s: %s: aborted by this side", url, what);
 	case NNG_ENOMEM:
 		return err_set(e, ERR_MEMORY, "%s: %s: out of memory", url, what);
 	default:
-		return err_set(e, ERR_PEER, "%s: %s: %s: the other side has hung up", url, what,
-		    nng_strerror(nng_code));
+		return err_set(e, ERR_PEER, "%s: %s: %s: the peer has closed the connection", url,
+		    what, nng_strerror(nng_code));
 	}
 }
 
@@ -125,19 +125,18 @@ fail_dial(struct err *e, const char *url, int nng_code, int timeout_ms)
 	switch (nng_code) {
 	case NNG_ETIMEDOUT:
 		return err_set(e, ERR_TIMEOUT,
-		    "%s: no connection within %d ms: is the host up, and the way free?", url,
+		    "%s: no connection within %d ms: is the host up, and the port reachable?", url,
 		    timeout_ms);
 	case NNG_EAGAIN:
 		return err_set(e, ERR_TIMEOUT,
-		    "%s: so many wait there to be let in that there was no place for %d ms", url,
-		    timeout_ms);
+		    "%s: the queue of connections there was full for %d ms", url, timeout_ms);
 	case NNG_ECONNREFUSED:
 	case NNG_ENOENT:
-		return err_set(
-		    e, ERR_PEER, "%s: %s: nobody listens there; is the daemon running?", url, why);
+		return err_set(e, ERR_PEER,
+		    "%s: %s: no program listens there; is the daemon running?", url, why);
 	case NNG_EPERM:
 		return err_set(e, ERR_DENIED,
-		    "%s: %s: the socket's owner and mode do not let us in", url, why);
+		    "%s: %s: the owner and mode of the socket deny access", url, why);
 	case NNG_EADDRINVAL:
 		return err_set(e, ERR_PEER, "%s: %s: check host name and port", url, why);
 	case NNG_ENOMEM:
@@ -160,11 +159,12 @@ fail_listen(struct err *e, const char *url, int nng_code)
 		return err_set(e, ERR_BUSY, "%s: %s: another program listens there", url, why);
 	case NNG_EPERM:
 		return err_set(e, ERR_SYSTEM,
-		    "%s: %s: may we write to the folder, or use this port?", url, why);
+		    "%s: %s: is writing to the folder, or using this port, permitted?", url, why);
 	case NNG_EADDRINVAL:
 	case NNG_ENOENT:
 		return err_set(e, ERR_SYSTEM,
-		    "%s: %s: is that folder there, or that address one of this machine?", url, why);
+		    "%s: %s: does the folder exist, or is the address one of this machine?", url,
+		    why);
 	case NNG_ENOMEM:
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
 	default:
@@ -172,7 +172,7 @@ fail_listen(struct err *e, const char *url, int nng_code)
 	}
 }
 
-/* Only what this file handles; nng itself knows more kinds of URL. */
+/* Accepts the URLs that this file handles; nng has further kinds. */
 static int
 check_url(const char *url, struct err *e)
 {
@@ -191,7 +191,7 @@ check_url(const char *url, struct err *e)
 		if (port == NULL || port[1] == 0 || port[1 + strspn(port + 1, "0123456789")] != 0 ||
 		    strlen(port) > 6 || atoi(port + 1) > UINT16_MAX)
 			return err_set(e, ERR_INPUT,
-			    "%s: the port is missing or no number: %.6shost:port", url, url);
+			    "%s: the port is missing or not a number: %.6shost:port", url, url);
 		return 0;
 	}
 	return err_set(e, ERR_INPUT, "%s: want ipc:///path or tls://host:port", url);
@@ -203,7 +203,7 @@ url_is_tls(const char *url)
 	return strncmp(url, TLS, strlen(TLS)) == 0;
 }
 
-/* As nng is to know it: what it calls tls+tcp is TLS of its own. The caller's to free(). */
+/* The URL for nng: tcp:// in place of tls://, since TLS is not nng's here. The caller frees it. */
 static char *
 url_for_nng(const char *url)
 {
@@ -221,14 +221,14 @@ static int
 stream_new(struct stream **ret, nng_stream *nng, const char *url, bool dialled, struct err *e)
 {
 	struct stream *s = calloc(1, sizeof *s);
-	struct wire *w = s != NULL ? calloc(1, sizeof *w) : NULL;
+	struct transport *w = s != NULL ? calloc(1, sizeof *w) : NULL;
 
 	if (w == NULL) {
 		free(s);
 		nng_stream_free(nng);
 		return err_set(e, ERR_MEMORY, "%s: out of memory", url);
 	}
-	s->wire = w;
+	s->transport = w;
 	w->nng = nng;
 	s->dialled = dialled;
 	s->tls = url_is_tls(url);
@@ -249,7 +249,7 @@ stream_dial(struct stream **ret, const char *url, int timeout_ms, struct err *e)
 
 	if ((rc = check_url(url, e)) != 0)
 		return rc;
-	if ((rc = wire_dial(&nng, url, timeout_ms)) != 0)
+	if ((rc = transport_dial(&nng, url, timeout_ms)) != 0)
 		return fail_dial(e, url, rc, timeout_ms);
 	return stream_new(ret, nng, url, true, e);
 }
@@ -273,33 +273,35 @@ left_of_ms(struct mono until)
 }
 
 int
-wire_read_some(
-    struct stream *s, void *data, size_t size, size_t *n, struct limit limit, struct err *e)
+transport_read_some(
+    struct stream *s, void *data, size_t size, size_t *n, struct time_limit limit, struct err *e)
 {
-	struct call *c = &s->wire->read;
+	struct call *c = &s->transport->read;
 	nng_iov part = { data, size };
 	int64_t left_ms = left_of_ms(limit.until);
 	int rc;
 
 	nng_aio_set_iov(c->aio, 1, &part);
-	rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start_read, s->wire->nng, left_ms);
+	rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start_read, s->transport->nng, left_ms);
 	if (rc != 0)
 		return fail_transfer(e, s->url, "reading", rc, limit.ms);
 	*n = nng_aio_count(c->aio);
 	return 0;
 }
 
-/* nng moves what it can at once; we go on until all is moved, with one limit for the whole. */
+/* nng writes as much as fits at once; the loop goes on until all is written. */
 int
-wire_write(struct stream *s, const void *data, size_t len, struct limit limit, struct err *e)
+transport_write(
+    struct stream *s, const void *data, size_t len, struct time_limit limit, struct err *e)
 {
-	struct call *c = &s->wire->write;
+	struct call *c = &s->transport->write;
 	nng_iov part = { (void *)(uintptr_t)data, len };
 	int rc;
 
 	for (int64_t left_ms = limit.ms; part.iov_len > 0; left_ms = left_of_ms(limit.until)) {
 		nng_aio_set_iov(c->aio, 1, &part);
-		rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start_write, s->wire->nng, left_ms);
+		rc = left_ms < 0 ? NNG_ETIMEDOUT
+		                 : call_run(c, start_write, s->transport->nng, left_ms);
 		if (rc != 0)
 			return fail_transfer(e, s->url, "writing", rc, limit.ms);
 		part.iov_buf = (char *)part.iov_buf + nng_aio_count(c->aio);
@@ -308,17 +310,17 @@ wire_write(struct stream *s, const void *data, size_t len, struct limit limit, s
 	return 0;
 }
 
-struct limit
-limit_in_ms(int ms)
+struct time_limit
+time_limit_in_ms(int ms)
 {
 	ms = ms < 1 ? 1 : ms;
-	return (struct limit){ ms, { clock_mono().ns + (int64_t)ms * 1000000 } };
+	return (struct time_limit){ ms, { clock_mono().ns + (int64_t)ms * 1000000 } };
 }
 
 int
 stream_read(struct stream *s, void *data, size_t len, int timeout_ms, struct err *e)
 {
-	struct limit limit = limit_in_ms(timeout_ms);
+	struct time_limit limit = time_limit_in_ms(timeout_ms);
 	char *at = data;
 	size_t n = 0;
 	int rc;
@@ -326,7 +328,7 @@ stream_read(struct stream *s, void *data, size_t len, int timeout_ms, struct err
 	if (s->tls)
 		return secure_read(s, data, len, limit, e);
 	for (; len > 0; at += n, len -= n)
-		if ((rc = wire_read_some(s, at, len, &n, limit, e)) != 0)
+		if ((rc = transport_read_some(s, at, len, &n, limit, e)) != 0)
 			return rc;
 	return 0;
 }
@@ -334,16 +336,17 @@ stream_read(struct stream *s, void *data, size_t len, int timeout_ms, struct err
 int
 stream_write(struct stream *s, const void *data, size_t len, int timeout_ms, struct err *e)
 {
-	struct limit limit = limit_in_ms(timeout_ms);
+	struct time_limit limit = time_limit_in_ms(timeout_ms);
 
-	return s->tls ? secure_write(s, data, len, limit, e) : wire_write(s, data, len, limit, e);
+	return s->tls ? secure_write(s, data, len, limit, e)
+	              : transport_write(s, data, len, limit, e);
 }
 
 void
 stream_abort(struct stream *s)
 {
-	call_abort(&s->wire->read);
-	call_abort(&s->wire->write);
+	call_abort(&s->transport->read);
+	call_abort(&s->transport->write);
 }
 
 void
@@ -351,12 +354,12 @@ stream_close(struct stream *s)
 {
 	if (s == NULL)
 		return;
-	call_release(&s->wire->read);
-	call_release(&s->wire->write);
-	nng_stream_close(s->wire->nng);
-	nng_stream_free(s->wire->nng);
+	call_release(&s->transport->read);
+	call_release(&s->transport->write);
+	nng_stream_close(s->transport->nng);
+	nng_stream_free(s->transport->nng);
 	secure_free(atomic_load(&s->secure));
-	free(s->wire);
+	free(s->transport);
 	free(s->url);
 	free(s);
 }
@@ -366,8 +369,8 @@ stream_peer(struct stream *s, int *uid, int *pid)
 {
 	uint64_t u, p;
 
-	if (nng_stream_get_uint64(s->wire->nng, NNG_OPT_IPC_PEER_UID, &u) != 0 ||
-	    nng_stream_get_uint64(s->wire->nng, NNG_OPT_IPC_PEER_PID, &p) != 0)
+	if (nng_stream_get_uint64(s->transport->nng, NNG_OPT_IPC_PEER_UID, &u) != 0 ||
+	    nng_stream_get_uint64(s->transport->nng, NNG_OPT_IPC_PEER_PID, &p) != 0)
 		return ERR_MISSING;
 	*uid = (int)u;
 	*pid = (int)p;
@@ -377,8 +380,8 @@ stream_peer(struct stream *s, int *uid, int *pid)
 /* ---- listeners ---- */
 
 /*
- * nng would remove a stale file too, but it takes any file that cannot be connected
- * to for a stale socket, also one with somebody's data in it.
+ * Removes a stale socket file. nng would do so too, but it takes every file that it cannot connect to
+ * for a stale socket, data files included.
  */
 static int
 clear_stale(const char *url, struct err *e)
@@ -391,13 +394,12 @@ clear_stale(const char *url, struct err *e)
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? 0 : err_errno(e, "%s", url);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(
-		    e, ERR_BUSY, "%s: there is a file that is no socket: move it away", url);
+		return err_set(e, ERR_BUSY, "%s: this file is not a socket: move it away", url);
 	if ((fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) < 0)
 		return err_errno(e, "%s: socket", url);
 	memcpy(to.sun_path, path, strlen(path) + 1);
 	rc = connect(fd, (struct sockaddr *)&to, sizeof to);
-	if (rc == 0 || errno == EAGAIN) /* EAGAIN: somebody with a full backlog */
+	if (rc == 0 || errno == EAGAIN) /* EAGAIN: a program listens, its backlog is full */
 		rc = err_set(e, ERR_BUSY,
 		    "%s: another program listens there: stop it, or choose another path", url);
 	else if (errno != ECONNREFUSED)
@@ -477,24 +479,24 @@ start_accept(void *of, nng_aio *aio)
 	nng_stream_listener_accept(of, aio);
 }
 
-/* Who comes from another machine is named by its address. Memory that cannot be had leaves the
- * listener's URL. */
+/* Puts the peer's address in front of the URL, for errors and logs. Out of memory, the listener's URL
+ * stays. */
 static void
 name_by_address(struct stream *s)
 {
-	char address[INET6_ADDRSTRLEN] = "", *words;
+	char address[INET6_ADDRSTRLEN] = "", *name;
 	nng_sockaddr a;
 
-	if (!s->tls || nng_stream_get_addr(s->wire->nng, NNG_OPT_REMADDR, &a) != 0)
+	if (!s->tls || nng_stream_get_addr(s->transport->nng, NNG_OPT_REMADDR, &a) != 0)
 		return;
 	if (a.s_family == NNG_AF_INET)
 		inet_ntop(AF_INET, &a.s_in.sa_addr, address, sizeof address);
 	else if (a.s_family == NNG_AF_INET6)
 		inet_ntop(AF_INET6, a.s_in6.sa_addr, address, sizeof address);
-	if (address[0] == '\0' || asprintf(&words, "%s at %s", address, s->url) < 0)
+	if (address[0] == '\0' || asprintf(&name, "%s at %s", address, s->url) < 0)
 		return;
 	free(s->url);
-	s->url = words;
+	s->url = name;
 }
 
 int
@@ -509,7 +511,7 @@ listener_accept(struct listener *l, struct stream **ret, int timeout_ms, struct 
 			name_by_address(*ret);
 		return rc;
 	case NNG_ETIMEDOUT:
-		return err_set(e, ERR_TIMEOUT, "%s: nobody came for %d ms", l->url, timeout_ms);
+		return err_set(e, ERR_TIMEOUT, "%s: no connection for %d ms", l->url, timeout_ms);
 	case NNG_ENOFILES:
 		return err_set(e, ERR_FULL, "%s: %s: raise the limit of open files (ulimit -n)",
 		    l->url, nng_strerror(rc));

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tls:// streams: what is read and written goes through a talk (base/tls_session.h) on its way from and to the wire.
+ * tls:// streams: data passes a TLS session (base/tls_session.h) between the caller and the transport.
  *
- *	stream_write --> write --.      .--> goes --> wire_write	the writer's thread
- *	                         | talk |
- *	stream_read <--- read <--'      '<-- came <-- wire_read_some	the reader's thread
+ *	stream_write --> write --.         .--> goes --> transport_write	the writer's thread
+ *	                         | session |
+ *	stream_read <--- read <--'         '<-- came <-- transport_read_some	the reader's thread
  *
- * A talk is for one thread at a time, so a lock is around each of these steps, and around none that waits for the wire.
- * What a read makes for the wire (an answer to a key update) leaves with the next write.
+ * A session is for one thread at a time, so each of its calls is made under the lock; no call that waits
+ * for the transport is. Output that a read causes (an answer to a key update) leaves with the next write.
  *
- * In TLS 1.3 who dials has ended its handshake before the other side has seen its certificate. So the side that
- * listens says one byte when it has let the other in; until then nothing is sent that could hide its refusal.
+ * In TLS 1.3 the side that dials has ended its handshake before the other side has seen its certificate. So the side that
+ * listens sends one byte when it has accepted the peer; the side that dials waits for it, so that it sees a
+ * refusal before it sends anything.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -23,23 +24,24 @@
 
 enum { PIECE_BYTES = 32 * 1024, OVERHEAD_BYTES = 1024, LINGER_MS = 300, HOST_MAX_BYTES = 256 };
 
-static const char LET_IN = 'H';
+static const char ACCEPTED = 'H';
 
 struct secure {
 	const struct tls_session_calls *calls;
 	struct tls_session *session;
 	pthread_mutex_t lock;
-	uint8_t in[PIECE_BYTES];                   /* the reader's */
-	uint8_t out[PIECE_BYTES + OVERHEAD_BYTES]; /* the writer's; a piece leaves in one go */
+	uint8_t in[PIECE_BYTES]; /* the reader's */
+	uint8_t out[PIECE_BYTES +
+		    OVERHEAD_BYTES]; /* the writer's; large enough for an encrypted piece */
 };
 
-/* ---- between talk and wire ---- */
+/* ---- between session and transport ---- */
 
 static int
-take_in(struct stream *s, struct secure *c, struct limit limit, struct err *e)
+take_in(struct stream *s, struct secure *c, struct time_limit limit, struct err *e)
 {
 	size_t n;
-	int rc = wire_read_some(s, c->in, sizeof c->in, &n, limit, e);
+	int rc = transport_read_some(s, c->in, sizeof c->in, &n, limit, e);
 
 	if (rc != 0)
 		return rc;
@@ -50,7 +52,7 @@ take_in(struct stream *s, struct secure *c, struct limit limit, struct err *e)
 }
 
 static int
-flush(struct stream *s, struct secure *c, struct limit limit, struct err *e)
+flush(struct stream *s, struct secure *c, struct time_limit limit, struct err *e)
 {
 	size_t n;
 	int rc = 0;
@@ -60,14 +62,14 @@ flush(struct stream *s, struct secure *c, struct limit limit, struct err *e)
 		n = c->calls->goes(c->session, c->out, sizeof c->out);
 		pthread_mutex_unlock(&c->lock);
 		if (n > 0)
-			rc = wire_write(s, c->out, n, limit, e);
+			rc = transport_write(s, c->out, n, limit, e);
 	} while (n > 0 && rc == 0);
 	return rc;
 }
 
 static int
-read_through(
-    struct stream *s, struct secure *c, void *data, size_t len, struct limit limit, struct err *e)
+read_through(struct stream *s, struct secure *c, void *data, size_t len, struct time_limit limit,
+    struct err *e)
 {
 	uint8_t *at = data;
 	size_t n;
@@ -89,8 +91,8 @@ read_through(
 }
 
 static int
-write_through(struct stream *s, struct secure *c, const void *data, size_t len, struct limit limit,
-    struct err *e)
+write_through(struct stream *s, struct secure *c, const void *data, size_t len,
+    struct time_limit limit, struct err *e)
 {
 	const uint8_t *at = data;
 	size_t n;
@@ -109,22 +111,22 @@ write_through(struct stream *s, struct secure *c, const void *data, size_t len, 
 	return 0;
 }
 
-/* ---- shaking hands ---- */
+/* ---- handshake ---- */
 
-/* Closing a socket with unread bytes in it would reset the connection before the other side has
- * read why. */
+/* Reads until the peer closes, at most LINGER_MS: closing a socket with unread bytes resets the connection, and
+ * the peer might not receive the reason of the refusal. */
 static void
 linger(struct stream *s, struct secure *c)
 {
-	struct limit limit = limit_in_ms(LINGER_MS);
+	struct time_limit limit = time_limit_in_ms(LINGER_MS);
 	size_t n;
 
-	while (wire_read_some(s, c->in, sizeof c->in, &n, limit, NULL) == 0)
+	while (transport_read_some(s, c->in, sizeof c->in, &n, limit, NULL) == 0)
 		;
 }
 
 static int
-shake_hands(struct stream *s, struct secure *c, struct limit limit, struct err *e)
+shake_hands(struct stream *s, struct secure *c, struct time_limit limit, struct err *e)
 {
 	struct err unsent;
 	int rc, sent;
@@ -147,21 +149,21 @@ shake_hands(struct stream *s, struct secure *c, struct limit limit, struct err *
 }
 
 static int
-let_in(struct stream *s, struct secure *c, struct limit limit, struct err *e)
+exchange_acceptance(struct stream *s, struct secure *c, struct time_limit limit, struct err *e)
 {
 	char byte;
 	int rc;
 
 	if (!s->dialled)
-		return write_through(s, c, &LET_IN, 1, limit, e);
+		return write_through(s, c, &ACCEPTED, 1, limit, e);
 	if ((rc = read_through(s, c, &byte, 1, limit, e)) != 0)
 		return rc;
-	return byte == LET_IN ? 0
-	                      : err_set(e, ERR_INPUT,
-				    "%s: it speaks TLS, but is no controller of Hone", s->url);
+	return byte == ACCEPTED ? 0
+	                        : err_set(e, ERR_INPUT,
+				      "%s: it speaks TLS, but is not a controller of Hone", s->url);
 }
 
-/* The host of tls://host:port, tls://[host]:port. */
+/* The host of tls://host:port or tls://[host]:port. */
 static void
 host_of(const char *url, char host[HOST_MAX_BYTES])
 {
@@ -198,7 +200,7 @@ secure_new(struct secure **ret, struct stream *s, struct tls *t, struct err *e)
 int
 stream_secure(struct stream *s, struct tls *t, int timeout_ms, struct err *e)
 {
-	struct limit limit = limit_in_ms(timeout_ms);
+	struct time_limit limit = time_limit_in_ms(timeout_ms);
 	struct err why = { 0 };
 	struct secure *c = NULL;
 	int rc;
@@ -206,11 +208,12 @@ stream_secure(struct stream *s, struct tls *t, int timeout_ms, struct err *e)
 	if (!s->tls)
 		return 0;
 	if (t == NULL)
-		return err_set(
-		    e, ERR_INPUT, "%s: without keys of ours; hone keys init makes some", s->url);
+		return err_set(e, ERR_INPUT,
+		    "%s: this side has no credentials; hone keys init makes them", s->url);
 	if ((rc = secure_new(&c, s, t, e)) != 0)
 		return rc;
-	if ((rc = shake_hands(s, c, limit, &why)) != 0 || (rc = let_in(s, c, limit, &why)) != 0) {
+	if ((rc = shake_hands(s, c, limit, &why)) != 0 ||
+	    (rc = exchange_acceptance(s, c, limit, &why)) != 0) {
 		secure_free(c);
 		return err_set(e, rc, "TLS handshake: %s", why.text);
 	}
@@ -228,16 +231,16 @@ secure_free(struct secure *c)
 	free(c);
 }
 
-/* ---- afterwards ---- */
+/* ---- after the handshake ---- */
 
 static int
 not_yet(const struct stream *s, struct err *e)
 {
-	return err_set(e, ERR_PEER, "%s: there was no TLS handshake yet", s->url);
+	return err_set(e, ERR_PEER, "%s: no TLS handshake was done", s->url);
 }
 
 int
-secure_read(struct stream *s, void *data, size_t len, struct limit limit, struct err *e)
+secure_read(struct stream *s, void *data, size_t len, struct time_limit limit, struct err *e)
 {
 	struct secure *c = atomic_load(&s->secure);
 
@@ -245,7 +248,7 @@ secure_read(struct stream *s, void *data, size_t len, struct limit limit, struct
 }
 
 int
-secure_write(struct stream *s, const void *data, size_t len, struct limit limit, struct err *e)
+secure_write(struct stream *s, const void *data, size_t len, struct time_limit limit, struct err *e)
 {
 	struct secure *c = atomic_load(&s->secure);
 

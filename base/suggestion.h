@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was meant: of some names, the one that is nearest to what was said. */
+/* "Did you mean": of several names, the one that is most similar to a misspelt word. */
 #ifndef BASE_SUGGESTION_H
 #define BASE_SUGGESTION_H
 
 #include <stdint.h>
 
-enum { EDIT_DISTANCE_MAX_BYTES = 255 }; /* longer words are like no other */
+enum { EDIT_DISTANCE_MAX_BYTES = 255 };
 
-/* How many letters to add, take away or change to get from a to b (Levenshtein 1966), by Wagner and
- * Fischer's table, a row at a time. Over EDIT_DISTANCE_MAX_BYTES of one: UINT32_MAX. O(a * b). */
+/* The number of bytes to insert, delete or replace to get from a to b (Levenshtein 1966; the
+ * algorithm is Wagner and Fischer's, one row at a time). UINT32_MAX: one of them is over
+ * EDIT_DISTANCE_MAX_BYTES long. O(a * b). */
 uint32_t edit_distance(const char *a, const char *b);
 
-struct suggestion {              /* { .said = word } is ready */
-	const char *said, *best; /* best: NULL if none is near enough to be meant */
-	uint32_t distance;
+struct suggestion {              /* { .said = word } before the first try */
+	const char *said, *best; /* best: NULL if no name is similar enough */
+	uint32_t distance;       /* of best */
 };
 
-/* Near enough: a quarter of its letters may differ, and one; the beginning of a name is nearly the
- * name. Of those that are as near, the first. */
+/* Offers one name. It is similar enough at a distance of 1 + a quarter of the word's length or less;
+ * a name that begins with the word counts as distance 1 at most, if the word has two bytes or more. The first of
+ * equally similar names is kept. */
 void suggestion_try(struct suggestion *n, const char *name);
 
 #endif

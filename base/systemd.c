@@ -10,8 +10,8 @@
 
 #include "base/systemd.h"
 
-/* '@' stands for the 0 that names in the abstract space begin with; their length is part of the
- * name. */
+/* Returns the address's length, 0 if the path is unusable. '@' stands for the 0 with which abstract names
+ * begin; their length is part of the name. */
 static socklen_t
 address(struct sockaddr_un *to, const char *path)
 {
@@ -28,7 +28,7 @@ address(struct sockaddr_un *to, const char *path)
 }
 
 bool
-systemd_notify(const char *words)
+systemd_notify(const char *lines)
 {
 	struct sockaddr_un to;
 	socklen_t len = address(&to, getenv("NOTIFY_SOCKET"));
@@ -37,13 +37,13 @@ systemd_notify(const char *words)
 
 	if (len == 0 || (fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0)
 		return false;
-	sent = sendto(fd, words, strlen(words), MSG_NOSIGNAL, (struct sockaddr *)&to, len) ==
-	       (ssize_t)strlen(words);
+	sent = sendto(fd, lines, strlen(lines), MSG_NOSIGNAL, (struct sockaddr *)&to, len) ==
+	       (ssize_t)strlen(lines);
 	close(fd);
 	return sent;
 }
 
-/* 0: nobody watches us. */
+/* 0: there is no watchdog for this process. */
 static int64_t
 watched_ns(void)
 {

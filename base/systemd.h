@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a daemon tells who started it, by the protocol of sd_notify(3): a
- * datagram to the socket that NOTIFY_SOCKET names. Without that variable
- * every call does nothing. One thread.
+ * The protocol of sd_notify(3): a daemon reports its state to its service manager, as a datagram to the
+ * socket in NOTIFY_SOCKET. Without that variable the calls do nothing. For one thread.
  */
 #ifndef BASE_SYSTEMD_H
 #define BASE_SYSTEMD_H
@@ -11,13 +10,13 @@
 
 #include "base/clock.h"
 
-/* "READY=1", "STOPPING=1", "STATUS=..."; several lines are fine. Never blocks. True: it was sent.
- */
-bool systemd_notify(const char *words);
+/* Sends "READY=1", "STOPPING=1", "STATUS=..." or several lines of these. Never blocks. Returns
+ * whether it was sent. */
+bool systemd_notify(const char *lines);
 
-/* Says WATCHDOG=1 twice in the time that WATCHDOG_USEC gives, if it names this process
- * (WATCHDOG_PID). Call it in the main loop, so that it says that this turns. Cheap while it is not
- * time. */
+/* Sends WATCHDOG=1 once in half of WATCHDOG_USEC, if WATCHDOG_PID is this process or unset. To be
+ * called in the main loop, so that the watchdog sees whether it runs. Both variables are read at the
+ * first call. */
 void systemd_watchdog(struct mono now);
 
 #endif

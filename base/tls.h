@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who we are and whom we trust on tls:// streams, in tls_openssl.c over OpenSSL 3. Both sides show a certificate of
- * one CA (hone keys makes them, base/credentials.h), and what a certificate is for stands in it, in a SAN URI:
+ * The identity of this side on tls:// streams and the CA that it trusts, in tls_openssl.c over OpenSSL 3. Both
+ * sides show a certificate of one CA (`hone keys` makes them, base/credentials.h). The SAN URI of a
+ * certificate says what it is for:
  *
- *	hone:controller		who listens; an agent talks to no one else
- *	hone:agent:NODE		who dials; it may speak for this node only
+ *	hone:controller		the side that listens; an agent accepts no other
+ *	hone:agent:NODE		the side that dials; it may speak for this node only
  *
- * TLS 1.2 or newer, ECDHE with AEAD ciphers, no renegotiation, no compression, no tickets. If the controller's
- * certificate names hosts, one of them must be the host that was dialled.
+ * TLS 1.2 or newer, ECDHE with AEAD ciphers, no renegotiation, no compression, no tickets. If the
+ * controller's certificate names hosts, one of them must be the host that was dialled.
  */
 #ifndef BASE_TLS_H
 #define BASE_TLS_H
@@ -16,25 +17,26 @@
 
 struct tls;
 
-struct tls_files { /* PEM; copied */
+struct tls_files { /* paths of PEM files; copied */
 	const char *ca, *certificate, *key;
-	const char
-	    *revoked; /* the CA's list of revoked certificates; NULL or "": none is asked for */
+	const char *revoked; /* the CA's list of revoked certificates; NULL or "": no list */
 };
 
 /*
- * Reads all of them. ERR_MISSING: no such file; ERR_SYSTEM: it cannot be read, or others may read
- * the key (0600, or 0640 and root's, is wanted); ERR_INPUT: it is none, or they do not belong
- * together, or the certificate is not valid now. Some ms. Used by any number of threads.
+ * Reads all files; some ms. The result may be used by several threads. ERR_MISSING: no such file;
+ * ERR_SYSTEM: not readable, or the private key is accessible to others (0600 is required, or 0640 if
+ * root owns it); ERR_INPUT: malformed, not matching, or the certificate is not valid now;
+ * ERR_MEMORY.
  */
 int tls_open(struct tls **ret, const struct tls_files *f, struct err *e);
+
 /*
- * Reads them again if one has changed since. 1: what holds has changed, for streams that are
- * secured from now on (stream_trusted() says whether older ones would still be let in); 0: nothing
- * has; negative, as above: what was read before still holds, and the next call tries again. Four
- * stat() when nothing has changed.
+ * Reads the files again if one has changed since; four stat() otherwise. 1: they have been replaced, for streams that
+ * are secured from now on (stream_trusted() tests older ones); 0: no change; negative, as above: the
+ * former content stays in use, and the next call tries again.
  */
 int tls_refresh(struct tls *t, struct err *e);
+
 void tls_close(struct tls *t); /* after the streams that it secured; NULL is fine */
 
 #endif

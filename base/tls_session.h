@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Inside of tls:// streams: one side of a conversation in TLS, without a wire. Bytes from the wire
- * go in (came), bytes for the wire come out (goes). One thread at a time.
+ * Inside of tls:// streams: one side of a TLS session, without I/O. Bytes from the transport go in
+ * (came), bytes for the transport come out (goes). For one thread at a time.
  *
- * stream_tls.c reaches it through struct tls only, which tls_open() makes: a program that never
- * calls tls_open() is linked without OpenSSL, and starts without loading it.
+ * stream_tls.c calls it only through struct tls, which tls_open() makes: a program that never calls
+ * tls_open() is linked without OpenSSL, and starts without loading it.
  */
 #ifndef BASE_TLS_SESSION_H
 #define BASE_TLS_SESSION_H
@@ -17,34 +17,42 @@
 struct tls;
 struct tls_session;
 
-enum { TLS_WANTS_INPUT = 1 }; /* nothing now: bytes are wanted from the wire */
+enum { TLS_WANTS_INPUT = 1 }; /* not an error: more bytes from the transport are needed */
 enum { TLS_OWED_MAX_BYTES = 64 * 1024 };
 
 struct tls_session_calls {
-	/* dials: our side began; host: whom it dialled, NULL where it did not. ERR_MEMORY. */
+	/* dials: this side connected; host: the host it dialled, or NULL. ERR_MEMORY. */
 	int (*open)(
 	    struct tls_session **ret, struct tls *t, bool dials, const char *host, struct err *e);
 	void (*close)(struct tls_session *k); /* NULL is fine */
-	/* Goes on with the handshake: 0 both sides know each other, TLS_WANTS_INPUT, ERR_DENIED: we
-	 * refuse the peer, or it us; ERR_INPUT: it does not speak TLS. What it makes for the wire
-	 * is to be sent in any case. */
+
+	/* Continues the handshake. 0: done; TLS_WANTS_INPUT; ERR_DENIED: one side refuses the
+	 * other; ERR_INPUT: the peer does not speak TLS; ERR_PEER: it closed the session. Its output (goes)
+	 * is to be sent in every case. */
 	int (*shake)(struct tls_session *k, struct err *e);
+
+	/* Takes bytes from the transport. 0 or ERR_MEMORY. */
 	int (*came)(struct tls_session *k, const void *data, size_t len, struct err *e);
-	size_t (*goes)(
-	    struct tls_session *k, void *data, size_t size); /* how much it was; 0: none is left */
-	/* What came, decrypted: 0 and *n > 0, or TLS_WANTS_INPUT. ERR_PEER: it has hung up; ERR_INPUT: it
-	 * breaks the rules; also when it makes us owe it more than TLS_OWED_MAX_BYTES of answers.
-	 */
+
+	/* Moves bytes for the transport into data; returns how many, 0: there are no more. */
+	size_t (*goes)(struct tls_session *k, void *data, size_t size);
+
+	/* Decrypts what came. 0 and *n > 0, or TLS_WANTS_INPUT. ERR_PEER: the peer closed the
+	 * session; ERR_INPUT: it violates the protocol, or causes over TLS_OWED_MAX_BYTES of
+	 * output without reading. */
 	int (*read)(struct tls_session *k, void *data, size_t size, size_t *n, struct err *e);
-	int (*write)(
-	    struct tls_session *k, const void *data, size_t len, struct err *e); /* all of it */
-	const char *(*name)(const struct tls_session
-		*k); /* the peer's, "hone:agent:n1"; "" before shake() gave 0 */
-	int (*trusted)(
-	    struct tls_session *k, struct err *e); /* by what holds in t now: 0, or ERR_DENIED */
+
+	/* Encrypts all of data. 0, ERR_MEMORY, ERR_INPUT, ERR_PEER. */
+	int (*write)(struct tls_session *k, const void *data, size_t len, struct err *e);
+
+	/* The peer's name, "hone:agent:n1"; "" before shake() returned 0. */
+	const char *(*name)(const struct tls_session *k);
+
+	/* Whether the peer's certificate is valid by the current content of struct tls: 0, or ERR_DENIED. */
+	int (*trusted)(struct tls_session *k, struct err *e);
 };
 
-struct tls { /* the head of what tls_open() makes */
+struct tls { /* the first member of what tls_open() makes */
 	const struct tls_session_calls *calls;
 };
 

@@ -53,7 +53,7 @@ check "a node's folder has the three files that it needs" \
   test "$(ls "$stage/keys/agents/cart" | tr '\n' ' ')" = "agent.key agent.pem ca.pem "
 check "hone keys show lists them" bash -o pipefail -c "'$O/bin/hone' keys show --dir '$stage/keys' --json |
   jq -e '[.keys[] | select(.state == \"valid\" and .in_use)] | length == $(($(echo "$nodes" | wc -w) + 3))'"
-check "in the clear nobody listens" not "$O/bin/honed" -n -o controller.agents=tcp://127.0.0.1:$port
+check "in the clear no program listens" not "$O/bin/honed" -n -o controller.agents=tcp://127.0.0.1:$port
 check "and nobody dials" not "$O/bin/hone-agent" -n -o agent.node=n -o controller.url=tcp://127.0.0.1:$port
 check "without keys there is no controller for others, in words" bash -c "
   '$O/bin/honed' -o controller.agents=$url -o controller.operators='$HONE_SOCKET' -o storage.database='$stage/forest.db' \

@@ -163,7 +163,7 @@ bad_files_are_told_with_line_and_what_is_allowed(void **state)
 		{ "[store]\nname = \"\\\"\n", "a quoted text ends with \"" },
 		{ "[store]\nname = \x7f"
 		  "ELF\n",
-		    ":2: byte 0x7f: this is no text file" },
+		    ":2: byte 0x7f: not a text file" },
 	};
 	struct config c;
 	struct err e;

@@ -260,7 +260,7 @@ no_connection_is_reported_with_advice(void **state)
 {
 	(void)state;
 	check(hone("status", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "",
-	    "ipc:///tmp/hone-cli-nobody.sock: Connection refused: nobody listens there");
+	    "ipc:///tmp/hone-cli-nobody.sock: Connection refused: no program listens there");
 	check(hone("start", "A", "--socket", "ipc:///tmp/hone-cli-nobody.sock", NULL), FAILED, "",
 	    "start it with honed -d");
 	check(hone("stop", "--socket", "http://x", NULL), FAILED, "", "want ipc:///path");
@@ -330,9 +330,9 @@ a_hung_controller_ends_in_a_timeout(void **state)
 	stream_close(s);
 	listener_close(h.listener);
 	unlink(h.path);
-	/* hangs up without a word */
+	/* closes the connection without an answer */
 	honed_start(&h, FRAME_ANSWER, nothing);
-	check(hone("status", "--socket", h.url, NULL), FAILED, "", "hung up");
+	check(hone("status", "--socket", h.url, NULL), FAILED, "", "closed the connection");
 	honed_end(&h, "{\"ask\":\"status\"}\n");
 }
 
