@@ -292,8 +292,10 @@ merge(struct call *c)
 
 /* ---- import, use: done by honed ---- */
 
+/* Asks honed, and prints "WHAT: BEFORE version AFTER", or that the version is stored beside another. */
 static enum exit_code
-print_taken(struct call *c, json_t *question, const char *what)
+print_taken(
+    struct call *c, json_t *question, const char *what, const char *before, const char *after)
 {
 	json_t *answer;
 	const char *name;
@@ -309,7 +311,7 @@ print_taken(struct call *c, json_t *question, const char *what)
 			  "%s: stored; honed still searches %s (hone space versions lists all)",
 			  what, version_text(c, name))
 		    : pen_printf(
-			  c->out, "%s: honed now searches %s", what, version_text(c, name))));
+			  c->out, "%s: %s%s%s", what, before, version_text(c, name), after)));
 	c->output->done(c->out, answer);
 	json_decref(answer);
 	return DONE;
@@ -328,14 +330,14 @@ import(struct call *c)
 	return print_taken(c,
 	    json_pack("{s:s, s:s, s:s*}", "ask", "space_import", "path", path, "name",
 		c->value[FLAG_VERSION]),
-	    c->words[1]);
+	    c->words[1], "added to ", ", which honed searches");
 }
 
 static enum exit_code
 use(struct call *c)
 {
-	return print_taken(
-	    c, json_pack("{s:s, s:s}", "ask", "space_use", "name", c->words[1]), c->words[1]);
+	return print_taken(c, json_pack("{s:s, s:s}", "ask", "space_use", "name", c->words[1]),
+	    c->words[1], "honed now searches ", "");
 }
 
 /* ---- the actions ---- */

@@ -48,7 +48,7 @@ check "nothing learned: the space says so" says 1 "nothing has been learned" hon
 check "a tracepoint that was never on" says 0 "No diagnosis has ever turned it on" hone why --tracepoint shop_price:tax_rate_end
 check "a request type that nobody has seen" says 1 "no request of this type.*GET_HOME" hone start GET_HOUSE
 fault slow_function 8
-check "where nothing is learned a diagnosis says that it explores" says 0 "nothing has been learned.* explored" hone start GET_PRODUCT
+check "where nothing is learned a diagnosis says that it explores" says 0 "nothing was learned.* explored" hone start GET_PRODUCT
 check "it ends" until_ended
 check "with what it has found" says 0 "GET_PRODUCT" hone forest GET_PRODUCT
 fault slow_function off
@@ -103,7 +103,7 @@ check "a trace id that is none" says 2 "16 or 32 hex digits" hone why 0123456789
 check "a trace that nobody knows" says 1 "nothing is known of this trace" hone why 0123456789abcdef
 check "a tracepoint that nobody has" says 1 "no program has such" hone why --tracepoint no:such
 check "a diagnosis that was never begun" says 1 "no diagnosis 999" hone forest --run 999
-check "a flag of another command" says 2 "not with space" hone space stats --dot -
+check "a flag of another command" says 2 "does not apply to space" hone space stats --dot -
 
 # ---- what was found, and why ----
 ids="--run $before"
@@ -215,18 +215,18 @@ check "and that they are faster now" answers '.changes[0] | .after.mean_ms < .be
 check "between types nothing can be compared" says 1 "." hone diff "$before" $((before + 1))
 
 # ---- other versions of the space ----
-check "what is known already is imported" says 0 "searched" hone space import "$stage/one.space"
+check "what is known already is imported" says 0 "added to .*which honed searches" hone space import "$stage/one.space"
 check "a version that the file does not have" says 1 "no version '0.9'.*it has: 1.0" hone space import "$stage/one.space" \
   --version 0.9
 check "it is written as another version" says 0 "version 0.9" hone space merge "$stage/old.space" "$stage/one.space" --version 0.9
-check "which is kept beside" says 0 "beside" hone space import "$stage/old.space"
+check "which is kept beside" says 0 "stored; honed still searches" hone space import "$stage/old.space"
 check "both are there" says 0 "^0\.9 " hone space versions
 check "the other one is used" says 0 "0\.9" hone space use 0.9
 check "none of that name" says 1 "nope" hone space use nope
-check "the version that is used is exported" says 0 "there now" hone space export "$stage/two.space"
+check "the version that is used is exported" says 0 "written" hone space export "$stage/two.space"
 check "two versions are not merged by accident" says 1 "--version" hone space merge "$stage/both.space" \
   "$stage/one.space" "$stage/two.space"
-check "but when it is said" says 0 "of 2 files" hone space merge "$stage/both.space" "$stage/one.space" \
+check "but when it is said" says 0 "merged from 2 files" hone space merge "$stage/both.space" "$stage/one.space" \
   "$stage/two.space" --version 1.1
 twice() {
   local one two
