@@ -194,7 +194,7 @@ limits_of_lines_and_files_hold(void **state)
 	assert_int_equal(read_this(&c, big, 4097, &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, ":1: line too long"));
 	assert_int_equal(read_this(&c, big, len, &e), ERR_INPUT);
-	assert_non_null(strstr(e.text, "no configuration file"));
+	assert_non_null(strstr(e.text, "not a configuration file"));
 	assert_int_equal(read_this(&c, "[store]\nname = a\0b\n", 19, &e), ERR_INPUT);
 	assert_int_equal(ini_read(keys, NKEYS, &c, "/no/such/file", &e), ERR_MISSING);
 	assert_int_equal(ini_read(keys, NKEYS, &c, "/", &e), ERR_SYSTEM);

@@ -464,7 +464,7 @@ where_the_queue_is_full_a_dial_waits(void **state)
 	began = clock_mono();
 	assert_int_equal(stream_dial(&s, ipc_url, 50, &e), ERR_TIMEOUT);
 	assert_true(mono_since_ns(clock_mono(), began) >= 48 * INT64_C(1000000));
-	assert_non_null(strstr(e.text, "no place for 50 ms"));
+	assert_non_null(strstr(e.text, "full for 50 ms"));
 
 	assert_int_equal(pthread_create(&thread, NULL, dial_with_patience, &rc), 0);
 	close(accept(listener, NULL, NULL));
