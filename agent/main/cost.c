@@ -19,7 +19,7 @@ enum { ATTEMPTS = 3 };
 
 extern char **environ;
 
-/* Beside us: bin/ or sbin/, and lib/hone/. */
+/* ../lib/hone/hone-cost, from the folder of this program. */
 static bool
 program_path(char *out, size_t size)
 {
@@ -97,7 +97,7 @@ cost_step(struct cost *c, const char *node, const char *run_dir, bool may, struc
 	}
 	if (waitpid(c->pid, &status, WNOHANG) == 0) {
 		if (mono_since_ns(now, c->begun) > LIMIT_NS)
-			kill(c->pid, SIGKILL); /* the next look finds it dead */
+			kill(c->pid, SIGKILL); /* the next call finds it dead */
 		return false;
 	}
 	if (!c->ends)

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
+#include "agent/main/link.h"
+
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
-#include "agent/main/link.h"
 #include "base/stream.h"
 #include "base/tls.h"
 #include "wire/agent_messages.h"
 #include "wire/frame.h"
 
-enum { SMALL_FRAME = 2048 }; /* is written as one: a second write costs more than copying it does */
+/* A frame of up to this size is copied and written at once: a second write costs more. */
+enum { SMALL_FRAME = 2048 };
 enum {
 	DIAL_MS = 1000,
 	SECURE_MS = 5000,
@@ -21,7 +24,7 @@ enum {
 	GOOD_CONNECTION_MS = 1000
 };
 
-/* In the order in which they go. */
+/* Sent before batches, in this order. */
 static const enum frame_kind URGENT[] = { FRAME_CLOCK, FRAME_DONE, FRAME_STATUS, FRAME_PROGRAMS };
 enum { NURGENT = sizeof URGENT / sizeof URGENT[0], CLOCK = 0, PROGRAMS = 3 };
 
@@ -34,19 +37,18 @@ struct link {
 	struct link_options options;
 	struct outbox *out;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t wake;
 	bool stop;
 	struct slot slots[NURGENT];
-	struct clock_echo clock; /* to be sent back, when its slot is due */
+	struct clock_echo clock; /* the answer, while its slot is due */
 	struct link_want *want;
 	struct link_stats stats;
 	struct stream *stream; /* NULL: none */
-	bool dead;             /* the reader has ended, and why: */
+	/* The thread that reads has ended, for the reason in end. */
+	bool dead;
 	struct err end;
 };
-
-/* ---- frames ---- */
 
 static int
 frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *payload, size_t len,
@@ -65,7 +67,7 @@ frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *pa
 	return len > 0 ? stream_write(s, payload, len, limit_ms, e) : 0;
 }
 
-/* A whole frame; *payload is the caller's, NULL if empty. */
+/* Reads a frame and checks its CRC. *payload is the caller's, also on failure; NULL if it is empty. */
 static int
 frame_read(struct stream *s, struct frame *f, uint8_t **payload, int limit_ms, struct err *e)
 {
@@ -84,8 +86,6 @@ frame_read(struct stream *s, struct frame *f, uint8_t **payload, int limit_ms, s
 	}
 	return frame_check(f, header, *payload, e);
 }
-
-/* ---- what the controller says ---- */
 
 static int
 take_ack(struct link *l, const uint8_t *data, size_t len, struct err *e)
@@ -120,7 +120,7 @@ take_want(struct link *l, const uint8_t *data, size_t len, struct err *e)
 	return 0;
 }
 
-/* The controller asks for our clock. What it asked before is answered by this. */
+/* The controller asks for this node's clock. A newer question replaces one that is not answered. */
 static int
 take_clock(struct link *l, struct mono came, const uint8_t *data, size_t len, struct err *e)
 {
@@ -139,7 +139,7 @@ take_clock(struct link *l, struct mono came, const uint8_t *data, size_t len, st
 static int
 take_refusal(const uint8_t *data, size_t len, struct err *e)
 {
-	return err_set(e, ERR_BUSY, "the controller refuses us: %.*s", (int)len,
+	return err_set(e, ERR_BUSY, "the controller refuses this agent: %.*s", (int)len,
 	    data != NULL ? (const char *)data : "");
 }
 
@@ -157,12 +157,12 @@ take_frame(
 	case FRAME_REFUSE:
 		return take_refusal(payload, f->length, e);
 	default:
-		return err_set(e, ERR_INPUT, "the controller sent %s, which is not its to send",
+		return err_set(e, ERR_INPUT, "the controller sent %s, which only agents send",
 		    frame_kind_name(f->kind));
 	}
 }
 
-/* Who writes is woken only if there is something to write now. */
+/* Wakes the thread that writes, if it has something to write now. */
 static void
 heard(struct link *l)
 {
@@ -176,8 +176,8 @@ heard(struct link *l)
 		pthread_cond_signal(&l->wake);
 }
 
-/* What the peer got wrong it shall be told, by the thread that writes; else both ends of the call
- * are over. */
+/* The thread that reads, for one connection. An error in what the controller sent is left for the
+ * thread that writes, which reports it to the controller; any other ends the connection. */
 static void *
 read_all(void *arg)
 {
@@ -204,8 +204,6 @@ read_all(void *arg)
 		stream_abort(l->stream);
 	return NULL;
 }
-
-/* ---- one connection ---- */
 
 static int
 greet(struct link *l, struct stream *s, struct err *e)
@@ -237,7 +235,7 @@ greet(struct link *l, struct stream *s, struct err *e)
 	return rc;
 }
 
-/* Stamped just before it goes. */
+/* Its time is taken just before it is sent. */
 static void
 put_clock(struct link *l, struct buf *bytes)
 {
@@ -245,7 +243,8 @@ put_clock(struct link *l, struct buf *bytes)
 	clock_encode(&l->clock, bytes);
 }
 
-/* Waits for something to send: 1 and it in *bytes, or 0: a batch. Negative: it is over. */
+/* Waits for something to send. 1: a message, in *bytes; 0: a batch; negative: the connection has
+ * ended, for the reason in *e. */
 static int
 wait_for_work(struct link *l, enum frame_kind *kind, struct buf *bytes, struct err *e)
 {
@@ -324,8 +323,7 @@ write_all(struct link *l, struct stream *s, struct err *e)
 	buf_release(&bytes);
 }
 
-/* Between greeting and hanging up. What was due on an old connection is not due here, but for the
- * programs. */
+/* The greeting is over. Messages of the old connection are dropped, except PROGRAMS. */
 static void
 connected(struct link *l, struct stream *s)
 {
@@ -363,7 +361,7 @@ disconnected(struct link *l, const struct err *e)
 }
 
 static void
-say_why(struct stream *s, const struct err *e)
+send_refusal(struct stream *s, const struct err *e)
 {
 	if (e->code == ERR_INPUT || e->code == ERR_VERSION)
 		frame_write(s, FRAME_REFUSE, 0, e->text, strlen(e->text), LAST_WORDS_MS, NULL);
@@ -382,16 +380,16 @@ converse(struct link *l, struct stream *s, struct err *e)
 	}
 	write_all(l, s, e);
 	pthread_mutex_lock(&l->lock);
-	why = l->dead ? l->end : *e; /* the reader may know words that explain why writing failed */
+	why = l->dead ? l->end : *e; /* the thread that reads may know why writing failed */
 	pthread_mutex_unlock(&l->lock);
-	say_why(s, &why);
+	send_refusal(s, &why);
 	stream_abort(s);
 	pthread_join(reader, NULL);
 	*e = why;
 }
 
-/* The stream that link_stop() may abort; it is not closed meanwhile. False: it has been told to
- * stop. */
+/* Sets the stream that link_stop() may abort. While it is set it must not be closed. False: the link
+ * is to stop. */
 static bool
 hold(struct link *l, struct stream *s)
 {
@@ -404,8 +402,8 @@ hold(struct link *l, struct stream *s)
 	return on;
 }
 
-/* Keys that cannot be read now: those that were read before may still do; if not, new ones may be
- * what is wanted. */
+/* If the files of [tls] cannot be read, those that were read earlier are used; when the handshake
+ * fails then, this may be the reason. */
 static void
 blame_keys(struct err *e, const struct err *keys)
 {
@@ -413,11 +411,11 @@ blame_keys(struct err *e, const struct err *keys)
 
 	if (keys->code != 0)
 		err_set(e, e->code,
-		    "%s; the keys that were read earlier are in use, since those of now cannot be read: %s",
+		    "%s; the TLS files as read earlier were used, since they cannot be read now: %s",
 		    handshake.text, keys->text);
 }
 
-/* Dials and serves one connection to its end, with the reason in *e. */
+/* Connects and serves the connection to its end; the reason of its end is in *e. */
 static void
 connect_once(struct link *l, struct err *e)
 {
@@ -428,8 +426,8 @@ connect_once(struct link *l, struct err *e)
 	if (l->options.tls != NULL)
 		tls_refresh(l->options.tls, &keys);
 	if (stream_dial(&s, l->options.url, DIAL_MS, e) != 0) {
-		/* A socket that is just being made lets nobody in yet: that is no refusal, so soon
-		 * again. */
+		/* A socket that is just being created denies access for a moment; that is no
+		 * refusal, so the next attempt comes early. */
 		if (e->code == ERR_DENIED)
 			e->code = ERR_PEER;
 		return;
@@ -442,13 +440,11 @@ connect_once(struct link *l, struct err *e)
 		if (greet(l, s, e) == 0)
 			converse(l, s, e);
 		else
-			say_why(s, e);
+			send_refusal(s, e);
 	}
 	hold(l, NULL);
 	stream_close(s);
 }
-
-/* ---- the thread ---- */
 
 static bool
 pause_ms(struct link *l, int ms)
@@ -548,14 +544,16 @@ link_stop(struct link *l)
 void
 link_kick(struct link *l)
 {
-	pthread_mutex_lock(&l->lock); /* not between its look and its wait */
+	pthread_mutex_lock(&l->lock); /* not between the thread's check and its wait */
 	pthread_mutex_unlock(&l->lock);
-	pthread_cond_signal(&l->wake); /* and after the lock, which it would only wait for again */
+	pthread_cond_signal(&l->wake); /* after the lock is free, since the thread takes it */
 }
 
 void
 link_post(struct link *l, int frame_kind, struct buf *payload)
 {
+	assert(
+	    frame_kind == FRAME_DONE || frame_kind == FRAME_STATUS || frame_kind == FRAME_PROGRAMS);
 	pthread_mutex_lock(&l->lock);
 	for (int i = 0; i < NURGENT; i++) {
 		struct slot *s = &l->slots[i];

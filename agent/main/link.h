@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The agent's end of the connection to the controller: dials, and dials again,
- * for ever; sends batches from the outbox within a window, and what is urgent
- * before them; hands on what the controller wants.
+ * The agent's end of the connection to the controller. It connects, again and again; sends messages
+ * that are urgent first, then batches from the outbox within a window; and passes on what the
+ * controller wants.
  *
  *	dial -> HELLO -> WELCOME -> CLOCK, RECORDS, DONE, STATUS, PROGRAMS ->
- *	                         <- CLOCK, ACK (8 bytes, little endian), WANT, REFUSE (words) <-
+ *	                         <- CLOCK, ACK (8 bytes, little endian), WANT, REFUSE (text) <-
  *
- * A controller that says nothing for silence_ms, or something that is no
- * message, is hung up on. Nothing that it sends can do more than that.
+ * A connection is closed when the controller sends no message for silence_ms, or something that is
+ * no message.
  */
 #ifndef AGENT_MAIN_LINK_H
 #define AGENT_MAIN_LINK_H
@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "wire/toggle.h"
 
+/* Owns two threads; all functions may be called by any thread. */
 struct link;
 struct tls; /* base/tls.h */
 
@@ -45,25 +46,27 @@ struct link_want { /* the newest that came */
 
 struct link_stats {
 	bool connected, refused;
-	uint64_t connection; /* how many there were */
-	struct mono heard;   /* the last frame of the controller; 0: never */
-	uint64_t sent_bytes; /* in frames, on all connections */
+	uint64_t connection; /* number of connections so far */
+	struct mono heard;   /* the last message of the controller; 0: none yet */
+	uint64_t sent_bytes; /* of frames, on all connections */
 	struct err trouble;  /* why it is not connected */
 };
 
-/* Starts its thread. */
+/* Starts the threads; out must live until link_stop(). On success *ret is the caller's. ERR_MEMORY. */
 int link_start(struct link **ret, const struct link_options *o, struct outbox *out, struct err *e);
-/* Hangs up. Up to a second if it is dialling. NULL is fine. */
+/* Closes the connection, ends the threads and frees the link. Up to 1 s while it connects. NULL is
+ * fine. */
 void link_stop(struct link *l);
 
-/* There is something new in the outbox. */
+/* There is a new batch in the outbox. */
 void link_kick(struct link *l);
 
-/* Takes the payload, which is empty after it. A newer one replaces one that has not left. PROGRAMS
- * is sent again on every new connection. Nothing but DONE, STATUS, PROGRAMS. */
+/* Sends a DONE, STATUS or PROGRAMS; takes the payload, which is empty afterwards. It replaces one of
+ * the same kind that was not sent yet. Without a connection it is dropped, but PROGRAMS is sent again
+ * on every new connection. */
 void link_post(struct link *l, int frame_kind, struct buf *payload);
 
-/* NULL: none since. The caller's, until link_want_free(). */
+/* The newest want that was not taken yet, the caller's until link_want_free(). NULL: there is none. */
 struct link_want *link_take_want(struct link *l);
 void link_want_free(struct link_want *w);
 void link_stats(struct link *l, struct link_stats *ret);

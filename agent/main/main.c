@@ -46,7 +46,7 @@ on_end(int signal_number)
 	errno = error;
 }
 
-/* Read the mappings again. */
+/* The main loop reads the mappings again. */
 static void
 on_hup(int signal_number)
 {
@@ -59,7 +59,7 @@ on_hup(int signal_number)
 	errno = error;
 }
 
-/* The guardian may have died: look now. */
+/* The guardian may have died: the main loop checks it at once. */
 static void
 on_child(int signal_number)
 {
@@ -80,13 +80,13 @@ usage(FILE *out)
 	    "  -c, --config FILE   read this configuration, not " USUAL_FILE "\n"
 	    "  -o, --set S.K=VALUE set one key, over the file\n"
 	    "  -n, --check         check the configuration and exit\n"
-	    "  -v, --print         with -n: print it back, whole\n"
-	    "      --sweep         end what dead agents of this node left, and exit\n"
-	    "  -h, --help          this\n"
-	    "  -V, --version       the version\n"
+	    "  -v, --print         with -n: print all of it\n"
+	    "      --sweep         remove what dead agents of this node left, and exit\n"
+	    "  -h, --help          print this help\n"
+	    "  -V, --version       print the version\n"
 	    "\n"
-	    "Reads what the node's tracepoints write, for honed, and switches them on and off for it.\n"
-	    "Exit: 0 ended by SIGTERM or SIGINT, everything off; 1 failed; 2 misused.\n");
+	    "Sends the records of this node's tracepoints to honed, and enables and disables tracepoints for it.\n"
+	    "Exit: 0 ended by SIGTERM or SIGINT, or the configuration is valid; 1 failed, or it is not; 2 misused.\n");
 }
 
 static bool
@@ -147,12 +147,12 @@ signals_catch(void (*handler)(int))
 }
 
 static void
-say(enum log_level level, const char *words)
+write_log(enum log_level level, const char *text)
 {
-	log_line(level, "%s", words);
+	log_line(level, "%s", text);
 }
 
-/* An agent that ran as another user has left what the one we become may not touch. */
+/* Removes what an agent that ran as another user left, before this one loses the right to. */
 static void
 sweep_foreign(const struct agent_config *c, const struct privilege *who)
 {
@@ -165,11 +165,12 @@ sweep_foreign(const struct agent_config *c, const struct privilege *who)
 	if (sweep_left(c->node, c->run_dir, &e) != 0)
 		log_line(LOG_WARN, "%s", e.text);
 	if (rmdir(c->run_dir) != 0)
-		log_line(LOG_WARN, "%s belongs to user %ld: take it away, or give it to user %ld",
-		    c->run_dir, (long)st.st_uid, (long)own);
+		log_line(LOG_WARN,
+		    "%s belongs to user %ld: remove it, or give it to user %ld (chown)", c->run_dir,
+		    (long)st.st_uid, (long)own);
 }
 
-/* All that needs root, and then no more of it. */
+/* Does all that requires root, gives root up, and starts the guardian. */
 static int
 prepare(const struct agent_config *c, struct rates **rates, struct guard *guard, struct err *e)
 {
@@ -193,7 +194,7 @@ prepare(const struct agent_config *c, struct rates **rates, struct guard *guard,
 	return guard_start(guard, &o, e);
 }
 
-/* What was read is not taken where it is wrong: then all stays as it is. */
+/* Reads the mappings again. After an error in one of them all stays as it was. */
 static void
 read_again(struct agent *a, const struct agent_config *c)
 {
@@ -217,7 +218,8 @@ serve(const struct agent_config *c, struct maps *maps)
 	struct agent *a;
 	struct err e;
 
-	prctl(PR_SET_NAME, "hone-agent"); /* by this others know that our session is alive */
+	/* By this name other agents know that the session of this process is in use. */
+	prctl(PR_SET_NAME, "hone-agent");
 	if (prepare(c, &rates, &guard, &e) != 0) {
 		rates_close(rates, true);
 		maps_release(maps);
@@ -228,7 +230,7 @@ serve(const struct agent_config *c, struct maps *maps)
 		log_line(LOG_INFO, "mapping %s: requests of %s", maps->list[i]->path,
 		    maps->list[i]->service);
 	signals_catch(on_end);
-	if (agent_open(&a, c, HONE_VERSION, &guard, rates, maps, say, &e) != 0) {
+	if (agent_open(&a, c, HONE_VERSION, &guard, rates, maps, write_log, &e) != 0) {
 		log_line(LOG_ERROR, "%s", e.text);
 		return FAILED;
 	}

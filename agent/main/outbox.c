@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "agent/main/outbox.h"
+
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
-#include "agent/main/outbox.h"
-
-struct item {
-	STAILQ_ENTRY(item) link;
+struct outbox_item {
+	STAILQ_ENTRY(outbox_item) link;
 	struct parcel p;
 	uint64_t seq; /* 0 while it waits */
 };
 
-STAILQ_HEAD(items, item);
+STAILQ_HEAD(outbox_items, outbox_item);
 
 struct outbox {
 	pthread_mutex_t lock;
 	size_t limit_bytes, held_bytes, waiting_bytes;
-	struct items sent, waiting;
+	struct outbox_items sent, waiting;
 	uint32_t nsent;
-	struct item *next;   /* to be sent again on this connection, or NULL */
-	struct item *pinned; /* somebody is writing it */
-	bool pinned_done;    /* and it was acknowledged meanwhile: not in `sent` any more */
-	uint64_t last_seq;   /* given out so far */
-	uint64_t conn_seq;   /* sent on this connection up to here */
-	struct parcel hole;  /* bytes unused */
+	struct outbox_item *next;   /* to be sent again on this connection, or NULL */
+	struct outbox_item *pinned; /* between outbox_next() and outbox_sent() */
+	bool pinned_done;   /* it was acknowledged meanwhile, so it is not in `sent` any more */
+	uint64_t last_seq;  /* the last number that a batch got */
+	uint64_t conn_seq;  /* the last that was sent on this connection */
+	struct parcel hole; /* bytes unused */
 	bool has_hole;
 	uint64_t batches_sent, dropped_batches, dropped_records;
 };
 
-/* What a batch costs beyond its bytes, so that many small ones are bounded too. */
+/* Memory that a batch takes; with its item, so that many small ones are bounded, too. */
 static size_t
-item_bytes(const struct item *i)
+item_bytes(const struct outbox_item *i)
 {
 	return i->p.bytes.cap + sizeof *i;
 }
 
 static void
-item_free(struct item *i)
+item_free(struct outbox_item *i)
 {
 	buf_release(&i->p.bytes);
 	free(i);
@@ -60,7 +61,7 @@ outbox_new(size_t limit_bytes)
 void
 outbox_free(struct outbox *o)
 {
-	struct item *i;
+	struct outbox_item *i;
 
 	if (o == NULL)
 		return;
@@ -88,8 +89,7 @@ loss_add(struct loss *into, enum loss_reason reason, uint64_t count, int64_t fro
 	into->count += count;
 }
 
-/* The batch is gone: its records, and the losses that it alone would have told of, become part of
- * the hole. */
+/* Adds a dropped batch to the hole: its records, and the losses that it reported. */
 static void
 hole_widen(struct outbox *o, const struct parcel *p)
 {
@@ -108,7 +108,7 @@ hole_widen(struct outbox *o, const struct parcel *p)
 static bool
 drop_oldest(struct outbox *o)
 {
-	struct item *i = STAILQ_FIRST(&o->waiting);
+	struct outbox_item *i = STAILQ_FIRST(&o->waiting);
 
 	if (i == NULL)
 		return false;
@@ -123,7 +123,7 @@ drop_oldest(struct outbox *o)
 void
 outbox_put(struct outbox *o, struct parcel *p)
 {
-	struct item *i = calloc(1, sizeof *i);
+	struct outbox_item *i = calloc(1, sizeof *i);
 	size_t size;
 
 	pthread_mutex_lock(&o->lock);
@@ -143,7 +143,7 @@ outbox_put(struct outbox *o, struct parcel *p)
 		free(i);
 	} else {
 		while (drop_oldest(
-		    o)) /* out of memory: what waits goes, for the hole has only one place */
+		    o)) /* out of memory: all that wait are dropped, since there is one hole only */
 			;
 	}
 	hole_widen(o, p);
@@ -155,7 +155,7 @@ outbox_put(struct outbox *o, struct parcel *p)
 uint64_t
 outbox_first(struct outbox *o)
 {
-	const struct item *i;
+	const struct outbox_item *i;
 	uint64_t seq;
 
 	pthread_mutex_lock(&o->lock);
@@ -168,7 +168,7 @@ outbox_first(struct outbox *o)
 static void
 forget_until(struct outbox *o, uint64_t seq)
 {
-	struct item *i;
+	struct outbox_item *i;
 
 	while ((i = STAILQ_FIRST(&o->sent)) != NULL && i->seq <= seq) {
 		STAILQ_REMOVE_HEAD(&o->sent, link);
@@ -202,11 +202,11 @@ outbox_restart(struct outbox *o, uint64_t have_seq, struct err *e)
 	return rc;
 }
 
-/* The hole becomes a batch like any other. */
-static struct item *
+/* Makes a batch of the hole. NULL: out of memory; the hole stays. */
+static struct outbox_item *
 hole_close(struct outbox *o)
 {
-	struct item *i = calloc(1, sizeof *i);
+	struct outbox_item *i = calloc(1, sizeof *i);
 	struct batch_writer w = { 0 };
 
 	if (i == NULL)
@@ -227,10 +227,10 @@ hole_close(struct outbox *o)
 	return i;
 }
 
-static struct item *
+static struct outbox_item *
 take_waiting(struct outbox *o)
 {
-	struct item *i;
+	struct outbox_item *i;
 
 	if (o->has_hole) {
 		i = hole_close(o);
@@ -246,11 +246,11 @@ take_waiting(struct outbox *o)
 	return i;
 }
 
-/* The window counts what is on its way on this connection, not what is to be sent again. */
+/* The window counts what was sent on this connection, not what will be sent again. */
 static bool
 ready(const struct outbox *o, uint32_t window)
 {
-	const struct item *oldest = STAILQ_FIRST(&o->sent);
+	const struct outbox_item *oldest = STAILQ_FIRST(&o->sent);
 	uint64_t flying = oldest != NULL && o->conn_seq >= oldest->seq
 	                      ? o->conn_seq - oldest->seq + 1
 	                      : 0;
@@ -272,10 +272,11 @@ outbox_ready(struct outbox *o, uint32_t window)
 uint64_t
 outbox_next(struct outbox *o, uint32_t window, const uint8_t **data, size_t *len)
 {
-	struct item *i = NULL;
+	struct outbox_item *i = NULL;
 	uint64_t seq = 0;
 
 	pthread_mutex_lock(&o->lock);
+	assert(o->pinned == NULL);
 	if (ready(o, window)) {
 		i = o->next != NULL ? o->next : take_waiting(o);
 		o->next = o->next != NULL ? STAILQ_NEXT(i, link) : NULL;

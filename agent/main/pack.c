@@ -5,8 +5,8 @@
 
 #include "agent/main/pack.h"
 
-struct seen {           /* a label of the source, in the batch that is being made */
-	uint64_t batch; /* it is in this one */
+struct packed_label {   /* by the source's number of a label */
+	uint64_t batch; /* the last that it is in */
 	uint32_t number;
 };
 
@@ -14,8 +14,8 @@ struct pack {
 	struct pack_options options;
 	struct outbox *out;
 	struct batch_writer w;
-	struct parcel parcel; /* what is known of the batch */
-	struct seen *seen;
+	struct parcel parcel; /* of the batch; without its bytes */
+	struct packed_label *seen;
 	uint32_t nseen;
 	uint64_t batch; /* its number, from 1 */
 	struct mono flushed;
@@ -47,7 +47,7 @@ pack_free(struct pack *p)
 	free(p);
 }
 
-/* A batch that cannot be encoded for lack of memory is one that was dropped. */
+/* Out of memory: the batch is dropped, and its records are reported as a loss. */
 static void
 hand_over(struct pack *p, struct mono now)
 {
@@ -83,7 +83,7 @@ pack_flush(struct pack *p, struct mono now)
 static uint32_t
 label_number(struct pack *p, const struct batch_label *labels, uint32_t id)
 {
-	struct seen *s = &p->seen[id];
+	struct packed_label *s = &p->seen[id];
 	const struct batch_label *l = &labels[id];
 
 	if (s->batch != p->batch) {
@@ -97,7 +97,7 @@ label_number(struct pack *p, const struct batch_label *labels, uint32_t id)
 static bool
 seen_grow(struct pack *p, uint32_t nlabels)
 {
-	struct seen *s;
+	struct packed_label *s;
 
 	if (nlabels <= p->nseen)
 		return true;
@@ -132,8 +132,8 @@ full(const struct pack *p)
 	       p->w.nlabels >= BATCH_LABELS_MAX;
 }
 
-/* All that is earlier than the last record of the batch is in it or before it; what has the same
- * time may follow. */
+/* Ends a batch within the records of one poll. Its watermark is just before its last record, since
+ * others may have the same time. */
 static void
 flush_within(struct pack *p, struct mono now)
 {
@@ -184,7 +184,7 @@ pack_watermark(struct pack *p, int64_t watermark_ns)
 		p->watermark_ns = watermark_ns;
 }
 
-/* After the last batch. */
+/* Time from one batch to the next. */
 static int64_t
 due_ns(const struct pack *p)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Records into batches. What comes after a pause goes to the outbox at once; from then
- * on a batch goes batch_ns after the one before, or when it is big; or when it is time to say that
- * nothing happened. So with little to do nothing waits, with much to do batches grow with the
- * load, and nothing waits for longer than batch_ns. Each batch carries a watermark
- * that is true of it: of a take of many records that fills several batches, all
- * but the last promise no more than what they hold.
+ * Packs records into batches. The first records after a pause go to the outbox at once; from then on
+ * a batch is sent batch_ns after the one before, or when it has batch_bytes; without records, after
+ * watermark_ns. So batches grow with the load, and no record waits longer than batch_ns. Each batch
+ * has its watermark: where one poll of the source fills several batches, that of all but the last is
+ * just before their last record.
  */
 #ifndef AGENT_MAIN_PACK_H
 #define AGENT_MAIN_PACK_H
@@ -18,27 +17,31 @@ struct pack;
 
 struct pack_options {
 	size_t batch_bytes;
-	int64_t batch_ns, watermark_ns; /* between two batches, the later with records; without */
+	int64_t batch_ns;     /* between two batches, the later with records */
+	int64_t watermark_ns; /* the same, the later without records */
 };
 
 struct pack *pack_new(const struct pack_options *o, struct outbox *out); /* NULL: out of memory */
 void pack_free(struct pack *p);
 
-/* labels: the source's, all so far. O(records). */
+/* Takes what one poll returned. labels: all labels of the source so far. Out of memory: the records
+ * are reported as a loss. O(records). */
 void pack_take(struct pack *p, const struct source_output *t, const struct batch_label *labels,
     uint32_t nlabels, struct mono now);
-/* A loss that the source cannot know of. */
+/* Adds a loss that the source does not know of. */
 void pack_loss(struct pack *p, const struct loss *l);
-/* The tracer is away: no source will promise anything, so this does. */
+/* Raises the watermark, while there is no source that does. A lower one is ignored. */
 void pack_watermark(struct pack *p, int64_t watermark_ns);
-/* Gives to the outbox what is due. Returns whether it gave something. */
+/* Puts the batch into the outbox if it is due. True: it did. */
 bool pack_tick(struct pack *p, struct mono now);
-/* So long until pack_tick() has something to give, if nothing else is taken; rounded up, at
- * least 1. INT_MAX: nothing can be promised yet. */
+/* Time until pack_tick() puts a batch, if no more records come; in ms, rounded up, at least 1.
+ * INT_MAX: there is no watermark yet. */
 int pack_due_ms(const struct pack *p, struct mono now);
+/* Puts the batch into the outbox, due or not. False: there is no watermark yet. */
 bool pack_flush(struct pack *p, struct mono now);
-/* Another source: its labels are others. */
+/* Another source, with other labels, follows. */
 void pack_forget_labels(struct pack *p);
+/* INT64_MIN: there is none yet. */
 int64_t pack_watermark_ns(const struct pack *p);
 
 #endif

@@ -167,7 +167,7 @@ done
 check "another version is named as such" told 'version'
 controller_mark
 say refuse there is another node of that name
-check "a refusal is logged with its words" wait_for 10 told 'refuses us: there is another node'
+check "a refusal is logged with its words" wait_for 10 told 'refuses this agent: there is another node'
 check "and the agent tries again" wait_for 10 after '^hello n1'
 controller_mark
 say want $EPOCH 5000 agentp:ev000
