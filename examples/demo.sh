@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The main job, end to end: a shop on several nodes under load, a fault that only the shop knows of, a diagnosis.
+# The demo: a shop on several nodes under load, a planted fault, a diagnosis.
 #
-#   demo.sh [FAULT]      one fault (default: slow_function); exits 1 when the verdict misses it
+#   demo.sh [FAULT]      one fault (default: slow_function); exits with 1 if the verdict misses it
 #   demo.sh --json ...   the verdict as JSON on standard output, all else on standard error
-#   demo.sh --list       the faults there are
+#   demo.sh --list       lists the faults
 #
 # O=: where the programs were built. KEEP=1: leave everything running and say where. LEARN_SECONDS, RATE; DEGREE: of the
 # fault, where it has degrees (shop/README.md).
@@ -32,11 +32,11 @@ for arg in "$@"; do
   esac
 done
 jq -e --arg f "$fault" 'has($f)' "$here/shop/faults.json" >/dev/null ||
-  { echo "demo: $fault: no such fault; there are: $(jq -r 'keys | join(", ")' "$here/shop/faults.json")" >&2; exit 2; }
+  { echo "demo: $fault: unknown fault; known are: $(jq -r 'keys | join(", ")' "$here/shop/faults.json")" >&2; exit 2; }
 type=$(jq -r --arg f "$fault" '.[$f].type' "$here/shop/faults.json")
 
 if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
-  echo "demo: nodes are mount namespaces, which only root may make: going on with sudo" >&2
+  echo "demo: nodes are mount namespaces, which only root may create: continuing with sudo" >&2
   exec sudo O="$(realpath "$O")" LEARN_SECONDS="$LEARN_SECONDS" RATE="$RATE" DEGREE="$DEGREE" ONLY="$ONLY" STRATEGY="$STRATEGY" K="$K" KEEP="${KEEP:-}" \
     BEFORE_SECONDS="$BEFORE_SECONDS" "$0" "$@"
 fi
@@ -72,7 +72,7 @@ p50_between() {
 
 types_seen() { hone status --json | jq -e --arg t "$type" 'any(.types[]; .type == $t and .traces > 20)'; }
 
-step "a shop of several services comes up, each on a node of its own"
+step "starting a shop of several services, each on a node of its own"
 stage_shop
 step "the controller, and an agent on each of $(echo "$nodes" | wc -w) nodes"
 stage_honed
@@ -84,10 +84,10 @@ load=$!
 until_true 20 "requests of type $type are seen" types_seen
 hone agents
 
-step "learning for $LEARN_SECONDS s: every tracepoint on, then off again"
+step "learning for $LEARN_SECONDS s: all tracepoints are enabled, then disabled"
 hone learn --seconds "$LEARN_SECONDS" --wait
 
-step "the fault '$fault' is planted; nobody tells Hone where"
+step "the fault '$fault' is planted; Hone does not know where"
 how=$DEGREE
 [ -z "$ONLY" ] || how=$(jq -r --arg f "$fault" --arg on "$DEGREE" '.[$f].only // $on' "$here/shop/faults.json")
 "$here/shop/shop.sh" fault "$stage/shop" "$fault" "$how"
