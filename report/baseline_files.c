@@ -30,7 +30,7 @@ baseline_name_check(const char *name, struct err *e)
 	    name, BASELINE_NAME_MAX);
 }
 
-/* ---- where ---- */
+/* ---- paths ---- */
 
 static int
 folder_path(char out[PATH_MAX], struct err *e)
@@ -38,7 +38,7 @@ folder_path(char out[PATH_MAX], struct err *e)
 	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 	int n;
 
-	/* the specification says so: what is not absolute is ignored */
+	/* the XDG specification: a path that is not absolute is ignored */
 	if (data != NULL && data[0] == '/')
 		n = snprintf(out, PATH_MAX, "%s/hone/baselines", data);
 	else if (home != NULL && home[0] == '/')
@@ -96,7 +96,7 @@ sync_folder(const char *path, struct err *e)
 	return rc;
 }
 
-/* All of it is on the disk when 0 is returned. */
+/* When it returns 0, the whole file is on the disk. */
 static int
 write_out(int fd, const char *path, const json_t *document, struct err *e)
 {
@@ -130,7 +130,7 @@ baseline_save(const char *name, const json_t *document, struct err *e)
 	return rc;
 }
 
-/* ---- the others ---- */
+/* ---- loading, deleting, listing ---- */
 
 static int
 load_file(const char *path, const char *name, json_t **ret, struct err *e)

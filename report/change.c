@@ -6,7 +6,7 @@
 #include "report/change_inside.h"
 #include "base/texts.h"
 
-/* ---- who is to blame -------------------------------------------------------------- */
+/* ---- suspects ---- */
 
 struct suspect {
 	uint32_t service;
@@ -71,7 +71,7 @@ fail:
 	return NULL;
 }
 
-/* ---- in words ----------------------------------------------------------------------- */
+/* ---- changes as JSON ---- */
 
 static json_t *
 word_json(const struct change *c, uint32_t text)
@@ -161,8 +161,8 @@ compare_tests(const void *a, const void *b, void *ctx)
 	return (x > y) - (x < y);
 }
 
-/* All that is more than chance by itself, what is sure and changed most first, in its type's lists.
- */
+/* Writes each item whose own test is significant to the lists of its request type: first the items
+ * that are sure, then by how much they changed. */
 static bool
 put_changes(struct change *c)
 {
@@ -188,7 +188,7 @@ put_changes(struct change *c)
 	return ok;
 }
 
-/* Calls that only one side makes, from a caller that both have. */
+/* Calls that only one side makes, from a caller that both sides have. */
 static bool
 put_calls(struct change *c, uint32_t type)
 {
@@ -211,7 +211,7 @@ put_calls(struct change *c, uint32_t type)
 	return ok;
 }
 
-/* ---- two documents -------------------------------------------------------------------- */
+/* ---- comparing two documents ---- */
 
 static bool
 same_type(const json_t *a, const json_t *b)
@@ -232,7 +232,7 @@ type_of(const json_t *document, const json_t *like)
 	return NULL;
 }
 
-/* A type that both have: its shares, and its calls for what follows. */
+/* A request type that both documents have: writes its shares and reads its calls into a pair. */
 static int
 compare_type(struct change *c, json_t *into, const json_t *now, const json_t *then, struct err *e)
 {

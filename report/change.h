@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What changed between two windows of traffic, each given as a document
- * (docs/report.md): how much of the change in mean response time lies in which edge
- * and how much in another mix of groups (Kitagawa 1955: the parts add up to the
- * change exactly); which calls take longer by themselves or on the way; where requests
- * go on otherwise than they did; and which services are the likeliest places of it.
+ * What changed between two windows of traffic, each given as a document (docs/report.md): how much of
+ * the change in mean response time lies in which edge, and how much in a different mix of groups
+ * (Kitagawa 1955: the parts add up to the change exactly); which calls take longer by themselves or
+ * on the way to the callee and back; after which calls requests continue differently; and which
+ * services most likely contain the cause.
  *
- * What got slower: the share of calls that must have, by the one-sided distance of
- * the two distributions (Smirnov 1939), less what chance may do (Massart 1990); for
- * each factor that they may be slower by, and so what share of the calls' time is
- * lost. What goes on otherwise: how much more often a step is taken, less what chance
- * may do (Newcombe 1998, method 10). Both count calls, so they add up; as evidence,
- * all calls of one request count as one, since they go alike. Whatever is
- * more than chance by itself is told; what is significant among all that was tried
- * (Benjamini & Hochberg 1995) is called sure.
+ * Slower calls: a lower bound on the share of calls that became slower, from the one-sided distance of
+ * the two distributions (Smirnov 1939) less its critical value (Massart 1990); evaluated for each
+ * factor of slow-down, it bounds the share of the calls' time that is lost. Different continuation: a
+ * lower bound on how much more often a step is taken (Newcombe 1998, method 10). Both are in calls, so
+ * they add up. As evidence, all calls of one request count as one sample, since they are correlated.
+ * Every change whose own test is significant is listed; it is called sure if it remains significant
+ * among all tests (Benjamini & Hochberg 1995).
  *
- * Services are ranked as places of faults are by test coverage (Ochiai's
- * coefficient; Abreu, Zoeteweij & van Gemund 2006): how much of all that changed
- * touches the service, and how much of all that touches it changed. What lies between
- * two services touches both. What a slow or failing callee does to its callers does
- * not count for them: only own time and ways do, and of steps the one after the call.
+ * Services are ranked as test coverage ranks locations of faults (Ochiai's coefficient; Abreu,
+ * Zoeteweij & van Gemund 2006): which share of all changes touches the service, and which share of
+ * all that touches the service changed. What lies between two services touches both. Effects of a
+ * slow or failing callee on its callers do not count for the callers: only own time and ways count,
+ * and of the steps only the one directly after the call.
  */
 #ifndef REPORT_CHANGE_H
 #define REPORT_CHANGE_H
@@ -30,17 +29,17 @@
 
 #include "base/err.h"
 
-struct change_options { /* all zeroes: the defaults */
-	double q; /* 0.01: false discoveries among what is called a change, and one-sided error of
-	             bounds */
-	double confidence; /* 0.95: of the intervals of shares */
-	uint32_t list_max; /* 50: entries of a list; of further ones the sum is told */
+struct change_options { /* 0 in a field: its default */
+	/* False discovery rate of sure changes, and one-sided error of the bounds. Default 0.01. */
+	double q;
+	double confidence; /* of the intervals of shares; default 0.95 */
+	uint32_t list_max; /* entries of a list, the rest is given as a sum; default 50 */
 };
 
 /*
- * The member "baseline" of `now`'s document (docs/report.md, CHANGE): changes from
- * `then` to `now`. A new reference, or NULL. What a document lacks is not
- * compared. ERR_INPUT: not such documents; ERR_MEMORY.
+ * Returns the member "baseline" of `now`'s document (docs/report.md, CHANGE): the changes from
+ * `then` to `now`. A new reference, or NULL. Members that a document lacks are not
+ * compared. ERR_INPUT: not analysis documents; ERR_MEMORY.
  * O((calls + steps) log (calls + steps) + edges).
  */
 json_t *change_json(const json_t *now, const json_t *then, const char *name,

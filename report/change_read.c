@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/texts.h"
 
-enum { CALLS_MAX = 1 << 20 }; /* of a document; nobody's request does more that differs */
+enum { CALLS_MAX = 1 << 20 }; /* distinct calls of a request type in a document */
 
 double
 number_in(const json_t *object, const char *name)
@@ -66,7 +66,7 @@ hash_numbers(uint32_t a, uint32_t b, uint32_t c)
 	return hash_u64(hash_u64((uint64_t)a << 32 | b) ^ c);
 }
 
-/* The number of the call, which is added if it is new; -1: out of memory. */
+/* Returns the number of the call, adding the call if it is new; -1: out of memory. */
 static int64_t
 call_of(struct pair *p, const json_t *o, uint32_t parent)
 {
@@ -116,8 +116,8 @@ step_of(struct pair *p, uint32_t call, uint32_t after, uint32_t then)
 	return p->nsteps++;
 }
 
-/* What the document's number of a call is in the pair; null is PROFILE_NONE. False: there is no
- * such. */
+/* Translates a call's number from the document's to the pair's; null becomes PROFILE_NONE. False: the
+ * document has no call of that number. */
 static bool
 number_of(uint32_t *ret, const json_t *v, const uint32_t *numbers, size_t n)
 {

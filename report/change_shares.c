@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Mean response time is the sum over groups of weight x mean, so its change is,
- * exactly, the sum of weight (halfway) x change of mean, which is the sum over the
- * group's edges, and of change of weight x mean (halfway) (Kitagawa 1955). As
- * weights add up to 1 on both sides, means may be taken from any reference without
- * changing the sum; with the mean response time halfway as the reference, a
- * group's part of the mix says what its coming or going did.
+ * Mean response time T = sum over groups of w_g m_g (weight, mean). With a bar for the average of both
+ * sides, its change is exactly (Kitagawa 1955)
+ *
+ *	dT = sum_g bar(w_g) dm_g  +  sum_g dw_g (bar(m_g) - bar(T))
+ *
+ * and dm_g is the sum over the group's edges. The weights add up to 1 on both sides, so subtracting
+ * bar(T) leaves the second sum as it is; it makes a group's part of the mix the effect of the group's
+ * becoming more or less frequent.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #include "report/change_inside.h"
 #include "report/change_stats.h"
 
-struct sums { /* of one change, with all that is asked about it */
+struct sums { /* state of one change */
 	const struct change_options *o;
 	double count[SIDES], mean_ms[SIDES], reference_ms, change_ms, z;
 	double within_ms, mix_ms;
@@ -27,7 +29,7 @@ other_count(const json_t *type)
 	return number_in(json_object_get(type, "other"), "traces");
 }
 
-/* Mean over groups and other, by their counts. */
+/* Mean over all groups and "other", weighted by their counts. */
 static void
 mean_of(struct sums *s, enum side side, const json_t *type)
 {
@@ -44,7 +46,7 @@ mean_of(struct sums *s, enum side side, const json_t *type)
 		s->mean_ms[side] /= s->count[side];
 }
 
-/* Groups by their keys. A new reference, NULL: out of memory. */
+/* Groups by their ids. A new reference; NULL: out of memory. */
 static json_t *
 index_of(const json_t *type)
 {
@@ -68,7 +70,7 @@ group_of(const struct sums *s, enum side side, const json_t *key)
 	return json_is_string(key) ? json_object_get(s->index[side], json_string_value(key)) : NULL;
 }
 
-/* A part of the change, with its interval and, when there was a change, its share. */
+/* A part of the change with its interval and, if the change is not 0, its share. */
 static bool
 put_part(const struct sums *s, json_t *o, double part_ms, double deviation_ms)
 {
@@ -91,8 +93,8 @@ same_text(const json_t *a, const json_t *b, const char *name)
 	return x != NULL && y != NULL && strcmp(x, y) == 0;
 }
 
-/* Edges between the tokens are the same ones in the same order; those round loops may have come in
- * any. */
+/* Edges between tokens are the same ones in the same order on both sides; edges round loops may be in
+ * any order. */
 static const json_t *
 edge_of(const json_t *group, const json_t *like, size_t at)
 {
@@ -108,7 +110,7 @@ edge_of(const json_t *group, const json_t *like, size_t at)
 	return NULL;
 }
 
-/* `now` or `then` may be NULL: a loop that only one side has been round. */
+/* `now` or `then` may be NULL: a loop that only one side repeated. */
 static bool
 put_edge(struct sums *s, const json_t *key, size_t at, const json_t *now, const json_t *then,
     double weight, const double *count)
@@ -142,7 +144,7 @@ put_edges(struct sums *s, const json_t *now, const json_t *then, double weight, 
 	return ok;
 }
 
-/* A group, or with a null key the traces of "other"; one side may be NULL. */
+/* A group, or with a null id the traces of "other"; one side may be NULL. */
 static bool
 put_group(
     struct sums *s, const json_t *key, const json_t *now, const json_t *then, const char *counted)
@@ -211,7 +213,7 @@ compare_parts(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The largest parts, and as "..._rest_ms" the sum of those left out. Steals `all`. */
+/* Keeps the largest parts, and as "..._rest_ms" the sum of the others. Takes ownership of `all`. */
 static bool
 put_largest(json_t *into, const char *name, json_t *all, uint32_t max)
 {

@@ -18,8 +18,7 @@ total(const uint32_t *buckets, uint32_t nbuckets)
 	return n;
 }
 
-/* Over all times t: the largest excess of P(then <= t / r) over P(now <= t), with r = `shift`
- * buckets. */
+/* The maximum over all times t of P(then <= t / r) - P(now <= t), r being `shift` buckets. */
 static double
 distance(const uint32_t *now, double n_now, const uint32_t *then, double n_then, uint32_t nbuckets,
     uint32_t shift)
@@ -36,12 +35,11 @@ distance(const uint32_t *now, double n_now, const uint32_t *then, double n_then,
 }
 
 /*
- * The bound on the distance by chance, sqrt(ln(1/alpha) / 2 * (1/n + 1/m)), is
- * the one-sided Smirnov limit, which Massart's constant makes safe for the
- * sizes met here.
+ * The critical value of the distance, sqrt(ln(1/alpha) / 2 * (1/n + 1/m)), is the one-sided Smirnov
+ * limit; with Massart's constant it is conservative at the sample sizes of this use.
  *
- * Of the time of a call that takes longer by a factor r, 1 - 1/r is lost. So each
- * further bucket that calls are slower by adds a little less.
+ * A call that takes longer by a factor r loses 1 - 1/r of its time, so each further bucket of
+ * slow-down adds less.
  */
 struct slower
 slower_of(const uint32_t *now, const uint32_t *then, uint32_t nbuckets, uint64_t requests_now,
@@ -59,7 +57,7 @@ slower_of(const uint32_t *now, const uint32_t *then, uint32_t nbuckets, uint64_t
 		if (shift == 1)
 			s = (struct slower){ fmax(0, d - margin), 0,
 				exp(-2 * d * d * n_free * m_free / (n_free + m_free)) };
-		if (d <= margin) /* by more than that are only fewer */
+		if (d <= margin) /* a larger shift has a smaller distance */
 			break;
 		s.lost += (d - margin) *
 		          (exp2(-(shift - 1.0) / PER_OCTAVE) - exp2(-(double)shift / PER_OCTAVE));
@@ -67,7 +65,7 @@ slower_of(const uint32_t *now, const uint32_t *then, uint32_t nbuckets, uint64_t
 	return s;
 }
 
-/* Wilson's bound of a proportion, z < 0 the lower one. */
+/* Wilson's bound on a proportion; z < 0: the lower one. */
 static double
 wilson(double k, double n, double z)
 {
@@ -88,8 +86,7 @@ more_often(uint64_t now, uint64_t now_of, uint64_t then, uint64_t then_of, doubl
 	return a - b - sqrt(low * low + high * high);
 }
 
-/* GSL's numbers are 32 bits wide; counts beyond that are scaled down, which only makes the test
- * more careful. */
+/* GSL takes 32-bit counts; larger ones are scaled down, which makes the test more conservative. */
 double
 more_often_p(uint64_t now, uint64_t now_of, uint64_t then, uint64_t then_of)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every call's times, and every place where a call goes on, is an item; what of it may have changed
- * is a test. */
+/* The items of a comparison: the times of each call, and each position after which a call continues.
+ * Each hypothesis about an item is a test. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -53,8 +53,8 @@ try_times(struct change *c, uint32_t type, uint32_t call, enum what what)
 	return add_item(c, &item) && add_test(c, &test);
 }
 
-/* The call whose answer came before, or else the one that is not made any more, if it is another
- * service's. */
+/* The call that was answered before, or else the call that is no longer made, if it is of another
+ * service. */
 static uint32_t
 other_end(const struct pair *p, const struct item *i)
 {
@@ -68,8 +68,8 @@ other_end(const struct pair *p, const struct item *i)
 }
 
 /*
- * Calls of one request go alike: as evidence there are only as many as requests, and
- * counts are made smaller by that, to the side on which less is claimed.
+ * Calls of one request are correlated, so the sample size is the number of requests: counts are scaled
+ * down to it, rounded so that less is claimed.
  */
 static void
 test_step(struct test *t, const struct item *item, const uint64_t *requests, double alpha)
@@ -91,7 +91,7 @@ test_step(struct test *t, const struct item *item, const uint64_t *requests, dou
 	t->weight = t->share;
 }
 
-/* Steps from one place: the pair's steps at [0..n). */
+/* Steps that follow the same one: the pair's steps [0..n). */
 static bool
 try_steps(struct change *c, uint32_t type, const struct onward *s, uint32_t n)
 {
@@ -109,7 +109,7 @@ try_steps(struct change *c, uint32_t type, const struct onward *s, uint32_t n)
 		for (int side = 0; side < SIDES; side++)
 			item.of[side] += s[i].count[side];
 	if (n == 1 || item.of[NOW] == 0 ||
-	    item.of[THEN] == 0) /* nothing else was ever done: nothing to compare */
+	    item.of[THEN] == 0) /* only one continuation: there is no alternative to compare with */
 		return true;
 	for (uint32_t i = 0; i < n; i++) {
 		double apart = (double)s[i].count[NOW] / (double)item.of[NOW] -

@@ -8,7 +8,7 @@
 #include "report/document_inside.h"
 #include "report/operations.h"
 
-/* ---- pieces ---- */
+/* ---- values ---- */
 
 json_t *
 text_json(const char *s, size_t len)
@@ -89,7 +89,7 @@ problem_word(enum problem p)
 	return words[p];
 }
 
-/* ---- the whole ---- */
+/* ---- the document ---- */
 
 static json_t *
 text_list(const char *const *list)

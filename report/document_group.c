@@ -33,7 +33,7 @@ token_json(struct document *d, const struct shape *s, uint32_t i)
 	return text_json((const char *)d->words.data, d->words.failed ? 0 : d->words.len);
 }
 
-/* Outer loops stand behind the inner ones in the shape, and open first. */
+/* In the shape outer loops follow inner ones; here they open first. */
 static json_t *
 path_json(struct document *d, const struct shape *s)
 {
@@ -59,8 +59,8 @@ unit_of(const struct shape *s, uint32_t token)
 
 enum { DEPTH_MAX = 256 };
 
-/* The units that a walk along the path is inside of: begun, and gone back out of by their end or by
- * a step of a unit around them. */
+/* The stack of units while walking along the path: a unit is left at its end, or at a step of a unit
+ * around it. */
 struct nest {
 	uint32_t units[DEPTH_MAX];
 	uint32_t count;
@@ -82,8 +82,8 @@ nest_step(struct nest *n, enum record_kind kind, uint32_t unit)
 	return n->count - 1;
 }
 
-/* Where each token lies when every edge takes its mean; what goes round a loop follows its body.
- * The last one lies at the mean response time. */
+/* The time of each token if every edge took its mean; the edge round a loop follows the loop's body.
+ * The last token is at the mean response time. */
 static json_t *
 steps_json(struct document *d, const struct group *g)
 {
@@ -178,7 +178,7 @@ tail_json(const struct tail *t)
 	return j;
 }
 
-/* ---- keys, what if ---- */
+/* ---- keys, what-if ---- */
 
 static json_t *
 key_name(struct document *d, const struct group *g, uint32_t key)
@@ -272,7 +272,7 @@ exemplars_json(const struct group *g)
 	return j;
 }
 
-/* Any places of a reservoir are as good as any others: the first ones do. */
+/* The order of a reservoir is random, so its first entries are a sample, too. */
 static uint32_t
 samples_shown(const struct group *g)
 {
@@ -299,7 +299,7 @@ samples_json(const struct group *g)
 	return all;
 }
 
-/* A textual key's values are numbered anew: a group's texts are all keys' together. */
+/* Renumbers the values of a textual key: the group numbers the texts of all its keys together. */
 static json_t *
 sample_key_json(struct document *d, const struct group *g, uint32_t key, json_t *samples)
 {

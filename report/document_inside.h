@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Between document.c and document_group.c. */
+/* Shared by document.c and document_group.c. */
 #ifndef REPORT_DOCUMENT_INSIDE_H
 #define REPORT_DOCUMENT_INSIDE_H
 
@@ -13,7 +13,7 @@ struct document {
 	                      edges name it */
 	json_t **services; /* by a label of theirs */
 	struct buf words;  /* for one text at a time */
-	bool failed;       /* out of memory */
+	bool failed;       /* out of memory; checked once at the end */
 };
 
 json_t *document_label(

@@ -5,7 +5,7 @@
 
 #include "report/document.h"
 
-/* "self_calls", ... or "way_calls", ...: only when there were any. False: out of memory. */
+/* Writes "self_calls", ... or "way_calls", ... if there are any. False: out of memory. */
 static bool
 put_times(json_t *o, const char *what, const struct profile_times *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The profile of a request type (analysis/profile.h) as the member "operations" of its part of the
- * document. */
+/* Writes the profile of a request type (analysis/profile.h) as the member "operations" of its part
+ * of the document. */
 #ifndef REPORT_OPERATIONS_H
 #define REPORT_OPERATIONS_H
 

@@ -37,8 +37,8 @@ put_string(struct buf *out, const json_t *object, const char *member)
 
 /* ---- the document ------------------------------------------------------------ */
 
-/* Inside of a script element only `<` could end it or begin a comment; the others are for whoever
- * pastes it elsewhere. None of them is part of JSON outside of its strings. */
+/* Inside a script element only `<` could end it or begin a comment; `>` and `&` are escaped for
+ * readers who copy the JSON elsewhere. All three occur only in JSON's strings. */
 static int
 escape(const char *text, size_t len, void *to)
 {
@@ -64,7 +64,7 @@ put_document(struct page *p)
 
 /* ---- the table without a script ---------------------------------------------- */
 
-/* Three digits in the unit that suits. */
+/* Three significant digits in ns, us, ms or s. */
 static void
 put_ms(struct buf *out, const json_t *v)
 {
@@ -134,7 +134,8 @@ put_problem(struct buf *out, const json_t *problem, const json_t *group)
 	html_put(out, "</tr>\n");
 }
 
-/* Groups by "type group", since the same key may be in two types. The index borrows them. */
+/* Groups by "type group", since two request types may have groups of the same id. The index borrows
+ * the references. */
 static bool
 name_of(struct buf *ret, const json_t *type, const json_t *group)
 {

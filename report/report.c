@@ -16,17 +16,18 @@ enum { EXPLAINED_MAX = 3, CALLS_MOST = 2048, CALLS_LEAST = 64 };
 struct report {
 	struct report_options o;
 	const struct labels *labels;
-	struct groups *groups; /* of all types: a path begins with the label of its type */
+	struct groups *groups; /* of all request types: a path begins with its type's label */
 	struct report_type *types;
 	uint32_t ntypes;
 	struct map type_of;  /* label + 1 -> struct report_type */
-	uint32_t calls_left; /* of calls_max, for profiles of further types */
+	uint32_t calls_left; /* of calls_max, for the profiles of further request types */
 	struct report_counts counts;
-	struct label_set wanted, unwanted; /* types by what the pattern said of them */
-	struct label_set waits, works;     /* labels by what the ignored patterns said of them */
+	struct label_set wanted,
+	    unwanted; /* labels of request types that match the pattern, or do not */
+	struct label_set waits, works; /* labels that are excluded waits, or are not */
 	struct label_set none;
 	struct arena scratch; /* for one trace */
-	/* of the last judgement: */
+	/* of the last report_judge(): */
 	struct judged *judged;
 	struct judged **by_type;
 	struct report_problem *problems;
@@ -146,7 +147,7 @@ name_fits(const struct report *r, uint32_t label)
 	return fnmatch(r->o.type, name, 0) == 0;
 }
 
-/* Patterns are tried once for each label. */
+/* Matches each label against the patterns once and remembers the result. */
 static bool
 is_wanted(struct report *r, uint32_t label)
 {
@@ -171,7 +172,7 @@ is_wait(struct report *r, uint32_t label)
 	return fits;
 }
 
-/* The response time as groups count it: without meant waits. */
+/* The response time as groups count it: without excluded waits. */
 static int64_t
 time_of(struct report *r, const struct trace *t, const struct shape *s)
 {
@@ -183,8 +184,8 @@ time_of(struct report *r, const struct trace *t, const struct shape *s)
 	return took_ns;
 }
 
-/* The first types get most: half of what is left, within bounds. NULL without an error: nothing is
- * left. */
+/* A type's profile gets half of the calls that are left, within bounds, so earlier types get more.
+ * NULL without an error: no calls are left. */
 static int
 begin_profile(struct report *r, struct report_type *type, struct err *e)
 {
@@ -198,7 +199,7 @@ begin_profile(struct report *r, struct report_type *type, struct err *e)
 	return 0;
 }
 
-/* NULL: there are too many; or no memory, which *e tells then. */
+/* NULL: too many request types (no error), or out of memory (*e). */
 static struct report_type *
 type_for(struct report *r, uint32_t label, struct err *e)
 {
@@ -293,7 +294,7 @@ struct worker;
 
 typedef int work_on(struct report *r, uint32_t i, struct worker *w, struct err *e);
 
-/* Which groups are still to be worked on is all that the threads share. */
+/* The threads share only the index of the next group to judge. */
 struct work {
 	struct report *r;
 	work_on *fn;
@@ -306,7 +307,7 @@ struct worker {
 	struct work *work;
 	struct arena *found;
 	struct arena
-	    scratch; /* of one group: its bootstrap rounds take far more than what comes of them */
+	    scratch; /* for one group: bootstrap rounds need far more memory than their result */
 	struct err e;
 };
 
@@ -321,7 +322,7 @@ move(void *pieces, struct arena *found, uint32_t count, size_t size_bytes)
 	return to != NULL || count == 0;
 }
 
-/* What was found by means of the scratch arena moves to where it stays. */
+/* Copies the results out of the scratch arena. */
 static int
 keep(struct judged *j, struct arena *found, struct err *e)
 {
@@ -352,7 +353,7 @@ measure_edges(struct judged *j, struct worker *w, struct err *e)
 	return 0;
 }
 
-/* The edges with the largest shares, the top one first; others only when they carry something. */
+/* The edges with the largest shares, largest first; edges other than the first only with a positive share. */
 static uint32_t
 edges_to_explain(const struct finding *f, uint32_t edges[EXPLAINED_MAX])
 {
@@ -398,7 +399,7 @@ explain(struct report *r, struct judged *j, uint64_t seed, struct arena *a, stru
 	return tail_of(&j->tail, j->group, r->o.tail_part, c->confidence, r->o.rounds, seed, a, e);
 }
 
-/* The seed is of the group, not of the thread that happens to judge it. */
+/* The random seed depends on the group, not on the thread, so results do not depend on scheduling. */
 static uint64_t
 seed_of(const struct report *r, const struct judged *j)
 {
@@ -464,7 +465,7 @@ work_some(void *arg)
 	return NULL;
 }
 
-/* On our own thread, and on others where they can be had. */
+/* Judges on the calling thread and on as many others as can be created. */
 static int
 work_all(struct report *r, uint32_t count, work_on *fn, struct err *e)
 {
@@ -497,7 +498,7 @@ is_problem(const struct judged *j)
 	return j->finding.problem == PROBLEM_UNPREDICTABLE || j->finding.problem == PROBLEM_SLOW;
 }
 
-/* Where costs tie, by the group's key: the order of the traces has no say in it. */
+/* By cost; ties by group id, so that the order of the traces does not matter. */
 static int
 by_cost(const struct judged *a, const struct judged *b)
 {
@@ -546,8 +547,8 @@ rank(struct report *r, uint32_t n)
 	qsort(r->problems, r->nproblems, sizeof *r->problems, problem_by_cost);
 }
 
-/* The most that it may be: else requests that all take the same time would be slower than most of
- * themselves. */
+/* The upper end of the quantile's bucket: with the lower end, requests that all take the same time
+ * would count as slower than their own quantile. */
 static double
 slow_of(const struct report *r, const struct report_type *t)
 {
@@ -587,7 +588,7 @@ report_judge(struct report *r, struct err *e)
 	return rc;
 }
 
-/* ---- looking ---- */
+/* ---- reading results ---- */
 
 void
 report_counts(const struct report *r, struct report_counts *ret)
