@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The folder of base/credentials.h. Who changes it holds a lock on it, so that two at once lose nothing.
- */
+/* The folder of base/credentials.h. Calls that change it hold a lock on it. */
 #define _GNU_SOURCE /* renameat2() */
 #include <dirent.h>
 #include <errno.h>
@@ -16,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/credentials_inside_openssl.h"
 
 enum { PRIVATE = 0600, PUBLIC = 0644 };
@@ -76,7 +76,7 @@ write_all(int fd, const char *data, size_t len)
 	return fsync(fd);
 }
 
-/* Beside its place, then into it. */
+/* Writes a file PATH.new, flushes it, and renames it. */
 static int
 put_bytes(const char *path, const char *data, size_t len, mode_t mode, bool replace, struct err *e)
 {
@@ -85,7 +85,7 @@ put_bytes(const char *path, const char *data, size_t len, mode_t mode, bool repl
 
 	if ((rc = path_in(beside, e, "%s.new", path)) != 0)
 		return rc;
-	unlink(beside); /* of somebody who was killed; the lock says that it is nobody's now */
+	unlink(beside); /* left by a process that was killed: the lock excludes others */
 	if ((fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)) < 0)
 		return err_errno(e, "%s", beside);
 	rc = fchmod(fd, mode) == 0 && write_all(fd, data, len) == 0
@@ -95,7 +95,7 @@ put_bytes(const char *path, const char *data, size_t len, mode_t mode, bool repl
 	if (rc == 0 &&
 	    renameat2(AT_FDCWD, beside, AT_FDCWD, path, replace ? 0 : RENAME_NOREPLACE) != 0)
 		rc = errno == EEXIST
-		         ? err_set(e, ERR_BUSY, "%s is there already, and is not overwritten", path)
+		         ? err_set(e, ERR_BUSY, "%s exists already and is not overwritten", path)
 		         : err_errno(e, "%s", path);
 	if (rc != 0)
 		unlink(beside);
@@ -148,7 +148,7 @@ open_file(BIO **ret, const char *path, struct err *e)
 
 	ERR_clear_error();
 	if (stat(path, &st) != 0)
-		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: there is no such file", path)
+		return errno == ENOENT ? err_set(e, ERR_MISSING, "%s: no such file", path)
 		                       : err_errno(e, "%s", path);
 	if ((*ret = BIO_new_file(path, "r")) == NULL)
 		return fail_openssl(e, path);
@@ -166,7 +166,7 @@ get_certificate(X509 **ret, const char *path, struct err *e)
 	*ret = PEM_read_bio_X509(b, NULL, NULL, (void *)"");
 	BIO_free(b);
 	ERR_clear_error();
-	return *ret != NULL ? 0 : err_set(e, ERR_INPUT, "%s: this is no certificate in PEM", path);
+	return *ret != NULL ? 0 : err_set(e, ERR_INPUT, "%s: not a certificate in PEM", path);
 }
 
 static int
@@ -177,13 +177,13 @@ get_key(EVP_PKEY **ret, const char *path, struct err *e)
 
 	if (rc != 0)
 		return rc;
-	*ret = PEM_read_bio_PrivateKey(
-	    b, NULL, NULL, (void *)""); /* the password, so that nobody is asked for one */
+	*ret = PEM_read_bio_PrivateKey(b, NULL, NULL,
+	    (void *)""); /* an empty password, so that OpenSSL does not ask for one */
 	BIO_free(b);
 	ERR_clear_error();
 	return *ret != NULL ? 0
 	                    : err_set(e, ERR_INPUT,
-				  "%s: this is no key in PEM, or one with a password", path);
+				  "%s: not a private key in PEM, or one with a password", path);
 }
 
 static int
@@ -198,9 +198,8 @@ get_list(X509_CRL **ret, const char *dir, struct err *e)
 	*ret = PEM_read_bio_X509_CRL(b, NULL, NULL, NULL);
 	BIO_free(b);
 	ERR_clear_error();
-	return *ret != NULL
-	           ? 0
-	           : err_set(e, ERR_INPUT, "%s: this is no list of revoked certificates", path);
+	return *ret != NULL ? 0
+	                    : err_set(e, ERR_INPUT, "%s: not a list of revoked certificates", path);
 }
 
 /* ---- the folder ---- */
@@ -212,7 +211,7 @@ folder_lock(struct folder *f, const char *dir, struct err *e)
 	if (f->fd < 0)
 		return errno == ENOENT
 		           ? err_set(e, ERR_MISSING,
-				 "%s: there are no keys; hone keys init makes some", dir)
+				 "%s: no credentials are there; hone keys init makes them", dir)
 		           : err_errno(e, "%s", dir);
 	if (flock(f->fd, LOCK_EX) == 0)
 		return 0;
@@ -249,7 +248,7 @@ fail:
 	return rc;
 }
 
-/* So that it can be revoked: before anybody has it. */
+/* Keeps a copy before the certificate is used, so that it can be revoked. */
 static int
 note_issued(const struct folder *f, X509 *c, struct err *e)
 {
@@ -265,7 +264,7 @@ note_issued(const struct folder *f, X509 *c, struct err *e)
 	return put_certificate(c, path, false, e);
 }
 
-/* The key first: who reads between the two finds that they do not fit, and keeps what it has. */
+/* The private key first: a reader between the two writes finds that they do not match, and keeps its former ones. */
 static int
 put_pair(
     const struct folder *f, const struct key_pair *p, const char *base, bool replace, struct err *e)
@@ -307,7 +306,7 @@ fill(struct folder *f, const struct credentials_order *o, struct err *e)
 }
 
 static int
-nothing_there(const char *dir, struct err *e)
+check_unused(const char *dir, struct err *e)
 {
 	static const char *const files[] = { "ca.pem", "ca.key", "controller.pem", "controller.key",
 		"revoked.pem" };
@@ -317,8 +316,8 @@ nothing_there(const char *dir, struct err *e)
 	for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == 0; i++)
 		if ((rc = path_in(path, e, "%s/%s", dir, files[i])) == 0 && access(path, F_OK) == 0)
 			rc = err_set(e, ERR_BUSY,
-			    "%s is there already, and is not overwritten; hone keys show lists what there "
-			    "is, --dir DIR makes a CA elsewhere",
+			    "%s exists already and is not overwritten; hone keys show lists the certificates, "
+			    "--dir DIR makes a CA elsewhere",
 			    path);
 	return rc;
 }
@@ -332,7 +331,7 @@ credentials_init(const char *dir, const struct credentials_span *ca,
 
 	if ((rc = make_folder(dir, 0755, e)) != 0 || (rc = folder_lock(&f, dir, e)) != 0)
 		return rc;
-	if ((rc = nothing_there(dir, e)) == 0 && (rc = key_pair_make_ca(&f.ca, ca, e)) == 0)
+	if ((rc = check_unused(dir, e)) == 0 && (rc = key_pair_make_ca(&f.ca, ca, e)) == 0)
 		rc = fill(&f, o, e);
 	folder_release(&f);
 	return rc;
@@ -340,7 +339,7 @@ credentials_init(const char *dir, const struct credentials_span *ca,
 
 /* ---- issue ---- */
 
-/* It becomes a folder's name, and part of what is asked for in the agent's configuration. */
+/* The name becomes that of a folder, and part of the certificate. */
 static int
 check_node(const char *s, struct err *e)
 {
@@ -354,12 +353,12 @@ check_node(const char *s, struct err *e)
 		    "%.80s: a node's name is 1 to %d letters, digits, and - _ . after the first", s,
 		    CREDENTIALS_NAME_MAX);
 	if (strcmp(s, "controller") == 0 || strcmp(s, "CA") == 0)
-		return err_set(
-		    e, ERR_INPUT, "%s: no agent's name; it would be taken for the %s's", s, s);
+		return err_set(e, ERR_INPUT,
+		    "%s: not allowed as the name of an agent; it stands for the %s", s, s);
 	return 0;
 }
 
-/* base: without .key and .pem. */
+/* Creates the folder of an agent with its ca.pem. base: the path of its files without .key and .pem. */
 static int
 agent_folder(const struct folder *f, const char *node, char base[PATH_MAX], struct err *e)
 {
@@ -377,7 +376,7 @@ agent_folder(const struct folder *f, const char *node, char base[PATH_MAX], stru
 }
 
 static int
-not_again(const char *base, const struct credentials_order *o, X509 **former, struct err *e)
+check_former(const char *base, const struct credentials_order *o, X509 **former, struct err *e)
 {
 	char path[PATH_MAX];
 	int rc = path_in(path, e, "%s.pem", base);
@@ -386,8 +385,8 @@ not_again(const char *base, const struct credentials_order *o, X509 **former, st
 		return rc;
 	if (!o->again)
 		return err_set(e, ERR_BUSY,
-		    "%s is there already; --again makes a new one in its place (and "
-		    "hone keys revoke %s before that ends the former)",
+		    "%s exists already; --again replaces it (hone keys revoke %s before that revokes "
+		    "the former)",
 		    path, o->node != NULL ? o->node : "controller");
 	return get_certificate(former, path, e);
 }
@@ -403,7 +402,7 @@ issue_in(struct folder *f, const struct credentials_order *o, struct err *e)
 
 	rc = o->node != NULL ? agent_folder(f, o->node, base, e)
 	                     : path_in(base, e, "%s/controller", f->path);
-	if (rc != 0 || (rc = not_again(base, o, &former, e)) != 0)
+	if (rc != 0 || (rc = check_former(base, o, &former, e)) != 0)
 		return rc;
 	if (former != NULL)
 		hosts = hosts_of(former);
@@ -429,17 +428,17 @@ credentials_issue(const char *dir, const struct credentials_order *o, struct err
 	return rc;
 }
 
-/* ---- what was issued ---- */
+/* ---- issued certificates ---- */
 
 struct issued {
 	X509 **all;
-	int n;
+	uint32_t n, cap;
 };
 
 static void
 issued_release(struct issued *s)
 {
-	for (int i = 0; i < s->n; i++)
+	for (uint32_t i = 0; i < s->n; i++)
 		X509_free(s->all[i]);
 	free(s->all);
 	memset(s, 0, sizeof *s);
@@ -448,13 +447,10 @@ issued_release(struct issued *s)
 static int
 issued_add(struct issued *s, X509 *c, struct err *e)
 {
-	X509 **more = realloc(s->all, (size_t)(s->n + 1) * sizeof *more);
-
-	if (more == NULL) {
+	if (!array_reserve(s->all, s->cap, s->n + 1)) {
 		X509_free(c);
 		return err_set(e, ERR_MEMORY, "out of memory");
 	}
-	s->all = more;
 	s->all[s->n++] = c;
 	return 0;
 }
@@ -480,7 +476,7 @@ issued_read(struct issued *s, const char *dir, struct err *e)
 	if ((n = scandir(path, &names, is_pem, alphasort)) < 0)
 		return errno == ENOENT
 		           ? err_set(e, ERR_MISSING,
-				 "%s: there are no keys; hone keys init makes some", dir)
+				 "%s: no credentials are there; hone keys init makes them", dir)
 		           : err_errno(e, "%s", path);
 	for (int i = 0; i < n; i++) {
 		if (rc == 0 &&
@@ -535,7 +531,7 @@ revoke_in(struct folder *f, const char *name, struct wall now, int *n, struct er
 		rc = err_set(e, ERR_MEMORY, "out of memory");
 		goto done;
 	}
-	for (int i = 0; i < issued.n; i++) {
+	for (uint32_t i = 0; i < issued.n; i++) {
 		struct certificate_info s;
 
 		certificate_read(&s, issued.all[i]);
@@ -547,7 +543,7 @@ revoke_in(struct folder *f, const char *name, struct wall now, int *n, struct er
 	}
 	if (known == 0)
 		rc = err_set(e, ERR_MISSING,
-		    "%s: no certificate was issued to it; hone keys show lists them", name);
+		    "%s: no certificate was issued to it; hone keys show lists all", name);
 	else if ((rc = revoked_make(&list, &f->ca, former, more, *n, now, e)) == 0 &&
 		 (rc = path_in(path, e, "%s/revoked.pem", f->path)) == 0)
 		rc = put_list(list, path, true, e);
@@ -596,9 +592,9 @@ show(X509 *c, X509_CRL *list, bool in_use, const char *file, struct wall now, cr
 	fn(ctx, &row);
 }
 
-/* Where the one in use lies, and whether this is it. */
+/* Whether c is the certificate in use, and the path of its file. */
 static bool
-where(const char *dir, X509 *c, char path[PATH_MAX])
+find_file(const char *dir, X509 *c, char path[PATH_MAX])
 {
 	struct certificate_info s;
 	X509 *there;
@@ -631,8 +627,8 @@ list_folder(const char *dir, struct wall now, credentials_visit *fn, void *ctx, 
 	    (rc = get_list(&list, dir, e)) == 0) {
 		show(ca, NULL, true, path, now, fn, ctx);
 		qsort(issued.all, (size_t)issued.n, sizeof *issued.all, by_role_and_name);
-		for (int i = 0; i < issued.n; i++) {
-			bool in_use = where(dir, issued.all[i], path);
+		for (uint32_t i = 0; i < issued.n; i++) {
+			bool in_use = find_file(dir, issued.all[i], path);
 
 			show(issued.all[i], list, in_use, path, now, fn, ctx);
 		}
@@ -658,7 +654,7 @@ list_file(const char *path, struct wall now, credentials_visit *fn, void *ctx, s
 	}
 	BIO_free(b);
 	ERR_clear_error();
-	return n > 0 ? 0 : err_set(e, ERR_INPUT, "%s: there is no certificate in PEM in it", path);
+	return n > 0 ? 0 : err_set(e, ERR_INPUT, "%s: no certificate in PEM is in it", path);
 }
 
 static int
@@ -669,7 +665,7 @@ credentials_list(const char *path, struct wall now, credentials_visit *fn, void 
 	if (stat(path, &st) != 0)
 		return errno == ENOENT
 		           ? err_set(e, ERR_MISSING,
-				 "%s: there are no keys; hone keys init makes some", path)
+				 "%s: no credentials are there; hone keys init makes them", path)
 		           : err_errno(e, "%s", path);
 	return S_ISDIR(st.st_mode) ? list_folder(path, now, fn, ctx, e)
 	                           : list_file(path, now, fn, ctx, e);

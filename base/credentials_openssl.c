@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys, certificates and lists of revoked ones (X.509 v3, RFC 5280), in memory. */
+/* Private keys, certificates and lists of revoked certificates (X.509 v3, RFC 5280), in memory. */
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
@@ -18,7 +18,7 @@ fail_openssl(struct err *e, const char *what)
 
 	ERR_clear_error();
 	return err_set(
-	    e, ERR_SYSTEM, "%s: %s", what, why != NULL ? why : "OpenSSL does not say why not");
+	    e, ERR_SYSTEM, "%s: %s", what, why != NULL ? why : "OpenSSL gives no reason");
 }
 
 void
@@ -74,7 +74,7 @@ seconds(struct wall w)
 	return (time_t)(w.ns / 1000000000);
 }
 
-/* With a key of its own and all but what tells a CA from others. */
+/* A new private key, and the parts of a certificate that those of a CA and of others share. */
 static bool
 begin(struct key_pair *p, const char *subject, const struct credentials_span *span)
 {
@@ -96,7 +96,7 @@ sign(struct key_pair *p, const struct key_pair *by)
 	       X509_sign(p->certificate, by->key, EVP_sha256()) > 0;
 }
 
-/* Each CA has a name of its own, so that nobody takes one for another. */
+/* Each CA has a random name, so that two of them are not confused. */
 int
 key_pair_make_ca(struct key_pair *ret, const struct credentials_span *span, struct err *e)
 {
@@ -120,7 +120,7 @@ key_pair_make_ca(struct key_pair *ret, const struct credentials_span *span, stru
 	return 0;
 }
 
-/* ---- what it is for ---- */
+/* ---- purpose and hosts ---- */
 
 static bool
 add_name(GENERAL_NAMES *all, int type, const char *value)
@@ -184,8 +184,8 @@ add_names(X509 *c, const struct credentials_order *o, GENERAL_NAMES *hosts, stru
 		rc = fail_openssl(e, role);
 	for (int i = 0; rc == 0 && i < o->nhosts; i++)
 		if (!add_host(all, o->hosts[i]))
-			rc = err_set(e, ERR_INPUT, "%s: this is no name of a host, nor an address",
-			    o->hosts[i]);
+			rc = err_set(e, ERR_INPUT,
+			    "%s: neither the name of a host nor an IP address", o->hosts[i]);
 	for (int i = 0; rc == 0 && o->nhosts == 0 && i < sk_GENERAL_NAME_num(hosts); i++)
 		if (sk_GENERAL_NAME_push(all, GENERAL_NAME_dup(sk_GENERAL_NAME_value(hosts, i))) <=
 		    0)
@@ -205,8 +205,8 @@ key_pair_make(struct key_pair *ret, const struct key_pair *ca, const struct cred
 
 	if (ASN1_TIME_cmp_time_t(X509_get0_notAfter(ca->certificate), seconds(o->span.until)) < 0)
 		return err_set(e, ERR_INPUT,
-		    "it would be valid for longer than the CA: fewer --days, or a new folder with hone "
-		    "keys init");
+		    "it would be valid for longer than the CA: use fewer --days, or make a new folder with "
+		    "hone keys init");
 	if (!begin(&p, o->node != NULL ? o->node : "controller", &o->span) ||
 	    !add_extension(
 		p.certificate, ca->certificate, NID_basic_constraints, "critical,CA:FALSE") ||
@@ -242,8 +242,7 @@ revoke(X509_CRL *list, X509 *c, struct wall now)
 	return ok;
 }
 
-/* The list lies beside who reads it and is made anew when something is revoked, so it does not go
- * stale before the CA does. */
+/* The list is valid as long as the CA: it lies beside its reader, and each revocation makes a new one. */
 static X509_CRL *
 list_begin(const struct key_pair *ca, X509_CRL *former, struct wall now)
 {
@@ -279,7 +278,7 @@ revoked_make(X509_CRL **ret, const struct key_pair *ca, X509_CRL *former, X509 *
 	return 0;
 }
 
-/* ---- what a certificate says ---- */
+/* ---- the content of a certificate ---- */
 
 static struct wall
 wall_of(const ASN1_TIME *t)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* base/tls.h: what is read from files, and held until they change. tls_session_openssl.c is one
- * conversation with it. */
+/* base/tls.h: certificates, private key and rules, read from files and kept until these change. */
 #define _GNU_SOURCE /* AT_EACCESS */
 #include "base/tls.h"
 
@@ -18,7 +17,7 @@
 
 #include "base/tls_inside_openssl.h"
 
-enum { CERTIFICATES_MAX_BYTES = 16 * 1024 }; /* that a peer may show */
+enum { CERTIFICATES_MAX_BYTES = 16 * 1024 }; /* of a peer's chain */
 
 static const char CIPHERS_1_2[] =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
@@ -26,30 +25,30 @@ static const char CIPHERS_1_2[] =
 
 /* ---- files ---- */
 
-static const char *const WHATS[TLS_FILES] = { "CA", "certificate", "key",
+static const char *const FILE_NOUNS[TLS_FILES] = { "CA", "certificate", "private key",
 	"list of revoked certificates" };
 
 static int
-look_at(const char *path, enum tls_file which, struct stat *st, struct err *e)
+check_file(const char *path, enum tls_file which, struct stat *st, struct err *e)
 {
 	bool there = stat(path, st) == 0;
 
 	if (!there && errno == ENOENT)
 		return err_set(e, ERR_MISSING,
-		    "%s: there is no %s; hone keys init, and hone keys agent NODE make them, and say "
+		    "%s: there is no %s; hone keys init and hone keys agent NODE make the files and say "
 		    "where they belong",
-		    path, WHATS[which]);
-	/* OpenSSL would take a key that it cannot open for one that is damaged. */
+		    path, FILE_NOUNS[which]);
+	/* Checked here, since OpenSSL reports a private key that it cannot open as damaged. */
 	if (!there || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0)
 		return err_errno(e,
-		    "%s: the %s cannot be read by user %ld, who we are: give it to that user (chown), and let that "
-		    "user into its folder",
-		    path, WHATS[which], (long)geteuid());
-	/* As databases have it: a group of root's making may be let in by root. */
+		    "%s: the %s cannot be read by user %ld: make that user its owner (chown), with access to "
+		    "its folder",
+		    path, FILE_NOUNS[which], (long)geteuid());
+	/* As databases do: root may give a group access to its file. */
 	if (which == FILE_KEY && (st->st_mode & (st->st_uid == 0 ? 027 : 077)) != 0)
 		return err_set(e, ERR_SYSTEM,
-		    "%s: others than its owner may use the key (mode %04o): chmod 600 %s", path,
-		    st->st_mode & 07777, path);
+		    "%s: others than its owner may use the private key (mode %04o): chmod 600 %s",
+		    path, st->st_mode & 07777, path);
 	return 0;
 }
 
@@ -63,20 +62,20 @@ same(const struct stat *a, const struct stat *b)
 }
 
 static int
-look_at_all(struct own_tls *o, struct stat st[TLS_FILES], struct err *e)
+check_files(struct own_tls *o, struct stat st[TLS_FILES], struct err *e)
 {
 	int rc = 0;
 
 	memset(st, 0, TLS_FILES * sizeof *st);
 	for (int i = 0; i < TLS_FILES && rc == 0; i++)
 		if (o->paths[i] != NULL)
-			rc = look_at(o->paths[i], (enum tls_file)i, &st[i], e);
+			rc = check_file(o->paths[i], (enum tls_file)i, &st[i], e);
 	return rc;
 }
 
-/* ---- reading them ---- */
+/* ---- reading files ---- */
 
-/* A key with a password would have OpenSSL ask on the terminal. */
+/* Without it OpenSSL would ask on the terminal for the password of a private key. */
 static int
 no_password(char *buf, int size, int writing, void *of)
 {
@@ -94,12 +93,12 @@ fail_file(struct own_tls *o, enum tls_file which, struct err *e)
 
 	if (ERR_GET_LIB(why) == ERR_LIB_X509 && ERR_GET_REASON(why) == X509_R_KEY_VALUES_MISMATCH)
 		return err_set(e, ERR_INPUT,
-		    "%s: this key does not fit the certificate %s: copy both again, together",
+		    "%s: this private key does not fit the certificate %s: copy both again, together",
 		    o->paths[FILE_KEY], o->paths[FILE_CERTIFICATE]);
 	if (ERR_GET_LIB(why) == ERR_LIB_SYS)
-		return err_set(e, ERR_SYSTEM, "%s: the %s: %s", o->paths[which], WHATS[which],
+		return err_set(e, ERR_SYSTEM, "%s: the %s: %s", o->paths[which], FILE_NOUNS[which],
 		    strerror(ERR_GET_REASON(why)));
-	return err_set(e, ERR_INPUT, "%s: this is no %s in PEM%s", o->paths[which], WHATS[which],
+	return err_set(e, ERR_INPUT, "%s: not a %s in PEM%s", o->paths[which], FILE_NOUNS[which],
 	    which == FILE_KEY ? ", or one with a password" : "");
 }
 
@@ -120,7 +119,7 @@ add_revoked(struct own_tls *o, X509_STORE *store, struct err *e)
 	else
 		X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
 	BIO_free(file);
-	ERR_clear_error(); /* the end of a file is an error */
+	ERR_clear_error(); /* OpenSSL reports the end of the file as an error */
 	return rc;
 }
 
@@ -139,7 +138,7 @@ read_files(struct own_tls *o, SSL_CTX *c, struct err *e)
 	return o->paths[FILE_REVOKED] != NULL ? add_revoked(o, SSL_CTX_get_cert_store(c), e) : 0;
 }
 
-/* Better said here, by who can do something about it, than by every peer. */
+/* Checks our own certificate, so that the error appears on the machine where it can be corrected, not at the peers. */
 static int
 check_own(struct own_tls *o, SSL_CTX *c, struct err *e)
 {
@@ -150,10 +149,11 @@ check_own(struct own_tls *o, SSL_CTX *c, struct err *e)
 
 	if (rc == 0 && !tls_name(own, name))
 		rc = err_set(&why, ERR_DENIED,
-		    "is not for hone:controller or hone:agent:NODE: hone keys makes such");
-	return rc == 0 ? 0
-	               : err_set(e, ERR_INPUT, "%s: our own certificate, by the CA %s, %s",
-			     o->paths[FILE_CERTIFICATE], o->paths[FILE_CA], why.text);
+		    "is not for hone:controller or hone:agent:NODE: hone keys makes such certificates");
+	return rc == 0
+	           ? 0
+	           : err_set(e, ERR_INPUT, "%s: our own certificate, checked with the CA %s, %s",
+			 o->paths[FILE_CERTIFICATE], o->paths[FILE_CA], why.text);
 }
 
 static void
@@ -171,7 +171,7 @@ set_rules(SSL_CTX *c)
 	    c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_on_certificate);
 }
 
-/* All of it, beside what held before. */
+/* Reads everything into a new context, which then replaces the former. */
 static int
 load(struct own_tls *o, struct err *e)
 {
@@ -179,7 +179,7 @@ load(struct own_tls *o, struct err *e)
 	SSL_CTX *c, *former;
 	int rc;
 
-	if ((rc = look_at_all(o, seen, e)) != 0)
+	if ((rc = check_files(o, seen, e)) != 0)
 		return rc;
 	if ((c = SSL_CTX_new(TLS_method())) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
@@ -218,7 +218,7 @@ tls_open(struct tls **ret, const struct tls_files *f, struct err *e)
 	struct own_tls *o = calloc(1, sizeof *o);
 	int rc = 0;
 
-	/* At exit others of our threads may still be in it. */
+	/* NO_ATEXIT: at exit other threads may still use OpenSSL. */
 	if (o == NULL || OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) != 1) {
 		free(o);
 		return err_set(e, ERR_MEMORY, "out of memory");
@@ -229,7 +229,7 @@ tls_open(struct tls **ret, const struct tls_files *f, struct err *e)
 		if (paths[i] == NULL || paths[i][0] == '\0') {
 			if (i != FILE_REVOKED)
 				rc = err_set(
-				    e, ERR_MISSING, "no file for the %s is named", WHATS[i]);
+				    e, ERR_MISSING, "no file for the %s is named", FILE_NOUNS[i]);
 		} else if ((o->paths[i] = strdup(paths[i])) == NULL) {
 			rc = err_set(e, ERR_MEMORY, "out of memory");
 		}
@@ -250,7 +250,7 @@ tls_refresh(struct tls *t, struct err *e)
 	bool changed = false;
 	int rc;
 
-	if ((rc = look_at_all(o, now, e)) != 0)
+	if ((rc = check_files(o, now, e)) != 0)
 		return rc;
 	pthread_mutex_lock(&o->lock);
 	for (int i = 0; i < TLS_FILES; i++)

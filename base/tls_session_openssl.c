@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One conversation (base/tls_session.h): an SSL between two memory BIOs; and whether we like the
- * certificate of the other. */
+/* A TLS session (base/tls_session.h): an SSL between two memory BIOs, and the check of the peer's certificate. */
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -16,14 +15,14 @@ static const char CONTROLLER[] = "hone:controller", AGENT[] = "hone:agent:";
 struct tls_session {
 	struct own_tls *of;
 	SSL *ssl;
-	BIO *in, *out; /* from and to the wire; the SSL's */
+	BIO *in, *out; /* from and to the transport; owned by ssl */
 	bool dials, done;
 	char *host;
 	char name[TLS_NAME_MAX_BYTES]; /* the peer's */
-	struct err why;                /* what is wrong with its certificate; code 0: nothing */
+	struct err why;                /* the refusal of its certificate; code 0: none */
 };
 
-/* ---- what a certificate says ---- */
+/* ---- the content of a certificate ---- */
 
 static bool
 printable(const unsigned char *s, int len)
@@ -54,24 +53,24 @@ tls_name(X509 *c, char name[TLS_NAME_MAX_BYTES])
 		if (printable(s, len) && len < TLS_NAME_MAX_BYTES)
 			snprintf(name, TLS_NAME_MAX_BYTES, "%.*s", len, (const char *)s);
 		else
-			found++; /* so that it is one too many */
+			found++; /* a malformed one counts twice: it is refused */
 		found++;
 	}
 	GENERAL_NAMES_free(all);
 	return found == 1;
 }
 
-/* For words: its name, or whatever it says of itself. It may be anybody's, so only what is
- * printable. */
+/* For error texts: its name, or else its common name with unprintable bytes replaced, since any party may have made
+ * it. */
 static void
-describe(X509 *c, char words[TLS_NAME_MAX_BYTES])
+describe(X509 *c, char text[TLS_NAME_MAX_BYTES])
 {
-	if (tls_name(c, words))
+	if (tls_name(c, text))
 		return;
 	if (X509_NAME_get_text_by_NID(
-		X509_get_subject_name(c), NID_commonName, words, TLS_NAME_MAX_BYTES) <= 0)
-		snprintf(words, TLS_NAME_MAX_BYTES, "without a name");
-	for (char *p = words; *p != '\0'; p++)
+		X509_get_subject_name(c), NID_commonName, text, TLS_NAME_MAX_BYTES) <= 0)
+		snprintf(text, TLS_NAME_MAX_BYTES, "without a name");
+	for (char *p = text; *p != '\0'; p++)
 		if (*p < 0x20 || *p > 0x7e)
 			*p = '?';
 }
@@ -95,7 +94,7 @@ print_now(char words[32])
 	strftime(words, 32, "%Y-%m-%d %H:%M UTC", &tm);
 }
 
-/* Words for what X509_verify_cert() found, with the certificate that it found it in. */
+/* The text for the failure of X509_verify_cert(), which names the certificate. */
 static int
 fail_verify(X509_STORE_CTX *at, struct err *e)
 {
@@ -118,8 +117,8 @@ fail_verify(X509_STORE_CTX *at, struct err *e)
 		    when, now);
 	case X509_V_ERR_CERT_REVOKED:
 		return err_set(e, ERR_DENIED,
-		    "is revoked: it will not be let in any more; hone keys agent NODE --again "
-		    "makes a new one");
+		    "is revoked and no longer accepted; hone keys agent NODE --again makes a new "
+		    "one");
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
@@ -131,12 +130,12 @@ fail_verify(X509_STORE_CTX *at, struct err *e)
 	case X509_V_ERR_UNABLE_TO_GET_CRL:
 	case X509_V_ERR_CRL_SIGNATURE_FAILURE:
 		return err_set(e, ERR_DENIED,
-		    "cannot be looked up: our list of revoked certificates is of another CA");
+		    "cannot be checked: our list of revoked certificates is of another CA");
 	case X509_V_ERR_INVALID_PURPOSE:
 		return err_set(e, ERR_DENIED, "is not for this side of a connection");
 	default:
 		return err_set(
-		    e, ERR_DENIED, "is no good: %s", X509_verify_cert_error_string(code));
+		    e, ERR_DENIED, "is not valid: %s", X509_verify_cert_error_string(code));
 	}
 }
 
@@ -155,7 +154,7 @@ tls_verify(X509 *c, STACK_OF(X509) * chain, X509_STORE *store, struct err *e)
 	return rc;
 }
 
-/* ---- whom we let in ---- */
+/* ---- which peers are accepted ---- */
 
 static bool
 names_hosts(X509 *c)
@@ -181,16 +180,16 @@ check_role(struct tls_session *k, X509 *c, struct err *e)
 	describe(c, words);
 	if (k->dials && (!named || strcmp(k->name, CONTROLLER) != 0))
 		return err_set(e, ERR_DENIED,
-		    "is not the controller's, but %s: is this address honed's?", words);
+		    "is not the controller's, but %s: is this the address of honed?", words);
 	if (!k->dials && (!named || strncmp(k->name, AGENT, strlen(AGENT)) != 0 ||
 			     k->name[strlen(AGENT)] == '\0'))
-		return err_set(
-		    e, ERR_DENIED, "is no agent's, but %s: hone keys agent NODE makes one", words);
+		return err_set(e, ERR_DENIED,
+		    "is not an agent's, but %s: hone keys agent NODE makes one", words);
 	if (k->dials && k->host != NULL && names_hosts(c) &&
 	    X509_check_ip_asc(c, k->host, 0) != 1 &&
 	    X509_check_host(c, k->host, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
 		return err_set(e, ERR_DENIED,
-		    "is not for the host %s: hone keys controller --again --host %s makes one that is",
+		    "is not for the host %s: hone keys controller --again --host %s makes one for it",
 		    k->host, k->host);
 	return 0;
 }
@@ -219,9 +218,9 @@ tls_on_certificate(int ok, X509_STORE_CTX *at)
 
 /* ---- failures ---- */
 
-/* The other side says why it refuses us, in a number (RFC 8446, 6). */
+/* The text for the alert with which the peer refuses us (RFC 8446, section 6). NULL: no text. */
 static const char *
-alert_words(int alert)
+alert_text(int alert)
 {
 	switch (alert) {
 	case SSL_AD_UNKNOWN_CA:
@@ -234,9 +233,9 @@ alert_words(int alert)
 		return "our certificate is not valid; if it is new, compare the clocks of both machines";
 	case SSL_AD_UNSUPPORTED_CERTIFICATE:
 	case SSL_AD_HANDSHAKE_FAILURE:
-		return "our certificate is not for this side of a connection, or nothing that both can do is in common";
+		return "our certificate is not for this side of a connection, or both sides have no cipher in common";
 	case SSL_AD_CERTIFICATE_REQUIRED:
-		return "it wants a certificate of us";
+		return "it requires a certificate from us";
 	case SSL_AD_PROTOCOL_VERSION:
 		return "it does not speak our version of TLS (1.2 or newer)";
 	default:
@@ -258,15 +257,15 @@ fail_session(struct tls_session *k, struct err *e)
 	}
 	if (ERR_GET_LIB(code) == ERR_LIB_SSL && alert > 0 && alert < 256)
 		return err_set(e, ERR_DENIED, "the other side refuses us: %s",
-		    alert_words(alert) != NULL ? alert_words(alert)
-		    : words != NULL            ? words
-					       : "it does not say why");
+		    alert_text(alert) != NULL ? alert_text(alert)
+		    : words != NULL           ? words
+					      : "without a reason");
 	switch (reason) {
 	case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
 		return err_set(e, ERR_DENIED, "it shows no certificate");
 	case SSL_R_UNSUPPORTED_PROTOCOL:
 	case SSL_R_VERSION_TOO_LOW:
-		return err_set(e, ERR_INPUT, "it wants an older TLS than 1.2");
+		return err_set(e, ERR_INPUT, "it offers only TLS older than 1.2");
 	case SSL_R_WRONG_VERSION_NUMBER:
 	case SSL_R_HTTP_REQUEST:
 	case SSL_R_HTTPS_PROXY_REQUEST:
@@ -274,25 +273,25 @@ fail_session(struct tls_session *k, struct err *e)
 	case SSL_R_UNEXPECTED_MESSAGE:
 		return err_set(e, ERR_INPUT, "it does not speak TLS");
 	default:
-		return err_set(e, ERR_INPUT, "it breaks the rules of TLS: %s",
-		    words != NULL ? words : "it does not say how");
+		return err_set(e, ERR_INPUT, "it violates the TLS protocol: %s",
+		    words != NULL ? words : "unknown failure");
 	}
 }
 
 static int
-ended(struct tls_session *k, int result, struct err *e)
+fail_call(struct tls_session *k, int result, struct err *e)
 {
 	switch (SSL_get_error(k->ssl, result)) {
 	case SSL_ERROR_WANT_READ:
 		return TLS_WANTS_INPUT;
 	case SSL_ERROR_ZERO_RETURN:
-		return err_set(e, ERR_PEER, "the other side has hung up");
+		return err_set(e, ERR_PEER, "the peer has closed the session");
 	default:
 		return fail_session(k, e);
 	}
 }
 
-/* ---- the conversation ---- */
+/* ---- the calls ---- */
 
 static void
 session_close(struct tls_session *k)
@@ -340,7 +339,7 @@ session_shake(struct tls_session *k, struct err *e)
 
 	ERR_clear_error();
 	if ((result = SSL_do_handshake(k->ssl)) != 1)
-		return ended(k, result, e);
+		return fail_call(k, result, e);
 	k->done = true;
 	return 0;
 }
@@ -374,8 +373,8 @@ session_read(struct tls_session *k, void *data, size_t size, size_t *n, struct e
 		if ((result = SSL_read_ex(k->ssl, (char *)data + *n, size - *n, &more)) != 1)
 			break;
 	if (BIO_ctrl_pending(k->out) > TLS_OWED_MAX_BYTES)
-		return err_set(e, ERR_INPUT, "it asks for new keys again and again");
-	return *n > 0 ? 0 : ended(k, result, e);
+		return err_set(e, ERR_INPUT, "it requests key updates without end");
+	return *n > 0 ? 0 : fail_call(k, result, e);
 }
 
 static int
@@ -387,9 +386,9 @@ session_write(struct tls_session *k, const void *data, size_t len, struct err *e
 	ERR_clear_error();
 	if ((result = SSL_write_ex(k->ssl, data, len, &n)) == 1)
 		return n == len ? 0 : err_set(e, ERR_MEMORY, "out of memory");
-	/* Only a handshake would have to be waited for, and there is none after the first. */
-	return (result = ended(k, result, e)) == TLS_WANTS_INPUT
-	           ? err_set(e, ERR_INPUT, "it wants to shake hands again")
+	/* Only a handshake would need input, and renegotiation is off. */
+	return (result = fail_call(k, result, e)) == TLS_WANTS_INPUT
+	           ? err_set(e, ERR_INPUT, "it requests another handshake")
 	           : result;
 }
 

@@ -282,8 +282,8 @@ keys_of_another_side_are_refused(void **state)
 	(void)state;
 
 	posing = tls_of("ours/ca.pem", "ours/controller.pem", "ours/controller.key", NULL);
-	refused_with(
-	    posing, controller("ours"), "not for this side", "is no agent's, but hone:controller");
+	refused_with(posing, controller("ours"), "not for this side",
+	    "is not an agent's, but hone:controller");
 	posing = tls_of(
 	    "ours/ca.pem", "ours/agents/n2/agent.pem", "ours/agents/n2/agent.key", NULL);
 	refused_with(agent("ours", "n1"), posing, "is not the controller's, but hone:agent:n2",
@@ -335,7 +335,7 @@ keys_that_do_not_hold_are_named(void **state)
 	own_keys_fail(&(struct tls_files){ path_of("none.pem"), certificate, key, NULL },
 	    ERR_MISSING, "there is no CA; hone keys");
 	own_keys_fail(&(struct tls_files){ ca, certificate, path_of("none"), NULL }, ERR_MISSING,
-	    "there is no key");
+	    "there is no private key");
 	own_keys_fail(&(struct tls_files){ ca, certificate, key, path_of("none") }, ERR_MISSING,
 	    "there is no list");
 	own_keys_fail(
@@ -344,9 +344,9 @@ keys_that_do_not_hold_are_named(void **state)
 	    "does not fit the certificate");
 	own_keys_fail(&(struct tls_files){ ca, ca, key, NULL }, ERR_INPUT, "does not fit");
 	own_keys_fail(
-	    &(struct tls_files){ key, certificate, key, NULL }, ERR_INPUT, "this is no CA in PEM");
-	own_keys_fail(&(struct tls_files){ ca, certificate, key, ca }, ERR_INPUT,
-	    "this is no list of revoked");
+	    &(struct tls_files){ key, certificate, key, NULL }, ERR_INPUT, "not a CA in PEM");
+	own_keys_fail(
+	    &(struct tls_files){ ca, certificate, key, ca }, ERR_INPUT, "not a list of revoked");
 	own_keys_fail(&(struct tls_files){ path_of("other/ca.pem"), certificate, key, NULL },
 	    ERR_INPUT, "of another CA");
 	own_keys_fail(&(struct tls_files){ ca, certificate, key, path_of("other/revoked.pem") },
@@ -439,7 +439,7 @@ whatever_a_stranger_shows_it_is_let_in_with_nothing_but_good_keys(void **state)
 	} cases[] = {
 		{ "ours/agents/n1/agent", TLS1_3_VERSION, 0, "" },
 		{ "ours/agents/n1/agent", TLS1_2_VERSION, 0, "" },
-		{ "ours/agents/n1/agent", TLS1_1_VERSION, ERR_INPUT, "older TLS than 1.2" },
+		{ "ours/agents/n1/agent", TLS1_1_VERSION, ERR_INPUT, "TLS older than 1.2" },
 		{ NULL, TLS1_3_VERSION, ERR_DENIED, "shows no certificate" },
 		{ NULL, TLS1_2_VERSION, ERR_DENIED, "shows no certificate" },
 		{ "other/agents/n1/agent", TLS1_3_VERSION, ERR_DENIED,
@@ -451,8 +451,8 @@ whatever_a_stranger_shows_it_is_let_in_with_nothing_but_good_keys(void **state)
 		{ "ours/agents/future/agent", TLS1_3_VERSION, ERR_DENIED,
 		    "compare the clocks of both machines" },
 		{ "ours/controller", TLS1_3_VERSION, ERR_DENIED,
-		    "is no agent's, but hone:controller" },
-		{ "ours/ca", TLS1_3_VERSION, ERR_DENIED, "is no agent's, but Hone CA" },
+		    "is not an agent's, but hone:controller" },
+		{ "ours/ca", TLS1_3_VERSION, ERR_DENIED, "is not an agent's, but Hone CA" },
 	};
 	struct tls *b = controller("ours");
 	(void)state;
