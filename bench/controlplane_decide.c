@@ -211,15 +211,17 @@ close_app(struct app *a)
 	}
 }
 
+/* The labels "SERVICE/SERVICE:pN" of the points around the fault. */
 static bool
-is_right(const struct app *a, const struct run *r)
+is_right(const struct app *a, const struct run *r, const struct verdict *v)
 {
 	const struct service *s = &a->services[FAULTY];
-	char between[120];
+	char from[60], to[60];
 
-	snprintf(between, sizeof between, "between %s/%s:p%u and %s/%s:p%u;", s->name, s->name,
-	    s->fault, s->name, s->name, s->fault + 1);
-	return r->state == RUN_FOUND && strstr(r->words, between) != NULL;
+	snprintf(from, sizeof from, "%s/%s:p%u", s->name, s->name, s->fault);
+	snprintf(to, sizeof to, "%s/%s:p%u", s->name, s->name, s->fault + 1);
+	return r->state == RUN_FOUND && v != NULL && strcmp(v->from, from) == 0 &&
+	       strcmp(v->to, to) == 0;
 }
 
 /* What is allocated in all at most, less what is still there without the engine and the forest, is
@@ -231,6 +233,7 @@ run(const char *strategy, bool in_one)
 	static struct app app;
 	struct app *a = &app;
 	struct start_options start = { .strategy = strategy, .tracepoints_per_cycle = 1 };
+	const struct verdict *v;
 	const struct run *r;
 	bool quiet, right;
 	double engine_mib;
@@ -244,8 +247,10 @@ run(const char *strategy, bool in_one)
 		stage_tick(&a->stage);
 	a->fault = true;
 	r = stage_diagnose(&a->stage, "GET", &start, SECONDS_MAX, watch, &quiet);
-	right = is_right(a, r);
-	printf("%s: %s\n", run_word(r->state), r->words);
+	v = forest_verdict(a->stage.forest, r->id, 1);
+	right = is_right(a, r, v);
+	printf(
+	    "%s: %s -> %s\n", run_word(r->state), v != NULL ? v->from : "", v != NULL ? v->to : "");
 	printf(
 	    "%d groups, %d tracepoints%s, strategy %s: %u cycles, %u tracepoints turned on, %llu requests\n",
 	    1 << SERVICES, POINTS, in_one ? " in one unit" : "", start.strategy, r->cycles,
