@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "report/report.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -229,43 +230,58 @@ type_for(struct report *r, uint32_t label, struct err *e)
 
 static int
 add_path(struct report *r, const struct trace *t, const char *const *nodes,
-    const struct critpath *p, struct err *e)
+    const struct critpath *p, const struct shape *s, struct err *e)
 {
 	struct err why = { 0 };
 	struct report_type *type;
-	struct shape s;
 	double took_ns;
-	int rc;
 
-	if ((rc = shape_of(&s, p, r->labels, &r->scratch, e)) != 0)
-		return rc;
 	if ((type = type_for(r, t->type, &why)) == NULL) {
 		if (why.code != 0 && e != NULL)
 			*e = why;
 		return why.code;
 	}
-	took_ns = (double)time_of(r, t, &s);
+	took_ns = (double)time_of(r, t, s);
 	r->counts.traces++;
 	r->counts.moved += p->moved;
 	moments_add(&type->total, took_ns);
 	sketch_add(type->sketch, (int64_t)took_ns);
-	if (groups_add(r->groups, t, p, &s, nodes) == NULL)
+	if (groups_add(r->groups, t, p, s, nodes) == NULL)
 		moments_add(&type->other, took_ns);
 	return type->profile != NULL ? profile_add(type->profile, t, p, r->labels, e) : 0;
 }
 
-static void
-count_pathless(struct report *r, const struct trace *t, const struct err *why)
+void
+report_add_pathless(struct report *r, const struct trace *t, const struct err *why)
 {
-	if (r->counts.pathless++ == 0)
+	if (!is_wanted(r, t->type))
+		r->counts.passed_over++;
+	else if (r->counts.pathless++ == 0)
 		snprintf(r->counts.pathless_why, sizeof r->counts.pathless_why,
 		    "trace %016llx: %.120s", (unsigned long long)t->id, why->text);
+}
+
+int
+report_add_path(struct report *r, const struct trace *t, const struct always_on_path *p,
+    const char *const *nodes, struct err *e)
+{
+	int rc;
+
+	assert(r->o.structure_only);
+	if (!is_wanted(r, t->type)) {
+		r->counts.passed_over++;
+		return 0;
+	}
+	rc = add_path(r, t, nodes, &p->path, &p->shape, e);
+	arena_reset(&r->scratch);
+	return rc;
 }
 
 int
 report_add(struct report *r, const struct trace *t, const char *const *nodes, struct err *e)
 {
 	struct critpath p;
+	struct shape shape;
 	struct err why;
 	int rc;
 
@@ -277,9 +293,10 @@ report_add(struct report *r, const struct trace *t, const char *const *nodes, st
 	    &p, t, r->labels, r->o.structure_only ? &r->none : NULL, &r->scratch, &why);
 	if (rc == 0) {
 		bins_apply(r->o.bins, t, r->labels, &p);
-		rc = add_path(r, t, nodes, &p, e);
+		if ((rc = shape_of(&shape, &p, r->labels, &r->scratch, e)) == 0)
+			rc = add_path(r, t, nodes, &p, &shape, e);
 	} else if (rc == ERR_INPUT) {
-		count_pathless(r, t, &why);
+		report_add_pathless(r, t, &why);
 		rc = 0;
 	} else if (e != NULL) {
 		*e = why;

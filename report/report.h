@@ -10,6 +10,7 @@
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
+#include "analysis/always_on_path.h"
 #include "analysis/bins.h"
 #include "analysis/profile.h"
 #include "analysis/variance.h"
@@ -98,6 +99,12 @@ void report_free(struct report *r); /* NULL is fine */
 /* Adds a trace, which stays the caller's. `nodes`: names by the events' node numbers. A trace that
  * cannot be used is counted. O(events). ERR_MEMORY. */
 int report_add(struct report *r, const struct trace *t, const char *const *nodes, struct err *e);
+/* The same, of a trace whose path the caller has: for a report with structure_only, and its bins
+ * applied. ERR_MEMORY. */
+int report_add_path(struct report *r, const struct trace *t, const struct always_on_path *p,
+    const char *const *nodes, struct err *e);
+/* Counts a trace that has no path; why: always_on_path_extract()'s. */
+void report_add_pathless(struct report *r, const struct trace *t, const struct err *why);
 
 /* Judges all groups; may be called again after further traces. O(groups x rounds x samples x edges),
  * on `threads` threads. ERR_MEMORY. */

@@ -209,9 +209,37 @@ engine_step(struct engine *g, struct mono now, struct wall when, struct err *e)
 	return rc != 0 ? rc : overhead_step(p->overhead, now, e);
 }
 
+/* The path of the trace, once for the report and the diagnosis, in the scratch arena. *ret NULL: it
+ * has none, or neither needs it. ERR_MEMORY. */
+static int
+extract_path(struct engine *g, const struct trace *t, bool diagnosed, struct always_on_path *space,
+    const struct always_on_path **ret, struct err *e)
+{
+	struct report *report = g->parts.live.report;
+	struct err why = { 0 };
+	int rc;
+
+	*ret = NULL;
+	if (report == NULL && (!diagnosed || t->lossy))
+		return 0;
+	rc = always_on_path_extract(space, t, g->parts.labels, g->rules.made, &g->scratch, &why);
+	if (rc == 0) {
+		*ret = space;
+	} else if (rc == ERR_INPUT) {
+		if (report != NULL)
+			report_add_pathless(report, t, &why);
+		rc = 0;
+	} else if (e != NULL) {
+		*e = why;
+	}
+	return rc;
+}
+
 static int
 take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 {
+	const struct always_on_path *path;
+	struct always_on_path extracted;
 	struct engine_parts *p = &g->parts;
 	uint32_t known = p->types.n;
 	struct request_type *type = request_types_of(&p->types, p->labels, t->type);
@@ -226,8 +254,9 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 	/* A clock has jumped: the trace is no evidence. */
 	t->lossy |= !clocks_trace(p->clocks, t, p->labels);
 	request_type_trace(type, t, engine_sampled(g, type), now);
-	if (p->live.report != NULL)
-		rc = report_add(p->live.report, t, p->nodes.names, e);
+	rc = extract_path(g, t, request_type_diagnosed(type), &extracted, &path, e);
+	if (rc == 0 && p->live.report != NULL && path != NULL)
+		rc = report_add_path(p->live.report, t, path, p->nodes.names, e);
 	if (rc == 0)
 		rc = overhead_trace(p->overhead, type, t, e);
 	if (rc == 0)
@@ -239,7 +268,7 @@ take_trace(struct engine *g, struct trace *t, struct mono now, struct err *e)
 			rc = learned_space_add(&p->learned, type, t, p->labels, &g->preload,
 			    diagnosis_explores(type->diagnosis), e);
 		if (rc == 0)
-			rc = diagnose_trace(engine_search_port(g), type->diagnosis, t, e);
+			rc = diagnose_trace(engine_search_port(g), type->diagnosis, t, path, e);
 	}
 	arena_reset(&g->scratch);
 	return rc;

@@ -14,12 +14,11 @@ static const double BEGINS_MIN = 0.1, WAITS_MIN = 0.2; /* of what the costliest 
 /* ---- traces ---- */
 
 int
-diagnose_trace(struct search_port *g, struct diagnosis *d, const struct trace *t, struct err *e)
+diagnose_trace(struct search_port *g, struct diagnosis *d, const struct trace *t,
+    const struct always_on_path *path, struct err *e)
 {
-	struct critpath path;
-	struct shape root;
-	struct arena *a = g->scratch;
-	int rc;
+	const struct shape *root = path != NULL ? &path->shape : NULL;
+	int rc = 0;
 
 	if (t->type != d->type)
 		return 0;
@@ -33,24 +32,21 @@ diagnose_trace(struct search_port *g, struct diagnosis *d, const struct trace *t
 	}
 	if (!g->calls->began_after(g->owner, t, d->begun.ns + SETTLE_NS))
 		return 0;
-	if ((rc = critpath_extract(&path, t, g->labels, &(struct label_set){ 0 }, a, e)) != 0) {
-		g->counts->pathless += rc == ERR_INPUT;
-		return rc == ERR_INPUT ? 0 : rc;
+	if (path == NULL) {
+		g->counts->pathless++;
+		return 0;
 	}
-	bins_apply(g->bins, t, g->labels, &path);
-	g->counts->moved += path.moved;
-	if ((rc = shape_of(&root, &path, g->labels, a, e)) != 0)
-		return rc;
+	g->counts->moved += path->path.moved;
 	if (d->is_ready && d->groups != NULL &&
 	    g->calls->began_after(g->owner, t, d->ready.ns + SETTLE_NS)) {
-		g->counts->inexact += !shape_exact(&root, t);
+		g->counts->inexact += !shape_exact(root, t);
 		d->traces++;
-		groups_add(d->groups, t, &path, &root, g->node_names);
+		groups_add(d->groups, t, &path->path, root, g->node_names);
 	}
 	for (uint32_t i = 0; i < d->nsearches && rc == 0; i++) {
 		struct search *s = d->searches[i];
 
-		if (s->root_key.a == root.key.a && s->root_key.b == root.key.b)
+		if (s->root_key.a == root->key.a && s->root_key.b == root->key.b)
 			rc = search_trace(g, s, t, e);
 	}
 	return rc;

@@ -3,6 +3,7 @@
 #ifndef CONTROLPLANE_SEARCH_DIAGNOSE_H
 #define CONTROLPLANE_SEARCH_DIAGNOSE_H
 
+#include "analysis/always_on_path.h"
 #include "analysis/group.h"
 #include "controlplane/search/port.h"
 #include "searchspace/strategy.h"
@@ -35,9 +36,10 @@ struct diagnosis {
 	struct label_set dear; /* labels that turned out to be over the budget */
 };
 
-/* A trace of any request type that has ended. O(events). ERR_MEMORY. */
-int diagnose_trace(
-    struct search_port *p, struct diagnosis *d, const struct trace *t, struct err *e);
+/* A complete trace of any request type. path: its path by always-on labels; NULL: it has none.
+ * O(edges), and O(events) for each search of its group. ERR_MEMORY. */
+int diagnose_trace(struct search_port *p, struct diagnosis *d, const struct trace *t,
+    const struct always_on_path *path, struct err *e);
 /* To be called as often as anything may have changed; decides at most every 100 ms. */
 int diagnose_step(
     struct search_port *p, struct diagnosis *d, struct mono now, struct wall when, struct err *e);
