@@ -40,7 +40,7 @@ fire(uint32_t name, uint32_t tid, uint64_t id)
 		.nfields = 2,
 		.fields = fields,
 		.values = values };
-	struct mapper_place place;
+	struct mapper_result place;
 
 	for (int i = 0; i < 2 && texts; i++) {
 		values[i].len = (uint32_t)snprintf(

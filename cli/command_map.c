@@ -7,24 +7,24 @@
 #include "base/texts.h"
 #include "cli/command.h"
 #include "cli/tracepoint_list.h"
-#include "mapping/listing.h"
+#include "mapping/lttng_list.h"
 
 /* ---- the tracepoints of the program ---- */
 
 /* All running programs that the mapping is for, taken together. */
 struct mapped_programs {
-	struct listing listing;
+	struct lttng_list listing;
 	struct map_event *events; /* without duplicates; strings belong to the listing */
 	uint32_t nevents, nprograms;
-	uint32_t pid;                  /* of the first program */
-	char comm[LISTING_COMM_BYTES]; /* of the first program */
-	struct texts *known;           /* name and fields of the events, to find duplicates */
+	uint32_t pid;                     /* of the first program */
+	char comm[LTTNG_LIST_COMM_BYTES]; /* of the first program */
+	struct texts *known;              /* name and fields of the events, to find duplicates */
 };
 
 static void
 program_release(struct mapped_programs *p)
 {
-	listing_release(&p->listing);
+	lttng_list_release(&p->listing);
 	texts_free(p->known);
 	free(p->events);
 }
@@ -32,17 +32,17 @@ program_release(struct mapped_programs *p)
 /* The name of a program: /proc/PID/comm if the listing is of running processes, otherwise the name
  * in the listing, which is made from the command line. */
 static void
-comm_of(const struct call *c, const struct listing_program *p, char ret[LISTING_COMM_BYTES])
+comm_of(const struct call *c, const struct lttng_list_program *p, char ret[LTTNG_LIST_COMM_BYTES])
 {
 	char path[40];
 	FILE *f;
 
-	listing_comm(p, ret);
+	lttng_list_comm(p, ret);
 	snprintf(path, sizeof path, "/proc/%u/comm", p->pid);
 	if (c->value[FLAG_EVENTS] != NULL || (f = fopen(path, "r")) == NULL)
 		return;
 	if (fgets(path, sizeof path, f) != NULL)
-		snprintf(ret, LISTING_COMM_BYTES, "%.*s", (int)strcspn(path, "\n"), path);
+		snprintf(ret, LTTNG_LIST_COMM_BYTES, "%.*s", (int)strcspn(path, "\n"), path);
 	fclose(f);
 }
 
@@ -62,7 +62,7 @@ is_new(struct mapped_programs *p, const struct map_event *v)
 }
 
 static void
-add_events(struct mapped_programs *p, const struct listing_program *of)
+add_events(struct mapped_programs *p, const struct lttng_list_program *of)
 {
 	for (uint32_t i = 0; i < of->nevents; i++)
 		if (is_new(p, &of->events[i]))
@@ -74,7 +74,7 @@ static int
 fail_no_program(
     const struct call *c, const struct mapped_programs *p, const char *service, struct err *e)
 {
-	char all[200] = "", comm[LISTING_COMM_BYTES];
+	char all[200] = "", comm[LTTNG_LIST_COMM_BYTES];
 	size_t len = 0;
 
 	for (uint32_t i = 0; i < p->listing.nprograms && len < sizeof all; i++) {
@@ -89,7 +89,7 @@ fail_no_program(
 static int
 choose(const struct call *c, struct mapped_programs *p, const char *service, struct err *e)
 {
-	char comm[LISTING_COMM_BYTES];
+	char comm[LTTNG_LIST_COMM_BYTES];
 	size_t most = 1;
 
 	for (uint32_t i = 0; i < p->listing.nprograms; i++)
@@ -118,7 +118,8 @@ find_program(struct call *c, struct mapped_programs *p, const char *service, str
 	int rc = path != NULL ? tracepoint_list_file(&text, path, e)
 	                      : tracepoint_list_ask(&text, c->timeout_ms, e);
 
-	if (rc == 0 && (rc = listing_read(&p->listing, (const char *)text.data, text.len, e)) != 0)
+	if (rc == 0 &&
+	    (rc = lttng_list_read(&p->listing, (const char *)text.data, text.len, e)) != 0)
 		err_prefix(e, "%s", path != NULL ? path : "lttng list");
 	buf_release(&text);
 	return rc == 0 ? choose(c, p, service, e) : rc;

@@ -14,6 +14,7 @@
 #include "base/texts.h"
 #include "formats/correlate.h"
 #include "formats/names.h"
+#include "mapping/map.h"
 #include "mapping/mapper.h"
 
 enum {
@@ -409,7 +410,7 @@ mapper_of(struct correlate *c, uint32_t node, struct err *e)
  * the same. */
 static int
 ask_mapper(struct correlate *c, const struct tracer_event *v, uint32_t label,
-    struct mapper_place *ret, struct err *e)
+    struct mapper_result *ret, struct err *e)
 {
 	const struct batch_label *l = &c->labels[label];
 	struct value values[RECORD_VALUES_MAX];
@@ -432,7 +433,7 @@ ask_mapper(struct correlate *c, const struct tracer_event *v, uint32_t label,
 /* A record that begins or ends the request, at the same time. */
 static int
 add_end(struct correlate *c, const struct tracer_event *v, enum record_kind kind,
-    const struct mapper_place *place, struct err *e)
+    const struct mapper_result *place, struct err *e)
 {
 	struct text event = {
 		kind == RECORD_REQUEST_BEGIN ? "hone:request_begin" : "hone:request_end", 0
@@ -449,7 +450,7 @@ add_end(struct correlate *c, const struct tracer_event *v, enum record_kind kind
 static int
 by_mapping(struct correlate *c, const struct tracer_event *v, struct err *e)
 {
-	struct mapper_place place;
+	struct mapper_result place;
 	uint32_t label;
 	int rc;
 

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "base/glob.h"
-#include "mapping/words.h"
+#include "mapping/map_file.h"
+#include "mapping/map_rule.h"
 
 enum { COMM_MAX_BYTES = 15 };
 
@@ -26,14 +27,14 @@ keep(struct mapping *m, const char *s, size_t len)
 }
 
 static int
-read_service(struct mapping *m, const struct words *w, struct err *e)
+read_service(struct mapping *m, const struct map_file *w, struct err *e)
 {
 	size_t len = w->service != NULL ? strlen(w->service) : 0;
 
 	if (w->service_line == 0)
 		return err_set(
 		    e, ERR_INPUT, "%s: [program] with service = NAME is missing", m->path);
-	if (len == 0 || len > WORDS_NAME_MAX_BYTES || strchr(w->service, '/') != NULL) {
+	if (len == 0 || len > MAP_NAME_MAX_BYTES || strchr(w->service, '/') != NULL) {
 		err_set(e, ERR_INPUT,
 		    "service: want the program's name as ps -o comm shows it, without /");
 		return err_prefix(e, "%s:%d", m->path, w->service_line);
@@ -75,7 +76,7 @@ gather_patterns(struct mapping *m, struct err *e)
 }
 
 static int
-make(struct mapping *m, const struct words *w, struct err *e)
+make(struct mapping *m, const struct map_file *w, struct err *e)
 {
 	int rc = read_service(m, w, e);
 
@@ -85,7 +86,7 @@ make(struct mapping *m, const struct words *w, struct err *e)
 	if (rc == 0 && (m->rules = arena_calloc(&m->arena, w->nrules, sizeof *m->rules)) == NULL)
 		rc = no_memory(e);
 	for (; rc == 0 && m->nrules < w->nrules; m->nrules += rc == 0)
-		rc = rule_read(m, &w->rules[m->nrules], &m->rules[m->nrules], e);
+		rc = map_rule_read(m, &w->rules[m->nrules], &m->rules[m->nrules], e);
 	return rc != 0 ? rc : gather_patterns(m, e);
 }
 
@@ -104,7 +105,7 @@ new_mapping(const char *path)
 int
 map_load(struct mapping **ret, const char *path, struct err *e)
 {
-	struct words *w = calloc(1, sizeof *w);
+	struct map_file *w = calloc(1, sizeof *w);
 	struct mapping *m = new_mapping(path);
 	struct err mine;
 	int rc = 0;
@@ -113,10 +114,10 @@ map_load(struct mapping **ret, const char *path, struct err *e)
 		e = &mine;
 	if (m == NULL || w == NULL)
 		rc = err_set(e, ERR_MEMORY, "%s: no memory for a mapping", path);
-	if (rc == 0 && (rc = words_read(w, path, e)) == 0)
+	if (rc == 0 && (rc = map_file_read(w, path, e)) == 0)
 		rc = make(m, w, e);
 	if (w != NULL)
-		words_release(w);
+		map_file_release(w);
 	free(w);
 	if (rc != 0) {
 		map_free(m);
@@ -136,8 +137,8 @@ map_of_pair(struct mapping **ret, const char *begin, const char *end, struct err
 	if (m == NULL || (m->rules = r = arena_calloc(&m->arena, 1, sizeof *r)) == NULL ||
 	    (m->service = r->name = keep(m, "*", 1)) == NULL)
 		rc = no_memory(e);
-	if (rc == 0 && (rc = rule_keep_event(m, begin, strlen(begin), &r->begin, e)) == 0 &&
-	    (rc = rule_keep_event(m, end, strlen(end), &r->end, e)) == 0) {
+	if (rc == 0 && (rc = map_rule_keep_event(m, begin, strlen(begin), &r->begin, e)) == 0 &&
+	    (rc = map_rule_keep_event(m, end, strlen(end), &r->end, e)) == 0) {
 		r->limit_ns = INT64_MAX;
 		m->nrules = 1;
 		rc = gather_patterns(m, e);

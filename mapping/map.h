@@ -36,57 +36,7 @@
 #ifndef MAPPING_MAP_H
 #define MAPPING_MAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/arena.h"
-#include "base/err.h"
-
-enum {
-	MAP_RULES_MAX = 64,     /* [request] sections of a file */
-	MAP_STEPS_MAX = 16,     /* of a rule */
-	MAP_TYPE_MAX_BYTES = 63 /* of a request type; longer ones are cut */
-};
-
-enum map_correlate { MAP_THREAD, MAP_FIELD };
-
-struct map_step {
-	char *event;                  /* "provider:event", or a pattern */
-	char *id;                     /* the field that holds an id known so far */
-	char *gives;                  /* the field that holds a further id; NULL: none */
-	uint32_t id_kind, gives_kind; /* which of the rule's ids those are */
-	int line;
-};
-
-struct map_rule {
-	char *name; /* of its section */
-	int line;   /* where that is */
-	enum map_correlate correlate;
-	char *begin, *end;
-	int begin_line, end_line, begin_id_line, end_id_line,
-	    type_line;           /* of the file; 0: not given */
-	char *type, *type_field; /* one of them; or neither */
-	char *begin_id, *end_id; /* MAP_FIELD; else NULL */
-	uint32_t nids, end_kind; /* ids by their names: begin's is 0 */
-	char **ids;
-	bool carry;      /* MAP_FIELD */
-	int nested_line; /* where it says so; 0: nobody did */
-	bool nested; /* MAP_THREAD: a begin inside is part of it; else it gives up the one it is in
-	              */
-	int64_t limit_ns; /* a request open for so long is given up, and counted: 60 s */
-	uint32_t nsteps;
-	struct map_step *steps;
-};
-
-struct mapping {
-	char *path, *service;
-	uint32_t nrules;
-	struct map_rule *rules;
-	uint32_t npatterns;
-	char **patterns;
-	struct arena arena; /* all of the above */
-};
+#include "mapping/mapping.h"
 
 /* The file at path. Everything that it says is checked as far as that goes without the program.
  * ERR_INPUT: "path:line: what, and what is allowed"; ERR_MISSING: no such file; ERR_SYSTEM;

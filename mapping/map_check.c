@@ -15,7 +15,7 @@ struct check {
 	void *of;
 };
 
-struct place {                     /* of the file: what is looked at */
+struct check_site {                /* of the file: what is looked at */
 	const char *key, *pattern; /* pattern: of tracepoints */
 	int line;
 };
@@ -44,7 +44,7 @@ next(const struct check *c, const char *pattern, uint32_t *at)
 }
 
 static void
-look_at_event(struct check *c, struct place where)
+look_at_event(struct check *c, struct check_site where)
 {
 	struct suggestion near = { .said = where.pattern };
 	uint32_t at = 0;
@@ -73,7 +73,7 @@ field_of(const struct map_event *v, const char *name)
 }
 
 static void
-tell_fields(struct check *c, const struct map_event *v, const char *field, struct place where)
+tell_fields(struct check *c, const struct map_event *v, const char *field, struct check_site where)
 {
 	struct suggestion near = { .said = field };
 	char all[400] = "none";
@@ -105,7 +105,7 @@ word_of(enum map_field_type type)
 /* The types that a field has, as bits, over all events that the pattern describes; says where it is
  * missing. */
 static uint32_t
-types_of(struct check *c, const char *field, struct place where)
+types_of(struct check *c, const char *field, struct check_site where)
 {
 	const struct map_event *v;
 	uint32_t types = 0;
@@ -126,7 +126,8 @@ enum { NUMBERS = 1u << MAP_FIELD_INT | 1u << MAP_FIELD_ENUM, TEXTS = 1u << MAP_F
 /* kinds: the types that fields with this id have had so far. Only numbers are equal to numbers,
  * texts to texts. */
 static void
-look_at_id(struct check *c, const char *field, const char *id, uint32_t *kinds, struct place where)
+look_at_id(
+    struct check *c, const char *field, const char *id, uint32_t *kinds, struct check_site where)
 {
 	uint32_t types = types_of(c, field, where);
 
@@ -147,7 +148,7 @@ look_at_id(struct check *c, const char *field, const char *id, uint32_t *kinds, 
 static void
 look_at_type(struct check *c, const struct map_rule *r)
 {
-	struct place where = { "type_field", r->begin, r->type_line };
+	struct check_site where = { "type_field", r->begin, r->type_line };
 	uint32_t types;
 
 	if (r->type_field == NULL)
@@ -169,10 +170,10 @@ look_at_ids(struct check *c, const struct map_rule *r)
 	uint32_t kinds[MAP_STEPS_MAX + 1] = { 0 };
 
 	look_at_id(c, r->begin_id, r->ids[0], &kinds[0],
-	    (struct place){ "begin_id", r->begin, r->begin_id_line });
+	    (struct check_site){ "begin_id", r->begin, r->begin_id_line });
 	for (uint32_t i = 0; i < r->nsteps; i++) {
 		const struct map_step *s = &r->steps[i];
-		struct place where = { "step", s->event, s->line };
+		struct check_site where = { "step", s->event, s->line };
 
 		look_at_event(c, where);
 		look_at_id(c, s->id, r->ids[s->id_kind], &kinds[s->id_kind], where);
@@ -181,7 +182,7 @@ look_at_ids(struct check *c, const struct map_rule *r)
 			    c, s->gives, r->ids[s->gives_kind], &kinds[s->gives_kind], where);
 	}
 	look_at_id(c, r->end_id, r->ids[r->end_kind], &kinds[r->end_kind],
-	    (struct place){ "end_id", r->end, r->end_id_line });
+	    (struct check_site){ "end_id", r->end, r->end_id_line });
 }
 
 /* Whether some tracepoint of the program is described by both; without a program, whether they are
@@ -243,11 +244,11 @@ map_check(const struct mapping *m, const struct map_event *events, uint32_t n,
 			    r->name);
 		if (n == 0)
 			continue;
-		look_at_event(&c, (struct place){ "begin", r->begin, r->begin_line });
+		look_at_event(&c, (struct check_site){ "begin", r->begin, r->begin_line });
 		look_at_type(&c, r);
 		if (r->correlate == MAP_FIELD)
 			look_at_ids(&c, r);
-		look_at_event(&c, (struct place){ "end", r->end, r->end_line });
+		look_at_event(&c, (struct check_site){ "end", r->end, r->end_line });
 	}
 	return c.wrong;
 }

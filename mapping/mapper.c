@@ -2,7 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapping/mapper_inside.h"
+#include "mapping/mapper.h"
+#include "mapping/mapper_roles.h"
+#include "mapping/mapper_state.h"
+#include "mapping/open_requests.h"
 #include "base/hash.h"
 
 enum {
@@ -36,9 +39,9 @@ mapper_new(
 	while (max < p->options.requests_max)
 		max *= 2;
 	p->base = hash_u64(p->options.seed + 0x9e3779b97f4a7c15);
-	p->requests = (struct pool){ sizeof(struct request), max, p->base };
-	p->threads = (struct pool){ sizeof(struct thread), max, p->base };
-	p->ids = (struct pool){ sizeof(struct id), max * IDS_EACH, p->base };
+	p->requests = (struct item_pool){ sizeof(struct mapped_request), max, p->base };
+	p->threads = (struct item_pool){ sizeof(struct mapped_thread), max, p->base };
+	p->ids = (struct item_pool){ sizeof(struct request_id), max * IDS_EACH, p->base };
 	p->orders = malloc(m->nrules * sizeof *p->orders);
 	if (p->orders == NULL || (p->types = texts_new()) == NULL) {
 		mapper_free(p);
@@ -54,9 +57,9 @@ mapper_free(struct mapper *p)
 {
 	if (p == NULL)
 		return;
-	pool_release(&p->requests);
-	pool_release(&p->threads);
-	pool_release(&p->ids);
+	item_pool_release(&p->requests);
+	item_pool_release(&p->threads);
+	item_pool_release(&p->ids);
 	map_release(&p->plans);
 	arena_release(&p->arena);
 	texts_free(p->types);
@@ -66,20 +69,20 @@ mapper_free(struct mapper *p)
 
 /* ---- a tracepoint ---- */
 
-struct visit { /* while one is placed */
+struct event_visit { /* while one is placed */
 	struct mapper *p;
 	const struct mapper_event *v;
-	const struct plan *plan;
+	const struct name_roles *plan;
 	bool begins, ends;
 	bool missed; /* it names one that is not open */
 	struct err *e;
 };
 
 static bool
-plays(const struct plan *plan, enum what what, uint32_t rule)
+plays(const struct name_roles *plan, enum role_kind kind, uint32_t rule)
 {
 	for (uint32_t i = 0; i < plan->nroles; i++)
-		if (plan->roles[i].what == what && plan->roles[i].rule == rule)
+		if (plan->roles[i].kind == kind && plan->roles[i].rule == rule)
 			return true;
 	return false;
 }
@@ -87,75 +90,75 @@ plays(const struct plan *plan, enum what what, uint32_t rule)
 /* The innermost request of the thread that is of a rule for which the tracepoint is that; or of
  * this rule. */
 static uint32_t
-open_here(const struct visit *t, enum what what, uint32_t rule)
+open_here(const struct event_visit *t, enum role_kind kind, uint32_t rule)
 {
-	uint32_t thread = held_thread(t->p, t->v), at;
+	uint32_t thread = requests_thread(t->p, t->v), at;
 
-	at = thread == POOL_NONE ? POOL_NONE : thread_at(t->p, thread)->inner;
-	while (at != POOL_NONE &&
-	       !(rule != POOL_NONE ? request_at(t->p, at)->rule == rule
-				   : plays(t->plan, what, request_at(t->p, at)->rule)))
+	at = thread == ITEM_NONE ? ITEM_NONE : thread_at(t->p, thread)->inner;
+	while (at != ITEM_NONE &&
+	       !(rule != ITEM_NONE ? request_at(t->p, at)->rule == rule
+				   : plays(t->plan, kind, request_at(t->p, at)->rule)))
 		at = request_at(t->p, at)->outer;
 	return at;
 }
 
-/* The open request that the tracepoint names for this rule. POOL_NONE: none. */
+/* The open request that the tracepoint names for this rule. ITEM_NONE: none. */
 static uint32_t
-named(struct visit *t, const struct role *role)
+named(struct event_visit *t, const struct event_role *role)
 {
-	struct name name;
+	struct id_hash name;
 	uint32_t request;
 
-	if (!held_name(t->p, t->v, role->rule, role->id_kind, role->id, &name)) {
+	if (!requests_id_hash(t->p, t->v, role->rule, role->id_kind, role->id, &name)) {
 		t->p->counts.idless++;
-		return POOL_NONE;
+		return ITEM_NONE;
 	}
-	request = held_named(t->p, &name);
-	t->missed |= request == POOL_NONE;
+	request = requests_find(t->p, &name);
+	t->missed |= request == ITEM_NONE;
 	return request;
 }
 
 static void
-take_end(struct visit *t)
+take_end(struct event_visit *t)
 {
-	t->p->now = open_here(t, END, POOL_NONE);
-	if (t->p->now != POOL_NONE && request_at(t->p, t->p->now)->depth > 0) {
+	t->p->now = open_here(t, END, ITEM_NONE);
+	if (t->p->now != ITEM_NONE && request_at(t->p, t->p->now)->depth > 0) {
 		request_at(t->p, t->p->now)->depth--;
 		return;
 	}
-	for (uint32_t i = 0; i < t->plan->nroles && t->p->now == POOL_NONE; i++) {
-		const struct role *role = &t->plan->roles[i];
+	for (uint32_t i = 0; i < t->plan->nroles && t->p->now == ITEM_NONE; i++) {
+		const struct event_role *role = &t->plan->roles[i];
 
-		if (role->what != END)
+		if (role->kind != END)
 			continue;
 		if (t->p->map->rules[role->rule].correlate == MAP_FIELD)
 			t->p->now = named(t, role);
 		else
 			t->missed = true;
 	}
-	t->ends = t->p->now != POOL_NONE;
+	t->ends = t->p->now != ITEM_NONE;
 }
 
 static int
-begin_on_thread(struct visit *t, const struct role *role)
+begin_on_thread(struct event_visit *t, const struct event_role *role)
 {
 	struct mapper *p = t->p;
 	uint32_t type, thread, open = open_here(t, BEGIN, role->rule);
 
-	if (open != POOL_NONE && p->map->rules[role->rule].nested) {
+	if (open != ITEM_NONE && p->map->rules[role->rule].nested) {
 		request_at(p, open)->depth++;
 		p->counts.endless += ++request_at(p, open)->inside == MAPPER_INSIDE_MANY &&
 		                     p->map->rules[role->rule].nested_line == 0;
 		t->p->now = open;
 		return 0;
 	}
-	if (open != POOL_NONE)
-		held_lose(p, open, &p->counts.given_up);
-	if ((type = roles_type(p, t->v, role)) == POOL_NONE ||
-	    (t->p->now = held_new(p, t->v, role->rule, type)) == POOL_NONE)
+	if (open != ITEM_NONE)
+		requests_lose(p, open, &p->counts.given_up);
+	if ((type = roles_type(p, t->v, role)) == ITEM_NONE ||
+	    (t->p->now = requests_add(p, t->v, role->rule, type)) == ITEM_NONE)
 		return no_memory(t->e);
-	if ((thread = held_thread_made(p, t->v)) == POOL_NONE) {
-		held_drop(p, t->p->now);
+	if ((thread = requests_thread_add(p, t->v)) == ITEM_NONE) {
+		requests_drop(p, t->p->now);
 		return no_memory(t->e);
 	}
 	request_at(p, t->p->now)->thread = thread;
@@ -166,38 +169,38 @@ begin_on_thread(struct visit *t, const struct role *role)
 }
 
 static int
-begin_by_id(struct visit *t, const struct role *role)
+begin_by_id(struct event_visit *t, const struct event_role *role)
 {
 	struct mapper *p = t->p;
-	struct name name;
+	struct id_hash name;
 	uint32_t type, open;
 	int rc;
 
-	if (!held_name(p, t->v, role->rule, 0, role->id, &name)) {
+	if (!requests_id_hash(p, t->v, role->rule, 0, role->id, &name)) {
 		p->counts.idless++;
 		return 0;
 	}
-	if ((open = held_named(p, &name)) != POOL_NONE)
-		held_lose(p, open, &p->counts.clashes);
-	if ((type = roles_type(p, t->v, role)) == POOL_NONE ||
-	    (t->p->now = held_new(p, t->v, role->rule, type)) == POOL_NONE)
+	if ((open = requests_find(p, &name)) != ITEM_NONE)
+		requests_lose(p, open, &p->counts.clashes);
+	if ((type = roles_type(p, t->v, role)) == ITEM_NONE ||
+	    (t->p->now = requests_add(p, t->v, role->rule, type)) == ITEM_NONE)
 		return no_memory(t->e);
 	t->begins = true;
-	if ((rc = held_call(p, t->p->now, &name, t->e)) != 0 ||
-	    (rc = held_enter(p, t->v, t->p->now, t->e)) != 0)
-		held_drop(p, t->p->now);
+	if ((rc = requests_add_id(p, t->p->now, &name, t->e)) != 0 ||
+	    (rc = requests_enter(p, t->v, t->p->now, t->e)) != 0)
+		requests_drop(p, t->p->now);
 	return rc;
 }
 
 static int
-take_begin(struct visit *t)
+take_begin(struct event_visit *t)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < t->plan->nroles && rc == 0 && t->p->now == POOL_NONE; i++) {
-		const struct role *role = &t->plan->roles[i];
+	for (uint32_t i = 0; i < t->plan->nroles && rc == 0 && t->p->now == ITEM_NONE; i++) {
+		const struct event_role *role = &t->plan->roles[i];
 
-		if (role->what == BEGIN)
+		if (role->kind == BEGIN)
 			rc = t->p->map->rules[role->rule].correlate == MAP_FIELD
 			         ? begin_by_id(t, role)
 			         : begin_on_thread(t, role);
@@ -207,81 +210,81 @@ take_begin(struct visit *t)
 
 /* It learns further ids also where the tracepoint belongs to another request. */
 static int
-take_steps(struct visit *t)
+take_steps(struct event_visit *t)
 {
-	struct name name;
+	struct id_hash name;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < t->plan->nroles && rc == 0; i++) {
-		const struct role *role = &t->plan->roles[i];
+		const struct event_role *role = &t->plan->roles[i];
 		uint32_t request;
 
-		if (role->what != STEP || (request = named(t, role)) == POOL_NONE)
+		if (role->kind != STEP || (request = named(t, role)) == ITEM_NONE)
 			continue;
-		if (role->gives != POOL_NONE &&
-		    held_name(t->p, t->v, role->rule, role->gives_kind, role->gives, &name))
-			rc = held_call(t->p, request, &name, t->e);
-		if (rc == 0 && t->p->now == POOL_NONE) {
+		if (role->gives != ITEM_NONE &&
+		    requests_id_hash(t->p, t->v, role->rule, role->gives_kind, role->gives, &name))
+			rc = requests_add_id(t->p, request, &name, t->e);
+		if (rc == 0 && t->p->now == ITEM_NONE) {
 			t->p->now = request;
-			rc = held_enter(t->p, t->v, request, t->e);
+			rc = requests_enter(t->p, t->v, request, t->e);
 		}
 	}
 	return rc;
 }
 
 static void
-take_where_it_is(struct visit *t)
+take_where_it_is(struct event_visit *t)
 {
-	uint32_t thread = held_thread(t->p, t->v);
+	uint32_t thread = requests_thread(t->p, t->v);
 
-	if (thread == POOL_NONE)
+	if (thread == ITEM_NONE)
 		return;
 	if (t->missed)
-		held_leave(t->p, thread);
+		requests_leave(t->p, thread);
 	else
-		t->p->now = thread_at(t->p, thread)->inner != POOL_NONE
+		t->p->now = thread_at(t->p, thread)->inner != ITEM_NONE
 		                ? thread_at(t->p, thread)->inner
 		                : thread_at(t->p, thread)->carried;
 }
 
 static void
-answer(const struct visit *t, struct mapper_place *ret)
+answer(const struct event_visit *t, struct mapper_result *ret)
 {
-	const struct request *r = request_at(t->p, t->p->now);
+	const struct mapped_request *r = request_at(t->p, t->p->now);
 
 	if (r->trace_id == 0)
 		return;
-	*ret = (struct mapper_place){ r->trace_id, r->unit_id, t->begins, t->ends, NULL };
+	*ret = (struct mapper_result){ r->trace_id, r->unit_id, t->begins, t->ends, NULL };
 	if (t->begins || t->ends)
 		ret->type = texts_get(t->p->types, r->type);
 }
 
 int
 mapper_event(
-    struct mapper *p, const struct mapper_event *v, struct mapper_place *ret, struct err *e)
+    struct mapper *p, const struct mapper_event *v, struct mapper_result *ret, struct err *e)
 {
-	struct visit t = { .p = p, .v = v, .plan = roles_plan(p, v), .e = e };
+	struct event_visit t = { .p = p, .v = v, .plan = roles_plan(p, v), .e = e };
 	int rc = 0;
 
-	*ret = (struct mapper_place){ 0 };
-	p->now = POOL_NONE;
+	*ret = (struct mapper_result){ 0 };
+	p->now = ITEM_NONE;
 	if (t.plan == NULL)
 		return no_memory(e);
 	if (t.plan->nroles > 0) {
 		take_end(&t);
-		if (p->now == POOL_NONE && (rc = take_begin(&t)) != 0)
+		if (p->now == ITEM_NONE && (rc = take_begin(&t)) != 0)
 			return rc;
 		if (!t.ends && (rc = take_steps(&t)) != 0)
 			return rc;
-		p->counts.orphans += p->now == POOL_NONE && t.missed;
+		p->counts.orphans += p->now == ITEM_NONE && t.missed;
 	}
-	if (p->now == POOL_NONE)
+	if (p->now == ITEM_NONE)
 		take_where_it_is(&t);
-	if (p->now == POOL_NONE)
+	if (p->now == ITEM_NONE)
 		return 0;
 	answer(&t, ret);
 	if (t.ends)
-		held_lose(p, p->now, &p->counts.ended);
+		requests_lose(p, p->now, &p->counts.ended);
 	return 0;
 }
 
@@ -291,10 +294,10 @@ void
 mapper_gone(struct mapper *p, uint32_t pid)
 {
 	for (uint32_t i = 0; i < p->map->nrules; i++)
-		for (uint32_t r = p->orders[i].oldest, next; r != POOL_NONE; r = next) {
+		for (uint32_t r = p->orders[i].oldest, next; r != ITEM_NONE; r = next) {
 			next = request_at(p, r)->newer;
 			if (request_at(p, r)->pid == pid)
-				held_lose(p, r, &p->counts.given_up);
+				requests_lose(p, r, &p->counts.given_up);
 		}
 }
 
@@ -302,14 +305,14 @@ void
 mapper_lost(struct mapper *p)
 {
 	for (uint32_t i = 0; i < p->map->nrules; i++)
-		while (p->orders[i].oldest != POOL_NONE)
-			held_lose(p, p->orders[i].oldest, &p->counts.given_up);
+		while (p->orders[i].oldest != ITEM_NONE)
+			requests_lose(p, p->orders[i].oldest, &p->counts.given_up);
 }
 
 static bool
 is_late(const struct mapper *p, uint32_t request, int64_t now_ns)
 {
-	const struct request *r = request_at(p, request);
+	const struct mapped_request *r = request_at(p, request);
 
 	return now_ns > r->begin_ns &&
 	       (uint64_t)now_ns - (uint64_t)r->begin_ns > (uint64_t)p->map->rules[r->rule].limit_ns;
@@ -319,12 +322,12 @@ void
 mapper_expire(struct mapper *p, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < p->map->nrules; i++)
-		while (p->orders[i].oldest != POOL_NONE && is_late(p, p->orders[i].oldest, now_ns))
-			held_lose(p, p->orders[i].oldest, &p->counts.given_up);
+		while (p->orders[i].oldest != ITEM_NONE && is_late(p, p->orders[i].oldest, now_ns))
+			requests_lose(p, p->orders[i].oldest, &p->counts.given_up);
 }
 
 void
-mapper_look(const struct mapper *p, struct mapper_counts *ret)
+mapper_get_counts(const struct mapper *p, struct mapper_counts *ret)
 {
 	*ret = p->counts;
 }

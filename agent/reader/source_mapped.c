@@ -76,7 +76,7 @@ ids_blank(struct mapped_source *s, struct record *r, uint32_t ids)
 /* False: out of memory, and no record was appended. */
 static bool
 put_mapped(struct mapped_source *s, const struct label_info *k, const struct record *r,
-    const struct mapper_place *place)
+    const struct mapper_result *place)
 {
 	const struct mapped_program *p = &s->programs[k->program];
 	uint32_t begin = 0, end = 0;
@@ -113,7 +113,7 @@ take_mapped(struct mapped_source *s, const struct label_info *k, const struct ba
 	struct mapped_program *p = &s->programs[k->program];
 	struct mapper_event v = { r->time_ns, r->pid, r->tid, k->name, r->label, l->nfields,
 		l->fields, r->values };
-	struct mapper_place place;
+	struct mapper_result place;
 	struct record placed = *r;
 
 	s->mapped++;
@@ -232,7 +232,7 @@ mapped_stats(void *state, struct source_stats *ret)
 	for (uint32_t i = 0; i < s->nprograms; i++) {
 		if (s->programs[i].mapper == NULL)
 			continue;
-		mapper_look(s->programs[i].mapper, &c);
+		mapper_get_counts(s->programs[i].mapper, &c);
 		ret->given_up += c.given_up;
 		ret->endless += c.endless;
 		ret->orphans += c.orphans + c.clashes;

@@ -75,7 +75,7 @@ value_of(uint8_t b)
 static char open_mark, ended_mark;
 
 static void
-check_place(struct map *traces, const struct mapper_place *place)
+check_place(struct map *traces, const struct mapper_result *place)
 {
 	void *known;
 
@@ -102,7 +102,7 @@ one(struct mapper *p, const uint8_t *d, int64_t *now_ns, struct map *traces)
 		.nfields = (d[1] >> 4) % 3,
 		.fields = fields,
 		.values = values };
-	struct mapper_place place;
+	struct mapper_result place;
 	struct err e;
 
 	v.time_ns = *now_ns += (int64_t)(d[0] >> 3) << (d[1] >> 6) * 8;
@@ -137,7 +137,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	mapper_gone(p, 0);
 	mapper_gone(p, 1);
-	mapper_look(p, &n);
+	mapper_get_counts(p, &n);
 	check(mapper_open(p) == 0 && n.begun == n.ended + n.given_up + n.clashes);
 	mapper_free(p);
 	map_release(&traces);

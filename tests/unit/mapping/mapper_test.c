@@ -61,7 +61,7 @@ struct talk {
 	struct mapper *mapper;
 	int64_t now_ns;
 	uint32_t pid, tid;
-	struct mapper_place place;
+	struct mapper_result place;
 };
 
 static void
@@ -145,7 +145,7 @@ counts(const struct talk *t)
 {
 	struct mapper_counts n;
 
-	mapper_look(t->mapper, &n);
+	mapper_get_counts(t->mapper, &n);
 	return n;
 }
 
@@ -1024,7 +1024,7 @@ random_event(struct rng *r, struct mapper_event *v, const char **fields, struct 
 }
 
 static void
-compare(struct model *m, struct model_answer a, const struct mapper_place *place, uint64_t seed,
+compare(struct model *m, struct model_answer a, const struct mapper_result *place, uint64_t seed,
     uint32_t step)
 {
 	bool followed = a.request != NULL && a.request->followed;
@@ -1053,7 +1053,7 @@ run_random(struct model *m, struct mapper *p, uint64_t seed)
 
 	rng_seed(&r, seed);
 	for (uint32_t i = 0; i < 3000; i++) {
-		struct mapper_place place;
+		struct mapper_result place;
 		uint32_t pid;
 
 		random_event(&r, &v, fields, values);
@@ -1073,7 +1073,7 @@ run_random(struct model *m, struct mapper *p, uint64_t seed)
 		}
 		assert_int_equal(mapper_open(p), model_count(m, false));
 	}
-	mapper_look(p, &n);
+	mapper_get_counts(p, &n);
 	assert_memory_equal(&n, &m->counts, sizeof n);
 }
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/suggestion.h"
-#include "mapping/words.h"
+#include "mapping/map_file.h"
+#include "mapping/map_rule.h"
 
 enum { EVENT_MAX_BYTES = 255 };
 
@@ -28,7 +29,7 @@ no_memory(struct err *e)
 }
 
 int
-rule_keep_event(struct mapping *m, const char *s, size_t len, char **ret, struct err *e)
+map_rule_keep_event(struct mapping *m, const char *s, size_t len, char **ret, struct err *e)
 {
 	bool named = false, plain = len > 0 && len <= EVENT_MAX_BYTES && *s != ':' &&
 	                            s[len - 1] != ':' &&
@@ -105,7 +106,7 @@ nothing_after(const char *s, const char *want, struct err *e)
 }
 
 /* The ids' names of a rule while it is read: who holds one says its name. */
-struct names {
+struct rule_id_names {
 	char *begin, *end, *id[MAP_STEPS_MAX], *gives[MAP_STEPS_MAX];
 };
 
@@ -116,7 +117,7 @@ read_step(
 	static const char want[] = "provider:event FIELD, or provider:event FIELD -> FIELD";
 	const char *word;
 	size_t len = next_word(&s, &word);
-	int rc = rule_keep_event(m, word, len, &ret->event, e);
+	int rc = map_rule_keep_event(m, word, len, &ret->event, e);
 
 	if (rc != 0 || (rc = read_id(m, &s, &ret->id, id, e)) != 0)
 		return rc;
@@ -169,8 +170,8 @@ find_kind(
 }
 
 static int
-find_kinds(
-    struct mapping *m, struct map_rule *r, const struct names *names, int end_line, struct err *e)
+find_kinds(struct mapping *m, struct map_rule *r, const struct rule_id_names *names, int end_line,
+    struct err *e)
 {
 	int rc;
 
@@ -188,8 +189,8 @@ find_kinds(
 }
 
 static int
-read_steps(struct mapping *m, const struct rule_words *w, struct map_rule *r, struct names *names,
-    struct err *e)
+read_steps(struct mapping *m, const struct rule_text *w, struct map_rule *r,
+    struct rule_id_names *names, struct err *e)
 {
 	int rc;
 
@@ -206,10 +207,10 @@ read_steps(struct mapping *m, const struct rule_words *w, struct map_rule *r, st
 }
 
 static int
-read_ids(struct mapping *m, const struct rule_words *w, struct map_rule *r, struct err *e)
+read_ids(struct mapping *m, const struct rule_text *w, struct map_rule *r, struct err *e)
 {
 	const char *begin = w->begin_id, *end = w->end_id;
-	struct names names = { 0 };
+	struct rule_id_names names = { 0 };
 	int rc;
 
 	if ((rc = read_id(m, &begin, &r->begin_id, &names.begin, e)) != 0 ||
@@ -225,7 +226,7 @@ read_ids(struct mapping *m, const struct rule_words *w, struct map_rule *r, stru
 
 /* What a rule must have, and what makes no sense in it. */
 static int
-check_keys(const struct mapping *m, const struct rule_words *w, bool field, struct err *e)
+check_keys(const struct mapping *m, const struct rule_text *w, bool field, struct err *e)
 {
 	static const enum rule_key must[] = { KEY_BEGIN, KEY_END, KEY_CORRELATE, KEY_BEGIN_ID,
 		KEY_END_ID };
@@ -235,13 +236,13 @@ check_keys(const struct mapping *m, const struct rule_words *w, bool field, stru
 		if (w->line_of[must[i]] == 0) {
 			err_set(e, ERR_INPUT, "[request %s] needs %s", w->name,
 			    must[i] == KEY_CORRELATE ? "correlate = thread or correlate = field"
-						     : words_key(must[i]));
+						     : map_file_key(must[i]));
 			return at(m, w->line, e);
 		}
 	for (size_t i = 0; i < 3 && !field; i++)
 		if (w->line_of[only_field[i]] != 0) {
 			err_set(e, ERR_INPUT, "%s goes with correlate = field only",
-			    words_key(only_field[i]));
+			    map_file_key(only_field[i]));
 			return at(m, w->line_of[only_field[i]], e);
 		}
 	if (!field && w->nsteps > 0) {
@@ -261,7 +262,7 @@ check_keys(const struct mapping *m, const struct rule_words *w, bool field, stru
 }
 
 static int
-read_type(struct mapping *m, const struct rule_words *w, struct map_rule *r, struct err *e)
+read_type(struct mapping *m, const struct rule_text *w, struct map_rule *r, struct err *e)
 {
 	size_t len = strlen(w->type);
 	int rc = 0;
@@ -285,7 +286,7 @@ read_type(struct mapping *m, const struct rule_words *w, struct map_rule *r, str
 
 static int
 read_correlate(
-    const struct mapping *m, const struct rule_words *w, struct map_rule *r, struct err *e)
+    const struct mapping *m, const struct rule_text *w, struct map_rule *r, struct err *e)
 {
 	struct suggestion near = { .said = w->correlate };
 
@@ -302,7 +303,7 @@ read_correlate(
 }
 
 int
-rule_read(struct mapping *m, const struct rule_words *w, struct map_rule *r, struct err *e)
+map_rule_read(struct mapping *m, const struct rule_text *w, struct map_rule *r, struct err *e)
 {
 	int rc;
 
@@ -321,9 +322,9 @@ rule_read(struct mapping *m, const struct rule_words *w, struct map_rule *r, str
 	if ((rc = read_correlate(m, w, r, e)) != 0 ||
 	    (rc = check_keys(m, w, r->correlate == MAP_FIELD, e)) != 0)
 		return rc;
-	if ((rc = rule_keep_event(m, w->begin, strlen(w->begin), &r->begin, e)) != 0)
+	if ((rc = map_rule_keep_event(m, w->begin, strlen(w->begin), &r->begin, e)) != 0)
 		return err_prefix(e, "%s:%d: begin", m->path, r->begin_line);
-	if ((rc = rule_keep_event(m, w->end, strlen(w->end), &r->end, e)) != 0)
+	if ((rc = map_rule_keep_event(m, w->end, strlen(w->end), &r->end, e)) != 0)
 		return err_prefix(e, "%s:%d: end", m->path, r->end_line);
 	if (strcmp(r->begin, r->end) == 0) {
 		err_set(e, ERR_INPUT, "end: %s is its begin; want another tracepoint", r->end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Two walks over the lines: one counts what there is, so that the other knows where to put it. */
-#include "mapping/listing.h"
+#include "mapping/lttng_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@ enum { NAME_MAX_BYTES = 255, EVENTS_MAX = 65536, PROGRAMS_MAX = 65536, FIELDS_MA
 
 enum form { OTHER, PROGRAM, EVENT, FIELD };
 
-struct line {
+struct list_line {
 	enum form form;
 	const char *name, *type; /* type: of a field */
 	size_t name_len, type_len;
@@ -38,7 +38,7 @@ word(const char *s, const char *end)
 }
 
 static enum form
-read_program(struct line *l, const char *s, const char *end)
+read_program(struct list_line *l, const char *s, const char *end)
 {
 	uint64_t pid = 0;
 
@@ -54,7 +54,7 @@ read_program(struct line *l, const char *s, const char *end)
 
 /* "NAME (WORD..." with the word in *l; of an event WORD is "loglevel:". */
 static bool
-read_name(struct line *l, const char *s, const char *end)
+read_name(struct list_line *l, const char *s, const char *end)
 {
 	l->name = s;
 	l->name_len = word(s, end);
@@ -68,10 +68,10 @@ read_name(struct line *l, const char *s, const char *end)
 	return true;
 }
 
-static struct line
+static struct list_line
 read_line(const char *s, const char *end)
 {
-	struct line l = { .form = OTHER };
+	struct list_line l = { .form = OTHER };
 
 	while (s < end && *s == ' ')
 		s++;
@@ -85,12 +85,12 @@ read_line(const char *s, const char *end)
 	return l;
 }
 
-struct lines {
+struct list_lines {
 	const char *at, *end;
 };
 
 static bool
-next_line(struct lines *t, struct line *ret)
+next_line(struct list_lines *t, struct list_line *ret)
 {
 	const char *newline;
 
@@ -105,9 +105,9 @@ next_line(struct lines *t, struct line *ret)
 
 /* How many lines of that form come before one of an outer form. */
 static uint32_t
-count(struct lines t, enum form form, uint32_t max)
+count(struct list_lines t, enum form form, uint32_t max)
 {
-	struct line l;
+	struct list_line l;
 	uint32_t n = 0;
 
 	while (n < max && next_line(&t, &l) && (l.form == OTHER || l.form >= form))
@@ -116,7 +116,7 @@ count(struct lines t, enum form form, uint32_t max)
 }
 
 static enum map_field_type
-type_of(const struct line *l)
+type_of(const struct list_line *l)
 {
 	static const struct {
 		const char *word;
@@ -133,11 +133,11 @@ type_of(const struct line *l)
 
 /* The fields of an event, which LTTng lists the last first. */
 static bool
-read_fields(struct listing *ret, struct lines *t, struct map_event *v)
+read_fields(struct lttng_list *ret, struct list_lines *t, struct map_event *v)
 {
 	uint32_t n = count(*t, FIELD, FIELDS_MAX), left = n;
 	struct map_field *fields = arena_calloc(&ret->arena, (size_t)n + 1, sizeof *fields);
-	struct line l;
+	struct list_line l;
 
 	while (fields != NULL && left > 0 && next_line(t, &l)) {
 		if (l.form != FIELD)
@@ -153,10 +153,10 @@ read_fields(struct listing *ret, struct lines *t, struct map_event *v)
 }
 
 static bool
-read_events(struct listing *ret, struct lines *t, struct listing_program *p)
+read_events(struct lttng_list *ret, struct list_lines *t, struct lttng_list_program *p)
 {
 	uint32_t n = count(*t, EVENT, EVENTS_MAX);
-	struct line l;
+	struct list_line l;
 
 	if ((p->events = arena_calloc(&ret->arena, (size_t)n + 1, sizeof *p->events)) == NULL)
 		return false;
@@ -174,13 +174,13 @@ read_events(struct listing *ret, struct lines *t, struct listing_program *p)
 }
 
 int
-listing_read(struct listing *ret, const char *text, size_t len, struct err *e)
+lttng_list_read(struct lttng_list *ret, const char *text, size_t len, struct err *e)
 {
-	struct lines t = { text, text + len };
+	struct list_lines t = { text, text + len };
 	uint32_t n = 0;
-	struct line l;
+	struct list_line l;
 
-	*ret = (struct listing){ 0 };
+	*ret = (struct lttng_list){ 0 };
 	while (n < PROGRAMS_MAX && next_line(&t, &l))
 		n += l.form == PROGRAM;
 	if (n == 0)
@@ -190,7 +190,7 @@ listing_read(struct listing *ret, const char *text, size_t len, struct err *e)
 	if ((ret->programs = arena_calloc(&ret->arena, n, sizeof *ret->programs)) == NULL)
 		goto no_memory;
 	while (ret->nprograms < n && next_line(&t, &l)) {
-		struct listing_program *p = &ret->programs[ret->nprograms];
+		struct lttng_list_program *p = &ret->programs[ret->nprograms];
 
 		if (l.form != PROGRAM)
 			continue;
@@ -202,22 +202,23 @@ listing_read(struct listing *ret, const char *text, size_t len, struct err *e)
 	}
 	return 0;
 no_memory:
-	listing_release(ret);
+	lttng_list_release(ret);
 	return err_set(e, ERR_MEMORY, "no memory for a list of tracepoints");
 }
 
 void
-listing_release(struct listing *l)
+lttng_list_release(struct lttng_list *l)
 {
 	arena_release(&l->arena);
-	*l = (struct listing){ 0 };
+	*l = (struct lttng_list){ 0 };
 }
 
 void
-listing_comm(const struct listing_program *p, char ret[LISTING_COMM_BYTES])
+lttng_list_comm(const struct lttng_list_program *p, char ret[LTTNG_LIST_COMM_BYTES])
 {
 	const char *slash = strrchr(p->name, '/'), *name = slash != NULL ? slash + 1 : p->name;
-	size_t len = strlen(name) < LISTING_COMM_BYTES ? strlen(name) : LISTING_COMM_BYTES - 1;
+	size_t len = strlen(name) < LTTNG_LIST_COMM_BYTES ? strlen(name)
+	                                                  : LTTNG_LIST_COMM_BYTES - 1;
 
 	memcpy(ret, name, len);
 	ret[len] = '\0';

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "map_file.h"
-#include "mapping/listing.h"
+#include "mapping/lttng_list.h"
 
 /* As lttng-tools 2.13 writes it. */
 static const char LISTED[] =
@@ -33,16 +33,16 @@ static const char LISTED[] =
 static void
 a_listing_is_read(void **state)
 {
-	char comm[LISTING_COMM_BYTES];
-	struct listing l;
+	char comm[LTTNG_LIST_COMM_BYTES];
+	struct lttng_list l;
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(listing_read(&l, LISTED, sizeof LISTED - 1, &e), 0);
+	assert_int_equal(lttng_list_read(&l, LISTED, sizeof LISTED - 1, &e), 0);
 	assert_int_equal(l.nprograms, 2);
 	assert_int_equal(l.programs[0].pid, 26315);
 	assert_string_equal(l.programs[0].name, "/usr/sbin/a-broker-with-a-long-name");
-	listing_comm(&l.programs[0], comm);
+	lttng_list_comm(&l.programs[0], comm);
 	assert_string_equal(comm, "a-broker-with-a");
 	assert_int_equal(l.programs[0].nevents, 3);
 	assert_string_equal(l.programs[0].events[0].name, "broker:queued");
@@ -55,28 +55,28 @@ a_listing_is_read(void **state)
 	assert_int_equal(l.programs[0].events[1].fields[1].type, MAP_FIELD_OTHER);
 	assert_int_equal(l.programs[0].events[1].fields[2].type, MAP_FIELD_REAL);
 	assert_int_equal(l.programs[0].events[2].nfields, 0);
-	listing_comm(&l.programs[1], comm);
+	lttng_list_comm(&l.programs[1], comm);
 	assert_string_equal(comm, "other");
 	assert_int_equal(l.programs[1].nevents, 1);
-	listing_release(&l);
+	lttng_list_release(&l);
 }
 
 static void
 what_is_none_is_refused_and_what_is_cut_is_read_as_far_as_it_goes(void **state)
 {
-	struct listing l;
+	struct lttng_list l;
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(listing_read(&l, "", 0, &e), ERR_INPUT);
-	assert_int_equal(listing_read(&l, "Error: no session daemon\n", 25, &e), ERR_INPUT);
+	assert_int_equal(lttng_list_read(&l, "", 0, &e), ERR_INPUT);
+	assert_int_equal(lttng_list_read(&l, "Error: no session daemon\n", 25, &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, "want what lttng list --userspace --fields writes"));
-	assert_int_equal(listing_read(&l, "PID: 99999999999 - Name: x\n", 27, &e), ERR_INPUT);
+	assert_int_equal(lttng_list_read(&l, "PID: 99999999999 - Name: x\n", 27, &e), ERR_INPUT);
 	for (size_t len = 0; len < sizeof LISTED; len++)
-		if (listing_read(&l, LISTED, len, &e) == 0) {
+		if (lttng_list_read(&l, LISTED, len, &e) == 0) {
 			assert_true(
 			    l.nprograms >= 1 && l.nprograms <= 2 && l.programs[0].nevents <= 3);
-			listing_release(&l);
+			lttng_list_release(&l);
 		}
 }
 
@@ -102,17 +102,18 @@ check(const char *rule, const char *wanted)
 	char text[2000];
 	struct said said = { 0 };
 	struct mapping *m;
-	struct listing l;
+	struct lttng_list l;
 	struct err e = { 0 };
 	uint32_t wrong;
 
 	snprintf(text, sizeof text, "[program]\nservice = x\n%s", rule);
-	if (map_of_text(&m, text, &e) != 0 || listing_read(&l, LISTED, sizeof LISTED - 1, &e) != 0)
+	if (map_of_text(&m, text, &e) != 0 ||
+	    lttng_list_read(&l, LISTED, sizeof LISTED - 1, &e) != 0)
 		fail_msg("%s", e.text);
 	wrong = map_check(m, l.programs[0].events, l.programs[0].nevents, take, &said);
 	assert_string_equal(said.text, wanted);
 	assert_int_equal(wrong, said.wrong);
-	listing_release(&l);
+	lttng_list_release(&l);
 	map_free(m);
 }
 

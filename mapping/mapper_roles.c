@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/glob.h"
-#include "mapping/mapper_inside.h"
+#include "mapping/mapper_roles.h"
 
 enum { TYPES_MAX = 1024 }; /* further ones are "(other)" */
 
-static const struct plan nothing = { 0 };
+static const struct name_roles nothing = { 0 };
 
 static uint32_t
 field_of(const struct mapper_event *v, const char *name)
@@ -15,7 +15,7 @@ field_of(const struct mapper_event *v, const char *name)
 	for (uint32_t i = 0; name != NULL && i < v->nfields; i++)
 		if (strcmp(v->fields[i], name) == 0)
 			return i;
-	return POOL_NONE;
+	return ITEM_NONE;
 }
 
 /* Of what comes from a program, people are shown plain letters. */
@@ -38,22 +38,22 @@ begin_type(struct mapper *p, const struct mapper_event *v, const struct map_rule
 }
 
 static bool
-add_begin(struct mapper *p, const struct mapper_event *v, uint32_t rule, struct role *role)
+add_begin(struct mapper *p, const struct mapper_event *v, uint32_t rule, struct event_role *role)
 {
 	const struct map_rule *r = &p->map->rules[rule];
 
-	*role = (struct role){ .what = BEGIN,
+	*role = (struct event_role){ .kind = BEGIN,
 		.rule = rule,
 		.id = field_of(v, r->begin_id),
-		.gives = POOL_NONE,
+		.gives = ITEM_NONE,
 		.type = field_of(v, r->type_field),
-		.type_text = POOL_NONE };
-	return r->type_field != NULL || (role->type_text = begin_type(p, v, r)) != POOL_NONE;
+		.type_text = ITEM_NONE };
+	return r->type_field != NULL || (role->type_text = begin_type(p, v, r)) != ITEM_NONE;
 }
 
-/* The roles that it plays, in the order of the file. POOL_NONE: no memory. */
+/* The roles that it plays, in the order of the file. ITEM_NONE: no memory. */
 static uint32_t
-roles_of(struct mapper *p, const struct mapper_event *v, struct role *out)
+roles_of(struct mapper *p, const struct mapper_event *v, struct event_role *out)
 {
 	uint32_t n = 0;
 
@@ -61,36 +61,36 @@ roles_of(struct mapper *p, const struct mapper_event *v, struct role *out)
 		const struct map_rule *r = &p->map->rules[i];
 
 		if (glob_matches(r->begin, v->name) && !add_begin(p, v, i, &out[n++]))
-			return POOL_NONE;
+			return ITEM_NONE;
 		for (uint32_t j = 0; j < r->nsteps; j++)
 			if (glob_matches(r->steps[j].event, v->name))
-				out[n++] = (struct role){ .what = STEP,
+				out[n++] = (struct event_role){ .kind = STEP,
 					.rule = i,
 					.id = field_of(v, r->steps[j].id),
 					.gives = field_of(v, r->steps[j].gives),
 					.id_kind = r->steps[j].id_kind,
 					.gives_kind = r->steps[j].gives_kind };
 		if (glob_matches(r->end, v->name))
-			out[n++] = (struct role){ .what = END,
+			out[n++] = (struct event_role){ .kind = END,
 				.rule = i,
 				.id = field_of(v, r->end_id),
-				.gives = POOL_NONE,
+				.gives = ITEM_NONE,
 				.id_kind = r->end_kind };
 	}
 	return n;
 }
 
-const struct plan *
+const struct name_roles *
 roles_plan(struct mapper *p, const struct mapper_event *v)
 {
-	const struct plan *known = map_get(&p->plans, v->name_id);
-	struct role roles[MAP_RULES_MAX * (MAP_STEPS_MAX + 2)];
-	struct plan *plan = (struct plan *)&nothing;
+	const struct name_roles *known = map_get(&p->plans, v->name_id);
+	struct event_role roles[MAP_RULES_MAX * (MAP_STEPS_MAX + 2)];
+	struct name_roles *plan = (struct name_roles *)&nothing;
 	uint32_t n;
 
 	if (known != NULL)
 		return known;
-	if ((n = roles_of(p, v, roles)) == POOL_NONE)
+	if ((n = roles_of(p, v, roles)) == ITEM_NONE)
 		return NULL;
 	if (n > 0) {
 		if ((plan = arena_alloc(&p->arena, sizeof *plan + n * sizeof plan->roles[0])) ==
@@ -104,7 +104,7 @@ roles_plan(struct mapper *p, const struct mapper_event *v)
 
 /* Of a field's value; without one, the name of the rule. */
 uint32_t
-roles_type(struct mapper *p, const struct mapper_event *v, const struct role *role)
+roles_type(struct mapper *p, const struct mapper_event *v, const struct event_role *role)
 {
 	const struct value *value = role->type < v->nfields ? &v->values[role->type] : NULL;
 	const char *name = p->map->rules[role->rule].name;
@@ -112,7 +112,7 @@ roles_type(struct mapper *p, const struct mapper_event *v, const struct role *ro
 	size_t len = 0;
 	uint32_t known;
 
-	if (role->type_text != POOL_NONE)
+	if (role->type_text != ITEM_NONE)
 		return role->type_text;
 	if (value != NULL && value->type == VALUE_TEXT)
 		len = clean(words, value->text, value->len);
@@ -124,8 +124,8 @@ roles_type(struct mapper *p, const struct mapper_event *v, const struct role *ro
 		len = (size_t)snprintf(words, sizeof words, "%g", value->d);
 	if (len == 0)
 		len = clean(words, name, strlen(name));
-	if ((known = texts_find(p->types, words, len)) != POOL_NONE ||
+	if ((known = texts_find(p->types, words, len)) != ITEM_NONE ||
 	    texts_count(p->types) < TYPES_MAX)
-		return known != POOL_NONE ? known : texts_intern(p->types, words, len);
+		return known != ITEM_NONE ? known : texts_intern(p->types, words, len);
 	return texts_intern(p->types, "(other)", 7);
 }

@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mapping/listing.h"
+#include "mapping/lttng_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct listing l;
+	struct lttng_list l;
 	struct err e;
 
-	if (listing_read(&l, (const char *)data, len, &e) != 0)
+	if (lttng_list_read(&l, (const char *)data, len, &e) != 0)
 		return 0;
 	if (l.nprograms == 0 || l.arena.total_bytes > 64 * len + (64 << 10))
 		abort();
@@ -28,6 +28,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 				    v->fields[k].type > MAP_FIELD_TEXT)
 					abort();
 		}
-	listing_release(&l);
+	lttng_list_release(&l);
 	return 0;
 }

@@ -4,20 +4,20 @@
  * links in the things themselves, so that nothing is allocated but when there are more of them than
  * ever before.
  */
-#ifndef MAPPING_POOL_H
-#define MAPPING_POOL_H
+#ifndef MAPPING_ITEM_POOL_H
+#define MAPPING_ITEM_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_NONE UINT32_MAX
+#define ITEM_NONE UINT32_MAX
 
-struct pool_link { /* the first member of a thing; the pool's */
+struct item_pool_link { /* the first member of a thing; the pool's */
 	uint64_t key;
 	uint32_t next;
 };
 
-struct pool { /* { .item_bytes, .max, .seed } is an empty one */
+struct item_pool { /* { .item_bytes, .max, .seed } is an empty one */
 	size_t item_bytes;
 	uint32_t max;              /* things, a power of two */
 	uint64_t seed;             /* so that nobody outside can choose what collides */
@@ -26,16 +26,17 @@ struct pool { /* { .item_bytes, .max, .seed } is an empty one */
 	uint32_t *heads; /* as many as cap */
 };
 
-void pool_release(struct pool *p);
+void item_pool_release(struct item_pool *p);
 
-/* A new thing, cleared but for its key. POOL_NONE: there are max, or no memory. Addresses of others
+/* A new thing, cleared but for its key. ITEM_NONE: there are max, or no memory. Addresses of others
  * change. O(1) expected, amortised. Keys may be equal: the newest is found. */
-uint32_t pool_add(struct pool *p, uint64_t key);
-uint32_t pool_find(const struct pool *p, uint64_t key); /* POOL_NONE: absent. O(1) expected */
-void pool_drop(struct pool *p, uint32_t i);
+uint32_t item_pool_add(struct item_pool *p, uint64_t key);
+uint32_t item_pool_find(
+    const struct item_pool *p, uint64_t key); /* ITEM_NONE: absent. O(1) expected */
+void item_pool_drop(struct item_pool *p, uint32_t i);
 
 static inline void *
-pool_at(const struct pool *p, uint32_t i)
+item_pool_at(const struct item_pool *p, uint32_t i)
 {
 	return p->items + (size_t)i * p->item_bytes;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "mapping/pool.h"
+#include "mapping/item_pool.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,20 +9,20 @@
 
 enum { CAP_MIN = 64 };
 
-static struct pool_link *
-link_of(const struct pool *p, uint32_t i)
+static struct item_pool_link *
+link_of(const struct item_pool *p, uint32_t i)
 {
-	return pool_at(p, i);
+	return item_pool_at(p, i);
 }
 
 static uint32_t *
-head_of(const struct pool *p, uint64_t key)
+head_of(const struct item_pool *p, uint64_t key)
 {
 	return &p->heads[hash_u64(key ^ p->seed) & (p->cap - 1)];
 }
 
 void
-pool_release(struct pool *p)
+item_pool_release(struct item_pool *p)
 {
 	free(p->items);
 	free(p->heads);
@@ -32,7 +32,7 @@ pool_release(struct pool *p)
 }
 
 static void
-chain(struct pool *p, uint32_t i)
+chain(struct item_pool *p, uint32_t i)
 {
 	uint32_t *head = head_of(p, link_of(p, i)->key);
 
@@ -42,7 +42,7 @@ chain(struct pool *p, uint32_t i)
 
 /* All are in use when it grows, so that no chain of free ones is to be kept. */
 static bool
-grow(struct pool *p)
+grow(struct item_pool *p)
 {
 	uint32_t old = p->cap,
 		 cap = old != 0           ? 2 * old
@@ -63,48 +63,48 @@ grow(struct pool *p)
 	for (uint32_t i = 0; i < old; i++)
 		chain(p, i);
 	for (uint32_t i = old; i < cap; i++)
-		*link_of(p, i) = (struct pool_link){ .next = i + 1 < cap ? i + 1 : POOL_NONE };
+		*link_of(p, i) = (struct item_pool_link){ .next = i + 1 < cap ? i + 1 : ITEM_NONE };
 	p->free = old;
 	return true;
 }
 
 uint32_t
-pool_add(struct pool *p, uint64_t key)
+item_pool_add(struct item_pool *p, uint64_t key)
 {
 	uint32_t i;
 
 	if (p->count == p->cap && !grow(p))
-		return POOL_NONE;
+		return ITEM_NONE;
 	i = p->free;
 	p->free = link_of(p, i)->next;
 	p->count++;
-	memset(pool_at(p, i), 0, p->item_bytes);
-	*link_of(p, i) = (struct pool_link){ .key = key };
+	memset(item_pool_at(p, i), 0, p->item_bytes);
+	*link_of(p, i) = (struct item_pool_link){ .key = key };
 	chain(p, i);
 	return i;
 }
 
 uint32_t
-pool_find(const struct pool *p, uint64_t key)
+item_pool_find(const struct item_pool *p, uint64_t key)
 {
 	uint32_t i;
 
 	if (p->count == 0)
-		return POOL_NONE;
-	for (i = *head_of(p, key); i != POOL_NONE && link_of(p, i)->key != key;)
+		return ITEM_NONE;
+	for (i = *head_of(p, key); i != ITEM_NONE && link_of(p, i)->key != key;)
 		i = link_of(p, i)->next;
 	return i;
 }
 
 void
-pool_drop(struct pool *p, uint32_t i)
+item_pool_drop(struct item_pool *p, uint32_t i)
 {
 	uint32_t *at = head_of(p, link_of(p, i)->key);
 
 	while (*at != i)
 		at = &link_of(p, *at)->next;
 	*at = link_of(p, i)->next;
-	*link_of(p, i) = (struct pool_link){ .next = p->free };
+	*link_of(p, i) = (struct item_pool_link){ .next = p->free };
 	p->free = i;
 	p->count--;
 }

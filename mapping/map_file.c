@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "mapping/words.h"
+#include "mapping/map_file.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/suggestion.h"
 
-#define AT(field) offsetof(struct rule_words, field)
+#define AT(field) offsetof(struct rule_text, field)
 static const struct ini_key rule_keys[] = {
 	[KEY_BEGIN] = { "request", "begin", INI_TEXT, AT(begin), "" },
 	[KEY_END] = { "request", "end", INI_TEXT, AT(end), "" },
@@ -22,14 +22,14 @@ static const struct ini_key rule_keys[] = {
 	[KEY_LIMIT] = { "request", "limit", INI_TIME, AT(limit_ns), "60s", 1e6, 86400e9 },
 };
 static const struct ini_key step_key = { "request", "step", INI_TEXT,
-	offsetof(struct step_words, text), "" };
+	offsetof(struct step_text, text), "" };
 static const struct ini_key service_key = { "program", "service", INI_TEXT,
-	offsetof(struct words, service), "" };
+	offsetof(struct map_file, service), "" };
 
 static bool
 is_name(const char *s)
 {
-	return s[0] != '\0' && strlen(s) <= WORDS_NAME_MAX_BYTES &&
+	return s[0] != '\0' && strlen(s) <= MAP_NAME_MAX_BYTES &&
 	       strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") ==
 	           strlen(s);
 }
@@ -42,7 +42,7 @@ no_such(const char *what, const char *near, const char *allowed, struct err *e)
 }
 
 static int
-take_program(struct words *w, int line, struct err *e)
+take_program(struct map_file *w, int line, struct err *e)
 {
 	if (w->program_line != 0)
 		return err_set(e, ERR_INPUT,
@@ -53,14 +53,14 @@ take_program(struct words *w, int line, struct err *e)
 }
 
 static int
-take_request(struct words *w, const char *name, int line, struct err *e)
+take_request(struct map_file *w, const char *name, int line, struct err *e)
 {
-	struct rule_words *r = &w->rules[w->nrules];
+	struct rule_text *r = &w->rules[w->nrules];
 
 	if (!is_name(name))
 		return err_set(e, ERR_INPUT,
 		    "want [request NAME], a name of up to %d letters, digits, _ . and -",
-		    WORDS_NAME_MAX_BYTES);
+		    MAP_NAME_MAX_BYTES);
 	for (uint32_t i = 0; i < w->nrules; i++)
 		if (strcmp(w->rules[i].name, name) == 0)
 			return err_set(e, ERR_INPUT, "[request %s] was in line %d already", name,
@@ -93,7 +93,7 @@ take_section(void *of, const char *name, int line, struct err *e)
 }
 
 static int
-take_step(struct rule_words *r, int line, const struct ini_key **k, void **into, struct err *e)
+take_step(struct rule_text *r, int line, const struct ini_key **k, void **into, struct err *e)
 {
 	if (r->nsteps == MAP_STEPS_MAX)
 		return err_set(e, ERR_INPUT, "over %d steps: that many are allowed", MAP_STEPS_MAX);
@@ -104,7 +104,7 @@ take_step(struct rule_words *r, int line, const struct ini_key **k, void **into,
 }
 
 static int
-take_rule_key(struct rule_words *r, const char *name, int line, const struct ini_key **k,
+take_rule_key(struct rule_text *r, const char *name, int line, const struct ini_key **k,
     void **into, struct err *e)
 {
 	struct suggestion near = { .said = name };
@@ -136,7 +136,7 @@ static int
 take_key(void *of, const char *name, int line, const struct ini_key **k, void **into, struct err *e)
 {
 	struct suggestion near = { .said = name };
-	struct words *w = of;
+	struct map_file *w = of;
 	char what[100];
 
 	if (w->in_rule)
@@ -156,13 +156,13 @@ take_key(void *of, const char *name, int line, const struct ini_key **k, void **
 }
 
 const char *
-words_key(enum rule_key k)
+map_file_key(enum rule_key k)
 {
 	return rule_keys[k].name;
 }
 
 int
-words_read(struct words *ret, const char *path, struct err *e)
+map_file_read(struct map_file *ret, const char *path, struct err *e)
 {
 	const struct ini_reader reader = { ret, take_section, take_key };
 
@@ -170,10 +170,10 @@ words_read(struct words *ret, const char *path, struct err *e)
 }
 
 void
-words_release(struct words *w)
+map_file_release(struct map_file *w)
 {
 	for (uint32_t i = 0; i < w->nrules; i++) {
-		struct rule_words *r = &w->rules[i];
+		struct rule_text *r = &w->rules[i];
 
 		ini_release(rule_keys, RULE_KEYS, r);
 		for (uint32_t j = 0; j < r->nsteps; j++)
