@@ -27,11 +27,11 @@ database_err(struct err *e, sqlite3 *db, const char *path)
 	case SQLITE_NOMEM:
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
 	case SQLITE_BUSY:
-		return err_set(
-		    e, ERR_BUSY, "%s: another program has it locked; end what has it open", path);
+		return err_set(e, ERR_BUSY,
+		    "%s: locked by another program; end the program that has it open", path);
 	case SQLITE_NOTADB:
 		return err_set(e, ERR_STORE,
-		    "%s: is no database; name another file, or move this one away", path);
+		    "%s: is not a database; name another file, or move this one away", path);
 	case SQLITE_CORRUPT:
 		return err_set(e, ERR_STORE,
 		    "%s: is damaged (%s); put a copy in its place, or move it away to begin anew",
@@ -40,8 +40,9 @@ database_err(struct err *e, sqlite3 *db, const char *path)
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_AUTH:
-		return err_set(e, ERR_STORE, "%s: %s; may it and its folder be read and written?",
-		    path, sqlite3_errmsg(db));
+		return err_set(e, ERR_STORE,
+		    "%s: %s; check that it and its folder are readable and writable", path,
+		    sqlite3_errmsg(db));
 	case SQLITE_IOERR:
 		return err_set(e, ERR_STORE, "%s: %s (%s)", path, sqlite3_errmsg(db),
 		    strerror(sqlite3_system_errno(db)));

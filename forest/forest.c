@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs and hypotheses stand in arrays by ascending id, each in memory of its own,
- * so that pointers stay valid. Room for the list of changes is made where things
- * are made: to touch one can then not fail.
+ * Runs and hypotheses are in arrays by ascending id, each in memory of its own, so that pointers to
+ * them stay valid. The lists of changes have room for all of them from the moment when they are made:
+ * touching one cannot fail.
  */
 #include "forest/forest_inside.h"
 
@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/array.h"
 
 const char *
 run_word(enum run_state s)
@@ -65,7 +67,7 @@ run_free(struct tree_run *r)
 }
 
 static void
-node_free(struct node *n)
+tree_hypothesis_free(struct tree_hypothesis *n)
 {
 	if (n == NULL)
 		return;
@@ -80,76 +82,43 @@ forest_free(struct forest *f)
 		return;
 	for (uint32_t i = 0; i < f->nruns; i++)
 		run_free(f->runs[i]);
-	for (uint32_t i = 0; i < f->nnodes; i++)
-		node_free(f->nodes[i]);
+	for (uint32_t i = 0; i < f->nhypotheses; i++)
+		tree_hypothesis_free(f->hypotheses[i]);
 	forest_log_release(f);
 	texts_free(f->texts);
 	free(f->changes.runs);
 	free(f->changes.hypotheses);
 	free(f->changes.verdicts);
 	free(f->runs);
-	free(f->nodes);
+	free(f->hypotheses);
 	free(f);
 }
 
 /* ---- arrays ---- */
 
-bool
-forest_grow(void *array, uint32_t cap, size_t size_bytes)
-{
-	void *more, *old;
-
-	memcpy(&old, array, sizeof old);
-	if ((more = reallocarray(old, cap, size_bytes)) == NULL)
-		return false;
-	memcpy(array, &more, sizeof more);
-	return true;
-}
-
-/* Room for one more, and for it among the changes. */
+/* Room for one more run, also among the changes. */
 static bool
-runs_room(struct forest *f)
+reserve_run(struct forest *f)
 {
-	uint32_t cap = f->runs_cap != 0 ? f->runs_cap * 2 : 16;
-
-	if (f->nruns < f->runs_cap)
-		return true;
-	if (!forest_grow(&f->runs, cap, sizeof *f->runs) ||
-	    !forest_grow(&f->changes.runs, cap, sizeof *f->changes.runs))
-		return false;
-	f->runs_cap = cap;
-	return true;
+	return array_reserve(f->runs, f->runs_cap, f->nruns + 1) &&
+	       array_reserve(f->changes.runs, f->changed_runs_cap, f->nruns + 1);
 }
 
 static bool
-nodes_room(struct forest *f)
+reserve_hypothesis(struct forest *f)
 {
-	uint32_t cap = f->nodes_cap != 0 ? f->nodes_cap * 2 : 64;
-
-	if (f->nnodes < f->nodes_cap)
-		return true;
-	if (!forest_grow(&f->nodes, cap, sizeof *f->nodes) ||
-	    !forest_grow(&f->changes.hypotheses, cap, sizeof *f->changes.hypotheses))
-		return false;
-	f->nodes_cap = cap;
-	return true;
+	return array_reserve(f->hypotheses, f->hypotheses_cap, f->nhypotheses + 1) &&
+	       array_reserve(f->changes.hypotheses, f->changed_hypotheses_cap, f->nhypotheses + 1);
 }
 
 static bool
-verdicts_room(struct forest *f, struct tree_run *r)
+reserve_verdict(struct forest *f, struct tree_run *r)
 {
-	uint32_t cap = f->verdicts_cap != 0 ? f->verdicts_cap * 2 : 16, n = r->nverdicts;
-
-	if (f->nverdicts == f->verdicts_cap) {
-		if (!forest_grow(&f->changes.verdicts, cap, sizeof *f->changes.verdicts))
-			return false;
-		f->verdicts_cap = cap;
-	}
-	return (n & (n - 1)) != 0 ||
-	       forest_grow(&r->verdicts, n != 0 ? n * 2 : 1, sizeof *r->verdicts);
+	return array_reserve(r->verdicts, r->verdicts_cap, r->nverdicts + 1) &&
+	       array_reserve(f->changes.verdicts, f->changed_verdicts_cap, f->nverdicts + 1);
 }
 
-/* Where the first with at least this id is, or would be. */
+/* Index of the first run with at least this id; f->nruns: there is none. */
 static uint32_t
 run_at_least(const struct forest *f, uint64_t id)
 {
@@ -167,14 +136,14 @@ run_at_least(const struct forest *f, uint64_t id)
 }
 
 static uint32_t
-node_at_least(const struct forest *f, uint64_t id)
+hypothesis_at_least(const struct forest *f, uint64_t id)
 {
-	uint32_t low = 0, high = f->nnodes;
+	uint32_t low = 0, high = f->nhypotheses;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (f->nodes[middle]->hypothesis.id < id)
+		if (f->hypotheses[middle]->hypothesis.id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -184,21 +153,21 @@ node_at_least(const struct forest *f, uint64_t id)
 
 /* Or NULL. */
 static struct tree_run *
-tree_of(const struct forest *f, uint64_t id)
+find_run(const struct forest *f, uint64_t id)
 {
 	uint32_t at = run_at_least(f, id);
 
 	return at < f->nruns && f->runs[at]->run.id == id ? f->runs[at] : NULL;
 }
 
-/* ---- what is new ---- */
+/* ---- adding ---- */
 
 struct run *
 forest_run_new(struct forest *f, const char *type)
 {
 	struct tree_run *r = calloc(1, sizeof *r);
 
-	if (r == NULL || !runs_room(f) || !hypothesis_text(&r->run.type, type) ||
+	if (r == NULL || !reserve_run(f) || !hypothesis_text(&r->run.type, type) ||
 	    !hypothesis_text(&r->run.strategy, NULL) || !hypothesis_text(&r->run.subject, NULL) ||
 	    !hypothesis_text(&r->run.text, NULL) || !hypothesis_text(&r->run.by, NULL) ||
 	    !hypothesis_text(&r->run.version, NULL)) {
@@ -212,13 +181,13 @@ forest_run_new(struct forest *f, const char *type)
 }
 
 static void
-node_append(struct forest *f, struct tree_run *r, struct node *n)
+append_hypothesis(struct forest *f, struct tree_run *r, struct tree_hypothesis *n)
 {
-	f->nodes[f->nnodes++] = n;
+	f->hypotheses[f->nhypotheses++] = n;
 	if (r->last != NULL)
 		r->last->next = n;
 	else
-		r->nodes = n;
+		r->first = n;
 	r->last = n;
 }
 
@@ -226,17 +195,17 @@ struct hypothesis *
 forest_hypothesis_new(struct forest *f, uint64_t run, uint64_t parent)
 {
 	const struct hypothesis blank = { .run = run, .parent = parent, .presence = ' ' };
-	struct tree_run *r = tree_of(f, run);
-	struct node *n;
+	struct tree_run *r = find_run(f, run);
+	struct tree_hypothesis *n;
 
 	assert(r != NULL && (parent == 0 || forest_get(f, parent) != NULL));
 	n = calloc(1, sizeof *n);
-	if (n == NULL || !nodes_room(f) || !hypothesis_copy(&n->hypothesis, &blank)) {
-		node_free(n);
+	if (n == NULL || !reserve_hypothesis(f) || !hypothesis_copy(&n->hypothesis, &blank)) {
+		tree_hypothesis_free(n);
 		return NULL;
 	}
 	n->hypothesis.id = f->next_hypothesis++;
-	node_append(f, r, n);
+	append_hypothesis(f, r, n);
 	forest_touch(f, &n->hypothesis);
 	return &n->hypothesis;
 }
@@ -246,6 +215,7 @@ forest_touch_run(struct forest *f, const struct run *run)
 {
 	struct tree_run *r = (struct tree_run *)run;
 
+	assert(find_run(f, run->id) == r);
 	if (r->touched)
 		return;
 	r->touched = true;
@@ -255,8 +225,9 @@ forest_touch_run(struct forest *f, const struct run *run)
 void
 forest_touch(struct forest *f, const struct hypothesis *h)
 {
-	struct node *n = (struct node *)h;
+	struct tree_hypothesis *n = (struct tree_hypothesis *)h;
 
+	assert(forest_get(f, h->id) == h);
 	if (n->touched)
 		return;
 	n->touched = true;
@@ -272,9 +243,9 @@ touch_verdict(struct forest *f, struct tree_verdict *v)
 	f->changes.verdicts[f->changes.nverdicts++] = &v->verdict;
 }
 
-/* What is not a number costs least; of equals the earlier one ranks higher. */
+/* A cost that is NAN counts as the lowest. Equal verdicts keep their order. */
 static bool
-comes_before(const struct verdict *a, const struct verdict *b)
+ranks_before(const struct verdict *a, const struct verdict *b)
 {
 	if (verdict_sure(a) != verdict_sure(b))
 		return verdict_sure(a);
@@ -284,7 +255,7 @@ comes_before(const struct verdict *a, const struct verdict *b)
 const struct verdict *
 forest_verdict_new(struct forest *f, const struct verdict *v)
 {
-	struct tree_run *r = tree_of(f, v->run);
+	struct tree_run *r = find_run(f, v->run);
 	const struct hypothesis *h = forest_get(f, v->hypothesis);
 	struct tree_verdict *made;
 	uint32_t at;
@@ -292,12 +263,12 @@ forest_verdict_new(struct forest *f, const struct verdict *v)
 	assert(r != NULL && h != NULL && h->run == v->run);
 	for (uint32_t i = 0; i < r->nverdicts; i++)
 		assert(r->verdicts[i]->verdict.hypothesis != v->hypothesis);
-	if ((made = calloc(1, sizeof *made)) == NULL || !verdicts_room(f, r) ||
+	if ((made = calloc(1, sizeof *made)) == NULL || !reserve_verdict(f, r) ||
 	    !verdict_copy(&made->verdict, v)) {
 		free(made);
 		return NULL;
 	}
-	for (at = r->nverdicts++; at > 0 && comes_before(v, &r->verdicts[at - 1]->verdict); at--) {
+	for (at = r->nverdicts++; at > 0 && ranks_before(v, &r->verdicts[at - 1]->verdict); at--) {
 		r->verdicts[at] = r->verdicts[at - 1];
 		r->verdicts[at]->verdict.rank = at + 1;
 		touch_verdict(f, r->verdicts[at]);
@@ -311,12 +282,12 @@ forest_verdict_new(struct forest *f, const struct verdict *v)
 	return &made->verdict;
 }
 
-/* ---- asking ---- */
+/* ---- finding ---- */
 
 struct run *
 forest_run(const struct forest *f, uint64_t id)
 {
-	struct tree_run *r = tree_of(f, id);
+	struct tree_run *r = find_run(f, id);
 
 	return r != NULL ? &r->run : NULL;
 }
@@ -324,7 +295,7 @@ forest_run(const struct forest *f, uint64_t id)
 const struct verdict *
 forest_verdict(const struct forest *f, uint64_t run, uint32_t rank)
 {
-	const struct tree_run *r = tree_of(f, run);
+	const struct tree_run *r = find_run(f, run);
 
 	return r != NULL && rank > 0 && rank <= r->nverdicts ? &r->verdicts[rank - 1]->verdict
 	                                                     : NULL;
@@ -342,18 +313,23 @@ forest_run_latest(const struct forest *f, const char *type)
 struct hypothesis *
 forest_get(const struct forest *f, uint64_t id)
 {
-	uint32_t at = node_at_least(f, id);
+	uint32_t at = hypothesis_at_least(f, id);
 
-	return at < f->nnodes && f->nodes[at]->hypothesis.id == id ? &f->nodes[at]->hypothesis
-	                                                           : NULL;
+	return at < f->nhypotheses && f->hypotheses[at]->hypothesis.id == id
+	           ? &f->hypotheses[at]->hypothesis
+	           : NULL;
 }
 
 struct hypothesis *
 forest_next(const struct forest *f, uint64_t run, uint64_t *at)
 {
-	const struct node *last = *at != 0 ? (const struct node *)forest_get(f, *at) : NULL;
-	const struct tree_run *r = tree_of(f, run);
-	struct node *n = last != NULL ? last->next : r != NULL && *at == 0 ? r->nodes : NULL;
+	const struct tree_hypothesis *last = *at != 0 ? (const struct tree_hypothesis *)forest_get(
+							    f, *at)
+	                                              : NULL;
+	const struct tree_run *r = find_run(f, run);
+	struct tree_hypothesis *n = last != NULL            ? last->next
+	                            : r != NULL && *at == 0 ? r->first
+	                                                    : NULL;
 
 	if (n == NULL)
 		return NULL;
@@ -379,6 +355,8 @@ forest_changes(struct forest *f)
 {
 	struct forest_changes *c = &f->changes;
 
+	assert(
+	    c->nswitched <= f->nswitched && c->nevidence <= f->nevidence && c->naudit <= f->naudit);
 	c->switched = f->switched != NULL ? f->switched + (f->nswitched - c->nswitched) : NULL;
 	c->evidence = f->evidence != NULL ? f->evidence + (f->nevidence - c->nevidence) : NULL;
 	c->audit = f->audit != NULL ? f->audit + (f->naudit - c->naudit) : NULL;
@@ -393,7 +371,7 @@ forest_written(struct forest *f)
 	for (uint32_t i = 0; i < c->nruns; i++)
 		((struct tree_run *)c->runs[i])->touched = false;
 	for (uint32_t i = 0; i < c->nhypotheses; i++)
-		((struct node *)c->hypotheses[i])->touched = false;
+		((struct tree_hypothesis *)c->hypotheses[i])->touched = false;
 	for (uint32_t i = 0; i < c->nverdicts; i++)
 		((struct tree_verdict *)c->verdicts[i])->touched = false;
 	c->nruns = c->nhypotheses = c->nverdicts = c->nswitched = c->nevidence = c->naudit = 0;
@@ -408,8 +386,8 @@ forest_touch_all(struct forest *f)
 		for (uint32_t v = 0; v < f->runs[i]->nverdicts; v++)
 			touch_verdict(f, f->runs[i]->verdicts[v]);
 	}
-	for (uint32_t i = 0; i < f->nnodes; i++)
-		forest_touch(f, &f->nodes[i]->hypothesis);
+	for (uint32_t i = 0; i < f->nhypotheses; i++)
+		forest_touch(f, &f->hypotheses[i]->hypothesis);
 	f->changes.nswitched = f->nswitched;
 	f->changes.nevidence = f->nevidence;
 	f->changes.naudit = f->naudit;
@@ -421,15 +399,15 @@ forest_put_run(struct forest *f, struct run *run, struct err *e)
 	struct tree_run *r;
 
 	if (run->id < f->next_run || run->id >= INT64_MAX)
-		return err_set(e, ERR_INPUT, "run %llu comes twice, or out of order",
+		return err_set(e, ERR_INPUT, "run %llu is repeated or out of order",
 		    (unsigned long long)run->id);
 	if (run->state >= RUN_STATES)
-		return err_set(e, ERR_INPUT, "run %llu is in state %u, which there is not",
+		return err_set(e, ERR_INPUT, "run %llu is in state %u, which does not exist",
 		    (unsigned long long)run->id, run->state);
 	if (!reason_valid(run->reason))
-		return err_set(e, ERR_INPUT, "run %llu has reason %u, which there is not",
+		return err_set(e, ERR_INPUT, "run %llu has reason %u, which does not exist",
 		    (unsigned long long)run->id, run->reason);
-	if (!runs_room(f) || (r = calloc(1, sizeof *r)) == NULL)
+	if (!reserve_run(f) || (r = calloc(1, sizeof *r)) == NULL)
 		return err_set(
 		    e, ERR_MEMORY, "out of memory for run %llu", (unsigned long long)run->id);
 	r->run = *run;
@@ -442,30 +420,31 @@ int
 forest_put(struct forest *f, struct hypothesis *h, struct err *e)
 {
 	const struct hypothesis *parent = h->parent != 0 ? forest_get(f, h->parent) : NULL;
-	struct tree_run *r = tree_of(f, h->run);
+	struct tree_run *r = find_run(f, h->run);
 	unsigned long long id = h->id;
-	struct node *n;
+	struct tree_hypothesis *n;
 
 	if (h->id < f->next_hypothesis || h->id >= INT64_MAX)
-		return err_set(e, ERR_INPUT, "hypothesis %llu comes twice, or out of order", id);
+		return err_set(e, ERR_INPUT, "hypothesis %llu is repeated or out of order", id);
 	if (r == NULL)
-		return err_set(e, ERR_INPUT, "hypothesis %llu is of a run that there is not", id);
+		return err_set(e, ERR_INPUT, "hypothesis %llu is of a run that does not exist", id);
 	if (h->parent != 0 && (parent == NULL || parent->run != h->run))
 		return err_set(
-		    e, ERR_INPUT, "hypothesis %llu has a parent that its run does not have", id);
+		    e, ERR_INPUT, "hypothesis %llu has a parent that is not of its run", id);
 	if (hypothesis_word(h->state)[0] == '?')
-		return err_set(e, ERR_INPUT, "hypothesis %llu is in state %u, which there is not",
+		return err_set(e, ERR_INPUT, "hypothesis %llu is in state %u, which does not exist",
 		    id, h->state);
 	if (h->presence != '+' && h->presence != '~' && h->presence != ' ')
-		return err_set(e, ERR_INPUT, "hypothesis %llu has presence %u, which there is not",
-		    id, (unsigned char)h->presence);
+		return err_set(e, ERR_INPUT,
+		    "hypothesis %llu has presence %u, which does not exist", id,
+		    (unsigned char)h->presence);
 	if (!reason_valid(h->reason))
-		return err_set(e, ERR_INPUT, "hypothesis %llu has reason %u, which there is not",
+		return err_set(e, ERR_INPUT, "hypothesis %llu has reason %u, which does not exist",
 		    id, h->reason);
-	if (!nodes_room(f) || (n = calloc(1, sizeof *n)) == NULL)
+	if (!reserve_hypothesis(f) || (n = calloc(1, sizeof *n)) == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for hypothesis %llu", id);
 	n->hypothesis = *h;
-	node_append(f, r, n);
+	append_hypothesis(f, r, n);
 	f->next_hypothesis = h->id + 1;
 	return 0;
 }
@@ -474,7 +453,7 @@ int
 forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 {
 	const struct hypothesis *h = forest_get(f, v->hypothesis);
-	struct tree_run *r = tree_of(f, v->run);
+	struct tree_run *r = find_run(f, v->run);
 	unsigned long long id = v->hypothesis;
 	struct tree_verdict *t;
 
@@ -487,17 +466,17 @@ forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 		    r->nverdicts);
 	if (verdict_word(v->kind)[0] == '?')
 		return err_set(e, ERR_INPUT,
-		    "the verdict of hypothesis %llu is of kind %u, which there is not", id,
+		    "the verdict of hypothesis %llu is of kind %u, which does not exist", id,
 		    v->kind);
 	if (preload_word(v->preload)[0] == '?')
 		return err_set(e, ERR_INPUT,
-		    "the verdict of hypothesis %llu has preload kind %u, which there is not", id,
+		    "the verdict of hypothesis %llu has preload kind %u, which does not exist", id,
 		    v->preload);
 	if (v->problem > PROBLEM_UNSURE)
 		return err_set(e, ERR_INPUT,
-		    "the verdict of hypothesis %llu has problem %u, which there is not", id,
+		    "the verdict of hypothesis %llu has problem %u, which does not exist", id,
 		    v->problem);
-	if (!verdicts_room(f, r) || (t = calloc(1, sizeof *t)) == NULL)
+	if (!reserve_verdict(f, r) || (t = calloc(1, sizeof *t)) == NULL)
 		return err_set(
 		    e, ERR_MEMORY, "out of memory for the verdict of hypothesis %llu", id);
 	t->verdict = *v;
@@ -506,9 +485,9 @@ forest_put_verdict(struct forest *f, struct verdict *v, struct err *e)
 	return 0;
 }
 
-/* Those that still wait to be written keep their order. */
+/* Removes what is of this run from the lists of changes, whose order stays. */
 static void
-drop_changes(struct forest *f, const struct tree_run *r)
+discard_changes(struct forest *f, const struct tree_run *r)
 {
 	struct forest_changes *c = &f->changes;
 	uint32_t kept = 0;
@@ -535,22 +514,22 @@ forest_forget(struct forest *f, const uint64_t *runs, uint32_t n, struct wall be
 	uint32_t kept = 0, left = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct tree_run *r = tree_of(f, runs[i]);
+		struct tree_run *r = find_run(f, runs[i]);
 
 		if (r != NULL) {
-			drop_changes(f, r);
+			discard_changes(f, r);
 			f->nverdicts -= r->nverdicts;
-			r->run.state = RUN_STATES; /* marks it, */
-			for (struct node *node = r->nodes; node != NULL; node = node->next)
-				node->hypothesis.run = 0; /* and those */
+			r->run.state = RUN_STATES; /* marks the run */
+			for (struct tree_hypothesis *h = r->first; h != NULL; h = h->next)
+				h->hypothesis.run = 0; /* marks its hypotheses */
 		}
 	}
-	for (uint32_t i = 0; i < f->nnodes; i++)
-		if (f->nodes[i]->hypothesis.run == 0)
-			node_free(f->nodes[i]);
+	for (uint32_t i = 0; i < f->nhypotheses; i++)
+		if (f->hypotheses[i]->hypothesis.run == 0)
+			tree_hypothesis_free(f->hypotheses[i]);
 		else
-			f->nodes[kept++] = f->nodes[i];
-	f->nnodes = kept;
+			f->hypotheses[kept++] = f->hypotheses[i];
+	f->nhypotheses = kept;
 	for (uint32_t i = 0; i < f->nruns; i++)
 		if (f->runs[i]->run.state == RUN_STATES)
 			run_free(f->runs[i]);

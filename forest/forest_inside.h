@@ -1,63 +1,68 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a forest is made of: for forest.c (runs, hypotheses, verdicts) and
- * forest_log.c (switches, evidence, the audit), and nobody else.
+ * The parts of a forest, for forest.c (runs, hypotheses, verdicts) and forest_log.c (switches,
+ * evidence, the audit) only.
  */
 #ifndef FOREST_FOREST_INSIDE_H
 #define FOREST_FOREST_INSIDE_H
 
+#include "base/hash_table.h"
 #include "base/texts.h"
 #include "forest/forest.h"
 
-struct node {
-	struct hypothesis hypothesis; /* first: a pointer to one is a pointer to the other */
-	struct node *next;            /* of its run, in order of id */
+/* The first member of each is what callers see: a pointer to the one is a pointer to the other. */
+struct tree_hypothesis {
+	struct hypothesis hypothesis;
+	struct tree_hypothesis *next; /* of its run, by ascending id */
 	uint32_t nevidence;
-	bool touched;
+	bool touched; /* is among the changes */
 };
 
 struct tree_verdict {
-	struct verdict verdict; /* first, too */
+	struct verdict verdict;
 	bool touched;
 };
 
 struct tree_run {
-	struct run run; /* first, too */
-	struct node *nodes, *last;
+	struct run run;
+	struct tree_hypothesis *first, *last;
 	struct tree_verdict **verdicts; /* [nverdicts], by rank */
-	uint32_t nverdicts;
+	uint32_t nverdicts, verdicts_cap;
 	bool touched;
 };
 
-/* Evidence by trace: chains through the array, each with the newest run first. */
-struct by_trace {
-	uint32_t *heads, *next; /* [cap] each; index + 1, 0 ends */
-	uint32_t cap;           /* a power of two */
-	uint64_t seed;          /* trace ids come from outside */
+/* Evidence by trace: the table finds the first row of a trace by its id's low half, `next` the
+ * following ones, newest run first. */
+struct trace_index {
+	struct hash_table first; /* row of forest.evidence */
+	uint32_t *next;          /* [evidence_cap] row + 1; 0 ends */
+	uint32_t next_cap;
+	uint64_t seed; /* ids come from outside */
 };
 
 struct forest {
-	struct tree_run **runs;
-	struct node **nodes;
-	uint32_t nruns, runs_cap, nnodes, nodes_cap;
-	uint32_t nverdicts, verdicts_cap; /* of all runs; room among the changes */
-	struct switched *switched;        /* oldest first; the last ones are not written yet */
-	struct evidence *evidence;        /* the same */
-	struct audit *audit;              /* the same */
+	struct tree_run **runs; /* by ascending id */
+	struct tree_hypothesis **hypotheses;
+	uint32_t nruns, runs_cap, nhypotheses, hypotheses_cap;
+	uint32_t nverdicts; /* of all runs */
+	/* Oldest first; the last changes.nswitched (nevidence, naudit) of them are not written yet. */
+	struct switched *switched;
+	struct evidence *evidence;
+	struct audit *audit;
 	uint32_t nswitched, switched_cap, nevidence, evidence_cap, naudit, audit_cap;
-	struct by_trace by_trace; /* of evidence; has its capacity */
-	struct texts *texts;      /* of switched and audit; equal ones are one */
-	uint64_t texts_due;       /* when there are so many, those that no row has any more go */
-	uint64_t next_run, next_hypothesis;
+	struct trace_index traces;
+	struct texts *texts; /* of switches and audit; equal texts are one */
+	uint64_t texts_due;  /* number of texts at which those without a row are dropped */
+	uint64_t next_run, next_hypothesis; /* ids */
 	struct forest_changes changes;
+	uint32_t changed_runs_cap, changed_hypotheses_cap, changed_verdicts_cap;
 };
 
-bool forest_grow(
-    void *array, uint32_t cap, size_t size_bytes); /* false: out of memory, unchanged */
-/* Room for what is kept of switches, evidence and the audit; what they leave out has no run any
- * more. */
 void forest_log_release(struct forest *f);
+/* Removes evidence and switches whose run the forest no longer has, and audit rows and switches of
+ * no run from before `before`. O(log). */
 void forest_log_forget(struct forest *f, struct wall before);
-void forest_log_tidy(struct forest *f); /* texts of rows move. O(1) amortised */
+/* Drops texts that no row has, when there may be many: texts of rows move. O(1) amortised. */
+void forest_log_tidy(struct forest *f);
 
 #endif

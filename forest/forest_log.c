@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What was switched, the traces that were evidence, and who asked. All only grow at
- * their end, and what is not written yet is their end: the changes are a part of them.
- * Pruning, which takes from their middle, moves what stays together.
+ * The log of switches, the evidence and the audit. Each is an array that grows at its end; its last
+ * rows are those that are not written yet. Pruning removes rows from the middle and closes the gap.
  */
 #include "forest/forest_inside.h"
 
@@ -10,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#include "base/array.h"
+#include "base/hash.h"
 
 /* ---- switches ---- */
 
@@ -24,17 +26,14 @@ intern(struct texts *t, const char *s)
 static int
 switched_append(struct forest *f, const struct switched *s, struct err *e)
 {
-	uint32_t cap = f->switched_cap != 0 ? f->switched_cap * 2 : 16;
 	struct switched copy = *s;
 
-	if (f->nswitched == f->switched_cap && forest_grow(&f->switched, cap, sizeof *f->switched))
-		f->switched_cap = cap;
 	copy.tracepoint = intern(f->texts, s->tracepoint);
 	copy.subject = intern(f->texts, s->subject);
 	copy.text = intern(f->texts, s->text);
-	if (f->nswitched == f->switched_cap || copy.tracepoint == NULL || copy.subject == NULL ||
-	    copy.text == NULL)
-		return err_set(e, ERR_MEMORY, "out of memory for the log of what was switched");
+	if (!array_reserve(f->switched, f->switched_cap, f->nswitched + 1) ||
+	    copy.tracepoint == NULL || copy.subject == NULL || copy.text == NULL)
+		return err_set(e, ERR_MEMORY, "out of memory for the log of switches");
 	f->switched[f->nswitched++] = copy;
 	return 0;
 }
@@ -56,14 +55,14 @@ forest_put_switched(struct forest *f, const struct switched *s, struct err *e)
 
 	assert(f->changes.nswitched == 0);
 	if (!reason_valid(s->reason))
-		return err_set(e, ERR_INPUT, "a switch of %s has reason %u, which there is not",
+		return err_set(e, ERR_INPUT, "a switch of %s has reason %u, which does not exist",
 		    s->tracepoint, s->reason);
 	if (s->run != 0 && forest_run(f, s->run) == NULL)
 		return err_set(
-		    e, ERR_INPUT, "a switch of %s is of a run that there is not", s->tracepoint);
+		    e, ERR_INPUT, "a switch of %s is of a run that does not exist", s->tracepoint);
 	if (s->hypothesis != 0 && (h == NULL || h->run != s->run))
 		return err_set(e, ERR_INPUT,
-		    "a switch of %s is of a hypothesis that its run does not have", s->tracepoint);
+		    "a switch of %s is of a hypothesis that is not of its run", s->tracepoint);
 	return switched_append(f, s, e);
 }
 
@@ -97,24 +96,18 @@ audit_word(enum audit_outcome o)
 	return (unsigned)o < AUDIT_OUTCOMES ? words[o] : "?";
 }
 
-/* Twice as many as are kept: then the older half goes, but for what is not written yet. */
+/* At twice the number that is kept the older half is dropped, except rows that are not written. */
 static bool
-audit_room(struct forest *f)
+reserve_audit(struct forest *f)
 {
-	uint32_t cap = f->audit_cap != 0 ? f->audit_cap * 2 : 64,
-		 written = f->naudit - f->changes.naudit, drop;
+	uint32_t written = f->naudit - f->changes.naudit, drop;
 
 	if (f->naudit >= 2 * AUDIT_KEPT && written > 0) {
 		drop = f->naudit - AUDIT_KEPT < written ? f->naudit - AUDIT_KEPT : written;
 		f->naudit -= drop;
 		memmove(f->audit, f->audit + drop, f->naudit * sizeof *f->audit);
 	}
-	if (f->naudit < f->audit_cap)
-		return true;
-	if (!forest_grow(&f->audit, cap, sizeof *f->audit))
-		return false;
-	f->audit_cap = cap;
-	return true;
+	return array_reserve(f->audit, f->audit_cap, f->naudit + 1);
 }
 
 static int
@@ -125,7 +118,7 @@ audit_append(struct forest *f, const struct audit *a, struct err *e)
 	copy.user = intern(f->texts, a->user);
 	copy.asked = intern(f->texts, a->asked);
 	copy.text = intern(f->texts, a->text);
-	if (copy.user == NULL || copy.asked == NULL || copy.text == NULL || !audit_room(f))
+	if (copy.user == NULL || copy.asked == NULL || copy.text == NULL || !reserve_audit(f))
 		return err_set(e, ERR_MEMORY, "out of memory for the audit");
 	f->audit[f->naudit++] = copy;
 	return 0;
@@ -165,10 +158,11 @@ forest_put_audit(struct forest *f, const struct audit *a, struct err *e)
 	assert(f->changes.naudit == 0);
 	if ((unsigned)a->outcome >= AUDIT_OUTCOMES)
 		return err_set(e, ERR_INPUT,
-		    "a row of the audit has outcome %u, which there is not", (unsigned)a->outcome);
+		    "a row of the audit has outcome %u, which does not exist",
+		    (unsigned)a->outcome);
 	if (!reason_valid(a->reason))
-		return err_set(e, ERR_INPUT, "a row of the audit has reason %u, which there is not",
-		    (unsigned)a->reason);
+		return err_set(e, ERR_INPUT,
+		    "a row of the audit has reason %u, which does not exist", (unsigned)a->reason);
 	return audit_append(f, a, e);
 }
 
@@ -180,55 +174,49 @@ forest_audit_next(const struct forest *f, uint64_t *at)
 
 /* ---- evidence ---- */
 
-static uint32_t *
-head_of(const struct by_trace *b, uint64_t low)
+static uint64_t
+trace_hash(const struct forest *f, uint64_t low)
 {
-	return &b->heads[hash_u64(low ^ b->seed) & (b->cap - 1)];
+	return hash_u64(low ^ f->traces.seed);
 }
 
-static void
-link_in(struct forest *f, uint32_t i)
-{
-	uint32_t *link = head_of(&f->by_trace, f->evidence[i].trace.low);
-
-	while (*link != 0 && f->evidence[*link - 1].run > f->evidence[i].run)
-		link = &f->by_trace.next[*link - 1];
-	f->by_trace.next[i] = *link;
-	*link = i + 1;
-}
-
-static void
-link_all(struct forest *f)
-{
-	memset(f->by_trace.heads, 0, f->by_trace.cap * sizeof *f->by_trace.heads);
-	for (uint32_t i = 0; i < f->nevidence; i++)
-		link_in(f, i);
-}
-
+/* False: out of memory. */
 static bool
-evidence_room(struct forest *f)
+index_row(struct forest *f, uint32_t row)
 {
-	uint32_t cap = f->evidence_cap != 0 ? f->evidence_cap * 2 : 64;
+	struct trace_index *index = &f->traces;
+	uint64_t hash = trace_hash(f, f->evidence[row].trace.low);
+	struct hash_slot *slot = hash_table_first(&index->first, hash);
+	uint32_t *link, first;
 
-	if (f->nevidence < f->evidence_cap)
-		return true;
-	if (f->by_trace.cap == 0 &&
-	    getrandom(&f->by_trace.seed, sizeof f->by_trace.seed, GRND_NONBLOCK) < 0)
-		f->by_trace.seed = (uintptr_t)f;
-	if (!forest_grow(&f->evidence, cap, sizeof *f->evidence) ||
-	    !forest_grow(&f->by_trace.next, cap, sizeof *f->by_trace.next) ||
-	    !forest_grow(&f->by_trace.heads, cap, sizeof *f->by_trace.heads))
-		return false;
-	f->evidence_cap = f->by_trace.cap = cap;
-	link_all(f);
+	if (slot == NULL) {
+		index->next[row] = 0;
+		return hash_table_put(&index->first, hash, row);
+	}
+	first = slot->entry + 1;
+	for (link = &first; *link != 0 && f->evidence[*link - 1].run > f->evidence[row].run;)
+		link = &index->next[*link - 1];
+	index->next[row] = *link;
+	*link = row + 1;
+	slot->entry = first - 1;
 	return true;
 }
 
-/* The first in a chain, from link on, of that trace. */
-static uint32_t
-find(const struct forest *f, uint32_t link, struct trace_id id)
+static bool
+reserve_evidence(struct forest *f)
 {
-	for (; link != 0; link = f->by_trace.next[link - 1]) {
+	if (f->traces.seed == 0 &&
+	    getrandom(&f->traces.seed, sizeof f->traces.seed, GRND_NONBLOCK) < 0)
+		f->traces.seed = (uintptr_t)f;
+	return array_reserve(f->evidence, f->evidence_cap, f->nevidence + 1) &&
+	       array_reserve(f->traces.next, f->traces.next_cap, f->nevidence + 1);
+}
+
+/* The first row of that trace from `link` (row + 1) on; 0: there is none. */
+static uint32_t
+find_trace(const struct forest *f, uint32_t link, struct trace_id id)
+{
+	for (; link != 0; link = f->traces.next[link - 1]) {
 		const struct trace_id *is = &f->evidence[link - 1].trace;
 
 		if (is->low == id.low && (id.high == 0 || is->high == id.high))
@@ -238,7 +226,7 @@ find(const struct forest *f, uint32_t link, struct trace_id id)
 }
 
 static bool
-has_already(const struct forest *f, const struct evidence *v)
+is_known_evidence(const struct forest *f, const struct evidence *v)
 {
 	uint64_t at = 0;
 	const struct evidence *old;
@@ -252,22 +240,26 @@ has_already(const struct forest *f, const struct evidence *v)
 static int
 evidence_append(struct forest *f, const struct evidence *v, struct err *e)
 {
-	if (!evidence_room(f))
-		return err_set(e, ERR_MEMORY, "out of memory for the evidence of hypothesis %llu",
-		    (unsigned long long)v->hypothesis);
+	if (!reserve_evidence(f))
+		goto fail;
 	f->evidence[f->nevidence] = *v;
-	link_in(f, f->nevidence++);
+	if (!index_row(f, f->nevidence))
+		goto fail;
+	f->nevidence++;
 	return 0;
+fail:
+	return err_set(e, ERR_MEMORY, "out of memory for the evidence of hypothesis %llu",
+	    (unsigned long long)v->hypothesis);
 }
 
 int
 forest_evidence_add(struct forest *f, const struct evidence *v, struct err *e)
 {
-	struct node *n = (struct node *)forest_get(f, v->hypothesis);
+	struct tree_hypothesis *n = (struct tree_hypothesis *)forest_get(f, v->hypothesis);
 	int rc;
 
 	assert(n != NULL && n->hypothesis.run == v->run);
-	if (n->nevidence == EVIDENCE_MAX || has_already(f, v))
+	if (n->nevidence == EVIDENCE_MAX || is_known_evidence(f, v))
 		return 0;
 	if ((rc = evidence_append(f, v, e)) < 0)
 		return rc;
@@ -279,13 +271,13 @@ forest_evidence_add(struct forest *f, const struct evidence *v, struct err *e)
 int
 forest_put_evidence(struct forest *f, const struct evidence *v, struct err *e)
 {
-	struct node *n = (struct node *)forest_get(f, v->hypothesis);
+	struct tree_hypothesis *n = (struct tree_hypothesis *)forest_get(f, v->hypothesis);
 	int rc;
 
 	assert(f->changes.nevidence == 0);
 	if (n == NULL || n->hypothesis.run != v->run)
 		return err_set(e, ERR_INPUT,
-		    "evidence is of hypothesis %llu, which its run does not have",
+		    "evidence is of hypothesis %llu, which is not of its run",
 		    (unsigned long long)v->hypothesis);
 	if ((rc = evidence_append(f, v, e)) == 0)
 		n->nevidence++;
@@ -295,11 +287,17 @@ forest_put_evidence(struct forest *f, const struct evidence *v, struct err *e)
 const struct evidence *
 forest_evidence(const struct forest *f, struct trace_id id, uint64_t *at)
 {
-	uint32_t link;
+	uint32_t link = 0;
 
-	if (f->nevidence == 0)
-		return NULL;
-	link = find(f, *at == 0 ? *head_of(&f->by_trace, id.low) : f->by_trace.next[*at - 1], id);
+	assert(*at <= f->nevidence);
+	if (*at != 0)
+		link = f->traces.next[*at - 1];
+	else if ((link = hash_table_find(&f->traces.first, trace_hash(f, id.low))) !=
+		 HASH_TABLE_NONE)
+		link++;
+	else
+		link = 0;
+	link = find_trace(f, link, id);
 	*at = link;
 	return link != 0 ? &f->evidence[link - 1] : NULL;
 }
@@ -314,7 +312,7 @@ count_texts(const struct forest *f)
 	return SWITCHED_TEXTS * (uint64_t)f->nswitched + AUDIT_TEXTS * (uint64_t)f->naudit;
 }
 
-/* The i-th of all rows' texts. */
+/* Text number i of all rows. */
 static const char **
 text_at(struct forest *f, uint64_t i)
 {
@@ -331,8 +329,8 @@ text_at(struct forest *f, uint64_t i)
 	return i % AUDIT_TEXTS == 0 ? &a->user : i % AUDIT_TEXTS == 1 ? &a->asked : &a->text;
 }
 
-/* A seed, a number, a name: what is asked is rarely the same twice. Where most of the texts may be
- * of rows that went, those of rows that are there move; without memory for it they stay for now. */
+/* Questions differ by seed, number and name, so texts of dropped rows accumulate. When the number of
+ * texts has doubled, those of present rows move to a new set; without memory for it they stay. */
 void
 forest_log_tidy(struct forest *f)
 {
@@ -346,8 +344,7 @@ forest_log_tidy(struct forest *f)
 	for (uint64_t i = 0; i < n && ok; i++)
 		ok = intern(fresh, *text_at(f, i)) != NULL;
 	for (uint64_t i = 0; i < n && ok; i++)
-		*text_at(f, i) = intern(
-		    fresh, *text_at(f, i)); /* all are there: no memory is needed any more */
+		*text_at(f, i) = intern(fresh, *text_at(f, i)); /* present: needs no memory */
 	texts_free(ok ? f->texts : fresh);
 	f->texts = ok ? fresh : f->texts;
 	f->texts_due = 2 * texts_count(f->texts) > TEXTS_DUE_MIN ? 2 * texts_count(f->texts)
@@ -356,9 +353,10 @@ forest_log_tidy(struct forest *f)
 
 /* ---- forgetting ---- */
 
-/* Those of a run stand together mostly: *known is one that is there. */
+/* Whether the forest no longer has the run. *known: a run that it has, since rows of a run are mostly
+ * neighbours. */
 static bool
-gone(const struct forest *f, uint64_t run, uint64_t *known)
+is_forgotten(const struct forest *f, uint64_t run, uint64_t *known)
 {
 	if (run == *known)
 		return false;
@@ -369,50 +367,51 @@ gone(const struct forest *f, uint64_t run, uint64_t *known)
 }
 
 static void
-audit_forget(struct forest *f, struct wall before)
+forget_audit(struct forest *f, struct wall before)
 {
-	uint32_t kept = 0, fresh = f->naudit - f->changes.naudit, waiting = 0;
+	uint32_t kept = 0, fresh = f->naudit - f->changes.naudit, unwritten = 0;
 
 	for (uint32_t i = 0; i < f->naudit; i++) {
 		if (f->audit[i].when.ns < before.ns)
 			continue;
-		waiting += i >= fresh;
+		unwritten += i >= fresh;
 		f->audit[kept++] = f->audit[i];
 	}
 	f->naudit = kept;
-	f->changes.naudit = waiting;
+	f->changes.naudit = unwritten;
 }
 
 void
 forest_log_forget(struct forest *f, struct wall before)
 {
 	struct forest_changes *c = &f->changes;
-	uint32_t kept = 0, fresh = f->nswitched - c->nswitched, waiting = 0;
+	uint32_t kept = 0, fresh = f->nswitched - c->nswitched, unwritten = 0;
 	uint64_t known = 0;
 
 	for (uint32_t i = 0; i < f->nswitched; i++) {
 		const struct switched *s = &f->switched[i];
 
-		if (s->run != 0 ? gone(f, s->run, &known) : s->when.ns < before.ns)
+		if (s->run != 0 ? is_forgotten(f, s->run, &known) : s->when.ns < before.ns)
 			continue;
-		waiting += i >= fresh;
+		unwritten += i >= fresh;
 		f->switched[kept++] = *s;
 	}
 	f->nswitched = kept;
-	c->nswitched = waiting;
+	c->nswitched = unwritten;
 	fresh = f->nevidence - c->nevidence;
-	kept = waiting = 0;
+	kept = unwritten = 0;
 	for (uint32_t i = 0; i < f->nevidence; i++) {
-		if (gone(f, f->evidence[i].run, &known))
+		if (is_forgotten(f, f->evidence[i].run, &known))
 			continue;
-		waiting += i >= fresh;
+		unwritten += i >= fresh;
 		f->evidence[kept++] = f->evidence[i];
 	}
 	f->nevidence = kept;
-	c->nevidence = waiting;
-	audit_forget(f, before);
-	if (f->by_trace.cap != 0)
-		link_all(f);
+	c->nevidence = unwritten;
+	forget_audit(f, before);
+	hash_table_clear(&f->traces.first);
+	for (uint32_t i = 0; i < f->nevidence; i++)
+		index_row(f, i); /* the table has room: it had more entries before */
 }
 
 void
@@ -421,6 +420,6 @@ forest_log_release(struct forest *f)
 	free(f->switched);
 	free(f->evidence);
 	free(f->audit);
-	free(f->by_trace.heads);
-	free(f->by_trace.next);
+	free(f->traces.next);
+	hash_table_release(&f->traces.first);
 }

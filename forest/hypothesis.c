@@ -43,6 +43,7 @@ void
 hypothesis_enter(struct hypothesis *h, enum hypothesis_state s, struct wall when)
 {
 	assert(hypothesis_may(h->state, s));
+	assert(!hypothesis_settled(h->state));
 	h->state = s;
 	if (hypothesis_settled(s))
 		h->settled = when;

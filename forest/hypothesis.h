@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A hypothesis: "telling these traces apart by this tracepoint localises the
- * problem". One node of the forest; a tree for each diagnosis of a request type.
- *
- * What it can become: ways.tbl.h. docs/forest.md draws it, from that table.
+ * A hypothesis: "dividing these requests by this tracepoint localises the problem". The hypotheses
+ * of a run form a tree. States are in states.tbl.h, transitions in ways.tbl.h; docs/forest.md shows
+ * both as a diagram.
  */
 #ifndef FOREST_HYPOTHESIS_H
 #define FOREST_HYPOTHESIS_H
@@ -20,49 +19,53 @@ enum hypothesis_state {
 #undef STATE
 };
 
-const char *hypothesis_word(enum hypothesis_state s); /* "probing"; "?" for none of them */
-bool hypothesis_settled(enum hypothesis_state s);
-bool hypothesis_may(enum hypothesis_state from, enum hypothesis_state to); /* there is such a way */
+const char *hypothesis_word(enum hypothesis_state s); /* "probing"; "?" for other numbers */
+bool hypothesis_settled(enum hypothesis_state s);     /* final; false for other numbers */
+/* Whether ways.tbl.h has this transition. */
+bool hypothesis_may(enum hypothesis_state from, enum hypothesis_state to);
 
-/* Texts are terminated; "" where there is none. What is measured is of the moment the state was
- * entered. */
+/* Texts are terminated and owned; "" where there is none. Measurements are of the time when the
+ * state was entered. */
 struct hypothesis {
-	uint64_t id;     /* within the database, from 1 */
+	uint64_t id;     /* in the database, from 1 */
 	uint64_t run;    /* the diagnosis */
-	uint64_t parent; /* 0: the root of the run's tree */
+	uint64_t parent; /* 0: a root; a run has one for each of its searches */
 	uint32_t cycle;  /* in which it was made */
 	enum hypothesis_state state;
-	char presence; /* '+': traces that have the tracepoint; '~': that do not; ' ': the root, or
-	                  both */
-	char *tracepoint;          /* label; "" at the root */
-	char *edge_from, *edge_to; /* labels: the edge that it is about, in the group below */
-	char *group_shape;         /* the path of the group that it is about, printed */
-	uint64_t group_key[2];
+	char
+	    presence; /* traces '+' with the tracepoint, '~' without it, ' ' of both kinds or at a root */
+	char *tracepoint;          /* label; "" at a root */
+	char *edge_from, *edge_to; /* labels: the edge that it is about */
+	char *group_shape;         /* critical path of its group, printed */
+	uint64_t group_key[2];     /* id of that group */
+
 	/* what motivated it */
 	uint64_t traces;
 	double mean_ns, cv, share, share_low, share_high, latency_share;
-	double cost_ns; /* of waiting that the group's problem caused while it was watched; see
-	                   variance.h */
+	double
+	    cost_ns; /* waiting that the problem of its group has caused so far; see variance.h */
+
 	/* what settled it */
 	uint64_t settled_traces;
 	double settled_share, settled_low,
-	    settled_high;  /* of the sub-edge, or between the groups */
-	double separation; /* share of the variance that lies between traces with the tracepoint and
-	                      without it */
+	    settled_high; /* of the smaller edge, or between groups */
+	double
+	    separation; /* share of the variance between traces with the tracepoint and without it */
 	enum reason reason;  /* WITHDRAWN: why; NO_HELP: EXPLORED, where it measured nothing */
-	char *key;           /* "label.field" that explains; "" */
+	char *key;           /* "label.field" that explains the edge; "" */
 	double key_r, key_p; /* correlation, or root of the share for categories; corrected p */
 	uint32_t key_n;
 	uint64_t exemplar_slow, exemplar_fast; /* trace ids, low halves */
 	struct wall made, settled;
 };
 
-/* Copies texts; false: out of memory (*to is then empty). Release frees texts. */
+/* Copies with its texts. False: out of memory; *to is then empty. */
 bool hypothesis_copy(struct hypothesis *to, const struct hypothesis *from);
-void hypothesis_release(struct hypothesis *h);
-/* The only way to another state: asserts that ways.tbl.h has it. Sets settled when it is. */
+void hypothesis_release(struct hypothesis *h); /* frees the texts; h is empty */
+/* Changes the state, and sets `settled` if the new one is final. Precondition: hypothesis_may(). */
 void hypothesis_enter(struct hypothesis *h, enum hypothesis_state s, struct wall when);
-/* Replaces one text of it (NULL is ""); false: out of memory, unchanged. */
+/* Replaces an owned text by a copy (NULL: by ""); `text` may be a part of it. False: out of memory,
+ * unchanged. */
 bool hypothesis_text(char **field, const char *text);
 
 #endif

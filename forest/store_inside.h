@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the store's files share: the connection, the schema with its tables, and
- * rows. One table of columns for each struct makes the statements and carries the
- * values both ways.
+ * What the files of the store share: the connection, the schema and the rows. A list of columns for
+ * each struct makes the statements and converts the values in both directions.
  */
 #ifndef FOREST_STORE_INSIDE_H
 #define FOREST_STORE_INSIDE_H
@@ -13,8 +12,7 @@
 #include "forest/database.h"
 #include "forest/forest.h"
 
-/* In the order in which they are written and read: each row's run, parent and hypothesis come
- * before it. */
+/* In the order of writing and reading: the rows that a row refers to come before it. */
 enum table {
 	TABLE_RUN,
 	TABLE_HYPOTHESIS,
@@ -25,19 +23,12 @@ enum table {
 	TABLES
 };
 
-enum kind {
-	U64,
-	U32,
-	REF,
-	FLAG,
-	CHAR,
-	REAL,
-	TEXT
-}; /* REF: 0 is NULL; REAL: not a number is NULL */
+/* REF: 0 is NULL; REAL: NAN is NULL. */
+enum column_type { U64, U32, REF, FLAG, CHAR, REAL, TEXT };
 
 struct column {
 	const char *name;
-	enum kind kind;
+	enum column_type type;
 	size_t offset;
 	int since;          /* the schema that brought it */
 	const char *before; /* SQL: what it is in a row of an older schema, from 2 on; NULL: null */
@@ -48,13 +39,11 @@ struct table_info {
 	const struct column *columns;
 	unsigned ncolumns;
 	int since;
-	bool replaces; /* the first column is the row's id; writing one with it again replaces it in
-	                  place */
-	size_t size_bytes; /* of its struct */
+	bool replaces; /* its first column is the id; writing the same id again updates the row */
 };
 
 extern const struct table_info store_tables[TABLES];
-enum { STORE_SCHEMA = 4 }; /* the newest */
+enum { STORE_SCHEMA = 4 };
 
 /* What schema 4 keeps as a number, from the text that older ones kept, where that is exact. `it`
  * names the table. */
@@ -68,13 +57,12 @@ struct store {
 	int lock; /* open on path.lock while the store is ours */
 	sqlite3 *db;
 	sqlite3_stmt *put[TABLES];
-	bool loaded; /* else ids might begin again over rows that are there */
+	bool loaded; /* else new ids could repeat those of rows that were not read */
 };
 
-/* rc; when it is because SQLite found damage, with words that say so, and how what is left can be
- * saved. */
+/* Returns rc; if SQLite has reported damage, e then says so and names the command that salvages. */
 int store_failed(struct store *s, int rc, struct err *e);
-/* BEGIN IMMEDIATE, and when rc is 0 COMMIT, else ROLLBACK; what went wrong. */
+/* BEGIN IMMEDIATE; and COMMIT if rc is 0, else ROLLBACK. Return rc or the error of SQLite. */
 int store_begin(struct store *s, struct err *e);
 int store_end(struct store *s, int rc, struct err *e);
 
@@ -82,12 +70,13 @@ int store_end(struct store *s, int rc, struct err *e);
 
 int row_prepare_put(struct store *s, enum table t, struct err *e);
 int row_put(struct store *s, enum table t, const void *row, struct err *e);
-/* "SELECT its columns, and more, FROM it AS it" into b; columns that schema `version` does not have
- * are NULL. */
+/* Appends "SELECT columns, more FROM table AS it" to b. A column that schema `version` does not have
+ * is its `before`. */
 void row_select(struct buf *b, enum table t, int version, const char *more);
-/* Into a struct that is all zeroes; its texts are the caller's. false: out of memory. */
+/* Reads into a struct that is all zeroes; its texts are the caller's. False: out of memory. */
 bool row_read(sqlite3_stmt *q, enum table t, void *row);
-/* Puts a row into the forest, which takes over its texts; on failure they are released. */
+/* Puts a row into the forest, which takes over its texts; on failure they are freed. Errors of
+ * forest_put_run() and the like. */
 int row_keep(struct forest *f, enum table t, void *row, struct err *e);
 
 #endif

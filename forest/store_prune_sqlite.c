@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Old diagnoses go, and the disk gets their space back. A controller calls this
- * between two cycles, so a call is one small transaction, whatever there is to
- * be done: a few runs, and so many pages. A checkpoint that does not wait for
- * anybody then shortens the file; SQLite shortens the log when it next begins
- * it anew (journal_size_limit).
+ * Deletes old diagnoses and returns their space to the file system. The controller calls this between
+ * two cycles, so each call is one small transaction: a few runs, and a limited number of pages. A
+ * passive checkpoint, which waits for no reader, then shortens the file; SQLite shortens the log when
+ * it next starts it again (journal_size_limit).
  */
 #include "forest/store_inside.h"
 
 #include <stdio.h>
 
 enum { RUNS_MAX = 4, SWITCHES_MAX = 4096, AUDITS_MAX = 4096, PAGES_MAX = 1024 }; /* of a call */
-enum { AUDITS_KEPT = 1000 }; /* however large the file */
+enum { AUDITS_KEPT = 1000 }; /* newest audit rows, kept whatever the size of the file */
 
-struct goes {
+struct prunable {
 	uint64_t runs[RUNS_MAX];
 	uint32_t n;
-	struct wall before;       /* switches of no run, and audit, before this go as well */
-	struct wall audit_before; /* and audit before this, the file being too large */
-	int64_t rows;             /* that went */
+	struct wall before;       /* also switches of no run, and audit rows, before this */
+	struct wall audit_before; /* and audit rows before this, if the file is too large */
+	int64_t rows;             /* deleted */
 };
 
-/* What of the file is in use; the rest can be given back. */
+/* The used part of the file. */
 static int
 used_bytes(struct store *s, int64_t *ret, struct err *e)
 {
@@ -36,9 +35,9 @@ used_bytes(struct store *s, int64_t *ret, struct err *e)
 	return 0;
 }
 
-/* The newest run of each type stays: what is asked for most, and what an engine may still hold. */
+/* The oldest runs that have ended. The newest run of each type stays: the engine may hold it. */
 static int
-choose(struct store *s, struct goes *g, int64_t before_ns, struct err *e)
+choose(struct store *s, struct prunable *g, int64_t before_ns, struct err *e)
 {
 	static const char sql[] =
 	    "SELECT id, ended_ns FROM run WHERE ended_ns <> 0 AND ended_ns < ?"
@@ -60,9 +59,9 @@ choose(struct store *s, struct goes *g, int64_t before_ns, struct err *e)
 	return rc;
 }
 
-/* No run can go: then the oldest of the audit, but for some. */
+/* If no run can be deleted: the oldest audit rows, except the newest AUDITS_KEPT. */
 static int
-choose_audit(struct store *s, struct goes *g, struct err *e)
+choose_audit(struct store *s, struct prunable *g, struct err *e)
 {
 	char sql[96];
 
@@ -73,7 +72,8 @@ choose_audit(struct store *s, struct goes *g, struct err *e)
 }
 
 static int
-delete_with(struct store *s, struct goes *g, const char *sql, int64_t a, int64_t b, struct err *e)
+delete_with(
+    struct store *s, struct prunable *g, const char *sql, int64_t a, int64_t b, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
 	int rc = database_prepare(s->db, s->path, sql, &q, e);
@@ -91,7 +91,7 @@ delete_with(struct store *s, struct goes *g, const char *sql, int64_t a, int64_t
 }
 
 static int
-delete_all(struct store *s, struct goes *g, struct err *e)
+delete_rows(struct store *s, struct prunable *g, struct err *e)
 {
 	static const char *const sql[] = {
 		"DELETE FROM evidence WHERE hypothesis IN (SELECT id FROM hypothesis WHERE run = ?1) AND ?2 = 0",
@@ -120,7 +120,7 @@ delete_all(struct store *s, struct goes *g, struct err *e)
 }
 
 static int
-give_back(struct store *s, struct err *e)
+vacuum_some(struct store *s, struct err *e)
 {
 	int64_t free_pages = 0;
 	char sql[64];
@@ -131,12 +131,12 @@ give_back(struct store *s, struct err *e)
 	snprintf(sql, sizeof sql, "PRAGMA incremental_vacuum(%d)", PAGES_MAX);
 	if ((rc = database_exec(s->db, s->path, sql, e)) == 0)
 		sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
-		    NULL); /* else the next one does */
+		    NULL); /* on failure the next call does it */
 	return rc;
 }
 
 static int
-prune(struct store *s, struct forest *f, struct goes *g, struct wall before, int64_t max_bytes,
+prune(struct store *s, struct forest *f, struct prunable *g, struct wall before, int64_t max_bytes,
     struct err *e)
 {
 	int64_t bytes = 0;
@@ -153,26 +153,25 @@ prune(struct store *s, struct forest *f, struct goes *g, struct wall before, int
 		return rc;
 	if (g->before.ns < before.ns)
 		g->before = before;
-	if ((rc = store_begin(s, e)) < 0 || (rc = store_end(s, delete_all(s, g, e), e)) < 0)
+	if ((rc = store_begin(s, e)) < 0 || (rc = store_end(s, delete_rows(s, g, e), e)) < 0)
 		return rc;
 	if (g->rows > 0)
 		forest_forget(f, g->runs, g->n, g->before);
-	return give_back(s, e);
+	return vacuum_some(s, e);
 }
 
 /*
- * References are not checked meanwhile: all that refers to a row of a run is of
- * the same run, and without an index for each reference each row deleted would
- * be looked for in all the others.
+ * References are not checked meanwhile: rows that refer to a row of a run are of the same run, and
+ * without an index for each reference SQLite would scan the other tables for each deleted row.
  */
 int
 store_prune(struct store *s, struct forest *f, struct wall before, int64_t max_bytes, struct err *e)
 {
-	struct goes g = { .n = 0 };
+	struct prunable g = { .n = 0 };
 	int rc;
 
 	if (!s->loaded)
-		return err_set(e, ERR_STORE, "%s: holds diagnoses that were not loaded", s->path);
+		return err_set(e, ERR_STORE, "%s: has diagnoses that were not loaded", s->path);
 	if ((rc = database_exec(s->db, s->path, "PRAGMA foreign_keys = OFF", e)) < 0)
 		return rc;
 	rc = store_failed(s, prune(s, f, &g, before, max_bytes, e), e);

