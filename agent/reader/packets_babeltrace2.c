@@ -2,17 +2,34 @@
 /*
  * A graph for each run: src.ctf.fs -> flt.utils.muxer -> a sink of our own. Records come out as
  * agent/ctf/ctf.h describes them, so that both readers agree in every field.
+ *
+ * libbabeltrace2 2.0.4 aborts on some metadata that is incomplete, for example on a stream without an
+ * event. So each run is in a child process, which sends the records through a pipe:
+ *
+ *	{ 1, record, kind, event, service, name, n, { field, value } * n } * , 0, return code, error
+ *
+ * The child is forked from a process with other threads. It may, because none of these uses
+ * libbabeltrace2 or glib, and glibc keeps malloc() usable in it.
  */
+#define _GNU_SOURCE
 #include "agent/reader/packets_babeltrace2.h"
 
 #include <assert.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <babeltrace2/babeltrace.h>
 
 #include "agent/ctf/ctf.h"
+
+enum { TEXT_MAX_BYTES = 1 << 16, CHILD_SECONDS = 20 };
 
 struct packet_reader {
 	const bt_plugin *ctf, *utils;
@@ -301,9 +318,9 @@ add_source(bt_graph *graph, const struct packet_reader *p, const char *folder,
 	return ok;
 }
 
-int
-packet_reader_run(
-    struct packet_reader *p, const char *folder, packet_record_fn *fn, void *ctx, struct err *e)
+static int
+run_graph(const struct packet_reader *p, const char *folder, packet_record_fn *fn, void *ctx,
+    struct err *e)
 {
 	struct packet_sink s = { .fn = fn, .ctx = ctx, .e = e };
 	const bt_component_filter *muxer;
@@ -311,7 +328,6 @@ packet_reader_run(
 	bt_graph *graph = bt_graph_create(0);
 	bt_graph_run_status status = BT_GRAPH_RUN_STATUS_ERROR;
 
-	assert(folder != NULL && fn != NULL);
 	if (graph == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory for a graph");
 	if (bt_graph_add_filter_component(graph,
@@ -333,6 +349,168 @@ packet_reader_run(
 		bt_current_thread_clear_error();
 	bt_graph_put_ref(graph);
 	return s.rc;
+}
+
+/* ---- the pipe ---- */
+
+static void
+put_text(FILE *f, const char *text, uint32_t len)
+{
+	fwrite(&len, sizeof len, 1, f);
+	fwrite(text, 1, len, f);
+}
+
+static void
+put_value(FILE *f, const struct value *v)
+{
+	fwrite(v, sizeof *v, 1, f);
+	if (v->type == VALUE_TEXT)
+		fwrite(v->text, 1, v->len, f);
+}
+
+/* A packet_record_fn of the child. */
+static int
+put_record(void *ctx, const struct packet_record *r)
+{
+	FILE *f = ctx;
+
+	fputc(1, f);
+	fwrite(&r->record, sizeof r->record, 1, f);
+	fwrite(&r->kind, sizeof r->kind, 1, f);
+	put_text(f, r->event, (uint32_t)strlen(r->event));
+	put_text(f, r->service, (uint32_t)strlen(r->service));
+	put_value(f, &r->name);
+	fwrite(&r->nfields, sizeof r->nfields, 1, f);
+	for (uint32_t i = 0; i < r->nfields; i++) {
+		put_text(f, r->fields[i], (uint32_t)strlen(r->fields[i]));
+		put_value(f, &r->record.values[i]);
+	}
+	return ferror(f) ? ERR_SYSTEM : 0;
+}
+
+/* A text in the arena, terminated; NULL: the child's output is incomplete or invalid. */
+static const char *
+get_text(FILE *f, struct arena *a)
+{
+	uint32_t len;
+	char *text;
+
+	if (fread(&len, sizeof len, 1, f) != 1 || len > TEXT_MAX_BYTES ||
+	    (text = arena_alloc(a, len + 1)) == NULL || fread(text, 1, len, f) != len)
+		return NULL;
+	text[len] = '\0';
+	return text;
+}
+
+static bool
+get_value(FILE *f, struct arena *a, struct value *v)
+{
+	char *text;
+
+	if (fread(v, sizeof *v, 1, f) != 1 || v->type > VALUE_TEXT)
+		return false;
+	if (v->type != VALUE_TEXT)
+		return true;
+	if (v->len > VALUE_TEXT_MAX || (text = arena_alloc(a, v->len + 1)) == NULL ||
+	    fread(text, 1, v->len, f) != v->len)
+		return false;
+	v->text = text;
+	return true;
+}
+
+static bool
+get_record(FILE *f, struct arena *a, struct packet_record *r, struct value *values)
+{
+	if (fread(&r->record, sizeof r->record, 1, f) != 1 ||
+	    fread(&r->kind, sizeof r->kind, 1, f) != 1 || r->kind >= RECORD_KINDS ||
+	    (r->event = get_text(f, a)) == NULL || (r->service = get_text(f, a)) == NULL ||
+	    !get_value(f, a, &r->name) || fread(&r->nfields, sizeof r->nfields, 1, f) != 1 ||
+	    r->nfields > RECORD_VALUES_MAX)
+		return false;
+	for (uint32_t i = 0; i < r->nfields; i++)
+		if ((r->fields[i] = get_text(f, a)) == NULL || !get_value(f, a, &values[i]))
+			return false;
+	r->record.nvalues = r->nfields;
+	r->record.values = values;
+	return true;
+}
+
+/* Passes on the child's records, and returns its return code. */
+static int
+get_records(FILE *f, packet_record_fn *fn, void *ctx, struct err *e)
+{
+	const char *fields[RECORD_VALUES_MAX];
+	struct value values[RECORD_VALUES_MAX];
+	struct packet_record r = { .fields = fields };
+	struct arena a = { 0 };
+	int rc = 0, what = 0;
+
+	while (rc == 0 && (what = fgetc(f)) == 1) {
+		arena_reset(&a);
+		rc = get_record(f, &a, &r, values) ? fn(ctx, &r) : ERR_PEER;
+	}
+	arena_release(&a);
+	if (rc == 0 &&
+	    (what != 0 || fread(&rc, sizeof rc, 1, f) != 1 || fread(e, sizeof *e, 1, f) != 1))
+		rc = ERR_PEER;
+	if (rc == ERR_PEER)
+		rc = err_set(e, ERR_INPUT, "libbabeltrace2 aborted while it read a trace");
+	return rc;
+}
+
+/* The child: no core file, no messages, and no longer than the parent. Does not return. */
+static void
+run_child(const struct packet_reader *p, const char *folder, int to)
+{
+	const struct rlimit none = { 0, 0 };
+	int null = open("/dev/null", O_RDWR);
+	struct err e = { 0 };
+	FILE *f = fdopen(to, "w");
+	int rc;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "hone-babeltrace");
+	setrlimit(RLIMIT_CORE, &none);
+	signal(SIGABRT, SIG_DFL);
+	signal(SIGALRM, SIG_DFL);
+	alarm(CHILD_SECONDS);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	if (f == NULL)
+		_exit(1);
+	rc = run_graph(p, folder, put_record, f, &e);
+	fputc(0, f);
+	fwrite(&rc, sizeof rc, 1, f);
+	fwrite(&e, sizeof e, 1, f);
+	_exit(fflush(f) == 0 ? 0 : 1);
+}
+
+int
+packet_reader_run(
+    struct packet_reader *p, const char *folder, packet_record_fn *fn, void *ctx, struct err *e)
+{
+	int ends[2], rc;
+	FILE *f = NULL;
+	pid_t pid;
+
+	assert(folder != NULL && fn != NULL);
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return err_errno(e, "pipe");
+	if ((pid = fork()) == 0) {
+		close(ends[0]);
+		run_child(p, folder, ends[1]);
+	}
+	close(ends[1]);
+	if (pid < 0 || (f = fdopen(ends[0], "r")) == NULL) {
+		rc = err_errno(e, "fork");
+		close(ends[0]);
+	} else {
+		rc = get_records(f, fn, ctx, e);
+		fclose(f);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return rc;
 }
 
 static const bt_plugin *

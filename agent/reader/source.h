@@ -35,7 +35,7 @@ struct source_options {       /* 0 takes the default */
 	                 most, measured over at least two polls: 2 s. Its records are late then */
 
 	/* Records outside of any request (trace_id 0) are delivered for all programs, or for those
-	 * for which wants_outside(of, service) is true, which is called once for each process; else
+	 * for which wants_outside(of, service) is true (asked when a process is first seen); else
 	 * they are counted and dropped. A stage behind the source (source_mapped.h is one) asks for
 	 * those that it needs. */
 	bool outside;

@@ -19,9 +19,11 @@
  *    so the watermark is that much behind, and with a stalled daemon or process records are late.
  *    The fill of the rings is reported only if ring.h understands their layout.
  *  - Packet indexes must be of version 1.1 (LTTng 2.8 and later write it), times in nanoseconds.
+ *  - Processes that share buffers (ust/uid) are not listed; their service needs the context procname.
  *  - A lock's address is not replaced by its name, and processes that run untraced are not
  *reported.
- *  - Cost: a graph for each process with new packets and round, some ms, and 1 to 3 us a record.
+ *  - Cost: a child process and a graph for each process with new packets and round, some ms, and some
+ *    us a record. poll() waits for the child.
  */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -68,8 +70,8 @@ struct packet_file { /* one stream of a trace */
 
 struct trace {              /* a folder with metadata */
 	char *output, *shm; /* paths */
-	char service[64];   /* from its name, until a record tells the process' name */
-	uint32_t pid;
+	char service[64];   /* of the folder's name, then of the last record */
+	uint32_t pid;       /* 0: processes share the buffers */
 	bool seen, live, finished, outside;
 	int64_t died_ns, failing_ns; /* 0: not so */
 	struct packet_file *files;
@@ -361,10 +363,11 @@ write_copy(
 	return ok;
 }
 
-/* The metadata as it is now. The text in the shm folder may end within a statement, which describes
+/* Copies the metadata as it is now. *events: it describes an event; while it does not, no record was
+ * written, and libbabeltrace2 2.0.4 aborts. The text in the shm folder may end within a statement, which describes
  * no record that was written yet: it is cut there. */
 static bool
-copy_metadata(const struct babeltrace2_source *src, const struct trace *t)
+copy_metadata(const struct babeltrace2_source *src, const struct trace *t, bool *events)
 {
 	char path[PATH_MAX], *text;
 	size_t len = 0, whole = 0, step;
@@ -383,6 +386,8 @@ copy_metadata(const struct babeltrace2_source *src, const struct trace *t)
 		snprintf(path, sizeof path, "%.4000s/metadata", t->output);
 		text = read_file(path, src->options.metadata_max_bytes, &len);
 	}
+	*events = text != NULL && (memmem(text, len, "event {", 7) != NULL ||
+				      memmem(text, len, "event-record-class", 18) != NULL);
 	ok = text != NULL && len > 0 && write_copy(src, "metadata", text, len, O_TRUNC);
 	free(text);
 	return ok;
@@ -419,12 +424,15 @@ take_record(void *ctx, const struct packet_record *v)
 	struct trace *t = src->current;
 	struct record r = v->record;
 
-	if (v->service[0] != '\0' && (strcmp(t->service, v->service) != 0 || t->pid != r.pid)) {
+	if (v->service[0] != '\0' &&
+	    (strcmp(t->service, v->service) != 0 || (t->pid != 0 && t->pid != r.pid))) {
 		snprintf(t->service, sizeof t->service, "%s", v->service);
-		t->pid = r.pid;
 		t->outside = src->options.wants_outside != NULL &&
 		             src->options.wants_outside(src->options.of, t->service);
-		src->stats.changes++;
+		if (t->pid != 0) {
+			t->pid = r.pid;
+			src->stats.changes++;
+		}
 	}
 	if (r.trace_id == 0 && !src->options.outside && !t->outside) {
 		src->stats.outside_dropped++;
@@ -483,7 +491,7 @@ static void
 read_trace(struct babeltrace2_source *src, struct trace *t, int64_t now_ns)
 {
 	uint32_t before = src->records.count;
-	bool any = false;
+	bool any = false, events = true;
 	struct err e;
 	int rc = 0;
 
@@ -496,9 +504,11 @@ read_trace(struct babeltrace2_source *src, struct trace *t, int64_t now_ns)
 	if (!any)
 		return;
 	src->current = t;
-	if (rc == 0 && !copy_metadata(src, t))
+	if (rc == 0 && !copy_metadata(src, t, &events))
 		rc = err_set(&e, ERR_INPUT, "%.200s: no metadata", t->output);
-	if (rc == 0)
+	if (rc == 0 && !events && !t->live)
+		rc = err_set(&e, ERR_INPUT, "%.200s: incomplete metadata", t->output);
+	if (rc == 0 && events)
 		rc = packet_reader_run(src->reader, src->copy, take_record, src, &e);
 	clear_copy(src, t);
 	if (rc == 0) {
@@ -506,7 +516,8 @@ read_trace(struct babeltrace2_source *src, struct trace *t, int64_t now_ns)
 		consume(src, t);
 		return;
 	}
-	trouble_set(&src->losses, &e);
+	if (events)
+		trouble_set(&src->losses, &e);
 	if (t->failing_ns == 0)
 		t->failing_ns = now_ns;
 	if (now_ns - t->failing_ns < RETRY_NS) {
@@ -515,7 +526,7 @@ read_trace(struct babeltrace2_source *src, struct trace *t, int64_t now_ns)
 			t->files[i].nchosen = 0;
 		return;
 	}
-	for (uint32_t i = 0; i < t->nfiles; i++)
+	for (uint32_t i = 0; events && i < t->nfiles; i++)
 		for (uint32_t k = 0; k < t->files[i].nchosen; k++)
 			losses_add(&src->losses, LOSS_DECODE, 1,
 			    (int64_t)t->files[i].unread[k].begin_ns,

@@ -38,7 +38,7 @@ is() { [ "$(word "$1" "$2")" "$3" "$4" ] || { echo "$1 $2 is $(word "$1" "$2")";
 
 agent_start() {
 	"$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL" -o controller.silence=2s -o controller.refused=500ms \
-		-o controller.retry=200ms -o tracer.slow_call=1s -o log.level=debug "$@" 2>> "$D/agent.log" 9>&- &
+		-o controller.retry=200ms -o tracer.slow_call=1s -o log.level=debug -o agent.reader="${AGENT_READER:-hone}" "$@" 2>> "$D/agent.log" 9>&- &
 	AGENT=$!
 }
 controller_start() {

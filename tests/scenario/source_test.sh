@@ -330,6 +330,30 @@ other() {
 }
 none_left() { ! ls -d $D/many/babeltrace2-* 2> /dev/null; }
 
+# ---- buffers that the programs of a user share, which only libbabeltrace2's source reads -----
+uid() {
+	S=uid0
+	mkdir -p $D/uid/0
+	rm -f $D/until
+	lttng -n create uid0 --output=$D/uid/0/out --shm-path=$D/uid/0/shm > /dev/null
+	lttng -n enable-channel -u -s uid0 --buffers-uid --switch-timer=100000 hone > /dev/null
+	lttng -n add-context -u -s uid0 -c hone -t vtid -t vpid -t procname > /dev/null
+	lttng -n enable-event -u -s uid0 -c hone 'kinds:*' > /dev/null
+	lttng -n start uid0 > /dev/null
+	"$O/tests/scenario/source_dump" $D/uid follow $D/until keep reader=babeltrace2 > $D/uid.ours 2> $D/said &
+	DUMP=$!
+	plain 300 1000 1 > $D/a &
+	A=$!
+	plain 200 1000 1 > $D/b
+	wait $A
+	session_read
+	check "buffers of a user: every record of two programs" is "$records" = $(($(cat $D/a) + $(cat $D/b)))
+	check "buffers of a user: with the name and the number of each program" is \
+		"$(grep -o 'source_program/kinds:.* pid=[0-9]*' $D/uid.ours | sed 's/.*pid=//' | sort -u | wc -l)" = 2
+	check "buffers of a user: in order, up to a watermark" sound
+	lttng -n destroy uid0 > /dev/null
+}
+
 # ---- traces that others made: as babeltrace2 reads them, where the layout is LTTng-UST's -----------
 recorded() {
 	local metadata folder n=0 foreign=0
@@ -346,7 +370,7 @@ recorded() {
 	echo "# recorded: $n traces of our layout, $foreign of a foreign one"
 }
 
-for section in ${*:-kinds short brief killed lossy little frozen hung space many other recorded}; do
+for section in ${*:-kinds short brief killed lossy little frozen hung space many other uid recorded}; do
 	$section
 done
 echo "1..$N"
