@@ -1,280 +1,326 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The space knows no tracepoint of the gap's service for this type, but its programs
- * have some. (Where it knows some, those that it has not seen are rare.) Some at a time go on, a
- * few traces teach the space, and the search goes on with what it then knows.
- */
+#include "controlplane/search/explore.h"
+
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "controlplane/search/search.h"
 #include "base/texts.h"
+#include "controlplane/search/preload_layer.h"
+#include "controlplane/search/search_hypothesis.h"
 
-enum { AT_ONCE = 256, TRACES = 50 };
+enum { AT_ONCE = 256 };
 
-/* All labels that the space has seen for this type. */
-static bool
-seen_labels(struct label_set *ret, struct search_port *g, uint32_t type)
+enum explore_choice
+explore_choose(const struct explore_facts *f)
 {
-	struct space_export look;
+	/* 1 */
+	if (!f->in_question)
+		return EXPLORE_SKIP;
+	/* 2 */
+	if (f->done || f->seen)
+		return EXPLORE_PASS;
+	/* 3 */
+	if (f->affordable)
+		return EXPLORE_ENABLE;
+	/* 4 and 5 */
+	return f->enabled > 0 ? EXPLORE_FULL : EXPLORE_LEAVE_OUT;
+}
 
-	if (!space_export(g->space, type, &look))
+/* ---- the service ---- */
+
+struct service {                /* whose tracepoints are explored */
+	const struct label *of; /* a label of it */
+	struct label_set seen;  /* labels that the space has learned for this request type */
+	bool in_layer;          /* in the preload layer, what was learned does not matter */
+};
+struct tally {            /* of one call of explore() */
+	uint32_t number;  /* of the tracepoint at hand, in the order in which agents list them */
+	uint32_t enabled; /* in this cycle */
+	bool full;
+};
+
+static bool
+learned_labels(struct label_set *ret, struct search_port *port, uint32_t type)
+{
+	struct space_export learned;
+
+	if (!space_export(port->space, type, &learned))
 		return true;
-	for (uint32_t i = 0; i < look.nplaces; i++)
-		if (!label_set_add(ret, look.places[i].label))
+	for (uint32_t i = 0; i < learned.nplaces; i++)
+		if (!label_set_add(ret, learned.places[i].label))
 			return false;
 	return true;
 }
 
-struct asked {                  /* what is explored: names of one service, one after the other */
-	const struct label *of; /* a label of that service */
-	struct label_set seen;
-	uint32_t at;
-	bool full;
-};
-
-/* In question at all: the program's own, or those of one provider of the deeper layer. */
 static bool
-is_asked(const struct search_port *g, const struct search *s, const char *name)
-{
-	return s->deep.begun ? deep_of(g, s, name) : !preload_is(g->preload, name);
-}
-
-static bool
-is_seen(const struct search_port *g, const struct asked *a, const char *name)
+is_seen(const struct search_port *port, const struct service *x, const char *name)
 {
 	char text[LABEL_TEXT_MAX + 1];
 	int len = snprintf(
-	    text, sizeof text, "%.*s/%s", (int)a->of->service_len, a->of->text, name);
-	uint32_t label = len < (int)sizeof text ? labels_find(g->labels, text, (size_t)len)
+	    text, sizeof text, "%.*s/%s", (int)x->of->service_len, x->of->text, name);
+	uint32_t label = len < (int)sizeof text ? labels_find(port->labels, text, (size_t)len)
 	                                        : LABEL_NONE;
 
-	return label != LABEL_NONE && label_set_has(&a->seen, label);
+	return label != LABEL_NONE && label_set_has(&x->seen, label);
 }
 
-static int
-explore_one(struct search_port *g, struct diagnosis *d, struct search *s, const char *name,
-    struct wall when, struct err *e)
-{
-	struct switched log = { .run = d->run->id,
-		.cycle = d->run->cycles,
-		.on = true,
-		.tracepoint = name,
-		.reason = s->deep.begun ? REASON_EXPLORES_PRELOAD : REASON_EXPLORES,
-		.when = when };
-	int rc;
-
-	if (s->explorer == NULL) {
-		if ((s->explorer = hypothesis_from(g, d, s->current, when)) == NULL)
-			return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-		hypothesis_enter(s->explorer, HYPOTHESIS_PROBING, when);
-	}
-	log.hypothesis = s->explorer->id;
-	if (plan_wants(g->plan, name) && !s->deep.begun)
-		return 0;
-	d->run->tracepoints += !plan_wants(g->plan, name);
-	if ((rc = plan_want(g->plan, name, s->explorer->id, e)) != 0 ||
-	    (rc = g->calls->enabled(g->owner, name, e)) != 0)
-		return rc;
-	return forest_switched(g->forest, &log, e);
-}
-
-/* Those of one program, past what was explored before. */
-static int
-of_program(struct search_port *g, struct diagnosis *d, struct search *s, const struct programs *all,
-    const struct program *p, struct asked *a, uint32_t *on, struct wall when, struct err *e)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < p->count && *on < s->explore_most && rc == 0; i++) {
-		const char *name = all->names[p->first + i];
-		bool seen;
-
-		if (!is_asked(g, s, name))
-			continue;
-		seen = !s->deep.begun && is_seen(g, a, name);
-		if (a->at < s->explored) {
-			a->at++;
-			continue;
-		}
-		if (!seen && *on > 0 && !g->calls->affordable_unknown(g->owner, d->type, name)) {
-			a->full = true; /* the others when these are off again */
-			return 0;
-		}
-		s->explored = ++a->at;
-		if (seen)
-			continue;
-		if (*on == 0 && !g->calls->affordable_unknown(g->owner, d->type, name)) {
-			++*(s->deep.begun ? &s->deep.dear : &s->unexplored);
-			continue;
-		}
-		rc = explore_one(g, d, s, name, when, e);
-		++*on;
-	}
-	return rc;
-}
-
-static int
-of_service(struct search_port *g, struct diagnosis *d, struct search *s, struct asked *a,
-    uint32_t *on, struct wall when, struct err *e)
-{
-	int rc = 0;
-
-	const struct programs *all;
-
-	for (uint32_t n = 0; (all = g->calls->programs(g->owner, n)) != NULL; n++) {
-		for (uint32_t i = 0;
-		     i < all->nprograms && *on < s->explore_most && !a->full && rc == 0; i++)
-			if (label_of_service(a->of, all->programs[i].service))
-				rc = of_program(g, d, s, all, &all->programs[i], a, on, when, e);
-	}
-	return rc;
-}
-
-static void
-unseen_of_node(const struct search_port *g, const struct programs *all, const struct asked *a,
-    struct texts *unseen)
-{
-	for (uint32_t i = 0; i < all->nprograms; i++)
-		for (uint32_t k = 0; label_of_service(a->of, all->programs[i].service) &&
-				     k < all->programs[i].count;
-		     k++) {
-			const char *name = all->names[all->programs[i].first + k];
-
-			if (!preload_is(g->preload, name) && !is_seen(g, a, name))
-				texts_intern(unseen, name, strlen(name));
-		}
-}
-
-/* Whether a tracepoint of that service's own was ever seen. */
+/* The space has learned a tracepoint of that service's own. */
 static bool
-knows_service(struct search_port *g, const struct asked *a)
+knows_service(struct search_port *port, const struct service *x)
 {
-	for (uint32_t w = 0; w < a->seen.nwords; w++)
-		for (uint64_t left = a->seen.words[w]; left != 0; left &= left - 1) {
+	for (uint32_t w = 0; w < x->seen.nwords; w++)
+		for (uint64_t left = x->seen.words[w]; left != 0; left &= left - 1) {
 			uint32_t label = w * 64 + (uint32_t)__builtin_ctzll(left);
-			const struct label *l = labels_get(g->labels, label);
+			const struct label *l = labels_get(port->labels, label);
 
-			if (l->kind == RECORD_POINT && !preload_label(g->preload, label) &&
-			    l->service_len == a->of->service_len &&
-			    strncmp(l->text, a->of->text, l->service_len) == 0)
+			if (l->kind == RECORD_POINT && !preload_label(port->preload, label) &&
+			    l->service_len == x->of->service_len &&
+			    strncmp(l->text, x->of->text, l->service_len) == 0)
 				return true;
 		}
 	return false;
 }
 
-int
-explore(
-    struct search_port *g, struct diagnosis *d, struct search *s, struct wall when, struct err *e)
+/* ---- exploring ---- */
+
+static void
+count_over_budget(struct search *s)
 {
-	struct asked a = { .of = labels_get(g->labels, s->gap.from_unit) };
-	uint32_t on = 0;
+	if (s->layer.state != LAYER_CLOSED)
+		s->layer.over_budget++;
+	else
+		s->budget.unexplored++;
+}
+
+static int
+enable_unknown(struct search_port *port, struct search *s, const char *name, struct err *e)
+{
+	bool in_layer = s->layer.state != LAYER_CLOSED;
+	struct diagnosis *d = s->diagnosis;
+	struct switched log = { .run = d->run->id,
+		.cycle = d->run->cycles,
+		.on = true,
+		.tracepoint = name,
+		.reason = in_layer ? REASON_EXPLORES_PRELOAD : REASON_EXPLORES,
+		.when = port->when };
 	int rc;
 
-	if (s->gap.from_unit != s->gap.to_unit)
-		return 0; /* between units lies their link alone */
-	if (!seen_labels(&a.seen, g, d->type)) {
-		label_set_release(&a.seen);
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	if (s->exploration.hypothesis == NULL) {
+		s->exploration.hypothesis = hypothesis_new_from(port, d, s->at.hypothesis);
+		if (s->exploration.hypothesis == NULL)
+			return search_no_memory(s, e);
+		hypothesis_enter(s->exploration.hypothesis, HYPOTHESIS_PROBING, port->when);
 	}
-	if (!s->deep.begun && s->explore_most == 0 && knows_service(g, &a)) {
-		label_set_release(&a.seen);
+	log.hypothesis = s->exploration.hypothesis->id;
+	if (plan_wants(port->plan, name) && !in_layer)
+		return 0;
+	d->run->tracepoints += !plan_wants(port->plan, name);
+	if ((rc = plan_want(port->plan, name, s->exploration.hypothesis->id, e)) != 0 ||
+	    (rc = port->calls->enabled(port->owner, name, e)) != 0)
+		return rc;
+	return forest_switched(port->forest, &log, e);
+}
+
+static struct explore_facts
+facts_of(const struct search_port *port, const struct search *s, const struct service *x,
+    const struct tally *t, const char *name)
+{
+	struct explore_facts f = { .enabled = t->enabled };
+
+	f.in_question = x->in_layer ? preload_explores(port, s, name)
+	                            : !preload_is(port->preload, name);
+	f.done = t->number < s->exploration.done;
+	f.seen = f.in_question && !x->in_layer && is_seen(port, x, name);
+	f.affordable = f.in_question && !f.done && !f.seen &&
+	               port->calls->affordable_unknown(port->owner, s->diagnosis->type, name);
+	return f;
+}
+
+static int
+explore_program(struct search_port *port, struct search *s, const struct programs *all,
+    const struct program *program, const struct service *x, struct tally *t, struct err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0;
+	     i < program->count && t->enabled < s->exploration.at_once && !t->full && rc == 0;
+	     i++) {
+		const char *name = all->names[program->first + i];
+		const struct explore_facts f = facts_of(port, s, x, t, name);
+		enum explore_choice choice = explore_choose(&f);
+
+		if (choice == EXPLORE_SKIP)
+			continue;
+		if (choice == EXPLORE_FULL) {
+			t->full = true;
+			break;
+		}
+		t->number++;
+		if (!f.done)
+			s->exploration.done = t->number;
+		if (choice == EXPLORE_LEAVE_OUT)
+			count_over_budget(s);
+		if (choice == EXPLORE_ENABLE) {
+			rc = enable_unknown(port, s, name, e);
+			t->enabled++;
+		}
+	}
+	return rc;
+}
+
+static int
+explore_service(struct search_port *port, struct search *s, const struct service *x,
+    struct tally *t, struct err *e)
+{
+	const struct programs *all;
+	int rc = 0;
+
+	for (uint32_t n = 0; (all = port->calls->programs(port->owner, n)) != NULL; n++)
+		for (uint32_t i = 0; i < all->nprograms && t->enabled < s->exploration.at_once &&
+				     !t->full && rc == 0;
+		     i++)
+			if (label_of_service(x->of, all->programs[i].service))
+				rc = explore_program(port, s, all, &all->programs[i], x, t, e);
+	return rc;
+}
+
+int
+explore(struct search_port *port, struct search *s, struct err *e)
+{
+	struct exploration *x = &s->exploration;
+	struct service service = { .of = labels_get(port->labels, s->at.gap.from_unit),
+		.in_layer = s->layer.state != LAYER_CLOSED };
+	struct tally t = { 0 };
+	int rc;
+
+	assert(x->hypothesis == NULL);
+	/* between the ends of two units lies only their link */
+	if (s->at.gap.from_unit != s->at.gap.to_unit)
+		return 0;
+	if (!learned_labels(&service.seen, port, s->diagnosis->type)) {
+		label_set_release(&service.seen);
+		return search_no_memory(s, e);
+	}
+	if (!service.in_layer && x->at_once == 0 && knows_service(port, &service)) {
+		label_set_release(&service.seen);
 		return 0;
 	}
-	s->explore_most = s->explore_most == 0 ? AT_ONCE : s->explore_most;
-	s->explored_own |= !s->deep.begun;
-	s->explored_before = s->explored;
-	rc = of_service(g, d, s, &a, &on, when, e);
-	label_set_release(&a.seen);
-	s->taught = 0;
-	d->run->cycles += on > 0;
-	if (s->explorer != NULL && (on == 0 || rc != 0))
-		explore_end(g, s, when);
-	forest_touch_run(g->forest, d->run);
-	return rc != 0 ? rc : (int)on;
-}
-
-uint32_t
-explore_unseen(struct search_port *g, const struct diagnosis *d, const struct search *s)
-{
-	struct asked a = { .of = labels_get(g->labels, s->gap.from_unit) };
-	struct texts *unseen = texts_new(); /* nodes may run the same program */
-	const struct programs *all;
-	uint32_t n = 0;
-
-	if (unseen != NULL && !s->explored_own && s->gap.from_unit == s->gap.to_unit &&
-	    seen_labels(&a.seen, g, d->type))
-		for (uint32_t i = 0; (all = g->calls->programs(g->owner, i)) != NULL; i++)
-			unseen_of_node(g, all, &a, unseen);
-	n = unseen != NULL ? texts_count(unseen) : 0;
-	texts_free(unseen);
-	label_set_release(&a.seen);
-	return n;
-}
-
-bool
-explored_enough(const struct search_port *g, const struct search *s, bool late)
-{
-	return late || (s->taught >= TRACES && g->calls->costs_measured(g->owner));
+	x->at_once = x->at_once == 0 ? AT_ONCE : x->at_once;
+	x->own |= !service.in_layer;
+	x->done_before = x->done;
+	rc = explore_service(port, s, &service, &t, e);
+	label_set_release(&service.seen);
+	x->traces = 0;
+	s->diagnosis->run->cycles += t.enabled > 0;
+	if (x->hypothesis != NULL)
+		search_set_task(s, TASK_EXPLORE);
+	if (x->hypothesis != NULL && (t.enabled == 0 || rc != 0))
+		explore_end(port, s);
+	forest_touch_run(port->forest, s->diagnosis->run);
+	return rc != 0 ? rc : (int)t.enabled;
 }
 
 static void
-log_off(struct search_port *g, const struct hypothesis *h, enum reason reason, struct wall when)
+collect_unseen(const struct search_port *port, const struct programs *all, const struct service *x,
+    struct texts *unseen)
+{
+	for (uint32_t i = 0; i < all->nprograms; i++) {
+		const struct program *program = &all->programs[i];
+
+		if (!label_of_service(x->of, program->service))
+			continue;
+		for (uint32_t k = 0; k < program->count; k++) {
+			const char *name = all->names[program->first + k];
+
+			if (!preload_is(port->preload, name) && !is_seen(port, x, name))
+				texts_intern(unseen, name, strlen(name));
+		}
+	}
+}
+
+uint32_t
+explore_unseen(struct search_port *port, const struct search *s)
+{
+	struct service x = { .of = labels_get(port->labels, s->at.gap.from_unit) };
+	struct texts *unseen = texts_new(); /* nodes may run the same program */
+	const struct programs *all;
+	uint32_t n;
+
+	if (unseen != NULL && !s->exploration.own && s->at.gap.from_unit == s->at.gap.to_unit &&
+	    learned_labels(&x.seen, port, s->diagnosis->type))
+		for (uint32_t i = 0; (all = port->calls->programs(port->owner, i)) != NULL; i++)
+			collect_unseen(port, all, &x, unseen);
+	n = unseen != NULL ? texts_count(unseen) : 0;
+	texts_free(unseen);
+	label_set_release(&x.seen);
+	return n;
+}
+
+/* ---- the end of it ---- */
+
+static void
+log_disabled(struct search_port *port, const struct hypothesis *h, enum reason reason)
 {
 	struct switched log = { .run = h->run,
 		.hypothesis = h->id,
 		.cycle = h->cycle,
 		.reason = reason,
-		.subject = reason == REASON_SHED ? g->shed_by : NULL,
-		.when = when };
+		.subject = reason == REASON_SHED ? port->shed_by : NULL,
+		.when = port->when };
 	uint64_t owner;
 
-	for (uint32_t i = 0; (log.tracepoint = plan_at(g->plan, i, &owner)) != NULL; i++)
+	for (uint32_t i = 0; (log.tracepoint = plan_at(port->plan, i, &owner)) != NULL; i++)
 		if (owner == h->id)
-			forest_switched(g->forest, &log, NULL);
+			forest_switched(port->forest, &log, NULL);
 }
 
+/* why: for the hypothesis; reason: for the log. */
 static void
-end(struct search_port *g, struct search *s, enum hypothesis_state state, enum reason state_reason,
-    enum reason reason, struct wall when)
+end(struct search_port *port, struct search *s, enum hypothesis_state state, enum reason why,
+    enum reason reason)
 {
-	struct hypothesis *h = s->explorer;
+	struct hypothesis *h = s->exploration.hypothesis;
 
-	s->explorer = NULL;
-	log_off(g, h, reason, when);
-	plan_release_owner(g->plan, h->id);
-	h->settled_traces = s->taught;
-	h->reason = state_reason;
-	hypothesis_enter(h, state, when);
-	forest_touch(g->forest, h);
+	assert(h != NULL);
+	s->exploration.hypothesis = NULL;
+	search_set_task(s, TASK_NARROW);
+	log_disabled(port, h, reason);
+	plan_release_owner(port->plan, h->id);
+	h->settled_traces = s->exploration.traces;
+	h->reason = why;
+	hypothesis_settle(port, h, state);
 }
 
 void
-explore_end(struct search_port *g, struct search *s, struct wall when)
+explore_end(struct search_port *port, struct search *s)
 {
-	s->explore_most = s->explore_most < AT_ONCE ? 2 * s->explore_most : AT_ONCE;
-	end(g, s, HYPOTHESIS_NO_HELP, REASON_EXPLORED, REASON_EXPLORED, when);
+	uint32_t *at_once = &s->exploration.at_once;
+
+	*at_once = *at_once < AT_ONCE ? 2 * *at_once : AT_ONCE;
+	end(port, s, HYPOTHESIS_NO_HELP, REASON_EXPLORED, REASON_EXPLORED);
 }
 
 void
-explore_withdraw(struct search_port *g, struct search *s, enum reason reason, struct wall when)
+explore_withdraw(struct search_port *port, struct search *s, enum reason reason)
 {
-	s->explored = s->explored_before;
-	end(g, s, HYPOTHESIS_WITHDRAWN, REASON_CONGESTION, reason, when);
+	s->exploration.done = s->exploration.done_before;
+	end(port, s, HYPOTHESIS_WITHDRAWN, REASON_CONGESTION, reason);
 }
 
 void
-explore_less(struct search_port *g, struct search *s, struct wall when)
+explore_less(struct search_port *port, struct search *s)
 {
-	uint32_t were = s->explored - s->explored_before;
+	struct exploration *x = &s->exploration;
+	uint32_t were = x->done - x->done_before;
 
-	if (s->explore_most > were)
-		s->explore_most = were;
-	if (s->explore_most > 1) {
-		s->explore_most /= 2;
-		s->explored = s->explored_before;
+	if (x->at_once > were)
+		x->at_once = were;
+	if (x->at_once > 1) {
+		x->at_once /= 2;
+		x->done = x->done_before;
 	} else {
-		++*(s->deep.begun ? &s->deep.dear : &s->unexplored);
+		count_over_budget(s);
 	}
-	end(g, s, HYPOTHESIS_WITHDRAWN, REASON_OVER_BUDGET, REASON_OVER_BUDGET, when);
+	end(port, s, HYPOTHESIS_WITHDRAWN, REASON_OVER_BUDGET, REASON_OVER_BUDGET);
 }

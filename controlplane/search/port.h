@@ -88,6 +88,9 @@ struct search_port {
 	const char *const *ignore; /* patterns of excluded waits, NULL at the end; or NULL */
 	struct bins *bins;         /* or NULL */
 
+	struct mono now;  /* of the present step: set by diagnose_step() ... */
+	struct wall when; /* ... and diagnose_end() */
+
 	/* Queues: while paused, nothing more is enabled. Backing off: an agent has shed load, and
 	 * what it does not record is no evidence. */
 	bool paused, backing_off;

@@ -1,59 +1,67 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The verdict: nothing smaller is to be had. */
+#include "controlplane/search/search_verdict.h"
+
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "controlplane/search/search.h"
+#include "controlplane/search/enabled.h"
+#include "controlplane/search/explore.h"
+#include "controlplane/search/preload_layer.h"
+#include "controlplane/search/search_end.h"
+#include "controlplane/search/search_hypothesis.h"
 
+/* Bootstrap rounds: to judge, and for the intervals of a verdict. */
 enum { ROUNDS = 100, ROUNDS_VERDICT = 1000 };
 
-/* What the search is about, whatever the group itself would be judged to be. */
+/* The finding of the group with the problem that the search is about, even if the group alone would
+ * be judged otherwise. */
 static int
-find(struct finding *f, struct search_port *g, const struct diagnosis *d, const struct search *s,
+find_shares(struct finding *f, const struct search_port *port, const struct search *s,
     const struct group *group, struct err *e)
 {
+	const struct conditions *c = &port->settings.conditions;
 	double variance = moments_variance(&group->total);
-	int rc = finding_judge(
-	    f, group, &g->settings.conditions, 0, ROUNDS, d->seed, g->scratch, e);
+	int rc = finding_judge(f, group, c, 0, ROUNDS, s->diagnosis->seed, port->scratch, e);
 
 	if (rc != 0)
 		return rc;
-	f->problem = s->by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE;
+	f->problem = s->at.by_latency ? PROBLEM_SLOW : PROBLEM_UNPREDICTABLE;
 	for (uint32_t i = 0; i < f->nedges; i++)
-		f->edges[i].share = s->by_latency ? f->edges[i].latency_share
+		f->edges[i].share = s->at.by_latency ? f->edges[i].latency_share
 		                    : variance > 0
 		                        ? comoments_covariance(&group->edges[i]) / variance
 		                        : 0;
 	return finding_intervals(
-	    f, group, g->settings.conditions.confidence, ROUNDS_VERDICT, d->seed, g->scratch, e);
+	    f, group, c->confidence, ROUNDS_VERDICT, s->diagnosis->seed, port->scratch, e);
 }
 
-/* Of the group that the search began with: how sure its problem is, and what of its cost lies in
- * the edge. */
+/* Of the group that the search began with: the probability of its problem, and what of its cost lies
+ * in the edge. */
 static int
-of_root(struct verdict *v, struct search_port *g, const struct diagnosis *d, const struct search *s,
-    struct err *e)
+find_cost(struct verdict *v, const struct search_port *port, const struct search *s, struct err *e)
 {
-	const struct group *root = groups_find(d->groups, s->root_key);
+	const struct diagnosis *d = s->diagnosis;
+	const struct conditions *c = &port->settings.conditions;
+	const struct group *root = groups_find(d->groups, s->origin.group_id);
 	struct finding f;
 	int rc;
 
-	v->problem = s->problem;
+	v->problem = s->origin.problem;
 	if (root == NULL)
 		return 0;
-	rc = finding_judge(&f, root, &g->settings.conditions,
-	    sketch_quantile_most(&d->sketch, g->settings.conditions.slow_quantile), ROUNDS, d->seed,
-	    g->scratch, e);
+	rc = finding_judge(&f, root, c, sketch_quantile_most(&d->sketch, c->slow_quantile), ROUNDS,
+	    d->seed, port->scratch, e);
 	if (rc == 0) {
 		v->probability = f.probability;
-		v->cost_ns = f.cost_ns * (s->by_latency ? s->of_group : fmin(1, fmax(0, v->share)));
+		v->cost_ns = f.cost_ns *
+		             (s->at.by_latency ? s->origin.of_group : fmin(1, fmax(0, v->share)));
 	}
 	return rc;
 }
 
-/* Labels and brackets, one on each line, terminated. */
+/* Labels, and brackets around loops, one on each line, terminated. */
 static void
 print_path(const struct shape *s, const struct labels *labels, struct buf *out)
 {
@@ -68,8 +76,8 @@ print_path(const struct shape *s, const struct labels *labels, struct buf *out)
 	buf_u8(out, 0);
 }
 
-/* One number for how well a key explains: the stronger of both correlations, or the root of a
- * category's share. */
+/* How well a key explains the edge, as one number: the stronger of both correlations; of a category
+ * the root of its share. */
 static double
 key_r(const struct key_finding *k)
 {
@@ -79,14 +87,15 @@ key_r(const struct key_finding *k)
 }
 
 static int
-find_key(struct verdict *v, struct buf *name, struct search_port *g, const struct group *group,
-    uint32_t edge, struct err *e)
+find_key(struct verdict *v, struct buf *name, const struct search_port *port,
+    const struct group *group, uint32_t edge, struct err *e)
 {
 	struct key_finding *keys;
-	int found = keys_explain(&keys, group, edge, 0.01, g->settings.explain_min, g->scratch, e);
+	int found = keys_explain(
+	    &keys, group, edge, 0.01, port->settings.explain_min, port->scratch, e);
 
 	if (found > 0) {
-		key_print(group, &group->keys[keys[0].key], g->labels, name);
+		key_print(group, &group->keys[keys[0].key], port->labels, name);
 		v->key_r = key_r(&keys[0]);
 		v->key_p = keys[0].p;
 		v->key_n = keys[0].n;
@@ -97,12 +106,12 @@ find_key(struct verdict *v, struct buf *name, struct search_port *g, const struc
 }
 
 static int
-find_what_if(struct verdict *v, struct search_port *g, const struct diagnosis *d,
+find_what_if(struct verdict *v, const struct search_port *port, const struct search *s,
     const struct group *group, uint32_t edge, struct err *e)
 {
 	struct what_if w;
-	int rc = what_if_of(&w, group, edge, g->settings.conditions.confidence, ROUNDS_VERDICT,
-	    d->seed, g->scratch, e);
+	int rc = what_if_of(&w, group, edge, port->settings.conditions.confidence, ROUNDS_VERDICT,
+	    s->diagnosis->seed, port->scratch, e);
 
 	if (rc != 0)
 		return rc;
@@ -119,35 +128,36 @@ find_what_if(struct verdict *v, struct search_port *g, const struct diagnosis *d
 }
 
 /*
- * Requests that wait in the same queue one after the other wait alike: so many say no more than
- * fewer that are independent would. How many times more there are of them, by the correlation r of
- * neighbours, as if it fell off like r, r^2, r^3, ... (effective sample size of an AR(1) process:
- * Wilks, J. Climate 10, 1997). 1 where r may be chance.
+ * How many autocorrelated traces are worth one independent trace, by the correlation r of response
+ * times next to each other, as if it fell off like r, r^2, r^3, ...: (1 + r) / (1 - r), from the
+ * effective sample size of an AR(1) process (Wilks, J. Climate 10, 1997). 1 where r may be chance.
  */
 static double
-alike(const struct comoments *serial)
+variance_inflation(const struct comoments *serial)
 {
 	double n = (double)serial->n, r;
 
 	if (n < 3 || serial->m2_x <= 0)
 		return 1;
-	r = fmin(serial->c_xy / serial->m2_x,
-	    0.98); /* both series are the same, but for one at each end */
+	/* both series are the same, but for the first and the last value */
+	r = fmin(serial->c_xy / serial->m2_x, 0.98);
 	return r * sqrt(n) > 2 ? (1 + r) / (1 - r) : 1;
 }
 
+/* What was measured of the edge; its interval is widened for autocorrelation. */
 static void
-measured(struct verdict *v, const struct group *group, const struct finding *f, uint32_t edge,
-    double times)
+fill_measured(struct verdict *v, const struct group *group, const struct finding *f, uint32_t edge,
+    double inflation)
 {
 	const struct edge_share *share = &f->edges[edge];
 
 	v->traces = group->total.n;
+	v->effective_traces = (double)v->traces / inflation;
 	v->mean_ns = f->mean_ns;
 	v->cv = f->cv;
 	v->share = share->share;
-	v->share_low = share->share - (share->share - share->interval.low) * sqrt(times);
-	v->share_high = share->share + (share->interval.high - share->share) * sqrt(times);
+	v->share_low = share->share - (share->share - share->interval.low) * sqrt(inflation);
+	v->share_high = share->share + (share->interval.high - share->share) * sqrt(inflation);
 	v->latency_share = share->latency_share;
 	if (group->slowest.total_ns >= 0) {
 		v->slowest = group->slowest.id;
@@ -161,7 +171,7 @@ measured(struct verdict *v, const struct group *group, const struct finding *f, 
 
 /* Which of the positions on the path it is, where the path passes its ends several times. */
 static void
-find_position(struct verdict *v, const struct shape *shape, uint32_t edge)
+fill_position(struct verdict *v, const struct shape *shape, uint32_t edge)
 {
 	uint32_t before;
 
@@ -170,73 +180,57 @@ find_position(struct verdict *v, const struct shape *shape, uint32_t edge)
 	v->loop_back = shape->edges[edge].to_token <= shape->edges[edge].from_token;
 }
 
-/* Tracepoints that may lie inside the edge and were not looked at. Of those that were not seen
- * while learning only where the search came to its end: a fault may pass them for the first time.
- */
+/* Tracepoints that may lie inside the edge and were not examined. Those that were not seen while
+ * learning count only where the search came to its end: a fault may pass them for the first time. */
 static int
-find_left_out(struct verdict *v, struct search_port *g, const struct diagnosis *d,
-    const struct search *s, struct err *e)
+find_left_out(struct verdict *v, struct search_port *port, const struct search *s, struct err *e)
 {
-	const struct label *of = labels_get(g->labels, s->gap.from_unit);
+	const struct label *of = labels_get(port->labels, s->at.gap.from_unit);
 	char service[LABEL_TEXT_MAX + 1];
 
-	v->over_budget = s->dear;
-	v->preload_over_budget = s->deep.dear;
+	v->over_budget = s->budget.left_out;
+	v->preload_over_budget = s->layer.over_budget;
 	if (v->kind == VERDICT_SPREAD || v->kind == VERDICT_CUT)
 		return 0;
-	if ((v->unlearned = explore_unseen(g, d, s)) == 0)
+	if ((v->unlearned = explore_unseen(port, s)) == 0)
 		return 0;
 	snprintf(service, sizeof service, "%.*s", (int)of->service_len, of->text);
-	return hypothesis_text(&v->unlearned_service, service)
-	           ? 0
-	           : err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+	return hypothesis_text(&v->unlearned_service, service) ? 0 : search_no_memory(s, e);
 }
 
-/*
- * What led to the edge was measured while other tracepoints were on, at another time; the last word
- * has what is measured of it alone. An edge that then has surely less than what is followed at all,
- * or that might as well have nothing, is not where the problem is.
- */
-static bool
-contradicted(const struct verdict *v, const struct search *s)
+/* ---- steps ---- */
+
+/* The smallest edge that had most of the problem, or the one that the search began with. */
+static const struct gap *
+larger_gap(const struct search *s)
 {
-	double least = OF_ROOT_MIN * s->root_share;
-
-	return v->share_high < least || (v->share < least && v->share_low <= 0);
+	return !gap_same(&s->at.gap, &s->at.most) ? &s->at.most : &s->origin.gap;
 }
 
-/* By twice as many traces it may be surer. */
-static int
-wait_for_more(struct search *s, const struct verdict *v)
+static void
+want_more(struct search *s, const struct verdict *v)
 {
-	s->closing = true;
-	s->ending = v->kind;
-	s->enough = 2 * v->traces;
-	return 0;
+	search_set_task(s, TASK_FINAL_EDGE);
+	s->final = (struct final_edge){ v->kind, 2 * v->traces };
 }
 
-/* Back to the smallest edge that had most of it, or the one that all began with; else the end. */
-static int
-take_back(struct search_port *g, struct diagnosis *d, struct search *s, struct wall when)
+/* From a part that was found in the preload layer back to the edge above it. */
+static void
+take_back(struct search_port *port, struct search *s)
 {
-	const struct gap *back = !gap_same(&s->gap, &s->most) ? &s->most : &s->root_gap;
+	const struct gap back = s->layer.state == LAYER_FOUND ? s->layer.above : *larger_gap(s);
 
-	if (gap_same(&s->gap, back) || s->follows)
-		return search_end(g, d, s, REASON_CONTRADICTED, when), 0;
-	for (uint32_t i = s->non; i-- > 0;)
-		if (s->deep.found && preload_label(g->preload, s->on[i].label))
-			turn_off(g, d, s, i, REASON_CONTRADICTED, when);
-	if (s->deep.found)
-		back = &s->deep.above;
-	s->deep.found = s->deep.probing = false;
-	s->most = s->gap = *back;
-	s->closing = true;
-	s->enough = 0;
-	s->ending = VERDICT_SPREAD;
-	return 0;
+	for (uint32_t i = s->enabled.n; i-- > 0;)
+		if (s->layer.state == LAYER_FOUND &&
+		    preload_label(port->preload, s->enabled.picks[i].label))
+			disable(port, s, i, REASON_CONTRADICTED);
+	if (s->layer.state == LAYER_FOUND)
+		s->layer.state = LAYER_OPEN;
+	s->at.most = s->at.gap = back;
+	search_set_task(s, TASK_FINAL_EDGE);
+	s->final = (struct final_edge){ VERDICT_SPREAD, 0 };
 }
 
-/* What a hypothesis that ends a search has become. */
 static enum hypothesis_state
 state_of(const struct verdict *v)
 {
@@ -246,81 +240,114 @@ state_of(const struct verdict *v)
 }
 
 static int
-keep(struct search_port *g, struct diagnosis *d, struct search *s, struct verdict *v,
-    const struct group *group, uint32_t edge, struct wall when, struct err *e)
+keep(struct search_port *port, struct search *s, struct verdict *v, const struct group *group,
+    uint32_t edge, struct err *e)
 {
-	struct hypothesis *h = hypothesis_from(g, d, s->current, when);
+	struct hypothesis *h = hypothesis_new_from(port, s->diagnosis, s->at.hypothesis);
 
 	if (h == NULL || !hypothesis_text(&h->key, v->key))
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	hypothesis_motive(g, h, group, edge);
+		return search_no_memory(s, e);
+	hypothesis_motive(port, h, group, edge);
 	h->share = h->settled_share = v->share;
 	h->share_low = h->settled_low = v->share_low;
 	h->share_high = h->settled_high = v->share_high;
 	h->settled_traces = v->traces;
 	h->cost_ns = v->cost_ns;
-	h->separation = s->sep.label != LABEL_NONE ? s->sep.between : 0;
+	h->separation = s->sides.separation.label != LABEL_NONE ? s->sides.separation.between : 0;
 	h->key_r = v->key_r;
 	h->key_p = v->key_p;
 	h->key_n = v->key_n;
-	hypothesis_enter(h, state_of(v), when);
-	v->run = d->run->id;
+	hypothesis_enter(h, state_of(v), port->when);
+	v->run = s->diagnosis->run->id;
 	v->hypothesis = h->id;
-	v->when = when;
-	if ((s->verdict = forest_verdict_new(g->forest, v)) == NULL)
-		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	return settle_evidence(g, h, group, edge, e);
+	v->when = port->when;
+	if ((s->outcome.verdict = forest_verdict_new(port->forest, v)) == NULL)
+		return search_no_memory(s, e);
+	return hypothesis_evidence(port, h, group, edge, e);
+}
+
+/* What is said of the verdict beside what was measured; then it is kept, and the search ends. */
+static int
+complete(struct search_port *port, struct search *s, struct verdict *v, const struct group *group,
+    uint32_t edge, struct err *e)
+{
+	const struct separation *sep = &s->sides.separation;
+	int rc = find_cost(v, port, s, e);
+
+	if (rc != 0)
+		return rc;
+	if (v->kind == VERDICT_PLACE && sep->label != LABEL_NONE)
+		v->kind = VERDICT_SEPARATED;
+	else if (v->kind == VERDICT_PLACE && v->key[0] != '\0')
+		v->kind = VERDICT_KEY;
+	fill_position(v, &group->shape, edge);
+	v->by_latency = s->at.by_latency;
+	v->separation = v->kind == VERDICT_SEPARATED ? sep->between : 0;
+	v->slow_with = v->kind == VERDICT_SEPARATED && sep->with;
+	if ((rc = find_left_out(v, port, s, e)) == 0 && v->kind != VERDICT_SPREAD)
+		rc = preload_verdict(v, port, s, e);
+	if (rc == 0 && (rc = keep(port, s, v, group, edge, e)) == 0)
+		search_end(port, s, REASON_NONE);
+	return rc;
+}
+
+static struct verdict_facts
+facts_of(const struct search *s, const struct verdict *v)
+{
+	return (struct verdict_facts){ .share = v->share,
+		.share_low = v->share_low,
+		.share_high = v->share_high,
+		.root_share = s->origin.share,
+		.can_take_back = !gap_same(&s->at.gap, larger_gap(s)),
+		.side = s->sides.followed,
+		.sure = verdict_sure(v),
+		.deadline_passed = s->cycle.deadline_passed };
 }
 
 int
-conclude(struct search_port *g, struct diagnosis *d, struct search *s, struct group *group,
-    uint32_t edge, enum verdict_kind kind, struct wall when, struct err *e)
+conclude(struct search_port *port, struct search *s, const struct group *group, uint32_t edge,
+    enum verdict_kind kind, struct err *e)
 {
 	const struct shape_edge *x = &group->shape.edges[edge];
-	struct verdict v = { .kind = kind, .confidence = g->settings.conditions.confidence };
+	uint32_t splits = s->sides.separation.label;
+	struct verdict v = { .kind = kind,
+		.confidence = port->settings.conditions.confidence,
+		.from = (char *)labels_get(port->labels, x->from)->text,
+		.to = (char *)labels_get(port->labels, x->to)->text,
+		.tracepoint = splits != LABEL_NONE ? (char *)labels_get(port->labels, splits)->text
+		                                   : "" };
 	struct buf path = { 0 }, key = { 0 };
+	struct verdict_facts facts;
 	struct finding f;
 	int rc;
 
-	v.from = (char *)labels_get(g->labels, x->from)->text;
-	v.to = (char *)labels_get(g->labels, x->to)->text;
-	v.tracepoint = s->sep.label != LABEL_NONE
-	                   ? (char *)labels_get(g->labels, s->sep.label)->text
-	                   : "";
-	print_path(&group->shape, g->labels, &path);
+	assert(edge < group->shape.nedges);
+	print_path(&group->shape, port->labels, &path);
 	v.path = (char *)path.data;
-	if ((rc = find(&f, g, d, s, group, e)) != 0 ||
-	    (rc = find_key(&v, &key, g, group, edge, e)) != 0 ||
-	    (rc = find_what_if(&v, g, d, group, edge, e)) != 0)
+	if ((rc = find_shares(&f, port, s, group, e)) != 0 ||
+	    (rc = find_key(&v, &key, port, group, edge, e)) != 0 ||
+	    (rc = find_what_if(&v, port, s, group, edge, e)) != 0)
 		goto end;
 	if (path.failed || key.failed) {
-		rc = err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
+		rc = search_no_memory(s, e);
 		goto end;
 	}
-	measured(&v, group, &f, edge, alike(&s->serial));
-	if (contradicted(&v, s)) {
-		rc = take_back(g, d, s, when);
-		goto end;
+	fill_measured(&v, group, &f, edge, variance_inflation(&s->cycle.serial));
+	facts = facts_of(s, &v);
+	switch (verdict_step(&facts)) {
+	case VERDICT_STEP_END:
+		search_end(port, s, REASON_CONTRADICTED);
+		break;
+	case VERDICT_STEP_TAKE_BACK:
+		take_back(port, s);
+		break;
+	case VERDICT_STEP_MORE:
+		want_more(s, &v);
+		break;
+	case VERDICT_STEP_KEEP:
+		rc = complete(port, s, &v, group, edge, e);
+		break;
 	}
-	if (!verdict_sure(&v) && !s->late) {
-		rc = wait_for_more(s, &v);
-		goto end;
-	}
-	if ((rc = of_root(&v, g, d, s, e)) != 0)
-		goto end;
-	if (kind == VERDICT_PLACE && s->sep.label != LABEL_NONE)
-		v.kind = VERDICT_SEPARATED;
-	else if (kind == VERDICT_PLACE && v.key[0] != '\0')
-		v.kind = VERDICT_KEY;
-	find_position(&v, &group->shape, edge);
-	v.by_latency = s->by_latency;
-	v.effective_traces = (double)v.traces / alike(&s->serial);
-	v.separation = v.kind == VERDICT_SEPARATED ? s->sep.between : 0;
-	v.slow_with = v.kind == VERDICT_SEPARATED && s->sep.with;
-	if ((rc = find_left_out(&v, g, d, s, e)) == 0 && v.kind != VERDICT_SPREAD)
-		rc = deep_verdict(&v, g, s, e);
-	if (rc == 0 && (rc = keep(g, d, s, &v, group, edge, when, e)) == 0)
-		search_end(g, d, s, REASON_NONE, when);
 end:
 	buf_release(&path);
 	buf_release(&key);

@@ -1,82 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the forest is told of what was decided. */
-#include <math.h>
-#include <string.h>
+#include "controlplane/search/settle.h"
 
-#include "controlplane/search/search.h"
+#include <assert.h>
+#include <gsl/gsl_cdf.h>
 
-struct hypothesis *
-hypothesis_from(
-    struct search_port *g, struct diagnosis *d, const struct hypothesis *parent, struct wall when)
+#include "controlplane/search/enabled.h"
+#include "controlplane/search/narrow.h"
+#include "controlplane/search/search_hypothesis.h"
+
+struct settle_result
+settle_tracepoint(const struct settle_facts *f)
 {
-	struct hypothesis *h = forest_hypothesis_new(
-	    g->forest, d->run->id, parent != NULL ? parent->id : 0);
+	struct settle_result r = { .heir = f->separates || f->is_end };
 
-	if (h == NULL)
-		return NULL;
-	h->cycle = d->run->cycles;
-	h->presence = ' ';
-	h->made = when;
-	forest_touch(g->forest, h);
-	return h;
-}
-
-static void
-motive_path(struct search_port *g, struct hypothesis *h, const struct shape *s)
-{
-	struct buf path = { 0 };
-
-	shape_print(s, g->labels, UINT32_MAX, &path);
-	buf_u8(&path, 0);
-	if (!path.failed)
-		hypothesis_text(&h->group_shape, (const char *)path.data);
-	buf_release(&path);
-}
-
-void
-hypothesis_motive(
-    struct search_port *g, struct hypothesis *h, const struct group *group, uint32_t edge)
-{
-	const struct comoments *m = edge != UINT32_MAX ? &group->edges[edge] : NULL;
-
-	motive_path(g, h, &group->shape);
-	if (m != NULL) {
-		hypothesis_text(
-		    &h->edge_from, labels_get(g->labels, group->shape.edges[edge].from)->text);
-		hypothesis_text(
-		    &h->edge_to, labels_get(g->labels, group->shape.edges[edge].to)->text);
-		h->share = group->total.m2 > 0 ? m->c_xy / group->total.m2 : 0;
-		h->latency_share = group->total.mean > 0 ? m->mean_x / group->total.mean : 0;
+	/* 1 */
+	if (f->separates) {
+		r.state = HYPOTHESIS_SEPARATES;
+		r.absence = !f->slow_with;
+		return r;
 	}
-	h->group_key[0] = group->shape.key.a;
-	h->group_key[1] = group->shape.key.b;
-	h->traces = group->total.n;
-	h->mean_ns = group->total.mean;
-	h->cv = moments_cv(&group->total);
-	h->exemplar_slow = group->slowest.id.low;
-	h->exemplar_fast = group->fastest.id.low;
-	forest_touch(g->forest, h);
+	/* 2 and 3 */
+	r.state = f->is_end ? HYPOTHESIS_ISOLATES : HYPOTHESIS_NO_HELP;
+	r.absence = f->measured && !f->on_path;
+	/* 4 */
+	r.never_inside = f->measured && !f->inside && !f->retired;
+	return r;
 }
 
-/* A reservoir's requests are in no order that matters: the first are as good as any. */
-int
-settle_evidence(struct search_port *g, const struct hypothesis *h, const struct group *group,
-    uint32_t edge, struct err *e)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < group->nsamples && i < EVIDENCE_MAX && rc == 0; i++) {
-		const struct sample *x = &group->samples[i];
-		const struct evidence v = { .trace = x->id,
-			.run = h->run,
-			.hypothesis = h->id,
-			.total_ns = x->total_ns,
-			.edge_ns = edge != UINT32_MAX ? (int64_t)x->edges_ns[edge] : 0 };
-
-		rc = forest_evidence_add(g->forest, &v, e);
-	}
-	return rc;
-}
+/* ---- of a search ---- */
 
 static bool
 on_path(const struct shape *s, uint32_t label)
@@ -87,10 +38,9 @@ on_path(const struct shape *s, uint32_t label)
 	return false;
 }
 
-/* Strictly inside what was the gap when it was measured: what stands elsewhere on the path is not.
- */
+/* Strictly inside what was the gap when it was measured. */
 static bool
-in_gap(const struct member *m, uint32_t label)
+inside_gap(const struct member *m, uint32_t label)
 {
 	const struct shape *s = &m->group->shape;
 
@@ -101,7 +51,7 @@ in_gap(const struct member *m, uint32_t label)
 	return false;
 }
 
-/* Of the parts that a tracepoint made the one that has most; NULL: it stands nowhere in the gap. */
+/* Of the parts that end at the label the one that carries most; NULL: none does. */
 static const struct part *
 part_at(const struct measured *m, uint32_t label)
 {
@@ -117,12 +67,15 @@ part_at(const struct measured *m, uint32_t label)
 	return best;
 }
 
-/* What was measured of that part; of nparts 0 the whole gap, of none of them nothing. */
+/* The share of the part with its interval (normal approximation); part NULL: of the whole gap if no
+ * parts were measured, else 0. */
 static void
-settle_share(struct hypothesis *h, const struct measured *m, const struct part *p)
+settle_share(
+    struct hypothesis *h, const struct measured *m, const struct part *p, double confidence)
 {
 	double of_gap = p != NULL ? p->of_gap : m->nparts == 0;
-	double error = p != NULL ? 1.96 * p->of_gap_se * m->share : 0;
+	double z = gsl_cdf_ugaussian_Pinv((1 + confidence) / 2);
+	double error = p != NULL ? z * p->of_gap_se * m->share : 0;
 
 	h->settled_traces = (uint64_t)(m->nparts > 0 ? m->pooled : m->n);
 	h->settled_share = m->share * of_gap;
@@ -130,78 +83,78 @@ settle_share(struct hypothesis *h, const struct measured *m, const struct part *
 	h->settled_high = h->settled_share + error;
 }
 
-/* No program has the tracepoint any more: that it is not seen says nothing of the way a request
- * takes. */
-static bool
-is_retired(const struct search_port *g, uint32_t label)
+static struct settle_facts
+facts_of(const struct search_port *port, const struct search *s, const struct decision *x,
+    uint32_t label)
 {
+	const struct member *model = x->m.model;
 	char name[LABEL_TEXT_MAX + 1];
+	struct settle_facts f = { .separates = label == x->sep.label,
+		.slow_with = x->sep.with,
+		.is_end = label == s->at.gap.from || label == s->at.gap.to,
+		.measured = model != NULL };
 
-	return g->calls->retired(g->owner, tracepoint_name(g->labels, label, name));
+	if (model == NULL)
+		return f;
+	f.on_path = on_path(&model->group->shape, label);
+	f.inside = inside_gap(model, label);
+	f.retired = !f.inside &&
+	            port->calls->retired(port->owner, tracepoint_name(port->labels, label, name));
+	return f;
 }
 
-/* One tracepoint of this cycle. Heir: the search goes on from it. */
 static int
-settle_one(struct search_port *g, struct search *s, struct pick *p, const struct decision *x,
-    bool *heir, struct wall when, struct err *e)
+settle_one(struct search_port *port, struct search *s, struct pick *pick, const struct decision *x,
+    struct err *e)
 {
-	const struct group *model = x->m.model != NULL ? x->m.model->group : NULL;
-	bool end = p->label == s->gap.from || p->label == s->gap.to,
-	     separates = p->label == x->sep.label;
-	bool absent = separates ? !x->sep.with : model != NULL && !on_path(&model->shape, p->label);
-	uint32_t edge = model != NULL ? x->m.parts[x->m.top].edge : UINT32_MAX;
+	const struct measured *m = &x->m;
+	const struct settle_facts f = facts_of(port, s, x, pick->label);
+	const struct settle_result r = settle_tracepoint(&f);
+	uint32_t edge = f.measured ? m->parts[m->top].edge : UINT32_MAX;
+	struct hypothesis *h = pick->hypothesis;
 
-	p->fresh = false;
-	*heir = end || separates;
-	if (model != NULL && !separates && !in_gap(x->m.model, p->label) &&
-	    !is_retired(g, p->label) && !label_set_add(&s->absent, p->label))
-		return err_set(e, ERR_MEMORY, "out of memory for a search");
-	if (absent)
-		p->hypothesis->presence = '~';
-	settle_share(p->hypothesis, &x->m,
-	    x->m.nparts > 0 && *heir ? &x->m.parts[x->m.top] : part_at(&x->m, p->label));
-	if (separates)
-		p->hypothesis->separation = x->sep.between;
-	if (*heir && model != NULL)
-		hypothesis_motive(g, p->hypothesis, model, edge);
-	hypothesis_enter(p->hypothesis,
-	    separates ? HYPOTHESIS_SEPARATES
-	    : end     ? HYPOTHESIS_ISOLATES
-		      : HYPOTHESIS_NO_HELP,
-	    when);
-	forest_touch(g->forest, p->hypothesis);
-	return *heir && model != NULL ? settle_evidence(g, p->hypothesis, model, edge, e) : 0;
+	assert(pick->fresh);
+	pick->fresh = false;
+	if (r.never_inside && !label_set_add(&s->enabled.absent, pick->label))
+		return search_no_memory(s, e);
+	if (r.absence)
+		h->presence = '~';
+	settle_share(h, m, m->nparts > 0 && r.heir ? &m->parts[m->top] : part_at(m, pick->label),
+	    port->settings.conditions.confidence);
+	if (f.separates)
+		h->separation = x->sep.between;
+	if (r.heir && f.measured)
+		hypothesis_motive(port, h, m->model->group, edge);
+	hypothesis_settle(port, h, r.state);
+	if (r.heir)
+		s->at.hypothesis = h;
+	return r.heir && f.measured ? hypothesis_evidence(port, h, m->model->group, edge, e) : 0;
 }
 
-/* Why it goes off. */
 static enum reason
-no_more(const struct pick *p)
+why_disabled(const struct pick *pick)
 {
-	return p->hypothesis->state == HYPOTHESIS_ISOLATES ||
-	               p->hypothesis->state == HYPOTHESIS_SEPARATES
+	return pick->hypothesis->state == HYPOTHESIS_ISOLATES ||
+	               pick->hypothesis->state == HYPOTHESIS_SEPARATES
 	           ? REASON_NO_END
 	           : REASON_NO_HELP;
 }
 
 int
-settle_picks(struct search_port *g, struct diagnosis *d, struct search *s, const struct decision *x,
-    struct wall when, struct err *e)
+settle_picks(struct search_port *port, struct search *s, const struct decision *x, struct err *e)
 {
 	bool only = x->what == DECIDE_FOLLOW;
 	int rc = 0;
 
 	if (x->sep.label != LABEL_NONE)
-		s->sep = x->sep;
-	for (uint32_t i = s->non; i-- > 0 && rc == 0;) {
-		struct pick *p = &s->on[i];
-		bool heir = false;
+		s->sides.separation = x->sep;
+	for (uint32_t i = s->enabled.n; i-- > 0 && rc == 0;) {
+		struct pick *pick = &s->enabled.picks[i];
 
-		if (p->fresh && (!only || p->label == x->sep.label))
-			rc = settle_one(g, s, p, x, &heir, when, e);
-		if (heir)
-			s->current = p->hypothesis;
-		if (!only && !needed(s, p->label))
-			turn_off(g, d, s, i, no_more(p), when);
+		if (pick->fresh && (!only || pick->label == x->sep.label))
+			rc = settle_one(port, s, pick, x, e);
+		if (!only && !is_needed(s, pick->label))
+			disable(port, s, i, why_disabled(pick));
 	}
 	return rc;
 }

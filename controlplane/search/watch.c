@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which groups have a problem, by always-on labels alone. */
+#include "controlplane/search/watch.h"
+
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/search/search.h"
+/* Bootstrap rounds; and a group is judged again when it has 1/NEWS more traces. */
+enum { ROUNDS = 100, NEWS = 16 };
 
-enum { ROUNDS = 100, NEWS = 16 }; /* a group is judged again when it has 1/NEWS more traces */
-
-/* A cheap stand-in for what a group's problem costs. */
+/* A cheap estimate of what a group's problem costs, ns. */
 static double
 rank(const struct group *g, double slow_ns)
 {
@@ -19,10 +20,10 @@ rank(const struct group *g, double slow_ns)
 }
 
 static uint32_t
-rank_groups(
-    const struct diagnosis *d, double slow_ns, uint64_t traces_min, struct group *best[RIPE_MAX])
+rank_groups(const struct diagnosis *d, double slow_ns, uint64_t traces_min,
+    struct group *best[ELIGIBLE_MAX])
 {
-	double ranks[RIPE_MAX];
+	double ranks[ELIGIBLE_MAX];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < groups_count(d->groups); i++) {
@@ -34,9 +35,9 @@ rank_groups(
 			continue;
 		for (at = n; at > 0 && ranks[at - 1] < its; at--)
 			;
-		if (at == RIPE_MAX)
+		if (at == ELIGIBLE_MAX)
 			continue;
-		n += n < RIPE_MAX;
+		n += n < ELIGIBLE_MAX;
 		memmove(&best[at + 1], &best[at], (n - 1 - at) * sizeof best[0]);
 		memmove(&ranks[at + 1], &ranks[at], (n - 1 - at) * sizeof ranks[0]);
 		best[at] = group;
@@ -45,8 +46,7 @@ rank_groups(
 	return n;
 }
 
-/* Whether an edge's share is surely larger than any other's: then a few traces are enough to go on
- * with it. */
+/* The interval of the edge's share lies above those of all other edges: then few traces are enough. */
 static bool
 stands_out(const struct finding *f, uint32_t edge)
 {
@@ -57,11 +57,11 @@ stands_out(const struct finding *f, uint32_t edge)
 }
 
 static void
-insert(struct ripe out[RIPE_MAX], uint32_t n, const struct ripe *r)
+insert(struct eligible out[ELIGIBLE_MAX], uint32_t n, const struct eligible *r)
 {
 	uint32_t at;
 
-	for (at = n; at > 0 && out[at - 1].looked->finding.cost_ns < r->looked->finding.cost_ns;
+	for (at = n; at > 0 && out[at - 1].judged->finding.cost_ns < r->judged->finding.cost_ns;
 	     at--)
 		out[at] = out[at - 1];
 	out[at] = *r;
@@ -76,13 +76,13 @@ is_problem(const struct finding *f)
 }
 
 static int
-judge(struct looked *j, struct search_port *g, const struct diagnosis *d, double slow_ns,
+judge(struct judged *j, const struct search_port *port, const struct diagnosis *d, double slow_ns,
     struct err *e)
 {
 	struct finding f;
 	struct edge_share *edges;
 	int rc = finding_judge(
-	    &f, j->group, &g->settings.conditions, slow_ns, ROUNDS, d->seed, g->scratch, e);
+	    &f, j->group, &port->settings.conditions, slow_ns, ROUNDS, d->seed, port->scratch, e);
 
 	if (rc != 0)
 		return rc;
@@ -95,22 +95,22 @@ judge(struct looked *j, struct search_port *g, const struct diagnosis *d, double
 	return 0;
 }
 
-/* Those groups are looked at from now on; what is known of them stays, of others goes. */
+/* These groups are watched from now on: their findings are kept, those of others freed. */
 static void
-look_at(struct watched *w, struct group *const *best, uint32_t n)
+watch_only(struct watched *w, struct group *const *best, uint32_t n)
 {
 	struct watched next = { .n = n };
 
 	for (uint32_t i = 0; i < n; i++) {
-		next.looked[i].group = best[i];
+		next.judged[i].group = best[i];
 		for (uint32_t k = 0; k < w->n; k++)
-			if (w->looked[k].group == best[i]) {
-				next.looked[i] = w->looked[k];
-				w->looked[k].finding.edges = NULL;
+			if (w->judged[k].group == best[i]) {
+				next.judged[i] = w->judged[k];
+				w->judged[k].finding.edges = NULL;
 			}
 	}
 	for (uint32_t k = 0; k < w->n; k++)
-		free(w->looked[k].finding.edges);
+		free(w->judged[k].finding.edges);
 	*w = next;
 }
 
@@ -118,50 +118,51 @@ void
 watched_free(struct watched *w)
 {
 	if (w != NULL)
-		look_at(w, NULL, 0);
+		watch_only(w, NULL, 0);
 	free(w);
 }
 
 int
-ripe_groups(
-    struct ripe out[RIPE_MAX], struct search_port *g, struct diagnosis *d, bool late, struct err *e)
+eligible_groups(struct eligible out[ELIGIBLE_MAX], const struct search_port *port,
+    struct diagnosis *d, bool late, struct err *e)
 {
-	double slow_ns = sketch_quantile_most(&d->sketch, g->settings.conditions.slow_quantile);
-	struct group *best[RIPE_MAX];
-	uint32_t n = rank_groups(d, slow_ns, g->settings.conditions.traces_min, best), nripe = 0;
+	double slow_ns = sketch_quantile_most(&d->sketch, port->settings.conditions.slow_quantile);
+	struct group *best[ELIGIBLE_MAX];
+	uint32_t n = rank_groups(d, slow_ns, port->settings.conditions.traces_min, best),
+		 neligible = 0;
 	int rc;
 
 	if (d->watched == NULL && (d->watched = calloc(1, sizeof *d->watched)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", d->run->type);
-	look_at(d->watched, best, n);
+	watch_only(d->watched, best, n);
 	for (uint32_t i = 0; i < n; i++) {
-		struct looked *j = &d->watched->looked[i];
+		struct judged *j = &d->watched->judged[i];
 		uint64_t old = late ? 0 : j->n / NEWS;
 
 		if ((j->n == 0 || best[i]->total.n > j->n + old) &&
-		    (rc = judge(j, g, d, slow_ns, e)) != 0)
+		    (rc = judge(j, port, d, slow_ns, e)) != 0)
 			return rc;
 		if (is_problem(&j->finding))
-			insert(out, nripe++, &(struct ripe){ best[i], j });
+			insert(out, neligible++, &(struct eligible){ best[i], j });
 	}
-	return (int)nripe;
+	return (int)neligible;
 }
 
 int
-ripe_surely(
-    const struct ripe *r, struct search_port *g, struct diagnosis *d, bool late, struct err *e)
+eligible_surely(const struct eligible *r, const struct search_port *port, struct diagnosis *d,
+    bool late, struct err *e)
 {
-	const struct conditions *c = &g->settings.conditions;
-	struct looked *j = r->looked;
+	const struct conditions *c = &port->settings.conditions;
+	struct judged *j = r->judged;
 	double slow_ns = sketch_quantile_most(&d->sketch, c->slow_quantile);
 	int rc;
 
-	if (j->n != r->group->total.n && (rc = judge(j, g, d, slow_ns, e)) != 0)
+	if (j->n != r->group->total.n && (rc = judge(j, port, d, slow_ns, e)) != 0)
 		return rc;
 	if (!is_problem(&j->finding))
 		return 0;
 	if ((rc = finding_intervals(
-		 &j->finding, r->group, c->confidence, ROUNDS, d->seed, g->scratch, e)) != 0)
+		 &j->finding, r->group, c->confidence, ROUNDS, d->seed, port->scratch, e)) != 0)
 		return rc;
-	return late || r->group->total.n >= PLENTY || stands_out(&j->finding, j->finding.top);
+	return late || r->group->total.n >= NEXT_PLENTY || stands_out(&j->finding, j->finding.top);
 }

@@ -142,9 +142,9 @@ has_on(const struct world *w, int type, int point)
 
 	snprintf(want, sizeof want, "s:p%d", point);
 	for (uint32_t i = 0; d != NULL && i < d->nsearches; i++)
-		for (uint32_t k = 0; k < d->searches[i]->non; k++)
+		for (uint32_t k = 0; k < d->searches[i]->enabled.n; k++)
 			if (strcmp(tracepoint_name(engine_parts(w->stage.g)->labels,
-				       d->searches[i]->on[k].label, name),
+				       d->searches[i]->enabled.picks[k].label, name),
 				want) == 0)
 				return true;
 	return false;

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/search/propose.h"
+
+#include <assert.h>
+
+#include "controlplane/search/enabled.h"
+#include "controlplane/search/narrow.h"
+#include "controlplane/search/search_hypothesis.h"
+#include "searchspace/match.h"
+
+/* Share of the requests from which on all pass a candidate. */
+static const double ALL_PASS = 0.9;
+
+/* ---- candidates ---- */
+
+static bool
+add_all(struct label_set *to, const struct label_set *from)
+{
+	for (uint32_t w = 0; w < from->nwords; w++)
+		for (uint64_t left = from->words[w]; left != 0; left &= left - 1)
+			if (!label_set_add(to, w * 64 + (uint32_t)__builtin_ctzll(left)))
+				return false;
+	return true;
+}
+
+/* Labels that are no candidates: tried, enabled, or of the preload layer, whose turn is later. */
+static bool
+excluded(struct label_set *ret, struct search_port *port, const struct search *s)
+{
+	if (!label_set_copy(ret, &s->enabled.tried) || !add_all(ret, preload_set(port->preload)))
+		return false;
+	for (uint32_t i = 0; i < s->enabled.n; i++)
+		if (!label_set_add(ret, s->enabled.picks[i].label))
+			return false;
+	return true;
+}
+
+/* While two sides are compared, only a tracepoint that both pass cuts both. The others are removed;
+ * what is left keeps its order, and loses the other end of a span that was removed. */
+static int
+keep_common(struct candidate *c, int n, uint32_t *number)
+{
+	int left = 0;
+
+	for (int i = 0; i < n; i++)
+		number[i] = c[i].share >= ALL_PASS ? (uint32_t)left++ : UINT32_MAX;
+	for (int i = 0; i < n; i++) {
+		struct candidate x = c[i];
+
+		if (number[i] == UINT32_MAX)
+			continue;
+		x.partner = x.partner != UINT32_MAX ? number[x.partner] : UINT32_MAX;
+		x.around = x.around != UINT32_MAX ? number[x.around] : UINT32_MAX;
+		c[number[i]] = x;
+	}
+	return left;
+}
+
+static int
+find_candidates(struct candidate **ret, struct gap_time *time, struct search_port *port,
+    struct search *s, struct err *e)
+{
+	const struct match_path path = { .ntokens = s->at.npath,
+		.tokens = s->at.path,
+		.units = s->at.units,
+		.edge = s->at.from,
+		.edge_to = s->at.to };
+	struct label_set without = { 0 };
+	uint32_t *number;
+	int n;
+
+	assert(s->at.npath > 0);
+	if (excluded(&without, port, s))
+		n = match_between(ret, time, port->space, s->diagnosis->type, &path,
+		    &s->enabled.absent, &without, &s->rng, port->scratch, e);
+	else
+		n = search_no_memory(s, e);
+	label_set_release(&without);
+	if (n <= 0 || s->sides.separation.label == LABEL_NONE || s->sides.followed == SIDE_SLOW)
+		return n;
+	number = arena_calloc(port->scratch, (size_t)n, sizeof *number);
+	return number != NULL ? keep_common(*ret, n, number) : search_no_memory(s, e);
+}
+
+int
+count_candidates(struct search_port *port, struct search *s, struct err *e)
+{
+	struct gap_time time;
+	struct candidate *some;
+
+	return find_candidates(&some, &time, port, s, e);
+}
+
+/* ---- within the budget ---- */
+
+struct offer { /* candidates, in their order */
+	struct candidate *some;
+	uint32_t n;
+	bool *out; /* [n]: was picked, or is over budget */
+	uint32_t over_budget;
+};
+
+/* The candidate that was picked, or the nearest one that is affordable, of two equally near the
+ * later one; UINT32_MAX: none is. */
+static uint32_t
+nearest_affordable(
+    struct offer *o, const struct search_port *port, const struct search *s, uint32_t pick)
+{
+	for (uint32_t away = 0; away < o->n; away++)
+		for (int side = 0; side < (away > 0 ? 2 : 1); side++) {
+			uint32_t i = side == 0 ? pick + away : pick - away;
+
+			/* before the first one the difference wraps, and is past the last one too */
+			if (i >= o->n || o->out[i])
+				continue;
+			o->out[i] = true;
+			if (is_affordable(port, s, o->some[i].label))
+				return i;
+			o->over_budget++;
+		}
+	return UINT32_MAX;
+}
+
+/* No tracepoint that may lie in the gap is affordable: once for each gap, the forest gets a
+ * withdrawn hypothesis. */
+static int
+give_up_gap(struct search_port *port, struct search *s, uint32_t label, struct err *e)
+{
+	struct hypothesis *h;
+
+	if (gap_same(&s->budget.given_up, &s->at.gap))
+		return 0;
+	s->budget.given_up = s->at.gap;
+	if ((h = hypothesis_new_tracepoint(port, s, label, e)) == NULL)
+		return ERR_MEMORY;
+	hypothesis_withdraw(port, h, REASON_OVER_BUDGET);
+	return 0;
+}
+
+static int
+enable_picked(struct search_port *port, struct search *s, struct offer *o, const uint32_t *picked,
+    uint32_t n, struct err *e)
+{
+	int enabled = 0, rc = 0;
+
+	for (uint32_t i = 0; i < n && rc == 0; i++) {
+		uint32_t at = nearest_affordable(o, port, s, picked[i]);
+
+		if (at == UINT32_MAX)
+			break;
+		rc = enable_candidate(port, s, o->some[at].label, e);
+		enabled++;
+	}
+	s->budget.left_out += enabled > 0 ? 0 : o->over_budget;
+	if (rc == 0 && enabled == 0)
+		rc = give_up_gap(port, s, o->some[picked[0]].label, e);
+	return rc != 0 ? rc : enabled;
+}
+
+static uint32_t
+enabled_in_all(const struct diagnosis *d)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		n += d->searches[i]->enabled.n;
+	return n;
+}
+
+int
+propose(struct search_port *port, struct search *s, struct err *e)
+{
+	struct diagnosis *d = s->diagnosis;
+	struct gap_time time;
+	struct offer o = { 0 };
+	uint32_t *picked, n, in_all;
+	int left = find_candidates(&o.some, &time, port, s, e), enabled;
+
+	s->budget.left_out = s->budget.unexplored;
+	if (left <= 0)
+		return left;
+	o.n = (uint32_t)left;
+	picked = arena_calloc(port->scratch, o.n, sizeof *picked);
+	o.out = arena_calloc(port->scratch, o.n, sizeof *o.out);
+	if (picked == NULL || o.out == NULL)
+		return search_no_memory(s, e);
+	n = d->strategy->propose(o.some, o.n, &time, d->k, &s->rng, picked);
+	/* what is enabled belongs to the cycle that begins */
+	d->run->cycles++;
+	if ((enabled = enable_picked(port, s, &o, picked, n, e)) <= 0) {
+		d->run->cycles--;
+		return enabled;
+	}
+	d->npicks = (uint32_t)enabled;
+	if ((in_all = enabled_in_all(d)) > d->run->tracepoints_most)
+		d->run->tracepoints_most = in_all;
+	forest_touch_run(port->forest, d->run);
+	return enabled;
+}
+
+/* ---- ends ---- */
+
+static int
+enable_end(struct search_port *port, struct search *s, uint32_t label, uint32_t *over_budget,
+    enum reason reason, struct err *e)
+{
+	if (!is_affordable(port, s, label)) {
+		*over_budget = label;
+		return 0;
+	}
+	return enable(port, s, &(struct pick){ label, false, s->origin.hypothesis }, reason, e);
+}
+
+int
+enable_ends(struct search_port *port, struct search *s, uint32_t *over_budget, struct err *e)
+{
+	const struct label_set *lacked = &s->sides.must_not;
+	int rc = 0;
+
+	*over_budget = LABEL_NONE;
+	for (uint32_t i = 0; i < s->at.npath && rc == 0; i++) {
+		uint32_t label = s->at.path[i];
+
+		if (labels_get(port->labels, label)->kind == RECORD_POINT && is_needed(s, label) &&
+		    !label_set_has(&s->enabled.labels, label))
+			rc = enable_end(port, s, label, over_budget, REASON_EDGE_END, e);
+	}
+	for (uint32_t w = 0; w < lacked->nwords && rc == 0; w++)
+		for (uint64_t left = lacked->words[w]; left != 0 && rc == 0; left &= left - 1)
+			rc = enable_end(port, s, w * 64 + (uint32_t)__builtin_ctzll(left),
+			    over_budget, REASON_SPLITS_TRACES, e);
+	return rc;
+}
+
+bool
+disable_newest(struct search_port *port, struct search *s)
+{
+	struct diagnosis *d = s->diagnosis;
+	bool any = false;
+
+	for (uint32_t i = s->enabled.n; i-- > 0;) {
+		struct pick pick = s->enabled.picks[i];
+
+		if (!pick.fresh)
+			continue;
+		disable(port, s, i, REASON_OVER_BUDGET);
+		port->calls->audit(port->owner, "the budget", "off: a tracepoint", d->run->id,
+		    REASON_OVER_BUDGET, NULL, port->when);
+		/* a candidate again: it is refused then, and counted as over budget */
+		if (label_set_add(&d->over_budget, pick.label))
+			label_set_del(&s->enabled.tried, pick.label);
+		hypothesis_withdraw(port, pick.hypothesis, REASON_OVER_BUDGET);
+		any = true;
+		if (s->task != TASK_PROBE_LAYER)
+			break;
+	}
+	return any;
+}

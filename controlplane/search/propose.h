@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The next learned tracepoints inside the gap, within the budget. */
+#ifndef CONTROLPLANE_SEARCH_PROPOSE_H
+#define CONTROLPLANE_SEARCH_PROPOSE_H
+
+#include "controlplane/search/search_state.h"
+
+/* How many learned tracepoints may lie in the gap and were not tried; or a negative code. Draws
+ * from the search's random generator. Cost: see match_between(). */
+int count_candidates(struct search_port *port, struct search *s, struct err *e);
+/* Enables those of them that the strategy picks, as the first step of a cycle. A pick over budget
+ * gives way to the nearest candidate that is not. How many, or a negative code; 0: there is none, or
+ * all are over budget, which budget.left_out then counts. */
+int propose(struct search_port *port, struct search *s, struct err *e);
+/* Enables the ends of the gap and the labels that requests are divided by, where these are not
+ * always on. *over_budget: the label of one that is over budget, or LABEL_NONE. 0 or a negative
+ * code. */
+int enable_ends(struct search_port *port, struct search *s, uint32_t *over_budget, struct err *e);
+/* The newest tracepoint of this cycle was measured to be over budget: disables it, of the preload
+ * layer all of this cycle, since one end of a pair is useless. False: there is none. */
+bool disable_newest(struct search_port *port, struct search *s);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/search/search_list.h"
+
+#include <assert.h>
+
+#include "base/array.h"
+#include "controlplane/search/narrow.h"
+#include "controlplane/search/search_hypothesis.h"
+
+static bool
+same_group(struct hash128 a, struct hash128 b)
+{
+	return a.a == b.a && a.b == b.b;
+}
+
+struct search *
+search_list_add(struct diagnosis *d, const struct gap *gap, struct hash128 group_id)
+{
+	struct search *s;
+
+	assert(d->nsearches < SEARCHES_MAX);
+	if (!array_reserve(d->searches, d->searches_cap, d->nsearches + 1))
+		return NULL;
+	if ((s = search_new(d, gap, group_id)) != NULL)
+		d->searches[d->nsearches++] = s;
+	return s;
+}
+
+bool
+search_list_has_gap(const struct diagnosis *d, const struct gap *gap)
+{
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (gap_same_ends(&d->searches[i]->at.gap, gap) ||
+		    gap_same_ends(&d->searches[i]->origin.gap, gap))
+			return true;
+	return false;
+}
+
+bool
+search_list_has_group(const struct diagnosis *d, struct hash128 group_id)
+{
+	for (uint32_t i = 0; i < d->nsearches; i++)
+		if (same_group(d->searches[i]->origin.group_id, group_id))
+			return true;
+	return false;
+}
+
+bool
+search_is_duplicate(const struct search *s)
+{
+	const struct diagnosis *d = s->diagnosis;
+
+	for (uint32_t i = 0; i < d->nsearches; i++) {
+		const struct search *x = d->searches[i];
+
+		if (x != s && (search_is_on(x) || x->outcome.verdict != NULL) &&
+		    gap_same_ends(&x->at.gap, &s->at.gap) &&
+		    same_group(x->origin.group_id, s->origin.group_id) &&
+		    x->sides.followed == s->sides.followed)
+			return true;
+	}
+	return false;
+}
+
+int
+search_list_add_beside(struct search_port *port, const struct search *by, const struct measured *m,
+    const struct part *part, struct err *e)
+{
+	struct diagnosis *d = by->diagnosis;
+	struct hypothesis *h;
+	struct search *s;
+
+	if (search_list_has_gap(d, &part->gap) || d->nsearches == SEARCHES_MAX)
+		return 0;
+	if ((s = search_list_add(d, &part->gap, by->origin.group_id)) == NULL ||
+	    (h = s->origin.hypothesis = hypothesis_new_from(port, d, by->at.hypothesis)) == NULL ||
+	    !label_set_copy(&s->sides.must, &by->sides.must) ||
+	    !label_set_copy(&s->sides.must_not, &by->sides.must_not) ||
+	    !label_set_copy(&s->enabled.absent, &by->enabled.absent))
+		return search_no_memory(by, e);
+	s->origin.problem = by->origin.problem;
+	s->origin.of_group = by->origin.of_group * part->of_gap;
+	s->origin.share = s->at.share = m->share * part->of_gap;
+	s->at.carried = part->carries;
+	hypothesis_motive(port, h, m->model->group, part->edge);
+	hypothesis_text(&h->edge_to, labels_get(port->labels, part->gap.to)->text);
+	h->share = h->settled_share = s->at.share;
+	h->settled_traces = (uint64_t)m->pooled;
+	h->cost_ns = by->origin.hypothesis->cost_ns * part->of_gap;
+	return remember_path(s, &m->model->group->shape, port->scratch, e);
+}

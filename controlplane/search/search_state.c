@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/search/search_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct search *
+search_new(struct diagnosis *d, const struct gap *gap, struct hash128 group_id)
+{
+	struct search *s = calloc(1, sizeof *s);
+
+	if (s == NULL)
+		return NULL;
+	s->number = d->nsearches;
+	s->diagnosis = d;
+	s->phase = SEARCH_WAITING;
+	s->origin.group_id = group_id;
+	s->origin.gap = s->at.gap = s->at.most = *gap;
+	s->at.of_root = 1;
+	s->sides.separation.label = LABEL_NONE;
+	s->outcome.label = LABEL_NONE;
+	rng_seed(&s->rng, d->seed + s->number);
+	return s;
+}
+
+void
+search_free(struct search *s)
+{
+	if (s == NULL)
+		return;
+	groups_free(s->cycle.groups);
+	label_set_release(&s->enabled.labels);
+	label_set_release(&s->enabled.tried);
+	label_set_release(&s->enabled.absent);
+	label_set_release(&s->sides.must);
+	label_set_release(&s->sides.must_not);
+	label_set_release(&s->layer.inside);
+	free(s->at.path);
+	free(s->at.units);
+	free(s->enabled.picks);
+	free(s);
+}
+
+bool
+search_is_on(const struct search *s)
+{
+	return s->phase != SEARCH_WAITING && s->phase != SEARCH_ENDED;
+}
+
+void
+search_enter(struct search *s, enum search_phase phase)
+{
+	assert(search_phase_may_follow(s->phase, phase));
+	s->phase = phase;
+}
+
+void
+search_set_task(struct search *s, enum search_task task)
+{
+	assert(search_task_may_follow(s->task, task));
+	s->task = task;
+}
+
+int
+search_no_memory(const struct search *s, struct err *e)
+{
+	return err_set(e, ERR_MEMORY, "%s: out of memory", s->diagnosis->run->type);
+}
+
+int
+search_measure_input(struct measure_input *ret, const struct search_port *port,
+    const struct search *s, struct err *e)
+{
+	uint32_t *enabled = arena_calloc(port->scratch, s->enabled.n + 1, sizeof *enabled);
+
+	assert(s->cycle.groups != NULL);
+	if (enabled == NULL)
+		return search_no_memory(s, e);
+	for (uint32_t i = 0; i < s->enabled.n; i++)
+		enabled[i] = s->enabled.picks[i].label;
+	*ret = (struct measure_input){ .groups = s->cycle.groups,
+		.gap = s->at.gap,
+		.must = &s->sides.must,
+		.must_not = &s->sides.must_not,
+		.by_latency = s->at.by_latency,
+		.enabled = enabled,
+		.nenabled = s->enabled.n,
+		.nlabels = labels_count(port->labels) };
+	return 0;
+}
+
+struct decide_context
+search_decide_context(const struct search *s)
+{
+	return (struct decide_context){ .deadline_passed = s->cycle.deadline_passed,
+		.carried_found = s->at.carried,
+		.share_found = s->at.share,
+		.root_share = s->origin.share,
+		.of_root = s->at.of_root,
+		.slow_side = s->sides.followed == SIDE_SLOW,
+		.forced = s->sides.forced,
+		.since = s->sides.since,
+		.fast_ns = s->sides.separation.fast_ns };
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a diagnosis and its searches remember. The files of this room, each of which uses only those
+ * above it:
+ *
+ *	port.h, preload_labels.c    what the engine provides; labels of the preload layer
+ *	gap.c, measure.c            the gap on a path; how a problem is distributed over its parts
+ *	decide.c, next_step.c,      pure decisions: facts in, a decision with its reason out
+ *	search_phase.c
+ *	search_state.c              what is remembered
+ *	search_hypothesis.c         hypotheses and evidence of a search, for the forest
+ *	narrow.c, enabled.c         the gap becomes smaller; tracepoints are enabled and disabled
+ *	propose.c, explore.c        the next tracepoints: learned ones; not learned ones
+ *	preload_layer.c             those of the preload layer
+ *	settle.c                    what became of this cycle's tracepoints
+ *	search_list.c               the searches of a diagnosis
+ *	search_end.c, search_verdict.c   the end of a search, without a verdict and with one
+ *	search.c                    a search's cycle
+ *	watch.c, diagnose.c         which groups have a problem; a diagnosis
+ */
+#ifndef CONTROLPLANE_SEARCH_SEARCH_STATE_H
+#define CONTROLPLANE_SEARCH_SEARCH_STATE_H
+
+#include "analysis/group.h"
+#include "base/rng.h"
+#include "controlplane/search/decide.h"
+#include "controlplane/search/next_step.h"
+#include "controlplane/search/port.h"
+#include "controlplane/search/search_phase.h"
+#include "searchspace/strategy.h"
+
+/* After agents have confirmed: until then, requests that were on their way have passed their first
+ * records. */
+enum { SETTLE_NS = 50000000 };
+
+struct pick { /* an enabled tracepoint */
+	uint32_t label;
+	bool fresh;                    /* enabled for this cycle: not settled yet */
+	struct hypothesis *hypothesis; /* that it is enabled for */
+};
+
+/* Time by object: the first field of a pair's begin, for example a lock's address. */
+enum { OBJECTS_MAX = 32, OBJECT_TEXT_MAX = 96 };
+struct object_times {
+	uint32_t n;
+	double ns; /* of all objects */
+	struct {
+		char text[OBJECT_TEXT_MAX];
+		double ns;
+	} each[OBJECTS_MAX];
+};
+
+/* Where the search began. */
+struct search_origin {
+	struct hash128 group_id; /* of the group under search, by always-on labels alone */
+	enum problem problem;    /* of that group */
+	double of_group;         /* share of the first gap in the group's problem */
+	struct hypothesis *hypothesis;
+	struct gap gap;
+	double share; /* of the first gap when found; 0: not known yet */
+};
+
+/* Where it is. */
+struct search_position {
+	struct hypothesis *hypothesis; /* that led to the gap */
+	struct gap gap;
+	struct gap most;  /* the smallest one so far that had half of what the first has */
+	bool by_latency;  /* shares are of the mean, not of the variance */
+	double share;     /* of the gap when found; 0: not known yet */
+	double carried;   /* covariance (ns^2) or mean (ns) of the gap when found; 0: the same */
+	double of_root;   /* product of the shares that were followed at each cut */
+	uint32_t spreads; /* cuts in a row without a part that took over */
+	uint32_t *path, *units; /* [npath]: labels of the path with the gap as one edge, and labels
+	                           that began their units */
+	uint32_t npath, from,
+	    to; /* the gap: from path[from] to path[to]; to <= from: round a loop */
+};
+
+/* What its requests are divided by. */
+struct search_sides {
+	struct label_set must, must_not; /* labels that a path must have, or must lack */
+	struct separation separation;    /* its label stays enabled; LABEL_NONE: none */
+	enum followed_side followed;
+	struct gap since; /* SIDE_SLOW: the gap when the side was chosen */
+	bool forced;      /* the next decision is made although the excess is not bounded */
+};
+
+struct search_enabled {
+	struct pick *picks;
+	uint32_t n, cap;
+	struct label_set labels; /* of the picks */
+	struct label_set tried;  /* labels that were enabled once */
+	struct label_set absent; /* of these, those that are not inside the gap in its traces */
+};
+
+/* Tracepoints that may lie in the gap and are over the budget. */
+struct search_budget {
+	uint32_t left_out;   /* all of them ... */
+	uint32_t unexplored; /* ... and those among them that could not be explored */
+	struct gap given_up; /* for this gap the forest was told so */
+};
+
+struct exploration {
+	struct hypothesis *hypothesis; /* owns what is enabled; NULL: nothing is explored now */
+	uint32_t done, done_before;    /* of the service's tracepoints, in the order in which agents
+	                                  list them: after and before this cycle */
+	bool own; /* the program's own were explored, not only the preload layer */
+	uint32_t
+	    at_once; /* most in one cycle; 0: never explored. Less where they were over budget */
+	uint32_t traces; /* that taught the space meanwhile */
+};
+
+struct layer_search { /* of the preload layer, inside one gap */
+	enum layer_state state;
+	struct gap above;            /* that gap, from LAYER_OPEN on */
+	uint32_t provider;           /* index into the patterns: explored now, or next */
+	struct label_set inside;     /* labels that lay in the gap while they were explored */
+	uint32_t over_budget;        /* tracepoints */
+	struct object_times objects; /* of this cycle */
+};
+
+struct search_cycle {
+	struct groups *groups;   /* of its traces; NULL before the first one */
+	struct comoments serial; /* of these: a response time beside the one before it */
+	int64_t before_ns;       /* the last response time */
+	uint64_t traces;
+	struct mono begun, checked; /* checked: the last decision */
+	struct mono ready;          /* traces that began later count */
+	bool deadline_passed;       /* at the last decision */
+};
+
+struct final_edge {
+	enum verdict_kind kind; /* that it is to end with */
+	uint64_t wanted;        /* traces, while its interval holds 0 */
+};
+
+struct search_outcome {
+	const struct verdict *verdict; /* the forest's; NULL: none yet, or none */
+	enum reason reason;            /* why there is none */
+	uint32_t label;                /* of the reason: a tracepoint; LABEL_NONE */
+};
+
+struct diagnosis;
+
+struct search {
+	uint32_t number; /* within the diagnosis, from 0 */
+	struct diagnosis *diagnosis;
+	enum search_phase phase;
+	enum search_task task;
+	struct search_origin origin;
+	struct search_position at;
+	struct search_sides sides;
+	struct search_enabled enabled;
+	struct search_budget budget;
+	struct exploration exploration;
+	struct layer_search layer;
+	struct search_cycle cycle;
+	struct final_edge final;
+	struct search_outcome outcome;
+	uint64_t skipped_lossy; /* traces with a lost part, of this cycle */
+	struct rng rng;
+};
+
+/* ---- a diagnosis ---- */
+
+/* WATCH: no search has begun. SWITCH, GATHER, PAUSED: the phase of the first search that goes on. */
+enum phase { PHASE_WATCH, PHASE_SWITCH, PHASE_GATHER, PHASE_PAUSED, PHASE_ENDED };
+
+struct watched;
+
+struct diagnosis {
+	struct run *run;
+	uint32_t type; /* label of its request_begin */
+	const struct strategy *strategy;
+	uint32_t k; /* cuts of a gap in one cycle */
+	uint64_t seed;
+	enum phase phase;
+	struct mono begun, checked;
+	struct mono ready; /* traces count that began after this, by our clock */
+	bool is_ready;
+
+	struct groups *groups; /* of all traces since it began, by always-on labels alone */
+	struct sketch sketch;  /* response times of the type since it began */
+	uint64_t traces, skipped_lossy;
+	struct watched *watched; /* see watch.h */
+
+	struct search **searches; /* in the order of their making */
+	uint32_t nsearches, searches_cap;
+	uint32_t npicks;              /* tracepoints that the newest cycle enabled */
+	struct label_set over_budget; /* labels whose measured cost was over the budget */
+};
+
+/* NULL: out of memory. It waits. seed: of its random generator. */
+struct search *search_new(struct diagnosis *d, const struct gap *gap, struct hash128 group_id);
+void search_free(struct search *s);        /* NULL is fine */
+bool search_is_on(const struct search *s); /* has begun, and has not ended */
+
+/* The only way to change these. The transition must be allowed (search_phase.h). */
+void search_enter(struct search *s, enum search_phase phase);
+void search_set_task(struct search *s, enum search_task task);
+
+/* ERR_MEMORY, in the words that all of this room uses. */
+int search_no_memory(const struct search *s, struct err *e);
+
+/* What to measure, in the port's scratch arena, and what decide.h has to know. ERR_MEMORY. */
+int search_measure_input(struct measure_input *ret, const struct search_port *port,
+    const struct search *s, struct err *e);
+struct decide_context search_decide_context(const struct search *s);
+
+#endif
