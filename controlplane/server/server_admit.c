@@ -12,6 +12,7 @@
  */
 #include "controlplane/server/server_inside.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -63,6 +64,7 @@ server_refused(struct server *s, enum door door, const struct who *who, const st
 {
 	struct letter *l;
 
+	assert(server_is_mine(s));
 	/* As of notes: who knocks a thousand times a second fills no memory. The next one counts
 	 * those that were left out. */
 	if (s->mailbox.notes >= MAILBOX_NOTES_MAX ||
@@ -126,7 +128,7 @@ wait_for_room(struct server *s)
 
 	while (s->npeers >= most && !s->stopping) {
 		until = mono_in_ms(100);
-		pthread_cond_timedwait(&s->ended, &s->lock, &until);
+		server_wait(s, &s->ended, &until);
 		server_reap(s);
 	}
 }
@@ -142,7 +144,7 @@ server_admit(struct gate *g, struct stream *st)
 	int rc = 0;
 
 	identify(g, st, &who, &only_node, &forbidden);
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	server_reap(s);
 	if (forbidden.code != 0) {
 		server_refused(s, g->door, &who, &forbidden);
@@ -158,7 +160,7 @@ server_admit(struct gate *g, struct stream *st)
 		rc = err_set(&e, ERR_PEER, "the controller is stopping");
 	else if (rc == 0 && (rc = peer_start(s, g->door, st, &who, only_node, &forbidden, &e)) < 0)
 		server_note(s, "turned away: %s", e.text);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	if (rc < 0)
 		stream_turn_away(st, e.text);
 	/*
@@ -217,6 +219,7 @@ server_place(struct server *s, struct peer *p, struct err *e)
 {
 	int all = share(s, p->conn.door), own = all / OWN_PART > 0 ? all / OWN_PART : 1;
 
+	assert(server_is_mine(s));
 	if (p->conn.door == DOOR_AGENTS) {
 		if (known(s, p, false) < all)
 			return 0;

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of the server share: server_nng.c (listeners, the caller's side), server_admit.c
- * (who gets a place, and how fast), server_peer.c (the threads of a connection), mailbox.c. One
- * mutex, server.lock, guards all of it; nobody reads, writes or waits on a stream under it. */
+/*
+ * What the files of the server share:
+ *
+ *	server_nng.c    listeners, and the side of the caller, who empties the mailbox
+ *	server_admit.c  which connections are accepted, and how fast they are read
+ *	server_peer.c   the two threads of a connection
+ *	server_tls.c    certificates of agents on other machines
+ *	mailbox.c       frames that wait for the caller
+ *
+ * server.lock guards all of it. No thread reads, writes or waits on a stream while it holds the lock.
+ */
 #ifndef CONTROLPLANE_SERVER_SERVER_INSIDE_H
 #define CONTROLPLANE_SERVER_SERVER_INSIDE_H
 
@@ -96,7 +104,9 @@ struct asker { /* a user, and how fast it asks */
 enum { SEEN_MAX = 4096, HOST_NAME_BYTES = 256, ASKERS_MAX = 64 };
 
 struct server {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock; /* by server_lock() */
+	pthread_t owner;      /* the thread that holds it, ... */
+	bool locked;          /* ... if one does; for assertions */
 	bool stopping;
 	struct server_options options;
 	struct gate gates[DOORS];
@@ -118,33 +128,78 @@ struct server {
 	uint32_t nseen;
 };
 
-/* With server.lock held: */
-/* forbidden: code 0, or why it is told no at once. */
+static inline void
+server_lock(struct server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->owner = pthread_self();
+	s->locked = true;
+}
+
+static inline void
+server_unlock(struct server *s)
+{
+	s->locked = false;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Whether this thread holds the lock; for assert(). */
+static inline bool
+server_is_mine(const struct server *s)
+{
+	return s->locked && pthread_equal(s->owner, pthread_self());
+}
+
+/* Waits on the condition without the lock, and takes it again. until: on CLOCK_MONOTONIC; NULL:
+ * however long. 0, or ETIMEDOUT. */
+static inline int
+server_wait(struct server *s, pthread_cond_t *c, const struct timespec *until)
+{
+	int rc;
+
+	s->locked = false;
+	rc = until != NULL ? pthread_cond_timedwait(c, &s->lock, until)
+	                   : pthread_cond_wait(c, &s->lock);
+	s->owner = pthread_self();
+	s->locked = true;
+	return rc;
+}
+
+/* ---- with server.lock held, which they assert ---- */
+
+/* Starts the threads of a connection. forbidden: code 0, or why it is refused at once. ERR_MEMORY,
+ * ERR_SYSTEM: the stream stays the caller's. */
 int peer_start(struct server *s, enum door door, struct stream *stream, const struct who *who,
     const char *only_node, const struct err *forbidden, struct err *e);
-void peer_put(struct peer *p, enum slot slot, const void *data, size_t len); /* replaces */
-void peer_hang_up(struct peer *p, const char *words);                        /* NULL: without */
-/* Somebody may not: a letter for the audit. */
+/* Gives the writer a frame; one of the same slot that was not written yet is replaced. Copies. */
+void peer_put(struct peer *p, enum slot slot, const void *data, size_t len);
+/* Ends the connection after what waits to be written; text: why, for the peer, or NULL. */
+void peer_hang_up(struct peer *p, const char *text);
+/* A letter for the audit: `who` was refused at this door. */
 void server_refused(struct server *s, enum door door, const struct who *who, const struct err *e);
-/* A stranger said who it is, or asked: is there a place among the known? ERR_FULL. */
+/* Whether a connection that has identified itself may stay: ERR_FULL if too many are known. */
 int server_place(struct server *s, struct peer *p, struct err *e);
-/* A frame of it came whole: how long until it may be taken, in ns; 0: now. */
+/* How long its frame, which has come whole, has to wait until it may be taken, in ns; 0: not. */
 int64_t server_slow_ns(struct server *s, struct peer *p, unsigned kind, struct mono now);
-/* Frees those that are dead; lets go of the lock meanwhile. */
+/* Frees dead connections; releases the lock meanwhile. */
 void server_reap(struct server *s);
+/* A letter for the log; dropped when 64 of them wait. */
 void server_note(struct server *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Without it: somebody has connected at this gate. */
+
+/* ---- without the lock ---- */
+
+/* Accepts or refuses a connection at this gate; takes the stream. */
 void server_admit(struct gate *g, struct stream *stream);
-/* ---- server_tls.c, without the lock ---- */
-/* Shakes hands, where it is tls://, and learns for which node it may speak. In the reader. 0, or
- * why it is not let in. */
+/* The TLS handshake of a tls:// connection, and the node that its certificate is for. In the reader.
+ * 0, or why it is refused. */
 int peer_secure(struct peer *p, struct err *e);
-/* Once a second: hangs up on whom the keys, when they have changed, do not let in any more. */
+/* Reads changed certificates again, once a second, and closes connections that they no longer
+ * permit. In the gatekeeper of the agents. */
 void server_keys(struct server *s);
 
-/* Without it: frees one whose threads have ended. */
+/* Frees a connection whose threads have ended. */
 void peer_free(struct peer *p);
-/* Says `words` to somebody for whom there is no room, and closes. */
-void stream_turn_away(struct stream *stream, const char *words);
+/* Writes a refusal to a peer that was not accepted, and closes the stream. */
+void stream_turn_away(struct stream *stream, const char *text);
 
 #endif

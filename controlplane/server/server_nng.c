@@ -3,6 +3,7 @@
  * the mailbox. */
 #include "controlplane/server/server_inside.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ server_note(struct server *s, const char *fmt, ...)
 	struct letter *l;
 	va_list ap;
 
+	assert(server_is_mine(s));
 	/* Who knocks a thousand times a second fills no memory and no log. */
 	if (s->mailbox.notes >= MAILBOX_NOTES_MAX)
 		return;
@@ -34,9 +36,9 @@ stopping(struct server *s)
 {
 	bool yes;
 
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	yes = s->stopping;
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	return yes;
 }
 
@@ -54,9 +56,9 @@ gatekeeper(void *arg)
 		if ((rc = listener_accept(g->listener, &st, 1000, &e)) == 0) {
 			server_admit(g, st);
 		} else if (rc != ERR_TIMEOUT && !stopping(g->server)) {
-			pthread_mutex_lock(&g->server->lock);
+			server_lock(g->server);
 			server_note(g->server, "%s: %s", listener_url(g->listener), e.text);
-			pthread_mutex_unlock(&g->server->lock);
+			server_unlock(g->server);
 			/* Out of descriptors, most likely: that does not pass faster by asking
 			 * faster. */
 			nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
@@ -150,20 +152,20 @@ server_close(struct server *s)
 
 	if (s == NULL)
 		return;
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	s->stopping = true;
 	pthread_cond_broadcast(&s->mailbox.room);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	for (int i = 0; i < DOORS; i++)
 		gate_close(&s->gates[i]);
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	for (p = s->peers; p != NULL; p = p->next)
 		if (!p->closing)
 			peer_hang_up(p, NULL);
-	pthread_mutex_unlock(&s->lock);
-	pthread_mutex_lock(&s->lock);
+	server_unlock(s);
+	server_lock(s);
 	server_reap(s);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	/* Nobody adds to or takes from the list any more: whoever ends while we stop says so in the
 	 * mailbox. */
 	for (p = s->peers; p != NULL; p = next) {
@@ -247,13 +249,14 @@ server_reap(struct server *s)
 {
 	struct peer *p;
 
+	assert(server_is_mine(s));
 	while ((p = s->dead) != NULL) {
 		s->dead = p->next;
 		s->npeers--;
-		pthread_mutex_unlock(&s->lock);
+		server_unlock(s);
 		pthread_join(p->reader, NULL); /* it died as its last act */
 		peer_free(p);
-		pthread_mutex_lock(&s->lock);
+		server_lock(s);
 	}
 }
 
@@ -299,9 +302,9 @@ open_letter(struct server *s, struct letter *l, struct mail *ret)
 
 	*ret = l->mail;
 	if (l->end) {
-		pthread_mutex_unlock(&s->lock);
+		server_unlock(s);
 		pthread_join(p->reader, NULL); /* it said so as its last act */
-		pthread_mutex_lock(&s->lock);
+		server_lock(s);
 		forget(s, p);
 		tell = p->welcomed && !p->left_told;
 		if (tell)
@@ -328,7 +331,7 @@ server_next(struct server *s, struct mail *ret, int timeout_ms)
 	struct letter *l;
 	bool told = false;
 
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	while (!told) {
 		server_reap(s);
 		if (s->gone != NULL)
@@ -336,11 +339,10 @@ server_next(struct server *s, struct mail *ret, int timeout_ms)
 		s->gone = NULL;
 		if ((l = mailbox_take(&s->mailbox)) != NULL)
 			told = open_letter(s, l, ret);
-		else if (timeout_ms == 0 ||
-			 pthread_cond_timedwait(&s->mailbox.mail, &s->lock, &until) != 0)
+		else if (timeout_ms == 0 || server_wait(s, &s->mailbox.mail, &until) != 0)
 			break;
 	}
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	return told;
 }
 
@@ -349,10 +351,10 @@ server_next_status(struct server *s, struct mail *ret)
 {
 	bool told = false;
 
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	while (!told && s->mailbox.urgent != &s->mailbox.first)
 		told = open_letter(s, mailbox_take(&s->mailbox), ret);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	return told;
 }
 
@@ -361,9 +363,9 @@ server_waiting_bytes(struct server *s)
 {
 	size_t bytes;
 
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	bytes = s->mailbox.bytes;
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	return bytes;
 }
 
@@ -372,9 +374,9 @@ server_reading_bytes(struct server *s)
 {
 	size_t bytes;
 
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	bytes = s->reading_bytes;
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	return bytes;
 }
 
@@ -387,7 +389,7 @@ server_welcome(struct server *s, struct peer *p, uint32_t tag)
 	uint64_t oldest = h->first_seq > 0 ? h->first_seq - 1 : 0;
 	struct buf b = { 0 };
 
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	if (p->seen->incarnation != h->incarnation)
 		p->seen->have_seq = 0;
 	p->seen->incarnation = h->incarnation;
@@ -399,20 +401,20 @@ server_welcome(struct server *s, struct peer *p, uint32_t tag)
 	conn_welcome(&p->conn, p->seen->have_seq);
 	welcome_encode(&(struct welcome){ .have_seq = p->seen->have_seq }, &b);
 	peer_put(p, SLOT_WELCOME, b.data, b.len);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	buf_release(&b);
 }
 
 void
 server_refuse(struct server *s, struct peer *p, const char *words)
 {
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	p->deaf = true;
 	if (!p->closing) {
 		err_set(&p->end, 0, "%s", words);
 		peer_hang_up(p, words);
 	}
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 }
 
 void
@@ -421,34 +423,34 @@ server_took(struct server *s, struct peer *p, uint64_t seq)
 	struct buf b = { 0 };
 
 	buf_u64(&b, seq);
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	p->seen->have_seq = seq;
 	peer_put(p, SLOT_ACK, b.data, b.len);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	buf_release(&b);
 }
 
 void
 server_want(struct server *s, struct peer *p, const struct buf *payload)
 {
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	peer_put(p, SLOT_WANT, payload->data, payload->len);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 }
 
 void
 server_clock(struct server *s, struct peer *p)
 {
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	peer_put(p, SLOT_CLOCK, NULL, 0);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 }
 
 void
 server_answer(struct server *s, struct peer *p, const char *text, size_t len)
 {
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	peer_put(p, SLOT_ANSWER, text, len);
 	conn_answered(&p->conn);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 }

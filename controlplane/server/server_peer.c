@@ -2,6 +2,7 @@
 /* The two threads of a connection. The reader owns it: it ends last, and says so in the mailbox. */
 #include "controlplane/server/server_inside.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,10 +59,10 @@ writer(void *arg)
 	enum slot i;
 	int rc = 0;
 
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	while (rc == 0) {
 		while ((i = first_full(p)) == SLOTS && !p->closing)
-			pthread_cond_wait(&p->out, &s->lock);
+			server_wait(s, &p->out, NULL);
 		if (i == SLOTS)
 			break;
 		swap = p->slots[i];
@@ -70,12 +71,12 @@ writer(void *arg)
 		p->full[i] = false;
 		bool last = p->closing;
 
-		pthread_mutex_unlock(&s->lock);
+		server_unlock(s);
 		if (i == SLOT_CLOCK)
 			stamp(&b);
 		rc = frame_write(p->stream, slot_kinds[i], &b, last ? FAREWELL_MS : WRITE_MS, NULL);
 		buf_reset(&b);
-		pthread_mutex_lock(&s->lock);
+		server_lock(s);
 	}
 	if (!p->closing)
 		err_set(&p->end, 0, "it does not read what it is sent");
@@ -84,7 +85,7 @@ writer(void *arg)
 	 * must be woken. */
 	if (p->end.code == 0)
 		stream_abort(p->stream);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	buf_release(&b);
 	return NULL;
 }
@@ -94,6 +95,7 @@ peer_put(struct peer *p, enum slot slot, const void *data, size_t len)
 {
 	struct buf *b = &p->slots[slot];
 
+	assert(server_is_mine(p->server) && slot < SLOTS);
 	if (p->closing)
 		return;
 	buf_reset(b);
@@ -105,6 +107,7 @@ peer_put(struct peer *p, enum slot slot, const void *data, size_t len)
 void
 peer_hang_up(struct peer *p, const char *words)
 {
+	assert(server_is_mine(p->server));
 	if (words != NULL)
 		peer_put(p, SLOT_REFUSE, words, strlen(words));
 	p->full[SLOT_WANT] = false;
@@ -152,10 +155,10 @@ patient_read(struct peer *p, void *data, size_t len, struct err *e)
 	struct err late;
 	int ms, rc;
 
-	pthread_mutex_lock(&p->server->lock);
+	server_lock(p->server);
 	ms = conn_patience_ms(&p->conn, clock_mono());
 	conn_late(&p->conn, &late);
-	pthread_mutex_unlock(&p->server->lock);
+	server_unlock(p->server);
 	rc = ms == 0 ? ERR_TIMEOUT : stream_read(p->stream, data, len, ms, e);
 	if (rc == ERR_TIMEOUT)
 		*e = late;
@@ -192,9 +195,9 @@ may_come(struct peer *p, const struct frame *f, struct err *e)
 {
 	int rc;
 
-	pthread_mutex_lock(&p->server->lock);
+	server_lock(p->server);
 	rc = conn_header(&p->conn, f, e);
-	pthread_mutex_unlock(&p->server->lock);
+	server_unlock(p->server);
 	return rc;
 }
 
@@ -210,12 +213,12 @@ wait_for_memory(struct peer *p, size_t bytes)
 	struct timespec until;
 	bool waited = false;
 
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	while (p->conn.door == DOOR_AGENTS && p->conn.known && !p->closing && !s->stopping &&
 	       s->reading_bytes > 0 && s->reading_bytes + bytes > s->options.mailbox_max_bytes) {
 		p->blocked = waited = true;
 		until = mono_in_ms(1000);
-		pthread_cond_timedwait(&s->mailbox.room, &s->lock, &until);
+		server_wait(s, &s->mailbox.room, &until);
 	}
 	p->blocked = false;
 	if (waited)
@@ -224,7 +227,7 @@ wait_for_memory(struct peer *p, size_t bytes)
 	s->reading_bytes += p->reading_bytes;
 	bool closing = p->closing || s->stopping;
 
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	return closing ? ERR_PEER : 0;
 }
 
@@ -272,7 +275,7 @@ deliver(struct peer *p, struct incoming *in, struct err *e)
 
 	p->blocked = true;
 	while (mailbox_full(&s->mailbox) && !p->closing && !s->stopping)
-		pthread_cond_wait(&s->mailbox.room, &s->lock);
+		server_wait(s, &s->mailbox.room, NULL);
 	p->blocked = false;
 	p->conn.heard = clock_mono();
 	if (p->closing || s->stopping)
@@ -317,7 +320,7 @@ slow_down(struct peer *p, unsigned kind, struct err *e)
 				: p->conn.who.user,
 			    p->conn.door == DOOR_AGENTS ? "sends" : "asks");
 		p->slowed = p->blocked = waited = true;
-		pthread_cond_timedwait(&s->mailbox.room, &s->lock, &until);
+		server_wait(s, &s->mailbox.room, &until);
 	}
 	p->blocked = false;
 	if (waited)
@@ -366,11 +369,11 @@ read_on(struct peer *p, struct err *e)
 	struct incoming in;
 	int rc = read_frame(p, &in, e);
 
-	pthread_mutex_lock(&p->server->lock);
+	server_lock(p->server);
 	if (rc == 0)
 		rc = take_frame(p, &in, e);
 	give_memory_back(p);
-	pthread_mutex_unlock(&p->server->lock);
+	server_unlock(p->server);
 	free(in.payload);
 	return rc;
 }
@@ -426,7 +429,7 @@ reader(void *arg)
 	else if (peer_secure(p, &e) == 0)
 		while (read_on(p, &e) == 0)
 			;
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	bool by_us = p->closing;
 
 	if (!by_us) {
@@ -439,15 +442,15 @@ reader(void *arg)
 			    p->conn.door == DOOR_AGENTS ? "agent" : "operator",
 			    p->conn.hello.node != NULL ? p->conn.hello.node : "(unnamed)", e.text);
 	}
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	pthread_join(p->writer, NULL);
 	if (!by_us && was_our_word(&e))
 		drain(p->stream);
 	stream_close(p->stream);
 	p->stream = NULL;
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	say_end(p);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	return NULL;
 }
 
@@ -457,6 +460,7 @@ peer_start(struct server *s, enum door door, struct stream *stream, const struct
 {
 	struct peer *p = calloc(1, sizeof *p);
 
+	assert(server_is_mine(s));
 	if (p == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	p->server = s;
@@ -471,9 +475,9 @@ peer_start(struct server *s, enum door door, struct stream *stream, const struct
 	if (pthread_create(&p->reader, NULL, reader, p) != 0) {
 		p->closing = true;
 		pthread_cond_signal(&p->out);
-		pthread_mutex_unlock(&s->lock);
+		server_unlock(s);
 		pthread_join(p->writer, NULL);
-		pthread_mutex_lock(&s->lock);
+		server_lock(s);
 		goto fail;
 	}
 	p->next = s->peers;

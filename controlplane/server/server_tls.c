@@ -23,10 +23,10 @@ name_peer(struct peer *p, struct err *e)
 		return 0;
 	if (strncmp(name, AGENT, strlen(AGENT)) != 0)
 		return err_set(e, ERR_DENIED, "its certificate (%s) is no agent's", name);
-	pthread_mutex_lock(&p->server->lock);
+	server_lock(p->server);
 	snprintf(p->conn.who.user, sizeof p->conn.who.user, "%s", name);
 	p->conn.only_node = name + strlen(AGENT);
-	pthread_mutex_unlock(&p->server->lock);
+	server_unlock(p->server);
 	return 0;
 }
 
@@ -35,9 +35,9 @@ peer_secure(struct peer *p, struct err *e)
 {
 	int ms, rc;
 
-	pthread_mutex_lock(&p->server->lock);
+	server_lock(p->server);
 	ms = conn_patience_ms(&p->conn, clock_mono());
-	pthread_mutex_unlock(&p->server->lock);
+	server_unlock(p->server);
 	/* Who is revoked in the middle of its handshake is not among those that end_untrusted()
 	 * finds. */
 	if ((rc = stream_secure(p->stream, p->server->options.tls, ms, e)) == 0 &&
@@ -75,13 +75,13 @@ server_keys(struct server *s)
 	s->keys_looked = now;
 	if ((rc = tls_refresh(s->options.tls, &e)) == 0 && s->keys_trouble == 0)
 		return;
-	pthread_mutex_lock(&s->lock);
+	server_lock(s);
 	if (rc > 0)
 		end_untrusted(s);
 	if (rc > 0 || (rc == 0 && s->keys_trouble != 0))
 		server_note(s, "the keys have changed, and the new ones hold");
 	if (rc < 0 && rc != s->keys_trouble)
 		server_note(s, "the keys have changed, and the former ones still hold: %s", e.text);
-	pthread_mutex_unlock(&s->lock);
+	server_unlock(s);
 	s->keys_trouble = rc < 0 ? rc : 0;
 }
