@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Questions to answers, JSON to JSON; docs/questions.md says what each holds. */
+/* Dispatches questions, checks their fields and the role of the user. docs/questions.md describes
+ * the answers. */
 #include "controlplane/answers/answer_inside.h"
 #include "wire/question.h"
 
@@ -37,14 +38,14 @@ static const struct question_info {
 	const char *name;
 	question *answer;
 	enum role role;       /* who may ask it */
-	const char *changing; /* the field that makes it change something, where it is true; "" */
-	const char *fields;   /* that it may have, with blanks between */
+	const char *changing; /* the field that, where it is true, makes it change something; "" */
+	const char *fields;   /* that it may have, separated by blanks */
 } QUESTIONS[] = {
 #define QUESTION(name, role, changing, fields) { #name, ask_##name, ROLE_##role, changing, fields },
 #include "wire/questions.tbl.h"
 };
 
-/* A field means the same in every question. */
+/* The type of each field, the same in all questions. */
 static const struct {
 	const char *name, *what;
 	bool (*is)(const json_t *v);
@@ -101,8 +102,8 @@ among(const char *words, const char *word)
 }
 
 /*
- * A field that is not understood must not pass for one that is absent: "stop" without
- * a type stops everything. NULL: all are as they ought to be.
+ * The refusal of unknown fields and wrong types; NULL: there are none. An unknown field must not count
+ * as absent: "stop" without a type stops all diagnoses.
  */
 static json_t *
 refuse_fields(const json_t *ask, const char *asked, const char *fields)

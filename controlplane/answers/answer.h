@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Questions of operators, JSON in, JSON out; docs/questions.md is the list. Opens nothing, changes
- * what it is asked to, by whoever may; and says so in the audit. */
+/* Answers the questions of operators, JSON in, JSON out; docs/questions.md lists them. Questions that
+ * change something need the role DIAGNOSE and are recorded in the audit. */
 #ifndef CONTROLPLANE_ANSWERS_ANSWER_H
 #define CONTROLPLANE_ANSWERS_ANSWER_H
 
@@ -8,19 +8,19 @@
 #include "controlplane/engine/engine.h"
 #include "controlplane/answers/refusals.h"
 
-struct answer_context { /* what the engine does not know of its program */
+struct answer_context { /* what the engine does not know */
 	struct mono now, started;
 	struct wall when;
 	const char *database, *space_path;
-	const char *store_trouble;       /* "" or words: the last commit failed */
-	struct who who;                  /* that asks */
-	const struct roles *roles;       /* for words of who may not; NULL: root's alone */
-	struct audit_book *book;         /* of the audit; NULL: none is kept */
-	const struct refusals *refusals; /* of agents; NULL: it is not known */
+	const char *store_trouble; /* error text of the last commit, if it failed; "" or NULL */
+	struct who who;            /* the user who asks */
+	const struct roles *roles; /* for the text of a refusal; NULL: only root has access */
+	struct audit_book *book;   /* of the audit; NULL: nothing is recorded */
+	const struct refusals *refusals; /* of agents; NULL: not known */
 };
 
-/* The answer's text, the caller's to free(); NULL: out of memory. Malformed questions are answered
- * too. */
+/* The answer as JSON text, which the caller frees; NULL: out of memory. A malformed question is
+ * answered with an error. */
 char *answer_ask(struct engine *g, struct forest *f, const struct answer_context *c,
     const char *ask, size_t len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who asked for what: rows are made of questions, and asked for. */
+/* The audit: makes rows of questions, and answers what they are. */
 #include "controlplane/answers/answer_inside.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 enum { LIMIT_MAX = 100000, LIMIT_DEFAULT = 50, ASKED_TOO_LONG = 3 };
 
-/* Cut where a character begins. */
+/* Shortens to `max` bytes at the start of a character of UTF-8. */
 static void
 cut(char *text, size_t max)
 {
@@ -21,7 +21,7 @@ cut(char *text, size_t max)
 	strcpy(text + len, "...");
 }
 
-/* What came of it, where the run does not say so: what was stopped. */
+/* The row's text: the error, or what was stopped. The caller's. */
 static char *
 outcome_words(const json_t *answer)
 {
@@ -44,7 +44,7 @@ outcome_words(const json_t *answer)
 	return words;
 }
 
-/* Who asked for a diagnosis stands with it, too: all that it switches leads there. */
+/* Records in the run who started it. Returns its id, or 0: the answer has no run. */
 static uint64_t
 sign(struct forest *f, const struct who *w, const json_t *answer)
 {
@@ -55,7 +55,7 @@ sign(struct forest *f, const struct who *w, const json_t *answer)
 	if (r == NULL)
 		return 0;
 	json_object_set_new(json_object_get(answer, "run"), "by", answer_text(w->user));
-	hypothesis_text(&r->by, w->user); /* without memory for it, the audit says it */
+	hypothesis_text(&r->by, w->user); /* without memory only the audit has it */
 	forest_touch_run(f, r);
 	return id;
 }
@@ -103,7 +103,7 @@ row_json(const struct audit *a)
 	    "reason", answer_reason(a->reason), "text", answer_text(a->text));
 }
 
-/* Newest first; `left_off` says how many older ones there are among those in memory. */
+/* Newest first. left_off: number of older rows in memory. */
 json_t *
 ask_audit(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
@@ -120,7 +120,8 @@ ask_audit(struct engine *g, struct forest *f, const struct answer_context *c, co
 		return answer_refuse(ERR_INPUT, "limit: a whole number from 1 to %d", LIMIT_MAX);
 	}
 	while ((a = forest_audit_next(f, &at)) != NULL)
-		if ((double)a->when.ns < since_s * 1e9) /* and go on: clocks on walls go back */
+		if ((double)a->when.ns <
+		    since_s * 1e9) /* not the end: the calendar clock may have been set back */
 			continue;
 		else if (json_array_size(rows) < (size_t)limit)
 			json_array_append_new(rows, row_json(a));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What Hone costs: each node, and all together; now, and in all. */
+/* The cost of Hone: of each node and of all, now and since honed started. */
 #include "controlplane/engine/overhead.h"
 #include "controlplane/answers/answer_inside.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Why a node is over what it may cost, and what would help; "" while it is not. */
+/* Text: which limit the node exceeds, and the remedy; "" if none. */
 static const char *
 over_words(const struct engine *g, uint32_t node, char *words, size_t size)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Two diagnoses of a request type: which verdicts are gone, new, have moved, and whether what was
- * foretold has happened. Verdicts are the same where they are about the same edge; where only the
- * group is the same (by its path of always-on tracepoints, which no diagnosis changes), the problem
- * moved.
+ * Compares two diagnoses of a request type: which verdicts are gone, new or moved, and whether the
+ * prediction of the first came true. Two verdicts are the same if they are about the same edge. If only
+ * the group is the same (by its critical path of always-on tracepoints, which no diagnosis changes), the
+ * problem has moved.
  */
 #include "controlplane/answers/answer_inside.h"
 
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PAIRS_MAX = 256 }; /* verdicts of one run that are compared */
+enum { PAIRS_MAX = 256 }; /* verdicts of a run that are compared */
 
 struct side {
 	const struct run *run;
@@ -30,7 +30,7 @@ open_side(struct side *s, const struct forest *f, const struct run *r)
 
 /* ---- one verdict ---- */
 
-/* Of the mean over many requests, by Student's t; NAN where nothing is known of their spread. */
+/* Confidence interval of the mean by Student's t; NAN: n < 2, or the confidence is not known. */
 static struct interval
 mean_interval(double mean_ns, double cv, uint64_t n, double confidence)
 {
@@ -91,7 +91,7 @@ same_group(const struct forest *f, const struct verdict *a, const struct verdict
 	    answer_root(f, forest_get(f, b->hypothesis)));
 }
 
-/* What was foretold of the group before, beside how it is now. */
+/* The prediction of verdict v beside the present CV and p95. */
 static json_t *
 foretold_json(const struct verdict *v, double cv, double p95_ns)
 {
@@ -120,7 +120,7 @@ pair_json(const char *what, const struct verdict *a, const struct verdict *b)
 	    foretold_json(a, b->cv, b->p95_now_ns));
 }
 
-/* A group without a verdict may have been looked at all the same: then that is how it is now. */
+/* A verdict that is gone. If the later run measured the same group, its present values are `after`. */
 static json_t *
 gone_json(const struct forest *f, const struct verdict *a, const struct run *after)
 {

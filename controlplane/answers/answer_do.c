@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What changes something: diagnoses begin and end, learning. */
+/* Starts and stops diagnoses and learning. */
 #include "controlplane/answers/answer_inside.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of answers share: answer.c dispatches, the others answer by thought. */
+/* Shared by the files of answers: answer.c dispatches, answer_*.c answer. */
 #ifndef CONTROLPLANE_ANSWERS_ANSWER_INSIDE_H
 #define CONTROLPLANE_ANSWERS_ANSWER_INSIDE_H
 
@@ -10,8 +10,8 @@
 #include "controlplane/engine/parts.h"
 #include "report/document.h"
 
-/* An answer, without "ok" where that is true. Never NULL but for lack of memory. `ask` has fields
- * of the question only, each of the type that it ought to have. */
+/* Returns the answer, where "ok" may be absent if true; NULL: out of memory. `ask` has only fields of
+ * the question, of the right types. */
 typedef json_t *question(
     struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask);
 
@@ -19,46 +19,45 @@ typedef json_t *question(
 #define QUESTION(name, role, changing, fields) question ask_##name;
 #include "wire/questions.tbl.h"
 
-/* Tracepoints that one answer lists: agents may tell of millions. */
+/* Tracepoints in an answer: agents may list millions. */
 enum { ANSWER_LISTED_MAX = 20000 };
 
 /* ---- answer.c ---- */
 json_t *answer_refuse(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 json_t *answer_text(const char *s);    /* NULL is "" */
-json_t *answer_id(struct trace_id id); /* hex digits; null at 0 */
-json_t *answer_number_id(uint64_t id); /* of a run, or a hypothesis; null at 0 */
-/* A whole number; absent: `otherwise`. False: it is there, and not from min to max. */
+json_t *answer_id(struct trace_id id); /* hex digits; 0: null */
+json_t *answer_number_id(uint64_t id); /* of a run or a hypothesis; 0: null */
+/* Reads a whole number; absent: `otherwise`. False: present, and not from min to max. */
 bool answer_whole(
     const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret);
 
 /* ---- answer_audit.c ---- */
-/* A row for a question that changes something, and its answer. refused: who asked may not. */
+/* Adds a row for a question and its answer. refused: the user has no access. */
 void answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask,
     const json_t *answer, bool refused);
 
-/* ---- answer_runs.c: all of it from the forest alone, so that it is the same after a restart ----
- */
+/* ---- answer_runs.c: from the forest alone (except a run's phase), so the same after a restart ---- */
 json_t *answer_run(const struct engine *g, const struct forest *f, const struct run *r,
     const struct answer_context *c, bool tree);
 json_t *answer_reason(enum reason r); /* its word; null: none */
 json_t *answer_hypothesis(const struct hypothesis *h);
 json_t *answer_verdict(const struct engine *g, const struct verdict *v);
-/* The hypothesis that its tree begins with: of the group as always-on tracepoints tell it. */
+/* The root of its tree, which is about the group by always-on tracepoints; NULL: h is NULL. */
 const struct hypothesis *answer_root(const struct forest *f, const struct hypothesis *h);
-/* The type's newest run (of all types: NULL) that has a verdict, or NULL. */
+/* The newest run of the type (NULL: of all) that has a verdict, or NULL. O(runs). */
 const struct run *answer_last_verdict(const struct forest *f, const char *type);
 
-/* ---- answer_look.c ---- */
+/* ---- answer_status.c ---- */
 json_t *answer_learning(const struct engine *g, const struct answer_context *c);
 
-/* ---- answer_cost.c: of one node (null: nothing is known of it), and of all ---- */
+/* ---- answer_cost.c: of a node (null: no status yet), and of all ---- */
 json_t *answer_cost(const struct engine *g, uint32_t node, const struct answer_context *c);
 json_t *answer_costs(const struct engine *g, const struct answer_context *c);
 
 /* ---- answer_space.c ---- */
-/* From now on it is this version of the application that is searched and learned. `create`: begins
- * it where the file has none of that name. The version before is saved first. ERR_BUSY: a diagnosis
- * or learning goes on. */
+/* Switches to this version of the learned space; the present one is saved first. create: makes it if
+ * the file does not have it, else ERR_MISSING. ERR_INPUT: not a valid name; ERR_BUSY: a diagnosis or
+ * learning is active; errors of the file. */
 int answer_version(
     struct engine *g, const struct answer_context *c, const char *name, bool create, struct err *e);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Diagnoses, their trees and verdicts: read from the forest, but for what a running one waits for.
- */
+/* Diagnoses with their hypotheses and verdicts, from the forest; a run's phase is from the engine. */
 #include "controlplane/answers/answer_inside.h"
 
 #include <math.h>
@@ -23,7 +22,7 @@ answer_reason(enum reason r)
 	return r != REASON_NONE ? json_string(reason_word(r)) : json_null();
 }
 
-/* What a Hone of before schema 4 wrote in place of fields; null: nothing. */
+/* Null for "" and NULL. */
 static json_t *
 text_or_null(const char *text)
 {
@@ -221,7 +220,7 @@ answer_last_verdict(const struct forest *f, const char *type)
 
 /* ---- what was excluded ---- */
 
-/* A part is small when even the upper end of its share would not have taken the edge's over. */
+/* Its tracepoint did not help, or even the upper end of its share is below isolate_min. */
 static bool
 excluded(const struct engine *g, const struct hypothesis *h)
 {
@@ -380,7 +379,7 @@ runs_of(const struct forest *f, const char *type)
 	return n;
 }
 
-/* Newest first; `left_off` says how many older ones there are. */
+/* Newest first. left_off: number of older runs. */
 json_t *
 ask_history(struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {

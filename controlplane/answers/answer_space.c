@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was learned, against what the agents' programs have; spaces that come from elsewhere;
- * versions. */
+/* The learned space beside the tracepoints that programs have; import; versions. */
 #include "controlplane/engine/overhead.h"
 #include "controlplane/answers/answer_inside.h"
 
@@ -11,8 +10,8 @@
 
 /* ---- what the programs have ---- */
 
-/* "service/provider:event" of every tracepoint, and "service" of every program that is known. NULL:
- * out of memory. */
+/* "service/provider:event" of each tracepoint and "service" of each program of all agents. NULL: out
+ * of memory. */
 static struct texts *
 what_programs_have(const struct engine *g)
 {
@@ -49,7 +48,7 @@ is_there(const struct texts *have, const char *key)
 	return texts_find(have, key, strlen(key)) != UINT32_MAX;
 }
 
-/* Of a service that does not run now, nobody can say that a tracepoint is gone. */
+/* Whether the service has the tracepoint. True for a service that does not run: it is not known. */
 static bool
 has(void *ctx, const char *service, const char *event)
 {
@@ -68,7 +67,7 @@ gone(void *ctx, uint32_t label)
 	json_array_append_new(known->stale, answer_text(labels_get(known->labels, label)->text));
 }
 
-/* The labels of all places, whatever the type. */
+/* The labels of all places of all request types. */
 static struct texts *
 what_was_learned(struct engine *g)
 {
@@ -91,8 +90,7 @@ what_was_learned(struct engine *g)
 	return all;
 }
 
-/* Tracepoints that can be switched and never fired while it learned. Structure is always on:
- * libhone's are none. */
+/* Tracepoints that were not seen while learning, without the always-on ones of libhone. */
 static json_t *
 never_seen(struct engine *g, const struct texts *have, json_int_t *left_off)
 {
@@ -177,7 +175,7 @@ ask_space(struct engine *g, struct forest *f, const struct answer_context *c, co
 
 /* ---- versions ---- */
 
-/* 1: the file has that version, 0: it has not (or there is no file), or a negative code. */
+/* 1: the file has that version; 0: it does not, or there is no file; or a negative code. */
 static int
 file_has(const char *path, const char *name, struct err *e)
 {
@@ -192,7 +190,7 @@ file_has(const char *path, const char *name, struct err *e)
 	return rc == ERR_MISSING ? 0 : rc < 0 ? rc : found;
 }
 
-/* What is searched now goes to the file, and `fresh` takes its place. On failure fresh is freed. */
+/* Saves the present space to the file and replaces it by `fresh`, which is freed on failure. */
 static int
 take_over(struct engine *g, const struct answer_context *c, struct space *fresh, struct err *e)
 {
@@ -246,7 +244,7 @@ answer_version(
 		    "not while a diagnosis or learning goes on; 'hone stop' ends them");
 	if (strcmp(v->name, name) == 0)
 		return 0;
-	if (v->name[0] == '\0' && create) /* what had no name gets one */
+	if (v->name[0] == '\0' && create) /* the present space gets the name */
 		return space_version_set(engine_parts_of(g)->learned.space, v->fingerprint, name,
 		    v->learned_ns != 0 ? v->learned_ns : c->when.ns, e);
 	return other_version(g, c, name, create, e);
@@ -267,7 +265,7 @@ ask_space_use(struct engine *g, struct forest *f, const struct answer_context *c
 
 /* ---- from elsewhere ---- */
 
-/* Of the version that is searched now: taught as well. */
+/* The same version as the present space: merged into it. */
 static int
 teach(struct engine *g, const struct answer_context *c, const struct space *from, struct err *e)
 {
@@ -277,7 +275,7 @@ teach(struct engine *g, const struct answer_context *c, const struct space *from
 	return rc != 0 ? rc : space_save(engine_parts_of(g)->learned.space, c->space_path, e);
 }
 
-/* Of another version: beside the others of the file, together with what that has of it. */
+/* Another version: merged into that version of the file. */
 static int
 put_beside(struct engine *g, const struct answer_context *c, struct space *from, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What there is now: the controller, its types and counts, agents, tracepoints. */
+/* The present state: controller, request types, counts, agents, tracepoints. */
 #include "controlplane/engine/overhead.h"
 #include "controlplane/answers/answer_inside.h"
 
@@ -59,8 +59,7 @@ type_json(const struct engine *g, const struct request_type *t)
 	    runs ? json_integer((json_int_t)t->diagnosis->run->id) : json_null());
 }
 
-/* The report takes every request, so what diagnoses counted of the same ones is in its counts
- * already. */
+/* The report covers every request, so its counts include those of the diagnoses. */
 static void
 path_counts(const struct engine *g, struct report_counts *ret)
 {
@@ -73,8 +72,7 @@ path_counts(const struct engine *g, struct report_counts *ret)
 	ret->moved += engine_parts_of(g)->live.before.moved;
 	ret->pathless += engine_parts_of(g)->live.before.pathless;
 	ret->inexact += engine_parts_of(g)->live.before.inexact +
-	                engine_parts_of(g)
-	                    ->diagnosed.inexact; /* paths with more steps are others */
+	                engine_parts_of(g)->diagnosed.inexact; /* of paths with added tracepoints */
 }
 
 static json_t *
@@ -120,8 +118,7 @@ with_clocks(json_t *counts, const struct engine *g)
 	return counts;
 }
 
-/* Who has a queue that is not under what we go on at; what we pause for is in it, and what keeps
- * the pause up. */
+/* Connected agents with a queue that is not under resume_fill: they cause or prolong a pause. */
 static json_t *
 congested_json(const struct engine *g)
 {
@@ -140,7 +137,7 @@ congested_json(const struct engine *g)
 	return list;
 }
 
-/* since_ns: by our CLOCK_MONOTONIC. */
+/* since_ns is of the controller's CLOCK_MONOTONIC. */
 static json_t *
 queues_json(const struct engine *g, const struct answer_context *c)
 {
@@ -204,8 +201,7 @@ rate(double later, double earlier, double seconds)
 	return seconds > 0 && later >= earlier ? (later - earlier) / seconds : 0;
 }
 
-/* The node's clock: what ours is ahead of it, and by how much that may be wrong (null: nobody knows
- * yet). */
+/* Offset of the controller's clock to the node's, and its uncertainty; null: not known yet. */
 static void
 clock_json(json_t *agent, const struct engine *g, uint32_t node, const struct answer_context *c)
 {
@@ -259,7 +255,7 @@ agent_json(const struct node *n, const struct answer_context *c)
 	    n->backing_off ? (double)mono_since_ns(n->backoff_until, c->now) / 1e9 : 0.0);
 }
 
-/* What a record costs there, and what is spent of what a core can do, of what may be. */
+/* The cost of a record on that node; used and permitted shares of one core. */
 static void
 cost_json(json_t *agent, struct engine *g, uint32_t node)
 {
@@ -274,7 +270,7 @@ cost_json(json_t *agent, struct engine *g, uint32_t node)
 	    agent, "budget_pct", json_real(overhead_limit(engine_parts_of(g)->overhead) * 100));
 }
 
-/* Who was not let in, and why: an agent that is not in the list may be here. */
+/* Agents that were refused: one that is not among the agents may be here. */
 static json_t *
 refusals_json(const struct answer_context *c)
 {
@@ -331,8 +327,8 @@ owner_of(const struct engine *g, const char *name)
 	return 0;
 }
 
-/* The tracepoints that are asked for. Beyond so many, only those that are on are listed, and the
- * others counted. */
+/* The tracepoints that match. Beyond ANSWER_LISTED_MAX only enabled ones are listed; the others are
+ * counted. */
 struct listing {
 	struct engine *g;
 	const char *pattern;
@@ -349,7 +345,7 @@ tracepoint_json(const struct engine *g, const char *name, bool on)
 	    "nodes", "state", on ? "on" : "off", "hypothesis", answer_number_id(owner_of(g, name)));
 }
 
-/* NULL: it is not listed. */
+/* The tracepoint's entry; NULL: it is not listed. */
 static json_t *
 listed(struct listing *l, const char *name)
 {
@@ -368,7 +364,8 @@ listed(struct listing *l, const char *name)
 	return json_object_get(l->entries, name);
 }
 
-/* Services are few; of a node's name, all of its tracepoints come one after the other. */
+/* Linear, since services are few; add_node() compares with the last only, since a node's tracepoints
+ * are added one after the other. */
 static void
 add_service(json_t *services, json_t *service)
 {

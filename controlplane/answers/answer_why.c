@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Why does this trace look so, and why is that tracepoint on? Matched to the forest. */
+/* Explains a trace by the hypotheses that it was evidence of, or a tracepoint by its log. */
 #include "controlplane/answers/answer_inside.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 /* ---- a trace that was evidence ---- */
 
-/* From the root of its tree down to the hypothesis itself: how it was come to. */
+/* The hypotheses from the root of its tree to h. */
 static json_t *
 way_json(const struct forest *f, const struct hypothesis *h)
 {
@@ -26,8 +26,7 @@ way_json(const struct forest *f, const struct hypothesis *h)
 	return way;
 }
 
-/* What the hypothesis says, with this trace's time on its edge beside what its group takes on
- * average. */
+/* The hypothesis, with the trace's times beside the usual ones. */
 static json_t *
 match_json(const struct forest *f, const struct hypothesis *h, double total_ns, double edge_ns,
     double usual_total_ns, double usual_edge_ns)
@@ -55,7 +54,7 @@ add_evidence(const struct forest *f, struct trace_id id, json_t *matches)
 		const struct hypothesis *h = forest_get(f, v->hypothesis);
 
 		double mean_ns = h != NULL && h->mean_ns > 0 ? h->mean_ns
-		                                             : NAN; /* 0: it was not measured */
+		                                             : NAN; /* 0: not measured */
 
 		if (h != NULL)
 			json_array_append_new(
@@ -68,7 +67,7 @@ add_evidence(const struct forest *f, struct trace_id id, json_t *matches)
 
 struct live {
 	const struct group *group;
-	const struct sample *sample; /* NULL: only its response time is kept */
+	const struct sample *sample; /* NULL: only the response time is kept */
 	int64_t total_ns;
 };
 
@@ -109,7 +108,7 @@ in_report(const struct engine *g, struct trace_id id, struct live *ret)
 	return false;
 }
 
-/* The edge of the group that has these ends, or nedges. */
+/* The first edge of the shape with the hypothesis' labels, or nedges. */
 static uint32_t
 edge_of(const struct engine *g, const struct shape *s, const struct hypothesis *h)
 {
@@ -132,7 +131,8 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Median over the group's samples; edge nedges: of the response time. NAN: there is none. */
+/* Median over the group's samples of an edge, or (edge = nedges) of the response time. NAN: there are
+ * no samples. O(n log n). */
 static double
 usual_ns(const struct group *g, uint32_t edge)
 {
@@ -173,8 +173,7 @@ add_live(const struct engine *g, const struct forest *f, const struct live *l, j
 		}
 }
 
-/* What can be said of a request that no diagnosis looked at: where its time went, beside its
- * group's. */
+/* The times of a request on the edges of its group, beside the medians of the group. */
 static json_t *
 live_json(const struct engine *g, const struct live *l)
 {
@@ -197,8 +196,7 @@ live_json(const struct engine *g, const struct live *l)
 
 /* ---- of a trace ---- */
 
-/* The verdict that has it as an example. Of many traces only some are kept as evidence: not always
- * its examples. */
+/* The verdict that has the trace as an example, which is not always among the evidence; or NULL. */
 static const struct verdict *
 named_by(const struct forest *f, struct trace_id id)
 {
@@ -216,7 +214,7 @@ named_by(const struct forest *f, struct trace_id id)
 	return NULL;
 }
 
-/* v: the verdict whose slowest it was asked as, or NULL. */
+/* v: the verdict whose slowest trace this is, or NULL. */
 static json_t *
 why_trace(
     const struct engine *g, const struct forest *f, struct trace_id id, const struct verdict *v)
@@ -304,7 +302,7 @@ switch_json(const struct forest *f, const struct switched *s)
 	    h != NULL ? answer_reason(h->reason) : json_null());
 }
 
-/* Which programs have it. */
+/* The services that have the tracepoint. */
 static json_t *
 services_with(const struct engine *g, const char *name)
 {
@@ -327,8 +325,7 @@ services_with(const struct engine *g, const char *name)
 	return list;
 }
 
-/* Those that want it on now, oldest first: the plan names the oldest alone, of the others their
- * hypotheses tell. */
+/* The hypothesis in the answer is the oldest that wants it; the log has the others. */
 static json_t *
 why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 {

@@ -7,16 +7,16 @@
 #define ROWS_PER_S 0.1
 enum { ROWS_AT_ONCE = 10 };
 
-/* Who comes from another machine has no uid, but a name if it has a certificate. */
+/* A user on another machine has no uid; its name is that of its certificate. */
 static bool
 is_of(const struct audit_user *u, const struct who *w)
 {
 	return u->used && u->who.uid == w->uid && strcmp(u->who.user, w->user) == 0;
 }
 
-/* Its entry; of more users than there is room for, in place of the one that was quiet for longest
- * and of whom all is said. Where there is none, the first is of several from now on: nobody answers
- * for what another did. */
+/* The entry of the user. If the book is full: replaces the least recent entry without unwritten
+ * events; if all have some, the first entry becomes that of "several users", so that no user gets the
+ * events of another. */
 static struct audit_user *
 user_of(struct audit_book *b, const struct who *w, struct mono now)
 {
@@ -28,7 +28,7 @@ user_of(struct audit_book *b, const struct who *w, struct mono now)
 		if (is_of(u, w))
 			return u;
 		if (!u->used ? place == NULL || place->used
-			     : u->unsaid == 0 &&
+			     : u->unwritten == 0 &&
 				   (place == NULL || (place->used && u->at.ns < place->at.ns)))
 			place = u;
 	}
@@ -62,12 +62,12 @@ audit_asked(struct audit_book *b, struct forest *f, const struct who *w, const c
 	u = user_of(b, w, now);
 	u->at = now;
 	if (bucket_wait_ns(&u->pace, now) > 0) {
-		u->unsaid += times;
+		u->unwritten += times;
 		return 0;
 	}
 	if (is_of(u, w)) {
-		row.times += u->unsaid;
-		u->unsaid = 0;
+		row.times += u->unwritten;
+		u->unwritten = 0;
 	}
 	return forest_audit_add(f, &row, e);
 }
@@ -83,12 +83,12 @@ audit_flush(struct audit_book *b, struct forest *f, struct mono now, struct wall
 			.user = u->who.user,
 			.asked = "",
 			.outcome = AUDIT_REFUSED,
-			.times = u->unsaid,
+			.times = u->unwritten,
 			.reason = REASON_UNLISTED };
 
-		if (u->unsaid == 0 || bucket_wait_ns(&u->pace, now) > 0)
+		if (u->unwritten == 0 || bucket_wait_ns(&u->pace, now) > 0)
 			continue;
 		if (forest_audit_add(f, &row, NULL) == 0)
-			u->unsaid = 0;
+			u->unwritten = 0;
 	}
 }

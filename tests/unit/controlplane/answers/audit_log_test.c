@@ -55,7 +55,7 @@ a_flood_of_refusals_shares_rows_and_is_counted(void **state)
 	assert_int_equal(times, 60000);
 	assert_in_range(rows, 10, 18);
 	audit_flush(&b, f, at_s(200), WHEN); /* and nothing more is said of it */
-	assert_int_equal(b.users[0].unsaid, 0);
+	assert_int_equal(b.users[0].unwritten, 0);
 	forest_free(f);
 }
 
