@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * uint, int, text: varints, and a varint length with its bytes (base/buf.h).
+ * uint and int are varints, text is a varint length and bytes (base/buf.h).
  *
  *	hello     node text | incarnation u64 | first_seq uint | version text | clock int, ns
  *	welcome   have_seq uint
  *	clock     asked int, ns | came int, ns | went int, ns
- *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint | dropped uint |
- *	          cpu int, us | tracer cpu int, us | memory int | ring int | programs uint |
- *	          added uint | epoch uint | record double, ns | rejected double, ns | flags u8: 1 shed, 2 tracer ok | trouble text
+ *	status    QUEUES x double | LOSS_REASONS x uint | records uint | batches uint | mapped uint |
+ *	          dropped uint | cpu int, us | tracer cpu int, us | memory int | ring int | files int |
+ *	          sent uint | programs uint | added uint | epoch uint | record double, ns |
+ *	          rejected double, ns | flags u8: 1 shed, 2 tracer ok, 4 guard ok | shed_by u8 | trouble text
  *	programs  nnames uint | nprograms uint | nnames x text |
  *	          nprograms x (service text, pid uint, first uint, count uint)
  */
@@ -30,8 +31,8 @@ queue_name(enum queue q)
 	return NAMES[q];
 }
 
-#define COST_MAX_NS 1e9             /* a second for one record: no machine is that slow */
-#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: no clock says that */
+#define COST_MAX_NS 1e9             /* 1 s a record: more is malformed */
+#define TIME_MAX_NS (INT64_MAX / 4) /* 73 years since the machine started: more is malformed */
 
 /* ---- hello, welcome, clock ---- */
 
@@ -68,8 +69,7 @@ hello_decode(struct hello *ret, struct arena *a, const void *data, size_t len, s
 		return err_set(
 		    e, rc, "hello: cut off, or its version over %d bytes", VERSION_TEXT_MAX);
 	if (!take_time(&h.clock_ns, &r))
-		return err_set(
-		    e, ERR_INPUT, "hello: cut off, or its clock says what no clock says");
+		return err_set(e, ERR_INPUT, "hello: cut off, or its clock is out of range");
 	if ((rc = take_end(&r, "hello", e)) != 0)
 		return rc;
 	*ret = h;
@@ -110,7 +110,7 @@ clock_decode(struct clock_echo *ret, const void *data, size_t len, struct err *e
 
 	if (!take_time(&c.asked_ns, &r) || !take_time(&c.came_ns, &r) ||
 	    !take_time(&c.went_ns, &r) || c.went_ns < c.came_ns)
-		return err_set(e, ERR_INPUT, "clock: cut off, or a time that no clock says");
+		return err_set(e, ERR_INPUT, "clock: cut off, or a time is out of range");
 	if (take_end(&r, "clock", e) != 0)
 		return ERR_INPUT;
 	*ret = c;
@@ -203,12 +203,12 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 	s.record_ns = read_double(&r);
 	s.rejected_ns = read_double(&r);
 	if (!(s.rejected_ns >= 0 && s.rejected_ns <= s.record_ns && s.record_ns <= COST_MAX_NS))
-		return err_set(e, ERR_INPUT, "status: the cost of a record is not one");
+		return err_set(e, ERR_INPUT, "status: the cost of a record is out of range");
 	if ((rc = take_flags(&s, &r, e)) != 0)
 		return rc;
 	if ((rc = take_text(&s.trouble, &r, a, TROUBLE_TEXT_MAX)) != 0)
 		return err_set(
-		    e, rc, "status: cut off, or its words over %d bytes", TROUBLE_TEXT_MAX);
+		    e, rc, "status: cut off, or its text over %d bytes", TROUBLE_TEXT_MAX);
 	if ((rc = take_end(&r, "status", e)) != 0)
 		return rc;
 	*ret = s;

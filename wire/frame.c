@@ -19,7 +19,7 @@ static const struct {
 };
 
 static int
-known(unsigned kind)
+is_known(unsigned kind)
 {
 	return kind < sizeof kinds / sizeof *kinds && kinds[kind].name != NULL;
 }
@@ -27,7 +27,7 @@ known(unsigned kind)
 const char *
 frame_kind_name(unsigned kind)
 {
-	return known(kind) ? kinds[kind].name : "?";
+	return is_known(kind) ? kinds[kind].name : "?";
 }
 
 static void
@@ -86,7 +86,7 @@ frame_seal(uint8_t header[FRAME_HEADER_BYTES], enum frame_kind kind, uint64_t se
 	put32(header + AT_CRC, sum(header, payload, length));
 }
 
-/* The first bytes, so that a person sees what knocked: "GET " is a web browser. */
+/* Shows the first bytes, from which a person may recognize the program: "GET " is a web browser. */
 static int
 fail_magic(struct err *e, const uint8_t *header)
 {
@@ -95,7 +95,7 @@ fail_magic(struct err *e, const uint8_t *header)
 	for (int i = 0; i < 4; i++)
 		seen[i] = isprint(header[i]) ? (char)header[i] : '.';
 	return err_set(e, ERR_INPUT,
-	    "this is no message of ours: it begins with %02x %02x %02x %02x (\"%s\"); does another program "
+	    "not a message of Hone: it begins with %02x %02x %02x %02x (\"%s\"); does another program "
 	    "use this port?",
 	    header[0], header[1], header[2], header[3], seen);
 }
@@ -112,10 +112,10 @@ frame_open(struct frame *ret, const uint8_t header[FRAME_HEADER_BYTES], struct e
 		return fail_magic(e, header);
 	if (f.version != FRAME_VERSION)
 		return err_set(e, ERR_VERSION,
-		    "the other side speaks version %u of the protocol, we speak %u: install the same release "
+		    "the other side speaks version %u of the protocol, this side %u: install the same release "
 		    "on both",
 		    f.version, FRAME_VERSION);
-	if (!known(f.kind))
+	if (!is_known(f.kind))
 		return err_set(e, ERR_INPUT, "message of unknown kind %u", f.kind);
 	if (f.length > kinds[f.kind].max_bytes)
 		return err_set(e, ERR_INPUT, "%s message of %u bytes: at most %u are allowed",
@@ -131,6 +131,6 @@ frame_check(const struct frame *f, const uint8_t header[FRAME_HEADER_BYTES], con
 	if (sum(header, payload, f->length) == f->crc)
 		return 0;
 	return err_set(e, ERR_INPUT,
-	    "%s message of %u bytes was damaged on its way: its checksum does not match",
+	    "%s message of %u bytes was damaged on the way: its checksum does not match",
 	    frame_kind_name(f->kind), f->length);
 }

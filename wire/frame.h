@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What every message on a stream begins with: 24 bytes, little endian.
+ * The header of every message on a stream: 24 bytes, little endian.
  *
  *	 0        4         6      8         12        16                24
  *	+--------+---------+------+---------+---------+-----------------+---
  *	| magic  | version | kind | length  | crc32c  | sequence number | payload
  *	+--------+---------+------+---------+---------+-----------------+---
  *
- * crc32c covers the header with its own four bytes as zeroes, then the payload.
- * The sequence number counts RECORDS frames from 1; elsewhere it is 0.
+ * crc32c is computed over the header with these four bytes as zeroes, then the payload. The sequence number
+ * is the batch's in RECORDS frames, from 1; 0 in others.
  */
 #ifndef WIRE_FRAME_H
 #define WIRE_FRAME_H
@@ -35,17 +35,17 @@ struct frame {
 	uint64_t seq;
 };
 
-const char *frame_kind_name(unsigned kind); /* "?" for one that we do not know */
+const char *frame_kind_name(unsigned kind); /* "?" for an unknown kind */
 
 /* Writes the header for payload[0..length). O(length). */
 void frame_seal(uint8_t header[FRAME_HEADER_BYTES], enum frame_kind kind, uint64_t seq,
     const void *payload, size_t length);
 
-/* Reads a header: ERR_INPUT for bytes that are no frame, an unknown kind, a length over its kind's
- * largest; ERR_VERSION for another version (words name both). */
+/* Parses a header. ERR_INPUT: not a frame, an unknown kind, or a length over the maximum of the kind;
+ * ERR_VERSION: another version (the text names both). */
 int frame_open(struct frame *ret, const uint8_t header[FRAME_HEADER_BYTES], struct err *e);
 
-/* ERR_INPUT unless the payload is what was sealed. O(length). */
+/* 0, or ERR_INPUT if header or payload was damaged: the checksum differs. O(length). */
 int frame_check(const struct frame *f, const uint8_t header[FRAME_HEADER_BYTES],
     const void *payload, struct err *e);
 

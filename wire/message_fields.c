@@ -39,7 +39,7 @@ bool
 take_share(double *ret, struct reader *r)
 {
 	*ret = read_double(r);
-	return !r->failed && *ret >= 0 && *ret <= 1; /* not for a NaN */
+	return !r->failed && *ret >= 0 && *ret <= 1; /* false for NaN */
 }
 
 bool

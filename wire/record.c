@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A batch. "uint" and "int" are varints (base/buf.h), "text" is a uint and that many
- * bytes, "u64" is 8 bytes, little endian.
+ * The layout of a batch. uint and int are varints (base/buf.h), text is a uint and that many bytes, u64 is
+ * 8 bytes, little endian.
  *
  *	+-----------+---------+----------+---------+--------+---------+--------+
  *	| watermark | nlabels | nrecords | nlosses | labels | records | losses |
  *	| int, ns   | uint    | uint     | uint    |        |         |        |
  *	+-----------+---------+----------+---------+--------+---------+--------+
  *
- * Each label, record and loss is a uint, the length of its body, and the body. A newer
- * writer may append to a body what an older reader skips.
+ * Each label, record and loss is a uint, the length of its body, and the body. A reader skips what it does not
+ * know at the end of a body, so that newer writers may append to it.
  *
  *	label   kind u8 | text | nfields uint | nfields x text
  *	record  label*2 + has_link uint | ns since the record before uint | trace_id u64 |
@@ -17,8 +17,8 @@
  *	value   type u8 | int, uint, 8 bytes of a double, or length u8 and bytes
  *	loss    reason u8 | count uint | from int, ns | ns to its end uint
  *
- * The first record's time counts from INT64_MIN. Since steps in time are unsigned, a
- * time before the record before it shows as a step past the largest time.
+ * The first record's time counts from INT64_MIN. Steps in time are unsigned, so a record out of order shows as a
+ * step past the largest time, and is refused.
  */
 #include "wire/record.h"
 
@@ -28,8 +28,7 @@
 enum {
 	FIELD_NAME_MAX = 255,
 	HEADER_MAX_BYTES = 10 + 3 * 5,
-	/* the least that one takes with its length: a count is believed only if so many bytes are
-	   there */
+	/* the minimum size with the length; counts that need more bytes than are there are refused */
 	LABEL_MIN_BYTES = 5,
 	RECORD_MIN_BYTES = 22,
 	LOSS_MIN_BYTES = 5,
@@ -64,7 +63,7 @@ batch_release(struct batch_writer *w)
 	*w = (struct batch_writer){ 0 };
 }
 
-/* How many bytes v takes as a varint. */
+/* The number of bytes of v as a varint. */
 static size_t
 uint_size(uint64_t v)
 {
@@ -95,7 +94,8 @@ batch_label(struct batch_writer *w, enum record_kind kind, const char *text, siz
 	return w->nlabels++;
 }
 
-/* Bytes into reserved room; the buffer counts them at the end. */
+/* These write into reserved memory and return its end. batch_record() calls them instead of buf_uint() and others: 7 to 48 ns
+ * a record, instead of 37 to 88 (bench/wire_record). */
 static inline uint8_t *
 put_uint(uint8_t *at, uint64_t v)
 {
@@ -148,8 +148,8 @@ record_max_bytes(const struct record *r, uint32_t nvalues)
 }
 
 /*
- * The body is written behind two bytes for its length; nearly all have under 128
- * bytes or over, and the few in between pay for moving.
+ * The body is written one byte after the beginning, which is the size of its length if that is under 128; a
+ * longer body is then moved by one byte.
  */
 void
 batch_record(struct batch_writer *w, const struct record *r)
@@ -219,7 +219,7 @@ batch_end(struct batch_writer *w, int64_t watermark_ns, struct buf *out, struct 
 
 /* ---- reading ---- */
 
-/* A count of things of at least min_bytes each, that must fit into what is left, and under max. */
+/* Reads a count of at most max. */
 static int
 read_count(struct reader *r, uint32_t *ret, uint64_t max, const char *what, struct err *e)
 {
@@ -234,7 +234,8 @@ read_count(struct reader *r, uint32_t *ret, uint64_t max, const char *what, stru
 	return 0;
 }
 
-/* What most bytes of a batch are, without a call; read_uint() does the rest, and all failures. */
+/* These read the common cases inline and leave the others, and all failures, to base/buf.h: 7 to 24 ns a record, instead
+ * of 19 to 52 (bench/wire_record). */
 static inline uint64_t
 next_uint(struct reader *r)
 {
@@ -359,15 +360,15 @@ read_value(struct value *v, struct reader *r)
 	return !r->failed;
 }
 
-/* Values of many records are taken from the arena at once. */
-struct pool {
+/* Values of several records are allocated from the arena at once. */
+struct value_pool {
 	struct arena *arena;
 	struct value *at;
 	size_t left;
 };
 
 static struct value *
-pool_take(struct pool *p, size_t n, size_t most)
+pool_take(struct value_pool *p, size_t n, size_t most)
 {
 	if (p->left < n) {
 		p->left = most < POOL_VALUES ? most : POOL_VALUES;
@@ -381,9 +382,9 @@ pool_take(struct pool *p, size_t n, size_t most)
 	return p->at - n;
 }
 
-/* most: values there can be from here on, by the bytes that are left. */
+/* most: the number of values that the rest of the batch can have, by its size. */
 static int
-read_values(struct record *ret, struct reader *r, struct pool *p, size_t most)
+read_values(struct record *ret, struct reader *r, struct value_pool *p, size_t most)
 {
 	struct value *values;
 
@@ -400,7 +401,7 @@ read_values(struct record *ret, struct reader *r, struct pool *p, size_t most)
 
 static inline int
 read_record(struct record *ret, struct reader *batch, const struct batch *b, int64_t *last_ns,
-    struct pool *p)
+    struct value_pool *p)
 {
 	struct reader r = read_body(batch);
 	uint64_t label = next_uint(&r), step_ns = next_uint(&r), pid, tid;
@@ -472,15 +473,15 @@ fail(struct err *e, int rc, const char *what, uint32_t i)
 }
 
 /*
- * Memory, for each byte of input, at worst: records 64 in 22, labels 32 in 5, their
- * fields 8 and a copy in 2, losses 32 in 5, values 16 in 1. An arena doubles: twice that.
+ * Memory in bytes for bytes of input, at most: a record 64 for 22, a label 32 for 5, a field of it 8 and a copy for 2,
+ * a loss 32 for 5, a value 16 for 1. Blocks of the arena may double that.
  */
 int
 batch_decode(struct batch *ret, struct arena *a, const void *data, size_t len, struct err *e)
 {
 	struct reader r = reader_of(data, len);
 	struct batch b = { 0 };
-	struct pool pool = { .arena = a };
+	struct value_pool pool = { .arena = a };
 	int64_t last_ns = INT64_MIN;
 	int rc;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Records, and batches of them. A batch is understood by itself: it begins
- * with the labels that its records use, so that it can be sent again on another
- * connection, to another controller.
+ * Records, and batches of them. A batch is self-contained: it begins with the labels that its records use, so
+ * it can be sent again on another connection or to another controller.
  */
 #ifndef WIRE_RECORD_H
 #define WIRE_RECORD_H
@@ -16,7 +15,7 @@
 #include "base/err.h"
 
 enum record_kind {
-	RECORD_POINT,         /* any tracepoint but those below */
+	RECORD_POINT,         /* a tracepoint that is not a structure tracepoint */
 	RECORD_REQUEST_BEGIN, /* hone:request_begin */
 	RECORD_REQUEST_END,
 	RECORD_FORK,
@@ -30,7 +29,7 @@ enum value_type { VALUE_NONE, VALUE_INT, VALUE_UINT, VALUE_REAL, VALUE_TEXT };
 
 struct value {
 	uint8_t type; /* enum value_type */
-	uint32_t len; /* of a text, at most VALUE_TEXT_MAX; longer ones were cut by the agent */
+	uint32_t len; /* of a text, at most VALUE_TEXT_MAX bytes; the agent cuts longer ones */
 	union {
 		int64_t i;
 		uint64_t u;
@@ -41,16 +40,16 @@ struct value {
 
 enum {
 	VALUE_TEXT_MAX = 255,
-	RECORD_VALUES_MAX = 32, /* further fields of a tracepoint are left out */
+	RECORD_VALUES_MAX = 32, /* further fields of a tracepoint are omitted */
 	LABEL_TEXT_MAX = 384,
 	BATCH_LABELS_MAX = 65536,
 	BATCH_RECORDS_MAX = 65536
 };
 
 /*
- * A label: "service/provider:event"; for structure records with the name they
- * carry: "service/hone:fork(cart.get)". request_begin is "service/hone:request_begin(GET_HOME)".
- * Fields are the payload's, without those that became part of the record (name, link_id).
+ * A label: "service/provider:event"; of structure records with their name, as in
+ * "service/hone:fork(cart.get)" and "service/hone:request_begin(GET_HOME)". The fields are the
+ * payload's, without those that are part of the record (name, link_id).
  */
 struct batch_label {
 	uint8_t kind; /* enum record_kind */
@@ -71,32 +70,33 @@ struct record {
 
 enum loss_reason { LOSS_RING, LOSS_QUEUE, LOSS_DECODE, LOSS_REASONS };
 
-/* Records that are gone, and when they were: traces that lived then are not evidence of absence. */
+/* Lost records and their time span. A trace that overlaps it may be incomplete, and is no evidence. */
 struct loss {
-	uint8_t reason; /* RING: the tracer had no room; QUEUE: the agent; DECODE: malformed */
+	uint8_t
+	    reason; /* RING: ring buffer full; QUEUE: the agent's queue full; DECODE: malformed */
 	uint64_t count;
 	int64_t from_ns, to_ns;
 };
 
 struct batch {
 	int64_t
-	    watermark_ns; /* all records of this node up to here are in this batch or before it */
+	    watermark_ns; /* all records of the node up to then are in this batch or earlier ones */
 	uint32_t nlabels, nrecords, nlosses;
 	struct batch_label *labels;
 	struct record *records; /* in time order */
 	struct loss *losses;
 };
 
-/* Decodes into the arena; texts point into data, which must outlive *ret. Every count, index and
- * length is checked before memory is taken: at most 64 times len. ERR_INPUT with what is wrong,
- * ERR_MEMORY. O(len). */
+/* Decodes into the arena; texts point into data, which must outlive *ret. Counts, indexes and
+ * lengths are checked before memory is allocated, at most 64 times len. ERR_INPUT, ERR_MEMORY: *ret is
+ * unchanged. O(len). */
 int batch_decode(struct batch *ret, struct arena *a, const void *data, size_t len, struct err *e);
 
-/* Writing one: begin, then labels (each once, numbered from 0 in order), records in time order,
- * losses, end. Texts, fields and values over their limits are cut. The limits on counts are the
- * caller's to keep, as is a record's fit to its label and the order in time: batch_decode() refuses
- * what breaks them. */
-struct batch_writer { /* all zeroes is ready to begin */
+/* To write a batch: begin, then labels (each once, numbered from 0 in order), records in time order,
+ * losses, end. Texts, fields and values over their limits are cut. The caller keeps to the limits of
+ * counts, gives each record the values of its label, and keeps the order in time; batch_decode()
+ * refuses other batches. */
+struct batch_writer { /* all zeroes before the first begin */
 	struct buf labels, records, losses;
 	uint32_t nlabels, nrecords, nlosses;
 	int64_t last_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * uint, int, text: varints, and a varint length with its bytes (base/buf.h).
+ * uint and int are varints, text is a varint length and bytes (base/buf.h).
  *
  *	want  epoch uint | lease int, ms | sampled double | nrates uint | ntoggles uint |
  *	      nrates x (request type text, sampled double, probed double) | ntoggles x text
@@ -44,8 +44,7 @@ read_rates(struct want *w, struct reader *r, struct arena *a, struct err *e)
 			    "want: the request type of rate %u is missing, too long or unprintable",
 			    i);
 		if (!take_share(&rate->sampled, r) || !take_share(&rate->probed, r))
-			return err_set(
-			    e, ERR_INPUT, "want: rate %u is no share between 0 and 1", i);
+			return err_set(e, ERR_INPUT, "want: rate %u is not between 0 and 1", i);
 	}
 	return 0;
 }
@@ -61,7 +60,7 @@ read_toggles(struct want *w, struct reader *r, struct arena *a, struct err *e)
 			rc = ERR_INPUT;
 		if (rc != 0)
 			return err_set(
-			    e, rc, "want: toggle %u is no name of the form provider:event", i);
+			    e, rc, "want: toggle %u is not of the form provider:event", i);
 	}
 	return 0;
 }
@@ -124,13 +123,14 @@ done_decode(struct done *ret, struct arena *a, const void *data, size_t len, str
 		return err_set(e, ERR_INPUT, "done: cut off, or over %d results", TOGGLES_MAX);
 	for (uint64_t i = 0; i < n; i++)
 		if (results[i] > DONE_FAILED)
-			return err_set(e, ERR_INPUT, "done: result %llu is %u, which means nothing",
-			    (unsigned long long)i, results[i]);
+			return err_set(e, ERR_INPUT,
+			    "done: result %llu is %u, which is out of range", (unsigned long long)i,
+			    results[i]);
 	d.nresults = (uint32_t)n;
 	if ((d.results = arena_copy(a, results, (size_t)n)) == NULL)
 		return err_set(e, ERR_MEMORY, "done: out of memory");
 	if ((rc = take_text(&d.failure, &r, a, FAILURE_TEXT_MAX)) != 0)
-		return err_set(e, rc, "done: the words of its failure are cut off or too long");
+		return err_set(e, rc, "done: the text of its failure is cut off or too long");
 	if ((rc = take_end(&r, "done", e)) != 0)
 		return rc;
 	*ret = d;

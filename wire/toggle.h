@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the controller wants of a node, whole, and what became of it. A state, not
- * a change: sending it twice does nothing, losing one is mended by the next.
+ * The desired state of a node, which the controller sends whole (want), and the agent's report of it (done). A state, not a
+ * change: repeating it has no effect, and the next one makes up for a lost one.
  */
 #ifndef WIRE_TOGGLE_H
 #define WIRE_TOGGLE_H
@@ -16,42 +16,42 @@
 
 enum { TOGGLE_NAME_MAX = 255, TOGGLES_MAX = 16384, RATES_MAX = 512 };
 
-/* Switch this tracepoint on for the requests under diagnosis, until the lease ends. */
+/* A tracepoint to enable for probed requests until the lease ends. */
 struct toggle {
 	const char *name; /* "provider:event" or "provider:*", terminated */
 };
 
-/* How much of a request type is seen: shares of 1. */
+/* Shares of the requests of a type, 0 to 1. */
 struct rate {
 	const char *request_type; /* terminated */
 	double sampled, probed;
 };
 
 struct want {
-	uint64_t epoch;   /* grows with every change; the same epoch is the same state */
-	int64_t lease_ms; /* from when the agent has it; then nothing added stays on */
-	double sampled;   /* of request types without a line below */
+	uint64_t epoch;   /* increases with every change; equal epochs are equal states */
+	int64_t lease_ms; /* since the agent received it; then added tracepoints are disabled */
+	double sampled;   /* of request types without an entry in rates */
 	uint32_t nrates, ntoggles;
 	struct rate *rates;
 	struct toggle *toggles;
 };
 
 enum done_result {
-	DONE_ON,
-	DONE_NO_SUCH,
-	DONE_FAILED
-}; /* NO_SUCH: no program here has it, armed for later */
-
-struct done {
-	uint64_t epoch;      /* this epoch's state holds on this node */
-	int64_t from_ns;     /* since then, by the node's CLOCK_MONOTONIC */
-	uint32_t nresults;   /* one for each toggle of the epoch, in its order */
-	uint8_t *results;    /* enum done_result */
-	const char *failure; /* "" or the tracer's words */
+	DONE_ON,      /* enabled */
+	DONE_NO_SUCH, /* no program has it; it is enabled when one comes that does */
+	DONE_FAILED   /* the tracer refused it */
 };
 
-/* Encoders append to *b (its `failed` says so on lack of memory). Decoders check everything, copy
- * texts into the arena; ERR_INPUT, ERR_MEMORY. O(len). */
+struct done {
+	uint64_t epoch;      /* the desired state in effect on this node */
+	int64_t from_ns;     /* in effect since then, by the node's CLOCK_MONOTONIC */
+	uint32_t nresults;   /* one for each toggle of the desired state, in its order */
+	uint8_t *results;    /* enum done_result */
+	const char *failure; /* the tracer's error text, or "" */
+};
+
+/* Encoders append to *b; its `failed` reports lack of memory. Decoders check everything, copy texts
+ * into the arena and leave *ret unchanged on failure: ERR_INPUT, ERR_MEMORY. O(len). */
 void want_encode(const struct want *w, struct buf *b);
 int want_decode(struct want *ret, struct arena *a, const void *data, size_t len, struct err *e);
 void done_encode(const struct done *d, struct buf *b);

@@ -251,7 +251,7 @@ what_a_want_must_not_say(void **state)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		toggle.name = names[i];
 		assert_int_equal(try_want(&w, &e), ERR_INPUT);
-		assert_string_equal(e.text, "want: toggle 0 is no name of the form provider:event");
+		assert_string_equal(e.text, "want: toggle 0 is not of the form provider:event");
 	}
 	toggle.name = "p:*";
 	assert_int_equal(try_want(&w, &e), 0);
@@ -304,7 +304,7 @@ a_done_comes_back_as_it_went(void **state)
 	results[0] = DONE_FAILED + 1;
 	done_encode(&(struct done){ .nresults = 1, .results = results }, &b);
 	assert_int_equal(done_decode(&got, &a, b.data, b.len, &e), ERR_INPUT);
-	assert_string_equal(e.text, "done: result 0 is 3, which means nothing");
+	assert_string_equal(e.text, "done: result 0 is 3, which is out of range");
 	buf_release(&b);
 	arena_release(&a);
 }
