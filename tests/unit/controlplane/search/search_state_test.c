@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "paths.h"
+
+#include "controlplane/search/narrow.h"
+#include "controlplane/search/search_list.h"
+
+static void
+only_what_has_begun_and_not_ended_is_on(void **state)
+{
+	struct diagnosis d = { .seed = 1 };
+	struct search *s = search_new(&d, &(struct gap){ 1, 2 }, (struct hash128){ 1, 2 });
+	(void)state;
+
+	assert_false(search_is_on(s));
+	search_enter(s, SEARCH_SWITCHING);
+	assert_true(search_is_on(s));
+	search_enter(s, SEARCH_GATHERING);
+	search_enter(s, SEARCH_UNCONFIRMED);
+	search_enter(s, SEARCH_BACKING_OFF);
+	assert_true(search_is_on(s));
+	search_enter(s, SEARCH_ENDED);
+	assert_false(search_is_on(s));
+	search_free(s);
+}
+
+static void
+a_search_narrows_and_remembers_what_had_most(void **state)
+{
+	struct diagnosis d = { .seed = 1 };
+	struct gap root = { 1, 9 };
+	struct search *s = search_new(&d, &root, (struct hash128){ 0 });
+	struct part parts[2] = { { .gap = { 1, 5 }, .of_gap = 0.8, .carries = 80 },
+		{ .gap = { 5, 9 }, .of_gap = 0.2, .carries = 20 } };
+	struct measured m = { .share = 0.5, .carries = 100, .parts = parts, .nparts = 2 };
+	(void)state;
+
+	s->origin.share = 0.5;
+	narrow(s, &m, &parts[0]);
+	assert_int_equal(s->at.gap.to, 5);
+	assert_int_equal(s->at.most.to, 5);
+	assert_near(s->at.share, 0.4, 1e-12);
+	assert_near(s->at.of_root, 0.8, 1e-12);
+	parts[0] = (struct part){ .gap = { 1, 3 }, .of_gap = 0.5, .carries = 40 };
+	m.share = 0.4;
+	narrow(s, &m, &parts[0]);
+	assert_int_equal(s->at.gap.to, 3);
+	assert_int_equal(s->at.most.to, 5); /* 0.4 of the first gap is less than half */
+	search_free(s);
+}
+
+static void
+the_slow_side_is_by_latency_and_begins_anew(void **state)
+{
+	(void)state;
+
+	for (int with = 0; with < 2; with++) {
+		struct diagnosis d = { .seed = 1 };
+		struct search *s = search_new(&d, &(struct gap){ 1, 9 }, (struct hash128){ 0 });
+		const struct separation sep = { 4, 0.9, with, 10, 10, 400, 100 };
+
+		s->origin.share = s->at.share = 0.5;
+		assert_int_equal(follow_slow_side(s, &sep, NULL), 0);
+		assert_int_equal(s->sides.followed, SIDE_SLOW);
+		assert_true(s->at.by_latency);
+		assert_near(s->origin.share, 0, 0);
+		assert_int_equal(label_set_has(&s->sides.must, 4), with);
+		assert_int_equal(label_set_has(&s->sides.must_not, 4), !with);
+		assert_true(is_needed(s, 4));
+		assert_true(is_needed(s, 9));
+		assert_false(is_needed(s, 5));
+		search_free(s);
+	}
+}
+
+static void
+a_duplicate_is_of_the_same_requests_and_the_same_side(void **state)
+{
+	struct diagnosis d = { .seed = 1 };
+	const struct gap gap = { 1, 9 };
+	struct search *a = search_list_add(&d, &gap, (struct hash128){ 7, 7 }), *b;
+	(void)state;
+
+	b = search_list_add(&d, &gap, (struct hash128){ 7, 7 });
+	assert_true(search_list_has_gap(&d, &gap));
+	assert_true(search_list_has_group(&d, (struct hash128){ 7, 7 }));
+	assert_false(search_list_has_group(&d, (struct hash128){ 7, 8 }));
+	assert_false(search_is_duplicate(b)); /* the other one has not begun */
+	search_enter(a, SEARCH_SWITCHING);
+	assert_true(search_is_duplicate(b));
+	a->sides.followed = SIDE_SLOW;
+	assert_false(search_is_duplicate(b));
+	a->sides.followed = SIDE_BOTH;
+	search_enter(a, SEARCH_ENDED); /* without a verdict */
+	assert_false(search_is_duplicate(b));
+	search_free(a);
+	search_free(b);
+	free(d.searches);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_has_begun_and_not_ended_is_on),
+		cmocka_unit_test(a_search_narrows_and_remembers_what_had_most),
+		cmocka_unit_test(the_slow_side_is_by_latency_and_begins_anew),
+		cmocka_unit_test(a_duplicate_is_of_the_same_requests_and_the_same_side),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
