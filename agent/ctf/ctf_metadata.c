@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 
 #include <assert.h>
 #include <endian.h>

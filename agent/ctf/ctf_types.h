@@ -3,7 +3,7 @@
 #ifndef AGENT_CTF_CTF_TYPES_H
 #define AGENT_CTF_CTF_TYPES_H
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 #include "agent/ctf/ctf_lex.h"
 
 enum ctf_kind { CTF_INT, CTF_FLOAT, CTF_STRING, CTF_STRUCT, CTF_VARIANT, CTF_ARRAY };

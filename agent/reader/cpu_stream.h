@@ -6,7 +6,7 @@
 #ifndef AGENT_READER_CPU_STREAM_H
 #define AGENT_READER_CPU_STREAM_H
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 #include "agent/reader/ring.h"
 
 struct lttng_source;

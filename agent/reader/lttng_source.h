@@ -28,7 +28,7 @@ struct lttng_source {
 	int64_t polled_ns;    /* start of the last poll */
 	int64_t unwatched_ns; /* part of the time since then that does not count as a stall */
 	int64_t opened_ns;
-	struct suspect *suspects;
+	struct untraced_process *suspects;
 	uint32_t nsuspects, suspects_cap;
 	uint32_t busy; /* streams with held packets, in the last poll */
 	size_t held_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A graph for each run: src.ctf.fs -> flt.utils.muxer -> a sink of our own. Records come out as
- * agent/ctf/ctf.h describes them, so that both readers agree in every field.
+ * agent/ctf/ctf_trace.h describes them, so that both readers agree in every field.
  *
  * libbabeltrace2 2.0.4 aborts on some metadata that is incomplete, for example on a stream without an
  * event. So each run is in a child process, which sends the records through a pipe:
@@ -27,7 +27,7 @@
 
 #include <babeltrace2/babeltrace.h>
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 
 enum { TEXT_MAX_BYTES = 1 << 16, CHILD_SECONDS = 20 };
 

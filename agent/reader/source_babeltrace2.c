@@ -37,7 +37,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 #include "agent/ctf/ctf_lex.h"
 #include "agent/reader/packets_babeltrace2.h"
 #include "agent/reader/record_list.h"
@@ -68,7 +68,7 @@ struct packet_file { /* one stream of a trace */
 	uint32_t nchosen; /* how many of them are in the copy */
 };
 
-struct trace {              /* a folder with metadata */
+struct ctf_folder {         /* a folder with metadata */
 	char *output, *shm; /* paths */
 	char service[64];   /* of the folder's name, then of the last record */
 	uint32_t pid;       /* 0: processes share the buffers */
@@ -82,9 +82,9 @@ struct babeltrace2_source {
 	struct source_options options;
 	char *folder, *copy; /* copy: where the packets of one trace are put for libbabeltrace2 */
 	struct packet_reader *reader;
-	struct trace **traces;
+	struct ctf_folder **traces;
 	uint32_t ntraces, traces_cap;
-	struct trace *current; /* whose records are being read */
+	struct ctf_folder *current; /* whose records are being read */
 
 	struct source_labels labels;
 	struct record_list records, scratch; /* sorted; from `at` on not delivered */
@@ -101,7 +101,7 @@ struct babeltrace2_source {
 /* ---- traces and their files ---- */
 
 static void
-trace_free(struct trace *t)
+trace_free(struct ctf_folder *t)
 {
 	for (uint32_t i = 0; i < t->nfiles; i++) {
 		struct packet_file *f = &t->files[i];
@@ -121,7 +121,7 @@ trace_free(struct trace *t)
 
 /* From the folder's name, "comm-PID-DATE-TIME" in ust/pid. */
 static void
-name_trace(struct trace *t)
+name_trace(struct ctf_folder *t)
 {
 	const char *name = strrchr(t->output, '/') + 1, *at = name + strlen(name);
 
@@ -137,7 +137,7 @@ name_trace(struct trace *t)
 static void
 found_trace(struct babeltrace2_source *src, const char *output, const char *shm)
 {
-	struct trace *t;
+	struct ctf_folder *t;
 
 	for (uint32_t i = 0; i < src->ntraces; i++)
 		if (strcmp(src->traces[i]->output, output) == 0) {
@@ -202,7 +202,7 @@ list_traces(struct babeltrace2_source *src, int64_t now_ns)
 	if (dir != NULL)
 		closedir(dir);
 	for (uint32_t i = 0; i < src->ntraces; i++) {
-		struct trace *t = src->traces[i];
+		struct ctf_folder *t = src->traces[i];
 		if (t->live && (!t->seen || access(t->shm, F_OK) != 0)) {
 			t->live = false;
 			t->died_ns = now_ns;
@@ -213,7 +213,7 @@ list_traces(struct babeltrace2_source *src, int64_t now_ns)
 
 /* The stream files that an index names; the ring of each, if its layout is known. */
 static void
-list_files(struct trace *t)
+list_files(struct ctf_folder *t)
 {
 	char path[PATH_MAX];
 	struct dirent *d;
@@ -251,7 +251,7 @@ list_files(struct trace *t)
 /* ---- packet indexes ---- */
 
 static bool
-open_files(struct babeltrace2_source *src, const struct trace *t, struct packet_file *f)
+open_files(struct babeltrace2_source *src, const struct ctf_folder *t, struct packet_file *f)
 {
 	uint8_t head[CTF_INDEX_HEAD];
 	char path[PATH_MAX];
@@ -301,7 +301,7 @@ report_losses(struct babeltrace2_source *src, struct packet_file *f, const struc
 }
 
 static void
-read_index(struct babeltrace2_source *src, struct trace *t, struct packet_file *f)
+read_index(struct babeltrace2_source *src, struct ctf_folder *t, struct packet_file *f)
 {
 	uint8_t entry[CTF_INDEX_ENTRY];
 	struct ctf_index index;
@@ -367,7 +367,7 @@ write_copy(
  * written, and libbabeltrace2 2.0.4 aborts. The text in the shm folder may end within a statement, which describes
  * no record that was written yet: it is cut there. */
 static bool
-copy_metadata(const struct babeltrace2_source *src, const struct trace *t, bool *events)
+copy_metadata(const struct babeltrace2_source *src, const struct ctf_folder *t, bool *events)
 {
 	char path[PATH_MAX], *text;
 	size_t len = 0, whole = 0, step;
@@ -407,7 +407,7 @@ copy_packet(const struct babeltrace2_source *src, const struct packet_file *f,
 }
 
 static void
-clear_copy(const struct babeltrace2_source *src, const struct trace *t)
+clear_copy(const struct babeltrace2_source *src, const struct ctf_folder *t)
 {
 	char path[PATH_MAX];
 
@@ -421,7 +421,7 @@ static int
 take_record(void *ctx, const struct packet_record *v)
 {
 	struct babeltrace2_source *src = ctx;
-	struct trace *t = src->current;
+	struct ctf_folder *t = src->current;
 	struct record r = v->record;
 
 	if (v->service[0] != '\0' &&
@@ -469,7 +469,7 @@ punch(const struct babeltrace2_source *src, struct packet_file *f, uint64_t to)
 
 /* Removes the packets that were read, or given up, from the lists. */
 static void
-consume(const struct babeltrace2_source *src, struct trace *t)
+consume(const struct babeltrace2_source *src, struct ctf_folder *t)
 {
 	for (uint32_t i = 0; i < t->nfiles; i++) {
 		struct packet_file *f = &t->files[i];
@@ -488,7 +488,7 @@ consume(const struct babeltrace2_source *src, struct trace *t)
  * yet: the packets stay, and are tried again for RETRY_NS; then they are lost.
  */
 static void
-read_trace(struct babeltrace2_source *src, struct trace *t, int64_t now_ns)
+read_trace(struct babeltrace2_source *src, struct ctf_folder *t, int64_t now_ns)
 {
 	uint32_t before = src->records.count;
 	bool any = false, events = true;
@@ -561,7 +561,7 @@ choose_packets(struct babeltrace2_source *src)
 
 /* Removes the files of a trace that LTTng wrote, and its folder if it is empty then. */
 static void
-remove_trace(const struct trace *t)
+remove_trace(const struct ctf_folder *t)
 {
 	char path[PATH_MAX];
 
@@ -584,7 +584,7 @@ static void
 retire(struct babeltrace2_source *src, int64_t now_ns)
 {
 	for (uint32_t i = 0; i < src->ntraces; i++) {
-		struct trace *t = src->traces[i];
+		struct ctf_folder *t = src->traces[i];
 		bool unread = false;
 
 		for (uint32_t k = 0; k < t->nfiles; k++)
@@ -696,7 +696,7 @@ babeltrace2_stats(void *state, struct source_stats *ret)
 	*ret = src->stats;
 	src->nprocesses = 0;
 	for (uint32_t i = 0; i < src->ntraces; i++) {
-		const struct trace *t = src->traces[i];
+		const struct ctf_folder *t = src->traces[i];
 
 		for (uint32_t k = 0; k < t->nfiles; k++) {
 			const struct packet_file *f = &t->files[k];
@@ -731,7 +731,7 @@ babeltrace2_stats(void *state, struct source_stats *ret)
 	ret->processes = src->processes;
 	ret->nprocesses = src->nprocesses;
 	memcpy(ret->lost, src->losses.total, sizeof ret->lost);
-	ret->trouble = src->losses.trouble;
+	ret->trouble = src->losses.trouble.text;
 }
 
 static const struct batch_label *

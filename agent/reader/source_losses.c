@@ -2,7 +2,6 @@
 #include "agent/reader/source_losses.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 void
@@ -50,5 +49,5 @@ losses_add(struct source_losses *l, enum loss_reason reason, uint64_t count, int
 void
 trouble_set(struct source_losses *l, const struct err *e)
 {
-	snprintf(l->trouble, sizeof l->trouble, "%s", e->text);
+	l->trouble = *e;
 }

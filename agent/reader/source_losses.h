@@ -10,7 +10,7 @@ struct source_losses {     /* all zeroes is empty */
 	struct loss *list; /* since the last losses_begin() */
 	uint32_t count, cap;
 	uint64_t total[LOSS_REASONS];
-	char trouble[sizeof((struct err *)0)->text];
+	struct err trouble; /* the last problem; text "": none so far */
 };
 
 void losses_begin(struct source_losses *l); /* of a new poll; totals and the problem stay */

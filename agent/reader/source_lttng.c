@@ -337,7 +337,7 @@ lttng_stats(void *state, struct source_stats *ret)
 	}
 	ret->processes = src->listed;
 	ret->nprocesses = src->nlisted;
-	ret->trouble = src->losses.trouble;
+	ret->trouble = src->losses.trouble.text;
 	memcpy(ret->lost, src->losses.total, sizeof ret->lost);
 }
 

@@ -170,7 +170,7 @@ set_poll(void *state, struct mono now, struct source_output *ret, struct err *e)
 	set->records += set->ready.count;
 	set->late += late;
 	if (failed == set->nmembers && set->ready.count == 0)
-		return err_set(e, rc, "%s", set->losses.trouble);
+		return err_set(e, rc, "%s", set->losses.trouble.text);
 	*ret = (struct source_output){
 		.records = set->ready.list,
 		.nrecords = set->ready.count,
@@ -205,7 +205,7 @@ set_stats(void *state, struct source_stats *ret)
 	*ret = (struct source_stats){ .records = set->records,
 		.late = set->late,
 		.stalls = set->stalls,
-		.trouble = set->losses.trouble };
+		.trouble = set->losses.trouble.text };
 	for (uint32_t i = 0; i < set->nmembers; i++) {
 		struct set_member *m = &set->members[i];
 		struct source_stats *s = &m->stats;

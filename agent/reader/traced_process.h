@@ -15,7 +15,7 @@
 #ifndef AGENT_READER_TRACED_PROCESS_H
 #define AGENT_READER_TRACED_PROCESS_H
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 #include "agent/system/symbols.h"
 #include "base/buf.h"
 

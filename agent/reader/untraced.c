@@ -41,7 +41,7 @@ enum {
 
 /* Splits a folder's name "comm-PID-DATE-TIME". False: not such a name. */
 static bool
-split_name(const char *name, struct suspect *s)
+split_name(const char *name, struct untraced_process *s)
 {
 	const char *at = name + strlen(name);
 	char *end;
@@ -60,7 +60,7 @@ split_name(const char *name, struct suspect *s)
 /* Whether the process is alive, and when it started. False also for a process of another pid
  * namespace, whose number means another one here. */
 static bool
-lives(const struct suspect *s, int64_t now_ns, int64_t *began_ns)
+lives(const struct untraced_process *s, int64_t now_ns, int64_t *began_ns)
 {
 	char path[64], text[1024], state;
 	unsigned long long ticks, bytes;
@@ -93,11 +93,11 @@ lives(const struct suspect *s, int64_t now_ns, int64_t *began_ns)
 
 /* Whether the process has another folder, made after an exec. */
 static bool
-is_again(const struct lttng_source *src, const struct suspect *s)
+is_again(const struct lttng_source *src, const struct untraced_process *s)
 {
 	for (uint32_t i = 0; i < src->nprocesses; i++) {
 		const struct traced_process *p = src->processes[i];
-		struct suspect other;
+		struct untraced_process other;
 		if (p->folder == s->folder && strcmp(p->name, s->name) != 0 &&
 		    split_name(p->name, &other) && other.pid == s->pid)
 			return true;
@@ -118,7 +118,9 @@ static void
 suspect_add(struct lttng_source *src, struct session_folder *f, const char *name, int64_t since_ns,
     bool again, int64_t now_ns)
 {
-	struct suspect s = { .folder = f, .since_ns = since_ns, .seen_ns = now_ns, .again = again };
+	struct untraced_process s = {
+		.folder = f, .since_ns = since_ns, .seen_ns = now_ns, .again = again
+	};
 
 	if (f->withdrawn || src->nsuspects >= SUSPECTS_MAX || !split_name(name, &s) ||
 	    is_suspect(src, f, name))
@@ -161,7 +163,7 @@ is_there(const struct watched_folder *r, const char *name)
 }
 
 static void
-report(struct lttng_source *src, struct suspect *s, int64_t now_ns)
+report(struct lttng_source *src, struct untraced_process *s, int64_t now_ns)
 {
 	struct err e;
 
@@ -180,7 +182,7 @@ report(struct lttng_source *src, struct suspect *s, int64_t now_ns)
 /* Reports the time between the end of a process' wait for registration and now, at which it is
  * traced. */
 static void
-report_late(struct lttng_source *src, const struct suspect *s, int64_t now_ns)
+report_late(struct lttng_source *src, const struct untraced_process *s, int64_t now_ns)
 {
 	if (s->began_ns > src->opened_ns && !is_again(src, s) &&
 	    now_ns - s->began_ns > REGISTER_MS * MS)
@@ -193,7 +195,7 @@ static enum tracing {
 	TRACED,
 	UNTRACED,
 	UNDECIDED
-} tracing_of(struct lttng_source *src, const struct suspect *s, int64_t now_ns)
+} tracing_of(struct lttng_source *src, const struct untraced_process *s, int64_t now_ns)
 {
 	int64_t unused;
 
@@ -214,7 +216,7 @@ static enum tracing {
 
 /* False: the suspect is decided, and no further loss is to be reported. */
 static bool
-check_suspect(struct lttng_source *src, struct suspect *s, int64_t now_ns)
+check_suspect(struct lttng_source *src, struct untraced_process *s, int64_t now_ns)
 {
 	int64_t age_ns = now_ns - s->since_ns, pause_ns = age_ns / 4, unused;
 

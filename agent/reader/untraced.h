@@ -14,7 +14,7 @@ struct lttng_source;
 struct session_folder;
 struct traced_process;
 
-struct suspect {
+struct untraced_process {
 	struct session_folder *folder;
 	char *name; /* of its folder */
 	char comm[256];

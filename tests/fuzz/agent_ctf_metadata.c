@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 #include "agent/reader/source_lttng.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

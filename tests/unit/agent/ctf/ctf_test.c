@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 #include "base/rng.h"
 
 static char *

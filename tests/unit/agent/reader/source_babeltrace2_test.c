@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/ctf/ctf.h"
+#include "agent/ctf/ctf_trace.h"
 #include "agent/reader/source_lttng.h"
 
 source_open_fn source_babeltrace2_open;

@@ -12,8 +12,8 @@
  * text), and variants of those. Other arrays and sequences are skipped; of such a sequence the length
  * remains, as field "name_length".
  */
-#ifndef AGENT_CTF_CTF_H
-#define AGENT_CTF_CTF_H
+#ifndef AGENT_CTF_CTF_TRACE_H
+#define AGENT_CTF_CTF_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
