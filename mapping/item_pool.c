@@ -40,7 +40,7 @@ chain(struct item_pool *p, uint32_t i)
 	*head = i;
 }
 
-/* All are in use when it grows, so that no chain of free ones is to be kept. */
+/* It grows only when all items are in use, so there is no list of free ones to keep. */
 static bool
 grow(struct item_pool *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two walks over the lines: one counts what there is, so that the other knows where to put it. */
+/* Two passes over the lines: the first counts, so that the second can allocate. */
 #include "mapping/lttng_list.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ read_program(struct list_line *l, const char *s, const char *end)
 	return PROGRAM;
 }
 
-/* "NAME (WORD..." with the word in *l; of an event WORD is "loglevel:". */
+/* Reads "NAME (WORD..."; the word is in l->type. For an event it is "loglevel:". */
 static bool
 read_name(struct list_line *l, const char *s, const char *end)
 {
@@ -103,7 +103,7 @@ next_line(struct list_lines *t, struct list_line *ret)
 	return true;
 }
 
-/* How many lines of that form come before one of an outer form. */
+/* The number of lines of that form before one of an outer form. */
 static uint32_t
 count(struct list_lines t, enum form form, uint32_t max)
 {
@@ -131,7 +131,7 @@ type_of(const struct list_line *l)
 	return MAP_FIELD_OTHER;
 }
 
-/* The fields of an event, which LTTng lists the last first. */
+/* The fields of an event; LTTng lists the last one first. */
 static bool
 read_fields(struct lttng_list *ret, struct list_lines *t, struct map_event *v)
 {

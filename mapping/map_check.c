@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a mapping says against what its program has. */
+#include "mapping/map.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/glob.h"
 #include "base/suggestion.h"
-#include "mapping/map.h"
 
 struct check {
 	const struct map_event *events;
 	uint32_t nevents, wrong;
-	void (*say)(void *of, bool wrong, int line, const char *words);
+	void (*say)(void *of, bool wrong, int line, const char *text);
 	void *of;
 };
 
-struct check_site {                /* of the file: what is looked at */
+struct check_site {                /* the key of the file that is checked */
 	const char *key, *pattern; /* pattern: of tracepoints */
 	int line;
 };
 
 __attribute__((format(printf, 4, 5))) static void
-tell(struct check *c, bool wrong, int line, const char *format, ...)
+report(struct check *c, bool wrong, int line, const char *format, ...)
 {
-	char words[800];
+	char text[800];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(words, sizeof words, format, args);
+	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
 	c->wrong += wrong;
-	c->say(c->of, wrong, line, words);
+	c->say(c->of, wrong, line, text);
 }
 
 /* The next event that the pattern describes, from *at on. */
@@ -44,7 +44,7 @@ next(const struct check *c, const char *pattern, uint32_t *at)
 }
 
 static void
-look_at_event(struct check *c, struct check_site where)
+check_event(struct check *c, struct check_site where)
 {
 	struct suggestion near = { .said = where.pattern };
 	uint32_t at = 0;
@@ -52,13 +52,13 @@ look_at_event(struct check *c, struct check_site where)
 	if (next(c, where.pattern, &at) != NULL)
 		return;
 	if (strchr(where.pattern, '*') != NULL) {
-		tell(c, true, where.line, "%s: %s describes no tracepoint of the program",
+		report(c, true, where.line, "%s: %s describes no tracepoint of the program",
 		    where.key, where.pattern);
 		return;
 	}
 	for (uint32_t i = 0; i < c->nevents; i++)
 		suggestion_try(&near, c->events[i].name);
-	tell(c, true, where.line, "%s: the program has no tracepoint %s%s%s%s", where.key,
+	report(c, true, where.line, "%s: the program has no tracepoint %s%s%s%s", where.key,
 	    where.pattern, near.best != NULL ? "; did you mean " : "",
 	    near.best != NULL ? near.best : "", near.best != NULL ? "?" : "");
 }
@@ -73,7 +73,7 @@ field_of(const struct map_event *v, const char *name)
 }
 
 static void
-tell_fields(struct check *c, const struct map_event *v, const char *field, struct check_site where)
+report_field(struct check *c, const struct map_event *v, const char *field, struct check_site where)
 {
 	struct suggestion near = { .said = field };
 	char all[400] = "none";
@@ -86,15 +86,15 @@ tell_fields(struct check *c, const struct map_event *v, const char *field, struc
 			    i == 0 ? "" : ", ", v->fields[i].name);
 	}
 	if (near.best != NULL)
-		tell(c, true, where.line, "%s: %s has no field %s; did you mean %s?", where.key,
+		report(c, true, where.line, "%s: %s has no field %s; did you mean %s?", where.key,
 		    v->name, field, near.best);
 	else
-		tell(c, true, where.line, "%s: %s has no field %s; it has: %s", where.key, v->name,
-		    field, all);
+		report(c, true, where.line, "%s: %s has no field %s; it has: %s", where.key,
+		    v->name, field, all);
 }
 
 static const char *
-word_of(enum map_field_type type)
+type_text(enum map_field_type type)
 {
 	static const char *const words[] = { "neither number nor text", "a whole number",
 		"an enumeration", "a real number", "a text" };
@@ -102,8 +102,8 @@ word_of(enum map_field_type type)
 	return words[type];
 }
 
-/* The types that a field has, as bits, over all events that the pattern describes; says where it is
- * missing. */
+/* The types of a field, as bits, in all events that the pattern matches; reports events without
+ * it. */
 static uint32_t
 types_of(struct check *c, const char *field, struct check_site where)
 {
@@ -114,7 +114,7 @@ types_of(struct check *c, const char *field, struct check_site where)
 		const struct map_field *f = field_of(v, field);
 
 		if (f == NULL)
-			tell_fields(c, v, field, where);
+			report_field(c, v, field, where);
 		else
 			types |= 1u << f->type;
 	}
@@ -123,22 +123,21 @@ types_of(struct check *c, const char *field, struct check_site where)
 
 enum { NUMBERS = 1u << MAP_FIELD_INT | 1u << MAP_FIELD_ENUM, TEXTS = 1u << MAP_FIELD_TEXT };
 
-/* kinds: the types that fields with this id have had so far. Only numbers are equal to numbers,
- * texts to texts. */
+/* kinds: the types of fields with this id so far. A number and a text are never equal. */
 static void
-look_at_id(
+check_id(
     struct check *c, const char *field, const char *id, uint32_t *kinds, struct check_site where)
 {
 	uint32_t types = types_of(c, field, where);
 
 	for (int t = MAP_FIELD_OTHER; t <= MAP_FIELD_TEXT; t++)
 		if (types >> t & 1 && !(1u << t & (NUMBERS | TEXTS)))
-			tell(c, true, where.line,
+			report(c, true, where.line,
 			    "%s: field %s is %s; an id is a whole number or a text", where.key,
-			    field, word_of(t));
+			    field, type_text(t));
 	types &= NUMBERS | TEXTS;
 	if ((*kinds & NUMBERS && types & TEXTS) || (*kinds & TEXTS && types & NUMBERS))
-		tell(c, true, where.line,
+		report(c, true, where.line,
 		    "%s: field %s is a %s, and id %s was a %s before: they are never equal",
 		    where.key, field, types & TEXTS ? "text" : "number", id,
 		    types & TEXTS ? "number" : "text");
@@ -146,7 +145,7 @@ look_at_id(
 }
 
 static void
-look_at_type(struct check *c, const struct map_rule *r)
+check_type(struct check *c, const struct map_rule *r)
 {
 	struct check_site where = { "type_field", r->begin, r->type_line };
 	uint32_t types;
@@ -155,38 +154,37 @@ look_at_type(struct check *c, const struct map_rule *r)
 		return;
 	types = types_of(c, r->type_field, where);
 	if (types & 1u << MAP_FIELD_OTHER)
-		tell(c, true, r->type_line,
+		report(c, true, r->type_line,
 		    "type_field: %s is %s; want a text, an enumeration or a number", r->type_field,
-		    word_of(MAP_FIELD_OTHER));
+		    type_text(MAP_FIELD_OTHER));
 	if (types & (1u << MAP_FIELD_INT | 1u << MAP_FIELD_REAL))
-		tell(c, false, r->type_line,
+		report(c, false, r->type_line,
 		    "type_field: %s is a number: each of its values is a request type of its own",
 		    r->type_field);
 }
 
 static void
-look_at_ids(struct check *c, const struct map_rule *r)
+check_ids(struct check *c, const struct map_rule *r)
 {
 	uint32_t kinds[MAP_STEPS_MAX + 1] = { 0 };
 
-	look_at_id(c, r->begin_id, r->ids[0], &kinds[0],
+	check_id(c, r->begin_id, r->ids[0], &kinds[0],
 	    (struct check_site){ "begin_id", r->begin, r->begin_id_line });
 	for (uint32_t i = 0; i < r->nsteps; i++) {
 		const struct map_step *s = &r->steps[i];
 		struct check_site where = { "step", s->event, s->line };
 
-		look_at_event(c, where);
-		look_at_id(c, s->id, r->ids[s->id_kind], &kinds[s->id_kind], where);
+		check_event(c, where);
+		check_id(c, s->id, r->ids[s->id_kind], &kinds[s->id_kind], where);
 		if (s->gives != NULL)
-			look_at_id(
-			    c, s->gives, r->ids[s->gives_kind], &kinds[s->gives_kind], where);
+			check_id(c, s->gives, r->ids[s->gives_kind], &kinds[s->gives_kind], where);
 	}
-	look_at_id(c, r->end_id, r->ids[r->end_kind], &kinds[r->end_kind],
+	check_id(c, r->end_id, r->ids[r->end_kind], &kinds[r->end_kind],
 	    (struct check_site){ "end_id", r->end, r->end_id_line });
 }
 
-/* Whether some tracepoint of the program is described by both; without a program, whether they are
- * the same. */
+/* A tracepoint of the program that both patterns match; without a program, the pattern if they are
+ * equal. NULL: none. */
 static const char *
 both(const struct check *c, const char *a, const char *b)
 {
@@ -202,27 +200,27 @@ both(const struct check *c, const char *a, const char *b)
 }
 
 static void
-look_at_pair(struct check *c, const struct map_rule *a, const struct map_rule *b)
+check_pair(struct check *c, const struct map_rule *a, const struct map_rule *b)
 {
 	const char *shared = both(c, a->begin, b->begin);
 
 	if (shared != NULL)
-		tell(c, true, b->begin_line,
+		report(c, true, b->begin_line,
 		    "begin: %s begins [request %s] in line %d already: this one never does", shared,
 		    a->name, a->begin_line);
 	if ((shared = both(c, a->begin, b->end)) != NULL)
-		tell(c, false, b->end_line,
+		report(c, false, b->end_line,
 		    "end: %s also begins [request %s] (line %d): where it ends one it begins none",
 		    shared, a->name, a->begin_line);
 	if ((shared = both(c, a->end, b->begin)) != NULL)
-		tell(c, false, b->begin_line,
+		report(c, false, b->begin_line,
 		    "begin: %s also ends [request %s] (line %d): where it ends one it begins none",
 		    shared, a->name, a->end_line);
 }
 
 uint32_t
 map_check(const struct mapping *m, const struct map_event *events, uint32_t n,
-    void (*say)(void *of, bool wrong, int line, const char *words), void *of)
+    void (*say)(void *of, bool wrong, int line, const char *text), void *of)
 {
 	struct check c = { events, n, 0, say, of };
 
@@ -231,24 +229,24 @@ map_check(const struct mapping *m, const struct map_event *events, uint32_t n,
 		const char *shared = both(&c, r->begin, r->end);
 
 		if (shared != NULL)
-			tell(&c, false, r->end_line,
+			report(&c, false, r->end_line,
 			    "end: %s is described by begin, too: it ends a request where one is open",
 			    shared);
 		for (uint32_t j = 0; j < i; j++)
-			look_at_pair(&c, &m->rules[j], r);
+			check_pair(&c, &m->rules[j], r);
 		if (r->correlate == MAP_THREAD && r->nested_line == 0)
-			tell(&c, false, r->line,
+			report(&c, false, r->line,
 			    "[request %s] does not say whether it is nested: after a begin whose end comes on another "
 			    "thread, as where the program answers later, all on its thread is taken for a part of it until limit. "
 			    "nested = no gives it up at the next begin, nested = yes says that one may lie in another",
 			    r->name);
 		if (n == 0)
 			continue;
-		look_at_event(&c, (struct check_site){ "begin", r->begin, r->begin_line });
-		look_at_type(&c, r);
+		check_event(&c, (struct check_site){ "begin", r->begin, r->begin_line });
+		check_type(&c, r);
 		if (r->correlate == MAP_FIELD)
-			look_at_ids(&c, r);
-		look_at_event(&c, (struct check_site){ "end", r->end, r->end_line });
+			check_ids(&c, r);
+		check_event(&c, (struct check_site){ "end", r->end, r->end_line });
 	}
 	return c.wrong;
 }

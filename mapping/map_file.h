@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside mapping/map*.c: a file in its own words, since a rule can be judged only when all of it is
- * known. */
+/* The text of a mapping file, by section and key. A rule is checked later (map_rule.h), when all
+ * of its keys are known. */
 #ifndef MAPPING_MAP_FILE_H
 #define MAPPING_MAP_FILE_H
 
@@ -46,11 +46,11 @@ struct map_file {
 	bool in_rule;
 };
 
-/* How a key is written. */
+/* The name of a key. */
 const char *map_file_key(enum rule_key k);
 
-/* The file; *ret is all zeroes before. Sections and keys are known, values of their types. As
- * ini_walk(). */
+/* Reads the file into *ret, which is all zeroes. Unknown sections and keys, and values of another type,
+ * are errors. Errors as of ini_walk(); also then *ret must be released. */
 int map_file_read(struct map_file *ret, const char *path, struct err *e);
 void map_file_release(struct map_file *w);
 

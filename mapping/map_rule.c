@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A [request] of a mapping, from its words. */
+#include "mapping/map_rule.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 enum { EVENT_MAX_BYTES = 255 };
 
-/* "path:line: " in front of what e says. */
+/* Puts "path:line: " in front of the text of e. */
 static int
 at(const struct mapping *m, int line, struct err *e)
 {
@@ -61,7 +62,7 @@ keep_field(struct mapping *m, const char *s, size_t len, char **ret, struct err 
 	return (*ret = keep(m, s, len)) != NULL ? 0 : no_memory(e);
 }
 
-/* The next word of *s, up to a blank or an arrow, or of len 0 at the end; takes it. */
+/* The next word of *s, up to a blank or an arrow; length 0 at the end. Advances *s. */
 static size_t
 next_word(const char **s, const char **word)
 {
@@ -70,13 +71,13 @@ next_word(const char **s, const char **word)
 	*s += strspn(*s, " \t");
 	*word = *s;
 	for (len = 0; !strchr(" \t", (*s)[len]) &&
-		      strncmp(*s + len, "->", 2) != 0;) /* the final 0 is found, too */
+		      strncmp(*s + len, "->", 2) != 0;) /* strchr() also finds the final 0 */
 		len++;
 	*s += len;
 	return len;
 }
 
-/* "FIELD" or "FIELD as NAME": an id, by the field that holds it and its name. */
+/* Reads "FIELD" or "FIELD as NAME": the field that holds an id, and the name of the id. */
 static int
 read_id(struct mapping *m, const char **s, char **field, char **name, struct err *e)
 {
@@ -99,13 +100,13 @@ read_id(struct mapping *m, const char **s, char **field, char **name, struct err
 }
 
 static int
-nothing_after(const char *s, const char *want, struct err *e)
+expect_end(const char *s, const char *want, struct err *e)
 {
 	s += strspn(s, " \t");
 	return *s == '\0' ? 0 : err_set(e, ERR_INPUT, "\"%.60s\" is too much: want %s", s, want);
 }
 
-/* The ids' names of a rule while it is read: who holds one says its name. */
+/* Names of the ids that the fields of a rule hold. */
 struct rule_id_names {
 	char *begin, *end, *id[MAP_STEPS_MAX], *gives[MAP_STEPS_MAX];
 };
@@ -123,11 +124,11 @@ read_step(
 		return rc;
 	s += strspn(s, " \t");
 	if (strncmp(s, "->", 2) != 0)
-		return nothing_after(s, want, e);
+		return expect_end(s, want, e);
 	s += 2;
 	if ((rc = read_id(m, &s, &ret->gives, gives, e)) != 0)
 		return rc;
-	return nothing_after(s, want, e);
+	return expect_end(s, want, e);
 }
 
 static uint32_t
@@ -149,7 +150,7 @@ add_kind(struct map_rule *r, char *name)
 	return kind;
 }
 
-/* Which id a field holds that is said to hold a known one. */
+/* The number of the id that a field holds, which must be a known one. */
 static int
 find_kind(
     const struct map_rule *r, const char *field, const char *name, uint32_t *ret, struct err *e)
@@ -214,17 +215,17 @@ read_ids(struct mapping *m, const struct rule_text *w, struct map_rule *r, struc
 	int rc;
 
 	if ((rc = read_id(m, &begin, &r->begin_id, &names.begin, e)) != 0 ||
-	    (rc = nothing_after(begin, "FIELD, or FIELD as NAME", e)) != 0)
+	    (rc = expect_end(begin, "FIELD, or FIELD as NAME", e)) != 0)
 		return err_prefix(e, "%s:%d: begin_id", m->path, w->line_of[KEY_BEGIN_ID]);
 	if ((rc = read_id(m, &end, &r->end_id, &names.end, e)) != 0 ||
-	    (rc = nothing_after(end, "FIELD, or FIELD as NAME", e)) != 0)
+	    (rc = expect_end(end, "FIELD, or FIELD as NAME", e)) != 0)
 		return err_prefix(e, "%s:%d: end_id", m->path, w->line_of[KEY_END_ID]);
 	if ((rc = read_steps(m, w, r, &names, e)) != 0)
 		return rc;
 	return find_kinds(m, r, &names, w->line_of[KEY_END_ID], e);
 }
 
-/* What a rule must have, and what makes no sense in it. */
+/* Checks for keys that are missing, and for keys that do not apply. */
 static int
 check_keys(const struct mapping *m, const struct rule_text *w, bool field, struct err *e)
 {
@@ -296,7 +297,7 @@ read_correlate(
 		return 0;
 	suggestion_try(&near, "thread");
 	suggestion_try(&near, "field");
-	err_set(e, ERR_INPUT, "correlate: no way \"%.60s\"; %s%s%swant thread or field",
+	err_set(e, ERR_INPUT, "correlate: unknown \"%.60s\"; %s%s%swant thread or field",
 	    w->correlate, near.best != NULL ? "did you mean " : "",
 	    near.best != NULL ? near.best : "", near.best != NULL ? "? " : "");
 	return at(m, w->line_of[KEY_CORRELATE], e);

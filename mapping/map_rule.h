@@ -6,10 +6,10 @@
 #include "mapping/map_file.h"
 #include "mapping/mapping.h"
 
-/* Inside mapping/map*.c, too: a rule of the mapping, from its words. ERR_INPUT with place,
- * ERR_MEMORY. */
+/* Makes a rule of its text; what *r points to is in the arena of m. ERR_INPUT: "path:line: what
+ * is wrong"; ERR_MEMORY. */
 int map_rule_read(struct mapping *m, const struct rule_text *w, struct map_rule *r, struct err *e);
-/* A tracepoint, or a pattern of such, is kept by the mapping. */
+/* Copies a tracepoint, or a pattern, into the arena of m. ERR_INPUT: it is neither; ERR_MEMORY. */
 int map_rule_keep_event(struct mapping *m, const char *s, size_t len, char **ret, struct err *e);
 
 #endif

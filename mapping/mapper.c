@@ -67,14 +67,12 @@ mapper_free(struct mapper *p)
 	free(p);
 }
 
-/* ---- a tracepoint ---- */
-
-struct event_visit { /* while one is placed */
+struct event_visit { /* while one tracepoint is assigned */
 	struct mapper *p;
 	const struct mapper_event *v;
 	const struct name_roles *plan;
 	bool begins, ends;
-	bool missed; /* it names one that is not open */
+	bool missed; /* its id is of no open request */
 	struct err *e;
 };
 
@@ -87,8 +85,8 @@ plays(const struct name_roles *plan, enum role_kind kind, uint32_t rule)
 	return false;
 }
 
-/* The innermost request of the thread that is of a rule for which the tracepoint is that; or of
- * this rule. */
+/* The innermost request on the thread of this rule; with ITEM_NONE, of a rule in which the tracepoint has
+ * a role of this kind. */
 static uint32_t
 open_here(const struct event_visit *t, enum role_kind kind, uint32_t rule)
 {
@@ -102,7 +100,7 @@ open_here(const struct event_visit *t, enum role_kind kind, uint32_t rule)
 	return at;
 }
 
-/* The open request that the tracepoint names for this rule. ITEM_NONE: none. */
+/* The open request with the id that the tracepoint has for this role. ITEM_NONE: none. */
 static uint32_t
 named(struct event_visit *t, const struct event_role *role)
 {
@@ -208,7 +206,7 @@ take_begin(struct event_visit *t)
 	return rc;
 }
 
-/* It learns further ids also where the tracepoint belongs to another request. */
+/* A request gets further ids also where the tracepoint belongs to another request. */
 static int
 take_steps(struct event_visit *t)
 {
@@ -233,7 +231,7 @@ take_steps(struct event_visit *t)
 }
 
 static void
-take_where_it_is(struct event_visit *t)
+take_current(struct event_visit *t)
 {
 	uint32_t thread = requests_thread(t->p, t->v);
 
@@ -279,7 +277,7 @@ mapper_event(
 		p->counts.orphans += p->now == ITEM_NONE && t.missed;
 	}
 	if (p->now == ITEM_NONE)
-		take_where_it_is(&t);
+		take_current(&t);
 	if (p->now == ITEM_NONE)
 		return 0;
 	answer(&t, ret);
@@ -287,8 +285,6 @@ mapper_event(
 		requests_lose(p, p->now, &p->counts.ended);
 	return 0;
 }
-
-/* ---- what does not end ---- */
 
 void
 mapper_gone(struct mapper *p, uint32_t pid)

@@ -5,7 +5,7 @@
 #include "base/glob.h"
 #include "mapping/mapper_roles.h"
 
-enum { TYPES_MAX = 1024 }; /* further ones are "(other)" */
+enum { TYPES_MAX = 1024 }; /* any further type is "(other)" */
 
 static const struct name_roles nothing = { 0 };
 
@@ -18,7 +18,8 @@ field_of(const struct mapper_event *v, const char *name)
 	return ITEM_NONE;
 }
 
-/* Of what comes from a program, people are shown plain letters. */
+/* Copies a text of a program, with _ for each byte that is not printable ASCII. Returns the
+ * length. */
 static size_t
 clean(char *out, const char *s, size_t len)
 {
@@ -51,7 +52,7 @@ add_begin(struct mapper *p, const struct mapper_event *v, uint32_t rule, struct 
 	return r->type_field != NULL || (role->type_text = begin_type(p, v, r)) != ITEM_NONE;
 }
 
-/* The roles that it plays, in the order of the file. ITEM_NONE: no memory. */
+/* The roles of the tracepoint, in the order of the file. ITEM_NONE: out of memory. */
 static uint32_t
 roles_of(struct mapper *p, const struct mapper_event *v, struct event_role *out)
 {
@@ -102,7 +103,7 @@ roles_plan(struct mapper *p, const struct mapper_event *v)
 	return map_put(&p->plans, v->name_id, plan) ? plan : NULL;
 }
 
-/* Of a field's value; without one, the name of the rule. */
+/* The type is the value of the field; without one, the name of the rule. */
 uint32_t
 roles_type(struct mapper *p, const struct mapper_event *v, const struct event_role *role)
 {

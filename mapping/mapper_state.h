@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Inside mapping/: what the mapper keeps.
+ * The state of a mapper.
  *
- *	thread --inner--> request --outer--> request		correlate = thread: a list, the innermost first
+ *	thread --inner--> request --outer--> request		correlate = thread: innermost first
  *	   |
- *	   '--carried---> request --ids--> id, id		correlate = field; an id is found by its hash
+ *	   '--carried---> request --ids--> id, id		correlate = field; found by the id's hash
  *
- * A request is also in a list of its rule, the oldest first. What a name means to each rule is looked up once.
+ * A request is also in the list of its rule, oldest first. The roles of a name are computed once.
  */
 #ifndef MAPPING_MAPPER_STATE_H
 #define MAPPING_MAPPER_STATE_H
@@ -19,15 +19,15 @@
 
 enum role_kind { BEGIN, STEP, END };
 
-struct event_role { /* that a tracepoint plays for a rule */
+struct event_role { /* of a tracepoint in a rule */
 	enum role_kind kind;
 	uint32_t rule;
-	uint32_t id, gives, type; /* fields; ITEM_NONE: it has none */
+	uint32_t id, gives, type; /* numbers of fields; ITEM_NONE: none */
 	uint32_t id_kind, gives_kind;
-	uint32_t type_text; /* BEGIN: ITEM_NONE: the field's */
+	uint32_t type_text; /* BEGIN: number of the type's text; ITEM_NONE: the field holds it */
 };
 
-struct name_roles { /* of a name */
+struct name_roles { /* all roles of a tracepoint, in the order of the file */
 	uint32_t nroles;
 	struct event_role roles[];
 };
@@ -37,7 +37,7 @@ struct mapped_request {
 	uint64_t trace_id, unit_id; /* 0: not followed */
 	int64_t begin_ns;
 	uint32_t pid, rule, type;
-	uint32_t thread; /* MAP_THREAD: where it is; MAP_FIELD: that carries it, or ITEM_NONE */
+	uint32_t thread; /* MAP_THREAD: that it is on; MAP_FIELD: that carries it, or ITEM_NONE */
 	uint32_t outer, depth, inside; /* MAP_THREAD; inside: begins of its rule so far */
 	uint32_t ids, nids;            /* MAP_FIELD */
 	uint32_t older, newer;         /* of its rule */
@@ -45,11 +45,11 @@ struct mapped_request {
 
 struct request_id {
 	struct item_pool_link link;
-	uint64_t more;          /* bits of the hash, besides the key */
+	uint64_t more;          /* the second half of the hash */
 	uint32_t request, next; /* next: of that */
 };
 
-struct mapped_thread { /* that is in a request */
+struct mapped_thread { /* that is in a request, or carries one */
 	struct item_pool_link link;
 	uint32_t inner, carried;
 };
@@ -62,17 +62,17 @@ struct mapper {
 	const struct mapping *map;
 	struct mapper_options options;
 	struct item_pool requests, ids, threads;
-	struct rule_order *orders; /* of each rule's requests */
+	struct rule_order *orders; /* by rule: its requests */
 	struct map plans;          /* name_id -> plan */
-	struct arena arena;        /* of those */
+	struct arena arena;        /* holds those */
 	struct texts *types;
-	uint64_t base, drawn; /* ids come from their sum */
-	uint32_t now; /* the request that the tracepoint at hand belongs to; ITEM_NONE: not known,
-	                 or given up */
+	uint64_t base, drawn; /* trace and unit ids are hashes of their sum */
+	/* the request that the current tracepoint belongs to; ITEM_NONE: unknown, or abandoned */
+	uint32_t now;
 	struct mapper_counts counts;
 };
 
-struct id_hash { /* of a request: what an id comes to */
+struct id_hash { /* the hash of an id */
 	uint64_t key, more;
 };
 

@@ -13,7 +13,7 @@
 enum {
 	MAP_RULES_MAX = 64,     /* [request] sections of a file */
 	MAP_STEPS_MAX = 16,     /* of a rule */
-	MAP_TYPE_MAX_BYTES = 63 /* of a request type; longer ones are cut */
+	MAP_TYPE_MAX_BYTES = 63 /* of a request type; a longer one is cut */
 };
 
 enum map_correlate { MAP_THREAD, MAP_FIELD };
@@ -38,10 +38,10 @@ struct map_rule {
 	uint32_t nids, end_kind; /* ids by their names: begin's is 0 */
 	char **ids;
 	bool carry;      /* MAP_FIELD */
-	int nested_line; /* where it says so; 0: nobody did */
-	bool nested; /* MAP_THREAD: a begin inside is part of it; else it gives up the one it is in
-	              */
-	int64_t limit_ns; /* a request open for so long is given up, and counted: 60 s */
+	int nested_line; /* of the key; 0: not given */
+	/* MAP_THREAD: a begin within a request is part of it; else it abandons that request */
+	bool nested;
+	int64_t limit_ns; /* a request that is open for longer is abandoned, and counted */
 	uint32_t nsteps;
 	struct map_step *steps;
 };

@@ -13,10 +13,8 @@ no_memory(struct err *e)
 	return err_set(e, ERR_MEMORY, "no memory to follow a program's requests");
 }
 
-/* ---- ids ---- */
-
-/* Numbers are equal whatever their sign's type; a number and a text never are. Of a pid, a rule and
- * a kind. */
+/* Hashes pid, rule, kind and value. A signed and an unsigned number are equal if their values are; a
+ * number and a text never are. */
 bool
 requests_id_hash(const struct mapper *p, const struct mapper_event *v, uint32_t rule, uint32_t kind,
     uint32_t field, struct id_hash *ret)
@@ -53,8 +51,6 @@ requests_find(const struct mapper *p, const struct id_hash *name)
 	return i == ITEM_NONE || id_at(p, i)->more != name->more ? ITEM_NONE : id_at(p, i)->request;
 }
 
-/* ---- threads ---- */
-
 uint32_t
 requests_thread(const struct mapper *p, const struct mapper_event *v)
 {
@@ -80,7 +76,6 @@ thread_leave(struct mapper *p, uint32_t i)
 		item_pool_drop(&p->threads, i);
 }
 
-/* The thread carries none; whichever it was is still open. */
 void
 requests_leave(struct mapper *p, uint32_t thread)
 {
@@ -99,8 +94,6 @@ is_field(const struct mapper *p, uint32_t request)
 	return p->map->rules[request_at(p, request)->rule].correlate == MAP_FIELD;
 }
 
-/* A request of correlate = field is worked on by this thread now: no other carries it, and this one
- * no other. */
 int
 requests_enter(struct mapper *p, const struct mapper_event *v, uint32_t request, struct err *e)
 {
@@ -110,7 +103,7 @@ requests_enter(struct mapper *p, const struct mapper_event *v, uint32_t request,
 		return 0;
 	requests_leave(p, request_at(p, request)->thread);
 	if (thread != ITEM_NONE && thread_at(p, thread)->inner != ITEM_NONE)
-		return 0; /* where it is in, it is in */
+		return 0; /* it is in a request of correlate = thread, which comes first */
 	requests_leave(p, thread);
 	if (!p->map->rules[request_at(p, request)->rule].carry)
 		return 0;
@@ -120,8 +113,6 @@ requests_enter(struct mapper *p, const struct mapper_event *v, uint32_t request,
 	request_at(p, request)->thread = thread;
 	return 0;
 }
-
-/* ---- requests ---- */
 
 static void
 leave_thread(struct mapper *p, uint32_t request)
@@ -166,8 +157,7 @@ requests_lose(struct mapper *p, uint32_t request, uint64_t *count)
 	requests_drop(p, request);
 }
 
-/* The oldest request, of any rule or of those with ids. ITEM_NONE: there is no other than that one.
- */
+/* The oldest request but `but`, of all rules or of those with ids. ITEM_NONE: there is none. */
 static uint32_t
 oldest(const struct mapper *p, bool with_ids, uint32_t but)
 {
@@ -231,7 +221,6 @@ requests_add(struct mapper *p, const struct mapper_event *v, uint32_t rule, uint
 	return i;
 }
 
-/* From now on the request is known by this id as well. */
 int
 requests_add_id(struct mapper *p, uint32_t request, const struct id_hash *name, struct err *e)
 {
@@ -243,7 +232,7 @@ requests_add_id(struct mapper *p, uint32_t request, const struct id_hash *name, 
 	if (before != ITEM_NONE)
 		requests_lose(p, id_at(p, before)->request, &p->counts.clashes);
 	if (r->nids == IDS_MAX)
-		return 0; /* what comes by that id is an orphan, and counted */
+		return 0; /* a record with this id will count as an orphan */
 	if (p->ids.count == p->ids.max) {
 		if ((old = oldest(p, true, request)) == ITEM_NONE)
 			return 0;

@@ -51,7 +51,8 @@ check_guard(struct agent *a, struct mono now)
 	a->report.due = true;
 }
 
-/* Measures the cost of a record, when the agent is connected, has a session, and the tracer is idle. */
+/* Measures the cost of a record, when the agent is connected, has a session, and the tracer is
+ * idle. */
 static void
 measure_cost(struct agent *a, struct mono now)
 {

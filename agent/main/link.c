@@ -67,7 +67,8 @@ frame_write(struct stream *s, enum frame_kind kind, uint64_t seq, const void *pa
 	return len > 0 ? stream_write(s, payload, len, limit_ms, e) : 0;
 }
 
-/* Reads a frame and checks its CRC. *payload is the caller's, also on failure; NULL if it is empty. */
+/* Reads a frame and checks its CRC. *payload is the caller's, also on failure; NULL if it is
+ * empty. */
 static int
 frame_read(struct stream *s, struct frame *f, uint8_t **payload, int limit_ms, struct err *e)
 {

@@ -52,7 +52,8 @@ struct link_stats {
 	struct err trouble;  /* why it is not connected */
 };
 
-/* Starts the threads; out must live until link_stop(). On success *ret is the caller's. ERR_MEMORY. */
+/* Starts the threads; out must live until link_stop(). On success *ret is the caller's.
+ * ERR_MEMORY. */
 int link_start(struct link **ret, const struct link_options *o, struct outbox *out, struct err *e);
 /* Closes the connection, ends the threads and frees the link. Up to 1 s while it connects. NULL is
  * fine. */
@@ -66,7 +67,8 @@ void link_kick(struct link *l);
  * on every new connection. */
 void link_post(struct link *l, int frame_kind, struct buf *payload);
 
-/* The newest want that was not taken yet, the caller's until link_want_free(). NULL: there is none. */
+/* The newest want that was not taken yet, the caller's until link_want_free(). NULL: there is
+ * none. */
 struct link_want *link_take_want(struct link *l);
 void link_want_free(struct link_want *w);
 void link_stats(struct link *l, struct link_stats *ret);

@@ -193,7 +193,8 @@ session_agent(const char *node, const char *text)
 	return 0;
 }
 
-/* It belongs to that agent; or, with agent 0, to one that is dead, or that had this process's pid. */
+/* It belongs to that agent; or, with agent 0, to one that is dead, or that had this process's
+ * pid. */
 static bool
 is_to_end(const char *node, const char *text, pid_t agent)
 {

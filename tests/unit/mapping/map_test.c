@@ -132,10 +132,10 @@ what_is_wrong_is_told_with_its_line_and_what_is_allowed(void **state)
 		{ PROGRAM "[request r]\nbegin = a:b\nend = a:e\n",
 		    ":3: [request r] needs correlate = thread or correlate = field" },
 		{ PROGRAM "[request r]\ncorrelate = thred\n",
-		    ":4: correlate: no way \"thred\"; did you mean thread? want thread or "
+		    ":4: correlate: unknown \"thred\"; did you mean thread? want thread or "
 		    "field" },
 		{ PROGRAM "[request r]\ncorrelate =\n",
-		    ":4: correlate: no way \"\"; want thread or field" },
+		    ":4: correlate: unknown \"\"; want thread or field" },
 		{ PROGRAM "[request r]\ncorrelate = thread\nbegin = ab\nend = a:e\n",
 		    ":5: begin: ab is no tracepoint: want "
 		    "provider:event" },
