@@ -104,7 +104,7 @@ print_completions(FILE *out, const char *name)
 /* ---- what was meant ---- */
 
 enum exit_code
-call_misused(struct call *c, const char *what, const char *why, const char *best)
+call_misused(struct invocation *c, const char *what, const char *why, const char *best)
 {
 	const char *of = c->command != NULL ? c->command->name : "";
 
@@ -117,7 +117,7 @@ call_misused(struct call *c, const char *what, const char *why, const char *best
 }
 
 enum exit_code
-call_either(struct call *c, enum flag a, enum flag b)
+call_either(struct invocation *c, enum flag a, enum flag b)
 {
 	if (c->value[a] == NULL || c->value[b] == NULL)
 		return DONE;
@@ -126,7 +126,7 @@ call_either(struct call *c, enum flag a, enum flag b)
 }
 
 static enum exit_code
-unknown_command(struct call *c, const char *word)
+unknown_command(struct invocation *c, const char *word)
 {
 	struct suggestion g = { .said = word };
 
@@ -136,7 +136,7 @@ unknown_command(struct call *c, const char *word)
 }
 
 static enum exit_code
-unknown_flag(struct call *c, const char *word)
+unknown_flag(struct invocation *c, const char *word)
 {
 	struct suggestion g = { .said = word };
 
@@ -149,7 +149,7 @@ unknown_flag(struct call *c, const char *word)
 /* ---- reading the command line ---- */
 
 static enum exit_code
-take_repeated(struct call *c, enum flag f, const char *value)
+take_repeated(struct invocation *c, enum flag f, const char *value)
 {
 	const char **list = f == FLAG_IGNORE ? c->ignore : f == FLAG_HOST ? c->hosts : c->bins;
 	int n = 0;
@@ -164,7 +164,7 @@ take_repeated(struct call *c, enum flag f, const char *value)
 
 /* The flag at argv[*i], in either form, "--k 3" or "--k=3". DONE, or MISUSED. */
 static enum exit_code
-take_flag(struct call *c, int argc, char **argv, int *i)
+take_flag(struct invocation *c, int argc, char **argv, int *i)
 {
 	const char *word = argv[*i], *equals = strchr(word, '=');
 	size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
@@ -189,30 +189,30 @@ take_flag(struct call *c, int argc, char **argv, int *i)
 
 /* Moves the words that are no flags to the front of argv + 2, where the call finds them. */
 static enum exit_code
-take_words(struct call *c, int argc, char **argv)
+take_arguments(struct invocation *c, int argc, char **argv)
 {
-	bool only_words = false;
+	bool only_arguments = false;
 	enum exit_code code;
 
-	c->words = argv + 2;
+	c->arguments = argv + 2;
 	for (int i = 2; i < argc; i++) {
-		if (!only_words && strcmp(argv[i], "--") == 0) {
-			only_words = true;
-		} else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0') {
+		if (!only_arguments && strcmp(argv[i], "--") == 0) {
+			only_arguments = true;
+		} else if (!only_arguments && argv[i][0] == '-' && argv[i][1] != '\0') {
 			if ((code = take_flag(c, argc, argv, &i)) != DONE)
 				return code;
-		} else if (c->nwords < c->command->words_max) {
-			argv[2 + c->nwords++] = argv[i];
+		} else if (c->narguments < c->command->arguments_max) {
+			argv[2 + c->narguments++] = argv[i];
 		} else {
 			return call_misused(c, argv[i],
-			    c->command->words_max == 0 ? "unexpected argument"
-			    : c->command->many != NULL ? c->command->many
-						       : "give one request type only",
+			    c->command->arguments_max == 0 ? "unexpected argument"
+			    : c->command->many != NULL     ? c->command->many
+							   : "give one request type only",
 			    NULL);
 		}
 	}
-	c->type = c->nwords > 0 ? c->words[0] : NULL;
-	if (c->value[FLAG_HELP] != NULL || c->nwords >= c->command->words_min)
+	c->type = c->narguments > 0 ? c->arguments[0] : NULL;
+	if (c->value[FLAG_HELP] != NULL || c->narguments >= c->command->arguments_min)
 		return DONE;
 	return call_misused(c, c->command->name,
 	    c->command->few != NULL ? c->command->few : "needs an action", NULL);
@@ -235,7 +235,7 @@ number(const char *s, double min, double max, bool whole, bool share, double *re
 }
 
 static enum exit_code
-take_numbers(struct call *c)
+take_numbers(struct invocation *c)
 {
 	static const struct {
 		enum flag flag;
@@ -277,7 +277,7 @@ take_numbers(struct call *c)
 }
 
 static enum exit_code
-take_strategy(struct call *c)
+take_strategy(struct invocation *c)
 {
 	const char *name = c->value[FLAG_STRATEGY], *all = "";
 
@@ -294,7 +294,7 @@ take_strategy(struct call *c)
 }
 
 static void
-take_defaults(struct call *c)
+take_defaults(struct invocation *c)
 {
 	const char *socket = getenv("HONE_SOCKET");
 
@@ -307,7 +307,7 @@ take_defaults(struct call *c)
 enum exit_code
 command_run(int argc, char **argv, struct pen *out, struct pen *err)
 {
-	struct call c = { .out = out, .err = err };
+	struct invocation c = { .out = out, .err = err };
 	const struct command *k;
 	enum exit_code code;
 
@@ -331,7 +331,7 @@ command_run(int argc, char **argv, struct pen *out, struct pen *err)
 	if ((k = find_command(argv[1])) == NULL)
 		return unknown_command(&c, argv[1]);
 	c.command = k;
-	if ((code = take_words(&c, argc, argv)) != DONE || (code = take_numbers(&c)) != DONE ||
+	if ((code = take_arguments(&c, argc, argv)) != DONE || (code = take_numbers(&c)) != DONE ||
 	    (code = take_strategy(&c)) != DONE)
 		return code;
 	if (c.value[FLAG_HELP] != NULL) {

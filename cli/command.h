@@ -30,16 +30,17 @@ enum flag {
 
 enum { FLAG_REPEATS_MAX = 64 };
 
-struct call { /* a command with what was said of it */
+/* A command line as parsed: the command with its arguments and flags. */
+struct invocation {
 	const struct command *command;
-	char *const *words; /* what is no flag, in order */
-	int nwords;
-	const char *type;         /* the first of them; NULL: not said */
-	const char *value[FLAGS]; /* NULL: not said; "" for a flag without a value */
+	char *const *arguments; /* those that are not flags, in order */
+	int narguments;
+	const char *type;         /* the first argument; NULL: none */
+	const char *value[FLAGS]; /* NULL: flag not given; "" for a flag without a value */
+	/* values of flags that may be repeated; NULL after the last */
 	const char *ignore[FLAG_REPEATS_MAX + 1], *bins[FLAG_REPEATS_MAX + 1],
-	    *hosts[FLAG_REPEATS_MAX + 1]; /* flags that
-may be repeated; NULL at the end */
-	double number[FLAGS];             /* of flags that take one, or what holds without */
+	    *hosts[FLAG_REPEATS_MAX + 1];
+	double number[FLAGS]; /* values of numeric flags, or their defaults */
 	int timeout_ms;
 	const struct output *output;
 	struct pen *out, *err;
@@ -47,44 +48,46 @@ may be repeated; NULL at the end */
 
 struct command {
 	const char *name, *arguments;
-	int words_min, words_max; /* how many words that are no flags */
-	uint64_t flags;           /* bits of the flags beyond the common ones */
-	enum exit_code (*run)(struct call *c);
-	const char *help;       /* a line */
-	const char *more;       /* for --help; "" */
-	const char *few, *many; /* what is wrong with fewer or more words; NULL: a usual text */
+	int arguments_min, arguments_max; /* number of arguments that are not flags */
+	uint64_t flags;                   /* bits of the flags beyond the common ones */
+	enum exit_code (*run)(struct invocation *c);
+	const char *help;       /* one line */
+	const char *more;       /* further lines for --help; may be "" */
+	const char *few, *many; /* the error for too few or too many arguments; NULL: a default */
 };
 
 /* All commands: wire/questions.tbl.h lists them, cli/command_*.c has them. */
 #define COMMAND(name) extern const struct command command_##name;
 #include "wire/questions.tbl.h"
 
-/* How it is written: "--seed". */
+/* The name of the flag: "--seed". */
 const char *command_flag(enum flag f);
 
-/* The whole program. Writes answers to out, all else to err. */
+/* Runs the program. Answers go to out; errors, warnings and progress to err. */
 enum exit_code command_run(int argc, char **argv, struct pen *out, struct pen *err);
 
-/* ---- for those ---- */
+/* ---- for the commands ---- */
 struct client;
 
-/* Says on standard error what failed. FAILED. */
-enum exit_code call_failed(struct call *c, const struct err *e);
-/* Says what is wrong with the command line: "hone: WHAT: WHY", or what was meant. MISUSED. */
-enum exit_code call_misused(struct call *c, const char *what, const char *why, const char *best);
-/* These two contradict each other, if both were said. DONE or MISUSED. */
-enum exit_code call_either(struct call *c, enum flag a, enum flag b);
-int call_connect(struct call *c, struct client **client, struct err *e);
-/* Takes the question; *answer is the caller's, NULL unless 0 is returned. A no of honed is printed
- * with --json. */
+/* Prints the error to standard error; returns FAILED. */
+enum exit_code call_failed(struct invocation *c, const struct err *e);
+/* Prints an error of the command line, "hone: WHAT: WHY; did you mean BEST?", or a pointer to --help if best is
+ * NULL; returns MISUSED. */
+enum exit_code call_misused(
+    struct invocation *c, const char *what, const char *why, const char *best);
+/* MISUSED after an error if both flags were given, else DONE. */
+enum exit_code call_either(struct invocation *c, enum flag a, enum flag b);
+int call_connect(struct invocation *c, struct client **client, struct err *e);
+/* Sends the question, of which it takes ownership (NULL: its arguments are not UTF-8, ERR_INPUT). 0: *answer is
+ * the caller's; otherwise it is NULL, and with --json a refusal of honed has been printed. */
 int call_ask(
-    struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e);
-/* Connects and asks one question, which is taken; *answer is the caller's. */
-int call_ask_once(struct call *c, json_t *question, json_t **answer, struct err *e);
-/* The same, and prints the answer: as JSON if --json was given, else by `print`, for people. */
+    struct invocation *c, struct client *client, json_t *question, json_t **answer, struct err *e);
+/* The same with a connection of its own. */
+int call_ask_once(struct invocation *c, json_t *question, json_t **answer, struct err *e);
+/* The same; then prints the answer, as JSON with --json, otherwise with `print`. */
 enum exit_code call_ask_and_print(
-    struct call *c, json_t *question, void (*print)(struct pen *p, const json_t *answer));
-/* Writes all of it to the file, "-": standard output. */
-int call_write(struct call *c, const char *path, const struct buf *text, struct err *e);
+    struct invocation *c, json_t *question, void (*print)(struct pen *p, const json_t *answer));
+/* Writes the text to the file; "-" is standard output. ERR_SYSTEM. */
+int call_write(struct invocation *c, const char *path, const struct buf *text, struct err *e);
 
 #endif

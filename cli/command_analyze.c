@@ -15,7 +15,7 @@
 /* ---- what both do with the document ---- */
 
 static int
-compare(struct call *c, json_t *document, struct err *e)
+compare(struct invocation *c, json_t *document, struct err *e)
 {
 	struct change_options o = { .confidence = number_of(
 					json_object_get(document, "options"), "confidence") };
@@ -49,7 +49,7 @@ drop_samples(json_t *document)
 }
 
 static int
-write_page(struct call *c, const json_t *document, struct err *e)
+write_page(struct invocation *c, const json_t *document, struct err *e)
 {
 	const char *path = c->value[FLAG_HTML];
 	struct buf page = { 0 };
@@ -70,7 +70,7 @@ write_page(struct call *c, const json_t *document, struct err *e)
 
 /* Compares, writes and prints the document; takes ownership of it. */
 static enum exit_code
-finish(struct call *c, json_t *document, struct err *e)
+finish(struct invocation *c, json_t *document, struct err *e)
 {
 	int rc;
 
@@ -85,7 +85,7 @@ finish(struct call *c, json_t *document, struct err *e)
 }
 
 static bool
-wants_samples(const struct call *c)
+wants_samples(const struct invocation *c)
 {
 	return c->value[FLAG_SAMPLES] != NULL || c->value[FLAG_HTML] != NULL;
 }
@@ -93,7 +93,7 @@ wants_samples(const struct call *c)
 /* ---- the commands ---- */
 
 static enum exit_code
-run_analyze(struct call *c)
+run_analyze(struct invocation *c)
 {
 	json_t *document = NULL;
 	struct err e = { 0 };
@@ -103,7 +103,7 @@ run_analyze(struct call *c)
 	c->type = NULL;
 	if (code != DONE)
 		return code;
-	if (analysis_run(c, c->words, c->nwords, wants_samples(c), &document, &e) != 0)
+	if (analysis_run(c, c->arguments, c->narguments, wants_samples(c), &document, &e) != 0)
 		return call_failed(c, &e);
 	return finish(c, document, &e);
 }
@@ -111,8 +111,8 @@ run_analyze(struct call *c)
 const struct command command_analyze = {
 	.name = "analyze",
 	.arguments = "FILE...",
-	.words_min = 1,
-	.words_max = INT_MAX,
+	.arguments_min = 1,
+	.arguments_max = INT_MAX,
 	.flags = FLAGS_ANALYSE | FLAG_BIT(BASELINE) | FLAG_BIT(SAMPLES) | FLAG_BIT(HTML),
 	.run = run_analyze,
 	.help = "find slow and unpredictable requests in trace files",
@@ -123,7 +123,7 @@ const struct command command_analyze = {
 };
 
 int
-report_fetch(struct call *c, const char *type, bool samples, json_t **document, struct err *e)
+report_fetch(struct invocation *c, const char *type, bool samples, json_t **document, struct err *e)
 {
 	json_t *question = json_pack("{s:s, s:s*, s:b, s:b}", "ask", "report", "type", type,
 		   "samples", samples, "reset", c->value[FLAG_RESET] != NULL),
@@ -144,7 +144,7 @@ report_fetch(struct call *c, const char *type, bool samples, json_t **document, 
 }
 
 static enum exit_code
-run_report(struct call *c)
+run_report(struct invocation *c)
 {
 	json_t *document = NULL;
 	struct err e = { 0 };
@@ -157,8 +157,8 @@ run_report(struct call *c)
 const struct command command_report = {
 	.name = "report",
 	.arguments = "[TYPE]",
-	.words_min = 0,
-	.words_max = 1,
+	.arguments_min = 0,
+	.arguments_max = 1,
 	.flags = FLAGS_ASK | FLAG_BIT(BASELINE) | FLAG_BIT(SAMPLES) | FLAG_BIT(HTML) |
 	         FLAG_BIT(RESET),
 	.run = run_report,

@@ -48,7 +48,7 @@ date(const char *s, double *ret)
 }
 
 static enum exit_code
-run_audit(struct call *c)
+run_audit(struct invocation *c)
 {
 	const char *since = c->value[FLAG_SINCE];
 	json_t *question = json_pack(
@@ -68,8 +68,8 @@ run_audit(struct call *c)
 const struct command command_audit = {
 	.name = "audit",
 	.arguments = "",
-	.words_min = 0,
-	.words_max = 0,
+	.arguments_min = 0,
+	.arguments_max = 0,
 	.flags = FLAGS_ASK | FLAG_BIT(SINCE) | FLAG_BIT(LIMIT),
 	.run = run_audit,
 	.help = "list who asked for what, newest first",

@@ -8,7 +8,7 @@
 #include "report/document.h"
 
 static enum exit_code
-ended(struct call *c, int rc, const struct err *e)
+ended(struct invocation *c, int rc, const struct err *e)
 {
 	return rc == 0 ? DONE : call_failed(c, e);
 }
@@ -16,12 +16,12 @@ ended(struct call *c, int rc, const struct err *e)
 /* Without files the report of honed is saved, whose options are in honed.conf: refuses the flags
  * that apply to files only. */
 static enum exit_code
-check_live(struct call *c)
+check_live(struct invocation *c)
 {
 	static const enum flag of_files[] = { FLAG_FORMAT, FLAG_CORRELATE, FLAG_IGNORE, FLAG_BIN,
 		FLAG_CONFIDENCE, FLAG_CV, FLAG_MIN_TRACES, FLAG_SEED, FLAG_MEMORY };
 
-	for (size_t i = 0; c->nwords == 2 && i < sizeof of_files / sizeof of_files[0]; i++)
+	for (size_t i = 0; c->narguments == 2 && i < sizeof of_files / sizeof of_files[0]; i++)
 		if (c->value[of_files[i]] != NULL) {
 			fprintf(c->err->out,
 			    "hone: baseline save: %s is for files; without a file the report of honed is saved, whose "
@@ -34,9 +34,9 @@ check_live(struct call *c)
 
 /* Saves the analysis of the files given, or without files the report of honed. */
 static enum exit_code
-save(struct call *c)
+save(struct invocation *c)
 {
-	const char *name = c->words[1];
+	const char *name = c->arguments[1];
 	json_t *document = NULL;
 	struct err e = { 0 };
 	enum exit_code code = analysis_check(c);
@@ -45,9 +45,9 @@ save(struct call *c)
 	if (code != DONE || (code = check_live(c)) != DONE)
 		return code;
 	if ((rc = baseline_name_check(name, &e)) == 0)
-		rc = c->nwords > 2
-		         ? analysis_run(c, c->words + 2, c->nwords - 2, false, &document, &e)
-		         : report_fetch(c, c->value[FLAG_TYPE], false, &document, &e);
+		rc = c->narguments > 2 ? analysis_run(c, c->arguments + 2, c->narguments - 2, false,
+					     &document, &e)
+		                       : report_fetch(c, c->value[FLAG_TYPE], false, &document, &e);
 	if (rc == 0) {
 		rc = baseline_save(name, document, &e);
 		json_decref(document);
@@ -56,7 +56,7 @@ save(struct call *c)
 }
 
 static enum exit_code
-list(struct call *c)
+list(struct invocation *c)
 {
 	json_t *all = NULL;
 	struct err e = { 0 };
@@ -69,11 +69,11 @@ list(struct call *c)
 }
 
 static enum exit_code
-show(struct call *c)
+show(struct invocation *c)
 {
 	json_t *document = NULL;
 	struct err e = { 0 };
-	int rc = baseline_load(c->words[1], &document, &e);
+	int rc = baseline_load(c->arguments[1], &document, &e);
 
 	if (rc == 0)
 		c->output->analysis(c->out, document);
@@ -81,37 +81,38 @@ show(struct call *c)
 	return ended(c, rc, &e);
 }
 
-static enum exit_code delete (struct call *c) {
+static enum exit_code delete (struct invocation *c) {
 	struct err e = { 0 };
 
-	return ended(c, baseline_delete(c->words[1], &e), &e);
+	return ended(c, baseline_delete(c->arguments[1], &e), &e);
 }
 
 static enum exit_code
-run_baseline(struct call *c)
+run_baseline(struct invocation *c)
 {
 	static const struct {
 		const char *name;
-		int words_min, words_max;
-		enum exit_code (*run)(struct call *c);
+		int arguments_min, arguments_max;
+		enum exit_code (*run)(struct invocation *c);
 	} verbs[] = {
 		{ "save", 2, 1 << 30, save },
 		{ "list", 1, 1, list },
 		{ "show", 2, 2, show },
 		{ "delete", 2, 2, delete },
 	};
-	const char *verb = c->words[0];
+	const char *verb = c->arguments[0];
 
 	c->type = NULL;
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
 		if (strcmp(verbs[i].name, verb) != 0)
 			continue;
-		if (c->nwords >= verbs[i].words_min && c->nwords <= verbs[i].words_max)
+		if (c->narguments >= verbs[i].arguments_min &&
+		    c->narguments <= verbs[i].arguments_max)
 			return verbs[i].run(c);
 		fprintf(c->err->out, "hone: baseline %s: %s\n", verb,
-		    verbs[i].words_max == 1 ? "takes no name"
-		    : c->nwords == 1        ? "needs a name; hone baseline list shows them"
-					    : "give one name only");
+		    verbs[i].arguments_max == 1 ? "takes no name"
+		    : c->narguments == 1        ? "needs a name; hone baseline list shows them"
+						: "give one name only");
 		return MISUSED;
 	}
 	fprintf(c->err->out,
@@ -123,8 +124,8 @@ run_baseline(struct call *c)
 const struct command command_baseline = {
 	.name = "baseline",
 	.arguments = "save|list|show|delete [NAME [FILE...]]",
-	.words_min = 1,
-	.words_max = INT_MAX,
+	.arguments_min = 1,
+	.arguments_max = INT_MAX,
 	.flags = FLAGS_ASK | FLAGS_ANALYSE,
 	.run = run_baseline,
 	.help = "keep a window of healthy traffic for comparison",

@@ -20,7 +20,7 @@ typedef void print_answer(struct pen *p, const json_t *answer);
 /* ---- asking ---- */
 
 enum exit_code
-call_failed(struct call *c, const struct err *e)
+call_failed(struct invocation *c, const struct err *e)
 {
 	const char *type = c->type != NULL ? c->type : "", *text = e->text;
 	size_t len = strlen(type);
@@ -34,14 +34,15 @@ call_failed(struct call *c, const struct err *e)
 }
 
 int
-call_connect(struct call *c, struct client **client, struct err *e)
+call_connect(struct invocation *c, struct client **client, struct err *e)
 {
 	return client_open(client, c->value[FLAG_SOCKET], c->timeout_ms, e);
 }
 
 /* With --json a refusal of honed is printed as it came, since it is an answer for programs, too. */
 int
-call_ask(struct call *c, struct client *client, json_t *question, json_t **answer, struct err *e)
+call_ask(
+    struct invocation *c, struct client *client, json_t *question, json_t **answer, struct err *e)
 {
 	int rc = question == NULL ? err_set(e, ERR_INPUT, "the arguments are not UTF-8")
 	                          : client_ask(client, question, answer, e);
@@ -57,7 +58,7 @@ call_ask(struct call *c, struct client *client, json_t *question, json_t **answe
 }
 
 int
-call_ask_once(struct call *c, json_t *question, json_t **answer, struct err *e)
+call_ask_once(struct invocation *c, json_t *question, json_t **answer, struct err *e)
 {
 	struct client *client = NULL;
 	int rc;
@@ -72,7 +73,7 @@ call_ask_once(struct call *c, json_t *question, json_t **answer, struct err *e)
 }
 
 enum exit_code
-call_ask_and_print(struct call *c, json_t *question, print_answer *print)
+call_ask_and_print(struct invocation *c, json_t *question, print_answer *print)
 {
 	json_t *answer;
 	struct err e;
@@ -85,7 +86,7 @@ call_ask_and_print(struct call *c, json_t *question, print_answer *print)
 }
 
 int
-call_write(struct call *c, const char *path, const struct buf *text, struct err *e)
+call_write(struct invocation *c, const char *path, const struct buf *text, struct err *e)
 {
 	bool here = strcmp(path, "-") == 0;
 	FILE *f = here ? c->out->out : fopen(path, "w");
@@ -99,7 +100,7 @@ call_write(struct call *c, const char *path, const struct buf *text, struct err 
 }
 
 static enum exit_code
-run_status(struct call *c)
+run_status(struct invocation *c)
 {
 	return call_ask_and_print(c, json_pack("{s:s}", "ask", "status"), c->output->status);
 }
@@ -107,8 +108,8 @@ run_status(struct call *c)
 const struct command command_status = {
 	.name = "status",
 	.arguments = "",
-	.words_min = 0,
-	.words_max = 0,
+	.arguments_min = 0,
+	.arguments_max = 0,
 	.flags = FLAGS_ASK,
 	.run = run_status,
 	.help = "show what the controller is doing",
@@ -116,7 +117,7 @@ const struct command command_status = {
 };
 
 static enum exit_code
-run_agents(struct call *c)
+run_agents(struct invocation *c)
 {
 	return call_ask_and_print(c, json_pack("{s:s}", "ask", "agents"), c->output->agents);
 }
@@ -124,8 +125,8 @@ run_agents(struct call *c)
 const struct command command_agents = {
 	.name = "agents",
 	.arguments = "",
-	.words_min = 0,
-	.words_max = 0,
+	.arguments_min = 0,
+	.arguments_max = 0,
 	.flags = FLAGS_ASK,
 	.run = run_agents,
 	.help = "list the agents: queues, losses and cost",
@@ -133,7 +134,7 @@ const struct command command_agents = {
 };
 
 static enum exit_code
-run_tracepoints(struct call *c)
+run_tracepoints(struct invocation *c)
 {
 	return call_ask_and_print(c,
 	    json_pack("{s:s, s:s*}", "ask", "tracepoints", "tracepoint", c->type),
@@ -143,8 +144,8 @@ run_tracepoints(struct call *c)
 const struct command command_tracepoints = {
 	.name = "tracepoints",
 	.arguments = "[PATTERN]",
-	.words_min = 0,
-	.words_max = 1,
+	.arguments_min = 0,
+	.arguments_max = 1,
 	.flags = FLAGS_ASK,
 	.run = run_tracepoints,
 	.help = "list all tracepoints, and which are enabled",
@@ -152,7 +153,7 @@ const struct command command_tracepoints = {
 };
 
 static enum exit_code
-run_stop(struct call *c)
+run_stop(struct invocation *c)
 {
 	return call_ask_and_print(
 	    c, json_pack("{s:s, s:s*}", "ask", "stop", "type", c->type), c->output->stopped);
@@ -161,8 +162,8 @@ run_stop(struct call *c)
 const struct command command_stop = {
 	.name = "stop",
 	.arguments = "[TYPE]",
-	.words_min = 0,
-	.words_max = 1,
+	.arguments_min = 0,
+	.arguments_max = 1,
 	.flags = FLAGS_ASK,
 	.run = run_stop,
 	.help = "stop the diagnosis of a type, or all diagnoses and learning",
@@ -220,7 +221,7 @@ show_run(struct progress *g, const json_t *status, const json_t *run, double tra
 
 /* Shows the progress until the run is no longer among the active ones. */
 static int
-await_run(struct call *c, struct client *client, double id, struct err *e)
+await_run(struct invocation *c, struct client *client, double id, struct err *e)
 {
 	struct progress g;
 	json_t *status;
@@ -251,7 +252,7 @@ await_run(struct call *c, struct client *client, double id, struct err *e)
 /* Waits up to QUIET_MS until all agents have confirmed that all added tracepoints are off. *status
  * is the last status, the caller's. Returns early if another diagnosis is running. */
 static int
-await_quiet(struct call *c, struct client *client, json_t **status, struct err *e)
+await_quiet(struct invocation *c, struct client *client, json_t **status, struct err *e)
 {
 	struct mono begun = clock_mono();
 	int rc;
@@ -269,7 +270,7 @@ await_quiet(struct call *c, struct client *client, json_t **status, struct err *
 }
 
 static enum exit_code
-print_end(struct call *c, struct client *client, double id)
+print_end(struct invocation *c, struct client *client, double id)
 {
 	json_t *after = NULL, *runs = NULL, *answer;
 	struct err e;
@@ -297,7 +298,7 @@ print_end(struct call *c, struct client *client, double id)
 }
 
 static json_t *
-start_question(const struct call *c)
+start_question(const struct invocation *c)
 {
 	json_t *q = json_pack("{s:s, s:s, s:s*}", "ask", "start", "type", c->type, "strategy",
 	    c->value[FLAG_STRATEGY]);
@@ -312,7 +313,7 @@ start_question(const struct call *c)
 }
 
 static enum exit_code
-run_start(struct call *c)
+run_start(struct invocation *c)
 {
 	struct client *client = NULL;
 	json_t *answer = NULL;
@@ -343,8 +344,8 @@ run_start(struct call *c)
 const struct command command_start = {
 	.name = "start",
 	.arguments = "TYPE",
-	.words_min = 1,
-	.words_max = 1,
+	.arguments_min = 1,
+	.arguments_max = 1,
 	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(STRATEGY) | FLAG_BIT(K) | FLAG_BIT(SEED) |
 	         FLAG_BIT(EFFORT),
 	.run = run_start,
@@ -358,7 +359,7 @@ const struct command command_start = {
 
 /* Shows the progress until learning has ended; *status is then the last one, the caller's. */
 static int
-await_learned(struct call *c, struct client *client, json_t **status, struct err *e)
+await_learned(struct invocation *c, struct client *client, json_t **status, struct err *e)
 {
 	struct progress g;
 	const json_t *l;
@@ -389,7 +390,7 @@ await_learned(struct call *c, struct client *client, json_t **status, struct err
 }
 
 static enum exit_code
-run_learn(struct call *c)
+run_learn(struct invocation *c)
 {
 	json_t *question = json_pack("{s:s, s:f, s:s*}", "ask", "learn", "seconds",
 		   c->number[FLAG_SECONDS], "name", c->value[FLAG_VERSION]),
@@ -418,8 +419,8 @@ run_learn(struct call *c)
 const struct command command_learn = {
 	.name = "learn",
 	.arguments = "",
-	.words_min = 0,
-	.words_max = 0,
+	.arguments_min = 0,
+	.arguments_max = 0,
 	.flags = FLAGS_ASK | FLAG_BIT(WAIT) | FLAG_BIT(SECONDS) | FLAG_BIT(VERSION),
 	.run = run_learn,
 	.help = "learn which tracepoints occur in which requests",

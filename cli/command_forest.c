@@ -10,14 +10,14 @@
 /* ---- forest ---- */
 
 static enum exit_code
-salvage(struct call *c)
+salvage(struct invocation *c)
 {
 	struct salvaged n;
 	struct err e;
 	json_t *done;
 
 	c->type = NULL;
-	if (store_salvage(c->words[0], c->words[1], &n, &e) != 0)
+	if (store_salvage(c->arguments[0], c->arguments[1], &n, &e) != 0)
 		return call_failed(c, &e);
 	done = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "runs",
 	    (json_int_t)n.runs, "hypotheses", (json_int_t)n.hypotheses, "verdicts",
@@ -36,26 +36,26 @@ salvage(struct call *c)
 }
 
 static enum exit_code
-check_salvage(struct call *c)
+check_salvage(struct invocation *c)
 {
 	static const enum flag others[] = { FLAG_RUN, FLAG_DOT, FLAG_HTML };
 	enum exit_code code = DONE;
 
 	for (size_t i = 0; i < sizeof others / sizeof others[0] && code == DONE; i++)
 		code = call_either(c, FLAG_SALVAGE, others[i]);
-	if (code == DONE && c->nwords != 2)
+	if (code == DONE && c->narguments != 2)
 		code = call_misused(c, "--salvage", "needs the damaged file and a new file", NULL);
 	return code;
 }
 
 static enum exit_code
-check_forest(struct call *c)
+check_forest(struct invocation *c)
 {
 	const char *dot = c->value[FLAG_DOT], *html = c->value[FLAG_HTML];
 	enum exit_code code = call_either(c, FLAG_DOT, FLAG_JSON);
 
-	if (code == DONE && c->nwords > 1)
-		code = call_misused(c, c->words[1], "give one request type only", NULL);
+	if (code == DONE && c->narguments > 1)
+		code = call_misused(c, c->arguments[1], "give one request type only", NULL);
 	if (code == DONE && html != NULL && strcmp(html, "-") == 0)
 		code = call_misused(c, "--html -", "needs the name of a file", NULL);
 	if (code == DONE && dot != NULL && html != NULL && strcmp(dot, html) == 0)
@@ -64,7 +64,7 @@ check_forest(struct call *c)
 }
 
 static int
-write_drawings(struct call *c, const json_t *answer, struct err *e)
+write_drawings(struct invocation *c, const json_t *answer, struct err *e)
 {
 	struct buf text = { 0 };
 	int rc = 0;
@@ -82,7 +82,7 @@ write_drawings(struct call *c, const json_t *answer, struct err *e)
 }
 
 static enum exit_code
-run_forest(struct call *c)
+run_forest(struct invocation *c)
 {
 	json_t *question, *answer = NULL;
 	enum exit_code code = c->value[FLAG_SALVAGE] != NULL ? check_salvage(c) : check_forest(c);
@@ -107,8 +107,8 @@ run_forest(struct call *c)
 const struct command command_forest = {
 	.name = "forest",
 	.arguments = "[TYPE]",
-	.words_min = 0,
-	.words_max = 2,
+	.arguments_min = 0,
+	.arguments_max = 2,
 	.flags = FLAGS_ASK | FLAG_BIT(RUN) | FLAG_BIT(DOT) | FLAG_BIT(HTML) | FLAG_BIT(SALVAGE),
 	.run = run_forest,
 	.help = "show the hypotheses of each diagnosis as a tree",
@@ -129,18 +129,19 @@ all_hex(const char *s)
 /* A word of hexadecimal digits with at least one decimal digit is taken for a trace id, and must then be
  * one. */
 static enum exit_code
-trace_or_type(struct call *c, const char **key)
+trace_or_type(struct invocation *c, const char **key)
 {
-	const char *word = c->words[0];
+	const char *word = c->arguments[0];
 	size_t len = strlen(word);
 
 	if (strcmp(word, "slowest") == 0) {
-		c->type = c->nwords > 1 ? c->words[1] : NULL;
+		c->type = c->narguments > 1 ? c->arguments[1] : NULL;
 		*key = "type";
 		return DONE;
 	}
-	if (c->nwords > 1)
-		return call_misused(c, c->words[1], "one trace or request type at a time", NULL);
+	if (c->narguments > 1)
+		return call_misused(
+		    c, c->arguments[1], "one trace or request type at a time", NULL);
 	*key = all_hex(word) && (len == 16 || len == 32) ? "trace" : "type";
 	if (strcmp(*key, "type") == 0 && len >= 8 && strpbrk(word, "0123456789") != NULL &&
 	    all_hex(strncmp(word, "0x", 2) == 0 ? word + 2 : word))
@@ -150,18 +151,19 @@ trace_or_type(struct call *c, const char **key)
 }
 
 static enum exit_code
-run_why(struct call *c)
+run_why(struct invocation *c)
 {
 	const char *tracepoint = c->value[FLAG_TRACEPOINT], *key = "type";
 	enum exit_code code;
 
-	if (tracepoint != NULL && c->nwords > 0)
-		return call_misused(c, c->words[0], "cannot be combined with --tracepoint", NULL);
+	if (tracepoint != NULL && c->narguments > 0)
+		return call_misused(
+		    c, c->arguments[0], "cannot be combined with --tracepoint", NULL);
 	if (tracepoint != NULL)
 		return call_ask_and_print(c,
 		    json_pack("{s:s, s:s}", "ask", "why", "tracepoint", tracepoint),
 		    c->output->why);
-	if (c->nwords == 0)
+	if (c->narguments == 0)
 		return call_misused(
 		    c, "why", "which trace? its id, slowest, or the type of the slowest", NULL);
 	if ((code = trace_or_type(c, &key)) != DONE)
@@ -173,8 +175,8 @@ run_why(struct call *c)
 const struct command command_why = {
 	.name = "why",
 	.arguments = "TRACE-ID | [slowest] [TYPE]",
-	.words_min = 0,
-	.words_max = 2,
+	.arguments_min = 0,
+	.arguments_max = 2,
 	.flags = FLAGS_ASK | FLAG_BIT(TRACEPOINT),
 	.run = run_why,
 	.help = "explain a trace or a tracepoint",
@@ -187,7 +189,7 @@ const struct command command_why = {
 /* ---- history, diff ---- */
 
 static enum exit_code
-run_history(struct call *c)
+run_history(struct invocation *c)
 {
 	return call_ask_and_print(c,
 	    json_pack("{s:s, s:s*, s:I}", "ask", "history", "type", c->type, "limit",
@@ -198,8 +200,8 @@ run_history(struct call *c)
 const struct command command_history = {
 	.name = "history",
 	.arguments = "[TYPE]",
-	.words_min = 0,
-	.words_max = 1,
+	.arguments_min = 0,
+	.arguments_max = 1,
 	.flags = FLAGS_ASK | FLAG_BIT(LIMIT),
 	.run = run_history,
 	.help = "list all diagnoses, newest first",
@@ -207,12 +209,12 @@ const struct command command_history = {
 };
 
 static enum exit_code
-run_diff(struct call *c)
+run_diff(struct invocation *c)
 {
 	json_int_t run[2];
 
 	for (int i = 0; i < 2; i++) {
-		const char *word = c->words[i];
+		const char *word = c->arguments[i];
 
 		run[i] = strtoll(word, NULL, 10);
 		if (word[0] == '\0' || word[strspn(word, "0123456789")] != '\0' ||
@@ -221,7 +223,7 @@ run_diff(struct call *c)
 			    c, word, "no number of a diagnosis; hone history lists them", NULL);
 	}
 	if (run[0] == run[1])
-		return call_misused(c, c->words[1], "the same diagnosis twice", NULL);
+		return call_misused(c, c->arguments[1], "the same diagnosis twice", NULL);
 	c->type = NULL;
 	return call_ask_and_print(c,
 	    json_pack("{s:s, s:[I, I]}", "ask", "diff", "runs", run[0], run[1]), c->output->diff);
@@ -230,8 +232,8 @@ run_diff(struct call *c)
 const struct command command_diff = {
 	.name = "diff",
 	.arguments = "RUN RUN",
-	.words_min = 2,
-	.words_max = 2,
+	.arguments_min = 2,
+	.arguments_max = 2,
 	.flags = FLAGS_ASK,
 	.run = run_diff,
 	.help = "compare two diagnoses of a request type",

@@ -48,7 +48,7 @@ load(const struct credentials_calls **ret, struct err *e)
 /* ---- creating ---- */
 
 struct keys_task {
-	struct call *call;
+	struct invocation *call;
 	const struct credentials_calls *keys;
 	const char *dir;
 };
@@ -63,7 +63,7 @@ span_of(double days)
 }
 
 static struct credentials_order
-order_of(const struct call *c, const char *node)
+order_of(const struct invocation *c, const char *node)
 {
 	struct credentials_order o = { .node = node,
 		.hosts = c->hosts,
@@ -77,7 +77,7 @@ order_of(const struct call *c, const char *node)
 
 /* Prints the error, or the text that reports success. */
 static enum exit_code
-finish(struct call *c, int rc, const struct err *e, const char *text)
+finish(struct invocation *c, int rc, const struct err *e, const char *text)
 {
 	json_t *answer;
 
@@ -92,7 +92,7 @@ finish(struct call *c, int rc, const struct err *e, const char *text)
 static enum exit_code
 init(struct keys_task *j)
 {
-	struct call *c = j->call;
+	struct invocation *c = j->call;
 	struct credentials_order o = order_of(c, NULL);
 	struct credentials_span ca = span_of(
 	    c->number[FLAG_DAYS] > CA_DAYS ? c->number[FLAG_DAYS] : CA_DAYS);
@@ -109,8 +109,8 @@ init(struct keys_task *j)
 static enum exit_code
 agent(struct keys_task *j)
 {
-	struct call *c = j->call;
-	struct credentials_order o = order_of(c, c->words[1]);
+	struct invocation *c = j->call;
+	struct credentials_order o = order_of(c, c->arguments[1]);
 	struct err e = { 0 };
 	int rc;
 
@@ -141,8 +141,8 @@ controller(struct keys_task *j)
 static enum exit_code
 revoke_all(struct keys_task *j)
 {
-	struct call *c = j->call;
-	const char *name = c->words[1];
+	struct invocation *c = j->call;
+	const char *name = c->arguments[1];
 	struct err e = { 0 };
 	int n, rc = j->keys->revoke(j->dir, name, clock_wall(), &n, &e);
 
@@ -228,7 +228,7 @@ print_rows(struct pen *p, const json_t *rows)
 
 /* Warns on standard error of certificates in use that have expired or expire within WARN_DAYS. */
 static void
-warn(struct call *c, const json_t *rows)
+warn(struct invocation *c, const json_t *rows)
 {
 	size_t i;
 	json_t *o;
@@ -255,8 +255,8 @@ warn(struct call *c, const json_t *rows)
 static enum exit_code
 show(struct keys_task *j)
 {
-	struct call *c = j->call;
-	const char *what = c->nwords > 1 ? c->words[1] : NULL;
+	struct invocation *c = j->call;
+	const char *what = c->narguments > 1 ? c->arguments[1] : NULL;
 	bool file = what != NULL && (strchr(what, '/') != NULL || access(what, F_OK) == 0);
 	struct certificate_rows l = { json_array(), file ? NULL : what, clock_wall() };
 	struct err e = { 0 };
@@ -284,11 +284,11 @@ show(struct keys_task *j)
 /* ---- the command ---- */
 
 static enum exit_code
-run_keys(struct call *c)
+run_keys(struct invocation *c)
 {
 	static const struct {
 		const char *name;
-		int words_min, words_max;
+		int arguments_min, arguments_max;
 		enum exit_code (*run)(struct keys_task *j);
 	} verbs[] = {
 		{ "init", 1, 1, init },
@@ -299,17 +299,18 @@ run_keys(struct call *c)
 	};
 	struct keys_task j = { c, NULL,
 		c->value[FLAG_DIR] != NULL ? c->value[FLAG_DIR] : KEYS_FOLDER };
-	const char *verb = c->words[0];
+	const char *verb = c->arguments[0];
 	struct err e = { 0 };
 
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
 		if (strcmp(verbs[i].name, verb) != 0)
 			continue;
-		if (c->nwords < verbs[i].words_min || c->nwords > verbs[i].words_max) {
+		if (c->narguments < verbs[i].arguments_min ||
+		    c->narguments > verbs[i].arguments_max) {
 			fprintf(c->err->out, "hone: keys %s: %s\n", verb,
-			    verbs[i].words_max == 1 ? "takes no name"
-			    : c->nwords == 1        ? "needs a node; hone keys show lists them"
-						    : "give one name only");
+			    verbs[i].arguments_max == 1 ? "takes no name"
+			    : c->narguments == 1        ? "needs a node; hone keys show lists them"
+							: "give one name only");
 			return MISUSED;
 		}
 		return load(&j.keys, &e) == 0 ? verbs[i].run(&j) : call_failed(c, &e);
@@ -323,8 +324,8 @@ run_keys(struct call *c)
 const struct command command_keys = {
 	.name = "keys",
 	.arguments = "init|agent|controller|show|revoke [NAME]",
-	.words_min = 1,
-	.words_max = 2,
+	.arguments_min = 1,
+	.arguments_max = 2,
 	.flags = FLAG_BIT(DIR) | FLAG_BIT(HOST) | FLAG_BIT(DAYS) | FLAG_BIT(AGAIN),
 	.run = run_keys,
 	.help = "manage certificates for agents on other machines",

@@ -32,7 +32,8 @@ program_release(struct mapped_programs *p)
 /* The name of a program: /proc/PID/comm if the listing is of running processes, otherwise the name
  * in the listing, which is made from the command line. */
 static void
-comm_of(const struct call *c, const struct lttng_list_program *p, char ret[LTTNG_LIST_COMM_BYTES])
+comm_of(
+    const struct invocation *c, const struct lttng_list_program *p, char ret[LTTNG_LIST_COMM_BYTES])
 {
 	char path[40];
 	FILE *f;
@@ -72,7 +73,7 @@ add_events(struct mapped_programs *p, const struct lttng_list_program *of)
 /* The error if no program matches; it names those that exist. */
 static int
 fail_no_program(
-    const struct call *c, const struct mapped_programs *p, const char *service, struct err *e)
+    const struct invocation *c, const struct mapped_programs *p, const char *service, struct err *e)
 {
 	char all[200] = "", comm[LTTNG_LIST_COMM_BYTES];
 	size_t len = 0;
@@ -87,7 +88,7 @@ fail_no_program(
 }
 
 static int
-choose(const struct call *c, struct mapped_programs *p, const char *service, struct err *e)
+choose(const struct invocation *c, struct mapped_programs *p, const char *service, struct err *e)
 {
 	char comm[LTTNG_LIST_COMM_BYTES];
 	size_t most = 1;
@@ -111,7 +112,7 @@ choose(const struct call *c, struct mapped_programs *p, const char *service, str
 }
 
 static int
-find_program(struct call *c, struct mapped_programs *p, const char *service, struct err *e)
+find_program(struct invocation *c, struct mapped_programs *p, const char *service, struct err *e)
 {
 	const char *path = c->value[FLAG_EVENTS];
 	struct buf text = { 0 };
@@ -128,7 +129,7 @@ find_program(struct call *c, struct mapped_programs *p, const char *service, str
 /* ---- check ---- */
 
 struct remarks {
-	struct call *call;
+	struct invocation *call;
 	const char *path;
 	json_t *list;
 	uint32_t wrong;
@@ -169,7 +170,7 @@ remark_error(struct remarks *r, const struct err *e)
 }
 
 static void
-print_sum(struct call *c, const struct remarks *r, const struct mapped_programs *p)
+print_sum(struct invocation *c, const struct remarks *r, const struct mapped_programs *p)
 {
 	FILE *out = c->out->out;
 
@@ -187,8 +188,8 @@ print_sum(struct call *c, const struct remarks *r, const struct mapped_programs 
 }
 
 static void
-print_check(
-    struct call *c, struct remarks *r, const struct mapping *m, const struct mapped_programs *p)
+print_check(struct invocation *c, struct remarks *r, const struct mapping *m,
+    const struct mapped_programs *p)
 {
 	json_t *answer;
 
@@ -209,7 +210,7 @@ print_check(
 }
 
 static enum exit_code
-check(struct call *c, const char *path)
+check(struct invocation *c, const char *path)
 {
 	bool ask = c->value[FLAG_NO_PROGRAM] == NULL, has_read;
 	struct remarks r = { c, path, json_array(), 0 };
@@ -356,7 +357,7 @@ show_json(struct pen *p, const struct mapping *m)
 }
 
 static enum exit_code
-show(struct call *c, const char *path)
+show(struct invocation *c, const char *path)
 {
 	struct pen *p = c->out;
 	struct mapping *m;
@@ -383,26 +384,26 @@ show(struct call *c, const char *path)
 }
 
 static enum exit_code
-run_map(struct call *c)
+run_map(struct invocation *c)
 {
-	const char *verb = c->words[0];
+	const char *verb = c->arguments[0];
 	bool checks = strcmp(verb, "check") == 0;
 	enum exit_code code;
 
 	if (!checks && strcmp(verb, "show") != 0)
 		return call_misused(c, verb, "unknown action; must be check or show", NULL);
-	if (c->nwords != 2)
+	if (c->narguments != 2)
 		return call_misused(c, pen_printf(c->err, "map %s", verb), "needs one file", NULL);
 	if ((code = call_either(c, FLAG_EVENTS, FLAG_NO_PROGRAM)) != DONE)
 		return code;
-	return checks ? check(c, c->words[1]) : show(c, c->words[1]);
+	return checks ? check(c, c->arguments[1]) : show(c, c->arguments[1]);
 }
 
 const struct command command_map = {
 	.name = "map",
 	.arguments = "check|show FILE",
-	.words_min = 1,
-	.words_max = 2,
+	.arguments_min = 1,
+	.arguments_max = 2,
 	.flags = FLAG_BIT(TIMEOUT) | FLAG_BIT(EVENTS) | FLAG_BIT(NO_PROGRAM),
 	.run = run_map,
 	.help = "check the mapping of a program without libhone",

@@ -36,7 +36,7 @@ open_empty(struct loaded_space *l, struct err *e)
 
 /* *path: the argument of --space, or the file that honed uses. */
 static int
-find_path(struct call *c, const char **path, struct err *e)
+find_path(struct invocation *c, const char **path, struct err *e)
 {
 	json_t *answer;
 	int rc;
@@ -54,7 +54,7 @@ find_path(struct call *c, const char **path, struct err *e)
 
 /* Replaces the error for a missing file of honed: the user did not name it; nothing was learned. */
 static int
-explain_missing(const struct call *c, const char *path, int rc, struct err *e)
+explain_missing(const struct invocation *c, const char *path, int rc, struct err *e)
 {
 	if (rc != ERR_MISSING || c->value[FLAG_SPACE] != NULL || access(path, F_OK) == 0)
 		return rc;
@@ -62,7 +62,7 @@ explain_missing(const struct call *c, const char *path, int rc, struct err *e)
 }
 
 static int
-load(struct call *c, struct loaded_space *l, const char **path, struct err *e)
+load(struct invocation *c, struct loaded_space *l, const char **path, struct err *e)
 {
 	int rc = find_path(c, path, e);
 
@@ -73,13 +73,13 @@ load(struct call *c, struct loaded_space *l, const char **path, struct err *e)
 }
 
 static enum exit_code
-finish(struct call *c, int rc, const struct err *e)
+finish(struct invocation *c, int rc, const struct err *e)
 {
 	return rc == 0 ? DONE : call_failed(c, e);
 }
 
 static enum exit_code
-done(struct call *c, const char *key, const char *value, const char *text)
+done(struct invocation *c, const char *key, const char *value, const char *text)
 {
 	json_t *o = json_pack(
 	    "{s:i, s:b, s:s, s:s}", "version", ANSWER_VERSION, "ok", 1, key, value, "words", text);
@@ -91,7 +91,7 @@ done(struct call *c, const char *key, const char *value, const char *text)
 
 /* "version 2.0", or "the unnamed version". */
 static const char *
-version_text(struct call *c, const char *name)
+version_text(struct invocation *c, const char *name)
 {
 	return name[0] != '\0' ? pen_printf(c->out, "version %s", name) : "the unnamed version";
 }
@@ -99,7 +99,7 @@ version_text(struct call *c, const char *name)
 /* ---- show, stats, versions ---- */
 
 static int
-write_dot(struct call *c, const json_t *document, struct err *e)
+write_dot(struct invocation *c, const json_t *document, struct err *e)
 {
 	struct buf text = { 0 };
 	int rc;
@@ -114,7 +114,7 @@ write_dot(struct call *c, const json_t *document, struct err *e)
 }
 
 static enum exit_code
-show(struct call *c)
+show(struct invocation *c)
 {
 	struct loaded_space l = { 0 };
 	json_t *document = NULL;
@@ -124,7 +124,7 @@ show(struct call *c)
 	int rc;
 
 	if ((rc = load(c, &l, &path, &e)) == 0 &&
-	    (rc = space_find_type(&type, l.space, l.labels, c->words[1], &e)) == 0) {
+	    (rc = space_find_type(&type, l.space, l.labels, c->arguments[1], &e)) == 0) {
 		document = space_document(l.space, l.labels, type, path);
 		rc = write_dot(c, document, &e);
 	}
@@ -138,7 +138,7 @@ show(struct call *c)
 /* Adds what only honed knows about the version that it searches: learned tracepoints that no longer
  * exist, and existing ones that were never seen. Not for a file given with --space. */
 static int
-add_live(struct call *c, json_t *document, struct err *e)
+add_live(struct invocation *c, json_t *document, struct err *e)
 {
 	json_t *answer;
 	int rc;
@@ -159,7 +159,7 @@ add_live(struct call *c, json_t *document, struct err *e)
 }
 
 static enum exit_code
-stats(struct call *c)
+stats(struct invocation *c)
 {
 	struct loaded_space l = { 0 };
 	json_t *document = NULL;
@@ -168,8 +168,8 @@ stats(struct call *c)
 	struct err e;
 	int rc;
 
-	if ((rc = load(c, &l, &path, &e)) == 0 && c->nwords > 1)
-		rc = space_find_type(&type, l.space, l.labels, c->words[1], &e);
+	if ((rc = load(c, &l, &path, &e)) == 0 && c->narguments > 1)
+		rc = space_find_type(&type, l.space, l.labels, c->arguments[1], &e);
 	if (rc == 0) {
 		document = space_document(l.space, l.labels, type, path);
 		if (type != LABEL_NONE)
@@ -185,7 +185,7 @@ stats(struct call *c)
 }
 
 static enum exit_code
-versions(struct call *c)
+versions(struct invocation *c)
 {
 	json_t *document = NULL;
 	const char *path;
@@ -226,7 +226,7 @@ save_new(const struct space *s, const char *path, struct err *e)
 }
 
 static enum exit_code
-export_version(struct call *c)
+export_version(struct invocation *c)
 {
 	struct loaded_space l = { 0 };
 	const char *path;
@@ -234,10 +234,10 @@ export_version(struct call *c)
 	int rc;
 
 	if ((rc = load(c, &l, &path, &e)) == 0)
-		rc = save_new(l.space, c->words[1], &e);
+		rc = save_new(l.space, c->arguments[1], &e);
 	if (rc == 0)
-		done(c, "path", c->words[1],
-		    pen_printf(c->out, "%s: %s written", c->words[1],
+		done(c, "path", c->arguments[1],
+		    pen_printf(c->out, "%s: %s written", c->arguments[1],
 			version_text(c, space_version(l.space)->name)));
 	release(&l);
 	return finish(c, rc, &e);
@@ -246,7 +246,7 @@ export_version(struct call *c)
 /* Merges a file into *all. Versions of different names are merged only if --version names the
  * result. */
 static int
-merge_one(struct call *c, struct loaded_space *all, const char *path, struct err *e)
+merge_one(struct invocation *c, struct loaded_space *all, const char *path, struct err *e)
 {
 	struct space *one = space_new(all->labels);
 	const struct space_version *first = space_version(all->space), *v;
@@ -271,21 +271,21 @@ merge_one(struct call *c, struct loaded_space *all, const char *path, struct err
 }
 
 static enum exit_code
-merge(struct call *c)
+merge(struct invocation *c)
 {
 	struct loaded_space l = { 0 };
 	struct err e;
 	int rc = open_empty(&l, &e);
 
-	for (int i = 2; i < c->nwords && rc == 0; i++)
-		rc = merge_one(c, &l, c->words[i], &e);
+	for (int i = 2; i < c->narguments && rc == 0; i++)
+		rc = merge_one(c, &l, c->arguments[i], &e);
 	if (rc == 0)
-		rc = save_new(l.space, c->words[1], &e);
+		rc = save_new(l.space, c->arguments[1], &e);
 	if (rc == 0)
-		done(c, "path", c->words[1],
-		    pen_printf(c->out, "%s: %s written, merged from %d file%s", c->words[1],
-			version_text(c, space_version(l.space)->name), c->nwords - 2,
-			c->nwords == 3 ? "" : "s"));
+		done(c, "path", c->arguments[1],
+		    pen_printf(c->out, "%s: %s written, merged from %d file%s", c->arguments[1],
+			version_text(c, space_version(l.space)->name), c->narguments - 2,
+			c->narguments == 3 ? "" : "s"));
 	release(&l);
 	return finish(c, rc, &e);
 }
@@ -295,7 +295,7 @@ merge(struct call *c)
 /* Asks honed, and prints "WHAT: BEFORE version AFTER", or that the version is stored beside another. */
 static enum exit_code
 print_taken(
-    struct call *c, json_t *question, const char *what, const char *before, const char *after)
+    struct invocation *c, json_t *question, const char *what, const char *before, const char *after)
 {
 	json_t *answer;
 	const char *name;
@@ -318,26 +318,26 @@ print_taken(
 }
 
 static enum exit_code
-import(struct call *c)
+import(struct invocation *c)
 {
 	char path[PATH_MAX];
 	struct err e;
 
-	if (realpath(c->words[1], path) == NULL) {
-		err_errno(&e, "%s", c->words[1]);
+	if (realpath(c->arguments[1], path) == NULL) {
+		err_errno(&e, "%s", c->arguments[1]);
 		return call_failed(c, &e);
 	}
 	return print_taken(c,
 	    json_pack("{s:s, s:s, s:s*}", "ask", "space_import", "path", path, "name",
 		c->value[FLAG_VERSION]),
-	    c->words[1], "added to ", ", which honed searches");
+	    c->arguments[1], "added to ", ", which honed searches");
 }
 
 static enum exit_code
-use(struct call *c)
+use(struct invocation *c)
 {
-	return print_taken(c, json_pack("{s:s, s:s}", "ask", "space_use", "name", c->words[1]),
-	    c->words[1], "honed now searches ", "");
+	return print_taken(c, json_pack("{s:s, s:s}", "ask", "space_use", "name", c->arguments[1]),
+	    c->arguments[1], "honed now searches ", "");
 }
 
 /* ---- the actions ---- */
@@ -348,7 +348,7 @@ static const struct {
 	const char *name, *missing; /* the error if arguments are missing */
 	int min, max;               /* number of arguments */
 	unsigned flags;             /* of --space, --version, --dot: those allowed */
-	enum exit_code (*run)(struct call *c);
+	enum exit_code (*run)(struct invocation *c);
 } verbs[] = {
 	{ "show", "needs a request type", 1, 1, BIT(SPACE) | BIT(VERSION) | BIT(DOT), show },
 	{ "stats", "", 0, 1, BIT(SPACE) | BIT(VERSION), stats },
@@ -361,22 +361,22 @@ static const struct {
 };
 
 static enum exit_code
-run_space(struct call *c)
+run_space(struct invocation *c)
 {
 	static const enum flag some[] = { FLAG_SPACE, FLAG_VERSION, FLAG_DOT };
 	size_t n = sizeof verbs / sizeof verbs[0], v = 0;
 	enum exit_code code;
 
-	while (v < n && strcmp(verbs[v].name, c->words[0]) != 0)
+	while (v < n && strcmp(verbs[v].name, c->arguments[0]) != 0)
 		v++;
 	if (v == n)
-		return call_misused(c, c->words[0],
+		return call_misused(c, c->arguments[0],
 		    "must be show, stats, versions, export, import, merge or use", NULL);
-	if (c->nwords - 1 < verbs[v].min)
+	if (c->narguments - 1 < verbs[v].min)
 		return call_misused(
 		    c, pen_printf(c->err, "space %s", verbs[v].name), verbs[v].missing, NULL);
-	if (c->nwords - 1 > verbs[v].max)
-		return call_misused(c, c->words[verbs[v].max + 1], "unexpected argument", NULL);
+	if (c->narguments - 1 > verbs[v].max)
+		return call_misused(c, c->arguments[verbs[v].max + 1], "unexpected argument", NULL);
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
 		if (c->value[some[i]] != NULL && !(verbs[v].flags & 1u << some[i]))
 			return call_misused(c, command_flag(some[i]),
@@ -390,8 +390,8 @@ run_space(struct call *c)
 const struct command command_space = {
 	.name = "space",
 	.arguments = "show|stats|versions|export|import|merge|use ...",
-	.words_min = 1,
-	.words_max = INT_MAX,
+	.arguments_min = 1,
+	.arguments_max = INT_MAX,
 	.flags = FLAGS_ASK | FLAG_BIT(SPACE) | FLAG_BIT(VERSION) | FLAG_BIT(DOT),
 	.run = run_space,
 	.help = "show and manage the learned space",

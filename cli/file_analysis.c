@@ -29,7 +29,7 @@ enum {
 };
 
 struct analysis {
-	struct call *call;
+	struct invocation *call;
 	char *const *files;
 	int nfiles;
 	struct labels *labels;
@@ -285,7 +285,7 @@ print_failures(const struct analysis *a)
 /* Whether only the text is wanted, so that the parts of the document that it omits can be left
  * out. */
 static bool
-text_only(const struct call *c)
+text_only(const struct invocation *c)
 {
 	return c->output == &output_text && c->value[FLAG_BASELINE] == NULL &&
 	       c->value[FLAG_HTML] == NULL && c->command == &command_analyze;
@@ -370,7 +370,7 @@ check_bins(const char *const *rules, struct err *e)
 }
 
 enum exit_code
-analysis_check(struct call *c)
+analysis_check(struct invocation *c)
 {
 	const char *correlate = c->value[FLAG_CORRELATE], *flag = "--format",
 		   *value = c->value[FLAG_FORMAT];
@@ -396,7 +396,7 @@ analysis_check(struct call *c)
 static int
 open_all(struct analysis *a, struct err *e)
 {
-	struct call *c = a->call;
+	struct invocation *c = a->call;
 	size_t memory_bytes = (size_t)c->number[FLAG_MEMORY] << 20;
 	struct report_options ro = report_defaults();
 	struct reading_options o = { .memory_max_bytes = memory_bytes / 4,
@@ -464,8 +464,8 @@ set_up_pool(void)
 }
 
 int
-analysis_run(
-    struct call *c, char *const *files, int nfiles, bool samples, json_t **document, struct err *e)
+analysis_run(struct invocation *c, char *const *files, int nfiles, bool samples, json_t **document,
+    struct err *e)
 {
 	struct analysis a = { .call = c, .files = files, .nfiles = nfiles, .begun = clock_mono() };
 	int rc;

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 
 /* Checks the flags of `analyze`: DONE, or MISUSED after an error on standard error. */
-enum exit_code analysis_check(struct call *c);
+enum exit_code analysis_check(struct invocation *c);
 
 /*
  * Reads files, folders and "-" (standard input) according to the flags of the call. Standard error
@@ -15,11 +15,12 @@ enum exit_code analysis_check(struct call *c);
  * is wrong, or no trace could be analysed; ERR_SYSTEM, ERR_MEMORY. Call it once in a process: it
  * sets up malloc() for large inputs.
  */
-int analysis_run(
-    struct call *c, char *const *files, int nfiles, bool samples, json_t **document, struct err *e);
+int analysis_run(struct invocation *c, char *const *files, int nfiles, bool samples,
+    json_t **document, struct err *e);
 
 /* Asks honed for its report of one request type, or of all (NULL). *document is the caller's; NULL
  * on failure. ERR_PEER: no connection, or honed refused; ERR_INPUT, ERR_VERSION. */
-int report_fetch(struct call *c, const char *type, bool samples, json_t **document, struct err *e);
+int report_fetch(
+    struct invocation *c, const char *type, bool samples, json_t **document, struct err *e);
 
 #endif

@@ -34,7 +34,7 @@ struct times {
 	double ms[SEEN_MAX];
 };
 
-struct client {
+struct nfs_client {
 	pthread_t thread;
 	unsigned number;
 	struct nfs_context *nfs;
@@ -186,7 +186,7 @@ make_files(struct nfs_context *nfs)
 /* ---- clients ------------------------------------------------------------------ */
 
 static int
-client_mount(struct client *c, const char *server, const char *export)
+client_mount(struct nfs_client *c, const char *server, const char *export)
 {
 	char url[512], name[64];
 	struct nfs_url *u;
@@ -211,7 +211,7 @@ client_mount(struct client *c, const char *server, const char *export)
 static void *
 client_run(void *arg)
 {
-	struct client *c = arg;
+	struct nfs_client *c = arg;
 
 	for (uint64_t k = 0;; k++) {
 		uint64_t number = k * nclients + c->number;
@@ -232,7 +232,7 @@ client_run(void *arg)
 }
 
 static bool
-client_new(struct client *c, unsigned number)
+client_new(struct nfs_client *c, unsigned number)
 {
 	c->number = number;
 	for (unsigned k = 0; k < KINDS; k++) {
@@ -255,7 +255,7 @@ by_ms(const void *a, const void *b)
 
 /* Returns how many of the kind failed. */
 static uint64_t
-tell(const struct client *clients, unsigned kind)
+tell(const struct nfs_client *clients, unsigned kind)
 {
 	double *ms = malloc(sizeof(*ms) * SEEN_MAX * nclients);
 	uint64_t n = 0, count = 0, errors = 0;
@@ -281,7 +281,7 @@ tell(const struct client *clients, unsigned kind)
 }
 
 static int
-tell_all(const struct client *clients)
+tell_all(const struct nfs_client *clients)
 {
 	uint64_t errors = 0;
 
@@ -350,7 +350,7 @@ options(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	static struct client clients[CLIENTS_MAX];
+	static struct nfs_client clients[CLIENTS_MAX];
 	struct sigaction leaving = { .sa_handler = leave };
 
 	if (!options(argc, argv))

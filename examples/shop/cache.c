@@ -12,7 +12,7 @@
 /* Room before a command for HONE.X, traceparent, tracestate. */
 enum { WRAP = 3, WORDS = WRAP + 6 };
 
-struct command {
+struct redis_command {
 	const char *word[WORDS];
 	size_t length[WORDS];
 	int n;
@@ -62,16 +62,16 @@ connection(void)
 /* ---- commands, and the request that they are for ---------------------------------- */
 
 static void
-command_word(struct command *c, const char *word, size_t length)
+command_word(struct redis_command *c, const char *word, size_t length)
 {
 	c->word[c->n] = word;
 	c->length[c->n++] = length;
 }
 
-static struct command
+static struct redis_command
 command(const char *verb, const char *key)
 {
-	struct command c = { .n = WRAP };
+	struct redis_command c = { .n = WRAP };
 
 	command_word(&c, verb, strlen(verb));
 	command_word(&c, key, strlen(key));
@@ -99,7 +99,7 @@ redis_wraps(redisContext *redis)
 
 /* As it is, or as "HONE.X traceparent tracestate" and the command. */
 static redisReply *
-send_command(redisContext *redis, struct command *c, const struct hone_carrier *link)
+send_command(redisContext *redis, struct redis_command *c, const struct hone_carrier *link)
 {
 	char parent[HONE_TRACEPARENT_SIZE], state[HONE_TRACESTATE_SIZE];
 	int from = WRAP, n = c->n;
@@ -117,7 +117,7 @@ send_command(redisContext *redis, struct command *c, const struct hone_carrier *
 /* A second try reconnects: Redis may have been started anew in between. `name` says what was asked
  * for. */
 static redisReply *
-run(const char *name, struct command c)
+run(const char *name, struct redis_command c)
 {
 	redisContext *redis = NULL;
 	redisReply *reply = NULL;
@@ -163,7 +163,7 @@ cache_get(const char *key, struct text *value)
 int
 cache_put(const char *key, const char *value, size_t length, int seconds)
 {
-	struct command c = command("SET", key);
+	struct redis_command c = command("SET", key);
 	char expiry[16];
 
 	command_word(&c, value, length);
@@ -183,7 +183,7 @@ cache_drop(const char *key)
 int
 cache_list_has(const char *key, const char *value)
 {
-	struct command c = command("LPOS", key);
+	struct redis_command c = command("LPOS", key);
 	redisReply *reply;
 	int found;
 
