@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The loop: records in, toggles out. One function of what came in, the time and a
- * seed; it opens nothing, waits for nothing, prints nothing. The same calls with
- * the same arguments give the same toggles to the last bit, so a test runs an
- * hour of it in a second.
+ * The engine: records in, desired states out. A function of what came in, the time and a random
+ * seed: it opens nothing, waits for nothing and prints nothing. The same calls with the same
+ * arguments give the same results to the last bit, so a test plays an hour in a second.
  *
  *	batches, statuses, questions --> engine_step(now) --> engine_want(node)
  *	                                      |
- *	                                      '-- forest: commit it before the wants go out
+ *	                                      '-- forest: commit it before desired states go out
+ *
+ * One thread at a time. It is made of parts, each with a header of its own (parts.h).
  */
 #ifndef CONTROLPLANE_ENGINE_ENGINE_H
 #define CONTROLPLANE_ENGINE_ENGINE_H
@@ -29,38 +30,38 @@ int engine_new(
     struct engine **ret, const struct engine_options *o, struct forest *f, struct err *e);
 void engine_free(struct engine *g); /* not the forest */
 
-/* ---- agents: `node` is the engine's small number, given by join ---- */
-/* version: of the agent's program, for people. */
+/* ---- agents: `node` is the number that engine_join() gave ---- */
+
+/* The agent of node `name` is connected; version: of its program, for display. ERR_FULL: NODES_MAX
+ * nodes are known; ERR_MEMORY. */
 int engine_join(struct engine *g, const char *name, const char *version, struct mono now,
     uint32_t *node, struct err *e);
-/* What the agent told of its node's clock, when that came (`at`, by ours): the answer to a
- * question, or NULL and unasked, in its hello, `clock_ns`. Until then its clock is taken for ours.
- * See analysis/clocks.h. True: it is another than was taken so far, by more than can be followed;
- * incomplete traces of the node prove nothing. */
+/* The agent's clock, as it came at `at` by our clock: the answer to a question; or NULL, and
+ * `clock_ns` of its HELLO. Until the first call its clock is taken to be ours; see
+ * analysis/clocks.h. True: its clock has jumped; incomplete traces of the node are no evidence. */
 bool engine_clock(struct engine *g, uint32_t node, const struct clock_echo *answer,
     int64_t clock_ns, struct mono at);
 void engine_leave(struct engine *g, uint32_t node, struct mono now);
-/* A RECORDS payload: decoded and taken when 0 is returned (then acknowledge). ERR_INPUT: malformed.
- */
+/* A RECORDS payload. 0: it was taken; acknowledge it. ERR_INPUT: malformed; ERR_MEMORY. O(bytes). */
 int engine_batch(
     struct engine *g, uint32_t node, const void *data, size_t len, struct mono now, struct err *e);
 void engine_status(struct engine *g, uint32_t node, const struct status *s, struct mono now);
 int engine_programs(struct engine *g, uint32_t node, const struct programs *p, struct err *e);
 void engine_done(struct engine *g, uint32_t node, const struct done *d, struct mono now);
-/* How full the caller's own queue is, through which all this comes: a share of 1. It counts like
- * those of agents. */
+/* Occupancy of the caller's queue, 0..1, through which all this comes. It counts like the queues of
+ * agents. */
 void engine_mailbox(struct engine *g, double fill);
 
 struct engine_queues {
-	bool paused;            /* nothing more is turned on ... */
-	const char *why;        /* ... since; "" */
-	const char *shed_why;   /* the last agent that let go of what was added by itself; "" */
-	uint64_t pauses, sheds; /* so often, since the engine was made */
-	struct mono since;      /* the last pause began then */
-	int64_t paused_ns;      /* in all, without the one that lasts */
+	bool paused;            /* congestion: nothing more is enabled */
+	const char *why;        /* the fullest queue, as text; "" unless paused */
+	const char *shed_why;   /* the last agent that shed load, as text; "" */
+	uint64_t pauses, sheds; /* since the engine was made */
+	struct mono since;      /* begin of the last pause */
+	int64_t paused_ns;      /* sum of the pauses that have ended */
 };
-void engine_queues(const struct engine *g,
-    struct engine_queues *ret); /* texts: the engine's, until its next call */
+/* The texts are the engine's, until its next call. */
+void engine_queues(const struct engine *g, struct engine_queues *ret);
 
 /* ---- operators ---- */
 enum { PICKS_MAX = 16 }; /* tracepoints of one cycle, for one gap */
@@ -69,43 +70,42 @@ struct start_options {
 	const char *strategy;          /* NULL: flat */
 	int64_t tracepoints_per_cycle; /* 0: as configured */
 	uint64_t seed;                 /* 0: the engine's */
-	int64_t effort_cycles;         /* it gives up after so many; 0: as configured */
+	int64_t effort_cycles;         /* after which it gives up; 0: as configured */
 };
-/* Where nothing was learned of the type it begins all the same, says so, and explores. ERR_MISSING:
- * no agent, unknown type (words say what to do); ERR_BUSY: under diagnosis already. */
+/* Begins a diagnosis of a request type, by name or "service/name". If the type has not been learned
+ * it begins nevertheless, notes that in the run, and explores. ERR_MISSING: no agent, or no such
+ * type; ERR_INPUT: no such strategy, or several services have the type; ERR_BUSY: it is under
+ * diagnosis; ERR_MEMORY. */
 int engine_start(struct engine *g, const char *type, const struct start_options *o, struct mono now,
     struct wall when, uint64_t *run, struct err *e);
-/* NULL: all, and learning too. ERR_MISSING: none runs. */
+/* NULL: ends all diagnoses, and learning. ERR_MISSING: nothing was active. */
 int engine_stop(struct engine *g, const char *type, struct wall when, struct err *e);
-/* For so long all tracepoints are on. ERR_BUSY: it learns already, or queues are full; ERR_MISSING:
- * no programs. _as: of the version of the application with this name. Where the space has another
- * one, or (NULL) was learned of other tracepoints than its programs have, it begins anew; ERR_BUSY
- * as well while a diagnosis searches it. */
+/* See learning_begin(). engine_learn(): of the present version. */
 int engine_learn(struct engine *g, int64_t for_ns, struct mono now, struct err *e);
 int engine_learn_as(
     struct engine *g, int64_t for_ns, const char *name, struct mono now, struct err *e);
-/* True once after learning has ended, or a diagnosis that taught the space something: save it. */
+/* True once after learning has ended, or a diagnosis that added to the space: save it. */
 bool engine_learned(struct engine *g);
 struct space *engine_space(struct engine *g);
-void engine_space_use(struct engine *g, struct space *s); /* takes it; the former one is freed */
-/* Which version of the application runs, by what its programs have; and whether the space is of
- * another. Of no programs, or a space that does not know its version: not stale. O(tracepoints of
- * all nodes) when these changed. */
+/* Takes ownership of the space; the former one is freed. */
+void engine_space_use(struct engine *g, struct space *s);
+/* See learned_space.h: identifies the version of the application that runs; whether the space was
+ * learned of another one. O(tracepoints of all nodes) when programs have changed. */
 uint64_t engine_fingerprint(struct engine *g);
 bool engine_stale(struct engine *g);
 /* The share of the type's requests that is sampled now. */
 double engine_sampled(const struct engine *g, const struct request_type *type);
-bool engine_busy(const struct engine *g); /* a diagnosis or learning goes on */
+bool engine_busy(const struct engine *g); /* a diagnosis or learning is active */
 struct labels *engine_labels(struct engine *g);
-/* The window of traffic that is reported begins anew. ERR_MEMORY: it goes on as it was. */
+/* Begins a new window of the live report. ERR_MEMORY: the present one goes on. */
 int engine_report_reset(struct engine *g, struct wall when, struct err *e);
 
-/* Takes all complete traces on, decides what is ripe. Changes the forest and what nodes should do.
- * O(records since the last call), and O(groups) at most every 100 ms for each diagnosis. */
+/* Takes all complete traces and decides. Changes the forest and the desired states. O(records since
+ * the last call), and O(groups) at most every 100 ms for each diagnosis. ERR_MEMORY. */
 int engine_step(struct engine *g, struct mono now, struct wall when, struct err *e);
 
-/* What this node should do now. *ret points into the engine, valid until the next engine call; its
- * epoch changes when it does. */
+/* The desired state of the node, never NULL. It is the engine's, valid until the next call; its
+ * epoch grows when its content changes. */
 const struct want *engine_want(struct engine *g, uint32_t node);
 
 /* The parts that the engine is made of (parts.h), for those who show its state. Valid while it
@@ -113,7 +113,7 @@ const struct want *engine_want(struct engine *g, uint32_t node);
 struct engine_parts *engine_parts(struct engine *g);
 const struct engine_parts *engine_parts_of(const struct engine *g);
 
-/* Nothing that Hone added is wanted, and every connected agent has said that it is so. */
+/* No added tracepoint is in the plan, and every connected agent has confirmed that. */
 bool engine_quiet(const struct engine *g);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define BLANKS " \t"
 
-/* The words of a text, cut in place; *list stays NULL where there are none. */
+/* The items of a list, in a copy of the text; *list stays NULL if it is empty. */
 static bool
 split(char **copy, const char ***list, const char *text, const char *between)
 {

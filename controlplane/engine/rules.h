@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an operator says of labels: which waits are meant, and what tells requests apart. For
- * reports and diagnoses. */
+/* The rules about labels from the configuration, for reports and diagnoses: excluded waits, bins,
+ * and providers of the preload layer. */
 #ifndef CONTROLPLANE_ENGINE_RULES_H
 #define CONTROLPLANE_ENGINE_RULES_H
 
@@ -8,15 +8,15 @@
 #include "base/err.h"
 
 struct rules {
-	char *texts[3];              /* what the lists point into */
+	char *texts[3];              /* copies that the lists point into */
 	const char **ignore, **bins; /* NULL at the end, or NULL: none */
-	const char **deep;           /* the same: patterns of providers, see deep.c */
-	struct bins *made;           /* of the bins; NULL: none */
+	const char **deep;           /* the same: see search/preload_labels.h */
+	struct bins *made;           /* from `bins`; NULL: none */
 };
 
-/* All are words with blanks between: patterns of labels (fnmatch), rules as analysis/bins.h has
- * them, and patterns of providers, which may have commas between as well; NULL: none. They are
- * copied. ERR_INPUT: no such rule; ERR_MEMORY. *r is to be released in any case. O(bytes). */
+/* Lists separated by blanks: patterns of labels (fnmatch), rules of analysis/bins.h, and patterns of
+ * providers, which may be separated by commas too; NULL: empty. Copies them. ERR_INPUT: not a rule;
+ * ERR_MEMORY. *r is to be released in any case. O(bytes). */
 int rules_init(
     struct rules *r, const char *ignore, const char *bins, const char *deep, struct err *e);
 void rules_release(struct rules *r); /* all zeroes is fine */

@@ -13,8 +13,8 @@
 #define SAME \
 	0.05 /* shares that differ by less are taken for the same: each change is a message to all \
 	      */
-#define RISE 2.0    /* in one window, at most */
-#define DEAREST 1e3 /* what a record weighs where there is no room at all: more than any rate */
+#define RISE 2.0       /* in one window, at most */
+#define WEIGHT_MAX 1e3 /* what a record weighs where there is no room at all: more than any rate */
 
 enum {
 	SURE = 30
@@ -32,10 +32,11 @@ struct payer { /* a node */
 	bool there, judged; /* judged: the numbers below are of a window */
 	struct outlay pace;
 	double idle_core, idle_bytes;
-	double weight;         /* of a record a second: share of all that there is room for */
-	double ordinary, dear; /* records a second, at SAMPLER_LEAST of ordinary types; at their
-	                          share of dear ones */
-	double counted;        /* records of traces, in this window */
+	double weight; /* of a record a second: share of all that there is room for */
+	double ordinary,
+	    diagnosed;  /* records a second, at SAMPLER_LEAST of ordinary types; at their
+	                          share of diagnosed ones */
+	double counted; /* records of traces, in this window */
 };
 
 struct kind { /* a type */
@@ -46,7 +47,7 @@ struct kind { /* a type */
 struct sampler {
 	struct sampler_options o;
 	double extra;
-	struct budget *ordinary, *dear; /* of everything there is room for: 1 */
+	struct budget *ordinary, *diagnosed; /* of everything there is room for: 1 */
 	struct map loads;
 	struct arena arena;
 	struct payer *payers;
@@ -69,8 +70,8 @@ sampler_new(const struct sampler_options *o)
 		return NULL;
 	s->o = *o;
 	s->ordinary = budget_new(&bo);
-	s->dear = budget_new(&bo);
-	if (s->ordinary != NULL && s->dear != NULL)
+	s->diagnosed = budget_new(&bo);
+	if (s->ordinary != NULL && s->diagnosed != NULL)
 		return s;
 	sampler_free(s);
 	return NULL;
@@ -82,7 +83,7 @@ sampler_free(struct sampler *s)
 	if (s == NULL)
 		return;
 	budget_free(s->ordinary);
-	budget_free(s->dear);
+	budget_free(s->diagnosed);
 	map_release(&s->loads);
 	arena_release(&s->arena);
 	free(s->payers);
@@ -168,8 +169,8 @@ window_open(struct sampler *s, struct mono since)
 	s->open = true;
 }
 
-/* A record of the tracer's is one of some trace's, in proportion: also of those that are not
- * complete yet. */
+/* The records that the agent counted are divided among the types as the records of complete traces
+ * are: some of them belong to traces that are incomplete yet. */
 static void
 load_measure(struct sampler *s, struct load *l)
 {
@@ -212,9 +213,9 @@ window_take(struct sampler *s)
 /* ---- deciding ---- */
 
 /*
- * What a record a second weighs, of all there is room for. Over the limit, less than
- * the limit is aimed at; a little under it all may stay as it is, so that what is
- * measured a little higher and a little lower does not move anything.
+ * The cost of one record a second, as a part of what is available for records: the limit less the
+ * cost without records. Over the limit, SAMPLER_AIM of that is used. From there up to the limit
+ * everything stays as it is, so that noise of the measurement changes no share.
  */
 static double
 weight_of(double spends, double idle, double limit, double records)
@@ -226,7 +227,7 @@ weight_of(double spends, double idle, double limit, double records)
 	if (spends > aim && spends <= limit)
 		aim = fmin(limit, spends * (1 + SAME));
 	room = aim - idle;
-	return room > 0 ? fmin((spends - idle) / records / room, DEAREST) : DEAREST;
+	return room > 0 ? fmin((spends - idle) / records / room, WEIGHT_MAX) : WEIGHT_MAX;
 }
 
 static double
@@ -235,8 +236,8 @@ core_limit(const struct sampler *s)
 	return s->o.core_max > 0 ? s->o.core_max + s->extra : 0;
 }
 
-/* What a node spends idle, sampling less does not save: where that alone is over the limit, a
- * diagnosis still has its own. */
+/* Sampling less does not lower the cost without records: if that alone is over the limit, a
+ * diagnosis has `extra` on top of it. */
 static double
 payer_limit(const struct sampler *s, const struct payer *p)
 {
@@ -260,10 +261,10 @@ payer_weigh(const struct sampler *s, struct payer *p)
 static struct budget *
 budget_for(struct sampler *s, uint32_t type)
 {
-	return s->kinds[type].is.dear ? s->dear : s->ordinary;
+	return s->kinds[type].is.diagnosed ? s->diagnosed : s->ordinary;
 }
 
-/* Each type in the budget of its kind, and in no other. */
+/* Puts each type into the budget of its kind, and takes it out of the other. */
 static int
 fill(struct sampler *s, struct err *e)
 {
@@ -271,14 +272,14 @@ fill(struct sampler *s, struct err *e)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < s->npayers; i++)
-		s->payers[i].ordinary = s->payers[i].dear = 0;
+		s->payers[i].ordinary = s->payers[i].diagnosed = 0;
 	for (uint32_t i = 0; i < s->nkinds; i++)
-		budget_drop(s->kinds[i].is.dear ? s->ordinary : s->dear, i, 0);
+		budget_drop(s->kinds[i].is.diagnosed ? s->ordinary : s->diagnosed, i, 0);
 	for (size_t at = 0; rc == 0 && (l = load_next(s, &at)) != NULL;) {
 		if (l->type >= s->nkinds || l->per_second <= 0)
 			continue;
 		rc = budget_predict(budget_for(s, l->type), l->type, 0, l->node, l->per_second, e);
-		if (!s->kinds[l->type].is.dear)
+		if (!s->kinds[l->type].is.diagnosed)
 			s->payers[l->node].ordinary += l->per_second *
 			                               fmin(SAMPLER_LEAST,
 							   s->kinds[l->type].is.most);
@@ -286,26 +287,27 @@ fill(struct sampler *s, struct err *e)
 	return rc;
 }
 
-/* In the budget a record costs its weight, of what others leave: they take `others` records. */
+/* The cost of a record in the budget: its weight, relative to what `others` records a second of the
+ * other budget leave. */
 static int
 weigh(struct sampler *s, struct budget *b, uint32_t node, double others, struct err *e)
 {
 	double weight = s->payers[node].weight, left = 1 - weight * others;
 
-	weight = left > 0 ? fmin(weight / left, DEAREST) : weight > 0 ? DEAREST : 0;
+	weight = left > 0 ? fmin(weight / left, WEIGHT_MAX) : weight > 0 ? WEIGHT_MAX : 0;
 	return budget_node(b, node, weight * 1e9, 0, e);
 }
 
 static void
-take_shares(struct sampler *s, bool dear)
+take_shares(struct sampler *s, bool diagnosed)
 {
 	for (uint32_t i = 0; i < s->nkinds; i++) {
 		struct kind *k = &s->kinds[i];
 		double share = fmax(budget_probed(budget_for(s, i), i), SAMPLER_LEAST);
 
-		if (k->is.dear != dear)
+		if (k->is.diagnosed != diagnosed)
 			continue;
-		if (!dear)
+		if (!diagnosed)
 			share = fmin(share,
 			    RISE * k->share); /* what has stopped may begin again as it was */
 		share = fmin(share, k->is.most);
@@ -314,7 +316,8 @@ take_shares(struct sampler *s, bool dear)
 	}
 }
 
-/* Those under diagnosis first, beside the least of all others; these take what is left. */
+/* Types under diagnosis first, with all others at their least share; the others share what is left.
+ */
 static int
 decide(struct sampler *s, struct err *e)
 {
@@ -323,22 +326,22 @@ decide(struct sampler *s, struct err *e)
 
 	for (uint32_t i = 0; rc == 0 && i < s->npayers; i++) {
 		payer_weigh(s, &s->payers[i]);
-		rc = weigh(s, s->dear, i, s->payers[i].ordinary, e);
+		rc = weigh(s, s->diagnosed, i, s->payers[i].ordinary, e);
 	}
 	if (rc != 0)
 		return rc;
 	take_shares(s, true);
 	for (size_t at = 0; (l = load_next(s, &at)) != NULL;)
-		if (l->type < s->nkinds && s->kinds[l->type].is.dear)
-			s->payers[l->node].dear += l->per_second * s->kinds[l->type].share;
+		if (l->type < s->nkinds && s->kinds[l->type].is.diagnosed)
+			s->payers[l->node].diagnosed += l->per_second * s->kinds[l->type].share;
 	for (uint32_t i = 0; rc == 0 && i < s->npayers; i++)
-		rc = weigh(s, s->ordinary, i, s->payers[i].dear, e);
+		rc = weigh(s, s->ordinary, i, s->payers[i].diagnosed, e);
 	if (rc == 0)
 		take_shares(s, false);
 	return rc;
 }
 
-/* Whether any type is another kind than it was. */
+/* *other: some type has changed. ERR_MEMORY. */
 static int
 kinds_take(
     struct sampler *s, const struct sampler_type *types, uint32_t n, bool *other, struct err *e)
@@ -356,13 +359,13 @@ kinds_take(
 	for (uint32_t i = 0; i < n; i++) {
 		struct kind *k = &s->kinds[i];
 
-		*other |= k->is.dear != types[i].dear || k->is.most != types[i].most;
+		*other |= k->is.diagnosed != types[i].diagnosed || k->is.most != types[i].most;
 		k->is = types[i];
 	}
 	return 0;
 }
 
-/* A hash of all shares, to see whether one has changed. */
+/* Changes when a share changes. */
 static uint64_t
 shares_hash(const struct sampler *s)
 {
@@ -406,7 +409,7 @@ sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntype
 	return 0;
 }
 
-/* ---- for others ---- */
+/* ---- results ---- */
 
 double
 sampler_share(const struct sampler *s, uint32_t type)

@@ -59,7 +59,7 @@ sampling_step(struct sampler *s, struct request_types *types,
 		struct request_type *type = &types->items[i];
 		bool diagnosed = request_type_diagnosed(type);
 
-		wanted[i].dear = diagnosed;
+		wanted[i].diagnosed = diagnosed;
 		wanted[i].most = diagnosed ? 1
 		                           : fmin(settings->sampled, share_enough(settings, type));
 		any |= diagnosed;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What Hone costs one node, by what its agent says of itself: who spends it, now and in all.
+ * What Hone costs one node, from the statuses of its agent: by spender, now and in total.
  *
- *	programs	records x what one costs there, also of those that the agent drops (of mapped programs), and what
- *			filters reject of what was added
- *	agent		its own CPU time
- *	tracer		that of the session daemon and its consumers: all of it, also what other people's
- *			sessions make them do, since nobody can tell these apart
+ *	programs   records x the cost of one there, also of those that the agent drops (of mapped
+ *	           programs), and what filters take to reject records
+ *	agent      its own CPU time
+ *	tracer     CPU time of the session daemon and its consumers: all of it, also for sessions of
+ *	           others, since they cannot be told apart
  *
- * A status tells totals; what lies between two of them is what was spent meanwhile. And which part of it would be
- * spent if nothing were recorded at all: by a straight line through windows of more records and of fewer.
+ * A status has totals; the cost between two statuses is their difference. The part that would
+ * remain without any record is estimated by a straight line through windows with more and with
+ * fewer records (least squares).
  */
 #ifndef CONTROLPLANE_ENGINE_SPEND_H
 #define CONTROLPLANE_ENGINE_SPEND_H
@@ -20,33 +21,31 @@
 #include "base/clock.h"
 #include "wire/agent_messages.h"
 
-#define SPEND_SMOOTH_NS \
-	3000000000.0 /* what was spent so long ago weighs 1/e of what is spent now */
+#define SPEND_SMOOTH_NS 3000000000.0 /* time constant of the smoothed costs */
 
 enum spender { SPEND_PROGRAMS, SPEND_AGENT, SPEND_TRACER, SPENDERS };
-const char *spender_name(enum spender s); /* for people: "programs", "agent", "tracer" */
+const char *spender_name(enum spender s); /* "programs", "agent", "tracer" */
 
 struct spent { /* in all */
 	double cpu_ns[SPENDERS];
-	double fixed_ns; /* of them, what mapped programs write: it is the same however few requests
-	                    are sampled */
+	double fixed_ns; /* of them, records of mapped programs, which do not depend on sampling */
 	double bytes, records;
 };
 
-struct outlay {                /* for each second */
-	double core[SPENDERS]; /* share of one */
+struct outlay {                /* per second */
+	double core[SPENDERS]; /* shares of one */
 	double fixed;          /* of them */
 	double bytes, records;
 };
 
-/* Daemons' shares of a core, or bytes a second, over records a second: means in which older windows
- * weigh less and less, and how far windows lay apart (least squares). */
+/* Share of a core of the daemons, or bytes a second, over records a second: exponentially weighted
+ * means and sums of squares of the windows. */
 struct spend_line {
 	double n, x, y, xx, xy;
 };
 
-struct spend {      /* all zeroes: nothing heard yet */
-	bool known; /* the numbers below are of somebody */
+struct spend {      /* all zeroes: no status yet */
+	bool known; /* a status has come */
 	struct spent all;
 	struct outlay now;     /* smoothed */
 	struct mono since, at; /* of the first status, and the last */
@@ -56,9 +55,9 @@ struct spend {      /* all zeroes: nothing heard yet */
 	struct spend_line cpu_line, bytes_line;
 };
 
-/* record_ns: what a record costs a program there; rejected: the share of a core that filters take
- * to reject. A total that went back is another agent's: it counts from 0. What was spent before the
- * first status is not counted. O(1). */
+/* record_ns: the cost of a record in a program there; rejected: the share of a core that filters
+ * take to reject records. A total that has decreased belongs to a new agent and counts from 0. The
+ * costs before the first status do not count. O(1). */
 void spend_status(
     struct spend *s, const struct status *st, double record_ns, double rejected, struct mono now);
 
@@ -66,14 +65,14 @@ double outlay_core(const struct outlay *p); /* all spenders together */
 
 /* A window begins with the last status. */
 void spend_mark(struct spend *s);
-/* What was spent each second since then; false: no status came since. */
+/* The costs per second since then; false: no status has come since. */
 bool spend_window(const struct spend *s, struct outlay *ret);
-/* The window is taken for one more point on the lines. */
+/* Adds the window to the lines. */
 void spend_learn(struct spend *s, const struct outlay *window);
 
-/* Of what the window had, what would stay without a record that is sent: share of a core of agent
- * and tracer, with what is fixed of the programs', and bytes a second. The daemons' part is 0 until
- * windows have differed. O(1). */
+/* The part of the window's costs that would remain if no record were sent: share of a core of agent
+ * and tracer and the fixed part of the programs, and bytes a second. The part of the daemons is 0
+ * until windows have differed. O(1). */
 double spend_idle_core(const struct spend *s, const struct outlay *window);
 double spend_idle_bytes(const struct spend *s, const struct outlay *window);
 
