@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The carrier as W3C Trace Context has it:
+ * The carrier in the format of W3C Trace Context:
  *
  *	traceparent: 00-<32 hex: trace id>-<16 hex: parent id>-<2 hex: flags>
  *	tracestate:  hone=<16 hex: link>-<8 hex: request type><1 hex: 1 sampled, 2 probed>
  *
- * The link stands in both. A proxy that takes part in tracing without being
- * under Hone writes a parent id of its own, and hands our tracestate on; so
- * the link in tracestate is the one that we know.
+ * Both contain the link id. A proxy that traces without Hone replaces the parent id and passes tracestate on, so the
+ * link id in tracestate is used.
  */
 #include <string.h>
 
@@ -23,7 +22,7 @@ hex_put(char *at, uint64_t value, int digits)
 	return at + digits;
 }
 
-/* 1 more than a digit is worth; 0: it is none. */
+/* The value of a hexadecimal digit plus 1; 0: not a digit. */
 static const uint8_t DIGITS[256] = { ['0'] = 1,
 	['1'] = 2,
 	['2'] = 3,
@@ -41,7 +40,7 @@ static const uint8_t DIGITS[256] = { ['0'] = 1,
 	['e'] = 15,
 	['f'] = 16 };
 
-/* Exactly `digits` lower-case digits, or -1. Never reads past a final 0. */
+/* Parses exactly `digits` lower-case digits; -1: there are others. Does not read past a terminating 0. */
 static int
 hex_get(const char *at, int digits, uint64_t *ret)
 {
@@ -102,7 +101,7 @@ hone_from_known(const struct hone_carrier *c)
 	return c != NULL && c->trace_id != 0 && c->request_type != 0;
 }
 
-/* Version 00 ends after the flags; later ones may go on after another dash. */
+/* Version 00 ends after the flags; later versions may continue after a dash. */
 static int
 parent_read(struct hone_carrier *c, const char *s)
 {
@@ -121,7 +120,7 @@ parent_read(struct hone_carrier *c, const char *s)
 	return c->trace_id != 0 && c->link_id != 0 ? 0 : -1;
 }
 
-/* The value of our member, or NULL. Members are separated by commas and blanks. */
+/* The value of the member hone=, or NULL. Members are separated by commas and blanks. */
 static const char *
 state_find(const char *s)
 {
@@ -141,8 +140,7 @@ is_end(char c)
 	return c == '\0' || c == '-' || c == ',' || c == ' ' || c == '\t';
 }
 
-/* A member that we cannot read was not written by anybody we know. What later
- * versions may append after another dash is left alone. */
+/* A malformed member is ignored. Later versions may append to it after a dash. */
 static void
 state_read(struct hone_carrier *c, const char *s)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The application context $app.hone: what LTTng-UST asks for when it writes a
- * record, or when a filter decides about one, of any provider of the process.
+ * The application context $app.hone, which LTTng-UST reads for each record of any provider of the process, to
+ * write it or to evaluate a filter.
  *
  * In LTTng-UST 2.13 the functions are exported and stable (its Java agent uses
  * them), but their header is not installed, so the interface is declared here.
- * struct_size tells the library which fields we know.
+ * struct_size tells the library which members this declaration has.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #include "instrument/inside.h"
 
-/* How a value says what it is. The numbers are LTTng's. */
+/* The type tags of values, as LTTng numbers them. */
 enum { DYN_NONE = 0, DYN_S64 = 4, DYN_U8 = 5, DYN_U32 = 7, DYN_U64 = 8 };
 
 struct lttng_ust_ctx_value {
@@ -51,7 +51,7 @@ struct lttng_ust_registered_context_provider *lttng_ust_context_provider_registe
     struct lttng_ust_context_provider *provider);
 void lttng_ust_context_provider_unregister(struct lttng_ust_registered_context_provider *reg);
 
-/* A context: its type for LTTng, and where in hone_self.now it lies. */
+/* A context: its type for LTTng, and its offset in hone_self.now. */
 struct field {
 	const char *name;
 	uint8_t dyn, size;
@@ -67,7 +67,7 @@ static const struct field PROBED = { "probed", DYN_U8, 1, UNIT(carrier.probed) }
 static const struct field REQUEST_TYPE = { "request_type", DYN_U32, 4, UNIT(carrier.request_type) };
 static const struct field UNKNOWN = { "", DYN_NONE, 0, 0 };
 
-/* The first letters differ, so one comparison of text is all that a record costs. */
+/* The first letters differ, so a record costs one comparison of text. */
 static inline const struct field *
 field_of(const void *priv)
 {
@@ -115,8 +115,7 @@ context_size(void *priv, struct lttng_ust_probe_ctx *probe_ctx, size_t offset)
 	return size;
 }
 
-/* Where records are packed, tag and value lie side by side and go in one piece: each piece is a
- * call. */
+/* In packed records tag and value are adjacent, and are written in one call. */
 static void
 context_record(void *priv, struct lttng_ust_probe_ctx *probe_ctx,
     struct lttng_ust_ring_buffer_ctx *ctx, struct lttng_ust_channel_buffer *chan)
@@ -140,8 +139,8 @@ context_record(void *priv, struct lttng_ust_probe_ctx *probe_ctx,
 		chan->ops->event_write(ctx, field_at(f), f->size, f->size);
 }
 
-/* Filters of 2.13.5 know signed 64-bit integers alone: told of any other width
- * they reject the record without a word. */
+/* Filters of LTTng-UST 2.13.5 support signed 64-bit integers only, and reject the record for other types without an
+ * error. */
 static void
 context_value(void *priv, struct lttng_ust_probe_ctx *probe_ctx, struct lttng_ust_ctx_value *value)
 {

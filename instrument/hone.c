@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a thread is. Its context is a thread-local struct that only the thread
- * itself touches, so nothing here needs a lock. What is not sampled emits
- * nothing: that is decided here, before LTTng is asked.
+ * The context of a thread: a thread-local struct that only the thread itself uses, so there are no locks. Whether
+ * a request is sampled is tested here, before LTTng is called.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,8 +17,7 @@ __thread struct hone_thread hone_self __attribute__((tls_model("initial-exec")))
 
 static const struct hone_unit OUTSIDE;
 
-/* The child of fork() is another process that knows nothing of the request that
- * its parent is in, unless it is handed a carrier; and it makes ids of its own. */
+/* A child of fork() is outside of its parent's request, and generates other ids. */
 static void
 after_fork(void)
 {
@@ -48,7 +46,7 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* What the tracepoint gets: the name, or its first bytes in `room`. */
+/* The name for the tracepoint: `name`, or its first 63 bytes, in `room`. */
 static inline const char *
 name_cut(const char *name, char room[NAME_MAX_BYTES + 1])
 {
@@ -67,8 +65,8 @@ unwritten(void)
 	policy_unwritten(now_ns());
 }
 
-/* What the agent records has a filter that asks whether the request is sampled. That it asks is
- * more than that the tracepoint is on: LTTng switches it on some time before the session. */
+/* The agent's event rules have a filter on `sampled`. If that was evaluated, a session records; that the
+ * tracepoint is enabled does not show it, since LTTng enables tracepoints some time before the session starts. */
 #define EMIT(event, name, ...)                                                                    \
 	do {                                                                                      \
 		char room_[NAME_MAX_BYTES + 1];                                                   \
@@ -82,12 +80,7 @@ unwritten(void)
 uint32_t
 hone_request_type(const char *type)
 {
-	uint32_t h = 2166136261;
-
-	for (int i = 0; type != NULL && i < NAME_MAX_BYTES && type[i] != '\0'; i++)
-		h = (h ^ (unsigned char)type[i]) * 16777619;
-	h = (h >> 31) ^ (h & INT32_MAX);
-	return h != 0 ? h : 1;
+	return hone_policy_type(type);
 }
 
 void
@@ -137,7 +130,7 @@ hone_fork(const char *name, struct hone_carrier *out)
 		EMIT(fork, name, out->link_id);
 }
 
-/* Work without a request counts too, so that its end finds the right beginning. */
+/* Units outside of a request count too, so that ends match their beginnings. */
 static bool
 put_aside(struct hone_thread *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ids. Each thread has a generator of its own (xoshiro256**), so that an id
- * costs a nanosecond and no two threads touch the same cache line.
+ * Ids. Each thread has its own generator (xoshiro256**), so that an id costs 1 ns and threads share no cache
+ * line.
  */
 #define _GNU_SOURCE
 #include <sys/random.h>
@@ -10,7 +10,7 @@
 
 #include "instrument/inside.h"
 
-/* Differs from a thread's own when this process was forked after the thread was seeded. */
+/* Differs from a thread's generation if the process was forked after the thread was seeded. */
 static uint32_t generation = 1;
 
 void
@@ -19,8 +19,8 @@ ids_after_fork(void)
 	generation++;
 }
 
-/* Early in boot the kernel may have no randomness yet, and we never wait: then
- * what tells threads apart has to do. */
+/* Early in boot the kernel may have no random bytes yet, and libhone does not wait: time, process and thread make
+ * the seed then. */
 static void
 seed_poorly(uint64_t random[4])
 {
@@ -38,7 +38,7 @@ seed(struct hone_thread *t)
 {
 	if (getrandom(t->random, sizeof(t->random), GRND_NONBLOCK) != (ssize_t)sizeof(t->random))
 		seed_poorly(t->random);
-	t->random[0] |= t->random[1] == 0; /* all zeroes would stay so forever */
+	t->random[0] |= t->random[1] == 0; /* the generator never leaves a state of all zeroes */
 	t->random_generation = generation;
 }
 

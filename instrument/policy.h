@@ -1,35 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table in shared memory through which a node's agent tells libhone how
- * many requests of each type to sample and to probe, and until when; and the one
- * thing that libhone has to say to the agent.
+ * The table in shared memory with which a node's agent sets the rates of sampled and probed requests of each
+ * type, and their leases; and the one signal from libhone to the agent.
  *
- * One file, /dev/shm/hone-policy (HONE_POLICY overrides the path), written by
- * the agent alone, mapped read-only by every program. It is made once and kept
- * when an agent restarts, so that old mappings stay true. Entries are only ever
- * added; an entry's numbers are single aligned words, stored and loaded
- * atomically, so no reader ever waits.
+ * One file, /dev/shm/hone-policy (HONE_POLICY overrides the path), written by the agent alone, mapped
+ * read-only by every program. It is created once and kept when an agent restarts, so that existing
+ * mappings stay valid. Entries are added, never removed; numbers are aligned words, stored and loaded
+ * atomically, so readers do not wait.
  *
- * A rate is a share of 2^32 ("32-bit fixed point": 0 never; 0xffffffff always).
- * Past its lease a rate counts as 0, whoever died: the added tracepoints fall
- * silent by themselves. Past sample_until_ns nothing is sampled, whatever the type.
+ * A rate is a share of 2^32 (32-bit fixed point; 0: never, 0xffffffff: always). After its lease a rate counts as 0, so
+ * added tracepoints emit no records once the agent or the controller is gone. After sample_until_ns no
+ * request is sampled.
  *
- * Both rates are compared with the same hash of the trace id, so who decides
- * twice decides the same, and a request is probed only if it is sampled: of two
- * rates the smaller one holds for probes.
+ * Both rates are compared with the same hash of the trace id. So decisions about one request agree, and a
+ * request is probed only if it is sampled: the smaller of the two rates is that of probed
+ * requests.
  *
- * The agent stores an entry's rates before its lease, and request_type of a new
- * entry last of all (release); `magic` last of all when it makes the table. The
- * file belongs to root or to the programs' own user and others cannot write it:
- * libhone maps no other (who can shorten a mapped file can kill its readers),
- * unless HONE_POLICY named it.
+ * The agent stores an entry's rates before its lease, the request_type of a new entry last (release),
+ * and `magic` last of all when it creates the table. libhone maps the file only if it belongs to root or to
+ * the program's user and others cannot write it, since whoever can shorten a mapped file can kill
+ * its readers (SIGBUS); a file in HONE_POLICY is trusted.
  *
- * Programs map the table and never read() it. So that is how they knock: a byte of it is read by
- * who has sampled a request and sees that nobody records it. LTTng lets a program go on untraced
- * when its session daemon took too long to take it in, and one that ends soon after leaves no trace
- * anywhere; the agent, which is told of each access to the file, then knows that records are
- * missing, though not of whom. A knock stands for HONE_POLICY_KNOCK_NS after it: no program does it
- * more than twice in that time.
+ * The signal ("knock"): a program that has sampled a request and finds that no record is written reads a byte
+ * of the file with read(), which nothing else does. LTTng lets a program run untraced if its registration
+ * with the session daemon takes too long, and such a program may end without any trace; the
+ * agent learns of the access through inotify, and counts a loss of unknown origin. A knock covers the
+ * HONE_POLICY_KNOCK_NS after it; a program knocks at most twice in that time.
  */
 #ifndef HONE_POLICY_H
 #define HONE_POLICY_H
@@ -62,9 +58,8 @@ struct hone_policy {
 	    types[HONE_POLICY_TYPES]; /* open addressing from request_type % ntypes */
 };
 
-/* The number that stands for a request type, never 0: FNV-1a of its first 63 bytes, folded to 31
- * bits. What libhone computes and what the agent computes must be the same, so this is the one
- * place. */
+/* The number of a request type, never 0: FNV-1a of its first 63 bytes, folded to 31 bits. libhone and the
+ * agent both use this function. */
 static inline uint32_t
 hone_policy_type(const char *type)
 {

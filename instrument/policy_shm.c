@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading the agent's table. It is decided by a hash of the trace id, not by
- * dice: whoever decides about the same request with the same rates decides the
- * same, and what is probed is always among what is sampled.
+ * Reading the agent's table. Decisions use a hash of the trace id in place of random numbers, so that decisions about one
+ * request with the same rates agree, and probed requests are always sampled ones.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,9 +41,8 @@ policy_init(const char *path, bool trusted, bool sample_without)
 }
 
 /*
- * /dev/shm is open to all. Whoever owns the file could shorten it under us,
- * which kills (SIGBUS); so unless its path was given to us, it must be root's
- * or our own.
+ * Every user may create files in /dev/shm, and the owner of a file can shorten it, which kills a program that
+ * has mapped it (SIGBUS). So the file must belong to root or to this user, unless its path was configured.
  */
 static bool
 file_fits(const struct stat *st)
@@ -81,8 +79,8 @@ table_open(struct stat *st)
 	return -1;
 }
 
-/* A table that was replaced stays mapped: another thread may be reading it, and
- * this happens when somebody has cleaned out /dev/shm, not every day. */
+/* A replaced table stays mapped, since another thread may be reading it. Tables are replaced only if the file in
+ * /dev/shm was deleted, which is rare. */
 static __attribute__((noinline, cold)) const struct hone_policy *
 table_look(const struct hone_policy *had)
 {
@@ -104,8 +102,7 @@ table_look(const struct hone_policy *had)
 	return t;
 }
 
-/* The table; NULL while there is none. Where none is, or its agent is silent, one
- * thread a second looks for a new one. */
+/* The table, or NULL. Without a table, or after its lease, one thread a second tries to open a new one. */
 static const struct hone_policy *
 table_now(uint64_t now_ns)
 {
@@ -160,8 +157,8 @@ policy_decide(struct hone_carrier *c, uint64_t now_ns)
 		c->probed = within(draw, load(&e->probe_rate));
 }
 
-/* Where several threads come at once each of them knocks: who is held up half-way must not silence
- * the others. The clock has steps of up to 10 ms, so half of the time is what is left. */
+/* Several threads may knock at the same time, so that one that is delayed half-way does not suppress the others. The
+ * clock has steps of up to 10 ms, so the pause is half of HONE_POLICY_KNOCK_NS. */
 __attribute__((cold)) void
 policy_unwritten(uint64_t now_ns)
 {

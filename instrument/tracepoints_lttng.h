@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The structure tracepoints. docs/trace-contract.md promises their names, fields and order. */
+/* The structure tracepoints; docs/trace-contract.md specifies their names, fields and order. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER hone
 
