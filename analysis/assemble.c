@@ -12,6 +12,7 @@
  * so every interleaving of batches leads to the same decisions. Records later than end + skew
  * may or may not have arrived by then; they are always counted as late.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +208,7 @@ pending_drop(struct assemble *a, struct pending_trace *p)
 	struct record_chunk *c, *next;
 	uint64_t n = 0;
 
+	assert(a->counts.memory_bytes >= pending_bytes(p));
 	a->counts.memory_bytes -= pending_bytes(p);
 	for (c = p->first; c != NULL; c = next) {
 		next = c->next;
@@ -222,6 +224,7 @@ pending_drop(struct assemble *a, struct pending_trace *p)
 	arena_release(&p->arena);
 	*p = (struct pending_trace){ .next = a->spare };
 	a->spare = p;
+	assert(a->counts.held >= n);
 	a->counts.held -= n;
 	return n;
 }
@@ -540,6 +543,7 @@ take_record(
 {
 	struct pending_trace **recent = recent_of(a, r->trace_id), *p = *recent;
 
+	assert(node < a->nnodes);
 	if (k->id == LABEL_NONE || r->time_ns < 0 || r->time_ns > TIME_MAX_NS) {
 		a->counts.lost[LOSS_DECODE]++;
 		return true;
@@ -570,6 +574,7 @@ assemble_batch(struct assemble *a, uint32_t node, const struct batch *b, struct 
 	for (uint32_t i = 0; i < b->nrecords && rc == 0; i++) {
 		const struct record *r = &b->records[i];
 
+		assert(r->trace_id == 0 || r->label < b->nlabels);
 		if (r->trace_id == 0)
 			a->counts.outside++;
 		else if (!take_record(a, node, r, &a->mappings[r->label]))
@@ -595,6 +600,7 @@ assemble_next(struct assemble *a)
 	while (t == NULL && (p = a->complete) != NULL) {
 		if ((a->complete = p->next) == NULL)
 			a->complete_end = &a->complete;
+		assert(a->complete_bytes >= pending_bytes(p));
 		a->complete_bytes -= pending_bytes(p);
 		late = duplicate = 0;
 		built = trace_build(a->builder, &t, p, time_add(p->end_ns, a->o.skew_ns), a->labels,

@@ -4,6 +4,7 @@
  * hash of the text, so that it is the same on every run; where another text has that bin, the
  * next free one is taken.
  */
+#include <assert.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -265,6 +266,7 @@ bins_apply(struct bins *b, const struct trace *t, const struct labels *labels, s
 {
 	for (uint32_t i = 0; b != NULL && b->nrules > 0 && i < p->nsteps; i++) {
 		const struct event *e = &t->events[p->steps[i].event];
+		assert(p->steps[i].event < t->nevents);
 		struct rule_match f = rule_of(b, labels, p->steps[i].label);
 
 		if (f.rule != NULL && f.field < e->nvalues)

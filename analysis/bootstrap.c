@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 int
 bootstrap_begin(struct bootstrap *b, uint32_t n, uint64_t seed, struct arena *a)
 {
+	assert(n >= 1);
 	*b = (struct bootstrap){ .n = n,
 		.rng = { gsl_rng_taus2, arena_alloc(a, gsl_rng_taus2->size) } };
 	b->drawn = arena_alloc(a, n * sizeof *b->drawn);
@@ -140,6 +142,7 @@ select_rank(double *v, uint32_t n, uint32_t rank)
 {
 	uint32_t low = 0, high = n - 1;
 
+	assert(rank < n);
 	while (low < high) {
 		double pivot = v[low + (high - low) / 2];
 		uint32_t left = low + split(v + low, high - low + 1, pivot);
@@ -177,6 +180,7 @@ quantile_of_unsorted_rounds(double *values, uint32_t n, double p)
 	double at = p * (n + 1) - 1, next;
 	uint32_t low = at > 0 ? (uint32_t)at : 0;
 
+	assert(n > 0);
 	if (low >= n - 1)
 		low = n - 1;
 	next = select_rank(values, n, low);
@@ -251,6 +255,7 @@ spread_of(struct spread *ret, const double *values, uint32_t n, uint64_t n_all, 
 	struct bootstrap b;
 	struct spread_estimate all, o;
 
+	assert(n >= 1 && n_all >= n);
 	if (bootstrap_begin(&b, n, seed, a) != 0)
 		return ERR_MEMORY;
 	*ret = (struct spread){ .rounds = rounds };

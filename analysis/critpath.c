@@ -16,6 +16,7 @@
  * limited by its join, one whose clock is behind is raised to its fork, and both ends of the
  * request keep their times.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "analysis/critpath.h"
@@ -202,6 +203,7 @@ push(struct path_walk *w, uint32_t unit, uint32_t at)
 	const struct unit_visit *v = &w->visits[unit];
 	const struct event *e = event_at(w, unit, at);
 
+	assert(w->nsteps < w->t->nevents);
 	w->steps[w->nsteps++] = (struct step){
 		.time_ns = e->time_ns < v->high_ns ? e->time_ns : v->high_ns,
 		.event = (uint32_t)(e - w->t->events),
@@ -243,6 +245,7 @@ pass_joins(struct path_walk *w, uint32_t at)
 		prev_ns = prev != TRACE_NONE ? event_at(w, unit, prev)->time_ns : INT64_MIN;
 	uint32_t prev_event = prev != TRACE_NONE ? w->t->units[unit].first + prev : TRACE_NONE;
 
+	assert(kind_at(w, unit, at) == RECORD_JOIN);
 	for (uint32_t j = at; j != TRACE_NONE && j != prev; j = seen_before(w, unit, j, true)) {
 		const struct event *e = event_at(w, unit, j);
 		uint32_t u = joined_unit(w, e->link_id, e->time_ns);

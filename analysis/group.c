@@ -5,6 +5,7 @@
  * new edge took no time and was never passed: their moments become what they would be had the
  * loop been known.
  */
+#include <assert.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -121,6 +122,7 @@ group_widen(struct group_state *p, uint32_t edges_cap, uint32_t loops_cap)
 	struct shape *s = &g->shape;
 	uint32_t counted = g->edges != NULL ? s->nedges : 0;
 
+	assert(edges_cap >= s->nedges && loops_cap >= s->nloops);
 	if (!MORE(s->edges, s->nedges, edges_cap) || !MORE(s->times_ns, s->nedges, edges_cap) ||
 	    !MORE(s->passes, s->nedges, edges_cap) || !MORE(s->loops, s->nloops, loops_cap) ||
 	    !MORE(s->iterations, s->nloops, loops_cap) || !MORE(g->edges, counted, edges_cap) ||
@@ -266,6 +268,7 @@ lay_times(struct groups *gs, const struct group_state *p, const struct shape *s,
 	uint32_t plain = s->ntokens - 1;
 	double *times;
 
+	assert(s->ntokens == g->shape.ntokens);
 	if (gs->ntimes < g->shape.nedges) {
 		if ((times = realloc(gs->times, 2 * (size_t)g->shape.nedges * sizeof *times)) ==
 		    NULL)
@@ -430,6 +433,7 @@ groups_count(const struct groups *gs)
 struct group *
 groups_at(const struct groups *gs, uint32_t i)
 {
+	assert(i < gs->count);
 	return &gs->states[i]->group;
 }
 

@@ -3,6 +3,7 @@
  * Loops that occur after a group was made: their edges, their keys, and the values of these
  * keys for the samples that exist already.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,7 @@ add_loop(struct groups *gs, struct group_state *p, const struct shape *from, uin
 	struct shape_loop mine = { l->first, l->last, s->nedges };
 	bool keyed = s->nloops == loops_with_keys(g) && g->nkeys < KEYS_MAX;
 
+	assert(loop < from->nloops && loops_number(p, &from->loops[loop], loop) == UINT32_MAX);
 	if (!loop_room(gs, p) || (keyed && !backdate(p, l)) ||
 	    !map_put(&p->loop_of, loop_key(l), (void *)(uintptr_t)(s->nloops + 1)))
 		return false;

@@ -3,6 +3,7 @@
  * The reservoir: whole requests, each of all traces with the same probability, also after a
  * merge.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ sample_choose(struct groups *gs, struct group_state *p)
 	struct group *g = &p->group;
 	uint64_t at;
 
+	assert(g->nsamples <= g->samples_max && g->total.n > 0);
 	if (g->nsamples == p->samples_cap)
 		reserve(gs, p, p->samples_cap == 0 ? SAMPLES_FIRST : 2 * p->samples_cap);
 	if (g->nsamples == g->samples_max) {

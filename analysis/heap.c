@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "analysis/heap.h"
@@ -56,6 +57,7 @@ heap_add(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns)
 {
 	struct heap *h = &heaps[which];
 
+	assert(h->count < h->cap);
 	h->count++;
 	heap_sift(heaps, which, h->count - 1, (struct heap_slot){ key_ns, p->id, p });
 }
@@ -66,6 +68,7 @@ heap_take(struct heap *heaps, int which, struct pending_trace *p)
 	struct heap *h = &heaps[which];
 	uint32_t at = p->heap_at[which];
 
+	assert(at < h->count && h->slots[at].p == p);
 	if (at != --h->count)
 		heap_sift(heaps, which, at, h->slots[h->count]);
 }
@@ -73,5 +76,6 @@ heap_take(struct heap *heaps, int which, struct pending_trace *p)
 void
 heap_move(struct heap *heaps, int which, struct pending_trace *p, int64_t key_ns)
 {
+	assert(heaps[which].slots[p->heap_at[which]].p == p);
 	heap_sift(heaps, which, p->heap_at[which], (struct heap_slot){ key_ns, p->id, p });
 }

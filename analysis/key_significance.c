@@ -16,6 +16,7 @@
  * No p is below that of one permutation among all.
  */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,7 @@ sort_values(struct ordering *o, uint32_t nsamples, struct arena *a)
 int
 ordering_of_key(struct ordering *ret, const struct group *g, uint32_t key, struct arena *a)
 {
+	assert(key < g->nkeys);
 	*ret = (struct ordering){ .values = arena_alloc(a, g->nsamples * sizeof *ret->values) };
 	if (ret->values == NULL)
 		return ERR_MEMORY;
@@ -88,6 +90,7 @@ ordering_of_key(struct ordering *ret, const struct group *g, uint32_t key, struc
 int
 ordering_of_edge(struct ordering *ret, const struct group *g, uint32_t edge, struct arena *a)
 {
+	assert(edge < g->shape.nedges);
 	*ret = (struct ordering){ .values = arena_alloc(a, g->nsamples * sizeof *ret->values) };
 	if (ret->values == NULL)
 		return ERR_MEMORY;

@@ -5,6 +5,7 @@
  * kept; 4. of these, redundant ones are left out.
  */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +234,7 @@ key_print(const struct group *g, const struct key *k, const struct labels *label
 {
 	const struct label *label = labels_get(labels, g->shape.tokens[k->token]);
 
+	assert(k->token < g->shape.ntokens);
 	switch (k->kind) {
 	case KEY_NODE:
 		buf_printf(out, "node of %s", label->text);

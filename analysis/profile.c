@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,6 +283,7 @@ spend_edge(struct profile_addition *d, const struct step *from, const struct ste
 	uint32_t a = d->t->events[from->event].unit, b = d->t->events[to->event].unit, inner;
 	uint32_t common = common_unit(d, a, b);
 
+	assert(from->event < d->t->nevents && to->event < d->t->nevents);
 	if (common == TRACE_NONE)
 		return;
 	inner = common == a ? b : a;

@@ -28,7 +28,7 @@ struct token {
 	int64_t time_ns;    /* of that edge */
 };
 
-struct loop {
+struct row_loop {
 	uint32_t first;
 	uint32_t next; /* next loop that ends at the same token */
 	uint32_t step; /* the first step that went back */
@@ -39,7 +39,7 @@ struct loop {
 struct fold {
 	struct token *row;
 	uint32_t n;
-	struct loop *loops;
+	struct row_loop *loops;
 	uint32_t nloops; /* created so far; some were merged into others */
 	uint32_t *slots, mask;
 };
@@ -101,7 +101,7 @@ is_crossed(const struct fold *f, uint32_t k)
 static void
 give_loop(struct fold *f, uint32_t last, uint32_t l)
 {
-	struct loop *it = &f->loops[l];
+	struct row_loop *it = &f->loops[l];
 	uint32_t same = f->row[last].loops;
 
 	while (same != NOWHERE && f->loops[same].first != it->first)
@@ -124,7 +124,8 @@ take_round(struct fold *f, uint32_t k)
 {
 	uint32_t middle = f->n - k, back = f->nloops++;
 
-	f->loops[back] = (struct loop){ .first = middle - k,
+	assert(k > 0 && f->n >= 2 * k);
+	f->loops[back] = (struct row_loop){ .first = middle - k,
 		.step = f->row[middle].step,
 		.passes = f->row[middle].passes,
 		.time_ns = f->row[middle].time_ns };
@@ -256,7 +257,7 @@ put_loops(struct shape *s, const struct fold *f, const struct critpath *p,
     const struct folded_loop *found)
 {
 	for (uint32_t i = 0; i < s->nloops; i++) {
-		const struct loop *l = &f->loops[found[i].loop];
+		const struct row_loop *l = &f->loops[found[i].loop];
 		uint32_t edge = s->ntokens - 1 + i;
 
 		s->loops[i] = (struct shape_loop){ found[i].first, found[i].last, edge };
@@ -284,6 +285,7 @@ shape_runs(const struct shape *s, uint32_t first, uint32_t last)
 {
 	uint64_t runs = first > 0 ? s->passes[first - 1] : 1;
 
+	assert(first <= last && last < s->ntokens);
 	for (uint32_t i = 0; i < s->nloops; i++)
 		if (s->loops[i].first == first && s->loops[i].last >= last)
 			runs += s->passes[s->loops[i].edge];

@@ -4,6 +4,7 @@
  * 1), which is within 1 % of all of them. Bucket 1790 ends at 40 days; the last bucket also
  * holds all larger values.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "analysis/moments.h"
@@ -77,6 +78,7 @@ sketch_quantile(const struct sketch *s, double q)
 	double value;
 	int i = 0;
 
+	assert(q >= 0 && q <= 1);
 	if (s->n == 0)
 		return 0;
 	rank = (uint64_t)(q * (double)(s->n - 1));

@@ -4,6 +4,7 @@
  * since it is random which requests are the slowest. With few slow requests the error that the
  * rounds show is itself uncertain, hence Student's t.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -160,6 +161,7 @@ tail_of(struct tail *ret, const struct group *g, double part, double confidence,
 {
 	struct tail_weights p;
 
+	assert(part > 0 && part <= 0.4);
 	*ret = (struct tail){ .part = part };
 	if (g->nsamples < SAMPLES_MIN)
 		return 0;

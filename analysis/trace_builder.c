@@ -4,6 +4,7 @@
  * stable, and the records of one node arrive in order, so the result is the same for every
  * interleaving of batches. Units are numbered in the order in which they first appear.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,7 @@ collect(struct trace_builder *b, const struct pending_trace *p, int64_t until_ns
 			if (c->records[i].event.time_ns <= until_ns)
 				b->refs[n++] = (struct record_ref){ c->records[i].event.time_ns,
 					&c->records[i] };
+	assert(n <= b->cap);
 	return n;
 }
 
@@ -285,6 +287,7 @@ lay_out_events(
 {
 	uint32_t first = 0;
 
+	assert(n == t->nevents);
 	memset(t->units, 0, t->nunits * sizeof *t->units);
 	for (uint32_t i = 0; i < n; i++)
 		t->units[b->units[i]].count++;

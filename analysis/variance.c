@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <math.h>
 
 #include <gsl/gsl_cdf.h>
@@ -178,6 +179,7 @@ finding_judge(struct finding *ret, const struct group *g, const struct condition
 {
 	struct judgement j = { 0 };
 
+	assert(c->confidence > 0 && c->confidence < 1);
 	*ret = (struct finding){ .problem = PROBLEM_UNSURE,
 		.cv = moments_cv(&g->total),
 		.mean_ns = g->total.mean,
@@ -202,6 +204,7 @@ int
 finding_intervals(struct finding *f, const struct group *g, double confidence, uint32_t rounds,
     uint64_t seed, struct arena *a, struct err *e)
 {
+	assert(f->nedges == g->shape.nedges);
 	if (share_intervals(f->edges, g,
 		f->problem == PROBLEM_SLOW ? SHARE_OF_MEAN : SHARE_OF_VARIANCE, confidence, rounds,
 		seed, a) != 0)

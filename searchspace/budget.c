@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "searchspace/budget.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ budget_new(const struct budget_options *o)
 {
 	struct budget *b = calloc(1, sizeof *b);
 
+	assert(o->share >= 0 && o->probed_min >= 0 && o->probed_min <= 1 && o->slack >= 1);
 	if (b != NULL)
 		b->o = *o;
 	return b;
@@ -265,6 +267,7 @@ cost_rate(struct budget *b, struct tracepoint_cost *t, double per_second)
 	struct type_load *l = &b->loads[load_at(b, t->key.type, t->key.node)];
 	uint64_t milli = milli_of(per_second);
 
+	assert(l->type == t->key.type && l->node == t->key.node && l->milli >= t->milli);
 	if (milli == t->milli)
 		return;
 	l->milli += milli - t->milli;
@@ -437,6 +440,7 @@ divide_fairly(struct budget *b)
 	for (uint32_t i = 0; i < b->nloads; i++) {
 		while (b->shares[s].type != b->loads[i].type)
 			s++;
+		assert(s < b->nshares);
 		b->loads[i].share = s;
 	}
 	for (uint32_t i = 0; i < b->nshares; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "searchspace/graph.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -144,6 +145,7 @@ graph_step(struct graph *g, uint32_t from, uint32_t to)
 {
 	uint32_t newest = g->vertices[from].out, n;
 
+	assert(from < g->nvertices && to < g->nvertices);
 	/* Most vertices have one outgoing step: these need no lookup in the map, which is a
 	 * cache miss when the map is large. */
 	if (newest != GRAPH_NONE && g->steps[newest].to == to)
@@ -167,6 +169,7 @@ graph_link(struct graph *g, uint32_t vertex, uint32_t unit)
 {
 	uint32_t n = number_of(&g->link_of, pair(vertex, unit));
 
+	assert(vertex < g->nvertices);
 	if (n != GRAPH_NONE)
 		return n;
 	if (!room(
@@ -191,6 +194,7 @@ graph_confirm(struct graph *g, uint32_t vertex)
 {
 	struct vertex *s = &g->vertices[vertex];
 
+	assert(vertex < g->nvertices);
 	for (uint32_t i = s->out; i != GRAPH_NONE; i = g->steps[i].next_out)
 		g->steps[i].count = 0;
 	for (uint32_t i = s->in; i != GRAPH_NONE; i = g->steps[i].next_in)
@@ -209,6 +213,7 @@ graph_key(struct graph *g, uint32_t vertex, uint32_t field, uint8_t type)
 {
 	uint32_t *at = &g->vertices[vertex].keys, last = GRAPH_NONE;
 
+	assert(vertex < g->nvertices);
 	for (uint32_t i = *at; i != GRAPH_NONE; last = i, i = g->keys[i].next)
 		if (g->keys[i].field == field && g->keys[i].type == type)
 			return i;
@@ -249,6 +254,7 @@ key_text(struct graph_key *k, uint32_t hash)
 {
 	uint32_t at;
 
+	assert(hash != 0);
 	if (k->ntexts >= KEY_TEXTS_MAX)
 		return true;
 	if (!texts_room(k))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "searchspace/graph.h"
@@ -112,6 +113,7 @@ graph_merge(struct graph *g, const struct graph *from, struct err *e)
 	uint32_t *vertices = malloc((from->nvertices + 1) * sizeof *vertices);
 	bool ok = vertices != NULL;
 
+	assert(g != from && g->type == from->type);
 	if (g->traces == 0 && from->traces > 0)
 		graph_release(g); /* glimpsed places are discarded, as in space_learn() */
 	for (uint32_t i = 0; i < from->nvertices && ok; i++) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "searchspace/graph.h"
 
 /* State while a trace is learned: a whole one, or one with only some tracepoints enabled. */
-struct learning {
+struct trace_learning {
 	struct space *s;
 	struct graph *g;
 	const struct trace *t;
@@ -25,7 +26,7 @@ too_much(struct err *e)
 }
 
 static const struct label *
-label_at(const struct learning *l, uint32_t event)
+label_at(const struct trace_learning *l, uint32_t event)
 {
 	return labels_get(l->s->labels, l->t->events[event].label);
 }
@@ -33,7 +34,7 @@ label_at(const struct learning *l, uint32_t event)
 /* ---- one event ---- */
 
 static bool
-see_keys(struct learning *l, uint32_t vertex, const struct event *e)
+see_keys(struct trace_learning *l, uint32_t vertex, const struct event *e)
 {
 	uint32_t next = l->g->vertices[vertex].keys;
 
@@ -54,10 +55,11 @@ see_keys(struct learning *l, uint32_t vertex, const struct event *e)
 }
 
 static void
-see_vertex(struct learning *l, uint32_t vertex, double offset_ns, uint64_t number)
+see_vertex(struct trace_learning *l, uint32_t vertex, double offset_ns, uint64_t number)
 {
 	struct vertex *s = &l->g->vertices[vertex];
 
+	assert(vertex < l->g->nvertices);
 	if (l->whole && s->first == 0)
 		graph_confirm(l->g, vertex);
 	s->place.count++;
@@ -67,7 +69,7 @@ see_vertex(struct learning *l, uint32_t vertex, double offset_ns, uint64_t numbe
 }
 
 static bool
-see_step(struct learning *l, uint32_t from, uint32_t to, double took_ns)
+see_step(struct trace_learning *l, uint32_t from, uint32_t to, double took_ns)
 {
 	uint32_t n = graph_step(l->g, from, to);
 	struct graph_step *w;
@@ -89,7 +91,7 @@ see_step(struct learning *l, uint32_t from, uint32_t to, double took_ns)
  * are several such places, it is UNCERTAIN.
  */
 static uint32_t
-recognise(struct learning *l, uint32_t unit, uint32_t span, uint32_t label)
+recognise(struct trace_learning *l, uint32_t unit, uint32_t span, uint32_t label)
 {
 	uint32_t n = graph_find(l->g, unit, span, label);
 
@@ -112,7 +114,7 @@ counts(const struct graph *g, uint32_t vertex)
  * that is known: times since the unit's begin with few tracepoints enabled cannot be compared
  * with those learned with all enabled. */
 static bool
-glimpse(struct learning *l, uint32_t before, uint32_t vertex, const struct event *e,
+glimpse(struct trace_learning *l, uint32_t before, uint32_t vertex, const struct event *e,
     double offset_ns, double took_ns)
 {
 	struct graph *g = l->g;
@@ -132,7 +134,7 @@ glimpse(struct learning *l, uint32_t before, uint32_t vertex, const struct event
 /* ---- units ---- */
 
 static bool
-learn_event(struct learning *l, uint32_t before, uint32_t vertex, const struct event *e,
+learn_event(struct trace_learning *l, uint32_t before, uint32_t vertex, const struct event *e,
     double offset_ns, double took_ns)
 {
 	if (!l->whole)
@@ -144,7 +146,7 @@ learn_event(struct learning *l, uint32_t before, uint32_t vertex, const struct e
 
 /* Learns the events from `begin` on, which began the unit. */
 static bool
-learn_events(struct learning *l, uint32_t unit, uint32_t begin, uint32_t n)
+learn_events(struct trace_learning *l, uint32_t unit, uint32_t begin, uint32_t n)
 {
 	const struct event *events = &l->t->events[begin];
 	const uint32_t *spans = spans_of(&l->s->spans, l->s->labels, events, n);
@@ -183,7 +185,7 @@ learn_events(struct learning *l, uint32_t unit, uint32_t begin, uint32_t n)
 /* A unit without its begin is skipped, since no path can contain it; events before the begin
  * are on no path. */
 static bool
-learn_unit(struct learning *l, uint32_t unit)
+learn_unit(struct trace_learning *l, uint32_t unit)
 {
 	const struct unit *u = &l->t->units[unit];
 
@@ -199,7 +201,7 @@ learn_unit(struct learning *l, uint32_t unit)
 /* ---- forks and joins ---- */
 
 static bool
-see_link(struct learning *l, uint32_t event, uint32_t name)
+see_link(struct trace_learning *l, uint32_t event, uint32_t name)
 {
 	uint32_t vertex = l->at[event], n;
 
@@ -216,13 +218,13 @@ see_link(struct learning *l, uint32_t event, uint32_t name)
 }
 
 static bool
-is_fork(const struct learning *l, const struct unit *u)
+is_fork(const struct trace_learning *l, const struct unit *u)
 {
 	return u->fork < l->t->nevents && label_at(l, u->fork)->kind == RECORD_FORK;
 }
 
 static bool
-learn_joins(struct learning *l, uint32_t first)
+learn_joins(struct trace_learning *l, uint32_t first)
 {
 	struct map unit_of = { 0 }; /* link id to its unit + 1 */
 	bool ok = true;
@@ -247,7 +249,7 @@ learn_joins(struct learning *l, uint32_t first)
 }
 
 static bool
-learn_links(struct learning *l)
+learn_links(struct trace_learning *l)
 {
 	for (uint32_t i = 0; i < l->t->nunits; i++)
 		if (is_fork(l, &l->t->units[i]) && !see_link(l, l->t->units[i].fork, l->names[i]))
@@ -277,7 +279,7 @@ room(uint32_t **array, uint32_t *cap, uint32_t n)
 }
 
 static int
-teach(struct learning *l, struct err *e)
+teach(struct trace_learning *l, struct err *e)
 {
 	const struct trace *t = l->t;
 
@@ -296,7 +298,9 @@ teach(struct learning *l, struct err *e)
 int
 space_learn(struct space *s, const struct trace *t, struct err *e)
 {
-	struct learning l = { .s = s, .g = space_graph_of(s, t->type), .t = t, .whole = true };
+	struct trace_learning l = {
+		.s = s, .g = space_graph_of(s, t->type), .t = t, .whole = true
+	};
 
 	if (l.g == NULL)
 		return too_much(e);
@@ -310,7 +314,7 @@ space_learn(struct space *s, const struct trace *t, struct err *e)
 int
 space_learn_more(struct space *s, const struct trace *t, struct err *e)
 {
-	struct learning l = { .s = s, .g = space_graph_of(s, t->type), .t = t };
+	struct trace_learning l = { .s = s, .g = space_graph_of(s, t->type), .t = t };
 
 	if (l.g == NULL)
 		return too_much(e);

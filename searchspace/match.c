@@ -16,6 +16,7 @@
  * Labels elsewhere on the path cannot lie between two neighbours: they are enabled, so they
  * would be neighbours themselves. While the path is in another unit, anything can.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,7 @@ step_next(const struct matching *m, uint32_t step, bool forward, uint32_t *verte
 static void
 take(struct matching *m, struct vertex_list *l, uint32_t vertex)
 {
+	assert(vertex < m->g->nvertices);
 	if (m->at[vertex].taken == m->stamp)
 		return;
 	m->at[vertex].taken = m->stamp;
@@ -503,6 +505,7 @@ match_between(struct candidate **ret, struct gap_time *gap, const struct space *
 	uint64_t passing = 1;
 	int n = 0;
 
+	assert(path->edge < path->ntokens && path->edge_to < path->ntokens);
 	*ret = NULL;
 	*gap = (struct gap_time){ 0 };
 	if ((m.g = space_find(s, type)) == NULL)

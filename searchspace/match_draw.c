@@ -5,6 +5,8 @@
  * walk a time: between the last vertex of the walk that leads to it and the first one that it
  * leads to, in proportion to the learned times.
  */
+#include <assert.h>
+
 #include "searchspace/match_inside.h"
 
 static double
@@ -95,6 +97,7 @@ match_draw(struct matching *m, const struct vertex_list *from, struct rng *rng)
 	do {
 		step = left > 0 ? draw_step(m, vertex, rng) : shortest_step(m, vertex);
 		left -= left > 0;
+		assert(step != GRAPH_NONE);
 		vertex = m->g->steps[step].to;
 		now_ns += m->g->steps[step].mean_ns;
 		if ((m->at[vertex].marks & LAST) == 0 && m->at[vertex].walk_at == 0) {

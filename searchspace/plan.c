@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "searchspace/plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,7 @@ drop(struct plan *p, uint32_t i)
 	bool alone = !(i > 0 && same(p, i - 1, p->claims[i].tracepoint)) &&
 	             !same(p, i + 1, p->claims[i].tracepoint);
 
+	assert(i < p->n);
 	free(p->claims[i].tracepoint);
 	p->n--;
 	memmove(&p->claims[i], &p->claims[i + 1], (p->n - i) * sizeof p->claims[0]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "searchspace/space.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,7 @@ space_merge(struct space *s, const struct space *from, struct err *e)
 {
 	int rc = 0;
 
+	assert(s != from && s->labels == from->labels);
 	for (uint32_t i = 0; i < from->ngraphs && rc == 0; i++) {
 		struct graph *into = space_graph_of(s, from->graphs[i]->type);
 

@@ -6,6 +6,7 @@
  */
 #include "searchspace/span.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +149,7 @@ match(struct spans *s, const struct event *events, uint32_t n, uint32_t *partner
 			stack[depth++] = i;
 		}
 		while (r->closes != 0 && partner[i] == TRACE_NONE && any_waits(s, r)) {
+			assert(depth > 0);
 			top = &s->roles[events[stack[--depth]].label];
 			count_open(s, top, UINT32_MAX);
 			if (top->base == r->base && (top->opens & r->closes) != 0) {

@@ -11,6 +11,7 @@
  * then. So each cut stays within half a part of where `flat` would cut: with k = 1 no part has
  * more than three quarters of the tracepoints, whatever the times are.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "searchspace/strategy.h"
@@ -82,6 +83,7 @@ strategy_bisect(const struct candidate *candidates, uint32_t n, const struct gap
 {
 	uint32_t picks = k < n ? k : n, next = 0;
 
+	assert(k >= 1);
 	(void)rng;
 	for (uint32_t i = 0; i < picks; i++) {
 		struct window w = window_of(n, picks, i, next, gap->mean_ns);

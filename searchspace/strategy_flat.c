@@ -3,6 +3,8 @@
  * Binary search, or (k + 1)-ary: divides the candidates into k + 1 parts whose sizes differ by
  * at most one.
  */
+#include <assert.h>
+
 #include "searchspace/strategy.h"
 
 uint32_t
@@ -11,6 +13,7 @@ strategy_flat(const struct candidate *candidates, uint32_t n, const struct gap_t
 {
 	uint32_t picks = k < n ? k : n;
 
+	assert(k >= 1);
 	(void)candidates;
 	(void)gap;
 	(void)rng;

@@ -11,6 +11,8 @@
  * outermost spans are no larger than a part, the cuts are at those. Single points follow when
  * no span is left.
  */
+#include <assert.h>
+
 #include "searchspace/strategy.h"
 
 /* The other end if this begins a span within candidates[..end); otherwise i. */
@@ -92,6 +94,7 @@ strategy_hierarchical(const struct candidate *candidates, uint32_t n, const stru
 {
 	uint32_t count = 0, cuts = k < n ? k : n;
 
+	assert(k >= 1);
 	for (uint32_t i = 0; i < cuts; i++) {
 		uint32_t position = (uint32_t)((uint64_t)(n - 1) * (i + 1) / (cuts + 1));
 		uint32_t span = span_at(candidates, n, n / (cuts + 1), position, picked, count);

@@ -3,6 +3,8 @@
  * Random choice, for comparison: k of n, every choice with the same probability, in one pass
  * without sorting (Knuth, TAOCP 2, 3.4.2, algorithm S).
  */
+#include <assert.h>
+
 #include "searchspace/strategy.h"
 
 uint32_t
@@ -11,6 +13,7 @@ strategy_random(const struct candidate *candidates, uint32_t n, const struct gap
 {
 	uint32_t left = k < n ? k : n, got = 0;
 
+	assert(k >= 1);
 	(void)candidates;
 	(void)gap;
 	for (uint32_t i = 0; left > 0; i++)
