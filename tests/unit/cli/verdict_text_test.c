@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/verdict_text.h"
+
+static const char VERDICT[] =
+    "{\"kind\":\"place\",\"measure\":\"variance\",\"share\":0.8,\"share_low\":0.7,\"share_high\":0.9,"
+    "\"confidence\":0.95,\"sure\":true,\"group\":{\"traces\":400},\"effective_traces\":400,"
+    "\"edge\":{\"from\":\"s/a:b\",\"to\":\"s/a:c\"},\"key\":null,\"text\":null}";
+#define SHARE \
+	"80 % (70 to 90 %, confidence 95 %) of the variance of 400 requests T lies between s/a:b and s/a:c"
+
+/* The verdict above with the members of `changes`, as a sentence. */
+static void
+reads(const char *changes, const char *expected)
+{
+	json_t *run = json_pack("{s:s, s:i}", "type", "T", "effort", 20);
+	json_t *v = json_loads(VERDICT, 0, NULL), *more = json_loads(changes, 0, NULL);
+	struct buf text = { 0 };
+
+	assert_true(v != NULL && more != NULL);
+	json_object_update(v, more);
+	verdict_text_put(&text, run, v);
+	buf_u8(&text, 0);
+	assert_false(text.failed);
+	assert_string_equal((char *)text.data, expected);
+	buf_release(&text);
+	json_decref(more);
+	json_decref(v);
+	json_decref(run);
+}
+
+#define PLACE "; no learned tracepoint is left inside this edge: instrument there"
+
+static void
+each_field_has_its_text(void **state)
+{
+	(void)state;
+	reads("{}", SHARE PLACE);
+	reads("{\"kind\":\"spread\"}", SHARE "; no part inside this edge has most of it");
+	reads("{\"kind\":\"cut\"}",
+	    SHARE "; the search ended with its effort of 20 cycles; --effort raises it");
+	reads("{\"kind\":\"cut\",\"over_budget\":2}", SHARE
+	    "; 2 tracepoints inside the edge are over the overhead budget; raise search.budget");
+	reads("{\"preload_over_budget\":1}",
+	    SHARE PLACE "; 1 tracepoint of the preload layer is over the overhead budget");
+	reads(
+	    "{\"effective_traces\":28}", SHARE "; autocorrelated; effective sample size 28" PLACE);
+	reads("{\"effective_traces\":null}", SHARE PLACE);
+	reads("{\"sure\":false}", SHARE "; not sure: the interval includes 0" PLACE);
+	reads("{\"position\":{\"number\":1,\"of\":2,\"loop_back\":true}}",
+	    SHARE ", occurrence 1 of 2 on the critical path (the way back of a loop)" PLACE);
+	reads("{\"position\":{\"number\":1,\"of\":1,\"loop_back\":false}}", SHARE PLACE);
+	reads("{\"key\":{\"name\":\"s/a:b.n\",\"r\":0.9,\"p\":0,\"n\":120}}",
+	    SHARE "; s/a:b.n explains it (R = 0.90, n = 120)" PLACE);
+	reads("{\"unlearned\":{\"tracepoints\":62,\"service\":\"db\"}}", SHARE PLACE
+	    "; 62 tracepoints of db were not seen while learning; if the problem is new, run `hone "
+	    "learn` during it");
+	reads(
+	    "{\"kind\":\"separated\",\"separation\":{\"tracepoint\":\"s/x:y\",\"share\":0.6,\"slow\":"
+	    "\"without\"}}",
+	    "whether a request passes s/x:y divides slow from fast (60 % of the variance); of those that "
+	    "do not, " SHARE PLACE);
+	reads(
+	    "{\"preload\":{\"kind\":\"mutex\",\"edge\":{\"from\":\"s/o:a\",\"to\":\"s/o:b\"},\"call\":"
+	    "\"p:lock\",\"object\":\"0x1\",\"object_share\":0.99}}",
+	    SHARE
+	    "; the time between s/o:a and s/o:b is waiting for a mutex (p:lock), 99 % of it for 0x1");
+}
+
+/* What a Hone before schema 4 kept is shown as it is. */
+static void
+an_old_sentence_is_kept(void **state)
+{
+	(void)state;
+	reads("{\"text\":\"as it was written\"}", "as it was written");
+}
+
+static void
+reason_reads(const char *json, const char *expected)
+{
+	json_t *o = json_loads(json, 0, NULL);
+	struct buf text = { 0 };
+
+	run_text_put(&text, o);
+	buf_u8(&text, 0);
+	assert_string_equal((char *)text.data, expected);
+	buf_release(&text);
+	json_decref(o);
+}
+
+static void
+a_run_has_its_reason_or_its_verdict(void **state)
+{
+	(void)state;
+	reason_reads("{\"reason\":\"over-budget\"}", "over the overhead budget");
+	reason_reads("{\"reason\":\"end-over-budget\",\"subject\":\"s/a:b\"}",
+	    "s/a:b, an end of the edge, is over the overhead budget; raise search.budget");
+	reason_reads("{\"reason\":\"of a newer honed\"}", "of a newer honed");
+	reason_reads(
+	    "{\"reason\":null,\"text\":\"as it was\",\"verdict\":{\"text\":\"v\"}}", "as it was");
+	reason_reads("{\"reason\":null,\"text\":null,\"verdict\":{\"text\":\"v\"}}", "v");
+	reason_reads("{\"reason\":null,\"text\":null,\"verdict\":null}", "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_field_has_its_text),
+		cmocka_unit_test(an_old_sentence_is_kept),
+		cmocka_unit_test(a_run_has_its_reason_or_its_verdict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
