@@ -53,14 +53,14 @@ static void
 tape_stats(void *state, struct source_stats *ret)
 {
 	(void)state;
-	memset(ret, 0, sizeof(*ret));
+	memset(ret, 0, sizeof *ret);
 }
 
 static const struct batch_label *
 tape_labels(void *state, uint32_t *count)
 {
 	(void)state;
-	*count = sizeof(labels) / sizeof(labels[0]);
+	*count = sizeof labels / sizeof labels[0];
 	return labels;
 }
 
@@ -110,7 +110,7 @@ main(void)
 	struct err e;
 	FILE *f;
 
-	if (mkdtemp(folder) == NULL || snprintf(file, sizeof(file), "%s/r.map", folder) < 0 ||
+	if (mkdtemp(folder) == NULL || snprintf(file, sizeof file, "%s/r.map", folder) < 0 ||
 	    (f = fopen(file, "w")) == NULL)
 		return 1;
 	fputs(MAP, f);
