@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In front of the filters of the reply's header, its body, and the client's body. Ours is the first
- * of each. */
+/* The module's filters of the reply's header, its body, and the client's body; each is the first of its chain. */
 #include "instrument/nginx/nginx_inside.h"
 
 static ngx_http_output_header_filter_pt next_header;

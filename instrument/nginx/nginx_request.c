@@ -14,7 +14,7 @@ static const struct hone_unit OUTSIDE;
 
 /* ---- visits ------------------------------------------------------------------------ */
 
-/* A job that is over must not come back on the thread, nor be touched. */
+/* A job that has ended must not return to the thread, nor be accessed. */
 static void
 visits_forget(const struct job *job)
 {
@@ -196,7 +196,7 @@ client_tracestate(
 		ret->len = 0;
 }
 
-/* What strangers say of sampling does not count; their trace id is kept, as W3C asks. */
+/* Sampling flags of untrusted clients are ignored; their trace id is kept, as W3C requires. */
 static void
 client_read(ngx_http_request_t *r, bool trust, struct hone_carrier *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parallel workers: processes of their own that run a part of a plan. The
+ * Parallel workers: separate processes that run a part of a plan. The
  * leader forks a link for each worker that its plan asks for, and leaves them
  * in shared memory, where a worker takes one; when the plan has run, the leader
  * joins those that were taken. A worker for which no link is left (a part that

@@ -2,7 +2,7 @@
 #include "instrument/postgres/postgres_spans.h"
 #include "instrument/postgres/postgres_tracepoints.h"
 
-/* Deeper ones have no end when a process is ended in them. */
+/* Deeper spans get no end record if the server ends the process in them. */
 enum { SPANS_MAX = 64 };
 
 int spans_depth;

@@ -3,7 +3,7 @@
 
 #include "instrument/redis/redis_tp.h"
 
-/* Databases are looked into as long as there is one of that number. */
+/* Tries databases in order, as long as there is one of that number. */
 enum { ARGS_MAX = 256, DATABASES_MAX = 64 };
 
 static const char *const TYPES[] = { "none", "string", "list", "hash", "set", "zset", "module",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The commands' names. A client may send anything for a name, but a unit's name
- * has to be one of few, and to stay: so it is one that Redis knew when the module
- * was loaded, or "other".
+ * The names of commands. A client may send any name, but names of units must be few and permanent: they are those that
+ * Redis had when the module was loaded, or "other".
  */
 #ifndef HONE_REDIS_NAMES_H
 #define HONE_REDIS_NAMES_H
