@@ -7,10 +7,10 @@
  *	agents.sock --> reader ---+--> mailbox --> server_next() ---+--> writer --> agent
  *	honed.sock  --> reader --'                                  '--> writer --> operator
  *
- * A peer that stalls holds up nobody: each has threads of its own, and what waits
- * to be written to it is one frame of each kind (an ACK or a WANT replaces the one
- * before). When the mailbox is full the readers stop reading, and the agents'
- * windows do the rest. A peer that sends or asks too fast is read more slowly.
+ * A peer that stalls does not delay others: each connection has two threads, and at most one frame
+ * of each kind waits to be written (an ACK or a WANT replaces the one before). While the mailbox is
+ * full the readers do not read, so that the agents' windows fill. A peer that sends or asks too
+ * fast is read more slowly.
  */
 #ifndef CONTROLPLANE_SERVER_SERVER_H
 #define CONTROLPLANE_SERVER_SERVER_H
@@ -34,7 +34,7 @@ struct server_options {
 	const char *agents, *operators; /* URLs; operators' must be ipc:// */
 	struct tls *tls; /* of agents that come by tls://; else NULL. Kept, and read again when its
 	                    files change */
-	int connections_max; /* of both kinds together, that have said who they are, or asked */
+	int connections_max; /* of both kinds together, that have identified themselves, or asked */
 	int strangers_max;   /* of each kind, that have not; 0: DEFAULT_STRANGERS */
 	size_t mailbox_max_bytes; /* of frames that wait; and as much again of frames that are read
 	                             just now */
@@ -76,7 +76,7 @@ struct mail {
 /* Opens both listeners and starts the threads. ERR_BUSY: another controller listens there. Not to
  * be called before a fork(). */
 int server_open(struct server **ret, const struct server_options *o, struct err *e);
-/* Writes what waits to be written (at most 2 s), closes all. NULL is fine. */
+/* Writes what waits to be written (at most 2 s), then closes everything. NULL is fine. */
 void server_close(struct server *s);
 const char *server_url(const struct server *s, enum door door); /* as it is really bound */
 
@@ -93,10 +93,10 @@ size_t server_reading_bytes(
 /* Tells the agent which batches need not be sent again: of this incarnation, those that
  * server_took() was told. */
 void server_welcome(struct server *s, struct peer *p, uint32_t tag);
-/* Hangs up with words; nothing more of it comes out of the mailbox, but for MAIL_LEFT if it was
- * welcomed. */
+/* Closes the connection with this text; nothing more of it comes out of the mailbox, except
+ * MAIL_LEFT if it was welcomed. */
 void server_refuse(struct server *s, struct peer *p, const char *words);
-/* The batch is safe with us: acknowledge it. */
+/* The batch was taken: acknowledges it. */
 void server_took(struct server *s, struct peer *p, uint64_t seq);
 void server_want(
     struct server *s, struct peer *p, const struct buf *payload); /* copies; the latest wins */
