@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/group_inside.h"
+#include "base/array.h"
 #include "base/hash_map.h"
 #include "base/texts.h"
 
@@ -209,21 +210,14 @@ static bool
 keep_state(struct groups *gs, struct group_state *p)
 {
 	uint64_t key = p->group.shape.key.a;
-	struct group_state **more;
 
 	if (gs->o.memory_max_bytes != 0 &&
 	    gs->bytes + group_state_bytes(p) > gs->o.memory_max_bytes / 2) {
 		gs->full = true;
 		return false;
 	}
-	if (gs->count == gs->cap) {
-		uint32_t cap = gs->cap != 0 ? gs->cap * 2 : 16;
-
-		if ((more = realloc(gs->states, cap * sizeof *more)) == NULL)
-			return false;
-		gs->states = more;
-		gs->cap = cap;
-	}
+	if (!array_reserve(gs->states, gs->cap, gs->count + 1))
+		return false;
 	p->same_hash = map_get(&gs->by_key, key);
 	if (!map_put(&gs->by_key, key, p))
 		return false;

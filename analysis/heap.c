@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/heap.h"
+#include "base/array.h"
 
 static inline bool
 heap_less(const struct heap_slot *a, const struct heap_slot *b)
@@ -40,16 +41,7 @@ heap_sift(struct heap *heaps, int which, uint32_t at, struct heap_slot s)
 bool
 heap_room(struct heap *h)
 {
-	uint32_t cap = h->cap != 0 ? h->cap * 2 : 256;
-	struct heap_slot *more;
-
-	if (h->count < h->cap)
-		return true;
-	if ((more = realloc(h->slots, cap * sizeof *more)) == NULL)
-		return false;
-	h->slots = more;
-	h->cap = cap;
-	return true;
+	return array_reserve(h->slots, h->cap, h->count + 1);
 }
 
 void

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 struct claim { /* one owner's claim of one tracepoint */
 	char *tracepoint;
 	uint64_t owner, order;
@@ -65,16 +67,7 @@ plan_want(struct plan *p, const char *tracepoint, uint64_t owner, struct err *e)
 	for (at = first; same(p, at, tracepoint); at++)
 		if (p->claims[at].owner == owner)
 			return 0;
-	if (p->n == p->cap) {
-		uint32_t cap = p->cap != 0 ? 2 * p->cap : 32;
-		struct claim *more = realloc(p->claims, cap * sizeof *more);
-
-		if (more == NULL)
-			return err_set(e, ERR_MEMORY, "plan: out of memory");
-		p->claims = more;
-		p->cap = cap;
-	}
-	if ((copy = strdup(tracepoint)) == NULL)
+	if (!array_reserve(p->claims, p->cap, p->n + 1) || (copy = strdup(tracepoint)) == NULL)
 		return err_set(e, ERR_MEMORY, "plan: out of memory");
 	memmove(&p->claims[at + 1], &p->claims[at], (p->n - at) * sizeof p->claims[0]);
 	p->claims[at] = (struct claim){ copy, owner, p->order++ };

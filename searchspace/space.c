@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "searchspace/graph.h"
 
 struct space *
@@ -70,16 +71,8 @@ space_graph_of(struct space *s, uint32_t type)
 
 	if (g != NULL)
 		return g;
-	if (s->ngraphs == s->graphs_cap) {
-		uint32_t cap = s->graphs_cap != 0 ? s->graphs_cap * 2 : 16;
-		struct graph **more = reallocarray(s->graphs, cap, sizeof *more);
-
-		if (more == NULL)
-			return NULL;
-		s->graphs = more;
-		s->graphs_cap = cap;
-	}
-	if ((g = calloc(1, sizeof *g)) == NULL)
+	if (!array_reserve(s->graphs, s->graphs_cap, s->ngraphs + 1) ||
+	    (g = calloc(1, sizeof *g)) == NULL)
 		return NULL;
 	g->type = type;
 	return s->graphs[s->ngraphs++] = g;
