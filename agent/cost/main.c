@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <limits.h>
 #include <lttng/lttng.h>
 
 #include "agent/main/cost.h"
@@ -147,19 +148,25 @@ session_make(const char *session)
 }
 
 /* Runs this program again as the traced one, so that libhone and the tracer are initialised before
- * its main(). */
+ * its main(). By its path, not by /proc/self/exe: the kernel names a process after the file that it
+ * was executed from, the tracer reports that name, and the agent leaves out what is called
+ * "hone-cost" (agent/main/agent_records.c). */
 static int
 run(void)
 {
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
 	pid_t parent = getpid(), pid = fork();
 	int status;
+
+	path[len > 0 ? len : 0] = '\0';
 
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1);
 		alarm(SECONDS_MAX);
-		execl("/proc/self/exe", "hone-cost", "--traced", (char *)NULL);
+		execl(path, "hone-cost", "--traced", (char *)NULL);
 		_exit(127);
 	}
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)

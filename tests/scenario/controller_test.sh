@@ -50,7 +50,7 @@ check "no agent: start says so" says 1 "no agent is connected" "$O/bin/hone" sta
 check "nothing to learn from: learn says so" says 1 "nothing to learn from" "$O/bin/hone" learn --seconds 1
 check "nothing runs: stop says so" says 1 "nothing runs" "$O/bin/hone" stop
 check "no diagnosis yet: forest says so" says 1 "no diagnosis" "$O/bin/hone" forest GET_HOME
-check "the JSON is valid and has its version" bash -o pipefail -c "'$O/bin/hone' status --json | jq -e '.version == 1 and .ok'"
+check "the JSON is valid and has its version" bash -o pipefail -c "'$O/bin/hone' status --json | jq -e '.version == 2 and .ok'"
 check "a second controller on the same database names the first" says 1 "$honed_pid" second "$D/forest.db"
 check "garbage on its sockets leaves it standing" bash -c "
   for s in agents honed; do
