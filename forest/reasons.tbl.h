@@ -34,7 +34,7 @@ REASON(BACKOFF_OVER,     35, "backoff-over",      "the backoff of the agent that
 REASON(EDGE_MEASURED,    40, "edge-measured",     "the edge is measured without it")
 REASON(NO_END,           41, "no-end",            "is no longer an end of the edge")
 REASON(NO_HELP,          42, "no-help",           "did not help")
-REASON(SHED,             43, "shed",              "agent {} shed load: one of its queues was nearly full")
+REASON(SHED,             43, "shed",              "an agent shed load, since one of its queues was nearly full (agent/queue: {})")
 REASON(AGENT_GONE,       44, "agent-gone",        "the agent is gone; what it had enabled is disabled when its lease ends")
 REASON(TIME_OVER,        45, "time-over",         "the time for learning is over")
 REASON(TOLD_TO_END,      46, "told-to-end",       "the controller was told to end")

@@ -31,7 +31,7 @@ queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono no
 	n->backoff_until = (struct mono){ now.ns + n->backoff_ns };
 	q->sheds++;
 	q->backing_off = true;
-	snprintf(q->shed_by, sizeof q->shed_by, "%s", n->name);
+	snprintf(q->shed_by, sizeof q->shed_by, "%s/%s", n->name, queue_name(n->status.shed_by));
 	snprintf(q->shed_why, sizeof q->shed_why,
 	    "agent %s has let go of its tracepoints: %s %s full", n->name,
 	    queue_name(n->status.shed_by), percent(full, n->status.fill[n->status.shed_by]));

@@ -37,9 +37,10 @@ struct queues { /* all zeroes: normal */
 	char paused_why[240];     /* ... and the fullest queue, as text */
 	int64_t paused_ns;        /* sum of all pauses that have ended */
 	bool backing_off;         /* a connected agent is: what it does not record is no evidence */
-	char shed_by[NODE_NAME_MAX + 1]; /* the last agent that shed load; "" */
-	char shed_why[200];              /* the last agent that shed load, and its queue; "" */
-	uint64_t pauses, sheds;          /* since the engine was made */
+	char shed_by[NODE_NAME_MAX +
+		     16];       /* the last agent that shed load, and its queue: "node/ring"; "" */
+	char shed_why[200];     /* the last agent that shed load, and its queue; "" */
+	uint64_t pauses, sheds; /* since the engine was made */
 };
 
 /* Brings the state up to date with the latest statuses. O(nodes). */

@@ -95,7 +95,7 @@ struct search_port {
 	 * what it does not record is no evidence. */
 	bool paused, backing_off;
 	struct mono paused_since;
-	const char *paused_why, *shed_by, *shed_why; /* shed_by: the agent; "": none has */
+	const char *paused_why, *shed_by, *shed_why; /* shed_by: "node/queue"; "": none has */
 };
 
 /* "provider:event" of a label, terminated, in `out`, which is returned. */

@@ -64,7 +64,7 @@ check "$BURSTS bursts were played to the end" grep -q '^ok' "$D/drive.log"
 why_switched() { python3 -c "
 import sqlite3, sys
 db = sqlite3.connect('file:$D/forest.db?mode=ro', uri=True)
-n = db.execute('SELECT count(*) FROM switched WHERE \"on\" = 0 AND why LIKE ?', ('agent n1 has let go of its tracepoints: ring %',)).fetchone()[0]
+n = db.execute('SELECT count(*) FROM switched WHERE \"on\" = 0 AND reason = 43 AND subject = ?', ('n1/ring',)).fetchone()[0]
 sys.exit(n == 0)"; }
 check "at 90 % the agent has let go by itself, and says which queue" grep -q 'the queue "ring" is .* added tracepoints go off' "$D/agent.log"
 check "the controller was told why" grep -q 'agent n1 has let go of its tracepoints: ring' "$D/honed.log"
