@@ -229,7 +229,7 @@ logged(struct world *w, bool on, enum reason reason)
 		snprintf(name, sizeof name, "s:p%d", i);
 		while ((s = forest_switched_next(w->stage.forest, name, &at)) != NULL)
 			n += s->on == on && s->reason == reason &&
-			     strcmp(s->subject, reason == REASON_SHED ? "n1" : "") == 0;
+			     strcmp(s->subject, reason == REASON_SHED ? "n1/ring" : "") == 0;
 	}
 	return n;
 }
