@@ -13,7 +13,7 @@
 #include "base/glob.h"
 #include "base/texts.h"
 #include "formats/correlate.h"
-#include "formats/names.h"
+#include "formats/span_names.h"
 #include "mapping/map.h"
 #include "mapping/mapper.h"
 
@@ -33,7 +33,7 @@ enum {
 	INT64_C(600000000000) /* a request that takes longer is taken for one that never ends */
 #define END_NS (INT64_MAX / 2)
 
-struct pile { /* a node's records that were not assembled yet */
+struct node_batch { /* a node's records that were not assembled yet */
 	bool joined;
 	struct record *records;
 	struct loss losses[8];
@@ -44,7 +44,7 @@ struct pile { /* a node's records that were not assembled yet */
 struct correlate {
 	struct reading *reading;
 	struct assemble *assemble;
-	struct pile *piles;
+	struct node_batch *piles;
 	uint32_t npiles, piles_cap, count; /* count: of records in all piles */
 	struct arena arena;                /* values and texts of the piles */
 	struct arena names;                /* of labels */
@@ -148,7 +148,7 @@ flush(struct correlate *c, int64_t watermark_ns, struct err *e)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < c->npiles && rc == 0; i++) {
-		struct pile *p = &c->piles[i];
+		struct node_batch *p = &c->piles[i];
 		struct batch b = { .watermark_ns = watermark_ns,
 			.nlabels = texts_count(c->keys),
 			.labels = c->labels,
@@ -177,10 +177,10 @@ flush_full(struct correlate *c, struct err *e)
 
 /* ---- records ---- */
 
-static struct pile *
+static struct node_batch *
 pile_of(struct correlate *c, uint32_t node, struct err *e)
 {
-	struct pile *p;
+	struct node_batch *p;
 
 	if (node >= NODES_MAX) {
 		err_set(e, ERR_MEMORY, "events of more than %d nodes", NODES_MAX);
@@ -223,7 +223,7 @@ add_label(struct correlate *c, enum record_kind kind, const char *text, uint32_t
 
 /* A label is shown to people and split at its slash: what a trace brings must do neither harm. */
 static size_t
-put_clean(char *out, struct text t, size_t most, bool slash)
+put_clean(char *out, struct text_view t, size_t most, bool slash)
 {
 	size_t len = t.len < most ? t.len : most;
 
@@ -239,10 +239,10 @@ put_clean(char *out, struct text t, size_t most, bool slash)
  * UINT32_MAX: out of memory, or over LABELS_MAX. */
 static uint32_t
 label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *v,
-    struct text event, const struct text *name)
+    struct text_view event, const struct text_view *name)
 {
-	static const struct text other = { "(other)", 7 };
-	struct text unknown = { "unknown", 7 };
+	static const struct text_view other = { "(other)", 7 };
+	struct text_view unknown = { "unknown", 7 };
 	char key[512];
 	size_t len = 1;
 	uint32_t id;
@@ -314,7 +314,7 @@ add_record(struct correlate *c, const struct tracer_event *v, uint32_t label, st
     struct err *e)
 {
 	struct value values[RECORD_VALUES_MAX];
-	struct pile *p = pile_of(c, v->node, e);
+	struct node_batch *p = pile_of(c, v->node, e);
 
 	if (p == NULL)
 		return ERR_MEMORY;
@@ -350,7 +350,7 @@ static const struct {
 };
 
 static enum record_kind
-kind_of(struct text name)
+kind_of(struct text_view name)
 {
 	for (size_t i = 0; i < sizeof structure / sizeof structure[0]; i++)
 		if (name.len == strlen(structure[i].event) &&
@@ -368,7 +368,7 @@ by_context(struct correlate *c, const struct tracer_event *v, struct err *e)
 	const char *fields[RECORD_VALUES_MAX];
 	struct value values[RECORD_VALUES_MAX];
 	struct tracer_event rest = *v;
-	struct text name = { "", 0 };
+	struct text_view name = { "", 0 };
 
 	if (!v->has_context || v->trace_id == 0)
 		return 0;
@@ -377,7 +377,7 @@ by_context(struct correlate *c, const struct tracer_event *v, struct err *e)
 	rest.nfields = 0;
 	for (uint32_t i = 0; i < v->nfields; i++) {
 		if (strcmp(v->fields[i], "name") == 0 && v->values[i].type == VALUE_TEXT) {
-			name = (struct text){ v->values[i].text, v->values[i].len };
+			name = (struct text_view){ v->values[i].text, v->values[i].len };
 		} else if (strcmp(v->fields[i], "link_id") == 0) {
 			r.link_id = v->values[i].type == VALUE_UINT ||
 			                    v->values[i].type == VALUE_INT
@@ -399,7 +399,7 @@ static struct mapper *
 mapper_of(struct correlate *c, uint32_t node, struct err *e)
 {
 	struct mapper_options o = { .seed = node };
-	struct pile *p = pile_of(c, node, e);
+	struct node_batch *p = pile_of(c, node, e);
 
 	if (p == NULL || (p->mapper == NULL && mapper_new(&p->mapper, c->map, &o, e) != 0))
 		return NULL;
@@ -435,10 +435,10 @@ static int
 add_end(struct correlate *c, const struct tracer_event *v, enum record_kind kind,
     const struct mapper_result *place, struct err *e)
 {
-	struct text event = {
+	struct text_view event = {
 		kind == RECORD_REQUEST_BEGIN ? "hone:request_begin" : "hone:request_end", 0
 	};
-	struct text type = { place->type, (uint32_t)strlen(place->type) };
+	struct text_view type = { place->type, (uint32_t)strlen(place->type) };
 	struct record r = { .trace_id = place->trace_id, .unit_id = place->unit_id };
 	struct tracer_event bare = *v;
 
@@ -499,7 +499,7 @@ int
 correlate_loss(struct correlate *c, uint32_t node, uint64_t count, int64_t from_ns, int64_t to_ns,
     struct err *e)
 {
-	struct pile *p = pile_of(c, node, e);
+	struct node_batch *p = pile_of(c, node, e);
 	struct loss *l;
 
 	if (p == NULL)

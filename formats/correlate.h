@@ -15,9 +15,9 @@ struct tracer_event {
 	uint32_t node;   /* of reading_node() */
 	uint32_t pid, tid;
 	bool has_tid, has_context;
-	uint64_t trace_id, unit_id; /* with has_context */
-	struct text service, name;  /* name: "provider:event" */
-	uint32_t nfields;           /* at most RECORD_VALUES_MAX */
+	uint64_t trace_id, unit_id;     /* with has_context */
+	struct text_view service, name; /* name: "provider:event" */
+	uint32_t nfields;               /* at most RECORD_VALUES_MAX */
 	const char *const *fields;
 	const struct value *values;
 };

@@ -78,7 +78,7 @@ latest(const struct dag *d)
 	return best;
 }
 
-struct search {
+struct dag_walk {
 	uint32_t *stack; /* events that are being looked at, each before the one above it */
 	uint32_t *next;  /* of each event: which of its predecessors is to be looked at next */
 	uint8_t *state;  /* of each event */
@@ -92,7 +92,7 @@ enum { UNSEEN, OPEN, ORDERED };
  * there: seen from the latest event that is the step that goes on in time, mostly.
  */
 static void
-order_from(struct dag *d, struct search *s, uint32_t start)
+order_from(struct dag *d, struct dag_walk *s, uint32_t start)
 {
 	uint32_t depth = 0;
 
@@ -146,8 +146,8 @@ int
 dag_order(struct dag *d, struct arena *a, struct err *e)
 {
 	size_t n = d->nevents;
-	struct search s = { arena_alloc(a, n * sizeof *s.stack), arena_alloc(a, n * sizeof *s.next),
-		arena_calloc(a, n, sizeof *s.state) };
+	struct dag_walk s = { arena_alloc(a, n * sizeof *s.stack),
+		arena_alloc(a, n * sizeof *s.next), arena_calloc(a, n, sizeof *s.state) };
 
 	d->begins = arena_alloc(a, (n + 1) * sizeof *d->begins);
 	d->nafter = arena_calloc(a, n, sizeof *d->nafter);
@@ -169,7 +169,7 @@ dag_order(struct dag *d, struct arena *a, struct err *e)
 
 /* ---- the trace ---- */
 
-struct make {
+struct dag_builder {
 	const struct dag *d;
 	struct trace *t;
 	uint32_t *unit;      /* of each event of the graph */
@@ -215,7 +215,7 @@ count_before(const struct dag *d, uint32_t i)
 }
 
 static bool
-allocate(struct make *m, struct arena *a)
+allocate(struct dag_builder *m, struct arena *a)
 {
 	size_t n = m->d->nevents;
 
@@ -231,7 +231,7 @@ allocate(struct make *m, struct arena *a)
 
 /* A unit that begins with that event. */
 static void
-open_unit(struct make *m, uint32_t i, uint32_t from)
+open_unit(struct dag_builder *m, uint32_t i, uint32_t from)
 {
 	uint32_t u = m->t->nunits++;
 	uint32_t *list = from != TRACE_NONE ? &m->forks[from] : &m->further;
@@ -250,7 +250,7 @@ open_unit(struct make *m, uint32_t i, uint32_t from)
 /* Sees which events make a unit, and what it is forked after. A unit's times rise: who is earlier
  * than his cause, by another clock, begins one. */
 static void
-divide(struct make *m)
+divide(struct dag_builder *m)
 {
 	const struct dag *d = m->d;
 
@@ -278,7 +278,8 @@ link_of(uint32_t unit)
 
 /* A record of structure, beside the graph's event `by`. */
 static struct event *
-put(struct make *m, uint32_t unit, uint32_t label, uint64_t link, int64_t time_ns, uint32_t by)
+put(struct dag_builder *m, uint32_t unit, uint32_t label, uint64_t link, int64_t time_ns,
+    uint32_t by)
 {
 	const struct dag_event *v = &m->d->events[by];
 	struct event *to = &m->t->events[m->t->nevents++];
@@ -295,7 +296,7 @@ put(struct make *m, uint32_t unit, uint32_t label, uint64_t link, int64_t time_n
 
 /* The forks of a list of units. */
 static void
-put_forks(struct make *m, uint32_t unit, uint32_t list, uint32_t by)
+put_forks(struct dag_builder *m, uint32_t unit, uint32_t list, uint32_t by)
 {
 	for (uint32_t u = list; u != TRACE_NONE; u = m->more[u]) {
 		m->t->units[u].fork = m->t->nevents;
@@ -306,7 +307,7 @@ put_forks(struct make *m, uint32_t unit, uint32_t list, uint32_t by)
 /* How a unit begins. Its first event may be earlier than what it came after, by other clocks; its
  * beginning never is later than that event. */
 static void
-put_beginning(struct make *m, uint32_t u)
+put_beginning(struct dag_builder *m, uint32_t u)
 {
 	const struct dag *d = m->d;
 	uint32_t i = m->head[u], from = m->fork_from[u] != TRACE_NONE ? m->fork_from[u] : d->first;
@@ -347,7 +348,7 @@ copy_values(struct event *to, const struct dag_event *v, struct arena *a)
 }
 
 static bool
-put_unit(struct make *m, uint32_t u, struct arena *a)
+put_unit(struct dag_builder *m, uint32_t u, struct arena *a)
 {
 	struct unit *unit = &m->t->units[u];
 
@@ -379,7 +380,7 @@ int
 dag_trace(struct trace **ret, const struct dag *d, struct trace_id id, uint32_t begin, uint32_t end,
     struct labels *labels, struct arena *a, struct err *e)
 {
-	struct make m = { .d = d,
+	struct dag_builder m = { .d = d,
 		.begin = begin,
 		.end = end,
 		.silent_begin = labels_silent(labels, RECORD_UNIT_BEGIN),

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "formats/ctf.h"
+#include "formats/ctf_reader.h"
 
 enum { DEPTH_MAX = 12 };
 

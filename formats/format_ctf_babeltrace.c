@@ -17,29 +17,29 @@
 #include "base/buf.h"
 #include "base/hash_map.h"
 #include "formats/correlate.h"
-#include "formats/ctf.h"
+#include "formats/ctf_reader.h"
 
 enum { TRACES_MAX = 65536, EVENT_NAME_MAX = 255 };
 
 struct class_info { /* of an event class */
 	char name[EVENT_NAME_MAX + 1];
-	struct text service; /* of its trace's environment */
+	struct text_view service; /* of its trace's environment */
 	uint32_t node;
 	uint32_t vpid; /* of the environment */
 };
 
-struct folder {
+struct ctf_folder {
 	char *path;
 	bool bad; /* babeltrace2 could not read (on) in it */
 };
 
-struct folders {
-	struct folder *list;
+struct ctf_folders {
+	struct ctf_folder *list;
 	uint32_t count, cap;
 	struct arena arena;
 };
 
-struct sink {
+struct ctf_sink {
 	struct reading *reading;
 	struct correlate *correlate;
 	bt_message_iterator *iterator;
@@ -59,11 +59,11 @@ struct sink {
 static bool
 add_folder(void *ctx, const char *path)
 {
-	struct folders *f = ctx;
+	struct ctf_folders *f = ctx;
 
 	if (!array_reserve_max(f->list, f->cap, f->count + 1, TRACES_MAX))
 		return false;
-	f->list[f->count] = (struct folder){ arena_text(&f->arena, path, strlen(path)), false };
+	f->list[f->count] = (struct ctf_folder){ arena_text(&f->arena, path, strlen(path)), false };
 	return f->list[f->count++].path != NULL;
 }
 
@@ -151,7 +151,7 @@ read_context(struct tracer_event *v, const bt_field *context)
 	}
 	text = value_of(bt_field_structure_borrow_member_field_by_name_const(context, "procname"));
 	if (text.type == VALUE_TEXT)
-		v->service = (struct text){ text.text, text.len };
+		v->service = (struct text_view){ text.text, text.len };
 }
 
 static uint32_t
@@ -197,7 +197,7 @@ environment_number(const bt_trace *trace, const char *name)
 }
 
 static uint32_t
-node_of(struct sink *s, const bt_trace *trace)
+node_of(struct ctf_sink *s, const bt_trace *trace)
 {
 	const char *host = environment(trace, "hostname");
 
@@ -206,7 +206,7 @@ node_of(struct sink *s, const bt_trace *trace)
 
 /* Traces live as long as the graph, and their classes with them: a class' address is its name. */
 static const struct class_info *
-info_of(struct sink *s, const bt_event *event)
+info_of(struct ctf_sink *s, const bt_event *event)
 {
 	const bt_event_class *class = bt_event_borrow_class_const(event);
 	struct class_info *info = map_get(&s->classes, (uint64_t)(uintptr_t) class);
@@ -221,7 +221,7 @@ info_of(struct sink *s, const bt_event *event)
 	name = bt_event_class_get_name(class);
 	snprintf(info->name, sizeof info->name, "%s", name != NULL ? name : "unknown");
 	name = environment(trace, "procname");
-	info->service = (struct text){ name, (uint32_t)strlen(name) };
+	info->service = (struct text_view){ name, (uint32_t)strlen(name) };
 	info->vpid = environment_number(trace, "vpid");
 	if ((info->node = node_of(s, trace)) == UINT32_MAX ||
 	    !map_put(&s->classes, (uint64_t)(uintptr_t) class, info))
@@ -230,7 +230,8 @@ info_of(struct sink *s, const bt_event *event)
 }
 
 static int64_t
-node_time_ns(struct sink *s, uint32_t node, const bt_clock_snapshot *clock, int64_t since_epoch_ns)
+node_time_ns(
+    struct ctf_sink *s, uint32_t node, const bt_clock_snapshot *clock, int64_t since_epoch_ns)
 {
 	int64_t raw_ns = (int64_t)bt_clock_snapshot_get_value(clock);
 
@@ -246,7 +247,7 @@ node_time_ns(struct sink *s, uint32_t node, const bt_clock_snapshot *clock, int6
 }
 
 static int
-take_event(struct sink *s, const bt_message *m)
+take_event(struct ctf_sink *s, const bt_message *m)
 {
 	const bt_event *event = bt_message_event_borrow_event_const(m);
 	const bt_stream_class *class = bt_event_class_borrow_stream_class_const(
@@ -277,7 +278,7 @@ take_event(struct sink *s, const bt_message *m)
 	v.node = info->node;
 	v.pid = info->vpid;
 	v.service = info->service;
-	v.name = (struct text){ info->name, (uint32_t)strlen(info->name) };
+	v.name = (struct text_view){ info->name, (uint32_t)strlen(info->name) };
 	read_context(&v, bt_event_borrow_common_context_field_const(event));
 	read_context(&v, bt_event_borrow_specific_context_field_const(event));
 	v.nfields = read_payload(event, fields, values);
@@ -285,7 +286,7 @@ take_event(struct sink *s, const bt_message *m)
 }
 
 static int64_t
-loss_ns(struct sink *s, uint32_t node, const bt_clock_snapshot *clock, int64_t otherwise_ns)
+loss_ns(struct ctf_sink *s, uint32_t node, const bt_clock_snapshot *clock, int64_t otherwise_ns)
 {
 	int64_t since_epoch_ns;
 
@@ -296,7 +297,7 @@ loss_ns(struct sink *s, uint32_t node, const bt_clock_snapshot *clock, int64_t o
 }
 
 static int
-take_loss(struct sink *s, const bt_message *m)
+take_loss(struct ctf_sink *s, const bt_message *m)
 {
 	const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(m);
 	const bt_stream_class *class = bt_stream_borrow_class_const(stream);
@@ -322,14 +323,14 @@ take_loss(struct sink *s, const bt_message *m)
 static bt_graph_simple_sink_component_initialize_func_status
 sink_begin(bt_message_iterator *it, void *data)
 {
-	((struct sink *)data)->iterator = it;
+	((struct ctf_sink *)data)->iterator = it;
 	return BT_GRAPH_SIMPLE_SINK_COMPONENT_INITIALIZE_FUNC_STATUS_OK;
 }
 
 static bt_graph_simple_sink_component_consume_func_status
 sink_consume(bt_message_iterator *it, void *data)
 {
-	struct sink *s = data;
+	struct ctf_sink *s = data;
 	bt_message_array_const messages;
 	uint64_t n = 0;
 	bt_message_iterator_next_status status = bt_message_iterator_next(it, &messages, &n);
@@ -364,7 +365,7 @@ sink_end(void *data)
 /* The words of babeltrace2's innermost cause; *bad: the folder whose component it was, or left
  * alone. */
 static int
-said(struct err *e, const struct folders *f, uint32_t *bad)
+said(struct err *e, const struct ctf_folders *f, uint32_t *bad)
 {
 	const bt_error *error = bt_current_thread_take_error();
 	uint64_t n = error != NULL ? bt_error_get_cause_count(error) : 0;
@@ -402,7 +403,7 @@ plugin(const char *name)
 	           : NULL;
 }
 
-struct graph {
+struct ctf_graph {
 	bt_graph *graph;
 	const bt_plugin *ctf, *utils;
 	const bt_component_filter *muxer;
@@ -410,7 +411,7 @@ struct graph {
 };
 
 static bool
-connect(struct graph *g, const bt_component_source *source)
+connect(struct ctf_graph *g, const bt_component_source *source)
 {
 	uint64_t n = bt_component_source_get_output_port_count(source);
 
@@ -425,7 +426,7 @@ connect(struct graph *g, const bt_component_source *source)
 
 /* A source of the folder, called by its number. false: babeltrace2 does not take it. */
 static bool
-add_source(struct graph *g, const char *path, uint32_t number)
+add_source(struct ctf_graph *g, const char *path, uint32_t number)
 {
 	bt_value *parameters = bt_value_map_create(), *list;
 	const bt_component_source *source;
@@ -449,7 +450,7 @@ add_source(struct graph *g, const char *path, uint32_t number)
 
 /* 1: again, without a folder that is bad now. */
 static int
-build(struct graph *g, struct folders *f, struct sink *s, struct err *e)
+build(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
 	const bt_component_sink *sink;
 	uint32_t bad;
@@ -483,7 +484,7 @@ build(struct graph *g, struct folders *f, struct sink *s, struct err *e)
 /* Reads all, or up to where babeltrace2 fails in one of the folders; that one is bad then. 1: go on
  * without it. */
 static int
-run(struct graph *g, struct folders *f, struct sink *s, struct err *e)
+run(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
 	bt_graph_run_status status;
 	uint32_t bad = UINT32_MAX;
@@ -508,9 +509,9 @@ run(struct graph *g, struct folders *f, struct sink *s, struct err *e)
 /* Again and again without the folder that failed, from the time on at which it did: the muxer gives
  * all by time. */
 static int
-read_traces(struct folders *f, struct sink *s, struct err *e)
+read_traces(struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
-	struct graph g = { .ctf = plugin("ctf"), .utils = plugin("utils") };
+	struct ctf_graph g = { .ctf = plugin("ctf"), .utils = plugin("utils") };
 	int rc = 1;
 
 	if (g.ctf == NULL || g.utils == NULL)
@@ -537,8 +538,8 @@ read_traces(struct folders *f, struct sink *s, struct err *e)
 int
 ctf_read_babeltrace(struct reading *r, const char *path, struct err *e)
 {
-	struct sink s = { .reading = r, .e = e, .newest_ns = INT64_MIN };
-	struct folders f = { 0 };
+	struct ctf_sink s = { .reading = r, .e = e, .newest_ns = INT64_MIN };
+	struct ctf_folders f = { 0 };
 	int rc = correlate_new(&s.correlate, r, reading_options(r)->correlate, e);
 
 	if (rc == 0 && !ctf_each_trace(path, add_folder, &f))

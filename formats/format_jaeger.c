@@ -22,24 +22,24 @@
 
 enum { ATTRIBUTES_MAX = 64 };
 
-struct waiting { /* a span until its trace's end */
+struct jaeger_span { /* a span until its trace's end */
 	struct span span;
-	struct text process;
+	struct text_view process;
 	uint32_t first; /* of its attributes */
 };
 
-struct process {
-	struct text id, service, node;
+struct jaeger_process {
+	struct text_view id, service, node;
 };
 
 struct jaeger {
 	struct reading *r;
 	struct json j;
 	struct err *e;
-	struct text trace;
-	struct waiting *spans;
+	struct text_view trace;
+	struct jaeger_span *spans;
 	struct attribute *attributes;
-	struct process *processes;
+	struct jaeger_process *processes;
 	uint32_t nspans, nattributes, nprocesses;
 	uint32_t spans_cap, attributes_cap, processes_cap;
 	struct hash_table by_id; /* processes of this trace */
@@ -79,9 +79,9 @@ value_is(const struct value *v, const char *text)
 
 /* { "key", "type", "value" } */
 static bool
-take_tag(struct json *j, struct text *key, struct value *v)
+take_tag(struct json *j, struct text_view *key, struct value *v)
 {
-	struct text name;
+	struct text_view name;
 	bool has_key = false, has_value = false;
 
 	if (!json_enter_object(j))
@@ -95,9 +95,9 @@ take_tag(struct json *j, struct text *key, struct value *v)
 }
 
 static int
-take_tags(struct jaeger *g, struct waiting *w)
+take_tags(struct jaeger *g, struct jaeger_span *w)
 {
-	struct text key;
+	struct text_view key;
 	struct value v;
 
 	if (!json_enter_array(&g->j))
@@ -125,14 +125,14 @@ take_tags(struct jaeger *g, struct waiting *w)
 /* Of several references the first to a span of this trace counts, one of a child before one that
  * follows. */
 static void
-take_references(struct jaeger *g, struct span *s, struct text own_trace)
+take_references(struct jaeger *g, struct span *s, struct text_view own_trace)
 {
 	struct json *j = &g->j;
 
 	if (!json_enter_array(j))
 		return;
 	while (json_element(j)) {
-		struct text key, type = { "", 0 }, trace = own_trace, id = { "", 0 };
+		struct text_view key, type = { "", 0 }, trace = own_trace, id = { "", 0 };
 		bool follows;
 
 		if (!json_enter_object(j))
@@ -167,14 +167,14 @@ from_us(int64_t us)
 }
 
 static void
-finish_span(struct jaeger *g, struct waiting *w, int64_t begin_us, int64_t duration_us,
+finish_span(struct jaeger *g, struct jaeger_span *w, int64_t begin_us, int64_t duration_us,
     bool has_begin, bool has_duration)
 {
 	struct span *s = &w->span;
 	int64_t duration_ns = from_us(duration_us);
 
 	if (s->id == 0 || !has_begin || !has_duration) {
-		reading_skip_at(g->r, SKIP_INCOMPLETE, reading_whence(g->r, s), "a span without %s",
+		reading_skip_at(g->r, SKIP_INCOMPLETE, reading_origin(g->r, s), "a span without %s",
 		    s->id == 0   ? "an id"
 		    : !has_begin ? "a begin"
 				 : "a duration");
@@ -193,8 +193,8 @@ static int
 take_span(struct jaeger *g)
 {
 	struct json *j = &g->j;
-	struct waiting *w;
-	struct text key, id, own = g->trace;
+	struct jaeger_span *w;
+	struct text_view key, id, own = g->trace;
 	int64_t begin_us = 0, duration_us = 0;
 	bool has_begin = false, has_duration = false, consumer;
 	int rc = 0;
@@ -202,7 +202,7 @@ take_span(struct jaeger *g)
 	if (!array_reserve(g->spans, g->spans_cap, g->nspans + 1))
 		return no_memory(g);
 	w = &g->spans[g->nspans];
-	*w = (struct waiting){
+	*w = (struct jaeger_span){
 		.span.offset = input_offset(j->in), .process = { "", 0 }, .first = g->nattributes
 	};
 	if (!json_enter_object(j)) {
@@ -274,13 +274,13 @@ behind_span(struct jaeger *g, uint32_t depth)
 
 /* ---- processes ---- */
 
-static struct process *
-process_of(const struct jaeger *g, struct text id)
+static struct jaeger_process *
+process_of(const struct jaeger *g, struct text_view id)
 {
 	const struct hash_slot *s = hash_table_first(&g->by_id, hash_bytes(g->seed, id.s, id.len));
 
 	for (; s != NULL; s = hash_table_next(&g->by_id, s)) {
-		struct process *p = &g->processes[s->entry];
+		struct jaeger_process *p = &g->processes[s->entry];
 
 		if (p->id.len == id.len && memcmp(p->id.s, id.s, id.len) == 0)
 			return p;
@@ -289,10 +289,10 @@ process_of(const struct jaeger *g, struct text id)
 }
 
 /* The process of this id, without values; NULL: out of memory. */
-static struct process *
-claim_process(struct jaeger *g, struct text id)
+static struct jaeger_process *
+claim_process(struct jaeger *g, struct text_view id)
 {
-	struct process *p = process_of(g, id);
+	struct jaeger_process *p = process_of(g, id);
 
 	if (p == NULL) {
 		if (!array_reserve(g->processes, g->processes_cap, g->nprocesses + 1) ||
@@ -300,15 +300,15 @@ claim_process(struct jaeger *g, struct text id)
 			return NULL;
 		p = &g->processes[g->nprocesses++];
 	}
-	*p = (struct process){ .id = id };
+	*p = (struct jaeger_process){ .id = id };
 	return p;
 }
 
 /* The host, or else its address. */
 static void
-take_process_tags(struct json *j, struct process *p)
+take_process_tags(struct json *j, struct jaeger_process *p)
 {
-	struct text key;
+	struct text_view key;
 	struct value v;
 
 	if (!json_enter_array(j))
@@ -317,19 +317,19 @@ take_process_tags(struct json *j, struct process *p)
 		if (take_tag(j, &key, &v) && v.type == VALUE_TEXT &&
 		    (text_is(key, "hostname") ||
 			(p->node.len == 0 && (text_is(key, "ip") || text_is(key, "host.name")))))
-			p->node = (struct text){ v.text, v.len };
+			p->node = (struct text_view){ v.text, v.len };
 }
 
 static int
 take_processes(struct jaeger *g)
 {
 	struct json *j = &g->j;
-	struct text id, key;
+	struct text_view id, key;
 
 	if (!json_enter_object(j))
 		return 0;
 	while (json_key(j, &id)) {
-		struct process *p = claim_process(g, id);
+		struct jaeger_process *p = claim_process(g, id);
 
 		if (p == NULL)
 			return no_memory(g);
@@ -351,7 +351,7 @@ begin_trace(struct jaeger *g)
 {
 	json_release(&g->j);
 	json_hold(&g->j);
-	g->trace = (struct text){ "", 0 };
+	g->trace = (struct text_view){ "", 0 };
 	g->nspans = g->nattributes = g->nprocesses = 0;
 	g->has_spans = g->lossy = false;
 	hash_table_clear(&g->by_id);
@@ -365,8 +365,8 @@ end_trace(struct jaeger *g)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < g->nspans && rc == 0; i++) {
-		struct waiting *w = &g->spans[i];
-		const struct process *p = process_of(g, w->process);
+		struct jaeger_span *w = &g->spans[i];
+		const struct jaeger_process *p = process_of(g, w->process);
 
 		w->span.trace = id;
 		w->span.attributes = w->span.nattributes > 0 ? &g->attributes[w->first] : NULL;
@@ -386,9 +386,9 @@ end_trace(struct jaeger *g)
 
 /* What a key of a trace's object says. False: it is none of those. */
 static bool
-trace_key(struct jaeger *g, struct text key, int *rc)
+trace_key(struct jaeger *g, struct text_view key, int *rc)
 {
-	struct text t;
+	struct text_view t;
 
 	if (text_is(key, "traceID")) {
 		if (json_text(&g->j, &t))
@@ -407,7 +407,7 @@ trace_key(struct jaeger *g, struct text key, int *rc)
 static int
 take_trace(struct jaeger *g)
 {
-	struct text key;
+	struct text_view key;
 	int rc = 0;
 
 	begin_trace(g);
@@ -439,7 +439,7 @@ static int
 take_object(struct jaeger *g)
 {
 	bool any = false;
-	struct text key;
+	struct text_view key;
 	int rc = 0;
 
 	begin_trace(g);

@@ -44,11 +44,11 @@ struct csv {
 	struct reading *r;
 	struct input *in;
 	uint32_t ncolumns;
-	uint8_t columns[COLUMNS_MAX];   /* enum column */
-	struct text names[COLUMNS_MAX]; /* of extra ones; in `header` */
+	uint8_t columns[COLUMNS_MAX];        /* enum column */
+	struct text_view names[COLUMNS_MAX]; /* of extra ones; in `header` */
 	struct buf header;
 	uint32_t ncells; /* of the record at hand, those that were passed over too */
-	struct text cells[COLUMNS_MAX];
+	struct text_view cells[COLUMNS_MAX];
 	struct buf unquoted;  /* of cells that hold quotes */
 	const char *limit;    /* how far the record at hand may reach */
 	const char *looked;   /* how far a failed one was looked at */
@@ -62,7 +62,7 @@ struct csv {
 /* The cell in quotes that begins at s: what is in it goes to *ret. After it; NULL: it is not closed
  * before the end. */
 static const char *
-cut_quoted(struct csv *c, const char *s, const char *end, struct text *ret)
+cut_quoted(struct csv *c, const char *s, const char *end, struct text_view *ret)
 {
 	const char *from = ++s, *quote;
 	size_t had = c->unquoted.len;
@@ -76,10 +76,10 @@ cut_quoted(struct csv *c, const char *s, const char *end, struct text *ret)
 	}
 	if (quote == NULL)
 		return NULL;
-	*ret = (struct text){ from, (uint32_t)(quote - from) };
+	*ret = (struct text_view){ from, (uint32_t)(quote - from) };
 	if (s != from) {
 		buf_bytes(&c->unquoted, s, (size_t)(quote - s));
-		*ret = (struct text){ (const char *)c->unquoted.data + had,
+		*ret = (struct text_view){ (const char *)c->unquoted.data + had,
 			(uint32_t)(c->unquoted.len - had) };
 	}
 	return quote + 1;
@@ -98,7 +98,7 @@ static inline void
 put_cell(struct csv *c, const char *s, const char *stop)
 {
 	if (c->ncells++ < COLUMNS_MAX)
-		c->cells[c->ncells - 1] = (struct text){ s, (uint32_t)(stop - s) };
+		c->cells[c->ncells - 1] = (struct text_view){ s, (uint32_t)(stop - s) };
 }
 
 /* Cuts a line without quotes, 16 bytes at once: cells are so short that looking for each comma
@@ -158,7 +158,7 @@ cut_record(struct csv *c, const char **end)
 		return CUT_DONE;
 	}
 	for (;; s = stop + 1) {
-		struct text cell;
+		struct text_view cell;
 
 		if (s < line && *s == '"') {
 			c->looked = single ? line : c->limit;
@@ -173,7 +173,7 @@ cut_record(struct csv *c, const char **end)
 		} else {
 			stop = memchr(s, ',', line > s ? (size_t)(line - s) : 0);
 			stop = stop != NULL ? stop : line;
-			cell = (struct text){ s, (uint32_t)(stop - s) };
+			cell = (struct text_view){ s, (uint32_t)(stop - s) };
 			cell.len -= stop == line && stop > s && stop[-1] == '\r';
 		}
 		put_cell(c, cell.s, cell.s + cell.len);
@@ -262,7 +262,7 @@ next_record(struct csv *c, const char **end, struct err *e)
 }
 
 static uint8_t
-column_of(struct text name)
+column_of(struct text_view name)
 {
 	uint8_t k = 0;
 
@@ -288,7 +288,8 @@ take_header(struct csv *c, struct err *e)
 		uint8_t k = column_of(c->cells[i]);
 
 		c->columns[i] = (have & 1U << k) != 0 ? EXTRA : k;
-		c->names[i] = (struct text){ (const char *)c->header.data + at, c->cells[i].len };
+		c->names[i] = (struct text_view){ (const char *)c->header.data + at,
+			c->cells[i].len };
 		have |= 1U << k;
 	}
 	if ((have & 1U << TRACE) != 0 && (have & 1U << SPAN) != 0 && (have & 1U << BEGIN) != 0 &&
@@ -328,17 +329,17 @@ generated_tail(const char *s, uint32_t len, uint32_t least, uint32_t most)
 	return n >= least && n <= most && n + 1 < len && s[len - 1 - n] == '-' ? n + 1 : 0;
 }
 
-static struct text
-service_of(struct text pod)
+static struct text_view
+service_of(struct text_view pod)
 {
 	uint32_t suffix = generated_tail(pod.s, pod.len, 5, 5);
 	uint32_t hash = suffix != 0 ? generated_tail(pod.s, pod.len - suffix, 8, 10) : 0;
 
-	return (struct text){ pod.s, hash != 0 ? pod.len - suffix - hash : pod.len };
+	return (struct text_view){ pod.s, hash != 0 ? pod.len - suffix - hash : pod.len };
 }
 
 static bool
-to_ns(struct text cell, int64_t scale, int64_t *ret)
+to_ns(struct text_view cell, int64_t scale, int64_t *ret)
 {
 	int64_t v;
 
@@ -347,7 +348,7 @@ to_ns(struct text cell, int64_t scale, int64_t *ret)
 }
 
 static struct trace_id
-trace_of(struct csv *c, struct text cell)
+trace_of(struct csv *c, struct text_view cell)
 {
 	if (cell.len == c->id_len && memcmp(cell.s, c->id_text, cell.len) == 0)
 		return c->id;
@@ -362,7 +363,7 @@ static int
 take_span(struct csv *c, struct err *e)
 {
 	struct attribute attributes[COLUMNS_MAX];
-	struct text known[KNOWN] = { 0 };
+	struct text_view known[KNOWN] = { 0 };
 	struct span s = { .attributes = attributes, .offset = input_offset(c->in) };
 	int64_t duration_ns = 0;
 	bool timed;

@@ -20,9 +20,9 @@
 
 enum { WAITING_MAX_BYTES = 16 << 20 }; /* more than that wait for no resource any longer */
 
-struct waiting {
+struct waiting_span {
 	struct otlp_span span;
-	struct waiting *next;
+	struct waiting_span *next;
 };
 
 struct otlp_json {
@@ -31,14 +31,14 @@ struct otlp_json {
 	struct json j;
 	struct otlp_resource resource;
 	bool has_resource;
-	struct waiting *waiting, **waiting_end; /* spans of a resource to come, in `arena` */
+	struct waiting_span *waiting, **waiting_end; /* spans of a resource to come, in `arena` */
 	struct arena arena;
 	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
 };
 
 static bool
-is_either(struct text key, const char *camel, const char *snake)
+is_either(struct text_view key, const char *camel, const char *snake)
 {
 	size_t len = strlen(camel);
 
@@ -94,7 +94,7 @@ unpack(uint8_t *to, uint32_t n, const char *s, int (*digit)(char), unsigned bits
 static uint32_t
 take_id(struct json *j, uint8_t *to, uint32_t n)
 {
-	struct text t;
+	struct text_view t;
 	uint32_t bytes;
 
 	if (!json_text(j, &t) || t.len == 0)
@@ -113,7 +113,7 @@ take_id(struct json *j, uint8_t *to, uint32_t n)
 static void
 read_any_value(struct json *j, struct value *v)
 {
-	struct text key, t;
+	struct text_view key, t;
 	bool truth;
 
 	if (!json_enter_object(j))
@@ -137,7 +137,7 @@ static uint32_t
 read_attributes(struct json *j, struct attribute *to, uint32_t max)
 {
 	uint32_t n = 0;
-	struct text key, name;
+	struct text_view key, name;
 
 	if (!json_enter_array(j))
 		return 0;
@@ -164,7 +164,7 @@ read_resource(struct otlp_json *x, struct err *e)
 {
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
 	struct json *j = &x->j;
-	struct text key;
+	struct text_view key;
 	uint32_t n = 0;
 	int rc = 0;
 
@@ -175,8 +175,8 @@ read_resource(struct otlp_json *x, struct err *e)
 				n = read_attributes(j, attributes, OTLP_ATTRIBUTES_MAX);
 	for (uint32_t i = 0; i < n && rc == 0; i++)
 		rc = otlp_resource_attribute(&x->resource,
-		    (struct text){ attributes[i].key, attributes[i].key_len }, &attributes[i].value,
-		    e);
+		    (struct text_view){ attributes[i].key, attributes[i].key_len },
+		    &attributes[i].value, e);
 	json_release(j);
 	x->has_resource = true;
 	return rc;
@@ -189,7 +189,7 @@ static bool
 read_enum(struct json *j, const char *name, int64_t number)
 {
 	int64_t n = 0;
-	struct text t;
+	struct text_view t;
 
 	if (json_next(j) != JSON_TEXT)
 		return json_int(j, &n) && n == number;
@@ -201,7 +201,7 @@ static bool
 read_status(struct json *j)
 {
 	bool failed = false;
-	struct text key;
+	struct text_view key;
 
 	if (!json_enter_object(j))
 		return false;
@@ -214,7 +214,7 @@ read_status(struct json *j)
 static void
 read_span(struct json *j, struct otlp_span *s)
 {
-	struct text key;
+	struct text_view key;
 
 	s->span = (struct span){ .offset = input_offset(j->in) - 1 }; /* of the bracket */
 	s->trace_len = s->id_len = s->parent_len = s->nattributes = 0;
@@ -252,7 +252,7 @@ end_waiting(struct otlp_json *x, struct err *e)
 {
 	int rc = 0;
 
-	for (struct waiting *w = x->waiting; w != NULL && rc == 0; w = w->next)
+	for (struct waiting_span *w = x->waiting; w != NULL && rc == 0; w = w->next)
 		rc = hand_on(x, &w->span, e);
 	x->waiting = NULL;
 	x->waiting_end = &x->waiting;
@@ -271,14 +271,14 @@ static int
 wait_for_resource(struct otlp_json *x, struct err *e)
 {
 	size_t size = x->span.nattributes * sizeof *x->span.attributes;
-	struct waiting *w;
+	struct waiting_span *w;
 	bool ok;
 
 	if (x->arena.total_bytes > WAITING_MAX_BYTES)
 		return hand_on(x, &x->span, e);
 	if ((w = arena_alloc(&x->arena, sizeof *w)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for a span");
-	*w = (struct waiting){ .span = x->span };
+	*w = (struct waiting_span){ .span = x->span };
 	w->span.attributes = arena_copy(&x->arena, x->attributes, size);
 	ok = w->span.attributes != NULL &&
 	     own(&x->arena, &w->span.span.name.s, w->span.span.name.len);
@@ -335,7 +335,7 @@ for_all(struct otlp_json *x, int (*take)(struct otlp_json *x, struct err *e), st
 static int
 take_scope(struct otlp_json *x, struct err *e)
 {
-	struct text key;
+	struct text_view key;
 	int rc = 0;
 
 	if (!json_enter_object(&x->j))
@@ -349,7 +349,7 @@ take_scope(struct otlp_json *x, struct err *e)
 static int
 take_resource_spans(struct otlp_json *x, struct err *e)
 {
-	struct text key;
+	struct text_view key;
 	int rc = 0, rest;
 
 	otlp_resource_reset(&x->resource);
@@ -372,7 +372,7 @@ static int
 take_document(struct otlp_json *x, struct err *e)
 {
 	bool any = false;
-	struct text key;
+	struct text_view key;
 	int rc = 0;
 
 	if (!json_enter_object(&x->j))

@@ -26,7 +26,7 @@ enum {
 
 enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 
-struct field {
+struct proto_field {
 	uint32_t number;
 	uint8_t wire;
 	uint64_t n;           /* of numbers */
@@ -49,14 +49,14 @@ struct otlp_proto {
 /* The next field of a message. False: its end, or (r->failed) malformed. What is cut is no failure
  * yet: of a file that ends in the middle, the messages on the way to the last whole span are. */
 static bool
-next_field(struct reader *r, struct field *f)
+next_field(struct reader *r, struct proto_field *f)
 {
 	uint64_t tag;
 
 	if (r->failed || reader_left(r) == 0)
 		return false;
 	tag = read_uint(r);
-	*f = (struct field){ .number = (uint32_t)(tag >> 3), .wire = tag & 7 };
+	*f = (struct proto_field){ .number = (uint32_t)(tag >> 3), .wire = tag & 7 };
 	r->failed |= f->number == 0 || tag >> 3 > 0x1fffffff;
 	switch (f->wire) {
 	case WIRE_VARINT:
@@ -81,30 +81,30 @@ next_field(struct reader *r, struct field *f)
 }
 
 static bool
-malformed(const struct reader *r, const struct field *last)
+malformed(const struct reader *r, const struct proto_field *last)
 {
 	return r->failed || last->cut;
 }
 
 static inline bool
-is(const struct field *f, uint32_t number, enum wire wire)
+is(const struct proto_field *f, uint32_t number, enum wire wire)
 {
 	return f->number == number && f->wire == wire;
 }
 
-static inline struct text
-text_of(const struct field *f)
+static inline struct text_view
+text_of(const struct proto_field *f)
 {
-	return (struct text){ (const char *)f->bytes,
+	return (struct text_view){ (const char *)f->bytes,
 		f->len < UINT32_MAX ? (uint32_t)f->len : UINT32_MAX };
 }
 
 /* Lists, maps and bytes have no value that is of use here. */
 static bool
-decode_any_value(const struct field *message, struct value *v)
+decode_any_value(const struct proto_field *message, struct value *v)
 {
 	struct reader r = reader_of(message->bytes, message->len);
-	struct field f = { 0 };
+	struct proto_field f = { 0 };
 
 	while (next_field(&r, &f)) {
 		if (is(&f, 1, WIRE_BYTES)) {
@@ -124,10 +124,10 @@ decode_any_value(const struct field *message, struct value *v)
 }
 
 static bool
-decode_key_value(const struct field *message, struct attribute *to)
+decode_key_value(const struct proto_field *message, struct attribute *to)
 {
 	struct reader r = reader_of(message->bytes, message->len);
-	struct field f = { 0 };
+	struct proto_field f = { 0 };
 	bool ok = true;
 
 	*to = (struct attribute){ .value.type = VALUE_NONE };
@@ -145,10 +145,10 @@ decode_key_value(const struct field *message, struct attribute *to)
 /* ---- messages ---- */
 
 static bool
-decode_status(const struct field *message, bool *failed)
+decode_status(const struct proto_field *message, bool *failed)
 {
 	struct reader r = reader_of(message->bytes, message->len);
-	struct field f = { 0 };
+	struct proto_field f = { 0 };
 
 	while (next_field(&r, &f))
 		if (is(&f, 3, WIRE_VARINT))
@@ -158,17 +158,17 @@ decode_status(const struct field *message, bool *failed)
 
 /* An id that is too long is none. */
 static void
-decode_id(const struct field *f, uint8_t *to, uint32_t max, uint32_t *len)
+decode_id(const struct proto_field *f, uint8_t *to, uint32_t max, uint32_t *len)
 {
 	*len = f->len <= max ? (uint32_t)f->len : 0;
 	memcpy(to, f->bytes, *len);
 }
 
 static bool
-decode_span(const struct field *message, struct otlp_span *s)
+decode_span(const struct proto_field *message, struct otlp_span *s)
 {
 	struct reader r = reader_of(message->bytes, message->len);
-	struct field f = { 0 };
+	struct proto_field f = { 0 };
 	bool ok = true;
 
 	s->span = (struct span){ 0 };
@@ -207,7 +207,7 @@ fail(struct otlp_proto *x, enum skip why, const char *words)
 }
 
 static int
-take_span(struct otlp_proto *x, const struct field *message, struct err *e)
+take_span(struct otlp_proto *x, const struct proto_field *message, struct err *e)
 {
 	if (message->cut && x->truncated)
 		return 0;
@@ -221,10 +221,10 @@ take_span(struct otlp_proto *x, const struct field *message, struct err *e)
 }
 
 static int
-take_scope_spans(struct otlp_proto *x, const struct field *message, struct err *e)
+take_scope_spans(struct otlp_proto *x, const struct proto_field *message, struct err *e)
 {
 	struct reader r = reader_of(message->bytes, message->len);
-	struct field f;
+	struct proto_field f;
 	int rc = 0;
 
 	while (rc == 0 && next_field(&r, &f))
@@ -236,26 +236,26 @@ take_scope_spans(struct otlp_proto *x, const struct field *message, struct err *
 }
 
 static int
-take_resource(struct otlp_proto *x, const struct field *message, struct err *e)
+take_resource(struct otlp_proto *x, const struct proto_field *message, struct err *e)
 {
 	struct reader r = reader_of(message->bytes, message->len);
 	struct attribute a;
-	struct field f;
+	struct proto_field f;
 	int rc = 0;
 
 	while (rc == 0 && next_field(&r, &f))
 		if (is(&f, 1, WIRE_BYTES) && decode_key_value(&f, &a))
 			rc = otlp_resource_attribute(
-			    &x->resource, (struct text){ a.key, a.key_len }, &a.value, e);
+			    &x->resource, (struct text_view){ a.key, a.key_len }, &a.value, e);
 	return rc;
 }
 
 /* Twice over its fields: a resource may stand behind its spans. */
 static int
-take_resource_spans(struct otlp_proto *x, const struct field *message, struct err *e)
+take_resource_spans(struct otlp_proto *x, const struct proto_field *message, struct err *e)
 {
 	struct reader first = reader_of(message->bytes, message->len), r = first;
-	struct field f;
+	struct proto_field f;
 	int rc = 0;
 
 	otlp_resource_reset(&x->resource);
@@ -274,7 +274,7 @@ static int
 take_message(struct otlp_proto *x, const void *data, size_t len, struct err *e)
 {
 	struct reader r = reader_of(data, len);
-	struct field f;
+	struct proto_field f;
 	int rc = 0;
 
 	while (rc == 0 && next_field(&r, &f))
@@ -437,7 +437,7 @@ pass_over(struct otlp_proto *x, uint64_t n, struct err *e)
 static int
 take_piece(struct otlp_proto *x, enum framing framing, size_t size, uint64_t len, struct err *e)
 {
-	struct field f = { .number = 1, .wire = WIRE_BYTES };
+	struct proto_field f = { .number = 1, .wire = WIRE_BYTES };
 	int rc;
 
 	if (len > PIECE_MAX_BYTES)

@@ -20,9 +20,9 @@
 #include <string.h>
 
 #include "formats/dag.h"
-#include "formats/names.h"
+#include "formats/span_names.h"
 #include "formats/typed.h"
-#include "formats/words.h"
+#include "formats/label_text.h"
 #include "base/hash_map.h"
 
 enum {
@@ -56,21 +56,21 @@ enum word {
 	{                       \
 		s, sizeof s - 1 \
 	}
-static const struct text KEYS[KNOWN] = { WORD("X-Trace"), WORD("Edge"), WORD("Timestamp"),
+static const struct text_view KEYS[KNOWN] = { WORD("X-Trace"), WORD("Edge"), WORD("Timestamp"),
 	WORD("HRT"), WORD("Agent"), WORD("Class"), WORD("Label"), WORD("Operation"), WORD("Source"),
 	WORD("Host"), WORD("ProcessID"), WORD("ThreadID") };
-static const struct text PASSED_OVER[] = { WORD("version"), WORD("ThreadName"), WORD("Option"),
+static const struct text_view PASSED_OVER[] = { WORD("version"), WORD("ThreadName"), WORD("Option"),
 	WORD("NumOptions") };
 
-struct host { /* how far its two clocks are apart */
+struct xtrace_host { /* how far its two clocks are apart */
 	int64_t least_ns, most_ns;
 	bool without; /* a report has no HRT */
 };
 
-struct report {
-	struct text known[KNOWN];
+struct xtrace_report {
+	struct text_view known[KNOWN];
 	uint32_t nfields;
-	struct text names[RECORD_VALUES_MAX], fields[RECORD_VALUES_MAX];
+	struct text_view names[RECORD_VALUES_MAX], fields[RECORD_VALUES_MAX];
 	uint32_t before, nbefore;
 };
 
@@ -80,17 +80,17 @@ struct xtrace {
 	struct json j;
 	struct arena arena;              /* of the task at hand: values */
 	struct buf events, hrts, before; /* struct dag_event, int64_t, uint64_t */
-	struct words label;
+	struct label_text label;
 	struct map hosts; /* by node + 1 */
 	struct trace_id task;
 	uint32_t nevents;
 	bool has_task, lossy;
 };
 
-static struct text
+static struct text_view
 first_text(struct xtrace *x)
 {
-	struct text ret = { 0 }, value;
+	struct text_view ret = { 0 }, value;
 	bool have = false;
 
 	if (json_next(&x->j) != JSON_ARRAY) {
@@ -106,9 +106,9 @@ first_text(struct xtrace *x)
 
 /* Ids are of 8 bytes; all zeroes stands for none. */
 static void
-read_edges(struct xtrace *x, struct report *p)
+read_edges(struct xtrace *x, struct xtrace_report *p)
 {
-	struct text id;
+	struct text_view id;
 	uint64_t v;
 
 	if (!json_enter_array(&x->j))
@@ -122,7 +122,7 @@ read_edges(struct xtrace *x, struct report *p)
 
 /* Which of the n words it is; n: none. */
 static uint32_t
-word_of(struct text key, const struct text *words, uint32_t n)
+word_of(struct text_view key, const struct text_view *words, uint32_t n)
 {
 	uint32_t k = 0;
 
@@ -132,7 +132,7 @@ word_of(struct text key, const struct text *words, uint32_t n)
 }
 
 static bool
-passed_over(struct text key)
+passed_over(struct text_view key)
 {
 	uint32_t n = sizeof PASSED_OVER / sizeof *PASSED_OVER;
 
@@ -140,9 +140,9 @@ passed_over(struct text key)
 }
 
 static void
-read_report(struct xtrace *x, struct report *p)
+read_report(struct xtrace *x, struct xtrace_report *p)
 {
-	struct text key;
+	struct text_view key;
 
 	p->before = (uint32_t)(x->before.len / sizeof(uint64_t));
 	p->nbefore = p->nfields = 0;
@@ -164,7 +164,7 @@ read_report(struct xtrace *x, struct report *p)
 /* "1364279963.124" seconds, or "1384989797493" milliseconds: seconds of that size come after the
  * year 5000. */
 static bool
-timestamp_ns(struct text s, int64_t *ret)
+timestamp_ns(struct text_view s, int64_t *ret)
 {
 	const char *point = s.len > 0 ? memchr(s.s, '.', s.len) : NULL;
 	size_t whole = point != NULL ? (size_t)(point - s.s) : s.len;
@@ -187,7 +187,7 @@ timestamp_ns(struct text s, int64_t *ret)
  * bytes instead of 4, and how long the task's is: 4, 8, 12 or 20 bytes. What may follow are
  * options. */
 static bool
-split_metadata(struct text s, struct text *task, struct text *event)
+split_metadata(struct text_view s, struct text_view *task, struct text_view *event)
 {
 	static const uint8_t TASK_DIGITS[4] = { 8, 16, 24, 40 };
 	uint32_t low, n;
@@ -196,45 +196,45 @@ split_metadata(struct text s, struct text *task, struct text *event)
 		return false;
 	low = (uint32_t)(s.s[1] <= '9' ? s.s[1] - '0' : (s.s[1] | 0x20) - 'a' + 10);
 	n = TASK_DIGITS[low & 3];
-	*task = (struct text){ s.s + 2, n };
-	*event = (struct text){ s.s + 2 + n, (low & 8) != 0 ? ID_DIGITS : ID_DIGITS / 2 };
+	*task = (struct text_view){ s.s + 2, n };
+	*event = (struct text_view){ s.s + 2 + n, (low & 8) != 0 ? ID_DIGITS : ID_DIGITS / 2 };
 	return s.len >= 2 + n + event->len;
 }
 
 static void
-put_service(struct words *to, struct text agent)
+put_service(struct label_text *to, struct text_view agent)
 {
 	if (agent.len == 0)
-		agent = (struct text){ "unknown", 7 };
-	words_general(to, agent, SERVICE_MAX);
+		agent = (struct text_view){ "unknown", 7 };
+	label_text_general(to, agent, SERVICE_MAX);
 	for (uint32_t i = 0; i < to->len; i++)
 		if (to->s[i] == '/')
 			to->s[i] = '.';
-	words_char(to, '/');
+	label_text_char(to, '/');
 }
 
 static void
-write_label(struct words *to, const struct report *p)
+write_label(struct label_text *to, const struct xtrace_report *p)
 {
 	uint32_t class;
 
 	to->len = 0;
 	put_service(to, p->known[AGENT]);
 	class = to->len;
-	words_text(to, p->known[CLASS], CLASS_MAX);
+	label_text_text(to, p->known[CLASS], CLASS_MAX);
 	for (uint32_t i = class; i < to->len; i++)
 		if (to->s[i] == ':')
 			to->s[i] = '.';
 	if (text_is(p->known[CLASS], "hone")) /* the words for structure are not theirs */
-		words_char(to, '_');
-	words_char(to, ':');
+		label_text_char(to, '_');
+	label_text_char(to, ':');
 	if (p->known[LABEL].len > 0) {
-		words_general(to, p->known[LABEL], LABEL_TEXT_MAX);
+		label_text_general(to, p->known[LABEL], LABEL_TEXT_MAX);
 	} else {
-		words_text(to, p->known[OPERATION], CLASS_MAX / 2);
-		words_char(to, '(');
-		words_text(to, p->known[SOURCE], CLASS_MAX / 2);
-		words_char(to, ')');
+		label_text_text(to, p->known[OPERATION], CLASS_MAX / 2);
+		label_text_char(to, '(');
+		label_text_text(to, p->known[SOURCE], CLASS_MAX / 2);
+		label_text_char(to, ')');
 	}
 	text_clean(to->s, to->len);
 }
@@ -252,9 +252,9 @@ clean_copy(struct arena *a, const char *s, size_t len)
 
 /* Its fields are those of the first report that bears it. LABEL_NONE: out of memory. */
 static uint32_t
-label_of(struct xtrace *x, const struct report *p)
+label_of(struct xtrace *x, const struct xtrace_report *p)
 {
-	static const struct text other = WORD("(other)/(other):(other)");
+	static const struct text_view other = WORD("(other)/(other):(other)");
 	struct labels *labels = reading_labels(x->r);
 	const char *names[RECORD_VALUES_MAX];
 	struct arena a = { 0 };
@@ -263,10 +263,10 @@ label_of(struct xtrace *x, const struct report *p)
 
 	write_label(&x->label, p);
 	ret = labels_find(labels, x->label.s, x->label.len);
-	if (ret == LABEL_NONE && labels_count(labels) >= NAMES_MAX) {
+	if (ret == LABEL_NONE && labels_count(labels) >= SPAN_NAMES_MAX) {
 		reading_skip(x->r, SKIP_NAMES, x->in, "%.*s", (int)x->label.len, x->label.s);
 		x->label.len = 0;
-		words_text(&x->label, other, UINT32_MAX);
+		label_text_text(&x->label, other, UINT32_MAX);
 		ret = labels_find(labels, x->label.s, x->label.len);
 	}
 	if (ret != LABEL_NONE)
@@ -283,7 +283,7 @@ label_of(struct xtrace *x, const struct report *p)
 /* The report's field of that name, looked for from `at` on: as a rule fields come in the same
  * order. TRACE_NONE: none. */
 static uint32_t
-find_field(const struct report *p, const char *name, uint32_t at)
+find_field(const struct xtrace_report *p, const char *name, uint32_t at)
 {
 	size_t len = strlen(name);
 
@@ -298,7 +298,7 @@ find_field(const struct report *p, const char *name, uint32_t at)
 
 /* The fields that the label has, as far as the report has them. */
 static int
-keep_values(struct xtrace *x, const struct report *p, struct dag_event *v, struct err *e)
+keep_values(struct xtrace *x, const struct xtrace_report *p, struct dag_event *v, struct err *e)
 {
 	const struct label *label = labels_get(reading_labels(x->r), v->label);
 	struct value *values = arena_calloc(&x->arena, label->nfields, sizeof *values);
@@ -321,7 +321,7 @@ keep_values(struct xtrace *x, const struct report *p, struct dag_event *v, struc
 
 /* "26617@gimli" */
 static uint32_t
-leading_number(struct text s)
+leading_number(struct text_view s)
 {
 	uint64_t n = 0;
 
@@ -334,14 +334,14 @@ leading_number(struct text s)
 static bool
 compare_clocks(struct xtrace *x, const struct dag_event *v, bool has_hrt, int64_t hrt_ns)
 {
-	struct host *h = map_get(&x->hosts, (uint64_t)v->node + 1);
+	struct xtrace_host *h = map_get(&x->hosts, (uint64_t)v->node + 1);
 	int64_t apart;
 
 	if (h == NULL) {
 		if ((h = arena_alloc(&x->arena, sizeof *h)) == NULL ||
 		    !map_put(&x->hosts, (uint64_t)v->node + 1, h))
 			return false;
-		*h = (struct host){ INT64_MAX, INT64_MIN, false };
+		*h = (struct xtrace_host){ INT64_MAX, INT64_MIN, false };
 	}
 	if (!has_hrt || __builtin_sub_overflow(v->time_ns, hrt_ns, &apart)) {
 		h->without = true;
@@ -360,10 +360,10 @@ fail(struct xtrace *x, enum skip why, const char *words)
 
 /* Adds the report to the task. What is not used of it is counted. */
 static int
-keep_report(struct xtrace *x, const struct report *p, struct err *e)
+keep_report(struct xtrace *x, const struct xtrace_report *p, struct err *e)
 {
 	struct dag_event v = { .before = p->before, .nbefore = p->nbefore };
-	struct text task, event;
+	struct text_view task, event;
 	int64_t hrt_ns = 0;
 	bool has_hrt = p->known[HRT].len > 0 &&
 	               json_number_int(p->known[HRT].s, p->known[HRT].len, &hrt_ns);
@@ -408,7 +408,7 @@ static int
 take_report(struct xtrace *x, struct err *e)
 {
 	struct json *j = &x->j;
-	struct report p;
+	struct xtrace_report p;
 	int rc = 0;
 
 	if (!has_room(x)) {
@@ -453,7 +453,7 @@ refine_times(struct xtrace *x, struct dag_event *events)
 	const int64_t *hrts = (const int64_t *)x->hrts.data;
 
 	for (uint32_t i = 0; i < x->nevents; i++) {
-		const struct host *h = map_get(&x->hosts, (uint64_t)events[i].node + 1);
+		const struct xtrace_host *h = map_get(&x->hosts, (uint64_t)events[i].node + 1);
 
 		if (!h->without && h->most_ns - h->least_ns <= APART_MAX_NS)
 			events[i].time_ns = hrts[i] + h->most_ns;
@@ -479,12 +479,14 @@ request_label(struct xtrace *x, enum record_kind kind, const struct label *first
 	                                                : "/hone:request_end(";
 
 	x->label.len = 0;
-	words_text(&x->label, (struct text){ first->text, first->service_len }, SERVICE_MAX);
-	words_text(&x->label, (struct text){ name, (uint32_t)strlen(name) }, UINT32_MAX);
-	words_text(&x->label,
-	    (struct text){ words + 1, (uint32_t)(first->event + first->event_len - (words + 1)) },
+	label_text_text(
+	    &x->label, (struct text_view){ first->text, first->service_len }, SERVICE_MAX);
+	label_text_text(&x->label, (struct text_view){ name, (uint32_t)strlen(name) }, UINT32_MAX);
+	label_text_text(&x->label,
+	    (struct text_view){
+		words + 1, (uint32_t)(first->event + first->event_len - (words + 1)) },
 	    LABEL_TEXT_MAX - x->label.len - 1);
-	words_char(&x->label, ')');
+	label_text_char(&x->label, ')');
 	text_clean(x->label.s, x->label.len);
 	return labels_intern(reading_labels(x->r), kind, x->label.s, x->label.len, NULL, 0);
 }
@@ -545,7 +547,7 @@ read_task(struct xtrace *x, struct err *e)
 {
 	struct json *j = &x->j;
 	bool any = false;
-	struct text key;
+	struct text_view key;
 	int rc = 0, end_rc;
 
 	if (!json_enter_object(j)) {

@@ -28,12 +28,12 @@ enum {
 
 enum half { WHOLE, CLIENT, SERVER };
 
-struct kept {
+struct zipkin_span {
 	struct span span;
-	uint64_t own_id;      /* what the span is known by: but for servers' halves span.id */
-	uint8_t half;         /* enum half */
-	struct kept *next;    /* as they were read */
-	struct kept *same_id; /* others of this id */
+	uint64_t own_id;          /* what the span is known by: but for servers' halves span.id */
+	uint8_t half;             /* enum half */
+	struct zipkin_span *next; /* as they were read */
+	struct zipkin_span *same_id; /* others of this id */
 };
 
 struct zipkin {
@@ -41,8 +41,8 @@ struct zipkin {
 	struct input *in;
 	struct json j;
 	struct arena arena; /* of what is kept */
-	struct kept *kept, **kept_end;
-	struct map by_id;                /* struct kept, the first of an id */
+	struct zipkin_span *kept, **kept_end;
+	struct map by_id;                /* struct zipkin_span, the first of an id */
 	struct attribute tags[TAGS_MAX]; /* of the span at hand */
 };
 
@@ -57,9 +57,9 @@ id_key(struct trace_id trace, uint64_t id)
 }
 
 static bool
-same_service(const struct kept *a, const struct kept *b)
+same_service(const struct zipkin_span *a, const struct zipkin_span *b)
 {
-	const struct text *s = &a->span.service, *t = &b->span.service;
+	const struct text_view *s = &a->span.service, *t = &b->span.service;
 
 	return s->len == t->len && (s->len == 0 || memcmp(s->s, t->s, s->len) == 0);
 }
@@ -67,7 +67,7 @@ same_service(const struct kept *a, const struct kept *b)
 static bool
 index_kept(struct zipkin *x)
 {
-	for (struct kept *k = x->kept; k != NULL; k = k->next) {
+	for (struct zipkin_span *k = x->kept; k != NULL; k = k->next) {
 		uint64_t key = id_key(k->span.trace, k->span.id);
 
 		k->same_id = map_get(&x->by_id, key);
@@ -79,11 +79,11 @@ index_kept(struct zipkin *x)
 
 /* Which of those with that id is the client's half, or the server's half of a service. NULL: none.
  */
-static struct kept *
+static struct zipkin_span *
 find_half(const struct zipkin *x, struct trace_id trace, uint64_t id, enum half half,
-    const struct kept *like)
+    const struct zipkin_span *like)
 {
-	struct kept *k = map_get(&x->by_id, id_key(trace, id));
+	struct zipkin_span *k = map_get(&x->by_id, id_key(trace, id));
 
 	for (int n = 0; k != NULL && n < HALVES_MAX; k = k->same_id, n++)
 		if (k->half == half && (like == NULL || same_service(k, like)))
@@ -93,9 +93,9 @@ find_half(const struct zipkin *x, struct trace_id trace, uint64_t id, enum half 
 
 /* A server's half next to the client's gets an id that is made of theirs and its service. */
 static void
-tell_apart(const struct zipkin *x, struct kept *k)
+tell_apart(const struct zipkin *x, struct zipkin_span *k)
 {
-	const struct text *service = &k->span.service;
+	const struct text_view *service = &k->span.service;
 
 	k->own_id = k->span.id;
 	if (k->half == SERVER && find_half(x, k->span.trace, k->span.id, CLIENT, NULL) != NULL)
@@ -103,10 +103,10 @@ tell_apart(const struct zipkin *x, struct kept *k)
 }
 
 static struct span
-with_own_parent(const struct zipkin *x, const struct kept *k)
+with_own_parent(const struct zipkin *x, const struct zipkin_span *k)
 {
 	struct span s = k->span;
-	const struct kept *server;
+	const struct zipkin_span *server;
 
 	if (k->own_id != k->span.id) {
 		s.id = k->own_id;
@@ -126,9 +126,9 @@ hand_on(struct zipkin *x, struct err *e)
 
 	if (!index_kept(x))
 		rc = err_set(e, ERR_MEMORY, "no memory for spans");
-	for (struct kept *k = x->kept; k != NULL && rc == 0; k = k->next)
+	for (struct zipkin_span *k = x->kept; k != NULL && rc == 0; k = k->next)
 		tell_apart(x, k);
-	for (struct kept *k = x->kept; k != NULL && rc == 0; k = k->next) {
+	for (struct zipkin_span *k = x->kept; k != NULL && rc == 0; k = k->next) {
 		struct span s = with_own_parent(x, k);
 
 		rc = reading_span(x->r, &s, e);
@@ -147,7 +147,7 @@ own(struct arena *a, const char **s, size_t len)
 }
 
 static bool
-own_text(struct arena *a, struct text *t)
+own_text(struct arena *a, struct text_view *t)
 {
 	return own(a, &t->s, t->len);
 }
@@ -155,12 +155,12 @@ own_text(struct arena *a, struct text *t)
 static int
 keep(struct zipkin *x, const struct span *s, enum half half, struct err *e)
 {
-	struct kept *k = arena_alloc(&x->arena, sizeof *k);
+	struct zipkin_span *k = arena_alloc(&x->arena, sizeof *k);
 	struct attribute *tags = arena_copy(&x->arena, x->tags, s->nattributes * sizeof *tags);
 	bool ok = k != NULL && tags != NULL;
 
 	if (ok) {
-		*k = (struct kept){ .span = *s, .half = (uint8_t)half };
+		*k = (struct zipkin_span){ .span = *s, .half = (uint8_t)half };
 		k->span.attributes = tags;
 		ok = own_text(&x->arena, &k->span.service) && own_text(&x->arena, &k->span.name) &&
 		     own_text(&x->arena, &k->span.node);
@@ -187,7 +187,7 @@ fail(struct zipkin *x, enum skip why, const char *words)
 static void
 read_endpoint(struct json *j, struct span *s)
 {
-	struct text key, t;
+	struct text_view key, t;
 
 	if (!json_enter_object(j))
 		return;
@@ -205,7 +205,7 @@ static void
 read_tags(struct zipkin *x, struct span *s)
 {
 	struct json *j = &x->j;
-	struct text key;
+	struct text_view key;
 	struct value v;
 
 	if (!json_enter_object(j))
@@ -215,19 +215,19 @@ read_tags(struct zipkin *x, struct span *s)
 		if (!json_value(j, &v))
 			return;
 		if (v.type == VALUE_TEXT)
-			v = typed_value((struct text){ v.text, v.len });
+			v = typed_value((struct text_view){ v.text, v.len });
 		if (s->nattributes < TAGS_MAX && key.len > 0 && v.type != VALUE_NONE)
 			x->tags[s->nattributes++] = (struct attribute){ key.s, key.len, v };
 	}
 }
 
-struct times { /* as they are written */
+struct zipkin_times { /* as they are written */
 	int64_t timestamp_us, duration_us;
 	bool has_timestamp, has_duration;
 };
 
 static bool
-to_ns(const struct times *t, struct span *s)
+to_ns(const struct zipkin_times *t, struct span *s)
 {
 	int64_t duration_ns;
 
@@ -243,8 +243,8 @@ read_span(struct zipkin *x, struct err *e)
 {
 	struct json *j = &x->j;
 	struct span s = { .offset = input_offset(x->in) - 1 }; /* of the bracket */
-	struct times times = { 0 };
-	struct text key, trace = { 0 }, id = { 0 }, parent = { 0 }, kind = { 0 };
+	struct zipkin_times times = { 0 };
+	struct text_view key, trace = { 0 }, id = { 0 }, parent = { 0 }, kind = { 0 };
 	bool shared = false, timed;
 
 	while (json_key(j, &key)) {
@@ -273,7 +273,7 @@ read_span(struct zipkin *x, struct err *e)
 		return 0;
 	timed = to_ns(&times, &s);
 	if (trace.len == 0 || id.len == 0 || !timed) {
-		reading_skip_at(x->r, SKIP_INCOMPLETE, reading_whence(x->r, &s),
+		reading_skip_at(x->r, SKIP_INCOMPLETE, reading_origin(x->r, &s),
 		    "a span without %s", timed ? "an id" : "its times");
 		return 0;
 	}

@@ -36,14 +36,14 @@ enum {
 	GZIP_LEAST_BYTES = 18 /* head and tail */
 };
 
-struct block {
-	struct block *next;
+struct input_block {
+	struct input_block *next;
 	size_t cap, len; /* of bytes[]; those in front are not counted */
 	char *bytes;     /* FRONT_BYTES into the memory behind this */
 };
 
 /* Where bytes come from. The thread's alone while there is one. */
-struct source {
+struct input_source {
 	int fd; /* -1: memory */
 	bool regular;
 	const uint8_t *memory;
@@ -57,20 +57,20 @@ struct source {
 };
 
 struct input_inside {
-	struct source source;
+	struct input_source source;
 	bool threaded;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	int wake[2]; /* closed to end a wait for a pipe's bytes */
 	/* under the lock */
-	struct block *ready, **ready_end, *spare;
+	struct input_block *ready, **ready_end, *spare;
 	unsigned nready;
 	bool stop, finished;
 	int code; /* why it finished: 0 at the end */
 	struct err e;
 	/* the parser's */
-	struct block *current, *held;
+	struct input_block *current, *held;
 	size_t held_bytes;
 	bool hold;
 	_Atomic uint64_t read_bytes, size_bytes;
@@ -78,10 +78,10 @@ struct input_inside {
 
 /* ---- blocks ---- */
 
-static struct block *
+static struct input_block *
 block_new(size_t cap)
 {
-	struct block *b = malloc(sizeof *b + FRONT_BYTES + cap + INPUT_PAD_BYTES);
+	struct input_block *b = malloc(sizeof *b + FRONT_BYTES + cap + INPUT_PAD_BYTES);
 
 	if (b == NULL)
 		return NULL;
@@ -93,16 +93,16 @@ block_new(size_t cap)
 }
 
 static void
-blocks_free(struct block *b)
+blocks_free(struct input_block *b)
 {
-	for (struct block *next; b != NULL; b = next) {
+	for (struct input_block *next; b != NULL; b = next) {
 		next = b->next;
 		free(b);
 	}
 }
 
 static void
-block_done(struct block *b, size_t len)
+block_done(struct input_block *b, size_t len)
 {
 	b->len = len;
 	memset(b->bytes + len, 0, INPUT_PAD_BYTES);
@@ -114,7 +114,7 @@ block_done(struct block *b, size_t len)
 static ssize_t
 source_read(struct input_inside *in, void *to, size_t len, struct err *e)
 {
-	struct source *s = &in->source;
+	struct input_source *s = &in->source;
 	struct pollfd polled[2] = { { s->fd, POLLIN, 0 }, { in->wake[0], 0, 0 } };
 	ssize_t n;
 
@@ -141,7 +141,7 @@ source_read(struct input_inside *in, void *to, size_t len, struct err *e)
 static int
 raw_more(struct input_inside *in, struct err *e)
 {
-	struct source *s = &in->source;
+	struct input_source *s = &in->source;
 	ssize_t n = source_read(in, s->raw, RAW_BYTES, e);
 
 	if (n < 0)
@@ -157,7 +157,7 @@ raw_more(struct input_inside *in, struct err *e)
 static int
 source_sniff(struct input_inside *in, struct err *e)
 {
-	struct source *s = &in->source;
+	struct input_source *s = &in->source;
 	ssize_t n = 1;
 
 	while (s->raw_len < 2 && n > 0) {
@@ -183,7 +183,7 @@ source_sniff(struct input_inside *in, struct err *e)
 static int
 plain_fill(struct input_inside *in, char *to, size_t room, size_t *len, struct err *e)
 {
-	struct source *s = &in->source;
+	struct input_source *s = &in->source;
 	size_t first = s->raw_len - s->raw_at;
 	ssize_t n = 1;
 
@@ -203,7 +203,7 @@ plain_fill(struct input_inside *in, char *to, size_t room, size_t *len, struct e
 }
 
 static int
-damaged(const struct source *s, const char *what, struct err *e)
+damaged(const struct input_source *s, const char *what, struct err *e)
 {
 	return err_set(e, ERR_INPUT, "gzip: %s at byte %llu of the file", what,
 	    (unsigned long long)(s->raw_offset - s->z.avail_in));
@@ -213,7 +213,7 @@ damaged(const struct source *s, const char *what, struct err *e)
 static int
 inflate_step(struct input_inside *in, struct err *e)
 {
-	struct source *s = &in->source;
+	struct input_source *s = &in->source;
 	int z, rc;
 
 	if (s->z.avail_in == 0 && (rc = raw_more(in, e)) != 0)
@@ -242,7 +242,7 @@ inflate_step(struct input_inside *in, struct err *e)
 static int
 gzip_fill(struct input_inside *in, char *to, size_t room, size_t *len, struct err *e)
 {
-	struct source *s = &in->source;
+	struct input_source *s = &in->source;
 	int rc = 0;
 
 	s->z.next_out = (Bytef *)to;
@@ -257,7 +257,7 @@ gzip_fill(struct input_inside *in, char *to, size_t room, size_t *len, struct er
 static int
 read_whole(struct input_inside *in, struct err *e)
 {
-	struct source *s = &in->source;
+	struct input_source *s = &in->source;
 	size_t size = (size_t)in->size_bytes, have = s->raw_len;
 	ssize_t n = 1;
 
@@ -280,15 +280,15 @@ read_whole(struct input_inside *in, struct err *e)
  * nothing. So what it does not take, in one member to the end of the file, is left to zlib. NULL:
  * it did not.
  */
-static struct block *
-inflate_whole(struct source *s)
+static struct input_block *
+inflate_whole(struct input_source *s)
 {
 	const uint8_t *tail = s->z.next_in + s->z.avail_in - 4;
 	size_t size = s->z.avail_in < GZIP_LEAST_BYTES
 	                  ? 0
 	                  : (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 |
 	                        (size_t)tail[3] << 24;
-	struct block *b = size > 0 && size <= WHOLE_MAX_BYTES ? block_new(size) : NULL;
+	struct input_block *b = size > 0 && size <= WHOLE_MAX_BYTES ? block_new(size) : NULL;
 	struct libdeflate_decompressor *d = b != NULL ? libdeflate_alloc_decompressor() : NULL;
 	size_t used = 0, len = 0;
 
@@ -308,10 +308,10 @@ inflate_whole(struct source *s)
 
 /* At the beginning of a file. 1: it is all in *b, a larger block. */
 static int
-source_begin(struct input_inside *in, struct block **b, struct err *e)
+source_begin(struct input_inside *in, struct input_block **b, struct err *e)
 {
-	struct source *s = &in->source;
-	struct block *whole;
+	struct input_source *s = &in->source;
+	struct input_block *whole;
 	int rc = source_sniff(in, e);
 
 	if (rc != 0 || !s->gzip || !s->regular || in->size_bytes < s->raw_len ||
@@ -326,9 +326,9 @@ source_begin(struct input_inside *in, struct block **b, struct err *e)
 
 /* Fills a block as far as it goes. *len is good with a failure too: what came before it. */
 static int
-source_fill(struct input_inside *in, struct block **b, struct err *e)
+source_fill(struct input_inside *in, struct input_block **b, struct err *e)
 {
-	struct source *s = &in->source;
+	struct input_source *s = &in->source;
 	size_t room = s->piece != 0 && s->piece < (*b)->cap ? s->piece : (*b)->cap, len = 0;
 	int rc = s->sniffed ? 0 : source_begin(in, b, e);
 
@@ -345,7 +345,7 @@ source_fill(struct input_inside *in, struct block **b, struct err *e)
 
 /* Puts a block in the queue. Under the lock. */
 static void
-make_ready(struct input_inside *in, struct block *b, int code, const struct err *e)
+make_ready(struct input_inside *in, struct input_block *b, int code, const struct err *e)
 {
 	if (b->len > 0) {
 		b->next = NULL;
@@ -364,10 +364,10 @@ make_ready(struct input_inside *in, struct block *b, int code, const struct err 
 	}
 }
 
-static struct block *
+static struct input_block *
 take_spare(struct input_inside *in)
 {
-	struct block *b = in->spare;
+	struct input_block *b = in->spare;
 
 	if (b != NULL)
 		in->spare = b->next;
@@ -378,7 +378,7 @@ static void *
 read_ahead(void *arg)
 {
 	struct input_inside *in = arg;
-	struct block *b;
+	struct input_block *b;
 	struct err e;
 	int rc;
 
@@ -412,7 +412,7 @@ read_ahead(void *arg)
 static void
 read_now(struct input_inside *in)
 {
-	struct block *b = take_spare(in);
+	struct input_block *b = take_spare(in);
 	struct err e;
 	int rc;
 
@@ -433,7 +433,7 @@ read_now(struct input_inside *in)
 
 /* The block is not the window any more. */
 static void
-put_away(struct input_inside *in, struct block *b)
+put_away(struct input_inside *in, struct input_block *b)
 {
 	if (b == NULL)
 		return;
@@ -454,7 +454,7 @@ put_away(struct input_inside *in, struct block *b)
 }
 
 static void
-window_set(struct input *in, struct block *b, const char *at, const char *end)
+window_set(struct input *in, struct input_block *b, const char *at, const char *end)
 {
 	uint64_t offset = input_offset(in);
 
@@ -467,10 +467,10 @@ window_set(struct input *in, struct block *b, const char *at, const char *end)
 /* A word that is longer than the room in front: into a larger block, with room behind for as much
  * again. */
 static int
-window_grow(struct input *in, struct block *b, size_t tail, struct err *e)
+window_grow(struct input *in, struct input_block *b, size_t tail, struct err *e)
 {
 	struct input_inside *inside = in->inside;
-	struct block *large = block_new(2 * (tail + b->len));
+	struct input_block *large = block_new(2 * (tail + b->len));
 
 	if (large == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for a piece of %zu bytes", tail);
@@ -484,10 +484,10 @@ window_grow(struct input *in, struct block *b, size_t tail, struct err *e)
 
 /* Takes in the next block, which is not queued any more. */
 static int
-window_move(struct input *in, struct block *b, struct err *e)
+window_move(struct input *in, struct input_block *b, struct err *e)
 {
 	struct input_inside *inside = in->inside;
-	struct block *old = inside->current;
+	struct input_block *old = inside->current;
 	size_t tail = (size_t)(in->end - in->at);
 	int rc = 0;
 
@@ -513,10 +513,10 @@ window_move(struct input *in, struct block *b, struct err *e)
 
 /* The first in the queue, if the window has room for it. */
 static int
-next_block(struct input *in, struct block **ret, struct err *e)
+next_block(struct input *in, struct input_block **ret, struct err *e)
 {
 	struct input_inside *inside = in->inside;
-	struct block *b = inside->ready;
+	struct input_block *b = inside->ready;
 
 	*ret = NULL;
 	if (b == NULL) {
@@ -539,7 +539,7 @@ int
 input_more(struct input *in, struct err *e)
 {
 	struct input_inside *inside = in->inside;
-	struct block *b;
+	struct input_block *b;
 	int rc;
 
 	if (inside->threaded)
@@ -570,7 +570,7 @@ input_release(struct input *in)
 	struct input_inside *inside = in->inside;
 
 	inside->hold = false;
-	for (struct block *b = inside->held, *next; b != NULL; b = next) {
+	for (struct input_block *b = inside->held, *next; b != NULL; b = next) {
 		next = b->next;
 		if (b->cap <= BLOCK_BYTES &&
 		    inside->held_bytes <= 2 * READY_MAX * (size_t)BLOCK_BYTES)
@@ -635,7 +635,7 @@ start_thread(struct input_inside *inside, bool ahead, struct err *e)
 static int
 open_path(struct input *in, const char *path, bool ahead, struct err *e)
 {
-	struct source *s;
+	struct input_source *s;
 	struct stat st;
 	int rc = inside_new(in, e);
 

@@ -379,7 +379,7 @@ take_u(const char *s, const char *end, char **to)
 
 /* Without escapes; what comes out is never longer. */
 static bool
-unescape(struct json *j, struct text *t)
+unescape(struct json *j, struct text_view *t)
 {
 	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
 	const char *s = t->s, *end = s + t->len, *which;
@@ -410,13 +410,13 @@ unescape(struct json *j, struct text *t)
 			return fail(j, ERR_INPUT, "an escape that is none");
 		}
 	}
-	*t = (struct text){ out, (uint32_t)(to - out) };
+	*t = (struct text_view){ out, (uint32_t)(to - out) };
 	return true;
 }
 
 /* At its quote. Nothing of it is taken before all of it is there. */
 static __attribute__((noinline)) bool
-take_text(struct json *j, struct text *ret)
+take_text(struct json *j, struct text_view *ret)
 {
 	struct input *in = j->in;
 	bool escaped = false;
@@ -440,7 +440,7 @@ take_text(struct json *j, struct text *ret)
 			return fail(j, ERR_INPUT, "a control character in a text");
 		}
 	}
-	*ret = (struct text){ in->at + 1, (uint32_t)(n - 1) };
+	*ret = (struct text_view){ in->at + 1, (uint32_t)(n - 1) };
 	if (escaped && !unescape(j, ret))
 		return false;
 	in->at += n + 1;
@@ -451,7 +451,7 @@ take_text(struct json *j, struct text *ret)
 /* Most texts are short, and have no escapes: within the first 16 bytes, which may be read, there is
  * a quote. */
 static inline bool
-take_short_text(struct json *j, struct text *ret)
+take_short_text(struct json *j, struct text_view *ret)
 {
 #ifdef __SSE2__
 	const char *s = j->in->at + 1;
@@ -463,7 +463,7 @@ take_short_text(struct json *j, struct text *ret)
 	if (quote != 0 && (other & (quote ^ (quote - 1))) == 0) {
 		uint32_t len = (uint32_t)__builtin_ctz(quote);
 
-		*ret = (struct text){ s, len };
+		*ret = (struct text_view){ s, len };
 		j->in->at = s + len + 1;
 		j->due = false;
 		return true;
@@ -500,7 +500,7 @@ skip_text(struct json *j)
 
 /* After white space, if any: only that can move the window while the key is still needed. */
 static __attribute__((noinline)) bool
-take_colon(struct json *j, struct text *key)
+take_colon(struct json *j, struct text_view *key)
 {
 	const char *p = j->in->at;
 	unsigned char c;
@@ -526,7 +526,7 @@ take_colon(struct json *j, struct text *key)
 }
 
 bool
-json_key(struct json *j, struct text *key)
+json_key(struct json *j, struct text_view *key)
 {
 	unsigned char c = advance(j, '}');
 
@@ -554,7 +554,7 @@ json_element(struct json *j)
 }
 
 bool
-json_text(struct json *j, struct text *ret)
+json_text(struct json *j, struct text_view *ret)
 {
 	return want(j, JSON_TEXT) && take_short_text(j, ret);
 }
@@ -701,7 +701,7 @@ is_number_char(char c)
 
 /* As it is written. */
 static inline bool
-take_number(struct json *j, struct text *ret)
+take_number(struct json *j, struct text_view *ret)
 {
 	struct input *in = j->in;
 	size_t n = 0;
@@ -717,7 +717,7 @@ take_number(struct json *j, struct text *ret)
 			break;
 		}
 	}
-	*ret = (struct text){ in->at, (uint32_t)n };
+	*ret = (struct text_view){ in->at, (uint32_t)n };
 	in->at += n;
 	j->due = false;
 	return true;
@@ -725,7 +725,7 @@ take_number(struct json *j, struct text *ret)
 
 /* A number, or a text that should be one. */
 static inline bool
-take_numeric(struct json *j, struct text *ret)
+take_numeric(struct json *j, struct text_view *ret)
 {
 	enum json_kind is = next_kind(j);
 
@@ -741,7 +741,7 @@ take_numeric(struct json *j, struct text *ret)
 bool
 json_int(struct json *j, int64_t *ret)
 {
-	struct text t;
+	struct text_view t;
 
 	return take_numeric(j, &t) && json_number_int(t.s, t.len, ret);
 }
@@ -749,7 +749,7 @@ json_int(struct json *j, int64_t *ret)
 bool
 json_uint(struct json *j, uint64_t *ret)
 {
-	struct text t;
+	struct text_view t;
 
 	return take_numeric(j, &t) && json_number_uint(t.s, t.len, ret);
 }
@@ -757,7 +757,7 @@ json_uint(struct json *j, uint64_t *ret)
 bool
 json_double(struct json *j, double *ret)
 {
-	struct text t;
+	struct text_view t;
 
 	return take_numeric(j, &t) && json_number_real(t.s, t.len, ret);
 }
@@ -832,7 +832,7 @@ void
 json_skip(struct json *j)
 {
 	enum json_kind is = next_kind(j);
-	struct text t;
+	struct text_view t;
 
 	switch (is) {
 	case JSON_OBJECT:
@@ -887,7 +887,7 @@ take_raw(struct json *j, struct value *ret)
 }
 
 static void
-number_value(struct value *ret, const struct text *t)
+number_value(struct value *ret, const struct text_view *t)
 {
 	bool whole = true;
 
@@ -906,7 +906,7 @@ bool
 json_value(struct json *j, struct value *ret)
 {
 	enum json_kind is = next_kind(j);
-	struct text t;
+	struct text_view t;
 
 	switch (is) {
 	case JSON_TEXT:

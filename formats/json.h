@@ -71,12 +71,12 @@ bool json_enter_object(struct json *j);
 bool json_enter_array(struct json *j);
 
 /* To the next key or element. False: there was none, and it has been left; or failed. */
-bool json_key(struct json *j, struct text *key);
+bool json_key(struct json *j, struct text_view *key);
 bool json_element(struct json *j);
 
 /* Takes a value. False: it is something else, and *ret is as it was. */
-bool json_text(
-    struct json *j, struct text *ret); /* without its escapes; broken surrogates become U+FFFD */
+bool json_text(struct json *j,
+    struct text_view *ret); /* without its escapes; broken surrogates become U+FFFD */
 bool json_int(struct json *j,
     int64_t *ret); /* a number, or a text that is one; fractions are cut; false: does not fit */
 bool json_uint(struct json *j, uint64_t *ret); /* the same */

@@ -3,20 +3,20 @@
 
 int
 otlp_resource_attribute(
-    struct otlp_resource *o, struct text key, const struct value *v, struct err *e)
+    struct otlp_resource *o, struct text_view key, const struct value *v, struct err *e)
 {
-	struct text *to = text_is(key, "service.name")          ? &o->service
-	                  : text_is(key, "k8s.pod.name")        ? &o->places[OTLP_POD]
-	                  : text_is(key, "host.name")           ? &o->places[OTLP_HOST]
-	                  : text_is(key, "service.instance.id") ? &o->places[OTLP_INSTANCE]
-	                                                        : NULL;
+	struct text_view *to = text_is(key, "service.name")          ? &o->service
+	                       : text_is(key, "k8s.pod.name")        ? &o->places[OTLP_POD]
+	                       : text_is(key, "host.name")           ? &o->places[OTLP_HOST]
+	                       : text_is(key, "service.instance.id") ? &o->places[OTLP_INSTANCE]
+	                                                             : NULL;
 	char *copy;
 
 	if (to == NULL || v->type != VALUE_TEXT || v->len == 0)
 		return 0;
 	if ((copy = arena_text(&o->arena, v->text, v->len)) == NULL)
 		return err_set(e, ERR_MEMORY, "no memory for a resource");
-	*to = (struct text){ copy, v->len };
+	*to = (struct text_view){ copy, v->len };
 	return 0;
 }
 
@@ -57,7 +57,7 @@ otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource 
 	span->parent = number_of(s->parent, s->parent_len);
 	span->has_parent = span->parent != 0;
 	if (span->begin_ns <= 0 || span->end_ns <= 0) {
-		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, span),
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_origin(r, span),
 		    "span %016llx: without its times", (unsigned long long)span->id);
 		return 0;
 	}

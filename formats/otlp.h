@@ -20,13 +20,13 @@ enum otlp_place {
 }; /* the first that is known names the node */
 
 struct otlp_resource { /* all zeroes is one that nothing is known of */
-	struct text service, places[OTLP_PLACES];
+	struct text_view service, places[OTLP_PLACES];
 	struct arena arena;
 };
 
 /* Takes note of what matters; copies it. 0 or ERR_MEMORY. */
 int otlp_resource_attribute(
-    struct otlp_resource *o, struct text key, const struct value *v, struct err *e);
+    struct otlp_resource *o, struct text_view key, const struct value *v, struct err *e);
 void otlp_resource_reset(struct otlp_resource *o);
 void otlp_resource_release(struct otlp_resource *o);
 

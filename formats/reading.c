@@ -15,7 +15,7 @@
 
 #include "base/texts.h"
 #include "formats/reading.h"
-#include "formats/spans.h"
+#include "formats/span_set.h"
 
 enum {
 	HEAD_BYTES = 64 << 10, /* that formats are told by */
@@ -33,7 +33,7 @@ struct reading {
 	struct reading_options o;
 	struct labels *labels;
 	struct reading_counts counts;
-	struct spans *spans;
+	struct span_set *spans;
 	struct texts *nodes, *files;
 	uint32_t file_number; /* of `file` among them, or UINT32_MAX */
 	const char **names;   /* [NODES_MAX + 1] */
@@ -73,7 +73,7 @@ reading_new(
 	r->nodes = texts_new();
 	r->files = texts_new();
 	if (r->names != NULL && r->nodes != NULL && r->files != NULL &&
-	    (r->spans = spans_new(r)) != NULL) {
+	    (r->spans = span_set_new(r)) != NULL) {
 		*ret = r;
 		return 0;
 	}
@@ -88,7 +88,7 @@ reading_free(struct reading *r)
 		return;
 	drop_ahead(r);
 	free(r->coming);
-	spans_free(r->spans);
+	span_set_free(r->spans);
 	texts_free(r->nodes);
 	texts_free(r->files);
 	free(r->names);
@@ -403,7 +403,7 @@ int
 reading_end(struct reading *r, struct err *e)
 {
 	r->file[0] = '\0';
-	return spans_end(r->spans, e);
+	return span_set_end(r->spans, e);
 }
 
 /* ---- what formats find ---- */
@@ -418,34 +418,34 @@ int
 reading_span(struct reading *r, const struct span *s, struct err *e)
 {
 	if (s->id == 0 || (s->trace.high == 0 && s->trace.low == 0)) {
-		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, s),
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_origin(r, s),
 		    "a span without an id, or of no trace");
 		return 0;
 	}
 	if (!in_range(s->begin_ns) || !in_range(s->end_ns)) {
-		reading_skip_at(r, SKIP_INCOMPLETE, reading_whence(r, s),
+		reading_skip_at(r, SKIP_INCOMPLETE, reading_origin(r, s),
 		    "span %016llx: a time that cannot be", (unsigned long long)s->id);
 		return 0;
 	}
 	if (s->end_ns < s->begin_ns) {
-		reading_skip_at(r, SKIP_NEGATIVE, reading_whence(r, s),
+		reading_skip_at(r, SKIP_NEGATIVE, reading_origin(r, s),
 		    "span %016llx ends before it begins", (unsigned long long)s->id);
 		return 0;
 	}
 	r->counts.spans++;
-	return spans_add(r->spans, s, r->format != NULL ? r->format->resolution_ns : 0, e);
+	return span_set_add(r->spans, s, r->format != NULL ? r->format->resolution_ns : 0, e);
 }
 
 int
 reading_complete(struct reading *r, struct trace_id id, struct err *e)
 {
-	return spans_complete(r->spans, id, e);
+	return span_set_complete(r->spans, id, e);
 }
 
 void
 reading_lossy(struct reading *r, struct trace_id id)
 {
-	spans_lossy(r->spans, id);
+	span_set_lossy(r->spans, id);
 }
 
 int
@@ -481,10 +481,10 @@ reading_node(struct reading *r, const char *name, size_t len)
 	return r->last_node = id;
 }
 
-struct whence
-reading_whence(const struct reading *r, const struct span *s)
+struct span_origin
+reading_origin(const struct reading *r, const struct span *s)
 {
-	return (struct whence){ r->file_number, s->offset };
+	return (struct span_origin){ r->file_number, s->offset };
 }
 
 void
@@ -504,7 +504,7 @@ reading_skip(struct reading *r, enum skip why, const struct input *in, const cha
 }
 
 void
-reading_skip_at(struct reading *r, enum skip why, struct whence at, const char *format, ...)
+reading_skip_at(struct reading *r, enum skip why, struct span_origin at, const char *format, ...)
 {
 	struct skipped *s = &r->counts.skipped[why];
 	va_list args;

@@ -10,7 +10,7 @@
 
 #include "analysis/trace.h"
 #include "formats/input.h"
-#include "formats/span.h"
+#include "formats/trace_span.h"
 
 enum skip { /* skips.tbl.h has their words */
 #define X(name, word, what) SKIP_##name,
@@ -115,19 +115,19 @@ struct labels *reading_labels(struct reading *r);
 const struct reading_options *reading_options(const struct reading *r);
 struct reading_counts *reading_count(struct reading *r); /* to add to */
 
-struct whence {        /* of a span that is kept, for words about it later */
+struct span_origin {   /* of a span that is kept, for words about it later */
 	uint32_t file; /* its number; UINT32_MAX: not known */
 	uint64_t offset;
 };
 
-struct whence reading_whence(
+struct span_origin reading_origin(
     const struct reading *r, const struct span *s); /* of one that is being read */
 
 /* Counts what could not be used; the place is the input's now (`in` NULL: no place), the words are
  * printf's. */
 void reading_skip(struct reading *r, enum skip why, const struct input *in, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-void reading_skip_at(struct reading *r, enum skip why, struct whence at, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void reading_skip_at(struct reading *r, enum skip why, struct span_origin at, const char *format,
+    ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -17,7 +17,7 @@ enum { NONE = UINT32_MAX, INSERTION_MAX = 24 };
 
 enum fate { UNKNOWN, USED, VISITED, DROPPED, ORPHAN, FURTHER, SELF, CIRCLE };
 
-struct member {                   /* what is found out about a span */
+struct tree_span {                /* what is found out about a span */
 	int64_t begin_ns, end_ns; /* on the root's clock, as far as that was corrected; not cut */
 	int64_t shift_ns;
 	uint32_t parent, first_child, last_child, next;
@@ -26,7 +26,7 @@ struct member {                   /* what is found out about a span */
 	bool joined;
 };
 
-struct mark { /* a fork or a join in the parent's unit */
+struct tree_mark { /* a fork or a join in the parent's unit */
 	int64_t time_ns;
 	uint64_t order; /* where times are equal */
 	uint32_t span;
@@ -34,26 +34,26 @@ struct mark { /* a fork or a join in the parent's unit */
 };
 
 struct tree {
-	struct names *names;
+	struct span_names *names;
 	uint32_t fork_label, join_label;
-	struct member *members;
+	struct tree_span *members;
 	uint32_t *queue; /* spans in the order of their units */
-	struct mark *marks, *spare;
+	struct tree_mark *marks, *spare;
 	uint32_t cap;
 	struct hash_table by_id; /* spans of this trace */
 };
 
-struct building {
+struct tree_builder {
 	struct tree *t;
 	struct reading *r;
 	struct trace *trace;
-	struct kept *spans;
+	struct kept_span *spans;
 	uint32_t n, nused;
 	int64_t resolution_ns;
 };
 
 struct tree *
-tree_new(struct names *n, struct labels *l)
+tree_new(struct span_names *n, struct labels *l)
 {
 	struct tree *t = calloc(1, sizeof *t);
 
@@ -107,28 +107,28 @@ make_room(struct tree *t, uint32_t n)
 
 /* ---- who is whose child ---- */
 
-static struct whence
-whence(const struct kept *s)
+static struct span_origin
+origin_of(const struct kept_span *s)
 {
-	return (struct whence){ s->file, s->offset };
+	return (struct span_origin){ s->file, s->offset };
 }
 
 static void
-count_span(struct building *b, uint32_t span, enum skip why, const char *words)
+count_span(struct tree_builder *b, uint32_t span, enum skip why, const char *words)
 {
-	reading_skip_at(b->r, why, whence(&b->spans[span]),
+	reading_skip_at(b->r, why, origin_of(&b->spans[span]),
 	    "span %016llx of trace %016llx%016llx%s", (unsigned long long)b->spans[span].id,
 	    (unsigned long long)b->trace->id_high, (unsigned long long)b->trace->id, words);
 }
 
 static void
-index_ids(struct building *b)
+index_ids(struct tree_builder *b)
 {
 	struct tree *t = b->t;
 
 	hash_table_clear(&t->by_id);
 	for (uint32_t i = 0; i < b->n; i++) {
-		t->members[i] = (struct member){
+		t->members[i] = (struct tree_span){
 			.parent = NONE, .first_child = NONE, .next = NONE
 		};
 		if (hash_table_claim(&t->by_id, hash_u64(b->spans[i].id), i) != i) {
@@ -140,9 +140,9 @@ index_ids(struct building *b)
 
 /* The earliest, of those the longest. */
 static uint32_t
-better_root(const struct building *b, uint32_t a, uint32_t c)
+better_root(const struct tree_builder *b, uint32_t a, uint32_t c)
 {
-	const struct kept *x, *y;
+	const struct kept_span *x, *y;
 
 	if (a == NONE)
 		return c;
@@ -155,14 +155,14 @@ better_root(const struct building *b, uint32_t a, uint32_t c)
 
 /* Finds parents, and the root among those without. NONE: there is none. */
 static uint32_t
-find_parents(struct building *b)
+find_parents(struct tree_builder *b)
 {
 	struct tree *t = b->t;
 	uint32_t root = NONE, self = NONE, orphan = NONE, norphans = 0;
 
 	for (uint32_t i = 0; i < b->n; i++) {
-		struct member *m = &t->members[i];
-		const struct kept *s = &b->spans[i];
+		struct tree_span *m = &t->members[i];
+		const struct kept_span *s = &b->spans[i];
 		uint32_t parent;
 
 		if (m->fate == DROPPED)
@@ -186,12 +186,12 @@ find_parents(struct building *b)
 }
 
 static void
-link_children(struct building *b)
+link_children(struct tree_builder *b)
 {
-	struct member *m = b->t->members;
+	struct tree_span *m = b->t->members;
 
 	for (uint32_t i = 0; i < b->n; i++) {
-		struct member *p;
+		struct tree_span *p;
 
 		if (m[i].parent == NONE)
 			continue;
@@ -203,14 +203,14 @@ link_children(struct building *b)
 
 /* All that can be reached from the root, breadth first. */
 static void
-reach(struct building *b, uint32_t root)
+reach(struct tree_builder *b, uint32_t root)
 {
 	struct tree *t = b->t;
 	uint32_t n = 0;
 
 	t->queue[n++] = root;
 	for (uint32_t at = 0; at < n; at++) {
-		struct member *m = &t->members[t->queue[at]];
+		struct tree_span *m = &t->members[t->queue[at]];
 
 		m->fate = USED;
 		m->unit = at;
@@ -224,9 +224,9 @@ reach(struct building *b, uint32_t root)
 
 /* What became of the topmost that it hangs on. */
 static enum fate
-fate_of(struct building *b, uint32_t span)
+fate_of(struct tree_builder *b, uint32_t span)
 {
-	struct member *m = b->t->members;
+	struct tree_span *m = b->t->members;
 	uint32_t at = span, next;
 	enum fate fate;
 
@@ -241,7 +241,7 @@ fate_of(struct building *b, uint32_t span)
 }
 
 static void
-count_unreached(struct building *b)
+count_unreached(struct tree_builder *b)
 {
 	for (uint32_t i = 0; i < b->n; i++)
 		switch (b->t->members[i].fate == USED ? USED : fate_of(b, i)) {
@@ -278,7 +278,7 @@ add_ns(int64_t a, int64_t b)
 
 /* How far a child of another clock has to be moved. */
 static int64_t
-skew_ns(const struct member *p, const struct member *c, bool follows)
+skew_ns(const struct tree_span *p, const struct tree_span *c, bool follows)
 {
 	bool fits = c->end_ns - c->begin_ns <= p->end_ns - p->begin_ns;
 
@@ -290,10 +290,10 @@ skew_ns(const struct member *p, const struct member *c, bool follows)
 }
 
 static void
-move(struct building *b, const struct member *p, uint32_t parent, uint32_t child)
+move(struct tree_builder *b, const struct tree_span *p, uint32_t parent, uint32_t child)
 {
-	struct member *c = &b->t->members[child];
-	const struct kept *ps = &b->spans[parent], *cs = &b->spans[child];
+	struct tree_span *c = &b->t->members[child];
+	const struct kept_span *ps = &b->spans[parent], *cs = &b->spans[child];
 	int64_t skew;
 
 	c->shift_ns = p->shift_ns;
@@ -312,10 +312,10 @@ move(struct building *b, const struct member *p, uint32_t parent, uint32_t child
 /* Cuts a child that overlaps the parent's ends, and says whether it was waited for. The times that
  * events get are the span's. */
 static void
-cut(struct building *b, uint32_t parent, uint32_t child)
+cut(struct tree_builder *b, uint32_t parent, uint32_t child)
 {
-	struct member *c = &b->t->members[child];
-	struct kept *ps = &b->spans[parent], *cs = &b->spans[child];
+	struct tree_span *c = &b->t->members[child];
+	struct kept_span *ps = &b->spans[parent], *cs = &b->spans[child];
 	bool before = c->begin_ns<ps->begin_ns, after = c->end_ns> ps->end_ns;
 	bool outside = (before && c->end_ns <= ps->begin_ns) ||
 	               (after && c->begin_ns >= ps->end_ns);
@@ -328,16 +328,16 @@ cut(struct building *b, uint32_t parent, uint32_t child)
 /* ---- forks and joins ---- */
 
 static inline bool
-comes_before(const struct mark *a, const struct mark *b)
+comes_before(const struct tree_mark *a, const struct tree_mark *b)
 {
 	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
 }
 
 static void
-insertion_sort(struct mark *m, uint32_t n)
+insertion_sort(struct tree_mark *m, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
-		struct mark x = m[i];
+		struct tree_mark x = m[i];
 		uint32_t j = i;
 
 		for (; j > 0 && comes_before(&x, &m[j - 1]); j--)
@@ -357,7 +357,7 @@ sort_marks(struct tree *t, uint32_t n)
 		return;
 	}
 	while (runs > 1) {
-		struct mark *m = t->marks, *out = t->spare;
+		struct tree_mark *m = t->marks, *out = t->spare;
 		uint32_t at = 0;
 
 		for (runs = 0; at < n; runs++) {
@@ -382,24 +382,24 @@ sort_marks(struct tree *t, uint32_t n)
 /* Where times are equal: who ends comes before who begins; in between those that take no time, each
  * whole. */
 static uint32_t
-make_marks(struct building *b, uint32_t parent)
+make_marks(struct tree_builder *b, uint32_t parent)
 {
 	struct tree *t = b->t;
-	const struct kept *p = &b->spans[parent];
+	const struct kept_span *p = &b->spans[parent];
 	uint32_t n = 0, seq = 0;
 
 	for (uint32_t c = t->members[parent].first_child; c != NONE;
 	     c = t->members[c].next, seq++) {
-		const struct kept *s = &b->spans[c];
+		const struct kept_span *s = &b->spans[c];
 		bool joined = t->members[c].joined, none = joined && s->begin_ns == s->end_ns;
 		int64_t at = s->begin_ns < p->begin_ns ? p->begin_ns
 		             : s->begin_ns > p->end_ns ? p->end_ns
 		                                       : s->begin_ns;
 
-		t->marks[n++] = (struct mark){ at,
+		t->marks[n++] = (struct tree_mark){ at,
 			(uint64_t)(none ? 1 : 2) << 40 | (uint64_t)seq << 1, c, false };
 		if (joined)
-			t->marks[n++] = (struct mark){ s->end_ns,
+			t->marks[n++] = (struct tree_mark){ s->end_ns,
 				(uint64_t)none << 40 | (uint64_t)seq << 1 | 1, c, true };
 	}
 	sort_marks(t, n);
@@ -413,16 +413,16 @@ make_marks(struct building *b, uint32_t parent)
  *	            marks[i-1]  marks[i]: c's end, moved to s' begin if nothing else is in between
  */
 static void
-cut_overlaps(struct building *b, uint32_t parent, uint32_t n)
+cut_overlaps(struct tree_builder *b, uint32_t parent, uint32_t n)
 {
-	struct mark *m = b->t->marks;
-	const struct kept *p = &b->spans[parent];
+	struct tree_mark *m = b->t->marks;
+	const struct kept_span *p = &b->spans[parent];
 	int64_t most = (p->end_ns - p->begin_ns - 1) / 100;
 
 	if (most < b->resolution_ns)
 		most = b->resolution_ns;
 	for (uint32_t i = 2; i < n; i++) {
-		struct mark end = m[i], begin = m[i - 1];
+		struct tree_mark end = m[i], begin = m[i - 1];
 
 		if (!end.join || begin.join || end.span == begin.span ||
 		    !b->t->members[begin.span].joined || end.time_ns - begin.time_ns > most ||
@@ -440,7 +440,7 @@ cut_overlaps(struct building *b, uint32_t parent, uint32_t n)
 
 /* The values, as many as the label has fields. */
 static bool
-set_values(struct building *b, struct event *e, const struct kept *s)
+set_values(struct tree_builder *b, struct event *e, const struct kept_span *s)
 {
 	struct value *v;
 
@@ -458,15 +458,16 @@ set_values(struct building *b, struct event *e, const struct kept *s)
 }
 
 static bool
-emit_unit(struct building *b, uint32_t unit, uint32_t *nevents)
+emit_unit(struct tree_builder *b, uint32_t unit, uint32_t *nevents)
 {
 	struct tree *t = b->t;
 	uint32_t span = t->queue[unit], nmarks;
-	const struct kept *s = &b->spans[span];
+	const struct kept_span *s = &b->spans[span];
 	struct event *e = &b->trace->events[*nevents];
-	uint32_t begin = names_label(
+	uint32_t begin = span_names_label(
 	    t->names, s->name, unit == 0 ? NAME_REQUEST_BEGIN : NAME_UNIT_BEGIN);
-	uint32_t end = names_label(t->names, s->name, unit == 0 ? NAME_REQUEST_END : NAME_UNIT_END);
+	uint32_t end = span_names_label(
+	    t->names, s->name, unit == 0 ? NAME_REQUEST_END : NAME_UNIT_END);
 
 	if (begin == LABEL_NONE || end == LABEL_NONE)
 		return false;
@@ -484,7 +485,7 @@ emit_unit(struct building *b, uint32_t unit, uint32_t *nevents)
 	if (!set_values(b, e++, s))
 		return false;
 	for (uint32_t i = 0; i < nmarks; i++, e++) {
-		const struct mark *m = &t->marks[i];
+		const struct tree_mark *m = &t->marks[i];
 
 		*e = (struct event){ .time_ns = m->time_ns,
 			.link_id = b->spans[m->span].id,
@@ -506,11 +507,11 @@ emit_unit(struct building *b, uint32_t unit, uint32_t *nevents)
 }
 
 static bool
-emit(struct building *b, uint32_t root)
+emit(struct tree_builder *b, uint32_t root)
 {
 	struct trace *tr = b->trace;
-	const struct kept *s = &b->spans[root];
-	struct member *m = &b->t->members[root];
+	const struct kept_span *s = &b->spans[root];
+	struct tree_span *m = &b->t->members[root];
 
 	tr->units = arena_alloc(&tr->arena, b->nused * sizeof *tr->units);
 	tr->events = arena_alloc(&tr->arena, 4 * (size_t)b->nused * sizeof *tr->events);
@@ -528,11 +529,11 @@ emit(struct building *b, uint32_t root)
 
 int
 tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_id id,
-    struct kept *spans, uint32_t n, int64_t resolution_ns, bool lossy, struct arena *a,
+    struct kept_span *spans, uint32_t n, int64_t resolution_ns, bool lossy, struct arena *a,
     struct err *e)
 {
 	struct trace trace = { .id = id.low, .id_high = id.high, .lossy = lossy }, *made;
-	struct building b = { t, r, &trace, spans, n, 0, resolution_ns };
+	struct tree_builder b = { t, r, &trace, spans, n, 0, resolution_ns };
 	uint32_t root;
 
 	*ret = NULL;
@@ -542,7 +543,7 @@ tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_i
 		return err_set(e, ERR_MEMORY, "no memory for a trace of %u spans", n);
 	index_ids(&b);
 	if ((root = find_parents(&b)) == NONE) {
-		reading_skip_at(r, SKIP_ROOTLESS, whence(&spans[0]),
+		reading_skip_at(r, SKIP_ROOTLESS, origin_of(&spans[0]),
 		    "trace %016llx%016llx, of %u spans", (unsigned long long)id.high,
 		    (unsigned long long)id.low, n);
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From the spans of one trace to its graph. Used by spans.c alone.
+ * From the spans of one trace to its graph. Used by span_set.c alone.
  *
  * Each span is a unit. Its parent's unit forks it where it begins and joins it
  * where it ends, both with silent labels; the link is the span's id. Within a
@@ -25,13 +25,13 @@
 #ifndef FORMATS_TREE_H
 #define FORMATS_TREE_H
 
-#include "formats/names.h"
+#include "formats/span_names.h"
 #include "formats/reading.h"
 
-struct kept { /* a span that waits for the rest of its trace */
+struct kept_span { /* a span that waits for the rest of its trace */
 	uint64_t id, parent;
 	int64_t begin_ns, end_ns;
-	struct name *name;
+	struct span_name *name;
 	const struct value *values; /* in the trace's arena */
 	uint32_t node;
 	uint32_t file; /* where it was read, for words about it */
@@ -42,7 +42,7 @@ struct kept { /* a span that waits for the rest of its trace */
 
 struct tree; /* working memory, kept from trace to trace */
 
-struct tree *tree_new(struct names *n, struct labels *l); /* NULL: out of memory */
+struct tree *tree_new(struct span_names *n, struct labels *l); /* NULL: out of memory */
 void tree_free(struct tree *t);
 
 /*
@@ -54,7 +54,7 @@ void tree_free(struct tree *t);
  * O(n log n), no recursion. ERR_MEMORY.
  */
 int tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_id id,
-    struct kept *spans, uint32_t n, int64_t resolution_ns, bool lossy, struct arena *a,
+    struct kept_span *spans, uint32_t n, int64_t resolution_ns, bool lossy, struct arena *a,
     struct err *e);
 
 #endif

@@ -9,7 +9,7 @@
  * is another number, else VALUE_TEXT, not copied, cut at VALUE_TEXT_MAX; "" is VALUE_NONE.
  * O(length). */
 static inline struct value
-typed_value(struct text s)
+typed_value(struct text_view s)
 {
 	struct value v = { .type = s.len > 0 ? VALUE_INT : VALUE_NONE };
 	bool numeric = s.len > 0, whole = true;

@@ -43,7 +43,7 @@ static uint64_t
 walk(struct json *j, struct reading *r, uint64_t h)
 {
 	bool object = json_next(j) == JSON_OBJECT;
-	struct text key;
+	struct text_view key;
 	struct err e;
 	uint32_t depth;
 
@@ -54,7 +54,7 @@ walk(struct json *j, struct reading *r, uint64_t h)
 	if (h % 5 == 1)
 		return mix_value(h, j);
 	if (!object && json_next(j) != JSON_ARRAY) {
-		struct text t;
+		struct text_view t;
 		int64_t i = 0;
 		double d = 0;
 		bool b = false;

@@ -62,10 +62,10 @@ close_room(struct room *r)
 	map_free(r->map);
 }
 
-static struct text
+static struct text_view
 text(const char *s)
 {
-	return (struct text){ s, (uint32_t)strlen(s) };
+	return (struct text_view){ s, (uint32_t)strlen(s) };
 }
 
 static struct tracer_event

@@ -36,7 +36,7 @@ op_of(struct ops *o, const char *name)
 static void
 take_expected(struct json *j, struct ops *ret)
 {
-	struct text key;
+	struct text_view key;
 	char name[64];
 
 	while (json_key(j, &key)) {
@@ -51,7 +51,7 @@ expected_of(const char *path, struct ops *ret)
 {
 	struct input in;
 	struct json j;
-	struct text key;
+	struct text_view key;
 	struct err e;
 
 	*ret = (struct ops){ .n = 0 };

@@ -52,7 +52,7 @@ texts_come_without_their_escapes(void **state)
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		for (size_t piece = 0; piece < PIECES; piece++) {
 			struct at a;
-			struct text t, key;
+			struct text_view t, key;
 			char doc[256];
 
 			snprintf(doc, sizeof doc, " { %s : [ %s, 1 ] , \"k\":%s}", texts[i].json,
@@ -231,7 +231,7 @@ what_nobody_takes_is_passed_over(void **state)
 
 	for (size_t piece = 0; piece < PIECES; piece++) {
 		struct at a;
-		struct text key;
+		struct text_view key;
 		int64_t v = 0;
 		int n = 0;
 
@@ -290,7 +290,7 @@ held_texts_stay(void **state)
 {
 	enum { TEXTS = 20000 };
 	struct buf b = { 0 };
-	struct text *all = malloc(TEXTS * sizeof *all);
+	struct text_view *all = malloc(TEXTS * sizeof *all);
 	struct at a;
 	int n = 0;
 	(void)state;
@@ -328,7 +328,7 @@ a_text_may_be_long(void **state)
 	enum { LEN = 3 << 20 };
 	struct buf b = { 0 };
 	struct at a;
-	struct text t;
+	struct text_view t;
 	(void)state;
 
 	buf_printf(&b, "[\"");
@@ -430,7 +430,7 @@ it_goes_on_behind_a_failure(void **state)
 
 				do {
 					while (json_element(&a.j)) {
-						struct text t;
+						struct text_view t;
 
 						v = 0;
 						if (json_next(&a.j) == JSON_ARRAY) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Spans to traces: what forks and joins where, what is corrected, what is left out, and how much
  * memory is held. */
-#include "formats/names.h"
+#include "formats/span_names.h"
 #include "tests/unit/formats/kit.h"
 
 struct row { /* a span; parent 0: none */
@@ -11,10 +11,10 @@ struct row { /* a span; parent 0: none */
 	bool follows;
 };
 
-static struct text
+static struct text_view
 text_of(const char *s)
 {
-	return (struct text){ s, s != NULL ? (uint32_t)strlen(s) : 0 };
+	return (struct text_view){ s, s != NULL ? (uint32_t)strlen(s) : 0 };
 }
 
 static void
@@ -480,7 +480,7 @@ ids_of_128_bits_are_kept_apart(void **state)
 /* ---- names, attributes, ids ---- */
 
 static const char *
-begin_label(struct text service, struct text name, struct kit *k)
+begin_label(struct text_view service, struct text_view name, struct kit *k)
 {
 	struct span s = {
 		.trace = { 0, 1 }, .id = 1, .end_ns = 10, .service = service, .name = name
@@ -521,12 +521,12 @@ any_name_makes_a_label(void **state)
 		kit_end(&k);
 	}
 	memset(longest, 'x', sizeof longest);
-	assert_int_equal(
-	    strlen(begin_label((struct text){ longest, 1000 }, (struct text){ longest, 1000 }, &k)),
+	assert_int_equal(strlen(begin_label((struct text_view){ longest, 1000 },
+			     (struct text_view){ longest, 1000 }, &k)),
 	    LABEL_TEXT_MAX);
 	kit_end(&k);
-	assert_string_equal(
-	    begin_label(text_of("s"), (struct text){ "a\0b", 3 }, &k), "s/hone:request_begin(a?b)");
+	assert_string_equal(begin_label(text_of("s"), (struct text_view){ "a\0b", 3 }, &k),
+	    "s/hone:request_begin(a?b)");
 	kit_end(&k);
 }
 
@@ -614,7 +614,7 @@ names_are_bounded(void **state)
 	(void)state;
 
 	kit_begin(&k, 0);
-	for (uint64_t i = 1; i <= NAMES_MAX + 100; i++) {
+	for (uint64_t i = 1; i <= SPAN_NAMES_MAX + 100; i++) {
 		add(&k, i, &(struct row){ i, 0, 0, 10 });
 		assert_int_equal(reading_complete(k.r, (struct trace_id){ 0, i }, &k.e), 0);
 	}
@@ -652,7 +652,7 @@ memory_for_names_is_bounded(void **state)
 				{ .type = VALUE_UINT, .u = i } };
 		assert_int_equal(reading_span(k.r, &s, &k.e), 0);
 		assert_int_equal(reading_complete(k.r, s.trace, &k.e), 0);
-		assert_true(i * LABEL_TEXT_MAX < NAMES_MAX_BYTES);
+		assert_true(i * LABEL_TEXT_MAX < SPAN_NAMES_MAX_BYTES);
 	}
 	assert_true(i > 1000);
 	assert_string_equal(labels_get(k.labels, k.traces[k.ntraces - 1]->type)->text,

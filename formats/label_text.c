@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "formats/words.h"
+#include "formats/label_text.h"
 
 static bool
 is_hex(char c)
@@ -16,7 +16,7 @@ is_word(char c)
 
 /* How much at `at` names a single thing: digits, or at least 8 hexadecimal ones that are a word. */
 static uint32_t
-single_name(struct text s, uint32_t at)
+single_name(struct text_view s, uint32_t at)
 {
 	uint32_t hex = at, digits = at;
 
@@ -33,27 +33,27 @@ single_name(struct text s, uint32_t at)
 }
 
 void
-words_char(struct words *to, char c)
+label_text_char(struct label_text *to, char c)
 {
 	if (to->len < sizeof to->s)
 		to->s[to->len++] = (uint8_t)c < ' ' ? ' ' : c;
 }
 
 void
-words_text(struct words *to, struct text s, uint32_t max)
+label_text_text(struct label_text *to, struct text_view s, uint32_t max)
 {
 	for (uint32_t i = 0; i < s.len && i < max; i++)
-		words_char(to, s.s[i]);
+		label_text_char(to, s.s[i]);
 }
 
 void
-words_general(struct words *to, struct text s, uint32_t max)
+label_text_general(struct label_text *to, struct text_view s, uint32_t max)
 {
 	uint32_t limit = to->len + max, n;
 
 	for (uint32_t i = 0; i < s.len && to->len < limit; i += n) {
 		n = is_hex(s.s[i]) ? single_name(s, i) : 0;
-		words_char(to, n > 0 ? '#' : s.s[i]);
+		label_text_char(to, n > 0 ? '#' : s.s[i]);
 		n += n == 0;
 	}
 }

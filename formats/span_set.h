@@ -4,25 +4,25 @@
  * more memory than they may: then the trace that was longest without news is
  * handed out as it is. Used by reading.c alone.
  */
-#ifndef FORMATS_SPANS_H
-#define FORMATS_SPANS_H
+#ifndef FORMATS_SPAN_SET_H
+#define FORMATS_SPAN_SET_H
 
 #include "formats/reading.h"
 
-struct spans;
+struct span_set;
 
-struct spans *spans_new(struct reading *r); /* NULL: out of memory */
-void spans_free(struct spans *s);
+struct span_set *span_set_new(struct reading *r); /* NULL: out of memory */
+void span_set_free(struct span_set *s);
 
 /* Takes a span, see reading_span(); of a format with that resolution. O(1) expected, and its
  * attributes. */
-int spans_add(struct spans *s, const struct span *span, int64_t resolution_ns, struct err *e);
+int span_set_add(struct span_set *s, const struct span *span, int64_t resolution_ns, struct err *e);
 
 /* That trace is complete: made and handed out. O(n log n) in its spans. */
-int spans_complete(struct spans *s, struct trace_id id, struct err *e);
-void spans_lossy(struct spans *s, struct trace_id id);
+int span_set_complete(struct span_set *s, struct trace_id id, struct err *e);
+void span_set_lossy(struct span_set *s, struct trace_id id);
 
 /* All are: in the order they were first heard of. */
-int spans_end(struct spans *s, struct err *e);
+int span_set_end(struct span_set *s, struct err *e);
 
 #endif

@@ -4,8 +4,8 @@
  * becomes a unit; its parent's unit forks it where it begins, and joins it where it ends
  * (DESIGN: Dapper's words map one to one). tree.h says how.
  */
-#ifndef FORMATS_SPAN_H
-#define FORMATS_SPAN_H
+#ifndef FORMATS_TRACE_SPAN_H
+#define FORMATS_TRACE_SPAN_H
 
 #include "analysis/group.h"
 
@@ -15,7 +15,7 @@ struct attribute {
 	struct value value; /* texts over VALUE_TEXT_MAX are cut */
 };
 
-struct text {
+struct text_view {
 	const char *s; /* not terminated; may be NULL when len is 0 */
 	uint32_t len;
 };
@@ -30,8 +30,8 @@ struct span {
 	                 consumer) */
 	bool failed;  /* by its status */
 	int64_t begin_ns, end_ns;
-	struct text service, name; /* "" are taken for "unknown" */
-	struct text node;          /* host, pod or instance; "" is not known */
+	struct text_view service, name; /* "" are taken for "unknown" */
+	struct text_view node;          /* host, pod or instance; "" is not known */
 	uint32_t nattributes;
 	const struct attribute *attributes;
 	uint64_t offset; /* where it begins in its file, in (inflated) bytes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Between format_ctf.c and the object that it loads to read with. */
-#ifndef FORMATS_CTF_H
-#define FORMATS_CTF_H
+#ifndef FORMATS_CTF_READER_H
+#define FORMATS_CTF_READER_H
 
 #include "formats/reading.h"
 

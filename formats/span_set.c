@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/hash_map.h"
-#include "formats/spans.h"
+#include "formats/span_set.h"
 #include "formats/tree.h"
 
 enum { GONE_MAX = 65536, SPARES_MAX = 64, MEMORY_DEFAULT_BYTES = 64 << 20 };
@@ -21,7 +21,7 @@ struct pending {
 	uint64_t key;                  /* in the map */
 	uint64_t number;               /* in the order of their first spans */
 	struct pending *older, *newer; /* by last news */
-	struct kept *spans;
+	struct kept_span *spans;
 	uint32_t count, cap;
 	struct arena arena; /* values; becomes the trace's */
 	size_t arena_bytes; /* as counted */
@@ -29,9 +29,9 @@ struct pending {
 	bool lossy;
 };
 
-struct spans {
+struct span_set {
 	struct reading *r;
-	struct names *names;
+	struct span_names *names;
 	struct tree *tree;
 	struct map held;            /* key to struct pending, or to `gone` or `split` */
 	struct pending gone, split; /* handed out; and then late spans came */
@@ -45,10 +45,10 @@ struct spans {
 	size_t bytes, bytes_max;
 };
 
-struct spans *
-spans_new(struct reading *r)
+struct span_set *
+span_set_new(struct reading *r)
 {
-	struct spans *s = calloc(1, sizeof *s);
+	struct span_set *s = calloc(1, sizeof *s);
 
 	if (s == NULL)
 		return NULL;
@@ -56,11 +56,11 @@ spans_new(struct reading *r)
 	s->bytes_max = reading_options(r)->memory_max_bytes;
 	if (s->bytes_max == 0)
 		s->bytes_max = MEMORY_DEFAULT_BYTES;
-	s->names = names_new(reading_labels(r));
+	s->names = span_names_new(reading_labels(r));
 	s->tree = s->names != NULL ? tree_new(s->names, reading_labels(r)) : NULL;
 	if (s->tree != NULL)
 		return s;
-	spans_free(s);
+	span_set_free(s);
 	return NULL;
 }
 
@@ -76,7 +76,7 @@ pendings_free(struct pending *p)
 }
 
 void
-spans_free(struct spans *s)
+span_set_free(struct span_set *s)
 {
 	if (s == NULL)
 		return;
@@ -84,7 +84,7 @@ spans_free(struct spans *s)
 	pendings_free(s->spares);
 	map_release(&s->held);
 	tree_free(s->tree);
-	names_free(s->names);
+	span_names_free(s->names);
 	free(s->gone_keys);
 	free(s);
 }
@@ -92,14 +92,14 @@ spans_free(struct spans *s)
 /* ---- the list and the map ---- */
 
 static void
-unlink_pending(struct spans *s, struct pending *p)
+unlink_pending(struct span_set *s, struct pending *p)
 {
 	*(p->older != NULL ? &p->older->newer : &s->oldest) = p->newer;
 	*(p->newer != NULL ? &p->newer->older : &s->newest) = p->older;
 }
 
 static void
-link_newest(struct spans *s, struct pending *p)
+link_newest(struct span_set *s, struct pending *p)
 {
 	p->newer = NULL;
 	p->older = s->newest;
@@ -114,7 +114,7 @@ same_id(struct trace_id a, struct trace_id b)
 }
 
 static bool
-is_gone(const struct spans *s, const struct pending *p)
+is_gone(const struct span_set *s, const struct pending *p)
 {
 	return p == &s->gone || p == &s->split;
 }
@@ -122,7 +122,7 @@ is_gone(const struct spans *s, const struct pending *p)
 /* What is known of a trace. Both halves make the key; where two ids have the same, the second goes
  * to another. */
 static struct pending *
-find(const struct spans *s, struct trace_id id, uint64_t *key)
+find(const struct span_set *s, struct trace_id id, uint64_t *key)
 {
 	struct pending *p;
 
@@ -133,10 +133,10 @@ find(const struct spans *s, struct trace_id id, uint64_t *key)
 }
 
 static struct pending *
-pending_new(struct spans *s, struct trace_id id, uint64_t key, int64_t resolution_ns)
+pending_new(struct span_set *s, struct trace_id id, uint64_t key, int64_t resolution_ns)
 {
 	struct pending *p = s->spares;
-	struct kept *spans = NULL;
+	struct kept_span *spans = NULL;
 	uint32_t cap = 0;
 
 	if (p != NULL) {
@@ -165,7 +165,7 @@ pending_new(struct spans *s, struct trace_id id, uint64_t key, int64_t resolutio
 
 /* Gives it back. One that was large is not kept for the next. */
 static void
-pending_drop(struct spans *s, struct pending *p)
+pending_drop(struct span_set *s, struct pending *p)
 {
 	enum { LARGE = 4096 };
 
@@ -188,7 +188,7 @@ pending_drop(struct spans *s, struct pending *p)
 
 /* Its spans that come from now on are late. False: out of memory. */
 static bool
-remember(struct spans *s, uint64_t key)
+remember(struct span_set *s, uint64_t key)
 {
 	uint64_t *place;
 
@@ -202,7 +202,7 @@ remember(struct spans *s, uint64_t key)
 }
 
 static int
-hand_out(struct spans *s, struct pending *p, struct err *e)
+hand_out(struct span_set *s, struct pending *p, struct err *e)
 {
 	struct trace *t;
 	int rc = tree_build(
@@ -215,7 +215,7 @@ hand_out(struct spans *s, struct pending *p, struct err *e)
 }
 
 int
-spans_complete(struct spans *s, struct trace_id id, struct err *e)
+span_set_complete(struct span_set *s, struct trace_id id, struct err *e)
 {
 	uint64_t key;
 	struct pending *p = find(s, id, &key);
@@ -227,7 +227,7 @@ spans_complete(struct spans *s, struct trace_id id, struct err *e)
 }
 
 void
-spans_lossy(struct spans *s, struct trace_id id)
+span_set_lossy(struct span_set *s, struct trace_id id)
 {
 	uint64_t key;
 	struct pending *p = find(s, id, &key);
@@ -245,7 +245,7 @@ by_number(const void *a, const void *b)
 }
 
 int
-spans_end(struct spans *s, struct err *e)
+span_set_end(struct span_set *s, struct err *e)
 {
 	struct pending **all;
 	size_t n = 0, i = 0;
@@ -271,7 +271,7 @@ spans_end(struct spans *s, struct err *e)
 /* ---- taking in ---- */
 
 static int
-late(struct spans *s, uint64_t key, const struct pending *what, struct whence at)
+late(struct span_set *s, uint64_t key, const struct pending *what, struct span_origin at)
 {
 	if (what == &s->gone) {
 		reading_skip_at(s->r, SKIP_SPLIT, at,
@@ -282,8 +282,8 @@ late(struct spans *s, uint64_t key, const struct pending *what, struct whence at
 	return 0;
 }
 
-static struct kept *
-room(struct spans *s, struct pending *p)
+static struct kept_span *
+room(struct span_set *s, struct pending *p)
 {
 	uint32_t cap = p->cap;
 
@@ -294,16 +294,16 @@ room(struct spans *s, struct pending *p)
 }
 
 static int
-keep(struct spans *s, struct pending *p, const struct span *span, struct err *e)
+keep(struct span_set *s, struct pending *p, const struct span *span, struct err *e)
 {
-	struct whence at = reading_whence(s->r, span);
-	struct kept *k = room(s, p);
+	struct span_origin at = reading_origin(s->r, span);
+	struct kept_span *k = room(s, p);
 	uint32_t nvalues;
 	bool other;
 
 	if (k == NULL)
 		goto memory;
-	*k = (struct kept){ .id = span->id,
+	*k = (struct kept_span){ .id = span->id,
 		.parent = span->parent,
 		.has_parent = span->has_parent,
 		.begin_ns = span->begin_ns,
@@ -313,9 +313,9 @@ keep(struct spans *s, struct pending *p, const struct span *span, struct err *e)
 		.file = at.file,
 		.offset = at.offset };
 	k->node = reading_node(s->r, span->node.s, span->node.len);
-	k->name = names_of(s->names, span, &other);
+	k->name = span_names_of(s->names, span, &other);
 	if (k->node == UINT32_MAX || k->name == NULL ||
-	    !names_values(s->names, k->name, span, &p->arena, &k->values, &nvalues))
+	    !span_names_values(s->names, k->name, span, &p->arena, &k->values, &nvalues))
 		goto memory;
 	k->nvalues = nvalues;
 	if (other)
@@ -330,7 +330,7 @@ memory:
 
 /* At most one trace is handed out for each span: that frees more than a span takes. */
 static int
-make_room(struct spans *s, struct err *e)
+make_room(struct span_set *s, struct err *e)
 {
 	struct pending *p = s->oldest;
 
@@ -342,7 +342,7 @@ make_room(struct spans *s, struct err *e)
 }
 
 int
-spans_add(struct spans *s, const struct span *span, int64_t resolution_ns, struct err *e)
+span_set_add(struct span_set *s, const struct span *span, int64_t resolution_ns, struct err *e)
 {
 	struct pending *p = s->recent;
 	uint64_t key;
@@ -351,7 +351,7 @@ spans_add(struct spans *s, const struct span *span, int64_t resolution_ns, struc
 	if (p == NULL || !same_id(p->id, span->trace)) {
 		p = find(s, span->trace, &key);
 		if (p != NULL && is_gone(s, p))
-			return late(s, key, p, reading_whence(s->r, span));
+			return late(s, key, p, reading_origin(s->r, span));
 		if (p == NULL && (p = pending_new(s, span->trace, key, resolution_ns)) == NULL)
 			return err_set(e, ERR_MEMORY, "no memory for the spans of a trace");
 		if (p != s->newest) {

@@ -9,26 +9,26 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/texts.h"
-#include "formats/names.h"
+#include "formats/span_names.h"
 
 enum { RECENT = 1024, SERVICE_MAX = 100, FIELDS_FIRST = 4, FURTHER_MAX = 1024 };
 
-struct names {
+struct span_names {
 	struct labels *labels;
 	struct arena arena;
 	struct texts *texts; /* service, 0, name: their numbers are indices into all */
-	struct name **all;
+	struct span_name **all;
 	uint32_t count, cap;
 	size_t text_bytes;
 	uint32_t further; /* that are called "(other)" */
 	struct buf key;
-	struct name *recent[RECENT];
+	struct span_name *recent[RECENT];
 };
 
-struct names *
-names_new(struct labels *l)
+struct span_names *
+span_names_new(struct labels *l)
 {
-	struct names *n = calloc(1, sizeof *n);
+	struct span_names *n = calloc(1, sizeof *n);
 
 	if (n == NULL || (n->texts = texts_new()) == NULL) {
 		free(n);
@@ -39,7 +39,7 @@ names_new(struct labels *l)
 }
 
 void
-names_free(struct names *n)
+span_names_free(struct span_names *n)
 {
 	if (n == NULL)
 		return;
@@ -110,7 +110,7 @@ text_clean(char *s, size_t len)
 /* Appends, fit for a label: at most `max` bytes, clean, nothing unprintable. A '/' would end a
  * service. */
 static void
-put_part(struct buf *b, struct text t, size_t max, bool service)
+put_part(struct buf *b, struct text_view t, size_t max, bool service)
 {
 	size_t len = t.len, from = b->len;
 	char *at;
@@ -119,7 +119,7 @@ put_part(struct buf *b, struct text t, size_t max, bool service)
 		for (len = max; len > 0 && ((unsigned char)t.s[len] & 0xc0) == 0x80;)
 			len--;
 	if (len == 0) {
-		t = (struct text){ "unknown", 7 };
+		t = (struct text_view){ "unknown", 7 };
 		len = 7;
 	}
 	buf_bytes(b, t.s, len);
@@ -137,22 +137,22 @@ put_part(struct buf *b, struct text t, size_t max, bool service)
 /* ---- finding ---- */
 
 static inline bool
-same_text(struct text a, struct text b)
+same_text(struct text_view a, struct text_view b)
 {
 	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
 }
 
 /* The number of its text is the next. */
-static struct name *
-name_new(struct names *n, uint32_t service_len, uint32_t name_len)
+static struct span_name *
+name_new(struct span_names *n, uint32_t service_len, uint32_t name_len)
 {
 	const char *text = texts_get(n->texts, n->count);
-	struct name *name = arena_calloc(&n->arena, 1, sizeof *name);
+	struct span_name *name = arena_calloc(&n->arena, 1, sizeof *name);
 
 	if (name == NULL || !array_reserve(n->all, n->cap, n->count + 1))
 		return NULL;
-	name->service = (struct text){ text, service_len };
-	name->name = (struct text){ text + service_len + 1, name_len };
+	name->service = (struct text_view){ text, service_len };
+	name->name = (struct text_view){ text + service_len + 1, name_len };
 	n->text_bytes += service_len + name_len;
 	for (int i = 0; i < NAME_USES; i++)
 		name->labels[i] = LABEL_NONE;
@@ -161,15 +161,16 @@ name_new(struct names *n, uint32_t service_len, uint32_t name_len)
 }
 
 static bool
-is_full(const struct names *n)
+is_full(const struct span_names *n)
 {
-	return n->count >= NAMES_MAX || n->arena.total_bytes + n->text_bytes > NAMES_MAX_BYTES;
+	return n->count >= SPAN_NAMES_MAX ||
+	       n->arena.total_bytes + n->text_bytes > SPAN_NAMES_MAX_BYTES;
 }
 
-static struct name *
-find(struct names *n, struct text service, struct text what, bool *other)
+static struct span_name *
+find(struct span_names *n, struct text_view service, struct text_view what, bool *other)
 {
-	static const struct text others = { "(other)", 7 };
+	static const struct text_view others = { "(other)", 7 };
 	uint32_t id;
 
 	buf_reset(&n->key);
@@ -195,7 +196,7 @@ find(struct names *n, struct text service, struct text what, bool *other)
 
 /* The first and the last bytes, and the lengths. */
 static inline uint32_t
-cheap_hash(struct text a, struct text b)
+cheap_hash(struct text_view a, struct text_view b)
 {
 	uint64_t first = 0, last = 0, service = 0;
 
@@ -211,18 +212,18 @@ cheap_hash(struct text a, struct text b)
 			  RECENT);
 }
 
-static inline struct text
-cut(struct text t)
+static inline struct text_view
+cut(struct text_view t)
 {
-	return (
-	    struct text){ t.len > 0 ? t.s : "", t.len < LABEL_TEXT_MAX ? t.len : LABEL_TEXT_MAX };
+	return (struct text_view){ t.len > 0 ? t.s : "",
+		t.len < LABEL_TEXT_MAX ? t.len : LABEL_TEXT_MAX };
 }
 
-struct name *
-names_of(struct names *n, const struct span *s, bool *other)
+struct span_name *
+span_names_of(struct span_names *n, const struct span *s, bool *other)
 {
-	struct text service = cut(s->service), what = cut(s->name);
-	struct name **place = &n->recent[cheap_hash(service, what)], *found;
+	struct text_view service = cut(s->service), what = cut(s->name);
+	struct span_name **place = &n->recent[cheap_hash(service, what)], *found;
 
 	*other = false;
 	if (*place != NULL && same_text((*place)->service, service) &&
@@ -238,7 +239,7 @@ names_of(struct names *n, const struct span *s, bool *other)
 
 /* Room for one more field. */
 static bool
-fields_room(struct names *n, struct name *name)
+fields_room(struct span_names *n, struct span_name *name)
 {
 	uint32_t cap = name->fields_cap != 0 ? 2 * name->fields_cap : FIELDS_FIRST;
 	const char **fields, **keys;
@@ -265,7 +266,7 @@ fields_room(struct names *n, struct name *name)
 
 /* Which field a key is; one that is new is added. UINT32_MAX: there is no room for it. */
 static uint32_t
-field_of(struct names *n, struct name *name, const char *key, uint32_t len, bool *failed)
+field_of(struct span_names *n, struct span_name *name, const char *key, uint32_t len, bool *failed)
 {
 	char *copy, *raw;
 
@@ -305,8 +306,8 @@ copy_value(struct value *to, const struct value *from, struct arena *a)
 }
 
 bool
-names_values(struct names *n, struct name *name, const struct span *s, struct arena *a,
-    const struct value **values, uint32_t *nvalues)
+span_names_values(struct span_names *n, struct span_name *name, const struct span *s,
+    struct arena *a, const struct value **values, uint32_t *nvalues)
 {
 	struct value *v;
 	bool failed = false;
@@ -347,7 +348,7 @@ names_values(struct names *n, struct name *name, const struct span *s, struct ar
 /* ---- labels ---- */
 
 static bool
-has_fields(const struct label *l, const struct name *name)
+has_fields(const struct label *l, const struct span_name *name)
 {
 	bool same = l->nfields == name->nfields;
 
@@ -357,7 +358,7 @@ has_fields(const struct label *l, const struct name *name)
 }
 
 uint32_t
-names_label(struct names *n, struct name *name, enum name_use use)
+span_names_label(struct span_names *n, struct span_name *name, enum span_name_use use)
 {
 	static const char *const events[] = { "request_begin", "request_end", "unit_begin",
 		"unit_end" };
