@@ -1,8 +1,9 @@
-# hone_redis.so: Redis' part of Hone, loaded by Redis itself. Needs nothing of Redis to be built.
+# hone_redis.so: the module that Redis loads. Its build needs no file of Redis.
 
 REDIS_OBJS := $(patsubst %.c,$O/%.o,$(wildcard instrument/redis/*.c))
 
-# redis-server exports each of its functions: what we call must not become one of them because it has the same name.
+# redis-server exports all its functions. Hidden symbols keep calls inside of the module from being bound to a function
+# of the server that has the same name.
 $(REDIS_OBJS): CFLAGS_ALL += -fvisibility=hidden
 
 redis: $O/lib/hone/hone_redis.so

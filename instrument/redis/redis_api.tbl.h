@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the module uses of Redis' module API, as of 7.0: API(result, name, arguments). Included twice, by api.h and api.c. */
+/* The functions of Redis' module API (7.0) that this module uses: API(result, name, arguments). Included by redis_api.h and redis_api.c. */
 API(void, SetModuleAttribs, (struct redis *, const char *name, int version, int api_version))
 API(void, SetModuleOptions, (struct redis *, int options))
 API(void, Log, (struct redis *, const char *level, const char *format, ...))

@@ -3,12 +3,14 @@
 
 #include "instrument/redis/redis_tp.h"
 
-/* Tries databases in order, as long as there is one of that number. */
+/* Databases are tried from number 0 up to the last one that exists, but at most DATABASES_MAX. Of a command with
+ * more than ARGS_MAX arguments the keys are not counted. */
 enum { ARGS_MAX = 256, DATABASES_MAX = 64 };
 
 static const char *const TYPES[] = { "none", "string", "list", "hash", "set", "zset", "module",
 	"stream" };
 
+/* What the databases contain under the key's name. */
 struct found {
 	const char *type;
 	uint64_t length, db_keys;
@@ -30,10 +32,10 @@ key_find(struct first_key *k, struct redis_filtered *f)
 	api.Free(at);
 }
 
-/* Opened for writing, a key that is missing or read counts neither as a miss nor as a hit; nothing
- * is written. */
+/* Adds what the selected database contains under `name` to *found. The key is opened for writing,
+ * although nothing is written, since Redis then counts neither a keyspace hit nor a miss. */
 static void
-look(struct found *found, struct redis *redis, struct redis_string *name)
+key_look_up(struct found *found, struct redis *redis, struct redis_string *name)
 {
 	struct redis_key *key = api.OpenKey(redis, name, REDIS_KEY_WRITE | REDIS_KEY_UNTOUCHED);
 	int type = api.KeyType(key);
@@ -46,10 +48,10 @@ look(struct found *found, struct redis *redis, struct redis_string *name)
 	api.CloseKey(key);
 }
 
-/* Which database a client has selected, Redis tells nobody on the way of a
- * command: it is the one that has the key. */
+/* Redis does not tell a command filter which database the client has selected, so
+ * all are searched for the key; more than one that contains it: type "ambiguous". */
 void
-key_tell(struct first_key *k, struct redis *redis)
+key_emit(struct first_key *k, struct redis *redis)
 {
 	struct found found = { TYPES[0], 0, 0 };
 
@@ -57,7 +59,7 @@ key_tell(struct first_key *k, struct redis *redis)
 		return;
 	for (int db = 0; db < DATABASES_MAX && api.SelectDb(redis, db) == REDIS_OK; db++)
 		if (api.DbSize(redis) > 0)
-			look(&found, redis, k->name);
+			key_look_up(&found, redis, k->name);
 	lttng_ust_tracepoint(redis, key, found.type, found.length, k->keys, found.db_keys);
 	key_forget(k);
 }

@@ -5,8 +5,8 @@
 
 #include "instrument/redis/redis_tp.h"
 
-/* Between two rounds the loop writes replies, which takes well under that; if it took longer, it
- * has slept. */
+/* Between two iterations the loop writes replies, which takes far less than this; after a longer
+ * time the loop has slept. */
 #define SLEPT_NS 1000000
 
 struct loop loop;
@@ -21,7 +21,7 @@ now_ns(void)
 }
 
 static bool
-somebody_listens(void)
+any_enabled(void)
 {
 	return lttng_ust_tracepoint_enabled(redis, queue) ||
 	       lttng_ust_tracepoint_enabled(redis, reply_end) ||
@@ -29,6 +29,7 @@ somebody_listens(void)
 	       lttng_ust_tracepoint_enabled(redis, loop_end);
 }
 
+/* The running command ended at at_ns: keeps it if it is the longest of this iteration. */
 static void
 end_at(uint64_t at_ns)
 {
@@ -43,7 +44,7 @@ loop_woke(void)
 	uint64_t slept_ns = loop.woke_ns;
 	bool knew = loop.watched;
 
-	loop.watched = somebody_listens();
+	loop.watched = any_enabled();
 	loop.cron = loop.closed = false;
 	loop.served = 0;
 	loop.before = knew ? loop.now : (struct longest){ 0 };
@@ -55,7 +56,7 @@ loop_woke(void)
 	lttng_ust_tracepoint(redis, loop_begin, knew ? loop.away_ns / 1000 : 0);
 }
 
-/* From here until the loop wakes, woke_ns is when it went to sleep. */
+/* From here until the loop wakes, woke_ns is the time at which it went to sleep. */
 void
 loop_sleeps(void)
 {
@@ -101,7 +102,7 @@ loop_after(uint32_t nth)
 	return loop.now.nth > nth ? loop.now : (struct longest){ 0 };
 }
 
-/* Not "": babeltrace2 before 2.0.5 shows an empty string as what was in its place before. */
+/* Not "": babeltrace2 before 2.0.5 shows the previous string of the buffer for an empty one. */
 const char *
 longest_name(const struct longest *l)
 {

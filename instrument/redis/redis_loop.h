@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What Redis' event loop does, so that a request can say what it waited for.
- * Redis wakes, reads and executes the commands of all clients that have sent
- * some, one after the other, and only then writes the replies. So a request waits
- * for the commands before it, and its reply for those after it.
+ * The iterations of Redis' event loop, which determine what a request waits for.
+ * In an iteration Redis wakes, reads and executes the commands of all clients that
+ * have sent some, one after the other, and only then writes the replies. So a
+ * request waits for the commands before it, and its reply for those after it.
  *
- * The clock is asked only while somebody listens to the tracepoints that tell.
+ * Time is measured only while a tracepoint that records it is enabled.
  */
 #ifndef HONE_REDIS_LOOP_H
 #define HONE_REDIS_LOOP_H
@@ -15,7 +15,8 @@
 
 #include "instrument/redis/redis_names.h"
 
-/* The command that took longest. In `nth` place since the loop woke, from 1; 0: there was none. */
+/* The command that took longest: `ns` nanoseconds, as the nth command since the loop woke, counted
+ * from 1; 0: there was no command. */
 struct longest {
 	const struct name *name;
 	uint64_t ns;
@@ -23,32 +24,35 @@ struct longest {
 };
 
 struct loop {
-	bool watched;    /* the members below but `served` are kept */
+	bool watched;    /* times are measured in this iteration */
 	bool cron;       /* serverCron() has run since the loop woke */
-	bool closed;     /* the round is over: replies are being written, then it sleeps */
+	bool closed;     /* all commands were executed: replies are written, then the loop sleeps */
 	uint32_t served; /* commands begun since the loop woke */
-	uint64_t woke_ns, away_ns;  /* when, and how long it was away before that */
-	struct longest now, before; /* since it woke; and in the round before */
+	uint64_t woke_ns, away_ns;  /* when it woke (CLOCK_MONOTONIC), after how long */
+	struct longest now, before; /* of this iteration; of the one before */
 	const struct name *running;
-	uint64_t since_ns;
+	uint64_t since_ns; /* when the command that began last did */
 };
 extern struct loop loop;
 
-/* From the loop's events. */
+/* To be called on the loop's events: after sleep, and before sleep. */
 void loop_woke(void);
 void loop_sleeps(void);
 
-/* A command begins: what was running has ended. */
+/* A command begins, and the one that ran has ended; the running command has ended. */
 void loop_begins(const char *name, size_t length);
 void loop_ends(void);
 
-/* What the command that has just begun may have waited for. What came before this round counts if
- * the loop was not away: then the request had come meanwhile. And what a reply has waited for, of
- * the command that was the nth. */
+/* loop_before(): the longest command that the one that has just begun may have waited for. Commands of
+ * the iteration before count if the loop did not sleep in between, since the request may have arrived
+ * during that iteration. loop_after(): the longest command that the reply to the nth command has
+ * waited for; all zeroes if the longest one came before. */
 struct longest loop_before(void);
 struct longest loop_after(uint32_t nth);
 
+/* The command's name, or "none". */
 const char *longest_name(const struct longest *l);
+/* Microseconds from the waking of the loop to the begin of the last command; 0 if not measured. */
 uint64_t loop_awake_us(void);
 
 #endif

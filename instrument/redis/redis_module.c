@@ -2,13 +2,13 @@
 /*
  * hone_redis.so: HONE.X <traceparent> <tracestate> <command> <argument>...
  *
- * A command filter takes the first three words off before Redis looks the
- * command up. So it is Redis itself that executes what is left, for the client
- * that sent it: with its permissions, in its transaction, blocking if it blocks;
- * and what is replicated, logged and monitored is the command alone.
+ * A command filter removes the first three words before Redis looks the command
+ * up. So Redis itself executes the rest for the client that sent it, with the
+ * client's permissions, in its transaction, and blocking if it blocks; Redis
+ * replicates, logs and monitors the command without the three words.
  *
- * A filter sees a command begin and no command end: it has ended when the next
- * one begins, or when the event loop is about to write the replies.
+ * A filter is called when a command begins, but not when it ends: a command has
+ * ended when the next one begins, or when the event loop is about to write replies.
  */
 #include <string.h>
 #include <strings.h>
@@ -24,17 +24,17 @@ enum { VERSION = 1, WORDS = 3, DEEP_MAX = 4, CONTEXT_MAX_BYTES = 4096, IDLE_MS =
 static const char WRAPPER[] = "HONE.X";
 
 static struct redis *own; /* a context that belongs to no client */
-static bool may_call; /* the command that is running may call others, that pass the filter, too */
-static bool in_loop,
-    used; /* the loop's events are ours; since the timer was set there was a request */
-static bool hears_keys; /* we are told of keys that expire or are evicted */
+static bool may_call;     /* the running command may call others, which the filter sees, too */
+static bool in_loop;      /* subscribed to the loop's events */
+static bool used;         /* a request came since the timer was set */
+static bool hears_keys;   /* subscribed to events of expired and evicted keys */
 
 __attribute__((visibility("default"))) int RedisModule_OnLoad(
     struct redis *redis, struct redis_string **args, int n);
 __attribute__((visibility("default"))) int RedisModule_OnUnload(struct redis *redis);
 
-/* ---- the event loop: its events cost every round, so they are ours only while there are requests
- * ---- */
+/* ---- the event loop. Its events cost time in every iteration, so the module is subscribed only while
+ * requests come ---- */
 
 static void
 on_loop(struct redis *redis, struct redis_event event, uint64_t what, void *data)
@@ -60,9 +60,8 @@ leave_loop(struct redis *redis)
 
 	api.SubscribeToServerEvent(redis, LOOP, NULL);
 	in_loop = false;
-	loop = (struct loop){
-		0
-	}; /* what runs now has no end that we shall see: it must not count as the longest, later */
+	/* Of the command that runs now no end will be seen: it must not count as the longest one later. */
+	loop = (struct loop){ 0 };
 }
 
 static void
@@ -99,7 +98,7 @@ is_wrapper(const char *word, size_t length)
 	       strncasecmp(word, WRAPPER, length) == 0;
 }
 
-/* EVAL, EVALSHA, FCALL and their kin; EXEC may execute one. */
+/* EVAL, EVALSHA, FCALL and their variants; EXEC, since a transaction may contain one. */
 static bool
 is_script(const char *word, size_t length)
 {
@@ -108,7 +107,8 @@ is_script(const char *word, size_t length)
 		   strncasecmp(word, "fcall", 5) == 0);
 }
 
-/* NULL if it is nothing that hone_carrier_read() should read: with a 0 inside, or far too long. */
+/* The argument as a C string that hone_carrier_read() may read; NULL: it contains a 0 byte, or has
+ * more than CONTEXT_MAX_BYTES. */
 static const char *
 context_word(struct redis_filtered *f, int at)
 {
@@ -118,7 +118,9 @@ context_word(struct redis_filtered *f, int at)
 	return length <= CONTEXT_MAX_BYTES && memchr(word, '\0', length) == NULL ? word : NULL;
 }
 
-/* Who wraps what is wrapped already is the nearer caller: the outer context counts. */
+/* Removes all wrappers, up to DEEP_MAX. *c is the context of the outermost one, since its sender is the
+ * direct caller; all zeroes if it is invalid, or if no tracer records units. Returns the name of the
+ * command, *length bytes. */
 static const char *
 unwrap(struct redis_filtered *f, size_t *length, struct hone_carrier *c)
 {
@@ -137,9 +139,9 @@ unwrap(struct redis_filtered *f, size_t *length, struct hone_carrier *c)
 	}
 }
 
-/* What a client has sent behind a command that blocked it is executed when the round is over
- * already. Nobody would tell its end but the next round's beginning, which may be long after: so it
- * is left out. */
+/* Commands that a client sent after one that blocked it are executed after the before-sleep event
+ * (loop.closed). Their end would be seen only when the next iteration begins, which may be much
+ * later, so they are not traced. */
 static void
 filter(struct redis_filtered *f)
 {
@@ -163,10 +165,10 @@ filter(struct redis_filtered *f)
 		enter_loop();
 }
 
-/* ---- the command: what the filter leaves alone, and what asks where the keys are ---- */
+/* ---- the command HONE.X itself: Redis calls it for key positions, and where the filter removed nothing ---- */
 
 static int
-tell_keys(struct redis *redis, struct redis_string **args, int n)
+report_key_positions(struct redis *redis, struct redis_string **args, int n)
 {
 	int keys = 0, *flags = NULL, *at = NULL;
 
@@ -185,13 +187,13 @@ static int
 command(struct redis *redis, struct redis_string **args, int n)
 {
 	if (api.IsKeysPositionRequest(redis))
-		return tell_keys(redis, args, n);
+		return report_key_positions(redis, args, n);
 	if (n <= WORDS)
 		return api.WrongArity(redis);
 	return api.ReplyWithError(redis, "ERR HONE.X in HONE.X, too deep");
 }
 
-/* ---- the server's own work ---- */
+/* ---- events of the server ---- */
 
 static int
 on_key(struct redis *redis, int type, const char *event, struct redis_string *key)
@@ -207,8 +209,8 @@ on_key(struct redis *redis, int type, const char *event, struct redis_string *ke
 	return REDIS_OK;
 }
 
-/* Each write costs 20 ns more from the moment that somebody wants to hear of keys, and there is no
- * way back; so not before somebody listens to what tells of them. */
+/* The subscription makes each write 20 ns slower and cannot be undone, so it waits until a tracepoint
+ * that depends on it is enabled. */
 static void
 listen_to_keys(struct redis *redis)
 {
@@ -262,7 +264,7 @@ on_loading(struct redis *redis, struct redis_event event, uint64_t what, void *d
 		lttng_ust_tracepoint(redis, load_end);
 }
 
-/* ---- coming and going ---- */
+/* ---- load and unload ---- */
 
 static int
 learn_names(struct redis *redis)
@@ -326,9 +328,9 @@ RedisModule_OnLoad(struct redis *redis, struct redis_string **args, int n)
 	return api.RegisterCommandFilter(redis, filter, 0) != NULL ? REDIS_OK : REDIS_ERR;
 }
 
-/* The library stays in memory, since LTTng knows its tracepoints: it may be loaded again. Redis
- * lets go of the filter, the events and the command by itself; while the timer is set, it does not
- * unload us. */
+/* Redis itself removes the filter, the event subscriptions and the command, and does not unload a
+ * module while its timer is set. The library stays in memory (linked with -z nodelete) since LTTng
+ * keeps pointers to its tracepoints; so it may be loaded again, and the state is reset here. */
 int
 RedisModule_OnUnload(struct redis *redis)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Redis 7.0 has 241 commands; modules add theirs. Half of the slots stay free, so that a search is
+/* Redis 7.0 has 241 commands; modules add theirs. Half of the slots stay free, so that probing is
  * short. */
 enum { SLOTS = 2048, NAMES_MAX = SLOTS / 2, NAME_MAX_BYTES = 40, ROOM_BYTES = 32 << 10 };
 
@@ -23,7 +23,7 @@ lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
 }
 
-/* FNV-1a. The slot that has the name, or the free one where it belongs. */
+/* The slot of the name in any case, or else the free slot where it belongs. Linear probing by FNV-1a. */
 static struct name *
 slot_of(const char *name, size_t length)
 {

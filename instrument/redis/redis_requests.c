@@ -5,24 +5,24 @@
 #include "instrument/redis/redis_loop.h"
 #include "instrument/redis/redis_tp.h"
 
-/* As many clients' commands as one round of the loop serves, within reason: what is more ends with
- * its command. */
+/* Requests whose replies may be pending at the end of an iteration of the loop. Further ones end with
+ * their command. */
 enum { WAITING_MAX = 1024 };
 
 struct request {
 	struct hone_unit unit;
 	const struct name *name;
 	struct first_key key;
-	uint32_t nth; /* in this round of the loop */
+	uint32_t nth; /* in this iteration of the loop */
 	uint32_t calls, expired, evicted;
-	bool began_here; /* a request, else a unit of one */
+	bool began_here; /* the request began here; else it is a unit of a request */
 };
 
-static struct request now; /* its unit is the thread's; no name: none */
+static struct request now; /* the running one, whose unit is on the thread; name NULL: none */
 static struct request waiting[WAITING_MAX];
 static unsigned nwaiting;
 
-/* Whether it is sampled is known when it has begun. */
+/* Begins a request; false, and no unit on the thread, if it is not sampled, which is known only then. */
 static bool
 request_from_outside(const struct hone_carrier *c, const char *type)
 {
@@ -36,6 +36,7 @@ request_from_outside(const struct hone_carrier *c, const char *type)
 	return true;
 }
 
+/* Sum of the lengths of all arguments, the name of the command included. */
 static uint64_t
 bytes_of(struct redis_filtered *f)
 {
@@ -138,7 +139,7 @@ requests_leave(struct redis *redis)
 
 	for (struct request *r = waiting; r < waiting + nwaiting; r++) {
 		hone_attach(&r->unit);
-		key_tell(&r->key, redis);
+		key_emit(&r->key, redis);
 		if (lttng_ust_tracepoint_enabled(redis, reply_end)) {
 			behind = loop_after(r->nth);
 			lttng_ust_do_tracepoint(redis, reply_end, longest_name(&behind),

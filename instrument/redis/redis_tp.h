@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The module's tracepoints. docs/redis.md says what they mean. */
+/* The module's tracepoints. docs/redis.md documents them and their fields. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER redis
 #undef LTTNG_UST_TRACEPOINT_INCLUDE
@@ -12,7 +12,7 @@
 
 #include <lttng/tracepoint.h>
 
-/* ---- of a request: what it may have waited for, what it does, when its reply may leave ---- */
+/* ---- of a request: its wait, its command, its reply ---- */
 
 LTTNG_UST_TRACEPOINT_EVENT(redis, queue,
 	LTTNG_UST_TP_ARGS(const char *, behind, uint64_t, behind_us, uint32_t, queued_before, uint64_t, awake_us),
@@ -63,7 +63,7 @@ LTTNG_UST_TRACEPOINT_EVENT(redis, reply_end,
 		lttng_ust_field_integer(uint64_t, behind_us, behind_us)
 		lttng_ust_field_integer(uint32_t, served_after, served_after)))
 
-/* ---- of the server; inside a request where it happens on its behalf ---- */
+/* ---- of the server; part of a request if it happens while its command runs ---- */
 
 LTTNG_UST_TRACEPOINT_EVENT(redis, loop_begin,
 	LTTNG_UST_TP_ARGS(uint64_t, away_us),
