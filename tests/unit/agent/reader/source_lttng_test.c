@@ -659,6 +659,7 @@ one_outside(const struct source_options *o, uint32_t *came)
 static void
 metadata_of_another_version_is_reported_with_that_version(void **state)
 {
+	static const char ctf2[] = "\x1e{\"type\": \"preamble\"}";
 	static const char OLD[] = "tracer_minor = 13", NEW[] = "tracer_minor = 99";
 	struct fixture n;
 	struct source_stats l;
@@ -689,7 +690,7 @@ metadata_of_another_version_is_reported_with_that_version(void **state)
 
 	fixture_open(&n, NULL); /* CTF 2 is JSON: no statement of it ever ends */
 	process_starts(&n);
-	write_file(&n, "shm/ust/pid/" NAME "/metadata", "\x1e{\"type\": \"preamble\"}", 24, false);
+	write_file(&n, "shm/ust/pid/" NAME "/metadata", ctf2, sizeof ctf2 - 1, false);
 	take(&n, after(&n));
 	l = stats_of(&n);
 	assert_true(l.unknown_format);
