@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What tests of files share: bytes and SQL, and what the disk and the system refuse. That is tried
- * in children of their own, since it changes what a process may. Include cmocka.h and base/err.h
- * before; needs _GNU_SOURCE.
+ * Helpers for tests of files: reading files, executing SQL, and errors of the disk and the system.
+ * These errors are tested in child processes because producing them changes the process (user,
+ * mounts, limits). Include cmocka.h and base/err.h before this header; it needs _GNU_SOURCE.
  */
 #ifndef TESTS_UNIT_DISK_H
 #define TESTS_UNIT_DISK_H
@@ -18,9 +18,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SKIPPED = 77 }; /* a child's exit, where it may not do what it would try */
+enum { SKIPPED = 77 }; /* exit code of a child that lacks the permission for its test */
 
-/* In a child: cmocka's asserts would go on in its parent's tests. Wants a `struct err e`. */
+/*
+ * For child processes: a failed cmocka assertion would continue with the parent's tests. Uses a
+ * local `struct err e`.
+ */
 #define CHECK(x)                                                                               \
 	do {                                                                                   \
 		if (!(x)) {                                                                    \
@@ -43,12 +46,12 @@ in_child(void (*what)(void *), void *arg, const char *skip_because)
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == SKIPPED) {
 		print_message("# skipped: %s\n", skip_because);
-		return; /* cmocka's skip() is "not ok" in TAP */
+		return; /* not skip(): cmocka prints it as "not ok" in TAP */
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Root may write what nobody may. */
+/* Root would pass every permission check. */
 static inline void
 become_nobody(void)
 {
@@ -56,7 +59,7 @@ become_nobody(void)
 		_exit(SKIPPED);
 }
 
-/* A disk of 1 MiB, that this process alone sees. */
+/* Mounts a file system of 1 MiB that only this process sees. */
 static inline void
 mount_small_disk(const char *folder)
 {
@@ -99,7 +102,7 @@ file_write(const char *path, const void *data, size_t len)
 	close(fd);
 }
 
-/* The caller's, free(). */
+/* Returns the content of the file; the caller frees it. */
 static inline uint8_t *
 file_read(const char *path, size_t *len)
 {

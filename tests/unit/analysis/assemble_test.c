@@ -5,7 +5,7 @@
 
 enum { BATCHES_MAX = 4096 };
 
-/* Everything of a trace but addresses, in words. */
+/* Prints the whole trace except addresses. */
 static void
 describe(const struct trace *t, const struct labels *labels, struct buf *out)
 {
@@ -42,7 +42,10 @@ drain(struct kit *k, struct buf *out)
 	}
 }
 
-/* Feeds each node's records in batches of its own, the nodes in an order drawn from `order`. */
+/*
+ * Feeds each node's records in batches of its own. `order` is the random seed for the order in
+ * which nodes send them.
+ */
 static struct assemble_counts
 interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, struct buf *out)
 {
@@ -55,7 +58,7 @@ interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, str
 	rng_seed(&rng, order);
 	for (uint32_t node = 0; node < GEN_NODES; node++) {
 		rng_seed(
-		    &cut[node], 77 + node); /* batches are the agents', the same in every order */
+		    &cut[node], 77 + node); /* the batches of a node are the same in every order */
 		at[node] = first[node];
 		assert_int_equal(assemble_join(k->assemble, node, &k->e), 0);
 	}
@@ -103,7 +106,7 @@ interleave(struct gen *g, const size_t first[GEN_NODES + 1], uint64_t order, str
 }
 
 static void
-what_comes_out_does_not_depend_on_the_interleaving(void **state)
+traces_do_not_depend_on_the_interleaving_of_nodes(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
@@ -122,7 +125,7 @@ what_comes_out_does_not_depend_on_the_interleaving(void **state)
 		gen_sort(g, first);
 		c = interleave(g, first, 1, &expected);
 		assert_true(c.complete > 50);
-		assert_true(c.late > 0); /* work that nobody waits for goes on after the end */
+		assert_true(c.late > 0); /* units that no join waits for continue after the end */
 		assert_true(c.lossy > 0 && c.lossy < c.complete);
 		for (uint64_t order = 2; order <= 40; order++) {
 			struct buf got = { 0 };
@@ -152,7 +155,7 @@ traces_come_out_by_end_and_id_once_all_watermarks_passed(void **state)
 	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
 	assert_int_equal(assemble_join(k->assemble, 1, &k->e), 0);
 	kit_batch(k, 0, rows, 6, 1000);
-	assert_null(assemble_next(k->assemble)); /* node 1 said nothing yet */
+	assert_null(assemble_next(k->assemble)); /* node 1 has sent no watermark */
 	kit_batch(k, 1, rows, 6, 59);
 	assert_null(assemble_next(k->assemble));
 	kit_batch(k, 1, rows, 6, 60);
@@ -162,7 +165,7 @@ traces_come_out_by_end_and_id_once_all_watermarks_passed(void **state)
 		assert_int_equal(t->id, order[i]);
 		trace_free(t);
 	}
-	assert_null(assemble_next(k->assemble)); /* 60 + 10 is not passed */
+	assert_null(assemble_next(k->assemble)); /* watermark 70 of node 1 is needed: end 60 + 10 */
 	kit_batch(k, 1, rows, 6, 70);
 	t = assemble_next(k->assemble);
 	assert_int_equal(t->id, order[2]);
@@ -199,7 +202,7 @@ a_node_that_left_is_not_waited_for_and_its_traces_are_lossy(void **state)
 }
 
 static void
-records_of_a_trace_that_is_gone_are_late(void **state)
+records_of_a_delivered_trace_are_late(void **state)
 {
 	struct kit *k = kit_new(NULL);
 	const struct row rows[] = { { 1, 0, 1, 'B', 0, "R" }, { 9, 0, 1, 'E', 0, "R" },
@@ -217,7 +220,7 @@ records_of_a_trace_that_is_gone_are_late(void **state)
 }
 
 static void
-a_trace_without_an_end_is_given_up_by_the_watermark(void **state)
+a_trace_without_an_end_is_given_up_when_the_watermark_passes_its_deadline(void **state)
 {
 	struct kit *k = kit_new(&(struct assemble_options){ 1 << 20, 0, 100 });
 	const struct row rows[] = { { 1000, 0, 1, 'B', 0, "R" }, { 1101, 1, 1, 'E', 0, "R" } };
@@ -226,7 +229,7 @@ a_trace_without_an_end_is_given_up_by_the_watermark(void **state)
 	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
 	kit_batch(k, 0, rows, 2, 1099);
 	assert_int_equal(kit_counts(k).incomplete, 1);
-	kit_batch(k, 1, rows, 2, 2000); /* an end, but too late a one */
+	kit_batch(k, 1, rows, 2, 2000); /* with an end, but after the trace was given up */
 	kit_batch(k, 0, NULL, 0, 1100);
 	assert_int_equal(kit_counts(k).given_up_patience, 1);
 	assert_int_equal(kit_counts(k).incomplete, 0);
@@ -241,12 +244,12 @@ malformed_traces_are_given_up(void **state)
 	struct kit *k = kit_new(NULL);
 	(void)state;
 
-	kit_rows(k,
-	    ROWS({ 1, 0, 1, '.', 0, "p", 1 }, { 2, 0, 1, 'E', 0, "R", 1 }, /* no begin */
-		{ 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'E', 0, "R", 2 },
-		{ 3, 0, 2, 'E', 0, "R", 2 },                              /* two ends */
-		{ 9, 0, 3, 'B', 0, "R", 3 }, { 8, 0, 3, 'E', 0, "R", 3 }, /* the wrong way round */
-		{ 1, 0, 4, 'B', 0, "R", 4 }, { 8, 0, 4, 'E', 0, "R", 4 }));
+	kit_rows(k, ROWS({ 1, 0, 1, '.', 0, "p", 1 }, { 2, 0, 1, 'E', 0, "R", 1 }, /* no begin */
+			{ 1, 0, 2, 'B', 0, "R", 2 }, { 2, 0, 2, 'E', 0, "R", 2 },
+			{ 3, 0, 2, 'E', 0, "R", 2 }, /* two ends */
+			/* the end before the begin */
+			{ 9, 0, 3, 'B', 0, "R", 3 }, { 8, 0, 3, 'E', 0, "R", 3 },
+			{ 1, 0, 4, 'B', 0, "R", 4 }, { 8, 0, 4, 'E', 0, "R", 4 }));
 	trace_free(assemble_next(k->assemble));
 	assert_null(assemble_next(k->assemble));
 	assert_int_equal(kit_counts(k).given_up_malformed, 3);
@@ -255,7 +258,7 @@ malformed_traces_are_given_up(void **state)
 }
 
 static void
-memory_is_bounded_by_giving_up_what_began_first(void **state)
+memory_is_bounded_by_giving_up_the_oldest_traces(void **state)
 {
 	enum { MAX_BYTES = 200000 };
 	struct kit *k = kit_new(&(struct assemble_options){ MAX_BYTES, 0, INT64_MAX });
@@ -274,7 +277,9 @@ memory_is_bounded_by_giving_up_what_began_first(void **state)
 	}
 	assert_int_equal(kit_counts(k).given_up_memory + kit_counts(k).incomplete, 5000);
 	assert_true(kit_counts(k).incomplete > 10);
-	/* the newest are there: one of them ends; the oldest are not, and theirs are late */
+	/*
+	 * the newest traces are in memory, so one of them can end; the oldest were given up: late
+	 */
 	kit_batch(
 	    k, 0, ROWS({ 50003, 0, 1, 'E', 0, "x", 5000 }, { 50004, 0, 1, 'E', 0, "x", 1 }), 60000);
 	t = assemble_next(k->assemble);
@@ -286,16 +291,16 @@ memory_is_bounded_by_giving_up_what_began_first(void **state)
 }
 
 static void
-losses_mark_the_traces_that_lived_then(void **state)
+losses_mark_the_traces_open_at_that_time(void **state)
 {
 	struct kit *k = kit_new(&(struct assemble_options){ 1 << 20, 10, 100000 });
 	struct loss loss = { LOSS_RING, 7, 200, 300 };
 	struct batch b = { .watermark_ns = 150, .losses = &loss, .nlosses = 1 };
 	const struct row rows[] = { { 100, 0, 1, 'B', 0, "R", 1 },
-		{ 189, 0, 1, 'E', 0, "R", 1 }, /* before, by more than the skew */
+		{ 189, 0, 1, 'E', 0, "R", 1 }, /* before the loss by more than the skew */
 		{ 100, 0, 2, 'B', 0, "R", 2 }, { 190, 0, 2, 'E', 0, "R", 2 }, /* within the skew */
 		{ 250, 0, 3, 'B', 0, "R", 3 },
-		{ 260, 0, 3, 'E', 0, "R", 3 }, /* begins later than the loss came */
+		{ 260, 0, 3, 'E', 0, "R", 3 }, /* begins after the loss */
 		{ 311, 0, 4, 'B', 0, "R", 4 }, { 320, 0, 4, 'E', 0, "R", 4 } }; /* after */
 	struct trace *t;
 	(void)state;
@@ -329,7 +334,7 @@ a_joined_fork_without_its_unit_is_a_loss(void **state)
 	t = assemble_next(k->assemble);
 	assert_true(t->lossy);
 	trace_free(t);
-	t = assemble_next(k->assemble); /* nobody waited: it may begin any time later */
+	t = assemble_next(k->assemble); /* no join: the unit may begin at any later time */
 	assert_false(t->lossy);
 	trace_free(t);
 	kit_free(k);
@@ -361,7 +366,7 @@ values_follow_their_fields_names(void **state)
 		labels[i].len = (uint32_t)strlen(labels[i].text);
 	assert_int_equal(assemble_join(k->assemble, 0, &k->e), 0);
 	assert_int_equal(assemble_batch(k->assemble, 0, &b, &k->e), 0);
-	labels[2].fields = new; /* the program was replaced by a newer one */
+	labels[2].fields = new; /* a newer version of the program */
 	labels[2].nfields = 3;
 	b.records = r + 2;
 	b.watermark_ns = 100000;
@@ -379,7 +384,7 @@ values_follow_their_fields_names(void **state)
 }
 
 static void
-nonsense_records_are_counted_not_taken(void **state)
+invalid_records_are_counted_and_dropped(void **state)
 {
 	struct kit *k = kit_new(NULL);
 	struct batch_label labels[2] = { { RECORD_POINT, 9, 0, "noservice", NULL },
@@ -399,8 +404,10 @@ nonsense_records_are_counted_not_taken(void **state)
 	kit_free(k);
 }
 
-/* Every record twice, in the same batch or in a later one: the trace is the same, and they are
- * counted. */
+/*
+ * Every record twice, in the same batch or in a later one: the trace is unchanged and the
+ * duplicates are counted.
+ */
 static void
 duplicates_are_left_out(void **state)
 {
@@ -440,7 +447,7 @@ duplicates_are_left_out(void **state)
 	kit_free(k);
 }
 
-/* A node's own records out of order, in one batch or over many: only their times count. */
+/* The records of one node in any order, in one batch or in several: only their times count. */
 static void
 the_order_of_records_in_a_batch_does_not_matter(void **state)
 {
@@ -485,10 +492,12 @@ the_order_of_records_in_a_batch_does_not_matter(void **state)
 	buf_release(&expected);
 }
 
-/* The end never comes, and records go on coming: given up once, all later ones are late, and
- * nothing is held. */
+/*
+ * A trace without an end whose records continue to come: it is given up once, all later records are
+ * late, and no memory remains in use.
+ */
 static void
-a_trace_that_never_ends_holds_no_memory_for_ever(void **state)
+a_trace_without_an_end_does_not_keep_memory(void **state)
 {
 	struct kit *k = kit_new(&(struct assemble_options){ 64 << 20, 5000, 1000000 });
 	struct assemble_counts c;
@@ -509,7 +518,7 @@ a_trace_that_never_ends_holds_no_memory_for_ever(void **state)
 }
 
 static void
-the_begin_tells_the_whole_trace_id(void **state)
+the_begin_record_has_the_whole_trace_id(void **state)
 {
 	static const char *const fields[] = { "probed", "trace_id_high" };
 	const struct value values[2] = { { .type = VALUE_UINT, .u = 1 },
@@ -546,21 +555,22 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_comes_out_does_not_depend_on_the_interleaving),
+		cmocka_unit_test(traces_do_not_depend_on_the_interleaving_of_nodes),
 		cmocka_unit_test(traces_come_out_by_end_and_id_once_all_watermarks_passed),
 		cmocka_unit_test(a_node_that_left_is_not_waited_for_and_its_traces_are_lossy),
-		cmocka_unit_test(records_of_a_trace_that_is_gone_are_late),
-		cmocka_unit_test(a_trace_without_an_end_is_given_up_by_the_watermark),
+		cmocka_unit_test(records_of_a_delivered_trace_are_late),
+		cmocka_unit_test(
+		    a_trace_without_an_end_is_given_up_when_the_watermark_passes_its_deadline),
 		cmocka_unit_test(malformed_traces_are_given_up),
-		cmocka_unit_test(memory_is_bounded_by_giving_up_what_began_first),
-		cmocka_unit_test(losses_mark_the_traces_that_lived_then),
+		cmocka_unit_test(memory_is_bounded_by_giving_up_the_oldest_traces),
+		cmocka_unit_test(losses_mark_the_traces_open_at_that_time),
 		cmocka_unit_test(a_joined_fork_without_its_unit_is_a_loss),
 		cmocka_unit_test(values_follow_their_fields_names),
-		cmocka_unit_test(nonsense_records_are_counted_not_taken),
+		cmocka_unit_test(invalid_records_are_counted_and_dropped),
 		cmocka_unit_test(duplicates_are_left_out),
 		cmocka_unit_test(the_order_of_records_in_a_batch_does_not_matter),
-		cmocka_unit_test(a_trace_that_never_ends_holds_no_memory_for_ever),
-		cmocka_unit_test(the_begin_tells_the_whole_trace_id),
+		cmocka_unit_test(a_trace_without_an_end_does_not_keep_memory),
+		cmocka_unit_test(the_begin_record_has_the_whole_trace_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

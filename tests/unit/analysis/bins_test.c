@@ -6,7 +6,7 @@
 
 static const char *const FIELDS[] = { "size", "http.method" };
 
-struct one { /* a path of one label, twice, with two values on the first */
+struct one { /* a path with one label twice; its first occurrence has two fields */
 	struct labels *labels;
 	struct bins *bins;
 	struct value values[2];
@@ -48,7 +48,7 @@ bin_with(struct one *o, struct value size, const char *method)
 		.text = method };
 	o->steps[0].bin = o->steps[1].bin = BIN_NONE;
 	bins_apply(o->bins, &o->t, o->labels, &o->p);
-	assert_int_equal(o->steps[1].bin, BIN_NONE); /* it has no values */
+	assert_int_equal(o->steps[1].bin, BIN_NONE); /* it has no fields */
 	return o->steps[0].bin;
 }
 
@@ -64,7 +64,7 @@ assert_prints(const struct one *o, uint32_t bin, const char *expected)
 }
 
 static void
-numbers_are_cut(void **state)
+numbers_are_divided_at_the_bounds(void **state)
 {
 	struct one o;
 	(void)state;
@@ -90,9 +90,9 @@ numbers_are_cut(void **state)
 	one_end(&o);
 }
 
-/* The field's name has a dot in it, and so has the label. */
+/* The name of the field contains a dot, and so does the label. */
 static void
-texts_are_bins_of_their_own_and_the_same_on_every_run(void **state)
+each_text_has_a_bin_that_is_the_same_in_every_run(void **state)
 {
 	uint32_t get[2], put[2];
 	struct one o;
@@ -113,7 +113,7 @@ texts_are_bins_of_their_own_and_the_same_on_every_run(void **state)
 }
 
 static void
-texts_beyond_the_bound_share_a_bin(void **state)
+texts_over_the_limit_share_a_bin(void **state)
 {
 	uint32_t bins[5000];
 	struct one o;
@@ -141,7 +141,8 @@ the_first_rule_that_fits_counts(void **state)
 	(void)state;
 
 	one_begin(&o, "other/*.size=1");
-	assert_int_equal(bins_add(o.bins, "shop/*.colour=1", NULL), 0); /* it has no such field */
+	/* these records have no such field */
+	assert_int_equal(bins_add(o.bins, "shop/*.colour=1", NULL), 0);
 	assert_int_equal(
 	    bin_with(&o, (struct value){ .type = VALUE_UINT, .u = 9 }, NULL), BIN_NONE);
 	assert_int_equal(bins_add(o.bins, "shop/*.size=5", NULL), 0);
@@ -152,7 +153,7 @@ the_first_rule_that_fits_counts(void **state)
 }
 
 static void
-rules_of_another_form_are_refused(void **state)
+malformed_rules_are_refused(void **state)
 {
 	static const char *const bad[] = { "", "=", ".", "size=1", "a.=1", ".size=1", "a.size=1,1",
 		"a.size=2,1", "a.size=x", "a.size=1,", "a.size=,1", "a.size=1;2", "a.size=nan",
@@ -184,7 +185,7 @@ requests_in_different_bins_are_in_different_groups(void **state)
 
 		bin_with(&o, (struct value){ .type = VALUE_UINT, .u = size }, NULL);
 		assert_int_equal(shape_of(&s, &o.p, o.labels, &a, NULL), 0);
-		assert_int_equal(s.ntokens, 2); /* in two bins, so no repeat */
+		assert_int_equal(s.ntokens, 2); /* two bins, so no repeat */
 		assert_int_equal(s.bins[0], size < 10 ? 1 : 2);
 		assert_non_null(groups_add(gs, &o.t, &o.p, &s, nodes));
 		arena_release(&a);
@@ -199,11 +200,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_cut),
-		cmocka_unit_test(texts_are_bins_of_their_own_and_the_same_on_every_run),
-		cmocka_unit_test(texts_beyond_the_bound_share_a_bin),
+		cmocka_unit_test(numbers_are_divided_at_the_bounds),
+		cmocka_unit_test(each_text_has_a_bin_that_is_the_same_in_every_run),
+		cmocka_unit_test(texts_over_the_limit_share_a_bin),
 		cmocka_unit_test(the_first_rule_that_fits_counts),
-		cmocka_unit_test(rules_of_another_form_are_refused),
+		cmocka_unit_test(malformed_rules_are_refused),
 		cmocka_unit_test(requests_in_different_bins_are_in_different_groups),
 	};
 

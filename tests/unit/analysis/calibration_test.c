@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The short form of `make calibrate`. Seeded, so it can't fail by chance; the
- * bounds are those by which it would, were the rate what is promised, once in
- * 1,000 (binomial).
+ * The short form of `make calibrate`. The random seeds are fixed, so the result is always the same.
+ * Bounds: with the promised rate, a random seed would fail a test with probability 1/1,000
+ * (binomial).
  */
 #include "kit.h"
 
@@ -12,7 +12,7 @@
 
 enum { ROUNDS = 100 };
 
-/* The chance of at most k of n, each with chance p. */
+/* P(X <= k) for X binomial with n trials and success probability p. */
 static double
 at_most(uint32_t k, uint32_t n, double p)
 {
@@ -27,9 +27,9 @@ assert_held(const struct covered *c)
 		fail_msg("%u of %u intervals hold the truth", c->held, c->runs);
 }
 
-/* Of many kinds of edges together, as many as the whole calibration has. */
+/* Edges of many kinds together, with as many runs as the whole calibration. */
 static void
-intervals_hold_the_share_as_often_as_they_say(void **state)
+intervals_contain_the_share_at_the_stated_rate(void **state)
 {
 	static const uint32_t sizes[] = { 30, 128 };
 	static const double shares[] = { 0.02, 0.5, 0.95 };
@@ -73,10 +73,12 @@ width(uint32_t n, uint32_t samples_max, uint64_t seed)
 	return wide;
 }
 
-/* Of 6,400 with 64 in the reservoir: a tenth as wide, but where the reservoir is off by more than
- * it should, one in 20. */
+/*
+ * 6,400 requests with a reservoir of 64: the interval is a tenth as wide, except where the
+ * reservoir deviates from the whole more than expected (one in 20).
+ */
 static void
-intervals_are_of_everything_seen_not_of_the_reservoir(void **state)
+intervals_cover_all_requests_not_only_the_reservoir(void **state)
 {
 	const struct share_cell cell = { GAMMA_2, NORMAL, 0.5, 0, 1 };
 	struct covered all = cell_run(&cell, 1000, 64, 100, ROUNDS, 5, NULL);
@@ -89,10 +91,12 @@ intervals_are_of_everything_seen_not_of_the_reservoir(void **state)
 	assert_true(narrower >= 16);
 }
 
-/* The tails that a reservoir is too small for are in the error too: by the fourth moments of
- * everything. */
+/*
+ * Tails of which the reservoir has too few samples are part of the error too, by the fourth moments
+ * of all requests.
+ */
 static void
-intervals_know_the_tail_that_was_not_kept(void **state)
+intervals_include_tails_outside_of_the_reservoir(void **state)
 {
 	struct covered all = { 0 }, cv = { 0 };
 	(void)state;
@@ -109,11 +113,12 @@ intervals_know_the_tail_that_was_not_kept(void **state)
 }
 
 /*
- * A miss in 1 of 500 requests that makes half of the variance: of 4,096 requests 8 have one, of the
- * 128 that are kept mostly none, and then nothing that is kept tells that the edge varies at all.
+ * One request in 500 has a miss, and misses make half of the variance. Of 4,096 requests about 8
+ * have one; of the 128 in the reservoir mostly none has, and then the samples show no variation of
+ * that edge.
  */
 static void
-misses_that_were_not_kept_are_in_the_interval(void **state)
+intervals_include_misses_outside_of_the_reservoir(void **state)
 {
 	static const struct conditions usual = { 0.10, 0.95, 30, 0.95 };
 	const double rare = 1.0 / 500, miss_ns = 1e6 / sqrt(rare * (1 - rare));
@@ -143,7 +148,7 @@ misses_that_were_not_kept_are_in_the_interval(void **state)
 }
 
 static void
-edges_that_make_up_for_each_other_are_held_too(void **state)
+intervals_contain_shares_of_negatively_correlated_edges(void **state)
 {
 	const struct share_cell cell = { GAMMA_2, GAMMA_2, 0.3, 0.5, -1 };
 	struct covered held = cell_run(&cell, 64, 512, 150, ROUNDS, 6, NULL);
@@ -152,9 +157,9 @@ edges_that_make_up_for_each_other_are_held_too(void **state)
 	assert_held(&held);
 }
 
-/* Shares of the mean, of a group that is slow for its type. */
+/* Shares of the mean, for a group that is slow for its type. */
 static void
-shares_of_latency_are_held_too(void **state)
+intervals_contain_shares_of_the_latency(void **state)
 {
 	static const struct conditions usual = { 0.10, 0.95, 30, 0.95 };
 	const struct share_cell cell = { GAMMA_05, LOGNORMAL_05, 0.5, 0.5, 1 };
@@ -184,10 +189,9 @@ shares_of_latency_are_held_too(void **state)
 	assert_held(&held);
 }
 
-/* Without a miss among 30 requests nothing can tell of one; where there is one, the interval says
- * that it knows little. */
+/* 30 requests without a miss cannot show that misses exist; with one miss, the interval is wide. */
 static void
-a_few_misses_make_the_interval_say_so(void **state)
+few_misses_give_a_wide_interval(void **state)
 {
 	const struct share_cell cell = { MISS, GAMMA_2, 0.8, 0, 1 };
 	struct covered few = cell_run(&cell, 30, 512, 100, ROUNDS, 7, NULL),
@@ -197,8 +201,7 @@ a_few_misses_make_the_interval_say_so(void **state)
 	assert_true(few.wide > few.runs / 4);
 	assert_true(
 	    few.held <
-	    0.93 *
-		few.runs); /* docs/calibration.md says so; were it mended, it should say so too */
+	    0.93 * few.runs); /* known deficiency: change docs/calibration.md with this bound */
 	assert_int_equal(many.wide, 0);
 }
 
@@ -218,10 +221,12 @@ types_without_a_fault_get_no_finding(void **state)
 	assert_true(sum.looks > 300);
 }
 
-/* The same simulation does see a fault: else the test above would pass for an analysis that is
- * asleep. */
+/*
+ * The same simulation with a fault gives findings; else the test above would also pass for an
+ * analysis that finds no fault at all.
+ */
 static void
-types_with_a_fault_do(void **state)
+types_with_a_fault_get_a_finding(void **state)
 {
 	static const struct conditions usual = { 0.10, 0.95, 30, 0.95 };
 	int seen = 0;
@@ -256,15 +261,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(intervals_hold_the_share_as_often_as_they_say),
-		cmocka_unit_test(intervals_are_of_everything_seen_not_of_the_reservoir),
-		cmocka_unit_test(intervals_know_the_tail_that_was_not_kept),
-		cmocka_unit_test(misses_that_were_not_kept_are_in_the_interval),
-		cmocka_unit_test(edges_that_make_up_for_each_other_are_held_too),
-		cmocka_unit_test(shares_of_latency_are_held_too),
-		cmocka_unit_test(a_few_misses_make_the_interval_say_so),
+		cmocka_unit_test(intervals_contain_the_share_at_the_stated_rate),
+		cmocka_unit_test(intervals_cover_all_requests_not_only_the_reservoir),
+		cmocka_unit_test(intervals_include_tails_outside_of_the_reservoir),
+		cmocka_unit_test(intervals_include_misses_outside_of_the_reservoir),
+		cmocka_unit_test(intervals_contain_shares_of_negatively_correlated_edges),
+		cmocka_unit_test(intervals_contain_shares_of_the_latency),
+		cmocka_unit_test(few_misses_give_a_wide_interval),
 		cmocka_unit_test(types_without_a_fault_get_no_finding),
-		cmocka_unit_test(types_with_a_fault_do),
+		cmocka_unit_test(types_with_a_fault_get_a_finding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces from calls written down, as a reader makes them of spans: forks and joins are silent. */
+/* Traces from a list of calls, as a reader makes them of spans: forks and joins are silent. */
 #ifndef TESTS_ANALYSIS_CALLS_H
 #define TESTS_ANALYSIS_CALLS_H
 
@@ -8,9 +8,10 @@
 #include "analysis/profile.h"
 
 struct made_call {
-	int parent; /* index of one before it; -1: the request */
+	int parent; /* index of an earlier call; -1: the request */
 	const char *service, *name;
-	int64_t begin_ns, end_ns; /* within its parent's, after those of its parent before it */
+	/* within the parent's times, after earlier calls of the same parent */
+	int64_t begin_ns, end_ns;
 };
 
 static inline uint32_t
@@ -69,7 +70,7 @@ made_trace(struct labels *l, const struct made_call *calls, uint32_t n)
 			calls[i].name),
 		    calls[i].end_ns);
 	}
-	for (uint32_t i = 1; i < n; i++) /* what ties a unit to its fork */
+	for (uint32_t i = 1; i < n; i++) /* the links between a unit and its fork */
 		t->events[t->units[i].first].link_id = i + 1;
 	for (uint32_t i = 1; i < n; i++)
 		t->events[t->units[i].first + t->units[i].count - 1].link_id = i + 1;

@@ -10,7 +10,7 @@
 
 /* ---- nodes ---- */
 
-struct machine { /* started at another time, and its crystal is another */
+struct machine { /* a clock with its own offset and drift */
 	int64_t ahead_ns;
 	double drift_ppm;
 };
@@ -28,7 +28,7 @@ some_machine(struct rng *r)
 		(rng_unit(r) - 0.5) * 400 };
 }
 
-/* Never under 30 us, mostly little more, sometimes much. */
+/* A delay of at least 30 us: mostly little more, sometimes much more. */
 static int64_t
 some_delay(struct rng *r)
 {
@@ -59,9 +59,12 @@ clocks_of(uint32_t nodes)
 	return c;
 }
 
-/* The truth at any time is within what clocks_state() states, and what it states is of use. */
+/*
+ * The true offset is always within the bound that clocks_state() states, and the bound is narrow
+ * enough to be useful.
+ */
 static void
-the_truth_lies_within_the_stated_bound(void **state)
+the_true_offset_is_within_the_stated_bound(void **state)
 {
 	(void)state;
 
@@ -86,8 +89,10 @@ the_truth_lies_within_the_stated_bound(void **state)
 			assert_true(llabs(off_ns) <= look.uncertain_ns);
 			if (i % 8 == 0 || s.back_ns - s.asked_ns < quickest_ns)
 				quickest_ns = s.back_ns - s.asked_ns;
-			/* the quickest of the last 8, 1.1 s each at most: 9 s of drift, both ways,
-			 * at 250 ppm, and of slewing */
+			/*
+			 * the fastest of the last 8 round trips, at most 1.1 s apart: 9 s of drift,
+			 * both ways, at 250 ppm, and of slewing
+			 */
 			if (i > 20)
 				assert_true(look.uncertain_ns < quickest_ns + 16 * MS);
 			now_ns = looked_ns + 400 * MS + (int64_t)rng_below(&r, 50 * (uint64_t)MS);
@@ -96,10 +101,9 @@ the_truth_lies_within_the_stated_bound(void **state)
 	}
 }
 
-/* However the offset in use changes: of two times of a node the later stays the later, and the
- * truth is not far. */
+/* However the offset changes: the order of two times of a node stays, and the true time is near. */
 static void
-mapped_times_go_forward(void **state)
+mapped_times_do_not_decrease(void **state)
 {
 	(void)state;
 
@@ -140,7 +144,7 @@ mapped_times_go_forward(void **state)
 }
 
 static void
-a_slow_first_message_is_made_good(void **state)
+a_slow_first_message_is_corrected_by_the_next(void **state)
 {
 	struct clocks *c = clocks_of(1);
 	struct clock_sample hello = { INT64_MIN, 13 * S, 5000 * S,
@@ -154,15 +158,18 @@ a_slow_first_message_is_made_good(void **state)
 	clocks_state(c, 0, 13 * S, &look);
 	assert_true(look.known && !look.bounded && look.uncertain_ns == INT64_MAX);
 	assert_int_equal(clocks_map(c, 0, 5000 * S), 13 * S);
-	assert_true(clocks_sample(c, 0, &quick)); /* what was mapped was wrong by 3 s */
+	assert_true(clocks_sample(c, 0, &quick)); /* times mapped so far were wrong by 3 s */
 	assert_int_equal(clocks_map(c, 0, 5003 * S + 100 * US), 13 * S + 100 * US);
 	clocks_state(c, 0, 13 * S + 200 * US, &look);
 	assert_true(look.bounded && look.uncertain_ns <= 101 * US);
-	assert_int_equal(look.steps, 0); /* nothing jumped */
+	assert_int_equal(look.steps, 0); /* this correction is no step of the clock */
 	clocks_free(c);
 }
 
-/* A machine that was suspended falls behind; while ours was, it got ahead. */
+/*
+ * The clock of a machine that was suspended falls behind; if our machine was suspended, the other
+ * clock is ahead.
+ */
 static void
 a_clock_that_jumps_is_noticed_at_the_next_round_trip(void **state)
 {
@@ -193,7 +200,7 @@ a_clock_that_jumps_is_noticed_at_the_next_round_trip(void **state)
 }
 
 static void
-our_own_machine_has_our_clock_exactly(void **state)
+agents_on_our_machine_have_our_clock_exactly(void **state)
 {
 	struct clocks *c = clocks_of(1);
 	struct machine m = { 0, 0 };
@@ -202,7 +209,7 @@ our_own_machine_has_our_clock_exactly(void **state)
 	(void)state;
 
 	rng_seed(&r, 2);
-	assert_int_equal(clocks_map(c, 0, 77), 77); /* before anything is known, too */
+	assert_int_equal(clocks_map(c, 0, 77), 77); /* also before the first sample */
 	clocks_sample(c, 0, &(struct clock_sample){ INT64_MIN, 50 * S + 40 * US, 50 * S, 50 * S });
 	assert_int_equal(clocks_map(c, 0, 50 * S), 50 * S);
 	for (int i = 0; i < 1000; i++) {
@@ -217,7 +224,7 @@ our_own_machine_has_our_clock_exactly(void **state)
 }
 
 static void
-nonsense_is_not_believed(void **state)
+invalid_samples_are_refused(void **state)
 {
 	static const int64_t ends[] = { INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX / 4,
 		INT64_MAX - 1, INT64_MAX };
@@ -227,14 +234,14 @@ nonsense_is_not_believed(void **state)
 	(void)state;
 
 	clocks_sample(c, 0, &good);
-	/* an answer before the question; an agent that says it answered before it was asked */
+	/* received before it was asked; the agent's reply before its receipt */
 	assert_false(clocks_sample(c, 0, &(struct clock_sample){ 11 * S, 10 * S, 20 * S, 20 * S }));
 	assert_false(clocks_sample(
 	    c, 0, &(struct clock_sample){ 11 * S, 11 * S + 100, 21 * S + 60, 21 * S + 40 }));
 	clocks_state(c, 0, 10 * S + 100, &look);
 	assert_int_equal(look.uncertain_ns, 50);
 	for (size_t i = 0; i < sizeof ends / sizeof ends[0];
-	     i++) /* nothing overflows; checked by the sanitizer */
+	     i++) /* no overflow; the sanitizer checks it */
 		for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
 			clocks_sample(
 			    c, 0, &(struct clock_sample){ ends[i], ends[k], ends[i], ends[k] });
@@ -247,7 +254,10 @@ nonsense_is_not_believed(void **state)
 
 /* ---- pairs ---- */
 
-/* One request: node 0 asks node 1 and waits. Times are true; each is stamped by its own machine. */
+/*
+ * One request: node 0 calls node 1 and waits. Times are true; each node stamps them by its own
+ * clock.
+ */
 struct call {
 	int64_t at_ns, there_ns, works_ns, back_ns;
 	bool joins;
@@ -268,7 +278,7 @@ call_trace(struct kit *k, uint64_t id, const struct call *call, const struct mac
 		{ its(&m[0], join + 10 * US), 0, 1, 'E', 0, "R", id },
 	};
 
-	for (uint32_t node = 0; node < 2; node++) { /* so that no watermark is known */
+	for (uint32_t node = 0; node < 2; node++) { /* with no watermark known yet */
 		assemble_leave(k->assemble, node);
 		assemble_join(k->assemble, node, &k->e);
 	}
@@ -288,8 +298,10 @@ two_nodes(void)
 	return k;
 }
 
-/* That it adds up is critpath's promise; that it does so after the correction, with nothing moved,
- * is ours. */
+/*
+ * critpath_test.c checks that edges add up; this checks it after the correction of clocks, with no
+ * event moved.
+ */
 static uint32_t
 moved_of(struct kit *k, const struct trace *t, int64_t *there_ns, int64_t *back_ns)
 {
@@ -316,7 +328,7 @@ moved_of(struct kit *k, const struct trace *t, int64_t *there_ns, int64_t *back_
 }
 
 static void
-with_both_ways_neither_edge_gets_the_skew(void **state)
+calls_both_ways_keep_the_skew_out_of_both_edges(void **state)
 {
 	const struct call call = { 100 * S, 100 * US, MS, 100 * US, true };
 	(void)state;
@@ -349,10 +361,12 @@ with_both_ways_neither_edge_gets_the_skew(void **state)
 	}
 }
 
-/* Random delays, clocks that drift: the estimate is within its bound, and every trace is causal by
- * it. */
+/*
+ * Random delays and drifting clocks: the estimate is within its bound and keeps causes before their
+ * effects in every trace.
+ */
 static void
-the_smallest_delays_both_ways_tell_the_offset(void **state)
+the_smallest_delays_both_ways_give_the_offset(void **state)
 {
 	(void)state;
 
@@ -376,7 +390,7 @@ the_smallest_delays_both_ways_tell_the_offset(void **state)
 			assert_true(clocks_trace(c, t, k->labels));
 			assert_int_equal(moved_of(k, t, &there_ns, &back_ns), 0);
 			assert_true(clocks_pair(c, 0, 1, &x_ns, &uncertain_ns));
-			/* and while the trace went on, its clock drifted */
+			/* the clock drifted during the trace */
 			drifted_ns = (int64_t)(fabs(m[1].drift_ppm) / 1e6 *
 					       (double)(t->end_ns - t->begin_ns));
 			assert_true(llabs(its(&m[1], t->end_ns) - t->end_ns - x_ns) <=
@@ -387,16 +401,19 @@ the_smallest_delays_both_ways_tell_the_offset(void **state)
 		}
 		assert_true(
 		    tight >
-		    300); /* of 500: a way takes 110 us on average, one in 20 up to 300 ms */
+		    /* of 500: a one-way delay is 110 us on average, one in 20 is up to 300 ms */
+		    300);
 		kit_free(k);
 		clocks_free(c);
 	}
 }
 
-/* Nobody says how long the way was: nothing is moved but what came before its cause, and no more
- * than that. */
+/*
+ * Without round trips the one-way delay is unknown: only events before their cause are moved, and
+ * only as far as necessary.
+ */
 static void
-with_one_way_only_the_bound_is_kept(void **state)
+calls_one_way_move_only_what_precedes_its_cause(void **state)
 {
 	const struct call call = { 100 * S, 100 * US, MS, 100 * US, false };
 	const struct machine ahead[2] = { { 0, 0 }, { 5 * MS, 0 } },
@@ -433,10 +450,12 @@ feed_round_trips(struct clocks *c, uint32_t node, int64_t now_ns)
 	clocks_map(c, node, now_ns);
 }
 
-/* Two nodes of our own machine: a slow way there is a slow way, not a clock that is ahead; a late
- * end is a late end. */
+/*
+ * Two nodes on our machine have one clock: a long one-way delay or a late end does not mean that a
+ * clock is wrong.
+ */
 static void
-one_clock_is_not_corrected(void **state)
+nodes_with_one_clock_are_not_corrected(void **state)
 {
 	const struct machine same[2] = { { 0, 0 }, { 0, 0 } };
 	const struct call slow = { 100 * S, 8 * MS, MS, 20 * US, true },
@@ -468,7 +487,7 @@ one_clock_is_not_corrected(void **state)
 	clocks_free(c);
 }
 
-/* The machine of node 1 was suspended for 3 s, and no round trip has told yet. */
+/* The machine of node 1 was suspended for 3 s, and no round trip has shown it yet. */
 static void
 a_trace_that_round_trips_exclude_is_no_evidence(void **state)
 {
@@ -492,8 +511,10 @@ a_trace_that_round_trips_exclude_is_no_evidence(void **state)
 	clocks_free(c);
 }
 
-/* 0 asks 1, which asks 2: units of 2 are brought to 0's clock by way of 1's, although 0 never talks
- * to 2. */
+/*
+ * Node 0 calls 1, which calls 2: times of 2 are converted to 0's clock by way of 1, although 0
+ * never communicates with 2.
+ */
 static void
 offsets_add_up_along_the_chain_of_forks(void **state)
 {
@@ -519,16 +540,16 @@ offsets_add_up_along_the_chain_of_forks(void **state)
 			assert_true(t->events[i].time_ns == T + 220 * US ||
 				    t->events[i].time_ns == T + 900 * US);
 	assert_false(clocks_pair(c, 0, 2, &x_ns, &uncertain_ns));
-	assert_int_equal(clocks_reset(c, 1, &k->e), 0); /* it comes back as another machine */
+	assert_int_equal(clocks_reset(c, 1, &k->e), 0); /* the node returns as another machine */
 	assert_false(clocks_pair(c, 0, 1, &x_ns, &uncertain_ns));
 	trace_free(t);
 	kit_free(k);
 	clocks_free(c);
 }
 
-/* Forks that bite their tails, links of others, units that hang on nothing. */
+/* Cyclic forks, links of other traces, units without a parent. */
 static void
-nonsense_ends(void **state)
+malformed_traces_terminate(void **state)
 {
 	(void)state;
 
@@ -566,7 +587,7 @@ nonsense_ends(void **state)
 	}
 }
 
-/* ---- in whatever order ---- */
+/* ---- independence of the order ---- */
 
 enum { NODES = 3, TRACES = 30, TURNS = 20 };
 
@@ -585,7 +606,9 @@ put(struct world *w, uint32_t node, int64_t at_ns, uint64_t unit, char kind, uin
 		link, "u", trace };
 }
 
-/* One request after another, so that each node's rows are in order: 0 asks 1, which asks 2. */
+/*
+ * Requests one after another, so that each node's rows are in order: node 0 calls 1, which calls 2.
+ */
 static void
 world_make(struct world *w, uint64_t seed)
 {
@@ -611,14 +634,15 @@ world_make(struct world *w, uint64_t seed)
 	}
 	for (uint32_t i = 0; i < NODES; i++)
 		for (int turn = 0; turn < TURNS; turn++)
-			do { /* none so slow that the next tells more than can be followed */
+			/* short round trips only, so that no correction exceeds the slew limit */
+			do {
 				w->samples[i][turn] = round_trip(
 				    &r, &w->m[i], 100 * S + (t - 100 * S) / TURNS * turn);
 			} while (
 			    w->samples[i][turn].back_ns - w->samples[i][turn].asked_ns > 4 * MS);
 }
 
-/* A node's turn: a sample, then the batch of a part of its rows. */
+/* One turn of a node: a clock sample, then the batch with the next part of its rows. */
 static void
 take_turn(const struct world *w, uint32_t node, int turn, struct clocks *c, struct kit *k)
 {
@@ -640,7 +664,9 @@ take_turn(const struct world *w, uint32_t node, int turn, struct clocks *c, stru
 	kit_batch(k, node, rows, n, watermark_ns);
 }
 
-/* Everything that comes out, to the last bit; `order` chooses whose turn is next. */
+/*
+ * Returns the hash of all results, bit by bit. `order` is the random seed for the order of nodes.
+ */
 static uint64_t
 play(const struct world *w, uint64_t order)
 {
@@ -698,19 +724,19 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_truth_lies_within_the_stated_bound),
-		cmocka_unit_test(mapped_times_go_forward),
-		cmocka_unit_test(a_slow_first_message_is_made_good),
+		cmocka_unit_test(the_true_offset_is_within_the_stated_bound),
+		cmocka_unit_test(mapped_times_do_not_decrease),
+		cmocka_unit_test(a_slow_first_message_is_corrected_by_the_next),
 		cmocka_unit_test(a_clock_that_jumps_is_noticed_at_the_next_round_trip),
-		cmocka_unit_test(our_own_machine_has_our_clock_exactly),
-		cmocka_unit_test(nonsense_is_not_believed),
-		cmocka_unit_test(with_both_ways_neither_edge_gets_the_skew),
-		cmocka_unit_test(the_smallest_delays_both_ways_tell_the_offset),
-		cmocka_unit_test(with_one_way_only_the_bound_is_kept),
-		cmocka_unit_test(one_clock_is_not_corrected),
+		cmocka_unit_test(agents_on_our_machine_have_our_clock_exactly),
+		cmocka_unit_test(invalid_samples_are_refused),
+		cmocka_unit_test(calls_both_ways_keep_the_skew_out_of_both_edges),
+		cmocka_unit_test(the_smallest_delays_both_ways_give_the_offset),
+		cmocka_unit_test(calls_one_way_move_only_what_precedes_its_cause),
+		cmocka_unit_test(nodes_with_one_clock_are_not_corrected),
 		cmocka_unit_test(a_trace_that_round_trips_exclude_is_no_evidence),
 		cmocka_unit_test(offsets_add_up_along_the_chain_of_forks),
-		cmocka_unit_test(nonsense_ends),
+		cmocka_unit_test(malformed_traces_terminate),
 		cmocka_unit_test(the_interleaving_of_nodes_changes_nothing),
 	};
 

@@ -3,7 +3,7 @@
 
 #include "generator.h"
 
-/* The path as "name:kind@time ..." for people and comparisons. */
+/* The path as "name:kind@time ...". */
 static void
 print_path(struct kit *k, const struct trace *t, const struct critpath *p, char *out, size_t size)
 {
@@ -53,7 +53,7 @@ a_call_that_is_waited_for_is_on_the_path(void **state)
 }
 
 static void
-a_call_that_was_done_before_is_off_the_path(void **state)
+a_call_that_ended_before_its_join_is_off_the_path(void **state)
 {
 	(void)state;
 	assert_path(
@@ -73,10 +73,9 @@ work_that_nobody_joins_is_off_the_path(void **state)
 	    "BR@0 Fc@10 ER@100");
 }
 
-/* Whoever of two calls is done last is on the path, in whatever order their answers are picked up.
- */
+/* The call that ends last is on the path, in whichever order the joins are. */
 static void
-the_last_of_several_joins_at_one_point_counts(void **state)
+of_several_joins_at_one_point_the_last_to_end_counts(void **state)
 {
 	(void)state;
 	assert_path(
@@ -91,7 +90,7 @@ the_last_of_several_joins_at_one_point_counts(void **state)
 		{ 50, 2, 3, 'e', 8, "b" }, { 90, 0, 1, 'J', 7, "a" }, { 91, 0, 1, 'J', 8, "b" },
 		{ 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fa@10 ba@20 ea@80 Ja@90 Jb@91 ER@100");
-	/* waited for one after the other: the second made it wait longer */
+	/* the joins are sequential: the second call made the request wait longer */
 	assert_path(
 	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "a" }, { 11, 0, 1, 'F', 8, "b" },
 		{ 20, 1, 2, 'b', 7, "a" }, { 50, 1, 2, 'e', 7, "a" }, { 20, 2, 3, 'b', 8, "b" },
@@ -101,7 +100,7 @@ the_last_of_several_joins_at_one_point_counts(void **state)
 }
 
 static void
-calls_nest(void **state)
+nested_calls_are_on_the_path(void **state)
 {
 	(void)state;
 	assert_path(
@@ -112,9 +111,11 @@ calls_nest(void **state)
 	    "BR@0 Fa@10 ba@15 Fb@20 bb@25 eb@60 Jb@65 ea@70 Ja@75 ER@80");
 }
 
-/* A queue between two: unit 2 hands to unit 3 and is done; the root waits for unit 3 alone. */
+/*
+ * A queue between two units: unit 2 hands over to unit 3 and ends; the root waits for unit 3 only.
+ */
 static void
-the_way_back_may_lead_to_another_unit_than_the_joiner(void **state)
+the_path_may_lead_back_to_another_unit_than_the_joining_one(void **state)
 {
 	(void)state;
 	assert_path(
@@ -135,7 +136,7 @@ a_unit_without_an_end_ends_with_its_last_event(void **state)
 }
 
 static void
-a_unit_whose_fork_was_lost_leads_back_to_who_waited(void **state)
+a_unit_without_a_fork_leads_back_to_the_waiting_unit(void **state)
 {
 	(void)state;
 	assert_path(
@@ -144,7 +145,9 @@ a_unit_whose_fork_was_lost_leads_back_to_who_waited(void **state)
 	    "BR@0 .own@10 bc@20 ec@80 Jc@90 ER@100");
 }
 
-/* The answer leaves before the unit ends: what comes after it took no time of the one who waited.
+/*
+ * The answer leaves before the unit ends: time after the answer is not on the path of the waiting
+ * unit.
  */
 static void
 a_unit_that_ends_after_its_answer_counts_up_to_the_join(void **state)
@@ -161,12 +164,15 @@ static void
 clocks_that_disagree_do_not_move_the_request(void **state)
 {
 	(void)state;
-	/* a node whose clock is ahead is held down by the join */
+	/* a clock that is ahead: times are limited by the join */
 	assert_path(
 	    ROWS({ 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" }, { 1020, 1, 2, 'b', 7, "c" },
 		{ 1080, 1, 2, 'e', 7, "c" }, { 90, 0, 1, 'J', 7, "c" }, { 100, 0, 1, 'E', 0, "R" }),
 	    "BR@0 Fc@10 bc@90 ec@90 Jc@90 ER@100");
-	/* one that is behind is pulled up to the fork; it was waited for, whatever it says */
+	/*
+	 * a clock that is behind: times are raised to the fork; the join shows that the unit was
+	 * waited for
+	 */
 	assert_path(ROWS({ 1000, 0, 1, 'B', 0, "R" }, { 1010, 0, 1, 'F', 7, "c" },
 			{ 20, 1, 2, 'b', 7, "c" }, { 80, 1, 2, 'e', 7, "c" },
 			{ 1090, 0, 1, 'J', 7, "c" }, { 1100, 0, 1, 'E', 0, "R" }),
@@ -185,7 +191,7 @@ of_two_units_of_one_link_the_one_that_answered_counts(void **state)
 }
 
 static void
-points_that_are_not_kept_are_as_if_they_were_off(void **state)
+removed_points_count_as_disabled(void **state)
 {
 	const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" },
 		{ 15, 0, 1, '.', 0, "own" }, { 20, 1, 2, 'b', 7, "c" }, { 30, 1, 2, '.', 0, "p" },
@@ -219,9 +225,9 @@ points_that_are_not_kept_are_as_if_they_were_off(void **state)
 	kit_free(k);
 }
 
-/* Units that began each other, or themselves: there is no way out, and no way to run for ever. */
+/* Units that are forked by each other or by themselves: an error, and no endless loop. */
 static void
-nonsense_ends_with_a_clear_error(void **state)
+malformed_traces_end_with_an_error(void **state)
 {
 	const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 100, 1, 2, 'E', 0, "R" },
 		{ 50, 1, 2, 'b', 8, "x" }, { 60, 1, 2, 'F', 7, "x" }, { 40, 1, 3, 'b', 7, "x" },
@@ -262,14 +268,14 @@ assert_exact(
 	assert_int_equal(sum, t->end_ns - t->begin_ns);
 }
 
-enum { FAR_NS = 1000000000 }; /* between requests: longer than any takes */
+enum { FAR_NS = 1000000000 }; /* between requests: longer than any request takes */
 
-struct odd { /* what is odd about a run of generated requests */
+struct odd { /* faults to put into generated requests */
 	int64_t skew_ns;
 	double no_end, late_end, lost;
 };
 
-/* Runs requests of random programs through, one after the other; gives how many had a path. */
+/* Processes requests of random programs, one after the other. Returns how many had a path. */
 static uint32_t
 run_generated(uint64_t seed, uint32_t requests, struct odd odd)
 {
@@ -354,10 +360,9 @@ edges_add_up_where_records_are_lost_too(void **state)
 		    run_generated(seed, 150, (struct odd){ 3000000, 0.1, 0.1, 0.2 }), 150);
 }
 
-/* Many joins of one child, in a unit without an end: the cost stays linear, so this comes back at
- * once. */
+/* Many joins of one child, in a unit without an end: the cost stays linear, so the test is fast. */
 static void
-many_joins_of_one_link_are_walked_once(void **state)
+many_joins_of_one_link_cost_linear_time(void **state)
 {
 	enum { N = 250 };
 	struct row rows[N];
@@ -381,8 +386,10 @@ many_joins_of_one_link_are_walked_once(void **state)
 	kit_free(k);
 }
 
-/* The child took over between a span's begin and its end: the end is beside the path, and nothing
- * is lost by it. */
+/*
+ * The child unit continues between begin and end of a span: the end is not on the path, and no time
+ * is lost.
+ */
 static void
 spans_may_end_off_the_path(void **state)
 {
@@ -395,9 +402,9 @@ spans_may_end_off_the_path(void **state)
 	    "BR@0 .x_begin@5 Fc@10 bc@20 .y_begin@25 ec@80 Jc@90 ER@100");
 }
 
-/* The work waits for somebody to take it up; that time is between fork and begin, in no unit. */
+/* The work waits in a queue; this time is between fork and begin and belongs to no unit. */
 static void
-time_in_a_queue_is_on_the_way(void **state)
+time_in_a_queue_is_on_the_path(void **state)
 {
 	struct kit *k = kit_new(NULL);
 	struct critpath p;
@@ -422,7 +429,7 @@ time_in_a_queue_is_on_the_way(void **state)
 	kit_free(k);
 }
 
-/* Makes structure of these kinds silent, as if a reader had put it in. */
+/* Makes structure labels of these kinds silent, as if a reader had added them. */
 static void
 silence(struct kit *k, struct trace *t, const char *kinds)
 {
@@ -434,9 +441,9 @@ silence(struct kit *k, struct trace *t, const char *kinds)
 	}
 }
 
-/* Spans: their own begin and end are seen, the forks and joins that tie them are not. */
+/* Spans: their own begins and ends are recorded, their forks and joins are not. */
 static void
-silent_structure_ties_and_is_no_step(void **state)
+silent_structure_links_units_and_is_no_step(void **state)
 {
 	struct kit *k = kit_new(NULL);
 	struct critpath p;
@@ -463,9 +470,9 @@ silent_structure_ties_and_is_no_step(void **state)
 	kit_free(k);
 }
 
-/* Whatever is silent, the other steps stay where they are. */
+/* Silent labels do not change the other steps. */
 static void
-silence_changes_nothing_else(void **state)
+silent_labels_do_not_change_the_other_steps(void **state)
 {
 	static const char *const silent[] = { "FJ", "be", "FbeJ", "J", "b" };
 	(void)state;
@@ -519,25 +526,25 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_that_is_waited_for_is_on_the_path),
-		cmocka_unit_test(a_call_that_was_done_before_is_off_the_path),
+		cmocka_unit_test(a_call_that_ended_before_its_join_is_off_the_path),
 		cmocka_unit_test(work_that_nobody_joins_is_off_the_path),
-		cmocka_unit_test(the_last_of_several_joins_at_one_point_counts),
-		cmocka_unit_test(calls_nest),
-		cmocka_unit_test(the_way_back_may_lead_to_another_unit_than_the_joiner),
+		cmocka_unit_test(of_several_joins_at_one_point_the_last_to_end_counts),
+		cmocka_unit_test(nested_calls_are_on_the_path),
+		cmocka_unit_test(the_path_may_lead_back_to_another_unit_than_the_joining_one),
 		cmocka_unit_test(a_unit_without_an_end_ends_with_its_last_event),
-		cmocka_unit_test(a_unit_whose_fork_was_lost_leads_back_to_who_waited),
+		cmocka_unit_test(a_unit_without_a_fork_leads_back_to_the_waiting_unit),
 		cmocka_unit_test(a_unit_that_ends_after_its_answer_counts_up_to_the_join),
 		cmocka_unit_test(clocks_that_disagree_do_not_move_the_request),
 		cmocka_unit_test(of_two_units_of_one_link_the_one_that_answered_counts),
-		cmocka_unit_test(points_that_are_not_kept_are_as_if_they_were_off),
-		cmocka_unit_test(nonsense_ends_with_a_clear_error),
+		cmocka_unit_test(removed_points_count_as_disabled),
+		cmocka_unit_test(malformed_traces_end_with_an_error),
 		cmocka_unit_test(edges_add_up_to_the_response_time_exactly),
 		cmocka_unit_test(edges_add_up_where_records_are_lost_too),
-		cmocka_unit_test(many_joins_of_one_link_are_walked_once),
+		cmocka_unit_test(many_joins_of_one_link_cost_linear_time),
 		cmocka_unit_test(spans_may_end_off_the_path),
-		cmocka_unit_test(time_in_a_queue_is_on_the_way),
-		cmocka_unit_test(silent_structure_ties_and_is_no_step),
-		cmocka_unit_test(silence_changes_nothing_else),
+		cmocka_unit_test(time_in_a_queue_is_on_the_path),
+		cmocka_unit_test(silent_structure_links_units_and_is_no_step),
+		cmocka_unit_test(silent_labels_do_not_change_the_other_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs a distributed program that is not there, and writes down the records it
- * would have left. What it does is drawn from one seed, how long that takes from
- * another: requests of one type are alike and their times are not.
+ * Simulates a distributed program and writes its records. One random seed determines what the
+ * program does, another how long it takes: requests of one type have the same structure and
+ * different times.
  */
 #ifndef TESTS_ANALYSIS_GENERATOR_H
 #define TESTS_ANALYSIS_GENERATOR_H
@@ -25,9 +25,9 @@ struct gen_record {
 struct gen {
 	struct rng what, when;
 	int64_t offset_ns[GEN_NODES]; /* of the nodes' clocks */
-	double no_end;                /* how often a unit_end is missing */
-	double late_end;              /* how often a unit answers before it ends */
-	int budget;                   /* records left to this request */
+	double no_end;                /* fraction of units whose unit_end is missing */
+	double late_end;              /* fraction of units that answer before they end */
+	int budget;                   /* records that this request may still make */
 	uint32_t depth_max;
 	uint64_t next_id;
 	uint32_t nlabels;
@@ -140,7 +140,7 @@ struct gen_call {
 	char name[32];
 };
 
-/* Hands work on at t; when and with what link its answer is back. */
+/* Hands work over at time t. Returns the time and the link of the answer. */
 static inline struct gen_call
 gen_fork(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, uint32_t depth,
     int64_t queue_ns)
@@ -172,8 +172,10 @@ gen_join(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t,
 	return t;
 }
 
-/* What a unit does: points, loops, calls that it waits for, calls that run beside, work that nobody
- * waits for. */
+/*
+ * The work of a unit: points, loops, calls that it waits for, concurrent calls, work that no join
+ * waits for.
+ */
 static inline int64_t
 gen_work(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t, uint32_t depth)
 {
@@ -206,7 +208,7 @@ gen_work(struct gen *g, uint64_t trace, uint64_t unit, uint32_t node, int64_t t,
 	return t + gen_took(g, 10000);
 }
 
-/* One request. Appends its records; gives its response time. */
+/* One request: appends its records and returns its response time. */
 static inline int64_t
 gen_request(struct gen *g, uint64_t trace, uint64_t what, int64_t t, int budget)
 {
@@ -232,10 +234,12 @@ gen_by_time(const void *a, const void *b)
 		return x->node < y->node ? -1 : 1;
 	if (x->r.time_ns != y->r.time_ns)
 		return x->r.time_ns < y->r.time_ns ? -1 : 1;
-	return 0; /* qsort of glibc 2.36 merges: it is stable where there is memory */
+	return 0; /* qsort of glibc 2.36 is a merge sort, stable unless memory is short */
 }
 
-/* Node by node, in order of time, as the agents would send them; *first: where each node's begin.
+/*
+ * Sorts by node, then time, as agents would send them; first[node]: index of the node's first
+ * record.
  */
 static inline void
 gen_sort(struct gen *g, size_t first[GEN_NODES + 1])

@@ -6,7 +6,7 @@
 #include "base/texts.h"
 
 static void
-a_group_counts_all_and_keeps_few(void **state)
+a_group_counts_all_requests_and_samples_few(void **state)
 {
 	struct made m;
 	struct group *g = NULL;
@@ -40,8 +40,10 @@ a_group_counts_all_and_keeps_few(void **state)
 	made_end(&m);
 }
 
-/* 2000 reservoirs of 10 out of 100: each tenth of the stream fills a tenth of them, within 5
- * standard deviations. */
+/*
+ * 2000 reservoirs of 10 out of 100 traces: each tenth of the traces fills a tenth of the places,
+ * within 5 standard deviations.
+ */
 static void
 every_trace_is_kept_with_the_same_probability(void **state)
 {
@@ -83,7 +85,7 @@ the_same_seed_keeps_the_same_traces(void **state)
 }
 
 static void
-keys_are_what_the_path_carries(void **state)
+keys_are_the_fields_of_the_path(void **state)
 {
 	struct value v[2] = { { .type = VALUE_UINT, .u = 7 },
 		{ .type = VALUE_TEXT, .len = 3, .text = "hit" } };
@@ -140,12 +142,12 @@ texts_of_keys_are_bounded(void **state)
 	for (uint32_t i = 0; i < g->nsamples; i++)
 		known += !isnan(g->samples[i].keys[4]);
 	assert_int_equal(texts_count(g->texts), 256);
-	assert_int_equal(known, 254); /* one is the node, one both process and thread */
+	assert_int_equal(known, 254); /* one key is the node, one is both process and thread */
 	made_end(&m);
 }
 
 static void
-shapes_without_room_are_counted(void **state)
+shapes_over_the_limit_are_counted(void **state)
 {
 	struct labels *l = labels_new();
 	struct groups_options o = { .groups_max = 3, .samples_max = 10, .seed = 1 };
@@ -224,7 +226,7 @@ iterations_of_loops_are_keys(void **state)
 	labels_free(l);
 }
 
-/* The wait at p1 is meant: its time is no part of what is measured, and told apart. */
+/* The wait at p1 is excluded: it is not part of the measured times and is counted separately. */
 static void
 ignored_waits_are_taken_out(void **state)
 {
@@ -261,8 +263,10 @@ ignored_waits_are_taken_out(void **state)
 	made_end(&m);
 }
 
-/* Two letters out of 26 as a path, each its own shape; `key`: whose key it pretends to have, or
- * NULL. */
+/*
+ * A path of two letters out of 26 has a shape of its own. If `key` is not NULL, the path pretends
+ * to have this group id, to test a collision.
+ */
 static struct group *
 add_pair(
     struct groups *gs, struct labels *l, uint32_t i, const struct hash128 *key, struct hash128 *ret)
@@ -292,7 +296,7 @@ add_pair(
 }
 
 static void
-a_key_that_is_anothers_is_found_out(void **state)
+a_collision_of_group_ids_is_detected(void **state)
 {
 	struct groups_options o = { .groups_max = 8, .samples_max = 8, .seed = 1 };
 	struct labels *l = labels_new();
@@ -304,7 +308,8 @@ a_key_that_is_anothers_is_found_out(void **state)
 	assert_null(add_pair(gs, l, 1, &key, NULL));
 	assert_int_equal(groups_other(gs)->collisions, 1);
 	assert_int_equal(groups_other(gs)->traces, 1);
-	half = (struct hash128){ key.a, key.b + 1 }; /* half of the key alike is no collision */
+	/* only half of the id is equal: no collision */
+	half = (struct hash128){ key.a, key.b + 1 };
 	assert_non_null(add_pair(gs, l, 2, &half, NULL));
 	assert_int_equal(groups_count(gs), 2);
 	assert_int_equal(groups_other(gs)->collisions, 1);
@@ -314,7 +319,8 @@ a_key_that_is_anothers_is_found_out(void **state)
 
 	add_pair(other, l, 3, &key, NULL);
 	add_pair(other, l, 3, &key, NULL);
-	assert_int_equal(groups_merge(gs, other, NULL), 0); /* likewise when shards meet */
+	/* the same when two sets of groups are merged */
+	assert_int_equal(groups_merge(gs, other, NULL), 0);
 	assert_int_equal(groups_other(gs)->collisions, 3);
 	assert_int_equal(groups_other(gs)->traces, 3);
 	groups_free(other);
@@ -322,13 +328,13 @@ a_key_that_is_anothers_is_found_out(void **state)
 	labels_free(l);
 }
 
-/* It never happens; debug builds would stop here. */
+/* This is an internal error; debug builds abort instead. */
 static void
 a_path_that_does_not_add_up_is_no_evidence(void **state)
 {
 #ifdef HONE_DEBUG
 	(void)state;
-	/* not skip(): in TAP that is a failure */
+	/* not skip(): cmocka prints it as "not ok" in TAP */
 #else
 	static const char *const nodes[] = { "n" };
 	struct groups_options o = { .groups_max = 8, .samples_max = 8, .seed = 1 };
@@ -356,10 +362,12 @@ a_path_that_does_not_add_up_is_no_evidence(void **state)
 #endif
 }
 
-/* What is really taken, with reservoirs as full as they get, stays below the bound; what came too
- * late is "other". */
+/*
+ * The memory allocated with full reservoirs stays below the bound; shapes after that count as
+ * "other".
+ */
 static void
-memory_is_bounded_whatever_comes(void **state)
+memory_is_bounded_with_any_traces(void **state)
 {
 	enum { BOUND = 1 << 20, SHAPES = 500, EACH = 100 };
 	struct groups_options o = {
@@ -371,7 +379,7 @@ memory_is_bounded_whatever_comes(void **state)
 	uint64_t in = 0;
 	(void)state;
 
-	for (uint32_t i = 0; i < SHAPES; i++) { /* labels are not groups' */
+	for (uint32_t i = 0; i < SHAPES; i++) { /* the memory of labels does not count */
 		char text[32];
 
 		snprintf(text, sizeof text, "s/p:e%u", i);
@@ -388,7 +396,8 @@ memory_is_bounded_whatever_comes(void **state)
 	assert_int_equal(in, groups_count(gs) * EACH);
 	assert_int_equal(groups_other(gs)->traces, SHAPES * EACH - in);
 	assert_true(
-	    after.uordblks - before.uordblks <= BOUND + 65536); /* tables of groups are beside it */
+	    /* hash tables of groups are not part of the bound */
+	    after.uordblks - before.uordblks <= BOUND + 65536);
 	groups_free(gs);
 	labels_free(l);
 }
@@ -406,14 +415,14 @@ the_median_exemplar_is_in_the_middle(void **state)
 		g = made_add(&m, (const int64_t[]){ 100000 + 1000 * (i * 7 % 999), 1 }, NULL, 0);
 	x = group_median(g);
 	assert_near((double)x.total_ns, 599000,
-	    599000 * 0.011); /* what the sketch states, and half a step */
+	    599000 * 0.011); /* the error that the sketch states, and half a step */
 	assert_true(x.id.low >= 1 && x.id.low <= 999);
 	assert_int_equal(x.total_ns, 100001 + 1000 * ((int64_t)(x.id.low - 1) * 7 % 999));
 	assert_true(group_median(&(struct group){ .sketch = g->sketch }).total_ns < 0);
 	made_end(&m);
 }
 
-/* Texts are numbered in the order they come, which differs from shard to shard. */
+/* Texts are numbered in the order in which they come, which differs between the sets. */
 static void
 texts_of_keys_survive_a_merge(void **state)
 {
@@ -452,17 +461,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_group_counts_all_and_keeps_few),
+		cmocka_unit_test(a_group_counts_all_requests_and_samples_few),
 		cmocka_unit_test(every_trace_is_kept_with_the_same_probability),
 		cmocka_unit_test(the_same_seed_keeps_the_same_traces),
-		cmocka_unit_test(keys_are_what_the_path_carries),
+		cmocka_unit_test(keys_are_the_fields_of_the_path),
 		cmocka_unit_test(texts_of_keys_are_bounded),
-		cmocka_unit_test(shapes_without_room_are_counted),
+		cmocka_unit_test(shapes_over_the_limit_are_counted),
 		cmocka_unit_test(iterations_of_loops_are_keys),
 		cmocka_unit_test(ignored_waits_are_taken_out),
-		cmocka_unit_test(a_key_that_is_anothers_is_found_out),
+		cmocka_unit_test(a_collision_of_group_ids_is_detected),
 		cmocka_unit_test(a_path_that_does_not_add_up_is_no_evidence),
-		cmocka_unit_test(memory_is_bounded_whatever_comes),
+		cmocka_unit_test(memory_is_bounded_with_any_traces),
 		cmocka_unit_test(the_median_exemplar_is_in_the_middle),
 		cmocka_unit_test(texts_of_keys_survive_a_merge),
 	};

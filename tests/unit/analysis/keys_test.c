@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "made.h"
 
-/* Requests whose first edge takes y, and whose only point carries x (or a text). */
+/* Requests whose first edge takes y and whose only point has the field x (or a text). */
 static struct group *
 add(struct made *m, double y, struct value size, const char *kind)
 {
@@ -17,10 +17,12 @@ number(double x)
 	return (struct value){ .type = VALUE_REAL, .d = x };
 }
 
-/* Anscombe's first data set (The American Statistician, 1973): r = 0.81642, rho = 0.81818, whose p
- * is 0.002083. */
+/*
+ * Anscombe's first data set (The American Statistician, 1973): r = 0.81642; rho = 0.81818 with p =
+ * 0.002083.
+ */
 static void
-correlations_are_the_known_ones(void **state)
+correlations_equal_published_values(void **state)
 {
 	static const double x[] = { 10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5 };
 	static const double y[] = { 804, 695, 758, 881, 833, 996, 724, 426, 1084, 482, 568 };
@@ -33,25 +35,26 @@ correlations_are_the_known_ones(void **state)
 	for (int i = 0; i < 11; i++)
 		g = add(&m, y[i], number(x[i]), "same");
 	assert_int_equal(
-	    keys_explain(&found, g, 0, 1, 0, &m.arena, NULL), 1); /* constant ones are not tried */
+	    keys_explain(&found, g, 0, 1, 0, &m.arena, NULL), 1); /* constant keys are not tested */
 	assert_true(found[0].numeric);
 	assert_int_equal(found[0].n, 11);
 	assert_near(found[0].r, 0.81642, 1e-5);
 	assert_near(found[0].rho, 0.81818, 1e-5);
-	assert_near(found[0].p, 3 * 0.002083, 3e-6); /* rho's is the least of three */
+	assert_near(found[0].p, 3 * 0.002083, 3e-6); /* the p of rho is the least of three */
 	assert_true(found[0].explains <
-		    found[0].rho * found[0].rho + 1e-9); /* r^2 without its best point is less */
+		    /* r^2 without its most influential point is less */
+		    found[0].rho * found[0].rho + 1e-9);
 	assert_int_equal(keys_explain(&found, g, 0, 0.001, 0, &m.arena, NULL), 0);
 	made_end(&m);
 }
 
 /*
- * Three groups of six: between 84, within 68. The ranks (1.5 2 ... 17.5) have, by hand, between
- * 261.75 and within 220.75: F(2, 15) = 8.893, whose p is 0.0028; checked here against F's own
- * formula for 2 degrees of freedom, (1 + 2 F / 15)^(-15 / 2).
+ * Three groups of six. Sums of squares of the ranks (1.5 2 ... 17.5), computed by hand: between
+ * 261.75, within 220.75. F(2, 15) = 8.893 with p = 0.0028; checked here against F's closed form for
+ * 2 degrees of freedom, (1 + 2 F / 15)^(-15 / 2).
  */
 static void
-categories_are_judged_by_the_f_of_their_ranks(void **state)
+categories_are_tested_by_f_on_ranks(void **state)
 {
 	static const double y[3][6] = { { 6, 8, 4, 5, 3, 4 }, { 8, 12, 9, 11, 6, 8 },
 		{ 13, 9, 11, 8, 7, 12 } };
@@ -89,10 +92,12 @@ categories_are_judged_by_the_f_of_their_ranks(void **state)
 	made_end(&m);
 }
 
-/* 60 requests of which one, by chance, was both the largest and the slowest by far: r is 1, and it
- * means nothing. */
+/*
+ * Of 60 requests one was, by chance, both by far the largest and by far the slowest: r is 1, but
+ * explains no other request.
+ */
 static void
-a_single_outlier_proves_nothing(void **state)
+a_single_outlier_is_not_significant(void **state)
 {
 	struct key_finding *found;
 	int believed = 0;
@@ -120,10 +125,12 @@ a_single_outlier_proves_nothing(void **state)
 	assert_int_equal(believed, 0);
 }
 
-/* 5 % of the requests are large, and these take long; the others' sizes do not matter. Ranks in all
- * hardly see it. */
+/*
+ * 5 % of the requests are large and these are slow; the size of the others has no effect. The rank
+ * correlation over all is small.
+ */
 static void
-the_few_large_ones_are_seen(void **state)
+a_few_large_slow_requests_are_significant(void **state)
 {
 	struct key_finding *found;
 	struct group *g = NULL;
@@ -146,10 +153,12 @@ the_few_large_ones_are_seen(void **state)
 	made_end(&m);
 }
 
-/* 8 edges, of which one depends on its size; judged together, only that is believed, and its p is
- * of all that was tried. */
+/*
+ * 8 edges, of which one depends on its field; judged together, only this one is significant, and
+ * its p is corrected for all tests.
+ */
 static void
-edges_are_judged_together(void **state)
+p_values_are_corrected_over_all_edges(void **state)
 {
 	static const uint32_t edges[] = { 5, 0, 3, 1, 2, 4, 6, 7 };
 	struct key_finding *found, *alone;
@@ -185,8 +194,10 @@ edges_are_judged_together(void **state)
 	made_end(&m);
 }
 
-/* Two processes on each node, two threads in each process. Takes longer on a node, in a process or
- * in a thread. */
+/*
+ * Two processes on each node, two threads in each process. Slower on one node, in one process or on
+ * one thread.
+ */
 static int
 slow_in(int kind, enum key_kind *ret)
 {
@@ -219,7 +230,7 @@ slow_in(int kind, enum key_kind *ret)
 }
 
 static void
-the_coarsest_that_explains_is_said(void **state)
+the_coarsest_key_that_explains_is_reported(void **state)
 {
 	static const enum key_kind kinds[] = { KEY_NODE, KEY_PROCESS, KEY_THREAD };
 	(void)state;
@@ -233,7 +244,7 @@ the_coarsest_that_explains_is_said(void **state)
 }
 
 static void
-keys_that_are_missing_too_often_are_not_tried(void **state)
+keys_that_are_missing_too_often_are_not_tested(void **state)
 {
 	struct key_finding *found;
 	(void)state;
@@ -253,7 +264,7 @@ keys_that_are_missing_too_often_are_not_tried(void **state)
 }
 
 static void
-numbers_that_are_as_many_as_requests_do_not_make_categories(void **state)
+numbers_with_too_many_values_are_no_categories(void **state)
 {
 	struct key_finding *found;
 	struct group *g = NULL;
@@ -270,10 +281,12 @@ numbers_that_are_as_many_as_requests_do_not_make_categories(void **state)
 	made_end(&m);
 }
 
-/* 40 points with a number each that has nothing to do with anything: over 100 runs, hardly one is
- * believed. */
+/*
+ * 40 points, each with a field that is independent of all times: in 100 runs hardly any is
+ * significant.
+ */
 static void
-what_has_nothing_to_do_with_it_is_not_believed(void **state)
+independent_keys_are_not_significant(void **state)
 {
 	int believed = 0;
 	struct rng r;
@@ -306,7 +319,7 @@ what_has_nothing_to_do_with_it_is_not_believed(void **state)
 }
 
 static void
-the_best_comes_first_and_the_nearest_of_equals(void **state)
+the_strongest_key_comes_first_and_of_equal_ones_the_nearest(void **state)
 {
 	struct key_finding *found;
 	struct group *g = NULL;
@@ -322,7 +335,7 @@ the_best_comes_first_and_the_nearest_of_equals(void **state)
 		int64_t x[6] = { 5, 5, 5, 1000 + 10 * i, 5, 5 };
 
 		for (int e = 0; e < 5;
-		     e++) { /* the same number everywhere, and a worse one at the edge */
+		     e++) { /* the same field everywhere, and a worse one at the edge */
 			v[2 * e] = number(i);
 			v[2 * e + 1] = number(e == 3 ? i + 30 * rng_unit(&r) : 0);
 		}
@@ -341,7 +354,7 @@ the_best_comes_first_and_the_nearest_of_equals(void **state)
 }
 
 static void
-ranks_see_what_is_not_a_line(void **state)
+ranks_detect_nonlinear_dependence(void **state)
 {
 	struct key_finding *found;
 	struct group *g = NULL;
@@ -359,7 +372,7 @@ ranks_see_what_is_not_a_line(void **state)
 }
 
 static void
-the_node_explains_when_one_is_slow(void **state)
+the_node_explains_when_one_node_is_slow(void **state)
 {
 	struct key_finding *found;
 	struct group *g = NULL;
@@ -388,18 +401,18 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(correlations_are_the_known_ones),
-		cmocka_unit_test(categories_are_judged_by_the_f_of_their_ranks),
-		cmocka_unit_test(a_single_outlier_proves_nothing),
-		cmocka_unit_test(the_few_large_ones_are_seen),
-		cmocka_unit_test(edges_are_judged_together),
-		cmocka_unit_test(the_coarsest_that_explains_is_said),
-		cmocka_unit_test(keys_that_are_missing_too_often_are_not_tried),
-		cmocka_unit_test(numbers_that_are_as_many_as_requests_do_not_make_categories),
-		cmocka_unit_test(what_has_nothing_to_do_with_it_is_not_believed),
-		cmocka_unit_test(the_best_comes_first_and_the_nearest_of_equals),
-		cmocka_unit_test(ranks_see_what_is_not_a_line),
-		cmocka_unit_test(the_node_explains_when_one_is_slow),
+		cmocka_unit_test(correlations_equal_published_values),
+		cmocka_unit_test(categories_are_tested_by_f_on_ranks),
+		cmocka_unit_test(a_single_outlier_is_not_significant),
+		cmocka_unit_test(a_few_large_slow_requests_are_significant),
+		cmocka_unit_test(p_values_are_corrected_over_all_edges),
+		cmocka_unit_test(the_coarsest_key_that_explains_is_reported),
+		cmocka_unit_test(keys_that_are_missing_too_often_are_not_tested),
+		cmocka_unit_test(numbers_with_too_many_values_are_no_categories),
+		cmocka_unit_test(independent_keys_are_not_significant),
+		cmocka_unit_test(the_strongest_key_comes_first_and_of_equal_ones_the_nearest),
+		cmocka_unit_test(ranks_detect_nonlinear_dependence),
+		cmocka_unit_test(the_node_explains_when_one_node_is_slow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tests of this room share: traces written down as rows, and exact comparison of doubles.
- */
+/* Helpers of this room's tests: traces written as rows, and exact comparison of doubles. */
 #ifndef TESTS_ANALYSIS_KIT_H
 #define TESTS_ANALYSIS_KIT_H
 
@@ -17,7 +16,7 @@
 #include "analysis/assemble.h"
 #include "analysis/critpath.h"
 
-/* cmocka compares as float, which hides what matters here. */
+/* cmocka compares as float, which hides small differences. */
 static inline void
 near_at(double a, double b, double within, const char *file, int line)
 {
@@ -28,8 +27,7 @@ near_at(double a, double b, double within, const char *file, int line)
 }
 #define assert_near(a, b, within) near_at(a, b, within, __FILE__, __LINE__)
 
-/* One record of a trace written down: kinds as B E (request), F (fork), b e (unit), J (join), .
- * (point). */
+/* One record of a trace. Kinds: B E (request), F (fork), b e (unit), J (join), . (point). */
 struct row {
 	int64_t time_ns;
 	uint32_t node;
@@ -101,7 +99,7 @@ row_label(const struct row *r, char out[96])
 		snprintf(out, 96, "s/hone:%s(%s)", events[row_kind(r->kind)], name);
 }
 
-/* Sends the rows of one node, in their order, as one batch. Rows of other nodes are left out. */
+/* Sends the rows of one node, in their order, as one batch. Rows of other nodes are ignored. */
 static inline void
 kit_batch(struct kit *k, uint32_t node, const struct row *rows, size_t n, int64_t watermark_ns)
 {
@@ -131,7 +129,7 @@ kit_batch(struct kit *k, uint32_t node, const struct row *rows, size_t n, int64_
 	assert_int_equal(assemble_batch(k->assemble, node, &b, &k->e), 0);
 }
 
-/* All rows, node by node; everything is complete then. */
+/* Sends all rows, node by node; all traces are complete afterwards. */
 static inline void
 kit_rows(struct kit *k, const struct row *rows, size_t n)
 {
@@ -145,7 +143,7 @@ kit_rows(struct kit *k, const struct row *rows, size_t n)
 		kit_batch(k, node, rows, n, INT64_MAX / 8);
 }
 
-/* Whatever was done: what became of every record is told. */
+/* Checks that every record is counted in exactly one class. */
 static inline struct assemble_counts
 kit_counts(const struct kit *k)
 {

@@ -23,7 +23,7 @@ assert_parts(const struct label *l, const char *service, const char *event, cons
 }
 
 static void
-a_label_is_taken_apart(void **state)
+a_label_is_parsed_into_its_parts(void **state)
 {
 	struct labels *l = labels_new();
 	(void)state;
@@ -37,7 +37,7 @@ a_label_is_taken_apart(void **state)
 	    "front", "hone:request_begin", "GET /a(b)");
 	assert_parts(
 	    labels_get(l, intern(l, RECORD_JOIN, "front/hone:join()")), "front", "hone:join", "");
-	/* brackets mean something in structure records only */
+	/* brackets have a meaning in structure records only */
 	assert_parts(labels_get(l, intern(l, RECORD_POINT, "a/b:c(d)")), "a", "b:c(d)", "");
 	labels_free(l);
 }
@@ -121,7 +121,7 @@ a_set_holds_what_was_put_in(void **state)
 	assert_false(label_set_has(&a, 0));
 }
 
-/* Structure that no program recorded: one label for each kind, that no text finds. */
+/* Structure that no program recorded: one label for each kind, not found by text. */
 static void
 silent_labels_have_a_kind_and_no_text(void **state)
 {
@@ -147,7 +147,7 @@ enum { HANDED = 20000 };
 
 struct hand {
 	struct labels *labels;
-	_Atomic uint32_t count; /* labels 0 to count - 1 were handed over */
+	_Atomic uint32_t count; /* labels 0 to count - 1 are published */
 };
 
 static void *
@@ -168,8 +168,10 @@ look_up(void *arg)
 	return NULL;
 }
 
-/* One thread makes labels; another looks up those it was handed, meanwhile. (Built with SAN=thread
- * it proves more.) */
+/*
+ * One thread adds labels while another looks up the published ones. (A build with SAN=thread
+ * detects races as well.)
+ */
 static void
 labels_can_be_looked_up_while_others_are_made(void **state)
 {
@@ -196,7 +198,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_label_is_taken_apart),
+		cmocka_unit_test(a_label_is_parsed_into_its_parts),
 		cmocka_unit_test(equal_texts_have_equal_numbers),
 		cmocka_unit_test(fields_stay_those_first_seen),
 		cmocka_unit_test(malformed_labels_are_refused),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Programs of nested loops, drawn from a seed, whose loops go round one time or
- * more. However often: one group, times that add up, and the iterations that
- * really were. The letters of a program are its tokens: letter i is token i.
+ * Random programs of nested loops with one or more iterations each. Any number of iterations: one
+ * group, times that add up, and the true iteration counts. The letters of a program are its tokens:
+ * letter i is token i.
  */
 #include "kit.h"
 
@@ -14,7 +14,7 @@ enum { PARTS_MAX = 64, LOOPS_MAX = 32, PATH_MAX_STEPS = 20000, RUNS = 40 };
 struct program {
 	struct part {
 		bool loop;
-		uint32_t end;         /* of a loop: the part behind its body */
+		uint32_t end;         /* of a loop: the part after its body */
 		uint32_t first, last; /* of a loop: letters; else first: the letter */
 	} parts[PARTS_MAX];
 	uint32_t nparts, nletters, nloops;
@@ -46,7 +46,7 @@ draw_body(struct program *p, struct rng *rng, uint32_t depth)
 
 struct run {
 	uint32_t path[PATH_MAX_STEPS], n;
-	uint64_t runs[PARTS_MAX]; /* of the loop at that part */
+	uint64_t runs[PARTS_MAX]; /* iterations of the loop at that part */
 };
 
 static void
@@ -96,7 +96,7 @@ made_begin(struct made *m, uint64_t seed)
 	}
 }
 
-/* The times of a run are its own, whoever adds it. */
+/* Adds the times of a run, which do not depend on where it is added. */
 static struct group *
 add_run(struct made *m, uint32_t run, struct groups *gs)
 {
@@ -145,7 +145,7 @@ groups_for(struct made *m, uint32_t samples_max)
 	return groups_new(&o, m->labels);
 }
 
-/* How often the run's loop over those letters went round. */
+/* Iterations of the loop over these letters in the run. */
 static uint64_t
 true_runs(const struct made *m, uint32_t run, const struct shape_loop *l)
 {
@@ -222,10 +222,12 @@ assert_same_moments(const struct group *a, const struct group *b)
 	}
 }
 
-/* Loops come to be known as they come: the others' moments and samples are as if they had always
- * been. */
+/*
+ * Loops are discovered as traces come: moments and samples of the other edges are as if the loops
+ * had been known from the start.
+ */
 static void
-rounds_make_no_group_and_lose_no_time(void **state)
+iterations_make_no_group_and_lose_no_time(void **state)
 {
 	static struct made m;
 	uint32_t loops = 0;
@@ -261,7 +263,7 @@ rounds_make_no_group_and_lose_no_time(void **state)
 }
 
 static void
-parts_that_were_counted_apart_merge_to_the_whole(void **state)
+merged_parts_equal_the_whole(void **state)
 {
 	static struct made m;
 	(void)state;
@@ -304,8 +306,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rounds_make_no_group_and_lose_no_time),
-		cmocka_unit_test(parts_that_were_counted_apart_merge_to_the_whole),
+		cmocka_unit_test(iterations_make_no_group_and_lose_no_time),
+		cmocka_unit_test(merged_parts_equal_the_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Groups of requests whose edges and fields the test chooses: request_begin, a point for each edge,
- * request_end. */
+/*
+ * Groups of requests whose edges and fields the test chooses: request_begin, a point for each edge,
+ * request_end.
+ */
 #ifndef TESTS_ANALYSIS_MADE_H
 #define TESTS_ANALYSIS_MADE_H
 
@@ -18,7 +20,7 @@ struct made {
 	uint32_t nedges;
 	uint32_t label[MADE_MAX + 1];
 	uint64_t traces;
-	uint32_t pid, tid; /* of all events; 0: not known */
+	uint32_t pid, tid; /* of all events; 0: unknown */
 };
 
 static const char *const made_fields[2] = { "size", "kind" };
@@ -51,7 +53,7 @@ made_end(struct made *m)
 	arena_release(&m->arena);
 }
 
-/* One request; values: of the points, two each, or NULL. node: where it began. */
+/* Adds one request. values: two for each point, or NULL. node: where it began. */
 static inline struct group *
 made_add(struct made *m, const int64_t *edges_ns, const struct value *values, uint32_t node)
 {

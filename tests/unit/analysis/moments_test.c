@@ -5,7 +5,7 @@
 #include "base/rng.h"
 
 static void
-moments_are_those_of_the_values(void **state)
+moments_equal_two_pass_sums(void **state)
 {
 	struct moments m = { 0 };
 	struct comoments c = { 0 };
@@ -27,7 +27,7 @@ moments_are_those_of_the_values(void **state)
 }
 
 static void
-merging_equals_one_long_run(void **state)
+merged_moments_equal_those_of_the_whole(void **state)
 {
 	struct rng rng;
 	(void)state;
@@ -66,7 +66,7 @@ merging_equals_one_long_run(void **state)
 
 enum { PAIRS = 3000, PARTS = 4, EDGES = 3 };
 
-struct pairs { /* edges 0 and 1 vary, 2 is nearly always the same */
+struct pairs { /* edges 0 and 1 vary, 2 is nearly constant */
 	double x[PAIRS][EDGES], y[PAIRS];
 };
 
@@ -105,8 +105,10 @@ merge_summed(struct summed *into, const struct summed *from)
 	moments_merge(&into->y, &from->y);
 }
 
-/* The sum of (x - its mean)^px (y - its mean)^py, in two passes; and of its sizes, to which errors
- * are held. */
+/*
+ * The sum of (x - mean_x)^px (y - mean_y)^py, in two passes; and the sum of absolute values, to
+ * which errors are relative.
+ */
 static void
 assert_sum(double is, const struct pairs *p, int edge, int px, int py)
 {
@@ -144,7 +146,7 @@ assert_sums(const struct summed *s, const struct pairs *p)
 }
 
 static void
-fourth_moments_are_those_of_the_values_however_they_are_parted(void **state)
+fourth_moments_equal_two_pass_sums_for_any_division(void **state)
 {
 	static struct pairs p;
 	struct rng rng;
@@ -156,7 +158,8 @@ fourth_moments_are_those_of_the_values_however_they_are_parted(void **state)
 		rng_seed(&rng, seed);
 		heavy_pairs(&p, &rng);
 		for (int i = 0; i < PAIRS;
-		     i++) { /* seed 0: the first two parts are empty; 1: parts are of other times */
+		     /* seed 0: the first two parts are empty; 1: the parts differ in their times */
+		     i++) {
 			uint64_t at = seed == 0   ? 2 + rng_below(&rng, 2)
 			              : seed == 1 ? (uint64_t)i * PARTS / PAIRS
 			                          : rng_below(&rng, PARTS);
@@ -172,7 +175,7 @@ fourth_moments_are_those_of_the_values_however_they_are_parted(void **state)
 }
 
 static void
-moments_of_none_one_and_the_same_are_zero(void **state)
+moments_of_no_one_or_equal_values_are_zero(void **state)
 {
 	static const double x[EDGES] = { 1e12, 3, 0 };
 	struct summed s = { 0 }, none = { 0 };
@@ -200,7 +203,7 @@ moments_of_none_one_and_the_same_are_zero(void **state)
 }
 
 static void
-large_means_do_not_swallow_small_variances(void **state)
+large_means_do_not_cancel_small_variances(void **state)
 {
 	struct moments m = { 0 };
 	(void)state;
@@ -232,7 +235,7 @@ quantiles_are_within_one_percent(void **state)
 		memset(whole, 0, sizeof *whole);
 		memset(part, 0, 2 * sizeof *part);
 		rng_seed(&rng, seed);
-		for (int i = 0; i < N; i++) { /* evenly over all magnitudes from 1 ns to 10 days */
+		for (int i = 0; i < N; i++) { /* log-uniform from 1 ns to 10 days */
 			values[i] = (int64_t)exp(rng_unit(&rng) * log(8.64e14));
 			sketch_add(whole, values[i]);
 			sketch_add(&part[i % 3 == 0], values[i]);
@@ -267,7 +270,7 @@ a_sketch_takes_any_value(void **state)
 	free(s);
 }
 
-/* Days of traffic: a bucket that is full does not begin anew. */
+/* Days of traffic: a full bucket does not wrap. */
 static void
 a_full_bucket_keeps_the_quantiles(void **state)
 {
@@ -299,11 +302,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(moments_are_those_of_the_values),
-		cmocka_unit_test(merging_equals_one_long_run),
-		cmocka_unit_test(fourth_moments_are_those_of_the_values_however_they_are_parted),
-		cmocka_unit_test(moments_of_none_one_and_the_same_are_zero),
-		cmocka_unit_test(large_means_do_not_swallow_small_variances),
+		cmocka_unit_test(moments_equal_two_pass_sums),
+		cmocka_unit_test(merged_moments_equal_those_of_the_whole),
+		cmocka_unit_test(fourth_moments_equal_two_pass_sums_for_any_division),
+		cmocka_unit_test(moments_of_no_one_or_equal_values_are_zero),
+		cmocka_unit_test(large_means_do_not_cancel_small_variances),
 		cmocka_unit_test(quantiles_are_within_one_percent),
 		cmocka_unit_test(a_sketch_takes_any_value),
 		cmocka_unit_test(a_full_bucket_keeps_the_quantiles),

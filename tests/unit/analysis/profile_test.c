@@ -55,7 +55,7 @@ time_between_services_is_the_way_and_all_other_the_callers_or_its_own(void **sta
 	labels_free(l);
 }
 
-/* Any tree of calls one after another, with gaps, in two services. */
+/* A random tree of sequential calls, with gaps, in two services. */
 static uint32_t
 random_calls(struct rng *r, struct made_call *calls, uint32_t max)
 {
@@ -110,7 +110,7 @@ times_of_all_calls_add_up_to_the_response_times(void **state)
 }
 
 static void
-what_comes_after_what_is_counted_in_its_context(void **state)
+successors_are_counted_in_their_context(void **state)
 {
 	static const struct made_call whole[] = { { -1, "s", "R", 0, 100 }, { 0, "s", "a", 10, 20 },
 		{ 0, "s", "b", 30, 40 }, { 0, "s", "b", 50, 60 } };
@@ -120,7 +120,7 @@ what_comes_after_what_is_counted_in_its_context(void **state)
 
 	profile_calls(p, l, whole, 4, false);
 	profile_calls(p, l, whole, 4, false);
-	profile_calls(p, l, whole, 2, false); /* cut short after a */
+	profile_calls(p, l, whole, 2, false); /* cut after a */
 	assert_int_equal(steps(p, 0, PROFILE_NONE, 1), 3);
 	assert_int_equal(steps(p, 0, 1, 2), 2);
 	assert_int_equal(steps(p, 0, 1, PROFILE_NONE), 1);
@@ -151,7 +151,7 @@ a_lossy_trace_is_no_evidence_of_absence(void **state)
 }
 
 static void
-what_finds_no_room_is_counted_and_the_rest_stays(void **state)
+entries_over_the_limit_are_counted_and_the_others_stay(void **state)
 {
 	struct labels *l = labels_new();
 	struct profile *p = profile_new(2);
@@ -192,9 +192,9 @@ main(void)
 		cmocka_unit_test(
 		    time_between_services_is_the_way_and_all_other_the_callers_or_its_own),
 		cmocka_unit_test(times_of_all_calls_add_up_to_the_response_times),
-		cmocka_unit_test(what_comes_after_what_is_counted_in_its_context),
+		cmocka_unit_test(successors_are_counted_in_their_context),
 		cmocka_unit_test(a_lossy_trace_is_no_evidence_of_absence),
-		cmocka_unit_test(what_finds_no_room_is_counted_and_the_rest_stays),
+		cmocka_unit_test(entries_over_the_limit_are_counted_and_the_others_stay),
 		cmocka_unit_test(a_bucket_holds_an_eighth_of_an_octave),
 	};
 

@@ -10,7 +10,7 @@
 
 enum { IDS = 3 * RETIRED_IDS_MAX };
 
-/* The truth: for each id when it was added last, and how many were added. */
+/* The expected state: for each id when it was added last, and how many were added. */
 struct model {
 	struct retired_ids *gone;
 	uint64_t ids[IDS], added_at[IDS], added; /* added_at: from 1 up, 0: never */
@@ -54,7 +54,7 @@ check_all(const struct model *m)
 		assert_int_equal(retired_ids_has(m->gone, m->ids[i]), model_has(m, i));
 }
 
-/* The youngest, those about to be forgotten and just forgotten, and any. */
+/* Draws an id: one of the newest, one near the end of the memory, or any. */
 static void
 check_some(const struct model *m, struct rng *r, uint32_t youngest)
 {
@@ -66,8 +66,10 @@ check_some(const struct model *m, struct rng *r, uint32_t youngest)
 	}
 }
 
-/* In a drawn order, some of them while they are there still; all are checked at the end, some at
- * each step. */
+/*
+ * Adds ids in random order, some of them while they are present; all are checked at the end, some
+ * at each step.
+ */
 static void
 play(struct model *m, struct rng *r, uint32_t times)
 {
@@ -83,7 +85,7 @@ play(struct model *m, struct rng *r, uint32_t times)
 }
 
 static void
-the_last_that_were_added_are_there_and_no_others(void **state)
+only_the_last_ids_added_are_present(void **state)
 {
 	(void)state;
 
@@ -93,7 +95,7 @@ the_last_that_were_added_are_there_and_no_others(void **state)
 
 		rng_seed(&r, seed);
 		for (uint64_t i = 0; i < IDS;
-		     i++) /* near each other, with low bits alike, from the end, any */
+		     i++) /* ids near each other, with equal low bits, from the upper end, any */
 			m->ids[i] = seed == 1   ? i
 			            : seed == 2 ? i << 32
 			            : seed == 3 ? UINT64_MAX - i
@@ -105,7 +107,7 @@ the_last_that_were_added_are_there_and_no_others(void **state)
 }
 
 static void
-the_oldest_is_forgotten_and_nobody_else(void **state)
+only_the_oldest_id_is_discarded(void **state)
 {
 	struct model *m = model_new();
 	(void)state;
@@ -123,7 +125,7 @@ the_oldest_is_forgotten_and_nobody_else(void **state)
 	model_free(m);
 }
 
-/* hash_u64(), step by step backwards. */
+/* The inverse of hash_u64(). */
 static uint64_t
 id_with_hash(const struct retired_ids *g, uint64_t hash)
 {
@@ -135,9 +137,9 @@ id_with_hash(const struct retired_ids *g, uint64_t hash)
 	return hash ^ g->seed;
 }
 
-/* As if somebody knew the seed: 64 buckets have them all, and every step is a long one. */
+/* As if an attacker knew the seed: all ids are in 64 buckets, and every chain is long. */
 static void
-ids_that_collide_are_told_apart(void **state)
+ids_that_collide_are_distinguished(void **state)
 {
 	struct model *m = model_new();
 	struct rng r;
@@ -152,9 +154,9 @@ ids_that_collide_are_told_apart(void **state)
 	model_free(m);
 }
 
-/* Heads that were set before then seem young: nothing is found that is not there, nor missed. */
+/* Chain heads from before the wrap seem new: no false id is found, and none is missed. */
 static void
-numbers_may_come_round(void **state)
+sequence_numbers_may_wrap(void **state)
 {
 	static const uint32_t jumps[] = { 1, 2, RETIRED_IDS_MAX / 3, RETIRED_IDS_MAX - 1,
 		RETIRED_IDS_MAX, RETIRED_IDS_MAX + 1, 2 * RETIRED_IDS_MAX };
@@ -167,11 +169,11 @@ numbers_may_come_round(void **state)
 		rng_seed(&r, k);
 		for (uint32_t i = 0; i < IDS; i++)
 			m->ids[i] = rng_next(&r);
-		m->gone->next = -(uint32_t)RETIRED_IDS_MAX / 2; /* through 0 */
+		m->gone->next = -(uint32_t)RETIRED_IDS_MAX / 2; /* wraps at 0 */
 		play(m, &r, IDS);
 		m->gone->next -= jumps[k];
-		m->added += RETIRED_IDS_MAX; /* as if 2^32 - jump more were added, and the last of
-		                         them are others: */
+		/* as if 2^32 - jump more were added, the last of them with other ids */
+		m->added += RETIRED_IDS_MAX;
 		for (uint32_t i = 0; i < RETIRED_IDS_MAX; i++)
 			retired_ids_add(m->gone, ~m->ids[i]);
 		check_all(m);
@@ -184,10 +186,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_that_were_added_are_there_and_no_others),
-		cmocka_unit_test(the_oldest_is_forgotten_and_nobody_else),
-		cmocka_unit_test(ids_that_collide_are_told_apart),
-		cmocka_unit_test(numbers_may_come_round),
+		cmocka_unit_test(only_the_last_ids_added_are_present),
+		cmocka_unit_test(only_the_oldest_id_is_discarded),
+		cmocka_unit_test(ids_that_collide_are_distinguished),
+		cmocka_unit_test(sequence_numbers_may_wrap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,8 @@
 
 #include "analysis/group.h"
 
-/* A path with one step for each letter; step i takes i ns from the one before, so every sum tells.
+/*
+ * A path with one step for each letter; step i takes i ns, so that every sum identifies its steps.
  */
 static void
 path_of(struct critpath *p, struct labels *l, const char *letters, struct arena *a)
@@ -36,7 +37,7 @@ print_tokens(const struct shape *s, const struct labels *l, char *out)
 	*out = '\0';
 }
 
-/* Iterations are those of the loops as they stand: inner ones first, else from left to right. */
+/* Iterations are listed in the order of the loops: inner ones first, else from left to right. */
 static const struct {
 	const char *path, *folded, *iterations;
 } FOLDS[] = {
@@ -51,10 +52,9 @@ static const struct {
 	{ "ABCDEABCDEFABCDEABCDEFG", "((ABCDE)+F)+G", "4 2" },
 	{ "AABAABCAABAABC", "(((A)+B)+C)+", "8 4 2" }, { "ABCXABC", "ABCXABC", "" },
 	{ "ABBABBC", "(A(B)+)+C", "4 2" },
-	{ "ABCBABCBC", "(A(B)+C)+",
-	    "2 4" }, /* loops that cross, (AB) and (BC), print as if they nested */
+	{ "ABCBABCBC", "(A(B)+C)+", "2 4" }, /* crossing loops, (AB) and (BC), print as if nested */
 	{ "XAYXAY", "(XAY)+", "2" },
-	{ "XAYXYXAY", "XA(YX)+AY", "2" }, /* that loop would lie across two rounds of XAY */
+	{ "XAYXYXAY", "XA(YX)+AY", "2" }, /* that loop would cross two iterations of XAY */
 };
 
 static void
@@ -116,8 +116,10 @@ times_of_repeats_add_up_on_their_edge(void **state)
 	labels_free(l);
 }
 
-/* Paths of nested loops, drawn by a seed; how often each goes round does not change the shape, and
- * no time is lost. */
+/*
+ * Random paths of nested loops: the number of iterations does not change the shape, and no time is
+ * lost.
+ */
 static void
 draw_loops(struct rng *what, struct rng *when, uint32_t depth, char *out, size_t *n, char *next)
 {
@@ -179,9 +181,12 @@ loops_of_any_length_have_one_shape(void **state)
 	}
 }
 
-/* Any row of few letters: no step is lost, folding again changes nothing, and it is quick. */
+/*
+ * Any sequence of few letters: no step is lost, folding again changes no token, and the cost is
+ * low.
+ */
 static void
-folding_keeps_all_of_any_path(void **state)
+folding_loses_no_step_of_any_path(void **state)
 {
 	struct rng rng;
 	(void)state;
@@ -213,7 +218,7 @@ folding_keeps_all_of_any_path(void **state)
 }
 
 static void
-the_key_is_of_texts_not_of_numbers(void **state)
+the_group_id_depends_on_texts_not_on_numbers(void **state)
 {
 	struct labels *l[2] = { labels_new(), labels_new() };
 	struct arena a = { 0 };
@@ -222,7 +227,8 @@ the_key_is_of_texts_not_of_numbers(void **state)
 	struct shape s;
 	(void)state;
 
-	labels_intern(l[1], RECORD_POINT, "s/p:Z", 5, NULL, 0); /* other numbers from here on */
+	/* later labels have different numbers */
+	labels_intern(l[1], RECORD_POINT, "s/p:Z", 5, NULL, 0);
 	for (int i = 0; i < 2; i++) {
 		path_of(&p, l[i], "ABCBCD", &a);
 		assert_int_equal(shape_of(&s, &p, l[i], &a, NULL), 0);
@@ -230,7 +236,7 @@ the_key_is_of_texts_not_of_numbers(void **state)
 	}
 	path_of(&p, l[0], "ABCD", &a);
 	assert_int_equal(shape_of(&s, &p, l[0], &a, NULL), 0);
-	assert_int_equal(keys[0].a, s.key.a); /* as if the loop had run once */
+	assert_int_equal(keys[0].a, s.key.a); /* as if the loop had one iteration */
 	path_of(&p, l[0], "ACBD", &a);
 	assert_int_equal(shape_of(&s, &p, l[0], &a, NULL), 0);
 	other = s.key;
@@ -289,8 +295,8 @@ main(void)
 		cmocka_unit_test(adjacent_repeats_fold),
 		cmocka_unit_test(times_of_repeats_add_up_on_their_edge),
 		cmocka_unit_test(loops_of_any_length_have_one_shape),
-		cmocka_unit_test(folding_keeps_all_of_any_path),
-		cmocka_unit_test(the_key_is_of_texts_not_of_numbers),
+		cmocka_unit_test(folding_loses_no_step_of_any_path),
+		cmocka_unit_test(the_group_id_depends_on_texts_not_on_numbers),
 		cmocka_unit_test(a_shape_prints_with_its_middle_left_out),
 	};
 

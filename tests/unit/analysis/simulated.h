@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Request types whose truth is known: edges with times of given distributions,
- * groups of them, keys that explain nothing. For the calibration: its short form is a
- * unit test, its long one `make calibrate`. Its dice are not those of the bootstrap.
+ * Request types with known truth: edges with times of given distributions, groups of them, keys
+ * without effect. For the calibration: its short form is a unit test, its long one `make
+ * calibrate`. Its random generator is not that of the bootstrap.
  */
 #ifndef TESTS_ANALYSIS_SIMULATED_H
 #define TESTS_ANALYSIS_SIMULATED_H
@@ -44,8 +44,10 @@ square_of_normal(struct rng *r)
 	return x * x;
 }
 
-/* QUEUE: every other request waits, exponentially. MISS: a gamma of shape 4, and in 5 % 20 of its
- * deviations more. */
+/*
+ * QUEUE: every other request waits, exponentially distributed. MISS: gamma of shape 4; 5 % take 20
+ * standard deviations more.
+ */
 static inline double
 family_draw(enum family f, struct rng *r)
 {
@@ -170,7 +172,7 @@ sim_shape(struct sim *s, uint32_t shape, uint32_t nedges)
 		sim_die("no shape");
 }
 
-/* One request. values: two for each point, or NULL. */
+/* Adds one request. values: two for each point, or NULL. */
 static inline struct group *
 sim_add(struct sim *s, uint32_t shape, const double *edges_ns, const struct value *values,
     uint32_t node, uint32_t pid, uint32_t tid)
@@ -205,12 +207,12 @@ sim_add(struct sim *s, uint32_t shape, const double *edges_ns, const struct valu
 	return p->group;
 }
 
-/* ---- shares that are known ---- */
+/* ---- known shares ---- */
 
 /*
- * Three edges. The first has `share` of the variance, the third the rest; the second is
- * constant. tied: a common part, of variance `common`, in the first and the third
- * (`sign` -1: what one takes longer, the other is quicker).
+ * Three edges. The first has `share` of the variance, the third the rest; the second is constant.
+ * common: variance of a part that the first and the third have in common (`sign` -1: with opposite
+ * signs).
  */
 struct share_cell {
 	enum family first, third;
@@ -250,7 +252,7 @@ cell_add(struct sim *s, const struct share_cell *c, struct rng *r)
 
 struct covered {
 	uint32_t runs, held, below, above; /* truth below, above the interval */
-	uint32_t wide;                     /* from 0 to 1 at least: nothing is known */
+	uint32_t wide;                     /* from 0 to 1 at least: no information */
 };
 
 static inline void
@@ -273,8 +275,10 @@ covered_add(struct covered *into, const struct covered *c)
 	into->wide += c->wide;
 }
 
-/* n requests of the cell, `runs` times: how often the first edge's interval holds its share; cv
- * (may be NULL): and the group's its CV. */
+/*
+ * n requests of the cell, `runs` times: counts how often the first edge's interval contains its
+ * share and, if cv is not NULL, how often the group's interval contains its CV.
+ */
 static inline struct covered
 cell_run(const struct share_cell *c, uint32_t n, uint32_t samples_max, uint32_t runs,
     uint32_t rounds, uint64_t seed, struct covered *cv)
@@ -315,10 +319,10 @@ struct healthy_group {
 struct healthy {
 	uint32_t ngroups;
 	struct healthy_group group[SIM_SHAPES_MAX];
-	double slow_ns; /* the type's true 95th percentile, as nearly as 20,000 requests tell */
+	double slow_ns; /* the type's true 95th percentile, estimated from 20,000 requests */
 };
 
-/* CVs from 2 to 9 %, a third of all at 9 %: near the threshold, and under it. */
+/* CVs from 2 to 9 %, a third of them 9 %: below the threshold, but near it. */
 static inline void
 healthy_group(struct healthy_group *g, double mean_ns, struct rng *r)
 {
@@ -373,8 +377,10 @@ by_double(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* One to four groups with means up to 15 % apart. A type of which a group's mean is beyond the 95th
- * percentile is slow by definition, and so not without fault: another is drawn. */
+/*
+ * One to four groups with means up to 15 % apart. A type with a group whose mean exceeds the 95th
+ * percentile is slow by definition, thus has a fault: another type is drawn.
+ */
 static inline void
 healthy_type(struct healthy *h, struct rng *r)
 {
@@ -398,9 +404,11 @@ healthy_type(struct healthy *h, struct rng *r)
 	free(totals);
 }
 
-/* Keys that have nothing to do with anything: sizes normal, lognormal of sigma 2, small counts,
- * constant; kinds of 2 to 40, or nearly always one of them; some missing, most missing. By the
- * point, so that each is of one sort. */
+/*
+ * Keys without effect. Numbers: normal, lognormal of sigma 2, small counts, constant. Categories: 2
+ * to 40, or nearly always the same one. Some or most values are missing. The point determines
+ * which, so that each key is of one sort.
+ */
 static inline void
 healthy_values(struct value *v, uint32_t npoints, char (*texts)[8], struct rng *r)
 {
@@ -422,13 +430,14 @@ healthy_values(struct value *v, uint32_t npoints, char (*texts)[8], struct rng *
 
 struct false_findings {
 	uint32_t types, groups, looks;
-	uint32_t unpredictable, slow, key, any; /* types with such a finding at any look */
-	uint32_t naive; /* types that were one where each look is taken for the only one */
+	uint32_t unpredictable, slow, key, any; /* types with such a finding at any check */
+	uint32_t naive; /* types with one if each check is taken for the only one */
 	uint32_t
-	    key_any_p; /* types with a key of p <= q at the last look, however little it explains */
+	    /* types with a key of p <= q at the last check, however little it explains */
+	    key_any_p;
 };
 
-/* All groups of a type as they are; the threshold of "slow" as it is seen, not as it is. */
+/* Judges all groups of a type; the threshold of "slow" is estimated, as in operation. */
 static inline void
 healthy_look(struct sim *s, const struct healthy *h, double slow_ns, uint32_t rounds,
     struct false_findings *f, uint64_t seed)
@@ -457,7 +466,7 @@ healthy_look(struct sim *s, const struct healthy *h, double slow_ns, uint32_t ro
 	}
 }
 
-/* A type is looked at when it has 30, 60, 120, ... requests for each group. */
+/* A type is checked at 30, 60, 120, ... requests for each group. */
 static inline struct false_findings
 healthy_run(uint32_t doublings, uint32_t rounds, uint64_t seed)
 {

@@ -38,9 +38,9 @@ excesses_add_up_to_one(void **state)
 	}
 }
 
-/* 500 requests, the 5 slowest by their second edge; the usual ones by neither. */
+/* 500 requests; the 5 slowest are slow by their second edge, the others vary in neither. */
 static void
-the_slowest_spend_it_where_they_do(void **state)
+the_excess_of_the_slowest_is_on_their_edge(void **state)
 {
 	struct group *g = NULL;
 	struct tail t;
@@ -76,15 +76,17 @@ too_few_samples_have_no_tail(void **state)
 		assert_int_equal(tail_of(&t, g, 0.01, 0.95, 20, 1, &m.arena, NULL), 0);
 		assert_int_equal(t.nedges, i >= 30 ? 2 : 0);
 	}
-	assert_int_equal(t.nslow, 5); /* at least */
+	assert_int_equal(t.nslow, 5); /* the least number */
 	assert_near(t.part, 5.0 / 31, 1e-12);
 	made_end(&m);
 }
 
-/* 20 % of requests wait, exponentially with mean 1 ms, on top of 1 ms exponential: of many such
- * groups the mean excess share of the wait is what the intervals have to hold. */
+/*
+ * 20 % of the requests wait, exponentially with mean 1 ms, in addition to 1 ms exponential: the
+ * intervals must contain the mean excess share of the wait over many such groups.
+ */
 static void
-intervals_hold_the_excess(void **state)
+intervals_contain_the_excess(void **state)
 {
 	enum { RUNS = 200 };
 	struct interval held[RUNS];
@@ -123,9 +125,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(excesses_add_up_to_one),
-		cmocka_unit_test(the_slowest_spend_it_where_they_do),
+		cmocka_unit_test(the_excess_of_the_slowest_is_on_their_edge),
 		cmocka_unit_test(too_few_samples_have_no_tail),
-		cmocka_unit_test(intervals_hold_the_excess),
+		cmocka_unit_test(intervals_contain_the_excess),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

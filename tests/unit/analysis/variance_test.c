@@ -33,7 +33,7 @@ shares_add_up_to_one(void **state)
 				       (e % 3 == 0 ? common : 0);
 			x[11] += 2000000 -
 			         common /
-			             2; /* one that makes up for others: its share is below 0 */
+			             2; /* one that compensates the others: its share is negative */
 			g = made_add(&m, x, NULL, 0);
 		}
 		assert_int_equal(finding_of(&f, g, &USUAL, 0, 50, 1, &m.arena, NULL), 0);
@@ -52,7 +52,7 @@ shares_add_up_to_one(void **state)
 }
 
 static void
-the_edge_that_varies_has_the_variance(void **state)
+the_edge_that_varies_has_the_share(void **state)
 {
 	struct finding f;
 	struct group *g = NULL;
@@ -109,10 +109,12 @@ a_group_is_judged_only_when_the_interval_is_on_one_side(void **state)
 	assert_int_equal(judged(1e6, 0, 400, 0), PROBLEM_NONE);
 }
 
-/* Two edges with known shares, 300 times over: the intervals hold the truth about as often as they
- * say. */
+/*
+ * Two edges with known shares, 300 runs: the intervals contain the true shares at about the stated
+ * rate.
+ */
 static void
-intervals_hold_the_truth_as_often_as_stated(void **state)
+intervals_contain_the_share_at_the_stated_rate(void **state)
 {
 	enum { RUNS = 300 };
 	const double cv = sqrt(5.0) * 1e5 / 3e6, share = 0.8;
@@ -164,7 +166,7 @@ the_same_seed_finds_the_same(void **state)
 }
 
 static void
-a_slow_group_is_shared_out_by_its_mean(void **state)
+shares_of_a_slow_group_are_of_its_mean(void **state)
 {
 	struct finding f;
 	struct group *g = NULL;
@@ -181,7 +183,7 @@ a_slow_group_is_shared_out_by_its_mean(void **state)
 	assert_int_equal(f.problem, PROBLEM_SLOW);
 	assert_int_equal(f.top, 0);
 	assert_near(f.edges[0].share, 0.9, 0.01);
-	assert_near(f.cost_ns / 300, 2e6, 5e4); /* over what is slow for the type */
+	assert_near(f.cost_ns / 300, 2e6, 5e4); /* time above the type's threshold of slow */
 	made_end(&m);
 }
 
@@ -203,12 +205,11 @@ an_empty_group_is_unsure(void **state)
 }
 
 /*
- * A CV that is just what is allowed, looked at every 10 requests from 30 to 3,000: an interval of
- * 95 % that is asked each time is beyond it sooner or later, far oftener than 1 time in 40; what is
- * judged is not.
+ * A CV exactly at the threshold, checked every 10 requests from 30 to 3,000: a plain 95 % interval
+ * is beyond it at some check far more often than 1 time in 40; the verdict is not.
  */
 static void
-looking_often_does_not_find_more(void **state)
+frequent_checks_give_no_more_findings(void **state)
 {
 	enum { RUNS = 60 };
 	int naive = 0, judged_so = 0;
@@ -237,14 +238,16 @@ looking_often_does_not_find_more(void **state)
 		judged_so += said;
 		made_end(&m);
 	}
-	assert_true(naive >= 6); /* 1.5 would be right */
+	assert_true(naive >= 6); /* 1.5 would be expected */
 	assert_true(judged_so <= 3);
 }
 
-/* 10 ms mostly, and once in 100 s by an hour: one request does not make a group unpredictable for
- * sure. */
+/*
+ * 10 ms mostly, and one request of 100 s within an hour: one request is no proof that a group is
+ * unpredictable.
+ */
 static void
-one_request_of_very_many_is_no_proof(void **state)
+one_extreme_request_is_no_proof(void **state)
 {
 	struct finding f;
 	struct group *g = NULL;
@@ -259,7 +262,8 @@ one_request_of_very_many_is_no_proof(void **state)
 		    (const int64_t[]){ normal_ns(&r, 1e7, 2e5) + (i == 100 ? 1000000000 : 0), 10 },
 		    NULL, 0);
 	for (uint32_t i = 0; i < g->nsamples; i++)
-		assert_true(g->samples[i].total_ns < 20000000); /* it is not in the reservoir */
+		/* the slow request is not in the reservoir */
+		assert_true(g->samples[i].total_ns < 20000000);
 	assert_true(moments_cv(&g->total) > 0.5);
 	assert_int_equal(finding_of(&f, g, &USUAL, 0, 200, 1, &m.arena, NULL), 0);
 	assert_int_equal(f.problem, PROBLEM_UNSURE);
@@ -267,9 +271,9 @@ one_request_of_very_many_is_no_proof(void **state)
 	made_end(&m);
 }
 
-/* All that were kept took the same, to the last ns: of the few others nothing can be said. */
+/* All samples are equal, to the last ns: they carry no information about the few others. */
 static void
-a_reservoir_of_equals_says_nothing_of_shares(void **state)
+equal_samples_give_no_shares(void **state)
 {
 	struct finding f;
 	struct group *g = NULL;
@@ -292,7 +296,7 @@ a_reservoir_of_equals_says_nothing_of_shares(void **state)
 	made_end(&m);
 }
 
-/* Times of a day and of a nanosecond: powers of four stay numbers. */
+/* Times from a nanosecond to a day: fourth powers stay finite. */
 static void
 very_long_and_very_short_times_have_intervals(void **state)
 {
@@ -328,14 +332,14 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_add_up_to_one),
-		cmocka_unit_test(the_edge_that_varies_has_the_variance),
+		cmocka_unit_test(the_edge_that_varies_has_the_share),
 		cmocka_unit_test(a_group_is_judged_only_when_the_interval_is_on_one_side),
-		cmocka_unit_test(intervals_hold_the_truth_as_often_as_stated),
+		cmocka_unit_test(intervals_contain_the_share_at_the_stated_rate),
 		cmocka_unit_test(the_same_seed_finds_the_same),
-		cmocka_unit_test(a_slow_group_is_shared_out_by_its_mean),
-		cmocka_unit_test(looking_often_does_not_find_more),
-		cmocka_unit_test(one_request_of_very_many_is_no_proof),
-		cmocka_unit_test(a_reservoir_of_equals_says_nothing_of_shares),
+		cmocka_unit_test(shares_of_a_slow_group_are_of_its_mean),
+		cmocka_unit_test(frequent_checks_give_no_more_findings),
+		cmocka_unit_test(one_extreme_request_is_no_proof),
+		cmocka_unit_test(equal_samples_give_no_shares),
 		cmocka_unit_test(very_long_and_very_short_times_have_intervals),
 		cmocka_unit_test(an_empty_group_is_unsure),
 	};

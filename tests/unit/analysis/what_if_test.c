@@ -2,7 +2,7 @@
 #include "made.h"
 
 static void
-what_if_takes_the_edge_to_its_median(void **state)
+what_if_sets_the_edge_to_its_median(void **state)
 {
 	struct group *g = NULL;
 	struct what_if w;
@@ -24,9 +24,9 @@ what_if_takes_the_edge_to_its_median(void **state)
 	made_end(&m);
 }
 
-/* Two gamma edges; what the quantiles would be is known from a million requests. */
+/* Two gamma edges; the true quantiles are computed from a million requests. */
 static void
-intervals_hold_what_would_be(void **state)
+intervals_contain_the_true_quantiles(void **state)
 {
 	enum { RUNS = 200, N = 400, TRUTH = 400000 };
 	double *truth = malloc(TRUTH * sizeof *truth), p50, p95;
@@ -36,7 +36,7 @@ intervals_hold_what_would_be(void **state)
 	(void)state;
 
 	rng_seed(&r, 1);
-	for (int i = 0; i < TRUTH; i++) { /* of an exponential with mean 1 the median is log 2 */
+	for (int i = 0; i < TRUTH; i++) { /* the median of an exponential with mean 1 is log 2 */
 		truth[i] = 1e6 * (3 - log1p(-rng_unit(&r))) + 1e6 * log(2);
 		moments_add(&all, truth[i]);
 	}
@@ -67,7 +67,7 @@ intervals_hold_what_would_be(void **state)
 }
 
 static void
-too_few_samples_bound_no_quantile(void **state)
+too_few_samples_give_no_interval(void **state)
 {
 	struct group *g = NULL;
 	struct what_if w;
@@ -92,7 +92,7 @@ too_few_samples_bound_no_quantile(void **state)
 	made_end(&m);
 }
 
-/* In each round the quantiles are those of the requests drawn, whatever the values tie. */
+/* In each round the quantiles are those of the drawn requests, also where values are equal. */
 static void
 intervals_lie_among_the_values(void **state)
 {
@@ -127,9 +127,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_if_takes_the_edge_to_its_median),
-		cmocka_unit_test(intervals_hold_what_would_be),
-		cmocka_unit_test(too_few_samples_bound_no_quantile),
+		cmocka_unit_test(what_if_sets_the_edge_to_its_median),
+		cmocka_unit_test(intervals_contain_the_true_quantiles),
+		cmocka_unit_test(too_few_samples_give_no_interval),
 		cmocka_unit_test(intervals_lie_among_the_values),
 	};
 
