@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What may lie in a gap by its two ends alone, for tests that ask a graph what it has learned: all
- * points that a walk from one end to the other can pass without passing either again, a label in
- * `absent`, a fork or a join. match.h looks at a whole path; this is simpler, and can be checked by
- * enumeration.
+ * What may lie in a gap, given its two ends only, for tests that query a learned graph: all points
+ * that a walk from one end to the other can pass without passing an end again, a label in `absent`,
+ * a fork or a join. match.h uses the whole path; this is simpler and can be checked by enumeration.
  */
 #ifndef TESTS_SEARCHSPACE_BETWEEN_H
 #define TESTS_SEARCHSPACE_BETWEEN_H
@@ -14,9 +13,9 @@
 
 struct between {
 	uint32_t label;   /* of a point */
-	uint64_t count;   /* how often it was seen there */
-	double offset_ns; /* where in happens-before order */
-	double share;     /* of the traces that pass the gap, how many pass it: 0..1, estimated */
+	uint64_t count;   /* how often it was recorded there */
+	double offset_ns; /* mean time after the gap's begin, in happens-before order */
+	double share;     /* estimated fraction of the gap's traces that pass it: 0..1 */
 };
 
 /* ---- walking ---- */
@@ -33,8 +32,8 @@ struct walk {
 };
 
 /*
- * Structure is always on: had these traces passed a fork or a join there, it would be an end of the
- * gap. The same holds for the ends themselves.
+ * Structure is always on: a fork or a join there would end the gap. The same holds for the ends
+ * themselves.
  */
 static inline bool
 may_pass(const struct walk *w, uint32_t label)
@@ -53,7 +52,7 @@ reach(struct walk *w, uint32_t vertex, uint8_t mark)
 	w->queue[w->n++] = vertex;
 }
 
-/* Marks all that a walk from the gap's begin (or, against the steps, from its end) can reach. */
+/* Marks all vertices that a walk can reach from the gap's begin, or backwards from its end. */
 static inline void
 spread(struct walk *w, uint8_t mark)
 {
@@ -76,9 +75,11 @@ spread(struct walk *w, uint8_t mark)
 	}
 }
 
-/* Writes to between[nvertices], ascending, all vertices of points that a walk can pass from the
- * gap's one end to its other (space_between() says which walks). How many, or GRAPH_NONE: out of
- * memory. O(vertices + steps of the unit). */
+/*
+ * Writes to between[nvertices], ascending, all vertices of points that a walk can pass from one end
+ * of the gap to the other (space_between() states which walks). Returns their number, or
+ * GRAPH_NONE: out of memory. O(vertices + steps of the unit).
+ */
 static inline uint32_t
 graph_between(const struct graph *g, const struct labels *labels, const struct gap *gap,
     const struct label_set *absent, uint32_t *between)
@@ -102,11 +103,13 @@ graph_between(const struct graph *g, const struct labels *labels, const struct g
 struct found {
 	struct between candidate;
 	uint64_t traces;
-	uint32_t order; /* among the places, as they were learned */
+	uint32_t order; /* of the first of its places, as learned */
 };
 
-/* Places of one label become one: a tracepoint is switched by its name, wherever it is. at: of each
- * label, where it stands in found + 1. */
+/*
+ * Places of one label are joined, because a tracepoint is enabled by name. at[label]: its index in
+ * `found`, plus 1.
+ */
 static inline uint32_t
 merge_places(
     const struct graph *g, const uint32_t *vertices, uint32_t n, struct found *found, uint32_t *at)
@@ -140,7 +143,7 @@ by_offset(const void *x, const void *y)
 	return a->order < b->order ? -1 : 1;
 }
 
-/* Traces that had this end of the gap; never 0. */
+/* Traces that have this end of the gap; never 0. */
 static inline uint64_t
 passing(const struct graph *g, uint32_t unit, uint32_t label)
 {
@@ -170,7 +173,7 @@ put_out(const struct graph *g, const struct gap *gap, const struct found *found,
 	return n;
 }
 
-/* How many, or ERR_MEMORY; at most max. */
+/* Returns the number of candidates, at most max, or ERR_MEMORY. */
 static inline int
 space_between(const struct space *s, uint32_t type, const struct gap *gap,
     const struct label_set *absent, struct between *out, uint32_t max, struct err *e)

@@ -18,7 +18,7 @@ static const struct budget_options ONE_PERCENT = {
 #define near(a, b) assert_true(fabs((a) - (b)) <= 1e-6 * (1 + fabs((double)(b))))
 
 static void
-what_fits_is_probed_whole(void **state)
+types_within_the_budget_are_probed_whole(void **state)
 {
 	struct budget *b = budget_new(&ONE_PERCENT);
 	(void)state;
@@ -32,7 +32,7 @@ what_fits_is_probed_whole(void **state)
 }
 
 static void
-what_does_not_fit_is_probed_less(void **state)
+types_over_the_budget_are_probed_less(void **state)
 {
 	struct budget *b = budget_new(&ONE_PERCENT);
 	(void)state;
@@ -40,17 +40,18 @@ what_does_not_fit_is_probed_less(void **state)
 	budget_predict(b, 1, 7, 0, 200000, NULL); /* 30 ms a second */
 	near(budget_probed(b, 1), 1 / 3.0);
 	near(budget_spent(b, 0), 0.01);
-	budget_node(b, 0, 300, 0, NULL); /* a slower machine than was taken */
+	budget_node(b, 0, 300, 0, NULL); /* a slower machine than assumed */
 	near(budget_probed(b, 1), 1 / 6.0);
 	budget_node(
-	    b, 0, 0, 0, NULL); /* not known any more: as assumed; it could be twice as much */
+	    /* unknown again: the assumed cost, and a share of up to twice as much */
+	    b, 0, 0, 0, NULL);
 	near(budget_probed(b, 1), 1 / 3.0);
 	budget_free(b);
 }
 
-/* At 0.2 the records taken and those rejected cost 10 ms: 100,000 x (40 + 0.2 x 300). */
+/* At 0.2, records taken and records rejected cost 10 ms: 100,000 x (40 + 0.2 x 300). */
 static void
-what_the_filter_rejects_costs_as_well(void **state)
+rejected_records_cost_too(void **state)
 {
 	struct budget *b = budget_new(&ONE_PERCENT);
 	(void)state;
@@ -60,26 +61,27 @@ what_the_filter_rejects_costs_as_well(void **state)
 	near(budget_probed(b, 1), 0.2);
 	near(budget_spent(b, 3), 0.01);
 	assert_true(budget_fits(b, 1, 8, 3, 100000));
-	assert_false(budget_fits(b, 1, 8, 3, 140000)); /* 240,000 x 43 ns: over, at 0.01 even */
-	assert_true(budget_fits(b, 1, 7, 3, 140000));  /* instead of what was predicted */
+	/* 240,000 x 43 ns: over the budget even at 0.01 */
+	assert_false(budget_fits(b, 1, 8, 3, 140000));
+	assert_true(budget_fits(b, 1, 7, 3, 140000)); /* replaces the prediction */
 	assert_true(budget_fits(b, 1, 8, 4, 140000));
-	budget_predict(b, 1, 8, 3, 160000, NULL); /* the filters alone take 10.4 ms */
+	budget_predict(b, 1, 8, 3, 160000, NULL); /* the filters alone cost 10.4 ms */
 	near(budget_probed(b, 1), 0);
 	budget_free(b);
 }
 
 static void
-measured_comes_before_predicted(void **state)
+measured_rates_replace_predicted_ones(void **state)
 {
 	struct budget *b = budget_new(&ONE_PERCENT);
 	(void)state;
 
 	budget_predict(b, 1, 7, 0, 100, NULL);
-	budget_measured(b, 1, 7, 0, 50000, 0.5, NULL); /* 100,000 if all were probed */
+	budget_measured(b, 1, 7, 0, 50000, 0.5, NULL); /* 100,000 if all requests were probed */
 	near(budget_probed(b, 1), 2 / 3.0);
 	budget_predict(b, 1, 7, 0, 100, NULL);
 	near(budget_probed(b, 1), 2 / 3.0);
-	budget_measured(b, 1, 7, 0, 0, 0, NULL); /* nobody was probed: says nothing */
+	budget_measured(b, 1, 7, 0, 0, 0, NULL); /* no request was probed: no information */
 	near(budget_probed(b, 1), 2 / 3.0);
 	budget_measured(b, 1, 7, 0, 200000, 1, NULL); /* (25,000 + 200,000) / (0.25 + 1) */
 	near(budget_probed(b, 1), 1e7 / 150 / 180000);
@@ -89,7 +91,10 @@ measured_comes_before_predicted(void **state)
 	budget_free(b);
 }
 
-/* Two types are alike where they meet; the one that does not come there rises on. */
+/*
+ * Two types have equal shares on the node that they have in common; a type that does not use this
+ * node may have more.
+ */
 static void
 types_share_a_node_fairly(void **state)
 {
@@ -107,16 +112,14 @@ types_share_a_node_fairly(void **state)
 	near(budget_spent(b, 1), 0.01);
 	budget_drop(b, 2, 1);
 	near(budget_probed(b, 1), 2 / 3.0);
-	near(budget_probed(b, 3),
-	    (1e7 - 250) / 1.5e7); /* a little more room is not worth a change */
+	near(budget_probed(b, 3), (1e7 - 250) / 1.5e7); /* a small increase is not worth a change */
 	near(budget_probed(b, 2), 1);
 	budget_free(b);
 }
 
-/* Rates that go up and down by a tenth: the share goes down with the first ones, and stays there.
- */
+/* The rate varies by 10 %: the share decreases at the first maxima and then stays. */
 static void
-nothing_flickers_around_the_threshold(void **state)
+shares_are_stable_near_the_threshold(void **state)
 {
 	struct budget *b = budget_new(&ONE_PERCENT);
 	struct rng r;
@@ -136,7 +139,7 @@ nothing_flickers_around_the_threshold(void **state)
 	}
 	assert_true(changes >= 1 && changes < 30);
 	assert_true(last > 0.9);
-	for (int i = 0; i < 10; i++) /* half the load: it could be twice as much */
+	for (int i = 0; i < 10; i++) /* half the load: the share could be twice as much */
 		budget_measured(b, 1, 7, 0, 1e7 / 300 * last, last, NULL);
 	near(budget_probed(b, 1), 1);
 	budget_free(b);
@@ -162,7 +165,10 @@ spent(struct budget *b, const struct truth *t, int node, double times)
 	return sum_ns / 1e9;
 }
 
-/* Who is held down is so by a node where all, going up to the slack, would be over. */
+/*
+ * A type has less than the full share only because of a node that would be over the budget if all
+ * types on it had the slack more.
+ */
 static void
 assert_held_by_a_node(struct budget *b, const struct truth *t, int type)
 {
@@ -237,7 +243,7 @@ no_node_is_over_when_predictions_hold(void **state)
 	}
 }
 
-/* In whatever order tracepoints are told, the sums and the shares are the same to the last bit. */
+/* In any order of the tracepoints, sums and shares are equal bit by bit. */
 static void
 order_does_not_matter(void **state)
 {
@@ -293,12 +299,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_fits_is_probed_whole),
-		cmocka_unit_test(what_does_not_fit_is_probed_less),
-		cmocka_unit_test(what_the_filter_rejects_costs_as_well),
-		cmocka_unit_test(measured_comes_before_predicted),
+		cmocka_unit_test(types_within_the_budget_are_probed_whole),
+		cmocka_unit_test(types_over_the_budget_are_probed_less),
+		cmocka_unit_test(rejected_records_cost_too),
+		cmocka_unit_test(measured_rates_replace_predicted_ones),
 		cmocka_unit_test(types_share_a_node_fairly),
-		cmocka_unit_test(nothing_flickers_around_the_threshold),
+		cmocka_unit_test(shares_are_stable_near_the_threshold),
 		cmocka_unit_test(no_node_is_over_when_predictions_hold),
 		cmocka_unit_test(order_does_not_matter),
 		cmocka_unit_test(a_node_without_a_number_is_refused),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An empty space with labels of its own, for each test anew. */
+/* An empty space with labels of its own, new for each test. */
 #ifndef TESTS_SEARCHSPACE_FIXTURE_H
 #define TESTS_SEARCHSPACE_FIXTURE_H
 

@@ -38,8 +38,10 @@ word(struct fixture *f, uint32_t label)
 	return strchr(text, '(') != NULL ? strchr(text, '(') : strchr(text, ':') + 1;
 }
 
-/* All places and steps in words, in the order of their words: "x_begin/lock*3/2" is three times in
- * two traces. */
+/*
+ * All places and steps as text, sorted: "x_begin/lock*3/2" is a place recorded three times in two
+ * traces.
+ */
 static int
 by_text(const void *a, const void *b)
 {
@@ -124,10 +126,10 @@ step(struct fixture *f, const char *from, const char *to)
 	return NULL;
 }
 
-/* ---- learning on ---- */
+/* ---- learning more ---- */
 
 static void
-what_is_new_comes_with_the_steps_around_it(void **state)
+new_places_come_with_the_steps_around_them(void **state)
 {
 	struct fixture *f = *state;
 
@@ -141,9 +143,9 @@ what_is_new_comes_with_the_steps_around_it(void **state)
 	assert_int_equal(look(f).traces, 1);
 }
 
-/* The time that it is told from is that of its neighbour: 100, as learned, and not 900. */
+/* The offset is relative to that of its neighbour: 100, as learned, not 900. */
 static void
-what_is_new_stands_behind_its_neighbour(void **state)
+new_places_are_offset_from_their_neighbour(void **state)
 {
 	struct fixture *f = *state;
 
@@ -154,7 +156,7 @@ what_is_new_stands_behind_its_neighbour(void **state)
 }
 
 static void
-no_step_leads_past_what_was_off(void **state)
+no_step_bypasses_a_disabled_tracepoint(void **state)
 {
 	struct fixture *f = *state;
 
@@ -167,15 +169,15 @@ no_step_leads_past_what_was_off(void **state)
 }
 
 static void
-a_span_that_is_off_moves_nothing(void **state)
+a_disabled_span_does_not_move_places(void **state)
 {
 	struct fixture *f = *state;
 	char *before, *after;
 
 	learn(f->space, f->labels, "R x_begin lock got x_end y_begin lock y_end E");
 	before = told(f, label_of(f->labels, "R"), 17);
-	more(f, "R got E");       /* one place, whatever is around it */
-	more(f, "R lock lock E"); /* one of two: nothing can be told */
+	more(f, "R got E");       /* only one place has this label */
+	more(f, "R lock lock E"); /* one of two places: ambiguous */
 	more(f, "R x_begin lock x_end E");
 	after = told(f, label_of(f->labels, "R"), 17);
 	assert_string_equal(before, after);
@@ -183,9 +185,9 @@ a_span_that_is_off_moves_nothing(void **state)
 	free(after);
 }
 
-/* Whatever is left out of a trace that was learned, in whatever order it comes. */
+/* Any subset of the points of a learned trace, in any order of the traces. */
 static void
-parts_of_what_is_known_change_nothing(void **state)
+subsets_of_learned_traces_change_nothing(void **state)
 {
 	static const char *const parts[] = { " a", " b", " x_begin", " x_end", " y_enter",
 		" y_exit", " F1", " c+77" };
@@ -230,10 +232,12 @@ parts_of_what_is_known_change_nothing(void **state)
 	free(after);
 }
 
-/* A type that is learned in turns is known by few whole traces, or none: how much of it that is, is
- * said. */
+/*
+ * A type that is learned with subsets of tracepoints has few whole traces, or none: the number of
+ * places that no whole trace has shown is returned.
+ */
 static void
-places_that_no_whole_trace_has_shown_are_counted(void **state)
+places_not_in_a_whole_trace_are_counted(void **state)
 {
 	struct fixture *f = *state;
 	struct space_stats s;
@@ -252,7 +256,7 @@ places_that_no_whole_trace_has_shown_are_counted(void **state)
 }
 
 static void
-glimpses_count_no_more_than_what_was_learned_whole(void **state)
+partial_traces_do_not_outweigh_whole_ones(void **state)
 {
 	struct fixture *f = *state;
 
@@ -267,7 +271,7 @@ glimpses_count_no_more_than_what_was_learned_whole(void **state)
 }
 
 static void
-counts_begin_anew_when_a_whole_trace_shows_it(void **state)
+counts_restart_when_a_whole_trace_has_the_place(void **state)
 {
 	struct fixture *f = *state;
 
@@ -283,7 +287,7 @@ counts_begin_anew_when_a_whole_trace_shows_it(void **state)
 }
 
 static void
-where_nothing_was_learned_all_is_new_until_something_is(void **state)
+every_place_is_new_until_something_was_learned(void **state)
 {
 	struct fixture *f = *state;
 	struct space_stats st;
@@ -295,13 +299,13 @@ where_nothing_was_learned_all_is_new_until_something_is(void **state)
 	assert_int_equal(st.traces, 0);
 	learn(f->space, f->labels, "R a b E");
 	assert_int_equal(look(f).nplaces, 4);
-	assert_null(step(f, "a", "E")); /* it led past b */
+	assert_null(step(f, "a", "E")); /* this step bypassed b */
 }
 
-/* ---- how much is known ---- */
+/* ---- coverage ---- */
 
 static void
-cover_is_told_from_what_was_seen_once_and_twice(void **state)
+coverage_is_estimated_from_places_seen_once_and_twice(void **state)
 {
 	struct fixture *f = *state;
 	struct space_cover c;
@@ -313,17 +317,19 @@ cover_is_told_from_what_was_seen_once_and_twice(void **state)
 	assert_true(c.unseen == 0 && c.next_new == 0);
 	learn(f->space, f->labels, "R b E");
 	learn(f->space, f->labels, "R b E");
-	learn(f->space, f->labels, "R c d E"); /* two places, that one trace alone shows */
+	learn(f->space, f->labels, "R c d E"); /* two places, each recorded in this trace only */
 	learn(f->space, f->labels, "R e E");
 	assert_true(space_cover(f->space, LABEL_NONE, &c));
 	assert_true(c.unseen == 7.0 / 8 * 3 * 2 / (2 * (1 + 1))); /* f1 = 3, f2 = 1, m = 8 */
 	assert_true(c.next_new == 2.0 / 8);
 }
 
-/* Twenty branches, of which each trace takes one, the rare ones rarely: what is told is what comes.
+/*
+ * Twenty branches of different probability, each trace takes one: the estimated probability of a
+ * new place is the observed one.
  */
 static void
-the_chance_of_something_new_is_what_comes(void **state)
+the_estimated_probability_of_a_new_place_is_the_observed_one(void **state)
 {
 	double chance = 0, came = 0, unseen = 0, missing = 0;
 	struct rng r;
@@ -357,7 +363,8 @@ the_chance_of_something_new_is_what_comes(void **state)
 		fixture_free((void **)&f);
 	}
 	assert_true(chance > came * 0.85 && chance < came * 1.15);
-	assert_true(unseen > 0.5 * missing && unseen < missing * 1.05); /* "at least" */
+	/* the estimate is a lower bound */
+	assert_true(unseen > 0.5 * missing && unseen < missing * 1.05);
 }
 
 /* ---- concurrency, keys ---- */
@@ -388,9 +395,9 @@ forks_and_joins_name_the_unit(void **state)
 	made_free(t);
 }
 
-/* Structure that no program recorded ties units, and is no place. */
+/* Structure that no program recorded links units, but is no place. */
 static void
-silent_structure_is_no_place(void **state)
+silent_structure_links_units_and_is_no_place(void **state)
 {
 	struct fixture *f = *state;
 	struct trace *t = made(f->labels, "R a F1 J1 b E | U1 c d V1");
@@ -404,9 +411,10 @@ silent_structure_is_no_place(void **state)
 	assert_int_equal(space_learn(f->space, t, NULL), 0);
 	assert_int_equal(look(f).nplaces, 7);
 	text = told(f, t->type, 3);
-	assert_non_null(strstr(text, "(R)/-/a || c *1\n")); /* the unit goes by its first label */
+	/* the unit is named by its first label */
+	assert_non_null(strstr(text, "(R)/-/a || c *1\n"));
 	assert_non_null(strstr(text, "(R)/-/b || c *1\n"));
-	assert_non_null(strstr(text, "c/-/d *1 in 1 at 20\n")); /* since its begin */
+	assert_non_null(strstr(text, "c/-/d *1 in 1 at 20\n")); /* since the begin of its unit */
 	assert_non_null(strstr(text, "(R)/-/a > (R)/-/b *1 30\n"));
 	free(text);
 	made_free(t);
@@ -425,7 +433,7 @@ teach_values(struct fixture *f, uint32_t label, const struct value *values, uint
 }
 
 static void
-keys_tell_ranges_and_how_many_texts(void **state)
+keys_have_ranges_and_counts_of_texts(void **state)
 {
 	static const char *const fields[] = { "rows", "shard", "load" };
 	struct fixture *f = *state;
@@ -481,7 +489,7 @@ learn_any(struct rng *r, struct fixture *f, struct space *a, struct space *b)
 }
 
 static void
-merging_is_as_if_all_had_been_taught_to_one(void **state)
+merged_spaces_equal_one_that_learned_all(void **state)
 {
 	struct fixture *f = *state;
 	struct rng r;
@@ -511,7 +519,7 @@ merging_is_as_if_all_had_been_taught_to_one(void **state)
 }
 
 static void
-merging_takes_glimpses_for_glimpses(void **state)
+merging_keeps_partial_traces_apart(void **state)
 {
 	struct fixture *f = *state;
 	struct fixture g = { f->labels, space_new(f->labels) };
@@ -522,7 +530,8 @@ merging_takes_glimpses_for_glimpses(void **state)
 	learn(g.space, g.labels, "R a n b E");
 	more(&g, "R a m b E");
 	assert_int_equal(space_merge(f->space, g.space, NULL), 0);
-	assert_int_equal(place(f, "R", "-", "n")->count, 1); /* theirs is known */
+	/* the place is learned whole in the other space */
+	assert_int_equal(place(f, "R", "-", "n")->count, 1);
 	assert_int_equal(place(f, "R", "-", "m")->count, 1);
 	assert_int_equal(look(f).traces, 3);
 	assert_int_equal(space_merge(g.space, f->space, NULL), 0);
@@ -551,7 +560,7 @@ is_gone(void *ctx, uint32_t label)
 }
 
 static void
-what_the_programs_no_longer_have_is_stale(void **state)
+tracepoints_that_the_programs_no_longer_have_are_stale(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t gone[8] = { 0 };
@@ -565,7 +574,7 @@ what_the_programs_no_longer_have_is_stale(void **state)
 }
 
 static void
-a_version_has_a_name_that_fits(void **state)
+long_version_names_are_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct err e = { 0 };
@@ -592,24 +601,24 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(what_is_new_comes_with_the_steps_around_it),
-		test(what_is_new_stands_behind_its_neighbour),
-		test(no_step_leads_past_what_was_off),
-		test(a_span_that_is_off_moves_nothing),
-		test(parts_of_what_is_known_change_nothing),
-		test(places_that_no_whole_trace_has_shown_are_counted),
-		test(glimpses_count_no_more_than_what_was_learned_whole),
-		test(counts_begin_anew_when_a_whole_trace_shows_it),
-		test(where_nothing_was_learned_all_is_new_until_something_is),
-		test(cover_is_told_from_what_was_seen_once_and_twice),
-		cmocka_unit_test(the_chance_of_something_new_is_what_comes),
+		test(new_places_come_with_the_steps_around_them),
+		test(new_places_are_offset_from_their_neighbour),
+		test(no_step_bypasses_a_disabled_tracepoint),
+		test(a_disabled_span_does_not_move_places),
+		test(subsets_of_learned_traces_change_nothing),
+		test(places_not_in_a_whole_trace_are_counted),
+		test(partial_traces_do_not_outweigh_whole_ones),
+		test(counts_restart_when_a_whole_trace_has_the_place),
+		test(every_place_is_new_until_something_was_learned),
+		test(coverage_is_estimated_from_places_seen_once_and_twice),
+		cmocka_unit_test(the_estimated_probability_of_a_new_place_is_the_observed_one),
 		test(forks_and_joins_name_the_unit),
-		test(silent_structure_is_no_place),
-		test(keys_tell_ranges_and_how_many_texts),
-		test(merging_is_as_if_all_had_been_taught_to_one),
-		test(merging_takes_glimpses_for_glimpses),
-		test(what_the_programs_no_longer_have_is_stale),
-		test(a_version_has_a_name_that_fits),
+		test(silent_structure_links_units_and_is_no_place),
+		test(keys_have_ranges_and_counts_of_texts),
+		test(merged_spaces_equal_one_that_learned_all),
+		test(merging_keeps_partial_traces_apart),
+		test(tracepoints_that_the_programs_no_longer_have_are_stale),
+		test(long_version_names_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Traces made from words, for tests: "R a b fork join E | U c d V" is two units of a request. */
+/* Traces from text, for tests: "R a b fork join E | U c d V" is two units of a request. */
 #ifndef TESTS_SEARCHSPACE_MADE_H
 #define TESTS_SEARCHSPACE_MADE_H
 
@@ -11,8 +11,10 @@
 #include "searchspace/match.h"
 #include "tests/unit/searchspace/between.h"
 
-/* R E: request begin, end; U V: unit begin, end; F J: fork, join; what else: a point of that name.
- * A digit after one of the letters tells its kin apart: F1, F2. */
+/*
+ * R E: request begin, end; U V: unit begin, end; F J: fork, join; others: a point of that name. A
+ * digit after one of these letters distinguishes links: F1, F2.
+ */
 static inline uint32_t
 label_of(struct labels *labels, const char *word)
 {
@@ -41,8 +43,10 @@ label_of(struct labels *labels, const char *word)
 	return labels_intern(labels, RECORD_POINT, text, (size_t)len, NULL, 0);
 }
 
-/* Each event is 10 ns after the one before it in its unit, or as long as "word+25" says. The caller
- * frees. */
+/*
+ * Each event is 10 ns after the one before it in its unit, or as long as "word+25" states. The
+ * caller frees the result.
+ */
 static inline struct trace *
 made(struct labels *labels, const char *words)
 {
@@ -97,7 +101,7 @@ learn(struct space *s, struct labels *labels, const char *words)
 	made_free(t);
 }
 
-/* Candidates as words: "a b c". Static memory. */
+/* Candidates as text: "a b c". Static memory. */
 static inline const char *
 between(const struct space *s, struct labels *labels, const char *unit, const char *from,
     const char *to, const char *absent)
@@ -124,9 +128,11 @@ between(const struct space *s, struct labels *labels, const char *unit, const ch
 	return n < 0 ? "error" : text;
 }
 
-/* A path in the words of made(), units by their marks: "R a F | U c V | J b E" goes into a unit and
- * back: a unit that was left is gone on with where the words do not begin with a U. The caller
- * frees both arrays. */
+/*
+ * A path as text in the form of made(), units by their marks: "R a F | U c V | J b E" goes to
+ * another unit and back: a section that does not begin with U continues the unit before. The caller
+ * frees both arrays.
+ */
 static inline struct match_path
 made_path(struct labels *labels, const char *words)
 {
@@ -165,8 +171,10 @@ made_path_free(struct match_path *p)
 	free((void *)p->units);
 }
 
-/* What lies in a gap of a path as words: the edge after the edge-th token, or back to the one of
- * edge_to. Static. */
+/*
+ * The candidates of a gap as text: the gap after the edge-th token or, if edge_to is not greater,
+ * back to that of edge_to. Static memory.
+ */
 static inline const char *
 matched(const struct space *s, struct labels *labels, const char *path, uint32_t edge,
     uint32_t edge_to, const char *absent, uint64_t seed)

@@ -41,13 +41,13 @@ fixture_free(void **state)
 }
 
 #define LEARN(words) learn(f->space, f->labels, words)
-/* The edge after that token of the path. */
+/* The gap after that token of the path. */
 #define MATCH(path, edge, absent, expected) \
 	assert_string_equal(matched(f->space, f->labels, path, edge, edge + 1, absent, 1), expected)
 #define MATCH_BACK(path, edge, edge_to, expected) \
 	assert_string_equal(matched(f->space, f->labels, path, edge, edge_to, "", 1), expected)
 
-/* The candidates of a gap, with all that they tell. */
+/* The candidates of a gap, with all their fields. */
 static struct candidate *
 ask(struct fixture *f, const char *path, uint32_t edge, uint32_t edge_to, const char *without,
     uint64_t seed)
@@ -99,10 +99,9 @@ points_between_come_in_order(void **state)
 	MATCH("R b c E", 1, "", "");
 }
 
-/* lock stands in both units' spans; what the path has before it and behind it tells which one is
- * meant. */
+/* lock is a place in the spans of both units; the path before and after it determines which one. */
 static void
-the_whole_path_tells_which_place(void **state)
+the_whole_path_determines_the_place(void **state)
 {
 	struct fixture *f = *state;
 
@@ -116,7 +115,7 @@ the_whole_path_tells_which_place(void **state)
 }
 
 static void
-what_the_path_has_elsewhere_is_not_between(void **state)
+points_elsewhere_on_the_path_are_not_in_the_gap(void **state)
 {
 	struct fixture *f = *state;
 
@@ -127,7 +126,7 @@ what_the_path_has_elsewhere_is_not_between(void **state)
 }
 
 static void
-structure_that_the_path_lacks_is_not_passed(void **state)
+structure_not_on_the_path_is_not_passed(void **state)
 {
 	struct fixture *f = *state;
 
@@ -139,12 +138,12 @@ structure_that_the_path_lacks_is_not_passed(void **state)
 	MATCH("R F J E", 2, "", "fill");
 	MATCH("R F | U V | J E", 2, "", "c");
 	MATCH("R F | U V | J E", 4, "", "fill");
-	MATCH("R F | U V | J E", 1, "", ""); /* links have nothing inside */
+	MATCH("R F | U V | J E", 1, "", ""); /* links have no points inside */
 	MATCH("R F | U V | J E", 3, "", "");
 }
 
 static void
-while_the_path_is_elsewhere_anything_may_pass(void **state)
+while_the_path_is_in_other_units_any_point_may_pass(void **state)
 {
 	struct fixture *f = *state;
 
@@ -153,12 +152,13 @@ while_the_path_is_elsewhere_anything_may_pass(void **state)
 	MATCH("R F1 F2 | U2 V2 | J2 E", 0, "", "a");
 	MATCH("R F1 F2 | U2 V2 | J2 E", 1, "", "b");
 	MATCH("R F1 F2 | U2 V2 | J2 E", 5, "", "d");
-	MATCH("R F1 F2 J2 E", 2, "", "c"); /* J1 is always on: no walk, but c is before J2 */
+	/* J1 is always on: no walk passes it, but c is before J2 */
+	MATCH("R F1 F2 J2 E", 2, "", "c");
 }
 
-/* F2 lies between F1 and the one join that the path can have come back to. */
+/* F2 lies between F1 and the only join by which the path can have returned. */
 static void
-what_passed_meanwhile_tells_places_apart(void **state)
+points_of_other_units_distinguish_places(void **state)
 {
 	struct fixture *f = *state;
 
@@ -168,7 +168,7 @@ what_passed_meanwhile_tells_places_apart(void **state)
 }
 
 static void
-a_unit_that_ended_is_not_gone_on_with(void **state)
+an_ended_unit_does_not_continue(void **state)
 {
 	struct fixture *f = *state;
 
@@ -178,7 +178,7 @@ a_unit_that_ended_is_not_gone_on_with(void **state)
 }
 
 static void
-what_is_absent_hides_what_lies_behind_it_only(void **state)
+an_absent_point_hides_only_points_reached_through_it(void **state)
 {
 	struct fixture *f = *state;
 
@@ -190,7 +190,7 @@ what_is_absent_hides_what_lies_behind_it_only(void **state)
 }
 
 static void
-a_loop_goes_round(void **state)
+points_of_a_loop_are_in_the_gap(void **state)
 {
 	struct fixture *f = *state;
 
@@ -201,10 +201,11 @@ a_loop_goes_round(void **state)
 	MATCH_BACK("R p E", 1, 1, "c q b");
 }
 
-/* s is passed in the second round only, in a span of its own: a place that is come to by going
- * round. */
+/*
+ * s is passed in the second iteration only, in a span of its own: a place reached through the loop.
+ */
 static void
-what_only_later_rounds_pass_counts(void **state)
+points_of_later_iterations_are_in_the_gap(void **state)
 {
 	struct fixture *f = *state;
 
@@ -214,9 +215,9 @@ what_only_later_rounds_pass_counts(void **state)
 	MATCH("R l g E", 1, "", "s");
 }
 
-/* One round goes by x; two rounds may go through the span and back out of it. */
+/* One iteration passes x; two iterations may pass through the span and out of it. */
 static void
-rounds_lead_to_places_where_further_rounds_begin(void **state)
+iterations_lead_to_places_where_further_ones_begin(void **state)
 {
 	struct fixture *f = *state;
 	const struct candidate *c;
@@ -231,7 +232,7 @@ rounds_lead_to_places_where_further_rounds_begin(void **state)
 }
 
 static void
-unknown_tokens_are_passed_over(void **state)
+unknown_tokens_are_ignored(void **state)
 {
 	struct fixture *f = *state;
 
@@ -242,12 +243,12 @@ unknown_tokens_are_passed_over(void **state)
 	MATCH("R a new1 new2 d new3 E", 3, "", "b c");
 	MATCH("R a d new1", 2, "", "");
 	MATCH("R new1 E", 0, "", "a b c d");
-	MATCH_BACK("R a new1 d E", 2, 2, "b c"); /* nothing of the loop is known */
+	MATCH_BACK("R a new1 d E", 2, 2, "b c"); /* no loop was learned there */
 	MATCH("R4 a E", 1, "", "");
 }
 
 static void
-the_drawn_walk_tells_learned_times(void **state)
+the_drawn_walk_has_learned_times(void **state)
 {
 	struct fixture *f = *state;
 	const struct candidate *c;
@@ -266,7 +267,7 @@ the_drawn_walk_tells_learned_times(void **state)
 }
 
 static void
-walks_are_drawn_by_how_often_they_were_taken(void **state)
+walks_are_drawn_with_their_learned_frequency(void **state)
 {
 	struct fixture *f = *state;
 	int often = 0;
@@ -285,11 +286,11 @@ walks_are_drawn_by_how_often_they_were_taken(void **state)
 		arena_release(&f->arena);
 	}
 	assert_true(often > 860 &&
-		    often < 940); /* 900, five times its deviation of 9.5 either way at most */
+		    often < 940); /* expected 900, at most five standard deviations of 9.5 away */
 }
 
 static void
-spans_know_their_ends_and_what_is_around(void **state)
+spans_have_their_ends_and_the_surrounding_span(void **state)
 {
 	struct fixture *f = *state;
 	const struct candidate *c;
@@ -313,18 +314,18 @@ spans_know_their_ends_and_what_is_around(void **state)
 	assert_ptr_equal(&c[named(f, c, "q")->around], named(f, c, "o_begin"));
 	assert_int_equal(named(f, c, "z")->around, UINT32_MAX);
 	assert_int_equal(named(f, c, "z")->partner, UINT32_MAX);
-	/* a span that was tried is none of them: what lies in it lies in the one around */
+	/* the tracepoint of a span was tried: its content lies in the surrounding span */
 	c = ask(f, "R E", 0, 1, "x_begin", 1);
 	assert_ptr_equal(&c[named(f, c, "p")->around], named(f, c, "o_begin"));
 	assert_int_equal(named(f, c, "x_end")->partner, UINT32_MAX);
-	/* inside of a span it is the gap that is around */
+	/* inside of a span the gap is the surrounding one */
 	c = ask(f, "R o_begin o_end E", 1, 2, NULL, 1);
 	assert_int_equal(named(f, c, "x_begin")->around, UINT32_MAX);
 	assert_int_equal(named(f, c, "q")->around, UINT32_MAX);
 }
 
 static void
-where_links_have_no_structure_what_is_left_of_both_units_is_between(void **state)
+without_recorded_links_the_rest_of_both_units_is_in_the_gap(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t tokens[4], units[4];
@@ -346,7 +347,7 @@ where_links_have_no_structure_what_is_left_of_both_units_is_between(void **state
 	assert_int_equal(found[1].label, label_of(f->labels, "c"));
 }
 
-/* ---- against enumeration: every walk of a small graph, one by one ---- */
+/* ---- against enumeration of all walks of a small graph ---- */
 
 enum { WORDS = 12, PLACES = WORDS * (WORDS + 1), STAY_MAX = 16, LOOKS_MAX = 300000 };
 
@@ -390,9 +391,9 @@ brute_learn(
 }
 
 /*
- * On from here: the walk has matched the stay up to `token`, or is on its way back in the gap
- * (in_gap), which it passed `passes` times (0, or 1 for any number). Everything in the same
- * standing is passed twice at most: a walk to any place and on from it needs no more.
+ * Continues a walk that has matched the stay up to `token`, or is on its way back in the gap
+ * (in_gap), which it passed `passes` times (0, or 1 for any number). Each state is visited at most
+ * twice: a walk to any place and on from it needs no more.
  */
 static void
 walk_on(struct brute *b, int depth, int place, int token, bool back, int passes)
@@ -417,7 +418,7 @@ walk_on(struct brute *b, int depth, int place, int token, bool back, int passes)
 
 		if (!b->step[place][next])
 			continue;
-		/* the next token; or the gap's way back, which begins behind its first end */
+		/* the next token; or the way back in the gap, which begins after its first end */
 		if (!back && token + 1 < b->n && word == b->stay[token + 1])
 			walk_on(b, depth + 1, next, token + 1, false, passes);
 		if ((back || token == b->from) && b->to <= b->from && word == b->stay[b->to])
@@ -443,8 +444,10 @@ brute_between(struct brute *b)
 	return b->found;
 }
 
-/* What a trace's path may look like: all structure, and the points that are on; now and then
- * elsewhere meanwhile. */
+/*
+ * A possible path of a trace: all structure, and the enabled points; sometimes with other units in
+ * between.
+ */
 static void
 path_of(struct brute *b, struct rng *r, const int *trace, int n, uint32_t on, char *text,
     uint32_t *token)
@@ -533,7 +536,7 @@ ask_both(struct fixture *f, struct brute *b, struct rng *r, const int *trace, in
 }
 
 static void
-what_lies_between_equals_every_walk_enumerated(void **state)
+candidates_equal_those_of_all_walks(void **state)
 {
 	static struct brute b;
 	int compared = 0, traces[3][10], lengths[3], some = 0;
@@ -589,22 +592,22 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(points_between_come_in_order),
-		test(the_whole_path_tells_which_place),
-		test(what_the_path_has_elsewhere_is_not_between),
-		test(structure_that_the_path_lacks_is_not_passed),
-		test(while_the_path_is_elsewhere_anything_may_pass),
-		test(what_passed_meanwhile_tells_places_apart),
-		test(a_unit_that_ended_is_not_gone_on_with),
-		test(what_is_absent_hides_what_lies_behind_it_only),
-		test(a_loop_goes_round),
-		test(what_only_later_rounds_pass_counts),
-		test(rounds_lead_to_places_where_further_rounds_begin),
-		test(unknown_tokens_are_passed_over),
-		test(the_drawn_walk_tells_learned_times),
-		test(walks_are_drawn_by_how_often_they_were_taken),
-		test(spans_know_their_ends_and_what_is_around),
-		test(where_links_have_no_structure_what_is_left_of_both_units_is_between),
-		cmocka_unit_test(what_lies_between_equals_every_walk_enumerated),
+		test(the_whole_path_determines_the_place),
+		test(points_elsewhere_on_the_path_are_not_in_the_gap),
+		test(structure_not_on_the_path_is_not_passed),
+		test(while_the_path_is_in_other_units_any_point_may_pass),
+		test(points_of_other_units_distinguish_places),
+		test(an_ended_unit_does_not_continue),
+		test(an_absent_point_hides_only_points_reached_through_it),
+		test(points_of_a_loop_are_in_the_gap),
+		test(points_of_later_iterations_are_in_the_gap),
+		test(iterations_lead_to_places_where_further_ones_begin),
+		test(unknown_tokens_are_ignored),
+		test(the_drawn_walk_has_learned_times),
+		test(walks_are_drawn_with_their_learned_frequency),
+		test(spans_have_their_ends_and_the_surrounding_span),
+		test(without_recorded_links_the_rest_of_both_units_is_in_the_gap),
+		cmocka_unit_test(candidates_equal_those_of_all_walks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

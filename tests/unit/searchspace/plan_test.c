@@ -11,7 +11,7 @@
 #include "searchspace/plan.h"
 
 static void
-what_two_want_is_on_until_both_let_go(void **state)
+a_tracepoint_of_two_owners_is_on_until_both_release_it(void **state)
 {
 	struct plan *p = plan_new();
 	uint64_t owner, version;
@@ -19,10 +19,10 @@ what_two_want_is_on_until_both_let_go(void **state)
 
 	assert_int_equal(plan_want(p, "shop:query", 7, NULL), 0);
 	assert_int_equal(plan_want(p, "shop:query", 3, NULL), 0);
-	assert_int_equal(plan_want(p, "shop:query", 7, NULL), 0); /* twice is once */
+	assert_int_equal(plan_want(p, "shop:query", 7, NULL), 0); /* a repeated want counts once */
 	assert_int_equal(plan_count(p), 1);
 	assert_string_equal(plan_at(p, 0, &owner), "shop:query");
-	assert_int_equal(owner, 7); /* the oldest, not the smallest */
+	assert_int_equal(owner, 7); /* the first owner, not the one with the smallest number */
 	version = plan_version(p);
 	plan_release(p, "shop:query", 7);
 	assert_true(plan_wants(p, "shop:query"));
@@ -37,7 +37,7 @@ what_two_want_is_on_until_both_let_go(void **state)
 }
 
 static void
-letting_go_of_what_nobody_wants_changes_nothing(void **state)
+releasing_an_unwanted_tracepoint_changes_nothing(void **state)
 {
 	struct plan *p = plan_new();
 	uint64_t version;
@@ -58,13 +58,12 @@ letting_go_of_what_nobody_wants_changes_nothing(void **state)
 	plan_free(p);
 }
 
-/* ---- against a model that is too simple to be wrong: a table of who wants what, and since when
- * ---- */
+/* ---- against a simple model: a table of owners, tracepoints and times ---- */
 
 enum { NAMES = 12, OWNERS = 6 };
 
 struct model {
-	uint64_t since[NAMES][OWNERS]; /* 0: does not */
+	uint64_t since[NAMES][OWNERS]; /* 0: not wanted */
 	uint64_t now;
 };
 
@@ -146,7 +145,7 @@ act(struct rng *r, struct plan *p, struct model *m)
 }
 
 static void
-any_order_of_wishes_equals_the_model(void **state)
+any_order_of_wants_equals_the_model(void **state)
 {
 	struct rng r;
 	(void)state;
@@ -175,9 +174,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_two_want_is_on_until_both_let_go),
-		cmocka_unit_test(letting_go_of_what_nobody_wants_changes_nothing),
-		cmocka_unit_test(any_order_of_wishes_equals_the_model),
+		cmocka_unit_test(a_tracepoint_of_two_owners_is_on_until_both_release_it),
+		cmocka_unit_test(releasing_an_unwanted_tracepoint_changes_nothing),
+		cmocka_unit_test(any_order_of_wants_equals_the_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

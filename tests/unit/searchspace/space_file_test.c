@@ -83,7 +83,7 @@ same_stats(const struct space_stats *a, const struct space_stats *b)
 		    a->labels == b->labels && a->new_in_last_tenth == b->new_in_last_tenth);
 }
 
-/* Every question about every pair of words, to both; numbers of labels may differ. */
+/* Compares the answers of both spaces for every pair of labels; label numbers may differ. */
 static void
 same_answers(const struct space *a, struct labels *la, const struct space *b, struct labels *lb)
 {
@@ -140,7 +140,7 @@ load(struct space *s, struct labels *labels, const char *path)
 		fail_msg("space_load: %s", e.text);
 }
 
-/* An empty one in place of the fixture's. */
+/* Replaces the fixture's space by an empty one. */
 static struct space *
 space_renewed(struct fixture *f)
 {
@@ -148,7 +148,7 @@ space_renewed(struct fixture *f)
 	return f->space = space_new(f->labels);
 }
 
-/* And that nothing was added. */
+/* Loading must fail and add no trace. */
 static void
 refuses_to_load(const char *path, int code, const char *words)
 {
@@ -164,10 +164,10 @@ refuses_to_load(const char *path, int code, const char *words)
 	labels_free(labels);
 }
 
-/* ---- promises ---- */
+/* ---- saving and loading ---- */
 
 static void
-what_was_saved_answers_the_same(void **state)
+a_saved_space_gives_the_same_answers(void **state)
 {
 	struct fixture *f = *state;
 	struct rng r;
@@ -183,7 +183,7 @@ what_was_saved_answers_the_same(void **state)
 		save(s, f->path);
 		load(t, other, f->path);
 		same_answers(s, labels, t, other);
-		save(t, f->path); /* over the old one */
+		save(t, f->path); /* overwrites the old file */
 		space_free(t);
 		t = space_new(other);
 		load(t, other, f->path);
@@ -216,7 +216,7 @@ learning_goes_on_after_loading(void **state)
 }
 
 static void
-loading_adds_to_what_is_known(void **state)
+loading_adds_to_the_learned_space(void **state)
 {
 	struct fixture *f = *state;
 	struct labels *labels = labels_new();
@@ -245,7 +245,7 @@ loading_adds_to_what_is_known(void **state)
 }
 
 static void
-fields_and_odd_texts_come_back(void **state)
+fields_and_unusual_texts_are_restored(void **state)
 {
 	static const char *const fields[] = { "rows", "\xc3\xbc 'quoted'" };
 	struct fixture *f = *state;
@@ -281,7 +281,7 @@ fields_and_odd_texts_come_back(void **state)
 }
 
 static void
-an_empty_space_comes_back_empty(void **state)
+an_empty_space_is_restored_empty(void **state)
 {
 	struct fixture *f = *state;
 
@@ -290,7 +290,7 @@ an_empty_space_comes_back_empty(void **state)
 	assert_int_equal(space_type(f->space, 0), LABEL_NONE);
 }
 
-/* ---- death ---- */
+/* ---- crashes ---- */
 
 static void
 save_version(struct fixture *f, uint64_t fingerprint, const char *name, int64_t learned_ns,
@@ -327,7 +327,7 @@ kill_9_leaves_the_old_or_the_new_file_whole(void **state)
 	learn_any(&r, other, f->labels, 300);
 	assert_true(
 	    space_stats(f->space, LABEL_NONE, &small) && space_stats(other, LABEL_NONE, &big));
-	save_version(f, 1, "another version", -1, "R a E"); /* taught before the others */
+	save_version(f, 1, "another version", -1, "R a E"); /* learned before the others */
 	for (int i = 0; i < 25; i++) {
 		struct space *t = space_new(f->labels);
 		struct space_version *versions;
@@ -357,16 +357,16 @@ kill_9_leaves_the_old_or_the_new_file_whole(void **state)
 		free(versions);
 		space_free(t);
 	}
-	save(f->space, f->path); /* whatever was left beside it */
+	save(f->space, f->path); /* a leftover temporary file does not matter */
 	snprintf(left, sizeof left, "%s.new", f->path);
 	assert_int_not_equal(access(left, F_OK), 0);
 	space_free(other);
 }
 
-/* ---- what is not ours, or not whole ---- */
+/* ---- foreign and damaged files ---- */
 
 static void
-what_is_missing_is_missing(void **state)
+a_missing_file_is_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -374,7 +374,7 @@ what_is_missing_is_missing(void **state)
 }
 
 static void
-what_is_no_space_is_told_so_and_not_written_over(void **state)
+a_file_of_another_application_is_refused_and_not_overwritten(void **state)
 {
 	struct fixture *f = *state;
 	struct err e;
@@ -392,7 +392,8 @@ what_is_no_space_is_told_so_and_not_written_over(void **state)
 	sql(f->path, "CREATE TABLE precious (x)");
 	refuses_to_load(f->path, ERR_STORE, "not a search space");
 	assert_int_equal(space_save(f->space, f->path, &e), ERR_STORE);
-	sql(f->path, "PRAGMA application_id = 1215262309; PRAGMA user_version = 1"); /* a forest */
+	/* the ids of a forest */
+	sql(f->path, "PRAGMA application_id = 1215262309; PRAGMA user_version = 1");
 	refuses_to_load(f->path, ERR_STORE, "not a search space");
 	assert_int_equal(unlink(f->path), 0);
 	assert_int_equal(mkdir(f->path, 0755), 0);
@@ -401,7 +402,7 @@ what_is_no_space_is_told_so_and_not_written_over(void **state)
 }
 
 static void
-a_newer_schema_is_told_so_and_not_written_over(void **state)
+a_newer_schema_is_refused_and_not_overwritten(void **state)
 {
 	struct fixture *f = *state;
 	struct err e;
@@ -415,7 +416,7 @@ a_newer_schema_is_told_so_and_not_written_over(void **state)
 }
 
 static void
-a_truncated_file_is_told_so(void **state)
+a_truncated_file_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	struct rng r;
@@ -471,7 +472,7 @@ flipped_bytes_are_an_error_or_harmless(void **state)
 }
 
 static void
-rows_that_cannot_be_are_damage(void **state)
+invalid_rows_are_damage(void **state)
 {
 	static const char *const wrongs[] = {
 		"DELETE FROM label WHERE id = 2",
@@ -496,8 +497,8 @@ rows_that_cannot_be_are_damage(void **state)
 		"UPDATE place SET label = p.label, unit = p.unit, span = p.span FROM place p WHERE p.id = 1 AND place.id = 2",
 		"UPDATE step SET from_place = 99999 WHERE id = 1",
 		"UPDATE step SET to_place = -1 WHERE id = 1",
-		"UPDATE step SET to_place = (SELECT max(id) FROM place) WHERE id = 1", /* of another
-		                                                                          type */
+		/* a place of another type */
+		"UPDATE step SET to_place = (SELECT max(id) FROM place) WHERE id = 1",
 		"UPDATE step SET count = -1 WHERE id = 1",
 		"UPDATE step SET mean_ns = -9e999 WHERE id = 1",
 		"UPDATE step SET from_place = s.from_place, to_place = s.to_place FROM step s WHERE s.id = 1 AND step.id = 2",
@@ -522,10 +523,11 @@ rows_that_cannot_be_are_damage(void **state)
 	free(data);
 }
 
-/* count(*) may be answered from an index, and an index can be made to have fewer rows than its
- * table. */
+/*
+ * SQLite may answer count(*) from an index, and a damaged index can have fewer rows than its table.
+ */
 static void
-an_index_that_lies_about_the_rows_is_harmless(void **state)
+a_damaged_index_is_harmless(void **state)
 {
 	struct fixture *f = *state;
 	struct rng r;
@@ -545,7 +547,7 @@ an_index_that_lies_about_the_rows_is_harmless(void **state)
 	refuses_to_load(f->path, ERR_STORE, "damaged");
 }
 
-/* Each row may be as it is; together they are of no application. */
+/* Each row is valid by itself, but together they contradict each other. */
 static void
 rows_that_contradict_each_other_are_damage(void **state)
 {
@@ -630,7 +632,7 @@ knows(struct fixture *f, const char *version, const char *points)
 }
 
 static void
-versions_stand_side_by_side(void **state)
+versions_are_stored_side_by_side(void **state)
 {
 	struct fixture *f = *state;
 	struct space_version *v;
@@ -654,7 +656,7 @@ versions_stand_side_by_side(void **state)
 }
 
 static void
-a_version_that_is_not_there_is_told_so(void **state)
+a_missing_version_is_reported(void **state)
 {
 	struct fixture *f = *state;
 	struct space *s = space_new(f->labels);
@@ -690,7 +692,7 @@ a_space_takes_the_version_that_it_loads_unless_it_has_one(void **state)
 }
 
 static void
-no_versions_of_what_is_no_space(void **state)
+a_file_of_another_application_has_no_versions(void **state)
 {
 	struct fixture *f = *state;
 	struct space_version *v;
@@ -703,7 +705,7 @@ no_versions_of_what_is_no_space(void **state)
 	assert_true(v == NULL && n == 0 && strstr(e.text, "is not a database") != NULL);
 }
 
-/* As Hone 0.1 wrote them: a file with one version of the application, that had no name. */
+/* Files of Hone 0.1: one version of the application, without a name. */
 static const char first_schema[] =
     "CREATE TABLE label (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, kind INTEGER NOT NULL) STRICT;"
     "CREATE TABLE field (label INTEGER NOT NULL REFERENCES label, number INTEGER NOT NULL, name TEXT NOT NULL,"
@@ -726,7 +728,7 @@ static const char first_schema[] =
     "PRAGMA application_id = 1215262323; PRAGMA user_version = 1;";
 
 static void
-a_file_of_the_first_schema_loads_and_is_stepped_up_on_saving(void **state)
+a_file_of_the_first_schema_loads_and_is_upgraded_on_saving(void **state)
 {
 	struct fixture *f = *state;
 	struct space *s = space_new(f->labels);
@@ -744,15 +746,16 @@ a_file_of_the_first_schema_loads_and_is_stepped_up_on_saving(void **state)
 	load(s, f->labels, f->path);
 	after = file_read(f->path, &len_after);
 	assert_true(
-	    len == len_after && memcmp(before, after, len) == 0); /* reading changes nothing */
+	    /* reading does not change the file */
+	    len == len_after && memcmp(before, after, len) == 0);
 	assert_string_equal(between(s, f->labels, "R", "R", "E", ""), "x_begin a x_end");
 	assert_true(
 	    space_stats(s, LABEL_NONE, &st) && st.traces == 2 && st.places == 5 && st.steps == 4);
-	save_version(f, 5, "1.0", 100, "R b E"); /* the old one is kept beside it */
+	save_version(f, 5, "1.0", 100, "R b E"); /* the old version is kept */
 	knows(f, "", "x_begin a x_end");
 	knows(f, "1.0", "b");
 	learn(s, f->labels, "R x_begin a x_end c E");
-	save(s, f->path); /* it still has no name, and stands for the old one */
+	save(s, f->path); /* still without a name: replaces the old version */
 	assert_int_equal(space_versions(&v, &n, f->path, NULL), 0);
 	assert_true(n == 2 && strcmp(v[0].name, "1.0") == 0 && v[1].traces == 3);
 	free(v);
@@ -763,7 +766,7 @@ a_file_of_the_first_schema_loads_and_is_stepped_up_on_saving(void **state)
 }
 
 static void
-damage_of_the_first_schema_is_told_too(void **state)
+damage_of_a_file_of_the_first_schema_is_reported(void **state)
 {
 	struct fixture *f = *state;
 	struct err e = { 0 };
@@ -785,9 +788,9 @@ damage_of_the_first_schema_is_told_too(void **state)
 	free(after);
 }
 
-/* Nor is what it has of other versions lost without a word. */
+/* The other versions in the file are kept as well. */
 static void
-a_damaged_file_is_not_written_over(void **state)
+a_damaged_file_is_not_overwritten(void **state)
 {
 	struct fixture *f = *state;
 	struct err e = { 0 };
@@ -827,13 +830,13 @@ two_do_not_save_at_once(void **state)
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	assert_int_equal(space_save(f->space, f->path, &e), ERR_BUSY);
 	assert_non_null(strstr(e.text, "another program is saving it"));
-	assert_int_equal(access(left, F_OK), 0); /* theirs */
+	assert_int_equal(access(left, F_OK), 0); /* the file of another process */
 	close(fd);
 	save(f->space, f->path);
 	assert_int_not_equal(access(left, F_OK), 0);
 }
 
-/* The last one to save knows all that the others learned, whoever died on the way. */
+/* The last save contains what all others have learned, also of processes that died. */
 static void
 versions_saved_by_many_at_once_are_all_there(void **state)
 {
@@ -869,9 +872,9 @@ versions_saved_by_many_at_once_are_all_there(void **state)
 	knows(f, NULL, "a3");
 }
 
-/* Keys, forks, what was glimpsed: all of it, twice through the file. */
+/* Keys, forks, partial traces: all fields survive two saves. */
 static void
-all_that_a_place_knows_comes_back(void **state)
+all_fields_of_a_place_are_restored(void **state)
 {
 	static const char *const fields[] = { "rows", "shard" };
 	struct fixture *f = *state;
@@ -923,7 +926,8 @@ all_that_a_place_knows_comes_back(void **state)
 	for (uint32_t i = 0; i < a.nplaces; i++)
 		assert_true(a.places[i].count == b.places[i].count &&
 			    a.places[i].traces == b.places[i].traces);
-	learn(u, other, "R n a E"); /* that it was glimpsed, too: its counts begin anew */
+	/* also the mark that it was in partial traces only: its counts restart */
+	learn(u, other, "R n a E");
 	learn(u, other, "R n a E");
 	assert_true(space_export(u, label_of(other, "R"), &b));
 	for (uint32_t i = 0; i < b.nplaces; i++)
@@ -933,10 +937,12 @@ all_that_a_place_knows_comes_back(void **state)
 	labels_free(other);
 }
 
-/* What is refused when it is read must never be written: whole traces, parts, and what was merged
- * of both. */
+/*
+ * Any space that was learned can be read back, from whole traces, partial traces and merges of
+ * both.
+ */
 static void
-whatever_is_taught_can_be_read_back(void **state)
+every_learned_space_can_be_read_back(void **state)
 {
 	static const char *const parts[] = { " a", " b", " c", " x_begin", " x_end", " y_begin",
 		" y_end", " F1", " J1" };
@@ -977,9 +983,9 @@ whatever_is_taught_can_be_read_back(void **state)
 	}
 }
 
-/* A tracepoint of another build may carry other fields: keys go by names, not by numbers. */
+/* A tracepoint of another build may have other fields: keys are matched by name, not by number. */
 static void
-keys_go_by_the_names_of_fields(void **state)
+keys_are_matched_by_field_names(void **state)
 {
 	static const char *const here[] = { "rows", "shard" }, *const there[] = { "user", "shard" };
 	const struct value v[2] = { { .type = VALUE_INT, .i = 5 }, { .type = VALUE_INT, .i = 6 } };
@@ -1006,7 +1012,7 @@ keys_go_by_the_names_of_fields(void **state)
 	labels_free(other);
 }
 
-/* ---- what the disk and the system refuse ---- */
+/* ---- errors of the disk and the system ---- */
 
 static void
 try_full_disk(void *arg)
@@ -1055,7 +1061,7 @@ try_read_only(void *arg)
 }
 
 static void
-a_read_only_folder_is_told_so(void **state)
+a_read_only_folder_is_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -1069,34 +1075,34 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(what_was_saved_answers_the_same),
+		test(a_saved_space_gives_the_same_answers),
 		test(learning_goes_on_after_loading),
-		test(loading_adds_to_what_is_known),
-		test(fields_and_odd_texts_come_back),
-		test(an_empty_space_comes_back_empty),
+		test(loading_adds_to_the_learned_space),
+		test(fields_and_unusual_texts_are_restored),
+		test(an_empty_space_is_restored_empty),
 		test(kill_9_leaves_the_old_or_the_new_file_whole),
-		test(what_is_missing_is_missing),
-		test(what_is_no_space_is_told_so_and_not_written_over),
-		test(a_newer_schema_is_told_so_and_not_written_over),
-		test(a_truncated_file_is_told_so),
+		test(a_missing_file_is_reported),
+		test(a_file_of_another_application_is_refused_and_not_overwritten),
+		test(a_newer_schema_is_refused_and_not_overwritten),
+		test(a_truncated_file_is_refused),
 		test(flipped_bytes_are_an_error_or_harmless),
-		test(rows_that_cannot_be_are_damage),
-		test(an_index_that_lies_about_the_rows_is_harmless),
+		test(invalid_rows_are_damage),
+		test(a_damaged_index_is_harmless),
 		test(rows_that_contradict_each_other_are_damage),
-		test(versions_stand_side_by_side),
-		test(a_version_that_is_not_there_is_told_so),
+		test(versions_are_stored_side_by_side),
+		test(a_missing_version_is_reported),
 		test(a_space_takes_the_version_that_it_loads_unless_it_has_one),
-		test(no_versions_of_what_is_no_space),
-		test(a_file_of_the_first_schema_loads_and_is_stepped_up_on_saving),
-		test(damage_of_the_first_schema_is_told_too),
-		test(a_damaged_file_is_not_written_over),
+		test(a_file_of_another_application_has_no_versions),
+		test(a_file_of_the_first_schema_loads_and_is_upgraded_on_saving),
+		test(damage_of_a_file_of_the_first_schema_is_reported),
+		test(a_damaged_file_is_not_overwritten),
 		test(two_do_not_save_at_once),
 		test(versions_saved_by_many_at_once_are_all_there),
-		test(all_that_a_place_knows_comes_back),
-		test(whatever_is_taught_can_be_read_back),
-		test(keys_go_by_the_names_of_fields),
+		test(all_fields_of_a_place_are_restored),
+		test(every_learned_space_can_be_read_back),
+		test(keys_are_matched_by_field_names),
 		test(a_full_disk_leaves_the_old_file),
-		test(a_read_only_folder_is_told_so),
+		test(a_read_only_folder_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

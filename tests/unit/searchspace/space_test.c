@@ -10,7 +10,7 @@
 #include "tests/unit/searchspace/fixture.h"
 #include "tests/unit/searchspace/made.h"
 
-/* Of one candidate of a gap in the request's own unit. */
+/* Expects one candidate in a gap of the request's own unit. */
 static struct between
 candidate(struct fixture *f, const char *from, const char *to, const char *label)
 {
@@ -38,12 +38,12 @@ all_points_between_come_in_order(void **state)
 	BETWEEN("R", "R", "E", "", "a b c d");
 	BETWEEN("R", "a", "d", "", "b c");
 	BETWEEN("R", "b", "c", "", "");
-	BETWEEN("R", "d", "a", "", ""); /* time goes one way */
+	BETWEEN("R", "d", "a", "", ""); /* no walk goes back in time */
 	BETWEEN("R", "a", "a", "", "");
 }
 
 static void
-candidates_tell_how_often_when_and_on_how_many(void **state)
+candidates_have_count_offset_and_share(void **state)
 {
 	struct fixture *f = *state;
 	struct between c;
@@ -62,7 +62,7 @@ candidates_tell_how_often_when_and_on_how_many(void **state)
 }
 
 static void
-branches_are_all_there(void **state)
+all_branches_are_in_the_gap(void **state)
 {
 	struct fixture *f = *state;
 
@@ -75,7 +75,7 @@ branches_are_all_there(void **state)
 }
 
 static void
-what_is_absent_hides_what_lies_behind_it_only(void **state)
+an_absent_point_hides_only_points_reached_through_it(void **state)
 {
 	struct fixture *f = *state;
 
@@ -89,22 +89,22 @@ what_is_absent_hides_what_lies_behind_it_only(void **state)
 }
 
 static void
-a_loop_goes_round_inside_but_not_through_its_ends(void **state)
+walks_repeat_a_loop_inside_of_the_gap_but_not_its_ends(void **state)
 {
 	struct fixture *f = *state;
 
 	learn(f->space, f->labels, "R a b p c q b p c q b p c d E");
 	BETWEEN("R", "b", "c", "", "p");
-	BETWEEN("R", "c", "b", "", "q"); /* the edge that goes round */
+	BETWEEN("R", "c", "b", "", "q"); /* the edge that continues the loop */
 	BETWEEN("R", "c", "d", "", "");  /* q leads to d only through b and c */
 	BETWEEN(
-	    "R", "b", "b", "", "p q c"); /* by their mean times: q has no part in the last round */
+	    "R", "b", "b", "", "p q c"); /* by mean time; q is not passed in the last iteration */
 	BETWEEN("R", "a", "d", "", "b p q c");
 }
 
-/* Forks and joins are always on: if the path had one there, the gap would end at it. */
+/* Forks and joins are always on: one in the gap would end it. */
 static void
-structure_ends_what_lies_between(void **state)
+structure_ends_the_gap(void **state)
 {
 	struct fixture *f = *state;
 
@@ -117,7 +117,7 @@ structure_ends_what_lies_between(void **state)
 }
 
 static void
-nothing_lies_between_units(void **state)
+a_gap_between_units_has_no_candidates(void **state)
 {
 	struct fixture *f = *state;
 	struct between found[8];
@@ -129,11 +129,13 @@ nothing_lies_between_units(void **state)
 	    space_between(f->space, label_of(f->labels, "R"), &g, NULL, found, 8, NULL), 0);
 	BETWEEN("U", "U", "V", "", "d");
 	BETWEEN("R", "F", "J", "", "b");
-	BETWEEN("U", "a", "c", "", ""); /* those are not of this unit */
+	BETWEEN("U", "a", "c", "", ""); /* those points are of another unit */
 }
 
-/* The same function called from two units, and from two spans of one, is told apart by where it was
- * called. */
+/*
+ * The same function called from two units, and from two spans of one unit, is a different place for
+ * each caller.
+ */
 static void
 places_are_labels_in_their_context(void **state)
 {
@@ -160,12 +162,12 @@ one_label_in_many_places_is_one_candidate(void **state)
 	BETWEEN("R", "R", "E", "", "x_begin x_end lock y_begin y_end");
 	c = candidate(f, "R", "E", "lock");
 	assert_int_equal(c.count, 2);
-	assert_true(c.offset_ns > 34.999 && c.offset_ns < 35.001); /* 20 and 50 */
+	assert_true(c.offset_ns > 34.999 && c.offset_ns < 35.001); /* the mean of 20 and 50 */
 	assert_true(c.share == 1);
 }
 
 static void
-types_are_learned_apart(void **state)
+types_are_learned_separately(void **state)
 {
 	struct fixture *f = *state;
 	struct between found[8];
@@ -185,11 +187,11 @@ types_are_learned_apart(void **state)
 }
 
 static void
-ties_keep_the_order_they_were_learned_in(void **state)
+equal_times_keep_the_order_of_learning(void **state)
 {
 	struct fixture *f = *state;
 
-	/* numbers of labels run against it */
+	/* label numbers are in the opposite order */
 	for (char name[2] = "z"; name[0] >= 'a'; name[0]--)
 		label_of(f->labels, name);
 	learn(f->space, f->labels, "R c+0 a+0 b+0 E");
@@ -197,7 +199,7 @@ ties_keep_the_order_they_were_learned_in(void **state)
 }
 
 static void
-no_more_than_asked_for_and_the_first_ones(void **state)
+only_the_first_candidates_up_to_the_limit_are_returned(void **state)
 {
 	struct fixture *f = *state;
 	struct between found[3] = { { .count = 99 }, { .count = 99 }, { .count = 99 } };
@@ -212,7 +214,7 @@ no_more_than_asked_for_and_the_first_ones(void **state)
 }
 
 static void
-units_without_their_begin_are_left_out(void **state)
+units_without_a_begin_are_ignored(void **state)
 {
 	struct fixture *f = *state;
 	struct space_stats st;
@@ -224,7 +226,7 @@ units_without_their_begin_are_left_out(void **state)
 }
 
 static void
-stats_tell_how_far_from_complete(void **state)
+statistics_show_how_complete_the_space_is(void **state)
 {
 	struct fixture *f = *state;
 	struct space_stats st;
@@ -249,10 +251,13 @@ stats_tell_how_far_from_complete(void **state)
 	assert_int_equal(st.places, 7);
 	assert_int_equal(st.steps, 10);
 	assert_int_equal(st.labels, 5);
-	assert_int_equal(st.new_in_last_tenth, 2); /* new90, last99 */
+	assert_int_equal(st.new_in_last_tenth, 2); /* new90 and last99 */
 }
 
-/* A thousand diamonds in a row have 2^1000 paths; what is kept of them grows with their labels. */
+/*
+ * A thousand diamonds in a row have 2^1000 paths; the memory is proportional to the number of
+ * labels.
+ */
 static void
 size_does_not_grow_with_traces_nor_with_paths(void **state)
 {
@@ -281,7 +286,7 @@ size_does_not_grow_with_traces_nor_with_paths(void **state)
 	    strlen(between(f->space, f->labels, "R", "s0", "s1", "")), 5); /* "a0 b0" */
 }
 
-/* ---- against enumeration: every walk of a small graph, one by one ---- */
+/* ---- against enumeration of all walks of a small graph ---- */
 
 enum { WORDS = 11, PLACES = WORDS * (WORDS + 1) };
 
@@ -317,8 +322,10 @@ brute_learn(struct brute *b, struct spans *s, struct labels *labels, const struc
 	}
 }
 
-/* All walks from here to the end that pass no place more than twice: a walk to any place and on
- * from it needs no more. */
+/*
+ * All walks from here to the end that pass no place more than twice: a walk to any place and on
+ * from it needs no more.
+ */
 static void
 walk_on(struct brute *b, int at, int depth)
 {
@@ -387,7 +394,7 @@ ask_both(struct fixture *f, struct brute *b, struct rng *r)
 }
 
 static void
-what_lies_between_equals_every_walk_enumerated(void **state)
+candidates_equal_those_of_all_walks(void **state)
 {
 	static struct brute b;
 	long walks = 0;
@@ -431,21 +438,21 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(all_points_between_come_in_order),
-		test(candidates_tell_how_often_when_and_on_how_many),
-		test(branches_are_all_there),
-		test(what_is_absent_hides_what_lies_behind_it_only),
-		test(a_loop_goes_round_inside_but_not_through_its_ends),
-		test(structure_ends_what_lies_between),
-		test(nothing_lies_between_units),
+		test(candidates_have_count_offset_and_share),
+		test(all_branches_are_in_the_gap),
+		test(an_absent_point_hides_only_points_reached_through_it),
+		test(walks_repeat_a_loop_inside_of_the_gap_but_not_its_ends),
+		test(structure_ends_the_gap),
+		test(a_gap_between_units_has_no_candidates),
 		test(places_are_labels_in_their_context),
 		test(one_label_in_many_places_is_one_candidate),
-		test(types_are_learned_apart),
-		test(ties_keep_the_order_they_were_learned_in),
-		test(no_more_than_asked_for_and_the_first_ones),
-		test(units_without_their_begin_are_left_out),
-		test(stats_tell_how_far_from_complete),
+		test(types_are_learned_separately),
+		test(equal_times_keep_the_order_of_learning),
+		test(only_the_first_candidates_up_to_the_limit_are_returned),
+		test(units_without_a_begin_are_ignored),
+		test(statistics_show_how_complete_the_space_is),
 		test(size_does_not_grow_with_traces_nor_with_paths),
-		cmocka_unit_test(what_lies_between_equals_every_walk_enumerated),
+		cmocka_unit_test(candidates_equal_those_of_all_walks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

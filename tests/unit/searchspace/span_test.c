@@ -9,7 +9,7 @@
 #include "searchspace/span.h"
 #include "tests/unit/searchspace/made.h"
 
-/* What each event lies in, as words: "- a_begin a_begin -". Static memory. */
+/* The surrounding span of each event: "- a_begin a_begin -". Static memory. */
 static const char *
 lies_in(struct spans *s, struct labels *labels, const char *words)
 {
@@ -28,7 +28,7 @@ lies_in(struct spans *s, struct labels *labels, const char *words)
 }
 
 static void
-pairs_by_their_endings(void **state)
+begin_and_end_are_paired_by_their_suffixes(void **state)
 {
 	static const char *const pairs[][2] = {
 		{ "x_begin", "x_end" },
@@ -87,7 +87,7 @@ spans_nest_repeat_and_recur(void **state)
 }
 
 static void
-half_a_span_is_none(void **state)
+an_incomplete_span_is_no_span(void **state)
 {
 	struct labels *labels = labels_new();
 	struct spans s = { 0 };
@@ -96,11 +96,12 @@ half_a_span_is_none(void **state)
 	assert_string_equal(lies_in(&s, labels, "a_begin p q"), "- - -");
 	assert_string_equal(lies_in(&s, labels, "p a_end q"), "- - -");
 	assert_string_equal(lies_in(&s, labels, "a_begin b_begin p a_end q"),
-	    "- a_begin a_begin - -"); /* b never ended */
+	    "- a_begin a_begin - -"); /* b has no end */
 	assert_string_equal(
 	    lies_in(&s, labels, "a_begin b_begin p a_end q b_end r"), "- a_begin a_begin - - - -");
 	assert_string_equal(
-	    lies_in(&s, labels, "a_begin"), "-"); /* nothing stays open for the next unit */
+	    /* an open span does not continue in the next unit */
+	    lies_in(&s, labels, "a_begin"), "-");
 	assert_string_equal(lies_in(&s, labels, "p a_end"), "- -");
 	spans_release(&s);
 	labels_free(labels);
@@ -122,7 +123,7 @@ programs_do_not_share_spans(void **state)
 	labels_free(labels);
 }
 
-/* ---- against a slow one that looks back for each end ---- */
+/* ---- against a slow implementation that searches backwards for each end ---- */
 
 static const char *const words[] = { "p", "x_begin", "x_end", "y_start", "y_end", "z_entry",
 	"z_exit", "w_enter", "w_exit", "w_leave" };
@@ -140,7 +141,7 @@ pairs_up(int end, int begin)
 static void
 slow(const int *which, uint32_t n, int *in)
 {
-	int end_of[64]; /* of a begin: -1 open, -2 gone, else its end */
+	int end_of[64]; /* index of the end of a begin; -1: open, -2: discarded */
 
 	for (uint32_t i = 0; i < n; i++) {
 		end_of[i] = -1;
@@ -154,14 +155,14 @@ slow(const int *which, uint32_t n, int *in)
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		in[i] = -1;
-		for (uint32_t b = 0; b < i; b++) /* the last that holds it is the innermost */
+		for (uint32_t b = 0; b < i; b++) /* the last that contains it is the innermost */
 			if (end_of[b] > (int)i)
 				in[i] = which[b];
 	}
 }
 
 static void
-any_sequence_equals_the_slow_way(void **state)
+any_sequence_equals_the_slow_implementation(void **state)
 {
 	struct labels *labels = labels_new();
 	struct spans s = { 0 };
@@ -193,11 +194,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pairs_by_their_endings),
+		cmocka_unit_test(begin_and_end_are_paired_by_their_suffixes),
 		cmocka_unit_test(spans_nest_repeat_and_recur),
-		cmocka_unit_test(half_a_span_is_none),
+		cmocka_unit_test(an_incomplete_span_is_no_span),
 		cmocka_unit_test(programs_do_not_share_spans),
-		cmocka_unit_test(any_sequence_equals_the_slow_way),
+		cmocka_unit_test(any_sequence_equals_the_slow_implementation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

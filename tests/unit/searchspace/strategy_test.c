@@ -46,7 +46,7 @@ flat_leaves_parts_that_differ_by_one_at_most(void **state)
 				uint32_t end = i < got ? picked[i] : n, part = end - begin;
 
 				assert_true(
-				    end >= begin && end <= n); /* ascending, no pick twice */
+				    end >= begin && end <= n); /* ascending, without repeats */
 				least = part < least ? part : least;
 				most = part > most ? part : most;
 				begin = end + 1;
@@ -57,7 +57,7 @@ flat_leaves_parts_that_differ_by_one_at_most(void **state)
 }
 
 static void
-flat_picks_none_only_where_there_is_none(void **state)
+flat_picks_none_only_without_candidates(void **state)
 {
 	uint32_t picked[4];
 	(void)state;
@@ -68,9 +68,9 @@ flat_picks_none_only_where_there_is_none(void **state)
 		assert_int_equal(picked[i], i);
 }
 
-/* A place in a million is found by halving in twenty looks, wherever it is. */
+/* One tracepoint in a million is found by halving in twenty cycles, wherever it is. */
 static void
-flat_halves(void **state)
+flat_halves_the_gap(void **state)
 {
 	(void)state;
 	for (uint32_t at = 0; at < 1000000; at += 997) {
@@ -130,7 +130,10 @@ row_add(struct row *r, uint32_t around, struct rng *g, double spread, double *no
 	r->n++;
 }
 
-/* `fan`: about as many things directly in a span; spread: of the logarithms of the steps' times. */
+/*
+ * fan: average number of items directly in a span; spread: standard deviation of the logarithms of
+ * the steps' times.
+ */
 static void
 grow(struct row *r, uint32_t size, uint32_t around, uint32_t fan, struct rng *g, double spread,
     double *now_ns)
@@ -163,7 +166,7 @@ tree(struct row *r, uint32_t n, uint32_t fan, struct rng *g, double spread)
 	r->gap.mean_ns = now_ns + 1000;
 }
 
-/* Spans in spans, each with a point before the next. */
+/* Nested spans, each with a point before the next. */
 static void
 ladder(struct row *r, uint32_t n, struct rng *g)
 {
@@ -183,7 +186,7 @@ ladder(struct row *r, uint32_t n, struct rng *g)
 	r->gap.mean_ns = now_ns + 1000;
 }
 
-/* What match_between() would say of candidates[low..high). */
+/* The candidates[low..high) as match_between() would return them. */
 static void
 part(struct row *to, const struct row *from, uint32_t low, uint32_t high)
 {
@@ -205,7 +208,7 @@ struct effort {
 	uint32_t cycles, cuts;
 };
 
-/* Cuts until nothing is left around `at`, the place before the at-th candidate. */
+/* Cuts until no candidate is left; the fault is before the at-th candidate. */
 static struct effort
 search(const struct strategy *s, const struct row *all, uint32_t at, uint32_t k, struct rng *g)
 {
@@ -260,10 +263,12 @@ median_cycles(
 
 static struct row tree_row;
 
-/* One tracepoint (or span) a cycle: no more cycles at the median than log2(n) + 4, on any shape,
- * and never many more. */
+/*
+ * With one tracepoint (or span) a cycle, the median of the cycles is at most log2(n) + 4 on any
+ * shape, and the maximum is bounded.
+ */
 static void
-cycles_grow_like_the_logarithm(void **state)
+the_number_of_cycles_grows_logarithmically(void **state)
 {
 	static const char *const names[] = { "flat", "hierarchical", "bisect" };
 	struct rng g;
@@ -291,7 +296,7 @@ cycles_grow_like_the_logarithm(void **state)
 }
 
 static void
-more_a_cycle_needs_fewer_cycles(void **state)
+more_tracepoints_per_cycle_need_fewer_cycles(void **state)
 {
 	struct rng g;
 	(void)state;
@@ -307,9 +312,11 @@ more_a_cycle_needs_fewer_cycles(void **state)
 	}
 }
 
-/* Whatever comes: something, in order, each once; the same twice. */
+/*
+ * For any candidates: at least one pick, ascending, no repeats, the same for the same random seed.
+ */
 static void
-all_propose_in_order_and_the_same_from_the_same_seed(void **state)
+every_strategy_picks_in_order_and_reproducibly(void **state)
 {
 	static uint32_t picked[TREE_MAX], again[TREE_MAX];
 	struct rng g, a, b;
@@ -321,7 +328,7 @@ all_propose_in_order_and_the_same_from_the_same_seed(void **state)
 
 		tree(&tree_row, 1 + (uint32_t)rng_below(&g, 80), 2 + (uint32_t)rng_below(&g, 10),
 		    &g, 1);
-		for (uint32_t i = 0; i < tree_row.n; i++) { /* also nonsense */
+		for (uint32_t i = 0; i < tree_row.n; i++) { /* also invalid fields */
 			struct candidate *c = &tree_row.c[i];
 
 			c->share = rng_unit(&g);
@@ -354,7 +361,7 @@ all_propose_in_order_and_the_same_from_the_same_seed(void **state)
 	}
 }
 
-/* "a (b c) d": brackets are the ends of spans; each candidate 10 ns after the one before. */
+/* "a (b c) d": brackets are the ends of spans; each candidate is 10 ns after the one before. */
 static void
 row_of(struct row *r, const char *words)
 {
@@ -395,28 +402,28 @@ picks_are(const char *words, uint32_t k, const char *expected)
 }
 
 static void
-hierarchical_cuts_at_the_spans_in_the_middle(void **state)
+hierarchical_cuts_at_the_middle_spans(void **state)
 {
 	(void)state;
 	picks_are("(a) (b) (c)", 1, "3 5");
 	picks_are("(a) (b) (c) (d) (e)", 2, "3 5 9 11");
-	picks_are("a b (c)", 1, "2 4"); /* points only when no span is left */
+	picks_are("a b (c)", 1, "2 4"); /* points only if no span is left */
 	picks_are("a b c", 1, "1");
-	picks_are("((a)(b)(c))", 1, "4 6"); /* almost all is in the one outside */
+	picks_are("((a)(b)(c))", 1, "4 6"); /* almost everything is in the outer one */
 	picks_are("()", 1, "0 1");
 	picks_are("(a b c d e f)", 3, "0 7");
 	picks_are("(a) (b)", 9, "0 2 3 5");
 }
 
 static void
-bisect_cuts_learned_time(void **state)
+bisect_halves_the_learned_time(void **state)
 {
 	struct gap_time gap = { 100 };
 	struct candidate c[8];
 	uint32_t picked[8];
 	(void)state;
 
-	/* the fifth is nearest to half of the time; then not enough traces pass it */
+	/* the fifth is nearest to half of the time; below, too few traces pass it */
 	for (uint32_t i = 0; i < 8; i++)
 		c[i] = (struct candidate){ .partner = UINT32_MAX,
 			.around = UINT32_MAX,
@@ -433,7 +440,7 @@ bisect_cuts_learned_time(void **state)
 }
 
 static void
-random_draws_all_alike(void **state)
+random_draws_uniformly(void **state)
 {
 	uint32_t hits[10] = { 0 }, picked[3];
 	struct rng g;
@@ -447,7 +454,8 @@ random_draws_all_alike(void **state)
 	}
 	for (int i = 0; i < 10; i++)
 		assert_true(
-		    hits[i] > 2770 && hits[i] < 3230); /* 3,000, five deviations of 46 either way */
+		    /* expected 3,000, at most five standard deviations of 46 away */
+		    hits[i] > 2770 && hits[i] < 3230);
 }
 
 int
@@ -456,15 +464,15 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flat_picks_the_middle),
 		cmocka_unit_test(flat_leaves_parts_that_differ_by_one_at_most),
-		cmocka_unit_test(flat_picks_none_only_where_there_is_none),
-		cmocka_unit_test(flat_halves),
+		cmocka_unit_test(flat_picks_none_only_without_candidates),
+		cmocka_unit_test(flat_halves_the_gap),
 		cmocka_unit_test(strategies_are_found_by_name),
-		cmocka_unit_test(cycles_grow_like_the_logarithm),
-		cmocka_unit_test(more_a_cycle_needs_fewer_cycles),
-		cmocka_unit_test(all_propose_in_order_and_the_same_from_the_same_seed),
-		cmocka_unit_test(hierarchical_cuts_at_the_spans_in_the_middle),
-		cmocka_unit_test(bisect_cuts_learned_time),
-		cmocka_unit_test(random_draws_all_alike),
+		cmocka_unit_test(the_number_of_cycles_grows_logarithmically),
+		cmocka_unit_test(more_tracepoints_per_cycle_need_fewer_cycles),
+		cmocka_unit_test(every_strategy_picks_in_order_and_reproducibly),
+		cmocka_unit_test(hierarchical_cuts_at_the_middle_spans),
+		cmocka_unit_test(bisect_halves_the_learned_time),
+		cmocka_unit_test(random_draws_uniformly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
