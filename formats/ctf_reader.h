@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Between format_ctf.c and the object that it loads to read with. */
+/* The interface between format_ctf.c and the shared object that it loads to read CTF. */
 #ifndef FORMATS_CTF_READER_H
 #define FORMATS_CTF_READER_H
 
 #include "formats/reading.h"
 
-typedef bool ctf_visit(void *ctx, const char *path); /* false: no further */
+typedef bool ctf_visit(void *ctx, const char *path); /* false: stop */
 
-/* Calls with each folder at or below `path` that is a trace, by name; false: one call said so.
+/* Calls fn for each folder at or below `path` (at most 12 levels) that is a CTF trace, in the order
+ * of names. False: a call returned false. Folders that cannot be listed are passed over.
  * O(entries). */
 bool ctf_each_trace(const char *path, ctf_visit *fn, void *ctx);
 
-/* Reads all of them, by time, to the end. As format.read_folder; in the object. */
+/* Reads all traces at or below `path`, merged by time. As format.read_folder; the shared object
+ * exports it. */
 typedef int ctf_read(struct reading *r, const char *path, struct err *e);
 ctf_read ctf_read_babeltrace;
 #define CTF_READ "ctf_read_babeltrace"

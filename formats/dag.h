@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Happens-before graphs as traces: each event names those that it came directly
- * after (Lamport, CACM 1978). Runs of events in which each is the only one after the
- * only one before it, and no earlier, become units. A unit is forked where the last of those
- * before it happened, which is what it waited for, and joins the others; so the critical
- * path leads from each event to the last-arriving of those before it.
+ * Makes a trace of a happens-before graph, in which each event names its direct predecessors
+ * (Lamport, CACM 1978).
  *
- * The request begins at the earliest event that comes after nothing, and ends at
- * the latest event. Other events that come after nothing are taken to come after the first.
+ * An event continues the unit of its predecessor if each is the only neighbour of the other and it
+ * is not earlier; otherwise it begins a unit. A unit is forked at the latest predecessor of its
+ * first event, which is the one it waited for, and joins the units of the other predecessors. So
+ * the critical path leads from each event back to its latest predecessor.
+ *
+ * The request begins at the earliest event without predecessors and ends at the latest event.
+ * Other events without predecessors are treated as successors of the first.
  */
 #ifndef FORMATS_DAG_H
 #define FORMATS_DAG_H
@@ -18,36 +20,36 @@ struct dag_event {
 	uint64_t id;
 	int64_t time_ns;
 	uint32_t label, node, pid, tid;
-	uint32_t before, nbefore; /* ids in `before` of the graph */
-	uint32_t nvalues;         /* 0, or as many as the label has fields */
+	uint32_t before, nbefore; /* its predecessors: a range of dag.before */
+	uint32_t nvalues;         /* 0, or the number of the label's fields */
 	const struct value *values;
 };
 
 struct dag {
-	const struct dag_event *events; /* at least 1 */
-	const uint64_t *before;
-	uint32_t nevents;
-	/* what dag_order() found; in its arena */
-	uint32_t first, last; /* events that the request begins and ends with */
-	uint64_t duplicates;  /* events whose id was there already: left out */
-	uint64_t missing;     /* ids to come after that are no event's */
-	uint64_t cycles;  /* ids to come after that were left out, since they close a circle, and */
-	uint64_t selves;  /* since they are the event's own */
-	uint32_t *begins; /* where the preceding events of each begin in `preds`; [nevents + 1] */
-	uint32_t *preds;
-	uint32_t *nafter; /* how many come directly after each */
-	uint32_t *order;  /* events that are used, each behind those before it */
+	/* set by the caller */
+	const struct dag_event *events;
+	const uint64_t *before; /* ids of predecessors, of all events */
+	uint32_t nevents;       /* at least 1 */
+	/* set by dag_order(), in its arena */
+	uint32_t first, last; /* the events that begin and end the request */
+	uint64_t duplicates;  /* events left out because their id occurred before */
+	uint64_t missing;     /* predecessor ids that no event has */
+	uint64_t cycles;      /* predecessor ids left out because they close a cycle */
+	uint64_t selves;      /* predecessor ids left out because they are the event's own */
+	uint32_t *begins;     /* [nevents + 1] index in `preds` of each event's predecessors */
+	uint32_t *preds;      /* TRACE_NONE: left out */
+	uint32_t *nafter;     /* number of direct successors of each event */
+	uint32_t *order;      /* the events that are used, each after its predecessors */
 	uint32_t norder;
-	uint32_t *place; /* in `order`, of each event; TRACE_NONE: left out */
+	uint32_t *place; /* position of each event in `order`; TRACE_NONE: left out */
 };
 
-/* Finds out how the events hang together. The caller sets events, before and nevents. Without
- * recursion. O(events + ids). ERR_MEMORY. */
+/* Resolves the predecessors and orders the events. No recursion. O(events + ids). ERR_MEMORY. */
 int dag_order(struct dag *d, struct arena *a, struct err *e);
 
-/* Makes the trace, with all that is in it copied; begin, end: labels of request_begin and
- * request_end. To be freed with trace_free(). `a` is for what is needed on the way. O(events +
- * ids). ERR_MEMORY. */
+/* Makes the trace, after dag_order(). begin, end: labels of request_begin and request_end. All
+ * values are copied; the caller frees *ret with trace_free(). `a` holds temporary data. The trace
+ * is lossy if predecessors are missing. O(events + ids). ERR_MEMORY. */
 int dag_trace(struct trace **ret, const struct dag *d, struct trace_id id, uint32_t begin,
     uint32_t end, struct labels *labels, struct arena *a, struct err *e);
 

@@ -221,7 +221,7 @@ write_label(struct label_text *to, const struct xtrace_report *p)
 	to->len = 0;
 	put_service(to, p->known[AGENT]);
 	class = to->len;
-	label_text_text(to, p->known[CLASS], CLASS_MAX);
+	label_text_bytes(to, p->known[CLASS], CLASS_MAX);
 	for (uint32_t i = class; i < to->len; i++)
 		if (to->s[i] == ':')
 			to->s[i] = '.';
@@ -231,9 +231,9 @@ write_label(struct label_text *to, const struct xtrace_report *p)
 	if (p->known[LABEL].len > 0) {
 		label_text_general(to, p->known[LABEL], LABEL_TEXT_MAX);
 	} else {
-		label_text_text(to, p->known[OPERATION], CLASS_MAX / 2);
+		label_text_bytes(to, p->known[OPERATION], CLASS_MAX / 2);
 		label_text_char(to, '(');
-		label_text_text(to, p->known[SOURCE], CLASS_MAX / 2);
+		label_text_bytes(to, p->known[SOURCE], CLASS_MAX / 2);
 		label_text_char(to, ')');
 	}
 	text_clean(to->s, to->len);
@@ -266,7 +266,7 @@ label_of(struct xtrace *x, const struct xtrace_report *p)
 	if (ret == LABEL_NONE && labels_count(labels) >= SPAN_NAMES_MAX) {
 		reading_skip(x->r, SKIP_NAMES, x->in, "%.*s", (int)x->label.len, x->label.s);
 		x->label.len = 0;
-		label_text_text(&x->label, other, UINT32_MAX);
+		label_text_bytes(&x->label, other, UINT32_MAX);
 		ret = labels_find(labels, x->label.s, x->label.len);
 	}
 	if (ret != LABEL_NONE)
@@ -479,10 +479,10 @@ request_label(struct xtrace *x, enum record_kind kind, const struct label *first
 	                                                : "/hone:request_end(";
 
 	x->label.len = 0;
-	label_text_text(
+	label_text_bytes(
 	    &x->label, (struct text_view){ first->text, first->service_len }, SERVICE_MAX);
-	label_text_text(&x->label, (struct text_view){ name, (uint32_t)strlen(name) }, UINT32_MAX);
-	label_text_text(&x->label,
+	label_text_bytes(&x->label, (struct text_view){ name, (uint32_t)strlen(name) }, UINT32_MAX);
+	label_text_bytes(&x->label,
 	    (struct text_view){
 		words + 1, (uint32_t)(first->event + first->event_len - (words + 1)) },
 	    LABEL_TEXT_MAX - x->label.len - 1);

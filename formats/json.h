@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * JSON (RFC 8259) pulled piece by piece out of an input: nothing is built, texts
- * without escapes are not copied, and what nobody asks for is passed over.
+ * A pull parser for JSON (RFC 8259) on an input: it builds no tree, does not copy texts without
+ * escapes, and skips values that the caller does not take.
  *
  *	json_begin(&j, in);
  *	while (json_next(&j) != JSON_OVER) {		each document of the input
@@ -14,13 +14,11 @@
  *			return rc;
  *	}
  *
- * Failures stick: from then on every call says false, so that loops end and the
- * failure is looked at where something can be done about it. A value of another
- * kind than was asked for is no failure: it is passed over, and false is said.
- * A value that nobody took (after json_key() or json_element()) is passed over
- * by the next call.
+ * Failures stick: all further calls return false, so that loops end, until json_trouble(). A value
+ * of another kind than the one asked for is no failure: it is skipped, and the call returns false.
+ * A value that is not taken after json_key() or json_element() is skipped by the next call.
  *
- * Bytes over 0x7f are handed out as they are: whoever shows them has to check that they are UTF-8.
+ * Bytes over 0x7f are returned unchecked: the caller validates UTF-8 (text_clean()).
  */
 #ifndef FORMATS_JSON_H
 #define FORMATS_JSON_H
@@ -30,9 +28,8 @@
 #include "base/arena.h"
 #include "formats/reading.h"
 
-enum {
-	JSON_DEPTH_MAX = 64
-}; /* of objects and arrays that are entered; passed over may be deeper */
+/* of objects and arrays that are entered; skipped values may be nested deeper */
+enum { JSON_DEPTH_MAX = 64 };
 
 enum json_kind {
 	JSON_OVER,
@@ -47,74 +44,80 @@ enum json_kind {
 
 struct json {
 	struct input *in;
-	int code; /* 0, or ERR_INPUT: malformed; ERR_FULL: nested too deeply, or a piece too large;
-	             else the input's own failure */
+	/* 0; ERR_INPUT: malformed; ERR_FULL: nested too deeply, or a value too large; ERR_MEMORY; else
+	 * the input's error */
+	int code;
 	bool truncated; /* with ERR_INPUT: the input ended in the middle */
-	uint32_t depth; /* of where we are: 0 outside of any document */
-	struct err e;   /* words for `code` */
-	/* inside */
+	uint32_t depth; /* of the current object or array; 0: outside of documents */
+	struct err e;   /* the text of `code` */
+	/* private */
 	bool due, first, in_text, broken_lines, lines, ended, held, lost, over;
-	uint64_t objects;   /* which of those that are open are objects, by depth from 1; the others
-	                       are arrays */
-	struct arena texts; /* those that had escapes */
+	/* bit d - 1: the open value at depth d is an object (0: an array) */
+	uint64_t objects;
+	struct arena texts; /* texts that had escapes */
 };
 
 void json_begin(struct json *j, struct input *in);
-void json_end(struct json *j); /* gives back its memory; the input stays the caller's */
+void json_end(struct json *j); /* frees its memory, not the input */
 
-/* What comes next, without taking it. JSON_OVER: the end of the input (only outside of documents),
- * or failed. */
+/* The kind of the next value, which is not taken. JSON_OVER: the end of the input (outside of
+ * documents), or failed. */
 enum json_kind json_next(struct json *j);
 
-/* Enters. False: it is something else. */
+/* Enters the next value. False: it is of another kind (and skipped), or failed. */
 bool json_enter_object(struct json *j);
 bool json_enter_array(struct json *j);
 
-/* To the next key or element. False: there was none, and it has been left; or failed. */
+/* Moves to the next key or element. False: there is none, and the object or array was left; or
+ * failed. */
 bool json_key(struct json *j, struct text_view *key);
 bool json_element(struct json *j);
 
-/* Takes a value. False: it is something else, and *ret is as it was. */
-bool json_text(struct json *j,
-    struct text_view *ret); /* without its escapes; broken surrogates become U+FFFD */
-bool json_int(struct json *j,
-    int64_t *ret); /* a number, or a text that is one; fractions are cut; false: does not fit */
-bool json_uint(struct json *j, uint64_t *ret); /* the same */
-bool json_double(struct json *j, double *ret); /* the same; finite */
+/* Take a value. False: it is of another kind, or failed; *ret is unchanged. */
+/* A text, its escapes replaced; an unpaired surrogate becomes U+FFFD. */
+bool json_text(struct json *j, struct text_view *ret);
+/* A number, or a text that is one. Fractions are cut off. False also: out of range. */
+bool json_int(struct json *j, int64_t *ret);
+bool json_uint(struct json *j, uint64_t *ret);
+bool json_double(struct json *j, double *ret); /* finite */
 bool json_bool(struct json *j, bool *ret);
-/* Any value as an attribute's: null is VALUE_NONE, false and true are VALUE_UINT 0 and 1, whole
- * numbers VALUE_INT or VALUE_UINT (if they fit), others VALUE_REAL; texts, and objects and arrays
- * as they are written, are VALUE_TEXT, cut at VALUE_TEXT_MAX. False: failed. */
+/* Any value, as an attribute's value. null: VALUE_NONE; false and true: VALUE_UINT 0 and 1; whole
+ * numbers that fit: VALUE_INT or VALUE_UINT; other numbers: VALUE_REAL, or VALUE_NONE if malformed
+ * or over the range of a double. Texts, and objects and arrays as they are written: VALUE_TEXT of
+ * at most VALUE_TEXT_MAX bytes. False: failed. */
 bool json_value(struct json *j, struct value *ret);
-void json_skip(struct json
-	*j); /* passes over a value; of what is in it only brackets and quotes are looked at */
+/* Skips a value. Inside of objects and arrays only brackets and texts are checked. */
+void json_skip(struct json *j);
 
 /*
- * Texts are valid until the next call, but those handed out between these two are until the
- * second one (or json_end()). What is held counts towards INPUT_WINDOW_MAX_BYTES: past it,
- * ERR_FULL.
+ * Texts are valid until the next call. Those returned between json_hold() and json_release() are
+ * valid until json_release() or json_end(). Held bytes count towards INPUT_WINDOW_MAX_BYTES; past
+ * it calls fail with ERR_FULL. Holds do not nest. json_release() without a hold does nothing.
  */
 void json_hold(struct json *j);
 void json_release(struct json *j);
 
 /*
- * After a failure: counts it (as malformed, truncated or oversize, with its place), and finds where
- * to go on. 1: in the object or array at `depth` (j->depth as it was inside of it), with its next
- * key or element, since brackets and quotes told where what failed ends. 0: at the next document,
- * which is on the next line, or at the input's end (json_next() says JSON_OVER); loops over what is
- * at `depth` have to end, and do, since json_element() says false. Negative: nothing can be read
- * any more: ERR_SYSTEM, ERR_MEMORY; e has words. A damaged gzip file is counted as malformed, and
- * over. Without a failure: 1. After ERR_FULL what was held is released, since going on needs the
- * room.
+ * After a failure: counts it as malformed, truncated or oversize, with its offset, and finds the
+ * position to continue from.
+ *
+ *	1	the next key or element of the object or array at `depth` (the value of j->depth
+ *		inside of it), because brackets and quotes show where the failed value ends
+ *	0	the next document, on the next line, or the end of the input (JSON_OVER);
+ *		json_key() and json_element() return false until json_next() at depth 0
+ *	< 0	ERR_SYSTEM, ERR_MEMORY: the input cannot be read on; *e is set
+ *
+ * Without a failure: 1; 0 if an earlier failure lost the position. A damaged gzip file is counted as
+ * malformed and ends. After ERR_FULL held bytes are released, because reading on needs the memory.
  */
 int json_trouble(struct json *j, struct reading *r, uint32_t depth, struct err *e);
 
-/* The number that is written there, all of it; as the takers above. */
+/* Parse all len bytes as a number, as json_int(), json_uint() and json_double(). */
 bool json_number_int(const char *s, size_t len, int64_t *ret);
 bool json_number_uint(const char *s, size_t len, uint64_t *ret);
 bool json_number_real(const char *s, size_t len, double *ret);
 
 #define text_is(t, literal) \
-	((t).len == sizeof(literal) - 1 && memcmp((t).s, literal, sizeof(literal) - 1) == 0)
+	((t).len == sizeof literal - 1 && memcmp((t).s, literal, sizeof literal - 1) == 0)
 
 #endif

@@ -40,7 +40,7 @@ label_text_char(struct label_text *to, char c)
 }
 
 void
-label_text_text(struct label_text *to, struct text_view s, uint32_t max)
+label_text_bytes(struct label_text *to, struct text_view s, uint32_t max)
 {
 	for (uint32_t i = 0; i < s.len && i < max; i++)
 		label_text_char(to, s.s[i]);

@@ -6,9 +6,9 @@ otlp_resource_attribute(
     struct otlp_resource *o, struct text_view key, const struct value *v, struct err *e)
 {
 	struct text_view *to = text_is(key, "service.name")          ? &o->service
-	                       : text_is(key, "k8s.pod.name")        ? &o->places[OTLP_POD]
-	                       : text_is(key, "host.name")           ? &o->places[OTLP_HOST]
-	                       : text_is(key, "service.instance.id") ? &o->places[OTLP_INSTANCE]
+	                       : text_is(key, "k8s.pod.name")        ? &o->nodes[OTLP_POD]
+	                       : text_is(key, "host.name")           ? &o->nodes[OTLP_HOST]
+	                       : text_is(key, "service.instance.id") ? &o->nodes[OTLP_INSTANCE]
 	                                                             : NULL;
 	char *copy;
 
@@ -62,8 +62,8 @@ otlp_hand_on(struct reading *r, struct otlp_span *s, const struct otlp_resource 
 		return 0;
 	}
 	span->service = o->service;
-	for (int i = 0; i < OTLP_PLACES && span->node.len == 0; i++)
-		span->node = o->places[i];
+	for (int i = 0; i < OTLP_NODES && span->node.len == 0; i++)
+		span->node = o->nodes[i];
 	span->attributes = s->attributes;
 	span->nattributes = s->nattributes;
 	return reading_span(r, span, e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What OTLP says in JSON and in protobuf alike (opentelemetry-proto, trace.proto):
- * spans stand under the resource that they are of, which has the names of the
- * service and of where it runs as attributes (OpenTelemetry's semantic conventions).
+ * What OTLP in JSON and in protobuf have in common (opentelemetry-proto, trace.proto): spans are
+ * grouped by resource, whose attributes name the service and the node (OpenTelemetry's semantic
+ * conventions).
  */
 #ifndef FORMATS_OTLP_H
 #define FORMATS_OTLP_H
@@ -12,34 +12,33 @@
 enum { OTLP_STATUS_ERROR = 2, OTLP_KIND_CONSUMER = 5 };
 enum { OTLP_ATTRIBUTES_MAX = 64 }; /* further attributes of a span are left out */
 
-enum otlp_place {
-	OTLP_POD,
-	OTLP_HOST,
-	OTLP_INSTANCE,
-	OTLP_PLACES
-}; /* the first that is known names the node */
+/* Attributes that can name the node; the first that is present does. */
+enum otlp_node { OTLP_POD, OTLP_HOST, OTLP_INSTANCE, OTLP_NODES };
 
-struct otlp_resource { /* all zeroes is one that nothing is known of */
-	struct text_view service, places[OTLP_PLACES];
+struct otlp_resource { /* all zeroes: nothing is known */
+	struct text_view service, nodes[OTLP_NODES];
 	struct arena arena;
 };
 
-/* Takes note of what matters; copies it. 0 or ERR_MEMORY. */
+/* Copies the attribute if it names the service or the node, and ignores it otherwise. 0 or
+ * ERR_MEMORY. */
 int otlp_resource_attribute(
     struct otlp_resource *o, struct text_view key, const struct value *v, struct err *e);
 void otlp_resource_reset(struct otlp_resource *o);
 void otlp_resource_release(struct otlp_resource *o);
 
-/* A span that was read, with the ids as bytes (`len` 0: none; all zeroes is none, too). */
+/* A span as it was read. Ids are bytes; a length of 0, or all zeroes, is no id. */
 struct otlp_span {
-	struct span span; /* but trace, ids, service and node; a time of 0 is none */
+	/* without trace, ids, service, node and attributes; a time of 0 is missing */
+	struct span span;
 	uint8_t trace[16], id[8], parent[8];
 	uint32_t trace_len, id_len, parent_len;
 	uint32_t nattributes;
-	struct attribute *attributes; /* the reader's own, of OTLP_ATTRIBUTES_MAX */
+	struct attribute *attributes; /* [OTLP_ATTRIBUTES_MAX], the caller's */
 };
 
-/* Hands it on, with the names of its resource; what lacks a time is counted. As reading_span(). */
+/* Completes the span by its ids and its resource and passes it to reading_span(), whose result it
+ * returns. A span without a time is counted as incomplete: 0. */
 int otlp_hand_on(
     struct reading *r, struct otlp_span *s, const struct otlp_resource *o, struct err *e);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reading trace files: each format is a file of its own with one `struct format`
- * that a line in formats.tbl.h names. What it finds goes into a reading, which
- * makes traces of it and hands them out, and keeps count of what was skipped and
- * why, with the first place where it was.
+ * Reads trace files. Each format is a file with one `struct format`, named by a line of
+ * formats.tbl.h. It passes spans, or whole traces, to a reading, which makes traces of them, hands
+ * them out, and counts what was skipped by reason, with the position of the first case.
  */
 #ifndef FORMATS_READING_H
 #define FORMATS_READING_H
@@ -12,7 +11,7 @@
 #include "formats/input.h"
 #include "formats/trace_span.h"
 
-enum skip { /* skips.tbl.h has their words */
+enum skip { /* described in skips.tbl.h */
 #define X(name, word, what) SKIP_##name,
 #include "formats/skips.tbl.h"
 #undef X
@@ -21,72 +20,75 @@ enum skip { /* skips.tbl.h has their words */
 
 struct skipped {
 	uint64_t count;
-	char file[256];  /* where the first was; "": not known */
-	bool placed;     /* it is known where in the file: */
-	uint64_t offset; /* in its (inflated) bytes */
-	char why[160];
+	char file[256];  /* of the first case; "": not known */
+	bool placed;     /* `offset` is known */
+	uint64_t offset; /* of the first case, in decompressed bytes */
+	char why[160];   /* of the first case */
 };
 
 struct reading_counts {
-	uint64_t files, files_failed; /* tried; failed: nothing of it could be read */
-	uint64_t spans, events;       /* that were read */
-	uint64_t traces;              /* handed out */
+	uint64_t files;         /* opened, or tried in a folder */
+	uint64_t files_failed;  /* of these, files of which nothing could be read */
+	uint64_t spans, events; /* read */
+	uint64_t traces;        /* handed out */
 	struct skipped skipped[SKIPS];
 };
 
 struct mapping;
 
 struct reading_options {
-	size_t
-	    memory_max_bytes;  /* of spans that wait for the rest of their traces; past it the trace
-	                          that was  longest without news is handed out as it is. 0: 64 MiB */
-	const char *format;    /* its name, or NULL: by content */
-	const char *correlate; /* for CTF: "thread=BEGIN..END", or NULL: */
-	const struct mapping
-	    *map; /* of the program that was traced, or NULL: by libhone's context */
-	/* Takes a trace, to be freed with trace_free() by whoever, on any thread. Not 0: reading
-	 * ends with that code. NULL: they are only counted. */
+	/* Bound of the spans of incomplete traces. Past it the trace that received no span for the
+	 * longest time is handed out as it is. 0: 64 MiB. */
+	size_t memory_max_bytes;
+	const char *format;        /* its name; NULL: detected by content */
+	const char *correlate;     /* for CTF: the rule of correlate_new(), or NULL */
+	const struct mapping *map; /* for CTF: of the traced program, or NULL */
+	/* Takes ownership of a trace, which any thread may free with trace_free(). A negative
+	 * result ends the reading with that code. NULL: traces are only counted. */
 	int (*take)(void *ctx, struct trace *t, struct err *e);
 	void *ctx;
 };
 
 struct reading;
 
-/* Labels are made in `labels`, by the thread that reads. */
+/* Labels are made in `labels` by the thread that reads. The options' strings, map and `labels` must
+ * outlive *ret. ERR_MEMORY. */
 int reading_new(
     struct reading **ret, const struct reading_options *o, struct labels *labels, struct err *e);
 void reading_free(struct reading *r);
 
-/* Reads a file, or "-". A folder: of CTF as one trace, else all files in it and in its folders, by
- * name. What is malformed in it is counted, and the rest read. ERR_INPUT: nothing in it could be
- * read; the reading can go on with others. ERR_SYSTEM (too: there is no such file), ERR_MEMORY, or
- * what take() said. */
+/* Reads a file, or standard input ("-"). A folder of CTF is read as one trace; of another folder
+ * all files, also of its folders (at most 16 levels), in the order of names. Malformed elements are
+ * counted and the rest is read. ERR_INPUT: nothing in it could be read; other files still can.
+ * ERR_MISSING: the options' format does not exist. ERR_SYSTEM (also: no such file), ERR_MEMORY, or
+ * the error of take(). */
 int reading_file(struct reading *r, const char *path, struct err *e);
 
-/* The file that will be read after the next one that is: it is inflated while that one is parsed.
- * Folders and what cannot be opened are left for then. NULL is fine. */
+/* Names the file that follows the next one: it is decompressed while the next one is parsed.
+ * Folders and files that cannot be opened are ignored here. NULL: no file follows. */
 void reading_ahead(struct reading *r, const char *path);
 
-/* No more files: hands out what is still held. */
+/* After the last file: hands out all pending traces. ERR_MEMORY, or the error of take(). */
 int reading_end(struct reading *r, struct err *e);
 
 void reading_counts(const struct reading *r, struct reading_counts *ret);
 
-/* For progress, from any thread: bytes of the file being read, and its size or 0. */
+/* Progress, from any thread: bytes read of the current file, and its size; 0: not known. */
 void reading_progress(const struct reading *r, uint64_t *read_bytes, uint64_t *size_bytes);
 
-/* Names of nodes by the numbers that events bear; for groups_add(). Grows; what was handed out
- * stays. Any thread that was handed a trace. */
+/* Names of nodes by the node number of events, for groups_add(). The array stays at its address and
+ * its entries never change. For any thread that took a trace, until reading_free(). */
 const char *const *reading_nodes(const struct reading *r);
 
 /* ---- for formats ---- */
 
 struct format {
 	const char *name, *what;
-	int64_t resolution_ns; /* of its times: what overlaps by no more than that may as well
-	                          follow one another */
-	/* How sure it is that these first bytes (up to 64 KiB, inflated) are of it: 0 not at all,
-	 * 100 certain. NULL: folders. */
+	/* of its times: spans that overlap by no more than this count as consecutive */
+	int64_t resolution_ns;
+	/* The confidence that a file has this format, from 0 (excluded) to 100 (certain), by its
+	 * first decompressed bytes: at least 64 KiB if the file has them and is not damaged. NULL: the
+	 * format reads folders. */
 	int (*sniff)(const char *head, size_t len);
 	bool (*is_folder)(const char *path); /* or NULL */
 	int (*read)(
@@ -96,35 +98,39 @@ struct format {
 
 extern const struct format *const formats[]; /* NULL at the end */
 
-/* A span was read; all of it is copied. 0, ERR_MEMORY or what take() said. */
+/* Passes on a span, which is copied. An incomplete or negative one is counted. 0, ERR_MEMORY or the
+ * error of take(). */
 int reading_span(struct reading *r, const struct span *s, struct err *e);
 
-/* All spans of that trace have been read (the format keeps a trace's together): it is handed out
- * now. */
+/* All spans of the trace have been read: hands it out. For formats that keep a trace's spans
+ * together. ERR_MEMORY or the error of take(). */
 int reading_complete(struct reading *r, struct trace_id id, struct err *e);
 
-/* A part of that trace is known to be missing. Before reading_complete(). */
+/* Marks a trace as lossy: a part of it is missing. Between its first span and reading_complete();
+ * otherwise without effect. */
 void reading_lossy(struct reading *r, struct trace_id id);
 
-/* Another way to a trace than by spans: this one is handed out as it is. */
+/* Hands out a trace that was not made of spans. Takes ownership, also if it fails. The error of
+ * take(). */
 int reading_trace(struct reading *r, struct trace *t, struct err *e);
 
-/* The number of a node by its name, "" too; UINT32_MAX: out of memory. */
+/* The number of a node by its name, which may be ""; past 65,536 names it is "(other)". UINT32_MAX:
+ * out of memory. */
 uint32_t reading_node(struct reading *r, const char *name, size_t len);
 struct labels *reading_labels(struct reading *r);
 const struct reading_options *reading_options(const struct reading *r);
-struct reading_counts *reading_count(struct reading *r); /* to add to */
+struct reading_counts *reading_count(struct reading *r); /* for a format to add to */
 
-struct span_origin {   /* of a span that is kept, for words about it later */
-	uint32_t file; /* its number; UINT32_MAX: not known */
+struct span_origin {   /* where a span was read, for messages */
+	uint32_t file; /* number of the file; UINT32_MAX: not known */
 	uint64_t offset;
 };
 
 struct span_origin reading_origin(
-    const struct reading *r, const struct span *s); /* of one that is being read */
+    const struct reading *r, const struct span *s); /* of a span of the current file */
 
-/* Counts what could not be used; the place is the input's now (`in` NULL: no place), the words are
- * printf's. */
+/* Counts an element that was skipped. Its position is the input's current one (`in` NULL: none), or
+ * `at`; `format` is printf's. Only the first case of each reason keeps its text and position. */
 void reading_skip(struct reading *r, enum skip why, const struct input *in, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 void reading_skip_at(struct reading *r, enum skip why, struct span_origin at, const char *format,

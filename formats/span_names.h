@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From what spans are called to labels. A label's fields are fixed when it is
- * made; so a name gathers the keys of its spans' attributes until the first
- * trace with it is built, and keeps them from then on. Used by span_set.c alone.
+ * Names of spans, and their labels. The fields of a label are fixed when it is made. So a name
+ * collects the attribute keys of its spans until the first trace with it is made, and keeps these
+ * fields from then on. Used by span_set.c and tree.c.
  */
 #ifndef FORMATS_SPAN_NAMES_H
 #define FORMATS_SPAN_NAMES_H
@@ -11,10 +11,9 @@
 #include "base/arena.h"
 #include "formats/trace_span.h"
 
-enum { /* further ones are called "(other)": some tools put ids into names */
+enum { /* names beyond these bounds become "(other)": some tools put ids into names */
 	SPAN_NAMES_MAX = 65536,
-	SPAN_NAMES_MAX_BYTES =
-	    16 << 20 /* of their texts and fields; their labels take as much again */
+	SPAN_NAMES_MAX_BYTES = 16 << 20 /* of texts and fields; the labels take as much again */
 };
 
 enum span_name_use {
@@ -26,15 +25,15 @@ enum span_name_use {
 };
 
 struct span_name {
-	struct text_view service,
-	    name; /* at most LABEL_TEXT_MAX bytes of each: more does not go into a label */
+	/* the first LABEL_TEXT_MAX bytes of each; a label holds no more */
+	struct text_view service, name;
 	uint32_t labels[NAME_USES]; /* LABEL_NONE: not made yet */
-	bool fixed;                 /* no field is added any more */
+	bool fixed;                 /* no further field is added */
 	uint32_t nfields, fields_cap;
-	uint32_t failed;     /* which field says whether a span failed; UINT32_MAX: none */
+	uint32_t failed;     /* index of the field "failed"; UINT32_MAX: none */
 	const char **fields; /* terminated, UTF-8 */
-	const char **keys;   /* as they came */
-	uint32_t *lens;      /* of both */
+	const char **keys;   /* as read */
+	uint32_t *lens;      /* of fields and keys */
 };
 
 struct span_names;
@@ -42,21 +41,22 @@ struct span_names;
 struct span_names *span_names_new(struct labels *l); /* NULL: out of memory */
 void span_names_free(struct span_names *n);
 
-/* The span's name; it stays where it is. *other: it is one too many. NULL: out of memory.
- * O(length). */
+/* The span's name; its address stays valid until span_names_free(). *other: the bounds are exceeded,
+ * and the result is "(other)". NULL: out of memory. O(length). */
 struct span_name *span_names_of(struct span_names *n, const struct span *s, bool *other);
 
-/* The span's attributes in the order of the name's fields, copied into the arena, with `failed`.
- * *nvalues may be less than the name's fields are in the end; NULL with *nvalues 0: it has none.
- * False: out of memory. Texts are made UTF-8: what is not becomes '?'. O(attributes) where they
- * come in the same order as before. */
+/* Copies the span's attributes, in the order of the name's fields, and `failed` into the arena. The
+ * name can get more than *nvalues fields later. Without values *values is NULL. Texts become UTF-8
+ * (text_clean()). False: out of memory. O(attributes) if they arrive in the order of the fields,
+ * else O(attributes * fields). */
 bool span_names_values(struct span_names *n, struct span_name *name, const struct span *s,
     struct arena *a, const struct value **values, uint32_t *nvalues);
 
-/* Makes it if need be, and fixes the fields. LABEL_NONE: out of memory. */
+/* The label of the name, made on first use, which fixes the name's fields. LABEL_NONE: out of
+ * memory. */
 uint32_t span_names_label(struct span_names *n, struct span_name *name, enum span_name_use use);
 
-/* Makes bytes UTF-8 in place: what is not becomes '?'. O(len). */
+/* Makes bytes UTF-8 in place: each byte of an invalid sequence becomes '?'. O(len). */
 void text_clean(char *s, size_t len);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Spans, gathered by trace until it is known to be complete, or until they take
- * more memory than they may: then the trace that was longest without news is
- * handed out as it is. Used by reading.c alone.
+ * Gathers spans by trace until the trace is known to be complete, or until all of them exceed their
+ * memory bound: then the trace that received no span for the longest time is handed out as it is.
+ * Used by reading.c alone.
  */
 #ifndef FORMATS_SPAN_SET_H
 #define FORMATS_SPAN_SET_H
@@ -12,17 +12,21 @@
 struct span_set;
 
 struct span_set *span_set_new(struct reading *r); /* NULL: out of memory */
-void span_set_free(struct span_set *s);
+void span_set_free(struct span_set *s);           /* NULL is allowed */
 
-/* Takes a span, see reading_span(); of a format with that resolution. O(1) expected, and its
- * attributes. */
+/* Adds a span, which is copied (see reading_span()). resolution_ns: of the times of its format.
+ * Expected O(attributes), and the cost of one trace if memory is exceeded. ERR_MEMORY, or the error
+ * of take(). */
 int span_set_add(struct span_set *s, const struct span *span, int64_t resolution_ns, struct err *e);
 
-/* That trace is complete: made and handed out. O(n log n) in its spans. */
+/* The trace is complete: makes it and hands it out. A trace without spans is ignored. O(n log n)
+ * for n spans. ERR_MEMORY, or the error of take(). */
 int span_set_complete(struct span_set *s, struct trace_id id, struct err *e);
+
+/* Marks the trace as lossy, if it has spans here. */
 void span_set_lossy(struct span_set *s, struct trace_id id);
 
-/* All are: in the order they were first heard of. */
+/* All traces are complete: hands them out in the order of their first spans. */
 int span_set_end(struct span_set *s, struct err *e);
 
 #endif

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From the spans of one trace to its graph. Used by span_set.c alone.
+ * Makes the trace (units and events) of the spans of one request. Used by span_set.c alone.
  *
- * Each span is a unit. Its parent's unit forks it where it begins and joins it
- * where it ends, both with silent labels; the link is the span's id. Within a
- * unit, begin comes first and end last.
+ * Each span becomes a unit. The unit of its parent forks it at its begin and joins it at its end,
+ * both with silent labels; the link id is the span's id. In each unit the begin is the first event
+ * and the end the last.
  *
- *  - A child that ends after its parent is taken to have been waited for until the
- *    parent's end; one that begins before it, since the parent's begin: they are cut
- *    there, and so is what is below them. A child that lies wholly outside
- *    is nobody's to wait for: it is forked, not joined. One that follows (span.h) is
- *    joined only if it ended before its parent. (So does CRISP, USENIX ATC 2022.)
- *  - A child that ends just after its next sibling began is taken to have ended
- *    before it, since a result is there before its span's end is written, and
- *    times are rounded: if the overlap is no more than the format's resolution, or
- *    less than 1 % of the parent's duration, and no other child begins or ends in it
- *    (CRISP's rule). It is cut there.
- *  - A child on another node than its parent, both known, that begins before it or
- *    lies outside of it, and would fit in, has another clock: it is moved in by
- *    the least that is needed, with all that is below it. The least, since any more
- *    would be a guess at how long messages take; Jaeger centres, which
- *    invents equal times both ways.
+ *  - A child that begins before its parent, or ends after it, is cut at the parent's begin or end,
+ *    with its descendants. A child that lies wholly outside is forked, not joined. A child that
+ *    follows (trace_span.h) is joined only if it ends before its parent. (CRISP, USENIX ATC 2022,
+ *    has the same rules.)
+ *  - A child that ends just after its next sibling began counts as ended before it, and is cut at
+ *    that begin, because a result is available before the end of its span is recorded, and times
+ *    are rounded. The overlap must be at most the format's resolution or less than 1 % of the
+ *    parent's duration, and no other child may begin or end in it (CRISP's rule).
+ *  - A child on another node than its parent (both nodes known) that begins before the parent, or
+ *    begins after the parent's end, and is not longer than the parent, is attributed to clock skew:
+ *    it is moved into the parent by the least distance, with its descendants. More than the least
+ *    distance would assume message delays (Jaeger centres the child, which assumes equal delays
+ *    both ways).
  */
 #ifndef FORMATS_TREE_H
 #define FORMATS_TREE_H
@@ -28,30 +26,33 @@
 #include "formats/span_names.h"
 #include "formats/reading.h"
 
-struct kept_span { /* a span that waits for the rest of its trace */
+struct kept_span { /* a span of a pending trace */
 	uint64_t id, parent;
 	int64_t begin_ns, end_ns;
 	struct span_name *name;
 	const struct value *values; /* in the trace's arena */
 	uint32_t node;
-	uint32_t file; /* where it was read, for words about it */
+	uint32_t file; /* where it was read, see struct span_origin */
 	uint64_t offset : 48;
 	uint64_t nvalues : 8; /* at most RECORD_VALUES_MAX */
 	uint64_t has_parent : 1, follows : 1, node_known : 1;
 };
 
-struct tree; /* working memory, kept from trace to trace */
+struct tree; /* working memory, reused from trace to trace */
 
 struct tree *tree_new(struct span_names *n, struct labels *l); /* NULL: out of memory */
 void tree_free(struct tree *t);
 
 /*
- * Makes a trace; it takes over the arena, which is empty afterwards. Counts what it leaves out:
- * spans with an id that was there before (the first is kept), their own parents (taken for roots
- * where there is no other), in circles, without a parent that is there (the trace is lossy then; a
- * lone one with all others below it is the root: its parent was not recorded), below other roots
- * than the earliest (of those, the longest). *ret NULL: rootless, and counted. `spans` are changed.
- * O(n log n), no recursion. ERR_MEMORY.
+ * Makes a trace. *ret takes over the arena `a`, which is empty then; without a trace the arena stays
+ * the caller's. The root is the earliest span without a parent (of several, the longest); without
+ * one, a span that is its own parent; without one, the only span whose parent is missing. *ret is
+ * NULL, and the trace counted as rootless, if there is no root; also NULL, not counted, if n is 0.
+ *
+ * Counts the spans that it leaves out: with a repeated id (the first is kept), below another root,
+ * their own parent, with ancestors in a cycle or missing (these two make the trace lossy), each
+ * with all descendants. Changes the times in `spans`. O(n log n), O(n) for children in the order of
+ * time; no recursion. ERR_MEMORY.
  */
 int tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_id id,
     struct kept_span *spans, uint32_t n, int64_t resolution_ns, bool lossy, struct arena *a,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Formats that write all values as texts: cells of a CSV, tags of Zipkin, fields of X-Trace. */
+/* The type of values that a format writes as texts: cells of a CSV, tags of Zipkin, fields of X-Trace. */
 #ifndef FORMATS_TYPED_H
 #define FORMATS_TYPED_H
 
 #include "formats/json.h"
 
-/* A text as what it looks like: VALUE_INT when it is a whole number that fits, VALUE_REAL when it
- * is another number, else VALUE_TEXT, not copied, cut at VALUE_TEXT_MAX; "" is VALUE_NONE.
- * O(length). */
+/* The value that a text represents: VALUE_INT for a whole number that fits, VALUE_REAL for another
+ * number in the range of a double, VALUE_NONE for "", else VALUE_TEXT: not copied, at most
+ * VALUE_TEXT_MAX bytes. O(length). */
 static inline struct value
 typed_value(struct text_view s)
 {
