@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* reallocarray() that fails when a test says so, and that counts. */
+/* reallocarray() that fails on request and counts its calls. */
 static bool no_memory;
 static int moves;
 
@@ -100,7 +100,8 @@ without_memory_everything_is_unchanged(void **state)
 	assert_ptr_equal(items, was);
 	assert_int_equal(items[0], 5);
 	no_memory = false;
-	assert_false(array_reserve(items, cap, UINT32_MAX)); /* over half of what `cap` can count */
+	/* more than half of the range of `cap` */
+	assert_false(array_reserve(items, cap, UINT32_MAX));
 	free(items);
 	items = NULL;
 	assert_false(array_reserve(items, wide_cap, SIZE_MAX / 2)); /* the product overflows */

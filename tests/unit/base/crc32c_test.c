@@ -8,7 +8,7 @@
 #include "base/crc32c.c" /* for the way without the instruction, which this machine may never take */
 #include "base/rng.h"
 
-/* RFC 3720, appendix B.4, and the customary check word. */
+/* RFC 3720, appendix B.4, and the standard check value. */
 static void
 known_answers(void **state)
 {

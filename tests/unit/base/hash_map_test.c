@@ -11,7 +11,7 @@
 
 enum { KEYS = 500, OPERATIONS = 200000 };
 
-/* Keys that are near each other, far apart, and equal in their low bits. */
+/* Keys near each other, far apart, and with equal low bits. */
 static uint64_t
 key_of(uint64_t i)
 {
@@ -37,9 +37,9 @@ check_map(const struct map *m, void *const *model)
 	assert_int_equal(count, 0);
 }
 
-/* Grows, shrinks, churns; a plain array is the truth. */
+/* Grows, shrinks and churns a map and compares it with a plain array. */
 static void
-a_map_does_what_an_array_does(void **state)
+a_map_equals_a_plain_array(void **state)
 {
 	static char values[KEYS];
 	void *model[KEYS] = { NULL };
@@ -85,7 +85,7 @@ null_is_not_stored(void **state)
 }
 
 static void
-the_visited_may_be_taken(void **state)
+visited_entries_may_be_removed(void **state)
 {
 	struct map m = { 0 };
 	uint64_t key = 0;
@@ -101,7 +101,7 @@ the_visited_may_be_taken(void **state)
 	map_release(&m);
 }
 
-/* One comes, the oldest goes: the table must not grow with those that went. */
+/* Each step adds one key and removes the oldest: the table must not grow with removed keys. */
 static void
 churn_keeps_the_size(void **state)
 {
@@ -122,9 +122,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_map_does_what_an_array_does),
+		cmocka_unit_test(a_map_equals_a_plain_array),
 		cmocka_unit_test(null_is_not_stored),
-		cmocka_unit_test(the_visited_may_be_taken),
+		cmocka_unit_test(visited_entries_may_be_removed),
 		cmocka_unit_test(churn_keeps_the_size),
 	};
 

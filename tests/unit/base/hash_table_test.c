@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* calloc() that fails when a test says so. */
+/* calloc() that fails on request. */
 static bool no_memory;
 
 static void *
@@ -27,14 +27,14 @@ limited_calloc(size_t n, size_t size)
 
 enum { KEYS = 300, OPERATIONS = 20000, SEEDS = 20 };
 
-/* Bad hashes on purpose: many are equal in their top bits, some equal altogether. */
+/* Bad hashes: many have equal top bits, some are equal. */
 static uint64_t
 bad_hash(uint32_t key)
 {
 	return key % 3 == 0 ? hash_u64(key / 9) : key % 3 == 1 ? key / 2 : ~(uint64_t)key;
 }
 
-/* The slot of this entry, or NULL. */
+/* Returns the slot of this entry, or NULL. */
 static struct hash_slot *
 slot_of(const struct hash_table *t, uint32_t entry)
 {
@@ -131,7 +131,7 @@ claiming_finds_the_first_claim(void **state)
 }
 
 static void
-an_empty_table_finds_and_needs_nothing(void **state)
+an_empty_table_finds_no_entry_and_has_no_memory(void **state)
 {
 	struct hash_table t = { 0 };
 	(void)state;
@@ -154,7 +154,7 @@ clearing_holds_when_the_round_wraps(void **state)
 	assert_true(hash_table_put(&t, 2, 2));
 	hash_table_clear(&t);
 	assert_int_equal(t.round, 1);
-	assert_true(hash_table_put(&t, 3, 3)); /* so that the slots are looked at */
+	assert_true(hash_table_put(&t, 3, 3)); /* so that the slots are used */
 	assert_int_equal(hash_table_find(&t, 1), HASH_TABLE_NONE);
 	assert_int_equal(hash_table_find(&t, 2), HASH_TABLE_NONE);
 	assert_int_equal(hash_table_find(&t, 3), 3);
@@ -234,7 +234,7 @@ main(void)
 		cmocka_unit_test(a_table_holds_what_was_put_and_not_removed),
 		cmocka_unit_test(equal_hashes_are_all_visited_once),
 		cmocka_unit_test(claiming_finds_the_first_claim),
-		cmocka_unit_test(an_empty_table_finds_and_needs_nothing),
+		cmocka_unit_test(an_empty_table_finds_no_entry_and_has_no_memory),
 		cmocka_unit_test(clearing_holds_when_the_round_wraps),
 		cmocka_unit_test(without_memory_a_table_stays_as_it_was),
 		cmocka_unit_test(a_reserved_table_does_not_allocate),

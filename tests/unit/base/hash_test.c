@@ -7,7 +7,7 @@
 
 #include "base/hash.c" /* its SipHash, with a key of our choice, has known answers */
 
-/* As CPython 3.11 with PYTHONHASHSEED=0 hashes bytes. */
+/* Expected values: CPython 3.11 with PYTHONHASHSEED=0, hash of bytes. */
 static void
 the_hash_is_siphash_1_3(void **state)
 {
@@ -28,7 +28,8 @@ the_hash_is_siphash_1_3(void **state)
 		assert_true(sip_end(&s, 0xff) == cases[i].want);
 	}
 	assert_true(
-	    hash_u64(0x9e3779b97f4a7c15) == 0xe220a8397b1dcdaf); /* splitmix64's first from 0 */
+	    /* the first output of splitmix64 from 0 */
+	    hash_u64(0x9e3779b97f4a7c15) == 0xe220a8397b1dcdaf);
 }
 
 static void

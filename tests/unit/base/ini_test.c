@@ -70,7 +70,7 @@ defaults_are_read_as_in_a_file(void **state)
 	struct config c;
 	(void)state;
 
-	memset(&c, 0xaa, sizeof c); /* whatever was there */
+	memset(&c, 0xaa, sizeof c); /* previous content must be overwritten */
 	assert_int_equal(ini_defaults(keys, NKEYS, &c, NULL), 0);
 	assert_string_equal(c.path, "/var/lib/hone");
 	assert_string_equal(c.name, "");
@@ -84,7 +84,7 @@ defaults_are_read_as_in_a_file(void **state)
 }
 
 static void
-a_file_is_read_over_what_was_there(void **state)
+a_file_overwrites_the_previous_settings(void **state)
 {
 	static const char text[] = "# Hone\n\n"
 				   "[store]\r\n"
@@ -104,7 +104,7 @@ a_file_is_read_over_what_was_there(void **state)
 	(void)state;
 
 	ini_defaults(keys, NKEYS, &c, NULL);
-	/* 1.5 KiB is under the least */
+	/* 1.5 KiB is below the minimum */
 	assert_int_equal(read_this(&c, text, sizeof text - 1, &e), ERR_INPUT);
 	assert_non_null(strstr(e.text, ":13: ring: 1.5KiB is out of range, want at least 4KiB"));
 	assert_string_equal(c.path, "/srv/a b#c");
@@ -118,7 +118,7 @@ a_file_is_read_over_what_was_there(void **state)
 }
 
 static void
-bad_files_are_told_with_line_and_what_is_allowed(void **state)
+errors_name_the_line_and_the_permitted_values(void **state)
 {
 	static const struct {
 		const char *text, *words;
@@ -180,7 +180,7 @@ bad_files_are_told_with_line_and_what_is_allowed(void **state)
 }
 
 static void
-limits_of_lines_and_files_hold(void **state)
+limits_of_lines_and_files_are_enforced(void **state)
 {
 	size_t len = 2 << 20;
 	char *big = malloc(len);
@@ -284,7 +284,7 @@ what_is_printed_reads_back_exactly(void **state)
 }
 
 static void
-it_prints_the_shortest_words_and_the_help(void **state)
+printing_uses_the_shortest_form_and_the_help(void **state)
 {
 	static const char *const want =
 	    "[store]\n\n"
@@ -321,12 +321,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_read_as_in_a_file),
-		cmocka_unit_test(a_file_is_read_over_what_was_there),
-		cmocka_unit_test(bad_files_are_told_with_line_and_what_is_allowed),
-		cmocka_unit_test(limits_of_lines_and_files_hold),
+		cmocka_unit_test(a_file_overwrites_the_previous_settings),
+		cmocka_unit_test(errors_name_the_line_and_the_permitted_values),
+		cmocka_unit_test(limits_of_lines_and_files_are_enforced),
 		cmocka_unit_test(one_value_is_set_from_the_command_line),
 		cmocka_unit_test(what_is_printed_reads_back_exactly),
-		cmocka_unit_test(it_prints_the_shortest_words_and_the_help),
+		cmocka_unit_test(printing_uses_the_shortest_form_and_the_help),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -17,7 +17,7 @@
 
 static int real_stderr, file;
 
-/* From here on what the process says on standard error goes into a file. */
+/* Redirects standard error to a file from here on. */
 static void
 capture(void)
 {
@@ -41,7 +41,7 @@ captured(void)
 }
 
 static void
-a_line_has_time_program_level_and_words(void **state)
+a_line_has_time_program_level_and_text(void **state)
 {
 	char *text;
 	int year, ms;
@@ -83,7 +83,7 @@ under_the_journal_it_has_a_priority(void **state)
 }
 
 static void
-a_long_line_is_cut_and_says_so(void **state)
+a_long_line_is_cut_and_marked(void **state)
 {
 	char *text, big[5000];
 	size_t len;
@@ -101,7 +101,7 @@ a_long_line_is_cut_and_says_so(void **state)
 }
 
 static void
-words_from_outside_do_nothing_to_a_terminal(void **state)
+control_characters_do_not_reach_a_terminal(void **state)
 {
 	char *text;
 	(void)state;
@@ -159,10 +159,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_has_time_program_level_and_words),
+		cmocka_unit_test(a_line_has_time_program_level_and_text),
 		cmocka_unit_test(under_the_journal_it_has_a_priority),
-		cmocka_unit_test(a_long_line_is_cut_and_says_so),
-		cmocka_unit_test(words_from_outside_do_nothing_to_a_terminal),
+		cmocka_unit_test(a_long_line_is_cut_and_marked),
+		cmocka_unit_test(control_characters_do_not_reach_a_terminal),
 		cmocka_unit_test(lines_are_whole_from_many_threads),
 	};
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each drop in a process of its own, since there is no way back. Without root only half of it can
- * be tried. */
+/*
+ * Each drop of privileges is tested in a process of its own, because it cannot be reversed. Without
+ * root, only a part can be tested.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +24,7 @@
 
 #include "base/privilege.h"
 
-/* 0, or the line that did not hold. */
+/* Returns 0, or the line of the check that failed. */
 static int
 in_child(int (*what)(void))
 {
@@ -41,7 +43,7 @@ in_child(int (*what)(void))
 			return __LINE__ % 250 + 1; \
 	} while (0)
 
-/* As /proc tells it, not as privilege.c asks. */
+/* Reads /proc, independently of the calls in privilege.c. */
 static int
 nothing_is_left(void)
 {
@@ -96,11 +98,13 @@ stay_root(void)
 	HOLDS(privilege_find(&p, "", "no-such-user", NULL, &e) == 0 && !p.become);
 	HOLDS(privilege_drop(&p, &e) == 0);
 	HOLDS((rc = nothing_is_left()) == 0);
-	/* Of this thread: glibc's setuid() asks all, and ThreadSanitizer has one that was there
-	 * before the drop. */
+	/*
+	 * For this thread only: glibc's setuid() changes all threads, and ThreadSanitizer has one
+	 * from before the drop.
+	 */
 	HOLDS(geteuid() == 0 && chown("/", 0, 0) == 0 && chown("/", 1, 1) != 0 &&
 	      syscall(SYS_setuid, 65534) != 0);
-	/* An exec as root would give capabilities anew, were it not for the rest of the drop. */
+	/* An exec as root would restore capabilities if the drop did not prevent it. */
 	HOLDS((fd = system("grep -q '^CapEff:.0000000000000000' /proc/self/status")) == 0);
 	return 0;
 }
@@ -120,19 +124,19 @@ an_ordinary_user(void)
 }
 
 static void
-what_is_dropped_is_gone(void **state)
+dropped_privileges_cannot_be_regained(void **state)
 {
 	(void)state;
 
 	if (geteuid() != 0)
-		return; /* cmocka's skip() is "not ok" in TAP */
+		return; /* not skip(): cmocka prints it as "not ok" in TAP */
 	assert_int_equal(in_child(become_nobody), 0);
 	assert_int_equal(in_child(stay_root), 0);
 	assert_int_equal(in_child(an_ordinary_user), 0);
 }
 
 static void
-who_to_become(void **state)
+the_user_to_become_is_found_or_refused(void **state)
 {
 	struct privilege p;
 	struct err e;
@@ -143,9 +147,10 @@ who_to_become(void **state)
 	assert_int_equal(privilege_find(&p, "no-such-user", "nobody", NULL, &e), ERR_MISSING);
 	assert_non_null(strstr(e.text, "no-such-user"));
 	if (geteuid() != 0)
-		return; /* cmocka's skip() is "not ok" in TAP */
+		return; /* not skip(): cmocka prints it as "not ok" in TAP */
 	assert_int_equal(privilege_find(&p, "", "nobody", "no-such-group", &e), 0);
-	assert_false(p.become); /* the usual one only where it can do its work */
+	/* the default user applies only where the process may change its user */
+	assert_false(p.become);
 	assert_int_equal(privilege_find(&p, "", "nobody", "daemon", &e), 0);
 	assert_true(p.become && p.ngroups >= 2);
 	assert_int_equal(privilege_find(&p, "root", "nobody", NULL, &e), 0);
@@ -153,7 +158,7 @@ who_to_become(void **state)
 }
 
 static void
-only_what_is_made_changes_hands(void **state)
+only_new_folders_change_their_owner(void **state)
 {
 	char top[] = "/tmp/privilege-XXXXXX", path[64];
 	struct privilege p;
@@ -170,7 +175,7 @@ only_what_is_made_changes_hands(void **state)
 	assert_int_equal(st.st_uid, p.become ? p.uid : geteuid());
 	assert_int_equal(stat(top, &st), 0);
 	assert_int_equal(st.st_uid, geteuid());
-	assert_int_equal(privilege_folder(&p, path, 0755, &e), 0); /* again: as it was */
+	assert_int_equal(privilege_folder(&p, path, 0755, &e), 0); /* repeated: unchanged */
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
 	rmdir(path);
@@ -183,9 +188,9 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_dropped_is_gone),
-		cmocka_unit_test(who_to_become),
-		cmocka_unit_test(only_what_is_made_changes_hands),
+		cmocka_unit_test(dropped_privileges_cannot_be_regained),
+		cmocka_unit_test(the_user_to_become_is_found_or_refused),
+		cmocka_unit_test(only_new_folders_change_their_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* err, arena, buf, clock, rng: what the small ones promise. */
+/* err, arena, buf, clock, rng. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -19,7 +19,7 @@
 /* ---- err ---- */
 
 static void
-a_failure_is_one_statement_with_words(void **state)
+a_failure_is_one_statement_with_its_text(void **state)
 {
 	struct err e = { 0 };
 	(void)state;
@@ -34,7 +34,7 @@ a_failure_is_one_statement_with_words(void **state)
 }
 
 static void
-errno_becomes_words(void **state)
+errno_becomes_text(void **state)
 {
 	struct err e = { 0 };
 	(void)state;
@@ -45,7 +45,7 @@ errno_becomes_words(void **state)
 }
 
 static void
-words_that_do_not_fit_are_cut_and_nobody_needs_them(void **state)
+long_texts_are_cut_and_a_text_is_optional(void **state)
 {
 	struct err e = { 0 };
 	char big[1000];
@@ -114,7 +114,7 @@ memory_stays_in_proportion(void **state)
 }
 
 static void
-what_cannot_be_had_is_null(void **state)
+a_failed_allocation_is_null(void **state)
 {
 	struct arena a = { 0 };
 	(void)state;
@@ -130,7 +130,7 @@ what_cannot_be_had_is_null(void **state)
 /* ---- buf ---- */
 
 static void
-numbers_come_back_as_they_went(void **state)
+numbers_are_read_back_unchanged(void **state)
 {
 	static const uint64_t edges[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX,
 		1ull << 63, UINT64_MAX };
@@ -187,7 +187,8 @@ integers_are_little_endian_and_varints_leb128(void **state)
 static void
 a_reader_past_its_end_stays_failed_and_yields_zeroes(void **state)
 {
-	uint8_t *three = malloc(3); /* on the heap, where a step too far is seen */
+	/* on the heap, where the sanitizer detects a read past the end */
+	uint8_t *three = malloc(3);
 	struct reader r;
 	size_t len;
 	(void)state;
@@ -213,8 +214,8 @@ malformed_varints_and_texts_fail(void **state)
 		size_t len;
 	} bad[] = {
 		{ "", 0 }, { "\x80", 1 },
-		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10 },     /* past 64 bits */
-		{ "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 11 }, /* longer than 10 */
+		{ "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 10 },     /* more than 64 bits */
+		{ "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 11 }, /* more than 10 bytes */
 	};
 	struct reader r;
 	size_t len;
@@ -238,7 +239,7 @@ malformed_varints_and_texts_fail(void **state)
 }
 
 static void
-a_writer_without_memory_says_so_at_the_end(void **state)
+a_writer_without_memory_fails_at_its_end(void **state)
 {
 	struct buf b = { 0 };
 	(void)state;
@@ -293,7 +294,10 @@ the_monotonic_clock_does_not_go_back(void **state)
 
 /* ---- rng ---- */
 
-/* The state 1, 2, 3, 4 and its numbers are the reference's; so is splitmix64 from 1234567. */
+/*
+ * Expected values from the reference implementation for the state 1, 2, 3, 4; likewise splitmix64
+ * from 1234567.
+ */
 static void
 the_generator_is_xoshiro256starstar_seeded_by_splitmix64(void **state)
 {
@@ -310,7 +314,7 @@ the_generator_is_xoshiro256starstar_seeded_by_splitmix64(void **state)
 	assert_true(r.s[2] == 9817491932198370423u);
 }
 
-/* Each of n in 60000 draws: within five standard deviations of the mean. */
+/* Count of each of n values in 60000 draws: within five standard deviations of the mean. */
 static void
 below_is_uniform(void **state)
 {
@@ -345,7 +349,7 @@ below_has_no_bias_where_a_remainder_would(void **state)
 }
 
 static void
-unit_and_normal_have_their_moments(void **state)
+unit_and_normal_draws_have_the_expected_moments(void **state)
 {
 	double sum = 0, squares = 0, unit = 0, x;
 	int n = 100000, beyond = 0;
@@ -372,23 +376,23 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_failure_is_one_statement_with_words),
-		cmocka_unit_test(errno_becomes_words),
-		cmocka_unit_test(words_that_do_not_fit_are_cut_and_nobody_needs_them),
+		cmocka_unit_test(a_failure_is_one_statement_with_its_text),
+		cmocka_unit_test(errno_becomes_text),
+		cmocka_unit_test(long_texts_are_cut_and_a_text_is_optional),
 		cmocka_unit_test(pieces_are_aligned_apart_and_keep_their_content),
 		cmocka_unit_test(memory_stays_in_proportion),
-		cmocka_unit_test(what_cannot_be_had_is_null),
-		cmocka_unit_test(numbers_come_back_as_they_went),
+		cmocka_unit_test(a_failed_allocation_is_null),
+		cmocka_unit_test(numbers_are_read_back_unchanged),
 		cmocka_unit_test(integers_are_little_endian_and_varints_leb128),
 		cmocka_unit_test(a_reader_past_its_end_stays_failed_and_yields_zeroes),
 		cmocka_unit_test(malformed_varints_and_texts_fail),
-		cmocka_unit_test(a_writer_without_memory_says_so_at_the_end),
+		cmocka_unit_test(a_writer_without_memory_fails_at_its_end),
 		cmocka_unit_test(walls_print_as_utc),
 		cmocka_unit_test(the_monotonic_clock_does_not_go_back),
 		cmocka_unit_test(the_generator_is_xoshiro256starstar_seeded_by_splitmix64),
 		cmocka_unit_test(below_is_uniform),
 		cmocka_unit_test(below_has_no_bias_where_a_remainder_would),
-		cmocka_unit_test(unit_and_normal_have_their_moments),
+		cmocka_unit_test(unit_and_normal_draws_have_the_expected_moments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ enum { LONG_MS = 30000, MB = 1 << 20 };
 
 static char folder[] = "/tmp/stream_test.XXXXXX", ipc_url[128];
 static const char *const tcp_url = "tcp://127.0.0.1:0";
-static const char *path; /* of ipc_url */
+static const char *path; /* the path of ipc_url */
 
 static int
 make_folder(void **state)
@@ -46,7 +46,7 @@ remove_folder(void **state)
 	return rmdir(folder);
 }
 
-/* A connected pair, a having dialed b. */
+/* A connected pair; a dialed b. */
 struct pair {
 	struct listener *listener;
 	struct stream *a, *b;
@@ -87,7 +87,7 @@ pause_ms(int ms)
 
 enum { ECHO_BYTES = 10 * MB };
 
-/* Sends back all that comes, in pieces of changing size. */
+/* Returns all bytes to the sender, in pieces of changing size. */
 static void *
 echo(void *arg)
 {
@@ -165,7 +165,7 @@ tcp_carries_ten_megabytes_both_ways(void **state)
 }
 
 static void
-what_does_not_come_in_time_is_a_timeout(void **state)
+a_read_without_data_times_out(void **state)
 {
 	struct mono began;
 	char bytes[10];
@@ -192,7 +192,7 @@ dribble(void *arg)
 }
 
 static void
-the_time_limit_is_for_the_whole_call(void **state)
+the_time_limit_applies_to_the_whole_call(void **state)
 {
 	static char bytes[MB];
 	pthread_t thread;
@@ -212,7 +212,7 @@ the_time_limit_is_for_the_whole_call(void **state)
 }
 
 static void
-a_write_that_nobody_reads_is_a_timeout(void **state)
+a_write_without_a_reader_times_out(void **state)
 {
 	uint8_t *bytes = calloc(1, 64 * MB);
 	struct pair p;
@@ -226,7 +226,7 @@ a_write_that_nobody_reads_is_a_timeout(void **state)
 }
 
 static void
-a_peer_that_closes_is_a_peer_that_is_gone(void **state)
+a_closed_peer_is_reported_as_gone(void **state)
 {
 	const char *urls[] = { ipc_url, tcp_url };
 	char bytes[10];
@@ -241,9 +241,9 @@ a_peer_that_closes_is_a_peer_that_is_gone(void **state)
 		stream_close(p.b);
 		p.b = NULL;
 		assert_int_equal(
-		    stream_read(p.a, bytes, 3, LONG_MS, &e), 0); /* sent before it left */
+		    stream_read(p.a, bytes, 3, LONG_MS, &e), 0); /* sent before the peer closed */
 		assert_int_equal(stream_read(p.a, bytes, 1, LONG_MS, &e), ERR_PEER);
-		for (rc = 0; rc == 0;) /* the first may still go into the kernel's buffer */
+		for (rc = 0; rc == 0;) /* the first bytes may go into the kernel's buffer */
 			rc = stream_write(p.a, bytes, 1, LONG_MS, &e);
 		assert_int_equal(rc, ERR_PEER);
 		pair_close(&p);
@@ -274,7 +274,7 @@ block(void *arg)
 	return NULL;
 }
 
-/* Some aborts come before the call, some into its beginning, some when it waits. */
+/* Some aborts come before the call, some at its start, some while it waits. */
 static void
 abort_wakes_read_write_and_accept(void **state)
 {
@@ -301,7 +301,7 @@ abort_wakes_read_write_and_accept(void **state)
 		assert_int_equal(b.rc, ERR_PEER);
 		pair_close(&p);
 	}
-	assert_true(ms_since(began) < LONG_MS); /* so no single one ran into its time limit */
+	assert_true(ms_since(began) < LONG_MS); /* so no call reached its time limit */
 	free(bytes);
 }
 
@@ -350,7 +350,7 @@ a_stale_socket_is_replaced(void **state)
 }
 
 static void
-a_live_socket_is_busy_and_stays(void **state)
+a_socket_in_use_is_busy_and_stays(void **state)
 {
 	struct listener *other;
 	struct pair p;
@@ -402,7 +402,7 @@ a_local_socket_has_its_mode_and_knows_its_peer(void **state)
 	assert_int_equal(uid, (int)getuid());
 	assert_int_equal(pid, (int)getpid());
 	pair_close(&p);
-	assert_int_equal(access(path, F_OK), -1); /* closing took it away */
+	assert_int_equal(access(path, F_OK), -1); /* closing removed it */
 	pair_open(&p, tcp_url);
 	assert_int_equal(stream_peer(p.b, &uid, &pid), ERR_MISSING);
 	assert_null(strstr(listener_url(p.listener), ":0"));
@@ -410,7 +410,7 @@ a_local_socket_has_its_mode_and_knows_its_peer(void **state)
 }
 
 static void
-nobody_came_is_a_timeout_and_the_next_may(void **state)
+an_accept_without_a_dial_times_out_and_can_be_repeated(void **state)
 {
 	struct listener *l;
 	struct stream *a, *b;
@@ -439,9 +439,9 @@ dial_with_patience(void *arg)
 	return NULL;
 }
 
-/* The kernel keeps so many and no more; who comes then waits like others, for as long as it may. */
+/* The kernel queues a bounded number of connections; further dials wait until their time limit. */
 static void
-where_the_queue_is_full_a_dial_waits(void **state)
+a_dial_waits_while_the_queue_is_full(void **state)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int waiting[64], n = 0, listener, rc = -1;
@@ -477,7 +477,7 @@ where_the_queue_is_full_a_dial_waits(void **state)
 }
 
 static void
-failures_name_the_url_and_what_to_do(void **state)
+failures_name_the_url_and_the_remedy(void **state)
 {
 	static const struct {
 		const char *url;
@@ -527,7 +527,7 @@ open_files(void)
 	return n;
 }
 
-/* nng closes behind our back, soon: wait for it, with a bound. */
+/* nng closes asynchronously: wait for it, with a limit. */
 static void
 two_hundred_connections_leave_no_file_open(void **state)
 {
@@ -556,19 +556,19 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ipc_carries_ten_megabytes_both_ways),
 		cmocka_unit_test(tcp_carries_ten_megabytes_both_ways),
-		cmocka_unit_test(what_does_not_come_in_time_is_a_timeout),
-		cmocka_unit_test(the_time_limit_is_for_the_whole_call),
-		cmocka_unit_test(a_write_that_nobody_reads_is_a_timeout),
-		cmocka_unit_test(a_peer_that_closes_is_a_peer_that_is_gone),
+		cmocka_unit_test(a_read_without_data_times_out),
+		cmocka_unit_test(the_time_limit_applies_to_the_whole_call),
+		cmocka_unit_test(a_write_without_a_reader_times_out),
+		cmocka_unit_test(a_closed_peer_is_reported_as_gone),
 		cmocka_unit_test(abort_wakes_read_write_and_accept),
 		cmocka_unit_test(an_aborted_stream_stays_aborted),
 		cmocka_unit_test(a_stale_socket_is_replaced),
-		cmocka_unit_test(a_live_socket_is_busy_and_stays),
+		cmocka_unit_test(a_socket_in_use_is_busy_and_stays),
 		cmocka_unit_test(a_file_that_is_no_socket_is_left_alone),
 		cmocka_unit_test(a_local_socket_has_its_mode_and_knows_its_peer),
-		cmocka_unit_test(nobody_came_is_a_timeout_and_the_next_may),
-		cmocka_unit_test(where_the_queue_is_full_a_dial_waits),
-		cmocka_unit_test(failures_name_the_url_and_what_to_do),
+		cmocka_unit_test(an_accept_without_a_dial_times_out_and_can_be_repeated),
+		cmocka_unit_test(a_dial_waits_while_the_queue_is_full),
+		cmocka_unit_test(failures_name_the_url_and_the_remedy),
 		cmocka_unit_test(two_hundred_connections_leave_no_file_open),
 	};
 

@@ -10,7 +10,7 @@
 #include "base/suggestion.h"
 #include "base/rng.h"
 
-/* By the definition, without a table: what is left of both words. */
+/* The edit distance by its recursive definition on the rest of both words. */
 static uint32_t
 slow(const char *a, const char *b)
 {
@@ -25,7 +25,7 @@ slow(const char *a, const char *b)
 }
 
 static void
-the_distance_is_what_its_definition_says(void **state)
+the_distance_equals_its_recursive_definition(void **state)
 {
 	char a[8], b[8], long_word[300];
 	struct rng r;
@@ -59,13 +59,13 @@ of(const char *said, const char *a, const char *b)
 }
 
 static void
-only_what_is_near_enough_was_meant(void **state)
+only_near_words_are_suggested(void **state)
 {
 	(void)state;
 	assert_string_equal(of("begni", "end", "begin"), "begin");
 	assert_null(of("colour", "begin", "end"));
-	assert_string_equal(of("be", "begin", "end"), "begin");  /* the beginning of it */
-	assert_string_equal(of("abcd", "abce", "abcf"), "abce"); /* the first of two */
+	assert_string_equal(of("be", "begin", "end"), "begin");  /* a prefix */
+	assert_string_equal(of("abcd", "abce", "abcf"), "abce"); /* of equal distances the first */
 	assert_string_equal(of("begin", "begin_id", "begin"), "begin");
 	assert_null(of("xy", "ab", "cd"));
 }
@@ -74,8 +74,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_distance_is_what_its_definition_says),
-		cmocka_unit_test(only_what_is_near_enough_was_meant),
+		cmocka_unit_test(the_distance_equals_its_recursive_definition),
+		cmocka_unit_test(only_near_words_are_suggested),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a service manager hears, at a socket as its own is. */
+/* The notifications that a service manager receives, on a socket like its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ manager(const char *path)
 	return fd;
 }
 
-/* The next datagram; "" when there is none. */
+/* Returns the next datagram, or "" if there is none. */
 static const char *
 hear(int fd)
 {
@@ -45,7 +45,7 @@ hear(int fd)
 }
 
 static void
-words_arrive_as_they_are(void **state)
+notifications_arrive_unchanged(void **state)
 {
 	char path[2][64];
 	(void)state;
@@ -64,7 +64,7 @@ words_arrive_as_they_are(void **state)
 }
 
 static void
-nobody_to_tell_is_fine(void **state)
+without_a_manager_notifications_do_nothing(void **state)
 {
 	(void)state;
 
@@ -72,11 +72,11 @@ nobody_to_tell_is_fine(void **state)
 	assert_false(systemd_notify("READY=1"));
 	setenv("NOTIFY_SOCKET", "/nowhere/at/all", 1);
 	assert_false(systemd_notify("READY=1"));
-	setenv("NOTIFY_SOCKET", "vsock:2:1", 1); /* of machines in machines: not ours */
+	setenv("NOTIFY_SOCKET", "vsock:2:1", 1); /* for virtual machines: not supported */
 	assert_false(systemd_notify("READY=1"));
 }
 
-/* A manager that does not read fills its socket; nobody waits for it. */
+/* The socket of a manager that does not read is full; a notification does not block. */
 static void
 a_manager_that_does_not_read_is_not_waited_for(void **state)
 {
@@ -93,7 +93,7 @@ a_manager_that_does_not_read_is_not_waited_for(void **state)
 }
 
 static void
-the_watchdog_hears_twice_in_its_time(void **state)
+the_watchdog_is_notified_twice_per_interval(void **state)
 {
 	char path[64], pid[24];
 	int fd, count = 0;
@@ -118,10 +118,10 @@ int
 main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_arrive_as_they_are),
-		cmocka_unit_test(nobody_to_tell_is_fine),
+		cmocka_unit_test(notifications_arrive_unchanged),
+		cmocka_unit_test(without_a_manager_notifications_do_nothing),
 		cmocka_unit_test(a_manager_that_does_not_read_is_not_waited_for),
-		cmocka_unit_test(the_watchdog_hears_twice_in_its_time),
+		cmocka_unit_test(the_watchdog_is_notified_twice_per_interval),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tls:// streams between two threads, with keys that the code of hone keys has made. */
+/* tls:// streams between two threads, with credentials made by the code of `hone keys`. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ enum { LONG_MS = 30000, MB = 1 << 20, PATH_BYTES = 200 };
 
 static char folder[] = "/tmp/tls_test.XXXXXX";
 
-/* ---- keys ---- */
+/* ---- credentials ---- */
 
 static const char *
 path_of(const char *fmt, ...)
@@ -175,7 +175,7 @@ secure(void *arg)
 
 struct pair {
 	struct listener *listener;
-	struct side a, b; /* a dialled b */
+	struct side a, b; /* a dialed b */
 };
 
 static void
@@ -217,10 +217,10 @@ close_pair(struct pair *p)
 	listener_close(p->listener);
 }
 
-/* ---- who is let in ---- */
+/* ---- authentication ---- */
 
 static void
-both_know_each_other(void **state)
+both_sides_know_the_name_of_the_other(void **state)
 {
 	struct tls *a = agent("ours", "n1"), *b = controller("ours");
 	char bytes[6];
@@ -240,7 +240,7 @@ both_know_each_other(void **state)
 	tls_close(b);
 }
 
-/* What each side says: "" is nothing, all is well. */
+/* Expects these errors; "" means no error on that side. */
 static void
 refused_with(struct tls *a, struct tls *b, const char *a_says, const char *b_says)
 {
@@ -263,20 +263,20 @@ refused_with(struct tls *a, struct tls *b, const char *a_says, const char *b_say
 }
 
 static void
-who_is_of_another_ca_is_refused(void **state)
+peers_of_another_ca_are_refused(void **state)
 {
 	struct tls *mixed;
 	(void)state;
 
 	refused_with(agent("other", "n1"), controller("ours"), "is of another CA than ours",
 	    "of another CA");
-	/* who trusts us, but whom we do not trust */
+	/* a peer that trusts our CA, but whose certificate is of another */
 	mixed = tls_of("ours/ca.pem", "ours/agents/n1/agent.pem", "ours/agents/n1/agent.key", NULL);
 	refused_with(mixed, controller("other"), "is of another CA than ours", "of another CA");
 }
 
 static void
-keys_of_another_side_are_refused(void **state)
+credentials_of_the_other_role_are_refused(void **state)
 {
 	struct tls *posing;
 	(void)state;
@@ -291,7 +291,7 @@ keys_of_another_side_are_refused(void **state)
 }
 
 static void
-the_dialled_host_must_be_one_that_is_named(void **state)
+the_certificate_must_name_the_dialed_host(void **state)
 {
 	struct tls *a = agent("named", "n1"), *b = controller("named");
 	char url[100];
@@ -312,7 +312,7 @@ the_dialled_host_must_be_one_that_is_named(void **state)
 	refused_with(a, b, "is not for the host 127.0.0.1", "refuses us");
 }
 
-/* ---- our own keys ---- */
+/* ---- faults in our own credentials ---- */
 
 static void
 own_keys_fail(const struct tls_files *f, int code, const char *words)
@@ -325,7 +325,7 @@ own_keys_fail(const struct tls_files *f, int code, const char *words)
 }
 
 static void
-keys_that_do_not_hold_are_named(void **state)
+invalid_credentials_are_named(void **state)
 {
 	const char *ca = path_of("ours/ca.pem"), *certificate = path_of("ours/agents/n1/agent.pem"),
 		   *key = path_of("ours/agents/n1/agent.key"),
@@ -362,7 +362,7 @@ keys_that_do_not_hold_are_named(void **state)
 	assert_int_equal(chmod(key, 0600), 0);
 }
 
-/* ---- an agent that is not ours: it shows whatever it likes ---- */
+/* ---- a peer that is no agent and may show any certificate ---- */
 
 struct stranger {
 	SSL_CTX *context;
@@ -370,7 +370,7 @@ struct stranger {
 	BIO *in, *out;
 };
 
-/* base: of the certificate it shows, without .pem and .key; NULL: none. */
+/* base: path of the certificate it shows, without .pem and .key; NULL: none. */
 static void
 stranger_open(struct stranger *s, const char *base, int newest)
 {
@@ -413,7 +413,7 @@ carry_between(struct stranger *s, const struct tls_session_calls *c, struct tls_
 		BIO_write(s->in, bytes, (int)n);
 }
 
-/* What the controller thinks of it. */
+/* Performs the handshake. Returns the result of the controller's side. */
 static int
 meet(struct stranger *s, const struct tls_session_calls *c, struct tls_session *k, struct err *e)
 {
@@ -430,7 +430,7 @@ meet(struct stranger *s, const struct tls_session_calls *c, struct tls_session *
 }
 
 static void
-whatever_a_stranger_shows_it_is_let_in_with_nothing_but_good_keys(void **state)
+only_valid_credentials_are_accepted(void **state)
 {
 	static const struct {
 		const char *base;
@@ -475,9 +475,12 @@ whatever_a_stranger_shows_it_is_let_in_with_nothing_but_good_keys(void **state)
 	tls_close(b);
 }
 
-/* Who asks for new keys for ever would have our answers pile up, if nothing else is written. */
+/*
+ * A peer that requests key updates without end would make our answers accumulate as long as no data
+ * is written.
+ */
 static void
-asking_for_new_keys_is_bounded(void **state)
+requests_for_key_updates_are_bounded(void **state)
 {
 	struct tls *b = controller("ours");
 	struct stranger s;
@@ -507,9 +510,9 @@ asking_for_new_keys_is_bounded(void **state)
 	tls_close(b);
 }
 
-/* In TLS 1.2 an agent could ask for another handshake, which costs us more than it. */
+/* TLS 1.2 would let an agent request another handshake, which costs us more than the agent. */
 static void
-nobody_shakes_hands_twice(void **state)
+a_second_handshake_is_refused(void **state)
 {
 	struct tls *b = controller("ours");
 	struct stranger s;
@@ -527,7 +530,7 @@ nobody_shakes_hands_twice(void **state)
 	SSL_do_handshake(s.ssl);
 	carry_between(&s, b->calls, k);
 	assert_int_equal(b->calls->read(k, &byte, 1, &n, &e),
-	    TLS_WANTS_INPUT); /* a warning goes out, no handshake */
+	    TLS_WANTS_INPUT); /* a warning is sent, no handshake */
 	carry_between(&s, b->calls, k);
 	assert_int_not_equal(SSL_do_handshake(s.ssl), 1);
 	b->calls->close(k);
@@ -541,7 +544,7 @@ calls_of(struct tls *t)
 	return t->calls;
 }
 
-/* All that a wants to say, to b. */
+/* Carries all output of a to b. */
 static void
 carry(const struct tls_session_calls *c, struct tls_session *a, struct tls_session *b)
 {
@@ -552,7 +555,7 @@ carry(const struct tls_session_calls *c, struct tls_session *a, struct tls_sessi
 		assert_int_equal(c->came(b, bytes, n, NULL), 0);
 }
 
-/* ---- no TLS, or not in time ---- */
+/* ---- no TLS, or too slow ---- */
 
 static int64_t
 ms_since(struct mono then)
@@ -566,7 +569,7 @@ pause_ms(int ms)
 	nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l }, NULL);
 }
 
-/* The same port without TLS. */
+/* Connects to the same port without TLS. */
 static void
 connect_plain(struct pair *p, struct tls *b)
 {
@@ -582,7 +585,7 @@ connect_plain(struct pair *p, struct tls *b)
 }
 
 static void
-plain_bytes_are_refused(void **state)
+bytes_without_tls_are_refused(void **state)
 {
 	static const char said[][48] = { "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 		"HONE\4\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
@@ -604,9 +607,9 @@ plain_bytes_are_refused(void **state)
 	tls_close(b);
 }
 
-/* An agent for tls:// before something that only listens, or that speaks otherwise. */
+/* An agent dials tls:// at a listener that does not answer, or that uses another protocol. */
 static void
-a_listener_without_tls_is_named(void **state)
+a_listener_without_tls_is_reported(void **state)
 {
 	struct tls *a = agent("ours", "n1");
 	struct listener *l;
@@ -638,7 +641,7 @@ a_listener_without_tls_is_named(void **state)
 	tls_close(a);
 }
 
-/* What an agent says first, made without a wire. */
+/* Returns an agent's first message of a handshake, made without a connection. */
 static size_t
 client_hello(struct tls *a, uint8_t *bytes, size_t size)
 {
@@ -671,7 +674,7 @@ dribble(void *arg)
 }
 
 static void
-silence_and_single_bytes_end_in_time(void **state)
+slow_handshakes_time_out(void **state)
 {
 	struct tls *a = agent("ours", "n1"), *b = controller("ours");
 	uint8_t hello[4096];
@@ -704,7 +707,7 @@ silence_and_single_bytes_end_in_time(void **state)
 }
 
 static void
-a_peer_that_hangs_up_in_the_handshake_is_gone(void **state)
+a_peer_that_closes_in_the_handshake_is_reported_as_gone(void **state)
 {
 	struct tls *a = agent("ours", "n1"), *b = controller("ours");
 	uint8_t hello[4096];
@@ -778,7 +781,7 @@ sixteen_megabytes_go_both_ways_at_once(void **state)
 
 	rng_seed(&r, 11);
 	open_pair(&p, a, b);
-	for (int i = 0; i < 4; i++) { /* 0 to 3, 1 to 2 */
+	for (int i = 0; i < 4; i++) { /* 0 sends to 3, 1 sends to 2 */
 		t[i] = (struct transfer){ i % 2 == 0 ? p.a.stream : p.b.stream, malloc(MANY_BYTES),
 			(uint64_t)i + 1, 0, 0 };
 		for (size_t at = 0; i < 2 && at < MANY_BYTES; at += 8)
@@ -852,9 +855,9 @@ abort_wakes_read_write_and_handshake(void **state)
 	tls_close(b);
 }
 
-/* ---- cuts ---- */
+/* ---- truncation and damage ---- */
 
-/* What one side said in a whole conversation, and where it said it. */
+/* The bytes that one side sent in a whole connection, and their offsets. */
 struct script {
 	uint8_t bytes[16384];
 	size_t len;
@@ -874,12 +877,11 @@ speak(const struct tls_session_calls *c, struct tls_session *from, struct tls_se
 }
 
 /*
- * The wire between two talks ends at any byte of what the agent says, in the handshake or in the
- * data: the controller has got a beginning of what was said, and nothing else; it is not let in
- * before it has shown who it is.
+ * The connection is cut after each byte that the agent sends, in the handshake or in the data: the
+ * controller receives a prefix of the data and accepts the agent only after a complete handshake.
  */
 static void
-a_stream_may_be_cut_at_any_byte(void **state)
+a_cut_stream_yields_a_prefix_at_any_byte(void **state)
 {
 	static const char said[] = "what was said";
 	struct tls *a = agent("ours", "n1"), *b = controller("ours");
@@ -930,10 +932,12 @@ a_stream_may_be_cut_at_any_byte(void **state)
 	tls_close(b);
 }
 
-/* One bit of what either says is another: nobody is let in who should not be, and what arrives is
- * what was sent. */
+/*
+ * One bit that either side sends is inverted: no peer is accepted without valid credentials, and
+ * received data is unchanged.
+ */
 static void
-no_changed_bit_goes_unnoticed(void **state)
+every_changed_bit_is_detected(void **state)
 {
 	struct tls *a = agent("ours", "n1"), *b = controller("ours");
 	const struct tls_session_calls *c = calls_of(a);
@@ -980,10 +984,10 @@ no_changed_bit_goes_unnoticed(void **state)
 	tls_close(b);
 }
 
-/* ---- revoked, and renewed ---- */
+/* ---- revocation and renewal ---- */
 
 static void
-revoked_certificates_are_refused_and_no_longer_trusted(void **state)
+revoked_certificates_are_refused(void **state)
 {
 	struct tls *a, *b, *again;
 	struct err e = { 0 };
@@ -1006,7 +1010,7 @@ revoked_certificates_are_refused_and_no_longer_trusted(void **state)
 	close_pair(&p);
 	refused_with(a, b, "our certificate is revoked", "hone:agent:n1) is revoked");
 
-	/* others, and the same node with new keys, are let in */
+	/* others, and the same node with new credentials, are accepted */
 	b = controller("strict");
 	a = agent("strict", "n2");
 	open_pair(&p, a, b);
@@ -1017,7 +1021,7 @@ revoked_certificates_are_refused_and_no_longer_trusted(void **state)
 	assert_int_equal(stream_trusted(p.b.stream, &e), 0);
 	close_pair(&p);
 	must(credentials_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
-	assert_int_equal(n, 1); /* the first is in the list already, and stays there */
+	assert_int_equal(n, 1); /* the first is in the list already and stays */
 	must(credentials_calls.revoke(path_of("strict"), "n1", clock_wall(), &n, &e), &e);
 	assert_int_equal(n, 0);
 	assert_int_equal(
@@ -1028,7 +1032,7 @@ revoked_certificates_are_refused_and_no_longer_trusted(void **state)
 }
 
 static void
-new_keys_hold_without_a_restart_and_broken_ones_do_not(void **state)
+new_credentials_apply_without_a_restart_and_invalid_ones_do_not(void **state)
 {
 	struct tls *a, *b;
 	struct err e = { 0 };
@@ -1051,14 +1055,15 @@ new_keys_hold_without_a_restart_and_broken_ones_do_not(void **state)
 	fputs("half of a certif", f);
 	fclose(f);
 	assert_int_equal(tls_refresh(a, &e), ERR_INPUT);
-	assert_int_equal(tls_refresh(a, &e), ERR_INPUT); /* as long as it is so */
+	/* repeated as long as the files are damaged */
+	assert_int_equal(tls_refresh(a, &e), ERR_INPUT);
 	open_pair(&p, a, b);
 	close_pair(&p);
 	tls_close(a);
 	tls_close(b);
 }
 
-/* ---- the folder of keys ---- */
+/* ---- the folder of credentials ---- */
 
 struct tally {
 	int rows, now, states[CREDENTIALS_STATES];
@@ -1078,7 +1083,7 @@ count(void *ctx, const struct credentials_row *row)
 }
 
 static void
-the_folder_says_what_there_is_and_overwrites_nothing(void **state)
+the_folder_lists_its_certificates_and_overwrites_none(void **state)
 {
 	struct credentials_span ca = days(0, 10);
 	struct credentials_order o = { .node = "n1", .span = days(0, 5) };
@@ -1141,25 +1146,25 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_know_each_other),
-		cmocka_unit_test(who_is_of_another_ca_is_refused),
-		cmocka_unit_test(keys_of_another_side_are_refused),
-		cmocka_unit_test(the_dialled_host_must_be_one_that_is_named),
-		cmocka_unit_test(keys_that_do_not_hold_are_named),
-		cmocka_unit_test(whatever_a_stranger_shows_it_is_let_in_with_nothing_but_good_keys),
-		cmocka_unit_test(asking_for_new_keys_is_bounded),
-		cmocka_unit_test(nobody_shakes_hands_twice),
-		cmocka_unit_test(plain_bytes_are_refused),
-		cmocka_unit_test(a_listener_without_tls_is_named),
-		cmocka_unit_test(silence_and_single_bytes_end_in_time),
-		cmocka_unit_test(a_peer_that_hangs_up_in_the_handshake_is_gone),
+		cmocka_unit_test(both_sides_know_the_name_of_the_other),
+		cmocka_unit_test(peers_of_another_ca_are_refused),
+		cmocka_unit_test(credentials_of_the_other_role_are_refused),
+		cmocka_unit_test(the_certificate_must_name_the_dialed_host),
+		cmocka_unit_test(invalid_credentials_are_named),
+		cmocka_unit_test(only_valid_credentials_are_accepted),
+		cmocka_unit_test(requests_for_key_updates_are_bounded),
+		cmocka_unit_test(a_second_handshake_is_refused),
+		cmocka_unit_test(bytes_without_tls_are_refused),
+		cmocka_unit_test(a_listener_without_tls_is_reported),
+		cmocka_unit_test(slow_handshakes_time_out),
+		cmocka_unit_test(a_peer_that_closes_in_the_handshake_is_reported_as_gone),
 		cmocka_unit_test(sixteen_megabytes_go_both_ways_at_once),
 		cmocka_unit_test(abort_wakes_read_write_and_handshake),
-		cmocka_unit_test(a_stream_may_be_cut_at_any_byte),
-		cmocka_unit_test(no_changed_bit_goes_unnoticed),
-		cmocka_unit_test(revoked_certificates_are_refused_and_no_longer_trusted),
-		cmocka_unit_test(new_keys_hold_without_a_restart_and_broken_ones_do_not),
-		cmocka_unit_test(the_folder_says_what_there_is_and_overwrites_nothing),
+		cmocka_unit_test(a_cut_stream_yields_a_prefix_at_any_byte),
+		cmocka_unit_test(every_changed_bit_is_detected),
+		cmocka_unit_test(revoked_certificates_are_refused),
+		cmocka_unit_test(new_credentials_apply_without_a_restart_and_invalid_ones_do_not),
+		cmocka_unit_test(the_folder_lists_its_certificates_and_overwrites_none),
 	};
 
 	return cmocka_run_group_tests(tests, make_keys, remove_keys);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What LTTng lists, and what a mapping says of it. */
+/* Parsing of LTTng's list of tracepoints, and its comparison with a mapping. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "map_file.h"
 #include "mapping/lttng_list.h"
 
-/* As lttng-tools 2.13 writes it. */
+/* In the format of lttng-tools 2.13. */
 static const char LISTED[] =
     "UST events:\n"
     "-------------\n"
@@ -31,7 +31,7 @@ static const char LISTED[] =
     "\n";
 
 static void
-a_listing_is_read(void **state)
+a_listing_is_parsed(void **state)
 {
 	char comm[LTTNG_LIST_COMM_BYTES];
 	struct lttng_list l;
@@ -48,7 +48,7 @@ a_listing_is_read(void **state)
 	assert_string_equal(l.programs[0].events[0].name, "broker:queued");
 	assert_int_equal(l.programs[0].events[0].nfields, 2);
 	assert_string_equal(
-	    l.programs[0].events[0].fields[0].name, "job"); /* in their order again */
+	    l.programs[0].events[0].fields[0].name, "job"); /* in the order of declaration */
 	assert_int_equal(l.programs[0].events[0].fields[0].type, MAP_FIELD_INT);
 	assert_int_equal(l.programs[0].events[0].fields[1].type, MAP_FIELD_TEXT);
 	assert_int_equal(l.programs[0].events[1].fields[0].type, MAP_FIELD_ENUM);
@@ -62,7 +62,7 @@ a_listing_is_read(void **state)
 }
 
 static void
-what_is_none_is_refused_and_what_is_cut_is_read_as_far_as_it_goes(void **state)
+other_files_are_refused_and_a_cut_listing_is_parsed_to_its_end(void **state)
 {
 	struct lttng_list l;
 	struct err e = { 0 };
@@ -118,7 +118,7 @@ check(const char *rule, const char *wanted)
 }
 
 static void
-a_mapping_is_held_against_it(void **state)
+a_mapping_is_compared_with_it(void **state)
 {
 	(void)state;
 	check(
@@ -159,7 +159,7 @@ a_mapping_is_held_against_it(void **state)
 }
 
 static void
-without_a_program_only_the_file_is_judged(void **state)
+without_a_program_only_the_mapping_file_is_checked(void **state)
 {
 	struct said said = { 0 };
 	struct mapping *m;
@@ -184,10 +184,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_listing_is_read),
-		cmocka_unit_test(what_is_none_is_refused_and_what_is_cut_is_read_as_far_as_it_goes),
-		cmocka_unit_test(a_mapping_is_held_against_it),
-		cmocka_unit_test(without_a_program_only_the_file_is_judged),
+		cmocka_unit_test(a_listing_is_parsed),
+		cmocka_unit_test(other_files_are_refused_and_a_cut_listing_is_parsed_to_its_end),
+		cmocka_unit_test(a_mapping_is_compared_with_it),
+		cmocka_unit_test(without_a_program_only_the_mapping_file_is_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A mapping from text, for tests: by way of a file, as everybody's. */
+/* Mappings from text, for tests: loads them by way of a file, like any other mapping. */
 #ifndef TESTS_MAP_FILE_H
 #define TESTS_MAP_FILE_H
 
@@ -10,7 +10,7 @@
 
 #include "mapping/map.h"
 
-/* What map_load() says of a file with this text. */
+/* Returns the result of map_load() for a file with this text. */
 static inline int
 map_of_text(struct mapping **ret, const char *text, struct err *e)
 {

@@ -25,7 +25,7 @@ must_load(const char *text)
 }
 
 static void
-a_file_is_read_as_it_says(void **state)
+a_file_is_parsed_into_its_rules(void **state)
 {
 	struct mapping *m = must_load(
 	    "# of a broker\n"
@@ -75,7 +75,7 @@ a_file_is_read_as_it_says(void **state)
 }
 
 static void
-what_has_to_be_on_is_each_pattern_once(void **state)
+each_required_tracepoint_is_listed_once(void **state)
 {
 	struct mapping *m = must_load(PROGRAM
 	    "[request a]\nbegin = p:b\nend = p:e\ncorrelate = thread\n"
@@ -94,7 +94,7 @@ what_has_to_be_on_is_each_pattern_once(void **state)
 }
 
 static void
-what_is_wrong_is_told_with_its_line_and_what_is_allowed(void **state)
+errors_name_the_line_and_the_permitted_values(void **state)
 {
 	static const struct {
 		const char *text, *words;
@@ -191,7 +191,7 @@ what_is_wrong_is_told_with_its_line_and_what_is_allowed(void **state)
 }
 
 static void
-a_field_of_another_name_holds_the_only_id_there_is(void **state)
+fields_of_other_names_may_hold_the_same_id(void **state)
 {
 	struct mapping *m = must_load(FIELD "end_id = number\nstep = a:s n\n");
 
@@ -203,7 +203,7 @@ a_field_of_another_name_holds_the_only_id_there_is(void **state)
 }
 
 static void
-there_are_bounds(void **state)
+the_sizes_of_a_mapping_are_bounded(void **state)
 {
 	static char text[64 * 1024];
 	struct mapping *m;
@@ -230,7 +230,7 @@ there_are_bounds(void **state)
 }
 
 static void
-a_pair_is_a_mapping_of_any_program(void **state)
+a_begin_end_pair_is_a_mapping_of_any_program(void **state)
 {
 	struct mapping *m;
 	struct err e;
@@ -291,7 +291,7 @@ a_folder_has_one_mapping_for_each_program(void **state)
 	assert_int_equal(maps.count, 2);
 	assert_string_equal(maps.list[0]->service, "nf*");
 	assert_ptr_equal(
-	    maps_of(&maps, "nfsd"), maps.list[1]); /* the name goes before the pattern */
+	    maps_of(&maps, "nfsd"), maps.list[1]); /* an exact name precedes a pattern */
 	assert_ptr_equal(maps_of(&maps, "nfsx"), maps.list[0]);
 	assert_null(maps_of(&maps, "smbd"));
 	maps_release(&maps);
@@ -312,7 +312,7 @@ a_folder_has_one_mapping_for_each_program(void **state)
 	assert_int_equal(maps.count, 0);
 	maps_release(&maps);
 	assert_int_equal(rmdir(folder), 0);
-	assert_int_equal(maps_load(&maps, folder, &e), 0); /* none at all is no error */
+	assert_int_equal(maps_load(&maps, folder, &e), 0); /* an empty folder is no error */
 	assert_int_equal(maps.count, 0);
 	assert_int_equal(maps_load(&maps, "/dev/null", &e), ERR_SYSTEM);
 }
@@ -321,12 +321,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_is_read_as_it_says),
-		cmocka_unit_test(what_has_to_be_on_is_each_pattern_once),
-		cmocka_unit_test(what_is_wrong_is_told_with_its_line_and_what_is_allowed),
-		cmocka_unit_test(a_field_of_another_name_holds_the_only_id_there_is),
-		cmocka_unit_test(there_are_bounds),
-		cmocka_unit_test(a_pair_is_a_mapping_of_any_program),
+		cmocka_unit_test(a_file_is_parsed_into_its_rules),
+		cmocka_unit_test(each_required_tracepoint_is_listed_once),
+		cmocka_unit_test(errors_name_the_line_and_the_permitted_values),
+		cmocka_unit_test(fields_of_other_names_may_hold_the_same_id),
+		cmocka_unit_test(the_sizes_of_a_mapping_are_bounded),
+		cmocka_unit_test(a_begin_end_pair_is_a_mapping_of_any_program),
 		cmocka_unit_test(a_folder_has_one_mapping_for_each_program),
 	};
 

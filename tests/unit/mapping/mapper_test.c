@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the mapper says of scripts written by hand, of the same scripts in many orders of their
- * threads, and of random events against a slow model that keeps nothing but a list. */
+/*
+ * The mapper with hand-written sequences, with the same sequences interleaved in many orders of the
+ * threads, and with random events compared with a slow model that keeps a plain list.
+ */
 #include <fnmatch.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +15,7 @@
 #include "map_file.h"
 #include "mapping/mapper.h"
 
-/* ---- counting what is allocated: the sanitizers have allocators of their own ---- */
+/* ---- counts allocations; not with sanitizers, which have allocators of their own ---- */
 
 static uint64_t allocations;
 
@@ -44,7 +46,7 @@ realloc(void *p, size_t size)
 }
 #endif
 
-/* ---- a mapper, spoken to by hand ---- */
+/* ---- a mapper and single events ---- */
 
 static const char NESTED[] =
     "[program]\nservice = x\n"
@@ -93,7 +95,7 @@ text(const char *s)
 	return (struct value){ .type = VALUE_TEXT, .len = (uint32_t)strlen(s), .text = s };
 }
 
-/* Names have numbers that are not dense, as a caller's may be. */
+/* The ids of names are not dense, as a caller's may be. */
 static uint32_t
 name_id(const char *name)
 {
@@ -150,7 +152,7 @@ counts(const struct talk *t)
 }
 
 static void
-a_pair_on_a_thread_is_a_request_with_all_between(void **state)
+a_pair_on_a_thread_is_a_request_with_all_events_in_between(void **state)
 {
 	struct talk t;
 	uint64_t a, b;
@@ -203,17 +205,18 @@ nested_pairs_count(void **state)
 	assert_int_equal(
 	    say2(&t, 1, "op:begin", "op", number(-4), NULL, (struct value){ 0 }) == 0, 0);
 	assert_string_equal(t.place.type, "-4");
-	assert_int_equal(
-	    say(&t, 1, "op:begin"), t.place.trace_id); /* nested, whatever its fields */
+	assert_int_equal(say(&t, 1, "op:begin"), t.place.trace_id); /* nested, with any fields */
 	say(&t, 2, "op:begin");
-	assert_string_equal(t.place.type, "op"); /* no such field: the rule's name */
+	assert_string_equal(t.place.type, "op"); /* without the field: the name of the rule */
 	close_talk(&t);
 }
 
-/* A server that answers the first call later, from another thread: the thread goes on with others,
- * pair by pair. */
+/*
+ * A server answers the first call later, from another thread; the first thread continues with other
+ * calls, pair by pair.
+ */
 static void
-an_end_that_never_comes_on_its_thread_shows_before_its_limit(void **state)
+a_missing_end_on_a_thread_is_detected_before_the_time_limit(void **state)
 {
 	static const char *const texts[] = { "", "nested=yes\n", "nested=no\n" };
 	char map[200];
@@ -238,7 +241,7 @@ an_end_that_never_comes_on_its_thread_shows_before_its_limit(void **state)
 }
 
 static void
-where_nesting_cannot_be_a_begin_gives_up_the_open_one(void **state)
+without_nesting_a_begin_gives_up_the_open_request(void **state)
 {
 	struct talk t;
 	uint64_t a, b;
@@ -274,8 +277,8 @@ a_request_is_followed_by_a_chain_of_ids_over_threads(void **state)
 	assert_int_equal(say(&t, 1, "x:work"), b);
 	assert_int_equal(say2(&t, 2, "b:started", "job", number(5), "task", text("five")), a);
 	assert_int_equal(say2(&t, 3, "b:started", "job", number(6), "task", number(5)),
-	    b);                                    /* task 5 is not job 5 */
-	assert_int_equal(say(&t, 1, "x:work"), 0); /* others are in them now */
+	    b);                                    /* the values are equal, the fields differ */
+	assert_int_equal(say(&t, 1, "x:work"), 0); /* other threads have both requests now */
 	assert_int_equal(say(&t, 2, "x:work"), a);
 	assert_int_equal(say(&t, 3, "x:work"), b);
 	assert_int_equal(say_id(&t, 4, "b:written", "task", 5), b);
@@ -326,7 +329,7 @@ ids_are_compared_with_type_kind_and_process(void **state)
 }
 
 static void
-without_carry_only_ids_say_where_a_record_belongs(void **state)
+without_carry_only_ids_assign_records(void **state)
 {
 	struct talk t;
 	uint64_t a;
@@ -351,7 +354,7 @@ not_rpc(void *of, const char *type)
 }
 
 static void
-what_is_not_sampled_is_known_but_not_followed(void **state)
+unsampled_requests_are_counted_but_not_followed(void **state)
 {
 	int asked = 0;
 	struct mapper_options o = { .sampled = not_rpc, .of = &asked };
@@ -374,7 +377,7 @@ what_is_not_sampled_is_known_but_not_followed(void **state)
 }
 
 static void
-a_process_that_is_gone_takes_its_requests_with_it(void **state)
+the_end_of_a_process_gives_up_its_requests(void **state)
 {
 	struct talk t;
 	uint64_t b;
@@ -396,15 +399,15 @@ a_process_that_is_gone_takes_its_requests_with_it(void **state)
 }
 
 static void
-what_never_ends_is_given_up_after_its_rules_time(void **state)
+a_request_without_an_end_is_given_up_after_the_time_of_its_rule(void **state)
 {
 	struct talk t;
 	uint64_t a;
 
 	(void)state;
 	open_talk(&t, NESTED, NULL);
-	say(&t, 1, "rpc:begin");    /* at 1 ns; 1 s is its limit */
-	a = say(&t, 2, "op:begin"); /* 60 s */
+	say(&t, 1, "rpc:begin");    /* at 1 ns; its limit is 1 s */
+	a = say(&t, 2, "op:begin"); /* its limit is 60 s */
 	mapper_expire(t.mapper, 1000000001);
 	assert_int_equal(mapper_open(t.mapper), 2);
 	mapper_expire(t.mapper, 1000000002);
@@ -418,7 +421,7 @@ what_never_ends_is_given_up_after_its_rules_time(void **state)
 }
 
 static void
-of_too_many_the_oldest_is_given_up(void **state)
+over_the_limit_the_oldest_request_is_given_up(void **state)
 {
 	struct mapper_options o = { .requests_max = 3 };
 	uint64_t a[5];
@@ -453,7 +456,7 @@ ids_of_a_request_are_bounded(void **state)
 }
 
 static void
-types_of_a_field_are_plain_and_bounded(void **state)
+types_from_fields_are_printable_and_bounded(void **state)
 {
 	struct talk t;
 	char name[100];
@@ -497,15 +500,17 @@ trace_ids_come_from_the_seed(void **state)
 }
 
 static void
-nothing_is_allocated_in_steady_state(void **state)
+no_memory_is_allocated_in_steady_state(void **state)
 {
 	struct talk t;
 	uint64_t before = 0;
 
 	(void)state;
 #ifdef HONE_DEBUG
-	return; /* the sanitizers count on an allocator of their own, and cmocka's skip() is "not
-	           ok" in TAP */
+	/*
+	 * sanitizers have allocators of their own; not skip(): cmocka prints it as "not ok" in TAP
+	 */
+	return;
 #endif
 	open_talk(&t, BROKER, NULL);
 	for (int64_t i = 0; i < 20000; i++) {
@@ -523,14 +528,16 @@ nothing_is_allocated_in_steady_state(void **state)
 	close_talk(&t);
 }
 
-/* ---- scripts in many orders ---- */
+/* ---- sequences in many orders ---- */
 
 enum { THREADS = 5, JOBS = 12 };
 
-/* Jobs go from thread to thread, and rpcs run on all; whatever the order, what each thread says of
- * each is known. */
+/*
+ * Jobs move between threads, and RPCs run on all threads: in any order of the threads, each event
+ * belongs to its request.
+ */
 static void
-in_any_order_of_threads_each_record_is_of_its_request(void **state)
+in_any_order_of_threads_each_record_belongs_to_its_request(void **state)
 {
 	static const char both[] =
 	    "[program]\nservice = x\n"
@@ -566,7 +573,7 @@ in_any_order_of_threads_each_record_is_of_its_request(void **state)
 			uint64_t got;
 
 			if (rng_below(&r, 3) ==
-			    0) { /* the thread's own: begin, work, begin, end, work, end */
+			    0) { /* the thread's RPC: begin, work, begin, end, work, end */
 				static const char *const names[] = { "rpc:begin", "x:a",
 					"rpc:begin", "rpc:end", "x:a", "rpc:end" };
 				uint32_t at = threads[tid].at++ % 6;
@@ -619,7 +626,7 @@ in_any_order_of_threads_each_record_is_of_its_request(void **state)
 	}
 }
 
-/* ---- the model: a list of all that is open, walked for each question ---- */
+/* ---- the model: a list of all open requests, searched for each event ---- */
 
 enum { OPEN_MAX = 64, MODEL_IDS = 64 };
 
@@ -631,7 +638,8 @@ struct model_id {
 };
 
 struct model_request {
-	uint32_t rule, pid, tid; /* tid: MAP_THREAD where it is; MAP_FIELD: with held */
+	/* tid: for MAP_THREAD the thread of the request; for MAP_FIELD valid if `held` */
+	uint32_t rule, pid, tid;
 	bool open, held, followed;
 	uint32_t depth, inside, nids;
 	int64_t begin_ns;
@@ -704,7 +712,7 @@ model_lose(struct model_request *r, uint64_t *count)
 	*count += r->followed;
 }
 
-/* The innermost of the thread, of those rules whose bit is set. */
+/* The innermost request of the thread among the rules whose bit is set. */
 static struct model_request *
 model_inner(struct model *m, const struct mapper_event *v, uint64_t rules)
 {
@@ -999,7 +1007,7 @@ random_value(struct rng *r)
 	}
 }
 
-/* Names with other fields have other numbers. */
+/* The same name with other fields has another id. */
 static void
 random_event(struct rng *r, struct mapper_event *v, const char **fields, struct value *values)
 {
@@ -1078,7 +1086,7 @@ run_random(struct model *m, struct mapper *p, uint64_t seed)
 }
 
 static void
-random_events_come_to_what_the_model_says(void **state)
+random_events_equal_the_model(void **state)
 {
 	static struct model m;
 	struct mapper_counts sum = { 0 };
@@ -1108,30 +1116,30 @@ random_events_come_to_what_the_model_says(void **state)
 		}
 	assert_true(sum.begun > 10000 && sum.ended > 10000 && sum.unsampled > 1000 &&
 		    sum.given_up > 1000 && sum.orphans > 1000 &&
-		    sum.clashes > 1000); /* else it was no test */
+		    sum.clashes > 1000); /* else the test would not cover clashes */
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pair_on_a_thread_is_a_request_with_all_between),
+		cmocka_unit_test(a_pair_on_a_thread_is_a_request_with_all_events_in_between),
 		cmocka_unit_test(nested_pairs_count),
-		cmocka_unit_test(an_end_that_never_comes_on_its_thread_shows_before_its_limit),
-		cmocka_unit_test(where_nesting_cannot_be_a_begin_gives_up_the_open_one),
+		cmocka_unit_test(a_missing_end_on_a_thread_is_detected_before_the_time_limit),
+		cmocka_unit_test(without_nesting_a_begin_gives_up_the_open_request),
 		cmocka_unit_test(a_request_is_followed_by_a_chain_of_ids_over_threads),
 		cmocka_unit_test(ids_are_compared_with_type_kind_and_process),
-		cmocka_unit_test(without_carry_only_ids_say_where_a_record_belongs),
-		cmocka_unit_test(what_is_not_sampled_is_known_but_not_followed),
-		cmocka_unit_test(a_process_that_is_gone_takes_its_requests_with_it),
-		cmocka_unit_test(what_never_ends_is_given_up_after_its_rules_time),
-		cmocka_unit_test(of_too_many_the_oldest_is_given_up),
+		cmocka_unit_test(without_carry_only_ids_assign_records),
+		cmocka_unit_test(unsampled_requests_are_counted_but_not_followed),
+		cmocka_unit_test(the_end_of_a_process_gives_up_its_requests),
+		cmocka_unit_test(a_request_without_an_end_is_given_up_after_the_time_of_its_rule),
+		cmocka_unit_test(over_the_limit_the_oldest_request_is_given_up),
 		cmocka_unit_test(ids_of_a_request_are_bounded),
-		cmocka_unit_test(types_of_a_field_are_plain_and_bounded),
+		cmocka_unit_test(types_from_fields_are_printable_and_bounded),
 		cmocka_unit_test(trace_ids_come_from_the_seed),
-		cmocka_unit_test(nothing_is_allocated_in_steady_state),
-		cmocka_unit_test(in_any_order_of_threads_each_record_is_of_its_request),
-		cmocka_unit_test(random_events_come_to_what_the_model_says),
+		cmocka_unit_test(no_memory_is_allocated_in_steady_state),
+		cmocka_unit_test(in_any_order_of_threads_each_record_belongs_to_its_request),
+		cmocka_unit_test(random_events_equal_the_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
