@@ -1,25 +1,24 @@
-# Hone: the plan of the building. Rooms, what each may use, what it takes from
-# outside, the programs in front of them, and the tests beside them.
+# Hone: rooms, what each may use, their external libraries, the programs, and the tests beside them.
 #
-#   make              build everything into $(O)
-#   make demo         set up, build, run the main job end to end (FAULT=name)
-#   make check        set up, build, pass all tests (also with sanitizers); its last line counts them
+#   make              builds everything into $(O)
+#   make demo         sets up, builds, runs the main job end to end (FAULT=name)
+#   make check        sets up, builds, passes all tests (also with sanitizers); its last line counts them
 #   make quick        the part of it that starts no real processes, in under 3 minutes
-#   make bench        measure, as ratios; make fuzz: try bad input; make rooms: prove that calls run one way
+#   make bench        measures ratios; make fuzz: tries bad input; make rooms: proves that calls run one way
 #   make overhead     what the application notices: ROUNDS=10 SECONDS=6 RATE=150 SETTLE=12 SHOP_HOSTS=1
 #   make sim          text simulations, and random ones with planted causes: APPS=1000 SEED=1 STRATEGY="flat bisect"
-#   make eval         is every planted fault found: ROUNDS=5 FAULT="row_lock big_key"; docs/evaluation.md
-#   make calibrate    how often findings are right, where the truth is known; make eval-nezha: on real faults
-#   make nginx redis postgres   the modules for these servers, alone (docs/servers.md); part of all where it can be built
-#   make ganesha      fetch and build a real NFS server that has tracepoints of its own (docs/ganesha.md)
+#   make eval         whether every planted fault is found: ROUNDS=5 FAULT="row_lock big_key"; docs/evaluation.md
+#   make calibrate    how often findings are right where the truth is known; make eval-nezha: on real faults
+#   make nginx redis postgres   only the modules for these servers (docs/servers.md); part of all where they can be built
+#   make ganesha      fetches and builds a real NFS server that has its own tracepoints (docs/ganesha.md)
 #   make install      DESTDIR= PREFIX= ; SAN=address,undefined builds with sanitizers
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.SECONDARY:	# a test's object stays, so that only what changed is made again
+.SECONDARY:	# keeps the objects of tests, so that only what changed is built again
 
-# ---- rooms: each uses those named, and nothing else of ours ------------------
+# ---- rooms: each uses only the rooms named here -------------------------------
 ROOMS             := base wire mapping analysis formats report forest searchspace \
                      controlplane/server controlplane/search controlplane/engine controlplane/answers controlplane/honed \
                      agent/system agent/ctf agent/reader agent/tracer agent/guard agent/main cli
@@ -45,10 +44,11 @@ agent/guard_uses  := agent/tracer agent/system wire base
 agent/main_uses   := agent/guard agent/tracer agent/reader agent/ctf agent/system mapping wire base
 cli_uses          := report formats searchspace forest analysis mapping wire base
 
-# Rooms of which no two files depend on each other; `make rooms` lists the circles of the others. Add to it until it is all.
+# Rooms without circular dependencies between files; `make rooms` lists the circles of the others. Add rooms until all
+# are here.
 WITHOUT_CIRCLES   := wire mapping controlplane/engine controlplane/honed agent/system agent/ctf agent/tracer agent/guard agent/main
 
-# ---- what a room takes from outside (pkg-config names, or -l flags) -----------
+# ---- external libraries of a room (pkg-config names, or -l flags) -------------
 base_libs         := nng openssl
 analysis_libs     := gsl
 formats_libs      := z deflate
@@ -65,16 +65,18 @@ honed_room        := controlplane/honed
 hone-agent_room   := agent/main
 hone_room         := cli
 
-# What hone loads when it is needed (formats/format_ctf.c, cli/command_keys.c), and what of hone that uses.
+# Shared objects that hone loads on demand (formats/format_ctf.c, cli/command_keys.c), and the symbols of hone that they
+# use.
 LOADED_CTF        := formats/format_ctf_babeltrace.c
 LOADED_CREDENTIALS       := base/credentials_openssl.c base/credentials_folder_openssl.c
 hone_exports      := reading_* correlate_* ctf_* err_* map_* arena_* array_grow
-# What hone-agent loads when agent.reader names it (agent/reader/sources.tbl.h), and what of hone-agent that uses.
+# Shared objects that hone-agent loads if agent.reader names them (agent/reader/sources.tbl.h), and the symbols that
+# they use.
 LOADED_BABELTRACE2 := agent/reader/source_babeltrace2.c agent/reader/packets_babeltrace2.c
 hone-agent_exports := source_labels_* losses_* trouble_set record_list_* ring_* ctf_* err_* arena_* array_grow
 LOADED            := $(LOADED_CTF) $(LOADED_BABELTRACE2)
 
-# ---- how --------------------------------------------------------------------
+# ---- build rules ------------------------------------------------------------
 VERSION := 0.1.0
 NPROC   := $(shell nproc)
 O       ?= build
@@ -87,7 +89,7 @@ CFLAGS_ALL = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmiss
 	-MMD -MP $(SAN:%=-fsanitize=% -DHONE_DEBUG) $(CFLAGS)
 LDFLAGS_ALL = -pthread $(SAN:%=-fsanitize=%) $(LDFLAGS)
 
-# Small ones are linked in where their archive is there: each that has to be loaded makes a start longer.
+# Small libraries are linked statically if their archive exists: each shared library makes a program's start slower.
 small = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1)
 lib_flags_nng       := -lnng
 lib_flags_gsl       := $(call small,gsl) $(call small,gslcblas)
@@ -97,10 +99,11 @@ lib_flags_sqlite3   := $(call small,sqlite3)
 lib_flags_jansson   := $(call small,jansson)
 lib_flags_lttng-ctl := -llttng-ctl
 lib_flags_elf       := -lelf
-# Not for who never calls tls_open(): hone does not, and need not wait for OpenSSL to be loaded. One word, since flags are sorted.
+# Only for programs that call tls_open(): hone does not, and starts faster without OpenSSL. One word, since flags are
+# sorted.
 lib_flags_openssl   := -Wl,--push-state,--as-needed,-lssl,-lcrypto,--pop-state
 # $(call libs,room): its archive and those it uses, lower rooms last; $(call foreign,room): -l flags
-# A room inside a room is named with a slash, its archive and its tests' and benches' names with an underscore.
+# A room inside a room has a slash in its name, and an underscore in the names of its archive, tests and benches.
 flat    = $(subst /,_,$1)
 archive = $O/lib/lib$(call flat,$1).a
 libs    = $(foreach r,$1 $($1_uses),$(call archive,$r))
@@ -114,7 +117,7 @@ all: $(PROGRAMS:%=$O/bin/%) $O/lib/hone/ctf.so $O/lib/hone/source_babeltrace2.so
 $(patsubst %,$O/tests/unit/forest/%_test,store faults salvage prune): $(patsubst %,$O/tests/unit/forest/%.o,made faults)
 $(patsubst %,$O/tests/unit/controlplane/%_test,engine/engine_runs engine/queues engine/sampler answers/steady): $O/tests/sim/stage.o
 
-# A source that is loaded is linked into its own test.
+# A trace source that is a shared object is linked into its own test.
 $O/tests/unit/agent/reader/source_babeltrace2_test: $(LOADED_BABELTRACE2:%.c=$O/%.o)
 $O/tests/unit/agent/reader/source_babeltrace2_test: LDFLAGS_ALL += -lbabeltrace2
 
@@ -148,7 +151,7 @@ $O/lib/hone/credentials.so: $(LOADED_CREDENTIALS:%.c=$O/%.o)
 $O/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CFLAGS_ALL) -c -o $@ $<
 
-# What .incbin reads, the compiler does not name among what the object depends on.
+# The compiler does not list files that .incbin reads as dependencies.
 $O/report/page.o: $(addprefix report/,page.html page.css draw.js figures.js group.js change.js page.js)
 $O/cli/forest_page.o: report/page.css cli/forest.css
 
@@ -159,8 +162,8 @@ examples: shop
 
 # ---- tests --------------------------------------------------------------------
 SIMS      := $(wildcard tests/sim/*.sim)
-# Each has session daemons of its own and waits most of its time, so two at once, the longest first; those that measure a
-# processor's time, clocks, or how fast something fills, alone.
+# Each scenario has its own session daemons and mostly waits, so two run at a time, the longest first. Those that
+# measure processor time, clocks, or how fast queues fill run alone.
 SCENARIO_JOBS ?= 2
 scenario_files = $(patsubst %,tests/scenario/%_test.sh,$1)
 LONG      := $(call scenario_files,overhead kill bad_peer map agent guard report \
@@ -177,13 +180,13 @@ $O/tests/sim/sim: $O/tests/sim/sim.o $O/tests/sim/stage.o $(call libs,controlpla
 $O/tests/sim/random: $(patsubst %.c,$O/%.o,$(wildcard tests/sim/random*.c)) $O/tests/sim/stage.o $(call libs,controlplane/honed)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane/honed)
 
-# Of UNIT only: ROOM/%, ROOM/NAME_test. They wait most of their time, so twice as many at once as there are processors.
+# UNIT selects: ROOM/%, ROOM/NAME_test. Unit tests mostly wait, so twice as many run at a time as there are processors.
 UNIT      ?= %
 TAP       ?= $O/tap
 unit: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS))
 	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp CMOCKA_MESSAGE_OUTPUT=TAP prove -j$(shell expr $(NPROC) '*' 2) -e 'tools/tap.sh $(TAP)' $(sort $^)
 unit-build: $(filter $(UNIT:%=$O/tests/unit/%),$(UNIT_TESTS)) $O/tests/sim/sim $O/tests/sim/random
-# Those that have threads, for the sanitizer of threads; of others it has nothing to say.
+# Tests that start threads, for the thread sanitizer.
 THREADED   = $(foreach r,$(ROOMS) instrument,$(if $(shell grep -l pthread_ $r/*.c),$r/%)) \
 	$(patsubst tests/unit/%.c,%,$(shell grep -rl --include=*_test.c pthread_ tests/unit))
 APPS ?= 40
@@ -197,7 +200,7 @@ sim: $O/tests/sim/sim $O/tests/sim/random	# APPS=1000 SEED=1 STRATEGY="flat bise
 	[ -e $(TAP)/random.tap ] || { echo "not ok - random applications" >$(TAP)/random.tap; exit 1; }
 scenario: all instrument-scenario agent-scenario source-scenario clock-scenario report-scenario kill-scenario
 	@TAP=$(TAP) tools/scenarios.sh $(abspath $O) $(SCENARIO_JOBS) "$(filter-out $(ALONE),$(SCENARIOS))" "$(filter $(ALONE),$(SCENARIOS))"
-fuzz:	# clang's libFuzzer, with objects of its own
+fuzz:	# clang's libFuzzer; its objects are separate
 	@$(MAKE) --no-print-directory O=$O-fuzz CC=clang SAN=fuzzer-no-link,address,undefined OPT="-O1 -g" fuzzers
 fuzzers: $(FUZZERS)
 	@tools/fuzz.sh $(FUZZ_SECONDS) $O/corpus $(sort $(FUZZERS))
@@ -206,7 +209,7 @@ rooms: $(foreach r,$(ROOMS),$(call archive,$r))
 man:
 	@mandoc -T lint -W warning $(MAN) && echo "man: $(words $(MAN)) pages without a warning"
 
-# The part of docs/forest.md that is made from the code
+# The part of docs/forest.md that is generated from the code
 $O/tools/forest_docs: $O/tools/forest_docs.o $(call libs,forest)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,forest)
 docs: $O/tools/forest_docs
@@ -214,7 +217,7 @@ docs: $O/tools/forest_docs
 docs-check: $O/tools/forest_docs
 	@$< docs/forest.md | diff -u docs/forest.md - && echo "docs: as the code has it"
 
-# The tree and .clang-format agree, byte for byte.
+# Every file is exactly as clang-format writes it.
 FORMATTED = $(filter-out %.tbl.h %_tp.h,$(shell find . -name 'build*' -prune -o -name '*.[ch]' -print))
 format:
 	@echo $(FORMATTED) | xargs -P$(NPROC) -n 50 clang-format -i
@@ -226,9 +229,9 @@ setup:
 	@tools/setup.sh
 setup-tests:
 	@tools/setup.sh tests
-# As many jobs as processors, unless we were told how many.
+# As many jobs as processors, unless -j was given.
 JOBS = $(if $(findstring j,$(filter-out --%,$(MAKEFLAGS))),,-j$(NPROC))
-# All of it, in the order of how soon it fails; the last line counts what passed, failed, was retried and was skipped.
+# All tests, those that fail soonest first; the last line counts what passed, failed, was retried and was skipped.
 check: setup-tests
 	+@tools/check.sh $(abspath $O)/check \
 	    "build: $(JOBS) all unit-build" \
@@ -239,7 +242,7 @@ check: setup-tests
 	    "unit-tsan: $(JOBS) O=$O-tsan SAN=thread OPT='-O1 -g' UNIT='$(THREADED)' unit" \
 	    "fuzz: $(JOBS) fuzz" \
 	    "scenario: scenario"
-# While you work: what does not start real processes, in under 3 minutes.
+# During development: tests that start no real processes, in under 3 minutes.
 quick: setup-tests
 	+@tools/check.sh $(abspath $O)/check "build: $(JOBS) all unit-build" "rooms: rooms" "man: man" "docs: docs-check" \
 	    "format: format-check" "unit: $(JOBS) unit" "sim: $(JOBS) APPS=20 SEEDS=1 sim"
@@ -263,14 +266,14 @@ bench: setup-tests all instrument-bench agent-bench source-scenario preload-benc
 $O/bench/controlplane_decide: $O/bench/controlplane_decide.o $O/tests/sim/stage.o $(call libs,controlplane/honed)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane/honed)
 
-# Real faults that others labelled; DATA: where the sets lie (docs/nezha.md)
+# Real faults with published labels; DATA: the folder of the data sets (docs/nezha.md)
 DATA ?= $(or $(HONE_DATA),../shared/data)
 $O/bench/report_nezha: $O/bench/report_nezha.o $O/lib/libreport.a $(call libs,formats)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(sort $(call foreign,report) $(call foreign,formats))
 eval-nezha: setup-tests $O/bench/report_nezha
 	@$O/bench/report_nezha $(DATA)/nezha/2022-08-22 $(DATA)/nezha/2023-01-29
 
-# The part of docs/space.md that is made from the code
+# The part of docs/space.md that is generated from the code
 $O/tools/space_docs: $O/tools/space_docs.o
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL)
 docs: docs-space
@@ -283,7 +286,7 @@ docs-space-check: $O/tools/space_docs
 	@$< docs/space.md | diff -u docs/space.md - && echo "docs: the space's tables are as the code has them"
 .PHONY: docs docs-check docs-space docs-space-check docs-questions-check
 
-# The keys in honed.conf(5) are made from the table of the parser.
+# The config keys in honed.conf(5) are generated from the table of the parser.
 $O/tools/config_man: $O/tools/config_man.o $(call libs,controlplane/honed)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(call foreign,controlplane/honed)
 docs: docs-config
@@ -294,7 +297,7 @@ docs-config-check: $O/tools/config_man
 	@$< controlplane/honed/honed.conf.5 | diff -u controlplane/honed/honed.conf.5 - && echo "docs: honed.conf(5) has the keys of the parser"
 .PHONY: docs-config docs-config-check
 
-# The tables of rooms and threads in docs/architecture.md.
+# The tables of rooms and threads in docs/architecture.md are generated.
 architecture = tools/architecture_docs.sh docs/architecture.md $(foreach r,$(ROOMS),"$r:$($r_uses)") -- $(foreach p,$(PROGRAMS),"$p:$($p_room)")
 docs: docs-architecture
 docs-check: docs-architecture-check
@@ -304,7 +307,7 @@ docs-architecture-check:
 	@$(architecture) | diff -u docs/architecture.md - && echo "docs: architecture.md has the rooms and threads of the code"
 .PHONY: docs-architecture docs-architecture-check
 
-# The space is learned from real traces, too, which formats read.
+# The space is also learned from real traces, which the room formats reads.
 $O/bench/searchspace_learn: $O/bench/searchspace_learn.o $O/lib/libsearchspace.a $O/lib/libforest.a $(call libs,formats)
 	@mkdir -p $(@D) && $(CC) -o $@ $^ $(LDFLAGS_ALL) $(sort $(call foreign,searchspace) $(call foreign,formats))
 

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What Hone takes of a core on a node, from outside: the agent, and the session daemon with its consumers; while nothing is
-# requested, and under load. Of the machine's own accounts (/proc/PID/task/*/schedstat, ns), over SECONDS for each row.
-# O: where `make agent-scenario all` built. HONE_AGENT: another agent than $O/bin/hone-agent, to compare with.
+# CPU of Hone on a node, as a share of a core, measured from outside: the agent, and the session daemon with its
+# consumers; while idle, and under load. From the kernel's accounting (/proc/PID/task/*/schedstat, ns), over SECONDS for
+# each row.
+# O: the folder that `make agent-scenario all` built. HONE_AGENT: an agent to use instead of $O/bin/hone-agent, to
+# compare.
 # Usage: agent_idle.sh [SECONDS] ["PROGRAMS:REQUESTS_PER_SECOND ..."]
 set -eu
 cd "$(dirname "$0")/.."
@@ -58,7 +60,7 @@ for row in ${2:-1:0 20:0 1:200 20:5000}; do
 		PROGRAMS+=($!)
 	done
 	until_true 40 ready "$n" || { echo "agent_idle: the node does not come up" >&2; cat "$D"/*.log >&2; exit 1; }
-	sleep 5	# its tracepoints have been listed
+	sleep 5	# until the agent has listed the tracepoints
 	sent() { agents | jq '.agents[0].cost.all.bytes // 0'; }
 	a=$(cpu_ns $AGENT) t=$(tracer_ns) r=$(records) b=$(sent) from=$(date +%s%N)
 	sleep "$SECONDS_EACH"

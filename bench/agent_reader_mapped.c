@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What source_mapped.c takes for a record: of a program without a mapping; of a request that is not
- * sampled; of one that is sampled but not probed; of one that is probed. Threads by turns are in
- * requests of ten records each.
+ * Cost of source_mapped.c for a record: of a program without a mapping; of a request that is not
+ * sampled; of one that is sampled but not probed; of one that is probed. Several threads alternate
+ * in requests of ten records each.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agent_reader_read OUTPUT NAME: what reading a recorded session costs, ns of processor time a
- * record (files, metadata, decoding all fields, merging), and as a share of what babeltrace2 takes
- * to do no more than that.
+ * agent_reader_read OUTPUT NAME: cost of reading a recorded session, in ns of processor time a
+ * record (files, metadata, decoding all fields, merging), and as a share of what babeltrace2 needs
+ * for the same work.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the agent's reader costs beside babeltrace2's, on the same recordings, made here.
+# Cost of the agent's reader compared with babeltrace2, on the same recordings, which this script makes.
 set -eu
 cd "$(dirname "$0")/.."
 O=$(realpath "${O:-build}")

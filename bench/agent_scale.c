@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * agent_scale URL AGENT_PID_FILE SESSIOND STATE_FILE...: as a controller, of a node of many
- * programs of 2000 tracepoints each:
+ * agent_scale URL AGENT_PID_FILE SESSIOND STATE_FILE...: acts as the controller of a node with many
+ * programs of 2000 tracepoints each, and measures:
  *
- *  - toggles, with 0, 20 and 100 others on: from the command until the last program has it armed
- * (some watch the word in their own memory), and, for one that was never on before, until the agent
- * says so;
- *  - the agent's memory: now, and the most since it began; its processor time when nothing happens;
+ *  - toggles, while 0, 20 and 100 other tracepoints are enabled: the time from the command until the
+ *    last program has the tracepoint enabled (some programs watch the enabler state in their own
+ *    memory), and, for a tracepoint that was never enabled before, until the agent reports it;
+ *  - the agent's memory: current and peak; its processor time while idle;
  *  - processor time for a record, of the agent's threads and of the tracer's daemons, at several
- * rates.
+ *    rates.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The agent on a node of PROGRAMS programs of 2000 tracepoints each: toggles, memory, processor time for a record.
-# O: where `make agent-bench` built. Usage: agent_scale.sh [PROGRAMS] [option of hone-agent...]
+# The agent on a node with PROGRAMS programs of 2000 tracepoints each: toggles, memory, processor time for a record.
+# O: the folder that `make agent-bench` built. Usage: agent_scale.sh [PROGRAMS] [option of hone-agent...]
 set -eu
 cd "$(dirname "$0")/.."
 O=$(realpath "${O:-build}")

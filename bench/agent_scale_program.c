@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* agent_scale_program STATE_FILE: a program of 2000 tracepoints, that works as fast as it is told.
- */
+/* agent_scale_program STATE_FILE: a program of 2000 tracepoints that fires them at a given rate. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>

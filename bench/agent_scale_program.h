@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a program of the scale bench tells and is told, in a file that is mapped by it and by the
- * bench. */
+/* State and commands of a program of the scale bench, in a file that both the program and the bench
+ * map. */
 #ifndef AGENT_SCALE_PROGRAM_H
 #define AGENT_SCALE_PROGRAM_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How often the analysis is right, on requests whose truth is known: how many of
- * 1,000 request types without any fault get a finding, and how often intervals at 95 % hold
- * the true share, cell by cell. The same numbers on every run. docs/calibration.md.
+ * How often the analysis is right on requests whose truth is known: how many of 1,000 request types
+ * without a fault get a finding, and how often 95 % confidence intervals contain the true share,
+ * cell by cell. Deterministic: the same numbers on every run. docs/calibration.md.
  *
- *	analysis_calibrate [RUNS [TYPES [ROUNDS]]]	of each cell; 200, 1000, 200
+ * 	analysis_calibrate [RUNS [TYPES [ROUNDS]]]	of each cell; 200, 1000, 200
  */
 #include <time.h>
 

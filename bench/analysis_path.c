@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How fast the analysis is, on one core, and whether that depends on how much there
- * is. Three tables:
+ * Speed of the analysis on one core, and how it depends on the amount of data. Three tables:
  *
- *	records to groups	assembly, critical path, shape, group of records in memory, in
- *				streams of 10^3 to 10^7 records of many requests at a time on
- *				four nodes; what decoding their batches takes stands apart
- *	traces to groups	the same without assembly: traces as readers of files make
- *				them of spans, four events each
- *	folding			the shape of single long paths, the worst ones too
+ * 	records to groups	assembly, critical path, shape, group of records in memory, in
+ * 				streams of 10^3 to 10^7 records of many requests at a time on
+ * 				four nodes; the time for decoding their batches is separate
+ * 	traces to groups	the same without assembly: traces as file readers make them of
+ * 				spans, four events each
+ * 	folding			the shape of single long paths, including the worst cases
  *
- * It only tells; nothing here fails on time.
+ * Measures only: no time makes it fail.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The hash table against the hand-made ones that it replaced: ns of processor time for one
- * operation, and the ratio. The median of pairs, taken in turns, so that other load on the machine
- * falls on both.
+ * The hash table compared with the hand-written ones that it replaced: ns of processor time for one
+ * operation, and the ratio. The median of pairs that run alternately, so that other load on the
+ * machine affects both.
  *
- *	trace	units of a trace, by 64-bit id, in a table that is emptied for each trace
- *		(analysis/build.c)
- *	large	100,000 ids in random order, found or added (struct map of base/hash.c)
+ * 	trace	units of a trace, by 64-bit id, in a table that is emptied for each trace
+ * 		(analysis/build.c)
+ * 	large	100,000 ids in random order, found or added (struct map of base/hash.c)
  */
 #include <stdint.h>
 #include <stdio.h>

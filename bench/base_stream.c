@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What TLS costs on the link: batches of 64 KiB from one thread to another, over TCP, a local
+ * Cost of TLS on the agent link: batches of 64 KiB from one thread to another, over TCP, a local
  * socket and TLS, in MB/s and in processor time of both sides together, as a multiple of TCP's; and
- * the processor time of a connection with its handshake, both sides together. The best of some
- * rounds, so that others on the machine count little.
+ * the processor time of a connection with its handshake, both sides together. The best of several
+ * rounds, to reduce the effect of other load.
  */
 #define _GNU_SOURCE
 #include <ftw.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How long a decision takes, from the step in which its groups are ripe to the
- * wants that go out, and what memory the engine takes: a request type of 1,024
- * groups (any of ten services is called or not) whose search space has 100,000 tracepoints,
- * spread over the services or all in one. Wanted: under 10 ms, under 256 MiB; what ends the
- * program with 1 is only a fault that was not found where it is.
+ * Time of a decision, from the step in which its groups become eligible to the desired states that
+ * are sent, and memory of the engine: a request type of 1,024 groups (each of ten services is
+ * called or not) whose search space has 100,000 tracepoints, spread over the services or all in
+ * one. Targets: under 10 ms, under 256 MiB. Only a fault that is not found where it was planted
+ * makes the program exit with 1.
  */
 #include <malloc.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# How long from a tracepoint that fires to its record at the controller, under the demo's load: read from
-# `hone status` after one demo, by the oldest record of each batch (so no record took longer).
+# Delay from a tracepoint that fires to its record at the controller, under the demo's load: read from `hone status`
+# after one demo, by the oldest record of each batch (so no record took longer).
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 O=${O:-$here/build}

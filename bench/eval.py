@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What bench/eval.sh found, as a table: Markdown on standard output and, where told, in place of the one between the two
-# marks in a document; and a page. Exit 1: a target is missed.
+# The results of bench/eval.sh as a table: Markdown on standard output and, if a document is given, in place of the one
+# between the two marks in it; and a page. Exit 1: a target is missed.
 import argparse, html, json, os, secrets, statistics, sys
 
 MARKS = "<!-- make eval: from here -->", "<!-- make eval: to here -->"
@@ -17,7 +17,7 @@ runs = [json.loads(line) for line in open(args.runs)]
 
 
 def judge(run):
-    """What of the verdict is so: the service of either end, either end, both."""
+    """Which parts of the verdict are right: the service of either end, either end, both."""
     want, verdict = truth[run["fault"]], run.get("verdict")
     edge = verdict["edge"] if verdict else {"from": "", "to": ""}
     ends = [edge["from"] in want["from"], edge["to"] in want["to"]]
@@ -77,7 +77,7 @@ def row(fault, rows):
 
 
 def targets():
-    """(words, reached), of all runs."""
+    """(text, target reached), of all runs."""
     n, on = len(runs), median(r["on"] for r in runs)
     service, either, both = (sum(r[w] for r in runs) for w in ("service", "either", "both"))
     return [(f"right service in {service} of {n} runs (wanted: all)", service == n),

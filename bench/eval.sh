@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Does it find what was planted? Every fault of the shop, ROUNDS times, each on a shop of its own (examples/demo.sh).
-# Prints a table, writes it to docs/evaluation.md in place of the one that is there, and as a page; each run is a line
-# of JSON. Exits 1 if a target is missed. Interrupted, it tells of the runs that it has, and leaves the docs alone.
+# Whether planted faults are found: every fault of the shop, ROUNDS times, each on its own shop (examples/demo.sh).
+# Prints a table, replaces the one in docs/evaluation.md, and writes a page; each run is a line of JSON. Exits 1 if a
+# target is missed. If interrupted, it reports the runs so far and does not change the docs.
 #
 #   O=build ROUNDS=5 bench/eval.sh [FAULT...]     writes $O/eval.jsonl, $O/eval.html, $O/eval.log
-#   RATE, STRATEGY, K, ONLY, LEARN_SECONDS: see examples/demo.sh. With faults named, or any of these set, the docs stay as they are.
+#   RATE, STRATEGY, K, ONLY, LEARN_SECONDS: see examples/demo.sh. With faults named, or any of these set, the docs stay unchanged.
 set -uo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 export O=${O:-$here/build}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How fast trace files become traces: FILE..., read as what they are. Beside it the
- * same bytes only read and inflated, without a look at them: their ratio is what
- * finding spans and making traces costs. It only tells; nothing here fails on time.
+ * Speed of converting trace files to traces: FILE..., each read in its detected format. For
+ * comparison the same bytes are only read and inflated: the ratio is the cost of finding spans and
+ * building traces. Measures only: no time makes it fail.
  */
 #include <stdio.h>
 #include <stdlib.h>

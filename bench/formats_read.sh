@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Reading trace files to traces, beside plain reading of the same bytes.
+# Reading trace files to traces, compared with plain reading of the same bytes.
 set -eu
 cd "$(dirname "$0")/.."
 O=$(realpath "${O:-build}")

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * instrument_cost [libhone.so]: what Hone costs in the traced program, as
- * ratios. Run by instrument_cost.sh, which sets up the recording.
+ * instrument_cost [libhone.so]: cost of Hone in the traced program, as ratios. Run by
+ * instrument_cost.sh, which sets up the recording.
  *
- * The machine is never quiet, so no number stands alone: two workers, one with
- * libhone preloaded and one without, wait for orders; each round runs both
- * sides of every pair, one right after the other, in turns first. A ratio is
- * the median over the rounds of the ratio within a round.
+ * The machine is never idle, so only ratios are reported. Two workers, one with libhone preloaded
+ * and one without, wait for commands; each round runs both sides of every pair one right after the
+ * other, in alternating order. A ratio is the median over the rounds of the ratio within a round.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# What libhone costs in the traced program, measured on a node of its own. O: the folder that `make instrument-bench` built.
+# Cost of libhone in the traced program, on a private node. O: the folder that `make instrument-bench` built.
 set -eu
 cd "$(dirname "$0")/.."
 O=$(realpath "${O:-build}")
@@ -21,7 +21,7 @@ end() {
 trap end EXIT
 lttng-sessiond --no-kernel --background --pidfile="$D/sessiond.pid" --agent-tcp-port=$((20000 + $$ % 20000)) 2> "$D/sessiond.log"
 
-# In memory, overwritten, read by nobody: what is measured is the program, not a disk.
+# A flight recorder in memory without a reader: the disk has no effect on the program's cost.
 {
 	lttng -n create cost --snapshot --output="$D/trace"
 	for channel in plain context whole; do

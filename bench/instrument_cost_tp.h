@@ -9,7 +9,7 @@
 
 #include <lttng/tracepoint.h>
 
-/* One record, recorded in five ways: never; as it is; with contexts; if a filter lets it; as the agent has it. */
+/* One record in five ways: disabled; plain; with contexts; with a filter; as the agent records it. */
 LTTNG_UST_TRACEPOINT_EVENT_CLASS(bench, six,
 	LTTNG_UST_TP_ARGS(int, i),
 	LTTNG_UST_TP_FIELDS(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the mapper takes for a tracepoint: of a name that no rule knows, on one thread, and of jobs
- * that go over three threads under two ids, numbers or texts, with few and with many of them open.
- * The least of five rounds that take turns; ratios are to the first.
+ * Cost of the mapper for a tracepoint: of a name without a rule, on one thread; and of jobs that
+ * move over three threads under two ids, numbers or texts, with few and with many jobs open. The
+ * minimum of five interleaved rounds; ratios are to the first case.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes Jaeger's JSON, as its query service gives it out, of a day of the Nezha set (CSV): FOLDER > file.
+"""Converts a day of the Nezha set (CSV) to JSON as Jaeger's query service returns it: FOLDER > file.
 
 Times are cut to microseconds, as Jaeger has them. Services are pods without the two hashes of their names.
 """

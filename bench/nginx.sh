@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What nginx notices of our module: four of them side by side, each with one worker, asked in turn by wrk in a closed loop
-# that keeps the machine full. All of them in each round, in rotated order; a ratio is between two of one round.
+# Cost of Hone's module in nginx: four servers side by side, each with one worker; wrk loads one at a time in a closed
+# loop that saturates the machine. All of them in each round, in rotated order; a ratio is between two of one round.
 #
-#	none	nginx without the module
-#	ust	the same, with LTTng-UST's library loaded, as in any program that can be traced: it brings two threads
-#	off	the module loaded, hone on, no tracing: nothing is sampled
-#	on	every request sampled, hone:* recorded to memory as an agent has it
+# 	none	nginx without the module
+# 	ust	the same with LTTng-UST's library loaded, as in any traceable program: it adds two threads
+# 	off	the module loaded, hone on, no tracing: no request is sampled
+# 	on	every request sampled, hone:* recorded to memory as the agent does
 #
-# file: 1 KiB from a file; proxy: from another nginx, over kept connections, with the context passed on. CPU is the worker's
-# time a request, which other programs on the machine disturb less than they do the throughput.
+# file: 1 KiB from a file; proxy: from another nginx, over kept connections, with the context passed on. CPU is the
+# worker's time a request, which other programs on the machine disturb less than the throughput.
 #
 #   O=build bench/nginx.sh [ROUNDS [SECONDS]]
 set -euo pipefail

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The table of bench/overhead.sh from what its rounds measured: medians of ratios within a round, each with the middle 95 %
-# of 10,000 resamplings of the rounds (percentile bootstrap, Efron 1979), and where the CPU time went.
+# The table of bench/overhead.sh from the measurements of its rounds: medians of ratios within a round, each with the
+# middle 95 % of 10,000 resamplings of the rounds (percentile bootstrap, Efron 1979), and the CPU time by component.
 import json, random, statistics, sys
 
 path, rate, hosts = sys.argv[1:]

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What the application notices. The shop under load, in turn: without tracing; with plain LTTng that records the same
-# tracepoints to memory, read by nobody; with Hone idle (always-on tracepoints, of each type `agents.enough` requests a
-# second sampled); with Hone in a diagnosis, of one request type after the other; with Hone in four at once, each begun
-# anew when it has ended. All of them in each round, in rotated order; a ratio is between two of one round. Each is under
-# full load for SETTLE seconds before anything is measured, since honed and its agents are new each time and need some
-# seconds to find what they may spend. Throughput by a closed loop whose connections ask again at once, so that the machine
-# is full and whatever else runs on it is missing; times by a steady rate far from full.
+# tracepoints to memory without a reader; with Hone idle (always-on tracepoints, `agents.enough` requests a second of
+# each type sampled); with Hone in a diagnosis, of one request type after the other; with Hone in four diagnoses at a
+# time, each restarted when it has ended. All of them in each round, in rotated order; a ratio is between two of one
+# round. Each is under full load for SETTLE seconds before it is measured, since honed and its agents are new each time
+# and need some seconds to find their overhead budget. Throughput by a closed loop whose connections send the next
+# request at once, so that the machine is saturated and any other load reduces it; latencies at a steady rate far below
+# saturation.
 #
 #   O=build bench/overhead.sh [ROUNDS [SECONDS [RATE [SETTLE]]]]     SHOP_HOSTS=1: all services on one node, with one agent
 #   make overhead ROUNDS=10 SECONDS=6 RATE=150 SETTLE=12
@@ -29,7 +30,7 @@ FOUR="GET_HOME GET_PRODUCT SEARCH GET_ORDERS"
 load() { "$here/shop/shop.sh" load "$stage/shop" --seconds "$seconds" --seed "$round" --json "$@"; }
 on_each() { local n; for n in $nodes; do "$here/node.sh" exec "$stage/shop" "$n" "$@"; done; }
 
-# ---- the five ways -----------------------------------------------------------------
+# ---- the five modes ----------------------------------------------------------------
 none_on() { :; }
 none_off() { :; }
 plain_on() {
@@ -47,14 +48,14 @@ plain_off() {
 }
 idle_on() { stage_honed && stage_agents; }
 idle_off() { stage_unhone; }
-# each_in_turn TYPE...: diagnoses of these for ever, one at a time
+# each_in_turn TYPE...: diagnoses these types one at a time, endlessly
 each_in_turn() {
   local type
   while :; do
     for type; do hone start "$type" --wait >/dev/null 2>&1 || sleep 0.2; done
   done
 }
-# diagnose TYPES...: as many at once as there are arguments, each of its types in turn
+# diagnose TYPES...: one diagnosis at a time for each argument, of its types in turn
 diagnose() {
   stage_honed && stage_agents || return
   ( trap 'kill $(jobs -p) 2>/dev/null; exit' TERM
@@ -96,7 +97,7 @@ print(*(round(v) for v in sums.values()))
 PYTHON
 }
 
-measure() {	# WAY: a line of JSON
+measure() {	# WAY: prints a line of JSON
   local way=$1 full steady before after
   "${way}_on" || { echo "$way cannot be had" >&2; return 1; }
   load --think 0 --connections 8 --seconds "$settle" >/dev/null
@@ -120,7 +121,7 @@ load --think 0 --connections 8 >/dev/null
 idle_on
 "$here/shop/shop.sh" load "$stage/shop" --seconds 8 --rate "$rate" >/dev/null &
 learner=$!
-hone learn --seconds 5 --wait >/dev/null 2>&1 || true	# what a diagnosis needs to know
+hone learn --seconds 5 --wait >/dev/null 2>&1 || true	# a diagnosis needs a learned space
 wait "$learner"
 idle_off
 ways=(none plain idle diagnosis diagnoses)

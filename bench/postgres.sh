@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What Hone's two files cost a PostgreSQL server: three servers side by side, one as it is, one with them and nothing
-# on, one with the always-on tracepoints on and every statement sampled; all data in memory, so that the disk does not
-# hide it; pgbench's transactions on each in turn. O: the folder that `make postgres-bench` built. TURNS=400
+# Cost of Hone's two files in a PostgreSQL server: three servers side by side: unmodified; with the files and no
+# tracepoint enabled; with the always-on tracepoints enabled and every statement sampled. All data is in memory, so that
+# the disk does not hide the cost. pgbench's transactions on each in turn. O: the folder that `make postgres-bench`
+# built. TURNS=400
 set -eu
 cd "$(dirname "$0")/.."
 O=$(realpath "${O:-build}") TURNS=${TURNS:-400}
 BIN=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
 [ "$(id -u)" = 0 ] || { echo "$0: needs root, for nodes of its own" >&2; exit 1; }
 
-if [ "${HONE_NODE:-}" != "$PPID" ]; then	# for a folder in memory that nobody else sees
+if [ "${HONE_NODE:-}" != "$PPID" ]; then	# for a private folder in memory
 	HONE_NODE=$$ unshare --mount --propagation private bash "$0" "$@"
 	exit
 fi
@@ -30,7 +31,7 @@ cp "$O"/lib/hone/*postgres*.so "$D/lib/hone" && cp "$O/lib/libhone.so.0" "$D/lib
 node_start "$D" node-off
 node_start "$D" node-on
 
-# In memory, overwritten, read by nobody: what is measured is the server.
+# A flight recorder in memory without a reader: only the server's cost is measured.
 on() { node_exec "$D" node-on lttng -n "$@" > /dev/null; }
 on create pg --snapshot --output="$D/trace"
 on enable-channel -u --buffers-pid --num-subbuf=4 --subbuf-size=64k c

@@ -2,14 +2,13 @@
 /*
  * postgres_pairs WORKLOAD TURNS CONNINFO...
  *
- * pgbench's transactions on several servers in turn, a few on each, from one
- * process: whatever else the machine does, it does to all of them. What counts
- * is the processor time of the backend, which other programs do not take from;
- * of connections, the time until they have answered. Prints what a transaction
- * costs on the first server, and for each other one the ratio to that: of the
- * medians, and of the medians of ten parts from the lowest to the highest.
- * WORKLOAD: select, prepared, tpcb, connect. Each statement (but a prepared
- * one's) has a context of its own, sampled and not probed.
+ * pgbench's transactions on several servers alternately, a few on each, from one process, so that
+ * other load on the machine affects all of them. The measure is the processor time of the backend,
+ * which other programs do not affect; for connections, the time until the server has answered.
+ * Prints the cost of a transaction on the first server, and for every other server the ratio to it:
+ * of the medians, and of the medians of ten quantile ranges from lowest to highest. WORKLOAD:
+ * select, prepared, tpcb, connect. Each statement (except a prepared one) carries its own context,
+ * sampled and not probed.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a wait costs that is over at once: a semaphore that is up already, in a
- * program that says of itself what it waits for, as a PostgreSQL server does.
- * Run with and without libhone_postgres_waits.so preloaded; prints nanoseconds
- * where nothing is waited for, and inside of a wait, as the smallest of many.
+ * Cost of a wait that ends at once: a semaphore that is already up, in a program that publishes its
+ * wait event, as a PostgreSQL server does. Run with and without libhone_postgres_waits.so
+ * preloaded; prints ns without a published wait event, and with one, as the minimum of many.
  */
 #include <semaphore.h>
 #include <stdint.h>

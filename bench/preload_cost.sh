@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What LTTng's preloaded helpers cost a program with all of their tracepoints off, on a node of its own where a session
-# daemon runs: each beside none, in turns, the least of five. O: the folder of `make bench`.
+# Cost of LTTng's preloaded helpers in a program with all of their tracepoints disabled, on a private node with a
+# session daemon: each compared with no helper, alternately, the minimum of five. O: the folder of `make bench`.
 set -eu
 cd "$(dirname "$0")/.."
 O=$(realpath "${O:-build}")

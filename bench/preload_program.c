@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * preload_program: what calls that LTTng's helpers stand in front of take here, in ns of this
- * thread's processor time, the least of many rounds: locking and unlocking a mutex that nobody else
- * has; malloc and free; loading a library and letting go of it; and a request of some 100 us with
- * 20 of the first and 40 of the second. See preload_cost.sh.
+ * preload_program: cost of calls that LTTng's preloaded helpers wrap, in ns of this thread's
+ * processor time, the minimum of many rounds: locking and unlocking an uncontended mutex; malloc
+ * and free; loading and unloading a library; and a request of about 100 us with 20 of the first and
+ * 40 of the second. See preload_cost.sh.
  */
 #include <dlfcn.h>
 #include <pthread.h>

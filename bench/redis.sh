@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What the module costs Redis: SET, asked by redis-benchmark through TCP, of a server without it; with it, while nothing
-# is traced; with it, where each request brings a context and is recorded (hone:*, filtered as the agent does, to memory).
-# All in each round, in rotated order; a ratio is between two of one round, what is shown its median. `time` is the
-# processor time of Redis' main thread for each request, from the machine's accounts: Redis does all on one thread, so when
-# it is full that is what a client notices, and it bears other work on the machine better than requests a second do.
-# `again` is the server without the module against itself: what the machine adds.
+# Cost of the module in Redis: SET by redis-benchmark over TCP, on a server without the module; with the module and no
+# tracing; with the module where each request brings a context and is recorded (hone:*, filtered as the agent does, to
+# memory). All in each round, in rotated order; a ratio is between two of one round, and the printed ratio is the
+# median. `time` is the processor time of Redis' main thread for each request, from the kernel's accounting: Redis does
+# all work on one thread, so at saturation it determines the throughput, and other load disturbs it less than requests a
+# second. `again` compares the server without the module with itself: the error of the measurement.
 #
 #   O=build bench/redis.sh [ROUNDS [REQUESTS]]
 set -eu
@@ -34,7 +34,7 @@ parent=00-fedcba98765432100123456789abcdef-0000000000000007-01
 state=hone=0000000000000007-00000001
 
 used_ns() { local pid; pid=$(cat "$D/redis/$1.pid"); cut -d' ' -f1 "/proc/$pid/task/$pid/schedstat"; }
-measure() {	# SERVER WORD...: requests a second, ns of Redis for each
+measure() {	# SERVER WORD...: prints requests a second, and ns of Redis for each
 	local server=$1 before rate
 	shift
 	before=$(used_ns $server)

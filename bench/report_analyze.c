@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs `hone analyze FILES`, also with --json, and says how fast that was, as a whole process from
- * its start to its end, and how much memory it took at most.
+ * Runs `hone analyze FILES`, also with --json, and prints its speed, as a whole process from start
+ * to end, and its peak memory.
  *
- *	report_analyze HONE RUNS WORDS FILE...
+ * 	report_analyze HONE RUNS WORDS FILE...
  */
 #include <jansson.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# hone analyze, from the start of the process to its end, on real traces; the best of some runs, and the most memory.
+# hone analyze on real traces, from the start of the process to its end; the best of several runs, and the peak memory.
 set -eu
 cd "$(dirname "$0")/.."
 O=$(realpath "${O:-build}")
@@ -13,7 +13,7 @@ make -s O="$O" "$O/bin/hone" "$O/bench/report_analyze"
 D=$(mktemp -d)
 trap 'rm -rf "$D"' EXIT
 day=("$DATA"/nezha/2023-01-29/*.csv.gz)
-# copy N: the day again, with other trace ids
+# copy N: another copy of the day, with other trace ids
 copy() {
 	for f in "${day[@]}"; do
 		gzip -dc "$f" | awk -F, -v OFS=, -v n="$1" 'NR > 1 { $1 = sprintf("%02x", n) substr($1, 3) } 1'
@@ -28,5 +28,5 @@ rm "$D/day.json"
 run 2 "the same 8 times, other ids" "$D"/*.csv.gz
 run 10 "HDFS, 2,483 events (X-Trace)" "$DATA"/xtrace/upload.json
 rate=$(awk 'NR == 1 { for (i = 2; i <= NF; i++) if ($i == "traces/s") print $(i - 1) }' "$D/day")
-# what others were measured with on this day, on such a machine: CRISP 491 to 664 traces/s, tprof 5
+# for comparison, on this data and a similar machine: CRISP 491 to 664 traces/s, tprof 5
 awk -v r="$rate" 'BEGIN { printf "%.0f to %.0f times the traces/s of CRISP (491 to 664), %.0f times those of tprof (5)\n", r / 664, r / 491, r / 5 }'

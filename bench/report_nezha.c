@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How often is the faulty service of a labelled fault among the first 1, 3, 5
- * that are named? On the Nezha set (Yu et al., ESEC/FSE 2023): a folder for each
- * day, with the traces and fault_list.json. docs/nezha.md says what each choice here rests
- * on. Prints a table for each day; with -v also a line for each fault.
+ * How often the faulty service of a labelled fault is among the first 1, 3, 5 that are named, on
+ * the Nezha set (Yu et al., ESEC/FSE 2023): a folder for each day, with the traces and
+ * fault_list.json. docs/nezha.md gives the reason for each choice here. Prints a table for each
+ * day; with -v also a line for each fault.
  *
- *	report_nezha [-v] FOLDER...
+ * 	report_nezha [-v] FOLDER...
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a space costs as the application grows: one trace of n different tracepoints is
- * learned, learned again in part, saved and loaded. Ratio: time an event, learning it
- * first, against 1,000 events; linear means that it stays near 1 but for what no
- * longer fits into the processor's caches. Then real X-Trace reports of HDFS, where
- * HONE_DATA has them: one of them has 10^175 paths, and is one graph.
+ * Cost of a space as the application grows: one trace of n different tracepoints is learned,
+ * learned again in part, saved and loaded. Ratio: time an event, while learning it first, compared
+ * with 1,000 events; if the cost is linear, it stays near 1 except for the effect of the
+ * processor's caches. Then real X-Trace reports of HDFS, if HONE_DATA has them: one has 10^175
+ * paths, and is one graph.
  */
 #define _GNU_SOURCE
 #include <malloc.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a match costs as the application grows: a row of n points in spans, with
- * every tenth on the path (gap: about ten points), with none (gap: all), and n points
- * in diamonds, of 2^(n / 3) paths. Ratio: time a label for the widest gap against 1,000 labels.
+ * Cost of a match as the application grows: a row of n points in spans, with every tenth on the
+ * path (gap: about ten points) or none (gap: all), and n points in diamonds, which have 2^(n / 3)
+ * paths. Ratio: time a label for the widest gap, compared with 1,000 labels.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a record costs on its way between agent and controller: ns of processor time
- * to encode and to decode one, and that as a multiple of copying its bytes. The
- * best of many rounds, so that others on the machine count little.
+ * Cost of a record between agent and controller: ns of processor time to encode and to decode one,
+ * and as a multiple of copying its bytes. The best of many rounds, to reduce the effect of other
+ * load.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The tables of rooms and of threads in docs/architecture.md, made from the Makefile and from the calls of pthread_create().
+# The tables of rooms and of threads in docs/architecture.md, generated from the Makefile and from the calls of
+# pthread_create().
 # Usage: architecture_docs.sh FILE "room:rooms that it uses" ... -- "program:its room" ...
-# Writes FILE to standard output with both tables made anew. What a room or a thread is for stays as it stands in the file; a row
-# that has no such text is an error: write it.
+# Writes FILE to standard output with both tables regenerated. The purpose of each room and thread is kept from FILE; a
+# row without a purpose is an error: add it to FILE.
 set -eu
 file=$1
 shift

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# tools/check.sh FOLDER "STAGE: MAKE-ARGUMENTS" ...: runs each stage with make, one after the other, and goes on when one
-# fails, so that one run shows all that is wrong; only a stage named "build" ends it. Stages whose tests write TAP
-# (tools/tap.sh) leave it in FOLDER/STAGE; any other is one check. Ends with the one line of tools/summary.sh.
+# tools/check.sh FOLDER "STAGE: MAKE-ARGUMENTS" ...: runs the stages one after the other with make, and continues when
+# one fails, so that one run shows all failures; only a failed stage named "build" ends it. Stages whose tests write TAP
+# (tools/tap.sh) leave it in FOLDER/STAGE; any other stage counts as one check. Ends with the line of tools/summary.sh.
 set -u
 folder=$1
 shift

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Runs fuzz targets, as many at once as there are processors, and says in a table what each has tried. The first that
-# finds something ends it, with its words and the input that did it.
+# Runs fuzz targets, as many at a time as there are processors, and prints a table of what each has tried. The first
+# target that finds a fault ends the run; its output and the input that caused it are printed.
 #
-#   tools/fuzz.sh SECONDS FOLDER TARGET...      seeds: tests/fuzz/corpus/TARGET; what is found new is kept in FOLDER
+#   tools/fuzz.sh SECONDS FOLDER TARGET...      seeds: tests/fuzz/corpus/TARGET; new inputs are kept in FOLDER
 set -eu
 if [ "$1" != one ]; then
   seconds=$1 kept=$2
@@ -20,7 +20,7 @@ if ! "$target" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=20 -print_
     $(ls -d "tests/fuzz/corpus/$name" 2>/dev/null) >"$log" 2>&1; then
   tail -n 60 "$log" >&2
   echo "fuzz: $name has found something; the input that did it is named above" >&2
-  exit 255	# for xargs: begin no other
+  exit 255	# makes xargs start no further target
 fi
 awk -v name="$name" -v seconds="$seconds" '
   /^stat::number_of_executed_units/ { inputs = $2 }

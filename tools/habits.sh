@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # tools/habits.sh FILE...: proves the habits of CONTRIBUTING.md that a compiler does not check.
-#   - no basename occurs twice among the product's files (main.c excepted): one noun, one file
-#   - a struct's tag is defined once in the product: one noun, one meaning (struct NAME in two files is two meanings)
+#   - no basename occurs twice among the product's files (main.c excepted)
+#   - a struct's tag is defined once in the product: one noun, one meaning
 #   - sizeof x for an object, sizeof(type) for a type
-#   - a file says its licence in its first line
+#   - the first line of a file names its licence
 set -eu
 fail=0
 say() {

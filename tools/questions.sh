@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Checks that docs/questions.md describes each question of wire/questions.tbl.h with its fields, that
-# hone.1 describes each command, and that neither page has one that does not exist.
+# Checks that docs/questions.md describes every question of wire/questions.tbl.h with its fields, that hone.1 describes
+# every command, and that neither describes one that does not exist.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 table=wire/questions.tbl.h page=docs/questions.md manual=cli/hone.1 bad=0

@@ -3,8 +3,8 @@
 # Checks that includes and calls run one way. Usage: rooms.sh OBJECTS "room:rooms that it may use" ...
 #   includes: a file of a room includes only headers of its room and of the rooms that it may use
 #   calls: a symbol that a room's archive leaves undefined is defined in that archive, in those rooms, or outside of Hone
-#   circles: no two files of a room depend on each other, by includes or calls, directly or not. NAME.c and NAME.h are one
-#	file. An error in the rooms that WITHOUT_CIRCLES names; of the others the circles are listed.
+#   circles: no two files of a room depend on each other, by includes or calls, directly or not. NAME.c and NAME.h count
+#	as one file. A circle is an error in the rooms that WITHOUT_CIRCLES names, and is listed in the others.
 set -eu
 objects=$1
 shift
@@ -12,7 +12,7 @@ fail=0
 all=
 for arg in "$@"; do all="$all ${arg%%:*}"; done
 archive() { echo "$objects/lib/lib$(echo "$1" | tr / _).a"; }
-files() { find "$1" -name '*.[ch]' -not -path '*/cost/*'; }	# also of rooms inside it
+files() { find "$1" -name '*.[ch]' -not -path '*/cost/*'; }	# also of nested rooms
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -51,7 +51,7 @@ for arg in "$@"; do
     }
   done
 done
-# file FILE: each line, two files of the room of which the first depends on the second
+# FILE: on each line two files of the room, of which the first depends on the second
 depends() {
   for f in "$1"/*.[ch]; do
     name=${f##*/}
@@ -65,7 +65,7 @@ depends() {
     { where[$NF] = at[2] }
     END { for (n in needs) { split(n, w, " "); if (w[2] in where) print w[1], where[w[2]] } }'
 }
-# the groups of files that depend on each other, one a line
+# prints the groups of files that depend on each other, one group a line
 circles() {
   depends "$1" | awk '
     $1 != $2 { reach[$1, $2] = 1; files[$1] = files[$2] = 1 }
@@ -89,7 +89,7 @@ for room in $all; do
   echo "$found" | sed "s|^|rooms: circle of files in $room:|"
   case " ${WITHOUT_CIRCLES-} " in *" $room "*) fail=1 ;; esac
 done
-# a foreign library belongs behind a door: only files named role_foreign.c include it
+# an external library is wrapped: only files named ROLE_LIBRARY.c include its headers
 for pair in nng:nng/ sqlite:sqlite3.h lttng:lttng/lttng.h openssl:openssl/ libelf:gelf.h; do
   for f in $(grep -l "#include <${pair#*:}" $(for r in $all; do files "$r" | grep "\.c$"; done) 2>/dev/null || true); do
     case $f in

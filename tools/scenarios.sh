@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# tools/scenarios.sh OUT JOBS BESIDE ALONE: runs scenarios (two lists of files) under prove: the first JOBS at a time, the
-# others, that measure, one by one. What fails is tried once more when all else is done, so that a machine that was
-# busy elsewhere is told from a fault; both tries are told. Of more than AGAIN that fail none is tried again.
-# What they say is in OUT/scenarios, and once more at the end where a check failed. TAP: the folder for tools/tap.sh; what was
-# run again is in its folder "retry", so that the summary of `make check` names it: each such is worth a look.
+# tools/scenarios.sh OUT JOBS BESIDE ALONE: runs scenarios (two lists of files) under prove: those of BESIDE, JOBS at a
+# time, then those of ALONE, which measure, one by one. Failed scenarios are run once more at the end, to distinguish a
+# fault from a busy machine; both results are reported. If more than AGAIN scenarios fail, none is run again. Their
+# output is in OUT/scenarios, and is printed again at the end if a check failed. TAP: the folder for tools/tap.sh; the
+# second runs are in its folder "retry", so that the summary of `make check` names them: each of them deserves
+# attention.
 set -u
 out=$1 jobs=$2 beside=$3 alone=$4 AGAIN=3
 tap=${TAP:-$out/tap/scenario} first=$out/scenarios second=$out/scenarios.again state=$out/scenarios.state
@@ -26,7 +27,7 @@ rc=0
 [ $rc = 1 ] || exit 0
 were=$(failed)
 if [ "$(prove --statefile="$state" --state=all --dry | wc -l)" != $(echo $beside $alone | wc -w) ]; then
-  echo "not all of them ran"	# all is said once more below; whatever stopped the others is no matter of one of them
+  echo "not all of them ran"	# the output is printed below; the cause is not in a single scenario
 elif [ -n "$were" ] && [ "$(echo "$were" | wc -l)" -le $AGAIN ]; then
   echo "once more, alone:" $were
   tap=$tap/retry

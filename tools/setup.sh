@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs what building, the demo and the tests need and this machine lacks. Says what, and through what. Starts nothing.
-# Debian and what derives from it: by apt-get. Elsewhere: names what is missing and exits 1.
+# Installs the packages that building, the demo and the tests need and that this machine lacks, and prints their names
+# and the command. Starts no service. On Debian and its derivatives by apt-get; elsewhere it lists what is missing and
+# exits 1.
 set -eu
 
-# Debian package : how to see that it is there (a header, a program, or a pkg-config name)
+# Debian package : how to detect it (a header, a program, or a pkg-config name)
 NEEDS='
 gcc:cmd:gcc
 g++:cmd:g++
@@ -102,7 +103,7 @@ end() {
 }
 trap end EXIT
 trap 'exit 1' INT TERM
-# Servers come with a service of the system, which Debian starts at once. All that we need are their programs.
+# Debian starts the system service of a server at its installation. Only the server's programs are needed.
 if [ ! -e "$policy" ]; then
   ours=yes
   $as_root sh -c "printf '#!/bin/sh\nexit 101\n' > $policy && chmod 755 $policy"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # tools/summary.sh FOLDER: counts the TAP below FOLDER (see tools/tap.sh) and ends with one line:
 #   check: 1873 passed, 0 failed, 1 retried (kill_test.sh), 2 skipped (ganesha_test.sh: needs ...)
-# A check counts once: the files of a retry (FOLDER/.../retry) replace those of the first run, and are named as retried.
-# Exit code: 1 if a check failed or there is none at all.
+# Each check counts once: the files of a second run (FOLDER/.../retry) replace those of the first, and are named as
+# retried. Exit code: 1 if a check failed or there are no checks.
 set -u
 cd "$1" || exit 1
 find . -name '*.tap' | sort | awk '

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# tools/tap.sh FOLDER [INTERPRETER] TEST [ARGUMENT...]: runs a test for prove and keeps a copy of its TAP in FOLDER, one file
-# a test, so that tools/summary.sh can count. Ends with the test's own exit code, told as a failed check where its TAP
-# shows none (it crashed, or stopped early).
+# tools/tap.sh FOLDER [INTERPRETER] TEST [ARGUMENT...]: runs a test for prove and keeps a copy of its TAP in FOLDER, one
+# file for each test, for tools/summary.sh to count. Exits with the test's exit code; if the test failed without a
+# failed check in its TAP (it crashed, or stopped early), a failed check is added.
 set -u
 folder=$1
 shift
 test=
-for word in "$@"; do [ -f "$word" ] && test=$word; done	# the last word that is a file: the test, not its interpreter
+for word in "$@"; do [ -f "$word" ] && test=$word; done	# the test is the last argument that is a file
 mkdir -p "$folder"
 copy=$folder/$(printf '%s' "$test" | sed 's|^\./||' | tr / _).tap
 { "$@"; echo $? >"$copy.exit"; } | tee "$copy"

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sourced by the scenarios, before all else: . "$(dirname "$0")/lib.sh". We stand at the top of the tree then, and O is the
-# folder of what was built. What a machine must have, a node of one's own, checks that print TAP, waiting for what is to happen.
+# Sourced first by every scenario: . "$(dirname "$0")/lib.sh". The current directory is then the top of the tree, and O
+# is the build folder. Requirements of the machine, a private node, checks that print TAP, and waiting for a condition.
 #
-#   needs root PROGRAM...           to be root, and these programs; else the scenario is skipped
-#   skip WORDS                      it is
-#   own_node [PLACE...]             a node: /run/lttng, /dev/shm and PLACEs are empty, and whatever is mounted from here on
-#                                   is nobody else's. The script begins anew in it
-#   ahead_of_others                 from here on, what we start has the processors before whatever else works on this machine.
-#                                   For scenarios that look for a planted fault by its time: on a full machine the wait
-#                                   for a processor is the larger fault, and the one that is found
-#   check WORDS COMMAND...          one line of TAP; a failure is explained on stderr, where prove does not hide it: by what
-#                                   the command said, and by why() if the script has one
-#   bail WORDS                      what all checks need is not there: that is a failed check, and the end of this scenario alone
-#   wait_for SECONDS COMMAND...     until it succeeds; else what it said last, and 1
-#   gone PID                        there is no such process any more (or it only waits to be reaped)
-# N, FAILED: checks so far, and 1 if one has failed. ALL_TRACED: for honed, where requests are counted: however slow the
-# machine, none is left out to keep within what tracing may cost.
+#   needs root PROGRAM...           skips the scenario unless it runs as root and these programs exist
+#   skip TEXT                       skips the scenario
+#   own_node [FOLDER...]            a private node: /run/lttng, /dev/shm and the FOLDERs are empty, and later mounts are
+#                                   private. Restarts the script inside it
+#   ahead_of_others                 raises the scheduling priority of all that is started from here on. For scenarios that
+#                                   must find a planted fault by its latency: on a busy machine the wait for a processor is
+#                                   longer than the fault and would be found instead
+#   check TEXT COMMAND...           one line of TAP. A failure is explained on stderr, which prove shows: by the command's
+#                                   output, and by why() if the script defines it
+#   bail TEXT                       a precondition of all checks fails: one failed check, and the end of this scenario only
+#   wait_for SECONDS COMMAND...     until COMMAND succeeds; at the timeout prints its last output and returns 1
+#   gone PID                        the process has ended (it may still be a zombie)
+# N, FAILED: number of checks so far, and 1 if one has failed. ALL_TRACED: settings of honed for scenarios that count
+# requests: no request is left out for the overhead budget, however slow the machine is.
 
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 O=$(realpath "${O:-build}")
 export O
 ARGUMENTS=("$@")
-# A network of our own: no port is taken by whoever else is at work here, nor by what he has just left.
+# A private network: its ports are free, also those that an earlier scenario has just closed.
 if [ -z "${HONE_NETWORK:-}" ] && [ "$(id -u)" = 0 ] && unshare --net ip link set lo up 2> /dev/null; then
 	HONE_NETWORK=$$ exec unshare --net bash -c 'ip link set lo up && exec bash "$@"' - "tests/scenario/${0##*/}" "$@"
 fi
-# Who asks a program that is not there gets no answer, and jq -e takes no answer for yes.
+# A client that cannot connect prints nothing, and jq -e exits 0 on empty input.
 set -o pipefail
 
 skip() {
@@ -51,7 +51,7 @@ own_node() {
 	done
 }
 
-# What a program says last is why it failed; what it says first, what it was about.
+# The last lines of a program's output say why it failed, the first lines what it was doing.
 ends_of() {
 	if [ "$(wc -c < "$1")" -le 4000 ]; then
 		cat "$1"

@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Plays an application described in a text file through the real engine on a
- * fake clock, and checks what the diagnosis ends with. Prints TAP.
+ * Plays an application that a text file describes through the real engine on a fake clock, and
+ * checks the result of the diagnosis. Prints TAP.
  *
- *	rate 300                        requests a second
- *	learn 5                         seconds with everything on; 0: nothing is learned
- *	unit SERVICE NAME               a unit's program follows; the first unit is the request, NAME its type
- *	  point EVENT [KEY]             a tracepoint, with a field of that key's value; of the service's provider, or
- *	                                PROVIDER:EVENT
- *	  work MEAN_MS SD_MS            takes time
- *	  slow SHARE MEAN_MS SD_MS      takes that much longer in a share of requests, once the fault is on
- *	  slow-at NODE MEAN_MS SD_MS    takes that much longer on that node, once the fault is on
- *	  per KEY MS                    takes MS for each of the key, once the fault is on
- *	  call UNIT ... ;               hands on to each, at the same time, and waits for all
- *	  send UNIT                     hands on, waits for nothing
- *	  maybe SHARE ... ;             a branch
- *	  fault SHARE ... ;             one that nobody takes before the fault is on
- *	  else ... ;                    is taken where the branch before it was not
- *	  loop KEY ... ;                as often as the key says
- *	key NAME LOW HIGH               drawn for each request
- *	node SERVICE NAME NAME...       replicas (else one node of the service's name)
- *	fill NODE SHARE FROM_S FOR_S    its queues, counted from the start of the diagnosis
- *	lose NODE COUNT EVERY_S         it tells of lost records now and then
- *	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   its clock is so far ahead and runs so much too fast; and jumps
- *	                                ahead, counted from the start of the diagnosis
- *	wire SHARE MEAN_MS SD_MS        the way to a called unit takes so long in a share of calls, once the fault is on
- *	budget SHARE [RECORD_NS REJECTED_NS]   of one core, on each node; what a record costs there, kept or rejected by the
- *	                                filter, else 150 and 40. No node ever spends more: by the controller's sums at any
- *	                                time, and by what it does in any 5 s, but for chance
- *	ignore PATTERN...               meant waits
- *	bin RULE...                     what tells requests apart
- *	deep PATTERN...                 providers of the deeper layer: some of their tracepoints go on, and from then on none of
- *	                                the program's own
- *	has SERVICE PROVIDER:EVENT...   that it can switch and never passes
- *	expect found|unsure|not-found|paused
- *	from LABEL / to LABEL           any of them is right
- *	key-is TEXT
- *	kind WORD                       of the first verdict
- *	verdicts N                      so many, all of them right and none twice
- *	claim FIELD VALUE [VALUE]       of the first verdict: over-budget N; preload KIND; preload-edge FROM TO; call NAME;
- *	                                object NAME SHARE (at least); position N OF; loop-back; unlearned N SERVICE; unsure
- *	over-max N                      in so many periods of 5 s a node may spend more, since nothing was known of what went on
- *	probed-max SHARE                less was probed at some time
- *	used-max N
- *	moved-max N                     so many steps of critical paths came before their causes, at most
- *	seeds N
+ * 	rate 300                        requests a second
+ * 	learn 5                         seconds of learning with all tracepoints enabled; 0: no learning
+ * 	unit SERVICE NAME               a unit's program follows; the first unit is the request, NAME its type
+ * 	  point EVENT [KEY]             a tracepoint, with a field of that key's value; of the service's provider, or
+ * 	                                PROVIDER:EVENT
+ * 	  work MEAN_MS SD_MS            takes time
+ * 	  slow SHARE MEAN_MS SD_MS      takes that much longer in a share of requests, while the fault is active
+ * 	  slow-at NODE MEAN_MS SD_MS    takes that much longer on that node, while the fault is active
+ * 	  per KEY MS                    takes MS for each unit of the key's value, while the fault is active
+ * 	  call UNIT ... ;               forks all of them at the same time and joins all
+ * 	  send UNIT                     forks, does not join
+ * 	  maybe SHARE ... ;             a branch
+ * 	  fault SHARE ... ;             a branch that is taken only while the fault is active
+ * 	  else ... ;                    taken if the branch before it was not
+ * 	  loop KEY ... ;                as many iterations as the key's value
+ * 	key NAME LOW HIGH               drawn for each request
+ * 	node SERVICE NAME NAME...       replicas (without this line one node, named like the service)
+ * 	fill NODE SHARE FROM_S FOR_S    occupancy of its queues, from FROM_S after the start of the diagnosis
+ * 	lose NODE COUNT EVERY_S         it loses COUNT records about every EVERY_S, and reports that
+ * 	clock NODE OFFSET_S DRIFT_PPM [STEP_MS AT_S]   offset and drift of its clock; a jump ahead AT_S after the start
+ * 	                                of the diagnosis
+ * 	wire SHARE MEAN_MS SD_MS        network delay to a called unit in a share of calls, while the fault is active
+ * 	budget SHARE [RECORD_NS REJECTED_NS]   overhead budget of each node, as a share of one core; cost of a record that
+ * 	                                the filter keeps or rejects (default 150 and 40). No node may exceed it: by the
+ * 	                                controller's sums at any time, and by its actual cost in any 5 s, within sampling error
+ * 	ignore PATTERN...               excluded waits
+ * 	bin RULE...                     bins of requests
+ * 	deep PATTERN...                 providers of the preload layer: some of their tracepoints are enabled, and after that
+ * 	                                none of the program's own
+ * 	has SERVICE PROVIDER:EVENT...   tracepoints that it can enable and never passes
+ * 	expect found|unsure|not-found|paused
+ * 	from LABEL / to LABEL           each may occur several times; any of them is right
+ * 	key-is TEXT
+ * 	kind WORD                       of the first verdict
+ * 	verdicts N                      exactly N verdicts, all right, none twice
+ * 	claim FIELD VALUE [VALUE]       of the first verdict: over-budget N; preload KIND; preload-edge FROM TO; call NAME;
+ * 	                                object NAME SHARE (at least); position N OF; loop-back; unlearned N SERVICE; unsure
+ * 	over-max N                      in at most N periods of 5 s a node may exceed its budget, because the rates of the
+ * 	                                tracepoints were unknown
+ * 	probed-max SHARE                the probed share fell below SHARE at some time
+ * 	used-max N
+ * 	moved-max N                     at most N steps of critical paths came before their causes
+ * 	seeds N
  */
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@
 
 enum { MAX = 64, OPS = 512, FULL_NAME = 80 };
 #define WINDOW_NS INT64_C(5000000000)
-#define CHANCE 0.25 /* which requests are probed is chance: some hundred in a window */
+#define CHANCE 0.25 /* tolerance: probed requests are a random sample, some hundred in a window */
 enum op_kind {
 	OP_POINT,
 	OP_WORK,
@@ -85,10 +86,10 @@ struct unit_text {
 	struct op ops[OPS];
 	int nops;
 };
-struct node_sim { /* what is on there */
+struct node_sim { /* enabled tracepoints of a node */
 	char on[64][TOGGLE_NAME_MAX + 1];
 	int non;
-	uint64_t kept, rejected; /* passes of what is on, in this window */
+	uint64_t kept, rejected; /* passes of enabled tracepoints in this window */
 };
 struct app {
 	struct stage stage;
@@ -143,8 +144,7 @@ node_add(struct app *a, const char *service, const char *name)
 	return n;
 }
 
-/* A node that is to have a clock of its own: of a `node` line above, or one by the service's name.
- */
+/* A node with its own clock: of a `node` line above, or named like its service. */
 static struct stage_node *
 node_named(struct app *a, const char *name)
 {
@@ -284,7 +284,7 @@ line_read(struct app *a, char *word[], int n, struct unit_text **u)
 		stage_die("not understood", w);
 }
 
-/* Of a point: its service's provider, unless it says one. */
+/* The label of a point: its service's provider, unless the point names one. */
 static void
 full_name(char name[FULL_NAME], const char *service, const char *event)
 {
@@ -304,7 +304,7 @@ node_has(struct stage_node *n, const struct unit_text *u)
 		}
 }
 
-/* Services without a node line have one of their name; what each can switch, and its troubles. */
+/* Nodes of services without a `node` line; each node's tracepoints and faults. */
 static void
 app_nodes(struct app *a)
 {
@@ -417,7 +417,7 @@ is_on(const struct stage_node *node, const char *service, const char *event)
 	return false;
 }
 
-/* A tracepoint that is on is passed: its filter keeps it, or not. */
+/* An enabled tracepoint is passed: its filter keeps or rejects the record. */
 static bool
 passes(struct place_sim *p, const char *event)
 {
@@ -492,7 +492,7 @@ call_all(struct app *a, struct place_sim *p, const struct op *o, int64_t at_ns)
 	return at_ns;
 }
 
-/* Runs ops until the end of the block; *end: just past it. Not doing: only finds the end. */
+/* Runs ops to the end of the block; *end: the op after it. Without doing, only finds the end. */
 static int64_t
 play(struct app *a, struct place_sim *p, const struct unit_text *u, int from, int *end, bool doing,
     int64_t at_ns)
@@ -591,8 +591,7 @@ obeyed(void *app, struct stage_node *node, const struct want *w)
 		snprintf(n->on[n->non++], sizeof n->on[0], "%s", w->toggles[i].name);
 }
 
-/* What nodes spend, by the controller's sums now, and by what was passed in the window that ends.
- */
+/* The nodes' overhead: by the controller's sums now, and by the passes in the window that ends. */
 static void
 look_at_spending(struct app *a)
 {
@@ -649,7 +648,7 @@ one_of(const char *text, char (*of)[160], int n)
 	return n == 0;
 }
 
-/* Each verdict is at one of the places, each place at most once. */
+/* Each verdict names one of the expected edges, each edge at most once. */
 static bool
 all_right(const struct app *a, uint64_t run)
 {
@@ -704,7 +703,7 @@ claims_hold(const struct app *a, const struct verdict *v)
 	return true;
 }
 
-/* What is printed of a run: its first verdict's edge, or why it has none. */
+/* The printed outcome of a run: its first verdict's edge, or why it has none. */
 static const char *
 outcome_of(const struct run *r, const struct verdict *v, char *text, size_t size)
 {

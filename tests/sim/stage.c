@@ -207,7 +207,7 @@ stage_programs(struct stage *s, struct stage_node *n)
 	free(list);
 }
 
-/* What the node's own clock says at that time. */
+/* The time of the node's own clock at the true time. */
 static int64_t
 its_clock(const struct stage *s, const struct stage_node *n, int64_t at_ns)
 {
@@ -219,7 +219,7 @@ its_clock(const struct stage *s, const struct stage_node *n, int64_t at_ns)
 	           : its_ns;
 }
 
-/* A way between agent and controller: mostly quick, now and then not. */
+/* Delay of a message between agent and controller, ns: mostly short, sometimes long. */
 static int64_t
 way_ns(struct stage *s)
 {
@@ -228,7 +228,7 @@ way_ns(struct stage *s)
 	return rng_unit(&s->wire_rng) < 0.1 ? 100 * ns : ns;
 }
 
-/* The controller asks for the node's clock, as honed does. First: the hello. */
+/* The controller asks for the node's clock, as honed does. first: with the hello. */
 static void
 node_clock(struct stage *s, struct stage_node *n, bool first)
 {
@@ -281,7 +281,7 @@ write_record(struct stage *s, const struct stage_node *n, struct batch_writer *w
 	batch_record(w, &out);
 }
 
-/* Sends records[0..count) and the watermark, by true time. */
+/* Sends records[0..count) and the watermark, a true time. */
 static void
 send_batch(struct stage *s, struct stage_node *n, size_t from, size_t count, int64_t watermark_ns,
     const struct loss *loss)
@@ -335,7 +335,7 @@ lose(const struct stage *s, struct stage_node *n, size_t ready, int64_t until_ns
 	return ready - gone;
 }
 
-/* What has happened on the node by now goes to the controller as batches; what has not waits. */
+/* Sends the records whose time has come to the controller as batches; the others wait. */
 static void
 node_tell(struct stage *s, struct stage_node *n)
 {
@@ -357,7 +357,7 @@ node_tell(struct stage *s, struct stage_node *n)
 	n->nrecords -= ready;
 }
 
-/* By itself, and at once: it is too full to ask. */
+/* The agent sheds load by itself, at once, without asking the controller. */
 static void
 node_sheds(struct stage *s, struct stage_node *n)
 {
@@ -428,8 +428,7 @@ node_obey(struct stage *s, struct stage_node *n)
 	n->shed = false;
 	n->sampled = w->sampled;
 	n->probed = 0;
-	for (uint32_t i = 0; i < w->nrates;
-	     i++) { /* one request type is all that these applications have */
+	for (uint32_t i = 0; i < w->nrates; i++) { /* these applications have one request type */
 		n->sampled = w->rates[i].sampled;
 		n->probed = w->rates[i].probed;
 	}
@@ -475,7 +474,7 @@ node_back(struct stage *s, struct stage_node *n)
 	stage_programs(s, n);
 }
 
-/* What its application does while it is gone nobody hears of. */
+/* Records that its application makes while the agent is down are lost. */
 static void
 node_lives(struct stage *s, struct stage_node *n)
 {
@@ -493,7 +492,7 @@ node_lives(struct stage *s, struct stage_node *n)
 
 /* ---- time ---- */
 
-/* Of this thread: what else runs on the machine is not measured. */
+/* CPU time of this thread, so that other load on the machine is not measured. */
 static int64_t
 cpu_ns(void)
 {
@@ -503,7 +502,7 @@ cpu_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* From what came to what is wanted. */
+/* One step of the engine: from the received batches to the desired states. */
 static void
 step(struct stage *s)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The stage that simulated applications are played on: nodes with agents, in
- * front of the real engine, on a fake clock. Agents tell batches, obey wants, have
- * clocks of their own, lose records, are late, fill up. What the application does
- * is its own: it is asked for requests, and emits records.
+ * The stage for simulated applications: nodes with agents in front of the real engine, on a fake
+ * clock. Agents send batches, obey desired states (WANT), have their own clocks, lose records, send
+ * late and have queues that fill. The application is asked for requests and emits records.
  */
 #ifndef TESTS_SIM_STAGE_H
 #define TESTS_SIM_STAGE_H
@@ -17,41 +16,42 @@ enum { MS = 1000000, TICK_NS = 20 * MS, STAGE_NODES_MAX = 64 };
 #define SHED 0.9
 
 struct stage_record {
-	int64_t time_ns; /* true time; told by the node's clock */
+	int64_t time_ns; /* true time; sent in the node's clock */
 	uint64_t trace, unit, link;
 	int64_t value;  /* of the label's field, if it has one */
-	uint32_t label; /* a number from stage_label() */
-	uint32_t seq;   /* order of making: ties in time stay in it */
+	uint32_t label; /* from stage_label() */
+	uint32_t seq;   /* order of creation, which orders records of equal time */
 };
 
 struct stage_node {
 	char name[32], service[32];
-	uint32_t number; /* the engine's */
+	uint32_t number; /* the engine's number of the node */
 	struct stage_record *records;
 	size_t nrecords, room;
-	struct texts *has;      /* tracepoints that it can switch, "provider:event" */
-	uint64_t epoch;         /* that it obeys */
-	double sampled, probed; /* of the requests that begin here */
-	/* trouble */
-	int64_t ahead_ns, step_ns, step_at_ns; /* its clock; step_at: after stage.begun_ns */
+	struct texts *has;      /* tracepoints that it can enable, "provider:event" */
+	uint64_t epoch;         /* of the desired state that it obeys */
+	double sampled, probed; /* shares of the requests that begin here */
+	/* faults of the node */
+	int64_t ahead_ns, step_ns,
+	    step_at_ns; /* offset of its clock; a jump, at step_at_ns after stage.begun_ns */
 	double drift_ppm;
 	double gone_from_s,
-	    gone_for_s; /* it is killed, after begun_ns; its records until it is back are lost */
+	    gone_for_s; /* it is killed then, in seconds after begun_ns; its records until it is back are lost */
 	bool gone;
-	int64_t late_ns;                      /* it tells what is older than that */
-	double fill, fill_from_s, fill_for_s; /* its queues, after begun_ns; at SHED it lets go of
-	                                         what was added, until a new epoch */
+	int64_t late_ns;                      /* a record is sent when it is older than that */
+	double fill, fill_from_s, fill_for_s; /* queue occupancy, from fill_from_s after begun_ns;
+	                                         at SHED it sheds load until a new epoch */
 	bool shed;
-	uint32_t on, sheds;              /* toggles of its epoch; how often it has let go */
-	double record_ns, rejected_ns;   /* what a record costs there, and one that the filter
-	                                    rejects; 0: it does not tell */
-	double idle_core, record_cpu_ns; /* what agent and tracer use: share of a core, and for each
-	                                    record told; 0, 0: it does not tell */
-	double cpu_ns;                   /* used so far, and */
-	uint64_t told, sent_bytes;       /* records, and all their bytes */
-	int lose_count;                  /* records that it loses, at most, ... */
+	uint32_t on, sheds;              /* toggles of its epoch; how often it has shed load */
+	double record_ns, rejected_ns;   /* cost of a recorded and of a rejected record; 0: the
+	                                    agent does not report it */
+	double idle_core, record_cpu_ns; /* CPU of agent and tracer: share of a core, and for each
+	                                    record sent; 0, 0: not reported */
+	double cpu_ns;                   /* CPU used so far */
+	uint64_t told, sent_bytes;       /* records sent, and their bytes */
+	int lose_count;                  /* most records that it loses at a time ... */
 	double lose_every_s;
-	uint32_t lose_label; /* of this label only, + 1; 0: of any */
+	uint32_t lose_label; /* ... and their label + 1; 0: any label */
 	int64_t told_ns, asked_ns, status_ns;
 	void *ctx; /* the application's */
 };
@@ -59,23 +59,23 @@ struct stage_node {
 struct stage {
 	struct engine *g;
 	struct forest *forest;
-	struct rng rng,
-	    wire_rng; /* wire_rng: of what the controller and agents say to each other */
+	struct rng rng, wire_rng; /* wire_rng: delays of messages between controller and agents */
 	struct stage_node *nodes[STAGE_NODES_MAX];
 	int nnodes;
-	int64_t now_ns, begun_ns; /* begun: the diagnosis; INT64_MAX: not yet */
+	int64_t now_ns, begun_ns; /* begun_ns: start of the diagnosis; INT64_MAX: not yet */
 	double rate, owed;        /* requests a second */
 	bool has_clocks;
 	uint64_t requests, next_id;
-	struct sketch *decisions, *steps; /* time of a core, ns: of steps after which something else
-	                                     is wanted, of others; or NULL */
+	struct sketch *decisions, *steps; /* CPU time, ns: of steps that change a desired state, of
+	                                     the others; or NULL */
 	/* the application */
 	void (*request)(void *app, int64_t at_ns);
 	void (*obeyed)(void *app, struct stage_node *n, const struct want *w); /* may be NULL */
 	void (*lost)(void *app, struct stage_node *n,
-	    const struct stage_record *r); /* may be NULL: a record of those that it loses */
+	    const struct stage_record
+		*r); /* may be NULL; called for each record that a node loses */
 	void *app;
-	/* labels, and which number each has in the batch being made */
+	/* labels, and the number of each in the batch being built */
 	struct texts *labels;
 	struct stage_label {
 		uint8_t kind;
@@ -88,39 +88,39 @@ struct stage {
 	uint32_t seq;
 };
 
-/* Prints "Bail out!", ends the program: what cannot be in a test that is sound. */
+/* Prints "Bail out!" and ends the program: for states that a correct test cannot reach. */
 void stage_die(const char *what, const char *with) __attribute__((noreturn));
 
 struct engine_options stage_options(
-    uint64_t seed); /* as honed has them, with a memory for large applications */
+    uint64_t seed); /* settings as in honed, with memory for large applications */
 
-/* Nodes are added before stage_open(); clocks and troubles are set on what it returns. */
+/* Nodes are added before stage_open(). The caller sets clock and faults of the returned node. */
 struct stage_node *stage_node(struct stage *s, const char *service, const char *name);
 struct stage_node *stage_node_named(const struct stage *s, const char *name); /* or NULL */
-/* A tracepoint that a program on that node has. Each once. */
+/* Adds a tracepoint of a program on that node. Precondition: not added before. */
 void stage_has(struct stage_node *n, const char *tracepoint);
-/* It tells what it has, now. */
+/* The agent sends its list of tracepoints to the engine. */
 void stage_programs(struct stage *s, struct stage_node *n);
-/* Makes the engine, joins all agents. Several times with the same nodes, each after stage_close().
- */
+/* Creates the engine and connects all agents. Can be repeated with the same nodes after
+ * stage_close(). */
 void stage_open(struct stage *s, const struct engine_options *o, uint64_t seed);
 void stage_close(struct stage *s);
-void stage_release(struct stage *s); /* nodes as well */
+void stage_release(struct stage *s); /* also frees the nodes */
 
-/* Of "service/provider:event" and the like; field: NULL, or the one it carries, which must live on.
- * O(1). */
+/* The number of a label, "service/provider:event" or the like. field: the field that it carries, or
+ * NULL; not copied. O(1). */
 uint32_t stage_label(struct stage *s, enum record_kind kind, const char *text, const char *field);
 void stage_emit(
     struct stage *s, struct stage_node *n, const struct stage_record *r); /* its seq is set here */
 
-/* 20 ms of everything. O(records of it), and O(nodes). */
+/* Advances application, agents and engine by 20 ms. O(records in it + nodes). */
 void stage_tick(struct stage *s);
 
-/* A second's rest, then learns with everything on until the engine has ended it. */
+/* Idles for 1 s, then learns with all tracepoints enabled until the engine ends it. */
 void stage_learn(struct stage *s, double seconds);
-/* Starts, plays until the run has ended (or seconds have gone by) and for two seconds more; *quiet:
- * nothing is on after it. Returns the run, the forest's; watch (may be NULL) is called after each
- * tick. */
+/* Starts a diagnosis, plays until the run has ended (or for the given seconds) and 2 s more. *quiet:
+ * no tracepoint is enabled after that. Returns the run, owned by the forest. watch (may be NULL) is
+ * called after each tick. */
 struct run *stage_diagnose(struct stage *s, const char *type, const struct start_options *o,
     double seconds_max, void (*watch)(void *app), bool *quiet);
 
