@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The module for nginx, built as nginx builds modules: by its own configure, with the flags that this machine's nginx
-# was packaged with (nginx-dev). Other places: make nginx NGINX_SRC=dir, a tree of nginx's source, configured with NGINX_FLAGS.
+# The module for nginx, built by nginx's own configure with the flags of this machine's nginx package (nginx-dev).
+# For another nginx: make nginx NGINX_SRC=dir, its source tree, with its configure flags in NGINX_FLAGS.
 
 NGINX_SRC   ?= /usr/share/nginx/src
 NGINX_DIR   := $O/nginx
@@ -11,16 +11,16 @@ ifneq ($(wildcard $(NGINX_SRC)/configure),)
 nginx: $O/lib/hone/ngx_http_hone_module.so
 ifeq ($(SAN),)
 install: install-nginx
-endif	# an nginx without sanitizers loads no module that has them, unless they are preloaded
+endif	# an nginx without sanitizers cannot load a module that has them, unless the sanitizer is preloaded
 else
 nginx:
-	@echo "nginx: no module for it is built: $(NGINX_SRC) is not there (Debian: apt-get install nginx-dev)" >&2
+	@echo "nginx: module not built: $(NGINX_SRC) does not exist (Debian: apt-get install nginx-dev)" >&2
 endif
 ifeq ($(SAN),)
 all: nginx
 endif
 
-# configure wants to be run where the source is, and writes there: so, in a folder of links.
+# configure must run in the source folder and writes to it, so it runs in a folder of symbolic links to the sources.
 $(NGINX_DIR)/objs/Makefile: instrument/nginx/config $(wildcard $(NGINX_SRC)/conf_flags) $O/lib/libhone.so
 	@rm -rf $(NGINX_DIR) && mkdir -p $(NGINX_DIR)
 	@for f in $(abspath $(NGINX_SRC))/*; do ln -s "$$f" $(NGINX_DIR)/; done

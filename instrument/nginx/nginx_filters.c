@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The module's filters of the reply's header, its body, and the client's body; each is the first of its chain. */
+/* The module's filters of the reply's header, the reply's body and the request's body; each is the first of its chain. */
 #include "instrument/nginx/nginx_inside.h"
 
 static ngx_http_output_header_filter_pt next_header;
@@ -16,7 +16,7 @@ header_filter(ngx_http_request_t *r)
 	if (job == NULL)
 		return next_header(r);
 	visit_begin(&v, job);
-	connection_watch(r); /* an error page has put nginx's handlers back */
+	connection_watch(r); /* nginx restores its own handlers before it makes an error page */
 	span_begin(job, SPAN_header_filter);
 	job->result = rc = next_header(r);
 	span_end(job, SPAN_header_filter);
@@ -33,8 +33,8 @@ has_last(const ngx_chain_t *chain)
 	return false;
 }
 
-/* What is left when all of the reply is there, is the client's to take: that
- * time is the span send. Before, an upstream may be slow as well as the client. */
+/* The span send is the time from when all of the reply was given to the filters until all of it was
+ * written: only the client can delay it. Before that an upstream may be slow as well. */
 static ngx_int_t
 body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
@@ -61,7 +61,7 @@ body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 	return rc;
 }
 
-/* A body that is passed on while it is read belongs to the upstream's span. */
+/* A request body that is passed on while it is read is part of the span upstream. */
 static ngx_int_t
 request_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the nginx module share. A worker serves many requests on one
- * thread, in turn. A *job* is what it does for one of them: the request itself,
- * or a subrequest (SSI, auth_request, mirror), which is a unit of its own since
- * subrequests of one request run side by side. A *visit* is a stretch of time in
- * which the worker is busy with a job: its unit is on the thread then, so that
- * every tracepoint in between counts as the job's, whoever's it is.
+ * Shared by the files of the nginx module. A worker serves many requests on one
+ * thread, in turn. A *job* is the worker's work for one of them: for the request
+ * itself, or for a subrequest (SSI, auth_request, mirror), which is a unit of its
+ * own since subrequests of one request run concurrently. A *visit* is a period in
+ * which the worker executes a job: the job's unit is attached to the thread, so
+ * that the records of all tracepoints passed, of any provider, belong to the job.
  *
- * No lock, no wait, no exit. Memory is the request's own pool; where that has
- * none left, the request is served and is not traced.
+ * The module does not lock, wait or exit. It allocates from the request's pool;
+ * if an allocation fails, the request is served without being traced.
  */
 #ifndef HONE_NGINX_INSIDE_H
 #define HONE_NGINX_INSIDE_H
@@ -23,34 +23,36 @@
 
 #pragma GCC visibility push(hidden)
 
-enum {
-	TYPE_SIZE = 64,
-	METHODS = 8
-}; /* a type's 63 bytes and the final 0; methods that have types of their own */
+/* Bytes of a request type with the final 0; number of methods that have types of their own. */
+enum { TYPE_SIZE = 64, METHODS = 8 };
 
-/* ---- configuration (module.c) ------------------------------------------------ */
+/* ---- configuration (nginx_module.c) ------------------------------------------------ */
 
-struct hone_loc { /* http, server, location */
+/* Of a block http, server or location. */
+struct hone_loc {
 	ngx_flag_t enable, trust;
 	ngx_http_complex_value_t *type; /* hone_type; NULL: method and location */
-	const char *names[METHODS];     /* types made beforehand; NULL where `type` has variables */
+	const char *names[METHODS];     /* the types, by method; NULL if `type` has variables */
 };
 
-struct hone_srv { /* server */
-	ngx_uint_t
-	    late; /* a location of it has hone or hone_type of its own: only it knows the type */
+/* Of a server. */
+struct hone_srv {
+	/* A location of it sets hone or hone_type: the type is known once the location is. */
+	ngx_uint_t late;
 };
 
-struct hone_peer { /* an upstream: what it was called before we wrapped it */
+/* An upstream that the module has wrapped: its original init function, and its name. */
+struct hone_peer {
 	ngx_http_upstream_srv_conf_t *conf;
 	ngx_http_upstream_init_peer_pt init;
 	char name[TYPE_SIZE];
 };
 
-struct hone_main {       /* http */
-	ngx_uint_t used; /* some location has hone on: else nothing is wrapped */
-	ngx_http_phase_handler_pt *checkers; /* of the phase engine, as they were before */
-	u_char *phases;                      /* of which phase each is: enum span */
+/* Of the block http. */
+struct hone_main {
+	ngx_uint_t used; /* a location has hone on; otherwise nothing is wrapped */
+	ngx_http_phase_handler_pt *checkers; /* the original ones of the phase engine */
+	u_char *phases;                      /* enum span of each handler of the engine */
 	ngx_http_handler_pt *loggers;
 	ngx_uint_t nloggers;
 	struct hone_peer *peers; /* sorted by conf */
@@ -59,7 +61,7 @@ struct hone_main {       /* http */
 
 extern ngx_module_t ngx_http_hone_module;
 
-/* ---- spans (spans.c) ----------------------------------------------------------- */
+/* ---- spans (nginx_spans.c) ----------------------------------------------------------- */
 
 enum span {
 #define SPAN(name, ...) SPAN_##name,
@@ -70,31 +72,32 @@ enum span {
 
 struct job;
 
-/* Begins a span; what is open of its level or deeper ends first. */
+/* Begins a span; open spans of its level or a deeper one end first. O(spans that end). */
 void span_begin(struct job *job, enum span span);
-/* Ends it, and what is open inside of it; nothing, where it is not open. */
+/* Ends a span and the open spans inside of it; no effect if it is not open. */
 void span_end(struct job *job, enum span span);
 void spans_end_all(struct job *job);
 
 static inline bool span_is_open(const struct job *job, enum span span);
 
-/* ---- jobs and visits (request.c) -------------------------------------------------- */
+/* ---- jobs and visits (nginx_request.c) -------------------------------------------------- */
 
-struct call { /* a job's use of an upstream: one at a time */
+/* A job's use of an upstream; a job has at most one at a time. */
+struct call {
 	struct job *job;
 	ngx_http_upstream_t *u;
-	const struct hone_peer *peer; /* NULL: found by its name, when the request came */
+	const struct hone_peer *peer; /* NULL: its name was only known with the request */
 	ngx_uint_t tries;
-	unsigned asked : 1;   /* somebody evaluated our variables: each try is a link */
-	unsigned sent : 1;    /* this try: the request is on its way */
-	unsigned waiting : 1; /* this try: for the header of the answer */
-	unsigned joined : 1;  /* this try: its answer has come */
+	unsigned asked : 1;   /* the variables were evaluated: each try has a link */
+	unsigned sent : 1;    /* this try: connected, the request is sent */
+	unsigned waiting : 1; /* this try: waits for the header of the answer */
+	unsigned joined : 1;  /* this try: the answer was received and joined */
 	unsigned over : 1;
 	struct hone_carrier link; /* of this try */
 	char traceparent[HONE_TRACEPARENT_SIZE];
 	char tracestate[HONE_TRACESTATE_SIZE];
 	ngx_str_t state; /* `tracestate` and the client's other members */
-	/* What we stand in front of. */
+	/* The original callbacks, which the module's callbacks call. */
 	ngx_int_t (*process_header)(ngx_http_request_t *r);
 	void (*finalize)(ngx_http_request_t *r, ngx_int_t rc);
 	ngx_event_pipe_input_filter_pt pipe_filter;
@@ -112,20 +115,20 @@ struct call { /* a job's use of an upstream: one at a time */
 
 struct job {
 	ngx_http_request_t *r;
-	struct job *main;         /* of the request itself; that one's is the job itself */
+	struct job *main;         /* the request's own job, which may be this one */
 	struct job *subs, *next;  /* main: the jobs of subrequests */
-	struct hone_unit unit;    /* never changes once it has begun */
+	struct hone_unit unit;    /* constant once it has begun */
 	struct hone_carrier from; /* a subrequest's link */
-	uint32_t open;            /* spans, a bit for each */
-	ngx_uint_t waits;         /* times that the phase was left and gone on with */
+	uint32_t open;            /* open spans: bit 1 << enum span */
+	ngx_uint_t waits;         /* times that the phase was left and resumed */
 	const ngx_chain_t *chain; /* while a body filter runs */
 	ngx_int_t result;         /* of the filter that ran last */
-	unsigned known : 1;       /* begun by somebody under Hone: a unit, not a request */
-	unsigned quiet : 1;       /* neither sampled nor probed: only what is passed on matters */
+	unsigned known : 1;       /* the sender uses Hone: a unit, not a request */
+	unsigned quiet : 1;       /* neither sampled nor probed: only the context is passed on */
 	unsigned ended : 1;
 	unsigned left : 1; /* the phase waits for something */
 	unsigned last : 1; /* all of the reply was given to the filters */
-	struct call *call; /* the last one; NULL: none so far */
+	struct call *call; /* the latest; NULL: none so far */
 };
 
 static inline bool
@@ -136,52 +139,53 @@ span_is_open(const struct job *job, enum span span)
 
 struct visit {
 	struct visit *outer;
-	struct job *job;         /* NULL: ended meanwhile, and perhaps its memory is gone */
-	struct hone_unit before; /* what was on the thread; not set where it is nested */
-	bool on, nested;         /* in a visit for the same job, which is on the thread already */
+	struct job *job;         /* NULL: it has ended, and its memory may be freed */
+	struct hone_unit before; /* the unit of the thread before; not set if nested */
+	bool on, nested;         /* visits a job; inside of a visit of the same job */
 };
 
-/* The job of r, or NULL: switched off, or r has not got that far. job_traced():
- * NULL also where it is quiet or over. After an internal redirect, which forgets
- * what modules know, the job is found again. A few loads. */
+/* The job of r, or NULL: hone is off, or the job has not begun yet. job_traced(): NULL also for a job
+ * that is quiet or has ended. Finds the job again after an internal redirect, which clears the
+ * contexts of modules in r. Cost: a few loads; for a subrequest once O(subrequests). */
 struct job *job_find(ngx_http_request_t *r);
 struct job *job_traced(ngx_http_request_t *r);
 
-/* Begins the job of r, where there is to be one; NULL: there is none to be, or no memory for it. */
+/* Begins the job of r, which has none; NULL: hone is off for r, or no memory. */
 struct job *job_begin(ngx_http_request_t *r);
-/* The reply has left, or never will: ends all of it. */
+/* Ends the job, its open spans, its unit, and the jobs of its subrequests. */
 void job_end(struct job *job);
 
-/* Around all that is done for a job; NULL: for none. Visits nest. A visit ends
- * what is found to be over: subrequests, and the request whose reply has left. */
+/* Around all work for a job; job NULL: no effect. Visits nest, and end in reverse order. A visit also
+ * ends jobs that are over: subrequests that are done, and the request whose reply was sent. */
 void visit_begin(struct visit *v, struct job *job);
 void visit_end(struct visit *v);
 
-/* Sees to it that the connection's events, from now on, are visits. */
+/* From now on events of the connection are handled in a visit. Idempotent. */
 void connection_watch(ngx_http_request_t *r);
 
 /* ---- the others -------------------------------------------------------------------- */
 
-/* Wraps the phase engine of this configuration (phases.c), its upstreams
- * (upstream.c), the filters (filters.c); NGX_OK or NGX_ERROR. */
+/* Put the module's functions in front of those of the phase engine (nginx_phases.c), of the upstreams
+ * (nginx_upstream.c) and of the filters (nginx_filters.c) of this configuration, and add its
+ * variables (nginx_variables.c). NGX_OK or NGX_ERROR. */
 ngx_int_t phases_wrap(ngx_cycle_t *cycle, struct hone_main *hm, ngx_http_core_main_conf_t *core);
 ngx_int_t upstreams_wrap(ngx_conf_t *cf, struct hone_main *hm);
 void filters_wrap(void);
 ngx_int_t variables_add(ngx_conf_t *cf);
 
-/* r->upstream is about to be asked, by a request that is being made: the call, with the link of
- * the try that comes next if `asked`. Idempotent. NULL: no memory. */
+/* The job's call of r->upstream, which is begun if it is new; if `asked`, it has a link for the next
+ * try. Idempotent. NULL: no memory. */
 struct call *call_of(struct job *job, bool asked);
 
-/* The client's tracestate without our members (r->pool; empty: none). Only as much as everybody
- * passes on. */
+/* The client's tracestate without members hone=, in r->pool; empty: none, or no memory. At most
+ * TRACESTATE_PASSED_MAX bytes. */
 ngx_str_t client_state(ngx_http_request_t *r);
-/* The client's traceparent as a C string, in a buffer of the caller's. NULL: there is none, two, or
- * too much of it. */
+/* The client's traceparent as a C string in `room`. NULL: there is none or more than one, it is too
+ * long, or contains a 0 byte. */
 enum { TRACEPARENT_ROOM = 1024 };
 const char *client_traceparent(ngx_http_request_t *r, char room[TRACEPARENT_ROOM]);
-/* All lines of its tracestate; others_max, ours_wanted: as of tracestate_init(). Empty, too, where
- * a 0 is in it. */
+/* Sets *ret to the members of all lines of the client's tracestate, empty if they contain a 0 byte.
+ * others_max, ours_wanted: see tracestate_init(). */
 void client_tracestate(
     ngx_http_request_t *r, size_t others_max, bool ours_wanted, struct tracestate *ret);
 

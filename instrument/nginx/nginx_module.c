@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The directives, and what is built from them once they have been read:
+ * The directives, and the set-up of the module after the configuration was read:
  *
  *	hone on | off;		http, server, location; default off
  *	hone_type text;		the request type, with variables; default the method and the location's name
- *	hone_trust on | off;	whether hone= in a client's tracestate counts; default off
+ *	hone_trust on | off;	whether hone= in a client's tracestate is used; default off
  */
 #include "instrument/nginx/nginx_inside.h"
 
@@ -69,6 +69,7 @@ loc_create(ngx_conf_t *cf)
 	return loc;
 }
 
+/* "method name", or `name` if method is NULL, cut to 63 bytes; NULL: no memory. */
 static const char *
 name_make(ngx_conf_t *cf, const char *method, const ngx_str_t *name)
 {
@@ -82,8 +83,8 @@ name_make(ngx_conf_t *cf, const char *method, const ngx_str_t *name)
 	return (char *)out;
 }
 
-/* A server's own place, where no location is found, has no name; the block of limit_except has its
- * location's. */
+/* Makes the types of a block, if they are constant. A server's own block, used where no location
+ * matches, has no name: "(server)"; a block limit_except inherits the names of its location. */
 static bool
 names_make(ngx_conf_t *cf, const struct hone_loc *prev, struct hone_loc *loc)
 {
@@ -129,8 +130,8 @@ loc_merge(ngx_conf_t *cf, void *parent, void *child)
 	return names_make(cf, prev, loc) ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
-/* Here nginx's list of filters is complete, but for ours, which is the last and so the first that
- * is asked. */
+/* nginx's other filters are registered by now. Those of the module are registered last, so they are
+ * called first. */
 static ngx_int_t
 configured(ngx_conf_t *cf)
 {
@@ -142,7 +143,7 @@ configured(ngx_conf_t *cf)
 	return upstreams_wrap(cf, hm);
 }
 
-/* And here the phase engine stands. */
+/* Called when the phase engine is built. */
 static ngx_int_t
 started(ngx_cycle_t *cycle)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nginx takes a request through phases, each a few handlers of whatever modules
- * there are; a handler may leave it there until something happens (limit_req
- * waits in preaccess), and is called again. We do not put handlers of our own
- * between them, since their order is not ours to choose: once the configuration
- * stands, we put a checker of ours in front of each handler's own. So we see
- * every handler come and go, whosever it is, and a phase is a span from its
- * first handler to the next phase's.
+ * nginx passes a request through phases; each has handlers of several modules. A
+ * handler may suspend the request until an event (limit_req waits in preaccess),
+ * and is called again after it. The module adds no handlers of its own, since it
+ * cannot choose their position among the others: after the configuration was read
+ * it puts a checker of its own in front of the checker of each handler. So it is
+ * called before and after each handler of any module. The span of a phase lasts
+ * from its first handler to the first handler of the next phase.
  */
 #include "instrument/nginx/nginx_inside.h"
 
-/* A server none of whose locations has a say knows the type before the location is looked for. */
+/* Whether a job may begin in this phase. Before the location is found, the type is known only if no
+ * location of the server sets hone or hone_type. */
 static bool
 may_begin(ngx_http_request_t *r, enum span phase)
 {
@@ -37,8 +38,8 @@ phase_enter(struct job *job, enum span phase)
 	job->left = 0;
 }
 
-/* As ngx_http_core_run_phases() does it, from here on: so a run through the
- * phases is one visit, not one for each handler. */
+/* Runs the remaining phases as ngx_http_core_run_phases() does, so that they are one visit rather
+ * than one for each handler. */
 static ngx_int_t
 run(ngx_http_request_t *r, const struct hone_main *hm, ngx_http_phase_handler_t *engine,
     struct job *job)
@@ -79,12 +80,13 @@ checker(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
 	visit_begin(&v, job);
 	rc = run(r, hm, engine, job);
 	if (rc == NGX_OK && v.job != NULL)
-		job->left = 1; /* it waits here, or is answered from here */
+		job->left = 1; /* the request is suspended here, or was answered */
 	visit_end(&v);
 	return rc;
 }
 
-/* After these nobody has anything to do with the request any more. */
+/* The only handler of the log phase: calls those of all modules and ends the request, since nothing
+ * else happens to it afterwards. */
 static ngx_int_t
 logger(ngx_http_request_t *r)
 {
@@ -103,8 +105,8 @@ logger(ngx_http_request_t *r)
 	return NGX_OK;
 }
 
-/* How many entries a phase has in the engine, and whose span they are: as
- * ngx_http_init_phase_handlers() lays them out. */
+/* The number of entries that a phase has in the engine, and their span, as laid out by nginx'
+ * ngx_http_init_phase_handlers(). */
 static ngx_uint_t
 entries(const ngx_http_core_main_conf_t *core, ngx_uint_t phase, enum span *span)
 {
@@ -162,7 +164,7 @@ phases_wrap(ngx_cycle_t *cycle, struct hone_main *hm, ngx_http_core_main_conf_t 
 		if ((engine[i].checker != NULL) == (i < n))
 			continue;
 		ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-		    "hone: the phases of this nginx are not those of " NGINX_VERSION);
+		    "hone: the phases of this nginx differ from those of " NGINX_VERSION);
 		return NGX_ERROR;
 	}
 	hm->checkers = ngx_palloc(cycle->pool, n * sizeof *hm->checkers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jobs: when they begin and end, and whose is on the thread.
+ * Jobs: their begin and end, and the visits in which their unit is on the thread.
  *
  *	request   job_begin --- visit --- visit --- visit, log phase --- job_end
  *	             \                    /
@@ -9,12 +9,12 @@
 #include "instrument/nginx/nginx_inside.h"
 
 static struct visit *innermost;
-static ngx_event_handler_pt request_events; /* nginx's own, the same for all requests */
+static ngx_event_handler_pt request_events; /* nginx's handler, the same for all requests */
 static const struct hone_unit OUTSIDE;
 
 /* ---- visits ------------------------------------------------------------------------ */
 
-/* A job that has ended must not return to the thread, nor be accessed. */
+/* Removes a job that has ended from all visits, so that it is neither attached again nor accessed. */
 static void
 visits_forget(const struct job *job)
 {
@@ -33,13 +33,13 @@ sub_end(struct job *sub)
 
 	job_end(sub);
 	if (sub->quiet || sub->r->background || parent == NULL)
-		return; /* nobody waits for it */
+		return; /* the parent does not wait for it */
 	hone_attach(&parent->unit);
 	hone_join(&sub->from, "subrequest");
 }
 
-/* nginx tells nobody that a subrequest is over; but it is before its parent
- * goes on. Afterwards the visit's job is on the thread. */
+/* Ends the subrequests that are done, then attaches the visit's job to the thread. nginx has no
+ * callback for the end of a subrequest, but a subrequest is done before its parent continues. */
 static void
 sweep(const struct visit *v)
 {
@@ -68,9 +68,9 @@ visit_begin(struct visit *v, struct job *job)
 	sweep(v);
 }
 
-/* The reply may have left long before nginx is through with the request: it
- * reads what is left of the client's body, or waits for a mirror. Usually the
- * log phase comes before the outermost visit ends. */
+/* Usually the log phase ends the job, before the outermost visit ends. But nginx may keep a request
+ * long after its reply was sent, to read the rest of the client's body or to wait for a mirror: then
+ * the job ends here. */
 void
 visit_end(struct visit *v)
 {
@@ -145,12 +145,13 @@ job_traced(ngx_http_request_t *r)
 
 /* ---- beginning ------------------------------------------------------------------------ */
 
-struct lines { /* of the client's header */
+/* A position in the lines of the client's header. */
+struct lines {
 	const ngx_list_part_t *part;
 	ngx_uint_t at;
 };
 
-/* The next one of that name, or NULL. */
+/* The value of the next line of that name, or NULL. */
 static const ngx_str_t *
 line_next(struct lines *lines, const char *name, size_t len)
 {
@@ -234,9 +235,9 @@ method_index(const ngx_http_request_t *r)
 }
 
 /*
- * A type made of what the client says could be another one each time, and the
- * agent's table has room for some hundred. So a worker remembers which it has
- * used, and what comes when there is no room left is of one type.
+ * Whether a type is among the first 256 that this worker has seen. A type that is made
+ * from the client's request could differ each time, and the agent's table has 512
+ * entries. Usually one probe of a hash table.
  */
 static bool
 type_is_one_of_few(const char *type)
@@ -257,6 +258,7 @@ type_is_one_of_few(const char *type)
 	return true;
 }
 
+/* The request's type: a literal, of the configuration, or in r->pool. */
 static const char *
 type_of(ngx_http_request_t *r, const struct hone_loc *conf)
 {
@@ -302,7 +304,7 @@ main_begin(ngx_http_request_t *r, const struct hone_loc *conf)
 		return NULL;
 	client_read(r, conf->trust, &from);
 	type = type_of(r, conf);
-	if (innermost != NULL) /* else there is nothing to be put aside */
+	if (innermost != NULL) /* otherwise no unit is on the thread */
 		hone_detach(&before);
 	job->known = hone_from_known(&from) != 0;
 	if (job->known)
@@ -358,6 +360,7 @@ job_begin(ngx_http_request_t *r)
 
 /* ---- ending ---------------------------------------------------------------------------- */
 
+/* The HTTP status, as nginx logs it; 0: none. */
 static int
 status_of(const ngx_http_request_t *r)
 {
@@ -394,7 +397,7 @@ job_end(struct job *job)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-/* Stands in for nginx's own handler, wherever that would be called. */
+/* Calls nginx's handler in a visit. */
 static void
 on_event(ngx_event_t *ev)
 {
@@ -406,9 +409,8 @@ on_event(ngx_event_t *ev)
 	visit_end(&v);
 }
 
-/* nginx puts its handler there when it has read a request, and again before it
- * makes an error page; other handlers (reading ahead, keepalive, lingering) are not ours to touch.
- */
+/* nginx sets its handler when it has read a request, and again before it makes an error page. Other
+ * handlers (reading ahead, keepalive, lingering) are left in place. */
 void
 connection_watch(ngx_http_request_t *r)
 {

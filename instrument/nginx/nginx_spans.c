@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which spans are open, and what their tracepoints say. The fields are looked up only where a
- * tracepoint is on. */
+/* The open spans of a job, and the fields of their tracepoints, which are computed only while the
+ * tracepoint is enabled. */
 #include "instrument/nginx/nginx_inside.h"
 #include "instrument/nginx/nginx_tracepoints.h"
 
@@ -10,7 +10,7 @@ static const u_char levels[SPANS] = {
 #undef SPAN
 };
 
-/* ---- fields: functions of their names ---------------------------------------------------- */
+/* ---- fields: each is computed by the function field_NAME() ---------------------------------------------------- */
 
 #define FIELD(name, expr)                                                              \
 	static int64_t field_##name(const struct job *job)                             \
@@ -32,12 +32,12 @@ chain_bytes(const ngx_chain_t *chain)
 	return bytes;
 }
 
-FIELD(requests, r->connection->requests) /* on this connection */
+FIELD(requests, r->connection->requests) /* so far on this connection */
 FIELD(redirects, NGX_HTTP_MAX_URI_CHANGES + 1 - (int64_t)r->uri_changes)
 FIELD(waits, job->waits)
 FIELD(status, r->err_status != 0 ? r->err_status : r->headers_out.status)
 FIELD(sent, r->connection->sent)
-FIELD(length, r->headers_in.content_length_n) /* of the client's body; -1: not said */
+FIELD(length, r->headers_in.content_length_n) /* of the client's body; -1: unknown */
 FIELD(received, r->request_length)
 FIELD(in_file, r->request_body != NULL && r->request_body->temp_file != NULL)
 FIELD(reply_length, r->headers_out.content_length_n)
@@ -45,9 +45,9 @@ FIELD(buffered, r->buffered || r->connection->buffered)
 FIELD(result, job->result)
 FIELD(bytes, chain_bytes(job->chain))
 FIELD(last, job->last)
-FIELD(servers, u->peer.tries) /* that may still be tried */
+FIELD(servers, u->peer.tries) /* tries that are left */
 FIELD(attempt, job->call->tries)
-FIELD(cached, u->peer.cached) /* a connection that was kept */
+FIELD(cached, u->peer.cached) /* 1: uses a kept connection */
 FIELD(connected, job->call->sent)
 FIELD(buffering, u->buffering)
 FIELD(answer_status, u->headers_in.status_n)
@@ -93,7 +93,8 @@ emit_end(const struct job *job, enum span span)
 	}
 }
 
-/* The innermost first: the table has them in order of their levels. */
+/* Ends the open spans of this level and deeper ones, the innermost first: enum span is in order of
+ * levels. */
 static void
 end_from(struct job *job, u_char level)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tracepoints of provider nginx; which there are is said in spans.tbl.h. */
+/* The tracepoints of provider nginx, from the table nginx_spans.tbl.h. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER nginx
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

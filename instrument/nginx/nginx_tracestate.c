@@ -14,7 +14,7 @@ is_space(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* The next one, without the spaces around it; false: there is none left. */
+/* The next non-empty member, without the spaces around it; false: there is none. */
 static bool
 member_next(const char **at, const char *end, struct member *ret)
 {
@@ -55,7 +55,7 @@ put(struct tracestate *t, const struct member *m)
 	t->len += m->len;
 }
 
-/* In place: what is written never gets ahead of what is read. */
+/* Removes the long members. In place: the write position never passes the read position. */
 static void
 long_drop(struct tracestate *t)
 {
@@ -69,7 +69,7 @@ long_drop(struct tracestate *t)
 			put(t, &m);
 }
 
-/* It has room of its own, which others never take. */
+/* Appends the first member hone=, for which space is reserved. */
 static void
 ours_keep(struct tracestate *t, const struct member *m)
 {
@@ -82,6 +82,7 @@ ours_keep(struct tracestate *t, const struct member *m)
 	put(t, m);
 }
 
+/* Appends a member of another vendor; if it does not fit, long members are dropped, then it and all that follow. */
 static void
 others_keep(struct tracestate *t, const struct member *m)
 {
@@ -95,9 +96,10 @@ others_keep(struct tracestate *t, const struct member *m)
 		t->full = true;
 }
 
-/* How much of a line is looked at: no part of a member, which could be another. */
+/* The number of bytes of a line to parse within the limit: whole members only, since a part of one could be a valid
+ * other one. */
 static size_t
-looked_at(struct tracestate *t, const char *line, size_t len)
+bytes_to_parse(struct tracestate *t, const char *line, size_t len)
 {
 	size_t left = TRACESTATE_LOOKED_MAX - t->looked;
 
@@ -123,7 +125,7 @@ tracestate_init(struct tracestate *t, size_t others_max, bool ours_wanted)
 void
 tracestate_add(struct tracestate *t, const char *line, size_t len)
 {
-	const char *at = line, *end = line + looked_at(t, line, len);
+	const char *at = line, *end = line + bytes_to_parse(t, line, len);
 	struct member m;
 
 	while (member_next(&at, end, &m))

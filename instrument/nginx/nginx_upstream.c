@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is asked of upstreams, whatever their protocol: nginx has one machinery
- * for all of them, with callbacks, and we stand in front of those.
+ * Calls of upstreams of any protocol: nginx handles all of them with the same
+ * callbacks, and the module puts its own functions in front of these.
  *
  *	create_request	evaluates $hone_traceparent: the fork
  *	peer.init, get	a try begins				upstream_begin connect_begin
@@ -9,18 +9,18 @@
  *	process_header	the answer's header has come		header_end body_begin
  *	pipe's filter	all of the answer has come		join
  *	peer.free	the try is over, perhaps with another to come
- *	finalize	all is over				body_end upstream_end
+ *	finalize	the call is over			body_end upstream_end
  *
- * A request's header is written once and sent again to the next upstream. Each
- * try is a link of its own nevertheless: its numbers, which are as long as the
- * last one's, are written over those in the request.
+ * nginx builds the request to an upstream once and sends it again in the next try.
+ * Each try has a link of its own nevertheless: its ids, which have the same length,
+ * overwrite those of the previous try in the request.
  */
 #define _GNU_SOURCE
 #include <string.h>
 
 #include "instrument/nginx/nginx_inside.h"
 
-static ngx_event_handler_pt upstream_events; /* nginx's own, the same for all upstreams */
+static ngx_event_handler_pt upstream_events; /* nginx's handler, the same for all upstreams */
 
 static struct job *
 traced(struct job *job)
@@ -49,7 +49,7 @@ peer_find(ngx_http_request_t *r, const ngx_http_upstream_srv_conf_t *conf)
 
 /* ---- links --------------------------------------------------------------------------- */
 
-/* Names are of few: an upstream that was only named by a request has none. */
+/* The name of the link. Names must be few, so an upstream that a request determines has none of its own. */
 static const char *
 call_name(const struct job *job)
 {
@@ -61,6 +61,7 @@ call_name(const struct job *job)
 	return peer != NULL ? peer->name : "upstream";
 }
 
+/* Forks a link for the next try. */
 static void
 link_next(struct job *job)
 {
@@ -76,7 +77,7 @@ link_next(struct job *job)
 	call->joined = 0;
 }
 
-/* In a visit. */
+/* Joins the link of this try, once. Only in a visit of the job. */
 static void
 join(struct job *job)
 {
@@ -87,6 +88,7 @@ join(struct job *job)
 	call->joined = 1;
 }
 
+/* Overwrites the first `old` in the buffer with `new` if they have the same length; false: not found. */
 static bool
 overwrite(ngx_buf_t *b, const char *old, const char *new)
 {
@@ -98,8 +100,8 @@ overwrite(ngx_buf_t *b, const char *old, const char *new)
 	return at != NULL;
 }
 
-/* Where the request does not hold the numbers as they are (HTTP/2 packs them), the link stays what
- * it was. */
+/* Forks a new link for another try and writes its ids into the request. If the request does not
+ * contain the old ids as text (HTTP/2 compresses them), the old link is kept. */
 static void
 link_again(struct job *job)
 {
@@ -120,6 +122,7 @@ link_again(struct job *job)
 
 /* ---- callbacks ------------------------------------------------------------------------- */
 
+/* Whether all of the answer is in the buffer of its header. */
 static bool
 answer_is_whole(const ngx_http_request_t *r, const ngx_http_upstream_t *u)
 {
@@ -153,9 +156,8 @@ on_pipe(ngx_event_pipe_t *p, ngx_buf_t *buf)
 	return rc;
 }
 
-/* The join is where the answer has come, before it is passed on: what is done
- * with its first part must not look as if nobody had waited for the last. An
- * answer that is passed on as it comes is there with its header. */
+/* The join comes when the whole answer was received: a join at its first part would hide the wait for
+ * the rest. Only an unbuffered answer, which is passed on while it arrives, is joined at its header. */
 static void
 header_came(struct job *job)
 {
@@ -185,7 +187,7 @@ on_process_header(ngx_http_request_t *r)
 	visit_begin(&v, traced(job));
 	rc = job->call->process_header(r);
 	if (v.on && rc == NGX_OK && (job->call->waiting || (job->call->peer == NULL && !r->cached)))
-		header_came(job); /* not the header of an old answer out of the cache */
+		header_came(job); /* not for the header of an answer from the cache */
 	visit_end(&v);
 	return rc;
 }
@@ -283,7 +285,7 @@ on_free(ngx_peer_connection_t *pc, void *data, ngx_uint_t state)
 	visit_begin(&v, traced(job));
 	if (v.on) {
 		if (span_is_open(job, SPAN_body))
-			join(job); /* it did answer, but we ask another */
+			join(job); /* it answered, but another upstream is tried */
 		span_end(job, SPAN_connect);
 		span_end(job, SPAN_header);
 		span_end(job, SPAN_body);

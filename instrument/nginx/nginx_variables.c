@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the configuration says to pass on:
+ * The variables with which the configuration passes the context on:
  *
  *	proxy_set_header traceparent $hone_traceparent;
  *	proxy_set_header tracestate  $hone_tracestate;
  *
- * Evaluated while a request to an upstream is made, they are that request's
- * link. Where hone is off they are what the client sent, less its hone= where
- * that is not trusted: switching a location off does not cut others' traces.
+ * While a request to an upstream is built, their values are the link of that
+ * request. Where hone is off, they are the headers of the client, without its hone=
+ * unless hone_trust is on, so that the traces of others are not interrupted.
  */
 #include "instrument/nginx/nginx_inside.h"
 
 enum variable { TRACEPARENT, TRACESTATE, TRACE_ID };
 
+/* Sets a variable to `data`, which is not copied; len 0: not found. */
 static void
 value_set(ngx_http_variable_value_t *v, const void *data, size_t len)
 {
@@ -51,7 +52,7 @@ client_state(ngx_http_request_t *r)
 	return state_copy(r, &others);
 }
 
-/* ---- without a job of ours ------------------------------------------------------------------- */
+/* ---- for a request without a job ------------------------------------------------------------------- */
 
 static void
 client_parent(ngx_http_request_t *r, ngx_http_variable_value_t *v)
@@ -86,8 +87,7 @@ passed_on(ngx_http_request_t *r, ngx_http_variable_value_t *v, uintptr_t which)
 	}
 }
 
-/* ---- with one
- * ------------------------------------------------------------------------------------ */
+/* ---- for a request with a job -------------------------------------------------------------- */
 
 static void
 trace_id(struct job *job, ngx_http_variable_value_t *v)
@@ -96,12 +96,13 @@ trace_id(struct job *job, ngx_http_variable_value_t *v)
 	char room[HONE_TRACEPARENT_SIZE];
 	const void *copy = NULL;
 
-	c.link_id = 1; /* not read: only what is without one would not be written */
+	c.link_id = 1; /* not used, but hone_traceparent() writes nothing for link id 0 */
 	if (hone_traceparent(&c, room) > 0)
 		copy = pool_copy(job->r, room + 3, 32);
 	value_set(v, copy, copy != NULL ? 32 : 0);
 }
 
+/* Sets call->state; left empty if there are no members, or no memory. */
 static void
 state_make(struct job *job, struct call *call)
 {
