@@ -14,7 +14,7 @@ conn_init(struct conn *c, enum door door, const struct conn_limits *l, struct mo
 	c->limits = *l;
 	c->opened = c->heard = now;
 	c->who = (struct who){ .uid = -1, .pid = -1 };
-	bucket_init(&c->pace, l->frames_per_s, 2 * l->frames_per_s, now);
+	bucket_init(&c->rate, l->frames_per_s, 2 * l->frames_per_s, now);
 }
 
 void
@@ -46,12 +46,12 @@ static const char *
 awaited(const struct conn *c)
 {
 	if (c->door == DOOR_OPERATORS)
-		return c->stage == CONN_ASKED ? "nothing before the answer" : "ASK";
+		return c->stage == CONN_ASKED ? "no frame before the answer" : "ASK";
 	switch (c->stage) {
 	case CONN_NEW:
 		return "HELLO";
 	case CONN_GREETED:
-		return "nothing but STATUS and PROGRAMS before WELCOME";
+		return "only STATUS or PROGRAMS before WELCOME";
 	default:
 		return "RECORDS, STATUS, PROGRAMS, DONE or CLOCK";
 	}
@@ -64,7 +64,7 @@ conn_header(struct conn *c, const struct frame *f, struct err *e)
 		return err_set(e, ERR_INPUT, "a frame %s where %s was expected%s",
 		    frame_kind_name(f->kind), awaited(c),
 		    c->door == DOOR_OPERATORS && f->kind == FRAME_HELLO
-			? "; agents have another address"
+			? "; agents connect to another address"
 			: "");
 	c->spoke = true;
 	return 0;
@@ -75,27 +75,27 @@ conn_slow_ns(struct conn *c, unsigned kind, struct mono now)
 {
 	if (c->door != DOOR_AGENTS || kind == FRAME_RECORDS || kind == FRAME_REFUSE)
 		return 0;
-	return bucket_wait_ns(&c->pace, now);
+	return bucket_wait_ns(&c->rate, now);
 }
 
 bool
-conn_goes_before(const struct conn *c, const struct conn *other)
+conn_closed_before(const struct conn *c, const struct conn *other)
 {
 	if (c->spoke != other->spoke)
 		return !c->spoke;
 	return c->opened.ns < other->opened.ns;
 }
 
-/* A node's name is shown to people and is a key of traces: printable, without blanks. */
+/* Names of nodes are displayed, and are keys of traces: printable, without blanks. */
 static int
 check_node(const char *name, struct err *e)
 {
 	if (name[0] == '\0')
-		return err_set(e, ERR_INPUT, "a node without a name");
+		return err_set(e, ERR_INPUT, "the name of the node is empty");
 	for (const char *p = name; *p != '\0'; p++)
 		if (!isgraph((unsigned char)*p) && (unsigned char)*p < 0x80)
 			return err_set(
-			    e, ERR_INPUT, "a node name with blanks or control characters");
+			    e, ERR_INPUT, "the name of the node has blanks or control characters");
 	return 0;
 }
 
@@ -114,7 +114,7 @@ take_hello(struct conn *c, const struct frame *f, const void *payload, struct er
 		return CONN_REFUSE;
 	}
 	c->stage = CONN_GREETED;
-	c->known = true;
+	c->identified = true;
 	return CONN_TAKE;
 }
 
@@ -122,13 +122,13 @@ static enum conn_act
 take_records(struct conn *c, const struct frame *f, struct err *e)
 {
 	if (f->seq == 0) {
-		err_set(e, ERR_INPUT, "RECORDS without a sequence number");
+		err_set(e, ERR_INPUT, "RECORDS without sequence number");
 		return CONN_REFUSE;
 	}
 	if (f->seq < c->next_seq)
 		return CONN_AGAIN;
 	if (f->seq > c->next_seq) {
-		err_set(e, ERR_INPUT, "a gap: batch %llu where %llu was expected",
+		err_set(e, ERR_INPUT, "batches are missing: batch %llu where %llu was expected",
 		    (unsigned long long)f->seq, (unsigned long long)c->next_seq);
 		return CONN_REFUSE;
 	}
@@ -136,21 +136,21 @@ take_records(struct conn *c, const struct frame *f, struct err *e)
 	return CONN_TAKE;
 }
 
-/* The peer hangs up and says why; its words are shown to people, so only the printable part of
- * them. */
+/* The peer closes the connection with a reason. The reason is displayed, so characters that are not
+ * printable ASCII become a question mark. */
 static enum conn_act
 take_refusal(const struct frame *f, const void *payload, struct err *e)
 {
-	char words[200];
-	size_t n = f->length < sizeof words - 1 ? f->length : sizeof words - 1;
+	char text[200];
+	size_t n = f->length < sizeof text - 1 ? f->length : sizeof text - 1;
 
 	for (size_t i = 0; i < n; i++) {
 		unsigned char ch = ((const unsigned char *)payload)[i];
 
-		words[i] = ch >= 0x20 && ch < 0x7f ? (char)ch : '?';
+		text[i] = ch >= 0x20 && ch < 0x7f ? (char)ch : '?';
 	}
-	words[n] = '\0';
-	err_set(e, ERR_PEER, "it hung up: %s", words);
+	text[n] = '\0';
+	err_set(e, ERR_PEER, "the peer closed the connection: %s", text);
 	return CONN_REFUSE;
 }
 
@@ -170,7 +170,7 @@ conn_frame(
 		return take_records(c, f, e);
 	case FRAME_ASK:
 		c->stage = CONN_ASKED;
-		c->known = true;
+		c->identified = true;
 		return CONN_TAKE;
 	default:
 		return CONN_TAKE;
@@ -196,9 +196,9 @@ conn_patience_ms(const struct conn *c, struct mono now)
 {
 	int64_t left_ns;
 
-	if (c->door == DOOR_OPERATORS && c->known)
+	if (c->door == DOOR_OPERATORS && c->identified)
 		left_ns = c->limits.idle_ns - mono_since_ns(now, c->heard);
-	else if (!c->known)
+	else if (!c->identified)
 		left_ns = c->limits.hello_ns - mono_since_ns(now, c->opened);
 	else
 		left_ns = c->limits.silent_ns - mono_since_ns(now, c->heard);
@@ -209,9 +209,9 @@ conn_patience_ms(const struct conn *c, struct mono now)
 }
 
 int
-conn_late(const struct conn *c, struct err *e)
+conn_deadline_passed(const struct conn *c, struct err *e)
 {
-	if (c->door == DOOR_OPERATORS && !c->known)
+	if (c->door == DOOR_OPERATORS && !c->identified)
 		return err_set(
 		    e, ERR_TIMEOUT, "no question within %.3g s", (double)c->limits.hello_ns / 1e9);
 	if (c->door == DOOR_OPERATORS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "controlplane/server/server_inside.h"
+#include "controlplane/server/mailbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +59,7 @@ mailbox_release(struct mailbox *m)
 	pthread_cond_destroy(&m->room);
 }
 
+/* Adds a letter to the sums, or subtracts it. */
 static void
 count(struct mailbox *m, const struct letter *l, bool in)
 {

@@ -12,17 +12,17 @@
 
 enum { CACHED = 64, LOOKUP_MAX_BYTES = 1 << 20, GROUPS_MAX = 65536 };
 
-struct entry { /* of a list */
+struct permission { /* a user or a group in a list */
 	bool group;
 	unsigned id;
 };
 
-struct list {
-	struct entry *entries;
+struct permission_list {
+	struct permission *entries;
 	unsigned n;
 };
 
-struct user { /* as the system knew it then */
+struct user { /* as it was in the system's user database at `at` */
 	bool used;
 	int uid;
 	struct mono at;
@@ -32,17 +32,18 @@ struct user { /* as the system knew it then */
 };
 
 struct roles {
-	struct list look, diagnose, agents;
+	struct permission_list look, diagnose, agents;
 	int own_uid;
 	char own_name[USER_NAME_MAX + 1];
-	pthread_mutex_t lock; /* of the cache */
+	pthread_mutex_t lock; /* guards users */
 	struct user users[CACHED];
 };
 
 /* ---- names ---- */
 
-/* getpwnam_r and its like want a buffer and do not say how large: 0 or an errno, ENOENT: no such
- * name. */
+/* The user with this name, or with this uid if name is NULL. getpwnam_r() does not return the size of
+ * the buffer that it needs, so sizes are tried up to LOOKUP_MAX_BYTES. *buffer: the caller's to
+ * free(), also on errors. 0 or an errno; ENOENT: there is no such user. */
 static int
 find_user(const char *name, int uid, struct passwd *ret, char **buffer)
 {
@@ -60,6 +61,7 @@ find_user(const char *name, int uid, struct passwd *ret, char **buffer)
 	return rc == 0 && found == NULL ? ENOENT : rc;
 }
 
+/* Both return 0 or an errno; ENOENT: there is no such name. */
 static int
 user_id(const char *name, unsigned *id)
 {
@@ -91,15 +93,15 @@ group_id(const char *name, unsigned *id)
 }
 
 static int
-add_name(struct list *l, const char *key, const char *word, struct err *e)
+add_name(struct permission_list *l, const char *key, const char *word, struct err *e)
 {
-	struct entry entry = { .group = word[0] == '@' }, *more;
+	struct permission entry = { .group = word[0] == '@' }, *more;
 	int rc = entry.group ? group_id(word + 1, &entry.id) : user_id(word, &entry.id);
 
 	if (rc == ENOMEM || (more = reallocarray(l->entries, l->n + 1, sizeof *more)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", key);
 	l->entries = more;
-	/* What is not found there may be told with one of several codes. */
+	/* getpwnam(3): each of these codes can mean that the name was not found. */
 	if (rc == ENOENT || rc == ESRCH || rc == EBADF || rc == EPERM)
 		return err_set(e, ERR_INPUT, "%s: %.80s: there is no such %s on this machine", key,
 		    entry.group ? word + 1 : word,
@@ -112,7 +114,7 @@ add_name(struct list *l, const char *key, const char *word, struct err *e)
 }
 
 static int
-read_list(struct list *l, const char *key, const char *names, struct err *e)
+read_list(struct permission_list *l, const char *key, const char *names, struct err *e)
 {
 	char *copy = strdup(names != NULL ? names : ""), *rest = copy, *word;
 	int rc = copy != NULL ? 0 : err_set(e, ERR_MEMORY, "%s: out of memory", key);
@@ -186,7 +188,7 @@ look_up_groups(struct user *u, const struct passwd *pw)
 
 	for (;;) {
 		gid_t *more = reallocarray(u->groups, (size_t)n, sizeof *more);
-		int room = n;
+		int had = n;
 
 		if (more == NULL)
 			return;
@@ -195,8 +197,9 @@ look_up_groups(struct user *u, const struct passwd *pw)
 			u->ngroups = n;
 			return;
 		}
-		n = n > room ? n : 2 * room;
-		if (n > GROUPS_MAX) /* of no group at all, rather than of some of them by chance */
+		n = n > had ? n : 2 * had;
+		/* No groups, rather than an arbitrary part of them. */
+		if (n > GROUPS_MAX)
 			return;
 	}
 }
@@ -219,11 +222,12 @@ look_up(struct user *u, int uid, struct mono now)
 	free(buffer);
 }
 
-/* With the lock held: in place of what it was before, of what is free, or of the oldest. */
+/* The user in the cache, looked up if it is not there or expired; it then replaces its own entry, a
+ * free one, or the oldest. With the lock held. */
 static const struct user *
 user_of(struct roles *r, int uid, struct mono now)
 {
-	struct user *place = &r->users[0];
+	struct user *found = &r->users[0];
 
 	for (int i = 0; i < CACHED; i++) {
 		struct user *u = &r->users[i];
@@ -231,18 +235,19 @@ user_of(struct roles *r, int uid, struct mono now)
 		if (u->used && u->uid == uid) {
 			if (mono_since_ns(now, u->at) < ROLES_CACHE_S * INT64_C(1000000000))
 				return u;
-			place = u;
+			found = u;
 			break;
 		}
-		if (place->used && (!u->used || u->at.ns < place->at.ns))
-			place = u;
+		if (found->used && (!u->used || u->at.ns < found->at.ns))
+			found = u;
 	}
-	look_up(place, uid, now);
-	return place;
+	look_up(found, uid, now);
+	return found;
 }
 
+/* Whether the list has the user or one of its groups. */
 static bool
-has(const struct list *l, const struct user *u)
+has(const struct permission_list *l, const struct user *u)
 {
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!l->entries[i].group && (int)l->entries[i].id == u->uid)
@@ -269,7 +274,7 @@ roles_who(struct roles *r, int uid, int pid, struct mono now, struct who *ret)
 	pthread_mutex_unlock(&r->lock);
 }
 
-enum agent_may
+enum agent_scope
 roles_agent(struct roles *r, const struct who *w, struct mono now)
 {
 	bool may;
@@ -282,19 +287,20 @@ roles_agent(struct roles *r, const struct who *w, struct mono now)
 	return may ? AGENT_THIS_HOST : AGENT_NO;
 }
 
-/* ---- words ---- */
+/* ---- texts ---- */
 
 const char *
 role_word(enum role role)
 {
-	static const char *const words[ROLES] = {
+	static const char *const names[ROLES] = {
 		[ROLE_NONE] = "none", [ROLE_LOOK] = "look", [ROLE_DIAGNOSE] = "diagnose"
 	};
 
-	return (unsigned)role < ROLES ? words[role] : "?";
+	return (unsigned)role < ROLES ? names[role] : "?";
 }
 
-/* Who runs honed; root always can. */
+/* " or USER": the user of honed, who can change the configuration as root can. Empty if it is root.
+ */
 static const char *
 or_own(const struct roles *r, char out[USER_NAME_MAX + 8])
 {

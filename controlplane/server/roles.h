@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who on this machine may do what. The kernel says which user is at the other end of
- * a local socket; lists of names in honed.conf say what that user may:
+ * What each user of this machine may do. The kernel reports the user at the other end of a local
+ * socket; lists in honed.conf give permissions:
  *
- *	operators.look, operators.diagnose	ask; ask what changes something too
- *	agents.allow				be this host's agent
+ *	operators.look		ask questions that change nothing
+ *	operators.diagnose	ask all questions
+ *	agents.allow		run an agent that reports for this host
  *
- * root, and the user that honed runs as, may do all. A list has names of users and
- * @groups with blanks between. What names stand for is looked up once, at the start;
- * of which groups a user is, at most ROLES_CACHE_S ago.
+ * root and the user of honed may do everything. A list has names of users, and of groups as @NAME,
+ * separated by blanks or tabs. Names are resolved once, by roles_new(); the name and the groups of a
+ * user are cached for ROLES_CACHE_S.
  */
 #ifndef CONTROLPLANE_SERVER_ROLES_H
 #define CONTROLPLANE_SERVER_ROLES_H
@@ -18,48 +19,49 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-enum role {
-	ROLE_NONE,
-	ROLE_LOOK,
-	ROLE_DIAGNOSE,
-	ROLES
-}; /* each may what the one before may, and more */
+/* Each role includes the ones before it. */
+enum role { ROLE_NONE, ROLE_LOOK, ROLE_DIAGNOSE, ROLES };
 
 enum { USER_NAME_MAX = 63, ROLES_CACHE_S = 30 };
 
-struct who {          /* a peer. All zeroes but uid and pid: nothing is known of it, as over tcp */
-	int uid, pid; /* -1: the transport does not know */
-	bool own;     /* root, or our own user */
+/* The user at the other end of a connection. */
+struct who {
+	int uid, pid;                 /* -1: not known, as over tls:// */
+	bool own;                     /* root, or the user of honed */
 	enum role role;               /* as an operator */
-	char user[USER_NAME_MAX + 1]; /* its name, or "uid N" where it has none */
+	char user[USER_NAME_MAX + 1]; /* the user's name, or "uid N" without one; of an agent over
+	                                 tls:// the name in its certificate */
 };
 
-enum agent_may { AGENT_NO, AGENT_THIS_HOST, AGENT_ANY_NODE };
+/* Which nodes an agent may report for. */
+enum agent_scope { AGENT_NO, AGENT_THIS_HOST, AGENT_ANY_NODE };
 
 struct roles_options {
-	const char *look, *diagnose, *agents; /* lists */
-	int own_uid;                          /* who may do all, beside root */
+	const char *look, *diagnose, *agents; /* the three lists; NULL: empty */
+	int own_uid;                          /* the user of honed */
 };
 
 struct roles;
 
-/* The texts are not needed afterwards. ERR_INPUT: a name that nobody has, with the key that says
- * it. */
+/* Copies what it needs of *o. May take as long as the system's user database. ERR_INPUT: a name that
+ * does not exist or cannot be looked up, with its config key; ERR_MEMORY. */
 int roles_new(struct roles **ret, const struct roles_options *o, struct err *e);
 void roles_free(struct roles *r); /* NULL is fine */
 
-/* Whether others than root and our own user may knock at all: the socket's mode is then 0666, else
- * 0600. */
+/* Whether other users than root and honed's may connect: the socket's mode is then 0666, else 0600.
+ */
 bool roles_operators_open(const struct roles *r);
 bool roles_agents_open(const struct roles *r);
 
-/* Any thread. Asks the system's user database where the cache does not know, so it may take as long
- * as that. */
+/* The user with its role, and which nodes its agent may report for. Thread-safe. A user that is not
+ * in the cache is looked up in the system's user database, which may take long; without an entry it
+ * has no groups. */
 void roles_who(struct roles *r, int uid, int pid, struct mono now, struct who *ret);
-enum agent_may roles_agent(struct roles *r, const struct who *w, struct mono now);
+enum agent_scope roles_agent(struct roles *r, const struct who *w, struct mono now);
 
 const char *role_word(enum role role); /* "none", "look", "diagnose" */
-/* Why not, and who can change it, in words: ERR_DENIED. what: "stop", or NULL to look at all. */
+/* Sets *e to ERR_DENIED with the config key that would permit it, and who can change that. what: the
+ * refused question, as "stop"; NULL: "this". */
 int roles_refuse(
     const struct roles *r, const struct who *w, enum role needed, const char *what, struct err *e);
 int roles_refuse_agent(const struct roles *r, const struct who *w, struct err *e);

@@ -27,7 +27,7 @@ struct seen {
 static void
 took(struct conn *c, struct seen *s, const struct frame *f, unsigned choice)
 {
-	MUST(c->known && c->spoke);
+	MUST(c->identified && c->spoke);
 	switch (f->kind) {
 	case FRAME_HELLO:
 		MUST(c->door == DOOR_AGENTS && ++s->hellos == 1 && c->hello.node[0] != '\0');
@@ -73,7 +73,7 @@ one_frame(struct conn *c, struct seen *s, struct reader *r, struct mono now)
 	if (choice & 0x80)
 		header[choice % FRAME_HEADER_BYTES] ^= (uint8_t)(1 + choice);
 	if (conn_patience_ms(c, now) == 0)
-		MUST(conn_late(c, &e) == ERR_TIMEOUT);
+		MUST(conn_deadline_passed(c, &e) == ERR_TIMEOUT);
 	if (frame_open(&f, header, &e) < 0 || conn_header(c, &f, &e) < 0)
 		return false;
 	if (f.length != len || frame_check(&f, header, payload, &e) < 0)

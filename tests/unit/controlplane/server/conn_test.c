@@ -47,7 +47,8 @@ says_hello(struct conn *c, const char *node, struct err *e)
 	return act;
 }
 
-/* Before it is known nobody makes us take more memory than its first frame may have. */
+/* Before a connection is identified, it can make the controller allocate no more memory than its
+ * first frame may have. */
 static void
 a_stranger_is_given_memory_for_its_first_frame_only(void **state)
 {
@@ -72,7 +73,7 @@ a_stranger_is_given_memory_for_its_first_frame_only(void **state)
 				if (!first && kind != FRAME_REFUSE)
 					assert_non_null(strstr(e.text, names[door]));
 			}
-			assert_false(c.known);
+			assert_false(c.identified);
 			conn_release(&c);
 		}
 	/* the largest that either may have */
@@ -88,7 +89,7 @@ a_stranger_is_given_memory_for_its_first_frame_only(void **state)
 }
 
 static void
-hello_and_the_first_question_make_it_known(void **state)
+hello_and_the_first_question_identify_it(void **state)
 {
 	struct conn c;
 	struct err e;
@@ -96,15 +97,15 @@ hello_and_the_first_question_make_it_known(void **state)
 
 	conn_init(&c, DOOR_AGENTS, &LIMITS, at(0));
 	assert_int_equal(says_hello(&c, "n1", &e), CONN_TAKE);
-	assert_true(c.known);
+	assert_true(c.identified);
 	conn_release(&c);
 	conn_init(&c, DOOR_OPERATORS, &LIMITS, at(0));
 	assert_int_equal(conn_patience_ms(&c, at(0)), 5000); /* a stranger's */
 	assert_int_equal(conn_patience_ms(&c, at(5 * S)), 0);
-	assert_int_equal(conn_late(&c, &e), ERR_TIMEOUT);
+	assert_int_equal(conn_deadline_passed(&c, &e), ERR_TIMEOUT);
 	assert_non_null(strstr(e.text, "no question within 5 s"));
 	assert_int_equal(says(&c, FRAME_ASK, 0, "{}", 2, at(S), &e), CONN_TAKE);
-	assert_true(c.known);
+	assert_true(c.identified);
 	assert_int_equal(conn_patience_ms(&c, at(S)), 60000);
 	conn_release(&c);
 }
@@ -122,7 +123,7 @@ who_may_speak_for_one_node_speaks_for_no_other(void **state)
 	assert_int_equal(says_hello(&c, "there", &e), CONN_REFUSE);
 	assert_int_equal(e.code, ERR_DENIED);
 	assert_string_equal(e.text, "alice may speak for node here only, not for there");
-	assert_false(c.known);
+	assert_false(c.identified);
 	conn_release(&c);
 	conn_init(&c, DOOR_AGENTS, &LIMITS, at(0));
 	c.only_node = "here";
@@ -141,8 +142,8 @@ of_strangers_the_oldest_silent_one_goes_first(void **state)
 	assert_int_equal(conn_header(&spoke, &f, NULL), 0);
 	conn_init(&old, DOOR_AGENTS, &LIMITS, at(1));
 	conn_init(&young, DOOR_AGENTS, &LIMITS, at(2));
-	assert_true(conn_goes_before(&old, &young) && !conn_goes_before(&young, &old));
-	assert_true(conn_goes_before(&young, &spoke) && !conn_goes_before(&spoke, &young));
+	assert_true(conn_closed_before(&old, &young) && !conn_closed_before(&young, &old));
+	assert_true(conn_closed_before(&young, &spoke) && !conn_closed_before(&spoke, &young));
 }
 
 static void
@@ -180,7 +181,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stranger_is_given_memory_for_its_first_frame_only),
-		cmocka_unit_test(hello_and_the_first_question_make_it_known),
+		cmocka_unit_test(hello_and_the_first_question_identify_it),
 		cmocka_unit_test(who_may_speak_for_one_node_speaks_for_no_other),
 		cmocka_unit_test(of_strangers_the_oldest_silent_one_goes_first),
 		cmocka_unit_test(an_agent_may_send_so_many_frames_and_records_are_not_counted),

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "controlplane/server/server_inside.h"
+#include "controlplane/server/mailbox.h"
 
 enum { MOST = 4000 };
 

@@ -415,7 +415,7 @@ a_flood_of_silence_keeps_nobody_out(void **state)
 	expect_batch(b, 1, "one");
 	assert_int_equal(get_ack(agent), 1);
 	answer(b, operator, NULL);
-	get_refusal(silent[0], "say nothing"); /* the first was the first to go */
+	get_refusal(silent[0], "sent nothing"); /* the oldest was closed first */
 	for (int i = 0; i < 2 * FLOOD; i++)
 		stream_close(silent[i]);
 	stream_close(agent);
@@ -445,7 +445,7 @@ agents_leave_places_for_operators_and_the_other_way_round(void **state)
 		operators[i] = dial(b->operators);
 		answer(b, operators[i], NULL);
 	}
-	get_refusal(operators[0], "others want to ask");
+	get_refusal(operators[0], "for another operator");
 	answer(b, operators[1], NULL);
 	for (int i = 0; i < 8; i++) {
 		put(agents[i], FRAME_RECORDS, 1, "one", 3);

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The interface of the thread that empties the mailbox: mail that it takes, and frames that it sends. */
+#include "controlplane/server/server_inside.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* ---- from the mailbox ---- */
+
+/* The progress of this node, new if it has none. With PROGRESS_MAX nodes, one that is not connected
+ * is forgotten for it. O(nodes). NULL: out of memory. */
+static struct node_progress *
+progress_of(struct server *s, const char *node)
+{
+	struct node_progress *found = NULL;
+
+	for (uint32_t i = 0; i < s->nprogress; i++) {
+		if (strcmp(s->progress[i]->node, node) == 0)
+			return s->progress[i];
+		if (s->progress[i]->peer == NULL && found == NULL)
+			found = s->progress[i];
+	}
+	if (s->nprogress < PROGRESS_MAX || found == NULL) {
+		if (!array_reserve(s->progress, s->progress_cap, s->nprogress + 1))
+			return NULL;
+		if ((found = calloc(1, sizeof *found)) == NULL)
+			return NULL;
+		s->progress[s->nprogress++] = found;
+	}
+	memset(found, 0, sizeof *found);
+	snprintf(found->node, sizeof found->node, "%s", node);
+	return found;
+}
+
+/* Whether a new connection of the node replaces `old`: the same agent again, or `old` is closing or
+ * silent. */
+static bool
+may_replace(const struct server *s, const struct peer *old, const struct hello *h)
+{
+	return old->closing || old->conn.hello.incarnation == h->incarnation ||
+	       (!old->blocked &&
+		   mono_since_ns(clock_mono(), old->conn.heard) >= s->options.replace_ns);
+}
+
+/* The MAIL_LEFT of this peer, after which its letters are discarded. Takes the text. */
+static struct mail
+mail_left(struct peer *p, char *text)
+{
+	if (p->progress != NULL && p->progress->peer == p)
+		p->progress->peer = NULL;
+	p->left_reported = true;
+	p->discard = true;
+	return (struct mail){ .kind = MAIL_LEFT, .peer = p, .tag = p->tag, .text = text };
+}
+
+/* The reader has ended: the peer leaves the list, and is freed by the next server_next(). */
+static void
+remove_peer(struct server *s, struct peer *p)
+{
+	struct peer **at = &s->peers;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	s->npeers--;
+	s->left = p;
+	pthread_cond_broadcast(&s->ended);
+}
+
+/*
+ * A HELLO of an agent. True: *ret is MAIL_JOINED; or, if the node had an older connection, its
+ * MAIL_LEFT, and the letter was put back and comes next. False: the agent is refused.
+ */
+static bool
+open_hello(struct server *s, struct letter *l, struct mail *ret)
+{
+	struct peer *p = l->mail.peer, *old;
+	struct node_progress *progress = progress_of(s, p->conn.hello.node);
+	struct err e;
+
+	if (progress == NULL) {
+		peer_hang_up(p, "the controller is out of memory");
+		return false;
+	}
+	if ((old = progress->peer) != NULL && old != p) {
+		if (!may_replace(s, old, &p->conn.hello)) {
+			err_set(&e, ERR_BUSY,
+			    "node %s is connected already by another agent that is alive; give each node "
+			    "a name of its own, or end one of the two agents",
+			    progress->node);
+			server_note(s, "refused: %s", e.text);
+			peer_hang_up(p, e.text);
+			return false;
+		}
+		peer_hang_up(old, "another connection of this node took over");
+		*ret = mail_left(old, strdup("another connection of the node took over"));
+		mailbox_put_back(&s->mailbox, l);
+		return true;
+	}
+	p->progress = progress;
+	*ret = l->mail;
+	return true;
+}
+
+/* Makes the mail of a letter. False: there is nothing for the caller. Takes the letter. */
+static bool
+open_letter(struct server *s, struct letter *l, struct mail *ret)
+{
+	struct peer *p = l->mail.peer;
+	bool mail = true;
+
+	*ret = l->mail;
+	if (l->end) {
+		server_unlock(s);
+		pthread_join(p->reader, NULL); /* posting this letter was its last action */
+		server_lock(s);
+		remove_peer(s, p);
+		mail = p->welcomed && !p->left_reported;
+		if (mail)
+			*ret = mail_left(p, l->mail.text);
+	} else if (p != NULL && p->discard) {
+		mail = false;
+	} else if (l->mail.kind == MAIL_JOINED) {
+		mail = open_hello(s, l, ret);
+		if (mail && ret->kind == MAIL_LEFT)
+			return true; /* the letter was put back */
+	}
+	if (p != NULL)
+		ret->tag = p->tag;
+	if (!mail)
+		mail_release(&l->mail);
+	free(l);
+	return mail;
+}
+
+bool
+server_next(struct server *s, struct mail *ret, int timeout_ms)
+{
+	struct timespec until = mono_in_ms(timeout_ms);
+	struct letter *l;
+	bool found = false;
+
+	server_lock(s);
+	while (!found) {
+		server_reap(s);
+		if (s->left != NULL)
+			peer_free(s->left);
+		s->left = NULL;
+		if ((l = mailbox_take(&s->mailbox)) != NULL)
+			found = open_letter(s, l, ret);
+		else if (timeout_ms == 0 || server_wait(s, &s->mailbox.mail, &until) != 0)
+			break;
+	}
+	server_unlock(s);
+	return found;
+}
+
+bool
+server_next_status(struct server *s, struct mail *ret)
+{
+	bool found = false;
+
+	server_lock(s);
+	while (!found && s->mailbox.urgent != &s->mailbox.first)
+		found = open_letter(s, mailbox_take(&s->mailbox), ret);
+	server_unlock(s);
+	return found;
+}
+
+size_t
+server_waiting_bytes(struct server *s)
+{
+	size_t bytes;
+
+	server_lock(s);
+	bytes = s->mailbox.bytes;
+	server_unlock(s);
+	return bytes;
+}
+
+size_t
+server_reading_bytes(struct server *s)
+{
+	size_t bytes;
+
+	server_lock(s);
+	bytes = s->reading_bytes;
+	server_unlock(s);
+	return bytes;
+}
+
+/* ---- to the peers ---- */
+
+void
+server_welcome(struct server *s, struct peer *p, uint32_t tag)
+{
+	const struct hello *h = &p->conn.hello;
+	uint64_t oldest = h->first_seq > 0 ? h->first_seq - 1 : 0;
+	struct buf b = { 0 };
+
+	server_lock(s);
+	if (p->progress->incarnation != h->incarnation)
+		p->progress->have_seq = 0;
+	p->progress->incarnation = h->incarnation;
+	if (p->progress->have_seq < oldest)
+		p->progress->have_seq = oldest;
+	p->progress->peer = p;
+	p->tag = tag;
+	p->welcomed = true;
+	conn_welcome(&p->conn, p->progress->have_seq);
+	welcome_encode(&(struct welcome){ .have_seq = p->progress->have_seq }, &b);
+	peer_put(p, SLOT_WELCOME, b.data, b.len);
+	server_unlock(s);
+	buf_release(&b);
+}
+
+void
+server_refuse(struct server *s, struct peer *p, const char *text)
+{
+	server_lock(s);
+	p->discard = true;
+	if (!p->closing) {
+		err_set(&p->end, 0, "%s", text);
+		peer_hang_up(p, text);
+	}
+	server_unlock(s);
+}
+
+void
+server_took(struct server *s, struct peer *p, uint64_t seq)
+{
+	struct buf b = { 0 };
+
+	buf_u64(&b, seq);
+	server_lock(s);
+	p->progress->have_seq = seq;
+	peer_put(p, SLOT_ACK, b.data, b.len);
+	server_unlock(s);
+	buf_release(&b);
+}
+
+void
+server_want(struct server *s, struct peer *p, const struct buf *payload)
+{
+	server_lock(s);
+	peer_put(p, SLOT_WANT, payload->data, payload->len);
+	server_unlock(s);
+}
+
+void
+server_clock(struct server *s, struct peer *p)
+{
+	server_lock(s);
+	peer_put(p, SLOT_CLOCK, NULL, 0);
+	server_unlock(s);
+}
+
+void
+server_answer(struct server *s, struct peer *p, const char *text, size_t len)
+{
+	server_lock(s);
+	peer_put(p, SLOT_ANSWER, text, len);
+	conn_answered(&p->conn);
+	server_unlock(s);
+}
