@@ -82,7 +82,7 @@ check_header(struct peer *p, const struct frame *f, struct err *e)
  * is closing.
  */
 static int
-wait_for_memory(struct peer *p, size_t bytes)
+wait_for_memory(struct peer *p, size_t bytes, struct err *e)
 {
 	struct server *s = p->server;
 	struct timespec until;
@@ -103,7 +103,7 @@ wait_for_memory(struct peer *p, size_t bytes)
 	bool closing = p->closing || s->stopping;
 
 	server_unlock(s);
-	return closing ? ERR_PEER : 0;
+	return closing ? err_set(e, ERR_PEER, "closed") : 0;
 }
 
 /* With the lock held: ends what wait_for_memory() began. */
@@ -130,7 +130,7 @@ read_frame(struct peer *p, struct incoming *in, struct err *e)
 		return rc;
 	if ((rc = frame_open(&in->frame, in->header, e)) < 0 ||
 	    (rc = check_header(p, &in->frame, e)) < 0 ||
-	    (rc = wait_for_memory(p, in->frame.length)) < 0 || (rc = read_payload(p, in, e)) < 0)
+	    (rc = wait_for_memory(p, in->frame.length, e)) < 0 || (rc = read_payload(p, in, e)) < 0)
 		return rc;
 	in->at = clock_mono();
 	return frame_check(&in->frame, in->header, in->payload, e);
