@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Events become records, the same that agents send, and go through the same
- * assembly: each node's in batches, with a watermark that trails the newest
- * record of all by SLACK_NS.
+ * Events become records like those that agents send, and go through the same assembly: in batches for
+ * each node, with a watermark SLACK_NS before the newest record of all nodes.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,24 +21,24 @@ enum {
 	BATCH_RECORDS = 8192,
 	NODES_MAX = 4096,
 	LABELS_MAX = 60000,
-	NAMED_MAX = 50000, /* of these: further names of requests and units are all "(other)" */
+	NAMED_MAX = 50000, /* labels past which names of requests and units are "(other)" */
 	NAME_MAX_BYTES = 63,
 	RULE_MAX = 512
 };
 
 #define SLACK_NS INT64_C(1000000000)
-#define SKEW_NS \
-	INT64_C(100000000) /* of machines whose wall clocks NTP keeps, with plenty to spare */
-#define PATIENCE_NS \
-	INT64_C(600000000000) /* a request that takes longer is taken for one that never ends */
+/* clock difference of machines with NTP, with a wide margin */
+#define SKEW_NS INT64_C(100000000)
+/* a request that takes longer counts as one without an end */
+#define PATIENCE_NS INT64_C(600000000000)
 #define END_NS (INT64_MAX / 2)
 
-struct node_batch { /* a node's records that were not assembled yet */
+struct node_batch { /* records of a node that are not assembled yet */
 	bool joined;
 	struct record *records;
 	struct loss losses[8];
 	uint32_t nrecords, nlosses;
-	struct mapper *mapper; /* NULL: none was needed yet */
+	struct mapper *mapper; /* NULL: not needed so far */
 };
 
 struct correlate {
@@ -53,9 +53,9 @@ struct correlate {
 	uint32_t labels_cap;
 	int64_t newest_ns;
 	uint64_t events, placed, threadless,
-	    foreign;               /* foreign: of programs that the mapping is not of */
+	    foreign;               /* foreign: events of programs that the mapping does not name */
 	struct mapping *pair;      /* of the rule; NULL: none */
-	const struct mapping *map; /* that, or the reading's; NULL: by context alone */
+	const struct mapping *map; /* `pair`, or the reading's; NULL: correlate by context alone */
 };
 
 static int
@@ -129,7 +129,7 @@ correlate_free(struct correlate *c)
 	free(c);
 }
 
-/* ---- what is full goes to the assembler ---- */
+/* ---- assembly ---- */
 
 static int
 hand_out(struct correlate *c, struct err *e)
@@ -221,7 +221,8 @@ add_label(struct correlate *c, enum record_kind kind, const char *text, uint32_t
 	return fields != NULL && c->labels[n].text != NULL;
 }
 
-/* A label is shown to people and split at its slash: what a trace brings must do neither harm. */
+/* Appends a text that is safe to print and to split at a slash: control characters (and '/', with
+ * `slash`) become '_'. */
 static size_t
 put_clean(char *out, struct text_view t, size_t most, bool slash)
 {
@@ -235,8 +236,8 @@ put_clean(char *out, struct text_view t, size_t most, bool slash)
 	return len;
 }
 
-/* The number of "service/event", or of "service/event(name)"; past NAMED_MAX names are "(other)".
- * UINT32_MAX: out of memory, or over LABELS_MAX. */
+/* The number of the label "service/event" or "service/event(name)"; past NAMED_MAX labels the name is
+ * "(other)". UINT32_MAX: out of memory, or over LABELS_MAX. */
 static uint32_t
 label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *v,
     struct text_view event, const struct text_view *name)
@@ -270,8 +271,7 @@ label_of(struct correlate *c, enum record_kind kind, const struct tracer_event *
 	return id;
 }
 
-/* The event's values, put in the order of the fields that its label was first seen with. Texts stay
- * where they are. */
+/* Puts the event's values into the order of its label's fields. Texts are not copied. */
 static void
 arrange(const struct correlate *c, const struct tracer_event *v, uint32_t label,
     struct value to[RECORD_VALUES_MAX])
@@ -359,7 +359,8 @@ kind_of(struct text_view name)
 	return RECORD_POINT;
 }
 
-/* Structure: "name" goes into the label, "link_id" into the record, and the other fields stay. */
+/* Of a structure event, "name" becomes a part of the label and "link_id" the record's link; other
+ * fields stay. */
 static int
 by_context(struct correlate *c, const struct tracer_event *v, struct err *e)
 {
@@ -406,8 +407,8 @@ mapper_of(struct correlate *c, uint32_t node, struct err *e)
 	return p->mapper;
 }
 
-/* What the mapper says of an event: its name and fields are those of its label, which are always
- * the same. */
+/* Passes an event to the mapper, with the name and fields of its label, whose addresses do not
+ * change. */
 static int
 ask_mapper(struct correlate *c, const struct tracer_event *v, uint32_t label,
     struct mapper_result *ret, struct err *e)
@@ -430,7 +431,7 @@ ask_mapper(struct correlate *c, const struct tracer_event *v, uint32_t label,
 	return mapper_event(m, &event, ret, e);
 }
 
-/* A record that begins or ends the request, at the same time. */
+/* Adds a record at the time of the event that begins or ends the request. */
 static int
 add_end(struct correlate *c, const struct tracer_event *v, enum record_kind kind,
     const struct mapper_result *place, struct err *e)
@@ -469,8 +470,8 @@ by_mapping(struct correlate *c, const struct tracer_event *v, struct err *e)
 	return rc != 0 || !place.ends ? rc : add_end(c, v, RECORD_REQUEST_END, &place, e);
 }
 
-/* Who has libhone's context knows it better, but for who asks for a pair of events; a program
- * without a name may be any. */
+/* Whether the mapping applies. libhone's context takes precedence over a mapping, but not over a pair
+ * of events. A mapping applies to programs without a name. */
 static bool
 is_mapped(struct correlate *c, const struct tracer_event *v)
 {
@@ -491,6 +492,7 @@ is_mapped(struct correlate *c, const struct tracer_event *v)
 int
 correlate_event(struct correlate *c, const struct tracer_event *v, struct err *e)
 {
+	assert(v->nfields <= RECORD_VALUES_MAX);
 	c->events++;
 	return is_mapped(c, v) ? by_mapping(c, v, e) : by_context(c, v, e);
 }
@@ -504,11 +506,11 @@ correlate_loss(struct correlate *c, uint32_t node, uint64_t count, int64_t from_
 
 	if (p == NULL)
 		return ERR_MEMORY;
-	if (p->mapper != NULL &&
-	    c->pair == NULL) /* where pairs nest, one that lost its end would be in for long */
+	/* Where pairs nest, a request that lost its end would stay open. */
+	if (p->mapper != NULL && c->pair == NULL)
 		mapper_lost(p->mapper);
-	if (p->nlosses ==
-	    sizeof p->losses / sizeof p->losses[0]) { /* one that spans both is as true */
+	/* The last loss is extended if there is no room for another. */
+	if (p->nlosses == sizeof p->losses / sizeof p->losses[0]) {
 		l = &p->losses[p->nlosses - 1];
 		l->count += count;
 		l->from_ns = from_ns < l->from_ns ? from_ns : l->from_ns;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- *	unit of p     p1 p2 fork fork                      p2 comes before a1 and b1
- *	unit of a       (begin a1 a2)                      b2 after b1 and after a2, which was later:
- *	unit of b            (begin b1)                      it is a2's, and joins b1's unit
+ *	unit of p     p1 p2 fork fork                      p2 precedes a1 and b1;
+ *	unit of a       (begin a1 a2)                      b2 follows b1 and a2; a2 was later,
+ *	unit of b            (begin b1)                      so a2 forks b2, which joins b1's unit
  *	unit of b2      a2 fork .. (begin join b2)
  */
+#include <assert.h>
 #include <string.h>
 
 #include "formats/dag.h"
@@ -17,8 +18,7 @@ no_memory(const struct dag *d, struct err *e)
 	return err_set(e, ERR_MEMORY, "no memory for a graph of %u events", d->nevents);
 }
 
-/* Enters all events by id into the table; those whose id is there already are marked as left out.
- */
+/* Enters all events by id into the table. Events with a repeated id are left out. */
 static bool
 index_all(struct hash_table *by_id, struct dag *d, struct arena *a)
 {
@@ -33,12 +33,13 @@ index_all(struct hash_table *by_id, struct dag *d, struct arena *a)
 	return true;
 }
 
-/* The preceding events of all, each once. */
+/* Resolves the predecessors of all events, each once. */
 static bool
 resolve(struct dag *d, struct arena *a)
 {
 	struct hash_table by_id;
-	uint32_t *seen = arena_calloc(a, d->nevents, sizeof *seen); /* by which event + 1, last */
+	uint32_t *seen = arena_calloc(a, d->nevents,
+	    sizeof *seen); /* of each predecessor: the last event that named it, + 1 */
 	uint64_t total = 0;
 	uint32_t n = 0;
 
@@ -79,17 +80,17 @@ latest(const struct dag *d)
 }
 
 struct dag_walk {
-	uint32_t *stack; /* events that are being looked at, each before the one above it */
-	uint32_t *next;  /* of each event: which of its predecessors is to be looked at next */
+	uint32_t *stack; /* the path of open events, each a successor of the next */
+	uint32_t *next;  /* of each event: index in `preds` of the predecessor to visit next */
 	uint8_t *state;  /* of each event */
 };
 
 enum { UNSEEN, OPEN, ORDERED };
 
 /*
- * Depth first from an event back through all before it, and puts them in order.
- * Who is found to come before itself is at the bottom of a circle, which is cut
- * there: seen from the latest event that is the step that goes on in time, mostly.
+ * Visits all predecessors of an event depth first and appends them in order. An edge to an open event
+ * closes a cycle and is left out: in a walk that starts at the latest event this is mostly the edge
+ * that leads forward in time.
  */
 static void
 order_from(struct dag *d, struct dag_walk *s, uint32_t start)
@@ -120,7 +121,7 @@ order_from(struct dag *d, struct dag_walk *s, uint32_t start)
 	}
 }
 
-/* Which begins and which ends the request, and how many come after each. */
+/* Finds the first and the last event, and counts the successors of each. */
 static void
 find_ends(struct dag *d)
 {
@@ -149,6 +150,7 @@ dag_order(struct dag *d, struct arena *a, struct err *e)
 	struct dag_walk s = { arena_alloc(a, n * sizeof *s.stack),
 		arena_alloc(a, n * sizeof *s.next), arena_calloc(a, n, sizeof *s.state) };
 
+	assert(n > 0 && d->events != NULL);
 	d->begins = arena_alloc(a, (n + 1) * sizeof *d->begins);
 	d->nafter = arena_calloc(a, n, sizeof *d->nafter);
 	d->order = arena_alloc(a, n * sizeof *d->order);
@@ -172,20 +174,19 @@ dag_order(struct dag *d, struct arena *a, struct err *e)
 struct dag_builder {
 	const struct dag *d;
 	struct trace *t;
-	uint32_t *unit;      /* of each event of the graph */
-	uint32_t *fork_from; /* of each unit: the event that it is forked after; TRACE_NONE: where
-	                        the request begins */
-	uint32_t *next;      /* of each event: the one after it in its unit; TRACE_NONE */
-	uint32_t *head;      /* of each unit */
-	uint32_t *forks;     /* of each event of the graph: the first unit that is forked after it;
-	                        TRACE_NONE */
-	uint32_t *more;      /* of each unit: the next that is forked where it is */
-	uint32_t further;    /* the first unit, but the root's, that comes after nothing */
+	uint32_t *unit; /* of each event of the graph */
+	uint32_t *
+	    fork_from; /* of each unit: the event that forks it; TRACE_NONE: the begin of the request */
+	uint32_t *next; /* of each event: the one after it in its unit; TRACE_NONE */
+	uint32_t *head; /* of each unit */
+	uint32_t
+	    *forks; /* of each event of the graph: the first unit that it forks, or TRACE_NONE */
+	uint32_t *more;   /* of each unit: the next unit that the same event forks */
+	uint32_t further; /* the first unit without predecessors, except the root */
 	uint32_t silent_begin, silent_fork, silent_join, begin, end;
 };
 
-/* What came last of those before an event; where times tie, what came after the other by the graph.
- */
+/* The latest predecessor of an event; of equal times the later one in the order of the graph. */
 static uint32_t
 last_before(const struct dag *d, uint32_t i)
 {
@@ -229,7 +230,7 @@ allocate(struct dag_builder *m, struct arena *a)
 	       m->forks != NULL && m->more != NULL;
 }
 
-/* A unit that begins with that event. */
+/* Opens a unit that begins with event i, forked by `from`. */
 static void
 open_unit(struct dag_builder *m, uint32_t i, uint32_t from)
 {
@@ -247,8 +248,8 @@ open_unit(struct dag_builder *m, uint32_t i, uint32_t from)
 	*list = u;
 }
 
-/* Sees which events make a unit, and what it is forked after. A unit's times rise: who is earlier
- * than his cause, by another clock, begins one. */
+/* Divides the events into units. Times within a unit do not decrease: an event that is earlier than
+ * its predecessor (by another clock) begins a unit. */
 static void
 divide(struct dag_builder *m)
 {
@@ -276,7 +277,7 @@ link_of(uint32_t unit)
 	return (uint64_t)unit + 1;
 }
 
-/* A record of structure, beside the graph's event `by`. */
+/* Appends a record with the node and thread of the graph's event `by`. */
 static struct event *
 put(struct dag_builder *m, uint32_t unit, uint32_t label, uint64_t link, int64_t time_ns,
     uint32_t by)
@@ -294,7 +295,7 @@ put(struct dag_builder *m, uint32_t unit, uint32_t label, uint64_t link, int64_t
 	return to;
 }
 
-/* The forks of a list of units. */
+/* Appends the forks of a list of units. */
 static void
 put_forks(struct dag_builder *m, uint32_t unit, uint32_t list, uint32_t by)
 {
@@ -304,8 +305,8 @@ put_forks(struct dag_builder *m, uint32_t unit, uint32_t list, uint32_t by)
 	}
 }
 
-/* How a unit begins. Its first event may be earlier than what it came after, by other clocks; its
- * beginning never is later than that event. */
+/* Appends the begin of a unit and its joins. By other clocks its first event can be earlier than the
+ * event that forks it; the begin is at the earlier of the two. */
 static void
 put_beginning(struct dag_builder *m, uint32_t u)
 {
@@ -323,12 +324,12 @@ put_beginning(struct dag_builder *m, uint32_t u)
 		uint32_t p = d->preds[k];
 
 		if (p != TRACE_NONE && p != from &&
-		    m->unit[p] != m->t->root) /* nothing began the root's by a link */
+		    m->unit[p] != m->t->root) /* the root unit has no link id to join */
 			put(m, u, m->silent_join, link_of(m->unit[p]), t, i);
 	}
 }
 
-/* Values with their texts. */
+/* Copies values and their texts. */
 static bool
 copy_values(struct event *to, const struct dag_event *v, struct arena *a)
 {
@@ -368,8 +369,8 @@ put_unit(struct dag_builder *m, uint32_t u, struct arena *a)
 	return true;
 }
 
-/* An event is one record; a unit has a beginning and is forked; who comes after several joins all
- * but one. */
+/* A bound: one record for each event, a begin and a fork for each unit, a join for each further
+ * predecessor, and the begin and end of the request. */
 static size_t
 records_max(const struct dag *d)
 {
@@ -391,6 +392,7 @@ dag_trace(struct trace **ret, const struct dag *d, struct trace_id id, uint32_t 
 	bool ok = t != NULL && allocate(&m, a) && m.silent_begin != LABEL_NONE &&
 	          m.silent_fork != LABEL_NONE && m.silent_join != LABEL_NONE;
 
+	assert(d->norder > 0 && d->order != NULL);
 	if (ok) {
 		divide(&m);
 		t->events = arena_alloc(&own, records_max(d) * sizeof *t->events);

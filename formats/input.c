@@ -3,15 +3,15 @@
  *	file --read--> raw --inflate--> [ block ] [ block ] [ block ] --> window
  *	                 the thread              ready, in order          the parser
  *
- * A block has room in front of its bytes. When the window moves on, what the
- * parser has not read of the old block is copied there, in front of the new one's
- * bytes: a few bytes as a rule, since it asks for more in the middle of a word.
- * When a word is longer than that room, the window becomes a large block that
- * doubles, and new bytes are put behind.
+ * A block has FRONT_BYTES in front of its bytes. When the window moves to the next block, the unread
+ * bytes of the old block are copied there: usually a few, the begin of one token. If a token is
+ * longer than FRONT_BYTES, the window becomes a large block, which doubles, and new bytes are
+ * appended to it.
  *
- * Blocks that a hold covers are kept as they are, whoever reads on.
+ * While a hold is active, the blocks that the window leaves are kept unchanged.
  */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,22 +27,22 @@
 
 enum {
 	BLOCK_BYTES = 256 << 10,
-	SMALL_BYTES = 16 << 10, /* of a file that is smaller */
+	SMALL_BYTES = 16 << 10, /* block of a file that is smaller than this */
 	FRONT_BYTES = 64 << 10,
 	RAW_BYTES = 128 << 10,
 	READY_MAX = 4, /* blocks that wait for the parser */
-	WHOLE_MAX_BYTES =
-	    8 << 20, /* a file of gzip that is no larger, nor what is in it, is inflated at once */
-	GZIP_LEAST_BYTES = 18 /* head and tail */
+	/* a gzip file is decompressed in one call if neither the file nor its content is larger */
+	WHOLE_MAX_BYTES = 8 << 20,
+	GZIP_LEAST_BYTES = 18 /* header and trailer */
 };
 
 struct input_block {
 	struct input_block *next;
-	size_t cap, len; /* of bytes[]; those in front are not counted */
+	size_t cap, len; /* of bytes[], without FRONT_BYTES */
 	char *bytes;     /* FRONT_BYTES into the memory behind this */
 };
 
-/* Where bytes come from. The thread's alone while there is one. */
+/* The origin of the bytes. While the thread runs, only the thread uses it. */
 struct input_source {
 	int fd; /* -1: memory */
 	bool regular;
@@ -50,8 +50,8 @@ struct input_source {
 	size_t memory_left, piece;
 	bool sniffed, gzip, in_member, ended;
 	z_stream z;
-	uint8_t *raw;           /* [RAW_BYTES]; of a plain file its first bytes only */
-	uint8_t *whole;         /* a small file of gzip, or NULL */
+	uint8_t *raw;           /* [RAW_BYTES]; of a plain file only its first bytes */
+	uint8_t *whole;         /* a small gzip file, or NULL */
 	size_t raw_at, raw_len; /* of those first bytes */
 	uint64_t raw_offset;    /* of raw's end in the file */
 };
@@ -62,7 +62,7 @@ struct input_inside {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int wake[2]; /* closed to end a wait for a pipe's bytes */
+	int wake[2]; /* closing wake[1] ends the wait for a pipe's bytes */
 	/* under the lock */
 	struct input_block *ready, **ready_end, *spare;
 	unsigned nready;
@@ -110,7 +110,7 @@ block_done(struct input_block *b, size_t len)
 
 /* ---- the source ---- */
 
-/* Bytes of the file. More than 0; 0 at its end; negative: failed, or told to stop. */
+/* Reads bytes of the file: the number, 0 at the end; negative: failed, or the input is closed. */
 static ssize_t
 source_read(struct input_inside *in, void *to, size_t len, struct err *e)
 {
@@ -153,7 +153,7 @@ raw_more(struct input_inside *in, struct err *e)
 	return 0;
 }
 
-/* Looks at the first two bytes: gzip or not. */
+/* Reads the first two bytes, which distinguish gzip. */
 static int
 source_sniff(struct input_inside *in, struct err *e)
 {
@@ -209,7 +209,7 @@ damaged(const struct input_source *s, const char *what, struct err *e)
 	    (unsigned long long)(s->raw_offset - s->z.avail_in));
 }
 
-/* One step: some bytes out, or more in. */
+/* One step: decompresses some bytes, or reads more. */
 static int
 inflate_step(struct input_inside *in, struct err *e)
 {
@@ -220,8 +220,7 @@ inflate_step(struct input_inside *in, struct err *e)
 		return rc;
 	if (s->ended)
 		return s->in_member ? damaged(s, "it ends in the middle", e) : 0;
-	if (!s->in_member &&
-	    *s->z.next_in == 0) { /* what pads the last member to a block of a tape */
+	if (!s->in_member && *s->z.next_in == 0) { /* zeroes pad the last member to a tape block */
 		s->z.next_in++;
 		s->z.avail_in--;
 		return 0;
@@ -253,7 +252,7 @@ gzip_fill(struct input_inside *in, char *to, size_t room, size_t *len, struct er
 	return rc;
 }
 
-/* The rest of a small file comes behind what is there of it: all that inflate() is given then. */
+/* Reads the rest of a small file after its first bytes; inflate() gets all of it at once. */
 static int
 read_whole(struct input_inside *in, struct err *e)
 {
@@ -276,9 +275,9 @@ read_whole(struct input_inside *in, struct err *e)
 }
 
 /*
- * libdeflate takes half the time of zlib, but does only whole files, and of damaged ones gives
- * nothing. So what it does not take, in one member to the end of the file, is left to zlib. NULL:
- * it did not.
+ * Decompresses a whole file by libdeflate, which takes half the time of zlib, but handles only whole
+ * members and returns nothing of damaged ones. NULL: the file is not one intact member; zlib
+ * decompresses it.
  */
 static struct input_block *
 inflate_whole(struct input_source *s)
@@ -306,7 +305,7 @@ inflate_whole(struct input_source *s)
 	return b;
 }
 
-/* At the beginning of a file. 1: it is all in *b, a larger block. */
+/* The first read of a file. 1: all of it is in *b, which was replaced by a larger block. */
 static int
 source_begin(struct input_inside *in, struct input_block **b, struct err *e)
 {
@@ -324,7 +323,7 @@ source_begin(struct input_inside *in, struct input_block **b, struct err *e)
 	return 1;
 }
 
-/* Fills a block as far as it goes. *len is good with a failure too: what came before it. */
+/* Fills a block. After a failure it holds the bytes before the failure. */
 static int
 source_fill(struct input_inside *in, struct input_block **b, struct err *e)
 {
@@ -343,7 +342,7 @@ source_fill(struct input_inside *in, struct input_block **b, struct err *e)
 
 /* ---- reading ahead ---- */
 
-/* Puts a block in the queue. Under the lock. */
+/* Queues a block, or finishes. Under the lock, if there is a thread. */
 static void
 make_ready(struct input_inside *in, struct input_block *b, int code, const struct err *e)
 {
@@ -408,7 +407,7 @@ read_ahead(void *arg)
 	return NULL;
 }
 
-/* Without a thread. */
+/* Reads the next block in the caller's thread. */
 static void
 read_now(struct input_inside *in)
 {
@@ -431,7 +430,7 @@ read_now(struct input_inside *in)
 
 /* ---- the window ---- */
 
-/* The block is not the window any more. */
+/* Keeps, recycles or frees a block that the window has left. */
 static void
 put_away(struct input_inside *in, struct input_block *b)
 {
@@ -464,8 +463,7 @@ window_set(struct input *in, struct input_block *b, const char *at, const char *
 	in->end = end;
 }
 
-/* A word that is longer than the room in front: into a larger block, with room behind for as much
- * again. */
+/* Moves a token longer than FRONT_BYTES to a block of twice the size needed. */
 static int
 window_grow(struct input *in, struct input_block *b, size_t tail, struct err *e)
 {
@@ -482,7 +480,7 @@ window_grow(struct input *in, struct input_block *b, size_t tail, struct err *e)
 	return 0;
 }
 
-/* Takes in the next block, which is not queued any more. */
+/* Adds the dequeued block b to the window. */
 static int
 window_move(struct input *in, struct input_block *b, struct err *e)
 {
@@ -504,14 +502,14 @@ window_move(struct input *in, struct input_block *b, struct err *e)
 		window_set(in, b, b->bytes - tail, b->bytes + b->len);
 		return 0;
 	}
-	if (inside->hold) /* its bytes were copied: nobody was handed them */
+	if (inside->hold) /* its bytes were copied, and no caller has a pointer to them */
 		free(b);
 	else
 		put_away(inside, b);
 	return rc;
 }
 
-/* The first in the queue, if the window has room for it. */
+/* Dequeues the first block, unless the window would exceed its bound. */
 static int
 next_block(struct input *in, struct input_block **ret, struct err *e)
 {
@@ -542,6 +540,7 @@ input_more(struct input *in, struct err *e)
 	struct input_block *b;
 	int rc;
 
+	assert(inside != NULL && in->at <= in->end);
 	if (inside->threaded)
 		pthread_mutex_lock(&inside->lock);
 	while (inside->ready == NULL && !inside->finished)
@@ -561,6 +560,7 @@ input_more(struct input *in, struct err *e)
 void
 input_hold(struct input *in)
 {
+	assert(!in->inside->hold);
 	in->inside->hold = true;
 }
 
@@ -618,7 +618,7 @@ input_memory(struct input *in, const void *data, size_t len, size_t piece, struc
 	return 0;
 }
 
-/* A small file is read when it is asked for: a thread would cost more. */
+/* A small file is read in the caller's thread: starting a thread costs more. */
 static int
 start_thread(struct input_inside *inside, bool ahead, struct err *e)
 {

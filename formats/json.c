@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The bytes after the window's end are zeroes, and a zero stops every scan: so
- * bounds are looked at only where a scan stopped.
+ * The bytes after the window's end are 0, and a 0 stops every scan, so bounds are checked only where
+ * a scan stopped.
  */
 #include "formats/json.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <math.h>
 #ifdef __SSE2__
@@ -19,7 +20,7 @@ fail(struct json *j, int code, const char *what)
 	return false;
 }
 
-/* More bytes. False: there are none, or failed. */
+/* Reads more bytes. False: the end, or failed. */
 static bool
 more(struct json *j)
 {
@@ -36,7 +37,7 @@ more(struct json *j)
 	return rc == 0;
 }
 
-/* More bytes, which have to be there. */
+/* Reads more bytes. Their absence is a failure. */
 static bool
 need_more(struct json *j)
 {
@@ -104,8 +105,8 @@ scan_structure(const char *p)
 }
 
 /*
- * At a line's end. Where documents were seen to be a line each, one that goes on with
- * a bracket at the next line's begin was cut off: false, and failed.
+ * At the end of a line. If each document so far was one line, a document whose next line begins with
+ * a bracket was cut off: false, failed.
  */
 static bool
 pass_line_end(struct json *j)
@@ -152,15 +153,14 @@ peek_slowly(struct json *j)
 		}
 		j->in->at = p;
 		if (p != j->in->end)
-			return 1; /* a control character; none is of JSON */
+			return 1; /* a control character, which JSON does not allow */
 		if (!more(j))
 			return 0;
 		p = j->in->at;
 	}
 }
 
-/* Passes over white space; the byte there, or 0 at the end of the input. What is no character of
- * JSON: failed. */
+/* Skips white space and returns the next byte; 0 at the end of the input. */
 static inline unsigned char
 peek(struct json *j)
 {
@@ -169,7 +169,7 @@ peek(struct json *j)
 	return c > ' ' ? c : peek_slowly(j);
 }
 
-/* Where something else than `c` was expected. */
+/* Fails, because another byte than `c` was expected (0: the input may have ended). */
 static bool
 unexpected(struct json *j, unsigned char c, const char *what)
 {
@@ -181,7 +181,7 @@ unexpected(struct json *j, unsigned char c, const char *what)
 void
 json_begin(struct json *j, struct input *in)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* some editors begin every file with it */
+	static const char mark[] = "\xef\xbb\xbf"; /* byte order mark */
 
 	*j = (struct json){ .in = in };
 	while (in->end - in->at < 3 && more(j))
@@ -237,7 +237,7 @@ json_next(struct json *j)
 	return next_kind(j);
 }
 
-/* The next value is of that kind; another one is passed over. */
+/* Whether the next value is of that kind; a value of another kind is skipped. */
 static inline bool
 want(struct json *j, enum json_kind kind)
 {
@@ -279,8 +279,8 @@ json_enter_array(struct json *j)
 	return enter(j, JSON_ARRAY);
 }
 
-/* To where the next key or element begins: its first byte, or 0: at the end, which has been left,
- * or failed. */
+/* Moves to the next key or element and returns its first byte; 0: the end, which was left, or
+ * failed. */
 static inline unsigned char
 advance(struct json *j, char close)
 {
@@ -356,7 +356,7 @@ put_utf8(char *to, unsigned c)
 	return to;
 }
 
-/* Behind "\u". How many bytes were used; 0: malformed. A surrogate without its other half becomes
+/* Decodes after "\u". Returns the number of bytes used; 0: malformed. An unpaired surrogate becomes
  * U+FFFD. */
 static size_t
 take_u(const char *s, const char *end, char **to)
@@ -377,7 +377,7 @@ take_u(const char *s, const char *end, char **to)
 	return used;
 }
 
-/* Without escapes; what comes out is never longer. */
+/* Replaces the escapes, in a copy, which is never longer. */
 static bool
 unescape(struct json *j, struct text_view *t)
 {
@@ -414,7 +414,7 @@ unescape(struct json *j, struct text_view *t)
 	return true;
 }
 
-/* At its quote. Nothing of it is taken before all of it is there. */
+/* Takes the text that begins here, once all of it is in the window. */
 static __attribute__((noinline)) bool
 take_text(struct json *j, struct text_view *ret)
 {
@@ -448,8 +448,7 @@ take_text(struct json *j, struct text_view *ret)
 	return true;
 }
 
-/* Most texts are short, and have no escapes: within the first 16 bytes, which may be read, there is
- * a quote. */
+/* Fast path: most texts have no escapes and end within 16 bytes, which are readable (the padding). */
 static inline bool
 take_short_text(struct json *j, struct text_view *ret)
 {
@@ -498,7 +497,7 @@ skip_text(struct json *j)
 	}
 }
 
-/* After white space, if any: only that can move the window while the key is still needed. */
+/* Takes the colon. White space before it can move the window, so the key is copied then. */
 static __attribute__((noinline)) bool
 take_colon(struct json *j, struct text_view *key)
 {
@@ -598,7 +597,7 @@ json_number_real(const char *s, size_t len, double *ret)
 		if (m < UINT64_MAX / 10 - 9) {
 			m = m * 10 + (uint64_t)(*s - '0');
 			scale -= point;
-		} else { /* digits that a double does not have */
+		} else { /* digits beyond the precision of a double */
 			scale += !point;
 		}
 	}
@@ -622,8 +621,8 @@ json_number_real(const char *s, size_t len, double *ret)
 	return true;
 }
 
-/* Eight digits at once: pairs, then fours, then all, in the lanes of one word, its lowest byte the
- * first digit. */
+/* Parses eight digits in one word, the first digit in its lowest byte: adds up pairs, then fours,
+ * then all. */
 static inline bool
 eight_digits(const char *s, uint64_t *ret)
 {
@@ -642,7 +641,7 @@ eight_digits(const char *s, uint64_t *ret)
 	return true;
 }
 
-/* Digits only, all of them, without overflow. */
+/* Parses a text of digits only. False: another character, or overflow. */
 static inline bool
 digits(const char *s, const char *end, uint64_t *ret)
 {
@@ -699,7 +698,7 @@ is_number_char(char c)
 	return is_digit(c) || c == '-' || c == '+' || c == '.' || (c | 0x20) == 'e';
 }
 
-/* As it is written. */
+/* Takes a number as text. */
 static inline bool
 take_number(struct json *j, struct text_view *ret)
 {
@@ -723,7 +722,7 @@ take_number(struct json *j, struct text_view *ret)
 	return true;
 }
 
-/* A number, or a text that should be one. */
+/* Takes a number or a text, as text. */
 static inline bool
 take_numeric(struct json *j, struct text_view *ret)
 {
@@ -764,7 +763,7 @@ json_double(struct json *j, double *ret)
 
 /* ---- other values ---- */
 
-/* true, false or null, which is what the first letter says. */
+/* Takes true, false or null. */
 static bool
 take_word(struct json *j, enum json_kind kind)
 {
@@ -797,7 +796,7 @@ json_bool(struct json *j, bool *ret)
 	return true;
 }
 
-/* An object or an array: to behind its last bracket. */
+/* Skips an object or array, to the byte after its last bracket. */
 static void
 skip_nested(struct json *j)
 {
@@ -819,7 +818,7 @@ skip_nested(struct json *j)
 				return;
 			continue;
 		}
-		level += (*in->at & 2) != 0 ? 1 : -1; /* opening ones have that bit */
+		level += (*in->at & 2) != 0 ? 1 : -1; /* only opening brackets have this bit */
 		in->at++;
 		if (level == 0) {
 			j->due = false;
@@ -852,7 +851,7 @@ json_skip(struct json *j)
 	}
 }
 
-/* At most VALUE_TEXT_MAX bytes, not cut in the middle of a character. */
+/* The length limited to VALUE_TEXT_MAX, not within a UTF-8 character. */
 static uint32_t
 cut(const char *s, size_t len)
 {
@@ -864,7 +863,7 @@ cut(const char *s, size_t len)
 	return (uint32_t)n;
 }
 
-/* As it is written: the first bytes are kept, the rest is passed over. */
+/* Takes an object or array as text: the first bytes are copied, the rest is skipped. */
 static bool
 take_raw(struct json *j, struct value *ret)
 {
@@ -936,6 +935,7 @@ json_value(struct json *j, struct value *ret)
 void
 json_hold(struct json *j)
 {
+	assert(!j->held);
 	arena_reset(&j->texts);
 	input_hold(j->in);
 	j->held = true;
@@ -953,7 +953,7 @@ json_release(struct json *j)
 
 /* ---- after a failure ---- */
 
-/* A line's end, where no document goes over several: whatever was open is given up. */
+/* Whether c ends the document: a line end, if each document is one line. */
 static bool
 at_line_end(const struct json *j, char c)
 {
@@ -961,10 +961,9 @@ at_line_end(const struct json *j, char c)
 }
 
 /*
- * From where it failed to the end of what is in the object or array at `depth`:
- * a bracket that closes that much, or else a comma or its own closing bracket
- * (which is of its own kind: another is no better than what failed). False: a line's end or the
- * input's came first.
+ * Moves from the failure to the end of the current value of the object or array at `depth`: the
+ * bracket that closes that value, or else a comma or the closing bracket of the object or array
+ * itself, of the right kind. False: the end of the line or of the input came first.
  */
 static bool
 find_end(struct json *j, uint32_t depth)
@@ -1005,7 +1004,7 @@ find_end(struct json *j, uint32_t depth)
 	}
 }
 
-/* To the next line, or the end. */
+/* Moves to the next line, or the end. */
 static void
 next_line(struct json *j)
 {

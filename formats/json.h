@@ -73,7 +73,7 @@ bool json_enter_array(struct json *j);
 bool json_key(struct json *j, struct text_view *key);
 bool json_element(struct json *j);
 
-/* Take a value. False: it is of another kind, or failed; *ret is unchanged. */
+/* These take a value. False: it is of another kind, and *ret is unchanged; or failed. */
 /* A text, its escapes replaced; an unpaired surrogate becomes U+FFFD. */
 bool json_text(struct json *j, struct text_view *ret);
 /* A number, or a text that is one. Fractions are cut off. False also: out of range. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which format a file is of, what becomes of what it finds, and what was not used.
- * One thread reads; `lock` is for those who ask how far it is, `names` for those
- * who were handed a trace: it is as large as it can get from the beginning.
+ * Detects formats, reads files and folders, hands out traces and counts what was skipped. One thread
+ * reads. `lock` protects what reading_progress() reads. `names` has its final size from the begin,
+ * because other threads read it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -18,11 +18,11 @@
 #include "formats/span_set.h"
 
 enum {
-	HEAD_BYTES = 64 << 10, /* that formats are told by */
-	NODES_MAX = 65536,     /* further ones are all called "(other)" */
+	HEAD_BYTES = 64 << 10, /* by which formats are detected */
+	NODES_MAX = 65536,     /* further ones are "(other)" */
 	NODE_TEXT_MAX = 255,
-	FILES_MAX = 65536, /* that spans remember they are of */
-	SURE = 90,         /* of a format: no other has to be asked */
+	FILES_MAX = 65536, /* numbered; spans of further files have no position */
+	SURE = 90,         /* confidence at which the format of the last file is used again */
 	FOLDER_DEPTH_MAX = 16
 };
 
@@ -40,8 +40,8 @@ struct reading {
 	uint32_t last_node;
 	const struct format *format; /* of the file being read */
 	const struct format *before; /* of the file before it */
-	char *coming;                /* the file that comes after it, or NULL; */
-	char *ahead_path;            /* that file, once it is open; NULL: none is */
+	char *coming;                /* path of the next file, or NULL */
+	char *ahead_path;            /* path of `ahead`; NULL: it is not open */
 	struct input ahead;
 	char file[sizeof((struct skipped *)NULL)->file];
 	pthread_mutex_t lock;
@@ -107,14 +107,14 @@ find_format(const char *name)
 	return NULL;
 }
 
-/* The surest of them, by the first bytes. NULL: none. */
+/* The format with the highest confidence by the first bytes. NULL: none. */
 static const struct format *
 sniff(const struct format *before, const char *head, size_t len)
 {
 	const struct format *best = NULL;
 	int most = 0;
 
-	/* Files that come together are of one kind as a rule. */
+	/* Files that are read together usually have one format. */
 	if (before != NULL && before->sniff != NULL && before->sniff(head, len) >= SURE)
 		return before;
 	for (const struct format *const *f = formats; *f != NULL; f++) {
@@ -136,7 +136,7 @@ set_input(struct reading *r, const struct input *in)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Fills the window with what a format is told by. A damaged file may have that much. */
+/* Fills the window with HEAD_BYTES, or what precedes the end or the damage of the file. */
 static int
 fill_head(struct input *in, struct err *e)
 {
@@ -147,7 +147,7 @@ fill_head(struct input *in, struct err *e)
 	return rc == 1 || in->end > in->at ? 0 : rc;
 }
 
-/* Whether anything came of it since. */
+/* The number of spans and events so far. */
 static uint64_t
 found(const struct reading *r)
 {
@@ -186,8 +186,8 @@ read_input(struct reading *r, struct input *in, struct err *e)
 	return rc;
 }
 
-/* A file that is of no use: counted, with its reason. In a folder one that cannot even be opened is
- * no more than that. */
+/* Counts a file of which nothing could be read. In a folder, a file that cannot be opened is treated
+ * the same way. */
 static int
 failed(struct reading *r, bool in_folder, int rc, struct err *e)
 {
@@ -207,7 +207,7 @@ reading_ahead(struct reading *r, const char *path)
 	r->coming = path != NULL && strcmp(path, "-") != 0 ? strdup(path) : NULL;
 }
 
-/* What is wrong with a file is said when its turn has come. */
+/* Opens the next file ahead. Its errors are reported when it is read. */
 static void
 open_ahead(struct reading *r)
 {
@@ -219,7 +219,7 @@ open_ahead(struct reading *r)
 	r->coming = NULL;
 }
 
-/* Takes the one that is open already, if it is this one, and opens the one that comes after it. */
+/* Uses the file opened ahead if it is this one, and opens the next one ahead. */
 static int
 open_next(struct reading *r, struct input *in, const char *path, struct err *e)
 {
@@ -236,8 +236,7 @@ open_next(struct reading *r, struct input *in, const char *path, struct err *e)
 	return rc;
 }
 
-/* From here on it is the file that things are of. Without memory for its name, spans do not know
- * it: no more than that. */
+/* Makes it the current file. Without memory for its name, its spans have no position. */
 static void
 set_file(struct reading *r, const char *path)
 {
@@ -288,8 +287,8 @@ visible(const struct dirent *d)
 static int read_path(
     struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e);
 
-/* Files and folders, and links that lead nowhere, to be told of; not what could wait for ever, and
- * no link to a folder: it may lead back here. */
+/* Accepts files, folders, and dangling links (which are reported). Excludes pipes and devices, which
+ * may block for ever, and links to folders, which may form cycles. */
 static bool
 may_be_read(const char *path)
 {
@@ -301,8 +300,8 @@ may_be_read(const char *path)
 	       (S_ISLNK(st.st_mode) && (stat(path, &st) != 0 || S_ISREG(st.st_mode)));
 }
 
-/* What is in the folder, by name, as paths; what is no file or folder is left out. Negative:
- * failed. */
+/* Lists the files and folders of a folder as paths, sorted; returns their number. The caller frees
+ * *ret and the paths. Negative: failed. */
 static int
 list_folder(const char *path, char ***ret, struct err *e)
 {
@@ -327,7 +326,7 @@ list_folder(const char *path, char ***ret, struct err *e)
 	return paths != NULL ? kept : err_set(e, ERR_MEMORY, "no memory for the files of %s", path);
 }
 
-/* ERR_INPUT of one of them is no reason not to read the others. */
+/* Reads all files of a folder, also after ERR_INPUT of one of them. */
 static int
 read_folder(struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e)
 {
@@ -357,7 +356,7 @@ read_folder(struct reading *r, const char *path, int depth, uint64_t *nread, str
 	return rc;
 }
 
-/* *nread: files of which something was read. */
+/* Adds to *nread the files of which something was read. */
 static int
 read_path(struct reading *r, const char *path, int depth, uint64_t *nread, struct err *e)
 {

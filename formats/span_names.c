@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names are found by a keyed hash, since they come from outside; in front of that
- * is a small table by a cheap one, that most spans are found in.
+ * Names are found by a keyed hash, because they come from outside. A direct-mapped cache with an
+ * unkeyed hash in front of it serves most spans.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@ enum { RECENT = 1024, SERVICE_MAX = 100, FIELDS_FIRST = 4, FURTHER_MAX = 1024 };
 struct span_names {
 	struct labels *labels;
 	struct arena arena;
-	struct texts *texts; /* service, 0, name: their numbers are indices into all */
+	struct texts *texts; /* service, 0, name; the number of a text is its index in `all` */
 	struct span_name **all;
 	uint32_t count, cap;
 	size_t text_bytes;
-	uint32_t further; /* that are called "(other)" */
+	uint32_t further; /* number of services with a name "(other)" */
 	struct buf key;
 	struct span_name *recent[RECENT];
 };
@@ -52,7 +52,7 @@ span_names_free(struct span_names *n)
 
 /* ---- UTF-8 ---- */
 
-/* How long the character at s is; 0: it is none. */
+/* The length of the UTF-8 character at s; 0: invalid. */
 static size_t
 utf8_len(const unsigned char *s, size_t left)
 {
@@ -107,8 +107,8 @@ text_clean(char *s, size_t len)
 	}
 }
 
-/* Appends, fit for a label: at most `max` bytes, clean, nothing unprintable. A '/' would end a
- * service. */
+/* Appends a part of a label: at most `max` bytes, valid UTF-8, printable. A service cannot contain
+ * '/', which ends it in a label. */
 static void
 put_part(struct buf *b, struct text_view t, size_t max, bool service)
 {
@@ -142,7 +142,7 @@ same_text(struct text_view a, struct text_view b)
 	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
 }
 
-/* The number of its text is the next. */
+/* Makes the name of the text that was interned last. */
 static struct span_name *
 name_new(struct span_names *n, uint32_t service_len, uint32_t name_len)
 {
@@ -194,7 +194,7 @@ find(struct span_names *n, struct text_view service, struct text_view what, bool
 	return name_new(n, service.len, what.len);
 }
 
-/* The first and the last bytes, and the lengths. */
+/* Hashes the first and last 8 bytes and the lengths, to an index of `recent`. */
 static inline uint32_t
 cheap_hash(struct text_view a, struct text_view b)
 {
@@ -237,7 +237,7 @@ span_names_of(struct span_names *n, const struct span *s, bool *other)
 
 /* ---- values ---- */
 
-/* Room for one more field. */
+/* Ensures space for one more field. */
 static bool
 fields_room(struct span_names *n, struct span_name *name)
 {
@@ -264,7 +264,8 @@ fields_room(struct span_names *n, struct span_name *name)
 	return true;
 }
 
-/* Which field a key is; one that is new is added. UINT32_MAX: there is no room for it. */
+/* The index of a key's field, which is added if it is new. UINT32_MAX: the key cannot be added;
+ * *failed: out of memory. */
 static uint32_t
 field_of(struct span_names *n, struct span_name *name, const char *key, uint32_t len, bool *failed)
 {
@@ -318,7 +319,7 @@ span_names_values(struct span_names *n, struct span_name *name, const struct spa
 		return true;
 	if (name->failed == UINT32_MAX)
 		name->failed = field_of(n, name, "failed", 6, &failed);
-	/* Fields are found before the values are put: there may be more of them then. */
+	/* All fields are added before the array of values is allocated. */
 	for (uint32_t i = 0; i < s->nattributes && !name->fixed; i++)
 		field_of(n, name, s->attributes[i].key, s->attributes[i].key_len, &failed);
 	if (failed)
@@ -329,7 +330,7 @@ span_names_values(struct span_names *n, struct span_name *name, const struct spa
 		return false;
 	for (uint32_t i = 0; i < s->nattributes; i++) {
 		const struct attribute *at = &s->attributes[i];
-		/* The field behind the last one's, where attributes come in the same order. */
+		/* Attributes usually arrive in the order of the fields, after `failed`. */
 		uint32_t f = i + 1 < name->nfields && name->lens[i + 1] == at->key_len &&
 		                     memcmp(name->keys[i + 1], at->key, at->key_len) == 0
 		                 ? i + 1
@@ -381,8 +382,8 @@ span_names_label(struct span_names *n, struct span_name *name, enum span_name_us
 	if (id == LABEL_NONE)
 		return LABEL_NONE;
 	name->fixed = true;
-	/* Names that differ only in what a label cannot have share one; its fields are the first's.
-	 */
+	/* Names that differ only in bytes that a label cannot contain share a label, with the fields of
+	 * the first name. */
 	if (begins && !has_fields(labels_get(n->labels, id), name))
 		name->nfields = 0;
 	return name->labels[use] = id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A list in the order of the last news, newest at its end; a map by id. What was
- * handed out for want of memory is remembered for a while, so that its late spans
- * are told from new traces.
+ * Pending traces are in a list, ordered by the time of the last span, and in a map by id. The ids of
+ * the last GONE_MAX traces that were handed out early, to free memory, are remembered, so that their
+ * late spans do not make new traces.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -19,12 +19,12 @@ enum { GONE_MAX = 65536, SPARES_MAX = 64, MEMORY_DEFAULT_BYTES = 64 << 20 };
 struct pending {
 	struct trace_id id;
 	uint64_t key;                  /* in the map */
-	uint64_t number;               /* in the order of their first spans */
-	struct pending *older, *newer; /* by last news */
+	uint64_t number;               /* position by first span */
+	struct pending *older, *newer; /* by last span */
 	struct kept_span *spans;
 	uint32_t count, cap;
 	struct arena arena; /* values; becomes the trace's */
-	size_t arena_bytes; /* as counted */
+	size_t arena_bytes; /* as counted in span_set.bytes */
 	int64_t resolution_ns;
 	bool lossy;
 };
@@ -33,9 +33,10 @@ struct span_set {
 	struct reading *r;
 	struct span_names *names;
 	struct tree *tree;
-	struct map held;            /* key to struct pending, or to `gone` or `split` */
-	struct pending gone, split; /* handed out; and then late spans came */
-	uint64_t *gone_keys;        /* a ring; NULL while nothing had to be */
+	struct map held; /* key to struct pending, or to `gone` or `split` */
+	struct pending gone,
+	    split;           /* gone: handed out early; split: late spans arrived afterwards */
+	uint64_t *gone_keys; /* a ring; NULL until a trace was handed out early */
 	uint64_t ngone;
 	struct pending *oldest, *newest;
 	struct pending *recent;
@@ -119,8 +120,8 @@ is_gone(const struct span_set *s, const struct pending *p)
 	return p == &s->gone || p == &s->split;
 }
 
-/* What is known of a trace. Both halves make the key; where two ids have the same, the second goes
- * to another. */
+/* Finds a trace and its key in the map. Both halves of the id make the key; if two ids collide, the
+ * second gets another key. NULL: not known. */
 static struct pending *
 find(const struct span_set *s, struct trace_id id, uint64_t *key)
 {
@@ -163,7 +164,7 @@ pending_new(struct span_set *s, struct trace_id id, uint64_t key, int64_t resolu
 	return p;
 }
 
-/* Gives it back. One that was large is not kept for the next. */
+/* Frees or recycles a pending trace; the arrays of a large one are not kept. */
 static void
 pending_drop(struct span_set *s, struct pending *p)
 {
@@ -186,7 +187,7 @@ pending_drop(struct span_set *s, struct pending *p)
 
 /* ---- handing out ---- */
 
-/* Its spans that come from now on are late. False: out of memory. */
+/* Marks the trace as handed out early: its further spans are late. False: out of memory. */
 static bool
 remember(struct span_set *s, uint64_t key)
 {
@@ -328,7 +329,7 @@ memory:
 	return err_set(e, ERR_MEMORY, "no memory for the spans of a trace");
 }
 
-/* At most one trace is handed out for each span: that frees more than a span takes. */
+/* Hands out one trace if memory is exceeded, which frees more than one span takes. */
 static int
 make_room(struct span_set *s, struct err *e)
 {
@@ -366,7 +367,7 @@ span_set_add(struct span_set *s, const struct span *span, int64_t resolution_ns,
 
 /* ---- ids ---- */
 
-static const uint8_t hex_digit[256] = { /* 16 more than its worth; 0: none */
+static const uint8_t hex_digit[256] = { /* value of the digit + 16; 0: no digit */
 	['0'] = 16,
 	['1'] = 17,
 	['2'] = 18,
@@ -392,9 +393,9 @@ static const uint8_t hex_digit[256] = { /* 16 more than its worth; 0: none */
 };
 
 /*
- * Eight digits at once, in the lanes of one word, the first in its lowest byte. Letters are those
- * with bit 6. What is below its range borrows, what is above it carries, into its lane's highest
- * bit.
+ * Parses eight hexadecimal digits in one word, the first digit in its lowest byte. Bytes with bit 6
+ * are letters. A byte below its range borrows, and one above it carries, into the highest bit of
+ * its lane.
  */
 static inline bool
 eight_hex(const char *s, uint64_t *ret)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Spans are numbered as they came; units in the order of a breadth-first walk from
- * the root, so that a parent's times are settled before its children are looked at,
- * and nothing recurses.
+ * Spans are numbered in the order of arrival, units in breadth-first order from the root, so that the
+ * times of a parent are final before those of its children are computed, without recursion.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ enum { NONE = UINT32_MAX, INSERTION_MAX = 24 };
 
 enum fate { UNKNOWN, USED, VISITED, DROPPED, ORPHAN, FURTHER, SELF, CIRCLE };
 
-struct tree_span {                /* what is found out about a span */
-	int64_t begin_ns, end_ns; /* on the root's clock, as far as that was corrected; not cut */
+struct tree_span {                /* derived data of a span */
+	int64_t begin_ns, end_ns; /* corrected to the root's clock; not cut */
 	int64_t shift_ns;
 	uint32_t parent, first_child, last_child, next;
 	uint32_t unit, fork; /* fork: the event */
@@ -28,7 +28,7 @@ struct tree_span {                /* what is found out about a span */
 
 struct tree_mark { /* a fork or a join in the parent's unit */
 	int64_t time_ns;
-	uint64_t order; /* where times are equal */
+	uint64_t order; /* of equal times */
 	uint32_t span;
 	bool join;
 };
@@ -153,7 +153,7 @@ better_root(const struct tree_builder *b, uint32_t a, uint32_t c)
 	           : a;
 }
 
-/* Finds parents, and the root among those without. NONE: there is none. */
+/* Finds parents and the root. NONE: no root. */
 static uint32_t
 find_parents(struct tree_builder *b)
 {
@@ -201,7 +201,7 @@ link_children(struct tree_builder *b)
 	}
 }
 
-/* All that can be reached from the root, breadth first. */
+/* Marks and numbers all spans that can be reached from the root, breadth first. */
 static void
 reach(struct tree_builder *b, uint32_t root)
 {
@@ -220,9 +220,9 @@ reach(struct tree_builder *b, uint32_t root)
 	b->nused = n;
 }
 
-/* ---- those that cannot be reached ---- */
+/* ---- spans that cannot be reached ---- */
 
-/* What became of the topmost that it hangs on. */
+/* The fate of its topmost ancestor, or CIRCLE; shared by all spans on the way. */
 static enum fate
 fate_of(struct tree_builder *b, uint32_t span)
 {
@@ -276,7 +276,7 @@ add_ns(int64_t a, int64_t b)
 	return sum > TIME_MAX_NS ? TIME_MAX_NS : sum < -TIME_MAX_NS ? -TIME_MAX_NS : sum;
 }
 
-/* How far a child of another clock has to be moved. */
+/* The least shift that moves a child on another clock into its parent; 0: none needed or possible. */
 static int64_t
 skew_ns(const struct tree_span *p, const struct tree_span *c, bool follows)
 {
@@ -309,8 +309,8 @@ move(struct tree_builder *b, const struct tree_span *p, uint32_t parent, uint32_
 	c->end_ns = add_ns(c->end_ns, skew);
 }
 
-/* Cuts a child that overlaps the parent's ends, and says whether it was waited for. The times that
- * events get are the span's. */
+/* Cuts a child at the parent's begin and end, and decides whether it is joined. The times of the
+ * kept span become those of its events. */
 static void
 cut(struct tree_builder *b, uint32_t parent, uint32_t child)
 {
@@ -346,7 +346,7 @@ insertion_sort(struct tree_mark *m, uint32_t n)
 	}
 }
 
-/* Merges what is sorted already: O(n) for children in order, O(n log n) at worst. */
+/* Natural merge sort: O(n) for children in order, O(n log n) at worst. */
 static void
 sort_marks(struct tree *t, uint32_t n)
 {
@@ -379,8 +379,8 @@ sort_marks(struct tree *t, uint32_t n)
 	}
 }
 
-/* Where times are equal: who ends comes before who begins; in between those that take no time, each
- * whole. */
+/* Makes the sorted forks and joins of a unit. Of equal times: first joins, then children of zero
+ * duration (each fork with its join), then forks. */
 static uint32_t
 make_marks(struct tree_builder *b, uint32_t parent)
 {
@@ -410,7 +410,7 @@ make_marks(struct tree_builder *b, uint32_t parent)
  *	 c ---------------------.
  *	                 s -----|----------------
  *	                 ^      ^
- *	            marks[i-1]  marks[i]: c's end, moved to s' begin if nothing else is in between
+ *	            marks[i-1]  marks[i]: c's end, moved to s' begin if no other mark is in between
  */
 static void
 cut_overlaps(struct tree_builder *b, uint32_t parent, uint32_t n)
@@ -438,7 +438,7 @@ cut_overlaps(struct tree_builder *b, uint32_t parent, uint32_t n)
 
 /* ---- events ---- */
 
-/* The values, as many as the label has fields. */
+/* Sets the values, padded to the number of the label's fields. */
 static bool
 set_values(struct tree_builder *b, struct event *e, const struct kept_span *s)
 {
@@ -536,6 +536,7 @@ tree_build(struct trace **ret, struct tree *t, struct reading *r, struct trace_i
 	struct tree_builder b = { t, r, &trace, spans, n, 0, resolution_ns };
 	uint32_t root;
 
+	assert(ret != NULL && t != NULL && r != NULL && a != NULL && resolution_ns >= 0);
 	*ret = NULL;
 	if (n == 0)
 		return 0;
