@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* Rates are added up as integers (thousandths of a record per second), so that adding and
  * removing leaves no rounding error. */
 #define RATE_MAX_MILLI \
@@ -83,23 +85,6 @@ budget_free(struct budget *b)
 
 /* ---- arrays ---- */
 
-/* Room for `want` items; NULL: out of memory, the old array stays. */
-static void *
-grow(void *old, uint32_t want, uint32_t *cap, size_t size)
-{
-	uint32_t more = *cap != 0 ? *cap : 16;
-	void *p;
-
-	if (want <= *cap)
-		return old;
-	while (more < want)
-		more *= 2;
-	if ((p = realloc(old, more * size)) == NULL)
-		return NULL;
-	*cap = more;
-	return p;
-}
-
 static int
 key_order(const struct cost_key *a, const struct cost_key *b)
 {
@@ -171,17 +156,14 @@ cost_find(const struct budget *b, const struct cost_key *k)
 static int
 node_room(struct budget *b, uint32_t node, struct err *e)
 {
-	struct node_budget *p;
-
 	if (node < b->nnodes)
 		return 0;
 	if (node >= BUDGET_NODES_MAX)
 		return err_set(e, ERR_FULL, "budget: node %u: at most %d nodes are supported", node,
 		    BUDGET_NODES_MAX);
-	if ((p = grow(b->nodes, node + 1, &b->nodes_cap, sizeof *p)) == NULL)
+	if (!array_reserve(b->nodes, b->nodes_cap, node + 1))
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
-	b->nodes = p;
-	memset(&p[b->nnodes], 0, (node + 1 - b->nnodes) * sizeof *p);
+	memset(&b->nodes[b->nnodes], 0, (node + 1 - b->nnodes) * sizeof *b->nodes);
 	b->nnodes = node + 1;
 	return 0;
 }
@@ -190,17 +172,9 @@ node_room(struct budget *b, uint32_t node, struct err *e)
 static int
 room(struct budget *b, uint32_t node, struct err *e)
 {
-	struct tracepoint_cost *costs = grow(b->costs, b->ncosts + 1, &b->costs_cap, sizeof *costs);
-	struct type_load *loads = grow(b->loads, b->nloads + 1, &b->loads_cap, sizeof *loads);
-	struct type_share *shares = grow(b->shares, b->nshares + 1, &b->shares_cap, sizeof *shares);
-
-	if (costs != NULL)
-		b->costs = costs;
-	if (loads != NULL)
-		b->loads = loads;
-	if (shares != NULL)
-		b->shares = shares;
-	if (costs == NULL || loads == NULL || shares == NULL)
+	if (!array_reserve(b->costs, b->costs_cap, b->ncosts + 1) ||
+	    !array_reserve(b->loads, b->loads_cap, b->nloads + 1) ||
+	    !array_reserve(b->shares, b->shares_cap, b->nshares + 1))
 		return err_set(e, ERR_MEMORY, "budget: out of memory");
 	return node_room(b, node, e);
 }

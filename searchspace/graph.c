@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* Maps store numbers plus 1 as pointers, since a map holds no NULL. */
 static uint32_t
 number_of(const struct map *m, uint64_t key)
@@ -44,22 +46,6 @@ graph_release(struct graph *g)
 	map_release(&g->newest_of);
 	map_release(&g->same_of);
 	*g = (struct graph){ .type = g->type };
-}
-
-/* Room for one more item of an array that doubles, up to a limit. */
-static bool
-room(void **array, uint32_t n, uint32_t *cap, uint32_t max, size_t size_bytes)
-{
-	uint32_t more_cap = *cap != 0 ? *cap * 2 : 64;
-	void *more;
-
-	if (n < *cap)
-		return true;
-	if (n >= max || (more = reallocarray(*array, more_cap, size_bytes)) == NULL)
-		return false;
-	*array = more;
-	*cap = more_cap;
-	return true;
 }
 
 static uint32_t
@@ -123,8 +109,7 @@ graph_vertex(struct graph *g, uint32_t unit, uint32_t span, uint32_t label)
 
 	if (in == GRAPH_NONE || (n = number_of(&g->vertex_of, pair(in, label))) != GRAPH_NONE)
 		return in == GRAPH_NONE ? GRAPH_NONE : n;
-	if (!room((void **)&g->vertices, g->nvertices, &g->vertices_cap, GRAPH_PLACES_MAX,
-		sizeof *g->vertices) ||
+	if (!array_reserve_max(g->vertices, g->vertices_cap, g->nvertices + 1, GRAPH_PLACES_MAX) ||
 	    !number_put(&g->vertex_of, pair(in, label), g->nvertices))
 		return GRAPH_NONE;
 	g->vertices[g->nvertices] = (struct vertex){
@@ -152,8 +137,7 @@ graph_step(struct graph *g, uint32_t from, uint32_t to)
 		return newest;
 	if (newest != GRAPH_NONE && (n = number_of(&g->step_of, pair(from, to))) != GRAPH_NONE)
 		return n;
-	if (!room(
-		(void **)&g->steps, g->nsteps, &g->steps_cap, GRAPH_STEPS_MAX, sizeof *g->steps) ||
+	if (!array_reserve_max(g->steps, g->steps_cap, g->nsteps + 1, GRAPH_STEPS_MAX) ||
 	    !number_put(&g->step_of, pair(from, to), g->nsteps))
 		return GRAPH_NONE;
 	g->steps[g->nsteps] = (struct graph_step){ .from = from,
@@ -172,8 +156,7 @@ graph_link(struct graph *g, uint32_t vertex, uint32_t unit)
 	assert(vertex < g->nvertices);
 	if (n != GRAPH_NONE)
 		return n;
-	if (!room(
-		(void **)&g->links, g->nlinks, &g->links_cap, GRAPH_LINKS_MAX, sizeof *g->links) ||
+	if (!array_reserve_max(g->links, g->links_cap, g->nlinks + 1, GRAPH_LINKS_MAX) ||
 	    !number_put(&g->link_of, pair(vertex, unit), g->nlinks))
 		return GRAPH_NONE;
 	g->links[g->nlinks] = (struct graph_link){ .vertex = vertex, .unit = unit };
@@ -217,7 +200,7 @@ graph_key(struct graph *g, uint32_t vertex, uint32_t field, uint8_t type)
 	for (uint32_t i = *at; i != GRAPH_NONE; last = i, i = g->keys[i].next)
 		if (g->keys[i].field == field && g->keys[i].type == type)
 			return i;
-	if (!room((void **)&g->keys, g->nkeys, &g->keys_cap, GRAPH_KEYS_MAX, sizeof *g->keys))
+	if (!array_reserve_max(g->keys, g->keys_cap, g->nkeys + 1, GRAPH_KEYS_MAX))
 		return GRAPH_NONE;
 	*(last == GRAPH_NONE ? at : &g->keys[last].next) = g->nkeys;
 	g->keys[g->nkeys] = (struct graph_key){
@@ -226,6 +209,8 @@ graph_key(struct graph *g, uint32_t vertex, uint32_t field, uint8_t type)
 	return g->nkeys++;
 }
 
+/* The texts are not a hash_table (base/hash_table.h): its slots are 16 bytes instead of 4, and a
+ * graph may have 2^22 keys. */
 static bool
 texts_room(struct graph_key *k)
 {

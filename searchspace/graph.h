@@ -85,6 +85,7 @@ struct graph {
 		struct space_step *steps;
 		struct concurrency *concurrency;
 		struct place_key *keys;
+		uint32_t places_cap, steps_cap, concurrency_cap, keys_cap;
 	} exported;
 };
 

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "searchspace/graph.h"
 
 /* State while a trace is learned: a whole one, or one with only some tracepoints enabled. */
@@ -262,20 +263,15 @@ learn_links(struct trace_learning *l)
 
 /* ---- a trace ---- */
 
-static uint32_t *
-room(uint32_t **array, uint32_t *cap, uint32_t n)
+/* Room for n numbers, all UINT32_MAX (GRAPH_NONE, LABEL_NONE). false: out of memory. */
+static bool
+numbers_ready(uint32_t **array, uint32_t *cap, uint32_t n)
 {
-	if (n > *cap) {
-		uint32_t *more = reallocarray(*array, n, sizeof *more);
-
-		if (more == NULL)
-			return NULL;
-		*array = more;
-		*cap = n;
-	}
+	if (!array_reserve(*array, *cap, n))
+		return false;
 	for (uint32_t i = 0; i < n; i++)
-		(*array)[i] = UINT32_MAX; /* GRAPH_NONE, LABEL_NONE */
-	return *array;
+		(*array)[i] = UINT32_MAX;
+	return true;
 }
 
 static int
@@ -283,10 +279,11 @@ teach(struct trace_learning *l, struct err *e)
 {
 	const struct trace *t = l->t;
 
-	l->at = room(&l->s->at, &l->s->at_cap, t->nevents);
-	l->names = room(&l->s->names, &l->s->names_cap, t->nunits);
-	if ((l->at == NULL && t->nevents > 0) || (l->names == NULL && t->nunits > 0))
+	if (!numbers_ready(&l->s->at, &l->s->at_cap, t->nevents) ||
+	    !numbers_ready(&l->s->names, &l->s->names_cap, t->nunits))
 		return too_much(e);
+	l->at = l->s->at;
+	l->names = l->s->names;
 	for (uint32_t i = 0; i < t->nunits; i++)
 		if (!learn_unit(l, i))
 			return too_much(e);

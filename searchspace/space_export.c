@@ -2,29 +2,18 @@
 /*
  * A graph as plain arrays, for display and for other formats.
  */
-#include <stdlib.h>
-
+#include "base/array.h"
 #include "searchspace/graph.h"
-
-static bool
-resize(void **array, uint32_t n, size_t size_bytes)
-{
-	void *more = reallocarray(*array, (size_t)n + 1, size_bytes);
-
-	if (more != NULL)
-		*array = more;
-	return more != NULL;
-}
 
 static bool
 export_room(struct graph *g)
 {
 	struct graph_export *l = &g->exported;
 
-	return resize((void **)&l->places, g->nvertices, sizeof *l->places) &&
-	       resize((void **)&l->steps, g->nsteps, sizeof *l->steps) &&
-	       resize((void **)&l->concurrency, g->nlinks, sizeof *l->concurrency) &&
-	       resize((void **)&l->keys, g->nkeys, sizeof *l->keys);
+	return array_reserve(l->places, l->places_cap, g->nvertices + 1) &&
+	       array_reserve(l->steps, l->steps_cap, g->nsteps + 1) &&
+	       array_reserve(l->concurrency, l->concurrency_cap, g->nlinks + 1) &&
+	       array_reserve(l->keys, l->keys_cap, g->nkeys + 1);
 }
 
 static struct place_key

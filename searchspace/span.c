@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum {
 	END = 1,
 	EXIT = 2,
@@ -91,30 +93,21 @@ roles_ready(struct spans *s, const struct labels *labels, const struct event *ev
 
 	if (s->bases == NULL && (s->bases = texts_new()) == NULL)
 		return false;
-	if (s->nroles < all) {
-		struct span_role *more = realloc(s->roles, all * sizeof *more);
-
-		if (more == NULL)
-			return false;
-		memset(more + s->nroles, 0, (all - s->nroles) * sizeof *more);
-		s->roles = more;
-		s->nroles = all;
-	}
+	if (!array_reserve(s->roles, s->roles_cap, all))
+		return false;
+	for (; s->nroles < all; s->nroles++)
+		s->roles[s->nroles] = (struct span_role){ 0 };
 	for (uint32_t i = 0; i < n; i++) {
 		struct span_role *r = &s->roles[events[i].label];
 
 		if (!r->known && !role_find(s, labels_get(labels, events[i].label), r))
 			return false;
 	}
-	if (s->nopen < (open = texts_count(s->bases) * ENDS)) {
-		uint32_t *more = realloc(s->open, open * sizeof *more);
-
-		if (more == NULL)
-			return false;
-		memset(more + s->nopen, 0, (open - s->nopen) * sizeof *more);
-		s->open = more;
-		s->nopen = open;
-	}
+	open = texts_count(s->bases) * ENDS;
+	if (!array_reserve(s->open, s->open_cap, open))
+		return false;
+	for (; s->nopen < open; s->nopen++)
+		s->open[s->nopen] = 0;
 	return true;
 }
 
@@ -167,19 +160,13 @@ spans_of(struct spans *s, const struct labels *labels, const struct event *event
 {
 	uint32_t *partner, *stack, *span, depth = 0;
 
-	if (s->cap < n) {
-		uint32_t *more = reallocarray(s->scratch, n, 3 * sizeof *more);
-
-		if (more == NULL)
-			return NULL;
-		s->scratch = more;
-		s->cap = n;
-	}
+	if (!array_reserve(s->scratch, s->scratch_cap, 3 * (size_t)n))
+		return NULL;
 	if (!roles_ready(s, labels, events, n))
 		return NULL;
 	span = s->scratch;
-	partner = s->scratch + s->cap;
-	stack = s->scratch + 2 * (size_t)s->cap;
+	partner = span + n;
+	stack = partner + n;
 	match(s, events, n, partner, stack);
 	for (uint32_t i = 0; i < n; i++) {
 		if (partner[i] != TRACE_NONE && partner[i] < i)

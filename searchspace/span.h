@@ -16,11 +16,11 @@ struct span_role;
 
 struct spans {                   /* all zeroes is empty */
 	struct span_role *roles; /* by label, found once */
-	uint32_t nroles;
+	uint32_t nroles, roles_cap;
 	struct texts *bases; /* names without their endings */
 	/* By base and kind of end: number of open spans that wait for it. */
-	uint32_t *open, nopen;
-	uint32_t *scratch, cap;
+	uint32_t *open, nopen, open_cap;
+	uint32_t *scratch, scratch_cap; /* three numbers for each event of a unit */
 };
 
 /*
