@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hone-example [requests]: each request hands its sums to another thread and waits for them. */
+/* hone-example [requests]: each request hands its work to another thread and waits for the result. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "instrument/example_tp.h"
 
 struct job {
-	struct hone_carrier carrier; /* travels with the work */
+	struct hone_carrier carrier; /* handed over with the work */
 	int rounds;
 	unsigned int sum;
 };

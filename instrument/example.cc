@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hone-example-cc: the calls from C++. An object says where a request begins and ends, whichever way its scope is left.
+// hone-example-cc: libhone from C++. A request or unit begins with an object and ends with its scope, also if an
+// exception leaves it.
 #include <cstdio>
 #include <string>
 #include <thread>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The example's own tracepoints: plain LTTng-UST, nothing of Hone. A pair
- * x_begin, x_end is a span. One provider for the whole program. */
+/* The example's own tracepoints, in plain LTTng-UST. A pair x_begin, x_end is a
+ * span. One provider for the whole program. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER example
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

@@ -1,7 +1,7 @@
-# libhone: the part that lives in the traced program. It uses no other room.
+# libhone: the part of Hone in the traced program. It uses no other room.
 
 HONE_OBJS := $(patsubst %.c,$O/%.o,$(addprefix instrument/,hone.c ids.c carrier.c policy_shm.c context_lttng.c tracepoints_lttng.c))
-# For programs in $O/bin; others say `pkg-config --libs hone`.
+# For programs in $O/bin; others use `pkg-config --libs hone`.
 HONE_LINK  = -L$O/lib -lhone -Wl,-rpath,'$$ORIGIN/../lib' -Wl,-rpath,$(abspath $O/lib)
 
 instrument: $O/lib/libhone.so $O/bin/hone-example $O/bin/hone-example-cc
@@ -17,14 +17,14 @@ $O/bin/hone-example: $O/instrument/example.o $O/lib/libhone.so
 $O/bin/hone-example-cc: instrument/example.cc instrument/hone.h $O/lib/libhone.so
 	@mkdir -p $(@D) && $(CXX) -std=c++11 -Wall -Wextra -pedantic -I. $(SAN:%=-fsanitize=%) -o $@ $< $(LDFLAGS_ALL) $(HONE_LINK)
 
-# Tests of the insides link the objects themselves: the library hides them.
+# Tests of internal functions link the objects, since the library hides these functions.
 $O/tests/unit/instrument/%_test: $O/tests/unit/instrument/%_test.o $(HONE_OBJS)
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust -lcmocka
 $O/tests/fuzz/instrument_%: $O/tests/fuzz/instrument_%.o $O/instrument/carrier.o $O/instrument/policy_shm.o
 	$(CC) -fsanitize=fuzzer -o $@ $^ $(LDFLAGS_ALL)
 UNIT_TESTS += $(patsubst %.c,$O/%,$(wildcard tests/unit/instrument/*_test.c))
 
-# A program that does not link libhone, and a pen for the agent's table.
+# A program that does not link libhone, and one that writes the agent's table.
 $O/tests/scenario/instrument_plain: $O/tests/scenario/instrument_plain.o
 	$(CC) -o $@ $^ $(LDFLAGS_ALL) -llttng-ust
 $O/tests/scenario/instrument_policy: $O/tests/scenario/instrument_policy.o

@@ -1,5 +1,5 @@
 # PostgreSQL: hone_postgres.so, which the server loads, and libhone_postgres_waits.so, which is preloaded.
-# Built for the server that pg_config (PG_CONFIG) speaks of. A server without sanitizers cannot load what has them.
+# Built for the server of pg_config (PG_CONFIG). A server without sanitizers cannot load a library that has them.
 
 PG_CONFIG ?= pg_config
 PG_INCLUDE := $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)
@@ -19,7 +19,7 @@ $O/lib/hone/libhone_postgres_waits.so: $(PG_WAITS_OBJS)
 
 ifeq ($(PG_HEADERS),)
 postgres:
-	@echo "postgres: left out: no headers of a server (Debian: postgresql-server-dev-all; or PG_CONFIG=...)"
+	@echo "postgres: modules not built: no server headers found (Debian: postgresql-server-dev-all; or PG_CONFIG=...)"
 else ifneq ($(SAN),)
 postgres:
 else

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why looking at the end alone is exact. The text is one that the server's
- * lexer has accepted, so it ends outside of quotes and comments. Let it end
- * with a comment's end, and let the last comment's beginning before that be at p.
- * Were p inside of
- *	a literal 'x' or a quoted name "x",	it would end before the text does; but between p and
- *						the end there is an even number of ', no \ and no ";
+ * Why parsing the end of the text alone is exact. The server's lexer has accepted
+ * the text, so it ends outside of quotes and comments. Suppose that it ends with the
+ * end of a comment, and that the last "begin of comment" before it is at p. If p were
+ * inside of
+ *	a literal 'x' or a quoted name "x",	the quote would have to end between p and the end of the
+ *						text; but there is an even number of ' there, no \ and no ";
  *	a dollar-quoted text,			likewise: there is no $;
- *	another comment,			that one would have no end;
- *	a comment from -- to the end of line,	this could be: so where there is a -- between the line's
- *						beginning and p, the text is read from its beginning.
- * Else p is where a comment begins.
+ *	another comment,			that comment would have no end;
+ *	a comment from -- to the end of line:	possible; so if there is a -- between the begin of the
+ *						line and p, the text is parsed from its beginning.
+ * Otherwise a comment begins at p.
  */
 #define _GNU_SOURCE
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 #include "instrument/postgres/postgres_comment.h"
 
-/* What is left to read. */
+/* The bytes that are left to parse. */
 struct text {
 	const char *at, *end;
 };
@@ -51,9 +51,10 @@ hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What may stand between two quotes without a doubt (see above), and what of it in a key: this is
- * asked for each byte of each statement's comment. */
-enum { PLAIN = 1, KEY = 2, CODE = 4 }; /* CODE: a key's, and the first of three in a value */
+/* The class of each byte that may occur in a comment; 0: not allowed (see above). A table, since each
+ * byte of the comment of each statement is tested. PLAIN: in a value. KEY: in a value or a key. CODE:
+ * in a key, or the first of three bytes %xx in a value. */
+enum { PLAIN = 1, KEY = 2, CODE = 4 };
 
 static const uint8_t bytes[256] = {
 	[' ' ... '!'] = PLAIN,
@@ -78,7 +79,7 @@ static const uint8_t bytes[256] = {
 	[0x80 ... 0xff] = PLAIN,
 };
 
-/* %xx: its byte, or -1. A 0 would end the value before its time. */
+/* The byte of %xx; -1: malformed, or 0, which would end the C string too early. */
 static int
 code_read(const char *at, const char *end)
 {
@@ -88,7 +89,7 @@ code_read(const char *at, const char *end)
 	return low < 0 || (high | low) == 0 ? -1 : high << 4 | low;
 }
 
-/* Decodes up to the closing quote, and passes it. `room` has place for all of it and a 0. */
+/* Decodes a value and skips its closing quote; -1: malformed. `room` holds the value and a final 0. */
 static int
 value_read(struct text *t, char *room)
 {
@@ -112,7 +113,7 @@ value_read(struct text *t, char *room)
 	return at < end && *at == '\'' ? 0 : -1;
 }
 
-/* key = 'value'. Two of one name are a mistake of somebody's: which of them holds? */
+/* Parses key='value'; -1: malformed, or a second traceparent or tracestate, which is ambiguous. */
 static int
 pair_read(struct text *t, char *parent, char *state)
 {
@@ -139,13 +140,14 @@ pair_read(struct text *t, char *parent, char *state)
 	return value_read(t, into);
 }
 
-/* What stands between a comment's beginning and its end: pairs, and nothing but pairs. */
+/* Parses the inside of a comment, which must consist of pairs only. */
 static int
 pairs_read(struct hone_carrier *out, struct text t)
 {
 	char parent[COMMENT_MAX_BYTES + 1], state[COMMENT_MAX_BYTES + 1];
 
-	parent[0] = state[0] = '\0'; /* and no more: each page that is touched costs */
+	parent[0] = state[0] =
+	    '\0'; /* the rest is not cleared: each page that is touched costs time */
 	for (;;) {
 		if (pair_read(&t, parent, state) != 0)
 			return -1;
@@ -158,7 +160,8 @@ pairs_read(struct hone_carrier *out, struct text t)
 	return hone_carrier_read(out, parent, state);
 }
 
-/* A name goes on in letters, digits, _, $ and whatever is not ASCII. */
+/* Whether a byte may continue a name: letters, digits, _ and all bytes that are not ASCII ($ is
+ * tested by the callers). */
 static bool
 name_char(char c)
 {
@@ -166,6 +169,7 @@ name_char(char c)
 	       c == '_' || (c & 0x80) != 0;
 }
 
+/* The position after a quoted text that begins at `at`. */
 static const char *
 past(const char *at, const char *end, char quote, bool escapes)
 {
@@ -178,7 +182,7 @@ past(const char *at, const char *end, char quote, bool escapes)
 	return end;
 }
 
-/* $tag$ ... $tag$. A $ that begins none is passed alone. */
+/* The position after a text $tag$...$tag$, or after a $ that begins no such text. */
 static const char *
 past_dollar(const char *at, const char *end)
 {
@@ -226,7 +230,7 @@ past_name(const char *at, const char *end)
 	return at;
 }
 
-/* Is p outside of all quotes and comments? Reads from the text's beginning. */
+/* Whether p is outside of all quotes and comments. Parses the text from its beginning. */
 static bool
 outside(const char *sql, const char *p, const char *end)
 {
@@ -250,7 +254,8 @@ outside(const char *sql, const char *p, const char *end)
 	return at == p;
 }
 
-/* Might p lie in a comment that runs to the end of its line? */
+/* Whether p may be in a comment that extends to the end of its line. Examines at most
+ * COMMENT_LEX_MAX_BYTES; true if that does not suffice. */
 static bool
 line_comment_before(const char *sql, const char *p)
 {
@@ -273,8 +278,8 @@ line_comment_before(const char *sql, const char *p)
 	return false;
 }
 
-/* The last comment's beginning, before its end and not before `least`; NULL where another one's end
- * comes between. */
+/* The begin of the comment that ends at `end`, not before `least`; NULL: not found, or another
+ * comment ends in between. */
 static const char *
 beginning(const char *least, const char *end)
 {
@@ -289,7 +294,7 @@ beginning(const char *least, const char *end)
 	return NULL;
 }
 
-/* The text's last comment, where that is the last of the text. */
+/* Sets *in to the inside of the comment at the end of the text; -1: the text ends otherwise. */
 static int
 comment_last(struct text *in, const char *sql, const char *end)
 {
@@ -311,7 +316,7 @@ comment_last(struct text *in, const char *sql, const char *end)
 	return 0;
 }
 
-/* The first comment, where nothing but blanks comes before. */
+/* Sets *in to the inside of the comment at the begin of the text, after blanks; -1: there is none. */
 static int
 comment_first(struct text *in, const char *sql, const char *end)
 {

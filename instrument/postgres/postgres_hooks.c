@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hone_postgres: the hooks of a PostgreSQL server, as tracepoints. Each hook
- * calls whoever had it before, or the server's own function, and sees that its
- * end is told whichever way that is left.
+ * hone_postgres: tracepoints in the hooks of a PostgreSQL server. Each hook calls
+ * the function that was registered before it, or the server's own, and emits its
+ * end tracepoint both when that function returns and when it throws an error.
  */
 #include "postgres.h"
 
@@ -33,7 +33,7 @@ static ExecutorFinish_hook_type finish_before;
 static ExecutorEnd_hook_type end_before;
 static ProcessUtility_hook_type utility_before;
 
-/* Counters of the process, which only ever grow. */
+/* Counters of the process; they only increase. */
 struct counters {
 	BufferUsage buffers;
 	WalUsage wal;
@@ -65,7 +65,8 @@ work_since(const struct counters *c, uint64 rows)
 	};
 }
 
-/* Asked for twice, before and after: who is enabled between has no beginning to count from. */
+/* Whether `event` is enabled is tested before and after the work: if it is enabled in between, the
+ * counters of the begin are missing, and it is not emitted. */
 #define COUNTING(event, counters) \
 	(lttng_ust_tracepoint_enabled(postgres, event) ? (counters_now(counters), true) : false)
 #define EMIT_WORK(event, counting, counters, rows, first)                     \
@@ -77,7 +78,7 @@ work_since(const struct counters *c, uint64 rows)
 		}                                                             \
 	} while (0)
 
-/* `call`, one deeper; then `after`, whether it returned or an error was thrown. */
+/* Executes `call` inside of a span, then `after`, both if it returned and if it threw an error. */
 #define INSIDE(span, call, after)     \
 	do {                          \
 		span_enter(span);     \
@@ -93,6 +94,7 @@ work_since(const struct counters *c, uint64 rows)
 		PG_END_TRY();         \
 	} while (0)
 
+/* Whether the client asked for this work, rather than a function or trigger of its statement. */
 static bool
 clients_turn(void)
 {
@@ -169,7 +171,7 @@ run_next(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 		standard_ExecutorRun(query, direction, count, once);
 }
 
-/* The wait for the workers is part of the run, so it is over before the run's end is told. */
+/* The run includes the wait for the workers, so the joins come before the end of the run. */
 static void
 run_with_workers(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 {
@@ -259,8 +261,8 @@ on_utility(PlannedStmt *plan, const char *text, bool read_only, ProcessUtilityCo
 		completion != NULL ? completion->nprocessed : 0, spans_depth));
 }
 
-/* From where nothing can go wrong for the transaction's own reasons, until all can see what it did:
- * in between lies the writing and flushing of its log. */
+/* The span commit: from the point after which the transaction has nothing left to execute until its
+ * changes are visible to others. In between its log is written and flushed. */
 static void
 on_transaction(XactEvent event, void *arg)
 {

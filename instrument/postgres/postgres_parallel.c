@@ -15,7 +15,8 @@
 
 enum { TEAM_MAX = 16, PLAN_DEEP_MAX = 64 };
 
-/* One for each backend that may lead; written by the leader while it has no workers. */
+/* The links of a leader, one struct for each backend in shared memory. Its leader writes it while it has
+ * no workers; workers increment `taken`. */
 struct team {
 	pg_atomic_uint32 taken;
 	uint32 nlinks;
@@ -23,9 +24,9 @@ struct team {
 };
 
 static struct team *teams;
-static struct team *leading; /* ours, while workers may take links */
+static struct team *leading; /* of this process, while workers may take links; else NULL */
 static int leading_depth;
-static bool working; /* we are a worker, in a unit */
+static bool working; /* this process is a worker with a unit */
 static shmem_request_hook_type request_before;
 static shmem_startup_hook_type startup_before;
 
@@ -75,7 +76,7 @@ team_of(const PGPROC *leader)
 	return teams != NULL && number >= 0 && number < MaxBackends ? &teams[number] : NULL;
 }
 
-/* Those that Gather nodes ask for, as far as they lie on the plan's own branches. */
+/* The number of workers of the Gather nodes in the left and right subtrees of a plan. */
 static int
 workers_planned(const Plan *plan, int deep)
 {
@@ -107,7 +108,7 @@ parallel_fork(const PlannedStmt *plan, int depth)
 	struct team *t;
 
 	if (leading != NULL && depth <= leading_depth)
-		leading = NULL; /* that run ended in an error */
+		leading = NULL; /* the earlier run ended in an error */
 	if (!plan->parallelModeNeeded || leading != NULL || hone_trace_id() == 0 ||
 	    IsParallelWorker())
 		return;
@@ -120,7 +121,7 @@ parallel_fork(const PlannedStmt *plan, int depth)
 		hone_fork("worker", &t->links[i]);
 	leading = t;
 	leading_depth = depth;
-	pg_memory_barrier(); /* before the workers are started, which read it */
+	pg_memory_barrier(); /* the workers, which are started afterwards, read the links */
 }
 
 void
@@ -156,7 +157,7 @@ parallel_begin(void)
 	i = pg_atomic_fetch_add_u32(&t->taken, 1);
 	if (i >= t->nlinks)
 		return;
-	before_shmem_exit(on_exit_end, (Datum)0); /* an error ends a worker */
+	before_shmem_exit(on_exit_end, (Datum)0); /* an error ends the worker's process */
 	hone_unit_begin(&t->links[i], "worker");
 	working = true;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parallel workers: separate processes that run a part of a plan. The
- * leader forks a link for each worker that its plan asks for, and leaves them
- * in shared memory, where a worker takes one; when the plan has run, the leader
- * joins those that were taken. A worker for which no link is left (a part that
- * is started over) has no unit.
+ * leader forks a link for each worker that its plan needs (at most 16) and puts them
+ * into shared memory, where each worker takes one. After the run the leader joins
+ * the links that were taken. A worker that finds no link left (when a part of the
+ * plan is restarted) has no unit.
  */
 #ifndef HONE_POSTGRES_PARALLEL_H
 #define HONE_POSTGRES_PARALLEL_H
@@ -14,13 +14,13 @@
 /* Once, in the postmaster. */
 void parallel_init(void);
 
-/* The leader, around a run of a plan at this depth of hooks; parallel_join(): only if the run came
- * to its end. A plan without workers: two loads. A run inside of a run that has workers forks no
- * links of its own. */
+/* For the leader, around the run of a plan at this depth of hooks; parallel_join() only if the run did
+ * not end in an error. A run inside of a run that has workers forks no links. Cost for a plan without
+ * workers: two loads. */
 void parallel_fork(const PlannedStmt *plan, int depth);
 void parallel_join(int depth);
 
-/* A worker, around its part; in any other process they do nothing. */
+/* For a worker, around its part of the plan: its unit begins and ends. No effect in other processes. */
 void parallel_begin(void);
 void parallel_end(void);
 

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hooks that we are in, one inside the other. Each tells its end itself,
- * also where an error is thrown through it; but where the server ends a
- * process (FATAL), nothing of ours is on the way. Then spans_end() tells the
- * ends of those that are open.
+ * The nested hooks that are being executed. Each hook emits its end tracepoint
+ * itself, also if an error is thrown through it. But if the server ends the process
+ * (FATAL), the hooks are not left; then spans_end() emits the missing ends.
  */
 #ifndef HONE_POSTGRES_SPANS_H
 #define HONE_POSTGRES_SPANS_H
 
 enum span { SPAN_PLAN, SPAN_START, SPAN_RUN, SPAN_FINISH, SPAN_CLOSE, SPAN_UTILITY };
 
-/* How many hooks are around us; 0: what comes next was asked for by the client. */
+/* The number of hooks being executed; 0: the next one executes a request of the client itself. */
 extern int spans_depth;
 
-/* Around a hook's work. */
+/* Around the work of a hook, in pairs. */
 void span_enter(enum span span);
 void span_leave(void);
 
-/* For before_shmem_exit(), while the unit is still there. */
+/* Emits the end of all open spans. For before_shmem_exit(), before the unit ends. */
 void spans_end(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "postgres.h"
 
-#undef ENABLE_GSS /* of a connection we ask nothing, so Kerberos' headers need not be there */
+#undef ENABLE_GSS /* so that Kerberos' headers are not needed; struct Port is not used here */
 
 #include "access/xact.h"
 #include "libpq/libpq.h"
@@ -16,11 +16,11 @@
 #include "instrument/postgres/postgres_statement.h"
 #include "instrument/postgres/postgres_tracepoints.h"
 
-/* How far the statement is. From each on, the same text again may be the next statement. */
+/* The progress of the statement. The same text at the same or an earlier stage may be the next statement. */
 enum stage { PARSED, PLANNED, EXECUTING };
 
-/* What hone.context was set to. The server keeps it as long as the value, also over
- * a rollback that brings it back: so it is used up once, whatever happens. */
+/* The parsed value of hone.context. The server keeps this struct as long as the value, and a rollback
+ * may restore it; `used` makes sure that a context is used for one statement only. */
 struct setting {
 	struct hone_carrier carrier;
 	bool used;
@@ -28,11 +28,11 @@ struct setting {
 
 static struct {
 	bool open, failed;
-	bool unit, request; /* what is to be ended: one of them, or neither */
+	bool unit, request; /* begun by this statement, to be ended: at most one of them */
 	enum stage stage;
-	const char *text;         /* as we were given it last; only compared */
-	TimestampTz arrived;      /* when the message came that the stage belongs to */
-	struct hone_carrier said; /* what the text said, all zeroes if nothing */
+	const char *text;         /* of the latest call; its address is compared, not its bytes */
+	TimestampTz arrived;      /* when the message of this stage arrived */
+	struct hone_carrier said; /* the context in the text; all zeroes: none */
 } now;
 
 static struct setting *setting;
@@ -40,8 +40,9 @@ static char *setting_text;
 static bool requests;
 
 /*
- * A link is begun by one unit. The text of a prepared statement stays, and is
- * analyzed again when a table has changed: its link would come a second time.
+ * False if a unit has begun with this link (of the last 256, by hash). A prepared
+ * statement is analyzed again when a table has changed; its text, and so its link,
+ * is then seen a second time, but one link belongs to one unit.
  */
 static bool
 link_is_new(uint64 link)
@@ -55,8 +56,8 @@ link_is_new(uint64 link)
 	return true;
 }
 
-/* ReadyForQuery is where a statement is over: all of its answer is written, the
- * last of it is about to be sent, and its transaction, if it was its own, is done. */
+/* A statement ends with the message ReadyForQuery ('Z'): its answer is written, the rest of it is about
+ * to be sent, and its transaction, if it was implicit, has ended. 'E': an error. */
 static PQcommMethods methods;
 static const PQcommMethods *methods_before;
 
@@ -79,7 +80,7 @@ on_exit_close(int code, Datum arg)
 	statement_close();
 }
 
-/* In each backend anew, since the postmaster serves nobody. */
+/* Done by each backend for itself, at its first statement. */
 static void
 watch_messages(void)
 {
@@ -107,7 +108,7 @@ text_context(struct hone_carrier *out, const char *text)
 	return false;
 }
 
-/* All that a statement is at its beginning; `said` stays as it was found. */
+/* Begins a statement, with the context `said`, or else that of the setting. */
 static void
 statement_open(const char *text, const char *tag, const struct hone_carrier *said)
 {
@@ -144,6 +145,7 @@ statement_close(void)
 	memset(&now, 0, sizeof(now));
 }
 
+/* The statement has reached a stage. */
 static void
 reached(enum stage stage, const char *text)
 {
@@ -152,7 +154,7 @@ reached(enum stage stage, const char *text)
 	now.arrived = GetCurrentStatementStartTimestamp();
 }
 
-/* The text that the client sent, or a copy of it. */
+/* Whether the client sent this text; it may be a copy. */
 static bool
 clients(const char *text)
 {
@@ -184,7 +186,7 @@ statement_parsed(const char *text, const char *tag)
 
 	if (text != debug_query_string || text == NULL)
 		return;
-	if (now.open && text == now.text && same_message()) { /* the next command of one text */
+	if (now.open && text == now.text && same_message()) { /* another command of the same text */
 		if (now.unit || now.request || setting == NULL || setting->used) {
 			now.stage = PARSED;
 			return;
@@ -196,7 +198,7 @@ statement_parsed(const char *text, const char *tag)
 	reached(PARSED, text);
 }
 
-/* The text came in an earlier message, with Sync after it: its comment was for then. */
+/* Begins a statement whose text came in an earlier message, before a Sync: its comment was used then. */
 static void
 again(const char *text, const char *tag)
 {
@@ -235,14 +237,14 @@ statement_runs(const char *text, const char *tag)
 	reached(EXECUTING, text);
 }
 
-/* The server's rule: it is the one that frees it. */
+/* The server frees this memory, so it must be allocated the way that the server requires. */
 #if PG_VERSION_NUM >= 160000
 #define SETTING_ALLOC(bytes) guc_malloc(LOG, bytes)
 #else
 #define SETTING_ALLOC(bytes) malloc(bytes)
 #endif
 
-/* Never refuses: a context that cannot be read is none. */
+/* Accepts all values; an invalid context counts as none. */
 static bool
 setting_check(char **value, void **extra, GucSource source)
 {

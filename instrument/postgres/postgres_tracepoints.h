@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tracepoints of a backend, less its waits (waits_tracepoints.h). docs/postgres.md says when
- * each comes. */
+/* The tracepoints of a backend except its waits (postgres_waits_tracepoints.h). docs/postgres.md
+ * documents when each is emitted. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER postgres
 
@@ -16,12 +16,12 @@
 
 #ifndef HONE_POSTGRES_WORK
 #define HONE_POSTGRES_WORK
-/* What was done between two moments: blocks of 8 KiB, and log for recovery. */
+/* Work of this process between two moments: rows, blocks of 8 KiB, and write-ahead log. wal_fpi: images
+ * of whole pages, which are written after a checkpoint. */
 struct work {
 	uint64_t rows;
 	uint64_t hit, read, dirtied, written, temp_read, temp_written;
-	uint64_t wal_records, wal_bytes,
-	    wal_fpi; /* fpi: images of whole pages, written after a checkpoint */
+	uint64_t wal_records, wal_bytes, wal_fpi;
 };
 #endif
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libhone_postgres_waits.so, preloaded into a PostgreSQL server: what a backend
- * waits for, as spans. The server keeps, for pg_stat_activity, a word that says
- * what this process is about to wait for; the functions in which it then waits
- * are wrapped here, and read that word. Where a tracepoint is off, a wrapper is
- * three loads and a jump; in a program that is no PostgreSQL, one load.
+ * libhone_postgres_waits.so, preloaded into a PostgreSQL server: the waits of a
+ * backend as spans. For pg_stat_activity the server keeps a word that identifies
+ * what this process waits for; the C library functions in which it waits are wrapped
+ * here and read that word. While the tracepoint is disabled, a wrapper costs three
+ * loads and a jump; in a program other than PostgreSQL, one load.
  *
  * The word is
  *
  *	31     24 23            16 15                     0
  *	| class  |       0        |  event in its class    |
  *
- * Classes have kept their numbers over the versions of the server, events have
- * not. So what an event is, is asked of the server, by its name.
+ * Classes have the same numbers in all versions of the server; events have not, so
+ * events are identified by the name that the server returns for them.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@
 
 #include "instrument/postgres/postgres_waits_tracepoints.h"
 
-/* The server's; not there in another program. */
+/* Of the server; NULL in other programs. */
 extern uint32_t *my_wait_event_info __attribute__((weak));
 extern const char *pgstat_get_wait_event(uint32_t wait_event_info) __attribute__((weak));
 
@@ -43,8 +43,8 @@ enum kind {
 
 enum { CLASS_SHIFT = 24, CLASS_EXTENSION = 7, CLASS_IO = 10 };
 
-/* Class 5, activity, is a process of the server's own that has nothing to do: no wait of a
- * statement's. */
+/* Class 5 (activity), an idle process of the server itself, is left out: it is not a wait of a
+ * statement. */
 static const uint8_t class_kind[] = {
 	[1] = WAIT_lwlock,
 	[3] = WAIT_lock,
@@ -56,7 +56,7 @@ static const uint8_t class_kind[] = {
 	[CLASS_IO] = WAIT_io,
 };
 
-/* Upper and lower case differ between versions. */
+/* Compared ignoring case, which differs between versions. */
 static const struct {
 	const char *name;
 	enum kind kind;
@@ -79,13 +79,13 @@ static const struct {
 	{ "WALSyncMethodAssign", WAIT_wal_sync },
 };
 
-static uint8_t io_kind[256]; /* by event; NOTHING: not among those named */
+static uint8_t io_kind[256]; /* by event; NOTHING: not in io_names */
 
-/* The one thread of the server that works, in each process: fork() keeps it. Those of the tracer
- * wait too. */
+/* The main thread of each process of the server; its id is the same after fork(). The tracer's threads
+ * in the process wait, too, but are not recorded. */
 static pthread_t worker;
 
-/* Recording may itself wait, in a function that is wrapped here. */
+/* Emitting a record may wait in a function that is wrapped here; that wait is not recorded. */
 static __thread bool recording __attribute__((tls_model("initial-exec")));
 
 __attribute__((constructor)) static void
@@ -131,7 +131,7 @@ enabled(enum kind kind)
 	return false;
 }
 
-/* What is to be recorded of the wait that begins now: 0 for nothing. */
+/* The server's word if the wait that begins now is to be recorded; otherwise 0. */
 static inline uint32_t
 wait_now(void)
 {
@@ -142,7 +142,7 @@ wait_now(void)
 	return !recording && pthread_equal(worker, pthread_self()) ? info : 0;
 }
 
-/* An extension's own names lie behind a lock of the server's in its later versions. */
+/* Names of extensions are not requested: later versions of the server take a lock for them. */
 static const char *
 event_name(uint32_t info)
 {
@@ -193,7 +193,7 @@ wait_ends(uint32_t info)
 	errno = before;
 }
 
-/* Two that race find the same. */
+/* The next definition of a function. Concurrent calls find the same one. */
 static __attribute__((noinline, cold)) void *
 find(void **next, const char *name)
 {
