@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "fake_port.h"
+
+static const char PROGRAM[] = "(abcdefgh)";
+enum { SLOW = 4 }; /* between 'd' and 'e' */
+
+static struct search *
+first(const struct fake *f)
+{
+	return f->d->nsearches > 0 ? f->d->searches[0] : NULL;
+}
+
+static bool
+gathers(const struct fake *f)
+{
+	return first(f) != NULL && first(f)->phase == SEARCH_GATHERING;
+}
+
+/* One tracepoint of an earlier cycle and one of this one are enabled. */
+static bool
+has_old_and_fresh(const struct fake *f)
+{
+	const struct search *s = first(f);
+	bool fresh = false, old = false;
+
+	for (uint32_t i = 0; s != NULL && i < s->enabled.n; i++) {
+		fresh |= s->enabled.picks[i].fresh;
+		old |= !s->enabled.picks[i].fresh;
+	}
+	return fresh && old && s->phase == SEARCH_GATHERING;
+}
+
+static struct search *
+play_until(struct fake *f, bool (*until)(const struct fake *f))
+{
+	fake_begin(f, PROGRAM);
+	fake_learn(f, PROGRAM);
+	assert_true(fake_play(f, PROGRAM, SLOW, 3000, until));
+	assert_int_not_equal(f->d->phase, PHASE_ENDED);
+	return first(f);
+}
+
+static void
+a_search_comes_to_the_slow_edge_and_says_so(void **state)
+{
+	const struct verdict *v;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, PROGRAM);
+	fake_learn(&f, PROGRAM);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 6000, NULL));
+	assert_int_equal(f.d->run->state, RUN_FOUND);
+	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
+	assert_ptr_equal(v, first(&f)->outcome.verdict);
+	assert_int_equal(v->kind, VERDICT_PLACE);
+	assert_string_equal(v->from, "s/app:d");
+	assert_string_equal(v->to, "s/app:e");
+	assert_int_equal(plan_count(f.port.plan), 0);
+	fake_end(&f);
+}
+
+static void
+traces_count_only_when_they_began_after_the_confirmation(void **state)
+{
+	int64_t time_ns[PATH_MAX_STEPS];
+	struct fake_trace x;
+	struct search *s;
+	struct fake f;
+	uint64_t before;
+	(void)state;
+
+	s = play_until(&f, gathers);
+	fake_times(&f, PROGRAM, -1, time_ns);
+	before = s->cycle.traces;
+	fake_trace(&f, &x, PROGRAM, time_ns, false);
+	x.t.begin_ns = s->cycle.ready.ns + SETTLE_NS;
+	assert_int_equal(search_trace(&f.port, s, &x.t, NULL), 0);
+	assert_int_equal(s->cycle.traces, before);
+	x.t.begin_ns++;
+	x.t.probed = false;
+	assert_int_equal(search_trace(&f.port, s, &x.t, NULL), 0);
+	assert_int_equal(s->cycle.traces, before);
+	x.t.probed = true;
+	f.port.backing_off = true;
+	assert_int_equal(search_trace(&f.port, s, &x.t, NULL), 0);
+	assert_int_equal(s->cycle.traces, before);
+	f.port.backing_off = false;
+	assert_int_equal(search_trace(&f.port, s, &x.t, NULL), 0);
+	assert_int_equal(s->cycle.traces, before + 1);
+	search_enter(s, SEARCH_UNCONFIRMED);
+	assert_int_equal(search_trace(&f.port, s, &x.t, NULL), 0);
+	assert_int_equal(s->cycle.traces, before + 1);
+	fake_end(&f);
+}
+
+static void
+a_cycle_begins_when_agents_have_confirmed_and_waits_for_them(void **state)
+{
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	s = play_until(&f, gathers);
+	f.confirmed = false;
+	assert_int_equal(search_step(&f.port, s, NULL), 0);
+	assert_int_equal(s->phase, SEARCH_UNCONFIRMED);
+	f.confirmed = true;
+	f.port.now.ns += MS_NS;
+	assert_int_equal(search_step(&f.port, s, NULL), 0);
+	assert_int_equal(s->phase, SEARCH_GATHERING);
+	assert_int_equal(s->cycle.ready.ns, f.port.now.ns);
+	fake_end(&f);
+}
+
+static void
+an_agent_that_does_not_confirm_ends_the_search(void **state)
+{
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, PROGRAM);
+	fake_learn(&f, PROGRAM);
+	f.d->is_ready = true; /* it confirmed what is always on */
+	while (first(&f) == NULL || !search_is_on(first(&f)))
+		assert_false(fake_play(&f, PROGRAM, SLOW, 1, NULL));
+	s = first(&f);
+	f.confirmed = false;
+	f.port.now.ns += PHASE_SWITCH_MAX_NS;
+	assert_int_equal(search_step(&f.port, s, NULL), 0);
+	assert_int_equal(s->phase, SEARCH_SWITCHING);
+	f.port.now.ns++;
+	assert_int_equal(search_step(&f.port, s, NULL), 0);
+	assert_int_equal(s->phase, SEARCH_ENDED);
+	assert_int_equal(s->outcome.reason, REASON_UNCONFIRMED);
+	assert_int_equal(plan_count(f.port.plan), 0);
+	fake_end(&f);
+}
+
+static void
+congestion_disables_only_this_cycles_tracepoints_which_may_be_tried_again(void **state)
+{
+	(void)state;
+
+	for (int backing_off = 0; backing_off < 2; backing_off++) {
+		uint32_t old[8], fresh[8], nold = 0, nfresh = 0;
+		struct hypothesis *h = NULL;
+		struct search *s;
+		struct fake f;
+
+		s = play_until(&f, has_old_and_fresh);
+		for (uint32_t i = 0; i < s->enabled.n; i++) {
+			const struct pick *pick = &s->enabled.picks[i];
+
+			*(pick->fresh ? &fresh[nfresh++] : &old[nold++]) = pick->label;
+			h = pick->fresh ? pick->hypothesis : h;
+		}
+		f.port.paused = true;
+		f.port.paused_since = f.port.now;
+		f.port.backing_off = backing_off;
+		f.port.shed_by = "n1";
+		if (!backing_off) {
+			assert_int_equal(search_step(&f.port, s, NULL), 0);
+			assert_int_equal(s->enabled.n, nold + nfresh); /* not at once */
+			f.port.now.ns += f.port.settings.withdraw_ns + 1;
+		}
+		assert_int_equal(search_step(&f.port, s, NULL), 0);
+		assert_int_equal(s->phase, backing_off ? SEARCH_BACKING_OFF : SEARCH_PAUSED);
+		assert_int_equal(f.audits, 1);
+		assert_int_equal(s->enabled.n, nold);
+		assert_int_equal(plan_count(f.port.plan), nold);
+		for (uint32_t i = 0; i < nold; i++)
+			assert_true(label_set_has(&s->enabled.tried, old[i]));
+		for (uint32_t i = 0; i < nfresh; i++)
+			assert_false(label_set_has(&s->enabled.tried, fresh[i]));
+		assert_int_equal(h->state, HYPOTHESIS_WITHDRAWN);
+		assert_int_equal(h->reason, REASON_CONGESTION);
+		assert_int_equal(s->cycle.traces, 0);
+		/* and it comes to its end when queues are short again */
+		f.port.paused = f.port.backing_off = false;
+		assert_true(fake_play(&f, PROGRAM, SLOW, 6000, NULL));
+		assert_int_equal(f.d->run->state, RUN_FOUND);
+		fake_end(&f);
+	}
+}
+
+static void
+over_the_measured_budget_the_newest_go_first_and_then_the_search_ends(void **state)
+{
+	struct search *s;
+	struct fake f;
+	uint32_t old = 0;
+	(void)state;
+
+	s = play_until(&f, has_old_and_fresh);
+	for (uint32_t i = 0; i < s->enabled.n; i++)
+		old += !s->enabled.picks[i].fresh;
+	f.over_budget = true;
+	while (has_fresh(s)) {
+		uint32_t before = s->enabled.n;
+
+		assert_int_equal(search_step(&f.port, s, NULL), 0);
+		if (s->phase == SEARCH_SWITCHING && s->enabled.n == before)
+			assert_int_equal(search_step(&f.port, s, NULL), 0);
+	}
+	assert_int_equal(s->enabled.n, old);
+	f.any_fresh = true; /* of another search, which has to give way first */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(search_step(&f.port, s, NULL), 0);
+	assert_int_equal(s->enabled.n, old);
+	f.any_fresh = false;
+	assert_int_equal(search_step(&f.port, s, NULL), 0);
+	assert_int_equal(s->phase, SEARCH_ENDED);
+	assert_int_equal(s->outcome.reason, REASON_END_OVER_BUDGET);
+	assert_int_equal(plan_count(f.port.plan), 0);
+	fake_end(&f);
+}
+
+static void
+nothing_unaffordable_is_enabled_at_any_moment_and_the_verdict_counts_it(void **state)
+{
+	const struct verdict *v;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, PROGRAM);
+	fake_learn(&f, PROGRAM);
+	label_set_add(&f.refused, f.paths.of['d']);
+	label_set_add(&f.refused, f.paths.of['e']);
+	for (int i = 0; i < 6000 && f.d->phase != PHASE_ENDED; i++) {
+		fake_play(&f, PROGRAM, SLOW, 1, NULL);
+		assert_false(fake_wants(&f, 'd'));
+		assert_false(fake_wants(&f, 'e'));
+	}
+	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
+	assert_int_equal(v->kind, VERDICT_CUT);
+	assert_int_equal(v->over_budget, 2);
+	assert_string_equal(v->from, "s/app:c");
+	assert_string_equal(v->to, "s/app:f");
+	fake_end(&f);
+}
+
+static void
+an_end_of_the_gap_over_budget_ends_the_search_before_it_enables_anything(void **state)
+{
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, "(abc)");
+	s = fake_search(&f, 'a', 'c');
+	fake_path(&f, s, "(abc)");
+	label_set_add(&f.refused, f.paths.of['c']);
+	assert_int_equal(search_begin(&f.port, s, NULL, NULL), 0);
+	assert_int_equal(s->phase, SEARCH_ENDED);
+	assert_int_equal(s->outcome.reason, REASON_END_OVER_BUDGET);
+	assert_int_equal(s->outcome.label, f.paths.of['c']);
+	assert_int_equal(plan_count(f.port.plan), 0);
+	fake_end(&f);
+}
+
+static void
+a_search_that_comes_to_the_edge_of_another_ends(void **state)
+{
+	struct search *s, *twin;
+	struct fake f;
+	(void)state;
+
+	s = play_until(&f, gathers);
+	twin = search_list_add(f.d, &s->origin.gap, s->origin.group_id);
+	twin->origin.hypothesis = hypothesis_new_from(&f.port, f.d, NULL);
+	twin->origin.problem = s->origin.problem;
+	twin->origin.share = twin->at.share = s->origin.share;
+	assert_int_equal(
+	    search_begin(&f.port, twin, groups_find(f.d->groups, s->origin.group_id), NULL), 0);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 6000, NULL));
+	assert_int_equal(f.d->run->state, RUN_FOUND);
+	assert_true(
+	    (s->outcome.reason == REASON_SAME_EDGE) != (twin->outcome.reason == REASON_SAME_EDGE));
+	assert_null(forest_verdict(f.port.forest, f.d->run->id, 2));
+	fake_end(&f);
+}
+
+static bool
+ends_soon(const struct fake *f)
+{
+	return first(f) != NULL && first(f)->phase == SEARCH_ENDED;
+}
+
+static void
+a_search_whose_requests_stop_ends_after_its_deadline(void **state)
+{
+	(void)state;
+
+	for (int lossy = 0; lossy < 2; lossy++) {
+		struct search *s;
+		struct fake f;
+
+		s = play_until(&f, gathers);
+		if (lossy)
+			s->skipped_lossy = s->cycle.traces + 1;
+		f.port.now.ns += f.port.settings.cycle_max_ns + 1;
+		fake_step(&f);
+		assert_true(ends_soon(&f));
+		assert_int_equal(
+		    s->outcome.reason, lossy ? REASON_LOST_RECORDS : REASON_PROBLEM_GONE);
+		assert_int_equal(plan_count(f.port.plan), 0);
+		fake_end(&f);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_search_comes_to_the_slow_edge_and_says_so),
+		cmocka_unit_test(traces_count_only_when_they_began_after_the_confirmation),
+		cmocka_unit_test(a_cycle_begins_when_agents_have_confirmed_and_waits_for_them),
+		cmocka_unit_test(an_agent_that_does_not_confirm_ends_the_search),
+		cmocka_unit_test(
+		    congestion_disables_only_this_cycles_tracepoints_which_may_be_tried_again),
+		cmocka_unit_test(
+		    over_the_measured_budget_the_newest_go_first_and_then_the_search_ends),
+		cmocka_unit_test(
+		    nothing_unaffordable_is_enabled_at_any_moment_and_the_verdict_counts_it),
+		cmocka_unit_test(
+		    an_end_of_the_gap_over_budget_ends_the_search_before_it_enables_anything),
+		cmocka_unit_test(a_search_that_comes_to_the_edge_of_another_ends),
+		cmocka_unit_test(a_search_whose_requests_stop_ends_after_its_deadline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
