@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Folders that LTTng wrote. What reads them is an object of its own, since babeltrace2 and what that
- * needs in turn take longer to start than a small file to analyse:
+ * Folders written by LTTng. They are read by a shared object, because loading babeltrace2 and its
+ * dependencies takes longer than the analysis of a small file:
  *
  *	PREFIX/bin/hone			also where it was built, with $(O) for PREFIX
  *	PREFIX/lib/hone/ctf.so		of format_ctf_babeltrace.c
@@ -77,7 +77,7 @@ is_ctf(const char *path)
 	return !ctf_each_trace(path, stop, NULL);
 }
 
-/* ---- the object that reads them ---- */
+/* ---- the shared object ---- */
 
 static bool
 object_path(char *ret, size_t size)
@@ -94,7 +94,7 @@ object_path(char *ret, size_t size)
 	return snprintf(ret, size, "%s/../lib/hone/ctf.so", self) < (int)size;
 }
 
-/* Stays open: to the end of the process others may come. */
+/* Loads the shared object, which stays loaded for further folders. */
 static int
 read_folder(struct reading *r, const char *path, struct err *e)
 {

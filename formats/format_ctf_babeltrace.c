@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CTF read by babeltrace2: all traces below a folder, merged by time. A machine's times are those
- * of its monotonic clock, all with the distance from the wall clock that its first event has: LTTng
- * measures that anew for each program, and by these an effect could come before its cause on one
- * machine.
+ * Reads CTF through babeltrace2: all traces below a folder, merged by time. The times of a node are
+ * those of its monotonic clock plus the offset to the wall clock of its first event. LTTng measures
+ * this offset again for each program; with several offsets, an effect could precede its cause on one
+ * node.
  *
- * Not in the archive of this room, but an object of its own: format_ctf.c says why.
+ * Linked into a shared object, not into this room's archive (see format_ctf.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct class_info { /* of an event class */
 
 struct ctf_folder {
 	char *path;
-	bool bad; /* babeltrace2 could not read (on) in it */
+	bool bad; /* babeltrace2 failed in it; not read any further */
 };
 
 struct ctf_folders {
@@ -45,11 +45,11 @@ struct ctf_sink {
 	bt_message_iterator *iterator;
 	struct map classes; /* event class -> class_info */
 	struct arena arena; /* of those */
-	int64_t *wall_ns;   /* of each node: what its first event's wall clock was ahead of its own;
-	                       0: none yet */
+	int64_t *
+	    wall_ns; /* of each node: wall clock minus monotonic clock at its first event; 0: none yet */
 	uint32_t nwall, wall_cap;
 	int64_t newest_ns; /* since the epoch, of all events that were taken */
-	int64_t after_ns;  /* what is not newer was taken by a graph before this one */
+	int64_t after_ns;  /* events up to here were taken by an earlier graph */
 	int rc;
 	struct err *e;
 };
@@ -69,7 +69,7 @@ add_folder(void *ctx, const char *path)
 
 /* ---- fields ---- */
 
-/* What a dynamic context holds, else the field itself. */
+/* The field, or the selected option of a variant (a dynamic context). */
 static const bt_field *
 plain(const bt_field *f)
 {
@@ -79,7 +79,7 @@ plain(const bt_field *f)
 	return f;
 }
 
-/* What it cannot hold in one value, an array say, is none. */
+/* The value of a field; VALUE_NONE for a structure or an array. */
 static struct value
 value_of(const bt_field *f)
 {
@@ -139,8 +139,8 @@ read_context(struct tracer_event *v, const bt_field *context)
 
 	if (context == NULL)
 		return;
-	if (number_of(context, "_app_hone_trace_id",
-		&v->trace_id)) /* CTF puts a further _ in front of names */
+	/* CTF prefixes names with _ */
+	if (number_of(context, "_app_hone_trace_id", &v->trace_id))
 		v->has_context = true;
 	number_of(context, "_app_hone_unit_id", &v->unit_id);
 	if (number_of(context, "vpid", &n))
@@ -204,7 +204,7 @@ node_of(struct ctf_sink *s, const bt_trace *trace)
 	return reading_node(s->reading, host, strlen(host));
 }
 
-/* Traces live as long as the graph, and their classes with them: a class' address is its name. */
+/* Event classes live as long as the graph, so the address identifies a class. */
 static const struct class_info *
 info_of(struct ctf_sink *s, const bt_event *event)
 {
@@ -362,8 +362,8 @@ sink_end(void *data)
 
 /* ---- the graph: a ctf.fs for each folder -> utils.muxer -> us ---- */
 
-/* The words of babeltrace2's innermost cause; *bad: the folder whose component it was, or left
- * alone. */
+/* Sets *e to the text of babeltrace2's innermost cause, and *bad to the folder whose component
+ * failed; *bad is unchanged if it is not known. */
 static int
 said(struct err *e, const struct ctf_folders *f, uint32_t *bad)
 {
@@ -424,7 +424,7 @@ connect(struct ctf_graph *g, const bt_component_source *source)
 	return true;
 }
 
-/* A source of the folder, called by its number. false: babeltrace2 does not take it. */
+/* Adds a source component for the folder, named by its number. False: babeltrace2 rejects it. */
 static bool
 add_source(struct ctf_graph *g, const char *path, uint32_t number)
 {
@@ -448,7 +448,7 @@ add_source(struct ctf_graph *g, const char *path, uint32_t number)
 	return ok;
 }
 
-/* 1: again, without a folder that is bad now. */
+/* Builds the graph. 1: a folder was marked as bad; build again without it. */
 static int
 build(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
@@ -467,7 +467,7 @@ build(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err
 		f->list[i].bad = true;
 		reading_skip(
 		    s->reading, SKIP_MALFORMED, NULL, "%.60s: %.90s", f->list[i].path, e->text);
-		return 1; /* the graph is of no more use */
+		return 1; /* this graph cannot be used any more */
 	}
 	if (g->used == 0)
 		return err_set(e, ERR_INPUT, "no trace in it has anything to read");
@@ -481,8 +481,7 @@ build(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err
 	return 0;
 }
 
-/* Reads all, or up to where babeltrace2 fails in one of the folders; that one is bad then. 1: go on
- * without it. */
+/* Reads all events. 1: babeltrace2 failed in a folder, which is marked as bad; read on without it. */
 static int
 run(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
@@ -506,8 +505,8 @@ run(struct ctf_graph *g, struct ctf_folders *f, struct ctf_sink *s, struct err *
 	return 1;
 }
 
-/* Again and again without the folder that failed, from the time on at which it did: the muxer gives
- * all by time. */
+/* After a folder failed, reads the others again and ignores events up to that time: the muxer orders
+ * events by time. */
 static int
 read_traces(struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 {
@@ -525,8 +524,8 @@ read_traces(struct ctf_folders *f, struct ctf_sink *s, struct err *e)
 		if (g.graph != NULL)
 			bt_graph_put_ref(g.graph);
 		g.graph = NULL;
-		map_release(&s->classes); /* the traces are gone, and the addresses of their classes
-		                             with them */
+		/* the classes were freed with the graph */
+		map_release(&s->classes);
 	}
 	if (g.ctf != NULL)
 		bt_plugin_put_ref(g.ctf);
@@ -546,7 +545,7 @@ ctf_read_babeltrace(struct reading *r, const char *path, struct err *e)
 		rc = err_set(e, ERR_MEMORY,
 		    "no memory for its list of traces, or there are more than %d", TRACES_MAX);
 	if (rc == 0 && (rc = read_traces(&f, &s, e)) == ERR_INPUT && s.newest_ns != INT64_MIN)
-		rc = 0; /* what came before the trouble is analysed */
+		rc = 0; /* the events before the failure are analysed */
 	if (rc == 0)
 		rc = correlate_end(s.correlate, e);
 	correlate_free(s.correlate);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Jaeger's JSON, as its query service and its user interface give it out:
+ * Jaeger's JSON, as its query service and its user interface export it:
  *
  *	{ "data": [ { "traceID": "..", "spans": [ { "traceID", "spanID", "operationName",
  *"references": [ { "refType", "traceID", "spanID" } ], "startTime": us, "duration": us, "tags": [ {
  *"key", "value" } ], "processID": "p1" } ], "processes": { "p1": { "serviceName": "..", "tags": [
  *.. ] } } } ] }
  *
- * Also a trace by itself, an array of them, and one after the other. Keys come in
- * any order, so a trace's spans wait until its object ends; meanwhile its texts are
- * held where they were read. A trace whose JSON is over INPUT_WINDOW_MAX_BYTES is
- * counted as oversize and passed over.
+ * A document may also be a trace or an array of traces. Keys have any order, so the spans of a trace
+ * are kept until its object ends, and its texts are held in the input. A trace whose JSON is over
+ * INPUT_WINDOW_MAX_BYTES is counted as oversize and skipped.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -22,10 +21,10 @@
 
 enum { ATTRIBUTES_MAX = 64 };
 
-struct jaeger_span { /* a span until its trace's end */
+struct jaeger_span { /* a span, kept until the end of its trace */
 	struct span span;
 	struct text_view process;
-	uint32_t first; /* of its attributes */
+	uint32_t first; /* index of its attributes */
 };
 
 struct jaeger_process {
@@ -55,7 +54,8 @@ no_memory(struct jaeger *g)
 
 /* ---- tags ---- */
 
-/* Whether a tag called error says that it failed: true, "true", 1, or words for it. */
+/* Whether the tag "error" has a value that means failure: true, a number other than 0, or a text
+ * other than "" and "false". */
 static bool
 says_error(const struct value *v)
 {
@@ -122,8 +122,7 @@ take_tags(struct jaeger *g, struct jaeger_span *w)
 
 /* ---- spans ---- */
 
-/* Of several references the first to a span of this trace counts, one of a child before one that
- * follows. */
+/* Uses the first reference to a span of this trace, CHILD_OF before FOLLOWS_FROM. */
 static void
 take_references(struct jaeger *g, struct span *s, struct text_view own_trace)
 {
@@ -155,7 +154,7 @@ take_references(struct jaeger *g, struct span *s, struct text_view own_trace)
 	}
 }
 
-/* Microseconds to ns; what does not fit is far out, and refused there. */
+/* Microseconds to nanoseconds; on overflow the extreme value, which reading_span() rejects. */
 static int64_t
 from_us(int64_t us)
 {
@@ -243,8 +242,7 @@ take_span(struct jaeger *g)
 	return 0;
 }
 
-/* All elements of an array. Between failures `go_on` says whether (1) there is a way on in the
- * array at that depth. */
+/* Takes all elements of an array. After a failure `go_on` returns 1 if the array can be read on. */
 static int
 for_all(
     struct jaeger *g, int (*take)(struct jaeger *g), int (*go_on)(struct jaeger *g, uint32_t depth))
@@ -262,7 +260,7 @@ for_all(
 	return rc;
 }
 
-/* Where a piece was too large, there is no way on here. */
+/* After a failure in a span. An oversize value ends the array. */
 static int
 behind_span(struct jaeger *g, uint32_t depth)
 {
@@ -304,7 +302,7 @@ claim_process(struct jaeger *g, struct text_view id)
 	return p;
 }
 
-/* The host, or else its address. */
+/* The node: the tag hostname, else ip or host.name. */
 static void
 take_process_tags(struct json *j, struct jaeger_process *p)
 {
@@ -357,7 +355,7 @@ begin_trace(struct jaeger *g)
 	hash_table_clear(&g->by_id);
 }
 
-/* Its object has ended, or as much of it as there is. */
+/* The object of the trace has ended: passes on its spans. */
 static int
 end_trace(struct jaeger *g)
 {
@@ -384,7 +382,7 @@ end_trace(struct jaeger *g)
 	return rc;
 }
 
-/* What a key of a trace's object says. False: it is none of those. */
+/* Takes the value of a key of a trace. False: another key. */
 static bool
 trace_key(struct jaeger *g, struct text_view key, int *rc)
 {
@@ -420,8 +418,7 @@ take_trace(struct jaeger *g)
 		trace_key(g, key, &rc);
 	if (rc == 0 && g->j.code == 0 && !g->j.lost && !g->has_spans)
 		reading_skip(g->r, SKIP_MALFORMED, g->j.in, "a trace without spans");
-	/* Of a trace that was cut off somewhere nobody knows what is missing: better none than half
-	 * of one. */
+	/* A trace that was cut off is discarded, because it is not known what is missing. */
 	if (rc == 0 && g->j.code == 0 && !g->j.lost)
 		rc = end_trace(g);
 	return rc;

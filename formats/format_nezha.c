@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The CSV of the Nezha set (Yu et al., ESEC/FSE '23): a line is a span, the first
- * line names the columns, in any order. What is not known by name becomes an
- * attribute. Quoted as RFC 4180 says: a cell in quotes may hold commas, lines,
- * and quotes, which are doubled.
+ * The CSV of the Nezha set (Yu et al., ESEC/FSE '23): a line is a span; the first line names the
+ * columns, in any order. Columns with other names become attributes. Quoting follows RFC 4180: a cell
+ * in quotes may contain commas, line ends, and quotes, which are doubled.
  *
  *	TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration
  *
- * Lines of one trace mostly stand together, but not always, and traces go on from
- * file to file, so no trace is declared complete here.
+ * The lines of a trace are mostly adjacent, but not always, and traces continue in the next file, so
+ * no trace is declared complete here.
  *
- * A quote that nobody closes would swallow what follows. So a record that fails is
- * passed over up to the end of its first line only; and that this stays linear,
- * no other record may be longer than its line up to where the failed one was looked for.
+ * An unclosed quote would include all following lines. So of a failed record only the first line is
+ * skipped. To keep this linear, records up to the position where the failed record was searched
+ * cannot be longer than a line.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -59,7 +58,7 @@ struct csv {
 	struct trace_id id;
 };
 
-/* The cell in quotes that begins at s: what is in it goes to *ret. After it; NULL: it is not closed
+/* Sets *ret to the content of the quoted cell at s. Returns the position after it; NULL: not closed
  * before the end. */
 static const char *
 cut_quoted(struct csv *c, const char *s, const char *end, struct text_view *ret)
@@ -85,7 +84,7 @@ cut_quoted(struct csv *c, const char *s, const char *end, struct text_view *ret)
 	return quote + 1;
 }
 
-/* The end of the line that s is in, before `limit`, or NULL. The input's end is a line's, too. */
+/* The end of the line at s, before `limit`, or NULL. The end of the input ends a line. */
 static const char *
 line_end(const struct csv *c, const char *s, const char *limit)
 {
@@ -101,9 +100,8 @@ put_cell(struct csv *c, const char *s, const char *stop)
 		c->cells[c->ncells - 1] = (struct text_view){ s, (uint32_t)(stop - s) };
 }
 
-/* Cuts a line without quotes, 16 bytes at once: cells are so short that looking for each comma
- * takes longer. What lies behind the line is looked at, too. false: there is a quote, and nothing
- * was cut. */
+/* Cuts a line without quotes, 16 bytes at once, because cells are short. Reads past the line (into the
+ * padding). False: there is a quote, also if after the line; no cell was cut. */
 static bool
 cut_plain(struct csv *c, const char *s, const char *line)
 {
@@ -137,7 +135,7 @@ cut_plain(struct csv *c, const char *s, const char *line)
 #endif
 }
 
-/* Cuts the record at the input's place into cells; *end is where it ends. */
+/* Cuts the record at the current position into cells; *end is its end. */
 static enum cut
 cut_record(struct csv *c, const char **end)
 {
@@ -184,8 +182,7 @@ cut_record(struct csv *c, const char **end)
 	return CUT_DONE;
 }
 
-/* More of the input. 1: none comes, for its end or for damage, which is counted; else 0 or a
- * failure. */
+/* Reads more of the input. 0; 1: the end, or damage, which is counted; negative: failed. */
 static int
 more(struct csv *c, struct err *e)
 {
@@ -210,8 +207,7 @@ fail(struct csv *c, enum skip why, const char *words)
 	reading_skip(c->r, why, c->in, "%s", words);
 }
 
-/* Passes over the line at the input's place, which may be longer than what is there. 0 or a
- * failure. */
+/* Skips the line at the current position, which may be longer than the window. 0 or a failure. */
 static int
 pass_line(struct csv *c, struct err *e)
 {
@@ -228,7 +224,7 @@ pass_line(struct csv *c, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* The next record's cells are in `cells`, and *end behind it. 1, 0: there is none; or a failure. */
+/* Cuts the next record; *end is its end. 1; 0: there is none; negative: failed. */
 static int
 next_record(struct csv *c, const char **end, struct err *e)
 {
@@ -400,7 +396,7 @@ take_record(struct csv *c, struct err *e)
 {
 	struct err ignored;
 
-	/* Files that were put behind each other have further first lines. */
+	/* Concatenated files contain further header lines. */
 	if (column_of(c->cells[0]) != EXTRA && take_header(c, &ignored) == 0)
 		return 0;
 	if (c->ncells == c->ncolumns)

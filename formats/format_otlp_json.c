@@ -10,15 +10,15 @@
  * JSON allows. Ids are hexadecimal (OTLP's own rule); base64 is taken too, which writers make that follow
  * protobuf's. Older files have instrumentationLibrarySpans, and Tempo says batches for resourceSpans.
  *
- * An object's members come in any order. Spans that stand before their resource
- * wait for it; those of a resource that is never named are of an unknown service.
+ * The members of an object have any order. Spans that precede their resource are kept until it is
+ * known; without a resource their service is unknown.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "formats/otlp.h"
 
-enum { WAITING_MAX_BYTES = 16 << 20 }; /* more than that wait for no resource any longer */
+enum { WAITING_MAX_BYTES = 16 << 20 }; /* spans beyond this do not wait for their resource */
 
 struct waiting_span {
 	struct otlp_span span;
@@ -31,7 +31,8 @@ struct otlp_json {
 	struct json j;
 	struct otlp_resource resource;
 	bool has_resource;
-	struct waiting_span *waiting, **waiting_end; /* spans of a resource to come, in `arena` */
+	struct waiting_span *waiting,
+	    **waiting_end; /* spans that precede their resource, in `arena` */
 	struct arena arena;
 	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
@@ -90,7 +91,7 @@ unpack(uint8_t *to, uint32_t n, const char *s, int (*digit)(char), unsigned bits
 	return true;
 }
 
-/* An id of up to n bytes; how many. What is no id is 0, as if it were not there. */
+/* Takes an id of at most n bytes; returns its length. An invalid id has length 0. */
 static uint32_t
 take_id(struct json *j, uint8_t *to, uint32_t n)
 {
@@ -132,7 +133,7 @@ read_any_value(struct json *j, struct value *v)
 	}
 }
 
-/* Up to `max` attributes that have a value; how many. */
+/* Reads at most `max` attributes with a value; returns their number. */
 static uint32_t
 read_attributes(struct json *j, struct attribute *to, uint32_t max)
 {
@@ -184,7 +185,7 @@ read_resource(struct otlp_json *x, struct err *e)
 
 /* ---- spans ---- */
 
-/* Is it that constant? It may be written as its number or as its name. */
+/* Whether the value is this constant, written as its number or its name. */
 static bool
 read_enum(struct json *j, const char *name, int64_t number)
 {
@@ -246,7 +247,7 @@ hand_on(struct otlp_json *x, struct otlp_span *s, struct err *e)
 	return otlp_hand_on(x->r, s, &x->resource, e);
 }
 
-/* Its resource is known, or will not be: those that waited go on. */
+/* The resource is known or missing: passes on the spans that waited. */
 static int
 end_waiting(struct otlp_json *x, struct err *e)
 {
@@ -314,7 +315,7 @@ take_span(struct otlp_json *x, struct err *e)
 	return rc;
 }
 
-/* All elements of an array; after a malformed one it goes on with the next. */
+/* Takes all elements of an array, also after a malformed one. */
 static int
 for_all(struct otlp_json *x, int (*take)(struct otlp_json *x, struct err *e), struct err *e)
 {

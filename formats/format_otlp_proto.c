@@ -20,8 +20,8 @@
 enum framing { FRAME_NONE, FRAME_FIXED, FRAME_VARINT, FRAMINGS, FRAME_UNKNOWN = FRAMINGS };
 
 enum {
-	HEAD_BYTES = 64 << 10,                       /* looked at to tell the framing */
-	PIECE_MAX_BYTES = INPUT_WINDOW_MAX_BYTES / 2 /* no larger one is taken apart */
+	HEAD_BYTES = 64 << 10,                       /* by which the framing is detected */
+	PIECE_MAX_BYTES = INPUT_WINDOW_MAX_BYTES / 2 /* larger messages are skipped */
 };
 
 enum wire { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
@@ -32,7 +32,7 @@ struct proto_field {
 	uint64_t n;           /* of numbers */
 	const uint8_t *bytes; /* of WIRE_BYTES */
 	size_t len;
-	bool cut; /* it should be longer than what it stands in */
+	bool cut; /* it exceeds the message that contains it */
 };
 
 struct otlp_proto {
@@ -41,13 +41,13 @@ struct otlp_proto {
 	struct otlp_resource resource;
 	struct otlp_span span; /* at hand, with */
 	struct attribute attributes[OTLP_ATTRIBUTES_MAX];
-	bool truncated; /* the piece at hand, which is counted already */
+	bool truncated; /* the current message is truncated, and counted */
 };
 
 /* ---- fields ---- */
 
-/* The next field of a message. False: its end, or (r->failed) malformed. What is cut is no failure
- * yet: of a file that ends in the middle, the messages on the way to the last whole span are. */
+/* Decodes the next field of a message. False: the end, or malformed (r->failed). A cut field is no
+ * failure: in a truncated file all messages around the last complete span are cut. */
 static bool
 next_field(struct reader *r, struct proto_field *f)
 {
@@ -99,7 +99,7 @@ text_of(const struct proto_field *f)
 		f->len < UINT32_MAX ? (uint32_t)f->len : UINT32_MAX };
 }
 
-/* Lists, maps and bytes have no value that is of use here. */
+/* Lists, maps and bytes become VALUE_NONE. */
 static bool
 decode_any_value(const struct proto_field *message, struct value *v)
 {
@@ -156,7 +156,7 @@ decode_status(const struct proto_field *message, bool *failed)
 	return !malformed(&r, &f);
 }
 
-/* An id that is too long is none. */
+/* An id that is too long has length 0. */
 static void
 decode_id(const struct proto_field *f, uint8_t *to, uint32_t max, uint32_t *len)
 {
@@ -250,7 +250,7 @@ take_resource(struct otlp_proto *x, const struct proto_field *message, struct er
 	return rc;
 }
 
-/* Twice over its fields: a resource may stand behind its spans. */
+/* Two passes over the fields, because the resource may follow its spans. */
 static int
 take_resource_spans(struct otlp_proto *x, const struct proto_field *message, struct err *e)
 {
@@ -300,8 +300,7 @@ short_varint(const uint8_t *s, size_t have, uint64_t *ret)
 	return have < 5 ? 0 : -1;
 }
 
-/* What stands before a field of bytes. Its size; 0: it is cut off; negative: it is no such field.
- */
+/* Decodes the head of a field of bytes. Returns its size; 0: cut off; negative: another field. */
 static int
 bytes_head(const uint8_t *s, size_t have, uint64_t *number, uint64_t *len)
 {
@@ -316,7 +315,7 @@ bytes_head(const uint8_t *s, size_t have, uint64_t *number, uint64_t *len)
 	return size <= 0 ? size : tag + size;
 }
 
-/* What stands before a piece. Its size; 0: it is cut off; negative: there is no such thing. */
+/* Decodes the head of a message. Returns its size; 0: cut off; negative: invalid. */
 static int
 frame_head(enum framing framing, const uint8_t *s, size_t have, uint64_t *len)
 {
@@ -336,9 +335,8 @@ frame_head(enum framing framing, const uint8_t *s, size_t have, uint64_t *len)
 }
 
 /*
- * Walks from the first piece down to its first span, as far as bytes are there.
- * How many levels down it was right; 5 with ids of 16 and 8 bytes at the end of
- * the way, which is as sure as it gets. Negative: it cannot be.
+ * Descends from the first message to its first span. Returns the number of valid levels; 5 if the span
+ * has ids of 16 and 8 bytes, which is the highest confidence. Negative: the framing is excluded.
  */
 static int
 plausible(enum framing framing, const uint8_t *s, size_t have)
@@ -391,7 +389,8 @@ most_plausible(const uint8_t *s, size_t have, int *how)
 
 /* ---- the file ---- */
 
-/* n bytes are there. 1; 0: the input ends before, or is damaged, which is counted; or a failure. */
+/* Reads until n bytes are in the window. 1; 0: the input ends before, or is damaged, which is
+ * counted; negative: failed. */
 static int
 need(struct otlp_proto *x, uint64_t n, struct err *e)
 {
@@ -414,7 +413,7 @@ need(struct otlp_proto *x, uint64_t n, struct err *e)
 	return (uint64_t)(x->in->end - x->in->at) >= n;
 }
 
-/* A piece that is too large. */
+/* Skips a message that is too large. */
 static int
 pass_over(struct otlp_proto *x, uint64_t n, struct err *e)
 {
@@ -500,7 +499,7 @@ read_otlp_proto(struct reading *r, struct input *in, struct err *e)
 	return rc;
 }
 
-/* Protobuf has no mark of its own, so no text's format is to be outdone by what may be chance. */
+/* Protobuf has no signature, so its confidence stays below those of text formats. */
 static int
 sniff_otlp_proto(const char *head, size_t len)
 {

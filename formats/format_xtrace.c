@@ -6,15 +6,13 @@
  *	  "Timestamp": ["1364279963.124"], "Agent": [..], "Class": [..], "Label": [..], "Host":
  *[..], "ProcessID": ["26617@gimli"], "ThreadID": ["1"], ...what the program adds } ... ] }
  *
- * Reports are events of a happens-before graph (dag.h), not spans. A label is
- * "agent/class:label". Its words name one thing each, "attempt_1364250529092_0383_m_000001",
- * so that no two requests would ever look the same: runs of digits, and runs of
- * hexadecimal digits that stand alone, are written as "#". Reports without
- * a label have what they did and where in the source, "filewrite(BlockReceiver.java:572)".
+ * Reports are events of a happens-before graph (dag.h), not spans. A label is "agent/class:label",
+ * with ids replaced (label_text.h). A report without a label has its operation and source position
+ * in its place: "filewrite(BlockReceiver.java:572)".
  *
- * Timestamps are in milliseconds, too coarse to tell what came last. With "HRT",
- * nanoseconds of a host's steady clock, times are those, moved by what the two clocks
- * of the host are apart: a timestamp is cut off, so that the largest difference is the nearest.
+ * Timestamps have milliseconds, which is too coarse to order events. If all reports of a host have
+ * "HRT" (nanoseconds of its steady clock), times are HRT plus the offset between the two clocks.
+ * Timestamps are truncated, so the largest difference is nearest to the offset.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -62,7 +60,7 @@ static const struct text_view KEYS[KNOWN] = { WORD("X-Trace"), WORD("Edge"), WOR
 static const struct text_view PASSED_OVER[] = { WORD("version"), WORD("ThreadName"), WORD("Option"),
 	WORD("NumOptions") };
 
-struct xtrace_host { /* how far its two clocks are apart */
+struct xtrace_host { /* differences of its two clocks */
 	int64_t least_ns, most_ns;
 	bool without; /* a report has no HRT */
 };
@@ -104,7 +102,7 @@ first_text(struct xtrace *x)
 	return ret;
 }
 
-/* Ids are of 8 bytes; all zeroes stands for none. */
+/* Ids have 8 bytes; all zeroes means none. */
 static void
 read_edges(struct xtrace *x, struct xtrace_report *p)
 {
@@ -225,7 +223,7 @@ write_label(struct label_text *to, const struct xtrace_report *p)
 	for (uint32_t i = class; i < to->len; i++)
 		if (to->s[i] == ':')
 			to->s[i] = '.';
-	if (text_is(p->known[CLASS], "hone")) /* the words for structure are not theirs */
+	if (text_is(p->known[CLASS], "hone")) /* hone: is reserved for structure events */
 		label_text_char(to, '_');
 	label_text_char(to, ':');
 	if (p->known[LABEL].len > 0) {
@@ -250,7 +248,7 @@ clean_copy(struct arena *a, const char *s, size_t len)
 	return copy;
 }
 
-/* Its fields are those of the first report that bears it. LABEL_NONE: out of memory. */
+/* The label of a report, with the fields of its first report. LABEL_NONE: out of memory. */
 static uint32_t
 label_of(struct xtrace *x, const struct xtrace_report *p)
 {
@@ -330,7 +328,7 @@ leading_number(struct text_view s)
 	return n <= UINT32_MAX ? (uint32_t)n : 0;
 }
 
-/* Keeps in mind how far the clocks of the report's host are apart. */
+/* Updates the clock differences of the report's host. False: out of memory. */
 static bool
 compare_clocks(struct xtrace *x, const struct dag_event *v, bool has_hrt, int64_t hrt_ns)
 {
@@ -358,7 +356,7 @@ fail(struct xtrace *x, enum skip why, const char *words)
 	reading_skip(x->r, why, x->in, "%s", words);
 }
 
-/* Adds the report to the task. What is not used of it is counted. */
+/* Adds the report to the task; an incomplete one is counted. */
 static int
 keep_report(struct xtrace *x, const struct xtrace_report *p, struct err *e)
 {
@@ -403,7 +401,7 @@ has_room(const struct xtrace *x)
 	       x->nevents < EVENTS_MAX && x->before.len / sizeof(uint64_t) < EVENTS_MAX;
 }
 
-/* The next report, of which nothing may be right. */
+/* Takes the next element, which should be a report. */
 static int
 take_report(struct xtrace *x, struct err *e)
 {
@@ -446,7 +444,7 @@ read_reports(struct xtrace *x, struct err *e)
 
 /* ---- a task ---- */
 
-/* With all reports at hand the clocks of each host are known. */
+/* Replaces timestamps by HRT where a host's clocks agree. Needs all reports of the task. */
 static void
 refine_times(struct xtrace *x, struct dag_event *events)
 {
@@ -521,7 +519,7 @@ hand_out(struct xtrace *x, struct err *e)
 	return reading_trace(x->r, t, e);
 }
 
-/* Hands out the task at hand, if there is one, and forgets it. */
+/* Hands out the current task, if any, and discards it. */
 static int
 end_task(struct xtrace *x, struct err *e)
 {
@@ -541,7 +539,7 @@ end_task(struct xtrace *x, struct err *e)
 	return rc;
 }
 
-/* An object with reports; others are none. */
+/* Reads a task: an object with reports. */
 static int
 read_task(struct xtrace *x, struct err *e)
 {

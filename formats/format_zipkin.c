@@ -7,12 +7,11 @@
  *	  "name":"get","timestamp":1472470996199000,"duration":207000,"localEndpoint":{"serviceName":"back","ipv4":"10.0.0.2"},
  *	  "tags":{"http.path":"/api"}}]
  *
- * Client and server of a call may share one id (B3 propagation). Then the server's
- * half is made a child of the client's, with an id of its own; and spans that call the id their
- * parent are children of the server's half if they are of its service. So a span
- * can be handed on only when the others of its trace are known: they are kept until
- * the file's end, or until there are too many; halves and children that are then apart are
- * all taken for the client's.
+ * Client and server of a call may share one id (B3 propagation). Then the server's half becomes a
+ * child of the client's, with an id of its own. Spans with this id as parent are children of the
+ * server's half if they have its service. So a span can be passed on only when the other spans of
+ * its trace are known: spans are kept until the file ends or they exceed KEPT_MAX_BYTES. Halves and
+ * children separated by this bound count as the client's.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -23,16 +22,16 @@
 enum {
 	KEPT_MAX_BYTES = 16 << 20,
 	TAGS_MAX = 64,  /* further ones of a span are left out */
-	HALVES_MAX = 64 /* of one id that are looked at, where there should be two */
+	HALVES_MAX = 64 /* of one id that are searched; two are expected */
 };
 
 enum half { WHOLE, CLIENT, SERVER };
 
 struct zipkin_span {
 	struct span span;
-	uint64_t own_id;          /* what the span is known by: but for servers' halves span.id */
-	uint8_t half;             /* enum half */
-	struct zipkin_span *next; /* as they were read */
+	uint64_t own_id;             /* span.id, or the new id of a server's half */
+	uint8_t half;                /* enum half */
+	struct zipkin_span *next;    /* as they were read */
 	struct zipkin_span *same_id; /* others of this id */
 };
 
@@ -48,8 +47,8 @@ struct zipkin {
 
 /* ---- halves ---- */
 
-/* Equal for equal ids; what is unequal and yet the same here does not happen, and would move one
- * span's parent. */
+/* Key of a trace's span in by_id. A collision of 64-bit hashes is accepted: it would change the parent
+ * of one span. */
 static uint64_t
 id_key(struct trace_id trace, uint64_t id)
 {
@@ -77,8 +76,7 @@ index_kept(struct zipkin *x)
 	return true;
 }
 
-/* Which of those with that id is the client's half, or the server's half of a service. NULL: none.
- */
+/* Finds the half of the span with this id (with `like`: of its service). NULL: none. */
 static struct zipkin_span *
 find_half(const struct zipkin *x, struct trace_id trace, uint64_t id, enum half half,
     const struct zipkin_span *like)
@@ -91,7 +89,7 @@ find_half(const struct zipkin *x, struct trace_id trace, uint64_t id, enum half 
 	return NULL;
 }
 
-/* A server's half next to the client's gets an id that is made of theirs and its service. */
+/* Gives a server's half an id of its own, made of the shared id and its service. */
 static void
 tell_apart(const struct zipkin *x, struct zipkin_span *k)
 {
@@ -118,7 +116,7 @@ with_own_parent(const struct zipkin *x, const struct zipkin_span *k)
 	return s;
 }
 
-/* Hands on all that is kept. */
+/* Passes on all kept spans. */
 static int
 hand_on(struct zipkin *x, struct err *e)
 {
@@ -200,7 +198,7 @@ read_endpoint(struct json *j, struct span *s)
 	}
 }
 
-/* The tag "error" says that it failed, whatever it says. */
+/* The tag "error" means failure, with any value. */
 static void
 read_tags(struct zipkin *x, struct span *s)
 {
@@ -291,7 +289,7 @@ read_span(struct zipkin *x, struct err *e)
 
 static int take_value(struct zipkin *x, uint32_t arrays, struct err *e);
 
-/* The elements of an array that was entered; after a malformed one it goes on with the next. */
+/* Takes the elements of an entered array, also after a malformed one. */
 static int
 take_elements(struct zipkin *x, uint32_t arrays, struct err *e)
 {
@@ -306,7 +304,7 @@ take_elements(struct zipkin *x, uint32_t arrays, struct err *e)
 	return rc < 0 ? rc : 0;
 }
 
-/* A span, or an array of what may have `arrays` levels of them. */
+/* Takes a span, or an array with at most `arrays` levels of arrays. */
 static int
 take_value(struct zipkin *x, uint32_t arrays, struct err *e)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
+
 #include "formats/label_text.h"
 
 static bool
@@ -14,7 +16,7 @@ is_word(char c)
 	       (c & 0x80) != 0;
 }
 
-/* How much at `at` names a single thing: digits, or at least 8 hexadecimal ones that are a word. */
+/* The length at `at` of an id: a run of digits, or a word of at least 8 hexadecimal digits; 0: none. */
 static uint32_t
 single_name(struct text_view s, uint32_t at)
 {
@@ -50,6 +52,8 @@ void
 label_text_general(struct label_text *to, struct text_view s, uint32_t max)
 {
 	uint32_t limit = to->len + max, n;
+
+	assert(max <= LABEL_TEXT_MAX);
 
 	for (uint32_t i = 0; i < s.len && to->len < limit; i += n) {
 		n = is_hex(s.s[i]) ? single_name(s, i) : 0;
