@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Dispatches questions, checks their fields and the role of the user. docs/questions.md describes
  * the answers. */
+#include "controlplane/answers/answer.h"
+
+#include <assert.h>
+#include <string.h>
+
 #include "controlplane/answers/answer_inside.h"
 #include "wire/question.h"
-
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 static bool
 is_text(const json_t *v)
@@ -37,9 +38,10 @@ is_list(const json_t *v)
 static const struct question_info {
 	const char *name;
 	question *answer;
-	enum role role;       /* who may ask it */
-	const char *changing; /* the field that, where it is true, makes it change something; "" */
-	const char *fields;   /* that it may have, separated by blanks */
+	enum role role; /* the least that may ask it */
+	const char
+	    *changing;      /* the field that makes the question a change if it is true; "": none */
+	const char *fields; /* its permitted fields, separated by blanks */
 } QUESTIONS[] = {
 #define QUESTION(name, role, changing, fields) { #name, ask_##name, ROLE_##role, changing, fields },
 #include "wire/questions.tbl.h"
@@ -50,12 +52,12 @@ static const struct {
 	const char *name, *what;
 	bool (*is)(const json_t *v);
 } FIELDS[] = {
-	{ "type", "a text", is_text },
-	{ "strategy", "a text", is_text },
-	{ "name", "a text", is_text },
-	{ "trace", "a text", is_text },
-	{ "tracepoint", "a text", is_text },
-	{ "path", "a text", is_text },
+	{ "type", "a string", is_text },
+	{ "strategy", "a string", is_text },
+	{ "name", "a string", is_text },
+	{ "trace", "a string", is_text },
+	{ "tracepoint", "a string", is_text },
+	{ "path", "a string", is_text },
 	{ "k", "a whole number", is_whole },
 	{ "seed", "a whole number", is_whole },
 	{ "effort", "a whole number", is_whole },
@@ -68,41 +70,24 @@ static const struct {
 	{ "runs", "a list", is_list },
 };
 
-json_t *
-answer_refuse(int code, const char *fmt, ...)
-{
-	const char *name = code == ERR_MISSING  ? "missing"
-	                   : code == ERR_BUSY   ? "busy"
-	                   : code == ERR_INPUT  ? "input"
-	                   : code == ERR_STORE  ? "store"
-	                   : code == ERR_DENIED ? "denied"
-	                                        : "failed";
-	char words[600];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(words, sizeof words, fmt, ap);
-	va_end(ap);
-	return json_pack("{s:b, s:o, s:s}", "ok", 0, "error", answer_text(words), "code", name);
-}
-
+/* Whether the word is in the list, whose words are separated by blanks. */
 static bool
-among(const char *words, const char *word)
+is_listed(const char *list, const char *word)
 {
 	size_t len = strlen(word);
 
-	for (; *words != '\0'; words += strspn(words, " ")) {
-		size_t n = strcspn(words, " ");
+	for (; *list != '\0'; list += strspn(list, " ")) {
+		size_t n = strcspn(list, " ");
 
-		if (n == len && memcmp(words, word, len) == 0)
+		if (n == len && memcmp(list, word, len) == 0)
 			return true;
-		words += n;
+		list += n;
 	}
 	return false;
 }
 
 /*
- * The refusal of unknown fields and wrong types; NULL: there are none. An unknown field must not count
+ * Returns the refusal of an unknown field or a wrong type, or NULL: there is none. An unknown field must not count
  * as absent: "stop" without a type stops all diagnoses.
  */
 static json_t *
@@ -114,13 +99,13 @@ refuse_fields(const json_t *ask, const char *asked, const char *fields)
 	json_object_foreach ((json_t *)ask, name, v) {
 		if (strcmp(name, "ask") == 0)
 			continue;
-		if (!among(fields, name))
+		if (!is_listed(fields, name))
 			return answer_refuse(ERR_INPUT, "%s has no field \"%.80s\"%s%s", asked,
 			    name, fields[0] != '\0' ? "; it has " : "", fields);
 		for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++)
 			if (strcmp(FIELDS[i].name, name) == 0 && !FIELDS[i].is(v))
 				return answer_refuse(
-				    ERR_INPUT, "\"%s\" is %s", name, FIELDS[i].what);
+				    ERR_INPUT, "\"%s\" must be %s", name, FIELDS[i].what);
 	}
 	return NULL;
 }
@@ -172,6 +157,7 @@ answer_ask(
 	const char *name = json_string_value(json_object_get(q, "ask"));
 	char *text;
 
+	assert(g != NULL && f != NULL && c != NULL && ask != NULL);
 	if (name != NULL)
 		a = answer_named(g, f, c, q, name);
 	else
@@ -184,34 +170,4 @@ answer_ask(
 	json_decref(a);
 	json_decref(q);
 	return text;
-}
-
-/* ---- pieces ---- */
-
-json_t *
-answer_text(const char *s)
-{
-	return s != NULL ? text_json(s, strlen(s)) : json_string("");
-}
-
-json_t *
-answer_id(struct trace_id id)
-{
-	return id.high == 0 && id.low == 0 ? json_null() : trace_id_json(id.high, id.low);
-}
-
-json_t *
-answer_number_id(uint64_t id)
-{
-	return id != 0 ? json_integer((json_int_t)id) : json_null();
-}
-
-bool
-answer_whole(
-    const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret)
-{
-	const json_t *v = json_object_get(ask, key);
-
-	*ret = v != NULL ? json_integer_value(v) : otherwise;
-	return v == NULL || (*ret >= min && *ret <= max);
 }

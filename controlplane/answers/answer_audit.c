@@ -23,7 +23,7 @@ cut(char *text, size_t max)
 
 /* The row's text: the error, or what was stopped. The caller's. */
 static char *
-outcome_words(const json_t *answer)
+outcome_text(const json_t *answer)
 {
 	const json_t *stopped = json_object_get(answer, "stopped");
 	const char *error = json_string_value(json_object_get(answer, "error"));
@@ -71,7 +71,7 @@ answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask
 	if (c->book == NULL)
 		return;
 	asked = json_dumps(ask, JSON_COMPACT | JSON_PRESERVE_ORDER);
-	words = outcome_words(answer);
+	words = outcome_text(answer);
 	run = done ? sign(f, &c->who, answer) : 0;
 	if (asked != NULL && words != NULL) {
 		cut(asked, AUDIT_ASKED_MAX);
@@ -117,7 +117,7 @@ ask_audit(struct engine *g, struct forest *f, const struct answer_context *c, co
 	(void)c;
 	if (!answer_whole(ask, "limit", 1, LIMIT_MAX, LIMIT_DEFAULT, &limit)) {
 		json_decref(rows);
-		return answer_refuse(ERR_INPUT, "limit: a whole number from 1 to %d", LIMIT_MAX);
+		return answer_refuse(ERR_INPUT, "\"limit\" must be from 1 to %d", LIMIT_MAX);
 	}
 	while ((a = forest_audit_next(f, &at)) != NULL)
 		if ((double)a->when.ns <

@@ -8,33 +8,33 @@
 
 /* Text: which limit the node exceeds, and the remedy; "" if none. */
 static const char *
-over_words(const struct engine *g, uint32_t node, char *words, size_t size)
+over_text(const struct engine *g, uint32_t node, char *text, size_t size)
 {
 	struct sampler_over o = sampler_over(engine_parts_of(g)->sampler, node);
 	double limit = sampler_core_max(engine_parts_of(g)->sampler);
 
-	words[0] = '\0';
+	text[0] = '\0';
 	if (o.over && o.bytes > 0)
-		snprintf(words, size,
-		    "%.0f kB/s to the controller, over agents.network_max (%.0f), with as few requests as can be",
+		snprintf(text, size,
+		    "%.0f kB/s to the controller, over agents.network_max (%.0f), at the lowest sampling share",
 		    o.bytes / 1e3, (double)engine_parts_of(g)->options.network_max / 1e3);
 	else if (o.over && o.idle > limit)
-		snprintf(words, size,
-		    "%.2f %% of a core even if nothing were recorded, over the %.2f %% that it may: most by the %s",
+		snprintf(text, size,
+		    "%.2f %% of a core without any record, over the permitted %.2f %%: most by the %s",
 		    o.idle * 100, limit * 100, spender_name(o.most));
 	else if (o.over)
-		snprintf(words, size,
-		    "%.2f %% of a core, over the %.2f %% that it may, with as few requests as can be: most by the %s",
+		snprintf(text, size,
+		    "%.2f %% of a core, over the permitted %.2f %%, at the lowest sampling share: most by the %s",
 		    o.core * 100, limit * 100, spender_name(o.most));
 	else if (engine_parts_of(g)->options.rings_max_bytes > 0 &&
 		 engine_parts_of(g)->nodes.items[node].status.ring_bytes >
 		     engine_parts_of(g)->options.rings_max_bytes)
-		snprintf(words, size,
-		    "%.0f MiB of the tracer's buffers, over agents.memory_max (%.0f): make tracer.sub_buffer_size "
-		    "smaller",
+		snprintf(text, size,
+		    "%.0f MiB of the tracer's buffers, over agents.memory_max (%.0f): lower "
+		    "tracer.sub_buffer_size",
 		    (double)engine_parts_of(g)->nodes.items[node].status.ring_bytes / 1048576,
 		    (double)engine_parts_of(g)->options.rings_max_bytes / 1048576);
-	return words;
+	return text;
 }
 
 static json_t *
@@ -65,7 +65,7 @@ answer_cost(const struct engine *g, uint32_t node, const struct answer_context *
 	const struct spend *s = sampler_spend(engine_parts_of(g)->sampler, node);
 	const struct node *n = &engine_parts_of(g)->nodes.items[node];
 	static const struct outlay NOTHING = { 0 };
-	char words[240];
+	char text[240];
 
 	if (s == NULL)
 		return json_null();
@@ -74,7 +74,7 @@ answer_cost(const struct engine *g, uint32_t node, const struct answer_context *
 		n->connected ? (double)n->status.ring_bytes / 1048576 : 0),
 	    "all", all_json(&s->all, (double)mono_since_ns(c->now, s->since) / 1e9), "budget_pct",
 	    sampler_core_max(engine_parts_of(g)->sampler) * 100, "over",
-	    answer_text(over_words(g, node, words, sizeof words)));
+	    answer_text(over_text(g, node, text, sizeof text)));
 }
 
 static void

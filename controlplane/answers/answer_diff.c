@@ -11,9 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { PAIRS_MAX = 256 }; /* verdicts of a run that are compared */
+/* The most verdicts of a run that are compared; further ones are left out. */
+enum { PAIRS_MAX = 256 };
 
-struct side {
+/* The verdicts of one of the two diagnoses. */
+struct run_verdicts {
 	const struct run *run;
 	const struct verdict *verdicts[PAIRS_MAX];
 	bool paired[PAIRS_MAX];
@@ -21,7 +23,7 @@ struct side {
 };
 
 static void
-open_side(struct side *s, const struct forest *f, const struct run *r)
+read_verdicts(struct run_verdicts *s, const struct forest *f, const struct run *r)
 {
 	s->run = r;
 	while (s->n < PAIRS_MAX && (s->verdicts[s->n] = forest_verdict(f, r->id, s->n + 1)) != NULL)
@@ -69,7 +71,7 @@ overlap_json(double a_low, double a_high, double b_low, double b_high)
 	return json_boolean(a_low <= b_high && b_low <= a_high);
 }
 
-/* ---- two ---- */
+/* ---- two verdicts ---- */
 
 static bool
 same_edge(const struct verdict *a, const struct verdict *b)
@@ -141,37 +143,39 @@ gone_json(const struct forest *f, const struct verdict *a, const struct run *aft
 	    foretold_json(a, cv, NAN));
 }
 
-/* ---- all ---- */
+/* ---- two diagnoses ---- */
 
-enum match { EDGE_AND_GROUP, EDGE, GROUP };
+enum pairing { EDGE_AND_GROUP, EDGE, GROUP };
 
+/* Pairs the verdicts that are not paired yet and match by `by`. O(a->n * b->n). */
 static void
-pair(json_t *changes, const struct forest *f, struct side *a, struct side *b, enum match match)
+add_pairs(json_t *changes, const struct forest *f, struct run_verdicts *a, struct run_verdicts *b,
+    enum pairing by)
 {
 	for (uint32_t i = 0; i < a->n; i++)
 		for (uint32_t k = 0; k < b->n && !a->paired[i]; k++) {
 			const struct verdict *v = a->verdicts[i], *w = b->verdicts[k];
 
-			if (b->paired[k] || (match != GROUP && !same_edge(v, w)) ||
-			    (match != EDGE && !same_group(f, v, w)))
+			if (b->paired[k] || (by != GROUP && !same_edge(v, w)) ||
+			    (by != EDGE && !same_group(f, v, w)))
 				continue;
 			a->paired[i] = b->paired[k] = true;
 			json_array_append_new(
-			    changes, pair_json(match == GROUP ? "moved" : "same", v, w));
+			    changes, pair_json(by == GROUP ? "moved" : "same", v, w));
 		}
 }
 
 static json_t *
 changes_json(const struct forest *f, const struct run *before, const struct run *after)
 {
-	struct side a = { 0 }, b = { 0 };
+	struct run_verdicts a = { 0 }, b = { 0 };
 	json_t *changes = json_array();
 
-	open_side(&a, f, before);
-	open_side(&b, f, after);
-	pair(changes, f, &a, &b, EDGE_AND_GROUP);
-	pair(changes, f, &a, &b, EDGE);
-	pair(changes, f, &a, &b, GROUP);
+	read_verdicts(&a, f, before);
+	read_verdicts(&b, f, after);
+	add_pairs(changes, f, &a, &b, EDGE_AND_GROUP);
+	add_pairs(changes, f, &a, &b, EDGE);
+	add_pairs(changes, f, &a, &b, GROUP);
 	for (uint32_t i = 0; i < a.n; i++)
 		if (!a.paired[i])
 			json_array_append_new(changes, gone_json(f, a.verdicts[i], after));
@@ -192,7 +196,7 @@ ask_diff(struct engine *g, struct forest *f, const struct answer_context *c, con
 
 	if (json_array_size(ids) != 2 || !json_is_integer(json_array_get(ids, 0)) ||
 	    !json_is_integer(json_array_get(ids, 1)))
-		return answer_refuse(ERR_INPUT, "\"runs\" are the numbers of two diagnoses");
+		return answer_refuse(ERR_INPUT, "\"runs\" must be the ids of two diagnoses");
 	for (size_t i = 0; i < 2; i++) {
 		long long id = json_integer_value(json_array_get(ids, i));
 
@@ -201,10 +205,10 @@ ask_diff(struct engine *g, struct forest *f, const struct answer_context *c, con
 			    "there is no diagnosis %lld; 'hone history' lists them", id);
 	}
 	if (r[0] == r[1])
-		return answer_refuse(ERR_INPUT, "that is the same diagnosis twice");
+		return answer_refuse(ERR_INPUT, "\"runs\" has the same diagnosis twice");
 	if (strcmp(r[0]->type, r[1]->type) != 0)
 		return answer_refuse(ERR_INPUT,
-		    "diagnosis %llu is of %.80s, %llu of %.80s: only those of one type compare",
+		    "diagnosis %llu is of %.80s, diagnosis %llu of %.80s: they must be of the same request type",
 		    (unsigned long long)r[0]->id, r[0]->type, (unsigned long long)r[1]->id,
 		    r[1]->type);
 	return json_pack("{s:o, s:o, s:o, s:o}", "type", answer_text(r[0]->type), "before",

@@ -34,11 +34,12 @@ start_options(struct start_options *o, const json_t *ask)
 		return answer_refuse(ERR_INPUT, "%.40s: no such strategy; there are %s",
 		    o->strategy, strategies(names, sizeof names));
 	if (!answer_whole(ask, "k", 1, PICKS_MAX, 0, &o->tracepoints_per_cycle))
-		return answer_refuse(ERR_INPUT, "k is from 1 to %d", PICKS_MAX);
+		return answer_refuse(ERR_INPUT, "\"k\" must be from 1 to %d", PICKS_MAX);
 	if (!answer_whole(ask, "effort", 1, EFFORT_MAX, 0, &o->effort_cycles))
-		return answer_refuse(ERR_INPUT, "effort is from 1 to %d cycles", EFFORT_MAX);
+		return answer_refuse(
+		    ERR_INPUT, "\"effort\" must be from 1 to %d cycles", EFFORT_MAX);
 	if (!answer_whole(ask, "seed", 1, INT64_MAX, 0, &seed))
-		return answer_refuse(ERR_INPUT, "seed is a whole number, 1 or more");
+		return answer_refuse(ERR_INPUT, "\"seed\" must be a whole number of at least 1");
 	o->seed = (uint64_t)seed;
 	return NULL;
 }
@@ -54,7 +55,7 @@ ask_start(struct engine *g, struct forest *f, const struct answer_context *c, co
 	int rc;
 
 	if (type == NULL)
-		return answer_refuse(ERR_INPUT, "which request type? \"type\" is missing");
+		return answer_refuse(ERR_INPUT, "the field \"type\" is missing");
 	if ((no = start_options(&o, ask)) != NULL)
 		return no;
 	if ((rc = engine_start(g, type, &o, c->now, c->when, &run, &e)) != 0)
@@ -96,7 +97,7 @@ ask_learn(struct engine *g, struct forest *f, const struct answer_context *c, co
 
 	(void)f;
 	if (!(seconds >= 0.1 && seconds <= 86400))
-		return answer_refuse(ERR_INPUT, "seconds: from 0.1 to 86400");
+		return answer_refuse(ERR_INPUT, "\"seconds\" must be from 0.1 to 86400");
 	if (name != NULL && (rc = answer_version(g, c, json_string_value(name), true, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
 	if ((rc = engine_learn_as(

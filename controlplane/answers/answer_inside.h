@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Shared by the files of answers: answer.c dispatches, answer_*.c answer. */
+/* Shared by the files of answers: answer.c dispatches to answer_*.c, which use the functions of answer_inside.c. */
 #ifndef CONTROLPLANE_ANSWERS_ANSWER_INSIDE_H
 #define CONTROLPLANE_ANSWERS_ANSWER_INSIDE_H
 
 #include <jansson.h>
 
-#include "controlplane/answers/answer.h"
+#include "controlplane/answers/answer_context.h"
 #include "controlplane/engine/engine.h"
 #include "controlplane/engine/parts.h"
 #include "report/document.h"
@@ -19,30 +19,31 @@ typedef json_t *question(
 #define QUESTION(name, role, changing, fields) question ask_##name;
 #include "wire/questions.tbl.h"
 
-/* Tracepoints in an answer: agents may list millions. */
+/* The most tracepoints that an answer lists, since agents may have millions. */
 enum { ANSWER_LISTED_MAX = 20000 };
 
-/* ---- answer.c ---- */
+/* ---- answer_inside.c: new values, which the caller owns ---- */
+/* An answer with "ok" false. code: ERR_MISSING, ERR_BUSY, ERR_INPUT, ERR_STORE or ERR_DENIED; any other is "failed". */
 json_t *answer_refuse(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-json_t *answer_text(const char *s);    /* NULL is "" */
-json_t *answer_id(struct trace_id id); /* hex digits; 0: null */
-json_t *answer_number_id(uint64_t id); /* of a run or a hypothesis; 0: null */
-/* Reads a whole number; absent: `otherwise`. False: present, and not from min to max. */
+json_t *answer_text(const char *s);    /* NULL gives "" */
+json_t *answer_id(struct trace_id id); /* hex digits; null for 0 */
+json_t *answer_number_id(uint64_t id); /* id of a run or a hypothesis; null for 0 */
+/* Reads the integer field `key`, or `otherwise` if it is absent. False: it is present, but not from min to max. */
 bool answer_whole(
     const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret);
 
 /* ---- answer_audit.c ---- */
-/* Adds a row for a question and its answer. refused: the user has no access. */
+/* Adds a row for a question and its answer; no row without a book. refused: the role of the user does not suffice. */
 void answer_audit(struct forest *f, const struct answer_context *c, const json_t *ask,
     const json_t *answer, bool refused);
 
 /* ---- answer_runs.c: from the forest alone (except a run's phase), so the same after a restart ---- */
 json_t *answer_run(const struct engine *g, const struct forest *f, const struct run *r,
     const struct answer_context *c, bool tree);
-json_t *answer_reason(enum reason r); /* its word; null: none */
+json_t *answer_reason(enum reason r); /* its word; null for REASON_NONE */
 json_t *answer_hypothesis(const struct hypothesis *h);
 json_t *answer_verdict(const struct engine *g, const struct verdict *v);
-/* The root of its tree, which is about the group by always-on tracepoints; NULL: h is NULL. */
+/* The root of the tree of h; its group is that of the always-on tracepoints. NULL if h is NULL. */
 const struct hypothesis *answer_root(const struct forest *f, const struct hypothesis *h);
 /* The newest run of the type (NULL: of all) that has a verdict, or NULL. O(runs). */
 const struct run *answer_last_verdict(const struct forest *f, const char *type);

@@ -264,7 +264,7 @@ diagnosis_of(const struct engine *g, const struct run *r)
 }
 
 static json_t *
-phase_words(const struct engine *g, const struct diagnosis *d)
+phase_json(const struct engine *g, const struct diagnosis *d)
 {
 	unsigned groups = d != NULL && d->groups != NULL ? groups_count(d->groups) : 0;
 
@@ -273,8 +273,8 @@ phase_words(const struct engine *g, const struct diagnosis *d)
 	if (d->phase == PHASE_PAUSED || engine_parts_of(g)->queues.paused)
 		return json_sprintf("paused: %s", engine_parts_of(g)->queues.paused_why);
 	if (d->phase == PHASE_SWITCH)
-		return json_sprintf("cycle %u: switching %u tracepoint%s on", d->run->cycles,
-		    d->npicks, d->npicks == 1 ? "" : "s");
+		return json_sprintf("cycle %u: enabling %u tracepoint%s", d->run->cycles, d->npicks,
+		    d->npicks == 1 ? "" : "s");
 	return json_sprintf("%s %u: %llu trace%s in %u group%s",
 	    d->phase == PHASE_WATCH ? "watching, cycle" : "gathering, cycle", d->run->cycles,
 	    (unsigned long long)d->traces, d->traces == 1 ? "" : "s", groups,
@@ -290,7 +290,7 @@ run_facts(const struct engine *g, const struct run *r, const struct answer_conte
 	    "{s:I, s:o, s:o, s:I, s:s, s:o, s:i, s:i, s:f, s:I, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "run", (json_int_t)r->id, "type", answer_text(r->type), "strategy",
 	    answer_text(r->strategy), "seed", (json_int_t)r->seed, "state", run_word(r->state),
-	    "phase", phase_words(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
+	    "phase", phase_json(g, diagnosis_of(g, r)), "cycles", (int)r->cycles, "effort",
 	    (int)r->effort, "seconds", (double)(until_ns - r->begun.ns) / 1e9, "requests",
 	    (json_int_t)r->requests, "tracepoints_used", (int)r->tracepoints, "tracepoints_most",
 	    (int)r->tracepoints_most, "tracepoints_all", (int)r->tracepoints_all, "space_version",
@@ -344,10 +344,10 @@ ask_forest(struct engine *g, struct forest *f, const struct answer_context *c, c
 	uint64_t at = 0;
 
 	while ((r = forest_run_next(f, &at)) != NULL) {
-		bool wanted = which != NULL ? r->id == (uint64_t)json_integer_value(which)
-		                            : r == forest_run_latest(f, r->type);
+		bool selected = which != NULL ? r->id == (uint64_t)json_integer_value(which)
+		                              : r == forest_run_latest(f, r->type);
 
-		if (wanted && (type == NULL || strcmp(type, r->type) == 0))
+		if (selected && (type == NULL || strcmp(type, r->type) == 0))
 			json_array_append_new(runs, answer_run(g, f, r, c, true));
 	}
 	if (json_array_size(runs) > 0 || (type == NULL && which == NULL))
@@ -390,7 +390,7 @@ ask_history(struct engine *g, struct forest *f, const struct answer_context *c, 
 	int64_t limit;
 
 	if (!answer_whole(ask, "limit", 1, HISTORY_MAX, HISTORY_DEFAULT, &limit))
-		return answer_refuse(ERR_INPUT, "limit: a whole number from 1 to %d", HISTORY_MAX);
+		return answer_refuse(ERR_INPUT, "\"limit\" must be from 1 to %d", HISTORY_MAX);
 	if (type != NULL && n == 0)
 		return no_run(type, NULL);
 	left_off = n > (uint64_t)limit ? n - (uint64_t)limit : 0;

@@ -8,12 +8,12 @@
 #include <string.h>
 #include "base/texts.h"
 
-/* ---- what the programs have ---- */
+/* ---- tracepoints of the programs ---- */
 
 /* "service/provider:event" of each tracepoint and "service" of each program of all agents. NULL: out
  * of memory. */
 static struct texts *
-what_programs_have(const struct engine *g)
+labels_of_programs(const struct engine *g)
 {
 	struct texts *all = texts_new();
 	char key[2 * LABEL_TEXT_MAX];
@@ -36,7 +36,8 @@ what_programs_have(const struct engine *g)
 	return all;
 }
 
-struct known {
+/* The search for labels that no program has any more. */
+struct stale_search {
 	const struct labels *labels;
 	const struct texts *have;
 	json_t *stale;
@@ -50,39 +51,39 @@ is_there(const struct texts *have, const char *key)
 
 /* Whether the service has the tracepoint. True for a service that does not run: it is not known. */
 static bool
-has(void *ctx, const char *service, const char *event)
+has_tracepoint(void *ctx, const char *service, const char *event)
 {
-	const struct known *known = ctx;
+	const struct stale_search *search = ctx;
 	char key[2 * LABEL_TEXT_MAX];
 
 	snprintf(key, sizeof key, "%s/%s", service, event);
-	return !is_there(known->have, service) || is_there(known->have, key);
+	return !is_there(search->have, service) || is_there(search->have, key);
 }
 
 static void
-gone(void *ctx, uint32_t label)
+add_stale(void *ctx, uint32_t label)
 {
-	struct known *known = ctx;
+	struct stale_search *search = ctx;
 
-	json_array_append_new(known->stale, answer_text(labels_get(known->labels, label)->text));
+	json_array_append_new(search->stale, answer_text(labels_get(search->labels, label)->text));
 }
 
 /* The labels of all places of all request types. */
 static struct texts *
-what_was_learned(struct engine *g)
+labels_learned(struct engine *g)
 {
 	struct texts *all = texts_new();
-	struct space_export look;
+	struct space_export graph;
 	uint32_t type;
 
 	for (uint32_t i = 0;
 	     all != NULL && (type = space_type(engine_parts_of(g)->learned.space, i)) != LABEL_NONE;
 	     i++) {
-		if (!space_export(engine_parts_of(g)->learned.space, type, &look))
+		if (!space_export(engine_parts_of(g)->learned.space, type, &graph))
 			continue;
-		for (uint32_t k = 0; k < look.nplaces; k++) {
+		for (uint32_t k = 0; k < graph.nplaces; k++) {
 			const char *label =
-			    labels_get(engine_parts_of(g)->labels, look.places[k].label)->text;
+			    labels_get(engine_parts_of(g)->labels, graph.places[k].label)->text;
 
 			texts_intern(all, label, strlen(label));
 		}
@@ -94,7 +95,7 @@ what_was_learned(struct engine *g)
 static json_t *
 never_seen(struct engine *g, const struct texts *have, json_int_t *left_off)
 {
-	struct texts *learned = what_was_learned(g);
+	struct texts *learned = labels_learned(g);
 	json_t *list = learned != NULL ? json_array() : NULL;
 
 	*left_off = 0;
@@ -142,8 +143,8 @@ type_json(const struct engine *g, uint32_t type)
 static json_t *
 space_json(struct engine *g, const struct answer_context *c)
 {
-	struct texts *have = what_programs_have(g);
-	struct known known = { engine_parts_of(g)->labels, have, json_array() };
+	struct texts *have = labels_of_programs(g);
+	struct stale_search search = { engine_parts_of(g)->labels, have, json_array() };
 	json_t *types = json_array(), *a = NULL;
 	json_int_t left_off;
 	uint32_t type;
@@ -152,15 +153,15 @@ space_json(struct engine *g, const struct answer_context *c)
 	     (type = space_type(engine_parts_of(g)->learned.space, i)) != LABEL_NONE; i++)
 		json_array_append_new(types, type_json(g, type));
 	if (have != NULL) {
-		space_stale(engine_parts_of(g)->learned.space, has, &known, gone);
+		space_stale(engine_parts_of(g)->learned.space, has_tracepoint, &search, add_stale);
 		a = json_pack("{s:o, s:o, s:O, s:O, s:o}", "path", answer_text(c->space_path),
 		    "space_version", version_json(space_version(engine_parts_of(g)->learned.space)),
-		    "types", types, "stale", known.stale, "never_seen",
+		    "types", types, "stale", search.stale, "never_seen",
 		    never_seen(g, have, &left_off));
 		json_object_set_new(a, "never_seen_left_off", json_integer(left_off));
 	}
 	json_decref(types);
-	json_decref(known.stale);
+	json_decref(search.stale);
 	texts_free(have);
 	return a;
 }
@@ -192,7 +193,7 @@ file_has(const char *path, const char *name, struct err *e)
 
 /* Saves the present space to the file and replaces it by `fresh`, which is freed on failure. */
 static int
-take_over(struct engine *g, const struct answer_context *c, struct space *fresh, struct err *e)
+replace_space(struct engine *g, const struct answer_context *c, struct space *fresh, struct err *e)
 {
 	int rc = space_type(engine_parts_of(g)->learned.space, 0) != LABEL_NONE
 	             ? space_save(engine_parts_of(g)->learned.space, c->space_path, e)
@@ -226,7 +227,7 @@ other_version(
 		space_free(fresh);
 		return rc;
 	}
-	return take_over(g, c, fresh, e);
+	return replace_space(g, c, fresh, e);
 }
 
 int
@@ -240,8 +241,8 @@ answer_version(
 		    e, ERR_INPUT, "the name of a version has 1 to %zu bytes", sizeof v->name - 1);
 	if (engine_parts_of(g)->learning.active ||
 	    request_types_diagnosed(&engine_parts_of(g)->types))
-		return err_set(e, ERR_BUSY,
-		    "not while a diagnosis or learning goes on; 'hone stop' ends them");
+		return err_set(
+		    e, ERR_BUSY, "a diagnosis or learning is active; 'hone stop' ends it");
 	if (strcmp(v->name, name) == 0)
 		return 0;
 	if (v->name[0] == '\0' && create) /* the present space gets the name */
@@ -263,7 +264,7 @@ ask_space_use(struct engine *g, struct forest *f, const struct answer_context *c
 	return space_json(g, c);
 }
 
-/* ---- from elsewhere ---- */
+/* ---- import ---- */
 
 /* The same version as the present space: merged into it. */
 static int
@@ -329,9 +330,10 @@ ask_space_import(
 
 	(void)f;
 	if (path == NULL || path[0] != '/')
-		return answer_refuse(ERR_INPUT, "\"path\" is the absolute path of a space's file");
+		return answer_refuse(
+		    ERR_INPUT, "\"path\" must be the absolute path of a space file");
 	if (engine_parts_of(g)->learning.active)
-		return answer_refuse(ERR_BUSY, "not while learning goes on; 'hone stop' ends it");
+		return answer_refuse(ERR_BUSY, "learning is active; 'hone stop' ends it");
 	if ((rc = import(g, c, path, version, &beside, &e)) != 0)
 		return answer_refuse(rc, "%s", e.text);
 	if ((a = space_json(g, c)) != NULL)

@@ -270,7 +270,7 @@ cost_json(json_t *agent, struct engine *g, uint32_t node)
 	    agent, "budget_pct", json_real(overhead_limit(engine_parts_of(g)->overhead) * 100));
 }
 
-/* Agents that were refused: one that is not among the agents may be here. */
+/* The most recent agents whose connection was refused. */
 static json_t *
 refusals_json(const struct answer_context *c)
 {
@@ -307,7 +307,7 @@ ask_agents(struct engine *g, struct forest *f, const struct answer_context *c, c
 }
 
 static bool
-provider_wanted(const struct engine *g, const char *name)
+provider_planned(const struct engine *g, const char *name)
 {
 	char all[TOGGLE_NAME_MAX + 1];
 
@@ -329,7 +329,7 @@ owner_of(const struct engine *g, const char *name)
 
 /* The tracepoints that match. Beyond ANSWER_LISTED_MAX only enabled ones are listed; the others are
  * counted. */
-struct listing {
+struct tracepoint_list {
 	struct engine *g;
 	const char *pattern;
 	struct texts *names; /* all of them */
@@ -345,9 +345,9 @@ tracepoint_json(const struct engine *g, const char *name, bool on)
 	    "nodes", "state", on ? "on" : "off", "hypothesis", answer_number_id(owner_of(g, name)));
 }
 
-/* The tracepoint's entry; NULL: it is not listed. */
+/* The entry of the tracepoint, made at its first call; NULL: it is not listed. */
 static json_t *
-listed(struct listing *l, const char *name)
+entry_of(struct tracepoint_list *l, const char *name)
 {
 	uint32_t known = texts_count(l->names), id;
 	bool on;
@@ -355,7 +355,7 @@ listed(struct listing *l, const char *name)
 	if (l->pattern != NULL && !glob_matches(l->pattern, name))
 		return NULL;
 	if ((id = texts_intern(l->names, name, strlen(name))) == known) {
-		on = plan_wants(engine_parts_of(l->g)->plan, name) || provider_wanted(l->g, name);
+		on = plan_wants(engine_parts_of(l->g)->plan, name) || provider_planned(l->g, name);
 		l->on += on;
 		if (on || json_object_size(l->entries) < ANSWER_LISTED_MAX)
 			json_object_set_new(l->entries, name, tracepoint_json(l->g, name, on));
@@ -385,7 +385,7 @@ add_node(json_t *nodes, json_t *node)
 }
 
 static void
-list_node(struct listing *l, const struct node *n)
+list_node(struct tracepoint_list *l, const struct node *n)
 {
 	const struct programs *p = &n->programs;
 	json_t *node = answer_text(n->name), *entry;
@@ -395,7 +395,7 @@ list_node(struct listing *l, const struct node *n)
 
 		for (uint32_t t = p->programs[k].first;
 		     t < p->programs[k].first + p->programs[k].count; t++)
-			if ((entry = listed(l, p->names[t])) != NULL) {
+			if ((entry = entry_of(l, p->names[t])) != NULL) {
 				add_service(json_object_get(entry, "services"), service);
 				add_node(json_object_get(entry, "nodes"), node);
 			}
@@ -409,8 +409,8 @@ json_t *
 ask_tracepoints(
     struct engine *g, struct forest *f, const struct answer_context *c, const json_t *ask)
 {
-	struct listing l = { g, json_string_value(json_object_get(ask, "tracepoint")), texts_new(),
-		json_object(), 0, false };
+	struct tracepoint_list l = { g, json_string_value(json_object_get(ask, "tracepoint")),
+		texts_new(), json_object(), 0, false };
 	json_t *list = json_array(), *entry, *a = NULL;
 	const char *name;
 

@@ -65,7 +65,8 @@ add_evidence(const struct forest *f, struct trace_id id, json_t *matches)
 
 /* ---- a trace of the live report ---- */
 
-struct live {
+/* A request that the live report keeps. */
+struct live_request {
 	const struct group *group;
 	const struct sample *sample; /* NULL: only the response time is kept */
 	int64_t total_ns;
@@ -78,25 +79,25 @@ same_id(struct trace_id a, struct trace_id b)
 }
 
 static bool
-in_group(const struct group *g, struct trace_id id, struct live *ret)
+in_group(const struct group *g, struct trace_id id, struct live_request *ret)
 {
 	const struct exemplar *ends[] = { &g->slowest, &g->fastest };
 
 	for (uint32_t i = 0; i < g->nsamples; i++)
 		if (same_id(g->samples[i].id, id)) {
-			*ret = (struct live){ g, &g->samples[i], g->samples[i].total_ns };
+			*ret = (struct live_request){ g, &g->samples[i], g->samples[i].total_ns };
 			return true;
 		}
 	for (int i = 0; i < 2; i++)
 		if (ends[i]->total_ns >= 0 && same_id(ends[i]->id, id)) {
-			*ret = (struct live){ g, NULL, ends[i]->total_ns };
+			*ret = (struct live_request){ g, NULL, ends[i]->total_ns };
 			return true;
 		}
 	return false;
 }
 
 static bool
-in_report(const struct engine *g, struct trace_id id, struct live *ret)
+in_report(const struct engine *g, struct trace_id id, struct live_request *ret)
 {
 	const struct group *group;
 
@@ -150,7 +151,8 @@ usual_ns(const struct group *g, uint32_t edge)
 }
 
 static void
-add_live(const struct engine *g, const struct forest *f, const struct live *l, json_t *matches)
+add_live(
+    const struct engine *g, const struct forest *f, const struct live_request *l, json_t *matches)
 {
 	const struct shape *s = &l->group->shape;
 	const struct hypothesis *h;
@@ -175,7 +177,7 @@ add_live(const struct engine *g, const struct forest *f, const struct live *l, j
 
 /* The times of a request on the edges of its group, beside the medians of the group. */
 static json_t *
-live_json(const struct engine *g, const struct live *l)
+live_json(const struct engine *g, const struct live_request *l)
 {
 	const struct shape *s = &l->group->shape;
 	json_t *edges = json_array();
@@ -221,7 +223,7 @@ why_trace(
 {
 	const struct verdict *named = v != NULL ? v : named_by(f, id);
 	json_t *matches = json_array(), *live = json_null();
-	struct live found;
+	struct live_request found;
 
 	add_evidence(f, id, matches);
 	if (in_report(g, id, &found)) {
@@ -239,8 +241,7 @@ why_trace(
 	if (json_array_size(matches) == 0 && json_is_null(live)) {
 		json_decref(matches);
 		return answer_refuse(ERR_MISSING,
-		    "nothing is known of this trace: it is neither among the evidence of a diagnosis nor "
-		    "among the requests that the live report keeps whole");
+		    "unknown trace: neither the evidence of a diagnosis nor the live report has it");
 	}
 	return json_pack("{s:o, s:o, s:o, s:o}", "trace", answer_id(id), "matches", matches, "live",
 	    live, "verdict", v != NULL ? answer_verdict(g, v) : json_null());
@@ -262,7 +263,7 @@ why_slowest(const struct engine *g, const struct forest *f, const char *type)
 		    ERR_MISSING, "no diagnosis has a verdict yet; 'hone start TYPE' begins one");
 	if (v->slowest.low == 0 && v->slowest.high == 0)
 		return answer_refuse(ERR_MISSING,
-		    "%.80s: the verdict of diagnosis %llu names no trace", r->type,
+		    "%.80s: the verdict of diagnosis %llu has no example trace", r->type,
 		    (unsigned long long)r->id);
 	a = why_trace(g, f, v->slowest, v);
 	json_object_set_new(a, "run", json_integer((json_int_t)r->id));
@@ -325,7 +326,7 @@ services_with(const struct engine *g, const char *name)
 	return list;
 }
 
-/* The hypothesis in the answer is the oldest that wants it; the log has the others. */
+/* The hypothesis in the answer is the oldest that needs the tracepoint; the log has the others. */
 static json_t *
 why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 {
@@ -340,7 +341,7 @@ why_tracepoint(const struct engine *g, const struct forest *f, const char *name)
 		json_decref(log);
 		json_decref(services);
 		return answer_refuse(ERR_MISSING,
-		    "%.200s: no program has such a tracepoint, and none was ever turned on; "
+		    "%.200s: no program has this tracepoint, and it was never enabled; "
 		    "'hone tracepoints' lists them",
 		    name);
 	}
@@ -365,7 +366,8 @@ ask_why(struct engine *g, struct forest *f, const struct answer_context *c, cons
 
 	(void)c;
 	if ((trace != NULL) + (tracepoint != NULL) + (type != NULL) > 1)
-		return answer_refuse(ERR_INPUT, "a trace, a type, or a tracepoint: one of them");
+		return answer_refuse(
+		    ERR_INPUT, "give only one of \"trace\", \"type\" and \"tracepoint\"");
 	if (tracepoint != NULL) {
 		const char *slash = strchr(tracepoint, '/');
 
@@ -374,7 +376,7 @@ ask_why(struct engine *g, struct forest *f, const struct answer_context *c, cons
 	if (trace == NULL)
 		return why_slowest(g, f, type);
 	if (!read_id(trace, &id))
-		return answer_refuse(ERR_INPUT,
-		    "%.40s: no trace id: it has 16 or 32 hex digits, and is not 0", trace);
+		return answer_refuse(
+		    ERR_INPUT, "%.40s: not a trace id: 16 or 32 hex digits, not 0", trace);
 	return why_trace(g, f, id, NULL);
 }

@@ -75,7 +75,7 @@ check "something is turned on" until_true 90 "something is on" added
 on_now() { added && says 0 "is on now" hone why --tracepoint "$(cat "$stage/on")"; }
 check "why it is on" wait_for 10 on_now
 check "what goes on" says 0 "diagnosis [0-9]+ of" hone status
-check "the version cannot be changed meanwhile" says 1 "not while" hone space use 1.0
+check "the version cannot be changed meanwhile" says 1 "a diagnosis or learning is active" hone space use 1.0
 check "both end" until_ended
 check "the slow function is found" verdict_at GET_PRODUCT $tax
 # Both faults are in what it does: which of them carries more is the machine's affair.
@@ -100,7 +100,7 @@ check "a graph and JSON at once" says 2 "cannot be combined" hone forest --dot -
 check "a trace and a tracepoint at once" says 2 "cannot be combined" hone why slowest --tracepoint a:b
 check "a run beside itself" says 2 "the same diagnosis twice" hone diff 1 1
 check "a trace id that is none" says 2 "16 or 32 hex digits" hone why 0123456789abcdef0
-check "a trace that nobody knows" says 1 "nothing is known of this trace" hone why 0123456789abcdef
+check "a trace that nobody knows" says 1 "unknown trace" hone why 0123456789abcdef
 check "a tracepoint that nobody has" says 1 "no program has such" hone why --tracepoint no:such
 check "a diagnosis that was never begun" says 1 "no diagnosis 999" hone forest --run 999
 check "a flag of another command" says 2 "does not apply to space" hone space stats --dot -

@@ -471,7 +471,7 @@ a_run_tells_all_its_verdicts_dearest_first(void **state)
 	refused(h, "{\"ask\":\"forest\",\"run\":1,\"type\":\"LOGIN\"}", "missing",
 	    "no diagnosis 1 of LOGIN");
 	refused(h, "{\"ask\":\"forest\",\"run\":-1}", "missing", "no diagnosis -1");
-	refused(h, "{\"ask\":\"forest\",\"run\":\"x\"}", "input", "\"run\" is a whole number");
+	refused(h, "{\"ask\":\"forest\",\"run\":\"x\"}", "input", "\"run\" must be a whole number");
 }
 
 static void
@@ -532,11 +532,10 @@ a_trace_is_matched_to_what_it_was_evidence_of(void **state)
 	refused(
 	    h, "{\"ask\":\"why\",\"trace\":\"000000000000000g\"}", "input", "16 or 32 hex digits");
 	refused(h, "{\"ask\":\"why\",\"trace\":\"0000000000000000\"}", "input", "not 0");
-	refused(h, "{\"ask\":\"why\",\"trace\":\"00000000000000ff\"}", "missing",
-	    "nothing is known of this trace");
+	refused(h, "{\"ask\":\"why\",\"trace\":\"00000000000000ff\"}", "missing", "unknown trace");
 	refused(h, "{\"ask\":\"why\",\"type\":\"LOGIN\"}", "missing",
 	    "LOGIN: no diagnosis of it has a verdict");
-	refused(h, "{\"ask\":\"why\",\"type\":\"LOGIN\",\"trace\":\"1\"}", "input", "one of them");
+	refused(h, "{\"ask\":\"why\",\"type\":\"LOGIN\",\"trace\":\"1\"}", "input", "only one of");
 }
 
 static void
@@ -579,7 +578,7 @@ a_tracepoint_tells_who_turned_it_on_and_why(void **state)
 	counts(j, "hypothesis", 2);
 	json_decref(j);
 	refused(h, "{\"ask\":\"why\",\"tracepoint\":\"shop:nothing\"}", "missing",
-	    "no program has such a tracepoint");
+	    "no program has this tracepoint");
 }
 
 static void
@@ -606,7 +605,7 @@ a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
 	says(j, "changes.1.what", "new");
 	json_decref(j);
 	refused(h, "{\"ask\":\"diff\",\"runs\":[1,1]}", "input", "same diagnosis twice");
-	refused(h, "{\"ask\":\"diff\",\"runs\":[1,2]}", "input", "only those of one type");
+	refused(h, "{\"ask\":\"diff\",\"runs\":[1,2]}", "input", "of the same request type");
 	refused(h, "{\"ask\":\"diff\",\"runs\":[1,8]}", "missing", "no diagnosis 8");
 	refused(h, "{\"ask\":\"diff\",\"runs\":[1]}", "input", "two diagnoses");
 }
@@ -809,9 +808,10 @@ a_start_names_what_there_is_to_choose(void **state)
 
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"psychic\"}", "input",
 	    "psychic: no such strategy; there are flat");
-	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":17}", "input", "k is from 1 to 16");
-	refused(
-	    h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":1.5}", "input", "\"k\" is a whole number");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":17}", "input",
+	    "\"k\" must be from 1 to 16");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":1.5}", "input",
+	    "\"k\" must be a whole number");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"effort\":0}", "input", "effort");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"seed\":-1}", "input", "seed");
 }
@@ -824,16 +824,17 @@ a_field_that_is_not_understood_is_refused(void **state)
 
 	tell_programs(h);
 	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1}"));
-	refused(h, "{\"ask\":\"stop\",\"type\":7}", "input", "\"type\" is a text");
-	refused(h, "{\"ask\":\"stop\",\"type\":null}", "input", "\"type\" is a text");
+	refused(h, "{\"ask\":\"stop\",\"type\":7}", "input", "\"type\" must be a string");
+	refused(h, "{\"ask\":\"stop\",\"type\":null}", "input", "\"type\" must be a string");
 	refused(h, "{\"ask\":\"stop\",\"typo\":\"GET_HOME\"}", "input",
 	    "stop has no field \"typo\"; it has type");
 	refused(h, "{\"ask\":\"stop\",\"t\":\"GET_HOME\"}", "input", "stop has no field \"t\"");
 	refused(h, "{\"ask\":\"status\",\"type\":\"GET_HOME\"}", "input",
 	    "status has no field \"type\"");
-	refused(h, "{\"ask\":\"report\",\"reset\":1}", "input", "\"reset\" is true or false");
-	refused(h, "{\"ask\":\"learn\",\"seconds\":\"1\"}", "input", "\"seconds\" is a number");
-	refused(h, "{\"ask\":\"diff\",\"runs\":{}}", "input", "\"runs\" is a list");
+	refused(h, "{\"ask\":\"report\",\"reset\":1}", "input", "\"reset\" must be true or false");
+	refused(
+	    h, "{\"ask\":\"learn\",\"seconds\":\"1\"}", "input", "\"seconds\" must be a number");
+	refused(h, "{\"ask\":\"diff\",\"runs\":{}}", "input", "\"runs\" must be a list");
 	assert_true(engine_parts(h->engine)->learning.active);
 	json_decref(told(h, "{\"ask\":\"stop\"}"));
 	assert_false(engine_parts(h->engine)->learning.active);

@@ -116,7 +116,8 @@ a_start_says_what_is_missing(void **state)
 	refused(h, "{\"ask\":\"start\",\"type\":\"GET_HOME\"}", "missing",
 	    "no request of any type has been seen");
 	refused(h, "{\"ask\":\"start\"}", "input", "\"type\" is missing");
-	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":17}", "input", "k is from 1 to 16");
+	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"k\":17}", "input",
+	    "\"k\" must be from 1 to 16");
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"strategy\":\"psychic\"}", "input",
 	    "no such strategy");
 	refused(h, "{\"ask\":\"stop\"}", "missing", "nothing runs");

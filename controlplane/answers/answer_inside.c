@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "controlplane/answers/answer_inside.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+json_t *
+answer_refuse(int code, const char *fmt, ...)
+{
+	const char *name = code == ERR_MISSING  ? "missing"
+	                   : code == ERR_BUSY   ? "busy"
+	                   : code == ERR_INPUT  ? "input"
+	                   : code == ERR_STORE  ? "store"
+	                   : code == ERR_DENIED ? "denied"
+	                                        : "failed";
+	char text[600];
+	va_list ap;
+
+	assert(code < 0 && fmt != NULL);
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return json_pack("{s:b, s:o, s:s}", "ok", 0, "error", answer_text(text), "code", name);
+}
+
+json_t *
+answer_text(const char *s)
+{
+	return s != NULL ? text_json(s, strlen(s)) : json_string("");
+}
+
+json_t *
+answer_id(struct trace_id id)
+{
+	return id.high == 0 && id.low == 0 ? json_null() : trace_id_json(id.high, id.low);
+}
+
+json_t *
+answer_number_id(uint64_t id)
+{
+	return id != 0 ? json_integer((json_int_t)id) : json_null();
+}
+
+bool
+answer_whole(
+    const json_t *ask, const char *key, int64_t min, int64_t max, int64_t otherwise, int64_t *ret)
+{
+	const json_t *v = json_object_get(ask, key);
+
+	assert(min <= max && (v == NULL || json_is_integer(v)));
+	*ret = v != NULL ? json_integer_value(v) : otherwise;
+	return v == NULL || (*ret >= min && *ret <= max);
+}
