@@ -11,7 +11,7 @@
 #include "wire/frame.h"
 
 static void
-what_is_sealed_opens(void **state)
+a_sealed_frame_opens(void **state)
 {
 	uint8_t header[FRAME_HEADER_BYTES], payload[64];
 	struct frame f;
@@ -37,9 +37,9 @@ what_is_sealed_opens(void **state)
 	}
 }
 
-/* The layout in the header's comment, byte by byte. */
+/* Compares with the layout in the header's comment, byte by byte. */
 static void
-the_header_is_as_drawn(void **state)
+the_header_has_the_documented_layout(void **state)
 {
 	static const uint8_t want[] = { 'H', 'O', 'N', 'E', FRAME_VERSION, 0, 3, 0, 2, 0, 0, 0 };
 	static const uint8_t seq[] = { 8, 7, 6, 5, 4, 3, 2, 1 };
@@ -52,7 +52,7 @@ the_header_is_as_drawn(void **state)
 }
 
 static void
-every_flipped_bit_is_caught(void **state)
+every_flipped_bit_is_detected(void **state)
 {
 	uint8_t header[FRAME_HEADER_BYTES], payload[200];
 	struct frame f;
@@ -66,8 +66,10 @@ every_flipped_bit_is_caught(void **state)
 		                                      : &payload[bit / 8 - sizeof header];
 
 		*at ^= (uint8_t)(1 << bit % 8);
-		/* a length that grew cannot be checked without that many bytes: the reader waits
-		 * for them */
+		/*
+		 * a length that was increased cannot be checked without that many bytes: the reader
+		 * waits for them
+		 */
 		if (frame_open(&f, header, &e) == 0 && f.length <= sizeof payload)
 			assert_int_equal(frame_check(&f, header, payload, &e), ERR_INPUT);
 		*at ^= (uint8_t)(1 << bit % 8);
@@ -91,12 +93,12 @@ another_version_is_named_with_ours(void **state)
 	assert_int_equal(frame_open(&f, header, &e), ERR_VERSION);
 	assert_non_null(strstr(e.text, "speaks version 200 "));
 	assert_non_null(strstr(e.text, ours));
-	header[6] = 200; /* what another version says of kinds is none of our business */
+	header[6] = 200; /* frame kinds of another version are not checked */
 	assert_int_equal(frame_open(&f, header, &e), ERR_VERSION);
 }
 
 static void
-strangers_are_told_apart(void **state)
+other_protocols_are_distinguished(void **state)
 {
 	struct frame f;
 	struct err e;
@@ -108,7 +110,7 @@ strangers_are_told_apart(void **state)
 }
 
 static void
-kinds_and_their_largest_payloads_hold(void **state)
+each_kind_has_a_payload_limit(void **state)
 {
 	static const struct {
 		unsigned number, max_bytes;
@@ -148,12 +150,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_sealed_opens),
-		cmocka_unit_test(the_header_is_as_drawn),
-		cmocka_unit_test(every_flipped_bit_is_caught),
+		cmocka_unit_test(a_sealed_frame_opens),
+		cmocka_unit_test(the_header_has_the_documented_layout),
+		cmocka_unit_test(every_flipped_bit_is_detected),
 		cmocka_unit_test(another_version_is_named_with_ours),
-		cmocka_unit_test(strangers_are_told_apart),
-		cmocka_unit_test(kinds_and_their_largest_payloads_hold),
+		cmocka_unit_test(other_protocols_are_distinguished),
+		cmocka_unit_test(each_kind_has_a_payload_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@
 #include "wire/agent_messages.h"
 #include "wire/toggle.h"
 
-static struct arena memory; /* of the texts that the tests make up; given back after each */
+static struct arena memory; /* of the texts that the tests generate; released after each */
 
 static int
 forget(void **state)
@@ -42,7 +42,7 @@ some(struct rng *r)
 	return rng_next(r) >> rng_below(r, 64) >> rng_below(r, 2);
 }
 
-/* ---- the messages, behind one shape ---- */
+/* ---- all messages through one interface ---- */
 
 static int
 decode_want(struct arena *a, const void *data, size_t len, struct err *e)
@@ -104,8 +104,10 @@ decode_programs(struct arena *a, const void *data, size_t len, struct err *e)
 
 typedef int (*decoder)(struct arena *a, const void *data, size_t len, struct err *e);
 
-/* Every beginning of a good message, and one with a byte too many, is ERR_INPUT with the message's
- * name. */
+/*
+ * Every proper prefix of a valid message, and the message with one byte more, is ERR_INPUT with the
+ * message's name.
+ */
 static void
 assert_whole_or_refused(decoder decode, const char *name, struct buf *b)
 {
@@ -127,7 +129,9 @@ assert_whole_or_refused(decoder decode, const char *name, struct buf *b)
 	arena_release(&a);
 }
 
-/* Whatever bytes there are: no step past the end (the sanitizer sees), memory in proportion. */
+/*
+ * Random bytes: no read past the end (the sanitizer checks), and memory proportional to the length.
+ */
 static void
 assert_bounded(decoder decode, const struct buf *b, struct rng *r)
 {
@@ -163,7 +167,7 @@ random_want(struct rng *r, uint32_t nrates, uint32_t ntoggles)
 }
 
 static void
-a_want_comes_back_as_it_went(void **state)
+a_want_is_decoded_unchanged(void **state)
 {
 	struct arena a = { 0 };
 	struct buf b = { 0 };
@@ -229,7 +233,7 @@ try_want(const struct want *w, struct err *e)
 }
 
 static void
-what_a_want_must_not_say(void **state)
+invalid_wants_are_refused(void **state)
 {
 	static const double shares[] = { -0.01, 1.01, NAN, INFINITY };
 	static const char *const names[] = { "", "event", ":event", "provider:", "p:\n", "p:\x7f" };
@@ -273,7 +277,7 @@ what_a_want_must_not_say(void **state)
 /* ---- done ---- */
 
 static void
-a_done_comes_back_as_it_went(void **state)
+a_done_is_decoded_unchanged(void **state)
 {
 	uint8_t results[100];
 	struct arena a = { 0 };
@@ -312,7 +316,7 @@ a_done_comes_back_as_it_went(void **state)
 /* ---- hello, welcome ---- */
 
 static void
-hello_and_welcome_come_back_as_they_went(void **state)
+hello_and_welcome_are_decoded_unchanged(void **state)
 {
 	struct arena a = { 0 };
 	struct buf b = { 0 };
@@ -353,7 +357,7 @@ hello_and_welcome_come_back_as_they_went(void **state)
 }
 
 static void
-a_clock_comes_back_as_it_went(void **state)
+a_clock_is_decoded_unchanged(void **state)
 {
 	static const struct clock_echo nonsense[] = { { -1, 0, 0 }, { 0, -1, 0 }, { 0, 0, -1 },
 		{ 0, 2, 1 }, { INT64_MAX, 0, 0 }, { 0, 0, INT64_MAX } };
@@ -416,7 +420,7 @@ random_status(struct rng *r)
 }
 
 static void
-a_status_comes_back_as_it_went(void **state)
+a_status_is_decoded_unchanged(void **state)
 {
 	struct arena a = { 0 };
 	struct buf b = { 0 };
@@ -486,7 +490,7 @@ random_programs(struct rng *r, uint32_t nprograms, uint32_t nnames)
 }
 
 static void
-programs_come_back_as_they_went(void **state)
+programs_are_decoded_unchanged(void **state)
 {
 	struct arena a = { 0 };
 	struct buf b = { 0 };
@@ -543,7 +547,7 @@ programs_cut_off_damaged_or_out_of_range_are_refused(void **state)
 			assert_int_equal(decode_programs(&a, b.data, b.len, &e),
 			    first + count <= 2 ? 0 : ERR_INPUT);
 		}
-	program = (struct program){ "redis", 7, UINT32_MAX, 2 }; /* a sum that would wrap */
+	program = (struct program){ "redis", 7, UINT32_MAX, 2 }; /* the sum would wrap */
 	buf_reset(&b);
 	programs_encode(&two, &b);
 	assert_int_equal(decode_programs(&a, b.data, b.len, &e), ERR_INPUT);
@@ -556,14 +560,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_want_comes_back_as_it_went, forget),
+		cmocka_unit_test_teardown(a_want_is_decoded_unchanged, forget),
 		cmocka_unit_test_teardown(a_want_cut_off_or_damaged_is_refused, forget),
-		cmocka_unit_test_teardown(what_a_want_must_not_say, forget),
-		cmocka_unit_test_teardown(a_done_comes_back_as_it_went, forget),
-		cmocka_unit_test_teardown(hello_and_welcome_come_back_as_they_went, forget),
-		cmocka_unit_test(a_clock_comes_back_as_it_went),
-		cmocka_unit_test_teardown(a_status_comes_back_as_it_went, forget),
-		cmocka_unit_test_teardown(programs_come_back_as_they_went, forget),
+		cmocka_unit_test_teardown(invalid_wants_are_refused, forget),
+		cmocka_unit_test_teardown(a_done_is_decoded_unchanged, forget),
+		cmocka_unit_test_teardown(hello_and_welcome_are_decoded_unchanged, forget),
+		cmocka_unit_test(a_clock_is_decoded_unchanged),
+		cmocka_unit_test_teardown(a_status_is_decoded_unchanged, forget),
+		cmocka_unit_test_teardown(programs_are_decoded_unchanged, forget),
 		cmocka_unit_test_teardown(
 		    programs_cut_off_damaged_or_out_of_range_are_refused, forget),
 	};

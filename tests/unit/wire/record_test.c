@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "wire/record.h"
 
-/* A batch in memory of its own, to compare with what comes back. */
+/* A batch in memory of its own, to compare with the decoded one. */
 struct model {
 	struct arena memory;
 	struct batch batch;
@@ -170,7 +170,9 @@ assert_same_batch(const struct batch *a, const struct batch *b)
 	}
 }
 
-/* Decodes a copy that ends where the allocation ends, so that a step past it is seen. */
+/*
+ * Decodes a copy that ends where the allocation ends, so that the sanitizer detects a read past it.
+ */
 static int
 decode(struct batch *ret, struct arena *a, uint8_t **copy, const uint8_t *data, size_t len,
     struct err *e)
@@ -182,7 +184,7 @@ decode(struct batch *ret, struct arena *a, uint8_t **copy, const uint8_t *data, 
 }
 
 static void
-a_batch_comes_back_as_it_went(void **state)
+a_batch_is_decoded_unchanged(void **state)
 {
 	struct batch_writer w = { 0 };
 	struct arena a = { 0 };
@@ -222,7 +224,7 @@ an_empty_batch_carries_its_watermark(void **state)
 	struct batch got;
 	(void)state;
 
-	assert_int_equal(batch_end(&w, -5, &out, NULL), 0); /* all zeroes is ready */
+	assert_int_equal(batch_end(&w, -5, &out, NULL), 0); /* a writer set to zero is ready */
 	assert_int_equal(batch_decode(&got, &a, out.data, out.len, NULL), 0);
 	assert_int_equal(got.watermark_ns, -5);
 	assert_int_equal(got.nrecords, 0);
@@ -232,7 +234,7 @@ an_empty_batch_carries_its_watermark(void **state)
 }
 
 static void
-cut_off_anywhere_is_malformed(void **state)
+a_batch_cut_at_any_byte_is_malformed(void **state)
 {
 	struct batch_writer w = { 0 };
 	struct arena a = { 0 };
@@ -262,10 +264,11 @@ cut_off_anywhere_is_malformed(void **state)
 	buf_release(&out);
 }
 
-/* No CRC here: whatever the bytes say, memory is bounded, indexes are in range, times do not fall.
+/*
+ * Without a CRC: for any bytes, memory is bounded, indexes are in range, and times do not decrease.
  */
 static void
-damaged_batches_are_refused_or_sound(void **state)
+damaged_batches_are_refused_or_valid(void **state)
 {
 	struct batch_writer w = { 0 };
 	struct arena a = { 0 };
@@ -306,7 +309,7 @@ damaged_batches_are_refused_or_sound(void **state)
 	buf_release(&out);
 }
 
-/* What one record, or one label before it, does to a batch. */
+/* Encodes and decodes a batch of this record and its label. Returns the decoder's error code. */
 static int
 decode_one(struct record *r, enum record_kind kind, uint32_t nfields, struct err *e)
 {
@@ -356,7 +359,7 @@ records_must_fit_their_labels(void **state)
 }
 
 static void
-times_that_fall_are_refused(void **state)
+decreasing_times_are_refused(void **state)
 {
 	static const int64_t times[][2] = { { 5, 4 }, { 0, -1 }, { INT64_MAX, INT64_MIN },
 		{ INT64_MAX, 0 } };
@@ -384,7 +387,7 @@ times_that_fall_are_refused(void **state)
 }
 
 static void
-numbers_that_cannot_be_are_refused_before_memory_is_taken(void **state)
+impossible_counts_are_refused_before_allocation(void **state)
 {
 	static const uint64_t counts[][3] = { { BATCH_LABELS_MAX + 1, 0, 0 },
 		{ 0, BATCH_RECORDS_MAX + 1, 0 }, { 0, 0, UINT64_MAX }, { 60000, 0, 0 },
@@ -407,9 +410,9 @@ numbers_that_cannot_be_are_refused_before_memory_is_taken(void **state)
 	buf_release(&out);
 }
 
-/* A newer writer's records: each body has something at its end that we do not know. */
+/* Records of a newer writer: each body has unknown bytes at its end. */
 static void
-what_a_newer_writer_appends_is_skipped(void **state)
+fields_of_a_newer_writer_are_skipped(void **state)
 {
 	struct arena a = { 0 };
 	struct buf out = { 0 };
@@ -445,7 +448,7 @@ what_a_newer_writer_appends_is_skipped(void **state)
 }
 
 static void
-what_is_too_long_is_cut_by_the_writer(void **state)
+the_writer_cuts_long_texts(void **state)
 {
 	struct value values[RECORD_VALUES_MAX + 1];
 	const char *fields[RECORD_VALUES_MAX + 1];
@@ -481,15 +484,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_batch_comes_back_as_it_went),
+		cmocka_unit_test(a_batch_is_decoded_unchanged),
 		cmocka_unit_test(an_empty_batch_carries_its_watermark),
-		cmocka_unit_test(cut_off_anywhere_is_malformed),
-		cmocka_unit_test(damaged_batches_are_refused_or_sound),
+		cmocka_unit_test(a_batch_cut_at_any_byte_is_malformed),
+		cmocka_unit_test(damaged_batches_are_refused_or_valid),
 		cmocka_unit_test(records_must_fit_their_labels),
-		cmocka_unit_test(times_that_fall_are_refused),
-		cmocka_unit_test(numbers_that_cannot_be_are_refused_before_memory_is_taken),
-		cmocka_unit_test(what_a_newer_writer_appends_is_skipped),
-		cmocka_unit_test(what_is_too_long_is_cut_by_the_writer),
+		cmocka_unit_test(decreasing_times_are_refused),
+		cmocka_unit_test(impossible_counts_are_refused_before_allocation),
+		cmocka_unit_test(fields_of_a_newer_writer_are_skipped),
+		cmocka_unit_test(the_writer_cuts_long_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

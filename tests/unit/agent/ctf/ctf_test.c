@@ -89,10 +89,11 @@ metadata_becomes_event_classes(void **state)
 	assert_int_equal(t.streams[0].head_bytes, 84);
 	assert_non_null(ev = event(&t, "kinds:ints"));
 	assert_int_equal(ev->kind, RECORD_POINT);
-	assert_int_equal(ev->nfields, 18); /* hidden is not recorded */
+	assert_int_equal(ev->nfields, 18); /* excluding the hidden field */
 	assert_string_equal(ev->fields[0], "i8");
 	assert_non_null(ev = event(&t, "kinds:others"));
-	assert_int_equal(ev->nfields, 9); /* without arrays of numbers; with lengths of sequences */
+	/* excluding arrays of numbers, including lengths of sequences */
+	assert_int_equal(ev->nfields, 9);
 	field(ev, "seq_length");
 	field(ev, "array_text");
 	field(ev, "seq_text");
@@ -159,7 +160,7 @@ wrapped_metadata_is_the_same_text(void **state)
 }
 
 static void
-a_bad_statement_costs_only_itself(void **state)
+a_bad_statement_does_not_affect_others(void **state)
 {
 	static const char *const bad[] = {
 		"event { name = \"a:b\"; id = 90; stream_id = 0; fields := struct { integer { size = 7; } x; }; };",
@@ -209,7 +210,7 @@ a_bad_statement_costs_only_itself(void **state)
 
 /* A tracepoint that is enabled before the first channel of the program is ready. */
 static void
-events_may_stand_before_their_stream(void **state)
+events_may_precede_their_stream(void **state)
 {
 	size_t len;
 	char *text = load("tests/data/ctf-kinds.metadata", &len), *moved = malloc(len + 200);
@@ -242,7 +243,7 @@ is_text(const struct value *v, const char *text)
 	       memcmp(v->text, text, v->len) == 0;
 }
 
-/* The values of the program's second round. */
+/* The fields of the program's second round. */
 static void
 check_record(const struct ctf_event *ev, const struct record *r, const struct value *v)
 {
@@ -373,7 +374,7 @@ a_cut_packet_yields_its_whole_records(void **state)
 }
 
 static void
-garbage_is_no_packet_and_no_crash(void **state)
+invalid_packets_are_refused(void **state)
 {
 	struct ctf_trace t;
 	struct rng rng;
@@ -403,7 +404,7 @@ append(uint8_t **at, const void *data, size_t len)
 
 /* LTTng-UST 2.13 writes event headers of 16 + 32 bits; the other form, 5 + 27, is composed here. */
 static void
-compact_headers_widen_their_times(void **state)
+compact_headers_extend_their_times(void **state)
 {
 	static const char META[] =
 	    "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
@@ -565,12 +566,12 @@ main(void)
 		cmocka_unit_test(metadata_becomes_event_classes),
 		cmocka_unit_test(metadata_may_come_in_any_pieces),
 		cmocka_unit_test(wrapped_metadata_is_the_same_text),
-		cmocka_unit_test(a_bad_statement_costs_only_itself),
-		cmocka_unit_test(events_may_stand_before_their_stream),
+		cmocka_unit_test(a_bad_statement_does_not_affect_others),
+		cmocka_unit_test(events_may_precede_their_stream),
 		cmocka_unit_test(packets_become_records),
 		cmocka_unit_test(a_cut_packet_yields_its_whole_records),
-		cmocka_unit_test(garbage_is_no_packet_and_no_crash),
-		cmocka_unit_test(compact_headers_widen_their_times),
+		cmocka_unit_test(invalid_packets_are_refused),
+		cmocka_unit_test(compact_headers_extend_their_times),
 		cmocka_unit_test(a_context_may_be_of_any_type_or_none),
 		cmocka_unit_test(an_index_locates_packets),
 		cmocka_unit_test(memory_is_bounded),

@@ -120,10 +120,10 @@ begin(struct guard *g, struct rates **r, int64_t hang_ns)
 	probe(*r);
 }
 
-/* ---- promises ---- */
+/* ---- tests ---- */
 
 static void
-time_counts_only_while_we_look_ourselves(void **state)
+time_counts_only_while_the_guardian_runs(void **state)
 {
 	struct pulse p = { 0 };
 	int64_t now = 7 * SECOND;
@@ -134,10 +134,11 @@ time_counts_only_while_we_look_ourselves(void **state)
 		assert_int_equal(
 		    pulse_still_ns(&p, 5, (struct mono){ now += 100 * MS }, SECOND), i * 100 * MS);
 	assert_int_equal(
-	    pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 0); /* it changed */
+	    /* the pulse changed */
+	    pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 0);
 	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 100 * MS }, SECOND), 100 * MS);
 	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += 60 * SECOND }, SECOND),
-	    0); /* this process slept, too */
+	    0); /* this process was suspended, too */
 	assert_int_equal(pulse_still_ns(&p, 6, (struct mono){ now += SECOND }, SECOND), SECOND);
 }
 
@@ -158,7 +159,7 @@ an_agent(void)
 }
 
 static void
-what_a_killed_agent_left_is_silenced_and_taken_away(void **state)
+the_table_of_a_killed_agent_is_silenced_and_removed(void **state)
 {
 	char folder[PATH_MAX];
 	pid_t agent = fork();
@@ -179,7 +180,7 @@ what_a_killed_agent_left_is_silenced_and_taken_away(void **state)
 }
 
 static void
-one_that_is_dismissed_leaves_all_as_it_is(void **state)
+a_dismissed_guardian_changes_nothing(void **state)
 {
 	struct guard g;
 	struct rates *r;
@@ -189,7 +190,7 @@ one_that_is_dismissed_leaves_all_as_it_is(void **state)
 	begin(&g, &r, 10 * SECOND);
 	pid = g.pid;
 	guard_dismiss(&g);
-	assert_int_equal(kill(pid, 0), -1); /* ended, and waited for */
+	assert_int_equal(kill(pid, 0), -1); /* it ended, and its parent has waited for it */
 	assert_true(probes());
 	rates_close(r, true);
 }
@@ -218,9 +219,9 @@ a_killed_guardian_is_replaced(void **state)
 	while (guard_turn(&g, later) != GUARD_DIED)
 		poll(NULL, 0, 1);
 	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND - 1 }),
-	    GUARD_SAME); /* not within a second */
+	    GUARD_SAME); /* its successor did not live for a second: replaced after one */
 	assert_int_equal(guard_turn(&g, (struct mono){ later.ns + SECOND }), GUARD_AGAIN);
-	assert_true(probes()); /* no guardian took its own death for the agent's */
+	assert_true(probes()); /* no guardian mistook its own end for that of the agent */
 	guard_dismiss(&g);
 	rates_close(r, true);
 }
@@ -251,24 +252,24 @@ a_guardian_that_hangs_is_replaced(void **state)
 }
 
 static void
-an_agent_that_hangs_is_silenced_and_learns_it(void **state)
+an_agent_that_hangs_is_silenced_and_informed(void **state)
 {
 	struct guard g;
 	struct rates *r;
 	(void)state;
 
 	begin(&g, &r, 500 * MS);
-	for (int i = 0; i < 150; i++) { /* it turns, for three times as long */
+	for (int i = 0; i < 150; i++) { /* calls in time, for three times the limit */
 		guard_turn(&g, clock_mono());
 		poll(NULL, 0, 10);
 	}
 	assert_false(guard_buried(&g));
-	assert_true(wait_until(buried, &g)); /* now it does not */
+	assert_true(wait_until(buried, &g)); /* no call since then */
 	assert_false(probes());
 	assert_false(guard_buried(&g)); /* reported once */
 	assert_true(guard_lives(&g));
 	probe(r);
-	guard_turn(&g, clock_mono()); /* it goes on, and hangs again */
+	guard_turn(&g, clock_mono()); /* the agent continues, then hangs again */
 	assert_true(wait_until(buried, &g));
 	assert_false(probes());
 	guard_dismiss(&g);
@@ -279,17 +280,17 @@ int
 main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(time_counts_only_while_we_look_ourselves),
-		cmocka_unit_test_setup_teardown(what_a_killed_agent_left_is_silenced_and_taken_away,
+		cmocka_unit_test(time_counts_only_while_the_guardian_runs),
+		cmocka_unit_test_setup_teardown(the_table_of_a_killed_agent_is_silenced_and_removed,
 		    folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
-		    one_that_is_dismissed_leaves_all_as_it_is, folders_make, folders_remove),
+		    a_dismissed_guardian_changes_nothing, folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
 		    a_killed_guardian_is_replaced, folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
 		    a_guardian_that_hangs_is_replaced, folders_make, folders_remove),
 		cmocka_unit_test_setup_teardown(
-		    an_agent_that_hangs_is_silenced_and_learns_it, folders_make, folders_remove),
+		    an_agent_that_hangs_is_silenced_and_informed, folders_make, folders_remove),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "--guard") == 0)

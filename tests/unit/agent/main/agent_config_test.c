@@ -26,7 +26,7 @@ printed(const struct agent_config *c)
 }
 
 static void
-what_is_printed_reads_back_the_same(void **state)
+printed_settings_are_read_back_unchanged(void **state)
 {
 	char *set[] = { "agent.node=web-7", "tracer.sub_buffers=8", "queue.memory=3MiB",
 		"status.shed=75%", "controller.url=tls://10.0.0.1:7777", "queue.batch_time=7ms" };
@@ -70,7 +70,7 @@ defaults_work_on_one_machine(void **state)
 }
 
 static void
-nonsense_is_refused_with_its_key(void **state)
+invalid_values_are_refused_with_their_key(void **state)
 {
 	static const struct {
 		const char *set, *key;
@@ -144,9 +144,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_printed_reads_back_the_same),
+		cmocka_unit_test(printed_settings_are_read_back_unchanged),
 		cmocka_unit_test(defaults_work_on_one_machine),
-		cmocka_unit_test(nonsense_is_refused_with_its_key),
+		cmocka_unit_test(invalid_values_are_refused_with_their_key),
 		cmocka_unit_test(the_manual_has_every_key_with_its_default_and_range),
 	};
 

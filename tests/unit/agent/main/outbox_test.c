@@ -10,8 +10,10 @@
 #include "agent/main/outbox.h"
 #include "base/rng.h"
 
-/* A parcel of `records` records that begin at time `at`; its one byte of padding tells how long it
- * is. */
+/*
+ * A parcel of `records` records that begin at time `at`, each with a text of `padding` bytes (at
+ * most 200).
+ */
 static struct parcel
 parcel_of(uint64_t records, int64_t at, size_t padding)
 {
@@ -34,10 +36,10 @@ parcel_of(uint64_t records, int64_t at, size_t padding)
 	return p;
 }
 
-/* What a controller does, and what it has seen. */
+/* A model of the controller, with what it has received. */
 struct controller {
 	uint64_t have_seq;
-	int64_t next_ns; /* the time of the next record, if nothing is lost */
+	int64_t next_ns; /* the time of the next record if no record is lost */
 	uint64_t records, lost;
 };
 
@@ -55,7 +57,8 @@ controller_take(struct controller *c, uint64_t seq, const uint8_t *data, size_t 
 	for (uint32_t i = 0; i < b.nlosses; i++) {
 		assert_int_equal(b.losses[i].reason, LOSS_QUEUE);
 		assert_int_equal(
-		    b.losses[i].from_ns, c->next_ns); /* told where it is missing, not later */
+		    /* the loss is reported at its position, not later */
+		    b.losses[i].from_ns, c->next_ns);
 		c->lost += b.losses[i].count;
 		c->next_ns = b.losses[i].to_ns + 1;
 	}
@@ -83,11 +86,11 @@ send_one(struct outbox *o, struct controller *c, uint32_t window, bool arrives)
 }
 
 /*
- * Whatever the order of puts, sends, acknowledgements, lost connections and controllers
- * that forget nothing: each record arrives, or is counted in the place where it is missing.
+ * In any order of puts, sends, acknowledgements, lost connections and controllers that keep their
+ * state: each record arrives or is counted as lost at its position.
  */
 static void
-nothing_is_lost_without_a_word(void **state)
+every_lost_record_is_counted(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -114,7 +117,7 @@ nothing_is_lost_without_a_word(void **state)
 				assert_int_equal(
 				    outbox_ack(o, rng_below(&r, c.have_seq + 1), NULL), 0);
 			} else if (dice < 93 && connected) {
-				send_one(o, &c, 4, false); /* written, but the connection dies */
+				send_one(o, &c, 4, false); /* written, but the connection fails */
 				connected = false;
 			} else if (dice < 97 && !connected) {
 				assert_in_range(outbox_first(o), 1, c.have_seq + 1);
@@ -153,7 +156,7 @@ memory_stays_within_its_limit(void **state)
 }
 
 static void
-the_window_holds_back(void **state)
+the_window_limits_unacknowledged_batches(void **state)
 {
 	struct outbox *o = outbox_new(1 << 20);
 	struct controller c = { 0 };
@@ -193,10 +196,12 @@ a_peer_cannot_acknowledge_what_was_not_sent(void **state)
 	outbox_free(o);
 }
 
-/* The bytes of a batch that is being written stay, though its acknowledgement is faster than the
- * write's return. */
+/*
+ * The bytes of a batch that is being written stay valid, even if its acknowledgement comes before
+ * the write returns.
+ */
 static void
-what_is_being_written_is_not_freed(void **state)
+a_batch_being_written_is_not_freed(void **state)
 {
 	struct outbox *o = outbox_new(1 << 20);
 	struct parcel p = parcel_of(3, 0, 50);
@@ -218,11 +223,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_lost_without_a_word),
+		cmocka_unit_test(every_lost_record_is_counted),
 		cmocka_unit_test(memory_stays_within_its_limit),
-		cmocka_unit_test(the_window_holds_back),
+		cmocka_unit_test(the_window_limits_unacknowledged_batches),
 		cmocka_unit_test(a_peer_cannot_acknowledge_what_was_not_sent),
-		cmocka_unit_test(what_is_being_written_is_not_freed),
+		cmocka_unit_test(a_batch_being_written_is_not_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

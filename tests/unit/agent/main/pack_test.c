@@ -18,8 +18,10 @@ static struct batch_label labels[] = {
 	{ RECORD_POINT, 5, 1, "s/p:b", (const char **)(uintptr_t)FIELDS },
 };
 
-/* Sends all that waits, checks what every reader relies on, and returns how many records there
- * were. */
+/*
+ * Sends all pending records, checks the invariants that readers rely on, and returns the number of
+ * records.
+ */
 struct seen {
 	int64_t watermark_ns;
 	uint64_t records, batches, losses, late;
@@ -56,10 +58,12 @@ drain(struct outbox *o, struct seen *s)
 	}
 }
 
-/* Takes of any size, equal times, records that come late: a batch's watermark is never past what is
- * still to come. */
+/*
+ * Records of any number and order per poll, equal times, late records: a batch's watermark never
+ * exceeds the time of a record still to come.
+ */
 static void
-a_watermark_is_a_promise(void **state)
+no_record_comes_before_its_watermark(void **state)
 {
 	struct pack_options options = { 2000, 20 * MS, 100 * MS };
 	struct outbox *o = outbox_new(1 << 24);
@@ -108,7 +112,7 @@ a_watermark_is_a_promise(void **state)
 }
 
 static void
-silence_is_said_in_time(void **state)
+watermarks_are_sent_without_records(void **state)
 {
 	struct pack_options options = { 65536, 20 * MS, 100 * MS };
 	struct outbox *o = outbox_new(1 << 20);
@@ -119,7 +123,7 @@ silence_is_said_in_time(void **state)
 	struct seen s = { 0 };
 	(void)state;
 
-	assert_false(pack_tick(p, (struct mono){ 500 * MS })); /* nothing can be promised yet */
+	assert_false(pack_tick(p, (struct mono){ 500 * MS })); /* no watermark is known yet */
 	pack_take(p, &t, labels, 2, (struct mono){ 1000 * MS });
 	assert_true(pack_tick(p, (struct mono){ 1000 * MS }));
 	t.watermark_ns = 8;
@@ -139,8 +143,10 @@ silence_is_said_in_time(void **state)
 	outbox_free(o);
 }
 
-/* With 1, 10, 100 records in each turn of 5 ms: as few batches as the time allows, and what comes
- * after a pause waits for nothing. */
+/*
+ * With 1, 10, 100 records in each turn of 5 ms: as few batches as the time limit permits; records
+ * after a pause are sent at once.
+ */
 static void
 batches_grow_with_the_load(void **state)
 {
@@ -198,8 +204,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_watermark_is_a_promise),
-		cmocka_unit_test(silence_is_said_in_time),
+		cmocka_unit_test(no_record_comes_before_its_watermark),
+		cmocka_unit_test(watermarks_are_sent_without_records),
 		cmocka_unit_test(batches_grow_with_the_load),
 		cmocka_unit_test(losses_travel_with_the_batch),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The source through libbabeltrace2 beside Hone's own, on the same session folder of recorded
- * packets (tests/data). */
+/*
+ * libbabeltrace2 and Hone's own source on the same session folder of recorded packets (tests/data).
+ */
 #define _GNU_SOURCE
 #include <endian.h>
 #include <ftw.h>
@@ -69,7 +70,10 @@ write_packet(const struct session *s, unsigned i)
 	    CTF_INDEX_ENTRY, true);
 }
 
-/* A live process that has written no packet. cut: bytes of its metadata that are missing. */
+/*
+ * A live process that has written no packet. cut: number of missing bytes at the end of its
+ * metadata.
+ */
 static void
 session_begin(struct session *s, size_t cut)
 {
@@ -140,7 +144,7 @@ stats_of(struct source *s)
 	return ret;
 }
 
-/* All that is in a poll's records, as text. */
+/* All records of a poll, as text. */
 static void
 print_records(struct source *s, const struct source_output *o, char *text, size_t *len)
 {
@@ -174,7 +178,7 @@ print_records(struct source *s, const struct source_output *o, char *text, size_
 	}
 }
 
-/* The process ends: its shm folder goes, and its metadata is on disk, in a packet. */
+/* The process ends: its shm folder is removed, and its metadata is on disk, in a packet. */
 static void
 process_ends(struct session *s)
 {
@@ -200,7 +204,7 @@ process_ends(struct session *s)
 	usleep(350000); /* until the metadata counts as complete */
 }
 
-/* Reads everything of a dead process. */
+/* Reads all records of a dead process. */
 static char *
 read_all(const struct session *s, source_open_fn *open)
 {
@@ -272,7 +276,7 @@ a_growing_file_is_read_packet_by_packet(void **state)
 		assert_int_equal(out.nlate, out.nrecords); /* the files came after SETTLE_NS */
 	}
 	assert_int_equal(total, 19);
-	assert_int_equal(stats_of(&source).processes[0].pid != 1, true); /* of the environment */
+	assert_int_equal(stats_of(&source).processes[0].pid != 1, true); /* from the environment */
 	source.close(source.state);
 	session_end(&s);
 }
@@ -310,7 +314,7 @@ records_wait_for_the_watermark(void **state)
 }
 
 static void
-metadata_that_is_behind_is_waited_for_and_then_a_loss(void **state)
+incomplete_metadata_is_waited_for_and_then_counted_as_a_loss(void **state)
 {
 	const struct source_options o = { .outside = true };
 	struct session s;
@@ -389,7 +393,7 @@ main(void)
 		cmocka_unit_test(both_sources_deliver_the_same_records),
 		cmocka_unit_test(a_growing_file_is_read_packet_by_packet),
 		cmocka_unit_test(records_wait_for_the_watermark),
-		cmocka_unit_test(metadata_that_is_behind_is_waited_for_and_then_a_loss),
+		cmocka_unit_test(incomplete_metadata_is_waited_for_and_then_counted_as_a_loss),
 		cmocka_unit_test(a_trace_without_events_is_no_loss),
 		cmocka_unit_test(losses_of_the_tracer_are_reported_with_their_time),
 	};

@@ -63,7 +63,7 @@ names_become_part_of_the_label(void **state)
 	}
 	memset(name, 'x', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
-	uint32_t cut = named(&l, base, name); /* before l.labels is read: it may move */
+	uint32_t cut = named(&l, base, name); /* before l.labels is read: named() may move it */
 	assert_int_equal(l.labels[cut].len, strlen("cart/hone:fork()") + 63);
 	source_labels_release(&l);
 }

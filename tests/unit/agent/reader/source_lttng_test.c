@@ -291,7 +291,7 @@ an_idle_ring_is_complete_and_one_with_data_is_not(void **state)
 	process_starts(&n);
 	t = take(&n, start);
 	assert_true(t.watermark_ns == start - 5 * MS); /* only a header: idle */
-	word_set(&n, PRODUCED_AT, HEAD + 1);           /* a record takes its place */
+	word_set(&n, PRODUCED_AT, HEAD + 1);           /* a record replaces it */
 	t = take(&n, start + MS);
 	assert_true(t.watermark_ns == start - 5 * MS); /* unchanged */
 	word_set(&n, PRODUCED_AT, PACKET * 2 + 500);
@@ -383,7 +383,7 @@ fill_packets(struct fixture *n)
 }
 
 static void
-little_memory_never_stops_the_reader(void **state)
+little_memory_does_not_stop_the_reader(void **state)
 {
 	const struct source_options o = { .memory_bytes = 1, .outside = true };
 	struct fixture n;
@@ -494,7 +494,7 @@ losses_are_reported_once_with_their_time_span(void **state)
 }
 
 static void
-garbage_is_counted_and_the_rest_goes_on(void **state)
+invalid_packets_are_counted_and_the_rest_is_read(void **state)
 {
 	const struct source_options o = { .outside = true };
 	struct fixture n;
@@ -521,7 +521,7 @@ garbage_is_counted_and_the_rest_goes_on(void **state)
 }
 
 static void
-a_program_that_came_and_went_between_two_polls_is_read_from_disk(void **state)
+a_program_that_ran_between_two_polls_is_read_from_disk(void **state)
 {
 	const struct source_options o = { .outside = true };
 	struct fixture n;
@@ -562,7 +562,7 @@ a_program_that_came_and_went_between_two_polls_is_read_from_disk(void **state)
 }
 
 static void
-programs_are_listed_while_they_live(void **state)
+programs_are_listed_while_they_run(void **state)
 {
 	struct fixture n;
 	(void)state;
@@ -622,7 +622,10 @@ labels_keep_their_indexes(void **state)
 	fixture_close(&n);
 }
 
-/* A process with one record outside of any request: *came is how many of its 19 are delivered. */
+/*
+ * A process with one record outside of any request. *came: how many of its 19 records are
+ * delivered.
+ */
 static struct source_stats
 one_outside(const struct source_options *o, uint32_t *came)
 {
@@ -718,7 +721,7 @@ is_named(void *name, const char *service)
 }
 
 static void
-records_outside_of_requests_are_delivered_to_who_asks(void **state)
+records_outside_of_requests_are_delivered_on_request(void **state)
 {
 	char ours[] = "source_program", other[] = "other";
 	struct source_options o = { .wants_outside = is_named, .of = ours };
@@ -867,18 +870,18 @@ main(void)
 		cmocka_unit_test(an_idle_ring_is_complete_and_one_with_data_is_not),
 		cmocka_unit_test(a_consumed_packet_without_its_index_holds_the_watermark),
 		cmocka_unit_test(records_past_the_watermark_wait),
-		cmocka_unit_test(little_memory_never_stops_the_reader),
+		cmocka_unit_test(little_memory_does_not_stop_the_reader),
 		cmocka_unit_test(
 		    a_ring_that_is_not_drained_stops_holding_the_watermark_and_its_records_are_late),
 		cmocka_unit_test(a_node_that_was_suspended_waits_for_its_rings),
 		cmocka_unit_test(losses_are_reported_once_with_their_time_span),
-		cmocka_unit_test(garbage_is_counted_and_the_rest_goes_on),
-		cmocka_unit_test(a_program_that_came_and_went_between_two_polls_is_read_from_disk),
-		cmocka_unit_test(programs_are_listed_while_they_live),
+		cmocka_unit_test(invalid_packets_are_counted_and_the_rest_is_read),
+		cmocka_unit_test(a_program_that_ran_between_two_polls_is_read_from_disk),
+		cmocka_unit_test(programs_are_listed_while_they_run),
 		cmocka_unit_test(labels_keep_their_indexes),
 		cmocka_unit_test(metadata_of_another_version_is_reported_with_that_version),
 		cmocka_unit_test(records_outside_of_requests_are_dropped_and_counted),
-		cmocka_unit_test(records_outside_of_requests_are_delivered_to_who_asks),
+		cmocka_unit_test(records_outside_of_requests_are_delivered_on_request),
 		cmocka_unit_test(
 		    a_process_whose_registration_was_lost_is_reported_for_as_long_as_it_lives),
 		cmocka_unit_test(a_process_that_was_traced_before_it_ended_is_not_reported),

@@ -182,8 +182,10 @@ polled(struct tape *t)
 	return take;
 }
 
-/* The delivered records, a letter each: B and E begin and end a request (b: one that is not probed),
- * s is a step, f a record of another program; x follows if it has no trace. */
+/*
+ * The delivered records, a letter each: B and E begin and end a request (b: one that is not
+ * probed), s is a step, f a record of another program; x follows if it has no trace.
+ */
 static const char *
 story(struct tape *t, struct source_output take)
 {
@@ -425,7 +427,7 @@ the_death_of_a_process_gives_up_its_open_requests(void **state)
 }
 
 static void
-a_gap_in_the_standing_tracepoints_gives_up_open_requests(void **state)
+a_gap_in_the_mapped_tracepoints_gives_up_open_requests(void **state)
 {
 	struct tape *t = tape_new(MAPPED_PROBED);
 	struct source other = { .poll = tape_poll };
@@ -514,7 +516,7 @@ main(void)
 		    requests_that_are_not_sampled_are_dropped_and_those_not_probed_keep_what_the_mapping_names),
 		cmocka_unit_test(a_loss_gives_up_open_requests_and_none_that_begins_later),
 		cmocka_unit_test(the_death_of_a_process_gives_up_its_open_requests),
-		cmocka_unit_test(a_gap_in_the_standing_tracepoints_gives_up_open_requests),
+		cmocka_unit_test(a_gap_in_the_mapped_tracepoints_gives_up_open_requests),
 		cmocka_unit_test(a_late_record_counts_as_lost),
 		cmocka_unit_test(memory_does_not_grow),
 	};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Several sources as one, played by members whose records, watermarks and failures a test chooses.
+/*
+ * Several sources as one. Test sources with chosen records, watermarks and failures are the
+ * members.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +17,7 @@
 
 enum { RECORDS_MAX = 4000, LABELS = 3 };
 
-/* A source that plays a list of records; those up to upto_ns are delivered by the next poll. */
+/* A source with a list of records; a poll delivers those up to upto_ns. */
 struct player {
 	struct record records[RECORDS_MAX];
 	struct value values[RECORDS_MAX];
@@ -185,7 +187,7 @@ records_come_in_order_up_to_the_least_watermark(void **state)
 	assert_memory_equal(
 	    s.labels(s.state, &n)[o.records[1].label].text, "b/p:e0", sizeof "b/p:e0" - 1);
 	b->upto_ns = 45;
-	o = poll_set(&s); /* a's records were pending, their texts are still what they were */
+	o = poll_set(&s); /* a's records were pending, their texts are unchanged */
 	assert_true(o.watermark_ns == 45 && o.nrecords == 2);
 	assert_true(o.records[0].trace_id == 2 && o.records[1].trace_id == 5);
 	assert_memory_equal(o.records[0].values[0].text, "0000002", 8);
@@ -233,7 +235,7 @@ a_member_that_fails_stops_no_other(void **state)
 }
 
 static void
-a_member_that_stands_still_is_left_behind_when_memory_ends(void **state)
+a_stalled_member_is_skipped_when_memory_is_short(void **state)
 {
 	struct player *a = player_new("a"), *b = player_new("b");
 	const struct source members[2] = { source_of(a), source_of(b) };
@@ -323,7 +325,7 @@ main(void)
 		cmocka_unit_test(one_member_is_the_set_itself),
 		cmocka_unit_test(records_come_in_order_up_to_the_least_watermark),
 		cmocka_unit_test(a_member_that_fails_stops_no_other),
-		cmocka_unit_test(a_member_that_stands_still_is_left_behind_when_memory_ends),
+		cmocka_unit_test(a_stalled_member_is_skipped_when_memory_is_short),
 		cmocka_unit_test(all_records_come_once_and_in_order_however_members_advance),
 	};
 

@@ -9,7 +9,7 @@
 #include "agent/reader/sources.h"
 
 static void
-names_of_the_table_are_taken_and_others_refused(void **state)
+only_known_source_names_are_accepted(void **state)
 {
 	struct err e;
 	(void)state;
@@ -22,7 +22,7 @@ names_of_the_table_are_taken_and_others_refused(void **state)
 }
 
 static void
-two_that_read_the_same_are_refused(void **state)
+two_sources_of_the_same_data_are_refused(void **state)
 {
 	struct err e;
 	(void)state;
@@ -33,7 +33,7 @@ two_that_read_the_same_are_refused(void **state)
 }
 
 static void
-a_source_that_is_linked_in_opens(void **state)
+a_linked_source_opens(void **state)
 {
 	const struct source_place place = { "/nowhere", "hone" };
 	struct source_output o;
@@ -52,9 +52,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_of_the_table_are_taken_and_others_refused),
-		cmocka_unit_test(two_that_read_the_same_are_refused),
-		cmocka_unit_test(a_source_that_is_linked_in_opens),
+		cmocka_unit_test(only_known_source_names_are_accepted),
+		cmocka_unit_test(two_sources_of_the_same_data_are_refused),
+		cmocka_unit_test(a_linked_source_opens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

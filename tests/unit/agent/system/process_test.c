@@ -40,7 +40,7 @@ a_process_is_known_by_its_program_and_name(void **state)
 }
 
 static void
-a_family_has_the_time_of_its_children(void **state)
+cpu_time_includes_that_of_children(void **state)
 {
 	struct family f = { 0 };
 	int ends[2];
@@ -98,7 +98,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_is_known_by_its_program_and_name),
-		cmocka_unit_test(a_family_has_the_time_of_its_children),
+		cmocka_unit_test(cpu_time_includes_that_of_children),
 		cmocka_unit_test(a_sockets_owner_is_the_process_that_listens),
 		cmocka_unit_test(own_memory_is_more_than_a_page),
 	};

@@ -35,7 +35,7 @@ an_address_has_the_name_of_its_symbol(void **state)
 	assert_string_equal(name_of(s, &own_lock), "symbols_test+own_lock");
 	assert_string_equal(name_of(s, &bss_locks[0]), "symbols_test+bss_locks");
 	assert_string_equal(name_of(s, &bss_locks[4000]),
-	    "symbols_test+bss_locks"); /* far behind the end of the file */
+	    "symbols_test+bss_locks"); /* far past the end of the file */
 	assert_string_equal(name_of(s, (const char *)(uintptr_t)name_of), "symbols_test+name_of");
 	data = name_of(s, stdout); /* in a library: a symbol, or an offset */
 	assert_true(strncmp(data, "libc", 4) == 0 && strchr(data, '+') != NULL);

@@ -46,7 +46,7 @@ a_known_program_is_not_listed_again(void **state)
 	assert_int_equal(inventory_listed(v, &t, &e), 0);
 	assert_false(inventory_wants_another(v));
 
-	processes[0].pid = 1010; /* started anew: the same file */
+	processes[0].pid = 1010; /* restarted: the same file */
 	assert_int_equal(inventory_run(v, processes, 3, &e), 0);
 	assert_false(inventory_wants_list(v));
 	assert_true(inventory_has(v, "cart:get"));
@@ -54,7 +54,11 @@ a_known_program_is_not_listed_again(void **state)
 
 	assert_int_equal(inventory_run(v, processes, 4, &e), 0);
 	assert_true(inventory_wants_list(
-	    v)); /* cron is new, and has no tracepoints: asked three times, then believed */
+	    /*
+	     * cron is new and has no tracepoints: it is listed three times before this counts as
+	     * final
+	     */
+	    v));
 	for (int i = 0; i < 3; i++) {
 		assert_true(inventory_wants_list(v));
 		assert_int_equal(inventory_listed(v, &t, &e), 0);
@@ -64,7 +68,7 @@ a_known_program_is_not_listed_again(void **state)
 }
 
 static void
-what_mapped_programs_have_is_known(void **state)
+tracepoints_of_mapped_programs_are_known(void **state)
 {
 	struct tracepoints t = { sizeof list / sizeof list[0], list, NULL };
 	struct inventory *v = inventory_new();
@@ -87,7 +91,7 @@ what_mapped_programs_have_is_known(void **state)
 }
 
 static void
-what_runs_is_what_there_is(void **state)
+only_running_programs_have_tracepoints(void **state)
 {
 	static const struct {
 		const char *name;
@@ -124,9 +128,9 @@ what_runs_is_what_there_is(void **state)
 	inventory_free(v);
 }
 
-/* One that has just begun has not loaded all of its providers yet. */
+/* A program that just started has not loaded all of its providers yet. */
 static void
-what_is_listed_while_it_starts_is_not_all(void **state)
+a_list_of_a_starting_program_is_incomplete(void **state)
 {
 	struct tracepoint young[] = { { 20, "web:put" } },
 			  whole[] = { { 20, "web:put" }, { 20, "web:get" }, { 20, "more:x" } };
@@ -150,7 +154,7 @@ what_is_listed_while_it_starts_is_not_all(void **state)
 }
 
 static void
-programs_of_a_kind_share_their_names(void **state)
+programs_of_one_file_share_their_names(void **state)
 {
 	struct tracepoints t = { sizeof list / sizeof list[0], list, NULL };
 	struct inventory *v = inventory_new();
@@ -180,10 +184,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_known_program_is_not_listed_again),
-		cmocka_unit_test(what_runs_is_what_there_is),
-		cmocka_unit_test(what_is_listed_while_it_starts_is_not_all),
-		cmocka_unit_test(what_mapped_programs_have_is_known),
-		cmocka_unit_test(programs_of_a_kind_share_their_names),
+		cmocka_unit_test(only_running_programs_have_tracepoints),
+		cmocka_unit_test(a_list_of_a_starting_program_is_incomplete),
+		cmocka_unit_test(tracepoints_of_mapped_programs_are_known),
+		cmocka_unit_test(programs_of_one_file_share_their_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

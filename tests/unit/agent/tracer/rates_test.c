@@ -17,7 +17,7 @@
 
 static char path[64];
 
-/* As a program maps it. */
+/* Maps the table as a program does. */
 static const struct hone_policy *
 look(void)
 {
@@ -37,7 +37,7 @@ leave(const struct hone_policy *t)
 	munmap((void *)(uintptr_t)t, sizeof *t);
 }
 
-/* As a program looks a type up. */
+/* Looks a type up as a program does. */
 static const struct hone_policy_entry *
 find(const struct hone_policy *t, const char *type)
 {
@@ -64,7 +64,7 @@ each(void **state)
 }
 
 static void
-programs_see_what_is_written(void **state)
+programs_read_the_written_rates(void **state)
 {
 	struct rate list[] = { { "GET", 1, 0.5 }, { "PUT", 0.25, 0 } };
 	struct want w = { .sampled = 0.75, .nrates = 2, .rates = list };
@@ -92,7 +92,8 @@ programs_see_what_is_written(void **state)
 	w.nrates = 1;
 	w.rates = &list[1];
 	assert_int_equal(rates_apply(r, &w, (struct mono){ 9000 }, &e), 0);
-	assert_int_equal(find(t, "GET")->sample_rate, t->sample_rate); /* like any other type now */
+	/* the same as for any other type now */
+	assert_int_equal(find(t, "GET")->sample_rate, t->sample_rate);
 	assert_int_equal(find(t, "GET")->probe_until_ns, 0);
 	rates_close(r, true);
 	assert_int_equal(t->sample_until_ns, 0);
@@ -100,10 +101,12 @@ programs_see_what_is_written(void **state)
 	leave(t);
 }
 
-/* /dev/shm is open to all: who puts a link there neither keeps the agent from its table nor has it
- * write elsewhere. */
+/*
+ * /dev/shm is writable by all users: a symbolic link there must neither keep the agent from its
+ * table nor redirect its writes.
+ */
 static void
-a_link_in_its_place_is_replaced(void **state)
+a_symbolic_link_in_place_of_the_table_is_replaced(void **state)
 {
 	char other[96], words[8] = "";
 	struct rates *r;
@@ -128,7 +131,7 @@ a_link_in_its_place_is_replaced(void **state)
 }
 
 static void
-old_mappings_stay_true_when_an_agent_starts_anew(void **state)
+old_mappings_stay_valid_when_an_agent_restarts(void **state)
 {
 	struct rate rate = { "GET", 1, 1 };
 	struct want w = { .sampled = 1, .nrates = 1, .rates = &rate };
@@ -142,7 +145,7 @@ old_mappings_stay_true_when_an_agent_starts_anew(void **state)
 	rates_apply(r, &w, (struct mono){ 5000 }, &e);
 	rates_close(r, false);
 	assert_int_equal(rates_open(&r, path, &e), 0);
-	assert_int_equal(find(t, "GET")->probe_until_ns, 0); /* nothing is inherited */
+	assert_int_equal(find(t, "GET")->probe_until_ns, 0); /* no value is inherited */
 	rates_apply(r, &w, (struct mono){ 6000 }, &e);
 	assert_int_equal(find(t, "GET")->probe_until_ns, 6000);
 	rates_close(r, true);
@@ -160,7 +163,7 @@ a_guardian_silences_a_dead_agents_table(void **state)
 	int spare;
 	(void)state;
 
-	rates_silence_fd(-1); /* there is none: fine */
+	rates_silence_fd(-1); /* without a table: no effect */
 	assert_int_equal(rates_open(&r, path, &e), 0);
 	t = look();
 	spare = rates_spare(r);
@@ -171,7 +174,8 @@ a_guardian_silences_a_dead_agents_table(void **state)
 	assert_int_equal(find(t, "GET")->probe_until_ns, 0);
 	rates_close(r, false);
 	assert_int_equal(
-	    rates_open(&next, path, &e), 0); /* who holds the spare one keeps nobody from it */
+	    /* another process with the spare descriptor does not prevent it */
+	    rates_open(&next, path, &e), 0);
 	rates_close(next, true);
 	close(spare);
 	leave(t);
@@ -190,7 +194,7 @@ two_agents_do_not_share_a_table(void **state)
 }
 
 static void
-a_file_that_is_no_table_is_replaced_not_written_over(void **state)
+another_file_is_replaced_not_overwritten(void **state)
 {
 	struct stat before, after;
 	struct rates *r;
@@ -209,7 +213,7 @@ a_file_that_is_no_table_is_replaced_not_written_over(void **state)
 }
 
 static void
-a_full_table_says_so_and_takes_the_rest(void **state)
+a_full_table_is_reported_and_keeps_its_types(void **state)
 {
 	static char names[HONE_POLICY_TYPES + 1][24];
 	static struct rate list[RATES_MAX];
@@ -234,7 +238,10 @@ a_full_table_says_so_and_takes_the_rest(void **state)
 	rates_close(r, true);
 }
 
-/* As libhone would: the same number for both, so that what is probed is sampled. */
+/*
+ * As in libhone: both decisions use the same random number, so that every probed request is
+ * sampled.
+ */
 static void
 a_request_is_chosen_by_the_table(void **state)
 {
@@ -271,7 +278,7 @@ read_a_byte(void)
 }
 
 static void
-a_knock_is_heard_and_stands_for_a_while(void **state)
+a_knock_is_detected_and_stays_valid_for_some_time(void **state)
 {
 	struct mono now = clock_mono(), before, from;
 	struct rates *r;
@@ -282,13 +289,13 @@ a_knock_is_heard_and_stands_for_a_while(void **state)
 	read_a_byte();
 	rates_close(r, false);
 	assert_int_equal(rates_open(&r, path, &e),
-	    0); /* what was said to an earlier agent, and reading it oneself, is none */
+	    0); /* knocks to an earlier agent and reads by this process do not count */
 	before = clock_mono();
 	assert_false(rates_unwritten(r, before, &from));
 	assert_true(from.ns >= now.ns && from.ns <= before.ns);
 	leave(look());
 	now = clock_mono();
-	assert_false(rates_unwritten(r, now, &from)); /* who maps it does not knock */
+	assert_false(rates_unwritten(r, now, &from)); /* mapping the table is not a knock */
 	assert_int_equal(from.ns, before.ns);
 
 	read_a_byte();
@@ -297,7 +304,8 @@ a_knock_is_heard_and_stands_for_a_while(void **state)
 	assert_true(rates_unwritten(r, before, &from));
 	assert_int_equal(from.ns, now.ns);
 	now = clock_mono();
-	assert_true(rates_unwritten(r, now, &from)); /* the program may not knock again so soon */
+	/* still true: the program's next knock may come later */
+	assert_true(rates_unwritten(r, now, &from));
 	assert_int_equal(from.ns, before.ns);
 	now.ns += 2 * HONE_POLICY_KNOCK_NS;
 	rates_unwritten(r, now, &from);
@@ -309,15 +317,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(programs_see_what_is_written, each),
-		cmocka_unit_test_setup(a_link_in_its_place_is_replaced, each),
-		cmocka_unit_test_setup(old_mappings_stay_true_when_an_agent_starts_anew, each),
+		cmocka_unit_test_setup(programs_read_the_written_rates, each),
+		cmocka_unit_test_setup(a_symbolic_link_in_place_of_the_table_is_replaced, each),
+		cmocka_unit_test_setup(old_mappings_stay_valid_when_an_agent_restarts, each),
 		cmocka_unit_test_setup(a_guardian_silences_a_dead_agents_table, each),
 		cmocka_unit_test_setup(two_agents_do_not_share_a_table, each),
-		cmocka_unit_test_setup(a_file_that_is_no_table_is_replaced_not_written_over, each),
-		cmocka_unit_test_setup(a_full_table_says_so_and_takes_the_rest, each),
+		cmocka_unit_test_setup(another_file_is_replaced_not_overwritten, each),
+		cmocka_unit_test_setup(a_full_table_is_reported_and_keeps_its_types, each),
 		cmocka_unit_test_setup(a_request_is_chosen_by_the_table, each),
-		cmocka_unit_test_setup(a_knock_is_heard_and_stands_for_a_while, each),
+		cmocka_unit_test_setup(a_knock_is_detected_and_stays_valid_for_some_time, each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 
 #define MS INT64_C(1000000)
 
-/* A tracer that does as it is told: which of 26 tracepoints "p:a" to "p:z" are on. */
+/* A tracer without delays: which of the 26 tracepoints "p:a" to "p:z" are on. */
 struct lttng_tracer {
 	bool on[26];
 	bool fails[26];
@@ -41,7 +41,7 @@ want(struct reconcile *r, uint64_t epoch, int64_t lease_ms, const char *letters,
 	return reconcile_want(r, &w, at_ms(now_ms), &e);
 }
 
-/* Does what is due, and returns how much that was. */
+/* Applies all due changes and returns their number. */
 static uint32_t
 apply(struct reconcile *r, struct lttng_tracer *t, int64_t now_ms)
 {
@@ -57,7 +57,8 @@ apply(struct reconcile *r, struct lttng_tracer *t, int64_t now_ms)
 			c[i].failed = true;
 			strcpy(c[i].reason, "it fails");
 		} else {
-			assert_int_not_equal(t->on[which], c[i].on); /* never what is so already */
+			/* no change to the state that it already has */
+			assert_int_not_equal(t->on[which], c[i].on);
 			t->on[which] = c[i].on;
 		}
 		t->nchanges++;
@@ -124,7 +125,7 @@ a_lease_that_is_not_renewed_ends(void **state)
 
 	want(r, 1, 500, "ab", 0);
 	apply(r, &t, 0);
-	want(r, 1, 500, "ab", 400); /* the same epoch renews */
+	want(r, 1, 500, "ab", 400); /* the same epoch renews the lease */
 	assert_int_equal(apply(r, &t, 899), 0);
 	assert_true(done(r, 899, "ab", &d));
 	assert_int_equal(apply(r, &t, 900), 2);
@@ -134,7 +135,7 @@ a_lease_that_is_not_renewed_ends(void **state)
 	assert_false(look.leased);
 	assert_false(done(r, 901, "ab", &d));
 
-	want(r, 1, 500, "ab", 2000); /* back again, and said again */
+	want(r, 1, 500, "ab", 2000); /* enabled again, and confirmed again */
 	assert_int_equal(apply(r, &t, 2001), 2);
 	assert_true(done(r, 2002, "ab", &d));
 	assert_int_equal(d.from_ns, 2001 * MS);
@@ -142,7 +143,7 @@ a_lease_that_is_not_renewed_ends(void **state)
 }
 
 static void
-done_says_what_became_of_each(void **state)
+done_has_the_result_of_each_tracepoint(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	struct lttng_tracer t = { .fails = { [1] = true } };
@@ -156,18 +157,19 @@ done_says_what_became_of_each(void **state)
 
 	assert_int_equal(reconcile_want(r, &w, at_ms(0), NULL), 0);
 	assert_false(done(r, 1, "ab", &d));
-	assert_int_equal(apply(r, &t, 2), 3); /* what is always on, or not ours, is not touched */
+	/* always-on and foreign tracepoints are not changed */
+	assert_int_equal(apply(r, &t, 2), 3);
 	assert_true(done(r, 3, "ab", &d));
 	assert_int_equal(d.epoch, 7);
 	assert_int_equal(d.from_ns, 2 * MS);
 	assert_int_equal(d.nresults, 6);
 	assert_memory_equal(d.results, RESULTS, 6);
 	assert_string_equal(d.failure, "p:b: it fails");
-	assert_false(done(r, 4, "ab", &d)); /* once */
+	assert_false(done(r, 4, "ab", &d)); /* confirmed once */
 
 	assert_int_equal(apply(r, &t, 900), 0);
 	assert_int_equal(apply(r, &t, 1003), 1); /* tried again after a second */
-	assert_false(done(r, 1004, "ab", &d));   /* and nothing new to say */
+	assert_false(done(r, 1004, "ab", &d));   /* no new result to report */
 	reconcile_programs_changed(r);
 	assert_true(done(r, 1005, "abc", &d));
 	assert_int_equal(d.results[2], DONE_ON);
@@ -179,7 +181,7 @@ done_says_what_became_of_each(void **state)
 }
 
 static void
-shedding_holds_until_a_newer_epoch(void **state)
+shed_load_stays_until_a_newer_epoch(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	struct lttng_tracer t = { 0 };
@@ -215,10 +217,10 @@ an_older_epoch_counts_only_from_a_new_controller(void **state)
 	assert_true(done(r, 1, "ab", &d));
 
 	reconcile_connected(r);
-	assert_false(done(r, 2, "ab", &d)); /* not before it has spoken */
+	assert_false(done(r, 2, "ab", &d)); /* not before its first want */
 	assert_int_equal(want(r, 9, 5000, "ab", 2), 0);
-	assert_int_equal(apply(r, &t, 2), 0); /* a controller that came back changes nothing */
-	assert_true(done(r, 2, "ab", &d));    /* but is told */
+	assert_int_equal(apply(r, &t, 2), 0); /* a controller with the same epoch changes nothing */
+	assert_true(done(r, 2, "ab", &d));    /* but it gets a confirmation */
 
 	reconcile_connected(r);
 	assert_int_equal(want(r, 1, 5000, "c", 3), 0);
@@ -228,7 +230,7 @@ an_older_epoch_counts_only_from_a_new_controller(void **state)
 }
 
 static void
-a_new_session_gets_all_again(void **state)
+a_new_session_enables_all_again(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	struct lttng_tracer t = { 0 };
@@ -243,7 +245,7 @@ a_new_session_gets_all_again(void **state)
 	want(r, 2, 5000, "abcd", 1);
 	c = reconcile_changes(r, at_ms(1), &n);
 	assert_int_equal(n, 1);
-	assert_null(reconcile_changes(r, at_ms(1), &n)); /* one at a time */
+	assert_null(reconcile_changes(r, at_ms(1), &n)); /* one set of changes at a time */
 	reconcile_applied(r, c, 1, true, at_ms(2));
 	reconcile_forget(r);
 	memset(&t, 0, sizeof t);
@@ -254,10 +256,12 @@ a_new_session_gets_all_again(void **state)
 	reconcile_free(r);
 }
 
-/* Whatever comes in whatever order, with a tracer that now and then fails or forgets: in the end
- * what is on is what is wanted, and once the lease is over, nothing is. */
+/*
+ * Random events with a tracer that sometimes fails or loses its state: finally exactly the wanted
+ * tracepoints are on, and none after the lease.
+ */
 static void
-any_history_ends_as_wanted(void **state)
+any_history_ends_in_the_desired_state(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -304,7 +308,7 @@ is_mapped(void *of, const char *name)
 }
 
 static void
-a_mappings_own_stand_as_long_as_requests_are_sampled(void **state)
+tracepoints_of_a_mapping_stay_on_while_requests_are_sampled(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	struct reconcile_stats look;
@@ -335,9 +339,12 @@ a_mappings_own_stand_as_long_as_requests_are_sampled(void **state)
 	reconcile_free(r);
 }
 
-/* Without a filter, where a program without libhone has it; also when that comes later. */
+/*
+ * Enabled without a filter where a program without libhone has the tracepoint, also if that program
+ * starts later.
+ */
 static void
-what_mapped_programs_have_goes_on_for_all_their_records(void **state)
+tracepoints_of_mapped_programs_are_enabled_without_a_filter(void **state)
 {
 	struct reconcile *r = reconcile_new();
 	char mapped[8] = "a";
@@ -358,7 +365,7 @@ what_mapped_programs_have_goes_on_for_all_their_records(void **state)
 	assert_int_equal(n, 1);
 	assert_true(c[0].on && c[0].plain && strcmp(c[0].name, "p:b") == 0);
 	reconcile_applied(r, c, n, false, at_ms(3));
-	strcpy(mapped, ""); /* it has ended: what is on stays as it is */
+	strcpy(mapped, ""); /* it has ended: its tracepoints stay as they are */
 	assert_null(reconcile_changes(r, at_ms(4), &n));
 	want(r, 2, 1000, "b", 5);
 	c = reconcile_changes(r, at_ms(6), &n);
@@ -378,13 +385,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wanted_minus_on_gives_changes),
 		cmocka_unit_test(a_lease_that_is_not_renewed_ends),
-		cmocka_unit_test(done_says_what_became_of_each),
-		cmocka_unit_test(shedding_holds_until_a_newer_epoch),
+		cmocka_unit_test(done_has_the_result_of_each_tracepoint),
+		cmocka_unit_test(shed_load_stays_until_a_newer_epoch),
 		cmocka_unit_test(an_older_epoch_counts_only_from_a_new_controller),
-		cmocka_unit_test(a_new_session_gets_all_again),
-		cmocka_unit_test(any_history_ends_as_wanted),
-		cmocka_unit_test(a_mappings_own_stand_as_long_as_requests_are_sampled),
-		cmocka_unit_test(what_mapped_programs_have_goes_on_for_all_their_records),
+		cmocka_unit_test(a_new_session_enables_all_again),
+		cmocka_unit_test(any_history_ends_in_the_desired_state),
+		cmocka_unit_test(tracepoints_of_a_mapping_stay_on_while_requests_are_sampled),
+		cmocka_unit_test(tracepoints_of_mapped_programs_are_enabled_without_a_filter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

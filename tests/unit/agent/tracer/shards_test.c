@@ -13,7 +13,7 @@
 
 enum { SESSIONS = 5, RULES = 4, NAMES = 40, SEEDS = 200, STEPS = 400 };
 
-/* What the door does, to a tracer that only remembers. */
+/* Enables and disables as the caller does; the tracer only keeps the state. */
 struct lttng_tracer {
 	struct shards *s;
 	bool open[SESSIONS + 1], on[SESSIONS + 1][NAMES];
@@ -101,8 +101,10 @@ turn_off(struct lttng_tracer *t, int i)
 		set(t, i, shard, false);
 }
 
-/* Each wanted name is on in one place, others nowhere, and what two rules describe is in one
- * session. */
+/*
+ * Each wanted name is on in one session, others in none, and names described by two rules are in
+ * one session.
+ */
 static void
 check(const struct lttng_tracer *t, const bool *wanted)
 {
@@ -123,7 +125,7 @@ check(const struct lttng_tracer *t, const bool *wanted)
 }
 
 static void
-any_order_gives_what_is_wanted(void **state)
+any_order_ends_in_the_desired_state(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -165,7 +167,7 @@ sessions_have_few_rules_while_there_is_room(void **state)
 			assert_true(rules_of(&t, k) <= RULES);
 	}
 	assert_int_equal(shards_vacant(t.s), SHARD_NONE);
-	turn_on(&t, 3 + SESSIONS * RULES); /* all are full: it goes somewhere all the same */
+	turn_on(&t, 3 + SESSIONS * RULES); /* all are full: it is enabled nevertheless */
 	assert_true(shards_where(t.s, name_of(3 + SESSIONS * RULES)) > 0);
 	shards_free(t.s);
 }
@@ -187,7 +189,7 @@ one_is_opened_ahead_and_one_stays(void **state)
 	t.open[2] = true;
 	shards_opened(t.s, 2);
 	assert_false(shards_wants_spare(t.s));
-	assert_int_equal(shards_to_close(t.s), SHARD_NONE); /* something is on */
+	assert_int_equal(shards_to_close(t.s), SHARD_NONE); /* a tracepoint is on */
 	for (int i = 3; i < 3 + RULES; i++)
 		turn_off(&t, i);
 	assert_int_equal(shards_to_close(t.s), 2);
@@ -219,7 +221,7 @@ a_session_that_saw_many_rules_is_closed(void **state)
 }
 
 static void
-what_is_always_on_is_in_the_base(void **state)
+always_on_tracepoints_are_in_the_base_session(void **state)
 {
 	struct shards *s = shards_new(SESSIONS, RULES), *none = shards_new(0, RULES);
 	(void)state;
@@ -250,19 +252,19 @@ stars_stand_for_anything(void **state)
 }
 
 static void
-what_is_on_without_a_filter_is_so_until_it_is_off(void **state)
+a_tracepoint_without_a_filter_stays_so_until_it_is_disabled(void **state)
 {
 	struct shards *s = shards_new(SESSIONS, RULES);
 	(void)state;
 
-	shards_set_plain(s, "app:t01"); /* nobody has heard of it */
+	shards_set_plain(s, "app:t01"); /* unknown so far */
 	shards_opened(s, 1);
 	shards_switched(s, "app:t01", 1, true);
 	assert_false(shards_plain(s, "app:t01"));
 	shards_set_plain(s, "app:t01");
 	assert_true(shards_plain(s, "app:t01"));
 	assert_false(shards_plain(s, "app:t02"));
-	shards_switched(s, "app:t01", 1, true); /* told again */
+	shards_switched(s, "app:t01", 1, true); /* repeated */
 	assert_true(shards_plain(s, "app:t01"));
 	shards_switched(s, "app:t01", 1, false);
 	assert_false(shards_plain(s, "app:t01"));
@@ -275,13 +277,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_order_gives_what_is_wanted),
+		cmocka_unit_test(any_order_ends_in_the_desired_state),
 		cmocka_unit_test(sessions_have_few_rules_while_there_is_room),
 		cmocka_unit_test(one_is_opened_ahead_and_one_stays),
 		cmocka_unit_test(a_session_that_saw_many_rules_is_closed),
-		cmocka_unit_test(what_is_always_on_is_in_the_base),
+		cmocka_unit_test(always_on_tracepoints_are_in_the_base_session),
 		cmocka_unit_test(stars_stand_for_anything),
-		cmocka_unit_test(what_is_on_without_a_filter_is_so_until_it_is_off),
+		cmocka_unit_test(a_tracepoint_without_a_filter_stays_so_until_it_is_disabled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

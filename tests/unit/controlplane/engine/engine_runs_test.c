@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What holds at every moment of whole diagnoses, of two request types that share the program in
- * which the fault is. */
+/*
+ * Invariants at every moment of whole diagnoses, with two request types that share the faulty
+ * program.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,9 +25,13 @@ struct world {
 	uint32_t begin[TYPES], end[TYPES], point[POINTS]; /* labels */
 	double probed[TYPES];
 	bool fault, on[POINTS], all;
-	uint64_t wants; /* hash of all of them, in their order */
+	uint64_t wants; /* hash of all wants, in their order */
 	uint32_t shared, kept,
-	    unlogged; /* moments: both types' searches have one; only one has still; of wants */
+	    /*
+	     * counts of: moments with a tracepoint of both types' searches; moments when only one
+	     * still has it; wants that were not in the forest first
+	     */
+	    unlogged;
 	bool was_shared[POINTS];
 	struct run *runs[TYPES];
 };
@@ -58,7 +64,7 @@ request(void *app, int64_t at_ns)
 	emit(w, w->end[type], trace, at_ns + 100000, 0);
 }
 
-/* What goes on has been told to the forest first, which commits it before the want goes out. */
+/* The forest must log an enabled tracepoint and commit it before the want is sent. */
 static bool
 is_logged(const struct world *w, const char *name)
 {
@@ -150,7 +156,7 @@ has_on(const struct world *w, int type, int point)
 	return false;
 }
 
-/* The plan is what all searches have on, no more and no less. */
+/* The plan has exactly the tracepoints that all searches have on. */
 static void
 look(struct world *w)
 {
@@ -159,7 +165,7 @@ look(struct world *w)
 	for (int t = 0; t < TYPES; t++)
 		if (engine_parts(w->stage.g)->types.items[t].diagnosis != NULL &&
 		    diagnosis_explores(engine_parts(w->stage.g)->types.items[t].diagnosis))
-			return; /* what explores has names, no labels */
+			return; /* exploration uses names, not labels */
 	for (int i = 0; i < POINTS; i++) {
 		char name[16];
 		int n = 0;
@@ -201,7 +207,7 @@ diagnose_both(struct world *w)
 }
 
 static void
-types_side_by_side_share_what_is_on(void **state)
+concurrent_diagnoses_share_tracepoints(void **state)
 {
 	struct world w;
 	(void)state;
@@ -224,7 +230,7 @@ types_side_by_side_share_what_is_on(void **state)
 }
 
 static void
-what_is_stopped_midway_goes_off(void **state)
+a_stopped_diagnosis_disables_its_tracepoints(void **state)
 {
 	const struct hypothesis *h;
 	struct world w;
@@ -241,7 +247,7 @@ what_is_stopped_midway_goes_off(void **state)
 		stage_tick(&w.stage);
 	assert_int_equal(engine_stop(w.stage.g, "A", (struct wall){ w.stage.now_ns }, &e), 0);
 	assert_int_equal(plan_count(engine_parts(w.stage.g)->plan), 0);
-	assert_false(engine_quiet(w.stage.g)); /* the agent has not said so yet */
+	assert_false(engine_quiet(w.stage.g)); /* the agent has not confirmed it yet */
 	stage_tick(&w.stage);
 	assert_true(engine_quiet(w.stage.g));
 	while ((h = forest_next(w.stage.forest, id, &at)) != NULL)
@@ -265,13 +271,15 @@ the_same_input_gives_the_same_wants(void **state)
 		close_world(&w);
 	}
 	assert_true(wants[0] == wants[1]);
-	assert_true(wants[0] != wants[2]); /* else the hash would tell nothing */
+	assert_true(wants[0] != wants[2]); /* else the hash would not distinguish wants */
 }
 
-/* Nothing was learned: what the diagnosis sees is new, and kept; the next one sees nothing that is.
+/*
+ * With an empty space all places that a diagnosis records are new and are kept; the next diagnosis
+ * adds none.
  */
 static void
-what_a_diagnosis_sees_is_learned_once(void **state)
+places_that_a_diagnosis_records_are_learned_once(void **state)
 {
 	struct world w;
 	struct space_stats s;
@@ -297,10 +305,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(types_side_by_side_share_what_is_on),
-		cmocka_unit_test(what_is_stopped_midway_goes_off),
+		cmocka_unit_test(concurrent_diagnoses_share_tracepoints),
+		cmocka_unit_test(a_stopped_diagnosis_disables_its_tracepoints),
 		cmocka_unit_test(the_same_input_gives_the_same_wants),
-		cmocka_unit_test(what_a_diagnosis_sees_is_learned_once),
+		cmocka_unit_test(places_that_a_diagnosis_records_are_learned_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

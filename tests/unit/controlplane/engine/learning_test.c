@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Learning within its budget: rates first, groups where they are not enough, its end at the last;
- * and versions. */
+/*
+ * Learning within its overhead budget: lower rates first, then groups of providers, and stopping as
+ * the last resort; versions of the application.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,8 +71,8 @@ build(void **state)
 	assert_int_equal(engine_join(h->engine, "n", "1", (struct mono){ 1000 }, &h->node, &e), 0);
 	tell_programs(h, names, PROVIDERS);
 	type = &engine_parts(h->engine)
-	            ->types.items[engine_parts(h->engine)->types.n++]; /* seen, at rates that no
-	                               batch of a test could have */
+	            /* as if the type had rates that no test batch could have */
+	            ->types.items[engine_parts(h->engine)->types.n++];
 	type->label = labels_intern(engine_parts(h->engine)->labels, RECORD_REQUEST_BEGIN,
 	    "shop/hone:request_begin[R]", 26, NULL, 0);
 	type->name = strdup("R");
@@ -91,7 +93,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* The agent does at once what is wanted. */
+/* The agent applies each want at once. */
 static void
 pass(struct house *h, double seconds, double fill)
 {
@@ -138,7 +140,7 @@ toggles(struct house *h)
 }
 
 static void
-what_fits_is_learned_whole(void **state)
+types_within_the_budget_are_learned_whole(void **state)
 {
 	struct house *h = *state;
 
@@ -154,10 +156,12 @@ what_fits_is_learned_whole(void **state)
 	assert_true(engine_learned(h->engine));
 }
 
-/* 160,000 records a second are foretold, of 150 ns, and 40 rejected: 10 ms pay for a fifth of them.
+/*
+ * Predicted: 160,000 records a second, of 150 ns, or 40 ns if rejected; a budget of 10 ms a second
+ * pays for a fifth of them.
  */
 static void
-what_does_not_fit_is_probed_less_from_the_first(void **state)
+types_over_the_budget_are_probed_less_from_the_start(void **state)
 {
 	struct house *h = *state;
 
@@ -167,9 +171,12 @@ what_does_not_fit_is_probed_less_from_the_first(void **state)
 	assert_true(overhead_spent(engine_parts(h->engine)->overhead, h->node) <= 0.0100001);
 }
 
-/* Filters alone cost too much: half of the providers, half of the time each. */
+/*
+ * The filters alone are over the budget: half of the providers at a time, for half of the time
+ * each.
+ */
 static void
-groups_take_turns_where_rates_are_not_enough(void **state)
+groups_of_providers_alternate_if_rates_do_not_suffice(void **state)
 {
 	struct house *h = *state;
 	bool seen[PROVIDERS] = { false };
@@ -191,7 +198,7 @@ groups_take_turns_where_rates_are_not_enough(void **state)
 }
 
 static void
-full_queues_shrink_it_first_and_end_it_at_last(void **state)
+full_queues_first_reduce_learning_and_then_end_it(void **state)
 {
 	struct house *h = *state;
 
@@ -237,13 +244,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_fits_is_learned_whole, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    what_does_not_fit_is_probed_less_from_the_first, build, tear_down),
+		    types_within_the_budget_are_learned_whole, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    groups_take_turns_where_rates_are_not_enough, build, tear_down),
+		    types_over_the_budget_are_probed_less_from_the_start, build, tear_down),
 		cmocka_unit_test_setup_teardown(
-		    full_queues_shrink_it_first_and_end_it_at_last, build, tear_down),
+		    groups_of_providers_alternate_if_rates_do_not_suffice, build, tear_down),
+		cmocka_unit_test_setup_teardown(
+		    full_queues_first_reduce_learning_and_then_end_it, build, tear_down),
 		cmocka_unit_test_setup_teardown(
 		    other_tracepoints_are_another_version, build, tear_down),
 	};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What full queues do to a search, by promise, on a simulated application: when it pauses and goes
- * on, what goes off and when, how long an agent that let go rests, and that what may have lost a
- * part proves nothing.
+ * Effects of full queues on a search, on a simulated application: when it pauses and resumes, which
+ * tracepoints are disabled and when, how long an agent that shed load backs off, and that traces
+ * which may be incomplete are no evidence.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,17 +22,17 @@
 enum { POINTS = 24, SLOW_AFTER = 13, LOST_MAX = 100000 };
 #define SECOND INT64_C(1000000000)
 
-/* One program with points in a row; requests that take the slow way are slow after one of them. */
+/* One program with points in a row; requests on the slow path take longer after one of them. */
 struct world {
 	struct stage stage;
 	uint32_t begin, end, point[POINTS]; /* labels */
 	bool fault, on[POINTS], all;
 	double probed;
-	bool slow;      /* of the request being made */
+	bool slow;      /* of the current request */
 	uint64_t *lost; /* traces that lost a record */
 	uint32_t nlost;
 	uint64_t run;
-	/* what goes on while nothing may, and where nothing may */
+	/* to count tracepoints enabled in a pause, or on an agent that is backing off */
 	bool was_paused;
 	uint32_t were, broken, pauses, most_on;
 };
@@ -112,7 +112,7 @@ open_world(struct world *w, uint64_t seed)
 		w->point[i] = stage_label(&w->stage, RECORD_POINT, text, NULL);
 		stage_has(w->stage.nodes[0], text + 2);
 	}
-	o.tracepoints_per_cycle = 1; /* so that it lasts */
+	o.tracepoints_per_cycle = 1; /* so that the search takes many cycles */
 	stage_open(&w->stage, &o, seed);
 	stage_learn(&w->stage, 3);
 	w->fault = true;
@@ -140,7 +140,7 @@ begin(struct world *w)
 	return forest_run(w->stage.forest, w->run);
 }
 
-/* From now on its queues are so full. */
+/* Sets the occupancy of the agent's queue from now on. */
 static void
 fill(struct world *w, double share)
 {
@@ -151,7 +151,7 @@ fill(struct world *w, double share)
 	n->fill_for_s = 1e6;
 }
 
-/* Nothing goes on while it is paused, nothing is on where an agent rests. */
+/* No tracepoint is enabled in a pause, and none is on at an agent that is backing off. */
 static void
 look(struct world *w)
 {
@@ -181,7 +181,7 @@ ticks(struct world *w, double seconds)
 		tick(w);
 }
 
-/* Until so many are on. */
+/* Runs until at least `least` tracepoints are on. */
 static void
 on_there(struct world *w, uint32_t least)
 {
@@ -215,7 +215,7 @@ withdrawn(struct world *w, enum reason reason)
 	return n;
 }
 
-/* How many switches of the log have this reason. */
+/* Number of switches in the log with this reason. */
 static uint32_t
 logged(struct world *w, bool on, enum reason reason)
 {
@@ -234,10 +234,9 @@ logged(struct world *w, bool on, enum reason reason)
 	return n;
 }
 
-/* ---- pause, and go on ---- */
+/* ---- pause and resume ---- */
 
-/* Whatever comes in whatever order, the pause is what the two thresholds make of the fullest queue.
- */
+/* In any order of reports, the pause follows from the two thresholds and the fullest queue. */
 static void
 the_fullest_queue_decides_in_any_order(void **state)
 {
@@ -300,7 +299,7 @@ the_fullest_queue_decides_in_any_order(void **state)
 }
 
 static void
-the_pause_says_which_queue_of_which_agent(void **state)
+the_pause_names_the_queue_and_its_agent(void **state)
 {
 	struct engine_options o = stage_options(1);
 	struct status s = { .trouble = "", .tracer_ok = true };
@@ -315,7 +314,7 @@ the_pause_says_which_queue_of_which_agent(void **state)
 	engine_join(g, "near", "1", (struct mono){ 1 }, &a, &e);
 	engine_join(g, "far", "1", (struct mono){ 1 }, &b, &e);
 	s.fill[QUEUE_FILES] = 0.625;
-	engine_status(g, b, &s, (struct mono){ 2 }); /* at once: no step is needed */
+	engine_status(g, b, &s, (struct mono){ 2 }); /* at once, without a step */
 	engine_queues(g, &q);
 	assert_string_equal(q.why, "agent far: files 62 % full");
 	assert_int_equal(q.since.ns, 2);
@@ -332,10 +331,12 @@ the_pause_says_which_queue_of_which_agent(void **state)
 	forest_free(f);
 }
 
-/* Queues that come and go at random, of all fills: nothing goes on in a pause, and the fault is
- * found in the end. */
+/*
+ * Queues that fill and empty at random: no tracepoint is enabled in a pause, and the fault is found
+ * finally.
+ */
 static void
-nothing_goes_on_in_a_pause_whatever_comes(void **state)
+no_tracepoint_is_enabled_in_a_pause(void **state)
 {
 	uint32_t pauses = 0, sheds = 0;
 	(void)state;
@@ -363,10 +364,10 @@ nothing_goes_on_in_a_pause_whatever_comes(void **state)
 	assert_true(sheds >= 5);
 }
 
-/* ---- the newest go off ---- */
+/* ---- disabling the newest tracepoints ---- */
 
 static void
-the_newest_go_off_after_the_stated_time_and_not_before(void **state)
+the_newest_tracepoints_are_disabled_after_the_stated_time(void **state)
 {
 	struct world w;
 	struct stage_node *n = open_world(&w, 1);
@@ -374,7 +375,7 @@ the_newest_go_off_after_the_stated_time_and_not_before(void **state)
 	uint32_t on;
 	(void)state;
 
-	on_there(&w, 3); /* the newest, and an end of the gap that stays */
+	on_there(&w, 3); /* the newest, and an end of the gap that stays on */
 	on = n->on;
 	fill(&w, 0.7);
 	ticks(&w, 4.9);
@@ -386,18 +387,18 @@ the_newest_go_off_after_the_stated_time_and_not_before(void **state)
 	assert_int_equal(logged(&w, false, REASON_CONGESTION), withdrawn(&w, REASON_CONGESTION));
 	on = n->on;
 	ticks(&w, 20);
-	assert_int_equal(n->on, on); /* what is known stays */
+	assert_int_equal(n->on, on); /* the ends of the gap stay on */
 	assert_int_equal(w.broken, 0);
 	n->fill_for_s = 0;
 	must_find(&w, r);
 	close_world(&w);
 }
 
-/* ---- who sheds rests ---- */
+/* ---- backoff ---- */
 
-/* Twice as long each time, as long as it happens soon again. */
+/* The backoff doubles each time the agent sheds load again soon. */
 static void
-an_agent_that_sheds_gets_nothing_for_longer_each_time(void **state)
+the_backoff_of_an_agent_doubles_each_time_it_sheds_load(void **state)
 {
 	struct world w;
 	struct stage_node *n = open_world(&w, 1);
@@ -429,7 +430,7 @@ an_agent_that_sheds_gets_nothing_for_longer_each_time(void **state)
 }
 
 static void
-an_agent_that_did_not_shed_for_long_rests_as_at_first(void **state)
+the_backoff_starts_again_after_a_long_time_without_shedding(void **state)
 {
 	struct engine_options o = stage_options(1);
 	struct status calm = { .trouble = "", .tracer_ok = true },
@@ -455,7 +456,7 @@ an_agent_that_did_not_shed_for_long_rests_as_at_first(void **state)
 	for (size_t i = 0; i < sizeof STORY / sizeof STORY[0]; i++) {
 		engine_status(g, node, &shed, (struct mono){ STORY[i].at_s * SECOND });
 		engine_status(g, node, &shed,
-		    (struct mono){ STORY[i].at_s * SECOND + 1 }); /* the same, told again */
+		    (struct mono){ STORY[i].at_s * SECOND + 1 }); /* the same status again */
 		engine_status(g, node, &calm, (struct mono){ STORY[i].at_s * SECOND + 2 });
 		assert_int_equal(
 		    engine_step(g, (struct mono){ (STORY[i].at_s + STORY[i].rest_s) * SECOND - 1 },
@@ -472,10 +473,12 @@ an_agent_that_did_not_shed_for_long_rests_as_at_first(void **state)
 	forest_free(f);
 }
 
-/* What is kept goes off with all that is on there, comes back after the rest, and the log says
- * both. */
+/*
+ * All tracepoints of the agent are disabled, also the ends of the gap; the ends are enabled again
+ * after the backoff, and the log has both.
+ */
 static void
-what_was_shed_comes_back_and_the_fault_is_found(void **state)
+tracepoints_are_enabled_again_after_the_backoff_and_the_fault_is_found(void **state)
 {
 	struct world w;
 	struct stage_node *n = open_world(&w, 2);
@@ -488,8 +491,7 @@ what_was_shed_comes_back_and_the_fault_is_found(void **state)
 	n->fill_for_s = 0;
 	assert_int_equal(n->sheds, 1);
 	assert_int_equal(n->on, 0);
-	assert_false(
-	    n->shed); /* it was told that nothing is wanted: it agrees with the controller again */
+	assert_false(n->shed); /* the agent received an empty want, so both sides agree again */
 	assert_true(withdrawn(&w, REASON_CONGESTION) > 0);
 	assert_true(logged(&w, false, REASON_SHED) > withdrawn(&w, REASON_CONGESTION));
 	ticks(&w, 9);
@@ -502,7 +504,7 @@ what_was_shed_comes_back_and_the_fault_is_found(void **state)
 }
 
 static void
-learning_goes_on_after_a_rest(void **state)
+learning_continues_after_the_backoff(void **state)
 {
 	struct world w;
 	struct stage_node *n = open_world(&w, 1);
@@ -524,7 +526,7 @@ learning_goes_on_after_a_rest(void **state)
 	assert_int_equal(n->on, 0);
 	assert_true(engine_parts_of(w.stage.g)->learning.active);
 	assert_int_equal(engine_parts_of(w.stage.g)->learning.traces,
-	    before); /* of what an agent does not record nothing is learned */
+	    before); /* an agent without tracepoints contributes nothing to the learned space */
 	ticks(&w, 2);
 	assert_true(n->on > 0);
 	assert_true(engine_parts_of(w.stage.g)->learning.traces > before);
@@ -534,12 +536,14 @@ learning_goes_on_after_a_rest(void **state)
 	close_world(&w);
 }
 
-/* ---- what is lost proves nothing ---- */
+/* ---- incomplete traces ---- */
 
-/* Only records of one point are lost, time and again: were these traces believed, its absence would
- * be. */
+/*
+ * Only records of one point are lost, repeatedly: if these traces counted, the point would seem
+ * absent.
+ */
 static void
-a_trace_that_may_have_lost_a_part_settles_nothing(void **state)
+an_incomplete_trace_is_no_evidence(void **state)
 {
 	uint32_t losses = 0, evidence = 0;
 	(void)state;
@@ -573,14 +577,15 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_fullest_queue_decides_in_any_order),
-		cmocka_unit_test(the_pause_says_which_queue_of_which_agent),
-		cmocka_unit_test(nothing_goes_on_in_a_pause_whatever_comes),
-		cmocka_unit_test(the_newest_go_off_after_the_stated_time_and_not_before),
-		cmocka_unit_test(an_agent_that_sheds_gets_nothing_for_longer_each_time),
-		cmocka_unit_test(an_agent_that_did_not_shed_for_long_rests_as_at_first),
-		cmocka_unit_test(what_was_shed_comes_back_and_the_fault_is_found),
-		cmocka_unit_test(learning_goes_on_after_a_rest),
-		cmocka_unit_test(a_trace_that_may_have_lost_a_part_settles_nothing),
+		cmocka_unit_test(the_pause_names_the_queue_and_its_agent),
+		cmocka_unit_test(no_tracepoint_is_enabled_in_a_pause),
+		cmocka_unit_test(the_newest_tracepoints_are_disabled_after_the_stated_time),
+		cmocka_unit_test(the_backoff_of_an_agent_doubles_each_time_it_sheds_load),
+		cmocka_unit_test(the_backoff_starts_again_after_a_long_time_without_shedding),
+		cmocka_unit_test(
+		    tracepoints_are_enabled_again_after_the_backoff_and_the_fault_is_found),
+		cmocka_unit_test(learning_continues_after_the_backoff),
+		cmocka_unit_test(an_incomplete_trace_is_no_evidence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

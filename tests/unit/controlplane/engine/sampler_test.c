@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nodes that tell what Hone costs them, under seeded loads: what is spent comes under the budget
- * and stays there, what is estimated from fewer requests is the same, and nothing flickers.
+ * Simulated nodes report their cost under random loads (fixed seeds): the cost falls below the
+ * budget and stays there, estimates from fewer requests have no bias, and shares are stable.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -18,11 +18,11 @@
 #include "controlplane/engine/parts.h"
 #include "tests/sim/stage.h"
 
-enum { FRONT, BACK, BOTH, TYPES }; /* types: their requests come by n1, by n2, by both */
-enum { ENOUGH_S = 20 };            /* from a load to shares that fit it */
+enum { FRONT, BACK, BOTH, TYPES }; /* types: their requests use n1, n2, or both */
+enum { ENOUGH_S = 20 };            /* from a change of the load until the shares fit it */
 #define RECORD_NS 150.0
 #define BUDGET 0.01
-#define ABOVE 1.1 /* so much over the budget is noise: which requests are sampled is chance */
+#define ABOVE 1.1 /* tolerated excess over the budget: the choice of sampled requests is random */
 
 struct world {
 	struct stage stage;
@@ -87,7 +87,7 @@ obeyed(void *app, struct stage_node *n, const struct want *want)
 	double now[TYPES] = { want->sampled, want->sampled, want->sampled };
 
 	if (n != w->stage.nodes[0])
-		return; /* all nodes have the same */
+		return; /* all nodes have the same shares */
 	for (uint32_t i = 0; i < want->nrates; i++)
 		for (int t = 0; t < TYPES; t++)
 			if (strcmp(want->rates[i].request_type, NAMES[t]) == 0)
@@ -150,7 +150,7 @@ play(struct world *w, double seconds)
 		stage_tick(&w->stage);
 }
 
-/* What both nodes truly spend in so many seconds, as shares of a core. */
+/* The true cost of both nodes over this time, as shares of a core. */
 static void
 spend(struct world *w, double seconds, double core[2])
 {
@@ -165,7 +165,7 @@ spend(struct world *w, double seconds, double core[2])
 }
 
 static void
-what_is_spent_comes_under_the_budget_and_stays_there(void **state)
+the_cost_falls_below_the_budget_and_stays_there(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -179,7 +179,7 @@ what_is_spent_comes_under_the_budget_and_stays_there(void **state)
 		for (int i = 0; i < 4; i++) {
 			spend(&w, 10, core);
 			assert_true(core[0] <= BUDGET * ABOVE);
-			assert_true(core[0] >= BUDGET * 0.55); /* nor is it given away */
+			assert_true(core[0] >= BUDGET * 0.55); /* the budget is not left unused */
 			assert_true(core[1] <= BUDGET * ABOVE);
 		}
 		assert_true(w.changes - changes <= 2);
@@ -207,9 +207,12 @@ type_of(const struct world *w, int type)
 	return NULL;
 }
 
-/* n1 is full, n2 is not: who only comes by n2 is sampled whole; the two on n1 alike. */
+/*
+ * n1 is at its budget, n2 is not: the type that uses only n2 is sampled whole, the two types on n1
+ * have equal shares.
+ */
 static void
-only_who_comes_by_is_sampled_less(void **state)
+only_types_on_the_full_node_are_sampled_less(void **state)
 {
 	struct world w;
 	(void)state;
@@ -222,9 +225,9 @@ only_who_comes_by_is_sampled_less(void **state)
 	close_world(&w);
 }
 
-/* Fewer requests, the same numbers: their times, and how many there were. */
+/* Fewer samples give the same estimates of times and counts. */
 static void
-estimates_are_not_askew(void **state)
+estimates_have_no_bias(void **state)
 {
 	struct world w;
 	struct request_type *both;
@@ -240,7 +243,7 @@ estimates_are_not_askew(void **state)
 	offered = w.offered_of[BOTH];
 	play(&w, 30);
 	assert_true(share_of(&w, BOTH) < 0.5);
-	assert_true(both->traces - before < (w.offered_of[BOTH] - offered) / 2); /* n shrinks */
+	assert_true(both->traces - before < (w.offered_of[BOTH] - offered) / 2); /* n decreases */
 	error = 4 * sqrt(moments_variance(&w.truth)) / sqrt((double)both->total.n);
 	assert_true(fabs(both->total.mean - w.truth.mean) < error);
 	assert_true(fabs(moments_cv(&both->total) / moments_cv(&w.truth) - 1) < 0.15);
@@ -249,7 +252,7 @@ estimates_are_not_askew(void **state)
 }
 
 static void
-less_load_is_sampled_more_again(void **state)
+shares_rise_when_the_load_falls(void **state)
 {
 	struct world w;
 	double core[2];
@@ -268,14 +271,14 @@ less_load_is_sampled_more_again(void **state)
 	close_world(&w);
 }
 
-/* A little under the limit, above the half of it: nothing moves, however long. */
+/* Below the limit, but above half of it: no share changes, for any time. */
 static void
-what_fits_is_left_alone(void **state)
+shares_within_the_budget_do_not_change(void **state)
 {
 	struct world w;
 	(void)state;
 
-	open_world(&w, 10, 1100, 0.0005, 0); /* 0.95 % or so */
+	open_world(&w, 10, 1100, 0.0005, 0); /* about 0.95 % */
 	play(&w, 5);
 	w.changes = 0;
 	play(&w, 100);
@@ -285,14 +288,13 @@ what_fits_is_left_alone(void **state)
 }
 
 static void
-the_network_has_a_limit_as_well(void **state)
+the_network_limit_applies_too(void **state)
 {
 	struct world w;
 	uint64_t before;
 	(void)state;
 
-	open_world(
-	    &w, 11, 600, 0.0001, 20000); /* unlimited it would be about three times as much */
+	open_world(&w, 11, 600, 0.0001, 20000); /* without a limit about three times as much */
 	play(&w, 6);
 	assert_true(w.stage.nodes[0]->sent_bytes / 6.0 > 30000 || share_of(&w, FRONT) < 1);
 	play(&w, ENOUGH_S);
@@ -303,8 +305,10 @@ the_network_has_a_limit_as_well(void **state)
 	close_world(&w);
 }
 
-/* So many seconds of a node alone, with so many records a second of types 0 and 1 at 1, each of 10
- * us. */
+/*
+ * Runs one node for this time, with this many records a second of types 0 and 1 at share 1, of 10
+ * us each.
+ */
 static void
 play_sampler(struct sampler *s, struct status *st, struct mono *now, const double per_second[2],
     bool dear, double seconds)
@@ -330,10 +334,12 @@ play_sampler(struct sampler *s, struct status *st, struct mono *now, const doubl
 	}
 }
 
-/* Who is under diagnosis is sampled whole as long as others can give way, and may cost something
- * more; after them it is sampled less as well. */
+/*
+ * A type under diagnosis is sampled whole as long as others can be reduced, and may exceed the
+ * budget by its own; then it is reduced as well.
+ */
 static void
-a_diagnosis_gives_way_last(void **state)
+a_type_under_diagnosis_is_reduced_last(void **state)
 {
 	struct sampler *s = sampler_new(&(struct sampler_options){ .core_max = BUDGET });
 	struct status st = { .trouble = "" };
@@ -344,26 +350,29 @@ a_diagnosis_gives_way_last(void **state)
 	assert_true(sampler_share(s, 0) < 0.4);
 	assert_true(fabs(sampler_share(s, 0) - sampler_share(s, 1)) < 0.02);
 	play_sampler(
-	    s, &st, &now, (double[]){ 1500, 1500 }, true, 1); /* at once: what it takes is known */
+	    s, &st, &now, (double[]){ 1500, 1500 }, true, 1); /* at once: its cost is known */
 	assert_true(sampler_share(s, 0) == 1);
 	assert_true(sampler_share(s, 1) < 0.4);
 	play_sampler(s, &st, &now, (double[]){ 1500, 1500 }, true, ENOUGH_S);
 	assert_true(sampler_share(s, 0) == 1);
 	play_sampler(s, &st, &now, (double[]){ 5000, 1500 }, true,
-	    ENOUGH_S); /* it alone is 5 % of the 2 there are */
+	    ENOUGH_S); /* alone it costs 5 %, of 2 % available */
 	assert_true(sampler_share(s, 1) < SAMPLER_LEAST * 1.06);
 	assert_true(sampler_share(s, 0) > 0.3 && sampler_share(s, 0) <= 0.4);
 	play_sampler(
-	    s, &st, &now, (double[]){ 1500, 1500 }, false, 2 * ENOUGH_S); /* 1.5 % at 1, each */
+	    /* 1.5 % each at share 1 */
+	    s, &st, &now, (double[]){ 1500, 1500 }, false, 2 * ENOUGH_S);
 	assert_true((sampler_share(s, 0) + sampler_share(s, 1)) * 0.015 <= BUDGET * ABOVE);
 	assert_true((sampler_share(s, 0) + sampler_share(s, 1)) * 0.015 >= BUDGET * 0.55);
 	sampler_free(s);
 }
 
-/* Whatever the load, so many a second of each type; under diagnosis all of it; and where there are
- * fewer, all. */
+/*
+ * For any load, the stated number of requests a second of each type is sampled; all of a type under
+ * diagnosis; and all of a type with fewer.
+ */
 static void
-of_who_is_not_diagnosed_no_more_than_enough_are_sampled(void **state)
+types_not_under_diagnosis_are_sampled_at_the_stated_rate(void **state)
 {
 	static const double of_all[TYPES] = { 0.5, 0.1, 0.4 };
 	const struct start_options start = { 0 };
@@ -401,10 +410,12 @@ of_who_is_not_diagnosed_no_more_than_enough_are_sampled(void **state)
 	close_world(&w);
 }
 
-/* Where ten a second are too many already: of few, one second has twice as many as the next, which
- * is no other load. */
+/*
+ * Even ten requests a second are over the budget. Counts this small double from one second to the
+ * next by chance, which is no change of the load.
+ */
 static void
-also_of_few_requests_no_more_are_sampled_than_can_be_paid_for(void **state)
+few_expensive_requests_stay_within_the_budget(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -414,7 +425,7 @@ also_of_few_requests_no_more_are_sampled_than_can_be_paid_for(void **state)
 		open_world(&w, seed, 150, 0.001, 0);
 		engine_parts(w.stage.g)->options.enough = 10;
 		w.stage.nodes[0]->record_cpu_ns = w.stage.nodes[1]->record_cpu_ns =
-		    300000; /* few share a sub-buffer */
+		    300000; /* few records share a sub-buffer */
 		play(&w, 2 * ENOUGH_S);
 		spend(&w, 30, core);
 		assert_true(core[0] <= BUDGET * 1.2 && core[1] <= BUDGET * 1.2);
@@ -423,9 +434,12 @@ also_of_few_requests_no_more_are_sampled_than_can_be_paid_for(void **state)
 	}
 }
 
-/* Even nothing at all is too dear: the least is sampled, and it is said why. */
+/*
+ * The cost without any sampling is over the budget: the least share is sampled, and the reason is
+ * reported.
+ */
 static void
-what_is_too_dear_even_idle_is_said(void **state)
+a_fixed_cost_over_the_budget_is_reported(void **state)
 {
 	struct world w;
 	struct sampler_over o;
@@ -441,10 +455,12 @@ what_is_too_dear_even_idle_is_said(void **state)
 	close_world(&w);
 }
 
-/* What stays without a record is not saved by recording less: who asks for a diagnosis gets what a
- * diagnosis may cost. */
+/*
+ * Cost that does not depend on records cannot be reduced by sampling less: a diagnosis gets its own
+ * budget in addition.
+ */
 static void
-a_diagnosis_has_its_own_room_where_there_is_none_left(void **state)
+a_diagnosis_has_its_own_budget(void **state)
 {
 	const struct start_options start = { 0 };
 	struct world w;
@@ -460,16 +476,16 @@ a_diagnosis_has_its_own_room_where_there_is_none_left(void **state)
 	    0);
 	play(&w, 8);
 	assert_true(
-	    share_of(&w, BOTH) > 0.5); /* 200 a second, of 4 records: 0.25 % of a core at 1 */
+	    share_of(&w, BOTH) > 0.5); /* 200 a second, of 4 records: 0.25 % of a core at share 1 */
 	assert_true(share_of(&w, FRONT) <= share_of(&w, BOTH));
 	spend(&w, 5, core);
 	assert_true(core[0] > 0.04 && core[0] <= 0.04 + 0.01 * ABOVE);
 	close_world(&w);
 }
 
-/* A status that counts double, and one that does not come, do not decide. */
+/* A duplicate status or a missing one does not change the result. */
 static void
-what_was_spent_is_counted_once(void **state)
+cost_is_counted_once(void **state)
 {
 	struct spend s = { 0 };
 	struct status st = { .trouble = "", .cpu_us = 5000000, .records = 1000, .sent_bytes = 99 };
@@ -479,7 +495,7 @@ what_was_spent_is_counted_once(void **state)
 
 	spend_status(&s, &st, 100, 0, now);
 	assert_true(s.known && s.all.records == 0 &&
-		    outlay_core(&s.now) == 0); /* it was before we listened */
+		    outlay_core(&s.now) == 0); /* spent before the first status */
 	spend_mark(&s);
 	assert_false(spend_window(&s, &p));
 	for (int i = 0; i < 100; i++) {
@@ -494,21 +510,24 @@ what_was_spent_is_counted_once(void **state)
 	assert_true(
 	    fabs(p.core[SPEND_AGENT] - 0.01) < 1e-9 && fabs(p.core[SPEND_TRACER] - 0.005) < 1e-9);
 	assert_true(
-	    fabs(p.core[SPEND_PROGRAMS] - 0.0002) < 1e-9); /* 1000 x 100 ns, and what is rejected */
+	    /* 1000 x 100 ns, and the cost of rejected records */
+	    fabs(p.core[SPEND_PROGRAMS] - 0.0002) < 1e-9);
 	assert_true(fabs(outlay_core(&s.now) - 0.0152) < 1e-6);
 	assert_true(s.all.records == 50000 && s.all.bytes == 500000);
 	st = (struct status){
 		.trouble = "", .cpu_us = 1000, .records = 10, .sent_bytes = 20
-	}; /* the agent began anew */
+	}; /* the agent restarted */
 	now.ns += 500000000;
 	spend_status(&s, &st, 100, 0, now);
 	assert_true(s.all.records == 50010 && s.all.bytes == 500020);
 }
 
-/* Programs without libhone write all of it, and the agent drops what is not sampled: that costs,
- * whatever the share. */
+/*
+ * Programs without libhone write all records, and the agent drops those not sampled: this cost does
+ * not depend on the share.
+ */
 static void
-what_mapped_programs_write_is_paid_for_and_stays(void **state)
+the_cost_of_mapped_programs_is_counted_as_fixed(void **state)
 {
 	struct status st = { .trouble = "" };
 	struct mono now = { 1000000000 };
@@ -536,19 +555,19 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_spent_is_counted_once),
-		cmocka_unit_test(what_is_spent_comes_under_the_budget_and_stays_there),
-		cmocka_unit_test(only_who_comes_by_is_sampled_less),
-		cmocka_unit_test(estimates_are_not_askew),
-		cmocka_unit_test(less_load_is_sampled_more_again),
-		cmocka_unit_test(of_who_is_not_diagnosed_no_more_than_enough_are_sampled),
-		cmocka_unit_test(also_of_few_requests_no_more_are_sampled_than_can_be_paid_for),
-		cmocka_unit_test(what_fits_is_left_alone),
-		cmocka_unit_test(the_network_has_a_limit_as_well),
-		cmocka_unit_test(a_diagnosis_gives_way_last),
-		cmocka_unit_test(what_is_too_dear_even_idle_is_said),
-		cmocka_unit_test(a_diagnosis_has_its_own_room_where_there_is_none_left),
-		cmocka_unit_test(what_mapped_programs_write_is_paid_for_and_stays),
+		cmocka_unit_test(cost_is_counted_once),
+		cmocka_unit_test(the_cost_falls_below_the_budget_and_stays_there),
+		cmocka_unit_test(only_types_on_the_full_node_are_sampled_less),
+		cmocka_unit_test(estimates_have_no_bias),
+		cmocka_unit_test(shares_rise_when_the_load_falls),
+		cmocka_unit_test(types_not_under_diagnosis_are_sampled_at_the_stated_rate),
+		cmocka_unit_test(few_expensive_requests_stay_within_the_budget),
+		cmocka_unit_test(shares_within_the_budget_do_not_change),
+		cmocka_unit_test(the_network_limit_applies_too),
+		cmocka_unit_test(a_type_under_diagnosis_is_reduced_last),
+		cmocka_unit_test(a_fixed_cost_over_the_budget_is_reported),
+		cmocka_unit_test(a_diagnosis_has_its_own_budget),
+		cmocka_unit_test(the_cost_of_mapped_programs_is_counted_as_fixed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,10 +54,12 @@ defaults_are_valid_and_reach_the_engine(void **state)
 	config_release(&c);
 }
 
-/* What is printed is read back to the same: every key, each with a value that is not its default.
+/*
+ * Printed settings are read back unchanged: every config key, each with a value that is not its
+ * default.
  */
 static void
-what_is_printed_can_be_read_back(void **state)
+printed_settings_are_read_back_unchanged(void **state)
 {
 	static const char *const other[] = {
 		"controller.agents=tls://127.0.0.1:7700",
@@ -148,7 +150,7 @@ what_is_printed_can_be_read_back(void **state)
 	config_release(&b);
 }
 
-/* Sets one or two keys, and expects words that name what is wrong. */
+/* Sets one or two config keys and expects an error with this text. */
 static void
 refused(const char *one, const char *two, const char *words)
 {
@@ -167,7 +169,7 @@ refused(const char *one, const char *two, const char *words)
 }
 
 static void
-what_cannot_be_is_said(void **state)
+invalid_settings_are_refused(void **state)
 {
 	(void)state;
 	refused("search.sed=1", NULL, "sed");
@@ -193,7 +195,7 @@ what_cannot_be_is_said(void **state)
 }
 
 static void
-a_file_that_is_wrong_is_named_with_its_line(void **state)
+errors_name_the_file_and_its_line(void **state)
 {
 	char path[] = "/tmp/hone-config-XXXXXX", at[64];
 	struct config c;
@@ -241,10 +243,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_valid_and_reach_the_engine),
-		cmocka_unit_test(what_is_printed_can_be_read_back),
-		cmocka_unit_test(what_cannot_be_is_said),
+		cmocka_unit_test(printed_settings_are_read_back_unchanged),
+		cmocka_unit_test(invalid_settings_are_refused),
 		cmocka_unit_test(every_key_is_in_the_manual_with_its_default),
-		cmocka_unit_test(a_file_that_is_wrong_is_named_with_its_line),
+		cmocka_unit_test(errors_name_the_file_and_its_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The controller's whole loop, with a database, and an agent and an operator over real sockets. */
+/*
+ * The whole main loop of the controller, with a database, and an agent and an operator over real
+ * sockets.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +112,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* ---- the far side ---- */
+/* ---- the peer ---- */
 
 static void
 put(struct stream *s, enum frame_kind kind, uint64_t seq, const void *data, size_t len)
@@ -123,7 +126,9 @@ put(struct stream *s, enum frame_kind kind, uint64_t seq, const void *data, size
 		fail_msg("%s", e.text);
 }
 
-/* The next frame of this kind, others passed over; its payload, to be freed. */
+/*
+ * Returns the payload of the next frame of this kind, ignoring other frames; the caller frees it.
+ */
 static char *
 get(struct stream *s, enum frame_kind kind, size_t *len)
 {
@@ -209,10 +214,10 @@ asked(struct house *h, const char *question, const char *words)
 	free(answer);
 }
 
-/* ---- promises ---- */
+/* ---- tests ---- */
 
 static void
-an_agent_is_told_what_to_do_and_its_lease_is_renewed(void **state)
+an_agent_gets_its_desired_state_and_its_lease_is_renewed(void **state)
 {
 	struct house *h = *state;
 	struct want w;
@@ -241,8 +246,7 @@ an_agent_is_told_what_to_do_and_its_lease_is_renewed(void **state)
 	arena_release(&a);
 }
 
-/* It asks at once, and again and again; the answer counts from when it came, by threads that only
- * read and write. */
+/* The controller asks at once and then regularly; the I/O threads take the time of receipt. */
 static void
 an_agent_is_asked_for_its_clock(void **state)
 {
@@ -267,7 +271,7 @@ an_agent_is_asked_for_its_clock(void **state)
 		put(s, FRAME_CLOCK, 0, b.data, b.len);
 		free(text);
 	}
-	free(get(s, FRAME_CLOCK, &len)); /* so that it has taken at least one answer */
+	free(get(s, FRAME_CLOCK, &len)); /* so that it has received at least one answer */
 	text = ask(h, "{\"ask\":\"agents\"}");
 	j = json_loads(text, 0, NULL);
 	agent = json_array_get(json_object_get(j, "agents"), 0);
@@ -284,7 +288,7 @@ an_agent_is_asked_for_its_clock(void **state)
 }
 
 static void
-what_an_agent_garbles_is_refused_with_words(void **state)
+malformed_messages_of_an_agent_are_refused_with_the_reason(void **state)
 {
 	static const enum frame_kind kinds[] = { FRAME_RECORDS, FRAME_STATUS, FRAME_PROGRAMS,
 		FRAME_DONE, FRAME_CLOCK };
@@ -303,7 +307,7 @@ what_an_agent_garbles_is_refused_with_words(void **state)
 }
 
 static void
-questions_get_answers_or_words(void **state)
+questions_get_answers_or_errors(void **state)
 {
 	struct house *h = *state;
 
@@ -316,7 +320,7 @@ questions_get_answers_or_words(void **state)
 }
 
 static void
-what_a_crash_left_active_is_stopped(void **state)
+runs_left_active_by_a_crash_are_stopped(void **state)
 {
 	struct house *h = *state;
 	struct forest *f = forest_new();
@@ -354,7 +358,7 @@ what_a_crash_left_active_is_stopped(void **state)
 }
 
 static void
-a_second_controller_is_told_so_and_disturbs_nobody(void **state)
+a_second_controller_is_refused_and_does_not_affect_the_first(void **state)
 {
 	struct house *h = *state;
 	struct honed *second;
@@ -367,7 +371,7 @@ a_second_controller_is_told_so_and_disturbs_nobody(void **state)
 }
 
 static void
-what_is_no_database_is_told(void **state)
+a_file_that_is_no_database_is_refused(void **state)
 {
 	struct house *h = *state;
 	struct honed *none;
@@ -381,7 +385,10 @@ what_is_no_database_is_told(void **state)
 	assert_non_null(strstr(e.text, h->database));
 }
 
-/* Ends the controller under the agent, and sees the connection closed. */
+/*
+ * Stops the controller while an agent is connected, and expects the connection to be closed.
+ * Returns whether all added tracepoints are confirmed off.
+ */
 static bool
 ends_quiet(struct house *h, struct stream *s)
 {
@@ -397,7 +404,7 @@ ends_quiet(struct house *h, struct stream *s)
 }
 
 static void
-it_ends_quiet_when_the_agents_have_said_so(void **state)
+it_ends_when_all_agents_have_confirmed_that_added_tracepoints_are_off(void **state)
 {
 	struct house *h = *state;
 	struct buf b = { 0 };
@@ -420,7 +427,7 @@ it_ends_quiet_when_the_agents_have_said_so(void **state)
 }
 
 static void
-it_does_not_claim_what_no_agent_has_said(void **state)
+it_does_not_claim_a_confirmation_that_no_agent_sent(void **state)
 {
 	struct house *h = *state;
 	struct mono began;
@@ -447,7 +454,7 @@ tell_programs(struct stream *s, const struct programs *p)
 	buf_release(&b);
 }
 
-/* In the file, as learned of these programs. */
+/* Saves a space that was learned from these programs. */
 static void
 save_version(struct house *h, const char *name, const struct programs *p, int64_t learned_ns)
 {
@@ -468,7 +475,7 @@ save_version(struct house *h, const char *name, const struct programs *p, int64_
 	forest_free(f);
 }
 
-/* Asks until it is so. */
+/* Asks until the answer contains this text. */
 static void
 becomes(struct house *h, const char *words)
 {
@@ -485,10 +492,12 @@ becomes(struct house *h, const char *words)
 	free(answer);
 }
 
-/* A roll-back gets its old space back by itself; of programs that nothing was learned of, the space
- * is stale. */
+/*
+ * After a roll-back the old space is loaded automatically; for programs without a learned space,
+ * the current one is stale.
+ */
 static void
-the_space_is_the_one_of_the_programs_that_run(void **state)
+the_loaded_space_is_that_of_the_running_programs(void **state)
 {
 	const char *names[] = { "s:one", "s:two", "s:three" };
 	struct program one = { "s", 1, 0, 1 }, two = { "s", 1, 0, 2 }, three = { "s", 1, 0, 3 };
@@ -518,16 +527,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PROMISE(an_agent_is_told_what_to_do_and_its_lease_is_renewed),
+		PROMISE(an_agent_gets_its_desired_state_and_its_lease_is_renewed),
 		PROMISE(an_agent_is_asked_for_its_clock),
-		PROMISE(what_an_agent_garbles_is_refused_with_words),
-		PROMISE(questions_get_answers_or_words),
-		PROMISE(what_a_crash_left_active_is_stopped),
-		PROMISE(a_second_controller_is_told_so_and_disturbs_nobody),
-		PROMISE(what_is_no_database_is_told),
-		PROMISE(it_ends_quiet_when_the_agents_have_said_so),
-		PROMISE(it_does_not_claim_what_no_agent_has_said),
-		PROMISE(the_space_is_the_one_of_the_programs_that_run),
+		PROMISE(malformed_messages_of_an_agent_are_refused_with_the_reason),
+		PROMISE(questions_get_answers_or_errors),
+		PROMISE(runs_left_active_by_a_crash_are_stopped),
+		PROMISE(a_second_controller_is_refused_and_does_not_affect_the_first),
+		PROMISE(a_file_that_is_no_database_is_refused),
+		PROMISE(it_ends_when_all_agents_have_confirmed_that_added_tracepoints_are_off),
+		PROMISE(it_does_not_claim_a_confirmation_that_no_agent_sent),
+		PROMISE(the_loaded_space_is_that_of_the_running_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ assert_sent(const struct sent *s, uint64_t epoch, uint32_t ntoggles)
 }
 
 static void
-a_change_goes_at_once_and_the_lease_each_second(void **state)
+changes_are_sent_at_once_and_the_lease_is_renewed_each_second(void **state)
 {
 	struct sent s = { 0 };
 	struct want w = want_of(1, 0, NULL), next = want_of(2, 2, two);
@@ -66,7 +66,7 @@ a_change_goes_at_once_and_the_lease_each_second(void **state)
 }
 
 static void
-what_is_not_stored_is_not_turned_on(void **state)
+tracepoints_are_enabled_only_after_they_are_stored(void **state)
 {
 	struct sent s = { 0 };
 	struct want none = want_of(1, 0, NULL), on = want_of(2, 2, two);
@@ -74,7 +74,7 @@ what_is_not_stored_is_not_turned_on(void **state)
 
 	assert_true(due(&s, &none, true, 10000));
 	assert_false(due(&s, &on, false, 10100));
-	assert_true(due(&s, &on, false, 11000)); /* the old one, to keep the lease */
+	assert_true(due(&s, &on, false, 11000)); /* the old one, to renew the lease */
 	assert_sent(&s, 1, 0);
 	assert_true(due(&s, &on, true, 11100));
 	assert_sent(&s, 2, 2);
@@ -82,7 +82,7 @@ what_is_not_stored_is_not_turned_on(void **state)
 }
 
 static void
-what_goes_off_needs_no_store(void **state)
+tracepoints_are_disabled_without_a_store(void **state)
 {
 	struct sent s = { 0 };
 	struct toggle second[] = { { "a:two" } }, other[] = { { "a:three" } };
@@ -100,7 +100,7 @@ what_goes_off_needs_no_store(void **state)
 }
 
 static void
-who_was_never_told_is_told_nothing_new_without_a_store(void **state)
+an_agent_without_a_want_gets_no_new_one_before_it_is_stored(void **state)
 {
 	struct sent s = { 0 };
 	struct want on = want_of(1, 2, two);
@@ -116,10 +116,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_change_goes_at_once_and_the_lease_each_second),
-		cmocka_unit_test(what_is_not_stored_is_not_turned_on),
-		cmocka_unit_test(what_goes_off_needs_no_store),
-		cmocka_unit_test(who_was_never_told_is_told_nothing_new_without_a_store),
+		cmocka_unit_test(changes_are_sent_at_once_and_the_lease_is_renewed_each_second),
+		cmocka_unit_test(tracepoints_are_enabled_only_after_they_are_stored),
+		cmocka_unit_test(tracepoints_are_disabled_without_a_store),
+		cmocka_unit_test(an_agent_without_a_want_gets_no_new_one_before_it_is_stored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order in which mail comes out, whatever was put and taken in whatever order. */
+/* The order in which mail is taken, for any order of puts and takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 enum { MOST = 4000 };
 
-struct model { /* numbers of the letters inside, in the order in which they are to come out */
+struct model { /* numbers of the letters inside, in the order in which they are to be taken */
 	uint64_t urgent[MOST], others[MOST];
 	size_t nurgent, nothers;
 };
@@ -54,8 +54,10 @@ put(struct mailbox *m, struct model *o, uint64_t number, struct rng *rng)
 		o->others[o->nothers++] = number;
 }
 
-/* Takes one; now and then it is put back, as when a connection takes over from another, and comes
- * out next. */
+/*
+ * Takes one letter; sometimes puts it back, as when a connection is replaced by another, and it is
+ * taken next.
+ */
 static void
 take(struct mailbox *m, struct model *o, struct rng *rng)
 {
@@ -78,7 +80,7 @@ take(struct mailbox *m, struct model *o, struct rng *rng)
 }
 
 static void
-a_status_waits_behind_nothing_but_statuses(void **state)
+a_status_waits_only_for_earlier_statuses(void **state)
 {
 	static struct model o;
 	struct mailbox m = { 0 };
@@ -103,7 +105,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_status_waits_behind_nothing_but_statuses),
+		cmocka_unit_test(a_status_waits_only_for_earlier_statuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

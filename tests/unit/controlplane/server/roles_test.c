@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists of names against the users that this machine really has: root, nobody, and the group of
- * nobody. */
+/* Lists of names, with users that every machine has: root, nobody, and the group of nobody. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +56,7 @@ role_of(struct roles *r, int uid)
 }
 
 static void
-root_and_our_own_user_may_all(void **state)
+root_and_our_own_user_have_all_roles(void **state)
 {
 	struct roles *r = roles_of("", "", "");
 	struct who w;
@@ -71,7 +70,7 @@ root_and_our_own_user_may_all(void **state)
 	assert_string_equal(w.user, "root");
 	assert_int_equal(roles_agent(r, &w, NOW), AGENT_ANY_NODE);
 	roles_who(r, OWN, 1, NOW, &w);
-	assert_string_equal(w.user, "uid 4711"); /* there is no such name here */
+	assert_string_equal(w.user, "uid 4711"); /* no user has this id here */
 	assert_true(w.own);
 	roles_who(r, NOBODY, 1, NOW, &w);
 	assert_string_equal(w.user, user);
@@ -81,7 +80,7 @@ root_and_our_own_user_may_all(void **state)
 }
 
 static void
-names_and_groups_give_what_they_say(void **state)
+names_and_groups_give_the_role_of_their_list(void **state)
 {
 	char blanks[200];
 	struct roles *r;
@@ -98,19 +97,20 @@ names_and_groups_give_what_they_say(void **state)
 	assert_true(roles_operators_open(r));
 	roles_free(r);
 	snprintf(blanks, sizeof blanks, "  root \t %s  ", user);
-	r = roles_of(blanks, blanks, group); /* the more of two */
+	r = roles_of(blanks, blanks, group); /* the higher one of two roles */
 	assert_int_equal(role_of(r, NOBODY), ROLE_DIAGNOSE);
 	roles_who(r, NOBODY, 1, NOW, &w);
 	assert_int_equal(roles_agent(r, &w, NOW), AGENT_THIS_HOST);
 	assert_true(roles_agents_open(r));
 	roles_free(r);
-	r = roles_of("@root", "root", "root"); /* of another group, and not by his name */
+	/* neither the group of this user nor the name matches */
+	r = roles_of("@root", "root", "root");
 	assert_int_equal(role_of(r, NOBODY), ROLE_NONE);
 	roles_free(r);
 }
 
 static void
-what_nobody_is_called_is_an_error(void **state)
+unknown_names_are_an_error(void **state)
 {
 	static const struct {
 		struct roles_options o;
@@ -135,7 +135,7 @@ what_nobody_is_called_is_an_error(void **state)
 }
 
 static void
-a_no_names_the_key_and_who_can_change_it(void **state)
+a_refusal_names_the_config_key_and_who_can_change_it(void **state)
 {
 	struct roles *r = roles_of(user, "", "");
 	struct who w;
@@ -155,7 +155,7 @@ a_no_names_the_key_and_who_can_change_it(void **state)
 	roles_free(r);
 }
 
-/* More users than the cache holds, again and again, at later times: always the same answers. */
+/* More users than the cache holds, repeatedly, at later times: always the same answers. */
 static void
 the_cache_changes_no_answer(void **state)
 {
@@ -178,10 +178,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(root_and_our_own_user_may_all),
-		cmocka_unit_test(names_and_groups_give_what_they_say),
-		cmocka_unit_test(what_nobody_is_called_is_an_error),
-		cmocka_unit_test(a_no_names_the_key_and_who_can_change_it),
+		cmocka_unit_test(root_and_our_own_user_have_all_roles),
+		cmocka_unit_test(names_and_groups_give_the_role_of_their_list),
+		cmocka_unit_test(unknown_names_are_an_error),
+		cmocka_unit_test(a_refusal_names_the_config_key_and_who_can_change_it),
 		cmocka_unit_test(the_cache_changes_no_answer),
 	};
 
