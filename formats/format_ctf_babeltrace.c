@@ -28,13 +28,13 @@ struct class_info { /* of an event class */
 	uint32_t vpid; /* of the environment */
 };
 
-struct ctf_folder {
+struct babeltrace_folder {
 	char *path;
 	bool bad; /* babeltrace2 failed in it; not read any further */
 };
 
 struct ctf_folders {
-	struct ctf_folder *list;
+	struct babeltrace_folder *list;
 	uint32_t count, cap;
 	struct arena arena;
 };
@@ -63,7 +63,8 @@ add_folder(void *ctx, const char *path)
 
 	if (!array_reserve_max(f->list, f->cap, f->count + 1, TRACES_MAX))
 		return false;
-	f->list[f->count] = (struct ctf_folder){ arena_text(&f->arena, path, strlen(path)), false };
+	f->list[f->count] = (struct babeltrace_folder){ arena_text(&f->arena, path, strlen(path)),
+		false };
 	return f->list[f->count++].path != NULL;
 }
 
