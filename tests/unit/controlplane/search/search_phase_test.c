@@ -201,6 +201,81 @@ every_step_is_an_allowed_transition(void **state)
 		}
 }
 
+/* Where carrying out a step leads to: search_step(). */
+static enum search_phase
+phase_after(enum search_phase phase, enum phase_next next, bool backing_off)
+{
+	switch (next) {
+	case PHASE_NEXT_WITHDRAW:
+		return backing_off ? SEARCH_BACKING_OFF : SEARCH_PAUSED;
+	case PHASE_NEXT_GATHER:
+		return SEARCH_GATHERING;
+	case PHASE_NEXT_SUSPEND:
+	case PHASE_NEXT_RESUME:
+		return SEARCH_UNCONFIRMED;
+	case PHASE_NEXT_GIVE_UP:
+		return SEARCH_ENDED;
+	case PHASE_NEXT_SPEND_LESS:
+		return SEARCH_SWITCHING;
+	case PHASE_NEXT_NONE:
+	case PHASE_NEXT_DECIDE:
+		break;
+	}
+	return phase;
+}
+
+/* From SWITCHING, which search_begin() enters, by all combinations of facts. */
+static void
+every_phase_is_reached_and_every_step_is_an_allowed_transition(void **state)
+{
+	bool reached[SEARCH_PHASES] = { [SEARCH_WAITING] = true, [SEARCH_SWITCHING] = true };
+	bool steps[PHASE_NEXT_DECIDE + 1] = { false };
+	(void)state;
+
+	assert_true(search_phase_may_follow(SEARCH_WAITING, SEARCH_SWITCHING));
+	for (unsigned round = 0; round < SEARCH_PHASES; round++)
+		for (unsigned bits = 0; bits < SEARCH_PHASES << 9; bits++) {
+			const struct phase_facts f = { .phase = (enum search_phase)(bits >> 9),
+				.paused = bits & 1,
+				.paused_long = bits >> 1 & 1,
+				.backing_off = bits >> 2 & 1,
+				.fresh = bits >> 3 & 1,
+				.any_enabled = bits >> 4 & 1,
+				.over_budget = bits >> 5 & 1,
+				.confirmed = bits >> 6 & 1,
+				.in_cycle_ns = bits >> 7 & 1 ? INT64_MAX : 0,
+				.since_check_ns = bits >> 8 & 1 ? INT64_MAX : 0 };
+			enum phase_next next = phase_next(&f);
+			enum search_phase to = phase_after(f.phase, next, f.backing_off);
+
+			if (!reached[f.phase])
+				continue;
+			if (to != f.phase)
+				assert_true(search_phase_may_follow(f.phase, to));
+			reached[to] = steps[next] = true;
+		}
+	for (unsigned i = 0; i < SEARCH_PHASES; i++)
+		assert_true(reached[i]);
+	for (unsigned i = 0; i <= PHASE_NEXT_DECIDE; i++)
+		assert_true(steps[i]);
+}
+
+static void
+every_task_is_reached_from_the_first(void **state)
+{
+	bool reached[SEARCH_TASKS] = { [TASK_NARROW] = true };
+	(void)state;
+
+	for (unsigned round = 0; round < SEARCH_TASKS; round++)
+		for (unsigned from = 0; from < SEARCH_TASKS; from++)
+			for (unsigned to = 0; to < SEARCH_TASKS; to++)
+				reached[to] |= reached[from] &&
+				               search_task_may_follow(
+						   (enum search_task)from, (enum search_task)to);
+	for (unsigned i = 0; i < SEARCH_TASKS; i++)
+		assert_true(reached[i]);
+}
+
 int
 main(void)
 {
@@ -216,6 +291,8 @@ main(void)
 		cmocka_unit_test(gathering_is_suspended_while_agents_confirm),
 		cmocka_unit_test(what_is_over_budget_goes_before_a_decision),
 		cmocka_unit_test(every_step_is_an_allowed_transition),
+		cmocka_unit_test(every_phase_is_reached_and_every_step_is_an_allowed_transition),
+		cmocka_unit_test(every_task_is_reached_from_the_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

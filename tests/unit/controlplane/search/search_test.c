@@ -49,11 +49,21 @@ a_search_comes_to_the_slow_edge_and_says_so(void **state)
 
 	fake_begin(&f, PROGRAM);
 	fake_learn(&f, PROGRAM);
-	assert_true(fake_play(&f, PROGRAM, SLOW, 6000, NULL));
+	for (int i = 0; i < 6000 && f.d->phase != PHASE_ENDED; i++) {
+		const struct search *s;
+
+		fake_play(&f, PROGRAM, SLOW, 1, NULL);
+		s = first(&f);
+		/* the final edge is measured with what it needs alone */
+		for (uint32_t k = 0; s != NULL && s->task == TASK_FINAL_EDGE && k < s->enabled.n;
+		     k++)
+			assert_true(is_needed(s, s->enabled.picks[k].label));
+	}
 	assert_int_equal(f.d->run->state, RUN_FOUND);
 	assert_non_null(v = forest_verdict(f.port.forest, f.d->run->id, 1));
 	assert_ptr_equal(v, first(&f)->outcome.verdict);
 	assert_int_equal(v->kind, VERDICT_PLACE);
+	assert_true(v->traces >= NEXT_PLENTY);
 	assert_string_equal(v->from, "s/app:d");
 	assert_string_equal(v->to, "s/app:e");
 	assert_int_equal(plan_count(f.port.plan), 0);

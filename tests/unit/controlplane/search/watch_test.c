@@ -3,10 +3,10 @@
 
 #include "controlplane/search/watch.h"
 
-/* n requests of that path in the diagnosis's groups; three of ten take `slow_ns` longer on the edge
- * `slow`. */
+/* n requests of that path in the diagnosis's groups; `tenths` of ten take `slow_ns` longer on the
+ * edge `slow`. */
 static struct group *
-add(struct fake *f, const char *letters, int n, int slow, int64_t slow_ns)
+add_often(struct fake *f, const char *letters, int n, int slow, int64_t slow_ns, int tenths)
 {
 	int64_t time_ns[PATH_MAX_STEPS];
 	struct group *group = NULL;
@@ -14,10 +14,16 @@ add(struct fake *f, const char *letters, int n, int slow, int64_t slow_ns)
 	f->d->groups = f->paths.groups;
 	for (int i = 0; i < n; i++) {
 		fake_times(f, letters, -1, time_ns);
-		time_ns[slow] += i % 10 < 3 ? slow_ns : 0;
+		time_ns[slow] += i % 10 < tenths ? slow_ns : 0;
 		group = paths_add(&f->paths, letters, time_ns);
 	}
 	return group;
+}
+
+static struct group *
+add(struct fake *f, const char *letters, int n, int slow, int64_t slow_ns)
+{
+	return add_often(f, letters, n, slow, slow_ns, 3);
 }
 
 /* The groups are the kit's, which frees them. */
@@ -49,6 +55,25 @@ groups_are_returned_costliest_first(void **state)
 		assert_int_equal(x[i].judged->finding.problem, PROBLEM_UNPREDICTABLE);
 		assert_int_equal(x[i].judged->n, 200);
 	}
+	end(&f);
+}
+
+/* The estimate by which groups are chosen ranks rare long waits higher than their cost is. */
+static void
+the_order_is_that_of_cost_not_of_the_estimate(void **state)
+{
+	struct eligible x[ELIGIBLE_MAX];
+	struct group *rare, *often;
+	struct fake f;
+	(void)state;
+
+	fake_begin(&f, "(ab)");
+	rare = add_often(&f, "(a)", 200, 1, 30 * MS_NS, 1);
+	often = add_often(&f, "(b)", 200, 1, 15 * MS_NS, 3);
+	assert_int_equal(eligible_groups(x, &f.port, f.d, false, NULL), 2);
+	assert_ptr_equal(f.d->watched->judged[0].group, rare);
+	assert_ptr_equal(x[0].group, often);
+	assert_true(x[0].judged->finding.cost_ns > x[1].judged->finding.cost_ns);
 	end(&f);
 }
 
@@ -175,6 +200,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_are_returned_costliest_first),
+		cmocka_unit_test(the_order_is_that_of_cost_not_of_the_estimate),
 		cmocka_unit_test(steady_groups_and_those_of_few_traces_are_not_eligible),
 		cmocka_unit_test(of_many_groups_those_of_highest_rank_are_judged),
 		cmocka_unit_test(

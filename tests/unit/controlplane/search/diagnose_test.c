@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "fake_port.h"
+
+static const char PROGRAM[] = "(abcdefgh)";
+enum { SLOW = 4 };
+
+static void
+begin(struct fake *f)
+{
+	fake_begin(f, PROGRAM);
+	fake_learn(f, PROGRAM);
+}
+
+static uint32_t
+number_in(const struct fake *f, enum search_phase phase)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->d->nsearches; i++)
+		n += f->d->searches[i]->phase == phase;
+	return n;
+}
+
+static bool
+one_is_on(const struct fake *f)
+{
+	return f->d->nsearches > 0 && search_is_on(f->d->searches[0]);
+}
+
+/* Another search of the same group, that waits. */
+static struct search *
+add_waiting(struct fake *f, char from, char to)
+{
+	const struct search *like = f->d->searches[0];
+	struct search *s = fake_search(f, from, to);
+
+	s->origin.group_id = like->origin.group_id;
+	fake_path(f, s, PROGRAM);
+	return s;
+}
+
+static void
+a_waiting_search_begins_only_when_a_slot_is_free(void **state)
+{
+	struct search *s;
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	f.port.settings.searches_max = 1;
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	s = add_waiting(&f, 'a', 'b');
+	for (int i = 0; i < 6000 && f.d->phase != PHASE_ENDED; i++) {
+		bool was_on = search_is_on(f.d->searches[0]);
+
+		fake_play(&f, PROGRAM, SLOW, 1, NULL);
+		assert_true(
+		    number_in(&f, SEARCH_WAITING) == 0 || search_is_on(f.d->searches[0]) || was_on);
+		assert_false(search_is_on(f.d->searches[0]) && s->phase != SEARCH_WAITING);
+	}
+	assert_int_equal(s->phase, SEARCH_ENDED);
+	fake_end(&f);
+}
+
+static void
+searches_begin_in_the_order_in_which_they_were_added(void **state)
+{
+	struct search *a, *b;
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	f.port.settings.searches_max = 1;
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	a = add_waiting(&f, 'a', 'b');
+	b = add_waiting(&f, 'b', 'c');
+	f.port.settings.searches_max = 2;
+	fake_play(&f, PROGRAM, SLOW, 60, NULL);
+	assert_int_not_equal(a->phase, SEARCH_WAITING);
+	assert_true(b->phase == SEARCH_WAITING || a->phase == SEARCH_ENDED);
+	fake_end(&f);
+}
+
+static void
+a_diagnosis_ends_only_when_all_its_searches_have(void **state)
+{
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	add_waiting(&f, 'a', 'b');
+	add_waiting(&f, 'f', 'g');
+	for (int i = 0; i < 6000 && f.d->phase != PHASE_ENDED; i++) {
+		fake_play(&f, PROGRAM, SLOW, 1, NULL);
+		assert_int_equal(f.d->phase == PHASE_ENDED, f.ended);
+		assert_int_equal(f.d->run->state == RUN_ACTIVE, f.d->phase != PHASE_ENDED);
+		if (f.d->phase == PHASE_ENDED)
+			assert_int_equal(number_in(&f, SEARCH_ENDED), f.d->nsearches);
+	}
+	assert_int_equal(f.d->run->state, RUN_FOUND);
+	assert_int_equal(
+	    f.d->run->verdict, forest_verdict(f.port.forest, f.d->run->id, 1)->hypothesis);
+	assert_int_equal(f.d->run->ended.ns, f.port.now.ns);
+	assert_int_equal(plan_count(f.port.plan), 0);
+	fake_end(&f);
+}
+
+static void
+without_a_verdict_it_ends_with_the_reason_of_its_last_search(void **state)
+{
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	search_end(&f.port, f.d->searches[0], REASON_CONTRADICTED);
+	f.port.now.ns += 2000 * MS_NS;
+	fake_step(&f);
+	assert_int_equal(f.d->phase, PHASE_ENDED);
+	assert_int_equal(f.d->run->state, RUN_NOT_FOUND);
+	assert_int_equal(f.d->run->reason, REASON_CONTRADICTED);
+	assert_string_equal(f.d->run->subject, "");
+	fake_end(&f);
+
+	begin(&f);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	search_end_over_budget(&f.port, f.d->searches[0], f.paths.of['c']);
+	f.port.now.ns += 2000 * MS_NS;
+	fake_step(&f);
+	assert_int_equal(f.d->run->reason, REASON_END_OVER_BUDGET);
+	assert_string_equal(f.d->run->subject, "s/app:c");
+	fake_end(&f);
+}
+
+static void
+what_is_stopped_ends_all_searches_and_tells_the_owner_once(void **state)
+{
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	add_waiting(&f, 'a', 'b');
+	assert_true(plan_count(f.port.plan) > 0);
+	diagnose_end(&f.port, f.d, RUN_STOPPED, REASON_OPERATOR, "who", (struct wall){ 12345 });
+	assert_int_equal(f.d->phase, PHASE_ENDED);
+	assert_int_equal(number_in(&f, SEARCH_ENDED), 2);
+	assert_int_equal(plan_count(f.port.plan), 0);
+	assert_int_equal(f.ended, 1);
+	assert_int_equal(f.d->run->state, RUN_STOPPED);
+	assert_int_equal(f.d->run->reason, REASON_OPERATOR);
+	assert_string_equal(f.d->run->subject, "who");
+	assert_int_equal(f.d->run->ended.ns, 12345);
+	fake_end(&f);
+}
+
+static void
+while_paused_no_search_begins(void **state)
+{
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	f.port.paused = true;
+	f.port.paused_since = f.port.now;
+	assert_false(fake_play(&f, PROGRAM, SLOW, 600, NULL));
+	assert_int_equal(f.d->nsearches, 0);
+	assert_int_equal(plan_count(f.port.plan), 0);
+	f.port.paused = false;
+	assert_true(fake_play(&f, PROGRAM, SLOW, 100, one_is_on));
+	fake_end(&f);
+}
+
+static void
+no_traces_count_before_agents_have_confirmed(void **state)
+{
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	f.confirmed = false;
+	assert_false(fake_play(&f, PROGRAM, SLOW, 600, NULL));
+	assert_int_equal(f.d->traces, 0);
+	assert_int_equal(f.d->nsearches, 0);
+	f.confirmed = true;
+	fake_play(&f, PROGRAM, SLOW, 10, NULL);
+	assert_in_range(f.d->traces, 1, 9); /* those after the confirmation and SETTLE_NS */
+	fake_end(&f);
+}
+
+static void
+the_reason_is_what_kept_it_from_finding_a_problem(void **state)
+{
+	static const struct {
+		int slow, requests;
+		bool lossy;
+		enum reason reason;
+	} CASES[] = { { -1, 1100, false, REASON_NO_PROBLEM },
+		{ SLOW, 25, false, REASON_FEW_REQUESTS },
+		{ SLOW, 1100, true, REASON_LOST_RECORDS } };
+	(void)state;
+
+	for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+		int64_t time_ns[PATH_MAX_STEPS];
+		struct fake_trace t;
+		struct fake f;
+
+		begin(&f);
+		for (int k = 0; k < CASES[i].requests && f.d->phase != PHASE_ENDED; k++) {
+			fake_times(&f, PROGRAM, CASES[i].slow, time_ns);
+			fake_trace(&f, &t, PROGRAM, time_ns, false);
+			t.t.lossy = CASES[i].lossy;
+			f.port.now.ns += 20 * MS_NS;
+			fake_tell(&f, &t.t);
+			fake_step(&f);
+		}
+		if (CASES[i].reason != REASON_NO_PROBLEM) {
+			/* three times as long, in the hope of requests */
+			assert_int_equal(f.d->phase, PHASE_WATCH);
+			f.port.now.ns = f.d->begun.ns + 3 * f.port.settings.cycle_max_ns;
+			fake_step(&f);
+			assert_int_equal(f.d->phase, PHASE_WATCH);
+			f.port.now.ns += 200 * MS_NS;
+			fake_step(&f);
+		}
+		assert_int_equal(f.d->phase, PHASE_ENDED);
+		assert_int_equal(f.d->run->state, RUN_NOT_FOUND);
+		assert_int_equal(f.d->run->reason, CASES[i].reason);
+		fake_end(&f);
+	}
+}
+
+static void
+traces_of_other_types_and_with_losses_are_no_evidence(void **state)
+{
+	int64_t time_ns[PATH_MAX_STEPS];
+	struct fake_trace t;
+	struct search *s;
+	struct fake f;
+	uint64_t traces;
+	(void)state;
+
+	begin(&f);
+	assert_true(fake_play(&f, PROGRAM, SLOW, 3000, one_is_on));
+	fake_play(&f, PROGRAM, SLOW, 10, NULL);
+	s = f.d->searches[0];
+	traces = f.d->traces;
+	fake_times(&f, PROGRAM, -1, time_ns);
+	fake_trace(&f, &t, PROGRAM, time_ns, false);
+	f.d->run->requests = 0;
+	s->skipped_lossy = 0;
+	t.t.lossy = true;
+	fake_tell(&f, &t.t);
+	assert_int_equal(f.d->traces, traces);
+	assert_int_equal(f.d->run->requests, 1);
+	assert_int_equal(s->skipped_lossy, 1);
+	t.t.lossy = false;
+	t.t.type++;
+	fake_tell(&f, &t.t);
+	assert_int_equal(f.d->traces, traces);
+	assert_int_equal(f.d->run->requests, 1);
+	t.t.type--;
+	assert_int_equal(diagnose_trace(&f.port, f.d, &t.t, NULL, NULL), 0);
+	assert_int_equal(f.counts.pathless, 1);
+	assert_int_equal(f.d->traces, traces);
+	fake_tell(&f, &t.t);
+	assert_int_equal(f.d->traces, traces + 1);
+	fake_end(&f);
+}
+
+static void
+a_search_begins_with_what_its_group_showed(void **state)
+{
+	const struct search *s;
+	const struct group *group;
+	struct fake f;
+	(void)state;
+
+	begin(&f);
+	f.port.settings.searches_max = 0;
+	while (f.d->nsearches == 0)
+		assert_false(fake_play(&f, PROGRAM, SLOW, 1, NULL));
+	s = f.d->searches[0];
+	assert_non_null(group = groups_find(f.d->groups, s->origin.group_id));
+	assert_int_equal(s->phase, SEARCH_WAITING);
+	assert_int_equal(s->origin.problem, PROBLEM_UNPREDICTABLE);
+	assert_int_equal(s->origin.gap.from, f.paths.of['(']);
+	assert_int_equal(s->origin.gap.to, f.paths.of[')']);
+	assert_near(s->origin.share, 1, 1e-9); /* the only edge has all of it */
+	assert_near(s->at.carried, moments_variance(&group->total), 1e-3 * s->at.carried);
+	assert_int_equal(s->origin.hypothesis->traces, group->total.n);
+	assert_true(s->origin.hypothesis->cost_ns > 0);
+	fake_end(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_waiting_search_begins_only_when_a_slot_is_free),
+		cmocka_unit_test(searches_begin_in_the_order_in_which_they_were_added),
+		cmocka_unit_test(a_diagnosis_ends_only_when_all_its_searches_have),
+		cmocka_unit_test(without_a_verdict_it_ends_with_the_reason_of_its_last_search),
+		cmocka_unit_test(what_is_stopped_ends_all_searches_and_tells_the_owner_once),
+		cmocka_unit_test(while_paused_no_search_begins),
+		cmocka_unit_test(no_traces_count_before_agents_have_confirmed),
+		cmocka_unit_test(the_reason_is_what_kept_it_from_finding_a_problem),
+		cmocka_unit_test(traces_of_other_types_and_with_losses_are_no_evidence),
+		cmocka_unit_test(a_search_begins_with_what_its_group_showed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "fake_port.h"
+
+#include "controlplane/search/search_verdict.h"
+
+/* The edge from 'b' to 'c' of "(abc)" has the problem. */
+enum { EDGE = 2, TRACES = 200 };
+
+struct scene {
+	struct fake f;
+	struct search *s;
+	struct group *group;
+};
+
+/* A search that gathers, of a group with n traces; in three of ten `slow_ns` go to the edge. */
+static void
+begin_with(struct scene *x, const char *path, int n, int64_t slow_ns)
+{
+	int64_t time_ns[PATH_MAX_STEPS];
+
+	fake_begin(&x->f, "(abc)");
+	x->s = fake_search(&x->f, 'b', 'c');
+	search_enter(x->s, SEARCH_SWITCHING);
+	search_enter(x->s, SEARCH_GATHERING);
+	x->f.d->groups = x->f.paths.groups;
+	for (int i = 0; i < n; i++) {
+		fake_times(&x->f, path, -1, time_ns);
+		time_ns[EDGE] += rng_below(&x->f.rng, 10) < 3 ? slow_ns + i * 1000 : 0;
+		x->group = paths_add(&x->f.paths, path, time_ns);
+	}
+	x->s->origin.group_id = x->group->shape.key;
+}
+
+static void
+begin(struct scene *x)
+{
+	begin_with(x, "(abc)", TRACES, 20 * MS_NS);
+}
+
+static void
+end(struct scene *x)
+{
+	x->f.d->groups = NULL;
+	fake_end(&x->f);
+}
+
+static void
+judge(struct scene *x, enum verdict_kind kind)
+{
+	assert_int_equal(conclude(&x->f.port, x->s, x->group, EDGE, kind, NULL), 0);
+}
+
+/* The verdict, which is the forest's. */
+static const struct verdict *
+verdict_of(struct scene *x, enum verdict_kind kind)
+{
+	const struct verdict *v;
+
+	judge(x, kind);
+	assert_int_equal(x->s->phase, SEARCH_ENDED);
+	assert_int_equal(x->s->outcome.reason, REASON_NONE);
+	assert_non_null(v = x->s->outcome.verdict);
+	assert_ptr_equal(v, forest_verdict(x->f.port.forest, x->f.d->run->id, 1));
+	return v;
+}
+
+static enum hypothesis_state
+state_of(struct scene *x, const struct verdict *v)
+{
+	return forest_get(x->f.port.forest, v->hypothesis)->state;
+}
+
+static void
+a_verdict_agrees_with_the_group_that_was_measured(void **state)
+{
+	const struct verdict *v;
+	const struct comoments *edge;
+	const struct moments *total;
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	v = verdict_of(&x, VERDICT_PLACE);
+	edge = &x.group->edges[EDGE];
+	total = &x.group->total;
+	assert_int_equal(v->kind, VERDICT_PLACE);
+	assert_int_equal(v->problem, PROBLEM_UNPREDICTABLE);
+	assert_string_equal(v->from, "s/app:b");
+	assert_string_equal(v->to, "s/app:c");
+	assert_string_equal(v->path, "s/hone:((R)\ns/app:a\ns/app:b\ns/app:c\ns/hone:)(R)");
+	assert_string_equal(v->tracepoint, "");
+	assert_string_equal(v->key, "");
+	assert_int_equal(v->traces, TRACES);
+	assert_near(v->effective_traces, TRACES, 0);
+	assert_near(v->confidence, 0.95, 0);
+	assert_near(v->mean_ns, total->mean, 1e-6 * total->mean);
+	assert_near(v->cv, moments_cv(total), 1e-9);
+	assert_false(v->by_latency);
+	assert_near(v->share, comoments_covariance(edge) / moments_variance(total), 1e-9);
+	assert_true(v->share_low < v->share && v->share < v->share_high);
+	assert_near(v->latency_share, edge->mean_x / total->mean, 1e-9);
+	assert_int_equal(v->slowest_ns, x.group->slowest.total_ns);
+	assert_int_equal(v->fastest_ns, x.group->fastest.total_ns);
+	assert_int_equal(v->slowest.low, x.group->slowest.id.low);
+	assert_int_equal(v->position, 1);
+	assert_int_equal(v->positions, 1);
+	assert_false(v->loop_back);
+	assert_true(v->probability > 0.9);
+	assert_true(v->cost_ns > 0);
+	assert_true(v->cv_then < v->cv_now);
+	assert_near(v->cv_now, v->cv, 0.1);
+	assert_true(v->p99_then_ns < v->p99_now_ns);
+	assert_int_equal(v->preload, PRELOAD_NONE);
+	assert_int_equal(v->over_budget, 0);
+	assert_int_equal(state_of(&x, v), HYPOTHESIS_BOTTOM);
+	end(&x);
+}
+
+static void
+of_a_slow_group_the_share_is_of_the_mean(void **state)
+{
+	const struct verdict *v;
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	x.s->at.by_latency = true;
+	x.s->origin.problem = PROBLEM_SLOW;
+	x.s->origin.share = 0.5;
+	v = verdict_of(&x, VERDICT_PLACE);
+	assert_true(v->by_latency);
+	assert_int_equal(v->problem, PROBLEM_SLOW);
+	assert_near(v->share, v->latency_share, 1e-12);
+	end(&x);
+}
+
+static void
+a_place_becomes_separated_when_a_label_divides_its_requests(void **state)
+{
+	const struct verdict *v;
+	struct scene x;
+	(void)state;
+
+	for (int with = 0; with < 2; with++) {
+		begin(&x);
+		x.s->sides.separation = (struct separation){
+			.label = x.f.paths.of['a'], .between = 0.8, .with = with
+		};
+		v = verdict_of(&x, VERDICT_PLACE);
+		assert_int_equal(v->kind, VERDICT_SEPARATED);
+		assert_string_equal(v->tracepoint, "s/app:a");
+		assert_near(v->separation, 0.8, 0);
+		assert_int_equal(v->slow_with, with);
+		end(&x);
+	}
+	begin(&x); /* a spread one names the label, and claims no more */
+	x.s->sides.separation = (struct separation){
+		.label = x.f.paths.of['a'], .between = 0.8, .with = true
+	};
+	v = verdict_of(&x, VERDICT_SPREAD);
+	assert_int_equal(v->kind, VERDICT_SPREAD);
+	assert_string_equal(v->tracepoint, "s/app:a");
+	assert_near(v->separation, 0, 0);
+	assert_false(v->slow_with);
+	end(&x);
+}
+
+static void
+a_place_that_iterations_explain_becomes_a_key(void **state)
+{
+	int64_t time_ns[PATH_MAX_STEPS];
+	const struct verdict *v;
+	const struct hypothesis *h;
+	struct scene x;
+	uint32_t back;
+	(void)state;
+
+	fake_begin(&x.f, "(abc)");
+	x.s = fake_search(&x.f, 'b', 'b');
+	search_enter(x.s, SEARCH_SWITCHING);
+	x.f.d->groups = x.f.paths.groups;
+	for (int i = 0; i < TRACES; i++) { /* 2 to 11 times round the loop of 'b' */
+		uint32_t rounds = 2 + (uint32_t)rng_below(&x.f.rng, 10);
+		char path[PATH_MAX_STEPS] = "(a";
+
+		memset(path + 2, 'b', rounds);
+		memcpy(path + 2 + rounds, "c)", 3);
+		fake_times(&x.f, path, -1, time_ns);
+		x.group = paths_add(&x.f.paths, path, time_ns);
+	}
+	x.s->origin.group_id = x.group->shape.key;
+	for (back = 0; x.group->shape.edges[back].from != x.group->shape.edges[back].to; back++)
+		assert_true(back + 1 < x.group->shape.nedges);
+	assert_int_equal(conclude(&x.f.port, x.s, x.group, back, VERDICT_PLACE, NULL), 0);
+	assert_non_null(v = x.s->outcome.verdict);
+	assert_int_equal(v->kind, VERDICT_KEY);
+	assert_true(strstr(v->key, "iterations") != NULL);
+	assert_true(v->key_r > 0.9);
+	assert_true(v->key_p < 0.01);
+	assert_int_equal(v->key_n, TRACES);
+	assert_true(v->loop_back);
+	assert_true(strstr(v->path, "\n(\ns/app:b\n)+\n") != NULL);
+	h = forest_get(x.f.port.forest, v->hypothesis);
+	assert_int_equal(h->state, HYPOTHESIS_EXPLAINED);
+	assert_string_equal(h->key, v->key);
+	end(&x);
+}
+
+static void
+what_is_spread_or_cut_short_isolates_and_keeps_its_kind(void **state)
+{
+	static const enum verdict_kind KINDS[] = { VERDICT_SPREAD, VERDICT_CUT };
+	(void)state;
+
+	for (int i = 0; i < 2; i++) {
+		const struct verdict *v;
+		struct scene x;
+
+		begin(&x);
+		x.s->budget.left_out = 3;
+		x.s->layer.over_budget = 2;
+		v = verdict_of(&x, KINDS[i]);
+		assert_int_equal(v->kind, KINDS[i]);
+		assert_int_equal(v->over_budget, 3);
+		assert_int_equal(v->preload_over_budget, 2);
+		assert_int_equal(v->unlearned, 0);
+		assert_int_equal(state_of(&x, v), HYPOTHESIS_ISOLATES);
+		end(&x);
+	}
+}
+
+static void
+tracepoints_that_were_never_learned_are_counted_unless_the_search_was_cut_short(void **state)
+{
+	const char *names[] = { "app:a", "app:new", "app:newer" };
+	struct program program = { "s", 1, 0, 3 }, other = { "t", 2, 0, 3 };
+	struct program both[] = { program, other };
+	const struct programs programs = { 2, 3, both, names };
+	(void)state;
+
+	for (int cut = 0; cut < 2; cut++) {
+		const struct verdict *v;
+		struct scene x;
+
+		begin(&x);
+		fake_learn(&x.f, "(abc)");
+		x.f.programs = &programs;
+		v = verdict_of(&x, cut ? VERDICT_CUT : VERDICT_PLACE);
+		assert_int_equal(v->unlearned, cut ? 0 : 2);
+		assert_string_equal(v->unlearned_service, cut ? "" : "s");
+		end(&x);
+	}
+}
+
+static void
+one_of_several_positions_is_numbered(void **state)
+{
+	int64_t time_ns[PATH_MAX_STEPS];
+	const struct verdict *v;
+	struct scene x;
+	(void)state;
+
+	begin_with(&x, "(abc)", 1, 0);
+	for (int i = 0; i < TRACES; i++) { /* the second way from 'a' to 'b' has the problem */
+		fake_times(&x.f, "(abcab)", 4, time_ns);
+		x.group = paths_add(&x.f.paths, "(abcab)", time_ns);
+	}
+	x.s->origin.group_id = x.group->shape.key;
+	assert_int_equal(conclude(&x.f.port, x.s, x.group, 4, VERDICT_PLACE, NULL), 0);
+	assert_non_null(v = x.s->outcome.verdict);
+	assert_string_equal(v->to, "s/app:b");
+	assert_int_equal(v->position, 2);
+	assert_int_equal(v->positions, 2);
+	end(&x);
+}
+
+static void
+correlated_traces_count_for_fewer_and_widen_the_interval(void **state)
+{
+	struct comoments serial = { 0 };
+	const struct verdict *v;
+	double low, high, last = 0;
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	v = verdict_of(&x, VERDICT_PLACE);
+	low = v->share - v->share_low;
+	high = v->share_high - v->share;
+	end(&x);
+
+	begin(&x);
+	for (int i = 0; i < TRACES; i++) {
+		double next = 0.5 * last + (double)rng_below(&x.f.rng, 1000);
+
+		comoments_add(&serial, next, last);
+		last = next;
+	}
+	x.s->cycle.serial = serial;
+	v = verdict_of(&x, VERDICT_PLACE);
+	/* (1 + r) / (1 - r) is 3 for r 0.5 */
+	assert_near(v->effective_traces, TRACES / 3.0, TRACES / 6.0);
+	assert_true(v->share - v->share_low > 1.3 * low);
+	assert_true(v->share_high - v->share > 1.3 * high);
+	end(&x);
+}
+
+static void
+what_the_last_measurement_contradicts_ends_without_a_verdict(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	for (int slow_side = 0; slow_side < 2; slow_side++) {
+		begin(&x);       /* the edge before 'a' has none of it */
+		if (slow_side) { /* although there is a larger edge */
+			x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);
+			x.s->sides.followed = SIDE_SLOW;
+		}
+		assert_int_equal(conclude(&x.f.port, x.s, x.group, 0, VERDICT_PLACE, NULL), 0);
+		assert_int_equal(x.s->phase, SEARCH_ENDED);
+		assert_int_equal(x.s->outcome.reason, REASON_CONTRADICTED);
+		assert_null(x.s->outcome.verdict);
+		assert_null(forest_verdict(x.f.port.forest, x.f.d->run->id, 1));
+		end(&x);
+	}
+}
+
+static void
+a_contradicted_search_goes_back_to_the_larger_edge_and_measures_it(void **state)
+{
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);
+	assert_int_equal(conclude(&x.f.port, x.s, x.group, 0, VERDICT_PLACE, NULL), 0);
+	assert_int_equal(x.s->phase, SEARCH_GATHERING);
+	assert_int_equal(x.s->task, TASK_FINAL_EDGE);
+	assert_int_equal(x.s->final.kind, VERDICT_SPREAD);
+	assert_int_equal(x.s->final.wanted, 0);
+	assert_true(gap_same(&x.s->at.gap, &x.s->origin.gap));
+	assert_true(gap_same(&x.s->at.most, &x.s->origin.gap));
+	end(&x);
+}
+
+static void
+from_the_preload_layer_it_goes_back_to_the_edge_above(void **state)
+{
+	static const char *const PATTERNS[] = { "lttng_ust_*", NULL };
+	struct scene x;
+	(void)state;
+
+	begin(&x);
+	fake_label(&x.f, 'L', "s/lttng_ust_libc:malloc");
+	preload_init(&x.f.preload, PATTERNS, x.f.port.labels);
+	x.s->layer.state = LAYER_FOUND;
+	x.s->layer.above = paths_gap(&x.f.paths, 'a', 'c', 0, false);
+	x.s->origin.gap = paths_gap(&x.f.paths, '(', ')', 0, false);
+	assert_int_equal(enable_candidate(&x.f.port, x.s, x.f.paths.of['a'], NULL), 0);
+	assert_int_equal(enable_candidate(&x.f.port, x.s, x.f.paths.of['L'], NULL), 0);
+	assert_int_equal(conclude(&x.f.port, x.s, x.group, 0, VERDICT_PLACE, NULL), 0);
+	assert_int_equal(x.s->layer.state, LAYER_OPEN);
+	assert_true(gap_same(&x.s->at.gap, &x.s->layer.above));
+	assert_true(fake_wants(&x.f, 'a'));
+	assert_false(fake_wants(&x.f, 'L'));
+	assert_int_equal(fake_last_switch(&x.f)->reason, REASON_CONTRADICTED);
+	end(&x);
+}
+
+static void
+an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline(void **state)
+{
+	(void)state;
+
+	for (int passed = 0; passed < 2; passed++) {
+		uint32_t edge = 0;
+		struct scene x;
+
+		begin(&x);
+		x.s->origin.share = 0;
+		x.s->cycle.deadline_passed = passed;
+		while (edge == EDGE || x.group->edges[edge].c_xy <= 0)
+			assert_true(++edge < x.group->shape.nedges);
+		assert_int_equal(conclude(&x.f.port, x.s, x.group, edge, VERDICT_CUT, NULL), 0);
+		if (passed) {
+			assert_non_null(x.s->outcome.verdict);
+			assert_false(verdict_sure(x.s->outcome.verdict));
+		} else {
+			assert_int_equal(x.s->phase, SEARCH_GATHERING);
+			assert_int_equal(x.s->task, TASK_FINAL_EDGE);
+			assert_int_equal(x.s->final.wanted, 2 * TRACES);
+			assert_int_equal(x.s->final.kind, VERDICT_CUT);
+		}
+		end(&x);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_verdict_agrees_with_the_group_that_was_measured),
+		cmocka_unit_test(of_a_slow_group_the_share_is_of_the_mean),
+		cmocka_unit_test(a_place_becomes_separated_when_a_label_divides_its_requests),
+		cmocka_unit_test(a_place_that_iterations_explain_becomes_a_key),
+		cmocka_unit_test(what_is_spread_or_cut_short_isolates_and_keeps_its_kind),
+		cmocka_unit_test(
+		    tracepoints_that_were_never_learned_are_counted_unless_the_search_was_cut_short),
+		cmocka_unit_test(one_of_several_positions_is_numbered),
+		cmocka_unit_test(correlated_traces_count_for_fewer_and_widen_the_interval),
+		cmocka_unit_test(what_the_last_measurement_contradicts_ends_without_a_verdict),
+		cmocka_unit_test(
+		    a_contradicted_search_goes_back_to_the_larger_edge_and_measures_it),
+		cmocka_unit_test(from_the_preload_layer_it_goes_back_to_the_edge_above),
+		cmocka_unit_test(
+		    an_interval_that_holds_0_asks_for_twice_as_many_traces_before_the_deadline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
