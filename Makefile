@@ -5,7 +5,7 @@
 #   make check        sets up, builds, passes all tests (also with sanitizers); its last line counts them
 #   make quick        the part of it that starts no real processes, in under 3 minutes
 #   make bench        measures ratios; make fuzz: tries bad input; make rooms: proves that calls run one way
-#   make overhead     what the application notices: ROUNDS=10 SECONDS=6 RATE=150 SETTLE=12 SHOP_HOSTS=1
+#   make overhead     cost to the application: ROUNDS=10 SECONDS=6 RATE=150 SETTLE=12 SHOP_HOSTS=1
 #   make sim          text simulations, and random ones with planted causes: APPS=1000 SEED=1 STRATEGY="flat bisect"
 #   make eval         whether every planted fault is found: ROUNDS=5 FAULT="row_lock big_key"; docs/evaluation.md
 #   make calibrate    how often findings are right where the truth is known; make eval-nezha: on real faults

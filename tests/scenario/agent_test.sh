@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# hone-agent under a real LTTng on a node of its own, with a controller that is made to die, hang and talk nonsense.
+# hone-agent under a real LTTng on a node of its own, with a controller that dies, hangs and sends garbage on command.
 # O: the folder that `make agent-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond
@@ -22,17 +22,17 @@ daemon_start() {
 	SESSIOND=$!
 	wait_for 20 lttng -n list > /dev/null 2>&1
 }
-program_start() { # NAME: a process called so, whose state is in $D/NAME.state
+program_start() { # NAME: a process of that name; its state is in $D/NAME.state
 	ln -sf "$O/tests/scenario/agent_program" "$D/$1"
 	rm -f "$D/$1.state"
 	"$D/$1" "$D/$1.state" 1000 &
 	eval "PROGRAM_$1=$!"
 	wait_for 20 test -s "$D/$1.state"
 }
-# word NAME FIELD: of its state, see agent_program.h
+# word NAME FIELD: prints a field of the program's state, see agent_program.h
 word() { od -An -t d8 -w8 -j $(($2 * 8)) -N 8 "$D/$1.state" | tr -d ' '; }
 ON=0 TURNED_ON=1 TURNED_OFF=2 ON_NS=3 OFF_NS=4 FIRED=5 REQUESTS=6 PROBED=7
-# in ns, to 10 ms, as programs have it
+# CLOCK_MONOTONIC in ns, in steps of 10 ms
 now() { sed "s/\.//; s/ .*/0000000/" /proc/uptime; }
 is() { [ "$(word "$1" "$2")" "$3" "$4" ] || { echo "$1 $2 is $(word "$1" "$2")"; return 1; }; }
 
@@ -46,7 +46,7 @@ controller_start() {
 	CONTROLLER=$!
 	wait_for 20 test -S "$D/controller.sock"
 }
-# controller_mark, then after PATTERN: whether the controller has said so since
+# controller_mark, then after PATTERN: whether the controller has printed it since
 MARK=0
 controller_mark() { MARK=$(wc -l < "$D/controller.log"); }
 after() { tail -n +$((MARK + 1)) "$D/controller.log" | grep -E "$1" > /dev/null; }
@@ -57,7 +57,7 @@ want() { EPOCH=$((EPOCH + 1)); controller_mark; say want $EPOCH "$@"; }
 losses() { grep -c '^loss' "$D/controller.log"; }
 gaps() { tail -n 40 "$D/controller.log" | grep -o 'gaps [0-9]*' | tail -1; }
 sessions() { lttng -n list 2> /dev/null | grep -c ') hone-n1-'; }
-# one_each N [SESSION]: N rules for probed requests are on, of different names, all in that session
+# one_each N [SESSION]: N rules for probed requests are enabled, all names different, all in that session
 one_each() {
 	local s all
 	all=$(for s in $(lttng -n list | sed -n "s/.*) \(hone-n1-[^ ]*\) .*/\1/p"); do
@@ -67,7 +67,7 @@ one_each() {
 	[ $# = 1 ] || ! grep -v " $2\$" <<< "$all"
 }
 no_session() { [ "$(sessions)" = 0 ]; }
-# left: what an agent could leave behind
+# left: prints what an agent could leave behind
 left() { ls -d /run/hone/agent-n1/* /dev/shm/hone-policy* /dev/shm/lttng-ust-* 2> /dev/null | grep -v 'lttng-ust-wait'; }
 nothing_left() { no_session && [ -z "$(left)" ]; }
 end() {
@@ -138,7 +138,7 @@ check "and is told of" wait_for 20 after '^programs 3 names 450:'
 kill -9 "$PROGRAM_three"
 check "a program that was killed is not missed" wait_for 20 after '^programs 2 names'
 
-# ---- the controller dies, hangs, talks nonsense -----------------------------------
+# ---- the controller dies, hangs, sends garbage ------------------------------------
 want 5000 agentp:ev000
 wait_for 10 after "^done $EPOCH"
 LOSSES=$(losses)
@@ -215,7 +215,7 @@ check "in every program" wait_for 20 is two $ON -eq 0
 check "within a second" test $(($(word one $OFF_NS) - killed)) -lt 1000000000
 check "no session stays" wait_for 10 no_session
 check "nor a folder" wait_for 10 test -z "$(ls /run/hone/agent-n1)"
-# while it measures what a record costs there are two sessions
+# while the agent measures the cost of a record, it has two sessions
 measuring() {
 	local pid
 	lttng -n list 2> /dev/null | grep -q "hone-n1-$AGENT-cost" && pid=$(pgrep -x hone-cost -P "$AGENT") && kill -STOP $pid
@@ -228,7 +228,7 @@ wait "$AGENT" 2> /dev/null
 check "killed meanwhile: neither session stays" wait_for 10 no_session
 check "nor a folder of either" wait_for 10 no_folder
 check "nor what measured" wait_for 10 not pgrep -f "hone-cost hone-n1-$AGENT-cost"
-# what measures stands still when the program that it runs has measured, before it ends its session
+# the cost measurement is stopped after its program has finished and before it ends its session
 has_measured() {
 	local pid
 	pid=$(pgrep -x hone-cost -P "$AGENT") && pgrep -P "$pid" > /dev/null && kill -STOP "$pid"
@@ -245,19 +245,19 @@ controller_mark
 agent_start
 check "it starts anew" wait_for 20 after "^done $EPOCH results \+\."
 check "and switches on again" is two $ON -eq 1
-# two: that of what is always on, and one ahead of need
+# two sessions: that of the always-on tracepoints, and a spare one
 its_sessions() { test "$(sessions)" = 2 && test "$(ls -d /run/hone/agent-n1/* | wc -l)" = 1; }
-# both die: only the next agent can clean up
-wait_for 60 its_sessions	# it has measured what a record costs
+# agent and guardian die: only the next agent can clean up
+wait_for 60 its_sessions	# it has measured the cost of a record
 guard=$(pgrep -x hone-guard -P "$AGENT")
-kill -STOP "$guard"	# so that it sees nothing in between
+kill -STOP "$guard"	# the guardian must not run in between
 kill -9 "$AGENT" "$guard"
 wait "$AGENT" 2> /dev/null
 check "agent and guardian killed: the sessions stay" test "$(sessions)" = 2
 controller_mark
 agent_start
 check "but the next agent sweeps it" wait_for 20 after "^done $EPOCH results \+\."
-check "so that there are its own, and one folder" wait_for 60 its_sessions	# when it has measured what a record costs
+check "so that there are its own, and one folder" wait_for 60 its_sessions	# after it has measured the cost of a record
 check "a second agent of the node is refused" not timeout 20 "$O/bin/hone-agent" -o agent.node=n1 -o "controller.url=$URL"
 check "and does no harm" is one $ON -eq 1
 
@@ -288,7 +288,7 @@ began=$(date +%s%N)
 kill "$AGENT"
 wait "$AGENT"
 check "SIGTERM then: exit 0" test $? = 0
-# A second or two; but closing an inotify descriptor waits for the kernel's own threads, seconds where the machine is full.
+# Normally 1 to 2 s; closing an inotify descriptor waits for kernel threads, which takes seconds on a busy machine.
 check "within ten seconds all the same" test $(($(date +%s%N) - began)) -lt 10000000000
 at=$(word one $PROBED)
 wait_for 10 is one $REQUESTS -gt $(($(word one $REQUESTS) + 200))

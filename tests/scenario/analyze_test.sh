@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# hone analyze and hone baseline on trace files: made here with a known fault, and real ones from the folder HONE_DATA.
+# hone analyze and hone baseline on trace files: generated with a known fault, and real ones from the folder HONE_DATA.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 DATA=$(realpath -m "${HONE_DATA:-../shared/data}")
@@ -9,7 +9,7 @@ export XDG_DATA_HOME=$D/home
 honed_pid=
 trap '[ -z "$honed_pid" ] || kill "$honed_pid"; rm -rf "$D"' EXIT
 hone() { "$O/bin/hone" "$@"; }
-# says CODE TEXT COMMAND...: it exits with that code and its output has that text
+# says CODE TEXT COMMAND...: the command exits with CODE and its output contains TEXT
 says() {
   local code=$1 text=$2 said rc=0
   shift 2
@@ -17,18 +17,18 @@ says() {
   echo "exit $rc: $said"
   [ $rc = "$code" ] && grep -qF -- "$text" <<<"$said"
 }
-# is FILTER WORDS...: hone analyze --json WORDS gives a document of which the filter of jq is true
+# is FILTER ARGUMENT...: the jq filter is true of the document of hone analyze --json ARGUMENT...
 is() {
   local filter=$1
   shift
   hone analyze --json "$@" >"$D/said.json" || return 1
   jq -e "$filter" "$D/said.json" >"$D/jq.txt" || { cat "$D/jq.txt"; jq -c 'del(.types)' "$D/said.json"; return 1; }
 }
-# the same but for when it was made and of what files
+# the document without its time of creation and its files
 same() { cmp <(jq -S 'del(.made, .source)' "$1") <(jq -S 'del(.made, .source)' "$2"); }
 
-# jaeger FILE FIRST LAST CART_US SPREAD_US [LOCK]: requests HOME of a front that asks cart and then ads; cart takes CART_US and
-# up to SPREAD_US more. LOCK: cart waits for a lock half of that time, in a span of its own.
+# jaeger FILE FIRST LAST CART_US SPREAD_US [LOCK]: requests HOME of a front that asks cart and then ads; cart takes
+# CART_US and up to SPREAD_US more. LOCK: cart waits for a lock half of that time, in a span of its own.
 jaeger() {
   awk -v first="$2" -v last="$3" -v cart="$4" -v spread="$5" -v lock="${6:-}" '
   function span(id, parent, name, start, took, process, tags) {
@@ -55,7 +55,7 @@ jaeger "$D/all.json" 1 200 1000 4000
 jaeger "$D/steady.json" 1 200 1000 10
 TOP='.problems[0] as $p | .types[0].groups[] | select(.group == $p.group) | . as $g | .edges[$g.top]'
 
-# ---- what it finds
+# ---- findings
 check "the document has its name and version" is '.document == "hone.analysis" and .version == 1' "$D/all.json"
 check "the planted edge carries the variance, in the service that is slow" \
   is "$TOP | .owner_service == \"cart\" and .share > 0.9 and .low <= .share and .share <= .high" "$D/all.json"
@@ -70,7 +70,7 @@ check "steady requests are no problem" is '.problems == [] and .types[0].groups[
 check "people are told the same" says 0 "HOME of front is unpredictable" hone analyze "$D/all.json"
 check "what is steady is said to be" says 0 "no problem" hone analyze "$D/steady.json"
 
-# ---- how it is asked
+# ---- command line
 hone analyze --json "$D/all.json" >"$D/once.json"
 hone analyze --json "$D/all.json" >"$D/again.json"
 check "the same input and seed give the same document" same "$D/once.json" "$D/again.json"
@@ -123,7 +123,8 @@ check "gzip cut off as well" is '.types[0].count > 0 and (.source.skipped | leng
 check "what cannot be printed is a failure" says 1 "standard output" bash -c "'$O/bin/hone' analyze --json '$D/all.json' >/dev/full"
 
 # ---- interrupted
-# Ctrl-C while the bar is there: the line is taken away, and it ended by the signal. The terminal is script's, and not a dumb one.
+# Ctrl-C while the progress bar is shown: the line is cleared, and the signal ends the process. script provides the
+# terminal.
 interrupts() {
   local pid
   mkfifo "$D/fifo"
@@ -164,7 +165,7 @@ check "with --json beside it, single requests are in the page alone" is '.types[
   --html "$D/page.html" "$D/all.json"
 check "a page that cannot be written is named" says 1 "$D/no/page.html" hone analyze --html "$D/no/page.html" "$D/all.json"
 
-# ---- live, of a controller that has seen nothing yet
+# ---- live, of a controller that has no records yet
 export HONE_SOCKET=ipc://$D/honed.sock
 "$O/bin/honed" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
   -o storage.database="$D/forest.db" -o storage.space="$D/space.db" >"$D/honed.log" 2>&1 &

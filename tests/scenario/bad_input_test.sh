@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# hone analyze on files with one thing wrong in each, in every format: bad_input.py makes them, and says what is to be said.
+# hone analyze on files with one defect each, in every format: bad_input.py generates them with the expected messages.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 D=$(mktemp -d)
@@ -10,11 +10,11 @@ trap 'rm -rf "$D"' EXIT
 said() {
 	local file=$1 flags=$2 status=$3 traces=$4 reason=$5 offset=$6 rc=0
 	[ "$flags" != - ] || flags=
-	# shellcheck disable=SC2086 # they are words
+	# shellcheck disable=SC2086 # they are separate arguments
 	"$O/bin/hone" analyze --json $flags "$file" > "$D/out" 2> "$D/err" || rc=$?
 	echo "exit $rc: $(cat "$D/err")"
 	[ $rc = "$status" ] || return 1
-	if [ "$status" != 0 ]; then	# named, once, with why
+	if [ "$status" != 0 ]; then	# the file is named once, with the reason
 		grep -qF "$file: " "$D/err" && [ ! -s "$D/out" ]
 		return
 	fi
@@ -30,10 +30,10 @@ while IFS=$'\t' read -r -a words; do
 	check "${words[0]##*/}${words[4]:+: ${words[4]}}" said "${words[@]}"
 done < "$D/cases"
 
-# ---- folders, of which not all can be read
-# nobody COMMAND...: as somebody to whom permissions mean something
+# ---- folders that can be read only in part
+# nobody COMMAND...: runs as a user without root's override of permissions
 nobody() { if [ "$(id -u)" = 0 ]; then setpriv --reuid 65534 --clear-groups "$@"; else "$@"; fi; }
-# says CODE TEXT COMMAND...: it exits with that code, and its output has that text
+# says CODE TEXT COMMAND...: the command exits with CODE, and its output contains TEXT
 says() {
 	local code=$1 text=$2 out rc=0
 	shift 2
@@ -71,7 +71,7 @@ for what in words cut mixed; do
 	check "a CTF trace that is broken ($what) is named, and with what" says 1 "hone: $D/ctf/$what: " "$O/bin/hone" analyze "$D/ctf/$what"
 done
 
-# ---- words that would break what they are printed on
+# ---- text with control characters for the terminal
 check "names of control characters, broken UTF-8 and lone surrogates are JSON that is read, and harm no terminal" bash -c "
 	'$O/bin/hone' analyze --json --samples '$D/hostile' > '$D/out' && jq -e '.types[0].count == 40' '$D/out' &&
 	iconv -f UTF-8 -t UTF-8 '$D/out' > /dev/null && '$O/bin/hone' analyze '$D/hostile' > '$D/out' &&

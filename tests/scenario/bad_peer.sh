@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A peer that talks nonsense (bad_peer.c), to a controller and to an agent that run, while others work beside it: a real
-# agent with a real program, and operators. All of theirs must go on as if there were no bad peer; afterwards memory,
-# descriptors and threads are as they were. TAP; a failure names seed and step.
-# O: the folder that `make bad-peer-scenario` built; honed and hone-agent are those of $O-san, with sanitizers, if they are
-# there. BAD_PEER_SECONDS (20): for each of the three parts. BAD_PEER_SEED (1), BAD_PEER_FIRST (0): the first step.
+# A peer that sends garbage (bad_peer.c) to a running controller and a running agent, next to a real agent with a real
+# program, and operators. These must not be affected; afterwards memory, descriptors and threads are as before. TAP; a
+# failure names seed and step.
+# O: the folder that `make bad-peer-scenario` built; honed and hone-agent are those of $O-san, with sanitizers, if they
+# are there. BAD_PEER_SECONDS (20): for each of the three parts. BAD_PEER_SEED (1), BAD_PEER_FIRST (0): the first step.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond python3 jq
 : "${BAD_PEER_SECONDS:=20}" "${BAD_PEER_SEED:=1}" "${BAD_PEER_FIRST:=0}"
 B=$O-san
 [ -x "$B/bin/honed" ] && [ -x "$B/bin/hone-agent" ] || B=$O
-# What is freed shall be given back, so that growth is seen.
-printf 'leak:liblttng-ust\n' >"${LSAN:=$(mktemp)}"	# 48 bytes of its own at a program's end
+# The allocator returns freed memory to the kernel, so that growth is visible.
+printf 'leak:liblttng-ust\n' >"${LSAN:=$(mktemp)}"	# it leaks 48 bytes itself at a program's end
 export LSAN_OPTIONS=suppressions=$LSAN:print_suppressions=0
 export ASAN_OPTIONS=quarantine_size_mb=4:detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 stage=$(mktemp -d "${TMPDIR:-/tmp}/hone-bad.XXXXXX")
@@ -35,14 +35,14 @@ end() {
 asker=
 trap end EXIT
 
-# held PID: descriptors and threads; grown: the resident KiB
+# held PID: number of descriptors and threads; grown: resident memory in KiB
 held() { echo "$(ls "/proc/$1/fd" | wc -l) $(sed -n 's/Threads:\s*//p' "/proc/$1/status")"; }
 resident() { sed -n 's/VmRSS:\s*\([0-9]*\).*/\1/p' "/proc/$1/status"; }
 back_to() { local now; now=$(held "$1"); echo "descriptors, threads: $now, before: $2 $3"; [ "${now% *}" -le "$2" ] && [ "${now#* }" -le "$3" ]; }
-# not_grown PID BEFORE MIB: the bound is what one peer may make it keep, and its allocator not give back
+# not_grown PID BEFORE MIB: MIB bounds the memory that one peer can make the process hold or its allocator retain
 not_grown() { local now; now=$(resident "$1"); echo "# $2 -> $now KiB" | tee -a "$stage/grown"; [ $((now - $2)) -le $(($3 * 1024)) ]; }
 
-# played ROLE SOCKET: for the time there is, in rounds of 100 steps
+# played ROLE SOCKET: plays for BAD_PEER_SECONDS, in rounds of 100 steps
 played() {
   local until=$((SECONDS + BAD_PEER_SECONDS)) first=$BAD_PEER_FIRST
   while [ $SECONDS -lt $until ]; do
@@ -51,7 +51,7 @@ played() {
     [ -z "${3:-}" ] || "$3" || { echo "after step $first of seed $BAD_PEER_SEED"; return 1; }
   done
 }
-# Every tenth of a second; each answer's ms.
+# Asks every 100 ms; records the time of each answer in ms.
 ask() {
   local began
   while :; do
@@ -65,7 +65,7 @@ traces() { hone agents --json | jq -e --arg n "$1" 'any(.agents[]; .node == $n a
 connected() { hone agents --json | jq -e --arg n "$1" 'any(.agents[]; .node == $n and .connected and .tracer_ok and .programs > 0)'; }
 seen() { hone status --json | jq -e 'any(.types[]; .type == "WORK" and .traces > 20)'; }
 alive() { ! gone "$1"; }
-# Each was answered; 19 of 20 within a second, for with sanitizers, and others at work here, the machine itself is late at times.
+# Each question was answered, 19 of 20 within 1 s: with sanitizers and other load the machine itself is sometimes slow.
 prompt() {
   sort -n "$stage/asked" | tail -n 3
   ! grep -v -E '^[0-9]+$' "$stage/asked" && [ "$(sort -n "$stage/asked" | awk '{ m[NR] = $1 } END { print m[int(NR * 0.95)] }')" -lt 1000 ]
@@ -90,7 +90,7 @@ in_node n1 "$stage/soak_steady" steady "$stage/ends-good" "$late" &
 program=$!
 check "a good agent works" wait_for 30 connected good
 check "and its requests are seen" wait_for 30 seen
-# What fills up once, and stays: after the first hundred steps.
+# The baseline is taken after the first 100 steps, when caches and pools are full.
 "$O/tests/scenario/bad_peer" agent "$stage/agents.sock" 77 0 100 "$stage" >"$stage/play-first"
 "$O/tests/scenario/bad_peer" operator "$stage/honed.sock" 77 0 100 "$stage" >>"$stage/play-first"
 wait_for 20 eval 'hone status >/dev/null'
@@ -148,7 +148,7 @@ good_controller
 check "under a good controller it works again" wait_for 60 connected n2
 check "and its requests are seen" wait_for 30 seen
 check "nothing is on that a bad controller added" wait_for 30 nothing_on
-# The program may write on a processor where it did not before: a ring, so two descriptors.
+# The program may write on another processor for the first time: one more ring, so two more descriptors.
 check "descriptors and threads are as before" wait_for 30 back_to $other $((${before% *} + 2 * $(nproc))) ${before#* }
 check "memory is bounded" not_grown $other "$resident" 192
 kill $program; check "the program ends as it should" wait $program; program=

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What tracepoints cost is measured on each node and kept under a budget: with a tiny one fewer requests are probed, and
-# the diagnosis still ends with what is wrong. Nothing of the measuring stays.
+# The cost of tracepoints is measured on each node and kept under the overhead budget: with a tiny budget fewer requests
+# are probed, and the diagnosis still finds the fault. The measurement leaves nothing behind.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root
@@ -11,12 +11,12 @@ load= watcher=
 end() { for pid in $load $watcher; do kill "$pid"; wait "$pid"; done 2>/dev/null; stage_down; }
 trap end EXIT
 why() { hone agents; hone status; cat "$stage/spent"; stage_logs; }
-SHARE_PCT=0.0015	# of a core, 15 us a second: fewer than a hundred records of 100 to 300 ns, and what their filters cost
-measured() {	# by every agent, and what a machine can be
+SHARE_PCT=0.0015	# of a core: 15 us a second, less than 100 records of 100 to 300 ns and the cost of their filters
+measured() {	# every agent has measured, and the values are plausible
   hone agents --json | jq -e --argjson n "$(echo "$nodes" | wc -w)" \
     '[.agents[] | select(.connected and (.record_assumed | not) and .record_ns >= 20 and .record_ns <= 2000)] | length == $n'
 }
-nothing_stays() {	# of the measuring: neither a session nor a folder
+nothing_stays() {	# the measurement leaves neither a session nor a folder
   local node
   for node in $nodes; do
     ! "$here/node.sh" exec "$stage/shop" "$node" bash -c 'lttng -n list; ls /dev/shm/hone-agent' 2>/dev/null | grep -e -cost || return 1
@@ -25,7 +25,7 @@ nothing_stays() {	# of the measuring: neither a session nor a folder
 seen() { hone status --json | jq -e 'any(.types[]; .type == "GET_PRODUCT" and .traces > 20)'; }
 state() { hone forest GET_PRODUCT --json | jq -r '.runs[0].state'; }
 ended() { [ "$(state)" != active ]; }
-watch() {	# what each node spends, and the least share of requests that was probed, as long as the diagnosis goes on
+watch() {	# during the diagnosis: the cost on each node, and the smallest probed share
   while sleep 0.2; do
     hone agents --json | jq -c '.agents[] | [.spent_pct, .budget_pct]'
     hone status --json | jq -c '.types[] | select(.type == "GET_PRODUCT") | {probed}'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A program that fills its rings on purpose, at all speeds, while it is under diagnosis: the controller pauses before
-# anything is lost, what is lost is counted to the last record, and nothing is believed of a trace that lost a part.
+# records are lost, every lost record is counted, and incomplete traces are not used as evidence.
 # O: the folder that `make all agent-scenario` built. BURSTS (16), BURST_SEED (1). KEEP=1: leave the folder.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond
@@ -50,7 +50,7 @@ PROGRAM=$!
 exec 7> "$D/in" 8< "$D/out"
 agent_start
 check "the agent knows the program" wait_for 20 known
-# A ring is made with the first record that is to go there: a little work, then it can be watched.
+# A ring is created for its first record: after a little work it can be observed.
 check "its rings can be looked at" wait_for 10 mapped
 [ $FAILED = 0 ] || bail "nothing to fill"
 
@@ -60,7 +60,7 @@ sed -n '/^#/p' "$D/drive.log"
 while read -r line; do check "${line#*- }" [ "${line%% - *}" = ok ]; done < <(grep -E '^(not )?ok' "$D/drive.log")
 check "$BURSTS bursts were played to the end" grep -q '^ok' "$D/drive.log"
 
-# ---- who is too full to ask -------------------------------------------------------
+# ---- shedding load ----------------------------------------------------------------
 why_switched() { python3 -c "
 import sqlite3, sys
 db = sqlite3.connect('file:$D/forest.db?mode=ro', uri=True)
@@ -90,7 +90,7 @@ check "what was written does not fill the machine" no_more_than 65536
 kill -CONT "$AGENT"
 check "with the agent it goes on" wait_for 60 goes_on
 say work 0 > /dev/null
-# After 10 s its guardian ends the session: how much nobody has read of it, nobody knows.
+# After 10 s its guardian ends the session: the number of unread records in it is unknown.
 check "what nobody could read any more is told as a loss" wait_for 20 told
 
 # ---- files that are full --------------------------------------------------------------
@@ -102,7 +102,7 @@ check "its rings can be looked at" wait_for 10 mapped
 sampled_again() { [ "$(say burst 1000 1 | cut -d' ' -f8)" -gt 0 ]; }
 wait_for 10 sampled_again
 kill -STOP "$AGENT"
-say burst 20000 2000 > /dev/null	# twenty rings full, at a pace that the consumer keeps up with
+say burst 20000 2000 > /dev/null	# fills twenty rings, at a rate that the consumer can follow
 kill -CONT "$AGENT"
 check "says that they are full" wait_for 10 grep -q "the tracer's files are full" "$D/agent.log"
 check "reads them" wait_for 10 grep -q "the tracer's files are under half: requests are sampled again" "$D/agent.log"

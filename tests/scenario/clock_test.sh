@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Nodes whose machines were started at other times: time namespaces with CLOCK_MONOTONIC shifted by seconds to a day,
-# with everything in them, programs, tracer and agent. Traces come out whole, effects after causes, the way between
-# nodes is as short as it is, and a diagnosis ends as it does with one clock.
+# Nodes with different boot times: time namespaces that shift CLOCK_MONOTONIC by seconds to a day and contain programs,
+# tracer and agent. Traces are complete, effects follow causes, the measured network delay between nodes is right, and a
+# diagnosis ends as with one clock.
 # O: the folder that `make all clock-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root
@@ -36,7 +36,7 @@ shifted() {
   echo "$ours $theirs"
   awk -v a="$ours" -v b="$theirs" -v s="${shift[$1]}" 'BEGIN { d = b - a - s; exit !(d >= 0 && d < 5) }'
 }
-offsets_right() {	# what it says of each node's clock is within what it says of itself
+offsets_right() {	# the error of each node's clock offset is within its stated bound
   local node
   for node in $nodes; do
     awk -v node="$node" -v want="${shift[$node]}" '$1 == "node" && $2 == node { found = 1
@@ -44,7 +44,7 @@ offsets_right() {	# what it says of each node's clock is within what it says of 
       print node, $4, $6; if ($6 < 0 || off > $6 + 0.001) bad = 1 } END { exit !found || bad }' "$stage/collected" || return 1
   done
 }
-# For jq: the agents' offsets by honed, against the shifts.
+# For jq: honed's offsets of the agents, minus the shifts.
 agents_right() {
   local node
   for node in $nodes; do
@@ -60,7 +60,7 @@ check "and behind" shifted price
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 100 --json >"$stage/load.json" 2>&1 &
 load=$!
 
-# ---- what becomes of time between nodes --------------------------------------------
+# ---- time between nodes ------------------------------------------------------------
 "$O/tests/scenario/clock_collect" "ipc://$stage/agents.sock" "ipc://$stage/collect.sock" \
   "$(echo "$nodes" | wc -w)" 1500 120 >"$stage/collected" 2>&1 &
 collect=$!
@@ -69,13 +69,13 @@ wait $collect
 check "1500 traces come out whole: causes first, edges that add up" test $? = 0
 collect=
 sed 's/^/# /' "$stage/collected"
-# Late are records, of which a trace has tens: those of a node that the machine let stand still meanwhile.
+# The count is of late records, tens for each trace: those of a node that the machine did not schedule for a while.
 check "nearly all, nothing is late or given up" awk '$1 == "traces" { n = 1
   print; if ($4 + $6 > 0.03 * $2 || $8 > 0.5 * $2) bad = 1 } END { exit !n || bad }' "$stage/collected"
 check "each node's clock is known to within its bound" offsets_right
 check "at most one step in a hundred came before its cause" awk '$1 == "steps" { n = 1
   print; if ($4 > 0.01 * $2) bad = 1 } END { exit !n || bad }' "$stage/collected"
-# By the median: a program may stand still between what it did and its record of that.
+# The median is compared: a program may be descheduled between an action and its record.
 check "every way between nodes is short, and longer than nothing" awk '$1 == "edge" && $2 >= 20 { n++
   if ($4 <= 0 || $4 > 250000) { print; bad = 1 } } END { exit n < 10 || bad }' "$stage/collected"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# honed and hone as an operator meets them when something is wrong: what they say, and with which exit code.
+# Messages and exit codes of honed and hone when something is wrong.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 D=$(mktemp -d)
@@ -8,7 +8,7 @@ export HONE_SOCKET="ipc://$D/honed.sock"
 honed_pid=
 end() { [ -z "$honed_pid" ] || { kill "$honed_pid"; wait "$honed_pid"; }; umount "$D/small" 2>/dev/null; rm -rf "$D"; }
 trap end EXIT
-# says CODE TEXT COMMAND...: it exits with that code and its output has that text
+# says CODE TEXT COMMAND...: the command exits with CODE and its output contains TEXT
 says() {
   local code=$1 text=$2 said rc=0
   shift 2
@@ -16,7 +16,7 @@ says() {
   echo "exit $rc: $said"
   [ $rc = "$code" ] && grep -qF -- "$text" <<<"$said"
 }
-up() {	# honed with more arguments; waits until it answers
+up() {	# starts honed with additional arguments; waits until it answers
   "$O/bin/honed" -o controller.agents="ipc://$D/agents.sock" -o controller.operators="$HONE_SOCKET" \
     -o storage.database="${DB:-$D/forest.db}" -o storage.space="$D/space.db" "$@" >"$D/honed.log" 2>&1 &
   honed_pid=$!
@@ -27,7 +27,7 @@ up() {	# honed with more arguments; waits until it answers
   done
 }
 down() { kill "$honed_pid" && wait "$honed_pid"; local rc=$?; honed_pid=; return $rc; }
-second() {	# another controller, on the database $1, that is not to come up
+second() {	# another controller, on the database $1, which must not start
   timeout 20 "$O/bin/honed" -o controller.agents="ipc://$D/agents2.sock" -o controller.operators="ipc://$D/2.sock" \
     -o storage.database="$1" -o storage.space="$D/space2.db"
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What all of Hone costs a node is kept under agents.budget: a load whose tracing would cost several times as much is sampled
-# less, until what agent and tracer truly use (by the machine's own accounts) fits; and more again when there is less of it.
+# The total cost of Hone on a node is kept under agents.budget: under a load whose tracing would cost several times as
+# much, fewer requests are sampled until the actual CPU of agent and tracer (by the kernel's accounting) is within the
+# budget; when the load falls, more requests are sampled again.
 # O: the folder that `make all agent-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond
@@ -13,12 +14,12 @@ export LTTNG_HOME=$D HONE_SOCKET=ipc://$D/op.sock
 why() { "$O/bin/hone" status; "$O/bin/hone" agents; cat "$D/samples" 2> /dev/null; tail -n 5 "$D"/*.log; }
 BUDGET_PCT=2		# little for the load below on any machine, much for an agent that has nothing to do
 PROGRAMS=4 EVERY_US=100
-cpu_ns() {	# of agent, session daemon and consumers, so far
+cpu_ns() {	# CPU time of agent, session daemon and consumers so far
 	local pid
 	for pid in $AGENT "$SESSIOND" $(cat /proc/"$SESSIOND"/task/*/children); do cat /proc/"$pid"/task/*/schedstat; done 2> /dev/null |
 		awk '{ s += $1 } END { printf "%.0f", s }'
 }
-used_pct() {	# of a core, truly, in so many seconds
+used_pct() {	# SECONDS: actual percent of a core in that time
 	local a from b to
 	a=$(cpu_ns) from=$(date +%s%N)
 	sleep "$1"
@@ -37,7 +38,7 @@ load() {
 unload() { kill "${LOAD[@]}"; wait "${LOAD[@]}" 2> /dev/null; LOAD=(); }
 known() { "$O/bin/hone" agents --json | jq -e --argjson n "$1" '.agents[0] | .connected and .tracer_ok and .programs == $n'; }
 less() { awk -v s="$(sampled)" 'BEGIN { exit !(s > 0 && s < 0.8) }'; }
-fits() {	# what is truly used in 4 s, with a tenth for chance
+fits() {	# actual use in 4 s is within the budget, plus a tenth for random variation
 	used_pct 4 | tee -a "$D/samples" | awk -v b="$BUDGET_PCT" '{ exit !($1 > 0 && $1 <= b * 1.1) }'
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# hone analyze on folders that a real LTTng wrote: by libhone's context, and by a pair of events on a thread.
+# hone analyze on folders that a real LTTng wrote: requests by libhone's context, and by a pair of events on a thread.
 . "$(dirname "$0")/lib.sh"
 needs root lttng-sessiond
 own_node
@@ -16,7 +16,7 @@ end() {
 }
 trap end EXIT
 
-# record NAME BUFFERS CONTEXT...: while five requests are served by each of two programs
+# record NAME BUFFERS CONTEXT...: records while each of two programs serves five requests
 record() {
 	local name=$1 buffers=$2
 	shift 2
@@ -26,7 +26,7 @@ record() {
 	HONE_SAMPLE=1 "$O/bin/hone-example" 40 && HONE_SAMPLE=1 "$O/bin/hone-example" 40 || return 1
 	lttng -n stop "$name" && lttng -n destroy "$name"
 }
-# says FOLDER FILTER WANTED [FLAGS...]: what jq finds in the document
+# says FOLDER FILTER WANTED [FLAGS...]: the jq filter returns WANTED on the document
 says() {
 	local got folder=$1 filter=$2 wanted=$3
 	shift 3
@@ -63,7 +63,7 @@ check "fields of its events are tried as keys" says "$D/pids" '.types[0].groups[
 check "without contexts it says what is missing" refused 1 'app.hone:trace_id' "$D/bare"
 check "nor is a thread known" refused 1 'vtid' "$D/bare" --correlate thread=example:work_begin..example:work_end
 check "a rule that is none is misuse" refused 2 'thread=BEGIN..END' "$D/pids" --correlate thread=x
-alone() {	# hone, without what lies beside it
+alone() {	# runs hone without the shared objects next to it
 	mkdir "$D/bin" && cp "$O/bin/hone" "$D/bin" || return 1
 	"$D/bin/hone" analyze "$D/pids" > "$D/out" 2>&1
 	[ $? = 1 ] && grep "cannot be loaded: .*lib/hone/ctf.so" "$D/out"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A program with LTTng's helpers preloaded, under a real agent and controller: what takes the time between two of its own
-# tracepoints is a mutex that somebody keeps, or a library that is loaded; or something that no helper tells of. All are
-# off afterwards. And the context that libhone gives to records: it is asked inside malloc, and harms nothing.
+# A program with LTTng's helpers preloaded, under a real agent and controller: the time between two of its own
+# tracepoints passes in a wait for a mutex, in loading a library, or in work that no helper traces. All helper
+# tracepoints are disabled afterwards. Also libhone's context field, which the tracer reads inside malloc: it must be
+# harmless there.
 # O: the folder that `make all deep-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond
@@ -15,7 +16,7 @@ HELPERS=liblttng-ust-pthread-wrapper.so.1:liblttng-ust-dl.so.1:liblttng-ust-libc
 why() { "$O/bin/hone" forest BOOK; "$O/bin/hone" agents; tail -n 5 "$D"/*.log; }
 hone() { "$O/bin/hone" "$@"; }
 programs() { hone agents --json | jq -e --argjson n "$1" '.agents[0].programs == $n'; }
-desk() {	# MODE, served anew; without capabilities, as hone-agent is, which may then look where its locks are
+desk() {	# MODE: restarts the program; without capabilities, like hone-agent, which can then find the program's locks
 	[ -z "$DESK" ] || { kill "$DESK"; wait "$DESK" 2> /dev/null; wait_for 20 programs 0; }
 	LD_PRELOAD=$HELPERS setpriv --bounding-set=-all --inh-caps=-all "$O/tests/scenario/deep_program" "$1" 3000 2> "$D/desk.log" &
 	DESK=$!
@@ -31,7 +32,7 @@ ends() { [ "$(run '.verdict.edge | .from + " " + .to')" = "deep_program/$1 deep_
 says() { run .verdict | tee /dev/stderr | jq -e "$1"; }
 quiet() { hone status --json | jq -e .quiet || hone agents --json | jq -e 'all(.agents[]; .added == 0)'; }
 learned() { ! hone space BOOK --json | grep -q lttng_ust; }
-context() {	# records of malloc in a session of somebody else's: they carry the request, and those outside one carry none
+context() {	# records of malloc in another user's session carry the request; those outside of a request carry none
 	lttng -n create by_hand -o "$D/by_hand" && lttng -n enable-event -u 'lttng_ust_libc:*,lttng_ust_pthread:*' &&
 		lttng -n add-context -u -t '$app.hone:trace_id' -t '$app.hone:probed' && lttng -n start && sleep 1 && lttng -n stop &&
 		lttng -n destroy by_hand || return 1

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The main job: faults are found, in a service, with a key that explains it, and inside a server; nothing is left behind.
+# The main job: faults are found, in a service, with a key that explains them, and inside a server; nothing is left
+# behind.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root
@@ -10,7 +11,8 @@ TMPDIR=$(mktemp -d)
 chmod 755 "$TMPDIR"
 trap 'rm -rf "$TMPDIR"' EXIT
 no_files() { [ -z "$(ls -A "$TMPDIR")" ]; }
-# Whoever is left of what we started is in our network, which nobody else is in; else he is known by the folder that he works in.
+# Remaining processes of this test are in its private network namespace; elsewhere they are known by their working
+# folder.
 in_our_network() {
   local p
   for p in /proc/[0-9]*; do

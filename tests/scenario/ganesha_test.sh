@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# nfs-ganesha, as its authors wrote it, with the tracepoints that they gave it, is learned and diagnosed by examples/ganesha/ganesha.map:
-# another server holds leases on some of its files, and what waits for them is an open() of an operation OP_OPEN. Over a file
-# system that answers later, its requests go from thread to thread; ganesha-rpc.map follows them, by a field.
-# O: the folder that `make all ganesha` built; HONE_GANESHA: where the server is, if elsewhere.
+# Unmodified nfs-ganesha with its own tracepoints is learned and diagnosed by examples/ganesha/ganesha.map: another
+# server holds leases on some of its files, and an open() of an operation OP_OPEN waits for them. Over an asynchronous
+# file system its requests move from thread to thread; ganesha-rpc.map follows them by a field.
+# O: the folder that `make all ganesha` built; HONE_GANESHA: the server's folder, if elsewhere.
 . "$(dirname "$0")/lib.sh"
 if [ ! -e "${HONE_GANESHA:-$O-ganesha}/built" ] || [ ! -x "$O/examples/ganesha/ganesha-load" ]; then
 	skip "nfs-ganesha is not built: make ganesha does that in minutes"
@@ -55,7 +55,7 @@ rules_on() {
 }
 only_on() { rules_on; [ "$(rules_on | tr '\n' ' ')" = "$* " ]; }
 no_session() { in_node lttng -n list; ! in_node lttng -n list | grep -q hone-; }
-# verdict_is FROM TO...: it begins at FROM (any: -), and ends at one of the others
+# verdict_is FROM TO...: the verdict's edge begins at FROM (-: any) and ends at one of TO
 verdict_is() {
 	local from=$1
 	shift
@@ -110,9 +110,10 @@ load_start
 check "RPCs are requests" wait_for 30 seen COMPOUND
 check "they are learned" hone learn --seconds 5 --wait
 check "a diagnosis of them ends" hone start COMPOUND --wait
-# All are of one type, whatever they ask for: from where depends on which of them were looked at first.
+# All requests have one type, whatever they ask for: the begin of the edge depends on which were sampled first.
 check "its verdict ends where a request that was put off is taken up again" verdict_is - nfs_rpc:op_end nfs_rpc:v4op_end
-# By thread they would: a read begins on one and ends on another, and what comes next there is taken for a part of it.
+# Following by thread would mix them: a read begins on one thread and ends on another, and the next request on the first
+# thread is taken for a part of it.
 check "none of them is taken for longer than it is" eval 'hone status --json | jq -e "any(.types[]; .type == \"COMPOUND\" and (.mean_ms | numbers) < 20)"'
 check "no user met an error meanwhile" load_ends
 exit $FAILED

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The guardian under a real LTTng: it is killed, stopped, killed together with its agent; the agent hangs, and goes on.
-# All of it with an agent that root started and that became an ordinary user, beside programs of other users.
+# The guardian under a real LTTng: it is killed, stopped, killed together with its agent; the agent hangs, and
+# continues. The agent is started by root and drops to an ordinary user, next to programs of other users.
 # O: the folder that `make agent-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond setpriv
@@ -18,7 +18,7 @@ exec 9<> "$D/say"
 not() { ! "$@"; }
 why() { echo "--- agent"; tail -n 8 "$D/agent.log"; echo "--- controller"; tail -n 5 "$D/controller.log"; }
 
-# ---- users of this node's own ---------------------------------------------------
+# ---- private users of this node -------------------------------------------------
 HONE=64321 OTHER=64322
 getent passwd | grep -v '^hone:' > "$D/passwd"
 getent group | grep -v '^hone:\|^tracing:' > "$D/group"
@@ -26,8 +26,8 @@ printf 'hone:x:%s:%s::%s:/bin/false\nother:x:%s:%s::/:/bin/false\n' $HONE $HONE 
 printf 'hone:x:%s:\ntracing:x:64323:\nother:x:%s:\n' $HONE $OTHER >> "$D/group"
 chmod 644 "$D/passwd" "$D/group"
 mount --bind "$D/passwd" /etc/passwd && mount --bind "$D/group" /etc/group || exit 1
-chgrp $HONE /run/hone && chmod 1775 /run/hone	# as units/hone.tmpfiles has it
-# An installation that everybody may run.
+chgrp $HONE /run/hone && chmod 1775 /run/hone	# as in units/hone.tmpfiles
+# An installation that every user can run.
 mkdir -p "$D/p/bin" "$D/p/lib/hone" "$D/state"
 cp "$O/bin/hone-agent" "$D/p/bin/"
 cp -P "$O"/lib/libhone.so* "$D/p/lib/"
@@ -42,7 +42,7 @@ daemon_start() {
 	SESSIOND=$!
 	wait_for 20 lttng -n list > /dev/null 2>&1
 }
-program_start() { # NAME USER: a process called so, whose state is in $D/state/NAME
+program_start() { # NAME USER: a process of that name; its state is in $D/state/NAME
 	cp "$D/p/bin/agent_program" "$D/p/bin/$1"
 	setpriv --reuid="$2" --regid="$2" --clear-groups "$D/p/bin/$1" "$D/state/$1" 1000 2>> "$D/$1.log" 9>&- &
 	eval "PROGRAM_$1=$!"
@@ -67,10 +67,10 @@ told() { tail -n +$((SAID + 1)) "$D/agent.log" | grep -q -E "$1"; }
 want() { EPOCH=$((EPOCH + 1)); mark; echo "want $EPOCH $*" >&9; wait_for 20 after "^done $EPOCH"; }
 sessions() { lttng -n list 2> /dev/null | grep -c ') hone-n1-'; }
 no_session() { [ "$(sessions)" = 0 ]; }
-# that agent's, which has measured, and nobody else's
+# only the sessions of that agent, after its cost measurement
 alone() { [ "$(lttng -n list 2> /dev/null | grep -o ') hone-n1-[0-9]*[-a-z]*' | sed 's/-s$//' | sort -u)" = ") hone-n1-$AGENT" ]; }
 no_folder() { [ -z "$(ls /run/hone/agent-n1 2> /dev/null)" ]; }
-# of the process: all of these lines in its status
+# PID LINE...: all of these lines are in the process's status
 bare() { # PID UID
 	local s
 	s=$(cat "/proc/$1/status") || return 1
@@ -78,7 +78,7 @@ bare() { # PID UID
 	grep -q "^Uid:	$2	$2	$2	$2$" <<< "$s" && grep -q '^CapPrm:	0*$' <<< "$s" && grep -q '^CapEff:	0*$' <<< "$s" &&
 		grep -q '^CapBnd:	0*$' <<< "$s" && grep -q '^NoNewPrivs:	1$' <<< "$s"
 }
-# in ns, to 10 ms, as programs have it
+# CLOCK_MONOTONIC in ns, in steps of 10 ms
 now() { sed 's/\.//; s/ .*/0000000/' /proc/uptime; }
 since_ms() { echo $((($(date +%s%N) - $1) / 1000000)); }
 controller_start() {
@@ -120,7 +120,7 @@ check "records arrive" wait_for 10 after 'ticks [1-9][0-9]* gaps 0'
 check "what a record costs is measured" wait_for 30 grep -q 'a record costs [0-9]' "$D/agent.log"
 
 # ---- the guardian dies ------------------------------------------------------------
-wait_for 10 alone	# it has measured
+wait_for 10 alone	# its cost measurement has ended
 first=$(guardian)
 another() { local g; g=$(guardian) && [ "$g" != "$1" ]; }
 mark
@@ -175,7 +175,7 @@ kill -STOP "$guard"
 kill -STOP $AGENT
 names() { lttng -n list 2> /dev/null | grep -o "hone-n1-$AGENT[^ ]*" | sort -u; }
 before=$(names)
-sleep 6		# three times agent.hang: the machine sleeps, so to speak
+sleep 6		# three times agent.hang, as if the machine were suspended
 kill -CONT $AGENT
 kill -CONT "$guard"
 wait_for 10 after '^status'
@@ -185,7 +185,7 @@ check "nobody is blamed" not told 'has not moved'
 check "and it is still on" both $ON -eq 1
 
 # ---- both die ---------------------------------------------------------------------
-both_die() { # so that neither sees anything in between
+both_die() { # neither runs between the two kills
 	local guard
 	guard=$(guardian)
 	kill -STOP "$guard"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What `make install` gives to those who read our pages: each file that a page names is there, and servers take the pages'
-# lines as they stand, but for the folder. What requests then look like is for nginx_test.sh, redis_test.sh, postgres_test.sh.
+# `make install` against the documentation: each file that a page names is installed, and servers accept the pages'
+# settings unchanged except for the folder. nginx_test.sh, redis_test.sh and postgres_test.sh check the requests'
+# traces.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 D=$(mktemp -d)
@@ -13,11 +14,11 @@ end() {
 trap end EXIT
 why() { tail -qn 5 "$D"/*.log 2> /dev/null; }
 here() { sed "s|/usr/local|$D/usr/local|g"; }
-block() { sed -n "/^\`\`\`$2\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "docs/$1.md" | here; }	# PAGE LANGUAGE: that of the page
+block() { sed -n "/^\`\`\`$2\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "docs/$1.md" | here; }	# PAGE LANGUAGE: prints the page's code block in that language
 built() { [ -e "$O/lib/hone/$1" ]; }
 
 check "make install" make -s O="$O" DESTDIR="$D" install
-named() {	# those that are built at all
+named() {	# only the modules that were built
 	local path missing=0
 	for path in $(grep -oh '/usr/local/[A-Za-z0-9_./-]*' docs/*.md README.md | sed 's/[.,]$//' | sort -u); do
 		case ${path##*/} in

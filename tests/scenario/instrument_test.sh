@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# libhone under a real LTTng, on a node of its own: do the records of every provider carry the request that
-# they belong to, and is what should be silent silent? O: the folder that `make instrument-scenario` built.
+# libhone under a real LTTng, on a private node: the records of every provider carry their request, and what must not be
+# recorded is not. O: the folder that `make instrument-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng-sessiond babeltrace2
 own_node
@@ -23,7 +23,7 @@ trap end EXIT
 
 equal() { [ "$1" = "$2" ] || { echo "wanted: $2"; echo "got: $1"; return 1; }; }
 
-# ---- recording: `flags` as an agent does it, `all` whatever there is -----------
+# ---- recording: `flags` as the agent does, `all` without filters ---------------
 session_make() {
 	lttng -n create "$1" --output="$D/$1" && lttng -n enable-channel -u --buffers-pid --num-subbuf=8 --subbuf-size=64k -s "$1" c
 	for context in trace_id unit_id "${@:2}"; do
@@ -42,7 +42,7 @@ session_start() {
 	lttng -n start all
 } > "$D/lttng.log" 2>&1
 
-# One line for each record: "event key=value ...", contexts by their plain names.
+# One line for each record: "event key=value ...", contexts without their prefix.
 session_end() {
 	for name in flags all; do
 		lttng -n stop $name >> "$D/lttng.log" 2>&1 && lttng -n destroy $name >> "$D/lttng.log" 2>&1 &&
@@ -57,9 +57,9 @@ session_print() {
 		s/cpu_id = [0-9]+//; s/_app_hone_//g; s/[{},"]//g; s/ +/ /g; s/ = /=/g'
 }
 
-# have FILE REGEX: how many lines match
+# have FILE REGEX: prints the number of matching lines
 have() { grep -cE "$2" "$D/$1.txt"; }
-# field NAME: of each line of standard input
+# field NAME: prints it for each line of standard input
 field() { sed -nE "s/.* $1=([^ ]*).*/\1/p"; }
 
 policy() { "$O/tests/scenario/instrument_policy" "$@"; }
@@ -88,9 +88,9 @@ check "the link is one from fork to join" equal \
 check "names, status and high half are recorded" equal \
 	"$(have flags '^hone:request_begin .*name=GET_SUM link_id=0 trace_id_high=[1-9][0-9]* probed=1 ?$') $(have flags '^hone:request_end .*name=GET_SUM status=200 ?$')" "5 5"
 
-# ---- what should be silent -----------------------------------------------------
-# Runs the program; how many records of hone:* and example:* pass the filters (the third number is of example:*
-# without a filter: it shows that the recorder was awake)
+# ---- what must not be recorded--------------------------------------------------
+# Runs the program; prints the number of records of hone:* and example:* that pass the filters. The third number is of
+# example:* without a filter: it shows that recording works.
 records() {
 	session_start
 	"$O/bin/hone-example" 5 > "$D/served"
@@ -112,7 +112,7 @@ export HONE_SAMPLE=1
 check "no table, but HONE_SAMPLE=1: the structure" equal "$(records)" "30 0 10"
 unset HONE_SAMPLE
 
-# ---- a program that is not, with the library preloaded; started before the table -----
+# ---- an unlinked program with the library preloaded; started before the sampling table
 session_start
 LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/instrument_plain" < "$D/in" > "$D/out" & PLAIN_PID=$!
 exec 3> "$D/in" 4< "$D/out"
@@ -146,7 +146,7 @@ check "an unsampled request carries its ids all the same" equal "$(have all "^pl
 check "a sampled one its flags" equal "$(have all "^plain:step $LAST sampled=1 probed=1 request_type=[1-9][0-9]* .*where=inside")" 1
 check "a context that nobody knows is none" equal "$(have all ' nonsense=')" 0
 
-# ---- and without ---------------------------------------------------------------
+# ---- the same without libhone --------------------------------------------------
 session_start
 check "without libhone the same program runs" equal "$(echo GET_PLAIN | "$O/tests/scenario/instrument_plain")" "without libhone"
 session_end

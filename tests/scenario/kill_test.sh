@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# honed killed with -9 at the points of a diagnosis that matter: before each write to its database, after each sync,
-# before and after each message that turns something on or off. Whatever the point: the database is whole, all that
-# is on stands in it, nothing stays on, and a new controller goes on from there.
-# O: the folder that `make all` built. KILL_POINTS: how many of the points, spread over all by KILL_SEED (6, 1), or "all".
+# honed killed with -9 at the critical points of a diagnosis: before each write to its database, after each sync, before
+# and after each message that enables or disables tracepoints. At every point the database is intact and contains all
+# enabled tracepoints, none stays enabled, and a new controller continues from there.
+# O: the folder that `make all` built. KILL_POINTS: number of points, spread over all by KILL_SEED (6, 1), or "all".
 . "$(dirname "$0")/lib.sh"
 needs root
 here=$PWD/examples
@@ -17,14 +17,14 @@ quiet() { hone status --json | jq -e .quiet; }
 seen() { hone status --json | jq -e 'any(.types[]; .type == "GET_PRODUCT" and .traces > 20)'; }
 ended() { gone "$honed" || hone forest $TYPE --json | jq -e '.runs[0].state != "active"'; }
 
-# honed with the shim in it; killed at point $1 of a diagnosis (0: not), points listed in $2
+# honed with the shim preloaded; killed at point $1 of a diagnosis (0: never); lists the points in $2
 shimmed() {
   LD_PRELOAD=$O/tests/scenario/kill_shim.so KILL_AT=$1 KILL_COUNT=$2 "$O/bin/honed" \
     -o controller.agents="ipc://$stage/agents.sock" -o controller.operators="$HONE_SOCKET" -o agents.lease=$LEASE \
     -o storage.database="$stage/forest.db" -o storage.space="$stage/space.db" >>"$stage/honed.log" 2>&1 &
   honed=$!
 }
-# A diagnosis, one tracepoint a cycle, to its end or honed's.
+# Runs a diagnosis, one tracepoint a cycle, until it or honed ends.
 diagnosis() {
   until_true 60 "requests are seen, or honed is dead" eval 'gone "$honed" || seen' || return 1
   gone "$honed" || hone start $TYPE --k 1 --seed 1 >/dev/null 2>&1 || wait_for 10 gone "$honed" || return 1
@@ -32,12 +32,12 @@ diagnosis() {
 }
 finish() { kill "$honed" 2>/dev/null; wait "$honed" 2>/dev/null; honed=; }
 
-# All that is on must stand in the database as switched on; the database must be whole.
+# Every enabled tracepoint must be recorded as enabled in the database, and the database must be intact.
 remembered() {
   python3 - "$stage/forest.db" <<PYTHON
 import shutil, sqlite3, sys, os, tempfile
 added = """$(cat "$stage/added")""".split("\n")
-with tempfile.TemporaryDirectory() as folder:        # a copy: nobody's recovery but honed's own touches it
+with tempfile.TemporaryDirectory() as folder:        # a copy, so that only honed itself recovers the database
     for end in ("", "-wal"):
         if os.path.exists(sys.argv[1] + end):
             shutil.copy(sys.argv[1] + end, folder + "/forest.db" + end)
@@ -51,13 +51,13 @@ sys.exit(whole != "ok" or bool(broken) or bool(forgotten))
 PYTHON
 }
 
-# Kills at point $1 and looks; words in $trouble.
+# Kills at point $1 and checks; what is wrong is in $trouble.
 try() {
   trouble=
   shimmed "$1" /dev/null
   diagnosis || trouble="the diagnosis did not begin or end"
   stage_added >"$stage/added"
-  if ! gone "$honed"; then finish; return 2; fi		# it has ended before it came to that point
+  if ! gone "$honed"; then finish; return 2; fi		# the diagnosis ended before that point
   wait "$honed" 2>/dev/null; honed=
   remembered >"$stage/remembered" 2>&1 || trouble="$trouble; database: $(tail -n 1 "$stage/remembered")"
   until_true 10 "nothing is added" stage_nothing_added || trouble="$trouble; still on: $(stage_added | tr '\n' ' ')"
@@ -90,7 +90,7 @@ passed=0
 for at in $chosen; do
   try "$at"
   rc=$?
-  # A diagnosis that chance makes shorter has not so many points.
+  # The number of points varies at random between diagnoses.
   if [ $rc = 2 ]; then
     echo "# point $at of $total: this time it ended before"
     at=$(((at + 1) / 2))

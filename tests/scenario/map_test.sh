@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A program that has tracepoints and knows nothing of Hone is learned and diagnosed by a mapping, whether its requests stay on
-# one thread or go from thread to thread under changing numbers; under a real LTTng on a node of its own, beside a session
-# of the program's own people.
+# A program with tracepoints but without libhone is learned and diagnosed by a mapping, whether its requests stay on one
+# thread or move between threads under changing ids; under a real LTTng on a private node, next to another user's
+# session.
 # O: the folder that `make all agent-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond
@@ -22,8 +22,8 @@ end() {
 trap end EXIT
 why() { hone status; tail -n 8 "$stage/agent-one.log" "$stage/honed.log" "$stage/shop/one/program.log"; }
 
-# ---- what there is ----
-program_start() {	# [NAME=VALUE]...: its environment
+# ---- setup ----
+program_start() {	# [NAME=VALUE]...: the program's environment
   rm -f "$stage/shop/one/program.pid"
   "$here/node.sh" run "$stage/shop" one program env "$@" "$O/tests/scenario/map_program" "$stage/control"
   wait_for 10 eval 'program=$(cat "$stage/shop/one/program.pid" 2>/dev/null) && [ "$(cat /proc/$program/comm)" = map_program ]' 
@@ -35,13 +35,13 @@ agent_start() {
   agent=$!
 }
 agent_says() { in_node timeout 10 "$O/bin/hone-agent" -o agent.node=one -o maps.folder="$stage/$1" -o agent.run_dir=/dev/shm/no; }
-fails_at() {	# FOLDER WORDS: the agent does not start, and says where
+fails_at() {	# FOLDER TEXT: the agent does not start, and names the position in the file
   local said rc=0
   said=$(agent_says "$1" 2>&1) || rc=$?
   echo "exit $rc: $said"
   [ $rc = 1 ] && grep -qE -e "$2" <<<"$said"
 }
-# rules_on SESSION...: the names that are on in sessions whose names begin so, one a line
+# rules_on SESSION...: the enabled names in sessions with these name prefixes, one a line
 rules_on() {
   in_node lttng -n list 2>/dev/null | sed -n "s/^ *[0-9]*) \($1[^ ]*\).*/\1/p" | while read -r session; do
     in_node lttng -n list "$session" | sed -n 's/^ *\([A-Za-z_0-9]*:[^ ]*\) .*\[enabled\].*/\1/p'
@@ -58,7 +58,7 @@ connected() { hone agents --json | jq -e 'any(.agents[]; .connected and .tracer_
 verdict_is() { hone forest "$1" --json | jq -e --arg from "map_program/broker:$2" --arg to "map_program/broker:$3" \
   '.runs[0] | {state, words, verdict} | ., (.state == "found" and .verdict.edge.from == $from and .verdict.edge.to == $to) | if type == "object" then debug else . end'; }
 
-spending_ended() {	# notes what is spent now
+spending_ended() {	# notes the overhead now
   hone agents --json | jq -c '.agents[0] | [.spent_pct, .budget_pct]' >>"$stage/spent"
   hone forest SEARCH --json | jq -e '.runs[0].state != "active"'
 }
@@ -117,7 +117,7 @@ check "a diagnosis of jobs ends" hone start JOB --wait
 check "and names the step that is slow" verdict_is JOB render_begin render_end
 check "what it turned on is off" wait_for 30 named_on
 
-# ---- who dies ----
+# ---- killed processes ----
 fault die
 wait_for 10 gone "$program" >/dev/null
 check "it dies within a job" gone "$program"
@@ -135,9 +135,9 @@ check "without a controller it costs the program nothing after a while" wait_for
 stage_honed "${ALL_TRACED[@]}" -o search.budget="$little%"
 check "with a controller again all is as before" eval 'wait_for 60 named_on && wait_for 60 seen SEARCH 50'
 
-# ---- what it costs ----
-# The records of one tracepoint and a half: too few to tell where a step begins and ends. With a filter before them one in a
-# hundred calls would do for all twelve, and that is what must not be believed here.
+# ---- overhead ----
+# A budget for the records of one and a half tracepoints: too few to see where a step begins and ends. If records were
+# filtered, one in 100 calls would leave enough for all twelve; the agent must not assume that here.
 calls_known() { hone status --json | jq -e '.types[] | select(.type == "SEARCH") | .per_second > 120 and .per_second < 147'; }
 wait_for 30 calls_known >/dev/null
 check "with little to spend a diagnosis ends" eval 'hone start SEARCH && wait_for 120 spending_ended'
@@ -155,7 +155,7 @@ mv "$stage/broker.map" "$stage/maps/broker.map"
 kill -HUP "$agent"
 check "with it again all is as before" wait_for 60 named_on
 
-# ---- nothing in such a program knows of a lease ----
+# ---- such a program has no lease of its own ----
 kill -STOP "$agent"
 check "an agent that hangs has nothing on" wait_for 20 no_session
 kill -CONT "$agent"
@@ -167,7 +167,7 @@ check "an agent that is killed leaves nothing on" wait_for 10 no_session
 agent_start
 wait_for 60 named_on >/dev/null
 guard=$(pgrep -x hone-guard -P "$agent")
-kill -STOP "$guard"	# so that it sees nothing in between, nor the agent that it is gone
+kill -STOP "$guard"	# neither guardian nor agent may notice the other's end
 kill -9 "$agent" "$guard"
 wait "$agent" 2>/dev/null
 agent=

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# hone map check against a program that runs, and hone analyze --map of what a real LTTng recorded of it: requests
-# on one thread, and requests that go from thread to thread under changing numbers.
+# hone map check against a running program, and hone analyze --map of its recording by a real LTTng: requests on one
+# thread, and requests that move between threads under changing ids.
 # O: the folder that `make all agent-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond babeltrace2 jq
@@ -42,7 +42,7 @@ step = broker:started job -> task
 step = broker:written task
 MAP
 
-# says EXIT WORDS COMMAND...: ends so, and one line has these words
+# says EXIT TEXT COMMAND...: the command exits with EXIT, and one line contains TEXT
 says() {
 	local code=$1 words=$2 said rc=0
 	shift 2
@@ -50,7 +50,7 @@ says() {
 	echo "exit $rc: $said"
 	[ $rc = "$code" ] && grep -qF -- "$words" <<< "$said"
 }
-# with SED EXIT WORDS: the mapping, edited, is checked against the program
+# with SED EXIT TEXT: the mapping, edited by SED, is checked against the program
 with() {
 	sed "$1" "$D/broker.map" > "$D/edited.map"
 	says "$2" "$3" hone map check "$D/edited.map"
@@ -98,7 +98,7 @@ done > "$D/maps" 2>&1
 check "the mappings that we ship can be read" eval 'cat "$D/maps"; ! grep -q "^# " "$D/maps"'
 
 # ---- what was recorded ----
-# recorded NAME BUFFERS CONTEXT...: a second or so of the program, until 100 jobs are done
+# recorded NAME BUFFERS CONTEXT...: records about 1 s of the program, until 100 jobs are done
 recorded() {
 	local name=$1 buffers=$2 context
 	shift 2
@@ -112,7 +112,8 @@ recorded() {
 check "LTTng records it, in buffers of its own" recorded pid --buffers-pid vtid
 check "LTTng records it, in its user's buffers" recorded uid --buffers-uid vpid vtid procname
 
-# Another reader and another way: jobs that are queued, started and done in the trace, and calls that begin and end.
+# The expected values by an independent method: jobs queued, started and done in the trace, and calls that begin and
+# end.
 counted() {
 	babeltrace2 --fields=trace "$1" 2> /dev/null | tr -d ',"' | awk '
 		{ for (i = 1; i < NF; i++) if ($(i + 1) == "=") f[$i] = $(i + 2) }
@@ -132,7 +133,7 @@ for kind in pid uid; do
 	check "$kind: all jobs take the same path" is 1 '[.types[] | select(.type == "JOB").groups[]] | length'
 	check "$kind: with what each thread did for it" is '["queued","started","load_begin","load_end","decode_begin","decode_end","render_begin","render_end","encode_begin","encode_end","store_begin","store_end","written","done"]' \
 		'.types[] | select(.type == "JOB").groups[0].path | map(split(":")[1]) | map(select(startswith("request_") | not))'
-	# apart from the wait for a worker, which is busy with just that
+	# without the wait for a worker, which the fault keeps busy
 	check "$kind: the step that is slow is what makes jobs unpredictable" is '["map_program/broker:render_begin","map_program/broker:render_end"]' \
 		'[.types[] | select(.type == "JOB").groups[0].edges | map(select(.from | endswith(":queued") | not)) | max_by(.share) | .from, .to]'
 done

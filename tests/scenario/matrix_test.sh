@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Every part of a node killed at a few moments each; see matrix.py, which `make kill-matrix` runs for many.
-# O: the folder that `make matrix-scenario` built. MOMENTS, NODES, SEED: 6 of each kind, on 8 nodes side by side, 1.
+# O: the folder that `make matrix-scenario` built. MOMENTS, NODES, SEED: 6 of each kind, on 8 nodes in parallel, 1.
 . "$(dirname "$0")/lib.sh"
 needs root python3 lttng lttng-sessiond
 echo 1..1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What is loaded into other people's programs: none of it allocates, locks, sleeps, prints or exits by itself. Read off the
-# machine code, function by function, so that it holds for paths that no request takes. O: what make built.
+# Libraries that are loaded into traced programs do not allocate, lock, sleep, print or exit. Checked in the machine
+# code, function by function, so that it also holds for paths that no request takes. O: the build folder.
 . "$(dirname "$0")/lib.sh"
 needs objdump
 
@@ -10,10 +10,10 @@ FORBIDDEN="$FORBIDDEN|exit|_exit|_Exit|abort|__assert_fail|raise|kill|longjmp|_l
 FORBIDDEN="$FORBIDDEN|pthread_mutex_lock|pthread_rwlock_rdlock|pthread_rwlock_wrlock|pthread_spin_lock|pthread_cond_wait|sem_wait|sem_timedwait"
 FORBIDDEN="$FORBIDDEN|sleep|usleep|nanosleep|clock_nanosleep|printf|fprintf|__fprintf_chk|vfprintf|fwrite|puts|fputs|pg_fprintf|syslog"
 
-# LTTng's headers put these into every file that has tracepoints: they are constructors and destructors, none of ours calls them.
+# LTTng's headers add these constructors and destructors to every file with tracepoints; Hone's code does not call them.
 LTTNG='lttng_ust__tracepoints__.*|lttng_ust_(constructor|destructor)_.*|lttng_ust_tracepoints_print_disabled_message'
 
-# calls FILE: "function callee" for each call or jump out of the file that is forbidden
+# calls FILE: "function callee" for each forbidden call or jump out of the file
 calls() {
 	objdump -d --no-show-raw-insn "$1" | awk -v forbidden="^($FORBIDDEN)\$" -v lttng="^($LTTNG)\$" '
 		/^[0-9a-f]+ <.*>:$/ { fn = $2; gsub(/[<>:]/, "", fn); plt = fn ~ /@/; sub(/\..*/, "", fn); next }
@@ -33,7 +33,7 @@ check "the check sees what is forbidden: hone's file for keys allocates" eval '[
 for library in libhone.so hone/ngx_http_hone_module.so hone/hone_redis.so hone/hone_postgres.so hone/libhone_postgres_waits.so; do
 	[ -e "$O/lib/$library" ] || { echo "# $library is not built here"; continue; }
 	case $library in
-	# The server asks for memory of malloc() there, once each time that hone.context is set, and frees it.
+	# The server requires memory from malloc() there, once each time that hone.context is set, and frees it.
 	*/hone_postgres.so) check "$library" only "$O/lib/$library" "setting_check malloc" ;;
 	*) check "$library" only "$O/lib/$library" ;;
 	esac

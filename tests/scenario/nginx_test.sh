@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Debian's nginx with our module, on a node of its own, in front of an upstream that says what context it got: are the
-# traces whole, whatever a request goes through, and does nginx serve on, whatever is sent? O: what `make nginx` built.
+# Debian's nginx with Hone's module, on a private node, in front of an upstream that returns the context that it
+# received: traces are complete for every kind of request, and nginx keeps serving on any input. O: the folder that
+# `make nginx` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng-sessiond babeltrace2 nginx curl jq python3
 MODULE=$O/lib/hone/ngx_http_hone_module.so
@@ -93,7 +94,7 @@ nginx_start() {	# [HONE_SAMPLE [CONF [PRELOAD]]]
 	$NODE run "$D" n nginx env HONE_SAMPLE=${1:-1} LD_PRELOAD="${3-liblttng-ust-fork.so.1}" nginx -c "$D/${2:-nginx}.conf"
 }
 free() { ! (exec 3<> "/dev/tcp/127.0.0.1/$PORT") 2> /dev/null; }
-nginx_stop() {	# gone, and nobody's port: the next one must not be taken for it
+nginx_stop() {	# until the process has ended and its port is free, so that the next nginx is not mistaken for it
 	local pid
 	pid=$(cat "$D/nginx.pid") && kill -QUIT "$pid" && wait_for 20 gone "$pid" && wait_for 20 free
 }
@@ -108,18 +109,18 @@ session_start() {
 		in_node lttng -n enable-event -u -c c 'nginx:*' && in_node lttng -n start
 	} > "$D/lttng.log" 2>&1
 }
-session_end() {	# NAME [KILLED PIDS]: the traces, into NAME.json
+session_end() {	# NAME [KILLED PIDS]: writes the traces to NAME.json
 	in_node lttng -n destroy "$1" >> "$D/lttng.log" 2>&1
 	python3 tests/scenario/nginx_peer.py traces "$D/$1" "${@:2}" > "$D/$1.json"
 }
-# traces FILTER: of traces.json, of which $t are the traces
+# traces FILTER: on traces.json; $t are the traces
 jqt() { jq -e --arg type "${2:-}" "[.traces[] | select(.type == \$type or \$type == \"\")] as \$t | $1" "$D/$SESSION.json"; }
 why() { [ ! -s "$D/error.log" ] || grep -v '\[info\]\|\[notice\]' "$D/error.log" | tail -n 5; }
 
-# ---- what nginx -t says ------------------------------------------------------------------
+# ---- nginx -t ----------------------------------------------------------------------------
 conf 2 > "$D/nginx.conf"
 check "nginx takes the configuration" nginx -q -t -c "$D/nginx.conf"
-refused() {	# WORDS DIRECTIVES: nginx -t refuses these in http {}, with these words
+refused() {	# TEXT DIRECTIVES: nginx -t refuses these in http {}, with this message
 	conf 1 "$2" > "$D/wrong.conf"
 	! nginx -t -c "$D/wrong.conf" > "$D/said" 2>&1 && grep -q "$1" "$D/said" || { cat "$D/said"; return 1; }
 }
@@ -131,7 +132,7 @@ check "of what is known" refused 'unknown "nonsense" variable' 'hone_type $nonse
 check "not in a place that is no request's" refused 'directive is not allowed here' 'upstream x { hone on; }'
 check "the switch is one" refused 'invalid number of arguments' 'hone_trust on off;'
 
-# ---- what the page tells to write ----------------------------------------------------------
+# ---- the page's settings -------------------------------------------------------------------
 page() { sed -n '/^```nginx/,/^```/{/^```/d;p}' docs/nginx.md | sed "s|/usr/local/lib/hone|$O/lib/hone|"; }
 {
 	page | sed '/^http {/,$d'
@@ -142,7 +143,7 @@ page() { sed -n '/^```nginx/,/^```/{/^```/d;p}' docs/nginx.md | sed "s|/usr/loca
 } > "$D/page.conf"
 check "the page has four lines for nginx.conf" bash -c '[ "$(grep -c ";" <<< "$1")" = 4 ]' - "$(page)"
 
-# ---- one of each -----------------------------------------------------------------------------
+# ---- each kind of request--------------------------------------------------------------------------
 $NODE start "$D" n || exit 1
 python3 tests/scenario/nginx_peer.py upstream "$UP" 2> "$D/upstream.log" &
 UPSTREAM=$!

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# `make overhead` in short: it measures what it says, on a shop that answers every request whatever traces it. How much
-# that is, one round cannot say. O: the folder that `make all` built.
+# A short `make overhead`: all its measurements work, and the shop answers every request in every mode. One round is too
+# short to judge the values. O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root
-renice -n 19 $$ > /dev/null	# it fills the machine, beside who has work to do
+renice -n 19 $$ > /dev/null	# it saturates the machine, so other work takes precedence
 said=$(mktemp) D=$(mktemp -d)
 trap 'rm -rf "$said" "$D"' EXIT
 why() { cat "$said"; }
@@ -12,7 +12,7 @@ check "the five ways run, and no request fails" bash -c "SHOP_HOSTS=1 O='$O' TMP
 for way in "no tracing" "plain LTTng, same tracepoints" "Hone, idle" "Hone, in a diagnosis" "Hone, in four at once"; do
   check "$way: throughput, and its parts of the CPU" bash -c "[ \$(grep -cE '^$way +[0-9]' '$said') = 2 ]"
 done
-# us a request of: application, agents, daemons, honed
+# CPU us a request of: application, agents, daemons, honed
 part() { awk -v way="$1" -v column="$2" 'index($0, way) == 1 { value = $(NF - 4 + column) } END { print value }' "$said"; }
 check "without tracing nothing of Hone runs" awk "BEGIN { exit !($(part "no tracing" 2) == 0 && $(part "no tracing" 4) == 0) }"
 check "with Hone it does, and is seen" awk "BEGIN { exit !($(part "Hone, idle" 2) > 0 && $(part "Hone, in four at once" 4) > 0) }"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A PostgreSQL server with Hone's two files, on a node of its own: does each statement's work carry the statement's
-# context, whatever way it came and whatever way the statement ended, and nothing else? O: the folder that was built.
+# A PostgreSQL server with Hone's two files, on a private node: exactly the work of each statement carries its context,
+# in whichever way the context was given and the statement ended. O: the build folder.
 . "$(dirname "$0")/lib.sh"
 BIN=$(ls -d /usr/lib/postgresql/*/bin 2> /dev/null | sort -V | tail -1)
 needs root lttng-sessiond babeltrace2 setpriv psql "$BIN/initdb"
@@ -24,7 +24,7 @@ why() { tail -n 20 "$D/data/log" 2> /dev/null; }
 
 equal() { [ "$1" = "$2" ] || { echo "wanted: $2"; echo "got: $1"; return 1; }; }
 
-# As `make install` lays them out, where the user postgres may read.
+# Laid out as by `make install`, in a folder that the user postgres can read.
 chmod 755 "$D"
 mkdir -p "$D/lib/hone" "$D/run" "$D/home" "$D/data"
 cp "$O"/lib/hone/*postgres*.so "$D/lib/hone" && cp "$O/lib/libhone.so.0" "$D/lib"
@@ -51,9 +51,9 @@ autovacuum_naptime = 1s
 wal_writer_delay = 10s
 jit = off
 CONF
-as_postgres pg_ctl -w -l "$D/data/log" start > /dev/null	# without us, as people have it
+as_postgres pg_ctl -w -l "$D/data/log" start > /dev/null	# without Hone's files
 
-# ---- the page's five lines, as they stand there but for the place ---------------
+# ---- the page's five lines, unchanged except for the folder ---------------------
 sed -n '/^```sh$/,/^```$/{/^```/!p}' docs/postgres.md | sed "s|/usr/local/lib|$D/lib|g" > "$D/five"
 check "the page says it in five lines" equal "$(wc -l < "$D/five")" 5
 as_postgres bash -e "$D/five" > "$D/five.log" 2>&1
@@ -62,7 +62,7 @@ check "and they work" equal "$? $(grep -c '(1 row)' "$D/five.log")" "0 1"
 
 sql() { psql -X -q -A -t -v ON_ERROR_STOP=1 postgres "$@" 2>> "$D/psql.log"; }
 client() { python3 tests/scenario/postgres_client.py "$D/run/.s.PGSQL.5432" "$@"; }
-# Each check has a trace of its own: its number is trace id and link.
+# Each check has its own trace: its number is both trace id and link.
 ctx() { printf "/*traceparent='00-0af7651916cd43dd%016x-%016x-01',tracestate='hone%%3D%016x-123456783'*/" "$1" "$1" "$1"; }
 setting() { printf "00-0af7651916cd43dd%016x-%016x-01 hone=%016x-123456783" "$1" "$1" "$1"; }
 stranger() { printf "/*traceparent='00-0af7651916cd43dd%016x-%016x-01'*/" "$1" "$1"; }
@@ -84,7 +84,7 @@ create constraint trigger later after insert on log deferrable initially deferre
 SQL
 check "the server is as any other" equal "$?" 0
 
-# ---- where a context may stand, and where not ------------------------------------
+# ---- valid and invalid positions of a context ------------------------------------
 sql -c "select count(*) from goods $(ctx 1)" > /dev/null
 sql -c "$(ctx 2) select 1" > /dev/null
 sql -c "select 1 $(ctx 3);" > /dev/null
@@ -123,14 +123,14 @@ extended "P - insert into log values (1) $(ctx 33)|$RUN|P - insert into nowhere 
 check "an error ends a pipeline" equal "$(cat "$D/said" | xargs)" "INSERT 0 1, !42P01, I SELECT 1, I"
 extended "P - prepare p as select total()|$RUN|P - execute p $(ctx 36)|$RUN|S" > "$D/said"
 
-# ---- what is nested ----------------------------------------------------------------
+# ---- nested statements-------------------------------------------------------------
 sql -c "select total() $(ctx 40)" > /dev/null
 sql -c "insert into log values (2) $(ctx 41)"
 sql -c "select brave() $(ctx 42)" > /dev/null
 sql -c "set parallel_setup_cost = 0" -c "set parallel_tuple_cost = 0" -c "set min_parallel_table_scan_size = 0" \
 	-c "select count(*) from goods where price > 5 $(ctx 43)" > /dev/null
 
-# ---- what goes wrong ----------------------------------------------------------------
+# ---- errors -------------------------------------------------------------------------
 sql -c "select 1 / (i - 500) from goods $(ctx 50)" > /dev/null
 sql -c "select nothing from goods $(ctx 51)" > /dev/null
 sql -c "selec 1 $(ctx 52)" > /dev/null
@@ -144,7 +144,7 @@ wait $PID
 sql -c "select 1 / 0 $(stranger 56)" > /dev/null
 check "an error is the client's, as ever" equal "$(client "Q select 1 / 0 $(ctx 57)")" "!22012, I"
 
-# ---- what makes it slow ---------------------------------------------------------------
+# ---- waits ----------------------------------------------------------------------------
 mkfifo "$D/holder"
 sql < "$D/holder" > /dev/null & PID=$!
 exec 5> "$D/holder"
@@ -166,7 +166,7 @@ sql -c "create index on goods (price)" -c "select i from goods where price = 500
 sql -c "set work_mem = '64kB'" -c "select count(*) from (select * from goods order by stock, price limit 90000) s $(ctx 66)" > /dev/null
 seq 1000 | sql -c "copy plain from stdin $(ctx 67)"
 vacuumed() { [ "$(sql -c "select count(*) from pg_stat_user_tables where last_autovacuum is not null or last_autoanalyze is not null")" != 0 ]; }
-sql -c "alter system set autovacuum = on" -c "select pg_reload_conf()" > /dev/null	# till now nobody but us wrote to the log
+sql -c "alter system set autovacuum = on" -c "select pg_reload_conf()" > /dev/null	# until now only this test wrote to the log
 wait_for 60 vacuumed
 check "autovacuum is at work" equal $? 0
 
@@ -266,7 +266,7 @@ check "a row lock is a wait inside the run" part 60 \
 	'UPDATE\{statement\{plan executor_start executor_run\{wait_lock\+?\} executor_finish executor_close commit\{wait_wal_write wait_wal_sync\}\}\}$'
 lock_share() { TRACE=60; [ "$(ns 60 wait_lock)" -gt 1450000000 ] && [ $(($(ns 60 wait_lock) * 10)) -gt $(($(ns 60 statement) * 7)) ]; }
 check "and is most of its time" lock_share
-check "a checkpoint is waited for, in another process" part 61 'CHECKPOINT\{statement\{utility\{wait_ipc\+?\} commit\}\}$'	# once, or more often
+check "a checkpoint is waited for, in another process" part 61 'CHECKPOINT\{statement\{utility\{wait_ipc\+?\} commit\}\}$'	# one or more waits
 pages() { TRACE=6[23]; [ "$(last 62 executor_run_end.wal_fpi)" -ge 1 ] && [ "$(last 63 executor_run_end.wal_fpi)" = 0 ]; }
 check "after it whole pages are logged, once" pages
 blocks() { TRACE=6[45]; [ "$(last 64 executor_run_end.hit)" -gt 400 ] && [ "$(($(last 65 executor_run_end.hit) + $(last 65 executor_run_end.read)))" -lt 20 ]; }

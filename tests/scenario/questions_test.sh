@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# All that an operator can ask, of a live shop: learning, diagnoses of every kind, what they believed and why, the
-# learned space, what has changed; before and after a restart; and files that are damaged, too new, or something else.
-# O: the folder that `make all` built. SAID=FILE: what every command printed, to be read by a person.
+# Every question of an operator, on a live shop: learning, diagnoses of every kind, their hypotheses and evidence, the
+# learned space, changes; before and after a restart; and files that are damaged, of a newer version, or of another
+# kind.
+# O: the folder that `make all` built. SAID=FILE: the output of every command, for review.
 . "$(dirname "$0")/lib.sh"
 needs root
 ahead_of_others
@@ -14,7 +15,7 @@ trap end EXIT
 why() { [ -z "$stage" ] || { tail -n 12 "$stage/honed.log"; hone history; }; }
 SAID=${SAID:-/dev/null}
 
-# The command ends with $1 and says $2 (a pattern, extended).
+# The command exits with $1 and prints $2 (an extended regular expression).
 says() {
   local rc=$1 words=$2 got out
   shift 2
@@ -78,7 +79,7 @@ check "what goes on" says 0 "diagnosis [0-9]+ of" hone status
 check "the version cannot be changed meanwhile" says 1 "a diagnosis or learning is active" hone space use 1.0
 check "both end" until_ended
 check "the slow function is found" verdict_at GET_PRODUCT $tax
-# Both faults are in what it does: which of them carries more is the machine's affair.
+# The request has both faults: which of them has the larger share depends on the machine.
 check "the lock is found, too" answers '[.runs[0].verdicts[].edge.from] | index("shop-cart/shop_cart:index_lock_begin")' forest ADD_TO_CART
 before=$(hone forest GET_PRODUCT --json | jq .runs[0].run)
 fault lock_contention off
@@ -87,7 +88,7 @@ for s in hierarchical bisect exhaustive; do
   check "$s finds it" says 0 "tax_rate_end" hone start GET_PRODUCT --strategy $s --seed 7 --wait
   check "$s has the right place" verdict_at GET_PRODUCT $tax
 done
-# A yardstick, that need not find it: but it must end and say what it has come to.
+# A baseline strategy: it need not find the fault, but it must end and report its result.
 by_chance() { hone start GET_PRODUCT --strategy random --seed 7 --wait >"$stage/random" 2>&1; says 0 "tax_rate_end|not found: .+|search was cut" cat "$stage/random"; }
 check "random comes to an end, in words" by_chance
 check "one cycle alone is cut short, and says so" says 0 "effort|cut short" hone start GET_PRODUCT --k 1 --effort 1 --wait
@@ -105,7 +106,7 @@ check "a tracepoint that nobody has" says 1 "no program has such" hone why --tra
 check "a diagnosis that was never begun" says 1 "no diagnosis 999" hone forest --run 999
 check "a flag of another command" says 2 "does not apply to space" hone space stats --dot -
 
-# ---- what was found, and why ----
+# ---- findings and evidence ----
 ids="--run $before"
 check "the tree" says 0 "isolates|bottom" hone forest $ids
 hone forest $ids --json | jq -r '.runs[0].verdict.exemplars.slowest' >"$stage/trace"
@@ -129,7 +130,7 @@ began_by_root() {
 check "who began them stands with them, and in the audit" began_by_root
 check "the tree as a graph and as a page" says 0 "GET_PRODUCT" \
   hone forest $ids --dot "$stage/tree.dot" --html "$stage/tree.html"
-# The grammar of dot, as far as it is used: statements in braces, strings in quotes.
+# The subset of dot's grammar that Hone writes: statements in braces, strings in quotes.
 dot_is_valid() {
   python3 - "$1" <<'PYTHON'
 import re, sys
@@ -157,7 +158,7 @@ self_contained() {
 }
 check "the page needs nothing else" self_contained "$stage/tree.html"
 
-# What a command prints on a terminal of 80 columns.
+# The output of a command on a terminal of 80 columns.
 on_terminal() {
   python3 - "$O/bin/hone" "$@" <<'PYTHON'
 import fcntl, os, pty, re, struct, sys, termios
@@ -203,12 +204,12 @@ check "with something in it" test "$(wc -l <"$stage/before")" -gt 500
 check "the agents come back" until_true 60 "the agents" stage_ready
 until_true 60 "requests are seen" seen
 
-# ---- what has changed ----
+# ---- changes ----
 fault slow_function off
 hone start GET_PRODUCT --effort 1 --k 8 --wait >>"$SAID" 2>&1
 check "after the fault is gone it is no verdict any more" answers \
   ".runs[0] | .state != \"active\" and ([.verdicts[] | select(.edge.from == \"$tax\")] == [])" forest GET_PRODUCT
-# Of the same requests nothing is to be found any more, or something else, that always was there.
+# The diagnosis of the same request type now finds nothing, or another cause that was always there.
 check "diff says so" says 0 "^(gone|moved) .*tax_rate_end" hone diff "$before" "$(newest)"
 check "and that they are faster now" answers '.changes[0] | .after.mean_ms < .before.mean_ms and .mean_overlaps != true' \
   diff "$before" "$(newest)"
@@ -242,11 +243,11 @@ sum=$(sha256sum <"$stage/new.space")
 check "a space of a newer version is refused" says 1 "newer" hone space import "$stage/new.space"
 check "and is as it was" test "$sum" = "$(sha256sum <"$stage/new.space")"
 
-# ---- databases that are not what they should be ----
+# ---- invalid databases ----
 kill "$honed"; wait "$honed" 2>/dev/null; honed=
 kill "$load"; wait "$load"; load=
 check "no request failed meanwhile" jq -e '.all.requests > 1000 and .all.errors == 0' "$stage/load.json"
-# honed on this database and this space ends with 1 at once, and leaves the file $1 as it was.
+# honed exits with 1 at once on this database and this space, and leaves the file $1 unchanged.
 refuses() {
   local file=$1 words=$2 sum
   shift 2
@@ -275,7 +276,7 @@ cp "$stage/whole.db" "$stage/not.space"
 check "and a database instead of a space" refuses "$stage/not.space" "." \
   -o storage.database="$stage/whole.db" -o storage.space="$stage/not.space"
 cp "$stage/whole.db" "$stage/bad.db"
-# Not in a page that is nobody's: of the table of hypotheses, whichever page is in the middle of it.
+# Damages a page that is in use: one in the middle of the table of hypotheses.
 page=$(python3 - "$stage/bad.db" <<'PYTHON'
 import random, sqlite3, sys
 db = sqlite3.connect(sys.argv[1])

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The whole of it, with parts killed in the middle of a diagnosis: nothing that was added stays on, nothing that was
-# acted on is forgotten, the application goes on, and afterwards it all works again.
+# All of Hone, with parts killed during a diagnosis: no added tracepoint stays enabled, every decision that took effect
+# is in the database, the application keeps running, and afterwards everything works again.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root
@@ -11,7 +11,7 @@ load=
 end() { [ -z "$load" ] || { kill "$load"; wait "$load"; } 2>/dev/null; stage_down; }
 trap end EXIT
 why() { stage_logs; }
-# A slow search: one tracepoint a cycle, so that there is time to kill somebody in it.
+# A slow search, one tracepoint a cycle, leaves time to kill a process during it.
 begin() { hone start GET_PRODUCT --k 1; }
 something_added() { [ "$(hone status --json | jq .added)" -gt 0 ]; }
 seen() { hone status --json | jq -e 'any(.types[]; .type == "GET_PRODUCT" and .traces > 20)'; }
@@ -38,7 +38,7 @@ until_true 60 "requests are seen" seen
 
 check "another diagnosis begins, with what was learned before" begin
 check "it turns something on" until_true 90 "something is added" something_added
-victim=${stage_agent_pids[5]}	# of the node price, where the fault is
+victim=${stage_agent_pids[5]}	# the agent of node price, which has the fault
 kill -9 "$victim"; wait "$victim" 2>/dev/null
 no_session() { ! "$here/node.sh" exec "$stage/shop" price lttng list 2>/dev/null | grep hone- >/dev/null; }
 check "10 s after kill -9 of an agent its session is gone" until_true 10 "no session" no_session

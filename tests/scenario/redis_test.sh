@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The Redis module in Debian's redis-server, on a node of its own. Beside it a server without the module, that says
-# what the replies have to be, and a replica without it. O: the folder that `make redis` built.
+# The Redis module in Debian's redis-server, on a private node. Next to it a server without the module, which gives the
+# expected replies, and a replica without it. O: the folder that `make redis` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng-sessiond babeltrace2 redis-server python3
 . examples/node.sh
@@ -19,7 +19,7 @@ pid() { cat "$D/redis/$1.pid"; }
 up() { wait_for 20 says PONG ask "$1" PING; }
 why() { tail -qn 1 "$D"/redis/*.log; }
 
-# server NAME OPTION...: beside what the environment says. Each has its data in a folder of its own.
+# server NAME OPTION...: in addition to the environment's options. Each server has its own data folder.
 server() {
 	mkdir -p "$D/$1.data"
 	node_run "$D" redis "$1" env ${HONE_SAMPLE:+HONE_SAMPLE=$HONE_SAMPLE} redis-server --port 0 --unixsocket "$D/$1" --dir "$D/$1.data" --save '' \
@@ -27,7 +27,8 @@ server() {
 	up "$1"
 }
 
-# traced NAME COMMAND...: its records are text in D/NAME.txt. Always-on ones and added ones, with the filters that Hone uses.
+# traced NAME COMMAND...: writes its records as text to D/NAME.txt; always-on and added tracepoints, with Hone's
+# filters.
 traced() {
 	local name=$1 rc
 	shift
@@ -82,7 +83,7 @@ check "commands behind one that blocks" traced unblocked drive unblocked "$D/w"
 check "have no unit, which would be too long; the others have" shows unblocked unblocked
 check "keys are looked up, and no hit or miss is counted more" traced sizes drive sizes "$D/w" "$D/p"
 check "their types and sizes are right, in whichever database" shows sizes sizes
-lateness() {	# our span against Redis' own clock, of the same commands: the mean difference, us
+lateness() {	# mean difference between the module's span and Redis' own time of the same commands, us
 	ask w CONFIG RESETSTAT
 	traced late bash -c 'for i in $(seq 300); do echo "HONE.X $0 $1 LPUSH many 1"; done | redis-cli -s "$2" > /dev/null' "$PARENT" "$STATE" "$D/w" || return
 	ask w INFO commandstats | tr -d '\r' | sed -n 's/^cmdstat_lpush:calls=300,usec=\([0-9]*\),.*/\1/p' > "$D/theirs"
@@ -115,7 +116,7 @@ leak() {
 check "20,000 requests with everything recorded leave nothing in memory" traced leak leak
 
 # ---- inside a request: scripts, and what the server does on its behalf -------------------
-inside() {	# NAME EVENT NUMBER NAME_OF_UNIT: so many records in the unit
+inside() {	# NAME EVENT NUMBER NAME_OF_UNIT: the unit has NUMBER records of EVENT
 	local n
 	n=$(grep "^.* $2:" "$D/$1.txt" | grep -vc '_app_hone_unit_id = { 0 }')
 	[ "$n" = "$3" ] || { echo "$n of $2"; grep -c . "$D/$1.txt"; return 1; }
@@ -140,7 +141,7 @@ check "the child of a fork, without LTTng's preload, writes no record in its par
 evict() {
 	local i value
 	value=$(head -c 10000 /dev/zero | tr '\0' x)
-	sleep 0.3	# ten times a second the module looks who listens
+	sleep 0.3	# the module checks ten times a second whether a tracepoint is enabled
 	ask w CONFIG SET maxmemory-policy allkeys-lru maxmemory "$(($(ask w INFO memory | tr -d '\r' | sed -n 's/^used_memory://p') + 500000))"
 	for i in $(seq 100); do echo "HONE.X $PARENT $STATE SET big$i $value"; done | ask w | grep -c OK
 	ask w CONFIG SET maxmemory 0
@@ -150,7 +151,7 @@ check "who was evicted for a request is in it" grep -q ' redis:evicted: .*_app_h
 check "and is counted at the command's end" grep -q ' redis:command_end: .*name = "set", .*evicted = [1-9]' "$D/evict.txt"
 ask w FLUSHALL > /dev/null
 
-# ---- from a client that is not under Hone ------------------------------------------------------
+# ---- from a client without Hone ----------------------------------------------------------------
 HONE_SAMPLE=1 server s --loadmodule "$MODULE"
 check "a traceparent of somebody else begins a request" traced other ask s HONE.X "$PARENT" "" GET x
 check "of the command's type, with the trace id that came" eval "grep 'hone:request_begin.*trace_id = { 81985529216486895 }.*name = \"redis.get\"' $D/other.txt"
@@ -188,7 +189,7 @@ ask w CONFIG SET appendonly no > /dev/null
 check "a replica refuses what would write, as without the module" eval "server q --loadmodule $MODULE --replicaof 127.0.0.1 $PORT &&
 	wait_for 20 eval 'ask q INFO replication | grep -q master_link_status:up' && [ \"\$(wrapped q SET k v)\" = \"\$(ask r SET k v)\" ] && says 1 wrapped q GET k1"
 
-# ---- cluster: keys are seen where they are ------------------------------------------------------------
+# ---- cluster: keys on the node that has them ----------------------------------------------------------
 server c1 --loadmodule "$MODULE" --cluster-enabled yes --cluster-port "$(node_free_port)"
 server c2 --cluster-enabled yes --cluster-port "$(node_free_port)"
 for i in c1 c2; do ask $i CLUSTER ADDSLOTSRANGE 0 8000 > /dev/null; done
@@ -200,7 +201,7 @@ cluster() {
 check "in a cluster, commands are routed by their own keys" cluster
 
 # ---- the module comes and goes --------------------------------------------------------------------------
-# Both in one connection: what lies between is no other program's start.
+# Both in one connection, so that no program's start lies between them.
 unload_at_once() { printf 'HONE.X %s %s PING\nMODULE UNLOAD hone\n' "$PARENT" "$STATE" | ask w | grep timer; }
 check "while it watches the loop, it stays" traced loop unload_at_once
 check "a second after the last request it can be unloaded" wait_for 10 says OK ask w MODULE UNLOAD hone

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What `hone report` says of a live application: groups, edges that add up, intervals, keys, loops; a baseline, and what
-# has changed since then; a window that begins anew; and that no record is lost without being counted.
+# `hone report` of a live application: groups, edges that add up, intervals, keys, loops; a baseline and the changes
+# since then; a reset window; and every lost record is counted.
 # O: the folder that `make all report-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root
@@ -15,16 +15,16 @@ end() {
 }
 trap end EXIT
 save_report() { hone report "${@:2}" --json >"$stage/$1.json"; }
-# doc FILE FILTER: of a document that was saved
+# doc FILE FILTER: the jq filter on a saved document
 doc() { jq -e "$2" "$stage/$1.json"; }
-# Of each of the shop's types so many requests in the report, and of these types too.
+# The report has at least N requests of each of the shop's types, and of the given types.
 enough() {
   hone report --json | jq -e --argjson n "$1" '[.types[] | select(.count >= $n) | .type] | contains($ARGS.positional)' \
     --args GET_HOME GET_PRODUCT SEARCH ADD_TO_CART CHECKOUT GET_ORDERS "${@:2}"
 }
-# So many requests of ROUNDS in its larger group.
+# The larger group of ROUNDS has at least N requests.
 rounds_enough() { hone report ROUNDS --json | jq -e --argjson n "$1" 'any(.types[0].groups[]; .count >= $n)'; }
-# found FILTER IS: of what changed; says what was found
+# found FILTER VALUE: on the changes; prints what was found
 found() { jq -c "$1" "$stage/changed.json"; jq -e "$1 | $2" "$stage/changed.json"; }
 load_on() {
   "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 80 --json >"$stage/load.json" 2>&1 &
@@ -36,12 +36,12 @@ echo 1..34
 stage_shop && stage_honed "${ALL_TRACED[@]}" -o analysis.ignore="*/hone:unit_begin(news)" -o analysis.bins="*/hone:request_end*.status=400" && stage_agents || bail "the stage does not come up"
 export XDG_DATA_HOME=$stage/data
 check "before there are requests, a report says so" bash -o pipefail -c "'$O/bin/hone' report --json | jq -e '.types == [] and .source.counts.traces == 0'"
-# Each of the shop's 300 users is known to its cache, and most searches: what is kept as healthy stays so.
+# The shop's cache holds each of its 300 users and most searches, so the healthy baseline stays valid.
 check "caches are warm" "$here/shop/shop.sh" load "$stage/shop" --seed 2 --seconds 8 --rate 400
 load_on
 "$here/node.sh" run "$stage/shop" front rounds "$O/tests/scenario/report_rounds"
 
-# ---- what it says ----------------------------------------------------------------
+# ---- the report ------------------------------------------------------------------
 check "requests of all types come" until_true 90 "enough of each" enough 40 ROUNDS
 save_report all
 save_report one GET_PRODUCT
@@ -62,7 +62,7 @@ check "each edge has an owner, or is on the way" doc all '[.types[].groups[].edg
 check "it states what was moved and what had no room" doc all '.source.counts | .moved >= 0 and .other_groups == 0 and .collisions == 0 and .inexact == 0'
 check "people can read it" bash -c "'$O/bin/hone' report GET_PRODUCT | grep -q 'GET_PRODUCT'"
 
-# ---- loops, bins, meant waits --------------------------------------------------------
+# ---- loops, bins, excluded waits-----------------------------------------------------
 until_true 60 "enough rounds" rounds_enough 60
 save_report loops ROUNDS
 check "requests that go round one to three times are one group, those that fail another" doc loops '.types[0].groups |
@@ -90,7 +90,7 @@ check "--reset prints the window, and begins another" jq -e --slurpfile old "$st
   .source.since > $old[0].source.since and .source.counts.traces < $old[0].source.counts.traces / 4' "$stage/after.json"
 kill "$rounds"
 until_true 30 "the program of rounds ends" gone "$rounds"
-# What ended before does not come after what ended later; 30 requests are longer than records are on their way.
+# Records arrive in the order of their requests' ends; 30 requests take longer than the delay of records.
 no_rounds() { hone report --reset --json | jq -e '.source.counts.traces >= 30 and all(.types[]; .type != "ROUNDS")'; }
 until_true 60 "its last requests" no_rounds
 "$here/shop/shop.sh" fault "$stage/shop" missing_index on
@@ -104,7 +104,7 @@ check "the page needs nothing else, and has the data" bash -c "
   grep -q 'shop-price' '$stage/page.html' && grep -q 'hone.analysis' '$stage/page.html' &&
   ! grep -E -i '(src|href|url|@import|fetch|import)[^a-z]{1,3}(https?:)?//' '$stage/page.html'"
 
-# ---- no ----------------------------------------------------------------------------
+# ---- errors-------------------------------------------------------------------------
 check "a type that nobody has seen: which there are, and 1" bash -c "'$O/bin/hone' report NO_SUCH 2>'$stage/said'; [ \$? = 1 ] &&
   grep 'no request of this type has been seen; seen: .*GET_PRODUCT' '$stage/said'"
 "$O/bin/honed" -o controller.agents="ipc://$stage/mute-agents.sock" -o controller.operators="ipc://$stage/mute.sock" \
@@ -114,7 +114,7 @@ until_true 10 "a second controller answers" hone status --socket "ipc://$stage/m
 check "where no report is kept, it says why, and 1" bash -c "'$O/bin/hone' report --socket 'ipc://$stage/mute.sock' 2>'$stage/said'; [ \$? = 1 ] &&
   grep 'report_max' '$stage/said'"
 
-# ---- what became of every record ---------------------------------------------------
+# ---- accounting of every record ----------------------------------------------------
 load_off
 all_here() {
   local sent

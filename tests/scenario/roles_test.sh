@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Who is let in: operators' roles, what the audit says of them, and a flood of those who connect and say nothing.
+# Access control: operators' roles, their audit records, and a flood of connections that send nothing.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng-sessiond setpriv python3
@@ -17,7 +17,7 @@ end() {
 trap end EXIT
 why() { tail -n 5 "$D/honed.log"; "$D/hone" audit; }
 
-# Somebody else must be able to run it, wherever it was built.
+# Other users must be able to run it, wherever it was built.
 install -m 755 "$O/bin/hone" "$D/hone"
 NOBODY=$(getent passwd 65534 | cut -d: -f1)
 GROUP=$(id -gn "$NOBODY")
@@ -78,7 +78,7 @@ check "for another user" up -o operators.look=root
 check "who is in no list is told at the door" says 1 "may not ask this controller" as_nobody status
 check "and has a row" wait_for 10 audit 'any(.rows[]; .uid == 65534 and .asked == "connect" and .outcome == "refused")'
 
-# ---- a flood: a thousand that say nothing, at either door ----
+# ---- a flood: a thousand silent connections to either socket ----
 cat > "$D/flood.py" << 'END'
 import resource, socket, sys, time
 resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Hours of work in minutes: two nodes with their agents and a controller; programs that start, stop, fork, exec, load
-# libraries and crash; diagnoses started and stopped again and again, operators that ask. Memory, descriptors and threads
-# of every process second by second; at the end all must be flat (soak.py says what that is), nothing left behind and no
-# record lost silently. TAP, and a table.
+# The load of hours in minutes: two nodes with their agents and a controller; programs that start, stop, fork, exec,
+# load libraries and crash; diagnoses that are started and stopped repeatedly, and operators' questions. Memory,
+# descriptors and threads of every process are sampled every second: they must not grow (soak.py defines that), nothing
+# is left behind, and every lost record is counted. TAP, and a table.
 # O: the folder that `make soak-scenario` built. SOAK_SECONDS (70): how long the load lasts. SOAK_SEED (1).
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond python3 jq
@@ -27,7 +27,7 @@ for name in steady brief fork prefork exec execd crash late killed untraced; do
 done
 up() {
   local node pid
-  # Small, so that what may fill up has filled up before the first measurement.
+  # Small limits, so that all bounded stores are full before the first measurement.
   "$O/bin/honed" -o controller.agents="ipc://$stage/agents.sock" -o controller.operators="$HONE_SOCKET" \
     -o storage.database="$stage/forest.db" -o storage.space="$stage/space.db" -o storage.size_max=256KiB \
     -o agents.enough=0 -o analysis.memory_max=16MiB -o analysis.report_max=1MiB -o analysis.patience=3s -o analysis.samples_max=128 \
@@ -53,7 +53,8 @@ agents() { hone agents --json | jq -e "$1"; }
 traces() { agents '[.agents[] | select(.connected and .tracer_ok)] | length == 2'; }
 known() { agents 'all(.agents[]; .programs > 0)'; }
 seen() { hone status --json | jq -e 'any(.types[]; .type == "WORK" and .traces > 20)'; }
-# untraced NODE: a program that its node's session daemon did not come to in time: it is not traced, and that must be told.
+# untraced NODE: a program that the node's session daemon did not register in time is not traced, which must be
+# reported.
 untraced() {
   local session
   session=$(cat "$stage/$1/sessiond.pid")
@@ -84,7 +85,7 @@ load_stop() {
 }
 
 # ---- operators ------------------------------------------------------------------
-# Each answer's time goes to $stage/asked, in ms.
+# Appends each answer's time, in ms, to $stage/asked.
 ask() {
   local began=${EPOCHREALTIME/./}
   timeout 30 "$O/bin/hone" "$@" >>"$stage/operator.out" 2>&1
@@ -106,7 +107,7 @@ operate() {
   done
 }
 
-# ---- what is looked at ------------------------------------------------------------
+# ---- measurements -----------------------------------------------------------------
 sessions() { node_exec "$stage" "$1" lttng -n list 2>/dev/null | sed -n 's/^ *[0-9]*) \(hone-[^ ]*\).*/\1/p'; }
 added() {
   local node session
@@ -119,7 +120,7 @@ added() {
 }
 nothing_added() { local on; on=$(added); echo "$on"; [ -z "$on" ]; }
 root() { echo "/proc/$(cat "$stage/$1/holder.pid")/root"; }
-# left NODE: what agents and traced programs could leave in /dev/shm, and in the session daemon
+# left NODE: prints what agents and traced programs could leave in /dev/shm and in the session daemon
 left() {
   sessions "$1"
   ls -A "$(root "$1")/dev/shm" | grep -v -e '^lttng-ust-wait' -e '^sem\.'
@@ -137,7 +138,7 @@ sampler_start() {
   python3 tests/scenario/soak.py sample "$stage/samples" "${what[@]}" &
   sampler=$!
 }
-# phase NAME COMMAND...: notes when it began and ended
+# phase NAME COMMAND...: runs it and notes its begin and end
 phase() {
   local name=$1 began=$EPOCHREALTIME
   shift
@@ -183,7 +184,7 @@ for pid in "${steady[@]}"; do
   check "a program that worked all the time ends as it should" ends_well "$pid"
 done
 steady=()
-sleep 2	# the last records come a batch after the program's end; what has not come by then is missed
+sleep 2	# the last records arrive one batch after the program's end; records that arrive later count as missing
 check "the controller, and the agents, have the pids that they had" kill -0 "$honed" "$agent_n1" "$agent_n2"
 for node in $nodes; do
   eval "pid=\$agent_$node"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The reader beside babeltrace2, on the same live sessions: every record, every field, in order, and every loss.
+# The reader compared with babeltrace2 on the same live sessions: every record, every field, in order, and every loss.
 # O: the folder that `make source-scenario` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond babeltrace2 perl
@@ -40,7 +40,7 @@ session_start() {
 	"$O/tests/scenario/source_dump" $D/$S.out $D/$S.shm $D/until "$@" > $D/$S.ours 2> $D/said &
 	DUMP=$!
 }
-# Stops tracing, lets the reader come to its end, and gives its numbers as shell variables.
+# Stops tracing, waits until the reader has read everything, and sets its numbers as shell variables.
 session_read() {
 	lttng -n stop "$S" > /dev/null
 	DISCARDED=$(lttng -n list "$S" | sed -n 's/.*Discarded events: *//p' | head -n 1)
@@ -53,7 +53,7 @@ session_read() {
 session_end() { lttng -n destroy "$S" > /dev/null; }
 program() { LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/source_program" "$@"; }
 plain() { "$O/tests/scenario/source_program" "$@"; }
-# start COMMAND...: program, in the background; its number is PID, what it says is in $D/fired.$STARTED
+# start COMMAND...: starts a program in the background; sets PID; its output is in $D/fired.$STARTED
 start() {
 	STARTED=$((STARTED + 1))
 	LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/source_program" "$@" > $D/fired.$STARTED &
@@ -61,10 +61,10 @@ start() {
 }
 STARTED=0
 
-# What babeltrace2 reads, in the words of source_dump.
+# The records that babeltrace2 reads, in the format of source_dump.
 theirs() {
 	local folder
-	for folder in "$1"/ust/pid/*; do	# one by one: it refuses all for one that was killed before it had begun
+	for folder in "$1"/ust/pid/*; do	# one by one: it refuses all folders because of one whose program was killed during its start
 		[ -s "$folder/metadata" ] || continue
 		babeltrace2 --clock-cycles --no-delta --fields=trace:procname,trace:vpid "$folder" 2>> $D/bt.err |
 			perl tests/scenario/source_babeltrace.pl
@@ -79,14 +79,14 @@ same_as_babeltrace() {
 	diff $D/$S.sorted $D/$S.theirs | head -n 6
 	return 1
 }
-# Order, watermark, losses: what must be so in every run. Late ones may be, if the machine stops a thread at the
-# wrong instant, but not many.
+# Order, watermark and losses must be right in every run. A few late records are allowed: the machine may stop a thread
+# at a critical instant.
 sound() {
 	is "$unordered" = 0 && is "$early" = 0 && is "$bad_losses" = 0 && is "$going_back" = 0 && is "$lost_decode" = 0 &&
 		is "$late" -le "${1:-3}"
 }
 
-# ---- every kind of field, several programs and threads, events going on and off ---
+# ---- every kind of field, several programs and threads, enabled and disabled events
 kinds() {
 	session_start kinds 65536 16 100000 keep
 	start 200 5000 3
@@ -109,8 +109,8 @@ kinds() {
 	session_end
 }
 
-# On a busy machine LTTng now and then keeps nothing at all of a program that ends some milliseconds after it began;
-# babeltrace2 does not find it either. Records out of the middle of a program may never be missing.
+# On a busy machine LTTng sometimes records nothing of a program that ends some ms after its start; babeltrace2 does not
+# find it, either. Records from the middle of a program must never be missing.
 lost_whole() { # MISSING RECORDS_OF_ONE
 	is $(($1 % $2)) = 0 && is "$1" -ge 0 && is "$1" -le $((2 * $2))
 }
@@ -129,13 +129,13 @@ short() {
 	session_end
 }
 
-# ---- hundreds of programs that live for milliseconds, ten at once; some become another by exec ---------
+# ---- hundreds of programs that live for milliseconds, ten at a time; some call exec --------------------
 brief() {
 	session_start brief 65536 16 100000 keep
 	rm -f $D/lives
 	LTTNG_UST_REGISTER_TIMEOUT=3000 LD_PRELOAD=$O/lib/libhone.so "$O/tests/scenario/source_brief" "${BRIEF_LIVES:-100}" \
 		"${BRIEF_AT_ONCE:-10}" $D/lives "${BRIEF_SEED:-1}"
-	sleep 6	# so long it takes until one that became another by exec is given up
+	sleep 6	# a program that called exec is given up after this time
 	session_read
 	theirs $D/brief.out > $D/brief.theirs
 	python3 tests/scenario/source_brief.py $D/lives $D/brief.ours $D/said $D/brief.theirs > $D/brief.sums 2> $D/brief.missing
@@ -157,7 +157,7 @@ killed() {
 	SURVIVOR=$PID
 	for i in $(seq 20); do
 		start 0 20 2
-		sleep 0.0$((i % 10))5	# at any point of its life
+		sleep 0.0$((i % 10))5	# at different points of its life
 		kill -9 $PID
 		wait $PID
 	done 2> /dev/null
@@ -200,7 +200,7 @@ little() {
 	session_end
 }
 
-# ---- a frozen program holds nobody back for long ------------------------------------
+# ---- a frozen program delays the others only briefly---------------------------------
 frozen() {
 	session_start frozen 65536 16 100000 keep stall_ms=500
 	start 0 200 1
@@ -220,7 +220,7 @@ frozen() {
 	session_end
 }
 
-# ---- a consumer daemon that hangs: time goes on without it, what it kept comes late --------
+# ---- a consumer daemon that hangs: the watermark advances, its records come late -----------
 hung() {
 	session_start hung 65536 16 100000 keep stall_ms=500
 	start 0 1000 1
@@ -238,7 +238,7 @@ hung() {
 	session_end
 }
 
-# ---- reading gives the space back -----------------------------------------------------
+# ---- reading frees the space ----------------------------------------------------------
 kib() { du -sk "$1" | cut -f1; }
 space() {
 	session_start space 262144 8 100000 unrelated=0
@@ -263,7 +263,7 @@ space() {
 	session_end
 }
 
-# ---- several sessions at once, that come while records are written --------------------
+# ---- several sessions at once, created while records are written ----------------------
 more() { # NUMBER
 	mkdir -p $D/many/$1/out
 	"$O/tests/scenario/source_session" many$1 $D/many/$1/out $D/many/$1/shm 65536 16 100000 || exit 1
@@ -294,7 +294,7 @@ many() {
 }
 not_twice() { ! grep '^# live' $D/said | grep -E '(source_program:[0-9]+) .*\1( |$)'; }
 
-# ---- the source through libbabeltrace2 beside Hone's own, on the same live sessions -----
+# ---- the libbabeltrace2 source compared with Hone's own, on the same live sessions ------
 other() {
 	S=many0
 	mkdir -p $D/many
@@ -330,7 +330,7 @@ other() {
 }
 none_left() { ! ls -d $D/many/babeltrace2-* 2> /dev/null; }
 
-# ---- buffers that the programs of a user share, which only libbabeltrace2's source reads -----
+# ---- per-user buffers, which only the libbabeltrace2 source reads ---------------------------
 uid() {
 	S=uid0
 	mkdir -p $D/uid/0
@@ -354,7 +354,7 @@ uid() {
 	lttng -n destroy uid0 > /dev/null
 }
 
-# ---- traces that others made: as babeltrace2 reads them, where the layout is LTTng-UST's -----------
+# ---- traces of other origin with LTTng-UST's layout: compared with babeltrace2 --------------------
 recorded() {
 	local metadata folder n=0 foreign=0
 	while read -r metadata; do

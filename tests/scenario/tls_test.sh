@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Agents that come over tls://, with keys that hone keys made: who is let in works as over a local socket, who should
-# not be is told why, who is revoked is out within seconds, and who only holds connections keeps nobody out.
+# Agents over tls:// with credentials made by `hone keys`: an accepted agent works as over a local socket, a refused one
+# gets the reason, a revoked one is disconnected within seconds, and a peer that only holds connections does not block
+# others.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root
@@ -19,9 +20,9 @@ trap end EXIT
 not() { ! "$@"; }
 why() { hone status; hone forest; stage_logs; }
 
-# ---- agents with keys ---------------------------------------------------------------
+# ---- agents with credentials------------------------------------------------------------
 keys() { hone keys "$1" --dir "$stage/keys" "${@:2}"; }
-# start_agent WHERE NODE KEYS: as that node, with the keys of this folder; its pid is $started
+# start_agent URL NODE FOLDER: starts an agent as that node with the credentials in FOLDER; sets $started to its pid
 start_agent() {
   "$here/node.sh" exec "$1" "$2" "$O/bin/hone-agent" -o agent.node="${4:-$2}" -o controller.url="$url" \
     -o agent.run_dir=/dev/shm/hone-agent -o tls.ca="$3/ca.pem" -o tls.certificate="$3/agent.pem" -o tls.key="$3/agent.key" \
@@ -68,7 +69,7 @@ for node in $nodes; do
   [ "$node" != price ] || agent_price=$started
 done
 
-# ---- who is let in --------------------------------------------------------------------
+# ---- accepted -------------------------------------------------------------------------
 check "all agents connect, trace, and tell of their programs" stage_agents_known
 "$here/shop/shop.sh" load "$stage/shop" --seconds 900 --rate 100 --json >"$stage/load.json" 2>&1 &
 load=$!
@@ -80,7 +81,7 @@ check "what it wants on goes on" until_true 90 "something is added" something_ad
 check "and off again" bash -c "'$O/bin/hone' stop"
 check "in the nodes themselves" until_true 30 "nothing is added" stage_nothing_added
 
-# ---- who is not -----------------------------------------------------------------------
+# ---- refused --------------------------------------------------------------------------
 start_stranger "$stage/foreign/agents/stranger" stranger
 check "an agent of another CA is refused: honed says so" until_true 30 "words" \
   logged honed "our certificate is of another CA than its own"
@@ -102,7 +103,7 @@ check "the others stay" connected price
 keys agent cart --again >>"$stage/keys.log"
 check "with new keys it is back, without a restart" until_true 60 "it is back" connected cart
 
-# ---- who only holds connections -----------------------------------------------------------
+# ---- peers that only hold connections--------------------------------------------------------
 python3 - "$port" <<'P' &
 import select, socket, sys, time
 def dial():

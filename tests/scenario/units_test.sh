@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What `make install` gives to systemd: users, folders, units; and that both daemons run as these users with what the
-# units leave them, find each other, and tell a service manager how they are.
+# `make install` for systemd: users, folders, units; both daemons run as these users with the units' restrictions,
+# connect to each other, and report their state to a service manager.
 # O: the folder that `make all` built.
 . "$(dirname "$0")/lib.sh"
 needs root lttng lttng-sessiond python3 systemd-analyze systemd-sysusers systemd-tmpfiles
@@ -29,7 +29,7 @@ check "make install" make -s O="$O" PREFIX="$P" install
 units=("$P/lib/systemd/system/honed.service" "$P/lib/systemd/system/hone-agent.service")
 check "systemd finds nothing wrong with the units" eval \
 	'found=$(systemd-analyze verify --man=no "${units[@]}" 2>&1); echo "$found"; ! grep -F "$P" <<< "$found"'
-exposed() { # UNIT TENTHS: of what systemd calls exposure, 0 to 100
+exposed() { # UNIT TENTHS: systemd's exposure level of the unit is at most TENTHS / 10
 	systemd-analyze security --offline=yes --threshold="$2" --no-pager "$1"
 }
 check "honed is exposed to less than 2 of 10" exposed "${units[0]}" 20
@@ -45,7 +45,7 @@ check "hone may trace" eval 'id -nG hone | grep -w tracing'
 check "honed may not" eval '! id -nG honed | grep -w tracing'
 check "the folders are made" systemd-tmpfiles --create "$P/lib/tmpfiles.d/hone.conf"
 
-# ---- who starts them listens --------------------------------------------------------
+# ---- service notification ------------------------------------------------------------
 cat > "$D/manager.py" <<'PYTHON'
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -75,15 +75,15 @@ check "its database is that user's" test "$(stat -c %U /var/lib/hone/forest.db)"
 check "it says that it turns" wait_for 10 more WATCHDOG=1 2
 kill -STOP $HONED
 at=$(heard WATCHDOG=1)
-sleep 3		# three times what it was given
-check "stopped, it says nothing" not more WATCHDOG=1 $((at + 1))	# one may have been on its way
+sleep 3		# three times its watchdog interval
+check "stopped, it says nothing" not more WATCHDOG=1 $((at + 1))	# one notification may have been in transit
 kill -CONT $HONED
 check "and goes on" wait_for 10 more WATCHDOG=1 $((at + 2))
 
 lttng-sessiond --no-kernel --agent-tcp-port=$((20000 + $$ % 20000)) > "$D/sessiond.log" 2>&1 &
 SESSIOND=$!
 wait_for 20 lttng -n list > /dev/null 2>&1
-# As hone-agent.service has it: root, with three capabilities.
+# As in hone-agent.service: root with three capabilities.
 NOTIFY_SOCKET=$D/notify WATCHDOG_USEC=1000000 setpriv --bounding-set=-all,+setuid,+setgid,+setpcap --inh-caps=-all \
 	--no-new-privs "$P/sbin/hone-agent" 2> "$D/agent.log" &
 AGENT=$!
@@ -105,7 +105,7 @@ wait $HONED
 check "honed, too" test $? = 0
 check "both said that they stop" test "$(heard STOPPING=1)" = 2
 
-# ---- what is said when it cannot ----------------------------------------------------
+# ---- messages on failure ------------------------------------------------------------
 mkdir -m 755 "$D/roots"
 "$P/sbin/honed" -o storage.database="$D/roots/forest.db" 2> "$D/a"
 check "a folder that is root's: exit 1" test $? = 1
