@@ -127,7 +127,7 @@ learning_begin(struct learning *l, int64_t for_ns, const char *name, struct mono
 		return err_set(e, ERR_BUSY, "learning already; 'hone status' shows how far it is");
 	if (nodes_tracepoints(l->is.nodes, l->is.preload) == 0)
 		return err_set(e, ERR_MISSING,
-		    "there is nothing to learn from: no agent has told of a program with "
+		    "there is nothing to learn from: no agent has reported a program with "
 		    "tracepoints; see 'hone agents'");
 	if (l->is.queues->paused)
 		return err_set(e, ERR_BUSY, "not now: %s; try again when the load has gone down",

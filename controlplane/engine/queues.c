@@ -32,13 +32,12 @@ queues_shed(struct queues *q, struct nodes *nodes, uint32_t node, struct mono no
 	q->sheds++;
 	q->backing_off = true;
 	snprintf(q->shed_by, sizeof q->shed_by, "%s/%s", n->name, queue_name(n->status.shed_by));
-	snprintf(q->shed_why, sizeof q->shed_why,
-	    "agent %s has let go of its tracepoints: %s %s full", n->name,
+	snprintf(q->shed_why, sizeof q->shed_why, "agent %s has shed load: %s %s full", n->name,
 	    queue_name(n->status.shed_by), percent(full, n->status.fill[n->status.shed_by]));
 	nodes_changed(nodes);
 }
 
-/* A node whose agent has left may be backing off; it holds up nothing. */
+/* A node whose agent has left may be backing off; it delays nothing. */
 static void
 end_backoffs(struct queues *q, struct nodes *nodes, struct mono now)
 {

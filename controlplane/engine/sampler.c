@@ -10,52 +10,55 @@
 #include "base/hash_map.h"
 #include "searchspace/budget.h"
 
-#define SAME \
-	0.05 /* shares that differ by less are taken for the same: each change is a message to all \
-	      */
-#define RISE 2.0       /* in one window, at most */
-#define WEIGHT_MAX 1e3 /* what a record weighs where there is no room at all: more than any rate */
+/* A share that differs by less than this fraction is not changed: each change is sent to all agents. */
+#define SAME 0.05
+/* The factor by which a share rises at most in one window. */
+#define RISE 2.0
+/* The weight of a record where no cost is left for records. */
+#define WEIGHT_MAX 1e3
 
-enum {
-	SURE = 30
-}; /* so many units of a window tell by themselves, fewer together with those before */
+/* With fewer units in a window, the rate is averaged with earlier windows. */
+enum { UNITS_ENOUGH = 30 };
 
-struct load { /* of a type, on a node */
+/* The records of a request type on a node. */
+struct node_rate {
 	uint32_t type, node;
 	uint64_t records, units; /* of this window */
-	double sum, share;       /* records a second, and at what share they came: over windows */
-	double per_second;       /* records, if all of its requests were sampled */
+	double sum, share;       /* sums over windows: records per second, sampled share */
+	double per_second;       /* records per second if all of its requests were sampled */
 };
 
-struct payer { /* a node */
+struct node_cost {
 	struct spend spend;
-	bool there, judged; /* judged: the numbers below are of a window */
-	struct outlay pace;
+	bool connected;
+	bool judged; /* the numbers below are of a window */
+	struct outlay window;
 	double idle_core, idle_bytes;
-	double weight; /* of a record a second: share of all that there is room for */
-	double ordinary,
-	    diagnosed;  /* records a second, at SAMPLER_LEAST of ordinary types; at their
-	                          share of diagnosed ones */
-	double counted; /* records of traces, in this window */
+	double weight; /* of one record per second: its part of the cost available for records */
+	/* Records per second, of types under no diagnosis at SAMPLER_LEAST, and of types under
+	 * diagnosis at their share. */
+	double ordinary, diagnosed;
+	double counted; /* records of complete traces in this window */
 };
 
-struct kind { /* a type */
-	struct sampler_type is;
+/* A request type and the share of its requests that is sampled. */
+struct type_share {
+	struct sampler_type type;
 	double share;
 };
 
 struct sampler {
 	struct sampler_options o;
 	double extra;
-	struct budget *ordinary, *diagnosed; /* of everything there is room for: 1 */
-	struct map loads;
+	struct budget *ordinary, *diagnosed; /* of the cost available for records, which is 1 */
+	struct map rates;
 	struct arena arena;
-	struct payer *payers;
-	uint32_t npayers;
-	struct kind *kinds;
-	uint32_t nkinds;
-	bool open;         /* a window is open, */
-	struct mono since; /* from then on */
+	struct node_cost *nodes;
+	uint32_t nnodes;
+	struct type_share *types;
+	uint32_t ntypes;
+	bool open;         /* a window is open */
+	struct mono since; /* when it began, or when the next one may */
 };
 
 struct sampler *
@@ -84,60 +87,60 @@ sampler_free(struct sampler *s)
 		return;
 	budget_free(s->ordinary);
 	budget_free(s->diagnosed);
-	map_release(&s->loads);
+	map_release(&s->rates);
 	arena_release(&s->arena);
-	free(s->payers);
-	free(s->kinds);
+	free(s->nodes);
+	free(s->types);
 	free(s);
 }
 
-/* ---- what comes in ---- */
+/* ---- measurements ---- */
 
-static struct payer *
-payer_of(struct sampler *s, uint32_t node)
+static struct node_cost *
+node_cost_of(struct sampler *s, uint32_t node)
 {
-	if (node >= s->npayers) {
-		struct payer *more = realloc(s->payers, (node + 1) * sizeof *more);
+	if (node >= s->nnodes) {
+		struct node_cost *more = realloc(s->nodes, (node + 1) * sizeof *more);
 
 		if (more == NULL)
 			return NULL;
-		memset(more + s->npayers, 0, (node + 1 - s->npayers) * sizeof *more);
-		s->payers = more;
-		s->npayers = node + 1;
+		memset(more + s->nnodes, 0, (node + 1 - s->nnodes) * sizeof *more);
+		s->nodes = more;
+		s->nnodes = node + 1;
 	}
-	return &s->payers[node];
+	return &s->nodes[node];
 }
 
 int
 sampler_status(struct sampler *s, uint32_t node, const struct status *st, double record_ns,
     double rejected, struct mono now, struct err *e)
 {
-	struct payer *p = payer_of(s, node);
+	struct node_cost *p = node_cost_of(s, node);
 
 	if (p == NULL)
-		return err_set(e, ERR_MEMORY, "what is spent: out of memory");
-	p->there = true;
+		return err_set(e, ERR_MEMORY, "costs of nodes: out of memory");
+	p->connected = true;
 	spend_status(&p->spend, st, record_ns, rejected, now);
 	return 0;
 }
 
 void
-sampler_node(struct sampler *s, uint32_t node, bool there)
+sampler_node(struct sampler *s, uint32_t node, bool connected)
 {
-	if (node < s->npayers)
-		s->payers[node].there = there;
+	if (node < s->nnodes)
+		s->nodes[node].connected = connected;
 }
 
 int
 sampler_records(struct sampler *s, uint32_t type, uint32_t node, uint64_t records, struct err *e)
 {
 	uint64_t key = ((uint64_t)type << 32 | node) + 1;
-	struct load *l = map_get(&s->loads, key);
+	struct node_rate *l = map_get(&s->rates, key);
 
 	if (l == NULL) {
 		l = arena_calloc(&s->arena, 1, sizeof *l);
-		if (l == NULL || payer_of(s, node) == NULL || !map_put(&s->loads, key, l))
-			return err_set(e, ERR_MEMORY, "what is spent: out of memory");
+		if (l == NULL || node_cost_of(s, node) == NULL || !map_put(&s->rates, key, l))
+			return err_set(e, ERR_MEMORY, "costs of nodes: out of memory");
 		l->type = type;
 		l->node = node;
 	}
@@ -146,12 +149,12 @@ sampler_records(struct sampler *s, uint32_t type, uint32_t node, uint64_t record
 	return 0;
 }
 
-static struct load *
-load_next(struct sampler *s, size_t *at)
+static struct node_rate *
+rate_next(struct sampler *s, size_t *at)
 {
 	uint64_t key;
 
-	return map_next(&s->loads, at, &key);
+	return map_next(&s->rates, at, &key);
 }
 
 /* ---- windows ---- */
@@ -159,12 +162,12 @@ load_next(struct sampler *s, size_t *at)
 static void
 window_open(struct sampler *s, struct mono since)
 {
-	struct load *l;
+	struct node_rate *l;
 
-	for (size_t at = 0; (l = load_next(s, &at)) != NULL;)
+	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)
 		l->records = l->units = 0;
-	for (uint32_t i = 0; i < s->npayers; i++)
-		spend_mark(&s->payers[i].spend);
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		spend_mark(&s->nodes[i].spend);
 	s->since = since;
 	s->open = true;
 }
@@ -172,15 +175,15 @@ window_open(struct sampler *s, struct mono since)
 /* The records that the agent counted are divided among the types as the records of complete traces
  * are: some of them belong to traces that are incomplete yet. */
 static void
-load_measure(struct sampler *s, struct load *l)
+rate_measure(struct sampler *s, struct node_rate *l)
 {
-	const struct payer *p = &s->payers[l->node];
-	double share = s->kinds[l->type].share, records;
+	const struct node_cost *p = &s->nodes[l->node];
+	double share = s->types[l->type].share, records;
 
-	if (!p->judged || share <= 0 || (p->counted <= 0 && p->pace.records > 0))
+	if (!p->judged || share <= 0 || (p->counted <= 0 && p->window.records > 0))
 		return;
-	records = p->counted > 0 ? p->pace.records * (double)l->records / p->counted : 0;
-	if (l->units >= SURE)
+	records = p->counted > 0 ? p->window.records * (double)l->records / p->counted : 0;
+	if (l->units >= UNITS_ENOUGH)
 		l->sum = l->share = 0;
 	l->sum = l->sum / 2 + records;
 	l->share = l->share / 2 + share;
@@ -190,24 +193,24 @@ load_measure(struct sampler *s, struct load *l)
 static void
 window_take(struct sampler *s)
 {
-	struct load *l;
+	struct node_rate *l;
 
-	for (uint32_t i = 0; i < s->npayers; i++) {
-		struct payer *p = &s->payers[i];
+	for (uint32_t i = 0; i < s->nnodes; i++) {
+		struct node_cost *p = &s->nodes[i];
 
 		p->counted = 0;
-		p->judged = p->there && spend_window(&p->spend, &p->pace);
+		p->judged = p->connected && spend_window(&p->spend, &p->window);
 		if (!p->judged)
 			continue;
-		spend_learn(&p->spend, &p->pace);
-		p->idle_core = spend_idle_core(&p->spend, &p->pace);
-		p->idle_bytes = spend_idle_bytes(&p->spend, &p->pace);
+		spend_learn(&p->spend, &p->window);
+		p->idle_core = spend_idle_core(&p->spend, &p->window);
+		p->idle_bytes = spend_idle_bytes(&p->spend, &p->window);
 	}
-	for (size_t at = 0; (l = load_next(s, &at)) != NULL;)
-		s->payers[l->node].counted += (double)l->records;
-	for (size_t at = 0; (l = load_next(s, &at)) != NULL;)
-		if (l->type < s->nkinds)
-			load_measure(s, l);
+	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)
+		s->nodes[l->node].counted += (double)l->records;
+	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)
+		if (l->type < s->ntypes)
+			rate_measure(s, l);
 }
 
 /* ---- deciding ---- */
@@ -239,7 +242,7 @@ core_limit(const struct sampler *s)
 /* Sampling less does not lower the cost without records: if that alone is over the limit, a
  * diagnosis has `extra` on top of it. */
 static double
-payer_limit(const struct sampler *s, const struct payer *p)
+node_limit(const struct sampler *s, const struct node_cost *p)
 {
 	double limit = core_limit(s);
 
@@ -247,42 +250,43 @@ payer_limit(const struct sampler *s, const struct payer *p)
 }
 
 static void
-payer_weigh(const struct sampler *s, struct payer *p)
+node_weigh(const struct sampler *s, struct node_cost *p)
 {
-	const struct outlay *w = &p->pace;
+	const struct outlay *w = &p->window;
 
 	p->weight = 0;
-	if (p->judged && p->there)
+	if (p->judged && p->connected)
 		p->weight = fmax(
-		    weight_of(outlay_core(w), p->idle_core, payer_limit(s, p), w->records),
+		    weight_of(outlay_core(w), p->idle_core, node_limit(s, p), w->records),
 		    weight_of(w->bytes, p->idle_bytes, s->o.bytes_max, w->records));
 }
 
 static struct budget *
 budget_for(struct sampler *s, uint32_t type)
 {
-	return s->kinds[type].is.diagnosed ? s->diagnosed : s->ordinary;
+	return s->types[type].type.diagnosed ? s->diagnosed : s->ordinary;
 }
 
-/* Puts each type into the budget of its kind, and takes it out of the other. */
+/* Puts each type into the budget of the types under diagnosis, or of the others, and takes it out of
+ * the other budget. */
 static int
 fill(struct sampler *s, struct err *e)
 {
-	struct load *l;
+	struct node_rate *l;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < s->npayers; i++)
-		s->payers[i].ordinary = s->payers[i].diagnosed = 0;
-	for (uint32_t i = 0; i < s->nkinds; i++)
-		budget_drop(s->kinds[i].is.diagnosed ? s->ordinary : s->diagnosed, i, 0);
-	for (size_t at = 0; rc == 0 && (l = load_next(s, &at)) != NULL;) {
-		if (l->type >= s->nkinds || l->per_second <= 0)
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		s->nodes[i].ordinary = s->nodes[i].diagnosed = 0;
+	for (uint32_t i = 0; i < s->ntypes; i++)
+		budget_drop(s->types[i].type.diagnosed ? s->ordinary : s->diagnosed, i, 0);
+	for (size_t at = 0; rc == 0 && (l = rate_next(s, &at)) != NULL;) {
+		if (l->type >= s->ntypes || l->per_second <= 0)
 			continue;
 		rc = budget_predict(budget_for(s, l->type), l->type, 0, l->node, l->per_second, e);
-		if (!s->kinds[l->type].is.diagnosed)
-			s->payers[l->node].ordinary += l->per_second *
-			                               fmin(SAMPLER_LEAST,
-							   s->kinds[l->type].is.most);
+		if (!s->types[l->type].type.diagnosed)
+			s->nodes[l->node].ordinary += l->per_second *
+			                              fmin(SAMPLER_LEAST,
+							  s->types[l->type].type.most);
 	}
 	return rc;
 }
@@ -292,7 +296,7 @@ fill(struct sampler *s, struct err *e)
 static int
 weigh(struct sampler *s, struct budget *b, uint32_t node, double others, struct err *e)
 {
-	double weight = s->payers[node].weight, left = 1 - weight * others;
+	double weight = s->nodes[node].weight, left = 1 - weight * others;
 
 	weight = left > 0 ? fmin(weight / left, WEIGHT_MAX) : weight > 0 ? WEIGHT_MAX : 0;
 	return budget_node(b, node, weight * 1e9, 0, e);
@@ -301,17 +305,17 @@ weigh(struct sampler *s, struct budget *b, uint32_t node, double others, struct 
 static void
 take_shares(struct sampler *s, bool diagnosed)
 {
-	for (uint32_t i = 0; i < s->nkinds; i++) {
-		struct kind *k = &s->kinds[i];
+	for (uint32_t i = 0; i < s->ntypes; i++) {
+		struct type_share *k = &s->types[i];
 		double share = fmax(budget_probed(budget_for(s, i), i), SAMPLER_LEAST);
 
-		if (k->is.diagnosed != diagnosed)
+		if (k->type.diagnosed != diagnosed)
 			continue;
+		/* The traffic of a type that has stopped may resume at its former rate: rise in steps. */
 		if (!diagnosed)
-			share = fmin(share,
-			    RISE * k->share); /* what has stopped may begin again as it was */
-		share = fmin(share, k->is.most);
-		if (fabs(share - k->share) > SAME * k->share || share == k->is.most)
+			share = fmin(share, RISE * k->share);
+		share = fmin(share, k->type.most);
+		if (fabs(share - k->share) > SAME * k->share || share == k->type.most)
 			k->share = share;
 	}
 }
@@ -319,48 +323,49 @@ take_shares(struct sampler *s, bool diagnosed)
 /* Types under diagnosis first, with all others at their least share; the others share what is left.
  */
 static int
-decide(struct sampler *s, struct err *e)
+decide_shares(struct sampler *s, struct err *e)
 {
-	struct load *l;
+	struct node_rate *l;
 	int rc = fill(s, e);
 
-	for (uint32_t i = 0; rc == 0 && i < s->npayers; i++) {
-		payer_weigh(s, &s->payers[i]);
-		rc = weigh(s, s->diagnosed, i, s->payers[i].ordinary, e);
+	for (uint32_t i = 0; rc == 0 && i < s->nnodes; i++) {
+		node_weigh(s, &s->nodes[i]);
+		rc = weigh(s, s->diagnosed, i, s->nodes[i].ordinary, e);
 	}
 	if (rc != 0)
 		return rc;
 	take_shares(s, true);
-	for (size_t at = 0; (l = load_next(s, &at)) != NULL;)
-		if (l->type < s->nkinds && s->kinds[l->type].is.diagnosed)
-			s->payers[l->node].diagnosed += l->per_second * s->kinds[l->type].share;
-	for (uint32_t i = 0; rc == 0 && i < s->npayers; i++)
-		rc = weigh(s, s->ordinary, i, s->payers[i].diagnosed, e);
+	for (size_t at = 0; (l = rate_next(s, &at)) != NULL;)
+		if (l->type < s->ntypes && s->types[l->type].type.diagnosed)
+			s->nodes[l->node].diagnosed += l->per_second * s->types[l->type].share;
+	for (uint32_t i = 0; rc == 0 && i < s->nnodes; i++)
+		rc = weigh(s, s->ordinary, i, s->nodes[i].diagnosed, e);
 	if (rc == 0)
 		take_shares(s, false);
 	return rc;
 }
 
-/* *other: some type has changed. ERR_MEMORY. */
+/* *changed: some type has changed. ERR_MEMORY. */
 static int
-kinds_take(
-    struct sampler *s, const struct sampler_type *types, uint32_t n, bool *other, struct err *e)
+types_take(
+    struct sampler *s, const struct sampler_type *types, uint32_t n, bool *changed, struct err *e)
 {
-	if (n > s->nkinds) {
-		struct kind *more = realloc(s->kinds, n * sizeof *more);
+	if (n > s->ntypes) {
+		struct type_share *more = realloc(s->types, n * sizeof *more);
 
 		if (more == NULL)
-			return err_set(e, ERR_MEMORY, "what is spent: out of memory");
-		for (uint32_t i = s->nkinds; i < n; i++)
-			more[i] = (struct kind){ types[i], types[i].most };
-		s->kinds = more;
-		s->nkinds = n;
+			return err_set(e, ERR_MEMORY, "costs of nodes: out of memory");
+		for (uint32_t i = s->ntypes; i < n; i++)
+			more[i] = (struct type_share){ types[i], types[i].most };
+		s->types = more;
+		s->ntypes = n;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		struct kind *k = &s->kinds[i];
+		struct type_share *k = &s->types[i];
 
-		*other |= k->is.diagnosed != types[i].diagnosed || k->is.most != types[i].most;
-		k->is = types[i];
+		*changed |= k->type.diagnosed != types[i].diagnosed ||
+		            k->type.most != types[i].most;
+		k->type = types[i];
 	}
 	return 0;
 }
@@ -371,8 +376,8 @@ shares_hash(const struct sampler *s)
 {
 	uint64_t hash = 0;
 
-	for (uint32_t i = 0; i < s->nkinds; i++)
-		hash = hash_bytes(hash, &s->kinds[i].share, sizeof s->kinds[i].share);
+	for (uint32_t i = 0; i < s->ntypes; i++)
+		hash = hash_bytes(hash, &s->types[i].share, sizeof s->types[i].share);
 	return hash;
 }
 
@@ -385,7 +390,7 @@ sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntype
 	int rc;
 
 	s->extra = extra;
-	if ((rc = kinds_take(s, types, ntypes, &due, e)) != 0)
+	if ((rc = types_take(s, types, ntypes, &due, e)) != 0)
 		return rc;
 	were = shares_hash(s);
 	if (hold) {
@@ -397,7 +402,7 @@ sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntype
 	ended = s->open && mono_since_ns(now, s->since) >= SAMPLER_WINDOW_NS;
 	if (ended)
 		window_take(s);
-	if ((ended || due) && (rc = decide(s, e)) != 0)
+	if ((ended || due) && (rc = decide_shares(s, e)) != 0)
 		return rc;
 	*changed = shares_hash(s) != were;
 	if (*changed || due) {
@@ -414,13 +419,13 @@ sampler_step(struct sampler *s, const struct sampler_type *types, uint32_t ntype
 double
 sampler_share(const struct sampler *s, uint32_t type)
 {
-	return type < s->nkinds ? s->kinds[type].share : 1;
+	return type < s->ntypes ? s->types[type].share : 1;
 }
 
 const struct spend *
 sampler_spend(const struct sampler *s, uint32_t node)
 {
-	return node < s->npayers && s->payers[node].spend.known ? &s->payers[node].spend : NULL;
+	return node < s->nnodes && s->nodes[node].spend.known ? &s->nodes[node].spend : NULL;
 }
 
 double
@@ -430,15 +435,15 @@ sampler_core_max(const struct sampler *s)
 }
 
 static bool
-at_least(const struct sampler *s, uint32_t node)
+all_at_least(const struct sampler *s, uint32_t node)
 {
-	struct load *l;
+	struct node_rate *l;
 	uint64_t key;
 
-	for (size_t at = 0; (l = map_next(&s->loads, &at, &key)) != NULL;)
-		if (l->node == node && l->type < s->nkinds && l->per_second > 0 &&
-		    s->kinds[l->type].share >
-			fmin(SAMPLER_LEAST, s->kinds[l->type].is.most) * (1 + SAME))
+	for (size_t at = 0; (l = map_next(&s->rates, &at, &key)) != NULL;)
+		if (l->node == node && l->type < s->ntypes && l->per_second > 0 &&
+		    s->types[l->type].share >
+			fmin(SAMPLER_LEAST, s->types[l->type].type.most) * (1 + SAME))
 			return false;
 	return true;
 }
@@ -446,18 +451,18 @@ at_least(const struct sampler *s, uint32_t node)
 struct sampler_over
 sampler_over(const struct sampler *s, uint32_t node)
 {
-	const struct payer *p = node < s->npayers ? &s->payers[node] : NULL;
+	const struct node_cost *p = node < s->nnodes ? &s->nodes[node] : NULL;
 	struct sampler_over o = { 0 };
 
-	if (p == NULL || !p->there || !p->judged || !at_least(s, node))
+	if (p == NULL || !p->connected || !p->judged || !all_at_least(s, node))
 		return o;
-	o.core = outlay_core(&p->pace);
+	o.core = outlay_core(&p->window);
 	o.idle = p->idle_core;
 	for (int i = 1; i < SPENDERS; i++)
-		if (p->pace.core[i] > p->pace.core[o.most])
+		if (p->window.core[i] > p->window.core[o.most])
 			o.most = (enum spender)i;
-	if (s->o.bytes_max > 0 && p->pace.bytes > s->o.bytes_max)
-		o.bytes = p->pace.bytes;
+	if (s->o.bytes_max > 0 && p->window.bytes > s->o.bytes_max)
+		o.bytes = p->window.bytes;
 	o.over = o.bytes > 0 || (s->o.core_max > 0 && o.core > core_limit(s));
 	return o;
 }

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-#define FADE 0.8 /* of a window, with each later one */
-#define ORIGIN \
-	0.1 /* windows that "no records, no cost" weighs, which is where nothing is known \
-	     */
+/* The weight of a window relative to the next later one. */
+#define FADE 0.8
+/* The weight, in windows, of the initial assumption that no records cost nothing. */
+#define ORIGIN 0.1
 
 const char *
 spender_name(enum spender s)
@@ -23,13 +23,14 @@ outlay_core(const struct outlay *p)
 	return p->core[SPEND_PROGRAMS] + p->core[SPEND_AGENT] + p->core[SPEND_TRACER];
 }
 
+/* How much a total has increased. A total that has decreased began again from 0. */
 static double
-gone_up(double now, double before)
+increase(double now, double before)
 {
 	return now >= before ? now - before : now;
 }
 
-/* What was spent between two moments, for each second. */
+/* The costs per second between two totals that are `seconds` apart. */
 static struct outlay
 outlay_of(const struct spent *from, const struct spent *to, double seconds)
 {
@@ -67,21 +68,21 @@ spend_status(
 		return;
 	}
 	if (seconds <= 0)
-		return; /* two in one moment: the next counts for both */
-	records = gone_up((double)st->records, (double)s->last.records);
-	dropped = gone_up((double)st->dropped, (double)s->last.dropped);
+		return; /* the next status covers both */
+	records = increase((double)st->records, (double)s->last.records);
+	dropped = increase((double)st->dropped, (double)s->last.dropped);
 	s->all.records += records;
-	s->all.fixed_ns += gone_up((double)st->mapped, (double)s->last.mapped) * record_ns;
-	s->all.bytes += gone_up((double)st->sent_bytes, (double)s->last.sent_bytes);
+	s->all.fixed_ns += increase((double)st->mapped, (double)s->last.mapped) * record_ns;
+	s->all.bytes += increase((double)st->sent_bytes, (double)s->last.sent_bytes);
 	s->all.cpu_ns[SPEND_PROGRAMS] += (records + dropped) * record_ns + rejected * seconds * 1e9;
-	s->all.cpu_ns[SPEND_AGENT] += 1e3 * gone_up((double)st->cpu_us, (double)s->last.cpu_us);
-	s->all.cpu_ns[SPEND_TRACER] += 1e3 * gone_up((double)st->tracer_cpu_us,
+	s->all.cpu_ns[SPEND_AGENT] += 1e3 * increase((double)st->cpu_us, (double)s->last.cpu_us);
+	s->all.cpu_ns[SPEND_TRACER] += 1e3 * increase((double)st->tracer_cpu_us,
 						 (double)s->last.tracer_cpu_us);
 	p = outlay_of(&before, &s->all, seconds);
 	smooth(
 	    &s->now, &p, s->at.ns == s->since.ns ? 1 : 1 - exp(-seconds * 1e9 / SPEND_SMOOTH_NS));
 	s->last = *st;
-	s->last.trouble = ""; /* the status' words are not ours to keep */
+	s->last.trouble = ""; /* the text belongs to the caller */
 	s->at = now;
 }
 
@@ -104,9 +105,10 @@ spend_window(const struct spend *s, struct outlay *ret)
 }
 
 /*
- * The mean fades with each window. What is known of the slope fades only as windows differ: hours
- * that are all alike tell nothing of it, and take nothing away. It all begins at the origin, so
- * that the first window alone is taken to follow its records.
+ * Adds a window to the line. The means fade with each window, the sums for the slope only as far as
+ * windows differ: equal windows contain no information about the slope and must not erase it. The
+ * line begins with ORIGIN windows at (0, 0), so after one window the cost is proportional to the
+ * records.
  */
 static void
 line_add(struct spend_line *l, double x, double y)
@@ -135,6 +137,7 @@ spend_learn(struct spend *s, const struct outlay *window)
 	line_add(&s->bytes_line, window->records, window->bytes);
 }
 
+/* The value of the line at 0 records per second, within 0 and most. */
 static double
 line_at_0(const struct spend_line *l, double most)
 {

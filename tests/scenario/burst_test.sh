@@ -66,8 +66,8 @@ import sqlite3, sys
 db = sqlite3.connect('file:$D/forest.db?mode=ro', uri=True)
 n = db.execute('SELECT count(*) FROM switched WHERE \"on\" = 0 AND reason = 43 AND subject = ?', ('n1/ring',)).fetchone()[0]
 sys.exit(n == 0)"; }
-check "at 90 % the agent has let go by itself, and says which queue" grep -q 'the queue "ring" is .* added tracepoints go off' "$D/agent.log"
-check "the controller was told why" grep -q 'agent n1 has let go of its tracepoints: ring' "$D/honed.log"
+check "at 90 % the agent sheds load by itself, and logs which queue" grep -q 'the queue "ring" is .* added tracepoints go off' "$D/agent.log"
+check "the controller was told why" grep -q 'agent n1 has shed load: ring' "$D/honed.log"
 check "so is who asks the forest" why_switched
 check "and the operator" eval 'hone status --json | jq -e ".queues.sheds > 0 and (.queues.shed_why | contains(\"ring\"))"'
 
