@@ -72,14 +72,14 @@ check_rules(const struct config *c, struct err *e)
 	for (const char **p = r.deep; rc == 0 && p != NULL && *p != NULL; p++)
 		if (strpbrk(*p, ":/") != NULL)
 			rc = err_set(e, ERR_INPUT,
-			    "search.deep: %s: names of providers, without their events or services",
+			    "search.deep: %s: must be the name of a provider, without service and event",
 			    *p);
 	rules_release(&r);
 	return rc;
 }
 
-/* Root's agent becomes hone (agent.user there), and would not be let in by a honed that is somebody
- * else. */
+/* agents.allow; if it is empty, the user hone where it exists: an agent that root starts runs as that
+ * user (agent.user), which a honed of another user would refuse. */
 static const char *
 agents_allowed(const struct config *c)
 {
@@ -113,33 +113,33 @@ config_check(const struct config *c, struct err *e)
 {
 	if (has_scheme(c->agents, "tcp://"))
 		return err_set(e, ERR_INPUT,
-		    "controller.agents = %s: not in the clear; use tls://address:port, with keys that hone "
-		    "keys init makes",
+		    "controller.agents = %s: is not encrypted; use tls://address:port, with keys from "
+		    "hone keys init",
 		    c->agents);
 	if (!has_scheme(c->agents, "ipc:///") && !has_scheme(c->agents, "tls://"))
 		return err_set(e, ERR_INPUT,
-		    "controller.agents = %s: ipc:///path or tls://address:port", c->agents);
+		    "controller.agents = %s: must be ipc:///path or tls://address:port", c->agents);
 	if (!has_scheme(c->operators, "ipc:///"))
 		return err_set(e, ERR_INPUT,
-		    "controller.operators = %s: ipc:///path; whoever connects may start and stop "
-		    "diagnoses",
+		    "controller.operators = %s: must be ipc:///path, since the kernel reports the user of a "
+		    "local connection only",
 		    c->operators);
 	if (strcmp(c->agents, c->operators) == 0)
 		return err_set(e, ERR_INPUT,
 		    "controller.agents and controller.operators are the same address; give each "
 		    "its own");
 	if (level_of(c->log) < 0)
-		return err_set(
-		    e, ERR_INPUT, "controller.log = %s: debug, info, warn or error", c->log);
+		return err_set(e, ERR_INPUT,
+		    "controller.log = %s: must be debug, info, warn or error", c->log);
 	if (c->resume_fill > c->pause_fill)
 		return err_set(
-		    e, ERR_INPUT, "agents.resume_fill is over agents.pause_fill; it must not be");
+		    e, ERR_INPUT, "agents.resume_fill must not be higher than agents.pause_fill");
 	if (c->skew > c->patience)
 		return err_set(e, ERR_INPUT,
-		    "analysis.skew is longer than analysis.patience; no trace would ever be whole");
+		    "analysis.skew must not be longer than analysis.patience: no trace would be complete");
 	if (c->samples_max < c->traces_min)
 		return err_set(e, ERR_INPUT,
-		    "analysis.samples_max is under analysis.traces_min; no group could be judged");
+		    "analysis.samples_max must be at least analysis.traces_min: no group could be judged");
 	if (c->database[0] == '\0' || c->space[0] == '\0' || strcmp(c->database, c->space) == 0)
 		return err_set(
 		    e, ERR_INPUT, "storage.database and storage.space must be two files");

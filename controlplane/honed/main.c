@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* honed: the controller. Its command line, signals, and going to the background; the rest is
+/* honed: the controller. Command line, signals, and the start in the background; the rest is in
  * honed.c. */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,36 +42,35 @@ on_signal(int number)
 static void
 usage(FILE *out)
 {
-	fputs(
-	    "usage: honed [-dnv] [-c FILE] [-o SECTION.KEY=VALUE]\n"
-	    "\n"
-	    "The controller of Hone: takes records from agents, finds out which tracepoints tell\n"
-	    "why requests are slow or unpredictable, and turns them on and off. Stays in the\n"
-	    "foreground and logs to standard error.\n"
-	    "\n"
-	    "  -c FILE       read this configuration (" CONFIG_FILE " if it is there)\n"
-	    "  -o S.K=VALUE  set one key; may be repeated; see honed.conf(5)\n"
-	    "  -n            check the configuration and end; -nv prints all of it\n"
-	    "  -v            log more\n"
-	    "  -d            go to the background once agents and operators can connect\n"
-	    "  --help, --version\n",
+	fputs("usage: honed [-dnv] [-c FILE] [-o SECTION.KEY=VALUE]\n"
+	      "\n"
+	      "The controller of Hone: takes records from agents, searches for the cause of slow\n"
+	      "or unpredictable requests, and enables and disables tracepoints for that. Stays in\n"
+	      "the foreground and logs to standard error.\n"
+	      "\n"
+	      "  -c FILE       read this configuration (" CONFIG_FILE " if it is there)\n"
+	      "  -o S.K=VALUE  set one key; may be repeated; see honed.conf(5)\n"
+	      "  -n            check the configuration and exit; -nv also prints it\n"
+	      "  -v            log more\n"
+	      "  -d            go to the background once agents and operators can connect\n"
+	      "  --help, --version\n",
 	    out);
 }
 
 static int
-misused(const char *words)
+misused(const char *text)
 {
-	fprintf(stderr, "honed: %s; honed --help says what there is\n", words);
+	fprintf(stderr, "honed: %s; see honed --help\n", text);
 	return MISUSED;
 }
 
-/* 0 to go on; else the exit code plus one. */
+/* 0 to continue; else the exit code plus one. */
 static int
 parse(struct arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = { { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 } };
-	char words[200];
+	char text[200];
 	int ch;
 
 	opterr = 0;
@@ -99,14 +98,14 @@ parse(struct arguments *a, int argc, char **argv)
 			printf("honed %s\n", HONE_VERSION);
 			return DONE + 1;
 		default:
-			snprintf(words, sizeof words, "%.80s: %s", argv[optind - 1],
+			snprintf(text, sizeof text, "%.80s: %s", argv[optind - 1],
 			    ch == ':' ? "needs a value" : "no such option");
-			return misused(words) + 1;
+			return misused(text) + 1;
 		}
 	}
 	if (optind < argc) {
-		snprintf(words, sizeof words, "%.80s: takes no arguments", argv[optind]);
-		return misused(words) + 1;
+		snprintf(text, sizeof text, "%.80s: takes no arguments", argv[optind]);
+		return misused(text) + 1;
 	}
 	return 0;
 }
@@ -138,9 +137,9 @@ catch_signals(void)
 }
 
 /*
- * The parent stays until the child can be connected to, and ends as the child
- * began: a script that starts honed -d and then hone does not have to wait. nng
- * does not survive a fork, so it happens before anything is opened.
+ * Forks; the child continues. The parent exits when the child accepts connections, or with FAILED if
+ * the child fails, so that a script can run hone right after honed -d. nng does not survive a fork,
+ * so this comes before anything is opened. *ready: a pipe to the parent.
  */
 static int
 detach(int *ready)
@@ -164,7 +163,7 @@ detach(int *ready)
 }
 
 static void
-tell_parent(int ready)
+notify_parent(int ready)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -175,11 +174,11 @@ tell_parent(int ready)
 			close(null);
 	}
 	if (write(ready, "", 1) < 0)
-		log_line(LOG_WARN, "who started honed is gone");
+		log_line(LOG_WARN, "the process that started honed has ended");
 	close(ready);
 }
 
-/* It needs no privilege at all, but for making folders in /run and /var/lib. */
+/* Makes the folders, for which alone privileges may be needed, and drops privileges. */
 static int
 prepare(const struct config *c, struct err *e)
 {
@@ -203,7 +202,7 @@ serve(const struct config *c, const struct arguments *a)
 	struct honed *h;
 	struct err e;
 	int ready = -1;
-	bool quiet;
+	bool disabled; /* all added tracepoints, confirmed by all agents */
 
 	if (a->detach && detach(&ready) != DONE)
 		return FAILED;
@@ -214,17 +213,17 @@ serve(const struct config *c, const struct arguments *a)
 		return FAILED;
 	}
 	if (a->detach)
-		tell_parent(ready);
+		notify_parent(ready);
 	systemd_notify("READY=1");
-	quiet = honed_run(h, &stop);
+	disabled = honed_run(h, &stop);
 	honed_close(h);
-	return quiet ? DONE : FAILED;
+	return disabled ? DONE : FAILED;
 }
 
-/* What is large goes back to the system when it is freed, always; and threads that come and go
- * leave few arenas behind. */
+/* Freed blocks over LARGE_BYTES always go back to the system, and many short threads leave at most
+ * ARENAS arenas. */
 static void
-give_memory_back(void)
+limit_heap(void)
 {
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
@@ -253,7 +252,7 @@ main(int argc, char **argv)
 			ini_print(config_keys, config_nkeys, &c, 1, stdout);
 		code = DONE;
 	} else {
-		give_memory_back();
+		limit_heap();
 		code = serve(&c, &a);
 	}
 	config_release(&c);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RENEW_NS INT64_C(900000000) /* under a second with the loop's own step */
+/* With the interval of the main loop, less than one second. */
+#define RENEW_NS INT64_C(900000000)
 
 void
 sent_release(struct sent *s)
@@ -18,6 +19,7 @@ by_name(const void *a, const void *b)
 	return strcmp(((const struct toggle *)a)->name, ((const struct toggle *)b)->name);
 }
 
+/* Whether each tracepoint in w is also in the WANT that was sent last. */
 static bool
 adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
 {
@@ -36,8 +38,9 @@ adds_nothing(const struct sent *s, const struct want *w, struct arena *a)
 	return true;
 }
 
+/* Makes w the payload. False: out of memory, and nothing has changed. */
 static bool
-take_over(struct sent *s, const struct want *w)
+encode(struct sent *s, const struct want *w)
 {
 	struct buf b = { 0 };
 
@@ -56,13 +59,13 @@ take_over(struct sent *s, const struct want *w)
 bool
 sent_due(struct sent *s, const struct want *w, bool safe, struct mono now, struct arena *scratch)
 {
-	bool fresh = !s->any || s->epoch != w->epoch;
+	bool changed = !s->any || s->epoch != w->epoch;
 
-	if (fresh && (safe || adds_nothing(s, w, scratch)))
-		fresh = take_over(s, w);
+	if (changed && (safe || adds_nothing(s, w, scratch)))
+		changed = encode(s, w);
 	else
-		fresh = false;
-	if (!s->any || (!fresh && mono_since_ns(now, s->at) < RENEW_NS))
+		changed = false;
+	if (!s->any || (!changed && mono_since_ns(now, s->at) < RENEW_NS))
 		return false;
 	s->at = now;
 	return true;

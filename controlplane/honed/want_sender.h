@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an agent was told to do, and when it has to be told again. */
+/* The desired state that was last sent to an agent, and when one has to be sent again. */
 #ifndef CONTROLPLANE_HONED_WANT_SENDER_H
 #define CONTROLPLANE_HONED_WANT_SENDER_H
 
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "wire/toggle.h"
 
-struct sent {               /* all zeroes: nothing yet */
+struct sent {               /* all zeroes: none was sent */
 	struct buf payload; /* the WANT that was sent last */
 	uint64_t epoch;
 	bool any;
@@ -18,13 +18,19 @@ struct sent {               /* all zeroes: nothing yet */
 };
 
 /*
- * Must something be sent now? Then payload holds it. A new epoch goes at once when it is `safe` (in
- * the database, and no queue is full); when it is not, only if it turns nothing more on: a full
- * disk must not keep tracepoints on that were given up. Else the last one goes again, at least each
- * second, to renew the lease. O(1), and O(n log n) of the toggles when not safe.
+ * Whether a WANT has to be sent now; s->payload is then the frame to send.
+ *
+ *	new epoch, safe		sent at once. safe: the desired state is in the database, and no queue
+ *				is full
+ *	new epoch, not safe	sent at once only if it enables no further tracepoint, so that a full
+ *				disk does not keep tracepoints enabled that are no longer needed
+ *	else			the last one is sent again after 0.9 s, which renews the lease
+ *
+ * If memory is out, a new epoch is tried again with the next call. O(1); O(n log n) of the toggles
+ * if a new epoch is not safe.
  */
-bool sent_due(struct sent *s, const struct want *now_wanted, bool safe, struct mono now,
-    struct arena *scratch);
+bool sent_due(
+    struct sent *s, const struct want *desired, bool safe, struct mono now, struct arena *scratch);
 void sent_release(struct sent *s);
 
 #endif
