@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Metadata of any kind, then packets of any kind: 2 bytes of length, so much metadata, the rest is
- * a packet. An even length: after the real metadata of tests/data, so that packets are understood
- * at all. */
+/* Arbitrary metadata, then an arbitrary packet: 2 bytes of length, that much metadata, and the rest
+ * is a packet. If the length is even, the metadata follows the real metadata of tests/data, so that
+ * packets can be decoded. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as hone-agent.conf, and as an assignment beside it: refused with words, or what is
- * printed of it reads back to the same. */
+/* Any bytes as hone-agent.conf and as an assignment on the command line: refused with a message, or
+ * the printed configuration reads back to the same. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as the table of rates that an earlier agent left, or that somebody damaged: it is
- * replaced, or taken over silenced; what is wanted then stands in it where libhone looks, or the
- * agent says that there is no room.
+ * Any bytes as the table of rates that an earlier agent left or that was damaged: it is replaced,
+ * or taken over with sampling disabled. The desired rates are then where libhone reads them, or the
+ * agent reports that the table is full.
  */
 #include <fcntl.h>
 #include <stdbool.h>

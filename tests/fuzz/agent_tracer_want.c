@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a controller may want, whatever it is, one after the other: nothing but what it names is
- * ever switched. */
+/* Any sequence of desired states: only tracepoints that they name are enabled or disabled. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Records with nonsense in them, all the way to findings: units that begin each
- * other, links joined before they are forked, times that run backwards, ends
- * without begins. Four bytes of input are a record; few ids, so that they meet.
- * What holds whatever comes: time goes forward along a path and the edges add up.
+ * Malformed records, through all of the analysis to findings: units that begin each other, links
+ * joined before they are forked, times that run backwards, ends without begins. Four bytes of input
+ * are a record; ids are few, so that records refer to each other. Invariants: time goes forward
+ * along a path, and the edges add up.
  */
 #include <stdlib.h>
 #include <string.h>

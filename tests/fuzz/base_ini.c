@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a configuration file: refused with line and words, or the same after being printed
+/* Any bytes as a configuration file: refused with line and message, or the same after being printed
  * and read again. */
 #define _GNU_SOURCE
 #include <stdint.h>

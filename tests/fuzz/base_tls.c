@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes for one side of a TLS handshake, in pieces of any size; and what a good agent says with some of its bytes
- * changed, before the controller and after it. Nobody is let in by it, and what is owed to the peer stays bounded.
+ * Any bytes for one side of a TLS handshake, in pieces of any size; and the bytes of a good agent
+ * with some of them changed, before and after the controller's handshake. No peer is accepted by
+ * it, and the bytes queued for it stay bounded.
  *
- *	byte 0: whom it is for, and how	bytes 1..: what comes, or pairs of where (2 bytes) and what to change (1 byte)
+ * 	byte 0: for which side, and how	bytes 1..: the bytes, or pairs of a position (2 bytes) and a change (1 byte)
  */
 #define _GNU_SOURCE
 #include <ftw.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any JSON as a controller's answer, to each of hone's printers: to people no byte comes out that a
- * terminal would obey, and what is printed for programs is JSON. */
+/* Any JSON as a controller's answer, for each of hone's printers: text output contains no terminal
+ * control bytes, and output for programs is JSON. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Questions: the input is a row of them, each of a name, fields and values out of tables
- * that hold what is right, nearly right and wrong, or text as it comes. Each is answered
- * by a JSON object that says whether it was understood, and if not, why.
+ * Questions: the input is a sequence of them, each of a name, fields and values from tables of
+ * valid, nearly valid and invalid ones, or free text. The answer to each is a JSON object that says
+ * whether the question was valid, and if not, why.
  */
 #include <jansson.h>
 #include <stdio.h>

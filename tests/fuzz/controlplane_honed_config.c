@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as honed.conf: refused with words, or what is printed of it reads back to the same, and
- * is in bounds. */
+/* Any bytes as honed.conf: refused with a message, or the printed configuration reads back to the
+ * same, and all values are in range. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Anything at all on a connection: the input is a stream of frames, each with two
- * bytes of choice before it (kind, what the controller does next). Checks what must
- * hold whatever comes: nothing but HELLO comes first, batches pass in order without a
- * gap, a question passes only when the one before was answered.
+ * Any bytes on a connection: the input is a stream of frames, each preceded by two bytes of choice
+ * (frame type, next action of the controller). Invariants: the first frame is HELLO, batches pass
+ * in order without a gap, a question passes only when the one before was answered.
  */
 #include <stdlib.h>
 #include <string.h>

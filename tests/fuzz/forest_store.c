@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A forest's file with bytes changed: three bytes of input are a place and a new value.
- * Either it opens, loads and takes a commit, or it says why not.
+ * A forest's file with bytes changed: three bytes of input are a position and a new value. Either
+ * it opens, loads and accepts a commit, or the reason is returned.
  */
 #include <fcntl.h>
 #include <stdio.h>

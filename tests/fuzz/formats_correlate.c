@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any sequence of a tracer's events makes traces, or is refused; traces that come out have their
- * begin and end. */
+/* Any sequence of a tracer's events makes traces, or is refused; each resulting trace has its begin
+ * and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

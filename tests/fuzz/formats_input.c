@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a file, plain or gzip: the same comes out, and is said at the end, wherever the
- * window moves. */
+/* Any bytes as a file, plain or gzip: content and final status do not depend on where the window
+ * moves. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

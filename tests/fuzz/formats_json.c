@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as JSON: what is found, with all failures and ways behind them, is the same wherever
- * the window moves; it ends. */
+/* Any bytes as JSON: values, errors and recovery after errors do not depend on where the window
+ * moves; reading terminates. */
 #include <stdint.h>
 #include <stdlib.h>
 

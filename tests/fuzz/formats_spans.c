@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any spans: what comes of them is sound, whoever is whose parent, and whatever their times are.
- * Each is 8 bytes: trace, id, parent, flags, begin, duration, name, attribute. */
+/* Any spans: the resulting traces are valid for any parents and times. Each span is 8 bytes: trace,
+ * id, parent, flags, begin, duration, name, attribute. */
 #include "tests/fuzz/formats_traces.h"
 
 enum { SPAN_BYTES = 8 };

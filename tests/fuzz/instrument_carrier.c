@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads two headers; what was read must survive being written and read again.
- * The input says how they differ from valid ones (exclusive or), so that the
- * fuzzer begins where it matters: an input of zeroes is a valid request.
+ * Reads two headers; the result must be the same after being written and read again. The input is
+ * combined with valid headers (exclusive or), so that an input of zeroes is a valid request.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was kept of a list, given in lines, is no longer than it may be, has of Hone's
- * members the first or none, and is kept whole when it is read again.
+ * The part that is kept of a tracestate list, given in lines, does not exceed its maximal length,
+ * contains at most the first of Hone's members, and is kept unchanged when it is read again.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as the table that libhone maps into a program: it decides all the same, in bounded
- * time, and never to probe what is not sampled, nor past a lease.
+ * Any bytes as the table that libhone maps into a program: libhone decides in bounded time, never
+ * probes what is not sampled, and never beyond a lease.
  */
 #include <fcntl.h>
 #include <stdio.h>

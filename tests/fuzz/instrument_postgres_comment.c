@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads texts made of what SQL is made of. What is found by looking at a text's
- * ends must be what is found by reading it from its beginning, one byte after
- * the other, where such a reading ends outside of all quotes and comments.
+ * Reads texts of SQL's elements. The context that is found from a text's ends must be the one that
+ * is found by reading the text from its beginning, byte by byte, if that reading ends outside of
+ * all quotes and comments.
  */
 #include <assert.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any events against fixed maps: a trace has one begin, and one end at most, and nothing after
- * that; and what was counted adds up. */
+/* Any events with fixed maps: a trace has one begin and at most one end, and no event after that;
+ * the counters add up. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

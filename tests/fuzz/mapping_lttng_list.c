@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as what LTTng lists: within the memory that is promised, and whole. */
+/* Any bytes as LTTng's list of tracepoints: memory stays bounded, and entries are complete. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a mapping: refused with file and line, or a mapping that holds what its header says.
- */
+/* Any bytes as a mapping: refused with file and line, or a mapping that meets its contract. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two documents, apart by a byte 0, as a baseline somebody kept and a report: refused with words,
- * or compared; then what comes out is JSON that can be written, and not larger than its lists may
- * be. */
+/* Two documents, separated by a byte 0, as a baseline and a report: refused with a message, or
+ * compared; then the result is JSON that can be written, and its lists are within their limits. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* JSON in, a page out; what is no JSON becomes the texts of a small document. Whatever the texts
- * are, the page has no other markup than its own, and what it embeds is the document. */
+/* JSON in, a page out; input that is not JSON becomes the texts of a small document. For any texts
+ * the page has only its own markup, and the embedded document is the input. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <stdio.h>

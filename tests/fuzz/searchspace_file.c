@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A space's file with bytes changed: three bytes of input are a place and a new value.
- * Either it loads, and can be saved and asked, or it says why and nothing was added.
+ * A space's file with bytes changed: three bytes of input are a position and a new value. Either it
+ * loads, and can be saved and queried, or the reason is returned and nothing was added.
  */
 #include <fcntl.h>
 #include <stdio.h>

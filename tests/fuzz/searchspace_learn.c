@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Traces with nonsense in them: units without begins, times that run backwards, spans
- * that cross. Two bytes of input are an event. What holds whatever comes: candidates
- * are points, each once, in order, none of them an end of the gap or absent.
+ * Malformed traces: units without begins, times that run backwards, spans that cross. Two bytes of
+ * input are an event. Invariants: candidates are points, each once, in order, none of them an end
+ * of the gap or absent.
  */
 #include <stdio.h>
 #include <stdlib.h>

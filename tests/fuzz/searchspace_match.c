@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Paths that no program has gone, in graphs of traces with nonsense in them. What holds whatever
- * comes: candidates are points, each once, in order of their times, none on the path, absent or
- * tried; spans' ends know each other, what is around comes before; the same seed gives the same;
- * every strategy picks of them, in order.
+ * Arbitrary paths, in graphs of malformed traces. Invariants: candidates are points, each once, in
+ * order of their times, none on the path, absent or tried; both ends of a span refer to each other,
+ * enclosing spans come before; the same seed gives the same result; every strategy selects from the
+ * candidates, in order.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Any bytes as a batch: refused, or sound, and the same after being written again. */
+/* Any bytes as a batch: refused, or valid and the same after being written again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any bytes as a stream of frames, as its reader takes them apart; and any bytes
- * as a payload, which must open as what was sealed.
+ * Any bytes as a stream of frames, which the reader splits; and any bytes as a payload, which must
+ * be the same after it was sealed and opened.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a traced program tells, in a file that is mapped by it and by whoever watches it. */
+/* The state of a traced program, in a file that the program and its observers map. */
 #ifndef AGENT_PROGRAM_H
 #define AGENT_PROGRAM_H
 

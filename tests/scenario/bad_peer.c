@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bad_peer ROLE SOCKET SEED FIRST STEPS FOLDER: conversations with a bad end.
+ * bad_peer ROLE SOCKET SEED FIRST STEPS FOLDER: conversations with a faulty peer.
  *
- *	agent		dials honed's socket for agents and plays a bad agent
- *	operator	dials honed's socket for operators and plays a bad operator
- *	controller	listens, and plays a bad controller to each agent that dials
+ * 	agent		connects to honed's socket for agents and plays a faulty agent
+ * 	operator	connects to honed's socket for operators and plays a faulty operator
+ * 	controller	listens, and plays a faulty controller to each agent that connects
  *
- * Step number i is made of SEED and i alone: what fails is played again with the step's number as FIRST. It ends with 0
- * when all steps were played; with 1, and the step, when the other side is not there any more. Says at the end how many
- * frames it sent and was sent. FOLDER: holds the files that questions name.
+ * Step number i depends only on SEED and i: to repeat a failed step, give its number as FIRST.
+ * Exits with 0 when all steps were played; with 1, and the step, when the other side has gone. At
+ * the end prints the numbers of frames sent and received. FOLDER: holds the files that questions
+ * name.
  */
 #define _GNU_SOURCE
 #include <errno.h>

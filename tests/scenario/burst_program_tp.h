@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Provider burstp: what Hone may turn on in burst_program. */
+/* Provider burstp: the tracepoints that Hone may enable in burst_program. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER burstp
 

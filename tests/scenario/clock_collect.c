@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A controller that diagnoses nothing: takes real agents' records through the
- * engine's clocks and assembly, and prints what becomes of time between nodes.
+ * A controller that diagnoses nothing: passes real agents' records through the engine's clocks and
+ * assembly, and prints statistics of the time between nodes.
  *
- *	clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS	traces count that began when so many agents traced
+ * 	clock_collect AGENTS_URL OPERATORS_URL AGENTS TRACES SECONDS	counts traces that began after AGENTS agents traced
  *
- *	traces COUNT lossy COUNT given-up COUNT late COUNT
- *	steps COUNT moved COUNT moved-before COUNT	of critical paths; before: without the correction by pairs of nodes
- *	node NAME offset MS uncertain MS		of its clock to ours
- *	edge COUNT LEAST_US MEDIAN_US NODE NODE FROM -> TO	each that crosses nodes on critical paths
+ * 	traces COUNT lossy COUNT given-up COUNT late COUNT
+ * 	steps COUNT moved COUNT moved-before COUNT	of critical paths; before: without the correction by pairs of nodes
+ * 	node NAME offset MS uncertain MS		of its clock to the controller's
+ * 	edge COUNT LEAST_US MEDIAN_US NODE NODE FROM -> TO	each edge of critical paths that crosses nodes
  */
 #include <stdio.h>
 #include <stdlib.h>

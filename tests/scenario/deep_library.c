@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A library that takes its time to be loaded; see deep_program.c. */
+/* A library that is slow to load; see deep_program.c. */
 #include <time.h>
 
 __attribute__((constructor)) static void

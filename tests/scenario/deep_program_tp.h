@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Provider deskp: what a booking desk's author thought of. */
+/* Provider deskp: the own tracepoints of deep_program. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER deskp
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A traced program that is not linked with libhone, only knows it weakly: with
- * the library preloaded its records carry contexts. Serves one request for each
- * line of its input, of the type that the line says, and answers each with
- * "trace_id unit_id sampled probed", so that the records can be compared.
+ * A traced program that is not linked with libhone and refers to it by weak symbols: with the
+ * library preloaded its records carry contexts. Serves one request for each line of its input, of
+ * the type in that line, and answers each with "trace_id unit_id sampled probed", to compare with
+ * the records.
  */
 #include <inttypes.h>
 #include <stdio.h>

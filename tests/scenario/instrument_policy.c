@@ -2,8 +2,8 @@
 /*
  * instrument_policy type sample_rate probe_rate sample_s probe_s
  *
- * Plays the agent's part: makes the policy table if there is none, and gives
- * one request type its rates (in hex) and leases (seconds from now).
+ * Acts as the agent: creates the policy table if there is none, and sets rates (in hex) and leases
+ * (seconds from now) of one request type.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Preloaded into honed: counts what a crash may fall between, and kills it there.
+ * Preloaded into honed: counts the points at which a crash matters, and kills honed at one of them.
  *
- *	before each write to the database or its log, after each time that it was
- *	synced, before and after each message that wants something new of a node
+ * 	before each write to the database or its log, after each sync of it,
+ * 	before and after each message that changes a node's desired state
  *
- *	KILL_AT=N        kill -9 at the N-th of them; 0 or unset: never
- *	KILL_COUNT=FILE  "N what" of each point, a line each, as they are passed
+ * 	KILL_AT=N        kill -9 at the N-th point; 0 or unset: never
+ * 	KILL_COUNT=FILE  appends a line "N what" for each point that is passed
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * map_program CONTROL_FILE: a server that has tracepoints and knows nothing of Hone.
+ * map_program CONTROL_FILE: a server that has tracepoints and does not use libhone.
  *
- * Calls are served each on one thread, six of which are at it, by the clock: as many a second
- * whether a step is slow or not. Jobs are queued by one thread, get a task's number from the worker
- * that starts them, and are done by a third thread that hears of the task; only the numbers say
- * what belongs together. What is in the control file is looked at before each call and job: the
- * name of a step ("lookup", "render") that is slow now, by 0 to 36 ms; or "die": the next job ends
- * the process between two of its steps. There are workers enough that a slow step makes no jobs
- * wait for one.
+ * Six threads serve calls, each on one thread, at a fixed rate that does not depend on slow steps.
+ * One thread queues jobs; the worker that starts a job gives it a task number, and a third thread,
+ * which receives that number, finishes it: only the numbers connect the records of a job. The
+ * control file is read before each call and job: the name of the step ("lookup", "render") that is
+ * slow now, by 0 to 36 ms; or "die": the next job ends the process between two of its steps. There
+ * are enough workers that a slow step makes no job wait for one.
  */
 #include <fcntl.h>
 #include <pthread.h>

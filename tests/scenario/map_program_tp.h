@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Provider broker: what map_program does, told as its authors saw fit; nothing in it is Hone's. */
+/* Provider broker: the tracepoints of map_program; none of them is Hone's. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER broker
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * matrix_program STATE_FILE REQUESTS_PER_SECOND: a program that others trace, Hone and somebody
- * else. Tells in STATE_FILE (matrix_state.h) which of its tracepoints are armed, and for how long
- * calls into the tracer held it up.
+ * matrix_program STATE_FILE REQUESTS_PER_SECOND: a program that Hone and another user's session
+ * trace. Writes to STATE_FILE (matrix_state.h) which of its tracepoints are enabled, and for how
+ * long calls into the tracer blocked it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

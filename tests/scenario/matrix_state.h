@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the programs of the kill matrix tell, in files that they map and matrix.py reads: words of
- * eight bytes, each stored whole, in this order (matrix.py counts them). Times are of
- * CLOCK_MONOTONIC.
+ * The state of the programs of the kill matrix, in files that they map and matrix.py reads: words
+ * of eight bytes, each stored atomically, in this order (matrix.py relies on it). Times are of
+ * CLOCK_MONOTONIC, in ns.
  */
 #ifndef MATRIX_STATE_H
 #define MATRIX_STATE_H

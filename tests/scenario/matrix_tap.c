@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * matrix_tap LISTEN_URL CONTROLLER_URL STATE_FILE: the network between an agent and its controller.
- * Hands every frame on, both ways, and keeps account in STATE_FILE (matrix_state.h) of what has
- * come: which numbered requests are missing, and whether their loss was told. Stopped, it is a
- * silent network; killed, one that hangs up. The account outlives it: what comes twice is counted
- * once.
+ * Forwards every frame in both directions, and records in STATE_FILE (matrix_state.h) which
+ * numbered requests are missing, and whether their loss was reported. A stopped tap is a silent
+ * network; a killed one closes the connection. The account survives the tap: what arrives twice is
+ * counted once.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Provider somebody: what another team's LTTng session has on. */
+/* Provider somebody: the tracepoints that another user's LTTng session enables. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER somebody
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the programs share that scenarios and benchmarks watch: a clock, waiting, words that another
+/* Shared by the programs of scenarios and benches: a clock, waiting, state words that another
  * process reads. */
 #ifndef HONE_TESTS_SCENARIO_PROGRAM_H
 #define HONE_TESTS_SCENARIO_PROGRAM_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * report_rounds: requests of type ROUNDS, one after the other until SIGTERM. Each goes one to three
- * rounds, and in a round takes one or two steps of ten milliseconds: loops whose ends depend on the
- * data, one inside the other. Then it waits for news for two. Every fourth fails.
+ * report_rounds: requests of type ROUNDS, one after the other until SIGTERM. Each has one to three
+ * iterations, each of one or two steps of 10 ms: nested loops whose lengths depend on the data.
+ * Then it waits for two news messages. Every fourth request fails.
  */
 #include <signal.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * soak_load SEED EVERY_MS DIR ENDS LATE_LIBRARY: until SIGTERM, starts a soak_program about every
- * EVERY_MS, of a mode that the seed chooses, under a name of DIR; kills some of them in the middle;
- * counts how they ended, on standard output.
+ * EVERY_MS, of a mode that depends on the seed, under a name in DIR; kills some of them at random
+ * moments; prints how many ended in which way.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * source_dump OUTPUT SHM UNTIL [keep] [memory=BYTES] [records=N] [unrelated=0] [stall_ms=N]: reads
- * a session until the file UNTIL is there and the watermark has passed that moment; records go to
- * standard output, one a line, numbers for the test's shell to standard error. SHM is "follow": the
- * sessions in OUTPUT/0, OUTPUT/1..., as they come and go.
+ * a session until the file UNTIL exists and the watermark has passed the time at which it was
+ * found. Prints records on standard output, one a line, and counters as shell variables on standard
+ * error. SHM "follow": reads the sessions in OUTPUT/0, OUTPUT/1..., as they are created and
+ * removed.
  */
 #include <inttypes.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * source_program ROUNDS PAUSE_US THREADS [hot]: fires all kinds of tracepoints, on so many threads,
- * each in requests when libhone is preloaded. hot: the smallest one only. Prints how many of its
- * own it has fired. ROUNDS 0: for ever.
+ * source_program ROUNDS PAUSE_US THREADS [hot]: fires all kinds of tracepoints on THREADS threads,
+ * in requests if libhone is preloaded. hot: only the smallest one. Prints the number of its own
+ * tracepoints that it has fired. ROUNDS 0: endlessly.
  */
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* source_session NAME OUTPUT SHM SUBBUF_BYTES SUBBUFS TIMER_US: makes and starts a session as the
+/* source_session NAME OUTPUT SHM SUBBUF_BYTES SUBBUFS TIMER_US: creates and starts a session as the
  * agent does. */
 #include <lttng/lttng.h>
 #include <stdio.h>
