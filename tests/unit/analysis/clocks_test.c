@@ -171,7 +171,7 @@ a_slow_first_message_is_corrected_by_the_next(void **state)
  * clock is ahead.
  */
 static void
-a_clock_that_jumps_is_noticed_at_the_next_round_trip(void **state)
+a_clock_step_is_detected_at_the_next_round_trip(void **state)
 {
 	(void)state;
 
@@ -705,7 +705,7 @@ play(const struct world *w, uint64_t order)
 }
 
 static void
-the_interleaving_of_nodes_changes_nothing(void **state)
+results_do_not_depend_on_the_interleaving_of_nodes(void **state)
 {
 	static struct world w;
 	(void)state;
@@ -727,7 +727,7 @@ main(void)
 		cmocka_unit_test(the_true_offset_is_within_the_stated_bound),
 		cmocka_unit_test(mapped_times_do_not_decrease),
 		cmocka_unit_test(a_slow_first_message_is_corrected_by_the_next),
-		cmocka_unit_test(a_clock_that_jumps_is_noticed_at_the_next_round_trip),
+		cmocka_unit_test(a_clock_step_is_detected_at_the_next_round_trip),
 		cmocka_unit_test(agents_on_our_machine_have_our_clock_exactly),
 		cmocka_unit_test(invalid_samples_are_refused),
 		cmocka_unit_test(calls_both_ways_keep_the_skew_out_of_both_edges),
@@ -737,7 +737,7 @@ main(void)
 		cmocka_unit_test(a_trace_that_round_trips_exclude_is_no_evidence),
 		cmocka_unit_test(offsets_add_up_along_the_chain_of_forks),
 		cmocka_unit_test(malformed_traces_terminate),
-		cmocka_unit_test(the_interleaving_of_nodes_changes_nothing),
+		cmocka_unit_test(results_do_not_depend_on_the_interleaving_of_nodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

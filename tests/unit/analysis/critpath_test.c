@@ -64,7 +64,7 @@ a_call_that_ended_before_its_join_is_off_the_path(void **state)
 }
 
 static void
-work_that_nobody_joins_is_off_the_path(void **state)
+work_without_a_join_is_off_the_path(void **state)
 {
 	(void)state;
 	assert_path(
@@ -180,7 +180,7 @@ clocks_that_disagree_do_not_move_the_request(void **state)
 }
 
 static void
-of_two_units_of_one_link_the_one_that_answered_counts(void **state)
+if_two_units_have_one_link_the_answering_one_counts(void **state)
 {
 	(void)state;
 	assert_path(
@@ -527,7 +527,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_that_is_waited_for_is_on_the_path),
 		cmocka_unit_test(a_call_that_ended_before_its_join_is_off_the_path),
-		cmocka_unit_test(work_that_nobody_joins_is_off_the_path),
+		cmocka_unit_test(work_without_a_join_is_off_the_path),
 		cmocka_unit_test(of_several_joins_at_one_point_the_last_to_end_counts),
 		cmocka_unit_test(nested_calls_are_on_the_path),
 		cmocka_unit_test(the_path_may_lead_back_to_another_unit_than_the_joining_one),
@@ -535,7 +535,7 @@ main(void)
 		cmocka_unit_test(a_unit_without_a_fork_leads_back_to_the_waiting_unit),
 		cmocka_unit_test(a_unit_that_ends_after_its_answer_counts_up_to_the_join),
 		cmocka_unit_test(clocks_that_disagree_do_not_move_the_request),
-		cmocka_unit_test(of_two_units_of_one_link_the_one_that_answered_counts),
+		cmocka_unit_test(if_two_units_have_one_link_the_answering_one_counts),
 		cmocka_unit_test(removed_points_count_as_disabled),
 		cmocka_unit_test(malformed_traces_end_with_an_error),
 		cmocka_unit_test(edges_add_up_to_the_response_time_exactly),

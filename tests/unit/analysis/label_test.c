@@ -100,7 +100,7 @@ malformed_labels_are_refused(void **state)
 }
 
 static void
-a_set_holds_what_was_put_in(void **state)
+a_set_contains_the_labels_added(void **state)
 {
 	struct label_set a = { 0 }, b = { 0 };
 	(void)state;
@@ -173,7 +173,7 @@ look_up(void *arg)
  * detects races as well.)
  */
 static void
-labels_can_be_looked_up_while_others_are_made(void **state)
+labels_can_be_looked_up_while_others_are_added(void **state)
 {
 	struct hand h = { .labels = labels_new() };
 	pthread_t thread;
@@ -202,9 +202,9 @@ main(void)
 		cmocka_unit_test(equal_texts_have_equal_numbers),
 		cmocka_unit_test(fields_stay_those_first_seen),
 		cmocka_unit_test(malformed_labels_are_refused),
-		cmocka_unit_test(a_set_holds_what_was_put_in),
+		cmocka_unit_test(a_set_contains_the_labels_added),
 		cmocka_unit_test(silent_labels_have_a_kind_and_no_text),
-		cmocka_unit_test(labels_can_be_looked_up_while_others_are_made),
+		cmocka_unit_test(labels_can_be_looked_up_while_others_are_added),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

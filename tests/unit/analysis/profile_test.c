@@ -167,7 +167,7 @@ entries_over_the_limit_are_counted_and_the_others_stay(void **state)
 }
 
 static void
-a_bucket_holds_an_eighth_of_an_octave(void **state)
+a_bucket_covers_an_eighth_of_an_octave(void **state)
 {
 	struct rng r;
 	(void)state;
@@ -195,7 +195,7 @@ main(void)
 		cmocka_unit_test(successors_are_counted_in_their_context),
 		cmocka_unit_test(a_lossy_trace_is_no_evidence_of_absence),
 		cmocka_unit_test(entries_over_the_limit_are_counted_and_the_others_stay),
-		cmocka_unit_test(a_bucket_holds_an_eighth_of_an_octave),
+		cmocka_unit_test(a_bucket_covers_an_eighth_of_an_octave),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

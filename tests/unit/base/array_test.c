@@ -44,7 +44,7 @@ items_stay_and_growing_is_rare(void **state)
 }
 
 static void
-room_is_made_for_any_sequence_of_sizes(void **state)
+any_sequence_of_sizes_can_be_reserved(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 50; seed++) {
@@ -113,7 +113,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_stay_and_growing_is_rare),
-		cmocka_unit_test(room_is_made_for_any_sequence_of_sizes),
+		cmocka_unit_test(any_sequence_of_sizes_can_be_reserved),
 		cmocka_unit_test(the_capacity_stays_within_the_maximum),
 		cmocka_unit_test(without_memory_everything_is_unchanged),
 	};

@@ -46,7 +46,7 @@ slot_of(const struct hash_table *t, uint32_t entry)
 }
 
 static void
-a_table_holds_what_was_put_and_not_removed(void **state)
+a_table_contains_the_entries_put_and_not_removed(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
@@ -231,7 +231,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_table_holds_what_was_put_and_not_removed),
+		cmocka_unit_test(a_table_contains_the_entries_put_and_not_removed),
 		cmocka_unit_test(equal_hashes_are_all_visited_once),
 		cmocka_unit_test(claiming_finds_the_first_claim),
 		cmocka_unit_test(an_empty_table_finds_no_entry_and_has_no_memory),

@@ -261,7 +261,7 @@ random_text(struct rng *r)
 }
 
 static void
-what_is_printed_reads_back_exactly(void **state)
+printed_settings_are_read_back_exactly(void **state)
 {
 	struct rng r;
 	(void)state;
@@ -325,7 +325,7 @@ main(void)
 		cmocka_unit_test(errors_name_the_line_and_the_permitted_values),
 		cmocka_unit_test(limits_of_lines_and_files_are_enforced),
 		cmocka_unit_test(one_value_is_set_from_the_command_line),
-		cmocka_unit_test(what_is_printed_reads_back_exactly),
+		cmocka_unit_test(printed_settings_are_read_back_exactly),
 		cmocka_unit_test(printing_uses_the_shortest_form_and_the_help),
 	};
 

@@ -45,7 +45,7 @@ in_child(int (*what)(void))
 
 /* Reads /proc, independently of the calls in privilege.c. */
 static int
-nothing_is_left(void)
+no_privilege_is_left(void)
 {
 	char line[256];
 	int seen = 0;
@@ -79,7 +79,7 @@ become_nobody(void)
 
 	HOLDS(privilege_find(&p, "nobody", "root", NULL, &e) == 0 && p.become);
 	HOLDS(privilege_drop(&p, &e) == 0);
-	HOLDS((rc = nothing_is_left()) == 0);
+	HOLDS((rc = no_privilege_is_left()) == 0);
 	HOLDS(prctl(PR_CAPBSET_READ, CAP_CHOWN, 0, 0, 0) == 0 &&
 	      prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) == 0);
 	HOLDS(getuid() == p.uid && geteuid() == p.uid && getgid() == p.gid && getegid() == p.gid);
@@ -97,7 +97,7 @@ stay_root(void)
 
 	HOLDS(privilege_find(&p, "", "no-such-user", NULL, &e) == 0 && !p.become);
 	HOLDS(privilege_drop(&p, &e) == 0);
-	HOLDS((rc = nothing_is_left()) == 0);
+	HOLDS((rc = no_privilege_is_left()) == 0);
 	/*
 	 * For this thread only: glibc's setuid() changes all threads, and ThreadSanitizer has one
 	 * from before the drop.
@@ -120,7 +120,7 @@ an_ordinary_user(void)
 	HOLDS(privilege_find(&p, "root", "root", NULL, &e) == ERR_MISSING);
 	HOLDS(privilege_find(&p, "nobody", "root", NULL, &e) == 0 && !p.become);
 	HOLDS(privilege_drop(&p, &e) == 0);
-	return nothing_is_left();
+	return no_privilege_is_left();
 }
 
 static void

@@ -686,8 +686,7 @@ slow_handshakes_time_out(void **state)
 	(void)state;
 
 	assert_in_range(n, 100, sizeof hello);
-	for (int i = 0; i < 3;
-	     i++) { /* nothing; half a hello, then nothing; a hello byte by byte */
+	for (int i = 0; i < 3; i++) { /* no byte; half a hello; a hello byte by byte */
 		connect_plain(&p, b);
 		p.b.limit_ms = 300;
 		if (i == 1)

@@ -211,7 +211,7 @@ change(struct budget *b, struct truth *t, struct rng *r)
 }
 
 static void
-no_node_is_over_when_predictions_hold(void **state)
+no_node_is_over_the_budget_if_predictions_are_true(void **state)
 {
 	(void)state;
 
@@ -305,7 +305,7 @@ main(void)
 		cmocka_unit_test(measured_rates_replace_predicted_ones),
 		cmocka_unit_test(types_share_a_node_fairly),
 		cmocka_unit_test(shares_are_stable_near_the_threshold),
-		cmocka_unit_test(no_node_is_over_when_predictions_hold),
+		cmocka_unit_test(no_node_is_over_the_budget_if_predictions_are_true),
 		cmocka_unit_test(order_does_not_matter),
 		cmocka_unit_test(a_node_without_a_number_is_refused),
 	};

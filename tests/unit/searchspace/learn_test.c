@@ -57,7 +57,7 @@ place_words(struct fixture *f, const struct place *p, char *text, size_t size)
 }
 
 static char *
-told(struct fixture *f, uint32_t type, int digits)
+space_text(struct fixture *f, uint32_t type, int digits)
 {
 	struct space_export l;
 	char **lines, *all, a[128], b[128];
@@ -175,11 +175,11 @@ a_disabled_span_does_not_move_places(void **state)
 	char *before, *after;
 
 	learn(f->space, f->labels, "R x_begin lock got x_end y_begin lock y_end E");
-	before = told(f, label_of(f->labels, "R"), 17);
+	before = space_text(f, label_of(f->labels, "R"), 17);
 	more(f, "R got E");       /* only one place has this label */
 	more(f, "R lock lock E"); /* one of two places: ambiguous */
 	more(f, "R x_begin lock x_end E");
-	after = told(f, label_of(f->labels, "R"), 17);
+	after = space_text(f, label_of(f->labels, "R"), 17);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
@@ -206,7 +206,7 @@ subsets_of_learned_traces_change_nothing(void **state)
 		strcat(traces[i], " V");
 		learn(f->space, f->labels, traces[i]);
 	}
-	before = told(f, label_of(f->labels, "R"), 17);
+	before = space_text(f, label_of(f->labels, "R"), 17);
 	for (int i = 0; i < 400; i++) {
 		struct trace *t = made(f->labels, traces[rng_below(&r, 40)]);
 		uint32_t n = 0;
@@ -226,7 +226,7 @@ subsets_of_learned_traces_change_nothing(void **state)
 		assert_int_equal(space_learn_more(f->space, t, NULL), 0);
 		made_free(t);
 	}
-	after = told(f, label_of(f->labels, "R"), 17);
+	after = space_text(f, label_of(f->labels, "R"), 17);
 	assert_string_equal(before, after);
 	free(before);
 	free(after);
@@ -386,7 +386,7 @@ forks_and_joins_name_the_unit(void **state)
 		assert_int_equal(space_learn(f->space, t, NULL), 0);
 	l = look(f);
 	assert_int_equal(l.nconcurrency, 4);
-	text = told(f, t->type, 3);
+	text = space_text(f, t->type, 3);
 	assert_non_null(strstr(text, "(R)/-/(F1) || (U1) *3\n"));
 	assert_non_null(strstr(text, "(R)/-/(F2) || (U2) *3\n"));
 	assert_non_null(strstr(text, "(R)/-/(J1) || (U1) *3\n"));
@@ -410,7 +410,7 @@ silent_structure_links_units_and_is_no_place(void **state)
 	t->units[1].fork = 2;
 	assert_int_equal(space_learn(f->space, t, NULL), 0);
 	assert_int_equal(look(f).nplaces, 7);
-	text = told(f, t->type, 3);
+	text = space_text(f, t->type, 3);
 	/* the unit is named by its first label */
 	assert_non_null(strstr(text, "(R)/-/a || c *1\n"));
 	assert_non_null(strstr(text, "(R)/-/b || c *1\n"));
@@ -506,8 +506,8 @@ merged_spaces_equal_one_that_learned_all(void **state)
 			learn_any(
 			    &r, f, rng_below(&r, 2) == 0 ? part.space : other.space, whole.space);
 		assert_int_equal(space_merge(part.space, other.space, NULL), 0);
-		a = told(&part, label_of(f->labels, "R"), 9);
-		b = told(&whole, label_of(f->labels, "R"), 9);
+		a = space_text(&part, label_of(f->labels, "R"), 9);
+		b = space_text(&whole, label_of(f->labels, "R"), 9);
 		assert_string_equal(a, b);
 		assert_int_equal(space_version(part.space)->traces, seed * 3);
 		free(a);

@@ -196,7 +196,7 @@ a_saved_space_gives_the_same_answers(void **state)
 }
 
 static void
-learning_goes_on_after_loading(void **state)
+learning_continues_after_loading(void **state)
 {
 	struct fixture *f = *state;
 	struct labels *other = labels_new();
@@ -442,7 +442,7 @@ flipped_bytes_are_an_error_or_harmless(void **state)
 	struct rng r;
 	uint8_t *data;
 	size_t len;
-	int told = 0;
+	int refused = 0;
 
 	rng_seed(&r, 17);
 	learn_any(&r, f->space, f->labels, 100);
@@ -462,12 +462,12 @@ flipped_bytes_are_an_error_or_harmless(void **state)
 		assert_true(
 		    rc == 0 || ((rc == ERR_STORE || rc == ERR_VERSION) && strlen(e.text) > 20));
 		assert_true(rc == 0 || space_type(s, 0) == LABEL_NONE);
-		told += rc != 0;
+		refused += rc != 0;
 		space_free(s);
 		labels_free(labels);
 		data[at] = was;
 	}
-	assert_true(told > 10);
+	assert_true(refused > 10);
 	free(data);
 }
 
@@ -1076,7 +1076,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(a_saved_space_gives_the_same_answers),
-		test(learning_goes_on_after_loading),
+		test(learning_continues_after_loading),
 		test(loading_adds_to_the_learned_space),
 		test(fields_and_unusual_texts_are_restored),
 		test(an_empty_space_is_restored_empty),

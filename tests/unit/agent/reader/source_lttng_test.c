@@ -691,7 +691,7 @@ metadata_of_another_version_is_reported_with_that_version(void **state)
 	assert_non_null(strstr(l.trouble, "agent.reader = babeltrace2"));
 	fixture_close(&n);
 
-	fixture_open(&n, NULL); /* CTF 2 is JSON: no statement of it ever ends */
+	fixture_open(&n, NULL); /* CTF 2 is JSON: none of its statements is ever complete */
 	process_starts(&n);
 	write_file(&n, "shm/ust/pid/" NAME "/metadata", ctf2, sizeof ctf2 - 1, false);
 	take(&n, after(&n));
@@ -735,7 +735,7 @@ records_outside_of_requests_are_delivered_on_request(void **state)
 	assert_int_equal(came, 18);
 }
 
-/* Forks a process and makes the folder name by which it is found in /proc. */
+/* Forks a process and makes the folder name by which /proc identifies it. */
 static pid_t
 process_start(char *name, size_t size, int second)
 {
@@ -773,9 +773,9 @@ ends(pid_t pid)
 	assert_true(waitpid(pid, NULL, 0) == pid);
 }
 
-/* Whether the output has exactly one loss, with these times. */
+/* The output must have exactly one loss, with these times. */
 static void
-tells(const struct source_output *t, int64_t from_ns, int64_t to_ns)
+assert_one_loss(const struct source_output *t, int64_t from_ns, int64_t to_ns)
 {
 	assert_int_equal(t->nlosses, 1);
 	assert_int_equal(t->losses[0].reason, LOSS_RING);
@@ -784,7 +784,7 @@ tells(const struct source_output *t, int64_t from_ns, int64_t to_ns)
 }
 
 static void
-a_process_whose_registration_was_lost_is_reported_for_as_long_as_it_lives(void **state)
+a_process_whose_registration_was_lost_is_reported_while_it_runs(void **state)
 {
 	struct source_output t;
 	struct fixture n;
@@ -799,14 +799,14 @@ a_process_whose_registration_was_lost_is_reported_for_as_long_as_it_lives(void *
 	dir(&n, "shm", name, true);
 	dir(&n, "shm", name, false);
 	t = take(&n, now + 10 * MS);
-	tells(&t, now, now + 10 * MS);
+	assert_one_loss(&t, now, now + 10 * MS);
 	assert_non_null(strstr(stats_of(&n).trouble, "runs untraced"));
 	assert_int_equal(take(&n, now + 20 * MS).nlosses, 0); /* not in every poll */
 	t = take(&n, now + 500 * MS);
-	tells(&t, now + 10 * MS, now + 500 * MS);
+	assert_one_loss(&t, now + 10 * MS, now + 500 * MS);
 	ends(pid);
 	t = take(&n, now + 2000 * MS);
-	tells(&t, now + 500 * MS, now + 2000 * MS);
+	assert_one_loss(&t, now + 500 * MS, now + 2000 * MS);
 	assert_int_equal(take(&n, now + 9000 * MS).nlosses, 0);
 	fixture_close(&n);
 }
@@ -857,7 +857,7 @@ a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another(void 
 	dir(&n, "shm", again, false);
 	assert_int_equal(take(&n, now + 3000 * MS).nlosses, 0);
 	t = take(&n, now + 9000 * MS);
-	tells(&t, now + 2000 * MS, now + 9000 * MS);
+	assert_one_loss(&t, now + 2000 * MS, now + 9000 * MS);
 	ends(pid);
 	fixture_close(&n);
 }
@@ -882,8 +882,7 @@ main(void)
 		cmocka_unit_test(metadata_of_another_version_is_reported_with_that_version),
 		cmocka_unit_test(records_outside_of_requests_are_dropped_and_counted),
 		cmocka_unit_test(records_outside_of_requests_are_delivered_on_request),
-		cmocka_unit_test(
-		    a_process_whose_registration_was_lost_is_reported_for_as_long_as_it_lives),
+		cmocka_unit_test(a_process_whose_registration_was_lost_is_reported_while_it_runs),
 		cmocka_unit_test(a_process_that_was_traced_before_it_ended_is_not_reported),
 		cmocka_unit_test(
 		    a_process_that_lives_without_its_folder_is_reported_unless_it_gets_another),

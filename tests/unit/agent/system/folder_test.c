@@ -12,7 +12,7 @@
 #include "agent/system/folder.h"
 
 static void
-a_folder_is_made_with_those_above_it_and_removed_with_all_in_it(void **state)
+folders_are_made_with_parents_and_removed_with_contents(void **state)
 {
 	char top[] = "/tmp/folder-test-XXXXXX", path[64], file[80], link_path[80];
 	struct stat st;
@@ -52,7 +52,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_folder_is_made_with_those_above_it_and_removed_with_all_in_it),
+		cmocka_unit_test(folders_are_made_with_parents_and_removed_with_contents),
 		cmocka_unit_test(a_tmpfs_is_memory_and_proc_is_not),
 	};
 

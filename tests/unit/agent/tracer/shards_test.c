@@ -156,7 +156,7 @@ any_order_ends_in_the_desired_state(void **state)
 }
 
 static void
-sessions_have_few_rules_while_there_is_room(void **state)
+sessions_exceed_the_rule_limit_only_when_all_are_full(void **state)
 {
 	struct lttng_tracer t = { .s = shards_new(SESSIONS, RULES), .open = { true } };
 	(void)state;
@@ -173,7 +173,7 @@ sessions_have_few_rules_while_there_is_room(void **state)
 }
 
 static void
-one_is_opened_ahead_and_one_stays(void **state)
+one_spare_session_is_opened_and_one_stays_open(void **state)
 {
 	struct lttng_tracer t = { .s = shards_new(SESSIONS, RULES), .open = { true } };
 	(void)state;
@@ -236,7 +236,7 @@ always_on_tracepoints_are_in_the_base_session(void **state)
 }
 
 static void
-stars_stand_for_anything(void **state)
+stars_match_any_text(void **state)
 {
 	static const struct {
 		const char *pattern, *text;
@@ -278,11 +278,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_order_ends_in_the_desired_state),
-		cmocka_unit_test(sessions_have_few_rules_while_there_is_room),
-		cmocka_unit_test(one_is_opened_ahead_and_one_stays),
+		cmocka_unit_test(sessions_exceed_the_rule_limit_only_when_all_are_full),
+		cmocka_unit_test(one_spare_session_is_opened_and_one_stays_open),
 		cmocka_unit_test(a_session_that_saw_many_rules_is_closed),
 		cmocka_unit_test(always_on_tracepoints_are_in_the_base_session),
-		cmocka_unit_test(stars_stand_for_anything),
+		cmocka_unit_test(stars_match_any_text),
 		cmocka_unit_test(a_tracepoint_without_a_filter_stays_so_until_it_is_disabled),
 	};
 

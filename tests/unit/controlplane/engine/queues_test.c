@@ -526,7 +526,7 @@ learning_continues_after_the_backoff(void **state)
 	assert_int_equal(n->on, 0);
 	assert_true(engine_parts_of(w.stage.g)->learning.active);
 	assert_int_equal(engine_parts_of(w.stage.g)->learning.traces,
-	    before); /* an agent without tracepoints contributes nothing to the learned space */
+	    before); /* an agent without tracepoints adds no trace to the learned space */
 	ticks(&w, 2);
 	assert_true(n->on > 0);
 	assert_true(engine_parts_of(w.stage.g)->learning.traces > before);

@@ -311,9 +311,9 @@ the_network_limit_applies_too(void **state)
  */
 static void
 play_sampler(struct sampler *s, struct status *st, struct mono *now, const double per_second[2],
-    bool dear, double seconds)
+    bool diagnosed, double seconds)
 {
-	struct sampler_type types[2] = { { 1, dear }, { 1, false } };
+	struct sampler_type types[2] = { { 1, diagnosed }, { 1, false } };
 	bool changed;
 
 	for (int i = 0; i < seconds * 2; i++) {
@@ -330,7 +330,8 @@ play_sampler(struct sampler *s, struct status *st, struct mono *now, const doubl
 		st->cpu_us += (int64_t)(10 * (st->records - before));
 		assert_int_equal(sampler_status(s, 0, st, 0, 0, *now, NULL), 0);
 		assert_int_equal(
-		    sampler_step(s, types, 2, dear ? 0.01 : 0, false, *now, &changed, NULL), 0);
+		    sampler_step(s, types, 2, diagnosed ? 0.01 : 0, false, *now, &changed, NULL),
+		    0);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What may come on a connection, and how fast; without sockets. */
+/* The frames that a connection may send, and its rate; without sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ says_hello(struct conn *c, const char *node, struct err *e)
 /* Before a connection is identified, it can make the controller allocate no more memory than its
  * first frame may have. */
 static void
-a_stranger_is_given_memory_for_its_first_frame_only(void **state)
+an_unknown_peer_gets_memory_for_its_first_frame_only(void **state)
 {
 	static const char *const names[] = { "HELLO", "ASK" };
 	uint8_t header[FRAME_HEADER_BYTES];
@@ -76,7 +76,7 @@ a_stranger_is_given_memory_for_its_first_frame_only(void **state)
 			assert_false(c.identified);
 			conn_release(&c);
 		}
-	/* the largest that either may have */
+	/* the largest permitted frame of each */
 	frame_seal(header, FRAME_HELLO, 0, "", 0);
 	memcpy(header + 8, &(uint32_t){ 4097 }, 4);
 	assert_int_equal(frame_open(&f, header, &e), ERR_INPUT);
@@ -89,7 +89,7 @@ a_stranger_is_given_memory_for_its_first_frame_only(void **state)
 }
 
 static void
-hello_and_the_first_question_identify_it(void **state)
+hello_or_a_question_identifies_a_peer(void **state)
 {
 	struct conn c;
 	struct err e;
@@ -100,7 +100,7 @@ hello_and_the_first_question_identify_it(void **state)
 	assert_true(c.identified);
 	conn_release(&c);
 	conn_init(&c, DOOR_OPERATORS, &LIMITS, at(0));
-	assert_int_equal(conn_patience_ms(&c, at(0)), 5000); /* a stranger's */
+	assert_int_equal(conn_patience_ms(&c, at(0)), 5000); /* that of an unknown peer */
 	assert_int_equal(conn_patience_ms(&c, at(5 * S)), 0);
 	assert_int_equal(conn_deadline_passed(&c, &e), ERR_TIMEOUT);
 	assert_non_null(strstr(e.text, "no question within 5 s"));
@@ -111,7 +111,7 @@ hello_and_the_first_question_identify_it(void **state)
 }
 
 static void
-who_may_speak_for_one_node_speaks_for_no_other(void **state)
+a_peer_permitted_for_one_node_is_refused_for_others(void **state)
 {
 	struct conn c;
 	struct err e;
@@ -132,7 +132,7 @@ who_may_speak_for_one_node_speaks_for_no_other(void **state)
 }
 
 static void
-of_strangers_the_oldest_silent_one_goes_first(void **state)
+the_oldest_silent_unknown_peer_is_closed_first(void **state)
 {
 	struct conn old, young, spoke;
 	struct frame f = { .kind = FRAME_HELLO };
@@ -147,7 +147,7 @@ of_strangers_the_oldest_silent_one_goes_first(void **state)
 }
 
 static void
-an_agent_may_send_so_many_frames_and_records_are_not_counted(void **state)
+frames_per_second_are_limited_except_records(void **state)
 {
 	struct conn c;
 	int64_t now_ns = 0, wait_ns;
@@ -157,10 +157,10 @@ an_agent_may_send_so_many_frames_and_records_are_not_counted(void **state)
 	conn_init(&c, DOOR_AGENTS, &LIMITS, at(0));
 	while (conn_slow_ns(&c, FRAME_STATUS, at(0)) == 0)
 		taken++;
-	assert_int_equal(taken, 20); /* twice of what it may in a second */
+	assert_int_equal(taken, 20); /* twice the number permitted in a second */
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(conn_slow_ns(&c, FRAME_RECORDS, at(0)), 0);
-	/* in a hundred seconds of sending as soon as it may: what it may in that time */
+	/* sending as fast as permitted for a hundred seconds: the number permitted in that time */
 	while (now_ns < 100 * S)
 		if ((wait_ns = conn_slow_ns(&c, FRAME_DONE, at(now_ns))) == 0)
 			taken++;
@@ -168,7 +168,7 @@ an_agent_may_send_so_many_frames_and_records_are_not_counted(void **state)
 			now_ns += wait_ns;
 	assert_in_range(taken, 1018, 1021);
 	conn_release(&c);
-	/* a clock that stands still, or goes back, gives nothing away */
+	/* a clock that stands still or goes back permits no further frame */
 	conn_init(&c, DOOR_AGENTS, &LIMITS, at(S));
 	for (taken = 0; conn_slow_ns(&c, FRAME_STATUS, at(taken % 2 ? 0 : S)) == 0; taken++)
 		;
@@ -180,11 +180,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stranger_is_given_memory_for_its_first_frame_only),
-		cmocka_unit_test(hello_and_the_first_question_identify_it),
-		cmocka_unit_test(who_may_speak_for_one_node_speaks_for_no_other),
-		cmocka_unit_test(of_strangers_the_oldest_silent_one_goes_first),
-		cmocka_unit_test(an_agent_may_send_so_many_frames_and_records_are_not_counted),
+		cmocka_unit_test(an_unknown_peer_gets_memory_for_its_first_frame_only),
+		cmocka_unit_test(hello_or_a_question_identifies_a_peer),
+		cmocka_unit_test(a_peer_permitted_for_one_node_is_refused_for_others),
+		cmocka_unit_test(the_oldest_silent_unknown_peer_is_closed_first),
+		cmocka_unit_test(frames_per_second_are_limited_except_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

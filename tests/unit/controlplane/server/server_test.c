@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The server with agents and operators over real sockets, as they should be and as they should not.
- */
+/* The server with agents and operators over real sockets, both correct and faulty ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +18,7 @@
 
 #define MS INT64_C(1000000)
 
-enum { SOON_MS = 10000 }; /* a bound, not a wait */
+enum { SOON_MS = 10000 }; /* a time limit, not a delay */
 
 struct bench {
 	char folder[64], agents[96], operators[96];
@@ -73,7 +72,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* ---- the far side ---- */
+/* ---- the peer ---- */
 
 static struct stream *
 dial(const char *url)
@@ -111,7 +110,10 @@ hello(struct stream *s, const char *node, uint64_t incarnation, uint64_t first_s
 	buf_release(&b);
 }
 
-/* The next frame, which must be of this kind; its payload with a 0 behind, to be freed. */
+/*
+ * Returns the payload of the next frame, which must be of this kind, followed by a 0; the caller
+ * frees it.
+ */
 static char *
 get(struct stream *s, enum frame_kind kind, size_t *len)
 {
@@ -174,9 +176,9 @@ get_welcome(struct stream *s)
 	return w.have_seq;
 }
 
-/* ---- the near side ---- */
+/* ---- the server ---- */
 
-/* The next mail that is no note, which must be of this kind. */
+/* Returns the next mail that is no note; it must be of this kind. */
 static struct mail
 expect(struct bench *b, enum mail_kind kind)
 {
@@ -244,12 +246,14 @@ expect_left(struct bench *b)
 	mail_release(&m);
 }
 
-/* ---- others than root ---- */
+/* ---- other users than root ---- */
 
 enum { NOBODY = 65534 };
 
-/* A connection that the kernel takes for nobody's: it asks this thread's effective user, and of
- * threads it is the system call alone that changes one. */
+/*
+ * Connects as the user nobody: the kernel records the effective user of this thread, which only the
+ * system call changes for one thread alone.
+ */
 static struct stream *
 dial_as_nobody(const char *url)
 {
@@ -297,10 +301,10 @@ answer(struct bench *b, struct stream *s, struct who *who)
 	free(get(s, FRAME_ANSWER, NULL));
 }
 
-/* ---- promises ---- */
+/* ---- tests ---- */
 
 static void
-who_may_look_asks_and_who_may_not_is_told_unread(void **state)
+operators_without_the_role_are_refused_before_their_question_is_read(void **state)
 {
 	struct bench *b = *state;
 	struct roles *roles;
@@ -309,7 +313,7 @@ who_may_look_asks_and_who_may_not_is_told_unread(void **state)
 	struct who who;
 
 	if (geteuid() != 0)
-		return; /* cmocka's skip() is "not ok" in TAP */
+		return; /* not skip(): cmocka prints it as "not ok" in TAP */
 	open_to(b, &roles, "nobody", "");
 	expect_mode(b->operators, 0666);
 	expect_mode(b->agents, 0600);
@@ -327,7 +331,7 @@ who_may_look_asks_and_who_may_not_is_told_unread(void **state)
 
 	open_to(b, &roles, "root", "root");
 	s = dial_as_nobody(b->operators);
-	get_refusal(s, "operators.look"); /* and nothing was asked */
+	get_refusal(s, "operators.look"); /* and no question was delivered */
 	stream_close(s);
 	m = expect(b, MAIL_REFUSED);
 	assert_true(m.who.uid == NOBODY && m.door == DOOR_OPERATORS && m.times == 1);
@@ -345,7 +349,7 @@ who_may_look_asks_and_who_may_not_is_told_unread(void **state)
 }
 
 static void
-another_users_agent_speaks_for_this_host_alone(void **state)
+agents_of_other_users_may_use_only_the_name_of_this_host(void **state)
 {
 	struct bench *b = *state;
 	struct roles *roles;
@@ -354,7 +358,7 @@ another_users_agent_speaks_for_this_host_alone(void **state)
 	char host[256] = "";
 
 	if (geteuid() != 0)
-		return; /* cmocka's skip() is "not ok" in TAP */
+		return; /* not skip(): cmocka prints it as "not ok" in TAP */
 	assert_int_equal(gethostname(host, sizeof host - 1), 0);
 	open_to(b, &roles, "", "nobody");
 	expect_mode(b->agents, 0666);
@@ -374,16 +378,16 @@ another_users_agent_speaks_for_this_host_alone(void **state)
 	assert_int_equal(get_welcome(s), 0);
 	stream_close(s);
 	expect_left(b);
-	s = join(b, "elsewhere", 1, 1, 0, NULL); /* root's may be of any node */
+	s = join(b, "elsewhere", 1, 1, 0, NULL); /* agents of root may use any node name */
 	stream_close(s);
 	server_close(b->server);
 	b->server = NULL;
 	roles_free(roles);
 }
 
-/* All of them stay open, and are silent: far more than there are places. */
+/* All of them stay open and silent: far more than the limit. */
 static void
-a_flood_of_silence_keeps_nobody_out(void **state)
+silent_connections_do_not_keep_others_out(void **state)
 {
 	struct bench *b = *state;
 	enum { FLOOD = 120 };
@@ -398,7 +402,7 @@ a_flood_of_silence_keeps_nobody_out(void **state)
 	for (int i = 0; i < FLOOD; i++) {
 		silent[2 * i] = dial(b->agents);
 		silent[2 * i + 1] = dial(b->operators);
-		if (i % 20 == 10) { /* meanwhile others come, and are let in */
+		if (i % 20 == 10) { /* meanwhile other peers connect and are accepted */
 			char node[16];
 			struct stream *other;
 
@@ -423,7 +427,7 @@ a_flood_of_silence_keeps_nobody_out(void **state)
 }
 
 static void
-agents_leave_places_for_operators_and_the_other_way_round(void **state)
+agents_and_operators_have_reserved_connections(void **state)
 {
 	struct bench *b = *state;
 	struct stream *agents[8], *operators[9], *more;
@@ -440,7 +444,7 @@ agents_leave_places_for_operators_and_the_other_way_round(void **state)
 	hello(more, "n8", 1, 1);
 	get_refusal(more, "there are 8 agents");
 	stream_close(more);
-	/* of operators the one that is idle for longest makes room for the next */
+	/* the operator that is idle for longest is closed for the next one */
 	for (int i = 0; i < 9; i++) {
 		operators[i] = dial(b->operators);
 		answer(b, operators[i], NULL);
@@ -458,7 +462,7 @@ agents_leave_places_for_operators_and_the_other_way_round(void **state)
 }
 
 static void
-who_asks_too_fast_is_answered_more_slowly_and_all_the_same(void **state)
+questions_over_the_rate_are_delayed_and_answered(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s;
@@ -468,17 +472,17 @@ who_asks_too_fast_is_answered_more_slowly_and_all_the_same(void **state)
 	begin(b);
 	began = clock_mono();
 	for (int i = 0; i < 60;
-	     i++) { /* over connections of its own each, as hone does: it is the user that counts */
+	     i++) { /* each over its own connection, as hone does: the limit is per user */
 		s = dial(b->operators);
 		answer(b, s, NULL);
 		stream_close(s);
 	}
-	/* forty at once, and twenty in a second */
+	/* forty at once, then twenty a second */
 	assert_in_range(mono_since_ns(clock_mono(), began) / MS, 900, 60000);
 }
 
 static void
-an_agent_that_sends_too_fast_is_read_more_slowly(void **state)
+frames_over_the_rate_are_read_later(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s;
@@ -486,7 +490,7 @@ an_agent_that_sends_too_fast_is_read_more_slowly(void **state)
 
 	b->o.limits.frames_per_s = 20;
 	begin(b);
-	s = join(b, "n1", 1, 1, 0, NULL); /* its HELLO is one of them */
+	s = join(b, "n1", 1, 1, 0, NULL); /* its HELLO is counted too */
 	began = clock_mono();
 	for (int i = 0; i < 60; i++)
 		put(s, FRAME_STATUS, 0, "x", 1);
@@ -501,14 +505,14 @@ an_agent_that_sends_too_fast_is_read_more_slowly(void **state)
 }
 
 /*
- * Agents that send half a frame each: what is read at once stays under the mailbox'
- * limit, the others wait, and are all read when these have gone on.
+ * Agents that send half a frame each: memory for partial frames stays within the mailbox's limit;
+ * the other agents wait and are read afterwards.
  */
 static void
-half_frames_take_no_more_memory_than_the_mailbox_may(void **state)
+partial_frames_stay_within_the_memory_limit_of_the_mailbox(void **state)
 {
 	struct bench *b = *state;
-	enum { AGENTS = 6, BYTES = 60000, HALF = BYTES / 2 }; /* a socket holds a whole one */
+	enum { AGENTS = 6, BYTES = 60000, HALF = BYTES / 2 }; /* a socket buffers a whole one */
 	struct stream *s[AGENTS];
 	struct mono until = { clock_mono().ns + SOON_MS * MS };
 	uint8_t header[FRAME_HEADER_BYTES], *payload = calloc(1, BYTES);
@@ -548,7 +552,7 @@ half_frames_take_no_more_memory_than_the_mailbox_may(void **state)
 }
 
 static void
-a_batch_is_acknowledged_when_it_was_taken(void **state)
+a_batch_is_acknowledged_when_it_is_taken(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s;
@@ -563,7 +567,7 @@ a_batch_is_acknowledged_when_it_was_taken(void **state)
 }
 
 static void
-what_comes_twice_is_taken_once(void **state)
+a_repeated_batch_is_taken_once(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s;
@@ -580,7 +584,7 @@ what_comes_twice_is_taken_once(void **state)
 	assert_int_equal(get_ack(s), 2);
 	stream_close(s);
 	expect_left(b);
-	/* the same agent again, and then a new one of the node */
+	/* the same agent again, then a new agent of the node */
 	s = join(b, "n1", 11, 1, 2, NULL);
 	put(s, FRAME_RECORDS, 2, "two", 3);
 	assert_int_equal(get_ack(s), 2);
@@ -593,7 +597,7 @@ what_comes_twice_is_taken_once(void **state)
 }
 
 static void
-what_was_not_taken_is_sent_again(void **state)
+a_batch_not_taken_is_sent_again(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s, *again;
@@ -602,7 +606,7 @@ what_was_not_taken_is_sent_again(void **state)
 	begin(b);
 	s = join(b, "n1", 11, 1, 0, NULL);
 	put(s, FRAME_RECORDS, 1, "one", 3);
-	m = expect(b, MAIL_FRAME); /* and not taken: the engine refuses it, say */
+	m = expect(b, MAIL_FRAME); /* not taken, for example because the engine refuses it */
 	server_refuse(b->server, m.peer, "no room");
 	mail_release(&m);
 	get_refusal(s, "no room");
@@ -615,7 +619,7 @@ what_was_not_taken_is_sent_again(void **state)
 }
 
 static void
-a_gap_ends_the_connection(void **state)
+a_gap_in_batch_numbers_closes_the_connection(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s;
@@ -629,7 +633,7 @@ a_gap_ends_the_connection(void **state)
 }
 
 static void
-another_version_is_told_both(void **state)
+another_version_is_refused_with_both_versions(void **state)
 {
 	struct bench *b = *state;
 	uint8_t header[FRAME_HEADER_BYTES];
@@ -646,7 +650,7 @@ another_version_is_told_both(void **state)
 }
 
 static void
-garbage_disturbs_nobody_else(void **state)
+malformed_frames_do_not_affect_other_peers(void **state)
 {
 	struct bench *b = *state;
 	uint8_t garbage[512], header[FRAME_HEADER_BYTES];
@@ -659,7 +663,7 @@ garbage_disturbs_nobody_else(void **state)
 	assert_int_equal(stream_write(bad, garbage, sizeof garbage, SOON_MS, NULL), 0);
 	get_refusal(bad, "");
 	stream_close(bad);
-	/* well formed, but its checksum */
+	/* valid except for its checksum */
 	bad = dial(b->agents);
 	frame_seal(header, FRAME_HELLO, 0, "hello", 5);
 	assert_int_equal(stream_write(bad, header, sizeof header, SOON_MS, NULL), 0);
@@ -671,7 +675,7 @@ garbage_disturbs_nobody_else(void **state)
 	put(bad, FRAME_RECORDS, 1, "x", 1);
 	get_refusal(bad, "HELLO was expected");
 	stream_close(bad);
-	/* half a header, and gone */
+	/* half a header, then closed */
 	bad = dial(b->agents);
 	assert_int_equal(stream_write(bad, header, 7, SOON_MS, NULL), 0);
 	stream_close(bad);
@@ -682,7 +686,7 @@ garbage_disturbs_nobody_else(void **state)
 }
 
 static void
-who_says_nothing_is_sent_away(void **state)
+silent_peers_are_refused(void **state)
 {
 	struct bench *b = *state;
 	struct stream *mute, *agent;
@@ -700,7 +704,7 @@ who_says_nothing_is_sent_away(void **state)
 }
 
 static void
-a_living_node_is_not_replaced(void **state)
+a_live_node_is_not_replaced(void **state)
 {
 	struct bench *b = *state;
 	struct stream *first, *second;
@@ -743,7 +747,7 @@ a_silent_node_is_replaced(void **state)
 }
 
 static void
-the_same_agent_replaces_itself_and_loses_nothing(void **state)
+an_agent_that_reconnects_loses_no_batch(void **state)
 {
 	struct bench *b = *state;
 	struct stream *first, *second;
@@ -768,12 +772,12 @@ the_same_agent_replaces_itself_and_loses_nothing(void **state)
 }
 
 static void
-there_are_only_so_many_connections(void **state)
+the_number_of_connections_is_limited(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s[3];
 
-	b->o.connections_max = 3; /* one of them is kept for operators */
+	b->o.connections_max = 3; /* one of them is reserved for operators */
 	begin(b);
 	s[0] = join(b, "n0", 1, 1, 0, NULL);
 	s[1] = join(b, "n1", 1, 1, 0, NULL);
@@ -783,7 +787,7 @@ there_are_only_so_many_connections(void **state)
 	stream_close(s[2]);
 	stream_close(s[1]);
 	expect_left(b);
-	/* the place is free when its end has been seen: the call after it frees */
+	/* the connection is freed by the call after the one that sees its end */
 	for (int tries = 0; tries < 100; tries++) {
 		struct mail m;
 
@@ -827,7 +831,7 @@ questions_are_answered(void **state)
 }
 
 static void
-one_question_at_a_time(void **state)
+a_connection_has_one_question_at_a_time(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s;
@@ -841,7 +845,7 @@ one_question_at_a_time(void **state)
 }
 
 static void
-a_peer_that_does_not_read_stalls_nobody(void **state)
+a_peer_that_does_not_read_does_not_delay_others(void **state)
 {
 	struct bench *b = *state;
 	struct stream *deaf, *good;
@@ -853,7 +857,7 @@ a_peer_that_does_not_read_stalls_nobody(void **state)
 	good = join(b, "good", 1, 1, 0, NULL);
 	for (int i = 0; i < 1 << 20; i++)
 		buf_u8(&want, 'w');
-	/* far more than the socket takes: each replaces the one that waits */
+	/* far more than the socket buffers: each want replaces the pending one */
 	for (int i = 0; i < 200; i++)
 		server_want(b->server, peer, &want);
 	put(good, FRAME_RECORDS, 1, "one", 3);
@@ -865,7 +869,7 @@ a_peer_that_does_not_read_stalls_nobody(void **state)
 }
 
 static void
-a_full_mailbox_stops_reading_and_loses_nothing(void **state)
+a_full_mailbox_stops_reading_and_loses_no_mail(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s;
@@ -895,7 +899,7 @@ a_full_mailbox_stops_reading_and_loses_nothing(void **state)
 }
 
 static void
-closing_ends_all_that_is_open(void **state)
+closing_closes_all_connections(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s[4];
@@ -912,7 +916,7 @@ closing_ends_all_that_is_open(void **state)
 	server_close(b->server);
 	b->server = NULL;
 	for (int i = 0; i < 4; i++) {
-		/* who was at the door is told why */
+		/* an agent that waits for its welcome gets the reason first */
 		while ((rc = stream_read(s[i], &byte, 1, SOON_MS, NULL)) == 0)
 			;
 		assert_int_equal(rc, ERR_PEER);
@@ -921,7 +925,7 @@ closing_ends_all_that_is_open(void **state)
 }
 
 static void
-a_second_server_is_told_so(void **state)
+a_second_server_is_refused(void **state)
 {
 	struct bench *b = *state;
 	struct server *second;
@@ -946,7 +950,7 @@ operators_have_a_local_socket(void **state)
 }
 
 static void
-agents_may_come_over_tcp(void **state)
+agents_may_connect_over_tcp(void **state)
 {
 	struct bench *b = *state;
 	struct stream *s;
@@ -970,32 +974,32 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PROMISE(who_may_look_asks_and_who_may_not_is_told_unread),
-		PROMISE(another_users_agent_speaks_for_this_host_alone),
-		PROMISE(a_flood_of_silence_keeps_nobody_out),
-		PROMISE(agents_leave_places_for_operators_and_the_other_way_round),
-		PROMISE(who_asks_too_fast_is_answered_more_slowly_and_all_the_same),
-		PROMISE(an_agent_that_sends_too_fast_is_read_more_slowly),
-		PROMISE(half_frames_take_no_more_memory_than_the_mailbox_may),
-		PROMISE(a_batch_is_acknowledged_when_it_was_taken),
-		PROMISE(what_comes_twice_is_taken_once),
-		PROMISE(what_was_not_taken_is_sent_again),
-		PROMISE(a_gap_ends_the_connection),
-		PROMISE(another_version_is_told_both),
-		PROMISE(garbage_disturbs_nobody_else),
-		PROMISE(who_says_nothing_is_sent_away),
-		PROMISE(a_living_node_is_not_replaced),
+		PROMISE(operators_without_the_role_are_refused_before_their_question_is_read),
+		PROMISE(agents_of_other_users_may_use_only_the_name_of_this_host),
+		PROMISE(silent_connections_do_not_keep_others_out),
+		PROMISE(agents_and_operators_have_reserved_connections),
+		PROMISE(questions_over_the_rate_are_delayed_and_answered),
+		PROMISE(frames_over_the_rate_are_read_later),
+		PROMISE(partial_frames_stay_within_the_memory_limit_of_the_mailbox),
+		PROMISE(a_batch_is_acknowledged_when_it_is_taken),
+		PROMISE(a_repeated_batch_is_taken_once),
+		PROMISE(a_batch_not_taken_is_sent_again),
+		PROMISE(a_gap_in_batch_numbers_closes_the_connection),
+		PROMISE(another_version_is_refused_with_both_versions),
+		PROMISE(malformed_frames_do_not_affect_other_peers),
+		PROMISE(silent_peers_are_refused),
+		PROMISE(a_live_node_is_not_replaced),
 		PROMISE(a_silent_node_is_replaced),
-		PROMISE(the_same_agent_replaces_itself_and_loses_nothing),
-		PROMISE(there_are_only_so_many_connections),
+		PROMISE(an_agent_that_reconnects_loses_no_batch),
+		PROMISE(the_number_of_connections_is_limited),
 		PROMISE(questions_are_answered),
-		PROMISE(one_question_at_a_time),
-		PROMISE(a_peer_that_does_not_read_stalls_nobody),
-		PROMISE(a_full_mailbox_stops_reading_and_loses_nothing),
-		PROMISE(closing_ends_all_that_is_open),
-		PROMISE(a_second_server_is_told_so),
+		PROMISE(a_connection_has_one_question_at_a_time),
+		PROMISE(a_peer_that_does_not_read_does_not_delay_others),
+		PROMISE(a_full_mailbox_stops_reading_and_loses_no_mail),
+		PROMISE(closing_closes_all_connections),
+		PROMISE(a_second_server_is_refused),
 		PROMISE(operators_have_a_local_socket),
-		PROMISE(agents_may_come_over_tcp),
+		PROMISE(agents_may_connect_over_tcp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
