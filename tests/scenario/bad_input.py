@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trace files with one thing wrong in each, in every format, and what is to be said of them.
+"""Trace files with one defect each, in every format, and the expected messages.
 
 bad_input.py FOLDER makes FOLDER/FORMAT-CASE files and prints a line for each, separated by tabs: file, flags for hone analyze,
 the exit status, how many traces are analysed, the reason (formats/skips.tbl.h) that one thing is counted for ("-": nothing

@@ -36,7 +36,7 @@ O = os.path.realpath(os.environ.get('O', os.path.join(TOP, 'build')))
 NODE_SH = os.path.join(TOP, 'examples', 'node.sh')
 
 LEASE_S = 2.0
-OFF_S = 10.0       # promised: so long after anything nothing is on that should not be
+OFF_S = 10.0       # promised: after this time no tracepoint is enabled that should not be
 BACK_S = 30.0      # the parts being back, what is always on arrives again; programs look for a new daemon every 5 s
 LEFT_S = 15.0      # folders are gone; what a dead program left half written the agent gives up after 10 s, and keeps 2 s more
 BLOCKED_S = 0.5    # one call into the tracer, beyond waiting for a processor
@@ -351,7 +351,7 @@ class Cell:
         return process
 
     def hone(self, *words):
-        """What it says, when it has ended well; else None."""
+        """Its output if it exits with 0; else None."""
         done = subprocess.run(self.hone_command(*words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, timeout=60)
         return done.stdout.decode() if done.returncode == 0 else None
@@ -362,7 +362,7 @@ class Cell:
         return None if said is None else not json.loads(said)['quiet']
 
     def stop_all(self):
-        """Nothing is wanted any more."""
+        """Empties the desired state."""
         if self.real:
             need(20, 'hone stop', lambda: self.runs() is False or self.hone('stop') is not None)
         else:
@@ -452,7 +452,7 @@ class Moment:
     def __init__(self, kind, number, options):
         self.kind, self.number, self.options = kind, number, options
         self.dice = random.Random('%s:%s:%d' % (options.seed, kind, number))
-        self.words = []    # what was wrong
+        self.words = []    # texts of what was wrong
         self.off_s = self.back_s = None
         self.restored = False
 
@@ -648,7 +648,7 @@ class Moment:
     # ---- afterwards
 
     def mend(self):
-        """Whatever is dead is started again, as a supervisor would."""
+        """Restarts every dead process, as a supervisor would."""
         cell = self.cell
         if not cell.real:
             cell.want([])
@@ -899,7 +899,7 @@ class Matrix:
                 self.logs(cell, '%s-%d' % (moment.kind.replace(' ', '_'), moment.number))
 
     def logs(self, cell, name):
-        """What they said, kept for whoever looks."""
+        """Keeps the programs' output for later inspection."""
         folder = os.path.join(self.base, 'failed-' + name)
         os.makedirs(folder, exist_ok=True)
         for entry in os.listdir(cell.dir):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whom nginx talks to in nginx_test.sh, and who reads its traces.
+"""The upstream and the clients of nginx in nginx_test.sh, and the reader of its traces.
 
 nginx_peer.py upstream PORT            answers with the context that it got, as JSON; the path says how
 nginx_peer.py traces FOLDER [PID...]   checks the records of a CTF trace and prints what is in it, as JSON; the traces of

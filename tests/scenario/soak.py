@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What processes hold, second by second, and whether it has grown.
+"""Memory, descriptors and threads of processes, each second, and whether they have grown.
 
     soak.py sample OUT NAME=PID... shm:NAME=FOLDER... file:NAME=PATH...
         appends a line a second to OUT until SIGTERM: time, name, then anonymous and resident KiB, descriptors and threads
