@@ -20,8 +20,9 @@ enum {
 #define DECIDE_SEPARATES_MIN 0.5 /* share of the gap between the sides of a separation */
 #define DECIDE_MUCH_SLOWER 4.0   /* mean time of the slow side by that of the fast side */
 #define DECIDE_SURE_SE 3.0       /* standard errors by which the top part leads */
-#define DECIDE_OF_ROOT_MIN 0.25  /* share of what the search began with that is still followed */
-#define DECIDE_BESIDE_SE 2.0     /* standard errors of a share that is a problem of its own */
+#define DECIDE_OF_ROOT_MIN \
+	0.25 /* share of what the search began with that is followed, and that a verdict has */
+#define DECIDE_BESIDE_SE 2.0 /* standard errors of a share that is a problem of its own */
 
 struct decide_thresholds {
 	uint32_t traces_min;

@@ -80,7 +80,7 @@ final_step(const struct final_facts *f)
 enum verdict_step
 verdict_step(const struct verdict_facts *f)
 {
-	double least = NEXT_FOLLOWED_MIN * f->root_share;
+	double least = DECIDE_OF_ROOT_MIN * f->root_share;
 	bool contradicted = f->share_high < least || (f->share < least && f->share_low <= 0);
 
 	assert(f->share_low <= f->share_high);

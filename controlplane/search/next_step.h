@@ -10,17 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "controlplane/search/decide.h"
 #include "controlplane/search/search_phase.h"
 #include "forest/forest.h"
 
 enum {
-	NEXT_PLENTY = 150,     /* traces that a verdict rests on */
-	NEXT_FEW = 5,          /* the same after the deadline */
-	NEXT_SPREADS_MAX = 2,  /* cuts in a row without a part that takes over */
-	NEXT_EXPLORED_MIN = 50 /* traces that teach the space what was explored */
+	NEXT_PLENTY = DECIDE_PLENTY, /* traces that a verdict rests on */
+	NEXT_FEW = 5,                /* the same after the deadline */
+	NEXT_SPREADS_MAX = 2,        /* cuts in a row without a part that takes over */
+	NEXT_EXPLORED_MIN = 50       /* traces that teach the space what was explored */
 };
-#define NEXT_FOLLOWED_MIN \
-	0.25 /* share of what the search began with; a verdict has at least this */
 
 /* ---- after a decision ---- */
 
@@ -134,7 +133,7 @@ struct verdict_facts {
 };
 /*
  * What led to the edge was measured at other times, with other tracepoints enabled; the last
- * measurement decides. It contradicts the search when its interval lies below NEXT_FOLLOWED_MIN of
+ * measurement decides. It contradicts the search when its interval lies below DECIDE_OF_ROOT_MIN of
  * what the search began with, or its share does and the interval holds 0.
  *
  * 1. Contradicted, and there is no larger edge, or a slow side was followed: end.

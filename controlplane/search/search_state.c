@@ -4,11 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* A part is followed, and kept as a verdict, by the same share; what is certain enough to follow is
- * enough for a verdict. */
-_Static_assert((int)NEXT_PLENTY == (int)DECIDE_PLENTY, "traces that are plenty");
-_Static_assert(NEXT_FOLLOWED_MIN == DECIDE_OF_ROOT_MIN, "share that is followed");
-
 struct search *
 search_new(struct diagnosis *d, const struct gap *gap, struct hash128 group_id)
 {

@@ -42,7 +42,7 @@ forget(void)
 static void
 change(struct forest *f)
 {
-	struct switched w = { .tracepoint = "p:e", .why = "because", .on = true };
+	struct switched w = { .tracepoint = "p:e", .reason = REASON_SPLITS_EDGE, .on = true };
 	struct run *r = forest_run_new(f, "A");
 	struct hypothesis *h = forest_hypothesis_new(f, r->id, 0);
 

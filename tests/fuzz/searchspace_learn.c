@@ -107,7 +107,7 @@ check(struct space *s, const struct labels *labels)
 	uint32_t at;
 
 	for (uint32_t i = 0; space_type(s, i) != LABEL_NONE; i++) {
-		if (graph_wrong(space_graph(s, i), labels, &at) != NULL ||
+		if (graph_check(space_graph(s, i), labels, &at) != NULL ||
 		    !space_export(s, space_type(s, i), &l))
 			abort();
 		for (uint32_t k = 0; k < l.nplaces; k++)
