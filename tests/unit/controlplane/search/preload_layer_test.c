@@ -54,7 +54,8 @@ labels_of_the_layer_outside_the_edge_leave_the_path(void **state)
 
 	s = begin(&f, LAYER_OPEN);
 	cut(&f, s, "(LUaLUMbLUcM)", "(aLUMbc)");
-	cut(&f, s, "(aLUc)", "(ac)"); /* it does not come to the end of the edge */
+	cut(&f, s, "(aLUc)", "(ac)");      /* it does not come to the end of the edge */
+	cut(&f, s, "(aLbMbc)", "(aLbbc)"); /* nor from its begin */
 	s->layer.state = LAYER_CLOSED;
 	cut(&f, s, "(LUaLUbc)", "(LUaLUbc)");
 	fake_end(&f);

@@ -226,7 +226,7 @@ phase_after(enum search_phase phase, enum phase_next next, bool backing_off)
 
 /* From SWITCHING, which search_begin() enters, by all combinations of facts. */
 static void
-every_phase_is_reached_and_every_step_is_an_allowed_transition(void **state)
+every_phase_and_every_step_is_reached_from_the_first(void **state)
 {
 	bool reached[SEARCH_PHASES] = { [SEARCH_WAITING] = true, [SEARCH_SWITCHING] = true };
 	bool steps[PHASE_NEXT_DECIDE + 1] = { false };
@@ -291,7 +291,7 @@ main(void)
 		cmocka_unit_test(gathering_is_suspended_while_agents_confirm),
 		cmocka_unit_test(what_is_over_budget_goes_before_a_decision),
 		cmocka_unit_test(every_step_is_an_allowed_transition),
-		cmocka_unit_test(every_phase_is_reached_and_every_step_is_an_allowed_transition),
+		cmocka_unit_test(every_phase_and_every_step_is_reached_from_the_first),
 		cmocka_unit_test(every_task_is_reached_from_the_first),
 	};
 
