@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/arena.h"
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +41,7 @@ block_new(struct arena *a, size_t size_bytes)
 {
 	struct arena_block *b;
 
+	assert(a != NULL);
 	if (size_bytes > SIZE_MAX / 2 || (b = malloc(sizeof *b + size_bytes)) == NULL)
 		return NULL;
 	b->older = NULL;
@@ -94,6 +96,7 @@ take(struct arena *a, size_t size_bytes, size_t align)
 	size_t at;
 	void *piece;
 
+	assert(a != NULL && align > 0 && (align & (align - 1)) == 0);
 	if (size_bytes > SIZE_MAX / 4)
 		return NULL;
 	for (;;) {
@@ -136,6 +139,7 @@ arena_copy(struct arena *a, const void *from, size_t size_bytes)
 {
 	void *p = arena_alloc(a, size_bytes);
 
+	assert(from != NULL || size_bytes == 0);
 	if (p != NULL && size_bytes > 0)
 		memcpy(p, from, size_bytes);
 	return p;
@@ -147,6 +151,7 @@ arena_text(struct arena *a, const char *s, size_t len)
 	char *p = len == SIZE_MAX ? NULL
 	                          : take(a, len + 1, GAP_BYTES == 0 ? 1 : alignof(max_align_t));
 
+	assert(s != NULL || len == 0);
 	if (p == NULL)
 		return NULL;
 	if (len > 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/buf.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ grow(struct buf *b, size_t len)
 {
 	size_t n = b->len + len < CAP_MIN_BYTES ? CAP_MIN_BYTES : b->len + len;
 
+	assert(b->len <= b->cap);
 	if (b->failed || len > SIZE_MAX / 4 || !array_reserve(b->data, b->cap, n))
 		b->failed = true;
 	return !b->failed;
@@ -49,6 +51,7 @@ buf_bytes(struct buf *b, const void *data, size_t len)
 {
 	uint8_t *at = buf_reserve(b, len);
 
+	assert(data != NULL || len == 0);
 	if (at == NULL || len == 0)
 		return;
 	memcpy(at, data, len);
@@ -118,6 +121,7 @@ buf_printf(struct buf *b, const char *fmt, ...)
 	uint8_t *at;
 	int len;
 
+	assert(b->len <= b->cap);
 	va_start(ap, fmt);
 	va_copy(again, ap);
 	len = vsnprintf(NULL, 0, fmt, ap);
@@ -135,6 +139,7 @@ buf_printf(struct buf *b, const char *fmt, ...)
 static void
 fail(struct reader *r)
 {
+	assert(r->at <= r->end);
 	r->failed = true;
 	r->at = r->end;
 }
@@ -229,6 +234,7 @@ read_text(struct reader *r, size_t max_len, size_t *len)
 	uint64_t n = read_uint(r);
 	const uint8_t *at = NULL;
 
+	assert(len != NULL);
 	if (n <= max_len)
 		at = read_bytes(r, (size_t)n);
 	else

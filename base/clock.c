@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/clock.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -36,6 +37,7 @@ wall_print(struct wall w, char out[25])
 	char text[64];
 	struct tm tm;
 
+	assert(out != NULL);
 	if (ns < 0) { /* before 1970: division rounds towards 0 */
 		ns += NS_PER_S;
 		s--;

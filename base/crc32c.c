@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/crc32c.h"
 
+#include <assert.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -58,6 +59,7 @@ crc_by_instruction(uint32_t crc, const uint8_t *at, size_t len)
 uint32_t
 crc32c(uint32_t crc, const void *data, size_t len)
 {
+	assert(data != NULL || len == 0);
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("sse4.2"))
 		return ~crc_by_instruction(~crc, data, len);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The folder of base/credentials.h. Calls that change it hold a lock on it. */
 #define _GNU_SOURCE /* renameat2() */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -329,6 +330,7 @@ credentials_init(const char *dir, const struct credentials_span *ca,
 	struct folder f;
 	int rc;
 
+	assert(o->node == NULL);
 	if ((rc = make_folder(dir, 0755, e)) != 0 || (rc = folder_lock(&f, dir, e)) != 0)
 		return rc;
 	if ((rc = check_unused(dir, e)) == 0 && (rc = key_pair_make_ca(&f.ca, ca, e)) == 0)
@@ -420,6 +422,7 @@ credentials_issue(const char *dir, const struct credentials_order *o, struct err
 	struct folder f;
 	int rc;
 
+	assert(o->nhosts == 0 || o->hosts != NULL);
 	if ((o->node != NULL && (rc = check_node(o->node, e)) != 0) ||
 	    (rc = folder_open(&f, dir, e)) != 0)
 		return rc;

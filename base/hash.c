@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/hash.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -81,6 +82,7 @@ hash_bytes(uint64_t seed, const void *data, size_t len)
 {
 	struct sip s = sip_absorb(seed, hash_u64(~seed), 0, data, len);
 
+	assert(data != NULL || len == 0);
 	return sip_end(&s, 0xff);
 }
 
@@ -90,6 +92,7 @@ hash_bytes128(uint64_t seed, const void *data, size_t len)
 	struct sip s = sip_absorb(seed, hash_u64(~seed), 0xee, data, len);
 	uint64_t a = sip_end(&s, 0xee);
 
+	assert(data != NULL || len == 0);
 	return (struct hash128){ a, sip_end(&s, 0xdd) };
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/hash_map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -84,6 +85,7 @@ map_take(struct map *m, uint64_t key)
 
 	if (s == NULL)
 		return NULL;
+	assert(m->count > 0 && s->entry < m->nentries && m->entries[s->entry].value != NULL);
 	value = m->entries[s->entry].value;
 	m->entries[s->entry].value = NULL;
 	hash_table_remove(&m->index, s);
@@ -94,6 +96,7 @@ map_take(struct map *m, uint64_t key)
 void *
 map_next(const struct map *m, size_t *at, uint64_t *key)
 {
+	assert(at != NULL && *at <= m->nentries);
 	while (*at < m->nentries) {
 		const struct map_entry *e = &m->entries[(*at)++];
 

@@ -37,6 +37,7 @@ insert(struct hash_table *t, uint64_t hash, uint32_t entry)
 {
 	uint32_t at = (uint32_t)hash & t->mask;
 
+	assert(t->count < t->limit);
 	while (t->slots[at].round == t->round)
 		at = (at + 1) & t->mask;
 	t->slots[at] = (struct hash_slot){ hash, entry, t->round };

@@ -264,6 +264,7 @@ ini_walk(const struct ini_reader *r, const char *path, struct err *e)
 	struct buf text = { 0 };
 	int rc;
 
+	assert(r->section != NULL && r->key != NULL && path != NULL);
 	if ((rc = slurp(&text, path, e)) == 0)
 		rc = read_text_file(
 		    &w, path, (struct piece){ (const char *)text.data, text.len }, e);
@@ -320,6 +321,7 @@ ini_read(const struct ini_key *keys, size_t nkeys, void *config, const char *pat
 	const struct ini_reader r = { &f, take_section, take_key };
 	int rc;
 
+	assert(keys != NULL && config != NULL && path != NULL);
 	if ((f.line_of = calloc(nkeys + 1, sizeof *f.line_of)) == NULL)
 		return err_set(e, ERR_MEMORY, "%s: out of memory", path);
 	rc = ini_walk(&r, path, e);
@@ -337,6 +339,7 @@ ini_set(
 	const struct ini_key *k;
 	int rc;
 
+	assert(keys != NULL && config != NULL);
 	if (equals == NULL || dot == NULL || dot > equals)
 		return err_set(e, ERR_INPUT, "%s: want section.key=value", assignment);
 	rc = find_key(&t, piece_trim((struct piece){ assignment, (size_t)(dot - assignment) }),
@@ -368,6 +371,7 @@ ini_print(const struct ini_key *keys, size_t nkeys, const void *config, int with
 {
 	struct buf value = { 0 };
 
+	assert(keys != NULL && config != NULL && out != NULL);
 	for (size_t i = 0; i < nkeys; i++) {
 		if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
 			fprintf(out, "%s[%s]\n", i == 0 ? "" : "\n", keys[i].section);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "base/ini_value.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
@@ -137,6 +138,7 @@ ini_value_print(struct buf *b, const struct ini_key *k, const void *config)
 {
 	const void *at = (const char *)config + k->offset;
 
+	assert(k->type <= INI_BOOL);
 	switch (k->type) {
 	case INI_TEXT:
 		print_text(b, *(char *const *)at == NULL ? "" : *(char *const *)at);
@@ -401,6 +403,7 @@ ini_value_set(const struct ini_key *k, void *config, struct piece p, struct err 
 	double share = 0, number;
 	bool ok;
 
+	assert(k->type <= INI_BOOL && (p.s != NULL || p.len == 0));
 	if (k->type == INI_TEXT)
 		return set_text(at, k, p, e);
 	if (k->type == INI_COUNT)

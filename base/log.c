@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -36,6 +37,7 @@ stderr_is_journal(void)
 void
 log_open(const char *program, enum log_level least)
 {
+	assert(program != NULL && least >= LOG_DEBUG && least <= LOG_ERROR);
 	pthread_mutex_lock(&lock);
 	snprintf(name, sizeof name, "%s", program);
 	journal = stderr_is_journal();
@@ -102,6 +104,7 @@ log_line(enum log_level level, const char *fmt, ...)
 	size_t len;
 	va_list ap;
 
+	assert(level >= LOG_DEBUG && level <= LOG_ERROR);
 	if ((int)level < threshold)
 		return;
 	pthread_mutex_lock(&lock);

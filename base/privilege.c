@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -78,6 +79,7 @@ privilege_folder(const struct privilege *p, const char *path, mode_t mode, struc
 	char part[PATH_MAX];
 	size_t len = strlen(path);
 
+	assert(p != NULL && path != NULL);
 	if (len >= sizeof(part))
 		return err_set(e, ERR_INPUT, "%.60s...: the path is too long", path);
 	for (size_t i = 1; i <= len; i++) {

@@ -12,6 +12,7 @@
 #include "base/stream.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <nng/nng.h>
@@ -223,6 +224,7 @@ stream_new(struct stream **ret, nng_stream *nng, const char *url, bool dialled, 
 	struct stream *s = calloc(1, sizeof *s);
 	struct transport *w = s != NULL ? calloc(1, sizeof *w) : NULL;
 
+	assert(ret != NULL && nng != NULL);
 	if (w == NULL) {
 		free(s);
 		nng_stream_free(nng);
@@ -281,6 +283,7 @@ transport_read_some(
 	int64_t left_ms = left_of_ms(limit.until);
 	int rc;
 
+	assert(data != NULL && size > 0 && n != NULL);
 	nng_aio_set_iov(c->aio, 1, &part);
 	rc = left_ms < 0 ? NNG_ETIMEDOUT : call_run(c, start_read, s->transport->nng, left_ms);
 	if (rc != 0)
@@ -325,6 +328,7 @@ stream_read(struct stream *s, void *data, size_t len, int timeout_ms, struct err
 	size_t n = 0;
 	int rc;
 
+	assert(data != NULL || len == 0);
 	if (s->tls)
 		return secure_read(s, data, len, limit, e);
 	for (; len > 0; at += n, len -= n)
@@ -338,6 +342,7 @@ stream_write(struct stream *s, const void *data, size_t len, int timeout_ms, str
 {
 	struct time_limit limit = time_limit_in_ms(timeout_ms);
 
+	assert(data != NULL || len == 0);
 	return s->tls ? secure_write(s, data, len, limit, e)
 	              : transport_write(s, data, len, limit, e);
 }
@@ -419,6 +424,7 @@ set_url(struct listener *l, const char *url, struct err *e)
 	const char *port = strrchr(url, ':') + 1;
 	int bound = 0, n;
 
+	assert(l->url == NULL);
 	if (strncmp(url, IPC, strlen(IPC)) != 0 && atoi(port) == 0 &&
 	    nng_stream_listener_get_int(l->nng, NNG_OPT_TCP_BOUND_PORT, &bound) == 0)
 		n = asprintf(&l->url, "%.*s%d", (int)(port - url), url, bound);

@@ -13,6 +13,7 @@
  * listens sends one byte when it has accepted the peer; the side that dials waits for it, so that it sees a
  * refusal before it sends anything.
  */
+#include <assert.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -75,6 +76,7 @@ read_through(struct stream *s, struct secure *c, void *data, size_t len, struct 
 	size_t n;
 	int rc;
 
+	assert(data != NULL || len == 0);
 	while (len > 0) {
 		n = 0;
 		pthread_mutex_lock(&c->lock);
@@ -98,6 +100,7 @@ write_through(struct stream *s, struct secure *c, const void *data, size_t len,
 	size_t n;
 	int rc;
 
+	assert(data != NULL || len == 0);
 	for (; len > 0; at += n, len -= n) {
 		n = len < PIECE_BYTES ? len : PIECE_BYTES;
 		pthread_mutex_lock(&c->lock);
@@ -205,6 +208,7 @@ stream_secure(struct stream *s, struct tls *t, int timeout_ms, struct err *e)
 	struct secure *c = NULL;
 	int rc;
 
+	assert(atomic_load(&s->secure) == NULL);
 	if (!s->tls)
 		return 0;
 	if (t == NULL)

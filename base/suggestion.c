@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/suggestion.h"
 
+#include <assert.h>
 #include <string.h>
 
 uint32_t
@@ -34,6 +35,7 @@ suggestion_try(struct suggestion *n, const char *name)
 	uint32_t distance = edit_distance(n->said, name);
 	size_t letters = strlen(n->said);
 
+	assert(n->said != NULL && name != NULL);
 	if (letters >= 2 && strncmp(n->said, name, letters) == 0 && distance > 1)
 		distance = 1;
 	if (distance > 1 + letters / 4 || (n->best != NULL && distance >= n->distance))

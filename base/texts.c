@@ -65,6 +65,7 @@ texts_intern(struct texts *t, const char *s, size_t len)
 	uint32_t id = find(t, hash, s, len);
 	char *copy;
 
+	assert(s != NULL || len == 0);
 	if (id != UINT32_MAX)
 		return id;
 	if (len >= UINT32_MAX || !array_reserve(t->all, t->cap, t->count + 1) ||
@@ -78,6 +79,7 @@ texts_intern(struct texts *t, const char *s, size_t len)
 uint32_t
 texts_find(const struct texts *t, const char *s, size_t len)
 {
+	assert(s != NULL || len == 0);
 	return find(t, hash_bytes(t->seed, s, len), s, len);
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* AT_EACCESS */
 #include "base/tls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
@@ -218,6 +219,7 @@ tls_open(struct tls **ret, const struct tls_files *f, struct err *e)
 	struct own_tls *o = calloc(1, sizeof *o);
 	int rc = 0;
 
+	assert(f->ca != NULL && f->certificate != NULL && f->key != NULL);
 	/* NO_ATEXIT: at exit other threads may still use OpenSSL. */
 	if (o == NULL || OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL) != 1) {
 		free(o);
@@ -250,6 +252,7 @@ tls_refresh(struct tls *t, struct err *e)
 	bool changed = false;
 	int rc;
 
+	assert(t != NULL);
 	if ((rc = check_files(o, now, e)) != 0)
 		return rc;
 	pthread_mutex_lock(&o->lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A TLS session (base/tls_session.h): an SSL between two memory BIOs, and the check of the peer's certificate. */
+#include <assert.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -309,6 +310,7 @@ session_open(struct tls_session **ret, struct tls *t, bool dials, const char *ho
 	struct tls_session *k = calloc(1, sizeof *k);
 	SSL_CTX *c;
 
+	assert(ret != NULL && t != NULL);
 	if (k == NULL)
 		return err_set(e, ERR_MEMORY, "out of memory");
 	k->of = (struct own_tls *)t;
@@ -368,6 +370,7 @@ session_read(struct tls_session *k, void *data, size_t size, size_t *n, struct e
 	size_t more;
 	int result = 1;
 
+	assert(n != NULL && size > 0);
 	ERR_clear_error();
 	for (*n = 0; *n < size; *n += more)
 		if ((result = SSL_read_ex(k->ssl, (char *)data + *n, size - *n, &more)) != 1)
@@ -406,6 +409,7 @@ session_trusted(struct tls_session *k, struct err *e)
 	struct err why;
 	int rc = tls_verify(peer, SSL_get_peer_cert_chain(k->ssl), SSL_CTX_get_cert_store(c), &why);
 
+	assert(k->done);
 	SSL_CTX_free(c);
 	return rc == 0 ? 0 : err_set(e, rc, "its certificate (%s) %s", k->name, why.text);
 }

@@ -14,6 +14,8 @@
  */
 #include "wire/agent_messages.h"
 
+#include <assert.h>
+
 #include "wire/message_fields.h"
 
 enum { VERSION_TEXT_MAX = 255, TROUBLE_TEXT_MAX = 4096, NAME_MAX_BYTES = 255 };
@@ -28,6 +30,7 @@ queue_name(enum queue q)
 		[QUEUE_AGENT] = "agent",
 		[QUEUE_LINK] = "link" };
 
+	assert(q < QUEUES);
 	return NAMES[q];
 }
 
@@ -122,6 +125,7 @@ clock_decode(struct clock_echo *ret, const void *data, size_t len, struct err *e
 void
 status_encode(const struct status *s, struct buf *b)
 {
+	assert(s->shed_by < QUEUES);
 	for (int i = 0; i < QUEUES; i++)
 		buf_double(b, s->fill[i]);
 	for (int i = 0; i < LOSS_REASONS; i++)
@@ -220,6 +224,8 @@ status_decode(struct status *ret, struct arena *a, const void *data, size_t len,
 void
 programs_encode(const struct programs *p, struct buf *b)
 {
+	assert(p->nnames == 0 || p->names != NULL);
+	assert(p->nprograms == 0 || p->programs != NULL);
 	buf_uint(b, p->nnames);
 	buf_uint(b, p->nprograms);
 	for (uint32_t i = 0; i < p->nnames; i++)
@@ -254,6 +260,7 @@ read_program(struct program *ret, uint32_t nnames, struct reader *r, struct aren
 	uint64_t pid, first, count;
 	int rc = take_name(&ret->service, r, a, NAME_MAX_BYTES);
 
+	assert(ret != NULL);
 	if (rc != 0)
 		return rc;
 	pid = read_uint(r);

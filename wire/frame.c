@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "wire/frame.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <endian.h>
 #include <string.h>
@@ -78,6 +79,7 @@ frame_seal(uint8_t header[FRAME_HEADER_BYTES], enum frame_kind kind, uint64_t se
 {
 	uint64_t le_seq = htole64(seq);
 
+	assert(length <= UINT32_MAX && (payload != NULL || length == 0));
 	put32(header + AT_MAGIC, FRAME_MAGIC);
 	put16(header + AT_VERSION, FRAME_VERSION);
 	put16(header + AT_KIND, (uint16_t)kind);
@@ -128,6 +130,7 @@ int
 frame_check(const struct frame *f, const uint8_t header[FRAME_HEADER_BYTES], const void *payload,
     struct err *e)
 {
+	assert(is_known(f->kind) && (payload != NULL || f->length == 0));
 	if (sum(header, payload, f->length) == f->crc)
 		return 0;
 	return err_set(e, ERR_INPUT,

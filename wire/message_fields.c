@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "wire/message_fields.h"
 
+#include <assert.h>
 #include <string.h>
 
 void
 put_name(struct buf *b, const char *s, size_t max_len)
 {
+	assert(max_len > 0);
 	if (s == NULL)
 		s = "";
 	buf_text(b, s, strnlen(s, max_len));
@@ -47,6 +49,7 @@ is_tracepoint(const char *name)
 {
 	const char *colon = strchr(name, ':');
 
+	assert(name != NULL);
 	return colon != NULL && colon > name && colon[1] != 0;
 }
 

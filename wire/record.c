@@ -22,6 +22,7 @@
  */
 #include "wire/record.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ batch_label(struct batch_writer *w, enum record_kind kind, const char *text, siz
 	struct buf *b = &w->labels;
 	size_t body = 1;
 
+	assert((text != NULL || len == 0) && (fields != NULL || nfields == 0));
 	len = len < LABEL_TEXT_MAX ? len : LABEL_TEXT_MAX;
 	nfields = at_most(nfields, RECORD_VALUES_MAX);
 	body += uint_size(len) + len + uint_size(nfields);
@@ -158,6 +160,7 @@ batch_record(struct batch_writer *w, const struct record *r)
 	uint8_t *start = buf_reserve(&w->records, 2 + record_max_bytes(r, nvalues)), *body, *at;
 	size_t len;
 
+	assert(r->nvalues == 0 || r->values != NULL);
 	if (start == NULL)
 		return;
 	at = body = start + 1;
@@ -485,6 +488,7 @@ batch_decode(struct batch *ret, struct arena *a, const void *data, size_t len, s
 	int64_t last_ns = INT64_MIN;
 	int rc;
 
+	assert(ret != NULL && (data != NULL || len == 0));
 	if ((rc = read_header(&b, &r, e)) != 0)
 		return rc;
 	b.labels = arena_alloc(a, b.nlabels * sizeof *b.labels);

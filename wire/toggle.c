@@ -8,6 +8,7 @@
  */
 #include "wire/toggle.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "wire/message_fields.h"
@@ -17,6 +18,8 @@ enum { RATE_MIN_BYTES = 18, TOGGLE_MIN_BYTES = 4, FAILURE_TEXT_MAX = 4096 };
 void
 want_encode(const struct want *w, struct buf *b)
 {
+	assert(w->nrates == 0 || w->rates != NULL);
+	assert(w->ntoggles == 0 || w->toggles != NULL);
 	buf_uint(b, w->epoch);
 	buf_int(b, w->lease_ms);
 	buf_double(b, w->sampled);
@@ -73,6 +76,7 @@ want_decode(struct want *ret, struct arena *a, const void *data, size_t len, str
 	uint64_t nrates, ntoggles;
 	int rc;
 
+	assert(ret != NULL && (data != NULL || len == 0));
 	w.epoch = read_uint(&r);
 	w.lease_ms = read_int(&r);
 	if (!take_share(&w.sampled, &r) || w.lease_ms < 0)
@@ -100,6 +104,7 @@ want_decode(struct want *ret, struct arena *a, const void *data, size_t len, str
 void
 done_encode(const struct done *d, struct buf *b)
 {
+	assert(d->nresults == 0 || d->results != NULL);
 	buf_uint(b, d->epoch);
 	buf_int(b, d->from_ns);
 	buf_uint(b, d->nresults);
@@ -116,6 +121,7 @@ done_decode(struct done *ret, struct arena *a, const void *data, size_t len, str
 	uint64_t n;
 	int rc;
 
+	assert(ret != NULL && (data != NULL || len == 0));
 	d.epoch = read_uint(&r);
 	d.from_ns = read_int(&r);
 	n = read_uint(&r);
