@@ -108,7 +108,7 @@ int engine_step(struct engine *g, struct mono now, struct wall when, struct err 
  * epoch grows when its content changes. */
 const struct want *engine_want(struct engine *g, uint32_t node);
 
-/* The parts that the engine is made of (parts.h), for those who show its state. Valid while it
+/* The parts of the engine (parts.h), for the code that displays its state. Valid while it
  * lives. */
 struct engine_parts *engine_parts(struct engine *g);
 const struct engine_parts *engine_parts_of(const struct engine *g);

@@ -44,7 +44,7 @@ struct node {
 	uint64_t confirmed_epoch; /* the latest that its agent reported DONE */
 	char failure[200];        /* the tracer's message for that epoch, or "" */
 
-	/* queues.c: an agent that shed load gets nothing until then */
+	/* queues.c: an agent that shed load has no added tracepoints until then */
 	bool backing_off;
 	struct mono backoff_until;
 	int64_t backoff_ns; /* length of the last backoff; 0: it never had one */
@@ -88,7 +88,7 @@ bool node_has_label(const struct node *n, const struct label *l, const char *nam
 /* Occupancy of the fullest queue of the agent, 0..1, and which one that is. */
 double node_fill(const struct node *n, enum queue *which);
 
-/* A hash of all distinct (service, tracepoint) of all nodes, in whatever order they came: it
+/* A hash of all distinct (service, tracepoint) of all nodes, independent of their order: it
  * identifies the version of the application. Tracepoints of the preload layer do not count. Never
  * 0. O(tracepoints of all programs). */
 uint64_t nodes_fingerprint(const struct nodes *nodes, const struct preload_labels *preload);

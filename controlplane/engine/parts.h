@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The parts of an engine, for those who show its state. Each is documented in its own header; to
+/* The parts of an engine, for the code that displays its state. Each is documented in its own header; to
  * change one, use the functions of engine.h; engine_parts() is there too. */
 #ifndef CONTROLPLANE_ENGINE_PARTS_H
 #define CONTROLPLANE_ENGINE_PARTS_H

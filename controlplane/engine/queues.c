@@ -99,8 +99,8 @@ describe_backoff(
 		    mono_since_ns(n->backoff_until, now) > left_ns)
 			left_ns = mono_since_ns(n->backoff_until, now);
 	}
-	snprintf(
-	    why, size, "%s; nothing is on there for %.0f s", q->shed_why, (double)left_ns / 1e9);
+	snprintf(why, size, "%s; no tracepoint is added there for %.0f s", q->shed_why,
+	    (double)left_ns / 1e9);
 }
 
 void

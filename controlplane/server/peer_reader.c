@@ -390,6 +390,7 @@ fail:
 void
 peer_free(struct peer *p)
 {
+	assert(p->stream == NULL); /* closed by the reader, or the caller's again */
 	for (int i = 0; i < SLOTS; i++)
 		buf_release(&p->slots[i]);
 	pthread_cond_destroy(&p->out);

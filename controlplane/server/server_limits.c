@@ -107,6 +107,7 @@ rate_of(struct server *s, int uid, struct mono now)
 int64_t
 server_slow_ns(struct server *s, struct peer *p, unsigned kind, struct mono now)
 {
+	assert(server_lock_held(s));
 	if (p->conn.door == DOOR_AGENTS)
 		return conn_slow_ns(&p->conn, kind, now);
 	return kind == FRAME_ASK ? bucket_wait_ns(rate_of(s, p->conn.who.uid, now), now) : 0;
