@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ganesha-lease: another server of the same files, as far as an NFS server can
- * notice it. Samba lets a Windows client keep a file's data to itself (an
- * oplock), and holds a write lease on the file meanwhile (fcntl(2), F_SETLEASE).
- * Who else opens the file then waits in open() until the client has written
- * back what it has and Samba gives the lease up. This program takes such
- * leases, takes as long as such a client to give one up, and takes it again
- * when nobody has the file open any more.
+ * ganesha-lease: behaves like a Samba server of the same files, as an NFS server
+ * notices it. Samba grants a Windows client exclusive caching of a file (an oplock)
+ * and holds a write lease on the file meanwhile (fcntl(2), F_SETLEASE). Another
+ * process that opens the file waits in open() until the client has written its data
+ * back and Samba has released the lease. This program takes such leases, releases
+ * one as slowly as such a client, and takes it again when no process has the file
+ * open any more.
  *
  * Usage: ganesha-lease -w milliseconds file...; ends with SIGTERM. Needs root, or to own the files.
  */
@@ -24,14 +24,14 @@
 
 enum { FILES_MAX = 1024, RETAKE_MS = 5 };
 
-/* without a lease --retake--> held --SIGRTMIN: somebody opens it--> giving (until due) --> without
- * a lease */
+/* WITHOUT a lease --taken again--> HELD --SIGRTMIN: a process opens the file--> GIVING until due_ms
+ * --> WITHOUT */
 enum state { WITHOUT, HELD, GIVING };
 
 struct leased {
 	int fd;
 	enum state state;
-	int64_t due_ms; /* when it is given up, or tried to be taken again */
+	int64_t due_ms; /* when it is released, or taken again; CLOCK_MONOTONIC */
 };
 
 static struct leased files[FILES_MAX];
@@ -48,7 +48,7 @@ now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* EAGAIN: somebody has it open now. */
+/* Takes the lease, or tries again later if a process has the file open (EAGAIN). False: failed. */
 static bool
 take(struct leased *l, int64_t at_ms)
 {
@@ -83,7 +83,7 @@ wanted(int fd)
 		}
 }
 
-/* Until a signal comes, or the next file is due. The signal's number, or 0. */
+/* Waits for a signal or until the next file is due. Returns the signal's number, or 0. */
 static int
 wait_signal(const sigset_t *set, siginfo_t *info)
 {
@@ -146,7 +146,7 @@ main(int argc, char **argv)
 		fputs("usage: ganesha-lease [-w milliseconds] file...\n", stderr);
 		return 2;
 	}
-	/* Blocked before the first lease: a signal that came while nobody waited is kept. */
+	/* Blocked before the first lease, so that a signal stays pending until the program waits for it. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN);
 	sigaddset(&set, SIGTERM);

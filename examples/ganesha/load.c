@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ganesha-load: users of an NFSv4 server, in user space (libnfs). Each client
- * has a connection, and a timetable: its k-th turn is due at a time that does
- * not depend on how long the earlier ones took, so a slow server does not get
- * less to do, and what a turn waited because of earlier ones counts as its
- * time, too. What a turn does depends on the seed and on k alone.
+ * ganesha-load: a load generator for an NFSv4 server, in user space (libnfs). Each
+ * client has a connection and a schedule (open loop): the time at which its k-th turn
+ * is due does not depend on the duration of earlier turns. So a slow server gets no
+ * less load, and the wait for earlier turns is part of a turn's time. What a turn does
+ * depends only on the seed and k.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/time.h> /* libnfs.h needs it, and does not say so */
+#include <sys/time.h> /* needed by libnfs.h, which does not include it */
 #include <nfsc/libnfs.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* libnfs 4.0 builds a compound in 4096 bytes; what is written has to fit in, too. */
+/* libnfs 4.0 builds a compound in 4096 bytes, which must also hold the data of a write. */
 enum { KINDS = 4, CLIENTS_MAX = 64, READ_BYTES = 4096, WRITE_BYTES = 1024, SEEN_MAX = 1 << 16 };
 
 static const struct kind {
@@ -28,7 +28,7 @@ static const struct kind {
 	unsigned weight;
 } kinds[KINDS] = { { "read", 60 }, { "stat", 20 }, { "write", 12 }, { "list", 8 } };
 
-/* Times of one kind on one client; after SEEN_MAX they are only counted. */
+/* Times of one kind on one client; after SEEN_MAX turns they are counted, but not kept. */
 struct times {
 	uint64_t count, errors;
 	double ms[SEEN_MAX];
@@ -43,12 +43,12 @@ struct nfs_client {
 };
 
 static int port = 2049;
-static bool makes; /* the files, first */
+static bool makes; /* create the files first */
 static unsigned nclients = 8, nfiles = 100;
 static double rate = 200, seconds = 10;
 static uint64_t seed = 1;
 static struct timespec start_time;
-static volatile sig_atomic_t ended; /* by a signal: the users leave, and what they met is told */
+static volatile sig_atomic_t ended; /* by a signal: stop early, and print the results */
 
 static double
 now_s(void)
@@ -60,7 +60,7 @@ now_s(void)
 	       (double)(t.tv_nsec - start_time.tv_nsec) * 1e-9;
 }
 
-/* False when the users were told to leave before that. */
+/* False: a signal came before. */
 static bool
 sleep_until(double at_s)
 {
@@ -76,8 +76,8 @@ sleep_until(double at_s)
 	return !ended;
 }
 
-/* SplitMix64's finishing steps (Steele, Lea, Flood 2014), of a number for each turn and question.
- */
+/* A random number for a turn and a decision (`which`): the finaliser of SplitMix64 (Steele, Lea, Flood
+ * 2014). */
 static uint64_t
 chance(uint64_t turn, uint64_t which)
 {
@@ -98,7 +98,7 @@ kind_of(uint64_t turn)
 	return k;
 }
 
-/* ---- a turn: 0, or what libnfs says ------------------------------------------ */
+/* ---- a turn: returns 0, or the error of libnfs ------------------------------------------ */
 
 static int
 turn_file(struct nfs_context *nfs, const char *path, bool writes)
@@ -150,7 +150,7 @@ turn(struct nfs_context *nfs, uint64_t number, unsigned kind)
 	}
 }
 
-/* Files of READ_BYTES, where there are none of that name. */
+/* Creates a file of READ_BYTES, unless it exists. */
 static int
 make_file(struct nfs_context *nfs, const char *path)
 {
@@ -194,8 +194,7 @@ client_mount(struct nfs_client *c, const char *server, const char *export)
 	c->nfs = nfs_init_context();
 	if (c->nfs == NULL)
 		return -ENOMEM;
-	/* A server knows its clients by name: two of one name would take each other's files away.
-	 */
+	/* Clients of the same name would lose their open files to each other. */
 	snprintf(name, sizeof(name), "ganesha-load %d.%u", (int)getpid(), c->number);
 	nfs4_set_client_name(c->nfs, name);
 	nfs4_set_verifier(c->nfs, name + strlen(name) - 8);
@@ -243,7 +242,7 @@ client_new(struct nfs_client *c, unsigned number)
 	return true;
 }
 
-/* ---- what they met -------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------- */
 
 static int
 by_ms(const void *a, const void *b)
@@ -253,7 +252,7 @@ by_ms(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns how many of the kind failed. */
+/* Prints the times of a kind; returns the number of failures. */
 static uint64_t
 tell(const struct nfs_client *clients, unsigned kind)
 {
@@ -306,10 +305,10 @@ static int
 usage(void)
 {
 	fputs(
-	    "usage: ganesha-load [-p port] [-c clients] [-r turns per second, of all] [-s seconds, 0: until TERM]\n"
+	    "usage: ganesha-load [-p port] [-c clients] [-r turns per second of all clients] [-s seconds, 0: until SIGTERM]\n"
 	    "                    [-f files] [-S seed] [-m] server export\n"
-	    "The export holds files f0, f1, ... to read, and w0, w1, ... to write, -f (100) of each; -m makes\n"
-	    "those that are not there.\n",
+	    "The export holds files f0, f1, ... to read, and w0, w1, ... to write, -f (100) of each; -m creates\n"
+	    "missing ones.\n",
 	    stderr);
 	return 2;
 }
@@ -366,13 +365,14 @@ main(int argc, char **argv)
 			return 1;
 		}
 	if (makes && make_files(clients[0].nfs) != 0) {
-		fprintf(stderr, "ganesha-load: making files: %s\n", nfs_get_error(clients[0].nfs));
+		fprintf(stderr, "ganesha-load: cannot create files: %s\n",
+		    nfs_get_error(clients[0].nfs));
 		return 1;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &start_time);
 	for (unsigned i = 0; i < nclients; i++)
 		if (pthread_create(&clients[i].thread, NULL, client_run, &clients[i]) != 0) {
-			fputs("ganesha-load: no thread\n", stderr);
+			fputs("ganesha-load: cannot create a thread\n", stderr);
 			return 1;
 		}
 	for (unsigned i = 0; i < nclients; i++)

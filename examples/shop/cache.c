@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include "instrument/hone.h"
 
-/* Room before a command for HONE.X, traceparent, tracestate. */
+/* WRAP: words reserved before a command for HONE.X, traceparent, tracestate. */
 enum { WRAP = 3, WORDS = WRAP + 6 };
 
 struct redis_command {
@@ -21,7 +21,7 @@ struct redis_command {
 static const char *path;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key_of_thread;
-static atomic_int wraps; /* Redis has HONE.X: 1 yes, -1 no, 0 not asked yet */
+static atomic_int wraps; /* whether Redis has HONE.X: 1 yes, -1 no, 0 not known yet */
 
 static void
 end_connection(void *redis)
@@ -59,7 +59,7 @@ connection(void)
 	return redis;
 }
 
-/* ---- commands, and the request that they are for ---------------------------------- */
+/* ---- commands, with the context of the request ---------------------------------- */
 
 static void
 command_word(struct redis_command *c, const char *word, size_t length)
@@ -97,7 +97,7 @@ redis_wraps(redisContext *redis)
 	return known > 0;
 }
 
-/* As it is, or as "HONE.X traceparent tracestate" and the command. */
+/* Sends the command, after "HONE.X traceparent tracestate" if there is a request and Redis has the module. */
 static redisReply *
 send_command(redisContext *redis, struct redis_command *c, const struct hone_carrier *link)
 {
@@ -114,8 +114,8 @@ send_command(redisContext *redis, struct redis_command *c, const struct hone_car
 	return redisCommandArgv(redis, n - from, c->word + from, c->length + from);
 }
 
-/* A second try reconnects: Redis may have been started anew in between. `name` says what was asked
- * for. */
+/* Runs a command as work called `name`. Tries twice, since Redis may have been restarted: the second
+ * try reconnects. NULL: failed, with a message on stderr. */
 static redisReply *
 run(const char *name, struct redis_command c)
 {
@@ -147,7 +147,7 @@ settle(redisReply *reply)
 	return failed ? -1 : 0;
 }
 
-/* ---- what the shop asks ------------------------------------------------------------- */
+/* ---- the operations of the cache ------------------------------------------------------------- */
 
 int
 cache_get(const char *key, struct text *value)

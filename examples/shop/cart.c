@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-cart: what each user means to buy, kept in Redis, and who is about. */
+/* shop-cart: the carts of the users, in Redis, and the index of recent visitors. */
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #include "cart_trace.h"
@@ -16,7 +16,7 @@
 
 enum { CART_LINES = 16, VISITS = 256 };
 
-/* Who was here of late, for all threads. */
+/* The recent visitors, for all threads. */
 static struct {
 	pthread_mutex_t mutex;
 	atomic_int waiters;
@@ -27,9 +27,9 @@ static struct {
 static const char *redis_arg, *price_arg;
 static struct fault faults[] = { { "lock_contention" }, { 0 } };
 
-/* ---- who is about -------------------------------------------------------------- */
+/* ---- recent visitors -------------------------------------------------------------- */
 
-/* Writes the index out now and then; nobody may change it meanwhile. */
+/* A thread that compacts the index periodically, and holds its lock meanwhile. */
 static void *
 compact_index(void *unused)
 {
@@ -105,7 +105,7 @@ user_check(int64_t user)
 	return status;
 }
 
-/* Who comes without a cart finds what was saved for later: no cart is ever empty. */
+/* Fills the cart of a user who has none with goods that were saved for later, so no cart is empty. */
 static void
 saved_items(int64_t user, struct goods *g)
 {
@@ -185,7 +185,7 @@ cart_save(int64_t user, const struct goods *g)
 	return status;
 }
 
-/* ---- a change ----------------------------------------------------------------------- */
+/* ---- changing a cart ----------------------------------------------------------------------- */
 
 static void
 limits_check(struct goods *g)
@@ -200,7 +200,7 @@ limits_check(struct goods *g)
 	span_end(limits_check, dropped);
 }
 
-/* Goods that were called back are not sold on. Each group of customers has a list of its own. */
+/* Recalled goods are not sold. Each group of customers has its own list of them. */
 static int
 recall_check(int64_t user, int64_t product)
 {
@@ -275,7 +275,7 @@ cart_print(const struct goods *g, int64_t cents, struct text *to)
 	span_end(cart_print, (int64_t)to->length);
 }
 
-/* ---- what is asked ------------------------------------------------------------------- */
+/* ---- the routes ------------------------------------------------------------------- */
 
 static int
 add(struct exchange *x)

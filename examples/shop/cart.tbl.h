@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-cart: what can be traced, indented as the spans nest. */
+/* The tracepoints of shop-cart, indented as the spans nest. */
 SPAN(add, product, bytes)
 	SPAN(user_check, user, status)
 	SPAN(cart_load, user, items)

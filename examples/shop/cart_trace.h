@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tracepoints of shop-cart; which there are is said in cart.tbl.h. */
+/* The tracepoints of shop-cart, from the table cart.tbl.h. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER shop_cart
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

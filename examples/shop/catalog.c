@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-catalog: the products. Runs as several replicas, one on each of its nodes. */
+/* shop-catalog: the products. It runs as several replicas, each on a node of its own. */
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #include "catalog_trace.h"
@@ -15,7 +15,7 @@
 
 enum { POOL = 4, FEATURED = 8, FOUND = 6, PAIRS = 26 * 26 };
 
-/* A list of products on its way to be shown. */
+/* A list of products that is being prepared. */
 struct view {
 	struct goods goods;
 	char keys[GOODS_MAX][64];
@@ -32,7 +32,7 @@ static struct dbpool *pool;
 static char names[GOODS_PRODUCTS + 1][48];
 static struct fault faults[] = { { "slow_node" }, { "input_dependent" }, { 0 } };
 
-/* ---- one record: from the cache, else from the database ------------------------ */
+/* ---- one record, from the cache or else the database ------------------------ */
 
 static int
 query(int64_t product, struct text *record)
@@ -130,7 +130,7 @@ records_collect(struct goods *g, const int products[], int n)
 	span_end(records_collect, g->n);
 }
 
-/* ---- a list, ready to be shown --------------------------------------------------- */
+/* ---- preparing a list --------------------------------------------------- */
 
 static void
 keys_make(struct view *v)
@@ -148,7 +148,7 @@ keys_make(struct view *v)
 	span_end(keys_make, bytes);
 }
 
-/* Warms what the sort is going to touch. */
+/* Reads the memory that the sort will use, so that it is in the CPU's cache. */
 static uint64_t
 keys_touch(const struct view *v)
 {
@@ -242,7 +242,7 @@ pairs_of(struct term_pairs *p, const char *words)
 		}
 }
 
-/* Walks the query once more for each name that is only nearly alike. */
+/* Compares the query once more with each name that is almost equal. */
 static void
 compare_spelling(const char *words)
 {
@@ -333,7 +333,7 @@ terms(char *words)
 	return n;
 }
 
-/* ---- what is asked ----------------------------------------------------------------- */
+/* ---- the routes ----------------------------------------------------------------- */
 
 static int
 product(struct exchange *x)

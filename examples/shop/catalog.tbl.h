@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-catalog: what can be traced, indented as the spans nest. */
+/* The tracepoints of shop-catalog, indented as the spans nest. */
 SPAN(product, product, bytes)
 	SPAN(product_check, product, status)
 	SPAN(record_load, product, bytes)

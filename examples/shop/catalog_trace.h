@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tracepoints of shop-catalog; which there are is said in catalog.tbl.h. */
+/* The tracepoints of shop-catalog, from the table catalog.tbl.h. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER shop_catalog
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Threads that take work from a queue. Work that is given to a crew within a
- * request is handed on in Hone's sense: the carrier lies in the queue's entry.
+ * A pool of threads that take tasks from a queue. A task given within a request is
+ * work handed over (hone_fork()): its carrier is in the entry of the queue.
  */
 #ifndef SHOP_CREW_H
 #define SHOP_CREW_H
@@ -11,20 +11,20 @@
 
 struct crew;
 
-/* A piece of work. The caller owns it, until crew_wait() returned it need only stay. */
+/* A task. The caller owns it, and keeps it unchanged until crew_wait() has returned. */
 struct task {
-	const char *name; /* the unit's */
+	const char *name; /* of the unit */
 	void (*run)(void *arg);
 	void *arg;
-	struct hone_carrier carrier; /* the rest belongs to the crew */
+	struct hone_carrier carrier; /* set by the crew, like the members below */
 	struct task *next;
 	int done;
 };
 
-/* Threads of its own; for the program's life. NULL: no threads to be had. */
+/* Creates a crew, which lives as long as the program. NULL: the threads could not be created. */
 struct crew *crew_new(int threads);
 void crew_give(struct crew *c, struct task *t);
 void crew_wait(struct crew *c, struct task *t);
-int64_t crew_queued(struct crew *c); /* given, but not begun */
+int64_t crew_queued(struct crew *c); /* tasks given and not begun */
 
 #endif

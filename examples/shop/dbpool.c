@@ -86,8 +86,8 @@ dbpool_limit(struct dbpool *p, int connections)
 	pthread_mutex_unlock(&p->mutex);
 }
 
-/* The statement with a comment behind it that says for whom it is; tracestate's "=" is %3D there.
- */
+/* The statement followed by a comment with the context, in which the "=" of tracestate is encoded as
+ * %3D; `sql` itself if there is no request or no space. */
 static const char *
 with_comment(const char *sql, const struct hone_carrier *link, char *out, size_t size)
 {

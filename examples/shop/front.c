@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-front: where users come in. Asks the other services, and makes pages of their answers. */
+/* shop-front: the service for users. It calls the other services and makes pages of their answers. */
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #include "front_trace.h"
@@ -16,14 +16,14 @@
 
 enum { CREW = 24, REPLICAS = 8, VISITORS = 1024 };
 
-/* A page on its way. */
+/* A page that is being made. */
 struct page {
 	int64_t user;
-	struct text answer; /* of the services, one after the other */
+	struct text answer; /* of the services, in the order of the calls */
 	int status;
 };
 
-/* A piece of a page that the crew fetches. */
+/* A part of a page, which the crew fetches. */
 struct part {
 	const char *port, *name, *path;
 	int64_t user;
@@ -44,7 +44,7 @@ static struct {
 	int count;
 } visitors = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-/* ---- who comes ------------------------------------------------------------------- */
+/* ---- the user ------------------------------------------------------------------- */
 
 static void
 visitor_note(int64_t user)
@@ -82,9 +82,9 @@ admission(const struct exchange *x, struct page *p)
 	return p->status == 200 ? 0 : -1;
 }
 
-/* ---- who answers ------------------------------------------------------------------- */
+/* ---- the other services ------------------------------------------------------------------- */
 
-/* The n-th choice depends on the seed and on n alone. */
+/* The n-th choice depends only on the seed and n. */
 static const char *
 replica_pick(void)
 {
@@ -230,7 +230,7 @@ render(const struct goods *g, struct text *page)
 	span_end(render, (int64_t)page->length);
 }
 
-/* Takes the blanks out that no browser shows, and adds a tag to compare pages by. */
+/* Removes blanks that browsers do not show, and appends a tag by which pages can be compared. */
 static void
 finish(const struct text *page, struct text *reply)
 {
@@ -260,7 +260,7 @@ compose(const struct page *p, struct text *reply)
 	span_end(compose, (int64_t)reply->length);
 }
 
-/* ---- what users ask -------------------------------------------------------------------- */
+/* ---- the routes -------------------------------------------------------------------- */
 
 static void
 ask_product(struct page *p, const struct exchange *x)
@@ -288,7 +288,8 @@ ask_search(struct page *p, const struct exchange *x)
 	size_t n = 0;
 
 	span_begin(search_ask, (int64_t)strlen(q));
-	for (; *q && n < sizeof escaped - 1; q++) /* words only: anything else is a blank */
+	for (; *q && n < sizeof escaped - 1;
+	     q++) /* other characters than those of words become blanks */
 		escaped[n++] = (char)(strchr(" &?%#+/", *q) ? '+' : *q);
 	escaped[n] = 0;
 	p->status = peer_call(
@@ -414,7 +415,7 @@ main(int argc, char **argv)
 		{ "price", &price_arg, "port of shop-price" },
 		{ 0 },
 	};
-	static const struct service service = { "shop-front", "where users come in", routes, NULL,
+	static const struct service service = { "shop-front", "the service for users", routes, NULL,
 		flags, start };
 
 	return service_main(argc, argv, &service);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-front: what can be traced, indented as the spans nest. */
+/* The tracepoints of shop-front, indented as the spans nest. */
 SPAN(page, user, status)
 	SPAN(admission, user, status)
 		SPAN(session_read, user, length)

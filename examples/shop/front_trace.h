@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tracepoints of shop-front; which there are is said in front.tbl.h. */
+/* The tracepoints of shop-front, from the table front.tbl.h. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER shop_front
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

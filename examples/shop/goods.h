@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the services tell each other about: lines of goods, one a line of text,
+/* The goods that the services exchange: lines of text, each
  * "product<TAB>quantity<TAB>cents<TAB>name". */
 #ifndef SHOP_GOODS_H
 #define SHOP_GOODS_H
@@ -20,12 +20,12 @@ struct goods {
 };
 
 void line_print(const struct line *l, struct text *to);
-int line_read(struct line *l, char *from); /* 0, or -1: not one. Writes into `from`. */
+int line_read(struct line *l, char *from); /* 0; -1: malformed. Modifies `from`. */
 void goods_print(const struct goods *g, struct text *to);
-int goods_read(struct goods *g, const char *from); /* returns how many lines */
+int goods_read(struct goods *g, const char *from); /* returns the number of lines */
 int64_t goods_cents(const struct goods *g);
 
-/* "12:2,15:1", the short form for a query argument, without names and prices. */
+/* Appends "12:2,15:1", product:quantity, for a query argument. */
 void goods_print_short(const struct goods *g, struct text *to);
 
 #endif

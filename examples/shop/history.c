@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Orders of the past: GET /history of shop-order. */
+/* The earlier orders of a user: GET /history of shop-order. */
 #include "order_trace.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * shop-load: users of the shop. What the k-th request asks for depends on the
- * seed and on k alone; with a rate, so does when it is sent (with chance in
- * between, as of users who don't know of each other); without, each connection
- * asks again as soon as it was answered and has thought.
+ * shop-load: a load generator for the shop. The content of the k-th request depends
+ * only on the seed and k. With a rate, requests are sent at times of a Poisson
+ * process, which depend on the seed only; without, each connection sends its next
+ * request after the answer and a pause.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -51,16 +51,16 @@ static const char *const words[] = { "lamp", "chair", "table", "green", "small",
 
 static int port, nconnections = 16, json;
 static double seconds = 10, rate, think_ms = 20;
-static volatile sig_atomic_t ended; /* by a signal: the users leave, and what they met is told */
+static volatile sig_atomic_t ended; /* by a signal: stop early, and print the results */
 static uint64_t seed = 1;
 static const char *log_path;
-static FILE *told; /* each answer, as it comes: --log */
+static FILE *told; /* the file of --log: a line for each answer */
 static atomic_uint_fast64_t next_request;
 static pthread_mutex_t schedule = PTHREAD_MUTEX_INITIALIZER;
 static double schedule_at; /* when the next request is due, in s since the start */
 static struct timespec start_time;
 
-/* ---- chance, the same for the same seed -------------------------------------- */
+/* ---- random numbers, which depend on the seed -------------------------------------- */
 
 static uint64_t
 chance(uint64_t k, uint64_t which)
@@ -94,7 +94,7 @@ type_of(uint64_t k)
 	return t;
 }
 
-/* Queries from 3 letters to 70. */
+/* A query of 3 to 70 characters. */
 static void
 query_of(uint64_t k, char *out, size_t size)
 {
@@ -110,7 +110,7 @@ query_of(uint64_t k, char *out, size_t size)
 		out[n - 1] = 'x';
 }
 
-/* Returns 1 when it is to be POSTed. Few products are asked for often, many seldom. */
+/* Writes the path of a request; returns 1 for POST, 0 for GET. Few products are popular, many are rarely requested. */
 static int
 path_of(uint64_t k, int type, char *out, size_t size)
 {
@@ -144,7 +144,7 @@ path_of(uint64_t k, int type, char *out, size_t size)
 	}
 }
 
-/* ---- asking -------------------------------------------------------------------- */
+/* ---- sending requests -------------------------------------------------------------------- */
 
 static double
 since_start(void)
@@ -183,8 +183,8 @@ times_add(struct times *t, double ms)
 	t->ms[t->n++] = ms;
 }
 
-/* When the answer came (s since the epoch), what was asked, how long it took (ms), and the status.
- */
+/* Writes the time of the answer (s since 1970), the request type, the response time (ms) and the
+ * status. */
 static void
 log_answer(int type, double ms, long status)
 {
@@ -204,7 +204,7 @@ drop(char *bytes, size_t size, size_t n, void *unused)
 	return size * n;
 }
 
-/* The next request, and when it is due. */
+/* The number of the next request; *at is when it is due, in s since the start. */
 static uint64_t
 draw(double *at)
 {
@@ -219,8 +219,8 @@ draw(double *at)
 	return k;
 }
 
-/* With a rate, the time counts from when a request was due: what it waited for
- * a connection is what its user waited. */
+/* Sends a request. With a rate, its response time begins when it was due, so it includes the wait for a
+ * connection, as for a user. */
 static void
 ask(struct connection *c, CURL *h, uint64_t k, double due)
 {
@@ -282,7 +282,7 @@ use_shop(void *arg)
 	return NULL;
 }
 
-/* ---- telling ------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------- */
 
 static int
 by_value(const void *a, const void *b)
@@ -366,20 +366,20 @@ static int
 usage(FILE *to, int status)
 {
 	fprintf(to,
-	    "shop-load: users of the shop, the same for the same seed\n"
+	    "shop-load: a load generator for the shop; the same seed gives the same requests\n"
 	    "  --port N         of shop-front\n"
-	    "  --seconds S      how long, default 10\n"
-	    "  --rate R         requests a second, at times of chance; default: each connection asks when "
-	    "answered\n"
+	    "  --seconds S      duration, default 10\n"
+	    "  --rate R         requests per second, at random times; default: each connection sends the next "
+	    "request after an answer\n"
 	    "  --think MS       mean pause of a connection between two requests, without --rate; default 20\n"
 	    "  --connections N  default 16\n"
 	    "  --mix T=W,...    weights of request types, default");
 	for (int t = 0; t < TYPES; t++)
 		fprintf(to, "%s%s=%d", t ? "," : " ", types[t].name, types[t].weight);
 	fprintf(to,
-	    "\n  --seed N         default 1\n  --json           tell as JSON\n"
-	    "  --log FILE       a line for each answer: when it came, type, milliseconds, status\n"
-	    "SIGTERM and SIGINT end it early.\nExit status: 0 all answered with 200, 1 not all, 2 misused.\n");
+	    "\n  --seed N         default 1\n  --json           print the results as JSON\n"
+	    "  --log FILE       a line for each answer: time, type, milliseconds, status\n"
+	    "SIGTERM and SIGINT end it early.\nExit status: 0: all answers have status 200; 1: not all; 2: usage error.\n");
 	return status;
 }
 
@@ -404,7 +404,7 @@ take_mix(char *mix)
 	return sum ? 0 : -1;
 }
 
-/* Returns how many words were taken, 0: not understood. */
+/* Returns the number of arguments used; 0: unknown or malformed. */
 static int
 take_flag(const char *name, char *value)
 {
@@ -451,7 +451,7 @@ main(int argc, char **argv)
 		return 1;
 	}
 	if (told)
-		setvbuf(told, NULL, _IOLBF, 0); /* whoever reads it meanwhile sees whole lines */
+		setvbuf(told, NULL, _IOLBF, 0); /* so that readers see whole lines */
 	signal(SIGTERM, end_early);
 	signal(SIGINT, end_early);
 	curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-order: places orders (database, journal), and tells of those placed before. */
+/* shop-order: places orders (in database and journal), and lists earlier ones. */
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #include "order_trace.h"
@@ -19,7 +19,7 @@
 
 enum { POOL = 12, CREW = 12 };
 
-/* An order on its way. */
+/* An order that is being placed. */
 struct order {
 	struct goods goods;
 	int64_t user, cents, id;
@@ -81,7 +81,7 @@ order_cell(const PGresult *r, int row, int column)
 	return strtoll(PQgetvalue(r, row, column), NULL, 10);
 }
 
-/* ---- the two checks that the crew does at the same time --------------------------- */
+/* ---- the two checks that the crew does in parallel --------------------------- */
 
 static void
 reserve(void *arg)
@@ -122,7 +122,7 @@ payment_sign(const struct text *key)
 	int attempt = 0;
 
 	span_begin(payment_sign, (int64_t)key->length);
-	do /* a signature ends in two zeroes */
+	do /* a signature ends in two zero bits, found by trial, at most 16 times */
 		h = text_hash(key->at, key->length, 10 + ++attempt);
 	while (h % 4 && attempt < 16);
 	span_end(payment_sign, attempt);
@@ -188,7 +188,7 @@ insert_order(PGconn *db, struct order *o)
 	return rows;
 }
 
-/* Of each line one number, as an array of PostgreSQL's. */
+/* One number of each line, as an array in PostgreSQL's format. */
 static const char *
 column(const struct goods *g, size_t offset, struct text *to)
 {
@@ -224,7 +224,7 @@ insert_lines(PGconn *db, const struct order *o)
 	return rows;
 }
 
-/* In one order, or two customers with the same goods could wait for each other. */
+/* Locks the rows in order of their ids; otherwise two customers with the same goods could deadlock. */
 static int
 hold_goods(PGconn *db, const struct goods *g)
 {
@@ -345,7 +345,7 @@ record(const struct order *o)
 	return status;
 }
 
-/* ---- an order is placed ------------------------------------------------------------------- */
+/* ---- placing an order ------------------------------------------------------------------- */
 
 static int
 cart_fetch(struct order *o)

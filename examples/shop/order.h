@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of shop-order share. */
+/* Shared by the files of shop-order. */
 #ifndef SHOP_ORDER_H
 #define SHOP_ORDER_H
 
@@ -7,16 +7,15 @@
 #include <stdint.h>
 #include "service.h"
 
-/* A connection of the pool, after waiting for one; give it back. */
+/* Waits for a connection of the pool; the caller returns it with order_connection_give(). */
 PGconn *order_connection(void);
 void order_connection_give(PGconn *db);
 
-/* As db_run(); the parameters, at most four, are numbers. NULL: it failed,
- * said on stderr; else the caller's to clear. */
+/* Like db_run(), with at most four parameters, which are numbers. */
 PGresult *order_run(PGconn *db, const char *name, const char *sql, int n, const int64_t numbers[]);
 int64_t order_cell(const PGresult *r, int row, int column);
 
-/* The fault small_pool: 1 while it is on. */
+/* 1 while the fault small_pool is on. */
 int order_slow_queries(void);
 
 int order_history(struct exchange *x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-order: what can be traced, indented as the spans nest. */
+/* The tracepoints of shop-order, indented as the spans nest. */
 SPAN(place, user, bytes)
 	SPAN(cart_fetch, user, status)
 	SPAN(cart_parse, length, items)

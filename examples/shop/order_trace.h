@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tracepoints of shop-order; which there are is said in order.tbl.h. */
+/* The tracepoints of shop-order, from the table order.tbl.h. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER shop_order
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

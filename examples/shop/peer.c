@@ -9,7 +9,7 @@
 #include "instrument/hone.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t handle_key; /* only so that a thread's handle ends with it */
+static pthread_key_t handle_key; /* so that a thread's handle is freed when the thread ends */
 
 static size_t
 take(char *bytes, size_t size, size_t n, void *reply)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-price: what lines of goods cost a customer: list price, discounts, tax. */
+/* shop-price: the price of lines of goods for a customer: list price, discounts, tax. */
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #include "price_trace.h"
@@ -16,7 +16,7 @@
 enum { RULES = 64 };
 
 struct rule {
-	int64_t group, least, percent; /* products of this group, from so many pieces */
+	int64_t group, least, percent; /* for products of this group, from `least` pieces on */
 };
 
 struct bill {
@@ -30,7 +30,7 @@ static int64_t list_cents[GOODS_PRODUCTS + 1];
 static struct rule rules[RULES];
 static struct fault faults[] = { { "slow_function" }, { 0 } };
 
-/* ---- who buys what ---------------------------------------------------------- */
+/* ---- the customer and the goods ---------------------------------------------------------- */
 
 static int
 line_check(struct line *l, char *from)
@@ -103,7 +103,7 @@ customer(struct bill *b)
 	span_end(customer, b->tier);
 }
 
-/* ---- what it costs ------------------------------------------------------------ */
+/* ---- the price ------------------------------------------------------------ */
 
 static void
 base_sum(struct bill *b)
@@ -170,7 +170,7 @@ discount(struct bill *b)
 	span_end(discount, b->discount_cents);
 }
 
-/* Shares the cents that rounding left over among the lines. */
+/* Distributes the cents left by rounding among the lines. */
 static int64_t
 spread_rest(struct bill *b, int64_t rate)
 {
@@ -229,7 +229,7 @@ pricing(struct bill *b)
 	return total;
 }
 
-/* ---- what is asked -------------------------------------------------------------- */
+/* ---- the routes -------------------------------------------------------------- */
 
 static void
 quote_print(const struct bill *b, int64_t total, struct text *to)
@@ -305,7 +305,7 @@ start(void)
 		rules[k] = (struct rule){ k, 1 + k * 7 % 5, k * 11 % 20 };
 	cache_use(redis_arg);
 	PQclear(r);
-	PQfinish(db); /* the only one of that pool: asked once */
+	PQfinish(db); /* the only connection of this pool, which is used once */
 	return r ? 0 : -1;
 }
 

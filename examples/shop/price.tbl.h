@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shop-price: what can be traced, indented as the spans nest. */
+/* The tracepoints of shop-price, indented as the spans nest. */
 SPAN(quote, length, cents)
 	SPAN(lines_parse, length, items)
 		SPAN(line_check, line, cents)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tracepoints of shop-price; which there are is said in price.tbl.h. */
+/* The tracepoints of shop-price, from the table price.tbl.h. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER shop_price
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

@@ -17,8 +17,8 @@ static atomic_uint_fast64_t threads_seeded;
 
 static const struct flag common_flags[] = {
 	{ "port", &port_arg, "TCP port on 127.0.0.1; 0: any free one" },
-	{ "ready", &ready_arg, "file that gets the port when the service answers" },
-	{ "seed", &seed_arg, "for everything that is random" },
+	{ "ready", &ready_arg, "file to write the port to when the service is ready" },
+	{ "seed", &seed_arg, "random seed" },
 	{ 0 },
 };
 
@@ -133,7 +133,7 @@ answer(void *unused, struct MHD_Connection *connection, const char *path, const 
 	int status;
 	(void)unused, (void)version;
 
-	if (!x) { /* only the headers are there yet */
+	if (!x) { /* the first call, when only the header was received */
 		*state = x = calloc(1, sizeof *x);
 		return x ? MHD_YES : MHD_NO;
 	}
@@ -166,7 +166,7 @@ forget(void *unused, struct MHD_Connection *connection, void **state,
 	*state = NULL;
 }
 
-/* ---- chance and time ------------------------------------------------------- */
+/* ---- random numbers and time ------------------------------------------------------- */
 
 uint64_t
 service_seed(void)
@@ -230,7 +230,7 @@ take_flag(const struct flag *flags, const char *name, const char *value)
 	return 0;
 }
 
-/* Returns -1 to go on, else the exit status. */
+/* Returns -1 to continue, otherwise the exit status. */
 static int
 take_flags(int argc, char **argv)
 {
@@ -247,7 +247,7 @@ take_flags(int argc, char **argv)
 	return -1;
 }
 
-/* Whoever waits for the file must never see half of it: written beside, then renamed. */
+/* Writes the file under another name and renames it, so that its readers never see a part of it. */
 static int
 say_ready(struct MHD_Daemon *server)
 {
@@ -295,7 +295,7 @@ service_main(int argc, char **argv, const struct service *s)
 	sigemptyset(&ending);
 	sigaddset(&ending, SIGTERM);
 	sigaddset(&ending, SIGINT);
-	pthread_sigmask(SIG_BLOCK, &ending, NULL); /* in every thread that comes */
+	pthread_sigmask(SIG_BLOCK, &ending, NULL); /* inherited by all threads */
 	signal(SIGPIPE, SIG_IGN);
 	if (s->start && s->start() != 0)
 		return 1;
@@ -308,7 +308,6 @@ service_main(int argc, char **argv, const struct service *s)
 	status = say_ready(server) == 0 ? 0 : 1;
 	if (status == 0)
 		sigwait(&ending, &sig);
-	/* Threads may be in the midst of a request whose peer is gone already:
-	 * the process's end is theirs. */
+	/* Without a clean-up: threads may still serve requests, whose peers may have ended already. */
 	_Exit(status);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What every service of the shop has in common: an HTTP server whose threads
- * know which request they serve, and faults that are switched at run time.
+ * The common part of all services of the shop: an HTTP server that marks requests for
+ * Hone, and faults that are switched at run time.
  *
  * A service fills in a struct service and calls service_main(). Each connection
- * has a thread of its own. A request whose caller is under Hone is served in a
- * unit named as its route; any other begins a new request of that name at an
- * entry route, and goes untraced elsewhere.
+ * has a thread of its own. If the caller uses Hone, the request is served in a unit
+ * with the name of its route. Otherwise a request of that name begins if the route is
+ * an entry; at other routes it is not traced.
  */
 #ifndef SHOP_SERVICE_H
 #define SHOP_SERVICE_H
@@ -20,23 +20,23 @@ struct MHD_Connection;
 /* One HTTP request being answered. */
 struct exchange {
 	struct MHD_Connection *connection;
-	struct text body;  /* what came */
-	struct text reply; /* what goes; the handler adds to it */
+	struct text body;  /* of the request */
+	struct text reply; /* the handler appends to it */
 };
 
-/* Query arguments; `otherwise` when there is none. Strings live as long as the exchange. */
+/* A query argument, `otherwise` if it is missing (or not a number). Strings live as long as the exchange. */
 const char *exchange_arg(const struct exchange *x, const char *name, const char *otherwise);
 int64_t exchange_number(const struct exchange *x, const char *name, int64_t otherwise);
 
 struct route {
 	const char *method, *path;
-	const char *name;                  /* the unit's, or the request type's at an entry */
-	int entry;                         /* 1: requests of users come in here */
+	const char *name;                  /* of the unit, or the request type of an entry */
+	int entry;                         /* 1: for requests of users */
 	int (*handle)(struct exchange *x); /* returns the HTTP status */
 };
 
-/* Something that can go wrong when it is told to: 0 is off, else how, where it has degrees.
- * `changed` may be NULL. */
+/* A fault that can be switched on. on: 0 to FAULT_MAX, 0 is off; some faults have degrees. changed()
+ * is called after a change, and may be NULL. */
 enum { FAULT_MAX = 32 };
 
 struct fault {
@@ -48,22 +48,22 @@ struct fault {
 struct flag {
 	const char *name; /* without the dashes */
 	const char *
-	    *value; /* what was given, or the default that is in there; NULL there: required */
+	    *value; /* set to the argument; its former value is the default, NULL: required */
 	const char *help;
 };
 
 struct service {
 	const char *name;
 	const char *what;           /* for --help, one line */
-	const struct route *routes; /* ended by all zeroes, as the others */
+	const struct route *routes; /* these arrays end with an entry of all zeroes */
 	struct fault *faults;
 	const struct flag *flags; /* besides --port, --ready and --seed */
-	int (*start)(void);       /* after the flags were read; 0, or -1 having said why */
+	int (*start)(void);       /* after the flags were read. 0; -1: failed, with a message */
 };
 
 /*
- * Serves until SIGTERM or SIGINT. --port 0 takes a free one; when the service
- * answers, its port is written to the file given by --ready. Every service
+ * Serves until SIGTERM or SIGINT. --port 0 takes a free port; when the service
+ * is ready, it writes its port to the file given by --ready. Every service
  * answers GET /health with its name, and POST /fault?name=X&on=N. Returns the
  * exit status.
  */
@@ -72,7 +72,7 @@ int service_main(int argc, char **argv, const struct service *s);
 /* The number given by --seed, 1 by default. */
 uint64_t service_seed(void);
 
-/* Uniform in [0, 1), from a generator of the thread's own that began at the seed. */
+/* Uniform in [0, 1), from a generator of the thread, seeded by --seed. */
 double service_random(void);
 void service_pause(double ms);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Text that grows, and the small work on text that shops are made of. */
+/* A text that grows, and operations on text. */
 #ifndef SHOP_TEXT_H
 #define SHOP_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Owns `at`, which is a C string of `length` bytes, or NULL while empty. All
- * zeroes is an empty text. A program out of memory ends. */
+/* Owns `at`, a C string of `length` bytes, or NULL while empty. All zeroes is an
+ * empty text. Out of memory, the program ends. */
 struct text {
 	char *at;
 	size_t length, room;
@@ -16,25 +16,25 @@ struct text {
 void text_add(struct text *t, const char *bytes, size_t length);
 void text_adds(struct text *t, const char *string);
 void text_addf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void text_reset(struct text *t); /* empty, keeps its room */
+void text_reset(struct text *t); /* empties it and keeps its memory */
 void text_release(struct text *t);
 const char *text_string(const struct text *t); /* never NULL */
 
-/* Adds `template` with each {name} replaced by the value of that name; names
- * and values in turn, ended by NULL. Returns how many were replaced. */
+/* Appends `template` with each {name} replaced by the value of that name. `pairs`: name, value, name,
+ * value, ..., NULL. Returns the number of replacements. */
 int text_fill(struct text *t, const char *template, const char *const pairs[]);
 
-/* Lower case, runs of anything else than letters and digits to one blank, in
- * place. Returns the number of words. */
+/* In place: converts to lower case, and each run of other characters than letters and digits to one
+ * blank. Returns the number of words. */
 int text_fold(char *string);
 
-/* Splits at `separator` in place; at most `max` fields. Returns how many. */
+/* Splits at `separator` in place, into at most `max` fields. Returns their number. */
 int text_split(char *string, char separator, char *fields[], int max);
 
 /*
- * 64-bit FNV-1a, over and over: `rounds` times TEXT_STRETCH passes, each beginning
- * with the last one's result. It is the shop's honest work: without it a request
- * would be little but waiting for sockets, and its spans would have no length.
+ * 64-bit FNV-1a in `rounds` times TEXT_STRETCH passes, each beginning with the result
+ * of the one before. It stands for the computation of a real service: without it
+ * requests would mostly wait for sockets, and spans would have almost no duration.
  * Cost: about 2 ns for each byte and pass.
  */
 enum { TEXT_STRETCH = 40 };

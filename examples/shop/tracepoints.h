@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Turns a service's table of spans (front.tbl.h, ...) into LTTng-UST
- * tracepoints. Included only by the x_trace.h headers, which LTTng reads many
- * times over; so there is no include guard here.
+ * Defines the LTTng-UST tracepoints of a service from its table (front.tbl.h and
+ * others). Included only by the headers x_trace.h. It has no include guard, since
+ * LTTng includes them several times.
  *
  *	SPAN(name, a, b)	name_begin with the fields of class a, name_end with those of b
  *	POINT(name, a)		one tracepoint
  *
- * A class is one number, named as it is, or a few that belong together. The
+ * A class is one number, which has the name of the class, or several numbers. The
  * provider is SHOP_PROVIDER.
  */
 #define SHOP_ARGS_1(f) LTTNG_UST_TP_ARGS(int64_t, f)
