@@ -52,10 +52,10 @@ def short_key(name):
 
 def key_words(rows):
     names = sorted({short_key(r["key"]) for r in rows if r["key"]})
-    wanted = truth[rows[0]["fault"]]["key"]
-    found = sum(r["key_right"] for r in rows) if wanted else sum(bool(r["key"]) for r in rows)
+    expected = truth[rows[0]["fault"]]["key"]
+    found = sum(r["key_right"] for r in rows) if expected else sum(bool(r["key"]) for r in rows)
     if not names:
-        return "none" if not wanted else f"none, wanted {short_key(wanted)}"
+        return "none" if not expected else f"none, expected {short_key(expected)}"
     return f"{', '.join(names)}: {found} of {len(rows)}"
 
 
@@ -64,7 +64,7 @@ def share_words(rows):
     return "" if share is None else f"{share:.0%} ({words('%.0f', low, 100)} to {words('%.0f', high, 100)})".replace("%", " %")
 
 
-HEAD = ["fault", "planted in", "right service", "either end", "both ends", "key", "share (95 %)", "cycles", "tracepoints on",
+HEAD = ["fault", "planted in", "right service", "either end", "both ends", "key", "share (95 %)", "cycles", "tracepoints enabled",
         "of all", "seconds", "others' p50"]
 
 
@@ -80,10 +80,10 @@ def targets():
     """(text, target reached), of all runs."""
     n, on = len(runs), median(r["on"] for r in runs)
     service, either, both = (sum(r[w] for r in runs) for w in ("service", "either", "both"))
-    return [(f"right service in {service} of {n} runs (wanted: all)", service == n),
-            (f"an end of the right edge in {either} of {n}, {either / n:.0%} (wanted: 95 %), both ends in {both}".replace("%", " %").replace("  %", " %"),
+    return [(f"right service in {service} of {n} runs (target: all)", service == n),
+            (f"an end of the right edge in {either} of {n}, {either / n:.0%} (target: 95 %), both ends in {both}".replace("%", " %").replace("  %", " %"),
              either >= AN_END * n),
-            (f"tracepoints turned on, median: {words('%.1f', on, 100)} % of {span([r.get('tracepoints_all') for r in runs])} (wanted: at most 3 %)",
+            (f"tracepoints enabled, median: {words('%.1f', on, 100)} % of {span([r.get('tracepoints_all') for r in runs])} (target: at most 3 %)",
              on is not None and on <= TRACEPOINTS)]
 
 

@@ -31,11 +31,11 @@ hypothesis_settled(enum hypothesis_state s)
 bool
 hypothesis_may(enum hypothesis_state from, enum hypothesis_state to)
 {
-#define WAY(a, b, when)                                     \
+#define TRANSITION(a, b, when)                              \
 	if (from == HYPOTHESIS_##a && to == HYPOTHESIS_##b) \
 		return true;
-#include "forest/ways.tbl.h"
-#undef WAY
+#include "forest/transitions.tbl.h"
+#undef TRANSITION
 	return false;
 }
 

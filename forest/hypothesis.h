@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A hypothesis: "dividing these requests by this tracepoint localises the problem". The hypotheses
- * of a run form a tree. States are in states.tbl.h, transitions in ways.tbl.h; docs/forest.md shows
+ * of a run form a tree. States are in states.tbl.h, transitions in transitions.tbl.h; docs/forest.md shows
  * both as a diagram.
  */
 #ifndef FOREST_HYPOTHESIS_H
@@ -21,7 +21,7 @@ enum hypothesis_state {
 
 const char *hypothesis_word(enum hypothesis_state s); /* "probing"; "?" for other numbers */
 bool hypothesis_settled(enum hypothesis_state s);     /* final; false for other numbers */
-/* Whether ways.tbl.h has this transition. */
+/* Whether transitions.tbl.h has this transition. */
 bool hypothesis_may(enum hypothesis_state from, enum hypothesis_state to);
 
 /* Texts are terminated and owned; "" where there is none. Measurements are of the time when the

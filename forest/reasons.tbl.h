@@ -37,7 +37,7 @@ REASON(NO_HELP,          42, "no-help",           "did not help")
 REASON(SHED,             43, "shed",              "an agent shed load, since one of its queues was nearly full (agent/queue: {})")
 REASON(AGENT_GONE,       44, "agent-gone",        "the agent is gone; what it had enabled is disabled when its lease ends")
 REASON(TIME_OVER,        45, "time-over",         "the time for learning is over")
-REASON(TOLD_TO_END,      46, "told-to-end",       "the controller was told to end")
+REASON(TOLD_TO_END,      46, "told-to-end",       "the controller was stopped")
 REASON(FAILED,           47, "failed",            "an error ended it")
 /* of the audit alone */
 REASON(UNLISTED,         50, "unlisted",          "further questions that were refused or failed, counted in one row")

@@ -13,7 +13,7 @@
 #include "forest/forest.h"
 
 /* In the order of writing and reading: the rows that a row refers to come before it. */
-enum table {
+enum store_table {
 	TABLE_RUN,
 	TABLE_HYPOTHESIS,
 	TABLE_VERDICT,
@@ -68,15 +68,15 @@ int store_end(struct store *s, int rc, struct err *e);
 
 /* ---- rows ---- */
 
-int row_prepare_put(struct store *s, enum table t, struct err *e);
-int row_put(struct store *s, enum table t, const void *row, struct err *e);
+int row_prepare_put(struct store *s, enum store_table t, struct err *e);
+int row_put(struct store *s, enum store_table t, const void *row, struct err *e);
 /* Appends "SELECT columns, more FROM table AS it" to b. A column that schema `version` does not have
  * is its `before`. */
-void row_select(struct buf *b, enum table t, int version, const char *more);
+void row_select(struct buf *b, enum store_table t, int version, const char *more);
 /* Reads into a struct that is all zeroes; its texts are the caller's. False: out of memory. */
-bool row_read(sqlite3_stmt *q, enum table t, void *row);
+bool row_read(sqlite3_stmt *q, enum store_table t, void *row);
 /* Puts a row into the forest, which takes over its texts; on failure they are freed. Errors of
  * forest_put_run() and the like. */
-int row_keep(struct forest *f, enum table t, void *row, struct err *e);
+int row_keep(struct forest *f, enum store_table t, void *row, struct err *e);
 
 #endif

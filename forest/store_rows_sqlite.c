@@ -242,7 +242,7 @@ bind(sqlite3_stmt *q, int i, const struct column *c, const void *row)
 }
 
 int
-row_put(struct store *s, enum table t, const void *row, struct err *e)
+row_put(struct store *s, enum store_table t, const void *row, struct err *e)
 {
 	const struct table_info *info = &store_tables[t];
 	int rc = 0;
@@ -256,7 +256,7 @@ row_put(struct store *s, enum table t, const void *row, struct err *e)
 }
 
 int
-row_prepare_put(struct store *s, enum table t, struct err *e)
+row_prepare_put(struct store *s, enum store_table t, struct err *e)
 {
 	const struct table_info *info = &store_tables[t];
 	const struct column *c = info->columns;
@@ -284,7 +284,7 @@ row_prepare_put(struct store *s, enum table t, struct err *e)
 /* ---- reading ---- */
 
 void
-row_select(struct buf *b, enum table t, int version, const char *more)
+row_select(struct buf *b, enum store_table t, int version, const char *more)
 {
 	const struct table_info *info = &store_tables[t];
 
@@ -330,7 +330,7 @@ read_column(sqlite3_stmt *q, int i, const struct column *c, void *row)
 }
 
 static void
-row_release(enum table t, void *row)
+row_release(enum store_table t, void *row)
 {
 	const struct table_info *info = &store_tables[t];
 
@@ -340,7 +340,7 @@ row_release(enum table t, void *row)
 }
 
 bool
-row_read(sqlite3_stmt *q, enum table t, void *row)
+row_read(sqlite3_stmt *q, enum store_table t, void *row)
 {
 	const struct table_info *info = &store_tables[t];
 
@@ -353,7 +353,7 @@ row_read(sqlite3_stmt *q, enum table t, void *row)
 }
 
 int
-row_keep(struct forest *f, enum table t, void *row, struct err *e)
+row_keep(struct forest *f, enum store_table t, void *row, struct err *e)
 {
 	int rc = 0;
 

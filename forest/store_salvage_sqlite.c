@@ -180,7 +180,7 @@ collect_verdict(struct salvage *r, struct verdict *v, struct err *e)
 }
 
 static int
-keep_row(struct salvage *r, enum table t, sqlite3_stmt *q, struct err *e)
+keep_row(struct salvage *r, enum store_table t, sqlite3_stmt *q, struct err *e)
 {
 	union row row;
 	int rc;
@@ -200,7 +200,7 @@ enum { READ_END = 0, READ_GAP = 1 };
 
 /* Reads rows from id *at on; *at is then behind the last one that could be read. */
 static int
-read_on(struct salvage *r, enum table t, sqlite3_stmt *q, int64_t *at, struct err *e)
+read_on(struct salvage *r, enum store_table t, sqlite3_stmt *q, int64_t *at, struct err *e)
 {
 	int step, rc = 0;
 
@@ -267,7 +267,7 @@ skip_gap(sqlite3_stmt *q, int64_t *at)
 }
 
 static int
-prepare_reading(struct salvage *r, enum table t, sqlite3_stmt **q, struct err *e)
+prepare_reading(struct salvage *r, enum store_table t, sqlite3_stmt **q, struct err *e)
 {
 	struct buf b = { 0 };
 	int rc;
@@ -282,7 +282,7 @@ prepare_reading(struct salvage *r, enum table t, sqlite3_stmt **q, struct err *e
 }
 
 static int
-read_table(struct salvage *r, enum table t, struct err *e)
+read_table(struct salvage *r, enum store_table t, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
 	int64_t at = INT64_MIN;
@@ -374,7 +374,7 @@ read_all(struct salvage *r, struct err *e)
 {
 	int rc = 0;
 
-	for (enum table t = 0; t < TABLES && rc == 0; t++)
+	for (enum store_table t = 0; t < TABLES && rc == 0; t++)
 		if (store_tables[t].since <= r->version) {
 			rc = read_table(r, t, e);
 			if (rc == 0 && t == TABLE_VERDICT)

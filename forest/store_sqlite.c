@@ -292,7 +292,7 @@ prepare(struct store *s, struct err *e)
 	    s->db, s->path, "SELECT count(*) FROM (SELECT 1 FROM run LIMIT 1)", &rows, e);
 
 	s->loaded = rows == 0;
-	for (enum table t = 0; t < TABLES && rc == 0; t++)
+	for (enum store_table t = 0; t < TABLES && rc == 0; t++)
 		rc = row_prepare_put(s, t, e);
 	return rc;
 }
@@ -327,7 +327,7 @@ store_close(struct store *s)
 {
 	if (s == NULL)
 		return;
-	for (enum table t = 0; t < TABLES; t++)
+	for (enum store_table t = 0; t < TABLES; t++)
 		sqlite3_finalize(s->put[t]);
 	sqlite3_close(s->db);
 	if (s->lock >= 0)
@@ -379,7 +379,7 @@ store_commit(struct store *s, struct forest *f, struct err *e)
 
 /* A row that the forest refuses is reported as damage, like a page that SQLite cannot read. */
 static int
-read_rows(struct store *s, sqlite3_stmt *q, enum table t, struct forest *f, struct err *e)
+read_rows(struct store *s, sqlite3_stmt *q, enum store_table t, struct forest *f, struct err *e)
 {
 	union {
 		struct run r;
@@ -405,7 +405,7 @@ read_rows(struct store *s, sqlite3_stmt *q, enum table t, struct forest *f, stru
 }
 
 static int
-load(struct store *s, struct forest *f, enum table t, int64_t since_ns, struct err *e)
+load(struct store *s, struct forest *f, enum store_table t, int64_t since_ns, struct err *e)
 {
 	static const char *const which[TABLES] = {
 		[TABLE_RUN] = "WHERE it.begun_ns >= ?1 OR it.ended_ns = 0 ORDER BY it.id",
@@ -451,7 +451,7 @@ store_load(struct store *s, struct forest *f, unsigned days, struct err *e)
 	int64_t run = 0, hypothesis = 0;
 	int rc = 0;
 
-	for (enum table t = 0; t < TABLES && rc == 0; t++)
+	for (enum store_table t = 0; t < TABLES && rc == 0; t++)
 		rc = load(s, f, t, since_ns, e);
 	if (rc < 0 ||
 	    (rc = database_integer(s->db, s->path, "SELECT max(id) FROM run", &run, e)) < 0 ||

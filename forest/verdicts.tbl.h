@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* VERDICT(name, number in the database, word, meaning) */
 VERDICT(PLACE,     0, "place",     "an edge without a learned tracepoint inside: instrument there")
-VERDICT(KEY,       1, "key",       "such an edge, and a key that explains it")
-VERDICT(SEPARATED, 2, "separated", "such an edge, and a tracepoint that divides the requests into groups that are each predictable")
-VERDICT(SPREAD,    3, "spread",    "an edge no part of which has enough of the problem")
+VERDICT(KEY,       1, "key",       "an edge without a learned tracepoint inside, and a key that explains it")
+VERDICT(SEPARATED, 2, "separated", "an edge without a learned tracepoint inside, and a tracepoint that divides the requests into groups that are each predictable")
+VERDICT(SPREAD,    3, "spread",    "an edge of which no part has enough of the problem")
 VERDICT(CUT,       4, "cut",       "an edge; the effort or the overhead budget ended the search inside it")

@@ -28,13 +28,13 @@ static const struct state {
 #undef STATE
 };
 
-static const struct way {
+static const struct transition {
 	enum hypothesis_state from, to;
 	const char *when;
-} ways[] = {
-#define WAY(from, to, when) { HYPOTHESIS_##from, HYPOTHESIS_##to, when },
-#include "forest/ways.tbl.h"
-#undef WAY
+} transitions[] = {
+#define TRANSITION(from, to, when) { HYPOTHESIS_##from, HYPOTHESIS_##to, when },
+#include "forest/transitions.tbl.h"
+#undef TRANSITION
 };
 
 static const struct kind {
@@ -79,15 +79,15 @@ print_picture(void)
 	for (size_t i = 0; i < COUNT(states); i++)
 		printf("    %s : %s\n", states[i].name, hypothesis_word(states[i].number));
 	printf("    [*] --> %s\n", name_of(HYPOTHESIS_OPEN));
-	for (size_t i = 0; i < COUNT(ways); i++)
-		printf("    %s --> %s\n", name_of(ways[i].from), name_of(ways[i].to));
+	for (size_t i = 0; i < COUNT(transitions); i++)
+		printf("    %s --> %s\n", name_of(transitions[i].from), name_of(transitions[i].to));
 	for (size_t i = 0; i < COUNT(states); i++)
 		if (hypothesis_settled(states[i].number))
 			printf("    %s --> [*]\n", states[i].name);
 	printf("```\n\n| From | To | When |\n|---|---|---|\n");
-	for (size_t i = 0; i < COUNT(ways); i++)
-		printf("| %s | %s | %s |\n", hypothesis_word(ways[i].from),
-		    hypothesis_word(ways[i].to), ways[i].when);
+	for (size_t i = 0; i < COUNT(transitions); i++)
+		printf("| %s | %s | %s |\n", hypothesis_word(transitions[i].from),
+		    hypothesis_word(transitions[i].to), transitions[i].when);
 }
 
 static void
