@@ -71,33 +71,6 @@ a_search_comes_to_the_slow_edge_and_says_so(void **state)
 }
 
 static void
-a_problem_of_all_edges_ends_with_the_smallest_edge_that_has_most(void **state)
-{
-	const struct verdict *v;
-	const struct search *s;
-	struct fake f;
-	bool final = false;
-	(void)state;
-
-	fake_begin(&f, PROGRAM);
-	fake_learn(&f, PROGRAM);
-	for (int i = 0; i < 9000 && f.d->phase != PHASE_ENDED; i++) {
-		fake_play(&f, PROGRAM, (int)rng_below(&f.rng, 9), 1, NULL);
-		s = first(&f);
-		if (s == NULL || s->task != TASK_FINAL_EDGE)
-			continue;
-		final = true;
-		assert_true(gap_same(&s->at.gap, &s->at.most));
-	}
-	assert_true(final);
-	assert_non_null(v = first(&f)->outcome.verdict);
-	assert_int_equal(v->kind, VERDICT_SPREAD);
-	assert_true(v->traces >= NEXT_PLENTY);
-	assert_int_equal(plan_count(f.port.plan), 0);
-	fake_end(&f);
-}
-
-static void
 traces_count_only_when_they_began_after_the_confirmation(void **state)
 {
 	int64_t time_ns[PATH_MAX_STEPS];
@@ -352,7 +325,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_search_comes_to_the_slow_edge_and_says_so),
-		cmocka_unit_test(a_problem_of_all_edges_ends_with_the_smallest_edge_that_has_most),
 		cmocka_unit_test(traces_count_only_when_they_began_after_the_confirmation),
 		cmocka_unit_test(a_cycle_begins_when_agents_have_confirmed_and_waits_for_them),
 		cmocka_unit_test(an_agent_that_does_not_confirm_ends_the_search),
