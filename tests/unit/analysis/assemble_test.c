@@ -409,7 +409,7 @@ invalid_records_are_counted_and_dropped(void **state)
  * duplicates are counted.
  */
 static void
-duplicates_are_left_out(void **state)
+duplicates_are_discarded_and_counted(void **state)
 {
 	static const struct row rows[] = { { 0, 0, 1, 'B', 0, "R" }, { 10, 0, 1, 'F', 7, "c" },
 		{ 20, 1, 2, 'b', 7, "c" }, { 25, 1, 2, '.', 0, "p" }, { 25, 1, 2, '.', 0, "q" },
@@ -567,7 +567,7 @@ main(void)
 		cmocka_unit_test(a_joined_fork_without_its_unit_is_a_loss),
 		cmocka_unit_test(values_follow_their_fields_names),
 		cmocka_unit_test(invalid_records_are_counted_and_dropped),
-		cmocka_unit_test(duplicates_are_left_out),
+		cmocka_unit_test(duplicates_are_discarded_and_counted),
 		cmocka_unit_test(the_order_of_records_in_a_batch_does_not_matter),
 		cmocka_unit_test(a_trace_without_an_end_does_not_keep_memory),
 		cmocka_unit_test(the_begin_record_has_the_whole_trace_id),

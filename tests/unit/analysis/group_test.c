@@ -228,7 +228,7 @@ iterations_of_loops_are_keys(void **state)
 
 /* The wait at p1 is excluded: it is not part of the measured times and is counted separately. */
 static void
-ignored_waits_are_taken_out(void **state)
+excluded_waits_are_not_part_of_the_times(void **state)
 {
 	static const char *const patterns[] = { "other/*", "s/app:p1", NULL };
 	struct groups_options o = {
@@ -468,7 +468,7 @@ main(void)
 		cmocka_unit_test(texts_of_keys_are_bounded),
 		cmocka_unit_test(shapes_over_the_limit_are_counted),
 		cmocka_unit_test(iterations_of_loops_are_keys),
-		cmocka_unit_test(ignored_waits_are_taken_out),
+		cmocka_unit_test(excluded_waits_are_not_part_of_the_times),
 		cmocka_unit_test(a_collision_of_group_ids_is_detected),
 		cmocka_unit_test(a_path_that_does_not_add_up_is_no_evidence),
 		cmocka_unit_test(memory_is_bounded_with_any_traces),

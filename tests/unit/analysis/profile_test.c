@@ -31,7 +31,7 @@ static const struct made_call REMOTE[] = {
 };
 
 static void
-time_between_services_is_the_way_and_all_other_the_callers_or_its_own(void **state)
+time_is_of_the_network_between_services_else_of_the_caller_or_callee(void **state)
 {
 	struct labels *l = labels_new();
 	struct profile *p = profile_new(16);
@@ -190,7 +190,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-		    time_between_services_is_the_way_and_all_other_the_callers_or_its_own),
+		    time_is_of_the_network_between_services_else_of_the_caller_or_callee),
 		cmocka_unit_test(times_of_all_calls_add_up_to_the_response_times),
 		cmocka_unit_test(successors_are_counted_in_their_context),
 		cmocka_unit_test(a_lossy_trace_is_no_evidence_of_absence),

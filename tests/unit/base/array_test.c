@@ -25,7 +25,7 @@ limited_reallocarray(void *p, size_t n, size_t size)
 #include "base/rng.h"
 
 static void
-items_stay_and_growing_is_rare(void **state)
+items_keep_their_values_and_growing_is_rare(void **state)
 {
 	uint64_t *items = NULL;
 	uint32_t n = 0, cap = 0;
@@ -112,7 +112,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(items_stay_and_growing_is_rare),
+		cmocka_unit_test(items_keep_their_values_and_growing_is_rare),
 		cmocka_unit_test(any_sequence_of_sizes_can_be_reserved),
 		cmocka_unit_test(the_capacity_stays_within_the_maximum),
 		cmocka_unit_test(without_memory_everything_is_unchanged),

@@ -10,7 +10,7 @@
 
 /* RFC 3720, appendix B.4, and the standard check value. */
 static void
-known_answers(void **state)
+checksums_equal_published_values(void **state)
 {
 	uint8_t bytes[32] = { 0 };
 	(void)state;
@@ -26,7 +26,7 @@ known_answers(void **state)
 }
 
 static void
-table_and_instruction_agree_and_pieces_add_up(void **state)
+table_and_instruction_agree_on_any_division_into_pieces(void **state)
 {
 	uint8_t bytes[300];
 	struct rng r;
@@ -48,8 +48,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_answers),
-		cmocka_unit_test(table_and_instruction_agree_and_pieces_add_up),
+		cmocka_unit_test(checksums_equal_published_values),
+		cmocka_unit_test(table_and_instruction_agree_on_any_division_into_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

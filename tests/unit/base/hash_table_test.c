@@ -143,7 +143,7 @@ an_empty_table_finds_no_entry_and_has_no_memory(void **state)
 }
 
 static void
-clearing_holds_when_the_round_wraps(void **state)
+clearing_works_when_the_round_wraps(void **state)
 {
 	struct hash_table t = { 0 };
 	(void)state;
@@ -154,7 +154,7 @@ clearing_holds_when_the_round_wraps(void **state)
 	assert_true(hash_table_put(&t, 2, 2));
 	hash_table_clear(&t);
 	assert_int_equal(t.round, 1);
-	assert_true(hash_table_put(&t, 3, 3)); /* so that the slots are used */
+	assert_true(hash_table_put(&t, 3, 3)); /* makes find() probe the slots */
 	assert_int_equal(hash_table_find(&t, 1), HASH_TABLE_NONE);
 	assert_int_equal(hash_table_find(&t, 2), HASH_TABLE_NONE);
 	assert_int_equal(hash_table_find(&t, 3), 3);
@@ -235,7 +235,7 @@ main(void)
 		cmocka_unit_test(equal_hashes_are_all_visited_once),
 		cmocka_unit_test(claiming_finds_the_first_claim),
 		cmocka_unit_test(an_empty_table_finds_no_entry_and_has_no_memory),
-		cmocka_unit_test(clearing_holds_when_the_round_wraps),
+		cmocka_unit_test(clearing_works_when_the_round_wraps),
 		cmocka_unit_test(without_memory_a_table_stays_as_it_was),
 		cmocka_unit_test(a_reserved_table_does_not_allocate),
 		cmocka_unit_test(a_table_in_an_arena_is_full_at_its_limit),

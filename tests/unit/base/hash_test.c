@@ -33,7 +33,7 @@ the_hash_is_siphash_1_3(void **state)
 }
 
 static void
-seed_length_and_every_bit_count(void **state)
+seed_length_and_every_bit_change_the_hash(void **state)
 {
 	char bytes[24] = { 0 };
 	uint64_t whole = hash_bytes(1, bytes, sizeof bytes);
@@ -59,7 +59,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_hash_is_siphash_1_3),
-		cmocka_unit_test(seed_length_and_every_bit_count),
+		cmocka_unit_test(seed_length_and_every_bit_change_the_hash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ long_texts_are_cut_and_a_text_is_optional(void **state)
 /* ---- arena ---- */
 
 static void
-pieces_are_aligned_apart_and_keep_their_content(void **state)
+pieces_are_aligned_separate_and_keep_their_content(void **state)
 {
 	enum { PIECES = 3000 };
 	struct arena a = { 0 };
@@ -258,7 +258,7 @@ a_writer_without_memory_fails_at_its_end(void **state)
 /* ---- clock ---- */
 
 static void
-walls_print_as_utc(void **state)
+wall_clock_times_print_as_utc(void **state)
 {
 	static const struct {
 		int64_t ns;
@@ -335,7 +335,7 @@ below_is_uniform(void **state)
 
 /* A plain remainder would put two thirds of the draws into the lower half. */
 static void
-below_has_no_bias_where_a_remainder_would(void **state)
+below_has_no_bias_of_a_plain_remainder(void **state)
 {
 	uint64_t n = (uint64_t)3 << 62;
 	struct rng r;
@@ -379,7 +379,7 @@ main(void)
 		cmocka_unit_test(a_failure_is_one_statement_with_its_text),
 		cmocka_unit_test(errno_becomes_text),
 		cmocka_unit_test(long_texts_are_cut_and_a_text_is_optional),
-		cmocka_unit_test(pieces_are_aligned_apart_and_keep_their_content),
+		cmocka_unit_test(pieces_are_aligned_separate_and_keep_their_content),
 		cmocka_unit_test(memory_stays_in_proportion),
 		cmocka_unit_test(a_failed_allocation_is_null),
 		cmocka_unit_test(numbers_are_read_back_unchanged),
@@ -387,11 +387,11 @@ main(void)
 		cmocka_unit_test(a_reader_past_its_end_stays_failed_and_yields_zeroes),
 		cmocka_unit_test(malformed_varints_and_texts_fail),
 		cmocka_unit_test(a_writer_without_memory_fails_at_its_end),
-		cmocka_unit_test(walls_print_as_utc),
+		cmocka_unit_test(wall_clock_times_print_as_utc),
 		cmocka_unit_test(the_monotonic_clock_does_not_go_back),
 		cmocka_unit_test(the_generator_is_xoshiro256starstar_seeded_by_splitmix64),
 		cmocka_unit_test(below_is_uniform),
-		cmocka_unit_test(below_has_no_bias_where_a_remainder_would),
+		cmocka_unit_test(below_has_no_bias_of_a_plain_remainder),
 		cmocka_unit_test(unit_and_normal_draws_have_the_expected_moments),
 	};
 

@@ -529,7 +529,7 @@ open_files(void)
 
 /* nng closes asynchronously: wait for it, with a limit. */
 static void
-two_hundred_connections_leave_no_file_open(void **state)
+two_hundred_connections_leak_no_descriptor(void **state)
 {
 	struct mono began;
 	struct pair p;
@@ -569,7 +569,7 @@ main(void)
 		cmocka_unit_test(an_accept_without_a_dial_times_out_and_can_be_repeated),
 		cmocka_unit_test(a_dial_waits_while_the_queue_is_full),
 		cmocka_unit_test(failures_name_the_url_and_the_remedy),
-		cmocka_unit_test(two_hundred_connections_leave_no_file_open),
+		cmocka_unit_test(two_hundred_connections_leak_no_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -89,7 +89,7 @@ near(double a, double b)
 }
 
 static void
-points_between_come_in_order(void **state)
+points_of_the_gap_are_in_order(void **state)
 {
 	struct fixture *f = *state;
 
@@ -591,7 +591,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(points_between_come_in_order),
+		test(points_of_the_gap_are_in_order),
 		test(the_whole_path_determines_the_place),
 		test(points_elsewhere_on_the_path_are_not_in_the_gap),
 		test(structure_not_on_the_path_is_not_passed),

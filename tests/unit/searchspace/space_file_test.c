@@ -817,7 +817,7 @@ a_damaged_file_is_not_overwritten(void **state)
 }
 
 static void
-two_do_not_save_at_once(void **state)
+only_one_process_saves_at_a_time(void **state)
 {
 	struct fixture *f = *state;
 	struct err e = { 0 };
@@ -1096,7 +1096,7 @@ main(void)
 		test(a_file_of_the_first_schema_loads_and_is_upgraded_on_saving),
 		test(damage_of_a_file_of_the_first_schema_is_reported),
 		test(a_damaged_file_is_not_overwritten),
-		test(two_do_not_save_at_once),
+		test(only_one_process_saves_at_a_time),
 		test(versions_saved_by_many_at_once_are_all_there),
 		test(all_fields_of_a_place_are_restored),
 		test(every_learned_space_can_be_read_back),

@@ -30,7 +30,7 @@ candidate(struct fixture *f, const char *from, const char *to, const char *label
 	assert_string_equal(between(f->space, f->labels, unit, from, to, absent), expected)
 
 static void
-all_points_between_come_in_order(void **state)
+all_points_of_the_gap_are_in_order(void **state)
 {
 	struct fixture *f = *state;
 
@@ -437,7 +437,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		test(all_points_between_come_in_order),
+		test(all_points_of_the_gap_are_in_order),
 		test(candidates_have_count_offset_and_share),
 		test(all_branches_are_in_the_gap),
 		test(an_absent_point_hides_only_points_reached_through_it),

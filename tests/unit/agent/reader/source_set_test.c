@@ -200,7 +200,7 @@ records_come_in_order_up_to_the_least_watermark(void **state)
 }
 
 static void
-a_member_that_fails_stops_no_other(void **state)
+a_failing_member_does_not_stop_others(void **state)
 {
 	struct player *a = player_new("a"), *b = player_new("b");
 	const struct source members[2] = { source_of(a), source_of(b) };
@@ -324,7 +324,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_member_is_the_set_itself),
 		cmocka_unit_test(records_come_in_order_up_to_the_least_watermark),
-		cmocka_unit_test(a_member_that_fails_stops_no_other),
+		cmocka_unit_test(a_failing_member_does_not_stop_others),
 		cmocka_unit_test(a_stalled_member_is_skipped_when_memory_is_short),
 		cmocka_unit_test(all_records_come_once_and_in_order_however_members_advance),
 	};

@@ -87,7 +87,7 @@ done(struct reconcile *r, int64_t now_ms, const char *there, struct done *d)
 }
 
 static void
-wanted_minus_on_gives_changes(void **state)
+changes_are_the_difference_to_the_desired_state(void **state)
 {
 	static const struct {
 		const char *wanted;
@@ -383,7 +383,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wanted_minus_on_gives_changes),
+		cmocka_unit_test(changes_are_the_difference_to_the_desired_state),
 		cmocka_unit_test(a_lease_that_is_not_renewed_ends),
 		cmocka_unit_test(done_has_the_result_of_each_tracepoint),
 		cmocka_unit_test(shed_load_stays_until_a_newer_epoch),
