@@ -20,6 +20,7 @@
 #include "analysis/retired_ids.h"
 #include "analysis/heap.h"
 #include "analysis/pending_trace.h"
+#include "base/array.h"
 #include "base/hash_map.h"
 
 enum {
@@ -59,7 +60,7 @@ struct assemble {
 	struct retired_ids *retired; /* ids of traces returned or given up */
 	struct heap heaps[HEAPS];
 	struct node_progress *nodes;
-	uint32_t nnodes;
+	uint32_t nnodes, nodes_cap;
 	/* Queue of complete traces, in order of (end, id). */
 	struct pending_trace *complete, **complete_end;
 	size_t complete_bytes;
@@ -361,15 +362,12 @@ decide_by_watermarks(struct assemble *a)
 static int
 node_room(struct assemble *a, uint32_t node, struct err *e)
 {
-	struct node_progress *more;
-
 	if (node < a->nnodes)
 		return 0;
-	if ((more = realloc(a->nodes, ((size_t)node + 1) * sizeof *more)) == NULL)
+	if (!array_reserve(a->nodes, a->nodes_cap, node + 1))
 		return err_set(e, ERR_MEMORY, "no memory for node %u", node);
 	for (; a->nnodes <= node; a->nnodes++)
-		more[a->nnodes] = (struct node_progress){ .watermark_ns = INT64_MIN };
-	a->nodes = more;
+		a->nodes[a->nnodes] = (struct node_progress){ .watermark_ns = INT64_MIN };
 	return 0;
 }
 
@@ -434,15 +432,8 @@ match_fields(struct label_mapping *k, const struct label *here, const struct bat
 static int
 map_labels(struct assemble *a, const struct batch *b, struct err *e)
 {
-	struct label_mapping *more;
-
-	if (b->nlabels > a->mappings_cap) {
-		if ((more = realloc(a->mappings, b->nlabels * sizeof *more)) == NULL)
-			return err_set(
-			    e, ERR_MEMORY, "no memory for the %u labels of a batch", b->nlabels);
-		a->mappings = more;
-		a->mappings_cap = b->nlabels;
-	}
+	if (!array_reserve(a->mappings, a->mappings_cap, b->nlabels))
+		return err_set(e, ERR_MEMORY, "no memory for the %u labels of a batch", b->nlabels);
 	for (uint32_t i = 0; i < b->nlabels; i++) {
 		const struct batch_label *l = &b->labels[i];
 		struct label_mapping *k = &a->mappings[i];

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/bins.h"
+#include "base/array.h"
 #include "base/hash_map.h"
 #include "base/texts.h"
 
@@ -36,9 +37,9 @@ struct rule_match { /* the rule for a label */
 
 struct bins {
 	struct bin_rule **rules;
-	uint32_t nrules;
+	uint32_t nrules, rules_cap;
 	struct rule_match *matches; /* by label */
-	uint32_t nmatches;
+	uint32_t nmatches;          /* also the capacity */
 	struct texts *texts;
 	struct map text_of; /* bin to the number of its text, plus 1 */
 };
@@ -133,16 +134,15 @@ rule_new(struct bin_rule **ret, const char *text, struct err *e)
 int
 bins_add(struct bins *b, const char *text, struct err *e)
 {
-	struct bin_rule *r, **more;
+	struct bin_rule *r;
 	int rc = rule_new(&r, text, e);
 
-	if (rc == 0 && (more = realloc(b->rules, (b->nrules + 1) * sizeof *more)) == NULL)
+	if (rc == 0 && !array_reserve(b->rules, b->rules_cap, b->nrules + 1))
 		rc = err_set(e, ERR_MEMORY, "%s: out of memory", text);
 	if (rc != 0) {
 		rule_free(r);
 		return rc;
 	}
-	b->rules = more;
 	b->rules[b->nrules++] = r;
 	for (uint32_t i = 0; i < b->nmatches; i++)
 		b->matches[i].known = false;
@@ -183,17 +183,12 @@ find_rule(const struct bins *b, const struct labels *labels, uint32_t label)
 static struct rule_match
 rule_of(struct bins *b, const struct labels *labels, uint32_t label)
 {
-	struct rule_match *more;
+	uint32_t n = b->nmatches;
 
-	if (label >= b->nmatches) {
-		uint32_t n = 2 * label + 64;
-
-		if ((more = realloc(b->matches, n * sizeof *more)) == NULL)
-			return find_rule(b, labels, label);
-		memset(more + b->nmatches, 0, (n - b->nmatches) * sizeof *more);
-		b->matches = more;
-		b->nmatches = n;
-	}
+	if (!array_reserve(b->matches, b->nmatches, label + 1))
+		return find_rule(b, labels, label);
+	for (; n < b->nmatches; n++)
+		b->matches[n].known = false;
 	if (!b->matches[label].known)
 		b->matches[label] = find_rule(b, labels, label);
 	return b->matches[label];

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analysis/clocks_inside.h"
+#include "base/array.h"
 
 /* Unsolicited messages on the same machine arrive faster than this. */
 #define HERE_NS INT64_C(1000000000)
@@ -48,15 +49,10 @@ clocks_free(struct clocks *c)
 int
 clocks_reset(struct clocks *c, uint32_t node, struct err *e)
 {
-	struct node_clock *more;
-
-	if (node >= c->nnodes) {
-		if ((more = realloc(c->nodes, ((size_t)node + 1) * sizeof *more)) == NULL)
-			return err_set(e, ERR_MEMORY, "no memory for the clock of node %u", node);
-		c->nodes = more;
-		for (; c->nnodes <= node; c->nnodes++)
-			c->nodes[c->nnodes] = (struct node_clock){ .bounds = NO_BOUNDS };
-	}
+	if (!array_reserve(c->nodes, c->nodes_cap, node + 1))
+		return err_set(e, ERR_MEMORY, "no memory for the clock of node %u", node);
+	for (; c->nnodes <= node; c->nnodes++)
+		c->nodes[c->nnodes] = (struct node_clock){ .bounds = NO_BOUNDS };
 	c->nodes[node] = (struct node_clock){ .bounds = NO_BOUNDS, .steps = c->nodes[node].steps };
 	pairs_forget(c, node);
 	return 0;

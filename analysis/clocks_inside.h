@@ -121,7 +121,7 @@ struct link_seen {
 
 struct clocks {
 	struct node_clock *nodes;
-	uint32_t nnodes;
+	uint32_t nnodes, nodes_cap;
 	struct map pair_of; /* a << 32 | b */
 	struct clock_pair *pairs;
 	struct clocks_counts counts;

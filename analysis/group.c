@@ -71,17 +71,14 @@ matches(const struct groups *gs, uint32_t label)
 static bool
 label_ignored(struct groups *gs, uint32_t label)
 {
-	uint8_t *more;
+	uint32_t n = gs->nignored;
 
 	if (gs->o.ignore == NULL)
 		return false;
-	if (label >= gs->nignored) {
-		if ((more = realloc(gs->ignored, 2 * (size_t)label + 64)) == NULL)
-			return matches(gs, label);
-		memset(more + gs->nignored, IGNORED_UNKNOWN, 2 * (size_t)label + 64 - gs->nignored);
-		gs->ignored = more;
-		gs->nignored = 2 * label + 64;
-	}
+	if (!array_reserve(gs->ignored, gs->nignored, label + 1))
+		return matches(gs, label);
+	for (; n < gs->nignored; n++)
+		gs->ignored[n] = IGNORED_UNKNOWN;
 	if (gs->ignored[label] == IGNORED_UNKNOWN)
 		gs->ignored[label] = matches(gs, label) ? IGNORED_YES : IGNORED_NO;
 	return gs->ignored[label] == IGNORED_YES;
@@ -263,13 +260,8 @@ lay_times(struct groups *gs, const struct group_state *p, const struct shape *s,
 	double *times;
 
 	assert(s->ntokens == g->shape.ntokens);
-	if (gs->ntimes < g->shape.nedges) {
-		if ((times = realloc(gs->times, 2 * (size_t)g->shape.nedges * sizeof *times)) ==
-		    NULL)
-			return NULL;
-		gs->times = times;
-		gs->ntimes = 2 * g->shape.nedges;
-	}
+	if (!array_reserve(gs->times, gs->ntimes, g->shape.nedges))
+		return NULL;
 	times = gs->times;
 	for (uint32_t i = 0; i < plain; i++)
 		times[i] = (double)s->times_ns[i];

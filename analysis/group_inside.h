@@ -33,10 +33,10 @@ struct groups {
 	uint32_t count, cap;
 	struct map by_key; /* first half of the shape's key to the newest group with it */
 	struct groups_other other;
-	uint8_t *ignored; /* by label: IGNORED_... */
-	uint32_t nignored;
-	double *times; /* of the current trace, by its group's edges */
-	uint32_t ntimes;
+	uint8_t *ignored;  /* by label: IGNORED_... */
+	uint32_t nignored; /* also the capacity */
+	double *times;     /* of the current trace, by its group's edges */
+	uint32_t ntimes;   /* the capacity */
 	size_t bytes;
 	/* A shape was rejected for lack of memory, and so are all further ones. */
 	bool full;

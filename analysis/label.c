@@ -9,6 +9,7 @@
 
 #include "analysis/label.h"
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/texts.h"
 
 enum {
@@ -223,18 +224,16 @@ labels_count(const struct labels *l)
 	return l->count;
 }
 
+/* The words are all in use or 0, so their number is also the capacity. */
 static bool
 set_room(struct label_set *s, uint32_t nwords)
 {
-	uint64_t *words;
+	uint32_t n = s->nwords;
 
-	if (nwords <= s->nwords)
-		return true;
-	if ((words = realloc(s->words, nwords * sizeof *words)) == NULL)
+	if (!array_reserve(s->words, s->nwords, nwords))
 		return false;
-	memset(words + s->nwords, 0, (nwords - s->nwords) * sizeof *words);
-	s->words = words;
-	s->nwords = nwords;
+	for (; n < s->nwords; n++)
+		s->words[n] = 0;
 	return true;
 }
 

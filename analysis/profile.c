@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/profile.h"
+#include "base/array.h"
 
 enum { PER_OCTAVE = 8, FIRST_OCTAVE = 7, STEPS_PER_NODE = 8 };
 
@@ -77,22 +78,6 @@ same_service(const struct labels *labels, uint32_t a, uint32_t b)
 	       (x->service_len == y->service_len && memcmp(x->text, y->text, x->service_len) == 0);
 }
 
-/* Doubles an array that is full, up to its maximum. false: out of memory. */
-static bool
-grow(void **array, uint32_t count, uint32_t max, size_t size)
-{
-	uint32_t cap = count == 0 ? 64 : 2 * count;
-	void *more;
-
-	if (count != 0 && (count < 64 || (count & (count - 1)) != 0))
-		return true;
-	more = realloc(*array, (cap < max || cap == 64 ? cap : max) * size);
-	if (more == NULL)
-		return false;
-	*array = more;
-	return true;
-}
-
 /* Hash of three numbers. The index plus 1 of an item is in the map under the first free number
  * from its hash on. */
 static uint64_t
@@ -116,7 +101,7 @@ node_of(struct profile *p, uint32_t parent, uint32_t label, uint32_t far)
 	}
 	if (p->nnodes == p->nodes_max)
 		return PROFILE_NONE;
-	if (!grow((void **)&p->nodes, p->nnodes, p->nodes_max, sizeof *p->nodes) ||
+	if (!array_reserve_max(p->nodes, p->nodes_cap, p->nnodes + 1, p->nodes_max) ||
 	    !map_put(&p->node_index, key, (void *)(uintptr_t)(p->nnodes + 1)))
 		return -1;
 	p->nodes[p->nnodes] = (struct profile_call){ .parent = parent, .label = label, .far = far };
@@ -141,7 +126,7 @@ count_step(struct profile *p, uint32_t node, uint32_t after, uint32_t then)
 		p->steps_lost++;
 		return true;
 	}
-	if (!grow((void **)&p->steps, p->nsteps, p->steps_max, sizeof *p->steps) ||
+	if (!array_reserve_max(p->steps, p->steps_cap, p->nsteps + 1, p->steps_max) ||
 	    !map_put(&p->step_index, key, (void *)(uintptr_t)(p->nsteps + 1)))
 		return false;
 	p->steps[p->nsteps++] = (struct profile_step){ node, after, then, 1 };

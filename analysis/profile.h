@@ -49,7 +49,7 @@ struct profile_step {
 
 struct profile {
 	uint32_t nodes_max, steps_max;
-	uint32_t nnodes, nsteps;
+	uint32_t nnodes, nsteps, nodes_cap, steps_cap;
 	struct profile_call *nodes;
 	struct profile_step *steps;
 	uint64_t traces; /* whose calls and steps were counted */

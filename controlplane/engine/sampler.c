@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/hash_map.h"
 #include "searchspace/budget.h"
@@ -54,9 +55,9 @@ struct sampler {
 	struct map rates;
 	struct arena arena;
 	struct node_cost *nodes;
-	uint32_t nnodes;
+	uint32_t nnodes, nodes_cap;
 	struct type_share *types;
-	uint32_t ntypes;
+	uint32_t ntypes, types_cap;
 	bool open;         /* a window is open */
 	struct mono since; /* when it began, or when the next one may */
 };
@@ -99,15 +100,10 @@ sampler_free(struct sampler *s)
 static struct node_cost *
 node_cost_of(struct sampler *s, uint32_t node)
 {
-	if (node >= s->nnodes) {
-		struct node_cost *more = realloc(s->nodes, (node + 1) * sizeof *more);
-
-		if (more == NULL)
-			return NULL;
-		memset(more + s->nnodes, 0, (node + 1 - s->nnodes) * sizeof *more);
-		s->nodes = more;
-		s->nnodes = node + 1;
-	}
+	if (!array_reserve(s->nodes, s->nodes_cap, node + 1))
+		return NULL;
+	for (; s->nnodes <= node; s->nnodes++)
+		s->nodes[s->nnodes] = (struct node_cost){ 0 };
 	return &s->nodes[node];
 }
 
@@ -350,16 +346,11 @@ static int
 types_take(
     struct sampler *s, const struct sampler_type *types, uint32_t n, bool *changed, struct err *e)
 {
-	if (n > s->ntypes) {
-		struct type_share *more = realloc(s->types, n * sizeof *more);
-
-		if (more == NULL)
-			return err_set(e, ERR_MEMORY, "costs of nodes: out of memory");
-		for (uint32_t i = s->ntypes; i < n; i++)
-			more[i] = (struct type_share){ types[i], types[i].most };
-		s->types = more;
-		s->ntypes = n;
-	}
+	if (!array_reserve(s->types, s->types_cap, n))
+		return err_set(e, ERR_MEMORY, "costs of nodes: out of memory");
+	for (; s->ntypes < n; s->ntypes++)
+		s->types[s->ntypes] = (struct type_share){ types[s->ntypes],
+			types[s->ntypes].most };
 	for (uint32_t i = 0; i < n; i++) {
 		struct type_share *k = &s->types[i];
 
