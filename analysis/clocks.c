@@ -42,7 +42,8 @@ clocks_free(struct clocks *c)
 	free(c->moves_ns);
 	free(c->chain);
 	free(c->state);
-	free(c->links);
+	free(c->ends);
+	hash_table_release(&c->unit_of);
 	free(c);
 }
 

@@ -8,6 +8,7 @@
 
 #include "analysis/clocks.h"
 #include "base/hash_map.h"
+#include "base/hash_table.h"
 
 struct bounds {
 	int64_t low_ns, high_ns; /* INT64_MIN, INT64_MAX: none */
@@ -112,13 +113,6 @@ struct clock_pair {
 	int64_t best_ns, best_error_ns, best_at_ns;
 };
 
-/* A unit on another node than its fork, and where its result was ready. */
-struct link_seen {
-	uint64_t link;
-	uint32_t unit; /* TRACE_NONE: free */
-	uint32_t end;  /* event of its unit_end; TRACE_NONE: it has none */
-};
-
 struct clocks {
 	struct node_clock *nodes;
 	uint32_t nnodes, nodes_cap;
@@ -129,8 +123,10 @@ struct clocks {
 	int64_t *moves_ns; /* of each unit: what is added to its times */
 	uint32_t *chain;
 	uint8_t *state;
-	struct link_seen *links;
-	uint32_t unit_cap, link_cap;
+	/* Hash of a link to the last unit that was begun by it on another node. */
+	struct hash_table unit_of;
+	uint32_t *ends; /* of these units: the event of the unit's end, or TRACE_NONE */
+	uint32_t unit_cap;
 };
 
 /* Maximum difference between a node's mapped clock and the controller's at that time;

@@ -184,26 +184,27 @@ make_room(struct clocks *c, uint32_t nunits)
 	free(c->moves_ns);
 	free(c->chain);
 	free(c->state);
-	free(c->links);
+	free(c->ends);
 	c->moves_ns = malloc(cap * sizeof *c->moves_ns);
 	c->chain = malloc(cap * sizeof *c->chain);
 	c->state = malloc(cap);
-	c->links = malloc(2 * (size_t)cap * sizeof *c->links);
+	c->ends = malloc(cap * sizeof *c->ends);
 	c->unit_cap = c->moves_ns != NULL && c->chain != NULL && c->state != NULL &&
-	                      c->links != NULL
+	                      c->ends != NULL && hash_table_reserve(&c->unit_of, cap)
 	                  ? cap
 	                  : 0;
 	return c->unit_cap != 0;
 }
 
-static struct link_seen *
-link_place(const struct clocks *c, uint64_t link)
+static void
+link_set(struct clocks *c, uint64_t link, uint32_t unit)
 {
-	uint32_t mask = 2 * c->unit_cap - 1, at = (uint32_t)hash_u64(link) & mask;
+	struct hash_slot *s = hash_table_first(&c->unit_of, hash_u64(link));
 
-	while (c->links[at].unit != TRACE_NONE && c->links[at].link != link)
-		at = (at + 1) & mask;
-	return &c->links[at];
+	if (s != NULL)
+		s->entry = unit;
+	else
+		hash_table_put(&c->unit_of, hash_u64(link), unit); /* make_room() reserved it */
 }
 
 /* The first event of this kind and link in the unit, or TRACE_NONE. */
@@ -227,7 +228,7 @@ learn_forks(struct clocks *c, const struct trace *t, const struct labels *labels
 {
 	bool fits = true;
 
-	memset(c->links, 0xff, 2 * (size_t)c->unit_cap * sizeof *c->links);
+	hash_table_clear(&c->unit_of);
 	for (uint32_t u = 0; u < t->nunits; u++) {
 		const struct event *fork;
 		uint32_t begin;
@@ -235,8 +236,8 @@ learn_forks(struct clocks *c, const struct trace *t, const struct labels *labels
 		if (!crosses(t, u))
 			continue;
 		fork = &t->events[t->units[u].fork];
-		*link_place(c, fork->link_id) = (struct link_seen){ fork->link_id, u,
-			unit_event(t, u, labels, RECORD_UNIT_END, fork->link_id) };
+		link_set(c, fork->link_id, u);
+		c->ends[u] = unit_event(t, u, labels, RECORD_UNIT_END, fork->link_id);
 		begin = unit_event(t, u, labels, RECORD_UNIT_BEGIN, fork->link_id);
 		if (begin != TRACE_NONE)
 			fits &= learn(c, fork, &t->events[begin], true, t->end_ns);
@@ -249,14 +250,14 @@ learn_joins(struct clocks *c, const struct trace *t, const struct labels *labels
 {
 	for (uint32_t i = 0; i < t->nevents; i++) {
 		const struct event *join = &t->events[i];
-		const struct link_seen *seen;
+		uint32_t unit;
 
 		if (join->link_id == 0 || labels_get(labels, join->label)->kind != RECORD_JOIN)
 			continue;
-		seen = link_place(c, join->link_id);
-		if (seen->unit != TRACE_NONE && seen->end != TRACE_NONE &&
-		    t->events[seen->end].node != join->node)
-			learn(c, &t->events[seen->end], join, false, t->end_ns);
+		unit = hash_table_find(&c->unit_of, hash_u64(join->link_id));
+		if (unit != HASH_TABLE_NONE && c->ends[unit] != TRACE_NONE &&
+		    t->events[c->ends[unit]].node != join->node)
+			learn(c, &t->events[c->ends[unit]], join, false, t->end_ns);
 	}
 }
 
