@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 void
 pen_open(struct pen *p, FILE *out)
 {
@@ -290,15 +292,9 @@ columns_open(struct columns *t, const char *align)
 void
 columns_add(struct columns *t, const char *s)
 {
-	const char **more;
-
-	if (t->cells == t->cap) {
-		t->cap = t->cap == 0 ? 64 : 2 * t->cap;
-		if ((more = realloc(t->cell, (size_t)t->cap * sizeof *more)) == NULL) {
-			fputs("hone: out of memory\n", stderr);
-			exit(1);
-		}
-		t->cell = more;
+	if (!array_reserve(t->cell, t->cap, (size_t)t->cells + 1)) {
+		fputs("hone: out of memory\n", stderr);
+		exit(1);
 	}
 	t->cell[t->cells++] = s;
 }
@@ -339,5 +335,6 @@ columns_release(struct columns *t)
 {
 	free(t->cell);
 	t->cell = NULL;
-	t->cells = t->cap = 0;
+	t->cells = 0;
+	t->cap = 0;
 }

@@ -52,7 +52,8 @@ const char *pen_arrow(const struct pen *p); /* separates the two labels of an ed
 enum { COLUMNS_MAX = 16 };
 
 struct columns {
-	int columns, cells, cap;
+	int columns, cells;
+	uint32_t cap;
 	const char *align; /* 'l' or 'r' for each column */
 	const char **cell;
 };

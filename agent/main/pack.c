@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/main/pack.h"
+#include "base/array.h"
 
 struct packed_label {   /* by the source's number of a label */
 	uint64_t batch; /* the last that it is in */
@@ -16,7 +17,7 @@ struct pack {
 	struct batch_writer w;
 	struct parcel parcel; /* of the batch; without its bytes */
 	struct packed_label *seen;
-	uint32_t nseen;
+	uint32_t nseen; /* also the capacity */
 	uint64_t batch; /* its number, from 1 */
 	struct mono flushed;
 	int64_t watermark_ns, last_ns;
@@ -97,15 +98,12 @@ label_number(struct pack *p, const struct batch_label *labels, uint32_t id)
 static bool
 seen_grow(struct pack *p, uint32_t nlabels)
 {
-	struct packed_label *s;
+	uint32_t n = p->nseen;
 
-	if (nlabels <= p->nseen)
-		return true;
-	if ((s = realloc(p->seen, (nlabels + 256) * sizeof *s)) == NULL)
+	if (!array_reserve(p->seen, p->nseen, nlabels))
 		return false;
-	memset(s + p->nseen, 0, (nlabels + 256 - p->nseen) * sizeof *s);
-	p->seen = s;
-	p->nseen = nlabels + 256;
+	for (; n < p->nseen; n++)
+		p->seen[n] = (struct packed_label){ 0 };
 	return true;
 }
 

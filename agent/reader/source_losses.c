@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 void
 losses_begin(struct source_losses *l)
 {
@@ -23,20 +25,14 @@ losses_add(struct source_losses *l, enum loss_reason reason, uint64_t count, int
 {
 	assert(reason < LOSS_REASONS && count > 0);
 	l->total[reason] += count;
-	if (l->count == l->cap) {
-		uint32_t cap = l->cap > 0 ? l->cap * 2 : 16;
-		struct loss *grown = realloc(l->list, cap * sizeof *grown);
-		if (grown == NULL) {
-			if (l->count == 0)
-				return;
-			struct loss *last = &l->list[l->count - 1];
-			last->count += count;
-			last->from_ns = from_ns < last->from_ns ? from_ns : last->from_ns;
-			last->to_ns = to_ns > last->to_ns ? to_ns : last->to_ns;
+	if (!array_reserve(l->list, l->cap, l->count + 1)) {
+		if (l->count == 0)
 			return;
-		}
-		l->list = grown;
-		l->cap = cap;
+		struct loss *last = &l->list[l->count - 1];
+		last->count += count;
+		last->from_ns = from_ns < last->from_ns ? from_ns : last->from_ns;
+		last->to_ns = to_ns > last->to_ns ? to_ns : last->to_ns;
+		return;
 	}
 	l->list[l->count++] = (struct loss){
 		.reason = (uint8_t)reason,

@@ -12,6 +12,7 @@
 
 #include "agent/reader/lttng_source.h"
 #include "agent/reader/record_merge.h"
+#include "base/array.h"
 
 /* A dead process' folder is kept this long, since the daemons may still write metadata to it. */
 static const int64_t RETIRE_NS = INT64_C(2000000000);
@@ -142,19 +143,8 @@ watermark_of(const struct lttng_source *src, int64_t now_ns)
 static bool
 grow_heap(struct lttng_source *src)
 {
-	if (src->nstreams <= src->heap_cap)
-		return true;
-	uint32_t cap = src->nstreams * 2;
-	struct cpu_stream **grown = realloc(src->heap, cap * sizeof *grown);
-	if (grown == NULL)
-		return false;
-	src->heap = grown;
-	struct idle_ring *quiet = realloc(src->idle, cap * sizeof *quiet);
-	if (quiet == NULL)
-		return false;
-	src->idle = quiet;
-	src->heap_cap = src->idle_cap = cap;
-	return true;
+	return array_reserve(src->heap, src->heap_cap, src->nstreams) &&
+	       array_reserve(src->idle, src->idle_cap, src->nstreams);
 }
 
 static void

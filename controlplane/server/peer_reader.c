@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum {
 	/* A payload's memory grows with the bytes that arrive, not with the length in its header. */
 	CHUNK_BYTES = 64 * 1024,
@@ -43,19 +45,14 @@ static int
 read_payload(struct peer *p, struct incoming *in, struct err *e)
 {
 	size_t have = 0, want = in->frame.length, cap = 0;
-	uint8_t *more;
 	int rc;
 
 	do {
 		size_t n = want - have < CHUNK_BYTES ? want - have : CHUNK_BYTES;
 
-		if (have + n + 1 > cap) {
-			cap = cap == 0 ? n + 1 : 2 * cap > want + 1 ? want + 1 : 2 * cap;
-			if ((more = realloc(in->payload, cap)) == NULL)
-				return err_set(
-				    e, ERR_MEMORY, "out of memory for a frame of %zu bytes", want);
-			in->payload = more;
-		}
+		if (!array_reserve_max(in->payload, cap, have + n + 1, want + 1))
+			return err_set(
+			    e, ERR_MEMORY, "out of memory for a frame of %zu bytes", want);
 		if (n > 0 && (rc = read_in_time(p, in->payload + have, n, e)) < 0)
 			return rc;
 		have += n;

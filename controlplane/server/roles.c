@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { CACHED = 64, LOOKUP_MAX_BYTES = 1 << 20, GROUPS_MAX = 65536 };
 
 struct permission { /* a user or a group in a list */
@@ -19,7 +21,7 @@ struct permission { /* a user or a group in a list */
 
 struct permission_list {
 	struct permission *entries;
-	unsigned n;
+	unsigned n, cap;
 };
 
 struct user { /* as it was in the system's user database at `at` */
@@ -95,12 +97,11 @@ group_id(const char *name, unsigned *id)
 static int
 add_name(struct permission_list *l, const char *key, const char *word, struct err *e)
 {
-	struct permission entry = { .group = word[0] == '@' }, *more;
+	struct permission entry = { .group = word[0] == '@' };
 	int rc = entry.group ? group_id(word + 1, &entry.id) : user_id(word, &entry.id);
 
-	if (rc == ENOMEM || (more = reallocarray(l->entries, l->n + 1, sizeof *more)) == NULL)
+	if (rc == ENOMEM || !array_reserve(l->entries, l->cap, l->n + 1))
 		return err_set(e, ERR_MEMORY, "%s: out of memory", key);
-	l->entries = more;
 	/* getpwnam(3): each of these codes can mean that the name was not found. */
 	if (rc == ENOENT || rc == ESRCH || rc == EBADF || rc == EPERM)
 		return err_set(e, ERR_INPUT, "%s: %.80s: there is no such %s on this machine", key,
