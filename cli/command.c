@@ -33,7 +33,7 @@ command_flag(enum flag f)
 	return flags[f].name;
 }
 
-/* NULL: there is none of that name. */
+/* The command of this name, or NULL. */
 static const struct command *
 find_command(const char *name)
 {
@@ -88,7 +88,7 @@ print_command_help(const struct command *c, FILE *out)
 		print_strategies(out);
 }
 
-/* For cli/hone.bash: the commands, or the flags of one, one on each line. */
+/* For cli/hone.bash: prints all commands, or the flags of the command `name`, one on each line. */
 static void
 print_completions(FILE *out, const char *name)
 {
@@ -101,7 +101,7 @@ print_completions(FILE *out, const char *name)
 			fprintf(out, "%s\n", flags[i].name);
 }
 
-/* ---- what was meant ---- */
+/* ---- errors of the command line ---- */
 
 enum exit_code
 call_misused(struct invocation *c, const char *what, const char *why, const char *best)
@@ -162,7 +162,8 @@ take_repeated(struct invocation *c, enum flag f, const char *value)
 	return DONE;
 }
 
-/* The flag at argv[*i], in either form, "--k 3" or "--k=3". DONE, or MISUSED. */
+/* Reads the flag at argv[*i], in the form "--k 3" (which advances *i) or "--k=3". DONE, or MISUSED after an
+ * error. */
 static enum exit_code
 take_flag(struct invocation *c, int argc, char **argv, int *i)
 {
@@ -187,7 +188,7 @@ take_flag(struct invocation *c, int argc, char **argv, int *i)
 	return unknown_flag(c, word);
 }
 
-/* Moves the words that are no flags to the front of argv + 2, where the call finds them. */
+/* Reads the flags and moves the other arguments to the front of argv + 2, where c->arguments points. */
 static enum exit_code
 take_arguments(struct invocation *c, int argc, char **argv)
 {
@@ -218,7 +219,7 @@ take_arguments(struct invocation *c, int argc, char **argv)
 	    c->command->few != NULL ? c->command->few : "needs an action", NULL);
 }
 
-/* Shares may be written as 0.1 or 10%. */
+/* Reads a number from min to max; `share` permits percent, as in 10% for 0.1. False: malformed. */
 static bool
 number(const char *s, double min, double max, bool whole, bool share, double *ret)
 {

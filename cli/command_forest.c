@@ -126,8 +126,7 @@ all_hex(const char *s)
 	return s[strspn(s, "0123456789abcdefABCDEF")] == '\0';
 }
 
-/* A word of hexadecimal digits with at least one decimal digit is taken for a trace id, and must then be
- * one. */
+/* An argument of hexadecimal digits with at least one decimal digit counts as a trace id and must be well-formed. */
 static enum exit_code
 trace_or_type(struct invocation *c, const char **key)
 {

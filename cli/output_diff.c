@@ -79,19 +79,19 @@ p95_of(struct pen *p, const json_t *v)
 }
 
 static const char *
-overlap_words(const json_t *change, const char *key)
+overlap_text(const json_t *change, const char *key)
 {
 	return is_null(change, key) ? "" : is_true(change, key) ? "intervals overlap" : "differs";
 }
 
 static void
 add_row(
-    struct columns *t, const char *name, const char *before, const char *after, const char *words)
+    struct columns *t, const char *name, const char *before, const char *after, const char *remark)
 {
 	columns_add(t, name);
 	columns_add(t, before);
 	columns_add(t, after);
-	columns_add(t, words);
+	columns_add(t, remark);
 }
 
 static void
@@ -108,10 +108,10 @@ print_measures(struct pen *p, const json_t *change)
 		add_row(&t, "  share", share_of(p, before), share_of(p, after),
 		    strcmp(text_of(p, change, "what"), "moved") == 0
 			? "of another edge"
-			: overlap_words(change, "share_overlaps"));
+			: overlap_text(change, "share_overlaps"));
 	add_row(&t, "  CV", cv_of(p, before), cv_of(p, after), "");
 	add_row(&t, "  mean", mean_of(p, before), mean_of(p, after),
-	    overlap_words(change, "mean_overlaps"));
+	    overlap_text(change, "mean_overlaps"));
 	if (p95_of(p, before)[0] != '\0' || p95_of(p, after)[0] != '\0')
 		add_row(&t, "  p95", p95_of(p, before), p95_of(p, after), "");
 	columns_print(&t, p);
@@ -139,7 +139,7 @@ print_foretold(struct pen *p, const json_t *f)
 }
 
 static const char *
-edge_words(struct pen *p, const json_t *v)
+edge_text(struct pen *p, const json_t *v)
 {
 	const json_t *edge = json_object_get(v, "edge");
 
@@ -160,9 +160,9 @@ print_change(struct pen *p, const json_t *change)
 	    : strcmp(what, "same") == 0 ? BOLD
 					: RED,
 	    what);
-	fprintf(p->out, "  %s\n", edge_words(p, json_is_object(before) ? before : after));
+	fprintf(p->out, "  %s\n", edge_text(p, json_is_object(before) ? before : after));
 	if (strcmp(what, "moved") == 0)
-		fprintf(p->out, "   to  %s\n", edge_words(p, after));
+		fprintf(p->out, "   to  %s\n", edge_text(p, after));
 	print_measures(p, change);
 	print_foretold(p, json_object_get(change, "foretold"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Graphs in the language of Graphviz: `dot -Tsvg`. */
+/* Prints the forest and the learned space as Graphviz graphs (dot -Tsvg draws them). */
 #include <string.h>
 
 #include "base/buf.h"
@@ -148,7 +148,7 @@ put_steps(struct buf *out, const json_t *place)
 		    number_of(s, "mean_ms"), 0.5 + 2.5 * number_of(s, "share"));
 }
 
-/* An arrow to the first place of the unit. */
+/* Prints an arrow to the first place of the unit. */
 static void
 put_handovers(struct buf *out, const json_t *places, const json_t *place)
 {

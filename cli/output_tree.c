@@ -68,7 +68,7 @@ interval_of(struct pen *p, double low, double high)
 	const char *from = pen_printf(p, "%.0f", low * 100),
 		   *to = pen_printf(p, "%.0f", high * 100);
 
-	/* a share that only motivated the next hypothesis has no interval */
+	/* a share that only led to the next hypothesis has no interval */
 	return strcmp(from, to) == 0 ? ""
 	                             : pen_printf(p, "(%s%s%s)", from, p->utf8 ? "…" : "..", to);
 }
@@ -86,7 +86,7 @@ print_edge(struct drawing *d, const json_t *h, const char *margin)
 		    pen_shorten(p, text_of(p, edge, "to"), half));
 }
 
-/* Whether the hypothesis is of an exploration, which enables unlearned tracepoints and measures no edge. */
+/* Whether the hypothesis explores: it enabled tracepoints that were not learned, and measured no edge. */
 static bool
 is_explorer(const json_t *h)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The verdict of a run: what takes the time, how sure that is, and what it took to find out. */
+/* Prints the verdicts of a run with their confidence, its effort, and its tree of hypotheses. */
 #include "cli/output.h"
 #include "cli/verdict_text.h"
 
@@ -13,7 +13,7 @@ line_print(struct pen *p, const char *name, const char *words)
 	fprintf(p->out, " %s\n", words);
 }
 
-/* A line for what the put function says of the verdict, where it says anything. */
+/* Prints a line with the output of the put function, if that is not empty. */
 static void
 print_part(
     struct pen *p, const char *name, void (*put)(struct buf *out, const json_t *o), const json_t *v)
@@ -85,8 +85,7 @@ print_what_if(struct pen *p, const json_t *w)
 		pen_ms(p, number_of(w, "p99_then_ms"))));
 }
 
-/* The path with its middle left out: where it begins and ends says which group it is, the edge says
- * the rest. */
+/* Prints the first and last labels of the path, which identify the group; the middle is left out. */
 static void
 print_group(struct pen *p, const json_t *group)
 {
@@ -120,8 +119,8 @@ print_effort(struct pen *p, const json_t *run)
 		pen_seconds(p, number_of(run, "seconds"))));
 }
 
-/* Says whether other diagnoses have added tracepoints, since these cannot be distinguished from
- * outside. */
+/* Prints how many added tracepoints are still enabled. They may belong to other diagnoses, since the answer does
+ * not say to which. */
 static void
 print_after(struct pen *p, const json_t *after)
 {
@@ -143,7 +142,7 @@ print_after(struct pen *p, const json_t *after)
 			    : ""));
 }
 
-/* How the search ended, and so what to do next. */
+/* Prints how the search ended, and what can be done next. */
 static void
 print_kind(struct pen *p, const json_t *run, const json_t *v)
 {
@@ -197,8 +196,7 @@ print_found(struct pen *p, const json_t *run, const json_t *v, bool first)
 		text_of(p, ex, "fastest")));
 }
 
-/* What it is not: tracepoints that did not help, and edges whose share is small even at its upper
- * end. */
+/* Prints the tracepoints that did not help and the edges with a share whose upper bound is small. */
 static void
 print_excluded(struct pen *p, const json_t *excluded)
 {
@@ -228,7 +226,7 @@ print_excluded(struct pen *p, const json_t *excluded)
 	}
 }
 
-/* The first of all is in "verdict" too. */
+/* Prints all verdicts; `first` is the first of run.verdicts. */
 static void
 print_verdicts(struct pen *p, const json_t *run, const json_t *first)
 {

@@ -8,26 +8,26 @@
 
 enum { BAR_CELLS = 10, EDGES_SHOWN = 5 };
 
-/* "80.1 ms, usually 1.20 ms (67 times that)" */
+/* A time beside its usual value, as in "80.1 ms, usually 1.20 ms (67 times that)". */
 static const char *
-beside(struct pen *p, const json_t *o, const char *key, const char *usual_key)
+compared_with_usual(struct pen *p, const json_t *o, const char *key, const char *usual_key)
 {
 	double here = number_of(o, key), usual = number_of(o, usual_key);
-	const char *words = is_null(o, key) ? "not kept" : pen_ms(p, here);
+	const char *text = is_null(o, key) ? "not kept" : pen_ms(p, here);
 
 	if (is_null(o, usual_key))
-		return words;
-	words = pen_printf(p, "%s, usually %s", words, pen_ms(p, usual));
+		return text;
+	text = pen_printf(p, "%s, usually %s", text, pen_ms(p, usual));
 	if (is_null(o, key) || !(usual > 0) || here < 1.5 * usual)
-		return words;
-	return pen_printf(p, "%s (%.3g times that)", words, here / usual);
+		return text;
+	return pen_printf(p, "%s (%.3g times that)", text, here / usual);
 }
 
 /* The tracepoints of the hypotheses from the root down, without services. */
 static void
-print_way(struct pen *p, const json_t *way)
+print_ancestors(struct pen *p, const json_t *way)
 {
-	const char *words = "";
+	const char *text = "";
 	size_t i;
 	json_t *h;
 
@@ -36,12 +36,12 @@ print_way(struct pen *p, const json_t *way)
 			   *tracepoint = text_of(p, h, "tracepoint");
 
 		if (tracepoint[0] != '\0')
-			words = pen_printf(p, "%s%s%s%s%s", words,
-			    words[0] != '\0' ? ", then " : "", presence[0] != ' ' ? presence : "",
-			    presence[0] != ' ' ? " " : "", event_of(tracepoint));
+			text = pen_printf(p, "%s%s%s%s%s", text, text[0] != '\0' ? ", then " : "",
+			    presence[0] != ' ' ? presence : "", presence[0] != ' ' ? " " : "",
+			    event_of(tracepoint));
 	}
-	if (words[0] != '\0')
-		line_print(p, "found by", words);
+	if (text[0] != '\0')
+		line_print(p, "found by", text);
 }
 
 static void
@@ -59,12 +59,13 @@ print_match(struct pen *p, const json_t *m)
 	fprintf(p->out, "  %s  diagnosis %.0f of %s, cycle %.0f, number %.0f\n",
 	    text_of(p, m, "state"), number_of(m, "run"), text_of(p, m, "type"),
 	    number_of(m, "cycle"), number_of(m, "id"));
-	print_way(p, json_object_get(m, "way"));
+	print_ancestors(p, json_object_get(m, "way"));
 	line_print(p, "edge", text_of(p, edge, "from"));
 	line_print(p, "", pen_printf(p, "%s %s", pen_arrow(p), text_of(p, edge, "to")));
-	line_print(
-	    p, "here", pen_printf(p, "%s on this edge", beside(p, m, "edge_ms", "usual_edge_ms")));
-	line_print(p, "in all", beside(p, m, "total_ms", "usual_total_ms"));
+	line_print(p, "here",
+	    pen_printf(
+		p, "%s on this edge", compared_with_usual(p, m, "edge_ms", "usual_edge_ms")));
+	line_print(p, "in all", compared_with_usual(p, m, "total_ms", "usual_total_ms"));
 	line_print(p, "share",
 	    pen_printf(p, "%s %s %s over %s traces",
 		pen_bar(p, number_of(m, settled ? "settled_share" : "share"), BAR_CELLS),
@@ -108,7 +109,7 @@ print_live(struct pen *p, const json_t *live)
 	pen_put(p, BOLD, "by what is always on");
 	fprintf(p->out, "  %s, one of %s requests on this path\n", text_of(p, live, "type"),
 	    pen_count(p, number_of(live, "traces")));
-	line_print(p, "in all", beside(p, live, "total_ms", "usual_total_ms"));
+	line_print(p, "in all", compared_with_usual(p, live, "total_ms", "usual_total_ms"));
 	for (size_t i = 0; sorted != NULL && i < n; i++)
 		sorted[i] = json_array_get(edges, i);
 	if (sorted != NULL)
@@ -118,7 +119,8 @@ print_live(struct pen *p, const json_t *live)
 		line_print(p, i == 0 ? "longer" : "",
 		    pen_printf(p, "%s %s %s", text_of(p, sorted[i], "from"), pen_arrow(p),
 			text_of(p, sorted[i], "to")));
-		line_print(p, "", pen_printf(p, "  %s", beside(p, sorted[i], "ms", "usual_ms")));
+		line_print(p, "",
+		    pen_printf(p, "  %s", compared_with_usual(p, sorted[i], "ms", "usual_ms")));
 	}
 	free(sorted);
 }
@@ -147,7 +149,7 @@ print_trace(struct pen *p, const json_t *a)
 
 /* ---- tracepoints ---- */
 
-/* Two lines each: the event; its reason and outcome. */
+/* Prints two lines for each switch: the time and the run; the reason and the outcome. */
 static void
 print_log(struct pen *p, const json_t *log)
 {

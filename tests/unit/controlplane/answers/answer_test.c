@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A forest made by hand, questions asked as JSON: what is answered, and that a restart changes none
- * of it. */
+/* Answers to JSON questions about a constructed forest, and that a restart does not change them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -165,7 +164,7 @@ plant(struct forest *f)
 	none->settled_traces = 50;
 	none->settled_share = 0.03;
 	verdict(f, h, "cart/shop:lock_begin", "cart/shop:lock_end", 2e9, 0.84, 0.09);
-	verdict(f, none, "cart/a:b", "cart/a:c", 9e9, 0.7, 0.2); /* dearer: the first */
+	verdict(f, none, "cart/a:b", "cart/a:c", 9e9, 0.7, 0.2); /* higher cost: first */
 	v.hypothesis = h->id;
 	assert_int_equal(forest_evidence_add(f, &v, &e), 0);
 	s.hypothesis = h->id;
@@ -269,7 +268,7 @@ refused(struct house *h, const char *text, const char *code, const char *words)
 	json_decref(j);
 }
 
-/* What a path such as "runs.0.verdict.edge.from" leads to, or NULL. */
+/* The value at a path such as "runs.0.verdict.edge.from", or NULL. Borrowed. */
 static const json_t *
 at(const json_t *j, const char *path)
 {
@@ -305,7 +304,7 @@ counts(const json_t *j, const char *path, double n)
 		fail_msg("%s is %g, not %g", path, json_number_value(v), n);
 }
 
-/* ---- who asks ---- */
+/* ---- users and roles ---- */
 
 static struct audit_book book;
 
@@ -337,10 +336,10 @@ rows(const struct forest *f)
 	return at;
 }
 
-/* ---- promises ---- */
+/* ---- contracts ---- */
 
-/* Each question: who looks may ask it, or it changes something, and who looks is refused, with a
- * row for it. */
+/* Each question either is permitted to the role LOOK, or changes something: then LOOK is refused, and the
+ * audit has a row for it. */
 static void
 each_question_has_the_role_that_it_needs(void **state)
 {
@@ -411,7 +410,7 @@ the_audit_is_told_newest_first(void **state)
 	json_decref(ask_as(h, &root, "{\"ask\":\"stop\"}"));
 	forest_audit_own(h->forest, "the budget", "off: a tracepoint", 3, REASON_OVER_BUDGET, NULL,
 	    (struct wall){ 80000000000 });
-	/* an asking that is too long is cut, where a character begins */
+	/* a question that is too long is shortened at the start of a character */
 	snprintf(text, sizeof text, "{\"ask\":\"start\",\"type\":\"%0500d\"}", 7);
 	json_decref(ask_as(h, &root, text));
 	j = told(h, "{\"ask\":\"audit\",\"limit\":2}");
@@ -460,7 +459,7 @@ a_run_tells_all_its_verdicts_dearest_first(void **state)
 	assert_int_equal(json_array_size(at(j, "runs.0.hypotheses")), 3);
 	says(j, "runs.0.excluded.0.tracepoint", "shop:render");
 	json_decref(j);
-	/* of each type the newest */
+	/* the newest run of each type */
 	j = told(h, "{\"ask\":\"forest\"}");
 	counts(j, "runs.0.run", 2);
 	counts(j, "runs.1.run", 3);
@@ -597,9 +596,10 @@ a_problem_that_moved_is_told_from_one_that_is_gone(void **state)
 	says(j, "changes.0.after.edge.from", "cart/shop:render_begin");
 	assert_true(json_is_true(at(j, "changes.0.share_overlaps")));
 	assert_true(json_is_true(at(j, "changes.0.mean_overlaps")));
-	assert_true(json_is_false(at(j, "changes.0.foretold.within"))); /* 40 % is not 18 to 22 % */
+	assert_true(
+	    json_is_false(at(j, "changes.0.foretold.within"))); /* 40 % is outside 18 to 22 % */
 	says(j, "changes.1.what", "gone");
-	counts(j, "changes.1.after.cv", 0.4); /* the group was looked at again */
+	counts(j, "changes.1.after.cv", 0.4); /* the later run measured the group */
 	json_decref(j);
 	j = told(h, "{\"ask\":\"diff\",\"runs\":[3,1]}");
 	says(j, "changes.1.what", "new");
@@ -700,8 +700,8 @@ the_space_is_held_against_what_programs_have(void **state)
 	json_decref(j);
 }
 
-/* Two nodes tell of the same 50,000, the second of a program more; of all that a part is listed,
- * and the rest counted. */
+/* Two nodes report the same 50,000 tracepoints, and the second one further program. The answer lists a part
+ * of them and counts the rest. */
 static void
 however_many_tracepoints_there_are_an_answer_has_an_end(void **state)
 {
@@ -769,17 +769,17 @@ a_space_from_elsewhere_is_taught_or_kept_beside(void **state)
 		fail_msg("%s", e.text);
 	space_free(s);
 	labels_free(labels);
-	/* nothing was learned: it is the one */
+	/* nothing was learned: the imported version becomes the one in use */
 	j = told(h, question);
 	assert_true(json_is_false(at(j, "beside")));
 	says(j, "space_version.name", "2.0");
 	counts(j, "types.0.traces", 1);
 	json_decref(j);
-	/* the same version again adds to it */
+	/* the same version again is merged */
 	j = told(h, question);
 	counts(j, "types.0.traces", 2);
 	json_decref(j);
-	/* another version, begun by learning: from then on 2.0 comes beside it */
+	/* learning begins another version: from then on an import of 2.0 is kept beside it */
 	tell_programs(h);
 	j = told(h, "{\"ask\":\"learn\",\"seconds\":1,\"name\":\"3.0\"}");
 	json_decref(j);
@@ -816,7 +816,7 @@ a_start_names_what_there_is_to_choose(void **state)
 	refused(h, "{\"ask\":\"start\",\"type\":\"X\",\"seed\":-1}", "input", "seed");
 }
 
-/* Or "stop" with a type that is none would stop everything. */
+/* Otherwise "stop" with a malformed type would stop all diagnoses. */
 static void
 a_field_that_is_not_understood_is_refused(void **state)
 {
@@ -857,13 +857,13 @@ a_version_that_is_named_is_taught_whatever_its_programs_have(void **state)
 	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1,\"name\":\"1.0\"}"));
 	json_decref(told(h, "{\"ask\":\"stop\"}"));
 	learn_one(engine_parts(h->engine)->learned.space, engine_parts(h->engine)->labels);
-	/* as if its programs had had others than they have */
+	/* as if its programs had other tracepoints before */
 	other_programs(engine_parts(h->engine)->learned.space);
 	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1,\"name\":\"1.0\"}"));
 	assert_string_equal(space_version(engine_parts(h->engine)->learned.space)->name, "1.0");
 	assert_int_not_equal(space_type(engine_parts(h->engine)->learned.space, 0), LABEL_NONE);
 	json_decref(told(h, "{\"ask\":\"stop\"}"));
-	/* not named: another application, a space of its own */
+	/* without a name: another application with its own space */
 	other_programs(engine_parts(h->engine)->learned.space);
 	json_decref(told(h, "{\"ask\":\"learn\",\"seconds\":1}"));
 	assert_string_not_equal(space_version(engine_parts(h->engine)->learned.space)->name, "1.0");

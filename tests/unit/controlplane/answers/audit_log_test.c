@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A flood of what is refused fills no disk, and is counted to the last one. */
+/* A flood of refused questions makes few rows, which count all of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ a_flood_of_refusals_shares_rows_and_is_counted(void **state)
 	count(f, 1000, &rows, &times);
 	assert_int_equal(times, 60000);
 	assert_in_range(rows, 10, 18);
-	audit_flush(&b, f, at_s(200), WHEN); /* and nothing more is said of it */
+	audit_flush(&b, f, at_s(200), WHEN); /* no further row */
 	assert_int_equal(b.users[0].unwritten, 0);
 	forest_free(f);
 }
@@ -79,8 +79,8 @@ what_is_done_always_has_a_row(void **state)
 	forest_free(f);
 }
 
-/* Of another machine: no uid. What strangers tried is not put down to the one that has a
- * certificate. */
+/* Users of other machines have no uid. Attempts without a certificate are not attributed to the user that
+ * has one. */
 static void
 nobody_answers_for_others(void **state)
 {
@@ -108,7 +108,7 @@ nobody_answers_for_others(void **state)
 	forest_free(f);
 }
 
-/* Many users: each is heard, and nothing that was counted is lost. */
+/* Many users: each gets a row, and no count is lost. */
 static void
 many_users_are_each_heard(void **state)
 {

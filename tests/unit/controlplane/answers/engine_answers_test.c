@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The engine's answers to those who ask too early, too much, or nonsense. Whole diagnoses are in
- * tests/sim/. */
+/* The engine's answers to premature, excessive and malformed questions. Whole diagnoses are in tests/sim/. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -166,7 +165,7 @@ tell_programs(struct house *h, uint32_t node)
 	assert_int_equal(engine_programs(h->engine, node, &p, &e), 0);
 }
 
-/* Learning wants every provider by one name each, of the nodes that have it; afterwards nothing. */
+/* While learning, the desired state names each provider once, on the nodes that have it; afterwards it is empty. */
 static void
 what_learning_turns_on_goes_off_again(void **state)
 {
@@ -232,7 +231,7 @@ pausing_has_two_thresholds(void **state)
 	refused(h, "{\"ask\":\"learn\",\"seconds\":1}", "busy", "90 % full");
 }
 
-/* The same state is the same epoch, so that a lease can be renewed by sending it again. */
+/* The same desired state has the same epoch, so that sending it again renews a lease. */
 static void
 a_want_keeps_its_epoch_until_it_differs(void **state)
 {
@@ -321,7 +320,8 @@ tell_clock(struct house *h, uint32_t node, int64_t at_ns, int64_t ahead_ns)
 	engine_clock(h->engine, node, &answer, 0, (struct mono){ at_ns + 110000 });
 }
 
-/* Days apart, a trace is complete when it is, not days later; what arrives is not days old. */
+/* With clocks that are days apart, a trace is completed without a delay of days, and batches have no delay of
+ * days. */
 static void
 nodes_of_other_clocks_make_one_trace(void **state)
 {
@@ -355,7 +355,7 @@ nodes_of_other_clocks_make_one_trace(void **state)
 	json_decref(j);
 }
 
-/* An agent that was suspended for an hour: what comes after that is as good as what came before. */
+/* After the suspension of an agent for an hour, its records are used as before. */
 static void
 a_clock_that_jumps_is_followed(void **state)
 {
@@ -485,7 +485,7 @@ a_report_can_begin_anew(void **state)
 	json_decref(j);
 }
 
-/* The engine again, with other rules of labels. */
+/* Starts the engine again with other label rules. */
 static void
 rebuild(struct house *h, const char *ignore, const char *bins)
 {
@@ -529,7 +529,7 @@ rules_of_labels_hold_for_the_report(void **state)
 	json_decref(j);
 }
 
-/* What became of every record is told, and of every trace, also after the window began anew. */
+/* Every record and every trace is counted once, also after a new window began. */
 static void
 counts_balance(void **state)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Steady load, in which diagnoses come and go: what is allocated has found its size after an hour.
- * Engine, forest and answers as honed has them; the database's part, to write and to prune, is
- * played.
+ * Under steady load with repeated diagnoses, the memory in use no longer grows after an hour. Engine,
+ * forest and answers are those of honed; writing and pruning of the database are simulated.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +46,7 @@ in_use(void)
 	return m.uordblks + m.hblkhd;
 }
 
-/* ---- the application: one of eight thinks deeply ---- */
+/* ---- the application: one of eight requests is slow ---- */
 
 static void
 request(void *app, int64_t at_ns)
@@ -130,7 +129,7 @@ open_world(struct world *w)
 	stage_open(&w->stage, &o, 1);
 }
 
-/* ---- what honed does beside ---- */
+/* ---- the periodic work of honed ---- */
 
 static void __attribute__((format(printf, 2, 3))) ask(struct world *w, const char *fmt, ...)
 {
@@ -154,7 +153,7 @@ static void __attribute__((format(printf, 2, 3))) ask(struct world *w, const cha
 	free(answer);
 }
 
-/* As the store does it: what changed is written, and the oldest runs go. */
+/* As the store does: takes the changes and removes the oldest runs. */
 static void
 write_and_prune(struct world *w)
 {
@@ -185,8 +184,7 @@ play(struct world *w, int64_t for_ms)
 	}
 }
 
-/* A diagnosis, or now and then learning, and everything there is to ask; programs come and go all
- * the time. */
+/* A diagnosis, or sometimes learning, and every question; programs start and end all the time. */
 static void
 round_of_work(struct world *w, int i)
 {
