@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "wire/question.h"
 #include "controlplane/answers/answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,7 +49,13 @@ plant(struct forest *f, uint8_t state)
 	struct hypothesis *root = forest_hypothesis_new(f, r->id, 0),
 			  *h = forest_hypothesis_new(f, r->id, root->id);
 	struct evidence v = { { 1, 7 }, r->id, h->id, 30, 4 };
-	struct switched w = { r->id, h->id, 1, true, "shop:a", "because", { 5 } };
+	struct switched w = { .run = r->id,
+		.hypothesis = h->id,
+		.cycle = 1,
+		.on = true,
+		.tracepoint = "shop:a",
+		.reason = REASON_SPLITS_EDGE,
+		.when = { 5 } };
 	struct verdict u = { .run = r->id,
 		.hypothesis = h->id,
 		.kind = state % 5,
@@ -111,7 +118,7 @@ ask(struct engine *g, struct forest *f, const struct buf *question, int64_t now_
 	json_t *a;
 
 	MUST(text != NULL && (a = json_loads(text, 0, NULL)) != NULL);
-	MUST(json_integer_value(json_object_get(a, "version")) == 1 &&
+	MUST(json_integer_value(json_object_get(a, "version")) == ANSWER_VERSION &&
 	     json_is_boolean(json_object_get(a, "ok")));
 	MUST(json_is_true(json_object_get(a, "ok")) ||
 	     (json_string_length(json_object_get(a, "error")) > 0 &&
